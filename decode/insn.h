@@ -1,0 +1,81 @@
+/*
+ * insn.h - what a PT decoder must know of an x86 instruction: its length, its class, its target.
+ *
+ * Pure: bytes in, struct out; no globals, no allocation, no I/O. Lengths are never wrong: an
+ * encoding that no CPU decodes is INSN_INVALID, not a guess. The classes follow the Intel SDM, vol. 3,
+ * "Change of Flow Instruction (COFI) tracing": they say which packet the instruction can cause.
+ * pt-capture's step engine uses this too (the one thing shared beside schema/).
+ */
+#ifndef DECODE_INSN_H
+#define DECODE_INSN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum insn_mode { INSN_64, INSN_32, INSN_16 }; /* CS.L=1; CS.D=1; CS.D=0 */
+
+enum insn_class {
+	INSN_OTHER,    /* falls through; no packet */
+	INSN_JCC,      /* conditional near branch, LOOPcc and JrCXZ too: one TNT bit */
+	INSN_JMP,      /* near direct, unconditional: no packet */
+	INSN_CALL,     /* near direct: no packet */
+	INSN_JMP_IND,  /* near indirect: TIP */
+	INSN_CALL_IND, /* near indirect: TIP */
+	INSN_RET,      /* near return: TIP, or a TNT bit when compressed */
+	/* Far transfers: TIP, or TIP.PGD when tracing stops with them. */
+	INSN_SYSCALL,  /* SYSCALL, SYSENTER */
+	INSN_SYSRET,   /* SYSRET, SYSEXIT */
+	INSN_INT,      /* INT n, INT3, INT1, INTO */
+	INSN_IRET,     /* IRET; also UIRET */
+	INSN_JMP_FAR,
+	INSN_CALL_FAR,
+	INSN_RET_FAR,
+	INSN_ERET,     /* FRED: ERETS, ERETU */
+	INSN_VMENTRY,  /* VMLAUNCH, VMRESUME: far when they succeed, fall through when they fail */
+	INSN_RSM,
+	/* Not branches, but packets bind to them. */
+	INSN_VMCALL,   /* VMCALL, VMFUNC: may cause an exit; falls through otherwise */
+	INSN_MOV_CR3,  /* mov to cr3: PIP */
+	INSN_VMPTRLD,  /* VMCS packet */
+	INSN_PTWRITE,  /* PTW packet; operand size in `ptw_bytes` */
+	INSN_XBEGIN,   /* falls through; an abort is asynchronous and goes to `rel` */
+	INSN_MWAIT,    /* MWAIT, UMWAIT, TPAUSE: power packets */
+	INSN_HLT
+};
+
+struct insn {
+	uint8_t len;       /* 1..15 bytes */
+	uint8_t cls;       /* enum insn_class */
+	uint8_t ptw_bytes; /* INSN_PTWRITE: 4 or 8, else 0 */
+	uint8_t opsize16;  /* the operand size is 16 bit: a near branch truncates IP to 16 bits (not in 64-bit mode) */
+	int32_t rel;       /* INSN_JCC, JMP, CALL, XBEGIN: signed displacement from the next instruction, else 0 */
+};
+
+enum {
+	INSN_INVALID = -1,  /* no x86-64 CPU executes these bytes (as #UD by their encoding, or longer than 15) */
+	INSN_TRUNCATED = -2 /* the n bytes are the beginning of a longer instruction */
+};
+
+/*
+ * Decodes the instruction at p, of which n bytes (any number, 0 too) may be read.
+ * Returns its length, 1..15, and fills *ret; or INSN_INVALID or INSN_TRUNCATED, and *ret is untouched.
+ *
+ * Direct near branches use Intel's rule in 64-bit mode: operand-size prefix 66 is ignored for them
+ * (rel32 stays; SDM vol. 2, Jcc/JMP/CALL).
+ */
+int insn_decode(const uint8_t *p, size_t n, enum insn_mode mode, struct insn *ret);
+
+/* The target of a direct branch at ip (uses rel, len, opsize16 and mode's IP width). */
+static inline uint64_t insn_target(const struct insn *in, uint64_t ip, enum insn_mode mode)
+{
+	uint64_t to = ip + in->len + (uint64_t)(int64_t)in->rel;
+
+	if (mode == INSN_64)
+		return to;
+	return in->opsize16 ? to & 0xffff : to & 0xffffffff;
+}
+
+/* A short name for a class: "jcc", "call indirect"; never NULL. */
+const char *insn_class_name(enum insn_class cls);
+
+#endif

@@ -1,0 +1,296 @@
+/*
+ * container.h - the file between pt-capture and pt-decode.
+ *
+ * A container is one recording: raw PT bytes (AUX data), the perf records beside them (sideband), the
+ * code bytes that ran (images), symbols, and what is needed to make sense of them. It decodes on another
+ * machine, years later, from itself alone. It is written strictly append-only, so it can be piped, and can
+ * be read up to the place where it was cut.
+ *
+ * ## Bytes
+ *
+ * All integers are little endian. A container is a file header, then chunks until its end.
+ *
+ *   File header, 16 bytes
+ *    0  8  magic: 89 'P' 'T' 'C' 0d 0a 1a 0a (shows text-mode mangling at once)
+ *    8  2  major version, 1: a reader refuses another one
+ *   10  2  minor version, 0: a reader accepts any; new chunk types and META keys raise it
+ *   12  4  crc32 (zlib's) of bytes 0..11
+ *
+ *   Chunk header, 40 bytes
+ *    0  4  magic 'P' 'T' 'C' 'K'
+ *    4  2  type, enum ptc_type
+ *    6  2  flags, 0
+ *    8  4  stream (PTC_AUX, PTC_STREAM) or 0
+ *   12  4  chunk number: 0 for the first chunk, then one more each (modulo 2^32)
+ *   16  8  stored_bytes: size of the zstd frame that follows
+ *   24  8  raw_bytes: size of the payload after decompression, at most PTC_CHUNK_MAX
+ *   32  4  0
+ *   36  4  crc32 of bytes 0..35
+ *   40  stored_bytes: exactly one zstd frame, with content size and content checksum
+ *
+ * Index, only when the output could seek: the chunk PTC_INDEX, then 16 bytes that no chunk contains:
+ *    0  8  offset of the PTC_INDEX chunk from the container's start
+ *    8  8  'P' 'T' 'C' 'I' 'N' 'D' 'E' 'X'
+ * A reader of a stream stops at PTC_END and never sees them.
+ *
+ * ## Payloads
+ *
+ * Strings in them are a u32 length and that many bytes, no NUL (written "str" below). A payload longer than
+ * its description is valid: the rest is for later minor versions.
+ *
+ *   PTC_META     lines "key=value\n", UTF-8; in a value, backslash is \\ and newline is \n. A later line with
+ *                the same key wins. The keys are listed at "META keys" below.
+ *   PTC_STREAM   declares stream N (the header's `stream`, from 1; before its first PTC_AUX):
+ *                u32 kind (1 = PT), i32 cpu (-1: any), i32 pid (-1), i32 tid (-1: whatever runs on cpu),
+ *                u32 attr (index of the PTC_ATTR that recorded it, or 0xffffffff),
+ *                u32 snapshot (1: pieces may overlap and have gaps)
+ *   PTC_AUX      u64 seq: 0, 1, 2... in its stream; u64 aux_offset: position of the first byte in the stream's
+ *                endless AUX byte sequence; u64 flags: enum ptc_aux_flags; u64 time_ns: perf clock of the
+ *                PERF_RECORD_AUX, 0 = unknown; then the PT bytes. Pieces whose offsets join are one sequence:
+ *                a packet may lie across two of them.
+ *   PTC_ATTR     u32 index (0, 1...), str event name, u32 size, struct perf_event_attr of that size,
+ *                u32 count, count x u64 sample ids
+ *   PTC_SIDEBAND u32 attr index (whose sample_type shapes the records' trailers when ids do not say), u32 0,
+ *                then whole perf records (struct perf_event_header first) back to back, in time order per chunk
+ *   PTC_IMAGE    code bytes, see struct ptc_image
+ *   PTC_SYMBOLS  symbols, see struct ptc_symbols
+ *   PTC_ROUND    u64 time_ns: no sideband record older than this follows, and no AUX data older than the last
+ *                PTC_ROUND's time follows. Lets a reader of a pipe decode with bounded memory. Optional.
+ *   PTC_INDEX    count x { u64 file offset, u16 type, u16 0, u32 stream, u64 raw_bytes, u64 aux_offset or 0 }
+ *   PTC_END      u64 chunks before this one, u64 AUX bytes, u64 sideband bytes. The capture ended as planned;
+ *                a container without it was cut.
+ *
+ * ## Order
+ *
+ * What AUX data needs comes before it: stream, attr, the sideband that is older than it, the images and
+ * symbols of what that sideband maps. (So whatever a cut leaves is right, if shorter.)
+ *
+ * ## Which image belongs to a mapping
+ *
+ * A PERF_RECORD_MMAP(2) with a build id: the image of the same build id. Else: the last image of that file name
+ * before the record in the container. Byte at file offset o of the mapping is byte o of the image; ranges that
+ * no image has are unknown code. PTC_IMAGE_MEMORY images (kernel, JIT, guests' memory) need no mapping.
+ *
+ * ## Validity, and the reader's algorithm
+ *
+ * Read the file header; check magic, crc and major. Then for each chunk: read 40 bytes; check magic, crc, that
+ * the chunk number is the expected one, raw_bytes <= PTC_CHUNK_MAX and stored_bytes <= ZSTD_compressBound(raw_bytes);
+ * read the frame; its content size must be raw_bytes and zstd must accept it with its checksum. The first thing
+ * that fails ends the container: what was before it is good, what is behind it is never looked at (a reader
+ * that skipped a lost mapping or image would decode wrong branches from then on). End of input before PTC_END is
+ * a cut. Unknown types are skipped.
+ */
+#ifndef SCHEMA_CONTAINER_H
+#define SCHEMA_CONTAINER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/error.h"
+
+#define PTC_CHUNK_MAX ((uint64_t)16 << 20) /* bytes, uncompressed; writers split what is longer */
+#define PTC_FILE_HEADER_BYTES 16
+#define PTC_CHUNK_HEADER_BYTES 40
+
+enum ptc_type {
+	PTC_META = 1,
+	PTC_STREAM,
+	PTC_AUX,
+	PTC_ATTR,
+	PTC_SIDEBAND,
+	PTC_IMAGE,
+	PTC_SYMBOLS,
+	PTC_ROUND,
+	PTC_INDEX,
+	PTC_END
+};
+
+/* PERF_AUX_FLAG_* of the kernel's perf_event.h, same bits. */
+enum ptc_aux_flags {
+	PTC_AUX_TRUNCATED = 1, /* data was lost behind this piece */
+	PTC_AUX_OVERWRITE = 2, /* snapshot */
+	PTC_AUX_PARTIAL = 4,   /* gaps inside (VMX without PT) */
+	PTC_AUX_COLLISION = 8
+};
+
+/*
+ * META keys. All optional; absent is unknown. Numbers decimal unless they begin with 0x.
+ *
+ *   uuid                        16 random bytes in hex: names this recording
+ *   tool, tool_version          what wrote the container
+ *   engine                      perf, step, import-raw, import-perf
+ *   synthetic                   1: time (and CPU) are a model, not measured
+ *   start_time                  seconds since 1970, of the capture
+ *   host, kernel, arch          uname's nodename, release, machine
+ *   command                     the traced command or pt-capture's own, for people
+ *   exit_status                 of the traced command: 0..255, or 128 + signal
+ *   cpu_vendor, cpu_family, cpu_model, cpu_stepping, cpu_name
+ *   cpuid_14_0, cpuid_14_1, cpuid_15   "eax,ebx,ecx,edx", each in hex
+ *   tsc_ctc_numerator, tsc_ctc_denominator  TSC ticks per CTC tick (CPUID 15H EBX, EAX)
+ *   tsc_hz                      TSC frequency
+ *   nominal_ratio               maximum non-turbo bus ratio: CBR / it = core cycles per TSC tick
+ *   mtc_freq                    the MTC packet carries CTC bits mtc_freq..mtc_freq+7
+ *   pt_config                   perf's attr.config as for sysfs format of intel_pt (tsc bit 10, mtc 9, ...)
+ *   pt_user_only                1: no kernel code was traced (exclude_kernel)
+ *   time_zero, time_mult, time_shift   perf clock: ns = time_zero + (tsc * time_mult >> time_shift), 128 bit inside
+ *   kvm.PID.VCPU.tsc_offset, .tsc_ratio, .tsc_frac_bits, .tid    from KVM's debugfs
+ */
+
+enum ptc_image_kind {
+	PTC_IMAGE_FILE = 1,  /* bytes of a file, at file offsets */
+	PTC_IMAGE_MEMORY = 2 /* bytes of an address space from a time on: kernel text, JIT code, guest memory */
+};
+
+#define PTC_ANY_PID (-1)
+
+/* A piece of an image; a long one comes in several chunks, each with its own range. In the payload's order:
+ * u32 kind, i32 machine_pid, i32 pid, u32 0, u64 offset, u64 vaddr, u64 time_ns, str build_id, str name,
+ * u64 size, bytes. */
+struct ptc_image {
+	enum ptc_image_kind kind;
+	int32_t machine_pid; /* 0 host; else the pid of the guest's VM process */
+	int32_t pid;         /* MEMORY: whose; PTC_ANY_PID: the machine's kernel */
+	uint64_t offset;     /* FILE: file offset of bytes[0] */
+	uint64_t vaddr;      /* FILE: the ELF virtual address of bytes[0] (p_vaddr + offset - p_offset); MEMORY: address */
+	uint64_t time_ns;    /* MEMORY: valid from then on (perf clock); 0: from the start */
+	const uint8_t *build_id; /* build_id_bytes of them, at most 20; NULL when 0 */
+	uint32_t build_id_bytes;
+	const char *name;    /* path as in MMAP2, "[vdso]", "[kernel]"...; not NUL-terminated when read: name_bytes */
+	uint32_t name_bytes;
+	const uint8_t *bytes;
+	uint64_t size;
+};
+
+/* Symbols of one image (same name and build id). Payload: i32 machine_pid, i32 pid, u32 absolute, u32 count,
+ * str build_id, str name, count x { u64 value, u64 size, u32 name_offset, u32 type ('t', 'T', 'w' as nm's) },
+ * u64 strings_bytes, strings (each NUL-terminated). */
+struct ptc_symbol {
+	uint64_t value; /* the ELF's st_value, to be related by ptc_image.vaddr; or an address when `absolute` */
+	uint64_t size;  /* bytes, 0 = up to the next symbol */
+	uint32_t name;  /* offset into strings */
+	uint32_t type;
+};
+
+struct ptc_symbols {
+	int32_t machine_pid;
+	int32_t pid;       /* absolute: whose addresses; PTC_ANY_PID for the kernel */
+	uint32_t absolute; /* 1: value is an address, as in kallsyms or a JIT map */
+	uint32_t count;
+	const uint8_t *build_id;
+	uint32_t build_id_bytes;
+	const char *name;
+	uint32_t name_bytes;
+	const struct ptc_symbol *symbols; /* may be unaligned when read: memcpy out */
+	const char *strings;
+	uint64_t strings_bytes; /* the last byte is NUL (checked by the parser) */
+};
+
+struct ptc_stream {
+	int32_t cpu, pid, tid; /* -1: unknown or any */
+	uint32_t attr;         /* UINT32_MAX: none */
+	uint32_t snapshot;
+};
+
+struct ptc_attr {
+	uint32_t index;
+	const char *name;
+	uint32_t name_bytes;
+	const uint8_t *attr; /* struct perf_event_attr */
+	uint32_t attr_bytes;
+	const uint8_t *ids; /* count x u64, unaligned */
+	uint32_t count;
+};
+
+struct ptc_aux {
+	uint64_t seq, aux_offset, flags, time_ns;
+	const uint8_t *bytes;
+	uint64_t size;
+};
+
+/* ---- Writing ---------------------------------------------------------------------------------------- */
+
+struct ptc_writer;
+
+/*
+ * Starts a container on fd (a file, pipe or socket; it stays the caller's) and writes its header.
+ * level: zstd's, -7 (fastest) to 19. Returns NULL on PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY.
+ */
+struct ptc_writer *ptc_writer_create(int fd, int level, struct pt_error *e);
+
+/* Frees w; writes nothing: without ptc_writer_finish() before, the container counts as cut. NULL is fine. */
+void ptc_writer_destroy(struct ptc_writer *w);
+
+/* Writes PTC_END and, if fd can seek, the index. Returns 0, or -1 (PT_ERR_IO, PT_ERR_CLOSED). */
+int ptc_writer_finish(struct ptc_writer *w, struct pt_error *e);
+
+/* Each writes one chunk (several when bytes exceed PTC_CHUNK_MAX: AUX, SIDEBAND at record borders, IMAGE).
+ * Return 0, or -1: PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY; after a failure only destroy may be called. */
+int ptc_put_meta(struct ptc_writer *w, const char *key, const char *value, struct pt_error *e);
+int ptc_put_metaf(struct ptc_writer *w, struct pt_error *e, const char *key, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+/* META lines are gathered and written as one chunk before the next other chunk, or by this. */
+int ptc_flush_meta(struct ptc_writer *w, struct pt_error *e);
+/* Declares the next stream; returns its number (1...) or -1. */
+int64_t ptc_put_stream(struct ptc_writer *w, const struct ptc_stream *s, struct pt_error *e);
+/* size may be 0 when flags tell something. aux_offset must not be below the stream's last end, except in a
+ * snapshot stream. */
+int ptc_put_aux(struct ptc_writer *w, uint32_t stream, uint64_t aux_offset, uint64_t flags, uint64_t time_ns,
+		const void *bytes, uint64_t size, struct pt_error *e);
+int ptc_put_attr(struct ptc_writer *w, const char *name, const void *attr, uint32_t attr_bytes, const uint64_t *ids,
+		 uint32_t count, struct pt_error *e);
+int ptc_put_sideband(struct ptc_writer *w, uint32_t attr, const void *records, uint64_t size, struct pt_error *e);
+int ptc_put_image(struct ptc_writer *w, const struct ptc_image *image, struct pt_error *e);
+int ptc_put_symbols(struct ptc_writer *w, const struct ptc_symbols *symbols, struct pt_error *e);
+int ptc_put_round(struct ptc_writer *w, uint64_t time_ns, struct pt_error *e);
+
+/* Bytes written so far, compressed, headers included. */
+uint64_t ptc_writer_bytes(const struct ptc_writer *w);
+
+/* ---- Reading ---------------------------------------------------------------------------------------- */
+
+struct ptc_reader;
+
+struct ptc_chunk {
+	enum ptc_type type; /* may be a value this header does not know */
+	uint32_t stream;
+	uint64_t offset;  /* of its header in the container, bytes */
+	const uint8_t *data; /* owned by the reader, valid until the next ptc_next() or destroy */
+	uint64_t size;
+};
+
+/* Reads the file header from fd (which stays the caller's). NULL: PT_ERR_IO, PT_ERR_BAD_INPUT (not a container,
+ * or another major version: the message says which), PT_ERR_TRUNCATED, PT_ERR_NO_MEMORY. */
+struct ptc_reader *ptc_reader_create(int fd, struct pt_error *e);
+void ptc_reader_destroy(struct ptc_reader *r);
+
+/*
+ * The next chunk. Returns 1 and fills *ret; 0 after PTC_END (which it delivers first); -1: PT_ERR_BAD_INPUT or
+ * PT_ERR_TRUNCATED (offset says where, the chunks before were good and decoding them is right), PT_ERR_IO,
+ * PT_ERR_NO_MEMORY. After 0 or -1 it goes on returning the same.
+ */
+int ptc_next(struct ptc_reader *r, struct ptc_chunk *ret, struct pt_error *e);
+
+/* Each takes a chunk's payload apart, checking every bound; pointers in *ret point into the chunk's data.
+ * Return 0, or -1 with PT_ERR_BAD_INPUT. */
+int ptc_parse_stream(const struct ptc_chunk *c, struct ptc_stream *ret, struct pt_error *e);
+int ptc_parse_aux(const struct ptc_chunk *c, struct ptc_aux *ret, struct pt_error *e);
+int ptc_parse_attr(const struct ptc_chunk *c, struct ptc_attr *ret, struct pt_error *e);
+int ptc_parse_sideband(const struct ptc_chunk *c, uint32_t *ret_attr, const uint8_t **ret_records, uint64_t *ret_size,
+		       struct pt_error *e);
+int ptc_parse_image(const struct ptc_chunk *c, struct ptc_image *ret, struct pt_error *e);
+int ptc_parse_symbols(const struct ptc_chunk *c, struct ptc_symbols *ret, struct pt_error *e);
+int ptc_parse_round(const struct ptc_chunk *c, uint64_t *ret_time_ns, struct pt_error *e);
+
+/* The recording's META, gathered: feed every PTC_META chunk, ask by key. */
+struct ptc_meta;
+struct ptc_meta *ptc_meta_create(void); /* NULL: no memory */
+void ptc_meta_destroy(struct ptc_meta *m);
+int ptc_meta_add(struct ptc_meta *m, const struct ptc_chunk *c, struct pt_error *e);
+const char *ptc_meta_get(const struct ptc_meta *m, const char *key); /* NULL when absent */
+/* The number under key, or otherwise when it is absent or no number. */
+uint64_t ptc_meta_number(const struct ptc_meta *m, const char *key, uint64_t otherwise);
+/* Pair i = 0, 1... in the order of first appearance; false past the last. */
+bool ptc_meta_pair(const struct ptc_meta *m, size_t i, const char **ret_key, const char **ret_value);
+
+#endif

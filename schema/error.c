@@ -1,0 +1,45 @@
+/* error.c - see error.h. */
+#include "schema/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int pt_fail(struct pt_error *e, enum pt_error_kind kind, uint64_t offset, const char *format, ...)
+{
+	va_list ap;
+
+	if (!e)
+		return -1;
+	e->kind = kind;
+	e->offset = offset;
+	va_start(ap, format);
+	vsnprintf(e->message, sizeof e->message, format, ap);
+	va_end(ap);
+	return -1;
+}
+
+int pt_fail_errno(struct pt_error *e, const char *format, ...)
+{
+	int err = errno;
+	va_list ap;
+	size_t n;
+
+	if (!e)
+		return -1;
+	e->kind = err == EPIPE ? PT_ERR_CLOSED : err == ENOMEM ? PT_ERR_NO_MEMORY : PT_ERR_IO;
+	e->offset = PT_NO_OFFSET;
+	va_start(ap, format);
+	vsnprintf(e->message, sizeof e->message, format, ap);
+	va_end(ap);
+	n = strlen(e->message);
+	snprintf(e->message + n, sizeof e->message - n, ": %s", strerror(err));
+	errno = err;
+	return -1;
+}
+
+int pt_exit_status(const struct pt_error *e)
+{
+	return e->kind == PT_ERR_USAGE ? 2 : 1;
+}
