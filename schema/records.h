@@ -1,0 +1,283 @@
+/*
+ * records.h - the stream between pt-decode and pt-load: what happened, in the shape of the database.
+ *
+ * Definitions (threads, symbols, edges, paths, ...) come once, before their first use; facts (runs, calls,
+ * events, errors) refer to them by number. Numbers are implicit: the n-th EDGE of the stream is edge n,
+ * counted from 1; 0 is "none, unknown". The same holds for every numbered kind below.
+ *
+ * ## Branches are runs of paths
+ *
+ * An edge is a distinct taken branch. A path is a start address and up to PTR_PATH_EDGES edges in order; a run
+ * says that a path was executed `repeats` times in a row by a slice. Between two edges of a path the code is
+ * straight: from the first edge's `to` up to the second's `from`. The trace's own beginnings and ends are edges
+ * too: from = 0 when what led there was not seen (kind TRACE_BEGIN), to = 0 when tracing stopped with the branch
+ * (its kind says how: a SYSCALL in user-only tracing; ASYNC for an interrupt; TRACE_END when unknown).
+ * Branch i (from 0) of run r has the id r * PTR_RUN_BRANCHES + i; repeats x edges <= PTR_RUN_BRANCHES.
+ *
+ * ## Bytes
+ *
+ * All integers are little endian or LEB128 varints ("v"; "z" is zigzag, signed); "str" is v length, bytes.
+ *
+ *   Stream header, 16 bytes: magic 89 'P' 'T' 'R' 0d 0a 1a 0a; u16 major 1; u16 minor 0; u32 crc32 of bytes 0..11
+ *   Block: 'P' 'T' 'R' 'B', u32 block number (0, 1...), u32 size, u32 crc32 of the payload, u32 crc32 of the 16
+ *   bytes before; then size (<= PTR_BLOCK_MAX) bytes of records. A record does not cross a block's end.
+ *   Record: a byte enum ptr_type, then its fields in the order of its struct below: counts and numbers v, signed
+ *   fields z, addresses z relative to the address written before it in the same block (0 at its start), strings str,
+ *   arrays a v count (when the struct has one) then the elements.
+ *   RUN is the exception, for it is the bulk: byte PTR_RUN | flags: 0x10 another slice than the run before in the
+ *   block (v slice follows), 0x20 tsc differs (z difference to the block's last run's tsc; of the first: from 0),
+ *   0x40 repeats > 1 (v repeats follows), 0x80 cycles known (v cyc_count, v insn_count follow); then v path.
+ *   A tsc of PTR_NO_TSC is written as a difference like any other (modulo 2^64).
+ *
+ * The last record is END with the counts of everything; a stream without it was cut, and pt-load refuses it.
+ */
+#ifndef SCHEMA_RECORDS_H
+#define SCHEMA_RECORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/error.h"
+
+#define PTR_NO_TSC UINT64_MAX     /* a time that is not known */
+#define PTR_UNKNOWN UINT64_MAX    /* a count that is not known */
+#define PTR_PATH_EDGES 32         /* edges in a path, at most */
+#define PTR_RUN_BRANCHES 1024     /* branches in a run, at most: repeats x edges */
+#define PTR_BLOCK_MAX (1u << 20)  /* bytes of records in a block, at most */
+
+enum ptr_type {
+	PTR_META = 1, /* key, value: one pair about the trace; all META come before the first RUN but for results */
+	PTR_MACHINE,
+	PTR_THREAD,
+	PTR_DSO,
+	PTR_SYMBOL,
+	PTR_EDGE,
+	PTR_PATH,
+	PTR_SLICE,
+	PTR_RUN = 8 + 1, /* 9; 0x19, 0x29 ... 0xf9 are PTR_RUN with flags */
+	PTR_SLICE_END,
+	PTR_CALL_PATH,
+	PTR_CALL,
+	PTR_EVENT,
+	PTR_ERROR,
+	PTR_END
+};
+
+/* What made the branch. The names of ptr_kind_name() are the database's. */
+enum ptr_kind {
+	PTR_KIND_NONE,
+	PTR_JCC,
+	PTR_JMP,
+	PTR_JMP_IND,
+	PTR_CALL_DIR,
+	PTR_CALL_IND,
+	PTR_RET,
+	PTR_SYSCALL,
+	PTR_SYSRET,
+	PTR_INT,
+	PTR_IRET,
+	PTR_JMP_FAR,
+	PTR_CALL_FAR,
+	PTR_RET_FAR,
+	PTR_ERET,
+	PTR_RSM,
+	PTR_ASYNC, /* interrupt, exception, signal: whatever is no instruction's doing */
+	PTR_TX_ABORT,
+	PTR_VMENTRY,
+	PTR_VMEXIT,
+	PTR_TRACE_BEGIN, /* from = 0 */
+	PTR_TRACE_END,   /* to = 0, and what stopped the trace is not known */
+	PTR_KINDS
+};
+const char *ptr_kind_name(enum ptr_kind kind);
+/* perf's branch flag bits of a kind (facts: PERF_IP_FLAG_*): to be or'ed with 256 if from is 0, 512 if to is 0. */
+uint32_t ptr_kind_perf_flags(enum ptr_kind kind);
+
+/* A key and value about the whole trace: all META of the container, and decode.* results (decimal numbers). */
+struct ptr_meta {
+	const char *key, *value;
+};
+
+struct ptr_machine { /* numbered */
+	uint32_t pid;      /* 0: the host; else the VM process's */
+	const char *name;  /* "host", or the VM's */
+};
+
+struct ptr_thread { /* numbered; one for each (pid, tid, comm): exec and prctl make another */
+	uint32_t machine;
+	int32_t pid, tid; /* -1 unknown */
+	const char *comm; /* "" unknown */
+};
+
+struct ptr_dso { /* numbered */
+	const char *name;
+	const char *build_id; /* hex, "" unknown */
+};
+
+struct ptr_symbol { /* numbered */
+	uint32_t dso;
+	uint64_t start, end; /* run-time addresses, half-open */
+	const char *name;
+};
+
+struct ptr_edge { /* numbered */
+	uint64_t from, to; /* 0: not seen */
+	uint32_t kind;     /* enum ptr_kind */
+	uint32_t from_symbol, to_symbol;
+};
+
+struct ptr_path { /* numbered */
+	uint64_t start_ip; /* 0 when the first edge is a TRACE_BEGIN */
+	uint32_t count;    /* edges, 0..PTR_PATH_EDGES; 0 only for a stretch that ended before any taken branch */
+	uint32_t not_taken;        /* conditional branches passed and not taken, before the last edge */
+	uint32_t edge[PTR_PATH_EDGES];
+	uint32_t insns[PTR_PATH_EDGES]; /* instructions from the previous edge's to (start_ip) up to the branch, inclusive */
+};
+
+/* One thread, host or guest, on one CPU, without interruption or gap. */
+struct ptr_slice { /* numbered */
+	uint32_t thread;
+	int32_t cpu;   /* -1 unknown */
+	int32_t vcpu;  /* -1: not a guest, or unknown */
+	uint32_t stream; /* the container's */
+	uint64_t tsc;  /* start, PTR_NO_TSC unknown */
+};
+
+struct ptr_slice_end {
+	uint32_t slice;
+	uint64_t tsc;         /* the last time known in it */
+	uint64_t insn_count;  /* executed in it */
+	uint64_t cyc_count;   /* PTR_UNKNOWN */
+	uint64_t not_taken;   /* conditional branches not taken in it */
+};
+
+struct ptr_run { /* numbered */
+	uint32_t slice;
+	uint64_t tsc;        /* the host TSC at the last timing packet before its first branch: none is older */
+	uint32_t path;
+	uint32_t repeats;    /* >= 1 */
+	uint64_t cyc_count;  /* core cycles since the last run of the slice that has them, to this run's end; PTR_UNKNOWN */
+	uint64_t insn_count; /* instructions in just that stretch; meaningless when cyc_count is unknown */
+};
+
+struct ptr_call_path { /* numbered */
+	uint32_t parent; /* 0: a root */
+	uint32_t symbol; /* 0 unknown: then ip says where */
+	uint64_t ip;     /* the callee's first address as called */
+};
+
+/* flags of a call, perf's numbers */
+enum { PTR_CALL_NO_CALL = 1, PTR_CALL_NO_RETURN = 2, PTR_CALL_NON_CALL = 4 };
+
+struct ptr_call { /* numbered, in the order of returning */
+	uint32_t thread;
+	uint32_t call_path;
+	uint64_t call_tsc, return_tsc;       /* PTR_NO_TSC unknown */
+	uint64_t call_branch, return_branch; /* branch ids; 0 unknown */
+	uint64_t branch_count;               /* taken branches in it, callees' too */
+	uint64_t insn_count;
+	uint64_t cyc_count;                  /* PTR_UNKNOWN */
+	uint32_t flags;
+	uint32_t depth; /* 0: bottom of the stack; the parent is the next call of the thread that returns at depth - 1 */
+};
+
+struct ptr_event { /* numbered */
+	uint32_t slice; /* 0: none */
+	int32_t cpu;
+	uint64_t tsc;
+	uint64_t ip;      /* 0 unknown */
+	const char *name; /* "cbr", "ptwrite", "ovf", ... */
+	const char *fields; /* a JSON object */
+};
+
+/* Something that was not seen. kind: "overflow", "lost", "truncated", "no code", "mismatch", "bad packet",
+ * "damaged container", "gap", ... */
+struct ptr_error { /* numbered */
+	uint32_t slice;  /* the one that it ended, 0: none */
+	uint32_t stream; /* 0: none */
+	int32_t cpu;
+	uint64_t tsc, tsc_end; /* what was not seen lies between; PTR_NO_TSC unknown */
+	uint64_t ip;           /* where the flow was lost, 0 unknown */
+	uint64_t aux_offset;   /* of the packet, PTR_UNKNOWN */
+	const char *kind;
+	const char *message;
+};
+
+struct ptr_end {
+	uint64_t counts[PTR_END]; /* records by type; counts[PTR_RUN] is all runs */
+	uint64_t branches;        /* sum of repeats x edges */
+};
+
+struct ptr_record {
+	enum ptr_type type;
+	uint64_t number; /* of a numbered kind, else 0 */
+	union {
+		struct ptr_meta meta;
+		struct ptr_machine machine;
+		struct ptr_thread thread;
+		struct ptr_dso dso;
+		struct ptr_symbol symbol;
+		struct ptr_edge edge;
+		struct ptr_path path;
+		struct ptr_slice slice;
+		struct ptr_slice_end slice_end;
+		struct ptr_run run;
+		struct ptr_call_path call_path;
+		struct ptr_call call;
+		struct ptr_event event;
+		struct ptr_error error;
+		struct ptr_end end;
+	};
+};
+
+/* ---- Writing ---------------------------------------------------------------------------------------- */
+
+struct ptr_writer;
+
+/* Starts a stream on fd (the caller's); fd -1 counts and throws away (pt-decode --null).
+ * NULL: PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY. */
+struct ptr_writer *ptr_writer_create(int fd, struct pt_error *e);
+void ptr_writer_destroy(struct ptr_writer *w); /* without finish: the stream counts as cut. NULL is fine. */
+
+/*
+ * Each appends one record. The numbered ones return its number (>= 1), the others 0; or -1 (PT_ERR_IO,
+ * PT_ERR_CLOSED; PT_ERR_BAD_INPUT when a record is too long for a block, e.g. a string of over 1 MB).
+ * Strings are copied. Nothing checks that what is referred to was defined: that is the reader's job.
+ */
+int64_t ptr_put_meta(struct ptr_writer *w, const char *key, const char *value, struct pt_error *e);
+int64_t ptr_put_machine(struct ptr_writer *w, const struct ptr_machine *r, struct pt_error *e);
+int64_t ptr_put_thread(struct ptr_writer *w, const struct ptr_thread *r, struct pt_error *e);
+int64_t ptr_put_dso(struct ptr_writer *w, const struct ptr_dso *r, struct pt_error *e);
+int64_t ptr_put_symbol(struct ptr_writer *w, const struct ptr_symbol *r, struct pt_error *e);
+int64_t ptr_put_edge(struct ptr_writer *w, const struct ptr_edge *r, struct pt_error *e);
+int64_t ptr_put_path(struct ptr_writer *w, const struct ptr_path *r, struct pt_error *e);
+int64_t ptr_put_slice(struct ptr_writer *w, const struct ptr_slice *r, struct pt_error *e);
+int64_t ptr_put_slice_end(struct ptr_writer *w, const struct ptr_slice_end *r, struct pt_error *e);
+int64_t ptr_put_call_path(struct ptr_writer *w, const struct ptr_call_path *r, struct pt_error *e);
+int64_t ptr_put_event(struct ptr_writer *w, const struct ptr_event *r, struct pt_error *e);
+int64_t ptr_put_error(struct ptr_writer *w, const struct ptr_error *r, struct pt_error *e);
+/* The two that come by the million. branches: of the run's path, for END's count. */
+int64_t ptr_put_run(struct ptr_writer *w, const struct ptr_run *r, uint32_t branches, struct pt_error *e);
+int64_t ptr_put_call(struct ptr_writer *w, const struct ptr_call *r, struct pt_error *e);
+
+/* Records written so far, by type. */
+uint64_t ptr_writer_count(const struct ptr_writer *w, enum ptr_type type);
+/* Writes END and flushes. 0 or -1. */
+int ptr_writer_finish(struct ptr_writer *w, struct pt_error *e);
+
+/* ---- Reading ---------------------------------------------------------------------------------------- */
+
+struct ptr_reader;
+
+struct ptr_reader *ptr_reader_create(int fd, struct pt_error *e); /* as ptc_reader_create() */
+void ptr_reader_destroy(struct ptr_reader *r);
+
+/*
+ * The next record: 1, and *ret is filled (its strings are the reader's, valid until the next call); 0 after END,
+ * whose counts were checked; -1: PT_ERR_BAD_INPUT (checksum, order, a reference to what was not defined,
+ * counts), PT_ERR_TRUNCATED, PT_ERR_IO. References are checked, so a consumer need not.
+ */
+int ptr_next(struct ptr_reader *r, struct ptr_record *ret, struct pt_error *e);
+
+#endif
