@@ -130,7 +130,10 @@ struct ptr_edge { /* numbered */
 struct ptr_path { /* numbered */
 	uint64_t start_ip; /* 0 when the first edge is a TRACE_BEGIN */
 	uint32_t count;    /* edges, 0..PTR_PATH_EDGES; 0 only for a stretch that ended before any taken branch */
-	uint32_t not_taken;        /* conditional branches passed and not taken, before the last edge */
+	uint32_t not_taken;        /* conditional branches passed and not taken, the tail's too */
+	uint32_t tail_insns;       /* instructions after the last edge, up to end_ip; 0 unless the slice was cut there */
+	uint64_t end_ip;           /* where the path stops when that is not the last edge's to (at a PSB, an error,
+				    * the trace's end); else 0 */
 	uint32_t edge[PTR_PATH_EDGES];
 	uint32_t insns[PTR_PATH_EDGES]; /* instructions from the previous edge's to (start_ip) up to the branch, inclusive */
 };
