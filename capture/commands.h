@@ -1,0 +1,25 @@
+/*
+ * commands.h - pt-capture's subcommands, one file each; main.c's table names them.
+ *
+ * Each gets its own argument vector (argv[0] is the subcommand's name, options follow; for cmd_step the
+ * program's own argv), prints its output and its errors ("pt-capture: what: why"), and returns the exit status:
+ * 0 done, 1 failed and nothing half-made left, 2 usage, 3 done but with gaps. SIGPIPE is ignored by then.
+ */
+#ifndef CAPTURE_COMMANDS_H
+#define CAPTURE_COMMANDS_H
+
+#include "schema/error.h"
+
+int cmd_step(int argc, char **argv);   /* step_main.c: pt-capture [options] -- prog args */
+int cmd_info(int argc, char **argv);   /* info.c */
+int cmd_import(int argc, char **argv); /* import.c */
+int cmd_export(int argc, char **argv); /* export_perf.c */
+
+/* import.c's kinds: */
+int import_raw(int argc, char **argv); /* import_raw.c */
+
+/* Prints "pt-capture: MESSAGE" (with the offset when it has one; nothing for PT_ERR_CLOSED) to stderr and
+ * returns the exit status. In main.c. */
+int command_failed(const struct pt_error *e);
+
+#endif
