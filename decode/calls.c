@@ -1,0 +1,418 @@
+/* calls.c - see calls.h. */
+#include "decode/calls.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FRAMES_MAX 16384 /* deeper recursion is not followed: the bottom is dropped */
+
+struct frame {
+	uint64_t ret; /* where a return goes; 0: the bottom */
+	uint64_t tsc, branch, insns, branches, cycles;
+	uint32_t call_path;
+	uint32_t flags; /* PTR_CALL_* */
+};
+
+struct stack {
+	struct stack *next;
+	int32_t pid, tid;
+	uint32_t code;     /* uid of the code it runs in: an exec makes another program of it */
+	struct frame *frames;
+	uint32_t depth, room;
+	uint64_t resume;   /* after a trace end: where it should go on */
+	uint32_t thread;
+	uint64_t tsc, insns, branches, cycles; /* at the end of its last path */
+	bool has_cyc;
+};
+
+struct node { /* of the call path tree */
+	uint32_t parent, symbol;
+	uint64_t ip;
+	uint32_t number;
+};
+
+struct pt_calls {
+	struct pt_emit *emit;
+	struct stack *stacks, *last;
+	struct node *nodes; /* an open hash */
+	uint32_t mask, count;
+	/* ip to symbol, for calls' targets: a small cache. */
+	struct {
+		uint64_t ip;
+		uint32_t code, symbol;
+		bool first; /* ip is its first address */
+	} symbols[4096];
+};
+
+struct pt_calls *pt_calls_create(struct pt_emit *emit)
+{
+	struct pt_calls *c = calloc(1, sizeof *c);
+
+	if (!c)
+		return NULL;
+	c->emit = emit;
+	c->mask = (1u << 12) - 1;
+	c->nodes = calloc(c->mask + 1, sizeof *c->nodes);
+	if (!c->nodes) {
+		free(c);
+		return NULL;
+	}
+	return c;
+}
+
+void pt_calls_destroy(struct pt_calls *c)
+{
+	if (!c)
+		return;
+	while (c->stacks) {
+		struct stack *st = c->stacks;
+
+		c->stacks = st->next;
+		free(st->frames);
+		free(st);
+	}
+	free(c->nodes);
+	free(c);
+}
+
+static void fail(struct pt_calls *c)
+{
+	if (c->emit->failed)
+		return;
+	c->emit->failed = true;
+	pt_fail(&c->emit->error, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the call stacks");
+}
+
+static uint32_t hash(uint32_t parent, uint32_t symbol, uint64_t ip)
+{
+	uint64_t x = (ip + symbol) * 0x9e3779b97f4a7c15u + parent * 0xc2b2ae3d27d4eb4fu;
+
+	return (uint32_t)(x >> 32);
+}
+
+static void insert(struct node *nodes, uint32_t mask, const struct node *n)
+{
+	uint32_t i = hash(n->parent, n->symbol, n->ip) & mask;
+
+	while (nodes[i].number)
+		i = (i + 1) & mask;
+	nodes[i] = *n;
+}
+
+/* The call path's number. A function is told by its symbol; code without one by the address that was called. */
+static uint32_t call_path(struct pt_calls *c, uint32_t parent, uint32_t symbol, uint64_t ip)
+{
+	struct ptr_call_path r = {.parent = parent, .symbol = symbol, .ip = ip};
+	struct node n = {.parent = parent, .symbol = symbol, .ip = symbol ? 0 : ip};
+	uint32_t i;
+	int64_t number;
+
+	for (i = hash(parent, symbol, n.ip) & c->mask; c->nodes[i].number; i = (i + 1) & c->mask)
+		if (c->nodes[i].parent == parent && c->nodes[i].symbol == symbol && c->nodes[i].ip == n.ip)
+			return c->nodes[i].number;
+	if (c->emit->failed)
+		return 0;
+	number = ptr_put_call_path(c->emit->writer, &r, &c->emit->error);
+	if (number < 0) {
+		c->emit->failed = true;
+		return 0;
+	}
+	n.number = (uint32_t)number;
+	if (c->count++ > c->mask / 2) {
+		uint32_t mask = c->mask * 4 + 3;
+		struct node *nodes = calloc((size_t)mask + 1, sizeof *nodes);
+
+		if (!nodes) {
+			fail(c);
+			return 0;
+		}
+		for (uint32_t k = 0; k <= c->mask; k++)
+			if (c->nodes[k].number)
+				insert(nodes, mask, &c->nodes[k]);
+		free(c->nodes);
+		c->nodes = nodes;
+		c->mask = mask;
+	}
+	insert(c->nodes, c->mask, &n);
+	return n.number;
+}
+
+static struct stack *stack_of(struct pt_calls *c, const struct pt_task *task)
+{
+	struct stack *st = c->last;
+
+	if (!task)
+		return NULL;
+	if (st && st->tid == task->tid && st->pid == task->pid)
+		return st;
+	for (st = c->stacks; st; st = st->next)
+		if (st->tid == task->tid && st->pid == task->pid)
+			break;
+	if (!st) {
+		st = calloc(1, sizeof *st);
+		if (!st) {
+			fail(c);
+			return NULL;
+		}
+		st->tid = task->tid;
+		st->pid = task->pid;
+		st->next = c->stacks;
+		c->stacks = st;
+	}
+	c->last = st;
+	return st;
+}
+
+struct now { /* where in the trace */
+	struct pt_emit_stream *s;
+	uint64_t tsc, branch, insns, branches;
+};
+
+static void pop(struct pt_calls *c, struct stack *st, const struct now *now, uint32_t flags)
+{
+	struct frame *f = &st->frames[--st->depth];
+	struct ptr_call r = {.thread = st->thread,
+			     .call_path = f->call_path,
+			     .call_tsc = f->tsc,
+			     .return_tsc = now->tsc,
+			     .call_branch = f->branch,
+			     .return_branch = now->branch,
+			     .branch_count = now->branches - f->branches,
+			     .insn_count = now->insns - f->insns,
+			     .cyc_count = now->s->has_cyc ? now->s->cycles - f->cycles : PTR_UNKNOWN,
+			     .flags = f->flags | flags,
+			     .depth = st->depth};
+
+	if (c->emit->failed)
+		return;
+	if (ptr_put_call(c->emit->writer, &r, &c->emit->error) < 0)
+		c->emit->failed = true;
+}
+
+static void push(struct pt_calls *c, struct stack *st, const struct now *now, uint64_t ret, uint32_t symbol, uint64_t ip,
+		 uint32_t flags)
+{
+	uint32_t parent = st->depth ? st->frames[st->depth - 1].call_path : 0;
+	struct frame *f;
+
+	if (st->depth == st->room) {
+		uint32_t room = st->room ? st->room * 2 : 64;
+		struct frame *frames;
+
+		if (room > FRAMES_MAX) { /* drop the bottom half: endless recursion */
+			uint32_t keep = st->depth / 2;
+
+			memmove(st->frames, st->frames + (st->depth - keep), keep * sizeof *st->frames);
+			st->depth = keep;
+		} else {
+			frames = realloc(st->frames, room * sizeof *frames);
+			if (!frames) {
+				fail(c);
+				return;
+			}
+			st->frames = frames;
+			st->room = room;
+		}
+	}
+	f = &st->frames[st->depth++];
+	f->ret = ret;
+	f->tsc = now->tsc;
+	f->branch = now->branch;
+	f->insns = now->insns;
+	f->branches = now->branches;
+	f->cycles = now->s->cycles;
+	f->call_path = call_path(c, parent, symbol, ip);
+	f->flags = flags;
+}
+
+static uint32_t symbol_at(struct pt_calls *c, struct pt_code *code, uint64_t ip, bool *ret_first)
+{
+	uint32_t i = (uint32_t)((ip * 0x9e3779b97f4a7c15u) >> 52);
+
+	if (c->symbols[i].ip != ip || c->symbols[i].code != code->id) {
+		struct img_symbol sym;
+
+		c->symbols[i].ip = ip;
+		c->symbols[i].code = code->id;
+		c->symbols[i].first = img_space_symbol(code->space, ip, &sym) == 0 && sym.start == ip;
+		c->symbols[i].symbol = pt_emit_symbol(c->emit, code->space, ip);
+	}
+	if (ret_first)
+		*ret_first = c->symbols[i].first;
+	return c->symbols[i].symbol;
+}
+
+/* Back to the frame whose caller goes on at `to`. False when there is none. */
+static bool unwind(struct pt_calls *c, struct stack *st, const struct now *now, uint64_t to)
+{
+	uint32_t i = st->depth;
+
+	while (i > 0 && st->frames[i - 1].ret != to)
+		i--;
+	if (i == 0)
+		return false;
+	/* Tail calls return together: the outermost frame of this return address that is in a row. */
+	while (i > 1 && st->frames[i - 1].flags & PTR_CALL_NON_CALL && st->frames[i - 2].ret == to)
+		i--;
+	while (st->depth >= i)
+		pop(c, st, now, st->frames[st->depth - 1].ret == to ? 0 : PTR_CALL_NO_RETURN);
+	return true;
+}
+
+static void unwind_all(struct pt_calls *c, struct stack *st, const struct now *now)
+{
+	while (st->depth)
+		pop(c, st, now, PTR_CALL_NO_RETURN);
+}
+
+static struct now now_of(struct pt_emit_stream *s, uint64_t tsc, uint64_t branch)
+{
+	return (struct now){.s = s, .tsc = tsc, .branch = branch, .insns = s->insns, .branches = s->branches};
+}
+
+void pt_calls_begin(struct pt_calls *c, struct pt_emit_stream *s, struct pt_code *code, uint64_t ip, uint64_t tsc)
+{
+	struct stack *st = stack_of(c, s->task);
+	struct now now = now_of(s, tsc, 0);
+
+	if (!st)
+		return;
+	st->thread = s->thread;
+	if (st->depth == 0 && ip && code) {
+		st->code = code->uid;
+		push(c, st, &now, 0, symbol_at(c, code, ip, NULL), ip, PTR_CALL_NO_CALL);
+	}
+}
+
+void pt_calls_gap(struct pt_calls *c, struct pt_emit_stream *s, uint64_t tsc)
+{
+	struct stack *st = stack_of(c, s->task);
+	struct now now = now_of(s, tsc, 0);
+
+	if (st) {
+		unwind_all(c, st, &now);
+		st->resume = 0;
+	}
+}
+
+/* Tracing begins again at `to`: behind a system call or interrupt, in a signal's handler, or behind one. */
+static void resumed(struct pt_calls *c, struct stack *st, const struct now *now, struct pt_code *code, uint64_t to)
+{
+	uint32_t symbol = symbol_at(c, code, to, NULL);
+
+	if (st->depth == 0 || st->code != code->uid) {
+		unwind_all(c, st, now);
+		st->code = code->uid;
+		push(c, st, now, 0, symbol, to, PTR_CALL_NO_CALL);
+	} else if (to != st->resume && st->resume && !unwind(c, st, now, to)) {
+		push(c, st, now, st->resume, symbol, to, 0);
+	}
+	st->resume = 0;
+}
+
+/* What an edge does to the stack. */
+enum role { ROLE_NOT_ASKED, ROLE_NONE, ROLE_CALL, ROLE_RET, ROLE_TAIL, ROLE_BEGIN, ROLE_END };
+
+static enum role role_of(struct pt_calls *c, struct pt_code *code, struct pt_edge *edge)
+{
+	struct insn in;
+	uint8_t bytes[16];
+	bool first;
+	size_t n;
+
+	if (!edge->from)
+		return ROLE_BEGIN;
+	if (!edge->to)
+		return ROLE_END;
+	switch ((enum ptr_kind)edge->kind) {
+	case PTR_CALL_DIR:
+	case PTR_CALL_IND:
+		n = img_space_read(code->space, edge->from, bytes, sizeof bytes);
+		if (insn_decode(bytes, n, INSN_64, &in) < 0)
+			return ROLE_NONE;
+		edge->bytes = in.len;
+		edge->symbol = symbol_at(c, code, edge->to, NULL);
+		/* A call to the next instruction only asks for its own address. */
+		return edge->from + in.len == edge->to ? ROLE_NONE : ROLE_CALL;
+	case PTR_RET:
+		return ROLE_RET;
+	case PTR_JMP:
+	case PTR_JMP_IND:
+		edge->symbol = symbol_at(c, code, edge->to, &first);
+		return first && edge->symbol != symbol_at(c, code, edge->from, NULL) ? ROLE_TAIL : ROLE_NONE;
+	default:
+		return ROLE_NONE;
+	}
+}
+
+void pt_calls_path(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *path, uint64_t tsc, uint64_t run,
+		   uint32_t position)
+{
+	struct pt_graph *g = c->emit->graph;
+	struct pt_code *code = g->codes[path->code];
+	struct stack *st = stack_of(c, s->task);
+	struct now now = now_of(s, tsc, 0);
+
+	if (!st)
+		return;
+	if (path->role == ROLE_NOT_ASKED) {
+		path->role = ROLE_NONE;
+		for (uint32_t i = 0; i < path->count; i++) {
+			struct pt_edge *edge = &g->edges[g->path_edges[path->first + i]];
+
+			if (edge->role == ROLE_NOT_ASKED)
+				edge->role = (uint8_t)role_of(c, code, edge);
+			if (edge->role != ROLE_NONE)
+				path->role = ROLE_CALL;
+		}
+	}
+	st->thread = s->thread;
+	st->tsc = tsc;
+	st->insns = s->insns + path->insns;
+	st->branches = s->branches + path->count;
+	st->cycles = s->cycles;
+	st->has_cyc = s->has_cyc;
+	if (path->role == ROLE_NONE)
+		return;
+	for (uint32_t i = 0; i < path->count; i++) {
+		const struct pt_edge *edge = &g->edges[g->path_edges[path->first + i]];
+
+		now.insns += g->path_insns[path->first + i];
+		now.branches++;
+		now.branch = run * PTR_RUN_BRANCHES + position + i;
+		switch ((enum role)edge->role) {
+		case ROLE_CALL:
+			push(c, st, &now, edge->from + edge->bytes, edge->symbol, edge->to, 0);
+			break;
+		case ROLE_RET:
+			unwind(c, st, &now, edge->to);
+			break;
+		case ROLE_TAIL:
+			if (st->depth)
+				push(c, st, &now, st->frames[st->depth - 1].ret, edge->symbol, edge->to,
+				     PTR_CALL_NON_CALL);
+			break;
+		case ROLE_BEGIN:
+			resumed(c, st, &now, code, edge->to);
+			break;
+		case ROLE_END:
+			/* SYSCALL, SYSENTER and INT 80 are two bytes long; the others do not come back behind them. */
+			st->resume = edge->kind == PTR_SYSCALL || edge->kind == PTR_INT ? edge->from + 2
+				     : edge->kind == PTR_ASYNC				? edge->from
+											: 0;
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+void pt_calls_finish(struct pt_calls *c)
+{
+	for (struct stack *st = c->stacks; st; st = st->next) {
+		struct pt_emit_stream s = {.cycles = st->cycles, .has_cyc = st->has_cyc};
+		struct now now = {.s = &s, .tsc = st->tsc, .insns = st->insns, .branches = st->branches};
+
+		unwind_all(c, st, &now);
+	}
+}

@@ -1,0 +1,80 @@
+/*
+ * emit.h - what flows tell, as records: definitions before first use, then runs, calls, events, errors.
+ *
+ * One emitter for all streams of a trace; one context for each. It is the sink of the flows (flow.h), feeds the
+ * call stacks (calls.h), and writes a record stream (records.h) or lines of text.
+ */
+#ifndef DECODE_EMIT_H
+#define DECODE_EMIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "decode/flow.h"
+#include "decode/tasks.h"
+#include "schema/records.h"
+
+struct pt_calls;
+
+/* A line a branch, for people and tests. Also called for errors. */
+struct pt_branch_line {
+	const struct pt_task *task;
+	int32_t cpu;
+	uint64_t tsc; /* PT_CLOCK_UNKNOWN */
+	const struct pt_edge *edge;
+	uint32_t insns; /* up to it */
+};
+
+struct pt_text {
+	void *arg;
+	void (*branch)(void *arg, const struct pt_branch_line *line);
+	void (*error)(void *arg, const struct pt_task *task, int32_t cpu, const struct pt_flow_error *error);
+};
+
+struct pt_emit {
+	struct ptr_writer *writer;
+	struct pt_graph *graph;
+	const struct pt_text *text; /* NULL: no text */
+	bool calls;                 /* build call stacks */
+	bool definitions;           /* false: count only, name nothing (pt-decode --null) */
+	bool failed;
+	struct pt_error error;      /* why, when failed */
+	uint64_t errors, branches;
+	uint32_t machine;
+	struct pt_names *names;     /* symbols and files that have numbers */
+	struct pt_calls *stacks;
+};
+
+/* A stream's: what its flow's sink gets as arg. */
+struct pt_emit_stream {
+	struct pt_emit *emit;
+	const struct pt_task *task; /* who runs now, NULL unknown */
+	uint32_t task_version;
+	uint32_t thread, slice;     /* record numbers, 0 none */
+	uint32_t stream;
+	int32_t cpu;
+	uint64_t insns, branches, cycles; /* of the stream up to the run at hand, for call counts */
+	uint64_t not_taken;         /* of the slice */
+	bool has_cyc;
+	struct ptr_error pending;   /* held until it is known when execution is seen again */
+	bool has_pending;
+	bool (*missing)(void *arg, struct pt_emit_stream *s, uint64_t ip);
+	void *missing_arg;
+};
+
+extern const struct pt_flow_sink pt_emit_sink; /* arg: struct pt_emit_stream */
+
+int pt_emit_init(struct pt_emit *m, struct ptr_writer *w, struct pt_graph *graph, struct pt_error *e);
+void pt_emit_deinit(struct pt_emit *m);
+/* The thread's record number; writes THREAD when the task is new or has another name. 0 unknown. */
+uint32_t pt_emit_thread(struct pt_emit *m, struct pt_emit_stream *s);
+/* The symbol's record number at ip in space, 0 none. */
+uint32_t pt_emit_symbol(struct pt_emit *m, struct img_space *space, uint64_t ip);
+/* An error row of no flow: a damaged container, a lost record. */
+void pt_emit_error(struct pt_emit *m, uint32_t stream, int32_t cpu, uint64_t tsc, const char *kind, const char *message);
+/* The stream is over: what was held is written. */
+void pt_emit_stream_end(struct pt_emit_stream *s);
+/* All calls that are still open end, unreturned. */
+void pt_emit_finish(struct pt_emit *m);
+
+#endif

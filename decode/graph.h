@@ -1,0 +1,186 @@
+/*
+ * graph.h - code as a graph that TNT bits can be walked through, each instruction decoded once.
+ *
+ * Three layers, each made on first use and kept:
+ *  - a block: straight code from an address up to its first branch;
+ *  - a position: an address where the flow can stand, right behind a branch that packets told of. From it, code
+ *    runs straight, through direct jumps and calls, up to a decision: what the next TNT bit or TIP answers;
+ *  - an arc: from a position through its decision to the next position, with all the taken branches on the way
+ *    (struct pt_arc). A TNT bit follows one arc: two loads, no decisions.
+ * A position is committed by definition: nothing behind it has been assumed. So a FUP, a timing packet or a PSB
+ * that comes next finds the flow at a place from which it can walk slowly (by blocks).
+ *
+ * Beside that, the dictionaries: edges (distinct taken branches) and paths (sequences of them), interned per
+ * code. Numbers of edges and paths are local to the graph; emit.h gives those of the record stream.
+ *
+ * A code is one version of one address space. When its mappings change, pt_code_refresh() forgets what was
+ * derived from them. Positions of the old version stay valid memory, but must be looked up again by their ip.
+ */
+#ifndef DECODE_GRAPH_H
+#define DECODE_GRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "decode/image.h"
+#include "decode/insn.h"
+#include "schema/records.h"
+
+/* What a position's code runs into. */
+enum pt_decision {
+	PT_D_UNRESOLVED, /* of an arc: not followed before, ask pt_graph_follow() */
+	PT_D_JCC,        /* TNT */
+	PT_D_CONT,       /* no packet: arc[0] leads on */
+	PT_D_RET,        /* TNT (compressed) or TIP */
+	PT_D_IND,        /* TIP: near indirect jump or call */
+	PT_D_FAR,        /* TIP or TIP.PGD: far transfer */
+	PT_D_DEAD        /* the code cannot be followed: why[] says */
+};
+
+struct pt_arc {
+	uint32_t edges[4];  /* n_edges taken branches in order; all four may be read */
+	uint32_t next;      /* position */
+	uint32_t push;      /* position behind a call, when n_push */
+	uint32_t insns;     /* instructions from the position to the decision, inclusive */
+	uint8_t n_edges, n_push;
+	uint8_t backward;   /* the last edge goes backward */
+	uint8_t decision;   /* enum pt_decision of `next`; PT_D_UNRESOLVED: nothing else is valid */
+};
+
+/* One cache line. */
+union pt_position {
+	struct pt_arc arc[2]; /* PT_D_JCC: not taken, taken. PT_D_CONT: [0] */
+	struct {
+		struct pt_arc prefix; /* to the decision; its next, decision mean nothing */
+		/* The target that was last seen, as a whole. */
+		uint64_t ip;
+		uint32_t edge, next;
+		uint32_t push; /* PT_D_IND that calls: the position behind, else 0 */
+		uint8_t decision, backward, calls;
+	} ind;
+};
+
+struct pt_where { /* of a position: the cold part */
+	uint64_t ip;
+	uint64_t decision_ip;   /* of the branch; PT_D_DEAD: of what could not be followed */
+	uint64_t decision_next; /* the instruction behind it */
+	uint64_t target;        /* PT_D_JCC */
+	uint32_t code;
+	uint8_t decision; /* enum pt_decision */
+	uint8_t cls;      /* enum insn_class of the branch */
+	uint8_t mode;     /* enum insn_mode */
+	uint8_t why;      /* PT_D_DEAD: enum pt_dead */
+};
+
+enum pt_dead { PT_DEAD_NO_CODE, PT_DEAD_BAD_INSN, PT_DEAD_ENDLESS };
+
+struct pt_block {
+	uint64_t ip, term_ip, next_ip, target; /* target: direct branches, else 0 */
+	uint32_t insns;    /* up to and with the branch */
+	uint32_t next;     /* block at next_ip, 0 not yet asked for */
+	uint32_t position; /* at ip, 0 none yet */
+	uint32_t code;
+	uint8_t cls;       /* enum insn_class; INSN_OTHER: the code ends behind it (why) or the block got too long */
+	uint8_t mode, rel0, why;
+	bool dead;         /* cannot be followed beyond term_ip */
+};
+
+struct pt_edge {
+	uint64_t from, to;
+	uint32_t code;   /* uid: an edge outlives its code's versions */
+	uint32_t number; /* in the record stream, 0 not there yet (emit.h) */
+	uint32_t symbol; /* the target's record number, when role says so (calls.c) */
+	uint8_t kind;    /* enum ptr_kind */
+	uint8_t role;    /* what it does to a call stack, 0 not yet asked (calls.c) */
+	uint8_t bytes;   /* of the branch instruction, when role says so */
+};
+
+struct pt_path {
+	uint64_t start_ip, end_ip;
+	uint64_t times;     /* how often run */
+	uint32_t first;     /* its edges: graph->path_edges[first], count */
+	uint32_t count;
+	uint32_t code;      /* id */
+	uint32_t insns;     /* all of them, with the tail */
+	uint32_t tail_insns;
+	uint32_t not_taken;
+	uint32_t number;    /* in the record stream, 0 not there yet (emit.h) */
+	uint32_t hash;
+	uint8_t role;       /* of its edges together, 0 not yet asked (calls.c) */
+};
+
+/* What a path's branches add to --stats, as ../shared/bench/README.md counts them: near branches with mix(from, to),
+ * those not taken too. */
+struct pt_path_stats {
+	uint64_t hash;
+	uint16_t by_kind[PTR_KINDS];
+};
+
+struct pt_code {
+	struct img_space *space;
+	uint32_t generation, changes; /* of the space, when derived */
+	bool holes;          /* something was looked for where nothing was mapped */
+	uint32_t id;         /* index in the graph: this version; changes when refreshed */
+	uint32_t uid;        /* its first id: the space, over all versions */
+};
+
+struct pt_graph {
+	union pt_position *positions; /* from 1 */
+	struct pt_where *where;
+	uint32_t position_count, position_room;
+	struct pt_block *blocks; /* from 1 */
+	uint32_t block_count, block_room;
+	uint32_t *block_hash;
+	uint32_t block_mask;
+	struct pt_edge *edges; /* from 1 */
+	uint32_t edge_count, edge_room;
+	uint32_t *edge_hash;
+	uint32_t edge_mask;
+	struct pt_path *paths; /* from 1 */
+	uint32_t path_count, path_room;
+	uint32_t *path_hash;
+	uint32_t path_mask;
+	uint32_t *path_edges; /* edges of all paths, one behind the other */
+	uint32_t *path_insns; /* parallel: instructions before each edge, as in struct ptr_path */
+	struct pt_path_stats *path_stats; /* parallel to paths; NULL unless pt_graph_count_stats() */
+	uint32_t path_edge_count, path_edge_room;
+	struct pt_code **codes;
+	uint32_t code_count;
+	bool full; /* out of memory or room: what follows is not decoded, and said so */
+};
+
+int pt_graph_init(struct pt_graph *g, struct pt_error *e);
+void pt_graph_deinit(struct pt_graph *g);
+
+/* A code over a space (the caller's, must outlive the graph). NULL: no memory. The graph owns it. */
+struct pt_code *pt_graph_code(struct pt_graph *g, struct img_space *space);
+/* True when the space has changed since: what was derived is forgotten, look positions up again. */
+bool pt_code_refresh(struct pt_graph *g, struct pt_code *code);
+
+/* The position at ip. Never 0 but when the graph is full. */
+uint32_t pt_graph_position(struct pt_graph *g, struct pt_code *code, uint64_t ip, enum insn_mode mode);
+/* Resolves arc `bit` (PT_D_CONT: 0) of a position. False when the graph is full. */
+bool pt_graph_follow(struct pt_graph *g, uint32_t position, unsigned bit);
+/* The block at ip; NULL when the graph is full. */
+struct pt_block *pt_graph_block(struct pt_graph *g, struct pt_code *code, uint64_t ip, enum insn_mode mode);
+/* The block behind b. */
+struct pt_block *pt_graph_next_block(struct pt_graph *g, struct pt_block *b);
+/* Instructions of b before ip, or -1 when ip is no instruction's beginning in it. */
+int pt_graph_insns_before(struct pt_graph *g, const struct pt_block *b, uint64_t ip);
+
+/* The edge's number. 0 when the graph is full. */
+uint32_t pt_graph_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, uint64_t to, enum ptr_kind kind);
+/* The path's number, 0 when the graph is full. count <= PTR_PATH_EDGES. */
+uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_ip, const uint32_t *edges,
+		       uint32_t count, uint64_t end_ip, enum insn_mode mode);
+
+/* From now on fill path_stats for each new path. 0, or -1 (PT_ERR_NO_MEMORY). Before the first path. */
+int pt_graph_count_stats(struct pt_graph *g, struct pt_error *e);
+
+/* What the position runs into, decoding its code if that was not done yet: enum pt_decision. */
+uint8_t pt_graph_decision(struct pt_graph *g, uint32_t position);
+
+enum ptr_kind pt_kind_of(enum insn_class cls);
+
+#endif

@@ -1,0 +1,467 @@
+/* image.c - see image.h. */
+#include "decode/image.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct segment {
+	uint64_t offset, vaddr, size; /* of the file; vaddr relates symbols to offsets */
+	uint8_t *bytes;
+};
+
+struct symbol {
+	uint64_t value, end;
+	uint32_t name;
+	uint32_t rank; /* 0 is best: of symbols at one address the global one names it */
+};
+
+struct img_file {
+	struct img_file *next;
+	char *name;
+	char build_id[41];
+	int32_t machine_pid, pid;
+	bool memory, absolute;
+	struct segment *segments; /* sorted by offset */
+	size_t segment_count;
+	struct symbol *symbols; /* sorted by value, one for each value */
+	size_t symbol_count;
+	char *strings;
+};
+
+struct img_store {
+	struct img_file *files; /* newest first */
+};
+
+static int no_memory(struct pt_error *e)
+{
+	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the code images");
+}
+
+struct img_store *img_store_create(void)
+{
+	return calloc(1, sizeof(struct img_store));
+}
+
+static void file_destroy(struct img_file *f)
+{
+	for (size_t i = 0; i < f->segment_count; i++)
+		free(f->segments[i].bytes);
+	free(f->segments);
+	free(f->symbols);
+	free(f->strings);
+	free(f->name);
+	free(f);
+}
+
+void img_store_destroy(struct img_store *s)
+{
+	if (!s)
+		return;
+	while (s->files) {
+		struct img_file *f = s->files;
+
+		s->files = f->next;
+		file_destroy(f);
+	}
+	free(s);
+}
+
+static void hex(char *to, const uint8_t *bytes, size_t n)
+{
+	if (n > 20)
+		n = 20;
+	for (size_t i = 0; i < n; i++)
+		snprintf(to + 2 * i, 3, "%02x", bytes[i]);
+	to[2 * n] = 0;
+}
+
+static struct img_file *file_add(struct img_store *s, int32_t machine_pid, const char *name, size_t name_bytes,
+				 const uint8_t *build_id, size_t build_id_bytes, struct pt_error *e)
+{
+	struct img_file *f = calloc(1, sizeof *f);
+
+	if (!f || !(f->name = strndup(name, name_bytes))) {
+		free(f);
+		no_memory(e);
+		return NULL;
+	}
+	f->machine_pid = machine_pid;
+	hex(f->build_id, build_id, build_id_bytes);
+	f->next = s->files;
+	s->files = f;
+	return f;
+}
+
+static struct img_file *find(struct img_store *s, int32_t machine_pid, const char *name, size_t name_bytes,
+			     const char *build_id)
+{
+	struct img_file *f;
+
+	for (f = s->files; f; f = f->next) {
+		if (f->memory || f->machine_pid != machine_pid)
+			continue;
+		if (build_id[0] && f->build_id[0] ? strcmp(build_id, f->build_id) == 0
+						  : strlen(f->name) == name_bytes && !memcmp(f->name, name, name_bytes))
+			return f;
+	}
+	return NULL;
+}
+
+struct img_file *img_store_find(struct img_store *s, int32_t machine_pid, const char *name, const uint8_t *build_id,
+				size_t build_id_bytes)
+{
+	char id[41];
+
+	hex(id, build_id, build_id_bytes);
+	return find(s, machine_pid, name, strlen(name), id);
+}
+
+static int segment_add(struct img_file *f, const struct ptc_image *image, struct pt_error *e)
+{
+	struct segment *seg;
+	size_t i;
+
+	if (image->size == 0)
+		return 0;
+	seg = realloc(f->segments, (f->segment_count + 1) * sizeof *seg);
+	if (!seg)
+		return no_memory(e);
+	f->segments = seg;
+	for (i = f->segment_count; i > 0 && seg[i - 1].offset > image->offset; i--)
+		seg[i] = seg[i - 1];
+	seg[i].offset = image->offset;
+	seg[i].vaddr = image->vaddr;
+	seg[i].size = image->size;
+	seg[i].bytes = malloc(image->size);
+	f->segment_count++;
+	if (!seg[i].bytes) {
+		seg[i].size = 0;
+		return no_memory(e);
+	}
+	memcpy(seg[i].bytes, image->bytes, image->size);
+	/* Pieces of one segment that were split into chunks are one again, so that code runs on across them. */
+	if (i > 0 && seg[i - 1].offset + seg[i - 1].size == seg[i].offset &&
+	    seg[i - 1].vaddr + seg[i - 1].size == seg[i].vaddr) {
+		uint8_t *joined = realloc(seg[i - 1].bytes, seg[i - 1].size + seg[i].size);
+
+		if (!joined)
+			return no_memory(e);
+		memcpy(joined + seg[i - 1].size, seg[i].bytes, seg[i].size);
+		seg[i - 1].bytes = joined;
+		seg[i - 1].size += seg[i].size;
+		free(seg[i].bytes);
+		memmove(&seg[i], &seg[i + 1], (--f->segment_count - i) * sizeof *seg);
+	}
+	return 0;
+}
+
+static bool holds(const struct img_file *f, uint64_t offset)
+{
+	for (size_t i = 0; i < f->segment_count; i++)
+		if (offset - f->segments[i].offset < f->segments[i].size)
+			return true;
+	return false;
+}
+
+int img_store_image(struct img_store *s, const struct ptc_image *image, struct pt_error *e)
+{
+	struct img_file *f;
+	char id[41];
+
+	hex(id, image->build_id, image->build_id_bytes);
+	f = find(s, image->machine_pid, image->name, image->name_bytes, id);
+	/* The same name again with other bytes at the same place, or another id: the file was replaced. */
+	if (f && (strcmp(f->build_id, id) != 0 || holds(f, image->offset)))
+		f = NULL;
+	if (!f)
+		f = file_add(s, image->machine_pid, image->name, image->name_bytes, image->build_id,
+			     image->build_id_bytes, e);
+	return f ? segment_add(f, image, e) : -1;
+}
+
+struct img_file *img_store_memory(struct img_store *s, const struct ptc_image *image, struct pt_error *e)
+{
+	struct ptc_image at0 = *image;
+	struct img_file *f = file_add(s, image->machine_pid, image->name, image->name_bytes, image->build_id,
+				      image->build_id_bytes, e);
+
+	if (!f)
+		return NULL;
+	f->memory = true;
+	f->pid = image->pid;
+	at0.offset = image->vaddr; /* a memory image's offsets are its addresses */
+	return segment_add(f, &at0, e) < 0 ? NULL : f;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const struct symbol *x = a, *y = b;
+
+	if (x->value != y->value)
+		return x->value < y->value ? -1 : 1;
+	return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+int img_store_symbols(struct img_store *s, const struct ptc_symbols *t, struct pt_error *e)
+{
+	struct img_file *f;
+	char id[41];
+	size_t n = 0;
+
+	hex(id, t->build_id, t->build_id_bytes);
+	f = find(s, t->machine_pid, t->name, t->name_bytes, id);
+	if (!f && !t->absolute)
+		return 0; /* symbols of code that nobody has */
+	if (!f && !(f = file_add(s, t->machine_pid, t->name, t->name_bytes, t->build_id, t->build_id_bytes, e)))
+		return -1;
+	free(f->symbols);
+	free(f->strings);
+	f->symbol_count = 0;
+	f->absolute = t->absolute;
+	f->symbols = calloc(t->count + 1, sizeof *f->symbols);
+	f->strings = malloc(t->strings_bytes + 1);
+	if (!f->symbols || !f->strings)
+		return no_memory(e);
+	memcpy(f->strings, t->strings, t->strings_bytes);
+	f->strings[t->strings_bytes] = 0;
+	for (uint32_t i = 0; i < t->count; i++) {
+		struct ptc_symbol sym;
+
+		memcpy(&sym, (const uint8_t *)t->symbols + i * sizeof sym, sizeof sym);
+		if (sym.name >= t->strings_bytes)
+			continue;
+		f->symbols[n].value = sym.value;
+		f->symbols[n].end = sym.size ? sym.value + sym.size : 0;
+		f->symbols[n].name = sym.name;
+		f->symbols[n].rank = sym.type == 'T' ? 0 : sym.type == 'W' || sym.type == 'w' ? 1 : 2;
+		n++;
+	}
+	qsort(f->symbols, n, sizeof *f->symbols, by_value);
+	for (size_t i = 0; i < n; i++) {
+		if (f->symbol_count && f->symbols[f->symbol_count - 1].value == f->symbols[i].value) {
+			if (!f->symbols[f->symbol_count - 1].end)
+				f->symbols[f->symbol_count - 1].end = f->symbols[i].end;
+			continue;
+		}
+		f->symbols[f->symbol_count++] = f->symbols[i];
+	}
+	for (size_t i = 0; i < f->symbol_count; i++)
+		if (!f->symbols[i].end)
+			f->symbols[i].end = i + 1 < f->symbol_count ? f->symbols[i + 1].value : UINT64_MAX;
+	return 0;
+}
+
+const char *img_file_name(const struct img_file *f)
+{
+	return f->name;
+}
+
+const char *img_file_build_id(const struct img_file *f)
+{
+	return f->build_id;
+}
+
+void img_space_init(struct img_space *sp)
+{
+	static uint32_t generations;
+
+	memset(sp, 0, sizeof *sp);
+	sp->generation = ++generations;
+}
+
+void img_space_deinit(struct img_space *sp)
+{
+	free(sp->maps);
+	sp->maps = NULL;
+	sp->count = sp->room = 0;
+}
+
+int img_space_copy(struct img_space *to, const struct img_space *from, struct pt_error *e)
+{
+	struct img_map *maps = NULL;
+
+	if (from->count && !(maps = malloc(from->count * sizeof *maps)))
+		return no_memory(e);
+	if (from->count)
+		memcpy(maps, from->maps, from->count * sizeof *maps);
+	free(to->maps);
+	to->maps = maps;
+	to->count = to->room = from->count;
+	to->hint = 0;
+	to->generation++;
+	to->changes++;
+	return 0;
+}
+
+/* The first map that ends behind ip. */
+static size_t at_or_behind(const struct img_space *sp, uint64_t ip)
+{
+	size_t lo = 0, hi = sp->count;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (sp->maps[mid].end > ip)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo;
+}
+
+int img_space_map(struct img_space *sp, uint64_t start, uint64_t end, uint64_t offset, struct img_file *file,
+		  struct pt_error *e)
+{
+	struct img_map right = {0};
+	size_t i, from, to;
+
+	if (end <= start)
+		return 0;
+	if (sp->count + 2 > sp->room) {
+		size_t room = sp->room ? sp->room * 2 : 16;
+		struct img_map *maps = realloc(sp->maps, room * sizeof *maps);
+
+		if (!maps)
+			return no_memory(e);
+		sp->maps = maps;
+		sp->room = room;
+	}
+	sp->changes++;
+	from = at_or_behind(sp, start);
+	for (to = from; to < sp->count && sp->maps[to].start < end; to++)
+		;
+	if (to - from == 1 && sp->maps[from].start == start && sp->maps[from].end == end &&
+	    sp->maps[from].file == file && sp->maps[from].offset == offset)
+		return 0; /* told twice */
+	if (to > from) {
+		struct img_map *last = &sp->maps[to - 1];
+
+		sp->generation++;
+		if (last->end > end) {
+			right = *last;
+			right.offset += end - last->start;
+			right.start = end;
+		}
+		if (sp->maps[from].start < start) {
+			sp->maps[from].end = start;
+			from++;
+		}
+	}
+	/* [from, to) goes; the new one and `right` come. */
+	i = 1 + (right.end != 0);
+	memmove(&sp->maps[from + i], &sp->maps[to], (sp->count - to) * sizeof *sp->maps);
+	sp->count = sp->count - (to - from) + i;
+	sp->maps[from] = (struct img_map){.start = start, .end = end, .offset = offset, .file = file};
+	if (right.end)
+		sp->maps[from + 1] = right;
+	sp->hint = 0;
+	return 0;
+}
+
+bool img_space_overlaps(const struct img_space *sp, uint64_t start, uint64_t end)
+{
+	size_t i = at_or_behind(sp, start);
+
+	return i < sp->count && sp->maps[i].start < end;
+}
+
+const struct img_map *img_space_find(struct img_space *sp, uint64_t ip)
+{
+	size_t i = sp->hint;
+
+	if (i < sp->count && ip >= sp->maps[i].start && ip < sp->maps[i].end)
+		return &sp->maps[i];
+	i = at_or_behind(sp, ip);
+	if (i >= sp->count || ip < sp->maps[i].start)
+		return NULL;
+	sp->hint = (uint32_t)i;
+	return &sp->maps[i];
+}
+
+size_t img_space_code(struct img_space *sp, uint64_t ip, const uint8_t **ret)
+{
+	const struct img_map *m = img_space_find(sp, ip);
+	uint64_t offset;
+
+	if (!m || !m->file)
+		return 0;
+	offset = m->offset + (ip - m->start);
+	for (size_t i = 0; i < m->file->segment_count; i++) {
+		const struct segment *seg = &m->file->segments[i];
+		uint64_t n, at = offset - seg->offset;
+
+		if (at >= seg->size)
+			continue;
+		n = seg->size - at;
+		if (n > m->end - ip)
+			n = m->end - ip;
+		*ret = seg->bytes + at;
+		return n;
+	}
+	return 0;
+}
+
+size_t img_space_read(struct img_space *sp, uint64_t ip, uint8_t *buffer, size_t n)
+{
+	size_t got = 0;
+
+	while (got < n) {
+		const uint8_t *p;
+		size_t k = img_space_code(sp, ip + got, &p);
+
+		if (k == 0)
+			break;
+		if (k > n - got)
+			k = n - got;
+		memcpy(buffer + got, p, k);
+		got += k;
+	}
+	return got;
+}
+
+int img_space_symbol(struct img_space *sp, uint64_t ip, struct img_symbol *ret)
+{
+	const struct img_map *m = img_space_find(sp, ip);
+	const struct img_file *f;
+	uint64_t value = ip, bias = 0;
+	size_t lo = 0, hi;
+
+	if (!m || !(f = m->file) || !f->symbol_count)
+		return -1;
+	if (!f->absolute) {
+		uint64_t offset = m->offset + (ip - m->start);
+		size_t i;
+
+		for (i = 0; i < f->segment_count; i++)
+			if (offset - f->segments[i].offset < f->segments[i].size)
+				break;
+		if (i == f->segment_count)
+			return -1;
+		value = f->segments[i].vaddr + (offset - f->segments[i].offset);
+		bias = ip - value;
+	}
+	for (hi = f->symbol_count; lo < hi;) {
+		size_t mid = (lo + hi) / 2;
+
+		if (f->symbols[mid].value > value)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	/* A symbol without size may cover it, or an outer one whose inner neighbours do not: a few back. */
+	for (size_t i = lo, tries = 0; i > 0 && tries < 4; i--, tries++) {
+		const struct symbol *sym = &f->symbols[i - 1];
+
+		if (value >= sym->end)
+			continue;
+		ret->name = f->strings + sym->name;
+		ret->start = sym->value + bias;
+		ret->end = sym->end == UINT64_MAX ? m->end : sym->end + bias;
+		ret->file = f;
+		ret->index = (uint32_t)(i - 1);
+		return 0;
+	}
+	return -1;
+}

@@ -1,0 +1,77 @@
+/*
+ * image.h - the code that ran: files of the container, where they were mapped, their symbols.
+ *
+ * A store holds the container's images. A space is one address space (a process, or a kernel): what is mapped
+ * where, now. Spaces change as sideband is applied (tasks.h); whoever caches code of a space compares its
+ * `generation`.
+ */
+#ifndef DECODE_IMAGE_H
+#define DECODE_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/container.h"
+
+struct img_store;
+struct img_file; /* a file's executable bytes and symbols */
+
+struct img_symbol {
+	const char *name; /* the store's */
+	uint64_t start, end; /* run-time addresses, half-open */
+	const struct img_file *file;
+	uint32_t index; /* of the symbol in its file: (file, index, start) is its identity */
+};
+
+/* One mapping of a space. */
+struct img_map {
+	uint64_t start, end; /* half-open */
+	uint64_t offset;     /* file offset of start; MEMORY: unused */
+	struct img_file *file; /* NULL: mapped, but the container has no bytes for it */
+};
+
+struct img_space {
+	struct img_map *maps; /* sorted, disjoint */
+	size_t count, room;
+	uint32_t generation; /* new whenever what was mapped before has changed or gone */
+	uint32_t changes;    /* new whenever anything was mapped */
+	uint32_t hint;       /* the last map that was hit */
+};
+
+struct img_store *img_store_create(void);
+void img_store_destroy(struct img_store *s);
+
+/* Copies the image or symbols into the store. Return 0, or -1 (PT_ERR_NO_MEMORY). */
+int img_store_image(struct img_store *s, const struct ptc_image *image, struct pt_error *e);
+int img_store_symbols(struct img_store *s, const struct ptc_symbols *symbols, struct pt_error *e);
+
+/* The file of a mapping, by build id or by the name's last image; NULL when the container has none.
+ * machine_pid as in ptc_image. */
+struct img_file *img_store_find(struct img_store *s, int32_t machine_pid, const char *name,
+				const uint8_t *build_id, size_t build_id_bytes);
+/* The n-th MEMORY image chunk as a file of its own, to be mapped at *ret_start..*ret_end. */
+struct img_file *img_store_memory(struct img_store *s, const struct ptc_image *image, struct pt_error *e);
+
+const char *img_file_name(const struct img_file *f);
+const char *img_file_build_id(const struct img_file *f); /* hex, "" unknown */
+
+void img_space_init(struct img_space *sp);
+void img_space_deinit(struct img_space *sp);
+int img_space_copy(struct img_space *to, const struct img_space *from, struct pt_error *e);
+/* Maps [start, end), over whatever was there. 0, or -1 (PT_ERR_NO_MEMORY). */
+int img_space_map(struct img_space *sp, uint64_t start, uint64_t end, uint64_t offset, struct img_file *file,
+		  struct pt_error *e);
+
+/* Bytes of code that can be read at ip (>= 1) and *ret pointing at them; 0 when there are none. */
+size_t img_space_code(struct img_space *sp, uint64_t ip, const uint8_t **ret);
+/* Copies up to n bytes at ip, across adjacent mappings; how many. */
+size_t img_space_read(struct img_space *sp, uint64_t ip, uint8_t *buffer, size_t n);
+/* True when something is mapped in [start, end). */
+bool img_space_overlaps(const struct img_space *sp, uint64_t start, uint64_t end);
+/* The map at ip, NULL when none. */
+const struct img_map *img_space_find(struct img_space *sp, uint64_t ip);
+/* The symbol that covers ip: 0 and *ret filled, or -1. */
+int img_space_symbol(struct img_space *sp, uint64_t ip, struct img_symbol *ret);
+
+#endif

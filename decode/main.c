@@ -1,0 +1,224 @@
+/* main.c - pt-decode: a container in, a record stream out. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "decode/commands.h"
+#include "decode/session.h"
+#include "schema/version.h"
+
+static const char usage[] =
+	"usage: pt-decode [options] [CONTAINER]\n"
+	"Decodes what pt-capture recorded (standard input, or CONTAINER) into a record stream for pt-load.\n"
+	"\n"
+	"  -o, --output FILE  write the record stream to FILE, not to standard output\n"
+	"      --text         print a line a branch instead of the record stream\n"
+	"  -F, --fields LIST  fields of --text, of: %s\n"
+	"      --packets      print a line a packet instead: offset, name, payload\n"
+	"      --null         decode all, write nothing\n"
+	"      --stats        print counts to standard error (with --null or -o: to standard output)\n"
+	"      --no-calls     do not build call stacks\n"
+	"  -q, --quiet        say nothing but errors\n"
+	"  -v, --verbose      say more\n"
+	"  -h, --help         this text\n"
+	"      --version      the version\n"
+	"\n"
+	"Addresses are hexadecimal; 0 is an address that was not seen (the trace began or ended there).\n"
+	"Exit status: 0 all was decoded; 1 failed; 2 wrong usage; 3 decoded, but something was not seen: an overflow,\n"
+	"lost data, missing code, a cut container. Each such place is an error record (table and view `errors`).\n"
+	"\n"
+	"Example: pt-capture -- ls | pt-decode | pt-load trace.db && pt-query trace.db summary\n";
+
+static int fail(const struct pt_error *e)
+{
+	if (e->kind == PT_ERR_CLOSED)
+		return 1; /* the reader has gone: it knows why */
+	if (e->offset != PT_NO_OFFSET)
+		fprintf(stderr, "pt-decode: %s (at byte %" PRIu64 " of the input)\n", e->message, e->offset);
+	else
+		fprintf(stderr, "pt-decode: %s\n", e->message);
+	if (e->kind == PT_ERR_USAGE)
+		fprintf(stderr, "Try 'pt-decode --help'.\n");
+	return pt_exit_status(e);
+}
+
+struct options {
+	const char *input, *output, *fields;
+	bool text, packets, null, stats, no_calls, quiet, verbose;
+};
+
+static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
+{
+	enum { TEXT = 256, PACKETS, NULL_, STATS, NO_CALLS, VERSION };
+	static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
+					      {"text", no_argument, NULL, TEXT},
+					      {"fields", required_argument, NULL, 'F'},
+					      {"packets", no_argument, NULL, PACKETS},
+					      {"null", no_argument, NULL, NULL_},
+					      {"stats", no_argument, NULL, STATS},
+					      {"no-calls", no_argument, NULL, NO_CALLS},
+					      {"quiet", no_argument, NULL, 'q'},
+					      {"verbose", no_argument, NULL, 'v'},
+					      {"help", no_argument, NULL, 'h'},
+					      {"version", no_argument, NULL, VERSION},
+					      {0}};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "o:F:qvh", longs, NULL)) != -1) {
+		switch (c) {
+		case 'o': o->output = optarg; break;
+		case 'F': o->fields = optarg; break;
+		case TEXT: o->text = true; break;
+		case PACKETS: o->packets = true; break;
+		case NULL_: o->null = true; break;
+		case STATS: o->stats = true; break;
+		case NO_CALLS: o->no_calls = true; break;
+		case 'q': o->quiet = true; break;
+		case 'v': o->verbose = true; break;
+		case 'h':
+			printf(usage, pt_lines_fields());
+			exit(0);
+		case VERSION:
+			puts("pt-decode " PT_VERSION);
+			exit(0);
+		default:
+			fprintf(stderr, "Try 'pt-decode --help'.\n");
+			exit(2);
+		}
+	}
+	if (argc - optind > 1)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "one container at a time; '%s' is too many", argv[optind + 1]);
+	if (optind < argc && strcmp(argv[optind], "-") != 0)
+		o->input = argv[optind];
+	if (o->text + o->packets + o->null > 1)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--text, --packets and --null exclude each other");
+	if (o->fields && !o->text)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-F needs --text");
+	if (!o->input && isatty(0))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "no container: name one, or pipe one in (pt-capture -- PROGRAM | pt-decode)");
+	if (!o->text && !o->packets && !o->null && !o->output && isatty(1))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "the record stream is binary and standard output is a terminal: pipe it into pt-load, "
+			       "or use --text, or -o FILE");
+	return 0;
+}
+
+static void print_stats(FILE *f, const struct pt_session_result *r)
+{
+	const struct {
+		const char *name;
+		uint64_t value;
+	} rows[] = {
+		{"insn", r->insns},
+		{"jcc_taken", r->by_kind[PTR_JCC]},
+		{"jcc_not", r->not_taken},
+		{"jmp", r->by_kind[PTR_JMP]},
+		{"call", r->by_kind[PTR_CALL_DIR]},
+		{"ijmp", r->by_kind[PTR_JMP_IND]},
+		{"icall", r->by_kind[PTR_CALL_IND]},
+		{"ret", r->by_kind[PTR_RET]},
+		{"syscall", r->by_kind[PTR_SYSCALL]},
+		{"async", r->by_kind[PTR_ASYNC]},
+		{"branches", r->branches},
+		{"runs", r->runs},
+		{"errors", r->errors},
+		{"packets", r->packets},
+		{"psbs", r->psbs},
+		{"aux_bytes", r->aux_bytes},
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		fprintf(f, "stats.%s %" PRIu64 "\n", rows[i].name, rows[i].value);
+	fprintf(f, "stats.ip %" PRIx64 "\nstats.hash %" PRIx64 "\n", r->stop_ip, r->hash);
+}
+
+static int decode(const struct options *o, struct ptc_reader *reader, int out)
+{
+	struct pt_session_options so = {
+		.calls = !o->no_calls && !o->null && !o->text, .definitions = !o->null && !o->text, .stats = o->stats};
+	struct pt_session_result result;
+	struct pt_error e = {0};
+	struct ptr_writer *w = ptr_writer_create(o->null || o->text ? -1 : out, &e);
+	struct pt_lines *lines = NULL;
+	int r = -1;
+
+	if (w && o->text) {
+		lines = pt_lines_create(stdout, o->fields, &e);
+		if (lines)
+			so.text = pt_lines_text(lines);
+	}
+	if (w && (!o->text || lines))
+		r = pt_session_run(reader, w, &so, &result, &e);
+	if (r == 0)
+		r = ptr_writer_finish(w, &e);
+	if (r == 0 && (fflush(stdout) != 0 || ferror(stdout))) {
+		r = pt_fail_errno(&e, "cannot write to standard output");
+	}
+	ptr_writer_destroy(w);
+	pt_lines_destroy(lines);
+	if (r < 0)
+		return fail(&e);
+	if (o->stats)
+		print_stats(o->null || o->output ? stdout : stderr, &result);
+	if (result.incomplete && !o->quiet) {
+		if (result.damage[0])
+			fprintf(stderr, "pt-decode: the container is %s\n", result.damage);
+		fprintf(stderr, "pt-decode: %" PRIu64 " place%s could not be decoded; see the errors (pt-query DB errors)\n",
+			result.errors, result.errors == 1 ? "" : "s");
+	}
+	if (o->verbose)
+		fprintf(stderr,
+			"pt-decode: %" PRIu64 " AUX bytes, %" PRIu64 " packets, %" PRIu64 " instructions, %" PRIu64
+			" taken branches in %" PRIu64 " runs\n",
+			result.aux_bytes, result.packets, result.insns, result.branches, result.runs);
+	return result.incomplete ? 3 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {0};
+	struct pt_error e = {0};
+	struct ptc_reader *reader;
+	int in = 0, out = 1, status;
+	uint64_t errors;
+
+	signal(SIGPIPE, SIG_IGN);
+	if (parse(argc, argv, &o, &e) < 0)
+		return fail(&e);
+	if (o.input && (in = open(o.input, O_RDONLY | O_CLOEXEC)) < 0) {
+		pt_fail_errno(&e, "cannot open %s", o.input);
+		return fail(&e);
+	}
+	reader = ptc_reader_create(in, &e);
+	if (!reader)
+		return fail(&e);
+	if (o.packets) {
+		status = pt_packets_print(reader, stdout, &errors, &e) < 0 ? fail(&e) : errors ? 3 : 0;
+		if (fflush(stdout) != 0 || ferror(stdout))
+			status = 1;
+	} else {
+		if (o.output && (out = open(o.output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) < 0) {
+			pt_fail_errno(&e, "cannot write %s", o.output);
+			ptc_reader_destroy(reader);
+			return fail(&e);
+		}
+		status = decode(&o, reader, out);
+		/* Nothing half-made is left behind. */
+		if (status == 1 && o.output) {
+			struct stat st;
+
+			if (fstat(out, &st) == 0 && S_ISREG(st.st_mode))
+				unlink(o.output);
+		}
+	}
+	ptc_reader_destroy(reader);
+	return status;
+}

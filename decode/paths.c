@@ -1,0 +1,220 @@
+/* paths.c - the graph's dictionaries: edges and paths, each interned once. See graph.h. */
+#include "decode/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t edge_key(uint32_t code, uint64_t from, uint64_t to, unsigned kind)
+{
+	uint64_t x = from * 0x9e3779b97f4a7c15u + to * 0xc2b2ae3d27d4eb4fu + code * 0x165667b19e3779f9u + kind;
+
+	return x ^ x >> 32;
+}
+
+static uint32_t *grow(uint32_t *hash, uint32_t *mask)
+{
+	uint32_t m = *mask * 4 + 3, *h = calloc((size_t)m + 1, sizeof *h);
+
+	if (h) {
+		free(hash);
+		*mask = m;
+	}
+	return h;
+}
+
+uint32_t pt_graph_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, uint64_t to, enum ptr_kind kind)
+{
+	uint32_t i = (uint32_t)edge_key(code->uid, from, to, kind) & g->edge_mask;
+	struct pt_edge *edge;
+
+	for (; g->edge_hash[i]; i = (i + 1) & g->edge_mask) {
+		edge = &g->edges[g->edge_hash[i]];
+		if (edge->from == from && edge->to == to && edge->kind == kind && edge->code == code->uid)
+			return g->edge_hash[i];
+	}
+	if (g->edge_count == g->edge_room) {
+		g->full = true;
+		return 0;
+	}
+	g->edge_hash[i] = g->edge_count;
+	edge = &g->edges[g->edge_count];
+	edge->from = from;
+	edge->to = to;
+	edge->code = code->uid;
+	edge->kind = (uint8_t)kind;
+	if (g->edge_count > g->edge_mask / 2) {
+		uint32_t *hash = grow(g->edge_hash, &g->edge_mask);
+
+		if (!hash) {
+			g->full = true;
+			return 0;
+		}
+		g->edge_hash = hash;
+		for (uint32_t n = 1; n <= g->edge_count; n++) {
+			edge = &g->edges[n];
+			i = (uint32_t)edge_key(edge->code, edge->from, edge->to, edge->kind) & g->edge_mask;
+			while (hash[i])
+				i = (i + 1) & g->edge_mask;
+			hash[i] = n;
+		}
+	}
+	return g->edge_count++;
+}
+
+static uint64_t path_key(uint32_t code, uint64_t start_ip, const uint32_t *edges, uint32_t count, uint64_t end_ip)
+{
+	uint64_t x = start_ip * 0x9e3779b97f4a7c15u + end_ip + code + (uint64_t)count * 0x165667b19e3779f9u;
+	uint64_t y = 0xc2b2ae3d27d4eb4fu, v, w;
+	uint32_t i;
+
+	for (i = 0; i + 4 <= count; i += 4) {
+		memcpy(&v, edges + i, 8);
+		memcpy(&w, edges + i + 2, 8);
+		x = (x ^ v) * 0x9fb21c651e98df25u;
+		y = (y ^ w) * 0xd6e8feb86659fd93u;
+		x ^= x >> 29;
+		y ^= y >> 31;
+	}
+	for (; i < count; i++)
+		x = (x ^ edges[i]) * 0x9fb21c651e98df25u;
+	x += y;
+	x ^= x >> 32;
+	return x * 0xbf58476d1ce4e5b9u;
+}
+
+/* The edge leaves from an instruction that was not executed, or only begun. */
+static bool is_async(unsigned kind)
+{
+	return kind == PTR_ASYNC || kind == PTR_VMEXIT || kind == PTR_TX_ABORT;
+}
+
+static uint64_t branch_mix(uint64_t from, uint64_t to)
+{
+	uint64_t x = from * 0x9e3779b97f4a7c15u ^ (to << 32 | to >> 32) * 0xc2b2ae3d27d4eb4fu;
+
+	x ^= x >> 29;
+	x *= 0xbf58476d1ce4e5b9u;
+	return x ^ x >> 32;
+}
+
+static bool is_near(unsigned kind)
+{
+	return kind >= PTR_JCC && kind <= PTR_RET;
+}
+
+/*
+ * Counts the straight code from ip to the branch at `from` (exclusive when async): instructions, and conditional
+ * branches passed. A block that ends in a branch which is not `from`'s was passed: it was not taken.
+ */
+static uint32_t straight(struct pt_graph *g, struct pt_code *code, uint64_t ip, uint64_t from, bool exclusive,
+			 enum insn_mode mode, uint32_t *not_taken, struct pt_path_stats *stats)
+{
+	struct pt_block *b = pt_graph_block(g, code, ip, mode);
+	uint32_t insns = 0;
+
+	if (exclusive && ip == from)
+		return 0;
+	for (int i = 0; b && i < 1 << 16; i++) {
+		if (exclusive && from > b->ip && from <= b->term_ip) {
+			int n = pt_graph_insns_before(g, b, from);
+
+			return insns + (n > 0 ? (uint32_t)n : 0);
+		}
+		insns += b->insns;
+		if (!exclusive && b->term_ip == from)
+			return insns;
+		if (b->dead)
+			break;
+		if (b->cls == INSN_JCC) {
+			++*not_taken;
+			if (stats)
+				stats->hash += branch_mix(b->term_ip, b->next_ip);
+		}
+		if (exclusive && b->next_ip == from)
+			return insns;
+		b = pt_graph_next_block(g, b);
+	}
+	return insns;
+}
+
+static void fill(struct pt_graph *g, struct pt_code *code, struct pt_path *path, enum insn_mode mode)
+{
+	struct pt_path_stats *stats = g->path_stats ? &g->path_stats[path - g->paths] : NULL;
+	uint64_t ip = path->start_ip;
+
+	for (uint32_t i = 0; i < path->count; i++) {
+		const struct pt_edge *edge = &g->edges[g->path_edges[path->first + i]];
+		uint32_t n = 0;
+
+		if (edge->from && ip)
+			n = straight(g, code, ip, edge->from, is_async(edge->kind), mode, &path->not_taken, stats);
+		g->path_insns[path->first + i] = n;
+		path->insns += n;
+		ip = edge->to;
+		if (!stats)
+			continue;
+		stats->by_kind[edge->kind]++;
+		if (is_near(edge->kind))
+			stats->hash += branch_mix(edge->from, edge->to);
+	}
+	if (path->end_ip && ip) {
+		path->tail_insns = straight(g, code, ip, path->end_ip, true, mode, &path->not_taken, stats);
+		path->insns += path->tail_insns;
+	}
+}
+
+static bool rehash_paths(struct pt_graph *g)
+{
+	uint32_t *hash = grow(g->path_hash, &g->path_mask);
+
+	if (!hash)
+		return false;
+	g->path_hash = hash;
+	for (uint32_t n = 1; n < g->path_count; n++) {
+		uint32_t i = g->paths[n].hash & g->path_mask;
+
+		while (hash[i])
+			i = (i + 1) & g->path_mask;
+		hash[i] = n;
+	}
+	return true;
+}
+
+uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_ip, const uint32_t *edges,
+		       uint32_t count, uint64_t end_ip, enum insn_mode mode)
+{
+	uint32_t key = (uint32_t)(path_key(code->id, start_ip, edges, count, end_ip) >> 32), i = key & g->path_mask;
+	struct pt_path *path;
+
+	for (; g->path_hash[i]; i = (i + 1) & g->path_mask) {
+		path = &g->paths[g->path_hash[i]];
+		if (path->hash == key && path->start_ip == start_ip && path->count == count &&
+		    path->code == code->id && path->end_ip == end_ip &&
+		    !memcmp(g->path_edges + path->first, edges, count * sizeof *edges))
+			return g->path_hash[i];
+	}
+	if (g->path_count == g->path_room || g->path_edge_count + count > g->path_edge_room || g->full) {
+		g->full = true;
+		return 0;
+	}
+	if (g->path_count > g->path_mask / 2) {
+		if (!rehash_paths(g)) {
+			g->full = true;
+			return 0;
+		}
+		for (i = key & g->path_mask; g->path_hash[i]; i = (i + 1) & g->path_mask)
+			;
+	}
+	g->path_hash[i] = g->path_count;
+	path = &g->paths[g->path_count];
+	path->start_ip = start_ip;
+	path->end_ip = end_ip;
+	path->count = count;
+	path->code = code->id;
+	path->hash = key;
+	path->first = g->path_edge_count;
+	memcpy(g->path_edges + path->first, edges, count * sizeof *edges);
+	g->path_edge_count += count;
+	fill(g, code, path, mode);
+	return g->path_count++;
+}

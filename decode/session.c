@@ -1,0 +1,623 @@
+/* session.c - see session.h. */
+#include "decode/session.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEADROOM 32 /* before a piece's bytes: for what is left of the piece before */
+
+struct piece {
+	struct piece *next;
+	uint64_t aux_offset; /* of `at` */
+	uint8_t *at, *end;
+	bool lost_behind;    /* PTC_AUX_TRUNCATED */
+	uint8_t room[];      /* HEADROOM, then the bytes */
+};
+
+struct stream {
+	struct stream *next;
+	struct ptc_stream info;
+	uint32_t id;
+	struct pt_flow flow;
+	struct pt_emit_stream out;
+	struct piece *first, **last;
+	uint64_t next_offset, next_seq;
+	bool any, lost_behind;
+	struct session *session;
+	struct pt_process *process;
+};
+
+struct session {
+	struct ptc_meta *meta;
+	struct img_store *store;
+	struct pt_graph graph;
+	struct pt_tasks *tasks;
+	struct pt_emit emit;
+	struct stream *streams;
+	struct pt_side **queue; /* [queue_at, queue_count): sideband that waits, in time order */
+	size_t queue_at, queue_count, queue_room;
+	uint64_t order;
+	struct pt_conversion conversion;
+	struct pt_clock_config clock;
+	bool timeless, started;
+	uint64_t round_tsc, last_round_tsc; /* sideband is complete up to the first; AUX data up to the second */
+	uint64_t window_tsc; /* how far a record may be ahead of a stream's clock to explain missing code */
+	struct pt_session_result *result;
+	struct pt_error error; /* of a callback */
+	bool failed;
+};
+
+static int no_memory(struct pt_error *e)
+{
+	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+}
+
+/* ---- Sideband --------------------------------------------------------------------------------------- */
+
+static int queue_add(struct session *s, struct pt_side *side, struct pt_error *e)
+{
+	size_t i;
+
+	if (s->queue_count == s->queue_room) {
+		size_t live = s->queue_count - s->queue_at;
+
+		if (s->queue_at > s->queue_room / 2) {
+			memmove(s->queue, s->queue + s->queue_at, live * sizeof(struct pt_side *));
+		} else {
+			size_t room = s->queue_room ? s->queue_room * 2 : 256;
+			struct pt_side **q = malloc(room * sizeof(struct pt_side *));
+
+			if (!q) {
+				free(side);
+				return no_memory(e);
+			}
+			if (live)
+				memcpy(q, s->queue + s->queue_at, live * sizeof(struct pt_side *));
+			free(s->queue);
+			s->queue = q;
+			s->queue_room = room;
+		}
+		s->queue_at = 0;
+		s->queue_count = live;
+	}
+	side->order = s->order++;
+	/* Without time, the order of the container is all that is known. */
+	side->tsc = s->timeless || side->time_ns == 0 ? 0 : pt_ns_to_tsc(&s->conversion, side->time_ns);
+	if (side->tsc == PTR_NO_TSC)
+		side->tsc = 0;
+	for (i = s->queue_count; i > s->queue_at && s->queue[i - 1]->tsc > side->tsc; i--)
+		s->queue[i] = s->queue[i - 1];
+	s->queue[i] = side;
+	s->queue_count++;
+	return 0;
+}
+
+static void pause_process(struct session *s, int32_t pid, bool end_slice)
+{
+	for (struct stream *st = s->streams; st; st = st->next)
+		if (st->process && st->process->pid == pid)
+			pt_flow_pause(&st->flow, end_slice);
+}
+
+static void resume_process(struct session *s, int32_t pid)
+{
+	for (struct stream *st = s->streams; st; st = st->next)
+		if (st->process && st->process->pid == pid) {
+			pt_code_refresh(&s->graph, st->process->code);
+			pt_flow_resume(&st->flow);
+		}
+}
+
+static int set_task(struct session *s, struct stream *st, int32_t pid, int32_t tid, struct pt_error *e)
+{
+	struct pt_task *task = tid > 0 ? pt_tasks_get(s->tasks, pid, tid) : NULL;
+
+	if (tid > 0 && !task)
+		return no_memory(e);
+	if (st->out.task == task)
+		return 0;
+	pt_flow_pause(&st->flow, true);
+	st->out.task = task;
+	st->out.thread = 0;
+	st->process = task ? task->process : NULL;
+	st->flow.user = task ? task->process->code : NULL;
+	pt_flow_resume(&st->flow);
+	return 0;
+}
+
+static int apply(struct session *s, const struct pt_side *side, struct pt_error *e)
+{
+	unsigned effect = pt_side_effect(side);
+	int32_t pid = pt_side_pid(side), tid;
+
+	if (effect & PT_SIDE_CODE) {
+		bool disturbs = pt_tasks_disturbs(s->tasks, side);
+		/* A new name makes a new thread of it: its slices end here. */
+		bool rename = !side->memory && disturbs;
+		int r;
+
+		if (disturbs)
+			pause_process(s, pid, rename && !side->memory);
+		r = pt_tasks_apply(s->tasks, side, e);
+		if (disturbs)
+			resume_process(s, pid);
+		return r;
+	}
+	if (effect & PT_SIDE_SWITCH) {
+		if (!pt_side_switched(side, &pid, &tid))
+			return 0;
+		for (struct stream *st = s->streams; st; st = st->next)
+			if (st->info.tid == -1 && st->info.cpu == side->cpu && set_task(s, st, pid, tid, e) < 0)
+				return -1;
+		return 0;
+	}
+	if (effect & PT_SIDE_LOST)
+		pt_emit_error(&s->emit, 0, side->cpu, side->tsc ? side->tsc : PTR_NO_TSC, "lost sideband",
+			      "the kernel lost sideband records: mappings may be missing");
+	return 0;
+}
+
+/* A stream has come to code that is not there. Time between its timing packets is uncertain: what is about to be
+ * mapped may be there already. */
+static bool missing(void *arg, struct pt_emit_stream *out, uint64_t ip)
+{
+	struct stream *st = arg;
+	struct session *s = st->session;
+	uint64_t now = st->flow.clock.tsc;
+	size_t i, k, to;
+
+	(void)out;
+	if (!st->process || s->failed)
+		return false;
+	for (i = s->queue_at; i < s->queue_count; i++) {
+		if (now != PT_CLOCK_UNKNOWN && s->queue[i]->tsc > now && s->queue[i]->tsc - now > s->window_tsc)
+			return false;
+		if (pt_side_maps(s->queue[i], st->process->pid, ip))
+			break;
+	}
+	if (i == s->queue_count)
+		return false;
+	to = s->queue_at;
+	for (k = s->queue_at; k < s->queue_count; k++) {
+		struct pt_side *side = s->queue[k];
+
+		if (k <= i && (pt_side_effect(side) & PT_SIDE_CODE) && pt_side_pid(side) == st->process->pid) {
+			if (!s->failed && apply(s, side, &s->error) < 0)
+				s->failed = true;
+			free(side);
+		} else {
+			s->queue[to++] = side;
+		}
+	}
+	s->queue_count = to;
+	return !s->failed;
+}
+
+/* ---- Streams ---------------------------------------------------------------------------------------- */
+
+static struct stream *stream_find(struct session *s, uint32_t id)
+{
+	struct stream *st;
+
+	for (st = s->streams; st && st->id != id; st = st->next)
+		;
+	return st;
+}
+
+static int stream_add(struct session *s, uint32_t id, const struct ptc_stream *info, struct pt_error *e)
+{
+	struct stream *st, **at = &s->streams;
+
+	if (stream_find(s, id))
+		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "stream %u is declared twice", id);
+	st = calloc(1, sizeof *st);
+	if (!st)
+		return no_memory(e);
+	while (*at)
+		at = &(*at)->next;
+	*at = st;
+	st->info = *info;
+	st->id = id;
+	st->last = &st->first;
+	st->session = s;
+	st->out = (struct pt_emit_stream){.emit = &s->emit,
+					  .stream = id,
+					  .cpu = info->cpu,
+					  .missing = missing,
+					  .missing_arg = st};
+	pt_flow_init(&st->flow, &s->graph, &s->clock, &pt_emit_sink, &st->out);
+	return info->tid > 0 ? set_task(s, st, info->pid, info->tid, e) : 0;
+}
+
+static int stream_piece(struct stream *st, const struct ptc_aux *aux, struct pt_error *e)
+{
+	struct piece *p = malloc(sizeof *p + HEADROOM + aux->size);
+
+	if (!p)
+		return no_memory(e);
+	p->next = NULL;
+	p->aux_offset = aux->aux_offset;
+	p->at = p->room + HEADROOM;
+	p->end = p->at + aux->size;
+	p->lost_behind = aux->flags & PTC_AUX_TRUNCATED;
+	if (aux->size)
+		memcpy(p->at, aux->bytes, aux->size);
+	*st->last = p;
+	st->last = &p->next;
+	return 0;
+}
+
+/* The rest of the first piece cannot be a whole packet: it goes before the second one, or is lost. */
+static void next_piece(struct stream *st)
+{
+	struct piece *p = st->first, *q = p->next;
+	size_t rest = (size_t)(p->end - p->at);
+	uint64_t end = p->aux_offset + rest;
+
+	if (!p->lost_behind && q->aux_offset == end && rest <= HEADROOM) {
+		if (rest)
+			memcpy(q->at - rest, p->at, rest);
+		q->at -= rest;
+		q->aux_offset -= rest;
+	} else if (p->lost_behind || q->aux_offset > end) {
+		pt_flow_lost(&st->flow, end, p->lost_behind ? "AUX data was lost: the buffer was full"
+							    : "AUX data is missing from the container");
+	} else {
+		/* Snapshots overlap: go on behind what is known. */
+		uint64_t skip = end - q->aux_offset;
+
+		if (skip > (uint64_t)(q->end - q->at))
+			skip = (uint64_t)(q->end - q->at);
+		q->at += skip;
+		q->aux_offset += skip;
+	}
+	st->first = q;
+	free(p);
+}
+
+static void stream_feed(struct stream *st, bool last)
+{
+	while (st->first) {
+		struct piece *p = st->first;
+		const uint8_t *at = p->at;
+		enum pt_flow_feed r = pt_flow_feed(&st->flow, p->at, p->end, p->aux_offset,
+						   last && !p->next, &at);
+
+		p->aux_offset += (uint64_t)(at - p->at);
+		p->at += at - p->at;
+		if (r == PT_FEED_TIME)
+			return;
+		if (!p->next)
+			break;
+		next_piece(st);
+	}
+	if (last && st->first) {
+		if (st->first->lost_behind)
+			pt_flow_lost(&st->flow, st->first->aux_offset, "AUX data was lost: the buffer was full");
+		free(st->first);
+		st->first = NULL;
+		st->last = &st->first;
+	}
+}
+
+/* Decodes up to decode_tsc, and applies sideband up to event_tsc (what is older than all AUX data to come). */
+static int advance(struct session *s, uint64_t decode_tsc, uint64_t event_tsc, bool last, struct pt_error *e)
+{
+	for (;;) {
+		uint64_t event = s->queue_at < s->queue_count ? s->queue[s->queue_at]->tsc : UINT64_MAX;
+
+		if (event != 0) {
+			uint64_t stop = event < decode_tsc ? event : decode_tsc;
+
+			for (struct stream *st = s->streams; st; st = st->next) {
+				st->flow.stop_tsc = stop;
+				stream_feed(st, last && event == UINT64_MAX);
+			}
+		}
+		if (s->emit.failed) {
+			*e = s->emit.error;
+			return -1;
+		}
+		if (s->failed) {
+			*e = s->error;
+			return -1;
+		}
+		/* missing() may have taken it meanwhile. */
+		if (s->queue_at >= s->queue_count)
+			return 0;
+		if (s->queue[s->queue_at]->tsc != event)
+			continue;
+		if (event > event_tsc)
+			return 0;
+		if (apply(s, s->queue[s->queue_at], e) < 0)
+			return -1;
+		free(s->queue[s->queue_at++]);
+	}
+}
+
+/* ---- Chunks ----------------------------------------------------------------------------------------- */
+
+/* The clock and the like, from META: once, before the first stream. */
+static int start(struct session *s, struct pt_error *e)
+{
+	const char *key, *value;
+	uint64_t config;
+
+	if (s->started)
+		return 0;
+	s->started = true;
+	s->conversion.zero = ptc_meta_number(s->meta, "time_zero", 0);
+	s->conversion.mult = (uint32_t)ptc_meta_number(s->meta, "time_mult", 0);
+	s->conversion.shift = (uint32_t)ptc_meta_number(s->meta, "time_shift", 0) & 63;
+	config = ptc_meta_number(s->meta, "pt_config", UINT64_MAX);
+	s->timeless = (config != UINT64_MAX && !(config & 1 << 10)) || !s->conversion.mult;
+	s->clock.ctc_num = (uint32_t)ptc_meta_number(s->meta, "tsc_ctc_numerator", 0);
+	s->clock.ctc_den = (uint32_t)ptc_meta_number(s->meta, "tsc_ctc_denominator", 0);
+	s->clock.nominal_ratio = (uint32_t)ptc_meta_number(s->meta, "nominal_ratio", 0);
+	s->clock.mtc_shift = (uint32_t)ptc_meta_number(
+		s->meta, "mtc_freq", config != UINT64_MAX ? config >> 14 & 15 : 0) & 15;
+	s->clock.mtc = config == UINT64_MAX || (config & 1 << 9);
+	s->window_tsc = UINT64_MAX;
+	if (s->conversion.mult && config != UINT64_MAX && (config & (1 << 9 | 1 << 1)))
+		s->window_tsc = (uint64_t)(((unsigned __int128)1000000 << s->conversion.shift) / s->conversion.mult);
+	for (size_t i = 0; ptc_meta_pair(s->meta, i, &key, &value); i++)
+		if (ptr_put_meta(s->emit.writer, key, value, e) < 0)
+			return -1;
+	return 0;
+}
+
+static int take_sideband(struct session *s, const struct ptc_chunk *c, struct pt_error *e)
+{
+	const uint8_t *p;
+	uint64_t size;
+	uint32_t attr;
+
+	if (ptc_parse_sideband(c, &attr, &p, &size, e) < 0)
+		return -1;
+	while (size) {
+		struct pt_side *side;
+		uint32_t n;
+
+		if (pt_tasks_parse(s->tasks, attr, p, size, &side, &n, e) < 0)
+			return -1;
+		if (!pt_side_effect(side))
+			free(side);
+		else if (queue_add(s, side, e) < 0)
+			return -1;
+		p += n;
+		size -= n;
+	}
+	return 0;
+}
+
+static int take_image(struct session *s, const struct ptc_chunk *c, struct pt_error *e)
+{
+	struct ptc_image image;
+	struct pt_side *side;
+
+	if (ptc_parse_image(c, &image, e) < 0)
+		return -1;
+	if (image.kind == PTC_IMAGE_FILE)
+		return img_store_image(s->store, &image, e);
+	if (image.kind != PTC_IMAGE_MEMORY || image.size > UINT64_MAX - image.vaddr)
+		return 0;
+	side = calloc(1, sizeof *side);
+	if (!side)
+		return no_memory(e);
+	side->memory = img_store_memory(s->store, &image, e);
+	if (!side->memory) {
+		free(side);
+		return -1;
+	}
+	side->pid = image.pid;
+	side->tid = side->cpu = -1;
+	side->start = image.vaddr;
+	side->end = image.vaddr + image.size;
+	side->time_ns = image.time_ns;
+	return queue_add(s, side, e);
+}
+
+static int take_aux(struct session *s, const struct ptc_chunk *c, struct pt_error *e)
+{
+	struct stream *st = stream_find(s, c->stream);
+	struct ptc_aux aux;
+
+	if (ptc_parse_aux(c, &aux, e) < 0)
+		return -1;
+	if (!st)
+		return pt_fail(e, PT_ERR_BAD_INPUT, c->offset, "AUX data of stream %u, which was not declared", c->stream);
+	s->result->aux_bytes += aux.size;
+	if (stream_piece(st, &aux, e) < 0)
+		return -1;
+	return advance(s, s->timeless ? UINT64_MAX : s->round_tsc, s->timeless ? UINT64_MAX : s->last_round_tsc, false, e);
+}
+
+static int take(struct session *s, const struct ptc_chunk *c, struct pt_error *e)
+{
+	struct ptc_stream info;
+	struct ptc_attr attr;
+	struct ptc_symbols symbols;
+	uint64_t ns;
+
+	if (c->type != PTC_META && start(s, e) < 0)
+		return -1;
+	switch (c->type) {
+	case PTC_META:
+		if (ptc_meta_add(s->meta, c, e) < 0)
+			return -1;
+		return 0;
+	case PTC_STREAM:
+		if (ptc_parse_stream(c, &info, e) < 0)
+			return -1;
+		return stream_add(s, c->stream, &info, e);
+	case PTC_AUX:
+		return take_aux(s, c, e);
+	case PTC_ATTR:
+		if (ptc_parse_attr(c, &attr, e) < 0)
+			return -1;
+		return pt_tasks_attr(s->tasks, &attr, e);
+	case PTC_SIDEBAND:
+		return take_sideband(s, c, e);
+	case PTC_IMAGE:
+		return take_image(s, c, e);
+	case PTC_SYMBOLS:
+		if (ptc_parse_symbols(c, &symbols, e) < 0)
+			return -1;
+		return img_store_symbols(s->store, &symbols, e);
+	case PTC_ROUND:
+		if (ptc_parse_round(c, &ns, e) < 0)
+			return -1;
+		s->last_round_tsc = s->round_tsc;
+		s->round_tsc = ns == UINT64_MAX ? UINT64_MAX : pt_ns_to_tsc(&s->conversion, ns);
+		return advance(s, s->round_tsc, s->last_round_tsc, false, e);
+	default:
+		return 0;
+	}
+}
+
+static void sum_up(struct session *s)
+{
+	struct pt_session_result *r = s->result;
+
+	for (struct stream *st = s->streams; st; st = st->next) {
+		r->packets += st->flow.packets;
+		r->psbs += st->flow.psbs;
+		r->insns += st->flow.insns;
+		r->stop_ip = st->flow.stop_ip;
+	}
+	for (uint32_t i = 1; i < s->graph.path_count; i++) {
+		const struct pt_path *p = &s->graph.paths[i];
+
+		r->not_taken += p->not_taken * p->times;
+		if (!s->graph.path_stats)
+			continue;
+		r->hash += s->graph.path_stats[i].hash * p->times;
+		for (int k = 0; k < PTR_KINDS; k++)
+			r->by_kind[k] += s->graph.path_stats[i].by_kind[k] * p->times;
+	}
+	r->branches = s->emit.branches;
+	r->errors = s->emit.errors;
+	r->runs = ptr_writer_count(s->emit.writer, PTR_RUN);
+	r->incomplete = r->errors != 0;
+}
+
+static int put_results(struct session *s, struct pt_error *e)
+{
+	const struct {
+		const char *key;
+		uint64_t value;
+	} pairs[] = {
+		{"decode.aux_bytes", s->result->aux_bytes}, {"decode.packets", s->result->packets},
+		{"decode.insn_count", s->result->insns},    {"decode.branch_count", s->result->branches},
+		{"decode.not_taken_count", s->result->not_taken}, {"decode.error_count", s->result->errors},
+	};
+	char value[32];
+	const char *status = ptc_meta_get(s->meta, "exit_status");
+
+	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+		snprintf(value, sizeof value, "%" PRIu64, pairs[i].value);
+		if (ptr_put_meta(s->emit.writer, pairs[i].key, value, e) < 0)
+			return -1;
+	}
+	if (status && ptr_put_meta(s->emit.writer, "exit_status", status, e) < 0)
+		return -1;
+	return ptr_put_meta(s->emit.writer, "decode.container", s->result->damage[0] ? s->result->damage : "complete", e) < 0
+		       ? -1
+		       : 0;
+}
+
+static int run(struct session *s, struct ptc_reader *r, struct pt_error *e)
+{
+	struct ptc_chunk c;
+	struct pt_error why = {0};
+	bool any = false;
+	int n;
+
+	while ((n = ptc_next(r, &c, &why)) > 0) {
+		/* What the payload's own rules forbid is damage, too: what was before it is good. */
+		if (take(s, &c, &why) < 0) {
+			if (why.kind != PT_ERR_BAD_INPUT && why.kind != PT_ERR_TRUNCATED) {
+				*e = why;
+				return -1;
+			}
+			if (why.offset == PT_NO_OFFSET)
+				why.offset = c.offset;
+			n = -1;
+			break;
+		}
+		any = true;
+	}
+	if (n < 0 && why.kind != PT_ERR_BAD_INPUT && why.kind != PT_ERR_TRUNCATED) {
+		*e = why;
+		return -1;
+	}
+	if (n < 0 && !any) {
+		*e = why;
+		return -1;
+	}
+	if (start(s, e) < 0 || advance(s, UINT64_MAX, UINT64_MAX, true, e) < 0)
+		return -1;
+	for (struct stream *st = s->streams; st; st = st->next) {
+		pt_flow_finish(&st->flow);
+		pt_emit_stream_end(&st->out);
+	}
+	if (n < 0) {
+		snprintf(s->result->damage, sizeof s->result->damage, "%s at byte %" PRIu64 ": %.180s",
+			 why.kind == PT_ERR_TRUNCATED ? "cut" : "damaged", why.offset, why.message);
+		pt_emit_error(&s->emit, 0, -1, PTR_NO_TSC,
+			      why.kind == PT_ERR_TRUNCATED ? "truncated container" : "damaged container", s->result->damage);
+	}
+	pt_emit_finish(&s->emit);
+	sum_up(s);
+	if (s->emit.failed) {
+		*e = s->emit.error;
+		return -1;
+	}
+	return put_results(s, e);
+}
+
+int pt_session_run(struct ptc_reader *r, struct ptr_writer *w, const struct pt_session_options *options,
+		   struct pt_session_result *result, struct pt_error *e)
+{
+	struct session s = {.result = result};
+	int ret = -1;
+
+	memset(result, 0, sizeof *result);
+	if (pt_graph_init(&s.graph, e) < 0)
+		return -1;
+	s.meta = ptc_meta_create();
+	s.store = img_store_create();
+	s.tasks = s.store ? pt_tasks_create(s.store, &s.graph) : NULL;
+	if (!s.meta || !s.tasks)
+		no_memory(e);
+	else if (pt_emit_init(&s.emit, w, &s.graph, e) == 0 &&
+		 (!options->stats || pt_graph_count_stats(&s.graph, e) == 0)) {
+		s.emit.calls = options->calls;
+		s.emit.definitions = options->definitions;
+		s.emit.text = options->text;
+		ret = run(&s, r, e);
+	}
+	while (s.streams) {
+		struct stream *st = s.streams;
+
+		s.streams = st->next;
+		while (st->first) {
+			struct piece *p = st->first;
+
+			st->first = p->next;
+			free(p);
+		}
+		free(st);
+	}
+	for (size_t i = s.queue_at; i < s.queue_count; i++)
+		free(s.queue[i]);
+	free(s.queue);
+	pt_emit_deinit(&s.emit);
+	pt_tasks_destroy(s.tasks);
+	img_store_destroy(s.store);
+	ptc_meta_destroy(s.meta);
+	pt_graph_deinit(&s.graph);
+	return ret;
+}

@@ -1,0 +1,38 @@
+/*
+ * session.h - a whole decode: container in, records out.
+ *
+ * Reads chunks, keeps sideband until its time has come, gives each stream's bytes to its flow, and applies what
+ * changes code or threads when all streams have reached its time. Memory holds the AUX data of about two rounds
+ * (container.h, PTC_ROUND).
+ */
+#ifndef DECODE_SESSION_H
+#define DECODE_SESSION_H
+
+#include "decode/emit.h"
+#include "schema/container.h"
+
+struct pt_session_options {
+	bool calls;       /* build call stacks */
+	bool definitions; /* write names, edges, paths (not for --null) */
+	bool stats;       /* hash and counts by kind, as ../shared/bench has them */
+	const struct pt_text *text;
+};
+
+struct pt_session_result {
+	uint64_t aux_bytes, packets, psbs, insns, branches, errors, runs, not_taken;
+	uint64_t by_kind[PTR_KINDS];
+	uint64_t hash;    /* stats only */
+	uint64_t stop_ip; /* of the last stream: where it was when tracing stopped */
+	bool incomplete;  /* the container was cut or damaged, or something was not seen: exit status 3 */
+	char damage[256]; /* how, "" when it was whole */
+};
+
+/*
+ * Decodes all of r into w (ptr_writer_finish() is the caller's). Returns 0; or -1: PT_ERR_IO, PT_ERR_CLOSED,
+ * PT_ERR_NO_MEMORY, PT_ERR_BAD_INPUT (nothing could be decoded). A container that is cut or damaged gives 0 and
+ * result->incomplete, with an error record.
+ */
+int pt_session_run(struct ptc_reader *r, struct ptr_writer *w, const struct pt_session_options *options,
+		   struct pt_session_result *result, struct pt_error *e);
+
+#endif

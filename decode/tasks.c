@@ -1,0 +1,399 @@
+/* tasks.c - see tasks.h. Record layouts: the kernel's include/uapi/linux/perf_event.h. */
+#include "decode/tasks.h"
+
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+struct shape {
+	uint64_t sample_type;
+	bool sample_id_all;
+};
+
+struct pt_tasks {
+	struct img_store *store;
+	struct pt_graph *graph;
+	struct pt_task *tasks;
+	struct pt_process *processes;
+	struct shape *shapes;
+	uint32_t shape_count;
+};
+
+static int no_memory(struct pt_error *e)
+{
+	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the sideband");
+}
+
+uint64_t pt_ns_to_tsc(const struct pt_conversion *c, uint64_t ns)
+{
+	if (!c->mult)
+		return PTR_NO_TSC;
+	if (ns < c->zero)
+		return 0;
+	return (uint64_t)(((unsigned __int128)(ns - c->zero) << c->shift) / c->mult);
+}
+
+struct pt_tasks *pt_tasks_create(struct img_store *store, struct pt_graph *graph)
+{
+	struct pt_tasks *t = calloc(1, sizeof *t);
+
+	if (t) {
+		t->store = store;
+		t->graph = graph;
+	}
+	return t;
+}
+
+void pt_tasks_destroy(struct pt_tasks *t)
+{
+	if (!t)
+		return;
+	while (t->tasks) {
+		struct pt_task *task = t->tasks;
+
+		t->tasks = task->next;
+		free(task);
+	}
+	while (t->processes) {
+		struct pt_process *p = t->processes;
+
+		t->processes = p->next;
+		img_space_deinit(&p->space);
+		free(p);
+	}
+	free(t->shapes);
+	free(t);
+}
+
+int pt_tasks_attr(struct pt_tasks *t, const struct ptc_attr *a, struct pt_error *e)
+{
+	struct perf_event_attr attr = {0};
+
+	if (a->attr_bytes < PERF_ATTR_SIZE_VER0)
+		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "a perf_event_attr of %u bytes", a->attr_bytes);
+	if (a->index >= 65536)
+		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "attr index %u", a->index);
+	memcpy(&attr, a->attr, a->attr_bytes < sizeof attr ? a->attr_bytes : sizeof attr);
+	if (a->index >= t->shape_count) {
+		struct shape *s = realloc(t->shapes, (a->index + 1) * sizeof *s);
+
+		if (!s)
+			return no_memory(e);
+		memset(s + t->shape_count, 0, (a->index + 1 - t->shape_count) * sizeof *s);
+		t->shapes = s;
+		t->shape_count = a->index + 1;
+	}
+	t->shapes[a->index].sample_type = attr.sample_type;
+	t->shapes[a->index].sample_id_all = attr.sample_id_all;
+	return 0;
+}
+
+static uint32_t u32(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof v);
+	return v;
+}
+
+static uint64_t u64(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof v);
+	return v;
+}
+
+/* The trailer (struct sample_id), read from the record's end: PERF_SAMPLE_* order TID TIME ID STREAM_ID CPU IDENTIFIER. */
+static void trailer(const struct shape *shape, struct pt_side *s)
+{
+	uint64_t type = shape->sample_type;
+	const uint8_t *p = s->record + s->size;
+	const uint8_t *begin = s->record + sizeof(struct perf_event_header);
+
+#define BACK(flag) ((type & (flag)) && (size_t)(p - begin) >= 8 && (p -= 8))
+	if (!shape->sample_id_all)
+		return;
+	(void)BACK(PERF_SAMPLE_IDENTIFIER);
+	if (BACK(PERF_SAMPLE_CPU))
+		s->cpu = (int32_t)u32(p);
+	(void)BACK(PERF_SAMPLE_STREAM_ID);
+	(void)BACK(PERF_SAMPLE_ID);
+	if (BACK(PERF_SAMPLE_TIME))
+		s->time_ns = u64(p);
+	if (BACK(PERF_SAMPLE_TID)) {
+		s->pid = (int32_t)u32(p);
+		s->tid = (int32_t)u32(p + 4);
+	}
+#undef BACK
+}
+
+int pt_tasks_parse(struct pt_tasks *t, uint32_t attr, const uint8_t *p, uint64_t have, struct pt_side **ret,
+		   uint32_t *ret_size, struct pt_error *e)
+{
+	struct perf_event_header h;
+	struct pt_side *s;
+
+	if (have < sizeof h)
+		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "a sideband record is cut");
+	memcpy(&h, p, sizeof h);
+	if (h.size < sizeof h || h.size > have)
+		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "a sideband record of type %u has size %u, %llu are there",
+			       h.type, h.size, (unsigned long long)have);
+	/* Zeros behind it: the parsers of strings and fields below may look further than a short record goes. */
+	s = calloc(1, sizeof *s + h.size + 80);
+	if (!s)
+		return no_memory(e);
+	s->pid = s->tid = s->cpu = -1;
+	s->size = h.size;
+	memcpy(s->record, p, h.size);
+	if (attr < t->shape_count)
+		trailer(&t->shapes[attr], s);
+	*ret = s;
+	*ret_size = h.size;
+	return 0;
+}
+
+static const struct perf_event_header *header(const struct pt_side *s)
+{
+	return (const void *)s->record;
+}
+
+static bool is_mmap(const struct pt_side *s)
+{
+	return !s->memory && (header(s)->type == PERF_RECORD_MMAP || header(s)->type == PERF_RECORD_MMAP2);
+}
+
+static bool executable(const struct pt_side *s)
+{
+	const uint8_t *p = s->record + 8;
+
+	if (header(s)->type == PERF_RECORD_MMAP2)
+		return u32(p + 32 + 24) & PROT_EXEC;
+	return !(header(s)->misc & PERF_RECORD_MISC_MMAP_DATA);
+}
+
+unsigned pt_side_effect(const struct pt_side *s)
+{
+	if (s->memory)
+		return PT_SIDE_CODE;
+	switch (header(s)->type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		return executable(s) ? PT_SIDE_CODE : 0;
+	case PERF_RECORD_COMM:
+	case PERF_RECORD_FORK:
+		return PT_SIDE_CODE;
+	case PERF_RECORD_SWITCH:
+	case PERF_RECORD_SWITCH_CPU_WIDE:
+	case PERF_RECORD_ITRACE_START:
+		return PT_SIDE_SWITCH;
+	case PERF_RECORD_LOST:
+		return PT_SIDE_LOST;
+	case PERF_RECORD_EXIT:
+		return PT_SIDE_EXIT;
+	default:
+		return 0;
+	}
+}
+
+int32_t pt_side_pid(const struct pt_side *s)
+{
+	if (s->memory)
+		return s->pid;
+	switch (header(s)->type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+	case PERF_RECORD_COMM:
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		return (int32_t)u32(s->record + 8);
+	default:
+		return s->pid;
+	}
+}
+
+bool pt_side_maps(const struct pt_side *s, int32_t pid, uint64_t ip)
+{
+	if (pt_side_pid(s) != pid)
+		return false;
+	if (s->memory)
+		return ip >= s->start && ip < s->end;
+	return is_mmap(s) && executable(s) && ip - u64(s->record + 16) < u64(s->record + 24);
+}
+
+bool pt_side_switched(const struct pt_side *s, int32_t *ret_pid, int32_t *ret_tid)
+{
+	const struct perf_event_header *h = header(s);
+	bool out = h->misc & PERF_RECORD_MISC_SWITCH_OUT;
+
+	if (s->memory)
+		return false;
+	if (h->type == PERF_RECORD_ITRACE_START) {
+		*ret_pid = (int32_t)u32(s->record + 8);
+		*ret_tid = (int32_t)u32(s->record + 12);
+		return true;
+	}
+	if (h->type == PERF_RECORD_SWITCH_CPU_WIDE && out) {
+		*ret_pid = (int32_t)u32(s->record + 8);
+		*ret_tid = (int32_t)u32(s->record + 12);
+		return true;
+	}
+	if ((h->type == PERF_RECORD_SWITCH || h->type == PERF_RECORD_SWITCH_CPU_WIDE) && !out) {
+		*ret_pid = s->pid;
+		*ret_tid = s->tid;
+		return s->tid >= 0;
+	}
+	return false;
+}
+
+static struct pt_process *process(struct pt_tasks *t, int32_t pid)
+{
+	struct pt_process *p;
+
+	for (p = t->processes; p; p = p->next)
+		if (p->pid == pid)
+			return p;
+	p = calloc(1, sizeof *p);
+	if (!p)
+		return NULL;
+	p->pid = pid;
+	img_space_init(&p->space);
+	p->code = pt_graph_code(t->graph, &p->space);
+	if (!p->code) {
+		free(p);
+		return NULL;
+	}
+	p->next = t->processes;
+	t->processes = p;
+	return p;
+}
+
+struct pt_process *pt_tasks_processes(struct pt_tasks *t)
+{
+	return t->processes;
+}
+
+struct pt_task *pt_tasks_get(struct pt_tasks *t, int32_t pid, int32_t tid)
+{
+	struct pt_task *task;
+
+	for (task = t->tasks; task; task = task->next)
+		if (task->tid == tid && (pid == -1 || task->pid == pid))
+			return task;
+	task = calloc(1, sizeof *task);
+	if (!task)
+		return NULL;
+	task->pid = pid == -1 ? tid : pid;
+	task->tid = tid;
+	task->process = process(t, task->pid);
+	if (!task->process) {
+		free(task);
+		return NULL;
+	}
+	task->next = t->tasks;
+	t->tasks = task;
+	return task;
+}
+
+/* An exec: nothing of the old program is mapped any more. */
+static void forget(struct pt_process *p)
+{
+	p->space.count = 0;
+	p->space.hint = 0;
+	p->space.generation++;
+	p->space.changes++;
+}
+
+static int apply_mmap(struct pt_tasks *t, const struct pt_side *s, struct pt_error *e)
+{
+	const struct perf_event_header *h = header(s);
+	const uint8_t *p = s->record + 8;
+	size_t fixed = h->type == PERF_RECORD_MMAP2 ? 8 + 64 : 8 + 32;
+	uint64_t start = u64(p + 8), size = u64(p + 16), offset = u64(p + 24);
+	struct pt_process *proc;
+	struct img_file *file;
+	const char *name;
+
+	if (h->size <= fixed || !executable(s) || size > UINT64_MAX - start)
+		return 0;
+	/* Kernel maps have pid -1; the space of the kernel is not a process. */
+	if ((int32_t)u32(p) == -1)
+		return 0;
+	name = (const char *)s->record + fixed; /* NUL-terminated: pt_tasks_parse() adds zeros */
+	proc = process(t, (int32_t)u32(p));
+	if (!proc)
+		return no_memory(e);
+	if (h->type == PERF_RECORD_MMAP2 && (h->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) && p[32] <= 20)
+		file = img_store_find(t->store, 0, name, p + 36, p[32]);
+	else
+		file = img_store_find(t->store, 0, name, NULL, 0);
+	return img_space_map(&proc->space, start, start + size, offset, file, e);
+}
+
+bool pt_tasks_disturbs(struct pt_tasks *t, const struct pt_side *s)
+{
+	const struct perf_event_header *h = header(s);
+	struct pt_process *p;
+	uint64_t start = s->start, end = s->end;
+
+	for (p = t->processes; p; p = p->next)
+		if (p->pid == pt_side_pid(s))
+			break;
+	if (!p)
+		return false;
+	if (!s->memory && !is_mmap(s))
+		return h->type == PERF_RECORD_COMM || h->type == PERF_RECORD_FORK;
+	if (!s->memory) {
+		start = u64(s->record + 16);
+		end = start + u64(s->record + 24);
+	}
+	return p->code->holes || img_space_overlaps(&p->space, start, end);
+}
+
+int pt_tasks_apply(struct pt_tasks *t, const struct pt_side *s, struct pt_error *e)
+{
+	const struct perf_event_header *h = header(s);
+	const uint8_t *p = s->record + 8;
+	struct pt_task *task;
+
+	if (s->memory) {
+		struct pt_process *proc = process(t, s->pid);
+
+		if (!proc)
+			return no_memory(e);
+		return img_space_map(&proc->space, s->start, s->end, s->start, s->memory, e);
+	}
+	switch (h->type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		return apply_mmap(t, s, e);
+	case PERF_RECORD_COMM:
+		task = pt_tasks_get(t, (int32_t)u32(p), (int32_t)u32(p + 4));
+		if (!task)
+			return no_memory(e);
+		memset(task->comm, 0, sizeof task->comm);
+		memcpy(task->comm, p + 8, strnlen((const char *)p + 8, sizeof task->comm - 1));
+		task->version++;
+		if (h->misc & PERF_RECORD_MISC_COMM_EXEC)
+			forget(task->process);
+		return 0;
+	case PERF_RECORD_FORK: {
+		int32_t pid = (int32_t)u32(p), ppid = (int32_t)u32(p + 4), tid = (int32_t)u32(p + 8),
+			ptid = (int32_t)u32(p + 12);
+		struct pt_task *parent = pt_tasks_get(t, ppid, ptid);
+
+		task = pt_tasks_get(t, pid, tid);
+		if (!task || !parent)
+			return no_memory(e);
+		memcpy(task->comm, parent->comm, sizeof task->comm);
+		task->version++;
+		if (pid != ppid && img_space_copy(&task->process->space, &parent->process->space, e) < 0)
+			return -1;
+		return 0;
+	}
+	default:
+		return 0;
+	}
+}
