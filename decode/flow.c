@@ -200,6 +200,7 @@ static bool stand(struct pt_flow *f, uint64_t ip)
 	if (!code)
 		return lose(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs");
 	f->position = pt_graph_position(f->graph, code, ip, f->mode);
+	f->decision = PT_D_UNRESOLVED;
 	if (!f->position)
 		return lose(f, PT_FLOW_FULL, ip, "");
 	return true;
@@ -220,7 +221,7 @@ static void push(struct pt_flow *f, uint32_t position)
 		f->bottom = f->top - 64;
 }
 
-static void take(struct pt_flow *f, const struct pt_arc *arc)
+static inline void take(struct pt_flow *f, const struct pt_arc *arc)
 {
 	if (f->len >= FULL_EDGES)
 		flush(f);
@@ -235,14 +236,18 @@ static void take(struct pt_flow *f, const struct pt_arc *arc)
 static unsigned settle(struct pt_flow *f)
 {
 	for (int i = 0;; i++) {
-		unsigned d = pt_graph_decision(f->graph, f->position);
+		unsigned d = f->decision;
 		const struct pt_arc *arc;
 
+		if (d == PT_D_UNRESOLVED)
+			d = f->decision = pt_graph_decision(f->graph, f->position);
 		if (d == PT_D_DEAD) {
 			const struct pt_where *w = &f->graph->where[f->position];
 
-			if (w->why == PT_DEAD_NO_CODE && f->sink->missing(f->arg, f, w->decision_ip))
+			if (w->why == PT_DEAD_NO_CODE && f->sink->missing(f->arg, f, w->decision_ip)) {
+				f->decision = PT_D_UNRESOLVED;
 				continue;
+			}
 			lose_dead(f);
 			return d;
 		}
@@ -255,6 +260,7 @@ static unsigned settle(struct pt_flow *f)
 		}
 		take(f, arc);
 		f->position = arc->next;
+		f->decision = arc->decision;
 	}
 }
 
@@ -299,33 +305,55 @@ static bool walk_to(struct pt_flow *f, uint64_t ip, enum pt_flow_error_kind *why
 
 /* ---- TNT -------------------------------------------------------------------------------------------- */
 
-/* A compressed return: its TNT bit was 1. */
-static bool compressed_ret(struct pt_flow *f)
+static inline struct pt_jump *jump_of(struct pt_graph *g, uint32_t position, uint64_t to)
 {
-	union pt_position *p = &f->graph->positions[f->position];
-	uint32_t to, edge;
+	uint64_t x = (to ^ (uint64_t)position << 32) * 0x9e3779b97f4a7c15u;
+
+	return &g->jumps[x >> 50];
+}
+
+/* A compressed return: its TNT bit was 1. */
+static inline bool compressed_ret(struct pt_flow *f, bool *ret_backward)
+{
+	struct pt_graph *g = f->graph;
+	union pt_position *p = &g->positions[f->position];
+	uint32_t to;
 
 	take(f, &p->ind.prefix);
-	if (f->top == f->bottom)
-		return lose(f, PT_FLOW_MISMATCH, f->graph->where[f->position].decision_ip,
+	if (__builtin_expect(f->top == f->bottom, 0))
+		return lose(f, PT_FLOW_MISMATCH, g->where[f->position].decision_ip,
 			    "a compressed return without its call");
 	to = f->stack[--f->top % PT_STACK];
 	if (to == p->ind.next) {
-		edge = p->ind.edge;
+		f->edges[f->len++] = p->ind.edge;
+		f->decision = p->ind.decision;
+		*ret_backward = p->ind.backward;
 	} else {
-		const struct pt_where *w = &f->graph->where[f->position];
-		uint64_t ip = f->graph->where[to].ip;
+		struct pt_jump *j = jump_of(g, f->position, to);
 
-		edge = pt_graph_edge(f->graph, f->code, w->decision_ip, ip, PTR_RET);
-		if (!edge)
-			return lose(f, PT_FLOW_FULL, 0, "");
-		p->ind.ip = ip;
+		if (j->position != f->position || j->to != to) {
+			const struct pt_where *w = &g->where[f->position];
+			uint64_t ip = g->where[to].ip;
+			uint32_t edge = pt_graph_edge(g, f->code, w->decision_ip, ip, PTR_RET);
+
+			if (!edge)
+				return lose(f, PT_FLOW_FULL, 0, "");
+			*j = (struct pt_jump){.to = to,
+					      .position = f->position,
+					      .edge = edge,
+					      .next = to,
+					      .decision = pt_graph_decision(g, to),
+					      .backward = ip <= w->decision_ip};
+		}
+		f->edges[f->len++] = j->edge;
+		f->decision = j->decision;
+		*ret_backward = j->backward;
+		p->ind.ip = 0; /* of a TIP: not looked up for this one */
 		p->ind.next = to;
-		p->ind.edge = edge;
-		p->ind.backward = ip <= w->decision_ip;
-		p->ind.decision = pt_graph_decision(f->graph, to);
+		p->ind.edge = j->edge;
+		p->ind.backward = j->backward;
+		p->ind.decision = j->decision;
 	}
-	f->edges[f->len++] = edge;
 	f->position = to;
 	return true;
 }
@@ -341,10 +369,12 @@ static bool run_tnt(struct pt_flow *f)
 	uint32_t position = f->position, len = f->len, top = f->top, insns = 0;
 	uint64_t bits = f->tnt;
 	unsigned n = f->tnt_n, decision;
-	bool ok = true;
+	bool ok = true, back;
 
 	f->fup = false;
-	decision = pt_graph_decision(g, position);
+	decision = f->decision;
+	if (decision == PT_D_UNRESOLVED)
+		decision = pt_graph_decision(g, position);
 	while (n) {
 		if (__builtin_expect(decision == PT_D_JCC, 1)) {
 			const struct pt_arc *arc = &positions[position].arc[bits >> (n - 1) & 1];
@@ -372,6 +402,7 @@ static bool run_tnt(struct pt_flow *f)
 		}
 		/* Everything else goes through the flow's own fields. */
 		f->position = position;
+		f->decision = decision;
 		f->len = len;
 		f->top = top;
 		if (f->top - f->bottom > 64)
@@ -385,10 +416,10 @@ static bool run_tnt(struct pt_flow *f)
 					    "a return that the trace says was not taken");
 			}
 			n--;
-			if (!compressed_ret(f))
+			if (!compressed_ret(f, &back))
 				return false;
-			decision = positions[position].ind.decision;
-			if (f->len >= CUT_EDGES && (positions[position].ind.backward || f->len >= FULL_EDGES))
+			decision = f->decision;
+			if (f->len >= CUT_EDGES && (back || f->len >= FULL_EDGES))
 				flush(f);
 		} else if (decision == PT_D_CONT || decision == PT_D_DEAD) {
 			decision = settle(f);
@@ -414,6 +445,7 @@ static bool run_tnt(struct pt_flow *f)
 		top = f->top;
 	}
 	f->position = position;
+	f->decision = decision;
 	f->len = len;
 	f->top = top;
 	if (f->top - f->bottom > 64)
@@ -480,6 +512,7 @@ static bool tip(struct pt_flow *f, uint64_t ip)
 	union pt_position *p;
 	const struct pt_where *w;
 	unsigned d;
+	bool back;
 
 	if (f->state != PT_FLOW_RUNNING)
 		return lose(f, PT_FLOW_MISMATCH, ip, "a TIP packet while tracing is disabled");
@@ -506,24 +539,46 @@ static bool tip(struct pt_flow *f, uint64_t ip)
 	if (p->ind.ip == ip && d != PT_D_FAR && f->mode == f->next_mode) {
 		f->edges[f->len++] = p->ind.edge;
 		f->position = p->ind.next;
-		if (f->len >= CUT_EDGES && (p->ind.backward || f->len >= FULL_EDGES))
-			flush(f);
+		f->decision = p->ind.decision;
+		back = p->ind.backward;
 	} else {
-		uint32_t edge = pt_graph_edge(f->graph, f->code, w->decision_ip, ip, pt_kind_of(w->cls));
+		struct pt_jump *j = jump_of(f->graph, f->position, ip);
 
-		if (!edge)
-			return lose(f, PT_FLOW_FULL, ip, "");
-		f->edges[f->len++] = edge;
-		if (!stand(f, ip))
-			return false;
-		p->ind.ip = ip;
-		p->ind.edge = edge;
-		p->ind.next = f->position;
-		p->ind.backward = ip <= w->decision_ip;
-		p->ind.decision = pt_graph_decision(f->graph, f->position);
-		if (f->len >= CUT_EDGES && (p->ind.backward || f->len >= FULL_EDGES))
-			flush(f);
+		if (j->position != f->position || j->to != ip || d == PT_D_FAR || f->mode != f->next_mode) {
+			uint32_t from = f->position;
+			uint32_t edge = pt_graph_edge(f->graph, f->code, w->decision_ip, ip, pt_kind_of(w->cls));
+
+			if (!edge)
+				return lose(f, PT_FLOW_FULL, ip, "");
+			back = ip <= w->decision_ip;
+			f->edges[f->len++] = edge;
+			if (!stand(f, ip))
+				return false;
+			if (d != PT_D_FAR) {
+				f->decision = pt_graph_decision(f->graph, f->position);
+				*j = (struct pt_jump){.to = ip,
+						      .position = from,
+						      .edge = edge,
+						      .next = f->position,
+						      .decision = (uint8_t)f->decision,
+						      .backward = back};
+			}
+		} else {
+			f->edges[f->len++] = j->edge;
+			f->position = j->next;
+			f->decision = j->decision;
+			back = j->backward;
+		}
+		if (d != PT_D_FAR && f->len) {
+			p->ind.ip = ip;
+			p->ind.edge = f->edges[f->len - 1];
+			p->ind.next = f->position;
+			p->ind.backward = back;
+			p->ind.decision = (uint8_t)f->decision;
+		}
 	}
+	if (f->len >= CUT_EDGES && (back || f->len >= FULL_EDGES))
+		flush(f);
 	return after_tip(f);
 }
 
@@ -950,6 +1005,29 @@ enum pt_flow_feed pt_flow_feed(struct pt_flow *f, const uint8_t *p, const uint8_
 					f->has_cyc = true;
 					pt_clock_cyc(&f->clock, b >> 3);
 					f->cut = f->cyc_fresh = true;
+				} else if ((b & 0x1f) == 0x0d && b != 0x0d && !(b & 0x80)) {
+					/* TIP with 2, 4 or 6 bytes of IP. */
+					unsigned ipbytes = b >> 5;
+					uint64_t v;
+
+					memcpy(&v, p + 1, sizeof v);
+					v &= UINT64_MAX >> (64 - 16 * ipbytes);
+					f->aux_offset = aux_offset + (uint64_t)(p - begin);
+					f->last_ip = pt_ip(f->last_ip, ipbytes, v);
+					f->packets++;
+					p += 1 + 2 * ipbytes;
+					if (!tip(f, f->last_ip) || f->tnt_n)
+						break;
+				} else if (b == 0x59) {
+					uint64_t before = f->clock.tsc;
+
+					pt_clock_mtc(&f->clock, p[1]);
+					clock_moved(f, before);
+					f->cyc_fresh = false;
+					f->packets++;
+					p += 2;
+					if (f->clock.tsc >= f->stop_tsc)
+						break;
 				} else {
 					break;
 				}

@@ -82,6 +82,7 @@ struct pt_flow {
 	enum pt_flow_state state;
 	enum insn_mode mode, next_mode; /* now; from the next IP packet on */
 	uint32_t position;
+	unsigned decision;     /* of position; PT_D_UNRESOLVED: ask pt_graph_decision() */
 	struct pt_code *code;  /* of position */
 	uint32_t stack[PT_STACK], top, bottom;
 	uint32_t edges[PTR_PATH_EDGES + 32]; /* the path so far; arcs store four at once */

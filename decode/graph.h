@@ -61,6 +61,15 @@ union pt_position {
 	} ind;
 };
 
+/* Where an indirect branch or return went: for those with many targets. Direct-mapped, by branch and target. */
+struct pt_jump {
+	uint64_t to;       /* the target's address; of a compressed return the position behind the call */
+	uint32_t position; /* the branch's, 0 free */
+	uint32_t edge, next;
+	uint8_t decision, backward;
+};
+#define PT_JUMPS (1u << 14)
+
 struct pt_where { /* of a position: the cold part */
 	uint64_t ip;
 	uint64_t decision_ip;   /* of the branch; PT_D_DEAD: of what could not be followed */
@@ -128,6 +137,7 @@ struct pt_code {
 struct pt_graph {
 	union pt_position *positions; /* from 1 */
 	struct pt_where *where;
+	struct pt_jump *jumps; /* PT_JUMPS of them */
 	uint32_t position_count, position_room;
 	struct pt_block *blocks; /* from 1 */
 	uint32_t block_count, block_room;
@@ -139,7 +149,7 @@ struct pt_graph {
 	uint32_t edge_mask;
 	struct pt_path *paths; /* from 1 */
 	uint32_t path_count, path_room;
-	uint32_t *path_hash;
+	uint64_t *path_hash; /* hash << 32 | path */
 	uint32_t path_mask;
 	uint32_t *path_edges; /* edges of all paths, one behind the other */
 	uint32_t *path_insns; /* parallel: instructions before each edge, as in struct ptr_path */

@@ -82,6 +82,16 @@ static uint64_t path_key(uint32_t code, uint64_t start_ip, const uint32_t *edges
 	return x * 0xbf58476d1ce4e5b9u;
 }
 
+/* memcmp() for a few words: a call to it costs more than most paths are long. */
+static bool same(const uint32_t *a, const uint32_t *b, uint32_t count)
+{
+	uint32_t d = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		d |= a[i] ^ b[i];
+	return !d;
+}
+
 /* The edge leaves from an instruction that was not executed, or only begun. */
 static bool is_async(unsigned kind)
 {
@@ -165,17 +175,20 @@ static void fill(struct pt_graph *g, struct pt_code *code, struct pt_path *path,
 
 static bool rehash_paths(struct pt_graph *g)
 {
-	uint32_t *hash = grow(g->path_hash, &g->path_mask);
+	uint32_t mask = g->path_mask * 4 + 3;
+	uint64_t *hash = calloc((size_t)mask + 1, sizeof *hash);
 
 	if (!hash)
 		return false;
+	free(g->path_hash);
 	g->path_hash = hash;
+	g->path_mask = mask;
 	for (uint32_t n = 1; n < g->path_count; n++) {
 		uint32_t i = g->paths[n].hash & g->path_mask;
 
 		while (hash[i])
 			i = (i + 1) & g->path_mask;
-		hash[i] = n;
+		hash[i] = (uint64_t)g->paths[n].hash << 32 | n;
 	}
 	return true;
 }
@@ -187,11 +200,13 @@ uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_
 	struct pt_path *path;
 
 	for (; g->path_hash[i]; i = (i + 1) & g->path_mask) {
-		path = &g->paths[g->path_hash[i]];
-		if (path->hash == key && path->start_ip == start_ip && path->count == count &&
+		if (g->path_hash[i] >> 32 != key)
+			continue;
+		path = &g->paths[(uint32_t)g->path_hash[i]];
+		if (path->start_ip == start_ip && path->count == count &&
 		    path->code == code->id && path->end_ip == end_ip &&
-		    !memcmp(g->path_edges + path->first, edges, count * sizeof *edges))
-			return g->path_hash[i];
+		    same(g->path_edges + path->first, edges, count))
+			return (uint32_t)g->path_hash[i];
 	}
 	if (g->path_count == g->path_room || g->path_edge_count + count > g->path_edge_room || g->full) {
 		g->full = true;
@@ -205,7 +220,7 @@ uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_
 		for (i = key & g->path_mask; g->path_hash[i]; i = (i + 1) & g->path_mask)
 			;
 	}
-	g->path_hash[i] = g->path_count;
+	g->path_hash[i] = (uint64_t)key << 32 | g->path_count;
 	path = &g->paths[g->path_count];
 	path->start_ip = start_ip;
 	path->end_ip = end_ip;
