@@ -21,15 +21,24 @@
  *   Stream header, 16 bytes: magic 89 'P' 'T' 'R' 0d 0a 1a 0a; u16 major 1; u16 minor 0; u32 crc32 of bytes 0..11
  *   Block: 'P' 'T' 'R' 'B', u32 block number (0, 1...), u32 size, u32 crc32 of the payload, u32 crc32 of the 16
  *   bytes before; then size (<= PTR_BLOCK_MAX) bytes of records. A record does not cross a block's end.
- *   Record: a byte enum ptr_type, then its fields in the order of its struct below: counts and numbers v, signed
- *   fields z, addresses z relative to the address written before it in the same block (0 at its start), strings str,
- *   arrays a v count (when the struct has one) then the elements.
+ *   Record: a byte enum ptr_type, then its fields in the order of its struct below:
+ *     numbers and counts    v; one that may be PTR_UNKNOWN is written as v of it + 1 modulo 2^64, so unknown is 0
+ *     signed fields         z
+ *     addresses             z of the difference to the address written before it in the block (of the first: to 0)
+ *     times (tsc)           z of the difference to the tsc of the last RUN in the block (before the first: to 0)
+ *     strings               str, without a NUL inside
+ *     arrays                their elements; how many stands in the field count before (END's have PTR_END)
+ *   Differences are modulo 2^64, so that a PTR_NO_TSC is a time like any other.
  *   RUN is the exception, for it is the bulk: byte PTR_RUN | flags: 0x10 another slice than the run before in the
- *   block (v slice follows), 0x20 tsc differs (z difference to the block's last run's tsc; of the first: from 0),
- *   0x40 repeats > 1 (v repeats follows), 0x80 cycles known (v cyc_count, v insn_count follow); then v path.
- *   A tsc of PTR_NO_TSC is written as a difference like any other (modulo 2^64).
+ *   block (v slice follows; of the first: other than 0), 0x20 another tsc (its z follows), 0x40 repeats other than 1
+ *   (v repeats follows), 0x80 cycles known (v cyc_count, v insn_count follow); then v path. No other record's first
+ *   byte has any of the upper four bits.
  *
- * The last record is END with the counts of everything; a stream without it was cut, and pt-load refuses it.
+ * The last record is END with the counts of everything; a stream without it was cut, and pt-load refuses it. Nothing
+ * follows END.
+ *
+ * A reader refuses another major version. A minor version may bring new META keys, kinds of events and errors, and
+ * nothing that a reader has to know; whatever else changes raises the major.
  */
 #ifndef SCHEMA_RECORDS_H
 #define SCHEMA_RECORDS_H
@@ -273,14 +282,21 @@ int ptr_writer_finish(struct ptr_writer *w, struct pt_error *e);
 
 struct ptr_reader;
 
-struct ptr_reader *ptr_reader_create(int fd, struct pt_error *e); /* as ptc_reader_create() */
+/* Reads the stream header from fd (which stays the caller's). NULL: PT_ERR_IO, PT_ERR_BAD_INPUT (not a record stream,
+ * or another major version: the message says which), PT_ERR_TRUNCATED, PT_ERR_NO_MEMORY. */
+struct ptr_reader *ptr_reader_create(int fd, struct pt_error *e);
 void ptr_reader_destroy(struct ptr_reader *r);
 
 /*
  * The next record: 1, and *ret is filled (its strings are the reader's, valid until the next call); 0 after END,
- * whose counts were checked; -1: PT_ERR_BAD_INPUT (checksum, order, a reference to what was not defined,
- * counts), PT_ERR_TRUNCATED, PT_ERR_IO. References are checked, so a consumer need not.
+ * whose counts were checked (END itself is delivered first); -1: PT_ERR_BAD_INPUT (checksum, order, a reference to
+ * what was not defined, counts), PT_ERR_TRUNCATED, PT_ERR_IO, PT_ERR_NO_MEMORY. After 0 or -1 it goes on returning
+ * the same. References, limits (edges of a path, branches of a run, kinds) and counts are checked, so a consumer need
+ * not; a slice has one SLICE_END at most, and no RUN behind it.
  */
 int ptr_next(struct ptr_reader *r, struct ptr_record *ret, struct pt_error *e);
+
+/* Bytes of the stream read so far. */
+uint64_t ptr_reader_bytes(const struct ptr_reader *r);
 
 #endif

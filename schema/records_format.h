@@ -1,0 +1,57 @@
+/*
+ * records_format.h - what the record stream's writer and reader share: see records.h for the format.
+ */
+#ifndef SCHEMA_RECORDS_FORMAT_H
+#define SCHEMA_RECORDS_FORMAT_H
+
+#include <stdint.h>
+
+#define PTR_MAGIC	"\x89PTR\r\n\x1a\n"
+#define PTR_MAJOR	1
+#define PTR_MINOR	0
+#define PTR_BLOCK_MAGIC "PTRB"
+
+enum {
+	PTR_HEADER_BYTES = 16,
+	PTR_BLOCK_HEADER_BYTES = 20,
+	PTR_TYPE_MASK = 0x0f, /* of a record's first byte; the rest are a RUN's flags */
+	PTR_RUN_SLICE = 0x10,
+	PTR_RUN_TSC = 0x20,
+	PTR_RUN_REPEATS = 0x40,
+	PTR_RUN_CYC = 0x80
+};
+
+static inline void ptr_store_u16(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)v;
+	p[1] = (uint8_t)(v >> 8);
+}
+
+static inline void ptr_store_u32(uint8_t *p, uint32_t v)
+{
+	ptr_store_u16(p, v);
+	ptr_store_u16(p + 2, v >> 16);
+}
+
+static inline uint32_t ptr_load_u16(const uint8_t *p)
+{
+	return p[0] | (uint32_t)p[1] << 8;
+}
+
+static inline uint32_t ptr_load_u32(const uint8_t *p)
+{
+	return ptr_load_u16(p) | ptr_load_u16(p + 2) << 16;
+}
+
+/* Zigzag, of a difference modulo 2^64. */
+static inline uint64_t ptr_zigzag(uint64_t v)
+{
+	return v << 1 ^ (uint64_t) - (int64_t)(v >> 63);
+}
+
+static inline uint64_t ptr_unzigzag(uint64_t z)
+{
+	return z >> 1 ^ (uint64_t) - (int64_t)(z & 1);
+}
+
+#endif

@@ -1,0 +1,439 @@
+/* records_write.c - the record stream's writer. See records.h. */
+#include "schema/records.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "schema/records_format.h"
+
+/* A block goes out when it holds this much: it stays in the caches of both ends of the pipe. */
+enum { BLOCK_TARGET = 256 * 1024, RUN_ROOM = 64 };
+
+_Static_assert(BLOCK_TARGET + RUN_ROOM <= PTR_BLOCK_MAX, "a block of runs fits");
+
+struct ptr_writer {
+	uint8_t *at;   /* where the next record goes */
+	uint8_t *full; /* from here on the block is written out first */
+	uint64_t last_tsc;
+	uint32_t last_slice;
+	int fd;
+	uint64_t counts[PTR_END];
+	uint64_t branches;
+	uint64_t last_ip;
+	uint32_t blocks;
+	bool failed;
+	uint8_t *block; /* header and payload: PTR_BLOCK_HEADER_BYTES + PTR_BLOCK_MAX */
+};
+
+static int write_all(struct ptr_writer *w, const uint8_t *p, size_t n, struct pt_error *e)
+{
+	while (n) {
+		ssize_t done = write(w->fd, p, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0) {
+			w->failed = true;
+			return pt_fail_errno(e, "writing the record stream");
+		}
+		p += done;
+		n -= (size_t)done;
+	}
+	return 0;
+}
+
+static void begin_block(struct ptr_writer *w)
+{
+	w->at = w->block + PTR_BLOCK_HEADER_BYTES;
+	w->full = w->at + BLOCK_TARGET;
+	w->last_tsc = 0;
+	w->last_slice = 0;
+	w->last_ip = 0;
+}
+
+static int flush(struct ptr_writer *w, struct pt_error *e)
+{
+	uint8_t *payload = w->block + PTR_BLOCK_HEADER_BYTES;
+	uint32_t size = (uint32_t)(w->at - payload);
+
+	if (w->failed)
+		return pt_fail(e, PT_ERR_IO, PT_NO_OFFSET, "writing the record stream failed before");
+	if (!size)
+		return 0;
+	memcpy(w->block, PTR_BLOCK_MAGIC, 4);
+	ptr_store_u32(w->block + 4, w->blocks);
+	ptr_store_u32(w->block + 8, size);
+	ptr_store_u32(w->block + 12, (uint32_t)crc32(0, payload, size));
+	ptr_store_u32(w->block + 16, (uint32_t)crc32(0, w->block, 16));
+	if (write_all(w, w->block, PTR_BLOCK_HEADER_BYTES + size, e) < 0)
+		return -1;
+	w->blocks++;
+	begin_block(w);
+	return 0;
+}
+
+struct ptr_writer *ptr_writer_create(int fd, struct pt_error *e)
+{
+	struct ptr_writer *w = calloc(1, sizeof *w);
+	uint8_t header[PTR_HEADER_BYTES];
+
+	if (!w)
+		goto no_memory;
+	w->fd = fd;
+	if (fd < 0)
+		return w;
+	w->block = malloc(PTR_BLOCK_HEADER_BYTES + PTR_BLOCK_MAX);
+	if (!w->block)
+		goto no_memory;
+	begin_block(w);
+	/* A pipe that holds a few blocks lets both ends work at once; when refused it is just slower. */
+	(void)fcntl(fd, F_SETPIPE_SZ, 1 << 20);
+	memcpy(header, PTR_MAGIC, 8);
+	ptr_store_u16(header + 8, PTR_MAJOR);
+	ptr_store_u16(header + 10, PTR_MINOR);
+	ptr_store_u32(header + 12, (uint32_t)crc32(0, header, 12));
+	if (write_all(w, header, sizeof header, e) < 0) {
+		ptr_writer_destroy(w);
+		return NULL;
+	}
+	return w;
+no_memory:
+	ptr_writer_destroy(w);
+	pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the record stream");
+	return NULL;
+}
+
+void ptr_writer_destroy(struct ptr_writer *w)
+{
+	if (w)
+		free(w->block);
+	free(w);
+}
+
+/* ---- Encoding: the caller has made room -------------------------------------------------------------- */
+
+static inline uint8_t *put_v(uint8_t *p, uint64_t v)
+{
+	while (v >= 0x80) {
+		*p++ = (uint8_t)(v | 0x80);
+		v >>= 7;
+	}
+	*p++ = (uint8_t)v;
+	return p;
+}
+
+static inline uint8_t *put_z(uint8_t *p, int64_t v)
+{
+	return put_v(p, ptr_zigzag((uint64_t)v));
+}
+
+/* A count that may be unknown. */
+static inline uint8_t *put_count(uint8_t *p, uint64_t v)
+{
+	return put_v(p, v + 1);
+}
+
+static uint8_t *put_ip(struct ptr_writer *w, uint8_t *p, uint64_t ip)
+{
+	p = put_v(p, ptr_zigzag(ip - w->last_ip));
+	w->last_ip = ip;
+	return p;
+}
+
+static uint8_t *put_tsc(const struct ptr_writer *w, uint8_t *p, uint64_t tsc)
+{
+	return put_v(p, ptr_zigzag(tsc - w->last_tsc));
+}
+
+static uint8_t *put_str(uint8_t *p, const char *s)
+{
+	size_t n = strlen(s);
+
+	p = put_v(p, n);
+	memcpy(p, s, n);
+	return p + n;
+}
+
+enum { FIXED = 640 }; /* no record's fields take more, strings apart: a PATH has 69 */
+
+/* Makes room for a record with strings of that many bytes, and begins it. NULL: failed, or nothing is to be
+ * encoded (then *ret is the record's number). */
+static uint8_t *begin(struct ptr_writer *w, enum ptr_type type, size_t strings, int64_t *ret,
+		      struct pt_error *e)
+{
+	*ret = -1;
+	if (strings > PTR_BLOCK_MAX - FIXED) {
+		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "a record of %zu bytes is too long", strings);
+		return NULL;
+	}
+	if (w->fd >= 0 &&
+	    (w->failed || w->at >= w->full ||
+	     w->at + FIXED + strings > w->block + PTR_BLOCK_HEADER_BYTES + PTR_BLOCK_MAX) &&
+	    flush(w, e) < 0)
+		return NULL;
+	*ret = (int64_t)++w->counts[type];
+	if (w->fd < 0)
+		return NULL;
+	*w->at = (uint8_t)type;
+	return w->at + 1;
+}
+
+int64_t ptr_put_meta(struct ptr_writer *w, const char *key, const char *value, struct pt_error *e)
+{
+	int64_t number;
+	uint8_t *p = begin(w, PTR_META, strlen(key) + strlen(value), &number, e);
+
+	if (p) {
+		p = put_str(p, key);
+		w->at = put_str(p, value);
+	}
+	return number < 0 ? -1 : 0;
+}
+
+int64_t ptr_put_machine(struct ptr_writer *w, const struct ptr_machine *r, struct pt_error *e)
+{
+	int64_t number;
+	uint8_t *p = begin(w, PTR_MACHINE, strlen(r->name), &number, e);
+
+	if (p) {
+		p = put_v(p, r->pid);
+		w->at = put_str(p, r->name);
+	}
+	return number;
+}
+
+int64_t ptr_put_thread(struct ptr_writer *w, const struct ptr_thread *r, struct pt_error *e)
+{
+	int64_t number;
+	uint8_t *p = begin(w, PTR_THREAD, strlen(r->comm), &number, e);
+
+	if (p) {
+		p = put_v(p, r->machine);
+		p = put_z(p, r->pid);
+		p = put_z(p, r->tid);
+		w->at = put_str(p, r->comm);
+	}
+	return number;
+}
+
+int64_t ptr_put_dso(struct ptr_writer *w, const struct ptr_dso *r, struct pt_error *e)
+{
+	int64_t number;
+	uint8_t *p = begin(w, PTR_DSO, strlen(r->name) + strlen(r->build_id), &number, e);
+
+	if (p) {
+		p = put_str(p, r->name);
+		w->at = put_str(p, r->build_id);
+	}
+	return number;
+}
+
+int64_t ptr_put_symbol(struct ptr_writer *w, const struct ptr_symbol *r, struct pt_error *e)
+{
+	int64_t number;
+	uint8_t *p = begin(w, PTR_SYMBOL, strlen(r->name), &number, e);
+
+	if (p) {
+		p = put_v(p, r->dso);
+		p = put_ip(w, p, r->start);
+		p = put_ip(w, p, r->end);
+		w->at = put_str(p, r->name);
+	}
+	return number;
+}
+
+int64_t ptr_put_edge(struct ptr_writer *w, const struct ptr_edge *r, struct pt_error *e)
+{
+	int64_t number;
+	uint8_t *p = begin(w, PTR_EDGE, 0, &number, e);
+
+	if (p) {
+		p = put_ip(w, p, r->from);
+		p = put_ip(w, p, r->to);
+		p = put_v(p, r->kind);
+		p = put_v(p, r->from_symbol);
+		w->at = put_v(p, r->to_symbol);
+	}
+	return number;
+}
+
+int64_t ptr_put_path(struct ptr_writer *w, const struct ptr_path *r, struct pt_error *e)
+{
+	int64_t number;
+	uint8_t *p;
+
+	if (r->count > PTR_PATH_EDGES)
+		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "a path of %u edges is too long", r->count);
+	p = begin(w, PTR_PATH, 0, &number, e);
+	if (p) {
+		p = put_ip(w, p, r->start_ip);
+		p = put_v(p, r->count);
+		p = put_v(p, r->not_taken);
+		p = put_v(p, r->tail_insns);
+		p = put_ip(w, p, r->end_ip);
+		for (uint32_t i = 0; i < r->count; i++)
+			p = put_v(p, r->edge[i]);
+		for (uint32_t i = 0; i < r->count; i++)
+			p = put_v(p, r->insns[i]);
+		w->at = p;
+	}
+	return number;
+}
+
+int64_t ptr_put_slice(struct ptr_writer *w, const struct ptr_slice *r, struct pt_error *e)
+{
+	int64_t number;
+	uint8_t *p = begin(w, PTR_SLICE, 0, &number, e);
+
+	if (p) {
+		p = put_v(p, r->thread);
+		p = put_z(p, r->cpu);
+		p = put_z(p, r->vcpu);
+		p = put_v(p, r->stream);
+		w->at = put_tsc(w, p, r->tsc);
+	}
+	return number;
+}
+
+int64_t ptr_put_slice_end(struct ptr_writer *w, const struct ptr_slice_end *r, struct pt_error *e)
+{
+	int64_t number;
+	uint8_t *p = begin(w, PTR_SLICE_END, 0, &number, e);
+
+	if (p) {
+		p = put_v(p, r->slice);
+		p = put_tsc(w, p, r->tsc);
+		p = put_v(p, r->insn_count);
+		p = put_count(p, r->cyc_count);
+		w->at = put_v(p, r->not_taken);
+	}
+	return number < 0 ? -1 : 0;
+}
+
+int64_t ptr_put_call_path(struct ptr_writer *w, const struct ptr_call_path *r, struct pt_error *e)
+{
+	int64_t number;
+	uint8_t *p = begin(w, PTR_CALL_PATH, 0, &number, e);
+
+	if (p) {
+		p = put_v(p, r->parent);
+		p = put_v(p, r->symbol);
+		w->at = put_ip(w, p, r->ip);
+	}
+	return number;
+}
+
+int64_t ptr_put_event(struct ptr_writer *w, const struct ptr_event *r, struct pt_error *e)
+{
+	int64_t number;
+	uint8_t *p = begin(w, PTR_EVENT, strlen(r->name) + strlen(r->fields), &number, e);
+
+	if (p) {
+		p = put_v(p, r->slice);
+		p = put_z(p, r->cpu);
+		p = put_tsc(w, p, r->tsc);
+		p = put_ip(w, p, r->ip);
+		p = put_str(p, r->name);
+		w->at = put_str(p, r->fields);
+	}
+	return number;
+}
+
+int64_t ptr_put_error(struct ptr_writer *w, const struct ptr_error *r, struct pt_error *e)
+{
+	int64_t number;
+	uint8_t *p = begin(w, PTR_ERROR, strlen(r->kind) + strlen(r->message), &number, e);
+
+	if (p) {
+		p = put_v(p, r->slice);
+		p = put_v(p, r->stream);
+		p = put_z(p, r->cpu);
+		p = put_tsc(w, p, r->tsc);
+		p = put_tsc(w, p, r->tsc_end);
+		p = put_ip(w, p, r->ip);
+		p = put_count(p, r->aux_offset);
+		p = put_str(p, r->kind);
+		w->at = put_str(p, r->message);
+	}
+	return number;
+}
+
+int64_t ptr_put_call(struct ptr_writer *w, const struct ptr_call *r, struct pt_error *e)
+{
+	int64_t number;
+	uint8_t *p = begin(w, PTR_CALL, 0, &number, e);
+
+	if (p) {
+		p = put_v(p, r->thread);
+		p = put_v(p, r->call_path);
+		p = put_tsc(w, p, r->call_tsc);
+		p = put_tsc(w, p, r->return_tsc);
+		p = put_v(p, r->call_branch);
+		p = put_v(p, r->return_branch);
+		p = put_v(p, r->branch_count);
+		p = put_v(p, r->insn_count);
+		p = put_count(p, r->cyc_count);
+		p = put_v(p, r->flags);
+		w->at = put_v(p, r->depth);
+	}
+	return number;
+}
+
+int64_t ptr_put_run(struct ptr_writer *w, const struct ptr_run *r, uint32_t branches, struct pt_error *e)
+{
+	uint8_t *p, flags = PTR_RUN;
+
+	if (w->at >= w->full && w->fd >= 0 && flush(w, e) < 0)
+		return -1;
+	w->branches += (uint64_t)branches * r->repeats;
+	if (w->fd < 0)
+		return (int64_t)++w->counts[PTR_RUN];
+	p = w->at + 1;
+	if (r->slice != w->last_slice) {
+		flags |= PTR_RUN_SLICE;
+		p = put_v(p, r->slice);
+		w->last_slice = r->slice;
+	}
+	if (r->tsc != w->last_tsc) {
+		flags |= PTR_RUN_TSC;
+		p = put_v(p, ptr_zigzag(r->tsc - w->last_tsc));
+		w->last_tsc = r->tsc;
+	}
+	if (r->repeats != 1) {
+		flags |= PTR_RUN_REPEATS;
+		p = put_v(p, r->repeats);
+	}
+	if (r->cyc_count != PTR_UNKNOWN) {
+		flags |= PTR_RUN_CYC;
+		p = put_v(p, r->cyc_count);
+		p = put_v(p, r->insn_count);
+	}
+	*w->at = flags;
+	w->at = put_v(p, r->path);
+	return (int64_t)++w->counts[PTR_RUN];
+}
+
+uint64_t ptr_writer_count(const struct ptr_writer *w, enum ptr_type type)
+{
+	return (unsigned)type < PTR_END ? w->counts[type] : 0;
+}
+
+int ptr_writer_finish(struct ptr_writer *w, struct pt_error *e)
+{
+	uint8_t *p;
+
+	if (w->fd < 0)
+		return 0;
+	if (w->at >= w->full && flush(w, e) < 0)
+		return -1;
+	p = w->at;
+	*p++ = PTR_END;
+	for (int i = 0; i < PTR_END; i++)
+		p = put_v(p, w->counts[i]);
+	w->at = put_v(p, w->branches);
+	return flush(w, e);
+}
