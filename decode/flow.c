@@ -66,7 +66,8 @@ static void flush(struct pt_flow *f)
 
 	if (!f->len)
 		return;
-	path = pt_graph_path(f->graph, f->code, f->start_ip, f->edges, f->len, 0, f->mode);
+	path = pt_graph_path(f->graph, f->code, f->start_ip, f->edges, f->len, 0, f->mode, f->last_path);
+	f->last_path = path;
 	f->start_ip = f->graph->edges[f->edges[f->len - 1]].to;
 	f->len = 0;
 	if (path)
@@ -83,7 +84,8 @@ static void flush_tail(struct pt_flow *f, uint64_t ip)
 		flush(f);
 		return;
 	}
-	path = pt_graph_path(f->graph, f->code, f->start_ip, f->edges, f->len, ip, f->mode);
+	path = pt_graph_path(f->graph, f->code, f->start_ip, f->edges, f->len, ip, f->mode, f->last_path);
+	f->last_path = path;
 	f->len = 0;
 	f->start_ip = ip;
 	if (path)

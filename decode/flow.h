@@ -88,8 +88,10 @@ struct pt_flow {
 	uint32_t edges[PTR_PATH_EDGES + 32]; /* the path so far; arcs store four at once */
 	uint32_t len;
 	uint64_t start_ip;
-	uint32_t run_path, run_repeats; /* held back: its repeats may grow */
-	uint64_t run_tsc;      /* of the branches that come */
+	uint32_t run_path;     /* held back: its repeats may grow */
+	uint64_t run_tsc;      /* of the branches that come; between the two for they are loaded as one otherwise */
+	uint32_t run_repeats;
+	uint32_t last_path;    /* the last one flushed: a guess at the next */
 	bool cut;              /* the clock has moved: end the run behind the next branch packet */
 	bool cyc_fresh;        /* the last packet was a CYC: it times the next one */
 	bool in_slice, has_cyc;

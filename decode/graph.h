@@ -105,17 +105,18 @@ struct pt_edge {
 	uint8_t bytes;   /* of the branch instruction, when role says so */
 };
 
-struct pt_path {
+struct pt_path { /* 64 bytes: one cache line */
 	uint64_t start_ip, end_ip;
 	uint64_t times;     /* how often run */
 	uint32_t first;     /* its edges: graph->path_edges[first], count */
-	uint32_t count;
 	uint32_t code;      /* id */
 	uint32_t insns;     /* all of them, with the tail */
 	uint32_t tail_insns;
 	uint32_t not_taken;
 	uint32_t number;    /* in the record stream, 0 not there yet (emit.h) */
 	uint32_t hash;
+	uint32_t follow;    /* the path that followed it last: most often the one that will */
+	uint8_t count;      /* edges */
 	uint8_t role;       /* of its edges together, 0 not yet asked (calls.c) */
 };
 
@@ -181,9 +182,10 @@ int pt_graph_insns_before(struct pt_graph *g, const struct pt_block *b, uint64_t
 
 /* The edge's number. 0 when the graph is full. */
 uint32_t pt_graph_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, uint64_t to, enum ptr_kind kind);
-/* The path's number, 0 when the graph is full. count <= PTR_PATH_EDGES. */
+/* The path's number, 0 when the graph is full. count <= PTR_PATH_EDGES. after: the path before it in the flow (0
+ * none), which remembers what followed. */
 uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_ip, const uint32_t *edges,
-		       uint32_t count, uint64_t end_ip, enum insn_mode mode);
+		       uint32_t count, uint64_t end_ip, enum insn_mode mode, uint32_t after);
 
 /* From now on fill path_stats for each new path. 0, or -1 (PT_ERR_NO_MEMORY). Before the first path. */
 int pt_graph_count_stats(struct pt_graph *g, struct pt_error *e);

@@ -194,19 +194,25 @@ static bool rehash_paths(struct pt_graph *g)
 }
 
 uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_ip, const uint32_t *edges,
-		       uint32_t count, uint64_t end_ip, enum insn_mode mode)
+		       uint32_t count, uint64_t end_ip, enum insn_mode mode, uint32_t after)
 {
-	uint32_t key = (uint32_t)(path_key(code->id, start_ip, edges, count, end_ip) >> 32), i = key & g->path_mask;
-	struct pt_path *path;
+	struct pt_path *path = &g->paths[g->paths[after].follow];
+	uint32_t key, i;
 
-	for (; g->path_hash[i]; i = (i + 1) & g->path_mask) {
+	if (path->start_ip == start_ip && path->count == count && path->code == code->id && path->end_ip == end_ip &&
+	    same(g->path_edges + path->first, edges, count) && path != g->paths)
+		return g->paths[after].follow;
+	key = (uint32_t)(path_key(code->id, start_ip, edges, count, end_ip) >> 32);
+	for (i = key & g->path_mask; g->path_hash[i]; i = (i + 1) & g->path_mask) {
 		if (g->path_hash[i] >> 32 != key)
 			continue;
 		path = &g->paths[(uint32_t)g->path_hash[i]];
 		if (path->start_ip == start_ip && path->count == count &&
 		    path->code == code->id && path->end_ip == end_ip &&
-		    same(g->path_edges + path->first, edges, count))
+		    same(g->path_edges + path->first, edges, count)) {
+			g->paths[after].follow = (uint32_t)g->path_hash[i];
 			return (uint32_t)g->path_hash[i];
+		}
 	}
 	if (g->path_count == g->path_room || g->path_edge_count + count > g->path_edge_room || g->full) {
 		g->full = true;
@@ -224,7 +230,7 @@ uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_
 	path = &g->paths[g->path_count];
 	path->start_ip = start_ip;
 	path->end_ip = end_ip;
-	path->count = count;
+	path->count = (uint8_t)count;
 	path->code = code->id;
 	path->hash = key;
 	path->first = g->path_edge_count;
