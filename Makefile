@@ -1,33 +1,123 @@
 # Build, test and install the pt pipeline. `make help` lists the targets.
-CC ?= cc
+#   V=1         shows the commands
+#   SANITIZE=1  builds with ASan and UBSan into build/san; with check, tests that build
 CFLAGS ?= -O2 -g
-B := build
-WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
-ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -I. $(WARN) $(CFLAGS) -MMD -MP
-LIBS := -lsqlite3 -lelf -lzstd -lz -lpthread -lm
+PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+MANDIR ?= $(PREFIX)/share/man
+
 Q := $(if $(V),,@)
+B := $(if $(SANITIZE),build/san,build)
+BIN := $(if $(SANITIZE),build/san/,)
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
+SAN := $(if $(SANITIZE),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=undefined \
+	-fno-omit-frame-pointer)
+ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -I. $(WARN) -fvisibility=hidden $(CFLAGS) $(SAN) -MMD -MP
 
 PROGRAMS := pt-capture pt-decode pt-load pt-query
-obj = $(patsubst %.c,$(B)/%.o,$(1))
-SCHEMA := $(call obj,$(wildcard schema/*.c))
-CAPTURE := $(call obj,$(wildcard capture/*.c)) $(B)/decode/insn.o
-DECODE := $(call obj,$(wildcard decode/*.c))
-EXPORT := $(call obj,$(wildcard export/*.c))
-QUERIES := $(call obj,$(wildcard queries/*.c))
+objects = $(patsubst %.c,$(B)/obj/%.o,$(wildcard $(1)/*.c))
+# The stages share nothing but schema/ and the instruction classifier.
+OBJ_pt-capture := $(call objects,capture) $(B)/obj/decode/insn.o
+OBJ_pt-decode := $(call objects,decode)
+OBJ_pt-load := $(call objects,export)
+OBJ_pt-query := $(call objects,queries)
+LIBS_pt-capture := -lelf -lzstd -lz
+LIBS_pt-decode := -lzstd -lz -lpthread
+LIBS_pt-load := -lsqlite3 -lz
+LIBS_pt-query := -lsqlite3 -lm
+SCHEMA := $(B)/libschema.a
+# Everything that is not a program's main: what unit tests and the tests' own tools link with.
+ALL := $(B)/libpt.a
+LIBS := -lsqlite3 -lelf -lzstd -lz -lpthread -lm
 
-all: $(PROGRAMS)
-pt-capture: $(CAPTURE) $(SCHEMA)
-pt-decode: $(DECODE) $(SCHEMA)
-pt-load: $(EXPORT) $(SCHEMA)
-pt-query: $(QUERIES) $(SCHEMA)
-$(PROGRAMS):
-	@echo "  LD  $@"
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
-$(B)/%.o: %.c
+UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
+TOOLS := $(patsubst %.c,$(B)/%,$(wildcard tests/oracle/*.c))
+BENCH := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
+
+all: $(PROGRAMS:%=$(BIN)%)
+
+$(PROGRAMS:%=$(BIN)%): $(BIN)%: $(SCHEMA)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(OBJ_$*) $(SCHEMA) $(LIBS_$*)
+define program
+$(BIN)$(1): $(OBJ_$(1))
+endef
+$(foreach p,$(PROGRAMS),$(eval $(call program,$(p))))
+
+$(SCHEMA): $(call objects,schema)
+$(ALL): $(filter-out %/main.o,$(call objects,schema) $(sort $(foreach p,$(PROGRAMS),$(OBJ_$(p)))))
+$(B)/%.a:
+	@echo "  AR    $@"
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(B)/obj/%.o: %.c | $(B)/headers
 	@mkdir -p $(@D)
-	@echo "  CC  $<"
+	@echo "  CC    $<"
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
+# SQL that is embedded with .incbin, which -MMD does not see
+$(call objects,export): $(wildcard schema/*.sql export/*.sql)
+$(call objects,queries): $(wildcard queries/*.sql)
+
+# A missing compiler or header is said once, with its remedy, before the compiler says it many times.
+$(B)/headers:
+	@mkdir -p $(@D)
+	@printf '#include <%s>\n' stdio.h sqlite3.h gelf.h zstd.h zlib.h >$@.c
+	@$(CC) -E -o /dev/null $@.c 2>$@.log || { cat $@.log; \
+		echo "Something to build with is missing: run scripts/deps build (or make demo, which does)." >&2; \
+		exit 1; }
+	@rm $@.c $@.log && touch $@
+
+# Tests and benchmarks: a source is a program; libipt_* and zydis_* ones link with what they are named for.
+$(B)/tests/%: tests/%.c $(ALL)
+	@mkdir -p $(@D)
+	@echo "  CCLD  $@"
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(ALL) $(LIBS) \
+		$(if $(findstring libipt,$*),-lipt) $(if $(findstring zydis,$*),-lZydis)
+
+demo:
+	$(Q)scripts/demo
+check:
+	$(Q)scripts/deps build check
+	$(Q)$(MAKE) --no-print-directory all test-programs
+	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(TESTS)
+test-programs: $(UNIT) $(TOOLS)
+bench:
+	$(Q)scripts/deps build bench
+	$(Q)$(MAKE) --no-print-directory all $(BENCH)
+	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/run.sh
+lint:
+	$(Q)scripts/deps build lint
+	$(Q)scripts/lint
+
+# The same programs with no shared library: for machines that have none of them.
+static: $(PROGRAMS:%=build/static/%)
+build/static/%: %
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -static -o $@ $(OBJ_$*) $(SCHEMA) $(LIBS_$*) -lz -lm -lpthread
+
+install: all
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man5
+	install -m 755 $(PROGRAMS) $(DESTDIR)$(BINDIR)
+	install -m 644 $(wildcard docs/*.1) $(DESTDIR)$(MANDIR)/man1
+	install -m 644 $(wildcard docs/*.5) $(DESTDIR)$(MANDIR)/man5
+uninstall:
+	cd $(DESTDIR)$(BINDIR) && rm -f $(PROGRAMS)
+	cd $(DESTDIR)$(MANDIR) && rm -f $(patsubst docs/%.1,man1/%.1,$(wildcard docs/*.1)) \
+		$(patsubst docs/%.5,man5/%.5,$(wildcard docs/*.5))
 clean:
-	rm -rf $(B) $(PROGRAMS)
--include $(shell find $(B) -name '*.d' 2>/dev/null)
-.PHONY: all clean
+	rm -rf build $(PROGRAMS)
+help:
+	@echo "make              the four programs: $(PROGRAMS)"
+	@echo "make demo         install what is missing, build, trace a real program, query the trace"
+	@echo "make check        install what is missing, build, run every test (TESTS='unit cli/query' runs some)"
+	@echo "make bench        speed against libipt on ../shared/bench"
+	@echo "make lint         clang-format, clang-tidy, cppcheck, shellcheck"
+	@echo "make static       the programs without shared libraries, in build/static"
+	@echo "make install      into \$$(DESTDIR)\$$(PREFIX), $(DESTDIR)$(PREFIX); make uninstall removes it"
+	@echo "make clean        remove what was built"
+	@echo "V=1 shows commands; SANITIZE=1 builds and checks with ASan and UBSan, in build/san"
+
+-include $(shell find $(B)/obj $(B)/tests -name '*.d' 2>/dev/null)
+.PHONY: all demo check test-programs bench lint static install uninstall clean help
+.SECONDARY:

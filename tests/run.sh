@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# tests/run.sh [NAME...] - runs the tests, two at a time, and sums up. `make check` calls it.
+#
+# A test is tests/unit/test_*.c (built by make), tests/cli/*.sh or tests/oracle/*.sh. NAME picks those whose path
+# contains it ("unit", "cli/query"). Each prints a line "N passed, N failed" (", N skipped") last; one that does
+# not, or fails otherwise, or takes longer than its `# timeout: SECONDS` (300), counts as a failure. It gets
+#   PT_BIN     the folder of the programs        TMPDIR   an empty folder of its own, removed afterwards
+#   PT_BUILD   the build folder (tests' tools)   SANITIZE 1 when the programs were built with sanitizers
+#   PT_SHARED  the folder of inputs that are not in this repository; may be missing
+# The last line is the sum; the exit status is 1 when anything failed.
+set -u
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) && cd "$top" || exit 1
+export PT_BIN=${PT_BIN:-$top} PT_BUILD=${PT_BUILD:-$top/build} PT_SHARED=${PT_SHARED:-$top/../shared}
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1} UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+export LC_ALL=C
+PT_BIN=${PT_BIN%/}
+jobs=${JOBS:-2}
+
+tests=()
+for t in tests/oracle/*.sh tests/cli/*.sh tests/unit/test_*.c; do
+	[ -e "$t" ] || continue
+	for name in "${@:-}"; do
+		case $t in *"$name"*) tests+=("$t") && break ;; esac
+	done
+done
+if [ ${#tests[@]} -eq 0 ]; then
+	echo "tests/run.sh: no test matches $*" >&2
+	exit 2
+fi
+# The long ones first, so that none is left over at the end.
+mapfile -t tests < <(for t in "${tests[@]}"; do
+	printf '%s %s\n' "$(sed -n 's/^# timeout: *//p' "$t" | head -n 1)" "$t"
+done | awk 'NF == 1 { $0 = "300 " $1 } { print }' | sort -s -k1,1nr)
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/pt-check.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+
+run() { # seconds, test, its number: the output goes to $work/N.out, the counts to $work/N.counts
+	local seconds=$1 t=$2 n=$3 command status counts p f s took=$SECONDS
+	mkdir "$work/$n.tmp"
+	case $t in
+	*.c) command=("$PT_BUILD/${t%.c}") ;;
+	*) command=(bash "$t") ;;
+	esac
+	TMPDIR=$work/$n.tmp timeout -k 10 "$seconds" "${command[@]}" >"$work/$n.out" 2>&1 </dev/null
+	status=$?
+	took=$((SECONDS - took))
+	counts=$(grep -aE '^[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?$' "$work/$n.out" | tail -n 1)
+	read -r p f s < <(tr -cs '0-9\n' ' ' <<<"$counts")
+	[ $status -ne 124 ] || echo "tests/run.sh: it took longer than $seconds s" >>"$work/$n.out"
+	if [ -z "$counts" ] || { [ $status -ne 0 ] && [ "${f:-0}" -eq 0 ]; }; then
+		echo "tests/run.sh: exit status $status, counts '$counts'" >>"$work/$n.out"
+		f=$((${f:-0} + 1))
+	fi
+	printf '%s %s %s\n' "${p:-0}" "$f" "${s:-0}" >"$work/$n.counts"
+	if [ "$f" -gt 0 ]; then
+		printf 'FAIL  %-28s %6d passed %4d failed  %4d s\n' "${t#tests/}" "${p:-0}" "$f" "$took"
+		tail -n 40 "$work/$n.out" | sed 's/^/      | /'
+	else
+		printf 'ok    %-28s %6d passed %s %4d s\n' "${t#tests/}" "$p" \
+			"$([ "${s:-0}" -gt 0 ] && printf '%4d skipped' "$s" || printf '            ')" "$took"
+		grep -a '^skipped: ' "$work/$n.out" | sort -u | sed 's/^/      /'
+	fi
+	rm -rf "$work/$n.tmp"
+}
+
+n=0
+for line in "${tests[@]}"; do
+	while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do
+		wait -n
+	done
+	run "${line%% *}" "${line#* }" $((n += 1)) &
+done
+wait
+cat "$work"/*.counts | awk '{ p += $1; f += $2; s += $3 }
+	END { printf "%d passed, %d failed%s\n", p, f, s ? ", " s " skipped" : ""; exit f > 0 || p == 0 }'
