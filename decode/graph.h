@@ -116,6 +116,7 @@ struct pt_path { /* 64 bytes: one cache line */
 	uint32_t number;    /* in the record stream, 0 not there yet (emit.h) */
 	uint32_t hash;
 	uint32_t follow;    /* the path that followed it last: most often the one that will */
+	uint32_t follow_first; /* its `first`, so that both can be fetched ahead */
 	uint8_t count;      /* edges */
 	uint8_t role;       /* of its edges together, 0 not yet asked (calls.c) */
 };
@@ -194,5 +195,12 @@ int pt_graph_count_stats(struct pt_graph *g, struct pt_error *e);
 uint8_t pt_graph_decision(struct pt_graph *g, uint32_t position);
 
 enum ptr_kind pt_kind_of(enum insn_class cls);
+
+/* Fetches what pt_graph_path(..., after) will most likely look at. */
+static inline void pt_graph_path_ahead(const struct pt_graph *g, uint32_t after)
+{
+	__builtin_prefetch(&g->paths[g->paths[after].follow]);
+	__builtin_prefetch(&g->path_edges[g->paths[after].follow_first]);
+}
 
 #endif

@@ -211,6 +211,7 @@ uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_
 		    path->code == code->id && path->end_ip == end_ip &&
 		    same(g->path_edges + path->first, edges, count)) {
 			g->paths[after].follow = (uint32_t)g->path_hash[i];
+			g->paths[after].follow_first = path->first;
 			return (uint32_t)g->path_hash[i];
 		}
 	}
