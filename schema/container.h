@@ -28,10 +28,11 @@
  *   36  4  crc32 of bytes 0..35
  *   40  stored_bytes: exactly one zstd frame, with content size and content checksum
  *
- * Index, only when the output could seek: the chunk PTC_INDEX, then 16 bytes that no chunk contains:
+ * The last chunk is PTC_END. Behind it, only when the output is a file, the index: the chunk PTC_INDEX, then 16
+ * bytes that no chunk contains:
  *    0  8  offset of the PTC_INDEX chunk from the container's start
  *    8  8  'P' 'T' 'C' 'I' 'N' 'D' 'E' 'X'
- * A reader of a stream stops at PTC_END and never sees them.
+ * A reader of a stream stops at PTC_END and never sees them. A capture of more than PTC_INDEX_MAX chunks has none.
  *
  * ## Payloads
  *
@@ -51,16 +52,20 @@
  *   PTC_ATTR     u32 index (0, 1...), str event name, u32 size, struct perf_event_attr of that size,
  *                u32 count, count x u64 sample ids
  *   PTC_SIDEBAND u32 attr index (whose sample_type shapes the records' trailers when ids do not say), u32 0,
- *                then whole perf records (struct perf_event_header first) back to back, in time order per chunk
+ *                then whole perf records (struct perf_event_header first; its size is at least 8) back to back,
+ *                in time order per chunk
  *   PTC_IMAGE    code bytes, see struct ptc_image
  *   PTC_SYMBOLS  symbols, see struct ptc_symbols
  *   PTC_ROUND    u64 time_ns: no sideband record older than this follows, and no AUX data older than the last
  *                PTC_ROUND's time follows. Lets a reader of a pipe decode with bounded memory. Optional.
- *   PTC_INDEX    count x { u64 file offset, u16 type, u16 0, u32 stream, u64 raw_bytes, u64 aux_offset or 0 }
+ *   PTC_INDEX    each chunk up to and with PTC_END: { u64 file offset, u16 type, u16 0, u32 stream, u64 raw_bytes, u64 aux_offset or 0 }
  *   PTC_END      u64 chunks before this one, u64 AUX bytes, u64 sideband bytes. The capture ended as planned;
  *                a container without it was cut.
  *
  * ## Order
+ *
+ * Images and symbols come in pieces: a PTC_IMAGE with `continues` 0 begins an image, those with 1 add ranges to the
+ * image of this name and build id that was begun last. PTC_SYMBOLS chunks add to that image likewise.
  *
  * What AUX data needs comes before it: stream, attr, the sideband that is older than it, the images and
  * symbols of what that sideband maps. (So whatever a cut leaves is right, if shorter.)
@@ -75,7 +80,8 @@
  *
  * Read the file header; check magic, crc and major. Then for each chunk: read 40 bytes; check magic, crc, that
  * the chunk number is the expected one, raw_bytes <= PTC_CHUNK_MAX and stored_bytes <= ZSTD_compressBound(raw_bytes);
- * read the frame; its content size must be raw_bytes and zstd must accept it with its checksum. The first thing
+ * read the frame; it must be one frame of exactly stored_bytes, with a checksum, its content size raw_bytes, and
+ * zstd must accept it; in PTC_END the number of chunks must be right. The first thing
  * that fails ends the container: what was before it is good, what is behind it is never looked at (a reader
  * that skipped a lost mapping or image would decode wrong branches from then on). End of input before PTC_END is
  * a cut. Unknown types are skipped.
@@ -90,6 +96,7 @@
 #include "schema/error.h"
 
 #define PTC_CHUNK_MAX ((uint64_t)16 << 20) /* bytes, uncompressed; writers split what is longer */
+#define PTC_INDEX_MAX 500000
 #define PTC_FILE_HEADER_BYTES 16
 #define PTC_CHUNK_HEADER_BYTES 40
 
@@ -145,12 +152,13 @@ enum ptc_image_kind {
 #define PTC_ANY_PID (-1)
 
 /* A piece of an image; a long one comes in several chunks, each with its own range. In the payload's order:
- * u32 kind, i32 machine_pid, i32 pid, u32 0, u64 offset, u64 vaddr, u64 time_ns, str build_id, str name,
+ * u32 kind, i32 machine_pid, i32 pid, u32 continues, u64 offset, u64 vaddr, u64 time_ns, str build_id, str name,
  * u64 size, bytes. */
 struct ptc_image {
 	enum ptc_image_kind kind;
 	int32_t machine_pid; /* 0 host; else the pid of the guest's VM process */
 	int32_t pid;         /* MEMORY: whose; PTC_ANY_PID: the machine's kernel */
+	uint32_t continues;  /* 1: one more piece of the image begun last under this name; 0: begins one */
 	uint64_t offset;     /* FILE: file offset of bytes[0] */
 	uint64_t vaddr;      /* FILE: the ELF virtual address of bytes[0] (p_vaddr + offset - p_offset); MEMORY: address */
 	uint64_t time_ns;    /* MEMORY: valid from then on (perf clock); 0: from the start */
@@ -162,7 +170,7 @@ struct ptc_image {
 	uint64_t size;
 };
 
-/* Symbols of one image (same name and build id). Payload: i32 machine_pid, i32 pid, u32 absolute, u32 count,
+/* Symbols of one image (same name and build id), or some of them: further chunks add more. Payload: i32 machine_pid, i32 pid, u32 absolute, u32 count,
  * str build_id, str name, count x { u64 value, u64 size, u32 name_offset, u32 type ('t', 'T', 'w' as nm's) },
  * u64 strings_bytes, strings (each NUL-terminated). */
 struct ptc_symbol {
@@ -224,16 +232,17 @@ void ptc_writer_destroy(struct ptc_writer *w);
 /* Writes PTC_END and, if fd can seek, the index. Returns 0, or -1 (PT_ERR_IO, PT_ERR_CLOSED). */
 int ptc_writer_finish(struct ptc_writer *w, struct pt_error *e);
 
-/* Each writes one chunk (several when bytes exceed PTC_CHUNK_MAX: AUX, SIDEBAND at record borders, IMAGE).
- * Return 0, or -1: PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY; after a failure only destroy may be called. */
+/* Each writes one chunk, or several when the bytes would exceed PTC_CHUNK_MAX: AUX, SIDEBAND (at record borders),
+ * IMAGE (the further ones with `continues`), SYMBOLS. Return 0, or -1: PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY, or
+ * PT_ERR_REFUSED for what the format cannot hold; after a failure only destroy may be called. */
 int ptc_put_meta(struct ptc_writer *w, const char *key, const char *value, struct pt_error *e);
 int ptc_put_metaf(struct ptc_writer *w, struct pt_error *e, const char *key, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
-/* META lines are gathered and written as one chunk before the next other chunk, or by this. */
+/* A key has no '=' and no newline. META lines are gathered and written as one chunk before the next other chunk, or by this. */
 int ptc_flush_meta(struct ptc_writer *w, struct pt_error *e);
 /* Declares the next stream; returns its number (1...) or -1. */
 int64_t ptc_put_stream(struct ptc_writer *w, const struct ptc_stream *s, struct pt_error *e);
-/* size may be 0 when flags tell something. aux_offset must not be below the stream's last end, except in a
+/* size may be 0 when flags tell something. PTC_AUX_TRUNCATED stays with the last of several chunks. aux_offset must not be below the stream's last end, except in a
  * snapshot stream. */
 int ptc_put_aux(struct ptc_writer *w, uint32_t stream, uint64_t aux_offset, uint64_t flags, uint64_t time_ns,
 		const void *bytes, uint64_t size, struct pt_error *e);
@@ -271,7 +280,11 @@ void ptc_reader_destroy(struct ptc_reader *r);
  */
 int ptc_next(struct ptc_reader *r, struct ptc_chunk *ret, struct pt_error *e);
 
-/* Each takes a chunk's payload apart, checking every bound; pointers in *ret point into the chunk's data.
+/* Bytes of the container read so far. */
+uint64_t ptc_reader_bytes(const struct ptc_reader *r);
+
+/* Each takes a chunk's payload apart, checking every bound; pointers in *ret point into the chunk's data. Sideband
+ * has been walked: each record's size is at least 8 and within the bounds. Symbols: each name is within strings.
  * Return 0, or -1 with PT_ERR_BAD_INPUT. */
 int ptc_parse_stream(const struct ptc_chunk *c, struct ptc_stream *ret, struct pt_error *e);
 int ptc_parse_aux(const struct ptc_chunk *c, struct ptc_aux *ret, struct pt_error *e);
@@ -282,13 +295,17 @@ int ptc_parse_image(const struct ptc_chunk *c, struct ptc_image *ret, struct pt_
 int ptc_parse_symbols(const struct ptc_chunk *c, struct ptc_symbols *ret, struct pt_error *e);
 int ptc_parse_round(const struct ptc_chunk *c, uint64_t *ret_time_ns, struct pt_error *e);
 
-/* The recording's META, gathered: feed every PTC_META chunk, ask by key. */
+/* The recording's META, gathered: feed every PTC_META chunk, ask by key. ptc_meta_add(): 0, or -1 (PT_ERR_BAD_INPUT for
+ * what is no META, or more than PTC_META_MAX keys or PTC_META_MAX_BYTES; PT_ERR_NO_MEMORY). Pointers live until the
+ * next add or destroy. */
+#define PTC_META_MAX 16384
+#define PTC_META_MAX_BYTES ((size_t)64 << 20)
 struct ptc_meta;
 struct ptc_meta *ptc_meta_create(void); /* NULL: no memory */
 void ptc_meta_destroy(struct ptc_meta *m);
 int ptc_meta_add(struct ptc_meta *m, const struct ptc_chunk *c, struct pt_error *e);
 const char *ptc_meta_get(const struct ptc_meta *m, const char *key); /* NULL when absent */
-/* The number under key, or otherwise when it is absent or no number. */
+/* The number under key (a negative one as two's complement), or otherwise when it is absent or no number. */
 uint64_t ptc_meta_number(const struct ptc_meta *m, const char *key, uint64_t otherwise);
 /* Pair i = 0, 1... in the order of first appearance; false past the last. */
 bool ptc_meta_pair(const struct ptc_meta *m, size_t i, const char **ret_key, const char **ret_value);

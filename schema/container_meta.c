@@ -1,0 +1,164 @@
+/* container_meta.c - a recording's META, gathered; see container.h. */
+#include "schema/container.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct pair {
+	char *key; /* "key\0value\0", one allocation */
+	const char *value;
+	uint32_t hash;
+};
+
+struct ptc_meta {
+	struct pair *pairs;
+	size_t count, room;
+	size_t bytes; /* of all lines ever kept: bounds what a small container can blow up to */
+};
+
+static uint32_t hash_of(const char *s)
+{
+	uint32_t h = 2166136261u;
+
+	for (; *s; s++)
+		h = (h ^ (uint8_t)*s) * 16777619u;
+	return h;
+}
+
+struct ptc_meta *ptc_meta_create(void)
+{
+	return calloc(1, sizeof(struct ptc_meta));
+}
+
+void ptc_meta_destroy(struct ptc_meta *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->count; i++)
+		free(m->pairs[i].key);
+	free(m->pairs);
+	free(m);
+}
+
+static struct pair *find(const struct ptc_meta *m, const char *key)
+{
+	uint32_t hash = hash_of(key);
+
+	for (size_t i = 0; i < m->count; i++)
+		if (m->pairs[i].hash == hash && strcmp(m->pairs[i].key, key) == 0)
+			return &m->pairs[i];
+	return NULL;
+}
+
+static int no_memory(struct pt_error *e)
+{
+	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for META");
+}
+
+/* Takes text, "key=value" with escapes; it becomes the pair's or is freed. -1 leaves m as it was. */
+static int add_line(struct ptc_meta *m, char *text, uint64_t offset, struct pt_error *e)
+{
+	char *from = strchr(text, '='), *to;
+	struct pair pair, *old;
+
+	if (!from || from == text) {
+		free(text);
+		return pt_fail(e, PT_ERR_BAD_INPUT, offset,
+			       "the container holds a META line that is not key=value");
+	}
+	*from++ = 0;
+	pair = (struct pair){text, from, hash_of(text)};
+	for (to = from; *from; from++) {
+		if (*from == '\\' && from[1])
+			*to++ = *++from == 'n' ? '\n' : *from;
+		else
+			*to++ = *from;
+	}
+	*to = 0;
+	old = find(m, text);
+	if (old) {
+		free(old->key);
+		*old = pair;
+		return 0;
+	}
+	if (m->count == PTC_META_MAX) {
+		free(text);
+		return pt_fail(e, PT_ERR_BAD_INPUT, offset, "the container has more than %d META keys",
+			       PTC_META_MAX);
+	}
+	if (m->count == m->room) {
+		size_t room = m->room ? 2 * m->room : 64;
+		struct pair *grown = realloc(m->pairs, room * sizeof *grown);
+
+		if (!grown) {
+			free(text);
+			return no_memory(e);
+		}
+		m->pairs = grown;
+		m->room = room;
+	}
+	m->pairs[m->count++] = pair;
+	return 0;
+}
+
+int ptc_meta_add(struct ptc_meta *m, const struct ptc_chunk *c, struct pt_error *e)
+{
+	const char *line = (const char *)c->data, *end = line + c->size;
+
+	while (line < end) {
+		const char *stop = memchr(line, '\n', (size_t)(end - line));
+		char *text;
+
+		if (!stop || memchr(line, 0, (size_t)(stop - line)))
+			return pt_fail(e, PT_ERR_BAD_INPUT, c->offset,
+				       "the container holds a malformed META chunk");
+		text = strndup(line, (size_t)(stop - line));
+		if (!text)
+			return no_memory(e);
+		m->bytes += (size_t)(stop - line);
+		if (m->bytes > PTC_META_MAX_BYTES) {
+			free(text);
+			return pt_fail(e, PT_ERR_BAD_INPUT, c->offset,
+				       "the container has more than %zu bytes of META", PTC_META_MAX_BYTES);
+		}
+		if (add_line(m, text, c->offset, e))
+			return -1;
+		line = stop + 1;
+	}
+	return 0;
+}
+
+const char *ptc_meta_get(const struct ptc_meta *m, const char *key)
+{
+	const struct pair *p = find(m, key);
+
+	return p ? p->value : NULL;
+}
+
+uint64_t ptc_meta_number(const struct ptc_meta *m, const char *key, uint64_t otherwise)
+{
+	const char *value = ptc_meta_get(m, key);
+	bool hex = value && value[0] == '0' && value[1] == 'x';
+	unsigned long long number;
+	char *end;
+
+	/* strtoull() would take blanks and signs, which are no numbers here; a negative offset is asked for
+	 * as one. */
+	if (!value || !*value || !strchr("-0123456789", value[0]))
+		return otherwise;
+	errno = 0;
+	number = strtoull(value, &end, hex ? 16 : 10);
+	if (errno || *end || end == value + 2 * hex)
+		return otherwise;
+	return number;
+}
+
+bool ptc_meta_pair(const struct ptc_meta *m, size_t i, const char **ret_key, const char **ret_value)
+{
+	if (i >= m->count)
+		return false;
+	*ret_key = m->pairs[i].key;
+	*ret_value = m->pairs[i].value;
+	return true;
+}

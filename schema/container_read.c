@@ -1,0 +1,407 @@
+/* container_read.c - see container.h. */
+#include "schema/container.h"
+#include "schema/container_format.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <zlib.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+
+struct ptc_reader {
+	int fd;
+	ZSTD_DCtx *zstd;
+	uint8_t *stored, *raw;
+	size_t stored_room, raw_room;
+	uint64_t offset; /* bytes read so far */
+	uint64_t chunks;
+	int state; /* what ptc_next() returns from now on: 1 until the end or a failure */
+	struct pt_error error;
+};
+
+/* Reads n bytes, fewer only at the end of input. -1: PT_ERR_IO. */
+static ssize_t read_all(struct ptc_reader *r, uint8_t *to, size_t n, struct pt_error *e)
+{
+	size_t have = 0;
+
+	while (have < n) {
+		ssize_t got = read(r->fd, to + have, n - have);
+
+		if (got < 0) {
+			struct pollfd wait = {.fd = r->fd, .events = POLLIN};
+
+			if (errno == EINTR)
+				continue;
+			if (errno == EAGAIN && (poll(&wait, 1, -1) >= 0 || errno == EINTR))
+				continue;
+			return pt_fail_errno(e, "cannot read the container");
+		}
+		if (got == 0)
+			break;
+		have += (size_t)got;
+	}
+	r->offset += have;
+	return (ssize_t)have;
+}
+
+static int reserve(uint8_t **buffer, size_t *room, size_t bytes, struct pt_error *e)
+{
+	uint8_t *grown;
+
+	if (bytes <= *room)
+		return 0;
+	/* The old content is not needed: no realloc(), which would copy it. */
+	grown = malloc(bytes);
+	if (!grown)
+		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for a chunk of %zu bytes",
+			       bytes);
+	free(*buffer);
+	*buffer = grown;
+	*room = bytes;
+	return 0;
+}
+
+static int read_file_header(struct ptc_reader *r, struct pt_error *e)
+{
+	uint8_t h[PTC_FILE_HEADER_BYTES];
+	ssize_t got = read_all(r, h, sizeof h, e);
+
+	if (got < 0)
+		return -1;
+	if (got == 0)
+		return pt_fail(e, PT_ERR_TRUNCATED, 0, "the input is empty");
+	if (memcmp(h, PTC_FILE_MAGIC, got < 8 ? (size_t)got : 8) != 0)
+		return pt_fail(e, PT_ERR_BAD_INPUT, 0, "not a container of pt-capture");
+	if (got < (ssize_t)sizeof h)
+		return pt_fail(e, PT_ERR_TRUNCATED, (uint64_t)got,
+			       "the container ends within its file header");
+	if (ptc_get32(h + 12) != crc32(0, h, 12))
+		return pt_fail(e, PT_ERR_BAD_INPUT, 12, "the container's file header is damaged");
+	if (ptc_get16(h + 8) != PTC_MAJOR)
+		return pt_fail(e, PT_ERR_BAD_INPUT, 8,
+			       "a container of version %u; this program reads version %u", ptc_get16(h + 8),
+			       PTC_MAJOR);
+	return 0;
+}
+
+struct ptc_reader *ptc_reader_create(int fd, struct pt_error *e)
+{
+	struct ptc_reader *r = calloc(1, sizeof *r);
+
+	if (!r || !(r->zstd = ZSTD_createDCtx())) {
+		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the container's reader");
+		goto fail;
+	}
+	r->fd = fd;
+	r->state = 1;
+	if (read_file_header(r, e))
+		goto fail;
+	return r;
+fail:
+	ptc_reader_destroy(r);
+	return NULL;
+}
+
+void ptc_reader_destroy(struct ptc_reader *r)
+{
+	if (!r)
+		return;
+	ZSTD_freeDCtx(r->zstd);
+	free(r->stored);
+	free(r->raw);
+	free(r);
+}
+
+static int bad_chunk(const struct ptc_reader *r, uint64_t at, const char *what, struct pt_error *e)
+{
+	return pt_fail(e, PT_ERR_BAD_INPUT, at, "the container is damaged: chunk %llu %s",
+		       (unsigned long long)r->chunks, what);
+}
+
+/* The zstd frame of a chunk into raw. One frame of that size with its checksum, and nothing else, is
+ * accepted. */
+static int decompress(struct ptc_reader *r, uint64_t at, size_t stored, size_t raw, struct pt_error *e)
+{
+	size_t got;
+
+	/* Descriptor byte: bit 2 is the checksum's. Skippable frames have another magic. */
+	if (stored < 6 || ptc_get32(r->stored) != ZSTD_MAGICNUMBER || !(r->stored[4] & 4) ||
+	    ZSTD_getFrameContentSize(r->stored, stored) != raw ||
+	    ZSTD_findFrameCompressedSize(r->stored, stored) != stored)
+		return bad_chunk(r, at, "is not one zstd frame as its header says", e);
+	if (reserve(&r->raw, &r->raw_room, raw ? raw : 1, e))
+		return -1;
+	got = ZSTD_decompressDCtx(r->zstd, r->raw, raw, r->stored, stored);
+	if (ZSTD_isError(got)) {
+		if (ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation)
+			return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET,
+				       "out of memory decompressing a chunk");
+		return bad_chunk(r, at, "does not decompress, or its checksum is wrong", e);
+	}
+	if (got != raw)
+		return bad_chunk(r, at, "decompresses to another size than its header says", e);
+	return 0;
+}
+
+static int next(struct ptc_reader *r, struct ptc_chunk *ret, struct pt_error *e)
+{
+	uint8_t h[PTC_CHUNK_HEADER_BYTES];
+	uint64_t at = r->offset, stored, raw;
+	ssize_t got = read_all(r, h, sizeof h, e);
+
+	if (got < 0)
+		return -1;
+	if (got < (ssize_t)sizeof h)
+		return pt_fail(e, PT_ERR_TRUNCATED, r->offset,
+			       got ? "the container is cut within the header of chunk %llu"
+				   : "the container is cut before chunk %llu",
+			       (unsigned long long)r->chunks);
+	if (memcmp(h, PTC_CHUNK_MAGIC, 4) != 0 || ptc_get32(h + 36) != crc32(0, h, 36))
+		return bad_chunk(r, at, "has a broken header", e);
+	if (ptc_get32(h + 12) != (uint32_t)r->chunks)
+		return bad_chunk(r, at, "is missing", e);
+	stored = ptc_get64(h + 16);
+	raw = ptc_get64(h + 24);
+	if (raw > PTC_CHUNK_MAX || stored > ZSTD_compressBound(raw))
+		return bad_chunk(r, at, "is larger than the format allows", e);
+	if (reserve(&r->stored, &r->stored_room, stored ? stored : 1, e))
+		return -1;
+	got = read_all(r, r->stored, stored, e);
+	if (got < 0)
+		return -1;
+	if ((uint64_t)got < stored)
+		return pt_fail(e, PT_ERR_TRUNCATED, r->offset, "the container is cut within chunk %llu",
+			       (unsigned long long)r->chunks);
+	if (decompress(r, at, stored, raw, e))
+		return -1;
+	ret->type = (enum ptc_type)ptc_get16(h + 4);
+	ret->stream = ptc_get32(h + 8);
+	ret->offset = at;
+	ret->data = r->raw;
+	ret->size = raw;
+	if (ret->type == PTC_END && (raw < PTC_END_BYTES || ptc_get64(r->raw) != r->chunks))
+		return bad_chunk(r, at, "ends the container at the wrong place", e);
+	r->chunks++;
+	return 1;
+}
+
+int ptc_next(struct ptc_reader *r, struct ptc_chunk *ret, struct pt_error *e)
+{
+	struct ptc_chunk c;
+
+	if (r->state == 1)
+		r->state = next(r, &c, &r->error);
+	else if (r->state == 2) /* PTC_END has been delivered */
+		r->state = 0;
+	if (r->state < 0 && e)
+		*e = r->error;
+	if (r->state <= 0)
+		return r->state;
+	if (c.type == PTC_END)
+		r->state = 2;
+	*ret = c;
+	return 1;
+}
+
+uint64_t ptc_reader_bytes(const struct ptc_reader *r)
+{
+	return r->offset;
+}
+
+/* ---- Payloads ---- */
+
+/* What is left of a payload; `bad` once it was too short for what was asked. */
+struct cursor {
+	const uint8_t *p;
+	uint64_t left;
+	bool bad;
+};
+
+static struct cursor cursor_of(const struct ptc_chunk *c)
+{
+	return (struct cursor){c->data, c->size, false};
+}
+
+static const uint8_t *take(struct cursor *c, uint64_t n)
+{
+	const uint8_t *p = c->p;
+
+	if (c->bad || n > c->left) {
+		c->bad = true;
+		return NULL;
+	}
+	c->p += n;
+	c->left -= n;
+	return p;
+}
+
+static uint32_t take32(struct cursor *c)
+{
+	const uint8_t *p = take(c, 4);
+
+	return p ? ptc_get32(p) : 0;
+}
+
+static uint64_t take64(struct cursor *c)
+{
+	const uint8_t *p = take(c, 8);
+
+	return p ? ptc_get64(p) : 0;
+}
+
+/* A "str": its bytes; NULL when bad. */
+static const uint8_t *take_str(struct cursor *c, uint32_t *ret_bytes)
+{
+	*ret_bytes = take32(c);
+	return take(c, *ret_bytes);
+}
+
+static int bad_payload(const struct ptc_chunk *c, const char *what, struct pt_error *e)
+{
+	return pt_fail(e, PT_ERR_BAD_INPUT, c->offset, "the container holds a malformed %s chunk", what);
+}
+
+int ptc_parse_stream(const struct ptc_chunk *c, struct ptc_stream *ret, struct pt_error *e)
+{
+	struct cursor at = cursor_of(c);
+	uint32_t kind = take32(&at);
+	struct ptc_stream s;
+
+	s.cpu = (int32_t)take32(&at);
+	s.pid = (int32_t)take32(&at);
+	s.tid = (int32_t)take32(&at);
+	s.attr = take32(&at);
+	s.snapshot = take32(&at);
+	if (at.bad || c->stream == 0)
+		return bad_payload(c, "stream", e);
+	if (kind != 1)
+		return pt_fail(e, PT_ERR_BAD_INPUT, c->offset,
+			       "stream %u is of kind %u, which is not Intel PT", c->stream, kind);
+	*ret = s;
+	return 0;
+}
+
+int ptc_parse_aux(const struct ptc_chunk *c, struct ptc_aux *ret, struct pt_error *e)
+{
+	struct cursor at = cursor_of(c);
+	struct ptc_aux a;
+
+	a.seq = take64(&at);
+	a.aux_offset = take64(&at);
+	a.flags = take64(&at);
+	a.time_ns = take64(&at);
+	a.size = at.left;
+	a.bytes = take(&at, at.left);
+	if (at.bad || a.aux_offset + a.size < a.aux_offset)
+		return bad_payload(c, "AUX", e);
+	*ret = a;
+	return 0;
+}
+
+int ptc_parse_attr(const struct ptc_chunk *c, struct ptc_attr *ret, struct pt_error *e)
+{
+	struct cursor at = cursor_of(c);
+	struct ptc_attr a;
+
+	a.index = take32(&at);
+	a.name = (const char *)take_str(&at, &a.name_bytes);
+	a.attr = take_str(&at, &a.attr_bytes);
+	a.count = take32(&at);
+	a.ids = take(&at, (uint64_t)a.count * 8);
+	if (at.bad)
+		return bad_payload(c, "event attribute", e);
+	*ret = a;
+	return 0;
+}
+
+int ptc_parse_sideband(const struct ptc_chunk *c, uint32_t *ret_attr, const uint8_t **ret_records,
+		       uint64_t *ret_size, struct pt_error *e)
+{
+	struct cursor at = cursor_of(c);
+	uint32_t attr = take32(&at);
+	struct cursor walk;
+
+	take32(&at);
+	walk = at;
+	while (!walk.bad && walk.left > 0) {
+		uint16_t size = walk.left < 8 ? 0 : ptc_get16(walk.p + 6);
+
+		if (size < 8)
+			walk.bad = true;
+		take(&walk, size);
+	}
+	if (walk.bad)
+		return bad_payload(c, "sideband", e);
+	*ret_attr = attr;
+	*ret_records = at.p;
+	*ret_size = at.left;
+	return 0;
+}
+
+int ptc_parse_image(const struct ptc_chunk *c, struct ptc_image *ret, struct pt_error *e)
+{
+	struct cursor at = cursor_of(c);
+	struct ptc_image i;
+
+	i.kind = (enum ptc_image_kind)take32(&at);
+	i.machine_pid = (int32_t)take32(&at);
+	i.pid = (int32_t)take32(&at);
+	i.continues = take32(&at);
+	i.offset = take64(&at);
+	i.vaddr = take64(&at);
+	i.time_ns = take64(&at);
+	i.build_id = take_str(&at, &i.build_id_bytes);
+	i.name = (const char *)take_str(&at, &i.name_bytes);
+	i.size = take64(&at);
+	i.bytes = take(&at, i.size);
+	if (at.bad || i.build_id_bytes > 20 || i.offset + i.size < i.offset ||
+	    (i.kind != PTC_IMAGE_FILE && i.kind != PTC_IMAGE_MEMORY))
+		return bad_payload(c, "image", e);
+	if (i.build_id_bytes == 0)
+		i.build_id = NULL;
+	*ret = i;
+	return 0;
+}
+
+int ptc_parse_symbols(const struct ptc_chunk *c, struct ptc_symbols *ret, struct pt_error *e)
+{
+	struct cursor at = cursor_of(c);
+	const uint8_t *table;
+	struct ptc_symbols s;
+
+	s.machine_pid = (int32_t)take32(&at);
+	s.pid = (int32_t)take32(&at);
+	s.absolute = take32(&at);
+	s.count = take32(&at);
+	s.build_id = take_str(&at, &s.build_id_bytes);
+	s.name = (const char *)take_str(&at, &s.name_bytes);
+	table = take(&at, (uint64_t)s.count * PTC_SYMBOL_BYTES);
+	s.strings_bytes = take64(&at);
+	s.strings = (const char *)take(&at, s.strings_bytes);
+	if (at.bad || s.build_id_bytes > 20 || (s.count && s.strings_bytes == 0) ||
+	    (s.strings_bytes && s.strings[s.strings_bytes - 1] != 0))
+		return bad_payload(c, "symbols", e);
+	for (uint32_t i = 0; i < s.count; i++)
+		if (ptc_get32(table + (size_t)i * PTC_SYMBOL_BYTES + 16) >= s.strings_bytes)
+			return bad_payload(c, "symbols", e);
+	if (s.build_id_bytes == 0)
+		s.build_id = NULL;
+	s.symbols = (const struct ptc_symbol *)(const void *)table;
+	*ret = s;
+	return 0;
+}
+
+int ptc_parse_round(const struct ptc_chunk *c, uint64_t *ret_time_ns, struct pt_error *e)
+{
+	struct cursor at = cursor_of(c);
+	uint64_t time_ns = take64(&at);
+
+	if (at.bad)
+		return bad_payload(c, "round", e);
+	*ret_time_ns = time_ns;
+	return 0;
+}

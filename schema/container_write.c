@@ -1,0 +1,490 @@
+/* container_write.c - see container.h. */
+#include "schema/container.h"
+#include "schema/container_format.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <zlib.h>
+#include <zstd.h>
+
+#define META_FLUSH_BYTES 65536
+#define FIRST_ROOM	 65536
+
+struct buffer {
+	uint8_t *bytes;
+	size_t room;
+};
+
+struct stream_state {
+	uint64_t seq, end;
+	bool snapshot;
+};
+
+struct ptc_writer {
+	int fd;
+	ZSTD_CCtx *zstd;
+	struct buffer raw;    /* the payload that is being built */
+	struct buffer stored; /* chunk header and zstd frame, one write() */
+	struct buffer meta;
+	size_t meta_bytes;
+	struct buffer index; /* no longer grown when index_full */
+	size_t index_bytes;
+	bool index_wanted;
+	struct stream_state *streams; /* [number - 1] */
+	uint32_t stream_count, attr_count;
+	uint64_t chunks, written, aux_bytes, sideband_bytes;
+};
+
+static int reserve(struct buffer *b, size_t bytes, struct pt_error *e)
+{
+	uint8_t *grown;
+	size_t room = b->room ? b->room : FIRST_ROOM;
+
+	if (bytes <= b->room)
+		return 0;
+	while (room < bytes)
+		room *= 2;
+	grown = realloc(b->bytes, room);
+	if (!grown)
+		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET,
+			       "out of memory writing the container (%zu bytes)", room);
+	b->bytes = grown;
+	b->room = room;
+	return 0;
+}
+
+static int write_all(struct ptc_writer *w, const uint8_t *bytes, size_t n, struct pt_error *e)
+{
+	while (n) {
+		ssize_t done = write(w->fd, bytes, n);
+
+		if (done < 0) {
+			struct pollfd wait = {.fd = w->fd, .events = POLLOUT};
+
+			if (errno == EINTR)
+				continue;
+			if (errno == EAGAIN && (poll(&wait, 1, -1) >= 0 || errno == EINTR))
+				continue;
+			return pt_fail_errno(e, "cannot write the container");
+		}
+		bytes += done;
+		n -= (size_t)done;
+		w->written += (uint64_t)done;
+	}
+	return 0;
+}
+
+/* Compresses raw[0..raw_bytes) and writes it as the next chunk. */
+static int put_chunk(struct ptc_writer *w, enum ptc_type type, uint32_t stream, size_t raw_bytes,
+		     uint64_t aux_offset, struct pt_error *e)
+{
+	size_t bound = ZSTD_compressBound(raw_bytes), stored;
+	uint64_t at = w->written;
+	uint8_t *h;
+
+	if (reserve(&w->stored, PTC_CHUNK_HEADER_BYTES + bound, e))
+		return -1;
+	stored =
+	    ZSTD_compress2(w->zstd, w->stored.bytes + PTC_CHUNK_HEADER_BYTES, bound, w->raw.bytes, raw_bytes);
+	if (ZSTD_isError(stored))
+		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "zstd cannot compress a chunk: %s",
+			       ZSTD_getErrorName(stored));
+	h = w->stored.bytes;
+	memcpy(h, PTC_CHUNK_MAGIC, 4);
+	h = ptc_set16(h + 4, (uint16_t)type);
+	h = ptc_set16(h, 0);
+	h = ptc_set32(h, stream);
+	h = ptc_set32(h, (uint32_t)w->chunks);
+	h = ptc_set64(h, stored);
+	h = ptc_set64(h, raw_bytes);
+	h = ptc_set32(h, 0);
+	ptc_set32(h, (uint32_t)crc32(0, w->stored.bytes, 36));
+	if (write_all(w, w->stored.bytes, PTC_CHUNK_HEADER_BYTES + stored, e))
+		return -1;
+	w->chunks++;
+	if (w->index_wanted && type != PTC_INDEX) {
+		if (w->chunks > PTC_INDEX_MAX) {
+			w->index_wanted = false;
+			return 0;
+		}
+		if (reserve(&w->index, w->index_bytes + PTC_INDEX_BYTES, e))
+			return -1;
+		h = w->index.bytes + w->index_bytes;
+		h = ptc_set64(h, at);
+		h = ptc_set16(h, (uint16_t)type);
+		h = ptc_set16(h, 0);
+		h = ptc_set32(h, stream);
+		h = ptc_set64(h, raw_bytes);
+		ptc_set64(h, aux_offset);
+		w->index_bytes += PTC_INDEX_BYTES;
+	}
+	return 0;
+}
+
+/* Begins another chunk: META that waits goes first, and raw has room for bytes. */
+static int begin(struct ptc_writer *w, size_t bytes, struct pt_error *e)
+{
+	if (ptc_flush_meta(w, e))
+		return -1;
+	return reserve(&w->raw, bytes, e);
+}
+
+static uint8_t *set_bytes(uint8_t *p, const void *bytes, size_t n)
+{
+	if (n)
+		memcpy(p, bytes, n);
+	return p + n;
+}
+
+static uint8_t *set_str(uint8_t *p, const void *bytes, uint32_t n)
+{
+	return set_bytes(ptc_set32(p, n), bytes, n);
+}
+
+struct ptc_writer *ptc_writer_create(int fd, int level, struct pt_error *e)
+{
+	struct ptc_writer *w = calloc(1, sizeof *w);
+	uint8_t h[PTC_FILE_HEADER_BYTES];
+	struct stat st;
+
+	if (!w || !(w->zstd = ZSTD_createCCtx())) {
+		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the container's writer");
+		goto fail;
+	}
+	w->fd = fd;
+	w->index_wanted = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, level);
+	ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_checksumFlag, 1);
+	ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_contentSizeFlag, 1);
+	memcpy(h, PTC_FILE_MAGIC, 8);
+	ptc_set16(h + 8, PTC_MAJOR);
+	ptc_set16(h + 10, PTC_MINOR);
+	ptc_set32(h + 12, (uint32_t)crc32(0, h, 12));
+	if (write_all(w, h, sizeof h, e))
+		goto fail;
+	return w;
+fail:
+	ptc_writer_destroy(w);
+	return NULL;
+}
+
+void ptc_writer_destroy(struct ptc_writer *w)
+{
+	if (!w)
+		return;
+	ZSTD_freeCCtx(w->zstd);
+	free(w->raw.bytes);
+	free(w->stored.bytes);
+	free(w->meta.bytes);
+	free(w->index.bytes);
+	free(w->streams);
+	free(w);
+}
+
+int ptc_writer_finish(struct ptc_writer *w, struct pt_error *e)
+{
+	uint64_t index_at;
+	uint8_t tail[PTC_INDEX_TAIL], *p;
+
+	if (begin(w, PTC_END_BYTES, e))
+		return -1;
+	p = ptc_set64(w->raw.bytes, w->chunks);
+	p = ptc_set64(p, w->aux_bytes);
+	ptc_set64(p, w->sideband_bytes);
+	if (put_chunk(w, PTC_END, 0, PTC_END_BYTES, 0, e))
+		return -1;
+	if (!w->index_wanted)
+		return 0;
+	index_at = w->written;
+	if (begin(w, w->index_bytes, e))
+		return -1;
+	memcpy(w->raw.bytes, w->index.bytes, w->index_bytes);
+	if (put_chunk(w, PTC_INDEX, 0, w->index_bytes, 0, e))
+		return -1;
+	ptc_set64(tail, index_at);
+	memcpy(tail + 8, PTC_INDEX_MAGIC, 8);
+	return write_all(w, tail, sizeof tail, e);
+}
+
+int ptc_flush_meta(struct ptc_writer *w, struct pt_error *e)
+{
+	size_t n = w->meta_bytes;
+
+	if (n == 0)
+		return 0;
+	if (reserve(&w->raw, n, e))
+		return -1;
+	memcpy(w->raw.bytes, w->meta.bytes, n);
+	w->meta_bytes = 0;
+	return put_chunk(w, PTC_META, 0, n, 0, e);
+}
+
+int ptc_put_meta(struct ptc_writer *w, const char *key, const char *value, struct pt_error *e)
+{
+	size_t key_bytes = strlen(key), most = key_bytes + 2 * strlen(value) + 2;
+	uint8_t *p;
+
+	if (key_bytes == 0 || strpbrk(key, "=\n"))
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "'%.40s' cannot be a META key", key);
+	if (most > PTC_CHUNK_MAX)
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "the META value of '%.40s' is too long", key);
+	if (w->meta_bytes + most > META_FLUSH_BYTES && ptc_flush_meta(w, e))
+		return -1;
+	if (reserve(&w->meta, w->meta_bytes + most, e))
+		return -1;
+	p = set_bytes(w->meta.bytes + w->meta_bytes, key, key_bytes);
+	*p++ = '=';
+	for (; *value; value++) {
+		if (*value == '\\' || *value == '\n')
+			*p++ = '\\';
+		*p++ = *value == '\n' ? 'n' : (uint8_t)*value;
+	}
+	*p++ = '\n';
+	w->meta_bytes = (size_t)(p - w->meta.bytes);
+	return 0;
+}
+
+int ptc_put_metaf(struct ptc_writer *w, struct pt_error *e, const char *key, const char *format, ...)
+{
+	char *value;
+	va_list ap;
+	int ret;
+
+	va_start(ap, format);
+	ret = vasprintf(&value, format, ap);
+	va_end(ap);
+	if (ret < 0)
+		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for META");
+	ret = ptc_put_meta(w, key, value, e);
+	free(value);
+	return ret;
+}
+
+int64_t ptc_put_stream(struct ptc_writer *w, const struct ptc_stream *s, struct pt_error *e)
+{
+	struct stream_state *grown;
+	uint8_t *p;
+
+	grown = realloc(w->streams, (w->stream_count + 1) * sizeof *grown);
+	if (!grown)
+		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for stream %u",
+			       w->stream_count + 1);
+	w->streams = grown;
+	grown[w->stream_count] = (struct stream_state){.snapshot = s->snapshot};
+	if (begin(w, PTC_STREAM_BYTES, e))
+		return -1;
+	p = ptc_set32(w->raw.bytes, 1);
+	p = ptc_set32(p, (uint32_t)s->cpu);
+	p = ptc_set32(p, (uint32_t)s->pid);
+	p = ptc_set32(p, (uint32_t)s->tid);
+	p = ptc_set32(p, s->attr);
+	ptc_set32(p, s->snapshot);
+	if (put_chunk(w, PTC_STREAM, w->stream_count + 1, PTC_STREAM_BYTES, 0, e))
+		return -1;
+	return ++w->stream_count;
+}
+
+int ptc_put_aux(struct ptc_writer *w, uint32_t stream, uint64_t aux_offset, uint64_t flags, uint64_t time_ns,
+		const void *bytes, uint64_t size, struct pt_error *e)
+{
+	const uint8_t *from = bytes;
+	struct stream_state *s;
+
+	if (stream == 0 || stream > w->stream_count)
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+			       "AUX data for stream %u, which was not declared", stream);
+	s = &w->streams[stream - 1];
+	if ((aux_offset < s->end && !s->snapshot) || aux_offset + size < aux_offset)
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+			       "AUX data of stream %u goes back from offset 0x%llx to 0x%llx", stream,
+			       (unsigned long long)s->end, (unsigned long long)aux_offset);
+	do {
+		size_t n = size < PTC_CHUNK_MAX - PTC_AUX_HEAD ? size : PTC_CHUNK_MAX - PTC_AUX_HEAD;
+		uint8_t *p;
+
+		if (begin(w, PTC_AUX_HEAD + n, e))
+			return -1;
+		p = ptc_set64(w->raw.bytes, s->seq);
+		p = ptc_set64(p, aux_offset);
+		p = ptc_set64(p, n < size ? flags & ~(uint64_t)PTC_AUX_TRUNCATED : flags);
+		p = ptc_set64(p, time_ns);
+		set_bytes(p, from, n);
+		if (put_chunk(w, PTC_AUX, stream, PTC_AUX_HEAD + n, aux_offset, e))
+			return -1;
+		s->seq++;
+		w->aux_bytes += n;
+		aux_offset += n;
+		s->end = aux_offset;
+		size -= n;
+		if (n)
+			from += n;
+	} while (size);
+	return 0;
+}
+
+int ptc_put_attr(struct ptc_writer *w, const char *name, const void *attr, uint32_t attr_bytes,
+		 const uint64_t *ids, uint32_t count, struct pt_error *e)
+{
+	uint64_t name_bytes = strlen(name), size = 16 + name_bytes + attr_bytes + (uint64_t)count * 8;
+	uint8_t *p;
+
+	if (size > PTC_CHUNK_MAX)
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+			       "event '%.40s' has too many ids for one chunk", name);
+	if (begin(w, size, e))
+		return -1;
+	p = ptc_set32(w->raw.bytes, w->attr_count);
+	p = set_str(p, name, (uint32_t)name_bytes);
+	p = set_str(p, attr, attr_bytes);
+	p = ptc_set32(p, count);
+	set_bytes(p, ids, (size_t)count * 8);
+	if (put_chunk(w, PTC_ATTR, 0, size, 0, e))
+		return -1;
+	w->attr_count++;
+	return 0;
+}
+
+int ptc_put_sideband(struct ptc_writer *w, uint32_t attr, const void *records, uint64_t size,
+		     struct pt_error *e)
+{
+	const uint8_t *from = records;
+
+	while (size) {
+		uint64_t n = 0;
+		uint8_t *p;
+
+		while (size - n >= 8) {
+			uint16_t record = ptc_get16(from + n + 6);
+
+			if (record < 8 || record > size - n || n + record > PTC_CHUNK_MAX - PTC_SIDEBAND_HEAD)
+				break;
+			n += record;
+		}
+		if (n == 0)
+			return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+				       "a sideband record with a wrong size");
+		if (begin(w, PTC_SIDEBAND_HEAD + n, e))
+			return -1;
+		p = ptc_set32(w->raw.bytes, attr);
+		p = ptc_set32(p, 0);
+		set_bytes(p, from, n);
+		if (put_chunk(w, PTC_SIDEBAND, 0, PTC_SIDEBAND_HEAD + n, 0, e))
+			return -1;
+		w->sideband_bytes += n;
+		from += n;
+		size -= n;
+	}
+	return 0;
+}
+
+int ptc_put_image(struct ptc_writer *w, const struct ptc_image *image, struct pt_error *e)
+{
+	uint64_t head = 56 + image->build_id_bytes + (uint64_t)image->name_bytes, done = 0;
+
+	if (head > PTC_CHUNK_MAX / 2 || image->build_id_bytes > 20)
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "an image with too long a name or build id");
+	do {
+		uint64_t left = image->size - done,
+			 n = left < PTC_CHUNK_MAX - head ? left : PTC_CHUNK_MAX - head;
+		uint8_t *p;
+
+		if (begin(w, head + n, e))
+			return -1;
+		p = ptc_set32(w->raw.bytes, image->kind);
+		p = ptc_set32(p, (uint32_t)image->machine_pid);
+		p = ptc_set32(p, (uint32_t)image->pid);
+		p = ptc_set32(p, image->continues || done);
+		p = ptc_set64(p, image->offset + done);
+		p = ptc_set64(p, image->vaddr + done);
+		p = ptc_set64(p, image->time_ns);
+		p = set_str(p, image->build_id, image->build_id_bytes);
+		p = set_str(p, image->name, image->name_bytes);
+		p = ptc_set64(p, n);
+		set_bytes(p, n ? image->bytes + done : NULL, n);
+		if (put_chunk(w, PTC_IMAGE, 0, head + n, 0, e))
+			return -1;
+		done += n;
+	} while (done < image->size);
+	return 0;
+}
+
+/* Symbols i... that fit into one chunk with head bytes before them; *ret_strings: bytes of their names. */
+static uint32_t symbols_that_fit(const struct ptc_symbols *s, uint32_t i, uint64_t head,
+				 uint64_t *ret_strings)
+{
+	uint64_t bytes = head, strings = 0;
+	uint32_t n = 0;
+
+	for (; i < s->count; i++, n++) {
+		uint64_t name = strlen(s->strings + s->symbols[i].name) + 1;
+
+		if (bytes + PTC_SYMBOL_BYTES + name > PTC_CHUNK_MAX)
+			break;
+		bytes += PTC_SYMBOL_BYTES + name;
+		strings += name;
+	}
+	*ret_strings = strings;
+	return n;
+}
+
+int ptc_put_symbols(struct ptc_writer *w, const struct ptc_symbols *symbols, struct pt_error *e)
+{
+	uint64_t head = 32 + symbols->build_id_bytes + (uint64_t)symbols->name_bytes;
+	uint32_t first = 0;
+
+	if (head > PTC_CHUNK_MAX / 2 || symbols->build_id_bytes > 20)
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "symbols with too long a name or build id");
+	while (first < symbols->count) {
+		uint64_t strings, size;
+		uint32_t n = symbols_that_fit(symbols, first, head, &strings), name = 0;
+		uint8_t *p, *to;
+
+		if (n == 0)
+			return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "a symbol with too long a name");
+		size = head + (uint64_t)n * PTC_SYMBOL_BYTES + strings;
+		if (begin(w, size, e))
+			return -1;
+		p = ptc_set32(w->raw.bytes, (uint32_t)symbols->machine_pid);
+		p = ptc_set32(p, (uint32_t)symbols->pid);
+		p = ptc_set32(p, symbols->absolute);
+		p = ptc_set32(p, n);
+		p = set_str(p, symbols->build_id, symbols->build_id_bytes);
+		p = set_str(p, symbols->name, symbols->name_bytes);
+		to = ptc_set64(p + (size_t)n * PTC_SYMBOL_BYTES, strings);
+		for (uint32_t i = first; i < first + n; i++) {
+			const char *string = symbols->strings + symbols->symbols[i].name;
+			size_t bytes = strlen(string) + 1;
+
+			p = ptc_set64(p, symbols->symbols[i].value);
+			p = ptc_set64(p, symbols->symbols[i].size);
+			p = ptc_set32(p, name);
+			p = ptc_set32(p, symbols->symbols[i].type);
+			to = set_bytes(to, string, bytes);
+			name += (uint32_t)bytes;
+		}
+		if (put_chunk(w, PTC_SYMBOLS, 0, size, 0, e))
+			return -1;
+		first += n;
+	}
+	return 0;
+}
+
+int ptc_put_round(struct ptc_writer *w, uint64_t time_ns, struct pt_error *e)
+{
+	if (begin(w, 8, e))
+		return -1;
+	ptc_set64(w->raw.bytes, time_ns);
+	return put_chunk(w, PTC_ROUND, 0, 8, 0, e);
+}
+
+uint64_t ptc_writer_bytes(const struct ptc_writer *w)
+{
+	return w->written;
+}
