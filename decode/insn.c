@@ -114,9 +114,9 @@ static const uint32_t map0[256] = {
 static const uint32_t map1[256] = {
 	/* 00 */ G, G, M, M, X, T(SYSCALL), N, T(SYSRET),  N, N, X, N, X, M, N, M | IMM_3DNOW,
 	/* 10 */ s(15), s(15), G, s(3) | MEM, s(3), s(3), G, s(3) | MEM,  M, M, M, M, M, M, M, M,
-	/* 20 */ G | ALWAYSREG, M | ALWAYSREG, G | ALWAYSREG, M | ALWAYSREG, X, X, X, X,
+	/* 20 */ G | ALWAYSREG, G | ALWAYSREG, G | ALWAYSREG, G | ALWAYSREG, X, X, X, X,
 	/* 28 */ s(3), s(3), s(15), s(15) | MEM, s(15), s(15), s(3), s(3),
-	/* 30 */ N, N, N, N, T(SYSCALL), T(SYSRET), X, N,  X, X, X, X, X, X, X, X,
+	/* 30 */ N, N, N, N, T(SYSCALL), T(SYSRET), X, PP(1),  X, X, X, X, X, X, X, X,
 	/* 40 */ M, M, M, M, M, M, M, M,  M, M, M, M, M, M, M, M,
 	/* 50 */ s(3) | REG, s(15), s(5), s(5), s(3), s(3), s(3), s(3),
 	/* 58 */ s(15), s(15), s(15), s(7), s(15), s(15), s(15), s(15),
@@ -205,7 +205,7 @@ static const uint16_t vec2[256] = {
 	/* 10 */ 0x0602, 0x0600, 0x0600, 0x0620, 0x0602, 0x0602, 0x0220, 0x0022,
 	/* 18 */ 0x0220, 0x0220, 0x6220, 0x4200, 0x0223, 0x0223, 0x0223, 0x0200,
 	/* 20 */ 0x0622, 0x0622, 0x0622, 0x0622, 0x0622, 0x0622, 0x0600, 0x0600,
-	/* 28 */ 0x0622, 0x0622, 0x7622, 0x0222, 0x2220, 0x2220, 0x2020, 0x2020,
+	/* 28 */ 0x0622, 0x0622, 0x3622, 0x0222, 0x2220, 0x2220, 0x2020, 0x2020,
 	/* 30 */ 0x0622, 0x0622, 0x0622, 0x0622, 0x0622, 0x0622, 0x0220, 0x0222,
 	/* 38 */ 0x0622, 0x0622, 0x0622, 0x0222, 0x0222, 0x0222, 0x0222, 0x0222,
 	/* 40 */ 0x0222, 0x0022, 0x0200, 0x0200, 0x0200, 0x0220, 0x0220, 0x0220,
@@ -215,7 +215,7 @@ static const uint16_t vec2[256] = {
 	/* 60 */ 0x0000, 0x0000, 0x0200, 0x0200, 0x0200, 0x0200, 0x0200, 0x0200,
 	/* 68 */ 0x0800, 0x0000, 0x0000, 0x0000, 0x8030, 0x0f00, 0x0000, 0x0000,
 	/* 70 */ 0x0200, 0x0200, 0x0e40, 0x0200, 0x0d00, 0x0200, 0x0200, 0x0200,
-	/* 78 */ 0x0220, 0x0220, 0x0200, 0x0200, 0x0200, 0x0200, 0x0200, 0x0200,
+	/* 78 */ 0x0220, 0x0220, 0x8200, 0x8200, 0x8200, 0x0200, 0x0200, 0x0200,
 	/* 80 */ 0x1002, 0x1002, 0x1002, 0x0200, 0x0000, 0x0000, 0x0000, 0x0000,
 	/* 88 */ 0x0200, 0x0200, 0x1201, 0x1201, 0x2020, 0x0200, 0x2020, 0x0200,
 	/* 90 */ 0x6220, 0x6220, 0x6220, 0x6220, 0x0000, 0x0000, 0x0220, 0x0220,
@@ -309,7 +309,7 @@ static const uint8_t grp7_pp[64] = {
     15, 15, 15, 15, 15, 1,  13, 1,  15, 15, 13, 1,  2,	2,  2,	3,  /* c0: VMX, MONITOR, FRED, TDX, ENCLS */
     1,	1,  0,	0,  1,	1,  1,	1,  15, 15, 15, 15, 15, 15, 15, 15, /* d0: XGETBV, VMFUNC, TSX; SVM */
     15, 15, 15, 15, 15, 15, 15, 15, 13, 8,  4,	0,  4,	4,  5,	5, /* e0: SMSW; SERIALIZE, CET, UINTR, PKRU */
-    15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 5,	1,  1,	5,  13, 13, /* f0: LMSW; SWAPGS, RDTSCP; AMD */
+    15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 5,	1,  15, 15, 13, 13, /* f0: LMSW; SWAPGS, RDTSCP; AMD */
 };
 
 static bool has(const uint64_t set[4], unsigned v)
@@ -465,6 +465,8 @@ static uint32_t group(const struct op *o, uint32_t e)
 		if (reg == 3 && o->opcode == 0x22)
 			return e | CLS(INSN_MOV_CR3);
 		return reg == 0 || (reg >= 2 && reg <= 4) ? e : 0;
+	case 0x121:
+	case 0x123: return o->rex_r ? 0 : e;
 	case 0x171:
 	case 0x172: return reg == 2 || reg == 4 || reg == 6 ? e : 0;
 	case 0x173:
@@ -478,22 +480,58 @@ static uint32_t group(const struct op *o, uint32_t e)
 		if (mem || (o->opcode == 0x78 && o->pp == PP_66 && reg != 0))
 			return 0;
 		return o->opcode == 0x78 ? e | IMM_8_8 : e;
-	case 0x1a6: return (o->modrm & 7) == 0 && reg < 3 ? e : 0; /* PadLock */
-	case 0x1a7: return (o->modrm & 7) == 0 && reg < 6 ? e : 0;
+	case 0x1a6: /* PadLock */ return o->pp == PP_F3 && (o->modrm & 7) == 0 && reg < 3 ? e : 0;
+	case 0x1a7: /* XSTORE needs no F3 */
+		return (o->pp == PP_F3 || reg == 0) && (o->modrm & 7) == 0 && reg < 6 ? e : 0;
 	case 0x1ae: return grp15(o, e);
 	case 0x1ba: return reg < 4 ? 0 : reg > 4 ? e | LOCKABLE : e;
 	case 0x1c7: return grp9(o, e);
 	case 0x1d6: return o->pp != PP_NONE && (o->pp == PP_66 || !mem) ? e : 0;
+	case 0x2d8: return reg < 4 ? e : 0;
+	case 0x2dd:
+	case 0x2de:
+	case 0x2df: return mem || o->pp == PP_66 ? e : 0; /* with F3 Key Locker */
+	case 0x2f0:
+	case 0x2f1: return mem || o->pp == PP_F2 ? e : 0;   /* MOVBE, CRC32 */
+	case 0x2f6: return mem || o->pp != PP_NONE ? e : 0; /* WRSS */
+	case 0x2f8: return mem || o->pp != PP_66 ? e : 0;   /* MOVDIR64B */
+	case 0x3f0: return o->modrm == 0xc0 ? e : 0;	    /* HRESET */
+	case KEY(VEX_MAP + 1, 0x12):
+	case KEY(VEX_MAP + 1, 0x16):
+	case KEY(EVEX_MAP + 1, 0x12):
+	case KEY(EVEX_MAP + 1, 0x16): return mem || o->pp != PP_66 ? e : 0;
 	case KEY(VEX_MAP + 1, 0x71):
 	case KEY(VEX_MAP + 1, 0x72): return !mem && (reg == 2 || reg == 4 || reg == 6) ? e : 0;
 	case KEY(VEX_MAP + 1, 0x73): return !mem && (reg & 2) ? e : 0;
 	case KEY(VEX_MAP + 1, 0xae): return reg == 2 || reg == 3 ? e : 0; /* VLDMXCSR, VSTMXCSR */
+	case KEY(VEX_MAP + 2, 0x49): /* LDTILECFG, TILERELEASE; STTILECFG; TILEZERO */
+		if (mem)
+			return reg == 0 && o->pp != PP_F2 ? e : 0;
+		if (o->pp == PP_NONE)
+			return o->modrm == 0xc0 ? e : 0;
+		return o->pp == PP_F2 && (o->modrm & 7) == 0 ? e : 0;
 	case KEY(VEX_MAP + 2, 0xf3): return reg >= 1 && reg <= 3 ? e : 0;
 	case KEY(EVEX_MAP + 1, 0x71): return reg == 2 || reg == 4 || reg == 6 ? e : 0;
 	case KEY(EVEX_MAP + 1, 0x72): return reg == 0 || reg == 1 || reg == 2 || reg == 4 || reg == 6 ? e : 0;
 	case KEY(EVEX_MAP + 1, 0x73): return reg & 2 ? e : 0;
+	case KEY(EVEX_MAP + 2, 0x28): /* with F3 mask moves, registers only */
+	case KEY(EVEX_MAP + 2, 0x29):
+	case KEY(EVEX_MAP + 2, 0x38):
+	case KEY(EVEX_MAP + 2, 0x39):
+	case KEY(EVEX_MAP + 2, 0x3a): return mem && o->pp == PP_F3 ? 0 : e;
+	case KEY(EVEX_MAP + 2, 0x2a): return mem == (o->pp == PP_66) ? e : 0;
+	case KEY(EVEX_MAP + 2, 0x52): /* with F2 four-operand forms, memory only */
+	case KEY(EVEX_MAP + 2, 0x53):
+	case KEY(EVEX_MAP + 2, 0x9a):
+	case KEY(EVEX_MAP + 2, 0x9b):
+	case KEY(EVEX_MAP + 2, 0xaa):
+	case KEY(EVEX_MAP + 2, 0xab): return !mem && o->pp == PP_F2 ? 0 : e;
 	case KEY(EVEX_MAP + 2, 0xc6):
 	case KEY(EVEX_MAP + 2, 0xc7): return reg == 1 || reg == 2 || reg == 5 || reg == 6 ? e : 0;
+	case KEY(XOP_MAP + 9, 0x01): return reg != 0 ? e : 0;
+	case KEY(XOP_MAP + 9, 0x02): return reg == 1 || reg == 6 ? e : 0;
+	case KEY(XOP_MAP + 9, 0x12): return !mem && reg < 2 ? e : 0;
+	case KEY(XOP_MAP + 10, 0x12): return reg < 2 ? e : 0;
 	}
 	return e;
 }
@@ -539,7 +577,7 @@ static uint32_t vector_entry(unsigned first, const uint8_t *q, struct op *o)
 		o->map = XOP_MAP + map;
 		if (map > 10 || o->pp != 0 || !has(xop_maps[map - 8], o->opcode))
 			return 0;
-		return PP(1) | MODRM | (map == 8 ? IMM_8 : map == 10 ? IMM_32 : IMM_NONE);
+		return PP(1) | MODRM | GROUP | (map == 8 ? IMM_8 : map == 10 ? IMM_32 : IMM_NONE);
 	}
 
 	o->map = (first == 0x62 ? EVEX_MAP : VEX_MAP) + map;
@@ -621,7 +659,8 @@ int insn_decode(const uint8_t *p, size_t n, enum insn_mode mode, struct insn *re
 				return past_end(n);
 			o.map = map3 ? 3 : 2;
 			o.opcode = p[i++];
-			e = map3 ? shared_entry(vec3[o.opcode], 0) | IMM_8 : shared_entry(vec2[o.opcode], 0);
+			e = GROUP | (map3 ? shared_entry(vec3[o.opcode], 0) | IMM_8
+					  : shared_entry(vec2[o.opcode], 0));
 		}
 		break;
 	case 0x62:
