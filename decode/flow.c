@@ -67,7 +67,6 @@ static void flush(struct pt_flow *f)
 	if (!f->len)
 		return;
 	path = pt_graph_path(f->graph, f->code, f->start_ip, f->edges, f->len, 0, f->mode, f->last_path);
-	pt_graph_path_ahead(f->graph, path);
 	f->last_path = path;
 	f->start_ip = f->graph->edges[f->edges[f->len - 1]].to;
 	f->len = 0;

@@ -91,7 +91,7 @@ struct pt_flow {
 	uint32_t run_path;     /* held back: its repeats may grow */
 	uint64_t run_tsc;      /* of the branches that come; between the two for they are loaded as one otherwise */
 	uint32_t run_repeats;
-	uint32_t last_path;    /* the last one flushed: a guess at the next */
+	uint32_t last_path;    /* the last one flushed */
 	bool cut;              /* the clock has moved: end the run behind the next branch packet */
 	bool cyc_fresh;        /* the last packet was a CYC: it times the next one */
 	bool in_slice, has_cyc;

@@ -105,7 +105,15 @@ struct pt_edge {
 	uint8_t bytes;   /* of the branch instruction, when role says so */
 };
 
-struct pt_path { /* 64 bytes: one cache line */
+/* A slot of the paths' hash. Paths are told by 96 bits of hash, never compared: looking at the edges would cost
+ * two more cache misses for each run, and among a billion paths two of one hash are expected once in 10^11 traces. */
+struct pt_path_slot {
+	uint64_t high;
+	uint32_t low;
+	uint32_t path; /* 0 free */
+};
+
+struct pt_path {
 	uint64_t start_ip, end_ip;
 	uint64_t times;     /* how often run */
 	uint32_t first;     /* its edges: graph->path_edges[first], count */
@@ -114,9 +122,7 @@ struct pt_path { /* 64 bytes: one cache line */
 	uint32_t tail_insns;
 	uint32_t not_taken;
 	uint32_t number;    /* in the record stream, 0 not there yet (emit.h) */
-	uint32_t hash;
 	uint32_t follow;    /* the path that followed it last: most often the one that will */
-	uint32_t follow_first; /* its `first`, so that both can be fetched ahead */
 	uint8_t count;      /* edges */
 	uint8_t role;       /* of its edges together, 0 not yet asked (calls.c) */
 };
@@ -151,7 +157,7 @@ struct pt_graph {
 	uint32_t edge_mask;
 	struct pt_path *paths; /* from 1 */
 	uint32_t path_count, path_room;
-	uint64_t *path_hash; /* hash << 32 | path */
+	struct pt_path_slot *path_hash;
 	uint32_t path_mask;
 	uint32_t *path_edges; /* edges of all paths, one behind the other */
 	uint32_t *path_insns; /* parallel: instructions before each edge, as in struct ptr_path */
@@ -183,10 +189,10 @@ int pt_graph_insns_before(struct pt_graph *g, const struct pt_block *b, uint64_t
 
 /* The edge's number. 0 when the graph is full. */
 uint32_t pt_graph_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, uint64_t to, enum ptr_kind kind);
-/* The path's number, 0 when the graph is full. count <= PTR_PATH_EDGES. after: the path before it in the flow (0
- * none), which remembers what followed. */
-uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_ip, const uint32_t *edges,
-		       uint32_t count, uint64_t end_ip, enum insn_mode mode, uint32_t after);
+/* The path's number, 0 when the graph is full. count <= PTR_PATH_EDGES; the three words behind the edges may be
+ * read and written. after: the path before it in the flow (0 none), which remembers what followed. */
+uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_ip, uint32_t *edges, uint32_t count,
+		       uint64_t end_ip, enum insn_mode mode, uint32_t after);
 
 /* From now on fill path_stats for each new path. 0, or -1 (PT_ERR_NO_MEMORY). Before the first path. */
 int pt_graph_count_stats(struct pt_graph *g, struct pt_error *e);
@@ -195,12 +201,5 @@ int pt_graph_count_stats(struct pt_graph *g, struct pt_error *e);
 uint8_t pt_graph_decision(struct pt_graph *g, uint32_t position);
 
 enum ptr_kind pt_kind_of(enum insn_class cls);
-
-/* Fetches what pt_graph_path(..., after) will most likely look at. */
-static inline void pt_graph_path_ahead(const struct pt_graph *g, uint32_t after)
-{
-	__builtin_prefetch(&g->paths[g->paths[after].follow]);
-	__builtin_prefetch(&g->path_edges[g->paths[after].follow_first]);
-}
 
 #endif

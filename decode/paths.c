@@ -61,29 +61,36 @@ uint32_t pt_graph_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, 
 	return g->edge_count++;
 }
 
-static uint64_t path_key(uint32_t code, uint64_t start_ip, const uint32_t *edges, uint32_t count, uint64_t end_ip)
+/* 64 x 64 -> 128 bits, folded: the mixing step of the multiply hashes. */
+static inline uint64_t fold(uint64_t a, uint64_t b)
 {
-	uint64_t x = start_ip * 0x9e3779b97f4a7c15u + end_ip + code + (uint64_t)count * 0x165667b19e3779f9u;
-	uint64_t y = 0xc2b2ae3d27d4eb4fu, v, w;
-	uint32_t i;
+	unsigned __int128 m = (unsigned __int128)a * b;
 
-	for (i = 0; i + 4 <= count; i += 4) {
-		memcpy(&v, edges + i, 8);
-		memcpy(&w, edges + i + 2, 8);
-		x = (x ^ v) * 0x9fb21c651e98df25u;
-		y = (y ^ w) * 0xd6e8feb86659fd93u;
-		x ^= x >> 29;
-		y ^= y >> 31;
-	}
-	for (; i < count; i++)
-		x = (x ^ edges[i]) * 0x9fb21c651e98df25u;
-	x += y;
-	x ^= x >> 32;
-	return x * 0xbf58476d1ce4e5b9u;
+	return (uint64_t)m ^ (uint64_t)(m >> 64);
 }
 
+static inline void path_key(uint32_t code, uint64_t start_ip, uint32_t *edges, uint32_t count, uint64_t end_ip,
+			    struct pt_path_slot *ret)
+{
+	uint64_t x = fold(start_ip ^ 0xa0761d6478bd642fu, end_ip ^ 0xe7037ed1a0b428dbu ^ (uint64_t)count << 32 ^ code);
+	uint64_t y = fold(start_ip ^ 0x8ebc6af09c88c6e3u, end_ip ^ 0x589965cc75374cc3u ^ (uint64_t)code << 32 ^ count);
+	uint64_t v, w;
+
+	edges[count] = edges[count + 1] = edges[count + 2] = 0;
+	for (uint32_t i = 0; i < count; i += 4) {
+		memcpy(&v, edges + i, 8);
+		memcpy(&w, edges + i + 2, 8);
+		x = fold(x ^ v ^ 0x1d8e4e27c47d124fu, w ^ 0xeb44accab455d165u);
+		y = fold(y ^ w ^ 0x9e3779b97f4a7c15u, v ^ 0xc2b2ae3d27d4eb4fu);
+	}
+	ret->high = fold(x, y ^ 0xd6e8feb86659fd93u);
+	ret->low = (uint32_t)(x ^ y >> 32);
+}
+
+#define GUESS_EDGES 8
+
 /* memcmp() for a few words: a call to it costs more than most paths are long. */
-static bool same(const uint32_t *a, const uint32_t *b, uint32_t count)
+static inline bool same(const uint32_t *a, const uint32_t *b, uint32_t count)
 {
 	uint32_t d = 0;
 
@@ -176,45 +183,45 @@ static void fill(struct pt_graph *g, struct pt_code *code, struct pt_path *path,
 static bool rehash_paths(struct pt_graph *g)
 {
 	uint32_t mask = g->path_mask * 4 + 3;
-	uint64_t *hash = calloc((size_t)mask + 1, sizeof *hash);
+	struct pt_path_slot *hash = calloc((size_t)mask + 1, sizeof *hash);
 
 	if (!hash)
 		return false;
+	for (uint32_t n = 0; n <= g->path_mask; n++) {
+		uint32_t i = (uint32_t)g->path_hash[n].high & mask;
+
+		if (!g->path_hash[n].path)
+			continue;
+		while (hash[i].path)
+			i = (i + 1) & mask;
+		hash[i] = g->path_hash[n];
+	}
 	free(g->path_hash);
 	g->path_hash = hash;
 	g->path_mask = mask;
-	for (uint32_t n = 1; n < g->path_count; n++) {
-		uint32_t i = g->paths[n].hash & g->path_mask;
-
-		while (hash[i])
-			i = (i + 1) & g->path_mask;
-		hash[i] = (uint64_t)g->paths[n].hash << 32 | n;
-	}
 	return true;
 }
 
-uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_ip, const uint32_t *edges,
-		       uint32_t count, uint64_t end_ip, enum insn_mode mode, uint32_t after)
+uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_ip, uint32_t *edges, uint32_t count,
+		       uint64_t end_ip, enum insn_mode mode, uint32_t after)
 {
-	struct pt_path *path = &g->paths[g->paths[after].follow];
-	uint32_t key, i;
+	struct pt_path_slot key;
+	struct pt_path *path;
+	uint32_t i;
 
-	if (path->start_ip == start_ip && path->count == count && path->code == code->id && path->end_ip == end_ip &&
-	    same(g->path_edges + path->first, edges, count) && path != g->paths)
-		return g->paths[after].follow;
-	key = (uint32_t)(path_key(code->id, start_ip, edges, count, end_ip) >> 32);
-	for (i = key & g->path_mask; g->path_hash[i]; i = (i + 1) & g->path_mask) {
-		if (g->path_hash[i] >> 32 != key)
-			continue;
-		path = &g->paths[(uint32_t)g->path_hash[i]];
-		if (path->start_ip == start_ip && path->count == count &&
-		    path->code == code->id && path->end_ip == end_ip &&
-		    same(g->path_edges + path->first, edges, count)) {
-			g->paths[after].follow = (uint32_t)g->path_hash[i];
-			g->paths[after].follow_first = path->first;
-			return (uint32_t)g->path_hash[i];
-		}
+	/* Short paths come one a packet (CYC) and repeat themselves: looking beats hashing. Long ones do not. */
+	if (count <= GUESS_EDGES) {
+		path = &g->paths[g->paths[after].follow];
+		if (path->start_ip == start_ip && path->count == count && path->code == code->id &&
+		    path->end_ip == end_ip && same(g->path_edges + path->first, edges, count) && path != g->paths)
+			return g->paths[after].follow;
 	}
+	path_key(code->id, start_ip, edges, count, end_ip, &key);
+	for (i = (uint32_t)key.high & g->path_mask; g->path_hash[i].path; i = (i + 1) & g->path_mask)
+		if (g->path_hash[i].high == key.high && g->path_hash[i].low == key.low) {
+			g->paths[after].follow = g->path_hash[i].path;
+			return g->path_hash[i].path;
+		}
 	if (g->path_count == g->path_room || g->path_edge_count + count > g->path_edge_room || g->full) {
 		g->full = true;
 		return 0;
@@ -224,16 +231,16 @@ uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_
 			g->full = true;
 			return 0;
 		}
-		for (i = key & g->path_mask; g->path_hash[i]; i = (i + 1) & g->path_mask)
+		for (i = (uint32_t)key.high & g->path_mask; g->path_hash[i].path; i = (i + 1) & g->path_mask)
 			;
 	}
-	g->path_hash[i] = (uint64_t)key << 32 | g->path_count;
+	key.path = g->path_count;
+	g->path_hash[i] = key;
 	path = &g->paths[g->path_count];
 	path->start_ip = start_ip;
 	path->end_ip = end_ip;
 	path->count = (uint8_t)count;
 	path->code = code->id;
-	path->hash = key;
 	path->first = g->path_edge_count;
 	memcpy(g->path_edges + path->first, edges, count * sizeof *edges);
 	g->path_edge_count += count;
