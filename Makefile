@@ -31,7 +31,7 @@ ALL := $(B)/libpt.a
 LIBS := -lsqlite3 -lelf -lzstd -lz -lpthread -lm
 
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
-TOOLS := $(patsubst %.c,$(B)/%,$(wildcard tests/oracle/*.c))
+TOOLS := $(patsubst %.c,$(B)/%,$(wildcard tests/oracle/*.c tests/tools/*.c))
 BENCH := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
 
 all: $(PROGRAMS:%=$(BIN)%)

@@ -1,0 +1,55 @@
+# common.bash - what shell tests share: `source tests/common.bash` from the project's top folder.
+# The counts line that the runner wants is printed when the script ends, however it ends.
+# shellcheck shell=bash
+# shellcheck disable=SC2034
+set -u
+PT_BIN=${PT_BIN:-$PWD} PT_BUILD=${PT_BUILD:-$PWD/build} PT_SHARED=${PT_SHARED:-$PWD/../shared}
+tools=$PT_BUILD/tests/oracle
+tmp=$(mktemp -d) || exit 1
+passed=0 failed=0 skipped=0
+
+finish() {
+	local status=$?
+	rm -rf "$tmp"
+	[ $status -eq 0 ] || [ $status -eq 99 ] || fail "the test itself ended with status $status"
+	printf '%d passed, %d failed' "$passed" "$failed"
+	[ "$skipped" -eq 0 ] || printf ', %d skipped' "$skipped"
+	echo
+	[ "$failed" -eq 0 ]
+	exit
+}
+trap finish EXIT
+
+pass() { passed=$((passed + 1)); }
+fail() {
+	failed=$((failed + 1))
+	printf 'FAILED: %s\n' "$*"
+}
+# skip N WHY: N checks that cannot be made here
+skip() {
+	skipped=$((skipped + $1))
+	printf 'skipped: %s\n' "${*:2}"
+}
+# check NAME COMMAND...: passes when the command succeeds
+check() {
+	if "${@:2}"; then pass; else fail "$1"; fi
+}
+# same NAME EXPECTED GOT: two files; the first differences are shown
+same() {
+	if cmp -s "$2" "$3"; then
+		pass
+	else
+		fail "$1 (< expected, > got; $(wc -l <"$2") and $(wc -l <"$3") lines)"
+		diff "$2" "$3" | head -n 12
+	fi
+}
+# counts OUTPUT: adds the "N passed, N failed" line of a tool's output to ours and shows its failures
+counts() {
+	local p f
+	grep -a '^FAILED' "$1"
+	if read -r p _ f _ < <(grep -aE '^[0-9]+ passed, [0-9]+ failed' "$1" | tail -n 1); then
+		passed=$((passed + p)) failed=$((failed + f))
+	else
+		fail "no counts: $(tail -n 3 "$1")"
+	fi
+}

@@ -1,0 +1,33 @@
+# The twelve long recordings of ../shared/bench, made by an encoder that is not ours: pt-decode's counts by kind of
+# branch, its last address and its hash over all branches, not-taken ones too, are those of the true execution.
+# timeout: 600
+source tests/common.bash
+inputs=$PT_SHARED/bench
+if [ ! -d "$inputs" ]; then
+	skip 12 "bench_truth: no $inputs"
+	exit
+fi
+keys="ip insn jcc_taken jcc_not jmp call ijmp icall ret syscall async hash errors"
+for w in gzip lua cc1 sqlite; do
+	zstd -dq "$inputs/$w.img.zst" -o "$tmp/$w.img"
+	cp "$inputs/$w.maps" "$tmp"
+	while read -r v truth; do
+		zstd -dqf "$inputs/$w.$v.aux.zst" -o "$tmp/aux"
+		"$PT_BIN/pt-capture" import --raw "$tmp/aux" --maps "$tmp/$w.maps" --mtc-freq 3 --tsc-ratio 160/2 \
+			--nom-freq 20 -q -o "$tmp/c"
+		check "$w $v: import" test $? -eq 0
+		"$PT_BIN/pt-decode" --null --stats "$tmp/c" >"$tmp/stats" 2>"$tmp/err"
+		check "$w $v: exit status $?: $(tail -n 2 "$tmp/err")" test -s "$tmp/stats" -a ! -s "$tmp/err"
+		for key in $keys; do
+			case $key in
+			errors) echo "errors 0" ;;
+			*) tr ' ' '\n' <<<"$truth" | sed -n "s/^$key=/$key /p" ;;
+			esac
+		done >"$tmp/expected"
+		for key in $keys; do
+			sed -n "s/^stats\.$key /$key /p" "$tmp/stats"
+		done >"$tmp/got"
+		same "$w $v" "$tmp/expected" "$tmp/got"
+	done <"$inputs/$w.truth"
+	rm "$tmp/$w.img"
+done
