@@ -26,6 +26,20 @@ static void *reserve(size_t n, size_t size)
 	return p;
 }
 
+void *pt_table_create(size_t n, size_t size)
+{
+	size_t bytes = n * size;
+	void *p;
+
+	if (bytes < 2u << 20)
+		return calloc(n, size);
+	p = aligned_alloc(2u << 20, bytes); /* a power of two */
+	if (!p)
+		return NULL;
+	madvise(p, bytes, MADV_HUGEPAGE);
+	return memset(p, 0, bytes);
+}
+
 static void release(void *p, size_t n, size_t size)
 {
 	if (p)
@@ -168,7 +182,7 @@ static uint32_t mix(uint64_t ip, uint32_t code)
 
 static bool rehash_blocks(struct pt_graph *g)
 {
-	uint32_t mask = g->block_mask * 4 + 3, *hash = calloc((size_t)mask + 1, sizeof *hash);
+	uint32_t mask = g->block_mask * 2 + 1, *hash = pt_table_create((size_t)mask + 1, sizeof *hash);
 
 	if (!hash)
 		return false;
@@ -252,7 +266,7 @@ struct pt_block *pt_graph_block(struct pt_graph *g, struct pt_code *code, uint64
 		g->full = true;
 		return NULL;
 	}
-	if (g->block_count > g->block_mask / 2) {
+	if (g->block_count > g->block_mask / 8 * 5) {
 		if (!rehash_blocks(g)) {
 			g->full = true;
 			return NULL;

@@ -171,6 +171,9 @@ struct pt_graph {
 int pt_graph_init(struct pt_graph *g, struct pt_error *e);
 void pt_graph_deinit(struct pt_graph *g);
 
+/* Zeroed, for a hash of n slots (n x size a power of two); free() it. NULL: no memory. */
+void *pt_table_create(size_t n, size_t size);
+
 /* A code over a space (the caller's, must outlive the graph). NULL: no memory. The graph owns it. */
 struct pt_code *pt_graph_code(struct pt_graph *g, struct img_space *space);
 /* True when the space has changed since: what was derived is forgotten, look positions up again. */

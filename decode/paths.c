@@ -13,7 +13,7 @@ static uint64_t edge_key(uint32_t code, uint64_t from, uint64_t to, unsigned kin
 
 static uint32_t *grow(uint32_t *hash, uint32_t *mask)
 {
-	uint32_t m = *mask * 4 + 3, *h = calloc((size_t)m + 1, sizeof *h);
+	uint32_t m = *mask * 2 + 1, *h = pt_table_create((size_t)m + 1, sizeof *h);
 
 	if (h) {
 		free(hash);
@@ -42,7 +42,7 @@ uint32_t pt_graph_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, 
 	edge->to = to;
 	edge->code = code->uid;
 	edge->kind = (uint8_t)kind;
-	if (g->edge_count > g->edge_mask / 2) {
+	if (g->edge_count > g->edge_mask / 8 * 5) {
 		uint32_t *hash = grow(g->edge_hash, &g->edge_mask);
 
 		if (!hash) {
@@ -182,8 +182,8 @@ static void fill(struct pt_graph *g, struct pt_code *code, struct pt_path *path,
 
 static bool rehash_paths(struct pt_graph *g)
 {
-	uint32_t mask = g->path_mask * 4 + 3;
-	struct pt_path_slot *hash = calloc((size_t)mask + 1, sizeof *hash);
+	uint32_t mask = g->path_mask * 2 + 1;
+	struct pt_path_slot *hash = pt_table_create((size_t)mask + 1, sizeof *hash);
 
 	if (!hash)
 		return false;
@@ -226,7 +226,7 @@ uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_
 		g->full = true;
 		return 0;
 	}
-	if (g->path_count > g->path_mask / 2) {
+	if (g->path_count > g->path_mask / 8 * 5) {
 		if (!rehash_paths(g)) {
 			g->full = true;
 			return 0;
