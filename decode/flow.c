@@ -463,6 +463,7 @@ static bool run_tnt(struct pt_flow *f)
 
 static bool tnt(struct pt_flow *f, uint64_t bits, unsigned n)
 {
+	f->psb_only = false;
 	if (f->state != PT_FLOW_RUNNING || f->overflow) {
 		if (f->state == PT_FLOW_DISABLED)
 			return lose(f, PT_FLOW_MISMATCH, 0, "a TNT packet while tracing is disabled");
@@ -673,6 +674,9 @@ static bool tip_pge(struct pt_flow *f, uint64_t ip)
 	uint32_t edge;
 
 	f->overflow = false;
+	/* Erratum BDM70 and its like: a PSB+ before a TIP.PGE may hold a FUP although tracing is still disabled. */
+	if (f->state == PT_FLOW_RUNNING && f->psb_only)
+		f->state = PT_FLOW_DISABLED;
 	if (f->state == PT_FLOW_RUNNING)
 		return lose(f, PT_FLOW_MISMATCH, here(f), "a TIP.PGE packet while tracing is enabled");
 	if (!ip)
@@ -789,8 +793,7 @@ static bool psbend(struct pt_flow *f)
 	}
 	f->overflow = false;
 	if (f->psb_fup) {
-		if (f->state == PT_FLOW_DISABLED)
-			f->state = PT_FLOW_UNSYNCED; /* enabled behind our back: as after a loss */
+		f->psb_only = true;
 		return sync_at(f, f->psb_ip);
 	}
 	f->state = PT_FLOW_DISABLED;
@@ -858,9 +861,10 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 			return fup(f, ip);
 		if (f->state == PT_FLOW_UNSYNCED)
 			return true;
-		if (k->type == PT_TIP)
-			return tip(f, ip);
-		return k->type == PT_TIP_PGE ? tip_pge(f, ip) : tip_pgd(f, ip);
+		if (k->type == PT_TIP_PGE)
+			return tip_pge(f, ip);
+		f->psb_only = false;
+		return k->type == PT_TIP ? tip(f, ip) : tip_pgd(f, ip);
 	case PT_TNT_8:
 	case PT_TNT_64:
 		return tnt(f, k->a, k->n);
@@ -984,7 +988,8 @@ enum pt_flow_feed pt_flow_feed(struct pt_flow *f, const uint8_t *p, const uint8_
 			}
 			p = next;
 		}
-		if (__builtin_expect(f->state == PT_FLOW_RUNNING && !f->bip_bytes && !f->tnt_n && !f->in_psb, 1)) {
+		if (__builtin_expect(f->state == PT_FLOW_RUNNING && !f->bip_bytes && !f->tnt_n && !f->in_psb &&
+					     !f->psb_only, 1)) {
 			/* The two that most bytes are. */
 			const uint8_t *fast_end = end - PT_PACKET_MAX;
 
