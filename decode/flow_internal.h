@@ -1,0 +1,61 @@
+/*
+ * flow_internal.h - what the flow's files share: flow.c (runs and slices), flow_walk.c (positions, TNT), flow_ip.c
+ * (TIP, FUP) and flow_packets.c (PSB+, all other packets, feeding). Private to them; flow.h is the contract.
+ *
+ * Functions that return bool return false after they have told of an error and lost the flow.
+ */
+#ifndef DECODE_FLOW_INTERNAL_H
+#define DECODE_FLOW_INTERNAL_H
+
+#include <string.h>
+
+#include "decode/flow.h"
+
+#define CUT_EDGES  12 /* a backward branch ends a path that holds so many */
+#define FULL_EDGES 29 /* no room for another arc */
+
+void pt_flow_flush(struct pt_flow *f);
+void pt_flow_flush_tail(struct pt_flow *f, uint64_t ip);
+void pt_flow_cut(struct pt_flow *f);
+void pt_flow_begin_slice(struct pt_flow *f);
+void pt_flow_end_slice(struct pt_flow *f);
+uint64_t pt_flow_here(const struct pt_flow *f);
+void pt_flow_err(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message);
+bool pt_flow_lose(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message);
+bool pt_flow_lose_dead(struct pt_flow *f);
+struct pt_code *pt_flow_code_at(struct pt_flow *f, uint64_t ip);
+bool pt_flow_stand(struct pt_flow *f, uint64_t ip);
+void pt_flow_add_edge(struct pt_flow *f, uint32_t edge);
+void pt_flow_push(struct pt_flow *f, uint32_t position);
+/* Follows what needs no packet: the decision, or PT_D_DEAD after an error was told. */
+unsigned pt_flow_settle(struct pt_flow *f);
+bool pt_flow_walk_to(struct pt_flow *f, uint64_t ip, enum pt_flow_error_kind *why, uint64_t *where);
+bool pt_flow_run_tnt(struct pt_flow *f);
+bool pt_flow_on_tnt(struct pt_flow *f, uint64_t bits, unsigned n);
+bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip);
+bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip);
+bool pt_flow_on_tip_pge(struct pt_flow *f, uint64_t ip);
+bool pt_flow_sync_at(struct pt_flow *f, uint64_t ip);
+bool pt_flow_on_fup(struct pt_flow *f, uint64_t ip);
+
+/* The slot for where the branch of a position goes to. */
+static inline struct pt_jump *jump_of(struct pt_graph *g, uint32_t position, uint64_t to)
+{
+	uint64_t x = (to ^ (uint64_t)position << 32) * 0x9e3779b97f4a7c15u;
+
+	return &g->jumps[x >> 50];
+}
+
+/* Takes an arc's branches, the call it may hold and its instructions. */
+static inline void take(struct pt_flow *f, const struct pt_arc *arc)
+{
+	if (f->len >= FULL_EDGES)
+		pt_flow_flush(f);
+	memcpy(f->edges + f->len, arc->edges, sizeof arc->edges);
+	f->len += arc->n_edges;
+	if (arc->n_push)
+		pt_flow_push(f, arc->push);
+	f->insns += arc->insns;
+}
+
+#endif

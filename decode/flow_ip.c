@@ -1,0 +1,277 @@
+/* flow_ip.c - the packets that carry an IP: TIP, TIP.PGE, TIP.PGD, FUP; see flow.h. */
+#include "decode/flow_internal.h"
+
+/* ---- TIP, FUP --------------------------------------------------------------------------------------- */
+
+/* The clock has moved, and nothing was taken since the last run: what comes is not older than now. */
+static void before_tip(struct pt_flow *f)
+{
+	if (f->cut && !f->len && !f->run_repeats) {
+		f->run_tsc = f->clock.tsc;
+		if (!f->cyc_fresh)
+			f->cut = false;
+	}
+}
+
+static bool after_tip(struct pt_flow *f)
+{
+	if (f->tnt_n)
+		return pt_flow_run_tnt(f);
+	if (f->cut)
+		pt_flow_cut(f);
+	return true;
+}
+
+static bool async_to(struct pt_flow *f, uint64_t ip)
+{
+	enum ptr_kind kind = f->tsx_abort ? PTR_TX_ABORT : PTR_ASYNC;
+	uint32_t edge = pt_graph_edge(f->graph, f->code, f->fup_ip, ip, kind);
+
+	f->fup = f->tsx_abort = false;
+	if (!edge)
+		return pt_flow_lose(f, PT_FLOW_FULL, ip, "");
+	pt_flow_add_edge(f, edge);
+	return true;
+}
+
+bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
+{
+	union pt_position *p;
+	const struct pt_where *w;
+	unsigned d;
+	bool back;
+
+	if (f->state != PT_FLOW_RUNNING)
+		return pt_flow_lose(f, PT_FLOW_MISMATCH, ip, "a TIP packet while tracing is disabled");
+	if (!ip)
+		return pt_flow_lose(f, PT_FLOW_BAD_PACKET, 0, "a TIP packet without an IP");
+	before_tip(f);
+	if (f->fup) {
+		if (!async_to(f, ip) || !pt_flow_stand(f, ip))
+			return false;
+		return after_tip(f);
+	}
+	d = pt_flow_settle(f);
+	if (d == PT_D_DEAD)
+		return false;
+	p = &f->graph->positions[f->position];
+	w = &f->graph->where[f->position];
+	if (d == PT_D_JCC)
+		return pt_flow_lose(f, PT_FLOW_MISMATCH, w->decision_ip, "a TIP packet where the code has a conditional branch");
+	take(f, &p->ind.prefix);
+	if (d == PT_D_RET && f->top != f->bottom)
+		f->top--;
+	if (d == PT_D_IND && p->ind.calls)
+		pt_flow_push(f, p->ind.push);
+	if (p->ind.ip == ip && d != PT_D_FAR && f->mode == f->next_mode) {
+		f->edges[f->len++] = p->ind.edge;
+		f->position = p->ind.next;
+		f->decision = p->ind.decision;
+		back = p->ind.backward;
+	} else {
+		struct pt_jump *j = jump_of(f->graph, f->position, ip);
+
+		if (j->position != f->position || j->to != ip || d == PT_D_FAR || f->mode != f->next_mode) {
+			uint32_t from = f->position;
+			uint32_t edge = pt_graph_edge(f->graph, f->code, w->decision_ip, ip, pt_kind_of(w->cls));
+
+			if (!edge)
+				return pt_flow_lose(f, PT_FLOW_FULL, ip, "");
+			back = ip <= w->decision_ip;
+			f->edges[f->len++] = edge;
+			if (!pt_flow_stand(f, ip))
+				return false;
+			if (d != PT_D_FAR) {
+				f->decision = pt_graph_decision(f->graph, f->position);
+				*j = (struct pt_jump){.to = ip,
+						      .position = from,
+						      .edge = edge,
+						      .next = f->position,
+						      .decision = (uint8_t)f->decision,
+						      .backward = back};
+			}
+		} else {
+			f->edges[f->len++] = j->edge;
+			f->position = j->next;
+			f->decision = j->decision;
+			back = j->backward;
+		}
+		if (d != PT_D_FAR && f->len) {
+			p->ind.ip = ip;
+			p->ind.edge = f->edges[f->len - 1];
+			p->ind.next = f->position;
+			p->ind.backward = back;
+			p->ind.decision = (uint8_t)f->decision;
+		}
+	}
+	if (f->len >= CUT_EDGES && (back || f->len >= FULL_EDGES))
+		pt_flow_flush(f);
+	return after_tip(f);
+}
+
+/*
+ * TIP.PGD: tracing stops with a branch. With a FUP before, from there. Else with the next one that the code has: an
+ * indirect or far one; or, when an IP filter ends, the direct one that goes to the packet's IP.
+ */
+bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
+{
+	uint64_t from = 0;
+	enum ptr_kind kind = PTR_TRACE_END;
+	uint32_t edge;
+
+	f->overflow = false;
+	if (f->state != PT_FLOW_RUNNING) {
+		if (f->state == PT_FLOW_DISABLED) /* told twice: nothing was executed between */
+			return true;
+		return pt_flow_lose(f, PT_FLOW_MISMATCH, ip, "a TIP.PGD packet before a PSB");
+	}
+	before_tip(f);
+	if (f->fup) {
+		if (!async_to(f, 0))
+			return false;
+	} else {
+		struct pt_block *b = pt_graph_block(f->graph, f->code, pt_flow_here(f), f->mode);
+		struct pt_block *first_jcc = NULL;
+
+		for (int i = 0; b && i < 1 << 16; i++) {
+			if (b->dead)
+				break;
+			if (b->cls == INSN_JCC && !first_jcc)
+				first_jcc = b;
+			if ((b->cls == INSN_JCC || b->cls == INSN_JMP || b->cls == INSN_CALL) && ip && b->target == ip) {
+				from = b->term_ip;
+				kind = pt_kind_of(b->cls);
+				f->insns += b->insns;
+				break;
+			}
+			if (b->cls == INSN_JCC)
+				break;
+			f->insns += b->insns;
+			if (b->cls == INSN_JMP || b->cls == INSN_CALL) {
+				pt_flow_add_edge(f, pt_graph_edge(f->graph, f->code, b->term_ip, b->target, pt_kind_of(b->cls)));
+				if (b->cls == INSN_CALL && !b->rel0)
+					pt_flow_push(f, pt_graph_position(f->graph, f->code, b->next_ip, f->mode));
+				b = pt_graph_block(f->graph, f->code, b->target, f->mode);
+				continue;
+			}
+			if (b->cls == INSN_OTHER) {
+				b = pt_graph_next_block(f->graph, b);
+				continue;
+			}
+			from = b->term_ip;
+			kind = pt_kind_of(b->cls);
+			if (b->cls == INSN_RET && f->top != f->bottom)
+				f->top--;
+			if (b->cls == INSN_CALL_IND)
+				pt_flow_push(f, pt_graph_position(f->graph, f->code, b->next_ip, f->mode));
+			break;
+		}
+		if (!from && ip)
+			return pt_flow_lose(f, PT_FLOW_MISMATCH, ip, "a TIP.PGD packet where the code has no branch to its IP");
+		if (!from && (!b || b->dead))
+			return pt_flow_lose(f, PT_FLOW_NO_CODE, b ? b->term_ip : 0,
+				    "the container has no code for the branch that ended tracing");
+		if (!from) {
+			/* Suppressed IP at a conditional branch: tracing was stopped from outside (TraceEn, a switch of
+			 * CR3), somewhere before it. */
+			from = 0;
+		}
+		edge = pt_graph_edge(f->graph, f->code, from, 0, kind);
+		if (!edge)
+			return pt_flow_lose(f, PT_FLOW_FULL, ip, "");
+		pt_flow_add_edge(f, edge);
+	}
+	if (f->len)
+		f->stop_ip = f->graph->edges[f->edges[f->len - 1]].from;
+	pt_flow_flush(f);
+	f->start_ip = 0;
+	f->state = PT_FLOW_DISABLED;
+	f->position = 0;
+	f->tnt_n = 0;
+	f->cut = true;
+	pt_flow_cut(f);
+	return true;
+}
+
+bool pt_flow_on_tip_pge(struct pt_flow *f, uint64_t ip)
+{
+	uint32_t edge;
+
+	f->overflow = false;
+	/* Erratum BDM70 and its like: a PSB+ before a TIP.PGE may hold a FUP although tracing is still disabled. */
+	if (f->state == PT_FLOW_RUNNING && f->psb_only)
+		f->state = PT_FLOW_DISABLED;
+	if (f->state == PT_FLOW_RUNNING)
+		return pt_flow_lose(f, PT_FLOW_MISMATCH, pt_flow_here(f), "a TIP.PGE packet while tracing is enabled");
+	if (!ip)
+		return pt_flow_lose(f, PT_FLOW_BAD_PACKET, 0, "a TIP.PGE packet without an IP");
+	f->state = PT_FLOW_RUNNING;
+	f->mode = f->next_mode;
+	f->code = pt_flow_code_at(f, ip);
+	if (!f->code)
+		return pt_flow_lose(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs");
+	if (!f->in_slice)
+		pt_flow_begin_slice(f);
+	before_tip(f);
+	f->start_ip = 0;
+	edge = pt_graph_edge(f->graph, f->code, 0, ip, PTR_TRACE_BEGIN);
+	if (!edge)
+		return pt_flow_lose(f, PT_FLOW_FULL, ip, "");
+	pt_flow_add_edge(f, edge);
+	if (!pt_flow_stand(f, ip))
+		return false;
+	return after_tip(f);
+}
+
+bool pt_flow_sync_at(struct pt_flow *f, uint64_t ip)
+{
+	f->state = PT_FLOW_RUNNING;
+	f->overflow = false;
+	f->mode = f->next_mode;
+	f->code = pt_flow_code_at(f, ip);
+	f->len = 0;
+	f->start_ip = ip;
+	if (!f->code)
+		return pt_flow_lose(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs");
+	if (!f->in_slice)
+		pt_flow_begin_slice(f);
+	return pt_flow_stand(f, ip);
+}
+
+bool pt_flow_on_fup(struct pt_flow *f, uint64_t ip)
+{
+	enum pt_flow_error_kind why = PT_FLOW_MISMATCH;
+	uint64_t where = 0;
+
+	if (f->in_psb) {
+		f->psb_ip = ip;
+		f->psb_fup = ip != 0;
+		return true;
+	}
+	if (f->state == PT_FLOW_UNSYNCED)
+		return true;
+	if (f->overflow) { /* tracing goes on from here */
+		f->overflow = false;
+		return ip ? pt_flow_sync_at(f, ip) : true;
+	}
+	if (f->state != PT_FLOW_RUNNING || !ip) {
+		f->fup_binds = false;
+		return true; /* of a packet that may come while disabled */
+	}
+	if (f->tnt_n)
+		return pt_flow_lose(f, PT_FLOW_MISMATCH, pt_flow_here(f), "a FUP packet where a TIP is owed");
+	if (!pt_flow_walk_to(f, ip, &why, &where)) {
+		if (f->state == PT_FLOW_UNSYNCED)
+			return false;
+		return pt_flow_lose(f, why, where ? where : ip, why == PT_FLOW_NO_CODE ?
+			    "the container has no code for this address" : "the code does not lead to the FUP's IP");
+	}
+	if (f->fup_binds && !f->tsx_abort) {
+		f->fup_binds = false;
+		return true;
+	}
+	f->fup_binds = false;
+	f->fup = true;
+	f->fup_ip = ip;
+	return true;
+}

@@ -1,0 +1,370 @@
+/* flow_packets.c - PSB+, all other packets, and feeding bytes to a flow; see flow.h. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "decode/flow_internal.h"
+
+/* ---- PSB+ ------------------------------------------------------------------------------------------- */
+
+static void psb(struct pt_flow *f)
+{
+	f->psbs++;
+	f->in_psb = true;
+	f->psb_fup = false;
+	f->last_ip = 0;
+	f->bip_bytes = 0;
+	f->fup = false;
+}
+
+static bool psbend(struct pt_flow *f)
+{
+	enum pt_flow_error_kind why = PT_FLOW_MISMATCH;
+	uint64_t where = 0;
+
+	if (!f->in_psb)
+		return true;
+	f->in_psb = false;
+	f->ever = true;
+	f->bottom = f->top; /* SDM: PSB clears the CPU's call stack */
+	if (f->state == PT_FLOW_RUNNING && !f->overflow) {
+		if (!f->psb_fup) {
+			pt_flow_err(f, PT_FLOW_MISMATCH, pt_flow_here(f), "a PSB says that tracing is disabled, without a TIP.PGD before");
+			f->state = PT_FLOW_DISABLED;
+			return true;
+		}
+		if (f->tnt_n || !pt_flow_walk_to(f, f->psb_ip, &why, &where)) {
+			if (f->state == PT_FLOW_RUNNING)
+				pt_flow_err(f, why, where ? where : f->psb_ip, "the code does not lead to the PSB's IP");
+			return pt_flow_sync_at(f, f->psb_ip);
+		}
+		/* A run ends at a PSB, so that the segments between PSBs can be decoded apart. */
+		pt_flow_flush_tail(f, f->psb_ip);
+		f->cyc_fresh = false;
+		pt_flow_cut(f);
+		return true;
+	}
+	f->overflow = false;
+	if (f->psb_fup) {
+		f->psb_only = true;
+		return pt_flow_sync_at(f, f->psb_ip);
+	}
+	f->state = PT_FLOW_DISABLED;
+	return true;
+}
+
+static void overflow(struct pt_flow *f)
+{
+	bool synced = f->state != PT_FLOW_UNSYNCED;
+
+	f->in_psb = false;
+	f->bip_bytes = 0;
+	pt_flow_err(f, PT_FLOW_OVERFLOW, pt_flow_here(f), "the CPU's trace buffer overflowed");
+	pt_clock_lost(&f->clock);
+	f->last_ip = 0;
+	if (synced || f->ever) {
+		f->state = PT_FLOW_DISABLED; /* until FUP (enabled) or TIP.PGE */
+		f->overflow = true;
+	}
+}
+
+/* ---- Packets ---------------------------------------------------------------------------------------- */
+
+static void event(struct pt_flow *f, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static void event(struct pt_flow *f, const char *name, const char *format, ...)
+{
+	char fields[256];
+	va_list ap;
+
+	if (f->state == PT_FLOW_UNSYNCED)
+		return;
+	va_start(ap, format);
+	vsnprintf(fields, sizeof fields, format, ap);
+	va_end(ap);
+	f->sink->event(f->arg, f, name, pt_flow_here(f), fields);
+}
+
+static void clock_moved(struct pt_flow *f, uint64_t before)
+{
+	if (f->clock.tsc != before)
+		f->cut = true;
+}
+
+/* It takes effect with the IP packet that follows; in PSB+ it tells of the mode at the FUP. */
+static void mode_exec(struct pt_flow *f, unsigned bits)
+{
+	f->exec = bits;
+	f->next_mode = bits & PT_EXEC_CSL ? INSN_64 : bits & PT_EXEC_CSD ? INSN_32 : INSN_16;
+}
+
+static bool handle(struct pt_flow *f, const struct pt_packet *k)
+{
+	uint64_t ip = 0, before = f->clock.tsc;
+
+	switch ((enum pt_type)k->type) {
+	case PT_FUP:
+	case PT_TIP:
+	case PT_TIP_PGE:
+	case PT_TIP_PGD:
+		if (k->n)
+			ip = f->last_ip = pt_ip(f->last_ip, k->n, k->a);
+		if (k->type == PT_FUP)
+			return pt_flow_on_fup(f, ip);
+		if (f->state == PT_FLOW_UNSYNCED)
+			return true;
+		if (k->type == PT_TIP_PGE)
+			return pt_flow_on_tip_pge(f, ip);
+		f->psb_only = false;
+		return k->type == PT_TIP ? pt_flow_on_tip(f, ip) : pt_flow_on_tip_pgd(f, ip);
+	case PT_TNT_8:
+	case PT_TNT_64:
+		return pt_flow_on_tnt(f, k->a, k->n);
+	case PT_CYC:
+		f->has_cyc = true;
+		pt_clock_cyc(&f->clock, k->a);
+		f->cut = f->cyc_fresh = true;
+		return true;
+	case PT_PAD:
+		return true;
+	default:
+		break;
+	}
+	f->cyc_fresh = false;
+	switch ((enum pt_type)k->type) {
+	case PT_MTC:
+		pt_clock_mtc(&f->clock, (uint32_t)k->a);
+		clock_moved(f, before);
+		return true;
+	case PT_TSC:
+		pt_clock_tsc(&f->clock, k->a);
+		clock_moved(f, before);
+		return true;
+	case PT_TMA:
+		pt_clock_tma(&f->clock, (uint32_t)k->a, k->b);
+		return true;
+	case PT_CBR:
+		pt_clock_cbr(&f->clock, (uint32_t)k->a);
+		if (f->cbr != k->a && f->in_slice)
+			event(f, "cbr", "\"cbr\":%" PRIu64, k->a);
+		f->cbr = (uint32_t)k->a;
+		return true;
+	case PT_PSB:
+		psb(f);
+		return true;
+	case PT_PSBEND:
+		return psbend(f);
+	case PT_OVF:
+		overflow(f);
+		return true;
+	case PT_MODE_EXEC:
+		mode_exec(f, k->n);
+		return true;
+	case PT_MODE_TSX:
+		if (!f->in_psb) {
+			f->fup_binds = true;
+			f->tsx_abort = k->n & PT_TSX_ABORT;
+			event(f, "tsx", "\"intx\":%d,\"abort\":%d", !!(k->n & PT_TSX_INTX), !!(k->n & PT_TSX_ABORT));
+		}
+		return true;
+	case PT_PIP:
+		f->cr3 = k->a;
+		f->nr = k->b;
+		return true;
+	case PT_VMCS:
+		f->vmcs = k->a;
+		return true;
+	case PT_STOP:
+		event(f, "tracestop", "%s", "");
+		return true;
+	case PT_PTW:
+		f->fup_binds = k->ip;
+		event(f, "ptwrite", "\"payload\":%" PRIu64 ",\"bytes\":%u", k->a, k->n);
+		return true;
+	case PT_EXSTOP:
+		f->fup_binds = k->ip;
+		event(f, "exstop", "\"ip\":%d", k->ip);
+		return true;
+	case PT_MWAIT:
+		event(f, "mwait", "\"hints\":%" PRIu64 ",\"extensions\":%u", k->a, k->b);
+		return true;
+	case PT_PWRE:
+		event(f, "pwre", "\"cstate\":%u,\"subcstate\":%u,\"hw\":%u", (unsigned)k->a >> 12 & 15,
+		      (unsigned)k->a >> 8 & 15, (unsigned)k->a >> 7 & 1);
+		return true;
+	case PT_PWRX:
+		event(f, "pwrx", "\"last_cstate\":%u,\"deepest_cstate\":%u,\"wake_reason\":%u", (unsigned)k->a & 15,
+		      (unsigned)k->a >> 4 & 15, (unsigned)k->a >> 8 & 15);
+		return true;
+	case PT_CFE:
+		/* A FUP behind it is an event's source when a TIP follows (SDM, "CFE"). */
+		event(f, "cfe", "\"type\":%u,\"vector\":%u", (unsigned)k->a, k->b);
+		return true;
+	case PT_EVD:
+		event(f, "evd", "\"type\":%u,\"payload\":%" PRIu64, k->b, k->a);
+		return true;
+	case PT_MNT:
+		event(f, "mnt", "\"payload\":%" PRIu64, k->a);
+		return true;
+	case PT_BBP:
+		f->bip_bytes = k->n;
+		return true;
+	case PT_BIP:
+		event(f, "bip", "\"id\":%u,\"payload\":%" PRIu64, k->b, k->a);
+		return true;
+	case PT_BEP:
+		f->bip_bytes = 0;
+		f->fup_binds = k->ip;
+		return true;
+	default:
+		return pt_flow_lose(f, PT_FLOW_BAD_PACKET, 0, "a packet that this decoder does not know");
+	}
+}
+
+enum pt_flow_feed pt_flow_feed(struct pt_flow *f, const uint8_t *p, const uint8_t *end, uint64_t aux_offset, bool last,
+			       const uint8_t **ret)
+{
+	const uint8_t *begin = p;
+	struct pt_packet k;
+
+	while (p < end) {
+		int n;
+
+		if (f->state == PT_FLOW_UNSYNCED && !f->in_psb) {
+			const uint8_t *next = pt_find_psb(p, end);
+
+			if (!next) {
+				/* Keep what may be the beginning of one. */
+				p = !last && end - p >= PT_PACKET_MAX ? end - (PT_PACKET_MAX - 1) : last ? end : p;
+				break;
+			}
+			p = next;
+		}
+		if (__builtin_expect(f->state == PT_FLOW_RUNNING && !f->bip_bytes && !f->tnt_n && !f->in_psb &&
+					     !f->psb_only, 1)) {
+			/* The two that most bytes are. */
+			const uint8_t *fast_end = end - PT_PACKET_MAX;
+
+			while (p < fast_end) {
+				unsigned b = *p;
+
+				if (!(b & 1) && b > 2) {
+					unsigned bits = 30u - (unsigned)__builtin_clz(b);
+
+					f->aux_offset = aux_offset + (uint64_t)(p - begin);
+					f->tnt = b >> 1 & ((1u << bits) - 1);
+					f->tnt_n = bits;
+					f->packets++;
+					p++;
+					if (!pt_flow_run_tnt(f) || f->tnt_n)
+						break;
+				} else if ((b & 7) == 3) {
+					p++;
+					f->packets++;
+					f->has_cyc = true;
+					pt_clock_cyc(&f->clock, b >> 3);
+					f->cut = f->cyc_fresh = true;
+				} else if ((b & 0x1f) == 0x0d && b != 0x0d && !(b & 0x80)) {
+					/* TIP with 2, 4 or 6 bytes of IP. */
+					unsigned ipbytes = b >> 5;
+					uint64_t v;
+
+					memcpy(&v, p + 1, sizeof v);
+					v &= UINT64_MAX >> (64 - 16 * ipbytes);
+					f->aux_offset = aux_offset + (uint64_t)(p - begin);
+					f->last_ip = pt_ip(f->last_ip, ipbytes, v);
+					f->packets++;
+					p += 1 + 2 * ipbytes;
+					if (!pt_flow_on_tip(f, f->last_ip) || f->tnt_n)
+						break;
+				} else if (b == 0x59) {
+					uint64_t before = f->clock.tsc;
+
+					pt_clock_mtc(&f->clock, p[1]);
+					clock_moved(f, before);
+					f->cyc_fresh = false;
+					f->packets++;
+					p += 2;
+					if (f->clock.tsc >= f->stop_tsc)
+						break;
+				} else {
+					break;
+				}
+			}
+			if (f->state != PT_FLOW_RUNNING)
+				continue;
+			if (f->clock.tsc >= f->stop_tsc && f->clock.tsc != PT_CLOCK_UNKNOWN && !f->tnt_n) {
+				*ret = p;
+				return PT_FEED_TIME;
+			}
+			if (p >= end)
+				break;
+		}
+		n = pt_packet_decode(p, end, f->bip_bytes, &k);
+		f->aux_offset = aux_offset + (uint64_t)(p - begin);
+		if (n == PT_NEED_MORE_BYTES) {
+			if (last) {
+				pt_flow_lose(f, PT_FLOW_CUT, pt_flow_here(f), "the trace ends inside a packet");
+				p = end;
+			}
+			break;
+		}
+		if (n < 0) {
+			pt_flow_lose(f, PT_FLOW_BAD_PACKET, pt_flow_here(f), "no packet begins with these bytes");
+			p++;
+			continue;
+		}
+		p += n;
+		f->packets++;
+		handle(f, &k);
+		if (f->clock.tsc >= f->stop_tsc && f->clock.tsc != PT_CLOCK_UNKNOWN && !f->tnt_n) {
+			*ret = p;
+			return PT_FEED_TIME;
+		}
+	}
+	*ret = p;
+	return PT_FEED_MORE;
+}
+
+void pt_flow_lost(struct pt_flow *f, uint64_t aux_offset, const char *message)
+{
+	f->aux_offset = aux_offset;
+	pt_flow_lose(f, PT_FLOW_LOST, pt_flow_here(f), message);
+	pt_clock_lost(&f->clock);
+	f->last_ip = 0;
+}
+
+void pt_flow_finish(struct pt_flow *f)
+{
+	if (f->state == PT_FLOW_RUNNING)
+		pt_flow_flush_tail(f, pt_flow_here(f));
+	pt_flow_end_slice(f);
+	f->state = PT_FLOW_UNSYNCED;
+}
+
+void pt_flow_pause(struct pt_flow *f, bool end)
+{
+	if (f->state == PT_FLOW_RUNNING)
+		pt_flow_flush_tail(f, pt_flow_here(f));
+	if (end)
+		pt_flow_end_slice(f);
+}
+
+void pt_flow_resume(struct pt_flow *f)
+{
+	uint32_t i;
+
+	for (i = f->bottom; i != f->top; i++) {
+		const struct pt_where *w = &f->graph->where[f->stack[i % PT_STACK]];
+		struct pt_code *code = f->graph->codes[w->code];
+
+		f->stack[i % PT_STACK] = pt_graph_position(f->graph, code, w->ip, w->mode);
+	}
+	if (f->state != PT_FLOW_RUNNING)
+		return;
+	if (!f->in_slice)
+		pt_flow_begin_slice(f);
+	f->start_ip = pt_flow_here(f);
+	f->code = NULL;
+	pt_flow_stand(f, f->start_ip);
+}

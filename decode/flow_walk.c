@@ -1,0 +1,279 @@
+/* flow_walk.c - where a flow stands, and how TNT bits and direct branches move it; see flow.h. */
+#include "decode/flow_internal.h"
+
+/* ---- Positions -------------------------------------------------------------------------------------- */
+
+struct pt_code *pt_flow_code_at(struct pt_flow *f, uint64_t ip)
+{
+	return ip >> 63 && f->kernel ? f->kernel : f->user;
+}
+
+/* Stands at ip, reached by the edges gathered (or by none: then start_ip must be set). */
+bool pt_flow_stand(struct pt_flow *f, uint64_t ip)
+{
+	struct pt_code *code = pt_flow_code_at(f, ip);
+
+	if (code != f->code || f->mode != f->next_mode) {
+		pt_flow_flush(f);
+		f->code = code;
+		f->mode = f->next_mode;
+	}
+	if (!code)
+		return pt_flow_lose(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs");
+	f->position = pt_graph_position(f->graph, code, ip, f->mode);
+	f->decision = PT_D_UNRESOLVED;
+	if (!f->position)
+		return pt_flow_lose(f, PT_FLOW_FULL, ip, "");
+	return true;
+}
+
+void pt_flow_add_edge(struct pt_flow *f, uint32_t edge)
+{
+	if (f->len >= FULL_EDGES)
+		pt_flow_flush(f);
+	if (edge)
+		f->edges[f->len++] = edge;
+}
+
+void pt_flow_push(struct pt_flow *f, uint32_t position)
+{
+	f->stack[f->top++ % PT_STACK] = position;
+	if (f->top - f->bottom > 64)
+		f->bottom = f->top - 64;
+}
+
+/* Follows what needs no packet. Returns the decision, PT_D_DEAD after an error was told. */
+unsigned pt_flow_settle(struct pt_flow *f)
+{
+	for (int i = 0;; i++) {
+		unsigned d = f->decision;
+		const struct pt_arc *arc;
+
+		if (d == PT_D_UNRESOLVED)
+			d = f->decision = pt_graph_decision(f->graph, f->position);
+		if (d == PT_D_DEAD) {
+			const struct pt_where *w = &f->graph->where[f->position];
+
+			if (w->why == PT_DEAD_NO_CODE && f->sink->missing(f->arg, f, w->decision_ip)) {
+				f->decision = PT_D_UNRESOLVED;
+				continue;
+			}
+			pt_flow_lose_dead(f);
+			return d;
+		}
+		if (d != PT_D_CONT)
+			return d;
+		arc = &f->graph->positions[f->position].arc[0];
+		if (i > 100000 || (arc->decision == PT_D_UNRESOLVED && !pt_graph_follow(f->graph, f->position, 0))) {
+			pt_flow_lose(f, PT_FLOW_MISMATCH, pt_flow_here(f), "an endless loop without a branch that the trace could tell of");
+			return PT_D_DEAD;
+		}
+		take(f, arc);
+		f->position = arc->next;
+		f->decision = arc->decision;
+	}
+}
+
+/*
+ * Walks block by block to ip, through direct branches only: where a FUP or a PSB says that the flow is.
+ * False, with nothing changed but what was walked, when a decision is in the way.
+ */
+bool pt_flow_walk_to(struct pt_flow *f, uint64_t ip, enum pt_flow_error_kind *why, uint64_t *where)
+{
+	struct pt_block *b = pt_graph_block(f->graph, f->code, pt_flow_here(f), f->mode);
+
+	for (int i = 0; b && i < 1 << 20; i++) {
+		if (ip >= b->ip && ip <= b->term_ip) {
+			int n = pt_graph_insns_before(f->graph, b, ip);
+
+			if (n >= 0) {
+				f->insns += (uint32_t)n;
+				return pt_flow_stand(f, ip);
+			}
+		}
+		*where = b->term_ip;
+		if (b->dead) {
+			*why = b->why == PT_DEAD_NO_CODE ? PT_FLOW_NO_CODE : PT_FLOW_BAD_INSN;
+			return false;
+		}
+		f->insns += b->insns;
+		if (b->cls == INSN_JMP || b->cls == INSN_CALL) {
+			pt_flow_add_edge(f, pt_graph_edge(f->graph, f->code, b->term_ip, b->target, pt_kind_of(b->cls)));
+			if (b->cls == INSN_CALL && !b->rel0)
+				pt_flow_push(f, pt_graph_position(f->graph, f->code, b->next_ip, f->mode));
+			b = pt_graph_block(f->graph, f->code, b->target, f->mode);
+		} else if (b->cls == INSN_OTHER || b->cls == INSN_VMENTRY) {
+			b = pt_graph_next_block(f->graph, b); /* a VM entry that failed falls through */
+		} else {
+			f->insns -= b->insns;
+			break;
+		}
+	}
+	*why = f->graph->full ? PT_FLOW_FULL : PT_FLOW_MISMATCH;
+	return false;
+}
+
+/* ---- TNT -------------------------------------------------------------------------------------------- */
+
+/* A compressed return: its TNT bit was 1. */
+static inline bool compressed_ret(struct pt_flow *f, bool *ret_backward)
+{
+	struct pt_graph *g = f->graph;
+	union pt_position *p = &g->positions[f->position];
+	uint32_t to;
+
+	take(f, &p->ind.prefix);
+	if (__builtin_expect(f->top == f->bottom, 0))
+		return pt_flow_lose(f, PT_FLOW_MISMATCH, g->where[f->position].decision_ip,
+			    "a compressed return without its call");
+	to = f->stack[--f->top % PT_STACK];
+	if (to == p->ind.next) {
+		f->edges[f->len++] = p->ind.edge;
+		f->decision = p->ind.decision;
+		*ret_backward = p->ind.backward;
+	} else {
+		struct pt_jump *j = jump_of(g, f->position, to);
+
+		if (j->position != f->position || j->to != to) {
+			const struct pt_where *w = &g->where[f->position];
+			uint64_t ip = g->where[to].ip;
+			uint32_t edge = pt_graph_edge(g, f->code, w->decision_ip, ip, PTR_RET);
+
+			if (!edge)
+				return pt_flow_lose(f, PT_FLOW_FULL, 0, "");
+			*j = (struct pt_jump){.to = to,
+					      .position = f->position,
+					      .edge = edge,
+					      .next = to,
+					      .decision = pt_graph_decision(g, to),
+					      .backward = ip <= w->decision_ip};
+		}
+		f->edges[f->len++] = j->edge;
+		f->decision = j->decision;
+		*ret_backward = j->backward;
+		p->ind.ip = 0; /* of a TIP: not looked up for this one */
+		p->ind.next = to;
+		p->ind.edge = j->edge;
+		p->ind.backward = j->backward;
+		p->ind.decision = j->decision;
+	}
+	f->position = to;
+	return true;
+}
+
+/*
+ * Consumes f->tnt. The loop over conditional branches is what the speed of the decoder is made of: an arc a bit,
+ * and nothing else.
+ */
+bool pt_flow_run_tnt(struct pt_flow *f)
+{
+	struct pt_graph *g = f->graph;
+	union pt_position *positions = g->positions;
+	uint32_t position = f->position, len = f->len, top = f->top, insns = 0;
+	uint64_t bits = f->tnt;
+	unsigned n = f->tnt_n, decision;
+	bool ok = true, back = false;
+
+	f->fup = false;
+	decision = f->decision;
+	if (decision == PT_D_UNRESOLVED)
+		decision = pt_graph_decision(g, position);
+	while (n) {
+		if (__builtin_expect(decision == PT_D_JCC, 1)) {
+			const struct pt_arc *arc = &positions[position].arc[bits >> (n - 1) & 1];
+
+			if (__builtin_expect(arc->decision == PT_D_UNRESOLVED, 0)) {
+				if (!pt_graph_follow(g, position, bits >> (n - 1) & 1)) {
+					ok = false;
+					break;
+				}
+			}
+			n--;
+			memcpy(f->edges + len, arc->edges, sizeof arc->edges);
+			len += arc->n_edges;
+			f->stack[top % PT_STACK] = arc->push;
+			top += arc->n_push;
+			insns += arc->insns;
+			position = arc->next;
+			decision = arc->decision;
+			if (__builtin_expect(len >= CUT_EDGES, 0) && (arc->backward || len >= FULL_EDGES)) {
+				f->len = len;
+				pt_flow_flush(f);
+				len = 0;
+			}
+			continue;
+		}
+		/* Everything else goes through the flow's own fields. */
+		f->position = position;
+		f->decision = decision;
+		f->len = len;
+		f->top = top;
+		if (f->top - f->bottom > 64)
+			f->bottom = f->top - 64;
+		f->insns += insns;
+		insns = 0;
+		if (decision == PT_D_RET) {
+			if (!(bits >> (n - 1) & 1)) {
+				f->tnt_n = 0;
+				return pt_flow_lose(f, PT_FLOW_MISMATCH, g->where[position].decision_ip,
+					    "a return that the trace says was not taken");
+			}
+			n--;
+			if (!compressed_ret(f, &back))
+				return false;
+			decision = f->decision;
+			if (f->len >= CUT_EDGES && (back || f->len >= FULL_EDGES))
+				pt_flow_flush(f);
+		} else if (decision == PT_D_CONT || decision == PT_D_DEAD) {
+			decision = pt_flow_settle(f);
+			if (decision == PT_D_DEAD)
+				return false;
+		} else if (decision == PT_D_IND) {
+			/* A deferred TIP (SDM, "Deferred TIPs"): the bits behind it came first. */
+			f->tnt_n = n;
+			return true;
+		} else if (g->where[position].cls == INSN_VMENTRY) {
+			/* It failed and fell through (SDM, VMLAUNCH: VMfail). */
+			take(f, &positions[position].ind.prefix);
+			if (!pt_flow_stand(f, g->where[position].decision_next))
+				return false;
+			decision = pt_graph_decision(g, f->position);
+		} else {
+			f->tnt_n = 0;
+			return pt_flow_lose(f, PT_FLOW_MISMATCH, g->where[position].decision_ip,
+				    "a TNT bit where the code has a far branch");
+		}
+		position = f->position;
+		len = f->len;
+		top = f->top;
+	}
+	f->position = position;
+	f->decision = decision;
+	f->len = len;
+	f->top = top;
+	if (f->top - f->bottom > 64)
+		f->bottom = f->top - 64;
+	f->insns += insns;
+	f->tnt_n = 0;
+	if (!ok)
+		return pt_flow_lose(f, PT_FLOW_FULL, 0, "");
+	if (f->cut)
+		pt_flow_cut(f);
+	return true;
+}
+
+bool pt_flow_on_tnt(struct pt_flow *f, uint64_t bits, unsigned n)
+{
+	f->psb_only = false;
+	if (f->state != PT_FLOW_RUNNING || f->overflow) {
+		if (f->state == PT_FLOW_DISABLED)
+			return pt_flow_lose(f, PT_FLOW_MISMATCH, 0, "a TNT packet while tracing is disabled");
+		return true;
+	}
+	if (f->tnt_n) /* TIPs are still owed to the bits before */
+		return pt_flow_lose(f, PT_FLOW_MISMATCH, f->graph->where[f->position].decision_ip,
+			    "a TNT packet where the code has an indirect branch");
+	f->tnt = bits;
+	f->tnt_n = n;
+	return pt_flow_run_tnt(f);
+}
