@@ -6,24 +6,22 @@ function value(name,    i) {
 			return substr($i, length(name) + 2)
 	return "0"
 }
-$1 == "s" || $1 == "x" || $1 == "z" { have = on = 0 }
+$1 == "s" || $1 == "x" || $1 == "z" { have = 0 }
 $1 == "r" {
-	if (!on)
-		print 0, $2
-	else if (have && $2 != end)
+	if (have && $2 != end)
 		print last, $2
-	on = have = 1
+	have = 1
 	last = $3
 	end = $4
 }
 $1 == "e" && / status/ { next }
-$1 == "e" && $3 == "enabled" { print 0, value("ip"); on = 1; have = 0 }
-$1 == "e" && $3 == "disabled" { if (have) print last, value("ip"); on = have = 0 }
+$1 == "e" && $3 == "enabled" { print 0, value("ip"); have = 0 }
+$1 == "e" && $3 == "disabled" { if (have) print last, value("ip"); have = 0 }
 $1 == "e" && $3 == "async-disabled" {
 	if (have && end != value("at"))
 		print last, value("at")
 	print value("at"), value("ip")
-	on = have = 0
+	have = 0
 }
 $1 == "e" && $3 == "async-branch" {
 	if (have && end != value("from"))

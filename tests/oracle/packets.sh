@@ -3,7 +3,7 @@
 source tests/common.bash
 traces=$PT_SHARED/traces
 if [ ! -d "$traces" ]; then
-	skip 18 "packets: no $traces"
+	skip 19 "packets: no $traces"
 	exit
 fi
 for ref in "$traces"/*/*/ref/*.packets.txt.zst; do
