@@ -6,7 +6,9 @@ function value(name,    i) {
 			return substr($i, length(name) + 2)
 	return "0"
 }
-$1 == "s" || $1 == "x" || $1 == "z" { have = 0 }
+$1 == "s" || $1 == "x" || $1 == "z" { have = 0; begin = "" }
+# Tracing began somewhere: said when code is executed there, not when there is none.
+begin && ($1 == "r" || $1 == "e" && /abled|async/) { print 0, begin; begin = "" }
 $1 == "r" {
 	if (have && $2 != end)
 		print last, $2
@@ -15,7 +17,7 @@ $1 == "r" {
 	end = $4
 }
 $1 == "e" && / status/ { next }
-$1 == "e" && $3 == "enabled" { print 0, value("ip"); have = 0 }
+$1 == "e" && $3 == "enabled" { begin = value("ip"); have = 0 }
 $1 == "e" && $3 == "disabled" { if (have) print last, value("ip"); have = 0 }
 $1 == "e" && $3 == "async-disabled" {
 	if (have && end != value("at"))
