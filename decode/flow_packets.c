@@ -26,14 +26,16 @@ static bool psbend(struct pt_flow *f)
 		return true;
 	f->in_psb = false;
 	f->ever = true;
-	f->bottom = f->top; /* SDM: PSB clears the CPU's call stack */
 	if (f->state == PT_FLOW_RUNNING && !f->overflow) {
 		if (!f->psb_fup) {
 			pt_flow_err(f, PT_FLOW_MISMATCH, pt_flow_here(f), "a PSB says that tracing is disabled, without a TIP.PGD before");
 			f->state = PT_FLOW_DISABLED;
 			return true;
 		}
-		if (f->tnt_n || !pt_flow_walk_to(f, f->psb_ip, &why, &where)) {
+		bool there = !f->tnt_n && pt_flow_walk_to(f, f->psb_ip, &why, &where);
+
+		f->bottom = f->top; /* SDM: PSB clears the CPU's call stack */
+		if (!there) {
 			if (f->state == PT_FLOW_RUNNING)
 				pt_flow_err(f, why, where ? where : f->psb_ip, "the code does not lead to the PSB's IP");
 			return pt_flow_sync_at(f, f->psb_ip);
@@ -44,6 +46,7 @@ static bool psbend(struct pt_flow *f)
 		pt_flow_cut(f);
 		return true;
 	}
+	f->bottom = f->top;
 	f->overflow = false;
 	if (f->psb_fup) {
 		f->psb_only = true;

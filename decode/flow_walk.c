@@ -122,10 +122,10 @@ static inline bool compressed_ret(struct pt_flow *f, bool *ret_backward)
 	union pt_position *p = &g->positions[f->position];
 	uint32_t to;
 
-	take(f, &p->ind.prefix);
-	if (__builtin_expect(f->top == f->bottom, 0))
+	if (__builtin_expect(f->top == f->bottom && !p->ind.prefix.n_push, 0))
 		return pt_flow_lose(f, PT_FLOW_MISMATCH, g->where[f->position].decision_ip,
 			    "a compressed return without its call");
+	take(f, &p->ind.prefix);
 	to = f->stack[--f->top % PT_STACK];
 	if (to == p->ind.next) {
 		f->edges[f->len++] = p->ind.edge;
