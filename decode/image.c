@@ -157,14 +157,6 @@ static int segment_add(struct img_file *f, const struct ptc_image *image, struct
 	return 0;
 }
 
-static bool holds(const struct img_file *f, uint64_t offset)
-{
-	for (size_t i = 0; i < f->segment_count; i++)
-		if (offset - f->segments[i].offset < f->segments[i].size)
-			return true;
-	return false;
-}
-
 int img_store_image(struct img_store *s, const struct ptc_image *image, struct pt_error *e)
 {
 	struct img_file *f;
@@ -172,8 +164,8 @@ int img_store_image(struct img_store *s, const struct ptc_image *image, struct p
 
 	hex(id, image->build_id, image->build_id_bytes);
 	f = find(s, image->machine_pid, image->name, image->name_bytes, id);
-	/* The same name again with other bytes at the same place, or another id: the file was replaced. */
-	if (f && (strcmp(f->build_id, id) != 0 || holds(f, image->offset)))
+	/* Begun anew under the same name: the file was replaced, or is told twice. */
+	if (f && (!image->continues || strcmp(f->build_id, id) != 0))
 		f = NULL;
 	if (!f)
 		f = file_add(s, image->machine_pid, image->name, image->name_bytes, image->build_id,

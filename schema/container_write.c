@@ -2,6 +2,9 @@
 #include "schema/container.h"
 #include "schema/container_format.h"
 
+/* Bytes of AUX data or of an image in one chunk: a reader's buffers stay small and warm, and zstd loses nothing. */
+#define PIECE_MAX ((size_t)1 << 20)
+
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -306,7 +309,7 @@ int ptc_put_aux(struct ptc_writer *w, uint32_t stream, uint64_t aux_offset, uint
 			       "AUX data of stream %u goes back from offset 0x%llx to 0x%llx", stream,
 			       (unsigned long long)s->end, (unsigned long long)aux_offset);
 	do {
-		size_t n = size < PTC_CHUNK_MAX - PTC_AUX_HEAD ? size : PTC_CHUNK_MAX - PTC_AUX_HEAD;
+		size_t n = size < PIECE_MAX ? size : PIECE_MAX;
 		uint8_t *p;
 
 		if (begin(w, PTC_AUX_HEAD + n, e))
@@ -392,7 +395,7 @@ int ptc_put_image(struct ptc_writer *w, const struct ptc_image *image, struct pt
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "an image with too long a name or build id");
 	do {
 		uint64_t left = image->size - done,
-			 n = left < PTC_CHUNK_MAX - head ? left : PTC_CHUNK_MAX - head;
+			 n = left < PIECE_MAX ? left : PIECE_MAX;
 		uint8_t *p;
 
 		if (begin(w, head + n, e))
