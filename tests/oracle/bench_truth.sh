@@ -21,6 +21,9 @@ for w in gzip lua cc1 sqlite; do
 		for key in $keys; do
 			case $key in
 			errors) echo "errors 0" ;;
+			async)
+				# Recordings end with FUP and TIP.PGD, which the truth does not count.
+				echo "async $(($(grep -o "async=[0-9]*" <<<"$truth" | cut -d= -f2) + 1))" ;;
 			*) tr ' ' '\n' <<<"$truth" | sed -n "s/^$key=/$key /p" ;;
 			esac
 		done >"$tmp/expected"
