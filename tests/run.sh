@@ -70,7 +70,8 @@ for line in "${tests[@]}"; do
 	while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do
 		wait -n
 	done
-	run "${line%% *}" "${line#* }" $((n += 1)) &
+	n=$((n + 1))
+	run "${line%% *}" "${line#* }" $n &
 done
 wait
 cat "$work"/*.counts | awk '{ p += $1; f += $2; s += $3 }
