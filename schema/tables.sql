@@ -20,7 +20,7 @@
 -- Larger numbers have their bits from 15 up in a second text, x_high. A text is NULL when all of its numbers are 0
 -- (for repeats: 1). The view `run` reads them back: a row a run. The view `branches` reads all: a row a branch.
 
-PRAGMA application_id = 1347707490; -- 'PTdb'
+PRAGMA application_id = 1347708002; -- 'PTdb'
 PRAGMA user_version = 1;
 
 -- 0..1023, to expand what is counted.
@@ -104,7 +104,7 @@ CREATE TABLE run_group (
 	cyc_whole INTEGER, insn_whole INTEGER
 );
 
--- Which paths were taken in which 4096 runs: id = path * 2^32 + run / 4096. The way from an edge to its runs:
+-- Which paths were taken in which 4096 runs: id = path * 2^24 + run / 4096. The way from an edge to its runs:
 -- path_edge by edge, this by path, and the run_groups of the chunk with instr(path, char((path & 32767) + 1)).
 CREATE TABLE path_chunk (id INTEGER PRIMARY KEY);
 

@@ -1,0 +1,33 @@
+/*
+ * calls.h - calls and call paths: tables call, call_path and call_path_stat.
+ *
+ * A call comes when it returns, before its caller does. To tell whose child it is, calls go to a scratch file first
+ * (memory stays flat), which is then read backwards once, for callers, and forwards once, into the table.
+ */
+#ifndef EXPORT_CALLS_H
+#define EXPORT_CALLS_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "schema/records.h"
+
+struct calls_bases {   /* what is added to the stream's numbers */
+	int64_t trace; /* the trace itself */
+	int64_t thread, symbol, run, call_path, call;
+};
+
+struct calls;
+
+/* scratch: a file of the caller's. NULL: PT_ERR_NO_MEMORY, PT_ERR_IO. */
+struct calls *calls_create(sqlite3 *db, int scratch, const struct calls_bases *bases, struct pt_error *e);
+void calls_destroy(struct calls *c);
+int calls_path(struct calls *c, const struct ptr_record *r, struct pt_error *e);
+int calls_add(struct calls *c, const struct ptr_call *r, struct pt_error *e);
+/* Every run's time, in order: a call whose branch tells its time need not store it. */
+void calls_run(struct calls *c, uint64_t number, uint64_t tsc);
+/* After the last: fills the tables. */
+int calls_finish(struct calls *c, bool (*interrupted)(void), struct pt_error *e);
+
+#endif

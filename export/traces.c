@@ -1,0 +1,308 @@
+/* traces.c - see traces.h. */
+#include "export/traces.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "export/db.h"
+#include "schema/records.h"
+#include "schema/version.h"
+
+int trace_meta_add(struct trace_meta *m, const char *key, const char *value, struct pt_error *e)
+{
+	struct trace_pair pair;
+
+	if (m->count == m->room) {
+		size_t room = m->room ? m->room * 2 : 64;
+		struct trace_pair *pairs = realloc(m->pairs, room * sizeof *pairs);
+
+		if (!pairs)
+			goto no_memory;
+		m->pairs = pairs;
+		m->room = room;
+	}
+	pair.key = strdup(key);
+	pair.value = strdup(value);
+	if (!pair.key || !pair.value) {
+		free(pair.key);
+		free(pair.value);
+		goto no_memory;
+	}
+	m->pairs[m->count++] = pair;
+	return 0;
+no_memory:
+	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for META");
+}
+
+void trace_meta_deinit(struct trace_meta *m)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		free(m->pairs[i].key);
+		free(m->pairs[i].value);
+	}
+	free(m->pairs);
+	memset(m, 0, sizeof *m);
+}
+
+/* The last one wins. */
+const char *trace_meta_get(const struct trace_meta *m, const char *key)
+{
+	for (size_t i = m->count; i-- > 0;) {
+		if (!strcmp(m->pairs[i].key, key))
+			return m->pairs[i].value;
+	}
+	return NULL;
+}
+
+/* ---- Identity ----------------------------------------------------------------------------------------- */
+
+static uint64_t fnv(uint64_t h, const char *s)
+{
+	do
+		h = (h ^ (unsigned char)*s) * 0x100000001b3u;
+	while (*s++);
+	return h;
+}
+
+void trace_identity(const struct trace_meta *m, char ret[64])
+{
+	const char *uuid = trace_meta_get(m, "uuid");
+	uint64_t a = 0xcbf29ce484222325u, b = 0x84222325cbf29ce4u;
+	bool any = false;
+
+	if (uuid && *uuid) {
+		snprintf(ret, 64, "%s", uuid);
+		return;
+	}
+	for (size_t i = 0; i < m->count; i++) {
+		if (!strncmp(m->pairs[i].key, "decode.", 7))
+			continue;
+		any = true;
+		a = fnv(fnv(a, m->pairs[i].key), m->pairs[i].value);
+		b = fnv(fnv(b, m->pairs[i].value), m->pairs[i].key);
+	}
+	if (any)
+		snprintf(ret, 64, "meta-%016" PRIx64 "%016" PRIx64, a, b);
+	else
+		*ret = 0;
+}
+
+int trace_find(sqlite3 *db, const char *identity, int64_t *ret, struct pt_error *e)
+{
+	char *sql;
+	int result;
+
+	*ret = 0;
+	if (!*identity)
+		return 0;
+	sql = sqlite3_mprintf("SELECT id FROM trace WHERE uuid = %Q", identity);
+	if (!sql)
+		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+	result = db_number(db, sql, 0, ret, e);
+	sqlite3_free(sql);
+	return result;
+}
+
+int trace_delete(sqlite3 *db, int64_t trace, struct pt_error *e)
+{
+	/* What has no trace column goes by the ranges of the trace's row, which goes last. */
+	char *sql = sqlite3_mprintf(
+	    "CREATE TEMP TABLE gone AS SELECT * FROM trace WHERE id = %lld;"
+	    "DELETE FROM path_chunk WHERE id >= (SELECT first_path << %d FROM gone)"
+	    " AND id < (SELECT (last_path + 1) << %d FROM gone);"
+	    "DELETE FROM path_edge WHERE id >= (SELECT first_path * %d FROM gone)"
+	    " AND id < (SELECT (last_path + 1) * %d FROM gone);"
+	    "DELETE FROM path_stat WHERE path BETWEEN (SELECT first_path FROM gone) AND (SELECT last_path "
+	    "FROM gone);"
+	    "DELETE FROM edge_stat WHERE edge BETWEEN (SELECT first_edge FROM gone) AND (SELECT last_edge "
+	    "FROM gone);"
+	    "DELETE FROM call_path_stat WHERE call_path BETWEEN (SELECT first_call_path FROM gone)"
+	    " AND (SELECT last_call_path FROM gone);"
+	    "DELETE FROM run_group WHERE id BETWEEN (SELECT first_run FROM gone) AND (SELECT last_run FROM "
+	    "gone);"
+	    "DROP TABLE gone;",
+	    (long long)trace, 24, 24, PTR_PATH_EDGES, PTR_PATH_EDGES);
+	static const char *const tables[] = {"trace_meta", "machine", "thread",	   "dso",  "symbol", "edge",
+					     "path",	   "slice",   "call_path", "call", "event",  "error"};
+	int ret;
+
+	if (!sql)
+		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+	ret = db_exec(db, sql, e);
+	sqlite3_free(sql);
+	for (size_t i = 0; !ret && i <= sizeof tables / sizeof *tables; i++) {
+		if (i < sizeof tables / sizeof *tables)
+			sql =
+			    sqlite3_mprintf("DELETE FROM %s WHERE trace = %lld", tables[i], (long long)trace);
+		else
+			sql = sqlite3_mprintf("DELETE FROM trace WHERE id = %lld", (long long)trace);
+		ret = sql ? db_exec(db, sql, e) : pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		sqlite3_free(sql);
+	}
+	return ret;
+}
+
+int trace_bases(sqlite3 *db, struct trace_bases *ret, struct pt_error *e)
+{
+	const struct {
+		const char *table;
+		int64_t *base;
+	} all[] = {
+	    {"trace", &ret->trace}, {"machine", &ret->machine}, {"thread", &ret->thread},
+	    {"dso", &ret->dso},	    {"symbol", &ret->symbol},	{"edge", &ret->edge},
+	    {"path", &ret->path},   {"slice", &ret->slice},	{"call_path", &ret->call_path},
+	    {"call", &ret->call},   {"event", &ret->event},	{"error", &ret->error},
+	};
+	char sql[64];
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		snprintf(sql, sizeof sql, "SELECT max(id) FROM %s", all[i].table);
+		if (db_number(db, sql, 0, all[i].base, e) < 0)
+			return -1;
+	}
+	ret->trace++;
+	return db_number(db, "SELECT max(last_run) FROM trace", 0, &ret->run, e);
+}
+
+/* ---- The row ------------------------------------------------------------------------------------------ */
+
+/* A META number, decimal or 0x...: false when there is none. */
+static bool number(const struct trace_meta *m, const char *key, uint64_t *ret)
+{
+	const char *text = trace_meta_get(m, key);
+	char *end;
+
+	if (!text || !*text)
+		return false;
+	errno = 0;
+	*ret = strtoull(text, &end, 0);
+	return !*end && !errno;
+}
+
+/* The views compute (tsc >> shift) * mult + ((tsc & mask) * mult >> shift) in signed 64 bits, where SQLite turns what
+ * overflows into a floating-point number: a clock that would overflow counts as unknown. Perf's never do. */
+static bool clock_fits(uint64_t mult, uint64_t shift, uint64_t last_tsc)
+{
+	unsigned __int128 limit = (unsigned __int128)1 << 62;
+
+	if (!mult || mult > UINT32_MAX || shift > 62 || ((unsigned __int128)mult << shift) > limit * 2 - 1)
+		return false;
+	return last_tsc == PTR_NO_TSC || (unsigned __int128)(last_tsc >> shift) * mult < limit;
+}
+
+static void bind(sqlite3_stmt *s, const char *name, bool known, uint64_t value)
+{
+	int at = sqlite3_bind_parameter_index(s, name);
+
+	if (known)
+		sqlite3_bind_int64(s, at, (int64_t)value);
+	else
+		sqlite3_bind_null(s, at);
+}
+
+static void bind_text(sqlite3_stmt *s, const char *name, const char *value)
+{
+	sqlite3_bind_text(s, sqlite3_bind_parameter_index(s, name), value && *value ? value : NULL, -1,
+			  SQLITE_STATIC);
+}
+
+static void bind_range(sqlite3_stmt *s, const char *first, const char *last, int64_t base, uint64_t count)
+{
+	bind(s, first, true, (uint64_t)base + 1);
+	bind(s, last, true, (uint64_t)base + count);
+}
+
+static void bind_meta(sqlite3_stmt *s, const struct trace_meta *m, const struct trace_totals *totals)
+{
+	static const char *const texts[][2] = {{":command", "command"}, {":host", "host"},
+					       {":kernel", "kernel"},	{":arch", "arch"},
+					       {":cpu", "cpu_name"},	{":engine", "engine"}};
+	static const char *const numbers[][2] = {{":start_time", "start_time"}, {":tsc_hz", "tsc_hz"}};
+	const char *container = trace_meta_get(m, "decode.container");
+	const char *synthetic = trace_meta_get(m, "synthetic");
+	uint64_t zero = 0, mult = 0, shift = 0, n = 0;
+	bool clock;
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		bind_text(s, texts[i][0], trace_meta_get(m, texts[i][1]));
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+		bool known = number(m, numbers[i][1], &n);
+
+		bind(s, numbers[i][0], known, n);
+	}
+	clock = number(m, "time_mult", &mult) && number(m, "time_shift", &shift) &&
+		clock_fits(mult, shift, totals->last_tsc);
+	if (!number(m, "time_zero", &zero))
+		zero = 0;
+	bind(s, ":time_zero", clock, zero);
+	bind(s, ":time_mult", clock, mult);
+	bind(s, ":time_shift", clock, shift);
+	bind(s, ":synthetic", true, synthetic && !strcmp(synthetic, "1"));
+	bind(s, ":complete", container, container && !strcmp(container, "complete"));
+}
+
+static int insert_meta(sqlite3 *db, int64_t trace, const struct trace_meta *m, struct pt_error *e)
+{
+	sqlite3_stmt *s = db_insert(db, "trace_meta", 3, e);
+	int ret = s ? 0 : -1;
+
+	for (size_t i = 0; !ret && i < m->count; i++) {
+		/* A key that comes again has its last value. */
+		if (trace_meta_get(m, m->pairs[i].key) != m->pairs[i].value)
+			continue;
+		sqlite3_bind_int64(s, 1, trace);
+		sqlite3_bind_text(s, 2, m->pairs[i].key, -1, SQLITE_STATIC);
+		sqlite3_bind_text(s, 3, m->pairs[i].value, -1, SQLITE_STATIC);
+		ret = db_run(s, e);
+	}
+	sqlite3_finalize(s);
+	return ret;
+}
+
+int trace_insert(sqlite3 *db, const struct trace_bases *b, const struct trace_meta *m, const char *name,
+		 const struct trace_totals *t, struct pt_error *e)
+{
+	char identity[64];
+	sqlite3_stmt *s;
+	int ret;
+
+	if (sqlite3_prepare_v2(
+		db,
+		"INSERT INTO trace VALUES (:id, :uuid, :name, :command, :host, :kernel, :arch, :cpu, :engine,"
+		":synthetic, :start_time, :tsc_hz, :time_zero, :time_mult, :time_shift, :first_tsc, "
+		":last_tsc,"
+		":runs, :branches, :insn_count, :not_taken, :cyc_count, :calls, :events, :errors, :complete,"
+		":first_run, :last_run, :first_path, :last_path, :first_edge, :last_edge, :first_call_path,"
+		":last_call_path, :load_time, :load_version)",
+		-1, &s, NULL) != SQLITE_OK)
+		return db_fail_main(db, e);
+	trace_identity(m, identity);
+	bind(s, ":id", true, (uint64_t)b->trace);
+	bind_text(s, ":uuid", identity);
+	bind_meta(s, m, t);
+	bind_text(s, ":name", name ? name : trace_meta_get(m, "command"));
+	bind(s, ":first_tsc", t->first_tsc != PTR_NO_TSC, t->first_tsc);
+	bind(s, ":last_tsc", t->last_tsc != PTR_NO_TSC, t->last_tsc);
+	bind(s, ":runs", true, t->runs);
+	bind(s, ":branches", true, t->branches);
+	bind(s, ":insn_count", true, t->insns);
+	bind(s, ":not_taken", true, t->not_taken);
+	bind(s, ":cyc_count", t->cyc_count != PTR_UNKNOWN, t->cyc_count);
+	bind(s, ":calls", true, t->calls);
+	bind(s, ":events", true, t->events);
+	bind(s, ":errors", true, t->errors);
+	bind_range(s, ":first_run", ":last_run", b->run, t->runs);
+	bind_range(s, ":first_path", ":last_path", b->path, t->paths);
+	bind_range(s, ":first_edge", ":last_edge", b->edge, t->edges);
+	bind_range(s, ":first_call_path", ":last_call_path", b->call_path, t->call_paths);
+	bind(s, ":load_time", true, (uint64_t)time(NULL));
+	bind_text(s, ":load_version", PT_VERSION);
+	ret = db_run(s, e);
+	sqlite3_finalize(s);
+	return ret < 0 ? -1 : insert_meta(db, b->trace, m, e);
+}
