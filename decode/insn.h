@@ -1,10 +1,13 @@
 /*
  * insn.h - what a PT decoder must know of an x86 instruction: its length, its class, its target.
  *
- * Pure: bytes in, struct out; no globals, no allocation, no I/O. Lengths are never wrong: an
- * encoding that no CPU decodes is INSN_INVALID, not a guess. The classes follow the Intel SDM, vol. 3,
- * "Change of Flow Instruction (COFI) tracing": they say which packet the instruction can cause.
- * pt-capture's step engine uses this too (the one thing shared beside schema/).
+ * Pure: bytes in, struct out; no globals, no allocation, no I/O. Lengths are never wrong: an encoding that no
+ * CPU decodes is INSN_INVALID, not a guess. What decides is the opcode with its mandatory prefix, its /r, memory
+ * or register form, and LOCK. Where only another field raises #UD (VEX.W, L, vvvv, a mask), or the instruction
+ * is there to raise it (UD0, UD1, UD2), the length is that of the encoding.
+ *
+ * The classes follow the Intel SDM, vol. 3, "Change of Flow Instruction (COFI) tracing": they say which packet
+ * the instruction can cause. pt-capture's step engine uses this too (the one thing shared beside schema/).
  */
 #ifndef DECODE_INSN_H
 #define DECODE_INSN_H
@@ -23,36 +26,36 @@ enum insn_class {
 	INSN_CALL_IND, /* near indirect: TIP */
 	INSN_RET,      /* near return: TIP, or a TNT bit when compressed */
 	/* Far transfers: TIP, or TIP.PGD when tracing stops with them. */
-	INSN_SYSCALL,  /* SYSCALL, SYSENTER */
-	INSN_SYSRET,   /* SYSRET, SYSEXIT */
-	INSN_INT,      /* INT n, INT3, INT1, INTO */
-	INSN_IRET,     /* IRET; also UIRET */
+	INSN_SYSCALL, /* SYSCALL, SYSENTER */
+	INSN_SYSRET,  /* SYSRET, SYSEXIT */
+	INSN_INT,     /* INT n, INT3, INT1, INTO */
+	INSN_IRET,    /* IRET; also UIRET */
 	INSN_JMP_FAR,
 	INSN_CALL_FAR,
 	INSN_RET_FAR,
-	INSN_ERET,     /* FRED: ERETS, ERETU */
-	INSN_VMENTRY,  /* VMLAUNCH, VMRESUME: far when they succeed, fall through when they fail */
+	INSN_ERET,    /* FRED: ERETS, ERETU */
+	INSN_VMENTRY, /* VMLAUNCH, VMRESUME: far when they succeed, fall through when they fail */
 	INSN_RSM,
 	/* Not branches, but packets bind to them. */
-	INSN_VMCALL,   /* VMCALL, VMFUNC: may cause an exit; falls through otherwise */
-	INSN_MOV_CR3,  /* mov to cr3: PIP */
-	INSN_VMPTRLD,  /* VMCS packet */
-	INSN_PTWRITE,  /* PTW packet; operand size in `ptw_bytes` */
-	INSN_XBEGIN,   /* falls through; an abort is asynchronous and goes to `rel` */
-	INSN_MWAIT,    /* MWAIT, UMWAIT, TPAUSE: power packets */
+	INSN_VMCALL,  /* VMCALL, VMFUNC: may cause an exit; falls through otherwise */
+	INSN_MOV_CR3, /* mov to cr3: PIP */
+	INSN_VMPTRLD, /* VMCS packet */
+	INSN_PTWRITE, /* PTW packet; operand size in `ptw_bytes` */
+	INSN_XBEGIN,  /* falls through; an abort is asynchronous and goes to `rel` */
+	INSN_MWAIT,   /* MWAIT, UMWAIT, TPAUSE: power packets */
 	INSN_HLT
 };
 
 struct insn {
-	uint8_t len;       /* 1..15 bytes */
-	uint8_t cls;       /* enum insn_class */
+	uint8_t len;	   /* 1..15 bytes */
+	uint8_t cls;	   /* enum insn_class */
 	uint8_t ptw_bytes; /* INSN_PTWRITE: 4 or 8, else 0 */
-	uint8_t opsize16;  /* the operand size is 16 bit: a near branch truncates IP to 16 bits (not in 64-bit mode) */
-	int32_t rel;       /* INSN_JCC, JMP, CALL, XBEGIN: signed displacement from the next instruction, else 0 */
+	uint8_t opsize16;  /* a near branch cuts IP to 16 bits; 0 in 64-bit mode and for XBEGIN */
+	int32_t rel; /* INSN_JCC, JMP, CALL, XBEGIN: signed displacement from the next instruction, else 0 */
 };
 
 enum {
-	INSN_INVALID = -1,  /* no x86-64 CPU executes these bytes (as #UD by their encoding, or longer than 15) */
+	INSN_INVALID = -1,  /* no x86-64 CPU executes these bytes: undefined, or longer than 15 */
 	INSN_TRUNCATED = -2 /* the n bytes are the beginning of a longer instruction */
 };
 
