@@ -10,7 +10,9 @@
 
 #include "schema/error.h"
 
-int cmd_step(int argc, char **argv);   /* step_main.c: pt-capture [options] -- prog args */
+int cmd_step(int argc,
+	     char **argv); /* step_main.c: pt-capture [options] -- prog args. --help: main has printed the
+					  usage of all; it prints its options below that */
 int cmd_info(int argc, char **argv);   /* info.c */
 int cmd_import(int argc, char **argv); /* import.c */
 int cmd_export(int argc, char **argv); /* export_perf.c */
@@ -19,7 +21,7 @@ int cmd_export(int argc, char **argv); /* export_perf.c */
 int import_raw(int argc, char **argv); /* import_raw.c */
 
 /* Prints "pt-capture: MESSAGE" (with the offset when it has one; nothing for PT_ERR_CLOSED) to stderr and
- * returns the exit status. In main.c. */
+ * returns the exit status. In commands.c. */
 int command_failed(const struct pt_error *e);
 
 #endif

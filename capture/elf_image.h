@@ -44,13 +44,16 @@ int image_set_add_file(struct image_set *s, struct ptc_writer *w, const char *na
  * The same for an ELF image in memory ("[vdso]", read from the process): file offsets are offsets into bytes.
  * Content is compared, so it may be called for every process.
  */
-int image_set_add_bytes(struct image_set *s, struct ptc_writer *w, const char *name, const void *bytes, size_t size,
-			struct pt_error *e);
+int image_set_add_bytes(struct image_set *s, struct ptc_writer *w, const char *name, const void *bytes,
+			size_t size, struct pt_error *e);
+
+/* The build id of what the container has under name: its bytes (at most 20; 0: none), *ret the set's. */
+uint32_t image_set_build_id(const struct image_set *s, const char *name, const uint8_t **ret);
 
 /* What the loader would map: an executable PT_LOAD segment, widened to whole pages. */
 struct elf_segment {
 	uint64_t offset;     /* in the file; page aligned */
-	uint64_t vaddr;      /* the ELF's virtual address of offset; page aligned */
+	uint64_t vaddr;	     /* the ELF's virtual address of offset; page aligned */
 	uint64_t file_bytes; /* bytes the file has from offset on, up to the end of the segment's last page */
 	uint64_t map_bytes;  /* length of the mapping: whole pages */
 };
@@ -60,6 +63,7 @@ struct elf_segment {
  * *ret_lowest: page aligned lowest p_vaddr of all its PT_LOAD segments (what a load address relates to).
  * Returns how many there are (may exceed room), or -1: PT_ERR_IO, PT_ERR_BAD_INPUT.
  */
-int elf_file_segments(const char *path, struct elf_segment *ret, size_t room, uint64_t *ret_lowest, struct pt_error *e);
+int elf_file_segments(const char *path, struct elf_segment *ret, size_t room, uint64_t *ret_lowest,
+		      struct pt_error *e);
 
 #endif

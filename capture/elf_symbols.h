@@ -1,0 +1,31 @@
+/*
+ * elf_symbols.h - the names of an ELF file's code, as PTC_SYMBOLS takes them. Used by elf_image.c.
+ */
+#ifndef CAPTURE_ELF_SYMBOLS_H
+#define CAPTURE_ELF_SYMBOLS_H
+
+#include <libelf.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/container.h"
+#include "schema/error.h"
+
+struct elf_symbols {
+	struct ptc_symbol *symbols; /* by value, then name; each once */
+	size_t count, room;
+	char *strings;
+	size_t strings_bytes, strings_room;
+};
+
+/*
+ * Gathers into *ret, which is zeroed before: functions (STT_FUNC, STT_GNU_IFUNC) and untyped labels in executable
+ * sections, of .symtab and .dynsym, under their raw (mangled) names; an entry of the PLT as "name@plt". Has the file
+ * no .symtab, that of its debug file (/usr/lib/debug/.build-id/...), if installed, stands in.
+ * What is broken in the file is left out. Returns 0, or -1: PT_ERR_NO_MEMORY. Free with deinit in both cases.
+ */
+int elf_symbols_read(struct elf_symbols *ret, Elf *elf, const uint8_t *build_id, uint32_t build_id_bytes,
+		     struct pt_error *e);
+void elf_symbols_deinit(struct elf_symbols *s);
+
+#endif

@@ -1,0 +1,70 @@
+/* main.c - pt-capture: a recording in, or a program run, and a container out. */
+#include "capture/commands.h"
+#include "schema/version.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+/* In the usage text's order. Without the name of a subcommand, all arguments are the first one's. */
+static const struct command {
+	const char *name; /* NULL: the capture itself */
+	const char *arguments;
+	const char *summary;
+	int (*run)(int argc, char **argv);
+} commands[] = {
+    {NULL, "[options] -- PROGRAM [ARGUMENTS]", "trace a program; the options are listed below", cmd_step},
+    {"info", "[--json] [CONTAINER|-]", "print what is inside a container", cmd_info},
+    {"import", "--raw AUX --elf FILE:ADDR... [options]", "make a container from raw PT bytes and their code",
+     cmd_import},
+    {"export", "--perf-data FILE [CONTAINER|-]", "write a container as a perf.data", cmd_export},
+};
+
+#define COMMANDS (sizeof commands / sizeof *commands)
+
+static void usage(FILE *to)
+{
+	for (size_t i = 0; i < COMMANDS; i++)
+		fprintf(to, "%s pt-capture %s%s%s\n%12s%s\n",
+			i ? "      " : "usage:", commands[i].name ? commands[i].name : "",
+			commands[i].name ? " " : "", commands[i].arguments, "", commands[i].summary);
+	fputs("\nThe capture and import write a container to standard output, or to a file with -o.\n"
+	      "`pt-capture SUBCOMMAND --help` says more; so do `man pt-capture` and, on the format, `man "
+	      "pt-container`.\n"
+	      "\n"
+	      "Example: pt-capture -- ls | pt-decode | pt-load trace.db && pt-query trace.db summary\n",
+	      to);
+}
+
+/* Stands in until the step engine is in the tree. */
+__attribute__((weak)) int cmd_step(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	fputs("pt-capture: tracing a program is not built in\n", stderr);
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	/* A reader that has gone is an error of write(), which is handled. */
+	signal(SIGPIPE, SIG_IGN);
+	if (argc < 2) {
+		usage(stderr);
+		return 2;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+		usage(stdout);
+		if (fflush(stdout))
+			return 1;
+		return commands[0].run(argc, argv);
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		puts("pt-capture " PT_VERSION);
+		return fflush(stdout) ? 1 : 0;
+	}
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (commands[i].name && strcmp(argv[1], commands[i].name) == 0)
+			return commands[i].run(argc - 1, argv + 1);
+	return commands[0].run(argc, argv);
+}

@@ -1,0 +1,136 @@
+/* output.c - see output.h. */
+#include "capture/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int no_memory(struct pt_error *e)
+{
+	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+}
+
+/* Where the file is to be: behind a symbolic link, its target. */
+static char *target_of(const char *path)
+{
+	char *real = realpath(path, NULL);
+
+	return real ? real : strdup(path);
+}
+
+/* A file without a name in path's directory, or one with a temporary name where the file system knows no such. */
+static int open_temporary(struct output *o, struct pt_error *e)
+{
+	char *copy = strdup(o->path);
+	mode_t mask;
+	int fd;
+
+	if (!copy)
+		return no_memory(e);
+	fd = open(dirname(copy), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+	free(copy);
+	if (fd >= 0) {
+		o->fd = fd;
+		return 0;
+	}
+	if (asprintf(&o->temporary, "%s.XXXXXX", o->path) < 0) {
+		o->temporary = NULL;
+		return no_memory(e);
+	}
+	o->fd = mkostemp(o->temporary, O_CLOEXEC);
+	if (o->fd < 0) {
+		free(o->temporary);
+		o->temporary = NULL;
+		return pt_fail_errno(e, "cannot create %s", o->path);
+	}
+	mask = umask(0);
+	umask(mask);
+	fchmod(o->fd, 0666 & ~mask);
+	return 0;
+}
+
+int output_open(struct output *ret, const char *path, const char *what, struct pt_error *e)
+{
+	struct output o = {.fd = STDOUT_FILENO};
+	struct stat st;
+
+	if (!path || strcmp(path, "-") == 0) {
+		if (isatty(o.fd))
+			return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+				       "%s is not written to a terminal: redirect it, or name a file with -o",
+				       what);
+		*ret = o;
+		return 0;
+	}
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		o.fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+		if (o.fd < 0)
+			return pt_fail_errno(e, "cannot write %s", path);
+		*ret = o;
+		return 0;
+	}
+	o.path = target_of(path);
+	if (!o.path)
+		return no_memory(e);
+	if (open_temporary(&o, e)) {
+		free(o.path);
+		return -1;
+	}
+	*ret = o;
+	return 0;
+}
+
+/* Gives a nameless file a temporary name. */
+static int name_it(struct output *o, struct pt_error *e)
+{
+	char from[40];
+
+	snprintf(from, sizeof from, "/proc/self/fd/%d", o->fd);
+	for (unsigned i = 0; i < 100; i++) {
+		if (asprintf(&o->temporary, "%s.%d.%u", o->path, (int)getpid(), i) < 0) {
+			o->temporary = NULL;
+			return no_memory(e);
+		}
+		if (linkat(AT_FDCWD, from, AT_FDCWD, o->temporary, AT_SYMLINK_FOLLOW) == 0)
+			return 0;
+		free(o->temporary);
+		o->temporary = NULL;
+		if (errno != EEXIST)
+			break;
+	}
+	return pt_fail_errno(e, "cannot name the output %s", o->path);
+}
+
+int output_commit(struct output *o, struct pt_error *e)
+{
+	int failed = 0;
+
+	if (o->path &&
+	    ((!o->temporary && name_it(o, e)) ||
+	     (rename(o->temporary, o->path) && pt_fail_errno(e, "cannot name the output %s", o->path)))) {
+		output_abort(o);
+		return -1;
+	}
+	if (o->fd != STDOUT_FILENO && close(o->fd))
+		failed = pt_fail_errno(e, "cannot write the output");
+	free(o->temporary);
+	free(o->path);
+	*o = (struct output){0};
+	return failed;
+}
+
+void output_abort(struct output *o)
+{
+	if (o->temporary)
+		unlink(o->temporary);
+	if (o->fd > STDERR_FILENO)
+		close(o->fd);
+	free(o->temporary);
+	free(o->path);
+	*o = (struct output){0};
+}

@@ -1,0 +1,29 @@
+/*
+ * output.h - an output file that appears whole or not at all.
+ *
+ * A regular file is written without a name (or under a temporary one beside its place) and takes the name's place
+ * when it is committed; what was there before stays until then. Anything else (a pipe, a device, standard output)
+ * is written as it goes.
+ */
+#ifndef CAPTURE_OUTPUT_H
+#define CAPTURE_OUTPUT_H
+
+#include "schema/error.h"
+
+struct output {
+	int fd;		 /* to be written to */
+	char *path;	 /* NULL: nothing to name at the end */
+	char *temporary; /* NULL: it has no name yet */
+};
+
+/*
+ * path NULL or "-": standard output, refused when it is a terminal (PT_ERR_REFUSED; what: what is not written to
+ * it, "a container"). Fills *ret and returns 0, or -1: PT_ERR_REFUSED, PT_ERR_IO, PT_ERR_NO_MEMORY.
+ */
+int output_open(struct output *ret, const char *path, const char *what, struct pt_error *e);
+/* Names and closes it. Returns 0, or -1 (PT_ERR_IO) and nothing is left. Standard output stays open. */
+int output_commit(struct output *o, struct pt_error *e);
+/* Closes it and leaves nothing of it. After commit, or on a zeroed struct, it does nothing. */
+void output_abort(struct output *o);
+
+#endif
