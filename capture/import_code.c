@@ -276,6 +276,7 @@ static int write_range(struct ptc_writer *w, struct byte_source *source, uint64_
 			return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
 				       "%.*s ends before offset 0x%llx, which is mapped",
 				       (int)image->name_bytes, image->name, (unsigned long long)start);
+		image->bytes = buffer;
 		image->offset = image->vaddr = start;
 		image->size = (uint64_t)got;
 		if (got && ptc_put_image(w, image, e))
