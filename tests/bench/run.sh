@@ -41,7 +41,7 @@ for w; do
 		branches=$(tr ' ' '\n' <<<"$truth" | awk -F= '/^(jcc_|jmp|call|ijmp|icall|ret)/ { n += $2 } END { print n }')
 		zstd -dqf "$inputs/$w.$v.aux.zst" -o "$tmp/aux"
 		import=$(cpu "$bin/pt-capture" import --raw "$tmp/aux" --maps "$tmp/$w.maps" --mtc-freq 3 --tsc-ratio 160/2 \
-			--nom-freq 20 -q -o "$tmp/c.ptc")
+			--nom-freq 20 -o "$tmp/c.ptc")
 		rm -f "$tmp"/*.s
 		for ((i = 0; i < runs; i++)); do
 			cpu "$build/tests/bench/libipt_block" "$tmp/aux" "$tmp/$w.maps" >>"$tmp/libipt.s"

@@ -9,12 +9,9 @@ if [ ! -d "$inputs" ]; then
 fi
 keys="ip insn jcc_taken jcc_not jmp call ijmp icall ret syscall async hash errors"
 for w in gzip lua cc1 sqlite; do
-	zstd -dq "$inputs/$w.img.zst" -o "$tmp/$w.img"
-	cp "$inputs/$w.maps" "$tmp"
 	while read -r v truth; do
-		zstd -dqf "$inputs/$w.$v.aux.zst" -o "$tmp/aux"
-		"$PT_BIN/pt-capture" import --raw "$tmp/aux" --maps "$tmp/$w.maps" --mtc-freq 3 --tsc-ratio 160/2 \
-			--nom-freq 20 -q -o "$tmp/c"
+		"$PT_BIN/pt-capture" import --raw "$inputs/$w.$v.aux.zst" --maps "$inputs/$w.maps" --mtc-freq 3 \
+			--tsc-ratio 160/2 --nom-freq 20 -o "$tmp/c"
 		check "$w $v: import" test $? -eq 0
 		"$PT_BIN/pt-decode" --null --stats "$tmp/c" >"$tmp/stats" 2>"$tmp/err"
 		check "$w $v: exit status $?: $(tail -n 2 "$tmp/err")" test -s "$tmp/stats" -a ! -s "$tmp/err"
@@ -32,5 +29,4 @@ for w in gzip lua cc1 sqlite; do
 		done >"$tmp/got"
 		same "$w $v" "$tmp/expected" "$tmp/got"
 	done <"$inputs/$w.truth"
-	rm "$tmp/$w.img"
 done

@@ -18,7 +18,7 @@ for ref in "$traces"/*/*/ref/*.packets.txt.zst; do
 		fail "no raw bytes for $ref"
 		continue
 	fi
-	"$PT_BIN/pt-capture" import --raw "$raw" -q -o "$tmp/c" || fail "import $raw"
+	"$PT_BIN/pt-capture" import --raw "$raw" -o "$tmp/c" || fail "import $raw"
 	"$PT_BIN/pt-decode" --packets "$tmp/c" >"$tmp/got" 2>"$tmp/err"
 	zstd -dq "$ref" -c >"$tmp/expected"
 	# Newer fields that libipt 2.0.5 does not print.

@@ -16,7 +16,7 @@ while IFS='|' read -r folder raw ref options elfs; do
 		elf+=(--elf "$e")
 	done
 	# shellcheck disable=SC2086
-	if ! "$PT_BIN/pt-capture" import --raw "$raw" $options "${elf[@]}" -q -o "$tmp/c"; then
+	if ! "$PT_BIN/pt-capture" import --raw "$raw" $options "${elf[@]}" -o "$tmp/c"; then
 		fail "$folder: import"
 		continue
 	fi
