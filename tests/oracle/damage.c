@@ -13,6 +13,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,6 +28,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "capture/commands.h"
 #include "decode/commands.h"
 #include "decode/session.h"
 #include "schema/container.h"
@@ -100,6 +102,29 @@ static void on_branch(void *arg, const struct pt_branch_line *line)
 	}
 }
 
+/* What else reads containers: the packet printer and pt-capture's subcommands. What they print goes nowhere. */
+static void others(int fd)
+{
+	char path[64];
+	char *info[] = {"info", "--json", path, NULL}, *export[] = {"export", "--perf-data", "/dev/null", path, NULL};
+	struct pt_error e;
+	struct ptc_reader *r;
+	uint64_t errors;
+	int null = open("/dev/null", O_WRONLY);
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	dup2(null, 1);
+	lseek(fd, 0, SEEK_SET);
+	r = ptc_reader_create(fd, &e);
+	if (r)
+		pt_packets_print(r, stdout, &errors, &e);
+	ptc_reader_destroy(r);
+	optind = 0;
+	cmd_info(3, info);
+	optind = 0;
+	cmd_export(4, export);
+}
+
 /* Decodes the container at the start of fd with everything on. Strict: the branches must be the right ones. */
 static int decode(int fd, bool strict)
 {
@@ -129,18 +154,8 @@ static int decode(int fd, bool strict)
 		bad = WRONG_BRANCH;
 	else if (strict && status == 0 && !all && !(result.incomplete && result.errors))
 		bad = SILENT;
-	if (!strict) { /* the packet printer reads the same bytes */
-		FILE *null = fopen("/dev/null", "w");
-		uint64_t errors;
-
-		lseek(fd, 0, SEEK_SET);
-		r = ptc_reader_create(fd, &e);
-		if (r && null)
-			pt_packets_print(r, null, &errors, &e);
-		ptc_reader_destroy(r);
-		if (null)
-			fclose(null);
-	}
+	if (!strict && !learning)
+		others(fd);
 	return bad;
 }
 
