@@ -6,7 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "export/call_groups.h"
 #include "export/db.h"
+#include "export/digits.h"
 
 enum {
 	CHUNK = 8192,	      /* calls in memory at a time */
@@ -15,11 +17,13 @@ enum {
 
 struct stored {
 	struct ptr_call call;
-	uint64_t parent; /* number, 0 none */
-	bool store_tsc;	 /* it cannot be had from the calling branch */
+	uint64_t parent;	/* number, 0 none */
+	bool times_of_branches; /* see struct group_call */
 };
 
-struct path_sums {
+struct path {
+	uint32_t parent, symbol;
+	uint64_t ip; /* 0: the symbol's start */
 	uint64_t calls, branches, insns, cycles, elapsed_tsc;
 	bool has_cycles, has_elapsed;
 };
@@ -33,11 +37,14 @@ struct open_call {
 struct calls {
 	sqlite3 *db;
 	struct calls_bases bases;
-	sqlite3_stmt *insert_path, *insert_stat, *insert_call;
+	sqlite3_stmt *insert_path;
+	struct call_groups *groups;
 	int scratch;
 	uint64_t count; /* calls */
-	struct path_sums *sums;
+	struct path *paths;
 	size_t path_count, path_room;
+	uint64_t *symbol_starts;
+	size_t symbol_count, symbol_room;
 	uint64_t recent[RECENT_RUNS], runs;
 	struct open_call *open;
 	uint32_t open_mask, open_count;
@@ -61,10 +68,9 @@ struct calls *calls_create(sqlite3 *db, int scratch, const struct calls_bases *b
 	c->db = db;
 	c->scratch = scratch;
 	c->bases = *bases;
-	c->insert_path = db_insert(db, "call_path", 5, e);
-	c->insert_stat = c->insert_path ? db_insert(db, "call_path_stat", 6, e) : NULL;
-	c->insert_call = c->insert_stat ? db_insert(db, "call", 14, e) : NULL;
-	if (!c->insert_call) {
+	c->insert_path = db_insert(db, "call_path", 10, e);
+	c->groups = c->insert_path ? call_groups_create(db, bases->trace, e) : NULL;
+	if (!c->groups) {
 		calls_destroy(c);
 		return NULL;
 	}
@@ -76,42 +82,50 @@ void calls_destroy(struct calls *c)
 	if (!c)
 		return;
 	sqlite3_finalize(c->insert_path);
-	sqlite3_finalize(c->insert_stat);
-	sqlite3_finalize(c->insert_call);
-	free(c->sums);
+	call_groups_destroy(c->groups);
+	free(c->symbol_starts);
+	free(c->paths);
 	free(c->open);
 	free(c);
 }
 
-static void bind(sqlite3_stmt *s, int at, bool known, int64_t value)
+int calls_symbol(struct calls *c, uint64_t start, struct pt_error *e)
 {
-	if (known)
-		sqlite3_bind_int64(s, at, value);
-	else
-		sqlite3_bind_null(s, at);
+	if (c->symbol_count + 1 >= c->symbol_room) {
+		size_t room = c->symbol_room ? c->symbol_room * 2 : 1024;
+		uint64_t *starts = realloc(c->symbol_starts, room * sizeof *starts);
+
+		if (!starts)
+			return no_memory(e);
+		c->symbol_starts = starts;
+		c->symbol_room = room;
+	}
+	c->symbol_starts[++c->symbol_count] = start;
+	return 0;
 }
 
 int calls_path(struct calls *c, const struct ptr_record *r, struct pt_error *e)
 {
 	const struct ptr_call_path *p = &r->call_path;
 
+	/* Two digits of call_group. */
+	if (c->bases.call_path + (int64_t)r->number >= DIGITS_MAX)
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "too many call paths for one database");
 	if (c->path_count + 1 >= c->path_room) {
 		size_t room = c->path_room ? c->path_room * 2 : 1024;
-		struct path_sums *sums = realloc(c->sums, room * sizeof *sums);
+		struct path *paths = realloc(c->paths, room * sizeof *paths);
 
-		if (!sums)
+		if (!paths)
 			return no_memory(e);
-		memset(sums + c->path_room, 0, (room - c->path_room) * sizeof *sums);
-		c->sums = sums;
+		c->paths = paths;
 		c->path_room = room;
 	}
 	c->path_count = r->number;
-	sqlite3_bind_int64(c->insert_path, 1, c->bases.call_path + (int64_t)r->number);
-	sqlite3_bind_int64(c->insert_path, 2, c->bases.trace);
-	bind(c->insert_path, 3, p->parent, c->bases.call_path + p->parent);
-	bind(c->insert_path, 4, p->symbol, c->bases.symbol + p->symbol);
-	bind(c->insert_path, 5, p->ip, (int64_t)p->ip);
-	return db_run(c->insert_path, e);
+	c->paths[r->number] =
+	    (struct path){.parent = p->parent,
+			  .symbol = p->symbol,
+			  .ip = p->symbol && c->symbol_starts[p->symbol] == p->ip ? 0 : p->ip};
+	return 0;
 }
 
 void calls_run(struct calls *c, uint64_t number, uint64_t tsc)
@@ -165,7 +179,7 @@ static int scratch_read(struct calls *c, struct stored *s, size_t n, uint64_t at
 /* Counts are 64-bit in the stream and in SQLite: sums of what a broken stream claims may wrap, and no more. */
 static void sum(struct calls *c, const struct ptr_call *r)
 {
-	struct path_sums *s = &c->sums[r->call_path];
+	struct path *s = &c->paths[r->call_path];
 
 	s->calls++;
 	s->branches += r->branch_count;
@@ -180,15 +194,22 @@ static void sum(struct calls *c, const struct ptr_call *r)
 	}
 }
 
+/* Whether the branch's run, looked up, will tell that time. */
+static bool is_time_of(const struct calls *c, uint64_t branch, uint64_t tsc)
+{
+	uint64_t run = branch / PTR_RUN_BRANCHES;
+
+	return run && c->runs - run < RECENT_RUNS && c->recent[run % RECENT_RUNS] == tsc;
+}
+
 int calls_add(struct calls *c, const struct ptr_call *r, struct pt_error *e)
 {
-	uint64_t run = r->call_branch / PTR_RUN_BRANCHES;
 	struct stored *s = &c->chunk[c->held++];
 
 	s->call = *r;
 	s->parent = 0;
-	s->store_tsc = r->call_tsc != PTR_NO_TSC && (!r->call_branch || c->runs - run >= RECENT_RUNS ||
-						     c->recent[run % RECENT_RUNS] != r->call_tsc);
+	s->times_of_branches =
+	    is_time_of(c, r->call_branch, r->call_tsc) && is_time_of(c, r->return_branch, r->return_tsc);
 	if (r->call_path)
 		sum(c, r);
 	if (c->held < CHUNK)
@@ -253,43 +274,42 @@ static int find_parents(struct calls *c, struct stored *s, size_t n, uint64_t fi
 static int insert(struct calls *c, const struct stored *stored, uint64_t number, struct pt_error *e)
 {
 	const struct ptr_call *r = &stored->call;
-	sqlite3_stmt *s = c->insert_call;
-	bool timed = r->call_tsc != PTR_NO_TSC && r->return_tsc != PTR_NO_TSC;
-	int64_t run_base = c->bases.run * PTR_RUN_BRANCHES;
+	uint64_t branch_base = (uint64_t)c->bases.run * PTR_RUN_BRANCHES;
+	struct group_call g = {.id = c->bases.call + (int64_t)number,
+			       .thread = r->thread ? c->bases.thread + r->thread : 0,
+			       .call_path = r->call_path ? c->bases.call_path + r->call_path : 0,
+			       .call_branch = r->call_branch ? branch_base + r->call_branch : 0,
+			       .return_branch = r->return_branch ? branch_base + r->return_branch : 0,
+			       .times_of_branches = stored->times_of_branches,
+			       .call_tsc = r->call_tsc,
+			       .return_tsc = r->return_tsc,
+			       .branch_count = r->branch_count,
+			       .insn_count = r->insn_count,
+			       .cyc_count = r->cyc_count,
+			       .parent_add = stored->parent ? stored->parent - number : 0,
+			       .flags = r->flags};
 
-	sqlite3_bind_int64(s, 1, c->bases.call + (int64_t)number);
-	sqlite3_bind_int64(s, 2, c->bases.trace);
-	bind(s, 3, r->thread, c->bases.thread + r->thread);
-	bind(s, 4, r->call_path, c->bases.call_path + r->call_path);
-	bind(s, 5, r->call_branch, run_base + (int64_t)r->call_branch);
-	bind(s, 6, r->return_branch,
-	     r->call_branch ? (int64_t)(r->return_branch - r->call_branch)
-			    : run_base + (int64_t)r->return_branch);
-	bind(s, 7, stored->store_tsc, (int64_t)r->call_tsc);
-	bind(s, 8, timed, (int64_t)(r->return_tsc - r->call_tsc));
-	sqlite3_bind_int64(s, 9, (int64_t)r->branch_count);
-	sqlite3_bind_int64(s, 10, (int64_t)r->insn_count);
-	bind(s, 11, r->cyc_count != PTR_UNKNOWN, (int64_t)r->cyc_count);
-	sqlite3_bind_int64(s, 12, r->flags);
-	sqlite3_bind_int64(s, 13, r->depth);
-	bind(s, 14, stored->parent, (int64_t)(stored->parent - number));
-	return db_run(s, e);
+	return call_groups_add(c->groups, &g, e);
 }
 
-static int insert_stats(struct calls *c, struct pt_error *e)
+static int insert_paths(struct calls *c, struct pt_error *e)
 {
-	sqlite3_stmt *s = c->insert_stat;
+	sqlite3_stmt *s = c->insert_path;
 
 	for (size_t i = 1; i <= c->path_count; i++) {
-		const struct path_sums *p = &c->sums[i];
+		const struct path *p = &c->paths[i];
 
 		sqlite3_bind_int64(s, 1, c->bases.call_path + (int64_t)i);
-		sqlite3_bind_int64(s, 2, (int64_t)p->calls);
-		sqlite3_bind_int64(s, 3, (int64_t)p->branches);
-		sqlite3_bind_int64(s, 4, (int64_t)p->insns);
-		bind(s, 5, p->has_cycles, (int64_t)p->cycles);
-		bind(s, 6, p->has_elapsed, (int64_t)p->elapsed_tsc);
-		if (p->calls && db_run(s, e) < 0)
+		sqlite3_bind_int64(s, 2, c->bases.trace);
+		db_bind(s, 3, p->parent, c->bases.call_path + p->parent);
+		db_bind(s, 4, p->symbol, c->bases.symbol + p->symbol);
+		db_bind(s, 5, p->ip, (int64_t)p->ip);
+		sqlite3_bind_int64(s, 6, (int64_t)p->calls);
+		sqlite3_bind_int64(s, 7, (int64_t)p->branches);
+		sqlite3_bind_int64(s, 8, (int64_t)p->insns);
+		db_bind(s, 9, p->has_cycles, (int64_t)p->cycles);
+		db_bind(s, 10, p->has_elapsed, (int64_t)p->elapsed_tsc);
+		if (db_run(s, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -322,5 +342,5 @@ int calls_finish(struct calls *c, bool (*interrupted)(void), struct pt_error *e)
 				return -1;
 		}
 	}
-	return insert_stats(c, e);
+	return call_groups_flush(c->groups, e) < 0 ? -1 : insert_paths(c, e);
 }

@@ -1,8 +1,9 @@
 /*
- * calls.h - calls and call paths: tables call, call_path and call_path_stat.
+ * calls.h - calls and call paths: tables call_group and call_path.
  *
  * A call comes when it returns, before its caller does. To tell whose child it is, calls go to a scratch file first
- * (memory stays flat), which is then read backwards once, for callers, and forwards once, into the table.
+ * (memory stays flat), which is then read backwards once, for callers, and forwards once, into the table. Call paths are kept in memory, with
+ * sums of their calls.
  */
 #ifndef EXPORT_CALLS_H
 #define EXPORT_CALLS_H
@@ -23,6 +24,8 @@ struct calls;
 /* scratch: a file of the caller's. NULL: PT_ERR_NO_MEMORY, PT_ERR_IO. */
 struct calls *calls_create(sqlite3 *db, int scratch, const struct calls_bases *bases, struct pt_error *e);
 void calls_destroy(struct calls *c);
+/* The next symbol's first address, and the next call path. */
+int calls_symbol(struct calls *c, uint64_t start, struct pt_error *e);
 int calls_path(struct calls *c, const struct ptr_record *r, struct pt_error *e);
 int calls_add(struct calls *c, const struct ptr_call *r, struct pt_error *e);
 /* Every run's time, in order: a call whose branch tells its time need not store it. */

@@ -5,6 +5,7 @@
 #define EXPORT_DB_H
 
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "schema/error.h"
@@ -27,5 +28,14 @@ sqlite3_stmt *db_insert(sqlite3 *db, const char *table, int columns, struct pt_e
 
 /* Runs a bound statement that returns nothing, and makes it ready to be bound again. 0 or -1. */
 int db_run(sqlite3_stmt *statement, struct pt_error *e);
+
+/* value, or NULL when it is not known. */
+static inline void db_bind(sqlite3_stmt *statement, int at, bool known, int64_t value)
+{
+	if (known)
+		sqlite3_bind_int64(statement, at, value);
+	else
+		sqlite3_bind_null(statement, at);
+}
 
 #endif

@@ -26,7 +26,7 @@ struct open_slice {
 
 struct slices {
 	sqlite3 *db;
-	struct stats *stats;
+	struct dictionary *dictionary;
 	struct slices_bases bases;
 	sqlite3_stmt *insert;
 	struct open_slice **open; /* ascending numbers */
@@ -41,7 +41,7 @@ static int no_memory(struct pt_error *e)
 	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for slices");
 }
 
-struct slices *slices_create(sqlite3 *db, struct stats *stats, const struct slices_bases *bases,
+struct slices *slices_create(sqlite3 *db, struct dictionary *dictionary, const struct slices_bases *bases,
 			     struct pt_error *e)
 {
 	struct slices *s = calloc(1, sizeof *s);
@@ -51,7 +51,7 @@ struct slices *slices_create(sqlite3 *db, struct stats *stats, const struct slic
 		return NULL;
 	}
 	s->db = db;
-	s->stats = stats;
+	s->dictionary = dictionary;
 	s->bases = *bases;
 	s->first_tsc = s->last_tsc = PTR_NO_TSC;
 	s->insert = db_insert(db, "slice", 14, e);
@@ -136,16 +136,16 @@ static void share_out(struct slices *s, struct open_slice *o, uint64_t cycles)
 
 		for (uint32_t i = 0; i < o->stretch_count; i++) {
 			const struct stretch_run *r = &o->stretch[i];
-			uint64_t insns = r->repeats * stats_path_insns(s->stats, r->path);
+			uint64_t insns = r->repeats * dictionary_path_of(s->dictionary, r->path).insns;
 
-			stats_timed(s->stats, r->path, insns, (double)insns * per_insn);
+			dictionary_timed(s->dictionary, r->path, insns, (double)insns * per_insn);
 		}
 	}
 	o->stretch_count = 0;
 	o->stretch_insns = 0;
 }
 
-static int stretch_add(struct slices *s, struct open_slice *o, int64_t id, const struct ptr_run *r,
+static int stretch_add(struct open_slice *o, int64_t id, const struct ptr_run *r, uint64_t insns,
 		       struct pt_error *e)
 {
 	if (!o->stretch_count)
@@ -164,11 +164,12 @@ static int stretch_add(struct slices *s, struct open_slice *o, int64_t id, const
 		o->stretch_room = room;
 	}
 	o->stretch[o->stretch_count++] = (struct stretch_run){.path = r->path, .repeats = r->repeats};
-	o->stretch_insns += r->repeats * stats_path_insns(s->stats, r->path);
+	o->stretch_insns += insns;
 	return 0;
 }
 
-int slices_run(struct slices *s, int64_t id, const struct ptr_run *r, uint64_t *ret_back, struct pt_error *e)
+int slices_run(struct slices *s, int64_t id, const struct ptr_run *r, const struct dictionary_path *path,
+	       uint64_t *ret_back, struct pt_error *e)
 {
 	struct open_slice *o = s->last;
 
@@ -178,11 +179,11 @@ int slices_run(struct slices *s, int64_t id, const struct ptr_run *r, uint64_t *
 		o->first_run = (uint64_t)id;
 	o->last_run = (uint64_t)id;
 	o->last_tsc = r->tsc;
-	o->branches += (uint64_t)r->repeats * stats_path_edges(s->stats, r->path);
-	o->insns += r->repeats * stats_path_insns(s->stats, r->path);
-	o->not_taken += (uint64_t)r->repeats * stats_path_not_taken(s->stats, r->path);
+	o->branches += (uint64_t)r->repeats * path->edges;
+	o->insns += r->repeats * path->insns;
+	o->not_taken += (uint64_t)r->repeats * path->not_taken;
 	*ret_back = 0;
-	if (stretch_add(s, o, id, r, e) < 0)
+	if (stretch_add(o, id, r, r->repeats * path->insns, e) < 0)
 		return -1;
 	if (r->cyc_count != PTR_UNKNOWN) {
 		*ret_back = (uint64_t)id - o->stretch_first;
@@ -191,14 +192,6 @@ int slices_run(struct slices *s, int64_t id, const struct ptr_run *r, uint64_t *
 		share_out(s, o, r->cyc_count);
 	}
 	return 0;
-}
-
-static void bind(sqlite3_stmt *statement, int at, bool known, uint64_t value)
-{
-	if (known)
-		sqlite3_bind_int64(statement, at, (int64_t)value);
-	else
-		sqlite3_bind_null(statement, at);
 }
 
 static int insert(struct slices *s, const struct open_slice *o, const struct ptr_slice_end *r,
@@ -214,17 +207,17 @@ static int insert(struct slices *s, const struct open_slice *o, const struct ptr
 	}
 	sqlite3_bind_int64(st, 1, s->bases.slice + o->number);
 	sqlite3_bind_int64(st, 2, s->bases.trace);
-	bind(st, 3, d->thread, (uint64_t)(s->bases.thread + d->thread));
-	bind(st, 4, d->cpu >= 0, (uint64_t)d->cpu);
-	bind(st, 5, d->vcpu >= 0, (uint64_t)d->vcpu);
+	db_bind(st, 3, d->thread, s->bases.thread + d->thread);
+	db_bind(st, 4, d->cpu >= 0, d->cpu);
+	db_bind(st, 5, d->vcpu >= 0, d->vcpu);
 	sqlite3_bind_int64(st, 6, d->stream);
-	bind(st, 7, d->tsc != PTR_NO_TSC, d->tsc);
-	bind(st, 8, r->tsc != PTR_NO_TSC, r->tsc);
-	bind(st, 9, o->first_run, o->first_run);
-	bind(st, 10, o->first_run, o->last_run);
+	db_bind(st, 7, d->tsc != PTR_NO_TSC, (int64_t)d->tsc);
+	db_bind(st, 8, r->tsc != PTR_NO_TSC, (int64_t)r->tsc);
+	db_bind(st, 9, o->first_run, (int64_t)o->first_run);
+	db_bind(st, 10, o->first_run, (int64_t)o->last_run);
 	sqlite3_bind_int64(st, 11, (int64_t)o->branches);
 	sqlite3_bind_int64(st, 12, (int64_t)r->insn_count);
-	bind(st, 13, r->cyc_count != PTR_UNKNOWN, r->cyc_count);
+	db_bind(st, 13, r->cyc_count != PTR_UNKNOWN, (int64_t)r->cyc_count);
 	sqlite3_bind_int64(st, 14, (int64_t)r->not_taken);
 	return db_run(st, e);
 }

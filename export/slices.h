@@ -8,7 +8,7 @@
 #include <sqlite3.h>
 #include <stdint.h>
 
-#include "export/stats.h"
+#include "export/dictionary.h"
 #include "schema/records.h"
 
 struct slices_bases {  /* what is added to the stream's numbers */
@@ -18,13 +18,14 @@ struct slices_bases {  /* what is added to the stream's numbers */
 
 struct slices;
 
-struct slices *slices_create(sqlite3 *db, struct stats *stats, const struct slices_bases *bases,
+struct slices *slices_create(sqlite3 *db, struct dictionary *dictionary, const struct slices_bases *bases,
 			     struct pt_error *e);
 void slices_destroy(struct slices *s);
 int slices_begin(struct slices *s, const struct ptr_record *r, struct pt_error *e);
 /* A run with the id of the database. *ret_back: how many ids before it its stretch of cycles began (0 when the run has no
  * cycles). */
-int slices_run(struct slices *s, int64_t id, const struct ptr_run *r, uint64_t *ret_back, struct pt_error *e);
+int slices_run(struct slices *s, int64_t id, const struct ptr_run *r, const struct dictionary_path *path,
+	       uint64_t *ret_back, struct pt_error *e);
 /* Fills the row. */
 int slices_end(struct slices *s, const struct ptr_slice_end *r, struct pt_error *e);
 /* The stream is over: those without an end get one, of what their runs tell. */

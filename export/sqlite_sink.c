@@ -6,23 +6,22 @@
 
 #include "export/calls.h"
 #include "export/db.h"
-#include "export/groups.h"
+#include "export/dictionary.h"
+#include "export/run_groups.h"
 #include "export/schema_sql.h"
 #include "export/sink.h"
 #include "export/slices.h"
-#include "export/stats.h"
 #include "export/store.h"
 #include "export/traces.h"
 
-enum table { MACHINE, THREAD, DSO, SYMBOL, EDGE, PATH, PATH_EDGE, EVENT, ERROR, TABLES };
+enum table { MACHINE, THREAD, DSO, SYMBOL, EVENT, ERROR, TABLES };
 
 static const struct {
 	const char *name;
 	int columns;
 } tables[TABLES] = {
-    [MACHINE] = {"machine", 4},	    [THREAD] = {"thread", 7}, [DSO] = {"dso", 4},
-    [SYMBOL] = {"symbol", 6},	    [EDGE] = {"edge", 7},     [PATH] = {"path", 8},
-    [PATH_EDGE] = {"path_edge", 3}, [EVENT] = {"event", 8},   [ERROR] = {"error", 11},
+    [MACHINE] = {"machine", 4}, [THREAD] = {"thread", 7}, [DSO] = {"dso", 4},
+    [SYMBOL] = {"symbol", 6},	[EVENT] = {"event", 8},	  [ERROR] = {"error", 11},
 };
 
 struct sqlite_sink {
@@ -37,8 +36,8 @@ struct sqlite_sink {
 	struct trace_meta meta;
 	struct trace_totals totals;
 	sqlite3_stmt *insert[TABLES];
-	struct groups *groups;
-	struct stats *stats;
+	struct run_groups *runs;
+	struct dictionary *dictionary;
 	struct slices *slices;
 	struct calls *calls;
 	int scratch;
@@ -46,27 +45,19 @@ struct sqlite_sink {
 
 /* ---- Small things ------------------------------------------------------------------------------------- */
 
-static void bind(sqlite3_stmt *s, int at, bool known, int64_t value)
-{
-	if (known)
-		sqlite3_bind_int64(s, at, value);
-	else
-		sqlite3_bind_null(s, at);
-}
-
 static void bind_ref(sqlite3_stmt *s, int at, uint32_t number, int64_t base)
 {
-	bind(s, at, number, base + number);
+	db_bind(s, at, number, base + number);
 }
 
 static void bind_ip(sqlite3_stmt *s, int at, uint64_t ip)
 {
-	bind(s, at, ip, (int64_t)ip);
+	db_bind(s, at, ip, (int64_t)ip);
 }
 
 static void bind_tsc(sqlite3_stmt *s, int at, uint64_t tsc)
 {
-	bind(s, at, tsc != PTR_NO_TSC, (int64_t)tsc);
+	db_bind(s, at, tsc != PTR_NO_TSC, (int64_t)tsc);
 }
 
 static void bind_text(sqlite3_stmt *s, int at, const char *text)
@@ -115,14 +106,22 @@ static int begin(struct sqlite_sink *s, struct pt_error *e)
 	s->scratch = store_scratch(&s->store, e);
 	if (s->scratch < 0)
 		return -1;
-	s->groups = groups_create(db, e);
-	s->stats = s->groups ? stats_create(db, s->base.path, s->base.edge, e) : NULL;
-	if (!s->stats)
+	s->runs = run_groups_create(db, e);
+	if (!s->runs)
+		return -1;
+	s->dictionary = dictionary_create(
+	    db,
+	    &(struct dictionary_bases){
+		.trace = s->base.trace, .symbol = s->base.symbol, .edge = s->base.edge, .path = s->base.path},
+	    e);
+	if (!s->dictionary)
 		return -1;
 	s->slices = slices_create(
-	    db, s->stats,
+	    db, s->dictionary,
 	    &(struct slices_bases){.trace = s->base.trace, .thread = s->base.thread, .slice = s->base.slice},
 	    e);
+	if (!s->slices)
+		return -1;
 	s->calls = calls_create(db, s->scratch,
 				&(struct calls_bases){.trace = s->base.trace,
 						      .thread = s->base.thread,
@@ -131,7 +130,7 @@ static int begin(struct sqlite_sink *s, struct pt_error *e)
 						      .call_path = s->base.call_path,
 						      .call = s->base.call},
 				e);
-	return s->slices && s->calls ? 0 : -1;
+	return s->calls ? 0 : -1;
 }
 
 /* ---- Records -------------------------------------------------------------------------------------------- */
@@ -154,8 +153,8 @@ static int put_thread(struct sqlite_sink *s, const struct ptr_record *r, struct 
 	sqlite3_bind_int64(st, 1, s->base.thread + (int64_t)r->number);
 	sqlite3_bind_int64(st, 2, s->base.trace);
 	bind_ref(st, 3, r->thread.machine, s->base.machine);
-	bind(st, 4, r->thread.pid >= 0, r->thread.pid);
-	bind(st, 5, r->thread.tid >= 0, r->thread.tid);
+	db_bind(st, 4, r->thread.pid >= 0, r->thread.pid);
+	db_bind(st, 5, r->thread.tid >= 0, r->thread.tid);
 	bind_text(st, 6, r->thread.comm);
 	sqlite3_bind_int64(st, 7, s->base.thread + (int64_t)r->number);
 	return db_run(st, e);
@@ -182,59 +181,12 @@ static int put_symbol(struct sqlite_sink *s, const struct ptr_record *r, struct 
 	bind_ip(st, 4, r->symbol.start);
 	bind_ip(st, 5, r->symbol.end);
 	bind_text(st, 6, r->symbol.name);
-	return db_run(st, e);
-}
-
-static int put_edge(struct sqlite_sink *s, const struct ptr_record *r, struct pt_error *e)
-{
-	sqlite3_stmt *st = s->insert[EDGE];
-
-	sqlite3_bind_int64(st, 1, s->base.edge + (int64_t)r->number);
-	sqlite3_bind_int64(st, 2, s->base.trace);
-	bind_ip(st, 3, r->edge.from);
-	bind_ip(st, 4, r->edge.to);
-	sqlite3_bind_int64(st, 5, r->edge.kind);
-	bind_ref(st, 6, r->edge.from_symbol, s->base.symbol);
-	bind_ref(st, 7, r->edge.to_symbol, s->base.symbol);
-	s->totals.edges++;
-	stats_edge(s->stats);
-	return db_run(st, e);
-}
-
-static int put_path(struct sqlite_sink *s, const struct ptr_record *r, struct pt_error *e)
-{
-	sqlite3_stmt *st = s->insert[PATH], *edge = s->insert[PATH_EDGE];
-	int64_t id = s->base.path + (int64_t)r->number;
-
-	/* Two digits of run_group, and what path_chunk leaves. */
-	if (id >= 1 << 2 * GROUP_DIGIT_BITS)
-		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
-			       "%s has too many paths: load into another file", s->store.path);
-	if (stats_path(s->stats, &r->path, e) < 0)
-		return -1;
-	sqlite3_bind_int64(st, 1, id);
-	sqlite3_bind_int64(st, 2, s->base.trace);
-	sqlite3_bind_int64(st, 3, r->path.count);
-	sqlite3_bind_int64(st, 4, (int64_t)stats_path_insns(s->stats, (uint32_t)r->number));
-	sqlite3_bind_int64(st, 5, r->path.not_taken);
-	sqlite3_bind_int64(st, 6, r->path.tail_insns);
-	bind_ip(st, 7, r->path.start_ip);
-	bind_ip(st, 8, r->path.end_ip);
-	if (db_run(st, e) < 0)
-		return -1;
-	for (uint32_t i = 0; i < r->path.count; i++) {
-		sqlite3_bind_int64(edge, 1, id * PTR_PATH_EDGES + i);
-		sqlite3_bind_int64(edge, 2, s->base.edge + r->path.edge[i]);
-		sqlite3_bind_int64(edge, 3, r->path.insns[i]);
-		if (db_run(edge, e) < 0)
-			return -1;
-	}
-	s->totals.paths++;
-	return 0;
+	return calls_symbol(s->calls, r->symbol.start, e) < 0 ? -1 : db_run(st, e);
 }
 
 static int put_run(struct sqlite_sink *s, const struct ptr_record *r, struct pt_error *e)
 {
+	struct dictionary_path path = dictionary_path_of(s->dictionary, r->run.path);
 	struct group_run g = {.id = s->base.run + (int64_t)r->number,
 			      .slice = s->base.slice + r->run.slice,
 			      .tsc = r->run.tsc,
@@ -243,18 +195,15 @@ static int put_run(struct sqlite_sink *s, const struct ptr_record *r, struct pt_
 			      .cyc_count = r->run.cyc_count,
 			      .insn_count = r->run.insn_count};
 
-	if (g.id / STATS_CHUNK_RUNS >> STATS_CHUNK_BITS)
-		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
-			       "%s has too many runs: load into another file", s->store.path);
 	s->totals.runs++;
-	s->totals.branches += (uint64_t)r->run.repeats * stats_path_edges(s->stats, r->run.path);
-	s->totals.insns += r->run.repeats * stats_path_insns(s->stats, r->run.path);
-	s->totals.not_taken += (uint64_t)r->run.repeats * stats_path_not_taken(s->stats, r->run.path);
+	s->totals.branches += (uint64_t)r->run.repeats * path.edges;
+	s->totals.insns += r->run.repeats * path.insns;
+	s->totals.not_taken += (uint64_t)r->run.repeats * path.not_taken;
 	calls_run(s->calls, r->number, r->run.tsc);
-	if (slices_run(s->slices, g.id, &r->run, &g.back, e) < 0 ||
-	    stats_run(s->stats, g.id, r->run.path, r->run.repeats, e) < 0)
+	if (slices_run(s->slices, g.id, &r->run, &path, &g.back, e) < 0 ||
+	    dictionary_run(s->dictionary, g.id, r->run.path, r->run.repeats, e) < 0)
 		return -1;
-	return groups_add(s->groups, &g, e);
+	return run_groups_add(s->runs, &g, e);
 }
 
 static int put_event(struct sqlite_sink *s, const struct ptr_record *r, struct pt_error *e)
@@ -265,7 +214,7 @@ static int put_event(struct sqlite_sink *s, const struct ptr_record *r, struct p
 	sqlite3_bind_int64(st, 1, s->base.event + (int64_t)r->number);
 	sqlite3_bind_int64(st, 2, s->base.trace);
 	bind_ref(st, 3, r->event.slice, s->base.slice);
-	bind(st, 4, r->event.cpu >= 0, r->event.cpu);
+	db_bind(st, 4, r->event.cpu >= 0, r->event.cpu);
 	bind_tsc(st, 5, r->event.tsc);
 	bind_ip(st, 6, r->event.ip);
 	bind_text(st, 7, r->event.name);
@@ -282,11 +231,11 @@ static int put_error(struct sqlite_sink *s, const struct ptr_record *r, struct p
 	sqlite3_bind_int64(st, 2, s->base.trace);
 	bind_ref(st, 3, r->error.slice, s->base.slice);
 	sqlite3_bind_int64(st, 4, r->error.stream);
-	bind(st, 5, r->error.cpu >= 0, r->error.cpu);
+	db_bind(st, 5, r->error.cpu >= 0, r->error.cpu);
 	bind_tsc(st, 6, r->error.tsc);
 	bind_tsc(st, 7, r->error.tsc_end);
 	bind_ip(st, 8, r->error.ip);
-	bind(st, 9, r->error.aux_offset != PTR_UNKNOWN, (int64_t)r->error.aux_offset);
+	db_bind(st, 9, r->error.aux_offset != PTR_UNKNOWN, (int64_t)r->error.aux_offset);
 	bind_text(st, 10, r->error.kind);
 	bind_text(st, 11, r->error.message);
 	return db_run(st, e);
@@ -305,12 +254,12 @@ static int sink_record(struct pt_sink *sink, const struct ptr_record *r, struct 
 	case PTR_THREAD: return put_thread(s, r, e);
 	case PTR_DSO: return put_dso(s, r, e);
 	case PTR_SYMBOL: return put_symbol(s, r, e);
-	case PTR_EDGE: return put_edge(s, r, e);
-	case PTR_PATH: return put_path(s, r, e);
+	case PTR_EDGE: s->totals.edges++; return dictionary_edge(s->dictionary, &r->edge, e);
+	case PTR_PATH: s->totals.paths++; return dictionary_path(s->dictionary, &r->path, e);
 	case PTR_SLICE: return slices_begin(s->slices, r, e);
 	case PTR_RUN: return put_run(s, r, e);
 	case PTR_SLICE_END: return slices_end(s->slices, &r->slice_end, e);
-	case PTR_CALL_PATH: s->totals.call_paths++; return calls_path(s->calls, r, e);
+	case PTR_CALL_PATH: return calls_path(s->calls, r, e);
 	case PTR_CALL: s->totals.calls++; return calls_add(s->calls, &r->call, e);
 	case PTR_EVENT: return put_event(s, r, e);
 	case PTR_ERROR: return put_error(s, r, e);
@@ -343,13 +292,13 @@ static void finalize(struct sqlite_sink *s)
 		sqlite3_finalize(s->insert[t]);
 		s->insert[t] = NULL;
 	}
-	groups_destroy(s->groups);
+	run_groups_destroy(s->runs);
 	slices_destroy(s->slices);
-	stats_destroy(s->stats);
+	dictionary_destroy(s->dictionary);
 	calls_destroy(s->calls);
-	s->groups = NULL;
+	s->runs = NULL;
 	s->slices = NULL;
-	s->stats = NULL;
+	s->dictionary = NULL;
 	s->calls = NULL;
 }
 
@@ -360,7 +309,7 @@ static int sink_commit(struct pt_sink *sink, struct pt_error *e)
 
 	if (begin(s, e) < 0)
 		return -1;
-	if (groups_flush(s->groups, e) < 0 || slices_finish(s->slices, e) < 0)
+	if (run_groups_flush(s->runs, e) < 0 || slices_finish(s->slices, e) < 0)
 		return -1;
 	s->totals.first_tsc = slices_first_tsc(s->slices);
 	s->totals.last_tsc = slices_last_tsc(s->slices);
@@ -369,7 +318,7 @@ static int sink_commit(struct pt_sink *sink, struct pt_error *e)
 	if (calls_finish(s->calls, s->interrupted, e) < 0)
 		return -1;
 	s->busy_with = "summing up";
-	if (stats_finish(s->stats, e) < 0 || join_threads(s, e) < 0 ||
+	if (dictionary_finish(s->dictionary, e) < 0 || join_threads(s, e) < 0 ||
 	    trace_insert(db, &s->base, &s->meta, s->name, &s->totals, e) < 0)
 		return -1;
 	finalize(s);

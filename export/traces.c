@@ -111,24 +111,20 @@ int trace_find(sqlite3 *db, const char *identity, int64_t *ret, struct pt_error 
 int trace_delete(sqlite3 *db, int64_t trace, struct pt_error *e)
 {
 	/* What has no trace column goes by the ranges of the trace's row, which goes last. */
-	char *sql = sqlite3_mprintf(
-	    "CREATE TEMP TABLE gone AS SELECT * FROM trace WHERE id = %lld;"
-	    "DELETE FROM path_chunk WHERE id >= (SELECT first_path << %d FROM gone)"
-	    " AND id < (SELECT (last_path + 1) << %d FROM gone);"
-	    "DELETE FROM path_edge WHERE id >= (SELECT first_path * %d FROM gone)"
-	    " AND id < (SELECT (last_path + 1) * %d FROM gone);"
-	    "DELETE FROM path_stat WHERE path BETWEEN (SELECT first_path FROM gone) AND (SELECT last_path "
-	    "FROM gone);"
-	    "DELETE FROM edge_stat WHERE edge BETWEEN (SELECT first_edge FROM gone) AND (SELECT last_edge "
-	    "FROM gone);"
-	    "DELETE FROM call_path_stat WHERE call_path BETWEEN (SELECT first_call_path FROM gone)"
-	    " AND (SELECT last_call_path FROM gone);"
-	    "DELETE FROM run_group WHERE id BETWEEN (SELECT first_run FROM gone) AND (SELECT last_run FROM "
-	    "gone);"
-	    "DROP TABLE gone;",
-	    (long long)trace, 24, 24, PTR_PATH_EDGES, PTR_PATH_EDGES);
-	static const char *const tables[] = {"trace_meta", "machine", "thread",	   "dso",  "symbol", "edge",
-					     "path",	   "slice",   "call_path", "call", "event",  "error"};
+	char *sql = sqlite3_mprintf("CREATE TEMP TABLE gone AS SELECT * FROM trace WHERE id = %lld;"
+				    "DELETE FROM path_chunk WHERE id >= (SELECT first_path << 24 FROM gone)"
+				    " AND id < (SELECT (last_path + 1) << 24 FROM gone);"
+				    "DELETE FROM edge_chunk WHERE id >= (SELECT first_edge << 24 FROM gone)"
+				    " AND id < (SELECT (last_edge + 1) << 24 FROM gone);"
+				    "DELETE FROM path_edge WHERE id >= (SELECT first_path * 32 FROM gone)"
+				    " AND id < (SELECT (last_path + 1) * 32 FROM gone);"
+				    "DELETE FROM run_group WHERE id BETWEEN (SELECT first_run FROM gone) AND "
+				    "(SELECT last_run FROM gone);"
+				    "DROP TABLE gone;",
+				    (long long)trace);
+	static const char *const tables[] = {"trace_meta", "machine",	 "thread", "dso",
+					     "symbol",	   "edge",	 "path",   "slice",
+					     "call_path",  "call_group", "event",  "error"};
 	int ret;
 
 	if (!sql)
@@ -156,7 +152,7 @@ int trace_bases(sqlite3 *db, struct trace_bases *ret, struct pt_error *e)
 	    {"trace", &ret->trace}, {"machine", &ret->machine}, {"thread", &ret->thread},
 	    {"dso", &ret->dso},	    {"symbol", &ret->symbol},	{"edge", &ret->edge},
 	    {"path", &ret->path},   {"slice", &ret->slice},	{"call_path", &ret->call_path},
-	    {"call", &ret->call},   {"event", &ret->event},	{"error", &ret->error},
+	    {"event", &ret->event}, {"error", &ret->error},
 	};
 	char sql[64];
 
@@ -166,6 +162,8 @@ int trace_bases(sqlite3 *db, struct trace_bases *ret, struct pt_error *e)
 			return -1;
 	}
 	ret->trace++;
+	if (db_number(db, "SELECT max(id + n - 1) FROM call_group", 0, &ret->call, e) < 0)
+		return -1;
 	return db_number(db, "SELECT max(last_run) FROM trace", 0, &ret->run, e);
 }
 
@@ -277,8 +275,8 @@ int trace_insert(sqlite3 *db, const struct trace_bases *b, const struct trace_me
 		":synthetic, :start_time, :tsc_hz, :time_zero, :time_mult, :time_shift, :first_tsc, "
 		":last_tsc,"
 		":runs, :branches, :insn_count, :not_taken, :cyc_count, :calls, :events, :errors, :complete,"
-		":first_run, :last_run, :first_path, :last_path, :first_edge, :last_edge, :first_call_path,"
-		":last_call_path, :load_time, :load_version)",
+		":first_run, :last_run, :first_path, :last_path, :first_edge, :last_edge, :load_time, "
+		":load_version)",
 		-1, &s, NULL) != SQLITE_OK)
 		return db_fail_main(db, e);
 	trace_identity(m, identity);
@@ -299,7 +297,6 @@ int trace_insert(sqlite3 *db, const struct trace_bases *b, const struct trace_me
 	bind_range(s, ":first_run", ":last_run", b->run, t->runs);
 	bind_range(s, ":first_path", ":last_path", b->path, t->paths);
 	bind_range(s, ":first_edge", ":last_edge", b->edge, t->edges);
-	bind_range(s, ":first_call_path", ":last_call_path", b->call_path, t->call_paths);
 	bind(s, ":load_time", true, (uint64_t)time(NULL));
 	bind_text(s, ":load_version", PT_VERSION);
 	ret = db_run(s, e);

@@ -24,7 +24,7 @@ struct trace_meta {
 };
 
 struct trace_totals {
-	uint64_t runs, branches, insns, not_taken, calls, events, errors, edges, paths, call_paths;
+	uint64_t runs, branches, insns, not_taken, calls, events, errors, edges, paths;
 	uint64_t cyc_count;	      /* PTR_UNKNOWN */
 	uint64_t first_tsc, last_tsc; /* PTR_NO_TSC */
 };

@@ -340,7 +340,7 @@ static void get_call(struct ptr_reader *r, struct ptr_call *ret)
 	ret->cyc_count = get_count(r);
 	ret->flags = get_u32(r);
 	ret->depth = get_u32(r);
-	r->bad |= ret->call_branch / PTR_RUN_BRANCHES > r->counts[PTR_RUN] ||
+	r->bad |= ret->flags >> 15 || ret->call_branch / PTR_RUN_BRANCHES > r->counts[PTR_RUN] ||
 		  ret->return_branch / PTR_RUN_BRANCHES > r->counts[PTR_RUN];
 }
 

@@ -3,7 +3,7 @@
 -- Unknown is NULL, never 0. Addresses are signed 64-bit integers, as in perf's export: printf('%x', ip) shows them.
 -- Times (tsc) are the host's TSC; the view's time_ns converts them. Ids are the numbers of the record stream plus a
 -- base for each trace, so that several traces share a database; every row says which trace it is from, but for those
--- of path_edge, run_group and the *_stat tables, whose ids lie in ranges that `trace` names.
+-- of path_edge, run_group and the chunk tables, whose ids lie in ranges that `trace` names.
 --
 -- ## How branches are stored
 --
@@ -17,8 +17,13 @@
 -- A run_group keeps each field of its runs as a text of one character a run: the character at position i + 1 belongs
 -- to run id + i, and a number v is the character of code point v + 1, so `unicode(substr(x, i + 1, 1)) - 1` reads it.
 -- That takes 1 byte for numbers below 127, 2 below 2047, 3 below 32768, and no row overhead: 5 bytes a run and not 25.
--- Larger numbers have their bits from 15 up in a second text, x_high. A text is NULL when all of its numbers are 0
--- (for repeats: 1). The view `run` reads them back: a row a run. The view `branches` reads all: a row a branch.
+-- Larger numbers have their bits from 15 up in a second text, x_high. A text is NULL when all of its numbers are 0.
+-- The view `run` reads them back: a row a run. The view `branches` reads all: a row a branch. Calls are stored alike in
+-- call_group, and read back by the view `call`.
+--
+-- Edges, paths and call paths carry sums over all their runs and calls, so that "what is hot?" need not read the facts.
+-- Where cycles are known (CYC packets) only for stretches of several runs, a stretch's cycles are shared out among its
+-- code by instructions: insn_timed says how many instructions have such cycles; cyc_count is NULL when none have.
 
 PRAGMA application_id = 1347708002; -- 'PTdb'
 PRAGMA user_version = 1;
@@ -47,7 +52,6 @@ CREATE TABLE trace (
 	first_run INTEGER, last_run INTEGER,   -- inclusive; last < first when there are none
 	first_path INTEGER, last_path INTEGER,
 	first_edge INTEGER, last_edge INTEGER,
-	first_call_path INTEGER, last_call_path INTEGER,
 	load_time INTEGER,     -- seconds since 1970
 	load_version TEXT
 );
@@ -70,21 +74,32 @@ CREATE TABLE symbol (
 	id INTEGER PRIMARY KEY, trace INTEGER, dso INTEGER, start_ip INTEGER, end_ip INTEGER, name TEXT
 );
 
--- from_ip NULL: where it came from was not seen (the trace began); to_ip NULL: tracing stopped with it.
+-- from_ip NULL: where it came from was not seen (the trace began); to_ip NULL: tracing stopped with it. taken: how
+-- often. insn_count: in the straight code that leads to it, which is from_symbol's. tail_insns: behind it, where a path
+-- stops without a branch, which is to_symbol's.
 CREATE TABLE edge (
 	id INTEGER PRIMARY KEY, trace INTEGER,
-	from_ip INTEGER, to_ip INTEGER, kind INTEGER, from_symbol INTEGER, to_symbol INTEGER
+	from_ip INTEGER, to_ip INTEGER, kind INTEGER, from_symbol INTEGER, to_symbol INTEGER,
+	taken INTEGER, insn_count INTEGER, tail_insns INTEGER, insn_timed INTEGER, cyc_count REAL
 );
 
--- edges: how many. insn_count: instructions in all of it. not_taken: conditional branches passed and not taken.
+-- edges: how many. insn_count: instructions in it, once. not_taken: conditional branches passed and not taken.
 -- tail_insns: instructions behind the last edge, up to end_ip, when the path stops there and not at a branch.
+-- runs: how many have it; repeats: how often it was executed.
 CREATE TABLE path (
 	id INTEGER PRIMARY KEY, trace INTEGER,
-	edges INTEGER, insn_count INTEGER, not_taken INTEGER, tail_insns INTEGER, start_ip INTEGER, end_ip INTEGER
+	edges INTEGER, insn_count INTEGER, not_taken INTEGER, tail_insns INTEGER, start_ip INTEGER, end_ip INTEGER,
+	runs INTEGER, repeats INTEGER, insn_timed INTEGER, cyc_count REAL
 );
 
 -- id: path * 32 + position. insn_count: from the edge before (or the start) up to this branch, inclusive.
 CREATE TABLE path_edge (id INTEGER PRIMARY KEY, edge INTEGER, insn_count INTEGER);
+
+-- Which paths were taken in which 4096 runs: id = path * 2^24 + run / 4096. And which edges are in which 64 paths:
+-- id = edge * 2^24 + path / 64. With instr(run_group.path, char((path & 32767) + 1)) they are the way from an edge to
+-- its runs: the canned query `branches-at` goes it. Indexes of all would take as much as the runs themselves.
+CREATE TABLE path_chunk (id INTEGER PRIMARY KEY);
+CREATE TABLE edge_chunk (id INTEGER PRIMARY KEY);
 
 -- One thread, host or guest, on one CPU, without interruption or gap. Its runs lie within first_run..last_run (NULL:
 -- none), not always without others between.
@@ -95,8 +110,8 @@ CREATE TABLE slice (
 );
 
 -- Runs id .. id + n - 1. Texts as explained above; tsc is what tsc_add adds to, NULL unknown for all of them.
--- cyc: number + 1 (0: unknown); insn: the instructions of the cycles' stretch, which began `back` runs before. A group of
--- one run whose numbers fit no text has them in cyc_whole and insn_whole.
+-- repeats: number - 1. cyc: number + 1 (0: unknown); insn: the instructions of the cycles' stretch, which began `back`
+-- runs before. A group of one run whose cycles fit no text has them in cyc_whole and insn_whole.
 CREATE TABLE run_group (
 	id INTEGER PRIMARY KEY, n INTEGER, slice INTEGER, tsc INTEGER,
 	path TEXT, path_high TEXT, tsc_add TEXT, tsc_add_high TEXT, repeats TEXT,
@@ -104,20 +119,26 @@ CREATE TABLE run_group (
 	cyc_whole INTEGER, insn_whole INTEGER
 );
 
--- Which paths were taken in which 4096 runs: id = path * 2^24 + run / 4096. The way from an edge to its runs:
--- path_edge by edge, this by path, and the run_groups of the chunk with instr(path, char((path & 32767) + 1)).
-CREATE TABLE path_chunk (id INTEGER PRIMARY KEY);
+-- ip: where the callee begins, NULL when that is where its symbol does. parent NULL: a root. Sums over its calls; callees'
+-- counts are included. elapsed_tsc: of the calls whose times are known.
+CREATE TABLE call_path (
+	id INTEGER PRIMARY KEY, trace INTEGER, parent INTEGER, symbol INTEGER, ip INTEGER,
+	calls INTEGER, branch_count INTEGER, insn_count INTEGER, cyc_count INTEGER, elapsed_tsc INTEGER
+);
 
--- ip: where the callee begins. parent NULL: a root.
-CREATE TABLE call_path (id INTEGER PRIMARY KEY, trace INTEGER, parent INTEGER, symbol INTEGER, ip INTEGER);
-
--- In the order of returning. call_branch, return_add: the branch that called, and how far behind it the one that
--- returned is. tsc NULL: that of call_branch's run (the view `calls` looks it up). parent_add: the caller's id is
--- id + parent_add. flags: perf's (1 no call, 2 no return, 4 not by a call).
-CREATE TABLE call (
-	id INTEGER PRIMARY KEY, trace INTEGER, thread INTEGER, call_path INTEGER,
-	call_branch INTEGER, return_add INTEGER, tsc INTEGER, elapsed_tsc INTEGER,
-	branch_count INTEGER, insn_count INTEGER, cyc_count INTEGER, flags INTEGER, depth INTEGER, parent_add INTEGER
+-- Calls id .. id + n - 1 of a thread, in the order of returning. The returning branch is number return_at of run
+-- run + run_add, the calling one number call_at of the run runs_back before that; these runs' times are the call's.
+-- elapsed, cyc: number + 1 (0: unknown). elapsed_max: the longest. flags: perf's (1 no call, 2 no return, 4 not by a
+-- call). parent_add: the caller's id is that much more (0: none).
+-- whole = 1: a group of one call that does not fit this; its numbers are in the columns behind.
+CREATE TABLE call_group (
+	id INTEGER PRIMARY KEY, n INTEGER, trace INTEGER, thread INTEGER, elapsed_max INTEGER,
+	call_path TEXT, call_path_high TEXT, run INTEGER, run_add TEXT, run_add_high TEXT, return_at TEXT,
+	runs_back TEXT, runs_back_high TEXT, call_at TEXT, elapsed TEXT, elapsed_high TEXT,
+	branch_count TEXT, insn_count TEXT, insn_count_high TEXT, cyc TEXT, cyc_high TEXT, flags TEXT,
+	parent_add TEXT, parent_add_high TEXT,
+	whole INTEGER, call_branch INTEGER, return_branch INTEGER, call_tsc INTEGER, return_tsc INTEGER,
+	branches_whole INTEGER, insn_whole INTEGER, cyc_whole INTEGER, parent_whole INTEGER
 );
 
 -- fields: a JSON object.
@@ -129,21 +150,4 @@ CREATE TABLE event (
 CREATE TABLE error (
 	id INTEGER PRIMARY KEY, trace INTEGER, slice INTEGER, stream INTEGER, cpu INTEGER, tsc INTEGER, tsc_end INTEGER,
 	ip INTEGER, aux_offset INTEGER, kind TEXT, message TEXT
-);
-
--- Sums over all runs, that pt-load writes so that questions like "what is hot?" need not read the runs.
--- insn_timed, cyc_count: of the stretches whose cycles are known; a stretch's cycles are shared out among its code by
--- instructions. NULL: none are known.
-CREATE TABLE path_stat (
-	path INTEGER PRIMARY KEY, runs INTEGER, repeats INTEGER, insn_timed INTEGER, cyc_count REAL
-);
--- taken: how often. insn_count: in the straight code that leads to the edge, which is from_symbol's. tail_insns: behind the
--- edge where a path stops without a branch, which is to_symbol's.
-CREATE TABLE edge_stat (
-	edge INTEGER PRIMARY KEY, taken INTEGER, insn_count INTEGER, tail_insns INTEGER, insn_timed INTEGER, cyc_count REAL
-);
--- Callees' counts are included. elapsed_tsc: of the calls whose times are known.
-CREATE TABLE call_path_stat (
-	call_path INTEGER PRIMARY KEY, calls INTEGER, branch_count INTEGER, insn_count INTEGER, cyc_count INTEGER,
-	elapsed_tsc INTEGER
 );
