@@ -38,7 +38,7 @@ struct source {
 	const char *name; /* in the container */
 	const char *path; /* for messages */
 	int fd;		  /* -1: memory */
-	const uint8_t *bytes;
+	uint8_t *bytes;
 	uint64_t size;
 	Elf *elf;
 	uint8_t build_id[BUILD_ID_BYTES];
@@ -114,8 +114,8 @@ static int bad_elf(const char *path, struct pt_error *e)
 static int source_begin(struct source *src, struct pt_error *e)
 {
 	elf_version(EV_CURRENT);
-	src->elf = src->fd >= 0 ? elf_begin(src->fd, ELF_C_READ, NULL)
-				: elf_memory((char *)(uintptr_t)src->bytes, src->size);
+	src->elf =
+	    src->fd >= 0 ? elf_begin(src->fd, ELF_C_READ, NULL) : elf_memory((char *)src->bytes, src->size);
 	if (!src->elf || elf_kind(src->elf) != ELF_K_ELF)
 		return bad_elf(src->path, e);
 	return 0;
@@ -220,7 +220,7 @@ int elf_file_segments(const char *path, struct elf_segment *ret, size_t room, ui
 		      struct pt_error *e)
 {
 	struct source src = {.fd = -1};
-	struct stat st;
+	struct stat st = {0};
 	long found = -1;
 
 	if (source_open(&src, path, &st, e) == 0 && source_begin(&src, e) == 0)
@@ -277,7 +277,7 @@ static int put_segment(struct image_set *s, struct ptc_writer *w, const struct s
 /* An image_set_result, or -1. */
 static int put_source(struct image_set *s, struct ptc_writer *w, struct source *src, struct pt_error *e)
 {
-	struct elf_segment segments[SEGMENTS_MAX];
+	struct elf_segment segments[SEGMENTS_MAX] = {0};
 	struct elf_symbols symbols = {0};
 	struct ptc_symbols put = {.pid = PTC_ANY_PID};
 	long count;
@@ -317,7 +317,7 @@ int image_set_add_file(struct image_set *s, struct ptc_writer *w, const char *na
 {
 	struct source src = {.fd = -1, .name = name};
 	struct known now, *k;
-	struct stat st;
+	struct stat st = {0};
 	int ret = IMAGE_SET_SKIPPED;
 
 	if (source_open(&src, path, &st, e))

@@ -279,7 +279,7 @@ static int read_plt(const struct slots *slots, struct elf_symbols *s, Elf_Scn *s
 		const struct slot *slot = NULL;
 
 		for (size_t i = 0; i + 6 <= entry && !slot; i++) {
-			struct slot key;
+			struct slot key = {0};
 			int32_t displacement;
 
 			if (code[i] != 0xff || code[i + 1] != 0x25)

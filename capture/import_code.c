@@ -362,11 +362,14 @@ int import_code_write(const struct import_code *c, struct ptc_writer *w, struct 
 	uint8_t *buffer = malloc(COPY_BYTES);
 	int ret = 0;
 
-	if (!images || !ranges || !buffer)
+	if (!images || !ranges || !buffer) {
 		ret = no_memory(e);
-	for (size_t i = 0; i < c->count && ret == 0; i++)
+		goto out;
+	}
+	for (size_t i = 0; ret == 0 && i < c->count; i++)
 		if (!seen(c, i))
 			ret = write_file(c, &c->mappings[i], images, w, ranges, buffer, e);
+out:
 	free(buffer);
 	free(ranges);
 	image_set_destroy(images);

@@ -24,21 +24,20 @@ static const char usage[] = "usage: pt-capture info [--json] [CONTAINER|-]\n"
 			    "or damaged (what is before\n"
 			    "that place is printed).\n";
 
-/* Makes room for one more element. */
-static int grow(void *array, size_t count, size_t *room, size_t element, struct pt_error *e)
+/* The array with room for one more element, or NULL: no memory (the array is unharmed). */
+static void *grow(void *array, size_t count, size_t *room, size_t element, struct pt_error *e)
 {
 	size_t more = *room ? 2 * *room : 16;
-	void *old, *grown;
+	void *grown;
 
 	if (count < *room)
-		return 0;
-	memcpy(&old, array, sizeof old);
-	grown = realloc(old, more * element);
-	if (!grown)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
-	memcpy(array, &grown, sizeof grown);
-	*room = more;
-	return 0;
+		return array;
+	grown = realloc(array, more * element);
+	if (grown)
+		*room = more;
+	else
+		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+	return grown;
 }
 
 static char *copy_of(const char *s, uint32_t n, struct pt_error *e)
@@ -65,9 +64,11 @@ static int add_stream(struct info *i, const struct ptc_chunk *c, struct pt_error
 	if (c->stream != i->stream_count + 1)
 		return pt_fail(e, PT_ERR_BAD_INPUT, c->offset, "stream %u is declared out of order",
 			       c->stream);
-	if (grow(&i->streams, i->stream_count, &i->stream_room, sizeof *i->streams, e))
+	s = grow(i->streams, i->stream_count, &i->stream_room, sizeof *s, e);
+	if (!s)
 		return -1;
-	s = &i->streams[i->stream_count++];
+	i->streams = s;
+	s += i->stream_count++;
 	memset(s, 0, sizeof *s);
 	s->number = c->stream;
 	s->stream = stream;
@@ -113,10 +114,14 @@ static int add_attr(struct info *i, const struct ptc_chunk *c, struct pt_error *
 	struct info_attr *a;
 	struct ptc_attr attr;
 
-	if (ptc_parse_attr(c, &attr, e) || grow(&i->attrs, i->attr_count, &i->attr_room, sizeof *i->attrs, e))
+	if (ptc_parse_attr(c, &attr, e))
 		return -1;
+	a = grow(i->attrs, i->attr_count, &i->attr_room, sizeof *a, e);
+	if (!a)
+		return -1;
+	i->attrs = a;
 	memcpy(&pe, attr.attr, attr.attr_bytes < sizeof pe ? attr.attr_bytes : sizeof pe);
-	a = &i->attrs[i->attr_count];
+	a += i->attr_count;
 	*a = (struct info_attr){.name = copy_of(attr.name, attr.name_bytes, e),
 				.index = attr.index,
 				.attr_bytes = attr.attr_bytes,
@@ -176,9 +181,11 @@ static struct info_image *image_of(struct info *i, enum ptc_image_kind kind, int
 		name_bytes = (uint32_t)strlen(name);
 		hex[0] = 0;
 	}
-	if (grow(&i->images, i->image_count, &i->image_room, sizeof *i->images, e))
+	m = grow(i->images, i->image_count, &i->image_room, sizeof *m, e);
+	if (!m)
 		return NULL;
-	m = &i->images[i->image_count];
+	i->images = m;
+	m += i->image_count;
 	memset(m, 0, sizeof *m);
 	m->name = copy_of(name, name_bytes, e);
 	if (!m->name)

@@ -26,7 +26,7 @@ static char *target_of(const char *path)
 /* A file without a name in path's directory, or one with a temporary name where the file system knows no such. */
 static int open_temporary(struct output *o, struct pt_error *e)
 {
-	char *copy = strdup(o->path);
+	char *copy = strdup(o->path), *name;
 	mode_t mask;
 	int fd;
 
@@ -38,16 +38,15 @@ static int open_temporary(struct output *o, struct pt_error *e)
 		o->fd = fd;
 		return 0;
 	}
-	if (asprintf(&o->temporary, "%s.XXXXXX", o->path) < 0) {
-		o->temporary = NULL;
+	if (asprintf(&name, "%s.XXXXXX", o->path) < 0)
 		return no_memory(e);
-	}
-	o->fd = mkostemp(o->temporary, O_CLOEXEC);
+	o->fd = mkostemp(name, O_CLOEXEC);
 	if (o->fd < 0) {
-		free(o->temporary);
-		o->temporary = NULL;
-		return pt_fail_errno(e, "cannot create %s", o->path);
+		pt_fail_errno(e, "cannot create %s", o->path);
+		free(name);
+		return -1;
 	}
+	o->temporary = name;
 	mask = umask(0);
 	umask(mask);
 	fchmod(o->fd, 0666 & ~mask);

@@ -95,9 +95,9 @@
 
 #include "schema/error.h"
 
-#define PTC_CHUNK_MAX ((uint64_t)16 << 20) /* bytes, uncompressed; writers split what is longer */
-#define PTC_INDEX_MAX 500000
-#define PTC_FILE_HEADER_BYTES 16
+#define PTC_CHUNK_MAX	       ((uint64_t)16 << 20) /* bytes, uncompressed; writers split what is longer */
+#define PTC_INDEX_MAX	       500000
+#define PTC_FILE_HEADER_BYTES  16
 #define PTC_CHUNK_HEADER_BYTES 40
 
 enum ptc_type {
@@ -146,7 +146,7 @@ enum ptc_aux_flags {
 
 enum ptc_image_kind {
 	PTC_IMAGE_FILE = 1,  /* bytes of a file, at file offsets */
-	PTC_IMAGE_MEMORY = 2 /* bytes of an address space from a time on: kernel text, JIT code, guest memory */
+	PTC_IMAGE_MEMORY = 2 /* bytes of an address space from a time on: kernel, JIT, guest memory */
 };
 
 #define PTC_ANY_PID (-1)
@@ -157,32 +157,32 @@ enum ptc_image_kind {
 struct ptc_image {
 	enum ptc_image_kind kind;
 	int32_t machine_pid; /* 0 host; else the pid of the guest's VM process */
-	int32_t pid;         /* MEMORY: whose; PTC_ANY_PID: the machine's kernel */
+	int32_t pid;	     /* MEMORY: whose; PTC_ANY_PID: the machine's kernel */
 	uint32_t continues;  /* 1: one more piece of the image begun last under this name; 0: begins one */
 	uint64_t offset;     /* FILE: file offset of bytes[0] */
-	uint64_t vaddr;      /* FILE: the ELF virtual address of bytes[0] (p_vaddr + offset - p_offset); MEMORY: address */
+	uint64_t vaddr;	     /* of bytes[0]. FILE: in the ELF file (p_vaddr + offset - p_offset) */
 	uint64_t time_ns;    /* MEMORY: valid from then on (perf clock); 0: from the start */
 	const uint8_t *build_id; /* build_id_bytes of them, at most 20; NULL when 0 */
 	uint32_t build_id_bytes;
-	const char *name;    /* path as in MMAP2, "[vdso]", "[kernel]"...; not NUL-terminated when read: name_bytes */
+	const char *name; /* path as in MMAP2, "[vdso]", "[kernel]"...; when read, no NUL ends it */
 	uint32_t name_bytes;
 	const uint8_t *bytes;
 	uint64_t size;
 };
 
 /* Symbols of one image (same name and build id), or some of them: further chunks add more. Payload: i32 machine_pid, i32 pid, u32 absolute, u32 count,
- * str build_id, str name, count x { u64 value, u64 size, u32 name_offset, u32 type ('t', 'T', 'w' as nm's) },
+ * str build_id, str name, count x { u64 value, u64 size, u32 name_offset, u32 type ('t', 'T', 'W' as nm's) },
  * u64 strings_bytes, strings (each NUL-terminated). */
 struct ptc_symbol {
-	uint64_t value; /* the ELF's st_value, to be related by ptc_image.vaddr; or an address when `absolute` */
-	uint64_t size;  /* bytes, 0 = up to the next symbol */
-	uint32_t name;  /* offset into strings */
+	uint64_t value; /* st_value, to be related by ptc_image.vaddr; an address when `absolute` */
+	uint64_t size;	/* bytes, 0 = up to the next symbol */
+	uint32_t name;	/* offset into strings */
 	uint32_t type;
 };
 
 struct ptc_symbols {
 	int32_t machine_pid;
-	int32_t pid;       /* absolute: whose addresses; PTC_ANY_PID for the kernel */
+	int32_t pid;	   /* absolute: whose addresses; PTC_ANY_PID for the kernel */
 	uint32_t absolute; /* 1: value is an address, as in kallsyms or a JIT map */
 	uint32_t count;
 	const uint8_t *build_id;
@@ -196,7 +196,7 @@ struct ptc_symbols {
 
 struct ptc_stream {
 	int32_t cpu, pid, tid; /* -1: unknown or any */
-	uint32_t attr;         /* UINT32_MAX: none */
+	uint32_t attr;	       /* UINT32_MAX: none */
 	uint32_t snapshot;
 };
 
@@ -237,7 +237,7 @@ int ptc_writer_finish(struct ptc_writer *w, struct pt_error *e);
  * PT_ERR_REFUSED for what the format cannot hold; after a failure only destroy may be called. */
 int ptc_put_meta(struct ptc_writer *w, const char *key, const char *value, struct pt_error *e);
 int ptc_put_metaf(struct ptc_writer *w, struct pt_error *e, const char *key, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
+    __attribute__((format(printf, 4, 5)));
 /* A key has no '=' and no newline. META lines are gathered and written as one chunk before the next other chunk, or by this. */
 int ptc_flush_meta(struct ptc_writer *w, struct pt_error *e);
 /* Declares the next stream; returns its number (1...) or -1. */
@@ -246,9 +246,10 @@ int64_t ptc_put_stream(struct ptc_writer *w, const struct ptc_stream *s, struct 
  * snapshot stream. */
 int ptc_put_aux(struct ptc_writer *w, uint32_t stream, uint64_t aux_offset, uint64_t flags, uint64_t time_ns,
 		const void *bytes, uint64_t size, struct pt_error *e);
-int ptc_put_attr(struct ptc_writer *w, const char *name, const void *attr, uint32_t attr_bytes, const uint64_t *ids,
-		 uint32_t count, struct pt_error *e);
-int ptc_put_sideband(struct ptc_writer *w, uint32_t attr, const void *records, uint64_t size, struct pt_error *e);
+int ptc_put_attr(struct ptc_writer *w, const char *name, const void *attr, uint32_t attr_bytes,
+		 const uint64_t *ids, uint32_t count, struct pt_error *e);
+int ptc_put_sideband(struct ptc_writer *w, uint32_t attr, const void *records, uint64_t size,
+		     struct pt_error *e);
 int ptc_put_image(struct ptc_writer *w, const struct ptc_image *image, struct pt_error *e);
 int ptc_put_symbols(struct ptc_writer *w, const struct ptc_symbols *symbols, struct pt_error *e);
 int ptc_put_round(struct ptc_writer *w, uint64_t time_ns, struct pt_error *e);
@@ -263,7 +264,7 @@ struct ptc_reader;
 struct ptc_chunk {
 	enum ptc_type type; /* may be a value this header does not know */
 	uint32_t stream;
-	uint64_t offset;  /* of its header in the container, bytes */
+	uint64_t offset;     /* of its header in the container, bytes */
 	const uint8_t *data; /* owned by the reader, valid until the next ptc_next() or destroy */
 	uint64_t size;
 };
@@ -289,8 +290,8 @@ uint64_t ptc_reader_bytes(const struct ptc_reader *r);
 int ptc_parse_stream(const struct ptc_chunk *c, struct ptc_stream *ret, struct pt_error *e);
 int ptc_parse_aux(const struct ptc_chunk *c, struct ptc_aux *ret, struct pt_error *e);
 int ptc_parse_attr(const struct ptc_chunk *c, struct ptc_attr *ret, struct pt_error *e);
-int ptc_parse_sideband(const struct ptc_chunk *c, uint32_t *ret_attr, const uint8_t **ret_records, uint64_t *ret_size,
-		       struct pt_error *e);
+int ptc_parse_sideband(const struct ptc_chunk *c, uint32_t *ret_attr, const uint8_t **ret_records,
+		       uint64_t *ret_size, struct pt_error *e);
 int ptc_parse_image(const struct ptc_chunk *c, struct ptc_image *ret, struct pt_error *e);
 int ptc_parse_symbols(const struct ptc_chunk *c, struct ptc_symbols *ret, struct pt_error *e);
 int ptc_parse_round(const struct ptc_chunk *c, uint64_t *ret_time_ns, struct pt_error *e);
@@ -298,7 +299,7 @@ int ptc_parse_round(const struct ptc_chunk *c, uint64_t *ret_time_ns, struct pt_
 /* The recording's META, gathered: feed every PTC_META chunk, ask by key. ptc_meta_add(): 0, or -1 (PT_ERR_BAD_INPUT for
  * what is no META, or more than PTC_META_MAX keys or PTC_META_MAX_BYTES; PT_ERR_NO_MEMORY). Pointers live until the
  * next add or destroy. */
-#define PTC_META_MAX 16384
+#define PTC_META_MAX	   16384
 #define PTC_META_MAX_BYTES ((size_t)64 << 20)
 struct ptc_meta;
 struct ptc_meta *ptc_meta_create(void); /* NULL: no memory */

@@ -191,7 +191,7 @@ static int next(struct ptc_reader *r, struct ptc_chunk *ret, struct pt_error *e)
 
 int ptc_next(struct ptc_reader *r, struct ptc_chunk *ret, struct pt_error *e)
 {
-	struct ptc_chunk c;
+	struct ptc_chunk c = {0};
 
 	if (r->state == 1)
 		r->state = next(r, &c, &r->error);

@@ -394,8 +394,7 @@ int ptc_put_image(struct ptc_writer *w, const struct ptc_image *image, struct pt
 	if (head > PTC_CHUNK_MAX / 2 || image->build_id_bytes > 20)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "an image with too long a name or build id");
 	do {
-		uint64_t left = image->size - done,
-			 n = left < PIECE_MAX ? left : PIECE_MAX;
+		uint64_t left = image->size - done, n = left < PIECE_MAX ? left : PIECE_MAX;
 		uint8_t *p;
 
 		if (begin(w, head + n, e))
