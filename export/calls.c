@@ -26,6 +26,7 @@ struct path {
 	uint64_t ip; /* 0: the symbol's start */
 	uint64_t calls, branches, insns, cycles, elapsed_tsc;
 	bool has_cycles, has_elapsed;
+	uint32_t rank; /* its number in the database */
 };
 
 /* (thread, depth) to the call seen last, reading backwards. */
@@ -271,13 +272,45 @@ static int find_parents(struct calls *c, struct stored *s, size_t n, uint64_t fi
 	return 0;
 }
 
+struct ranked {
+	uint64_t calls;
+	uint32_t number;
+};
+
+/* Equal ones stay in order: the same stream makes the same database. */
+static int compare_ranked(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+
+	if (x->calls != y->calls)
+		return x->calls > y->calls ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* The most frequent call paths get the smallest numbers, which take the least room in call_group. */
+static int rank_paths(struct calls *c, struct pt_error *e)
+{
+	struct ranked *all = calloc(c->path_count + 1, sizeof *all);
+
+	if (!all)
+		return no_memory(e);
+	for (size_t i = 1; i <= c->path_count; i++)
+		all[i] = (struct ranked){.calls = c->paths[i].calls, .number = (uint32_t)i};
+	qsort(all + 1, c->path_count, sizeof *all, compare_ranked);
+	for (size_t i = 1; i <= c->path_count; i++)
+		c->paths[all[i].number].rank = (uint32_t)i;
+	free(all);
+	return 0;
+}
+
 static int insert(struct calls *c, const struct stored *stored, uint64_t number, struct pt_error *e)
 {
 	const struct ptr_call *r = &stored->call;
 	uint64_t branch_base = (uint64_t)c->bases.run * PTR_RUN_BRANCHES;
 	struct group_call g = {.id = c->bases.call + (int64_t)number,
 			       .thread = r->thread ? c->bases.thread + r->thread : 0,
-			       .call_path = r->call_path ? c->bases.call_path + r->call_path : 0,
+			       .call_path =
+				   r->call_path ? c->bases.call_path + c->paths[r->call_path].rank : 0,
 			       .call_branch = r->call_branch ? branch_base + r->call_branch : 0,
 			       .return_branch = r->return_branch ? branch_base + r->return_branch : 0,
 			       .times_of_branches = stored->times_of_branches,
@@ -299,9 +332,9 @@ static int insert_paths(struct calls *c, struct pt_error *e)
 	for (size_t i = 1; i <= c->path_count; i++) {
 		const struct path *p = &c->paths[i];
 
-		sqlite3_bind_int64(s, 1, c->bases.call_path + (int64_t)i);
+		sqlite3_bind_int64(s, 1, c->bases.call_path + p->rank);
 		sqlite3_bind_int64(s, 2, c->bases.trace);
-		db_bind(s, 3, p->parent, c->bases.call_path + p->parent);
+		db_bind(s, 3, p->parent, c->bases.call_path + c->paths[p->parent].rank);
 		db_bind(s, 4, p->symbol, c->bases.symbol + p->symbol);
 		db_bind(s, 5, p->ip, (int64_t)p->ip);
 		sqlite3_bind_int64(s, 6, (int64_t)p->calls);
@@ -331,6 +364,8 @@ int calls_finish(struct calls *c, bool (*interrupted)(void), struct pt_error *e)
 		    scratch_write(c, c->chunk, CHUNK, at - CHUNK, e) < 0)
 			return -1;
 	}
+	if (rank_paths(c, e) < 0)
+		return -1;
 	for (at = 0; at <= c->count; at += CHUNK) {
 		n = at < c->count ? CHUNK : c->held;
 		if (interrupted && interrupted())
