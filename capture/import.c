@@ -27,14 +27,13 @@ static int not_raw(const char *file)
 
 int cmd_import(int argc, char **argv)
 {
+	static const char *const raw_options[] = {"--raw", "--elf", "--maps", "--help", "-h"};
 	const char *file = NULL;
 
-	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0 ||
-		    strncmp(argv[i], "--raw", 5) == 0)
-			return import_raw(argc, argv);
-		if (strcmp(argv[i], "--") == 0)
-			break;
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		for (size_t o = 0; o < sizeof raw_options / sizeof *raw_options; o++)
+			if (strncmp(argv[i], raw_options[o], strlen(raw_options[o])) == 0)
+				return import_raw(argc, argv);
 		if (argv[i][0] != '-' && !file)
 			file = argv[i];
 	}
