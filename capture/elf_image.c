@@ -229,6 +229,21 @@ int elf_file_segments(const char *path, struct elf_segment *ret, size_t room, ui
 	return (int)found;
 }
 
+int elf_file_build_id(const char *path, uint8_t ret[20], struct pt_error *e)
+{
+	struct source src = {.fd = -1};
+	struct stat st = {0};
+	int bytes = -1;
+
+	if (source_open(&src, path, &st, e) == 0 && source_begin(&src, e) == 0) {
+		find_build_id(&src);
+		memcpy(ret, src.build_id, sizeof src.build_id);
+		bytes = (int)src.build_id_bytes;
+	}
+	source_close(&src);
+	return bytes;
+}
+
 /* One segment, in pieces. An image_set_result, or -1. */
 static int put_segment(struct image_set *s, struct ptc_writer *w, const struct source *src,
 		       const struct elf_segment *seg, bool continues, struct pt_error *e)

@@ -1,12 +1,367 @@
 /* export_perf.c - pt-capture export --perf-data: a container as a perf.data. */
 #include "capture/commands.h"
+#include "capture/elf_image.h"
+#include "capture/output.h"
+#include "capture/perf_data.h"
+#include "capture/pt_packet_len.h"
+#include "schema/container.h"
 
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HOLD_MOST ((size_t)4 << 20) /* without a PSB in so many bytes, they are cut at any packet */
+
+static const char usage[] =
+    "usage: pt-capture export --perf-data FILE [-q] [CONTAINER|-]\n"
+    "Writes a container (standard input without a name) as a perf.data that perf 6.1 and later decode:\n"
+    "perf script -i FILE --itrace=b, perf report, exported-sql-viewer...\n"
+    "\n"
+    "      --perf-data FILE  what to write; it must be a file\n"
+    "  -q, --quiet           no warnings about code that perf will not find\n"
+    "  -h, --help            this text\n"
+    "\n"
+    "A perf.data holds no code: perf reads it from the files that were mapped, under the names that they had "
+    "then. They\n"
+    "must be there, unchanged, and be ELF files (perf's --symfs says where else to look). As the vdso perf "
+    "takes that of\n"
+    "the running kernel. A container without perf's clock (time_mult) is decoded without time.\n"
+    "Exit status: 0 done; 1 failed, nothing is left; 2 wrong usage; 3 done, but the container is cut or "
+    "damaged.\n";
+
+/* One stream's AUX bytes on their way: perf wants every piece to end between two packets. */
+struct queue {
+	struct ptc_stream stream;
+	uint8_t *bytes; /* that are not written yet */
+	size_t count, room;
+	uint64_t offset; /* of bytes[0] in the AUX data */
+	uint64_t flags, time_ns;
+	bool aligned; /* a packet begins at bytes[0] */
+};
+
+struct export
+{
+	struct perf_data out;
+	struct ptc_meta *meta;
+	struct queue *queues; /* [stream - 1] */
+	uint32_t queue_count;
+	uint64_t cut_bytes; /* of packets that go on nowhere */
+	bool quiet;
+};
+
+/* Where the last PSB begins that is not at the very front; 0: there is none. */
+static size_t last_psb(const struct queue *q)
+{
+	for (size_t at = q->count < PT_PSB_BYTES ? 0 : q->count - PT_PSB_BYTES; at > 0; at--)
+		if (q->bytes[at] == 0x02 && pt_is_psb(q->bytes + at, q->count - at))
+			return at;
+	return 0;
+}
+
+/* How many bytes end with a whole packet, when no more will come. */
+static size_t whole_at_end(const struct queue *q)
+{
+	size_t from = last_psb(q), whole;
+	int block = 0;
+
+	if (from == 0 && !q->aligned && !pt_is_psb(q->bytes, q->count))
+		return q->count;
+	whole = from + pt_whole_packets(q->bytes + from, q->count - from);
+	/* Where it stops at something that is no packet, perf is to say so. */
+	if (whole < q->count && pt_packet_len(q->bytes + whole, q->count - whole, &block) == PT_PACKET_CUT)
+		return whole;
+	return q->count;
+}
+
+static size_t whole_so_far(const struct queue *q)
+{
+	size_t at = last_psb(q);
+
+	if (at || q->count < HOLD_MOST)
+		return at;
+	at = q->aligned ? pt_whole_packets(q->bytes, q->count) : 0;
+	return at ? at : q->count;
+}
+
+static int flush(struct export *x, uint32_t number, bool all, struct pt_error *e)
+{
+	struct queue *q = &x->queues[number];
+	size_t n = all ? whole_at_end(q) : whole_so_far(q);
+	struct perf_data_aux aux = {.queue = number,
+				    .cpu = q->stream.cpu,
+				    .pid = q->stream.pid,
+				    .tid = q->stream.tid,
+				    .offset = q->offset,
+				    .flags = all ? q->flags : q->flags & ~(uint64_t)PTC_AUX_TRUNCATED,
+				    .time_ns = q->time_ns,
+				    .bytes = q->bytes,
+				    .size = n};
+
+	if ((n || (all && q->flags)) && perf_data_aux(&x->out, x->meta, &aux, e))
+		return -1;
+	if (all)
+		x->cut_bytes += q->count - n;
+	q->aligned = n > 0;
+	q->offset += all ? q->count : n;
+	q->count = all ? 0 : q->count - n;
+	memmove(q->bytes, q->bytes + n, q->count);
+	if (all)
+		q->flags = 0;
+	return 0;
+}
+
+static int take_aux(struct export *x, const struct ptc_chunk *c, struct pt_error *e)
+{
+	struct ptc_aux aux;
+	struct queue *q;
+	bool ends;
+
+	if (ptc_parse_aux(c, &aux, e))
+		return -1;
+	if (c->stream == 0 || c->stream > x->queue_count)
+		return pt_fail(e, PT_ERR_BAD_INPUT, c->offset,
+			       "AUX data of stream %u, which was not declared", c->stream);
+	q = &x->queues[c->stream - 1];
+	if (aux.aux_offset != q->offset + q->count) {
+		if (flush(x, c->stream - 1, true, e))
+			return -1;
+		q->offset = aux.aux_offset;
+		q->aligned = false;
+	}
+	if (q->count + aux.size > q->room) {
+		size_t room = 2 * (q->count + aux.size);
+		uint8_t *grown = realloc(q->bytes, room);
+
+		if (!grown)
+			return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for AUX data");
+		q->bytes = grown;
+		q->room = room;
+	}
+	if (aux.size)
+		memcpy(q->bytes + q->count, aux.bytes, aux.size);
+	q->count += aux.size;
+	q->flags |= aux.flags;
+	q->time_ns = aux.time_ns;
+	ends = (aux.flags & PTC_AUX_TRUNCATED) || q->stream.snapshot;
+	return aux.size || ends ? flush(x, c->stream - 1, ends, e) : 0;
+}
+
+static int take_stream(struct export *x, const struct ptc_chunk *c, struct pt_error *e)
+{
+	struct ptc_stream stream;
+	struct queue *grown;
+
+	if (ptc_parse_stream(c, &stream, e))
+		return -1;
+	if (c->stream != x->queue_count + 1)
+		return pt_fail(e, PT_ERR_BAD_INPUT, c->offset, "stream %u is declared out of order",
+			       c->stream);
+	grown = realloc(x->queues, c->stream * sizeof *grown);
+	if (!grown)
+		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the streams");
+	x->queues = grown;
+	grown[x->queue_count++] = (struct queue){.stream = stream};
+	if (stream.snapshot)
+		x->out.snapshot = true;
+	/* An event that came before its stream said that it is Intel PT's. */
+	if (stream.attr < x->out.event_count) {
+		x->out.has_pt_event = true;
+		x->out.pt_event = stream.attr;
+	}
+	return 0;
+}
+
+static int take_attr(struct export *x, const struct ptc_chunk *c, struct pt_error *e)
+{
+	static const char pt[] = "intel_pt";
+	struct ptc_attr attr;
+
+	if (ptc_parse_attr(c, &attr, e))
+		return -1;
+	if (attr.index != x->out.event_count || x->out.index_count)
+		return pt_fail(e, PT_ERR_BAD_INPUT, c->offset, "event %u is out of order", attr.index);
+	return perf_data_event(&x->out, &attr,
+			       !x->out.has_pt_event && attr.name_bytes >= strlen(pt) &&
+				   memcmp(attr.name, pt, strlen(pt)) == 0,
+			       e);
+}
+
+/* All records but PERF_RECORD_AUX, which are made anew from the pieces. */
+static int take_sideband(struct export *x, const struct ptc_chunk *c, struct pt_error *e)
+{
+	const uint8_t *p;
+	uint64_t size;
+	uint32_t attr;
+
+	if (ptc_parse_sideband(c, &attr, &p, &size, e))
+		return -1;
+	while (size) {
+		struct perf_event_header h;
+
+		memcpy(&h, p, sizeof h);
+		if (h.type != PERF_RECORD_AUX && h.type < 64 && perf_data_records(&x->out, p, h.size, e))
+			return -1;
+		p += h.size;
+		size -= h.size;
+	}
+	return 0;
+}
+
+/* perf will look for the file's code on the disk: a warning when it is not there. */
+static int look_at_image(const struct export *x, const struct ptc_chunk *c, struct pt_error *e)
+{
+	struct ptc_image image;
+	struct pt_error why;
+	uint8_t build_id[20];
+	char *name;
+	int bytes;
+
+	if (ptc_parse_image(c, &image, e))
+		return -1;
+	if (x->quiet || image.kind != PTC_IMAGE_FILE || image.machine_pid || image.continues ||
+	    image.name_bytes == 0 || image.name[0] != '/')
+		return 0;
+	name = strndup(image.name, image.name_bytes);
+	if (!name)
+		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+	bytes = elf_file_build_id(name, build_id, &why);
+	if (bytes < 0)
+		fprintf(stderr, "pt-capture: perf will not find the code of %s: %s\n", name, why.message);
+	else if (image.build_id_bytes && ((uint32_t)bytes != image.build_id_bytes ||
+					  memcmp(build_id, image.build_id, image.build_id_bytes) != 0))
+		fprintf(stderr,
+			"pt-capture: perf will decode wrongly: %s is another build than the traced one\n",
+			name);
+	free(name);
+	return 0;
+}
+
+static int take_chunk(struct export *x, const struct ptc_chunk *c, struct pt_error *e)
+{
+	switch (c->type) {
+	case PTC_META: return ptc_meta_add(x->meta, c, e);
+	case PTC_STREAM: return take_stream(x, c, e);
+	case PTC_AUX: return take_aux(x, c, e);
+	case PTC_ATTR: return take_attr(x, c, e);
+	case PTC_SIDEBAND: return take_sideband(x, c, e);
+	case PTC_IMAGE: return look_at_image(x, c, e);
+	default: return 0;
+	}
+}
+
+/* 0; 3: the container is cut or damaged, and *e says where; or -1. */
+static int export(struct export *x, struct ptc_reader *r, int fd, struct pt_error *e)
+{
+	struct pt_error end = {.offset = PT_NO_OFFSET};
+	struct ptc_chunk c;
+	int more, ret = 0;
+
+	x->meta = ptc_meta_create();
+	if (!x->meta)
+		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+	if (perf_data_begin(&x->out, fd, e))
+		return -1;
+	while ((more = ptc_next(r, &c, &end)) > 0) {
+		more = take_chunk(x, &c, &end);
+		if (more)
+			break;
+	}
+	if (more < 0) {
+		*e = end;
+		if (end.kind != PT_ERR_BAD_INPUT && end.kind != PT_ERR_TRUNCATED)
+			return -1;
+		ret = 3;
+	}
+	for (uint32_t i = 0; i < x->queue_count; i++)
+		if (x->queues[i].count && flush(x, i, true, e))
+			return -1;
+	return perf_data_finish(&x->out, x->meta, e) ? -1 : ret;
+}
+
+static void deinit(struct export *x)
+{
+	perf_data_deinit(&x->out);
+	ptc_meta_destroy(x->meta);
+	for (uint32_t i = 0; i < x->queue_count; i++)
+		free(x->queues[i].bytes);
+	free(x->queues);
+}
+
+static int run(const char *to, const char *container, bool quiet)
+{
+	struct pt_error e = {.offset = PT_NO_OFFSET};
+	struct export x = {.quiet = quiet};
+	struct ptc_reader *r = NULL;
+	struct output out = {0};
+	int fd = strcmp(container, "-") == 0 ? STDIN_FILENO : open(container, O_RDONLY | O_CLOEXEC), ret = -1;
+
+	if (fd < 0) {
+		pt_fail_errno(&e, "cannot open %s", container);
+		goto out;
+	}
+	r = ptc_reader_create(fd, &e);
+	if (!r || output_open(&out, to, "a perf.data", &e))
+		goto out;
+	if (lseek(out.fd, 0, SEEK_CUR) < 0)
+		pt_fail(&e, PT_ERR_REFUSED, PT_NO_OFFSET,
+			"%s is no file: a perf.data cannot be written to a pipe", to);
+	else
+		ret = export(&x, r, out.fd, &e);
+	if (ret < 0)
+		output_abort(&out);
+	else if (output_commit(&out, &e))
+		ret = -1;
+out:
+	if (ret > 0)
+		fprintf(stderr, "pt-capture: what there is was exported, but %s (at byte %" PRIu64 ")\n",
+			e.message, e.offset);
+	if (ret >= 0 && x.cut_bytes && !quiet)
+		fprintf(stderr, "pt-capture: %" PRIu64 " bytes of packets that are not whole were left out\n",
+			x.cut_bytes);
+	deinit(&x);
+	ptc_reader_destroy(r);
+	if (fd > STDIN_FILENO)
+		close(fd);
+	return ret < 0 ? command_failed(&e) : ret;
+}
 
 int cmd_export(int argc, char **argv)
 {
-	(void)argc;
-	(void)argv;
-	fputs("pt-capture: export is not built in yet\n", stderr);
-	return 1;
+	static const struct option options[] = {{"perf-data", required_argument, NULL, 'p'},
+						{"quiet", no_argument, NULL, 'q'},
+						{"help", no_argument, NULL, 'h'},
+						{NULL, 0, NULL, 0}};
+	const char *to = NULL, *container = "-";
+	bool quiet = false;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "qh", options, NULL)) != -1) {
+		switch (c) {
+		case 'p': to = optarg; break;
+		case 'q': quiet = true; break;
+		case 'h': fputs(usage, stdout); return fflush(stdout) ? 1 : 0;
+		default: fputs("pt-capture: see `pt-capture export --help`\n", stderr); return 2;
+		}
+	}
+	if (!to || strcmp(to, "-") == 0) {
+		fputs("pt-capture: export needs --perf-data FILE; see `pt-capture export --help`\n", stderr);
+		return 2;
+	}
+	if (optind < argc)
+		container = argv[optind++];
+	if (optind < argc) {
+		fprintf(stderr, "pt-capture: export takes one container, '%s' is too much\n", argv[optind]);
+		return 2;
+	}
+	if (strcmp(container, "-") == 0 && isatty(STDIN_FILENO)) {
+		fputs("pt-capture: export needs a container: a file's name, or a pipe on standard input\n",
+		      stderr);
+		return 2;
+	}
+	return run(to, container, quiet);
 }

@@ -1,0 +1,128 @@
+/*
+ * pt_packet_len.h - how long an Intel PT packet is, from its first bytes; just enough to cut AUX data between two
+ * packets. From the Intel SDM, volume 3, "Intel Processor Trace", packet definitions.
+ */
+#ifndef CAPTURE_PT_PACKET_LEN_H
+#define CAPTURE_PT_PACKET_LEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PT_PSB_BYTES 16
+
+enum { PT_PACKET_CUT = 0, PT_PACKET_BAD = -1 };
+
+/* Whether a PSB begins at p, of n bytes. Its pattern is in no other packet and across no two. */
+static inline bool pt_is_psb(const uint8_t *p, size_t n)
+{
+	if (n < PT_PSB_BYTES)
+		return false;
+	for (int i = 0; i < PT_PSB_BYTES; i += 2)
+		if (p[i] != 0x02 || p[i + 1] != 0x82)
+			return false;
+	return true;
+}
+
+/* Packets that begin with 02; n >= 1. */
+static inline int pt_extended_len(const uint8_t *p, size_t n)
+{
+	if (n < 2)
+		return PT_PACKET_CUT;
+	if ((p[1] & 0x1f) == 0x12) /* PTW */
+		return (p[1] >> 5 & 3) == 0 ? 6 : (p[1] >> 5 & 3) == 1 ? 10 : PT_PACKET_BAD;
+	switch (p[1]) {
+	case 0x82: return n < PT_PSB_BYTES ? PT_PACKET_CUT : pt_is_psb(p, n) ? PT_PSB_BYTES : PT_PACKET_BAD;
+	case 0x23: return 2;  /* PSBEND */
+	case 0x83: return 2;  /* TraceStop */
+	case 0xf3: return 2;  /* OVF */
+	case 0xa3: return 8;  /* long TNT */
+	case 0x43: return 8;  /* PIP */
+	case 0x03: return 4;  /* CBR */
+	case 0x73: return 7;  /* TMA */
+	case 0xc8: return 7;  /* VMCS */
+	case 0xc3: return 11; /* MNT */
+	case 0x62:
+	case 0xe2: return 2;  /* EXSTOP */
+	case 0xc2: return 10; /* MWAIT */
+	case 0x22: return 4;  /* PWRE */
+	case 0xa2: return 7;  /* PWRX */
+	case 0x63: return 3;  /* BBP */
+	case 0x33:
+	case 0xb3: return 2;  /* BEP */
+	case 0x13: return 4;  /* CFE */
+	case 0x53: return 11; /* EVD */
+	default: return PT_PACKET_BAD;
+	}
+}
+
+static inline int pt_cyc_len(const uint8_t *p, size_t n)
+{
+	bool more = p[0] & 4;
+	size_t len = 1;
+
+	for (; more; len++) {
+		if (len == 15)
+			return PT_PACKET_BAD;
+		if (len == n)
+			return PT_PACKET_CUT;
+		more = p[len] & 1;
+	}
+	return (int)len;
+}
+
+/*
+ * The bytes of the packet at p, of which n >= 1 bytes are there. PT_PACKET_CUT: it goes on beyond them;
+ * PT_PACKET_BAD: none begins like that. *block: bytes of a block item's payload while between BBP and BEP (4, 8), else
+ * 0; start with 0.
+ */
+static inline int pt_packet_len(const uint8_t *p, size_t n, int *block)
+{
+	static const signed char ip_bytes[8] = {0, 2, 4, 6, 6, -2, 8, -2};
+	int len;
+
+	if (p[0] == 0x02) {
+		len = pt_extended_len(p, n);
+		if (len == 3 && n >= 3)
+			*block = p[2] & 0x80 ? 4 : 8;
+		else if (n >= 2 &&
+			 ((p[1] & 0x7f) == 0x33 || p[1] == 0xf3 || p[1] == 0x82)) /* BEP, OVF, PSB */
+			*block = 0;
+	} else if (p[0] == 0x00) {
+		len = 1;
+	} else if (*block && (p[0] & 7) == 4) {
+		len = 1 + *block; /* BIP */
+	} else if (!(p[0] & 1)) {
+		len = 1; /* TNT */
+	} else if ((p[0] & 3) == 3) {
+		len = pt_cyc_len(p, n);
+	} else {
+		switch (p[0] & 0x1f) {
+		case 0x01:
+		case 0x0d:
+		case 0x11:
+		case 0x1d: len = 1 + ip_bytes[p[0] >> 5]; break;
+		case 0x19: len = p[0] == 0x19 ? 8 : p[0] == 0x59 || p[0] == 0x99 ? 2 : PT_PACKET_BAD; break;
+		default: len = PT_PACKET_BAD;
+		}
+	}
+	return len > 0 && (size_t)len > n ? PT_PACKET_CUT : len;
+}
+
+/* How many of the n bytes at p, where a packet begins, are whole packets. Stops before what is no packet. */
+static inline size_t pt_whole_packets(const uint8_t *p, size_t n)
+{
+	size_t at = 0;
+	int block = 0;
+
+	while (at < n) {
+		int len = pt_packet_len(p + at, n - at, &block);
+
+		if (len <= 0)
+			break;
+		at += (size_t)len;
+	}
+	return at;
+}
+
+#endif
