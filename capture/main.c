@@ -36,15 +36,6 @@ static void usage(FILE *to)
 	      to);
 }
 
-/* Stands in until the step engine is in the tree. */
-__attribute__((weak)) int cmd_step(int argc, char **argv)
-{
-	if (argc == 2 && strcmp(argv[1], "--help") == 0)
-		return 0;
-	fputs("pt-capture: tracing a program is not built in\n", stderr);
-	return 1;
-}
-
 int main(int argc, char **argv)
 {
 	/* A reader that has gone is an error of write(), which is handled. */

@@ -13,15 +13,19 @@
 
 enum { PT_PACKET_CUT = 0, PT_PACKET_BAD = -1 };
 
+/* Whether what is there of a PSB agrees with one: n bytes at p, of which only PT_PSB_BYTES matter. */
+static inline bool pt_may_be_psb(const uint8_t *p, size_t n)
+{
+	for (size_t i = 0; i < n && i < PT_PSB_BYTES; i++)
+		if (p[i] != (i % 2 ? 0x82 : 0x02))
+			return false;
+	return true;
+}
+
 /* Whether a PSB begins at p, of n bytes. Its pattern is in no other packet and across no two. */
 static inline bool pt_is_psb(const uint8_t *p, size_t n)
 {
-	if (n < PT_PSB_BYTES)
-		return false;
-	for (int i = 0; i < PT_PSB_BYTES; i += 2)
-		if (p[i] != 0x02 || p[i + 1] != 0x82)
-			return false;
-	return true;
+	return n >= PT_PSB_BYTES && pt_may_be_psb(p, n);
 }
 
 /* Packets that begin with 02; n >= 1. */
@@ -32,16 +36,16 @@ static inline int pt_extended_len(const uint8_t *p, size_t n)
 	if ((p[1] & 0x1f) == 0x12) /* PTW */
 		return (p[1] >> 5 & 3) == 0 ? 6 : (p[1] >> 5 & 3) == 1 ? 10 : PT_PACKET_BAD;
 	switch (p[1]) {
-	case 0x82: return n < PT_PSB_BYTES ? PT_PACKET_CUT : pt_is_psb(p, n) ? PT_PSB_BYTES : PT_PACKET_BAD;
-	case 0x23: return 2;  /* PSBEND */
-	case 0x83: return 2;  /* TraceStop */
-	case 0xf3: return 2;  /* OVF */
-	case 0xa3: return 8;  /* long TNT */
-	case 0x43: return 8;  /* PIP */
-	case 0x03: return 4;  /* CBR */
-	case 0x73: return 7;  /* TMA */
-	case 0xc8: return 7;  /* VMCS */
-	case 0xc3: return 11; /* MNT */
+	case 0x82: return pt_may_be_psb(p, n) ? PT_PSB_BYTES : PT_PACKET_BAD;
+	case 0x23: return 2;					       /* PSBEND */
+	case 0x83: return 2;					       /* TraceStop */
+	case 0xf3: return 2;					       /* OVF */
+	case 0xa3: return 8;					       /* long TNT */
+	case 0x43: return 8;					       /* PIP */
+	case 0x03: return 4;					       /* CBR */
+	case 0x73: return 7;					       /* TMA */
+	case 0xc8: return 7;					       /* VMCS */
+	case 0xc3: return n >= 3 && p[2] != 0x88 ? PT_PACKET_BAD : 11; /* MNT */
 	case 0x62:
 	case 0xe2: return 2;  /* EXSTOP */
 	case 0xc2: return 10; /* MWAIT */

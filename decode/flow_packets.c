@@ -230,6 +230,10 @@ enum pt_flow_feed pt_flow_feed(struct pt_flow *f, const uint8_t *p, const uint8_
 	const uint8_t *begin = p;
 	struct pt_packet k;
 
+	if (f->clock.tsc >= f->stop_tsc && f->clock.tsc != PT_CLOCK_UNKNOWN) {
+		*ret = p;
+		return PT_FEED_TIME;
+	}
 	while (p < end) {
 		int n;
 

@@ -1,0 +1,121 @@
+/* step_thread.c - what an executed instruction means: for the encoder and for the truth. See step_internal.h. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "capture/step_internal.h"
+
+static void truth(struct step *s, const struct step_thread *t, uint64_t from, uint64_t to)
+{
+	s->result->branches++;
+	if (s->options->truth)
+		fprintf(s->options->truth, "%d %" PRIx64 " %" PRIx64 "\n", t->tid, from, to);
+}
+
+bool step_insn(struct step *s, struct step_thread *t, struct insn *ret)
+{
+	struct step_process *p = t->process;
+	struct step_cached *c = &p->cache[(t->ip * 0x9e3779b97f4a7c15u) >> 48];
+	uint8_t bytes[16];
+	struct iovec local = {bytes, sizeof bytes}, remote = {(void *)(uintptr_t)t->ip, sizeof bytes};
+	const struct step_map *map;
+	ssize_t n;
+
+	if (c->ip == t->ip && !c->volatile_code) {
+		*ret = c->insn;
+		return true;
+	}
+	n = process_vm_readv(t->tid, &local, 1, &remote, 1, 0);
+	if (n <= 0) { /* up to the page's end, when the next one is not mapped */
+		remote.iov_len = local.iov_len = 4096 - (t->ip & 4095);
+		if (remote.iov_len > sizeof bytes)
+			remote.iov_len = local.iov_len = sizeof bytes;
+		n = process_vm_readv(t->tid, &local, 1, &remote, 1, 0);
+	}
+	if (n <= 0)
+		return false;
+	c->ip = 0;
+	if (insn_decode(bytes, (size_t)n, INSN_64, &c->insn) < 0)
+		return false;
+	map = step_map_at(p, t->ip);
+	c->volatile_code = !map || map->writable;
+	if (!map || !map->file) {
+		/* Code that changes is told with its time: the decoder must know the clock here. */
+		bool changed = step_code_page(s, t, t->ip);
+
+		if (((t->ip + c->insn.len - 1) ^ t->ip) >> 12)
+			changed |= step_code_page(s, t, t->ip + c->insn.len - 1);
+		if (changed && t->encoder.enabled) {
+			s->model.cycles += 30;
+			pt_encode_psb(&t->encoder, t->ip);
+		}
+	}
+	c->ip = t->ip;
+	*ret = c->insn;
+	return true;
+}
+
+void step_begin(struct step *s, struct step_thread *t, uint64_t ip)
+{
+	truth(s, t, 0, ip);
+	pt_encode_begin(&t->encoder, ip, t->want_psb);
+	t->want_psb = false;
+	t->in_kernel = false;
+	t->ip = ip;
+}
+
+void step_end(struct step *s, struct step_thread *t, uint64_t from)
+{
+	truth(s, t, from, 0);
+	pt_encode_end(&t->encoder);
+	t->in_kernel = true;
+	s->model.cycles += 3000;
+}
+
+void step_async_end(struct step *s, struct step_thread *t)
+{
+	truth(s, t, t->ip, 0);
+	pt_encode_async_end(&t->encoder, t->ip);
+	t->in_kernel = true;
+	s->model.cycles += 3000;
+}
+
+void step_executed(struct step *s, struct step_thread *t, const struct insn *in, uint64_t to)
+{
+	uint64_t from = t->ip, next = from + in->len;
+	bool taken;
+
+	s->model.cycles++;
+	t->ip = to;
+	switch ((enum insn_class)in->cls) {
+	case INSN_JCC:
+		taken = to != next;
+		if (taken)
+			truth(s, t, from, to);
+		pt_encode_jcc(&t->encoder, taken, to);
+		return;
+	case INSN_CALL:
+		if (to != next)
+			pt_encode_push(&t->encoder, next);
+		truth(s, t, from, to);
+		return;
+	case INSN_JMP: truth(s, t, from, to); return;
+	case INSN_CALL_IND:
+		pt_encode_push(&t->encoder, next);
+		/* fall through */
+	case INSN_JMP_IND:
+	case INSN_JMP_FAR:
+	case INSN_CALL_FAR:
+	case INSN_RET_FAR:
+	case INSN_IRET:
+		truth(s, t, from, to);
+		pt_encode_indirect(&t->encoder, to);
+		return;
+	case INSN_RET:
+		truth(s, t, from, to);
+		pt_encode_ret(&t->encoder, to);
+		return;
+	default: return;
+	}
+}
