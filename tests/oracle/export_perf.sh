@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# pt-capture export: Debian's perf opens what we export and lists the branches that pt-decode lists, one by one, for
+# real recordings and long ones (several pieces, cut between packets). And the command line.
+# timeout: 600
+source tests/common.bash
+
+capture=$PT_BIN/pt-capture
+command -v perf >/dev/null || { skip 1 "no perf here" && exit 0; }
+
+# branches NAME INSTRUCTIONS IMPORT-OPTIONS...: imports, exports, and compares perf's branches with ours
+branches() {
+	local name=$1 instructions=$2 got
+	shift 2
+	check "$name: import" "$capture" import "$@" -o "$tmp/x.ptc"
+	check "$name: export" "$capture" export --perf-data "$tmp/x.perf" "$tmp/x.ptc"
+	perf script -i "$tmp/x.perf" --itrace=be -F ip,addr 2>"$tmp/perf.err" | awk '{ print $1, $3 }' >"$tmp/perf"
+	check "$name: perf is content: $(head -n 2 "$tmp/perf.err")" test ! -s "$tmp/perf.err"
+	"$PT_BIN/pt-decode" --text -F from,to "$tmp/x.ptc" 2>"$tmp/err" | grep -v "^#" >"$tmp/ours" # errors are comments
+	check "$name: there are branches" test -s "$tmp/ours"
+	same "$name: branches" "$tmp/perf" "$tmp/ours"
+	if [ "$instructions" -gt 0 ]; then
+		got=$(perf script -i "$tmp/x.perf" --itrace=i0ns -F ip 2>/dev/null | wc -l)
+		check "$name: $instructions instructions, perf has $got" test "$got" -eq "$instructions"
+	fi
+}
+clock=(--time-shift 31 --time-mult 1073741824 --time-zero 1000000)
+
+if [ -d "$PT_SHARED/traces/hase" ]; then
+	for t in "$PT_SHARED"/traces/hase/*/; do
+		raw=("$t"/aux-idx*.pt)
+		insns=$(grep -o 'insns=[0-9]*' "$t/NOTE.md" | head -n 1)
+		branches "${t#"$PT_SHARED/"}" "${insns#*=}" --raw "${raw[0]}" --elf "$(find "$t/symfs" -type f | head -n 1)"
+	done
+	for t in "$PT_SHARED"/traces/dynamorio/*/; do
+		[ -f "$t/hello" ] || continue
+		insns=$(grep -o 'insns=[0-9]*' "$t/NOTE.md" | head -n 1)
+		for time in "" "--mtc-freq 3 --tsc-ratio 250/2 --nom-freq 30 ${clock[*]}"; do
+			# shellcheck disable=SC2086
+			branches "${t#"$PT_SHARED/"} $time" "${insns#*=}" --raw "$t/pt.bin" --elf "$t/hello" $time
+		done
+	done
+else
+	skip 1 "no $PT_SHARED/traces"
+fi
+if [ -d "$PT_SHARED/bench" ] && command -v zstd >/dev/null && command -v python3 >/dev/null; then
+	for w in gzip lua; do
+		python3 tests/oracle/maps2elf.py "$PT_SHARED/bench/$w.maps" "$tmp/$w"
+		for v in dflt cyc plain; do
+			zstd -dcq "$PT_SHARED/bench/$w.$v.aux.zst" 2>/dev/null | head -c 1500000 >"$tmp/aux"
+			time=("${clock[@]}" --mtc-freq 3 --tsc-ratio 160/2 --nom-freq 20)
+			[ $v != plain ] || time=()
+			branches "$w.$v" 0 --raw "$tmp/aux" --elf "$tmp/$w" "${time[@]}"
+		done
+	done
+	# No PSB but the first: pieces are cut at any packet then.
+	zstd -dcq "$PT_SHARED/bench/gzip.plain.aux.zst" | head -c 16384 >"$tmp/aux"
+	for _ in {1..12}; do cat "$tmp/aux" "$tmp/aux" >"$tmp/aux2" && mv "$tmp/aux2" "$tmp/aux"; done
+	python3 - "$tmp/aux" <<-'END'
+		import sys
+		data = open(sys.argv[1], "rb").read().replace(b"\x02\x82" * 8, bytes(16))
+		open(sys.argv[1], "wb").write(b"\x02\x82" * 8 + b"\x02\x23" + data[:10000000])
+	END
+	check "without PSBs: import" "$capture" import --raw "$tmp/aux" -o "$tmp/x.ptc"
+	check "without PSBs: export" "$capture" export --perf-data "$tmp/x.perf" "$tmp/x.ptc"
+	perf script -i "$tmp/x.perf" -D 2>/dev/null >"$tmp/out"
+	check "without PSBs: perf finds no bad packet" test "$(grep -ac 'Bad packet' "$tmp/out")" -eq 0
+	check "without PSBs: several pieces" test "$(grep -ac 'PERF_RECORD_AUXTRACE size' "$tmp/out")" -gt 1
+else
+	skip 1 "no $PT_SHARED/bench, zstd or python3"
+fi
+
+# ---- The command line
+head -c 100000 /dev/urandom >"$tmp/aux"
+"$capture" import --raw "$tmp/aux" --elf /bin/true -o "$tmp/a.ptc"
+expect() { # STATUS PATTERN ARGUMENTS...
+	"$capture" "${@:3}" >"$tmp/out" 2>"$tmp/err" </dev/null
+	local status=$?
+	check "${*:3}: status $status, not $1" test $status -eq "$1"
+	check "${*:3}: '$2' is not in $(head -n 2 "$tmp/err")" grep -qE -- "$2" "$tmp/err"
+}
+expect 2 '--perf-data' export
+expect 2 '--perf-data' export "$tmp/a.ptc"
+expect 2 '--perf-data' export --perf-data - "$tmp/a.ptc"
+expect 2 'too much' export --perf-data "$tmp/b" "$tmp/a.ptc" "$tmp/a.ptc"
+expect 1 'No such file' export --perf-data "$tmp/b" "$tmp/none"
+expect 1 'not a container' export --perf-data "$tmp/b" "$tmp/aux"
+expect 1 'empty' export --perf-data "$tmp/b"
+expect 1 'No such file' export --perf-data "$tmp/none/b" "$tmp/a.ptc"
+mkfifo "$tmp/fifo"
+cat "$tmp/fifo" >/dev/null &
+expect 1 'is no file' export --perf-data "$tmp/fifo" "$tmp/a.ptc"
+wait
+head -c 100200 "$tmp/a.ptc" >"$tmp/cut.ptc"
+rm -f "$tmp/b"
+expect 3 'cut' export --perf-data "$tmp/b" "$tmp/cut.ptc"
+check "what is left of a cut one can be opened" perf script -i "$tmp/b" --itrace=b >/dev/null 2>&1
+rm "$tmp/b"
+(
+	ulimit -f 10
+	trap '' XFSZ
+	"$capture" export --perf-data "$tmp/b" "$tmp/a.ptc" 2>"$tmp/err"
+)
+check "full disk: 1" test $? -eq 1
+check "full disk: says so" grep -q 'File too large' "$tmp/err"
+check "full disk: nothing left" test ! -e "$tmp/b"
+cp /bin/true "$tmp/prog"
+"$capture" import --raw "$tmp/aux" --elf "$tmp/prog" -o "$tmp/c.ptc"
+cp /bin/false "$tmp/prog"
+expect 0 'another build' export --perf-data "$tmp/b" "$tmp/c.ptc"
+rm "$tmp/prog"
+expect 0 'will not find' export --perf-data "$tmp/b" "$tmp/c.ptc"
+"$capture" export -q --perf-data "$tmp/b" <"$tmp/c.ptc" 2>"$tmp/err"
+check "--quiet: no warnings" test ! -s "$tmp/err"
