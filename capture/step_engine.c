@@ -158,6 +158,15 @@ static uint64_t peek(pid_t tid, size_t offset)
 	return (uint64_t)ptrace(PTRACE_PEEKUSER, tid, offset, 0);
 }
 
+/* What ran so far ran with the mappings so far: where nothing has a time, the container's order tells so. */
+static void put_all(struct step *s)
+{
+	for (struct step_thread *t = s->threads; t; t = t->next) {
+		pt_encode_flush(&t->encoder);
+		step_put_aux(s, t);
+	}
+}
+
 /* Another thread, or process, of the tree: parent made it. */
 static void born(struct step *s, struct step_thread *parent, pid_t tid)
 {
@@ -177,6 +186,7 @@ static void born(struct step *s, struct step_thread *parent, pid_t tid)
 	if (!t)
 		return;
 	t->traced = true;
+	put_all(s);
 	s->model.cycles += 300;
 	step_fork(s, t, parent->process->pid, parent->tid);
 	step_itrace_start(s, t);
@@ -187,6 +197,7 @@ static void execed(struct step *s, struct step_thread *t)
 {
 	/* The other threads are gone, and t has the first one's number; their exits were or will be reported. */
 	step_maps_forget(t->process);
+	put_all(s);
 	s->model.cycles += 300;
 	step_comm(s, t, true);
 	step_maps_update(s, t);
@@ -283,6 +294,7 @@ static void switch_to(struct step *s, struct step_thread *t)
 static void arrived(struct step *s, struct step_thread *t, uint64_t ip)
 {
 	if (t->maps_changed) {
+		put_all(s);
 		step_maps_update(s, t);
 		t->maps_changed = false;
 	}
