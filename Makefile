@@ -1,7 +1,7 @@
 # Build, test and install the pt pipeline. `make help` lists the targets.
 #   V=1         shows the commands
 #   SANITIZE=1  builds with ASan and UBSan into build/san; with check, tests that build
-CFLAGS ?= -O2 -g
+CFLAGS ?= -O3 -g
 PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
 MANDIR ?= $(PREFIX)/share/man

@@ -195,7 +195,19 @@ static void born(struct step *s, struct step_thread *parent, pid_t tid)
 
 static void execed(struct step *s, struct step_thread *t)
 {
-	/* The other threads are gone, and t has the first one's number; their exits were or will be reported. */
+	unsigned long former = 0;
+
+	/* The other threads are gone, and t has the first one's number, whichever of them called exec. Their exits were or
+	 * will be reported, but for the one that is t now. */
+	ptrace(PTRACE_GETEVENTMSG, t->tid, 0, &former);
+	if (former && (pid_t)former != t->tid) {
+		struct step_thread *old = thread_find(s, (pid_t)former);
+
+		if (old)
+			thread_end(s, old);
+		if (!t->in_kernel)
+			step_async_end(s, t);
+	}
 	step_maps_forget(t->process);
 	put_all(s);
 	s->model.cycles += 300;
@@ -432,12 +444,18 @@ static void turn(struct step *s, struct step_thread *t)
 	}
 }
 
+/* Now and then: what a reader of a pipe waits for, and what a person does. */
 static void progress(struct step *s)
 {
-	if (s->options->progress && s->result->steps / 100000 != s->last_round) {
-		s->last_round = s->result->steps / 100000;
+	if (s->result->steps / 100000 == s->last_round)
+		return;
+	s->last_round = s->result->steps / 100000;
+	put_all(s);
+	step_put_side(s);
+	if (!s->failed && ptc_put_round(s->w, step_now_ns(s), s->e) < 0)
+		step_fail(s);
+	if (s->options->progress)
 		s->options->progress(s->result->steps);
-	}
 }
 
 /* All threads go on without us. */

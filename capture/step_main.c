@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -170,6 +171,15 @@ static int put_meta(struct ptc_writer *w, const struct arguments *a, struct pt_e
 		size_t n = strlen(command);
 
 		snprintf(command + n, sizeof command - n, "%s%s", n ? " " : "", *p);
+	}
+	unsigned char id[16];
+
+	if (getrandom(id, sizeof id, 0) == sizeof id) {
+		char hex[33];
+
+		for (size_t i = 0; i < sizeof id; i++)
+			snprintf(hex + 2 * i, 3, "%02x", id[i]);
+		r |= ptc_put_meta(w, "uuid", hex, e);
 	}
 	r |= ptc_put_meta(w, "tool", "pt-capture", e);
 	r |= ptc_put_meta(w, "tool_version", PT_VERSION, e);
