@@ -1,0 +1,258 @@
+/* main.c - pt-query: canned queries on a database that pt-load wrote. */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "queries/canned.h"
+#include "queries/print.h"
+#include "schema/version.h"
+
+#define APPLICATION_ID 1347708002 /* schema/tables.sql */
+#define SCHEMA_VERSION 1
+
+static const char usage[] = "usage: pt-query DB                               list the queries\n"
+			    "       pt-query DB NAME [options]                run one\n"
+			    "       pt-query DB --sql 'SELECT ...' [options]  run your own\n"
+			    "\n"
+			    "  -f, --format FORMAT  table (the default), csv or json\n"
+			    "  -p, --param X=Y      a parameter of the query; may be repeated\n"
+			    "      --sql SQL        a statement instead of a canned query\n"
+			    "      --print          print the query's SQL, do not run it\n"
+			    "      --queries DIR    look for NAME.sql there first (also $PT_QUERIES)\n"
+			    "  -h, --help           this text\n"
+			    "      --version        the version\n"
+			    "\n"
+			    "The database is opened read-only. Every query runs in the sqlite3 shell, too: "
+			    "pt-query DB NAME --print | sqlite3 DB\n"
+			    "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
+
+struct arguments {
+	const char *db, *name, *sql, *folder;
+	const char *params[64];
+	size_t param_count;
+	enum print_format format;
+	bool print;
+};
+
+static int fail(const struct pt_error *e)
+{
+	if (e->kind != PT_ERR_CLOSED)
+		fprintf(stderr, "pt-query: %s\n", e->message);
+	return pt_exit_status(e);
+}
+
+static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
+{
+	enum { SQL = 256, PRINT, QUERIES, VERSION };
+	static const struct option longs[] = {
+	    {"format", required_argument, NULL, 'f'},	   {"param", required_argument, NULL, 'p'},
+	    {"sql", required_argument, NULL, SQL},	   {"print", no_argument, NULL, PRINT},
+	    {"queries", required_argument, NULL, QUERIES}, {"help", no_argument, NULL, 'h'},
+	    {"version", no_argument, NULL, VERSION},	   {0}};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "f:p:h", longs, NULL)) != -1) {
+		switch (c) {
+		case 'f':
+			if (!strcmp(optarg, "table"))
+				a->format = PRINT_TABLE;
+			else if (!strcmp(optarg, "csv"))
+				a->format = PRINT_CSV;
+			else if (!strcmp(optarg, "json"))
+				a->format = PRINT_JSON;
+			else
+				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+					       "--format %s: table, csv or json", optarg);
+			break;
+		case 'p':
+			if (!strchr(optarg, '=') || a->param_count == sizeof a->params / sizeof *a->params)
+				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--param %s: not NAME=VALUE",
+					       optarg);
+			a->params[a->param_count++] = optarg;
+			break;
+		case SQL: a->sql = optarg; break;
+		case PRINT: a->print = true; break;
+		case QUERIES: a->folder = optarg; break;
+		case 'h': fputs(usage, stdout); exit(0);
+		case VERSION: puts("pt-query " PT_VERSION); exit(0);
+		default: return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "see 'pt-query --help'");
+		}
+	}
+	if (optind == argc)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "no database; see 'pt-query --help'");
+	a->db = argv[optind++];
+	if (optind < argc)
+		a->name = argv[optind++];
+	if (optind < argc)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "'%s' is too much; see 'pt-query --help'",
+			       argv[optind]);
+	if (a->name && a->sql)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "a query's name or --sql, not both");
+	return 0;
+}
+
+static int check_ours(sqlite3 *db, const char *path, struct pt_error *e)
+{
+	sqlite3_stmt *st;
+	int id, version;
+
+	if (sqlite3_prepare_v2(db,
+			       "SELECT (SELECT application_id FROM pragma_application_id), "
+			       "(SELECT user_version FROM pragma_user_version)",
+			       -1, &st, NULL) != SQLITE_OK ||
+	    sqlite3_step(st) != SQLITE_ROW)
+		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s: %s", path, sqlite3_errmsg(db));
+	id = sqlite3_column_int(st, 0);
+	version = sqlite3_column_int(st, 1);
+	sqlite3_finalize(st);
+	if (id != APPLICATION_ID)
+		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
+			       "%s is a database, but pt-load did not make it", path);
+	if (version > SCHEMA_VERSION)
+		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
+			       "%s has schema version %d, this pt-query knows up to %d", path, version,
+			       SCHEMA_VERSION);
+	return 0;
+}
+
+static void list(void)
+{
+	for (size_t i = 0; i < canned_count; i++) {
+		size_t n;
+		const char *title = canned_title(canned_queries[i].sql, &n);
+
+		printf("%-22s %.*s\n", canned_queries[i].name, (int)n, title);
+	}
+	puts("\npt-query DB NAME runs one; pt-query DB --sql 'SELECT ...' anything else (man pt-query).");
+}
+
+/* A file of the user's; malloc()ed. NULL when there is none. */
+static char *read_query(const char *folder, const char *name)
+{
+	char *path = NULL, *text = NULL;
+	size_t n = 0;
+	FILE *f;
+
+	if (strchr(name, '/') || asprintf(&path, "%s/%s.sql", folder, name) < 0)
+		return NULL;
+	f = fopen(path, "re");
+	free(path);
+	if (!f)
+		return NULL;
+	if (getdelim(&text, &n, 0, f) < 0) {
+		free(text);
+		text = NULL;
+	}
+	fclose(f);
+	return text;
+}
+
+static int bind(sqlite3_stmt *st, const struct arguments *a, struct pt_error *e)
+{
+	for (size_t i = 0; i < a->param_count; i++) {
+		const char *value = strchr(a->params[i], '=') + 1;
+		char name[128], *end;
+		long long number;
+		double real;
+		int index;
+
+		snprintf(name, sizeof name, ":%.*s", (int)(value - 1 - a->params[i]), a->params[i]);
+		index = sqlite3_bind_parameter_index(st, name);
+		if (!index) {
+			char known[256] = "";
+
+			for (int k = 1; k <= sqlite3_bind_parameter_count(st); k++)
+				snprintf(known + strlen(known), sizeof known - strlen(known), " %s",
+					 sqlite3_bind_parameter_name(st, k)
+					     ? sqlite3_bind_parameter_name(st, k) + 1
+					     : "?");
+			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+				       "the query has no parameter %s; it has%s", name + 1,
+				       known[0] ? known : " none");
+		}
+		errno = 0;
+		number = strtoll(value, &end, 0);
+		if (*value && !*end && !errno) {
+			sqlite3_bind_int64(st, index, number);
+			continue;
+		}
+		real = strtod(value, &end);
+		if (*value && !*end)
+			sqlite3_bind_double(st, index, real);
+		else
+			sqlite3_bind_text(st, index, value, -1, SQLITE_STATIC);
+	}
+	return 0;
+}
+
+static int run(sqlite3 *db, const char *sql, const struct arguments *a, struct pt_error *e)
+{
+	sqlite3_stmt *st;
+	const char *tail;
+	int r;
+
+	if (sqlite3_prepare_v2(db, sql, -1, &st, &tail) != SQLITE_OK)
+		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s", sqlite3_errmsg(db));
+	if (!st)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "there is no statement in it");
+	r = tail[strspn(tail, " \t\r\n;")] ? pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "one statement at a time")
+					   : bind(st, a, e);
+	if (r == 0)
+		r = print_rows(st, a->format, stdout, e);
+	sqlite3_finalize(st);
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	struct arguments a = {.folder = getenv("PT_QUERIES")};
+	struct pt_error e = {0};
+	const struct canned *query = NULL;
+	const char *sql;
+	char *own = NULL;
+	sqlite3 *db = NULL;
+	int r;
+
+	signal(SIGPIPE, SIG_IGN);
+	if (parse(argc, argv, &a, &e) < 0)
+		return fail(&e);
+	sql = a.sql;
+	if (a.name) {
+		if (a.folder && (own = read_query(a.folder, a.name)))
+			sql = own;
+		else if ((query = canned_find(a.name)))
+			sql = query->sql;
+	}
+	if (a.name && !sql) {
+		pt_fail(&e, PT_ERR_USAGE, PT_NO_OFFSET,
+			"no query is called '%s'; the nearest is '%s' (pt-query %s lists all)", a.name,
+			canned_nearest(a.name)->name, a.db);
+		return fail(&e);
+	}
+	if (a.print && sql) {
+		fputs(sql, stdout);
+		free(own);
+		return fflush(stdout) != 0;
+	}
+	if (access(a.db, R_OK) < 0) {
+		pt_fail_errno(&e, "cannot open %s", a.db);
+		r = -1;
+	} else if (sqlite3_open_v2(a.db, &db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK) {
+		r = pt_fail(&e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s: %s", a.db, sqlite3_errmsg(db));
+	} else {
+		r = check_ours(db, a.db, &e);
+	}
+	if (r == 0 && sql)
+		r = run(db, sql, &a, &e);
+	else if (r == 0)
+		list();
+	sqlite3_close(db);
+	free(own);
+	return r < 0 ? fail(&e) : fflush(stdout) != 0;
+}
