@@ -6,6 +6,7 @@
 # not, or fails otherwise, or takes longer than its `# timeout: SECONDS` (300), counts as a failure. It gets
 #   PT_BIN     the folder of the programs        TMPDIR   an empty folder of its own, removed afterwards
 #   PT_BUILD   the build folder (tests' tools)   SANITIZE 1 when the programs were built with sanitizers
+#   PT_CACHE   a folder that the tests of one run share
 #   PT_SHARED  the folder of inputs that are not in this repository; may be missing
 # The last line is the sum; the exit status is 1 when anything failed.
 set -u
@@ -35,6 +36,7 @@ done | awk 'NF == 1 { $0 = "300 " $1 } { print }' | sort -s -k1,1nr)
 work=$(mktemp -d "${TMPDIR:-/tmp}/pt-check.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
+export PT_CACHE=$work/cache
 
 run() { # seconds, test, its number: the output goes to $work/N.out, the counts to $work/N.counts
 	local seconds=$1 t=$2 n=$3 command status counts p f s took=$SECONDS
@@ -43,7 +45,7 @@ run() { # seconds, test, its number: the output goes to $work/N.out, the counts 
 	*.c) command=("$PT_BUILD/${t%.c}") ;;
 	*) command=(bash "$t") ;;
 	esac
-	TMPDIR=$work/$n.tmp timeout -k 10 "$seconds" "${command[@]}" >"$work/$n.out" 2>&1 </dev/null
+	PT_TEST=$n TMPDIR=$work/$n.tmp timeout -k 10 "$seconds" "${command[@]}" >"$work/$n.out" 2>&1 </dev/null
 	status=$?
 	took=$((SECONDS - took))
 	counts=$(grep -aE '^[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?$' "$work/$n.out" | tail -n 1)

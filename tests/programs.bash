@@ -1,0 +1,47 @@
+# programs.bash - builds tests/programs and runs the step engine over them and over what every Debian has.
+# Sourced after common.bash. `programs` lists their names; `command_of NAME` fills the array $command.
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2154
+built=$tmp/programs
+mkdir -p "$built"
+for source in tests/programs/*.c tests/programs/*.cc; do
+	name=$(basename "${source%.*}")
+	case $source in
+	*/static.c) compile=(gcc -static) ;;
+	*.cc) compile=(g++) ;;
+	*) compile=(gcc) ;;
+	esac
+	"${compile[@]}" -O1 -g -pthread -o "$built/$name" "$source" || fail "$source does not compile"
+done
+programs() { # every other test in the opposite order, so that two do not wait for each other's captures
+	(cd "$built" && ls) && printf '%s\n' ls bash
+}
+[ $((${PT_TEST:-0} % 2)) -eq 0 ] || programs() { { (cd "$built" && ls) && printf '%s\n' ls bash; } | tac; }
+command_of() {
+	case $1 in
+	ls) command=(/bin/ls -l tests) ;;
+	bash) command=(bash -c 'for i in 1 2; do echo $i; done | tr 1-3 a-c; (exit 3)') ;;
+	*) command=("$built/$1") ;;
+	esac
+}
+# capture NAME [-e TERMS]: $tmp/c.ptc, $tmp/truth, and the latter by thread in $tmp/expected. A run of tests captures
+# each only once, in $PT_CACHE.
+capture() {
+	local status key cache=${PT_CACHE:-$tmp/cache}
+	key=$cache/$(sed 's/ -e mtc_period=3$//; s/[ ,=]/_/g' <<<"$*") # which is the default
+	mkdir -p "$cache"
+	(
+		flock 9
+		[ ! -e "$key.status" ] || exit 0
+		command_of "$1"
+		"$PT_BIN/pt-capture" -q "${@:2}" --truth "$key.truth" -o "$key.ptc" -- "${command[@]}" \
+			>"$key.stdout" 2>"$key.stderr" </dev/null 9>&-
+		echo $? >"$key.status"
+	) 9>"$key.lock"
+	status=$(cat "$key.status")
+	[ "$status" -eq 0 ] || fail "capture $*: exit status $status: $(tail -n 2 "$key.stderr")"
+	ln -sf "$key.ptc" "$tmp/c.ptc"
+	ln -sf "$key.truth" "$tmp/truth"
+	sort -s -n -k1,1 "$key.truth" >"$tmp/expected"
+	return "$status"
+}
