@@ -80,7 +80,8 @@ static int put_info(struct perf_data *p, const struct ptc_meta *meta, struct pt_
 		w[4] = w[2] != 0;
 		w[5] = PT_CONFIG_TSC;
 		w[6] = PT_CONFIG_NORETCOMP;
-		w[7] = p->has_switches ? 2 : 0;
+		/* Of a stream a thread, perf would ask the switches for the thread of "CPU -1". */
+		w[7] = p->per_cpu && p->has_switches ? 2 : 0;
 		w[8] = p->snapshot;
 		w[9] = p->per_cpu;
 		w[10] = PT_CONFIG_MTC;

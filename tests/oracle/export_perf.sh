@@ -69,6 +69,24 @@ else
 	skip 1 "no $PT_SHARED/bench, zstd or python3"
 fi
 
+# ---- Programs under the step engine: threads, fork and exec, signals; thread by thread.
+if [ -d tests/programs ] && command -v gcc g++ >/dev/null; then
+	source tests/programs.bash
+	for p in threads forkexec signals exceptions ls; do
+		capture "$p" -e "$([ "$p" = threads ] && echo cyc,mtc_period=3 || echo mtc_period=3)"
+		check "$p: export" "$capture" export --perf-data "$tmp/x.perf" "$tmp/c.ptc"
+		perf script -i "$tmp/x.perf" --itrace=be -F tid,ip,addr 2>"$tmp/perf.err" |
+			awk '{ print $1, $2, $4 }' | sort -s -n -k1,1 >"$tmp/perf"
+		"$PT_BIN/pt-decode" --text -F tid,from,to "$tmp/c.ptc" 2>"$tmp/err" | grep -v '^#' |
+			sort -s -n -k1,1 >"$tmp/ours"
+		check "$p: perf is content: $(head -n 2 "$tmp/perf.err")" test ! -s "$tmp/perf.err"
+		check "$p: there are branches" test "$(wc -l <"$tmp/ours")" -gt 1000
+		same "$p: branches" "$tmp/perf" "$tmp/ours"
+	done
+else
+	skip 1 "no compiler or no tests/programs"
+fi
+
 # ---- The command line
 head -c 100000 /dev/urandom >"$tmp/aux"
 "$capture" import --raw "$tmp/aux" --elf /bin/true -o "$tmp/a.ptc"
