@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
@@ -16,6 +17,8 @@
 
 #define QUANTUM	  4000		      /* steps of one thread before another's turn */
 #define AUX_BYTES ((size_t)256 << 10) /* a piece is written when it holds so many */
+
+static cpu_set_t cpus_before; /* given back to a program that goes on without us */
 
 static int sys_error(struct step *s, const char *what)
 {
@@ -208,11 +211,12 @@ static void execed(struct step *s, struct step_thread *t)
 		if (!t->in_kernel)
 			step_async_end(s, t);
 	}
+	t->preempted = false;
 	step_maps_forget(t->process);
 	put_all(s);
 	s->model.cycles += 300;
 	step_comm(s, t, true);
-	step_maps_update(s, t);
+	step_maps_update(s, t, false);
 	if (!t->traced) {
 		t->traced = true;
 		step_itrace_start(s, t);
@@ -239,7 +243,11 @@ static void stopped(struct step *s, struct step_thread *t, int status)
 		return;
 	case PTRACE_EVENT_EXEC: execed(s, t); return;
 	case PTRACE_EVENT_STOP:
-		/* A new thread's first stop, or a group stop, which is over when it is stepped. */
+		/* A new thread's first stop; or a group stop, which lasts until SIGCONT. */
+		if (sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU) {
+			ptrace(PTRACE_LISTEN, t->tid, 0, 0);
+			t->state = STEP_RUNNING;
+		}
 		return;
 	default: break;
 	}
@@ -294,6 +302,10 @@ static void switch_to(struct step *s, struct step_thread *t)
 {
 	if (s->current == t)
 		return;
+	if (s->current && !s->current->in_kernel) {
+		step_async_end(s, s->current);
+		s->current->preempted = s->current->want_psb = true;
+	}
 	if (s->current && s->current->traced)
 		step_switch(s, s->current, true);
 	s->model.cycles += 300;
@@ -307,8 +319,12 @@ static void arrived(struct step *s, struct step_thread *t, uint64_t ip)
 {
 	if (t->maps_changed) {
 		put_all(s);
-		step_maps_update(s, t);
-		t->maps_changed = false;
+		step_maps_update(s, t, t->protects);
+		t->maps_changed = t->protects = false;
+	}
+	if (t->renames) {
+		step_comm(s, t, false);
+		t->renames = false;
 	}
 	if (t->want_psb)
 		step_put_aux(s, t);
@@ -322,7 +338,7 @@ static void reap(struct step *s, pid_t tid, int status)
 
 	if (WIFEXITED(status) || WIFSIGNALED(status)) {
 		if (t) {
-			if (tid == s->threads->tid || !s->threads->next)
+			if (tid == s->first)
 				s->result->status =
 				    WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 			thread_end(s, t);
@@ -369,15 +385,27 @@ static void turn(struct step *s, struct step_thread *t)
 		int status;
 		pid_t got;
 
+		if (t->preempted) {
+			t->preempted = false;
+			step_put_aux(s, t);
+			step_begin(s, t, t->ip);
+		}
 		if (t->signal)
 			deliver(s, t);
 		if (!t->in_kernel) {
 			known = step_insn(s, t, &in);
 			if (known && (in.cls == INSN_SYSCALL || in.cls == INSN_INT)) {
 				far = true;
-				t->maps_changed =
-				    in.cls == INSN_SYSCALL &&
-				    changes_maps(peek(t->tid, offsetof(struct user_regs_struct, rax)));
+				if (in.cls == INSN_SYSCALL) {
+					uint64_t number =
+					    peek(t->tid, offsetof(struct user_regs_struct, rax));
+
+					t->maps_changed = changes_maps(number);
+					t->protects = number == SYS_mprotect || number == SYS_pkey_mprotect;
+					t->renames = number == SYS_prctl &&
+						     peek(t->tid, offsetof(struct user_regs_struct, rdi)) ==
+							 PR_SET_NAME;
+				}
 				t->far_trap = in.cls == INSN_INT;
 				step_end(s, t, ip);
 			}
@@ -470,7 +498,8 @@ static void detach(struct step *s)
 			ptrace(PTRACE_INTERRUPT, tid, 0, 0);
 			waitpid(tid, &status, __WALL);
 		}
-		ptrace(PTRACE_DETACH, tid, 0, 0);
+		sched_setaffinity(tid, sizeof cpus_before, &cpus_before);
+		ptrace(PTRACE_DETACH, tid, 0, (long)t->signal);
 		t->state = STEP_STOPPED;
 	}
 	while (s->threads)
@@ -479,7 +508,6 @@ static void detach(struct step *s)
 
 static void loop(struct step *s)
 {
-	pid_t first = s->threads->tid;
 	int told = 0;
 
 	while (s->threads && !s->failed) {
@@ -494,7 +522,8 @@ static void loop(struct step *s)
 		}
 		if (*s->options->stop > told) {
 			told = *s->options->stop;
-			if (kill(first, told == 1 ? SIGINT : SIGKILL) < 0 || told > 1)
+			if (kill(s->first, told == 1 ? (int)*s->options->stop_signal : SIGKILL) < 0 ||
+			    told > 1)
 				for (t = s->threads; t; t = t->next)
 					kill(t->process->pid, SIGKILL);
 		}
@@ -568,6 +597,7 @@ static void one_cpu(void)
 	cpu_set_t set;
 	int cpu = sched_getcpu();
 
+	sched_getaffinity(0, sizeof cpus_before, &cpus_before);
 	if (cpu < 0)
 		return;
 	CPU_ZERO(&set);
@@ -624,6 +654,7 @@ static int start(struct step *s, char **argv)
 			       err ? strerror(err) : "it was killed before it began");
 	}
 	close(failed[0]);
+	s->first = pid;
 	p = process_add(s, pid);
 	t = p ? thread_add(s, pid, p) : NULL;
 	if (!t)

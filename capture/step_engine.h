@@ -20,9 +20,10 @@ struct step_options {
 	uint64_t config; /* perf's attr.config of it */
 	FILE *
 	    truth; /* NULL: none. A line a taken branch: tid (decimal), from, to (hexadecimal, 0 not traced) */
-	bool stdout_to_stderr;	     /* the program's standard output is the container's */
-	uint64_t max_steps;	     /* 0: no limit; then tracing ends and the program goes on without */
-	volatile sig_atomic_t *stop; /* set by a signal handler: end the program (1), at once (2) */
+	bool stdout_to_stderr; /* the program's standard output is the container's */
+	uint64_t max_steps;    /* 0: no limit; then tracing ends and the program goes on without */
+	volatile sig_atomic_t *stop_signal; /* what to send the program then, first */
+	volatile sig_atomic_t *stop;	    /* set by a signal handler: end the program (1), at once (2) */
 	void (*progress)(uint64_t steps);
 };
 

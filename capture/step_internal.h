@@ -50,6 +50,9 @@ struct step_thread {
 	bool far_trap;	   /* by INT n: the next SIGTRAP may be its own */
 	bool want_psb;	   /* its mappings changed */
 	bool maps_changed; /* the system call at hand may change them */
+	bool preempted;	   /* another thread had its turn: tracing ended, and begins again at ip */
+	bool renames;	   /* prctl(PR_SET_NAME) is being called */
+	bool protects;	   /* mprotect() is: what it makes executable may have been written to */
 	bool event;	   /* this stop is no step's end */
 	bool traced;	   /* has been told of: FORK, ITRACE_START */
 	int signal;	   /* to be delivered with the next step */
@@ -66,6 +69,7 @@ struct step {
 	struct image_set *images;
 	struct step_process *processes;
 	struct step_thread *threads;
+	pid_t first;		     /* the program itself */
 	struct step_thread *current; /* whom the model's core runs */
 	struct step_result *result;
 	uint8_t *side; /* sideband records that wait */
@@ -83,7 +87,7 @@ void step_exit(struct step *s, struct step_thread *t);
 void step_itrace_start(struct step *s, struct step_thread *t);
 void step_switch(struct step *s, struct step_thread *t, bool out);
 /* Tells of what is mapped now and was not. */
-void step_maps_update(struct step *s, struct step_thread *t);
+void step_maps_update(struct step *s, struct step_thread *t, bool written);
 void step_maps_forget(struct step_process *p);
 /* A fork's child begins with its parent's. */
 void step_maps_copy(struct step *s, struct step_process *to, const struct step_process *from);

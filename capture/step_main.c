@@ -39,11 +39,15 @@ static const char usage[] =
     "failed;\n"
     "2 wrong usage.\n";
 
-static volatile sig_atomic_t stop;
+static volatile sig_atomic_t stop, stop_signal;
 
+/* The program gets the signal, and two seconds to end by it. */
 static void on_signal(int sig)
 {
-	(void)sig;
+	if (sig != SIGALRM) {
+		stop_signal = sig;
+		alarm(2);
+	}
 	stop = stop + 1;
 }
 
@@ -114,6 +118,8 @@ static int find_program(const char *name, char **path, struct pt_error *e)
 {
 	const char *dirs = getenv("PATH");
 	struct stat st;
+	char head[5];
+	FILE *f;
 
 	if (strchr(name, '/')) {
 		*path = strdup(name);
@@ -147,6 +153,14 @@ static int find_program(const char *name, char **path, struct pt_error *e)
 	if (access(*path, X_OK) < 0)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "cannot run %s: %s (chmod +x?)", name,
 			       strerror(errno));
+	f = fopen(*path, "re");
+	if (f && fread(head, 1, sizeof head, f) == sizeof head && !memcmp(head, "\177ELF\1", 5)) {
+		fclose(f);
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+			       "%s is a 32-bit program: stepping is for 64-bit ones only so far", name);
+	}
+	if (f)
+		fclose(f);
 	if (st.st_mode & (S_ISUID | S_ISGID) && geteuid() != 0)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
 			       "%s is set-user-ID, and would run without its privileges when traced: run "
@@ -233,7 +247,8 @@ static int capture(const struct arguments *a, struct pt_error *e)
 		       .psb_bytes = (uint64_t)2048 << pt_config_field(a->config, PT_CONFIG_PSB_PERIOD)},
 	    .config = a->config,
 	    .max_steps = a->max_steps,
-	    .stop = &stop};
+	    .stop = &stop,
+	    .stop_signal = &stop_signal};
 	struct sigaction act = {.sa_handler = on_signal};
 	struct step_result result;
 	struct output out = {0};
@@ -253,6 +268,7 @@ static int capture(const struct arguments *a, struct pt_error *e)
 		o.progress = progress;
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
+	sigaction(SIGALRM, &act, NULL);
 	if (!a->quiet)
 		fprintf(stderr, "pt-capture: single-stepping %s: branches are real, time is a model\n",
 			a->program[0]);

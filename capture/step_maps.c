@@ -206,7 +206,8 @@ static bool same(const struct step_map *a, const struct step_map *b)
 	       !strcmp(a->name, b->name);
 }
 
-static void image(struct step *s, struct step_thread *t, const struct step_map *m)
+/* False when there is none to be had: its pages are told as they run, like code that no file holds. */
+static bool image(struct step *s, struct step_thread *t, const struct step_map *m)
 {
 	char path[128];
 	int r;
@@ -218,7 +219,7 @@ static void image(struct step *s, struct step_thread *t, const struct step_map *
 
 		if (!bytes) {
 			no_memory(s);
-			return;
+			return false;
 		}
 		r = process_vm_readv(t->tid, &local, 1, &remote, 1, 0) == (ssize_t)n
 			? image_set_add_bytes(s->images, s->w, m->name, bytes, n, s->e)
@@ -234,9 +235,21 @@ static void image(struct step *s, struct step_thread *t, const struct step_map *
 	}
 	if (r < 0)
 		step_fail(s);
+	return r == IMAGE_SET_DONE;
 }
 
-void step_maps_update(struct step *s, struct step_thread *t)
+/* What was known of the pages there is no longer so: the mapping's record covers it. */
+static void pages_forget(struct step_process *p, uint64_t start, uint64_t end)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->page_count; i++)
+		if (p->pages[i].address < start || p->pages[i].address >= end)
+			p->pages[n++] = p->pages[i];
+	p->page_count = n;
+}
+
+void step_maps_update(struct step *s, struct step_thread *t, bool written)
 {
 	struct step_process *p = t->process;
 	struct step_map *maps = NULL;
@@ -287,10 +300,16 @@ void step_maps_update(struct step *s, struct step_thread *t)
 
 		for (k = 0; k < p->map_count && !same(&maps[i], &p->maps[k]); k++)
 			;
-		if (k < p->map_count)
+		if (k < p->map_count) {
+			maps[i].file = p->maps[k].file;
 			continue;
+		}
 		if (maps[i].file)
-			image(s, t, &maps[i]);
+			maps[i].file = image(s, t, &maps[i]);
+		/* A file's code that is, or was, writable may not be the file's any more. */
+		if (maps[i].writable || (written && maps[i].name[0] == '/'))
+			maps[i].file = false;
+		pages_forget(p, maps[i].start, maps[i].end);
 		mmap2(s, t, &maps[i]);
 		t->want_psb = true;
 	}
