@@ -68,7 +68,7 @@ int run_groups_add(struct run_groups *g, const struct group_run *r, struct pt_er
 {
 	uint64_t tsc_add = r->tsc - g->tsc;
 	bool known = r->cyc_count != PTR_UNKNOWN;
-	bool whole = known && (r->cyc_count >= DIGITS_MAX - 1 || r->insn_count >= DIGITS_MAX);
+	bool whole = known && (r->cyc_count >= DIGITS_MAX - 1 || r->insn_count >= DIGITS_MAX - 1);
 	uint32_t i;
 
 	/* An unknown time adds 0 to an unknown one; a known one and an unknown one differ by far too much. */
@@ -89,7 +89,7 @@ int run_groups_add(struct run_groups *g, const struct group_run *r, struct pt_er
 	digits_set(&g->tsc_add, i, (uint32_t)tsc_add);
 	digits_set(&g->repeats, i, r->repeats - 1);
 	digits_set(&g->cyc, i, known && !whole ? (uint32_t)r->cyc_count + 1 : 0);
-	digits_set(&g->insn, i, known && !whole ? (uint32_t)r->insn_count : 0);
+	digits_set(&g->insn, i, known && !whole ? (uint32_t)r->insn_count + 1 : 0);
 	/* A stretch of more runs than that is said to have begun no earlier. */
 	digits_set(&g->back, i,
 		   !known			? 0

@@ -323,8 +323,8 @@ static int sink_commit(struct pt_sink *sink, struct pt_error *e)
 		return -1;
 	finalize(s);
 	s->busy_with = "building indexes";
-	if (s->store.fresh && (db_exec(db, pt_indexes_sql, e) < 0 || db_exec(db, pt_views_sql, e) < 0 ||
-			       db_exec(db, "ANALYZE", e) < 0))
+	/* No ANALYZE: what it finds out of the first trace would mislead with the second. */
+	if (s->store.fresh && (db_exec(db, pt_indexes_sql, e) < 0 || db_exec(db, pt_views_sql, e) < 0))
 		return -1;
 	s->busy_with = "flushing";
 	return store_commit(&s->store, e);

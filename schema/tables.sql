@@ -110,7 +110,7 @@ CREATE TABLE slice (
 );
 
 -- Runs id .. id + n - 1. Texts as explained above; tsc is what tsc_add adds to, NULL unknown for all of them.
--- repeats: number - 1. cyc: number + 1 (0: unknown); insn: the instructions of the cycles' stretch, which began `back`
+-- repeats: number - 1. cyc, insn: number + 1 (0: unknown); insn: the instructions of the cycles' stretch, which began `back`
 -- runs before. A group of one run whose cycles fit no text has them in cyc_whole and insn_whole.
 CREATE TABLE run_group (
 	id INTEGER PRIMARY KEY, n INTEGER, slice INTEGER, tsc INTEGER,

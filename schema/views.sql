@@ -1,1 +1,384 @@
--- views
+-- views.sql - what to query. Columns may be added to these views, but never change their meaning.
+--
+--   traces branches ipc errors events functions        ours
+--   run call                                            the facts as they are stored, unpacked: a row a run, a row a call
+--   samples calls call_paths threads comms comm_threads symbols dsos machines branch_types selected_events
+--                                                       the names and columns of perf's export-to-sqlite, for SQL and
+--                                                       viewers made for that; ..._view likewise
+--
+-- Unknown is NULL in ours; in perf's it is 0, as there. time_ns is the perf clock (as in perf script), exact; NULL when the
+-- container does not say how TSC and clock relate. *_hex columns are for reading.
+
+-- A row a run: path (see path_edge) was taken `repeats` times in a row by the slice, not before tsc. cyc_count: core cycles
+-- since the slice's last run that has them, in which insn_count instructions were executed; that run is the one before
+-- run id - back.
+CREATE VIEW run AS
+SELECT
+	g.id + i.i AS id,
+	s.trace,
+	g.slice,
+	g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 1, 1)) - 1, 0)
+		+ coalesce((unicode(substr(g.tsc_add_high, i.i + 1, 1)) - 1) << 15, 0) AS tsc,
+	coalesce(unicode(substr(g.path, i.i + 1, 1)) - 1, 0)
+		+ coalesce((unicode(substr(g.path_high, i.i + 1, 1)) - 1) << 15, 0) AS path,
+	coalesce(unicode(substr(g.repeats, i.i + 1, 1)) - 1, 0) + 1 AS repeats,
+	coalesce(g.cyc_whole, nullif(coalesce(unicode(substr(g.cyc, i.i + 1, 1)) - 1, 0)
+			+ coalesce((unicode(substr(g.cyc_high, i.i + 1, 1)) - 1) << 15, 0), 0) - 1) AS cyc_count,
+	coalesce(g.insn_whole, nullif(coalesce(unicode(substr(g.insn, i.i + 1, 1)) - 1, 0)
+			+ coalesce((unicode(substr(g.insn_high, i.i + 1, 1)) - 1) << 15, 0), 0) - 1) AS insn_count,
+	coalesce(unicode(substr(g.back, i.i + 1, 1)) - 1, 0) AS back,
+	t.time_zero + ((g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 1, 1)) - 1, 0)
+		+ coalesce((unicode(substr(g.tsc_add_high, i.i + 1, 1)) - 1) << 15, 0)) >> t.time_shift) * t.time_mult
+		+ (((g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 1, 1)) - 1, 0)
+		+ coalesce((unicode(substr(g.tsc_add_high, i.i + 1, 1)) - 1) << 15, 0)) & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
+	s.cpu, m.name AS machine, s.vcpu, s.thread, th.pid, th.tid, th.comm
+FROM run_group g CROSS JOIN slice s CROSS JOIN trace t CROSS JOIN number i
+	LEFT JOIN thread th ON th.id = s.thread
+	LEFT JOIN machine m ON m.id = th.machine
+WHERE s.id = g.slice AND t.id = s.trace AND i.i < g.n;
+
+-- A row a call, in the order of returning. Branches are ids of the view branches. Times are those of the branches' runs.
+-- parent: the caller's call.
+CREATE VIEW call AS
+SELECT
+	g.id + i.i AS id,
+	g.trace,
+	g.thread,
+	nullif(coalesce(unicode(substr(g.call_path, i.i + 1, 1)) - 1, 0)
+		+ coalesce((unicode(substr(g.call_path_high, i.i + 1, 1)) - 1) << 15, 0), 0) AS call_path,
+	CASE WHEN g.whole THEN g.call_branch ELSE (g.run
+		+ coalesce(unicode(substr(g.run_add, i.i + 1, 1)) - 1, 0)
+		+ coalesce((unicode(substr(g.run_add_high, i.i + 1, 1)) - 1) << 15, 0)
+		- coalesce(unicode(substr(g.runs_back, i.i + 1, 1)) - 1, 0)
+		- coalesce((unicode(substr(g.runs_back_high, i.i + 1, 1)) - 1) << 15, 0)) * 1024
+		+ coalesce(unicode(substr(g.call_at, i.i + 1, 1)) - 1, 0) END AS call_branch,
+	CASE WHEN g.whole THEN g.return_branch ELSE (g.run
+		+ coalesce(unicode(substr(g.run_add, i.i + 1, 1)) - 1, 0)
+		+ coalesce((unicode(substr(g.run_add_high, i.i + 1, 1)) - 1) << 15, 0)) * 1024
+		+ coalesce(unicode(substr(g.return_at, i.i + 1, 1)) - 1, 0) END AS return_branch,
+	g.whole, g.call_tsc, g.return_tsc, -- NULL unless whole; see calls
+	CASE WHEN g.whole THEN g.return_tsc - g.call_tsc
+		ELSE nullif(coalesce(unicode(substr(g.elapsed, i.i + 1, 1)) - 1, 0)
+			+ coalesce((unicode(substr(g.elapsed_high, i.i + 1, 1)) - 1) << 15, 0), 0) - 1 END AS elapsed_tsc,
+	coalesce(g.branches_whole, coalesce(unicode(substr(g.branch_count, i.i + 1, 1)) - 1, 0)) AS branch_count,
+	coalesce(g.insn_whole, coalesce(unicode(substr(g.insn_count, i.i + 1, 1)) - 1, 0)
+		+ coalesce((unicode(substr(g.insn_count_high, i.i + 1, 1)) - 1) << 15, 0)) AS insn_count,
+	coalesce(g.cyc_whole, nullif(coalesce(unicode(substr(g.cyc, i.i + 1, 1)) - 1, 0)
+		+ coalesce((unicode(substr(g.cyc_high, i.i + 1, 1)) - 1) << 15, 0), 0) - 1) AS cyc_count,
+	coalesce(unicode(substr(g.flags, i.i + 1, 1)) - 1, 0) AS flags,
+	g.id + i.i + coalesce(g.parent_whole, nullif(coalesce(unicode(substr(g.parent_add, i.i + 1, 1)) - 1, 0)
+		+ coalesce((unicode(substr(g.parent_add_high, i.i + 1, 1)) - 1) << 15, 0), 0)) AS parent
+FROM call_group g CROSS JOIN number i
+WHERE i.i < g.n;
+
+-- A row a loaded container. complete: 0 when it was cut or damaged, 1, or NULL unknown. duration_ns: from the first to the
+-- last known time. synthetic: 1 when times are a model and not measured.
+CREATE VIEW traces AS
+SELECT
+	t.id, t.name, t.uuid, t.command, t.host, t.kernel, t.arch, t.cpu, t.engine, t.synthetic,
+	t.start_time, datetime(t.start_time, 'unixepoch') AS start,
+	t.complete, t.branches, t.not_taken, t.insn_count, t.cyc_count, t.calls, t.events, t.errors, t.runs,
+	t.first_tsc, t.last_tsc, t.tsc_hz,
+	((t.last_tsc >> t.time_shift) - (t.first_tsc >> t.time_shift)) * t.time_mult
+		+ ((t.last_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift)
+		- ((t.first_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS duration_ns,
+	t.load_time, t.load_version
+FROM trace t;
+
+-- A row a taken branch, in the order that each CPU took them. id: run * 1024 + position in the run. tsc: the host's TSC at
+-- the last timing packet before the run, so it happened not before. insn_count: instructions from the branch before up
+-- to this one, inclusive. cyc_count: core cycles since the last branch that has them, mostly NULL: use ipc. from_ip NULL:
+-- tracing began with it; to_ip NULL: tracing stopped with it.
+-- (LIMIT -1 makes SQLite unpack each run once, and not for each of its branches.)
+CREATE VIEW branches AS
+SELECT
+	r.id * 1024 + k.i * p.edges + (pe.id & 31) AS id,
+	r.trace, r.time_ns, r.tsc, r.cpu, r.machine, r.vcpu, r.pid, r.tid, r.comm,
+	e.from_ip,
+	(SELECT y.name FROM symbol y WHERE y.id = e.from_symbol) AS from_symbol,
+	e.from_ip - (SELECT y.start_ip FROM symbol y WHERE y.id = e.from_symbol) AS from_offset,
+	e.to_ip,
+	(SELECT y.name FROM symbol y WHERE y.id = e.to_symbol) AS to_symbol,
+	e.to_ip - (SELECT y.start_ip FROM symbol y WHERE y.id = e.to_symbol) AS to_offset,
+	(SELECT kd.name FROM kind kd WHERE kd.id = e.kind) AS kind,
+	pe.insn_count,
+	CASE WHEN (pe.id & 31) = p.edges - 1 AND k.i = r.repeats - 1 THEN r.cyc_count END AS cyc_count,
+	printf('%x', e.from_ip) AS from_hex, printf('%x', e.to_ip) AS to_hex,
+	(SELECT y.name FROM dso y WHERE y.id = (SELECT z.dso FROM symbol z WHERE z.id = e.from_symbol)) AS from_dso,
+	(SELECT y.name FROM dso y WHERE y.id = (SELECT z.dso FROM symbol z WHERE z.id = e.to_symbol)) AS to_dso,
+	r.slice, r.path, e.id AS edge
+FROM (SELECT id, trace, slice, tsc, time_ns, path, repeats, cyc_count, cpu, machine, vcpu, pid, tid, comm FROM run LIMIT -1) r
+	CROSS JOIN path p CROSS JOIN number k CROSS JOIN path_edge pe CROSS JOIN edge e
+WHERE p.id = r.path AND k.i < r.repeats
+	AND pe.id >= p.id * 32 AND pe.id < p.id * 32 + p.edges AND e.id = pe.edge;
+
+-- A row a stretch whose core cycles are known, from tsc to tsc_end at the latest. source: where cycles come from ('cyc': CYC
+-- packets).
+CREATE VIEW ipc AS
+SELECT
+	q.trace,
+	t.time_zero + (q.tsc >> t.time_shift) * t.time_mult
+		+ ((q.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
+	q.tsc, q.tsc_end, q.cpu, m.name AS machine, q.vcpu, th.pid, th.tid, th.comm,
+	q.insn_count, q.cyc_count, round(1.0 * q.insn_count / nullif(q.cyc_count, 0), 2) AS ipc,
+	'cyc' AS source, q.id AS run, q.slice
+FROM (
+	SELECT s.trace, r.id, r.slice, s.cpu, s.vcpu, s.thread, r.insn_count, r.cyc_count,
+		-- of the stretch's first run
+		CASE WHEN r.back = 0 THEN r.tsc ELSE
+		(SELECT h.tsc + coalesce(unicode(substr(h.tsc_add, r.id - r.back - h.id + 1, 1)) - 1, 0)
+			+ coalesce((unicode(substr(h.tsc_add_high, r.id - r.back - h.id + 1, 1)) - 1) << 15, 0)
+		FROM run_group h WHERE h.id <= r.id - r.back ORDER BY h.id DESC LIMIT 1) END AS tsc,
+		-- of the slice's next run
+		coalesce((SELECT CASE WHEN h.id > r.id THEN h.tsc ELSE h.tsc
+				+ coalesce(unicode(substr(h.tsc_add, r.id - h.id + 2, 1)) - 1, 0)
+				+ coalesce((unicode(substr(h.tsc_add_high, r.id - h.id + 2, 1)) - 1) << 15, 0) END
+			FROM run_group h
+			WHERE h.id > r.id - 64 AND h.id + h.n > r.id + 1 AND h.id <= s.last_run AND h.slice = r.slice
+			ORDER BY h.id LIMIT 1), s.tsc_end) AS tsc_end
+	FROM (SELECT id, slice, tsc, cyc_count, insn_count, back FROM run LIMIT -1) r CROSS JOIN slice s
+	WHERE r.cyc_count IS NOT NULL AND s.id = r.slice
+	LIMIT -1
+) q CROSS JOIN trace t
+	LEFT JOIN thread th ON th.id = q.thread
+	LEFT JOIN machine m ON m.id = th.machine
+WHERE t.id = q.trace;
+
+-- A row for everything that was not seen: between tsc and tsc_end. ip: where the flow was lost. aux_offset: of the packet
+-- in the stream's AUX data.
+CREATE VIEW errors AS
+SELECT
+	r.id, r.trace,
+	t.time_zero + (r.tsc >> t.time_shift) * t.time_mult
+		+ ((r.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
+	r.tsc, r.tsc_end, coalesce(r.cpu, s.cpu) AS cpu, m.name AS machine, s.vcpu, th.pid, th.tid, th.comm,
+	r.kind, r.ip, printf('%x', r.ip) AS ip_hex, r.stream, r.aux_offset, r.message,
+	t.time_zero + (r.tsc_end >> t.time_shift) * t.time_mult
+		+ ((r.tsc_end & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_end_ns,
+	r.slice
+FROM error r JOIN trace t ON t.id = r.trace
+	LEFT JOIN slice s ON s.id = r.slice
+	LEFT JOIN thread th ON th.id = s.thread
+	LEFT JOIN machine m ON m.id = th.machine;
+
+-- A row for each thing that happened and is no branch. fields: a JSON object.
+CREATE VIEW events AS
+SELECT
+	r.id, r.trace,
+	t.time_zero + (r.tsc >> t.time_shift) * t.time_mult
+		+ ((r.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
+	r.tsc, coalesce(r.cpu, s.cpu) AS cpu, m.name AS machine, s.vcpu, th.pid, th.tid, th.comm,
+	r.name, r.ip, printf('%x', r.ip) AS ip_hex, r.fields, r.slice
+FROM event r JOIN trace t ON t.id = r.trace
+	LEFT JOIN slice s ON s.id = r.slice
+	LEFT JOIN thread th ON th.id = s.thread
+	LEFT JOIN machine m ON m.id = th.machine;
+
+-- A row a function that was seen executing: instructions in its own code (callees' apart), how many of these have known
+-- cycles, and the cycles. calls: how often it was called. symbol, name NULL: code without a symbol.
+CREATE VIEW functions AS
+SELECT f.trace, f.symbol, s.name, d.name AS dso, s.start_ip AS ip, f.insn_count, f.insn_timed, f.cyc_count,
+	round(f.insn_timed / nullif(f.cyc_count, 0), 2) AS ipc, f.branches,
+	(SELECT sum(c.calls) FROM call_path c WHERE c.symbol = f.symbol) AS calls
+FROM (
+	SELECT trace, symbol, sum(insn_count) AS insn_count, sum(insn_timed) AS insn_timed, sum(cyc_count) AS cyc_count,
+		sum(taken) AS branches
+	FROM (
+		SELECT trace, from_symbol AS symbol, insn_count, insn_timed, cyc_count, taken
+		FROM edge WHERE from_ip IS NOT NULL AND taken > 0
+		UNION ALL
+		SELECT trace, to_symbol, tail_insns, NULL, NULL, 0 FROM edge WHERE tail_insns > 0
+		UNION ALL -- what stopped before any branch
+		SELECT p.trace, (SELECT y.id FROM symbol y WHERE y.trace = p.trace AND y.start_ip <= p.start_ip
+				AND y.end_ip > p.start_ip),
+			p.tail_insns * p.repeats, p.insn_timed, p.cyc_count, 0
+		FROM path p WHERE p.edges = 0 AND p.repeats > 0
+	)
+	GROUP BY trace, symbol
+) f
+LEFT JOIN symbol s ON s.id = f.symbol
+LEFT JOIN dso d ON d.id = s.dso;
+
+-- ---- perf's names: see tools/perf/scripts/python/export-to-sqlite.py ------------------------------------------------
+
+CREATE VIEW selected_events AS
+SELECT 0 AS id, 'unknown' AS name UNION ALL SELECT 1, 'branches';
+
+-- The host has pid -1, as there.
+CREATE VIEW machines AS
+SELECT 0 AS id, 0 AS pid, 'unknown' AS root_dir
+UNION ALL SELECT id, CASE WHEN pid = 0 THEN -1 ELSE pid END, '' FROM machine;
+
+CREATE VIEW threads AS
+SELECT 0 AS id, 0 AS machine_id, 0 AS process_id, -1 AS pid, -1 AS tid
+UNION ALL
+SELECT h.id, coalesce(h.machine, 0),
+	coalesce((SELECT min(q.id) FROM thread q WHERE q.machine = h.machine AND q.pid = h.pid AND q.tid = h.pid), h.id),
+	coalesce(h.pid, -1), coalesce(h.tid, -1)
+FROM thread h WHERE h.id = h.first;
+
+-- A thread's row of ours is a thread under a name, which is a comm.
+CREATE VIEW comms AS
+SELECT 0 AS id, 'unknown' AS comm, 0 AS c_thread_id, 0 AS c_time, 0 AS exec_flag
+UNION ALL SELECT id, coalesce(comm, 'unknown'), first, 0, 0 FROM thread;
+
+CREATE VIEW comm_threads AS
+SELECT 0 AS id, 0 AS comm_id, 0 AS thread_id
+UNION ALL SELECT id, id, first FROM thread;
+
+CREATE VIEW dsos AS
+SELECT 0 AS id, 0 AS machine_id, 'unknown' AS short_name, 'unknown' AS long_name, '' AS build_id
+UNION ALL
+SELECT d.id, coalesce((SELECT min(m.id) FROM machine m WHERE m.trace = d.trace), 0),
+	coalesce(replace(d.name, rtrim(d.name, replace(d.name, '/', '')), ''), ''), coalesce(d.name, ''),
+	coalesce(d.build_id, '')
+FROM dso d;
+
+-- sym_start, sym_end: addresses at run time, sym_end inclusive as there.
+CREATE VIEW symbols AS
+SELECT 0 AS id, 0 AS dso_id, 0 AS sym_start, 0 AS sym_end, 0 AS binding, 'unknown' AS name
+UNION ALL SELECT id, coalesce(dso, 0), start_ip, end_ip - 1, 0, coalesce(name, '') FROM symbol;
+
+CREATE VIEW branch_types AS
+WITH b (id, name) AS (VALUES (0, 'no branch'), (3, 'call'), (5, 'return'), (9, 'conditional jump'), (1, 'unconditional jump'),
+	(67, 'software interrupt'), (69, 'return from interrupt'), (19, 'system call'), (21, 'return from system call'),
+	(33, 'asynchronous branch'), (99, 'hardware interrupt'), (129, 'transaction abort'), (257, 'trace begin'),
+	(513, 'trace end'), (2051, 'vm entry'), (4099, 'vm exit'))
+SELECT id, name FROM b
+UNION ALL SELECT id + 256, 'trace begin / ' || name FROM b WHERE id NOT IN (0, 1, 257, 513)
+UNION ALL SELECT id + 512, name || ' / trace end' FROM b WHERE id NOT IN (0, 1, 257, 513);
+
+-- A row a branch. insn_count and cyc_count: of the stretch that ends with it, 0 for the others.
+CREATE VIEW samples AS
+SELECT
+	r.id * 1024 + k.i * p.edges + (pe.id & 31) AS id,
+	1 AS evsel_id, r.machine_id, r.thread_id, r.comm_id,
+	coalesce((SELECT y.dso FROM symbol y WHERE y.id = e.from_symbol), 0) AS dso_id,
+	coalesce(e.from_symbol, 0) AS symbol_id,
+	coalesce(e.from_ip - (SELECT y.start_ip FROM symbol y WHERE y.id = e.from_symbol), 0) AS sym_offset,
+	coalesce(e.from_ip, 0) AS ip,
+	r.time, r.cpu,
+	coalesce((SELECT y.dso FROM symbol y WHERE y.id = e.to_symbol), 0) AS to_dso_id,
+	coalesce(e.to_symbol, 0) AS to_symbol_id,
+	coalesce(e.to_ip - (SELECT y.start_ip FROM symbol y WHERE y.id = e.to_symbol), 0) AS to_sym_offset,
+	coalesce(e.to_ip, 0) AS to_ip,
+	(CASE WHEN e.kind = 16 AND e.to_ip IS NULL THEN 33 -- async
+		ELSE (SELECT kd.perf_flags FROM kind kd WHERE kd.id = e.kind) END
+		| (e.from_ip IS NULL) << 8 | (e.to_ip IS NULL) << 9) AS branch_type,
+	0 AS in_tx, 0 AS call_path_id,
+	CASE WHEN (pe.id & 31) = p.edges - 1 AND k.i = r.repeats - 1 THEN r.insn_count ELSE 0 END AS insn_count,
+	CASE WHEN (pe.id & 31) = p.edges - 1 AND k.i = r.repeats - 1 THEN r.cyc_count ELSE 0 END AS cyc_count,
+	(CASE WHEN e.kind = 16 AND e.to_ip IS NULL THEN 33 -- async
+		ELSE (SELECT kd.perf_flags FROM kind kd WHERE kd.id = e.kind) END
+		| (e.from_ip IS NULL) << 8 | (e.to_ip IS NULL) << 9) AS flags
+FROM (
+	SELECT u.id, u.path, u.repeats, coalesce(h.machine, 0) AS machine_id, coalesce(h.first, 0) AS thread_id,
+		coalesce(h.id, 0) AS comm_id, coalesce(u.time_ns, 0) AS time, coalesce(u.cpu, -1) AS cpu,
+		coalesce(u.insn_count, 0) AS insn_count, coalesce(u.cyc_count, 0) AS cyc_count
+	FROM run u LEFT JOIN thread h ON h.id = u.thread
+	LIMIT -1
+) r
+	CROSS JOIN path p CROSS JOIN number k CROSS JOIN path_edge pe CROSS JOIN edge e
+WHERE p.id = r.path AND k.i < r.repeats
+	AND pe.id >= p.id * 32 AND pe.id < p.id * 32 + p.edges AND e.id = pe.edge;
+
+-- The root of all has id 1, so ours are one more than in call_path.
+CREATE VIEW call_paths AS
+SELECT 0 AS id, 0 AS parent_id, 0 AS symbol_id, 0 AS ip
+UNION ALL SELECT 1, 0, 0, 0
+UNION ALL
+SELECT c.id + 1, coalesce(c.parent, 0) + 1, coalesce(c.symbol, 0), coalesce(c.ip, s.start_ip, 0)
+FROM call_path c LEFT JOIN symbol s ON s.id = c.symbol;
+
+-- perf's columns, then ours: trace, call_tsc, return_tsc, elapsed_tsc, elapsed_ns, symbol (NULL unknown).
+CREATE VIEW calls AS
+SELECT
+	c.id, coalesce(th.first, 0) AS thread_id, coalesce(c.thread, 0) AS comm_id, coalesce(c.call_path, -1) + 1 AS call_path_id,
+	coalesce(t.time_zero + (c.call_tsc >> t.time_shift) * t.time_mult
+		+ ((c.call_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift), 0) AS call_time,
+	coalesce(t.time_zero + (c.return_tsc >> t.time_shift) * t.time_mult
+		+ ((c.return_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift), 0) AS return_time,
+	c.branch_count, coalesce(c.call_branch, 0) AS call_id, coalesce(c.return_branch, 0) AS return_id,
+	CASE WHEN c.call_path IS NULL THEN 0 ELSE coalesce(cp.parent, 0) + 1 END AS parent_call_path_id,
+	c.flags, coalesce(c.parent, 0) AS parent_id, c.insn_count, coalesce(c.cyc_count, 0) AS cyc_count,
+	c.trace, c.call_tsc, c.return_tsc, c.elapsed_tsc,
+	(c.elapsed_tsc >> t.time_shift) * t.time_mult
+		+ ((c.elapsed_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS elapsed_ns,
+	s.name AS symbol
+FROM (
+	SELECT id, trace, thread, call_path, call_branch, return_branch, branch_count, insn_count, cyc_count, flags, parent,
+		elapsed_tsc,
+		CASE WHEN whole THEN call_tsc ELSE
+		(SELECT h.tsc + coalesce(unicode(substr(h.tsc_add, call_branch / 1024 - h.id + 1, 1)) - 1, 0)
+			+ coalesce((unicode(substr(h.tsc_add_high, call_branch / 1024 - h.id + 1, 1)) - 1) << 15, 0)
+		FROM run_group h WHERE h.id <= call_branch / 1024 ORDER BY h.id DESC LIMIT 1) END AS call_tsc,
+		CASE WHEN whole THEN return_tsc ELSE
+		(SELECT h.tsc + coalesce(unicode(substr(h.tsc_add, return_branch / 1024 - h.id + 1, 1)) - 1, 0)
+			+ coalesce((unicode(substr(h.tsc_add_high, return_branch / 1024 - h.id + 1, 1)) - 1) << 15, 0)
+		FROM run_group h WHERE h.id <= return_branch / 1024 ORDER BY h.id DESC LIMIT 1) END AS return_tsc
+	FROM (SELECT * FROM call LIMIT -1)
+	LIMIT -1
+) c CROSS JOIN trace t
+	LEFT JOIN thread th ON th.id = c.thread
+	LEFT JOIN call_path cp ON cp.id = c.call_path
+	LEFT JOIN symbol s ON s.id = cp.symbol
+WHERE t.id = c.trace;
+
+CREATE VIEW machines_view AS
+SELECT id, pid, root_dir, CASE WHEN id = 0 THEN 'unknown' WHEN pid = -1 THEN 'host' ELSE 'guest' END AS host_or_guest
+FROM machines;
+
+CREATE VIEW dsos_view AS
+SELECT id, machine_id, (SELECT host_or_guest FROM machines_view WHERE id = machine_id) AS host_or_guest,
+	short_name, long_name, build_id
+FROM dsos;
+
+CREATE VIEW symbols_view AS
+SELECT id, name, (SELECT short_name FROM dsos WHERE id = dso_id) AS dso, dso_id, sym_start, sym_end,
+	CASE WHEN binding = 0 THEN 'local' WHEN binding = 1 THEN 'global' ELSE 'weak' END AS binding
+FROM symbols;
+
+CREATE VIEW threads_view AS
+SELECT id, machine_id, (SELECT host_or_guest FROM machines_view WHERE id = machine_id) AS host_or_guest,
+	process_id, pid, tid
+FROM threads;
+
+CREATE VIEW comm_threads_view AS
+SELECT comm_id, (SELECT comm FROM comms WHERE id = comm_id) AS command, thread_id,
+	(SELECT pid FROM threads WHERE id = thread_id) AS pid, (SELECT tid FROM threads WHERE id = thread_id) AS tid
+FROM comm_threads;
+
+CREATE VIEW call_paths_view AS
+SELECT c.id, printf('%x', c.ip) AS ip, c.symbol_id,
+	(SELECT name FROM symbols WHERE id = c.symbol_id) AS symbol,
+	(SELECT dso_id FROM symbols WHERE id = c.symbol_id) AS dso_id,
+	(SELECT dso FROM symbols_view WHERE id = c.symbol_id) AS dso_short_name,
+	c.parent_id, printf('%x', p.ip) AS parent_ip, p.symbol_id AS parent_symbol_id,
+	(SELECT name FROM symbols WHERE id = p.symbol_id) AS parent_symbol,
+	(SELECT dso_id FROM symbols WHERE id = p.symbol_id) AS parent_dso_id,
+	(SELECT dso FROM symbols_view WHERE id = p.symbol_id) AS parent_dso_short_name
+FROM call_paths c INNER JOIN call_paths p ON p.id = c.parent_id;
+
+CREATE VIEW calls_view AS
+SELECT calls.id, thread_id, (SELECT pid FROM threads WHERE id = thread_id) AS pid,
+	(SELECT tid FROM threads WHERE id = thread_id) AS tid, (SELECT comm FROM comms WHERE id = comm_id) AS command,
+	call_path_id, printf('%x', ip) AS ip, symbol_id, (SELECT name FROM symbols WHERE id = symbol_id) AS symbol,
+	call_time, return_time, return_time - call_time AS elapsed_time, branch_count, insn_count, cyc_count,
+	CASE WHEN cyc_count = 0 THEN CAST(0 AS FLOAT) ELSE round(CAST(insn_count AS FLOAT) / cyc_count, 2) END AS IPC,
+	call_id, return_id,
+	CASE WHEN flags = 0 THEN '' WHEN flags = 1 THEN 'no call' WHEN flags = 2 THEN 'no return'
+		WHEN flags = 3 THEN 'no call/return' WHEN flags = 6 THEN 'jump' ELSE flags END AS flags,
+	parent_call_path_id, calls.parent_id
+FROM calls INNER JOIN call_paths ON call_paths.id = call_path_id;
+
+CREATE VIEW samples_view AS
+SELECT id, time, cpu, (SELECT pid FROM threads WHERE id = thread_id) AS pid,
+	(SELECT tid FROM threads WHERE id = thread_id) AS tid, (SELECT comm FROM comms WHERE id = comm_id) AS command,
+	(SELECT name FROM selected_events WHERE id = evsel_id) AS event,
+	printf('%x', ip) AS ip_hex, (SELECT name FROM symbols WHERE id = symbol_id) AS symbol, sym_offset,
+	(SELECT short_name FROM dsos WHERE id = dso_id) AS dso_short_name,
+	printf('%x', to_ip) AS to_ip_hex, (SELECT name FROM symbols WHERE id = to_symbol_id) AS to_symbol, to_sym_offset,
+	(SELECT short_name FROM dsos WHERE id = to_dso_id) AS to_dso_short_name,
+	(SELECT name FROM branch_types WHERE id = branch_type) AS branch_type_name, in_tx, insn_count, cyc_count,
+	CASE WHEN cyc_count = 0 THEN CAST(0 AS FLOAT) ELSE round(CAST(insn_count AS FLOAT) / cyc_count, 2) END AS IPC, flags
+FROM samples;
