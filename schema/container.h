@@ -58,7 +58,8 @@
  *   PTC_SYMBOLS  symbols, see struct ptc_symbols
  *   PTC_ROUND    u64 time_ns: no sideband record older than this follows, and no AUX data older than the last
  *                PTC_ROUND's time follows. Lets a reader of a pipe decode with bounded memory. Optional.
- *   PTC_INDEX    each chunk up to and with PTC_END: { u64 file offset, u16 type, u16 0, u32 stream, u64 raw_bytes, u64 aux_offset or 0 }
+ *   PTC_INDEX    each chunk up to and with PTC_END: { u64 file offset, u16 type, u16 0, u32 stream, u64 raw_bytes,
+ *                u64 aux_offset or 0 }
  *   PTC_END      u64 chunks before this one, u64 AUX bytes, u64 sideband bytes. The capture ended as planned;
  *                a container without it was cut.
  *
@@ -170,8 +171,9 @@ struct ptc_image {
 	uint64_t size;
 };
 
-/* Symbols of one image (same name and build id), or some of them: further chunks add more. Payload: i32 machine_pid, i32 pid, u32 absolute, u32 count,
- * str build_id, str name, count x { u64 value, u64 size, u32 name_offset, u32 type ('t', 'T', 'W' as nm's) },
+/* Symbols of one image (same name and build id), or some of them: further chunks add more. Payload:
+ * i32 machine_pid, i32 pid, u32 absolute, u32 count, str build_id, str name,
+ * count x { u64 value, u64 size, u32 name_offset, u32 type ('t', 'T', 'W' as nm's) },
  * u64 strings_bytes, strings (each NUL-terminated). */
 struct ptc_symbol {
 	uint64_t value; /* st_value, to be related by ptc_image.vaddr; an address when `absolute` */
@@ -232,18 +234,19 @@ void ptc_writer_destroy(struct ptc_writer *w);
 /* Writes PTC_END and, if fd can seek, the index. Returns 0, or -1 (PT_ERR_IO, PT_ERR_CLOSED). */
 int ptc_writer_finish(struct ptc_writer *w, struct pt_error *e);
 
-/* Each writes one chunk, or several when the bytes would exceed PTC_CHUNK_MAX: AUX, SIDEBAND (at record borders),
- * IMAGE (the further ones with `continues`), SYMBOLS. Return 0, or -1: PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY, or
+/* Each writes one chunk, or several when the bytes are many: AUX, SIDEBAND (at record borders), IMAGE (the further
+ * ones with `continues`), SYMBOLS. Return 0, or -1: PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY, or
  * PT_ERR_REFUSED for what the format cannot hold; after a failure only destroy may be called. */
 int ptc_put_meta(struct ptc_writer *w, const char *key, const char *value, struct pt_error *e);
 int ptc_put_metaf(struct ptc_writer *w, struct pt_error *e, const char *key, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* A key has no '=' and no newline. META lines are gathered and written as one chunk before the next other chunk, or by this. */
+/* A key has no '=' and no newline. META lines are gathered and written as one chunk before the next other chunk,
+ * or by this. */
 int ptc_flush_meta(struct ptc_writer *w, struct pt_error *e);
 /* Declares the next stream; returns its number (1...) or -1. */
 int64_t ptc_put_stream(struct ptc_writer *w, const struct ptc_stream *s, struct pt_error *e);
-/* size may be 0 when flags tell something. PTC_AUX_TRUNCATED stays with the last of several chunks. aux_offset must not be below the stream's last end, except in a
- * snapshot stream. */
+/* size may be 0 when flags tell something. PTC_AUX_TRUNCATED stays with the last of several chunks. aux_offset
+ * must not be below the stream's last end, except in a snapshot stream. */
 int ptc_put_aux(struct ptc_writer *w, uint32_t stream, uint64_t aux_offset, uint64_t flags, uint64_t time_ns,
 		const void *bytes, uint64_t size, struct pt_error *e);
 int ptc_put_attr(struct ptc_writer *w, const char *name, const void *attr, uint32_t attr_bytes,
@@ -296,9 +299,9 @@ int ptc_parse_image(const struct ptc_chunk *c, struct ptc_image *ret, struct pt_
 int ptc_parse_symbols(const struct ptc_chunk *c, struct ptc_symbols *ret, struct pt_error *e);
 int ptc_parse_round(const struct ptc_chunk *c, uint64_t *ret_time_ns, struct pt_error *e);
 
-/* The recording's META, gathered: feed every PTC_META chunk, ask by key. ptc_meta_add(): 0, or -1 (PT_ERR_BAD_INPUT for
- * what is no META, or more than PTC_META_MAX keys or PTC_META_MAX_BYTES; PT_ERR_NO_MEMORY). Pointers live until the
- * next add or destroy. */
+/* The recording's META, gathered: feed every PTC_META chunk, ask by key. ptc_meta_add(): 0, or -1
+ * (PT_ERR_BAD_INPUT for what is no META, or more than PTC_META_MAX keys or PTC_META_MAX_BYTES; PT_ERR_NO_MEMORY).
+ * Pointers live until the next add or destroy. */
 #define PTC_META_MAX	   16384
 #define PTC_META_MAX_BYTES ((size_t)64 << 20)
 struct ptc_meta;

@@ -2,9 +2,6 @@
 #include "schema/container.h"
 #include "schema/container_format.h"
 
-/* Bytes of AUX data or of an image in one chunk: a reader's buffers stay small and warm, and zstd loses nothing. */
-#define PIECE_MAX ((size_t)1 << 20)
-
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -17,6 +14,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
+/* Bytes of AUX data or of an image in one chunk: a reader's buffers stay small and warm, and zstd loses nothing. */
+#define PIECE_MAX	 ((size_t)1 << 20)
 #define META_FLUSH_BYTES 65536
 #define FIRST_ROOM	 65536
 

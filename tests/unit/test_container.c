@@ -118,6 +118,9 @@ static void test_meta(void)
 	char *line = malloc(1 << 20);
 	int ret = 0;
 
+	if (!line)
+		exit(1);
+
 	CHECK(ADD_META(m, "a=0x1f\nb=\nc=-5\nd= 5\ne=5x\nf=0x\ng=99999999999999999999\nh=x=y\\\\n\\n\\\n") ==
 	      0);
 	CHECK(ptc_meta_number(m, "a", 1) == 0x1f && ptc_meta_number(m, "b", 1) == 1);
