@@ -196,7 +196,8 @@ void step_maps_copy(struct step *s, struct step_process *to, const struct step_p
 		to->map_count++;
 	}
 	/* Its pages are its parent's: the container's reader copies them with the FORK. */
-	memcpy(to->pages, from->pages, from->page_count * sizeof *to->pages);
+	if (from->page_count)
+		memcpy(to->pages, from->pages, from->page_count * sizeof *to->pages);
 	to->page_count = from->page_count;
 }
 

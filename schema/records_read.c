@@ -64,7 +64,7 @@ static int check_header(const uint8_t *h, struct pt_error *e)
 		    "this is a container, not a record stream: decode it first (pt-decode | pt-load)");
 	if (!memcmp(h, "SQLite format 3", 15))
 		return pt_fail(e, PT_ERR_BAD_INPUT, 0, "this is a database, not a record stream");
-	if (memcmp(h, PTR_MAGIC, 8))
+	if (memcmp(h, PTR_MAGIC, 8) != 0)
 		return pt_fail(e, PT_ERR_BAD_INPUT, 0, "this is not a record stream of pt-decode");
 	if (ptr_load_u32(h + 12) != (uint32_t)crc32(0, h, 12))
 		return pt_fail(e, PT_ERR_BAD_INPUT, 0, "the record stream's header is damaged");
@@ -143,7 +143,7 @@ static int next_block(struct ptr_reader *r, struct pt_error *e)
 	if (!n)
 		return pt_fail(e, PT_ERR_TRUNCATED, r->bytes,
 			       "the record stream was cut: did the program before it fail?");
-	if (memcmp(h, PTR_BLOCK_MAGIC, 4) || ptr_load_u32(h + 16) != (uint32_t)crc32(0, h, 16))
+	if (memcmp(h, PTR_BLOCK_MAGIC, 4) != 0 || ptr_load_u32(h + 16) != (uint32_t)crc32(0, h, 16))
 		return pt_fail(e, PT_ERR_BAD_INPUT, at, "a block's header in the record stream is damaged");
 	if (ptr_load_u32(h + 4) != r->blocks)
 		return pt_fail(e, PT_ERR_BAD_INPUT, at,

@@ -1,0 +1,53 @@
+# pt-load and pt-query at the command line: every canned query answers the same in pt-query and in the sqlite3 shell; formats;
+# wrong usage; a load is refused or replaced as a whole; a stream that is cut leaves nothing.
+source tests/common.bash
+"$PT_BIN/pt-capture" -q -e cyc -o "$tmp/c.ptc" -- /bin/true || fail "capture"
+"$PT_BIN/pt-decode" -q "$tmp/c.ptc" >"$tmp/s" || fail "decode"
+check "load" "$PT_BIN/pt-load" -q "$tmp/db" "$tmp/s"
+check "integrity" test "$(sqlite3 "$tmp/db" 'PRAGMA integrity_check')" = ok
+names=$("$PT_BIN/pt-query" "$tmp/db" | awk 'NF == 0 { exit } { print $1 }')
+check "the list names queries" test "$(wc -w <<<"$names")" -ge 6
+for name in $names; do
+	"$PT_BIN/pt-query" "$tmp/db" "$name" --format csv >"$tmp/ours" || fail "$name: exit status"
+	"$PT_BIN/pt-query" "$tmp/db" "$name" --format json >"$tmp/json"
+	"$PT_BIN/pt-query" "$tmp/db" "$name" --print | sqlite3 -header -csv "$tmp/db" >"$tmp/shell"
+	[ -s "$tmp/shell" ] || head -n 1 "$tmp/ours" >"$tmp/shell" # the shell prints no header without rows
+	check "$name: the shell's rows" python3 -c 'import csv, sys
+a, b = (list(csv.reader(open(f, newline=""))) for f in sys.argv[1:])
+sys.exit(a != b)' "$tmp/shell" "$tmp/ours"
+	check "$name: JSON" test "$(sqlite3 :memory: "SELECT json_valid(readfile('$tmp/json'))")" = 1
+	check "$name: as many objects as rows" test \
+		"$(sqlite3 :memory: "SELECT json_array_length(readfile('$tmp/json'))")" -eq "$(($(wc -l <"$tmp/ours") - 1))"
+done
+check "a parameter" test "$("$PT_BIN/pt-query" "$tmp/db" hot-edges -p limit=3 --format csv | wc -l)" -eq 4
+# expect STATUS NAME COMMAND...
+expect() {
+	"${@:3}" >"$tmp/out" 2>"$tmp/err"
+	local status=$?
+	check "$2: exit status $status, not $1" test $status -eq "$1"
+	[ "$1" -eq 0 ] || check "$2: says why" test -s "$tmp/err"
+}
+expect 2 "unknown query" "$PT_BIN/pt-query" "$tmp/db" hot-function
+check "the nearest name" grep -q hot-functions "$tmp/err"
+expect 2 "unknown parameter" "$PT_BIN/pt-query" "$tmp/db" threads -p nothing=1
+expect 2 "unknown format" "$PT_BIN/pt-query" "$tmp/db" threads --format xml
+expect 1 "no database" "$PT_BIN/pt-query" "$tmp/none" threads
+expect 1 "not a database" "$PT_BIN/pt-query" "$tmp/c.ptc" threads
+sqlite3 "$tmp/other" 'CREATE TABLE x (y)'
+expect 1 "another's database" "$PT_BIN/pt-query" "$tmp/other" threads
+expect 1 "writing is refused" "$PT_BIN/pt-query" "$tmp/db" --sql 'DELETE FROM slice'
+expect 1 "the same recording twice" "$PT_BIN/pt-load" -q "$tmp/db" "$tmp/s"
+check "nothing was added" test "$(sqlite3 "$tmp/db" 'SELECT count(*) FROM traces')" = 1
+expect 0 "--replace" "$PT_BIN/pt-load" -q --replace "$tmp/db" "$tmp/s"
+check "still one trace" test "$(sqlite3 "$tmp/db" 'SELECT count(*) FROM traces')" = 1
+"$PT_BIN/pt-capture" -q -- /bin/true 2>/dev/null | "$PT_BIN/pt-decode" -q | "$PT_BIN/pt-load" -q "$tmp/db"
+check "a second trace" test "$(sqlite3 "$tmp/db" 'SELECT count(*) FROM traces')" = 2
+size=$(stat -c %s "$tmp/s")
+before=$(sha256sum <"$tmp/db")
+for cut in 0 1 16 100 $((size / 2)) $((size - 1)); do
+	head -c "$cut" "$tmp/s" >"$tmp/cut"
+	expect 1 "cut at $cut" "$PT_BIN/pt-load" -q "$tmp/new" "$tmp/cut"
+	check "cut at $cut: no file" test ! -e "$tmp/new"
+	expect 1 "cut at $cut, a database" "$PT_BIN/pt-load" -q "$tmp/db" "$tmp/cut"
+done
+check "the database is as it was" test "$before" = "$(sha256sum <"$tmp/db")"
