@@ -40,7 +40,7 @@ same() {
 		pass
 	else
 		fail "$1 (< expected, > got; $(wc -l <"$2") and $(wc -l <"$3") lines)"
-		diff "$2" "$3" | head -n 12
+		diff "$2" "$3" | head -n 12 | cut -c 1-200
 	fi
 }
 # counts OUTPUT: adds the "N passed, N failed" line of a tool's output to ours and shows its failures
