@@ -14,27 +14,37 @@
 		".popsection\n");                                                                            \
 	extern const char query_##symbol[] __attribute__((visibility("hidden")))
 
-EMBED(branch_mix, "queries/branch-mix.sql");
-EMBED(call_tree, "queries/call-tree.sql");
-EMBED(errors, "queries/errors.sql");
-EMBED(hot_edges, "queries/hot-edges.sql");
+EMBED(summary, "queries/summary.sql");
 EMBED(hot_functions, "queries/hot-functions.sql");
 EMBED(hot_functions_cycles, "queries/hot-functions-cycles.sql");
 EMBED(ipc, "queries/ipc.sql");
+EMBED(call_tree, "queries/call-tree.sql");
+EMBED(callers, "queries/callers.sql");
+EMBED(callees, "queries/callees.sql");
 EMBED(slowest_calls, "queries/slowest-calls.sql");
-EMBED(summary, "queries/summary.sql");
+EMBED(call_times, "queries/call-times.sql");
+EMBED(branch_mix, "queries/branch-mix.sql");
+EMBED(hot_edges, "queries/hot-edges.sql");
+EMBED(branches_at, "queries/branches-at.sql");
 EMBED(threads, "queries/threads.sql");
+EMBED(events, "queries/events.sql");
+EMBED(errors, "queries/errors.sql");
 
 const struct canned canned_queries[] = {
     {"summary", query_summary},
     {"hot-functions", query_hot_functions},
     {"hot-functions-cycles", query_hot_functions_cycles},
-    {"call-tree", query_call_tree},
     {"ipc", query_ipc},
+    {"call-tree", query_call_tree},
+    {"callers", query_callers},
+    {"callees", query_callees},
+    {"slowest-calls", query_slowest_calls},
+    {"call-times", query_call_times},
     {"branch-mix", query_branch_mix},
     {"hot-edges", query_hot_edges},
-    {"slowest-calls", query_slowest_calls},
+    {"branches-at", query_branches_at},
     {"threads", query_threads},
+    {"events", query_events},
     {"errors", query_errors},
 };
 const size_t canned_count = sizeof canned_queries / sizeof *canned_queries;

@@ -179,7 +179,7 @@ FROM event r JOIN trace t ON t.id = r.trace
 CREATE VIEW functions AS
 SELECT f.trace, f.symbol, s.name, d.name AS dso, s.start_ip AS ip, f.insn_count, f.insn_timed, f.cyc_count,
 	round(f.insn_timed / nullif(f.cyc_count, 0), 2) AS ipc, f.branches,
-	(SELECT sum(c.calls) FROM call_path c WHERE c.symbol = f.symbol) AS calls
+	c.calls
 FROM (
 	SELECT trace, symbol, sum(insn_count) AS insn_count, sum(insn_timed) AS insn_timed, sum(cyc_count) AS cyc_count,
 		sum(taken) AS branches
@@ -197,7 +197,8 @@ FROM (
 	GROUP BY trace, symbol
 ) f
 LEFT JOIN symbol s ON s.id = f.symbol
-LEFT JOIN dso d ON d.id = s.dso;
+LEFT JOIN dso d ON d.id = s.dso
+LEFT JOIN (SELECT symbol, sum(calls) AS calls FROM call_path GROUP BY symbol) c ON c.symbol = f.symbol;
 
 -- ---- perf's names: see tools/perf/scripts/python/export-to-sqlite.py ------------------------------------------------
 

@@ -1,0 +1,60 @@
+-- branches-at: when a place in the code was left or reached by a taken branch, from the first on
+-- Without :ip, the place that was left most often. id is that of the view branches; tsc: the branch is not older.
+-- :ip = the most frequent; an address, as 0x... or decimal
+-- :after = 0; only ids from this one on
+-- :limit = 20 rows
+WITH place (ip) AS (
+	SELECT coalesce(:ip, (SELECT from_ip FROM edge WHERE from_ip IS NOT NULL ORDER BY taken DESC, id LIMIT 1))
+),
+hit AS ( -- edges at it
+	SELECT id FROM edge WHERE from_ip = (SELECT ip FROM place)
+	UNION SELECT id FROM edge WHERE to_ip = (SELECT ip FROM place)
+),
+takes AS ( -- the paths that have them: edge_chunk tells in which 64 to look; + keeps SQLite from indexing all
+	SELECT DISTINCT pe.id >> 5 AS path
+	FROM hit CROSS JOIN edge_chunk c CROSS JOIN path_edge pe
+	WHERE c.id >= hit.id << 24 AND c.id < (hit.id + 1) << 24
+		AND pe.id >= (c.id & 16777215) * 2048 AND pe.id < ((c.id & 16777215) + 1) * 2048 AND +pe.edge = hit.id
+),
+chunk (n) AS ( -- 4096 runs each, with at least one hit: as many as rows are wanted will do
+	SELECT DISTINCT c.id & 16777215 FROM takes CROSS JOIN path_chunk c
+	WHERE c.id >= takes.path << 24 AND c.id < (takes.path + 1) << 24
+		AND (c.id & 16777215) >= coalesce(:after, 0) / 1024 / 4096
+	ORDER BY 1 LIMIT coalesce(:limit, 20) + 1
+),
+found AS ( -- runs of these chunks that take one of the paths; a group may begin in the chunk before
+	SELECT run, at, grp, path FROM (
+		SELECT g.id + i.i AS run, i.i + 1 AS at, g.id AS grp,
+			coalesce(unicode(substr(g.path, i.i + 1, 1)) - 1, 0)
+			+ coalesce((unicode(substr(g.path_high, i.i + 1, 1)) - 1) << 15, 0) AS path
+		FROM chunk CROSS JOIN run_group g CROSS JOIN number i
+		WHERE g.id > chunk.n * 4096 - 64 AND g.id < (chunk.n + 1) * 4096
+			AND i.i < g.n AND (g.id + i.i) / 4096 = chunk.n
+		LIMIT -1
+	) WHERE path IN takes
+),
+unpacked AS (
+	SELECT f.run, f.path, g.slice,
+		g.tsc + coalesce(unicode(substr(g.tsc_add, f.at, 1)) - 1, 0)
+			+ coalesce((unicode(substr(g.tsc_add_high, f.at, 1)) - 1) << 15, 0) AS tsc,
+		coalesce(unicode(substr(g.repeats, f.at, 1)) - 1, 0) + 1 AS repeats
+	FROM found f CROSS JOIN run_group g
+	WHERE g.id = f.grp
+	LIMIT -1
+)
+SELECT r.run * 1024 + k.i * p.edges + (pe.id & 31) AS id, s.trace,
+	t.time_zero + (r.tsc >> t.time_shift) * t.time_mult
+		+ ((r.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
+	r.tsc, s.cpu, th.tid, th.comm, kd.name AS kind,
+	printf('%x', e.from_ip) AS from_hex, fs.name AS from_symbol, printf('%x', e.to_ip) AS to_hex, ts.name AS to_symbol
+FROM unpacked r CROSS JOIN path p CROSS JOIN number k CROSS JOIN path_edge pe CROSS JOIN edge e CROSS JOIN kind kd
+	CROSS JOIN slice s CROSS JOIN trace t
+	LEFT JOIN thread th ON th.id = s.thread
+	LEFT JOIN symbol fs ON fs.id = e.from_symbol
+	LEFT JOIN symbol ts ON ts.id = e.to_symbol
+WHERE p.id = r.path AND k.i < r.repeats
+	AND pe.id >= p.id * 32 AND pe.id < p.id * 32 + p.edges AND pe.edge IN hit AND e.id = pe.edge AND kd.id = e.kind
+	AND s.id = r.slice AND t.id = s.trace
+	AND r.run * 1024 + k.i * p.edges + (pe.id & 31) >= coalesce(:after, 0)
+ORDER BY 1
+LIMIT coalesce(:limit, 20);

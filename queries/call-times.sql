@@ -1,0 +1,11 @@
+-- call-times: functions by the time that their calls took, callees included
+-- elapsed_ns: of the calls whose times are known, together; mean_ns: of one call. Of a recursive function each level counts.
+-- :limit = 20 rows
+SELECT c.trace, coalesce(s.name, printf('%x', c.ip)) AS function, sum(c.calls) AS calls,
+	CAST(sum(1.0 * c.elapsed_tsc) * t.time_mult / (1 << t.time_shift) AS INTEGER) AS elapsed_ns,
+	round(sum(1.0 * c.elapsed_tsc) * t.time_mult / (1 << t.time_shift) / nullif(sum(c.calls), 0), 1) AS mean_ns,
+	sum(c.insn_count) AS instructions
+FROM call_path c JOIN trace t ON t.id = c.trace LEFT JOIN symbol s ON s.id = c.symbol
+GROUP BY c.trace, coalesce(s.name, c.ip)
+ORDER BY sum(c.elapsed_tsc) DESC, c.trace, function
+LIMIT coalesce(:limit, 20);
