@@ -338,7 +338,15 @@ static void on_event(void *arg, struct pt_flow *f, const char *name, uint64_t ip
 	struct pt_emit_stream *s = arg;
 	struct pt_emit *m = s->emit;
 	char json[512];
-	struct ptr_event r = {.slice = s->slice, .cpu = s->cpu, .tsc = f->clock.tsc, .ip = ip, .name = name, .fields = json};
+	struct ptr_event r = {.slice = s->slice,
+			      .machine = m->machine,
+			      .thread = s->thread,
+			      .cpu = s->cpu,
+			      .vcpu = -1,
+			      .tsc = f->clock.tsc,
+			      .ip = ip,
+			      .name = name,
+			      .fields = json};
 
 	snprintf(json, sizeof json, "{%s}", fields);
 	if (!m->failed)

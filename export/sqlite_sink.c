@@ -263,7 +263,11 @@ static int sink_record(struct pt_sink *sink, const struct ptr_record *r, struct 
 	case PTR_CALL: s->totals.calls++; return calls_add(s->calls, &r->call, e);
 	case PTR_EVENT: return put_event(s, r, e);
 	case PTR_ERROR: return put_error(s, r, e);
+	case PTR_GUEST_RUN:
+	case PTR_ROUND_TRIP:
+	case PTR_VM_CLOCK:
 	case PTR_META:
+	case PTR_TYPES:
 	case PTR_END: break;
 	}
 	return 0;

@@ -13,7 +13,7 @@
  *   File header, 16 bytes
  *    0  8  magic: 89 'P' 'T' 'C' 0d 0a 1a 0a (shows text-mode mangling at once)
  *    8  2  major version, 1: a reader refuses another one
- *   10  2  minor version, 0: a reader accepts any; new chunk types and META keys raise it
+ *   10  2  minor version, 1: a reader accepts any; new chunk types and META keys raise it
  *   12  4  crc32 (zlib's) of bytes 0..11
  *
  *   Chunk header, 40 bytes
@@ -50,7 +50,11 @@
  *                PERF_RECORD_AUX, 0 = unknown; then the PT bytes. Pieces whose offsets join are one sequence:
  *                a packet may lie across two of them.
  *   PTC_ATTR     u32 index (0, 1...), str event name, u32 size, struct perf_event_attr of that size,
- *                u32 count, count x u64 sample ids
+ *                u32 count, count x u64 sample ids; since minor 1: i32 machine_pid (0: the host, also when absent;
+ *                else the pid of the VM process whose guest wrote the records: their pids, times and
+ *                addresses are the guest's)
+ *   PTC_FORMAT   (since minor 1) a tracepoint: i32 machine_pid, u32 id (attr.config of its PTC_ATTR), str system, str name,
+ *                str format (the text of tracefs's `format` file)
  *   PTC_SIDEBAND u32 attr index (whose sample_type shapes the records' trailers when ids do not say), u32 0,
  *                then whole perf records (struct perf_event_header first; its size is at least 8) back to back,
  *                in time order per chunk
@@ -111,7 +115,8 @@ enum ptc_type {
 	PTC_SYMBOLS,
 	PTC_ROUND,
 	PTC_INDEX,
-	PTC_END
+	PTC_END,
+	PTC_FORMAT
 };
 
 /* PERF_AUX_FLAG_* of the kernel's perf_event.h, same bits. */
@@ -142,7 +147,12 @@ enum ptc_aux_flags {
  *   pt_config                   perf's attr.config as for sysfs format of intel_pt (tsc bit 10, mtc 9, ...)
  *   pt_user_only                1: no kernel code was traced (exclude_kernel)
  *   time_zero, time_mult, time_shift   perf clock: ns = time_zero + (tsc * time_mult >> time_shift), 128 bit inside
- *   kvm.PID.VCPU.tsc_offset, .tsc_ratio, .tsc_frac_bits, .tid    from KVM's debugfs
+ *   kvm.PID.VCPU.tsc_offset, .tsc_ratio, .tsc_frac_bits, .tid    from KVM's debugfs when the capture began; tsc_offset
+ *                               is signed: guest TSC = (host TSC * tsc_ratio >> tsc_frac_bits) + tsc_offset
+ *   kvm_end.PID.VCPU.*          the same, when it ended: where they differ they have changed in between
+ *   machine.PID.name, .host, .kernel    a guest's: its VM's name, uname's nodename and release
+ *   machine.PID.time_zero, .time_mult, .time_shift   a guest's perf clock, of its own TSC
+ *   machine.PID.clock_offset_ns  host perf clock = guest perf clock + it: for guests whose TSC says nothing (signed)
  */
 
 enum ptc_image_kind {
@@ -210,6 +220,14 @@ struct ptc_attr {
 	uint32_t attr_bytes;
 	const uint8_t *ids; /* count x u64, unaligned */
 	uint32_t count;
+	int32_t machine_pid; /* 0 host; else the pid of the guest's VM process */
+};
+
+struct ptc_tracepoint {
+	int32_t machine_pid;
+	uint32_t id;
+	const char *system, *name, *format; /* no NUL ends them */
+	uint32_t system_bytes, name_bytes, format_bytes;
 };
 
 struct ptc_aux {
@@ -251,6 +269,11 @@ int ptc_put_aux(struct ptc_writer *w, uint32_t stream, uint64_t aux_offset, uint
 		const void *bytes, uint64_t size, struct pt_error *e);
 int ptc_put_attr(struct ptc_writer *w, const char *name, const void *attr, uint32_t attr_bytes,
 		 const uint64_t *ids, uint32_t count, struct pt_error *e);
+/* The same for records that a guest wrote. */
+int ptc_put_guest_attr(struct ptc_writer *w, int32_t machine_pid, const char *name, const void *attr,
+		       uint32_t attr_bytes, const uint64_t *ids, uint32_t count, struct pt_error *e);
+/* How the samples of a tracepoint are shaped: before the first of them. */
+int ptc_put_format(struct ptc_writer *w, const struct ptc_tracepoint *t, struct pt_error *e);
 int ptc_put_sideband(struct ptc_writer *w, uint32_t attr, const void *records, uint64_t size,
 		     struct pt_error *e);
 int ptc_put_image(struct ptc_writer *w, const struct ptc_image *image, struct pt_error *e);
@@ -293,6 +316,7 @@ uint64_t ptc_reader_bytes(const struct ptc_reader *r);
 int ptc_parse_stream(const struct ptc_chunk *c, struct ptc_stream *ret, struct pt_error *e);
 int ptc_parse_aux(const struct ptc_chunk *c, struct ptc_aux *ret, struct pt_error *e);
 int ptc_parse_attr(const struct ptc_chunk *c, struct ptc_attr *ret, struct pt_error *e);
+int ptc_parse_format(const struct ptc_chunk *c, struct ptc_tracepoint *ret, struct pt_error *e);
 int ptc_parse_sideband(const struct ptc_chunk *c, uint32_t *ret_attr, const uint8_t **ret_records,
 		       uint64_t *ret_size, struct pt_error *e);
 int ptc_parse_image(const struct ptc_chunk *c, struct ptc_image *ret, struct pt_error *e);

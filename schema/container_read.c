@@ -312,9 +312,26 @@ int ptc_parse_attr(const struct ptc_chunk *c, struct ptc_attr *ret, struct pt_er
 	a.attr = take_str(&at, &a.attr_bytes);
 	a.count = take32(&at);
 	a.ids = take(&at, (uint64_t)a.count * 8);
+	a.machine_pid = !at.bad && at.left >= 4 ? (int32_t)take32(&at) : 0;
 	if (at.bad)
 		return bad_payload(c, "event attribute", e);
 	*ret = a;
+	return 0;
+}
+
+int ptc_parse_format(const struct ptc_chunk *c, struct ptc_tracepoint *ret, struct pt_error *e)
+{
+	struct cursor at = cursor_of(c);
+	struct ptc_tracepoint t;
+
+	t.machine_pid = (int32_t)take32(&at);
+	t.id = take32(&at);
+	t.system = (const char *)take_str(&at, &t.system_bytes);
+	t.name = (const char *)take_str(&at, &t.name_bytes);
+	t.format = (const char *)take_str(&at, &t.format_bytes);
+	if (at.bad)
+		return bad_payload(c, "tracepoint format", e);
+	*ret = t;
 	return 0;
 }
 

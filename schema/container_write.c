@@ -334,7 +334,13 @@ int ptc_put_aux(struct ptc_writer *w, uint32_t stream, uint64_t aux_offset, uint
 int ptc_put_attr(struct ptc_writer *w, const char *name, const void *attr, uint32_t attr_bytes,
 		 const uint64_t *ids, uint32_t count, struct pt_error *e)
 {
-	uint64_t name_bytes = strlen(name), size = 16 + name_bytes + attr_bytes + (uint64_t)count * 8;
+	return ptc_put_guest_attr(w, 0, name, attr, attr_bytes, ids, count, e);
+}
+
+int ptc_put_guest_attr(struct ptc_writer *w, int32_t machine_pid, const char *name, const void *attr,
+		       uint32_t attr_bytes, const uint64_t *ids, uint32_t count, struct pt_error *e)
+{
+	uint64_t name_bytes = strlen(name), size = 20 + name_bytes + attr_bytes + (uint64_t)count * 8;
 	uint8_t *p;
 
 	if (size > PTC_CHUNK_MAX)
@@ -346,11 +352,30 @@ int ptc_put_attr(struct ptc_writer *w, const char *name, const void *attr, uint3
 	p = set_str(p, name, (uint32_t)name_bytes);
 	p = set_str(p, attr, attr_bytes);
 	p = ptc_set32(p, count);
-	set_bytes(p, ids, (size_t)count * 8);
+	p = set_bytes(p, ids, (size_t)count * 8);
+	ptc_set32(p, (uint32_t)machine_pid);
 	if (put_chunk(w, PTC_ATTR, 0, size, 0, e))
 		return -1;
 	w->attr_count++;
 	return 0;
+}
+
+int ptc_put_format(struct ptc_writer *w, const struct ptc_tracepoint *t, struct pt_error *e)
+{
+	uint64_t size = 20 + (uint64_t)t->system_bytes + t->name_bytes + t->format_bytes;
+	uint8_t *p;
+
+	if (size > PTC_CHUNK_MAX)
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "the format of tracepoint %u is too long",
+			       t->id);
+	if (begin(w, size, e))
+		return -1;
+	p = ptc_set32(w->raw.bytes, (uint32_t)t->machine_pid);
+	p = ptc_set32(p, t->id);
+	p = set_str(p, t->system, t->system_bytes);
+	p = set_str(p, t->name, t->name_bytes);
+	set_str(p, t->format, t->format_bytes);
+	return put_chunk(w, PTC_FORMAT, 0, size, 0, e);
 }
 
 int ptc_put_sideband(struct ptc_writer *w, uint32_t attr, const void *records, uint64_t size,

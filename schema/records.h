@@ -27,12 +27,12 @@
  *     addresses             z of the difference to the address written before it in the block (of the first: to 0)
  *     times (tsc)           z of the difference to the tsc of the last RUN in the block (before the first: to 0)
  *     strings               str, without a NUL inside
- *     arrays                their elements; how many stands in the field count before (END's have PTR_END)
+ *     arrays                their elements; how many stands in the field count before (END's have PTR_TYPES)
  *   Differences are modulo 2^64, so that a PTR_NO_TSC is a time like any other.
  *   RUN is the exception, for it is the bulk: byte PTR_RUN | flags: 0x10 another slice than the run before in the
  *   block (v slice follows; of the first: other than 0), 0x20 another tsc (its z follows), 0x40 repeats other than 1
  *   (v repeats follows), 0x80 cycles known (v cyc_count, v insn_count follow); then v path. No other record's first
- *   byte has any of the upper four bits.
+ *   byte has 9 in its lower four bits.
  *
  * The last record is END with the counts of everything; a stream without it was cut, and pt-load refuses it. Nothing
  * follows END.
@@ -70,7 +70,11 @@ enum ptr_type {
 	PTR_CALL,
 	PTR_EVENT,
 	PTR_ERROR,
-	PTR_END
+	PTR_END,
+	PTR_GUEST_RUN,
+	PTR_ROUND_TRIP,
+	PTR_VM_CLOCK,
+	PTR_TYPES
 };
 
 /* What made the branch. The names of ptr_kind_name() are the database's. */
@@ -195,8 +199,11 @@ struct ptr_call { /* numbered, in the order of returning */
 };
 
 struct ptr_event { /* numbered */
-	uint32_t slice; /* 0: none */
-	int32_t cpu;
+	uint32_t slice;   /* 0: none */
+	uint32_t machine; /* whose; 0 unknown */
+	uint32_t thread;  /* that ran, 0 unknown */
+	int32_t cpu;      /* -1 unknown */
+	int32_t vcpu;     /* -1: not a guest's, or unknown */
 	uint64_t tsc;
 	uint64_t ip;      /* 0 unknown */
 	const char *name; /* "cbr", "ptwrite", "ovf", ... */
@@ -216,8 +223,106 @@ struct ptr_error { /* numbered */
 	const char *message;
 };
 
+/* flags of GUEST_RUN and ROUND_TRIP */
+enum ptr_vm_flags {
+	PTR_VM_BEGIN_UNSEEN = 1,     /* the trace begins, or the flow was found again, inside it */
+	PTR_VM_END_UNSEEN = 2,       /* the trace ends, or the flow was lost, inside it */
+	PTR_VM_GAP = 4,              /* something in between was not seen: counts are lower bounds, no latency */
+	PTR_VM_CONCEALED = 8,        /* VMX controls kept guest or host out of the trace */
+	PTR_VM_NESTED = 16,          /* a nested guest's, as far as the packets tell */
+	PTR_VM_SCHEDULED_OUT = 32,   /* ROUND_TRIP: another thread ran on the CPU in between */
+	PTR_VM_HALT_POLLED = 64,     /* ROUND_TRIP: KVM polled for the halted vCPU's wake-up */
+	PTR_VM_TO_USERSPACE = 128,   /* ROUND_TRIP: the VM process's user code ran in between */
+	PTR_VM_MIGRATED = 256        /* ROUND_TRIP: entered on another CPU than it left */
+};
+
+/*
+ * A stay in a guest: from a VM entry to the VM exit behind it. Times are lower bounds, as a run's: the transition lies
+ * in [tsc, tsc + uncertainty]. insn_count and cyc_count are the guest's own.
+ */
+struct ptr_guest_run { /* numbered, in the order of ending */
+	uint32_t machine;  /* the guest, 0 unknown */
+	uint32_t thread;   /* the host's vCPU thread, 0 unknown */
+	int32_t cpu;
+	int32_t vcpu;      /* -1 unknown */
+	uint64_t vmcs;     /* its address, PTR_UNKNOWN */
+	uint64_t cr3;      /* at the entry, PTR_UNKNOWN */
+	uint64_t entry_tsc, exit_tsc;                         /* PTR_NO_TSC unknown */
+	uint64_t entry_uncertainty_tsc, exit_uncertainty_tsc; /* PTR_UNKNOWN */
+	uint64_t entry_ip, exit_ip;                           /* in the guest, 0 unknown */
+	uint64_t entry_branch, exit_branch;                   /* branch ids of the transitions, 0 unknown */
+	uint64_t insn_count, cyc_count;                       /* PTR_UNKNOWN */
+	uint32_t flags;    /* enum ptr_vm_flags */
+};
+
+/* Where an exit's reason is known from. */
+enum ptr_reason_source {
+	PTR_REASON_UNKNOWN,
+	PTR_REASON_EVENT_TRACE, /* a CFE packet */
+	PTR_REASON_TRACEPOINT,  /* kvm_exit */
+	PTR_REASON_INFERRED,    /* the handler that the host's trace shows KVM calling */
+	PTR_REASON_SOURCES
+};
+const char *ptr_reason_source_name(enum ptr_reason_source source); /* "" unknown */
+
+/*
+ * A round trip out of a guest: from a VM exit to the same vCPU's next VM entry, perhaps on another CPU. Its latency is
+ * known when flags has none of BEGIN_UNSEEN, END_UNSEEN, GAP, CONCEALED.
+ */
+struct ptr_round_trip { /* numbered, in the order of ending */
+	uint32_t machine, thread;          /* as above */
+	int32_t vcpu;
+	int32_t exit_cpu, entry_cpu;       /* -1 unknown */
+	uint32_t before, after;            /* GUEST_RUNs, 0 unknown. `after` may be a number not yet defined */
+	uint64_t vmcs;
+	uint64_t exit_tsc, entry_tsc;
+	uint64_t exit_uncertainty_tsc, entry_uncertainty_tsc;
+	uint64_t guest_ip;                 /* at the exit, 0 unknown */
+	uint32_t guest_symbol;             /* of guest_ip, 0 unknown */
+	uint64_t exit_branch, entry_branch;
+	uint64_t reason;                   /* the VMCS's exit reason, bits 15..0; PTR_UNKNOWN */
+	uint64_t raw_reason;               /* as its source gives it; PTR_UNKNOWN */
+	uint64_t qualification;            /* PTR_UNKNOWN */
+	uint64_t vector;                   /* of the interrupt or exception that exited; PTR_UNKNOWN */
+	uint32_t source;                   /* enum ptr_reason_source */
+	uint64_t injected;                 /* VM-entry interruption information of the entry, PTR_UNKNOWN */
+	uint32_t handler;                  /* symbol: the function that KVM called for this reason, 0 unknown */
+	uint32_t deepest;                  /* symbol: the innermost function on the longest call chain under handler */
+	uint32_t deepest_depth;            /* frames between handler and it */
+	uint64_t host_insns, host_cycles;  /* of this thread in between; PTR_UNKNOWN */
+	uint64_t off_cpu_tsc;              /* of it, while other threads ran; PTR_UNKNOWN */
+	uint64_t userspace_tsc;            /* of it, in the VM process's user code; PTR_UNKNOWN */
+	uint32_t stolen_by;                /* thread that ran first in place of this one, 0 none or unknown */
+	uint32_t flags;
+};
+
+/* Where a VM's clock is known from. */
+enum ptr_clock_source {
+	PTR_CLOCK_UNKNOWN,
+	PTR_CLOCK_OPTION,     /* --tsc-offset */
+	PTR_CLOCK_CONTAINER,  /* KVM's debugfs */
+	PTR_CLOCK_TRACEPOINT, /* kvm_write_tsc_offset */
+	PTR_CLOCK_SOLVED,     /* from the trace's own packets */
+	PTR_CLOCK_SOURCES
+};
+const char *ptr_clock_source_name(enum ptr_clock_source source); /* "" unknown */
+
+/* A vCPU's clock from a time on: guest TSC = host TSC x ratio / 2^frac_bits + offset, modulo 2^64. */
+struct ptr_vm_clock { /* numbered */
+	uint32_t machine;
+	int32_t vcpu;
+	uint64_t vmcs;         /* PTR_UNKNOWN */
+	uint64_t from_tsc;     /* host's; PTR_NO_TSC: from the start */
+	uint64_t offset;       /* signed, in two's complement */
+	uint64_t ratio;        /* PTR_UNKNOWN: not scaled */
+	uint32_t frac_bits;
+	uint32_t source;       /* enum ptr_clock_source */
+	uint64_t observations; /* guest TSC packets that speak for it */
+	uint64_t worst_residual_tsc; /* the largest |deviation| of one of them, PTR_UNKNOWN */
+};
+
 struct ptr_end {
-	uint64_t counts[PTR_END]; /* records by type; counts[PTR_RUN] is all runs */
+	uint64_t counts[PTR_TYPES]; /* records by type, [PTR_END] is 0; counts[PTR_RUN] is all runs */
 	uint64_t branches;        /* sum of repeats x edges */
 };
 
@@ -240,6 +345,9 @@ struct ptr_record {
 		struct ptr_event event;
 		struct ptr_error error;
 		struct ptr_end end;
+		struct ptr_guest_run guest_run;
+		struct ptr_round_trip round_trip;
+		struct ptr_vm_clock vm_clock;
 	};
 };
 
@@ -269,6 +377,9 @@ int64_t ptr_put_slice_end(struct ptr_writer *w, const struct ptr_slice_end *r, s
 int64_t ptr_put_call_path(struct ptr_writer *w, const struct ptr_call_path *r, struct pt_error *e);
 int64_t ptr_put_event(struct ptr_writer *w, const struct ptr_event *r, struct pt_error *e);
 int64_t ptr_put_error(struct ptr_writer *w, const struct ptr_error *r, struct pt_error *e);
+int64_t ptr_put_guest_run(struct ptr_writer *w, const struct ptr_guest_run *r, struct pt_error *e);
+int64_t ptr_put_round_trip(struct ptr_writer *w, const struct ptr_round_trip *r, struct pt_error *e);
+int64_t ptr_put_vm_clock(struct ptr_writer *w, const struct ptr_vm_clock *r, struct pt_error *e);
 /* The two that come by the million. branches: of the run's path, for END's count. */
 int64_t ptr_put_run(struct ptr_writer *w, const struct ptr_run *r, uint32_t branches, struct pt_error *e);
 int64_t ptr_put_call(struct ptr_writer *w, const struct ptr_call *r, struct pt_error *e);

@@ -14,7 +14,7 @@
 enum {
 	PTR_HEADER_BYTES = 16,
 	PTR_BLOCK_HEADER_BYTES = 20,
-	PTR_TYPE_MASK = 0x0f, /* of a record's first byte; the rest are a RUN's flags */
+	PTR_RUN_MASK = 0x0f, /* of a record's first byte: PTR_RUN, and the rest are its flags */
 	PTR_RUN_SLICE = 0x10,
 	PTR_RUN_TSC = 0x20,
 	PTR_RUN_REPEATS = 0x40,

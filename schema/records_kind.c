@@ -1,4 +1,4 @@
-/* records_kind.c - the names of branch kinds, and perf's flags for them. See records.h. */
+/* records_kind.c - the names of the record stream's enums, and perf's flags of branches. See records.h. */
 #include "schema/records.h"
 
 enum { /* PERF_IP_FLAG_* of perf's util/event.h */
@@ -50,4 +50,19 @@ const char *ptr_kind_name(enum ptr_kind kind)
 uint32_t ptr_kind_perf_flags(enum ptr_kind kind)
 {
 	return (unsigned)kind < PTR_KINDS ? kinds[kind].flags : BRANCH;
+}
+
+const char *ptr_reason_source_name(enum ptr_reason_source source)
+{
+	static const char *const names[PTR_REASON_SOURCES] = {"", "event_trace", "tracepoint", "inferred"};
+
+	return (unsigned)source < PTR_REASON_SOURCES ? names[source] : "";
+}
+
+const char *ptr_clock_source_name(enum ptr_clock_source source)
+{
+	static const char *const names[PTR_CLOCK_SOURCES] = {"", "option", "container", "tracepoint",
+							     "solved"};
+
+	return (unsigned)source < PTR_CLOCK_SOURCES ? names[source] : "";
 }

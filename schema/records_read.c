@@ -20,7 +20,7 @@ struct ptr_reader {
 	bool bad;		/* the record at hand breaks the format */
 	uint64_t last_tsc;
 	uint32_t last_slice;
-	uint64_t counts[PTR_END];
+	uint64_t counts[PTR_TYPES];
 	uint64_t branches;
 	uint64_t last_ip;
 
@@ -275,6 +275,14 @@ static uint8_t *with_room(uint8_t *array, size_t *room, size_t n)
 	return ret;
 }
 
+static uint64_t get_branch(struct ptr_reader *r)
+{
+	uint64_t v = get_v(r);
+
+	r->bad |= v / PTR_RUN_BRANCHES > r->counts[PTR_RUN];
+	return v;
+}
+
 static bool slice_ended(const struct ptr_reader *r, uint32_t slice)
 {
 	return r->ended[slice / 8] >> slice % 8 & 1;
@@ -333,15 +341,14 @@ static void get_call(struct ptr_reader *r, struct ptr_call *ret)
 	ret->call_path = get_ref(r, PTR_CALL_PATH, true);
 	ret->call_tsc = get_tsc(r);
 	ret->return_tsc = get_tsc(r);
-	ret->call_branch = get_v(r);
-	ret->return_branch = get_v(r);
+	ret->call_branch = get_branch(r);
+	ret->return_branch = get_branch(r);
 	ret->branch_count = get_v(r);
 	ret->insn_count = get_v(r);
 	ret->cyc_count = get_count(r);
 	ret->flags = get_u32(r);
 	ret->depth = get_u32(r);
-	r->bad |= ret->flags >> 15 || ret->call_branch / PTR_RUN_BRANCHES > r->counts[PTR_RUN] ||
-		  ret->return_branch / PTR_RUN_BRANCHES > r->counts[PTR_RUN];
+	r->bad |= ret->flags >> 15 != 0;
 }
 
 static void get_error(struct ptr_reader *r, struct ptr_error *ret)
@@ -355,6 +362,78 @@ static void get_error(struct ptr_reader *r, struct ptr_error *ret)
 	ret->aux_offset = get_count(r);
 	ret->kind = get_str(r);
 	ret->message = get_str(r);
+}
+
+static void get_guest_run(struct ptr_reader *r, struct ptr_guest_run *ret)
+{
+	ret->machine = get_ref(r, PTR_MACHINE, true);
+	ret->thread = get_ref(r, PTR_THREAD, true);
+	ret->cpu = get_i32(r);
+	ret->vcpu = get_i32(r);
+	ret->vmcs = get_count(r);
+	ret->cr3 = get_count(r);
+	ret->entry_tsc = get_tsc(r);
+	ret->exit_tsc = get_tsc(r);
+	ret->entry_uncertainty_tsc = get_count(r);
+	ret->exit_uncertainty_tsc = get_count(r);
+	ret->entry_ip = get_ip(r);
+	ret->exit_ip = get_ip(r);
+	ret->entry_branch = get_branch(r);
+	ret->exit_branch = get_branch(r);
+	ret->insn_count = get_count(r);
+	ret->cyc_count = get_count(r);
+	ret->flags = get_u32(r);
+}
+
+static void get_round_trip(struct ptr_reader *r, struct ptr_round_trip *ret)
+{
+	ret->machine = get_ref(r, PTR_MACHINE, true);
+	ret->thread = get_ref(r, PTR_THREAD, true);
+	ret->vcpu = get_i32(r);
+	ret->exit_cpu = get_i32(r);
+	ret->entry_cpu = get_i32(r);
+	ret->before = get_ref(r, PTR_GUEST_RUN, true);
+	ret->after = get_u32(r);
+	ret->vmcs = get_count(r);
+	ret->exit_tsc = get_tsc(r);
+	ret->entry_tsc = get_tsc(r);
+	ret->exit_uncertainty_tsc = get_count(r);
+	ret->entry_uncertainty_tsc = get_count(r);
+	ret->guest_ip = get_ip(r);
+	ret->guest_symbol = get_ref(r, PTR_SYMBOL, true);
+	ret->exit_branch = get_branch(r);
+	ret->entry_branch = get_branch(r);
+	ret->reason = get_count(r);
+	ret->raw_reason = get_count(r);
+	ret->qualification = get_count(r);
+	ret->vector = get_count(r);
+	ret->source = get_u32(r);
+	ret->injected = get_count(r);
+	ret->handler = get_ref(r, PTR_SYMBOL, true);
+	ret->deepest = get_ref(r, PTR_SYMBOL, true);
+	ret->deepest_depth = get_u32(r);
+	ret->host_insns = get_count(r);
+	ret->host_cycles = get_count(r);
+	ret->off_cpu_tsc = get_count(r);
+	ret->userspace_tsc = get_count(r);
+	ret->stolen_by = get_ref(r, PTR_THREAD, true);
+	ret->flags = get_u32(r);
+	r->bad |= ret->source >= PTR_REASON_SOURCES;
+}
+
+static void get_vm_clock(struct ptr_reader *r, struct ptr_vm_clock *ret)
+{
+	ret->machine = get_ref(r, PTR_MACHINE, true);
+	ret->vcpu = get_i32(r);
+	ret->vmcs = get_count(r);
+	ret->from_tsc = get_tsc(r);
+	ret->offset = get_v(r);
+	ret->ratio = get_count(r);
+	ret->frac_bits = get_u32(r);
+	ret->source = get_u32(r);
+	ret->observations = get_v(r);
+	ret->worst_residual_tsc = get_count(r);
+	r->bad |= ret->source >= PTR_CLOCK_SOURCES || ret->frac_bits > 63;
 }
 
 /* All types but RUN; false: no such type. */
@@ -416,7 +495,10 @@ static bool get_other(struct ptr_reader *r, enum ptr_type type, struct ptr_recor
 	case PTR_CALL: get_call(r, &ret->call); return true;
 	case PTR_EVENT:
 		ret->event.slice = get_ref(r, PTR_SLICE, true);
+		ret->event.machine = get_ref(r, PTR_MACHINE, true);
+		ret->event.thread = get_ref(r, PTR_THREAD, true);
 		ret->event.cpu = get_i32(r);
+		ret->event.vcpu = get_i32(r);
 		ret->event.tsc = get_tsc(r);
 		ret->event.ip = get_ip(r);
 		ret->event.name = get_str(r);
@@ -424,11 +506,15 @@ static bool get_other(struct ptr_reader *r, enum ptr_type type, struct ptr_recor
 		return true;
 	case PTR_ERROR: get_error(r, &ret->error); return true;
 	case PTR_END:
-		for (int i = 0; i < PTR_END; i++)
+		for (int i = 0; i < PTR_TYPES; i++)
 			ret->end.counts[i] = get_v(r);
 		ret->end.branches = get_v(r);
 		return true;
-	case PTR_RUN: break;
+	case PTR_GUEST_RUN: get_guest_run(r, &ret->guest_run); return true;
+	case PTR_ROUND_TRIP: get_round_trip(r, &ret->round_trip); return true;
+	case PTR_VM_CLOCK: get_vm_clock(r, &ret->vm_clock); return true;
+	case PTR_RUN:
+	case PTR_TYPES: break;
 	}
 	return false;
 }
@@ -463,7 +549,7 @@ static int finish(struct ptr_reader *r, const struct ptr_end *end, struct pt_err
 	size_t got;
 	int n;
 
-	for (int i = 0; i < PTR_END; i++) {
+	for (int i = 0; i < PTR_TYPES; i++) {
 		if (end->counts[i] != r->counts[i])
 			return pt_fail(e, PT_ERR_BAD_INPUT, r->bytes,
 				       "the record stream counts %" PRIu64
@@ -492,7 +578,7 @@ static int next_record(struct ptr_reader *r, struct ptr_record *ret, struct pt_e
 	if (r->p == r->end && next_block(r, e) < 0)
 		return -1;
 	start = r->p;
-	type = *start & PTR_TYPE_MASK;
+	type = (*start & PTR_RUN_MASK) == PTR_RUN ? PTR_RUN : *start;
 	r->p = start + 1;
 	ret->type = type;
 	ret->number = 0;
@@ -500,7 +586,7 @@ static int next_record(struct ptr_reader *r, struct ptr_record *ret, struct pt_e
 		get_run(r, &ret->run, *start);
 	} else {
 		r->strings_at = r->strings;
-		if (*start > PTR_TYPE_MASK || !get_other(r, type, ret))
+		if (!get_other(r, type, ret))
 			r->bad = true;
 	}
 	if (r->bad || r->p > r->end)

@@ -21,7 +21,7 @@ struct ptr_writer {
 	uint64_t last_tsc;
 	uint32_t last_slice;
 	int fd;
-	uint64_t counts[PTR_END];
+	uint64_t counts[PTR_TYPES];
 	uint64_t branches;
 	uint64_t last_ip;
 	uint32_t blocks;
@@ -334,7 +334,10 @@ int64_t ptr_put_event(struct ptr_writer *w, const struct ptr_event *r, struct pt
 
 	if (p) {
 		p = put_v(p, r->slice);
+		p = put_v(p, r->machine);
+		p = put_v(p, r->thread);
 		p = put_z(p, r->cpu);
+		p = put_z(p, r->vcpu);
 		p = put_tsc(w, p, r->tsc);
 		p = put_ip(w, p, r->ip);
 		p = put_str(p, r->name);
@@ -383,6 +386,94 @@ int64_t ptr_put_call(struct ptr_writer *w, const struct ptr_call *r, struct pt_e
 	return number;
 }
 
+int64_t ptr_put_guest_run(struct ptr_writer *w, const struct ptr_guest_run *r, struct pt_error *e)
+{
+	int64_t number;
+	uint8_t *p = begin(w, PTR_GUEST_RUN, 0, &number, e);
+
+	if (p) {
+		p = put_v(p, r->machine);
+		p = put_v(p, r->thread);
+		p = put_z(p, r->cpu);
+		p = put_z(p, r->vcpu);
+		p = put_count(p, r->vmcs);
+		p = put_count(p, r->cr3);
+		p = put_tsc(w, p, r->entry_tsc);
+		p = put_tsc(w, p, r->exit_tsc);
+		p = put_count(p, r->entry_uncertainty_tsc);
+		p = put_count(p, r->exit_uncertainty_tsc);
+		p = put_ip(w, p, r->entry_ip);
+		p = put_ip(w, p, r->exit_ip);
+		p = put_v(p, r->entry_branch);
+		p = put_v(p, r->exit_branch);
+		p = put_count(p, r->insn_count);
+		p = put_count(p, r->cyc_count);
+		w->at = put_v(p, r->flags);
+	}
+	return number;
+}
+
+int64_t ptr_put_round_trip(struct ptr_writer *w, const struct ptr_round_trip *r, struct pt_error *e)
+{
+	int64_t number;
+	uint8_t *p = begin(w, PTR_ROUND_TRIP, 0, &number, e);
+
+	if (p) {
+		p = put_v(p, r->machine);
+		p = put_v(p, r->thread);
+		p = put_z(p, r->vcpu);
+		p = put_z(p, r->exit_cpu);
+		p = put_z(p, r->entry_cpu);
+		p = put_v(p, r->before);
+		p = put_v(p, r->after);
+		p = put_count(p, r->vmcs);
+		p = put_tsc(w, p, r->exit_tsc);
+		p = put_tsc(w, p, r->entry_tsc);
+		p = put_count(p, r->exit_uncertainty_tsc);
+		p = put_count(p, r->entry_uncertainty_tsc);
+		p = put_ip(w, p, r->guest_ip);
+		p = put_v(p, r->guest_symbol);
+		p = put_v(p, r->exit_branch);
+		p = put_v(p, r->entry_branch);
+		p = put_count(p, r->reason);
+		p = put_count(p, r->raw_reason);
+		p = put_count(p, r->qualification);
+		p = put_count(p, r->vector);
+		p = put_v(p, r->source);
+		p = put_count(p, r->injected);
+		p = put_v(p, r->handler);
+		p = put_v(p, r->deepest);
+		p = put_v(p, r->deepest_depth);
+		p = put_count(p, r->host_insns);
+		p = put_count(p, r->host_cycles);
+		p = put_count(p, r->off_cpu_tsc);
+		p = put_count(p, r->userspace_tsc);
+		p = put_v(p, r->stolen_by);
+		w->at = put_v(p, r->flags);
+	}
+	return number;
+}
+
+int64_t ptr_put_vm_clock(struct ptr_writer *w, const struct ptr_vm_clock *r, struct pt_error *e)
+{
+	int64_t number;
+	uint8_t *p = begin(w, PTR_VM_CLOCK, 0, &number, e);
+
+	if (p) {
+		p = put_v(p, r->machine);
+		p = put_z(p, r->vcpu);
+		p = put_count(p, r->vmcs);
+		p = put_tsc(w, p, r->from_tsc);
+		p = put_v(p, r->offset);
+		p = put_count(p, r->ratio);
+		p = put_v(p, r->frac_bits);
+		p = put_v(p, r->source);
+		p = put_v(p, r->observations);
+		w->at = put_count(p, r->worst_residual_tsc);
+	}
+	return number;
+}
+
 int64_t ptr_put_run(struct ptr_writer *w, const struct ptr_run *r, uint32_t branches, struct pt_error *e)
 {
 	uint8_t *p, flags = PTR_RUN;
@@ -419,7 +510,7 @@ int64_t ptr_put_run(struct ptr_writer *w, const struct ptr_run *r, uint32_t bran
 
 uint64_t ptr_writer_count(const struct ptr_writer *w, enum ptr_type type)
 {
-	return (unsigned)type < PTR_END ? w->counts[type] : 0;
+	return (unsigned)type < PTR_TYPES ? w->counts[type] : 0;
 }
 
 int ptr_writer_finish(struct ptr_writer *w, struct pt_error *e)
@@ -432,7 +523,7 @@ int ptr_writer_finish(struct ptr_writer *w, struct pt_error *e)
 		return -1;
 	p = w->at;
 	*p++ = PTR_END;
-	for (int i = 0; i < PTR_END; i++)
+	for (int i = 0; i < PTR_TYPES; i++)
 		p = put_v(p, w->counts[i]);
 	w->at = put_v(p, w->branches);
 	return flush(w, e);

@@ -12,7 +12,7 @@ import sys
 import zlib
 
 TYPES = {1: "META", 2: "STREAM", 3: "AUX", 4: "ATTR", 5: "SIDEBAND", 6: "IMAGE", 7: "SYMBOLS", 8: "ROUND",
-         9: "INDEX", 10: "END"}
+         9: "INDEX", 10: "END", 11: "FORMAT"}
 RECORDS = {1: "MMAP", 2: "LOST", 3: "COMM", 4: "EXIT", 7: "FORK", 10: "MMAP2", 11: "AUX", 12: "ITRACE_START",
            14: "SWITCH", 15: "SWITCH_CPU_WIDE", 17: "KSYMBOL"}
 CHUNK_MAX = 16 << 20

@@ -131,10 +131,21 @@ static void write_all_types(int fd)
 				.strings = "main\0exit",
 				.strings_bytes = 10};
 
+	struct ptc_tracepoint tracepoint = {.machine_pid = 77,
+					    .id = 1234,
+					    .system = "kvm",
+					    .system_bytes = 3,
+					    .name = "kvm_exit",
+					    .name_bytes = 8,
+					    .format = "name: kvm_exit\nID: 1234\n",
+					    .format_bytes = 24};
+
 	CHECK(w != NULL);
 	CHECK(ptc_put_meta(w, "command", "a\nb\\n=c", &e) == 0);
 	CHECK(ptc_put_metaf(w, &e, "mtc_freq", "%d", 3) == 0);
 	CHECK(ptc_put_attr(w, "intel_pt//u", "0123456789", 10, ids, 2, &e) == 0);
+	CHECK(ptc_put_guest_attr(w, 77, "dummy:u", "01234567", 8, ids, 1, &e) == 0);
+	CHECK(ptc_put_format(w, &tracepoint, &e) == 0);
 	CHECK(ptc_put_stream(w, &stream, &e) == 1);
 	stream.snapshot = 1;
 	CHECK(ptc_put_stream(w, &stream, &e) == 2);

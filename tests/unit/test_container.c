@@ -57,6 +57,7 @@ static void test_all_types(void)
 	const char *key, *value;
 	const uint8_t *p = NULL;
 	uint64_t size = 0, ns = 0;
+	struct ptc_tracepoint tracepoint;
 	uint32_t index = 0;
 
 	write_all_types(fd);
@@ -68,7 +69,15 @@ static void test_all_types(void)
 	CHECK(next_is(r, &c, PTC_ATTR, 0) && ptc_parse_attr(&c, &attr, &e) == 0);
 	CHECK(attr.index == 0 && attr.name_bytes == 11 && memcmp(attr.name, "intel_pt//u", 11) == 0);
 	CHECK(attr.attr_bytes == 10 && memcmp(attr.attr, "0123456789", 10) == 0);
-	CHECK(attr.count == 2 && memcmp(attr.ids, ids, 16) == 0);
+	CHECK(attr.count == 2 && memcmp(attr.ids, ids, 16) == 0 && attr.machine_pid == 0);
+	CHECK(next_is(r, &c, PTC_ATTR, 0) && ptc_parse_attr(&c, &attr, &e) == 0);
+	CHECK(attr.index == 1 && attr.count == 1 && attr.machine_pid == 77);
+	CHECK(next_is(r, &c, PTC_FORMAT, 0) && ptc_parse_format(&c, &tracepoint, &e) == 0);
+	CHECK(tracepoint.machine_pid == 77 && tracepoint.id == 1234);
+	CHECK(tracepoint.system_bytes == 3 && memcmp(tracepoint.system, "kvm", 3) == 0);
+	CHECK(tracepoint.name_bytes == 8 && memcmp(tracepoint.name, "kvm_exit", 8) == 0);
+	CHECK(tracepoint.format_bytes == 24 &&
+	      memcmp(tracepoint.format, "name: kvm_exit\nID: 1234\n", 24) == 0);
 	CHECK(next_is(r, &c, PTC_STREAM, 1) && ptc_parse_stream(&c, &stream, &e) == 0);
 	CHECK(stream.cpu == 3 && stream.pid == -1 && stream.tid == -1 && stream.attr == 0 &&
 	      !stream.snapshot);

@@ -81,7 +81,7 @@ static void test_damage(void)
 	write_all_types(fd);
 	bytes = content(fd, &n);
 	good = copy_chunks(bytes, n, &count);
-	CHECK(count == 14);
+	CHECK(count == 16);
 	for (size_t at = 0; at <= n; at++)
 		test_cut(bytes, good, count, at);
 	for (size_t bit = 0; bit < n * 8; bit++)
@@ -282,6 +282,7 @@ static void test_parsers(void)
 		const uint8_t *at;
 		struct pt_error e;
 		uint64_t size;
+		struct ptc_tracepoint tracepoint;
 		uint32_t index;
 
 		/* Small numbers, so that lengths fit now and then. */
@@ -295,6 +296,10 @@ static void test_parsers(void)
 				sum += aux.bytes[start];
 		if (ptc_parse_attr(&c, &attr, &e) == 0)
 			sum += attr.name_bytes ? (uint8_t)attr.name[attr.name_bytes - 1] : 0;
+		if (ptc_parse_format(&c, &tracepoint, &e) == 0)
+			sum += tracepoint.format_bytes
+				   ? (uint8_t)tracepoint.format[tracepoint.format_bytes - 1]
+				   : 0;
 		if (ptc_parse_sideband(&c, &index, &at, &size, &e) == 0)
 			for (start = 0; start < size; start++)
 				sum += at[start];
