@@ -106,7 +106,12 @@ static inline int pt_packet_len(const uint8_t *p, size_t n, int *block)
 		case 0x0d:
 		case 0x11:
 		case 0x1d: len = 1 + ip_bytes[p[0] >> 5]; break;
-		case 0x19: len = p[0] == 0x19 ? 8 : p[0] == 0x59 || p[0] == 0x99 ? 2 : PT_PACKET_BAD; break;
+		case 0x19: /* TSC, MTC, MODE, TRIG */
+			if (p[0] == 0xd9)
+				len = n < 2 ? PT_PACKET_CUT : p[1] & 0x40 ? 5 : 3;
+			else
+				len = p[0] == 0x19 ? 8 : p[0] == 0x59 || p[0] == 0x99 ? 2 : PT_PACKET_BAD;
+			break;
 		default: len = PT_PACKET_BAD;
 		}
 	}

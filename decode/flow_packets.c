@@ -196,8 +196,8 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 		      (unsigned)k->a >> 8 & 15, (unsigned)k->a >> 7 & 1);
 		return true;
 	case PT_PWRX:
-		event(f, "pwrx", "\"last_cstate\":%u,\"deepest_cstate\":%u,\"wake_reason\":%u", (unsigned)k->a & 15,
-		      (unsigned)k->a >> 4 & 15, (unsigned)k->a >> 8 & 15);
+		event(f, "pwrx", "\"last_cstate\":%u,\"deepest_cstate\":%u,\"wake_reason\":%u", (unsigned)k->a >> 4 & 15,
+		      (unsigned)k->a & 15, (unsigned)k->a >> 8 & 15);
 		return true;
 	case PT_CFE:
 		/* A FUP behind it is an event's source when a TIP follows (SDM, "CFE"). */
@@ -205,6 +205,10 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 		return true;
 	case PT_EVD:
 		event(f, "evd", "\"type\":%u,\"payload\":%" PRIu64, k->b, k->a);
+		return true;
+	case PT_TRIG:
+		f->fup_binds = k->ip;
+		event(f, "trig", "\"trbv\":%u,\"mult\":%d,\"icnt\":%" PRIu64, k->b, !!(k->n & PT_TRIG_MULT), k->a);
 		return true;
 	case PT_MNT:
 		event(f, "mnt", "\"payload\":%" PRIu64, k->a);

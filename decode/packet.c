@@ -40,10 +40,10 @@ static int extended(const uint8_t *p, size_t have, struct pt_packet *ret)
 	if (have < 2)
 		return PT_NEED_MORE_BYTES;
 	op = p[1];
-#define NEED(bytes)                                                                                                    \
-	do {                                                                                                           \
-		if (have < (bytes))                                                                                    \
-			return PT_NEED_MORE_BYTES;                                                                     \
+#define NEED(bytes)                                                                                          \
+	do {                                                                                                 \
+		if (have < (bytes))                                                                          \
+			return PT_NEED_MORE_BYTES;                                                           \
 	} while (0)
 
 	switch (op) {
@@ -52,12 +52,9 @@ static int extended(const uint8_t *p, size_t have, struct pt_packet *ret)
 			return PT_BAD_PACKET;
 		NEED(16);
 		return put(ret, PT_PSB, 16, 0, 0);
-	case 0x23:
-		return put(ret, PT_PSBEND, 2, 0, 0);
-	case 0xf3:
-		return put(ret, PT_OVF, 2, 0, 0);
-	case 0x83:
-		return put(ret, PT_STOP, 2, 0, 0);
+	case 0x23: return put(ret, PT_PSBEND, 2, 0, 0);
+	case 0xf3: return put(ret, PT_OVF, 2, 0, 0);
+	case 0x83: return put(ret, PT_STOP, 2, 0, 0);
 	case 0xa3: {
 		uint64_t v;
 		unsigned n;
@@ -80,17 +77,15 @@ static int extended(const uint8_t *p, size_t have, struct pt_packet *ret)
 		ret->b = v & 1;
 		return 8;
 	}
-	case 0x03:
-		NEED(4);
-		return put(ret, PT_CBR, 4, 0, p[2]);
+	case 0x03: NEED(4); return put(ret, PT_CBR, 4, 0, p[2]);
 	case 0x73:
 		NEED(7);
+		if (p[4] || p[6] & 0xfe)
+			return PT_BAD_PACKET;
 		put(ret, PT_TMA, 7, 0, le(p + 2, 2));
-		ret->b = (uint32_t)le(p + 5, 2) & 0x1ff;
+		ret->b = (uint32_t)le(p + 5, 2);
 		return 7;
-	case 0xc8:
-		NEED(7);
-		return put(ret, PT_VMCS, 7, 0, le(p + 2, 5) << 12);
+	case 0xc8: NEED(7); return put(ret, PT_VMCS, 7, 0, le(p + 2, 5) << 12);
 	case 0xc3:
 		NEED(3);
 		if (p[2] != 0x88)
@@ -104,15 +99,11 @@ static int extended(const uint8_t *p, size_t have, struct pt_packet *ret)
 		return 2;
 	case 0xc2:
 		NEED(10);
-		put(ret, PT_MWAIT, 10, 0, le(p + 2, 4));
-		ret->b = (uint32_t)le(p + 6, 4);
+		put(ret, PT_MWAIT, 10, 0, p[2]);
+		ret->b = p[6] & 3;
 		return 10;
-	case 0x22:
-		NEED(4);
-		return put(ret, PT_PWRE, 4, 0, le(p + 2, 2));
-	case 0xa2:
-		NEED(7);
-		return put(ret, PT_PWRX, 7, 0, le(p + 2, 5));
+	case 0x22: NEED(4); return put(ret, PT_PWRE, 4, 0, le(p + 2, 2) & 0xff80);
+	case 0xa2: NEED(7); return put(ret, PT_PWRX, 7, 0, le(p + 2, 2) & 0xfff);
 	case 0x63:
 		NEED(3);
 		put(ret, PT_BBP, 3, p[2] & 0x80 ? 4 : 8, 0);
@@ -134,8 +125,7 @@ static int extended(const uint8_t *p, size_t have, struct pt_packet *ret)
 		put(ret, PT_EVD, 11, p[2] & 0x3f, le(p + 3, 8));
 		ret->b = p[2] & 0x3f;
 		return 11;
-	default:
-		break;
+	default: break;
 	}
 	if ((op & 0x1f) == 0x12) { /* PTW: IP in bit 7, PayloadBytes in bits 6:5 */
 		unsigned bytes = op >> 5 & 3;
@@ -212,16 +202,11 @@ int pt_packet_decode(const uint8_t *p, const uint8_t *end, unsigned bip_bytes, s
 	if ((b & 3) == 3)
 		return cycles(p, have, ret);
 	switch (b & 0x1f) {
-	case 0x0d:
-		return with_ip(p, have, PT_TIP, ret);
-	case 0x11:
-		return with_ip(p, have, PT_TIP_PGE, ret);
-	case 0x01:
-		return with_ip(p, have, PT_TIP_PGD, ret);
-	case 0x1d:
-		return with_ip(p, have, PT_FUP, ret);
-	default:
-		break;
+	case 0x0d: return with_ip(p, have, PT_TIP, ret);
+	case 0x11: return with_ip(p, have, PT_TIP_PGE, ret);
+	case 0x01: return with_ip(p, have, PT_TIP_PGD, ret);
+	case 0x1d: return with_ip(p, have, PT_FUP, ret);
+	default: break;
 	}
 	switch (b) {
 	case 0x19:
@@ -235,13 +220,29 @@ int pt_packet_decode(const uint8_t *p, const uint8_t *end, unsigned bip_bytes, s
 	case 0x99:
 		if (have < 2)
 			return PT_NEED_MORE_BYTES;
-		if (p[1] >> 5 == 0)
+		if (p[1] >> 5 == 0) {
+			if ((p[1] & (PT_EXEC_CSL | PT_EXEC_CSD)) == (PT_EXEC_CSL | PT_EXEC_CSD))
+				return PT_BAD_PACKET; /* no such mode */
 			return put(ret, PT_MODE_EXEC, 2, p[1] & 7, 0);
+		}
 		if (p[1] >> 5 == 1)
 			return put(ret, PT_MODE_TSX, 2, p[1] & 3, 0);
 		return PT_BAD_PACKET;
-	default:
-		return PT_BAD_PACKET;
+	case 0xd9: { /* libipt's pt_pkt_read_trig() tells the bits */
+		unsigned size;
+
+		if (have < 2)
+			return PT_NEED_MORE_BYTES;
+		size = p[1] & 0x40 ? 5 : 3;
+		if (have < size)
+			return PT_NEED_MORE_BYTES;
+		put(ret, PT_TRIG, size, (p[1] >> 6 & 1) * PT_TRIG_ICNTV + (p[1] >> 5 & 1) * PT_TRIG_MULT,
+		    size == 5 ? le(p + 3, 2) : 0);
+		ret->ip = p[1] >> 7;
+		ret->b = p[2];
+		return (int)size;
+	}
+	default: return PT_BAD_PACKET;
 	}
 }
 
@@ -253,14 +254,14 @@ const uint8_t *pt_find_psb(const uint8_t *p, const uint8_t *end)
 }
 
 static const char *const names[PT_TYPES] = {
-	[PT_PAD] = "pad",	  [PT_PSB] = "psb",	    [PT_PSBEND] = "psbend", [PT_FUP] = "fup",
-	[PT_TIP] = "tip",	  [PT_TIP_PGE] = "tip.pge", [PT_TIP_PGD] = "tip.pgd", [PT_TNT_8] = "tnt.8",
-	[PT_TNT_64] = "tnt.64",	  [PT_MODE_EXEC] = "mode",  [PT_MODE_TSX] = "mode", [PT_PIP] = "pip",
-	[PT_VMCS] = "vmcs",	  [PT_CBR] = "cbr",	    [PT_TSC] = "tsc",	    [PT_TMA] = "tma",
-	[PT_MTC] = "mtc",	  [PT_CYC] = "cyc",	    [PT_STOP] = "stop",	    [PT_OVF] = "ovf",
-	[PT_MNT] = "mnt",	  [PT_EXSTOP] = "exstop",   [PT_MWAIT] = "mwait",   [PT_PWRE] = "pwre",
-	[PT_PWRX] = "pwrx",	  [PT_PTW] = "ptw",	    [PT_BBP] = "bbp",	    [PT_BIP] = "bip",
-	[PT_BEP] = "bep",	  [PT_CFE] = "cfe",	    [PT_EVD] = "evd",
+    [PT_PAD] = "pad",	    [PT_PSB] = "psb",	      [PT_PSBEND] = "psbend",	[PT_FUP] = "fup",
+    [PT_TIP] = "tip",	    [PT_TIP_PGE] = "tip.pge", [PT_TIP_PGD] = "tip.pgd", [PT_TNT_8] = "tnt.8",
+    [PT_TNT_64] = "tnt.64", [PT_MODE_EXEC] = "mode",  [PT_MODE_TSX] = "mode",	[PT_PIP] = "pip",
+    [PT_VMCS] = "vmcs",	    [PT_CBR] = "cbr",	      [PT_TSC] = "tsc",		[PT_TMA] = "tma",
+    [PT_MTC] = "mtc",	    [PT_CYC] = "cyc",	      [PT_STOP] = "stop",	[PT_OVF] = "ovf",
+    [PT_MNT] = "mnt",	    [PT_EXSTOP] = "exstop",   [PT_MWAIT] = "mwait",	[PT_PWRE] = "pwre",
+    [PT_PWRX] = "pwrx",	    [PT_PTW] = "ptw",	      [PT_BBP] = "bbp",		[PT_BIP] = "bip",
+    [PT_BEP] = "bep",	    [PT_CFE] = "cfe",	      [PT_EVD] = "evd",		[PT_TRIG] = "trig",
 };
 
 const char *pt_type_name(enum pt_type type)
@@ -276,48 +277,39 @@ static int text(const struct pt_packet *k, char *s, size_t size)
 	case PT_FUP:
 	case PT_TIP:
 	case PT_TIP_PGE:
-	case PT_TIP_PGD:
-		return snprintf(s, size, "%u:%" PRIx64, k->n, k->a);
+	case PT_TIP_PGD: return snprintf(s, size, "%u:%" PRIx64, k->n, k->a);
 	case PT_MODE_EXEC:
-		return snprintf(s, size, "exec csl=%d csd=%d%s", !!(k->n & PT_EXEC_CSL), !!(k->n & PT_EXEC_CSD),
-				k->n & PT_EXEC_IF ? " if=1" : "");
+		return snprintf(s, size, "exec csl=%d csd=%d%s", !!(k->n & PT_EXEC_CSL),
+				!!(k->n & PT_EXEC_CSD), k->n & PT_EXEC_IF ? " if=1" : "");
 	case PT_MODE_TSX:
-		return snprintf(s, size, "tsx intx=%d abrt=%d", !!(k->n & PT_TSX_INTX), !!(k->n & PT_TSX_ABORT));
-	case PT_PIP:
-		return snprintf(s, size, "cr3=%" PRIx64 " nr=%u", k->a, k->b);
+		return snprintf(s, size, "tsx intx=%d abrt=%d", !!(k->n & PT_TSX_INTX),
+				!!(k->n & PT_TSX_ABORT));
+	case PT_PIP: return snprintf(s, size, "cr3=%" PRIx64 " nr=%u", k->a, k->b);
 	case PT_VMCS:
 	case PT_TSC:
 	case PT_MTC:
 	case PT_CYC:
-	case PT_MNT:
-		return snprintf(s, size, "%" PRIx64, k->a);
-	case PT_CBR:
-		return snprintf(s, size, "%" PRIu64, k->a);
-	case PT_TMA:
-		return snprintf(s, size, "ctc=%" PRIx64 " fc=%x", k->a, k->b);
+	case PT_MNT: return snprintf(s, size, "%" PRIx64, k->a);
+	case PT_CBR: return snprintf(s, size, "%" PRIu64, k->a);
+	case PT_TMA: return snprintf(s, size, "ctc=%" PRIx64 " fc=%x", k->a, k->b);
 	case PT_EXSTOP:
-	case PT_BEP:
-		return snprintf(s, size, "ip=%d", k->ip);
-	case PT_MWAIT:
-		return snprintf(s, size, "hints=%" PRIx64 " ext=%x", k->a, k->b);
-	case PT_PWRE:
-		return snprintf(s, size, "c%u.%u hw=%u", a >> 12 & 15, a >> 8 & 15, a >> 7 & 1);
+	case PT_BEP: return snprintf(s, size, "ip=%d", k->ip);
+	case PT_MWAIT: return snprintf(s, size, "hints=%" PRIx64 " ext=%x", k->a, k->b);
+	case PT_PWRE: return snprintf(s, size, "c%u.%u hw=%u", a >> 12 & 15, a >> 8 & 15, a >> 7 & 1);
 	case PT_PWRX:
-		return snprintf(s, size, "last=%u deepest=%u int=%u st=%u aut=%u", a & 15, a >> 4 & 15, a >> 8 & 1,
-				a >> 10 & 1, a >> 11 & 1);
-	case PT_PTW:
-		return snprintf(s, size, "plc=%d ip=%d %" PRIx64, k->n == 8, k->ip, k->a);
-	case PT_BBP:
-		return snprintf(s, size, "type=%x bytes=%u", k->b, k->n);
-	case PT_BIP:
-		return snprintf(s, size, "id=%x %" PRIx64, k->b, k->a);
-	case PT_CFE:
-		return snprintf(s, size, "type=%u vector=%u ip=%d", a, k->b, k->ip);
-	case PT_EVD:
-		return snprintf(s, size, "type=%u %" PRIx64, k->b, k->a);
-	default:
-		s[0] = 0;
-		return 0;
+		return snprintf(s, size, "last=%u deepest=%u int=%u st=%u aut=%u", a >> 4 & 15, a & 15,
+				a >> 8 & 1, a >> 10 & 1, a >> 11 & 1);
+	case PT_PTW: return snprintf(s, size, "plc=%d ip=%d %" PRIx64, k->n == 8, k->ip, k->a);
+	case PT_BBP: return snprintf(s, size, "type=%x bytes=%u", k->b, k->n);
+	case PT_BIP: return snprintf(s, size, "id=%x %" PRIx64, k->b, k->a);
+	case PT_CFE: return snprintf(s, size, "type=%u vector=%u ip=%d", a, k->b, k->ip);
+	case PT_EVD: return snprintf(s, size, "type=%u %" PRIx64, k->b, k->a);
+	case PT_TRIG:
+		if (k->n & PT_TRIG_ICNTV)
+			return snprintf(s, size, "trbv=%x ip=%d mult=%d icnt=%u", k->b, k->ip,
+					!!(k->n & PT_TRIG_MULT), a);
+		return snprintf(s, size, "trbv=%x ip=%d mult=%d", k->b, k->ip, !!(k->n & PT_TRIG_MULT));
+	default: s[0] = 0; return 0;
 	}
 }
 

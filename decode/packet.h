@@ -42,6 +42,7 @@ enum pt_type {
 	PT_BEP,
 	PT_CFE,
 	PT_EVD,
+	PT_TRIG,
 	PT_TYPES
 };
 
@@ -49,16 +50,21 @@ enum pt_type {
 enum { PT_EXEC_CSL = 1, PT_EXEC_CSD = 2, PT_EXEC_IF = 4 };
 /* MODE.TSX bits. */
 enum { PT_TSX_INTX = 1, PT_TSX_ABORT = 2 };
+/* TRIG: an instruction count follows; more than one trigger of the kind fired. */
+enum { PT_TRIG_ICNTV = 1, PT_TRIG_MULT = 2 };
 
 struct pt_packet {
 	uint8_t type; /* enum pt_type */
 	uint8_t size; /* bytes, 1..16 */
 	/* TIP*, FUP: IPBytes, 0 (suppressed), 1 (16 bit), 2 (32), 3 (48, sign-extended), 4 (48), 6 (64).
-	 * TNT: number of bits. MODE: its bits. PTW: payload bytes. BBP, BIP: payload bytes of a BIP (4 or 8). */
+	 * TNT: number of bits. MODE: its bits. PTW: payload bytes. BBP, BIP: payload bytes of a BIP (4 or 8).
+	 * TRIG: PT_TRIG_ bits. */
 	uint8_t n;
-	uint8_t ip; /* PTW, EXSTOP, BEP, CFE: 1 when a FUP with the IP follows */
-	uint32_t b; /* TMA: fast counter. PIP: NR. MWAIT: extensions. CFE: vector. EVD, BBP, BIP: type or id */
-	uint64_t a; /* the payload: IP as sent, TNT bits (the oldest is bit n-1), TSC, CTC, cycles, CR3, ... */
+	uint8_t ip; /* PTW, EXSTOP, BEP, CFE, TRIG: 1 when a FUP with the IP follows */
+	/* TMA: fast counter. PIP: NR. MWAIT: extensions. CFE: vector. EVD, BBP, BIP: type or id. TRIG: TRBV. */
+	uint32_t b;
+	/* The payload: IP as sent, TNT bits (the oldest is bit n-1), TSC, CTC, cycles, CR3, ICNT, ... */
+	uint64_t a;
 };
 
 #define PT_PACKET_MAX 16 /* bytes of the longest packet, PSB */
@@ -67,7 +73,9 @@ enum { PT_NEED_MORE_BYTES = 0, PT_BAD_PACKET = -1 };
 
 /*
  * Decodes the packet at p; bytes up to end may be read. Returns its size (1..16) and fills *ret, or
- * PT_NEED_MORE_BYTES (the bytes are the beginning of a packet), or PT_BAD_PACKET: unknown or reserved.
+ * PT_NEED_MORE_BYTES (the bytes are the beginning of a packet), or PT_BAD_PACKET: an unknown opcode, a reserved
+ * encoding of a field (IPBytes, PayloadBytes, the leaf of MODE, CS.L with CS.D), or reserved bits of a TMA that are
+ * set. Other reserved bits are left out of the payload.
  * bip_bytes: 4 or 8 between a BBP and its BEP (then xxxxx100b is a BIP, not a TNT; SDM, "BIP"), else 0.
  */
 int pt_packet_decode(const uint8_t *p, const uint8_t *end, unsigned bip_bytes, struct pt_packet *ret);
@@ -79,16 +87,11 @@ const uint8_t *pt_find_psb(const uint8_t *p, const uint8_t *end);
 static inline uint64_t pt_ip(uint64_t last_ip, unsigned ipbytes, uint64_t payload)
 {
 	switch (ipbytes) {
-	case 1:
-		return (last_ip & ~(uint64_t)0xffff) | payload;
-	case 2:
-		return (last_ip & ~(uint64_t)0xffffffff) | payload;
-	case 3:
-		return (uint64_t)((int64_t)(payload << 16) >> 16);
-	case 4:
-		return (last_ip & ~(uint64_t)0xffffffffffff) | payload;
-	default:
-		return payload;
+	case 1: return (last_ip & ~(uint64_t)0xffff) | payload;
+	case 2: return (last_ip & ~(uint64_t)0xffffffff) | payload;
+	case 3: return (uint64_t)((int64_t)(payload << 16) >> 16);
+	case 4: return (last_ip & ~(uint64_t)0xffffffffffff) | payload;
+	default: return payload;
 	}
 }
 
