@@ -1,0 +1,542 @@
+/* vm_clock.c - see vm_clock.h. */
+#include "decode/vm_clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOW56	  (((uint64_t)1 << 56) - 1)
+#define SPANS_MAX 65536 /* more changes of an offset than any trace has: a hostile one ends here */
+
+typedef unsigned __int128 u128;
+
+/* What an observation says of the offset at a given ratio: it lies in [lo, hi]. */
+struct range {
+	int64_t lo, hi;
+};
+
+#define TIGHT 2 /* TSC ticks: what rounding does to an exact observation */
+
+struct slopes {
+	uint64_t lo, hi; /* none when lo > hi */
+};
+
+/* The current span as a line through its first observation, whose slope is still open. */
+struct line {
+	struct pt_vm_observation first, last;
+	struct slopes loose, tight; /* by the clock's tolerance; by TIGHT, for as long as there is one */
+	uint64_t points;
+	bool alive;
+};
+
+struct pt_vm_clock {
+	uint64_t vmcs;
+	uint64_t tolerance, host_khz;
+	struct pt_vm_span *spans;
+	size_t count, room;
+	struct range offset; /* of the last span */
+	struct line line;    /* of the last span, while it is solved */
+	bool told_ratio;     /* the ratio is not the trace's to say */
+	bool sloped;	     /* the last span's ratio is the line's, and not certain yet */
+	bool doubted;	     /* the last observation fits the line, but not the span: the next one decides */
+	bool has_end;
+	int64_t end_offset;
+	uint64_t written_tsc; /* the last write of the offset; 0 none */
+	struct pt_vm_clock *next;
+};
+
+struct pt_vm_clocks {
+	uint64_t tolerance, host_khz;
+	struct pt_vm_clock *first, *any;
+};
+
+const char *pt_vm_clock_source_name(enum pt_vm_clock_source source)
+{
+	static const char *const names[] = {"solved", "option", "kvm", "tracepoint"};
+
+	return (unsigned)source < sizeof names / sizeof *names ? names[source] : "?";
+}
+
+/* ---- One span --------------------------------------------------------------------------------------- */
+
+static uint64_t scale(uint64_t host, uint64_t ratio)
+{
+	return (uint64_t)(((u128)host * ratio) >> PT_VM_RATIO_BITS);
+}
+
+uint64_t pt_vm_span_to_guest(const struct pt_vm_span *s, uint64_t host_tsc)
+{
+	return scale(host_tsc, s->ratio) + (uint64_t)s->offset;
+}
+
+uint64_t pt_vm_span_to_host(const struct pt_vm_span *s, uint64_t guest_tsc)
+{
+	u128 scaled = (u128)((guest_tsc - (uint64_t)s->offset)) << PT_VM_RATIO_BITS;
+
+	if (s->ratio == PT_VM_RATIO_ONE)
+		return guest_tsc - (uint64_t)s->offset;
+	/* The first host tick that shows this guest tick. */
+	return (uint64_t)((scaled + s->ratio - 1) / s->ratio);
+}
+
+/* A packet has 56 bits: the offset's upper ones are its sign's. */
+static int64_t extend(uint64_t difference)
+{
+	return (int64_t)(difference << 8) >> 8;
+}
+
+static struct range range_of(const struct pt_vm_observation *o, uint64_t ratio)
+{
+	return (struct range){.lo = extend(o->guest_tsc - scale(o->host_hi, ratio)),
+			      .hi = extend(o->guest_tsc - scale(o->host_lo, ratio))};
+}
+
+/* How far v lies outside of r. */
+static uint64_t outside(int64_t v, struct range r)
+{
+	if (v < r.lo)
+		return (uint64_t)r.lo - (uint64_t)v;
+	return v > r.hi ? (uint64_t)v - (uint64_t)r.hi : 0;
+}
+
+static uint64_t apart(struct range a, struct range b)
+{
+	if (a.lo > b.hi)
+		return (uint64_t)a.lo - (uint64_t)b.hi;
+	return b.lo > a.hi ? (uint64_t)b.lo - (uint64_t)a.hi : 0;
+}
+
+static int64_t middle(struct range r)
+{
+	return r.lo + (int64_t)(((uint64_t)r.hi - (uint64_t)r.lo) / 2);
+}
+
+static struct pt_vm_span *last_span(struct pt_vm_clock *c)
+{
+	return c->count ? &c->spans[c->count - 1] : NULL;
+}
+
+static struct pt_vm_span *add_span(struct pt_vm_clock *c)
+{
+	if (c->count == c->room) {
+		size_t room = c->room ? c->room * 2 : 4;
+		struct pt_vm_span *spans = room > SPANS_MAX ? NULL : realloc(c->spans, room * sizeof *spans);
+
+		if (!spans)
+			return NULL;
+		c->spans = spans;
+		c->room = room;
+	}
+	c->spans[c->count] = (struct pt_vm_span){0};
+	return &c->spans[c->count++];
+}
+
+/* ---- The line: is it a change, or another rate? ----------------------------------------------------- */
+
+static const struct slopes all_slopes = {0, UINT64_MAX}, no_slopes = {1, 0};
+
+static void line_begin(struct line *l, const struct pt_vm_observation *o)
+{
+	*l = (struct line){
+	    .first = *o, .last = *o, .loose = all_slopes, .tight = all_slopes, .points = 1, .alive = true};
+}
+
+/* Those of `before` with which a line through both observations has a slope that a KVM would set. */
+static struct slopes narrow(struct slopes before, const struct line *l, const struct pt_vm_observation *o,
+			    uint64_t tolerance)
+{
+	uint64_t guest = (o->guest_tsc - l->first.guest_tsc) & LOW56, near, far;
+	struct slopes s;
+
+	if (o->host_lo < l->first.host_hi || guest > LOW56 >> 1)
+		return no_slopes;
+	near = o->host_lo - l->first.host_hi;
+	far = o->host_hi - l->first.host_lo;
+	if (far > LOW56 || guest <= tolerance || near <= tolerance)
+		return no_slopes;
+	s.lo = (uint64_t)(((u128)(guest - tolerance) << PT_VM_RATIO_BITS) / (far + 1));
+	s.hi = (uint64_t)(((u128)(guest + tolerance) << PT_VM_RATIO_BITS) / (near - (near > 1)));
+	if (s.hi < PT_VM_RATIO_ONE / 64 || s.lo > PT_VM_RATIO_ONE * 64)
+		return no_slopes;
+	s.lo = s.lo > before.lo ? s.lo : before.lo;
+	s.hi = s.hi < before.hi ? s.hi : before.hi;
+	return s;
+}
+
+/* The one ratio of whole kHz among the slopes, else the middle. */
+static uint64_t pick_ratio(const struct pt_vm_clock *c, struct slopes slopes, bool *ret_exact)
+{
+	uint64_t khz = c->host_khz, first, last;
+
+	*ret_exact = false;
+	if (khz) {
+		first = (uint64_t)(((u128)slopes.lo * khz + PT_VM_RATIO_ONE - 1) >> PT_VM_RATIO_BITS);
+		last = (uint64_t)(((u128)slopes.hi * khz) >> PT_VM_RATIO_BITS);
+		if (first == last) {
+			*ret_exact = true;
+			return (uint64_t)(((u128)first << PT_VM_RATIO_BITS) / khz);
+		}
+	}
+	return slopes.lo + (slopes.hi - slopes.lo) / 2;
+}
+
+/* The span's ratio is the line's. */
+static void follow_line(struct pt_vm_clock *c, struct pt_vm_span *s)
+{
+	struct line *l = &c->line;
+	struct slopes slopes = l->tight.lo <= l->tight.hi ? l->tight : l->loose;
+	struct range r;
+	bool exact;
+
+	s->ratio = pick_ratio(c, slopes, &exact);
+	c->offset = range_of(&l->first, s->ratio);
+	r = range_of(&l->last, s->ratio);
+	if (!apart(c->offset, r)) {
+		c->offset.lo = r.lo > c->offset.lo ? r.lo : c->offset.lo;
+		c->offset.hi = r.hi < c->offset.hi ? r.hi : c->offset.hi;
+	}
+	s->offset = middle(c->offset);
+	s->observations = l->points;
+	s->worst_residual = outside(s->offset, r);
+	s->slack = (uint64_t)c->offset.hi - (uint64_t)c->offset.lo;
+	c->sloped = !exact;
+	/* Where the lines of all slopes are at TSC 0 is far off what was seen: the offset is as good as the slope. */
+	if (!exact)
+		s->slack += scale(l->first.host_hi, slopes.hi - slopes.lo);
+}
+
+/* ---- Knowing and observing -------------------------------------------------------------------------- */
+
+static uint64_t to_48(uint64_t ratio, unsigned frac_bits)
+{
+	if (!ratio)
+		return PT_VM_RATIO_ONE;
+	return frac_bits >= PT_VM_RATIO_BITS ? ratio >> (frac_bits - PT_VM_RATIO_BITS)
+					     : ratio << (PT_VM_RATIO_BITS - frac_bits);
+}
+
+int pt_vm_clock_know(struct pt_vm_clock *c, uint64_t from_tsc, int64_t offset, uint64_t ratio,
+		     unsigned frac_bits, enum pt_vm_clock_source source)
+{
+	struct pt_vm_span *s = last_span(c);
+
+	ratio = frac_bits > 63 ? PT_VM_RATIO_ONE : to_48(ratio, frac_bits);
+	if (s && s->source == PT_VM_CLOCK_OPTION)
+		return 0;
+	if (s && s->from_tsc <= from_tsc && s->offset == offset && s->ratio == ratio) {
+		s->source = source;
+		s->slack = 0;
+	} else {
+		/* What held only from now on takes the place of a guess that began with the same. */
+		if (!s || s->from_tsc < from_tsc || s->observations)
+			s = add_span(c);
+		if (!s)
+			return -1;
+		*s = (struct pt_vm_span){
+		    .from_tsc = from_tsc, .ratio = ratio, .offset = offset, .source = source};
+	}
+	c->offset = (struct range){offset, offset};
+	c->told_ratio = true;
+	c->line.alive = c->doubted = c->sloped = false;
+	return 0;
+}
+
+void pt_vm_clock_know_end(struct pt_vm_clock *c, int64_t offset)
+{
+	c->has_end = true;
+	c->end_offset = offset;
+}
+
+void pt_vm_clock_written(struct pt_vm_clock *c, uint64_t host_tsc)
+{
+	c->written_tsc = host_tsc;
+}
+
+static int begin_span(struct pt_vm_clock *c, const struct pt_vm_observation *o)
+{
+	struct pt_vm_span *before = last_span(c);
+	uint64_t ratio = before ? before->ratio : PT_VM_RATIO_ONE;
+	uint64_t since = before ? c->line.last.host_hi : 0;
+	struct pt_vm_span *s = add_span(c); /* `before` may have moved */
+
+	if (!s)
+		return -1;
+	s->ratio = ratio;
+	s->source = PT_VM_CLOCK_SOLVED;
+	if (c->count > 1)
+		s->from_tsc =
+		    c->written_tsc > since && c->written_tsc <= o->host_hi ? c->written_tsc : o->host_lo;
+	s->observations = 1;
+	c->offset = range_of(o, ratio);
+	s->offset = middle(c->offset);
+	s->slack = (uint64_t)c->offset.hi - (uint64_t)c->offset.lo;
+	if (c->has_end && outside(c->end_offset, c->offset) <= c->tolerance) {
+		s->offset = c->end_offset;
+		s->source = PT_VM_CLOCK_KVM;
+		s->worst_residual = outside(c->end_offset, c->offset);
+		s->slack = 0;
+		c->offset = (struct range){c->end_offset, c->end_offset};
+	}
+	line_begin(&c->line, o);
+	c->line.alive = !c->told_ratio;
+	c->doubted = c->sloped = false;
+	return 0;
+}
+
+/* The span takes an observation that agrees with it. */
+static void confirm(struct pt_vm_clock *c, struct pt_vm_span *s, struct range r)
+{
+	uint64_t residual;
+
+	if (s->source == PT_VM_CLOCK_SOLVED && !apart(c->offset, r)) {
+		c->offset.lo = r.lo > c->offset.lo ? r.lo : c->offset.lo;
+		c->offset.hi = r.hi < c->offset.hi ? r.hi : c->offset.hi;
+		s->offset = middle(c->offset);
+		s->slack = (uint64_t)c->offset.hi - (uint64_t)c->offset.lo;
+	}
+	residual = outside(s->offset, r);
+	s->worst_residual = residual > s->worst_residual ? residual : s->worst_residual;
+	s->observations++;
+}
+
+int pt_vm_clock_observe(struct pt_vm_clock *c, const struct pt_vm_observation *o)
+{
+	struct pt_vm_span *s = last_span(c);
+	struct slopes slopes;
+	uint64_t far;
+	struct range r;
+	bool fits, on_line;
+
+	if (!s)
+		return begin_span(c, o);
+	r = range_of(o, s->ratio);
+	far = outside(s->offset, r);
+	fits = apart(c->offset, r) <= c->tolerance;
+	slopes = narrow(c->line.loose, &c->line, o, c->tolerance);
+	on_line = c->line.alive && slopes.lo <= slopes.hi;
+	if (s->source == PT_VM_CLOCK_OPTION) {
+		s->observations++;
+		s->worst_residual = far > s->worst_residual ? far : s->worst_residual;
+		return 0;
+	}
+	if (c->doubted && !(on_line && !fits)) {
+		struct pt_vm_observation doubt = c->line.last;
+
+		/* It was no other rate: the offset has changed at the observation before, unless that was wrong alone. */
+		c->doubted = false;
+		if (!fits) {
+			if (begin_span(c, &doubt) < 0)
+				return -1;
+			return pt_vm_clock_observe(c, o);
+		}
+		line_begin(&c->line, o);
+		confirm(c, s, r);
+		return 0;
+	}
+	if (!fits && !on_line)
+		return begin_span(c, o);
+	c->line.last = *o;
+	if (on_line) {
+		c->line.loose = slopes;
+		if (c->line.tight.lo <= c->line.tight.hi)
+			c->line.tight = narrow(c->line.tight, &c->line, o, TIGHT);
+		c->line.points++;
+	} else {
+		c->line.alive = false;
+	}
+	c->doubted = !fits && c->line.points < 3;
+	if (on_line && !c->doubted && (c->sloped || !fits))
+		follow_line(c, s);
+	else if (fits)
+		confirm(c, s, r);
+	return 0;
+}
+
+const struct pt_vm_span *pt_vm_clock_spans(const struct pt_vm_clock *c, size_t *ret_count)
+{
+	*ret_count = c->count;
+	return c->spans;
+}
+
+bool pt_vm_clock_settled(const struct pt_vm_clock *c)
+{
+	const struct pt_vm_span *s = c->count ? &c->spans[c->count - 1] : NULL;
+
+	return s && !c->doubted && (s->source != PT_VM_CLOCK_SOLVED || s->observations > 1);
+}
+
+bool pt_vm_clock_to_host(const struct pt_vm_clock *c, uint64_t guest_tsc, uint64_t about_tsc, uint64_t *ret)
+{
+	size_t i = c->count;
+
+	if (!i)
+		return false;
+	if (about_tsc != UINT64_MAX) {
+		while (i > 1 && c->spans[i - 1].from_tsc > about_tsc)
+			i--;
+	} else {
+		/* The last span that was in force at the time that it gives. */
+		while (i > 1 && pt_vm_span_to_host(&c->spans[i - 1], guest_tsc) < c->spans[i - 1].from_tsc)
+			i--;
+	}
+	if (about_tsc != UINT64_MAX) {
+		uint64_t there = pt_vm_span_to_guest(&c->spans[i - 1], about_tsc);
+
+		guest_tsc = there + (uint64_t)extend(guest_tsc - there);
+	}
+	*ret = pt_vm_span_to_host(&c->spans[i - 1], guest_tsc);
+	return true;
+}
+
+/* ---- All of a trace --------------------------------------------------------------------------------- */
+
+static struct pt_vm_clock *clock_create(const struct pt_vm_clocks *all, uint64_t vmcs)
+{
+	struct pt_vm_clock *c = calloc(1, sizeof *c);
+
+	if (!c)
+		return NULL;
+	c->vmcs = vmcs;
+	c->tolerance = all->tolerance;
+	c->host_khz = all->host_khz;
+	return c;
+}
+
+static void clock_destroy(struct pt_vm_clock *c)
+{
+	if (c)
+		free(c->spans);
+	free(c);
+}
+
+struct pt_vm_clocks *pt_vm_clocks_create(uint64_t tolerance, uint64_t host_khz)
+{
+	struct pt_vm_clocks *all = calloc(1, sizeof *all);
+
+	if (!all)
+		return NULL;
+	all->tolerance = tolerance;
+	all->host_khz = host_khz;
+	all->any = clock_create(all, PT_VM_ANY);
+	if (!all->any) {
+		free(all);
+		return NULL;
+	}
+	return all;
+}
+
+void pt_vm_clocks_destroy(struct pt_vm_clocks *all)
+{
+	if (!all)
+		return;
+	while (all->first) {
+		struct pt_vm_clock *c = all->first;
+
+		all->first = c->next;
+		clock_destroy(c);
+	}
+	clock_destroy(all->any);
+	free(all);
+}
+
+struct pt_vm_clock *pt_vm_clocks_get(struct pt_vm_clocks *all, uint64_t vmcs)
+{
+	struct pt_vm_clock *c, **at = &all->first;
+	const struct pt_vm_span *s = last_span(all->any);
+
+	for (; *at; at = &(*at)->next)
+		if ((*at)->vmcs == vmcs)
+			return *at;
+	c = clock_create(all, vmcs);
+	if (!c)
+		return NULL;
+	if (s && pt_vm_clock_know(c, 0, s->offset, s->ratio, PT_VM_RATIO_BITS, s->source) < 0) {
+		clock_destroy(c);
+		return NULL;
+	}
+	*at = c;
+	return c;
+}
+
+struct pt_vm_clock *pt_vm_clocks_at(struct pt_vm_clocks *all, size_t i)
+{
+	struct pt_vm_clock *c = all->first;
+
+	while (c && i--)
+		c = c->next;
+	return c;
+}
+
+uint64_t pt_vm_clock_vmcs(const struct pt_vm_clock *c)
+{
+	return c->vmcs;
+}
+
+int pt_vm_clocks_know_any(struct pt_vm_clocks *all, int64_t offset, uint64_t ratio, unsigned frac_bits,
+			  enum pt_vm_clock_source source)
+{
+	struct pt_vm_clock *c;
+
+	if (pt_vm_clock_know(all->any, 0, offset, ratio, frac_bits, source) < 0)
+		return -1;
+	for (c = all->first; c; c = c->next)
+		if (!c->count && pt_vm_clock_know(c, 0, offset, ratio, frac_bits, source) < 0)
+			return -1;
+	return 0;
+}
+
+/* ---- The option ------------------------------------------------------------------------------------- */
+
+static bool parse_ratio(const char *text, uint64_t *ret)
+{
+	char *end;
+	uint64_t whole, part = 0, unit = 1;
+
+	if (text[0] < '0' || text[0] > '9')
+		return false;
+	errno = 0;
+	if (text[0] == '0' && (text[1] | 0x20) == 'x') {
+		*ret = strtoull(text, &end, 16);
+		return !errno && !*end && *ret;
+	}
+	whole = strtoull(text, &end, 10);
+	if (*end == '.')
+		for (end++; *end >= '0' && *end <= '9'; end++)
+			if (unit < 1000000000000000000) {
+				part = part * 10 + (uint64_t)(*end - '0');
+				unit *= 10;
+			}
+	if (errno || *end || whole >= 1 << 16)
+		return false;
+	*ret = (whole << PT_VM_RATIO_BITS) + (uint64_t)(((u128)part << PT_VM_RATIO_BITS) / unit);
+	return *ret != 0;
+}
+
+bool pt_vm_clock_parse(const char *text, uint64_t *ret_vmcs, int64_t *ret_offset, uint64_t *ret_ratio)
+{
+	const char *colon = strchr(text, ':');
+	uint64_t vmcs = PT_VM_ANY, ratio = PT_VM_RATIO_ONE, offset;
+	char *end;
+
+	errno = 0;
+	if (colon) {
+		if (*text < '0' || *text > '9')
+			return false;
+		vmcs = strtoull(text, &end, 0);
+		if (end != colon || errno || vmcs >> 52)
+			return false;
+		text = colon + 1;
+	}
+	if (!((*text >= '0' && *text <= '9') ||
+	      ((*text == '-' || *text == '+') && text[1] >= '0' && text[1] <= '9')))
+		return false;
+	offset = strtoull(text, &end, 0);
+	if (errno || (*text == '-' && (int64_t)offset > 0))
+		return false;
+	if (*end == '*' ? !parse_ratio(end + 1, &ratio) : *end != 0)
+		return false;
+	*ret_vmcs = vmcs;
+	*ret_offset = (int64_t)offset;
+	*ret_ratio = ratio;
+	return true;
+}

@@ -1,0 +1,109 @@
+/*
+ * vm_clock.h - a guest's TSC brought back to the host's: what is known, else solved from what the trace shows.
+ *
+ * In VMX non-root operation a TSC packet carries what RDTSC would give there:
+ *
+ *     guest TSC = (host TSC * ratio >> PT_VM_RATIO_BITS) + offset       (modulo 2^64; a packet has 56 bits of it)
+ *
+ * while TMA's CTC, MTC and CYC are the host's always (SDM vol. 3, "VMX TSC Manipulation"; "TSC Scaling" for the order of the
+ * two). So each guest TSC packet that a TMA follows is an observation of both clocks at once, and one without is
+ * a guest TSC whose host TSC lies between two known ones.
+ *
+ * Each VMCS has a clock: a list of spans, each with an offset and ratio that holds from a host TSC on. What was
+ * told (an option, KVM's debugfs, KVM's tracepoint) is believed until an observation contradicts it; an option is
+ * believed always. Without any, the first observation gives the offset at ratio 1. An observation that contradicts
+ * the span is a change of the offset, or says that the clocks run at different rates: three observations on a line
+ * of another slope make it the latter. What is unlike both begins a new span at once.
+ *
+ * Pure: no I/O, no allocation that is not freed by destroy.
+ */
+#ifndef DECODE_VM_CLOCK_H
+#define DECODE_VM_CLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PT_VM_RATIO_BITS 48 /* as VT-x has it (SDM, "TSC multiplier") */
+#define PT_VM_RATIO_ONE	 ((uint64_t)1 << PT_VM_RATIO_BITS)
+#define PT_VM_ANY	 UINT64_MAX /* in place of a VMCS: whichever has nothing of its own */
+
+enum pt_vm_clock_source {
+	PT_VM_CLOCK_SOLVED,    /* from the trace itself */
+	PT_VM_CLOCK_OPTION,    /* --tsc-offset */
+	PT_VM_CLOCK_KVM,       /* the container: KVM's debugfs at the capture */
+	PT_VM_CLOCK_TRACEPOINT /* kvm_write_tsc_offset */
+};
+const char *
+pt_vm_clock_source_name(enum pt_vm_clock_source source); /* "solved", "option", "kvm", "tracepoint" */
+
+struct pt_vm_span {
+	uint64_t from_tsc; /* host TSC from which on it holds; 0: from the beginning */
+	uint64_t ratio;	   /* guest ticks a host tick, PT_VM_RATIO_BITS of fraction */
+	int64_t offset;
+	enum pt_vm_clock_source source;
+	uint64_t observations;	 /* guest TSC packets that it was checked with */
+	uint64_t worst_residual; /* of those: guest TSC ticks between packet and prediction, at most */
+	uint64_t slack;		 /* the offset is certain up to so many ticks; 0: exact */
+};
+
+/* A guest TSC packet, and the host TSC then: host_lo <= it <= host_hi. */
+struct pt_vm_observation {
+	uint64_t guest_tsc; /* 56 bits */
+	uint64_t host_lo, host_hi;
+};
+
+struct pt_vm_clock;  /* of one VMCS */
+struct pt_vm_clocks; /* of a trace */
+
+/* tolerance: TSC ticks that two exact observations may differ by without being a contradiction: a CTC tick.
+ * host_khz: the host's TSC, 0 unknown: KVM's ratios are of whole kHz, which makes a solved one exact.
+ * NULL: no memory. */
+struct pt_vm_clocks *pt_vm_clocks_create(uint64_t tolerance, uint64_t host_khz);
+void pt_vm_clocks_destroy(struct pt_vm_clocks *all); /* NULL is fine */
+
+/* The VMCS's clock, made when it is new, from what is known of PT_VM_ANY. NULL: no memory. */
+struct pt_vm_clock *pt_vm_clocks_get(struct pt_vm_clocks *all, uint64_t vmcs);
+/* The clocks in the order of first sight: i = 0, 1...; NULL past the last. PT_VM_ANY's is none of them. */
+struct pt_vm_clock *pt_vm_clocks_at(struct pt_vm_clocks *all, size_t i);
+uint64_t pt_vm_clock_vmcs(const struct pt_vm_clock *c);
+
+/*
+ * This offset and ratio hold from the host TSC from_tsc on (0: until something else is known). ratio has
+ * frac_bits of fraction; 0 is ratio 1. 0, or -1: no memory.
+ */
+int pt_vm_clock_know(struct pt_vm_clock *c, uint64_t from_tsc, int64_t offset, uint64_t ratio,
+		     unsigned frac_bits, enum pt_vm_clock_source source);
+/* As pt_vm_clock_know(), for each VMCS that nothing else was told of. */
+int pt_vm_clocks_know_any(struct pt_vm_clocks *all, int64_t offset, uint64_t ratio, unsigned frac_bits,
+			  enum pt_vm_clock_source source);
+/* An offset that holds at the trace's end (kvm_end.*): a solved span that agrees with it takes its exact value. */
+void pt_vm_clock_know_end(struct pt_vm_clock *c, int64_t offset);
+/* KVM wrote this VMCS's offset at host_tsc: a change that shows later took effect here. */
+void pt_vm_clock_written(struct pt_vm_clock *c, uint64_t host_tsc);
+
+/* 0, or -1: no memory. Observations of a VMCS come in the order of host time. */
+int pt_vm_clock_observe(struct pt_vm_clock *c, const struct pt_vm_observation *o);
+
+/* Spans, oldest first. */
+const struct pt_vm_span *pt_vm_clock_spans(const struct pt_vm_clock *c, size_t *ret_count);
+/* True when it is known as well as a trace can tell: it was told, or two observations agree. */
+bool pt_vm_clock_settled(const struct pt_vm_clock *c);
+
+/*
+ * The host TSC of a guest's. about_tsc: a host TSC near it, PTR_NO_TSC (UINT64_MAX) when there is none; picks the span when there are
+ * several, and the upper bits of a guest TSC of 56. False: nothing is known.
+ */
+bool pt_vm_clock_to_host(const struct pt_vm_clock *c, uint64_t guest_tsc, uint64_t about_tsc, uint64_t *ret);
+/* By one span, for tests and tables. */
+uint64_t pt_vm_span_to_guest(const struct pt_vm_span *s, uint64_t host_tsc);
+uint64_t pt_vm_span_to_host(const struct pt_vm_span *s, uint64_t guest_tsc);
+
+/*
+ * Parses the value of --tsc-offset, "[VMCS:]OFFSET[*RATIO]": VMCS and OFFSET decimal or 0x..., VMCS as perf
+ * prints it (the page's number: address >> 12), OFFSET signed or its two's complement, RATIO a decimal fraction
+ * ("0.66774") or 0x... with 48 bits of fraction. False when it is not that.
+ */
+bool pt_vm_clock_parse(const char *text, uint64_t *ret_vmcs, int64_t *ret_offset, uint64_t *ret_ratio);
+
+#endif

@@ -1,0 +1,276 @@
+/* A guest's clock from observations: offset, ratio, changes of both; what was told; the option's value. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "decode/vm_clock.h"
+
+static int passed, failed;
+
+static void check(const char *what, int ok)
+{
+	if (ok) {
+		passed++;
+	} else {
+		failed++;
+		printf("FAILED: %s\n", what);
+	}
+}
+
+#define KHZ   1497600
+#define TICK  78 /* TSC ticks a CTC tick */
+#define HOST0 3250243000000u
+#define LOW56 (((uint64_t)1 << 56) - 1)
+
+static const struct pt_vm_span *spans(struct pt_vm_clock *c, size_t *n)
+{
+	return pt_vm_clock_spans(c, n);
+}
+
+/* What a guest with this offset and ratio shows in a packet at a host TSC. */
+static void observe(struct pt_vm_clock *c, uint64_t host, int64_t offset, uint64_t ratio, uint64_t before,
+		    uint64_t behind)
+{
+	struct pt_vm_span s = {.ratio = ratio, .offset = offset};
+	struct pt_vm_observation o = {.guest_tsc = pt_vm_span_to_guest(&s, host) & LOW56,
+				      .host_lo = host - before,
+				      .host_hi = host + behind};
+
+	pt_vm_clock_observe(c, &o);
+}
+
+static void plain(void)
+{
+	struct pt_vm_clocks *all = pt_vm_clocks_create(TICK, KHZ);
+	struct pt_vm_clock *c = pt_vm_clocks_get(all, 0x5fc57000);
+	int64_t offset = (int64_t)0xfffffd0b3e60cd07;
+	uint64_t host;
+	size_t n;
+
+	check("nothing is known", !pt_vm_clock_to_host(c, 5, UINT64_MAX, &host) && !pt_vm_clock_settled(c));
+	observe(c, HOST0, offset, PT_VM_RATIO_ONE, 0, 0);
+	check("one observation gives the offset",
+	      spans(c, &n)->offset == offset && n == 1 && !pt_vm_clock_settled(c));
+	for (int i = 1; i < 100; i++)
+		observe(c, HOST0 + (uint64_t)i * 30011, offset, PT_VM_RATIO_ONE, 0, 0);
+	check("a hundred agree", spans(c, &n)->offset == offset && n == 1 &&
+				     spans(c, &n)->observations == 100 && spans(c, &n)->worst_residual == 0 &&
+				     pt_vm_clock_settled(c));
+	check("back to the host",
+	      pt_vm_clock_to_host(c, HOST0 + 7 + (uint64_t)offset, UINT64_MAX, &host) && host == HOST0 + 7);
+	check("back from a packet's 56 bits",
+	      pt_vm_clock_to_host(c, (HOST0 + 7 + (uint64_t)offset) & LOW56, HOST0, &host) &&
+		  host == HOST0 + 7);
+	observe(c, HOST0 + 4000000, offset + 5, PT_VM_RATIO_ONE, 0, 0);
+	check("a few ticks are a residual, no change",
+	      spans(c, &n)->offset == offset && n == 1 && spans(c, &n)->worst_residual == 5);
+	pt_vm_clocks_destroy(all);
+}
+
+static void bounds(void)
+{
+	struct pt_vm_clocks *all = pt_vm_clocks_create(TICK, KHZ);
+	struct pt_vm_clock *c = pt_vm_clocks_get(all, 1);
+	size_t n;
+
+	observe(c, HOST0, -1000000, PT_VM_RATIO_ONE, 5000, 9000);
+	check("an interval leaves slack", spans(c, &n)->slack == 14000);
+	observe(c, HOST0 + 100000, -1000000, PT_VM_RATIO_ONE, 100, 9000);
+	observe(c, HOST0 + 200000, -1000000, PT_VM_RATIO_ONE, 7000, 30);
+	check("intervals close in", n == 1 && spans(c, &n)->slack == 130 &&
+					spans(c, &n)->offset >= -1000100 && spans(c, &n)->offset <= -999900);
+	pt_vm_clocks_destroy(all);
+}
+
+static void scaled(void)
+{
+	const uint64_t ratio = (uint64_t)(((unsigned __int128)1000000 << 48) / KHZ);
+
+	for (int khz = 0; khz < 2; khz++) {
+		struct pt_vm_clocks *all = pt_vm_clocks_create(TICK, khz ? KHZ : 0);
+		struct pt_vm_clock *c = pt_vm_clocks_get(all, 1);
+		const struct pt_vm_span *s;
+		uint64_t host = 0;
+		size_t n;
+
+		observe(c, HOST0, -2000000000, ratio, 0, 0);
+		observe(c, HOST0 + 100000, -2000000000, ratio, 0, 0);
+		check("two observations of another slope decide nothing", !pt_vm_clock_settled(c));
+		for (int i = 2; i < 200; i++)
+			observe(c, HOST0 + (uint64_t)i * 100000, -2000000000, ratio, 0, 0);
+		s = spans(c, &n);
+		check("one span", n == 1 && pt_vm_clock_settled(c));
+		if (khz)
+			check("whole kHz: exact", s->ratio == ratio && s->offset == -2000000000 &&
+						      s->slack <= 1 && s->worst_residual <= 1);
+		else
+			check("without kHz: close", s->ratio / 1000 - ratio / 1000 + 20000 < 40000);
+		check("back to the host",
+		      pt_vm_clock_to_host(
+			  c, (uint64_t)(((unsigned __int128)(HOST0 + 5000000) * ratio) >> 48) - 2000000000u,
+			  UINT64_MAX, &host) &&
+			  host + TICK >= HOST0 + 5000000 && host <= HOST0 + 5000000 + TICK);
+		/* The offset of a scaled clock changes. */
+		observe(c, HOST0 + 30000000, 1000000000, ratio, 0, 0);
+		observe(c, HOST0 + 30100000, 1000000000, ratio, 0, 0);
+		observe(c, HOST0 + 30200000, 1000000000, ratio, 0, 0);
+		s = spans(c, &n);
+		check("its offset changes",
+		      n == 2 && (!khz || (s[1].ratio == ratio && s[1].offset >= 999999999 &&
+					  s[1].offset <= 1000000001)));
+		pt_vm_clocks_destroy(all);
+	}
+}
+
+static void changed(void)
+{
+	struct pt_vm_clocks *all = pt_vm_clocks_create(TICK, KHZ);
+	struct pt_vm_clock *c = pt_vm_clocks_get(all, 1);
+	const struct pt_vm_span *s;
+	uint64_t host;
+	size_t n;
+
+	for (int i = 0; i < 5; i++)
+		observe(c, HOST0 + (uint64_t)i * 50000, -100, PT_VM_RATIO_ONE, 0, 0);
+	pt_vm_clock_written(c, HOST0 + 240000);
+	for (int i = 5; i < 9; i++)
+		observe(c, HOST0 + (uint64_t)i * 50000, 3000000000 - 100, PT_VM_RATIO_ONE, 0, 0);
+	/* and back, as a Linux guest does some ten milliseconds later; unseen when */
+	for (int i = 9; i < 12; i++)
+		observe(c, HOST0 + (uint64_t)i * 50000, -90000, PT_VM_RATIO_ONE, 0, 0);
+	s = spans(c, &n);
+	check("three spans", n == 3);
+	check("their offsets",
+	      n == 3 && s[0].offset == -100 && s[1].offset == 2999999900 && s[2].offset == -90000);
+	check("from where KVM wrote it, else from where it was seen", n == 3 && s[0].from_tsc == 0 &&
+									  s[1].from_tsc == HOST0 + 240000 &&
+									  s[2].from_tsc == HOST0 + 450000);
+	check("by each in its time",
+	      pt_vm_clock_to_host(c, HOST0 - 100 + 60000, HOST0 + 60000, &host) && host == HOST0 + 60000 &&
+		  pt_vm_clock_to_host(c, HOST0 + 2999999900 + 260000, HOST0 + 260000, &host) &&
+		  host == HOST0 + 260000);
+	pt_vm_clocks_destroy(all);
+
+	/* A change right behind the first observation could be a slope: the third observation tells. */
+	all = pt_vm_clocks_create(TICK, KHZ);
+	c = pt_vm_clocks_get(all, 1);
+	observe(c, HOST0, 0, PT_VM_RATIO_ONE, 0, 0);
+	observe(c, HOST0 + 100000, 50000, PT_VM_RATIO_ONE, 0, 0);
+	check("in doubt", !pt_vm_clock_settled(c));
+	observe(c, HOST0 + 200000, 50000, PT_VM_RATIO_ONE, 0, 0);
+	s = spans(c, &n);
+	check("a change, no slope", n == 2 && s[0].offset == 0 && s[1].offset == 50000 &&
+					pt_vm_clock_settled(c) && s[1].ratio == PT_VM_RATIO_ONE);
+	/* One packet alone is out of line. */
+	pt_vm_clocks_destroy(all);
+	all = pt_vm_clocks_create(TICK, KHZ);
+	c = pt_vm_clocks_get(all, 1);
+	observe(c, HOST0, 0, PT_VM_RATIO_ONE, 0, 0);
+	observe(c, HOST0 + 100000, 50000, PT_VM_RATIO_ONE, 0, 0);
+	observe(c, HOST0 + 200000, 0, PT_VM_RATIO_ONE, 0, 0);
+	observe(c, HOST0 + 300000, 0, PT_VM_RATIO_ONE, 0, 0);
+	s = spans(c, &n);
+	check("back to the first", n == 1 && s[0].offset == 0 && pt_vm_clock_settled(c));
+	pt_vm_clocks_destroy(all);
+}
+
+static void told(void)
+{
+	struct pt_vm_clocks *all = pt_vm_clocks_create(TICK, KHZ);
+	struct pt_vm_clock *a, *b;
+	const struct pt_vm_span *s;
+	size_t n;
+
+	pt_vm_clocks_know_any(all, -500, 0, 0, PT_VM_CLOCK_KVM);
+	a = pt_vm_clocks_get(all, 1);
+	b = pt_vm_clocks_get(all, 2);
+	check("all of them",
+	      spans(a, &n)->offset == -500 && spans(b, &n)->offset == -500 && pt_vm_clock_settled(a));
+	check("the same again is the same clock", pt_vm_clocks_get(all, 2) == b &&
+						      pt_vm_clocks_at(all, 1) == b &&
+						      !pt_vm_clocks_at(all, 2) && pt_vm_clock_vmcs(b) == 2);
+	observe(a, HOST0, -500, PT_VM_RATIO_ONE, 0, 0);
+	observe(a, HOST0 + 50000, -500, PT_VM_RATIO_ONE, 0, 0);
+	check("confirmed", spans(a, &n)->observations == 2 && spans(a, &n)->source == PT_VM_CLOCK_KVM);
+	pt_vm_clock_know_end(a, -70000);
+	observe(a, HOST0 + 100000, -70002, PT_VM_RATIO_ONE, 0, 0);
+	s = spans(a, &n);
+	check("what KVM said at the end, from where it is seen",
+	      n == 2 && s[1].offset == -70000 && s[1].source == PT_VM_CLOCK_KVM && s[1].worst_residual == 2);
+	observe(b, HOST0, 700, PT_VM_RATIO_ONE, 0, 0);
+	s = spans(b, &n);
+	check("contradicted", n == 2 && s[1].offset == 700 && s[1].source == PT_VM_CLOCK_SOLVED);
+	pt_vm_clock_know(b, HOST0 + 10, 900, (uint64_t)2 << 32, 32, PT_VM_CLOCK_TRACEPOINT);
+	s = spans(b, &n);
+	check("a tracepoint adds a span", n == 3 && s[2].ratio == 2 * PT_VM_RATIO_ONE &&
+					      s[2].from_tsc == HOST0 + 10 &&
+					      s[2].source == PT_VM_CLOCK_TRACEPOINT);
+	pt_vm_clocks_destroy(all);
+
+	all = pt_vm_clocks_create(TICK, KHZ);
+	pt_vm_clocks_know_any(all, -500, 0, 0, PT_VM_CLOCK_OPTION);
+	a = pt_vm_clocks_get(all, 1);
+	observe(a, HOST0, 700, PT_VM_RATIO_ONE, 0, 0);
+	s = spans(a, &n);
+	check("an option is believed, its residual told",
+	      n == 1 && s->offset == -500 && s->worst_residual == 1200);
+	pt_vm_clocks_destroy(all);
+}
+
+static void parsing(void)
+{
+	static const struct {
+		const char *text;
+		uint64_t vmcs;
+		int64_t offset;
+		uint64_t ratio; /* 0: refused */
+	} cases[] = {
+	    {"0xfffffd0b3e60cd07", PT_VM_ANY, -3250243711737, PT_VM_RATIO_ONE},
+	    {"-1569630896", PT_VM_ANY, -1569630896, PT_VM_RATIO_ONE},
+	    {"0x5fc57:-5", 0x5fc57, -5, PT_VM_RATIO_ONE},
+	    {"392279:0x10*0.5", 0x5fc57, 16, PT_VM_RATIO_ONE / 2},
+	    {"7*2", PT_VM_ANY, 7, PT_VM_RATIO_ONE * 2},
+	    {"7*1.25", PT_VM_ANY, 7, PT_VM_RATIO_ONE + PT_VM_RATIO_ONE / 4},
+	    {"7*0xab0000000000", PT_VM_ANY, 7, 0xab0000000000},
+	    {"", 0, 0, 0},
+	    {"x", 0, 0, 0},
+	    {"5:", 0, 0, 0},
+	    {":5", 0, 0, 0},
+	    {"5*", 0, 0, 0},
+	    {"5*0", 0, 0, 0},
+	    {"5*-1", 0, 0, 0},
+	    {"5*1.x", 0, 0, 0},
+	    {"5 ", 0, 0, 0},
+	    {"- 5", 0, 0, 0},
+	    {"0x10000000000000000", 0, 0, 0},
+	    {"-5:7", 0, 0, 0},
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		uint64_t vmcs = 0, ratio = 0;
+		int64_t offset = 0;
+		bool ok = pt_vm_clock_parse(cases[i].text, &vmcs, &offset, &ratio);
+
+		if (ok == (cases[i].ratio != 0) &&
+		    (!ok ||
+		     (vmcs == cases[i].vmcs && offset == cases[i].offset && ratio == cases[i].ratio))) {
+			passed++;
+		} else {
+			failed++;
+			printf("FAILED: '%s': %d, vmcs %" PRIx64 ", offset %" PRId64 ", ratio %" PRIx64 "\n",
+			       cases[i].text, ok, vmcs, offset, ratio);
+		}
+	}
+}
+
+int main(void)
+{
+	plain();
+	bounds();
+	scaled();
+	changed();
+	told();
+	parsing();
+	printf("%d passed, %d failed\n", passed, failed);
+	return failed != 0;
+}
