@@ -12,41 +12,32 @@
 		".incbin \"" path "\"\n"                                                                     \
 		".byte 0\n"                                                                                  \
 		".popsection\n");                                                                            \
-	extern const char query_##symbol[] __attribute__((visibility("hidden")))
+	extern const char query_##symbol[] __attribute__((visibility("hidden")));
 
-EMBED(summary, "queries/summary.sql");
-EMBED(hot_functions, "queries/hot-functions.sql");
-EMBED(hot_functions_cycles, "queries/hot-functions-cycles.sql");
-EMBED(ipc, "queries/ipc.sql");
-EMBED(call_tree, "queries/call-tree.sql");
-EMBED(callers, "queries/callers.sql");
-EMBED(callees, "queries/callees.sql");
-EMBED(slowest_calls, "queries/slowest-calls.sql");
-EMBED(call_times, "queries/call-times.sql");
-EMBED(branch_mix, "queries/branch-mix.sql");
-EMBED(hot_edges, "queries/hot-edges.sql");
-EMBED(branches_at, "queries/branches-at.sql");
-EMBED(threads, "queries/threads.sql");
-EMBED(events, "queries/events.sql");
-EMBED(errors, "queries/errors.sql");
+/* In the order that the list and the dashboard have; the last column: whether the dashboard has it. */
+#define QUERIES(X)                                                                                           \
+	X(summary, "summary", true)                                                                          \
+	X(hot_functions, "hot-functions", true)                                                              \
+	X(hot_functions_cycles, "hot-functions-cycles", true)                                                \
+	X(ipc, "ipc", true)                                                                                  \
+	X(call_tree, "call-tree", true)                                                                      \
+	X(folded, "folded", true)                                                                            \
+	X(callers, "callers", false)                                                                         \
+	X(callees, "callees", false)                                                                         \
+	X(slowest_calls, "slowest-calls", true)                                                              \
+	X(call_times, "call-times", true)                                                                    \
+	X(branch_mix, "branch-mix", true)                                                                    \
+	X(hot_edges, "hot-edges", true)                                                                      \
+	X(branches_at, "branches-at", false)                                                                 \
+	X(threads, "threads", true)                                                                          \
+	X(events, "events", true)                                                                            \
+	X(errors, "errors", true)
 
-const struct canned canned_queries[] = {
-    {"summary", query_summary},
-    {"hot-functions", query_hot_functions},
-    {"hot-functions-cycles", query_hot_functions_cycles},
-    {"ipc", query_ipc},
-    {"call-tree", query_call_tree},
-    {"callers", query_callers},
-    {"callees", query_callees},
-    {"slowest-calls", query_slowest_calls},
-    {"call-times", query_call_times},
-    {"branch-mix", query_branch_mix},
-    {"hot-edges", query_hot_edges},
-    {"branches-at", query_branches_at},
-    {"threads", query_threads},
-    {"events", query_events},
-    {"errors", query_errors},
-};
+#define EMBED_QUERY(symbol, name, dashboard) EMBED(symbol, "queries/" name ".sql")
+QUERIES(EMBED_QUERY)
+
+#define LIST_QUERY(symbol, name, dashboard) {name, query_##symbol, dashboard},
+const struct canned canned_queries[] = {QUERIES(LIST_QUERY)};
 const size_t canned_count = sizeof canned_queries / sizeof *canned_queries;
 
 const struct canned *canned_find(const char *name)
@@ -110,4 +101,19 @@ const char *canned_title(const char *sql, size_t *ret_length)
 	colon += 1 + strspn(colon + 1, " ");
 	*ret_length = line - (size_t)(colon - sql);
 	return colon;
+}
+
+bool canned_has_note(const char *sql, const char *note)
+{
+	size_t n = strlen(note);
+
+	for (; !strncmp(sql, "--", 2); sql++) {
+		if (!strncmp(sql, "-- ", 3) && !strncmp(sql + 3, note, n) &&
+		    (sql[3 + n] == '\n' || !sql[3 + n]))
+			return true;
+		sql += strcspn(sql, "\n");
+		if (!*sql)
+			break;
+	}
+	return false;
 }

@@ -10,27 +10,31 @@
 #include <unistd.h>
 
 #include "queries/canned.h"
+#include "queries/html.h"
 #include "queries/print.h"
 #include "schema/version.h"
 
 #define APPLICATION_ID 1347708002 /* schema/tables.sql */
 #define SCHEMA_VERSION 1
 
-static const char usage[] = "usage: pt-query DB                               list the queries\n"
-			    "       pt-query DB NAME [options]                run one\n"
-			    "       pt-query DB --sql 'SELECT ...' [options]  run your own\n"
-			    "\n"
-			    "  -f, --format FORMAT  table (the default), csv or json\n"
-			    "  -p, --param X=Y      a parameter of the query; may be repeated\n"
-			    "      --sql SQL        a statement instead of a canned query\n"
-			    "      --print          print the query's SQL, do not run it\n"
-			    "      --queries DIR    look for NAME.sql there first (also $PT_QUERIES)\n"
-			    "  -h, --help           this text\n"
-			    "      --version        the version\n"
-			    "\n"
-			    "The database is opened read-only. Every query runs in the sqlite3 shell, too: "
-			    "pt-query DB NAME --print | sqlite3 DB\n"
-			    "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
+static const char usage[] =
+    "usage: pt-query DB                               list the queries\n"
+    "       pt-query DB NAME [options]                run one\n"
+    "       pt-query DB --sql 'SELECT ...' [options]  run your own\n"
+    "       pt-query DB --format html                 a dashboard of most of them\n"
+    "\n"
+    "  -f, --format FORMAT  table (the default), csv, json, prometheus (text exposition),\n"
+    "                       folded (flame-graph stacks), html (one file that needs no other)\n"
+    "  -p, --param X=Y      a parameter of the query; may be repeated\n"
+    "      --sql SQL        a statement instead of a canned query\n"
+    "      --print          print the query's SQL, do not run it\n"
+    "      --queries DIR    look for NAME.sql there first (also $PT_QUERIES)\n"
+    "  -h, --help           this text\n"
+    "      --version        the version\n"
+    "\n"
+    "The database is opened read-only. Every query runs in the sqlite3 shell, too: "
+    "pt-query DB NAME --print | sqlite3 DB\n"
+    "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
 struct arguments {
 	const char *db, *name, *sql, *folder;
@@ -60,15 +64,11 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 	while ((c = getopt_long(argc, argv, "f:p:h", longs, NULL)) != -1) {
 		switch (c) {
 		case 'f':
-			if (!strcmp(optarg, "table"))
-				a->format = PRINT_TABLE;
-			else if (!strcmp(optarg, "csv"))
-				a->format = PRINT_CSV;
-			else if (!strcmp(optarg, "json"))
-				a->format = PRINT_JSON;
-			else
+			a->format = print_format_find(optarg);
+			if (!a->format)
 				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-					       "--format %s: table, csv or json", optarg);
+					       "--format %s: table, csv, json, prometheus, folded or html",
+					       optarg);
 			break;
 		case 'p':
 			if (!strchr(optarg, '=') || a->param_count == sizeof a->params / sizeof *a->params)
@@ -191,21 +191,64 @@ static int bind(sqlite3_stmt *st, const struct arguments *a, struct pt_error *e)
 	return 0;
 }
 
-static int run(sqlite3 *db, const char *sql, const struct arguments *a, struct pt_error *e)
+/* NULL: failed. */
+static sqlite3_stmt *prepare(sqlite3 *db, const char *sql, struct pt_error *e)
 {
 	sqlite3_stmt *st;
 	const char *tail;
+
+	if (sqlite3_prepare_v2(db, sql, -1, &st, &tail) != SQLITE_OK) {
+		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s", sqlite3_errmsg(db));
+		return NULL;
+	}
+	if (!st) {
+		pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "there is no statement in it");
+	} else if (tail[strspn(tail, " \t\r\n;")]) {
+		pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "one statement at a time");
+		sqlite3_finalize(st);
+		st = NULL;
+	}
+	return st;
+}
+
+static int run(sqlite3 *db, const char *sql, const struct arguments *a, struct pt_error *e)
+{
+	enum print_format format = a->format				    ? a->format
+				   : canned_has_note(sql, "format: folded") ? PRINT_FOLDED
+									    : PRINT_TABLE;
+	sqlite3_stmt *st = prepare(db, sql, e);
+	const char *name = a->name ? a->name : "sql";
 	int r;
 
-	if (sqlite3_prepare_v2(db, sql, -1, &st, &tail) != SQLITE_OK)
-		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s", sqlite3_errmsg(db));
 	if (!st)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "there is no statement in it");
-	r = tail[strspn(tail, " \t\r\n;")] ? pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "one statement at a time")
-					   : bind(st, a, e);
-	if (r == 0)
-		r = print_rows(st, a->format, stdout, e);
+		return -1;
+	r = bind(st, a, e);
+	if (r == 0 && format == PRINT_HTML) {
+		html_begin(stdout, a->db);
+		r = html_section(st, name, sql, stdout, e);
+		html_end(stdout);
+	} else if (r == 0) {
+		r = print_rows(st, format, name, stdout, e);
+	}
 	sqlite3_finalize(st);
+	return r;
+}
+
+static int dashboard(sqlite3 *db, const struct arguments *a, struct pt_error *e)
+{
+	int r = 0;
+
+	html_begin(stdout, a->db);
+	for (size_t i = 0; r == 0 && i < canned_count; i++) {
+		const struct canned *q = &canned_queries[i];
+		sqlite3_stmt *st = q->dashboard ? prepare(db, q->sql, e) : NULL;
+
+		if (!q->dashboard)
+			continue;
+		r = st ? html_section(st, q->name, q->sql, stdout, e) : -1;
+		sqlite3_finalize(st);
+	}
+	html_end(stdout);
 	return r;
 }
 
@@ -238,7 +281,7 @@ int main(int argc, char **argv)
 	if (a.print && sql) {
 		fputs(sql, stdout);
 		free(own);
-		return fflush(stdout) != 0;
+		return print_flush(stdout, &e) < 0 ? fail(&e) : 0;
 	}
 	if (access(a.db, R_OK) < 0) {
 		pt_fail_errno(&e, "cannot open %s", a.db);
@@ -250,9 +293,13 @@ int main(int argc, char **argv)
 	}
 	if (r == 0 && sql)
 		r = run(db, sql, &a, &e);
+	else if (r == 0 && a.format == PRINT_HTML)
+		r = dashboard(db, &a, &e);
 	else if (r == 0)
 		list();
 	sqlite3_close(db);
 	free(own);
-	return r < 0 ? fail(&e) : fflush(stdout) != 0;
+	if (r == 0)
+		r = print_flush(stdout, &e);
+	return r < 0 ? fail(&e) : 0;
 }

@@ -1,13 +1,24 @@
-/* print.c - see print.h. */
+/* print.c - see print.h: tables, CSV, JSON and folded stacks. */
 #include "queries/print.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int sql_error(sqlite3_stmt *st, struct pt_error *e)
+#include "queries/prometheus.h"
+#include "queries/rows.h"
+#include "queries/text.h"
+
+enum print_format print_format_find(const char *name)
 {
-	return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s", sqlite3_errmsg(sqlite3_db_handle(st)));
+	static const char *const names[PRINT_FORMATS] = {
+	    [PRINT_TABLE] = "table",	       [PRINT_CSV] = "csv",	  [PRINT_JSON] = "json",
+	    [PRINT_PROMETHEUS] = "prometheus", [PRINT_FOLDED] = "folded", [PRINT_HTML] = "html"};
+
+	for (int i = PRINT_TABLE; i < PRINT_FORMATS; i++)
+		if (!strcmp(name, names[i]))
+			return (enum print_format)i;
+	return PRINT_NONE;
 }
 
 static void csv_field(FILE *out, const char *s)
@@ -28,7 +39,7 @@ static void csv_field(FILE *out, const char *s)
 static void json_string(FILE *out, const char *s)
 {
 	putc('"', out);
-	for (; *s; s++) {
+	while (*s) {
 		unsigned char c = (unsigned char)*s;
 
 		if (c == '"' || c == '\\')
@@ -36,7 +47,8 @@ static void json_string(FILE *out, const char *s)
 		else if (c < 0x20)
 			fprintf(out, "\\u%04x", c);
 		else
-			putc(c, out);
+			s += text_put_utf8(out, s) - 1;
+		s++;
 	}
 	putc('"', out);
 }
@@ -57,7 +69,13 @@ static int csv(sqlite3_stmt *st, FILE *out, struct pt_error *e)
 			fputs(i + 1 < n ? "," : "\r\n", out);
 		}
 	}
-	return r == SQLITE_DONE ? 0 : sql_error(st, e);
+	return r == SQLITE_DONE ? 0 : rows_sql_error(st, e);
+}
+
+/* SQLite's infinities are no JSON; a number too big for anybody is. */
+static void json_number(FILE *out, const char *s)
+{
+	fputs(strstr(s, "Inf") ? (*s == '-' ? "-1e999" : "1e999") : s, out);
 }
 
 static int json(sqlite3_stmt *st, FILE *out, struct pt_error *e)
@@ -76,14 +94,40 @@ static int json(sqlite3_stmt *st, FILE *out, struct pt_error *e)
 			switch (sqlite3_column_type(st, i)) {
 			case SQLITE_NULL: fputs("null", out); break;
 			case SQLITE_INTEGER:
-			case SQLITE_FLOAT: fputs((const char *)sqlite3_column_text(st, i), out); break;
+			case SQLITE_FLOAT: json_number(out, (const char *)sqlite3_column_text(st, i)); break;
 			default: json_string(out, (const char *)sqlite3_column_text(st, i)); break;
 			}
 		}
 		putc('}', out);
 	}
 	fputs(any ? "\n]\n" : "]\n", out);
-	return r == SQLITE_DONE ? 0 : sql_error(st, e);
+	return r == SQLITE_DONE ? 0 : rows_sql_error(st, e);
+}
+
+/* flamegraph.pl and its kin cut a line at its last blank. */
+static int folded(sqlite3_stmt *st, FILE *out, struct pt_error *e)
+{
+	int n = sqlite3_column_count(st), stack = -1, r;
+
+	for (int i = 0; i < n; i++)
+		if (!strcmp(sqlite3_column_name(st, i), "stack"))
+			stack = i;
+	if (stack < 0 || stack == n - 1)
+		return pt_fail(
+		    e, PT_ERR_USAGE, PT_NO_OFFSET,
+		    "--format folded wants a column 'stack' and a number in the last column, as the "
+		    "query folded has them");
+	while ((r = sqlite3_step(st)) == SQLITE_ROW) {
+		const char *s = (const char *)sqlite3_column_text(st, stack);
+		sqlite3_int64 weight = sqlite3_column_int64(st, n - 1);
+
+		if (!s || weight <= 0)
+			continue;
+		for (; *s; s++)
+			putc((unsigned char)*s < 0x20 ? ' ' : *s, out);
+		fprintf(out, " %lld\n", weight);
+	}
+	return r == SQLITE_DONE ? 0 : rows_sql_error(st, e);
 }
 
 /* Columns on a terminal: UTF-8's continuation bytes take none. */
@@ -102,98 +146,81 @@ static void pad(FILE *out, size_t n, char c)
 		putc(c, out);
 }
 
-struct cell {
-	char *text;
-	bool number;
-};
+static void put_cell(FILE *out, const char *s, size_t wide, bool to_right, bool last)
+{
+	size_t gap = wide - width(s);
+
+	if (to_right)
+		pad(out, gap, ' ');
+	for (; *s; s++)
+		putc((unsigned char)*s < 0x20 ? ' ' : *s, out);
+	if (!to_right && !last)
+		pad(out, gap, ' ');
+	fputs(last ? "\n" : "  ", out);
+}
 
 static int table(sqlite3_stmt *st, FILE *out, struct pt_error *e)
 {
-	size_t n = (size_t)sqlite3_column_count(st), rows = 0, room = 0;
-	struct cell *cells = NULL;
-	size_t *widths = calloc(n + 1, sizeof *widths);
-	bool *right = calloc(n + 1, sizeof *right);
-	int r = SQLITE_NOMEM;
+	struct rows rows;
+	size_t n, *widths;
+	bool *right;
 
-	if (!widths || !right)
-		goto out;
-	for (size_t i = 0; i < n; i++)
-		widths[i] = width(sqlite3_column_name(st, (int)i));
-	while ((r = sqlite3_step(st)) == SQLITE_ROW) {
-		if (rows == room) {
-			struct cell *grown =
-			    realloc(cells, (room = room ? room * 2 : 64) * n * sizeof *cells);
+	if (rows_init(&rows, st, e) < 0)
+		return -1;
+	n = rows.columns;
+	widths = calloc(n + 1, sizeof *widths);
+	right = calloc(n + 1, sizeof *right);
+	if (!widths || !right) {
+		rows_deinit(&rows);
+		free(widths);
+		free(right);
+		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+	}
+	for (size_t i = 0; i < n; i++) {
+		widths[i] = width(rows.names[i]);
+		for (size_t k = 0; k < rows.count; k++) {
+			const struct cell *c = rows_at(&rows, k, i);
+			size_t w = c->text ? width(c->text) : 1;
 
-			if (!grown) {
-				r = SQLITE_NOMEM;
-				goto out;
-			}
-			cells = grown;
-		}
-		memset(cells + rows * n, 0, n * sizeof *cells);
-		rows++;
-		for (size_t i = 0; i < n; i++) {
-			struct cell *c = &cells[(rows - 1) * n + i];
-			int type = sqlite3_column_type(st, (int)i);
-			const char *s = (const char *)sqlite3_column_text(st, (int)i);
-
-			c->number = type == SQLITE_INTEGER || type == SQLITE_FLOAT;
-			c->text = strdup(s ? s : "-");
-			if (!c->text) {
-				r = SQLITE_NOMEM;
-				goto out;
-			}
-			for (char *p = c->text; *p; p++)
-				if ((unsigned char)*p < 0x20)
-					*p = ' ';
 			right[i] |= c->number;
-			if (width(c->text) > widths[i])
-				widths[i] = width(c->text);
+			if (w > widths[i])
+				widths[i] = w;
 		}
 	}
-	if (r != SQLITE_DONE)
-		goto out;
-	for (size_t k = 0; k < rows + 2; k++) {
+	for (size_t i = 0; i < n; i++)
+		put_cell(out, rows.names[i], widths[i], right[i], i + 1 == n);
+	for (size_t i = 0; i < n; i++) {
+		pad(out, widths[i], '-');
+		fputs(i + 1 == n ? "\n" : "  ", out);
+	}
+	for (size_t k = 0; k < rows.count; k++) {
 		for (size_t i = 0; i < n; i++) {
-			const char *s = k == 0	 ? sqlite3_column_name(st, (int)i)
-					: k == 1 ? ""
-						 : cells[(k - 2) * n + i].text;
-			bool to_right =
-			    right[i] && (k < 2 || cells[(k - 2) * n + i].number || !strcmp(s, "-"));
-			size_t gap = widths[i] - width(s);
+			const struct cell *c = rows_at(&rows, k, i);
 
-			if (k == 1) {
-				pad(out, widths[i], '-');
-			} else if (to_right) {
-				pad(out, gap, ' ');
-				fputs(s, out);
-			} else {
-				fputs(s, out);
-				if (i + 1 < n)
-					pad(out, gap, ' ');
-			}
-			fputs(i + 1 < n ? "  " : "\n", out);
+			put_cell(out, c->text ? c->text : "-", widths[i], right[i] && (c->number || !c->text),
+				 i + 1 == n);
 		}
 	}
-out:
-	for (size_t i = 0; i < rows * n; i++)
-		free(cells[i].text);
-	free(cells);
+	rows_deinit(&rows);
 	free(widths);
 	free(right);
-	if (r == SQLITE_NOMEM)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET,
-			       "out of memory for the table; --format csv needs none");
-	return r == SQLITE_DONE ? 0 : sql_error(st, e);
+	return 0;
 }
 
-int print_rows(sqlite3_stmt *st, enum print_format format, FILE *out, struct pt_error *e)
+int print_rows(sqlite3_stmt *st, enum print_format format, const char *name, FILE *out, struct pt_error *e)
 {
-	int r = format == PRINT_CSV    ? csv(st, out, e)
-		: format == PRINT_JSON ? json(st, out, e)
-				       : table(st, out, e);
+	switch (format) {
+	case PRINT_CSV: return csv(st, out, e);
+	case PRINT_JSON: return json(st, out, e);
+	case PRINT_PROMETHEUS: return prometheus(st, name, out, e);
+	case PRINT_FOLDED: return folded(st, out, e);
+	default: return table(st, out, e);
+	}
+}
 
-	if (fflush(out) != 0 && r == 0)
-		r = pt_fail_errno(e, "cannot write the rows");
-	return r;
+int print_flush(FILE *out, struct pt_error *e)
+{
+	if (fflush(out) != 0 || ferror(out))
+		return pt_fail_errno(e, "cannot write the rows");
+	return 0;
 }

@@ -1,5 +1,16 @@
 /*
- * print.h - a statement's rows as a table for people, CSV (RFC 4180) or JSON (an array of objects; NULL is null).
+ * print.h - a statement's rows in one of several formats.
+ *
+ *   table       aligned, for people; "-" is NULL
+ *   csv         RFC 4180; NULL is empty
+ *   json        an array of objects; NULL is null
+ *   prometheus  the text exposition format, version 0.0.4: a gauge pt_QUERY_COLUMN for each column of numbers, the other
+ *               columns are its labels. So are numbers that name something (trace, cpu, vcpu, pid, tid, id, ...). The
+ *               unit is the name's end; *_ns become *_seconds, exactly. When two rows have the same labels all
+ *               rows get one more: row, counted from 1. NULL makes no sample.
+ *   folded      flame-graph stacks: column `stack` and the last column, of positive integers; rows without either are
+ *               left out
+ *   html        a page that needs nothing else: html.h, which is not print_rows()'s job
  */
 #ifndef QUERIES_PRINT_H
 #define QUERIES_PRINT_H
@@ -9,10 +20,27 @@
 
 #include "schema/error.h"
 
-enum print_format { PRINT_TABLE, PRINT_CSV, PRINT_JSON };
+enum print_format {
+	PRINT_NONE,
+	PRINT_TABLE,
+	PRINT_CSV,
+	PRINT_JSON,
+	PRINT_PROMETHEUS,
+	PRINT_FOLDED,
+	PRINT_HTML,
+	PRINT_FORMATS
+};
 
-/* Runs the statement to its end. A table is gathered whole first (its columns must be measured), the others are not.
- * Returns 0, or -1: PT_ERR_BAD_INPUT (SQLite's message), PT_ERR_NO_MEMORY, PT_ERR_IO, PT_ERR_CLOSED. */
-int print_rows(sqlite3_stmt *statement, enum print_format format, FILE *out, struct pt_error *e);
+/* PRINT_NONE when there is none of that name. */
+enum print_format print_format_find(const char *name);
+
+/* Runs the statement to its end. name: the query's. Tables and Prometheus' text are gathered whole first, the others need
+ * little memory. Returns 0, or -1: PT_ERR_BAD_INPUT (SQLite's message), PT_ERR_USAGE (folded, but no column `stack`),
+ * PT_ERR_NO_MEMORY. Whether the rows arrived tells print_flush(). */
+int print_rows(sqlite3_stmt *statement, enum print_format format, const char *name, FILE *out,
+	       struct pt_error *e);
+
+/* After the last: 0, or -1 when something did not arrive: PT_ERR_IO, PT_ERR_CLOSED. */
+int print_flush(FILE *out, struct pt_error *e);
 
 #endif

@@ -18,7 +18,33 @@ sys.exit(a != b)' "$tmp/shell" "$tmp/ours"
 	check "$name: JSON" test "$(sqlite3 :memory: "SELECT json_valid(readfile('$tmp/json'))")" = 1
 	check "$name: as many objects as rows" test \
 		"$(sqlite3 :memory: "SELECT json_array_length(readfile('$tmp/json'))")" -eq "$(($(wc -l <"$tmp/ours") - 1))"
+	"$PT_BIN/pt-query" "$tmp/db" "$name" --format prometheus >"$tmp/prometheus"
+	check "$name: Prometheus' text" python3 tests/cli/prometheus_text.py "$tmp/prometheus" "$tmp/json"
 done
+"$PT_BIN/pt-query" "$tmp/db" --format html >"$tmp/html"
+check "the dashboard" python3 tests/cli/html_page.py "$tmp/html" summary hot-functions folded errors
+"$PT_BIN/pt-query" "$tmp/db" hot-edges --format html >"$tmp/html"
+check "a page of one query" python3 tests/cli/html_page.py "$tmp/html" hot-edges
+"$PT_BIN/pt-query" "$tmp/db" folded >"$tmp/folded"
+check "folded stacks" awk '!/^[^ ].* [1-9][0-9]*$/ { exit 1 }' "$tmp/folded"
+check "folded: every call's instructions, once" test "$(awk '{ n += $NF } END { print n }' "$tmp/folded")" = "$(
+	sqlite3 "$tmp/db" 'SELECT sum(insn_count) FROM call_path WHERE parent IS NULL')"
+# Values that formats have to quote: a blob, quotes, markup, no UTF-8, and what is not there.
+odd="SELECT 1 AS trace, 'a\"b\\c' || char(10) || '<i>&' AS name, CAST(x'41ff42' AS TEXT) AS \"no-utf8\", 5 AS t_ns, \
+-1500000000 AS \"up down_ns\", NULL AS absent, 0.5 AS half UNION ALL SELECT 1, 'a', 'b', NULL, 12, NULL, -9e999"
+for format in csv json prometheus html; do
+	"$PT_BIN/pt-query" "$tmp/db" --sql "$odd" --format $format >"$tmp/odd.$format" || fail "odd values as $format"
+done
+check "odd values in JSON" python3 -c 'import json, sys
+rows = json.load(open(sys.argv[1], encoding="utf-8"))
+sys.exit(rows[0]["name"] != "a\"b\\c\n<i>&" or rows[0]["no-utf8"] != "A\ufffdB" or rows[0]["absent"] is not None)' \
+	"$tmp/odd.json"
+check "odd values in Prometheus' text" python3 tests/cli/prometheus_text.py "$tmp/odd.prometheus" "$tmp/odd.json"
+check "seconds, exactly" grep -q '^pt_sql_t_seconds{.*} 0.000000005$' "$tmp/odd.prometheus"
+check "odd values in HTML" python3 tests/cli/html_page.py "$tmp/odd.html" sql
+check "markup is text" grep -q '&lt;i&gt;&amp;' "$tmp/odd.html"
+check "rows with the same labels are told apart" test "$("$PT_BIN/pt-query" "$tmp/db" --format prometheus \
+	--sql "SELECT 'a' AS x, 1 AS n UNION ALL SELECT 'a', 2" | grep -c 'row="[12]"')" = 2
 check "a parameter" test "$("$PT_BIN/pt-query" "$tmp/db" hot-edges -p limit=3 --format csv | wc -l)" -eq 4
 # expect STATUS NAME COMMAND...
 expect() {
@@ -31,6 +57,7 @@ expect 2 "unknown query" "$PT_BIN/pt-query" "$tmp/db" hot-function
 check "the nearest name" grep -q hot-functions "$tmp/err"
 expect 2 "unknown parameter" "$PT_BIN/pt-query" "$tmp/db" threads -p nothing=1
 expect 2 "unknown format" "$PT_BIN/pt-query" "$tmp/db" threads --format xml
+expect 2 "no stacks to fold" "$PT_BIN/pt-query" "$tmp/db" threads --format folded
 expect 1 "no database" "$PT_BIN/pt-query" "$tmp/none" threads
 expect 1 "not a database" "$PT_BIN/pt-query" "$tmp/c.ptc" threads
 sqlite3 "$tmp/other" 'CREATE TABLE x (y)'

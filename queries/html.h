@@ -1,0 +1,21 @@
+/*
+ * html.h - rows as sections of one HTML file that needs nothing else: no network, no other file.
+ *
+ * The rows are plain tables, to be read without JavaScript. With it (dashboard.js) tables sort by a click on a column,
+ * columns named *percent get bars, a section `folded` becomes a flame graph, and one whose query says
+ * `-- chart: lines` a line chart over its first column.
+ */
+#ifndef QUERIES_HTML_H
+#define QUERIES_HTML_H
+
+#include <sqlite3.h>
+#include <stdio.h>
+
+#include "schema/error.h"
+
+void html_begin(FILE *out, const char *title);
+/* A section: the query's title and notes come out of sql's leading comment. Returns as print_rows(). */
+int html_section(sqlite3_stmt *statement, const char *name, const char *sql, FILE *out, struct pt_error *e);
+void html_end(FILE *out);
+
+#endif

@@ -1,0 +1,215 @@
+/* prometheus.c - see prometheus.h. The format: prometheus.io/docs/instrumenting/exposition_formats, "Text-based format". */
+#include "queries/prometheus.h"
+
+#include <ctype.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "queries/rows.h"
+#include "queries/text.h"
+
+/* Numbers that are names. */
+static bool is_dimension(const char *column)
+{
+	static const char *const names[] = {"trace",  "id",  "cpu",   "vcpu", "pid", "tid",	"reason",
+					    "stream", "run", "slice", "vmcs", "ip",  "vmentry", "vmexit"};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (!strcmp(column, names[i]))
+			return true;
+	return false;
+}
+
+/* A column is a label when its name says so or any of its values is a text. Columns of nothing but NULL are neither. */
+static void find_labels(const struct rows *r, bool *ret_label, bool *ret_metric)
+{
+	for (size_t i = 0; i < r->columns; i++) {
+		bool any = false, text = false;
+
+		for (size_t k = 0; k < r->count; k++) {
+			any |= rows_at(r, k, i)->text != NULL;
+			text |= rows_at(r, k, i)->text && !rows_at(r, k, i)->number;
+		}
+		ret_label[i] = any && (text || is_dimension(r->names[i]));
+		ret_metric[i] = any && !ret_label[i];
+	}
+}
+
+static const char *text_of(const struct rows *r, size_t row, size_t column)
+{
+	const char *s = rows_at(r, row, column)->text;
+
+	return s ? s : "";
+}
+
+static bool same_labels(const struct rows *r, const bool *label, size_t a, size_t b)
+{
+	for (size_t i = 0; i < r->columns; i++)
+		if (label[i] && strcmp(text_of(r, a, i), text_of(r, b, i)) != 0)
+			return false;
+	return true;
+}
+
+static uint64_t hash_labels(const struct rows *r, const bool *label, size_t row)
+{
+	uint64_t h = 0xcbf29ce484222325u;
+
+	for (size_t i = 0; i < r->columns; i++) {
+		const char *s = text_of(r, row, i);
+
+		if (!label[i])
+			continue;
+		do
+			h = (h ^ (unsigned char)*s) * 0x100000001b3u;
+		while (*s++);
+	}
+	return h;
+}
+
+/* Whether two rows have the same labels. -1: no memory. */
+static int find_duplicate(const struct rows *r, const bool *label)
+{
+	size_t room = 16, *slots;
+	int ret = 0;
+
+	while (room < r->count * 2)
+		room *= 2;
+	slots = calloc(room, sizeof *slots); /* row + 1 */
+	if (!slots)
+		return -1;
+	for (size_t k = 0; k < r->count && !ret; k++) {
+		size_t at = hash_labels(r, label, k) & (room - 1);
+
+		for (; slots[at] && !ret; at = (at + 1) & (room - 1))
+			ret = same_labels(r, label, slots[at] - 1, k);
+		slots[at] = k + 1;
+	}
+	free(slots);
+	return ret;
+}
+
+/* Letters, digits and _ only; a name does not begin with a digit, nor does ours. */
+static void put_name(FILE *out, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n && s[i]; i++)
+		putc(isalnum((unsigned char)s[i]) ? s[i] : '_', out);
+}
+
+static bool is_ns(const char *column)
+{
+	size_t n = strlen(column);
+
+	return n >= 2 && !strcmp(column + n - 2, "ns") && (n == 2 || column[n - 3] == '_');
+}
+
+static void put_metric_name(FILE *out, const char *query, const char *column)
+{
+	fputs("pt_", out);
+	put_name(out, query, SIZE_MAX);
+	putc('_', out);
+	if (is_ns(column)) {
+		put_name(out, column, strlen(column) - 2);
+		fputs("seconds", out);
+	} else {
+		put_name(out, column, SIZE_MAX);
+	}
+}
+
+static void put_label(FILE *out, bool first, const char *name, const char *value)
+{
+	fputs(first ? "{" : ",", out);
+	if (isdigit((unsigned char)*name))
+		putc('_', out);
+	put_name(out, name, SIZE_MAX);
+	fputs("=\"", out);
+	while (*value) {
+		if (*value == '"' || *value == '\\')
+			fprintf(out, "\\%c", *value);
+		else if (*value == '\n')
+			fputs("\\n", out);
+		else
+			value += text_put_utf8(out, value) - 1;
+		value++;
+	}
+	putc('"', out);
+}
+
+/* Nanoseconds as seconds without rounding: the point goes nine digits to the left. */
+static void put_seconds(FILE *out, const char *ns)
+{
+	size_t n;
+
+	if (ns[strspn(ns, "-0123456789")]) { /* a floating-point number */
+		fprintf(out, "%.12g", strtod(ns, NULL) / 1e9);
+		return;
+	}
+	if (*ns == '-')
+		putc(*ns++, out);
+	n = strlen(ns);
+	if (n > 9)
+		fprintf(out, "%.*s.%s", (int)(n - 9), ns, ns + n - 9);
+	else
+		fprintf(out, "0.%.*s%s", (int)(9 - n), "000000000", ns);
+}
+
+static void put_metric(const struct rows *r, const bool *label, size_t column, bool numbered,
+		       const char *query, FILE *out)
+{
+	const char *name = r->names[column];
+
+	fputs("# TYPE ", out);
+	put_metric_name(out, query, name);
+	fputs(" gauge\n", out);
+	for (size_t k = 0; k < r->count; k++) {
+		bool first = true;
+
+		if (!rows_at(r, k, column)->text)
+			continue;
+		put_metric_name(out, query, name);
+		for (size_t i = 0; i < r->columns; i++) {
+			if (!label[i] || !rows_at(r, k, i)->text)
+				continue;
+			put_label(out, first, r->names[i], text_of(r, k, i));
+			first = false;
+		}
+		if (numbered) {
+			char number[24];
+
+			snprintf(number, sizeof number, "%zu", k + 1);
+			put_label(out, first, "row", number);
+			first = false;
+		}
+		fputs(first ? " " : "} ", out);
+		if (is_ns(name))
+			put_seconds(out, text_of(r, k, column));
+		else
+			fputs(text_of(r, k, column), out);
+		putc('\n', out);
+	}
+}
+
+int prometheus(sqlite3_stmt *st, const char *query, FILE *out, struct pt_error *e)
+{
+	struct rows rows;
+	bool *label, *metric;
+	int numbered = -1;
+
+	if (rows_init(&rows, st, e) < 0)
+		return -1;
+	label = calloc(rows.columns + 1, sizeof *label);
+	metric = calloc(rows.columns + 1, sizeof *metric);
+	if (label && metric) {
+		find_labels(&rows, label, metric);
+		numbered = find_duplicate(&rows, label);
+	}
+	for (size_t i = 0; numbered >= 0 && i < rows.columns; i++)
+		if (metric[i])
+			put_metric(&rows, label, i, numbered, query, out);
+	free(label);
+	free(metric);
+	rows_deinit(&rows);
+	if (numbered < 0)
+		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+	return 0;
+}

@@ -1,0 +1,80 @@
+/* rows.c - see rows.h. */
+#include "queries/rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int rows_sql_error(sqlite3_stmt *st, struct pt_error *e)
+{
+	return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s", sqlite3_errmsg(sqlite3_db_handle(st)));
+}
+
+static bool copy_row(struct rows *r, sqlite3_stmt *st)
+{
+	struct cell *row = &r->cells[r->count * r->columns];
+
+	memset(row, 0, r->columns * sizeof *row);
+	r->count++;
+	for (size_t i = 0; i < r->columns; i++) {
+		int type = sqlite3_column_type(st, (int)i);
+		const char *text = (const char *)sqlite3_column_text(st, (int)i);
+
+		row[i].number = type == SQLITE_INTEGER || type == SQLITE_FLOAT;
+		if (type == SQLITE_NULL)
+			continue;
+		row[i].text = text ? strdup(text) : NULL;
+		if (!row[i].text)
+			return false;
+	}
+	return true;
+}
+
+int rows_init(struct rows *r, sqlite3_stmt *st, struct pt_error *e)
+{
+	size_t room = 0;
+	int result = SQLITE_NOMEM;
+
+	*r = (struct rows){.columns = (size_t)sqlite3_column_count(st)};
+	r->names = calloc(r->columns + 1, sizeof *r->names);
+	for (size_t i = 0; r->names && i < r->columns; i++) {
+		r->names[i] = strdup(sqlite3_column_name(st, (int)i));
+		if (!r->names[i])
+			goto fail;
+	}
+	if (!r->names)
+		goto fail;
+	while ((result = sqlite3_step(st)) == SQLITE_ROW) {
+		if (r->count == room) {
+			size_t more = room ? room * 2 : 64;
+			struct cell *cells = realloc(r->cells, more * r->columns * sizeof *cells);
+
+			result = SQLITE_NOMEM;
+			if (!cells)
+				goto fail;
+			r->cells = cells;
+			room = more;
+		}
+		result = SQLITE_NOMEM;
+		if (!copy_row(r, st))
+			goto fail;
+	}
+	if (result == SQLITE_DONE)
+		return 0;
+fail:
+	rows_deinit(r);
+	if (result == SQLITE_NOMEM)
+		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET,
+			       "out of memory for the rows; --format csv needs none");
+	return rows_sql_error(st, e);
+}
+
+void rows_deinit(struct rows *r)
+{
+	for (size_t i = 0; i < r->count * r->columns; i++)
+		free(r->cells[i].text);
+	for (size_t i = 0; r->names && i < r->columns; i++)
+		free(r->names[i]);
+	free(r->cells);
+	free(r->names);
+	*r = (struct rows){0};
+}

@@ -1,0 +1,43 @@
+"""html_page.py FILE SECTION... - reads a page of pt-query: every element closed in order, nothing loaded from anywhere, the sections
+there, every row with as many cells as its table has columns. Exit 1: not so."""
+import html.parser
+import sys
+
+VOID = {"meta"}
+
+
+class Page(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.open, self.sections, self.columns, self.cells, self.tables = [], [], 0, 0, 0
+
+    def handle_starttag(self, tag, attrs):
+        names = dict(attrs)
+        assert not {"src", "href", "srcset", "action", "data"} & set(names), (tag, attrs)
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "section":
+            self.sections.append(names["id"])
+        elif tag == "table":
+            self.tables += 1
+            self.columns = 0
+        elif tag == "th":
+            self.columns += 1
+        elif tag == "tr":
+            self.cells = 0
+        elif tag == "td":
+            self.cells += 1
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, (tag, self.getpos())
+        if tag == "tr":
+            assert self.cells in (0, self.columns), self.getpos()
+
+
+page = Page()
+text = open(sys.argv[1], encoding="utf-8").read()
+page.feed(text)
+page.close()
+assert not page.open and page.tables, page.open
+assert "://" not in text.replace("http://www.w3.org/2000/svg", ""), "an address"
+assert set(sys.argv[2:]) <= set(page.sections), page.sections
