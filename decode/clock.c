@@ -68,6 +68,23 @@ void pt_clock_tma(struct pt_clock *c, uint32_t ctc, uint32_t fast)
 	set_limit(c);
 }
 
+bool pt_clock_at(const struct pt_clock *c, uint32_t ctc, uint32_t fast, uint64_t *ret)
+{
+	int64_t ticks;
+
+	if (!c->have_ctc)
+		return false;
+	ticks = (int64_t)(c->ctc - c->ctc_base) + (int16_t)(ctc - (uint32_t)c->ctc);
+	*ret = ticks < 0 ? c->ctc_tsc - (ctc_to_tsc(c, (uint64_t)-ticks) - c->ctc_tsc) : ctc_to_tsc(c, (uint64_t)ticks);
+	*ret += fast;
+	return true;
+}
+
+uint64_t pt_clock_ctc_round(const struct pt_clock *c)
+{
+	return c->config.ctc_den ? ((uint64_t)c->config.ctc_num << 16) / c->config.ctc_den : 0;
+}
+
 void pt_clock_mtc(struct pt_clock *c, uint32_t ctc)
 {
 	uint64_t before = c->tsc, t, cycles = c->cyc - c->anchor_cyc;

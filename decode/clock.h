@@ -39,6 +39,11 @@ void pt_clock_init(struct pt_clock *c, const struct pt_clock_config *config);
 void pt_clock_lost(struct pt_clock *c);
 void pt_clock_tsc(struct pt_clock *c, uint64_t tsc); /* 56 bits; the upper 8 are kept */
 void pt_clock_tma(struct pt_clock *c, uint32_t ctc, uint32_t fast);
+/* The TSC `fast` ticks after the CTC ticked to `ctc` (16 bits), by what is known of the CTC: the tick nearest to the last
+ * one. False when nothing is. The clock stays as it is. */
+bool pt_clock_at(const struct pt_clock *c, uint32_t ctc, uint32_t fast, uint64_t *ret);
+/* TSC ticks in which the 16 bits of a TMA's CTC come round; 0 unknown. */
+uint64_t pt_clock_ctc_round(const struct pt_clock *c);
 void pt_clock_mtc(struct pt_clock *c, uint32_t ctc);
 void pt_clock_cbr(struct pt_clock *c, uint32_t ratio);
 

@@ -12,10 +12,12 @@
 
 #include "decode/commands.h"
 #include "decode/session.h"
+#include "decode/vm_clock.h"
 #include "schema/version.h"
 
 static const char usage[] =
 	"usage: pt-decode [options] [CONTAINER]\n"
+	"       pt-decode vm-clock [--tsc-offset LIST] [CONTAINER]\n"
 	"Decodes what pt-capture recorded (standard input, or CONTAINER) into a record stream for pt-load.\n"
 	"\n"
 	"  -o, --output FILE  write the record stream to FILE, not to standard output\n"
@@ -25,10 +27,13 @@ static const char usage[] =
 	"      --null         decode all, write nothing\n"
 	"      --stats        print counts to standard error (with --null or -o: to standard output)\n"
 	"      --no-calls     do not build call stacks\n"
+	"      --tsc-offset [VMCS:]OFFSET[*RATIO],...  a guest's TSC is host TSC * RATIO + OFFSET\n"
 	"  -q, --quiet        say nothing but errors\n"
 	"  -v, --verbose      say more\n"
 	"  -h, --help         this text\n"
 	"      --version      the version\n"
+	"\n"
+	"vm-clock prints what the trace tells of the guests' clocks: VMCS, offset, ratio, how sure they are.\n"
 	"\n"
 	"Addresses are hexadecimal; 0 is an address that was not seen (the trace began or ended there).\n"
 	"Exit status: 0 all was decoded; 1 failed; 2 wrong usage; 3 decoded, but something was not seen: an overflow,\n"
@@ -51,12 +56,13 @@ static int fail(const struct pt_error *e)
 
 struct options {
 	const char *input, *output, *fields;
-	bool text, packets, null, stats, no_calls, quiet, verbose;
+	bool text, packets, null, stats, no_calls, quiet, verbose, vm_clock;
+	struct pt_vm_options tsc_offsets;
 };
 
 static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 {
-	enum { TEXT = 256, PACKETS, NULL_, STATS, NO_CALLS, VERSION };
+	enum { TEXT = 256, PACKETS, NULL_, STATS, NO_CALLS, TSC_OFFSET, VERSION };
 	static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
 					      {"text", no_argument, NULL, TEXT},
 					      {"fields", required_argument, NULL, 'F'},
@@ -64,6 +70,7 @@ static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 					      {"null", no_argument, NULL, NULL_},
 					      {"stats", no_argument, NULL, STATS},
 					      {"no-calls", no_argument, NULL, NO_CALLS},
+					      {"tsc-offset", required_argument, NULL, TSC_OFFSET},
 					      {"quiet", no_argument, NULL, 'q'},
 					      {"verbose", no_argument, NULL, 'v'},
 					      {"help", no_argument, NULL, 'h'},
@@ -71,6 +78,11 @@ static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 					      {0}};
 	int c;
 
+	if (argc > 1 && !strcmp(argv[1], "vm-clock")) {
+		o->vm_clock = true;
+		argv++;
+		argc--;
+	}
 	while ((c = getopt_long(argc, argv, "o:F:qvh", longs, NULL)) != -1) {
 		switch (c) {
 		case 'o': o->output = optarg; break;
@@ -80,6 +92,11 @@ static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 		case NULL_: o->null = true; break;
 		case STATS: o->stats = true; break;
 		case NO_CALLS: o->no_calls = true; break;
+		case TSC_OFFSET:
+			if (!pt_vm_options_add(&o->tsc_offsets, optarg))
+				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+					       "'%s' is no [VMCS:]OFFSET[*RATIO], or one too many", optarg);
+			break;
 		case 'q': o->quiet = true; break;
 		case 'v': o->verbose = true; break;
 		case 'h':
@@ -99,12 +116,14 @@ static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 		o->input = argv[optind];
 	if (o->text + o->packets + o->null > 1)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--text, --packets and --null exclude each other");
+	if (o->vm_clock && (o->text || o->packets || o->null || o->stats || o->output))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "vm-clock prints its own table: of the options, it takes --tsc-offset");
 	if (o->fields && !o->text)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-F needs --text");
 	if (!o->input && isatty(0))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "no container: name one, or pipe one in (pt-capture -- PROGRAM | pt-decode)");
-	if (!o->text && !o->packets && !o->null && !o->output && isatty(1))
+	if (!o->vm_clock && !o->text && !o->packets && !o->null && !o->output && isatty(1))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "the record stream is binary and standard output is a terminal: pipe it into pt-load, "
 			       "or use --text, or -o FILE");
@@ -200,7 +219,17 @@ int main(int argc, char **argv)
 	reader = ptc_reader_create(in, &e);
 	if (!reader)
 		return fail(&e);
-	if (o.packets) {
+	if (o.vm_clock) {
+		int r = pt_vm_clock_print(reader, &o.tsc_offsets, stdout, &e);
+
+		status = r < 0 ? fail(&e) : 0;
+		if (r > 0) {
+			fail(&e);
+			status = 3;
+		}
+		if (fflush(stdout) != 0 || ferror(stdout))
+			status = 1;
+	} else if (o.packets) {
 		status = pt_packets_print(reader, stdout, &errors, &e) < 0 ? fail(&e) : errors ? 3 : 0;
 		if (fflush(stdout) != 0 || ferror(stdout))
 			status = 1;

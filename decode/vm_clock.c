@@ -50,13 +50,6 @@ struct pt_vm_clocks {
 	struct pt_vm_clock *first, *any;
 };
 
-const char *pt_vm_clock_source_name(enum pt_vm_clock_source source)
-{
-	static const char *const names[] = {"solved", "option", "kvm", "tracepoint"};
-
-	return (unsigned)source < sizeof names / sizeof *names ? names[source] : "?";
-}
-
 /* ---- One span --------------------------------------------------------------------------------------- */
 
 static uint64_t scale(uint64_t host, uint64_t ratio)
@@ -216,12 +209,12 @@ static uint64_t to_48(uint64_t ratio, unsigned frac_bits)
 }
 
 int pt_vm_clock_know(struct pt_vm_clock *c, uint64_t from_tsc, int64_t offset, uint64_t ratio,
-		     unsigned frac_bits, enum pt_vm_clock_source source)
+		     unsigned frac_bits, enum ptr_clock_source source)
 {
 	struct pt_vm_span *s = last_span(c);
 
 	ratio = frac_bits > 63 ? PT_VM_RATIO_ONE : to_48(ratio, frac_bits);
-	if (s && s->source == PT_VM_CLOCK_OPTION)
+	if (s && s->source == PTR_CLOCK_OPTION)
 		return 0;
 	if (s && s->from_tsc <= from_tsc && s->offset == offset && s->ratio == ratio) {
 		s->source = source;
@@ -262,7 +255,7 @@ static int begin_span(struct pt_vm_clock *c, const struct pt_vm_observation *o)
 	if (!s)
 		return -1;
 	s->ratio = ratio;
-	s->source = PT_VM_CLOCK_SOLVED;
+	s->source = PTR_CLOCK_SOLVED;
 	if (c->count > 1)
 		s->from_tsc =
 		    c->written_tsc > since && c->written_tsc <= o->host_hi ? c->written_tsc : o->host_lo;
@@ -272,7 +265,7 @@ static int begin_span(struct pt_vm_clock *c, const struct pt_vm_observation *o)
 	s->slack = (uint64_t)c->offset.hi - (uint64_t)c->offset.lo;
 	if (c->has_end && outside(c->end_offset, c->offset) <= c->tolerance) {
 		s->offset = c->end_offset;
-		s->source = PT_VM_CLOCK_KVM;
+		s->source = PTR_CLOCK_CONTAINER;
 		s->worst_residual = outside(c->end_offset, c->offset);
 		s->slack = 0;
 		c->offset = (struct range){c->end_offset, c->end_offset};
@@ -288,13 +281,30 @@ static void confirm(struct pt_vm_clock *c, struct pt_vm_span *s, struct range r)
 {
 	uint64_t residual;
 
-	if (s->source == PT_VM_CLOCK_SOLVED && !apart(c->offset, r)) {
+	if (s->source == PTR_CLOCK_SOLVED && !apart(c->offset, r)) {
 		c->offset.lo = r.lo > c->offset.lo ? r.lo : c->offset.lo;
 		c->offset.hi = r.hi < c->offset.hi ? r.hi : c->offset.hi;
 		s->offset = middle(c->offset);
 		s->slack = (uint64_t)c->offset.hi - (uint64_t)c->offset.lo;
 	}
 	residual = outside(s->offset, r);
+	s->worst_residual = residual > s->worst_residual ? residual : s->worst_residual;
+	s->observations++;
+}
+
+/* An observation from before the last one. */
+static void observe_late(struct pt_vm_clock *c, const struct pt_vm_observation *o)
+{
+	size_t i = c->count;
+	uint64_t residual;
+	struct pt_vm_span *s;
+
+	while (i > 1 && c->spans[i - 1].from_tsc > o->host_lo)
+		i--;
+	s = &c->spans[i - 1];
+	residual = outside(s->offset, range_of(o, s->ratio));
+	if (residual > c->tolerance + s->slack)
+		return; /* around a change that was seen from elsewhere */
 	s->worst_residual = residual > s->worst_residual ? residual : s->worst_residual;
 	s->observations++;
 }
@@ -309,12 +319,16 @@ int pt_vm_clock_observe(struct pt_vm_clock *c, const struct pt_vm_observation *o
 
 	if (!s)
 		return begin_span(c, o);
+	if (s->observations && s->source != PTR_CLOCK_OPTION && o->host_lo < c->line.last.host_lo) {
+		observe_late(c, o);
+		return 0;
+	}
 	r = range_of(o, s->ratio);
 	far = outside(s->offset, r);
 	fits = apart(c->offset, r) <= c->tolerance;
 	slopes = narrow(c->line.loose, &c->line, o, c->tolerance);
 	on_line = c->line.alive && slopes.lo <= slopes.hi;
-	if (s->source == PT_VM_CLOCK_OPTION) {
+	if (s->source == PTR_CLOCK_OPTION) {
 		s->observations++;
 		s->worst_residual = far > s->worst_residual ? far : s->worst_residual;
 		return 0;
@@ -362,7 +376,7 @@ bool pt_vm_clock_settled(const struct pt_vm_clock *c)
 {
 	const struct pt_vm_span *s = c->count ? &c->spans[c->count - 1] : NULL;
 
-	return s && !c->doubted && (s->source != PT_VM_CLOCK_SOLVED || s->observations > 1);
+	return s && !c->doubted && (s->source != PTR_CLOCK_SOLVED || s->observations > 1);
 }
 
 bool pt_vm_clock_to_host(const struct pt_vm_clock *c, uint64_t guest_tsc, uint64_t about_tsc, uint64_t *ret)
@@ -450,11 +464,22 @@ struct pt_vm_clock *pt_vm_clocks_get(struct pt_vm_clocks *all, uint64_t vmcs)
 	c = clock_create(all, vmcs);
 	if (!c)
 		return NULL;
+	c->has_end = all->any->has_end;
+	c->end_offset = all->any->end_offset;
 	if (s && pt_vm_clock_know(c, 0, s->offset, s->ratio, PT_VM_RATIO_BITS, s->source) < 0) {
 		clock_destroy(c);
 		return NULL;
 	}
 	*at = c;
+	return c;
+}
+
+const struct pt_vm_clock *pt_vm_clocks_find(const struct pt_vm_clocks *all, uint64_t vmcs)
+{
+	const struct pt_vm_clock *c = all->first;
+
+	while (c && c->vmcs != vmcs)
+		c = c->next;
 	return c;
 }
 
@@ -473,7 +498,7 @@ uint64_t pt_vm_clock_vmcs(const struct pt_vm_clock *c)
 }
 
 int pt_vm_clocks_know_any(struct pt_vm_clocks *all, int64_t offset, uint64_t ratio, unsigned frac_bits,
-			  enum pt_vm_clock_source source)
+			  enum ptr_clock_source source)
 {
 	struct pt_vm_clock *c;
 
@@ -485,58 +510,104 @@ int pt_vm_clocks_know_any(struct pt_vm_clocks *all, int64_t offset, uint64_t rat
 	return 0;
 }
 
+void pt_vm_clocks_know_end_any(struct pt_vm_clocks *all, int64_t offset)
+{
+	struct pt_vm_clock *c;
+
+	pt_vm_clock_know_end(all->any, offset);
+	for (c = all->first; c; c = c->next)
+		if (!c->has_end)
+			pt_vm_clock_know_end(c, offset);
+}
+
 /* ---- The option ------------------------------------------------------------------------------------- */
 
-static bool parse_ratio(const char *text, uint64_t *ret)
+static bool parse_ratio(const char *text, char **ret_end, uint64_t *ret)
 {
-	char *end;
 	uint64_t whole, part = 0, unit = 1;
 
+	*ret_end = NULL;
 	if (text[0] < '0' || text[0] > '9')
 		return false;
 	errno = 0;
 	if (text[0] == '0' && (text[1] | 0x20) == 'x') {
-		*ret = strtoull(text, &end, 16);
-		return !errno && !*end && *ret;
+		*ret = strtoull(text, ret_end, 16);
+		return !errno && *ret;
 	}
-	whole = strtoull(text, &end, 10);
-	if (*end == '.')
-		for (end++; *end >= '0' && *end <= '9'; end++)
+	whole = strtoull(text, ret_end, 10);
+	if (**ret_end == '.')
+		for (++*ret_end; **ret_end >= '0' && **ret_end <= '9'; ++*ret_end)
 			if (unit < 1000000000000000000) {
-				part = part * 10 + (uint64_t)(*end - '0');
+				part = part * 10 + (uint64_t)(**ret_end - '0');
 				unit *= 10;
 			}
-	if (errno || *end || whole >= 1 << 16)
+	if (errno || whole >= 1 << 16)
 		return false;
 	*ret = (whole << PT_VM_RATIO_BITS) + (uint64_t)(((u128)part << PT_VM_RATIO_BITS) / unit);
 	return *ret != 0;
 }
 
-bool pt_vm_clock_parse(const char *text, uint64_t *ret_vmcs, int64_t *ret_offset, uint64_t *ret_ratio)
+/* One of the list; *ret_end is behind it. */
+static bool parse_one(const char *text, char **ret_end, uint64_t *vmcs, int64_t *offset, uint64_t *ratio)
 {
-	const char *colon = strchr(text, ':');
-	uint64_t vmcs = PT_VM_ANY, ratio = PT_VM_RATIO_ONE, offset;
+	size_t before_colon = strcspn(text, ":,");
 	char *end;
 
+	*vmcs = PT_VM_ANY;
+	*ratio = PT_VM_RATIO_ONE;
 	errno = 0;
-	if (colon) {
+	if (text[before_colon] == ':') {
 		if (*text < '0' || *text > '9')
 			return false;
-		vmcs = strtoull(text, &end, 0);
-		if (end != colon || errno || vmcs >> 52)
+		*vmcs = strtoull(text, &end, 0);
+		if (end != text + before_colon || errno || *vmcs >> 52)
 			return false;
-		text = colon + 1;
+		*vmcs <<= 12;
+		text = end + 1;
 	}
-	if (!((*text >= '0' && *text <= '9') ||
-	      ((*text == '-' || *text == '+') && text[1] >= '0' && text[1] <= '9')))
+	if (!(*text >= '0' && *text <= '9') &&
+	    !((*text == '-' || *text == '+') && text[1] >= '0' && text[1] <= '9'))
 		return false;
-	offset = strtoull(text, &end, 0);
-	if (errno || (*text == '-' && (int64_t)offset > 0))
+	*offset = (int64_t)strtoull(text, ret_end, 0);
+	if (errno || (*text == '-' && *offset > 0))
 		return false;
-	if (*end == '*' ? !parse_ratio(end + 1, &ratio) : *end != 0)
-		return false;
-	*ret_vmcs = vmcs;
-	*ret_offset = (int64_t)offset;
-	*ret_ratio = ratio;
-	return true;
+	return **ret_end != '*' || parse_ratio(*ret_end + 1, ret_end, ratio);
+}
+
+bool pt_vm_options_add(struct pt_vm_options *o, const char *text)
+{
+	char *end;
+
+	for (;; text = end + 1) {
+		if (o->count == PT_VM_TOLD_MAX ||
+		    !parse_one(text, &end, &o->told[o->count].vmcs, &o->told[o->count].offset,
+			       &o->told[o->count].ratio))
+			return false;
+		o->count++;
+		if (*end != ',')
+			return !*end;
+	}
+}
+
+int pt_vm_options_tell(const struct pt_vm_options *o, struct pt_vm_clocks *clocks)
+{
+	/* Those of one VMCS first: what is for any is for the others. */
+	for (int any = 0; any < 2; any++)
+		for (size_t i = 0; i < o->count; i++) {
+			struct pt_vm_clock *c;
+			int r = 0;
+
+			if (any && o->told[i].vmcs == PT_VM_ANY) {
+				r = pt_vm_clocks_know_any(clocks, o->told[i].offset, o->told[i].ratio,
+							  PT_VM_RATIO_BITS, PTR_CLOCK_OPTION);
+			} else if (!any && o->told[i].vmcs != PT_VM_ANY) {
+				c = pt_vm_clocks_get(clocks, o->told[i].vmcs);
+				r = c ? pt_vm_clock_know(c, 0, o->told[i].offset, o->told[i].ratio,
+							 PT_VM_RATIO_BITS, PTR_CLOCK_OPTION)
+				      : -1;
+			}
+			if (r < 0)
+				return -1;
+		}
+	return 0;
 }

@@ -24,24 +24,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "schema/records.h"
+
 #define PT_VM_RATIO_BITS 48 /* as VT-x has it (SDM, "TSC multiplier") */
 #define PT_VM_RATIO_ONE	 ((uint64_t)1 << PT_VM_RATIO_BITS)
 #define PT_VM_ANY	 UINT64_MAX /* in place of a VMCS: whichever has nothing of its own */
-
-enum pt_vm_clock_source {
-	PT_VM_CLOCK_SOLVED,    /* from the trace itself */
-	PT_VM_CLOCK_OPTION,    /* --tsc-offset */
-	PT_VM_CLOCK_KVM,       /* the container: KVM's debugfs at the capture */
-	PT_VM_CLOCK_TRACEPOINT /* kvm_write_tsc_offset */
-};
-const char *
-pt_vm_clock_source_name(enum pt_vm_clock_source source); /* "solved", "option", "kvm", "tracepoint" */
 
 struct pt_vm_span {
 	uint64_t from_tsc; /* host TSC from which on it holds; 0: from the beginning */
 	uint64_t ratio;	   /* guest ticks a host tick, PT_VM_RATIO_BITS of fraction */
 	int64_t offset;
-	enum pt_vm_clock_source source;
+	enum ptr_clock_source source;
 	uint64_t observations;	 /* guest TSC packets that it was checked with */
 	uint64_t worst_residual; /* of those: guest TSC ticks between packet and prediction, at most */
 	uint64_t slack;		 /* the offset is certain up to so many ticks; 0: exact */
@@ -64,6 +57,8 @@ void pt_vm_clocks_destroy(struct pt_vm_clocks *all); /* NULL is fine */
 
 /* The VMCS's clock, made when it is new, from what is known of PT_VM_ANY. NULL: no memory. */
 struct pt_vm_clock *pt_vm_clocks_get(struct pt_vm_clocks *all, uint64_t vmcs);
+/* As get, but NULL when it is new. */
+const struct pt_vm_clock *pt_vm_clocks_find(const struct pt_vm_clocks *all, uint64_t vmcs);
 /* The clocks in the order of first sight: i = 0, 1...; NULL past the last. PT_VM_ANY's is none of them. */
 struct pt_vm_clock *pt_vm_clocks_at(struct pt_vm_clocks *all, size_t i);
 uint64_t pt_vm_clock_vmcs(const struct pt_vm_clock *c);
@@ -73,16 +68,19 @@ uint64_t pt_vm_clock_vmcs(const struct pt_vm_clock *c);
  * frac_bits of fraction; 0 is ratio 1. 0, or -1: no memory.
  */
 int pt_vm_clock_know(struct pt_vm_clock *c, uint64_t from_tsc, int64_t offset, uint64_t ratio,
-		     unsigned frac_bits, enum pt_vm_clock_source source);
+		     unsigned frac_bits, enum ptr_clock_source source);
 /* As pt_vm_clock_know(), for each VMCS that nothing else was told of. */
 int pt_vm_clocks_know_any(struct pt_vm_clocks *all, int64_t offset, uint64_t ratio, unsigned frac_bits,
-			  enum pt_vm_clock_source source);
+			  enum ptr_clock_source source);
+/* As pt_vm_clock_know_end(), likewise. */
+void pt_vm_clocks_know_end_any(struct pt_vm_clocks *all, int64_t offset);
 /* An offset that holds at the trace's end (kvm_end.*): a solved span that agrees with it takes its exact value. */
 void pt_vm_clock_know_end(struct pt_vm_clock *c, int64_t offset);
 /* KVM wrote this VMCS's offset at host_tsc: a change that shows later took effect here. */
 void pt_vm_clock_written(struct pt_vm_clock *c, uint64_t host_tsc);
 
-/* 0, or -1: no memory. Observations of a VMCS come in the order of host time. */
+/* 0, or -1: no memory. One that is older than another before it (a vCPU that changes CPUs) checks the span of its time, and
+ * begins none. */
 int pt_vm_clock_observe(struct pt_vm_clock *c, const struct pt_vm_observation *o);
 
 /* Spans, oldest first. */
@@ -100,10 +98,22 @@ uint64_t pt_vm_span_to_guest(const struct pt_vm_span *s, uint64_t host_tsc);
 uint64_t pt_vm_span_to_host(const struct pt_vm_span *s, uint64_t guest_tsc);
 
 /*
- * Parses the value of --tsc-offset, "[VMCS:]OFFSET[*RATIO]": VMCS and OFFSET decimal or 0x..., VMCS as perf
- * prints it (the page's number: address >> 12), OFFSET signed or its two's complement, RATIO a decimal fraction
- * ("0.66774") or 0x... with 48 bits of fraction. False when it is not that.
+ * --tsc-offset: one or several "[VMCS:]OFFSET[*RATIO]", comma-separated. VMCS and OFFSET are decimal or 0x..., VMCS as
+ * perf prints it (the page's number: address >> 12), OFFSET signed or its two's complement, RATIO a decimal fraction
+ * ("0.66774") or 0x... with 48 bits of fraction. False when the text is not that, or there are more than
+ * PT_VM_TOLD_MAX. A zeroed struct is empty.
  */
-bool pt_vm_clock_parse(const char *text, uint64_t *ret_vmcs, int64_t *ret_offset, uint64_t *ret_ratio);
+#define PT_VM_TOLD_MAX 64
+struct pt_vm_options {
+	size_t count;
+	struct {
+		uint64_t vmcs; /* address, or PT_VM_ANY */
+		uint64_t ratio;
+		int64_t offset;
+	} told[PT_VM_TOLD_MAX];
+};
+bool pt_vm_options_add(struct pt_vm_options *o, const char *text);
+/* To be called before anything else is told to the clocks. 0, or -1: no memory. */
+int pt_vm_options_tell(const struct pt_vm_options *o, struct pt_vm_clocks *clocks);
 
 #endif

@@ -181,7 +181,7 @@ static void told(void)
 	const struct pt_vm_span *s;
 	size_t n;
 
-	pt_vm_clocks_know_any(all, -500, 0, 0, PT_VM_CLOCK_KVM);
+	pt_vm_clocks_know_any(all, -500, 0, 0, PTR_CLOCK_CONTAINER);
 	a = pt_vm_clocks_get(all, 1);
 	b = pt_vm_clocks_get(all, 2);
 	check("all of them",
@@ -191,24 +191,25 @@ static void told(void)
 						      !pt_vm_clocks_at(all, 2) && pt_vm_clock_vmcs(b) == 2);
 	observe(a, HOST0, -500, PT_VM_RATIO_ONE, 0, 0);
 	observe(a, HOST0 + 50000, -500, PT_VM_RATIO_ONE, 0, 0);
-	check("confirmed", spans(a, &n)->observations == 2 && spans(a, &n)->source == PT_VM_CLOCK_KVM);
+	check("confirmed", spans(a, &n)->observations == 2 && spans(a, &n)->source == PTR_CLOCK_CONTAINER);
 	pt_vm_clock_know_end(a, -70000);
 	observe(a, HOST0 + 100000, -70002, PT_VM_RATIO_ONE, 0, 0);
 	s = spans(a, &n);
-	check("what KVM said at the end, from where it is seen",
-	      n == 2 && s[1].offset == -70000 && s[1].source == PT_VM_CLOCK_KVM && s[1].worst_residual == 2);
+	check("what KVM said at the end, from where it is seen", n == 2 && s[1].offset == -70000 &&
+								     s[1].source == PTR_CLOCK_CONTAINER &&
+								     s[1].worst_residual == 2);
 	observe(b, HOST0, 700, PT_VM_RATIO_ONE, 0, 0);
 	s = spans(b, &n);
-	check("contradicted", n == 2 && s[1].offset == 700 && s[1].source == PT_VM_CLOCK_SOLVED);
-	pt_vm_clock_know(b, HOST0 + 10, 900, (uint64_t)2 << 32, 32, PT_VM_CLOCK_TRACEPOINT);
+	check("contradicted", n == 2 && s[1].offset == 700 && s[1].source == PTR_CLOCK_SOLVED);
+	pt_vm_clock_know(b, HOST0 + 10, 900, (uint64_t)2 << 32, 32, PTR_CLOCK_TRACEPOINT);
 	s = spans(b, &n);
 	check("a tracepoint adds a span", n == 3 && s[2].ratio == 2 * PT_VM_RATIO_ONE &&
 					      s[2].from_tsc == HOST0 + 10 &&
-					      s[2].source == PT_VM_CLOCK_TRACEPOINT);
+					      s[2].source == PTR_CLOCK_TRACEPOINT);
 	pt_vm_clocks_destroy(all);
 
 	all = pt_vm_clocks_create(TICK, KHZ);
-	pt_vm_clocks_know_any(all, -500, 0, 0, PT_VM_CLOCK_OPTION);
+	pt_vm_clocks_know_any(all, -500, 0, 0, PTR_CLOCK_OPTION);
 	a = pt_vm_clocks_get(all, 1);
 	observe(a, HOST0, 700, PT_VM_RATIO_ONE, 0, 0);
 	s = spans(a, &n);
@@ -227,8 +228,8 @@ static void parsing(void)
 	} cases[] = {
 	    {"0xfffffd0b3e60cd07", PT_VM_ANY, -3250243711737, PT_VM_RATIO_ONE},
 	    {"-1569630896", PT_VM_ANY, -1569630896, PT_VM_RATIO_ONE},
-	    {"0x5fc57:-5", 0x5fc57, -5, PT_VM_RATIO_ONE},
-	    {"392279:0x10*0.5", 0x5fc57, 16, PT_VM_RATIO_ONE / 2},
+	    {"0x5fc57:-5", 0x5fc57000, -5, PT_VM_RATIO_ONE},
+	    {"392279:0x10*0.5", 0x5fc57000, 16, PT_VM_RATIO_ONE / 2},
 	    {"7*2", PT_VM_ANY, 7, PT_VM_RATIO_ONE * 2},
 	    {"7*1.25", PT_VM_ANY, 7, PT_VM_RATIO_ONE + PT_VM_RATIO_ONE / 4},
 	    {"7*0xab0000000000", PT_VM_ANY, 7, 0xab0000000000},
@@ -247,9 +248,10 @@ static void parsing(void)
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		uint64_t vmcs = 0, ratio = 0;
-		int64_t offset = 0;
-		bool ok = pt_vm_clock_parse(cases[i].text, &vmcs, &offset, &ratio);
+		struct pt_vm_options o = {0};
+		bool ok = pt_vm_options_add(&o, cases[i].text);
+		uint64_t vmcs = o.told[0].vmcs, ratio = o.told[0].ratio;
+		int64_t offset = o.told[0].offset;
 
 		if (ok == (cases[i].ratio != 0) &&
 		    (!ok ||
@@ -263,8 +265,27 @@ static void parsing(void)
 	}
 }
 
+static void options(void)
+{
+	struct pt_vm_clocks *all = pt_vm_clocks_create(TICK, KHZ);
+	struct pt_vm_options o = {0};
+	size_t n;
+
+	check("a list", pt_vm_options_add(&o, "-7,0x2:9*0.5") && o.count == 2);
+	check("told", pt_vm_options_tell(&o, all) == 0);
+	check("one's own, and any", spans(pt_vm_clocks_get(all, 0x2000), &n)->offset == 9 &&
+					spans(pt_vm_clocks_get(all, 0x3000), &n)->offset == -7);
+	pt_vm_clock_know(pt_vm_clocks_get(all, 0x3000), 0, 5, 0, 0, PTR_CLOCK_CONTAINER);
+	check("an option outdoes the rest", spans(pt_vm_clocks_get(all, 0x3000), &n)->offset == -7 && n == 1);
+	for (size_t i = 0; i < PT_VM_TOLD_MAX - 2; i++)
+		check("as many as there is room for", pt_vm_options_add(&o, "1"));
+	check("and no more", !pt_vm_options_add(&o, "1"));
+	pt_vm_clocks_destroy(all);
+}
+
 int main(void)
 {
+	options();
 	plain();
 	bounds();
 	scaled();
