@@ -288,23 +288,31 @@ static int write_range(struct ptc_writer *w, struct byte_source *source, uint64_
 	return 0;
 }
 
-/* The ranges that no segment covers. Segments are few; a range that one covers in part is taken whole. */
+/* What of the ranges no segment covers. room: of ranges, count + segment_count at least; returns the new count. */
 static size_t uncovered(struct range *ranges, size_t count, const struct elf_segment *segments,
 			int segment_count)
 {
-	size_t kept = 0;
+	for (int s = 0; s < segment_count; s++) {
+		uint64_t start = segments[s].offset, end = start + segments[s].map_bytes;
 
-	for (size_t i = 0; i < count; i++) {
-		bool covered = false;
+		/* Disjoint ranges: only one can be cut in two by a segment. */
+		for (size_t i = count; i-- > 0;) {
+			struct range r = ranges[i];
 
-		for (int s = 0; s < segment_count; s++)
-			if (ranges[i].start >= segments[s].offset &&
-			    ranges[i].end <= segments[s].offset + segments[s].map_bytes)
-				covered = true;
-		if (!covered)
-			ranges[kept++] = ranges[i];
+			if (r.end <= start || r.start >= end)
+				continue;
+			ranges[i].end = r.start < start ? start : r.start;
+			if (r.end > end)
+				ranges[count++] = (struct range){end, r.end};
+		}
 	}
-	return kept;
+	qsort(ranges, count, sizeof *ranges, by_start);
+	for (size_t i = count; i-- > 0;)
+		if (ranges[i].start == ranges[i].end) {
+			memmove(ranges + i, ranges + i + 1, (count - i - 1) * sizeof *ranges);
+			count--;
+		}
+	return count;
 }
 
 static int write_file(const struct import_code *c, const struct import_mapping *m, struct image_set *images,
@@ -358,7 +366,7 @@ static bool seen(const struct import_code *c, size_t mapping)
 int import_code_write(const struct import_code *c, struct ptc_writer *w, struct pt_error *e)
 {
 	struct image_set *images = image_set_create();
-	struct range *ranges = calloc(c->count + 1, sizeof *ranges);
+	struct range *ranges = calloc(c->count + SEGMENTS_MAX, sizeof *ranges);
 	uint8_t *buffer = malloc(COPY_BYTES);
 	int ret = 0;
 
