@@ -18,7 +18,8 @@ int cmd_import(int argc, char **argv); /* import.c */
 int cmd_export(int argc, char **argv); /* export_perf.c */
 
 /* import.c's kinds: */
-int import_raw(int argc, char **argv); /* import_raw.c */
+int import_raw(int argc, char **argv);  /* import_raw.c */
+int import_perf(int argc, char **argv); /* import_perf.c */
 
 /* Prints "pt-capture: MESSAGE" (with the offset when it has one; nothing for PT_ERR_CLOSED) to stderr and
  * returns the exit status. In commands.c. */

@@ -28,6 +28,7 @@ struct known {
 };
 
 struct image_set {
+	int32_t machine_pid;
 	struct known *known;
 	size_t count, room;
 	uint8_t *buffer; /* COPY_BYTES, once it is needed */
@@ -45,9 +46,18 @@ struct source {
 	uint32_t build_id_bytes;
 };
 
+struct image_set *image_set_create_for(int32_t machine_pid)
+{
+	struct image_set *s = calloc(1, sizeof *s);
+
+	if (s)
+		s->machine_pid = machine_pid;
+	return s;
+}
+
 struct image_set *image_set_create(void)
 {
-	return calloc(1, sizeof(struct image_set));
+	return image_set_create_for(0);
 }
 
 void image_set_destroy(struct image_set *s)
@@ -249,6 +259,7 @@ static int put_segment(struct image_set *s, struct ptc_writer *w, const struct s
 		       const struct elf_segment *seg, bool continues, struct pt_error *e)
 {
 	struct ptc_image image = {.kind = PTC_IMAGE_FILE,
+				  .machine_pid = s->machine_pid,
 				  .pid = PTC_ANY_PID,
 				  .build_id = src->build_id,
 				  .build_id_bytes = src->build_id_bytes,
@@ -294,7 +305,7 @@ static int put_source(struct image_set *s, struct ptc_writer *w, struct source *
 {
 	struct elf_segment segments[SEGMENTS_MAX] = {0};
 	struct elf_symbols symbols = {0};
-	struct ptc_symbols put = {.pid = PTC_ANY_PID};
+	struct ptc_symbols put = {.machine_pid = s->machine_pid, .pid = PTC_ANY_PID};
 	long count;
 	int ret;
 

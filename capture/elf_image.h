@@ -21,6 +21,8 @@
 struct image_set;
 
 struct image_set *image_set_create(void); /* NULL: no memory */
+/* Of the files of a guest: machine_pid is the pid of its VM process (0: the host). */
+struct image_set *image_set_create_for(int32_t machine_pid);
 void image_set_destroy(struct image_set *s);
 
 enum image_set_result {

@@ -1,0 +1,36 @@
+/*
+ * import_kernel.h - a kernel's code and symbols from the files that perf makes of them: kcore (an ELF core whose
+ * PT_LOADs are the kernel's text and its modules as they ran), kallsyms, modules.
+ *
+ * In the container they are memory images named "[kernel]" of PTC_ANY_PID, there from the start, and absolute symbols of
+ * the same name.
+ */
+#ifndef CAPTURE_IMPORT_KERNEL_H
+#define CAPTURE_IMPORT_KERNEL_H
+
+#include <stdint.h>
+
+#include "schema/container.h"
+
+#define KERNEL_IMAGE_NAME "[kernel]"
+
+struct kernel_symbols;
+
+/* Reads a kallsyms file. NULL: PT_ERR_IO, PT_ERR_NO_MEMORY, PT_ERR_BAD_INPUT (no such lines, or all addresses are 0:
+ * kptr_restrict). */
+struct kernel_symbols *kernel_symbols_read(const char *path, struct pt_error *e);
+void kernel_symbols_destroy(struct kernel_symbols *s); /* NULL is fine */
+/* The address of a symbol, 0: there is none. */
+uint64_t kernel_symbols_find(const struct kernel_symbols *s, const char *name);
+/* Writes the code symbols. 0, or -1: the writer's errors, PT_ERR_NO_MEMORY. */
+int kernel_symbols_put(const struct kernel_symbols *s, struct ptc_writer *w, int32_t machine_pid,
+		       struct pt_error *e);
+
+/*
+ * Writes the code of a kcore file. *ret_bytes: how much. 0, or -1: the writer's errors, PT_ERR_NO_MEMORY, PT_ERR_IO,
+ * PT_ERR_BAD_INPUT (no ELF core of x86-64, or a segment that the file does not have).
+ */
+int kernel_put_kcore(const char *path, struct ptc_writer *w, int32_t machine_pid, uint64_t *ret_bytes,
+		     struct pt_error *e);
+
+#endif

@@ -1,0 +1,119 @@
+/* import_perf.c - pt-capture import FILE|DIR: the command line for perf recordings. */
+#include "capture/commands.h"
+#include "capture/import_perf_run.h"
+#include "capture/output.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "usage: pt-capture import [options] FILE|DIR|-\n"
+    "       pt-capture import --raw AUX [options]          (raw Intel PT bytes: see import --raw --help)\n"
+    "Makes a container from a recording of `perf record -e intel_pt//`: a perf.data, the directory that "
+    "--kcore makes, or\n"
+    "a pipe's output (- is standard input). Files of perf inject are taken, too.\n"
+    "\n"
+    "Where the code is (perf's options):\n"
+    "      --symfs DIR          the traced machine's files are below DIR, its build-id cache is DIR/.debug\n"
+    "      --buildid-dir DIR    the build-id cache (~/.debug)\n"
+    "      --kcore FILE         the kernel's code (DIR/kcore_dir/kcore)\n"
+    "      --kallsyms FILE      the kernel's symbols (DIR/kcore_dir/kallsyms)\n"
+    "\n"
+    "  -o, --output FILE        write the container to FILE, not to standard output\n"
+    "  -z, --level N            zstd's level, -7 (fast) to 19 (small); default 1\n"
+    "  -q, --quiet              do not say what is missing\n"
+    "  -h, --help               this text\n"
+    "\n"
+    "Exit status: 0 done; 1 failed, nothing is left; 2 wrong usage; 3 done, but the recording has gaps.\n";
+
+enum { OPT_SYMFS = 256, OPT_CACHE, OPT_KCORE, OPT_KALLSYMS };
+
+static const struct option options[] = {{"symfs", required_argument, NULL, OPT_SYMFS},
+					{"buildid-dir", required_argument, NULL, OPT_CACHE},
+					{"kcore", required_argument, NULL, OPT_KCORE},
+					{"kallsyms", required_argument, NULL, OPT_KALLSYMS},
+					{"output", required_argument, NULL, 'o'},
+					{"level", required_argument, NULL, 'z'},
+					{"quiet", no_argument, NULL, 'q'},
+					{"help", no_argument, NULL, 'h'},
+					{NULL, 0, NULL, 0}};
+
+static int take_level(const char *value, int *ret, struct pt_error *e)
+{
+	char *end;
+	long v;
+
+	errno = 0;
+	v = strtol(value, &end, 10);
+	if (errno || end == value || *end || v < -7 || v > 19)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--level %s: expected -7 to 19", value);
+	*ret = (int)v;
+	return 0;
+}
+
+/* 0; 1: --help was asked for; -1. */
+static int take_options(struct import_perf_request *r, const char **output, int argc, char **argv,
+			struct pt_error *e)
+{
+	int c;
+
+	while ((c = getopt_long(argc, argv, "o:z:qh", options, NULL)) != -1) {
+		switch (c) {
+		case OPT_SYMFS: r->symfs = optarg; break;
+		case OPT_CACHE: r->cache = optarg; break;
+		case OPT_KCORE: r->kcore = optarg; break;
+		case OPT_KALLSYMS: r->kallsyms = optarg; break;
+		case 'o': *output = optarg; break;
+		case 'z':
+			if (take_level(optarg, &r->level, e))
+				return -1;
+			break;
+		case 'q': r->quiet = true; break;
+		case 'h': return 1;
+		default: return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "see `pt-capture import --help`");
+		}
+	}
+	if (optind >= argc)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "import needs a perf.data, or --raw AUX; see `pt-capture import --help`");
+	r->input = argv[optind++];
+	if (optind < argc)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "import takes one recording, '%s' is too much",
+			       argv[optind]);
+	if (strcmp(r->input, "-") == 0 && isatty(STDIN_FILENO))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "standard input is a terminal: import needs a file or a pipe");
+	return 0;
+}
+
+int import_perf(int argc, char **argv)
+{
+	struct import_perf_request request = {.level = 1};
+	struct import_perf_notes notes = {0};
+	struct pt_error e = {.offset = PT_NO_OFFSET};
+	struct output out = {0};
+	const char *to = NULL;
+	int ret = take_options(&request, &to, argc, argv, &e);
+
+	if (ret > 0) {
+		fputs(usage, stdout);
+		return fflush(stdout) ? 1 : 0;
+	}
+	if (ret < 0 || output_open(&out, to, "a container", &e))
+		return command_failed(&e);
+	ret = import_perf_run(&request, out.fd, &notes, &e);
+	if (ret)
+		output_abort(&out);
+	else
+		ret = output_commit(&out, &e);
+	for (size_t i = 0; ret == 0 && !request.quiet && i < notes.count; i++)
+		fprintf(stderr, "pt-capture: %s\n", notes.lines[i]);
+	if (ret == 0 && notes.gaps)
+		ret = 3;
+	import_perf_notes_free(&notes);
+	return ret < 0 ? command_failed(&e) : ret;
+}
