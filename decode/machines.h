@@ -1,0 +1,65 @@
+/*
+ * machines.h - the host and its virtual machines: each with its kernel, its threads, and its CPUs' seats.
+ *
+ * A machine is told by the pid of its VM process in the host, 0 for the host itself. Its kernel's code is one space that
+ * all its processes see at addresses of the upper half. A seat is a CPU of a machine: the host's CPU that a stream
+ * is of, or a guest's vCPU.
+ */
+#ifndef DECODE_MACHINES_H
+#define DECODE_MACHINES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "decode/tasks.h"
+
+struct pt_seat {
+	struct pt_machine *machine;
+	int32_t index;        /* the CPU's or vCPU's number, -1 unknown */
+	struct pt_task *task; /* who runs there as the sideband says; NULL unknown */
+	struct pt_task *before;  /* who ran before that */
+	struct pt_task unknown;  /* stands for a guest's thread that is not known */
+	uint64_t user_cr3;    /* at the last time that it came to user space, 0: none yet */
+	uint32_t switches;    /* applied since then */
+	struct pt_seat *next;
+};
+
+struct pt_address_space { /* a CR3 that was seen with a process */
+	uint64_t cr3;
+	struct pt_process *process;
+};
+
+struct pt_machine {
+	int32_t pid;            /* 0: the host */
+	char name[32];          /* "host", or the VM's */
+	uint32_t number;        /* of its record, 0 not written yet (emit.c) */
+	struct img_space space; /* the kernel's */
+	struct pt_code *code;
+	struct pt_tasks *tasks;
+	struct pt_seat *seats;  /* of a guest's vCPUs */
+	struct pt_address_space *spaces;
+	uint32_t space_count, space_room;
+	bool images;            /* the container has code of it */
+	struct pt_machine *next;
+};
+
+struct pt_machines;
+
+struct pt_machines *pt_machines_create(struct img_store *store, struct pt_graph *graph); /* NULL: no memory */
+void pt_machines_destroy(struct pt_machines *m);
+/* The machine, made when it is new; pid 0 is the host. NULL: no memory. */
+struct pt_machine *pt_machine_get(struct pt_machines *m, int32_t pid);
+/* A guest's vCPU, made when it is new. NULL: no memory. */
+struct pt_seat *pt_machine_seat(struct pt_machine *m, int32_t vcpu);
+void pt_seat_init(struct pt_seat *seat, struct pt_machine *m, int32_t index);
+
+/* CR3 (without PCID) to the process that ran with it last, NULL not known; and learning it. */
+struct pt_process *pt_machine_process(const struct pt_machine *m, uint64_t cr3);
+void pt_machine_learn(struct pt_machine *m, uint64_t cr3, struct pt_process *process);
+/* The process has gone: its page tables may become another's. */
+void pt_machine_forget(struct pt_machine *m, const struct pt_process *process);
+
+/* The first machine; its `next` leads on. */
+struct pt_machine *pt_machines_first(struct pt_machines *m);
+
+#endif
