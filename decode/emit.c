@@ -127,45 +127,48 @@ uint32_t pt_emit_symbol(struct pt_emit *m, struct img_space *space, uint64_t ip)
 	return number;
 }
 
-static void machine(struct pt_emit *m)
+uint32_t pt_emit_machine(struct pt_emit *m, struct pt_machine *machine)
 {
-	struct ptr_machine r = {.pid = 0, .name = "host"};
+	struct ptr_machine r = {.pid = (uint32_t)machine->pid, .name = machine->name};
 
-	if (!m->machine && !m->failed)
-		m->machine = put(m, ptr_put_machine(m->writer, &r, &m->error));
+	if (!machine->number && !m->failed)
+		machine->number = put(m, ptr_put_machine(m->writer, &r, &m->error));
+	return machine->number;
 }
 
-uint32_t pt_emit_thread(struct pt_emit *m, struct pt_emit_stream *s)
+uint32_t pt_emit_thread(struct pt_emit *m, struct pt_task *task)
 {
 	struct ptr_thread r;
 
-	if (!s->task || m->failed)
+	if (!task || m->failed)
 		return 0;
-	if (s->thread && s->task_version == s->task->version)
-		return s->thread;
-	machine(m);
+	if (task->number && task->number_version == task->version)
+		return task->number;
+	r = (struct ptr_thread){.machine = pt_emit_machine(m, task->machine),
+				.pid = task->pid,
+				.tid = task->tid,
+				.comm = task->comm};
 	if (m->failed)
 		return 0;
-	r = (struct ptr_thread){
-		.machine = m->machine, .pid = s->task->pid, .tid = s->task->tid, .comm = s->task->comm};
-	s->task_version = s->task->version;
-	s->thread = put(m, ptr_put_thread(m->writer, &r, &m->error));
-	return s->thread;
+	task->number_version = task->version;
+	task->number = put(m, ptr_put_thread(m->writer, &r, &m->error));
+	return task->number;
 }
 
 /* ---- Dictionary ------------------------------------------------------------------------------------- */
 
-static uint32_t edge_number(struct pt_emit *m, struct pt_code *code, struct pt_edge *edge)
+static uint32_t edge_number(struct pt_emit *m, struct pt_edge *edge)
 {
+	struct img_space *space = m->graph->codes[edge->code]->space; /* not the path's: an edge may lead to user space */
 	struct ptr_edge r;
 
 	if (edge->number || m->failed)
 		return edge->number;
 	r = (struct ptr_edge){.from = edge->from, .to = edge->to, .kind = edge->kind};
 	if (edge->from)
-		r.from_symbol = pt_emit_symbol(m, code->space, edge->from);
+		r.from_symbol = pt_emit_symbol(m, space, edge->from);
 	if (edge->to)
-		r.to_symbol = pt_emit_symbol(m, code->space, edge->to);
+		r.to_symbol = pt_emit_symbol(m, space, edge->to);
 	if (m->failed)
 		return 0;
 	edge->number = put(m, ptr_put_edge(m->writer, &r, &m->error));
@@ -175,7 +178,6 @@ static uint32_t edge_number(struct pt_emit *m, struct pt_code *code, struct pt_e
 static uint32_t path_number(struct pt_emit *m, struct pt_path *path)
 {
 	struct pt_graph *g = m->graph;
-	struct pt_code *code = g->codes[path->code];
 	struct ptr_path r;
 
 	if (path->number)
@@ -186,7 +188,7 @@ static uint32_t path_number(struct pt_emit *m, struct pt_path *path)
 	r.not_taken = path->not_taken;
 	r.tail_insns = path->tail_insns;
 	for (uint32_t i = 0; i < path->count; i++) {
-		r.edge[i] = edge_number(m, code, &g->edges[g->path_edges[path->first + i]]);
+		r.edge[i] = edge_number(m, &g->edges[g->path_edges[path->first + i]]);
 		r.insns[i] = g->path_insns[path->first + i];
 	}
 	if (m->failed)
@@ -223,8 +225,9 @@ static void on_begin(void *arg, struct pt_flow *f, uint64_t tsc)
 	put_pending(s, tsc);
 	if (m->failed)
 		return;
+	s->thread = pt_emit_thread(m, s->task);
 	r = (struct ptr_slice){
-		.thread = pt_emit_thread(m, s), .cpu = s->cpu, .vcpu = -1, .stream = s->stream, .tsc = tsc};
+		.thread = s->thread, .cpu = s->cpu, .vcpu = s->vcpu, .stream = s->stream, .tsc = tsc};
 	if (m->failed)
 		return;
 	s->slice = put(m, ptr_put_slice(m->writer, &r, &m->error));
@@ -274,6 +277,8 @@ static void on_run(void *arg, struct pt_flow *f, const struct pt_flow_run *run)
 		m->failed = true;
 		return;
 	}
+	if (m->vm && m->vm->run)
+		m->vm->run(m->vm_arg, s, path, run, (uint64_t)number);
 	for (uint32_t n = 0; n < (m->calls ? run->repeats : 1); n++) {
 		if (m->calls)
 			pt_calls_path(m->stacks, s, path, run->tsc, (uint64_t)number, n * path->count);
@@ -323,6 +328,8 @@ static void on_error(void *arg, struct pt_flow *f, const struct pt_flow_error *e
 		m->text->error(m->text->arg, s->task, s->cpu, err);
 	if (m->calls)
 		pt_calls_gap(m->stacks, s, err->tsc);
+	if (m->vm && m->vm->gap)
+		m->vm->gap(m->vm_arg, s, f);
 }
 
 static bool on_missing(void *arg, struct pt_flow *f, uint64_t ip)
@@ -333,16 +340,44 @@ static bool on_missing(void *arg, struct pt_flow *f, uint64_t ip)
 	return s->missing && s->missing(s->missing_arg, s, ip);
 }
 
+static void on_user(void *arg, struct pt_flow *f)
+{
+	struct pt_emit_stream *s = arg;
+
+	(void)f;
+	s->user(s->missing_arg, s);
+}
+
+static void on_side(void *arg, struct pt_flow *f, const struct pt_vm_transition *t)
+{
+	struct pt_emit_stream *s = arg;
+	struct pt_emit *m = s->emit;
+
+	if (t && !t->entry && m->vm && m->vm->transition)
+		m->vm->transition(m->vm_arg, s, f, t);
+	s->side(s->missing_arg, s, t);
+	if (t && t->entry && m->vm && m->vm->transition)
+		m->vm->transition(m->vm_arg, s, f, t);
+}
+
+static uint64_t on_guest_tsc(void *arg, struct pt_flow *f, uint64_t guest_tsc)
+{
+	struct pt_emit_stream *s = arg;
+	struct pt_emit *m = s->emit;
+
+	return m->vm && m->vm->host_tsc ? m->vm->host_tsc(m->vm_arg, s, f, guest_tsc) : PT_CLOCK_UNKNOWN;
+}
+
 static void on_event(void *arg, struct pt_flow *f, const char *name, uint64_t ip, const char *fields)
 {
 	struct pt_emit_stream *s = arg;
 	struct pt_emit *m = s->emit;
 	char json[512];
 	struct ptr_event r = {.slice = s->slice,
-			      .machine = m->machine,
-			      .thread = s->thread,
+			      .machine = s->machine ? pt_emit_machine(m, s->machine) : 0,
+			      .thread = pt_emit_thread(m, s->task),
 			      .cpu = s->cpu,
-			      .vcpu = -1,
+			      .vcpu = s->vcpu,
 			      .tsc = f->clock.tsc,
 			      .ip = ip,
 			      .name = name,
@@ -358,6 +393,9 @@ const struct pt_flow_sink pt_emit_sink = {.begin = on_begin,
 					  .end = on_end,
 					  .error = on_error,
 					  .missing = on_missing,
+					  .user = on_user,
+					  .side = on_side,
+					  .guest_tsc = on_guest_tsc,
 					  .event = on_event};
 
 void pt_emit_error(struct pt_emit *m, uint32_t stream, int32_t cpu, uint64_t tsc, const char *kind, const char *message)

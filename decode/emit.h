@@ -11,7 +11,8 @@
 #include <stdint.h>
 
 #include "decode/flow.h"
-#include "decode/tasks.h"
+#include "decode/machines.h"
+#include "decode/vm_events.h"
 #include "schema/records.h"
 
 struct pt_calls;
@@ -40,16 +41,19 @@ struct pt_emit {
 	bool failed;
 	struct pt_error error;      /* why, when failed */
 	uint64_t errors, branches;
-	uint32_t machine;
 	struct pt_names *names;     /* symbols and files that have numbers */
 	struct pt_calls *stacks;
+	const struct pt_vm_events *vm; /* who is told of VM entries and exits; NULL: nobody */
+	void *vm_arg;
 };
 
 /* A stream's: what its flow's sink gets as arg. */
 struct pt_emit_stream {
 	struct pt_emit *emit;
-	const struct pt_task *task; /* who runs now, NULL unknown */
-	uint32_t task_version;
+	struct pt_machine *machine; /* whose code runs now */
+	struct pt_task *task;       /* who runs now, in the host or in the guest; NULL unknown */
+	struct pt_task *host_task;  /* the host's thread: a guest's vCPU thread; NULL unknown */
+	int32_t vcpu;               /* -1: in the host, or unknown */
 	uint32_t thread, slice;     /* record numbers, 0 none */
 	uint32_t stream;
 	int32_t cpu;
@@ -59,15 +63,19 @@ struct pt_emit_stream {
 	struct ptr_error pending;   /* held until it is known when execution is seen again */
 	bool has_pending;
 	bool (*missing)(void *arg, struct pt_emit_stream *s, uint64_t ip);
-	void *missing_arg;
+	/* The flow comes to user space, or changes sides (flow.h). */
+	void (*user)(void *arg, struct pt_emit_stream *s);
+	void (*side)(void *arg, struct pt_emit_stream *s, const struct pt_vm_transition *t);
+	void *missing_arg; /* of all three */
 };
 
 extern const struct pt_flow_sink pt_emit_sink; /* arg: struct pt_emit_stream */
 
 int pt_emit_init(struct pt_emit *m, struct ptr_writer *w, struct pt_graph *graph, struct pt_error *e);
 void pt_emit_deinit(struct pt_emit *m);
-/* The thread's record number; writes THREAD when the task is new or has another name. 0 unknown. */
-uint32_t pt_emit_thread(struct pt_emit *m, struct pt_emit_stream *s);
+/* The record numbers; MACHINE and THREAD are written when they are new or the task has another name. 0 unknown. */
+uint32_t pt_emit_machine(struct pt_emit *m, struct pt_machine *machine);
+uint32_t pt_emit_thread(struct pt_emit *m, struct pt_task *task);
 /* The symbol's record number at ip in space, 0 none. */
 uint32_t pt_emit_symbol(struct pt_emit *m, struct img_space *space, uint64_t ip);
 /* An error row of no flow: a damaged container, a lost record. */

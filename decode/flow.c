@@ -1,5 +1,6 @@
 /* flow.c - a flow's runs and slices, and how it loses its way; see flow.h. */
 #include "decode/flow_internal.h"
+#include "decode/vm_events.h"
 
 const char *pt_flow_error_name(enum pt_flow_error_kind kind)
 {
@@ -18,6 +19,7 @@ void pt_flow_init(struct pt_flow *f, struct pt_graph *graph, const struct pt_clo
 	f->arg = arg;
 	f->stop_tsc = UINT64_MAX;
 	f->run_tsc = PT_CLOCK_UNKNOWN;
+	f->vmcs = PT_VMCS_UNKNOWN;
 	pt_clock_init(&f->clock, clock);
 }
 
@@ -133,7 +135,7 @@ uint64_t pt_flow_here(const struct pt_flow *f)
 void pt_flow_err(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message)
 {
 	struct pt_flow_error err = {
-		.kind = kind, .ip = ip, .aux_offset = f->aux_offset, .tsc = f->clock.tsc, .message = message};
+	    .kind = kind, .ip = ip, .aux_offset = f->aux_offset, .tsc = f->clock.tsc, .message = message};
 
 	if (f->state == PT_FLOW_RUNNING)
 		pt_flow_flush_tail(f, pt_flow_here(f));
@@ -142,17 +144,22 @@ void pt_flow_err(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, c
 	f->position = 0;
 	f->tnt_n = 0;
 	f->fup = f->fup_binds = f->overflow = f->tsx_abort = false;
+	f->side_changes = f->concealed = false;
+	f->guest_blind = true;
 	f->bottom = f->top;
 	f->len = 0;
 }
 
-/* As pt_flow_err(), and nothing is certain before the next PSB. Returns false for its callers to return. */
+/* As pt_flow_err(), and nothing is certain before the next PSB; or, when it is only that the code is another one than
+ * what ran, before the next change between user, kernel, host and guest. Returns false for its callers to return. */
 bool pt_flow_lose(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message)
 {
 	if (f->graph->full) {
 		kind = PT_FLOW_FULL;
 		message = "out of room for decoded code; what follows is not decoded";
 	}
+	if (kind == PT_FLOW_MISMATCH && f->state == PT_FLOW_RUNNING && f->kernel)
+		return pt_flow_blind(f, kind, ip, message, true);
 	pt_flow_err(f, kind, ip, message);
 	f->state = PT_FLOW_UNSYNCED;
 	f->in_psb = false;
@@ -167,10 +174,13 @@ bool pt_flow_lose_dead(struct pt_flow *f)
 
 	switch ((enum pt_dead)w->why) {
 	case PT_DEAD_NO_CODE:
-		return pt_flow_lose(f, PT_FLOW_NO_CODE, ip, "the container has no code for this address");
+		return pt_flow_blind(f, PT_FLOW_NO_CODE, ip, "the container has no code for this address",
+				     false);
 	case PT_DEAD_BAD_INSN:
-		return pt_flow_lose(f, PT_FLOW_BAD_INSN, ip, "no CPU decodes these bytes as an instruction");
+		return pt_flow_blind(f, PT_FLOW_BAD_INSN, ip, "no CPU decodes these bytes as an instruction",
+				     true);
 	default:
-		return pt_flow_lose(f, PT_FLOW_MISMATCH, ip, "an endless loop without a branch that the trace could tell of");
+		return pt_flow_blind(f, PT_FLOW_MISMATCH, ip,
+				     "an endless loop without a branch that the trace could tell of", true);
 	}
 }

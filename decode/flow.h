@@ -8,6 +8,12 @@
  * Time: a run's tsc is the clock at the end of the run before it, so no branch of the run is older, and none is
  * younger than the next run's tsc. A timing packet comes before the packet that it times (SDM, "CYC packet"),
  * and TNT bits gather while MTCs pass; so a run ends behind the first TNT or TIP that follows a timing packet.
+ *
+ * Sides: a flow is in the host or in a guest (PIP's NR bit). A VM entry or exit ends the slice with an edge to 0 and
+ * begins another with an edge from 0, for the two ends are of different machines; the sink chooses whose code it is.
+ *
+ * Missing code: the flow says so once and goes on blind, taking no branch from TNT bits, until an IP packet says where
+ * it is and there is code: in the same code the next TIP, else the transition to the kernel, host or guest.
  */
 #ifndef DECODE_FLOW_H
 #define DECODE_FLOW_H
@@ -25,28 +31,29 @@ enum pt_flow_error_kind {
 	PT_FLOW_BAD_INSN,
 	PT_FLOW_MISMATCH, /* trace and code disagree */
 	PT_FLOW_OVERFLOW, /* OVF */
-	PT_FLOW_LOST,     /* AUX data is missing */
-	PT_FLOW_CUT,      /* the stream ends inside a packet, or without its end */
-	PT_FLOW_FULL      /* out of memory */
+	PT_FLOW_LOST,	  /* AUX data is missing */
+	PT_FLOW_CUT,	  /* the stream ends inside a packet, or without its end */
+	PT_FLOW_FULL	  /* out of memory */
 };
 const char *pt_flow_error_name(enum pt_flow_error_kind kind);
 
 struct pt_flow_error {
 	enum pt_flow_error_kind kind;
-	uint64_t ip;         /* 0 unknown */
+	uint64_t ip; /* 0 unknown */
 	uint64_t aux_offset;
-	uint64_t tsc;        /* when it was known last */
+	uint64_t tsc; /* when it was known last */
 	const char *message;
 };
 
 struct pt_flow_run {
 	uint32_t path, repeats;
-	uint64_t tsc;        /* PT_CLOCK_UNKNOWN */
-	uint64_t cyc_count;  /* PTR_UNKNOWN; else as in struct ptr_run */
+	uint64_t tsc;	    /* PT_CLOCK_UNKNOWN */
+	uint64_t cyc_count; /* PTR_UNKNOWN; else as in struct ptr_run */
 	uint64_t insn_count;
 };
 
 struct pt_flow;
+struct pt_vm_transition; /* vm_events.h */
 
 /* What a flow tells. All are called with the flow; a sink that fails remembers it and ignores the rest. */
 struct pt_flow_sink {
@@ -59,21 +66,36 @@ struct pt_flow_sink {
 	/* There is no code at ip. True when there is now: the sink has brought its sideband up to date (with
 	 * pt_flow_pause() and pt_flow_resume()), and the flow tries again. */
 	bool (*missing)(void *arg, struct pt_flow *f, uint64_t ip);
+	/* The flow is about to come to user space (from the kernel, or anew): last chance to say whose, by setting
+	 * f->user, within pt_flow_pause() and pt_flow_resume() when the thread is another. May be NULL. */
+	void (*user)(void *arg, struct pt_flow *f);
+	/* The flow has changed sides (f->nr, cr3, vmcs tell), out of any slice: set f->user and f->kernel. t is NULL
+	 * when the VM entry or exit itself was not seen. May be NULL: one code for all. */
+	void (*side)(void *arg, struct pt_flow *f, const struct pt_vm_transition *t);
+	/* The host TSC of a TSC packet in a guest, PT_CLOCK_UNKNOWN: ignore the packet. NULL: as it is. */
+	uint64_t (*guest_tsc)(void *arg, struct pt_flow *f, uint64_t guest_tsc);
 	/* fields: a JSON object's inside, may be "". */
 	void (*event)(void *arg, struct pt_flow *f, const char *name, uint64_t ip, const char *fields);
 };
 
 enum pt_flow_state {
 	PT_FLOW_UNSYNCED, /* until the next PSB */
+	PT_FLOW_LOSING,	  /* AUX data was lost: until the next PSB, or TIP.PGE with its whole IP */
 	PT_FLOW_DISABLED, /* in sync, PacketEn = 0 */
+	PT_FLOW_BLIND,	  /* in sync, PacketEn = 1, but the code is missing */
 	PT_FLOW_RUNNING
 };
 
-#define PT_STACK 128 /* ring for the 64 return addresses that the hardware keeps */
+/* Return addresses as the hardware keeps them, positions. */
+#define PT_STACK 128 /* ring for the 64 that it keeps */
+struct pt_return_stack {
+	uint32_t stack[PT_STACK], top, bottom;
+};
 
 struct pt_flow {
 	struct pt_graph *graph;
-	struct pt_code *user, *kernel; /* whose code runs now, by the half of the address; NULL: nobody knows */
+	struct pt_code *user,
+	    *kernel; /* whose code runs now, by the half of the address; NULL: nobody knows */
 	const struct pt_flow_sink *sink;
 	void *arg;
 	struct pt_clock clock;
@@ -82,40 +104,58 @@ struct pt_flow {
 	enum pt_flow_state state;
 	enum insn_mode mode, next_mode; /* now; from the next IP packet on */
 	uint32_t position;
-	unsigned decision;     /* of position; PT_D_UNRESOLVED: ask pt_graph_decision() */
-	struct pt_code *code;  /* of position */
+	unsigned decision;    /* of position; PT_D_UNRESOLVED: ask pt_graph_decision() */
+	struct pt_code *code; /* of position */
 	uint32_t stack[PT_STACK], top, bottom;
 	uint32_t edges[PTR_PATH_EDGES + 32]; /* the path so far; arcs store four at once */
 	uint32_t len;
 	uint64_t start_ip;
-	uint32_t run_path;     /* held back: its repeats may grow */
-	uint64_t run_tsc;      /* of the branches that come; between the two for they are loaded as one otherwise */
+	uint32_t run_path; /* held back: its repeats may grow */
+	uint64_t
+	    run_tsc; /* of the branches that come; between the two for they are loaded as one otherwise */
 	uint32_t run_repeats;
-	uint32_t last_path;    /* the last one flushed */
-	bool cut;              /* the clock has moved: end the run behind the next branch packet */
-	bool cyc_fresh;        /* the last packet was a CYC: it times the next one */
+	uint32_t last_path; /* the last one flushed */
+	bool cut;	    /* the clock has moved: end the run behind the next branch packet */
+	bool cyc_fresh;	    /* the last packet was a CYC: it times the next one */
 	bool in_slice, has_cyc;
-	uint64_t insns, slice_insns, cyc_insns; /* executed so far; at the slice's start; at the last counted CYC */
+	uint64_t insns, slice_insns,
+	    cyc_insns; /* executed so far; at the slice's start; at the last counted CYC */
 	uint64_t slice_cyc, cyc_cyc;
 
-	uint64_t tnt;          /* bits that wait for a deferred TIP */
+	uint64_t tnt; /* bits that wait for a deferred TIP */
 	unsigned tnt_n;
-	uint64_t last_ip;      /* for IP compression */
-	uint64_t fup_ip;       /* a FUP's, when fup */
-	bool fup;              /* the next TIP comes from fup_ip, not from a branch */
-	bool fup_binds;        /* the next FUP belongs to the packet before it */
+	uint64_t last_ip; /* for IP compression */
+	uint64_t fup_ip;  /* a FUP's, when fup */
+	bool fup;	  /* the next TIP comes from fup_ip, not from a branch */
+	bool fup_binds;	  /* the next FUP belongs to the packet before it */
 	bool in_psb, psb_fup;
-	bool psb_only;         /* that it runs is known from a PSB+ alone, and nothing has come since */
-	bool overflow;         /* after OVF, until FUP or TIP.PGE */
+	bool psb_only; /* that it runs is known from a PSB+ alone, and nothing has come since */
+	bool overflow; /* after OVF, until FUP or TIP.PGE */
 	bool tsx_abort;
-	bool ever;             /* has been in sync before */
+	bool ever; /* has been in sync before */
 	unsigned bip_bytes;
 	uint64_t psb_ip, stop_ip; /* stop_ip: where it was when tracing stopped last */
-	uint64_t cr3, vmcs;
+	uint64_t cr3, vmcs;	  /* PIP's, 0 unknown; PT_VMCS_UNKNOWN */
 	uint32_t nr, cbr, exec;
+	bool
+	    side_changes; /* a PIP of the other side: the next TIP, TIP.PGE or TIP.PGD is a VM entry or exit */
+	uint32_t to_nr;
+	uint64_t to_cr3;
+	bool psb_pip, psb_vmcs; /* PSB+ had a PIP; a VMCS packet that tells of another VMCS */
+	uint32_t psb_nr;
+	uint64_t psb_cr3;
+	bool psb_tsc, psb_tma; /* PSB+ had a TSC packet (TMA), and its side is not known yet */
+	bool tsc_ignored;      /* the last TSC packet was, for it is a guest's */
+	uint64_t tsc_payload;
+	uint32_t tma_ctc, tma_fast;
+	bool concealed; /* the last TIP.PGD was at a VM entry */
+	bool blind_upper,
+	    blind_hard;	  /* where it went blind: the address' half; it takes another half or side to see */
+	bool guest_blind; /* the guest was not seen wholly since the VM entry */
+	struct pt_return_stack host_stack; /* at the VM entry */
 
-	uint64_t base;         /* aux_offset of the piece's first byte */
-	uint64_t aux_offset;   /* of the packet at hand */
+	uint64_t base;	     /* aux_offset of the piece's first byte */
+	uint64_t aux_offset; /* of the packet at hand */
 	uint64_t packets, psbs;
 };
 
@@ -130,11 +170,11 @@ enum pt_flow_feed { PT_FEED_MORE, PT_FEED_TIME };
  * taken, or PT_FEED_TIME when the clock has reached stop_tsc; *ret is the first byte not taken (fewer than
  * PT_PACKET_MAX remain with PT_FEED_MORE: give them again before what follows). last: nothing follows.
  */
-enum pt_flow_feed pt_flow_feed(struct pt_flow *f, const uint8_t *p, const uint8_t *end, uint64_t aux_offset, bool last,
-			       const uint8_t **ret);
+enum pt_flow_feed pt_flow_feed(struct pt_flow *f, const uint8_t *p, const uint8_t *end, uint64_t aux_offset,
+			       bool last, const uint8_t **ret);
 
-/* AUX data is missing here. */
-void pt_flow_lost(struct pt_flow *f, uint64_t aux_offset, const char *message);
+/* AUX data is missing here. whole: what follows begins with a whole packet. */
+void pt_flow_lost(struct pt_flow *f, uint64_t aux_offset, bool whole, const char *message);
 /* The stream is over. */
 void pt_flow_finish(struct pt_flow *f);
 /* Another thread, or other code: call before and after changing user or kernel, or refreshing them. */

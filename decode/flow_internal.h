@@ -1,6 +1,6 @@
 /*
- * flow_internal.h - what the flow's files share: flow.c (runs and slices), flow_walk.c (positions, TNT), flow_ip.c
- * (TIP, FUP) and flow_packets.c (PSB+, all other packets, feeding). Private to them; flow.h is the contract.
+ * flow_internal.h - what the flow's files share: flow.c (runs and slices), flow_walk.c (positions, TNT), flow_side.c
+ * (host and guest, missing code), flow_ip.c (TIP, FUP) and flow_packets.c (PSB+, all other packets, feeding). Private to them; flow.h is the contract.
  *
  * Functions that return bool return false after they have told of an error and lost the flow.
  */
@@ -22,9 +22,27 @@ void pt_flow_end_slice(struct pt_flow *f);
 uint64_t pt_flow_here(const struct pt_flow *f);
 void pt_flow_err(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message);
 bool pt_flow_lose(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message);
+/* There is no code at ip: says so, once until code is seen again, and goes blind. hard: the code is not what runs, so
+ * that another IP in it is worth nothing. Returns false. */
+bool pt_flow_blind(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message, bool hard);
+/* Blind, and the flow is at ip: true when there is code, and the flow stands there. */
+bool pt_flow_see(struct pt_flow *f, uint64_t ip);
+/* The VM entry or exit that a PIP has told of leads to ip (0: not traced). */
+bool pt_flow_change_side(struct pt_flow *f, uint64_t ip);
+/* The same without the transition seen. */
+void pt_flow_set_side(struct pt_flow *f, uint32_t nr, uint64_t cr3);
+/* The position says that code is missing or bad. */
 bool pt_flow_lose_dead(struct pt_flow *f);
+/* Before the flow comes from the kernel, or from nowhere, to ip: lets the sink say whose user space it is. */
+static inline void pt_flow_approach(struct pt_flow *f, uint64_t ip)
+{
+	if (!(ip >> 63) && f->kernel && f->sink->user && (f->state != PT_FLOW_RUNNING || f->code == f->kernel))
+		f->sink->user(f->arg, f);
+}
 struct pt_code *pt_flow_code_at(struct pt_flow *f, uint64_t ip);
 bool pt_flow_stand(struct pt_flow *f, uint64_t ip);
+/* The edge, in the code that knows both its ends. */
+uint32_t pt_flow_edge(struct pt_flow *f, uint64_t from, uint64_t to, enum ptr_kind kind);
 void pt_flow_add_edge(struct pt_flow *f, uint32_t edge);
 void pt_flow_push(struct pt_flow *f, uint32_t position);
 /* Follows what needs no packet: the decision, or PT_D_DEAD after an error was told. */

@@ -25,7 +25,7 @@ static bool after_tip(struct pt_flow *f)
 static bool async_to(struct pt_flow *f, uint64_t ip)
 {
 	enum ptr_kind kind = f->tsx_abort ? PTR_TX_ABORT : PTR_ASYNC;
-	uint32_t edge = pt_graph_edge(f->graph, f->code, f->fup_ip, ip, kind);
+	uint32_t edge = pt_flow_edge(f, f->fup_ip, ip, kind);
 
 	f->fup = f->tsx_abort = false;
 	if (!edge)
@@ -41,23 +41,40 @@ bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 	unsigned d;
 	bool back;
 
-	if (f->state != PT_FLOW_RUNNING)
+	if (f->state < PT_FLOW_BLIND)
 		return pt_flow_lose(f, PT_FLOW_MISMATCH, ip, "a TIP packet while tracing is disabled");
 	if (!ip)
 		return pt_flow_lose(f, PT_FLOW_BAD_PACKET, 0, "a TIP packet without an IP");
+	if (f->side_changes)
+		return pt_flow_change_side(f, ip) && after_tip(f);
+	if (f->state == PT_FLOW_BLIND) {
+		f->fup = false;
+		return pt_flow_see(f, ip);
+	}
+	if (f->code == f->kernel && f->tnt_n == 0)
+		pt_flow_approach(f, ip);
 	before_tip(f);
 	if (f->fup) {
 		if (!async_to(f, ip) || !pt_flow_stand(f, ip))
 			return false;
 		return after_tip(f);
 	}
-	d = pt_flow_settle(f);
-	if (d == PT_D_DEAD)
-		return false;
-	p = &f->graph->positions[f->position];
-	w = &f->graph->where[f->position];
+	for (;;) {
+		d = pt_flow_settle(f);
+		if (d == PT_D_DEAD)
+			return f->state == PT_FLOW_BLIND && pt_flow_see(f, ip);
+		p = &f->graph->positions[f->position];
+		w = &f->graph->where[f->position];
+		if (d != PT_D_FAR || w->cls != INSN_VMENTRY)
+			break;
+		/* Without a PIP it was no VM entry: it failed and fell through (SDM, VMLAUNCH: VMfail). */
+		take(f, &p->ind.prefix);
+		if (!pt_flow_stand(f, w->decision_next))
+			return false;
+	}
 	if (d == PT_D_JCC)
-		return pt_flow_lose(f, PT_FLOW_MISMATCH, w->decision_ip, "a TIP packet where the code has a conditional branch");
+		return pt_flow_lose(f, PT_FLOW_MISMATCH, w->decision_ip,
+				    "a TIP packet where the code has a conditional branch");
 	take(f, &p->ind.prefix);
 	if (d == PT_D_RET && f->top != f->bottom)
 		f->top--;
@@ -73,7 +90,7 @@ bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 
 		if (j->position != f->position || j->to != ip || d == PT_D_FAR || f->mode != f->next_mode) {
 			uint32_t from = f->position;
-			uint32_t edge = pt_graph_edge(f->graph, f->code, w->decision_ip, ip, pt_kind_of(w->cls));
+			uint32_t edge = pt_flow_edge(f, w->decision_ip, ip, pt_kind_of(w->cls));
 
 			if (!edge)
 				return pt_flow_lose(f, PT_FLOW_FULL, ip, "");
@@ -120,7 +137,11 @@ bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
 	uint32_t edge;
 
 	f->overflow = false;
+	if (f->side_changes && f->state >= PT_FLOW_DISABLED)
+		return pt_flow_change_side(f, 0);
 	if (f->state != PT_FLOW_RUNNING) {
+		f->state = f->state == PT_FLOW_BLIND ? PT_FLOW_DISABLED : f->state;
+		f->fup = false;
 		if (f->state == PT_FLOW_DISABLED) /* told twice: nothing was executed between */
 			return true;
 		return pt_flow_lose(f, PT_FLOW_MISMATCH, ip, "a TIP.PGD packet before a PSB");
@@ -138,7 +159,8 @@ bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
 				break;
 			if (b->cls == INSN_JCC && !first_jcc)
 				first_jcc = b;
-			if ((b->cls == INSN_JCC || b->cls == INSN_JMP || b->cls == INSN_CALL) && ip && b->target == ip) {
+			if ((b->cls == INSN_JCC || b->cls == INSN_JMP || b->cls == INSN_CALL) && ip &&
+			    b->target == ip) {
 				from = b->term_ip;
 				kind = pt_kind_of(b->cls);
 				f->insns += b->insns;
@@ -148,9 +170,11 @@ bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
 				break;
 			f->insns += b->insns;
 			if (b->cls == INSN_JMP || b->cls == INSN_CALL) {
-				pt_flow_add_edge(f, pt_graph_edge(f->graph, f->code, b->term_ip, b->target, pt_kind_of(b->cls)));
+				pt_flow_add_edge(f, pt_graph_edge(f->graph, f->code, b->term_ip, b->target,
+								  pt_kind_of(b->cls)));
 				if (b->cls == INSN_CALL && !b->rel0)
-					pt_flow_push(f, pt_graph_position(f->graph, f->code, b->next_ip, f->mode));
+					pt_flow_push(
+					    f, pt_graph_position(f->graph, f->code, b->next_ip, f->mode));
 				b = pt_graph_block(f->graph, f->code, b->target, f->mode);
 				continue;
 			}
@@ -167,10 +191,11 @@ bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
 			break;
 		}
 		if (!from && ip)
-			return pt_flow_lose(f, PT_FLOW_MISMATCH, ip, "a TIP.PGD packet where the code has no branch to its IP");
+			return pt_flow_lose(f, PT_FLOW_MISMATCH, ip,
+					    "a TIP.PGD packet where the code has no branch to its IP");
 		if (!from && (!b || b->dead))
 			return pt_flow_lose(f, PT_FLOW_NO_CODE, b ? b->term_ip : 0,
-				    "the container has no code for the branch that ended tracing");
+					    "the container has no code for the branch that ended tracing");
 		if (!from) {
 			/* Suppressed IP at a conditional branch: tracing was stopped from outside (TraceEn, a switch of
 			 * CR3), somewhere before it. */
@@ -181,6 +206,7 @@ bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
 			return pt_flow_lose(f, PT_FLOW_FULL, ip, "");
 		pt_flow_add_edge(f, edge);
 	}
+	f->concealed = kind == PTR_VMENTRY;
 	if (f->len)
 		f->stop_ip = f->graph->edges[f->edges[f->len - 1]].from;
 	pt_flow_flush(f);
@@ -202,14 +228,20 @@ bool pt_flow_on_tip_pge(struct pt_flow *f, uint64_t ip)
 	if (f->state == PT_FLOW_RUNNING && f->psb_only)
 		f->state = PT_FLOW_DISABLED;
 	if (f->state == PT_FLOW_RUNNING)
-		return pt_flow_lose(f, PT_FLOW_MISMATCH, pt_flow_here(f), "a TIP.PGE packet while tracing is enabled");
+		return pt_flow_lose(f, PT_FLOW_MISMATCH, pt_flow_here(f),
+				    "a TIP.PGE packet while tracing is enabled");
 	if (!ip)
 		return pt_flow_lose(f, PT_FLOW_BAD_PACKET, 0, "a TIP.PGE packet without an IP");
+	if (f->side_changes) {
+		f->state = PT_FLOW_DISABLED;
+		return pt_flow_change_side(f, ip) && after_tip(f);
+	}
+	pt_flow_approach(f, ip);
 	f->state = PT_FLOW_RUNNING;
 	f->mode = f->next_mode;
 	f->code = pt_flow_code_at(f, ip);
 	if (!f->code)
-		return pt_flow_lose(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs");
+		return pt_flow_blind(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs", false);
 	if (!f->in_slice)
 		pt_flow_begin_slice(f);
 	before_tip(f);
@@ -225,6 +257,7 @@ bool pt_flow_on_tip_pge(struct pt_flow *f, uint64_t ip)
 
 bool pt_flow_sync_at(struct pt_flow *f, uint64_t ip)
 {
+	pt_flow_approach(f, ip);
 	f->state = PT_FLOW_RUNNING;
 	f->overflow = false;
 	f->mode = f->next_mode;
@@ -232,7 +265,7 @@ bool pt_flow_sync_at(struct pt_flow *f, uint64_t ip)
 	f->len = 0;
 	f->start_ip = ip;
 	if (!f->code)
-		return pt_flow_lose(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs");
+		return pt_flow_blind(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs", false);
 	if (!f->in_slice)
 		pt_flow_begin_slice(f);
 	return pt_flow_stand(f, ip);
@@ -248,11 +281,16 @@ bool pt_flow_on_fup(struct pt_flow *f, uint64_t ip)
 		f->psb_fup = ip != 0;
 		return true;
 	}
-	if (f->state == PT_FLOW_UNSYNCED)
+	if (f->state <= PT_FLOW_LOSING)
 		return true;
 	if (f->overflow) { /* tracing goes on from here */
 		f->overflow = false;
 		return ip ? pt_flow_sync_at(f, ip) : true;
+	}
+	if (f->state == PT_FLOW_BLIND && ip && !f->fup_binds) {
+		f->fup = true;
+		f->fup_ip = ip;
+		return true;
 	}
 	if (f->state != PT_FLOW_RUNNING || !ip) {
 		f->fup_binds = false;
@@ -261,10 +299,16 @@ bool pt_flow_on_fup(struct pt_flow *f, uint64_t ip)
 	if (f->tnt_n)
 		return pt_flow_lose(f, PT_FLOW_MISMATCH, pt_flow_here(f), "a FUP packet where a TIP is owed");
 	if (!pt_flow_walk_to(f, ip, &why, &where)) {
-		if (f->state == PT_FLOW_UNSYNCED)
+		if (f->state != PT_FLOW_RUNNING)
 			return false;
-		return pt_flow_lose(f, why, where ? where : ip, why == PT_FLOW_NO_CODE ?
-			    "the container has no code for this address" : "the code does not lead to the FUP's IP");
+		if (why == PT_FLOW_NO_CODE)
+			pt_flow_blind(f, why, where ? where : ip,
+				      "the container has no code for this address", false);
+		else if (why == PT_FLOW_BAD_INSN)
+			pt_flow_blind(f, why, where, "no CPU decodes these bytes as an instruction", true);
+		else
+			pt_flow_lose(f, why, where ? where : ip, "the code does not lead to the FUP's IP");
+		return f->state == PT_FLOW_BLIND && pt_flow_on_fup(f, ip);
 	}
 	if (f->fup_binds && !f->tsx_abort) {
 		f->fup_binds = false;

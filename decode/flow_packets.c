@@ -5,16 +5,75 @@
 
 #include "decode/flow_internal.h"
 
+/* ---- TSC -------------------------------------------------------------------------------------------- */
+
+static void clock_moved(struct pt_flow *f, uint64_t before)
+{
+	if (f->clock.tsc != before)
+		f->cut = true;
+}
+
+/* In a guest the packet has the guest's TSC; TMA, MTC and CYC are the host's always (SDM, "VMX TSC Manipulation"). */
+static void tsc(struct pt_flow *f, uint64_t payload)
+{
+	uint64_t before = f->clock.tsc;
+
+	f->tsc_ignored = false;
+	if (f->nr && f->sink->guest_tsc) {
+		payload = f->sink->guest_tsc(f->arg, f, payload);
+		f->tsc_ignored = payload == PT_CLOCK_UNKNOWN;
+	}
+	if (!f->tsc_ignored)
+		pt_clock_tsc(&f->clock, payload);
+	clock_moved(f, before);
+}
+
+static void tma(struct pt_flow *f, uint32_t ctc, uint32_t fast)
+{
+	if (!f->tsc_ignored)
+		pt_clock_tma(&f->clock, ctc, fast);
+}
+
 /* ---- PSB+ ------------------------------------------------------------------------------------------- */
 
 static void psb(struct pt_flow *f)
 {
 	f->psbs++;
 	f->in_psb = true;
-	f->psb_fup = false;
+	f->psb_fup = f->psb_pip = f->psb_vmcs = f->psb_tsc = f->psb_tma = false;
 	f->last_ip = 0;
 	f->bip_bytes = 0;
 	f->fup = false;
+}
+
+/* The flow knows, before the PSB, on which side it is: so it knows whose TSC the packet has. */
+static bool side_known(const struct pt_flow *f)
+{
+	return f->state >= PT_FLOW_DISABLED && !f->overflow;
+}
+
+/* What PSB+ says of host and guest. */
+static void psb_side(struct pt_flow *f)
+{
+	bool other = f->psb_pip && f->psb_nr != f->nr;
+
+	if (other || (f->psb_vmcs && f->nr)) {
+		if (f->state >= PT_FLOW_BLIND)
+			pt_flow_err(f, PT_FLOW_MISMATCH, pt_flow_here(f),
+				    "a PSB says that another guest or host runs, "
+				    "without a VM entry or exit before");
+		if (f->state >= PT_FLOW_DISABLED)
+			f->state = PT_FLOW_DISABLED;
+		pt_flow_end_slice(f);
+		pt_flow_set_side(f, f->psb_pip ? f->psb_nr : f->nr, f->psb_pip ? f->psb_cr3 : f->cr3);
+	} else if (f->psb_pip) {
+		f->cr3 = f->psb_cr3;
+	}
+	f->side_changes = false;
+	if (f->psb_tsc)
+		tsc(f, f->tsc_payload);
+	if (f->psb_tma)
+		tma(f, f->tma_ctc, f->tma_fast);
 }
 
 static bool psbend(struct pt_flow *f)
@@ -26,9 +85,11 @@ static bool psbend(struct pt_flow *f)
 		return true;
 	f->in_psb = false;
 	f->ever = true;
+	psb_side(f);
 	if (f->state == PT_FLOW_RUNNING && !f->overflow) {
 		if (!f->psb_fup) {
-			pt_flow_err(f, PT_FLOW_MISMATCH, pt_flow_here(f), "a PSB says that tracing is disabled, without a TIP.PGD before");
+			pt_flow_err(f, PT_FLOW_MISMATCH, pt_flow_here(f),
+				    "a PSB says that tracing is disabled, without a TIP.PGD before");
 			f->state = PT_FLOW_DISABLED;
 			return true;
 		}
@@ -37,7 +98,8 @@ static bool psbend(struct pt_flow *f)
 		f->bottom = f->top; /* SDM: PSB clears the CPU's call stack */
 		if (!there) {
 			if (f->state == PT_FLOW_RUNNING)
-				pt_flow_err(f, why, where ? where : f->psb_ip, "the code does not lead to the PSB's IP");
+				pt_flow_err(f, why, where ? where : f->psb_ip,
+					    "the code does not lead to the PSB's IP");
 			return pt_flow_sync_at(f, f->psb_ip);
 		}
 		/* A run ends at a PSB, so that the segments between PSBs can be decoded apart. */
@@ -48,6 +110,10 @@ static bool psbend(struct pt_flow *f)
 	}
 	f->bottom = f->top;
 	f->overflow = false;
+	if (f->psb_fup && f->state == PT_FLOW_BLIND) {
+		f->blind_hard = false;
+		return pt_flow_see(f, f->psb_ip);
+	}
 	if (f->psb_fup) {
 		f->psb_only = true;
 		return pt_flow_sync_at(f, f->psb_ip);
@@ -58,7 +124,7 @@ static bool psbend(struct pt_flow *f)
 
 static void overflow(struct pt_flow *f)
 {
-	bool synced = f->state != PT_FLOW_UNSYNCED;
+	bool synced = f->state > PT_FLOW_LOSING;
 
 	f->in_psb = false;
 	f->bip_bytes = 0;
@@ -73,25 +139,20 @@ static void overflow(struct pt_flow *f)
 
 /* ---- Packets ---------------------------------------------------------------------------------------- */
 
-static void event(struct pt_flow *f, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void event(struct pt_flow *f, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 static void event(struct pt_flow *f, const char *name, const char *format, ...)
 {
 	char fields[256];
 	va_list ap;
 
-	if (f->state == PT_FLOW_UNSYNCED)
+	if (f->state <= PT_FLOW_LOSING)
 		return;
 	va_start(ap, format);
 	vsnprintf(fields, sizeof fields, format, ap);
 	va_end(ap);
 	f->sink->event(f->arg, f, name, pt_flow_here(f), fields);
-}
-
-static void clock_moved(struct pt_flow *f, uint64_t before)
-{
-	if (f->clock.tsc != before)
-		f->cut = true;
 }
 
 /* It takes effect with the IP packet that follows; in PSB+ it tells of the mode at the FUP. */
@@ -114,24 +175,27 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 			ip = f->last_ip = pt_ip(f->last_ip, k->n, k->a);
 		if (k->type == PT_FUP)
 			return pt_flow_on_fup(f, ip);
-		if (f->state == PT_FLOW_UNSYNCED)
+		if (f->state == PT_FLOW_LOSING && k->type == PT_TIP_PGE && (k->n == 3 || k->n == 6)) {
+			/* Who stops and starts tracing is the host. */
+			if (f->nr)
+				pt_flow_set_side(f, 0, 0);
+			f->state = PT_FLOW_DISABLED;
+		}
+		if (f->state <= PT_FLOW_LOSING)
 			return true;
 		if (k->type == PT_TIP_PGE)
 			return pt_flow_on_tip_pge(f, ip);
 		f->psb_only = false;
 		return k->type == PT_TIP ? pt_flow_on_tip(f, ip) : pt_flow_on_tip_pgd(f, ip);
 	case PT_TNT_8:
-	case PT_TNT_64:
-		return pt_flow_on_tnt(f, k->a, k->n);
+	case PT_TNT_64: return pt_flow_on_tnt(f, k->a, k->n);
 	case PT_CYC:
 		f->has_cyc = true;
 		pt_clock_cyc(&f->clock, k->a);
 		f->cut = f->cyc_fresh = true;
 		return true;
-	case PT_PAD:
-		return true;
-	default:
-		break;
+	case PT_PAD: return true;
+	default: break;
 	}
 	f->cyc_fresh = false;
 	switch ((enum pt_type)k->type) {
@@ -140,11 +204,21 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 		clock_moved(f, before);
 		return true;
 	case PT_TSC:
-		pt_clock_tsc(&f->clock, k->a);
-		clock_moved(f, before);
+		if (f->in_psb && !side_known(f)) {
+			f->psb_tsc = true;
+			f->tsc_payload = k->a;
+			return true;
+		}
+		tsc(f, k->a);
 		return true;
 	case PT_TMA:
-		pt_clock_tma(&f->clock, (uint32_t)k->a, k->b);
+		if (f->in_psb && f->psb_tsc) {
+			f->psb_tma = true;
+			f->tma_ctc = (uint32_t)k->a;
+			f->tma_fast = k->b;
+			return true;
+		}
+		tma(f, (uint32_t)k->a, k->b);
 		return true;
 	case PT_CBR:
 		pt_clock_cbr(&f->clock, (uint32_t)k->a);
@@ -152,34 +226,37 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 			event(f, "cbr", "\"cbr\":%" PRIu64, k->a);
 		f->cbr = (uint32_t)k->a;
 		return true;
-	case PT_PSB:
-		psb(f);
-		return true;
-	case PT_PSBEND:
-		return psbend(f);
-	case PT_OVF:
-		overflow(f);
-		return true;
-	case PT_MODE_EXEC:
-		mode_exec(f, k->n);
-		return true;
+	case PT_PSB: psb(f); return true;
+	case PT_PSBEND: return psbend(f);
+	case PT_OVF: overflow(f); return true;
+	case PT_MODE_EXEC: mode_exec(f, k->n); return true;
 	case PT_MODE_TSX:
 		if (!f->in_psb) {
 			f->fup_binds = true;
 			f->tsx_abort = k->n & PT_TSX_ABORT;
-			event(f, "tsx", "\"intx\":%d,\"abort\":%d", !!(k->n & PT_TSX_INTX), !!(k->n & PT_TSX_ABORT));
+			event(f, "tsx", "\"intx\":%d,\"abort\":%d", !!(k->n & PT_TSX_INTX),
+			      !!(k->n & PT_TSX_ABORT));
 		}
 		return true;
 	case PT_PIP:
-		f->cr3 = k->a;
-		f->nr = k->b;
+		if (f->in_psb) {
+			f->psb_pip = true;
+			f->psb_cr3 = k->a;
+			f->psb_nr = k->b;
+		} else if (k->b != f->nr && f->state >= PT_FLOW_DISABLED) {
+			f->side_changes = true;
+			f->to_cr3 = k->a;
+			f->to_nr = k->b;
+		} else if (k->b == f->nr) {
+			f->cr3 = k->a;
+		}
 		return true;
 	case PT_VMCS:
+		if (f->in_psb && f->vmcs != k->a)
+			f->psb_vmcs = true;
 		f->vmcs = k->a;
 		return true;
-	case PT_STOP:
-		event(f, "tracestop", "%s", "");
-		return true;
+	case PT_STOP: event(f, "tracestop", "%s", ""); return true;
 	case PT_PTW:
 		f->fup_binds = k->ip;
 		event(f, "ptwrite", "\"payload\":%" PRIu64 ",\"bytes\":%u", k->a, k->n);
@@ -188,48 +265,38 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 		f->fup_binds = k->ip;
 		event(f, "exstop", "\"ip\":%d", k->ip);
 		return true;
-	case PT_MWAIT:
-		event(f, "mwait", "\"hints\":%" PRIu64 ",\"extensions\":%u", k->a, k->b);
-		return true;
+	case PT_MWAIT: event(f, "mwait", "\"hints\":%" PRIu64 ",\"extensions\":%u", k->a, k->b); return true;
 	case PT_PWRE:
 		event(f, "pwre", "\"cstate\":%u,\"subcstate\":%u,\"hw\":%u", (unsigned)k->a >> 12 & 15,
 		      (unsigned)k->a >> 8 & 15, (unsigned)k->a >> 7 & 1);
 		return true;
 	case PT_PWRX:
-		event(f, "pwrx", "\"last_cstate\":%u,\"deepest_cstate\":%u,\"wake_reason\":%u", (unsigned)k->a >> 4 & 15,
-		      (unsigned)k->a & 15, (unsigned)k->a >> 8 & 15);
+		event(f, "pwrx", "\"last_cstate\":%u,\"deepest_cstate\":%u,\"wake_reason\":%u",
+		      (unsigned)k->a >> 4 & 15, (unsigned)k->a & 15, (unsigned)k->a >> 8 & 15);
 		return true;
 	case PT_CFE:
 		/* A FUP behind it is an event's source when a TIP follows (SDM, "CFE"). */
 		event(f, "cfe", "\"type\":%u,\"vector\":%u", (unsigned)k->a, k->b);
 		return true;
-	case PT_EVD:
-		event(f, "evd", "\"type\":%u,\"payload\":%" PRIu64, k->b, k->a);
-		return true;
+	case PT_EVD: event(f, "evd", "\"type\":%u,\"payload\":%" PRIu64, k->b, k->a); return true;
 	case PT_TRIG:
 		f->fup_binds = k->ip;
-		event(f, "trig", "\"trbv\":%u,\"mult\":%d,\"icnt\":%" PRIu64, k->b, !!(k->n & PT_TRIG_MULT), k->a);
+		event(f, "trig", "\"trbv\":%u,\"mult\":%d,\"icnt\":%" PRIu64, k->b, !!(k->n & PT_TRIG_MULT),
+		      k->a);
 		return true;
-	case PT_MNT:
-		event(f, "mnt", "\"payload\":%" PRIu64, k->a);
-		return true;
-	case PT_BBP:
-		f->bip_bytes = k->n;
-		return true;
-	case PT_BIP:
-		event(f, "bip", "\"id\":%u,\"payload\":%" PRIu64, k->b, k->a);
-		return true;
+	case PT_MNT: event(f, "mnt", "\"payload\":%" PRIu64, k->a); return true;
+	case PT_BBP: f->bip_bytes = k->n; return true;
+	case PT_BIP: event(f, "bip", "\"id\":%u,\"payload\":%" PRIu64, k->b, k->a); return true;
 	case PT_BEP:
 		f->bip_bytes = 0;
 		f->fup_binds = k->ip;
 		return true;
-	default:
-		return pt_flow_lose(f, PT_FLOW_BAD_PACKET, 0, "a packet that this decoder does not know");
+	default: return pt_flow_lose(f, PT_FLOW_BAD_PACKET, 0, "a packet that this decoder does not know");
 	}
 }
 
-enum pt_flow_feed pt_flow_feed(struct pt_flow *f, const uint8_t *p, const uint8_t *end, uint64_t aux_offset, bool last,
-			       const uint8_t **ret)
+enum pt_flow_feed pt_flow_feed(struct pt_flow *f, const uint8_t *p, const uint8_t *end, uint64_t aux_offset,
+			       bool last, const uint8_t **ret)
 {
 	const uint8_t *begin = p;
 	struct pt_packet k;
@@ -246,13 +313,16 @@ enum pt_flow_feed pt_flow_feed(struct pt_flow *f, const uint8_t *p, const uint8_
 
 			if (!next) {
 				/* Keep what may be the beginning of one. */
-				p = !last && end - p >= PT_PACKET_MAX ? end - (PT_PACKET_MAX - 1) : last ? end : p;
+				p = !last && end - p >= PT_PACKET_MAX ? end - (PT_PACKET_MAX - 1)
+				    : last			      ? end
+								      : p;
 				break;
 			}
 			p = next;
 		}
-		if (__builtin_expect(f->state == PT_FLOW_RUNNING && !f->bip_bytes && !f->tnt_n && !f->in_psb &&
-					     !f->psb_only, 1)) {
+		if (__builtin_expect(f->state == PT_FLOW_RUNNING && !f->bip_bytes && !f->tnt_n &&
+					 !f->in_psb && !f->psb_only,
+				     1)) {
 			/* The two that most bytes are. */
 			const uint8_t *fast_end = end - PT_PACKET_MAX;
 
@@ -315,13 +385,18 @@ enum pt_flow_feed pt_flow_feed(struct pt_flow *f, const uint8_t *p, const uint8_
 		f->aux_offset = aux_offset + (uint64_t)(p - begin);
 		if (n == PT_NEED_MORE_BYTES) {
 			if (last) {
-				pt_flow_lose(f, PT_FLOW_CUT, pt_flow_here(f), "the trace ends inside a packet");
+				pt_flow_lose(f, PT_FLOW_CUT, pt_flow_here(f),
+					     "the trace ends inside a packet");
 				p = end;
 			}
 			break;
 		}
 		if (n < 0) {
-			pt_flow_lose(f, PT_FLOW_BAD_PACKET, pt_flow_here(f), "no packet begins with these bytes");
+			if (f->state == PT_FLOW_LOSING)
+				f->state = PT_FLOW_UNSYNCED;
+			else
+				pt_flow_lose(f, PT_FLOW_BAD_PACKET, pt_flow_here(f),
+					     "no packet begins with these bytes");
 			p++;
 			continue;
 		}
@@ -337,10 +412,12 @@ enum pt_flow_feed pt_flow_feed(struct pt_flow *f, const uint8_t *p, const uint8_
 	return PT_FEED_MORE;
 }
 
-void pt_flow_lost(struct pt_flow *f, uint64_t aux_offset, const char *message)
+void pt_flow_lost(struct pt_flow *f, uint64_t aux_offset, bool whole, const char *message)
 {
 	f->aux_offset = aux_offset;
 	pt_flow_lose(f, PT_FLOW_LOST, pt_flow_here(f), message);
+	if (whole && f->ever)
+		f->state = PT_FLOW_LOSING;
 	pt_clock_lost(&f->clock);
 	f->last_ip = 0;
 }

@@ -19,7 +19,7 @@ bool pt_flow_stand(struct pt_flow *f, uint64_t ip)
 		f->mode = f->next_mode;
 	}
 	if (!code)
-		return pt_flow_lose(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs");
+		return pt_flow_blind(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs", false);
 	f->position = pt_graph_position(f->graph, code, ip, f->mode);
 	f->decision = PT_D_UNRESOLVED;
 	if (!f->position)
@@ -265,7 +265,7 @@ bool pt_flow_run_tnt(struct pt_flow *f)
 bool pt_flow_on_tnt(struct pt_flow *f, uint64_t bits, unsigned n)
 {
 	f->psb_only = false;
-	if (f->state != PT_FLOW_RUNNING || f->overflow) {
+	if (f->state != PT_FLOW_RUNNING || f->overflow) { /* blind: of code that nobody has */
 		if (f->state == PT_FLOW_DISABLED)
 			return pt_flow_lose(f, PT_FLOW_MISMATCH, 0, "a TNT packet while tracing is disabled");
 		return true;

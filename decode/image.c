@@ -22,7 +22,7 @@ struct img_file {
 	char *name;
 	char build_id[41];
 	int32_t machine_pid, pid;
-	bool memory, absolute;
+	bool memory, absolute;	  /* absolute: its symbols are addresses, it has no code */
 	struct segment *segments; /* sorted by offset */
 	size_t segment_count;
 	struct symbol *symbols; /* sorted by value, one for each value */
@@ -77,8 +77,9 @@ static void hex(char *to, const uint8_t *bytes, size_t n)
 	to[2 * n] = 0;
 }
 
-static struct img_file *file_add(struct img_store *s, int32_t machine_pid, const char *name, size_t name_bytes,
-				 const uint8_t *build_id, size_t build_id_bytes, struct pt_error *e)
+static struct img_file *file_add(struct img_store *s, int32_t machine_pid, const char *name,
+				 size_t name_bytes, const uint8_t *build_id, size_t build_id_bytes,
+				 struct pt_error *e)
 {
 	struct img_file *f = calloc(1, sizeof *f);
 
@@ -100,17 +101,18 @@ static struct img_file *find(struct img_store *s, int32_t machine_pid, const cha
 	struct img_file *f;
 
 	for (f = s->files; f; f = f->next) {
-		if (f->memory || f->machine_pid != machine_pid)
+		if (f->memory || f->absolute || f->machine_pid != machine_pid)
 			continue;
-		if (build_id[0] && f->build_id[0] ? strcmp(build_id, f->build_id) == 0
-						  : strlen(f->name) == name_bytes && !memcmp(f->name, name, name_bytes))
+		if (build_id[0] && f->build_id[0]
+			? strcmp(build_id, f->build_id) == 0
+			: strlen(f->name) == name_bytes && !memcmp(f->name, name, name_bytes))
 			return f;
 	}
 	return NULL;
 }
 
-struct img_file *img_store_find(struct img_store *s, int32_t machine_pid, const char *name, const uint8_t *build_id,
-				size_t build_id_bytes)
+struct img_file *img_store_find(struct img_store *s, int32_t machine_pid, const char *name,
+				const uint8_t *build_id, size_t build_id_bytes)
 {
 	char id[41];
 
@@ -203,15 +205,18 @@ int img_store_symbols(struct img_store *s, const struct ptc_symbols *t, struct p
 	size_t n = 0;
 
 	hex(id, t->build_id, t->build_id_bytes);
-	f = find(s, t->machine_pid, t->name, t->name_bytes, id);
-	if (!f && !t->absolute)
+	if (t->absolute) {
+		f = file_add(s, t->machine_pid, t->name, t->name_bytes, t->build_id, t->build_id_bytes, e);
+		if (!f)
+			return -1;
+		f->absolute = true;
+		f->pid = t->pid;
+	} else if (!(f = find(s, t->machine_pid, t->name, t->name_bytes, id))) {
 		return 0; /* symbols of code that nobody has */
-	if (!f && !(f = file_add(s, t->machine_pid, t->name, t->name_bytes, t->build_id, t->build_id_bytes, e)))
-		return -1;
+	}
 	free(f->symbols);
 	free(f->strings);
 	f->symbol_count = 0;
-	f->absolute = t->absolute;
 	f->symbols = calloc(t->count + 1, sizeof *f->symbols);
 	f->strings = malloc(t->strings_bytes + 1);
 	if (!f->symbols || !f->strings)
@@ -261,6 +266,13 @@ void img_space_init(struct img_space *sp)
 
 	memset(sp, 0, sizeof *sp);
 	sp->generation = ++generations;
+}
+
+void img_space_of(struct img_space *sp, struct img_store *store, int32_t machine_pid, int32_t pid)
+{
+	sp->store = store;
+	sp->machine_pid = machine_pid;
+	sp->pid = pid;
 }
 
 void img_space_deinit(struct img_space *sp)
@@ -361,8 +373,11 @@ bool img_space_overlaps(const struct img_space *sp, uint64_t start, uint64_t end
 
 const struct img_map *img_space_find(struct img_space *sp, uint64_t ip)
 {
-	size_t i = sp->hint;
+	size_t i;
 
+	if (ip >> 63 && sp->upper)
+		sp = sp->upper;
+	i = sp->hint;
 	if (i < sp->count && ip >= sp->maps[i].start && ip < sp->maps[i].end)
 		return &sp->maps[i];
 	i = at_or_behind(sp, ip);
@@ -413,28 +428,60 @@ size_t img_space_read(struct img_space *sp, uint64_t ip, uint8_t *buffer, size_t
 	return got;
 }
 
-int img_space_symbol(struct img_space *sp, uint64_t ip, struct img_symbol *ret)
+bool img_space_write(struct img_space *sp, uint64_t start, const uint8_t *bytes, size_t n)
 {
-	const struct img_map *m = img_space_find(sp, ip);
-	const struct img_file *f;
-	uint64_t value = ip, bias = 0;
-	size_t lo = 0, hi;
+	bool changed = false;
 
-	if (!m || !(f = m->file) || !f->symbol_count)
-		return -1;
-	if (!f->absolute) {
-		uint64_t offset = m->offset + (ip - m->start);
-		size_t i;
+	for (size_t i = 0, k; i < n; i += k) {
+		const struct img_map *m = img_space_find(sp, start + i);
+		const uint8_t *p;
 
-		for (i = 0; i < f->segment_count; i++)
-			if (offset - f->segments[i].offset < f->segments[i].size)
-				break;
-		if (i == f->segment_count)
-			return -1;
-		value = f->segments[i].vaddr + (offset - f->segments[i].offset);
-		bias = ip - value;
+		k = img_space_code(sp, start + i, &p);
+		if (k == 0 || !m->file->memory) {
+			k = 1;
+			continue;
+		}
+		if (k > n - i)
+			k = n - i;
+		if (memcmp(p, bytes + i, k) == 0)
+			continue;
+		changed = true;
+		for (size_t s = 0; s < m->file->segment_count; s++) {
+			struct segment *seg = &m->file->segments[s];
+
+			if (p >= seg->bytes && p < seg->bytes + seg->size)
+				memcpy(seg->bytes + (p - seg->bytes), bytes + i, k);
+		}
 	}
-	for (hi = f->symbol_count; lo < hi;) {
+	if (changed) {
+		sp->generation++;
+		sp->changes++;
+	}
+	return changed;
+}
+
+int img_space_name(struct img_space *sp, uint64_t start, uint64_t end, const char *name, struct pt_error *e)
+{
+	struct ptc_symbol symbol = {.value = start, .size = end - start, .type = 't'};
+	struct ptc_symbols t = {.machine_pid = sp->machine_pid,
+				.pid = sp->pid,
+				.absolute = 1,
+				.count = 1,
+				.name = name,
+				.name_bytes = (uint32_t)strlen(name),
+				.symbols = &symbol,
+				.strings = name,
+				.strings_bytes = strlen(name) + 1};
+
+	return sp->store ? img_store_symbols(sp->store, &t, e) : 0;
+}
+
+/* The symbol of f that covers value, NULL when none. */
+static const struct symbol *covering(const struct img_file *f, uint64_t value)
+{
+	size_t lo = 0, hi = f->symbol_count;
+
+	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
 
 		if (f->symbols[mid].value > value)
@@ -443,17 +490,66 @@ int img_space_symbol(struct img_space *sp, uint64_t ip, struct img_symbol *ret)
 			lo = mid + 1;
 	}
 	/* A symbol without size may cover it, or an outer one whose inner neighbours do not: a few back. */
-	for (size_t i = lo, tries = 0; i > 0 && tries < 4; i--, tries++) {
-		const struct symbol *sym = &f->symbols[i - 1];
+	for (size_t i = lo, tries = 0; i > 0 && tries < 4; i--, tries++)
+		if (value < f->symbols[i - 1].end)
+			return &f->symbols[i - 1];
+	return NULL;
+}
 
-		if (value >= sym->end)
+/* Absolute symbols come in tables, one a module or so: the one that begins last before ip names it. */
+static int absolute_symbol(const struct img_space *sp, const struct img_map *m, uint64_t ip,
+			   struct img_symbol *ret)
+{
+	const struct symbol *best = NULL;
+	uint64_t end = m->end;
+
+	for (const struct img_file *f = sp->store ? sp->store->files : NULL; f; f = f->next) {
+		const struct symbol *sym;
+
+		if (!f->absolute || f->machine_pid != sp->machine_pid || f->pid != sp->pid)
 			continue;
-		ret->name = f->strings + sym->name;
-		ret->start = sym->value + bias;
-		ret->end = sym->end == UINT64_MAX ? m->end : sym->end + bias;
+		sym = covering(f, ip);
+		if (!sym || (best && sym->value <= best->value))
+			continue;
+		best = sym;
 		ret->file = f;
-		ret->index = (uint32_t)(i - 1);
-		return 0;
 	}
-	return -1;
+	if (!best || best->value < m->start)
+		return -1;
+	ret->name = ret->file->strings + best->name;
+	ret->start = best->value;
+	ret->end = best->end < end ? best->end : end;
+	ret->index = (uint32_t)(best - ret->file->symbols);
+	return 0;
+}
+
+int img_space_symbol(struct img_space *sp, uint64_t ip, struct img_symbol *ret)
+{
+	const struct img_map *m = img_space_find(sp, ip);
+	const struct img_file *f;
+	const struct symbol *sym;
+	uint64_t value, offset, bias;
+	size_t i;
+
+	if (!m || !(f = m->file))
+		return -1;
+	if (!f->symbol_count)
+		return absolute_symbol(ip >> 63 && sp->upper ? sp->upper : sp, m, ip, ret);
+	offset = m->offset + (ip - m->start);
+	for (i = 0; i < f->segment_count; i++)
+		if (offset - f->segments[i].offset < f->segments[i].size)
+			break;
+	if (i == f->segment_count)
+		return -1;
+	value = f->segments[i].vaddr + (offset - f->segments[i].offset);
+	bias = ip - value;
+	sym = covering(f, value);
+	if (!sym)
+		return -1;
+	ret->name = f->strings + sym->name;
+	ret->start = sym->value + bias;
+	ret->end = sym->end == UINT64_MAX ? m->end : sym->end + bias;
+	ret->file = f;
+	ret->index = (uint32_t)(sym - f->symbols);
+	return 0;
 }

@@ -2,8 +2,8 @@
  * image.h - the code that ran: files of the container, where they were mapped, their symbols.
  *
  * A store holds the container's images. A space is one address space (a process, or a kernel): what is mapped
- * where, now. Spaces change as sideband is applied (tasks.h); whoever caches code of a space compares its
- * `generation`.
+ * where, now. A process's space has its kernel's as `upper`: the upper half of its addresses is looked up there.
+ * Spaces change as sideband is applied (tasks.h); whoever caches code of a space compares its `generation`.
  */
 #ifndef DECODE_IMAGE_H
 #define DECODE_IMAGE_H
@@ -18,7 +18,7 @@ struct img_store;
 struct img_file; /* a file's executable bytes and symbols */
 
 struct img_symbol {
-	const char *name; /* the store's */
+	const char *name;    /* the store's */
 	uint64_t start, end; /* run-time addresses, half-open */
 	const struct img_file *file;
 	uint32_t index; /* of the symbol in its file: (file, index, start) is its identity */
@@ -26,17 +26,20 @@ struct img_symbol {
 
 /* One mapping of a space. */
 struct img_map {
-	uint64_t start, end; /* half-open */
-	uint64_t offset;     /* file offset of start; MEMORY: unused */
+	uint64_t start, end;   /* half-open */
+	uint64_t offset;       /* file offset of start; MEMORY: unused */
 	struct img_file *file; /* NULL: mapped, but the container has no bytes for it */
 };
 
 struct img_space {
 	struct img_map *maps; /* sorted, disjoint */
 	size_t count, room;
-	uint32_t generation; /* new whenever what was mapped before has changed or gone */
-	uint32_t changes;    /* new whenever anything was mapped */
-	uint32_t hint;       /* the last map that was hit */
+	uint32_t generation;	 /* new whenever what was mapped before has changed or gone */
+	uint32_t changes;	 /* new whenever anything was mapped */
+	uint32_t hint;		 /* the last map that was hit */
+	struct img_space *upper; /* whose code the upper half of the addresses is; NULL: its own */
+	struct img_store *store; /* with the absolute symbols of machine_pid, pid; NULL: none */
+	int32_t machine_pid, pid;
 };
 
 struct img_store *img_store_create(void);
@@ -57,7 +60,10 @@ const char *img_file_name(const struct img_file *f);
 const char *img_file_build_id(const struct img_file *f); /* hex, "" unknown */
 
 void img_space_init(struct img_space *sp);
+/* The space is the machine's process (PTC_ANY_PID: its kernel): absolute symbols (ptc_symbols) of both name its code. */
+void img_space_of(struct img_space *sp, struct img_store *store, int32_t machine_pid, int32_t pid);
 void img_space_deinit(struct img_space *sp);
+/* What is mapped, nothing else. */
 int img_space_copy(struct img_space *to, const struct img_space *from, struct pt_error *e);
 /* Maps [start, end), over whatever was there. 0, or -1 (PT_ERR_NO_MEMORY). */
 int img_space_map(struct img_space *sp, uint64_t start, uint64_t end, uint64_t offset, struct img_file *file,
@@ -67,6 +73,11 @@ int img_space_map(struct img_space *sp, uint64_t start, uint64_t end, uint64_t o
 size_t img_space_code(struct img_space *sp, uint64_t ip, const uint8_t **ret);
 /* Copies up to n bytes at ip, across adjacent mappings; how many. */
 size_t img_space_read(struct img_space *sp, uint64_t ip, uint8_t *buffer, size_t n);
+/* Code was changed in place: what of [start, start + n) is mapped to memory images (of this space alone) has these bytes
+ * from now on. True when that is another code than before. */
+bool img_space_write(struct img_space *sp, uint64_t start, const uint8_t *bytes, size_t n);
+/* Names [start, end) in the space's machine and process from now on. 0, or -1 (PT_ERR_NO_MEMORY). */
+int img_space_name(struct img_space *sp, uint64_t start, uint64_t end, const char *name, struct pt_error *e);
 /* True when something is mapped in [start, end). */
 bool img_space_overlaps(const struct img_space *sp, uint64_t start, uint64_t end);
 /* The map at ip, NULL when none. */

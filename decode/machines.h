@@ -15,12 +15,12 @@
 
 struct pt_seat {
 	struct pt_machine *machine;
-	int32_t index;        /* the CPU's or vCPU's number, -1 unknown */
-	struct pt_task *task; /* who runs there as the sideband says; NULL unknown */
-	struct pt_task *before;  /* who ran before that */
-	struct pt_task unknown;  /* stands for a guest's thread that is not known */
-	uint64_t user_cr3;    /* at the last time that it came to user space, 0: none yet */
-	uint32_t switches;    /* applied since then */
+	int32_t index;		/* the CPU's or vCPU's number, -1 unknown */
+	struct pt_task *task;	/* who runs there as the sideband says; NULL unknown */
+	struct pt_task *before; /* who ran before that */
+	struct pt_task unknown; /* stands for a guest's thread that is not known */
+	uint64_t user_cr3;	/* at the last time that it came to user space, 0: none yet */
+	uint32_t switches;	/* applied since then */
 	struct pt_seat *next;
 };
 
@@ -30,16 +30,16 @@ struct pt_address_space { /* a CR3 that was seen with a process */
 };
 
 struct pt_machine {
-	int32_t pid;            /* 0: the host */
-	char name[32];          /* "host", or the VM's */
-	uint32_t number;        /* of its record, 0 not written yet (emit.c) */
+	int32_t pid;		/* 0: the host */
+	char name[32];		/* "host", or the VM's */
+	uint32_t number;	/* of its record, 0 not written yet (emit.c) */
 	struct img_space space; /* the kernel's */
 	struct pt_code *code;
 	struct pt_tasks *tasks;
-	struct pt_seat *seats;  /* of a guest's vCPUs */
+	struct pt_seat *seats; /* of a guest's vCPUs */
 	struct pt_address_space *spaces;
 	uint32_t space_count, space_room;
-	bool images;            /* the container has code of it */
+	bool images; /* the container has code of it */
 	struct pt_machine *next;
 };
 

@@ -1,242 +1,21 @@
-/* session.c - see session.h. */
-#include "decode/session.h"
-
+/* session.c - see session.h: chunks to streams and sideband, and the results. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/session_internal.h"
+
 #define HEADROOM 32 /* before a piece's bytes: for what is left of the piece before */
 
-struct piece {
-	struct piece *next;
-	uint64_t aux_offset; /* of `at` */
-	uint8_t *at, *end;
-	bool lost_behind;    /* PTC_AUX_TRUNCATED */
-	uint8_t room[];      /* HEADROOM, then the bytes */
-};
-
-struct stream {
-	struct stream *next;
-	struct ptc_stream info;
-	uint32_t id;
-	struct pt_flow flow;
-	struct pt_emit_stream out;
-	struct piece *first, **last;
-	uint64_t next_offset, next_seq;
-	bool any, lost_behind;
-	struct session *session;
-	struct pt_process *process;
-};
-
-struct session {
-	struct ptc_meta *meta;
-	struct img_store *store;
-	struct pt_graph graph;
-	struct pt_tasks *tasks;
-	struct pt_emit emit;
-	struct stream *streams;
-	struct pt_side **queue; /* [queue_at, queue_count): sideband that waits, in time order */
-	size_t queue_at, queue_count, queue_room;
-	uint64_t order;
-	struct pt_conversion conversion;
-	struct pt_clock_config clock;
-	bool timeless, started;
-	uint64_t round_tsc, last_round_tsc; /* sideband is complete up to the first; AUX data up to the second */
-	uint64_t window_tsc; /* how far a record may be ahead of a stream's clock to explain missing code */
-	struct pt_session_result *result;
-	struct pt_error error; /* of a callback */
-	bool failed;
-};
-
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
-}
-
-/* ---- Sideband --------------------------------------------------------------------------------------- */
-
-static int queue_add(struct session *s, struct pt_side *side, struct pt_error *e)
-{
-	size_t i;
-
-	if (s->queue_count == s->queue_room) {
-		size_t live = s->queue_count - s->queue_at;
-
-		if (s->queue_at > s->queue_room / 2) {
-			memmove(s->queue, s->queue + s->queue_at, live * sizeof(struct pt_side *));
-		} else {
-			size_t room = s->queue_room ? s->queue_room * 2 : 256;
-			struct pt_side **q = malloc(room * sizeof(struct pt_side *));
-
-			if (!q) {
-				free(side);
-				return no_memory(e);
-			}
-			if (live)
-				memcpy(q, s->queue + s->queue_at, live * sizeof(struct pt_side *));
-			free(s->queue);
-			s->queue = q;
-			s->queue_room = room;
-		}
-		s->queue_at = 0;
-		s->queue_count = live;
-	}
-	side->order = s->order++;
-	/* Without time, the order of the container is all that is known. */
-	side->tsc = s->timeless || side->time_ns == 0 ? 0 : pt_ns_to_tsc(&s->conversion, side->time_ns);
-	if (side->tsc == PTR_NO_TSC)
-		side->tsc = 0;
-	for (i = s->queue_count; i > s->queue_at && s->queue[i - 1]->tsc > side->tsc; i--)
-		s->queue[i] = s->queue[i - 1];
-	s->queue[i] = side;
-	s->queue_count++;
-	return 0;
-}
-
-static void pause_process(struct session *s, int32_t pid, bool end_slice)
-{
-	for (struct stream *st = s->streams; st; st = st->next)
-		if (st->process && st->process->pid == pid)
-			pt_flow_pause(&st->flow, end_slice);
-}
-
-static void resume_process(struct session *s, int32_t pid)
-{
-	for (struct stream *st = s->streams; st; st = st->next)
-		if (st->process && st->process->pid == pid) {
-			pt_code_refresh(&s->graph, st->process->code);
-			pt_flow_resume(&st->flow);
-		}
-}
-
-static int set_task(struct session *s, struct stream *st, int32_t pid, int32_t tid, struct pt_error *e)
-{
-	struct pt_task *task = tid > 0 ? pt_tasks_get(s->tasks, pid, tid) : NULL;
-
-	if (tid > 0 && !task)
-		return no_memory(e);
-	if (st->out.task == task)
-		return 0;
-	pt_flow_pause(&st->flow, true);
-	st->out.task = task;
-	st->out.thread = 0;
-	st->process = task ? task->process : NULL;
-	st->flow.user = task ? task->process->code : NULL;
-	pt_flow_resume(&st->flow);
-	return 0;
-}
-
-static int apply(struct session *s, const struct pt_side *side, struct pt_error *e)
-{
-	unsigned effect = pt_side_effect(side);
-	int32_t pid = pt_side_pid(side), tid;
-
-	if (effect & PT_SIDE_CODE) {
-		bool disturbs = pt_tasks_disturbs(s->tasks, side);
-		/* A new name makes a new thread of it: its slices end here. */
-		bool rename = !side->memory && disturbs;
-		int r;
-
-		if (disturbs)
-			pause_process(s, pid, rename && !side->memory);
-		r = pt_tasks_apply(s->tasks, side, e);
-		if (disturbs)
-			resume_process(s, pid);
-		return r;
-	}
-	if (effect & PT_SIDE_SWITCH) {
-		if (!pt_side_switched(side, &pid, &tid))
-			return 0;
-		for (struct stream *st = s->streams; st; st = st->next)
-			if (st->info.tid == -1 && st->info.cpu == side->cpu && set_task(s, st, pid, tid, e) < 0)
-				return -1;
-		return 0;
-	}
-	if (effect & PT_SIDE_LOST)
-		pt_emit_error(&s->emit, 0, side->cpu, side->tsc ? side->tsc : PTR_NO_TSC, "lost sideband",
-			      "the kernel lost sideband records: mappings may be missing");
-	return 0;
-}
-
-/* A stream has come to code that is not there. Time between its timing packets is uncertain: what is about to be
- * mapped may be there already. */
-static bool missing(void *arg, struct pt_emit_stream *out, uint64_t ip)
-{
-	struct stream *st = arg;
-	struct session *s = st->session;
-	uint64_t now = st->flow.clock.tsc;
-	size_t i, k, to;
-
-	(void)out;
-	if (!st->process || s->failed)
-		return false;
-	for (i = s->queue_at; i < s->queue_count; i++) {
-		if (now != PT_CLOCK_UNKNOWN && s->queue[i]->tsc > now && s->queue[i]->tsc - now > s->window_tsc)
-			return false;
-		if (pt_side_maps(s->queue[i], st->process->pid, ip))
-			break;
-	}
-	if (i == s->queue_count)
-		return false;
-	to = s->queue_at;
-	for (k = s->queue_at; k < s->queue_count; k++) {
-		struct pt_side *side = s->queue[k];
-
-		if (k <= i && (pt_side_effect(side) & PT_SIDE_CODE) && pt_side_pid(side) == st->process->pid) {
-			if (!s->failed && apply(s, side, &s->error) < 0)
-				s->failed = true;
-			free(side);
-		} else {
-			s->queue[to++] = side;
-		}
-	}
-	s->queue_count = to;
-	return !s->failed;
-}
-
 /* ---- Streams ---------------------------------------------------------------------------------------- */
-
-static struct stream *stream_find(struct session *s, uint32_t id)
-{
-	struct stream *st;
-
-	for (st = s->streams; st && st->id != id; st = st->next)
-		;
-	return st;
-}
-
-static int stream_add(struct session *s, uint32_t id, const struct ptc_stream *info, struct pt_error *e)
-{
-	struct stream *st, **at = &s->streams;
-
-	if (stream_find(s, id))
-		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "stream %u is declared twice", id);
-	st = calloc(1, sizeof *st);
-	if (!st)
-		return no_memory(e);
-	while (*at)
-		at = &(*at)->next;
-	*at = st;
-	st->info = *info;
-	st->id = id;
-	st->last = &st->first;
-	st->session = s;
-	st->out = (struct pt_emit_stream){.emit = &s->emit,
-					  .stream = id,
-					  .cpu = info->cpu,
-					  .missing = missing,
-					  .missing_arg = st};
-	pt_flow_init(&st->flow, &s->graph, &s->clock, &pt_emit_sink, &st->out);
-	return info->tid > 0 ? set_task(s, st, info->pid, info->tid, e) : 0;
-}
 
 static int stream_piece(struct stream *st, const struct ptc_aux *aux, struct pt_error *e)
 {
 	struct piece *p = malloc(sizeof *p + HEADROOM + aux->size);
 
 	if (!p)
-		return no_memory(e);
+		return pt_session_no_memory(e);
 	p->next = NULL;
 	p->aux_offset = aux->aux_offset;
 	p->at = p->room + HEADROOM;
@@ -262,8 +41,9 @@ static void next_piece(struct stream *st)
 		q->at -= rest;
 		q->aux_offset -= rest;
 	} else if (p->lost_behind || q->aux_offset > end) {
-		pt_flow_lost(&st->flow, end, p->lost_behind ? "AUX data was lost: the buffer was full"
-							    : "AUX data is missing from the container");
+		pt_flow_lost(&st->flow, end, p->lost_behind,
+			     p->lost_behind ? "AUX data was lost: the buffer was full"
+					    : "AUX data is missing from the container");
 	} else {
 		/* Snapshots overlap: go on behind what is known. */
 		uint64_t skip = end - q->aux_offset;
@@ -282,8 +62,8 @@ static void stream_feed(struct stream *st, bool last)
 	while (st->first) {
 		struct piece *p = st->first;
 		const uint8_t *at = p->at;
-		enum pt_flow_feed r = pt_flow_feed(&st->flow, p->at, p->end, p->aux_offset,
-						   last && !p->next, &at);
+		enum pt_flow_feed r =
+		    pt_flow_feed(&st->flow, p->at, p->end, p->aux_offset, last && !p->next, &at);
 
 		p->aux_offset += (uint64_t)(at - p->at);
 		p->at += at - p->at;
@@ -295,7 +75,8 @@ static void stream_feed(struct stream *st, bool last)
 	}
 	if (last && st->first) {
 		if (st->first->lost_behind)
-			pt_flow_lost(&st->flow, st->first->aux_offset, "AUX data was lost: the buffer was full");
+			pt_flow_lost(&st->flow, st->first->aux_offset, true,
+				     "AUX data was lost: the buffer was full");
 		free(st->first);
 		st->first = NULL;
 		st->last = &st->first;
@@ -307,6 +88,8 @@ static int advance(struct session *s, uint64_t decode_tsc, uint64_t event_tsc, b
 {
 	for (;;) {
 		uint64_t event = s->queue_at < s->queue_count ? s->queue[s->queue_at]->tsc : UINT64_MAX;
+		struct pt_side *side;
+		int r;
 
 		if (event != 0) {
 			uint64_t stop = event < decode_tsc ? event : decode_tsc;
@@ -331,9 +114,11 @@ static int advance(struct session *s, uint64_t decode_tsc, uint64_t event_tsc, b
 			continue;
 		if (event > event_tsc)
 			return 0;
-		if (apply(s, s->queue[s->queue_at], e) < 0)
+		side = s->queue[s->queue_at++];
+		r = pt_session_apply(s, side, e);
+		free(side);
+		if (r < 0)
 			return -1;
-		free(s->queue[s->queue_at++]);
 	}
 }
 
@@ -356,35 +141,66 @@ static int start(struct session *s, struct pt_error *e)
 	s->clock.ctc_num = (uint32_t)ptc_meta_number(s->meta, "tsc_ctc_numerator", 0);
 	s->clock.ctc_den = (uint32_t)ptc_meta_number(s->meta, "tsc_ctc_denominator", 0);
 	s->clock.nominal_ratio = (uint32_t)ptc_meta_number(s->meta, "nominal_ratio", 0);
-	s->clock.mtc_shift = (uint32_t)ptc_meta_number(
-		s->meta, "mtc_freq", config != UINT64_MAX ? config >> 14 & 15 : 0) & 15;
+	s->clock.mtc_shift =
+	    (uint32_t)ptc_meta_number(s->meta, "mtc_freq", config != UINT64_MAX ? config >> 14 & 15 : 0) & 15;
 	s->clock.mtc = config == UINT64_MAX || (config & 1 << 9);
+	s->kernel_traced = ptc_meta_number(s->meta, "pt_user_only", 1) == 0;
 	s->window_tsc = UINT64_MAX;
 	if (s->conversion.mult && config != UINT64_MAX && (config & (1 << 9 | 1 << 1)))
-		s->window_tsc = (uint64_t)(((unsigned __int128)1000000 << s->conversion.shift) / s->conversion.mult);
+		s->window_tsc =
+		    (uint64_t)(((unsigned __int128)1000000 << s->conversion.shift) / s->conversion.mult);
 	for (size_t i = 0; ptc_meta_pair(s->meta, i, &key, &value); i++)
 		if (ptr_put_meta(s->emit.writer, key, value, e) < 0)
 			return -1;
 	return 0;
 }
 
+/* The attr's machine; that of attrs that nobody told of is the host. */
+static int take_attr(struct session *s, const struct ptc_chunk *c, struct pt_error *e)
+{
+	struct pt_machine *m;
+	struct ptc_attr attr;
+
+	if (ptc_parse_attr(c, &attr, e) < 0)
+		return -1;
+	m = pt_machine_get(s->machines, attr.machine_pid);
+	if (!m)
+		return pt_session_no_memory(e);
+	if (pt_tasks_attr(m->tasks, &attr, e) < 0)
+		return -1;
+	if (attr.index >= s->attr_count) {
+		struct pt_machine **attrs = realloc(s->attrs, (attr.index + 1) * sizeof *attrs);
+
+		if (!attrs)
+			return pt_session_no_memory(e);
+		for (uint32_t i = s->attr_count; i <= attr.index; i++)
+			attrs[i] = s->host;
+		s->attrs = attrs;
+		s->attr_count = attr.index + 1;
+	}
+	s->attrs[attr.index] = m;
+	return 0;
+}
+
 static int take_sideband(struct session *s, const struct ptc_chunk *c, struct pt_error *e)
 {
+	struct pt_machine *m;
 	const uint8_t *p;
 	uint64_t size;
 	uint32_t attr;
 
 	if (ptc_parse_sideband(c, &attr, &p, &size, e) < 0)
 		return -1;
+	m = attr < s->attr_count ? s->attrs[attr] : s->host;
 	while (size) {
 		struct pt_side *side;
 		uint32_t n;
 
-		if (pt_tasks_parse(s->tasks, attr, p, size, &side, &n, e) < 0)
+		if (pt_tasks_parse(m->tasks, attr, p, size, &side, &n, e) < 0)
 			return -1;
 		if (!pt_side_effect(side))
 			free(side);
-		else if (queue_add(s, side, e) < 0)
+		else if (pt_session_queue(s, side, e) < 0)
 			return -1;
 		p += n;
 		size -= n;
@@ -405,7 +221,12 @@ static int take_image(struct session *s, const struct ptc_chunk *c, struct pt_er
 		return 0;
 	side = calloc(1, sizeof *side);
 	if (!side)
-		return no_memory(e);
+		return pt_session_no_memory(e);
+	side->machine = pt_machine_get(s->machines, image.machine_pid);
+	if (!side->machine) {
+		free(side);
+		return pt_session_no_memory(e);
+	}
 	side->memory = img_store_memory(s->store, &image, e);
 	if (!side->memory) {
 		free(side);
@@ -416,28 +237,29 @@ static int take_image(struct session *s, const struct ptc_chunk *c, struct pt_er
 	side->start = image.vaddr;
 	side->end = image.vaddr + image.size;
 	side->time_ns = image.time_ns;
-	return queue_add(s, side, e);
+	return pt_session_queue(s, side, e);
 }
 
 static int take_aux(struct session *s, const struct ptc_chunk *c, struct pt_error *e)
 {
-	struct stream *st = stream_find(s, c->stream);
+	struct stream *st = pt_session_stream(s, c->stream);
 	struct ptc_aux aux;
 
 	if (ptc_parse_aux(c, &aux, e) < 0)
 		return -1;
 	if (!st)
-		return pt_fail(e, PT_ERR_BAD_INPUT, c->offset, "AUX data of stream %u, which was not declared", c->stream);
+		return pt_fail(e, PT_ERR_BAD_INPUT, c->offset,
+			       "AUX data of stream %u, which was not declared", c->stream);
 	s->result->aux_bytes += aux.size;
 	if (stream_piece(st, &aux, e) < 0)
 		return -1;
-	return advance(s, s->timeless ? UINT64_MAX : s->round_tsc, s->timeless ? UINT64_MAX : s->last_round_tsc, false, e);
+	return advance(s, s->timeless ? UINT64_MAX : s->round_tsc,
+		       s->timeless ? UINT64_MAX : s->last_round_tsc, false, e);
 }
 
 static int take(struct session *s, const struct ptc_chunk *c, struct pt_error *e)
 {
 	struct ptc_stream info;
-	struct ptc_attr attr;
 	struct ptc_symbols symbols;
 	uint64_t ns;
 
@@ -451,17 +273,11 @@ static int take(struct session *s, const struct ptc_chunk *c, struct pt_error *e
 	case PTC_STREAM:
 		if (ptc_parse_stream(c, &info, e) < 0)
 			return -1;
-		return stream_add(s, c->stream, &info, e);
-	case PTC_AUX:
-		return take_aux(s, c, e);
-	case PTC_ATTR:
-		if (ptc_parse_attr(c, &attr, e) < 0)
-			return -1;
-		return pt_tasks_attr(s->tasks, &attr, e);
-	case PTC_SIDEBAND:
-		return take_sideband(s, c, e);
-	case PTC_IMAGE:
-		return take_image(s, c, e);
+		return pt_session_stream_add(s, c->stream, &info, e);
+	case PTC_AUX: return take_aux(s, c, e);
+	case PTC_ATTR: return take_attr(s, c, e);
+	case PTC_SIDEBAND: return take_sideband(s, c, e);
+	case PTC_IMAGE: return take_image(s, c, e);
 	case PTC_SYMBOLS:
 		if (ptc_parse_symbols(c, &symbols, e) < 0)
 			return -1;
@@ -472,8 +288,7 @@ static int take(struct session *s, const struct ptc_chunk *c, struct pt_error *e
 		s->last_round_tsc = s->round_tsc;
 		s->round_tsc = ns == UINT64_MAX ? UINT64_MAX : pt_ns_to_tsc(&s->conversion, ns);
 		return advance(s, s->round_tsc, s->last_round_tsc, false, e);
-	default:
-		return 0;
+	default: return 0;
 	}
 }
 
@@ -509,9 +324,9 @@ static int put_results(struct session *s, struct pt_error *e)
 		const char *key;
 		uint64_t value;
 	} pairs[] = {
-		{"decode.aux_bytes", s->result->aux_bytes}, {"decode.packets", s->result->packets},
-		{"decode.insn_count", s->result->insns},    {"decode.branch_count", s->result->branches},
-		{"decode.not_taken_count", s->result->not_taken}, {"decode.error_count", s->result->errors},
+	    {"decode.aux_bytes", s->result->aux_bytes},	      {"decode.packets", s->result->packets},
+	    {"decode.insn_count", s->result->insns},	      {"decode.branch_count", s->result->branches},
+	    {"decode.not_taken_count", s->result->not_taken}, {"decode.error_count", s->result->errors},
 	};
 	char value[32];
 	const char *status = ptc_meta_get(s->meta, "exit_status");
@@ -523,9 +338,10 @@ static int put_results(struct session *s, struct pt_error *e)
 	}
 	if (status && ptr_put_meta(s->emit.writer, "exit_status", status, e) < 0)
 		return -1;
-	return ptr_put_meta(s->emit.writer, "decode.container", s->result->damage[0] ? s->result->damage : "complete", e) < 0
-		       ? -1
-		       : 0;
+	return ptr_put_meta(s->emit.writer, "decode.container",
+			    s->result->damage[0] ? s->result->damage : "complete", e) < 0
+		   ? -1
+		   : 0;
 }
 
 static int run(struct session *s, struct ptc_reader *r, struct pt_error *e)
@@ -557,7 +373,8 @@ static int run(struct session *s, struct ptc_reader *r, struct pt_error *e)
 		*e = why;
 		return -1;
 	}
-	if (start(s, e) < 0 || advance(s, UINT64_MAX, UINT64_MAX, true, e) < 0)
+	if (start(s, e) < 0 || pt_session_queue_waiting(s, true, e) < 0 ||
+	    advance(s, UINT64_MAX, UINT64_MAX, true, e) < 0)
 		return -1;
 	for (struct stream *st = s->streams; st; st = st->next) {
 		pt_flow_finish(&st->flow);
@@ -567,7 +384,8 @@ static int run(struct session *s, struct ptc_reader *r, struct pt_error *e)
 		snprintf(s->result->damage, sizeof s->result->damage, "%s at byte %" PRIu64 ": %.180s",
 			 why.kind == PT_ERR_TRUNCATED ? "cut" : "damaged", why.offset, why.message);
 		pt_emit_error(&s->emit, 0, -1, PTR_NO_TSC,
-			      why.kind == PT_ERR_TRUNCATED ? "truncated container" : "damaged container", s->result->damage);
+			      why.kind == PT_ERR_TRUNCATED ? "truncated container" : "damaged container",
+			      s->result->damage);
 	}
 	pt_emit_finish(&s->emit);
 	sum_up(s);
@@ -589,9 +407,10 @@ int pt_session_run(struct ptc_reader *r, struct ptr_writer *w, const struct pt_s
 		return -1;
 	s.meta = ptc_meta_create();
 	s.store = img_store_create();
-	s.tasks = s.store ? pt_tasks_create(s.store, &s.graph) : NULL;
-	if (!s.meta || !s.tasks)
-		no_memory(e);
+	s.waiting_last = &s.waiting;
+	s.machines = s.store ? pt_machines_create(s.store, &s.graph) : NULL;
+	if (!s.meta || !s.machines || !(s.host = pt_machine_get(s.machines, 0)))
+		pt_session_no_memory(e);
 	else if (pt_emit_init(&s.emit, w, &s.graph, e) == 0 &&
 		 (!options->stats || pt_graph_count_stats(&s.graph, e) == 0)) {
 		s.emit.calls = options->calls;
@@ -599,23 +418,11 @@ int pt_session_run(struct ptc_reader *r, struct ptr_writer *w, const struct pt_s
 		s.emit.text = options->text;
 		ret = run(&s, r, e);
 	}
-	while (s.streams) {
-		struct stream *st = s.streams;
-
-		s.streams = st->next;
-		while (st->first) {
-			struct piece *p = st->first;
-
-			st->first = p->next;
-			free(p);
-		}
-		free(st);
-	}
-	for (size_t i = s.queue_at; i < s.queue_count; i++)
-		free(s.queue[i]);
-	free(s.queue);
+	pt_session_streams_free(&s);
+	pt_session_sides_free(&s);
+	free(s.attrs);
 	pt_emit_deinit(&s.emit);
-	pt_tasks_destroy(s.tasks);
+	pt_machines_destroy(s.machines);
 	img_store_destroy(s.store);
 	ptc_meta_destroy(s.meta);
 	pt_graph_deinit(&s.graph);

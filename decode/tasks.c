@@ -1,5 +1,5 @@
 /* tasks.c - see tasks.h. Record layouts: the kernel's include/uapi/linux/perf_event.h. */
-#include "decode/tasks.h"
+#include "decode/machines.h"
 
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -14,6 +14,7 @@ struct shape {
 struct pt_tasks {
 	struct img_store *store;
 	struct pt_graph *graph;
+	struct pt_machine *machine;
 	struct pt_task *tasks;
 	struct pt_process *processes;
 	struct shape *shapes;
@@ -35,13 +36,14 @@ uint64_t pt_ns_to_tsc(const struct pt_conversion *c, uint64_t ns)
 	return (uint64_t)(((unsigned __int128)(ns - c->zero) << c->shift) / c->mult);
 }
 
-struct pt_tasks *pt_tasks_create(struct img_store *store, struct pt_graph *graph)
+struct pt_tasks *pt_tasks_create(struct img_store *store, struct pt_graph *graph, struct pt_machine *machine)
 {
 	struct pt_tasks *t = calloc(1, sizeof *t);
 
 	if (t) {
 		t->store = store;
 		t->graph = graph;
+		t->machine = machine;
 	}
 	return t;
 }
@@ -72,7 +74,8 @@ int pt_tasks_attr(struct pt_tasks *t, const struct ptc_attr *a, struct pt_error 
 	struct perf_event_attr attr = {0};
 
 	if (a->attr_bytes < PERF_ATTR_SIZE_VER0)
-		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "a perf_event_attr of %u bytes", a->attr_bytes);
+		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "a perf_event_attr of %u bytes",
+			       a->attr_bytes);
 	if (a->index >= 65536)
 		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "attr index %u", a->index);
 	memcpy(&attr, a->attr, a->attr_bytes < sizeof attr ? a->attr_bytes : sizeof attr);
@@ -140,13 +143,15 @@ int pt_tasks_parse(struct pt_tasks *t, uint32_t attr, const uint8_t *p, uint64_t
 		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "a sideband record is cut");
 	memcpy(&h, p, sizeof h);
 	if (h.size < sizeof h || h.size > have)
-		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "a sideband record of type %u has size %u, %llu are there",
-			       h.type, h.size, (unsigned long long)have);
+		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
+			       "a sideband record of type %u has size %u, %llu are there", h.type, h.size,
+			       (unsigned long long)have);
 	/* Zeros behind it: the parsers of strings and fields below may look further than a short record goes. */
 	s = calloc(1, sizeof *s + h.size + 80);
 	if (!s)
 		return no_memory(e);
 	s->pid = s->tid = s->cpu = -1;
+	s->machine = t->machine;
 	s->size = h.size;
 	memcpy(s->record, p, h.size);
 	if (attr < t->shape_count)
@@ -181,21 +186,17 @@ unsigned pt_side_effect(const struct pt_side *s)
 		return PT_SIDE_CODE;
 	switch (header(s)->type) {
 	case PERF_RECORD_MMAP:
-	case PERF_RECORD_MMAP2:
-		return executable(s) ? PT_SIDE_CODE : 0;
+	case PERF_RECORD_MMAP2: return executable(s) ? PT_SIDE_CODE : 0;
 	case PERF_RECORD_COMM:
 	case PERF_RECORD_FORK:
-		return PT_SIDE_CODE;
+	case PERF_RECORD_KSYMBOL:
+	case PERF_RECORD_TEXT_POKE: return PT_SIDE_CODE;
 	case PERF_RECORD_SWITCH:
 	case PERF_RECORD_SWITCH_CPU_WIDE:
-	case PERF_RECORD_ITRACE_START:
-		return PT_SIDE_SWITCH;
-	case PERF_RECORD_LOST:
-		return PT_SIDE_LOST;
-	case PERF_RECORD_EXIT:
-		return PT_SIDE_EXIT;
-	default:
-		return 0;
+	case PERF_RECORD_ITRACE_START: return PT_SIDE_SWITCH;
+	case PERF_RECORD_LOST: return PT_SIDE_LOST;
+	case PERF_RECORD_EXIT: return PT_SIDE_EXIT;
+	default: return 0;
 	}
 }
 
@@ -208,10 +209,10 @@ int32_t pt_side_pid(const struct pt_side *s)
 	case PERF_RECORD_MMAP2:
 	case PERF_RECORD_COMM:
 	case PERF_RECORD_FORK:
-	case PERF_RECORD_EXIT:
-		return (int32_t)u32(s->record + 8);
-	default:
-		return s->pid;
+	case PERF_RECORD_EXIT: return (int32_t)u32(s->record + 8);
+	case PERF_RECORD_KSYMBOL:
+	case PERF_RECORD_TEXT_POKE: return PTC_ANY_PID;
+	default: return s->pid;
 	}
 }
 
@@ -249,7 +250,7 @@ bool pt_side_switched(const struct pt_side *s, int32_t *ret_pid, int32_t *ret_ti
 	return false;
 }
 
-static struct pt_process *process(struct pt_tasks *t, int32_t pid)
+struct pt_process *pt_tasks_process(struct pt_tasks *t, int32_t pid)
 {
 	struct pt_process *p;
 
@@ -261,6 +262,8 @@ static struct pt_process *process(struct pt_tasks *t, int32_t pid)
 		return NULL;
 	p->pid = pid;
 	img_space_init(&p->space);
+	img_space_of(&p->space, t->store, t->machine->pid, pid);
+	p->space.upper = &t->machine->space;
 	p->code = pt_graph_code(t->graph, &p->space);
 	if (!p->code) {
 		free(p);
@@ -269,11 +272,6 @@ static struct pt_process *process(struct pt_tasks *t, int32_t pid)
 	p->next = t->processes;
 	t->processes = p;
 	return p;
-}
-
-struct pt_process *pt_tasks_processes(struct pt_tasks *t)
-{
-	return t->processes;
 }
 
 struct pt_task *pt_tasks_get(struct pt_tasks *t, int32_t pid, int32_t tid)
@@ -288,7 +286,8 @@ struct pt_task *pt_tasks_get(struct pt_tasks *t, int32_t pid, int32_t tid)
 		return NULL;
 	task->pid = pid == -1 ? tid : pid;
 	task->tid = tid;
-	task->process = process(t, task->pid);
+	task->machine = t->machine;
+	task->process = pt_tasks_process(t, task->pid);
 	if (!task->process) {
 		free(task);
 		return NULL;
@@ -319,38 +318,107 @@ static int apply_mmap(struct pt_tasks *t, const struct pt_side *s, struct pt_err
 
 	if (h->size <= fixed || !executable(s) || size > UINT64_MAX - start)
 		return 0;
-	/* Kernel maps have pid -1; the space of the kernel is not a process. */
-	if ((int32_t)u32(p) == -1)
-		return 0;
+	if ((int32_t)u32(p) == PTC_ANY_PID)
+		return 0; /* of the kernel: its code comes as memory images, as it ran */
 	name = (const char *)s->record + fixed; /* NUL-terminated: pt_tasks_parse() adds zeros */
-	proc = process(t, (int32_t)u32(p));
+	proc = pt_tasks_process(t, (int32_t)u32(p));
 	if (!proc)
 		return no_memory(e);
 	if (h->type == PERF_RECORD_MMAP2 && (h->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) && p[32] <= 20)
-		file = img_store_find(t->store, 0, name, p + 36, p[32]);
+		file = img_store_find(t->store, t->machine->pid, name, p + 36, p[32]);
 	else
-		file = img_store_find(t->store, 0, name, NULL, 0);
+		file = img_store_find(t->store, t->machine->pid, name, NULL, 0);
 	return img_space_map(&proc->space, start, start + size, offset, file, e);
+}
+
+/* struct ksymbol_event's and struct text_poke_event's fields behind the header. */
+struct kernel_range {
+	uint64_t start, end;
+	const uint8_t *new_bytes; /* TEXT_POKE */
+	size_t new_count;
+	const char *name; /* KSYMBOL */
+	bool gone;
+};
+
+static bool kernel_range(const struct pt_side *s, struct kernel_range *ret)
+{
+	const uint8_t *p = s->record + 8;
+	uint32_t size = header(s)->size;
+
+	memset(ret, 0, sizeof *ret);
+	ret->start = u64(p);
+	if (header(s)->type == PERF_RECORD_KSYMBOL) {
+		if (size <= 24)
+			return false;
+		ret->end = ret->start + u32(p + 8);
+		ret->gone = p[14] & 1; /* PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER */
+		ret->name = (const char *)p + 16;
+	} else {
+		uint32_t old_len = p[8] | (uint32_t)p[9] << 8, new_len = p[10] | (uint32_t)p[11] << 8;
+
+		if (size < 20 || old_len + new_len > size - 20)
+			return false;
+		ret->new_bytes = p + 12 + old_len;
+		ret->new_count = new_len;
+		ret->end = ret->start + new_len;
+	}
+	return ret->end >= ret->start;
+}
+
+static bool is_kernel_range(const struct pt_side *s)
+{
+	return !s->memory &&
+	       (header(s)->type == PERF_RECORD_KSYMBOL || header(s)->type == PERF_RECORD_TEXT_POKE);
 }
 
 bool pt_tasks_disturbs(struct pt_tasks *t, const struct pt_side *s)
 {
 	const struct perf_event_header *h = header(s);
 	struct pt_process *p;
+	struct img_space *space = &t->machine->space;
+	struct pt_code *code = t->machine->code;
 	uint64_t start = s->start, end = s->end;
 
-	for (p = t->processes; p; p = p->next)
-		if (p->pid == pt_side_pid(s))
-			break;
-	if (!p)
-		return false;
+	if (is_kernel_range(s)) {
+		struct kernel_range r;
+
+		return kernel_range(s, &r) && img_space_overlaps(space, r.start, r.end);
+	}
+	if (pt_side_pid(s) != PTC_ANY_PID) {
+		for (p = t->processes; p; p = p->next)
+			if (p->pid == pt_side_pid(s))
+				break;
+		if (!p)
+			return false;
+		space = &p->space;
+		code = p->code;
+	}
 	if (!s->memory && !is_mmap(s))
 		return h->type == PERF_RECORD_COMM || h->type == PERF_RECORD_FORK;
 	if (!s->memory) {
 		start = u64(s->record + 16);
 		end = start + u64(s->record + 24);
 	}
-	return p->code->holes || img_space_overlaps(&p->space, start, end);
+	return code->holes || img_space_overlaps(space, start, end);
+}
+
+static int apply_kernel_range(struct pt_tasks *t, const struct pt_side *s, struct pt_error *e)
+{
+	struct img_space *space = &t->machine->space;
+	struct kernel_range r;
+
+	if (!kernel_range(s, &r))
+		return 0;
+	if (r.new_bytes) {
+		img_space_write(space, r.start, r.new_bytes, r.new_count);
+		return 0;
+	}
+	/* What is registered has its code from a memory image, or nobody has it. */
+	if (r.gone)
+		return img_space_overlaps(space, r.start, r.end)
+			   ? img_space_map(space, r.start, r.end, r.start, NULL, e)
+			   : 0;
+	return img_space_name(space, r.start, r.end, r.name, e);
 }
 
 int pt_tasks_apply(struct pt_tasks *t, const struct pt_side *s, struct pt_error *e)
@@ -360,16 +428,18 @@ int pt_tasks_apply(struct pt_tasks *t, const struct pt_side *s, struct pt_error 
 	struct pt_task *task;
 
 	if (s->memory) {
-		struct pt_process *proc = process(t, s->pid);
+		struct pt_process *proc = s->pid == PTC_ANY_PID ? NULL : pt_tasks_process(t, s->pid);
 
-		if (!proc)
+		if (!proc && s->pid != PTC_ANY_PID)
 			return no_memory(e);
-		return img_space_map(&proc->space, s->start, s->end, s->start, s->memory, e);
+		return img_space_map(proc ? &proc->space : &t->machine->space, s->start, s->end, s->start,
+				     s->memory, e);
 	}
 	switch (h->type) {
 	case PERF_RECORD_MMAP:
-	case PERF_RECORD_MMAP2:
-		return apply_mmap(t, s, e);
+	case PERF_RECORD_MMAP2: return apply_mmap(t, s, e);
+	case PERF_RECORD_KSYMBOL:
+	case PERF_RECORD_TEXT_POKE: return apply_kernel_range(t, s, e);
 	case PERF_RECORD_COMM:
 		task = pt_tasks_get(t, (int32_t)u32(p), (int32_t)u32(p + 4));
 		if (!task)
@@ -394,7 +464,15 @@ int pt_tasks_apply(struct pt_tasks *t, const struct pt_side *s, struct pt_error 
 			return -1;
 		return 0;
 	}
-	default:
-		return 0;
+	default: return 0;
 	}
+}
+
+void pt_tasks_exit(struct pt_tasks *t, const struct pt_side *s)
+{
+	int32_t pid = (int32_t)u32(s->record + 8), tid = (int32_t)u32(s->record + 16);
+
+	for (struct pt_process *p = t->processes; p && pid == tid; p = p->next)
+		if (p->pid == pid)
+			pt_machine_forget(t->machine, p);
 }

@@ -12,31 +12,34 @@
 #include <stdint.h>
 
 struct pt_emit_stream;
+struct pt_machine;
 struct pt_flow;
 struct pt_flow_run;
 struct pt_path;
 
 struct pt_vm_transition {
-	bool entry;        /* false: an exit */
-	uint64_t tsc;      /* host TSC at the last timing packet before: it is not older. PT_CLOCK_UNKNOWN */
+	bool entry;	   /* false: an exit */
+	bool concealed;	   /* VMX controls keep the guest out of the trace: s->machine stays the host */
+	uint64_t tsc;	   /* host TSC at the last timing packet before: it is not older. PT_CLOCK_UNKNOWN */
 	uint64_t guest_ip; /* where the guest begins (entry) or was left (exit); 0: not traced or not known */
-	uint64_t host_ip;  /* the VMLAUNCH or VMRESUME (entry); where the host goes on (exit); 0: not traced */
-	uint64_t vmcs;     /* address of the VMCS, PT_VMCS_UNKNOWN before the first VMCS packet */
-	uint64_t cr3;      /* the guest's, as PIP has it; 0 unknown */
-	uint64_t insns;    /* executed by the stream so far, host and guest */
-	uint64_t cycles;   /* core cycles so far (sum of CYC packets); meaningless unless has_cyc */
+	uint64_t host_ip; /* the VMLAUNCH or VMRESUME (entry); where the host goes on (exit); 0: not traced */
+	uint64_t vmcs;	  /* address of the VMCS, PT_VMCS_UNKNOWN before the first VMCS packet */
+	uint64_t cr3;	  /* the guest's, as PIP has it; 0 unknown */
+	uint64_t insns;	  /* executed by the stream so far, host and guest */
+	uint64_t cycles;  /* core cycles so far (sum of CYC packets); meaningless unless has_cyc */
 	bool has_cyc;
 };
 
 #define PT_VMCS_UNKNOWN UINT64_MAX
 
-/* Any of them may be NULL. Called with the stream's slice as it is: a transition comes behind the last run and the
- * end of the slice that it ended, before the begin of the other side's. */
+/* Any of them may be NULL. A transition comes behind the last run and the end of the slice that it ended, before the
+ * begin of the other side's; the stream (machine, task, vcpu) is the guest's at entries and exits alike. */
 struct pt_vm_events {
-	void (*transition)(void *arg, struct pt_emit_stream *s, struct pt_flow *f, const struct pt_vm_transition *t);
+	void (*transition)(void *arg, struct pt_emit_stream *s, struct pt_flow *f,
+			   const struct pt_vm_transition *t);
 	/* A run of branches of the host or a guest (s->machine says whose), record number `number`. */
-	void (*run)(void *arg, struct pt_emit_stream *s, const struct pt_path *path, const struct pt_flow_run *run,
-		    uint64_t number);
+	void (*run)(void *arg, struct pt_emit_stream *s, const struct pt_path *path,
+		    const struct pt_flow_run *run, uint64_t number);
 	/* Something was not seen; the side and all that was pending is not known to go on. */
 	void (*gap)(void *arg, struct pt_emit_stream *s, struct pt_flow *f);
 	/* Another host thread runs on the stream's CPU from now on (s->host_task). */
@@ -44,6 +47,10 @@ struct pt_vm_events {
 	/* A TSC packet in a guest: the host TSC of it, or PT_CLOCK_UNKNOWN when that is not known (the packet is
 	 * ignored then). f->clock stands before the packet. */
 	uint64_t (*host_tsc)(void *arg, struct pt_emit_stream *s, struct pt_flow *f, uint64_t guest_tsc);
+	/* The host TSC of a record that the guest's vCPU wrote at guest_tsc (PTR_NO_TSC: unknown), time_ns of the guest's perf
+	 * clock: true and *ret, or false while it is not known. It is asked again after every VM entry. */
+	bool (*host_time)(void *arg, struct pt_machine *machine, int32_t vcpu, uint64_t guest_tsc,
+			  uint64_t time_ns, uint64_t *ret);
 };
 
 #endif

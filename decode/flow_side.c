@@ -1,0 +1,183 @@
+/* flow_side.c - a flow's sides, host and guest, and how it goes on without code; see flow.h. */
+#include "decode/flow_internal.h"
+#include "decode/vm_events.h"
+
+uint32_t pt_flow_edge(struct pt_flow *f, uint64_t from, uint64_t to, enum ptr_kind kind)
+{
+	struct pt_code *code = f->code;
+
+	if (to && !(to >> 63) && code == f->kernel && f->user)
+		code = f->user; /* which sees its kernel, too */
+	return pt_graph_edge(f->graph, code, from, to, kind);
+}
+
+/* ---- Missing code ----------------------------------------------------------------------------------- */
+
+bool pt_flow_blind(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message,
+		   bool hard)
+{
+	uint32_t bottom = f->bottom, top = f->top;
+
+	if (f->graph->full)
+		return pt_flow_lose(f, PT_FLOW_FULL, ip, "");
+	pt_flow_err(f, kind, ip, message);
+	/* What was called before is returned to after it: see pt_flow_see(). */
+	f->bottom = bottom;
+	f->top = top;
+	f->state = PT_FLOW_BLIND;
+	f->blind_upper = ip >> 63;
+	f->blind_hard = hard;
+	return false;
+}
+
+static bool has_code(struct pt_flow *f, uint64_t ip)
+{
+	for (int i = 0; i < 2; i++) {
+		struct pt_code *code = pt_flow_code_at(f, ip);
+		struct pt_block *b = code ? pt_graph_block(f->graph, code, ip, f->next_mode) : NULL;
+
+		if (b && (b->insns || !b->dead))
+			return true;
+		if (i == 0 && !f->sink->missing(f->arg, f, ip))
+			break;
+	}
+	return false;
+}
+
+bool pt_flow_see(struct pt_flow *f, uint64_t ip)
+{
+	bool upper = ip >> 63;
+
+	if (f->blind_hard && upper == f->blind_upper)
+		return false;
+	pt_flow_approach(f, ip);
+	if (!has_code(f, ip))
+		return false;
+	/* A kernel comes back with the stack that it was called with. Whatever else was not seen may have returned and
+	 * called as it liked. */
+	if (!f->blind_upper || upper)
+		f->bottom = f->top;
+	return pt_flow_sync_at(f, ip);
+}
+
+/* ---- Host and guest --------------------------------------------------------------------------------- */
+
+static void save_stack(struct pt_flow *f)
+{
+	memcpy(f->host_stack.stack, f->stack, sizeof f->stack);
+	f->host_stack.top = f->top;
+	f->host_stack.bottom = f->bottom;
+}
+
+static void restore_stack(struct pt_flow *f)
+{
+	memcpy(f->stack, f->host_stack.stack, sizeof f->stack);
+	f->top = f->host_stack.top;
+	f->bottom = f->host_stack.bottom;
+}
+
+void pt_flow_set_side(struct pt_flow *f, uint32_t nr, uint64_t cr3)
+{
+	f->nr = nr;
+	f->cr3 = cr3;
+	f->side_changes = false;
+	f->guest_blind = true;
+	f->bottom = f->top;
+	f->host_stack.bottom = f->host_stack.top;
+	if (f->sink->side)
+		f->sink->side(f->arg, f, NULL);
+}
+
+/* The branch that leaves this side. */
+static bool leave(struct pt_flow *f, struct pt_vm_transition *t)
+{
+	uint32_t edge;
+
+	if (f->state == PT_FLOW_BLIND) {
+		if (!t->entry && f->fup)
+			t->guest_ip = f->fup_ip;
+		return true;
+	}
+	if (f->state != PT_FLOW_RUNNING)
+		return true;
+	if (t->entry) {
+		const struct pt_where *w;
+		unsigned d = pt_flow_settle(f);
+
+		if (d == PT_D_DEAD)
+			return f->state == PT_FLOW_BLIND;
+		w = &f->graph->where[f->position];
+		if (d != PT_D_FAR || w->cls != INSN_VMENTRY) {
+			pt_flow_err(f, PT_FLOW_MISMATCH, w->decision_ip,
+				    "a VM entry where the code has none");
+			return true;
+		}
+		t->host_ip = w->decision_ip;
+		take(f, &f->graph->positions[f->position].ind.prefix);
+		edge = pt_flow_edge(f, t->host_ip, 0, PTR_VMENTRY);
+	} else {
+		if (!f->fup) {
+			pt_flow_err(f, PT_FLOW_MISMATCH, pt_flow_here(f),
+				    "a VM exit without a FUP that says from where");
+			return true;
+		}
+		t->guest_ip = f->fup_ip;
+		edge = pt_flow_edge(f, t->guest_ip, 0, PTR_VMEXIT);
+	}
+	if (!edge)
+		return pt_flow_lose(f, PT_FLOW_FULL, 0, "");
+	pt_flow_add_edge(f, edge);
+	pt_flow_flush(f);
+	return true;
+}
+
+bool pt_flow_change_side(struct pt_flow *f, uint64_t ip)
+{
+	struct pt_vm_transition t = {
+	    .entry = f->to_nr, .vmcs = f->vmcs, .tsc = f->clock.tsc, .has_cyc = f->has_cyc};
+	uint32_t edge, to_nr = f->to_nr;
+	uint64_t to_cr3 = f->to_cr3;
+	bool lost;
+
+	if (f->cut && !f->len && !f->run_repeats)
+		f->run_tsc = f->clock.tsc;
+	if (!leave(f, &t))
+		return false;
+	pt_flow_end_slice(f);
+	lost = f->guest_blind;
+	t.cr3 = t.entry ? to_cr3 : f->cr3;
+	*(t.entry ? &t.guest_ip : &t.host_ip) = ip;
+	t.insns = f->insns;
+	t.cycles = f->clock.cyc;
+	f->nr = to_nr;
+	f->cr3 = to_cr3;
+	f->side_changes = f->fup = false;
+	f->tnt_n = 0;
+	f->state = PT_FLOW_DISABLED;
+	f->position = 0;
+	if (t.entry) {
+		save_stack(f);
+		f->guest_blind = false;
+	} else if (lost) {
+		/* The guest's calls and returns are not known, but KVM's own are. */
+		restore_stack(f);
+	}
+	if (f->sink->side)
+		f->sink->side(f->arg, f, &t);
+	if (!ip)
+		return true;
+	pt_flow_approach(f, ip);
+	f->mode = f->next_mode;
+	f->code = pt_flow_code_at(f, ip);
+	f->state = PT_FLOW_RUNNING;
+	if (!f->code)
+		return pt_flow_blind(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs", false);
+	pt_flow_begin_slice(f);
+	f->len = 0;
+	f->start_ip = 0;
+	edge = pt_flow_edge(f, 0, ip, t.entry ? PTR_VMENTRY : PTR_VMEXIT);
+	if (!edge)
+		return pt_flow_lose(f, PT_FLOW_FULL, ip, "");
+	pt_flow_add_edge(f, edge);
+	return pt_flow_stand(f, ip);
+}

@@ -1,0 +1,100 @@
+/*
+ * session_internal.h - what the session's files share: session.c (chunks, results), session_side.c (sideband in its
+ * time) and session_who.c (streams, and who runs in them). Private to them; session.h is the contract.
+ */
+#ifndef DECODE_SESSION_INTERNAL_H
+#define DECODE_SESSION_INTERNAL_H
+
+#include "decode/session.h"
+
+struct piece {
+	struct piece *next;
+	uint64_t aux_offset; /* of `at` */
+	uint8_t *at, *end;
+	bool lost_behind; /* PTC_AUX_TRUNCATED */
+	uint8_t room[];	  /* headroom, then the bytes */
+};
+
+struct stream {
+	struct stream *next;
+	struct ptc_stream info;
+	uint32_t id;
+	struct pt_flow flow;
+	struct pt_emit_stream out;
+	struct piece *first, **last;
+	struct session *session;
+	struct pt_seat cpu;   /* the host's CPU or thread that it is of */
+	struct pt_seat *seat; /* where it is now: &cpu, or a guest's vCPU */
+	bool late;	      /* a switch waits until the flow has left user space or the guest */
+	struct pt_seat *late_seat;
+	struct pt_task *late_task;
+	uint64_t switch_vmcs; /* at the last switch of the CPU */
+};
+
+struct vmcs { /* which vCPU it was last */
+	uint64_t address;
+	struct pt_seat *seat;
+	struct pt_task *task; /* its thread in the host */
+};
+
+struct session {
+	struct ptc_meta *meta;
+	struct img_store *store;
+	struct pt_graph graph;
+	struct pt_machines *machines;
+	struct pt_machine *host;
+	struct pt_emit emit;
+	struct stream *streams;
+	struct pt_side **queue; /* [queue_at, queue_count): sideband that waits, in time order */
+	size_t queue_at, queue_count, queue_room;
+	struct pt_side *waiting,
+	    **waiting_last;	   /* guests' sideband whose time in the host is not known yet, in order */
+	struct pt_machine **attrs; /* whose the attrs are */
+	uint32_t attr_count;
+	struct vmcs *vmcs;
+	size_t vmcs_count;
+	uint64_t order;
+	struct pt_conversion conversion;
+	struct pt_clock_config clock;
+	bool timeless, started, kernel_traced, guest_code;
+	uint64_t round_tsc,
+	    last_round_tsc; /* sideband is complete up to the first; AUX data up to the second */
+	uint64_t
+	    window_tsc; /* how far a record may be ahead of a stream's clock to explain what the trace shows */
+	struct pt_session_result *result;
+	struct pt_error error; /* of a callback */
+	bool failed;
+};
+
+/* session_side.c. Functions that return int: 0, or -1 and *e. */
+
+/* Takes side, which the queue frees. */
+int pt_session_queue(struct session *s, struct pt_side *side, struct pt_error *e);
+/* Guests' sideband that waited for its clock, when that is known now. */
+int pt_session_queue_waiting(struct session *s, bool all, struct pt_error *e);
+int pt_session_apply(struct session *s, const struct pt_side *side, struct pt_error *e);
+/* Applies at once, ahead of its time, what of the queue lies within the window of now and `matches`, up to the last
+ * that `wanted` says yes to; nothing when there is none. True when there was. */
+bool pt_session_ahead(struct session *s, uint64_t now, bool (*matches)(const struct pt_side *side, void *arg),
+		      bool (*wanted)(const struct pt_side *side, void *arg), void *arg);
+bool pt_session_missing(void *arg, struct pt_emit_stream *out, uint64_t ip);
+void pt_session_sides_free(struct session *s);
+
+/* session_who.c */
+
+struct stream *pt_session_stream(struct session *s, uint32_t id); /* NULL: not declared */
+int pt_session_stream_add(struct session *s, uint32_t id, const struct ptc_stream *info, struct pt_error *e);
+void pt_session_streams_free(struct session *s);
+/* Whose code the stream's flow sees, from its seat. */
+void pt_session_codes(struct stream *st);
+/* pid, tid run in seat from now on. */
+int pt_session_switch(struct session *s, struct pt_seat *seat, int32_t pid, int32_t tid, struct pt_error *e);
+/* The seat that a switch record tells of, NULL when no stream is there. */
+struct pt_seat *pt_session_seat(struct session *s, const struct pt_side *side);
+
+static inline int pt_session_no_memory(struct pt_error *e)
+{
+	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+}
+
+#endif

@@ -1,0 +1,272 @@
+/* session_side.c - a session's sideband: kept until its time has come, then applied. See session.h. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/session_internal.h"
+
+/* ---- Time ------------------------------------------------------------------------------------------- */
+
+static uint64_t meta_number(struct session *s, const char *group, int32_t pid, const char *key,
+			    uint64_t otherwise)
+{
+	char name[96];
+
+	snprintf(name, sizeof name, "%s.%" PRId32 ".%s", group, pid, key);
+	return ptc_meta_number(s->meta, name, otherwise);
+}
+
+/* A guest's record: perf clock of the guest to guest TSC, and that to the host's. False: not known yet. */
+static bool guest_time(struct session *s, struct pt_side *side)
+{
+	int32_t pid = side->machine->pid;
+	struct pt_conversion c = {.zero = meta_number(s, "machine", pid, "time_zero", 0),
+				  .mult = (uint32_t)meta_number(s, "machine", pid, "time_mult", 0),
+				  .shift = (uint32_t)meta_number(s, "machine", pid, "time_shift", 0) & 63};
+	uint64_t offset, guest = pt_ns_to_tsc(&c, side->time_ns);
+
+	if (s->emit.vm && s->emit.vm->host_time)
+		return s->emit.vm->host_time(s->emit.vm_arg, side->machine, side->cpu, guest, side->time_ns,
+					     &side->tsc);
+	offset = meta_number(s, "machine", pid, "clock_offset_ns", UINT64_MAX);
+	if (guest == PTR_NO_TSC && offset != UINT64_MAX) {
+		side->tsc = pt_ns_to_tsc(&s->conversion, side->time_ns + offset);
+		return true;
+	}
+	return false;
+}
+
+/* Sets side->tsc. Without time, the order of the container is all that is known. */
+static bool set_time(struct session *s, struct pt_side *side)
+{
+	side->tsc = 0;
+	if (s->timeless || side->time_ns == 0)
+		return true;
+	if (side->machine->pid)
+		return guest_time(s, side);
+	side->tsc = pt_ns_to_tsc(&s->conversion, side->time_ns);
+	if (side->tsc == PTR_NO_TSC)
+		side->tsc = 0;
+	return true;
+}
+
+/* ---- The queue -------------------------------------------------------------------------------------- */
+
+static int insert(struct session *s, struct pt_side *side, struct pt_error *e)
+{
+	size_t i;
+
+	if (s->queue_count == s->queue_room) {
+		size_t live = s->queue_count - s->queue_at;
+
+		if (s->queue_at > s->queue_room / 2) {
+			memmove(s->queue, s->queue + s->queue_at, live * sizeof(struct pt_side *));
+		} else {
+			size_t room = s->queue_room ? s->queue_room * 2 : 256;
+			struct pt_side **q = malloc(room * sizeof(struct pt_side *));
+
+			if (!q) {
+				free(side);
+				return pt_session_no_memory(e);
+			}
+			if (live)
+				memcpy(q, s->queue + s->queue_at, live * sizeof(struct pt_side *));
+			free(s->queue);
+			s->queue = q;
+			s->queue_room = room;
+		}
+		s->queue_at = 0;
+		s->queue_count = live;
+	}
+	for (i = s->queue_count; i > s->queue_at && s->queue[i - 1]->tsc > side->tsc; i--)
+		s->queue[i] = s->queue[i - 1];
+	s->queue[i] = side;
+	s->queue_count++;
+	return 0;
+}
+
+int pt_session_queue(struct session *s, struct pt_side *side, struct pt_error *e)
+{
+	side->order = s->order++;
+	if (set_time(s, side))
+		return insert(s, side, e);
+	side->next = NULL;
+	*s->waiting_last = side;
+	s->waiting_last = &side->next;
+	return 0;
+}
+
+int pt_session_queue_waiting(struct session *s, bool all, struct pt_error *e)
+{
+	struct pt_side *side, *first = s->waiting;
+
+	s->waiting = NULL;
+	s->waiting_last = &s->waiting;
+	while ((side = first)) {
+		first = side->next;
+		if (set_time(s, side) || all) {
+			if (insert(s, side, e) < 0) {
+				*s->waiting_last = first;
+				return -1;
+			}
+			continue;
+		}
+		side->next = NULL;
+		*s->waiting_last = side;
+		s->waiting_last = &side->next;
+	}
+	return 0;
+}
+
+void pt_session_sides_free(struct session *s)
+{
+	for (size_t i = s->queue_at; i < s->queue_count; i++)
+		free(s->queue[i]);
+	free(s->queue);
+	while (s->waiting) {
+		struct pt_side *side = s->waiting;
+
+		s->waiting = side->next;
+		free(side);
+	}
+}
+
+bool pt_session_ahead(struct session *s, uint64_t now, bool (*matches)(const struct pt_side *side, void *arg),
+		      bool (*wanted)(const struct pt_side *side, void *arg), void *arg)
+{
+	size_t i, k, to, last = SIZE_MAX;
+
+	if (s->failed)
+		return false;
+	for (i = s->queue_at; i < s->queue_count; i++) {
+		const struct pt_side *side = s->queue[i];
+
+		if (now != PT_CLOCK_UNKNOWN && side->tsc > now && side->tsc - now > s->window_tsc)
+			break;
+		if (matches(side, arg) && wanted(side, arg)) {
+			last = i;
+			break;
+		}
+	}
+	if (last == SIZE_MAX)
+		return false;
+	to = s->queue_at;
+	for (k = s->queue_at; k < s->queue_count; k++) {
+		struct pt_side *side = s->queue[k];
+
+		if (k <= last && matches(side, arg)) {
+			if (!s->failed && pt_session_apply(s, side, &s->error) < 0)
+				s->failed = true;
+			free(side);
+		} else {
+			s->queue[to++] = side;
+		}
+	}
+	s->queue_count = to;
+	return !s->failed;
+}
+
+/* ---- Applying --------------------------------------------------------------------------------------- */
+
+/* Streams whose flow may stand in code of the machine's process (PTC_ANY_PID: its kernel). */
+static bool touches(const struct stream *st, const struct pt_machine *m, int32_t pid)
+{
+	if (st->seat->machine != m)
+		return false;
+	return pid == PTC_ANY_PID || (st->flow.user && st->seat->task && st->seat->task->pid == pid);
+}
+
+static void resume(struct session *s, struct pt_machine *m, int32_t pid)
+{
+	for (struct stream *st = s->streams; st; st = st->next) {
+		if (!touches(st, m, pid))
+			continue;
+		if (pid == PTC_ANY_PID)
+			pt_code_refresh(&s->graph, m->code);
+		else
+			pt_code_refresh(&s->graph, st->seat->task->process->code);
+		pt_flow_resume(&st->flow);
+	}
+}
+
+static int apply_code(struct session *s, const struct pt_side *side, struct pt_error *e)
+{
+	struct pt_tasks *tasks = side->machine->tasks;
+	int32_t pid = pt_side_pid(side);
+	bool disturbs = pt_tasks_disturbs(tasks, side);
+	/* A new name makes a new thread of it: its slices end here. */
+	bool rename = !side->memory && disturbs && pid != PTC_ANY_PID;
+	int r;
+
+	for (struct stream *st = s->streams; st && disturbs; st = st->next)
+		if (touches(st, side->machine, pid))
+			pt_flow_pause(&st->flow, rename);
+	r = pt_tasks_apply(tasks, side, e);
+	if (disturbs)
+		resume(s, side->machine, pid);
+	/* A kernel whose first code comes now. */
+	for (struct stream *st = s->streams; st; st = st->next)
+		if (st->seat->machine == side->machine && !st->flow.kernel)
+			pt_session_codes(st);
+	return r;
+}
+
+int pt_session_apply(struct session *s, const struct pt_side *side, struct pt_error *e)
+{
+	unsigned effect = pt_side_effect(side);
+	struct pt_seat *seat;
+	int32_t pid, tid;
+
+	if (effect & PT_SIDE_CODE)
+		return apply_code(s, side, e);
+	if (effect & PT_SIDE_SWITCH) {
+		seat = pt_side_switched(side, &pid, &tid) ? pt_session_seat(s, side) : NULL;
+		return seat ? pt_session_switch(s, seat, pid, tid, e) : 0;
+	}
+	if (effect & PT_SIDE_EXIT)
+		pt_tasks_exit(side->machine->tasks, side);
+	if (effect & PT_SIDE_LOST)
+		pt_emit_error(&s->emit, 0, side->cpu, side->tsc ? side->tsc : PTR_NO_TSC, "lost sideband",
+			      "the kernel lost sideband records: mappings may be missing");
+	return 0;
+}
+
+/* ---- Missing code ----------------------------------------------------------------------------------- */
+
+struct wanted {
+	const struct pt_machine *machine;
+	int32_t pid;
+	uint64_t ip;
+};
+
+static bool of_process(const struct pt_side *side, void *arg)
+{
+	const struct wanted *w = arg;
+
+	return side->machine == w->machine && (pt_side_effect(side) & PT_SIDE_CODE) &&
+	       pt_side_pid(side) == w->pid;
+}
+
+static bool maps(const struct pt_side *side, void *arg)
+{
+	const struct wanted *w = arg;
+
+	return pt_side_maps(side, w->pid, w->ip);
+}
+
+/* A stream has come to code that is not there. Time between its timing packets is uncertain: what is about to be
+ * mapped may be there already. */
+bool pt_session_missing(void *arg, struct pt_emit_stream *out, uint64_t ip)
+{
+	struct stream *st = arg;
+	struct wanted w = {.machine = st->seat->machine, .pid = PTC_ANY_PID, .ip = ip};
+
+	(void)out;
+	if (!(ip >> 63 && st->flow.kernel)) {
+		if (!st->seat->task)
+			return false;
+		w.pid = st->seat->task->pid;
+	}
+	return pt_session_ahead(st->session, st->flow.clock.tsc, of_process, maps, &w);
+}
