@@ -130,17 +130,26 @@ struct pt_seat *pt_session_seat(struct session *s, const struct pt_side *side)
 	return NULL;
 }
 
+static bool has_user_code(const struct pt_task *task)
+{
+	return task && task->process->space.count;
+}
+
 struct ahead {
 	struct session *session;
 	const struct pt_seat *seat;
 	const struct pt_process *process; /* NULL: any */
 	const struct pt_task *task;	  /* NULL: any */
+	bool user;			  /* any that has user code, or an exec of who runs now */
 };
 
 static bool of_seat(const struct pt_side *side, void *arg)
 {
 	const struct ahead *a = arg;
 
+	if (a->user && a->seat->task && side->machine == a->seat->machine &&
+	    (pt_side_effect(side) & PT_SIDE_CODE))
+		return pt_side_pid(side) == a->seat->task->pid;
 	return (pt_side_effect(side) & PT_SIDE_SWITCH) && side->machine == a->seat->machine &&
 	       pt_session_seat(a->session, side) == a->seat;
 }
@@ -150,15 +159,24 @@ static bool to_process(const struct pt_side *side, void *arg)
 	const struct ahead *a = arg;
 	int32_t pid, tid;
 
+	if (a->user && a->seat->task && pt_side_execs(side, a->seat->task->pid))
+		return true;
 	if (!pt_side_switched(side, &pid, &tid))
 		return false;
+	if (a->user)
+		return has_user_code(task_of(side->machine, pid, tid));
 	return (!a->process || pid == a->process->pid) && (!a->task || tid == a->task->tid);
 }
 
+/* The next switch to a process or thread (both NULL: to whatever has user code, or an exec), ahead of its time. */
 static bool ahead(struct stream *st, const struct pt_seat *seat, const struct pt_process *process,
 		  const struct pt_task *task)
 {
-	struct ahead a = {.session = st->session, .seat = seat, .process = process, .task = task};
+	struct ahead a = {.session = st->session,
+			  .seat = seat,
+			  .process = process,
+			  .task = task,
+			  .user = !process && !task};
 
 	return pt_session_ahead(st->session, st->flow.clock.tsc, of_seat, to_process, &a);
 }
@@ -170,11 +188,6 @@ static bool ahead(struct stream *st, const struct pt_seat *seat, const struct pt
 static uint64_t page_tables(uint64_t cr3)
 {
 	return cr3 & ~(uint64_t)0xfff;
-}
-
-static bool has_user_code(const struct pt_task *task)
-{
-	return task && task->process->space.count;
 }
 
 /* The flow comes to user space. */
@@ -204,13 +217,14 @@ static void on_user(void *arg, struct pt_emit_stream *out)
 	}
 	if (known && (!seat->task || seat->task->process != known))
 		ahead(st, seat, known, NULL);
-	else if (!known && (!has_user_code(seat->task) || (seat->user_cr3 != cr3 && !seat->switches)))
+	else if (!known && (!has_user_code(seat->task) || (!seat->task->process->fresh && !seat->switches)))
 		ahead(st, seat, NULL, NULL);
 	seat->user_cr3 = cr3;
 	seat->switches = 0;
-	if (has_user_code(seat->task))
+	if (has_user_code(seat->task)) {
 		pt_machine_learn(m, cr3, seat->task->process);
-	else if (known)
+		seat->task->process->fresh = false;
+	} else if (known)
 		st->flow.user = known->code;
 }
 

@@ -225,6 +225,12 @@ bool pt_side_maps(const struct pt_side *s, int32_t pid, uint64_t ip)
 	return is_mmap(s) && executable(s) && ip - u64(s->record + 16) < u64(s->record + 24);
 }
 
+bool pt_side_execs(const struct pt_side *s, int32_t pid)
+{
+	return !s->memory && header(s)->type == PERF_RECORD_COMM &&
+	       header(s)->misc & PERF_RECORD_MISC_COMM_EXEC && pt_side_pid(s) == pid;
+}
+
 bool pt_side_switched(const struct pt_side *s, int32_t *ret_pid, int32_t *ret_tid)
 {
 	const struct perf_event_header *h = header(s);
@@ -300,6 +306,7 @@ struct pt_task *pt_tasks_get(struct pt_tasks *t, int32_t pid, int32_t tid)
 /* An exec: nothing of the old program is mapped any more. */
 static void forget(struct pt_process *p)
 {
+	p->fresh = true;
 	p->space.count = 0;
 	p->space.hint = 0;
 	p->space.generation++;

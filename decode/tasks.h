@@ -20,6 +20,7 @@ struct pt_process {
 	int32_t pid;
 	struct img_space space;
 	struct pt_code *code;
+	bool fresh;        /* an exec has given it another address space, whose CR3 was not seen yet */
 	struct pt_process *next;
 };
 
@@ -74,6 +75,8 @@ enum { PT_SIDE_CODE = 1, PT_SIDE_SWITCH = 2, PT_SIDE_LOST = 4, PT_SIDE_EXIT = 8 
 unsigned pt_side_effect(const struct pt_side *s);
 /* True when it maps ip for process pid (-1: the kernel). */
 bool pt_side_maps(const struct pt_side *s, int32_t pid, uint64_t ip);
+/* True when it is an exec of process pid. */
+bool pt_side_execs(const struct pt_side *s, int32_t pid);
 /* The process it concerns; -1: the kernel. */
 int32_t pt_side_pid(const struct pt_side *s);
 /* SWITCH records: who runs on s->cpu from now on (pid, tid; 0 = idle); false when it does not say. */

@@ -1,0 +1,31 @@
+# Recordings of an emulated PC with PT, imported: every branch, of kernels, users and guests, is the truth's.
+# timeout: 240
+source tests/common.bash
+archives=$PT_SHARED/traces/emulated
+if [ ! -d "$archives" ] || ! command -v zstd >/dev/null; then
+	skip 4 "emulated: no $archives, or no zstd"
+	exit
+fi
+check "truthdump" "${CC:-cc}" -w -O2 -o "$tmp/truthdump" "$PT_SHARED/tools/truthdump.c"
+
+# recording NAME DATA OPTION...: unpacks NAME, imports DATA with OPTIONs, decodes; compares what each CPU has with the truth
+recording() {
+	local name=$1 data=$2 truth cpu
+	mkdir "$tmp/$name" && tar --zstd -xf "$archives/$name.tar.zst" -C "$tmp" || return
+	cd "$tmp/$name" || return
+	"$PT_BIN/pt-capture" import -q --symfs symfs "${@:3}" -o c.ptc "$data" 2>err
+	check "$name: import: $(head -n 3 err)" test $? -eq 0
+	"$PT_BIN/pt-decode" --text -F cpu,from,to c.ptc >text 2>err
+	check "$name: decode: $(grep -m 3 '^#' text)" test $? -eq 0
+	for truth in truth-cpu*.bin; do
+		cpu=${truth#truth-cpu}
+		cpu=${cpu%.bin}
+		"$tmp/truthdump" -p "$truth" >expected
+		awk -v cpu="$cpu" '$1 == cpu { print $2, $3 }' text >got
+		same "$name: branches of CPU $cpu" expected got
+	done
+	cd "$OLDPWD" && rm -rf "${tmp:?}/$name"
+}
+
+recording user-ls-cyc user.data
+recording host-all-cyc-2cpu all.data
