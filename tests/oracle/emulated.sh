@@ -10,13 +10,15 @@ check "truthdump" "${CC:-cc}" -w -O2 -o "$tmp/truthdump" "$PT_SHARED/tools/truth
 
 # recording NAME DATA OPTION...: unpacks NAME, imports DATA with OPTIONs, decodes; compares what each CPU has with the truth
 recording() {
-	local name=$1 data=$2 truth cpu
+	local name=$1 data=$2 truth cpu status
 	mkdir "$tmp/$name" && tar --zstd -xf "$archives/$name.tar.zst" -C "$tmp" || return
 	cd "$tmp/$name" || return
 	"$PT_BIN/pt-capture" import -q --symfs symfs "${@:3}" -o c.ptc "$data" 2>err
-	check "$name: import: $(head -n 3 err)" test $? -eq 0
+	status=$?
+	check "$name: import: $(head -n 3 err)" test $status -eq 0
 	"$PT_BIN/pt-decode" --text -F cpu,from,to c.ptc >text 2>err
-	check "$name: decode: $(grep -m 3 '^#' text)" test $? -eq 0
+	status=$?
+	check "$name: decode: $(grep -m 3 '^#' text)" test $status -eq 0
 	for truth in truth-cpu*.bin; do
 		cpu=${truth#truth-cpu}
 		cpu=${cpu%.bin}
