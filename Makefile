@@ -32,6 +32,7 @@ LIBS := -lsqlite3 -lelf -lzstd -lz -lpthread -lm
 
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 TOOLS := $(patsubst %.c,$(B)/%,$(wildcard tests/oracle/*.c tests/tools/*.c))
+RANDOM := $(B)/tests/oracle/random_flow
 BENCH := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
 
 all: $(PROGRAMS:%=$(BIN)%)
@@ -74,13 +75,21 @@ $(B)/tests/%: tests/%.c $(ALL)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(ALL) $(LIBS) \
 		$(if $(findstring libipt,$*),-lipt) $(if $(findstring zydis,$*),-lZydis)
 
+$(RANDOM): $(wildcard tests/oracle/random/*.[ch]) $(ALL)
+	@mkdir -p $(@D)
+	@echo "  CCLD  $@"
+	$(Q)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $(LDFLAGS) -o $@ $(filter %.c,$^) $(ALL) $(LIBS)
+
 demo:
 	$(Q)scripts/demo
 check:
 	$(Q)scripts/deps build check
 	$(Q)$(MAKE) --no-print-directory all test-programs
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(TESTS)
-test-programs: $(UNIT) $(TOOLS)
+test-programs: $(UNIT) $(TOOLS) $(RANDOM)
+# Once a day is enough.
+check-nightly: $(RANDOM)
+	$(Q)RANDOM_PROGRAMS=10000 PT_BUILD=$(CURDIR)/$(B) tests/run.sh oracle/random.sh
 bench:
 	$(Q)scripts/deps build bench
 	$(Q)$(MAKE) --no-print-directory all $(BENCH)
@@ -111,6 +120,7 @@ help:
 	@echo "make              the four programs: $(PROGRAMS)"
 	@echo "make demo         install what is missing, build, trace a real program, query the trace"
 	@echo "make check        install what is missing, build, run every test (TESTS='unit cli/query' runs some)"
+	@echo "make check-nightly  10,000 random programs"
 	@echo "make bench        speed against libipt on ../shared/bench"
 	@echo "make lint         clang-format, clang-tidy, cppcheck, shellcheck"
 	@echo "make static       the programs without shared libraries, in build/static"
@@ -119,5 +129,5 @@ help:
 	@echo "V=1 shows commands; SANITIZE=1 builds and checks with ASan and UBSan, in build/san"
 
 -include $(shell find $(B)/obj $(B)/tests -name '*.d' 2>/dev/null)
-.PHONY: all demo check test-programs bench lint static install uninstall clean help
+.PHONY: all demo check check-nightly test-programs bench lint static install uninstall clean help
 .SECONDARY:

@@ -87,16 +87,17 @@ void pt_flow_flush_tail(struct pt_flow *f, uint64_t ip)
 		hold(f, path);
 }
 
-/* Ends the run: the clock has moved since the branches before were taken. */
-void pt_flow_cut(struct pt_flow *f)
+/* Ends the run: the clock has moved since the branches before were taken. more_insns: what was executed behind them
+ * until now. */
+void pt_flow_cut(struct pt_flow *f, uint32_t more_insns)
 {
 	f->cut = false;
 	pt_flow_flush(f);
 	if (f->run_repeats) {
 		if (f->cyc_fresh) {
-			put_run(f, f->clock.cyc - f->cyc_cyc, f->insns - f->cyc_insns);
+			put_run(f, f->clock.cyc - f->cyc_cyc, f->insns + more_insns - f->cyc_insns);
 			f->cyc_cyc = f->clock.cyc;
-			f->cyc_insns = f->insns;
+			f->cyc_insns = f->insns + more_insns;
 		} else {
 			put_run(f, PTR_UNKNOWN, 0);
 		}

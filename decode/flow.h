@@ -5,9 +5,11 @@
  * (events) and what could not be known (errors). It follows the SDM's rules for what binds to what; where the
  * packets and the code disagree it says so and starts again at the next PSB, never guessing.
  *
- * Time: a run's tsc is the clock at the end of the run before it, so no branch of the run is older, and none is
- * younger than the next run's tsc. A timing packet comes before the packet that it times (SDM, "CYC packet"),
- * and TNT bits gather while MTCs pass; so a run ends behind the first TNT or TIP that follows a timing packet.
+ * Time: a run's tsc is that of the last timing packet before its first branch: no branch of the run is older and, but
+ * for its last direct branches, none is younger than the next run's tsc. A timing packet comes before the packet that
+ * it times, and times the first branch of a TNT (SDM, "Cycle Packet Semantics"); TNT bits are sent before an MTC or
+ * TSC. So a run begins with the branch whose packet follows a timing packet. Direct branches, which have no packet,
+ * belong to the run before.
  *
  * Sides: a flow is in the host or in a guest (PIP's NR bit). A VM entry or exit ends the slice with an edge to 0 and
  * begins another with an edge from 0, for the two ends are of different machines; the sink chooses whose code it is.

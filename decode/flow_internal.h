@@ -16,7 +16,8 @@
 
 void pt_flow_flush(struct pt_flow *f);
 void pt_flow_flush_tail(struct pt_flow *f, uint64_t ip);
-void pt_flow_cut(struct pt_flow *f);
+void pt_flow_cut(struct pt_flow *f, uint32_t more_insns);
+void pt_flow_cut_behind(struct pt_flow *f, bool taken);
 void pt_flow_begin_slice(struct pt_flow *f);
 void pt_flow_end_slice(struct pt_flow *f);
 uint64_t pt_flow_here(const struct pt_flow *f);

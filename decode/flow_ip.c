@@ -3,23 +3,18 @@
 
 /* ---- TIP, FUP --------------------------------------------------------------------------------------- */
 
-/* The clock has moved, and nothing was taken since the last run: what comes is not older than now. */
-static void before_tip(struct pt_flow *f)
+/* What comes is the first to happen at the clock's time, or later. */
+static void time_moved(struct pt_flow *f)
 {
-	if (f->cut && !f->len && !f->run_repeats) {
-		f->run_tsc = f->clock.tsc;
-		if (!f->cyc_fresh)
-			f->cut = false;
-	}
+	if (f->cut)
+		pt_flow_cut(f, 0);
 }
 
 static bool after_tip(struct pt_flow *f)
 {
-	if (f->tnt_n)
-		return pt_flow_run_tnt(f);
 	if (f->cut)
-		pt_flow_cut(f);
-	return true;
+		pt_flow_cut_behind(f, true);
+	return !f->tnt_n || pt_flow_run_tnt(f);
 }
 
 static bool async_to(struct pt_flow *f, uint64_t ip)
@@ -53,8 +48,8 @@ bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 	}
 	if (f->code == f->kernel && f->tnt_n == 0)
 		pt_flow_approach(f, ip);
-	before_tip(f);
 	if (f->fup) {
+		time_moved(f);
 		if (!async_to(f, ip) || !pt_flow_stand(f, ip))
 			return false;
 		return after_tip(f);
@@ -76,6 +71,7 @@ bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 		return pt_flow_lose(f, PT_FLOW_MISMATCH, w->decision_ip,
 				    "a TIP packet where the code has a conditional branch");
 	take(f, &p->ind.prefix);
+	time_moved(f);
 	if (d == PT_D_RET && f->top != f->bottom)
 		f->top--;
 	if (d == PT_D_IND && p->ind.calls)
@@ -146,7 +142,8 @@ bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
 			return true;
 		return pt_flow_lose(f, PT_FLOW_MISMATCH, ip, "a TIP.PGD packet before a PSB");
 	}
-	before_tip(f);
+	if (f->fup)
+		time_moved(f);
 	if (f->fup) {
 		if (!async_to(f, 0))
 			return false;
@@ -207,6 +204,8 @@ bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
 		pt_flow_add_edge(f, edge);
 	}
 	f->concealed = kind == PTR_VMENTRY;
+	if (f->cut)
+		pt_flow_cut_behind(f, true);
 	if (f->len)
 		f->stop_ip = f->graph->edges[f->edges[f->len - 1]].from;
 	pt_flow_flush(f);
@@ -215,7 +214,7 @@ bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
 	f->position = 0;
 	f->tnt_n = 0;
 	f->cut = true;
-	pt_flow_cut(f);
+	pt_flow_cut(f, 0);
 	return true;
 }
 
@@ -244,7 +243,7 @@ bool pt_flow_on_tip_pge(struct pt_flow *f, uint64_t ip)
 		return pt_flow_blind(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs", false);
 	if (!f->in_slice)
 		pt_flow_begin_slice(f);
-	before_tip(f);
+	time_moved(f);
 	f->start_ip = 0;
 	edge = pt_graph_edge(f->graph, f->code, 0, ip, PTR_TRACE_BEGIN);
 	if (!edge)

@@ -105,7 +105,7 @@ static bool psbend(struct pt_flow *f)
 		/* A run ends at a PSB, so that the segments between PSBs can be decoded apart. */
 		pt_flow_flush_tail(f, f->psb_ip);
 		f->cyc_fresh = false;
-		pt_flow_cut(f);
+		pt_flow_cut(f, 0);
 		return true;
 	}
 	f->bottom = f->top;

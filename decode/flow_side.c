@@ -114,6 +114,8 @@ static bool leave(struct pt_flow *f, struct pt_vm_transition *t)
 		}
 		t->host_ip = w->decision_ip;
 		take(f, &f->graph->positions[f->position].ind.prefix);
+		if (f->cut)
+			pt_flow_cut(f, 0);
 		edge = pt_flow_edge(f, t->host_ip, 0, PTR_VMENTRY);
 	} else {
 		if (!f->fup) {
@@ -122,6 +124,8 @@ static bool leave(struct pt_flow *f, struct pt_vm_transition *t)
 			return true;
 		}
 		t->guest_ip = f->fup_ip;
+		if (f->cut)
+			pt_flow_cut(f, 0);
 		edge = pt_flow_edge(f, t->guest_ip, 0, PTR_VMEXIT);
 	}
 	if (!edge)
@@ -139,8 +143,6 @@ bool pt_flow_change_side(struct pt_flow *f, uint64_t ip)
 	uint64_t to_cr3 = f->to_cr3;
 	bool lost;
 
-	if (f->cut && !f->len && !f->run_repeats)
-		f->run_tsc = f->clock.tsc;
 	if (!leave(f, &t))
 		return false;
 	pt_flow_end_slice(f);

@@ -113,6 +113,55 @@ bool pt_flow_walk_to(struct pt_flow *f, uint64_t ip, enum pt_flow_error_kind *wh
 	return false;
 }
 
+/*
+ * The clock has moved, and its time is that of the first branch of the TNT that has come (SDM, "Cycle Packet
+ * Semantics"), whose bit this is. A new run begins with it; unless direct branches lead to it, which are older: then
+ * f->cut stays for pt_flow_cut_behind().
+ */
+static void time_branch(struct pt_flow *f, unsigned bit)
+{
+	const struct pt_arc *arc;
+	unsigned branch = 0;
+
+	if (f->decision == PT_D_UNRESOLVED)
+		f->decision = pt_graph_decision(f->graph, f->position);
+	for (int i = 0; f->decision == PT_D_CONT; i++) {
+		arc = &f->graph->positions[f->position].arc[0];
+		if (i == 1000 || (arc->decision == PT_D_UNRESOLVED && !pt_graph_follow(f->graph, f->position, 0)))
+			return;
+		take(f, arc);
+		f->position = arc->next;
+		f->decision = arc->decision;
+	}
+	if (f->decision == PT_D_DEAD)
+		return;
+	arc = &f->graph->positions[f->position].ind.prefix;
+	if (f->decision == PT_D_JCC) {
+		arc = &f->graph->positions[f->position].arc[bit];
+		branch = bit;
+		if (arc->decision == PT_D_UNRESOLVED && !pt_graph_follow(f->graph, f->position, bit))
+			return;
+	}
+	if (arc->n_edges == branch)
+		pt_flow_cut(f, arc->insns);
+	else if (f->len >= CUT_EDGES - 4)
+		pt_flow_flush(f); /* so that the branch's edge will not be flushed with them */
+}
+
+/* Ends the run before the last edge, when that is the branch that the clock's time is of. */
+void pt_flow_cut_behind(struct pt_flow *f, bool taken)
+{
+	uint32_t edge;
+
+	if (!taken || !f->len) {
+		pt_flow_cut(f, 0);
+		return;
+	}
+	edge = f->edges[--f->len];
+	pt_flow_cut(f, 0);
+	f->edges[f->len++] = edge;
+}
+
 /* ---- TNT -------------------------------------------------------------------------------------------- */
 
 /* A compressed return: its TNT bit was 1. */
@@ -165,7 +214,7 @@ static inline bool compressed_ret(struct pt_flow *f, bool *ret_backward)
  * Consumes f->tnt. The loop over conditional branches is what the speed of the decoder is made of: an arc a bit,
  * and nothing else.
  */
-bool pt_flow_run_tnt(struct pt_flow *f)
+static bool run_tnt(struct pt_flow *f)
 {
 	struct pt_graph *g = f->graph;
 	union pt_position *positions = g->positions;
@@ -228,20 +277,16 @@ bool pt_flow_run_tnt(struct pt_flow *f)
 			decision = pt_flow_settle(f);
 			if (decision == PT_D_DEAD)
 				return false;
-		} else if (decision == PT_D_IND) {
+		} else if (decision == PT_D_IND || g->where[position].cls != INSN_VMENTRY) {
 			/* A deferred TIP (SDM, "Deferred TIPs"): the bits behind it came first. */
 			f->tnt_n = n;
 			return true;
-		} else if (g->where[position].cls == INSN_VMENTRY) {
-			/* It failed and fell through (SDM, VMLAUNCH: VMfail). */
+		} else {
+			/* A VM entry that failed and fell through (SDM, VMLAUNCH: VMfail). */
 			take(f, &positions[position].ind.prefix);
 			if (!pt_flow_stand(f, g->where[position].decision_next))
 				return false;
 			decision = pt_graph_decision(g, f->position);
-		} else {
-			f->tnt_n = 0;
-			return pt_flow_lose(f, PT_FLOW_MISMATCH, g->where[position].decision_ip,
-				    "a TNT bit where the code has a far branch");
 		}
 		position = f->position;
 		len = f->len;
@@ -257,11 +302,38 @@ bool pt_flow_run_tnt(struct pt_flow *f)
 	f->tnt_n = 0;
 	if (!ok)
 		return pt_flow_lose(f, PT_FLOW_FULL, 0, "");
-	if (f->cut)
-		pt_flow_cut(f);
 	return true;
 }
 
+/* As pt_flow_run_tnt(), when the clock has moved. */
+static bool run_timed_tnt(struct pt_flow *f)
+{
+	uint64_t bits = f->tnt;
+	unsigned n = f->tnt_n;
+
+	time_branch(f, bits >> (n - 1) & 1);
+	if (f->cut) {
+		f->tnt = bits >> (n - 1);
+		f->tnt_n = 1;
+		if (!run_tnt(f))
+			return false;
+		if (f->tnt_n) { /* a TIP comes first */
+			f->tnt = bits;
+			f->tnt_n = n;
+			return true;
+		}
+		pt_flow_cut_behind(f, bits >> (n - 1) & 1);
+		f->tnt = bits & (((uint64_t)1 << (n - 1)) - 1);
+		f->tnt_n = n - 1;
+	}
+	return run_tnt(f);
+}
+
+/* Consumes f->tnt. */
+bool pt_flow_run_tnt(struct pt_flow *f)
+{
+	return __builtin_expect(f->cut, 0) ? run_timed_tnt(f) : run_tnt(f);
+}
 bool pt_flow_on_tnt(struct pt_flow *f, uint64_t bits, unsigned n)
 {
 	f->psb_only = false;

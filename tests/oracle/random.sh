@@ -1,0 +1,6 @@
+# Random programs by an encoder of the SDM's rules: the decoder comes to what was executed
+# (tests/oracle/random). `make check-nightly` runs 10,000.
+# timeout: 900
+source tests/common.bash
+"$tools/random_flow" "${RANDOM_PROGRAMS:-500}" >"$tmp/out"
+counts "$tmp/out"

@@ -1,0 +1,446 @@
+/* machine.c - a CPU without data that runs random code; see random.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/oracle/random/random.h"
+
+struct place {
+	uint32_t region, ins;
+};
+
+#define DEEP 256
+struct machine {
+	const struct program *program;
+	const struct config *config;
+	struct dice *dice;
+	struct trace *trace;
+	struct encoder encoder;
+	struct place at;
+	bool enabled;	 /* PacketEn */
+	enum width sent; /* the last MODE.Exec */
+	bool mode_unknown;
+	/* Where returns go, if they go where they should. */
+	struct place calls[DEEP], contexts[DEEP];
+	uint32_t call_depth, context_depth;
+	/* Facts that are not in the packets yet: from `decided` on a packet is still to come, from `sure` on it may get
+	 * lost. */
+	size_t sure, decided;
+	uint64_t insns, sure_insns, decided_insns; /* of the slice */
+	bool in_slice;
+	uint32_t overflow_left;
+};
+
+static const struct ins *ins(const struct machine *m, struct place at)
+{
+	return &m->program->regions[at.region].ins[at.ins];
+}
+
+static uint64_t ip_of(const struct machine *m, struct place at)
+{
+	return ins(m, at)->ip;
+}
+
+static const struct region *region(const struct machine *m, struct place at)
+{
+	return &m->program->regions[at.region];
+}
+
+static void fact(struct machine *m, uint64_t from, uint64_t to, unsigned kind)
+{
+	struct trace *t = m->trace;
+
+	if (t->count == t->fact_room) {
+		t->fact_room = t->fact_room ? t->fact_room * 2 : 256;
+		t->facts = realloc(t->facts, t->fact_room * sizeof *t->facts);
+		if (!t->facts)
+			abort();
+	}
+	t->facts[t->count++] = (struct fact){from, to, encode_tsc(&m->encoder), (uint8_t)kind};
+}
+
+/* A packet has been made for all that was executed. */
+static void decide(struct machine *m)
+{
+	m->decided = m->trace->count;
+	m->decided_insns = m->insns;
+}
+
+/* After something was given to the encoder: what it wrote is sure. */
+static void settle(struct machine *m)
+{
+	if (!m->encoder.flushed)
+		return;
+	m->encoder.flushed = false;
+	m->sure = m->decided;
+	m->sure_insns = m->decided_insns;
+}
+
+static void begin(struct machine *m)
+{
+	if (m->in_slice)
+		return;
+	m->in_slice = true;
+	m->insns = m->sure_insns = m->decided_insns = 0;
+	fact(m, 0, 0, FACT_BEGIN);
+}
+
+static bool filtered(const struct machine *m, uint64_t ip)
+{
+	const struct config *c = m->config;
+
+	for (uint32_t i = 0; i < c->ranges; i++)
+		if (ip >= c->from[i] && ip <= c->to[i])
+			return false;
+	return c->ranges > 0;
+}
+
+static bool context(const struct machine *m, struct place at)
+{
+	return region(m, at)->kernel ? m->config->os : m->config->user;
+}
+
+static bool may_trace(const struct machine *m, struct place at)
+{
+	return context(m, at) && !filtered(m, ip_of(m, at));
+}
+
+static struct place anywhere(const struct machine *m, uint32_t i)
+{
+	return (struct place){i, pick(m->dice, m->program->regions[i].count)};
+}
+
+static struct place somewhere(const struct machine *m, bool kernel, bool same_width, enum width width)
+{
+	for (;;) {
+		struct place p = anywhere(m, pick(m->dice, m->program->count));
+		const struct region *r = region(m, p);
+
+		if (r->kernel == kernel && (!same_width || r->width == width))
+			return p;
+	}
+}
+
+/* Near branches stay in their privilege and width. */
+static struct place near(const struct machine *m)
+{
+	const struct region *r = region(m, m->at);
+
+	/* Some targets are frequent. */
+	if (one_in(m->dice, 2))
+		return (struct place){m->at.region, m->at.ins * 7 % r->count};
+	return somewhere(m, r->kernel, true, r->width);
+}
+
+static void push(struct place *stack, uint32_t *depth, struct place p)
+{
+	if (*depth == DEEP) {
+		memmove(stack, stack + 1, (DEEP - 1) * sizeof *stack);
+		--*depth;
+	}
+	stack[(*depth)++] = p;
+}
+
+static void send_mode(struct machine *m, struct place to)
+{
+	enum width w = region(m, to)->width;
+
+	if (!m->mode_unknown && m->sent == w && !one_in(m->dice, 16))
+		return;
+	encode_mode(&m->encoder, w);
+	if (!m->encoder.overflow) {
+		m->sent = w;
+		m->mode_unknown = false;
+	}
+}
+
+static void enable(struct machine *m, struct place to)
+{
+	m->enabled = true;
+	if (m->encoder.overflow)
+		return;
+	send_mode(m, to);
+	encode_ip(&m->encoder, IP_PGE, ip_of(m, to));
+	begin(m);
+	fact(m, 0, ip_of(m, to), PTR_TRACE_BEGIN);
+	m->trace->branches++;
+	decide(m);
+	settle(m);
+}
+
+/* Goes from the instruction at hand by a branch that packets tell of (or direct) to `to`. */
+static void transfer(struct machine *m, struct place to, enum op op, enum ptr_kind kind)
+{
+	struct encoder *e = &m->encoder;
+	uint64_t from = ip_of(m, m->at), ip = ip_of(m, to);
+	bool before = m->enabled, after = may_trace(m, to);
+	bool visible = before && !e->overflow;
+
+	m->enabled = after;
+	if (before && after) {
+		if (op == OP_CALL || op == OP_CALL_IND)
+			encode_call(e, from + ins(m, m->at)->len);
+		if (visible) {
+			fact(m, from, ip, kind);
+			m->trace->branches++;
+		}
+		switch (op) {
+		case OP_JMP:
+		case OP_CALL:
+		case OP_CALL_NEXT: break;
+		case OP_JCC:
+			decide(m);
+			encode_tnt(e, true);
+			break;
+		case OP_RET:
+			if (e->depth && e->stack[e->depth - 1] == ip && !m->config->disretc) {
+				decide(m);
+				encode_ret(e, ip);
+				break;
+			}
+			encode_flush(e); /* what was decided before */
+			settle(m);
+			decide(m);
+			encode_ret(e, ip);
+			break;
+		case OP_JMP_IND:
+		case OP_CALL_IND:
+			decide(m);
+			encode_tip(e, ip);
+			break;
+		default: /* far */
+			decide(m);
+			if (e->config->defer_tips && m->sent == region(m, to)->width && !m->mode_unknown) {
+				encode_tip(e, ip);
+			} else {
+				send_mode(m, to);
+				encode_ip(e, IP_TIP, ip);
+			}
+		}
+		settle(m);
+	} else if (before) {
+		if (op == OP_CALL || op == OP_CALL_IND)
+			e->depth = 0; /* whether the CPU keeps it is not told */
+		if (op == OP_RET && e->depth)
+			e->depth--;
+		if (visible) {
+			fact(m, from, 0, kind);
+			m->trace->branches++;
+			m->trace->disables++;
+			decide(m);
+			if (context(m, to))
+				encode_ip(e, IP_PGD, ip);
+			else
+				encode_no_ip(e, IP_PGD);
+			settle(m);
+		}
+	} else if (after) {
+		enable(m, to);
+	}
+	m->at = to;
+}
+
+/* An interrupt or exception at the instruction at hand, which is not executed. */
+static void interrupt(struct machine *m)
+{
+	struct encoder *e = &m->encoder;
+	struct place to = somewhere(m, true, false, WIDTH_64);
+	bool before = m->enabled, after = may_trace(m, to);
+
+	push(m->contexts, &m->context_depth, m->at);
+	m->enabled = after;
+	if (before && !e->overflow) {
+		fact(m, ip_of(m, m->at), after ? ip_of(m, to) : 0, PTR_ASYNC);
+		m->trace->branches++;
+		m->trace->asyncs++;
+		decide(m);
+		encode_ip(e, IP_FUP, ip_of(m, m->at));
+		if (after) {
+			send_mode(m, to);
+			encode_ip(e, IP_TIP, ip_of(m, to));
+		} else if (context(m, to)) {
+			encode_ip(e, IP_PGD, ip_of(m, to));
+		} else {
+			encode_no_ip(e, IP_PGD);
+		}
+		settle(m);
+	} else if (!before && after) {
+		enable(m, to);
+	}
+	m->at = to;
+}
+
+static struct place next_of(const struct machine *m)
+{
+	return (struct place){m->at.region, m->at.ins + 1};
+}
+
+static void execute(struct machine *m)
+{
+	const struct ins *in = ins(m, m->at);
+	struct place to = next_of(m), goal = {m->at.region, in->goal};
+
+	encode_pass(&m->encoder, pick(m->dice, 4));
+	settle(m);
+	if (m->enabled)
+		m->insns++;
+	switch ((enum op)in->op) {
+	case OP_NOP: m->at = to; return;
+	case OP_PTWRITE:
+		if (m->enabled && !m->encoder.overflow) {
+			uint64_t payload = roll(m->dice) & 0xffffffff;
+
+			if (m->config->fup_on_ptw) {
+				m->insns--; /* the FUP is of before it */
+				decide(m);
+				m->insns++;
+			}
+			encode_ptwrite(&m->encoder, payload, false, m->config->fup_on_ptw);
+			if (m->config->fup_on_ptw)
+				encode_ip(&m->encoder, IP_FUP, in->ip);
+			settle(m);
+			m->trace->ptwrites = m->trace->ptwrites * 31 + payload;
+		}
+		m->at = to;
+		return;
+	case OP_JCC:
+		if (one_in(m->dice, 2)) {
+			transfer(m, goal, OP_JCC, PTR_JCC);
+			return;
+		}
+		if (m->enabled) {
+			decide(m);
+			encode_tnt(&m->encoder, false);
+			settle(m);
+		}
+		m->at = to;
+		return;
+	case OP_JMP: transfer(m, goal, OP_JMP, PTR_JMP); return;
+	case OP_CALL:
+		push(m->calls, &m->call_depth, to);
+		transfer(m, goal, OP_CALL, PTR_CALL_DIR);
+		return;
+	case OP_CALL_NEXT: transfer(m, to, OP_CALL_NEXT, PTR_CALL_DIR); return;
+	case OP_JMP_IND: transfer(m, near(m), OP_JMP_IND, PTR_JMP_IND); return;
+	case OP_CALL_IND:
+		push(m->calls, &m->call_depth, to);
+		transfer(m, near(m), OP_CALL_IND, PTR_CALL_IND);
+		return;
+	case OP_RET:
+		if (m->call_depth && !one_in(m->dice, 8)) {
+			struct place back = m->calls[--m->call_depth];
+
+			if (region(m, back)->kernel == region(m, m->at)->kernel &&
+			    region(m, back)->width == region(m, m->at)->width) {
+				transfer(m, back, OP_RET, PTR_RET);
+				return;
+			}
+		}
+		transfer(m, near(m), OP_RET, PTR_RET);
+		return;
+	case OP_SYSCALL:
+	case OP_INT:
+		push(m->contexts, &m->context_depth, to);
+		transfer(m, somewhere(m, true, false, WIDTH_64), (enum op)in->op,
+			 in->op == OP_INT ? PTR_INT : PTR_SYSCALL);
+		return;
+	case OP_SYSRET:
+	case OP_IRET: {
+		struct place back = somewhere(m, false, false, WIDTH_64);
+
+		if (m->context_depth && !one_in(m->dice, 8))
+			back = m->contexts[--m->context_depth];
+		if (in->op == OP_SYSRET && (region(m, back)->kernel || region(m, back)->width != WIDTH_64))
+			back = somewhere(m, false, true, WIDTH_64);
+		transfer(m, back, (enum op)in->op, in->op == OP_IRET ? PTR_IRET : PTR_SYSRET);
+		return;
+	}
+	default:
+		transfer(m, somewhere(m, false, false, WIDTH_64), (enum op)in->op,
+			 (enum ptr_kind)(PTR_JMP_FAR + in->op - OP_JMP_FAR));
+	}
+}
+
+static void overflow_begin(struct machine *m)
+{
+	encode_overflow_begin(&m->encoder);
+	settle(m);
+	m->overflow_left = 1 + pick(m->dice, 30);
+	m->trace->count = m->sure;
+	if (m->in_slice)
+		fact(m, m->sure_insns, 0, FACT_END);
+	fact(m, 0, 0, FACT_OVERFLOW);
+	m->sure = m->decided = m->trace->count;
+	m->in_slice = false;
+	m->trace->overflows++;
+}
+
+static void overflow_end(struct machine *m)
+{
+	encode_overflow_end(&m->encoder);
+	m->mode_unknown = true;
+	if (m->enabled) {
+		send_mode(m, m->at);
+		encode_ip(&m->encoder, IP_FUP, ip_of(m, m->at));
+		begin(m);
+	}
+	decide(m);
+	settle(m);
+}
+
+static void psb(struct machine *m)
+{
+	encode_flush(&m->encoder);
+	settle(m);
+	if (m->enabled)
+		decide(m); /* the FUP says how far it is */
+	encode_psb(&m->encoder, m->enabled, ip_of(m, m->at), region(m, m->at)->width);
+	if (m->enabled) {
+		m->sent = region(m, m->at)->width;
+		m->mode_unknown = false;
+		begin(m);
+	}
+	decide(m);
+	m->encoder.flushed = true;
+	settle(m);
+}
+
+void machine_run(const struct program *p, const struct config *c, struct dice *d, struct trace *ret)
+{
+	struct machine machine = {.program = p, .config = c, .dice = d, .trace = ret, .mode_unknown = true};
+	struct machine *m = &machine;
+
+	memset(ret, 0, sizeof *ret);
+	encode_init(&m->encoder, c, d, ret);
+	m->at = somewhere(m, false, false, WIDTH_64);
+	m->enabled = may_trace(m, m->at);
+	psb(m);
+	for (uint32_t i = 0; i < c->steps; i++) {
+		if (m->overflow_left) {
+			if (--m->overflow_left == 0)
+				overflow_end(m);
+		} else if (one_in(d, c->ovf_one_in)) {
+			overflow_begin(m);
+		} else if (one_in(d, c->psb_one_in)) {
+			psb(m);
+		}
+		if (one_in(d, c->async_one_in))
+			interrupt(m);
+		else
+			execute(m);
+	}
+	if (m->overflow_left)
+		overflow_end(m);
+	/* Tracing is switched off. */
+	if (m->enabled) {
+		fact(m, ip_of(m, m->at), 0, PTR_ASYNC);
+		m->trace->branches++;
+		decide(m);
+		encode_ip(&m->encoder, IP_FUP, ip_of(m, m->at));
+		encode_no_ip(&m->encoder, IP_PGD);
+	} else {
+		encode_flush(&m->encoder);
+	}
+	settle(m);
+	if (m->in_slice)
+		fact(m, m->insns, 0, FACT_END);
+}

@@ -1,0 +1,293 @@
+/*
+ * main.c - random programs, decoded: random_flow [-v] COUNT [FIRST]
+ *
+ * Each program FIRST..FIRST+COUNT-1 (default 1) is made, run and encoded (random.h); the flow must come to the facts,
+ * branch for branch, with no error but the overflows. Its times must fit: no branch is older than its run's. Bytes
+ * come whole, and for every fourth program in pieces.
+ * -v shows the first program that differs. The last line is "N passed, N failed".
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/flow.h"
+#include "tests/oracle/random/random.h"
+
+struct got {
+	struct fact *facts;
+	size_t count, room;
+	uint64_t ptwrites;
+};
+
+static void add(struct got *g, uint64_t from, uint64_t to, unsigned kind, uint64_t tsc)
+{
+	if (g->count == g->room) {
+		g->room = g->room ? g->room * 2 : 256;
+		g->facts = realloc(g->facts, g->room * sizeof *g->facts);
+		if (!g->facts)
+			abort();
+	}
+	g->facts[g->count++] = (struct fact){from, to, tsc, (uint8_t)kind};
+}
+
+static void on_begin(void *arg, struct pt_flow *f, uint64_t tsc)
+{
+	(void)f;
+	add(arg, 0, 0, FACT_BEGIN, tsc);
+}
+
+static void on_run(void *arg, struct pt_flow *f, const struct pt_flow_run *run)
+{
+	const struct pt_path *path = &f->graph->paths[run->path];
+
+	for (uint32_t r = 0; r < run->repeats; r++) {
+		for (uint32_t i = 0; i < path->count; i++) {
+			const struct pt_edge *edge = &f->graph->edges[f->graph->path_edges[path->first + i]];
+
+			add(arg, edge->from, edge->to, edge->kind, run->tsc);
+		}
+	}
+}
+
+static void on_end(void *arg, struct pt_flow *f, uint64_t tsc, uint64_t insns, uint64_t cyc)
+{
+	(void)f;
+	(void)cyc;
+	add(arg, insns, 0, FACT_END, tsc);
+}
+
+static void on_error(void *arg, struct pt_flow *f, const struct pt_flow_error *err)
+{
+	(void)f;
+	if (err->kind == PT_FLOW_OVERFLOW)
+		add(arg, 0, 0, FACT_OVERFLOW, err->tsc);
+	else
+		add(arg, err->ip, err->aux_offset, FACT_ERROR, err->tsc);
+}
+
+static bool on_missing(void *arg, struct pt_flow *f, uint64_t ip)
+{
+	(void)arg;
+	(void)f;
+	(void)ip;
+	return false;
+}
+
+static void on_event(void *arg, struct pt_flow *f, const char *name, uint64_t ip, const char *fields)
+{
+	struct got *g = arg;
+	uint64_t payload;
+
+	(void)f;
+	(void)ip;
+	if (!strcmp(name, "ptwrite") && sscanf(fields, "\"payload\":%" SCNu64, &payload) == 1)
+		g->ptwrites = g->ptwrites * 31 + payload;
+}
+
+static const struct pt_flow_sink sink = {.begin = on_begin,
+					 .run = on_run,
+					 .end = on_end,
+					 .error = on_error,
+					 .missing = on_missing,
+					 .event = on_event};
+
+static void map(struct img_space *space, struct img_store *store, const struct region *r)
+{
+	struct pt_error e;
+	struct ptc_image image = {.kind = PTC_IMAGE_MEMORY,
+				  .name = "x",
+				  .name_bytes = 1,
+				  .vaddr = r->base,
+				  .bytes = r->code,
+				  .size = r->bytes};
+
+	if (img_space_map(space, r->base, r->base + r->bytes, r->base, img_store_memory(store, &image, &e),
+			  &e) < 0)
+		abort();
+}
+
+static void decode(const struct program *p, const struct config *c, const struct trace *t, struct dice *d,
+		   bool pieces, struct got *ret)
+{
+	struct pt_clock_config clock = {.ctc_num = c->ctc_num,
+					.ctc_den = c->ctc_den,
+					.mtc_shift = c->mtc_shift,
+					.nominal_ratio = c->nominal_ratio,
+					.mtc = c->mtc};
+	const uint8_t *at = t->packets, *end = at + t->bytes, *upto = end;
+	struct img_space user, kernel;
+	struct img_store *store = img_store_create();
+	struct pt_flow *flow = malloc(sizeof *flow);
+	struct pt_graph graph;
+	struct pt_error e;
+
+	memset(ret, 0, sizeof *ret);
+	img_space_init(&user);
+	img_space_init(&kernel);
+	if (!store || !flow || pt_graph_init(&graph, &e) < 0)
+		abort();
+	for (uint32_t i = 0; i < p->count; i++)
+		map(p->regions[i].kernel ? &kernel : &user, store, &p->regions[i]);
+	pt_flow_init(flow, &graph, &clock, &sink, ret);
+	flow->user = pt_graph_code(&graph, &user);
+	flow->kernel = pt_graph_code(&graph, &kernel);
+	while (pieces && upto == end && at < end) {
+		const uint8_t *to = at + 1 + pick(d, 40);
+
+		pt_flow_feed(flow, at, to < end ? to : end, (uint64_t)(at - t->packets), false, &at);
+		if (to >= end)
+			break;
+	}
+	pt_flow_feed(flow, at, end, (uint64_t)(at - t->packets), true, &at);
+	pt_flow_finish(flow);
+	pt_graph_deinit(&graph);
+	img_space_deinit(&user);
+	img_space_deinit(&kernel);
+	img_store_destroy(store);
+	free(flow);
+}
+
+static void print(const char *what, const struct fact *f)
+{
+	static const char *const others[] = {"begin", "end", "overflow", "error"};
+
+	printf("  %s %" PRIx64 " %" PRIx64 " %s %" PRIu64 "\n", what, f->from, f->to,
+	       f->kind >= FACT_BEGIN ? others[f->kind - FACT_BEGIN] : ptr_kind_name(f->kind), f->tsc);
+}
+
+/* timed: the packets tell when; deferred TIPs come later than their branches. Of a direct branch nothing tells whether
+ * it came before an MTC. */
+static bool same(const struct trace *t, const struct got *g, bool timed, bool verbose)
+{
+	uint64_t last = 0;
+
+	for (size_t i = 0; i < t->count || i < g->count; i++) {
+		const struct fact *a = i < t->count ? &t->facts[i] : NULL,
+				  *b = i < g->count ? &g->facts[i] : NULL;
+		const char *why = NULL;
+
+		if (!a || !b || a->kind != b->kind || a->from != b->from ||
+		    (a->to != b->to && a->kind != FACT_ERROR))
+			why = "differs";
+		else if (timed && b->tsc != PT_CLOCK_UNKNOWN && b->kind < FACT_BEGIN && b->tsc > a->tsc + 2)
+			why = "is older than its run";
+		else if (b->tsc != PT_CLOCK_UNKNOWN && b->kind < FACT_BEGIN && b->tsc < last)
+			why = "goes back in time";
+		else if (timed && i && a[-1].kind != PTR_JMP && a[-1].kind != PTR_CALL_DIR &&
+			 b->kind < FACT_BEGIN && a[-1].kind < FACT_BEGIN && b[-1].tsc != b->tsc &&
+			 a[-1].tsc > b->tsc + 2)
+			why = "follows a branch that is younger than its run";
+		if (b && b->tsc != PT_CLOCK_UNKNOWN && b->kind < FACT_BEGIN)
+			last = b->tsc;
+		if (!why)
+			continue;
+		if (verbose) {
+			printf("fact %zu %s\n", i, why);
+			for (size_t k = i > 6 ? i - 6 : 0; k <= i + 3; k++) {
+				if (k < t->count)
+					print(k == i ? "> true" : "  true", &t->facts[k]);
+				if (k < g->count)
+					print(k == i ? "> got " : "  got ", &g->facts[k]);
+			}
+		}
+		return false;
+	}
+	if (t->ptwrites != g->ptwrites && verbose)
+		printf("PTWRITE payloads differ\n");
+	return t->ptwrites == g->ptwrites;
+}
+
+static void filters(const struct program *p, struct config *c, struct dice *d)
+{
+	for (uint32_t i = 0; i < c->ranges; i++) {
+		const struct region *r = &p->regions[pick(d, p->count)];
+		uint32_t from = pick(d, r->count), to = from + 1 + pick(d, r->count - from);
+
+		while (!program_border(r, from))
+			from--;
+		while (to < r->count && !program_border(r, to))
+			to++;
+		c->from[i] = r->ins[from].ip;
+		c->to[i] = to < r->count ? r->ins[to].ip - 1 : r->base + r->bytes - 1;
+	}
+}
+
+static void configure(const struct program *p, struct config *c, struct dice *d)
+{
+	uint32_t who = pick(d, 4);
+
+	memset(c, 0, sizeof *c);
+	c->user = who != 0;
+	c->os = who != 1;
+	c->disretc = one_in(d, 4);
+	c->long_tnt = one_in(d, 3);
+	c->defer_tips = one_in(d, 3);
+	c->fup_on_ptw = one_in(d, 2);
+	c->tsc = !one_in(d, 4);
+	c->mtc = c->tsc && one_in(d, 2);
+	c->cyc = one_in(d, 3);
+	c->mtc_shift = pick(d, 4);
+	c->ctc_num = 160;
+	c->ctc_den = 2;
+	c->nominal_ratio = 20;
+	c->cbr = 10 + pick(d, 30);
+	c->ranges = one_in(d, 3) ? 1 + pick(d, 2) : 0;
+	c->async_one_in = one_in(d, 2) ? 20 + pick(d, 200) : 0;
+	c->psb_one_in = one_in(d, 4) ? 0 : 30 + pick(d, 500);
+	c->ovf_one_in = one_in(d, 3) ? 50 + pick(d, 500) : 0;
+	c->steps = 50 + pick(d, 2000);
+	filters(p, c, d);
+}
+
+struct totals {
+	uint64_t branches, overflows, asyncs, disables, psbs;
+};
+
+static bool one(uint64_t seed, bool verbose, struct totals *sum)
+{
+	struct dice d = {.state = seed * 0x9e3779b97f4a7c15u};
+	struct program p;
+	struct config c;
+	struct trace t;
+	struct got g;
+	bool ok;
+
+	program_make(&p, &d);
+	configure(&p, &c, &d);
+	machine_run(&p, &c, &d, &t);
+	decode(&p, &c, &t, &d, seed % 4 == 0, &g);
+	ok = same(&t, &g, !c.defer_tips, verbose);
+	if (!ok)
+		printf("FAILED: program %" PRIu64 ": the decoder differs\n", seed);
+	sum->branches += t.branches;
+	sum->overflows += t.overflows;
+	sum->asyncs += t.asyncs;
+	sum->disables += t.disables;
+	sum->psbs += t.psbs;
+	free(g.facts);
+	trace_free(&t);
+	program_free(&p);
+	return ok;
+}
+
+int main(int argc, char **argv)
+{
+	bool verbose = argc > 1 && !strcmp(argv[1], "-v");
+	uint64_t count = argc > 1 + verbose ? strtoull(argv[1 + verbose], NULL, 10) : 500;
+	uint64_t first = argc > 2 + verbose ? strtoull(argv[2 + verbose], NULL, 10) : 1;
+	uint64_t passed = 0, failed = 0;
+	struct totals sum = {0};
+
+	for (uint64_t seed = first; seed < first + count; seed++) {
+		if (one(seed, verbose && !failed, &sum))
+			passed++;
+		else
+			failed++;
+	}
+	printf("branches %" PRIu64 " overflows %" PRIu64 " interrupts %" PRIu64 " disables %" PRIu64
+	       " PSBs %" PRIu64 "\n",
+	       sum.branches, sum.overflows, sum.asyncs, sum.disables, sum.psbs);
+	printf("%" PRIu64 " passed, %" PRIu64 " failed\n", passed, failed);
+	return failed != 0;
+}
