@@ -23,6 +23,13 @@ static const char usage[] =
     "      --kcore FILE         the kernel's code (DIR/kcore_dir/kcore)\n"
     "      --kallsyms FILE      the kernel's symbols (DIR/kcore_dir/kallsyms)\n"
     "\n"
+    "Guests, whose processes' pid on the host is PID:\n"
+    "      --guest FILE,PID[,OFFSET]   what perf recorded in the guest (a perf.data without Intel PT, or its "
+    "directory);\n"
+    "                           OFFSET: guest TSC - host TSC, if it is known (KVM's tsc-offset)\n"
+    "      --guestmount DIR     the guests' files are below DIR/PID\n"
+    "      --guestkcore FILE, --guestkallsyms FILE   of the guests' kernel\n"
+    "\n"
     "  -o, --output FILE        write the container to FILE, not to standard output\n"
     "  -z, --level N            zstd's level, -7 (fast) to 19 (small); default 1\n"
     "  -q, --quiet              do not say what is missing\n"
@@ -30,12 +37,25 @@ static const char usage[] =
     "\n"
     "Exit status: 0 done; 1 failed, nothing is left; 2 wrong usage; 3 done, but the recording has gaps.\n";
 
-enum { OPT_SYMFS = 256, OPT_CACHE, OPT_KCORE, OPT_KALLSYMS };
+enum {
+	OPT_SYMFS = 256,
+	OPT_CACHE,
+	OPT_KCORE,
+	OPT_KALLSYMS,
+	OPT_GUEST,
+	OPT_GUEST_MOUNT,
+	OPT_GUEST_KCORE,
+	OPT_GUEST_KALLSYMS
+};
 
 static const struct option options[] = {{"symfs", required_argument, NULL, OPT_SYMFS},
 					{"buildid-dir", required_argument, NULL, OPT_CACHE},
 					{"kcore", required_argument, NULL, OPT_KCORE},
 					{"kallsyms", required_argument, NULL, OPT_KALLSYMS},
+					{"guest", required_argument, NULL, OPT_GUEST},
+					{"guestmount", required_argument, NULL, OPT_GUEST_MOUNT},
+					{"guestkcore", required_argument, NULL, OPT_GUEST_KCORE},
+					{"guestkallsyms", required_argument, NULL, OPT_GUEST_KALLSYMS},
 					{"output", required_argument, NULL, 'o'},
 					{"level", required_argument, NULL, 'z'},
 					{"quiet", no_argument, NULL, 'q'},
@@ -55,6 +75,47 @@ static int take_level(const char *value, int *ret, struct pt_error *e)
 	return 0;
 }
 
+/* FILE,PID[,OFFSET]; a FILE may have commas. */
+static int take_guest(struct import_perf_request *r, const char *value, struct pt_error *e)
+{
+	struct import_guest *grown = realloc(r->guests, (r->guest_count + 1) * sizeof *grown), *g;
+	char *comma, *end;
+	long long number, numbers[2];
+	int count = 0;
+
+	if (!grown)
+		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+	r->guests = grown;
+	g = &grown[r->guest_count];
+	*g = (struct import_guest){.path = strdup(value)};
+	if (!g->path)
+		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+	r->guest_count++;
+	/* From the end: one number is the pid, two are the pid and the offset. */
+	for (int field = 0; field < 2 && (comma = strrchr(g->path, ',')); field++) {
+		errno = 0;
+		number = comma[1] == '0' && comma[2] == 'x' ? (long long)strtoull(comma + 1, &end, 16)
+							    : strtoll(comma + 1, &end, 10);
+		if (errno || end == comma + 1 || *end)
+			break;
+		*comma = 0;
+		numbers[field] = number;
+		count++;
+	}
+	g->has_offset = count == 2;
+	if (g->has_offset)
+		g->tsc_offset = numbers[0];
+	number = count ? numbers[count - 1] : 0;
+	if (number <= 0 || number > INT32_MAX || !g->path[0])
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "--guest %s: expected FILE,PID or FILE,PID,OFFSET: the guest's recording, its "
+			       "VM's process, "
+			       "guest TSC - host TSC",
+			       value);
+	g->pid = (int32_t)number;
+	return 0;
+}
+
 /* 0; 1: --help was asked for; -1. */
 static int take_options(struct import_perf_request *r, const char **output, int argc, char **argv,
 			struct pt_error *e)
@@ -65,8 +126,15 @@ static int take_options(struct import_perf_request *r, const char **output, int 
 		switch (c) {
 		case OPT_SYMFS: r->symfs = optarg; break;
 		case OPT_CACHE: r->cache = optarg; break;
-		case OPT_KCORE: r->kcore = optarg; break;
-		case OPT_KALLSYMS: r->kallsyms = optarg; break;
+		case OPT_KCORE: r->host.kcore = optarg; break;
+		case OPT_KALLSYMS: r->host.kallsyms = optarg; break;
+		case OPT_GUEST:
+			if (take_guest(r, optarg, e))
+				return -1;
+			break;
+		case OPT_GUEST_MOUNT: r->guest_mount = optarg; break;
+		case OPT_GUEST_KCORE: r->guest.kcore = optarg; break;
+		case OPT_GUEST_KALLSYMS: r->guest.kallsyms = optarg; break;
 		case 'o': *output = optarg; break;
 		case 'z':
 			if (take_level(optarg, &r->level, e))
@@ -103,9 +171,10 @@ int import_perf(int argc, char **argv)
 		fputs(usage, stdout);
 		return fflush(stdout) ? 1 : 0;
 	}
-	if (ret < 0 || output_open(&out, to, "a container", &e))
-		return command_failed(&e);
-	ret = import_perf_run(&request, out.fd, &notes, &e);
+	if (ret == 0)
+		ret = output_open(&out, to, "a container", &e);
+	if (ret == 0)
+		ret = import_perf_run(&request, out.fd, &notes, &e);
 	if (ret)
 		output_abort(&out);
 	else
@@ -115,5 +184,8 @@ int import_perf(int argc, char **argv)
 	if (ret == 0 && notes.gaps)
 		ret = 3;
 	import_perf_notes_free(&notes);
+	for (size_t i = 0; i < request.guest_count; i++)
+		free(request.guests[i].path);
+	free(request.guests);
 	return ret < 0 ? command_failed(&e) : ret;
 }

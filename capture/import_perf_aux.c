@@ -60,11 +60,11 @@ static uint64_t u64(const uint8_t *p)
 	return v;
 }
 
-uint64_t perf_tsc_to_ns(const struct perf_file_pt *pt, uint64_t tsc)
+uint64_t perf_tsc_to_ns(const struct perf_file_clock *clock, uint64_t tsc)
 {
-	if (!pt->time_mult || pt->time_shift > 63)
+	if (!clock->mult || clock->shift > 63)
 		return 0;
-	return pt->time_zero + (uint64_t)(((unsigned __int128)tsc * pt->time_mult) >> pt->time_shift);
+	return clock->zero + (uint64_t)(((unsigned __int128)tsc * clock->mult) >> clock->shift);
 }
 
 /* Room for one more of an array. */
@@ -231,7 +231,7 @@ static int plan_snapshots(struct aux_plan *p, const struct perf_file *f, const s
 					  .aux_offset = c->aux_offset,
 					  .flags = PTC_AUX_OVERWRITE,
 					  .start_ns = start_ns,
-					  .end_ns = perf_tsc_to_ns(&f->pt, c->reference_tsc)};
+					  .end_ns = perf_tsc_to_ns(&f->clock, c->reference_tsc)};
 
 		if (piece.end_ns < start_ns)
 			piece.end_ns = start_ns;
@@ -272,7 +272,7 @@ static int plan_sequence(struct aux_plan *p, const struct perf_file *f, const st
 				/* Padding, or the record of it was lost. */
 				if (last && b->traced_count && piece.bytes <= PAD_MOST)
 					break;
-				piece.end_ns = perf_tsc_to_ns(&f->pt, c->reference_tsc);
+				piece.end_ns = perf_tsc_to_ns(&f->clock, c->reference_tsc);
 			} else if (now->aux_offset > at) {
 				if (now->aux_offset < end)
 					piece.bytes = now->aux_offset - at;

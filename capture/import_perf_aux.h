@@ -53,6 +53,6 @@ int aux_plan_finish(struct aux_plan *p, const struct perf_file *f, struct pt_err
 void aux_plan_deinit(struct aux_plan *p);
 
 /* perf's clock of a TSC value: ns; 0 when the recording does not tell. */
-uint64_t perf_tsc_to_ns(const struct perf_file_pt *pt, uint64_t tsc);
+uint64_t perf_tsc_to_ns(const struct perf_file_clock *clock, uint64_t tsc);
 
 #endif

@@ -281,10 +281,6 @@ static void take_info(struct perf_file *f, const struct perf_record *r)
 	memcpy(w, r->bytes + 16, (words < INFO_WORDS ? words : INFO_WORDS) * 8);
 	*pt = (struct perf_file_pt){.present = true,
 				    .pmu_type = (uint32_t)w[0],
-				    .time_shift = w[1],
-				    .time_mult = w[2],
-				    .time_zero = w[3],
-				    .cap_time_zero = w[4] != 0,
 				    .tsc_bit = w[5],
 				    .noretcomp_bit = w[6],
 				    .have_sched_switch = w[7],
@@ -296,6 +292,8 @@ static void take_info(struct perf_file *f, const struct perf_record *r)
 				    .tsc_ctc_denominator = w[13],
 				    .cyc_bit = w[14],
 				    .max_nonturbo_ratio = w[15]};
+	if (w[4] && w[2])
+		f->clock = (struct perf_file_clock){.shift = w[1], .mult = w[2], .zero = w[3]};
 	if (words > INFO_WORDS) {
 		const uint8_t *p = r->bytes + 16 + 8 * (size_t)INFO_WORDS;
 		size_t left = (words - INFO_WORDS - 1) * 8;
@@ -352,6 +350,13 @@ int perf_file_describe(struct perf_file *f, const struct perf_record *r, struct 
 		return r->size > BUILD_ID_HEAD ? take_build_id(f, r->bytes, r->size, e) : 0;
 	case PERF_USER_ID_INDEX: return take_id_index(f, r, e);
 	case PERF_USER_AUXTRACE_INFO: take_info(f, r); return 0;
+	case PERF_USER_TIME_CONV:
+		/* u64 shift, mult, zero; then, since 5.10, more that x86 does not need. */
+		if (r->size >= 32 && !f->clock.mult)
+			f->clock = (struct perf_file_clock){.shift = u64(r->bytes + 8),
+							    .mult = u64(r->bytes + 16),
+							    .zero = u64(r->bytes + 24)};
+		return 0;
 	default: return 0;
 	}
 }

@@ -73,12 +73,15 @@ enum perf_file_text {
 	PERF_TEXTS
 };
 
+/* ns = zero + (TSC * mult >> shift), modulo 2^64; mult 0: unknown. */
+struct perf_file_clock {
+	uint64_t shift, mult, zero;
+};
+
 /* AUXTRACE_INFO of intel_pt. */
 struct perf_file_pt {
 	bool present;
 	uint32_t pmu_type;
-	uint64_t time_shift, time_mult, time_zero;
-	bool cap_time_zero;
 	uint64_t tsc_bit, noretcomp_bit, mtc_bit, mtc_freq_bits, cyc_bit;
 	uint64_t have_sched_switch, snapshot, per_cpu;
 	uint64_t tsc_ctc_numerator, tsc_ctc_denominator, max_nonturbo_ratio;
@@ -99,7 +102,8 @@ struct perf_file {
 	uint32_t cpus_online;	/* 0 unknown */
 	uint32_t aux_type;	/* enum auxtrace_type of its AUXTRACE_INFO, 1: Intel PT; 0: it has none */
 	struct perf_file_pt pt;
-	uint8_t *tracing_data; /* formats of tracepoints, see import_perf_formats.h; NULL */
+	struct perf_file_clock clock; /* of AUXTRACE_INFO, else of a TIME_CONV record */
+	uint8_t *tracing_data;	      /* formats of tracepoints, see import_perf_formats.h; NULL */
 	size_t tracing_bytes;
 	bool unfinished; /* perf was killed: the header does not know the data's size */
 	struct perf_reader *reader;
