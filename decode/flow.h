@@ -146,6 +146,7 @@ struct pt_flow {
 	bool psb_pip, psb_vmcs; /* PSB+ had a PIP; a VMCS packet that tells of another VMCS */
 	uint32_t psb_nr;
 	uint64_t psb_cr3;
+	bool psb_sided;	       /* what it says of them was taken */
 	bool psb_tsc, psb_tma; /* PSB+ had a TSC packet (TMA), and its side is not known yet */
 	bool tsc_ignored;      /* the last TSC packet was, for it is a guest's */
 	uint64_t tsc_payload;

@@ -40,7 +40,7 @@ static void psb(struct pt_flow *f)
 {
 	f->psbs++;
 	f->in_psb = true;
-	f->psb_fup = f->psb_pip = f->psb_vmcs = f->psb_tsc = f->psb_tma = false;
+	f->psb_fup = f->psb_pip = f->psb_vmcs = f->psb_tsc = f->psb_tma = f->psb_sided = false;
 	f->last_ip = 0;
 	f->bip_bytes = 0;
 	f->fup = false;
@@ -57,6 +57,9 @@ static void psb_side(struct pt_flow *f)
 {
 	bool other = f->psb_pip && f->psb_nr != f->nr;
 
+	if (f->psb_sided)
+		return;
+	f->psb_sided = true;
 	if (other || (f->psb_vmcs && f->nr)) {
 		if (f->state >= PT_FLOW_BLIND)
 			pt_flow_err(f, PT_FLOW_MISMATCH, pt_flow_here(f),
@@ -399,6 +402,14 @@ enum pt_flow_feed pt_flow_feed(struct pt_flow *f, const uint8_t *p, const uint8_
 					     "no packet begins with these bytes");
 			p++;
 			continue;
+		}
+		if (k.type == PT_PSBEND && f->in_psb && !side_known(f)) {
+			/* Time has jumped: who runs now must be known before the flow begins at the PSB's IP. */
+			psb_side(f);
+			if (f->clock.tsc >= f->stop_tsc && f->clock.tsc != PT_CLOCK_UNKNOWN) {
+				*ret = p;
+				return PT_FEED_TIME;
+			}
 		}
 		p += n;
 		f->packets++;
