@@ -155,6 +155,7 @@ struct pt_flow {
 	bool blind_upper,
 	    blind_hard;	  /* where it went blind: the address' half; it takes another half or side to see */
 	bool guest_blind; /* the guest was not seen wholly since the VM entry */
+	bool unsure;            /* the stack is what the code calls, not what the hardware has: since blindness */
 	struct pt_return_stack host_stack; /* at the VM entry */
 
 	uint64_t base;	     /* aux_offset of the piece's first byte */

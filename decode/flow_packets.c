@@ -99,6 +99,7 @@ static bool psbend(struct pt_flow *f)
 		bool there = !f->tnt_n && pt_flow_walk_to(f, f->psb_ip, &why, &where);
 
 		f->bottom = f->top; /* SDM: PSB clears the CPU's call stack */
+		f->unsure = false;
 		if (!there) {
 			if (f->state == PT_FLOW_RUNNING)
 				pt_flow_err(f, why, where ? where : f->psb_ip,
@@ -112,6 +113,7 @@ static bool psbend(struct pt_flow *f)
 		return true;
 	}
 	f->bottom = f->top;
+	f->unsure = false;
 	f->overflow = false;
 	if (f->psb_fup && f->state == PT_FLOW_BLIND) {
 		f->blind_hard = false;

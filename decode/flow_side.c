@@ -57,7 +57,29 @@ bool pt_flow_see(struct pt_flow *f, uint64_t ip)
 	 * called as it liked. */
 	if (!f->blind_upper || upper)
 		f->bottom = f->top;
+	f->unsure = true;
 	return pt_flow_sync_at(f, ip);
+}
+
+/*
+ * The hardware pops with each return. After blindness it holds other entries than we do, for what was not seen has
+ * called and returned, too: then all that is known is that a compressed return went where the code came from. So
+ * one that is not compressed takes along what lies above its caller: calls that nothing returns to (kernels
+ * stuff the CPU's predictor with such behind each VM exit).
+ */
+void pt_flow_popped(struct pt_flow *f, uint64_t ip)
+{
+	uint32_t i = f->top;
+
+	if (f->top == f->bottom)
+		return;
+	f->top--;
+	if (!f->unsure)
+		return;
+	while (i != f->bottom && f->graph->where[f->stack[(i - 1) % PT_STACK]].ip != ip)
+		i--;
+	if (i != f->bottom)
+		f->top = i - 1;
 }
 
 /* ---- Host and guest --------------------------------------------------------------------------------- */
@@ -74,6 +96,7 @@ static void restore_stack(struct pt_flow *f)
 	memcpy(f->stack, f->host_stack.stack, sizeof f->stack);
 	f->top = f->host_stack.top;
 	f->bottom = f->host_stack.bottom;
+	f->unsure = true;
 }
 
 void pt_flow_set_side(struct pt_flow *f, uint32_t nr, uint64_t cr3)
