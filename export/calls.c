@@ -9,6 +9,7 @@
 #include "export/call_groups.h"
 #include "export/db.h"
 #include "export/digits.h"
+#include "export/thread_paths.h"
 
 enum {
 	CHUNK = 8192,	      /* calls in memory at a time */
@@ -26,7 +27,9 @@ struct path {
 	uint64_t ip; /* 0: the symbol's start */
 	uint64_t calls, branches, insns, cycles, elapsed_tsc;
 	bool has_cycles, has_elapsed;
-	uint32_t rank; /* its number in the database */
+	bool shared;	 /* several threads have calls of it: their sums are in thread_paths */
+	uint32_t thread; /* the first that had one */
+	uint32_t rank;	 /* its number in the database */
 };
 
 /* (thread, depth) to the call seen last, reading backwards. */
@@ -44,6 +47,7 @@ struct calls {
 	uint64_t count; /* calls */
 	struct path *paths;
 	size_t path_count, path_room;
+	struct thread_paths *shared;
 	uint64_t *symbol_starts;
 	size_t symbol_count, symbol_room;
 	uint64_t recent[RECENT_RUNS], runs;
@@ -69,9 +73,10 @@ struct calls *calls_create(sqlite3 *db, int scratch, const struct calls_bases *b
 	c->db = db;
 	c->scratch = scratch;
 	c->bases = *bases;
-	c->insert_path = db_insert(db, "call_path", 10, e);
+	c->insert_path = db_insert(db, "call_path", 11, e);
 	c->groups = c->insert_path ? call_groups_create(db, bases->trace, e) : NULL;
-	if (!c->groups) {
+	c->shared = c->groups ? thread_paths_create(e) : NULL;
+	if (!c->shared) {
 		calls_destroy(c);
 		return NULL;
 	}
@@ -84,6 +89,7 @@ void calls_destroy(struct calls *c)
 		return;
 	sqlite3_finalize(c->insert_path);
 	call_groups_destroy(c->groups);
+	thread_paths_destroy(c->shared);
 	free(c->symbol_starts);
 	free(c->paths);
 	free(c->open);
@@ -178,10 +184,35 @@ static int scratch_read(struct calls *c, struct stored *s, size_t n, uint64_t at
 }
 
 /* Counts are 64-bit in the stream and in SQLite: sums of what a broken stream claims may wrap, and no more. */
-static void sum(struct calls *c, const struct ptr_call *r)
+static int sum(struct calls *c, const struct ptr_call *r, struct pt_error *e)
 {
 	struct path *s = &c->paths[r->call_path];
 
+	if (!s->calls)
+		s->thread = r->thread;
+	if (!s->shared && s->thread != r->thread) {
+		struct thread_path first = {.thread = s->thread,
+					    .path = r->call_path,
+					    .calls = s->calls,
+					    .insns = s->insns,
+					    .cycles = s->cycles,
+					    .has_cycles = s->has_cycles};
+
+		s->shared = true;
+		if (thread_paths_add(c->shared, &first, e) < 0)
+			return -1;
+	}
+	if (s->shared) {
+		struct thread_path one = {.thread = r->thread,
+					  .path = r->call_path,
+					  .calls = 1,
+					  .insns = r->insn_count,
+					  .has_cycles = r->cyc_count != PTR_UNKNOWN};
+
+		one.cycles = one.has_cycles ? r->cyc_count : 0;
+		if (thread_paths_add(c->shared, &one, e) < 0)
+			return -1;
+	}
 	s->calls++;
 	s->branches += r->branch_count;
 	s->insns += r->insn_count;
@@ -193,6 +224,7 @@ static void sum(struct calls *c, const struct ptr_call *r)
 		s->elapsed_tsc += r->return_tsc - r->call_tsc;
 		s->has_elapsed = true;
 	}
+	return 0;
 }
 
 /* Whether the branch's run, looked up, will tell that time. */
@@ -211,8 +243,8 @@ int calls_add(struct calls *c, const struct ptr_call *r, struct pt_error *e)
 	s->parent = 0;
 	s->times_of_branches =
 	    is_time_of(c, r->call_branch, r->call_tsc) && is_time_of(c, r->return_branch, r->return_tsc);
-	if (r->call_path)
-		sum(c, r);
+	if (r->call_path && sum(c, r, e) < 0)
+		return -1;
 	if (c->held < CHUNK)
 		return 0;
 	if (scratch_write(c, c->chunk, CHUNK, c->count, e) < 0)
@@ -342,10 +374,31 @@ static int insert_paths(struct calls *c, struct pt_error *e)
 		sqlite3_bind_int64(s, 8, (int64_t)p->insns);
 		db_bind(s, 9, p->has_cycles, (int64_t)p->cycles);
 		db_bind(s, 10, p->has_elapsed, (int64_t)p->elapsed_tsc);
+		db_bind(s, 11, p->thread && !p->shared, c->bases.thread + p->thread);
 		if (db_run(s, e) < 0)
 			return -1;
 	}
 	return 0;
+}
+
+static int insert_thread_paths(struct calls *c, struct pt_error *e)
+{
+	sqlite3_stmt *s = db_insert(c->db, "thread_path", 6, e);
+	struct thread_path *p;
+	size_t n = thread_paths_sorted(c->shared, &p);
+	int ret = s ? 0 : -1;
+
+	for (size_t i = 0; !ret && i < n; i++) {
+		sqlite3_bind_int64(s, 1, c->bases.trace);
+		db_bind(s, 2, p[i].thread, c->bases.thread + p[i].thread);
+		sqlite3_bind_int64(s, 3, c->bases.call_path + c->paths[p[i].path].rank);
+		sqlite3_bind_int64(s, 4, (int64_t)p[i].calls);
+		sqlite3_bind_int64(s, 5, (int64_t)p[i].insns);
+		db_bind(s, 6, p[i].has_cycles, (int64_t)p[i].cycles);
+		ret = db_run(s, e);
+	}
+	sqlite3_finalize(s);
+	return ret;
 }
 
 int calls_finish(struct calls *c, bool (*interrupted)(void), struct pt_error *e)
@@ -377,5 +430,7 @@ int calls_finish(struct calls *c, bool (*interrupted)(void), struct pt_error *e)
 				return -1;
 		}
 	}
-	return call_groups_flush(c->groups, e) < 0 ? -1 : insert_paths(c, e);
+	if (call_groups_flush(c->groups, e) < 0 || insert_paths(c, e) < 0)
+		return -1;
+	return insert_thread_paths(c, e);
 }

@@ -16,6 +16,7 @@ struct path {
 	uint32_t chunk; /* the last one that has it, + 1 */
 	uint32_t tail_insns, not_taken;
 	uint32_t edges;
+	uint32_t interrupts; /* see struct dictionary_path */
 };
 
 struct edge {
@@ -195,6 +196,8 @@ int dictionary_path(struct dictionary *d, const struct ptr_path *path, struct pt
 		uint32_t chunk = (uint32_t)(id / DICTIONARY_CHUNK_PATHS);
 
 		p->insns += path->insns[i];
+		if (edge->def.kind == PTR_ASYNC && edge->def.to)
+			p->interrupts |= 1u << i;
 		sqlite3_bind_int64(d->insert_path_edge, 1, id * PTR_PATH_EDGES + i);
 		sqlite3_bind_int64(d->insert_path_edge, 2, d->bases.edge + path->edge[i]);
 		sqlite3_bind_int64(d->insert_path_edge, 3, path->insns[i]);
@@ -236,7 +239,8 @@ struct dictionary_path dictionary_path_of(const struct dictionary *d, uint32_t p
 {
 	const struct path *p = &d->paths[path];
 
-	return (struct dictionary_path){.insns = p->insns, .not_taken = p->not_taken, .edges = p->edges};
+	return (struct dictionary_path){
+	    .insns = p->insns, .not_taken = p->not_taken, .edges = p->edges, .interrupts = p->interrupts};
 }
 
 /* ---- Tables ------------------------------------------------------------------------------------------- */

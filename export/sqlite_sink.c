@@ -13,15 +13,18 @@
 #include "export/slices.h"
 #include "export/store.h"
 #include "export/traces.h"
+#include "export/vm_rows.h"
+#include "schema/vm_reasons.h"
 
-enum table { MACHINE, THREAD, DSO, SYMBOL, EVENT, ERROR, TABLES };
+enum table { MACHINE, THREAD, DSO, SYMBOL, EVENT, ERROR, INTERRUPT, TABLES };
 
 static const struct {
 	const char *name;
 	int columns;
 } tables[TABLES] = {
-    [MACHINE] = {"machine", 4}, [THREAD] = {"thread", 7}, [DSO] = {"dso", 4},
-    [SYMBOL] = {"symbol", 6},	[EVENT] = {"event", 8},	  [ERROR] = {"error", 11},
+    [MACHINE] = {"machine", 4},	    [THREAD] = {"thread", 7}, [DSO] = {"dso", 4},
+    [SYMBOL] = {"symbol", 6},	    [EVENT] = {"event", 11},  [ERROR] = {"error", 11},
+    [INTERRUPT] = {"interrupt", 5},
 };
 
 struct sqlite_sink {
@@ -40,6 +43,7 @@ struct sqlite_sink {
 	struct dictionary *dictionary;
 	struct slices *slices;
 	struct calls *calls;
+	struct vm_rows *vms;
 	int scratch;
 };
 
@@ -130,7 +134,8 @@ static int begin(struct sqlite_sink *s, struct pt_error *e)
 						      .call_path = s->base.call_path,
 						      .call = s->base.call},
 				e);
-	return s->calls ? 0 : -1;
+	s->vms = s->calls ? vm_rows_create(db, &s->base, e) : NULL;
+	return s->vms ? 0 : -1;
 }
 
 /* ---- Records -------------------------------------------------------------------------------------------- */
@@ -184,6 +189,27 @@ static int put_symbol(struct sqlite_sink *s, const struct ptr_record *r, struct 
 	return calls_symbol(s->calls, r->symbol.start, e) < 0 ? -1 : db_run(st, e);
 }
 
+static int put_interrupts(struct sqlite_sink *s, const struct group_run *run,
+			  const struct dictionary_path *path, struct pt_error *e)
+{
+	sqlite3_stmt *st = s->insert[INTERRUPT];
+
+	for (uint32_t i = 0; i < run->repeats * path->edges; i++) {
+		uint32_t at = i % path->edges;
+
+		if (!(path->interrupts >> at & 1))
+			continue;
+		sqlite3_bind_int64(st, 1, run->id * PTR_RUN_BRANCHES + i);
+		sqlite3_bind_int64(st, 2, s->base.trace);
+		sqlite3_bind_int64(st, 3, run->slice);
+		bind_tsc(st, 4, run->tsc);
+		sqlite3_bind_int64(st, 5, (int64_t)run->path * PTR_PATH_EDGES + at);
+		if (db_run(st, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int put_run(struct sqlite_sink *s, const struct ptr_record *r, struct pt_error *e)
 {
 	struct dictionary_path path = dictionary_path_of(s->dictionary, r->run.path);
@@ -201,7 +227,8 @@ static int put_run(struct sqlite_sink *s, const struct ptr_record *r, struct pt_
 	s->totals.not_taken += (uint64_t)r->run.repeats * path.not_taken;
 	calls_run(s->calls, r->number, r->run.tsc);
 	if (slices_run(s->slices, g.id, &r->run, &path, &g.back, e) < 0 ||
-	    dictionary_run(s->dictionary, g.id, r->run.path, r->run.repeats, e) < 0)
+	    dictionary_run(s->dictionary, g.id, r->run.path, r->run.repeats, e) < 0 ||
+	    (path.interrupts && put_interrupts(s, &g, &path, e) < 0))
 		return -1;
 	return run_groups_add(s->runs, &g, e);
 }
@@ -214,11 +241,14 @@ static int put_event(struct sqlite_sink *s, const struct ptr_record *r, struct p
 	sqlite3_bind_int64(st, 1, s->base.event + (int64_t)r->number);
 	sqlite3_bind_int64(st, 2, s->base.trace);
 	bind_ref(st, 3, r->event.slice, s->base.slice);
-	db_bind(st, 4, r->event.cpu >= 0, r->event.cpu);
-	bind_tsc(st, 5, r->event.tsc);
-	bind_ip(st, 6, r->event.ip);
-	bind_text(st, 7, r->event.name);
-	bind_text(st, 8, r->event.fields);
+	bind_ref(st, 4, r->event.machine, s->base.machine);
+	bind_ref(st, 5, r->event.thread, s->base.thread);
+	db_bind(st, 6, r->event.cpu >= 0, r->event.cpu);
+	db_bind(st, 7, r->event.vcpu >= 0, r->event.vcpu);
+	bind_tsc(st, 8, r->event.tsc);
+	bind_ip(st, 9, r->event.ip);
+	bind_text(st, 10, r->event.name);
+	bind_text(st, 11, r->event.fields);
 	return db_run(st, e);
 }
 
@@ -263,9 +293,9 @@ static int sink_record(struct pt_sink *sink, const struct ptr_record *r, struct 
 	case PTR_CALL: s->totals.calls++; return calls_add(s->calls, &r->call, e);
 	case PTR_EVENT: return put_event(s, r, e);
 	case PTR_ERROR: return put_error(s, r, e);
-	case PTR_GUEST_RUN:
-	case PTR_ROUND_TRIP:
-	case PTR_VM_CLOCK:
+	case PTR_GUEST_RUN: return vm_rows_guest_run(s->vms, r, e);
+	case PTR_ROUND_TRIP: return vm_rows_round_trip(s->vms, r, e);
+	case PTR_VM_CLOCK: return vm_rows_clock(s->vms, r, e);
 	case PTR_META:
 	case PTR_TYPES:
 	case PTR_END: break;
@@ -300,10 +330,12 @@ static void finalize(struct sqlite_sink *s)
 	slices_destroy(s->slices);
 	dictionary_destroy(s->dictionary);
 	calls_destroy(s->calls);
+	vm_rows_destroy(s->vms);
 	s->runs = NULL;
 	s->slices = NULL;
 	s->dictionary = NULL;
 	s->calls = NULL;
+	s->vms = NULL;
 }
 
 static int sink_commit(struct pt_sink *sink, struct pt_error *e)
@@ -323,7 +355,7 @@ static int sink_commit(struct pt_sink *sink, struct pt_error *e)
 		return -1;
 	s->busy_with = "summing up";
 	if (dictionary_finish(s->dictionary, e) < 0 || join_threads(s, e) < 0 ||
-	    trace_insert(db, &s->base, &s->meta, s->name, &s->totals, e) < 0)
+	    vm_rows_finish(s->vms, e) < 0 || trace_insert(db, &s->base, &s->meta, s->name, &s->totals, e) < 0)
 		return -1;
 	finalize(s);
 	s->busy_with = "building indexes";
@@ -361,25 +393,50 @@ static int poll_interrupt(void *arg)
 	return s->interrupted();
 }
 
-/* Numbers and kinds: what the views join with. */
+/* A row of a table of names; those without a name are left out. */
+static int fill_name(sqlite3_stmt *st, int64_t id, const char *name, struct pt_error *e)
+{
+	if (!name || !*name)
+		return 0;
+	sqlite3_bind_int64(st, 1, id);
+	bind_text(st, 2, name);
+	return db_run(st, e);
+}
+
+/* What the views join with: numbers and names. */
 static int fill_constants(sqlite3 *db, struct pt_error *e)
 {
-	sqlite3_stmt *number = db_insert(db, "number", 1, e),
-		     *kind = number ? db_insert(db, "kind", 3, e) : NULL;
-	int ret = kind ? 0 : -1;
+	enum { NUMBER, KIND, REASON, REASON_SOURCE, CLOCK_SOURCE, COUNT };
+	static const struct {
+		const char *table;
+		int columns;
+	} constants[COUNT] = {
+	    {"number", 1}, {"kind", 3}, {"exit_reason", 3}, {"reason_source", 2}, {"clock_source", 2}};
+	sqlite3_stmt *st[COUNT] = {NULL};
+	int ret = 0;
 
+	for (int i = 0; !ret && i < COUNT; i++) {
+		st[i] = db_insert(db, constants[i].table, constants[i].columns, e);
+		ret = st[i] ? 0 : -1;
+	}
 	for (int i = 0; !ret && i < PTR_RUN_BRANCHES; i++) {
-		sqlite3_bind_int64(number, 1, i);
-		ret = db_run(number, e);
+		sqlite3_bind_int64(st[NUMBER], 1, i);
+		ret = db_run(st[NUMBER], e);
 	}
 	for (int i = 0; !ret && i < PTR_KINDS; i++) {
-		sqlite3_bind_int64(kind, 1, i);
-		bind_text(kind, 2, ptr_kind_name((enum ptr_kind)i));
-		sqlite3_bind_int64(kind, 3, ptr_kind_perf_flags((enum ptr_kind)i));
-		ret = db_run(kind, e);
+		sqlite3_bind_int64(st[KIND], 3, ptr_kind_perf_flags((enum ptr_kind)i));
+		ret = fill_name(st[KIND], i, ptr_kind_name((enum ptr_kind)i), e);
 	}
-	sqlite3_finalize(number);
-	sqlite3_finalize(kind);
+	for (int i = 0; !ret && i < PT_VM_REASONS; i++) {
+		sqlite3_bind_text(st[REASON], 3, pt_vm_reason_kvm_name((uint64_t)i), -1, SQLITE_STATIC);
+		ret = fill_name(st[REASON], i, pt_vm_reason_name((uint64_t)i), e);
+	}
+	for (int i = 0; !ret && i < PTR_REASON_SOURCES; i++)
+		ret = fill_name(st[REASON_SOURCE], i, ptr_reason_source_name((enum ptr_reason_source)i), e);
+	for (int i = 0; !ret && i < PTR_CLOCK_SOURCES; i++)
+		ret = fill_name(st[CLOCK_SOURCE], i, ptr_clock_source_name((enum ptr_clock_source)i), e);
+	for (int i = 0; i < COUNT; i++)
+		sqlite3_finalize(st[i]);
 	return ret;
 }
 

@@ -122,9 +122,10 @@ int trace_delete(sqlite3 *db, int64_t trace, struct pt_error *e)
 				    "(SELECT last_run FROM gone);"
 				    "DROP TABLE gone;",
 				    (long long)trace);
-	static const char *const tables[] = {"trace_meta", "machine",	 "thread", "dso",
-					     "symbol",	   "edge",	 "path",   "slice",
-					     "call_path",  "call_group", "event",  "error"};
+	static const char *const tables[] = {
+	    "trace_meta",  "machine",	"thread",    "dso",	   "symbol",  "edge",
+	    "path",	   "slice",	"call_path", "call_group", "event",   "error",
+	    "thread_path", "interrupt", "guest_run", "round_trip", "vm_clock"};
 	int ret;
 
 	if (!sql)
@@ -149,10 +150,20 @@ int trace_bases(sqlite3 *db, struct trace_bases *ret, struct pt_error *e)
 		const char *table;
 		int64_t *base;
 	} all[] = {
-	    {"trace", &ret->trace}, {"machine", &ret->machine}, {"thread", &ret->thread},
-	    {"dso", &ret->dso},	    {"symbol", &ret->symbol},	{"edge", &ret->edge},
-	    {"path", &ret->path},   {"slice", &ret->slice},	{"call_path", &ret->call_path},
-	    {"event", &ret->event}, {"error", &ret->error},
+	    {"trace", &ret->trace},
+	    {"machine", &ret->machine},
+	    {"thread", &ret->thread},
+	    {"dso", &ret->dso},
+	    {"symbol", &ret->symbol},
+	    {"edge", &ret->edge},
+	    {"path", &ret->path},
+	    {"slice", &ret->slice},
+	    {"call_path", &ret->call_path},
+	    {"event", &ret->event},
+	    {"error", &ret->error},
+	    {"guest_run", &ret->guest_run},
+	    {"round_trip", &ret->round_trip},
+	    {"vm_clock", &ret->vm_clock},
 	};
 	char sql[64];
 

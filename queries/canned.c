@@ -29,6 +29,18 @@
 	X(branch_mix, "branch-mix", true)                                                                    \
 	X(hot_edges, "hot-edges", true)                                                                      \
 	X(branches_at, "branches-at", false)                                                                 \
+	X(vmexit_latency, "vmexit-latency", true)                                                            \
+	X(vmentry_latency, "vmentry-latency", true)                                                          \
+	X(slowest_exits, "slowest-exits", true)                                                              \
+	X(vcpu_time, "vcpu-time", true)                                                                      \
+	X(interrupt_latency, "interrupt-latency", true)                                                      \
+	X(vcpu_stolen, "vcpu-stolen", true)                                                                  \
+	X(exits_by_function, "exits-by-function", true)                                                      \
+	X(exits_by_rip, "exits-by-rip", false)                                                               \
+	X(timeline, "timeline", true)                                                                        \
+	X(vm_clocks, "vm-clocks", true)                                                                      \
+	X(vm_check, "vm-check", true)                                                                        \
+	X(merged_events, "merged-events", false)                                                             \
 	X(threads, "threads", true)                                                                          \
 	X(events, "events", true)                                                                            \
 	X(errors, "errors", true)

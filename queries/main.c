@@ -15,7 +15,7 @@
 #include "schema/version.h"
 
 #define APPLICATION_ID 1347708002 /* schema/tables.sql */
-#define SCHEMA_VERSION 1
+#define SCHEMA_VERSION 2
 
 static const char usage[] =
     "usage: pt-query DB                               list the queries\n"
@@ -114,10 +114,11 @@ static int check_ours(sqlite3 *db, const char *path, struct pt_error *e)
 	if (id != APPLICATION_ID)
 		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
 			       "%s is a database, but pt-load did not make it", path);
-	if (version > SCHEMA_VERSION)
-		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
-			       "%s has schema version %d, this pt-query knows up to %d", path, version,
-			       SCHEMA_VERSION);
+	if (version != SCHEMA_VERSION)
+		return pt_fail(
+		    e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
+		    "%s has schema version %d, this pt-query knows version %d: load the recording again",
+		    path, version, SCHEMA_VERSION);
 	return 0;
 }
 

@@ -5,3 +5,11 @@
 CREATE INDEX edge_by_from ON edge (from_ip);
 CREATE INDEX edge_by_to ON edge (to_ip);
 CREATE INDEX symbol_by_name ON symbol (name);
+
+-- From a stay in a guest to the round trips before and behind it, and from a time to the stay.
+CREATE INDEX round_trip_by_before ON round_trip (before);
+CREATE INDEX round_trip_by_after ON round_trip (after);
+CREATE INDEX guest_run_by_time ON guest_run (machine, vcpu, entry_tsc);
+-- For exact percentiles.
+CREATE INDEX round_trip_by_latency ON round_trip (machine, reason, latency_tsc, vcpu);
+CREATE INDEX guest_run_by_residency ON guest_run (machine, ended_by, residency_tsc, vcpu);

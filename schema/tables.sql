@@ -26,13 +26,18 @@
 -- code by instructions: insn_timed says how many instructions have such cycles; cyc_count is NULL when none have.
 
 PRAGMA application_id = 1347708002; -- 'PTdb'
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 
 -- 0..1023, to expand what is counted.
 CREATE TABLE number (i INTEGER PRIMARY KEY);
 
 -- What makes a branch. perf_flags: perf's PERF_IP_FLAG_* bits.
 CREATE TABLE kind (id INTEGER PRIMARY KEY, name TEXT, perf_flags INTEGER);
+
+-- The names of VM exits (schema/vm_reasons.h), and of where a reason or a clock is known from (schema/records.h).
+CREATE TABLE exit_reason (reason INTEGER PRIMARY KEY, name TEXT, kvm_name TEXT);
+CREATE TABLE reason_source (id INTEGER PRIMARY KEY, name TEXT);
+CREATE TABLE clock_source (id INTEGER PRIMARY KEY, name TEXT);
 
 -- A loaded container.
 CREATE TABLE trace (
@@ -120,10 +125,14 @@ CREATE TABLE run_group (
 );
 
 -- ip: where the callee begins, NULL when that is where its symbol does. parent NULL: a root. Sums over its calls; callees'
--- counts are included. elapsed_tsc: of the calls whose times are known.
+-- counts are included. elapsed_tsc: of the calls whose times are known. thread: the one whose calls all of them are;
+-- NULL when there are several, which thread_path tells apart.
 CREATE TABLE call_path (
 	id INTEGER PRIMARY KEY, trace INTEGER, parent INTEGER, symbol INTEGER, ip INTEGER,
-	calls INTEGER, branch_count INTEGER, insn_count INTEGER, cyc_count INTEGER, elapsed_tsc INTEGER
+	calls INTEGER, branch_count INTEGER, insn_count INTEGER, cyc_count INTEGER, elapsed_tsc INTEGER, thread INTEGER
+);
+CREATE TABLE thread_path (
+	trace INTEGER, thread INTEGER, call_path INTEGER, calls INTEGER, insn_count INTEGER, cyc_count INTEGER
 );
 
 -- Calls id .. id + n - 1 of a thread, in the order of returning. The returning branch is number return_at of run
@@ -141,9 +150,43 @@ CREATE TABLE call_group (
 	branches_whole INTEGER, insn_whole INTEGER, cyc_whole INTEGER, parent_whole INTEGER
 );
 
--- fields: a JSON object.
+-- fields: a JSON object. machine, thread, vcpu: the slice's where the event does not say.
 CREATE TABLE event (
-	id INTEGER PRIMARY KEY, trace INTEGER, slice INTEGER, cpu INTEGER, tsc INTEGER, ip INTEGER, name TEXT, fields TEXT
+	id INTEGER PRIMARY KEY, trace INTEGER, slice INTEGER, machine INTEGER, thread INTEGER, cpu INTEGER, vcpu INTEGER,
+	tsc INTEGER, ip INTEGER, name TEXT, fields TEXT
+);
+
+-- The branches of kind async whose target was seen: interrupts, exceptions, faults. id: the branch's; path_edge: which.
+-- They are rows of run_group, too; few among many, and asked for often.
+CREATE TABLE interrupt (id INTEGER PRIMARY KEY, trace INTEGER, slice INTEGER, tsc INTEGER, path_edge INTEGER);
+
+-- ## Virtual machines: see schema/records.h, whose GUEST_RUN, ROUND_TRIP and VM_CLOCK these are
+--
+-- machine is the guest, thread the host's vCPU thread. flags: enum ptr_vm_flags; with any of 15 something inside was not
+-- seen, so no time between entry and exit is known: latency_tsc, residency_tsc are NULL then. symbols: of the guest at entry_ip
+-- and guest_ip; handler, deepest: the host's. ended_by: the reason of the round trip behind it.
+
+CREATE TABLE guest_run (
+	id INTEGER PRIMARY KEY, trace INTEGER, machine INTEGER, thread INTEGER, cpu INTEGER, vcpu INTEGER, vmcs INTEGER,
+	cr3 INTEGER, entry_tsc INTEGER, exit_tsc INTEGER, entry_uncertainty_tsc INTEGER, exit_uncertainty_tsc INTEGER,
+	entry_ip INTEGER, exit_ip INTEGER, entry_branch INTEGER, exit_branch INTEGER, insn_count INTEGER, cyc_count INTEGER,
+	flags INTEGER, entry_symbol INTEGER, ended_by INTEGER, residency_tsc INTEGER
+);
+
+CREATE TABLE round_trip (
+	id INTEGER PRIMARY KEY, trace INTEGER, machine INTEGER, thread INTEGER, vcpu INTEGER, exit_cpu INTEGER,
+	entry_cpu INTEGER, before INTEGER, after INTEGER, vmcs INTEGER, exit_tsc INTEGER, entry_tsc INTEGER,
+	exit_uncertainty_tsc INTEGER, entry_uncertainty_tsc INTEGER, guest_ip INTEGER, guest_symbol INTEGER,
+	exit_branch INTEGER, entry_branch INTEGER, reason INTEGER, raw_reason INTEGER, qualification INTEGER, vector INTEGER,
+	source INTEGER, injected INTEGER, handler INTEGER, deepest INTEGER, deepest_depth INTEGER, host_insns INTEGER,
+	host_cycles INTEGER, off_cpu_tsc INTEGER, userspace_tsc INTEGER, stolen_by INTEGER, flags INTEGER,
+	latency_tsc INTEGER
+);
+
+-- offset: guest TSC = (host TSC * ratio >> frac_bits) + offset, from from_tsc on (NULL: from the start).
+CREATE TABLE vm_clock (
+	id INTEGER PRIMARY KEY, trace INTEGER, machine INTEGER, vcpu INTEGER, vmcs INTEGER, from_tsc INTEGER, "offset" INTEGER,
+	ratio INTEGER, frac_bits INTEGER, source INTEGER, observations INTEGER, worst_residual_tsc INTEGER
 );
 
 -- What was not seen lies between tsc and tsc_end. slice: the one that it ended.

@@ -1,6 +1,7 @@
 -- views.sql - what to query. Columns may be added to these views, but never change their meaning.
 --
---   traces branches ipc errors events functions        ours
+--   traces branches ipc errors events functions interrupts        ours
+--   vmexits vmentries vm_clocks                        ours, of virtual machines
 --   run call                                            the facts as they are stored, unpacked: a row a run, a row a call
 --   samples calls call_paths threads comms comm_threads symbols dsos machines branch_types selected_events
 --                                                       the names and columns of perf's export-to-sqlite, for SQL and
@@ -103,7 +104,7 @@ SELECT
 	(SELECT kd.name FROM kind kd WHERE kd.id = e.kind) AS kind,
 	pe.insn_count,
 	CASE WHEN (pe.id & 31) = p.edges - 1 AND k.i = r.repeats - 1 THEN r.cyc_count END AS cyc_count,
-	printf('%x', e.from_ip) AS from_hex, printf('%x', e.to_ip) AS to_hex,
+	CASE WHEN e.from_ip IS NOT NULL THEN printf('%x', e.from_ip) END AS from_hex, CASE WHEN e.to_ip IS NOT NULL THEN printf('%x', e.to_ip) END AS to_hex,
 	(SELECT y.name FROM dso y WHERE y.id = (SELECT z.dso FROM symbol z WHERE z.id = e.from_symbol)) AS from_dso,
 	(SELECT y.name FROM dso y WHERE y.id = (SELECT z.dso FROM symbol z WHERE z.id = e.to_symbol)) AS to_dso,
 	r.slice, r.path, e.id AS edge
@@ -152,7 +153,7 @@ SELECT
 	t.time_zero + (r.tsc >> t.time_shift) * t.time_mult
 		+ ((r.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
 	r.tsc, r.tsc_end, coalesce(r.cpu, s.cpu) AS cpu, m.name AS machine, s.vcpu, th.pid, th.tid, th.comm,
-	r.kind, r.ip, printf('%x', r.ip) AS ip_hex, r.stream, r.aux_offset, r.message,
+	r.kind, r.ip, CASE WHEN r.ip IS NOT NULL THEN printf('%x', r.ip) END AS ip_hex, r.stream, r.aux_offset, r.message,
 	t.time_zero + (r.tsc_end >> t.time_shift) * t.time_mult
 		+ ((r.tsc_end & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_end_ns,
 	r.slice
@@ -161,18 +162,132 @@ FROM error r JOIN trace t ON t.id = r.trace
 	LEFT JOIN thread th ON th.id = s.thread
 	LEFT JOIN machine m ON m.id = th.machine;
 
--- A row for each thing that happened and is no branch. fields: a JSON object.
+-- A row for each thing that happened and is no branch: tracepoints as "system:name", CBR, PTWRITE, ... fields: a JSON object.
 CREATE VIEW events AS
 SELECT
 	r.id, r.trace,
 	t.time_zero + (r.tsc >> t.time_shift) * t.time_mult
 		+ ((r.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
-	r.tsc, coalesce(r.cpu, s.cpu) AS cpu, m.name AS machine, s.vcpu, th.pid, th.tid, th.comm,
-	r.name, r.ip, printf('%x', r.ip) AS ip_hex, r.fields, r.slice
+	r.tsc, coalesce(r.cpu, s.cpu) AS cpu, m.name AS machine, coalesce(r.vcpu, s.vcpu) AS vcpu, th.pid, th.tid, th.comm,
+	r.name, r.ip, CASE WHEN r.ip IS NOT NULL THEN printf('%x', r.ip) END AS ip_hex, r.fields, r.slice
 FROM event r JOIN trace t ON t.id = r.trace
 	LEFT JOIN slice s ON s.id = r.slice
+	LEFT JOIN thread th ON th.id = coalesce(r.thread, s.thread)
+	LEFT JOIN machine m ON m.id = coalesce(r.machine, th.machine);
+
+-- A row an interrupt, exception or fault whose handler was seen: a branch of kind async. id: of the view branches.
+CREATE VIEW interrupts AS
+SELECT
+	r.id, r.trace,
+	t.time_zero + (r.tsc >> t.time_shift) * t.time_mult
+		+ ((r.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
+	r.tsc, s.cpu, m.name AS machine, s.vcpu, th.pid, th.tid, th.comm,
+	e.from_ip, CASE WHEN e.from_ip IS NOT NULL THEN printf('%x', e.from_ip) END AS from_ip_hex, f.name AS from_symbol,
+	e.to_ip, CASE WHEN e.to_ip IS NOT NULL THEN printf('%x', e.to_ip) END AS to_ip_hex, y.name AS to_symbol, r.slice
+FROM interrupt r CROSS JOIN trace t CROSS JOIN path_edge pe CROSS JOIN edge e
+	LEFT JOIN slice s ON s.id = r.slice
 	LEFT JOIN thread th ON th.id = s.thread
-	LEFT JOIN machine m ON m.id = th.machine;
+	LEFT JOIN machine m ON m.id = th.machine
+	LEFT JOIN symbol f ON f.id = e.from_symbol
+	LEFT JOIN symbol y ON y.id = e.to_symbol
+WHERE t.id = r.trace AND pe.id = r.path_edge AND e.id = pe.edge;
+
+-- ---- Virtual machines --------------------------------------------------------------------------------------------------
+
+-- A row a round trip out of a guest: from a VM exit to the same vCPU's next VM entry. time_ns, tsc, cpu: of the exit; tsc_end,
+-- entry_cpu: of the entry. Transitions lie between tsc and tsc + uncertainty_tsc. reason_name is the SDM's, kvm_name KVM's;
+-- reason_source: 'event_trace', 'tracepoint' (kvm_exit), 'inferred' (from the handler that KVM called), NULL unknown.
+-- vector: of the interrupt or exception that exited. injected_vector: of the event that the entry delivers. latency_*,
+-- host_*: of the round trip, NULL where something inside was not seen (gap = 1). off_cpu_*: while other threads ran in place
+-- of the vCPU's; stolen_by_*: the first of these. userspace_*: in the VM process's own code. pid, tid, comm: the vCPU thread's.
+-- vmentry_before, vmentry_after: ids of vmentries. handler: what KVM called for the reason; deepest: the innermost function
+-- of the longest call chain below it.
+CREATE VIEW vmexits AS
+SELECT
+	r.id, r.trace,
+	t.time_zero + (r.exit_tsc >> t.time_shift) * t.time_mult
+		+ ((r.exit_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
+	r.exit_tsc AS tsc, r.exit_cpu AS cpu, m.name AS machine, r.vcpu, r.vmcs,
+	r.guest_ip, CASE WHEN r.guest_ip IS NOT NULL THEN printf('%x', r.guest_ip) END AS guest_ip_hex, gs.name AS guest_symbol,
+	r.reason, x.name AS reason_name, x.kvm_name, rs.name AS reason_source, r.raw_reason, r.qualification, r.vector,
+	r.latency_tsc,
+	(r.latency_tsc >> t.time_shift) * t.time_mult
+		+ ((r.latency_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS latency_ns,
+	r.exit_uncertainty_tsc + r.entry_uncertainty_tsc AS latency_uncertainty_tsc,
+	CASE WHEN r.gap THEN NULL ELSE r.host_insns END AS host_insns,
+	CASE WHEN r.gap THEN NULL ELSE r.host_cycles END AS host_cycles,
+	h.name AS handler, d.name AS deepest, r.deepest_depth,
+	r.flags >> 5 & 1 AS scheduled_out, r.flags >> 7 & 1 AS to_userspace, r.flags >> 6 & 1 AS halt_polled,
+	r.flags >> 8 & 1 AS migrated, r.flags >> 4 & 1 AS nested, r.flags >> 3 & 1 AS concealed, r.gap,
+	r.off_cpu_tsc,
+	(r.off_cpu_tsc >> t.time_shift) * t.time_mult
+		+ ((r.off_cpu_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS off_cpu_ns,
+	st.tid AS stolen_by_tid, st.comm AS stolen_by_comm,
+	r.userspace_tsc,
+	(r.userspace_tsc >> t.time_shift) * t.time_mult
+		+ ((r.userspace_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS userspace_ns,
+	CASE WHEN r.injected >> 31 & 1 THEN r.injected & 255 END AS injected_vector, r.injected,
+	t.time_zero + (r.entry_tsc >> t.time_shift) * t.time_mult
+		+ ((r.entry_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_end_ns,
+	r.entry_tsc AS tsc_end, r.entry_cpu, r.exit_uncertainty_tsc AS uncertainty_tsc,
+	r.entry_uncertainty_tsc AS uncertainty_end_tsc,
+	th.pid, th.tid, th.comm, r.exit_branch, r.entry_branch, r.before AS vmentry_before, r.after AS vmentry_after
+FROM (SELECT *, flags & 15 <> 0 AS gap FROM round_trip) r JOIN trace t ON t.id = r.trace
+	LEFT JOIN machine m ON m.id = r.machine
+	LEFT JOIN thread th ON th.id = r.thread
+	LEFT JOIN thread st ON st.id = r.stolen_by
+	LEFT JOIN exit_reason x ON x.reason = r.reason
+	LEFT JOIN reason_source rs ON rs.id = r.source
+	LEFT JOIN symbol gs ON gs.id = r.guest_symbol
+	LEFT JOIN symbol h ON h.id = r.handler
+	LEFT JOIN symbol d ON d.id = r.deepest;
+
+-- A row a stay in a guest: from a VM entry to the next VM exit of that vCPU. time_ns, tsc, guest_ip: of the entry; tsc_end,
+-- exit_ip: of the exit. residency_*, guest_*: NULL where something inside was not seen (gap = 1). ended_by: the exit's reason
+-- (reason_name of vmexits); vmexit: its id there. Other columns as in vmexits.
+CREATE VIEW vmentries AS
+SELECT
+	r.id, r.trace,
+	t.time_zero + (r.entry_tsc >> t.time_shift) * t.time_mult
+		+ ((r.entry_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
+	r.entry_tsc AS tsc, r.cpu, m.name AS machine, r.vcpu, r.entry_ip AS guest_ip,
+	CASE WHEN r.entry_ip IS NOT NULL THEN printf('%x', r.entry_ip) END AS guest_ip_hex, gs.name AS guest_symbol,
+	r.residency_tsc,
+	(r.residency_tsc >> t.time_shift) * t.time_mult
+		+ ((r.residency_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS residency_ns,
+	r.exit_uncertainty_tsc + r.entry_uncertainty_tsc AS residency_uncertainty_tsc,
+	CASE WHEN r.gap THEN NULL ELSE r.insn_count END AS guest_insns,
+	CASE WHEN r.gap THEN NULL ELSE r.cyc_count END AS guest_cycles,
+	x.name AS ended_by, x.kvm_name AS ended_by_kvm_name,
+	r.flags >> 4 & 1 AS nested, r.flags >> 3 & 1 AS concealed, r.gap,
+	t.time_zero + (r.exit_tsc >> t.time_shift) * t.time_mult
+		+ ((r.exit_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_end_ns,
+	r.exit_tsc AS tsc_end, r.exit_ip, CASE WHEN r.exit_ip IS NOT NULL THEN printf('%x', r.exit_ip) END AS exit_ip_hex, r.entry_uncertainty_tsc AS uncertainty_tsc,
+	r.exit_uncertainty_tsc AS uncertainty_end_tsc, r.vmcs, r.cr3,
+	th.pid, th.tid, th.comm, r.entry_branch, r.exit_branch, b.id AS vmexit
+FROM (SELECT *, flags & 15 <> 0 AS gap FROM guest_run) r JOIN trace t ON t.id = r.trace
+	LEFT JOIN machine m ON m.id = r.machine
+	LEFT JOIN thread th ON th.id = r.thread
+	LEFT JOIN symbol gs ON gs.id = r.entry_symbol
+	LEFT JOIN round_trip b ON b.before = r.id
+	LEFT JOIN exit_reason x ON x.reason = r.ended_by;
+
+-- A row a vCPU's clock from a time on (time_ns, tsc; NULL: from the start): guest TSC = host TSC * scale + offset. source:
+-- 'option', 'container' (KVM's debugfs), 'tracepoint', 'solved' (from the trace's own packets), NULL unknown. observations:
+-- guest TSC packets that speak for it; worst_residual_*: the largest deviation of one of them.
+CREATE VIEW vm_clocks AS
+SELECT
+	r.id, r.trace,
+	t.time_zero + (r.from_tsc >> t.time_shift) * t.time_mult
+		+ ((r.from_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
+	r.from_tsc AS tsc, m.name AS machine, r.vcpu, r.vmcs, r."offset", printf('%x', r."offset") AS offset_hex,
+	r.ratio, r.frac_bits, coalesce(1.0 * r.ratio / (1 << r.frac_bits), 1.0) AS scale,
+	cs.name AS source, r.observations, r.worst_residual_tsc,
+	(r.worst_residual_tsc >> t.time_shift) * t.time_mult
+		+ ((r.worst_residual_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS worst_residual_ns
+FROM vm_clock r JOIN trace t ON t.id = r.trace
+	LEFT JOIN machine m ON m.id = r.machine
+	LEFT JOIN clock_source cs ON cs.id = r.source;
 
 -- A row a function that was seen executing: instructions in its own code (callees' apart), how many of these have known
 -- cycles, and the cycles. calls: how often it was called. symbol, name NULL: code without a symbol.

@@ -1,0 +1,44 @@
+-- vm-check: guest records that do not lie between a VM entry and its VM exit; no rows are expected
+-- Every run of a guest must lie within a stay of its vCPU, from the entry's earliest time to the exit's latest; so must every event of a
+-- guest whose vCPU is known; and a vCPU's stays and round trips must follow one another. what: which of these fails; id: of the view
+-- run, events, vmentries or vmexits; tsc: the record's time; from_tsc, to_tsc: between which it ought to be.
+-- :limit = 100 rows
+WITH guest_slice AS (
+	SELECT s.id, s.vcpu, h.machine FROM slice s CROSS JOIN thread h
+	WHERE h.id = s.thread AND h.machine IN (SELECT id FROM machine WHERE pid <> 0)
+),
+seen (what, machine, vcpu, id, tsc, last_tsc) AS ( -- times do not fall within a group: its first run and its last will do
+	SELECT 'run', x.machine, x.vcpu, g.id, g.tsc + coalesce(unicode(substr(g.tsc_add, 1, 1)) - 1, 0)
+			+ coalesce((unicode(substr(g.tsc_add_high, 1, 1)) - 1) << 15, 0),
+		g.tsc + coalesce(unicode(substr(g.tsc_add, g.n, 1)) - 1, 0)
+			+ coalesce((unicode(substr(g.tsc_add_high, g.n, 1)) - 1) << 15, 0)
+	FROM run_group g CROSS JOIN guest_slice x
+	WHERE x.id = g.slice AND g.tsc IS NOT NULL
+	UNION ALL
+	SELECT 'event', machine, vcpu, id, tsc, tsc FROM event
+	WHERE machine IN (SELECT id FROM machine WHERE pid <> 0) AND vcpu IS NOT NULL AND tsc IS NOT NULL
+),
+stay AS ( -- the one whose entry was the last before it
+	SELECT s.*, (SELECT g.id FROM guest_run g WHERE g.machine = s.machine AND g.vcpu = s.vcpu AND g.entry_tsc <= s.tsc
+		ORDER BY g.entry_tsc DESC, g.id DESC LIMIT 1) AS run
+	FROM seen s
+	LIMIT -1
+),
+wrong (what, machine, vcpu, id, tsc, from_tsc, to_tsc) AS (
+	SELECT s.what, s.machine, s.vcpu, s.id, CASE WHEN g.id IS NULL THEN s.tsc ELSE s.last_tsc END, g.entry_tsc,
+		g.exit_tsc + coalesce(g.exit_uncertainty_tsc, 0)
+	FROM stay s LEFT JOIN guest_run g ON g.id = s.run
+	WHERE g.id IS NULL OR s.last_tsc > g.exit_tsc + coalesce(g.exit_uncertainty_tsc, 0)
+	UNION ALL
+	SELECT 'vmentry', machine, vcpu, id, exit_tsc, entry_tsc, NULL FROM guest_run WHERE exit_tsc < entry_tsc
+	UNION ALL
+	SELECT 'vmexit', machine, vcpu, id, entry_tsc, exit_tsc, NULL FROM round_trip WHERE entry_tsc < exit_tsc
+	UNION ALL
+	SELECT 'vmexit', r.machine, r.vcpu, r.id, r.exit_tsc, b.exit_tsc, b.exit_tsc + coalesce(b.exit_uncertainty_tsc, 0)
+	FROM round_trip r JOIN guest_run b ON b.id = r.before
+	WHERE r.exit_tsc < b.exit_tsc OR r.exit_tsc > b.exit_tsc + coalesce(b.exit_uncertainty_tsc, 0)
+)
+SELECT w.what, m.trace, m.name AS machine, w.vcpu, w.id, w.tsc, w.from_tsc, w.to_tsc
+FROM wrong w LEFT JOIN machine m ON m.id = w.machine
+ORDER BY m.trace, w.tsc, w.what, w.id
+LIMIT coalesce(:limit, 100);

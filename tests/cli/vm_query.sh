@@ -1,0 +1,47 @@
+# The views and queries of virtual machines on made-up ones, against their truth; in the sqlite3 shell, too.
+source tests/common.bash
+"$PT_BUILD/tests/tools/mkvmrecords" --exits 3000 --vcpus 3 --seed 7 --truth "$tmp/truth" >"$tmp/s" 2>/dev/null || fail "mkvmrecords"
+check "load" "$PT_BIN/pt-load" -q "$tmp/db" "$tmp/s"
+check "integrity" test "$(sqlite3 "$tmp/db" 'PRAGMA integrity_check')" = ok
+python3 tests/cli/vm_truth.py "$PT_BIN/pt-query" "$tmp/db" "$tmp/truth" >"$tmp/out" 2>&1
+counts "$tmp/out"
+names="vmexit-latency vmentry-latency slowest-exits vcpu-time interrupt-latency vcpu-stolen exits-by-function exits-by-rip timeline
+	vm-clocks vm-check merged-events folded"
+mkdir "$tmp/q"
+for name in $names; do
+	"$PT_BIN/pt-query" "$tmp/db" "$name" --format csv >"$tmp/q/$name.ours"
+	"$PT_BIN/pt-query" "$tmp/db" "$name" --format json >"$tmp/q/$name.json"
+	"$PT_BIN/pt-query" "$tmp/db" "$name" --print | sqlite3 -header -csv "$tmp/db" >"$tmp/q/$name.shell"
+done
+# shellcheck disable=SC2086
+python3 tests/cli/same_csv.py "$tmp/q" $names >"$tmp/out" 2>&1
+counts "$tmp/out"
+"$PT_BIN/pt-query" "$tmp/db" --format html >"$tmp/html"
+check "the dashboard" python3 tests/cli/html_page.py "$tmp/html" vmexit-latency timeline vcpu-time vm-check
+"$PT_BIN/pt-query" "$tmp/db" vmexit-latency --format prometheus >"$tmp/prometheus"
+"$PT_BIN/pt-query" "$tmp/db" vmexit-latency --format json >"$tmp/json"
+check "Prometheus' text" python3 tests/cli/prometheus_text.py "$tmp/prometheus" "$tmp/json"
+check "seconds by reason" grep -q '^pt_vmexit_latency_p99_seconds{trace="1",machine="vm1",reason="48",' "$tmp/prometheus"
+
+# A record that is not where it should be is found: a stay that ends too early, an event of the guest outside of any.
+cp "$tmp/db" "$tmp/wrong"
+sqlite3 "$tmp/wrong" 'UPDATE guest_run SET exit_tsc = entry_tsc, exit_uncertainty_tsc = 0 WHERE id = 50'
+check "a stay that is too short" test "$("$PT_BIN/pt-query" "$tmp/wrong" vm-check --format csv | grep -c '^run,')" -ge 1
+cp "$tmp/db" "$tmp/wrong"
+sqlite3 "$tmp/wrong" "UPDATE event SET tsc = (SELECT exit_tsc + 100 FROM round_trip WHERE vcpu = event.vcpu LIMIT 1)
+	WHERE id = (SELECT min(id) FROM event WHERE vcpu IS NOT NULL)"
+check "an event outside" test "$("$PT_BIN/pt-query" "$tmp/wrong" vm-check --format csv | grep -c '^event,')" = 1
+
+# Another trace in the same database: its ids are moved, its numbers are not.
+"$PT_BUILD/tests/tools/mkvmrecords" --exits 500 --seed 8 2>/dev/null >"$tmp/s2"
+check "load a second" "$PT_BIN/pt-load" -q "$tmp/db" "$tmp/s2"
+"$PT_BIN/pt-load" -q "$tmp/alone" "$tmp/s2"
+for name in vmexit-latency vmentry-latency exits-by-function vcpu-time interrupt-latency vcpu-stolen vm-clocks; do
+	[ $name = exits-by-function ] && all=(--param limit=100000) || all=()
+	"$PT_BIN/pt-query" "$tmp/db" $name --format csv "${all[@]}" | sed -n '1p; /^2,/p' >"$tmp/both"
+	"$PT_BIN/pt-query" "$tmp/alone" $name --format csv "${all[@]}" | sed 's/^1,/2,/' >"$tmp/one"
+	same "$name: of a second trace" "$tmp/one" "$tmp/both"
+done
+check "vm-check of both" test "$("$PT_BIN/pt-query" "$tmp/db" vm-check --format csv | wc -l)" = 1
+check "--replace takes it away" "$PT_BIN/pt-load" -q --replace "$tmp/db" "$tmp/s2"
+check "nothing is left of it" test "$(sqlite3 "$tmp/db" 'SELECT count(*) FROM round_trip WHERE trace = 2 OR trace = 3')" = 500

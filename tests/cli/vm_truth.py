@@ -1,0 +1,244 @@
+"""vm_truth.py PT-QUERY DB TRUTH - compares what pt-query says of a database with the truth that tests/tools/mkvmrecords wrote,
+worked out here from scratch. The last line is "N passed, N failed"."""
+import csv
+import json
+import subprocess
+import sys
+from collections import Counter, defaultdict
+
+program, db, truth = sys.argv[1:]
+ZERO, MULT, SHIFT = -616, 699050667, 31  # mkvmrecords' clock
+UNKNOWN = 15                             # flags with which nothing is timed
+passed = failed = 0
+
+
+def ns(tsc):
+    return (tsc * MULT) >> SHIFT
+
+
+def time_ns(tsc):
+    return ZERO + ns(tsc)
+
+
+def query(name, **params):
+    args = [program, db, name, "--format", "json"] + [f"--param={k}={v}" for k, v in params.items()]
+    return json.loads(subprocess.run(args, check=True, stdout=subprocess.PIPE).stdout)
+
+
+def check(what, expected, got):
+    global passed, failed
+    if expected == got:
+        passed += 1
+    else:
+        failed += 1
+        print(f"FAILED: {what}: expected {expected!r}, got {got!r}"[:400])
+
+
+def percentiles(values):
+    """Nearest rank: the smallest value that at least p % of all are not above."""
+    values = sorted(values)
+    pick = {}
+    for name, per_mille in (("p50_ns", 500), ("p90_ns", 900), ("p99_ns", 990), ("p99_9_ns", 999), ("max_ns", 1000)):
+        at = -(-len(values) * per_mille // 1000)
+        pick[name] = ns(values[at - 1]) if values else None
+    return pick
+
+
+def same_percentiles(what, values, row):
+    check(what, percentiles(values), {k: row[k] for k in percentiles(values)})
+
+
+def number(text):
+    return int(text) if text else None
+
+
+exits, stays, timers, events = [], [], [], []
+for row in csv.reader(open(truth)):
+    if row[0] == "exit":
+        f = [number(x) for x in row[1:11]]
+        exits.append(dict(zip(("id", "vcpu", "reason", "exit", "entry", "flags", "insns", "cycles", "off", "user"), f),
+                          thief=row[11], symbol=row[12]))
+    elif row[0] == "stay":
+        stays.append(dict(zip(("id", "vcpu", "entry", "exit", "flags", "insns", "cycles"), map(number, row[1:]))))
+    elif row[0] == "timer":
+        timers.append([int(x) for x in row[1:]])
+    else:
+        events.append((int(row[1]), row[2]))
+for x in exits:
+    x["latency"] = None if x["flags"] & UNKNOWN else x["entry"] - x["exit"]
+for s in stays:
+    s["latency"] = None if s["flags"] & UNKNOWN else s["exit"] - s["entry"]
+
+
+def known(rows):
+    return [r["latency"] for r in rows if r["latency"] is not None]
+
+
+def grouped(rows, key):
+    groups = defaultdict(list)
+    for r in rows:
+        groups[key(r)].append(r)
+    return groups
+
+
+def check_latency(name, rows, key, row_key, count, **params):
+    groups = grouped(rows, key)
+    got = query(name, **params)
+    check(f"{name}: groups", sorted(groups, key=str), sorted((row_key(r) for r in got), key=str))
+    total = sum(known(rows))
+    for r in got:
+        group = groups.get(row_key(r), [])
+        what = f"{name} {params} {row_key(r)}"
+        check(what, (len(group), len(known(group))), (r[count], r["timed"]))
+        same_percentiles(what, known(group), r)
+        check(f"{what}: total", ns(sum(known(group))) if known(group) else None, r["total_ns"])
+        share = "guest_percent" if name == "vmentry-latency" else "exit_percent"
+        check(f"{what}: share", round(100 * sum(known(group)) / total, 2) if known(group) else None, r[share])
+    return got
+
+
+# The view, row by row.
+view = [json.loads(line) for line in subprocess.run(
+    ["sqlite3", db, """SELECT json_object('id', id, 'vcpu', vcpu, 'reason', reason, 'exit', tsc, 'entry', tsc_end,
+    'latency', latency_ns, 'time', time_ns, 'insns', host_insns, 'cycles', host_cycles, 'off', off_cpu_tsc, 'user', userspace_tsc,
+    'out', scheduled_out, 'qemu', to_userspace, 'symbol', guest_symbol, 'gap', gap) FROM vmexits ORDER BY id"""],
+    check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()]
+check("vmexits: rows", len(exits), len(view))
+for x, v in zip(exits, view):
+    gap = x["latency"] is None
+    check(f"vmexit {x['id']}", {
+        "id": x["id"], "vcpu": x["vcpu"], "reason": x["reason"], "exit": x["exit"], "entry": x["entry"],
+        "latency": None if gap else ns(x["latency"]), "time": time_ns(x["exit"]),
+        "insns": None if gap else x["insns"], "cycles": None if gap else x["cycles"], "off": x["off"], "user": x["user"],
+        "out": x["flags"] >> 5 & 1, "qemu": x["flags"] >> 7 & 1, "symbol": x["symbol"], "gap": int(gap)}, v)
+
+got = check_latency("vmexit-latency", exits, lambda x: x["reason"], lambda r: r["reason"], "exits")
+inside, outside = sum(known(stays)), sum(known(exits))
+for r in got:
+    part = known([x for x in exits if x["reason"] == r["reason"]])
+    check("vcpu_percent", round(100 * sum(part) / (inside + outside), 2), r["vcpu_percent"])
+one = [x for x in exits if x["vcpu"] == 1]
+check_latency("vmexit-latency", one, lambda x: x["reason"], lambda r: r["reason"], "exits", vcpu=1)
+check("another VM has none", [], query("vmexit-latency", machine="vm2"))
+check_latency("exits-by-function", exits, lambda x: (x["symbol"], x["reason"]), lambda r: (r["guest_symbol"], r["reason"]),
+              "exits", limit=1000)
+rip = query("exits-by-rip", limit=100000)
+check("exits-by-rip: all", len(exits), sum(r["exits"] for r in rip))
+check("exits-by-rip: functions", Counter((x["symbol"], x["reason"]) for x in exits),
+      sum((Counter({(r["guest_symbol"], r["reason"]): r["exits"]}) for r in rip), Counter()))
+
+# What ended a stay is the next exit of that vCPU: the n-th exit follows the n-th stay.
+after = {v: iter([x for x in exits if x["vcpu"] == v]) for v in {s["vcpu"] for s in stays}}
+names = {r["reason"]: r["reason_name"] for r in got}
+for s in stays:
+    x = next(after[s["vcpu"]], None)
+    s["ended"] = names[x["reason"]] if x else None
+# Reasons without a name share one, so groups are compared where there is one.
+named = [s for s in stays if s["ended"]]
+rows = [r for r in query("vmentry-latency") if r["ended_by"]]
+check("vmentry-latency: stays", Counter(s["ended"] for s in named), Counter({r["ended_by"]: r["stays"] for r in rows}))
+for r in rows:
+    same_percentiles(f"vmentry-latency {r['ended_by']}", known([s for s in named if s["ended"] == r["ended_by"]]), r)
+
+slow = query("slowest-exits", limit=30)
+check("slowest-exits", sorted(known(exits), reverse=True)[:30] and [ns(v) for v in sorted(known(exits), reverse=True)[:30]],
+      [r["latency_ns"] for r in slow])
+by_id = {x["id"]: x for x in exits}
+for r in slow:
+    x = by_id[r["id"]]
+    # All of the host's instructions in these made-up trips lie in paths without tails.
+    check(f"slowest-exits {r['id']}: what the host did", x["insns"],
+          sum(int(f.rsplit(" ", 1)[1]) for f in r["host_functions"].split(", ")))
+check("slowest-exits of a reason", {"HLT"}, {r["kvm_name"] for r in query("slowest-exits", reason="HLT")})
+
+for r in query("vcpu-time"):
+    mine = [x for x in exits if x["vcpu"] == r["vcpu"]]
+    timed = [x for x in mine if x["latency"] is not None]
+    guest = [s for s in stays if s["vcpu"] == r["vcpu"]]
+    off, user = sum(x["off"] for x in timed), sum(x["user"] for x in timed)
+    what = f"vcpu-time {r['vcpu']}"
+    check(what, [ns(sum(known(guest))), ns(sum(known(mine)) - off - user), ns(user), ns(off), len(mine)],
+          [r[k] for k in ("guest_ns", "host_ns", "userspace_ns", "off_cpu_ns", "exits")])
+    check(f"{what}: not timed", len(mine) - len(timed) + len(guest) - len(known(guest)), r["not_timed"])
+    for column, rows in (("guest_ipc", guest), ("host_ipc", mine)):
+        counted = [x for x in rows if x["latency"] is not None and x["cycles"] is not None]
+        check(f"{what}: {column}", round(sum(x["insns"] for x in counted) / sum(x["cycles"] for x in counted), 2), r[column])
+
+stolen = [x for x in exits if x["flags"] & 32]
+for whole in (0, 1):
+    chosen = [x for x in stolen if whole or x["reason"] != 12 and not x["flags"] & 128]
+    groups = grouped(chosen, lambda x: (x["vcpu"], x["thief"], "halted" if x["reason"] == 12 else
+                                        "in user space" if x["flags"] & 128 else "preempted"))
+    rows = {(r["vcpu"], r["stolen_by_comm"].split("/")[0], r["how"]): r for r in query("vcpu-stolen", all=whole)}
+    check(f"vcpu-stolen {whole}: groups", sorted(groups), sorted(rows))
+    for key, r in rows.items():
+        same_percentiles(f"vcpu-stolen {key}", [x["off"] for x in groups[key]], r)
+        check(f"vcpu-stolen {key}: times", len(groups[key]), r["times"])
+
+# Causes in round trips that were not wholly seen are no cases.
+whole = {}
+for x in exits:
+    if x["latency"] is not None:
+        whole[x["vcpu"], x["entry"]] = x
+cases = Counter()
+for vcpu, cause, handled in timers:
+    x = whole.get((vcpu, handled))
+    if x:
+        cases[vcpu, handled - cause] += 1
+rows = query("interrupt-latency")
+for vcpu in {v for v, _ in cases}:
+    values = list(Counter({k: n for k, n in cases.items() if k[0] == vcpu}).elements())
+    check(f"interrupt-latency {vcpu}: cases", len(values), sum(r["cases"] for r in rows if r["vcpu"] == vcpu))
+    check(f"interrupt-latency {vcpu}: worst", ns(max(v for _, v in values)),
+          max(r["max_ns"] for r in rows if r["vcpu"] == vcpu))
+    halted = [v for (c, v), n in cases.items() if c == vcpu for _ in range(n)]
+    host = [r for r in rows if r["vcpu"] == vcpu and r["cause"] == "host handler"][0]
+    exact = [handled - cause for v, cause, handled in timers
+             if v == vcpu and (vcpu, handled) in whole and cause != whole[vcpu, handled]["exit"]]
+    check(f"interrupt-latency {vcpu}: after HLT", len(exact), host["cases"])
+    same_percentiles(f"interrupt-latency {vcpu}: after HLT", exact, host)
+
+for ms in (0.01, 1, 10):
+    step = int(ms * 1000000)
+    rows = {r["time_ns"]: r for r in query("timeline", ms=ms)}
+    guest, host, count = Counter(), Counter(), Counter(time_ns(x["exit"]) // step * step for x in exits)
+    worst = defaultdict(int)
+    for spans, into in ((stays, guest), (exits, host)):
+        for s in spans:
+            if s["latency"] is None:
+                continue
+            a, b = (s["entry"], s["exit"]) if into is guest else (s["exit"], s["entry"])
+            a, b = time_ns(a), time_ns(b)
+            if into is host:
+                worst[a // step * step] = max(worst[a // step * step], ns(s["latency"]))
+            while a < b:
+                cut = min(b, a // step * step + step)
+                into[a // step * step] += cut - a
+                a = cut
+    check(f"timeline {ms}: exits", count, Counter({k: r["exits"] for k, r in rows.items() if r["exits"]}))
+    check(f"timeline {ms}: guest", guest, Counter({k: r["guest_ns"] for k, r in rows.items() if r["guest_ns"]}))
+    check(f"timeline {ms}: host", host, Counter({k: r["exit_ns"] for k, r in rows.items() if r["exit_ns"]}))
+    check(f"timeline {ms}: longest", worst, {k: r["latency_max_ns"] for k, r in rows.items() if r["latency_max_ns"]})
+    check(f"timeline {ms}: events", len(events), sum(r["events"] for r in rows.values()))
+
+merged = query("merged-events", limit=10000000)
+expected = sorted([time_ns(t) for t, _ in events] + [time_ns(x["exit"]) for x in exits] + [time_ns(s["entry"]) for s in stays])
+check("merged-events: in order", expected, [r["time_ns"] for r in merged])
+check("merged-events: ts_diff", [None] + [b - a for a, b in zip(expected, expected[1:])], [r["ts_diff_ns"] for r in merged])
+check("merged-events: names", Counter(n for _, n in events),
+      Counter(r["name"] for r in merged if ":" in r["name"]))
+check("merged-events: the first", merged[:50], query("merged-events", limit=50))
+after = merged[len(merged) // 2]["time_ns"]
+check("merged-events: from a time on", [r["time_ns"] for r in merged if r["time_ns"] >= after][:20],
+      [r["time_ns"] for r in query("merged-events", limit=20, after=after)])
+check("vm-check", [], query("vm-check"))
+clocks = query("vm-clocks")
+check("vm-clocks", [(0, -1000000, 1.0, "solved"), (1, -1000001, 1.5, "container")],
+      [(c["vcpu"], c["offset"], c["scale"], c["source"]) for c in clocks[:2]])
+folded = query("folded")
+check("folded: the guests' instructions", sum(s["insns"] for s in stays),
+      sum(r["instructions"] for r in folded if "[guest vm1]" in r["stack"]))
+check("folded: the guest stands on its vCPU", True, any(r["stack"].startswith(
+    "CPU 0/KVM;kvm_arch_vcpu_ioctl_run;vmx_vcpu_enter_exit;[guest vm1];work;main") for r in folded))
+print(f"{passed} passed, {failed} failed")
+sys.exit(failed > 0)
