@@ -29,6 +29,11 @@ static bool guest_time(struct session *s, struct pt_side *side)
 	if (s->emit.vm && s->emit.vm->host_time)
 		return s->emit.vm->host_time(s->emit.vm_arg, side->machine, side->cpu, guest, side->time_ns,
 					     &side->tsc);
+	offset = meta_number(s, "kvm", pid, "0.tsc_offset", UINT64_MAX);
+	if (guest != PTR_NO_TSC && offset != UINT64_MAX) {
+		side->tsc = guest - offset;
+		return true;
+	}
 	offset = meta_number(s, "machine", pid, "clock_offset_ns", UINT64_MAX);
 	if (guest == PTR_NO_TSC && offset != UINT64_MAX) {
 		side->tsc = pt_ns_to_tsc(&s->conversion, side->time_ns + offset);
