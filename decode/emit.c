@@ -328,7 +328,9 @@ static void on_error(void *arg, struct pt_flow *f, const struct pt_flow_error *e
 		m->text->error(m->text->arg, s->task, s->cpu, err);
 	if (m->calls)
 		pt_calls_gap(m->stacks, s, err->tsc);
-	if (m->vm && m->vm->gap)
+	if (m->vm && err->blind && m->vm->blind)
+		m->vm->blind(m->vm_arg, s, f);
+	if (m->vm && !err->blind && m->vm->gap)
 		m->vm->gap(m->vm_arg, s, f);
 }
 

@@ -133,10 +133,14 @@ uint64_t pt_flow_here(const struct pt_flow *f)
 	return f->state == PT_FLOW_RUNNING && f->position ? f->graph->where[f->position].ip : 0;
 }
 
-void pt_flow_err(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message)
+void pt_flow_tell(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message, bool blind)
 {
-	struct pt_flow_error err = {
-	    .kind = kind, .ip = ip, .aux_offset = f->aux_offset, .tsc = f->clock.tsc, .message = message};
+	struct pt_flow_error err = {.kind = kind,
+				    .ip = ip,
+				    .aux_offset = f->aux_offset,
+				    .tsc = f->clock.tsc,
+				    .message = message,
+				    .blind = blind};
 
 	if (f->state == PT_FLOW_RUNNING)
 		pt_flow_flush_tail(f, pt_flow_here(f));
@@ -149,6 +153,11 @@ void pt_flow_err(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, c
 	f->guest_blind = true;
 	f->bottom = f->top;
 	f->len = 0;
+}
+
+void pt_flow_err(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message)
+{
+	pt_flow_tell(f, kind, ip, message, false);
 }
 
 /* As pt_flow_err(), and nothing is certain before the next PSB; or, when it is only that the code is another one than

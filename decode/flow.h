@@ -45,6 +45,7 @@ struct pt_flow_error {
 	uint64_t aux_offset;
 	uint64_t tsc; /* when it was known last */
 	const char *message;
+	bool blind; /* only the code is missing: packets still tell of VM entries and exits */
 };
 
 struct pt_flow_run {
@@ -131,8 +132,6 @@ struct pt_flow {
 	bool fup;	  /* the next TIP comes from fup_ip, not from a branch */
 	bool fup_binds;	  /* the next FUP belongs to the packet before it */
 	bool in_psb, psb_fup;
-	uint64_t pip_insns;    /* `insns` at the last PIP packet, and how many came then */
-	uint32_t pips;
 	bool psb_only; /* that it runs is known from a PSB+ alone, and nothing has come since */
 	bool overflow; /* after OVF, until FUP or TIP.PGE */
 	bool tsx_abort;
@@ -149,7 +148,7 @@ struct pt_flow {
 	uint32_t psb_nr;
 	uint64_t psb_cr3;
 	bool psb_sided;	       /* what it says of them was taken */
-	bool psb_tsc, psb_tma; /* PSB+ had a TSC packet (TMA), and its side is not known yet */
+	bool tsc_waits, tma_waits; /* a TSC packet whose side or TMA is not known yet; the TMA behind it */
 	bool tsc_ignored;      /* the last TSC packet was, for it is a guest's */
 	uint64_t tsc_payload;
 	uint32_t tma_ctc, tma_fast;

@@ -21,6 +21,8 @@ void pt_flow_cut_behind(struct pt_flow *f, bool taken);
 void pt_flow_begin_slice(struct pt_flow *f);
 void pt_flow_end_slice(struct pt_flow *f);
 uint64_t pt_flow_here(const struct pt_flow *f);
+/* An error: the slice ends, and where the flow is is not known. blind as in struct pt_flow_error. */
+void pt_flow_tell(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message, bool blind);
 void pt_flow_err(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message);
 bool pt_flow_lose(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message);
 /* There is no code at ip: says so, once until code is seen again, and goes blind. hard: the code is not what runs, so

@@ -34,22 +34,27 @@ static void tma(struct pt_flow *f, uint32_t ctc, uint32_t fast)
 		pt_clock_tma(&f->clock, ctc, fast);
 }
 
+/* The TSC packet that waits, and the TMA behind it: whose they are is known, and they are complete. */
+static void settle_tsc(struct pt_flow *f)
+{
+	if (f->tsc_waits)
+		tsc(f, f->tsc_payload);
+	if (f->tma_waits)
+		tma(f, f->tma_ctc, f->tma_fast);
+	f->tsc_waits = f->tma_waits = false;
+}
+
 /* ---- PSB+ ------------------------------------------------------------------------------------------- */
 
 static void psb(struct pt_flow *f)
 {
 	f->psbs++;
 	f->in_psb = true;
-	f->psb_fup = f->psb_pip = f->psb_vmcs = f->psb_tsc = f->psb_tma = f->psb_sided = false;
+	f->psb_fup = f->psb_pip = f->psb_vmcs = f->psb_sided = false;
+	f->tsc_waits = f->tma_waits = false;
 	f->last_ip = 0;
 	f->bip_bytes = 0;
 	f->fup = false;
-}
-
-/* The flow knows, before the PSB, on which side it is: so it knows whose TSC the packet has. */
-static bool side_known(const struct pt_flow *f)
-{
-	return f->state >= PT_FLOW_DISABLED && !f->overflow;
 }
 
 /* What PSB+ says of host and guest. */
@@ -73,10 +78,7 @@ static void psb_side(struct pt_flow *f)
 		f->cr3 = f->psb_cr3;
 	}
 	f->side_changes = false;
-	if (f->psb_tsc)
-		tsc(f, f->tsc_payload);
-	if (f->psb_tma)
-		tma(f, f->tma_ctc, f->tma_fast);
+	settle_tsc(f);
 }
 
 static bool psbend(struct pt_flow *f)
@@ -131,7 +133,7 @@ static void overflow(struct pt_flow *f)
 {
 	bool synced = f->state > PT_FLOW_LOSING;
 
-	f->in_psb = false;
+	f->in_psb = f->tsc_waits = f->tma_waits = false;
 	f->bip_bytes = 0;
 	pt_flow_err(f, PT_FLOW_OVERFLOW, pt_flow_here(f), "the CPU's trace buffer overflowed");
 	pt_clock_lost(&f->clock);
@@ -169,8 +171,11 @@ static void mode_exec(struct pt_flow *f, unsigned bits)
 
 static bool handle(struct pt_flow *f, const struct pt_packet *k)
 {
-	uint64_t ip = 0, before = f->clock.tsc;
+	uint64_t ip = 0, before;
 
+	if (f->tsc_waits && !f->in_psb && k->type != PT_TMA)
+		settle_tsc(f);
+	before = f->clock.tsc;
 	switch ((enum pt_type)k->type) {
 	case PT_FUP:
 	case PT_TIP:
@@ -209,21 +214,20 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 		clock_moved(f, before);
 		return true;
 	case PT_TSC:
-		if (f->in_psb && !side_known(f)) {
-			f->psb_tsc = true;
-			f->tsc_payload = k->a;
-			return true;
-		}
-		tsc(f, k->a);
+		/* In PSB+ the PIP behind it tells whose it is; a guest's is told by the TMA behind it. */
+		f->tsc_waits = f->in_psb || f->nr;
+		f->tsc_payload = k->a;
+		if (!f->tsc_waits)
+			tsc(f, k->a);
 		return true;
 	case PT_TMA:
-		if (f->in_psb && f->psb_tsc) {
-			f->psb_tma = true;
-			f->tma_ctc = (uint32_t)k->a;
-			f->tma_fast = k->b;
-			return true;
-		}
-		tma(f, (uint32_t)k->a, k->b);
+		f->tma_ctc = (uint32_t)k->a;
+		f->tma_fast = k->b;
+		f->tma_waits = f->tsc_waits;
+		if (!f->tsc_waits)
+			tma(f, f->tma_ctc, f->tma_fast);
+		else if (!f->in_psb)
+			settle_tsc(f);
 		return true;
 	case PT_CBR:
 		pt_clock_cbr(&f->clock, (uint32_t)k->a);
@@ -244,10 +248,6 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 		}
 		return true;
 	case PT_PIP:
-		if (!f->in_psb) {
-			f->pips = f->pip_insns == f->insns ? f->pips + 1 : 1;
-			f->pip_insns = f->insns;
-		}
 		if (f->in_psb) {
 			f->psb_pip = true;
 			f->psb_cr3 = k->a;
@@ -330,7 +330,7 @@ enum pt_flow_feed pt_flow_feed(struct pt_flow *f, const uint8_t *p, const uint8_
 			p = next;
 		}
 		if (__builtin_expect(f->state == PT_FLOW_RUNNING && !f->bip_bytes && !f->tnt_n &&
-					 !f->in_psb && !f->psb_only,
+					 !f->in_psb && !f->psb_only && !f->tsc_waits,
 				     1)) {
 			/* The two that most bytes are. */
 			const uint8_t *fast_end = end - PT_PACKET_MAX;
@@ -409,10 +409,10 @@ enum pt_flow_feed pt_flow_feed(struct pt_flow *f, const uint8_t *p, const uint8_
 			p++;
 			continue;
 		}
-		if (k.type == PT_PSBEND && f->in_psb && !side_known(f)) {
-			/* Time has jumped: who runs now must be known before the flow begins at the PSB's IP. */
+		if (k.type == PT_PSBEND && f->in_psb && !f->psb_sided) {
+			/* Time may have jumped: who runs now must be known before the flow begins at the PSB's IP. */
 			psb_side(f);
-			if (f->clock.tsc >= f->stop_tsc && f->clock.tsc != PT_CLOCK_UNKNOWN) {
+			if (f->clock.tsc >= f->stop_tsc && f->clock.tsc != PT_CLOCK_UNKNOWN && !f->tnt_n) {
 				*ret = p;
 				return PT_FEED_TIME;
 			}
@@ -437,6 +437,7 @@ void pt_flow_lost(struct pt_flow *f, uint64_t aux_offset, bool whole, const char
 		f->state = PT_FLOW_LOSING;
 	pt_clock_lost(&f->clock);
 	f->last_ip = 0;
+	f->tsc_waits = f->tma_waits = false;
 }
 
 void pt_flow_finish(struct pt_flow *f)

@@ -20,7 +20,7 @@ bool pt_flow_blind(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip,
 
 	if (f->graph->full)
 		return pt_flow_lose(f, PT_FLOW_FULL, ip, "");
-	pt_flow_err(f, kind, ip, message);
+	pt_flow_tell(f, kind, ip, message, true);
 	/* What was called before is returned to after it: see pt_flow_see(). */
 	f->bottom = bottom;
 	f->top = top;

@@ -162,7 +162,8 @@ static void print_stats(FILE *f, const struct pt_session_result *r)
 static int decode(const struct options *o, struct ptc_reader *reader, int out)
 {
 	struct pt_session_options so = {
-		.calls = !o->no_calls && !o->null && !o->text, .definitions = !o->null && !o->text, .stats = o->stats};
+		.calls = !o->no_calls && !o->null && !o->text, .definitions = !o->null && !o->text, .stats = o->stats,
+					  .tsc_offsets = &o->tsc_offsets};
 	struct pt_session_result result;
 	struct pt_error e = {0};
 	struct ptr_writer *w = ptr_writer_create(o->null || o->text ? -1 : out, &e);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/clock_meta.h"
 #include "decode/session_internal.h"
 
 #define HEADROOM 32 /* before a piece's bytes: for what is left of the piece before */
@@ -86,6 +87,10 @@ static void stream_feed(struct stream *st, bool last)
 /* Decodes up to decode_tsc, and applies sideband up to event_tsc (what is older than all AUX data to come). */
 static int advance(struct session *s, uint64_t decode_tsc, uint64_t event_tsc, bool last, struct pt_error *e)
 {
+	int hold = pt_session_release(s, last, e);
+
+	if (hold)
+		return hold < 0 ? -1 : 0;
 	for (;;) {
 		uint64_t event = s->queue_at < s->queue_count ? s->queue[s->queue_at]->tsc : UINT64_MAX;
 		struct pt_side *side;
@@ -133,22 +138,25 @@ static int start(struct session *s, struct pt_error *e)
 	if (s->started)
 		return 0;
 	s->started = true;
-	s->conversion.zero = ptc_meta_number(s->meta, "time_zero", 0);
-	s->conversion.mult = (uint32_t)ptc_meta_number(s->meta, "time_mult", 0);
-	s->conversion.shift = (uint32_t)ptc_meta_number(s->meta, "time_shift", 0) & 63;
+	pt_conversion_from_meta(s->meta, &s->conversion);
+	pt_clock_config_from_meta(s->meta, &s->clock);
 	config = ptc_meta_number(s->meta, "pt_config", UINT64_MAX);
 	s->timeless = (config != UINT64_MAX && !(config & 1 << 10)) || !s->conversion.mult;
-	s->clock.ctc_num = (uint32_t)ptc_meta_number(s->meta, "tsc_ctc_numerator", 0);
-	s->clock.ctc_den = (uint32_t)ptc_meta_number(s->meta, "tsc_ctc_denominator", 0);
-	s->clock.nominal_ratio = (uint32_t)ptc_meta_number(s->meta, "nominal_ratio", 0);
-	s->clock.mtc_shift =
-	    (uint32_t)ptc_meta_number(s->meta, "mtc_freq", config != UINT64_MAX ? config >> 14 & 15 : 0) & 15;
-	s->clock.mtc = config == UINT64_MAX || (config & 1 << 9);
 	s->kernel_traced = ptc_meta_number(s->meta, "pt_user_only", 1) == 0;
 	s->window_tsc = UINT64_MAX;
 	if (s->conversion.mult && config != UINT64_MAX && (config & (1 << 9 | 1 << 1)))
 		s->window_tsc =
 		    (uint64_t)(((unsigned __int128)1000000 << s->conversion.shift) / s->conversion.mult);
+	if (pt_vcpus_init(&s->vcpus, s->meta) < 0)
+		return pt_session_no_memory(e);
+	/* Two guest TSC packets may differ by a tick of the CTC, whose place between TSC ticks is not known. */
+	s->vm = pt_vm_create(&s->emit, &s->vcpus, s->tsc_offsets,
+			     s->clock.ctc_den ? s->clock.ctc_num / s->clock.ctc_den + 1 : 64,
+			     pt_tsc_khz_from_meta(s->meta));
+	if (!s->vm)
+		return pt_session_no_memory(e);
+	s->emit.vm = &pt_vm_events;
+	s->emit.vm_arg = s->vm;
 	for (size_t i = 0; ptc_meta_pair(s->meta, i, &key, &value); i++)
 		if (ptr_put_meta(s->emit.writer, key, value, e) < 0)
 			return -1;
@@ -251,7 +259,7 @@ static int take_aux(struct session *s, const struct ptc_chunk *c, struct pt_erro
 		return pt_fail(e, PT_ERR_BAD_INPUT, c->offset,
 			       "AUX data of stream %u, which was not declared", c->stream);
 	s->result->aux_bytes += aux.size;
-	if (stream_piece(st, &aux, e) < 0)
+	if (stream_piece(st, &aux, e) < 0 || pt_session_hold(s, &aux, c->stream, e) < 0)
 		return -1;
 	return advance(s, s->timeless ? UINT64_MAX : s->round_tsc,
 		       s->timeless ? UINT64_MAX : s->last_round_tsc, false, e);
@@ -373,7 +381,7 @@ static int run(struct session *s, struct ptc_reader *r, struct pt_error *e)
 		*e = why;
 		return -1;
 	}
-	if (start(s, e) < 0 || pt_session_queue_waiting(s, true, e) < 0 ||
+	if (start(s, e) < 0 || pt_session_release(s, true, e) < 0 || pt_session_queue_waiting(s, true, e) < 0 ||
 	    advance(s, UINT64_MAX, UINT64_MAX, true, e) < 0)
 		return -1;
 	for (struct stream *st = s->streams; st; st = st->next) {
@@ -387,6 +395,7 @@ static int run(struct session *s, struct ptc_reader *r, struct pt_error *e)
 			      why.kind == PT_ERR_TRUNCATED ? "truncated container" : "damaged container",
 			      s->result->damage);
 	}
+	pt_vm_finish(s->vm);
 	pt_emit_finish(&s->emit);
 	sum_up(s);
 	if (s->emit.failed) {
@@ -416,11 +425,15 @@ int pt_session_run(struct ptc_reader *r, struct ptr_writer *w, const struct pt_s
 		s.emit.calls = options->calls;
 		s.emit.definitions = options->definitions;
 		s.emit.text = options->text;
+		s.tsc_offsets = options->tsc_offsets;
 		ret = run(&s, r, e);
 	}
 	pt_session_streams_free(&s);
 	pt_session_sides_free(&s);
 	free(s.attrs);
+	pt_vm_destroy(s.vm);
+	pt_vm_scan_destroy(s.scan);
+	pt_vcpus_deinit(&s.vcpus);
 	pt_emit_deinit(&s.emit);
 	pt_machines_destroy(s.machines);
 	img_store_destroy(s.store);

@@ -11,11 +11,14 @@
 #include "decode/emit.h"
 #include "schema/container.h"
 
+struct pt_vm_options;
+
 struct pt_session_options {
 	bool calls;       /* build call stacks */
 	bool definitions; /* write names, edges, paths (not for --null) */
 	bool stats;       /* hash and counts by kind, as ../shared/bench has them */
 	const struct pt_text *text;
+	const struct pt_vm_options *tsc_offsets; /* --tsc-offset; NULL: none */
 };
 
 struct pt_session_result {

@@ -6,6 +6,8 @@
 #define DECODE_SESSION_INTERNAL_H
 
 #include "decode/session.h"
+#include "decode/vm.h"
+#include "decode/vm_scan.h"
 
 struct piece {
 	struct piece *next;
@@ -51,6 +53,12 @@ struct session {
 	    **waiting_last;	   /* guests' sideband whose time in the host is not known yet, in order */
 	struct pt_machine **attrs; /* whose the attrs are */
 	uint32_t attr_count;
+	struct pt_vm *vm; /* clocks, stays and round trips of guests */
+	struct pt_vcpus vcpus;
+	struct pt_vm_scan *scan; /* while AUX data is held for it; NULL */
+	uint64_t held_bytes;
+	bool clocks_known; /* as well as AUX data that was held tells */
+	const struct pt_vm_options *tsc_offsets;
 	struct vmcs *vmcs;
 	size_t vmcs_count;
 	uint64_t order;
@@ -79,6 +87,17 @@ bool pt_session_ahead(struct session *s, uint64_t now, bool (*matches)(const str
 		      bool (*wanted)(const struct pt_side *side, void *arg), void *arg);
 bool pt_session_missing(void *arg, struct pt_emit_stream *out, uint64_t ip);
 void pt_session_sides_free(struct session *s);
+
+/*
+ * session_clock.c. A guest's sideband that waits for its clock holds back the decode until AUX data tells the clock, at most
+ * for 64 MB of it: what the guest mapped before has to be there when its code is met. Whether the container is a file
+ * or a pipe makes no difference.
+ */
+
+/* Looks at AUX data: 1: it is to be held, 0: go on, -1 and *e. */
+int pt_session_hold(struct session *s, const struct ptc_aux *aux, uint32_t stream, struct pt_error *e);
+/* Before a decode. last: no AUX data follows. 1: hold on, 0: go on, -1 and *e. */
+int pt_session_release(struct session *s, bool last, struct pt_error *e);
 
 /* session_who.c */
 

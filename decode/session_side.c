@@ -26,20 +26,13 @@ static bool guest_time(struct session *s, struct pt_side *side)
 				  .shift = (uint32_t)meta_number(s, "machine", pid, "time_shift", 0) & 63};
 	uint64_t offset, guest = pt_ns_to_tsc(&c, side->time_ns);
 
-	if (s->emit.vm && s->emit.vm->host_time)
-		return s->emit.vm->host_time(s->emit.vm_arg, side->machine, side->cpu, guest, side->time_ns,
-					     &side->tsc);
-	offset = meta_number(s, "kvm", pid, "0.tsc_offset", UINT64_MAX);
-	if (guest != PTR_NO_TSC && offset != UINT64_MAX) {
-		side->tsc = guest - offset;
-		return true;
-	}
 	offset = meta_number(s, "machine", pid, "clock_offset_ns", UINT64_MAX);
 	if (guest == PTR_NO_TSC && offset != UINT64_MAX) {
 		side->tsc = pt_ns_to_tsc(&s->conversion, side->time_ns + offset);
 		return true;
 	}
-	return false;
+	return s->emit.vm && s->emit.vm->host_time(s->emit.vm_arg, side->machine, side->cpu, guest, side->time_ns,
+						   &side->tsc);
 }
 
 /* Sets side->tsc. Without time, the order of the container is all that is known. */

@@ -215,8 +215,7 @@ static void on_user(void *arg, struct pt_emit_stream *out)
 		st->flow.user = known->code;
 		return;
 	}
-	/* A new process may share its parent's address space (vfork). */
-	if (known && !(seat->task && seat->task->process->fresh && seat->switches))
+	if (known && (!seat->task || seat->task->process != known))
 		ahead(st, seat, known, NULL);
 	else if (!known && (!has_user_code(seat->task) || (!seat->task->process->fresh && !seat->switches)))
 		ahead(st, seat, NULL, NULL);

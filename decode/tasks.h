@@ -20,7 +20,7 @@ struct pt_process {
 	int32_t pid;
 	struct img_space space;
 	struct pt_code *code;
-	bool fresh; /* new, or an exec has given it another address space: its CR3 was not seen yet */
+	bool fresh;        /* an exec has given it another address space, whose CR3 was not seen yet */
 	struct pt_process *next;
 };
 

@@ -36,6 +36,7 @@ struct pt_vm_clock {
 	size_t count, room;
 	struct range offset; /* of the last span */
 	struct line line;    /* of the last span, while it is solved */
+	bool agreed;	     /* two observations have, before they were forgotten */
 	bool told_ratio;     /* the ratio is not the trace's to say */
 	bool sloped;	     /* the last span's ratio is the line's, and not certain yet */
 	bool doubted;	     /* the last observation fits the line, but not the span: the next one decides */
@@ -319,7 +320,7 @@ int pt_vm_clock_observe(struct pt_vm_clock *c, const struct pt_vm_observation *o
 
 	if (!s)
 		return begin_span(c, o);
-	if (s->observations && s->source != PTR_CLOCK_OPTION && o->host_lo < c->line.last.host_lo) {
+	if (s->source != PTR_CLOCK_OPTION && o->host_lo < c->line.last.host_lo) {
 		observe_late(c, o);
 		return 0;
 	}
@@ -376,7 +377,7 @@ bool pt_vm_clock_settled(const struct pt_vm_clock *c)
 {
 	const struct pt_vm_span *s = c->count ? &c->spans[c->count - 1] : NULL;
 
-	return s && !c->doubted && (s->source != PTR_CLOCK_SOLVED || s->observations > 1);
+	return s && !c->doubted && (s->source != PTR_CLOCK_SOLVED || s->observations > 1 || c->agreed);
 }
 
 bool pt_vm_clock_to_host(const struct pt_vm_clock *c, uint64_t guest_tsc, uint64_t about_tsc, uint64_t *ret)
@@ -490,6 +491,28 @@ struct pt_vm_clock *pt_vm_clocks_at(struct pt_vm_clocks *all, size_t i)
 	while (c && i--)
 		c = c->next;
 	return c;
+}
+
+const struct pt_vm_clock *pt_vm_clocks_any(const struct pt_vm_clocks *all)
+{
+	return all->any;
+}
+
+void pt_vm_clocks_recount(struct pt_vm_clocks *all)
+{
+	for (struct pt_vm_clock *c = all->first; c; c = c->next) {
+		c->agreed = pt_vm_clock_settled(c);
+		for (size_t i = 0; i < c->count; i++)
+			c->spans[i].observations = c->spans[i].worst_residual = 0;
+	}
+}
+
+bool pt_vm_clocks_settled(const struct pt_vm_clocks *all)
+{
+	for (const struct pt_vm_clock *c = all->first; c; c = c->next)
+		if (!pt_vm_clock_settled(c))
+			return false;
+	return all->first || pt_vm_clock_settled(all->any);
 }
 
 uint64_t pt_vm_clock_vmcs(const struct pt_vm_clock *c)

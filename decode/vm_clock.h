@@ -61,6 +61,7 @@ struct pt_vm_clock *pt_vm_clocks_get(struct pt_vm_clocks *all, uint64_t vmcs);
 const struct pt_vm_clock *pt_vm_clocks_find(const struct pt_vm_clocks *all, uint64_t vmcs);
 /* The clocks in the order of first sight: i = 0, 1...; NULL past the last. PT_VM_ANY's is none of them. */
 struct pt_vm_clock *pt_vm_clocks_at(struct pt_vm_clocks *all, size_t i);
+const struct pt_vm_clock *pt_vm_clocks_any(const struct pt_vm_clocks *all); /* PT_VM_ANY's */
 uint64_t pt_vm_clock_vmcs(const struct pt_vm_clock *c);
 
 /*
@@ -93,6 +94,10 @@ bool pt_vm_clock_settled(const struct pt_vm_clock *c);
  * several, and the upper bits of a guest TSC of 56. False: nothing is known.
  */
 bool pt_vm_clock_to_host(const struct pt_vm_clock *c, uint64_t guest_tsc, uint64_t about_tsc, uint64_t *ret);
+/* True when there are clocks, or one for any, and all are settled. */
+bool pt_vm_clocks_settled(const struct pt_vm_clocks *all);
+/* What was observed will be observed again, in the decode: the counts begin anew, what was learnt stays. */
+void pt_vm_clocks_recount(struct pt_vm_clocks *all);
 /* By one span, for tests and tables. */
 uint64_t pt_vm_span_to_guest(const struct pt_vm_span *s, uint64_t host_tsc);
 uint64_t pt_vm_span_to_host(const struct pt_vm_span *s, uint64_t guest_tsc);

@@ -42,6 +42,8 @@ struct pt_vm_events {
 		    const struct pt_flow_run *run, uint64_t number);
 	/* Something was not seen; the side and all that was pending is not known to go on. */
 	void (*gap)(void *arg, struct pt_emit_stream *s, struct pt_flow *f);
+	/* Code is missing: transitions are still told, but what is executed is not counted until the next one. */
+	void (*blind)(void *arg, struct pt_emit_stream *s, struct pt_flow *f);
 	/* Another host thread runs on the stream's CPU from now on (s->host_task). */
 	void (*switched)(void *arg, struct pt_emit_stream *s, struct pt_flow *f);
 	/* A TSC packet in a guest: the host TSC of it, or PT_CLOCK_UNKNOWN when that is not known (the packet is

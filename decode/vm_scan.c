@@ -9,6 +9,7 @@
 
 struct found {
 	uint64_t vmcs;
+	uint32_t stream;
 	struct pt_vm_observation o;
 };
 
@@ -36,6 +37,8 @@ struct pt_vm_scan {
 	struct stream *streams;
 	struct found *found;
 	size_t count, room;
+	struct found *firsts; /* of each VMCS */
+	size_t first_count;
 	uint64_t guest_tscs;
 };
 
@@ -61,6 +64,7 @@ void pt_vm_scan_destroy(struct pt_vm_scan *scan)
 		free(s);
 	}
 	free(scan->found);
+	free(scan->firsts);
 	free(scan);
 }
 
@@ -101,7 +105,7 @@ static int settle(struct pt_vm_scan *scan, struct stream *s)
 	} else {
 		struct pt_vm_tsc tsc = {
 		    .guest_tsc = s->tsc, .has_tma = s->has_tma, .ctc = s->ctc, .fast = s->fast};
-		struct found f = {.vmcs = s->vmcs, .o = {.guest_tsc = s->tsc}};
+		struct found f = {.vmcs = s->vmcs, .stream = s->id, .o = {.guest_tsc = s->tsc}};
 		bool sure = false, known;
 
 		scan->guest_tscs++;
@@ -298,6 +302,32 @@ static int by_time(const void *a, const void *b)
 	return x->vmcs < y->vmcs ? -1 : x->vmcs > y->vmcs;
 }
 
+static int note_first(struct pt_vm_scan *scan, const struct found *f)
+{
+	struct found *firsts;
+
+	for (size_t i = 0; i < scan->first_count; i++)
+		if (scan->firsts[i].vmcs == f->vmcs)
+			return 0;
+	firsts = realloc(scan->firsts, (scan->first_count + 1) * sizeof *firsts);
+	if (!firsts)
+		return -1;
+	scan->firsts = firsts;
+	firsts[scan->first_count++] = *f;
+	return 0;
+}
+
+bool pt_vm_scan_first(const struct pt_vm_scan *scan, size_t i, uint64_t *ret_vmcs, uint32_t *ret_stream,
+		      uint64_t *ret_host_tsc)
+{
+	if (i >= scan->first_count)
+		return false;
+	*ret_vmcs = scan->firsts[i].vmcs;
+	*ret_stream = scan->firsts[i].stream;
+	*ret_host_tsc = scan->firsts[i].o.host_lo;
+	return true;
+}
+
 int pt_vm_scan_flush(struct pt_vm_scan *scan)
 {
 	size_t i;
@@ -307,7 +337,8 @@ int pt_vm_scan_flush(struct pt_vm_scan *scan)
 	for (i = 0; i < scan->count; i++) {
 		struct pt_vm_clock *c = pt_vm_clocks_get(scan->clocks, scan->found[i].vmcs);
 
-		if (!c || pt_vm_clock_observe(c, &scan->found[i].o) < 0)
+		if (!c || pt_vm_clock_observe(c, &scan->found[i].o) < 0 ||
+		    note_first(scan, &scan->found[i]) < 0)
 			return -1;
 	}
 	scan->count = 0;

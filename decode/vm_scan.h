@@ -36,6 +36,10 @@ int pt_vm_scan_feed(struct pt_vm_scan *scan, uint32_t stream, uint64_t aux_offse
  * been fed up to the same time, or nearly. 0, or -1: no memory. */
 int pt_vm_scan_flush(struct pt_vm_scan *scan);
 
+/* Where the i-th VMCS (from 0) was first observed: false past the last. Valid behind pt_vm_scan_flush(). */
+bool pt_vm_scan_first(const struct pt_vm_scan *scan, size_t i, uint64_t *ret_vmcs, uint32_t *ret_stream,
+		      uint64_t *ret_host_tsc);
+
 /* Guest TSC packets found so far, also those that gave no observation for want of any host time. */
 uint64_t pt_vm_scan_guest_tscs(const struct pt_vm_scan *scan);
 
