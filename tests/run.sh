@@ -3,7 +3,7 @@
 #
 # A test is tests/unit/test_*.c (built by make), tests/cli/*.sh or tests/oracle/*.sh. NAME picks those whose path
 # contains it ("unit", "cli/query"). Each prints a line "N passed, N failed" (", N skipped") last; one that does
-# not, or fails otherwise, or takes longer than its `# timeout: SECONDS` (300), counts as a failure. It gets
+# not, or fails otherwise, or hangs (three times its `# timeout: SECONDS`, of an idle machine; 300), counts as a failure. It gets
 #   PT_BIN     the folder of the programs        TMPDIR   an empty folder of its own, removed afterwards
 #   PT_BUILD   the build folder (tests' tools)   SANITIZE 1 when the programs were built with sanitizers
 #   PT_CACHE   a folder that the tests of one run share
@@ -39,7 +39,7 @@ trap 'exit 130' INT TERM
 export PT_CACHE=$work/cache
 
 run() { # seconds, test, its number: the output goes to $work/N.out, the counts to $work/N.counts
-	local seconds=$1 t=$2 n=$3 command status counts p f s took=$SECONDS
+	local seconds=$(($1 * 3)) t=$2 n=$3 command status counts p f s took=$SECONDS
 	mkdir "$work/$n.tmp"
 	case $t in
 	*.c) command=("$PT_BUILD/${t%.c}") ;;

@@ -33,8 +33,8 @@ gcc -nostdlib -static -Wl,-z,noseparate-code,--build-id -o "$tmp/tiny" "$tmp/tin
 "$PT_BIN/pt-capture" -q -e cyc -o "$tmp/big.ptc" -- /bin/true || fail "capture of true"
 "$PT_BIN/pt-decode" -q -o "$tmp/big.ptr" "$tmp/big.ptc" || fail "decode of true"
 
-few=400 mutations=8000
-[ -z "${SANITIZE:-}" ] || few=60 mutations=1500
+few=200 mutations=4000
+[ -z "${SANITIZE:-}" ] || few=50 mutations=1000
 while read -r mode file n; do
 	"$tools/damage" "$mode" "$tmp/$file" ${n:+"$n"} >"$tmp/out" 2>"$tmp/err"
 	grep -aE 'runtime error|AddressSanitizer|LeakSanitizer' "$tmp/err" | sort | uniq -c | head -n 5
