@@ -3,6 +3,7 @@
 #include "capture/elf_image.h"
 #include "capture/output.h"
 #include "capture/perf_data.h"
+#include "capture/pt_config.h"
 #include "capture/pt_packet_len.h"
 #include "schema/container.h"
 
@@ -15,7 +16,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HOLD_MOST ((size_t)4 << 20) /* without a PSB in so many bytes, they are cut at any packet */
+#define TSC_PACKET 0x19
+#define TSC_BYTES  7
+#define PSBEND	   0x23 /* behind 02 */
+
+#define HOLD_MOST  ((size_t)4 << 20) /* without a PSB in so many bytes, they are cut at any packet */
 
 static const char usage[] =
     "usage: pt-capture export --perf-data FILE [-q] [CONTAINER|-]\n"
@@ -88,17 +93,58 @@ static size_t whole_so_far(const struct queue *q)
 	return at ? at : q->count;
 }
 
-static int flush(struct export *x, uint32_t number, bool all, struct pt_error *e)
+/* The TSC in the PSB+ that begins at p, of n bytes; false: it is not all there, or has none. */
+static bool tsc_of_psb(const uint8_t *p, size_t n, uint64_t *ret)
+{
+	int block = 0;
+
+	for (size_t at = 0; at < n;) {
+		int len = pt_packet_len(p + at, n - at, &block);
+
+		if (len <= 0 || (size_t)len > n - at || (p[at] == 0x02 && n - at >= 2 && p[at + 1] == PSBEND))
+			return false;
+		if (p[at] == TSC_PACKET) {
+			*ret = 0;
+			memcpy(ret, p + at + 1, TSC_BYTES);
+			return true;
+		}
+		at += (size_t)len;
+	}
+	return false;
+}
+
+/*
+ * When the n first bytes of the queue were traced, at the latest, and its other bytes at the earliest: what a reader takes
+ * the time of a PERF_RECORD_AUX for. Where a PSB is the border, its TSC says it. False: it is not there yet.
+ */
+static bool border_time(const struct export *x, const struct queue *q, size_t n, uint64_t *ret)
+{
+	uint64_t mult = ptc_meta_number(x->meta, "time_mult", 0),
+		 shift = ptc_meta_number(x->meta, "time_shift", 0);
+	uint64_t tsc, ns;
+
+	*ret = q->time_ns;
+	if (n == q->count || !mult || shift > 63 || !pt_is_psb(q->bytes + n, q->count - n))
+		return true;
+	if (!tsc_of_psb(q->bytes + n, q->count - n, &tsc))
+		return !(ptc_meta_number(x->meta, "pt_config", PT_CONFIG_TSC) & PT_CONFIG_TSC);
+	ns = ptc_meta_number(x->meta, "time_zero", 0) + (uint64_t)((unsigned __int128)tsc * mult >> shift);
+	if (ns < *ret)
+		*ret = ns;
+	return true;
+}
+
+static int put_pieces(struct export *x, uint32_t number, bool all, size_t n, uint64_t time_ns,
+		      struct pt_error *e)
 {
 	struct queue *q = &x->queues[number];
-	size_t n = all ? whole_at_end(q) : whole_so_far(q);
 	struct perf_data_aux aux = {.queue = number,
 				    .cpu = q->stream.cpu,
 				    .pid = q->stream.pid,
 				    .tid = q->stream.tid,
 				    .offset = q->offset,
 				    .flags = all ? q->flags : q->flags & ~(uint64_t)PTC_AUX_TRUNCATED,
-				    .time_ns = q->time_ns,
+				    .time_ns = time_ns,
 				    .bytes = q->bytes,
 				    .size = n};
 
@@ -113,6 +159,18 @@ static int flush(struct export *x, uint32_t number, bool all, struct pt_error *e
 	if (all)
 		q->flags = 0;
 	return 0;
+}
+
+static int flush(struct export *x, uint32_t number, bool all, struct pt_error *e)
+{
+	struct queue *q = &x->queues[number];
+	size_t n = all ? whole_at_end(q) : whole_so_far(q);
+	uint64_t time_ns = q->time_ns;
+
+	/* With more bytes the PSB's TSC will be there. */
+	if (!all && !border_time(x, q, n, &time_ns) && q->count < HOLD_MOST)
+		return 0;
+	return put_pieces(x, number, all, n, time_ns, e);
 }
 
 static int take_aux(struct export *x, const struct ptc_chunk *c, struct pt_error *e)
