@@ -2,17 +2,26 @@
 # Sourced after common.bash. `programs` lists their names; `command_of NAME` fills the array $command.
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154
-built=$tmp/programs
+# They are where all tests of a run find them: captures, which are shared as well, name them, and perf opens them by name.
+built=${PT_CACHE:-$tmp/cache}/programs
 mkdir -p "$built"
-for source in tests/programs/*.c tests/programs/*.cc; do
-	name=$(basename "${source%.*}")
-	case $source in
-	*/static.c) compile=(gcc -static) ;;
-	*.cc) compile=(g++) ;;
-	*) compile=(gcc) ;;
-	esac
-	"${compile[@]}" -O1 -g -pthread -o "$built/$name" "$source" || fail "$source does not compile"
-done
+build_programs() {
+	local source name compile
+	for source in tests/programs/*.c tests/programs/*.cc; do
+		name=$(basename "${source%.*}")
+		case $source in
+		*/static.c) compile=(gcc -static) ;;
+		*.cc) compile=(g++) ;;
+		*) compile=(gcc) ;;
+		esac
+		"${compile[@]}" -O1 -g -pthread -o "$built/$name" "$source" || return
+	done
+	touch "$built.done"
+}
+{
+	flock 9
+	[ -e "$built.done" ] || build_programs
+} 9>"$built.lock" || fail "tests/programs do not compile"
 programs() { # every other test in the opposite order, so that two do not wait for each other's captures
 	(cd "$built" && ls) && printf '%s\n' ls bash
 }
