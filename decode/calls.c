@@ -10,18 +10,22 @@ struct frame {
 	uint64_t ret; /* where a return goes; 0: the bottom */
 	uint64_t tsc, branch, insns, branches, cycles;
 	uint32_t call_path;
-	uint32_t flags; /* PTR_CALL_* */
+	uint16_t flags; /* PTR_CALL_* */
+	bool entered;	/* by a system call, interrupt or exception */
 };
 
 struct stack {
 	struct stack *next;
-	int32_t pid, tid;
-	uint32_t code;     /* uid of the code it runs in: an exec makes another program of it */
+	const struct pt_task *task;
+	int32_t cpu;	/* of an idle task, of which each CPU has one; else -1 */
+	uint32_t execs; /* of the process, when it ran last: an exec makes another program of it */
 	struct frame *frames;
 	uint32_t depth, room;
-	uint64_t resume;   /* after a trace end: where it should go on */
+	uint64_t resume; /* after a trace end: where it should go on */
 	uint32_t thread;
-	uint64_t tsc, insns, branches, cycles; /* at the end of its last path */
+	uint64_t tsc;			  /* at the end of its last path */
+	uint64_t insns, branches, cycles; /* executed so far: by this thread, whatever else ran on its CPU */
+	uint64_t seen_cycles;		  /* of the stream, what is in cycles already */
 	bool has_cyc;
 };
 
@@ -137,16 +141,19 @@ static uint32_t call_path(struct pt_calls *c, uint32_t parent, uint32_t symbol, 
 	return n.number;
 }
 
-static struct stack *stack_of(struct pt_calls *c, const struct pt_task *task)
+static struct stack *stack_of(struct pt_calls *c, const struct pt_emit_stream *s, const struct pt_task *task)
 {
 	struct stack *st = c->last;
+	int32_t cpu = -1;
 
 	if (!task)
 		return NULL;
-	if (st && st->tid == task->tid && st->pid == task->pid)
+	if (task->tid == 0)
+		cpu = task->machine->pid ? s->vcpu : s->cpu;
+	if (st && st->task == task && st->cpu == cpu)
 		return st;
 	for (st = c->stacks; st; st = st->next)
-		if (st->tid == task->tid && st->pid == task->pid)
+		if (st->task == task && st->cpu == cpu)
 			break;
 	if (!st) {
 		st = calloc(1, sizeof *st);
@@ -154,8 +161,8 @@ static struct stack *stack_of(struct pt_calls *c, const struct pt_task *task)
 			fail(c);
 			return NULL;
 		}
-		st->tid = task->tid;
-		st->pid = task->pid;
+		st->task = task;
+		st->cpu = cpu;
 		st->next = c->stacks;
 		c->stacks = st;
 	}
@@ -163,10 +170,21 @@ static struct stack *stack_of(struct pt_calls *c, const struct pt_task *task)
 	return st;
 }
 
-struct now { /* where in the trace */
-	struct pt_emit_stream *s;
+struct now {				/* where in the trace */
+	const struct pt_emit_stream *s; /* NULL: it is over */
 	uint64_t tsc, branch, insns, branches;
 };
+
+/* What a stack's bottom stands on: a guest's on the stack of the host's thread that runs it. */
+static uint32_t base_path(struct pt_calls *c, const struct stack *st, const struct now *now)
+{
+	struct stack *host;
+
+	if (!st->task->machine->pid || !now->s->host_task || st->task == now->s->host_task)
+		return 0;
+	host = stack_of(c, now->s, now->s->host_task);
+	return host && host->depth ? host->frames[host->depth - 1].call_path : 0;
+}
 
 static void pop(struct pt_calls *c, struct stack *st, const struct now *now, uint32_t flags)
 {
@@ -179,7 +197,7 @@ static void pop(struct pt_calls *c, struct stack *st, const struct now *now, uin
 			     .return_branch = now->branch,
 			     .branch_count = now->branches - f->branches,
 			     .insn_count = now->insns - f->insns,
-			     .cyc_count = now->s->has_cyc ? now->s->cycles - f->cycles : PTR_UNKNOWN,
+			     .cyc_count = st->has_cyc ? st->cycles - f->cycles : PTR_UNKNOWN,
 			     .flags = f->flags | flags,
 			     .depth = st->depth};
 
@@ -189,10 +207,10 @@ static void pop(struct pt_calls *c, struct stack *st, const struct now *now, uin
 		c->emit->failed = true;
 }
 
-static void push(struct pt_calls *c, struct stack *st, const struct now *now, uint64_t ret, uint32_t symbol, uint64_t ip,
-		 uint32_t flags)
+static void push(struct pt_calls *c, struct stack *st, const struct now *now, uint64_t ret, uint32_t symbol,
+		 uint64_t ip, uint32_t flags)
 {
-	uint32_t parent = st->depth ? st->frames[st->depth - 1].call_path : 0;
+	uint32_t parent = st->depth ? st->frames[st->depth - 1].call_path : base_path(c, st, now);
 	struct frame *f;
 
 	if (st->depth == st->room) {
@@ -220,9 +238,10 @@ static void push(struct pt_calls *c, struct stack *st, const struct now *now, ui
 	f->branch = now->branch;
 	f->insns = now->insns;
 	f->branches = now->branches;
-	f->cycles = now->s->cycles;
+	f->cycles = st->cycles;
 	f->call_path = call_path(c, parent, symbol, ip);
-	f->flags = flags;
+	f->flags = (uint16_t)flags;
+	f->entered = false;
 }
 
 static uint32_t symbol_at(struct pt_calls *c, struct pt_code *code, uint64_t ip, bool *ret_first)
@@ -265,61 +284,147 @@ static void unwind_all(struct pt_calls *c, struct stack *st, const struct now *n
 		pop(c, st, now, PTR_CALL_NO_RETURN);
 }
 
-static struct now now_of(struct pt_emit_stream *s, uint64_t tsc, uint64_t branch)
+static struct now now_of(const struct pt_emit_stream *s, const struct stack *st, uint64_t tsc)
 {
-	return (struct now){.s = s, .tsc = tsc, .branch = branch, .insns = s->insns, .branches = s->branches};
+	return (struct now){.s = s, .tsc = tsc, .insns = st->insns, .branches = st->branches};
 }
 
-void pt_calls_begin(struct pt_calls *c, struct pt_emit_stream *s, struct pt_code *code, uint64_t ip, uint64_t tsc)
+static void count_cycles(struct stack *st, const struct pt_emit_stream *s)
 {
-	struct stack *st = stack_of(c, s->task);
-	struct now now = now_of(s, tsc, 0);
+	st->cycles += s->cycles - st->seen_cycles;
+	st->seen_cycles = s->cycles;
+	st->has_cyc |= s->has_cyc;
+}
+
+static void bottom(struct pt_calls *c, struct stack *st, const struct now *now, uint32_t symbol, uint64_t ip)
+{
+	push(c, st, now, 0, symbol, ip, PTR_CALL_NO_CALL);
+}
+
+/* The stack that the stream runs on now; what an exec has replaced is gone. */
+static struct stack *stack_now(struct pt_calls *c, struct pt_emit_stream *s, uint64_t tsc, struct now *ret)
+{
+	struct stack *st = stack_of(c, s, s->task);
+	uint32_t execs = st && st->task->process ? st->task->process->execs : 0;
+
+	if (!st)
+		return NULL;
+	*ret = now_of(s, st, tsc);
+	if (st->execs != execs) {
+		unwind_all(c, st, ret);
+		st->resume = 0;
+		st->execs = execs;
+	}
+	st->thread = s->thread;
+	return st;
+}
+
+void pt_calls_begin(struct pt_calls *c, struct pt_emit_stream *s, struct pt_code *code, uint64_t ip,
+		    uint64_t tsc)
+{
+	struct now now;
+	struct stack *st = stack_now(c, s, tsc, &now);
 
 	if (!st)
 		return;
-	st->thread = s->thread;
-	if (st->depth == 0 && ip && code) {
-		st->code = code->uid;
-		push(c, st, &now, 0, symbol_at(c, code, ip, NULL), ip, PTR_CALL_NO_CALL);
-	}
+	st->seen_cycles = s->cycles;
+	if (st->depth == 0 && ip && code)
+		bottom(c, st, &now, symbol_at(c, code, ip, NULL), ip);
+}
+
+void pt_calls_end(struct pt_calls *c, struct pt_emit_stream *s)
+{
+	struct stack *st = stack_of(c, s, s->task);
+
+	if (st)
+		count_cycles(st, s);
 }
 
 void pt_calls_gap(struct pt_calls *c, struct pt_emit_stream *s, uint64_t tsc)
 {
-	struct stack *st = stack_of(c, s->task);
-	struct now now = now_of(s, tsc, 0);
+	struct now now;
+	struct stack *st = stack_now(c, s, tsc, &now);
 
-	if (st) {
-		unwind_all(c, st, &now);
-		st->resume = 0;
-	}
-}
-
-/* Tracing begins again at `to`: behind a system call or interrupt, in a signal's handler, or behind one. */
-static void resumed(struct pt_calls *c, struct stack *st, const struct now *now, struct pt_code *code, uint64_t to)
-{
-	uint32_t symbol = symbol_at(c, code, to, NULL);
-
-	if (st->depth == 0 || st->code != code->uid) {
-		unwind_all(c, st, now);
-		st->code = code->uid;
-		push(c, st, now, 0, symbol, to, PTR_CALL_NO_CALL);
-	} else if (to != st->resume && st->resume && !unwind(c, st, now, to)) {
-		push(c, st, now, st->resume, symbol, to, 0);
-	}
+	if (!st)
+		return;
+	unwind_all(c, st, &now);
 	st->resume = 0;
 }
 
-/* What an edge does to the stack. */
-enum role { ROLE_NOT_ASKED, ROLE_NONE, ROLE_CALL, ROLE_RET, ROLE_TAIL, ROLE_BEGIN, ROLE_END };
-
-static enum role role_of(struct pt_calls *c, struct pt_code *code, struct pt_edge *edge)
+/* Tracing begins again at `to`: behind a system call or interrupt, in a signal's handler, or behind one. */
+static void resumed(struct pt_calls *c, struct stack *st, const struct now *now, struct pt_code *code,
+		    uint64_t to)
 {
+	uint32_t symbol = symbol_at(c, code, to, NULL);
+
+	if (st->depth == 0)
+		bottom(c, st, now, symbol, to);
+	else if (to != st->resume && st->resume && !unwind(c, st, now, to))
+		push(c, st, now, st->resume, symbol, to, 0);
+	st->resume = 0;
+}
+
+/* A return that nothing of the stack called for: what runs now has called the bottom. */
+static void returned(struct pt_calls *c, struct stack *st, const struct now *now, struct pt_code *code,
+		     uint64_t to)
+{
+	if (unwind(c, st, now, to) || st->depth > 1)
+		return;
+	unwind_all(c, st, now);
+	bottom(c, st, now, symbol_at(c, code, to, NULL), to);
+}
+
+/* SYSRET, IRET: what was entered last is left, to where it was entered from; or to a signal's handler, or a place next to it
+ * (a system call that is restarted, an instruction that the kernel has executed in its stead). */
+static void left(struct pt_calls *c, struct stack *st, const struct now *now, struct pt_code *code,
+		 uint64_t to)
+{
+	uint32_t i = st->depth, symbol;
+	uint64_t ret;
+
+	if (unwind(c, st, now, to))
+		return;
+	while (i > 0 && !st->frames[i - 1].entered)
+		i--;
+	symbol = symbol_at(c, code, to, NULL);
+	if (i == 0) { /* it was entered before the trace */
+		unwind_all(c, st, now);
+		bottom(c, st, now, symbol, to);
+		return;
+	}
+	ret = st->frames[i - 1].ret;
+	while (st->depth >= i)
+		pop(c, st, now, st->depth == i ? 0 : PTR_CALL_NO_RETURN);
+	if (st->depth == 0)
+		bottom(c, st, now, symbol, to);
+	else if (symbol_at(c, code, ret, NULL) != symbol)
+		push(c, st, now, ret, symbol, to, 0);
+}
+
+/* What an edge does to the stack. */
+enum role {
+	ROLE_NOT_ASKED,
+	ROLE_NONE,
+	ROLE_CALL,
+	ROLE_RET,
+	ROLE_TAIL,
+	ROLE_ENTER, /* a system call, an interrupt */
+	ROLE_LEAVE,
+	ROLE_BEGIN,
+	ROLE_END,
+	ROLE_SIDE /* in from the other side: the stack is as it was left */
+};
+
+static enum role role_of(struct pt_calls *c, struct pt_edge *edge)
+{
+	struct pt_code *code = c->emit->graph->codes[edge->code];
 	struct insn in;
 	uint8_t bytes[16];
 	bool first;
 	size_t n;
 
+	if (edge->kind == PTR_VMENTRY || edge->kind == PTR_VMEXIT)
+		return edge->from ? ROLE_NONE : ROLE_SIDE;
 	if (!edge->from)
 		return ROLE_BEGIN;
 	if (!edge->to)
@@ -327,31 +432,41 @@ static enum role role_of(struct pt_calls *c, struct pt_code *code, struct pt_edg
 	switch ((enum ptr_kind)edge->kind) {
 	case PTR_CALL_DIR:
 	case PTR_CALL_IND:
+	case PTR_CALL_FAR:
+	case PTR_SYSCALL:
+	case PTR_INT:
 		n = img_space_read(code->space, edge->from, bytes, sizeof bytes);
 		if (insn_decode(bytes, n, INSN_64, &in) < 0)
 			return ROLE_NONE;
 		edge->bytes = in.len;
 		edge->symbol = symbol_at(c, code, edge->to, NULL);
+		if (edge->kind == PTR_SYSCALL || edge->kind == PTR_INT)
+			return ROLE_ENTER;
 		/* A call to the next instruction only asks for its own address. */
 		return edge->from + in.len == edge->to ? ROLE_NONE : ROLE_CALL;
+	case PTR_ASYNC:
+		edge->bytes = 0;
+		edge->symbol = symbol_at(c, code, edge->to, NULL);
+		return ROLE_ENTER;
 	case PTR_RET:
-		return ROLE_RET;
+	case PTR_RET_FAR: return ROLE_RET;
+	case PTR_SYSRET:
+	case PTR_IRET:
+	case PTR_ERET: return ROLE_LEAVE;
 	case PTR_JMP:
 	case PTR_JMP_IND:
 		edge->symbol = symbol_at(c, code, edge->to, &first);
 		return first && edge->symbol != symbol_at(c, code, edge->from, NULL) ? ROLE_TAIL : ROLE_NONE;
-	default:
-		return ROLE_NONE;
+	default: return ROLE_NONE;
 	}
 }
 
-void pt_calls_path(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *path, uint64_t tsc, uint64_t run,
-		   uint32_t position)
+void pt_calls_path(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *path, uint64_t tsc,
+		   uint64_t run, uint32_t position)
 {
 	struct pt_graph *g = c->emit->graph;
-	struct pt_code *code = g->codes[path->code];
-	struct stack *st = stack_of(c, s->task);
-	struct now now = now_of(s, tsc, 0);
+	struct now now;
+	struct stack *st = stack_now(c, s, tsc, &now);
 
 	if (!st)
 		return;
@@ -361,48 +476,50 @@ void pt_calls_path(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path 
 			struct pt_edge *edge = &g->edges[g->path_edges[path->first + i]];
 
 			if (edge->role == ROLE_NOT_ASKED)
-				edge->role = (uint8_t)role_of(c, code, edge);
+				edge->role = (uint8_t)role_of(c, edge);
 			if (edge->role != ROLE_NONE)
 				path->role = ROLE_CALL;
 		}
 	}
-	st->thread = s->thread;
 	st->tsc = tsc;
-	st->insns = s->insns + path->insns;
-	st->branches = s->branches + path->count;
-	st->cycles = s->cycles;
-	st->has_cyc = s->has_cyc;
+	count_cycles(st, s);
+	st->insns += path->insns;
+	st->branches += path->count;
 	if (path->role == ROLE_NONE)
 		return;
 	for (uint32_t i = 0; i < path->count; i++) {
 		const struct pt_edge *edge = &g->edges[g->path_edges[path->first + i]];
+		struct pt_code *code = g->codes[edge->code];
 
 		now.insns += g->path_insns[path->first + i];
 		now.branches++;
 		now.branch = run * PTR_RUN_BRANCHES + position + i;
 		switch ((enum role)edge->role) {
-		case ROLE_CALL:
+		case ROLE_CALL: push(c, st, &now, edge->from + edge->bytes, edge->symbol, edge->to, 0); break;
+		case ROLE_RET: returned(c, st, &now, code, edge->to); break;
+		case ROLE_ENTER:
 			push(c, st, &now, edge->from + edge->bytes, edge->symbol, edge->to, 0);
+			if (st->depth)
+				st->frames[st->depth - 1].entered = true;
 			break;
-		case ROLE_RET:
-			unwind(c, st, &now, edge->to);
+		case ROLE_LEAVE: left(c, st, &now, code, edge->to); break;
+		case ROLE_SIDE:
+			if (st->depth == 0)
+				bottom(c, st, &now, symbol_at(c, code, edge->to, NULL), edge->to);
 			break;
 		case ROLE_TAIL:
 			if (st->depth)
 				push(c, st, &now, st->frames[st->depth - 1].ret, edge->symbol, edge->to,
 				     PTR_CALL_NON_CALL);
 			break;
-		case ROLE_BEGIN:
-			resumed(c, st, &now, code, edge->to);
-			break;
+		case ROLE_BEGIN: resumed(c, st, &now, code, edge->to); break;
 		case ROLE_END:
 			/* SYSCALL, SYSENTER and INT 80 are two bytes long; the others do not come back behind them. */
 			st->resume = edge->kind == PTR_SYSCALL || edge->kind == PTR_INT ? edge->from + 2
 				     : edge->kind == PTR_ASYNC				? edge->from
 											: 0;
 			break;
-		default:
-			break;
+		default: break;
 		}
 	}
 }
@@ -410,8 +527,7 @@ void pt_calls_path(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path 
 void pt_calls_finish(struct pt_calls *c)
 {
 	for (struct stack *st = c->stacks; st; st = st->next) {
-		struct pt_emit_stream s = {.cycles = st->cycles, .has_cyc = st->has_cyc};
-		struct now now = {.s = &s, .tsc = st->tsc, .insns = st->insns, .branches = st->branches};
+		struct now now = now_of(NULL, st, st->tsc);
 
 		unwind_all(c, st, &now);
 	}

@@ -2,9 +2,13 @@
  * calls.h - call stacks of threads from their branches, and the calls they make: perf's thread-stack, kept by
  * return address.
  *
- * A call pushes; a return pops to the frame it returns to. Frames that are skipped (longjmp, exceptions) end
- * without return. A jump to another function's first instruction is a tail call. A signal handler is a frame
- * above what it interrupted. After a gap all frames end, and what runs then is the bottom of a new stack.
+ * A thread's stack goes on in the kernel, and a guest's stands on that of the host's thread that runs it. Counts are the
+ * thread's own: what others executed on its CPU in between is not in them.
+ *
+ * A call pushes, and so does a system call, interrupt or exception; a return pops to the frame it returns to. Frames
+ * that are skipped (longjmp, exceptions) end without return. A jump to another function's first instruction is a tail
+ * call. A signal handler is a frame above what it interrupted. After a gap all frames end, and what runs then is the
+ * bottom of a new stack.
  */
 #ifndef DECODE_CALLS_H
 #define DECODE_CALLS_H
@@ -21,6 +25,8 @@ void pt_calls_destroy(struct pt_calls *c);
 void pt_calls_begin(struct pt_calls *c, struct pt_emit_stream *s, struct pt_code *code, uint64_t ip, uint64_t tsc);
 /* Something was missed. */
 void pt_calls_gap(struct pt_calls *c, struct pt_emit_stream *s, uint64_t tsc);
+/* The stream's thread does not run any more. */
+void pt_calls_end(struct pt_calls *c, struct pt_emit_stream *s);
 /* One execution of a path: run is its record number, position that of its first branch in it. The stream's
  * counters stand before it. */
 void pt_calls_path(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *path, uint64_t tsc, uint64_t run,

@@ -302,6 +302,8 @@ static void on_end(void *arg, struct pt_flow *f, uint64_t tsc, uint64_t insn_cou
 				  .not_taken = s->not_taken};
 
 	(void)f;
+	if (m->calls)
+		pt_calls_end(m->stacks, s);
 	if (!m->failed)
 		put(m, ptr_put_slice_end(m->writer, &r, &m->error));
 }

@@ -307,6 +307,7 @@ struct pt_task *pt_tasks_get(struct pt_tasks *t, int32_t pid, int32_t tid)
 static void forget(struct pt_process *p)
 {
 	p->fresh = true;
+	p->execs++;
 	p->space.count = 0;
 	p->space.hint = 0;
 	p->space.generation++;

@@ -20,7 +20,8 @@ struct pt_process {
 	int32_t pid;
 	struct img_space space;
 	struct pt_code *code;
-	bool fresh;        /* an exec has given it another address space, whose CR3 was not seen yet */
+	bool fresh; /* new, or an exec has given it another address space: its CR3 was not seen yet */
+	uint32_t execs;
 	struct pt_process *next;
 };
 
