@@ -9,6 +9,7 @@ int db_fail(sqlite3 *db, const char *what, struct pt_error *e)
 	int code = sqlite3_extended_errcode(db);
 	enum pt_error_kind kind = PT_ERR_IO;
 	const char *why = sqlite3_errmsg(db);
+	int number = sqlite3_system_errno(db);
 
 	switch (code & 0xff) {
 	case SQLITE_NOMEM: kind = PT_ERR_NO_MEMORY; break;
@@ -17,9 +18,12 @@ int db_fail(sqlite3 *db, const char *what, struct pt_error *e)
 	case SQLITE_NOTADB: kind = PT_ERR_REFUSED; break;
 	case SQLITE_INTERRUPT: kind = PT_ERR_REFUSED; break;
 	case SQLITE_IOERR:
-		/* A file that may not grow is told apart from a disk that fails only by errno. */
-		if (sqlite3_system_errno(db))
-			why = strerror(sqlite3_system_errno(db));
+		/* A file that may not grow is told apart from a disk that fails only by errno, which a commit leaves
+		 * with the file. */
+		if (!number)
+			sqlite3_file_control(db, "main", SQLITE_FCNTL_LAST_ERRNO, &number);
+		if (number)
+			why = strerror(number);
 		break;
 	default: break;
 	}
