@@ -98,13 +98,18 @@ static char *kernel_folder(const struct perf_machines *m, int32_t pid, const str
 			   bool *failed)
 {
 	bool own = pid == 0 || file != m->all[0].file;
+	char *folder = NULL;
 
+	/* Code as it ran beats what the guest has by now. */
+	if (file->directory)
+		folder = own ? join(failed, "%s/kcore_dir", file->directory)
+			     : join(failed, "%s/kcore_dir__%" PRId32, file->directory, pid);
+	if (folder && access(folder, X_OK) == 0)
+		return folder;
+	free(folder);
 	if (pid && m->request->guest_mount)
 		return join(failed, "%s/%" PRId32 "/proc", m->request->guest_mount, pid);
-	if (!file->directory)
-		return NULL;
-	return own ? join(failed, "%s/kcore_dir", file->directory)
-		   : join(failed, "%s/kcore_dir__%" PRId32, file->directory, pid);
+	return NULL;
 }
 
 int perf_machines_add(struct perf_machines *m, int32_t pid, const struct perf_file *file, struct pt_error *e)
