@@ -90,6 +90,11 @@ test-programs: $(UNIT) $(TOOLS) $(RANDOM)
 # Once a day is enough.
 check-nightly: $(RANDOM)
 	$(Q)RANDOM_PROGRAMS=10000 PT_BUILD=$(CURDIR)/$(B) tests/run.sh oracle/random.sh
+# In the emulated PC with Processor Trace, when ../shared/ptbox is there; not part of check: it takes minutes.
+check-ptbox:
+	$(Q)scripts/deps build check
+	$(Q)$(MAKE) --no-print-directory all static
+	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh ptbox
 bench:
 	$(Q)scripts/deps build bench
 	$(Q)$(MAKE) --no-print-directory all $(BENCH)
@@ -121,6 +126,7 @@ help:
 	@echo "make demo         install what is missing, build, trace a real program, query the trace"
 	@echo "make check        install what is missing, build, run every test (TESTS='unit cli/query' runs some)"
 	@echo "make check-nightly  10,000 random programs"
+	@echo "make check-ptbox  captures with Processor Trace in the emulated PC of ../shared/ptbox, against its truth"
 	@echo "make bench        speed against libipt on ../shared/bench"
 	@echo "make lint         clang-format, clang-tidy, cppcheck, shellcheck"
 	@echo "make static       the programs without shared libraries, in build/static"
@@ -129,5 +135,5 @@ help:
 	@echo "V=1 shows commands; SANITIZE=1 builds and checks with ASan and UBSan, in build/san"
 
 -include $(shell find $(B)/obj $(B)/tests -name '*.d' 2>/dev/null)
-.PHONY: all demo check check-nightly test-programs bench lint static install uninstall clean help
+.PHONY: all demo check check-nightly check-ptbox test-programs bench lint static install uninstall clean help
 .SECONDARY:

@@ -10,6 +10,7 @@
 
 #include "schema/error.h"
 
+int cmd_capture(int argc, char **argv); /* hw_main.c: pt-capture [options] [-- prog args] */
 int cmd_step(int argc,
 	     char **argv); /* step_main.c: pt-capture [options] -- prog args. --help: main has printed the
 					  usage of all; it prints its options below that */

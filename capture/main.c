@@ -13,7 +13,7 @@ static const struct command {
 	const char *summary;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-    {NULL, "[options] -- PROGRAM [ARGUMENTS]", "trace a program; the options are listed below", cmd_step},
+    {NULL, "[options] [-- PROGRAM [ARGUMENTS]]", "trace; the options are listed below", cmd_capture},
     {"info", "[--json] [CONTAINER|-]", "print what is inside a container", cmd_info},
     {"import", "--raw AUX --elf FILE:ADDR... [options]", "make a container from raw PT bytes and their code",
      cmd_import},

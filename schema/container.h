@@ -246,6 +246,12 @@ struct ptc_writer;
  */
 struct ptc_writer *ptc_writer_create(int fd, int level, struct pt_error *e);
 
+/* Another zstd level, from the next chunk on: a capture that falls behind compresses less. */
+void ptc_writer_level(struct ptc_writer *w, int level);
+
+/* Calls fn after each chunk, so that a capture can look after its buffers while much is written. fn must not use w. */
+void ptc_writer_on_chunk(struct ptc_writer *w, void (*fn)(void *arg), void *arg);
+
 /* Frees w; writes nothing: without ptc_writer_finish() before, the container counts as cut. NULL is fine. */
 void ptc_writer_destroy(struct ptc_writer *w);
 

@@ -42,6 +42,8 @@ struct ptc_writer {
 	struct stream_state *streams; /* [number - 1] */
 	uint32_t stream_count, attr_count;
 	uint64_t chunks, written, aux_bytes, sideband_bytes;
+	void (*on_chunk)(void *arg);
+	void *arg;
 };
 
 static int reserve(struct buffer *b, size_t bytes, struct pt_error *e)
@@ -111,6 +113,8 @@ static int put_chunk(struct ptc_writer *w, enum ptc_type type, uint32_t stream, 
 	if (write_all(w, w->stored.bytes, PTC_CHUNK_HEADER_BYTES + stored, e))
 		return -1;
 	w->chunks++;
+	if (w->on_chunk)
+		w->on_chunk(w->arg);
 	if (w->index_wanted && type != PTC_INDEX) {
 		if (w->chunks > PTC_INDEX_MAX) {
 			w->index_wanted = false;
@@ -175,6 +179,17 @@ struct ptc_writer *ptc_writer_create(int fd, int level, struct pt_error *e)
 fail:
 	ptc_writer_destroy(w);
 	return NULL;
+}
+
+void ptc_writer_level(struct ptc_writer *w, int level)
+{
+	ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, level);
+}
+
+void ptc_writer_on_chunk(struct ptc_writer *w, void (*fn)(void *arg), void *arg)
+{
+	w->on_chunk = fn;
+	w->arg = arg;
 }
 
 void ptc_writer_destroy(struct ptc_writer *w)

@@ -2,8 +2,9 @@
 # tests/run.sh [NAME...] - runs the tests, two at a time, and sums up. `make check` calls it.
 #
 # A test is tests/unit/test_*.c (built by make), tests/cli/*.sh or tests/oracle/*.sh. NAME picks those whose path
-# contains it ("unit", "cli/query"). Each prints a line "N passed, N failed" (", N skipped") last; one that does
-# not, or fails otherwise, or hangs (three times its `# timeout: SECONDS`, of an idle machine; 300), counts as a failure. It gets
+# contains it ("unit", "cli/query"). tests/ptbox/*.sh, which boot an emulated PC, run only when a NAME says ptbox
+# (`make check-ptbox`). Each prints a line "N passed, N failed" (", N skipped") last; one that does not, or fails otherwise,
+# or hangs (three times its `# timeout: SECONDS`, of an idle machine; 300), counts as a failure. It gets
 #   PT_BIN     the folder of the programs        TMPDIR   an empty folder of its own, removed afterwards
 #   PT_BUILD   the build folder (tests' tools)   SANITIZE 1 when the programs were built with sanitizers
 #   PT_CACHE   a folder that the tests of one run share
@@ -18,8 +19,9 @@ PT_BIN=${PT_BIN%/}
 jobs=${JOBS:-2}
 
 tests=()
-for t in tests/oracle/*.sh tests/cli/*.sh tests/unit/test_*.c; do
+for t in tests/oracle/*.sh tests/cli/*.sh tests/unit/test_*.c tests/ptbox/*.sh; do
 	[ -e "$t" ] || continue
+	case $t in tests/ptbox/*) [[ " $* " == *ptbox* ]] || continue ;; esac
 	for name in "${@:-}"; do
 		case $t in *"$name"*) tests+=("$t") && break ;; esac
 	done

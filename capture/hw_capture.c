@@ -1,0 +1,463 @@
+/* hw_capture.c - see hw_capture.h. */
+#include "capture/hw_capture.h"
+#include "capture/host_meta.h"
+#include "capture/hw_child.h"
+#include "capture/hw_events.h"
+#include "capture/hw_images.h"
+#include "capture/hw_rights.h"
+#include "capture/hw_tasks.h"
+
+#include <linux/capability.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ROUND_MS	     20 /* between rounds when no ring asks for one */
+#define DATA_KB		     512
+#define AUX_KB		     4096
+#define AUX_KB_UNPRIVILEGED  128 /* with 512 KB of records it fits perf_event_mlock_kb's default */
+#define DATA_KB_UNPRIVILEGED 128
+
+struct capture {
+	const struct hw_options *o;
+	const struct hw_pmu *pmu;
+	void (*notice)(const char *text);
+	struct hw_result *result;
+	struct ptc_writer *w;
+	struct hw_events ev;
+	struct hw_drain drain;
+	struct hw_images *images;
+	struct hw_tasks tasks;
+	struct hw_child child;
+	struct hw_clock clock;
+	struct hw_list tids, online;
+	unsigned levels;
+	int level; /* zstd's, as of now */
+	unsigned calm;
+	double started;
+	uint64_t told;
+};
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static uint32_t u32(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof v);
+	return v;
+}
+
+static uint64_t u64(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof v);
+	return v;
+}
+
+/* ---- Records ---------------------------------------------------------------------------------------- */
+
+static int known(struct capture *c, int32_t pid, struct pt_error *e)
+{
+	return pid > 0 ? hw_tasks_put(&c->tasks, pid, c->drain.round_ns, c->images, c->w,
+				      c->drain.sideband_attr, e)
+		       : 0;
+}
+
+/* A record is about to go into the container: what it needs goes before it. */
+static int on_record(void *arg, struct hw_drain_ring *ring, const uint8_t *p, uint64_t time_ns, int32_t pid,
+		     int32_t tid, uint32_t attr, struct pt_error *e)
+{
+	struct capture *c = arg;
+	struct perf_event_header h;
+
+	(void)ring;
+	(void)tid;
+	memcpy(&h, p, sizeof h);
+	if (known(c, pid, e))
+		return -1;
+	switch (h.type) {
+	case PERF_RECORD_ITRACE_START:
+	case PERF_RECORD_SWITCH_CPU_WIDE: return h.size >= 16 ? known(c, (int32_t)u32(p + 8), e) : 0;
+	case PERF_RECORD_MMAP2:
+		if (h.size < 80 || !(u32(p + 64) & PROT_EXEC) || (int32_t)u32(p + 8) == -1)
+			return 0;
+		return hw_images_mapping(c->images, (int32_t)u32(p + 8), (const char *)p + 72, u64(p + 16),
+					 u64(p + 24),
+					 h.misc & PERF_RECORD_MISC_MMAP_BUILD_ID ? 0 : u64(p + 48), e);
+	case PERF_RECORD_KSYMBOL:
+		if (h.size < 24 || p[23] || p[22] & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER)
+			return 0;
+		return hw_kernel_code(c->images, u64(p + 8), u32(p + 16), time_ns, e);
+	case PERF_RECORD_SAMPLE:
+		if (attr < c->ev.attr_count && !strcmp(c->ev.attrs[attr].name, "module:module_load"))
+			return hw_kernel_rescan(c->images, time_ns, e);
+		return 0;
+	default: return 0;
+	}
+}
+
+/* ---- Opening ---------------------------------------------------------------------------------------- */
+
+/* All threads of the target, a consistent list: looked at again until no new one turns up. */
+static int find_tids(struct capture *c, struct pt_error *e)
+{
+	size_t before;
+
+	for (size_t i = 0; i < c->o->tids.count; i++)
+		if (hw_list_add(&c->tids, c->o->tids.at[i], e))
+			return -1;
+	do {
+		before = c->tids.count;
+		for (size_t i = 0; i < c->o->pids.count; i++)
+			if (hw_threads(&c->tids, c->o->pids.at[i], e))
+				return -1;
+	} while (c->tids.count != before);
+	for (size_t i = 0; i < c->o->tids.count; i++)
+		if (hw_process_of(c->o->tids.at[i]) < 0)
+			return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "there is no thread %d",
+				       c->o->tids.at[i]);
+	return 0;
+}
+
+static int open_events(struct capture *c, struct pt_error *e)
+{
+	const struct hw_options *o = c->o;
+	bool able = hw_rights_have(CAP_PERFMON) || hw_rights_have(CAP_SYS_ADMIN);
+	const struct hw_list *cpus = o->cpus.count ? &o->cpus : &c->online;
+	struct hw_events_options eo = {.cpus = cpus->at,
+				       .cpu_count = cpus->count,
+				       .online = c->online.at,
+				       .online_count = c->online.count,
+				       .pt_type = c->pmu ? c->pmu->type : 0,
+				       .config = o->config,
+				       .pt = !o->sideband_only,
+				       .per_thread = o->per_thread,
+				       .inherit = !o->per_thread && !o->system_wide,
+				       .enable_on_exec = o->program && !o->system_wide && !c->tids.count,
+				       .tracepoints = o->tracepoints,
+				       .tracepoint_count = o->tracepoint_count};
+	int32_t child = c->child.pid;
+	int r;
+
+	for (size_t i = 0; i < o->cpus.count; i++)
+		if (!hw_list_has(&c->online, o->cpus.at[i]))
+			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-C: CPU %d is not online",
+				       o->cpus.at[i]);
+	if (c->tids.count) {
+		eo.tids = c->tids.at;
+		eo.tid_count = c->tids.count;
+	} else if (!o->system_wide) {
+		eo.tids = &child;
+		eo.tid_count = 1;
+	}
+	eo.data_bytes = o->data_bytes ? o->data_bytes : (able ? DATA_KB : DATA_KB_UNPRIVILEGED) * 1024;
+	eo.aux_bytes = o->aux_bytes ? o->aux_bytes : (able ? AUX_KB : AUX_KB_UNPRIVILEGED) * 1024;
+	eo.levels = o->levels ? o->levels : HW_USER | HW_KERNEL;
+	eo.kernel_side = eo.levels & HW_KERNEL && able;
+	r = hw_events_open(&c->ev, &eo, e);
+	if (r < 0 && !o->levels && e->kind == PT_ERR_REFUSED && !able && !o->system_wide) {
+		/* Nobody asked for the kernel in so many words. */
+		struct pt_error again = {0};
+
+		hw_events_close(&c->ev);
+		eo.levels = HW_USER;
+		eo.kernel_side = false;
+		r = hw_events_open(&c->ev, &eo, &again);
+		if (r < 0)
+			*e = again;
+		else
+			c->notice("only user space is traced: the kernel needs root, CAP_PERFMON or a "
+				  "perf_event_paranoid of 1 or less");
+	}
+	c->levels = eo.levels;
+	return r;
+}
+
+static const char *command_text(const struct hw_options *o, char *to, size_t room)
+{
+	size_t n = 0;
+
+	to[0] = 0;
+	for (char **p = o->program; p && *p && n < room; p++)
+		n += (size_t)snprintf(to + n, room - n, "%s%s", n ? " " : "", *p);
+	return to;
+}
+
+/* How the tracepoints' raw bytes read. */
+static int put_formats(struct capture *c, struct pt_error *e)
+{
+	int ret = 0;
+
+	for (uint32_t a = 0; a < c->ev.attr_count && ret == 0; a++) {
+		const struct hw_event_attr *ea = &c->ev.attrs[a];
+		const char *colon = strchr(ea->name, ':');
+		char path[512], text[65536];
+		FILE *f = NULL;
+		size_t n;
+
+		if (ea->kind == HW_EVENT_TRACE && hw_tracepoint_file(ea->name, "format", path, sizeof path))
+			f = fopen(path, "re");
+		if (!f)
+			continue;
+		n = fread(text, 1, sizeof text, f);
+		fclose(f);
+		struct ptc_tracepoint t = {.id = (uint32_t)ea->attr.config,
+					   .system = ea->name,
+					   .system_bytes = (uint32_t)(colon - ea->name),
+					   .name = colon + 1,
+					   .name_bytes = (uint32_t)strlen(colon + 1),
+					   .format = text,
+					   .format_bytes = (uint32_t)n};
+
+		ret = ptc_put_format(c->w, &t, e);
+	}
+	return ret;
+}
+
+/* The container's begin: everything that AUX data will need and that is known already. */
+static int put_head(struct capture *c, struct pt_error *e)
+{
+	struct pt_error why = {0};
+	struct hw_list pids = {0};
+	char command[4096];
+	uint64_t id = 0;
+	int ret = -1;
+
+	c->clock = hw_clock_read(c->ev.rings[0].ring.page);
+	if (host_meta_put(c->w, c->o->sideband_only ? "sideband" : "perf",
+			  command_text(c->o, command, sizeof command), e) ||
+	    host_meta_put_pt(c->w, c->pmu, c->o->config, c->levels, &c->clock, e) ||
+	    hw_events_declare(&c->ev, c->w, &c->drain, e) || put_formats(c, e))
+		return -1;
+	if (!c->clock.mult)
+		c->notice(
+		    "this kernel's perf clock is not the TSC: sideband cannot be put in time with the trace");
+	for (size_t i = 0; i < c->ev.count && !id; i++)
+		if (c->ev.events[i].kind == HW_EVENT_SIDE)
+			id = c->ev.events[i].id;
+	if ((c->levels & HW_KERNEL || c->o->sideband_only)) {
+		if (!hw_kernel_open(c->images, &why)) {
+			char text[1200];
+
+			snprintf(text, sizeof text,
+				 "%s: the kernel's code is not in the container, and branches in it "
+				 "cannot be decoded",
+				 why.message);
+			c->notice(text);
+		}
+	}
+	if (!hw_rights_drop() && c->o->verbose)
+		c->notice("capabilities could not be dropped");
+	if ((c->levels & HW_KERNEL || c->o->sideband_only) && hw_kernel_put(c->images, e))
+		return -1;
+	/* The events that tell of changes count already; what is read now is not older than they. */
+	for (size_t i = 0; i < c->tids.count; i++) {
+		int32_t pid = hw_process_of(c->tids.at[i]);
+
+		if (pid > 0 && !hw_list_has(&pids, pid) && hw_list_add(&pids, pid, e))
+			goto out;
+	}
+	if (c->tids.count || c->o->system_wide) {
+		if (hw_tasks_read(&c->tasks, c->o->system_wide ? NULL : &pids, hw_clock_now_ns(&c->clock), id,
+				  e))
+			goto out;
+		if (!c->o->system_wide &&
+		    hw_tasks_put_all(&c->tasks, c->images, c->w, c->drain.sideband_attr, e))
+			goto out;
+	}
+	ret = ptc_flush_meta(c->w, e);
+out:
+	free(pids.at);
+	return ret;
+}
+
+/* ---- Rounds ----------------------------------------------------------------------------------------- */
+
+/* Compresses less when rings fill faster than they are emptied, and more again when they do not. */
+static void adapt(struct capture *c)
+{
+	int level = c->level;
+
+	if (c->drain.fill > 50 && level > -7)
+		level = c->drain.fill > 75 || level < -3 ? -7 : level - 3;
+	else if (c->drain.fill < 25 && ++c->calm > 50 && level < c->o->level)
+		level++;
+	if (level == c->level)
+		return;
+	c->calm = 0;
+	c->level = level;
+	ptc_writer_level(c->w, level);
+}
+
+static uint64_t lost(const struct hw_losses *l)
+{
+	return l->truncated + l->partial + l->records;
+}
+
+static void look_after_rings(void *arg)
+{
+	struct capture *c = arg;
+
+	hw_drain_stash(&c->drain);
+}
+
+static int one_round(struct capture *c, struct pt_error *e)
+{
+	char text[160];
+
+	if (hw_drain_round(&c->drain, hw_clock_now_ns(&c->clock), e))
+		return -1;
+	/* After a loss an event may be off, or (Linux 6.1 on CPU 0) on and not tracing: off and on again mends both. */
+	for (size_t i = 0; i < c->drain.ring_count; i++) {
+		if (!c->drain.rings[i].truncated)
+			continue;
+		hw_events_enable_ring(&c->ev, i, false);
+		hw_events_enable_ring(&c->ev, i, true);
+	}
+	adapt(c);
+	if (lost(&c->drain.losses) > c->told && !c->o->quiet) {
+		snprintf(text, sizeof text, "data is being lost: %llu times AUX data, %llu records",
+			 (unsigned long long)(c->drain.losses.truncated + c->drain.losses.partial),
+			 (unsigned long long)c->drain.losses.records);
+		if (!c->told || lost(&c->drain.losses) > 2 * c->told) {
+			c->notice(text);
+			c->told = lost(&c->drain.losses);
+		}
+	}
+	return 0;
+}
+
+static bool target_gone(const struct capture *c)
+{
+	char path[64];
+
+	for (size_t i = 0; i < c->tids.count; i++) {
+		snprintf(path, sizeof path, "/proc/%d", c->tids.at[i]);
+		if (access(path, F_OK) == 0)
+			return false;
+	}
+	return c->tids.count > 0;
+}
+
+static int trace(struct capture *c, struct pt_error *e)
+{
+	bool told_child = false;
+	double looked = 0, now, killed = 0;
+
+	if (c->child.pid && hw_child_go(&c->child, c->o->program[0], e))
+		return -1;
+	for (;;) {
+		hw_events_wait(&c->ev, ROUND_MS);
+		if (one_round(c, e))
+			return -1;
+		now = seconds();
+		if (c->child.pid && hw_child_ended(&c->child))
+			break;
+		if (c->o->seconds > 0 && now - c->started >= c->o->seconds)
+			break;
+		if (*c->o->stop > 1 || (*c->o->stop && !c->child.pid))
+			break;
+		/* The program gets the signal, and two seconds to end by it. */
+		if (*c->o->stop && !told_child) {
+			kill(c->child.pid, *c->o->stop_signal);
+			told_child = true;
+			killed = now;
+		}
+		if (told_child && now - killed > 2)
+			break;
+		if (now - looked > 0.2) {
+			looked = now;
+			if (!c->child.pid && target_gone(c))
+				break;
+		}
+	}
+	return 0;
+}
+
+static int finish(struct capture *c, struct pt_error *e)
+{
+	hw_events_disable(&c->ev);
+	/* Twice: data whose record was under way in the first. */
+	if (hw_drain_round(&c->drain, hw_clock_now_ns(&c->clock), e) ||
+	    hw_drain_round(&c->drain, hw_clock_now_ns(&c->clock), e))
+		return -1;
+	if (c->child.pid && c->child.ended && ptc_put_metaf(c->w, e, "exit_status", "%d", c->child.status))
+		return -1;
+	return ptc_writer_finish(c->w, e);
+}
+
+static void tell_result(struct capture *c)
+{
+	const char *why;
+
+	c->result->have_status = c->child.pid && c->child.ended;
+	c->result->status = c->child.status;
+	c->result->losses = c->drain.losses;
+	c->result->aux_bytes = c->drain.aux_bytes;
+	c->result->container_bytes = ptc_writer_bytes(c->w);
+	c->result->missing_images = hw_images_missing(c->images, &why);
+	snprintf(c->result->missing_why, sizeof c->result->missing_why, "%s", why);
+	c->result->rings = (unsigned)c->ev.ring_count;
+}
+
+int hw_capture(const struct hw_options *o, const struct hw_pmu *pmu, int fd, void (*notice)(const char *text),
+	       struct hw_result *result, struct pt_error *e)
+{
+	struct capture c = {.o = o, .pmu = pmu, .notice = notice, .result = result, .level = o->level};
+	int ret = -1;
+
+	memset(result, 0, sizeof *result);
+	if (hw_online(&c.online, e) || find_tids(&c, e))
+		goto out;
+	if (o->program && hw_child_start(&c.child, o->program, o->stdout_to_stderr, e))
+		goto out;
+	if (open_events(&c, e))
+		goto out;
+	c.w = ptc_writer_create(fd, o->level, e);
+	if (!c.w)
+		goto out;
+	c.images = hw_images_create(c.w);
+	if (!c.images) {
+		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the images");
+		goto out;
+	}
+	c.drain.w = c.w;
+	c.drain.on_record = on_record;
+	c.drain.arg = &c;
+	if (put_head(&c, e))
+		goto out;
+	for (size_t i = 0; i < c.ev.ring_count; i++) {
+		c.ev.rings[i].task = !o->system_wide;
+		c.ev.rings[i].published_ns = hw_clock_now_ns(&c.clock);
+	}
+	ptc_writer_on_chunk(c.w, look_after_rings, &c);
+	c.started = seconds();
+	if (o->system_wide || c.tids.count)
+		hw_events_enable(&c.ev);
+	if (trace(&c, e) || finish(&c, e))
+		goto out;
+	tell_result(&c);
+	ret = 0;
+out:
+	hw_child_end(&c.child);
+	hw_drain_deinit(&c.drain);
+	hw_events_close(&c.ev);
+	hw_tasks_deinit(&c.tasks);
+	hw_images_destroy(c.images);
+	ptc_writer_destroy(c.w);
+	free(c.tids.at);
+	free(c.online.at);
+	return ret;
+}

@@ -1,0 +1,58 @@
+/*
+ * hw_capture.h - a capture with Processor Trace: opens the events of a target, drains their rings into a container until it
+ * ends, and stops cleanly.
+ *
+ * Order: everything is opened (events, kcore, kallsyms); capabilities are dropped but those that reading other processes'
+ * files needs; images of what runs already; tracing; rounds (hw_drain.h); the last round.
+ * Memory: the rings (told by -m), a few MB of the compressor's, and the records of one round, at most a ring's data area.
+ */
+#ifndef CAPTURE_HW_CAPTURE_H
+#define CAPTURE_HW_CAPTURE_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "capture/hw_drain.h"
+#include "capture/hw_pmu.h"
+#include "capture/hw_proc.h"
+
+struct hw_options {
+	char **program; /* NULL: none */
+	struct hw_list pids, tids;
+	bool system_wide;
+	struct hw_list cpus; /* empty: all that are online */
+	double seconds;	     /* 0: no limit */
+	unsigned levels;     /* HW_USER, HW_KERNEL; 0: what is permitted */
+	uint64_t config;
+	bool per_thread;
+	bool sideband_only;
+	uint64_t data_bytes, aux_bytes; /* 0: default */
+	int level;			/* zstd's */
+	bool stdout_to_stderr;
+	bool quiet, verbose;
+	const char **tracepoints;
+	size_t tracepoint_count;
+	volatile sig_atomic_t *stop; /* set by a signal handler: end (1), end at once (2) */
+	volatile sig_atomic_t *stop_signal;
+};
+
+struct hw_result {
+	bool have_status;
+	int status; /* of the program: 0..255, or 128 + signal */
+	struct hw_losses losses;
+	uint64_t aux_bytes, container_bytes;
+	uint64_t missing_images;
+	char missing_why[256];
+	unsigned rings;
+};
+
+/*
+ * Captures into fd, whole container. pmu: NULL with sideband_only. notice(): says something to the user. Returns 0, also when
+ * data was lost (result->losses); or -1: PT_ERR_REFUSED (what cannot be traced, and what to do), PT_ERR_IO,
+ * PT_ERR_CLOSED, PT_ERR_NO_MEMORY, PT_ERR_BAD_INPUT (a ring that makes no sense). A program that was started is killed then.
+ */
+int hw_capture(const struct hw_options *o, const struct hw_pmu *pmu, int fd, void (*notice)(const char *text),
+	       struct hw_result *result, struct pt_error *e);
+
+#endif

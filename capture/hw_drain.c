@@ -1,0 +1,295 @@
+/* hw_drain.c - see hw_drain.h. */
+#include "capture/hw_drain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t u64(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof v);
+	return v;
+}
+
+static uint32_t u32(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof v);
+	return v;
+}
+
+static uint32_t attr_of(const struct hw_drain *d, uint64_t id)
+{
+	size_t low = 0, high = d->id_count;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (d->ids[mid] < id)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < d->id_count && d->ids[low] == id ? d->id_attrs[low] : d->sideband_attr;
+}
+
+static int keep_aux_record(struct hw_drain_ring *r, const struct hw_aux_record *a, struct pt_error *e)
+{
+	if (r->record_count == r->record_room) {
+		size_t room = r->record_room ? 2 * r->record_room : 64;
+		struct hw_aux_record *grown = realloc(r->records, room * sizeof *grown);
+
+		if (!grown)
+			return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for AUX records");
+		r->records = grown;
+		r->record_room = room;
+	}
+	r->records[r->record_count++] = *a;
+	return 0;
+}
+
+/* What a record means for its ring. */
+static int look(struct hw_drain *d, struct hw_drain_ring *r, const struct perf_event_header *h,
+		const uint8_t *p, uint64_t time, struct pt_error *e)
+{
+	struct hw_aux_record a;
+
+	switch (h->type) {
+	case PERF_RECORD_AUX:
+		a = (struct hw_aux_record){u64(p + 8), u64(p + 16), u64(p + 24), time};
+		if (time > r->published_ns)
+			r->published_ns = time;
+		if (r->presence == HW_TASK_LEAVING)
+			r->presence = HW_TASK_AWAY;
+		if (a.flags & PERF_AUX_FLAG_TRUNCATED) {
+			d->losses.truncated++;
+			r->truncated = true;
+		}
+		if (a.flags & PERF_AUX_FLAG_PARTIAL)
+			d->losses.partial++;
+		return a.flags & PERF_AUX_FLAG_OVERWRITE ? 0 : keep_aux_record(r, &a, e);
+	case PERF_RECORD_LOST: d->losses.records += u64(p + 16); return 0;
+	case PERF_RECORD_LOST_SAMPLES: d->losses.records += u64(p + 8); return 0;
+	case PERF_RECORD_SWITCH:
+	case PERF_RECORD_SWITCH_CPU_WIDE:
+		r->presence = h->misc & PERF_RECORD_MISC_SWITCH_OUT ? HW_TASK_LEAVING : HW_TASK_ON;
+		return 0;
+	case PERF_RECORD_ITRACE_START: r->presence = HW_TASK_ON; return 0;
+	default: return 0;
+	}
+}
+
+static int take_records(struct hw_drain *d, struct hw_drain_ring *r, struct pt_error *e)
+{
+	/* Who was about to leave before this round has left by now, and its AUX data was published. */
+	if (r->presence == HW_TASK_LEAVING)
+		r->presence = HW_TASK_AWAY;
+	d->raw.count = 0;
+	if (hw_ring_records(&r->ring, &d->raw, e))
+		return -1;
+	d->sideband_bytes += d->raw.count;
+	for (size_t i = 0; i < d->raw.count;) {
+		const uint8_t *p = d->raw.bytes + i;
+		struct perf_event_header h;
+		uint64_t time = 0;
+		int32_t pid = -1, tid = -1;
+		uint32_t attr = d->sideband_attr;
+
+		/* A sample begins with {id, pid, tid, time, cpu, 0}; others end with {pid, tid, time, cpu, 0, id}. */
+		memcpy(&h, p, sizeof h);
+		if (h.type == PERF_RECORD_SAMPLE && h.size >= 40) {
+			attr = attr_of(d, u64(p + 8));
+			pid = (int32_t)u32(p + 16);
+			tid = (int32_t)u32(p + 20);
+			time = u64(p + 24);
+		} else if (h.size >= 40) {
+			const uint8_t *t = p + h.size - 32;
+
+			pid = (int32_t)u32(t);
+			tid = (int32_t)u32(t + 4);
+			time = u64(t + 8);
+			if (look(d, r, &h, p, time, e))
+				return -1;
+		}
+		if (d->on_record && d->on_record(d->arg, r, p, time, pid, tid, attr, e))
+			return -1;
+		if (attr >= HW_DRAIN_ATTRS)
+			attr = d->sideband_attr;
+		if (hw_bytes_add(&d->sorted[attr], p, h.size, e))
+			return -1;
+		i += h.size;
+	}
+	for (uint32_t a = 0; a < HW_DRAIN_ATTRS; a++) {
+		if (d->sorted[a].count &&
+		    ptc_put_sideband(d->w, a, d->sorted[a].bytes, d->sorted[a].count, e))
+			return -1;
+		d->sorted[a].count = 0;
+	}
+	return 0;
+}
+
+void hw_drain_stash(struct hw_drain *d)
+{
+	for (size_t i = 0; i < d->ring_count; i++) {
+		struct hw_drain_ring *r = &d->rings[i];
+		uint64_t from, head;
+
+		if (!r->stream || !r->ring.aux || r->busy)
+			continue;
+		from = hw_ring_aux_tail(&r->ring);
+		head = hw_ring_aux_head(&r->ring);
+		if (head - from < r->ring.aux_size / 3 || d->stashed + (head - from) > HW_STASH_MAX)
+			continue;
+		while (from < head) {
+			const uint8_t *bytes;
+			uint64_t n = hw_ring_aux(&r->ring, from, head - from, &bytes);
+			struct hw_stash *s = malloc(sizeof *s + n);
+
+			if (!s)
+				return; /* it stays in its ring */
+			*s = (struct hw_stash){.offset = from, .size = n};
+			memcpy(s->bytes, bytes, n);
+			if (r->stash)
+				r->stash_last->next = s;
+			else
+				r->stash = s;
+			r->stash_last = s;
+			d->stashed += n;
+			from += n;
+			hw_ring_aux_done(&r->ring, from);
+		}
+	}
+}
+
+/* The bytes from r->taken on, in a row, at most `most`: of the stash, or of the ring. */
+static uint64_t next_bytes(struct hw_drain_ring *r, uint64_t most, const uint8_t **ret)
+{
+	const struct hw_stash *s = r->stash;
+	uint64_t n;
+
+	r->busy = !s;
+	if (!s)
+		return hw_ring_aux(&r->ring, r->taken, most, ret);
+	*ret = s->bytes + (r->taken - s->offset);
+	n = s->offset + s->size - r->taken;
+	return n < most ? n : most;
+}
+
+static void taken(struct hw_drain *d, struct hw_drain_ring *r, uint64_t n)
+{
+	struct hw_stash *s = r->stash;
+
+	r->taken += n;
+	if (r->busy)
+		hw_ring_aux_done(&r->ring, r->taken);
+	r->busy = false;
+	if (s && r->taken == s->offset + s->size) {
+		r->stash = s->next;
+		d->stashed -= s->size;
+		free(s);
+	}
+}
+
+/* [r->taken, to) of one PERF_RECORD_AUX, or of none (a NULL record: the kernel had to drop it). */
+static int put_piece(struct hw_drain *d, struct hw_drain_ring *r, uint64_t to, const struct hw_aux_record *a,
+		     struct pt_error *e)
+{
+	do {
+		const uint8_t *bytes;
+		uint64_t n = next_bytes(r, to - r->taken, &bytes), flags = a ? a->flags : 0;
+
+		/* The loss is behind the record's last byte. */
+		if (a && r->taken + n != a->offset + a->size)
+			flags &= ~(uint64_t)PERF_AUX_FLAG_TRUNCATED;
+		if (ptc_put_aux(d->w, r->stream, r->taken, flags, a ? a->time_ns : 0, bytes, n, e))
+			return -1;
+		d->aux_bytes += n;
+		taken(d, r, n);
+	} while (r->taken < to);
+	return 0;
+}
+
+static int take_aux(struct hw_drain *d, struct hw_drain_ring *r, struct pt_error *e)
+{
+	size_t used = 0;
+	uint64_t to;
+
+	if (!r->stream || !r->ring.aux)
+		return 0;
+	for (; used < r->record_count; used++) {
+		struct hw_aux_record *a = &r->records[used];
+		uint64_t end = a->offset + a->size;
+
+		if (a->offset > r->head || end > r->head)
+			break; /* published after the round's begin */
+		if (end < r->taken)
+			continue;
+		if (a->offset > r->taken && put_piece(d, r, a->offset, NULL, e))
+			return -1;
+		/* A record of no bytes can still tell of a loss. */
+		if ((end > r->taken || a->flags) && put_piece(d, r, end, a, e))
+			return -1;
+	}
+	r->record_count -= used;
+	memmove(r->records, r->records + used, r->record_count * sizeof *r->records);
+	/* Data without a record: its record may still be under way behind one that an interrupt interrupted. When it has
+	 * not come by the next round, the kernel had to drop it. */
+	to = r->record_count && r->records[0].offset < r->last_head ? r->records[0].offset : r->last_head;
+	r->last_head = r->head;
+	return to > r->taken ? put_piece(d, r, to, NULL, e) : 0;
+}
+
+int hw_drain_round(struct hw_drain *d, uint64_t now_ns, struct pt_error *e)
+{
+	uint64_t bound = now_ns;
+	unsigned fill;
+
+	d->fill = 0;
+	for (size_t i = 0; i < d->ring_count; i++) {
+		struct hw_drain_ring *r = &d->rings[i];
+
+		r->truncated = false;
+		if (!r->stream || !r->ring.aux)
+			continue;
+		r->head = hw_ring_aux_head(&r->ring);
+		fill = (unsigned)((r->head - r->taken) * 100 / r->ring.aux_size);
+		if (fill > d->fill)
+			d->fill = fill;
+	}
+	for (size_t i = 0; i < d->ring_count; i++)
+		if (take_records(d, &d->rings[i], e))
+			return -1;
+	for (size_t i = 0; i < d->ring_count; i++)
+		if (take_aux(d, &d->rings[i], e))
+			return -1;
+	for (size_t i = 0; i < d->ring_count; i++) {
+		struct hw_drain_ring *r = &d->rings[i];
+
+		if (r->stream && (!r->task || r->presence != HW_TASK_AWAY) && r->published_ns < bound)
+			bound = r->published_ns;
+	}
+	if (bound <= d->round_ns)
+		return 0;
+	d->round_ns = bound;
+	return ptc_put_round(d->w, bound, e);
+}
+
+void hw_drain_deinit(struct hw_drain *d)
+{
+	for (size_t i = 0; i < d->ring_count; i++) {
+		free(d->rings[i].records);
+		while (d->rings[i].stash) {
+			struct hw_stash *s = d->rings[i].stash;
+
+			d->rings[i].stash = s->next;
+			free(s);
+		}
+	}
+	for (uint32_t a = 0; a < HW_DRAIN_ATTRS; a++)
+		free(d->sorted[a].bytes);
+	free(d->raw.bytes);
+	free(d->ids);
+	free(d->id_attrs);
+}

@@ -1,0 +1,95 @@
+/*
+ * hw_events.h - the perf events of a capture, and their ring buffers.
+ *
+ * A CPU (or, with per_thread, a thread) has one ring; all events of it write there. Kinds of events:
+ *   PT        intel_pt, one per target and CPU; the ring's AUX area is its own
+ *   SIDE      a dummy event beside each: mappings, names, tasks, context switches of the target
+ *   KERNEL    a dummy event for the whole of each CPU: kernel symbols, BPF programs, text pokes, whoever makes them; where
+ *             the target is tasks and the kernel is traced
+ *   TRACE     tracepoints
+ * All have the sample_type HW_SAMPLE_TYPE (TRACE: and RAW), so every record ends alike.
+ *
+ * A command: events count from its exec on (enable_on_exec) and are inherited by what it starts. Processes: each thread
+ * that is there now on each CPU; new threads inherit. per_thread: rings belong to threads, nothing is inherited (the
+ * kernel refuses to inherit into such rings).
+ */
+#ifndef CAPTURE_HW_EVENTS_H
+#define CAPTURE_HW_EVENTS_H
+
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "capture/hw_drain.h"
+#include "schema/container.h"
+
+enum hw_event_kind { HW_EVENT_PT, HW_EVENT_SIDE, HW_EVENT_KERNEL, HW_EVENT_TRACE };
+
+struct hw_event {
+	int fd;
+	enum hw_event_kind kind;
+	uint32_t attr; /* index in hw_events.attrs */
+	uint64_t id;
+	size_t ring;
+};
+
+struct hw_event_attr {
+	char name[96]; /* as in PTC_ATTR */
+	struct perf_event_attr attr;
+	enum hw_event_kind kind;
+};
+
+struct hw_events {
+	struct hw_event *events;
+	size_t count, room;
+	struct hw_event_attr attrs[HW_DRAIN_ATTRS];
+	uint32_t attr_count;
+	struct hw_drain_ring *rings;
+	size_t ring_count, ring_room;
+	uint64_t data_bytes, aux_bytes; /* of a ring; aux_bytes 0: no PT event */
+	bool overwrite;			/* the AUX area is a ring that is overwritten */
+	bool no_privilege;    /* opening something failed for want of privilege: what is below was left out */
+	struct pollfd *polls; /* of all events; fd -1: gone */
+};
+
+struct hw_events_options {
+	const int32_t *tids; /* of the target; NULL: all tasks */
+	size_t tid_count;
+	const int32_t *cpus; /* to be traced */
+	size_t cpu_count;
+	const int32_t *online; /* all CPUs that are online */
+	size_t online_count;
+	uint32_t pt_type; /* perf_event_attr.type */
+	uint64_t config;
+	unsigned levels; /* HW_USER, HW_KERNEL */
+	bool pt;	 /* false: sideband only */
+	bool per_thread, inherit, enable_on_exec, overwrite;
+	bool kernel_side; /* KERNEL events wanted */
+	uint64_t data_bytes, aux_bytes;
+	const char *const *tracepoints; /* "kvm:kvm_exit"; those that cannot be opened are left out */
+	size_t tracepoint_count;
+};
+
+/* Opens and maps everything; nothing counts yet but SIDE, KERNEL and TRACE events without enable_on_exec. A thread that
+ * has gone meanwhile is left out. 0, or -1 with a message that says what to do: PT_ERR_REFUSED, PT_ERR_IO,
+ * PT_ERR_NO_MEMORY. hw_events_close() in any case. */
+int hw_events_open(struct hw_events *ev, const struct hw_events_options *o, struct pt_error *e);
+void hw_events_close(struct hw_events *ev);
+
+/* Starts, stops the PT events (of all rings, or of one). The kernel publishes all AUX data when they stop. */
+void hw_events_enable(struct hw_events *ev);
+void hw_events_disable(struct hw_events *ev);
+void hw_events_enable_ring(struct hw_events *ev, size_t ring, bool enable);
+
+/* Waits for any ring, at most so long. */
+void hw_events_wait(struct hw_events *ev, int timeout_ms);
+
+/* Writes the attrs and streams to the container and fills d's rings, ids and attrs. 0, or -1: the writer's errors. */
+int hw_events_declare(struct hw_events *ev, struct ptc_writer *w, struct hw_drain *d, struct pt_error *e);
+
+/* tracefs's directory of an event ("kvm:kvm_exit") and a file in it; false when it is not there. */
+bool hw_tracepoint_file(const char *event, const char *file, char *to, size_t room);
+
+#endif

@@ -1,0 +1,351 @@
+/* hw_kernel.c - see hw_kernel.h. */
+#include "capture/hw_kernel.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define KERNEL_TEXT_MAP 0xffffffff80000000u /* Documentation/x86/x86_64/mm.rst; modules lie behind it */
+#define MODULES_END	0xffffffffff000000u
+#define PIECE		((size_t)1 << 20)
+#define PAGE		((uint64_t)4096)
+#define NAME		"[kernel]"
+
+void hw_kernel_init(struct hw_kernel *k)
+{
+	*k = (struct hw_kernel){.kcore = -1, .kallsyms = -1, .vmallocinfo = -1};
+}
+
+void hw_kernel_deinit(struct hw_kernel *k)
+{
+	if (k->kcore >= 0)
+		close(k->kcore);
+	if (k->kallsyms >= 0)
+		close(k->kallsyms);
+	if (k->vmallocinfo >= 0)
+		close(k->vmallocinfo);
+	free(k->segments);
+	free(k->areas);
+}
+
+static int no_memory(struct pt_error *e)
+{
+	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the kernel's code");
+}
+
+bool hw_kernel_files(struct hw_kernel *k, struct pt_error *why)
+{
+	Elf64_Ehdr h;
+
+	k->kallsyms = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+	k->vmallocinfo = open("/proc/vmallocinfo", O_RDONLY | O_CLOEXEC);
+	k->kcore = open("/proc/kcore", O_RDONLY | O_CLOEXEC);
+	if (k->kcore < 0 || pread(k->kcore, &h, sizeof h, 0) != sizeof h) {
+		pt_fail_errno(why, "cannot read /proc/kcore");
+		goto fail;
+	}
+	if (memcmp(h.e_ident, ELFMAG, SELFMAG) || h.e_phentsize != sizeof(Elf64_Phdr)) {
+		pt_fail(why, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
+			"/proc/kcore is not the ELF file that is expected");
+		goto fail;
+	}
+	k->segments = calloc(h.e_phnum ? h.e_phnum : 1, sizeof *k->segments);
+	if (!k->segments) {
+		no_memory(why);
+		goto fail;
+	}
+	for (unsigned i = 0; i < h.e_phnum; i++) {
+		Elf64_Phdr p;
+
+		if (pread(k->kcore, &p, sizeof p, (off_t)(h.e_phoff + i * sizeof p)) != sizeof p ||
+		    p.p_type != PT_LOAD)
+			continue;
+		k->segments[k->segment_count++] =
+		    (struct hw_kernel_area){p.p_vaddr, p.p_vaddr + p.p_memsz, p.p_offset};
+	}
+	return true;
+fail:
+	if (k->kcore >= 0)
+		close(k->kcore);
+	k->kcore = -1;
+	return false;
+}
+
+/* Bytes read, fewer where kcore ends. */
+static size_t kcore_read(const struct hw_kernel *k, uint64_t address, uint8_t *to, size_t n)
+{
+	for (size_t i = 0; i < k->segment_count; i++) {
+		const struct hw_kernel_area *s = &k->segments[i];
+		ssize_t got;
+
+		if (address < s->start || address >= s->end)
+			continue;
+		if (n > s->end - address)
+			n = s->end - address;
+		do
+			got = pread(k->kcore, to, n, (off_t)(s->offset + (address - s->start)));
+		while (got < 0 && errno == EINTR);
+		return got < 0 ? 0 : (size_t)got;
+	}
+	return 0;
+}
+
+static bool empty(const uint8_t *p, size_t n)
+{
+	return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
+}
+
+int hw_kernel_put_range(struct hw_kernel *k, struct ptc_writer *w, uint64_t address, uint64_t bytes,
+			uint64_t time_ns, struct pt_error *e)
+{
+	struct ptc_image image = {.kind = PTC_IMAGE_MEMORY,
+				  .pid = PTC_ANY_PID,
+				  .time_ns = time_ns,
+				  .name = NAME,
+				  .name_bytes = sizeof NAME - 1};
+	uint8_t *buffer;
+	uint64_t done = 0;
+
+	if (k->kcore < 0)
+		return 0;
+	buffer = malloc(PIECE);
+	if (!buffer)
+		return no_memory(e);
+	while (done < bytes) {
+		size_t n = bytes - done < PIECE ? bytes - done : PIECE,
+		       got = kcore_read(k, address + done, buffer, n);
+
+		if (got == 0)
+			break;
+		/* The guard page behind an area, and what is gone again, reads as zeros. */
+		n = got;
+		while (n >= PAGE && empty(buffer + n - PAGE, PAGE))
+			n -= PAGE;
+		image.vaddr = address + done;
+		image.size = n;
+		image.bytes = buffer;
+		if (n && !empty(buffer, n) && ptc_put_image(w, &image, e)) {
+			free(buffer);
+			return -1;
+		}
+		done += got;
+	}
+	free(buffer);
+	return 0;
+}
+
+/* ---- Module space ----------------------------------------------------------------------------------- */
+
+static int add_area(struct hw_kernel_area **areas, size_t *count, uint64_t start, uint64_t end,
+		    struct pt_error *e)
+{
+	if (start < KERNEL_TEXT_MAP || end > MODULES_END || end <= start)
+		return 0;
+	if ((*count & (*count - 1)) == 0) {
+		struct hw_kernel_area *grown = realloc(*areas, (*count ? 2 * *count : 1) * sizeof *grown);
+
+		if (!grown)
+			return no_memory(e);
+		*areas = grown;
+	}
+	(*areas)[(*count)++] = (struct hw_kernel_area){start, end, 0};
+	return 0;
+}
+
+static FILE *reopen(int fd)
+{
+	int copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	FILE *f = copy < 0 || lseek(copy, 0, SEEK_SET) < 0 ? NULL : fdopen(copy, "r");
+
+	if (!f && copy >= 0)
+		close(copy);
+	return f;
+}
+
+static int find_areas(const struct hw_kernel *k, struct hw_kernel_area **ret, size_t *ret_count,
+		      struct pt_error *e)
+{
+	FILE *f = reopen(k->vmallocinfo);
+	char line[1024];
+	int r = 0;
+
+	*ret = NULL;
+	*ret_count = 0;
+	while (f && r == 0 && fgets(line, sizeof line, f)) {
+		uint64_t start, end;
+
+		if (sscanf(line, "0x%" SCNx64 "-0x%" SCNx64, &start, &end) == 2)
+			r = add_area(ret, ret_count, start, end, e);
+	}
+	if (f)
+		fclose(f);
+	if (r || *ret_count)
+		return r;
+	f = fopen("/proc/modules", "re");
+	while (f && r == 0 && fgets(line, sizeof line, f)) {
+		uint64_t start, size;
+		char *at = strstr(line, " 0x");
+
+		if (sscanf(line, "%*s %" SCNu64, &size) == 1 && at && sscanf(at, " 0x%" SCNx64, &start) == 1)
+			r = add_area(ret, ret_count, start, start + size, e);
+	}
+	if (f)
+		fclose(f);
+	return r;
+}
+
+/* ---- Symbols ---------------------------------------------------------------------------------------- */
+
+struct symbols {
+	struct ptc_symbol *symbols;
+	size_t count, room;
+	char *strings;
+	size_t bytes, strings_room;
+	char module[64]; /* "": the kernel */
+};
+
+static int put_symbols(struct symbols *s, struct ptc_writer *w, struct pt_error *e)
+{
+	char name[80] = NAME;
+	struct ptc_symbols put = {.pid = PTC_ANY_PID,
+				  .absolute = 1,
+				  .count = (uint32_t)s->count,
+				  .name = name,
+				  .symbols = s->symbols,
+				  .strings = s->strings,
+				  .strings_bytes = s->bytes};
+
+	if (s->module[0])
+		snprintf(name, sizeof name, "[%s]", s->module);
+	put.name_bytes = (uint32_t)strlen(name);
+	s->bytes = 0;
+	s->count = 0;
+	return put.count ? ptc_put_symbols(w, &put, e) : 0;
+}
+
+static int add_symbol(struct symbols *s, uint64_t value, char type, const char *name, struct pt_error *e)
+{
+	size_t n = strlen(name) + 1;
+
+	if (s->count == s->room) {
+		size_t room = s->room ? 2 * s->room : 4096;
+		struct ptc_symbol *grown = realloc(s->symbols, room * sizeof *grown);
+
+		if (!grown)
+			return no_memory(e);
+		s->symbols = grown;
+		s->room = room;
+	}
+	if (s->strings_room - s->bytes < n) {
+		size_t room = s->strings_room ? 2 * s->strings_room : 65536;
+		char *grown = realloc(s->strings, room);
+
+		if (!grown)
+			return no_memory(e);
+		s->strings = grown;
+		s->strings_room = room;
+	}
+	memcpy(s->strings + s->bytes, name, n);
+	s->symbols[s->count++] =
+	    (struct ptc_symbol){.value = value, .name = (uint32_t)s->bytes, .type = (uint32_t)type};
+	s->bytes += n;
+	return 0;
+}
+
+static bool in_areas(const struct hw_kernel_area *areas, size_t n, uint64_t address)
+{
+	for (size_t i = 0; i < n; i++)
+		if (address >= areas[i].start && address < areas[i].end)
+			return true;
+	return false;
+}
+
+/* All symbols (areas NULL), or those in the areas. Finds the text's bounds on the way. */
+static int walk_symbols(struct hw_kernel *k, struct ptc_writer *w, const struct hw_kernel_area *areas,
+			size_t area_count, struct pt_error *e)
+{
+	FILE *f = reopen(k->kallsyms);
+	struct symbols s = {0};
+	char line[1024];
+	int r = 0;
+
+	while (f && r == 0 && fgets(line, sizeof line, f)) {
+		char type, name[512], module[64] = "";
+		uint64_t value;
+		int n = sscanf(line, "%" SCNx64 " %c %511s [%63[^]]]", &value, &type, name, module);
+
+		if (n < 3 || value == 0)
+			continue;
+		if (!module[0] && (!strcmp(name, "_text") || !strcmp(name, "_stext")) &&
+		    (!k->text_start || value < k->text_start))
+			k->text_start = value;
+		if (!module[0] && !strcmp(name, "_etext"))
+			k->text_end = value;
+		if (!strchr("tTwW", type) || (areas && !in_areas(areas, area_count, value)))
+			continue;
+		if (strcmp(s.module, module) != 0) {
+			r = put_symbols(&s, w, e);
+			snprintf(s.module, sizeof s.module, "%s", module);
+		}
+		if (r == 0)
+			r = add_symbol(&s, value, type, name, e);
+	}
+	if (r == 0)
+		r = put_symbols(&s, w, e);
+	if (f)
+		fclose(f);
+	free(s.symbols);
+	free(s.strings);
+	return r;
+}
+
+/* ---- What others call ------------------------------------------------------------------------------- */
+
+int hw_kernel_put_all(struct hw_kernel *k, struct ptc_writer *w, struct pt_error *e)
+{
+	if (walk_symbols(k, w, NULL, 0, e))
+		return -1;
+	if (k->kcore < 0)
+		return 0;
+	if (k->text_start < k->text_end &&
+	    hw_kernel_put_range(k, w, k->text_start & ~(PAGE - 1),
+				k->text_end - (k->text_start & ~(PAGE - 1)), 0, e))
+		return -1;
+	if (find_areas(k, &k->areas, &k->area_count, e))
+		return -1;
+	for (size_t i = 0; i < k->area_count; i++)
+		if (hw_kernel_put_range(k, w, k->areas[i].start, k->areas[i].end - k->areas[i].start, 0, e))
+			return -1;
+	return 0;
+}
+
+int hw_kernel_put_new(struct hw_kernel *k, struct ptc_writer *w, uint64_t time_ns, struct pt_error *e)
+{
+	struct hw_kernel_area *now;
+	size_t count;
+	int r;
+
+	if (k->kcore < 0 || find_areas(k, &now, &count, e))
+		return k->kcore < 0 ? 0 : -1;
+	r = 0;
+	for (size_t i = 0; i < count && r == 0; i++) {
+		bool known = false;
+
+		for (size_t j = 0; j < k->area_count && !known; j++)
+			known = k->areas[j].start == now[i].start && k->areas[j].end == now[i].end;
+		if (known)
+			continue;
+		r = hw_kernel_put_range(k, w, now[i].start, now[i].end - now[i].start, time_ns, e);
+		if (r == 0)
+			r = walk_symbols(k, w, &now[i], 1, e);
+	}
+	free(k->areas);
+	k->areas = now;
+	k->area_count = count;
+	return r;
+}

@@ -1,0 +1,356 @@
+/* hw_main.c - pt-capture's own command: options, which engine, what is told at the end. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "capture/commands.h"
+#include "capture/hw_capture.h"
+#include "capture/hw_rights.h"
+#include "capture/output.h"
+
+static const char usage[] =
+    "\n"
+    "What to trace (one of):\n"
+    "  -- PROGRAM [ARGUMENTS]  a program, with all that it starts; with -a, -p or -t: for as long as it "
+    "runs\n"
+    "  -p, --pid PIDS          processes that run, all their threads, and new ones\n"
+    "  -t, --tid TIDS          threads\n"
+    "  -a, --all               the whole machine\n"
+    "  -C, --cpu CPUS          with others: on these CPUs only; alone: whole CPUs\n"
+    "How:\n"
+    "  -e, --event TERMS       perf's terms of intel_pt: cyc,mtc_period=3,noretcomp,psb_period=3,...;\n"
+    "                          intel_pt/cyc/u is user space only, k the kernel only\n"
+    "  -u, --user; -k, --kernel  these levels only (default: both, where permitted)\n"
+    "  -d, --duration SECONDS  stop after so long\n"
+    "      --per-thread        a buffer a thread, not a CPU; new threads are not followed\n"
+    "  -m, --buffers RECORDS[,AUX]  sizes of a CPU's buffers: 512K,16M\n"
+    "      --tracepoint SYSTEM:NAME  record this one, too; may be repeated\n"
+    "      --engine ENGINE     perf (Processor Trace), step (single-stepping), auto: step where PT is "
+    "missing\n"
+    "Output:\n"
+    "  -o, --output FILE       write the container to FILE, not to standard output (then the program's own\n"
+    "                          standard output goes to standard error)\n"
+    "  -z, --level N           zstd level, -7 (fastest) to 19; default 1; less when buffers fill up\n"
+    "  -q, --quiet; -v, --verbose\n"
+    "Single-stepping:\n"
+    "      --truth FILE        also write every taken branch: tid, from, to\n"
+    "      --max-steps N       trace N instructions, then let the program go on untraced\n"
+    "\n"
+    "Ctrl-C ends a capture and keeps it; the program gets the signal first, and has two seconds.\n"
+    "Exit status: 0 captured, whatever the program's own status was (it is told, and is in the container); 1 "
+    "failed;\n"
+    "2 wrong usage; 3 captured, but the kernel lost data (how much is told, where is in the container).\n";
+
+struct arguments {
+	struct hw_options o;
+	const char *output, *terms, *engine, *truth, *max_steps, *level;
+	bool quiet;
+};
+
+static volatile sig_atomic_t stop, stop_signal;
+
+static void on_signal(int sig)
+{
+	stop_signal = sig;
+	stop = stop + 1;
+}
+
+static void notice(const char *text)
+{
+	fprintf(stderr, "pt-capture: %s\n", text);
+}
+
+static void no_notice(const char *text)
+{
+	(void)text;
+}
+
+/* "512K", "16M", "2G", or bytes: rounded up to a power of two of at least two pages. */
+static int size_of(const char *text, size_t n, uint64_t *ret, struct pt_error *e)
+{
+	char *end;
+	unsigned long long v = strtoull(text, &end, 10), size = 8192;
+	unsigned shift = 0;
+
+	if (end < text + n && strchr("kKmMgG", *end)) {
+		shift = *end == 'k' || *end == 'K' ? 10 : *end == 'm' || *end == 'M' ? 20 : 30;
+		end++;
+	}
+	if (end != text + n || v == 0 || v > (1ull << 36 >> shift))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-m: '%.*s' is not a size like 512K or 16M",
+			       (int)n, text);
+	while (size < v << shift)
+		size *= 2;
+	*ret = size;
+	return 0;
+}
+
+static int sizes(struct hw_options *o, const char *text, struct pt_error *e)
+{
+	const char *comma = strchr(text, ',');
+	size_t n = comma ? (size_t)(comma - text) : strlen(text);
+
+	if (n && size_of(text, n, &o->data_bytes, e))
+		return -1;
+	return comma ? size_of(comma + 1, strlen(comma + 1), &o->aux_bytes, e) : 0;
+}
+
+static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
+{
+	enum { PER_THREAD = 256, TRACEPOINT, ENGINE, TRUTH, MAX_STEPS };
+	static const struct option longs[] = {{"pid", required_argument, NULL, 'p'},
+					      {"tid", required_argument, NULL, 't'},
+					      {"all", no_argument, NULL, 'a'},
+					      {"cpu", required_argument, NULL, 'C'},
+					      {"event", required_argument, NULL, 'e'},
+					      {"user", no_argument, NULL, 'u'},
+					      {"kernel", no_argument, NULL, 'k'},
+					      {"duration", required_argument, NULL, 'd'},
+					      {"per-thread", no_argument, NULL, PER_THREAD},
+					      {"buffers", required_argument, NULL, 'm'},
+					      {"tracepoint", required_argument, NULL, TRACEPOINT},
+					      {"engine", required_argument, NULL, ENGINE},
+					      {"output", required_argument, NULL, 'o'},
+					      {"level", required_argument, NULL, 'z'},
+					      {"quiet", no_argument, NULL, 'q'},
+					      {"verbose", no_argument, NULL, 'v'},
+					      {"truth", required_argument, NULL, TRUTH},
+					      {"max-steps", required_argument, NULL, MAX_STEPS},
+					      {"help", no_argument, NULL, 'h'},
+					      {0}};
+	struct hw_options *o = &a->o;
+	char *end;
+	int c;
+
+	optind = 1;
+	while ((c = getopt_long(argc, argv, "+p:t:aC:e:ukd:m:o:z:qvh", longs, NULL)) != -1) {
+		switch (c) {
+		case 'p':
+			if (hw_list_parse(&o->pids, optarg, "-p", e))
+				return -1;
+			break;
+		case 't':
+			if (hw_list_parse(&o->tids, optarg, "-t", e))
+				return -1;
+			break;
+		case 'a': o->system_wide = true; break;
+		case 'C':
+			if (hw_list_parse(&o->cpus, optarg, "-C", e))
+				return -1;
+			break;
+		case 'e': a->terms = optarg; break;
+		case 'u': o->levels |= HW_USER; break;
+		case 'k': o->levels |= HW_KERNEL; break;
+		case 'd':
+			o->seconds = strtod(optarg, &end);
+			if (*end || end == optarg || !(o->seconds > 0) || o->seconds > 1e9)
+				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+					       "-d %s: not a number of seconds", optarg);
+			break;
+		case PER_THREAD: o->per_thread = true; break;
+		case 'm':
+			if (sizes(o, optarg, e))
+				return -1;
+			break;
+		case TRACEPOINT: {
+			const char **grown =
+			    realloc(o->tracepoints, (o->tracepoint_count + 1) * sizeof *grown);
+
+			if (!grown)
+				return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+			o->tracepoints = grown;
+			if (!strchr(optarg, ':'))
+				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+					       "--tracepoint %s: not SYSTEM:NAME, as kvm:kvm_exit", optarg);
+			grown[o->tracepoint_count++] = optarg;
+			break;
+		}
+		case ENGINE: a->engine = optarg; break;
+		case 'o': a->output = optarg; break;
+		case 'z':
+			o->level = (int)strtol(optarg, &end, 10);
+			a->level = optarg;
+			if (*end || end == optarg || o->level < -7 || o->level > 19)
+				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+					       "-z %s: not a level from -7 to 19", optarg);
+			break;
+		case 'q': a->quiet = o->quiet = true; break;
+		case 'v': o->verbose = true; break;
+		case TRUTH: a->truth = optarg; break;
+		case MAX_STEPS: a->max_steps = optarg; break;
+		case 'h': fputs(usage, stdout); return 1;
+		default: return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "see 'pt-capture --help'");
+		}
+	}
+	o->program = optind < argc ? argv + optind : NULL;
+	if (o->cpus.count && !o->program && !o->pids.count && !o->tids.count)
+		o->system_wide = true;
+	return 0;
+}
+
+static int check(const struct arguments *a, struct pt_error *e)
+{
+	const struct hw_options *o = &a->o;
+
+	if (o->system_wide && (o->pids.count || o->tids.count))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-a and -p or -t: choose one");
+	if (!o->system_wide && !o->pids.count && !o->tids.count && !o->program)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "nothing to trace: pt-capture [options] -- PROGRAM, or -p, -t, -a, -C");
+	if (o->per_thread && (o->system_wide || o->cpus.count))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--per-thread has no CPUs: without -a and -C");
+	if (a->engine && strcmp(a->engine, "auto") && strcmp(a->engine, "perf") && strcmp(a->engine, "step"))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--engine %s: it can be auto, perf or step",
+			       a->engine);
+	return 0;
+}
+
+/* ---- The step engine in its place --------------------------------------------------------------------- */
+
+static int step_instead(const struct arguments *a, const char *why, struct pt_error *e)
+{
+	const struct hw_options *o = &a->o;
+	char *argv[32];
+	int argc = 0, status;
+	size_t n = 0;
+	char **whole;
+
+	if (o->system_wide || o->pids.count || o->tids.count || o->cpus.count || o->per_thread ||
+	    o->seconds > 0 || o->tracepoint_count || (o->levels & HW_KERNEL))
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+			       "%s; without Processor Trace only a program's user space can be traced: "
+			       "pt-capture -- PROGRAM",
+			       why);
+	argv[argc++] = "pt-capture";
+	if (a->output) {
+		argv[argc++] = "-o";
+		argv[argc++] = (char *)a->output;
+	}
+	if (a->terms) {
+		argv[argc++] = "-e";
+		argv[argc++] = (char *)a->terms;
+	}
+	if (a->truth) {
+		argv[argc++] = "--truth";
+		argv[argc++] = (char *)a->truth;
+	}
+	if (a->max_steps) {
+		argv[argc++] = "--max-steps";
+		argv[argc++] = (char *)a->max_steps;
+	}
+	if (a->level) {
+		argv[argc++] = "-z";
+		argv[argc++] = (char *)a->level;
+	}
+	if (a->quiet)
+		argv[argc++] = "-q";
+	if (o->verbose)
+		argv[argc++] = "-v";
+	argv[argc++] = "--";
+	while (o->program[n])
+		n++;
+	whole = calloc((size_t)argc + n + 1, sizeof *whole);
+	if (!whole)
+		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+	memcpy(whole, argv, (size_t)argc * sizeof *argv);
+	memcpy(whole + argc, o->program, n * sizeof *argv);
+	status = cmd_step(argc + (int)n, whole);
+	free(whole);
+	return status;
+}
+
+/* ---- Processor Trace ---------------------------------------------------------------------------------- */
+
+static int tell(const struct arguments *a, const struct hw_result *r)
+{
+	bool gaps = r->losses.truncated || r->losses.partial || r->losses.records;
+
+	if (!a->quiet) {
+		if (r->have_status)
+			fprintf(stderr, "pt-capture: %s ended with status %d\n", a->o.program[0], r->status);
+		fprintf(stderr, "pt-capture: %.1f MB of trace, container of %.1f MB, %u buffers\n",
+			(double)r->aux_bytes / 1e6, (double)r->container_bytes / 1e6, r->rings);
+		if (r->missing_images)
+			fprintf(stderr,
+				"pt-capture: the code of %" PRIu64
+				" mappings could not be read; the first: %s\n",
+				r->missing_images, r->missing_why);
+	}
+	if (gaps)
+		fprintf(stderr,
+			"pt-capture: data was lost: %" PRIu64
+			" times AUX data (the buffer was full: -m ,SIZE makes it "
+			"bigger), %" PRIu64 " pieces with gaps, %" PRIu64 " sideband records (-m SIZE)\n",
+			r->losses.truncated, r->losses.partial, r->losses.records);
+	return gaps ? 3 : 0;
+}
+
+static int capture(struct arguments *a, const struct hw_pmu *pmu, struct pt_error *e)
+{
+	struct sigaction act = {.sa_handler = on_signal};
+	struct hw_result result;
+	struct output out = {0};
+
+	a->o.config = hw_pmu_default(pmu);
+	if (a->terms && hw_pmu_terms(pmu, a->terms, &a->o.config, &a->o.levels, e))
+		return -1;
+	if (a->truth || a->max_steps)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "--truth and --max-steps are for --engine step");
+	if (output_open(&out, a->output, "a container", e) < 0)
+		return -1;
+	if (out.path)
+		fchmod(out.fd, 0600); /* what ran, and where: nobody else's business */
+	a->o.stdout_to_stderr = out.fd == STDOUT_FILENO;
+	a->o.stop = &stop;
+	a->o.stop_signal = &stop_signal;
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGTERM, &act, NULL);
+	if (hw_capture(&a->o, pmu, out.fd, a->quiet ? no_notice : notice, &result, e)) {
+		hw_rights_output();
+		output_abort(&out);
+		return -1;
+	}
+	hw_rights_output();
+	if (output_commit(&out, e))
+		return -1;
+	return tell(a, &result);
+}
+
+int cmd_capture(int argc, char **argv)
+{
+	struct arguments a = {.o.level = 1};
+	struct pt_error e = {0};
+	struct hw_pmu pmu;
+	int r = parse(argc, argv, &a, &e);
+
+	if (r > 0)
+		return 0;
+	if (r == 0)
+		r = check(&a, &e);
+	if (r == 0) {
+		if (a.engine && !strcmp(a.engine, "step"))
+			r = step_instead(&a, "--engine step", &e);
+		else if (hw_pmu_read(&pmu, HW_SYSFS, &e) == 0)
+			r = capture(&a, &pmu, &e);
+		else if (a.engine && !strcmp(a.engine, "perf"))
+			r = -1;
+		else {
+			struct pt_error why = e;
+
+			e = (struct pt_error){0};
+			r = step_instead(&a, why.message, &e);
+		}
+	}
+	free(a.o.pids.at);
+	free(a.o.tids.at);
+	free(a.o.cpus.at);
+	free(a.o.tracepoints);
+	return r < 0 ? command_failed(&e) : r;
+}

@@ -1,0 +1,51 @@
+# User space in the emulated PC: programs, running processes, threads, whole CPUs, by several configurations; the branches of
+# all captures together are those that the machine itself saw, none missing, none invented.
+# timeout: 1200
+source tests/common.bash
+source tests/ptbox.bash
+workload
+programs ls
+compiled indirect
+compiled forkexec
+cat >"$host/run.sh" <<'EOS'
+#!/bin/sh
+cd /host/out || exit 1
+capture() { # NAME STATUS OPTIONS...
+	n=$1 want=$2
+	shift 2
+	echo "capture $n $*"
+	pt-capture -o "$n.ptc" "$@" >"$n.out" 2>"$n.err" </dev/null
+	got=$?
+	[ $got -eq "$want" ] || { echo "capture $n: exit status $got: $(tail -n 1 "$n.err")"; exit 1; }
+}
+capture 01 0 -u -- /usr/bin/ls -la /
+capture 02 0 -e intel_pt/cyc/u -- /usr/bin/work 1
+capture 03 0 -e intel_pt/cyc,noretcomp,psb_period=0,mtc_period=0/u -- indirect
+capture 04 0 -e intel_pt/mtc=0/u -- forkexec
+capture 05 0 -u --per-thread -- /usr/bin/ls /
+capture 06 0 -m ,32M -a -u -- /usr/bin/ls /
+# A shell with a child that works; the loop ends when the file is there.
+sh -c 'until [ -e done ]; do /usr/bin/work 1; done' &
+pid=$!
+sleep 0.05
+capture 07 0 -u -p $pid -d 0.05
+capture 08 0 -u -t $pid -C 0,1 -d 0.05
+(sleep 0.05; kill -INT "$(pidof pt-capture)") &
+capture 10 0 -u -p $pid
+touch done
+wait $pid
+# The traced process ends by itself; so does a program that Ctrl-C reaches.
+(sleep 0.05; exec /usr/bin/work 1) &
+capture 11 0 -u -p $!
+(sleep 0.1; kill -INT "$(pidof pt-capture)") &
+capture 12 0 -u -- sleep 60
+pt-capture -u -- sh -c 'echo text; exit 7' 2>13.err >13.ptc
+echo $? >13.status
+exit 0
+EOS
+box -c 2
+exact 2 "user space" "$out"/*.ptc
+check "the program's output goes to stderr when the container is standard output" grep -qx text "$out/13.err"
+check "a program's own status is told" grep -q 'ended with status 7' "$out/13.err"
+check "and kept" grep -q '^exit_status: 7' <("$PT_BIN/pt-capture" info "$out/13.ptc")
+check "containers are for their owner only" test "$(stat -c %a "$out/01.ptc")" = 600
