@@ -215,7 +215,8 @@ static void on_user(void *arg, struct pt_emit_stream *out)
 		st->flow.user = known->code;
 		return;
 	}
-	if (known && (!seat->task || seat->task->process != known))
+	/* A new process may share its parent's address space (vfork). */
+	if (known && !(seat->task && seat->task->process->fresh && seat->switches))
 		ahead(st, seat, known, NULL);
 	else if (!known && (!has_user_code(seat->task) || (!seat->task->process->fresh && !seat->switches)))
 		ahead(st, seat, NULL, NULL);

@@ -267,6 +267,7 @@ struct pt_process *pt_tasks_process(struct pt_tasks *t, int32_t pid)
 	if (!p)
 		return NULL;
 	p->pid = pid;
+	p->fresh = true;
 	img_space_init(&p->space);
 	img_space_of(&p->space, t->store, t->machine->pid, pid);
 	p->space.upper = &t->machine->space;
@@ -304,8 +305,9 @@ struct pt_task *pt_tasks_get(struct pt_tasks *t, int32_t pid, int32_t tid)
 }
 
 /* An exec: nothing of the old program is mapped any more. */
-static void forget(struct pt_process *p)
+static void forget(struct pt_machine *m, struct pt_process *p)
 {
+	pt_machine_forget(m, p);
 	p->fresh = true;
 	p->execs++;
 	p->space.count = 0;
@@ -456,7 +458,7 @@ int pt_tasks_apply(struct pt_tasks *t, const struct pt_side *s, struct pt_error 
 		memcpy(task->comm, p + 8, strnlen((const char *)p + 8, sizeof task->comm - 1));
 		task->version++;
 		if (h->misc & PERF_RECORD_MISC_COMM_EXEC)
-			forget(task->process);
+			forget(t->machine, task->process);
 		return 0;
 	case PERF_RECORD_FORK: {
 		int32_t pid = (int32_t)u32(p), ppid = (int32_t)u32(p + 4), tid = (int32_t)u32(p + 8),

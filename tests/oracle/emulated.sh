@@ -31,3 +31,5 @@ recording() {
 
 recording user-ls-cyc user.data
 recording host-all-cyc-2cpu all.data
+recording linux-guest-cyc-1cpu vm.data --guest guest.data,101,0xfffffd0b3e60cd07
+recording qemu-guest pt.data --guest g1/guest.data,87,-1569630896
