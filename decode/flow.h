@@ -132,6 +132,8 @@ struct pt_flow {
 	bool fup;	  /* the next TIP comes from fup_ip, not from a branch */
 	bool fup_binds;	  /* the next FUP belongs to the packet before it */
 	bool in_psb, psb_fup;
+	uint64_t pip_insns;    /* `insns` at the last PIP packet, and how many came then */
+	uint32_t pips;
 	bool psb_only; /* that it runs is known from a PSB+ alone, and nothing has come since */
 	bool overflow; /* after OVF, until FUP or TIP.PGE */
 	bool tsx_abort;

@@ -23,6 +23,7 @@ static bool async_to(struct pt_flow *f, uint64_t ip)
 	uint32_t edge = pt_flow_edge(f, f->fup_ip, ip, kind);
 
 	f->fup = f->tsx_abort = false;
+	f->pips = 0;
 	if (!edge)
 		return pt_flow_lose(f, PT_FLOW_FULL, ip, "");
 	pt_flow_add_edge(f, edge);
@@ -122,10 +123,89 @@ bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 	return after_tip(f);
 }
 
+/* The first MOV to CR3 in a block that no PIP packet was seen for: had tracing gone on, there would be one. */
+static uint64_t unseen_mov_cr3(struct pt_flow *f, const struct pt_block *b, uint32_t *pips, uint32_t *ret_insns)
+{
+	uint64_t ip = 0;
+
+	for (*ret_insns = 0; (ip = pt_graph_find(f->graph, b, INSN_MOV_CR3, ret_insns)) != 0; --*pips)
+		if (*pips == 0)
+			break;
+	return ip;
+}
+
+/* Tracing has stopped, nobody knows where. */
+static bool ended_somewhere(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message)
+{
+	pt_flow_err(f, kind, ip, message);
+	f->state = PT_FLOW_DISABLED;
+	return false;
+}
+
 /*
- * TIP.PGD: tracing stops with a branch. With a FUP before, from there. Else with the next one that the code has: an
- * indirect or far one; or, when an IP filter ends, the direct one that goes to the packet's IP.
+ * The branch with which tracing stopped, in *ret_from and *ret_kind (SDM, "Packet Generation under Different Enable
+ * Conditions"). With an IP it left an IP filter's range, and the IP is its target. Without, it is the next one that the
+ * code has and that is no direct jump or call: a far one that leaves what is traced; a conditional branch, taken, or a
+ * compressed return that leaves the range; or a MOV to CR3. False after an error was told.
  */
+static bool find_end(struct pt_flow *f, uint64_t ip, uint64_t *ret_from, enum ptr_kind *ret_kind)
+{
+	struct pt_block *b = pt_graph_block(f->graph, f->code, pt_flow_here(f), f->mode);
+	uint32_t pips = f->pip_insns == f->insns ? f->pips : 0, insns;
+
+	for (int i = 0; b && i < 1 << 16; i++) {
+		if (b->dead) {
+			if (b->why != PT_DEAD_NO_CODE || !f->sink->missing(f->arg, f, b->term_ip))
+				break;
+			b = pt_graph_block(f->graph, f->code, b->ip, f->mode);
+			continue;
+		}
+		if (!ip && pt_flow_here(f) >> 63) { /* only a kernel can */
+			*ret_from = unseen_mov_cr3(f, b, &pips, &insns);
+			*ret_kind = PTR_TRACE_END;
+			if (*ret_from) {
+				f->insns += insns;
+				return true;
+			}
+		}
+		f->insns += b->insns;
+		*ret_from = b->term_ip;
+		*ret_kind = pt_kind_of(b->cls);
+		switch (b->cls) {
+		case INSN_JCC:
+			if (ip && b->target != ip) {
+				f->insns -= b->insns;
+				return ended_somewhere(f, PT_FLOW_MISMATCH, ip,
+						       "a TIP.PGD packet where the code has no branch to its IP");
+			}
+			return true;
+		case INSN_JMP:
+		case INSN_CALL:
+			if (ip && b->target == ip)
+				return true;
+			pt_flow_add_edge(f, pt_flow_edge(f, b->term_ip, b->target, *ret_kind));
+			if (b->cls == INSN_CALL && !b->rel0)
+				pt_flow_push(f, pt_graph_position(f->graph, f->code, b->next_ip, f->mode));
+			b = pt_graph_block(f->graph, f->code, b->target, f->mode);
+			break;
+		case INSN_OTHER: b = pt_graph_next_block(f->graph, b); break;
+		case INSN_RET:
+			if (f->top != f->bottom)
+				f->top--;
+			return true;
+		case INSN_CALL_IND:
+			pt_flow_push(f, pt_graph_position(f->graph, f->code, b->next_ip, f->mode));
+			return true;
+		default: return true;
+		}
+	}
+	if (f->graph->full)
+		return pt_flow_lose(f, PT_FLOW_FULL, ip, "");
+	return ended_somewhere(f, PT_FLOW_NO_CODE, b ? b->term_ip : 0,
+			       "the container has no code for the branch that ended tracing");
+}
+
+/* TIP.PGD: tracing stops. With a FUP before, from there; else with a branch that the code tells. */
 bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
 {
 	uint64_t from = 0;
@@ -142,62 +222,13 @@ bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
 			return true;
 		return pt_flow_lose(f, PT_FLOW_MISMATCH, ip, "a TIP.PGD packet before a PSB");
 	}
-	if (f->fup)
-		time_moved(f);
 	if (f->fup) {
+		time_moved(f);
 		if (!async_to(f, 0))
 			return false;
 	} else {
-		struct pt_block *b = pt_graph_block(f->graph, f->code, pt_flow_here(f), f->mode);
-		struct pt_block *first_jcc = NULL;
-
-		for (int i = 0; b && i < 1 << 16; i++) {
-			if (b->dead)
-				break;
-			if (b->cls == INSN_JCC && !first_jcc)
-				first_jcc = b;
-			if ((b->cls == INSN_JCC || b->cls == INSN_JMP || b->cls == INSN_CALL) && ip &&
-			    b->target == ip) {
-				from = b->term_ip;
-				kind = pt_kind_of(b->cls);
-				f->insns += b->insns;
-				break;
-			}
-			if (b->cls == INSN_JCC)
-				break;
-			f->insns += b->insns;
-			if (b->cls == INSN_JMP || b->cls == INSN_CALL) {
-				pt_flow_add_edge(f, pt_graph_edge(f->graph, f->code, b->term_ip, b->target,
-								  pt_kind_of(b->cls)));
-				if (b->cls == INSN_CALL && !b->rel0)
-					pt_flow_push(
-					    f, pt_graph_position(f->graph, f->code, b->next_ip, f->mode));
-				b = pt_graph_block(f->graph, f->code, b->target, f->mode);
-				continue;
-			}
-			if (b->cls == INSN_OTHER) {
-				b = pt_graph_next_block(f->graph, b);
-				continue;
-			}
-			from = b->term_ip;
-			kind = pt_kind_of(b->cls);
-			if (b->cls == INSN_RET && f->top != f->bottom)
-				f->top--;
-			if (b->cls == INSN_CALL_IND)
-				pt_flow_push(f, pt_graph_position(f->graph, f->code, b->next_ip, f->mode));
-			break;
-		}
-		if (!from && ip)
-			return pt_flow_lose(f, PT_FLOW_MISMATCH, ip,
-					    "a TIP.PGD packet where the code has no branch to its IP");
-		if (!from && (!b || b->dead))
-			return pt_flow_lose(f, PT_FLOW_NO_CODE, b ? b->term_ip : 0,
-					    "the container has no code for the branch that ended tracing");
-		if (!from) {
-			/* Suppressed IP at a conditional branch: tracing was stopped from outside (TraceEn, a switch of
-			 * CR3), somewhere before it. */
-			from = 0;
-		}
+		if (!find_end(f, ip, &from, &kind))
+			return false;
 		edge = pt_graph_edge(f->graph, f->code, from, 0, kind);
 		if (!edge)
 			return pt_flow_lose(f, PT_FLOW_FULL, ip, "");
@@ -237,6 +268,7 @@ bool pt_flow_on_tip_pge(struct pt_flow *f, uint64_t ip)
 	}
 	pt_flow_approach(f, ip);
 	f->state = PT_FLOW_RUNNING;
+	f->pips = 0;
 	f->mode = f->next_mode;
 	f->code = pt_flow_code_at(f, ip);
 	if (!f->code)
@@ -258,6 +290,7 @@ bool pt_flow_sync_at(struct pt_flow *f, uint64_t ip)
 {
 	pt_flow_approach(f, ip);
 	f->state = PT_FLOW_RUNNING;
+	f->pips = 0;
 	f->overflow = false;
 	f->mode = f->next_mode;
 	f->code = pt_flow_code_at(f, ip);

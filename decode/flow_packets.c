@@ -248,6 +248,10 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 		}
 		return true;
 	case PT_PIP:
+		if (!f->in_psb) {
+			f->pips = f->pip_insns == f->insns ? f->pips + 1 : 1;
+			f->pip_insns = f->insns;
+		}
 		if (f->in_psb) {
 			f->psb_pip = true;
 			f->psb_cr3 = k->a;

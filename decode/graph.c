@@ -316,6 +316,29 @@ int pt_graph_insns_before(struct pt_graph *g, const struct pt_block *b, uint64_t
 	return at == ip ? n : -1;
 }
 
+uint64_t pt_graph_find(struct pt_graph *g, const struct pt_block *b, enum insn_class cls, uint32_t *insns)
+{
+	struct img_space *space = g->codes[b->code]->space;
+	uint64_t at = b->ip, found;
+	uint32_t n = 0;
+
+	while (at < b->term_ip) {
+		uint8_t bytes[16];
+		struct insn in;
+		int len = insn_decode(bytes, img_space_read(space, at, bytes, sizeof bytes), b->mode, &in);
+
+		if (len < 0)
+			break;
+		found = at;
+		at += (uint64_t)len;
+		if (++n > *insns && in.cls == cls) {
+			*insns = n;
+			return found;
+		}
+	}
+	return 0;
+}
+
 static bool backward(uint64_t from, uint64_t to)
 {
 	return to <= from;

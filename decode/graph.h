@@ -190,6 +190,10 @@ struct pt_block *pt_graph_next_block(struct pt_graph *g, struct pt_block *b);
 /* Instructions of b before ip, or -1 when ip is no instruction's beginning in it. */
 int pt_graph_insns_before(struct pt_graph *g, const struct pt_block *b, uint64_t ip);
 
+/* The address of the next instruction of a class in b, the branch not included, 0 when there is none. Begins behind the
+ * first *insns instructions, and leaves there how many there are up to and with the one found. */
+uint64_t pt_graph_find(struct pt_graph *g, const struct pt_block *b, enum insn_class cls, uint32_t *insns);
+
 /* The edge's number. 0 when the graph is full. */
 uint32_t pt_graph_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, uint64_t to, enum ptr_kind kind);
 /* The path's number, 0 when the graph is full. count <= PTR_PATH_EDGES; the three words behind the edges may be

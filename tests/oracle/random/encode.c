@@ -186,6 +186,21 @@ void encode_mode(struct encoder *e, enum width width)
 	mode(e, width);
 }
 
+static void pip(struct encoder *e, uint64_t cr3, bool nr)
+{
+	bytes(e, 0x4302, 2);
+	bytes(e, cr3 >> 5 << 1 | nr, 6);
+}
+
+void encode_pip(struct encoder *e, uint64_t cr3, bool nr)
+{
+	if (e->overflow)
+		return;
+	encode_flush(e);
+	eligible(e);
+	pip(e, cr3, nr);
+}
+
 void encode_ptwrite(struct encoder *e, uint64_t payload, bool eight, bool fup)
 {
 	if (e->overflow)
@@ -226,7 +241,7 @@ static void timing(struct encoder *e)
 	bytes(e, c->cbr, 2);
 }
 
-void encode_psb(struct encoder *e, bool enabled, uint64_t ip, enum width width)
+void encode_psb(struct encoder *e, bool enabled, uint64_t ip, enum width width, uint64_t cr3)
 {
 	if (e->overflow)
 		return;
@@ -240,6 +255,8 @@ void encode_psb(struct encoder *e, bool enabled, uint64_t ip, enum width width)
 	timing(e);
 	if (one_in(e->dice, 8))
 		byte(e, 0);
+	if (cr3)
+		pip(e, cr3, false);
 	if (enabled) {
 		mode(e, width);
 		ip_packet(e, IP_FUP, ip);

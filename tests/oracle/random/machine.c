@@ -28,7 +28,11 @@ struct machine {
 	uint64_t insns, sure_insns, decided_insns; /* of the slice */
 	bool in_slice;
 	uint32_t overflow_left;
+	uint64_t cr3;
 };
+
+#define TRACED_CR3 0x1234000
+#define OTHER_CR3  0x5678000
 
 static const struct ins *ins(const struct machine *m, struct place at)
 {
@@ -96,6 +100,8 @@ static bool filtered(const struct machine *m, uint64_t ip)
 
 static bool context(const struct machine *m, struct place at)
 {
+	if (m->config->cr3_filter && m->cr3 != TRACED_CR3)
+		return false;
 	return region(m, at)->kernel ? m->config->os : m->config->user;
 }
 
@@ -218,6 +224,9 @@ static void transfer(struct machine *m, struct place to, enum op op, enum ptr_ki
 		}
 		settle(m);
 	} else if (before) {
+		bool compressed =
+		    op == OP_RET && e->depth && e->stack[e->depth - 1] == ip && !m->config->disretc;
+
 		if (op == OP_CALL || op == OP_CALL_IND)
 			e->depth = 0; /* whether the CPU keeps it is not told */
 		if (op == OP_RET && e->depth)
@@ -227,7 +236,7 @@ static void transfer(struct machine *m, struct place to, enum op op, enum ptr_ki
 			m->trace->branches++;
 			m->trace->disables++;
 			decide(m);
-			if (context(m, to))
+			if (context(m, to) && op != OP_JCC && !compressed)
 				encode_ip(e, IP_PGD, ip);
 			else
 				encode_no_ip(e, IP_PGD);
@@ -269,6 +278,31 @@ static void interrupt(struct machine *m)
 	m->at = to;
 }
 
+static void mov_cr3(struct machine *m, struct place next)
+{
+	uint64_t from = ip_of(m, m->at);
+	bool before = m->enabled, after;
+
+	m->cr3 = one_in(m->dice, 2) ? TRACED_CR3 : OTHER_CR3;
+	after = may_trace(m, next);
+	if (before && !after) {
+		m->enabled = false;
+		if (!m->encoder.overflow) {
+			fact(m, from, 0, PTR_TRACE_END);
+			m->trace->branches++;
+			m->trace->disables++;
+			decide(m);
+			encode_no_ip(&m->encoder, IP_PGD);
+		}
+	} else if (m->config->os && context(m, next)) {
+		encode_pip(&m->encoder, m->cr3, false);
+	}
+	settle(m);
+	m->at = next;
+	if (!before && after)
+		enable(m, next);
+}
+
 static struct place next_of(const struct machine *m)
 {
 	return (struct place){m->at.region, m->at.ins + 1};
@@ -302,6 +336,7 @@ static void execute(struct machine *m)
 		}
 		m->at = to;
 		return;
+	case OP_MOV_CR3: mov_cr3(m, to); return;
 	case OP_JCC:
 		if (one_in(m->dice, 2)) {
 			transfer(m, goal, OP_JCC, PTR_JCC);
@@ -393,7 +428,8 @@ static void psb(struct machine *m)
 	settle(m);
 	if (m->enabled)
 		decide(m); /* the FUP says how far it is */
-	encode_psb(&m->encoder, m->enabled, ip_of(m, m->at), region(m, m->at)->width);
+	encode_psb(&m->encoder, m->enabled, ip_of(m, m->at), region(m, m->at)->width,
+		   m->config->os && context(m, m->at) ? m->cr3 : 0);
 	if (m->enabled) {
 		m->sent = region(m, m->at)->width;
 		m->mode_unknown = false;
@@ -406,7 +442,8 @@ static void psb(struct machine *m)
 
 void machine_run(const struct program *p, const struct config *c, struct dice *d, struct trace *ret)
 {
-	struct machine machine = {.program = p, .config = c, .dice = d, .trace = ret, .mode_unknown = true};
+	struct machine machine = {
+	    .program = p, .config = c, .dice = d, .trace = ret, .mode_unknown = true, .cr3 = TRACED_CR3};
 	struct machine *m = &machine;
 
 	memset(ret, 0, sizeof *ret);

@@ -227,6 +227,7 @@ static void configure(const struct program *p, struct config *c, struct dice *d)
 	c->tsc = !one_in(d, 4);
 	c->mtc = c->tsc && one_in(d, 2);
 	c->cyc = one_in(d, 3);
+	c->cr3_filter = one_in(d, 4);
 	c->mtc_shift = pick(d, 4);
 	c->ctc_num = 160;
 	c->ctc_den = 2;

@@ -111,6 +111,7 @@ static struct text branch(struct dice *d, enum op op, enum width w)
 	case OP_CALL_FAR: add(&t, "\xff\x1f", 2); break;
 	case OP_RET_FAR: add(&t, "\xcb", 1); break;
 	case OP_PTWRITE: add(&t, "\xf3\x0f\xae\xe0", 4); break;
+	case OP_MOV_CR3: add(&t, "\x0f\x22\xd8", 3); break;
 	default: break;
 	}
 	return t;
@@ -124,7 +125,7 @@ static enum op pick_op(struct dice *d, const struct region *r, bool others)
 
 	if (one_in(d, 12)) {
 		if (r->kernel)
-			return one_in(d, 2) ? OP_SYSRET : OP_IRET;
+			return one_in(d, 2) ? OP_MOV_CR3 : one_in(d, 2) ? OP_SYSRET : OP_IRET;
 		if (others && one_in(d, 2))
 			return (enum op)(OP_JMP_FAR + pick(d, 3));
 		return r->width == WIDTH_64 && one_in(d, 2) ? OP_SYSCALL : OP_INT;
@@ -149,6 +150,7 @@ static uint32_t silent_next(const struct region *r, uint32_t i)
 	switch (r->ins[i].op) {
 	case OP_NOP:
 	case OP_PTWRITE:
+	case OP_MOV_CR3:
 	case OP_CALL_NEXT: return i + 1;
 	case OP_JMP:
 	case OP_CALL: return r->ins[i].goal;

@@ -46,6 +46,7 @@ static inline bool one_in(struct dice *d, uint32_t n)
 enum op {
 	OP_NOP,
 	OP_PTWRITE,
+	OP_MOV_CR3,
 	OP_JCC,
 	OP_JMP,
 	OP_CALL,
@@ -99,6 +100,7 @@ struct config {
 	bool disretc, long_tnt, defer_tips, fup_on_ptw;
 	bool tsc, mtc, cyc;
 	uint32_t mtc_shift, ctc_num, ctc_den, nominal_ratio, cbr;
+	bool cr3_filter;			       /* one of two address spaces is traced */
 	uint32_t ranges;			       /* IP filters: none, 1 or 2 */
 	uint64_t from[2], to[2];		       /* inclusive */
 	uint32_t async_one_in, psb_one_in, ovf_one_in; /* instructions; 0 never */
@@ -164,8 +166,9 @@ void encode_ip(struct encoder *e, enum ip_packet type, uint64_t ip);
 void encode_no_ip(struct encoder *e, enum ip_packet type);
 void encode_mode(struct encoder *e, enum width width);
 void encode_ptwrite(struct encoder *e, uint64_t payload, bool eight, bool fup);
-/* enabled: with MODE.Exec and a FUP. */
-void encode_psb(struct encoder *e, bool enabled, uint64_t ip, enum width width);
+void encode_pip(struct encoder *e, uint64_t cr3, bool nr);
+/* enabled: with MODE.Exec and a FUP; cr3: with a PIP, 0 without. */
+void encode_psb(struct encoder *e, bool enabled, uint64_t ip, enum width width, uint64_t cr3);
 void encode_overflow_begin(struct encoder *e);
 void encode_overflow_end(struct encoder *e);
 /* Cycles pass; MTCs may fall due. */
