@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "decode/clock.h"
+#include "decode/errata.h"
 #include "decode/graph.h"
 #include "decode/packet.h"
 
@@ -102,6 +103,7 @@ struct pt_flow {
 	const struct pt_flow_sink *sink;
 	void *arg;
 	struct pt_clock clock;
+	uint32_t errata;   /* of the CPU, enum pt_erratum: the caller's to set behind pt_flow_init() */
 	uint64_t stop_tsc; /* pt_flow_feed() returns when the clock reaches it */
 
 	enum pt_flow_state state;
@@ -137,6 +139,11 @@ struct pt_flow {
 	bool psb_only; /* that it runs is known from a PSB+ alone, and nothing has come since */
 	bool overflow; /* after OVF, until FUP or TIP.PGE */
 	bool tsx_abort;
+	uint64_t mode_packet;   /* `packets` at the last MODE.Exec: a FUP right behind it is bound to it */
+	bool overflow_fup;      /* a PSB+ came between OVF and its FUP, and has told where */
+	uint64_t overflow_insns;
+	const char *held;       /* an event that waits for its FUP, NULL none */
+	char held_fields[96];
 	bool ever; /* has been in sync before */
 	unsigned bip_bytes;
 	uint64_t psb_ip, stop_ip; /* stop_ip: where it was when tracing stopped last */

@@ -37,6 +37,8 @@ bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 	unsigned d;
 	bool back;
 
+	if (f->overflow && f->errata & PT_SKD010 && ip) /* the FUP was dropped */
+		return pt_flow_sync_at(f, ip);
 	if (f->state < PT_FLOW_BLIND)
 		return pt_flow_lose(f, PT_FLOW_MISMATCH, ip, "a TIP packet while tracing is disabled");
 	if (!ip)
@@ -124,7 +126,8 @@ bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 }
 
 /* The first MOV to CR3 in a block that no PIP packet was seen for: had tracing gone on, there would be one. */
-static uint64_t unseen_mov_cr3(struct pt_flow *f, const struct pt_block *b, uint32_t *pips, uint32_t *ret_insns)
+static uint64_t unseen_mov_cr3(struct pt_flow *f, const struct pt_block *b, uint32_t *pips,
+			       uint32_t *ret_insns)
 {
 	uint64_t ip = 0;
 
@@ -175,8 +178,9 @@ static bool find_end(struct pt_flow *f, uint64_t ip, uint64_t *ret_from, enum pt
 		case INSN_JCC:
 			if (ip && b->target != ip) {
 				f->insns -= b->insns;
-				return ended_somewhere(f, PT_FLOW_MISMATCH, ip,
-						       "a TIP.PGD packet where the code has no branch to its IP");
+				return ended_somewhere(
+				    f, PT_FLOW_MISMATCH, ip,
+				    "a TIP.PGD packet where the code has no branch to its IP");
 			}
 			return true;
 		case INSN_JMP:
@@ -221,6 +225,11 @@ bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
 		if (f->state == PT_FLOW_DISABLED) /* told twice: nothing was executed between */
 			return true;
 		return pt_flow_lose(f, PT_FLOW_MISMATCH, ip, "a TIP.PGD packet before a PSB");
+	}
+	if (f->fup && f->errata & PT_SKD022) {
+		struct pt_block *b = pt_graph_block(f->graph, f->code, f->fup_ip, f->mode);
+
+		f->fup = !b || b->insns != 1 || b->cls != INSN_VMENTRY;
 	}
 	if (f->fup) {
 		time_moved(f);
@@ -316,8 +325,16 @@ bool pt_flow_on_fup(struct pt_flow *f, uint64_t ip)
 	if (f->state <= PT_FLOW_LOSING)
 		return true;
 	if (f->overflow) { /* tracing goes on from here */
-		f->overflow = false;
-		return ip ? pt_flow_sync_at(f, ip) : true;
+		bool ok;
+
+		f->overflow = f->fup_binds = false;
+		ok = !ip || pt_flow_sync_at(f, ip);
+		f->psb_only = ip != 0; /* erratum APL12: it may be disabled all the same */
+		return ok;
+	}
+	if (f->overflow_fup && f->overflow_insns == f->insns && ip == pt_flow_here(f)) {
+		f->overflow_fup = false;
+		return true;
 	}
 	if (f->state == PT_FLOW_BLIND && ip && !f->fup_binds) {
 		f->fup = true;

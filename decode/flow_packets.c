@@ -129,12 +129,23 @@ static bool psbend(struct pt_flow *f)
 	return true;
 }
 
+/* An event that waited for its FUP: ip is the FUP's. */
+static void tell_held(struct pt_flow *f, uint64_t ip)
+{
+	const char *name = f->held;
+
+	f->held = NULL;
+	if (name)
+		f->sink->event(f->arg, f, name, ip, f->held_fields);
+}
+
 static void overflow(struct pt_flow *f)
 {
 	bool synced = f->state > PT_FLOW_LOSING;
 
 	f->in_psb = f->tsc_waits = f->tma_waits = false;
 	f->bip_bytes = 0;
+	tell_held(f, 0);
 	pt_flow_err(f, PT_FLOW_OVERFLOW, pt_flow_here(f), "the CPU's trace buffer overflowed");
 	pt_clock_lost(&f->clock);
 	f->last_ip = 0;
@@ -146,25 +157,30 @@ static void overflow(struct pt_flow *f)
 
 /* ---- Packets ---------------------------------------------------------------------------------------- */
 
-static void event(struct pt_flow *f, const char *name, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+/* fup: a FUP follows, with the IP that the event is of. Else it is told with where the flow is. */
+static void event(struct pt_flow *f, bool fup, const char *name, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
-static void event(struct pt_flow *f, const char *name, const char *format, ...)
+static void event(struct pt_flow *f, bool fup, const char *name, const char *format, ...)
 {
-	char fields[256];
 	va_list ap;
 
 	if (f->state <= PT_FLOW_LOSING)
 		return;
 	va_start(ap, format);
-	vsnprintf(fields, sizeof fields, format, ap);
+	vsnprintf(f->held_fields, sizeof f->held_fields, format, ap);
 	va_end(ap);
-	f->sink->event(f->arg, f, name, pt_flow_here(f), fields);
+	f->held = name;
+	if (!fup)
+		tell_held(f, pt_flow_here(f));
 }
 
 /* It takes effect with the IP packet that follows; in PSB+ it tells of the mode at the FUP. */
 static void mode_exec(struct pt_flow *f, unsigned bits)
 {
+	if ((f->exec ^ bits) & PT_EXEC_IF && f->ever && !f->in_psb)
+		event(f, true, "interrupts", "\"enabled\":%d", !!(bits & PT_EXEC_IF));
+	f->mode_packet = f->packets;
 	f->exec = bits;
 	f->next_mode = bits & PT_EXEC_CSL ? INSN_64 : bits & PT_EXEC_CSD ? INSN_32 : INSN_16;
 }
@@ -183,8 +199,19 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 	case PT_TIP_PGD:
 		if (k->n)
 			ip = f->last_ip = pt_ip(f->last_ip, k->n, k->a);
-		if (k->type == PT_FUP)
-			return pt_flow_on_fup(f, ip);
+		if (k->type == PT_FUP) {
+			bool ok = f->held && !f->in_psb;
+
+			if (f->packets == f->mode_packet + 1 && !f->overflow &&
+			    !f->in_psb) /* STI, CLI, POPF: no TIP follows */
+				f->fup_binds = true;
+			if (!ok)
+				return pt_flow_on_fup(f, ip);
+			ok = pt_flow_on_fup(f, ip);
+			tell_held(f, ip);
+			return ok;
+		}
+		tell_held(f, pt_flow_here(f));
 		if (f->state == PT_FLOW_LOSING && k->type == PT_TIP_PGE && (k->n == 3 || k->n == 6)) {
 			/* Who stops and starts tracing is the host. */
 			if (f->nr)
@@ -198,7 +225,7 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 		f->psb_only = false;
 		return k->type == PT_TIP ? pt_flow_on_tip(f, ip) : pt_flow_on_tip_pgd(f, ip);
 	case PT_TNT_8:
-	case PT_TNT_64: return pt_flow_on_tnt(f, k->a, k->n);
+	case PT_TNT_64: tell_held(f, pt_flow_here(f)); return pt_flow_on_tnt(f, k->a, k->n);
 	case PT_CYC:
 		f->has_cyc = true;
 		pt_clock_cyc(&f->clock, k->a);
@@ -232,7 +259,7 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 	case PT_CBR:
 		pt_clock_cbr(&f->clock, (uint32_t)k->a);
 		if (f->cbr != k->a && f->in_slice)
-			event(f, "cbr", "\"cbr\":%" PRIu64, k->a);
+			event(f, false, "cbr", "\"cbr\":%" PRIu64, k->a);
 		f->cbr = (uint32_t)k->a;
 		return true;
 	case PT_PSB: psb(f); return true;
@@ -243,7 +270,7 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 		if (!f->in_psb) {
 			f->fup_binds = true;
 			f->tsx_abort = k->n & PT_TSX_ABORT;
-			event(f, "tsx", "\"intx\":%d,\"abort\":%d", !!(k->n & PT_TSX_INTX),
+			event(f, true, "tsx", "\"intx\":%d,\"abort\":%d", !!(k->n & PT_TSX_INTX),
 			      !!(k->n & PT_TSX_ABORT));
 		}
 		return true;
@@ -269,43 +296,68 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 			f->psb_vmcs = true;
 		f->vmcs = k->a;
 		return true;
-	case PT_STOP: event(f, "tracestop", "%s", ""); return true;
+	case PT_STOP: event(f, false, "tracestop", "%s", ""); return true;
 	case PT_PTW:
 		f->fup_binds = k->ip;
-		event(f, "ptwrite", "\"payload\":%" PRIu64 ",\"bytes\":%u", k->a, k->n);
+		event(f, k->ip, "ptwrite", "\"payload\":%" PRIu64 ",\"bytes\":%u", k->a, k->n);
 		return true;
 	case PT_EXSTOP:
 		f->fup_binds = k->ip;
-		event(f, "exstop", "\"ip\":%d", k->ip);
+		event(f, k->ip, "exstop", "\"ip\":%d", k->ip);
 		return true;
-	case PT_MWAIT: event(f, "mwait", "\"hints\":%" PRIu64 ",\"extensions\":%u", k->a, k->b); return true;
+	case PT_MWAIT:
+		event(f, false, "mwait", "\"hints\":%" PRIu64 ",\"extensions\":%u", k->a, k->b);
+		return true;
 	case PT_PWRE:
-		event(f, "pwre", "\"cstate\":%u,\"subcstate\":%u,\"hw\":%u", (unsigned)k->a >> 12 & 15,
+		event(f, false, "pwre", "\"cstate\":%u,\"subcstate\":%u,\"hw\":%u", (unsigned)k->a >> 12 & 15,
 		      (unsigned)k->a >> 8 & 15, (unsigned)k->a >> 7 & 1);
 		return true;
 	case PT_PWRX:
-		event(f, "pwrx", "\"last_cstate\":%u,\"deepest_cstate\":%u,\"wake_reason\":%u",
+		event(f, false, "pwrx", "\"last_cstate\":%u,\"deepest_cstate\":%u,\"wake_reason\":%u",
 		      (unsigned)k->a >> 4 & 15, (unsigned)k->a & 15, (unsigned)k->a >> 8 & 15);
 		return true;
 	case PT_CFE:
 		/* A FUP behind it is an event's source when a TIP follows (SDM, "CFE"). */
-		event(f, "cfe", "\"type\":%u,\"vector\":%u", (unsigned)k->a, k->b);
+		event(f, k->ip, "cfe", "\"type\":%u,\"vector\":%u", (unsigned)k->a, k->b);
 		return true;
-	case PT_EVD: event(f, "evd", "\"type\":%u,\"payload\":%" PRIu64, k->b, k->a); return true;
+	case PT_EVD: event(f, false, "evd", "\"type\":%u,\"payload\":%" PRIu64, k->b, k->a); return true;
 	case PT_TRIG:
 		f->fup_binds = k->ip;
-		event(f, "trig", "\"trbv\":%u,\"mult\":%d,\"icnt\":%" PRIu64, k->b, !!(k->n & PT_TRIG_MULT),
-		      k->a);
+		event(f, k->ip, "trig", "\"trbv\":%u,\"mult\":%d,\"icnt\":%" PRIu64, k->b,
+		      !!(k->n & PT_TRIG_MULT), k->a);
 		return true;
-	case PT_MNT: event(f, "mnt", "\"payload\":%" PRIu64, k->a); return true;
+	case PT_MNT: event(f, false, "mnt", "\"payload\":%" PRIu64, k->a); return true;
 	case PT_BBP: f->bip_bytes = k->n; return true;
-	case PT_BIP: event(f, "bip", "\"id\":%u,\"payload\":%" PRIu64, k->b, k->a); return true;
+	case PT_BIP: event(f, false, "bip", "\"id\":%u,\"payload\":%" PRIu64, k->b, k->a); return true;
 	case PT_BEP:
 		f->bip_bytes = 0;
 		f->fup_binds = k->ip;
 		return true;
 	default: return pt_flow_lose(f, PT_FLOW_BAD_PACKET, 0, "a packet that this decoder does not know");
 	}
+}
+
+/* What is at p, where pt_packet_decode() came to n and *k, on a CPU with errata. */
+static int erratum(const struct pt_flow *f, const uint8_t *p, const uint8_t *end, bool last, int n,
+		   struct pt_packet *k)
+{
+	/* A CYC of two bytes and one of one byte, which together are OVF's behind a first byte. No CPU sends two CYC in a
+	 * row but when its counter wraps, and those are longer. */
+	if (f->errata & PT_SKD007 && n == 2 && k->type == PT_CYC && p[1] == 0x02) {
+		if (end - p < 3)
+			return last ? n : PT_NEED_MORE_BYTES;
+		if (p[2] == 0xf3) {
+			pt_packet_decode(p + 1, end, 0, k);
+			return 3;
+		}
+	}
+	if (f->errata & PT_SKZ84 && n == PT_BAD_PACKET && end - p >= 2 && p[0] == 0x02 && p[1] == 0x73) {
+		if (end - p < 8)
+			return last ? n : PT_NEED_MORE_BYTES;
+		k->type = PT_PAD; /* nothing in it is true */
+		return 8;
+	}
+	return n;
 }
 
 enum pt_flow_feed pt_flow_feed(struct pt_flow *f, const uint8_t *p, const uint8_t *end, uint64_t aux_offset,
@@ -396,6 +448,8 @@ enum pt_flow_feed pt_flow_feed(struct pt_flow *f, const uint8_t *p, const uint8_
 		}
 		n = pt_packet_decode(p, end, f->bip_bytes, &k);
 		f->aux_offset = aux_offset + (uint64_t)(p - begin);
+		if (f->errata & (PT_SKD007 | PT_SKZ84))
+			n = erratum(f, p, end, last, n, &k);
 		if (n == PT_NEED_MORE_BYTES) {
 			if (last) {
 				pt_flow_lose(f, PT_FLOW_CUT, pt_flow_here(f),

@@ -338,7 +338,7 @@ bool pt_flow_on_tnt(struct pt_flow *f, uint64_t bits, unsigned n)
 {
 	f->psb_only = false;
 	if (f->state != PT_FLOW_RUNNING || f->overflow) { /* blind: of code that nobody has */
-		if (f->state == PT_FLOW_DISABLED)
+		if (f->state == PT_FLOW_DISABLED && !(f->overflow && f->errata & PT_SKD010))
 			return pt_flow_lose(f, PT_FLOW_MISMATCH, 0, "a TNT packet while tracing is disabled");
 		return true;
 	}

@@ -359,6 +359,8 @@ int pt_session_stream_add(struct session *s, uint32_t id, const struct ptc_strea
 					  .side = on_side,
 					  .missing_arg = st};
 	pt_flow_init(&st->flow, &s->graph, &s->clock, &pt_emit_sink, &st->out);
+	st->flow.errata = pt_errata_of((uint32_t)ptc_meta_number(s->meta, "cpu_family", 0),
+				       (uint32_t)ptc_meta_number(s->meta, "cpu_model", 0));
 	pt_session_codes(st);
 	return info->tid > 0 ? pt_session_switch(s, &st->cpu, info->pid, info->tid, e) : 0;
 }

@@ -2,16 +2,23 @@
  * test_scenarios.c - the flow's rules, one a file: tests/scenarios/NAME.pts holds code, packets and what must come out.
  *
  *   # what rule, and where the SDM states it
- *   code 1000          a label for the address; then an instruction a line (see assemble())
- *   packets            a packet a word and its arguments, a line each (see packet())
+ *   config             optional: "mtc SHIFT", "ratio NUM DEN", "nominal N" (0: no CBR ratio),
+ *                      "model M" (of family 6, hexadecimal: its errata)
+ *   code 1000 [guest]  a label for the address; then an instruction a line (see assemble()). Addresses of the upper half
+ *                      (ffffffff8000xxxx) are the kernel's; there are 64 KB of each, by the low 16 bits
+ *   packets            a packet a word and its arguments, a line each (see packet()); "lost" and "lost whole": AUX data is
+ *                      missing here (and what follows begins with a whole packet)
  *   expect             what the flow tells, a line each:
- *     begin            execution is seen from here on
+ *     begin [TSC]      execution is seen from here on
  *     1000 2000 jcc    a taken branch: from, to (0: not seen), kind; a third number is the TSC of its run
+ *     cyc N insn M     the run's cycles and their instructions
  *     end N            it is not seen any more; N instructions were executed
  *     error KIND [IP]
  *     event NAME FIELDS
+ *     enter GUEST-IP HOST-IP VMCS CR3, exit (the same): a VM entry or exit; side NR: it was not seen
  *
  * Runs and repeats are flattened. Lines of "expect" may be fewer in fields than what comes (a prefix of words).
+ * Each scenario is decoded as a whole, and byte by byte.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -22,19 +29,29 @@
 #include <string.h>
 
 #include "decode/flow.h"
+#include "decode/vm_events.h"
 
 static int passed, failed;
 
+/* Whose code: the host's user space and kernel, the guest's. */
+enum { USER, KERNEL, GUEST_USER, GUEST_KERNEL, SPACES };
+static const uint64_t upper_half = 0xffffffff80000000;
+
+#define LOSSES 4
 struct scenario {
-	uint8_t code[1 << 16]; /* from address 0 */
-	uint8_t known[1 << 16];
-	uint8_t packets[4096];
+	uint8_t code[SPACES][1 << 16];
+	uint8_t known[SPACES][1 << 16];
+	uint8_t packets[8192];
 	size_t packet_bytes;
-	char expected[8192], got[8192];
-	uint64_t last_ip;
-	bool crumbs; /* feed a byte at a time */
-	bool mode32;
+	size_t lost_at[LOSSES];
+	bool lost_whole[LOSSES];
+	unsigned losses;
+	char expected[16384], got[16384];
+	bool crumbs;   /* feed a byte at a time */
+	unsigned bits; /* of the code being assembled */
+	struct pt_code *codes[SPACES];
 	struct pt_clock_config clock;
+	uint32_t errata;
 };
 
 static void say(struct scenario *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -50,11 +67,11 @@ static void say(struct scenario *s, const char *format, ...)
 
 /* ---- Code ------------------------------------------------------------------------------------------- */
 
-static uint32_t emit(struct scenario *s, uint32_t at, const uint8_t *bytes, size_t n)
+static uint64_t emit(struct scenario *s, unsigned space, uint64_t at, const void *bytes, size_t n)
 {
-	memcpy(s->code + at, bytes, n);
-	memset(s->known + at, 1, n);
-	return at + (uint32_t)n;
+	memcpy(s->code[space] + (at & 0xffff), bytes, n);
+	memset(s->known[space] + (at & 0xffff), 1, n);
+	return at + n;
 }
 
 static const struct {
@@ -62,58 +79,102 @@ static const struct {
 	const char *bytes;
 	size_t n;
 } plain[] = {
-	{"nop", "\x90", 1},	       {"ret", "\xc3", 1},		  {"jmp*", "\xff\xe0", 2},
-	{"call*", "\xff\xd0", 2},      {"syscall", "\x0f\x05", 2},	  {"sysret", "\x48\x0f\x07", 3},
-	{"iret", "\x48\xcf", 2},       {"int3", "\xcc", 1},		  {"int80", "\xcd\x80", 2},
-	{"hlt", "\xf4", 1},	       {"vmlaunch", "\x0f\x01\xc2", 3}, {"vmresume", "\x0f\x01\xc3", 3},
-	{"mov-cr3", "\x0f\x22\xd8", 3}, {"ud", "\xff\xff", 2},		  {"ptwrite", "\xf3\x48\x0f\xae\xe0", 5},
-	{"ret-far", "\xcb", 1},	       {"vmptrld", "\x0f\xc7\x30", 3},	  {"xend", "\x0f\x01\xd5", 3},
+    {"nop", "\x90", 1},
+    {"ret", "\xc3", 1},
+    {"ret-imm", "\xc2\x08\x00", 3},
+    {"jmp*", "\xff\xe0", 2},
+    {"call*", "\xff\xd0", 2},
+    {"syscall", "\x0f\x05", 2},
+    {"sysret", "\x48\x0f\x07", 3},
+    {"sysenter", "\x0f\x34", 2},
+    {"sysexit", "\x48\x0f\x35", 3},
+    {"iret", "\x48\xcf", 2},
+    {"iret32", "\xcf", 1},
+    {"int3", "\xcc", 1},
+    {"int1", "\xf1", 1},
+    {"int80", "\xcd\x80", 2},
+    {"into", "\xce", 1},
+    {"hlt", "\xf4", 1},
+    {"vmlaunch", "\x0f\x01\xc2", 3},
+    {"vmresume", "\x0f\x01\xc3", 3},
+    {"vmcall", "\x0f\x01\xc1", 3},
+    {"vmptrld", "\x0f\xc7\x30", 3},
+    {"mov-cr3", "\x0f\x22\xd8", 3},
+    {"wrmsr", "\x0f\x30", 2},
+    {"cpuid", "\x0f\xa2", 2},
+    {"mwait", "\x0f\x01\xc9", 3},
+    {"rsm", "\x0f\xaa", 2},
+    {"ud", "\xff\xff", 2},
+    {"ptwrite", "\xf3\x48\x0f\xae\xe0", 5},
+    {"ptwrite32", "\xf3\x0f\xae\xe0", 4},
+    {"jmp-far", "\xff\x2f", 2},
+    {"call-far", "\xff\x1f", 2},
+    {"ret-far", "\xcb", 1},
+    {"erets", "\xf2\x0f\x01\xca", 4},
+    {"eretu", "\xf3\x0f\x01\xca", 4},
+    {"uiret", "\xf3\x0f\x01\xec", 4},
+    {"xend", "\x0f\x01\xd5", 3},
+    {"xabort", "\xc6\xf8\x01", 3},
+    {"inc-eax", "\x40", 1},
+    {"rep-movs", "\xf3\xa4", 2},
 };
 
-/* nop ret jmp* ...; jcc X, jmp X, call X (rel32), jrcxz X (rel8); nops N; skip N: unknown code. */
-static int assemble(struct scenario *s, const char *line, uint32_t *at)
+/* One of plain[]; jcc X, jmp X, call X, xbegin X (rel32, or rel16 after "bits 16"), jrcxz X, loop X, jshort X (rel8);
+ * bits 16|32|64; nops N; skip N: unknown code; bytes XX... */
+static int assemble(struct scenario *s, char *line, unsigned space, uint64_t *at)
 {
+	static const struct {
+		const char *name;
+		const char *opcode;
+		size_t n;
+		bool short_;
+	} direct[] = {
+	    {"jcc", "\x0f\x85", 2, false},    {"jmp", "\xe9", 1, false},  {"call", "\xe8", 1, false},
+	    {"xbegin", "\xc7\xf8", 2, false}, {"jrcxz", "\xe3", 1, true}, {"loop", "\xe2", 1, true},
+	    {"jshort", "\xeb", 1, true},
+	};
 	char op[32];
 	unsigned long arg = 0;
 	int n = sscanf(line, "%31s %lx", op, &arg);
-	uint8_t b[6] = {0};
-	int32_t rel;
 
 	if (n < 1)
 		return 0;
 	for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
 		if (!strcmp(op, plain[i].name)) {
-			*at = emit(s, *at, (const uint8_t *)plain[i].bytes, plain[i].n);
+			*at = emit(s, space, *at, plain[i].bytes, plain[i].n);
 			return 0;
 		}
 	}
+	for (size_t i = 0; i < sizeof direct / sizeof *direct; i++) {
+		uint8_t b[8];
+		size_t size = direct[i].short_ ? 1 : s->bits == 16 ? 2 : 4;
+		uint32_t rel;
+
+		if (strcmp(op, direct[i].name) != 0)
+			continue;
+		memcpy(b, direct[i].opcode, direct[i].n);
+		rel = (uint32_t)(arg - (*at + direct[i].n + size));
+		memcpy(b + direct[i].n, &rel, size);
+		*at = emit(s, space, *at, b, direct[i].n + size);
+		return 0;
+	}
 	if (!strcmp(op, "nops")) {
 		for (unsigned long i = 0; i < arg; i++)
-			*at = emit(s, *at, (const uint8_t *)"\x90", 1);
-		return 0;
+			*at = emit(s, space, *at, "\x90", 1);
+	} else if (!strcmp(op, "skip")) {
+		*at += arg;
+	} else if (!strcmp(op, "bits")) {
+		s->bits = arg == 0x16 ? 16 : arg == 0x32 ? 32 : 64;
+	} else if (!strcmp(op, "bytes")) {
+		for (char *p = strtok(line + 6, " \n"); p; p = strtok(NULL, " \n")) {
+			uint8_t b = (uint8_t)strtoul(p, NULL, 16);
+
+			*at = emit(s, space, *at, &b, 1);
+		}
+	} else {
+		return -1;
 	}
-	if (!strcmp(op, "jcc")) {
-		rel = (int32_t)(arg - (*at + 6));
-		b[0] = 0x0f;
-		b[1] = 0x85;
-		memcpy(b + 2, &rel, 4);
-		*at = emit(s, *at, b, 6);
-		return 0;
-	}
-	if (!strcmp(op, "jmp") || !strcmp(op, "call")) {
-		rel = (int32_t)(arg - (*at + 5));
-		b[0] = op[0] == 'j' ? 0xe9 : 0xe8;
-		memcpy(b + 1, &rel, 4);
-		*at = emit(s, *at, b, 5);
-		return 0;
-	}
-	if (!strcmp(op, "jrcxz")) {
-		b[0] = 0xe3;
-		b[1] = (uint8_t)(arg - (*at + 2));
-		*at = emit(s, *at, b, 2);
-		return 0;
-	}
-	return -1;
+	return 0;
 }
 
 /* ---- Packets ---------------------------------------------------------------------------------------- */
@@ -130,11 +191,13 @@ static void le(struct scenario *s, uint64_t v, size_t n)
 }
 
 /* tip, pge, pgd, fup [IP[/IPBYTES]] (without IP: suppressed; default 6); tnt TTN; tnt64 TNT...; psb psbend pad ovf stop;
- * mode64 mode32 mode16; tsx BITS; tsc X; tma CTC FC; mtc X; cyc N; cbr N; pip CR3 NR; vmcs X; ptw X [ip]; exstop [ip];
- * mwait X; pwre X; pwrx X; bbp; bip ID X; bep [ip]; cfe TYPE VECTOR [ip]; evd TYPE X; mnt X; hex BYTES. Numbers are hex. */
+ * mode64 mode32 mode16, modeif (64, IF=1); tsx BITS; tsc X; tma CTC FC; mtc X; cyc N; cbr N; pip CR3 NR; vmcs X; ptw X [ip]; exstop [ip];
+ * ptw32 X [ip]; mwait X; pwre X; pwrx X; bbp bbp32; bip ID X, bip32 ID X; bep [ip]; cfe TYPE VECTOR [ip]; evd TYPE X;
+ * trig TRBV [ip]; mnt X; hex BYTES; lost [whole]. Numbers are hex. */
 static int packet(struct scenario *s, char *line)
 {
-	static const uint8_t psb[16] = {2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82};
+	static const uint8_t psb[16] = {2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82,
+					2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82};
 	static const int size[8] = {0, 2, 4, 6, 6, 0, 8, 0};
 	char op[32], a[64] = "", b[64] = "", c[64] = "";
 	int n = sscanf(line, "%31s %63s %63s %63s", op, a, b, c);
@@ -180,6 +243,8 @@ static int packet(struct scenario *s, char *line)
 		bytes(s, "\x99\x02", 2);
 	} else if (!strcmp(op, "mode16")) {
 		bytes(s, "\x99\x00", 2);
+	} else if (!strcmp(op, "modeif")) {
+		bytes(s, "\x99\x05", 2);
 	} else if (!strcmp(op, "tsx")) {
 		bytes(s, "\x99", 1);
 		le(s, 0x20 | x, 1);
@@ -195,12 +260,9 @@ static int packet(struct scenario *s, char *line)
 		bytes(s, "\x59", 1);
 		le(s, x, 1);
 	} else if (!strcmp(op, "cyc")) {
-		if (x < 32) {
-			le(s, x << 3 | 3, 1);
-		} else {
-			le(s, (x & 31) << 3 | 7, 1);
-			le(s, x >> 5 << 1, 1); /* up to 12 bits are enough here */
-		}
+		le(s, (x & 31) << 3 | (x > 31 ? 7 : 3), 1);
+		for (x >>= 5; x; x >>= 7)
+			le(s, (x & 127) << 1 | (x > 127), 1);
 	} else if (!strcmp(op, "cbr")) {
 		bytes(s, "\x02\x03", 2);
 		le(s, x, 2);
@@ -210,10 +272,10 @@ static int packet(struct scenario *s, char *line)
 	} else if (!strcmp(op, "vmcs")) {
 		bytes(s, "\x02\xc8", 2);
 		le(s, x >> 12, 5);
-	} else if (!strcmp(op, "ptw")) {
+	} else if (!strcmp(op, "ptw") || !strcmp(op, "ptw32")) {
 		le(s, 2, 1);
-		le(s, 0x32 | (ip ? 0x80 : 0), 1);
-		le(s, x, 8);
+		le(s, (op[3] ? 0x12 : 0x32) | (ip ? 0x80u : 0), 1);
+		le(s, x, op[3] ? 4 : 8);
 	} else if (!strcmp(op, "exstop")) {
 		le(s, 2, 1);
 		le(s, 0x62 | (ip ? 0x80 : 0), 1);
@@ -226,11 +288,20 @@ static int packet(struct scenario *s, char *line)
 	} else if (!strcmp(op, "pwrx")) {
 		bytes(s, "\x02\xa2", 2);
 		le(s, x, 5);
-	} else if (!strcmp(op, "bbp")) {
-		bytes(s, "\x02\x63\x01", 3);
-	} else if (!strcmp(op, "bip")) {
+	} else if (!strcmp(op, "bbp") || !strcmp(op, "bbp32")) {
+		bytes(s, op[3] ? "\x02\x63\x81" : "\x02\x63\x01", 3);
+	} else if (!strcmp(op, "bip") || !strcmp(op, "bip32")) {
 		le(s, x << 3 | 4, 1);
-		le(s, y, 8);
+		le(s, y, op[3] ? 4 : 8);
+	} else if (!strcmp(op, "trig")) {
+		bytes(s, "\xd9", 1);
+		le(s, ip ? 0x80 : 0, 1);
+		le(s, x, 1);
+	} else if (!strcmp(op, "lost")) {
+		if (s->losses == LOSSES)
+			return -1;
+		s->lost_whole[s->losses] = !strcmp(a, "whole");
+		s->lost_at[s->losses++] = s->packet_bytes;
 	} else if (!strcmp(op, "bep")) {
 		le(s, 2, 1);
 		le(s, 0x33 | (ip ? 0x80 : 0), 1);
@@ -259,8 +330,10 @@ static int packet(struct scenario *s, char *line)
 static void on_begin(void *arg, struct pt_flow *f, uint64_t tsc)
 {
 	(void)f;
-	(void)tsc;
-	say(arg, "begin\n");
+	if (tsc == PT_CLOCK_UNKNOWN)
+		say(arg, "begin\n");
+	else
+		say(arg, "begin %" PRIx64 "\n", tsc);
 }
 
 static void on_run(void *arg, struct pt_flow *f, const struct pt_flow_run *run)
@@ -271,7 +344,8 @@ static void on_run(void *arg, struct pt_flow *f, const struct pt_flow_run *run)
 		for (uint32_t i = 0; i < path->count; i++) {
 			const struct pt_edge *edge = &f->graph->edges[f->graph->path_edges[path->first + i]];
 
-			say(arg, "%" PRIx64 " %" PRIx64 " %s", edge->from, edge->to, ptr_kind_name(edge->kind));
+			say(arg, "%" PRIx64 " %" PRIx64 " %s", edge->from, edge->to,
+			    ptr_kind_name(edge->kind));
 			if (run->tsc != PT_CLOCK_UNKNOWN)
 				say(arg, " %" PRIx64, run->tsc);
 			say(arg, "\n");
@@ -306,8 +380,20 @@ static bool on_missing(void *arg, struct pt_flow *f, uint64_t ip)
 static void on_event(void *arg, struct pt_flow *f, const char *name, uint64_t ip, const char *fields)
 {
 	(void)f;
-	(void)ip;
-	say(arg, "event %s %s\n", name, fields);
+	say(arg, "event %s %s%sip %" PRIx64 "\n", name, fields, fields[0] ? " " : "", ip);
+}
+
+static void on_side(void *arg, struct pt_flow *f, const struct pt_vm_transition *t)
+{
+	struct scenario *s = arg;
+
+	if (t)
+		say(s, "%s %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 "\n", t->entry ? "enter" : "exit",
+		    t->guest_ip, t->host_ip, t->vmcs == PT_VMCS_UNKNOWN ? 0 : t->vmcs, t->cr3);
+	else
+		say(s, "side %u\n", f->nr);
+	f->user = s->codes[f->nr ? GUEST_USER : USER];
+	f->kernel = s->codes[f->nr ? GUEST_KERNEL : KERNEL];
 }
 
 static const struct pt_flow_sink sink = {.begin = on_begin,
@@ -315,9 +401,42 @@ static const struct pt_flow_sink sink = {.begin = on_begin,
 					 .end = on_end,
 					 .error = on_error,
 					 .missing = on_missing,
+					 .side = on_side,
 					 .event = on_event};
 
 /* ---- Running ---------------------------------------------------------------------------------------- */
+
+static void map(struct scenario *s, unsigned which, struct img_space *space, struct img_store *store)
+{
+	struct pt_error e;
+
+	for (uint32_t i = 0, n; i < sizeof s->code[which]; i += n) {
+		uint64_t at = i | (which & 1 ? upper_half : 0);
+		struct ptc_image image = {
+		    .kind = PTC_IMAGE_MEMORY, .name = "x", .name_bytes = 1, .vaddr = at};
+
+		for (n = 1; i + n < sizeof s->code[which] && s->known[which][i + n] == s->known[which][i];
+		     n++)
+			;
+		image.bytes = s->code[which] + i;
+		image.size = n;
+		if (s->known[which][i])
+			img_space_map(space, at, at + n, at, img_store_memory(store, &image, &e), &e);
+	}
+}
+
+static void feed(struct scenario *s, struct pt_flow *flow, size_t from, size_t to, bool last)
+{
+	const uint8_t *p = s->packets + from, *end = s->packets + to, *at;
+
+	if (s->crumbs) {
+		for (const uint8_t *q = p; q <= end; q++) {
+			pt_flow_feed(flow, p, q, (uint64_t)(p - s->packets), false, &at);
+			p = at;
+		}
+	}
+	pt_flow_feed(flow, p, end, (uint64_t)(p - s->packets), last, &at);
+}
 
 static int decode(struct scenario *s)
 {
@@ -325,37 +444,35 @@ static int decode(struct scenario *s)
 	struct pt_graph graph;
 	struct pt_flow *flow = malloc(sizeof *flow);
 	struct img_store *store = img_store_create();
-	struct img_space space;
-	const uint8_t *p = s->packets, *end = p + s->packet_bytes, *at;
+	struct img_space spaces[SPACES];
+	size_t from = 0;
 	int r = -1;
 
-	img_space_init(&space);
+	for (unsigned i = 0; i < SPACES; i++)
+		img_space_init(&spaces[i]);
 	if (!flow || !store || pt_graph_init(&graph, &e) < 0)
 		goto out;
-	for (uint32_t i = 0, n; i < sizeof s->code; i += n) {
-		struct ptc_image image = {.kind = PTC_IMAGE_MEMORY, .name = "x", .name_bytes = 1, .vaddr = i};
-
-		for (n = 1; i + n < sizeof s->code && s->known[i + n] == s->known[i]; n++)
-			;
-		image.bytes = s->code + i;
-		image.size = n;
-		if (s->known[i])
-			img_space_map(&space, i, i + n, i, img_store_memory(store, &image, &e), &e);
+	for (unsigned i = 0; i < SPACES; i++) {
+		map(s, i, &spaces[i], store);
+		s->codes[i] =
+		    memchr(s->known[i], 1, sizeof s->known[i]) ? pt_graph_code(&graph, &spaces[i]) : NULL;
 	}
 	pt_flow_init(flow, &graph, &s->clock, &sink, s);
-	flow->user = pt_graph_code(&graph, &space);
-	if (s->crumbs) {
-		for (const uint8_t *q = p; q <= end; q++) {
-			pt_flow_feed(flow, p, q, (uint64_t)(p - s->packets), false, &at);
-			p = at;
-		}
+	flow->errata = s->errata;
+	flow->user = s->codes[USER];
+	flow->kernel = s->codes[KERNEL];
+	for (unsigned i = 0; i < s->losses; i++) {
+		feed(s, flow, from, s->lost_at[i], false);
+		from = s->lost_at[i];
+		pt_flow_lost(flow, from, s->lost_whole[i], "lost");
 	}
-	pt_flow_feed(flow, p, end, (uint64_t)(p - s->packets), true, &at);
+	feed(s, flow, from, s->packet_bytes, true);
 	pt_flow_finish(flow);
 	pt_graph_deinit(&graph);
 	r = 0;
 out:
-	img_space_deinit(&space);
+	for (unsigned i = 0; i < SPACES; i++)
+		img_space_deinit(&spaces[i]);
 	img_store_destroy(store);
 	free(flow);
 	return r;
@@ -386,16 +503,38 @@ static void check(const char *path, const char *what, struct scenario *s)
 	printf("FAILED: %s (%s)\n--- expected\n%s--- got\n%s", path, what, s->expected, s->got);
 }
 
+static int configure(struct scenario *s, const char *line)
+{
+	char what[32], name[32] = "";
+	unsigned a = 0, b = 0;
+	int n = sscanf(line, "%31s %31s", what, name);
+
+	sscanf(line, "%*s %u %u", &a, &b);
+	if (n > 1 && !strcmp(what, "mtc"))
+		s->clock.mtc_shift = a;
+	else if (n > 1 && !strcmp(what, "nominal"))
+		s->clock.nominal_ratio = a;
+	else if (n > 1 && !strcmp(what, "ratio"))
+		s->clock.ctc_num = a, s->clock.ctc_den = b;
+	else if (n > 1 && !strcmp(what, "model")) /* of family 6 */
+		s->errata = pt_errata_of(6, (uint32_t)strtoul(name, NULL, 16));
+	else
+		return -1;
+	return 0;
+}
+
 static void scenario(const char *path)
 {
 	struct scenario *s = calloc(1, sizeof *s);
-	enum { NONE, CODE, PACKETS, EXPECT } section = NONE;
+	enum { NONE, CONFIG, CODE, PACKETS, EXPECT } section = NONE;
 	FILE *f = fopen(path, "r");
 	char line[512];
-	uint32_t at = 0;
+	uint64_t at = 0;
+	unsigned space = USER;
 	int bad = 0, number = 0;
 
-	s->clock = (struct pt_clock_config){.ctc_num = 160, .ctc_den = 2, .mtc_shift = 3, .nominal_ratio = 20, .mtc = true};
+	s->clock = (struct pt_clock_config){
+	    .ctc_num = 160, .ctc_den = 2, .mtc_shift = 3, .nominal_ratio = 20, .mtc = true};
 	while (f && fgets(line, sizeof line, f) && !bad) {
 		char *p = line, *hash = strchr(line, '#');
 
@@ -410,13 +549,19 @@ static void scenario(const char *path)
 			continue;
 		if (!strncmp(p, "code ", 5)) {
 			section = CODE;
-			at = (uint32_t)strtoul(p + 5, NULL, 16) & 0xffff;
+			at = strtoull(p + 5, NULL, 16);
+			space = (at >> 63 ? KERNEL : USER) + (strstr(p, "guest") ? GUEST_USER : 0);
+			s->bits = 64;
+		} else if (!strcmp(p, "config\n")) {
+			section = CONFIG;
 		} else if (!strcmp(p, "packets\n")) {
 			section = PACKETS;
 		} else if (!strcmp(p, "expect\n")) {
 			section = EXPECT;
 		} else if (section == CODE) {
-			bad = assemble(s, p, &at);
+			bad = assemble(s, p, space, &at);
+		} else if (section == CONFIG) {
+			bad = configure(s, p);
 		} else if (section == PACKETS) {
 			bad = packet(s, p);
 		} else if (section == EXPECT) {
