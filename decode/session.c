@@ -112,6 +112,11 @@ static int advance(struct session *s, uint64_t decode_tsc, uint64_t event_tsc, b
 			*e = s->error;
 			return -1;
 		}
+		if (s->vm && pt_vm_clocks_spans(pt_vm_clocks_of(s->vm)) != s->clock_spans) {
+			s->clock_spans = pt_vm_clocks_spans(pt_vm_clocks_of(s->vm));
+			if (pt_session_retime(s, e) < 0)
+				return -1;
+		}
 		/* missing() may have taken it meanwhile. */
 		if (s->queue_at >= s->queue_count)
 			return 0;

@@ -57,6 +57,7 @@ struct session {
 	struct pt_vcpus vcpus;
 	struct pt_vm_scan *scan; /* while AUX data is held for it; NULL */
 	uint64_t held_bytes;
+	size_t clock_spans; /* that the queue's times are by */
 	bool clocks_known; /* as well as AUX data that was held tells */
 	const struct pt_vm_options *tsc_offsets;
 	struct vmcs *vmcs;
@@ -80,6 +81,8 @@ struct session {
 int pt_session_queue(struct session *s, struct pt_side *side, struct pt_error *e);
 /* Guests' sideband that waited for its clock, when that is known now. */
 int pt_session_queue_waiting(struct session *s, bool all, struct pt_error *e);
+/* What is known of the guests' clocks has changed: their sideband in the queue gets its time anew. */
+int pt_session_retime(struct session *s, struct pt_error *e);
 int pt_session_apply(struct session *s, const struct pt_side *side, struct pt_error *e);
 /* Applies at once, ahead of its time, what of the queue lies within the window of now and `matches`, up to the last
  * that `wanted` says yes to; nothing when there is none. True when there was. */

@@ -117,6 +117,29 @@ int pt_session_queue_waiting(struct session *s, bool all, struct pt_error *e)
 	return 0;
 }
 
+int pt_session_retime(struct session *s, struct pt_error *e)
+{
+	struct pt_side *first = NULL, **last = &first;
+	size_t to = s->queue_at;
+
+	for (size_t i = s->queue_at; i < s->queue_count; i++) {
+		struct pt_side *side = s->queue[i];
+
+		if (side->machine->pid && side->time_ns) {
+			*last = side;
+			last = &side->next;
+		} else {
+			s->queue[to++] = side;
+		}
+	}
+	s->queue_count = to;
+	*last = s->waiting;
+	if (!s->waiting)
+		s->waiting_last = last;
+	s->waiting = first;
+	return pt_session_queue_waiting(s, false, e);
+}
+
 void pt_session_sides_free(struct session *s)
 {
 	for (size_t i = s->queue_at; i < s->queue_count; i++)

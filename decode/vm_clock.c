@@ -498,6 +498,15 @@ const struct pt_vm_clock *pt_vm_clocks_any(const struct pt_vm_clocks *all)
 	return all->any;
 }
 
+size_t pt_vm_clocks_spans(const struct pt_vm_clocks *all)
+{
+	size_t n = 0;
+
+	for (const struct pt_vm_clock *c = all->first; c; c = c->next)
+		n += c->count;
+	return n;
+}
+
 void pt_vm_clocks_recount(struct pt_vm_clocks *all)
 {
 	for (struct pt_vm_clock *c = all->first; c; c = c->next) {

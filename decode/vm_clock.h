@@ -96,6 +96,8 @@ bool pt_vm_clock_settled(const struct pt_vm_clock *c);
 bool pt_vm_clock_to_host(const struct pt_vm_clock *c, uint64_t guest_tsc, uint64_t about_tsc, uint64_t *ret);
 /* True when there are clocks, or one for any, and all are settled. */
 bool pt_vm_clocks_settled(const struct pt_vm_clocks *all);
+/* Spans of all clocks: more of them than before is a change of what is known. */
+size_t pt_vm_clocks_spans(const struct pt_vm_clocks *all);
 /* What was observed will be observed again, in the decode: the counts begin anew, what was learnt stays. */
 void pt_vm_clocks_recount(struct pt_vm_clocks *all);
 /* By one span, for tests and tables. */
