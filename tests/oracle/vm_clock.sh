@@ -1,0 +1,33 @@
+# Guests of emulated recordings: each VM entry and exit, its time, its reason and the guest's clock are the truth's.
+# timeout: 240
+source tests/common.bash
+archives=$PT_SHARED/traces/emulated
+if [ ! -d "$archives" ] || ! command -v zstd >/dev/null; then
+	skip 4 "emulated: no $archives, or no zstd"
+	exit
+fi
+
+# What perf prints for VMCS and TSC offset (`perf inject --vm-time-correlation=dry-run`) is in each recording's README.
+# guest NAME DATA GUEST PID VMCS OFFSET [insns]
+guest() {
+	local name=$1 dir=$tmp/$1 vmcs=$5 offset=$6
+	mkdir "$dir" && tar --zstd -xf "$archives/$name.tar.zst" -C "$tmp" || return
+	(cd "$dir" && "$PT_BIN/pt-capture" import -q --symfs symfs --guest "$3,$4" -o c.ptc "$2") 2>"$dir/err"
+	check "$name: import: $(head -n 3 "$dir/err")" test $? -eq 0
+	"$PT_BIN/pt-decode" vm-clock "$dir/c.ptc" | cut -f 1,4-6,8 >"$dir/clock"
+	printf 'vmcs\toffset_hex\tratio\tsource\tworst_residual_tsc\n%s\t%s\t1\tsolved\t0\n' "$vmcs" "$offset" >"$dir/expected"
+	same "$name: vm-clock" "$dir/expected" "$dir/clock"
+	# A container that was read from a pipe tells the same.
+	"$PT_BIN/pt-decode" vm-clock <"$dir/c.ptc" | cut -f 1,4-6,8 >"$dir/clock"
+	same "$name: vm-clock of a pipe" "$dir/expected" "$dir/clock"
+	"$PT_BIN/pt-decode" -q "$dir/c.ptc" | "$tools/vm_truth" "$dir/truth-cpu0.bin" "$offset" "${@:7}" >"$dir/out"
+	counts "$dir/out"
+	# An option outdoes the trace, and what the trace says is its residual.
+	"$PT_BIN/pt-decode" vm-clock --tsc-offset "$vmcs:$((offset - 1000))" "$dir/c.ptc" | cut -f 1,3,6,8 >"$dir/clock"
+	printf 'vmcs\toffset\tsource\tworst_residual_tsc\n%s\t%d\toption\t1000\n' "$vmcs" "$((offset - 1000))" >"$dir/expected"
+	same "$name: --tsc-offset" "$dir/expected" "$dir/clock"
+	rm -rf "$dir"
+}
+
+guest linux-guest-cyc-1cpu vm.data guest.data 101 0x5fc57 0xfffffd0b3e60cd07
+guest qemu-guest pt.data g1/guest.data 87 0x7c924 0xffffffffa2715550 insns
