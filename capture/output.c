@@ -53,7 +53,23 @@ static int open_temporary(struct output *o, struct pt_error *e)
 	return 0;
 }
 
-int output_open(struct output *ret, const char *path, const char *what, struct pt_error *e)
+/* PATH.part, in place of what an earlier capture may have left there. */
+static int open_part(struct output *o, struct pt_error *e)
+{
+	if (asprintf(&o->temporary, "%s.part", o->path) < 0) {
+		o->temporary = NULL;
+		return no_memory(e);
+	}
+	o->fd = open(o->temporary, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0666);
+	if (o->fd >= 0)
+		return 0;
+	pt_fail_errno(e, "cannot create %s", o->temporary);
+	free(o->temporary);
+	return -1;
+}
+
+static int open_output(struct output *ret, const char *path, const char *what,
+		       int (*create)(struct output *, struct pt_error *), struct pt_error *e)
 {
 	struct output o = {.fd = STDOUT_FILENO};
 	struct stat st;
@@ -76,12 +92,22 @@ int output_open(struct output *ret, const char *path, const char *what, struct p
 	o.path = target_of(path);
 	if (!o.path)
 		return no_memory(e);
-	if (open_temporary(&o, e)) {
+	if (create(&o, e)) {
 		free(o.path);
 		return -1;
 	}
 	*ret = o;
 	return 0;
+}
+
+int output_open(struct output *ret, const char *path, const char *what, struct pt_error *e)
+{
+	return open_output(ret, path, what, open_temporary, e);
+}
+
+int output_open_capture(struct output *ret, const char *path, const char *what, struct pt_error *e)
+{
+	return open_output(ret, path, what, open_part, e);
 }
 
 /* Gives a nameless file a temporary name. */

@@ -21,6 +21,9 @@ struct output {
  * it, "a container"). Fills *ret and returns 0, or -1: PT_ERR_REFUSED, PT_ERR_IO, PT_ERR_NO_MEMORY.
  */
 int output_open(struct output *ret, const char *path, const char *what, struct pt_error *e);
+/* The same for what cannot be made again: a file is PATH.part until it is committed, so that what there is of it can be
+ * decoded when the capture is killed. */
+int output_open_capture(struct output *ret, const char *path, const char *what, struct pt_error *e);
 /* Names and closes it. Returns 0, or -1 (PT_ERR_IO) and nothing is left. Standard output stays open. */
 int output_commit(struct output *o, struct pt_error *e);
 /* Closes it and leaves nothing of it. After commit, or on a zeroed struct, it does nothing. */

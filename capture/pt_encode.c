@@ -52,16 +52,16 @@ static uint64_t ctc_now(const struct pt_encoder *e)
 	return pt_model_tsc(e->model) * PT_MODEL_CTC_DEN / PT_MODEL_CTC_NUM;
 }
 
-/* CYC: the cycles since the last one, before the packet that they time. */
-static void cyc(struct pt_encoder *e)
+/* CYC: the cycles from the last one to `at`, when what the next packet tells of happened. */
+static void cyc(struct pt_encoder *e, uint64_t at)
 {
-	uint64_t n = e->model->cycles - e->cyc_at;
+	uint64_t n = at - e->cyc_at;
 	uint8_t b[12];
 	size_t i = 1;
 
-	if (!e->config->cyc || n == 0 || n < e->config->cyc_min)
+	if (!e->config->cyc || at <= e->cyc_at || n < e->config->cyc_min)
 		return;
-	e->cyc_at = e->model->cycles;
+	e->cyc_at = at;
 	b[0] = (uint8_t)((n & 31) << 3 | 3);
 	n >>= 5;
 	if (n)
@@ -71,7 +71,23 @@ static void cyc(struct pt_encoder *e)
 	put(e, b, i);
 }
 
-/* MTC for each period of CTC ticks that began since the last one. It does not force out TNT bits. */
+static void cyc_now(struct pt_encoder *e)
+{
+	cyc(e, e->model->cycles);
+}
+
+/* The CYC before a TNT is the time of its first branch (SDM "Cycle Packet Semantics"). */
+static void put_tnt(struct pt_encoder *e)
+{
+	if (!e->tnt_n)
+		return;
+	cyc(e, e->tnt_at);
+	packet(e, (1u << (e->tnt_n + 1)) | e->tnt << 1, 1, 0, 0);
+	e->tnt = 0;
+	e->tnt_n = 0;
+}
+
+/* MTC, at its own time, for each period of CTC ticks that began since the last one. Branches from before are told first. */
 static void mtc(struct pt_encoder *e)
 {
 	uint64_t now, shift = e->config->mtc_shift;
@@ -79,11 +95,15 @@ static void mtc(struct pt_encoder *e)
 	if (!e->config->mtc)
 		return;
 	now = ctc_now(e) >> shift;
+	if (e->ctc_at < now)
+		put_tnt(e);
 	if (now - e->ctc_at >
 	    64) /* a long sleep: the counter's 8 bits must not be ambiguous, but need not be dense */
 		e->ctc_at = now - 64;
 	while (e->ctc_at < now) {
-		e->ctc_at++;
+		uint64_t tsc = (++e->ctc_at << shift) * PT_MODEL_CTC_NUM / PT_MODEL_CTC_DEN;
+
+		cyc(e, (tsc * PT_MODEL_CBR + PT_MODEL_NOMINAL - 1) / PT_MODEL_NOMINAL);
 		packet(e, 0x59, 1, e->ctc_at & 0xff, 1);
 	}
 }
@@ -91,12 +111,7 @@ static void mtc(struct pt_encoder *e)
 void pt_encode_flush(struct pt_encoder *e)
 {
 	mtc(e);
-	if (!e->tnt_n)
-		return;
-	cyc(e);
-	packet(e, (1u << (e->tnt_n + 1)) | e->tnt << 1, 1, 0, 0);
-	e->tnt = 0;
-	e->tnt_n = 0;
+	put_tnt(e);
 }
 
 /* TIP*, FUP: with the shortest payload that the last IP allows; full: 6 bytes, sign-extended. */
@@ -124,7 +139,7 @@ static void psb(struct pt_encoder *e, uint64_t ip)
 	uint64_t tsc = pt_model_tsc(e->model), ctc = ctc_now(e);
 
 	pt_encode_flush(e);
-	cyc(e);
+	cyc_now(e);
 	e->psb_at = e->total;
 	e->want_psb = false;
 	put(e, bytes, sizeof bytes);
@@ -161,10 +176,15 @@ static void maybe_psb(struct pt_encoder *e, uint64_t next)
 
 void pt_encode_begin(struct pt_encoder *e, uint64_t ip, bool with_psb)
 {
+	if (with_psb) {
+		/* Tracing itself was off: nothing was counted. */
+		e->cyc_at = e->model->cycles;
+		e->ctc_at = ctc_now(e) >> e->config->mtc_shift;
+	}
 	if (with_psb || e->want_psb)
 		psb(e, ip);
 	mtc(e);
-	cyc(e);
+	cyc_now(e);
 	packet(e, 0x99, 1, 1, 1);
 	ip_packet(e, 0x11, ip, with_psb);
 	e->enabled = true;
@@ -173,7 +193,7 @@ void pt_encode_begin(struct pt_encoder *e, uint64_t ip, bool with_psb)
 void pt_encode_end(struct pt_encoder *e)
 {
 	pt_encode_flush(e);
-	cyc(e);
+	cyc_now(e);
 	packet(e, 0x01, 1, 0, 0);
 	e->enabled = false;
 }
@@ -181,15 +201,28 @@ void pt_encode_end(struct pt_encoder *e)
 void pt_encode_async_end(struct pt_encoder *e, uint64_t ip)
 {
 	pt_encode_flush(e);
-	cyc(e);
+	cyc_now(e);
 	ip_packet(e, 0x1d, ip, false);
 	packet(e, 0x01, 1, 0, 0);
 	e->enabled = false;
 }
 
+void pt_encode_async(struct pt_encoder *e, uint64_t ip, uint64_t to, bool abort)
+{
+	pt_encode_flush(e);
+	cyc_now(e);
+	if (abort)
+		packet(e, 0x99, 1, 0x22, 1);
+	ip_packet(e, 0x1d, ip, false);
+	ip_packet(e, 0x0d, to, false);
+	maybe_psb(e, to);
+}
+
 static void tnt(struct pt_encoder *e, bool bit)
 {
 	mtc(e);
+	if (!e->tnt_n)
+		e->tnt_at = e->model->cycles;
 	e->tnt = e->tnt << 1 | bit;
 	if (++e->tnt_n == 6)
 		pt_encode_flush(e);
@@ -204,7 +237,7 @@ void pt_encode_jcc(struct pt_encoder *e, bool taken, uint64_t next)
 void pt_encode_indirect(struct pt_encoder *e, uint64_t to)
 {
 	pt_encode_flush(e);
-	cyc(e);
+	cyc_now(e);
 	ip_packet(e, 0x0d, to, false);
 	maybe_psb(e, to);
 }

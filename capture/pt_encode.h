@@ -47,6 +47,7 @@ struct pt_encoder {
 	uint64_t last_ip;
 	uint32_t tnt;
 	unsigned tnt_n;
+	uint64_t tnt_at; /* cycles when the first of them retired */
 	uint64_t cyc_at; /* cycles when the last CYC was sent */
 	uint64_t ctc_at; /* the CTC tick that was told last */
 	/* Two models of the call stack (perf pops at each return, libipt at compressed ones): a return is compressed
@@ -61,10 +62,13 @@ void pt_encode_deinit(struct pt_encoder *e);
 
 /* Tracing begins or goes on at ip (TIP.PGE); psb: behind a PSB+, as when the thread was scheduled in. */
 void pt_encode_begin(struct pt_encoder *e, uint64_t ip, bool psb);
-/* A system call or another far transfer out of user space (TIP.PGD without IP). */
+/* A system call (SYSCALL, SYSENTER) out of user space: TIP.PGD without IP. */
 void pt_encode_end(struct pt_encoder *e);
-/* An interrupt, signal or fault before the instruction at ip: FUP, TIP.PGD. */
+/* An interrupt, signal or fault before the instruction at ip, or a software interrupt that it is (INT3, INT n): FUP with
+ * ip, TIP.PGD without (SDM "Packet Generation Scenarios", 11c to 13c). */
 void pt_encode_async_end(struct pt_encoder *e, uint64_t ip);
+/* From before the instruction at ip to `to`, both traced: FUP, TIP. abort: a transaction's, MODE.TSX before them. */
+void pt_encode_async(struct pt_encoder *e, uint64_t ip, uint64_t to, bool abort);
 /* next: where execution goes on, for a PSB that may be due. */
 void pt_encode_jcc(struct pt_encoder *e, bool taken, uint64_t next);
 void pt_encode_indirect(struct pt_encoder *e, uint64_t to);

@@ -30,7 +30,8 @@ struct step_options {
 struct step_result {
 	uint64_t steps, branches;
 	uint32_t threads;
-	int status; /* of the program: 0..255, or 128 + signal */
+	uint32_t untraced; /* times that a 32-bit program was begun, which ran without being traced */
+	int status;	   /* of the program: 0..255, or 128 + signal */
 };
 
 /*

@@ -1,4 +1,5 @@
-/* step_internal.h - what the step engine's files share: step_engine.c (ptrace), step_thread.c (what an instruction did),
+/* step_internal.h - what the step engine's files share: step_engine.c (ptrace: steps and stops), step_start.c (the
+ * program's start and the end of tracing), step_tasks.c (processes and threads), step_thread.c (what an instruction did),
  * step_maps.c (mappings, images, sideband). Private to them. */
 #ifndef CAPTURE_STEP_INTERNAL_H
 #define CAPTURE_STEP_INTERNAL_H
@@ -21,9 +22,23 @@ struct step_page { /* code that no file holds: as the container has it */
 	uint8_t bytes[4096];
 };
 
+/* Instructions that a step by the trap flag changes, or that change the step. */
+enum step_quirk {
+	STEP_PLAIN,
+	STEP_PUSHF,  /* what it pushes has the trap flag, which is ours */
+	STEP_MOV_SS, /* no trap follows: the next instruction is executed in the same step */
+	STEP_TRAP,   /* INT3, INT1: the SIGTRAP that follows is the program's own */
+	STEP_INT80   /* a 32-bit system call */
+};
+
+struct step_insn {
+	struct insn insn;
+	uint8_t quirk; /* enum step_quirk */
+};
+
 struct step_cached {
 	uint64_t ip; /* 0 free */
-	struct insn insn;
+	struct step_insn insn;
 	bool volatile_code; /* may change: look at the bytes each time */
 };
 #define STEP_CACHE (1u << 16)
@@ -31,6 +46,7 @@ struct step_cached {
 struct step_process {
 	struct step_process *next;
 	pid_t pid;
+	bool untraced; /* its program is a 32-bit one: it runs freely */
 	struct step_map *maps;
 	size_t map_count;
 	struct step_page *pages;
@@ -47,7 +63,8 @@ struct step_thread {
 	struct step_process *process;
 	enum step_state state;
 	bool in_kernel;	   /* tracing ended with a system call, signal...: it begins again at the next stop */
-	bool far_trap;	   /* by INT n: the next SIGTRAP may be its own */
+	bool far_trap;	   /* by INT3: the next SIGTRAP is its own */
+	bool from_syscall; /* by SYSCALL: R11 will have the trap flag, which is ours */
 	bool want_psb;	   /* its mappings changed */
 	bool maps_changed; /* the system call at hand may change them */
 	bool preempted;	   /* another thread had its turn: tracing ended, and begins again at ip */
@@ -55,8 +72,14 @@ struct step_thread {
 	bool protects;	   /* mprotect() is: what it makes executable may have been written to */
 	bool event;	   /* this stop is no step's end */
 	bool traced;	   /* has been told of: FORK, ITRACE_START */
+	bool signalled;	   /* a signal was delivered: a handler may begin */
 	int signal;	   /* to be delivered with the next step */
 	uint64_t ip;
+	/* The step at hand, which began at ip: */
+	struct step_insn insn;
+	bool known;	    /* insn is what is there */
+	uint64_t shadow;    /* of the STEP_MOV_SS that is executed with it, 0 none */
+	uint64_t emulating; /* it is a call of the vsyscall page: where that returns to, 0 none */
 	uint32_t stream;
 	uint64_t aux_offset;
 	struct pt_encoder encoder;
@@ -78,6 +101,30 @@ struct step {
 	bool failed;
 	uint64_t last_round;
 };
+
+/* step_tasks.c. NULL: no memory, and s->failed is set. */
+struct step_process *step_process_add(struct step *s, pid_t pid);
+struct step_process *step_process_find(struct step *s, pid_t pid);
+void step_process_drop(struct step *s, struct step_process *p);
+struct step_thread *step_thread_find(struct step *s, pid_t tid);
+struct step_thread *step_thread_add(struct step *s, pid_t tid, struct step_process *p);
+/* The thread is gone; its trace ends where it was. Frees it, and its process with the last one. */
+void step_thread_end(struct step *s, struct step_thread *t);
+/* Puts it at the end of the line of those that wait for a turn. */
+void step_thread_last(struct step *s, struct step_thread *t);
+pid_t step_tgid_of(pid_t tid);
+pid_t step_tracer_of(pid_t tid); /* 0: none */
+/* Is sig handled by a function of the program? */
+bool step_is_caught(pid_t tid, int sig);
+/* Keeps errno's message, if none was kept before; -1. */
+int step_error(struct step *s, const char *what);
+
+/* step_start.c */
+/* The program's first thread, stopped behind its exec with *ret_status, as waitpid() gave it. 0, or -1 as step_run(). */
+int step_start(struct step *s, char **argv, int *ret_status);
+/* All threads go on without us. */
+void step_detach(struct step *s);
+void step_kill_all(struct step *s);
 
 /* step_maps.c. Failures are kept in s->failed. */
 int step_attrs(struct step *s, const char *command);
@@ -102,7 +149,7 @@ void step_fail(struct step *s);
 
 /* step_thread.c */
 /* The instruction at t->ip, from the cache or the process. False when it cannot be read. */
-bool step_insn(struct step *s, struct step_thread *t, struct insn *ret);
+bool step_insn(struct step *s, struct step_thread *t, struct step_insn *ret);
 /* The thread went from t->ip to `to` by executing in. Updates t->ip. */
 void step_executed(struct step *s, struct step_thread *t, const struct insn *in, uint64_t to);
 /* Tracing begins at ip, or ends. */

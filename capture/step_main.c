@@ -256,7 +256,7 @@ static int capture(const struct arguments *a, struct pt_error *e)
 	struct timespec t0, t1;
 	int r = -1;
 
-	if (output_open(&out, a->output, "a container", e) < 0)
+	if (output_open_capture(&out, a->output, "a container", e) < 0)
 		return -1;
 	o.stdout_to_stderr = out.fd == 1;
 	if (a->truth && !(o.truth = fopen(a->truth, "we"))) {
@@ -289,6 +289,11 @@ static int capture(const struct arguments *a, struct pt_error *e)
 		r = output_commit(&out, e);
 	else
 		output_abort(&out);
+	if (r == 0 && result.untraced)
+		fprintf(stderr,
+			"%spt-capture: 32-bit programs that it began (%u) ran without being traced: stepping is for "
+			"64-bit ones only\n",
+			o.progress ? "\r" : "", result.untraced);
 	if (r == 0 && !a->quiet) {
 		double s = (double)(t1.tv_sec - t0.tv_sec) + (double)(t1.tv_nsec - t0.tv_nsec) / 1e9;
 

@@ -285,7 +285,8 @@ void step_maps_update(struct step *s, struct step_thread *t, bool written)
 		maps[count] = (struct step_map){.start = start,
 						.end = end,
 						.offset = offset,
-						.writable = perms[1] == 'w',
+						/* by this mapping, or another one of the same memory */
+						.writable = perms[1] == 'w' || perms[3] == 's',
 						.file = (inode && name[0] == '/') || !strcmp(name, "[vdso]"),
 						.name = strdup(name[0] ? name : "//anon")};
 		if (!maps[count].name) {

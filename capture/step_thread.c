@@ -13,7 +13,33 @@ static void truth(struct step *s, const struct step_thread *t, uint64_t from, ui
 		fprintf(s->options->truth, "%d %" PRIx64 " %" PRIx64 "\n", t->tid, from, to);
 }
 
-bool step_insn(struct step *s, struct step_thread *t, struct insn *ret)
+/* By the bytes of a valid instruction in 64-bit mode. */
+static enum step_quirk quirk_of(const uint8_t *p, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && (p[i] == 0x66 || p[i] == 0x67 || p[i] == 0xf2 || p[i] == 0xf3 || p[i] == 0x2e ||
+			 p[i] == 0x36 || p[i] == 0x3e || p[i] == 0x26 || p[i] == 0x64 || p[i] == 0x65))
+		i++;
+	if (i < n && (p[i] & 0xf0) == 0x40) /* REX */
+		i++;
+	if (i == n)
+		return STEP_PLAIN;
+	switch (p[i]) {
+	case 0x9c: return STEP_PUSHF;
+	case 0x8e: return i + 1 < n && (p[i + 1] >> 3 & 7) == 2 ? STEP_MOV_SS : STEP_PLAIN;
+	case 0xcc:
+	case 0xf1: return STEP_TRAP;
+	case 0xcd:
+		return i + 1 == n	  ? STEP_PLAIN
+		       : p[i + 1] == 3	  ? STEP_TRAP
+		       : p[i + 1] == 0x80 ? STEP_INT80
+					  : STEP_PLAIN;
+	default: return STEP_PLAIN;
+	}
+}
+
+bool step_insn(struct step *s, struct step_thread *t, struct step_insn *ret)
 {
 	struct step_process *p = t->process;
 	struct step_cached *c = &p->cache[(t->ip * 0x9e3779b97f4a7c15u) >> 48];
@@ -36,16 +62,17 @@ bool step_insn(struct step *s, struct step_thread *t, struct insn *ret)
 	if (n <= 0)
 		return false;
 	c->ip = 0;
-	if (insn_decode(bytes, (size_t)n, INSN_64, &c->insn) < 0)
+	if (insn_decode(bytes, (size_t)n, INSN_64, &c->insn.insn) < 0)
 		return false;
+	c->insn.quirk = (uint8_t)quirk_of(bytes, c->insn.insn.len);
 	map = step_map_at(p, t->ip);
 	c->volatile_code = !map || map->writable;
 	if (!map || !map->file) {
 		/* Code that changes is told with its time: the decoder must know the clock here. */
 		bool changed = step_code_page(s, t, t->ip);
 
-		if (((t->ip + c->insn.len - 1) ^ t->ip) >> 12)
-			changed |= step_code_page(s, t, t->ip + c->insn.len - 1);
+		if (((t->ip + c->insn.insn.len - 1) ^ t->ip) >> 12)
+			changed |= step_code_page(s, t, t->ip + c->insn.insn.len - 1);
 		if (changed && t->encoder.enabled) {
 			s->model.cycles += 30;
 			pt_encode_psb(&t->encoder, t->ip);
@@ -116,6 +143,12 @@ void step_executed(struct step *s, struct step_thread *t, const struct insn *in,
 		truth(s, t, from, to);
 		pt_encode_ret(&t->encoder, to);
 		return;
-	default: return;
+	default:
+		/* Elsewhere than behind it: an abort, or what only a trace can tell. Itself: a string instruction goes on. */
+		if (to != next && to != from) {
+			truth(s, t, from, to);
+			pt_encode_async(&t->encoder, from, to, in->cls == INSN_XBEGIN);
+		}
+		return;
 	}
 }
