@@ -99,6 +99,7 @@ bench:
 	$(Q)scripts/deps build bench
 	$(Q)$(MAKE) --no-print-directory all $(BENCH)
 	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/run.sh
+	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/step.sh
 lint:
 	$(Q)scripts/deps build lint
 	$(Q)scripts/lint
