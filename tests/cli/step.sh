@@ -120,7 +120,7 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 else
 	skip 2 "not root, or no setpriv"
 fi
-run 2 'no program to trace' -o "$tmp/x.ptc"
+run 2 'nothing to trace|no program' -o "$tmp/x.ptc"
 run 2 'no term is called' -e nonsense -o "$tmp/x.ptc" -- true
 run 2 'not a number' --max-steps many -o "$tmp/x.ptc" -- true
 run 1 'No such file' -o "$tmp/none/x.ptc" -- true
