@@ -2,6 +2,7 @@
 #include "queries/canned.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #define EMBED(symbol, path)                                                                                  \
@@ -115,15 +116,19 @@ const char *canned_title(const char *sql, size_t *ret_length)
 	return colon;
 }
 
-bool canned_has_note(const char *sql, const char *note)
+bool canned_note(const char *sql, const char *note, char *ret, size_t room)
 {
 	size_t n = strlen(note);
 
 	for (; !strncmp(sql, "--", 2); sql++) {
-		if (!strncmp(sql, "-- ", 3) && !strncmp(sql + 3, note, n) &&
-		    (sql[3 + n] == '\n' || !sql[3 + n]))
+		size_t line = strcspn(sql, "\n");
+
+		if (line >= 3 + n && !strncmp(sql, "-- ", 3) && !strncmp(sql + 3, note, n)) {
+			if (room)
+				snprintf(ret, room, "%.*s", (int)(line - 3 - n), sql + 3 + n);
 			return true;
-		sql += strcspn(sql, "\n");
+		}
+		sql += line;
 		if (!*sql)
 			break;
 	}

@@ -4,15 +4,22 @@
 -- :limit = 40 rows
 -- :machine = all; the VM's name
 -- :vcpu = all
-WITH g AS MATERIALIZED (
+WITH canon (id, guest_symbol) AS MATERIALIZED ( -- a function that several processes mapped is one
+	SELECT id, min(id) OVER (PARTITION BY name) FROM symbol WHERE id IN (SELECT guest_symbol FROM round_trip)
+),
+trip AS (
+	SELECT r.trace, r.machine, r.vcpu, r.reason, r.latency_tsc, c.guest_symbol
+	FROM round_trip r LEFT JOIN canon c ON c.id = r.guest_symbol
+),
+g AS MATERIALIZED (
 	SELECT trace, machine, guest_symbol, reason, coalesce(machine, -1) AS machine_, coalesce(guest_symbol, -1) AS guest_symbol_, coalesce(reason, -1) AS reason_, count(*) AS total, count(latency_tsc) AS n, sum(latency_tsc) AS elapsed,
 		max(latency_tsc) AS longest
-	FROM round_trip WHERE (:machine IS NULL OR machine IN (SELECT id FROM machine WHERE name = :machine)) AND (:vcpu IS NULL OR vcpu = :vcpu)
+	FROM trip WHERE (:machine IS NULL OR machine IN (SELECT id FROM machine WHERE name = :machine)) AND (:vcpu IS NULL OR vcpu = :vcpu)
 	GROUP BY trace, machine, guest_symbol, reason
 ),
 r AS ( -- from the shortest, for each group
 	SELECT coalesce(machine, -1) AS machine_, coalesce(guest_symbol, -1) AS guest_symbol_, coalesce(reason, -1) AS reason_, latency_tsc AS v, row_number() OVER (PARTITION BY machine, guest_symbol, reason ORDER BY latency_tsc) AS rn
-	FROM round_trip WHERE latency_tsc IS NOT NULL AND (:machine IS NULL OR machine IN (SELECT id FROM machine WHERE name = :machine)) AND (:vcpu IS NULL OR vcpu = :vcpu)
+	FROM trip WHERE latency_tsc IS NOT NULL AND (:machine IS NULL OR machine IN (SELECT id FROM machine WHERE name = :machine)) AND (:vcpu IS NULL OR vcpu = :vcpu)
 ),
 p AS (
 	SELECT g.*,

@@ -1,70 +1,71 @@
 -- folded: call stacks with the instructions spent in each, for flame graphs
--- pt-query DB folded | flamegraph.pl >flame.svg; speedscope and others read it, too. The first frame is the thread. A guest's frames stand on
--- the vCPU thread's that most of its calls are on the way to VM entry by (on [vCPUs N, N of VM] when several vCPUs ran the guest's
--- thread), below a frame [guest VM]. instructions: executed in the last frame's function itself.
+-- pt-query DB folded | flamegraph.pl >flame.svg; speedscope and others read it, too. The first frame is the thread. A guest's frames
+-- stand on its vCPU thread's, where it entered the guest, with [guest VM] and the guest's thread between (on [vCPUs N, N of VM] when several
+-- vCPUs ran the thread). instructions: executed in the last frame's function itself, callees apart.
+-- :percent = 0; stacks with less than that of the trace's instructions are left out
 -- format: folded
-WITH RECURSIVE frame (id, root, stack) AS (
-	SELECT c.id, c.id, replace(coalesce(s.name, printf('%x', c.ip)), ';', ':')
-	FROM call_path c LEFT JOIN symbol s ON s.id = c.symbol WHERE c.parent IS NULL
-	UNION ALL
-	SELECT c.id, frame.root, frame.stack || ';' || replace(coalesce(s.name, printf('%x', c.ip)), ';', ':')
-	FROM frame CROSS JOIN call_path c ON c.parent = frame.id LEFT JOIN symbol s ON s.id = c.symbol
-),
-who (id, thread) AS ( -- a thread is its first row, whatever names it had; idle threads have one tid and a name each
+-- dashboard: percent=0.05
+WITH RECURSIVE who (id, thread) AS ( -- a thread is its first row, whatever names it had; idle threads have one tid and a name each
 	SELECT id, CASE WHEN tid = 0 THEN id ELSE first END FROM thread
 ),
-used (thread, path, calls, insns) AS (
-	SELECT h.thread, p.id, p.calls, p.insn_count FROM call_path p LEFT JOIN who h ON h.id = p.thread
-	WHERE p.thread IS NOT NULL OR p.id NOT IN (SELECT call_path FROM thread_path)
+used (thread, path, name, insns) AS MATERIALIZED ( -- name: a row of thread, the last under whose name the path was left
+	SELECT w.thread, p.id, p.thread, p.insn_count FROM call_path p LEFT JOIN who w ON w.id = p.thread
+	WHERE p.thread IS NOT NULL OR p.calls > 0 AND p.id NOT IN (SELECT call_path FROM thread_path)
 	UNION ALL
-	SELECT h.thread, p.call_path, sum(p.calls), sum(p.insn_count) FROM thread_path p LEFT JOIN who h ON h.id = p.thread
-	GROUP BY p.call_path, h.thread
+	SELECT w.thread, p.call_path, max(p.thread), sum(p.insn_count) FROM thread_path p LEFT JOIN who w ON w.id = p.thread
+	GROUP BY p.call_path, w.thread
 ),
-name (thread, path, comm) AS ( -- the name under which the thread last left a stack's bottom
-	SELECT w.thread, u.path, replace(coalesce(h.comm, '[thread]'), ';', ':') FROM (
-		SELECT thread, id AS path FROM call_path WHERE parent IS NULL AND thread IS NOT NULL
+self (thread, path, name, insns) AS MATERIALIZED (
+	SELECT thread, path, max(name), sum(insns) FROM (
+		SELECT thread, path, name, insns FROM used
 		UNION ALL
-		SELECT max(p.thread), p.call_path FROM thread_path p JOIN who q ON q.id = p.thread JOIN call_path c ON c.id = p.call_path
-		WHERE c.parent IS NULL GROUP BY p.call_path, q.thread
-	) u JOIN thread h ON h.id = u.thread JOIN who w ON w.id = h.id
+		SELECT u.thread, c.parent, NULL, -u.insns FROM used u JOIN call_path c ON c.id = u.path WHERE c.parent IS NOT NULL
+	)
+	GROUP BY thread, path
+	HAVING sum(insns) > 0 AND (coalesce(:percent, 0) = 0
+		OR sum(insns) * 100.0 >= :percent * (SELECT t.insn_count FROM trace t WHERE t.id = (SELECT trace FROM call_path WHERE id = path)))
 ),
-self (thread, path, insns) AS (
-	SELECT thread, path, sum(insns) FROM (
-		SELECT thread, path, insns FROM used
-		UNION ALL
-		SELECT u.thread, c.parent, -u.insns FROM used u JOIN call_path c ON c.id = u.path WHERE c.parent IS NOT NULL
-	) GROUP BY thread, path
+need (id) AS ( -- paths on the way to them
+	SELECT path FROM self WHERE coalesce(:percent, 0) > 0
+	UNION SELECT c.parent FROM need JOIN call_path c ON c.id = need.id WHERE c.parent IS NOT NULL
 ),
-entering (thread, path) AS ( -- each host thread's stack at its VM entries
-	SELECT thread, path FROM (
-		SELECT u.thread, u.path, row_number() OVER (PARTITION BY u.thread ORDER BY u.calls DESC, u.path) AS k
-		FROM call_path c JOIN used u ON u.path = c.id
-		WHERE c.symbol IN (SELECT from_symbol FROM edge WHERE kind = 18)
-	) WHERE k = 1
+entry (symbol) AS MATERIALIZED ( -- functions that enter guests
+	SELECT DISTINCT from_symbol FROM edge WHERE kind = 18 AND from_symbol IS NOT NULL
 ),
-vcpu AS (
-	SELECT g.machine, g.vcpu, w.thread, h.comm, e.path FROM (
+frame (id, symbol, stack) AS ( -- char(1): between host and guest
+	SELECT c.id, c.symbol, replace(coalesce(s.name, printf('%x', c.ip)), ';', ':')
+	FROM call_path c LEFT JOIN symbol s ON s.id = c.symbol
+	WHERE c.parent IS NULL AND (coalesce(:percent, 0) = 0 OR c.id IN (SELECT id FROM need))
+	UNION ALL
+	SELECT c.id, c.symbol, frame.stack || CASE WHEN frame.symbol IN (SELECT symbol FROM entry) THEN char(1) ELSE ';' END
+		|| replace(coalesce(s.name, printf('%x', c.ip)), ';', ':')
+	FROM frame CROSS JOIN call_path c ON c.parent = frame.id LEFT JOIN symbol s ON s.id = c.symbol
+	WHERE coalesce(:percent, 0) = 0 OR c.id IN (SELECT id FROM need)
+),
+vcpu (machine, vcpu, comm) AS (
+	SELECT g.machine, g.vcpu, h.comm FROM (
 		SELECT machine, vcpu, max(thread) AS thread FROM guest_run GROUP BY machine, vcpu
-	) g JOIN thread h ON h.id = g.thread JOIN who w ON w.id = h.id LEFT JOIN entering e ON e.thread = w.thread
+	) g JOIN thread h ON h.id = g.thread
 ),
 ran (thread, machine, vcpu) AS (
 	SELECT DISTINCT w.thread, h.machine, s.vcpu
-	FROM (SELECT DISTINCT thread, vcpu FROM slice) s JOIN thread h ON h.id = s.thread JOIN who w ON w.id = h.id JOIN machine m ON m.id = h.machine
+	FROM (SELECT DISTINCT thread, vcpu FROM slice) s JOIN thread h ON h.id = s.thread JOIN who w ON w.id = h.id
+		JOIN machine m ON m.id = h.machine
 	WHERE m.pid <> 0
 	ORDER BY w.thread, s.vcpu
 ),
-under (thread, stack) AS ( -- what a guest's thread stands on
-	SELECT r.thread, CASE count(DISTINCT r.vcpu) WHEN 1 THEN replace(coalesce(max(v.comm), '[vCPU ' || max(r.vcpu) || ']'), ';', ':')
-			ELSE '[vCPUs ' || group_concat(r.vcpu, ', ') || ' of ' || max(m.name) || ']' END
-		|| coalesce(';' || max(f.stack), '') || ';[guest ' || replace(coalesce(max(m.name), ''), ';', ':') || '];'
-	FROM ran r JOIN machine m ON m.id = r.machine
-		LEFT JOIN vcpu v ON v.machine = r.machine AND v.vcpu IS r.vcpu
-		LEFT JOIN frame f ON f.id = v.path
+guest (thread, vcpu, machine) AS MATERIALIZED ( -- names of what a guest's thread stands on
+	SELECT r.thread, CASE count(DISTINCT r.vcpu) WHEN 1 THEN coalesce(max(v.comm), '[vCPU ' || max(r.vcpu) || ']')
+			ELSE '[vCPUs ' || group_concat(r.vcpu, ', ') || ' of ' || max(m.name) || ']' END, '[guest ' || max(m.name) || ']'
+	FROM ran r JOIN machine m ON m.id = r.machine LEFT JOIN vcpu v ON v.machine = r.machine AND v.vcpu IS r.vcpu
 	GROUP BY r.thread
 )
-SELECT coalesce(u.stack, '') || coalesce(n.comm, '[thread]') || ';' || f.stack AS stack, s.insns AS instructions
-FROM self s JOIN frame f ON f.id = s.path
-	LEFT JOIN name n ON n.thread IS s.thread AND n.path = f.root
-	LEFT JOIN under u ON u.thread = s.thread
-WHERE s.insns > 0
+SELECT replace(CASE
+		WHEN g.thread IS NULL THEN replace(coalesce(h.comm, '[thread]'), ';', ':') || ';' || f.stack
+		WHEN instr(f.stack, char(1)) THEN replace(g.vcpu, ';', ':') || ';' || substr(f.stack, 1, instr(f.stack, char(1)) - 1) || ';'
+			|| replace(g.machine || char(1) || coalesce(h.comm, '[thread]'), ';', ':')
+			|| substr(f.stack, instr(f.stack, char(1)))
+		ELSE replace(g.vcpu || char(1) || g.machine || char(1) || coalesce(h.comm, '[thread]'), ';', ':') || ';' || f.stack
+	END, char(1), ';') AS stack, s.insns AS instructions
+FROM self s JOIN frame f ON f.id = s.path LEFT JOIN thread h ON h.id = s.name LEFT JOIN guest g ON g.thread = s.thread
 ORDER BY stack;

@@ -51,7 +51,8 @@ static void put_notes(FILE *out, const char *sql)
 
 		line = strchr(begin, '\n');
 		n = line ? (size_t)(line - begin) : strlen(begin);
-		if (*begin == ':' || !strncmp(begin, "format: ", 8) || !strncmp(begin, "chart: ", 7))
+		if (*begin == ':' || !strncmp(begin, "format: ", 8) || !strncmp(begin, "chart: ", 7) ||
+		    !strncmp(begin, "dashboard: ", 11))
 			continue;
 		snprintf(text, sizeof text, "%.*s ", (int)n, begin);
 		text_put_html(out, text);
@@ -94,7 +95,8 @@ int html_section(sqlite3_stmt *st, const char *name, const char *sql, FILE *out,
 	snprintf(heading, sizeof heading, "%s%s%.*s", name, n ? ": " : "", (int)n, title);
 	fputs("<section id=\"", out);
 	text_put_html(out, name);
-	fputs(canned_has_note(sql, "chart: lines") ? "\" data-chart=\"lines\">\n<h2>" : "\">\n<h2>", out);
+	fputs(canned_note(sql, "chart: lines", NULL, 0) ? "\" data-chart=\"lines\">\n<h2>" : "\">\n<h2>",
+	      out);
 	text_put_html(out, heading);
 	fputs("</h2>\n", out);
 	if (n)

@@ -154,41 +154,46 @@ static char *read_query(const char *folder, const char *name)
 	return text;
 }
 
+/* param: NAME=VALUE */
+static int bind_param(sqlite3_stmt *st, const char *param, struct pt_error *e)
+{
+	const char *value = strchr(param, '=') + 1;
+	char name[128], known[256] = "", *end;
+	long long number;
+	double real;
+	int index;
+
+	snprintf(name, sizeof name, ":%.*s", (int)(value - 1 - param), param);
+	index = sqlite3_bind_parameter_index(st, name);
+	if (!index) {
+		for (int k = 1; k <= sqlite3_bind_parameter_count(st); k++) {
+			const char *other = sqlite3_bind_parameter_name(st, k);
+
+			snprintf(known + strlen(known), sizeof known - strlen(known), " %s",
+				 other ? other + 1 : "?");
+		}
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "the query has no parameter %s; it has%s",
+			       name + 1, known[0] ? known : " none");
+	}
+	errno = 0;
+	number = strtoll(value, &end, 0);
+	if (*value && !*end && !errno) {
+		sqlite3_bind_int64(st, index, number);
+		return 0;
+	}
+	real = strtod(value, &end);
+	if (*value && !*end)
+		sqlite3_bind_double(st, index, real);
+	else
+		sqlite3_bind_text(st, index, value, -1, SQLITE_TRANSIENT);
+	return 0;
+}
+
 static int bind(sqlite3_stmt *st, const struct arguments *a, struct pt_error *e)
 {
-	for (size_t i = 0; i < a->param_count; i++) {
-		const char *value = strchr(a->params[i], '=') + 1;
-		char name[128], *end;
-		long long number;
-		double real;
-		int index;
-
-		snprintf(name, sizeof name, ":%.*s", (int)(value - 1 - a->params[i]), a->params[i]);
-		index = sqlite3_bind_parameter_index(st, name);
-		if (!index) {
-			char known[256] = "";
-
-			for (int k = 1; k <= sqlite3_bind_parameter_count(st); k++)
-				snprintf(known + strlen(known), sizeof known - strlen(known), " %s",
-					 sqlite3_bind_parameter_name(st, k)
-					     ? sqlite3_bind_parameter_name(st, k) + 1
-					     : "?");
-			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-				       "the query has no parameter %s; it has%s", name + 1,
-				       known[0] ? known : " none");
-		}
-		errno = 0;
-		number = strtoll(value, &end, 0);
-		if (*value && !*end && !errno) {
-			sqlite3_bind_int64(st, index, number);
-			continue;
-		}
-		real = strtod(value, &end);
-		if (*value && !*end)
-			sqlite3_bind_double(st, index, real);
-		else
-			sqlite3_bind_text(st, index, value, -1, SQLITE_STATIC);
-	}
+	for (size_t i = 0; i < a->param_count; i++)
+		if (bind_param(st, a->params[i], e) < 0)
+			return -1;
 	return 0;
 }
 
@@ -214,9 +219,9 @@ static sqlite3_stmt *prepare(sqlite3 *db, const char *sql, struct pt_error *e)
 
 static int run(sqlite3 *db, const char *sql, const struct arguments *a, struct pt_error *e)
 {
-	enum print_format format = a->format				    ? a->format
-				   : canned_has_note(sql, "format: folded") ? PRINT_FOLDED
-									    : PRINT_TABLE;
+	enum print_format format = a->format					 ? a->format
+				   : canned_note(sql, "format: folded", NULL, 0) ? PRINT_FOLDED
+										 : PRINT_TABLE;
 	sqlite3_stmt *st = prepare(db, sql, e);
 	const char *name = a->name ? a->name : "sql";
 	int r;
@@ -237,6 +242,7 @@ static int run(sqlite3 *db, const char *sql, const struct arguments *a, struct p
 
 static int dashboard(sqlite3 *db, const struct arguments *a, struct pt_error *e)
 {
+	char param[64];
 	int r = 0;
 
 	html_begin(stdout, a->db);
@@ -246,7 +252,11 @@ static int dashboard(sqlite3 *db, const struct arguments *a, struct pt_error *e)
 
 		if (!q->dashboard)
 			continue;
-		r = st ? html_section(st, q->name, q->sql, stdout, e) : -1;
+		r = st ? 0 : -1;
+		if (st && canned_note(q->sql, "dashboard: ", param, sizeof param))
+			r = bind_param(st, param, e);
+		if (r == 0)
+			r = html_section(st, q->name, q->sql, stdout, e);
 		sqlite3_finalize(st);
 	}
 	html_end(stdout);

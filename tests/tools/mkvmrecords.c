@@ -447,7 +447,8 @@ static void put_who(void)
 	for (int i = 0; i < 2; i++)
 		guest_paths[i] =
 		    ok(ptr_put_call_path(w,
-					 &(struct ptr_call_path){.symbol = symbols[i ? G_USER : G_WORK],
+					 &(struct ptr_call_path){.parent = enter_path,
+								 .symbol = symbols[i ? G_USER : G_WORK],
 								 .ip = ip_of(i ? G_USER : G_WORK, 0)},
 					 &error));
 }
