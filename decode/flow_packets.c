@@ -116,7 +116,9 @@ static bool psbend(struct pt_flow *f)
 	}
 	f->bottom = f->top;
 	f->unsure = false;
-	f->overflow = false;
+	f->overflow_fup = f->overflow && f->psb_fup;
+	f->overflow_insns = f->insns;
+	f->overflow = f->overflow && !f->psb_fup; /* its FUP or TIP.PGE may come behind the PSB+ */
 	if (f->psb_fup && f->state == PT_FLOW_BLIND) {
 		f->blind_hard = false;
 		return pt_flow_see(f, f->psb_ip);
@@ -141,7 +143,7 @@ static void tell_held(struct pt_flow *f, uint64_t ip)
 
 static void overflow(struct pt_flow *f)
 {
-	bool synced = f->state > PT_FLOW_LOSING;
+	bool synced = f->state > PT_FLOW_LOSING || f->in_psb;
 
 	f->in_psb = f->tsc_waits = f->tma_waits = false;
 	f->bip_bytes = 0;

@@ -42,6 +42,30 @@ void pt_flow_push(struct pt_flow *f, uint32_t position)
 		f->bottom = f->top - 64;
 }
 
+/* Direct branches lead from the position to a decision, not round and round (Brent's algorithm). */
+static bool leads_on(struct pt_flow *f)
+{
+	struct pt_graph *g = f->graph;
+	uint32_t position = f->position, turtle = position, steps = 0, limit = 1;
+
+	for (;;) {
+		const struct pt_arc *arc = &g->positions[position].arc[0];
+
+		if (pt_graph_decision(g, position) != PT_D_CONT)
+			return true;
+		if (arc->decision == PT_D_UNRESOLVED && !pt_graph_follow(g, position, 0))
+			return false;
+		position = arc->next;
+		if (position == turtle)
+			return false;
+		if (++steps == limit) {
+			turtle = position;
+			limit *= 2;
+			steps = 0;
+		}
+	}
+}
+
 /* Follows what needs no packet. Returns the decision, PT_D_DEAD after an error was told. */
 unsigned pt_flow_settle(struct pt_flow *f)
 {
@@ -64,7 +88,7 @@ unsigned pt_flow_settle(struct pt_flow *f)
 		if (d != PT_D_CONT)
 			return d;
 		arc = &f->graph->positions[f->position].arc[0];
-		if (i > 100000 || (arc->decision == PT_D_UNRESOLVED && !pt_graph_follow(f->graph, f->position, 0))) {
+		if (i == 0 && !leads_on(f)) {
 			pt_flow_lose(f, PT_FLOW_MISMATCH, pt_flow_here(f), "an endless loop without a branch that the trace could tell of");
 			return PT_D_DEAD;
 		}
@@ -74,43 +98,73 @@ unsigned pt_flow_settle(struct pt_flow *f)
 	}
 }
 
-/*
- * Walks block by block to ip, through direct branches only: where a FUP or a PSB says that the flow is.
- * False, with nothing changed but what was walked, when a decision is in the way.
- */
-bool pt_flow_walk_to(struct pt_flow *f, uint64_t ip, enum pt_flow_error_kind *why, uint64_t *where)
+/* The block behind b, by direct branches only; NULL when a decision is in the way. */
+static struct pt_block *direct_next(struct pt_flow *f, struct pt_block *b)
 {
-	struct pt_block *b = pt_graph_block(f->graph, f->code, pt_flow_here(f), f->mode);
+	switch (b->cls) {
+	case INSN_JMP:
+	case INSN_CALL: return pt_graph_block(f->graph, f->code, b->target, f->mode);
+	case INSN_OTHER:
+	case INSN_VMENTRY: return pt_graph_next_block(f->graph, b); /* a VM entry that failed falls through */
+	default: return NULL;
+	}
+}
 
-	for (int i = 0; b && i < 1 << 20; i++) {
-		if (ip >= b->ip && ip <= b->term_ip) {
-			int n = pt_graph_insns_before(f->graph, b, ip);
+/* The instructions of b before ip, or -1. */
+static int insns_to(struct pt_flow *f, struct pt_block *b, uint64_t ip)
+{
+	return ip >= b->ip && ip <= b->term_ip ? pt_graph_insns_before(f->graph, b, ip) : -1;
+}
 
-			if (n >= 0) {
-				f->insns += (uint32_t)n;
-				return pt_flow_stand(f, ip);
-			}
-		}
+/* Direct branches lead from here to ip; and not round and round past it (Brent's algorithm). */
+static bool leads_to(struct pt_flow *f, uint64_t ip, enum pt_flow_error_kind *why, uint64_t *where)
+{
+	struct pt_block *b = pt_graph_block(f->graph, f->code, pt_flow_here(f), f->mode), *turtle = NULL;
+	uint32_t steps = 0, limit = 1;
+
+	for (; b && b != turtle; b = direct_next(f, b)) {
+		if (insns_to(f, b, ip) >= 0)
+			return true;
 		*where = b->term_ip;
 		if (b->dead) {
 			*why = b->why == PT_DEAD_NO_CODE ? PT_FLOW_NO_CODE : PT_FLOW_BAD_INSN;
 			return false;
 		}
+		if (++steps == limit) {
+			turtle = b;
+			limit *= 2;
+			steps = 0;
+		}
+	}
+	*why = f->graph->full ? PT_FLOW_FULL : PT_FLOW_MISMATCH;
+	return false;
+}
+
+/*
+ * Walks block by block to ip, through direct branches only: where a FUP or a PSB says that the flow is.
+ * False, with nothing changed, when they do not lead there.
+ */
+bool pt_flow_walk_to(struct pt_flow *f, uint64_t ip, enum pt_flow_error_kind *why, uint64_t *where)
+{
+	struct pt_block *b;
+	int n;
+
+	if (!leads_to(f, ip, why, where))
+		return false;
+	b = pt_graph_block(f->graph, f->code, pt_flow_here(f), f->mode);
+	while (b && (n = insns_to(f, b, ip)) < 0) {
 		f->insns += b->insns;
 		if (b->cls == INSN_JMP || b->cls == INSN_CALL) {
 			pt_flow_add_edge(f, pt_graph_edge(f->graph, f->code, b->term_ip, b->target, pt_kind_of(b->cls)));
 			if (b->cls == INSN_CALL && !b->rel0)
 				pt_flow_push(f, pt_graph_position(f->graph, f->code, b->next_ip, f->mode));
-			b = pt_graph_block(f->graph, f->code, b->target, f->mode);
-		} else if (b->cls == INSN_OTHER || b->cls == INSN_VMENTRY) {
-			b = pt_graph_next_block(f->graph, b); /* a VM entry that failed falls through */
-		} else {
-			f->insns -= b->insns;
-			break;
 		}
+		b = direct_next(f, b);
 	}
-	*why = f->graph->full ? PT_FLOW_FULL : PT_FLOW_MISMATCH;
-	return false;
+	if (!b)
+		return false;
+	f->insns += (uint32_t)n;
+	return pt_flow_stand(f, ip);
 }
 
 /*
@@ -127,7 +181,7 @@ static void time_branch(struct pt_flow *f, unsigned bit)
 		f->decision = pt_graph_decision(f->graph, f->position);
 	for (int i = 0; f->decision == PT_D_CONT; i++) {
 		arc = &f->graph->positions[f->position].arc[0];
-		if (i == 1000 || (arc->decision == PT_D_UNRESOLVED && !pt_graph_follow(f->graph, f->position, 0)))
+		if (i == 0 && !leads_on(f))
 			return;
 		take(f, arc);
 		f->position = arc->next;
