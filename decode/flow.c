@@ -38,7 +38,7 @@ static void put_run(struct pt_flow *f, uint64_t cyc, uint64_t insns)
 	f->run_repeats = 0;
 }
 
-static void hold(struct pt_flow *f, uint32_t path)
+void pt_flow_hold(struct pt_flow *f, uint32_t path)
 {
 	uint32_t count;
 
@@ -63,10 +63,11 @@ void pt_flow_flush(struct pt_flow *f)
 		return;
 	path = pt_graph_path(f->graph, f->code, f->start_ip, f->edges, f->len, 0, f->mode, f->last_path);
 	f->last_path = path;
+	f->flushes++;
 	f->start_ip = f->graph->edges[f->edges[f->len - 1]].to;
 	f->len = 0;
 	if (path)
-		hold(f, path);
+		pt_flow_hold(f, path);
 }
 
 /* As pt_flow_flush(), with the straight code behind the last edge, up to ip: execution is not continued from there. */
@@ -81,10 +82,11 @@ void pt_flow_flush_tail(struct pt_flow *f, uint64_t ip)
 	}
 	path = pt_graph_path(f->graph, f->code, f->start_ip, f->edges, f->len, ip, f->mode, f->last_path);
 	f->last_path = path;
+	f->flushes++;
 	f->len = 0;
 	f->start_ip = ip;
 	if (path)
-		hold(f, path);
+		pt_flow_hold(f, path);
 }
 
 /* Ends the run: the clock has moved since the branches before were taken. more_insns: what was executed behind them

@@ -96,6 +96,18 @@ struct pt_return_stack {
 	uint32_t stack[PT_STACK], top, bottom;
 };
 
+/* A trail (graph.h) that is being recorded: from where a path starts to where it ends. */
+struct pt_trail_record {
+	struct pt_trail *to; /* NULL: none */
+	uint64_t window[4], start_ip, last_ip, insns, packets;
+	const uint8_t *from; /* behind the window's first byte */
+	struct pt_code *code;
+	uint32_t position, flushes;
+	uint32_t top, low, peak; /* of the stack: at the start, lowest and highest since */
+	uint32_t popped[PT_TRAIL_STACK], pops;
+	uint8_t ip_bytes; /* of the first TIP / 2, 0 none */
+};
+
 struct pt_flow {
 	struct pt_graph *graph;
 	struct pt_code *user,
@@ -127,6 +139,8 @@ struct pt_flow {
 	    cyc_insns; /* executed so far; at the slice's start; at the last counted CYC */
 	uint64_t slice_cyc, cyc_cyc;
 
+	struct pt_trail_record trail;
+	uint32_t flushes; /* paths so far */
 	uint64_t tnt; /* bits that wait for a deferred TIP */
 	unsigned tnt_n;
 	uint64_t last_ip; /* for IP compression */

@@ -15,6 +15,8 @@
 #define FULL_EDGES 29 /* no room for another arc */
 
 void pt_flow_flush(struct pt_flow *f);
+/* The path was run. */
+void pt_flow_hold(struct pt_flow *f, uint32_t path);
 void pt_flow_flush_tail(struct pt_flow *f, uint64_t ip);
 void pt_flow_cut(struct pt_flow *f, uint32_t more_insns);
 void pt_flow_cut_behind(struct pt_flow *f, bool taken);
@@ -54,12 +56,49 @@ void pt_flow_push(struct pt_flow *f, uint32_t position);
 unsigned pt_flow_settle(struct pt_flow *f);
 bool pt_flow_walk_to(struct pt_flow *f, uint64_t ip, enum pt_flow_error_kind *why, uint64_t *where);
 bool pt_flow_run_tnt(struct pt_flow *f);
+enum pt_flow_ran {
+	PT_RAN_LOST,
+	PT_RAN_ALL,
+	PT_RAN_FLUSHED, /* a path has ended, tnt_n bits are left */
+	PT_RAN_DEFERRED /* tnt_n bits wait for a TIP */
+};
+/* As pt_flow_run_tnt(), but stops where a path ends. */
+enum pt_flow_ran pt_flow_run_tnt_to_flush(struct pt_flow *f);
 bool pt_flow_on_tnt(struct pt_flow *f, uint64_t bits, unsigned n);
 bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip);
 bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip);
 bool pt_flow_on_tip_pge(struct pt_flow *f, uint64_t ip);
 bool pt_flow_sync_at(struct pt_flow *f, uint64_t ip);
 bool pt_flow_on_fup(struct pt_flow *f, uint64_t ip);
+
+/*
+ * Takes TNT, TIP, CYC and MTC packets from p on, as long as they are what running code's usual packets are; returns
+ * the first byte not taken. Reads up to PT_FAST_BYTES from each packet's beginning on, so end is that far before the
+ * piece's end. The flow is running, no TNT bits wait. aux_offset: of p.
+ */
+#define PT_FAST_BYTES 40
+const uint8_t *pt_flow_fast(struct pt_flow *f, const uint8_t *p, const uint8_t *end, uint64_t aux_offset);
+
+/* The stack has grown up to here. */
+static inline void pt_flow_risen(struct pt_flow *f)
+{
+	if (f->top - f->bottom > 64)
+		f->bottom = f->top - 64;
+	if ((int32_t)(f->top - f->trail.peak) > 0)
+		f->trail.peak = f->top;
+}
+
+/* The stack is not empty. */
+static inline uint32_t pt_flow_pop(struct pt_flow *f)
+{
+	uint32_t to = f->stack[--f->top % PT_STACK];
+
+	if ((int32_t)(f->top - f->trail.low) < 0) {
+		f->trail.low = f->top;
+		f->trail.popped[f->trail.pops++ % PT_TRAIL_STACK] = to;
+	}
+	return to;
+}
 
 /* The slot for where the branch of a position goes to. */
 static inline struct pt_jump *jump_of(struct pt_graph *g, uint32_t position, uint64_t to)

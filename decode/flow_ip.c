@@ -75,6 +75,8 @@ bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 				    "a TIP packet where the code has a conditional branch");
 	take(f, &p->ind.prefix);
 	time_moved(f);
+	if (d == PT_D_FAR)
+		f->trail.to = NULL;
 	if (d == PT_D_RET)
 		pt_flow_popped(f, ip);
 	if (d == PT_D_IND && p->ind.calls)

@@ -390,55 +390,8 @@ enum pt_flow_feed pt_flow_feed(struct pt_flow *f, const uint8_t *p, const uint8_
 		if (__builtin_expect(f->state == PT_FLOW_RUNNING && !f->bip_bytes && !f->tnt_n &&
 					 !f->in_psb && !f->psb_only && !f->tsc_waits,
 				     1)) {
-			/* The two that most bytes are. */
-			const uint8_t *fast_end = end - PT_PACKET_MAX;
-
-			while (p < fast_end) {
-				unsigned b = *p;
-
-				if (!(b & 1) && b > 2) {
-					unsigned bits = 30u - (unsigned)__builtin_clz(b);
-
-					f->aux_offset = aux_offset + (uint64_t)(p - begin);
-					f->tnt = b >> 1 & ((1u << bits) - 1);
-					f->tnt_n = bits;
-					f->packets++;
-					p++;
-					if (!pt_flow_run_tnt(f) || f->tnt_n)
-						break;
-				} else if ((b & 7) == 3) {
-					p++;
-					f->packets++;
-					f->has_cyc = true;
-					pt_clock_cyc(&f->clock, b >> 3);
-					f->cut = f->cyc_fresh = true;
-				} else if ((b & 0x1f) == 0x0d && b != 0x0d && !(b & 0x80)) {
-					/* TIP with 2, 4 or 6 bytes of IP. */
-					unsigned ipbytes = b >> 5;
-					uint64_t v;
-
-					memcpy(&v, p + 1, sizeof v);
-					v &= UINT64_MAX >> (64 - 16 * ipbytes);
-					f->aux_offset = aux_offset + (uint64_t)(p - begin);
-					f->last_ip = pt_ip(f->last_ip, ipbytes, v);
-					f->packets++;
-					p += 1 + 2 * ipbytes;
-					if (!pt_flow_on_tip(f, f->last_ip) || f->tnt_n)
-						break;
-				} else if (b == 0x59) {
-					uint64_t before = f->clock.tsc;
-
-					pt_clock_mtc(&f->clock, p[1]);
-					clock_moved(f, before);
-					f->cyc_fresh = false;
-					f->packets++;
-					p += 2;
-					if (f->clock.tsc >= f->stop_tsc)
-						break;
-				} else {
-					break;
-				}
-			}
+			if (end - p > PT_FAST_BYTES)
+				p = pt_flow_fast(f, p, end - PT_FAST_BYTES, aux_offset + (uint64_t)(p - begin));
 			if (f->state != PT_FLOW_RUNNING)
 				continue;
 			if (f->clock.tsc >= f->stop_tsc && f->clock.tsc != PT_CLOCK_UNKNOWN && !f->tnt_n) {
@@ -510,6 +463,7 @@ void pt_flow_finish(struct pt_flow *f)
 
 void pt_flow_pause(struct pt_flow *f, bool end)
 {
+	f->trail.to = NULL;
 	if (f->state == PT_FLOW_RUNNING)
 		pt_flow_flush_tail(f, pt_flow_here(f));
 	if (end)

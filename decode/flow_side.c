@@ -71,9 +71,11 @@ void pt_flow_popped(struct pt_flow *f, uint64_t ip)
 {
 	uint32_t i = f->top;
 
+	if (f->top == f->bottom || f->unsure)
+		f->trail.to = NULL;
 	if (f->top == f->bottom)
 		return;
-	f->top--;
+	pt_flow_pop(f);
 	if (!f->unsure)
 		return;
 	while (i != f->bottom && f->graph->where[f->stack[(i - 1) % PT_STACK]].ip != ip)

@@ -38,8 +38,7 @@ void pt_flow_add_edge(struct pt_flow *f, uint32_t edge)
 void pt_flow_push(struct pt_flow *f, uint32_t position)
 {
 	f->stack[f->top++ % PT_STACK] = position;
-	if (f->top - f->bottom > 64)
-		f->bottom = f->top - 64;
+	pt_flow_risen(f);
 }
 
 /* Direct branches lead from the position to a decision, not round and round (Brent's algorithm). */
@@ -229,7 +228,7 @@ static inline bool compressed_ret(struct pt_flow *f, bool *ret_backward)
 		return pt_flow_lose(f, PT_FLOW_MISMATCH, g->where[f->position].decision_ip,
 			    "a compressed return without its call");
 	take(f, &p->ind.prefix);
-	to = f->stack[--f->top % PT_STACK];
+	to = pt_flow_pop(f);
 	if (to == p->ind.next) {
 		f->edges[f->len++] = p->ind.edge;
 		f->decision = p->ind.decision;
@@ -265,17 +264,17 @@ static inline bool compressed_ret(struct pt_flow *f, bool *ret_backward)
 }
 
 /*
- * Consumes f->tnt. The loop over conditional branches is what the speed of the decoder is made of: an arc a bit,
- * and nothing else.
+ * Consumes f->tnt; to_flush: up to where a path ends. The loop over conditional branches is what the speed of the
+ * decoder is made of: an arc a bit, and nothing else.
  */
-static bool run_tnt(struct pt_flow *f)
+static inline __attribute__((always_inline)) enum pt_flow_ran run(struct pt_flow *f, bool to_flush)
 {
 	struct pt_graph *g = f->graph;
 	union pt_position *positions = g->positions;
 	uint32_t position = f->position, len = f->len, top = f->top, insns = 0;
 	uint64_t bits = f->tnt;
 	unsigned n = f->tnt_n, decision;
-	bool ok = true, back = false;
+	bool ok = true, back = false, flushed = false;
 
 	f->fup = false;
 	decision = f->decision;
@@ -303,6 +302,8 @@ static bool run_tnt(struct pt_flow *f)
 				f->len = len;
 				pt_flow_flush(f);
 				len = 0;
+				if (to_flush && n)
+					break;
 			}
 			continue;
 		}
@@ -311,52 +312,67 @@ static bool run_tnt(struct pt_flow *f)
 		f->decision = decision;
 		f->len = len;
 		f->top = top;
-		if (f->top - f->bottom > 64)
-			f->bottom = f->top - 64;
+		pt_flow_risen(f);
 		f->insns += insns;
 		insns = 0;
 		if (decision == PT_D_RET) {
 			if (!(bits >> (n - 1) & 1)) {
 				f->tnt_n = 0;
-				return pt_flow_lose(f, PT_FLOW_MISMATCH, g->where[position].decision_ip,
-					    "a return that the trace says was not taken");
+				pt_flow_lose(f, PT_FLOW_MISMATCH, g->where[position].decision_ip,
+					     "a return that the trace says was not taken");
+				return PT_RAN_LOST;
 			}
 			n--;
 			if (!compressed_ret(f, &back))
-				return false;
+				return PT_RAN_LOST;
 			decision = f->decision;
-			if (f->len >= CUT_EDGES && (back || f->len >= FULL_EDGES))
+			if (f->len >= CUT_EDGES && (back || f->len >= FULL_EDGES)) {
 				pt_flow_flush(f);
+				flushed = to_flush;
+			}
 		} else if (decision == PT_D_CONT || decision == PT_D_DEAD) {
 			decision = pt_flow_settle(f);
 			if (decision == PT_D_DEAD)
-				return false;
+				return PT_RAN_LOST;
 		} else if (decision == PT_D_IND || g->where[position].cls != INSN_VMENTRY) {
 			/* A deferred TIP (SDM, "Deferred TIPs"): the bits behind it came first. */
 			f->tnt_n = n;
-			return true;
+			return PT_RAN_DEFERRED;
 		} else {
 			/* A VM entry that failed and fell through (SDM, VMLAUNCH: VMfail). */
 			take(f, &positions[position].ind.prefix);
 			if (!pt_flow_stand(f, g->where[position].decision_next))
-				return false;
+				return PT_RAN_LOST;
 			decision = pt_graph_decision(g, f->position);
 		}
 		position = f->position;
 		len = f->len;
 		top = f->top;
+		if (flushed && n)
+			break;
 	}
 	f->position = position;
 	f->decision = decision;
 	f->len = len;
 	f->top = top;
-	if (f->top - f->bottom > 64)
-		f->bottom = f->top - 64;
+	pt_flow_risen(f);
 	f->insns += insns;
-	f->tnt_n = 0;
-	if (!ok)
-		return pt_flow_lose(f, PT_FLOW_FULL, 0, "");
-	return true;
+	f->tnt_n = n;
+	if (!ok) {
+		pt_flow_lose(f, PT_FLOW_FULL, 0, "");
+		return PT_RAN_LOST;
+	}
+	return n ? PT_RAN_FLUSHED : PT_RAN_ALL;
+}
+
+static bool run_tnt(struct pt_flow *f)
+{
+	return run(f, false) != PT_RAN_LOST;
+}
+
+enum pt_flow_ran pt_flow_run_tnt_to_flush(struct pt_flow *f)
+{
+	return run(f, true);
 }
 
 /* As pt_flow_run_tnt(), when the clock has moved. */

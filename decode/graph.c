@@ -65,6 +65,7 @@ int pt_graph_init(struct pt_graph *g, struct pt_error *e)
 	g->positions = reserve(ROOM_POSITIONS, sizeof *g->positions);
 	g->where = reserve(ROOM_POSITIONS, sizeof *g->where);
 	g->jumps = calloc(PT_JUMPS, sizeof *g->jumps);
+	g->trails = reserve(PT_TRAILS, sizeof *g->trails);
 	g->blocks = reserve(ROOM_BLOCKS, sizeof *g->blocks);
 	g->edges = reserve(ROOM_EDGES, sizeof *g->edges);
 	g->paths = reserve(ROOM_PATHS, sizeof *g->paths);
@@ -75,7 +76,7 @@ int pt_graph_init(struct pt_graph *g, struct pt_error *e)
 	g->edge_hash = calloc(g->edge_mask + 1, sizeof *g->edge_hash);
 	g->path_hash = calloc(g->path_mask + 1, sizeof *g->path_hash);
 	g->position_count = g->block_count = g->edge_count = g->path_count = 1; /* 0 is none */
-	if (!g->positions || !g->where || !g->jumps || !g->blocks || !g->edges || !g->paths || !g->path_edges || !g->path_insns || !g->block_hash ||
+	if (!g->positions || !g->where || !g->jumps || !g->trails || !g->blocks || !g->edges || !g->paths || !g->path_edges || !g->path_insns || !g->block_hash ||
 	    !g->edge_hash || !g->path_hash) {
 		pt_graph_deinit(g);
 		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the code graph");
@@ -87,6 +88,7 @@ void pt_graph_deinit(struct pt_graph *g)
 {
 	release(g->positions, g->position_room, sizeof *g->positions);
 	release(g->where, g->position_room, sizeof *g->where);
+	release(g->trails, PT_TRAILS, sizeof *g->trails);
 	release(g->blocks, g->block_room, sizeof *g->blocks);
 	release(g->edges, g->edge_room, sizeof *g->edges);
 	release(g->paths, g->path_room, sizeof *g->paths);

@@ -70,6 +70,33 @@ struct pt_jump {
 };
 #define PT_JUMPS (1u << 14)
 
+/*
+ * A path as the packets told it: from the place where it started (nothing gathered, the same return addresses on the
+ * stack as far as they were used), the same packet bytes lead along the same path to the same place. Two cache lines
+ * for a whole path, instead of one for each bit and a search for the path. A cache: the latest of each slot.
+ */
+#define PT_TRAIL_STACK 4
+struct pt_trail {
+	uint64_t start_ip;  /* the path's, and */
+	uint32_t position;  /* where the flow stood; 0 free */
+	uint32_t path;
+	uint64_t window[4]; /* the packets' bytes, the first one highest, */
+	uint16_t bits;      /* so many of them */
+	uint8_t left;       /* TNT bits of the last byte that were not used */
+	uint8_t decision;   /* of next */
+	uint8_t packets;
+	uint8_t pops : 3, pushes : 3;
+	bool ips : 1;       /* TIPs are among the packets */
+	uint8_t rise;       /* highest top of the stack, from where it was */
+	uint32_t next;      /* position */
+	uint32_t insns;
+	uint64_t next_ip;   /* where the next path starts */
+	uint64_t last_ip, last_ip_mask, next_last_ip; /* for IP compression */
+	uint32_t popped[PT_TRAIL_STACK], pushed[PT_TRAIL_STACK]; /* the highest first; the lowest first */
+};
+#define PT_TRAILS (1u << PT_TRAILS_LOG2)
+#define PT_TRAILS_LOG2 15
+
 struct pt_where { /* of a position: the cold part */
 	uint64_t ip;
 	uint64_t decision_ip;   /* of the branch; PT_D_DEAD: of what could not be followed */
@@ -146,6 +173,7 @@ struct pt_graph {
 	union pt_position *positions; /* from 1 */
 	struct pt_where *where;
 	struct pt_jump *jumps; /* PT_JUMPS of them */
+	struct pt_trail *trails; /* PT_TRAILS of them */
 	uint32_t position_count, position_room;
 	struct pt_block *blocks; /* from 1 */
 	uint32_t block_count, block_room;
