@@ -179,7 +179,7 @@ static int take_attr(struct session *s, const struct ptc_chunk *c, struct pt_err
 	m = pt_machine_get(s->machines, attr.machine_pid);
 	if (!m)
 		return pt_session_no_memory(e);
-	if (pt_tasks_attr(m->tasks, &attr, e) < 0)
+	if (pt_tasks_attr(m->tasks, &attr, e) < 0 || pt_session_events_attr(s->events, &attr, e) < 0)
 		return -1;
 	if (attr.index >= s->attr_count) {
 		struct pt_machine **attrs = realloc(s->attrs, (attr.index + 1) * sizeof *attrs);
@@ -211,7 +211,18 @@ static int take_sideband(struct session *s, const struct ptc_chunk *c, struct pt
 
 		if (pt_tasks_parse(m->tasks, attr, p, size, &side, &n, e) < 0)
 			return -1;
-		if (!pt_side_effect(side))
+		if (pt_side_is_sample(side)) {
+			struct pt_side *sample;
+			int r = pt_session_events_sample(s->events, attr, side->record, side->size, &sample, e);
+
+			free(side);
+			if (r < 0)
+				return -1;
+			side = sample;
+		}
+		if (side)
+			side->machine = m;
+		if (!side || !pt_side_effect(side))
 			free(side);
 		else if (pt_session_queue(s, side, e) < 0)
 			return -1;
@@ -274,6 +285,7 @@ static int take(struct session *s, const struct ptc_chunk *c, struct pt_error *e
 {
 	struct ptc_stream info;
 	struct ptc_symbols symbols;
+	struct ptc_tracepoint tracepoint;
 	uint64_t ns;
 
 	if (c->type != PTC_META && start(s, e) < 0)
@@ -290,6 +302,10 @@ static int take(struct session *s, const struct ptc_chunk *c, struct pt_error *e
 	case PTC_AUX: return take_aux(s, c, e);
 	case PTC_ATTR: return take_attr(s, c, e);
 	case PTC_SIDEBAND: return take_sideband(s, c, e);
+	case PTC_FORMAT:
+		if (ptc_parse_format(c, &tracepoint, e) < 0)
+			return -1;
+		return pt_session_events_format(s->events, &tracepoint, e);
 	case PTC_IMAGE: return take_image(s, c, e);
 	case PTC_SYMBOLS:
 		if (ptc_parse_symbols(c, &symbols, e) < 0)
@@ -421,9 +437,10 @@ int pt_session_run(struct ptc_reader *r, struct ptr_writer *w, const struct pt_s
 		return -1;
 	s.meta = ptc_meta_create();
 	s.store = img_store_create();
+	s.events = pt_session_events_create();
 	s.waiting_last = &s.waiting;
 	s.machines = s.store ? pt_machines_create(s.store, &s.graph) : NULL;
-	if (!s.meta || !s.machines || !(s.host = pt_machine_get(s.machines, 0)))
+	if (!s.meta || !s.events || !s.machines || !(s.host = pt_machine_get(s.machines, 0)))
 		pt_session_no_memory(e);
 	else if (pt_emit_init(&s.emit, w, &s.graph, e) == 0 &&
 		 (!options->stats || pt_graph_count_stats(&s.graph, e) == 0)) {
@@ -438,6 +455,7 @@ int pt_session_run(struct ptc_reader *r, struct ptr_writer *w, const struct pt_s
 	free(s.attrs);
 	pt_vm_destroy(s.vm);
 	pt_vm_scan_destroy(s.scan);
+	pt_session_events_destroy(s.events);
 	pt_vcpus_deinit(&s.vcpus);
 	pt_emit_deinit(&s.emit);
 	pt_machines_destroy(s.machines);

@@ -6,6 +6,7 @@
 #define DECODE_SESSION_INTERNAL_H
 
 #include "decode/session.h"
+#include "decode/session_events.h"
 #include "decode/vm.h"
 #include "decode/vm_scan.h"
 
@@ -53,6 +54,7 @@ struct session {
 	    **waiting_last;	   /* guests' sideband whose time in the host is not known yet, in order */
 	struct pt_machine **attrs; /* whose the attrs are */
 	uint32_t attr_count;
+	struct pt_session_events *events; /* samples */
 	struct pt_vm *vm; /* clocks, stays and round trips of guests */
 	struct pt_vcpus vcpus;
 	struct pt_vm_scan *scan; /* while AUX data is held for it; NULL */

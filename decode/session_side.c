@@ -233,12 +233,24 @@ static int apply_code(struct session *s, const struct pt_side *side, struct pt_e
 	return r;
 }
 
+/* The slice that runs where the record was written. */
+static uint32_t slice_of(const struct session *s, const struct pt_side *side)
+{
+	for (const struct stream *st = s->streams; st; st = st->next)
+		if (side->machine == s->host && st->flow.in_slice &&
+		    (st->info.tid > 0 ? st->info.tid == side->tid : st->info.cpu == side->cpu))
+			return st->out.slice;
+	return 0;
+}
+
 int pt_session_apply(struct session *s, const struct pt_side *side, struct pt_error *e)
 {
 	unsigned effect = pt_side_effect(side);
 	struct pt_seat *seat;
 	int32_t pid, tid;
 
+	if (effect & PT_SIDE_EVENT)
+		pt_session_events_put(s->events, side, &s->emit, s->vm, slice_of(s, side));
 	if (effect & PT_SIDE_CODE)
 		return apply_code(s, side, e);
 	if (effect & PT_SIDE_SWITCH) {

@@ -180,10 +180,17 @@ static bool executable(const struct pt_side *s)
 	return !(header(s)->misc & PERF_RECORD_MISC_MMAP_DATA);
 }
 
+bool pt_side_is_sample(const struct pt_side *s)
+{
+	return !s->memory && header(s)->type == PERF_RECORD_SAMPLE;
+}
+
 unsigned pt_side_effect(const struct pt_side *s)
 {
 	if (s->memory)
 		return PT_SIDE_CODE;
+	if (s->event)
+		return PT_SIDE_EVENT;
 	switch (header(s)->type) {
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2: return executable(s) ? PT_SIDE_CODE : 0;
@@ -193,7 +200,7 @@ unsigned pt_side_effect(const struct pt_side *s)
 	case PERF_RECORD_TEXT_POKE: return PT_SIDE_CODE;
 	case PERF_RECORD_SWITCH:
 	case PERF_RECORD_SWITCH_CPU_WIDE:
-	case PERF_RECORD_ITRACE_START: return PT_SIDE_SWITCH;
+	case PERF_RECORD_ITRACE_START: return PT_SIDE_SWITCH | PT_SIDE_EVENT;
 	case PERF_RECORD_LOST: return PT_SIDE_LOST;
 	case PERF_RECORD_EXIT: return PT_SIDE_EXIT;
 	default: return 0;

@@ -15,6 +15,7 @@
 #include "schema/container.h"
 
 struct pt_machine;
+struct pt_event;
 
 struct pt_process {
 	int32_t pid;
@@ -52,6 +53,7 @@ struct pt_side {
 	int32_t cpu;
 	struct pt_machine *machine; /* whose */
 	struct pt_side *next;
+	struct pt_event *event;	 /* a sample, of this event (session_events.h) */
 	struct img_file *memory; /* a PTC_IMAGE_MEMORY: bytes that are there from now on */
 	uint64_t start, end;
 	uint32_t size;	  /* of the record */
@@ -71,9 +73,10 @@ int pt_tasks_attr(struct pt_tasks *t, const struct ptc_attr *attr, struct pt_err
 int pt_tasks_parse(struct pt_tasks *t, uint32_t attr, const uint8_t *p, uint64_t have, struct pt_side **ret,
 		   uint32_t *ret_size, struct pt_error *e);
 
-enum { PT_SIDE_CODE = 1, PT_SIDE_SWITCH = 2, PT_SIDE_LOST = 4, PT_SIDE_EXIT = 8 };
+enum { PT_SIDE_CODE = 1, PT_SIDE_SWITCH = 2, PT_SIDE_LOST = 4, PT_SIDE_EXIT = 8, PT_SIDE_EVENT = 16 };
 /* What applying it will change: PT_SIDE_* or'ed. */
 unsigned pt_side_effect(const struct pt_side *s);
+bool pt_side_is_sample(const struct pt_side *s);
 /* True when it maps ip for process pid (-1: the kernel). */
 bool pt_side_maps(const struct pt_side *s, int32_t pid, uint64_t ip);
 /* True when it is an exec of process pid. */
