@@ -95,6 +95,10 @@ check-ptbox:
 	$(Q)scripts/deps build check
 	$(Q)$(MAKE) --no-print-directory all static
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh ptbox
+# ptbox's own examples, recorded afresh by Debian's perf: half an hour. EXAMPLES='several-vms' picks, KEPT=DIR keeps.
+check-ptbox-vms: all
+	$(Q)scripts/deps build check
+	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/ptbox_examples.sh
 bench:
 	$(Q)scripts/deps build bench
 	$(Q)$(MAKE) --no-print-directory all $(BENCH)
@@ -127,6 +131,7 @@ help:
 	@echo "make demo         install what is missing, build, trace a real program, query the trace"
 	@echo "make check        install what is missing, build, run every test (TESTS='unit cli/query' runs some)"
 	@echo "make check-nightly  10,000 random programs"
+	@echo "make check-ptbox-vms  ptbox's examples (VMs that migrate, scale, change...), recorded by perf, against its truth"
 	@echo "make check-ptbox  captures with Processor Trace in the emulated PC of ../shared/ptbox, against its truth"
 	@echo "make bench        speed against libipt on ../shared/bench"
 	@echo "make lint         clang-format, clang-tidy, cppcheck, shellcheck"
@@ -136,5 +141,5 @@ help:
 	@echo "V=1 shows commands; SANITIZE=1 builds and checks with ASan and UBSan, in build/san"
 
 -include $(shell find $(B)/obj $(B)/tests -name '*.d' 2>/dev/null)
-.PHONY: all demo check check-nightly check-ptbox test-programs bench lint static install uninstall clean help
+.PHONY: all demo check check-nightly check-ptbox check-ptbox-vms test-programs bench lint static install uninstall clean help
 .SECONDARY:
