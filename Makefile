@@ -5,6 +5,7 @@ CFLAGS ?= -O3 -g
 PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
 MANDIR ?= $(PREFIX)/share/man
+COMPDIR ?= $(PREFIX)/share/bash-completion/completions
 
 Q := $(if $(V),,@)
 B := $(if $(SANITIZE),build/san,build)
@@ -57,7 +58,7 @@ $(B)/obj/%.o: %.c | $(B)/headers
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 # SQL that is embedded with .incbin, which -MMD does not see
 $(call objects,export): $(wildcard schema/*.sql export/*.sql)
-$(call objects,queries): $(wildcard queries/*.sql)
+$(call objects,queries): $(wildcard queries/*.sql queries/*.css queries/*.js)
 
 # A missing compiler or header is said once, with its remedy, before the compiler says it many times.
 $(B)/headers:
@@ -116,12 +117,15 @@ build/static/%: %
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -static -o $@ $(OBJ_$*) $(SCHEMA) $(LIBS_$*) -lz -lm -lpthread
 
 install: all
-	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man5
-	install -m 755 $(PROGRAMS) $(DESTDIR)$(BINDIR)
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man5 $(DESTDIR)$(COMPDIR)
+	install -m 755 $(PROGRAMS:%=$(BIN)%) $(DESTDIR)$(BINDIR)
+	install -m 644 scripts/completion.bash $(DESTDIR)$(COMPDIR)/pt-query
+	for p in $(filter-out pt-query,$(PROGRAMS)); do ln -sf pt-query $(DESTDIR)$(COMPDIR)/$$p; done
 	install -m 644 $(wildcard docs/*.1) $(DESTDIR)$(MANDIR)/man1
 	install -m 644 $(wildcard docs/*.5) $(DESTDIR)$(MANDIR)/man5
 uninstall:
 	cd $(DESTDIR)$(BINDIR) && rm -f $(PROGRAMS)
+	cd $(DESTDIR)$(COMPDIR) && rm -f $(PROGRAMS)
 	cd $(DESTDIR)$(MANDIR) && rm -f $(patsubst docs/%.1,man1/%.1,$(wildcard docs/*.1)) \
 		$(patsubst docs/%.5,man5/%.5,$(wildcard docs/*.5))
 clean:

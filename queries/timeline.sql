@@ -8,43 +8,55 @@
 WITH RECURSIVE t AS MATERIALIZED (
 	SELECT *, CAST(coalesce(:ms, 10) * 1000000 AS INTEGER) AS ns FROM trace WHERE id = coalesce(:trace, 1)
 ),
-exit AS MATERIALIZED (
-	SELECT t.time_zero + (r.exit_tsc >> t.time_shift) * t.time_mult + ((r.exit_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS a,
-		t.time_zero + (r.entry_tsc >> t.time_shift) * t.time_mult + ((r.entry_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS b,
-		r.latency_tsc, t.ns
-	FROM round_trip r CROSS JOIN t WHERE r.trace = t.id
-),
-span (kind, ns, a, b) AS MATERIALIZED ( -- 0: in the guest, 1: out of it, 2: not seen
-	SELECT 0, t.ns, t.time_zero + (r.entry_tsc >> t.time_shift) * t.time_mult + ((r.entry_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift),
+stay (a, b) AS MATERIALIZED (
+	SELECT t.time_zero + (r.entry_tsc >> t.time_shift) * t.time_mult + ((r.entry_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift),
 		t.time_zero + (r.exit_tsc >> t.time_shift) * t.time_mult + ((r.exit_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift)
 	FROM guest_run r CROSS JOIN t WHERE r.trace = t.id AND r.residency_tsc IS NOT NULL
-	UNION ALL
-	SELECT 1, ns, a, b FROM exit WHERE latency_tsc IS NOT NULL
-	UNION ALL
-	SELECT 2, t.ns, t.time_zero + (r.tsc >> t.time_shift) * t.time_mult + ((r.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift), t.time_zero + (r.tsc_end >> t.time_shift) * t.time_mult + ((r.tsc_end & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift)
+),
+exit (a, b, latency_tsc) AS MATERIALIZED (
+	SELECT t.time_zero + (r.exit_tsc >> t.time_shift) * t.time_mult + ((r.exit_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift),
+		t.time_zero + (r.entry_tsc >> t.time_shift) * t.time_mult + ((r.entry_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift), r.latency_tsc
+	FROM round_trip r CROSS JOIN t WHERE r.trace = t.id AND r.exit_tsc IS NOT NULL
+),
+gap (a, b) AS (
+	SELECT t.time_zero + (r.tsc >> t.time_shift) * t.time_mult + ((r.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift), t.time_zero + (r.tsc_end >> t.time_shift) * t.time_mult + ((r.tsc_end & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift)
 	FROM error r CROSS JOIN t WHERE r.trace = t.id AND r.tsc_end > r.tsc
 ),
-piece (kind, ns, at, a, b) AS ( -- those that lie in several stretches, cut
-	SELECT kind, ns, a / ns * ns, a, b FROM span WHERE a / ns < b / ns
+piece (kind, ns, at, a, b) AS ( -- spans that lie in several stretches, cut; 0: in the guest, 1: out of it, 2: not seen
+	SELECT 0, t.ns, a / t.ns * t.ns, a, b FROM stay CROSS JOIN t WHERE a / t.ns < b / t.ns
+	UNION ALL
+	SELECT 1, t.ns, a / t.ns * t.ns, a, b FROM exit CROSS JOIN t WHERE a / t.ns < b / t.ns AND latency_tsc IS NOT NULL
+	UNION ALL
+	SELECT 2, t.ns, a / t.ns * t.ns, a, b FROM gap CROSS JOIN t
 	UNION ALL
 	SELECT kind, ns, at + ns, a, b FROM piece WHERE at + ns < b
 ),
 spent (at, guest_ns, exit_ns, not_seen_ns) AS (
-	SELECT at, sum(CASE kind WHEN 0 THEN length END), sum(CASE kind WHEN 1 THEN length END), sum(CASE kind WHEN 2 THEN length END)
-	FROM (
-		SELECT kind, a / ns * ns AS at, b - a AS length FROM span WHERE a / ns = b / ns
+	SELECT at, sum(guest_ns), sum(exit_ns), sum(not_seen_ns) FROM (
+		SELECT a / t.ns * t.ns AS at, sum(b - a) AS guest_ns, NULL AS exit_ns, NULL AS not_seen_ns
+		FROM stay CROSS JOIN t WHERE a / t.ns = b / t.ns GROUP BY 1
 		UNION ALL
-		SELECT kind, at, min(b, at + ns) - max(a, at) FROM piece
+		SELECT a / t.ns * t.ns, NULL, sum(b - a), NULL
+		FROM exit CROSS JOIN t WHERE a / t.ns = b / t.ns AND latency_tsc IS NOT NULL GROUP BY 1
+		UNION ALL
+		SELECT at, CASE kind WHEN 0 THEN min(b, at + ns) - max(a, at) END, CASE kind WHEN 1 THEN min(b, at + ns) - max(a, at) END,
+			CASE kind WHEN 2 THEN min(b, at + ns) - max(a, at) END FROM piece
 	) GROUP BY at
 ),
+g (at, exits, n, longest) AS MATERIALIZED (
+	SELECT a / t.ns * t.ns, count(*), count(latency_tsc), max(latency_tsc) FROM exit CROSS JOIN t GROUP BY 1
+),
 counted (at, exits, p50, p99, longest) AS (
-	SELECT at, count(*), max(CASE WHEN rn = (n * 50 + 99) / 100 THEN latency_tsc END),
-		max(CASE WHEN rn = (n * 99 + 99) / 100 THEN latency_tsc END), max(latency_tsc)
+	SELECT g.at, max(g.exits), max(CASE WHEN r.rn = (g.n * 50 + 99) / 100 THEN r.v END),
+		max(CASE WHEN r.rn = (g.n * 99 + 99) / 100 THEN r.v END), max(g.longest)
 	FROM (
-		SELECT at, latency_tsc, row_number() OVER (PARTITION BY at ORDER BY latency_tsc IS NULL, latency_tsc) AS rn,
-			count(latency_tsc) OVER (PARTITION BY at) AS n
-		FROM (SELECT a / ns * ns AS at, latency_tsc FROM exit WHERE a IS NOT NULL)
-	) GROUP BY at
+		SELECT at, v, row_number() OVER (PARTITION BY at ORDER BY v) AS rn
+		FROM (SELECT a / t.ns * t.ns AS at, latency_tsc AS v FROM exit CROSS JOIN t WHERE latency_tsc IS NOT NULL)
+	) r CROSS JOIN g
+	WHERE r.at = g.at AND r.rn IN ((g.n * 50 + 99) / 100, (g.n * 99 + 99) / 100)
+	GROUP BY g.at
+	UNION ALL
+	SELECT at, exits, NULL, NULL, NULL FROM g WHERE n = 0
 ),
 happened (at, interrupts, events) AS (
 	SELECT at, sum(interrupt), count(*) - sum(interrupt) FROM (

@@ -45,3 +45,19 @@ done
 check "vm-check of both" test "$("$PT_BIN/pt-query" "$tmp/db" vm-check --format csv | wc -l)" = 1
 check "--replace takes it away" "$PT_BIN/pt-load" -q --replace "$tmp/db" "$tmp/s2"
 check "nothing is left of it" test "$(sqlite3 "$tmp/db" 'SELECT count(*) FROM round_trip WHERE trace = 2 OR trace = 3')" = 500
+
+# What users' SQL may rely on.
+while read -r view columns; do
+	check "$view has its columns" test -z "$(comm -23 <(tr , '\n' <<<"$columns" | sort) <(
+		sqlite3 "$tmp/db" "SELECT name FROM pragma_table_info('$view')" | sort))"
+done <<END
+branches id,trace,time_ns,tsc,cpu,machine,vcpu,pid,tid,comm,from_ip,from_symbol,from_offset,to_ip,to_symbol,to_offset,kind,insn_count,cyc_count
+vmexits time_ns,tsc,cpu,machine,vcpu,vmcs,guest_ip,guest_symbol,reason,reason_name,reason_source,qualification,latency_tsc,latency_ns,host_insns,host_cycles,handler,scheduled_out,to_userspace
+vmentries time_ns,tsc,cpu,machine,vcpu,guest_ip,residency_tsc,residency_ns,guest_insns,guest_cycles,ended_by
+ipc tsc,tsc_end,cpu,machine,vcpu,tid,insn_count,cyc_count,ipc,source
+errors time_ns,tsc,tsc_end,cpu,kind,ip,aux_offset,message
+events time_ns,tsc,cpu,machine,vcpu,tid,name,fields
+vm_clocks machine,vcpu,vmcs,offset,ratio,source,observations,worst_residual_tsc
+calls id,thread_id,comm_id,call_path_id,call_time,return_time,branch_count,call_id,return_id,parent_call_path_id,flags,parent_id,insn_count,cyc_count
+call_paths id,parent_id,symbol_id,ip
+END

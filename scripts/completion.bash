@@ -1,0 +1,114 @@
+# completion.bash - bash completion for pt-capture, pt-decode, pt-load and pt-query; `make install` puts it where bash-completion finds
+# it. What can be completed is asked of the programs themselves, so it is what they know.
+# shellcheck shell=bash
+
+# The options that PROGRAM [SUBCOMMAND] --help lists, a line each.
+_pt_options() {
+	"$@" --help 2>/dev/null </dev/null | grep -oE '(^|[ ,;|[])--?[a-zA-Z][-a-z0-9]*' | grep -oE -- '--?[a-zA-Z][-a-z0-9]*' | sort -u
+}
+
+# _pt_from WORDS: candidates that begin with what was typed
+_pt_from() {
+	mapfile -t COMPREPLY < <(compgen -W "$1" -- "$_pt_word")
+}
+
+_pt_files() {
+	compopt -o filenames 2>/dev/null
+	mapfile -t COMPREPLY < <(compgen -f -- "$_pt_word")
+}
+
+# The n-th word behind the program that is no option and no option's value. _pt_valued: the options that take one.
+_pt_plain() {
+	local i skip=0 n=$1
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		if ((skip)); then
+			skip=0
+		elif [[ " $_pt_valued " == *" ${COMP_WORDS[i]} "* ]]; then
+			skip=1
+		elif [[ ${COMP_WORDS[i]} != -* ]] && ((n-- == 1)); then
+			printf '%s\n' "${COMP_WORDS[i]}"
+			return
+		fi
+	done
+}
+
+_pt_capture() {
+	local _pt_word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} sub= i
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		[[ ${COMP_WORDS[i]} == -- ]] && _pt_files && return
+	done
+	case ${COMP_WORDS[1]} in info | import | export) ((COMP_CWORD > 1)) && sub=${COMP_WORDS[1]} ;; esac
+	case $before in
+	--engine) _pt_from "auto perf step" ;;
+	-p | --pid | -t | --tid) _pt_from "$(cd /proc && printf '%s ' [0-9]*)" ;;
+	*)
+		if [[ $_pt_word == -* ]]; then
+			_pt_from "$(_pt_options "$1" ${sub:+"$sub"}) --"
+		elif ((COMP_CWORD == 1)); then
+			_pt_from "info import export"
+		else
+			_pt_files
+		fi
+		;;
+	esac
+}
+
+_pt_decode() {
+	local _pt_word=${COMP_WORDS[COMP_CWORD]} sub= list=
+	((COMP_CWORD > 1)) && [[ ${COMP_WORDS[1]} == vm-clock ]] && sub=vm-clock
+	case ${COMP_WORDS[COMP_CWORD - 1]} in
+	-F | --fields)
+		[[ $_pt_word == *,* ]] && list=${_pt_word%,*},
+		compopt -o nospace 2>/dev/null
+		_pt_from "$(printf "$list%s " tid pid comm cpu tsc kind from to insns)"
+		;;
+	*)
+		if [[ $_pt_word == -* ]]; then
+			_pt_from "$(_pt_options "$1" ${sub:+"$sub"})"
+		else
+			_pt_files
+			((COMP_CWORD > 1)) || mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -W vm-clock -- "$_pt_word")
+		fi
+		;;
+	esac
+}
+
+_pt_load() {
+	local _pt_word=${COMP_WORDS[COMP_CWORD]}
+	case ${COMP_WORDS[COMP_CWORD - 1]} in
+	--name) COMPREPLY=() ;;
+	*) if [[ $_pt_word == -* ]]; then _pt_from "$(_pt_options "$1")"; else _pt_files; fi ;;
+	esac
+}
+
+_pt_query() {
+	local _pt_word=${COMP_WORDS[COMP_CWORD]} _pt_valued="-f --format -p --param --sql --queries" db name
+	db=$(_pt_plain 1) name=$(_pt_plain 2)
+	case ${COMP_WORDS[COMP_CWORD - 1]} in
+	-f | --format) _pt_from "table csv json prometheus folded html" ;;
+	-p | --param)
+		[[ -n $name ]] || return
+		compopt -o nospace 2>/dev/null
+		_pt_from "$("$1" "$db" "$name" --print 2>/dev/null | sed -n 's/^-- :\([a-z_]*\) = .*/\1=/p')"
+		;;
+	--sql) COMPREPLY=() ;;
+	--queries)
+		compopt -o filenames 2>/dev/null
+		mapfile -t COMPREPLY < <(compgen -d -- "$_pt_word")
+		;;
+	*)
+		if [[ $_pt_word == -* ]]; then
+			_pt_from "$(_pt_options "$1")"
+		elif [[ -z $db ]]; then
+			_pt_files
+		elif [[ -z $name ]]; then
+			_pt_from "$("$1" "$db" 2>/dev/null | awk 'NF == 0 { exit } { print $1 }')"
+		fi
+		;;
+	esac
+}
+
+complete -F _pt_capture pt-capture
+complete -F _pt_decode pt-decode
+complete -F _pt_load pt-load
+complete -F _pt_query pt-query

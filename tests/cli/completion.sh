@@ -1,0 +1,44 @@
+# bash completion, as bash calls it: words in, candidates out. And `make install` puts everything in its place.
+source tests/common.bash
+source scripts/completion.bash
+"$PT_BUILD/tests/tools/mkrecords" --runs 100 2>/dev/null | "$PT_BIN/pt-load" -q "$tmp/trace.db"
+# candidates PROGRAM WORD...: those for the last word
+candidates() {
+	local program=$1
+	COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
+	"_${program/-/_}" "$PT_BIN/$program" "${!#}" "${COMP_WORDS[COMP_CWORD - 1]}" 2>"$tmp/err"
+	printf '%s\n' "${COMPREPLY[@]}"
+	grep -v 'not currently executing completion function' "$tmp/err" # compopt says so outside of bash's own call
+}
+# has WHAT WANTED PROGRAM WORD...: the candidates have the line
+has() {
+	candidates "${@:3}" >"$tmp/got"
+	check "$1: $(head -n 5 "$tmp/got" | tr '\n' ' ')" grep -qxF -- "$2" "$tmp/got"
+}
+has "a query" vmexit-latency pt-query "$tmp/trace.db" vm
+check "only those" test "$(grep -vc '^vm' "$tmp/got")" = 0
+has "a query behind an option" summary pt-query -f csv "$tmp/trace.db" su
+has "a format" prometheus pt-query "$tmp/trace.db" summary --format p
+has "a parameter" limit= pt-query "$tmp/trace.db" hot-edges -p ""
+has "an option" --format pt-query "$tmp/trace.db" summary --f
+has "a database" "$tmp/trace.db" pt-query "$tmp/tra"
+has "a subcommand" import pt-capture im
+has "an option of capture" --engine pt-capture --eng
+has "an option of a subcommand" --symfs pt-capture import --sym
+has "an engine" step pt-capture --engine s
+has "a program behind --" "$tmp/trace.db" pt-capture -- "$tmp/tr"
+has "a field" tid,comm pt-decode -F tid,co
+has "an option of decode" --packets pt-decode --pa
+has "its subcommand" vm-clock pt-decode vm
+has "an option of load" --replace pt-load --re
+has "a stream" "$tmp/trace.db" pt-load x "$tmp/t"
+
+unset MAKEFLAGS
+check "make install" make -s --no-print-directory install DESTDIR="$tmp/root" PREFIX=/usr
+for p in pt-capture pt-decode pt-load pt-query; do
+	check "$p is installed" "$tmp/root/usr/bin/$p" --version
+	check "$p's man page" test -s "$tmp/root/usr/share/man/man1/$p.1"
+	check "$p's completion" grep -q "complete -F _${p/-/_} $p" "$tmp/root/usr/share/bash-completion/completions/$p"
+done >/dev/null
+check "make uninstall" make -s --no-print-directory uninstall DESTDIR="$tmp/root" PREFIX=/usr
+check "nothing is left" test -z "$(find "$tmp/root" -type f -o -type l)"
