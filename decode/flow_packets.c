@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "decode/flow_internal.h"
+#include "decode/vm_events.h"
 
 /* ---- TSC -------------------------------------------------------------------------------------------- */
 
@@ -294,7 +295,7 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 		}
 		return true;
 	case PT_VMCS:
-		if (f->in_psb && f->vmcs != k->a)
+		if (f->in_psb && f->vmcs != PT_VMCS_UNKNOWN && f->vmcs != k->a)
 			f->psb_vmcs = true;
 		f->vmcs = k->a;
 		return true;
