@@ -214,39 +214,67 @@ static int put_segment(int fd, const char *path, const Elf64_Phdr *ph, struct pt
 	return 0;
 }
 
-static int put_segments(int fd, const char *path, struct ptc_writer *w, int32_t machine_pid,
-			uint64_t *ret_bytes, struct pt_error *e)
+/* Adds to the list; false: no memory. */
+static bool add_range(struct kernel_ranges *r, uint64_t start, uint64_t end)
 {
-	struct ptc_image image = {.kind = PTC_IMAGE_MEMORY,
-				  .machine_pid = machine_pid,
-				  .pid = PTC_ANY_PID,
-				  .name = KERNEL_IMAGE_NAME,
-				  .name_bytes = sizeof KERNEL_IMAGE_NAME - 1};
+	struct kernel_range *grown = realloc(r->all, (r->count + 1) * sizeof *grown);
+
+	if (!grown)
+		return false;
+	r->all = grown;
+	grown[r->count++] = (struct kernel_range){start, end};
+	return true;
+}
+
+bool kernel_ranges_cover(const struct kernel_ranges *r, uint64_t start, uint64_t end)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (start >= r->all[i].start && end <= r->all[i].end)
+			return true;
+	return false;
+}
+
+void kernel_ranges_deinit(struct kernel_ranges *r)
+{
+	free(r->all);
+	*r = (struct kernel_ranges){0};
+}
+
+/* An ELF file's program headers, in new memory. NULL: *e says why. */
+static Elf64_Phdr *read_headers(int fd, const char *path, uint16_t type, unsigned *ret_count,
+				struct pt_error *e)
+{
 	Elf64_Ehdr eh;
 	Elf64_Phdr *ph;
 	struct stat st;
-	uint8_t *buffer;
-	int ret = -1;
 
-	if (fstat(fd, &st) < 0)
-		return pt_fail_errno(e, "cannot read %s", path);
-	if ((uint64_t)st.st_size < sizeof eh)
-		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s is no ELF core of x86-64", path);
-	if (read_at(fd, path, 0, &eh, sizeof eh, e))
-		return -1;
-	if (memcmp(eh.e_ident, ELFMAG, SELFMAG) != 0 || eh.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    eh.e_ident[EI_DATA] != ELFDATA2LSB || eh.e_machine != EM_X86_64 || eh.e_phentsize != sizeof *ph ||
-	    eh.e_phnum == 0 || eh.e_phnum > SEGMENTS_MAX)
-		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s is no ELF core of x86-64", path);
-	ph = malloc(eh.e_phnum * sizeof *ph);
-	buffer = malloc(COPY_BYTES);
-	if (!ph || !buffer) {
-		no_memory(e);
-		goto out;
+	if (fstat(fd, &st) < 0) {
+		pt_fail_errno(e, "cannot read %s", path);
+		return NULL;
 	}
-	if (read_at(fd, path, eh.e_phoff, ph, eh.e_phnum * sizeof *ph, e))
-		goto out;
-	*ret_bytes = 0;
+	if ((uint64_t)st.st_size < sizeof eh) {
+		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s is no ELF file of x86-64", path);
+		return NULL;
+	}
+	if (read_at(fd, path, 0, &eh, sizeof eh, e))
+		return NULL;
+	if (memcmp(eh.e_ident, ELFMAG, SELFMAG) != 0 || eh.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    eh.e_ident[EI_DATA] != ELFDATA2LSB || eh.e_machine != EM_X86_64 || eh.e_type != type ||
+	    eh.e_phentsize != sizeof *ph || eh.e_phnum == 0 || eh.e_phnum > SEGMENTS_MAX) {
+		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s is no %s of x86-64", path,
+			type == ET_CORE ? "ELF core" : "linked ELF file");
+		return NULL;
+	}
+	ph = malloc(eh.e_phnum * sizeof *ph);
+	if (!ph) {
+		no_memory(e);
+		return NULL;
+	}
+	if (read_at(fd, path, eh.e_phoff, ph, eh.e_phnum * sizeof *ph, e)) {
+		free(ph);
+		return NULL;
+	}
+	*ret_count = 0;
 	for (unsigned i = 0; i < eh.e_phnum; i++) {
 		if (ph[i].p_type != PT_LOAD || ph[i].p_filesz == 0 || ph[i].p_vaddr < KERNEL_HALF)
 			continue;
@@ -257,27 +285,84 @@ static int put_segments(int fd, const char *path, struct ptc_writer *w, int32_t 
 				"%s has no bytes 0x%llx to 0x%llx, which a segment names", path,
 				(unsigned long long)ph[i].p_offset,
 				(unsigned long long)(ph[i].p_offset + ph[i].p_filesz));
-			goto out;
+			free(ph);
+			return NULL;
 		}
-		if (put_segment(fd, path, &ph[i], w, &image, buffer, e))
-			goto out;
-		*ret_bytes += ph[i].p_filesz;
+		ph[(*ret_count)++] = ph[i];
 	}
-	ret = 0;
-out:
-	free(buffer);
-	free(ph);
-	return ret;
+	return ph;
 }
 
-int kernel_put_kcore(const char *path, struct ptc_writer *w, int32_t machine_pid, uint64_t *ret_bytes,
+/* Writes the segments; executable_only: those. Their addresses are moved by slide. */
+static int put_segments(int fd, const char *path, const Elf64_Phdr *ph, unsigned count, bool executable_only,
+			uint64_t slide, struct ptc_writer *w, int32_t machine_pid, struct kernel_ranges *ret,
+			struct pt_error *e)
+{
+	struct ptc_image image = {.kind = PTC_IMAGE_MEMORY,
+				  .machine_pid = machine_pid,
+				  .pid = PTC_ANY_PID,
+				  .name = KERNEL_IMAGE_NAME,
+				  .name_bytes = sizeof KERNEL_IMAGE_NAME - 1};
+	uint8_t *buffer = malloc(COPY_BYTES);
+
+	if (!buffer)
+		return no_memory(e);
+	for (unsigned i = 0; i < count; i++) {
+		Elf64_Phdr moved = ph[i];
+
+		if (executable_only && !(ph[i].p_flags & PF_X))
+			continue;
+		moved.p_vaddr += slide;
+		if (put_segment(fd, path, &moved, w, &image, buffer, e)) {
+			free(buffer);
+			return -1;
+		}
+		if (!add_range(ret, moved.p_vaddr, moved.p_vaddr + moved.p_filesz)) {
+			free(buffer);
+			return no_memory(e);
+		}
+	}
+	free(buffer);
+	return 0;
+}
+
+int kernel_put_kcore(const char *path, struct ptc_writer *w, int32_t machine_pid, struct kernel_ranges *ret,
 		     struct pt_error *e)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), ret;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), done = -1;
+	Elf64_Phdr *ph;
+	unsigned count;
 
 	if (fd < 0)
 		return pt_fail_errno(e, "cannot read %s", path);
-	ret = put_segments(fd, path, w, machine_pid, ret_bytes, e);
+	ph = read_headers(fd, path, ET_CORE, &count, e);
+	if (ph)
+		done = put_segments(fd, path, ph, count, false, 0, w, machine_pid, ret, e);
+	free(ph);
 	close(fd);
-	return ret;
+	return done;
+}
+
+int kernel_put_vmlinux(const char *path, uint64_t text, struct ptc_writer *w, int32_t machine_pid,
+		       struct kernel_ranges *ret, struct pt_error *e)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), done = -1;
+	uint64_t lowest = UINT64_MAX;
+	Elf64_Phdr *ph;
+	unsigned count;
+
+	if (fd < 0)
+		return pt_fail_errno(e, "cannot read %s", path);
+	ph = read_headers(fd, path, ET_EXEC, &count, e);
+	/* _text is where the linker's script puts the first segment. */
+	for (unsigned i = 0; ph && i < count; i++)
+		if ((ph[i].p_flags & PF_X) && ph[i].p_vaddr < lowest)
+			lowest = ph[i].p_vaddr;
+	if (ph && lowest == UINT64_MAX)
+		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s has no code of a kernel", path);
+	else if (ph)
+		done = put_segments(fd, path, ph, count, true, text - lowest, w, machine_pid, ret, e);
+	free(ph);
+	close(fd);
+	return done;
 }

@@ -8,6 +8,8 @@
 #ifndef CAPTURE_IMPORT_KERNEL_H
 #define CAPTURE_IMPORT_KERNEL_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "schema/container.h"
@@ -26,11 +28,33 @@ uint64_t kernel_symbols_find(const struct kernel_symbols *s, const char *name);
 int kernel_symbols_put(const struct kernel_symbols *s, struct ptc_writer *w, int32_t machine_pid,
 		       struct pt_error *e);
 
+/* Addresses [start, end) that hold code. */
+struct kernel_range {
+	uint64_t start, end;
+};
+
+/* What of the kernel has been written: a list. */
+struct kernel_ranges {
+	struct kernel_range *all;
+	size_t count;
+};
+
+/* Whether all of [start, end) is in one of them. */
+bool kernel_ranges_cover(const struct kernel_ranges *r, uint64_t start, uint64_t end);
+void kernel_ranges_deinit(struct kernel_ranges *r);
+
 /*
- * Writes the code of a kcore file. *ret_bytes: how much. 0, or -1: the writer's errors, PT_ERR_NO_MEMORY, PT_ERR_IO,
+ * Writes the code of a kcore file. Adds to *ret, which is zeroed before, what it was. 0, or -1: the writer's errors, PT_ERR_NO_MEMORY, PT_ERR_IO,
  * PT_ERR_BAD_INPUT (no ELF core of x86-64, or a segment that the file does not have).
  */
-int kernel_put_kcore(const char *path, struct ptc_writer *w, int32_t machine_pid, uint64_t *ret_bytes,
+int kernel_put_kcore(const char *path, struct ptc_writer *w, int32_t machine_pid, struct kernel_ranges *ret,
 		     struct pt_error *e);
+
+/*
+ * The same of a vmlinux, the file that the kernel was linked to, whose text begins at address `text` now (its symbol _text).
+ * It is not quite what ran: a booting kernel patches itself.
+ */
+int kernel_put_vmlinux(const char *path, uint64_t text, struct ptc_writer *w, int32_t machine_pid,
+		       struct kernel_ranges *ret, struct pt_error *e);
 
 #endif

@@ -20,15 +20,18 @@ static const char usage[] =
     "Where the code is (perf's options):\n"
     "      --symfs DIR          the traced machine's files are below DIR, its build-id cache is DIR/.debug\n"
     "      --buildid-dir DIR    the build-id cache (~/.debug)\n"
-    "      --kcore FILE         the kernel's code (DIR/kcore_dir/kcore)\n"
+    "      --kcore FILE         the kernel's code (DIR/kcore_dir/kcore, or the build-id cache's)\n"
+    "      --vmlinux FILE       the same from the file that was linked: without what the kernel patched "
+    "since\n"
     "      --kallsyms FILE      the kernel's symbols (DIR/kcore_dir/kallsyms)\n"
+    "      --modules FILE       its modules, as /proc/modules (DIR/kcore_dir/modules)\n"
     "\n"
     "Guests, whose processes' pid on the host is PID:\n"
     "      --guest FILE,PID[,OFFSET]   what perf recorded in the guest (a perf.data without Intel PT, or its "
     "directory);\n"
     "                           OFFSET: guest TSC - host TSC, if it is known (KVM's tsc-offset)\n"
     "      --guestmount DIR     the guests' files are below DIR/PID\n"
-    "      --guestkcore FILE, --guestkallsyms FILE   of the guests' kernel\n"
+    "      --guestkcore, --guestvmlinux, --guestkallsyms, --guestmodules FILE   of the guests' kernel\n"
     "\n"
     "  -o, --output FILE        write the container to FILE, not to standard output\n"
     "  -z, --level N            zstd's level, -7 (fast) to 19 (small); default 1\n"
@@ -42,20 +45,28 @@ enum {
 	OPT_CACHE,
 	OPT_KCORE,
 	OPT_KALLSYMS,
+	OPT_MODULES,
+	OPT_VMLINUX,
 	OPT_GUEST,
 	OPT_GUEST_MOUNT,
 	OPT_GUEST_KCORE,
-	OPT_GUEST_KALLSYMS
+	OPT_GUEST_KALLSYMS,
+	OPT_GUEST_MODULES,
+	OPT_GUEST_VMLINUX
 };
 
 static const struct option options[] = {{"symfs", required_argument, NULL, OPT_SYMFS},
 					{"buildid-dir", required_argument, NULL, OPT_CACHE},
 					{"kcore", required_argument, NULL, OPT_KCORE},
 					{"kallsyms", required_argument, NULL, OPT_KALLSYMS},
+					{"modules", required_argument, NULL, OPT_MODULES},
+					{"vmlinux", required_argument, NULL, OPT_VMLINUX},
 					{"guest", required_argument, NULL, OPT_GUEST},
 					{"guestmount", required_argument, NULL, OPT_GUEST_MOUNT},
 					{"guestkcore", required_argument, NULL, OPT_GUEST_KCORE},
 					{"guestkallsyms", required_argument, NULL, OPT_GUEST_KALLSYMS},
+					{"guestmodules", required_argument, NULL, OPT_GUEST_MODULES},
+					{"guestvmlinux", required_argument, NULL, OPT_GUEST_VMLINUX},
 					{"output", required_argument, NULL, 'o'},
 					{"level", required_argument, NULL, 'z'},
 					{"quiet", no_argument, NULL, 'q'},
@@ -132,6 +143,10 @@ static int take_options(struct import_perf_request *r, const char **output, int 
 			if (take_guest(r, optarg, e))
 				return -1;
 			break;
+		case OPT_MODULES: r->host.modules = optarg; break;
+		case OPT_VMLINUX: r->host.vmlinux = optarg; break;
+		case OPT_GUEST_MODULES: r->guest.modules = optarg; break;
+		case OPT_GUEST_VMLINUX: r->guest.vmlinux = optarg; break;
 		case OPT_GUEST_MOUNT: r->guest_mount = optarg; break;
 		case OPT_GUEST_KCORE: r->guest.kcore = optarg; break;
 		case OPT_GUEST_KALLSYMS: r->guest.kallsyms = optarg; break;

@@ -1,5 +1,6 @@
 /* import_perf_guest.c - see import_perf_guest.h. */
 #include "capture/import_perf_guest.h"
+#include "capture/import_perf_formats.h"
 #include "capture/import_perf_put.h"
 
 #include <inttypes.h>
@@ -7,19 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-int perf_guest_open(struct perf_guest *g, const struct import_guest *of, struct pt_error *e)
+int perf_guest_open(struct perf_guest *g, const struct import_guest *of, struct perf_machines *machines,
+		    struct pt_error *e)
 {
 	struct perf_record rec;
 	int got;
 
 	*g = (struct perf_guest){.of = of};
-	if (perf_file_open(&g->file, of->path, e))
+	if (perf_file_open(&g->file, of->path, e) || perf_machines_add(machines, of->pid, &g->file, e))
 		return -1;
-	while ((got = perf_file_next(&g->file, &rec, e)) > 0)
+	while ((got = perf_file_next(&g->file, &rec, e)) > 0) {
+		if (perf_machines_kernel_map(machines, of->pid, &rec, e))
+			return -1;
 		if (rec.type == PERF_USER_AUXTRACE)
 			return pt_fail(e, PT_ERR_BAD_INPUT, rec.offset,
 				       "%s has AUX data: --guest takes a guest's sideband alone",
 				       g->file.path);
+	}
 	perf_file_sort_ids(&g->file);
 	perf_file_rewind(&g->file);
 	return got;
@@ -96,6 +101,7 @@ int perf_guest_put(struct perf_guest *g, struct ptc_writer *w, struct perf_machi
 		   struct import_perf_notes *notes, uint32_t *next_attr, struct pt_error *e)
 {
 	struct side_put side = {0};
+	bool whole = true;
 	struct perf_order *order = perf_order_create(&g->file);
 	int ret = -1;
 
@@ -106,8 +112,11 @@ int perf_guest_put(struct perf_guest *g, struct ptc_writer *w, struct perf_machi
 	if (perf_machines_add(machines, g->of->pid, &g->file, e) ||
 	    perf_machines_kernel(machines, g->of->pid, w, e) ||
 	    side_put_init(&side, w, &g->file, g->of->pid, next_attr, e) ||
+	    import_perf_formats(&g->file, w, g->of->pid, &whole, e) ||
 	    put_records(g, w, machines, &side, order, e))
 		goto out;
+	if (!whole)
+		import_perf_note(notes, "%s: the tracepoints' formats are malformed", g->file.path);
 	if (!g->file.clock.mult)
 		import_perf_note(notes, "%s does not say how the guest's clock relates to its TSC",
 				 g->file.path);

@@ -17,8 +17,9 @@ struct perf_guest {
 	struct perf_file file;
 };
 
-/* 0, or -1: as perf_file_open() and perf_file_next(); PT_ERR_BAD_INPUT when it has AUX data itself. */
-int perf_guest_open(struct perf_guest *g, const struct import_guest *of, struct pt_error *e);
+/* machines learns of it. 0, or -1: as perf_file_open() and perf_file_next(); PT_ERR_BAD_INPUT when it has AUX data itself. */
+int perf_guest_open(struct perf_guest *g, const struct import_guest *of, struct perf_machines *machines,
+		    struct pt_error *e);
 void perf_guest_close(struct perf_guest *g);
 /* machine.PID.*, and kvm.PID.VCPU.tsc_offset if the command line tells it. -1: the writer's errors. */
 int perf_guest_put_meta(const struct perf_guest *g, struct ptc_writer *w, struct pt_error *e);

@@ -3,6 +3,7 @@
 #include "capture/import_kernel.h"
 #include "capture/import_perf_images.h"
 
+#include <glob.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,14 +13,27 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#define MACHINES_MOST  1024
-#define MISSING_LISTED 20
+#define MACHINES_MOST	 1024
+#define MISSING_LISTED	 20
+#define MAPS_MOST	 4096
+#define KERNEL_NAME_MOST 256
+#define KERNEL_HALF	 ((uint64_t)1 << 63)
+
+/* The kernel's text, or a module. */
+struct kernel_map {
+	uint64_t start, end;
+	uint64_t text; /* of the kernel itself: its symbol _text; 0 */
+	char *name;
+};
 
 struct machine {
 	int32_t pid; /* 0 host */
 	const struct perf_file *file;
 	struct perf_images *images;
+	char *cache;	     /* perf's build-id cache; NULL: there is none */
 	char *kernel_folder; /* with kcore, kallsyms, modules; NULL: there is none */
+	struct kernel_map *maps;
+	size_t map_count, map_room;
 };
 
 struct perf_machines {
@@ -53,6 +67,10 @@ void perf_machines_destroy(struct perf_machines *m)
 	for (size_t i = 0; i < m->count; i++) {
 		perf_images_destroy(m->all[i].images);
 		free(m->all[i].kernel_folder);
+		free(m->all[i].cache);
+		for (size_t k = 0; k < m->all[i].map_count; k++)
+			free(m->all[i].maps[k].name);
+		free(m->all[i].maps);
 	}
 	free(m->all);
 	free(m);
@@ -148,7 +166,7 @@ int perf_machines_add(struct perf_machines *m, int32_t pid, const struct perf_fi
 		one->images = perf_images_create(pid, root, cache, q->symfs && !q->cache,
 						 pid == 0 && is_own_kernel(file));
 	free(root);
-	free(cache);
+	one->cache = cache;
 	if (!one->images)
 		return no_memory(e);
 	perf_images_build_ids(one->images, file);
@@ -173,43 +191,214 @@ static char *kernel_file(const char *asked, const char *folder, const char *name
 	return NULL;
 }
 
+/* Once by name: a recording tells them again when perf switches files. */
+static int add_map(struct machine *one, uint64_t start, uint64_t bytes, uint64_t text, const char *name,
+		   struct pt_error *e)
+{
+	struct kernel_map *grown;
+
+	if (bytes > UINT64_MAX - start || one->map_count == MAPS_MOST)
+		return 0;
+	for (size_t i = 0; i < one->map_count; i++)
+		if (one->maps[i].start == start)
+			return 0;
+	if (one->map_count == one->map_room) {
+		size_t room = one->map_room ? 2 * one->map_room : 64;
+
+		grown = realloc(one->maps, room * sizeof *grown);
+		if (!grown)
+			return no_memory(e);
+		one->maps = grown;
+		one->map_room = room;
+	}
+	grown = &one->maps[one->map_count];
+	*grown =
+	    (struct kernel_map){.start = start, .end = start + bytes, .text = text, .name = strdup(name)};
+	if (!grown->name)
+		return no_memory(e);
+	one->map_count++;
+	return 0;
+}
+
+int perf_machines_kernel_map(struct perf_machines *m, int32_t pid, const struct perf_record *rec,
+			     struct pt_error *e)
+{
+	size_t fixed = rec->type == PERF_RECORD_MMAP2 ? 8 + 64 : 8 + 32;
+	struct machine *one = find(m, pid);
+	uint64_t start, bytes, text;
+	char name[KERNEL_NAME_MOST];
+	int32_t process;
+	bool is_kernel;
+
+	if (!one || (rec->type != PERF_RECORD_MMAP && rec->type != PERF_RECORD_MMAP2) || rec->size <= fixed)
+		return 0;
+	memcpy(&process, rec->bytes + 8, 4);
+	memcpy(&start, rec->bytes + 16, 8);
+	memcpy(&bytes, rec->bytes + 24, 8);
+	memcpy(&text, rec->bytes + 32, 8);
+	if (process != -1 || start < KERNEL_HALF)
+		return 0;
+	snprintf(name, sizeof name, "%.*s", (int)(rec->size - fixed), (const char *)rec->bytes + fixed);
+	/* "[kernel.kallsyms]_text", "[guest.kernel.kallsyms]_text"; its offset is the address of that symbol. */
+	is_kernel =
+	    strncmp(name, "[kernel.kallsyms]", 17) == 0 || strncmp(name, "[guest.kernel.kallsyms", 22) == 0;
+	return add_map(one, start, bytes, is_kernel ? text ? text : start : 0, name, e);
+}
+
+/* /proc/modules: "kvm 1146880 1 kvm_intel, Live 0xffffffffc0206000". What is no such line is passed over. */
+static int read_modules(struct machine *one, const char *path, struct pt_error *e)
+{
+	FILE *file = fopen(path, "re");
+	char *line = NULL;
+	size_t room = 0;
+	int ret = 0;
+
+	if (!file)
+		return pt_fail_errno(e, "cannot read %s", path);
+	while (ret == 0 && getline(&line, &room, file) > 0) {
+		char name[KERNEL_NAME_MOST - 2], bracketed[KERNEL_NAME_MOST];
+		unsigned long long bytes, start;
+
+		if (sscanf(line, "%253s %llu %*s %*s %*s 0x%llx", name, &bytes, &start) != 3 ||
+		    start < KERNEL_HALF)
+			continue;
+		snprintf(bracketed, sizeof bracketed, "[%s]", name);
+		ret = add_map(one, start, bytes, 0, bracketed, e);
+	}
+	free(line);
+	fclose(file);
+	return ret;
+}
+
+/* The kernel's own build id, as the recording lists it. */
+static const struct perf_file_build_id *kernel_build_id(const struct machine *one)
+{
+	for (size_t i = 0; i < one->file->build_id_count; i++)
+		if (strstr(one->file->build_ids[i].name, "kernel.kallsyms]") &&
+		    (one->file->build_ids[i].pid <= 0 || one->file->build_ids[i].pid == one->pid))
+			return &one->file->build_ids[i];
+	return NULL;
+}
+
+/* A copy of kcore that `perf buildid-cache --kcore` has made: the last one. */
+static int cached_folder(struct machine *one, struct pt_error *e)
+{
+	const struct perf_file_build_id *id = kernel_build_id(one);
+	bool failed = false;
+	char *pattern, text[41] = "";
+	glob_t found;
+
+	if (one->kernel_folder || !one->cache || !id)
+		return 0;
+	for (uint32_t i = 0; i < id->size && i < 20; i++)
+		snprintf(text + 2 * (size_t)i, 3, "%02x", id->bytes[i]);
+	pattern = join(&failed, "%s/\\[kernel.kcore\\]/%s/*", one->cache, text);
+	if (!pattern)
+		return no_memory(e);
+	if (glob(pattern, 0, NULL, &found) == 0) {
+		if (found.gl_pathc)
+			one->kernel_folder = join(&failed, "%s", found.gl_pathv[found.gl_pathc - 1]);
+		globfree(&found);
+	}
+	free(pattern);
+	return failed ? no_memory(e) : 0;
+}
+
+/* Where the kernel's text begins: from its mapping, else its symbols. 0 unknown. */
+static uint64_t text_of(const struct machine *one, const struct kernel_symbols *symbols)
+{
+	for (size_t i = 0; i < one->map_count; i++)
+		if (one->maps[i].text)
+			return one->maps[i].text;
+	return symbols ? kernel_symbols_find(symbols, "_text") : 0;
+}
+
+static void note_kernel(struct perf_machines *m, const struct machine *one,
+			const struct kernel_ranges *written)
+{
+	uint64_t all = 0;
+	char guest[64] = "";
+
+	if (one->pid)
+		snprintf(guest, sizeof guest, " of guest %" PRId32, one->pid);
+	if (written->count == 0) {
+		import_perf_note(
+		    m->notes, "no code of the kernel%s: record with `perf record --kcore`, or give --%skcore",
+		    guest, one->pid ? "guest" : "");
+		return;
+	}
+	for (size_t i = 0; i < one->map_count; i++)
+		all += one->maps[i].end - one->maps[i].start;
+	for (size_t i = 0; i < one->map_count; i++) {
+		const struct kernel_map *map = &one->maps[i];
+		uint64_t begin = map->text ? map->text : map->start;
+
+		/* (Their ends are told with the data that follows the code.) */
+		if (!kernel_ranges_cover(written, begin, begin + 1))
+			import_perf_note(
+			    m->notes, "no code for %s of the kernel%s, %.0f %% of its mapped code", map->name,
+			    guest, all ? 100.0 * (double)(map->end - map->start) / (double)all : 0.0);
+	}
+}
+
+struct kernel_paths {
+	char *kcore, *vmlinux, *kallsyms, *modules;
+};
+
+static int put_kernel(struct perf_machines *m, struct machine *one, const struct kernel_paths *paths,
+		      struct ptc_writer *w, struct pt_error *e)
+{
+	struct pt_error why = {.offset = PT_NO_OFFSET};
+	struct kernel_ranges written = {0};
+	struct kernel_symbols *symbols = NULL;
+	uint64_t text;
+	int ret = 0;
+
+	if (paths->kallsyms && !(symbols = kernel_symbols_read(paths->kallsyms, &why)))
+		import_perf_note(m->notes, "the kernel's functions have no names: %s", why.message);
+	if (paths->modules)
+		ret = read_modules(one, paths->modules, e);
+	text = text_of(one, symbols);
+	if (ret == 0 && paths->kcore)
+		ret = kernel_put_kcore(paths->kcore, w, one->pid, &written, e);
+	else if (ret == 0 && paths->vmlinux && !text)
+		import_perf_note(m->notes, "%s is of no use: nothing says where the kernel's text is",
+				 paths->vmlinux);
+	else if (ret == 0 && paths->vmlinux)
+		ret = kernel_put_vmlinux(paths->vmlinux, text, w, one->pid, &written, e);
+	if (ret == 0 && symbols)
+		ret = kernel_symbols_put(symbols, w, one->pid, e);
+	if (ret == 0)
+		note_kernel(m, one, &written);
+	kernel_ranges_deinit(&written);
+	kernel_symbols_destroy(symbols);
+	return ret;
+}
+
 int perf_machines_kernel(struct perf_machines *m, int32_t pid, struct ptc_writer *w, struct pt_error *e)
 {
 	const struct import_kernel_files *asked = pid ? &m->request->guest : &m->request->host;
 	struct machine *one = find(m, pid);
-	struct pt_error why = {.offset = PT_NO_OFFSET};
-	struct kernel_symbols *symbols = NULL;
+	struct kernel_paths paths;
 	bool failed = false;
-	char *kcore, *kallsyms;
-	uint64_t bytes = 0;
-	int ret = 0;
+	int ret;
 
 	if (!one)
 		return 0;
-	kcore = kernel_file(asked->kcore, one->kernel_folder, "kcore", &failed);
-	kallsyms = kernel_file(asked->kallsyms, one->kernel_folder, "kallsyms", &failed);
-	if (failed)
-		ret = no_memory(e);
-	if (ret == 0 && kcore)
-		ret = kernel_put_kcore(kcore, w, pid, &bytes, e);
-	if (ret == 0 && kallsyms) {
-		symbols = kernel_symbols_read(kallsyms, &why);
-		if (symbols)
-			ret = kernel_symbols_put(symbols, w, pid, e);
-		else
-			import_perf_note(m->notes, "the kernel's functions have no names: %s", why.message);
-	}
-	if (ret == 0 && bytes == 0) {
-		if (pid)
-			import_perf_note(m->notes, "there is no code of the kernel of guest %" PRId32, pid);
-		else
-			import_perf_note(m->notes,
-					 "there is no code of the kernel: record with `perf record --kcore`, "
-					 "or give --kcore");
-	}
-	kernel_symbols_destroy(symbols);
-	free(kcore);
-	free(kallsyms);
+	if (cached_folder(one, e))
+		return -1;
+	/* Who names a vmlinux wants it, not another kcore. */
+	paths.kcore = asked->vmlinux && !asked->kcore
+			  ? NULL
+			  : kernel_file(asked->kcore, one->kernel_folder, "kcore", &failed);
+	paths.vmlinux = kernel_file(asked->vmlinux, NULL, NULL, &failed);
+	paths.kallsyms = kernel_file(asked->kallsyms, one->kernel_folder, "kallsyms", &failed);
+	paths.modules = kernel_file(asked->modules, one->kernel_folder, "modules", &failed);
+	ret = failed ? no_memory(e) : put_kernel(m, one, &paths, w, e);
+	free(paths.kcore);
+	free(paths.vmlinux);
+	free(paths.kallsyms);
+	free(paths.modules);
 	return ret;
 }
 

@@ -21,6 +21,11 @@ void perf_machines_destroy(struct perf_machines *m);
 /* Machine pid (0: the host) is one of file's: its build ids, directory and kernel are told there. */
 int perf_machines_add(struct perf_machines *m, int32_t pid, const struct perf_file *file, struct pt_error *e);
 
+/* A mapping of the machine's kernel: an MMAP or MMAP2 record of pid -1; any other record is passed over. To be told
+ * before perf_machines_kernel(). -1: PT_ERR_NO_MEMORY. */
+int perf_machines_kernel_map(struct perf_machines *m, int32_t pid, const struct perf_record *rec,
+			     struct pt_error *e);
+
 /*
  * Writes the code and the symbols of the machine's kernel, from the first of these that there is: what the request names;
  * the guest's root (--guestmount); the recording's directory (kcore_dir, kcore_dir__PID); the build-id cache. What cannot

@@ -2,6 +2,7 @@
 #include "capture/import_perf_run.h"
 #include "capture/import_perf_aux.h"
 #include "capture/import_perf_file.h"
+#include "capture/import_perf_formats.h"
 #include "capture/import_perf_guest.h"
 #include "capture/import_perf_machines.h"
 #include "capture/import_perf_order.h"
@@ -52,7 +53,7 @@ static int first_pass(struct run *r, struct pt_error *e)
 	struct perf_record rec;
 	int got;
 
-	if (aux_plan_init(&r->plan, e))
+	if (aux_plan_init(&r->plan, e) || perf_machines_add(r->machines, 0, &r->file, e))
 		return -1;
 	while ((got = perf_file_next(&r->file, &rec, e)) > 0) {
 		switch (rec.type) {
@@ -62,6 +63,13 @@ static int first_pass(struct run *r, struct pt_error *e)
 		case PERF_RECORD_AUX:
 		case PERF_USER_AUXTRACE:
 			if (aux_plan_add(&r->plan, &r->file, &rec, e))
+				return -1;
+			break;
+		case PERF_RECORD_MMAP:
+		case PERF_RECORD_MMAP2:
+			/* A guest's, in a file of perf inject, is not the host's. */
+			if ((rec.misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_GUEST_KERNEL &&
+			    perf_machines_kernel_map(r->machines, 0, &rec, e))
 				return -1;
 			break;
 		default:
@@ -317,8 +325,6 @@ static void note_rest(struct run *r, const struct perf_order *order)
 /* The guests whose records perf inject has put into the file, and the kernels of all machines. */
 static int put_kernels(struct run *r, struct pt_error *e)
 {
-	if (perf_machines_add(r->machines, 0, &r->file, e))
-		return -1;
 	if (r->file.pt.present && !r->user_only && perf_machines_kernel(r->machines, 0, r->w, e))
 		return -1;
 	for (uint32_t i = 0; i < r->file.event_count; i++) {
@@ -369,7 +375,7 @@ static int open_guests(struct run *r, struct pt_error *e)
 	if (!r->guests)
 		return no_memory(e);
 	for (size_t i = 0; i < r->request->guest_count; i++)
-		if (perf_guest_open(&r->guests[i], &r->request->guests[i], e))
+		if (perf_guest_open(&r->guests[i], &r->request->guests[i], r->machines, e))
 			return -1;
 	return 0;
 }
@@ -392,13 +398,23 @@ static int put_all_meta(struct run *r, struct pt_error *e)
 	return 0;
 }
 
+static int put_formats(struct run *r, struct pt_error *e)
+{
+	bool whole;
+
+	if (import_perf_formats(&r->file, r->w, 0, &whole, e))
+		return -1;
+	if (!whole)
+		import_perf_note(r->notes, "%s: the tracepoints' formats are malformed", r->file.path);
+	return 0;
+}
+
 static int write_container(struct run *r, int fd, struct pt_error *e)
 {
 	struct perf_order *order = perf_order_create(&r->file);
 	int ret = -1;
 
-	r->machines = perf_machines_create(r->request, r->notes);
-	if (!r->machines || !order) {
+	if (!order) {
 		no_memory(e);
 		goto out;
 	}
@@ -406,8 +422,8 @@ static int write_container(struct run *r, int fd, struct pt_error *e)
 	if (!r->w)
 		goto out;
 	if (put_all_meta(r, e) || side_put_init(&r->side, r->w, &r->file, 0, &r->next_attr, e) ||
-	    aux_put_init(&r->aux, r->w, &r->file, r->pt_event, e) || put_streams(r, e) || put_kernels(r, e) ||
-	    put_guests(r, e) || second_pass(r, order, e) || ptc_writer_finish(r->w, e))
+	    put_formats(r, e) || aux_put_init(&r->aux, r->w, &r->file, r->pt_event, e) || put_streams(r, e) ||
+	    put_kernels(r, e) || put_guests(r, e) || second_pass(r, order, e) || ptc_writer_finish(r->w, e))
 		goto out;
 	note_rest(r, order);
 	ret = 0;
@@ -424,6 +440,8 @@ int import_perf_run(const struct import_perf_request *request, int fd, struct im
 
 	*notes = (struct import_perf_notes){0};
 	ret = perf_file_open(&r.file, request->input, e);
+	if (ret == 0 && !(r.machines = perf_machines_create(request, notes)))
+		ret = no_memory(e);
 	if (ret == 0)
 		ret = first_pass(&r, e);
 	if (ret == 0)
