@@ -16,11 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TSC_PACKET 0x19
-#define TSC_BYTES  7
-#define PSBEND	   0x23 /* behind 02 */
-
-#define HOLD_MOST  ((size_t)4 << 20) /* without a PSB in so many bytes, they are cut at any packet */
+#define HOLD_MOST ((size_t)4 << 20) /* without a PSB in so many bytes, they are cut at any packet */
 
 static const char usage[] =
     "usage: pt-capture export --perf-data FILE [-q] [CONTAINER|-]\n"
@@ -93,26 +89,6 @@ static size_t whole_so_far(const struct queue *q)
 	return at ? at : q->count;
 }
 
-/* The TSC in the PSB+ that begins at p, of n bytes; false: it is not all there, or has none. */
-static bool tsc_of_psb(const uint8_t *p, size_t n, uint64_t *ret)
-{
-	int block = 0;
-
-	for (size_t at = 0; at < n;) {
-		int len = pt_packet_len(p + at, n - at, &block);
-
-		if (len <= 0 || (size_t)len > n - at || (p[at] == 0x02 && n - at >= 2 && p[at + 1] == PSBEND))
-			return false;
-		if (p[at] == TSC_PACKET) {
-			*ret = 0;
-			memcpy(ret, p + at + 1, TSC_BYTES);
-			return true;
-		}
-		at += (size_t)len;
-	}
-	return false;
-}
-
 /*
  * When the n first bytes of the queue were traced, at the latest, and its other bytes at the earliest: what a reader takes
  * the time of a PERF_RECORD_AUX for. Where a PSB is the border, its TSC says it. False: it is not there yet.
@@ -126,7 +102,7 @@ static bool border_time(const struct export *x, const struct queue *q, size_t n,
 	*ret = q->time_ns;
 	if (n == q->count || !mult || shift > 63 || !pt_is_psb(q->bytes + n, q->count - n))
 		return true;
-	if (!tsc_of_psb(q->bytes + n, q->count - n, &tsc))
+	if (!pt_psb_tsc(q->bytes + n, q->count - n, &tsc))
 		return !(ptc_meta_number(x->meta, "pt_config", PT_CONFIG_TSC) & PT_CONFIG_TSC);
 	ns = ptc_meta_number(x->meta, "time_zero", 0) + (uint64_t)((unsigned __int128)tsc * mult >> shift);
 	if (ns < *ret)

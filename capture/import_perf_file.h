@@ -141,7 +141,7 @@ void perf_file_rewind(struct perf_file *f);
 int perf_file_read_aux(struct perf_file *f, uint32_t part, uint64_t offset, void *to, size_t n,
 		       struct pt_error *e);
 
-/* After the first pass: makes perf_file_find_id() work, and events' machine_pid known. */
+/* Makes perf_file_find_id() work, and events' machine_pid known; to be called again when records have told more. */
 void perf_file_sort_ids(struct perf_file *f);
 const struct perf_file_id *perf_file_find_id(const struct perf_file *f, uint64_t id); /* NULL: unknown */
 

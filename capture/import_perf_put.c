@@ -1,5 +1,6 @@
 /* import_perf_put.c - see import_perf_put.h. */
 #include "capture/import_perf_put.h"
+#include "capture/pt_packet_len.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -185,11 +186,27 @@ static int copy(struct aux_put *a, struct aux_put_stream *s, const struct aux_pi
 	return 0;
 }
 
-/* Whether the n first bytes of b are the n last bytes of a. 1, 0, or -1. */
+/* Whether a PSB with its TSC is among the bytes: they are from one place of a trace then, and from no other. What looks
+ * alike without may be a loop's. */
+static bool has_time(const uint8_t *p, size_t n)
+{
+	const uint8_t *end = p + n;
+	uint64_t tsc;
+
+	while ((p = memmem(p, (size_t)(end - p), "\x02\x82\x02\x82", 4))) {
+		if (pt_is_psb(p, (size_t)(end - p)) && pt_psb_tsc(p, (size_t)(end - p), &tsc))
+			return true;
+		p++;
+	}
+	return false;
+}
+
+/* Whether the n first bytes of b are the n last bytes of a, and not by chance. 1, 0, or -1. */
 static int joins(struct aux_put *put, const struct aux_piece *a, const struct aux_piece *b, uint64_t n,
 		 struct pt_error *e)
 {
 	uint8_t *x = put->buffer, *y = put->buffer + COPY_BYTES / 2;
+	bool certain = false;
 
 	for (uint64_t done = 0, k; done < n; done += k) {
 		k = n - done < COPY_BYTES / 2 ? n - done : COPY_BYTES / 2;
@@ -198,8 +215,9 @@ static int joins(struct aux_put *put, const struct aux_piece *a, const struct au
 			return -1;
 		if (memcmp(x, y, k) != 0)
 			return 0;
+		certain = certain || has_time(y, k);
 	}
-	return 1;
+	return certain;
 }
 
 /* How many bytes at b's begin are the end of a: the most that it can be. */
@@ -312,11 +330,8 @@ int aux_put_sample(struct aux_put *a, const struct ordered_record *r, struct pt_
 	if (!s)
 		return -1;
 	for (known = n < s->tail_bytes ? n : s->tail_bytes; known > 0; known--)
-		if (memcmp(bytes, s->tail + s->tail_bytes - known, known) == 0)
+		if (memcmp(bytes, s->tail + s->tail_bytes - known, known) == 0 && has_time(bytes, known))
 			break;
-	/* A few equal bytes are chance. */
-	if (known < 16 && known < n)
-		known = 0;
 	if (known == 0 && s->tail_bytes)
 		s->end += GAP_BYTES;
 	memcpy(s->tail, bytes, n);

@@ -53,6 +53,7 @@ static int first_pass(struct run *r, struct pt_error *e)
 	struct perf_record rec;
 	int got;
 
+	perf_file_sort_ids(&r->file);
 	if (aux_plan_init(&r->plan, e) || perf_machines_add(r->machines, 0, &r->file, e))
 		return -1;
 	while ((got = perf_file_next(&r->file, &rec, e)) > 0) {
@@ -65,6 +66,8 @@ static int first_pass(struct run *r, struct pt_error *e)
 			if (aux_plan_add(&r->plan, &r->file, &rec, e))
 				return -1;
 			break;
+		case PERF_USER_HEADER_ATTR:
+		case PERF_USER_ID_INDEX: perf_file_sort_ids(&r->file); break;
 		case PERF_RECORD_MMAP:
 		case PERF_RECORD_MMAP2:
 			/* A guest's, in a file of perf inject, is not the host's. */

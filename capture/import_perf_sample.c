@@ -223,8 +223,12 @@ int perf_stamp_read(const struct perf_file *f, const struct perf_record *r, stru
 	*ret = (struct perf_stamp){.event = UINT32_MAX, .pid = -1, .tid = -1, .cpu = -1};
 	if (f->event_count == 0)
 		return 0;
-	if (r->type == PERF_RECORD_SAMPLE)
-		return read_sample(f, r, ret, e);
-	read_trailer(f, r, ret);
+	if (r->type != PERF_RECORD_SAMPLE)
+		read_trailer(f, r, ret);
+	else if (read_sample(f, r, ret, e))
+		return -1;
+	/* Records that do not say their CPU have an id for each. */
+	if (ret->cpu < 0 && ret->id)
+		ret->cpu = ret->id->cpu;
 	return 0;
 }

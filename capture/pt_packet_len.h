@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define PT_PSB_BYTES 16
 
@@ -132,6 +133,27 @@ static inline size_t pt_whole_packets(const uint8_t *p, size_t n)
 		at += (size_t)len;
 	}
 	return at;
+}
+
+/* The TSC in the PSB+ that begins at p, of n bytes; false: it is not all there, or has none. */
+static inline bool pt_psb_tsc(const uint8_t *p, size_t n, uint64_t *ret)
+{
+	int block = 0;
+
+	for (size_t at = 0; at < n;) {
+		int len = pt_packet_len(p + at, n - at, &block);
+
+		if (len <= 0 || (size_t)len > n - at ||
+		    (p[at] == 0x02 && len == 2 && p[at + 1] == 0x23 /* PSBEND */))
+			return false;
+		if (p[at] == 0x19 /* TSC */) {
+			*ret = 0;
+			memcpy(ret, p + at + 1, 7);
+			return true;
+		}
+		at += (size_t)len;
+	}
+	return false;
 }
 
 #endif

@@ -103,12 +103,18 @@ static void noise(char *to, size_t n, unsigned seed)
 	}
 }
 
+/* A PSB with its TSC: by it an overlap is known to be none by chance. */
+#define PSB_TSC                                                                                              \
+	"\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x19"                               \
+	"1234567\x02\x23"
+
 static void test_snapshots(void)
 {
 	char all[2000], got[4096], expected[4096];
 	struct imported i;
 
 	noise(all, sizeof all, 1);
+	memcpy(all + 500, PSB_TSC, sizeof PSB_TSC - 1);
 	begin_file(&b, 0);
 	b.count -= 160;
 	put_info(&b, 1, true);
@@ -151,14 +157,14 @@ static void put_aux_sample(uint64_t time_ns, uint32_t cpu, const char *bytes, si
 static void test_aux_samples(void)
 {
 	begin_file(&b, PERF_SAMPLE_AUX);
-	put_aux_sample(20, 1, "abcdefghijklmnopqrstuvwx", 24);
+	put_aux_sample(20, 1, "abcdef" PSB_TSC, 32);
 	put_aux_sample(10, 0, "01234567", 8);
 	put_comm(&b, 5, 15, "c15");
-	put_aux_sample(30, 1, "ijklmnopqrstuvwxABCDEFGH", 24);
-	put_aux_sample(40, 1, "????????", 8);
+	put_aux_sample(30, 1, "ef" PSB_TSC "ABCD", 32);
+	/* Equal bytes without time are no overlap. */
+	put_aux_sample(40, 1, "ABCD????", 8);
 	end_file(&b);
-	EXPECT("A1@0+2:01234567 Cc15 A2@0+2:abcdefghijklmnopqrstuvwx A2@24+2:ABCDEFGH A2@48+2:???????? R.",
-	       NULL);
+	EXPECT("A1@0+2:01234567 Cc15 A2@0+2:abcdef" PSB_TSC " A2@32+2:ABCD A2@52+2:ABCD???? R.", NULL);
 	begin_file(&b, PERF_SAMPLE_AUX);
 	put_aux_sample(20, 1, "abcdefgh", 8);
 	patch64(&b, b.count - 16, 9); /* one more than there is */
