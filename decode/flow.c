@@ -152,7 +152,8 @@ void pt_flow_tell(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, 
 	f->tnt_n = 0;
 	f->fup = f->fup_binds = f->overflow = f->tsx_abort = false;
 	f->side_changes = f->concealed = false;
-	f->guest_blind = true;
+	f->guest_blind = f->forgot = true;
+	f->unsure = false;
 	f->bottom = f->top;
 	f->len = 0;
 }

@@ -94,6 +94,8 @@ enum pt_flow_state {
 #define PT_STACK 128 /* ring for the 64 that it keeps */
 struct pt_return_stack {
 	uint32_t stack[PT_STACK], top, bottom;
+	uint32_t user_top, user_bottom; /* when the kernel was entered from user space, if user_known */
+	bool user_known;
 };
 
 /* A trail (graph.h) that is being recorded: from where a path starts to where it ends. */
@@ -178,8 +180,12 @@ struct pt_flow {
 	bool concealed; /* the last TIP.PGD was at a VM entry */
 	bool blind_upper,
 	    blind_hard;	  /* where it went blind: the address' half; it takes another half or side to see */
+	bool kernel_blind; /* the kernel was not seen wholly since it was entered */
 	bool guest_blind; /* the guest was not seen wholly since the VM entry */
-	bool unsure;            /* the stack is what the code calls, not what the hardware has: since blindness */
+	bool unsure;           /* the stack is what the code has called, not what the hardware has: since blindness */
+	bool forgot;           /* the hardware has entries that the stack has not: since an error */
+	uint32_t user_top, user_bottom; /* as in struct pt_return_stack */
+	bool user_known;
 	struct pt_return_stack host_stack; /* at the VM entry */
 
 	uint64_t base;	     /* aux_offset of the piece's first byte */

@@ -32,6 +32,8 @@ bool pt_flow_lose(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, 
 bool pt_flow_blind(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message, bool hard);
 /* Blind, and the flow is at ip: true when there is code, and the flow stands there. */
 bool pt_flow_see(struct pt_flow *f, uint64_t ip);
+/* The flow goes from code to another: keeps the return stack of who enters the kernel, and gives it back. */
+void pt_flow_cross(struct pt_flow *f, struct pt_code *to);
 /* A return that was not compressed went to ip. */
 void pt_flow_popped(struct pt_flow *f, uint64_t ip);
 /* The VM entry or exit that a PIP has told of leads to ip (0: not traced). */

@@ -102,11 +102,12 @@ static bool psbend(struct pt_flow *f)
 		bool there = !f->tnt_n && pt_flow_walk_to(f, f->psb_ip, &why, &where);
 
 		f->bottom = f->top; /* SDM: PSB clears the CPU's call stack */
-		f->unsure = false;
+		f->unsure = f->forgot = false;
 		if (!there) {
 			if (f->state == PT_FLOW_RUNNING)
 				pt_flow_err(f, why, where ? where : f->psb_ip,
 					    "the code does not lead to the PSB's IP");
+			f->unsure = f->forgot = false;
 			return pt_flow_sync_at(f, f->psb_ip);
 		}
 		/* A run ends at a PSB, so that the segments between PSBs can be decoded apart. */
@@ -116,7 +117,7 @@ static bool psbend(struct pt_flow *f)
 		return true;
 	}
 	f->bottom = f->top;
-	f->unsure = false;
+	f->unsure = f->forgot = false;
 	f->overflow_fup = f->overflow && f->psb_fup;
 	f->overflow_insns = f->insns;
 	f->overflow = f->overflow && !f->psb_fup; /* its FUP or TIP.PGE may come behind the PSB+ */
@@ -467,8 +468,10 @@ void pt_flow_pause(struct pt_flow *f, bool end)
 	f->trail.to = NULL;
 	if (f->state == PT_FLOW_RUNNING)
 		pt_flow_flush_tail(f, pt_flow_here(f));
-	if (end)
+	if (end) {
 		pt_flow_end_slice(f);
+		f->user_known = false;
+	}
 }
 
 void pt_flow_resume(struct pt_flow *f)

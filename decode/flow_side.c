@@ -17,6 +17,7 @@ bool pt_flow_blind(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip,
 		   bool hard)
 {
 	uint32_t bottom = f->bottom, top = f->top;
+	bool unsure = f->unsure;
 
 	if (f->graph->full)
 		return pt_flow_lose(f, PT_FLOW_FULL, ip, "");
@@ -24,8 +25,10 @@ bool pt_flow_blind(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip,
 	/* What was called before is returned to after it: see pt_flow_see(). */
 	f->bottom = bottom;
 	f->top = top;
+	f->unsure = unsure;
 	f->state = PT_FLOW_BLIND;
 	f->blind_upper = ip >> 63;
+	f->kernel_blind |= f->blind_upper;
 	f->blind_hard = hard;
 	return false;
 }
@@ -55,10 +58,31 @@ bool pt_flow_see(struct pt_flow *f, uint64_t ip)
 		return false;
 	/* A kernel comes back with the stack that it was called with. Whatever else was not seen may have returned and
 	 * called as it liked. */
-	if (!f->blind_upper || upper)
+	if (!f->blind_upper || upper) {
 		f->bottom = f->top;
-	f->unsure = true;
+		f->unsure = false;
+	} else {
+		f->unsure = true;
+		if (f->user_known)
+			pt_flow_cross(f, f->user);
+	}
 	return pt_flow_sync_at(f, ip);
+}
+
+void pt_flow_cross(struct pt_flow *f, struct pt_code *to)
+{
+	if (to == f->kernel) {
+		f->user_known = f->code == f->user && f->user;
+		f->user_top = f->top;
+		f->user_bottom = f->bottom;
+		f->kernel_blind = false;
+	} else if ((f->unsure || f->kernel_blind) && f->user_known) {
+		f->unsure = true;
+		/* Deeper down the ring may have been used again. */
+		f->top = f->user_top;
+		f->bottom = f->top - f->user_bottom > 32 ? f->top - 32 : f->user_bottom;
+		f->user_known = false;
+	}
 }
 
 /*
@@ -91,6 +115,10 @@ static void save_stack(struct pt_flow *f)
 	memcpy(f->host_stack.stack, f->stack, sizeof f->stack);
 	f->host_stack.top = f->top;
 	f->host_stack.bottom = f->bottom;
+	f->host_stack.user_top = f->user_top;
+	f->host_stack.user_bottom = f->user_bottom;
+	f->host_stack.user_known = f->user_known;
+	f->user_known = false;
 }
 
 static void restore_stack(struct pt_flow *f)
@@ -109,6 +137,7 @@ void pt_flow_set_side(struct pt_flow *f, uint32_t nr, uint64_t cr3)
 	f->guest_blind = true;
 	f->bottom = f->top;
 	f->host_stack.bottom = f->host_stack.top;
+	f->user_known = f->host_stack.user_known = false;
 	if (f->sink->side)
 		f->sink->side(f->arg, f, NULL);
 }
@@ -185,9 +214,13 @@ bool pt_flow_change_side(struct pt_flow *f, uint64_t ip)
 	if (t.entry) {
 		save_stack(f);
 		f->guest_blind = false;
-	} else if (lost) {
-		/* The guest's calls and returns are not known, but KVM's own are. */
-		restore_stack(f);
+	} else {
+		/* The guest's calls and returns may not be known, but KVM's own are. */
+		if (lost)
+			restore_stack(f);
+		f->user_top = f->host_stack.user_top;
+		f->user_bottom = f->host_stack.user_bottom;
+		f->user_known = f->host_stack.user_known;
 	}
 	if (f->sink->side)
 		f->sink->side(f->arg, f, &t);

@@ -15,6 +15,8 @@ bool pt_flow_stand(struct pt_flow *f, uint64_t ip)
 
 	if (code != f->code || f->mode != f->next_mode) {
 		pt_flow_flush(f);
+		if (code != f->code && f->kernel)
+			pt_flow_cross(f, code);
 		f->code = code;
 		f->mode = f->next_mode;
 	}
@@ -154,7 +156,8 @@ bool pt_flow_walk_to(struct pt_flow *f, uint64_t ip, enum pt_flow_error_kind *wh
 	while (b && (n = insns_to(f, b, ip)) < 0) {
 		f->insns += b->insns;
 		if (b->cls == INSN_JMP || b->cls == INSN_CALL) {
-			pt_flow_add_edge(f, pt_graph_edge(f->graph, f->code, b->term_ip, b->target, pt_kind_of(b->cls)));
+			pt_flow_add_edge(
+			    f, pt_graph_edge(f->graph, f->code, b->term_ip, b->target, pt_kind_of(b->cls)));
 			if (b->cls == INSN_CALL && !b->rel0)
 				pt_flow_push(f, pt_graph_position(f->graph, f->code, b->next_ip, f->mode));
 		}
@@ -224,9 +227,14 @@ static inline bool compressed_ret(struct pt_flow *f, bool *ret_backward)
 	union pt_position *p = &g->positions[f->position];
 	uint32_t to;
 
-	if (__builtin_expect(f->top == f->bottom && !p->ind.prefix.n_push, 0))
-		return pt_flow_lose(f, PT_FLOW_MISMATCH, g->where[f->position].decision_ip,
-			    "a compressed return without its call");
+	if (__builtin_expect(f->top == f->bottom && !p->ind.prefix.n_push, 0)) {
+		uint64_t ip = g->where[f->position].decision_ip;
+
+		if (f->forgot)
+			return pt_flow_blind(f, PT_FLOW_NO_CODE, ip,
+					     "a compressed return to a caller that was not seen", false);
+		return pt_flow_lose(f, PT_FLOW_MISMATCH, ip, "a compressed return without its call");
+	}
 	take(f, &p->ind.prefix);
 	to = pt_flow_pop(f);
 	if (to == p->ind.next) {
@@ -414,7 +422,7 @@ bool pt_flow_on_tnt(struct pt_flow *f, uint64_t bits, unsigned n)
 	}
 	if (f->tnt_n) /* TIPs are still owed to the bits before */
 		return pt_flow_lose(f, PT_FLOW_MISMATCH, f->graph->where[f->position].decision_ip,
-			    "a TNT packet where the code has an indirect branch");
+				    "a TNT packet where the code has an indirect branch");
 	f->tnt = bits;
 	f->tnt_n = n;
 	return pt_flow_run_tnt(f);
