@@ -158,7 +158,7 @@ static inline bool along(struct pt_flow *f, unsigned first, const uint8_t **p, u
 /* Whether a path starts here that no timing packet is about to end: with CYCs there is one for most packets. */
 static inline bool starts(const struct pt_flow *f)
 {
-	return !f->len && !f->trail.to && !f->has_cyc && !f->cut && !f->side_changes;
+	return !f->len && !f->trail.to && !f->has_cyc && !f->cut && !f->side_changes && !f->unsure;
 }
 
 /* The bits that are left of a TNT byte, as one. */

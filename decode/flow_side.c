@@ -71,6 +71,7 @@ bool pt_flow_see(struct pt_flow *f, uint64_t ip)
 
 void pt_flow_cross(struct pt_flow *f, struct pt_code *to)
 {
+	f->trail.to = NULL;
 	if (to == f->kernel) {
 		f->user_known = f->code == f->user && f->user;
 		f->user_top = f->top;
@@ -123,6 +124,7 @@ static void save_stack(struct pt_flow *f)
 
 static void restore_stack(struct pt_flow *f)
 {
+	f->trail.to = NULL;
 	memcpy(f->stack, f->host_stack.stack, sizeof f->stack);
 	f->top = f->host_stack.top;
 	f->bottom = f->host_stack.bottom;
