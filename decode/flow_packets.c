@@ -151,6 +151,7 @@ static void overflow(struct pt_flow *f)
 	f->bip_bytes = 0;
 	tell_held(f, 0);
 	pt_flow_err(f, PT_FLOW_OVERFLOW, pt_flow_here(f), "the CPU's trace buffer overflowed");
+	f->forgot = false; /* the CPU has cleared its stack, too */
 	pt_clock_lost(&f->clock);
 	f->last_ip = 0;
 	if (synced || f->ever) {
