@@ -1,7 +1,8 @@
 -- vm-check: guest records that do not lie between a VM entry and its VM exit; no rows are expected
 -- Every run of a guest must lie within a stay of its vCPU, from the entry's earliest time to the exit's latest; so must every event of a
--- guest whose vCPU is known; and a vCPU's stays and round trips must follow one another. what: which of these fails; id: of the view
--- run, events, vmentries or vmexits; tsc: the record's time; from_tsc, to_tsc: between which it ought to be.
+-- guest whose vCPU is known, between the first stay and the last that were traced; and a vCPU's stays and round trips must follow one
+-- another. what: which of these fails; id: of the view run, events, vmentries or vmexits; tsc: the record's time; from_tsc, to_tsc:
+-- between which it ought to be.
 -- :limit = 100 rows
 WITH guest_slice AS (
 	SELECT s.id, s.vcpu, h.machine FROM slice s CROSS JOIN thread h
@@ -15,8 +16,11 @@ seen (what, machine, vcpu, id, tsc, last_tsc) AS ( -- times do not fall within a
 	FROM run_group g CROSS JOIN guest_slice x
 	WHERE x.id = g.slice AND g.tsc IS NOT NULL
 	UNION ALL
-	SELECT 'event', machine, vcpu, id, tsc, tsc FROM event
-	WHERE machine IN (SELECT id FROM machine WHERE pid <> 0) AND vcpu IS NOT NULL AND tsc IS NOT NULL
+	SELECT 'event', e.machine, e.vcpu, e.id, e.tsc, e.tsc
+	FROM event e JOIN (
+		SELECT machine, vcpu, min(entry_tsc) AS from_tsc, max(exit_tsc) AS to_tsc FROM guest_run GROUP BY machine, vcpu
+	) g ON g.machine = e.machine AND g.vcpu = e.vcpu AND e.tsc BETWEEN g.from_tsc AND g.to_tsc
+	WHERE e.machine IN (SELECT id FROM machine WHERE pid <> 0)
 ),
 stay AS ( -- the one whose entry was the last before it
 	SELECT s.*, (SELECT g.id FROM guest_run g WHERE g.machine = s.machine AND g.vcpu = s.vcpu AND g.entry_tsc <= s.tsc

@@ -33,7 +33,7 @@ _pt_plain() {
 }
 
 _pt_capture() {
-	local _pt_word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} sub= i
+	local _pt_word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} sub="" i
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		[[ ${COMP_WORDS[i]} == -- ]] && _pt_files && return
 	done
@@ -54,7 +54,7 @@ _pt_capture() {
 }
 
 _pt_decode() {
-	local _pt_word=${COMP_WORDS[COMP_CWORD]} sub= list=
+	local _pt_word=${COMP_WORDS[COMP_CWORD]} sub="" list=""
 	((COMP_CWORD > 1)) && [[ ${COMP_WORDS[1]} == vm-clock ]] && sub=vm-clock
 	case ${COMP_WORDS[COMP_CWORD - 1]} in
 	-F | --fields)
