@@ -186,6 +186,8 @@ struct pt_flow {
 	bool forgot;           /* the hardware has entries that the stack has not: since an error */
 	uint32_t user_top, user_bottom; /* as in struct pt_return_stack */
 	bool user_known;
+	bool guest_lost, floored; /* guest_blind at a VM exit since the last entry; guest_floor says something */
+	uint32_t guest_floor; /* what lies below in the stack is no call of the guest */
 	struct pt_return_stack host_stack; /* at the VM entry */
 
 	uint64_t base;	     /* aux_offset of the piece's first byte */

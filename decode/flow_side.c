@@ -131,6 +131,28 @@ static void restore_stack(struct pt_flow *f)
 	f->unsure = true;
 }
 
+/*
+ * A guest that was not seen wholly has called what its return stack here does not hold. What lies at the top when it is
+ * entered the next time is the host's, and no return of the guest goes there: the floor. Calls from then on are known.
+ */
+static void set_floor(struct pt_flow *f)
+{
+	if (f->guest_lost || (int32_t)(f->top - f->guest_floor) < 0)
+		f->guest_floor = f->top;
+	f->floored |= f->guest_lost;
+	f->guest_lost = false;
+	if (f->floored && (int32_t)(f->guest_floor - f->bottom) > 0)
+		f->bottom = f->guest_floor;
+}
+
+static void lift_floor(struct pt_flow *f)
+{
+	if (f->floored && f->bottom == f->guest_floor)
+		f->bottom = f->host_stack.bottom;
+	else
+		f->floored = false; /* a PSB has emptied the stack, or it has overflown */
+}
+
 void pt_flow_set_side(struct pt_flow *f, uint32_t nr, uint64_t cr3)
 {
 	f->nr = nr;
@@ -215,11 +237,15 @@ bool pt_flow_change_side(struct pt_flow *f, uint64_t ip)
 	f->position = 0;
 	if (t.entry) {
 		save_stack(f);
+		set_floor(f);
 		f->guest_blind = false;
 	} else {
 		/* The guest's calls and returns may not be known, but KVM's own are. */
+		f->guest_lost |= lost;
 		if (lost)
 			restore_stack(f);
+		else
+			lift_floor(f);
 		f->user_top = f->host_stack.user_top;
 		f->user_bottom = f->host_stack.user_bottom;
 		f->user_known = f->host_stack.user_known;
