@@ -33,6 +33,7 @@ struct capture {
 	struct hw_images *images;
 	struct hw_tasks tasks;
 	struct hw_child child;
+	struct vm_clocks *clocks;
 	struct hw_clock clock;
 	struct hw_list tids, online;
 	unsigned levels;
@@ -226,6 +227,21 @@ static int put_formats(struct capture *c, struct pt_error *e)
 	return ret;
 }
 
+static int put_vms(struct capture *c, struct pt_error *e)
+{
+	char key[64];
+
+	for (size_t i = 0; i < c->o->vms->count; i++) {
+		snprintf(key, sizeof key, "machine.%d.name", c->o->vms->at[i].pid);
+		if (ptc_put_meta(c->w, key, c->o->vms->at[i].name, e))
+			return -1;
+	}
+	c->clocks = vm_clocks_open(c->o->vms);
+	if (!c->clocks)
+		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the guests' clocks");
+	return vm_clocks_put(c->clocks, c->w, "kvm", &c->result->clocks, e);
+}
+
 /* The container's begin: everything that AUX data will need and that is known already. */
 static int put_head(struct capture *c, struct pt_error *e)
 {
@@ -239,7 +255,8 @@ static int put_head(struct capture *c, struct pt_error *e)
 	if (host_meta_put(c->w, c->o->sideband_only ? "sideband" : "perf",
 			  command_text(c->o, command, sizeof command), e) ||
 	    host_meta_put_pt(c->w, c->pmu, c->o->config, c->levels, &c->clock, e) ||
-	    hw_events_declare(&c->ev, c->w, &c->drain, e) || put_formats(c, e))
+	    (c->o->vms && put_vms(c, e)) || hw_events_declare(&c->ev, c->w, &c->drain, e) ||
+	    put_formats(c, e))
 		return -1;
 	if (!c->clock.mult)
 		c->notice(
@@ -388,10 +405,14 @@ static int trace(struct capture *c, struct pt_error *e)
 
 static int finish(struct capture *c, struct pt_error *e)
 {
+	size_t seen;
+
 	hw_events_disable(&c->ev);
 	/* Twice: data whose record was under way in the first. */
 	if (hw_drain_round(&c->drain, hw_clock_now_ns(&c->clock), e) ||
 	    hw_drain_round(&c->drain, hw_clock_now_ns(&c->clock), e))
+		return -1;
+	if (c->clocks && vm_clocks_put(c->clocks, c->w, "kvm_end", &seen, e))
 		return -1;
 	if (c->child.pid && c->child.ended && ptc_put_metaf(c->w, e, "exit_status", "%d", c->child.status))
 		return -1;
@@ -456,6 +477,7 @@ out:
 	hw_events_close(&c.ev);
 	hw_tasks_deinit(&c.tasks);
 	hw_images_destroy(c.images);
+	vm_clocks_close(c.clocks);
 	ptc_writer_destroy(c.w);
 	free(c.tids.at);
 	free(c.online.at);

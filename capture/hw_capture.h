@@ -16,6 +16,7 @@
 #include "capture/hw_drain.h"
 #include "capture/hw_pmu.h"
 #include "capture/hw_proc.h"
+#include "capture/vm_find.h"
 
 struct hw_options {
 	char **program; /* NULL: none */
@@ -33,6 +34,7 @@ struct hw_options {
 	bool quiet, verbose;
 	const char **tracepoints;
 	size_t tracepoint_count;
+	const struct vms *vms;	     /* whose clocks are to be recorded; NULL: none */
 	volatile sig_atomic_t *stop; /* set by a signal handler: end (1), end at once (2) */
 	volatile sig_atomic_t *stop_signal;
 };
@@ -45,6 +47,7 @@ struct hw_result {
 	uint64_t missing_images;
 	char missing_why[256];
 	unsigned rings;
+	size_t clocks; /* guests' TSC offsets that KVM's debugfs told */
 };
 
 /*

@@ -23,6 +23,11 @@ static const char usage[] =
     "  -t, --tid TIDS          threads\n"
     "  -a, --all               the whole machine\n"
     "  -C, --cpu CPUS          with others: on these CPUs only; alone: whole CPUs\n"
+    "      --vm PID|NAME|all   virtual machines, with KVM's tracepoints and the guests' clocks; `--vm list` "
+    "lists "
+    "them\n"
+    "      --sideband-only     no trace: tasks, mappings, code and kernel of a machine, a guest; see "
+    "`merge`\n"
     "How:\n"
     "  -e, --event TERMS       perf's terms of intel_pt: cyc,mtc_period=3,noretcomp,psb_period=3,...;\n"
     "                          intel_pt/cyc/u is user space only, k the kernel only\n"
@@ -49,7 +54,8 @@ static const char usage[] =
 
 struct arguments {
 	struct hw_options o;
-	const char *output, *terms, *engine, *truth, *max_steps, *level;
+	const char *output, *terms, *engine, *truth, *max_steps, *level, *vm;
+	struct vms vms;
 	bool quiet;
 };
 
@@ -101,9 +107,24 @@ static int sizes(struct hw_options *o, const char *text, struct pt_error *e)
 	return comma ? size_of(comma + 1, strlen(comma + 1), &o->aux_bytes, e) : 0;
 }
 
+static int add_tracepoint(struct hw_options *o, const char *name, struct pt_error *e)
+{
+	const char **grown;
+
+	for (size_t i = 0; i < o->tracepoint_count; i++)
+		if (!strcmp(o->tracepoints[i], name))
+			return 0;
+	grown = realloc(o->tracepoints, (o->tracepoint_count + 1) * sizeof *grown);
+	if (!grown)
+		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+	o->tracepoints = grown;
+	grown[o->tracepoint_count++] = name;
+	return 0;
+}
+
 static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 {
-	enum { PER_THREAD = 256, TRACEPOINT, ENGINE, TRUTH, MAX_STEPS };
+	enum { PER_THREAD = 256, TRACEPOINT, ENGINE, TRUTH, MAX_STEPS, VM, SIDEBAND_ONLY };
 	static const struct option longs[] = {{"pid", required_argument, NULL, 'p'},
 					      {"tid", required_argument, NULL, 't'},
 					      {"all", no_argument, NULL, 'a'},
@@ -120,6 +141,8 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 					      {"level", required_argument, NULL, 'z'},
 					      {"quiet", no_argument, NULL, 'q'},
 					      {"verbose", no_argument, NULL, 'v'},
+					      {"vm", required_argument, NULL, VM},
+					      {"sideband-only", no_argument, NULL, SIDEBAND_ONLY},
 					      {"truth", required_argument, NULL, TRUTH},
 					      {"max-steps", required_argument, NULL, MAX_STEPS},
 					      {"help", no_argument, NULL, 'h'},
@@ -189,7 +212,8 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 		}
 	}
 	o->program = optind < argc ? argv + optind : NULL;
-	if (o->cpus.count && !o->program && !o->pids.count && !o->tids.count)
+	if ((o->cpus.count && !o->program && !o->pids.count && !o->tids.count && !a->vm) ||
+	    (o->sideband_only && !o->pids.count && !o->tids.count))
 		o->system_wide = true;
 	return 0;
 }
@@ -200,11 +224,14 @@ static int check(const struct arguments *a, struct pt_error *e)
 
 	if (o->system_wide && (o->pids.count || o->tids.count))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-a and -p or -t: choose one");
-	if (!o->system_wide && !o->pids.count && !o->tids.count && !o->program)
+	if (!o->system_wide && !o->pids.count && !o->tids.count && !o->program && !a->vm)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "nothing to trace: pt-capture [options] -- PROGRAM, or -p, -t, -a, -C");
 	if (o->per_thread && (o->system_wide || o->cpus.count))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--per-thread has no CPUs: without -a and -C");
+	if (o->sideband_only && (a->terms || a->vm || o->levels))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "--sideband-only traces nothing: without -e, -u, -k and --vm");
 	if (a->engine && strcmp(a->engine, "auto") && strcmp(a->engine, "perf") && strcmp(a->engine, "step"))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--engine %s: it can be auto, perf or step",
 			       a->engine);
@@ -221,7 +248,7 @@ static int step_instead(const struct arguments *a, const char *why, struct pt_er
 	size_t n = 0;
 	char **whole;
 
-	if (o->system_wide || o->pids.count || o->tids.count || o->cpus.count || o->per_thread ||
+	if (a->vm || o->system_wide || o->pids.count || o->tids.count || o->cpus.count || o->per_thread ||
 	    o->seconds > 0 || o->tracepoint_count || (o->levels & HW_KERNEL))
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
 			       "%s; without Processor Trace only a program's user space can be traced: "
@@ -274,6 +301,9 @@ static int tell(const struct arguments *a, const struct hw_result *r)
 	if (!a->quiet) {
 		if (r->have_status)
 			fprintf(stderr, "pt-capture: %s ended with status %d\n", a->o.program[0], r->status);
+		if (a->o.vms && a->o.vms->count)
+			fprintf(stderr, "pt-capture: %zu VMs, %zu TSC offsets from KVM's debugfs\n",
+				a->o.vms->count, r->clocks);
 		fprintf(stderr, "pt-capture: %.1f MB of trace, container of %.1f MB, %u buffers\n",
 			(double)r->aux_bytes / 1e6, (double)r->container_bytes / 1e6, r->rings);
 		if (r->missing_images)
@@ -291,18 +321,59 @@ static int tell(const struct arguments *a, const struct hw_result *r)
 	return gaps ? 3 : 0;
 }
 
+static int list_vms(struct pt_error *e)
+{
+	struct vms vms;
+
+	if (vm_find_all(&vms, e))
+		return -1;
+	for (size_t i = 0; i < vms.count; i++) {
+		const struct vm *v = &vms.at[i];
+
+		printf("%d %s (%s), %zu vCPUs:", v->pid, v->name, v->monitor, v->vcpu_count);
+		for (size_t k = 0; k < v->vcpu_count; k++)
+			printf(" %d=%d", v->vcpus[k].number, v->vcpus[k].tid);
+		putchar('\n');
+	}
+	if (!vms.count)
+		fputs("pt-capture: no VM is to be seen here; as root, all are\n", stderr);
+	vm_free(&vms);
+	return fflush(stdout) ? pt_fail_errno(e, "cannot write the list") : 0;
+}
+
+/* --vm's VMs, or with -a all that there are: their pids, and what tells of exits and clocks. */
+static int add_vms(struct arguments *a, struct pt_error *e)
+{
+	static const char *const tracepoints[] = {"kvm:kvm_entry", "kvm:kvm_exit",
+						  "kvm:kvm_write_tsc_offset"};
+	struct hw_options *o = &a->o;
+
+	if (vm_find_all(&a->vms, e) || (a->vm && vm_choose(&a->vms, a->vm, e)))
+		return -1;
+	for (size_t i = 0; a->vm && !o->system_wide && i < a->vms.count; i++)
+		if (hw_list_add(&o->pids, a->vms.at[i].pid, e))
+			return -1;
+	o->vms = &a->vms;
+	for (size_t i = 0; a->vms.count && i < sizeof tracepoints / sizeof *tracepoints; i++)
+		if (add_tracepoint(o, tracepoints[i], e))
+			return -1;
+	return 0;
+}
+
 static int capture(struct arguments *a, const struct hw_pmu *pmu, struct pt_error *e)
 {
 	struct sigaction act = {.sa_handler = on_signal};
 	struct hw_result result;
 	struct output out = {0};
 
-	a->o.config = hw_pmu_default(pmu);
+	a->o.config = pmu ? hw_pmu_default(pmu) : 0;
 	if (a->terms && hw_pmu_terms(pmu, a->terms, &a->o.config, &a->o.levels, e))
 		return -1;
 	if (a->truth || a->max_steps)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "--truth and --max-steps are for --engine step");
+	if ((a->vm || (pmu && a->o.system_wide)) && add_vms(a, e))
+		return -1;
 	if (output_open(&out, a->output, "a container", e) < 0)
 		return -1;
 	if (out.path)
@@ -334,8 +405,12 @@ int cmd_capture(int argc, char **argv)
 		return 0;
 	if (r == 0)
 		r = check(&a, &e);
-	if (r == 0) {
-		if (a.engine && !strcmp(a.engine, "step"))
+	if (r == 0 && a.vm && !strcmp(a.vm, "list")) {
+		r = list_vms(&e);
+	} else if (r == 0) {
+		if (a.o.sideband_only)
+			r = capture(&a, NULL, &e);
+		else if (a.engine && !strcmp(a.engine, "step"))
 			r = step_instead(&a, "--engine step", &e);
 		else if (hw_pmu_read(&pmu, HW_SYSFS, &e) == 0)
 			r = capture(&a, &pmu, &e);
@@ -352,5 +427,6 @@ int cmd_capture(int argc, char **argv)
 	free(a.o.tids.at);
 	free(a.o.cpus.at);
 	free(a.o.tracepoints);
+	vm_free(&a.vms);
 	return r < 0 ? command_failed(&e) : r;
 }

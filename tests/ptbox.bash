@@ -4,7 +4,8 @@
 #   host=$tmp/host; programs ls ...; cat >"$host/run.sh"       what the box is to do; pt-capture is in its PATH
 #   box [run.sh options]                                         runs it; its /host/out is $tmp/out
 #   truth CPU                                                    the CPU's branches, as a decoder can know them: "from to"
-#   branches CPU FILE...                                         the same of containers, one after the other
+#   branches CPU FILE...                                         the same of containers, one after the other; a thread's
+#                                                                without a CPU are CPU 0's
 # shellcheck shell=bash
 # shellcheck disable=SC2154,SC2034
 ptbox=$PT_SHARED/ptbox/run.sh
@@ -66,7 +67,7 @@ branches() {
 	shift
 	for f; do
 		"$PT_BIN/pt-decode" --text -F cpu,from,to "$f" 2>"$tmp/decode.err" |
-			awk -v cpu="$cpu" '$1 == cpu { print $2, $3 }'
+			awk -v cpu="$cpu" '$1 == cpu || ($1 == "-1" && cpu == 0) { print $2, $3 }'
 		[ "${PIPESTATUS[0]}" -eq 0 ] || echo "pt-decode $(basename "$f"): $(head -n 1 "$tmp/decode.err")"
 	done
 }

@@ -21,16 +21,17 @@ capture() { # NAME STATUS OPTIONS...
 capture 01 0 -u -- /usr/bin/ls -la /
 capture 02 0 -e intel_pt/cyc/u -- /usr/bin/work 1
 capture 03 0 -e intel_pt/cyc,noretcomp,psb_period=0,mtc_period=0/u -- indirect
-capture 04 0 -e intel_pt/mtc=0/u -- forkexec
-capture 05 0 -u --per-thread -- /usr/bin/ls /
-capture 06 0 -m ,32M -a -u -- /usr/bin/ls /
+capture 04 0 -u -- forkexec
+# A buffer that is a thread's does not tell its CPUs: there is one only.
+taskset 1 sh -c 'pt-capture -o 05.ptc -u --per-thread -- /usr/bin/ls /' >05.out 2>05.err || exit 1
+capture 06 0 -m ,32M -a -u -d 0.003
 # A shell with a child that works; the loop ends when the file is there.
 sh -c 'until [ -e done ]; do /usr/bin/work 1; done' &
 pid=$!
 sleep 0.05
-capture 07 0 -u -p $pid -d 0.05
-capture 08 0 -u -t $pid -C 0,1 -d 0.05
-(sleep 0.05; kill -INT "$(pidof pt-capture)") &
+capture 07 0 -u -p $pid -d 0.01
+capture 08 0 -u -t $pid -C 0,1 -d 0.01
+(sleep 0.02; kill -INT "$(pidof pt-capture)") &
 capture 10 0 -u -p $pid
 touch done
 wait $pid
