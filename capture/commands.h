@@ -14,6 +14,7 @@ int cmd_capture(int argc, char **argv); /* hw_main.c: pt-capture [options] [-- p
 int cmd_step(int argc,
 	     char **argv); /* step_main.c: pt-capture [options] -- prog args. --help: main has printed the
 					  usage of all; it prints its options below that */
+int cmd_check(int argc, char **argv);  /* check.c */
 int cmd_merge(int argc, char **argv);  /* merge.c */
 int cmd_info(int argc, char **argv);   /* info.c */
 int cmd_import(int argc, char **argv); /* import.c */

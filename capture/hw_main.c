@@ -181,19 +181,15 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 			if (sizes(o, optarg, e))
 				return -1;
 			break;
-		case TRACEPOINT: {
-			const char **grown =
-			    realloc(o->tracepoints, (o->tracepoint_count + 1) * sizeof *grown);
-
-			if (!grown)
-				return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
-			o->tracepoints = grown;
+		case TRACEPOINT:
 			if (!strchr(optarg, ':'))
 				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 					       "--tracepoint %s: not SYSTEM:NAME, as kvm:kvm_exit", optarg);
-			grown[o->tracepoint_count++] = optarg;
+			if (add_tracepoint(o, optarg, e))
+				return -1;
 			break;
-		}
+		case VM: a->vm = optarg; break;
+		case SIDEBAND_ONLY: o->sideband_only = true; break;
 		case ENGINE: a->engine = optarg; break;
 		case 'o': a->output = optarg; break;
 		case 'z':

@@ -14,6 +14,7 @@ static const struct command {
 	int (*run)(int argc, char **argv);
 } commands[] = {
     {NULL, "[options] [-- PROGRAM [ARGUMENTS]]", "trace; the options are listed below", cmd_capture},
+    {"check", "", "tell whether Processor Trace works here, and what to do where not", cmd_check},
     {"merge", "[-o FILE] HOST GUEST[,PID]...", "join a host's container and what was recorded in its guests", cmd_merge},
     {"info", "[--json] [CONTAINER|-]", "print what is inside a container", cmd_info},
     {"import", "--raw AUX --elf FILE:ADDR... [options]", "make a container from raw PT bytes and their code",

@@ -10,7 +10,7 @@
 # shellcheck disable=SC2154,SC2034
 ptbox=$PT_SHARED/ptbox/run.sh
 host=$tmp/host out=$tmp/out
-mkdir -p "$host/bin" "$host/rootfs/usr/bin"
+mkdir -p "$host/bin"
 
 # The first run fetches Debian's kernel; without a network there is no box, which is no failure of ours.
 if [ ! -e "$ptbox" ]; then
@@ -31,6 +31,7 @@ gcc -O2 -w -o "$tmp/truthdump" "$PT_SHARED/tools/truthdump.c" || exit 1
 # programs NAME...: Debian's programs at their own places
 programs() {
 	local p
+	mkdir -p "$host/rootfs/usr/bin"
 	for p; do cp -L "$(command -v "$p")" "$host/rootfs/usr/bin/$p" || exit 1; done
 }
 # workload: /usr/bin/work ROUNDS: shell, fork and exec, pipes, sort, gzip

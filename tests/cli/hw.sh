@@ -1,0 +1,73 @@
+# pt-capture's options for Processor Trace, check, --vm list, --sideband-only and merge, on any machine: usage and its messages,
+# what is said where PT is missing, sideband by software events where the kernel permits them.
+source tests/common.bash
+capture=$PT_BIN/pt-capture
+
+# expect STATUS PATTERN ARGUMENTS...: the exit status, and a line on stderr that matches
+expect() {
+	local status
+	"$capture" "${@:3}" >"$tmp/out" 2>"$tmp/err" </dev/null
+	status=$?
+	if [ $status -ne "$1" ]; then
+		fail "${*:3}: exit status $status, not $1: $(head -n 3 "$tmp/err")"
+	elif ! grep -qE -- "^pt-capture: .*($2)" "$tmp/err"; then
+		fail "${*:3}: stderr has no '$2': $(head -n 3 "$tmp/err")"
+	else
+		pass
+	fi
+}
+o=(-o "$tmp/c.ptc")
+expect 2 'nothing to trace' "${o[@]}"
+expect 2 'choose one' "${o[@]}" -a -p 1
+expect 2 'not a list' "${o[@]}" -p 1x
+expect 2 'not a list' "${o[@]}" -C 3-1 -a
+expect 2 'not a number of seconds' "${o[@]}" -a -d 0
+expect 2 'not a size' "${o[@]}" -a -m 12Q
+expect 2 'not a size' "${o[@]}" -a -m 1M,
+expect 2 'not SYSTEM:NAME' "${o[@]}" -a --tracepoint sched_switch
+expect 2 'auto, perf or step' "${o[@]}" --engine qemu -- true
+expect 2 'traces nothing' "${o[@]}" --sideband-only -u
+expect 2 'has no CPUs' "${o[@]}" -a --per-thread
+if [ ! -e /sys/bus/event_source/devices/intel_pt ]; then
+	expect 1 'without Processor Trace only a program' "${o[@]}" -a -d 1
+	expect 1 'without Processor Trace only a program' "${o[@]}" --vm no-such-machine-here
+	expect 1 'no intel_pt' "${o[@]}" --engine perf -- true
+	"$capture" check >"$tmp/out" 2>"$tmp/err"
+	check "check: 1 without PT" test $? -eq 1
+	check "check: names the driver" grep -q 'NO  *kernel has the intel_pt driver' "$tmp/out"
+	check "check: says what can be done" grep -q -- '->' "$tmp/out"
+	check "check: the sum" grep -q '^Processor Trace cannot be used here' "$tmp/out"
+	"$capture" "${o[@]}" -u -- /bin/true 2>"$tmp/err"
+	check "a program is single-stepped" test $? -eq 0
+	check "and that is said" grep -q single-stepping "$tmp/err"
+else
+	skip 9 "this machine has PT: nothing to fall back to"
+fi
+check "nothing is left of what failed" test -z "$(find "$tmp" -name 'c.ptc.*')"
+expect 2 'merge needs' merge
+expect 1 'cannot read' merge -o "$tmp/m.ptc" "$tmp/none" "$tmp/none,1"
+
+# The VM's process can be told only when the host knows of it.
+"$capture" --engine step -q "${o[@]}" -- /bin/true
+expect 2 'no VM: say' merge -o "$tmp/m.ptc" "$tmp/c.ptc" "$tmp/c.ptc"
+expect 1 'only sideband can be merged' merge -o "$tmp/m.ptc" "$tmp/c.ptc" "$tmp/c.ptc,7"
+check "no half-made output" test ! -e "$tmp/m.ptc"
+
+# Sideband of this shell and what it starts: names, mappings, their code.
+"$capture" --sideband-only -q -o "$tmp/side.ptc" -p $$ -- /bin/true 2>"$tmp/err" </dev/null
+status=$?
+if [ $status -eq 1 ] && grep -q 'does not permit' "$tmp/err"; then
+	skip 6 "perf_event_open is not permitted here"
+	exit 0
+fi
+# 3: records were lost, which a busy machine can do.
+check "sideband: $(cat "$tmp/err")" test $status -eq 0 -o $status -eq 3
+"$capture" info "$tmp/side.ptc" >"$tmp/info"
+check "sideband: engine" grep -qx 'engine: sideband' "$tmp/info"
+check "sideband: for its owner only" test "$(stat -c %a "$tmp/side.ptc")" = 600
+check "sideband: records" grep -q '^  MMAP2 ' "$tmp/info"
+"$capture" merge -o "$tmp/m.ptc" "$tmp/c.ptc" "$tmp/side.ptc,7" 2>"$tmp/err"
+check "merge: $(cat "$tmp/err")" test $? -eq 0
+"$PT_BIN/pt-decode" --text -F from,to "$tmp/c.ptc" >"$tmp/expected"
+"$PT_BIN/pt-decode" --text -F from,to "$tmp/m.ptc" >"$tmp/got"
+same "a guest that never ran changes no branch of the host" "$tmp/expected" "$tmp/got"
