@@ -130,6 +130,47 @@ void pt_flow_end_slice(struct pt_flow *f)
 		     f->has_cyc ? f->clock.cyc - f->slice_cyc : PTR_UNKNOWN);
 }
 
+static void leave(const struct pt_flow *f, uint32_t position, struct pt_flow_place *ret)
+{
+	const struct pt_where *w = &f->graph->where[position];
+
+	*ret = (struct pt_flow_place){
+		.ip = w->ip, .code = position ? f->graph->codes[w->code] : NULL, .mode = w->mode};
+}
+
+static uint32_t come_back(struct pt_flow *f, const struct pt_flow_place *place)
+{
+	return place->code ? pt_graph_position(f->graph, place->code, place->ip, place->mode) : 0;
+}
+
+void pt_flow_leave(struct pt_flow *f, struct pt_flow_places *ret)
+{
+	uint32_t i;
+
+	f->trail.to = NULL;
+	pt_flow_flush(f); /* what was executed behind the last edge is the next path's */
+	if (f->run_repeats)
+		put_run(f, PTR_UNKNOWN, 0);
+	f->run_path = f->last_path = 0;
+	leave(f, f->position, &ret->here);
+	for (i = f->bottom; i != f->top; i++)
+		leave(f, f->stack[i % PT_STACK], &ret->stack[i % PT_STACK]);
+	for (i = f->host_stack.bottom; i != f->host_stack.top; i++)
+		leave(f, f->host_stack.stack[i % PT_STACK], &ret->host_stack[i % PT_STACK]);
+}
+
+void pt_flow_return(struct pt_flow *f, const struct pt_flow_places *places)
+{
+	uint32_t i;
+
+	f->position = come_back(f, &places->here);
+	f->decision = PT_D_UNRESOLVED;
+	for (i = f->bottom; i != f->top; i++)
+		f->stack[i % PT_STACK] = come_back(f, &places->stack[i % PT_STACK]);
+	for (i = f->host_stack.bottom; i != f->host_stack.top; i++)
+		f->host_stack.stack[i % PT_STACK] = come_back(f, &places->host_stack[i % PT_STACK]);
+}
+
 uint64_t pt_flow_here(const struct pt_flow *f)
 {
 	return f->state == PT_FLOW_RUNNING && f->position ? f->graph->where[f->position].ip : 0;

@@ -199,12 +199,13 @@ struct pt_flow {
 void pt_flow_init(struct pt_flow *f, struct pt_graph *graph, const struct pt_clock_config *clock,
 		  const struct pt_flow_sink *sink, void *arg);
 
-enum pt_flow_feed { PT_FEED_MORE, PT_FEED_TIME };
+enum pt_flow_feed { PT_FEED_MORE, PT_FEED_TIME, PT_FEED_CROWDED };
 
 /*
  * Takes the bytes [p, end), whose first is at aux_offset. Returns PT_FEED_MORE when all that is complete was
  * taken, or PT_FEED_TIME when the clock has reached stop_tsc; *ret is the first byte not taken (fewer than
  * PT_PACKET_MAX remain with PT_FEED_MORE: give them again before what follows). last: nothing follows.
+ * PT_FEED_CROWDED: the graph is crowded, recycle it before going on.
  */
 enum pt_flow_feed pt_flow_feed(struct pt_flow *f, const uint8_t *p, const uint8_t *end, uint64_t aux_offset,
 			       bool last, const uint8_t **ret);
@@ -216,5 +217,18 @@ void pt_flow_finish(struct pt_flow *f);
 /* Another thread, or other code: call before and after changing user or kernel, or refreshing them. */
 void pt_flow_pause(struct pt_flow *f, bool end_slice);
 void pt_flow_resume(struct pt_flow *f);
+
+/* Where a flow stands and returns to, without the graph. */
+struct pt_flow_place {
+	uint64_t ip;
+	struct pt_code *code; /* NULL: nowhere */
+	uint8_t mode;	      /* enum insn_mode */
+};
+struct pt_flow_places {
+	struct pt_flow_place here, stack[PT_STACK], host_stack[PT_STACK];
+};
+/* Before and after pt_graph_recycle(), for each flow of the graph. The branches up to here are told. */
+void pt_flow_leave(struct pt_flow *f, struct pt_flow_places *ret);
+void pt_flow_return(struct pt_flow *f, const struct pt_flow_places *places);
 
 #endif

@@ -207,7 +207,7 @@ const uint8_t *pt_flow_fast(struct pt_flow *f, const uint8_t *p, const uint8_t *
 	const uint8_t *begins = p;
 
 	f->trail.to = NULL;
-	while (p < fast_end) {
+	while (p < fast_end && !f->graph->crowded) {
 		unsigned b = *p;
 
 		if (!(b & 1) && b > 2) {

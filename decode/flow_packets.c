@@ -440,6 +440,10 @@ enum pt_flow_feed pt_flow_feed(struct pt_flow *f, const uint8_t *p, const uint8_
 			*ret = p;
 			return PT_FEED_TIME;
 		}
+		if (f->graph->crowded && !f->tnt_n && !f->in_psb && !f->fup) {
+			*ret = p;
+			return PT_FEED_CROWDED;
+		}
 	}
 	*ret = p;
 	return PT_FEED_MORE;

@@ -12,12 +12,15 @@
 #define ROOM_PATHS	(8u << 20)
 #define ROOM_PATH_EDGES (64u << 20)
 
+#define LIMIT_MIN	1024 /* a graph that does not hold the flows' return addresses would be crowded at once */
+
 #define BLOCK_INSNS_MAX 4096 /* a longer straight run is several blocks */
-#define CHAIN_EDGES     3    /* direct branches before a decision in one arc: one place is the decision's own */
+#define CHAIN_EDGES	3 /* direct branches before a decision in one arc: one place is the decision's own */
 
 static void *reserve(size_t n, size_t size)
 {
-	void *p = mmap(NULL, n * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *p =
+	    mmap(NULL, n * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (p == MAP_FAILED)
 		return NULL;
@@ -44,6 +47,74 @@ static void release(void *p, size_t n, size_t size)
 {
 	if (p)
 		munmap(p, n * size);
+}
+
+/* Zeroed again, and the memory is given back. */
+static void wipe(void *p, size_t n, size_t size)
+{
+	size_t page = 4096;
+
+	madvise(p, (n * size + page - 1) / page * page, MADV_DONTNEED);
+}
+
+void pt_graph_limit(struct pt_graph *g, size_t bytes)
+{
+	/* As many blocks, positions and paths, of 12 edges each; with their hashes. */
+	size_t each = sizeof *g->positions + sizeof *g->where + sizeof *g->blocks + 2 * sizeof(uint32_t) +
+		      sizeof *g->paths + 2 * sizeof *g->path_hash + 24 * sizeof(uint32_t) +
+		      2 * (sizeof *g->edges + 2 * sizeof(uint32_t));
+	size_t n = bytes / each;
+
+	if (n < LIMIT_MIN)
+		n = LIMIT_MIN;
+	if (n > ROOM_POSITIONS / 2)
+		n = ROOM_POSITIONS / 2;
+	g->position_limit = g->block_limit = g->path_limit = (uint32_t)n;
+	g->path_edge_limit = (uint32_t)(12 * n);
+	g->edge_limit = (uint32_t)(2 * n);
+}
+
+void pt_graph_sum(const struct pt_graph *g, struct pt_graph_sums *ret)
+{
+	*ret = g->sums;
+	for (uint32_t i = 1; i < g->path_count; i++) {
+		const struct pt_path *path = &g->paths[i];
+
+		ret->not_taken += path->not_taken * path->times;
+		if (!g->path_stats)
+			continue;
+		ret->hash += g->path_stats[i].hash * path->times;
+		for (int k = 0; k < PTR_KINDS; k++)
+			ret->by_kind[k] += g->path_stats[i].by_kind[k] * path->times;
+	}
+}
+
+void pt_graph_recycle(struct pt_graph *g)
+{
+	struct pt_graph_sums sums;
+
+	pt_graph_sum(g, &sums);
+	g->sums = sums;
+	wipe(g->positions, g->position_count, sizeof *g->positions);
+	wipe(g->where, g->position_count, sizeof *g->where);
+	wipe(g->blocks, g->block_count, sizeof *g->blocks);
+	wipe(g->paths, g->path_count, sizeof *g->paths);
+	wipe(g->path_edges, g->path_edge_count, sizeof *g->path_edges);
+	wipe(g->path_insns, g->path_edge_count, sizeof *g->path_insns);
+	if (g->path_stats)
+		wipe(g->path_stats, g->path_count, sizeof *g->path_stats);
+	wipe(g->trails, PT_TRAILS, sizeof *g->trails);
+	memset(g->jumps, 0, PT_JUMPS * sizeof *g->jumps);
+	memset(g->block_hash, 0, ((size_t)g->block_mask + 1) * sizeof *g->block_hash);
+	memset(g->path_hash, 0, ((size_t)g->path_mask + 1) * sizeof *g->path_hash);
+	g->position_count = g->block_count = g->path_count = 1;
+	g->path_edge_count = 0;
+	if (g->edge_count >= g->edge_limit) {
+		wipe(g->edges, g->edge_count, sizeof *g->edges);
+		memset(g->edge_hash, 0, ((size_t)g->edge_mask + 1) * sizeof *g->edge_hash);
+		g->edge_count = 1;
+	}
+	g->crowded = false;
 }
 
 int pt_graph_count_stats(struct pt_graph *g, struct pt_error *e)
@@ -75,9 +146,10 @@ int pt_graph_init(struct pt_graph *g, struct pt_error *e)
 	g->block_hash = calloc(g->block_mask + 1, sizeof *g->block_hash);
 	g->edge_hash = calloc(g->edge_mask + 1, sizeof *g->edge_hash);
 	g->path_hash = calloc(g->path_mask + 1, sizeof *g->path_hash);
+	pt_graph_limit(g, PT_GRAPH_BYTES);
 	g->position_count = g->block_count = g->edge_count = g->path_count = 1; /* 0 is none */
-	if (!g->positions || !g->where || !g->jumps || !g->trails || !g->blocks || !g->edges || !g->paths || !g->path_edges || !g->path_insns || !g->block_hash ||
-	    !g->edge_hash || !g->path_hash) {
+	if (!g->positions || !g->where || !g->jumps || !g->trails || !g->blocks || !g->edges || !g->paths ||
+	    !g->path_edges || !g->path_insns || !g->block_hash || !g->edge_hash || !g->path_hash) {
 		pt_graph_deinit(g);
 		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the code graph");
 	}
@@ -276,6 +348,8 @@ struct pt_block *pt_graph_block(struct pt_graph *g, struct pt_code *code, uint64
 		for (i = mix(ip, code->id) & g->block_mask; g->block_hash[i]; i = (i + 1) & g->block_mask)
 			;
 	}
+	if (g->block_count >= g->block_limit)
+		g->crowded = true;
 	g->block_hash[i] = g->block_count;
 	b = &g->blocks[g->block_count++];
 	b->ip = ip;
@@ -438,6 +512,8 @@ uint32_t pt_graph_position(struct pt_graph *g, struct pt_code *code, uint64_t ip
 		g->full = true;
 		return 0;
 	}
+	if (g->position_count >= g->position_limit)
+		g->crowded = true;
 	p = g->position_count++;
 	b->position = p;
 	g->where[p].ip = ip;

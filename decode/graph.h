@@ -30,22 +30,22 @@
 /* What a position's code runs into. */
 enum pt_decision {
 	PT_D_UNRESOLVED, /* of an arc: not followed before, ask pt_graph_follow() */
-	PT_D_JCC,        /* TNT */
-	PT_D_CONT,       /* no packet: arc[0] leads on */
-	PT_D_RET,        /* TNT (compressed) or TIP */
-	PT_D_IND,        /* TIP: near indirect jump or call */
-	PT_D_FAR,        /* TIP or TIP.PGD: far transfer */
-	PT_D_DEAD        /* the code cannot be followed: why[] says */
+	PT_D_JCC,	 /* TNT */
+	PT_D_CONT,	 /* no packet: arc[0] leads on */
+	PT_D_RET,	 /* TNT (compressed) or TIP */
+	PT_D_IND,	 /* TIP: near indirect jump or call */
+	PT_D_FAR,	 /* TIP or TIP.PGD: far transfer */
+	PT_D_DEAD	 /* the code cannot be followed: why[] says */
 };
 
 struct pt_arc {
-	uint32_t edges[4];  /* n_edges taken branches in order; all four may be read */
-	uint32_t next;      /* position */
-	uint32_t push;      /* position behind a call, when n_push */
-	uint32_t insns;     /* instructions from the position to the decision, inclusive */
+	uint32_t edges[4]; /* n_edges taken branches in order; all four may be read */
+	uint32_t next;	   /* position */
+	uint32_t push;	   /* position behind a call, when n_push */
+	uint32_t insns;	   /* instructions from the position to the decision, inclusive */
 	uint8_t n_edges, n_push;
-	uint8_t backward;   /* the last edge goes backward */
-	uint8_t decision;   /* enum pt_decision of `next`; PT_D_UNRESOLVED: nothing else is valid */
+	uint8_t backward; /* the last edge goes backward */
+	uint8_t decision; /* enum pt_decision of `next`; PT_D_UNRESOLVED: nothing else is valid */
 };
 
 /* One cache line. */
@@ -63,7 +63,7 @@ union pt_position {
 
 /* Where an indirect branch or return went: for those with many targets. Direct-mapped, by branch and target. */
 struct pt_jump {
-	uint64_t to;       /* the target's address; of a compressed return the position behind the call */
+	uint64_t to;	   /* the target's address; of a compressed return the position behind the call */
 	uint32_t position; /* the branch's, 0 free */
 	uint32_t edge, next;
 	uint8_t decision, backward;
@@ -77,59 +77,60 @@ struct pt_jump {
  */
 #define PT_TRAIL_STACK 4
 struct pt_trail {
-	uint64_t start_ip;  /* the path's, and */
-	uint32_t position;  /* where the flow stood; 0 free */
+	uint64_t start_ip; /* the path's, and */
+	uint32_t position; /* where the flow stood; 0 free */
 	uint32_t path;
 	uint64_t window[4]; /* the packets' bytes, the first one highest, */
-	uint16_t bits;      /* so many of them */
-	uint8_t left;       /* TNT bits of the last byte that were not used */
+	uint16_t bits;	    /* so many of them */
+	uint8_t left;	    /* TNT bits of the last byte that were not used */
 	uint8_t decision;   /* of next */
 	uint8_t packets;
 	uint8_t pops : 3, pushes : 3;
-	bool ips : 1;       /* TIPs are among the packets */
-	uint8_t rise;       /* highest top of the stack, from where it was */
-	uint32_t next;      /* position */
+	bool ips : 1;  /* TIPs are among the packets */
+	uint8_t rise;  /* highest top of the stack, from where it was */
+	uint32_t next; /* position */
 	uint32_t insns;
-	uint64_t next_ip;   /* where the next path starts */
-	uint64_t last_ip, last_ip_mask, next_last_ip; /* for IP compression */
+	uint64_t next_ip;					 /* where the next path starts */
+	uint64_t last_ip, last_ip_mask, next_last_ip;		 /* for IP compression */
 	uint32_t popped[PT_TRAIL_STACK], pushed[PT_TRAIL_STACK]; /* the highest first; the lowest first */
 };
-#define PT_TRAILS (1u << PT_TRAILS_LOG2)
+#define PT_TRAILS      (1u << PT_TRAILS_LOG2)
 #define PT_TRAILS_LOG2 15
 
 struct pt_where { /* of a position: the cold part */
 	uint64_t ip;
-	uint64_t decision_ip;   /* of the branch; PT_D_DEAD: of what could not be followed */
+	uint64_t decision_ip;	/* of the branch; PT_D_DEAD: of what could not be followed */
 	uint64_t decision_next; /* the instruction behind it */
-	uint64_t target;        /* PT_D_JCC */
+	uint64_t target;	/* PT_D_JCC */
 	uint32_t code;
 	uint8_t decision; /* enum pt_decision */
-	uint8_t cls;      /* enum insn_class of the branch */
-	uint8_t mode;     /* enum insn_mode */
-	uint8_t why;      /* PT_D_DEAD: enum pt_dead */
+	uint8_t cls;	  /* enum insn_class of the branch */
+	uint8_t mode;	  /* enum insn_mode */
+	uint8_t why;	  /* PT_D_DEAD: enum pt_dead */
 };
 
 enum pt_dead { PT_DEAD_NO_CODE, PT_DEAD_BAD_INSN, PT_DEAD_ENDLESS };
 
 struct pt_block {
 	uint64_t ip, term_ip, next_ip, target; /* target: direct branches, else 0 */
-	uint32_t insns;    /* up to and with the branch */
-	uint32_t next;     /* block at next_ip, 0 not yet asked for */
-	uint32_t position; /* at ip, 0 none yet */
+	uint32_t insns;			       /* up to and with the branch */
+	uint32_t next;			       /* block at next_ip, 0 not yet asked for */
+	uint32_t position;		       /* at ip, 0 none yet */
 	uint32_t code;
-	uint8_t cls;       /* enum insn_class; INSN_OTHER: the code ends behind it (why) or the block got too long */
+	uint8_t
+	    cls; /* enum insn_class; INSN_OTHER: the code ends behind it (why) or the block got too long */
 	uint8_t mode, rel0, why;
-	bool dead;         /* cannot be followed beyond term_ip */
+	bool dead; /* cannot be followed beyond term_ip */
 };
 
 struct pt_edge {
 	uint64_t from, to;
-	uint32_t code;   /* uid: an edge outlives its code's versions */
+	uint32_t code;	 /* uid: an edge outlives its code's versions */
 	uint32_t number; /* in the record stream, 0 not there yet (emit.h) */
 	uint32_t symbol; /* the target's record number, when role says so (calls.c) */
-	uint8_t kind;    /* enum ptr_kind */
-	uint8_t role;    /* what it does to a call stack, 0 not yet asked (calls.c) */
-	uint8_t bytes;   /* of the branch instruction, when role says so */
+	uint8_t kind;	 /* enum ptr_kind */
+	uint8_t role;	 /* what it does to a call stack, 0 not yet asked (calls.c) */
+	uint8_t bytes;	 /* of the branch instruction, when role says so */
 };
 
 /* A slot of the paths' hash. Paths are told by 96 bits of hash, never compared: looking at the edges would cost
@@ -142,16 +143,21 @@ struct pt_path_slot {
 
 struct pt_path {
 	uint64_t start_ip, end_ip;
-	uint64_t times;     /* how often run */
-	uint32_t first;     /* its edges: graph->path_edges[first], count */
-	uint32_t code;      /* id */
-	uint32_t insns;     /* all of them, with the tail */
+	uint64_t times; /* how often run */
+	uint32_t first; /* its edges: graph->path_edges[first], count */
+	uint32_t code;	/* id */
+	uint32_t insns; /* all of them, with the tail */
 	uint32_t tail_insns;
 	uint32_t not_taken;
-	uint32_t number;    /* in the record stream, 0 not there yet (emit.h) */
-	uint32_t follow;    /* the path that followed it last: most often the one that will */
-	uint8_t count;      /* edges */
-	uint8_t role;       /* of its edges together, 0 not yet asked (calls.c) */
+	uint32_t number; /* in the record stream, 0 not there yet (emit.h) */
+	uint32_t follow; /* the path that followed it last: most often the one that will */
+	uint8_t count;	 /* edges */
+	uint8_t role;	 /* of its edges together, 0 not yet asked (calls.c) */
+};
+
+/* What executed paths add up to. */
+struct pt_graph_sums {
+	uint64_t not_taken, hash, by_kind[PTR_KINDS]; /* the latter two: of path_stats */
 };
 
 /* What a path's branches add to --stats, as ../shared/bench/README.md counts them: near branches with mix(from, to),
@@ -164,15 +170,15 @@ struct pt_path_stats {
 struct pt_code {
 	struct img_space *space;
 	uint32_t generation, changes; /* of the space, when derived */
-	bool holes;          /* something was looked for where nothing was mapped */
-	uint32_t id;         /* index in the graph: this version; changes when refreshed */
-	uint32_t uid;        /* its first id: the space, over all versions */
+	bool holes;		      /* something was looked for where nothing was mapped */
+	uint32_t id;		      /* index in the graph: this version; changes when refreshed */
+	uint32_t uid;		      /* its first id: the space, over all versions */
 };
 
 struct pt_graph {
 	union pt_position *positions; /* from 1 */
 	struct pt_where *where;
-	struct pt_jump *jumps; /* PT_JUMPS of them */
+	struct pt_jump *jumps;	 /* PT_JUMPS of them */
 	struct pt_trail *trails; /* PT_TRAILS of them */
 	uint32_t position_count, position_room;
 	struct pt_block *blocks; /* from 1 */
@@ -187,17 +193,33 @@ struct pt_graph {
 	uint32_t path_count, path_room;
 	struct pt_path_slot *path_hash;
 	uint32_t path_mask;
-	uint32_t *path_edges; /* edges of all paths, one behind the other */
-	uint32_t *path_insns; /* parallel: instructions before each edge, as in struct ptr_path */
+	uint32_t *path_edges;		  /* edges of all paths, one behind the other */
+	uint32_t *path_insns;		  /* parallel: instructions before each edge, as in struct ptr_path */
 	struct pt_path_stats *path_stats; /* parallel to paths; NULL unless pt_graph_count_stats() */
 	uint32_t path_edge_count, path_edge_room;
 	struct pt_code **codes;
 	uint32_t code_count;
-	bool full; /* out of memory or room: what follows is not decoded, and said so */
+	uint32_t position_limit, block_limit, edge_limit, path_limit, path_edge_limit;
+	bool crowded;		   /* one of the limits is reached: time for pt_graph_recycle() */
+	bool full;		   /* out of memory or room: what follows is not decoded, and said so */
+	struct pt_graph_sums sums; /* of the paths that were forgotten */
 };
 
 int pt_graph_init(struct pt_graph *g, struct pt_error *e);
 void pt_graph_deinit(struct pt_graph *g);
+
+/* From now on the graph is crowded when it takes about that many bytes (at first: PT_GRAPH_BYTES). It may grow beyond
+ * by what the packet at hand needs. */
+#define PT_GRAPH_BYTES ((size_t)160 << 20)
+void pt_graph_limit(struct pt_graph *g, size_t bytes);
+/*
+ * Forgets blocks, positions and paths; edges too when it is they that are too many. So memory is bounded however much
+ * code a trace runs through; what is run again is decoded again, and the record stream gets its paths defined again under
+ * new numbers. No flow may hold a position, a path or an edge: see pt_flow_leave().
+ */
+void pt_graph_recycle(struct pt_graph *g);
+/* Of all that was executed so far. */
+void pt_graph_sum(const struct pt_graph *g, struct pt_graph_sums *ret);
 
 /* Zeroed, for a hash of n slots (n x size a power of two); free() it. NULL: no memory. */
 void *pt_table_create(size_t n, size_t size);
@@ -223,11 +245,12 @@ int pt_graph_insns_before(struct pt_graph *g, const struct pt_block *b, uint64_t
 uint64_t pt_graph_find(struct pt_graph *g, const struct pt_block *b, enum insn_class cls, uint32_t *insns);
 
 /* The edge's number. 0 when the graph is full. */
-uint32_t pt_graph_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, uint64_t to, enum ptr_kind kind);
+uint32_t pt_graph_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, uint64_t to,
+		       enum ptr_kind kind);
 /* The path's number, 0 when the graph is full. count <= PTR_PATH_EDGES; the three words behind the edges may be
  * read and written. after: the path before it in the flow (0 none), which remembers what followed. */
-uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_ip, uint32_t *edges, uint32_t count,
-		       uint64_t end_ip, enum insn_mode mode, uint32_t after);
+uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_ip, uint32_t *edges,
+		       uint32_t count, uint64_t end_ip, enum insn_mode mode, uint32_t after);
 
 /* From now on fill path_stats for each new path. 0, or -1 (PT_ERR_NO_MEMORY). Before the first path. */
 int pt_graph_count_stats(struct pt_graph *g, struct pt_error *e);

@@ -27,6 +27,7 @@ static const char usage[] =
 	"      --null         decode all, write nothing\n"
 	"      --stats        print counts to standard error (with --null or -o: to standard output)\n"
 	"      --no-calls     do not build call stacks\n"
+	"      --memory MB    for decoded code and paths, 1 to 4000 (160); when it is used up they are forgotten\n"
 	"      --tsc-offset [VMCS:]OFFSET[*RATIO],...  a guest's TSC is host TSC * RATIO + OFFSET\n"
 	"  -q, --quiet        say nothing but errors\n"
 	"  -v, --verbose      say more\n"
@@ -56,13 +57,27 @@ static int fail(const struct pt_error *e)
 
 struct options {
 	const char *input, *output, *fields;
+	size_t graph_bytes;
 	bool text, packets, null, stats, no_calls, quiet, verbose, vm_clock;
 	struct pt_vm_options tsc_offsets;
 };
 
+static int memory(const char *value, size_t *ret, struct pt_error *e)
+{
+	char *end;
+	unsigned long n;
+
+	errno = 0;
+	n = strtoul(value, &end, 10);
+	if (*value < '0' || *value > '9' || *end || errno || n < 1 || n > 4000)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--memory %s: expected megabytes, 1 to 4000", value);
+	*ret = n << 20;
+	return 0;
+}
+
 static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 {
-	enum { TEXT = 256, PACKETS, NULL_, STATS, NO_CALLS, TSC_OFFSET, VERSION };
+	enum { TEXT = 256, PACKETS, NULL_, STATS, NO_CALLS, MEMORY, TSC_OFFSET, VERSION };
 	static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
 					      {"text", no_argument, NULL, TEXT},
 					      {"fields", required_argument, NULL, 'F'},
@@ -70,6 +85,7 @@ static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 					      {"null", no_argument, NULL, NULL_},
 					      {"stats", no_argument, NULL, STATS},
 					      {"no-calls", no_argument, NULL, NO_CALLS},
+					      {"memory", required_argument, NULL, MEMORY},
 					      {"tsc-offset", required_argument, NULL, TSC_OFFSET},
 					      {"quiet", no_argument, NULL, 'q'},
 					      {"verbose", no_argument, NULL, 'v'},
@@ -92,6 +108,10 @@ static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 		case NULL_: o->null = true; break;
 		case STATS: o->stats = true; break;
 		case NO_CALLS: o->no_calls = true; break;
+		case MEMORY:
+			if (memory(optarg, &o->graph_bytes, e) < 0)
+				return -1;
+			break;
 		case TSC_OFFSET:
 			if (!pt_vm_options_add(&o->tsc_offsets, optarg))
 				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
@@ -162,7 +182,7 @@ static void print_stats(FILE *f, const struct pt_session_result *r)
 static int decode(const struct options *o, struct ptc_reader *reader, int out)
 {
 	struct pt_session_options so = {
-		.calls = !o->no_calls && !o->null && !o->text, .definitions = !o->null && !o->text, .stats = o->stats,
+		.calls = !o->no_calls && !o->null && !o->text, .definitions = !o->null && !o->text, .stats = o->stats, .graph_bytes = o->graph_bytes,
 					  .tsc_offsets = &o->tsc_offsets};
 	struct pt_session_result result;
 	struct pt_error e = {0};

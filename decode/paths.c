@@ -36,6 +36,8 @@ uint32_t pt_graph_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, 
 		g->full = true;
 		return 0;
 	}
+	if (g->edge_count >= g->edge_limit)
+		g->crowded = true;
 	g->edge_hash[i] = g->edge_count;
 	edge = &g->edges[g->edge_count];
 	edge->from = from;
@@ -234,6 +236,8 @@ uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_
 		for (i = (uint32_t)key.high & g->path_mask; g->path_hash[i].path; i = (i + 1) & g->path_mask)
 			;
 	}
+	if (g->path_count >= g->path_limit || g->path_edge_count >= g->path_edge_limit)
+		g->crowded = true;
 	key.path = g->path_count;
 	g->path_hash[i] = key;
 	path = &g->paths[g->path_count];

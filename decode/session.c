@@ -58,6 +58,31 @@ static void next_piece(struct stream *st)
 	free(p);
 }
 
+/* The graph has grown to its limit: all flows leave it, and go on in an empty one. */
+static bool recycle(struct session *s)
+{
+	struct pt_flow_places *places;
+	size_t n = 0;
+
+	for (struct stream *st = s->streams; st; st = st->next)
+		n++;
+	places = malloc(n * sizeof *places);
+	if (!places) {
+		s->failed = true;
+		pt_session_no_memory(&s->error);
+		return false;
+	}
+	n = 0;
+	for (struct stream *st = s->streams; st; st = st->next)
+		pt_flow_leave(&st->flow, &places[n++]);
+	pt_graph_recycle(&s->graph);
+	n = 0;
+	for (struct stream *st = s->streams; st; st = st->next)
+		pt_flow_return(&st->flow, &places[n++]);
+	free(places);
+	return true;
+}
+
 static void stream_feed(struct stream *st, bool last)
 {
 	while (st->first) {
@@ -70,6 +95,11 @@ static void stream_feed(struct stream *st, bool last)
 		p->at += at - p->at;
 		if (r == PT_FEED_TIME)
 			return;
+		if (r == PT_FEED_CROWDED) {
+			if (!recycle(st->session))
+				return;
+			continue;
+		}
 		if (!p->next)
 			break;
 		next_piece(st);
@@ -324,6 +354,7 @@ static int take(struct session *s, const struct ptc_chunk *c, struct pt_error *e
 static void sum_up(struct session *s)
 {
 	struct pt_session_result *r = s->result;
+	struct pt_graph_sums sums;
 
 	for (struct stream *st = s->streams; st; st = st->next) {
 		r->packets += st->flow.packets;
@@ -331,16 +362,10 @@ static void sum_up(struct session *s)
 		r->insns += st->flow.insns;
 		r->stop_ip = st->flow.stop_ip;
 	}
-	for (uint32_t i = 1; i < s->graph.path_count; i++) {
-		const struct pt_path *p = &s->graph.paths[i];
-
-		r->not_taken += p->not_taken * p->times;
-		if (!s->graph.path_stats)
-			continue;
-		r->hash += s->graph.path_stats[i].hash * p->times;
-		for (int k = 0; k < PTR_KINDS; k++)
-			r->by_kind[k] += s->graph.path_stats[i].by_kind[k] * p->times;
-	}
+	pt_graph_sum(&s->graph, &sums);
+	r->not_taken = sums.not_taken;
+	r->hash = sums.hash;
+	memcpy(r->by_kind, sums.by_kind, sizeof r->by_kind);
 	r->branches = s->emit.branches;
 	r->errors = s->emit.errors;
 	r->runs = ptr_writer_count(s->emit.writer, PTR_RUN);
@@ -435,6 +460,8 @@ int pt_session_run(struct ptc_reader *r, struct ptr_writer *w, const struct pt_s
 	memset(result, 0, sizeof *result);
 	if (pt_graph_init(&s.graph, e) < 0)
 		return -1;
+	if (options->graph_bytes)
+		pt_graph_limit(&s.graph, options->graph_bytes);
 	s.meta = ptc_meta_create();
 	s.store = img_store_create();
 	s.events = pt_session_events_create();

@@ -1,0 +1,49 @@
+# pt-decode --memory: with so little that all that was decoded is forgotten over and over, the branches are the same, each
+# with its instructions, in the database too, and memory stays bounded.
+# timeout: 600
+source tests/common.bash
+shared=$PT_SHARED
+if [ ! -d "$shared/bench" ] || [ ! -d "$shared/traces/emulated" ] || ! command -v zstd >/dev/null; then
+	skip 12 "memory: no $shared/bench or traces/emulated, or no zstd"
+	exit
+fi
+
+# forgetful NAME CONTAINER: the container decoded with 1 MB against the whole of it
+forgetful() {
+	local name=$1 container=$2 paths m
+	for m in 4000 1; do
+		"$PT_BIN/pt-decode" --memory $m --text -F cpu,tid,kind,from,to,insns "$container" 2>"$tmp/err" | sort -s -k1,1 >"$tmp/text.$m"
+		check "$name: --memory $m decodes: $(tail -n 2 "$tmp/err")" test "${PIPESTATUS[0]}" -eq 0 -a -s "$tmp/text.$m"
+	done
+	same "$name: branches" "$tmp/text.4000" "$tmp/text.1"
+}
+
+for w in gzip cc1; do
+	zstd -dqc "$shared/bench/$w.dflt.aux.zst" | head -c 400000 >"$tmp/aux"
+	"$PT_BIN/pt-capture" import --raw "$tmp/aux" --maps "$shared/bench/$w.maps" --mtc-freq 3 --tsc-ratio 160/2 --nom-freq 20 \
+		-o "$tmp/$w.ptc"
+	# Its last packet is cut, and so is the text: an error in both.
+	for m in 4000 1; do
+		"$PT_BIN/pt-decode" --memory $m --text -F tid,kind,from,to,insns "$tmp/$w.ptc" >"$tmp/text.$m" 2>/dev/null
+		"$PT_BIN/pt-decode" --memory $m -q "$tmp/$w.ptc" | "$PT_BIN/pt-load" -q "$tmp/$w.$m.db"
+		sqlite3 "$tmp/$w.$m.db" "select count(*), sum(from_ip), sum(to_ip), sum(insn_count) from branches;
+			select count(*), sum(branch_count), sum(insn_count) from calls" >"$tmp/db.$m"
+	done
+	same "$w: branches" "$tmp/text.4000" "$tmp/text.1"
+	same "$w: database" "$tmp/db.4000" "$tmp/db.1"
+	paths=$(sqlite3 "$tmp/$w.1.db" "select count(*) > (select count(distinct start_ip || ' ' || insn_count || ' ' || edges) from path) from path")
+	check "$w: paths were forgotten and defined again" test "$paths" = 1
+done
+
+mkdir "$tmp/all" "$tmp/guest"
+tar --zstd -xf "$shared/traces/emulated/host-all-cyc-2cpu.tar.zst" -C "$tmp/all" --strip-components 1
+"$PT_BIN/pt-capture" import -q --symfs "$tmp/all/symfs" -o "$tmp/all/c" "$tmp/all/all.data"
+forgetful "host, 2 CPUs" "$tmp/all/c"
+tar --zstd -xf "$shared/traces/emulated/linux-guest-cyc-1cpu.tar.zst" -C "$tmp/guest" --strip-components 1
+"$PT_BIN/pt-capture" import -q --symfs "$tmp/guest/symfs" --guest "$tmp/guest/guest.data,101,0xfffffd0b3e60cd07" -o "$tmp/guest/c" \
+	"$tmp/guest/vm.data"
+forgetful "host and guest" "$tmp/guest/c"
+for bad in 0 -1 x 4001 1M ''; do
+	"$PT_BIN/pt-decode" --memory "$bad" --null "$tmp/gzip.ptc" >/dev/null 2>&1
+	check "--memory '$bad' is refused" test $? -eq 2
+done
