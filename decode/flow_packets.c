@@ -479,16 +479,20 @@ void pt_flow_pause(struct pt_flow *f, bool end)
 	}
 }
 
+/* Positions of the code as it is now. */
+static void look_up_again(struct pt_graph *g, uint32_t *stack, uint32_t bottom, uint32_t top)
+{
+	for (uint32_t i = bottom; i != top; i++) {
+		const struct pt_where *w = &g->where[stack[i % PT_STACK]];
+
+		stack[i % PT_STACK] = pt_graph_position(g, g->codes[w->code], w->ip, w->mode);
+	}
+}
+
 void pt_flow_resume(struct pt_flow *f)
 {
-	uint32_t i;
-
-	for (i = f->bottom; i != f->top; i++) {
-		const struct pt_where *w = &f->graph->where[f->stack[i % PT_STACK]];
-		struct pt_code *code = f->graph->codes[w->code];
-
-		f->stack[i % PT_STACK] = pt_graph_position(f->graph, code, w->ip, w->mode);
-	}
+	look_up_again(f->graph, f->stack, f->bottom, f->top);
+	look_up_again(f->graph, f->host_stack.stack, f->host_stack.bottom, f->host_stack.top);
 	if (f->state != PT_FLOW_RUNNING)
 		return;
 	if (!f->in_slice)

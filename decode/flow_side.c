@@ -83,6 +83,9 @@ void pt_flow_cross(struct pt_flow *f, struct pt_code *to)
 		f->top = f->user_top;
 		f->bottom = f->top - f->user_bottom > 32 ? f->top - 32 : f->user_bottom;
 		f->user_known = false;
+	} else if (f->unsure || f->kernel_blind) {
+		f->bottom = f->top;
+		f->forgot = true;
 	}
 }
 

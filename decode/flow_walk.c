@@ -15,7 +15,7 @@ bool pt_flow_stand(struct pt_flow *f, uint64_t ip)
 
 	if (code != f->code || f->mode != f->next_mode) {
 		pt_flow_flush(f);
-		if (code != f->code && f->kernel)
+		if (f->code && code != f->code && f->kernel)
 			pt_flow_cross(f, code);
 		f->code = code;
 		f->mode = f->next_mode;
@@ -220,6 +220,14 @@ void pt_flow_cut_behind(struct pt_flow *f, bool taken)
 
 /* ---- TNT -------------------------------------------------------------------------------------------- */
 
+/* The top of the stack is where a compressed return goes. Returns lead from user to user, from guest to guest, and so on. */
+static inline bool caller_known(const struct pt_flow *f)
+{
+	if (f->top == f->bottom)
+		return false;
+	return !f->unsure || f->graph->where[f->stack[(f->top - 1) % PT_STACK]].code == f->code->id;
+}
+
 /* A compressed return: its TNT bit was 1. */
 static inline bool compressed_ret(struct pt_flow *f, bool *ret_backward)
 {
@@ -227,10 +235,10 @@ static inline bool compressed_ret(struct pt_flow *f, bool *ret_backward)
 	union pt_position *p = &g->positions[f->position];
 	uint32_t to;
 
-	if (__builtin_expect(f->top == f->bottom && !p->ind.prefix.n_push, 0)) {
+	if (__builtin_expect(!p->ind.prefix.n_push && !caller_known(f), 0)) {
 		uint64_t ip = g->where[f->position].decision_ip;
 
-		if (f->forgot)
+		if (f->forgot || f->unsure)
 			return pt_flow_blind(f, PT_FLOW_NO_CODE, ip,
 					     "a compressed return to a caller that was not seen", false);
 		return pt_flow_lose(f, PT_FLOW_MISMATCH, ip, "a compressed return without its call");

@@ -190,11 +190,12 @@ bool pt_session_ahead(struct session *s, uint64_t now, bool (*matches)(const str
 
 /* ---- Applying --------------------------------------------------------------------------------------- */
 
-/* Streams whose flow may stand in code of the machine's process (PTC_ANY_PID: its kernel). */
+/* Streams whose flow may stand in code of the machine's process (PTC_ANY_PID: its kernel), or return to it: a guest to
+ * the host's kernel. */
 static bool touches(const struct stream *st, const struct pt_machine *m, int32_t pid)
 {
 	if (st->seat->machine != m)
-		return false;
+		return pid == PTC_ANY_PID && st->cpu.machine == m;
 	return pid == PTC_ANY_PID || (st->flow.user && st->seat->task && st->seat->task->pid == pid);
 }
 
