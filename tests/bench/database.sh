@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# tests/bench/database.sh [-q] - part of `make bench`: pt-load against a loop of prepared INSERTs of the same branches, in one run;
+# then every canned query on 10 M branches, and on as many with 100,000 VM exits. CPU seconds, medians of RUNS (3).
+set -u
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+bin=${PT_BIN:-$PWD} build=${PT_BUILD:-$PWD/build} inputs=${PT_SHARED:-$PWD/../shared}/bench
+runs=${RUNS:-3}
+[ "${1:-}" != -q ] || runs=1
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+
+# cpu COMMAND...: its CPU seconds; what it prints goes to $tmp/out
+cpu() { "$build/tests/bench/cputime" "$@" 3>&1 >"$tmp/out" 2>"$tmp/err" | awk '{ print $1 }'; }
+# median COMMAND...: of RUNS
+median() {
+	for ((i = 0; i < runs; i++)); do cpu "$@"; done | sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
+}
+
+printf 'pt-load against a loop of prepared INSERTs of the same branches (target: 10 times)\n%-8s %12s %8s %8s %6s %9s %9s\n' input branches \
+	'INSERT s' pt-load ratio 'bytes/br' INSERT
+"$build/tests/tools/mkrecords" --runs 770000 --paths 20000 --calls 20000 --events 1000 2>/dev/null >"$tmp/made-up"
+if [ -d "$inputs" ]; then
+	zstd -dq "$inputs/lua.img.zst" -o "$tmp/lua.img" && cp "$inputs/lua.maps" "$tmp"
+	for v in dflt cyc; do
+		zstd -dqf "$inputs/lua.$v.aux.zst" -o "$tmp/aux"
+		"$bin/pt-capture" import --raw "$tmp/aux" --maps "$tmp/lua.maps" --mtc-freq 3 --tsc-ratio 160/2 --nom-freq 20 |
+			"$bin/pt-decode" -q >"$tmp/lua-$v"
+	done
+fi
+for s in made-up lua-dflt lua-cyc; do
+	[ -e "$tmp/$s" ] || continue
+	# Interleaved, so that both see the same machine.
+	: >"$tmp/ours" >"$tmp/loop"
+	for ((i = 0; i < runs; i++)); do
+		rm -f "$tmp/db" "$tmp/db2"
+		cpu "$bin/pt-load" -q "$tmp/db" "$tmp/$s" >>"$tmp/ours"
+		cpu "$build/tests/bench/insert_loop" "$tmp/$s" "$tmp/db2" >>"$tmp/loop"
+	done
+	rows=$(awk '$1 == "rows" { print $2 }' "$tmp/out")
+	paste <(sort -g "$tmp/ours") <(sort -g "$tmp/loop") | awk -v n="$s" -v rows="$rows" -v b="$(stat -c %s "$tmp/db")" \
+		-v l="$(stat -c %s "$tmp/db2")" '{ o[NR] = $1; i[NR] = $2 } END { m = int((NR + 1) / 2)
+		printf "%-8s %12d %8.2f %8.2f %6.1f %9.2f %9.2f\n", n, rows, i[m], o[m], i[m] / o[m], b / rows, l / rows }'
+	rm -f "$tmp/db2"
+done
+
+printf '\nQueries on 10 M branches and more (target: 0.5 s each)\n'
+"$build/tests/tools/mkvmrecords" --exits 100000 2>/dev/null >"$tmp/vm"
+rm -f "$tmp/db"
+"$bin/pt-load" -q "$tmp/db" "$tmp/made-up" 2>/dev/null
+"$bin/pt-load" -q "$tmp/vm.db" "$tmp/vm"
+printf '%-22s %8s %8s\n' query program VM
+"$bin/pt-query" "$tmp/db" | awk 'NF == 0 { exit } { print $1 }' | while read -r q; do
+	printf '%-22s %8.3f %8.3f\n' "$q" "$(median "$bin/pt-query" "$tmp/db" "$q")" "$(median "$bin/pt-query" "$tmp/vm.db" "$q")"
+done | awk '{ print $0 ($2 > 0.5 || $3 > 0.5 ? "  over 0.5 s" : "") }'
