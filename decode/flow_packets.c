@@ -273,9 +273,11 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 	case PT_MODE_EXEC: mode_exec(f, k->n); return true;
 	case PT_MODE_TSX:
 		if (!f->in_psb) {
-			f->fup_binds = true;
-			f->tsx_abort = k->n & PT_TSX_ABORT;
-			event(f, true, "tsx", "\"intx\":%d,\"abort\":%d", !!(k->n & PT_TSX_INTX),
+			bool fup = f->state >= PT_FLOW_BLIND; /* PacketEn = 1 */
+
+			f->fup_binds = fup;
+			f->tsx_abort = fup && k->n & PT_TSX_ABORT;
+			event(f, fup, "tsx", "\"intx\":%d,\"abort\":%d", !!(k->n & PT_TSX_INTX),
 			      !!(k->n & PT_TSX_ABORT));
 		}
 		return true;
