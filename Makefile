@@ -34,6 +34,8 @@ LIBS := -lsqlite3 -lelf -lzstd -lz -lpthread -lm
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 TOOLS := $(patsubst %.c,$(B)/%,$(wildcard tests/oracle/*.c tests/tools/*.c))
 RANDOM := $(B)/tests/oracle/random_flow
+FUZZ := packets flow container records
+REPLAY := $(FUZZ:%=$(B)/tests/fuzz/replay_%)
 BENCH := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
 
 all: $(PROGRAMS:%=$(BIN)%)
@@ -79,7 +81,28 @@ $(B)/tests/%: tests/%.c $(ALL)
 $(RANDOM): $(wildcard tests/oracle/random/*.[ch]) $(ALL)
 	@mkdir -p $(@D)
 	@echo "  CCLD  $@"
-	$(Q)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $(LDFLAGS) -o $@ $(filter %.c,$^) $(ALL) $(LIBS)
+	$(Q)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $(LDFLAGS) -o $@ $(filter %.c,$^) $(ALL) $(LIBS) -lipt
+
+$(B)/tests/fuzz/replay_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(ALL)
+	@mkdir -p $(@D)
+	@echo "  CCLD  $@"
+	$(Q)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+# libFuzzer: needs clang with compiler-rt. FUZZ_SECONDS each; new inputs stay in build/fuzz/NAME.corpus.
+FUZZ_SECONDS ?= 600
+FUZZ_CFLAGS := -std=c11 -D_GNU_SOURCE -I. -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined
+build/fuzz/obj/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CLANG $<"
+	$(Q)clang $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
+build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(patsubst %.c,build/fuzz/obj/%.o,$(filter-out %/main.c,$(wildcard schema/*.c decode/*.c)))
+	@echo "  CLANG $@"
+	$(Q)clang $(FUZZ_CFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+fuzz: $(FUZZ:%=fuzz-%)
+fuzz-%: build/fuzz/fuzz_%
+	@mkdir -p build/fuzz/$*.corpus
+	cd build/fuzz && ./fuzz_$* -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+		$*.corpus $(CURDIR)/tests/fuzz/corpus/$*
 
 demo:
 	$(Q)scripts/demo
@@ -87,7 +110,7 @@ check:
 	$(Q)scripts/deps build check
 	$(Q)$(MAKE) --no-print-directory all test-programs
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(TESTS)
-test-programs: $(UNIT) $(TOOLS) $(RANDOM)
+test-programs: $(UNIT) $(TOOLS) $(RANDOM) $(REPLAY)
 # Once a day is enough.
 check-nightly: $(RANDOM)
 	$(Q)RANDOM_PROGRAMS=10000 PT_BUILD=$(CURDIR)/$(B) tests/run.sh oracle/random.sh
@@ -135,6 +158,7 @@ help:
 	@echo "make              the four programs: $(PROGRAMS)"
 	@echo "make demo         install what is missing, build, trace a real program, query the trace"
 	@echo "make check        install what is missing, build, run every test (TESTS='unit cli/query' runs some)"
+	@echo "make fuzz         libFuzzer on packets, flow, container, records: FUZZ_SECONDS=600 each; needs clang"
 	@echo "make check-nightly  10,000 random programs"
 	@echo "make check-ptbox-vms  ptbox's examples (VMs that migrate, scale, change...), recorded by perf, against its truth"
 	@echo "make check-ptbox  captures with Processor Trace in the emulated PC of ../shared/ptbox, against its truth"
@@ -145,6 +169,6 @@ help:
 	@echo "make clean        remove what was built"
 	@echo "V=1 shows commands; SANITIZE=1 builds and checks with ASan and UBSan, in build/san"
 
--include $(shell find $(B)/obj $(B)/tests -name '*.d' 2>/dev/null)
+-include $(shell find $(B)/obj $(B)/tests build/fuzz -name '*.d' 2>/dev/null)
 .PHONY: all demo check check-nightly check-ptbox check-ptbox-vms test-programs bench lint static install uninstall clean help
 .SECONDARY:

@@ -1,4 +1,5 @@
-# Random programs by an encoder of the SDM's rules: the decoder comes to what was executed
+# Random programs by an encoder of the SDM's rules: the decoder comes to what was executed,
+# and so does libipt, where it can
 # (tests/oracle/random). `make check-nightly` runs 10,000.
 # timeout: 900
 source tests/common.bash

@@ -19,6 +19,8 @@
  *
  * Runs and repeats are flattened. Lines of "expect" may be fewer in fields than what comes (a prefix of words).
  * Each scenario is decoded as a whole, and byte by byte.
+ *
+ * test_scenarios [FOLDER [SEEDS]]: with SEEDS, each is written there as an input of tests/fuzz/fuzz_flow.c instead.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -503,6 +505,41 @@ static void check(const char *path, const char *what, struct scenario *s)
 	printf("FAILED: %s (%s)\n--- expected\n%s--- got\n%s", path, what, s->expected, s->got);
 }
 
+/* As tests/fuzz/fuzz_flow.c reads it. */
+static void write_seed(const struct scenario *s, const char *path)
+{
+	uint8_t head[2] = {
+	    (uint8_t)((s->clock.mtc ? 1 : 0) | (s->clock.nominal_ratio ? 0 : 2) | (s->errata & 15) << 4)};
+	FILE *f = fopen(path, "wb");
+	long at;
+
+	if (!f)
+		return;
+	fwrite(head, 1, 2, f);
+	for (unsigned space = 0; space < SPACES; space++) {
+		for (uint32_t i = 0, n; i < sizeof s->code[space]; i += n) {
+			uint8_t segment[4] = {(uint8_t)space, (uint8_t)i, (uint8_t)(i >> 8)};
+
+			for (n = 1; n < 255 && i + n < sizeof s->code[space] &&
+				    s->known[space][i + n] == s->known[space][i];
+			     n++)
+				;
+			segment[3] = (uint8_t)n;
+			if (!s->known[space][i] || head[1] == 255)
+				continue;
+			head[1]++;
+			fwrite(segment, 1, 4, f);
+			fwrite(s->code[space] + i, 1, n, f);
+		}
+	}
+	fwrite(s->packets, 1, s->packet_bytes, f);
+	at = ftell(f);
+	rewind(f);
+	fwrite(head, 1, 2, f);
+	fseek(f, at, SEEK_SET);
+	fclose(f);
+}
+
 static int configure(struct scenario *s, const char *line)
 {
 	char what[32], name[32] = "";
@@ -523,7 +560,7 @@ static int configure(struct scenario *s, const char *line)
 	return 0;
 }
 
-static void scenario(const char *path)
+static void scenario(const char *path, const char *seed)
 {
 	struct scenario *s = calloc(1, sizeof *s);
 	enum { NONE, CONFIG, CODE, PACKETS, EXPECT } section = NONE;
@@ -575,6 +612,9 @@ static void scenario(const char *path)
 	if (bad || !f) {
 		failed++;
 		printf("FAILED: %s:%d: cannot be read\n", path, number);
+	} else if (seed) {
+		write_seed(s, seed);
+		passed++;
 	} else {
 		check(path, "whole", s);
 		s->crumbs = true;
@@ -590,12 +630,15 @@ int main(int argc, char **argv)
 	int n = scandir(dir, &names, NULL, alphasort);
 
 	for (int i = 0; i < n; i++) {
-		char path[512];
+		char path[512], seed[512];
 		size_t len = strlen(names[i]->d_name);
 
 		if (len > 4 && !strcmp(names[i]->d_name + len - 4, ".pts")) {
 			snprintf(path, sizeof path, "%s/%s", dir, names[i]->d_name);
-			scenario(path);
+			if (argc > 2)
+				snprintf(seed, sizeof seed, "%s/%.*s", argv[2], (int)len - 4,
+					 names[i]->d_name);
+			scenario(path, argc > 2 ? seed : NULL);
 		}
 		free(names[i]);
 	}

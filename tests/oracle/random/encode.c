@@ -144,8 +144,10 @@ bool encode_ret(struct encoder *e, uint64_t to)
 {
 	bool same = e->depth && e->stack[e->depth - 1] == to;
 
-	if (e->depth)
+	if (e->depth) {
 		e->depth--;
+		e->trace->odd_returns += !same && !e->config->disretc;
+	}
 	if (same && !e->config->disretc && !e->overflow) {
 		encode_tnt(e, true);
 		return true;

@@ -59,7 +59,8 @@ static void fact(struct machine *m, uint64_t from, uint64_t to, unsigned kind)
 		if (!t->facts)
 			abort();
 	}
-	t->facts[t->count++] = (struct fact){from, to, encode_tsc(&m->encoder), (uint8_t)kind};
+	t->facts[t->count++] =
+	    (struct fact){.from = from, .to = to, .tsc = encode_tsc(&m->encoder), .kind = (uint8_t)kind};
 }
 
 /* A packet has been made for all that was executed. */
@@ -187,6 +188,8 @@ static void transfer(struct machine *m, struct place to, enum op op, enum ptr_ki
 			encode_call(e, from + ins(m, m->at)->len);
 		if (visible) {
 			fact(m, from, ip, kind);
+			m->trace->facts[m->trace->count - 1].to_next =
+			    op == OP_JCC && ip == from + ins(m, m->at)->len;
 			m->trace->branches++;
 		}
 		switch (op) {
@@ -296,6 +299,7 @@ static void mov_cr3(struct machine *m, struct place next)
 		}
 	} else if (m->config->os && context(m, next)) {
 		encode_pip(&m->encoder, m->cr3, false);
+		m->trace->pips++;
 	}
 	settle(m);
 	m->at = next;

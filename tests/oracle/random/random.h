@@ -114,6 +114,7 @@ enum { FACT_BEGIN = 100, FACT_END, FACT_OVERFLOW, FACT_ERROR };
 struct fact {
 	uint64_t from, to; /* END: from is the number of instructions; ERROR: the IP */
 	uint64_t tsc;	   /* when it was executed */
+	bool to_next;	   /* a taken conditional branch to the next instruction */
 	uint8_t kind;	   /* enum ptr_kind, or FACT_ */
 };
 
@@ -122,7 +123,9 @@ struct trace {
 	size_t bytes, room;
 	struct fact *facts;
 	size_t count, fact_room;
-	uint64_t ptwrites;				      /* a hash over the payloads */
+	uint64_t odd_returns; /* which did not go to the call's next instruction */
+	uint64_t pips;	      /* of a MOV to CR3 */
+	uint64_t ptwrites;    /* a hash over the payloads */
 	uint64_t overflows, asyncs, disables, psbs, branches; /* how much of each there was */
 };
 
@@ -173,5 +176,11 @@ void encode_overflow_begin(struct encoder *e);
 void encode_overflow_end(struct encoder *e);
 /* Cycles pass; MTCs may fall due. */
 void encode_pass(struct encoder *e, uint32_t cycles);
+
+/* ---- Another judge ------------------------------------------------------------------------------------ */
+
+/* libipt's: the same branches; others; or it gave up (it has no notion of some rules). */
+enum verdict { VERDICT_SAME, VERDICT_OTHER, VERDICT_NONE };
+enum verdict libipt_judges(const struct program *p, const struct config *c, const struct trace *t);
 
 #endif
