@@ -29,6 +29,7 @@ static const char usage[] =
 	"      --no-calls     do not build call stacks\n"
 	"      --memory MB    for decoded code and paths, 1 to 4000 (160); when it is used up they are forgotten\n"
 	"      --tsc-offset [VMCS:]OFFSET[*RATIO],...  a guest's TSC is host TSC * RATIO + OFFSET\n"
+	"      --guest-code   VMs of which there is no kernel run code of their own process, as KVM selftests do\n"
 	"  -q, --quiet        say nothing but errors\n"
 	"  -v, --verbose      say more\n"
 	"  -h, --help         this text\n"
@@ -58,7 +59,7 @@ static int fail(const struct pt_error *e)
 struct options {
 	const char *input, *output, *fields;
 	size_t graph_bytes;
-	bool text, packets, null, stats, no_calls, quiet, verbose, vm_clock;
+	bool text, packets, null, stats, no_calls, quiet, verbose, vm_clock, guest_code;
 	struct pt_vm_options tsc_offsets;
 };
 
@@ -77,7 +78,7 @@ static int memory(const char *value, size_t *ret, struct pt_error *e)
 
 static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 {
-	enum { TEXT = 256, PACKETS, NULL_, STATS, NO_CALLS, MEMORY, TSC_OFFSET, VERSION };
+	enum { TEXT = 256, PACKETS, NULL_, STATS, NO_CALLS, MEMORY, TSC_OFFSET, GUEST_CODE, VERSION };
 	static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
 					      {"text", no_argument, NULL, TEXT},
 					      {"fields", required_argument, NULL, 'F'},
@@ -87,6 +88,7 @@ static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 					      {"no-calls", no_argument, NULL, NO_CALLS},
 					      {"memory", required_argument, NULL, MEMORY},
 					      {"tsc-offset", required_argument, NULL, TSC_OFFSET},
+					      {"guest-code", no_argument, NULL, GUEST_CODE},
 					      {"quiet", no_argument, NULL, 'q'},
 					      {"verbose", no_argument, NULL, 'v'},
 					      {"help", no_argument, NULL, 'h'},
@@ -117,6 +119,7 @@ static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 					       "'%s' is no [VMCS:]OFFSET[*RATIO], or one too many", optarg);
 			break;
+		case GUEST_CODE: o->guest_code = true; break;
 		case 'q': o->quiet = true; break;
 		case 'v': o->verbose = true; break;
 		case 'h':
@@ -183,6 +186,7 @@ static int decode(const struct options *o, struct ptc_reader *reader, int out)
 {
 	struct pt_session_options so = {
 		.calls = !o->no_calls && !o->null && !o->text, .definitions = !o->null && !o->text, .stats = o->stats, .graph_bytes = o->graph_bytes,
+					  .guest_code = o->guest_code,
 					  .tsc_offsets = &o->tsc_offsets};
 	struct pt_session_result result;
 	struct pt_error e = {0};

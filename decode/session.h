@@ -16,6 +16,7 @@ struct pt_vm_options;
 struct pt_session_options {
 	bool calls;       /* build call stacks */
 	bool definitions; /* write names, edges, paths (not for --null) */
+	bool guest_code;  /* VMs without a kernel in the container run code of their own process (KVM selftests) */
 	bool stats;       /* hash and counts by kind, as ../shared/bench has them */
 	size_t graph_bytes; /* for decoded code and paths (pt_graph_limit()); 0: PT_GRAPH_BYTES */
 	const struct pt_text *text;

@@ -81,7 +81,7 @@ example() { # NAME exact|partly
 	"$PT_BIN/pt-capture" import -q --symfs symfs "${options[@]}" -o "$tmp/c.ptc" "$data" 2>"$tmp/err"
 	status=$?
 	check "$name: import: status $status, $(head -n 2 "$tmp/err")" test "$status" -eq 0 -o "$status" -eq 3
-	"$PT_BIN/pt-decode" --text -F cpu,from,to "$tmp/c.ptc" >"$tmp/text" 2>"$tmp/err"
+	"$PT_BIN/pt-decode" --guest-code --text -F cpu,from,to "$tmp/c.ptc" >"$tmp/text" 2>"$tmp/err"
 	status=$?
 	errors=$(grep -c '^#' "$tmp/text")
 	for truth in truth-cpu*.bin; do
