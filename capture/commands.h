@@ -19,6 +19,7 @@ int cmd_merge(int argc, char **argv);  /* merge.c */
 int cmd_info(int argc, char **argv);   /* info.c */
 int cmd_import(int argc, char **argv); /* import.c */
 int cmd_export(int argc, char **argv); /* export_perf.c */
+int cmd_trim(int argc, char **argv);   /* trim.c */
 
 /* import.c's kinds: */
 int import_raw(int argc, char **argv);  /* import_raw.c */

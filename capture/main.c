@@ -20,6 +20,8 @@ static const struct command {
     {"import", "--raw AUX --elf FILE:ADDR... [options]", "make a container from raw PT bytes and their code",
      cmd_import},
     {"export", "--perf-data FILE [CONTAINER|-]", "write a container as a perf.data", cmd_export},
+    {"trim", "[--time A..B] [--used-code] CONTAINER", "make a smaller container: a time range, only code that ran",
+     cmd_trim},
 };
 
 #define COMMANDS (sizeof commands / sizeof *commands)

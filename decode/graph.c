@@ -356,6 +356,7 @@ struct pt_block *pt_graph_block(struct pt_graph *g, struct pt_code *code, uint64
 	b->code = code->id;
 	b->mode = (uint8_t)mode;
 	fill(b, code->space);
+	img_space_use(code->space, b->ip, b->next_ip);
 	if (b->dead && b->why == PT_DEAD_NO_CODE)
 		code->holes = true;
 	return b;

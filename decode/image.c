@@ -1,6 +1,8 @@
 /* image.c - see image.h. */
 #include "decode/image.h"
 
+#include "decode/image_used.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,10 +30,12 @@ struct img_file {
 	struct symbol *symbols; /* sorted by value, one for each value */
 	size_t symbol_count;
 	char *strings;
+	struct img_used *used; /* NULL: nobody asks */
 };
 
 struct img_store {
 	struct img_file *files; /* newest first */
+	bool track_used;
 };
 
 static int no_memory(struct pt_error *e)
@@ -49,6 +53,7 @@ static void file_destroy(struct img_file *f)
 	for (size_t i = 0; i < f->segment_count; i++)
 		free(f->segments[i].bytes);
 	free(f->segments);
+	img_used_destroy(f->used);
 	free(f->symbols);
 	free(f->strings);
 	free(f->name);
@@ -85,6 +90,11 @@ static struct img_file *file_add(struct img_store *s, int32_t machine_pid, const
 
 	if (!f || !(f->name = strndup(name, name_bytes))) {
 		free(f);
+		no_memory(e);
+		return NULL;
+	}
+	if (s->track_used && !(f->used = img_used_create())) {
+		file_destroy(f);
 		no_memory(e);
 		return NULL;
 	}
@@ -405,9 +415,24 @@ size_t img_space_code(struct img_space *sp, uint64_t ip, const uint8_t **ret)
 		if (n > m->end - ip)
 			n = m->end - ip;
 		*ret = seg->bytes + at;
+		if (m->file->used)
+			img_used_add(m->file->used, offset);
 		return n;
 	}
 	return 0;
+}
+
+void img_space_use(struct img_space *sp, uint64_t start, uint64_t end)
+{
+	for (uint64_t at = start; at < end; at = (at | (IMG_USED_GRAIN - 1)) + 1) {
+		const struct img_map *m = img_space_find(sp, at);
+
+		if (!m || !m->file || !m->file->used)
+			return;
+		img_used_add(m->file->used, m->offset + (at - m->start));
+		if ((at | (IMG_USED_GRAIN - 1)) == UINT64_MAX)
+			return;
+	}
 }
 
 size_t img_space_read(struct img_space *sp, uint64_t ip, uint8_t *buffer, size_t n)
@@ -551,5 +576,25 @@ int img_space_symbol(struct img_space *sp, uint64_t ip, struct img_symbol *ret)
 	ret->end = sym->end == UINT64_MAX ? m->end : sym->end + bias;
 	ret->file = f;
 	ret->index = (uint32_t)(sym - f->symbols);
+	return 0;
+}
+
+void img_store_track_used(struct img_store *s)
+{
+	s->track_used = true;
+}
+
+int img_store_print_used(const struct img_store *s, FILE *to, struct pt_error *e)
+{
+	for (const struct img_file *f = s->files; f; f = f->next) {
+		char prefix[128];
+
+		if (!f->used)
+			continue;
+		snprintf(prefix, sizeof prefix, "%s %d %d %s", f->memory ? "memory" : "file", (int)f->machine_pid,
+			 f->memory ? (int)f->pid : 0, f->build_id[0] ? f->build_id : "-");
+		if (img_used_print(f->used, prefix, f->name, to, e) < 0)
+			return -1;
+	}
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "schema/container.h"
 
@@ -45,6 +46,11 @@ struct img_space {
 struct img_store *img_store_create(void);
 void img_store_destroy(struct img_store *s);
 
+/* From now on, remembers what of the images that come is read; and lists them (image_used.h). 0, or -1:
+ * PT_ERR_NO_MEMORY, PT_ERR_IO. */
+void img_store_track_used(struct img_store *s);
+int img_store_print_used(const struct img_store *s, FILE *to, struct pt_error *e);
+
 /* Copies the image or symbols into the store. Return 0, or -1 (PT_ERR_NO_MEMORY). */
 int img_store_image(struct img_store *s, const struct ptc_image *image, struct pt_error *e);
 int img_store_symbols(struct img_store *s, const struct ptc_symbols *symbols, struct pt_error *e);
@@ -71,6 +77,8 @@ int img_space_map(struct img_space *sp, uint64_t start, uint64_t end, uint64_t o
 
 /* Bytes of code that can be read at ip (>= 1) and *ret pointing at them; 0 when there are none. */
 size_t img_space_code(struct img_space *sp, uint64_t ip, const uint8_t **ret);
+/* The code in [start, end) was read, for those who ask (img_store_track_used). */
+void img_space_use(struct img_space *sp, uint64_t start, uint64_t end);
 /* Copies up to n bytes at ip, across adjacent mappings; how many. */
 size_t img_space_read(struct img_space *sp, uint64_t ip, uint8_t *buffer, size_t n);
 /* Code was changed in place: what of [start, start + n) is mapped to memory images (of this space alone) has these bytes

@@ -25,6 +25,8 @@ static const char usage[] =
 	"  -F, --fields LIST  fields of --text, of: %s\n"
 	"      --packets      print a line a packet instead: offset, name, payload\n"
 	"      --null         decode all, write nothing\n"
+	"      --used-code    decode all, and list the code that was read: file or memory, machine, pid,\n"
+	"                     build id, offset or address (hexadecimal), bytes, name\n"
 	"      --stats        print counts to standard error (with --null or -o: to standard output)\n"
 	"      --no-calls     do not build call stacks\n"
 	"      --memory MB    for decoded code and paths, 1 to 4000 (160); when it is used up they are forgotten\n"
@@ -59,7 +61,7 @@ static int fail(const struct pt_error *e)
 struct options {
 	const char *input, *output, *fields;
 	size_t graph_bytes;
-	bool text, packets, null, stats, no_calls, quiet, verbose, vm_clock, guest_code;
+	bool text, packets, null, used_code, stats, no_calls, quiet, verbose, vm_clock, guest_code;
 	struct pt_vm_options tsc_offsets;
 };
 
@@ -78,12 +80,13 @@ static int memory(const char *value, size_t *ret, struct pt_error *e)
 
 static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 {
-	enum { TEXT = 256, PACKETS, NULL_, STATS, NO_CALLS, MEMORY, TSC_OFFSET, GUEST_CODE, VERSION };
+	enum { TEXT = 256, PACKETS, NULL_, USED_CODE, STATS, NO_CALLS, MEMORY, TSC_OFFSET, GUEST_CODE, VERSION };
 	static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
 					      {"text", no_argument, NULL, TEXT},
 					      {"fields", required_argument, NULL, 'F'},
 					      {"packets", no_argument, NULL, PACKETS},
 					      {"null", no_argument, NULL, NULL_},
+					      {"used-code", no_argument, NULL, USED_CODE},
 					      {"stats", no_argument, NULL, STATS},
 					      {"no-calls", no_argument, NULL, NO_CALLS},
 					      {"memory", required_argument, NULL, MEMORY},
@@ -108,6 +111,7 @@ static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 		case TEXT: o->text = true; break;
 		case PACKETS: o->packets = true; break;
 		case NULL_: o->null = true; break;
+		case USED_CODE: o->used_code = o->null = true; break;
 		case STATS: o->stats = true; break;
 		case NO_CALLS: o->no_calls = true; break;
 		case MEMORY:
@@ -137,8 +141,10 @@ static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "one container at a time; '%s' is too many", argv[optind + 1]);
 	if (optind < argc && strcmp(argv[optind], "-") != 0)
 		o->input = argv[optind];
+	if (o->used_code && o->stats)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--used-code and --stats exclude each other");
 	if (o->text + o->packets + o->null > 1)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--text, --packets and --null exclude each other");
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--text, --packets, --null and --used-code exclude each other");
 	if (o->vm_clock && (o->text || o->packets || o->null || o->stats || o->output))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "vm-clock prints its own table: of the options, it takes --tsc-offset");
 	if (o->fields && !o->text)
@@ -185,8 +191,9 @@ static void print_stats(FILE *f, const struct pt_session_result *r)
 static int decode(const struct options *o, struct ptc_reader *reader, int out)
 {
 	struct pt_session_options so = {
-		.calls = !o->no_calls && !o->null && !o->text, .definitions = !o->null && !o->text, .stats = o->stats, .graph_bytes = o->graph_bytes,
-					  .guest_code = o->guest_code,
+		.calls = !o->no_calls && !o->null && !o->text, .definitions = !o->null && !o->text, .stats = o->stats,
+		.graph_bytes = o->graph_bytes, .guest_code = o->guest_code,
+		.used_code = o->used_code ? stdout : NULL,
 					  .tsc_offsets = &o->tsc_offsets};
 	struct pt_session_result result;
 	struct pt_error e = {0};

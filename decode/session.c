@@ -476,7 +476,11 @@ int pt_session_run(struct ptc_reader *r, struct ptr_writer *w, const struct pt_s
 		s.emit.text = options->text;
 		s.guest_code = options->guest_code;
 		s.tsc_offsets = options->tsc_offsets;
+		if (options->used_code)
+			img_store_track_used(s.store);
 		ret = run(&s, r, e);
+		if (ret == 0 && options->used_code)
+			ret = img_store_print_used(s.store, options->used_code, e);
 	}
 	pt_session_streams_free(&s);
 	pt_session_sides_free(&s);

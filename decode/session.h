@@ -20,6 +20,7 @@ struct pt_session_options {
 	bool stats;       /* hash and counts by kind, as ../shared/bench has them */
 	size_t graph_bytes; /* for decoded code and paths (pt_graph_limit()); 0: PT_GRAPH_BYTES */
 	const struct pt_text *text;
+	FILE *used_code; /* list the code that was read there at the end (image_used.h); NULL: do not */
 	const struct pt_vm_options *tsc_offsets; /* --tsc-offset; NULL: none */
 };
 

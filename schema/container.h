@@ -131,6 +131,9 @@ enum ptc_aux_flags {
  * META keys. All optional; absent is unknown. Numbers decimal unless they begin with 0x.
  *
  *   uuid                        16 random bytes in hex: names this recording
+ *   trimmed_from                uuid of the one that this is a part of
+ *   trimmed                     which part: "time A..B"
+ *   trimmed_code                1: only code that is executed was kept
  *   tool, tool_version          what wrote the container
  *   engine                      perf, step, import-raw, import-perf
  *   synthetic                   1: time (and CPU) are a model, not measured
