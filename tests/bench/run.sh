@@ -66,4 +66,6 @@ for w; do
 	done <"$inputs/$w.truth"
 	rm -f "$tmp/$w.img"
 done
+echo
+tests/bench/import_perf.sh || failed=1
 exit $failed
