@@ -1,6 +1,7 @@
 /* dictionary.c - see dictionary.h. */
 #include "export/dictionary.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ struct path {
 	uint32_t tail_insns, not_taken;
 	uint32_t edges;
 	uint32_t interrupts; /* see struct dictionary_path */
+	uint32_t machine;    /* that took it first, 0 unknown */
 };
 
 struct edge {
@@ -40,6 +42,7 @@ struct dictionary {
 	struct path *paths; /* number n at n */
 	struct edge *edges;
 	size_t path_count, path_room, edge_count, edge_room;
+	uint32_t last_symbol; /* that any edge has */
 	struct pairs path_chunks, edge_chunks;
 };
 
@@ -164,6 +167,10 @@ int dictionary_edge(struct dictionary *d, const struct ptr_edge *edge, struct pt
 		d->edge_room = room;
 	}
 	d->edges[++d->edge_count] = (struct edge){.def = *edge};
+	if (edge->from_symbol > d->last_symbol)
+		d->last_symbol = edge->from_symbol;
+	if (edge->to_symbol > d->last_symbol)
+		d->last_symbol = edge->to_symbol;
 	return 0;
 }
 
@@ -214,13 +221,16 @@ int dictionary_path(struct dictionary *d, const struct ptr_path *path, struct pt
 
 /* ---- Sums --------------------------------------------------------------------------------------------- */
 
-int dictionary_run(struct dictionary *d, int64_t id, uint32_t path, uint32_t repeats, struct pt_error *e)
+int dictionary_run(struct dictionary *d, int64_t id, uint32_t path, uint32_t repeats, uint32_t machine,
+		   struct pt_error *e)
 {
 	struct path *p = &d->paths[path];
 	int64_t chunk = id / DICTIONARY_CHUNK_RUNS;
 
 	p->runs++;
 	p->repeats += repeats;
+	if (!p->machine)
+		p->machine = machine;
 	if (p->chunk == (uint32_t)chunk + 1)
 		return 0;
 	if (chunk >> DICTIONARY_CHUNK_BITS)
@@ -279,7 +289,7 @@ static int insert_paths(struct dictionary *d, struct pt_error *e)
 }
 
 /* What the paths consist of is read back from the database: in memory it would be the biggest part. */
-static int sum_edges(struct dictionary *d, struct pt_error *e)
+static int sum_edges(struct dictionary *d, uint32_t *symbol_machines, struct pt_error *e)
 {
 	sqlite3_stmt *select;
 	int result;
@@ -294,6 +304,11 @@ static int sum_edges(struct dictionary *d, struct pt_error *e)
 		struct edge *edge = &d->edges[sqlite3_column_int64(select, 1) - d->bases.edge];
 		uint64_t insns = (uint64_t)sqlite3_column_int64(select, 2);
 
+		/* Both ends are in the machine whose path it is, but for those of the transitions between two. */
+		if (p->machine && edge->def.kind != PTR_VMENTRY && edge->def.kind != PTR_VMEXIT) {
+			symbol_machines[edge->def.from_symbol] = p->machine;
+			symbol_machines[edge->def.to_symbol] = p->machine;
+		}
 		edge->taken += p->repeats;
 		edge->insns += p->repeats * insns;
 		if (id % PTR_PATH_EDGES == p->edges - 1)
@@ -333,10 +348,42 @@ static int insert_edges(struct dictionary *d, struct pt_error *e)
 	return 0;
 }
 
+static int set_machines(struct dictionary *d, const uint32_t *symbol_machines, struct pt_error *e)
+{
+	sqlite3_stmt *st;
+	char sql[256];
+	int ret = 0;
+
+	if (sqlite3_prepare_v2(d->db, "UPDATE symbol SET machine = ? WHERE id = ?", -1, &st, NULL) !=
+	    SQLITE_OK)
+		return db_fail_main(d->db, e);
+	for (uint32_t i = 1; !ret && i <= d->last_symbol; i++) {
+		if (!symbol_machines[i])
+			continue;
+		sqlite3_bind_int64(st, 1, d->bases.machine + symbol_machines[i]);
+		sqlite3_bind_int64(st, 2, d->bases.symbol + i);
+		ret = db_run(st, e);
+	}
+	sqlite3_finalize(st);
+	snprintf(sql, sizeof sql,
+		 "UPDATE dso SET machine = s.machine FROM (SELECT dso, min(machine) AS machine FROM symbol"
+		 " WHERE trace = %lld AND machine IS NOT NULL GROUP BY dso) s WHERE dso.id = s.dso",
+		 (long long)d->bases.trace);
+	return ret < 0 ? ret : db_exec(d->db, sql, e);
+}
+
 int dictionary_finish(struct dictionary *d, struct pt_error *e)
 {
-	if (write_pairs(&d->path_chunks, e) < 0 || write_pairs(&d->edge_chunks, e) < 0 ||
-	    insert_paths(d, e) < 0 || sum_edges(d, e) < 0)
-		return -1;
-	return insert_edges(d, e);
+	uint32_t *symbol_machines = calloc((size_t)d->last_symbol + 1, sizeof *symbol_machines);
+	int ret;
+
+	if (!symbol_machines)
+		return no_memory(e);
+	ret = write_pairs(&d->path_chunks, e) < 0 || write_pairs(&d->edge_chunks, e) < 0 ||
+		      insert_paths(d, e) < 0 || sum_edges(d, symbol_machines, e) < 0 ||
+		      insert_edges(d, e) < 0 || set_machines(d, symbol_machines, e) < 0
+		  ? -1
+		  : 0;
+	free(symbol_machines);
+	return ret;
 }

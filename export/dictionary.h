@@ -22,7 +22,7 @@ enum {
 
 struct dictionary_bases { /* what is added to the stream's numbers */
 	int64_t trace;	  /* the trace itself */
-	int64_t symbol, edge, path;
+	int64_t symbol, edge, path, machine;
 };
 
 struct dictionary;
@@ -34,8 +34,9 @@ void dictionary_destroy(struct dictionary *d);
 int dictionary_edge(struct dictionary *d, const struct ptr_edge *edge, struct pt_error *e);
 int dictionary_path(struct dictionary *d, const struct ptr_path *path, struct pt_error *e);
 
-/* A run took the path. id: the run's in the database. */
-int dictionary_run(struct dictionary *d, int64_t id, uint32_t path, uint32_t repeats, struct pt_error *e);
+/* A run took the path. id: the run's in the database; machine: whose thread it was, 0 unknown. */
+int dictionary_run(struct dictionary *d, int64_t id, uint32_t path, uint32_t repeats, uint32_t machine,
+		   struct pt_error *e);
 /* insns_timed instructions of the path took so many cycles. */
 void dictionary_timed(struct dictionary *d, uint32_t path, uint64_t insns_timed, double cycles);
 
@@ -47,7 +48,7 @@ struct dictionary_path {
 };
 struct dictionary_path dictionary_path_of(const struct dictionary *d, uint32_t path);
 
-/* After the last: fills the tables. */
+/* After the last: fills the tables, and tells symbols and dsos whose they are. */
 int dictionary_finish(struct dictionary *d, struct pt_error *e);
 
 #endif

@@ -222,6 +222,11 @@ static int insert(struct slices *s, const struct open_slice *o, const struct ptr
 	return db_run(st, e);
 }
 
+uint32_t slices_thread(const struct slices *s)
+{
+	return s->last ? s->last->slice.thread : 0;
+}
+
 int slices_end(struct slices *s, const struct ptr_slice_end *r, struct pt_error *e)
 {
 	size_t i = find(s, r->slice);

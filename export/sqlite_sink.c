@@ -22,8 +22,8 @@ static const struct {
 	const char *name;
 	int columns;
 } tables[TABLES] = {
-    [MACHINE] = {"machine", 4},	    [THREAD] = {"thread", 7}, [DSO] = {"dso", 4},
-    [SYMBOL] = {"symbol", 6},	    [EVENT] = {"event", 11},  [ERROR] = {"error", 11},
+    [MACHINE] = {"machine", 4},	    [THREAD] = {"thread", 7}, [DSO] = {"dso", 5},
+    [SYMBOL] = {"symbol", 7},	    [EVENT] = {"event", 11},  [ERROR] = {"error", 11},
     [INTERRUPT] = {"interrupt", 5},
 };
 
@@ -44,6 +44,8 @@ struct sqlite_sink {
 	struct slices *slices;
 	struct calls *calls;
 	struct vm_rows *vms;
+	uint32_t *thread_machines; /* by the threads' numbers */
+	size_t thread_room;
 	int scratch;
 };
 
@@ -113,11 +115,13 @@ static int begin(struct sqlite_sink *s, struct pt_error *e)
 	s->runs = run_groups_create(db, e);
 	if (!s->runs)
 		return -1;
-	s->dictionary = dictionary_create(
-	    db,
-	    &(struct dictionary_bases){
-		.trace = s->base.trace, .symbol = s->base.symbol, .edge = s->base.edge, .path = s->base.path},
-	    e);
+	s->dictionary = dictionary_create(db,
+					  &(struct dictionary_bases){.trace = s->base.trace,
+								     .symbol = s->base.symbol,
+								     .edge = s->base.edge,
+								     .path = s->base.path,
+								     .machine = s->base.machine},
+					  e);
 	if (!s->dictionary)
 		return -1;
 	s->slices = slices_create(
@@ -155,6 +159,16 @@ static int put_thread(struct sqlite_sink *s, const struct ptr_record *r, struct 
 {
 	sqlite3_stmt *st = s->insert[THREAD];
 
+	if (r->number >= s->thread_room) {
+		size_t room = (size_t)r->number * 2;
+		uint32_t *machines = realloc(s->thread_machines, room * sizeof *machines);
+
+		if (!machines)
+			return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for threads");
+		s->thread_machines = machines;
+		s->thread_room = room;
+	}
+	s->thread_machines[r->number] = r->thread.machine;
 	sqlite3_bind_int64(st, 1, s->base.thread + (int64_t)r->number);
 	sqlite3_bind_int64(st, 2, s->base.trace);
 	bind_ref(st, 3, r->thread.machine, s->base.machine);
@@ -173,6 +187,7 @@ static int put_dso(struct sqlite_sink *s, const struct ptr_record *r, struct pt_
 	sqlite3_bind_int64(st, 2, s->base.trace);
 	bind_text(st, 3, r->dso.name);
 	bind_text(st, 4, r->dso.build_id);
+	sqlite3_bind_null(st, 5); /* dictionary_finish() */
 	return db_run(st, e);
 }
 
@@ -186,6 +201,7 @@ static int put_symbol(struct sqlite_sink *s, const struct ptr_record *r, struct 
 	bind_ip(st, 4, r->symbol.start);
 	bind_ip(st, 5, r->symbol.end);
 	bind_text(st, 6, r->symbol.name);
+	sqlite3_bind_null(st, 7); /* dictionary_finish() */
 	return calls_symbol(s->calls, r->symbol.start, e) < 0 ? -1 : db_run(st, e);
 }
 
@@ -220,14 +236,18 @@ static int put_run(struct sqlite_sink *s, const struct ptr_record *r, struct pt_
 			      .repeats = r->run.repeats,
 			      .cyc_count = r->run.cyc_count,
 			      .insn_count = r->run.insn_count};
+	uint32_t thread;
 
 	s->totals.runs++;
 	s->totals.branches += (uint64_t)r->run.repeats * path.edges;
 	s->totals.insns += r->run.repeats * path.insns;
 	s->totals.not_taken += (uint64_t)r->run.repeats * path.not_taken;
 	calls_run(s->calls, r->number, r->run.tsc);
-	if (slices_run(s->slices, g.id, &r->run, &path, &g.back, e) < 0 ||
-	    dictionary_run(s->dictionary, g.id, r->run.path, r->run.repeats, e) < 0 ||
+	if (slices_run(s->slices, g.id, &r->run, &path, &g.back, e) < 0)
+		return -1;
+	thread = slices_thread(s->slices);
+	if (dictionary_run(s->dictionary, g.id, r->run.path, r->run.repeats,
+			   thread ? s->thread_machines[thread] : 0, e) < 0 ||
 	    (path.interrupts && put_interrupts(s, &g, &path, e) < 0))
 		return -1;
 	return run_groups_add(s->runs, &g, e);
@@ -377,6 +397,7 @@ static void sink_destroy(struct pt_sink *sink)
 		close(s->scratch);
 	store_close(&s->store);
 	trace_meta_deinit(&s->meta);
+	free(s->thread_machines);
 	free(s->name);
 	free(s);
 }

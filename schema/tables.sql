@@ -26,7 +26,7 @@
 -- code by instructions: insn_timed says how many instructions have such cycles; cyc_count is NULL when none have.
 
 PRAGMA application_id = 1347708002; -- 'PTdb'
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 
 -- 0..1023, to expand what is counted.
 CREATE TABLE number (i INTEGER PRIMARY KEY);
@@ -72,11 +72,12 @@ CREATE TABLE thread (
 	id INTEGER PRIMARY KEY, trace INTEGER, machine INTEGER, pid INTEGER, tid INTEGER, comm TEXT, first INTEGER
 );
 
-CREATE TABLE dso (id INTEGER PRIMARY KEY, trace INTEGER, name TEXT, build_id TEXT);
+-- machine: whose threads ran code of it, NULL not known.
+CREATE TABLE dso (id INTEGER PRIMARY KEY, trace INTEGER, name TEXT, build_id TEXT, machine INTEGER);
 
--- start, end: run-time addresses, half-open.
+-- start, end: run-time addresses, half-open. machine: whose threads ran it.
 CREATE TABLE symbol (
-	id INTEGER PRIMARY KEY, trace INTEGER, dso INTEGER, start_ip INTEGER, end_ip INTEGER, name TEXT
+	id INTEGER PRIMARY KEY, trace INTEGER, dso INTEGER, start_ip INTEGER, end_ip INTEGER, name TEXT, machine INTEGER
 );
 
 -- from_ip NULL: where it came from was not seen (the trace began); to_ip NULL: tracing stopped with it. taken: how

@@ -290,9 +290,9 @@ FROM vm_clock r JOIN trace t ON t.id = r.trace
 	LEFT JOIN clock_source cs ON cs.id = r.source;
 
 -- A row a function that was seen executing: instructions in its own code (callees' apart), how many of these have known
--- cycles, and the cycles. calls: how often it was called. symbol, name NULL: code without a symbol.
+-- cycles, and the cycles. calls: how often it was called. machine: whose function it is. symbol, name NULL: code without a symbol.
 CREATE VIEW functions AS
-SELECT f.trace, f.symbol, s.name, d.name AS dso, s.start_ip AS ip, f.insn_count, f.insn_timed, f.cyc_count,
+SELECT f.trace, m.name AS machine, f.symbol, s.name, d.name AS dso, s.start_ip AS ip, f.insn_count, f.insn_timed, f.cyc_count,
 	round(f.insn_timed / nullif(f.cyc_count, 0), 2) AS ipc, f.branches,
 	c.calls
 FROM (
@@ -313,6 +313,7 @@ FROM (
 ) f
 LEFT JOIN symbol s ON s.id = f.symbol
 LEFT JOIN dso d ON d.id = s.dso
+LEFT JOIN machine m ON m.id = s.machine
 LEFT JOIN (SELECT symbol, sum(calls) AS calls FROM call_path GROUP BY symbol) c ON c.symbol = f.symbol;
 
 -- ---- perf's names: see tools/perf/scripts/python/export-to-sqlite.py ------------------------------------------------
@@ -345,7 +346,7 @@ UNION ALL SELECT id, id, first FROM thread;
 CREATE VIEW dsos AS
 SELECT 0 AS id, 0 AS machine_id, 'unknown' AS short_name, 'unknown' AS long_name, '' AS build_id
 UNION ALL
-SELECT d.id, coalesce((SELECT min(m.id) FROM machine m WHERE m.trace = d.trace), 0),
+SELECT d.id, coalesce(d.machine, (SELECT min(m.id) FROM machine m WHERE m.trace = d.trace AND m.pid = 0), 0),
 	coalesce(replace(d.name, rtrim(d.name, replace(d.name, '/', '')), ''), ''), coalesce(d.name, ''),
 	coalesce(d.build_id, '')
 FROM dso d;

@@ -30,7 +30,7 @@ fi
 for s in made-up lua-dflt lua-cyc; do
 	[ -e "$tmp/$s" ] || continue
 	# Interleaved, so that both see the same machine.
-	: >"$tmp/ours" >"$tmp/loop"
+	rm -f "$tmp/ours" "$tmp/loop"
 	for ((i = 0; i < runs; i++)); do
 		rm -f "$tmp/db" "$tmp/db2"
 		cpu "$bin/pt-load" -q "$tmp/db" "$tmp/$s" >>"$tmp/ours"

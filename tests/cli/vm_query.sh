@@ -23,6 +23,11 @@ check "the dashboard" python3 tests/cli/html_page.py "$tmp/html" vmexit-latency 
 check "Prometheus' text" python3 tests/cli/prometheus_text.py "$tmp/prometheus" "$tmp/json"
 check "seconds by reason" grep -q '^pt_vmexit_latency_p99_seconds{trace="1",machine="vm1",reason="48",' "$tmp/prometheus"
 
+check "a function of the same name in host and guest is two" test "$(sqlite3 "$tmp/db" "SELECT group_concat(machine || ' ' || dso, ', ')
+	FROM (SELECT * FROM functions WHERE name = 'asm_sysvec_apic_timer_interrupt' OR name = 'schedule' ORDER BY machine)")" = \
+	"host [kernel], vm1 [guest.kernel]"
+check "dsos know their machine" test "$(sqlite3 "$tmp/db" "SELECT group_concat(host_or_guest) FROM dsos_view")" = unknown,host,guest
+
 # A record that is not where it should be is found: a stay that ends too early, an event of the guest outside of any.
 cp "$tmp/db" "$tmp/wrong"
 sqlite3 "$tmp/wrong" 'UPDATE guest_run SET exit_tsc = entry_tsc, exit_uncertainty_tsc = 0 WHERE id = 50'
