@@ -54,6 +54,31 @@ void pt_flow_hold(struct pt_flow *f, uint32_t path)
 	f->run_repeats = 1;
 }
 
+static uint32_t find_path(struct pt_flow *f)
+{
+	return pt_graph_path(f->graph, f->code, f->start_ip, f->edges, f->len, 0, f->mode, f->last_path);
+}
+
+/* As find_path(), when the path begins with a stride: often it is the stride, or that and an indirect branch. */
+static inline uint32_t stride_path(struct pt_flow *f)
+{
+	struct pt_stride *s = f->stride;
+	uint32_t last = f->edges[f->len - 1];
+
+	if (f->len == s->edge_count) {
+		if (!s->path)
+			s->path = find_path(f);
+		return s->path;
+	}
+	if (f->len != s->edge_count + 1u)
+		return find_path(f);
+	if (s->more_edge != last || !s->more_path) {
+		s->more_path = find_path(f);
+		s->more_edge = last;
+	}
+	return s->more_path;
+}
+
 /* The edges gathered become a path. The next one starts where they end. */
 void pt_flow_flush(struct pt_flow *f)
 {
@@ -61,7 +86,8 @@ void pt_flow_flush(struct pt_flow *f)
 
 	if (!f->len)
 		return;
-	path = pt_graph_path(f->graph, f->code, f->start_ip, f->edges, f->len, 0, f->mode, f->last_path);
+	path = f->stride ? stride_path(f) : find_path(f);
+	f->stride = NULL;
 	f->last_path = path;
 	f->flushes++;
 	f->start_ip = f->graph->edges[f->edges[f->len - 1]].to;
@@ -81,6 +107,7 @@ void pt_flow_flush_tail(struct pt_flow *f, uint64_t ip)
 		return;
 	}
 	path = pt_graph_path(f->graph, f->code, f->start_ip, f->edges, f->len, ip, f->mode, f->last_path);
+	f->stride = NULL;
 	f->last_path = path;
 	f->flushes++;
 	f->len = 0;
@@ -197,6 +224,7 @@ void pt_flow_tell(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, 
 	f->unsure = false;
 	f->bottom = f->top;
 	f->len = 0;
+	f->stride = NULL;
 }
 
 void pt_flow_err(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message)

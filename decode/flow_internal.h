@@ -64,6 +64,9 @@ enum pt_flow_ran {
 	PT_RAN_FLUSHED, /* a path has ended, tnt_n bits are left */
 	PT_RAN_DEFERRED /* tnt_n bits wait for a TIP */
 };
+/* Before f->tnt, when the clock has moved: ends the run before its first branch, which may be taken for that. PT_RAN_ALL:
+ * what is left of f->tnt is to be run. */
+enum pt_flow_ran pt_flow_time_tnt(struct pt_flow *f);
 /* As pt_flow_run_tnt(), but stops where a path ends. */
 enum pt_flow_ran pt_flow_run_tnt_to_flush(struct pt_flow *f);
 bool pt_flow_on_tnt(struct pt_flow *f, uint64_t bits, unsigned n);

@@ -391,8 +391,7 @@ enum pt_flow_ran pt_flow_run_tnt_to_flush(struct pt_flow *f)
 	return run(f, true);
 }
 
-/* As pt_flow_run_tnt(), when the clock has moved. */
-static bool run_timed_tnt(struct pt_flow *f)
+enum pt_flow_ran pt_flow_time_tnt(struct pt_flow *f)
 {
 	uint64_t bits = f->tnt;
 	unsigned n = f->tnt_n;
@@ -402,24 +401,27 @@ static bool run_timed_tnt(struct pt_flow *f)
 		f->tnt = bits >> (n - 1);
 		f->tnt_n = 1;
 		if (!run_tnt(f))
-			return false;
+			return PT_RAN_LOST;
 		if (f->tnt_n) { /* a TIP comes first */
 			f->tnt = bits;
 			f->tnt_n = n;
-			return true;
+			return PT_RAN_DEFERRED;
 		}
 		pt_flow_cut_behind(f, bits >> (n - 1) & 1);
 		f->tnt = bits & (((uint64_t)1 << (n - 1)) - 1);
 		f->tnt_n = n - 1;
 	}
-	return run_tnt(f);
+	return PT_RAN_ALL;
 }
 
 /* Consumes f->tnt. */
 bool pt_flow_run_tnt(struct pt_flow *f)
 {
-	return __builtin_expect(f->cut, 0) ? run_timed_tnt(f) : run_tnt(f);
+	enum pt_flow_ran ran = __builtin_expect(f->cut, 0) ? pt_flow_time_tnt(f) : PT_RAN_ALL;
+
+	return ran == PT_RAN_ALL ? run_tnt(f) : ran == PT_RAN_DEFERRED;
 }
+
 bool pt_flow_on_tnt(struct pt_flow *f, uint64_t bits, unsigned n)
 {
 	f->psb_only = false;

@@ -104,6 +104,7 @@ void pt_graph_recycle(struct pt_graph *g)
 	if (g->path_stats)
 		wipe(g->path_stats, g->path_count, sizeof *g->path_stats);
 	wipe(g->trails, PT_TRAILS, sizeof *g->trails);
+	wipe(g->strides, PT_STRIDES, sizeof *g->strides);
 	memset(g->jumps, 0, PT_JUMPS * sizeof *g->jumps);
 	memset(g->block_hash, 0, ((size_t)g->block_mask + 1) * sizeof *g->block_hash);
 	memset(g->path_hash, 0, ((size_t)g->path_mask + 1) * sizeof *g->path_hash);
@@ -137,6 +138,7 @@ int pt_graph_init(struct pt_graph *g, struct pt_error *e)
 	g->where = reserve(ROOM_POSITIONS, sizeof *g->where);
 	g->jumps = calloc(PT_JUMPS, sizeof *g->jumps);
 	g->trails = reserve(PT_TRAILS, sizeof *g->trails);
+	g->strides = reserve(PT_STRIDES, sizeof *g->strides);
 	g->blocks = reserve(ROOM_BLOCKS, sizeof *g->blocks);
 	g->edges = reserve(ROOM_EDGES, sizeof *g->edges);
 	g->paths = reserve(ROOM_PATHS, sizeof *g->paths);
@@ -148,8 +150,9 @@ int pt_graph_init(struct pt_graph *g, struct pt_error *e)
 	g->path_hash = calloc(g->path_mask + 1, sizeof *g->path_hash);
 	pt_graph_limit(g, PT_GRAPH_BYTES);
 	g->position_count = g->block_count = g->edge_count = g->path_count = 1; /* 0 is none */
-	if (!g->positions || !g->where || !g->jumps || !g->trails || !g->blocks || !g->edges || !g->paths ||
-	    !g->path_edges || !g->path_insns || !g->block_hash || !g->edge_hash || !g->path_hash) {
+	if (!g->positions || !g->where || !g->jumps || !g->trails || !g->strides || !g->blocks || !g->edges ||
+	    !g->paths || !g->path_edges || !g->path_insns || !g->block_hash || !g->edge_hash ||
+	    !g->path_hash) {
 		pt_graph_deinit(g);
 		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the code graph");
 	}
@@ -161,6 +164,7 @@ void pt_graph_deinit(struct pt_graph *g)
 	release(g->positions, g->position_room, sizeof *g->positions);
 	release(g->where, g->position_room, sizeof *g->where);
 	release(g->trails, PT_TRAILS, sizeof *g->trails);
+	release(g->strides, PT_STRIDES, sizeof *g->strides);
 	release(g->blocks, g->block_room, sizeof *g->blocks);
 	release(g->edges, g->edge_room, sizeof *g->edges);
 	release(g->paths, g->path_room, sizeof *g->paths);

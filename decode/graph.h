@@ -97,6 +97,27 @@ struct pt_trail {
 #define PT_TRAILS      (1u << PT_TRAILS_LOG2)
 #define PT_TRAILS_LOG2 15
 
+/*
+ * What a TNT packet led to from where a path starts, for traces with CYCs, where most paths are one packet long and what
+ * ends them is not in the bytes. A cache, one line each.
+ */
+#define PT_STRIDE_EDGES 6
+struct pt_stride {
+	uint64_t start_ip; /* the path's, */
+	uint32_t position; /* where the flow stood; 0 free */
+	uint32_t path;	   /* of the edges alone, 0 not yet known */
+	uint32_t next;	   /* position */
+	uint32_t stack[2]; /* pushed, the lowest first; the popped one last */
+	uint32_t edges[PT_STRIDE_EDGES];
+	uint32_t more_edge, more_path; /* of the edges and this one, 0 not yet known */
+	uint8_t byte;		       /* and the packet */
+	uint8_t insns;
+	uint8_t edge_count : 4, decision : 4;
+	uint8_t pops : 1, pushes : 2, rise : 5; /* highest top of the stack, from where it was */
+};
+#define PT_STRIDES_LOG2 15
+#define PT_STRIDES	(1u << PT_STRIDES_LOG2)
+
 struct pt_where { /* of a position: the cold part */
 	uint64_t ip;
 	uint64_t decision_ip;	/* of the branch; PT_D_DEAD: of what could not be followed */
@@ -178,8 +199,9 @@ struct pt_code {
 struct pt_graph {
 	union pt_position *positions; /* from 1 */
 	struct pt_where *where;
-	struct pt_jump *jumps;	 /* PT_JUMPS of them */
-	struct pt_trail *trails; /* PT_TRAILS of them */
+	struct pt_jump *jumps;	   /* PT_JUMPS of them */
+	struct pt_trail *trails;   /* PT_TRAILS of them */
+	struct pt_stride *strides; /* PT_STRIDES of them */
 	uint32_t position_count, position_room;
 	struct pt_block *blocks; /* from 1 */
 	uint32_t block_count, block_room;
