@@ -33,6 +33,11 @@ records() {
 	same "$1: records" "$tmp/expected" "$tmp/got"
 }
 
+# decoded FILE: what pt-decode makes of $tmp/c.ptc in short: counts and a hash of all branches
+decoded() {
+	"$decode" --null --stats "$tmp/c.ptc" 2>/dev/null | grep '^stats' >"$1"
+}
+
 # ---- From real hardware: user space, against perf; kernel traces without images, against the AUX bytes.
 if [ -d "$PT_SHARED/traces/hase" ]; then
 	for t in "$PT_SHARED"/traces/hase/*/; do
@@ -84,6 +89,33 @@ if [ -d "$PT_SHARED/traces/emulated" ] && emulated user-ls-cyc; then
 	bytes=$(readelf -lW "$t/all.data/kcore_dir/kcore" | awk '/LOAD/ { n += strtonum($5) } END { print n }' 2>/dev/null)
 	check "host-all: kernel: $functions functions: $(grep -F '[kernel]' "$tmp/info")" \
 		grep -qE "^  \[kernel\] \(memory\): ${bytes:-[0-9]*} bytes, $functions symbols" "$tmp/info"
+	# The branches of both CPUs in the README, which are the truth's.
+	decoded "$tmp/host"
+	check "host-all: 351692 branches: $(grep branches "$tmp/host")" grep -qx 'stats.branches 351692' "$tmp/host"
+	check "host-all: $(grep errors "$tmp/host")" grep -qx 'stats.errors 0' "$tmp/host"
+	# The same code as a file that was linked elsewhere.
+	python3 - "$t/all.data/kcore_dir/kcore" "$tmp/vmlinux" <<-'END'
+		import struct, sys
+		core = open(sys.argv[1], "rb").read()
+		offset, vaddr, _, size = struct.unpack_from("<4Q", core, 64 + 8)
+		head = b"\x7fELF\2\1\1" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 2, 62, 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+		head += struct.pack("<IIQQQQQQ", 1, 5, 4096, 0xffffffff81000000, 0, size, size, 4096)
+		open(sys.argv[2], "wb").write(head.ljust(4096, b"\0") + core[offset:offset + size])
+	END
+	kernel=$t/all.data/kcore_dir
+	mv "$t/all.data/data" "$tmp/plain.data"
+	import "host-all, vmlinux" 0 --symfs "$t/symfs" --vmlinux "$tmp/vmlinux" --kallsyms "$kernel/kallsyms" "$tmp/plain.data"
+	decoded "$tmp/linked"
+	same "host-all, vmlinux" "$tmp/host" "$tmp/linked"
+	import "host-all, no kernel" 0 --symfs "$t/symfs" "$tmp/plain.data"
+	check "host-all, no kernel: says so" grep -q 'no code of the kernel: .*--kcore' "$tmp/notes"
+	# kcore as `perf buildid-cache --kcore` keeps it.
+	cached="$t/symfs/.debug/[kernel.kcore]/$(perf buildid-list -i "$tmp/plain.data" | awk '/kernel.kallsyms/ { print $1 }')"
+	mkdir -p "$cached"
+	mv "$kernel" "$cached/2023111422131234"
+	import "host-all, cached kcore" 0 --symfs "$t/symfs" "$tmp/plain.data"
+	decoded "$tmp/cached"
+	same "host-all, cached kcore" "$tmp/host" "$tmp/cached"
 	rm -rf "$t"
 	emulated linux-guest-cyc-1cpu
 	t=$tmp/linux-guest-cyc-1cpu
@@ -96,6 +128,29 @@ if [ -d "$PT_SHARED/traces/emulated" ] && emulated user-ls-cyc; then
 	check "linux-guest: its offset" grep -qx "kvm.101.0.tsc_offset: $((0xfffffd0b3e60cd07))" "$tmp/info"
 	both=$(for f in vm guest; do perf script -i "$t/$f.data" -D 2>/dev/null; done | grep -acE 'PERF_RECORD_MMAP2 ')
 	check "linux-guest: $both MMAP2 of both: $(grep MMAP2 "$tmp/info")" grep -qE "^  MMAP2 +$both$" "$tmp/info"
+	# Its README has the branches: the truth's. The guest's clock can be found without the offset, too.
+	decoded "$tmp/guest"
+	check "linux-guest: 2774782 branches: $(grep branches "$tmp/guest")" grep -qx 'stats.branches 2774782' "$tmp/guest"
+	check "linux-guest: $(grep errors "$tmp/guest")" grep -qx 'stats.errors 0' "$tmp/guest"
+	# What perf inject makes of the two recordings: one file, on the host's clock.
+	cp -a "$t/vm.data" "$tmp/corrected.data"
+	perf inject -f -i "$tmp/corrected.data" --vm-time-correlation=0xfffffd0b3e60cd07 2>"$tmp/err" &&
+		perf inject -i "$tmp/corrected.data" -o "$tmp/injected.data" \
+			--guest-data="$t/guest.data,101,0xfffffd0b3e60cd07" 2>"$tmp/err"
+	check "linux-guest: perf inject: $(tail -n 1 "$tmp/err")" test -e "$tmp/injected.data/kcore_dir__101"
+	import "linux-guest, injected" 0 --symfs "$t/symfs" "$tmp/injected.data"
+	decoded "$tmp/injected"
+	same "linux-guest, injected" "$tmp/guest" "$tmp/injected"
+	# A guest's mounted root has its files, and its kernel.
+	mkdir -p "$tmp/mounted"
+	mv "$t/symfs" "$tmp/mounted/101"
+	cp -a "$tmp/mounted/101" "$tmp/symfs"
+	mv "$t/guest.data/kcore_dir" "$tmp/mounted/101/proc"
+	import "linux-guest, mounted" 0 --symfs "$tmp/symfs" "$t/vm.data" --guest "$t/guest.data/data,101" \
+		--guestmount "$tmp/mounted"
+	decoded "$tmp/from_mount"
+	same "linux-guest, mounted" "$tmp/guest" "$tmp/from_mount"
+	rm -rf "$tmp/mounted" "$tmp/symfs" "$tmp/corrected.data" "$tmp/injected.data"
 	rm -rf "$t"
 else
 	skip 1 "no $PT_SHARED/traces/emulated, or no zstd"
