@@ -255,6 +255,9 @@ int pt_session_apply(struct session *s, const struct pt_side *side, struct pt_er
 	if (effect & PT_SIDE_CODE)
 		return apply_code(s, side, e);
 	if (effect & PT_SIDE_SWITCH) {
+		/* Without time nobody knows who of a guest runs. */
+		if (s->timeless && side->machine->pid)
+			return 0;
 		seat = pt_side_switched(side, &pid, &tid) ? pt_session_seat(s, side) : NULL;
 		return seat ? pt_session_switch(s, seat, pid, tid, e) : 0;
 	}

@@ -33,3 +33,17 @@ recording user-ls-cyc user.data
 recording host-all-cyc-2cpu all.data
 recording linux-guest-cyc-1cpu vm.data --guest guest.data,101,0xfffffd0b3e60cd07
 recording qemu-guest pt.data --guest g1/guest.data,87,-1569630896
+
+# Without time nobody knows which of the guest's processes runs: its user code is error rows, everything else the truth.
+mkdir "$tmp/timeless" && tar --zstd -xf "$archives/linux-guest-timeless-thread.tar.zst" -C "$tmp/timeless" --strip-components 1
+cd "$tmp/timeless" || exit
+"$PT_BIN/pt-capture" import -q --symfs symfs --guest guest.data,101 -o c.ptc vm.data 2>err
+status=$?
+check "timeless: import: $(head -n 3 err)" test $status -eq 0
+"$PT_BIN/pt-decode" --text -F from,to c.ptc >text 2>err
+status=$?
+check "timeless: exit status $status" test $status -eq 3
+kernel='/^#/ { next } ($1 == "0" || $1 ~ /^ffffffff/) && ($2 == "0" || $2 ~ /^ffffffff/)'
+"$tmp/truthdump" -p truth-cpu0.bin | awk "$kernel" >expected
+awk "$kernel" text >got
+same "timeless: branches of the host's and the guest's kernel" expected got
