@@ -21,18 +21,46 @@ static int32_t who_at(const struct session *s, int32_t cpu, uint64_t tsc)
 	return who;
 }
 
-static void bind(struct session *s)
+/* Whose the i-th VMCS of the scan is: the VM process, -1 unknown. False: there is no i-th. */
+static bool owner(struct session *s, size_t i, uint64_t *ret_vmcs, int32_t *ret_pid)
 {
-	uint64_t vmcs, tsc;
+	const struct stream *st;
+	uint64_t tsc;
 	uint32_t id;
 
-	for (size_t i = 0; pt_vm_scan_first(s->scan, i, &vmcs, &id, &tsc); i++) {
-		const struct stream *st = pt_session_stream(s, id);
-		int32_t pid = st ? st->info.tid > 0 ? st->info.pid : who_at(s, st->info.cpu, tsc) : -1;
+	if (!pt_vm_scan_first(s->scan, i, ret_vmcs, &id, &tsc))
+		return false;
+	st = pt_session_stream(s, id);
+	*ret_pid = st ? st->info.tid > 0 ? st->info.pid : who_at(s, st->info.cpu, tsc) : -1;
+	return true;
+}
 
+static void bind(struct session *s)
+{
+	uint64_t vmcs;
+	int32_t pid;
+
+	for (size_t i = 0; owner(s, i, &vmcs, &pid); i++)
 		if (pid > 0)
 			pt_vm_bind(s->vm, vmcs, pid);
+}
+
+/* Each VM whose guest's sideband there is has run. */
+static bool all_seen(struct session *s)
+{
+	for (uint32_t k = 0; k < s->attr_count; k++) {
+		uint64_t vmcs;
+		int32_t pid = -1;
+		size_t i = 0;
+
+		if (!s->attrs[k] || s->attrs[k]->pid <= 0)
+			continue;
+		while (owner(s, i, &vmcs, &pid) && pid != s->attrs[k]->pid)
+			i++;
+		if (pid != s->attrs[k]->pid)
+			return false;
 	}
+	return true;
 }
 
 int pt_session_hold(struct session *s, const struct ptc_aux *aux, uint32_t stream, struct pt_error *e)
@@ -54,7 +82,8 @@ int pt_session_release(struct session *s, bool last, struct pt_error *e)
 		return 0;
 	if (pt_vm_scan_flush(s->scan) < 0)
 		return pt_session_no_memory(e);
-	if (!last && s->held_bytes < HOLD_BYTES_MAX && !pt_vm_clocks_settled(pt_vm_clocks_of(s->vm)))
+	if (!last && s->held_bytes < HOLD_BYTES_MAX &&
+	    !(pt_vm_clocks_settled(pt_vm_clocks_of(s->vm)) && all_seen(s)))
 		return 1;
 	bind(s);
 	pt_vm_clocks_recount(pt_vm_clocks_of(s->vm));

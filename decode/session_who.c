@@ -260,17 +260,20 @@ static struct pt_seat *guest_seat(struct stream *st)
 	struct vmcs *known = NULL;
 	struct pt_machine *m;
 	struct pt_seat *seat;
+	bool others = false; /* who runs as far as is known has a VMCS of its own */
 
 	switch_late(st);
-	for (size_t i = 0; i < s->vmcs_count; i++)
+	for (size_t i = 0; i < s->vmcs_count; i++) {
 		if (s->vmcs[i].address == st->flow.vmcs)
 			known = &s->vmcs[i];
+		others |= st->cpu.task && s->vmcs[i].task == st->cpu.task;
+	}
 	if (known && known->task == st->cpu.task)
 		return known->seat;
 	/* The record of the switch to the vCPU's thread may be late; else the VMCS is another's now. */
 	if (known && ahead(st, &st->cpu, NULL, known->task))
 		return known->seat;
-	if (!known && st->switch_vmcs != st->flow.vmcs && !st->cpu.switches)
+	if (!known && others && st->switch_vmcs != st->flow.vmcs && !st->cpu.switches)
 		ahead(st, &st->cpu, NULL, NULL);
 	if (!st->cpu.task)
 		return known ? known->seat : NULL;
