@@ -313,7 +313,11 @@ static void on_error(void *arg, struct pt_flow *f, const struct pt_flow_error *e
 	struct pt_emit_stream *s = arg;
 	struct pt_emit *m = s->emit;
 
-	(void)f;
+	if (f->skip) { /* blind by wish; what else may be wrong there is not wanted, too */
+		if (m->vm && !err->blind)
+			m->vm->gap(m->vm_arg, s, f);
+		return;
+	}
 	put_pending(s, err->tsc);
 	s->has_pending = true;
 	s->pending = (struct ptr_error){.slice = s->slice,
@@ -357,10 +361,10 @@ static void on_side(void *arg, struct pt_flow *f, const struct pt_vm_transition 
 	struct pt_emit_stream *s = arg;
 	struct pt_emit *m = s->emit;
 
-	if (t && !t->entry && m->vm && m->vm->transition)
+	if (t && !t->entry && !s->unwanted && m->vm && m->vm->transition)
 		m->vm->transition(m->vm_arg, s, f, t);
 	s->side(s->missing_arg, s, t);
-	if (t && t->entry && m->vm && m->vm->transition)
+	if (t && t->entry && !s->unwanted && m->vm && m->vm->transition)
 		m->vm->transition(m->vm_arg, s, f, t);
 }
 

@@ -60,6 +60,7 @@ struct pt_emit_stream {
 	uint64_t insns, branches, cycles; /* of the stream up to the run at hand, for call counts */
 	uint64_t not_taken;         /* of the slice */
 	bool has_cyc;
+	bool unwanted;		    /* not even VM entries and exits are told of */
 	struct ptr_error pending;   /* held until it is known when execution is seen again */
 	bool has_pending;
 	bool (*missing)(void *arg, struct pt_emit_stream *s, uint64_t ip);

@@ -222,6 +222,7 @@ void pt_flow_tell(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, 
 	f->side_changes = f->concealed = false;
 	f->guest_blind = f->forgot = true;
 	f->unsure = false;
+	f->skipped |= f->skip;
 	f->bottom = f->top;
 	f->len = 0;
 	f->stride = NULL;

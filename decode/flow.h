@@ -117,6 +117,7 @@ struct pt_flow {
 	const struct pt_flow_sink *sink;
 	void *arg;
 	struct pt_clock clock;
+	bool skip;	   /* what runs now is not wanted: no code is followed, and nothing told but VM transitions */
 	uint32_t errata;   /* of the CPU, enum pt_erratum: the caller's to set behind pt_flow_init() */
 	uint64_t stop_tsc; /* pt_flow_feed() returns when the clock reaches it */
 
@@ -183,6 +184,7 @@ struct pt_flow {
 	    blind_hard;	  /* where it went blind: the address' half; it takes another half or side to see */
 	bool kernel_blind; /* the kernel was not seen wholly since it was entered */
 	bool guest_blind; /* the guest was not seen wholly since the VM entry */
+	bool skipped; /* something was not seen by wish: there may be returns from calls in it */
 	bool unsure;           /* the stack is what the code has called, not what the hardware has: since blindness */
 	bool forgot;           /* the hardware has entries that the stack has not: since an error */
 	uint32_t user_top, user_bottom; /* as in struct pt_return_stack */
@@ -213,6 +215,8 @@ enum pt_flow_feed pt_flow_feed(struct pt_flow *f, const uint8_t *p, const uint8_
 
 /* AUX data is missing here. whole: what follows begins with a whole packet. */
 void pt_flow_lost(struct pt_flow *f, uint64_t aux_offset, bool whole, const char *message);
+/* Bytes were left out: it begins anew at the next PSB, without an error. */
+void pt_flow_restart(struct pt_flow *f);
 /* The stream is over. */
 void pt_flow_finish(struct pt_flow *f);
 /* Another thread, or other code: call before and after changing user or kernel, or refreshing them. */

@@ -170,7 +170,7 @@ static void event(struct pt_flow *f, bool fup, const char *name, const char *for
 {
 	va_list ap;
 
-	if (f->state <= PT_FLOW_LOSING)
+	if (f->state <= PT_FLOW_LOSING || f->skip)
 		return;
 	va_start(ap, format);
 	vsnprintf(f->held_fields, sizeof f->held_fields, format, ap);
@@ -462,6 +462,22 @@ void pt_flow_lost(struct pt_flow *f, uint64_t aux_offset, bool whole, const char
 	f->tsc_waits = f->tma_waits = false;
 }
 
+void pt_flow_restart(struct pt_flow *f)
+{
+	pt_flow_pause(f, true);
+	f->state = PT_FLOW_UNSYNCED;
+	f->position = 0;
+	f->tnt_n = 0;
+	f->bip_bytes = 0;
+	f->last_ip = 0;
+	f->in_psb = f->fup = f->fup_binds = f->overflow = f->tsx_abort = false;
+	f->side_changes = f->concealed = f->tsc_waits = f->tma_waits = false;
+	f->guest_blind = true;
+	f->bottom = f->top;
+	f->len = 0;
+	pt_clock_lost(&f->clock);
+}
+
 void pt_flow_finish(struct pt_flow *f)
 {
 	if (f->state == PT_FLOW_RUNNING)
@@ -497,6 +513,10 @@ void pt_flow_resume(struct pt_flow *f)
 	look_up_again(f->graph, f->host_stack.stack, f->host_stack.bottom, f->host_stack.top);
 	if (f->state != PT_FLOW_RUNNING)
 		return;
+	if (f->skip) {
+		pt_flow_stop_seeing(f);
+		return;
+	}
 	if (!f->in_slice)
 		pt_flow_begin_slice(f);
 	f->start_ip = pt_flow_here(f);

@@ -47,6 +47,21 @@ static bool has_code(struct pt_flow *f, uint64_t ip)
 	return false;
 }
 
+void pt_flow_stop_seeing(struct pt_flow *f)
+{
+	uint64_t ip = pt_flow_here(f);
+
+	pt_flow_pause(f, true);
+	f->position = 0;
+	f->tnt_n = 0;
+	f->len = 0;
+	f->fup = f->fup_binds = f->tsx_abort = false;
+	f->guest_blind = f->skipped = true;
+	f->state = PT_FLOW_BLIND;
+	f->blind_upper = ip >> 63;
+	f->blind_hard = false;
+}
+
 bool pt_flow_see(struct pt_flow *f, uint64_t ip)
 {
 	bool upper = ip >> 63;
@@ -54,7 +69,7 @@ bool pt_flow_see(struct pt_flow *f, uint64_t ip)
 	if (f->blind_hard && upper == f->blind_upper)
 		return false;
 	pt_flow_approach(f, ip);
-	if (!has_code(f, ip))
+	if (f->skip || !has_code(f, ip))
 		return false;
 	/* A kernel comes back with the stack that it was called with. Whatever else was not seen may have returned and
 	 * called as it liked. */

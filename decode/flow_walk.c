@@ -238,6 +238,10 @@ static inline bool compressed_ret(struct pt_flow *f, bool *ret_backward)
 	if (__builtin_expect(!p->ind.prefix.n_push && !caller_known(f), 0)) {
 		uint64_t ip = g->where[f->position].decision_ip;
 
+		if (f->skipped) {
+			pt_flow_stop_seeing(f);
+			return false;
+		}
 		if (f->forgot || f->unsure)
 			return pt_flow_blind(f, PT_FLOW_NO_CODE, ip,
 					     "a compressed return to a caller that was not seen", false);

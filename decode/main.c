@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "decode/commands.h"
+#include "decode/only.h"
 #include "decode/session.h"
 #include "decode/vm_clock.h"
 #include "schema/version.h"
@@ -30,6 +31,10 @@ static const char usage[] =
 	"      --stats        print counts to standard error (with --null or -o: to standard output)\n"
 	"      --no-calls     do not build call stacks\n"
 	"      --memory MB    for decoded code and paths, 1 to 4000 (160); when it is used up they are forgotten\n"
+	"      --time A..B    decode this time only: [+]NUMBER[s|ms|us|ns|tsc] each, or none; + from the trace's begin on\n"
+	"      --cpu LIST, --pid LIST, --tid LIST   only these CPUs, processes, threads (0-3,7) of the host\n"
+	"      --vm LIST      only the VMs of these processes, and those themselves\n"
+	"      --host-only, --guest-only   not the guests; not the host\n"
 	"      --tsc-offset [VMCS:]OFFSET[*RATIO],...  a guest's TSC is host TSC * RATIO + OFFSET\n"
 	"      --guest-code   VMs of which there is no kernel run code of their own process, as KVM selftests do\n"
 	"  -q, --quiet        say nothing but errors\n"
@@ -63,6 +68,7 @@ struct options {
 	size_t graph_bytes;
 	bool text, packets, null, used_code, stats, no_calls, quiet, verbose, vm_clock, guest_code;
 	struct pt_vm_options tsc_offsets;
+	struct pt_only only;
 };
 
 static int memory(const char *value, size_t *ret, struct pt_error *e)
@@ -80,7 +86,8 @@ static int memory(const char *value, size_t *ret, struct pt_error *e)
 
 static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 {
-	enum { TEXT = 256, PACKETS, NULL_, USED_CODE, STATS, NO_CALLS, MEMORY, TSC_OFFSET, GUEST_CODE, VERSION };
+	enum { TEXT = 256, PACKETS, NULL_, USED_CODE, STATS, NO_CALLS, MEMORY, TSC_OFFSET, GUEST_CODE, TIME, CPU, PID, TID, VM, HOST_ONLY, GUEST_ONLY,
+	       VERSION };
 	static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
 					      {"text", no_argument, NULL, TEXT},
 					      {"fields", required_argument, NULL, 'F'},
@@ -92,6 +99,13 @@ static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 					      {"memory", required_argument, NULL, MEMORY},
 					      {"tsc-offset", required_argument, NULL, TSC_OFFSET},
 					      {"guest-code", no_argument, NULL, GUEST_CODE},
+					      {"time", required_argument, NULL, TIME},
+					      {"cpu", required_argument, NULL, CPU},
+					      {"pid", required_argument, NULL, PID},
+					      {"tid", required_argument, NULL, TID},
+					      {"vm", required_argument, NULL, VM},
+					      {"host-only", no_argument, NULL, HOST_ONLY},
+					      {"guest-only", no_argument, NULL, GUEST_ONLY},
 					      {"quiet", no_argument, NULL, 'q'},
 					      {"verbose", no_argument, NULL, 'v'},
 					      {"help", no_argument, NULL, 'h'},
@@ -118,6 +132,23 @@ static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 			if (memory(optarg, &o->graph_bytes, e) < 0)
 				return -1;
 			break;
+		case TIME:
+			if (!pt_only_add_time(&o->only, optarg))
+				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+					       "'%s' is no time A..B (as 1.5..1.6, +10ms.., ..1000000tsc)", optarg);
+			break;
+		case CPU:
+		case PID:
+		case TID:
+		case VM:
+			if (!pt_only_add(c == CPU ? &o->only.cpus : c == PID ? &o->only.pids
+								 : c == TID ? &o->only.tids
+									    : &o->only.vms,
+					 optarg))
+				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "'%s' is no list as 0-3,7, or too long", optarg);
+			break;
+		case HOST_ONLY: o->only.host_only = true; break;
+		case GUEST_ONLY: o->only.guest_only = true; break;
 		case TSC_OFFSET:
 			if (!pt_vm_options_add(&o->tsc_offsets, optarg))
 				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
@@ -147,6 +178,10 @@ static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--text, --packets, --null and --used-code exclude each other");
 	if (o->vm_clock && (o->text || o->packets || o->null || o->stats || o->output))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "vm-clock prints its own table: of the options, it takes --tsc-offset");
+	if (o->only.host_only && o->only.guest_only)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--host-only and --guest-only leave nothing");
+	if ((o->packets || o->vm_clock) && !pt_only_all(&o->only))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--packets and vm-clock look at all there is");
 	if (o->fields && !o->text)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-F needs --text");
 	if (!o->input && isatty(0))
@@ -194,6 +229,7 @@ static int decode(const struct options *o, struct ptc_reader *reader, int out)
 		.calls = !o->no_calls && !o->null && !o->text, .definitions = !o->null && !o->text, .stats = o->stats,
 		.graph_bytes = o->graph_bytes, .guest_code = o->guest_code,
 		.used_code = o->used_code ? stdout : NULL,
+		.only = &o->only,
 					  .tsc_offsets = &o->tsc_offsets};
 	struct pt_session_result result;
 	struct pt_error e = {0};

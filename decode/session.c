@@ -11,19 +11,21 @@
 
 /* ---- Streams ---------------------------------------------------------------------------------------- */
 
-static int stream_piece(struct stream *st, const struct ptc_aux *aux, struct pt_error *e)
+static int stream_piece(struct stream *st, const struct ptc_aux *aux, uint64_t skip, struct pt_error *e)
 {
-	struct piece *p = malloc(sizeof *p + HEADROOM + aux->size);
+	uint64_t size = aux->size - skip;
+	struct piece *p = malloc(sizeof *p + HEADROOM + size);
 
 	if (!p)
 		return pt_session_no_memory(e);
 	p->next = NULL;
-	p->aux_offset = aux->aux_offset;
+	p->aux_offset = aux->aux_offset + skip;
 	p->at = p->room + HEADROOM;
-	p->end = p->at + aux->size;
+	p->end = p->at + size;
+	p->left_out = skip;
 	p->lost_behind = aux->flags & PTC_AUX_TRUNCATED;
-	if (aux->size)
-		memcpy(p->at, aux->bytes, aux->size);
+	if (size)
+		memcpy(p->at, aux->bytes + skip, size);
 	*st->last = p;
 	st->last = &p->next;
 	return 0;
@@ -36,7 +38,9 @@ static void next_piece(struct stream *st)
 	size_t rest = (size_t)(p->end - p->at);
 	uint64_t end = p->aux_offset + rest;
 
-	if (!p->lost_behind && q->aux_offset == end && rest <= HEADROOM) {
+	if (q->left_out) {
+		pt_flow_restart(&st->flow);
+	} else if (!p->lost_behind && q->aux_offset == end && rest <= HEADROOM) {
 		if (rest)
 			memcpy(q->at - rest, p->at, rest);
 		q->at -= rest;
@@ -298,6 +302,7 @@ static int take_aux(struct session *s, const struct ptc_chunk *c, struct pt_erro
 {
 	struct stream *st = pt_session_stream(s, c->stream);
 	struct ptc_aux aux;
+	uint64_t skip;
 
 	if (ptc_parse_aux(c, &aux, e) < 0)
 		return -1;
@@ -305,7 +310,9 @@ static int take_aux(struct session *s, const struct ptc_chunk *c, struct pt_erro
 		return pt_fail(e, PT_ERR_BAD_INPUT, c->offset,
 			       "AUX data of stream %u, which was not declared", c->stream);
 	s->result->aux_bytes += aux.size;
-	if (stream_piece(st, &aux, e) < 0 || pt_session_hold(s, &aux, c->stream, e) < 0)
+	if (!pt_session_wants(s, st, &aux, &skip, e))
+		return s->failed ? (*e = s->error, -1) : 0;
+	if (stream_piece(st, &aux, skip, e) < 0 || pt_session_hold(s, &aux, c->stream, e) < 0)
 		return -1;
 	return advance(s, s->timeless ? UINT64_MAX : s->round_tsc,
 		       s->timeless ? UINT64_MAX : s->last_round_tsc, false, e);
@@ -478,6 +485,8 @@ int pt_session_run(struct ptc_reader *r, struct ptr_writer *w, const struct pt_s
 		s.tsc_offsets = options->tsc_offsets;
 		if (options->used_code)
 			img_store_track_used(s.store);
+		s.only = options->only && !pt_only_all(options->only) ? options->only : NULL;
+		s.before = s.only && s.only->from.given;
 		ret = run(&s, r, e);
 		if (ret == 0 && options->used_code)
 			ret = img_store_print_used(s.store, options->used_code, e);

@@ -11,6 +11,7 @@
 #include "decode/emit.h"
 #include "schema/container.h"
 
+struct pt_only;
 struct pt_vm_options;
 
 struct pt_session_options {
@@ -21,6 +22,7 @@ struct pt_session_options {
 	size_t graph_bytes; /* for decoded code and paths (pt_graph_limit()); 0: PT_GRAPH_BYTES */
 	const struct pt_text *text;
 	FILE *used_code; /* list the code that was read there at the end (image_used.h); NULL: do not */
+	const struct pt_only *only;		 /* what is wanted; NULL: all */
 	const struct pt_vm_options *tsc_offsets; /* --tsc-offset; NULL: none */
 };
 

@@ -5,6 +5,7 @@
 #ifndef DECODE_SESSION_INTERNAL_H
 #define DECODE_SESSION_INTERNAL_H
 
+#include "decode/only.h"
 #include "decode/session.h"
 #include "decode/session_events.h"
 #include "decode/vm.h"
@@ -15,6 +16,7 @@ struct piece {
 	uint64_t aux_offset; /* of `at` */
 	uint8_t *at, *end;
 	bool lost_behind; /* PTC_AUX_TRUNCATED */
+	bool left_out;	  /* bytes before it are not wanted */
 	uint8_t room[];	  /* headroom, then the bytes */
 };
 
@@ -28,6 +30,7 @@ struct stream {
 	struct session *session;
 	struct pt_seat cpu;   /* the host's CPU or thread that it is of */
 	struct pt_seat *seat; /* where it is now: &cpu, or a guest's vCPU */
+	bool begun;	      /* at or before the time that is wanted */
 	bool late;	      /* a switch waits until the flow has left user space or the guest */
 	struct pt_seat *late_seat;
 	struct pt_task *late_task;
@@ -54,6 +57,10 @@ struct session {
 	    **waiting_last;	   /* guests' sideband whose time in the host is not known yet, in order */
 	struct pt_machine **attrs; /* whose the attrs are */
 	uint32_t attr_count;
+	const struct pt_only *only; /* NULL: all is wanted */
+	bool before, past;	    /* the time that is wanted is to come; is over */
+	bool from_known;
+	uint64_t from_tsc;	    /* where it begins */
 	struct pt_session_events *events; /* samples */
 	struct pt_vm *vm; /* clocks, stays and round trips of guests */
 	struct pt_vcpus vcpus;
@@ -103,6 +110,20 @@ void pt_session_sides_free(struct session *s);
 int pt_session_hold(struct session *s, const struct ptc_aux *aux, uint32_t stream, struct pt_error *e);
 /* Before a decode. last: no AUX data follows. 1: hold on, 0: go on, -1 and *e. */
 int pt_session_release(struct session *s, bool last, struct pt_error *e);
+
+/*
+ * session_only.c. Ends of the time that is wanted are marks in the queue of sideband.
+ */
+
+/* AUX data of a stream that is to be looked at: *ret_skip bytes at its beginning are not. False: none of it is. */
+bool pt_session_wants(struct session *s, struct stream *st, const struct ptc_aux *aux, uint64_t *ret_skip,
+		      struct pt_error *e);
+/* Whether the stream's flow is wanted now: sets flow.skip and out.unwanted. */
+void pt_session_choose(struct stream *st);
+/* A mark's time has come. */
+void pt_session_mark(struct session *s, const struct pt_side *mark);
+/* A sample or switch is wanted. */
+bool pt_session_wants_event(const struct session *s, const struct pt_side *side);
 
 /* session_who.c */
 

@@ -38,6 +38,8 @@ static bool guest_time(struct session *s, struct pt_side *side)
 /* Sets side->tsc. Without time, the order of the container is all that is known. */
 static bool set_time(struct session *s, struct pt_side *side)
 {
+	if (side->mark)
+		return true;
 	side->tsc = 0;
 	if (s->timeless || side->time_ns == 0)
 		return true;
@@ -250,7 +252,9 @@ int pt_session_apply(struct session *s, const struct pt_side *side, struct pt_er
 	struct pt_seat *seat;
 	int32_t pid, tid;
 
-	if (effect & PT_SIDE_EVENT)
+	if (effect & PT_SIDE_MARK)
+		pt_session_mark(s, side);
+	if ((effect & PT_SIDE_EVENT) && pt_session_wants_event(s, side))
 		pt_session_events_put(s->events, side, &s->emit, s->vm, slice_of(s, side));
 	if (effect & PT_SIDE_CODE)
 		return apply_code(s, side, e);

@@ -26,6 +26,11 @@ void pt_session_codes(struct stream *st)
 	st->out.task = seat->task;
 	st->out.host_task = st->cpu.task;
 	st->out.vcpu = seat == &st->cpu ? -1 : seat->index;
+	pt_session_choose(st);
+	if (st->flow.skip) {
+		st->flow.user = st->flow.kernel = NULL;
+		return;
+	}
 	if (seat == &st->cpu) {
 		st->flow.user = user;
 		st->flow.kernel = s->kernel_traced || m->space.count ? m->code : NULL;

@@ -189,6 +189,8 @@ unsigned pt_side_effect(const struct pt_side *s)
 {
 	if (s->memory)
 		return PT_SIDE_CODE;
+	if (s->mark)
+		return PT_SIDE_MARK;
 	if (s->event)
 		return PT_SIDE_EVENT;
 	switch (header(s)->type) {

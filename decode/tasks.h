@@ -54,6 +54,7 @@ struct pt_side {
 	struct pt_machine *machine; /* whose */
 	struct pt_side *next;
 	struct pt_event *event;	 /* a sample, of this event (session_events.h) */
+	bool mark, mark_end;	 /* the time that is wanted begins or ends (session_only.c) */
 	struct img_file *memory; /* a PTC_IMAGE_MEMORY: bytes that are there from now on */
 	uint64_t start, end;
 	uint32_t size;	  /* of the record */
@@ -73,7 +74,7 @@ int pt_tasks_attr(struct pt_tasks *t, const struct ptc_attr *attr, struct pt_err
 int pt_tasks_parse(struct pt_tasks *t, uint32_t attr, const uint8_t *p, uint64_t have, struct pt_side **ret,
 		   uint32_t *ret_size, struct pt_error *e);
 
-enum { PT_SIDE_CODE = 1, PT_SIDE_SWITCH = 2, PT_SIDE_LOST = 4, PT_SIDE_EXIT = 8, PT_SIDE_EVENT = 16 };
+enum { PT_SIDE_CODE = 1, PT_SIDE_SWITCH = 2, PT_SIDE_LOST = 4, PT_SIDE_EXIT = 8, PT_SIDE_EVENT = 16, PT_SIDE_MARK = 32 };
 /* What applying it will change: PT_SIDE_* or'ed. */
 unsigned pt_side_effect(const struct pt_side *s);
 bool pt_side_is_sample(const struct pt_side *s);

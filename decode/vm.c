@@ -2,6 +2,7 @@
 #include "decode/vm.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "decode/vm_internal.h"
 #include "decode/vm_time.h"
@@ -215,6 +216,9 @@ static void run(void *arg, struct pt_emit_stream *s, const struct pt_path *path,
 
 	if (!st)
 		return;
+	if (vm->emit->graph->edge_count < vm->edge_count && vm->role_count)
+		memset(vm->roles, 0, vm->role_count * sizeof *vm->roles);
+	vm->edge_count = vm->emit->graph->edge_count;
 	pt_vm_pass(st, r->tsc);
 	if (path->count)
 		st->branch = number * PTR_RUN_BRANCHES + (uint64_t)path->count * r->repeats - 1;
@@ -238,8 +242,8 @@ static void blind(void *arg, struct pt_emit_stream *s, struct pt_flow *f)
 	struct pt_vm *vm = arg;
 	struct pt_vm_stream *st = pt_vm_stream_of(vm, s);
 
-	(void)f;
-	if (st && st->cpu)
+	/* On the way into a guest that is not wanted, the stay is to come; the round trip was seen. */
+	if (st && st->cpu && !(f->nr && st->cpu->place == PT_VM_IN_HOST))
 		st->cpu->blind = true;
 }
 

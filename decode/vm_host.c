@@ -57,7 +57,7 @@ static struct pt_vm_role *role_of(struct pt_vm *vm, uint32_t edge)
 	const struct pt_graph *g = vm->emit->graph;
 
 	if (edge >= vm->role_count) {
-		uint32_t count = g->edge_room;
+		uint32_t count = edge < 32768 ? 65536 : edge * 2;
 		struct pt_vm_role *roles = realloc(vm->roles, count * sizeof *roles);
 
 		if (!roles) {

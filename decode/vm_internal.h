@@ -86,6 +86,7 @@ struct pt_vm {
 	struct pt_vm_stream *streams;
 	struct pt_vm_role *roles; /* of the graph's edges */
 	uint32_t role_count;
+	uint32_t edge_count; /* of the graph, at the last run: fewer now means that it has forgotten them */
 };
 
 /* vm.c */

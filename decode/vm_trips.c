@@ -233,7 +233,7 @@ static void close_cpu(struct pt_vm *vm, struct pt_vm_cpu *c)
 /* ---- Transitions ----------------------------------------------------------------------------------- */
 
 static void on_entry(struct pt_vm *vm, struct pt_vm_cpu *c, struct pt_vm_stream *st,
-		     const struct pt_vm_transition *t, uint64_t reach)
+		     const struct pt_vm_transition *t, uint64_t reach, bool skip)
 {
 	uint64_t tsc = host_tsc(t->tsc);
 	uint32_t hidden = t->concealed ? PTR_VM_CONCEALED : 0;
@@ -268,6 +268,7 @@ static void on_entry(struct pt_vm *vm, struct pt_vm_cpu *c, struct pt_vm_stream 
 	c->run.flags |= hidden | (c->nested ? PTR_VM_NESTED : 0);
 	c->run_insns = t->insns;
 	c->run_cycles = t->cycles;
+	c->blind = skip;
 	come_on(c, st, t->insns, t->cycles);
 	if (tsc != PTR_NO_TSC)
 		wait(st, &c->run.entry_uncertainty_tsc, tsc, reach);
@@ -342,7 +343,7 @@ void pt_vm_transition(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow 
 		c->machine = st->s->machine;
 	c->vcpu = vcpu_number(vm, st->s);
 	if (t->entry)
-		on_entry(vm, c, st, t, pt_vm_reach(&f->clock));
+		on_entry(vm, c, st, t, pt_vm_reach(&f->clock), f->skip);
 	else
 		on_exit_seen(vm, c, st, t, pt_vm_reach(&f->clock));
 	st->exit_told = false;

@@ -1,0 +1,59 @@
+# pt-decode's choice of a part: what it gives is in the whole decode, too, and all that was asked for is there.
+# timeout: 240
+source tests/common.bash
+archives=$PT_SHARED/traces/emulated
+if [ ! -d "$archives" ] || ! command -v zstd >/dev/null; then
+	skip 8 "emulated: no $archives, or no zstd"
+	exit
+fi
+tar --zstd -xf "$archives/qemu-guest.tar.zst" -C "$tmp"
+c=$tmp/c.ptc
+(cd "$tmp/qemu-guest" && "$PT_BIN/pt-capture" import -q --symfs symfs --guest g1/guest.data,87 -o "$c" pt.data)
+"$PT_BIN/pt-decode" --text -F cpu,tsc,from,to "$c" >"$tmp/lines"
+LC_ALL=C sort "$tmp/lines" >"$tmp/all"
+rm -rf "$tmp/qemu-guest"
+
+# part OPTION...: sets `part` to the number of branches; all of them are in the whole decode, which had no error
+part() {
+	"$PT_BIN/pt-decode" --text -F cpu,tsc,from,to "$@" "$c" 2>"$tmp/err" | LC_ALL=C sort >"$tmp/part"
+	part=$(wc -l <"$tmp/part")
+	LC_ALL=C comm -13 "$tmp/all" "$tmp/part" >"$tmp/other"
+	check "$*: lines that the whole has not: $(head -n 2 "$tmp/other")" test ! -s "$tmp/other"
+}
+# within WHAT PERCENT OF: most of it is found: where something wanted begins, the first address is waited for, and returns to what
+# was not wanted are not followed
+within() {
+	check "$1 $part of $3" test "$((part * 100))" -ge "$(($2 * $3))" -a "$part" -le "$3"
+}
+
+part --host-only
+host=$part
+part --guest-only
+part=$((host + part))
+within "host and guest together" 99 "$(wc -l <"$tmp/all")"
+"$PT_BIN/pt-decode" --null --stats --guest-only "$c" | grep -v packets >"$tmp/guest"
+part --cpu 1
+check "no such CPU" test "$part" -eq 0
+check "its CPU" cmp -s "$tmp/lines" <("$PT_BIN/pt-decode" --text -F cpu,tsc,from,to --cpu 0-3,9 "$c")
+part --tid 87
+check "a thread that did not run" test "$part" -eq 0
+part --tid 94
+within "the vCPU's thread" 99 2503500
+check "the VM's guest" cmp -s "$tmp/guest" <("$PT_BIN/pt-decode" --null --stats --vm 87 --guest-only "$c" | grep -v packets)
+from=8225000000 to=8226000000
+part --time ${from}tsc..${to}tsc
+within "a time" 98 "$(awk -v a=$from -v b=$to '$2 >= a && $2 < b' "$tmp/lines" | wc -l)"
+check "no line before or behind it" awk -v a=$from -v b=$to '$2 < a || $2 > b { exit 1 }' "$tmp/part"
+part --time +15ms..
+first=$(awk '$2 { print $2; exit }' "$tmp/lines")
+check "a time from the beginning on" awk -v a=$((first + 22400000)) '$2 < a { exit 1 }' "$tmp/part"
+check "has lines" test "$part" -gt 100000
+# Skipped work: bytes before the time are not looked at.
+whole=$("$PT_BIN/pt-decode" --null --stats "$c" | awk '$1 == "stats.packets" { print $2 }')
+some=$("$PT_BIN/pt-decode" --null --stats --time +15ms.. "$c" | awk '$1 == "stats.packets" { print $2 }')
+check "packets: $some of $whole" test $((some * 2)) -lt "$whole"
+for wrong in "--time 5" "--time .." "--time x..y" "--time 1ps.." "--cpu x" "--cpu 3-1" "--tid" "--host-only --guest-only"; do
+	# shellcheck disable=SC2086
+	"$PT_BIN/pt-decode" --null $wrong "$c" >"$tmp/out" 2>&1
+	check "usage: $wrong" test $? -eq 2
+done
