@@ -52,6 +52,7 @@ static inline void pt_flow_approach(struct pt_flow *f, uint64_t ip)
 }
 struct pt_code *pt_flow_code_at(struct pt_flow *f, uint64_t ip);
 bool pt_flow_stand(struct pt_flow *f, uint64_t ip);
+bool pt_flow_fall_through(struct pt_flow *f, uint64_t ip);
 /* The edge, in the code that knows both its ends. */
 uint32_t pt_flow_edge(struct pt_flow *f, uint64_t from, uint64_t to, enum ptr_kind kind);
 void pt_flow_add_edge(struct pt_flow *f, uint32_t edge);

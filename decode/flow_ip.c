@@ -67,7 +67,7 @@ bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 			break;
 		/* Without a PIP it was no VM entry: it failed and fell through (SDM, VMLAUNCH: VMfail). */
 		take(f, &p->ind.prefix);
-		if (!pt_flow_stand(f, w->decision_next))
+		if (!pt_flow_fall_through(f, w->decision_next))
 			return false;
 	}
 	if (d == PT_D_JCC)
@@ -336,7 +336,7 @@ bool pt_flow_on_fup(struct pt_flow *f, uint64_t ip)
 		return ok;
 	}
 	if (f->overflow_fup && f->overflow_insns == f->insns && ip == pt_flow_here(f)) {
-		f->overflow_fup = false;
+		f->overflow_fup = f->fup_binds = false;
 		return true;
 	}
 	if (f->state == PT_FLOW_BLIND && ip && !f->fup_binds) {

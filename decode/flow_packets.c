@@ -82,6 +82,15 @@ static void psb_side(struct pt_flow *f)
 	settle_tsc(f);
 }
 
+/* The CPU has cleared its stack of returns, the host's part and the guest's. */
+static void clear_stack(struct pt_flow *f)
+{
+	f->bottom = f->top;
+	f->host_stack.bottom = f->host_stack.top;
+	f->unsure = f->forgot = f->guest_lost = f->floored = false;
+	f->guest_blind = f->state == PT_FLOW_BLIND;
+}
+
 static bool psbend(struct pt_flow *f)
 {
 	enum pt_flow_error_kind why = PT_FLOW_MISMATCH;
@@ -101,13 +110,12 @@ static bool psbend(struct pt_flow *f)
 		}
 		bool there = !f->tnt_n && pt_flow_walk_to(f, f->psb_ip, &why, &where);
 
-		f->bottom = f->top; /* SDM: PSB clears the CPU's call stack */
-		f->unsure = f->forgot = false;
+		clear_stack(f); /* SDM: only calls since the last PSB */
 		if (!there) {
 			if (f->state == PT_FLOW_RUNNING)
 				pt_flow_err(f, why, where ? where : f->psb_ip,
 					    "the code does not lead to the PSB's IP");
-			f->unsure = f->forgot = false;
+			clear_stack(f);
 			return pt_flow_sync_at(f, f->psb_ip);
 		}
 		/* A run ends at a PSB, so that the segments between PSBs can be decoded apart. */
@@ -116,8 +124,7 @@ static bool psbend(struct pt_flow *f)
 		pt_flow_cut(f, 0);
 		return true;
 	}
-	f->bottom = f->top;
-	f->unsure = f->forgot = false;
+	clear_stack(f);
 	f->overflow_fup = f->overflow && f->psb_fup;
 	f->overflow_insns = f->insns;
 	f->overflow = f->overflow && !f->psb_fup; /* its FUP or TIP.PGE may come behind the PSB+ */
@@ -151,7 +158,8 @@ static void overflow(struct pt_flow *f)
 	f->bip_bytes = 0;
 	tell_held(f, 0);
 	pt_flow_err(f, PT_FLOW_OVERFLOW, pt_flow_here(f), "the CPU's trace buffer overflowed");
-	f->forgot = false; /* the CPU has cleared its stack, too */
+	clear_stack(f);
+	f->guest_blind = false;
 	pt_clock_lost(&f->clock);
 	f->last_ip = 0;
 	if (synced || f->ever) {

@@ -29,6 +29,18 @@ bool pt_flow_stand(struct pt_flow *f, uint64_t ip)
 	return true;
 }
 
+/* Behind a VM entry that failed: a MODE.Exec that has come is of the branch behind it. */
+bool pt_flow_fall_through(struct pt_flow *f, uint64_t ip)
+{
+	enum insn_mode next = f->next_mode;
+	bool ok;
+
+	f->next_mode = f->mode;
+	ok = pt_flow_stand(f, ip);
+	f->next_mode = next;
+	return ok;
+}
+
 void pt_flow_add_edge(struct pt_flow *f, uint32_t edge)
 {
 	if (f->len >= FULL_EDGES)
@@ -191,6 +203,11 @@ static void time_branch(struct pt_flow *f, unsigned bit)
 	}
 	if (f->decision == PT_D_DEAD)
 		return;
+	if (f->decision == PT_D_FAR) { /* a VM entry that failed: the branch is behind it */
+		if (f->len >= CUT_EDGES - 4)
+			pt_flow_flush(f);
+		return;
+	}
 	arc = &f->graph->positions[f->position].ind.prefix;
 	if (f->decision == PT_D_JCC) {
 		arc = &f->graph->positions[f->position].arc[bit];
@@ -361,7 +378,7 @@ static inline __attribute__((always_inline)) enum pt_flow_ran run(struct pt_flow
 		} else {
 			/* A VM entry that failed and fell through (SDM, VMLAUNCH: VMfail). */
 			take(f, &positions[position].ind.prefix);
-			if (!pt_flow_stand(f, g->where[position].decision_next))
+			if (!pt_flow_fall_through(f, g->where[position].decision_next))
 				return PT_RAN_LOST;
 			decision = pt_graph_decision(g, f->position);
 		}

@@ -243,7 +243,8 @@ static void timing(struct encoder *e)
 	bytes(e, c->cbr, 2);
 }
 
-void encode_psb(struct encoder *e, bool enabled, uint64_t ip, enum width width, uint64_t cr3)
+void encode_psb(struct encoder *e, bool enabled, uint64_t ip, enum width width, uint64_t cr3, bool nr,
+		uint64_t vmcs)
 {
 	if (e->overflow)
 		return;
@@ -258,7 +259,11 @@ void encode_psb(struct encoder *e, bool enabled, uint64_t ip, enum width width, 
 	if (one_in(e->dice, 8))
 		byte(e, 0);
 	if (cr3)
-		pip(e, cr3, false);
+		pip(e, cr3, nr);
+	if (vmcs) {
+		bytes(e, 0xc802, 2);
+		bytes(e, vmcs >> 12, 5);
+	}
 	if (enabled) {
 		mode(e, width);
 		ip_packet(e, IP_FUP, ip);

@@ -29,7 +29,12 @@ struct machine {
 	bool in_slice;
 	uint32_t overflow_left;
 	uint64_t cr3;
+	bool guest, side_changed; /* runs; since the overflow began */
+	struct place guest_at;	  /* where it was left */
+	bool left;
 };
+
+#define VMCS	   0x7000
 
 #define TRACED_CR3 0x1234000
 #define OTHER_CR3  0x5678000
@@ -122,7 +127,7 @@ static struct place somewhere(const struct machine *m, bool kernel, bool same_wi
 		struct place p = anywhere(m, pick(m->dice, m->program->count));
 		const struct region *r = region(m, p);
 
-		if (r->kernel == kernel && (!same_width || r->width == width))
+		if (r->kernel == kernel && r->guest == m->guest && (!same_width || r->width == width))
 			return p;
 	}
 }
@@ -298,7 +303,7 @@ static void mov_cr3(struct machine *m, struct place next)
 			encode_no_ip(&m->encoder, IP_PGD);
 		}
 	} else if (m->config->os && context(m, next)) {
-		encode_pip(&m->encoder, m->cr3, false);
+		encode_pip(&m->encoder, m->cr3, m->guest);
 		m->trace->pips++;
 	}
 	settle(m);
@@ -312,6 +317,87 @@ static struct place next_of(const struct machine *m)
 	return (struct place){m->at.region, m->at.ins + 1};
 }
 
+/* From host to guest or back, both traced: each end has its slice. */
+static void change_side(struct machine *m, struct place to, enum ptr_kind kind)
+{
+	struct encoder *e = &m->encoder;
+	uint64_t from = ip_of(m, m->at);
+	bool entry = kind == PTR_VMENTRY;
+
+	m->guest = entry;
+	if (e->overflow) {
+		m->side_changed = true;
+		m->at = to;
+		return;
+	}
+	fact(m, from, 0, kind);
+	decide(m);
+	if (!entry)
+		encode_ip(e, IP_FUP, from);
+	encode_pip(e, m->cr3, entry);
+	send_mode(m, to);
+	encode_ip(e, IP_TIP, ip_of(m, to));
+	settle(m);
+	fact(m, m->insns, 0, FACT_END);
+	m->in_slice = false;
+	begin(m);
+	fact(m, 0, ip_of(m, to), kind);
+	decide(m);
+	e->flushed = true;
+	settle(m);
+	m->trace->branches += 2;
+	m->trace->entries += entry;
+	m->at = to;
+}
+
+static void vm_exit(struct machine *m, struct place guest_goes_on)
+{
+	bool guest = m->guest;
+	struct place to;
+
+	m->guest_at = guest_goes_on;
+	m->left = true;
+	m->guest = false;
+	to = somewhere(m, true, false, WIDTH_64);
+	m->guest = guest;
+	change_side(m, to, PTR_VMEXIT);
+}
+
+/* Direct branches lead to another VM entry: which of them was the one that succeeded nobody could tell. */
+static bool another_entry(const struct machine *m, struct place at)
+{
+	for (;;) {
+		const struct ins *in = ins(m, at);
+
+		switch ((enum op)in->op) {
+		case OP_VMENTRY: return true;
+		case OP_NOP:
+		case OP_PTWRITE:
+		case OP_MOV_CR3:
+		case OP_CALL_NEXT: at.ins++; break;
+		case OP_JMP:
+		case OP_CALL: at.ins = in->goal; break;
+		default: return false;
+		}
+	}
+}
+
+static void vm_entry(struct machine *m, struct place next)
+{
+	struct place to = m->guest_at;
+
+	if (one_in(m->dice, 8) && !another_entry(m, next)) { /* VMfail */
+		m->at = next;
+		return;
+	}
+	if (!m->left || one_in(m->dice, 8)) {
+		m->guest = true;
+		to = somewhere(m, one_in(m->dice, 2), false, WIDTH_64);
+		m->guest = false;
+	}
+	change_side(m, to, PTR_VMENTRY);
+}
+
 static void execute(struct machine *m)
 {
 	const struct ins *in = ins(m, m->at);
@@ -323,6 +409,11 @@ static void execute(struct machine *m)
 		m->insns++;
 	switch ((enum op)in->op) {
 	case OP_NOP: m->at = to; return;
+	case OP_VMENTRY: vm_entry(m, to); return;
+	case OP_CPUID:
+		m->insns -= m->enabled; /* it exits before it is done */
+		vm_exit(m, to);
+		return;
 	case OP_PTWRITE:
 		if (m->enabled && !m->encoder.overflow) {
 			uint64_t payload = roll(m->dice) & 0xffffffff;
@@ -369,6 +460,7 @@ static void execute(struct machine *m)
 			struct place back = m->calls[--m->call_depth];
 
 			if (region(m, back)->kernel == region(m, m->at)->kernel &&
+			    region(m, back)->guest == m->guest &&
 			    region(m, back)->width == region(m, m->at)->width) {
 				transfer(m, back, OP_RET, PTR_RET);
 				return;
@@ -388,6 +480,8 @@ static void execute(struct machine *m)
 
 		if (m->context_depth && !one_in(m->dice, 8))
 			back = m->contexts[--m->context_depth];
+		if (region(m, back)->guest != m->guest)
+			back = somewhere(m, false, false, WIDTH_64);
 		if (in->op == OP_SYSRET && (region(m, back)->kernel || region(m, back)->width != WIDTH_64))
 			back = somewhere(m, false, true, WIDTH_64);
 		transfer(m, back, (enum op)in->op, in->op == OP_IRET ? PTR_IRET : PTR_SYSRET);
@@ -413,19 +507,6 @@ static void overflow_begin(struct machine *m)
 	m->trace->overflows++;
 }
 
-static void overflow_end(struct machine *m)
-{
-	encode_overflow_end(&m->encoder);
-	m->mode_unknown = true;
-	if (m->enabled) {
-		send_mode(m, m->at);
-		encode_ip(&m->encoder, IP_FUP, ip_of(m, m->at));
-		begin(m);
-	}
-	decide(m);
-	settle(m);
-}
-
 static void psb(struct machine *m)
 {
 	encode_flush(&m->encoder);
@@ -433,7 +514,7 @@ static void psb(struct machine *m)
 	if (m->enabled)
 		decide(m); /* the FUP says how far it is */
 	encode_psb(&m->encoder, m->enabled, ip_of(m, m->at), region(m, m->at)->width,
-		   m->config->os && context(m, m->at) ? m->cr3 : 0);
+		   m->config->os && context(m, m->at) ? m->cr3 : 0, m->guest, m->program->vm ? VMCS : 0);
 	if (m->enabled) {
 		m->sent = region(m, m->at)->width;
 		m->mode_unknown = false;
@@ -441,6 +522,22 @@ static void psb(struct machine *m)
 	}
 	decide(m);
 	m->encoder.flushed = true;
+	settle(m);
+}
+
+static void overflow_end(struct machine *m)
+{
+	encode_overflow_end(&m->encoder);
+	m->mode_unknown = true;
+	if (m->side_changed)
+		psb(m); /* nothing else tells which side it is */
+	m->side_changed = false;
+	if (m->enabled) {
+		send_mode(m, m->at);
+		encode_ip(&m->encoder, IP_FUP, ip_of(m, m->at));
+		begin(m);
+	}
+	decide(m);
 	settle(m);
 }
 
@@ -464,7 +561,9 @@ void machine_run(const struct program *p, const struct config *c, struct dice *d
 		} else if (one_in(d, c->psb_one_in)) {
 			psb(m);
 		}
-		if (one_in(d, c->async_one_in))
+		if (m->guest && one_in(d, 40))
+			vm_exit(m, m->at);
+		else if (one_in(d, c->async_one_in))
 			interrupt(m);
 		else
 			execute(m);

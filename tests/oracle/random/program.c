@@ -111,18 +111,22 @@ static struct text branch(struct dice *d, enum op op, enum width w)
 	case OP_CALL_FAR: add(&t, "\xff\x1f", 2); break;
 	case OP_RET_FAR: add(&t, "\xcb", 1); break;
 	case OP_PTWRITE: add(&t, "\xf3\x0f\xae\xe0", 4); break;
+	case OP_VMENTRY: add(&t, "\x0f\x01\xc3", 3); break;
+	case OP_CPUID: add(&t, "\x0f\xa2", 2); break;
 	case OP_MOV_CR3: add(&t, "\x0f\x22\xd8", 3); break;
 	default: break;
 	}
 	return t;
 }
 
-static enum op pick_op(struct dice *d, const struct region *r, bool others)
+static enum op pick_op(struct dice *d, const struct region *r, bool others, bool vm)
 {
 	static const uint8_t near[] = {OP_JCC, OP_JCC, OP_JCC,	   OP_JCC,	OP_JCC,	      OP_JCC,
 				       OP_JMP, OP_JMP, OP_CALL,	   OP_CALL,	OP_CALL,      OP_RET,
 				       OP_RET, OP_RET, OP_JMP_IND, OP_CALL_IND, OP_CALL_NEXT, OP_PTWRITE};
 
+	if (vm && (r->guest || r->kernel) && one_in(d, 20))
+		return r->guest ? OP_CPUID : OP_VMENTRY;
 	if (one_in(d, 12)) {
 		if (r->kernel)
 			return one_in(d, 2) ? OP_MOV_CR3 : one_in(d, 2) ? OP_SYSRET : OP_IRET;
@@ -151,6 +155,8 @@ static uint32_t silent_next(const struct region *r, uint32_t i)
 	case OP_NOP:
 	case OP_PTWRITE:
 	case OP_MOV_CR3:
+	case OP_VMENTRY:
+	case OP_CPUID:
 	case OP_CALL_NEXT: return i + 1;
 	case OP_JMP:
 	case OP_CALL: return r->ins[i].goal;
@@ -189,7 +195,7 @@ static void break_circles(struct region *r, struct dice *d)
 	free(seen);
 }
 
-static void make_region(struct region *r, struct dice *d, bool others)
+static void make_region(struct region *r, struct dice *d, bool others, bool vm)
 {
 	uint32_t at = 0;
 
@@ -201,7 +207,7 @@ static void make_region(struct region *r, struct dice *d, bool others)
 		struct text t;
 
 		in->op = (uint8_t)(i == r->count - 1 ? (r->kernel ? OP_IRET : OP_JMP_IND)
-				   : one_in(d, 3)    ? pick_op(d, r, others)
+				   : one_in(d, 3)    ? pick_op(d, r, others, vm)
 						     : OP_NOP);
 		t = in->op == OP_NOP ? nop(d, r->width) : branch(d, (enum op)in->op, r->width);
 		if (is_direct(in->op))
@@ -257,26 +263,31 @@ void program_make(struct program *p, struct dice *d)
 	static const struct {
 		uint64_t base;
 		enum width width;
-		bool kernel;
+		bool kernel, guest;
 	} kinds[] = {
-	    {0x401000, WIDTH_64, false},
-	    {0x7f1234560000, WIDTH_64, false},
-	    {0xffffffff81000000, WIDTH_64, true},
-	    {0x8048000, WIDTH_32, false},
-	    {0x2000, WIDTH_16, false},
+	    {0x401000, WIDTH_64, false, false},
+	    {0x7f1234560000, WIDTH_64, false, false},
+	    {0xffffffff81000000, WIDTH_64, true, false},
+	    {0x8048000, WIDTH_32, false, false},
+	    {0x2000, WIDTH_16, false, false},
+	    {0x501000, WIDTH_64, false, true},
+	    {0xffffffff82000000, WIDTH_64, true, true},
+	    {0x8000, WIDTH_16, false, true},
 	};
-	bool narrow = one_in(d, 3);
+	bool narrow = one_in(d, 3), vm = one_in(d, 3);
 
 	memset(p, 0, sizeof *p);
+	p->vm = vm;
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
 		struct region *r = &p->regions[p->count];
 
-		if (kinds[i].width != WIDTH_64 && !narrow)
+		if ((kinds[i].width != WIDTH_64 && !narrow) || (kinds[i].guest && !vm))
 			continue;
 		r->base = kinds[i].base + pick(d, 4096);
 		r->width = kinds[i].width;
 		r->kernel = kinds[i].kernel;
-		make_region(r, d, narrow);
+		r->guest = kinds[i].guest;
+		make_region(r, d, narrow, vm);
 		p->count++;
 	}
 }

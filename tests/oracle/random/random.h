@@ -61,6 +61,8 @@ enum op {
 	OP_JMP_FAR,
 	OP_CALL_FAR,
 	OP_RET_FAR,
+	OP_VMENTRY, /* VMRESUME: may fail and fall through */
+	OP_CPUID,   /* in a guest: a VM exit */
 	OPS
 };
 
@@ -76,15 +78,16 @@ struct region {
 	uint64_t base;
 	uint32_t bytes, count;
 	enum width width;
-	bool kernel;
+	bool kernel, guest;
 	struct ins *ins;
 	uint8_t *code;
 };
 
-#define REGIONS 6
+#define REGIONS 8
 struct program {
 	struct region regions[REGIONS];
 	uint32_t count;
+	bool vm; /* it has a guest */
 };
 
 /* Regions of random code. Each straight walk comes to a branch, and each circle of direct ones to a packet. */
@@ -126,6 +129,7 @@ struct trace {
 	uint64_t odd_returns; /* which did not go to the call's next instruction */
 	uint64_t pips;	      /* of a MOV to CR3 */
 	uint64_t ptwrites;    /* a hash over the payloads */
+	uint64_t entries;     /* into a guest */
 	uint64_t overflows, asyncs, disables, psbs, branches; /* how much of each there was */
 };
 
@@ -170,8 +174,9 @@ void encode_no_ip(struct encoder *e, enum ip_packet type);
 void encode_mode(struct encoder *e, enum width width);
 void encode_ptwrite(struct encoder *e, uint64_t payload, bool eight, bool fup);
 void encode_pip(struct encoder *e, uint64_t cr3, bool nr);
-/* enabled: with MODE.Exec and a FUP; cr3: with a PIP, 0 without. */
-void encode_psb(struct encoder *e, bool enabled, uint64_t ip, enum width width, uint64_t cr3);
+/* enabled: with MODE.Exec and a FUP; cr3: with a PIP, 0 without; vmcs: with that packet, 0 without. */
+void encode_psb(struct encoder *e, bool enabled, uint64_t ip, enum width width, uint64_t cr3, bool nr,
+		uint64_t vmcs);
 void encode_overflow_begin(struct encoder *e);
 void encode_overflow_end(struct encoder *e);
 /* Cycles pass; MTCs may fall due. */
