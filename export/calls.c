@@ -27,7 +27,8 @@ struct path {
 	uint64_t ip; /* 0: the symbol's start */
 	uint64_t calls, branches, insns, cycles, elapsed_tsc;
 	bool has_cycles, has_elapsed;
-	bool shared;	 /* several threads have calls of it: their sums are in thread_paths */
+	bool
+	    shared; /* several threads, or an unknown one, have calls of it: their sums are in thread_paths */
 	uint32_t thread; /* the first that had one */
 	uint32_t rank;	 /* its number in the database */
 };
@@ -190,7 +191,7 @@ static int sum(struct calls *c, const struct ptr_call *r, struct pt_error *e)
 
 	if (!s->calls)
 		s->thread = r->thread;
-	if (!s->shared && s->thread != r->thread) {
+	if (!s->shared && (s->thread != r->thread || !r->thread)) {
 		struct thread_path first = {.thread = s->thread,
 					    .path = r->call_path,
 					    .calls = s->calls,
@@ -199,7 +200,7 @@ static int sum(struct calls *c, const struct ptr_call *r, struct pt_error *e)
 					    .has_cycles = s->has_cycles};
 
 		s->shared = true;
-		if (thread_paths_add(c->shared, &first, e) < 0)
+		if (s->calls && thread_paths_add(c->shared, &first, e) < 0)
 			return -1;
 	}
 	if (s->shared) {

@@ -2,45 +2,52 @@
 -- pt-query DB folded | flamegraph.pl >flame.svg; speedscope and others read it, too. The first frame is the thread. A guest's frames
 -- stand on its vCPU thread's, where it entered the guest, with [guest VM] and the guest's thread between (on [vCPUs N, N of VM] when several
 -- vCPUs ran the thread). instructions: executed in the last frame's function itself, callees apart.
--- :percent = 0; stacks with less than that of the trace's instructions are left out
+-- :percent = 0.01; stacks with less than that of the trace's instructions are left out (0: none)
 -- format: folded
 -- dashboard: percent=0.05
 WITH RECURSIVE who (id, thread) AS ( -- a thread is its first row, whatever names it had; idle threads have one tid and a name each
 	SELECT id, CASE WHEN tid = 0 THEN id ELSE first END FROM thread
 ),
-used (thread, path, name, insns) AS MATERIALIZED ( -- name: a row of thread, the last under whose name the path was left
-	SELECT w.thread, p.id, p.thread, p.insn_count FROM call_path p LEFT JOIN who w ON w.id = p.thread
-	WHERE p.thread IS NOT NULL OR p.calls > 0 AND p.id NOT IN (SELECT call_path FROM thread_path)
+least (trace, insns) AS MATERIALIZED (SELECT id, coalesce(:percent, 0.01) / 100.0 * insn_count FROM trace),
+used (thread, path, name, insns) AS MATERIALIZED ( -- callees included; name: a row of thread, the last under whose name it was left
+	SELECT w.thread, p.id, p.thread, p.insn_count FROM call_path p CROSS JOIN least l CROSS JOIN who w
+	WHERE l.trace = p.trace AND w.id = p.thread AND p.insn_count >= l.insns
 	UNION ALL
-	SELECT w.thread, p.call_path, max(p.thread), sum(p.insn_count) FROM thread_path p LEFT JOIN who w ON w.id = p.thread
-	GROUP BY p.call_path, w.thread
+	SELECT w.thread, p.call_path, max(p.thread), sum(p.insn_count) FROM thread_path p CROSS JOIN least l LEFT JOIN who w ON w.id = p.thread
+	WHERE l.trace = p.trace
+	GROUP BY p.call_path, w.thread HAVING sum(p.insn_count) >= l.insns
 ),
 self (thread, path, name, insns) AS MATERIALIZED (
-	SELECT thread, path, max(name), sum(insns) FROM (
+	SELECT thread, path, max(name), sum(insns) AS insns FROM (
 		SELECT thread, path, name, insns FROM used
 		UNION ALL
-		SELECT u.thread, c.parent, NULL, -u.insns FROM used u JOIN call_path c ON c.id = u.path WHERE c.parent IS NOT NULL
+		SELECT w.thread, p.parent, NULL, -p.insn_count FROM call_path p CROSS JOIN who w
+		WHERE p.parent IN (SELECT path FROM used) AND w.id = p.thread
+		UNION ALL
+		SELECT w.thread, c.parent, NULL, -p.insn_count FROM thread_path p CROSS JOIN call_path c LEFT JOIN who w ON w.id = p.thread
+		WHERE c.id = p.call_path AND c.parent IN (SELECT path FROM used)
 	)
 	GROUP BY thread, path
-	HAVING sum(insns) > 0 AND (coalesce(:percent, 0) = 0
-		OR sum(insns) * 100.0 >= :percent * (SELECT t.insn_count FROM trace t WHERE t.id = (SELECT trace FROM call_path WHERE id = path)))
+	HAVING sum(insns) > 0 AND sum(insns) >= (SELECT l.insns FROM least l WHERE l.trace = (SELECT trace FROM call_path WHERE id = path))
 ),
 need (id) AS ( -- paths on the way to them
-	SELECT path FROM self WHERE coalesce(:percent, 0) > 0
-	UNION SELECT c.parent FROM need JOIN call_path c ON c.id = need.id WHERE c.parent IS NOT NULL
+	SELECT path FROM self
+	UNION SELECT c.parent FROM need CROSS JOIN call_path c WHERE c.id = need.id AND c.parent IS NOT NULL
+),
+wanted (id, parent, symbol, ip) AS MATERIALIZED (
+	SELECT c.id, c.parent, c.symbol, c.ip FROM need CROSS JOIN call_path c WHERE c.id = need.id
 ),
 entry (symbol) AS MATERIALIZED ( -- functions that enter guests
 	SELECT DISTINCT from_symbol FROM edge WHERE kind = 18 AND from_symbol IS NOT NULL
 ),
 frame (id, symbol, stack) AS ( -- char(1): between host and guest
 	SELECT c.id, c.symbol, replace(coalesce(s.name, printf('%x', c.ip)), ';', ':')
-	FROM call_path c LEFT JOIN symbol s ON s.id = c.symbol
-	WHERE c.parent IS NULL AND (coalesce(:percent, 0) = 0 OR c.id IN (SELECT id FROM need))
+	FROM need CROSS JOIN call_path c LEFT JOIN symbol s ON s.id = c.symbol
+	WHERE c.id = need.id AND c.parent IS NULL
 	UNION ALL
 	SELECT c.id, c.symbol, frame.stack || CASE WHEN frame.symbol IN (SELECT symbol FROM entry) THEN char(1) ELSE ';' END
 		|| replace(coalesce(s.name, printf('%x', c.ip)), ';', ':')
-	FROM frame CROSS JOIN call_path c ON c.parent = frame.id LEFT JOIN symbol s ON s.id = c.symbol
-	WHERE coalesce(:percent, 0) = 0 OR c.id IN (SELECT id FROM need)
+	FROM frame CROSS JOIN wanted c ON c.parent = frame.id LEFT JOIN symbol s ON s.id = c.symbol
 ),
 vcpu (machine, vcpu, comm) AS (
 	SELECT g.machine, g.vcpu, h.comm FROM (

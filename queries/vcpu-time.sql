@@ -1,11 +1,11 @@
 -- vcpu-time: where each vCPU's time went: in the guest, in the host for it, off the CPU; with instructions per cycle
 -- guest_ns + host_ns + userspace_ns + off_cpu_ns is the time that is known; guest_percent is of it. host_ns: KVM and the host's kernel
 -- for it; userspace_ns: the VM process; off_cpu_ns: other threads (or idle) ran. not_timed: exits and stays of unknown length,
--- which are not in it. *_ipc: of the stretches whose cycles are known.
+-- which are not in it. *_ipc: of the stretches whose instructions and cycles are known.
 WITH inside AS (
 	SELECT machine, vcpu, thread, sum(residency_tsc) AS tsc, count(*) - count(residency_tsc) AS unknown,
 		sum(CASE WHEN residency_tsc IS NOT NULL AND cyc_count IS NOT NULL THEN insn_count END) AS insns,
-		sum(CASE WHEN residency_tsc IS NOT NULL THEN cyc_count END) AS cycles
+		sum(CASE WHEN residency_tsc IS NOT NULL AND insn_count IS NOT NULL THEN cyc_count END) AS cycles
 	FROM guest_run GROUP BY machine, vcpu, thread
 ),
 outside AS (
@@ -13,7 +13,7 @@ outside AS (
 		sum(CASE WHEN latency_tsc IS NOT NULL THEN coalesce(off_cpu_tsc, 0) END) AS off,
 		sum(CASE WHEN latency_tsc IS NOT NULL THEN coalesce(userspace_tsc, 0) END) AS user, sum(latency_tsc) AS tsc,
 		sum(CASE WHEN latency_tsc IS NOT NULL AND host_cycles IS NOT NULL THEN host_insns END) AS insns,
-		sum(CASE WHEN latency_tsc IS NOT NULL THEN host_cycles END) AS cycles
+		sum(CASE WHEN latency_tsc IS NOT NULL AND host_insns IS NOT NULL THEN host_cycles END) AS cycles
 	FROM round_trip GROUP BY trace, machine, vcpu, thread
 )
 SELECT o.trace, m.name AS machine, o.vcpu, h.tid, h.comm, (i.tsc >> t.time_shift) * t.time_mult + ((i.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS guest_ns,

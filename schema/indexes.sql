@@ -5,6 +5,7 @@
 CREATE INDEX edge_by_from ON edge (from_ip);
 CREATE INDEX edge_by_to ON edge (to_ip);
 CREATE INDEX symbol_by_name ON symbol (name);
+CREATE INDEX symbol_by_start ON symbol (start_ip);
 
 -- From a stay in a guest to the round trips before and behind it, and from a time to the stay.
 CREATE INDEX round_trip_by_before ON round_trip (before);

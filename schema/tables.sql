@@ -127,7 +127,7 @@ CREATE TABLE run_group (
 
 -- ip: where the callee begins, NULL when that is where its symbol does. parent NULL: a root. Sums over its calls; callees'
 -- counts are included. elapsed_tsc: of the calls whose times are known. thread: the one whose calls all of them are;
--- NULL when there are several, which thread_path tells apart.
+-- NULL when there are several or unknown ones, which thread_path tells apart.
 CREATE TABLE call_path (
 	id INTEGER PRIMARY KEY, trace INTEGER, parent INTEGER, symbol INTEGER, ip INTEGER,
 	calls INTEGER, branch_count INTEGER, insn_count INTEGER, cyc_count INTEGER, elapsed_tsc INTEGER, thread INTEGER

@@ -304,8 +304,8 @@ FROM (
 		UNION ALL
 		SELECT trace, to_symbol, tail_insns, NULL, NULL, 0 FROM edge WHERE tail_insns > 0
 		UNION ALL -- what stopped before any branch
-		SELECT p.trace, (SELECT y.id FROM symbol y WHERE y.trace = p.trace AND y.start_ip <= p.start_ip
-				AND y.end_ip > p.start_ip),
+		SELECT p.trace, (SELECT n.id FROM (SELECT * FROM symbol y WHERE y.start_ip <= p.start_ip
+				ORDER BY y.start_ip DESC LIMIT 64) n WHERE n.trace = p.trace AND n.end_ip > p.start_ip LIMIT 1),
 			p.tail_insns * p.repeats, p.insn_timed, p.cyc_count, 0
 		FROM path p WHERE p.edges = 0 AND p.repeats > 0
 	)

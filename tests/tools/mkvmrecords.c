@@ -351,7 +351,7 @@ static void trip(struct vcpu *v)
 	t->entry_uncertainty_tsc = rnd(30);
 	t->injected = v->timer ? 0x80000000u | TIMER_VECTOR : PTR_UNKNOWN;
 	t->entry_branch = take(v, &entry_path[v->place]);
-	t->host_insns = v->slice_insns;
+	t->host_insns = rnd(40) ? v->slice_insns : PTR_UNKNOWN; /* some code is not there */
 	t->host_cycles = rnd(3) ? v->slice_insns * 2 : PTR_UNKNOWN;
 	t->flags |= rnd(80) ? 0 : rnd(2) ? PTR_VM_GAP : PTR_VM_CONCEALED;
 	/* The stay that follows ends after this one is told; stays of other vCPUs may end before. */
