@@ -7,10 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+/* Reserved for a segment of several pieces: so they are not copied again, and not faulted in page by page. */
+#define SEGMENT_ROOM ((size_t)64 << 20)
 
 struct segment {
 	uint64_t offset, vaddr, size; /* of the file; vaddr relates symbols to offsets */
 	uint8_t *bytes;
+	size_t room; /* mapped for bytes; 0: they are malloc()ed */
 };
 
 struct symbol {
@@ -48,10 +53,18 @@ struct img_store *img_store_create(void)
 	return calloc(1, sizeof(struct img_store));
 }
 
+static void segment_free(struct segment *seg)
+{
+	if (seg->room)
+		munmap(seg->bytes, seg->room);
+	else
+		free(seg->bytes);
+}
+
 static void file_destroy(struct img_file *f)
 {
 	for (size_t i = 0; i < f->segment_count; i++)
-		free(f->segments[i].bytes);
+		segment_free(&f->segments[i]);
 	free(f->segments);
 	img_used_destroy(f->used);
 	free(f->symbols);
@@ -130,6 +143,29 @@ struct img_file *img_store_find(struct img_store *s, int32_t machine_pid, const 
 	return find(s, machine_pid, name, strlen(name), id);
 }
 
+/* More bytes behind those of the segment. */
+static bool segment_extend(struct segment *seg, const uint8_t *bytes, size_t n)
+{
+	size_t size = seg->size + n;
+
+	if (size > seg->room) {
+		size_t room = size < SEGMENT_ROOM / 2 ? SEGMENT_ROOM : 2 * size;
+		uint8_t *p = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+				  -1, 0);
+
+		if (p == MAP_FAILED)
+			return false;
+		madvise(p, room, MADV_HUGEPAGE);
+		memcpy(p, seg->bytes, seg->size);
+		segment_free(seg);
+		seg->bytes = p;
+		seg->room = room;
+	}
+	memcpy(seg->bytes + seg->size, bytes, n);
+	seg->size = size;
+	return true;
+}
+
 static int segment_add(struct img_file *f, const struct ptc_image *image, struct pt_error *e)
 {
 	struct segment *seg;
@@ -137,35 +173,25 @@ static int segment_add(struct img_file *f, const struct ptc_image *image, struct
 
 	if (image->size == 0)
 		return 0;
+	for (i = f->segment_count; i > 0 && f->segments[i - 1].offset > image->offset; i--)
+		;
+	/* Pieces of one segment that were split into chunks are one again, so that code runs on across them. */
+	if (i > 0) {
+		seg = &f->segments[i - 1];
+		if (seg->offset + seg->size == image->offset && seg->vaddr + seg->size == image->vaddr)
+			return segment_extend(seg, image->bytes, image->size) ? 0 : no_memory(e);
+	}
 	seg = realloc(f->segments, (f->segment_count + 1) * sizeof *seg);
 	if (!seg)
 		return no_memory(e);
 	f->segments = seg;
-	for (i = f->segment_count; i > 0 && seg[i - 1].offset > image->offset; i--)
-		seg[i] = seg[i - 1];
-	seg[i].offset = image->offset;
-	seg[i].vaddr = image->vaddr;
-	seg[i].size = image->size;
-	seg[i].bytes = malloc(image->size);
-	f->segment_count++;
-	if (!seg[i].bytes) {
-		seg[i].size = 0;
+	seg += i;
+	memmove(seg + 1, seg, (f->segment_count++ - i) * sizeof *seg);
+	*seg = (struct segment){.offset = image->offset, .vaddr = image->vaddr, .bytes = malloc(image->size)};
+	if (!seg->bytes)
 		return no_memory(e);
-	}
-	memcpy(seg[i].bytes, image->bytes, image->size);
-	/* Pieces of one segment that were split into chunks are one again, so that code runs on across them. */
-	if (i > 0 && seg[i - 1].offset + seg[i - 1].size == seg[i].offset &&
-	    seg[i - 1].vaddr + seg[i - 1].size == seg[i].vaddr) {
-		uint8_t *joined = realloc(seg[i - 1].bytes, seg[i - 1].size + seg[i].size);
-
-		if (!joined)
-			return no_memory(e);
-		memcpy(joined + seg[i - 1].size, seg[i].bytes, seg[i].size);
-		seg[i - 1].bytes = joined;
-		seg[i - 1].size += seg[i].size;
-		free(seg[i].bytes);
-		memmove(&seg[i], &seg[i + 1], (--f->segment_count - i) * sizeof *seg);
-	}
+	seg->size = image->size;
+	memcpy(seg->bytes, image->bytes, image->size);
 	return 0;
 }
 

@@ -123,12 +123,11 @@ static bool is_near(unsigned kind)
 
 /*
  * Counts the straight code from ip to the branch at `from` (exclusive when async): instructions, and conditional
- * branches passed. A block that ends in a branch which is not `from`'s was passed: it was not taken.
+ * branches passed. A block that ends in a branch which is not `from`'s was passed: it was not taken. b: the one at ip.
  */
-static uint32_t straight(struct pt_graph *g, struct pt_code *code, uint64_t ip, uint64_t from, bool exclusive,
-			 enum insn_mode mode, uint32_t *not_taken, struct pt_path_stats *stats)
+static uint32_t straight(struct pt_graph *g, struct pt_block *b, uint64_t ip, uint64_t from,
+			 bool exclusive, uint32_t *not_taken, struct pt_path_stats *stats)
 {
-	struct pt_block *b = pt_graph_block(g, code, ip, mode);
 	uint32_t insns = 0;
 
 	if (exclusive && ip == from)
@@ -156,20 +155,39 @@ static uint32_t straight(struct pt_graph *g, struct pt_code *code, uint64_t ip, 
 	return insns;
 }
 
+/* The block at ip, to which `before` (NULL: none) leads. */
+static struct pt_block *block_behind(struct pt_graph *g, struct pt_code *code, struct pt_edge *before, uint64_t ip,
+				     enum insn_mode mode)
+{
+	struct pt_block *b;
+
+	if (!before)
+		return pt_graph_block(g, code, ip, mode);
+	b = &g->blocks[before->block];
+	if (b->ip == ip && b->code == code->id && b->mode == mode && before->block)
+		return b;
+	b = pt_graph_block(g, code, ip, mode);
+	before->block = b ? (uint32_t)(b - g->blocks) : 0;
+	return b;
+}
+
 static void fill(struct pt_graph *g, struct pt_code *code, struct pt_path *path, enum insn_mode mode)
 {
 	struct pt_path_stats *stats = g->path_stats ? &g->path_stats[path - g->paths] : NULL;
+	struct pt_edge *before = NULL;
 	uint64_t ip = path->start_ip;
 
 	for (uint32_t i = 0; i < path->count; i++) {
-		const struct pt_edge *edge = &g->edges[g->path_edges[path->first + i]];
+		struct pt_edge *edge = &g->edges[g->path_edges[path->first + i]];
 		uint32_t n = 0;
 
 		if (edge->from && ip)
-			n = straight(g, code, ip, edge->from, is_async(edge->kind), mode, &path->not_taken, stats);
+			n = straight(g, block_behind(g, code, before, ip, mode), ip, edge->from,
+				     is_async(edge->kind), &path->not_taken, stats);
 		g->path_insns[path->first + i] = n;
 		path->insns += n;
 		ip = edge->to;
+		before = edge;
 		if (!stats)
 			continue;
 		stats->by_kind[edge->kind]++;
@@ -177,7 +195,8 @@ static void fill(struct pt_graph *g, struct pt_code *code, struct pt_path *path,
 			stats->hash += branch_mix(edge->from, edge->to);
 	}
 	if (path->end_ip && ip) {
-		path->tail_insns = straight(g, code, ip, path->end_ip, true, mode, &path->not_taken, stats);
+		path->tail_insns = straight(g, block_behind(g, code, before, ip, mode), ip, path->end_ip, true,
+					    &path->not_taken, stats);
 		path->insns += path->tail_insns;
 	}
 }
