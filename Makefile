@@ -101,8 +101,8 @@ build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(patsubst %.c,build/fuzz/obj/%.o,$(filte
 fuzz: $(FUZZ:%=fuzz-%)
 fuzz-%: build/fuzz/fuzz_%
 	@mkdir -p build/fuzz/$*.corpus
-	cd build/fuzz && ./fuzz_$* -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
-		$*.corpus $(CURDIR)/tests/fuzz/corpus/$*
+	tar -xzf tests/fuzz/corpus/$*.tar.gz -C build/fuzz/$*.corpus
+	cd build/fuzz && ./fuzz_$* -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 $*.corpus
 
 demo:
 	$(Q)scripts/demo
