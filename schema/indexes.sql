@@ -12,5 +12,5 @@ CREATE INDEX round_trip_by_before ON round_trip (before);
 CREATE INDEX round_trip_by_after ON round_trip (after);
 CREATE INDEX guest_run_by_time ON guest_run (machine, vcpu, entry_tsc);
 -- For exact percentiles.
-CREATE INDEX round_trip_by_latency ON round_trip (machine, reason, latency_tsc, vcpu);
-CREATE INDEX guest_run_by_residency ON guest_run (machine, ended_by, residency_tsc, vcpu);
+CREATE INDEX round_trip_by_latency ON round_trip (trace, machine, reason, latency_tsc, vcpu);
+CREATE INDEX guest_run_by_residency ON guest_run (trace, machine, ended_by, residency_tsc, vcpu);
