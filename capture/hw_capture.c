@@ -5,6 +5,7 @@
 #include "capture/hw_events.h"
 #include "capture/hw_images.h"
 #include "capture/hw_rights.h"
+#include "capture/hw_snapshot.h"
 #include "capture/hw_tasks.h"
 
 #include <linux/capability.h>
@@ -16,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define TRIGGER_MS	     1	/* a trigger is looked for that often: meanwhile the buffer is overwritten */
 #define ROUND_MS	     20 /* between rounds when no ring asks for one */
 #define DATA_KB		     512
 #define AUX_KB		     4096
@@ -34,6 +36,9 @@ struct capture {
 	struct hw_tasks tasks;
 	struct hw_child child;
 	struct vm_clocks *clocks;
+	struct hw_snapshot *snapshots; /* a ring each */
+	bool fire;		       /* a trigger's sample was among the records */
+	bool paused;		       /* by control */
 	struct hw_clock clock;
 	struct hw_list tids, online;
 	unsigned levels;
@@ -84,7 +89,6 @@ static int on_record(void *arg, struct hw_drain_ring *ring, const uint8_t *p, ui
 	struct perf_event_header h;
 
 	(void)ring;
-	(void)tid;
 	memcpy(&h, p, sizeof h);
 	if (known(c, pid, e))
 		return -1;
@@ -102,6 +106,9 @@ static int on_record(void *arg, struct hw_drain_ring *ring, const uint8_t *p, ui
 			return 0;
 		return hw_kernel_code(c->images, u64(p + 8), u32(p + 16), time_ns, e);
 	case PERF_RECORD_SAMPLE:
+		if (attr < c->ev.attr_count && c->o->trigger &&
+		    hw_trigger_sample(c->o->trigger, c->ev.attrs[attr].name, tid, time_ns))
+			c->fire = true;
 		if (attr < c->ev.attr_count && !strcmp(c->ev.attrs[attr].name, "module:module_load"))
 			return hw_kernel_rescan(c->images, time_ns, e);
 		return 0;
@@ -145,6 +152,7 @@ static int open_events(struct capture *c, struct pt_error *e)
 				       .config = o->config,
 				       .pt = !o->sideband_only,
 				       .per_thread = o->per_thread,
+				       .overwrite = o->snapshot,
 				       .inherit = !o->per_thread && !o->system_wide,
 				       .enable_on_exec = o->program && !o->system_wide && !c->tids.count,
 				       .tracepoints = o->tracepoints,
@@ -330,6 +338,76 @@ static void look_after_rings(void *arg)
 	hw_drain_stash(&c->drain);
 }
 
+static int put_snapshot(struct capture *c, size_t i, struct pt_error *e)
+{
+	struct hw_drain_ring *r = &c->ev.rings[i];
+	struct hw_snapshot_piece p = hw_snapshot_take(&c->snapshots[i], &r->ring);
+
+	while (p.bytes) {
+		const uint8_t *bytes;
+		uint64_t n = hw_ring_aux(&r->ring, p.from, p.bytes, &bytes);
+
+		if (ptc_put_aux(c->w, r->stream, p.offset, PTC_AUX_OVERWRITE, hw_clock_now_ns(&c->clock),
+				bytes, n, e))
+			return -1;
+		c->drain.aux_bytes += n;
+		p.from += n;
+		p.offset += n;
+		p.bytes -= n;
+	}
+	return 0;
+}
+
+/* The events are stopped while the buffers are read. */
+static int take_snapshot(struct capture *c, bool go_on, struct pt_error *e)
+{
+	if (!c->o->snapshot)
+		return 0;
+	hw_events_disable(&c->ev);
+	if (hw_drain_round(&c->drain, hw_clock_now_ns(&c->clock), e))
+		return -1;
+	for (size_t i = 0; i < c->ev.ring_count; i++)
+		if (c->ev.rings[i].ring.aux && put_snapshot(c, i, e))
+			return -1;
+	if (c->o->trigger)
+		c->o->trigger->armed_ns = hw_clock_now_ns(&c->clock);
+	c->fire = false;
+	c->result->snapshots++;
+	if (c->o->verbose)
+		c->notice("snapshot taken");
+	if (go_on && !c->paused)
+		hw_events_enable(&c->ev);
+	return 0;
+}
+
+/* 1: stop. */
+static int obey(struct capture *c, struct pt_error *e)
+{
+	enum hw_command command;
+
+	while (c->o->control && (command = hw_control_next(c->o->control)) != HW_NO_COMMAND) {
+		switch (command) {
+		case HW_SNAPSHOT:
+			if (take_snapshot(c, true, e))
+				return -1;
+			break;
+		case HW_ENABLE:
+		case HW_DISABLE:
+			c->paused = command == HW_DISABLE;
+			if (c->paused)
+				hw_events_disable(&c->ev);
+			else
+				hw_events_enable(&c->ev);
+			break;
+		case HW_STOP: hw_control_ack(c->o->control); return 1;
+		case HW_UNKNOWN_COMMAND: c->notice("the control FIFO says what is no command"); continue;
+		default: break;
+		}
+		hw_control_ack(c->o->control);
+	}
+	return 0;
+}
+
 static int one_round(struct capture *c, struct pt_error *e)
 {
 	char text[160];
@@ -371,14 +449,24 @@ static bool target_gone(const struct capture *c)
 static int trace(struct capture *c, struct pt_error *e)
 {
 	bool told_child = false;
+	sig_atomic_t taken = 0;
+	int command;
 	double looked = 0, now, killed = 0;
 
 	if (c->child.pid && hw_child_go(&c->child, c->o->program[0], e))
 		return -1;
 	for (;;) {
-		hw_events_wait(&c->ev, ROUND_MS);
+		hw_events_wait(&c->ev, c->o->trigger ? TRIGGER_MS : ROUND_MS);
 		if (one_round(c, e))
 			return -1;
+		if (c->fire || (c->o->want_snapshot && *c->o->want_snapshot != taken)) {
+			taken = c->o->want_snapshot ? *c->o->want_snapshot : 0;
+			if (take_snapshot(c, true, e))
+				return -1;
+		}
+		command = obey(c, e);
+		if (command)
+			return command < 0 ? -1 : 0;
 		now = seconds();
 		if (c->child.pid && hw_child_ended(&c->child))
 			break;
@@ -408,6 +496,8 @@ static int finish(struct capture *c, struct pt_error *e)
 	size_t seen;
 
 	hw_events_disable(&c->ev);
+	if (c->o->snapshot && take_snapshot(c, false, e))
+		return -1;
 	/* Twice: data whose record was under way in the first. */
 	if (hw_drain_round(&c->drain, hw_clock_now_ns(&c->clock), e) ||
 	    hw_drain_round(&c->drain, hw_clock_now_ns(&c->clock), e))
@@ -459,6 +549,11 @@ int hw_capture(const struct hw_options *o, const struct hw_pmu *pmu, int fd, voi
 	c.drain.arg = &c;
 	if (put_head(&c, e))
 		goto out;
+	c.snapshots = calloc(c.ev.ring_count, sizeof *c.snapshots);
+	if (!c.snapshots) {
+		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for snapshots");
+		goto out;
+	}
 	for (size_t i = 0; i < c.ev.ring_count; i++) {
 		c.ev.rings[i].task = !o->system_wide;
 		c.ev.rings[i].published_ns = hw_clock_now_ns(&c.clock);
@@ -466,7 +561,7 @@ int hw_capture(const struct hw_options *o, const struct hw_pmu *pmu, int fd, voi
 	ptc_writer_on_chunk(c.w, look_after_rings, &c);
 	c.started = seconds();
 	if (o->system_wide || c.tids.count)
-		hw_events_enable(&c.ev);
+		hw_events_start(&c.ev);
 	if (trace(&c, e) || finish(&c, e))
 		goto out;
 	tell_result(&c);
@@ -478,6 +573,7 @@ out:
 	hw_tasks_deinit(&c.tasks);
 	hw_images_destroy(c.images);
 	vm_clocks_close(c.clocks);
+	free(c.snapshots);
 	ptc_writer_destroy(c.w);
 	free(c.tids.at);
 	free(c.online.at);

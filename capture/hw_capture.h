@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "capture/hw_control.h"
 #include "capture/hw_drain.h"
 #include "capture/hw_pmu.h"
 #include "capture/hw_proc.h"
@@ -34,8 +35,13 @@ struct hw_options {
 	bool quiet, verbose;
 	const char **tracepoints;
 	size_t tracepoint_count;
-	const struct vms *vms;	     /* whose clocks are to be recorded; NULL: none */
-	volatile sig_atomic_t *stop; /* set by a signal handler: end (1), end at once (2) */
+	bool
+	    snapshot; /* AUX buffers are overwritten; taken on *want_snapshot, by control, by trigger, at the end */
+	struct hw_control *control;	      /* NULL: none */
+	struct hw_trigger *trigger;	      /* NULL: none */
+	volatile sig_atomic_t *want_snapshot; /* counted up by a signal handler */
+	const struct vms *vms;		      /* whose clocks are to be recorded; NULL: none */
+	volatile sig_atomic_t *stop;	      /* set by a signal handler: end (1), end at once (2) */
 	volatile sig_atomic_t *stop_signal;
 };
 
@@ -46,7 +52,7 @@ struct hw_result {
 	uint64_t aux_bytes, container_bytes;
 	uint64_t missing_images;
 	char missing_why[256];
-	unsigned rings;
+	unsigned rings, snapshots;
 	size_t clocks; /* guests' TSC offsets that KVM's debugfs told */
 };
 

@@ -50,6 +50,15 @@ static int keep_aux_record(struct hw_drain_ring *r, const struct hw_aux_record *
 	return 0;
 }
 
+/* What comes of it from now on is not older, if nothing of an earlier one is still to come. */
+static void task_comes(struct hw_drain_ring *r, uint64_t time)
+{
+	if (r->presence == HW_TASK_AWAY && r->record_count == 0 && r->taken == r->head &&
+	    time > r->published_ns)
+		r->published_ns = time;
+	r->presence = HW_TASK_ON;
+}
+
 /* What a record means for its ring. */
 static int look(struct hw_drain *d, struct hw_drain_ring *r, const struct perf_event_header *h,
 		const uint8_t *p, uint64_t time, struct pt_error *e)
@@ -59,8 +68,6 @@ static int look(struct hw_drain *d, struct hw_drain_ring *r, const struct perf_e
 	switch (h->type) {
 	case PERF_RECORD_AUX:
 		a = (struct hw_aux_record){u64(p + 8), u64(p + 16), u64(p + 24), time};
-		if (time > r->published_ns)
-			r->published_ns = time;
 		if (r->presence == HW_TASK_LEAVING)
 			r->presence = HW_TASK_AWAY;
 		if (a.flags & PERF_AUX_FLAG_TRUNCATED) {
@@ -74,9 +81,12 @@ static int look(struct hw_drain *d, struct hw_drain_ring *r, const struct perf_e
 	case PERF_RECORD_LOST_SAMPLES: d->losses.records += u64(p + 8); return 0;
 	case PERF_RECORD_SWITCH:
 	case PERF_RECORD_SWITCH_CPU_WIDE:
-		r->presence = h->misc & PERF_RECORD_MISC_SWITCH_OUT ? HW_TASK_LEAVING : HW_TASK_ON;
+		if (h->misc & PERF_RECORD_MISC_SWITCH_OUT)
+			r->presence = HW_TASK_LEAVING;
+		else
+			task_comes(r, time);
 		return 0;
-	case PERF_RECORD_ITRACE_START: r->presence = HW_TASK_ON; return 0;
+	case PERF_RECORD_ITRACE_START: task_comes(r, time); return 0;
 	default: return 0;
 	}
 }
@@ -136,7 +146,7 @@ void hw_drain_stash(struct hw_drain *d)
 		struct hw_drain_ring *r = &d->rings[i];
 		uint64_t from, head;
 
-		if (!r->stream || !r->ring.aux || r->busy)
+		if (!r->stream || !r->ring.aux || r->busy || r->overwrite)
 			continue;
 		from = hw_ring_aux_tail(&r->ring);
 		head = hw_ring_aux_head(&r->ring);
@@ -216,7 +226,7 @@ static int take_aux(struct hw_drain *d, struct hw_drain_ring *r, struct pt_error
 	size_t used = 0;
 	uint64_t to;
 
-	if (!r->stream || !r->ring.aux)
+	if (!r->stream || !r->ring.aux || r->overwrite)
 		return 0;
 	for (; used < r->record_count; used++) {
 		struct hw_aux_record *a = &r->records[used];
@@ -231,6 +241,8 @@ static int take_aux(struct hw_drain *d, struct hw_drain_ring *r, struct pt_error
 		/* A record of no bytes can still tell of a loss. */
 		if ((end > r->taken || a->flags) && put_piece(d, r, end, a, e))
 			return -1;
+		if (a->time_ns > r->published_ns)
+			r->published_ns = a->time_ns;
 	}
 	r->record_count -= used;
 	memmove(r->records, r->records + used, r->record_count * sizeof *r->records);
@@ -251,7 +263,9 @@ int hw_drain_round(struct hw_drain *d, uint64_t now_ns, struct pt_error *e)
 		struct hw_drain_ring *r = &d->rings[i];
 
 		r->truncated = false;
-		if (!r->stream || !r->ring.aux)
+		if (r->overwrite)
+			bound = 0; /* a snapshot can be taken of what is long past */
+		if (!r->stream || !r->ring.aux || r->overwrite)
 			continue;
 		r->head = hw_ring_aux_head(&r->ring);
 		fill = (unsigned)((r->head - r->taken) * 100 / r->ring.aux_size);
@@ -267,7 +281,10 @@ int hw_drain_round(struct hw_drain *d, uint64_t now_ns, struct pt_error *e)
 	for (size_t i = 0; i < d->ring_count; i++) {
 		struct hw_drain_ring *r = &d->rings[i];
 
-		if (r->stream && (!r->task || r->presence != HW_TASK_AWAY) && r->published_ns < bound)
+		if (!r->stream || !r->ring.aux ||
+		    (r->task && r->presence == HW_TASK_AWAY && r->taken == hw_ring_aux_head(&r->ring)))
+			continue;
+		if (r->published_ns < bound)
 			bound = r->published_ns;
 	}
 	if (bound <= d->round_ns)

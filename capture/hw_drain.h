@@ -50,6 +50,7 @@ struct hw_drain_ring {
 	uint64_t taken; /* position of the first byte that is not in the container */
 	int32_t cpu, tid;
 	uint32_t stream; /* the container's; 0: this ring has no AUX data */
+	bool overwrite;	 /* its AUX data is taken by snapshots, not by rounds */
 	bool task;	 /* traced tasks come and go: an absent one leaves nothing unpublished */
 	struct hw_aux_record *records; /* PERF_RECORD_AUX of data not yet put, in order */
 	size_t record_count, record_room;

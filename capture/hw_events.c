@@ -218,7 +218,8 @@ static void add_tracepoint(struct hw_events *ev, const struct hw_events_options 
 	a.inherit = o->inherit && o->tids;
 	a.watermark = 1;
 	a.wakeup_watermark = (uint32_t)watermark(o->data_bytes, 4);
-	a.disabled = a.enable_on_exec = o->enable_on_exec;
+	a.disabled = 1;
+	a.enable_on_exec = o->enable_on_exec;
 	add_attr(ev, HW_EVENT_TRACE, event, &a);
 }
 
@@ -273,6 +274,7 @@ static int map_ring(struct hw_events *ev, struct hw_drain_ring *r, int fd, bool 
 		 (off_t)r->ring.page->aux_offset);
 	if (p == MAP_FAILED)
 		return map_failed(ev, "an AUX buffer", e);
+	r->overwrite = ev->overwrite;
 	r->ring.aux = p;
 	r->ring.aux_size = ev->aux_bytes;
 	return 0;
@@ -399,6 +401,14 @@ void hw_events_enable_ring(struct hw_events *ev, size_t ring, bool enable)
 	for (size_t i = 0; i < ev->count; i++)
 		if (ev->events[i].kind == HW_EVENT_PT && (ring == SIZE_MAX || ev->events[i].ring == ring))
 			ioctl(ev->events[i].fd, enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+}
+
+void hw_events_start(struct hw_events *ev)
+{
+	for (size_t i = 0; i < ev->count; i++)
+		if (ev->events[i].kind == HW_EVENT_TRACE)
+			ioctl(ev->events[i].fd, PERF_EVENT_IOC_ENABLE, 0);
+	hw_events_enable(ev);
 }
 
 void hw_events_enable(struct hw_events *ev)

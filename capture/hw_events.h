@@ -72,12 +72,14 @@ struct hw_events_options {
 	size_t tracepoint_count;
 };
 
-/* Opens and maps everything; nothing counts yet but SIDE, KERNEL and TRACE events without enable_on_exec. A thread that
+/* Opens and maps everything; nothing counts yet but SIDE and KERNEL events without enable_on_exec. A thread that
  * has gone meanwhile is left out. 0, or -1 with a message that says what to do: PT_ERR_REFUSED, PT_ERR_IO,
  * PT_ERR_NO_MEMORY. hw_events_close() in any case. */
 int hw_events_open(struct hw_events *ev, const struct hw_events_options *o, struct pt_error *e);
 void hw_events_close(struct hw_events *ev);
 
+/* Starts PT and TRACE events. */
+void hw_events_start(struct hw_events *ev);
 /* Starts, stops the PT events (of all rings, or of one). The kernel publishes all AUX data when they stop. */
 void hw_events_enable(struct hw_events *ev);
 void hw_events_disable(struct hw_events *ev);

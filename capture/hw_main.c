@@ -35,6 +35,12 @@ static const char usage[] =
     "  -d, --duration SECONDS  stop after so long\n"
     "      --per-thread        a buffer a thread, not a CPU; new threads are not followed\n"
     "  -m, --buffers RECORDS[,AUX]  sizes of a CPU's buffers: 512K,16M\n"
+    "  -S, --snapshot          keep only the newest of each buffer; written on SIGUSR2, by --control, and at "
+    "the end\n"
+    "      --trigger WHAT      a snapshot when: vmexit>100us (an exit from a guest takes longer), "
+    "SYSTEM:NAME (a\n"
+    "                          tracepoint), exit (the program ends)\n"
+    "      --control fifo:PATH[,ACK]  perf's: snapshot, enable, disable, stop, ping\n"
     "      --tracepoint SYSTEM:NAME  record this one, too; may be repeated\n"
     "      --engine ENGINE     perf (Processor Trace), step (single-stepping), auto: step where PT is "
     "missing\n"
@@ -56,15 +62,23 @@ struct arguments {
 	struct hw_options o;
 	const char *output, *terms, *engine, *truth, *max_steps, *level, *vm;
 	struct vms vms;
+	struct hw_control control;
+	struct hw_trigger trigger;
 	bool quiet;
 };
 
-static volatile sig_atomic_t stop, stop_signal;
+static volatile sig_atomic_t stop, stop_signal, want_snapshot;
 
 static void on_signal(int sig)
 {
 	stop_signal = sig;
 	stop = stop + 1;
+}
+
+static void on_usr2(int sig)
+{
+	(void)sig;
+	want_snapshot = want_snapshot + 1;
 }
 
 static void notice(const char *text)
@@ -124,7 +138,7 @@ static int add_tracepoint(struct hw_options *o, const char *name, struct pt_erro
 
 static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 {
-	enum { PER_THREAD = 256, TRACEPOINT, ENGINE, TRUTH, MAX_STEPS, VM, SIDEBAND_ONLY };
+	enum { PER_THREAD = 256, TRACEPOINT, ENGINE, TRUTH, MAX_STEPS, VM, SIDEBAND_ONLY, TRIGGER, CONTROL };
 	static const struct option longs[] = {{"pid", required_argument, NULL, 'p'},
 					      {"tid", required_argument, NULL, 't'},
 					      {"all", no_argument, NULL, 'a'},
@@ -141,6 +155,9 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 					      {"level", required_argument, NULL, 'z'},
 					      {"quiet", no_argument, NULL, 'q'},
 					      {"verbose", no_argument, NULL, 'v'},
+					      {"snapshot", no_argument, NULL, 'S'},
+					      {"trigger", required_argument, NULL, TRIGGER},
+					      {"control", required_argument, NULL, CONTROL},
 					      {"vm", required_argument, NULL, VM},
 					      {"sideband-only", no_argument, NULL, SIDEBAND_ONLY},
 					      {"truth", required_argument, NULL, TRUTH},
@@ -152,7 +169,7 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 	int c;
 
 	optind = 1;
-	while ((c = getopt_long(argc, argv, "+p:t:aC:e:ukd:m:o:z:qvh", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "+p:t:aC:e:ukd:m:So:z:qvh", longs, NULL)) != -1) {
 		switch (c) {
 		case 'p':
 			if (hw_list_parse(&o->pids, optarg, "-p", e))
@@ -187,6 +204,19 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 					       "--tracepoint %s: not SYSTEM:NAME, as kvm:kvm_exit", optarg);
 			if (add_tracepoint(o, optarg, e))
 				return -1;
+			break;
+		case 'S': o->snapshot = true; break;
+		case TRIGGER:
+			if (hw_trigger_parse(&a->trigger, optarg, e))
+				return -1;
+			o->trigger = &a->trigger;
+			o->snapshot = true;
+			break;
+		case CONTROL:
+			hw_control_close(&a->control);
+			if (hw_control_open(&a->control, optarg, e))
+				return -1;
+			o->control = &a->control;
 			break;
 		case VM: a->vm = optarg; break;
 		case SIDEBAND_ONLY: o->sideband_only = true; break;
@@ -245,7 +275,7 @@ static int step_instead(const struct arguments *a, const char *why, struct pt_er
 	char **whole;
 
 	if (a->vm || o->system_wide || o->pids.count || o->tids.count || o->cpus.count || o->per_thread ||
-	    o->seconds > 0 || o->tracepoint_count || (o->levels & HW_KERNEL))
+	    o->seconds > 0 || o->tracepoint_count || o->snapshot || o->control || (o->levels & HW_KERNEL))
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
 			       "%s; without Processor Trace only a program's user space can be traced: "
 			       "pt-capture -- PROGRAM",
@@ -297,6 +327,8 @@ static int tell(const struct arguments *a, const struct hw_result *r)
 	if (!a->quiet) {
 		if (r->have_status)
 			fprintf(stderr, "pt-capture: %s ended with status %d\n", a->o.program[0], r->status);
+		if (a->o.snapshot)
+			fprintf(stderr, "pt-capture: %u snapshots\n", r->snapshots);
 		if (a->o.vms && a->o.vms->count)
 			fprintf(stderr, "pt-capture: %zu VMs, %zu TSC offsets from KVM's debugfs\n",
 				a->o.vms->count, r->clocks);
@@ -370,6 +402,8 @@ static int capture(struct arguments *a, const struct hw_pmu *pmu, struct pt_erro
 			       "--truth and --max-steps are for --engine step");
 	if ((a->vm || (pmu && a->o.system_wide)) && add_vms(a, e))
 		return -1;
+	if (a->trigger.kind == HW_TRIGGER_TRACEPOINT && add_tracepoint(&a->o, a->trigger.tracepoint, e))
+		return -1;
 	if (output_open(&out, a->output, "a container", e) < 0)
 		return -1;
 	if (out.path)
@@ -377,8 +411,11 @@ static int capture(struct arguments *a, const struct hw_pmu *pmu, struct pt_erro
 	a->o.stdout_to_stderr = out.fd == STDOUT_FILENO;
 	a->o.stop = &stop;
 	a->o.stop_signal = &stop_signal;
+	a->o.want_snapshot = &want_snapshot;
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
+	act.sa_handler = on_usr2;
+	sigaction(SIGUSR2, &act, NULL);
 	if (hw_capture(&a->o, pmu, out.fd, a->quiet ? no_notice : notice, &result, e)) {
 		hw_rights_output();
 		output_abort(&out);
@@ -392,7 +429,7 @@ static int capture(struct arguments *a, const struct hw_pmu *pmu, struct pt_erro
 
 int cmd_capture(int argc, char **argv)
 {
-	struct arguments a = {.o.level = 1};
+	struct arguments a = {.o.level = 1, .control = {.fd = -1, .ack = -1}};
 	struct pt_error e = {0};
 	struct hw_pmu pmu;
 	int r = parse(argc, argv, &a, &e);
@@ -424,5 +461,6 @@ int cmd_capture(int argc, char **argv)
 	free(a.o.cpus.at);
 	free(a.o.tracepoints);
 	vm_free(&a.vms);
+	hw_control_close(&a.control);
 	return r < 0 ? command_failed(&e) : r;
 }

@@ -28,6 +28,7 @@ vmm -n g1 -k /vm/vmlinux -i /vm/g1.initrd -m 320 -o /host/out/g1 \
 	-a "quiet cryptomgr.notests audit=0 apparmor=0 selinux=0 random.trust_cpu=on" >g1.log 2>&1 &
 vmm=$!
 until [ -e g1/ready ]; do kill -0 $vmm || exit 1; sleep 0.01; done
+ls -R /sys/kernel/debug/kvm >debugfs 2>&1
 pt-capture --vm list >list 2>list.err || exit 1
 pt-capture --vm g1 -m 1M,32M -e cyc -d 0.02 -o host.ptc 2>host.err || exit 1
 echo $vmm >pid

@@ -1,0 +1,439 @@
+/* test_ring.c - rounds (capture/hw_drain) against a double of the kernel's side of the ring buffers: head and tail, wrap,
+ * truncation, LOST records, data whose record comes late or never, a slow reader; schedules that are written down and random
+ * ones. What is checked is the container. */
+#include "capture/hw_drain.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static unsigned passed, failed;
+
+static void check(bool ok, const char *what, uint64_t seed)
+{
+	if (ok) {
+		passed++;
+		return;
+	}
+	failed++;
+	printf("FAILED: schedule %" PRIu64 ": %s\n", seed, what);
+}
+
+/* ---- The kernel's side ------------------------------------------------------------------------------ */
+
+#define DATA  4096u
+#define AUX   8192u
+#define RINGS 3
+
+struct piece { /* of AUX data, as it was published */
+	uint64_t offset, size, flags, first_ns;
+};
+
+struct kernel_ring {
+	struct perf_event_mmap_page *page;
+	uint8_t *data, *aux;
+	uint64_t lost; /* records dropped since the last LOST record */
+	uint64_t made, dropped;
+	uint64_t unpublished_ns; /* when the next AUX byte that will be published was made */
+	struct piece *pieces;
+	size_t piece_count;
+	bool task, on;
+	int32_t cpu;
+};
+
+struct kernel {
+	struct kernel_ring rings[RINGS];
+	uint64_t now_ns, random;
+};
+
+static uint64_t roll(struct kernel *k, uint64_t n)
+{
+	k->random ^= k->random << 13;
+	k->random ^= k->random >> 7;
+	k->random ^= k->random << 17;
+	return k->random % n;
+}
+
+static uint8_t pattern(uint64_t offset, unsigned ring)
+{
+	return (uint8_t)(offset * 31 + (offset >> 8) * 7 + ring * 101);
+}
+
+static bool put_bytes(struct kernel_ring *r, const void *record, size_t n)
+{
+	uint64_t head = r->page->data_head;
+
+	if (head + n - r->page->data_tail > DATA)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		r->data[(head + i) % DATA] = ((const uint8_t *)record)[i];
+	r->page->data_head = head + n;
+	return true;
+}
+
+static bool put_record(struct kernel *k, struct kernel_ring *r, uint32_t type, uint16_t misc,
+		       const void *body, size_t n)
+{
+	struct {
+		struct perf_event_header h;
+		uint64_t id, lost;
+		struct {
+			int32_t pid, tid;
+			uint64_t time;
+			uint32_t cpu, zero;
+			uint64_t id;
+		} trailer;
+	} lost = {{PERF_RECORD_LOST, 0, sizeof lost}, 1, r->lost, {1, 1, k->now_ns, 0, 0, 1}};
+	uint8_t record[256];
+	struct perf_event_header h = {type, misc, (uint16_t)(sizeof h + n + sizeof lost.trailer)};
+	uint64_t head = r->page->data_head;
+
+	r->made++;
+	memcpy(record, &h, sizeof h);
+	if (n)
+		memcpy(record + sizeof h, body, n);
+	memcpy(record + sizeof h + n, &lost.trailer, sizeof lost.trailer);
+	/* Both or none, as __perf_output_begin() reserves room for both. */
+	if (r->lost &&
+	    (head + sizeof lost + h.size - r->page->data_tail > DATA || !put_bytes(r, &lost, sizeof lost))) {
+		r->lost++;
+		r->dropped++;
+		return false;
+	}
+	if (r->lost)
+		r->lost = 0;
+	if (put_bytes(r, record, h.size))
+		return true;
+	r->lost++;
+	r->dropped++;
+	return false;
+}
+
+/* The tracer has made n bytes and they are published; what has no room is gone. */
+static void publish(struct kernel *k, unsigned index, uint64_t n)
+{
+	struct kernel_ring *r = &k->rings[index];
+	uint64_t head = r->page->aux_head, room = AUX - (head - r->page->aux_tail), body[3];
+	struct piece *p;
+
+	if (n == 0)
+		return;
+	body[0] = head;
+	body[2] = n > room ? PERF_AUX_FLAG_TRUNCATED : 0;
+	if (n > room)
+		n = room;
+	body[1] = n;
+	for (uint64_t i = 0; i < n; i++)
+		r->aux[(head + i) % AUX] = pattern(head + i, index);
+	r->pieces = realloc(r->pieces, (r->piece_count + 1) * sizeof *r->pieces);
+	p = &r->pieces[r->piece_count++];
+	*p = (struct piece){head, n, 0, r->unpublished_ns};
+	if (put_record(k, r, PERF_RECORD_AUX, 0, body, sizeof body))
+		p->flags = body[2];
+	r->page->aux_head = head + n;
+	r->unpublished_ns = ++k->now_ns;
+}
+
+static void switch_task(struct kernel *k, unsigned index, bool in)
+{
+	struct kernel_ring *r = &k->rings[index];
+
+	if (r->on == in)
+		return;
+	r->on = in;
+	put_record(k, r, PERF_RECORD_SWITCH, in ? 0 : PERF_RECORD_MISC_SWITCH_OUT, NULL, 0);
+	k->now_ns++;
+	if (in)
+		r->unpublished_ns = k->now_ns;
+	else
+		publish(k, index, roll(k, 300) + 1);
+}
+
+static int memory(void)
+{
+	int fd = memfd_create("container", MFD_CLOEXEC);
+
+	if (fd < 0) {
+		perror("memfd_create");
+		exit(1);
+	}
+	return fd;
+}
+
+/* ---- The container's side --------------------------------------------------------------------------- */
+
+static uint64_t u64(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof v);
+	return v;
+}
+
+/* The time at which the AUX byte at that offset was made, at the latest the begin of its piece. */
+static uint64_t made_ns(const struct kernel_ring *r, uint64_t offset)
+{
+	for (size_t i = 0; i < r->piece_count; i++)
+		if (offset < r->pieces[i].offset + r->pieces[i].size)
+			return r->pieces[i].first_ns;
+	return UINT64_MAX;
+}
+
+static bool read_sideband(const uint8_t *p, uint64_t size, uint64_t round_ns, uint64_t *records,
+			  uint64_t *lost)
+{
+	bool ok = true;
+
+	while (size) {
+		struct perf_event_header h;
+
+		memcpy(&h, p, sizeof h);
+		if (h.type == PERF_RECORD_LOST)
+			*lost += u64(p + 16);
+		else
+			++*records;
+		ok &= u64(p + h.size - 24) >= round_ns;
+		p += h.size;
+		size -= h.size;
+	}
+	return ok;
+}
+
+static void check_container(struct kernel *k, int fd, uint64_t seed)
+{
+	uint64_t at[RINGS] = {0}, round_ns = 0, records = 0, lost = 0, made = 0, dropped = 0, still = 0,
+		 truncated = 0;
+	uint64_t truncated_made = 0;
+	bool bytes_ok = true, offsets_ok = true, rounds_ok = true, sideband_ok = true, flags_ok = true;
+	struct pt_error e = {0};
+	struct ptc_reader *reader;
+	struct ptc_chunk c;
+	int n;
+
+	lseek(fd, 0, SEEK_SET);
+	reader = ptc_reader_create(fd, &e);
+	while ((n = ptc_next(reader, &c, &e)) > 0) {
+		const uint8_t *p;
+		struct ptc_aux a;
+		uint64_t size;
+		uint32_t attr;
+
+		if (c.type == PTC_ROUND)
+			ptc_parse_round(&c, &round_ns, &e);
+		if (c.type == PTC_SIDEBAND && ptc_parse_sideband(&c, &attr, &p, &size, &e) == 0)
+			sideband_ok &= read_sideband(p, size, round_ns, &records, &lost);
+		if (c.type != PTC_AUX || ptc_parse_aux(&c, &a, &e))
+			continue;
+		unsigned i = c.stream - 1;
+		struct kernel_ring *r = &k->rings[i];
+
+		offsets_ok &= a.aux_offset == at[i];
+		at[i] += a.size;
+		for (uint64_t b = 0; b < a.size; b++)
+			bytes_ok &= a.bytes[b] == pattern(a.aux_offset + b, i);
+		rounds_ok &= !a.size || made_ns(r, a.aux_offset) >= round_ns;
+		truncated += (a.flags & PTC_AUX_TRUNCATED) != 0;
+		for (size_t q = 0; q < r->piece_count && a.flags & PTC_AUX_TRUNCATED; q++)
+			if (r->pieces[q].offset + r->pieces[q].size == a.aux_offset + a.size &&
+			    r->pieces[q].flags)
+				goto placed;
+		flags_ok &= !(a.flags & PTC_AUX_TRUNCATED);
+	placed:;
+	}
+	check(n == 0, "the container is whole", seed);
+	check(offsets_ok, "AUX data without a hole, each byte once", seed);
+	check(bytes_ok, "AUX bytes as they were made", seed);
+	check(rounds_ok, "no AUX data older than a round that was put before it", seed);
+	check(sideband_ok, "no record older than a round that was put before it", seed);
+	check(flags_ok, "losses of AUX data where they were", seed);
+	for (unsigned i = 0; i < RINGS; i++) {
+		struct kernel_ring *r = &k->rings[i];
+
+		check(at[i] == r->page->aux_head, "all published AUX data", seed);
+		made += r->made;
+		dropped += r->dropped;
+		still += r->lost;
+		for (size_t p = 0; p < r->piece_count; p++)
+			truncated_made += r->pieces[p].flags != 0;
+	}
+	check(records == made - dropped, "each record once", seed);
+	check(lost == dropped - still, "each dropped record is told of", seed);
+	check(truncated == truncated_made, "each loss of AUX data is told of", seed);
+	ptc_reader_destroy(reader);
+}
+
+/* ---- Schedules -------------------------------------------------------------------------------------- */
+
+struct bench {
+	struct kernel k;
+	struct hw_drain d;
+	struct hw_drain_ring rings[RINGS];
+	uint64_t ids[1];
+	uint32_t attrs[1];
+	int fd;
+	bool late; /* the kernel works on while a round runs */
+};
+
+/* In the midst of a round: the kernel does not wait for its reader. */
+static int on_record(void *arg, struct hw_drain_ring *ring, const uint8_t *record, uint64_t time_ns,
+		     int32_t pid, int32_t tid, uint32_t attr, struct pt_error *e)
+{
+	struct bench *b = arg;
+	unsigned i = (unsigned)roll(&b->k, RINGS);
+
+	(void)ring, (void)record, (void)time_ns, (void)pid, (void)tid, (void)attr, (void)e;
+	if (b->late && (!b->k.rings[i].task || b->k.rings[i].on) && roll(&b->k, 4) == 0)
+		publish(&b->k, i, roll(&b->k, 2000));
+	return 0;
+}
+
+static void on_chunk(void *arg)
+{
+	hw_drain_stash(arg);
+}
+
+static void begin(struct bench *b, uint64_t seed, bool late)
+{
+	struct pt_error e = {0};
+
+	memset(b, 0, sizeof *b);
+	b->k.random = seed * 0x9E3779B97F4A7C15u + 1;
+	b->k.now_ns = 1000;
+	b->late = late;
+	b->fd = memory();
+	b->d.w = ptc_writer_create(b->fd, -7, &e);
+	for (unsigned i = 0; i < RINGS; i++) {
+		struct kernel_ring *r = &b->k.rings[i];
+		struct ptc_stream s = {.cpu = (int32_t)i, .pid = -1, .tid = -1, .attr = UINT32_MAX};
+
+		r->page = calloc(1, 4096);
+		r->data = calloc(1, DATA);
+		r->aux = calloc(1, AUX);
+		r->task = i == 2;
+		r->unpublished_ns = b->k.now_ns;
+		b->rings[i] = (struct hw_drain_ring){.ring = {r->page, r->data, DATA, r->aux, AUX},
+						     .cpu = (int32_t)i,
+						     .tid = -1,
+						     .task = r->task,
+						     .published_ns = b->k.now_ns,
+						     .stream = (uint32_t)ptc_put_stream(b->d.w, &s, &e)};
+	}
+	b->d.rings = b->rings;
+	b->d.ring_count = RINGS;
+	b->d.on_record = on_record;
+	b->d.arg = b;
+	ptc_writer_on_chunk(b->d.w, on_chunk, &b->d);
+}
+
+static void round_(struct bench *b, uint64_t seed)
+{
+	struct pt_error e = {0};
+	uint64_t now = b->k.now_ns;
+	int r;
+
+	r = hw_drain_round(&b->d, now, &e);
+	if (r)
+		check(false, e.message, seed);
+	b->k.now_ns++;
+}
+
+static void end(struct bench *b, uint64_t seed)
+{
+	struct pt_error e = {0};
+
+	b->late = false;
+	round_(b, seed);
+	round_(b, seed);
+	check(ptc_writer_finish(b->d.w, &e) == 0, "finish", seed);
+	check_container(&b->k, b->fd, seed);
+	ptc_writer_destroy(b->d.w);
+	b->d.ids = NULL;
+	hw_drain_deinit(&b->d);
+	for (unsigned i = 0; i < RINGS; i++) {
+		free(b->k.rings[i].page);
+		free(b->k.rings[i].data);
+		free(b->k.rings[i].aux);
+		free(b->k.rings[i].pieces);
+	}
+	close(b->fd);
+}
+
+static void random_schedule(uint64_t seed)
+{
+	static struct bench b;
+	unsigned slowness;
+
+	begin(&b, seed, seed & 1);
+	slowness = 2 + (unsigned)roll(&b.k, 40); /* how much happens between two rounds */
+	for (unsigned i = 0; i < 400; i++) {
+		unsigned ring = (unsigned)roll(&b.k, RINGS);
+		struct kernel_ring *r = &b.k.rings[ring];
+		uint8_t body[120] = {0};
+
+		b.k.now_ns += roll(&b.k, 50);
+		switch (roll(&b.k, 4)) {
+		case 0:
+		case 1:
+			if (!r->task || r->on)
+				publish(&b.k, ring, roll(&b.k, roll(&b.k, 8) ? 900 : 12000));
+			break;
+		case 2: put_record(&b.k, r, PERF_RECORD_COMM, 0, body, roll(&b.k, 15) * 8); break;
+		default:
+			if (r->task)
+				switch_task(&b.k, ring, roll(&b.k, 2));
+		}
+		if (roll(&b.k, slowness) == 0)
+			round_(&b, seed);
+	}
+	end(&b, seed);
+}
+
+/* A buffer that is full to the last byte; one that is read when it is empty; a loss without a byte; and again. */
+static void written_schedules(void)
+{
+	static struct bench b;
+
+	begin(&b, 1, false);
+	publish(&b.k, 0, AUX);
+	round_(&b, 1000);
+	round_(&b, 1000);
+	publish(&b.k, 0, AUX + 1);
+	publish(&b.k, 0, 1);
+	round_(&b, 1000);
+	publish(&b.k, 0, 100);
+	end(&b, 1000);
+	check(b.d.losses.truncated == 2, "two losses are counted", 1000);
+
+	/* So many records that AUX's own are dropped: the data comes, late and without flags. */
+	begin(&b, 2, false);
+	for (unsigned i = 0; i < 200; i++)
+		put_record(&b.k, &b.k.rings[0], PERF_RECORD_COMM, 0, "12345678", 8);
+	publish(&b.k, 0, 500);
+	round_(&b, 1001);
+	put_record(&b.k, &b.k.rings[0], PERF_RECORD_COMM, 0, "12345678",
+		   8); /* the next one that fits tells */
+	end(&b, 1001);
+	check(b.d.losses.records > 0, "dropped records are counted", 1001);
+
+	/* A ring whose task is away does not hold back the rounds of others. */
+	begin(&b, 3, false);
+	b.rings[0].task = b.rings[1].task = true;
+	b.k.rings[0].task = b.k.rings[1].task = true;
+	switch_task(&b.k, 0, true);
+	publish(&b.k, 0, 10);
+	round_(&b, 1002);
+	check(b.d.round_ns > 1000, "a round is put although two rings never had a task", 1002);
+	end(&b, 1002);
+}
+
+int main(void)
+{
+	written_schedules();
+	for (uint64_t seed = 1; seed <= 300; seed++)
+		random_schedule(seed);
+	printf("%u passed, %u failed\n", passed, failed);
+	return failed != 0;
+}
