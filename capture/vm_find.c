@@ -258,13 +258,15 @@ int vm_choose(struct vms *v, const char *which, struct pt_error *e)
 
 /* ---- Clocks ----------------------------------------------------------------------------------------- */
 
+/* Such a file can be read once: it cannot seek, and its value is taken when it is first read. So it is opened for each time. */
 struct clock_file {
-	int fd;
+	int fd[2];
 	int32_t pid, vcpu;
 	const char *key;
 };
 
 struct vm_clocks {
+	unsigned times;
 	const struct vms *vms;
 	struct clock_file *files;
 	size_t count;
@@ -279,19 +281,21 @@ static void open_clock(struct vm_clocks *c, int32_t pid, const char *vm, const c
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		struct clock_file *grown;
-		int fd;
+		int fd[2];
 
 		snprintf(path, sizeof path, DEBUGFS "/%.40s/%.20s/%s", vm, vcpu, names[i][0]);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd < 0)
+		fd[0] = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd[0] < 0)
 			continue;
+		fd[1] = open(path, O_RDONLY | O_CLOEXEC);
 		grown = realloc(c->files, (c->count + 1) * sizeof *grown);
 		if (!grown) {
-			close(fd);
+			close(fd[0]);
+			close(fd[1]);
 			return;
 		}
 		c->files = grown;
-		grown[c->count++] = (struct clock_file){fd, pid, atoi(vcpu + 4), names[i][1]};
+		grown[c->count++] = (struct clock_file){{fd[0], fd[1]}, pid, atoi(vcpu + 4), names[i][1]};
 	}
 }
 
@@ -330,9 +334,12 @@ struct vm_clocks *vm_clocks_open(const struct vms *v)
 int vm_clocks_put(struct vm_clocks *c, struct ptc_writer *w, const char *prefix, size_t *ret_seen,
 		  struct pt_error *e)
 {
+	unsigned time = c->times++;
 	char key[96], text[64];
 
 	*ret_seen = 0;
+	if (time > 1)
+		return 0;
 	for (size_t i = 0; i < c->vms->count; i++) {
 		const struct vm *v = &c->vms->at[i];
 
@@ -344,7 +351,7 @@ int vm_clocks_put(struct vm_clocks *c, struct ptc_writer *w, const char *prefix,
 	}
 	for (size_t i = 0; i < c->count; i++) {
 		const struct clock_file *f = &c->files[i];
-		ssize_t n = pread(f->fd, text, sizeof text - 1, 0);
+		ssize_t n = read(f->fd[time], text, sizeof text - 1);
 
 		if (n <= 0)
 			continue;
@@ -362,8 +369,10 @@ void vm_clocks_close(struct vm_clocks *c)
 {
 	if (!c)
 		return;
-	for (size_t i = 0; i < c->count; i++)
-		close(c->files[i].fd);
+	for (size_t i = 0; i < c->count; i++) {
+		close(c->files[i].fd[0]);
+		close(c->files[i].fd[1]);
+	}
 	free(c->files);
 	free(c);
 }

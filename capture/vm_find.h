@@ -42,7 +42,8 @@ int vm_choose(struct vms *v, const char *which, struct pt_error *e);
 
 /*
  * KVM's debugfs (kvm/PID-FD/vcpuN/tsc-offset, tsc-scaling-ratio, tsc-scaling-ratio-frac-bits), opened before privileges are
- * dropped. vm_clocks_put() writes META PREFIX.PID.VCPU.tid, .tsc_offset, .tsc_ratio, .tsc_frac_bits as they are then ("kvm" at a
+ * dropped. vm_clocks_put(), for two
+ * times, writes META PREFIX.PID.VCPU.tid, .tsc_offset, .tsc_ratio, .tsc_frac_bits as they are then ("kvm" at a
  * capture's beginning, "kvm_end" at its end); *ret_seen: offsets that could be read. -1: the writer's errors.
  */
 struct vm_clocks;

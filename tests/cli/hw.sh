@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # pt-capture's options for Processor Trace, check, --vm list, --sideband-only and merge, on any machine: usage and its messages,
 # what is said where PT is missing, sideband by software events where the kernel permits them.
 source tests/common.bash

@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # Kernel and user space of the whole emulated PC, and of a program alone: all branches are those that the machine saw.
 # timeout: 1200
 source tests/common.bash

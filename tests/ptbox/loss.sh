@@ -1,5 +1,6 @@
-# What does not go well: buffers that are too small, a reader that is stopped, killed, a disk that fills, a CPU that goes offline; and
-# snapshots, of which most is lost by design. What is decoded is what the machine did, in order; what is missing is said.
+#!/usr/bin/env bash
+# What does not go well: buffers that are too small, a reader that is stopped, killed, a disk that fills, a CPU that goes
+# offline; and snapshots, of which most is lost by design. What is decoded is what the machine did, in order; what is missing is said.
 # timeout: 1200
 source tests/common.bash
 source tests/ptbox.bash
@@ -19,7 +20,7 @@ echo small
 pt-capture -u -m 64K,64K -p $pid >01.ptc 2>01.err &
 p=$!
 started 01.ptc
-kill -STOP $p; sleep 0.05; kill -CONT $p; sleep 0.02
+kill -STOP $p; sleep 0.05; kill -CONT $p; sleep 0.2
 kill -INT $p; wait $p; status 01
 
 echo killed
@@ -71,19 +72,23 @@ part() {
 		"$PT_BIN/pt-decode" --text -F cpu,from,to "$2" 2>/dev/null |
 			awk -v cpu="$cpu" '$1 == cpu && $2 != "0" && $3 != "0" { print $2, $3 }' >"$tmp/got"
 		check "$1, CPU $cpu: a branch that never was, or in the wrong order" awk '
-			NR == FNR { want[n++] = $0; next }
-			at < n && $0 == want[at] { at++ }
+			BEGIN { at = 0; n = 0 }
+			FILENAME == ARGV[1] { want[n++] = $0; next }
+at < n && $0 == want[at] { at++ }
 			END { exit at != n }' "$tmp/got" "$tmp/truth"
 		cat "$tmp/got" >>"$tmp/both"
 	done
 	check "$1: something was decoded" test -s "$tmp/both"
 	rm "$tmp/both"
 }
-errors() { "$PT_BIN/pt-decode" -q "$1" 2>/dev/null | "$PT_BIN/pt-load" -q "$2" && sqlite3 "$2" "SELECT DISTINCT kind FROM errors ORDER BY 1"; }
+errors() {
+	"$PT_BIN/pt-decode" -q "$1" 2>/dev/null | "$PT_BIN/pt-load" -q "$2" 2>/dev/null
+	sqlite3 "$2" "SELECT DISTINCT kind FROM errors ORDER BY 1"
+}
 part "small buffer" "$out/01.ptc"
 check "small buffer: status 3: $(cat "$out/01.status" "$out/01.err")" test "$(cat "$out/01.status")" = 3
 check "small buffer: told while it runs" grep -q 'data is being lost' "$out/01.err"
-check "small buffer: the loss is a row" grep -q . <(errors "$out/01.ptc" "$tmp/01.db")
+check "small buffer: the loss is a row" grep -qx lost <(errors "$out/01.ptc" "$tmp/01.db")
 part "killed" "$out/02.ptc"
 check "killed: a cut container" grep -qi cut <("$PT_BIN/pt-capture" info "$out/02.ptc" 2>&1)
 check "full disk: status $(cat "$out/03.status")" test "$(cat "$out/03.status")" = 1

@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # User space in the emulated PC: programs, running processes, threads, whole CPUs, by several configurations; the branches of
 # all captures together are those that the machine itself saw, none missing, none invented.
 # timeout: 1200
