@@ -404,7 +404,7 @@ static int capture(struct arguments *a, const struct hw_pmu *pmu, struct pt_erro
 		return -1;
 	if (a->trigger.kind == HW_TRIGGER_TRACEPOINT && add_tracepoint(&a->o, a->trigger.tracepoint, e))
 		return -1;
-	if (output_open(&out, a->output, "a container", e) < 0)
+	if (output_open_capture(&out, a->output, "a container", e) < 0)
 		return -1;
 	if (out.path)
 		fchmod(out.fd, 0600); /* what ran, and where: nobody else's business */
