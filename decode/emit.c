@@ -396,6 +396,16 @@ static void on_event(void *arg, struct pt_flow *f, const char *name, uint64_t ip
 		put(m, ptr_put_event(m->writer, &r, &m->error));
 }
 
+static void on_event_trace(void *arg, struct pt_flow *f, bool is_cfe, uint32_t type, uint64_t value)
+{
+	struct pt_emit_stream *s = arg;
+	struct pt_emit *m = s->emit;
+
+	(void)f;
+	if (m->vm && m->vm->event_trace)
+		m->vm->event_trace(m->vm_arg, s, is_cfe, type, value);
+}
+
 const struct pt_flow_sink pt_emit_sink = {.begin = on_begin,
 					  .run = on_run,
 					  .end = on_end,
@@ -404,7 +414,8 @@ const struct pt_flow_sink pt_emit_sink = {.begin = on_begin,
 					  .user = on_user,
 					  .side = on_side,
 					  .guest_tsc = on_guest_tsc,
-					  .event = on_event};
+					  .event = on_event,
+					  .event_trace = on_event_trace};
 
 void pt_emit_error(struct pt_emit *m, uint32_t stream, int32_t cpu, uint64_t tsc, const char *kind, const char *message)
 {

@@ -80,6 +80,8 @@ struct pt_flow_sink {
 	uint64_t (*guest_tsc)(void *arg, struct pt_flow *f, uint64_t guest_tsc);
 	/* fields: a JSON object's inside, may be "". */
 	void (*event)(void *arg, struct pt_flow *f, const char *name, uint64_t ip, const char *fields);
+	/* A CFE (is_cfe: its type and vector) or EVD packet (its type and payload); also told as an event. May be NULL. */
+	void (*event_trace)(void *arg, struct pt_flow *f, bool is_cfe, uint32_t type, uint64_t value);
 };
 
 enum pt_flow_state {

@@ -333,9 +333,15 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 		return true;
 	case PT_CFE:
 		/* A FUP behind it is an event's source when a TIP follows (SDM, "CFE"). */
+		if (f->sink->event_trace)
+			f->sink->event_trace(f->arg, f, true, (uint32_t)k->a, k->b);
 		event(f, k->ip, "cfe", "\"type\":%u,\"vector\":%u", (unsigned)k->a, k->b);
 		return true;
-	case PT_EVD: event(f, false, "evd", "\"type\":%u,\"payload\":%" PRIu64, k->b, k->a); return true;
+	case PT_EVD:
+		if (f->sink->event_trace)
+			f->sink->event_trace(f->arg, f, false, k->b, k->a);
+		event(f, false, "evd", "\"type\":%u,\"payload\":%" PRIu64, k->b, k->a);
+		return true;
 	case PT_TRIG:
 		f->fup_binds = k->ip;
 		event(f, k->ip, "trig", "\"trbv\":%u,\"mult\":%d,\"icnt\":%" PRIu64, k->b,

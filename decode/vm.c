@@ -258,36 +258,31 @@ static void switched(void *arg, struct pt_emit_stream *s, struct pt_flow *f)
 	pt_vm_switched(vm, st, f);
 }
 
+static void event_trace(void *arg, struct pt_emit_stream *s, bool is_cfe, uint32_t type, uint64_t value)
+{
+	struct pt_vm_stream *st = pt_vm_stream_of(arg, s);
+
+	if (!st)
+		return;
+	if (is_cfe && (type == CFE_VMEXIT || type == CFE_VMEXIT_INTR)) {
+		st->exit_told = true;
+		if (type == CFE_VMEXIT_INTR)
+			st->vector = value;
+	} else if (!is_cfe && type == EVD_QUALIFICATION) {
+		st->qualification = value;
+	} else if (!is_cfe && type == EVD_REASON) {
+		st->reason = value;
+	}
+}
+
 const struct pt_vm_events pt_vm_events = {.transition = transition,
 					  .run = run,
 					  .gap = gap,
 					  .blind = blind,
+					  .event_trace = event_trace,
 					  .switched = switched,
 					  .host_tsc = host_tsc,
 					  .host_time = host_time};
-
-void pt_vm_cfe(struct pt_vm *vm, struct pt_emit_stream *s, unsigned type, unsigned vector)
-{
-	struct pt_vm_stream *st = pt_vm_stream_of(vm, s);
-
-	if (!st || (type != CFE_VMEXIT && type != CFE_VMEXIT_INTR))
-		return;
-	st->exit_told = true;
-	if (type == CFE_VMEXIT_INTR)
-		st->vector = vector;
-}
-
-void pt_vm_evd(struct pt_vm *vm, struct pt_emit_stream *s, unsigned type, uint64_t payload)
-{
-	struct pt_vm_stream *st = pt_vm_stream_of(vm, s);
-
-	if (!st)
-		return;
-	if (type == EVD_QUALIFICATION)
-		st->qualification = payload;
-	else if (type == EVD_REASON)
-		st->reason = payload;
-}
 
 /* ---- Samples ---------------------------------------------------------------------------------------- */
 

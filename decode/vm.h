@@ -53,8 +53,4 @@ void pt_vm_sample_inject(struct pt_vm *vm, int32_t tid, uint64_t tsc, uint64_t i
 void pt_vm_sample_tsc_offset(struct pt_vm *vm, int32_t tid, int32_t vcpu, uint64_t tsc, int64_t previous,
 			     int64_t next);
 
-/* Event Trace packets of a stream (SDM, "CFE", "EVD"): type and vector; type and payload. */
-void pt_vm_cfe(struct pt_vm *vm, struct pt_emit_stream *s, unsigned type, unsigned vector);
-void pt_vm_evd(struct pt_vm *vm, struct pt_emit_stream *s, unsigned type, uint64_t payload);
-
 #endif

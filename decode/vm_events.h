@@ -44,6 +44,8 @@ struct pt_vm_events {
 	void (*gap)(void *arg, struct pt_emit_stream *s, struct pt_flow *f);
 	/* Code is missing: transitions are still told, but what is executed is not counted until the next one. */
 	void (*blind)(void *arg, struct pt_emit_stream *s, struct pt_flow *f);
+	/* Event Trace: a CFE packet's type and vector, an EVD's type and payload. */
+	void (*event_trace)(void *arg, struct pt_emit_stream *s, bool is_cfe, uint32_t type, uint64_t value);
 	/* Another host thread runs on the stream's CPU from now on (s->host_task). */
 	void (*switched)(void *arg, struct pt_emit_stream *s, struct pt_flow *f);
 	/* A TSC packet in a guest: the host TSC of it, or PT_CLOCK_UNKNOWN when that is not known (the packet is
