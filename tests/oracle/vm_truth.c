@@ -1,12 +1,13 @@
 /*
  * vm_truth - checks the stays in guests and round trips of a record stream against an emulator's ground truth.
  *
- *     pt-decode C | vm_truth TRUTH OFFSET [insns]
+ *     pt-decode C | vm_truth TRUTH OFFSET [insns] [SOURCE]
  *
  * TRUTH is one CPU's log (../shared/ptbox/CORE.md, "Ground truth"); OFFSET the guest's TSC offset, as perf or KVM says it. All VM
  * entries and exits of the log have to be there, in order: where, when (within the stated uncertainty), why (at least
  * 99 of 100); and with `insns` (older logs count a string instruction's rounds and the instruction that exits) the instructions
- * between them, as far as they were counted.
+ * between them, as far as they were counted. SOURCE is where all reasons are known from, as ptr_reason_source_name() says it
+ * ("inferred"); a tracepoint or Event Trace gives qualifications, too.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 #include "schema/records.h"
 
 struct event {
-	uint64_t tsc, insns, from, to, reason;
+	uint64_t tsc, insns, from, to, reason, qualification;
 };
 
 static struct event *exits, *entries;
@@ -107,7 +108,7 @@ static int read_truth(const char *path)
 				at += 2;
 			if (kind == 12) {
 				e.reason = number();
-				number();
+				e.qualification = number();
 				keep(&exits, &exit_count, &e);
 			} else if (kind == 13) {
 				keep(&entries, &entry_count, &e);
@@ -119,7 +120,7 @@ static int read_truth(const char *path)
 }
 
 struct counts {
-	size_t seen, outside, elsewhere, others, counted, miscounted;
+	size_t seen, outside, elsewhere, others, qualified, misqualified, sourced, counted, miscounted;
 };
 
 static void check(const char *what, int ok, size_t got, size_t of)
@@ -141,6 +142,8 @@ static int within(uint64_t truth, uint64_t tsc, uint64_t uncertainty)
 	return truth + 1 >= tsc && (uncertainty == PTR_UNKNOWN || truth <= tsc + uncertainty + 1);
 }
 
+static enum ptr_reason_source source = PTR_REASON_INFERRED;
+
 static void on_trip(const struct ptr_round_trip *t, struct counts *x, struct counts *n)
 {
 	if (t->exit_tsc != PTR_NO_TSC && x->seen++ < exit_count) {
@@ -149,6 +152,9 @@ static void on_trip(const struct ptr_round_trip *t, struct counts *x, struct cou
 		x->outside += !within(e->tsc, t->exit_tsc, t->exit_uncertainty_tsc);
 		x->elsewhere += e->from != t->guest_ip;
 		x->others += e->reason != t->reason;
+		x->sourced += t->source == source;
+		x->qualified += t->qualification != PTR_UNKNOWN;
+		x->misqualified += t->qualification != PTR_UNKNOWN && t->qualification != e->qualification;
 		if (t->entry_tsc != PTR_NO_TSC && t->host_insns != PTR_UNKNOWN && n->seen < entry_count &&
 		    !(t->flags & PTR_VM_SCHEDULED_OUT)) { /* the log counts other threads, too */
 			x->counted++;
@@ -179,14 +185,22 @@ int main(int argc, char **argv)
 	struct ptr_record k;
 	struct pt_error e = {0};
 	uint64_t offset;
+	int insns = 0;
 	size_t clocks = 0, right = 0;
 	int more = 0;
 
 	if (argc < 3 || read_truth(argv[1]) < 0) {
-		fprintf(stderr, "usage: vm_truth TRUTH OFFSET [insns] <RECORDS\n");
+		fprintf(stderr, "usage: vm_truth TRUTH OFFSET [insns] [SOURCE] <RECORDS\n");
 		return 2;
 	}
 	offset = strtoull(argv[2], NULL, 0);
+	for (int i = 3; i < argc; i++) {
+		if (!strcmp(argv[i], "insns"))
+			insns = 1;
+		for (int j = PTR_REASON_EVENT_TRACE; j < PTR_REASON_SOURCES; j++)
+			if (!strcmp(argv[i], ptr_reason_source_name(j)))
+				source = j;
+	}
 	reader = ptr_reader_create(0, &e);
 	while (reader && (more = ptr_next(reader, &k, &e)) > 0) {
 		if (k.type == PTR_ROUND_TRIP)
@@ -211,7 +225,11 @@ int main(int argc, char **argv)
 	check("exits outside of their time", !x.outside, x.outside, x.seen);
 	check("entries outside of their time", !n.outside, n.outside, n.seen);
 	check("exits for other reasons", x.others * 100 <= x.seen, x.others, x.seen);
-	if (argc > 3) {
+	check("exits whose reason is known from it", x.sourced == x.seen, x.sourced, x.seen);
+	check("qualifications",
+	      x.qualified == (source == PTR_REASON_INFERRED ? 0 : x.seen) && !x.misqualified, x.misqualified,
+	      x.qualified);
+	if (insns) {
 		check("round trips whose instructions are miscounted", !x.miscounted, x.miscounted,
 		      x.counted);
 		check("stays whose instructions are miscounted", !r.miscounted, r.miscounted, r.counted);
