@@ -356,6 +356,14 @@ static void on_user(void *arg, struct pt_flow *f)
 	s->user(s->missing_arg, s);
 }
 
+static void on_switching(void *arg, struct pt_flow *f)
+{
+	struct pt_emit_stream *s = arg;
+
+	(void)f;
+	s->switching(s->missing_arg, s);
+}
+
 static void on_side(void *arg, struct pt_flow *f, const struct pt_vm_transition *t)
 {
 	struct pt_emit_stream *s = arg;
@@ -412,6 +420,7 @@ const struct pt_flow_sink pt_emit_sink = {.begin = on_begin,
 					  .error = on_error,
 					  .missing = on_missing,
 					  .user = on_user,
+					  .switching = on_switching,
 					  .side = on_side,
 					  .guest_tsc = on_guest_tsc,
 					  .event = on_event,

@@ -64,10 +64,11 @@ struct pt_emit_stream {
 	struct ptr_error pending;   /* held until it is known when execution is seen again */
 	bool has_pending;
 	bool (*missing)(void *arg, struct pt_emit_stream *s, uint64_t ip);
-	/* The flow comes to user space, or changes sides (flow.h). */
+	/* The flow comes to user space, switches threads, or changes sides (flow.h). */
 	void (*user)(void *arg, struct pt_emit_stream *s);
+	void (*switching)(void *arg, struct pt_emit_stream *s);
 	void (*side)(void *arg, struct pt_emit_stream *s, const struct pt_vm_transition *t);
-	void *missing_arg; /* of all three */
+	void *missing_arg; /* of all four */
 };
 
 extern const struct pt_flow_sink pt_emit_sink; /* arg: struct pt_emit_stream */

@@ -73,6 +73,9 @@ struct pt_flow_sink {
 	/* The flow is about to come to user space (from the kernel, or anew): last chance to say whose, by setting
 	 * f->user, within pt_flow_pause() and pt_flow_resume() when the thread is another. May be NULL. */
 	void (*user)(void *arg, struct pt_flow *f);
+	/* The flow stands where its kernel switches threads (pt_code's switch_ip): what comes is the next thread's. May be
+	 * NULL. */
+	void (*switching)(void *arg, struct pt_flow *f);
 	/* The flow has changed sides (f->nr, cr3, vmcs tell), out of any slice: set f->user and f->kernel. t is NULL
 	 * when the VM entry or exit itself was not seen. May be NULL: one code for all. */
 	void (*side)(void *arg, struct pt_flow *f, const struct pt_vm_transition *t);

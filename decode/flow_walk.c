@@ -79,12 +79,27 @@ static bool leads_on(struct pt_flow *f)
 	}
 }
 
+/* Takes the arc of a PT_D_CONT; the sink is told when it leads to where the kernel switches threads. */
+static void go_on(struct pt_flow *f)
+{
+	const struct pt_arc *arc = &f->graph->positions[f->position].arc[0];
+
+	if (arc->decision == PT_D_UNRESOLVED && !pt_graph_follow(f->graph, f->position, 0))
+		return;
+	take(f, arc);
+	f->position = arc->next;
+	f->decision = arc->decision;
+	if (f->graph->where[f->position].ip == f->code->switch_ip && f->sink->switching) {
+		f->trail.to = NULL;
+		f->sink->switching(f->arg, f);
+	}
+}
+
 /* Follows what needs no packet. Returns the decision, PT_D_DEAD after an error was told. */
 unsigned pt_flow_settle(struct pt_flow *f)
 {
 	for (int i = 0;; i++) {
 		unsigned d = f->decision;
-		const struct pt_arc *arc;
 
 		if (d == PT_D_UNRESOLVED)
 			d = f->decision = pt_graph_decision(f->graph, f->position);
@@ -100,14 +115,11 @@ unsigned pt_flow_settle(struct pt_flow *f)
 		}
 		if (d != PT_D_CONT)
 			return d;
-		arc = &f->graph->positions[f->position].arc[0];
 		if (i == 0 && !leads_on(f)) {
 			pt_flow_lose(f, PT_FLOW_MISMATCH, pt_flow_here(f), "an endless loop without a branch that the trace could tell of");
 			return PT_D_DEAD;
 		}
-		take(f, arc);
-		f->position = arc->next;
-		f->decision = arc->decision;
+		go_on(f);
 	}
 }
 
@@ -194,12 +206,11 @@ static void time_branch(struct pt_flow *f, unsigned bit)
 	if (f->decision == PT_D_UNRESOLVED)
 		f->decision = pt_graph_decision(f->graph, f->position);
 	for (int i = 0; f->decision == PT_D_CONT; i++) {
-		arc = &f->graph->positions[f->position].arc[0];
 		if (i == 0 && !leads_on(f))
 			return;
-		take(f, arc);
-		f->position = arc->next;
-		f->decision = arc->decision;
+		go_on(f);
+		if (f->decision == PT_D_UNRESOLVED)
+			f->decision = pt_graph_decision(f->graph, f->position);
 	}
 	if (f->decision == PT_D_DEAD)
 		return;

@@ -470,6 +470,11 @@ static void build(struct pt_graph *g, struct pt_code *code, uint32_t p)
 				arc.n_push = 1;
 			}
 			b = pt_graph_block(g, code, b->target, w->mode);
+			if (b && b->ip == code->switch_ip) {
+				w->decision = PT_D_CONT;
+				w->decision_next = b->ip;
+				break;
+			}
 			continue;
 		}
 		arc.insns += b->insns;

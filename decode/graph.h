@@ -195,6 +195,7 @@ struct pt_code {
 	bool holes;		      /* something was looked for where nothing was mapped */
 	uint32_t id;		      /* index in the graph: this version; changes when refreshed */
 	uint32_t uid;		      /* its first id: the space, over all versions */
+	uint64_t switch_ip;	      /* of a kernel: where it switches threads, 0 unknown; a position is made there */
 };
 
 struct pt_graph {

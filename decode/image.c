@@ -286,6 +286,18 @@ int img_store_symbols(struct img_store *s, const struct ptc_symbols *t, struct p
 	return 0;
 }
 
+uint64_t img_store_address(const struct img_store *s, int32_t machine_pid, int32_t pid, const char *name)
+{
+	for (const struct img_file *f = s->files; f; f = f->next) {
+		if (!f->absolute || f->machine_pid != machine_pid || f->pid != pid)
+			continue;
+		for (size_t i = 0; i < f->symbol_count; i++)
+			if (!strcmp(f->strings + f->symbols[i].name, name))
+				return f->symbols[i].value;
+	}
+	return 0;
+}
+
 const char *img_file_name(const struct img_file *f)
 {
 	return f->name;

@@ -62,6 +62,9 @@ struct img_file *img_store_find(struct img_store *s, int32_t machine_pid, const 
 /* The n-th MEMORY image chunk as a file of its own, to be mapped at *ret_start..*ret_end. */
 struct img_file *img_store_memory(struct img_store *s, const struct ptc_image *image, struct pt_error *e);
 
+/* The address of an absolute symbol of the machine's process (PTC_ANY_PID: its kernel), 0 when there is none. */
+uint64_t img_store_address(const struct img_store *s, int32_t machine_pid, int32_t pid, const char *name);
+
 const char *img_file_name(const struct img_file *f);
 const char *img_file_build_id(const struct img_file *f); /* hex, "" unknown */
 

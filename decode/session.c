@@ -298,6 +298,23 @@ static int take_image(struct session *s, const struct ptc_chunk *c, struct pt_er
 	return pt_session_queue(s, side, e);
 }
 
+static int take_symbols(struct session *s, const struct ptc_symbols *symbols, struct pt_error *e)
+{
+	struct pt_machine *m;
+
+	if (img_store_symbols(s->store, symbols, e) < 0)
+		return -1;
+	if (!symbols->absolute || symbols->pid != PTC_ANY_PID)
+		return 0;
+	m = pt_machine_get(s->machines, symbols->machine_pid);
+	if (!m)
+		return pt_session_no_memory(e);
+	/* Linux calls it on the next thread's stack, between the last instruction of one and the first of the other. */
+	if (!m->code->switch_ip)
+		m->code->switch_ip = img_store_address(s->store, m->pid, PTC_ANY_PID, "__switch_to");
+	return 0;
+}
+
 static int take_aux(struct session *s, const struct ptc_chunk *c, struct pt_error *e)
 {
 	struct stream *st = pt_session_stream(s, c->stream);
@@ -347,7 +364,7 @@ static int take(struct session *s, const struct ptc_chunk *c, struct pt_error *e
 	case PTC_SYMBOLS:
 		if (ptc_parse_symbols(c, &symbols, e) < 0)
 			return -1;
-		return img_store_symbols(s->store, &symbols, e);
+		return take_symbols(s, &symbols, e);
 	case PTC_ROUND:
 		if (ptc_parse_round(c, &ns, e) < 0)
 			return -1;

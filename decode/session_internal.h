@@ -31,9 +31,6 @@ struct stream {
 	struct pt_seat cpu;   /* the host's CPU or thread that it is of */
 	struct pt_seat *seat; /* where it is now: &cpu, or a guest's vCPU */
 	bool begun;	      /* at or before the time that is wanted */
-	bool late;	      /* a switch waits until the flow has left user space or the guest */
-	struct pt_seat *late_seat;
-	struct pt_task *late_task;
 	uint64_t switch_vmcs; /* at the last switch of the CPU */
 };
 
@@ -60,14 +57,14 @@ struct session {
 	const struct pt_only *only; /* NULL: all is wanted */
 	bool before, past;	    /* the time that is wanted is to come; is over */
 	bool from_known;
-	uint64_t from_tsc;	    /* where it begins */
+	uint64_t from_tsc;		  /* where it begins */
 	struct pt_session_events *events; /* samples */
-	struct pt_vm *vm; /* clocks, stays and round trips of guests */
+	struct pt_vm *vm;		  /* clocks, stays and round trips of guests */
 	struct pt_vcpus vcpus;
 	struct pt_vm_scan *scan; /* while AUX data is held for it; NULL */
 	uint64_t held_bytes;
 	size_t clock_spans; /* that the queue's times are by */
-	bool clocks_known; /* as well as AUX data that was held tells */
+	bool clocks_known;  /* as well as AUX data that was held tells */
 	const struct pt_vm_options *tsc_offsets;
 	struct vmcs *vmcs;
 	size_t vmcs_count;
@@ -93,9 +90,10 @@ int pt_session_queue_waiting(struct session *s, bool all, struct pt_error *e);
 /* What is known of the guests' clocks has changed: their sideband in the queue gets its time anew. */
 int pt_session_retime(struct session *s, struct pt_error *e);
 int pt_session_apply(struct session *s, const struct pt_side *side, struct pt_error *e);
-/* Applies at once, ahead of its time, what of the queue lies within the window of now and `matches`, up to the last
+/* Applies at once, ahead of its time, what of the queue is not later than now + window_tsc and `matches`, up to the last
  * that `wanted` says yes to; nothing when there is none. True when there was. */
-bool pt_session_ahead(struct session *s, uint64_t now, bool (*matches)(const struct pt_side *side, void *arg),
+bool pt_session_ahead(struct session *s, uint64_t now, uint64_t window_tsc,
+		      bool (*matches)(const struct pt_side *side, void *arg),
 		      bool (*wanted)(const struct pt_side *side, void *arg), void *arg);
 bool pt_session_missing(void *arg, struct pt_emit_stream *out, uint64_t ip);
 void pt_session_sides_free(struct session *s);

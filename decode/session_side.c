@@ -155,7 +155,7 @@ void pt_session_sides_free(struct session *s)
 	}
 }
 
-bool pt_session_ahead(struct session *s, uint64_t now, bool (*matches)(const struct pt_side *side, void *arg),
+bool pt_session_ahead(struct session *s, uint64_t now, uint64_t window_tsc, bool (*matches)(const struct pt_side *side, void *arg),
 		      bool (*wanted)(const struct pt_side *side, void *arg), void *arg)
 {
 	size_t i, k, to, last = SIZE_MAX;
@@ -165,7 +165,7 @@ bool pt_session_ahead(struct session *s, uint64_t now, bool (*matches)(const str
 	for (i = s->queue_at; i < s->queue_count; i++) {
 		const struct pt_side *side = s->queue[i];
 
-		if (now != PT_CLOCK_UNKNOWN && side->tsc > now && side->tsc - now > s->window_tsc)
+		if (now != PT_CLOCK_UNKNOWN && side->tsc > now && side->tsc - now > window_tsc)
 			break;
 		if (matches(side, arg) && wanted(side, arg)) {
 			last = i;
@@ -309,5 +309,5 @@ bool pt_session_missing(void *arg, struct pt_emit_stream *out, uint64_t ip)
 			return false;
 		w.pid = st->seat->task->pid;
 	}
-	return pt_session_ahead(st->session, st->flow.clock.tsc, of_process, maps, &w);
+	return pt_session_ahead(st->session, st->flow.clock.tsc, st->session->window_tsc, of_process, maps, &w);
 }

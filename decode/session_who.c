@@ -2,9 +2,10 @@
  * session_who.c - a session's streams, and who runs in them: threads by switch records, processes by CR3, guests by VMCS.
  *
  * A switch record has a time, the trace has PIP packets; neither alone says whose user code it is: times are exact
- * to the next timing packet only, and a CR3 is just a number. So a switch takes effect at its time, but not while
- * the flow is in user space or in a guest (the kernel switches threads in neither); and when the flow comes to user
- * space with a CR3 that another process was seen with, the switch that tells of it is taken ahead of its time.
+ * to the next timing packet only, and a CR3 is just a number. So a switch takes effect when the flow comes by where the
+ * kernel switches threads; where that is not known, at its time, but not while the flow is in user space or in a guest.
+ * And when the flow comes to user space with a CR3 that another process was seen with, the switch that tells of it is
+ * taken ahead of its time.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -49,14 +50,17 @@ void pt_session_codes(struct stream *st)
 
 /* ---- Switches --------------------------------------------------------------------------------------- */
 
-/* Whatever may not be interrupted by a switch: user space of a kernel that is traced, and guests. */
-static bool unswitchable(const struct stream *st, const struct pt_seat *seat)
+/* A switch waits for where the kernel switches; or, when nobody knows where that is, until the flow has left user space.
+ * The host's CPU waits while it is in a guest. */
+static bool waits(const struct stream *st, const struct pt_seat *seat)
 {
-	if (st->flow.state < PT_FLOW_BLIND)
+	if (!seat->task || st->flow.state < PT_FLOW_BLIND)
 		return false;
 	if (st->seat != seat)
-		return true; /* the host's CPU, while it is in a guest */
-	return st->flow.kernel && st->flow.state == PT_FLOW_RUNNING && st->flow.code != st->flow.kernel;
+		return true;
+	if (!st->flow.kernel || st->flow.state != PT_FLOW_RUNNING)
+		return false;
+	return seat->machine->code->switch_ip || st->flow.code != st->flow.kernel;
 }
 
 static void sit(struct stream *st, struct pt_seat *seat, struct pt_task *task)
@@ -77,19 +81,18 @@ static void sit(struct stream *st, struct pt_seat *seat, struct pt_task *task)
 		st->session->emit.vm->switched(st->session->emit.vm_arg, &st->out, &st->flow);
 }
 
-/* The task of a record. The idle task is pid 0. */
-static struct pt_task *task_of(struct pt_machine *m, int32_t pid, int32_t tid)
+static void switch_late(struct stream *st, struct pt_seat *seat)
 {
-	struct pt_task *task = pt_tasks_get(m->tasks, pid, tid);
+	struct pt_task *task = seat->late;
 
-	if (task && tid == 0 && !task->comm[0])
-		strcpy(task->comm, "swapper");
-	return task;
+	seat->late = NULL;
+	if (task && seat->task != task)
+		sit(st, seat, task);
 }
 
 int pt_session_switch(struct session *s, struct pt_seat *seat, int32_t pid, int32_t tid, struct pt_error *e)
 {
-	struct pt_task *task = task_of(seat->machine, pid, tid);
+	struct pt_task *task = pt_tasks_get(seat->machine->tasks, pid, tid);
 	bool anywhere = false;
 
 	if (!task)
@@ -98,31 +101,22 @@ int pt_session_switch(struct session *s, struct pt_seat *seat, int32_t pid, int3
 		if (st->seat != seat && &st->cpu != seat)
 			continue;
 		anywhere = true;
-		if (unswitchable(st, seat)) {
-			st->late = true;
-			st->late_seat = seat;
-			st->late_task = task;
-		} else {
-			st->late = st->late && st->late_seat != seat;
-			if (seat->task != task)
-				sit(st, seat, task);
-		}
+		if (task == (seat->late ? seat->late : seat->task))
+			continue; /* told twice: out of one, into the other */
+		/* The flow has not come by where the one before was to take effect. */
+		switch_late(st, seat);
+		if (waits(st, seat))
+			seat->late = task;
+		else
+			sit(st, seat, task);
 	}
 	if (!anywhere && seat->task != task) { /* a vCPU that is out */
 		seat->before = seat->task;
 		seat->task = task;
+		seat->late = NULL;
 		seat->switches++;
 	}
 	return 0;
-}
-
-static void switch_late(struct stream *st)
-{
-	if (!st->late)
-		return;
-	st->late = false;
-	if (st->late_seat->task != st->late_task)
-		sit(st, st->late_seat, st->late_task);
 }
 
 struct pt_seat *pt_session_seat(struct session *s, const struct pt_side *side)
@@ -146,6 +140,7 @@ struct ahead {
 	const struct pt_process *process; /* NULL: any */
 	const struct pt_task *task;	  /* NULL: any */
 	bool user;			  /* any that has user code, or an exec of who runs now */
+	bool next;			  /* any other than who runs now */
 };
 
 static bool of_seat(const struct pt_side *side, void *arg)
@@ -168,13 +163,15 @@ static bool to_process(const struct pt_side *side, void *arg)
 		return true;
 	if (!pt_side_switched(side, &pid, &tid))
 		return false;
+	if (a->next)
+		return pt_tasks_get(side->machine->tasks, pid, tid) != a->seat->task;
 	if (a->user)
-		return has_user_code(task_of(side->machine, pid, tid));
+		return has_user_code(pt_tasks_get(side->machine->tasks, pid, tid));
 	return (!a->process || pid == a->process->pid) && (!a->task || tid == a->task->tid);
 }
 
 /* The next switch to a process or thread (both NULL: to whatever has user code, or an exec), ahead of its time. */
-static bool ahead(struct stream *st, const struct pt_seat *seat, const struct pt_process *process,
+static bool ahead(struct stream *st, struct pt_seat *seat, const struct pt_process *process,
 		  const struct pt_task *task)
 {
 	struct ahead a = {.session = st->session,
@@ -182,8 +179,27 @@ static bool ahead(struct stream *st, const struct pt_seat *seat, const struct pt
 			  .process = process,
 			  .task = task,
 			  .user = !process && !task};
+	bool found = pt_session_ahead(st->session, st->flow.clock.tsc, st->session->window_tsc, of_seat,
+				      to_process, &a);
 
-	return pt_session_ahead(st->session, st->flow.clock.tsc, of_seat, to_process, &a);
+	if (found)
+		switch_late(st, seat);
+	return found;
+}
+
+/* The flow comes by where the kernel switches threads. Time is uncertain up to the next timing packet: the record of it may
+ * be late, but not much. */
+static void on_switching(void *arg, struct pt_emit_stream *out)
+{
+	struct stream *st = arg;
+	struct ahead a = {.session = st->session, .seat = st->seat, .next = true};
+	uint64_t window = st->session->window_tsc;
+
+	(void)out;
+	if (!st->seat->late)
+		pt_session_ahead(st->session, st->flow.clock.tsc, window == UINT64_MAX ? window : window / 50,
+				 of_seat, to_process, &a);
+	switch_late(st, st->seat);
 }
 
 /* ---- User space ------------------------------------------------------------------------------------- */
@@ -205,7 +221,7 @@ static void on_user(void *arg, struct pt_emit_stream *out)
 	struct pt_process *known;
 
 	(void)out;
-	switch_late(st);
+	switch_late(st, seat);
 	if (!cr3 || st->session->failed)
 		return;
 	known = pt_machine_process(m, cr3);
@@ -267,7 +283,7 @@ static struct pt_seat *guest_seat(struct stream *st)
 	struct pt_seat *seat;
 	bool others = false; /* who runs as far as is known has a VMCS of its own */
 
-	switch_late(st);
+	switch_late(st, &st->cpu);
 	for (size_t i = 0; i < s->vmcs_count; i++) {
 		if (s->vmcs[i].address == st->flow.vmcs)
 			known = &s->vmcs[i];
@@ -320,8 +336,8 @@ static void on_side(void *arg, struct pt_emit_stream *out, const struct pt_vm_tr
 			st->seat = seat;
 		else
 			s->failed = pt_session_no_memory(&s->error) < 0;
-	} else {
-		switch_late(st);
+	} else if (!s->host->code->switch_ip) {
+		switch_late(st, &st->cpu);
 	}
 	pt_session_codes(st);
 	if (t && t->entry && s->waiting && pt_session_queue_waiting(s, false, &e) < 0) {
@@ -364,6 +380,7 @@ int pt_session_stream_add(struct session *s, uint32_t id, const struct ptc_strea
 					  .cpu = info->cpu,
 					  .missing = pt_session_missing,
 					  .user = on_user,
+					  .switching = on_switching,
 					  .side = on_side,
 					  .missing_arg = st};
 	pt_flow_init(&st->flow, &s->graph, &s->clock, &pt_emit_sink, &st->out);

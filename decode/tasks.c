@@ -302,6 +302,8 @@ struct pt_task *pt_tasks_get(struct pt_tasks *t, int32_t pid, int32_t tid)
 		return NULL;
 	task->pid = pid == -1 ? tid : pid;
 	task->tid = tid;
+	if (tid == 0) /* the idle task, which no record names */
+		memcpy(task->comm, "swapper", sizeof "swapper");
 	task->machine = t->machine;
 	task->process = pt_tasks_process(t, task->pid);
 	if (!task->process) {
