@@ -66,11 +66,6 @@ static void on_signal(int sig)
 	errno = saved;
 }
 
-static bool interrupted(void)
-{
-	return signals >= 2;
-}
-
 static double now(void)
 {
 	struct timespec t;
@@ -97,7 +92,7 @@ static void show_progress(struct progress *p, const struct ptr_reader *r, const 
 {
 	double t = now();
 
-	if (!p->on || (!busy_with && t - p->last < 0.2))
+	if (!p->on || t - p->last < 0.2)
 		return;
 	p->last = t;
 	fprintf(stderr, "\r\033[Kpt-load: %.1f s, %.1f MB read, %.2f M runs%s%s", t - p->start,
@@ -109,6 +104,21 @@ static void clear_progress(const struct progress *p)
 {
 	if (p->on)
 		fprintf(stderr, "\r\033[K");
+}
+
+/* What the sink polls during long work is where that work is shown, too. */
+static struct {
+	struct progress *progress;
+	const struct ptr_reader *reader;
+	const struct pt_sink *sink; /* NULL: not now */
+} finishing;
+
+static bool interrupted(void)
+{
+	if (finishing.sink)
+		show_progress(finishing.progress, finishing.reader,
+			      finishing.sink->ops->busy_with(finishing.sink));
+	return signals >= 2;
 }
 
 /* All records into the sink; *ret is the END. */
@@ -159,8 +169,13 @@ static int load(const struct options *o, struct ptr_end *end, struct pt_error *e
 	if (r)
 		sink = pt_sqlite_sink_create(o->database, &o->sink, e);
 	if (sink && !copy(r, sink, &p, end, e)) {
+		p.last = 0;
 		show_progress(&p, r, "finishing");
+		finishing.progress = &p;
+		finishing.reader = r;
+		finishing.sink = sink;
 		ret = sink->ops->commit(sink, e);
+		finishing.sink = NULL;
 	}
 	/* A stop during the commit is seen by SQLite first, which then says less. */
 	if (ret < 0 && interrupted())
