@@ -123,6 +123,7 @@ struct pt_flow {
 	void *arg;
 	struct pt_clock clock;
 	bool skip;	   /* what runs now is not wanted: no code is followed, and nothing told but VM transitions */
+	bool no_tnt;       /* TNT is disabled (DisTNT): the flow ends at conditional branches, and begins at the next IP packet */
 	uint32_t errata;   /* of the CPU, enum pt_erratum: the caller's to set behind pt_flow_init() */
 	uint64_t stop_tsc; /* pt_flow_feed() returns when the clock reaches it */
 

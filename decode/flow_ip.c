@@ -30,6 +30,18 @@ static bool async_to(struct pt_flow *f, uint64_t ip)
 	return true;
 }
 
+/* With TNT disabled: what was executed between here and the next IP packet is not known. */
+static void pass_over(struct pt_flow *f)
+{
+	pt_flow_flush_tail(f, pt_flow_here(f));
+	pt_flow_end_slice(f);
+	f->trail.to = NULL;
+	f->position = 0;
+	f->len = 0;
+	f->bottom = f->top;
+	f->state = PT_FLOW_DISABLED;
+}
+
 bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 {
 	union pt_position *p;
@@ -69,6 +81,10 @@ bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 		take(f, &p->ind.prefix);
 		if (!pt_flow_fall_through(f, w->decision_next))
 			return false;
+	}
+	if (d == PT_D_JCC && f->no_tnt) {
+		pass_over(f);
+		return pt_flow_on_tip_pge(f, ip);
 	}
 	if (d == PT_D_JCC)
 		return pt_flow_lose(f, PT_FLOW_MISMATCH, w->decision_ip,
@@ -178,6 +194,11 @@ static bool find_end(struct pt_flow *f, uint64_t ip, uint64_t *ret_from, enum pt
 		*ret_kind = pt_kind_of(b->cls);
 		switch (b->cls) {
 		case INSN_JCC:
+			if (f->no_tnt) {
+				f->insns -= b->insns;
+				pass_over(f);
+				return false;
+			}
 			if (ip && b->target != ip) {
 				f->insns -= b->insns;
 				return ended_somewhere(
@@ -353,6 +374,15 @@ bool pt_flow_on_fup(struct pt_flow *f, uint64_t ip)
 	if (!pt_flow_walk_to(f, ip, &why, &where)) {
 		if (f->state != PT_FLOW_RUNNING)
 			return false;
+		if (f->no_tnt && why == PT_FLOW_MISMATCH) {
+			bool binds = f->fup_binds;
+
+			pass_over(f);
+			if (!pt_flow_sync_at(f, ip))
+				return false;
+			f->fup_binds = binds;
+			return pt_flow_on_fup(f, ip);
+		}
 		if (why == PT_FLOW_NO_CODE)
 			pt_flow_blind(f, why, where ? where : ip,
 				      "the container has no code for this address", false);

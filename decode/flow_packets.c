@@ -111,6 +111,11 @@ static bool psbend(struct pt_flow *f)
 		bool there = !f->tnt_n && pt_flow_walk_to(f, f->psb_ip, &why, &where);
 
 		clear_stack(f); /* SDM: only calls since the last PSB */
+		if (!there && f->no_tnt && f->state == PT_FLOW_RUNNING) {
+			pt_flow_flush_tail(f, pt_flow_here(f));
+			pt_flow_end_slice(f);
+			return pt_flow_sync_at(f, f->psb_ip);
+		}
 		if (!there) {
 			if (f->state == PT_FLOW_RUNNING)
 				pt_flow_err(f, why, where ? where : f->psb_ip,

@@ -3,7 +3,7 @@
  *
  *   # what rule, and where the SDM states it
  *   config             optional: "mtc SHIFT", "ratio NUM DEN", "nominal N" (0: no CBR ratio),
- *                      "model M" (of family 6, hexadecimal: its errata)
+ *                      "model M" (of family 6, hexadecimal: its errata), "notnt"
  *   code 1000 [guest]  a label for the address; then an instruction a line (see assemble()). Addresses of the upper half
  *                      (ffffffff8000xxxx) are the kernel's; there are 64 KB of each, by the low 16 bits
  *   packets            a packet a word and its arguments, a line each (see packet()); "lost" and "lost whole": AUX data is
@@ -54,6 +54,7 @@ struct scenario {
 	struct pt_code *codes[SPACES];
 	struct pt_clock_config clock;
 	uint32_t errata;
+	bool no_tnt;
 };
 
 static void say(struct scenario *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -461,6 +462,7 @@ static int decode(struct scenario *s)
 	}
 	pt_flow_init(flow, &graph, &s->clock, &sink, s);
 	flow->errata = s->errata;
+	flow->no_tnt = s->no_tnt;
 	flow->user = s->codes[USER];
 	flow->kernel = s->codes[KERNEL];
 	for (unsigned i = 0; i < s->losses; i++) {
@@ -553,6 +555,8 @@ static int configure(struct scenario *s, const char *line)
 		s->clock.nominal_ratio = a;
 	else if (n > 1 && !strcmp(what, "ratio"))
 		s->clock.ctc_num = a, s->clock.ctc_den = b;
+	else if (n == 1 && !strcmp(what, "notnt"))
+		s->no_tnt = true;
 	else if (n > 1 && !strcmp(what, "model")) /* of family 6 */
 		s->errata = pt_errata_of(6, (uint32_t)strtoul(name, NULL, 16));
 	else
