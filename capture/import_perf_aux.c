@@ -1,15 +1,17 @@
 /* import_perf_aux.c - see import_perf_aux.h. */
 #include "capture/import_perf_aux.h"
+#include "capture/pt_packet_len.h"
 #include "schema/container.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define BUCKETS	     1024
-#define JOINED_BYTES ((uint64_t)64 << 10) /* neighbouring AUX records are one up to this length */
-#define PAD_MOST     7			  /* perf fills up AUXTRACE records to whole words */
-#define STREAMS_MOST ((uint32_t)1 << 20)
-#define AUX_HEAD     32 /* PERF_RECORD_AUX without trailer */
+#define BUCKETS	      1024
+#define JOINED_BYTES  ((uint64_t)64 << 10) /* neighbouring AUX records are one up to this length */
+#define PAD_MOST      7			   /* perf fills up AUXTRACE records to whole words */
+#define STREAMS_MOST  ((uint32_t)1 << 20)
+#define PSB_PLUS_MOST 256
+#define AUX_HEAD      32 /* PERF_RECORD_AUX without trailer */
 
 /* An AUXTRACE record: bytes that are in the file. */
 struct chunk {
@@ -33,7 +35,13 @@ struct buffer {
 	struct buffer *next; /* of the bucket */
 };
 
+struct thread {
+	int32_t tid, pid;
+};
+
 struct aux_found {
+	struct thread *threads; /* in the order of the file */
+	size_t thread_count, thread_room;
 	struct buffer *buckets[BUCKETS];
 	struct buffer **order; /* of first appearance */
 	uint32_t count, room;
@@ -190,7 +198,58 @@ int aux_plan_add(struct aux_plan *p, const struct perf_file *f, const struct per
 	return r->type == PERF_USER_AUXTRACE ? add_chunk(p, r, e) : add_traced(p, f, r, e);
 }
 
+int aux_plan_thread(struct aux_plan *p, int32_t pid, int32_t tid, struct pt_error *e)
+{
+	struct aux_found *found = p->found;
+	struct thread *grown;
+
+	if (found->thread_count == STREAMS_MOST)
+		return 0;
+	grown = grow(found->threads, found->thread_count, &found->thread_room, sizeof *grown);
+	if (!grown)
+		return no_memory(e);
+	found->threads = grown;
+	grown[found->thread_count++] = (struct thread){.tid = tid, .pid = pid};
+	return 0;
+}
+
+static int by_tid(const void *a, const void *b)
+{
+	const struct thread *x = a, *y = b;
+
+	return (x->tid > y->tid) - (x->tid < y->tid);
+}
+
+/* The process of a thread; -1 unknown. */
+static int32_t process_of(const struct aux_found *found, int32_t tid)
+{
+	const struct thread key = {.tid = tid}, *t = NULL;
+
+	if (found->thread_count)
+		t = bsearch(&key, found->threads, found->thread_count, sizeof key, by_tid);
+	return t ? t->pid : -1;
+}
+
 /* ---- Pieces ---- */
+
+/* The time of the PSB that a buffer's data begins with, so that nobody waits for it from the start; 0 when it does not
+ * begin so, or within a guest (whose TSC is another). */
+static uint64_t begin_ns(struct perf_file *f, const struct chunk *c)
+{
+	uint8_t bytes[PSB_PLUS_MOST], *pip;
+	size_t n = c->bytes < sizeof bytes ? c->bytes : sizeof bytes;
+	struct pt_error unread;
+	uint64_t tsc;
+
+	if (perf_file_read_aux(f, c->part, c->file_offset, bytes, n, &unread) || !pt_is_psb(bytes, n) ||
+	    !pt_psb_tsc(bytes, n, &tsc))
+		return 0;
+	/* PIP: 02 43, and bit 0 of what follows is NR, set in a guest. */
+	for (pip = bytes; (pip = memmem(pip, n - (size_t)(pip - bytes), "\x02\x43", 2)); pip++)
+		if (pip + 2 < bytes + n && (pip[2] & 1))
+			return 0;
+	return perf_tsc_to_ns(&f->clock, tsc);
+}
 
 static int add_piece(struct aux_plan *p, const struct aux_piece *piece, struct pt_error *e)
 {
@@ -243,10 +302,10 @@ static int plan_snapshots(struct aux_plan *p, const struct perf_file *f, const s
 }
 
 /* The chunks cut where AUX records end. */
-static int plan_sequence(struct aux_plan *p, const struct perf_file *f, const struct buffer *b,
-			 uint32_t stream, struct pt_error *e)
+static int plan_sequence(struct aux_plan *p, struct perf_file *f, const struct buffer *b, uint32_t stream,
+			 struct pt_error *e)
 {
-	uint64_t start_ns = 0;
+	uint64_t start_ns = b->chunk_count ? begin_ns(f, &b->chunks[0]) : 0;
 	size_t t = 0;
 
 	for (size_t i = 0; i < b->chunk_count; i++) {
@@ -333,10 +392,12 @@ static int by_time(const void *a, const void *b)
 	return (x->file_offset > y->file_offset) - (x->file_offset < y->file_offset);
 }
 
-int aux_plan_finish(struct aux_plan *p, const struct perf_file *f, struct pt_error *e)
+int aux_plan_finish(struct aux_plan *p, struct perf_file *f, struct pt_error *e)
 {
 	struct aux_found *found = p->found;
 
+	if (found->thread_count)
+		qsort(found->threads, found->thread_count, sizeof *found->threads, by_tid);
 	p->streams = calloc(found->count + 1, sizeof *p->streams);
 	if (!p->streams)
 		return no_memory(e);
@@ -346,8 +407,11 @@ int aux_plan_finish(struct aux_plan *p, const struct perf_file *f, struct pt_err
 		bool snapshot = f->pt.snapshot || goes_back(b);
 
 		/* Of a buffer that gave nothing, only its losses are told. */
-		p->streams[stream] = (struct aux_stream){
-		    .cpu = b->cpu, .tid = b->named_tid, .pid = b->pid, .snapshot = snapshot};
+		p->streams[stream] =
+		    (struct aux_stream){.cpu = b->cpu,
+					.tid = b->named_tid,
+					.pid = b->cpu < 0 && b->pid < 0 ? process_of(found, b->tid) : b->pid,
+					.snapshot = snapshot};
 		p->stream_count++;
 		if (snapshot ? plan_snapshots(p, f, b, stream, e) : plan_sequence(p, f, b, stream, e))
 			return -1;
@@ -364,8 +428,10 @@ void aux_plan_deinit(struct aux_plan *p)
 		free(p->found->order[i]->traced);
 		free(p->found->order[i]);
 	}
-	if (p->found)
+	if (p->found) {
 		free(p->found->order);
+		free(p->found->threads);
+	}
 	free(p->found);
 	free(p->pieces);
 	free(p->streams);

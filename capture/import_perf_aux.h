@@ -48,8 +48,10 @@ int aux_plan_init(struct aux_plan *p, struct pt_error *e);
 /* Takes a PERF_RECORD_AUX or an AUXTRACE record; -1: PT_ERR_BAD_INPUT, too. */
 int aux_plan_add(struct aux_plan *p, const struct perf_file *f, const struct perf_record *r,
 		 struct pt_error *e);
+/* A record of thread tid of process pid was seen: for buffers of threads whose AUX records do not tell. */
+int aux_plan_thread(struct aux_plan *p, int32_t pid, int32_t tid, struct pt_error *e);
 /* Makes pieces and streams of them. */
-int aux_plan_finish(struct aux_plan *p, const struct perf_file *f, struct pt_error *e);
+int aux_plan_finish(struct aux_plan *p, struct perf_file *f, struct pt_error *e);
 void aux_plan_deinit(struct aux_plan *p);
 
 /* perf's clock of a TSC value: ns; 0 when the recording does not tell. */

@@ -483,6 +483,7 @@ int perf_file_open(struct perf_file *ret, const char *path, struct pt_error *e)
 	if (open_paths(ret, path, e))
 		goto fail;
 	r->at = r->parts[0].begin;
+	ret->parts = r->part_count;
 	return 0;
 fail:
 	perf_file_close(ret);

@@ -103,7 +103,8 @@ static int read_one(struct perf_order *o, struct pt_error *e)
 
 	if (got <= 0)
 		return got;
-	if (rec.type == PERF_USER_FINISHED_ROUND) {
+	/* A round of one file says nothing of the others. */
+	if (rec.type == PERF_USER_FINISHED_ROUND && o->file->parts == 1) {
 		o->complete_ns = o->round_ns;
 		o->round_ns = o->youngest_ns;
 	}

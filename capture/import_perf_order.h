@@ -3,7 +3,8 @@
  *
  * perf writes the rings of all CPUs one after the other, again and again; a FINISHED_ROUND record says that a round is
  * over. Nothing that follows one is older than the youngest record of the round before it (perf's own rule), so two
- * rounds are kept. Where a file has no rounds, at most ORDER_BYTES_MOST are.
+ * rounds are kept. Where there are no rounds, or
+ * several files, at most ORDER_BYTES_MOST are.
  */
 #ifndef CAPTURE_IMPORT_PERF_ORDER_H
 #define CAPTURE_IMPORT_PERF_ORDER_H

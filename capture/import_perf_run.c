@@ -48,6 +48,18 @@ static int no_memory(struct pt_error *e)
 
 /* ---- First pass ---- */
 
+/* COMM begins with pid, tid; FORK with pid, ppid, tid. */
+static int take_thread(struct run *r, const struct perf_record *rec, struct pt_error *e)
+{
+	int32_t pid, tid;
+
+	if (rec->size < 24)
+		return 0;
+	memcpy(&pid, rec->bytes + 8, 4);
+	memcpy(&tid, rec->bytes + (rec->type == PERF_RECORD_FORK ? 16 : 12), 4);
+	return aux_plan_thread(&r->plan, pid, tid, e);
+}
+
 static int first_pass(struct run *r, struct pt_error *e)
 {
 	struct perf_record rec;
@@ -64,6 +76,11 @@ static int first_pass(struct run *r, struct pt_error *e)
 		case PERF_RECORD_AUX:
 		case PERF_USER_AUXTRACE:
 			if (aux_plan_add(&r->plan, &r->file, &rec, e))
+				return -1;
+			break;
+		case PERF_RECORD_COMM:
+		case PERF_RECORD_FORK:
+			if (!r->file.pt.per_cpu && take_thread(r, &rec, e))
 				return -1;
 			break;
 		case PERF_USER_HEADER_ATTR:

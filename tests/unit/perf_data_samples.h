@@ -248,4 +248,21 @@ static void summary(struct imported *i, char *ret, size_t room)
 	ptc_reader_destroy(r);
 }
 
+/* Stream number n of the container; cpu -2: there is none. */
+static struct ptc_stream stream_of(struct imported *i, uint32_t n)
+{
+	struct ptc_stream ret = {.cpu = -2};
+	struct pt_error e = {0};
+	struct ptc_reader *r;
+	struct ptc_chunk c;
+
+	lseek(i->fd, 0, SEEK_SET);
+	r = ptc_reader_create(i->fd, &e);
+	while (r && ptc_next(r, &c, &e) == 1)
+		if (c.type == PTC_STREAM && c.stream == n)
+			ptc_parse_stream(&c, &ret, &e);
+	ptc_reader_destroy(r);
+	return ret;
+}
+
 #endif

@@ -94,6 +94,60 @@ static void test_losses(void)
 	EXPECT("A1@0+1:aaaaaaaa R70 A1@100000+0:bbbbbbbb R.", NULL);
 }
 
+/* TSC 1000 in a PSB+. */
+#define PSB_1000 "\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x19\xe8\x03\0\0\0\0\0"
+
+/* A CPU whose trace begins late is not waited for; one that begins in a guest has another TSC. */
+static void test_late_begin(void)
+{
+	static const char *const behind[] = {"\x02\x43\0\0\0\0\0\0\x02\x23", "\x02\x43\1\0\0\0\0\0\x02\x23"};
+
+	for (int guest = 0; guest < 2; guest++) {
+		char aux[64], got[4096];
+		const char *late, *comm;
+		struct imported i;
+
+		memcpy(aux, PSB_1000, 24);
+		memcpy(aux + 24, behind[guest], 10);
+		begin_file(&b, 0);
+		put_auxtrace(&b, 0, aux, 34, 2000, 1);
+		put_auxtrace(&b, 0, "aaaaaaaa", 8, 500, 0);
+		put_comm(&b, 5, 1500, "c1500");
+		end_file(&b);
+		import_bytes(b.bytes, b.count, &i);
+		summary(&i, got, sizeof got);
+		late = strstr(got, "A2@");
+		comm = strstr(got, "Cc1500");
+		/* (The other one is stream 2, of the CPU that came second.) */
+		CHECK(i.ret == 0 && late && comm && late < comm);
+		CHECK((strstr(got, "R500") == NULL) == (guest == 1));
+		imported_deinit(&i);
+	}
+}
+
+/* A thread's buffer: its process is told by an AUX record, or by the thread's beginning. */
+static void test_threads(void)
+{
+	size_t info = 112 + sizeof(struct perf_event_attr) + 16, at;
+	struct imported i;
+
+	begin_file(&b, 0);
+	patch64(&b, info + 16 + 9 * 8, 0); /* not a buffer for each CPU */
+	at = begin_record(&b, PERF_RECORD_FORK, 0);
+	put64(&b, 5 | (uint64_t)4 << 32);
+	put64(&b, 7 | (uint64_t)4 << 32);
+	put64(&b, 0);
+	end_kernel_record(&b, at, 4, 10, 0);
+	at = b.count;
+	put_auxtrace(&b, 0, "aaaaaaaa", 8, 20, UINT32_MAX);
+	memcpy(b.bytes + at + 36, &(uint32_t){7}, 4);
+	end_file(&b);
+	import_bytes(b.bytes, b.count, &i);
+	CHECK(i.ret == 0 && stream_of(&i, 1).tid == 7);
+	CHECK(stream_of(&i, 1).pid == 5 && stream_of(&i, 1).cpu == -1);
+	imported_deinit(&i);
+}
+
 /* 300 bytes of which no 16 in a row are twice there. */
 static void noise(char *to, size_t n, unsigned seed)
 {
@@ -365,6 +419,8 @@ int main(void)
 	test_order();
 	test_no_rounds();
 	test_losses();
+	test_late_begin();
+	test_threads();
 	test_snapshots();
 	test_aux_samples();
 	test_compressed();
