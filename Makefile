@@ -15,6 +15,10 @@ SAN := $(if $(SANITIZE),-fsanitize=address -fsanitize=undefined -fno-sanitize-re
 	-fno-omit-frame-pointer)
 ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -I. $(WARN) -fvisibility=hidden $(CFLAGS) $(SAN) -MMD -MP
 
+# Where Debian puts the headers of libtracecmd, which include one another by name alone.
+TRACECMD := -I/usr/include/trace-cmd -I/usr/include/tracefs -I/usr/include/traceevent
+$(B)/obj/capture/trace_dat.o: ALL_CFLAGS += $(TRACECMD)
+
 PROGRAMS := pt-capture pt-decode pt-load pt-query
 objects = $(patsubst %.c,$(B)/obj/%.o,$(wildcard $(1)/*.c))
 # The stages share nothing but schema/ and the instruction classifier.
@@ -22,14 +26,14 @@ OBJ_pt-capture := $(call objects,capture) $(B)/obj/decode/insn.o
 OBJ_pt-decode := $(call objects,decode)
 OBJ_pt-load := $(call objects,export)
 OBJ_pt-query := $(call objects,queries)
-LIBS_pt-capture := -lelf -lzstd -lz
+LIBS_pt-capture := -lelf -lzstd -lz -ltracecmd -ltracefs -ltraceevent
 LIBS_pt-decode := -lzstd -lz -lpthread
 LIBS_pt-load := -lsqlite3 -lz
 LIBS_pt-query := -lsqlite3 -lm
 SCHEMA := $(B)/libschema.a
 # Everything that is not a program's main: what unit tests and the tests' own tools link with.
 ALL := $(B)/libpt.a
-LIBS := -lsqlite3 -lelf -lzstd -lz -lpthread -lm
+LIBS := -lsqlite3 -lelf -lzstd -lz -ltracecmd -ltracefs -ltraceevent -lpthread -lm
 
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 TOOLS := $(patsubst %.c,$(B)/%,$(wildcard tests/oracle/*.c tests/tools/*.c))
@@ -65,8 +69,8 @@ $(call objects,queries): $(wildcard queries/*.sql queries/*.css queries/*.js)
 # A missing compiler or header is said once, with its remedy, before the compiler says it many times.
 $(B)/headers:
 	@mkdir -p $(@D)
-	@printf '#include <%s>\n' stdio.h sqlite3.h gelf.h zstd.h zlib.h >$@.c
-	@$(CC) -E -o /dev/null $@.c 2>$@.log || { cat $@.log; \
+	@printf '#include <%s>\n' stdio.h sqlite3.h gelf.h zstd.h zlib.h trace-cmd.h >$@.c
+	@$(CC) $(TRACECMD) -E -o /dev/null $@.c 2>$@.log || { cat $@.log; \
 		echo "Something to build with is missing: run scripts/deps build (or make demo, which does)." >&2; \
 		exit 1; }
 	@rm $@.c $@.log && touch $@
@@ -138,7 +142,7 @@ static: $(PROGRAMS:%=build/static/%)
 build/static/%: %
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -static -o $@ $(OBJ_$*) $(SCHEMA) $(LIBS_$*) -lz -lm -lpthread
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -static -o $@ $(OBJ_$*) $(SCHEMA) $(filter-out -ltrace%,$(LIBS_$*)) -lz -lm -lpthread
 
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man5 $(DESTDIR)$(COMPDIR)

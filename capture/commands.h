@@ -22,6 +22,7 @@ int cmd_export(int argc, char **argv); /* export_perf.c */
 int cmd_trim(int argc, char **argv);   /* trim.c */
 
 /* import.c's kinds: */
+int import_tracecmd(int argc, char **argv); /* import_tracecmd.c */
 int import_raw(int argc, char **argv);  /* import_raw.c */
 int import_perf(int argc, char **argv); /* import_perf.c */
 
