@@ -16,6 +16,8 @@ SAN := $(if $(SANITIZE),-fsanitize=address -fsanitize=undefined -fno-sanitize-re
 ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -I. $(WARN) -fvisibility=hidden $(CFLAGS) $(SAN) -MMD -MP
 
 # Where Debian puts the headers of libtracecmd, which include one another by name alone.
+# Its symbols are weak (capture/trace_dat.c), which alone would not make the linker take a shared library.
+LIBS_TRACECMD := -Wl,--no-as-needed -ltracecmd -ltraceevent -Wl,--as-needed
 TRACECMD := -I/usr/include/trace-cmd -I/usr/include/tracefs -I/usr/include/traceevent
 $(B)/obj/capture/trace_dat.o: ALL_CFLAGS += $(TRACECMD)
 
@@ -26,14 +28,14 @@ OBJ_pt-capture := $(call objects,capture) $(B)/obj/decode/insn.o
 OBJ_pt-decode := $(call objects,decode)
 OBJ_pt-load := $(call objects,export)
 OBJ_pt-query := $(call objects,queries)
-LIBS_pt-capture := -lelf -lzstd -lz -ltracecmd -ltracefs -ltraceevent
+LIBS_pt-capture := -lelf -lzstd -lz $(LIBS_TRACECMD)
 LIBS_pt-decode := -lzstd -lz -lpthread
 LIBS_pt-load := -lsqlite3 -lz
 LIBS_pt-query := -lsqlite3 -lm
 SCHEMA := $(B)/libschema.a
 # Everything that is not a program's main: what unit tests and the tests' own tools link with.
 ALL := $(B)/libpt.a
-LIBS := -lsqlite3 -lelf -lzstd -lz -ltracecmd -ltracefs -ltraceevent -lpthread -lm
+LIBS := -lsqlite3 -lelf -lzstd -lz $(LIBS_TRACECMD) -lpthread -lm
 
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 TOOLS := $(patsubst %.c,$(B)/%,$(wildcard tests/oracle/*.c tests/tools/*.c))
@@ -142,7 +144,7 @@ static: $(PROGRAMS:%=build/static/%)
 build/static/%: %
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -static -o $@ $(OBJ_$*) $(SCHEMA) $(filter-out -ltrace%,$(LIBS_$*)) -lz -lm -lpthread
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -static -o $@ $(OBJ_$*) $(SCHEMA) $(filter-out $(LIBS_TRACECMD),$(LIBS_$*)) -lz -lm -lpthread
 
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man5 $(DESTDIR)$(COMPDIR)

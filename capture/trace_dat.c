@@ -304,6 +304,11 @@ static int take_record(struct tracecmd_input *handle, struct tep_record *record,
 	return x->result;
 }
 
+int trace_dat_buffers(const struct trace_dat *t)
+{
+	return 1 + tracecmd_buffer_instances(t->handle);
+}
+
 int trace_dat_each(struct trace_dat *t,
 		   int (*take)(void *arg, const struct trace_dat_event *event, struct pt_error *e), void *arg,
 		   struct pt_error *e)

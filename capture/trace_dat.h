@@ -61,6 +61,9 @@ int trace_dat_format(const struct trace_dat *t, uint32_t id, struct trace_dat_fo
 bool trace_dat_number(const struct trace_dat *t, const struct trace_dat_event *event, const char *field,
 		      uint64_t *ret);
 
+/* The main buffer, and instances. */
+int trace_dat_buffers(const struct trace_dat *t);
+
 /* Each event of the main buffer, then of further ones (instances), each in time order; stops when take returns not 0. Returns
  * what take did, or 0; -1 with PT_ERR_BAD_INPUT. */
 int trace_dat_each(struct trace_dat *t,
