@@ -32,7 +32,7 @@ check "threads by name" test "$(sql "SELECT DISTINCT comm FROM events WHERE name
 "$capture" import -o "$tmp/hg.ptc" --guest "$data/guest.dat,$(cat $data/pid),$offset" $data/host.dat 2>"$tmp/err"
 check "guest: status $?: $(cat "$tmp/err")" test $? -eq 0
 load "$tmp/hg.ptc"
-report $data/guest.dat | awk -v o="$offset" '{ printf "%d %d %d %s\n", $1, $2, $3 - o, $4 }' >"$tmp/want"
+report $data/guest.dat | awk -v o="$offset" '{ printf "%d %d %.0f %s\n", $1, $2, $3 - o, $4 }' >"$tmp/want"
 sql "SELECT tid, vcpu, tsc, substr(name, instr(name, ':') + 1) FROM events WHERE machine <> 'host' ORDER BY tsc, id" >"$tmp/got"
 near "guest, in the host's time" "$tmp/want" "$tmp/got"
 sql "WITH t AS (SELECT tsc, name FROM events WHERE name IN ('kvm:kvm_entry', 'kvm:kvm_exit')),
