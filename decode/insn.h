@@ -75,6 +75,9 @@ static inline uint64_t insn_target(const struct insn *in, uint64_t ip, enum insn
 
 	if (mode == INSN_64)
 		return to;
+	/* Addresses are linear: in 16-bit code above 64 KB they hold a segment's base, which is no part of what is cut. */
+	if (mode == INSN_16 && ip > 0xffff)
+		return to & 0xffffffff;
 	return in->opsize16 ? to & 0xffff : to & 0xffffffff;
 }
 

@@ -570,6 +570,7 @@ static void test_target(void)
 	    {"wraps at 2^32, back", "eb f0", M32, 0, 0xfffffff2},
 	    {"cut to 16 bits", "66 eb 00", M32, 0x12345, 0x2348},
 	    {"wraps at 2^16", "eb 10", M16, 0xfff8, 0xa},
+	    {"a segment above 64 KB", "eb 10", M16, 0xffff0, 0x100002},
 	    {"32 bits in 16-bit mode", "66 e9 00 00 01 00", M16, 0x100, 0x10106},
 	    {"xbegin is not cut", "66 c7 f8 00 00", M32, 0x12345, 0x1234a},
 	    {"xbegin rel16, 64-bit", "66 c7 f8 fb ff", M64, 0x401000, 0x401000},
