@@ -75,7 +75,8 @@ bool pt_clock_at(const struct pt_clock *c, uint32_t ctc, uint32_t fast, uint64_t
 	if (!c->have_ctc)
 		return false;
 	ticks = (int64_t)(c->ctc - c->ctc_base) + (int16_t)(ctc - (uint32_t)c->ctc);
-	*ret = ticks < 0 ? c->ctc_tsc - (ctc_to_tsc(c, (uint64_t)-ticks) - c->ctc_tsc) : ctc_to_tsc(c, (uint64_t)ticks);
+	*ret = ticks < 0 ? c->ctc_tsc - (ctc_to_tsc(c, (uint64_t)-ticks) - c->ctc_tsc)
+			 : ctc_to_tsc(c, (uint64_t)ticks);
 	*ret += fast;
 	return true;
 }
@@ -93,8 +94,9 @@ void pt_clock_mtc(struct pt_clock *c, uint32_t ctc)
 	if (!c->have_ctc)
 		return;
 	/* With mtc_shift > 8 TMA's 16 bits do not reach the MTC's top bits: those that are known decide. */
-	step = shift > 8 ? (ctc - (uint32_t)(c->ctc >> shift)) & ((1u << (16 - (shift < 16 ? shift : 15))) - 1)
-			 : (ctc - (uint32_t)(c->ctc >> shift)) & 0xff;
+	step = shift > 8
+		   ? (ctc - (uint32_t)(c->ctc >> shift)) & ((1u << (16 - (shift < 16 ? shift : 15))) - 1)
+		   : (ctc - (uint32_t)(c->ctc >> shift)) & 0xff;
 	if (step == 0)
 		return; /* the tick that TMA has already told of */
 	c->ctc = ((c->ctc >> shift) + step) << shift;

@@ -15,21 +15,21 @@
 
 struct pt_clock_config {
 	uint32_t ctc_num, ctc_den; /* TSC ticks per CTC tick = num / den (CPUID 15H EBX / EAX); 0: unknown */
-	uint32_t mtc_shift;        /* MTC carries CTC bits mtc_shift..mtc_shift+7 (perf's mtc_period) */
-	uint32_t nominal_ratio;    /* TSC per core cycle = nominal_ratio / CBR; 0: unknown */
-	bool mtc;                  /* MTC packets are expected */
+	uint32_t mtc_shift;	   /* MTC carries CTC bits mtc_shift..mtc_shift+7 (perf's mtc_period) */
+	uint32_t nominal_ratio;	   /* TSC per core cycle = nominal_ratio / CBR; 0: unknown */
+	bool mtc;		   /* MTC packets are expected */
 };
 
 struct pt_clock {
 	struct pt_clock_config config;
-	uint64_t tsc;         /* now: the best estimate; PT_CLOCK_UNKNOWN before the first TSC packet */
-	uint64_t anchor_tsc;  /* at the last TSC or MTC packet */
-	uint64_t anchor_cyc;  /* `cyc` then */
-	uint64_t cyc;         /* sum of all CYC payloads of the stream */
-	uint64_t limit_tsc;   /* the next MTC's time, or UINT64_MAX */
-	uint64_t ctc_tsc;     /* TSC at CTC tick `ctc_base` */
+	uint64_t tsc;		/* now: the best estimate; PT_CLOCK_UNKNOWN before the first TSC packet */
+	uint64_t anchor_tsc;	/* at the last TSC or MTC packet */
+	uint64_t anchor_cyc;	/* `cyc` then */
+	uint64_t cyc;		/* sum of all CYC payloads of the stream */
+	uint64_t limit_tsc;	/* the next MTC's time, or UINT64_MAX */
+	uint64_t ctc_tsc;	/* TSC at CTC tick `ctc_base` */
 	uint64_t ctc_base, ctc; /* extended beyond the 16 bits of TMA */
-	uint64_t tsc_per_cyc; /* 32.32 fixed point; 0 unknown */
+	uint64_t tsc_per_cyc;	/* 32.32 fixed point; 0 unknown */
 	uint32_t cbr;
 	bool have_ctc, calibrated;
 };

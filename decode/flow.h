@@ -122,8 +122,9 @@ struct pt_flow {
 	const struct pt_flow_sink *sink;
 	void *arg;
 	struct pt_clock clock;
-	bool skip;	   /* what runs now is not wanted: no code is followed, and nothing told but VM transitions */
-	bool no_tnt;       /* TNT is disabled (DisTNT): the flow ends at conditional branches, and begins at the next IP packet */
+	bool skip; /* what runs now is not wanted: no code is followed, and nothing told but VM transitions */
+	bool
+	    no_tnt; /* TNT is disabled (DisTNT): the flow ends at conditional branches, and begins at the next IP packet */
 	uint32_t errata;   /* of the CPU, enum pt_erratum: the caller's to set behind pt_flow_init() */
 	uint64_t stop_tsc; /* pt_flow_feed() returns when the clock reaches it */
 
@@ -150,23 +151,23 @@ struct pt_flow {
 
 	struct pt_trail_record trail;
 	struct pt_stride *stride; /* of the edges gathered the first are its; NULL: not known */
-	uint32_t flushes; /* paths so far */
-	uint64_t tnt; /* bits that wait for a deferred TIP */
+	uint32_t flushes;	  /* paths so far */
+	uint64_t tnt;		  /* bits that wait for a deferred TIP */
 	unsigned tnt_n;
 	uint64_t last_ip; /* for IP compression */
 	uint64_t fup_ip;  /* a FUP's, when fup */
 	bool fup;	  /* the next TIP comes from fup_ip, not from a branch */
 	bool fup_binds;	  /* the next FUP belongs to the packet before it */
 	bool in_psb, psb_fup;
-	uint64_t pip_insns;    /* `insns` at the last PIP packet, and how many came then */
+	uint64_t pip_insns; /* `insns` at the last PIP packet, and how many came then */
 	uint32_t pips;
 	bool psb_only; /* that it runs is known from a PSB+ alone, and nothing has come since */
 	bool overflow; /* after OVF, until FUP or TIP.PGE */
 	bool tsx_abort;
-	uint64_t mode_packet;   /* `packets` at the last MODE.Exec: a FUP right behind it is bound to it */
-	bool overflow_fup;      /* a PSB+ came between OVF and its FUP, and has told where */
+	uint64_t mode_packet; /* `packets` at the last MODE.Exec: a FUP right behind it is bound to it */
+	bool overflow_fup;    /* a PSB+ came between OVF and its FUP, and has told where */
 	uint64_t overflow_insns;
-	const char *held;       /* an event that waits for its FUP, NULL none */
+	const char *held; /* an event that waits for its FUP, NULL none */
 	char held_fields[96];
 	bool ever; /* has been in sync before */
 	unsigned bip_bytes;
@@ -180,22 +181,23 @@ struct pt_flow {
 	bool psb_pip, psb_vmcs; /* PSB+ had a PIP; a VMCS packet that tells of another VMCS */
 	uint32_t psb_nr;
 	uint64_t psb_cr3;
-	bool psb_sided;	       /* what it says of them was taken */
+	bool psb_sided;		   /* what it says of them was taken */
 	bool tsc_waits, tma_waits; /* a TSC packet whose side or TMA is not known yet; the TMA behind it */
-	bool tsc_ignored;      /* the last TSC packet was, for it is a guest's */
+	bool tsc_ignored;	   /* the last TSC packet was, for it is a guest's */
 	uint64_t tsc_payload;
 	uint32_t tma_ctc, tma_fast;
 	bool concealed; /* the last TIP.PGD was at a VM entry */
 	bool blind_upper,
-	    blind_hard;	  /* where it went blind: the address' half; it takes another half or side to see */
+	    blind_hard;	   /* where it went blind: the address' half; it takes another half or side to see */
 	bool kernel_blind; /* the kernel was not seen wholly since it was entered */
-	bool guest_blind; /* the guest was not seen wholly since the VM entry */
-	bool skipped; /* something was not seen by wish: there may be returns from calls in it */
-	bool unsure;           /* the stack is what the code has called, not what the hardware has: since blindness */
-	bool forgot;           /* the hardware has entries that the stack has not: since an error */
+	bool guest_blind;  /* the guest was not seen wholly since the VM entry */
+	bool skipped;	   /* something was not seen by wish: there may be returns from calls in it */
+	bool unsure; /* the stack is what the code has called, not what the hardware has: since blindness */
+	bool forgot; /* the hardware has entries that the stack has not: since an error */
 	uint32_t user_top, user_bottom; /* as in struct pt_return_stack */
 	bool user_known;
-	bool guest_lost, floored; /* guest_blind at a VM exit since the last entry; guest_floor says something */
+	bool guest_lost,
+	    floored;	      /* guest_blind at a VM exit since the last entry; guest_floor says something */
 	uint32_t guest_floor; /* what lies below in the stack is no call of the guest */
 	struct pt_return_stack host_stack; /* at the VM entry */
 

@@ -415,7 +415,8 @@ enum pt_flow_feed pt_flow_feed(struct pt_flow *f, const uint8_t *p, const uint8_
 					 !f->in_psb && !f->psb_only && !f->tsc_waits,
 				     1)) {
 			if (end - p > PT_FAST_BYTES)
-				p = pt_flow_fast(f, p, end - PT_FAST_BYTES, aux_offset + (uint64_t)(p - begin));
+				p = pt_flow_fast(f, p, end - PT_FAST_BYTES,
+						 aux_offset + (uint64_t)(p - begin));
 			if (f->state != PT_FLOW_RUNNING)
 				continue;
 			if (f->clock.tsc >= f->stop_tsc && f->clock.tsc != PT_CLOCK_UNKNOWN && !f->tnt_n) {

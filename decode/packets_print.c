@@ -39,7 +39,8 @@ static void drain(struct printer *s, FILE *out, bool last, uint64_t *errors)
 		n = pt_packet_decode(p, end, s->bip_bytes, &k);
 		if (n == PT_NEED_MORE_BYTES) {
 			if (last) {
-				fprintf(out, "%06" PRIx64 " ERR cut\n", s->offset + (uint64_t)(p - s->buffer));
+				fprintf(out, "%06" PRIx64 " ERR cut\n",
+					s->offset + (uint64_t)(p - s->buffer));
 				++*errors;
 			}
 			break;
@@ -57,8 +58,8 @@ static void drain(struct printer *s, FILE *out, bool last, uint64_t *errors)
 		else if (k.type == PT_BEP || k.type == PT_PSB || k.type == PT_OVF)
 			s->bip_bytes = 0;
 		pt_packet_text(&k, text, sizeof text);
-		fprintf(out, "%06" PRIx64 " %s%s%s\n", s->offset + (uint64_t)(p - s->buffer), pt_type_name(k.type),
-			text[0] ? " " : "", text);
+		fprintf(out, "%06" PRIx64 " %s%s%s\n", s->offset + (uint64_t)(p - s->buffer),
+			pt_type_name(k.type), text[0] ? " " : "", text);
 		p += n;
 	}
 	s->offset += (uint64_t)(p - s->buffer);
