@@ -2,7 +2,7 @@
 # pt-capture import of what Debian's perf records with Processor Trace in ptbox: a thread's buffer, compression and
 # tracepoints, pipe mode, a buffer that is too small, snapshots, samples with AUX data. perf is the judge. (The box's PT
 # has no address filters.)
-# timeout: 600
+# timeout: 900
 source tests/common.bash
 
 capture=$PT_BIN/pt-capture decode=$PT_BIN/pt-decode box=$PT_SHARED/ptbox
@@ -22,7 +22,7 @@ record -o small.data -m,4 -e intel_pt/cyc/u -- dash -c 'seq 1 99 | sort -rn | gz
 record -o snapshot.data -S8192 -m,16 -e intel_pt/cyc/u -- dash -c 'for i in 1 2; do seq 1 99 | sort -rn | gzip -c >/dev/null; kill -USR2 $PPID; sleep 0.005; done'
 record -o sample.data --aux-sample=4096 -e '{intel_pt/cyc/u,cpu-clock:u}' -c 50000 -- dash -c 'seq 1 99 | sort -rn | gzip -c >/dev/null'
 END
-if ! "$box/run.sh" -o "$tmp/out" -k -t 500 "$tmp/host" >"$tmp/log" 2>&1; then
+if ! "$box/run.sh" -o "$tmp/out" -k -t 700 "$tmp/host" >"$tmp/log" 2>&1; then
 	skip 1 "the box failed: $(tail -n 1 "$tmp/log")"
 	exit 0
 fi
