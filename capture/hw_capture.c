@@ -19,6 +19,8 @@
 
 #define TRIGGER_MS	     1	/* a trigger is looked for that often: meanwhile the buffer is overwritten */
 #define ROUND_MS	     20 /* between rounds when no ring asks for one */
+#define FAST_LEVEL	     (-7) /* zstd's: what a user may ask for */
+#define FASTEST_LEVEL	     (-50) /* 600 MB/s a core and more; smaller by a fifth still (tests/bench/capture.sh) */
 #define DATA_KB		     512
 #define AUX_KB		     4096
 #define AUX_KB_UNPRIVILEGED  128 /* with 512 KB of records it fits perf_event_mlock_kb's default */
@@ -315,10 +317,12 @@ static void adapt(struct capture *c)
 {
 	int level = c->level;
 
-	if (c->drain.fill > 50 && level > -7)
-		level = c->drain.fill > 75 || level < -3 ? -7 : level - 3;
+	if (c->drain.fill > 75 || (c->drain.fill > 50 && level <= FAST_LEVEL))
+		level = FASTEST_LEVEL;
+	else if (c->drain.fill > 50)
+		level = level - 3 > FAST_LEVEL ? level - 3 : FAST_LEVEL;
 	else if (c->drain.fill < 25 && ++c->calm > 50 && level < c->o->level)
-		level++;
+		level = level < FAST_LEVEL && c->o->level >= FAST_LEVEL ? FAST_LEVEL : level + 1;
 	if (level == c->level)
 		return;
 	c->calm = 0;

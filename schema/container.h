@@ -249,7 +249,7 @@ struct ptc_writer;
  */
 struct ptc_writer *ptc_writer_create(int fd, int level, struct pt_error *e);
 
-/* Another zstd level, from the next chunk on: a capture that falls behind compresses less. */
+/* Another zstd level, down to -100, from the next chunk on: a capture that falls behind compresses less. */
 void ptc_writer_level(struct ptc_writer *w, int level);
 
 /* Calls fn after each chunk, so that a capture can look after its buffers while much is written. fn must not use w. */

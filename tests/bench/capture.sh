@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# tests/bench/capture.sh - how fast pt-capture empties a ring of real PT bytes, a core, at zstd levels; the target is 400 MB/s
+# at the fastest, -50, which a capture goes down to when its buffers fill up. Medians of five.
+set -u
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+build=${PT_BUILD:-$PWD/build} inputs=${PT_SHARED:-$PWD/../shared}/bench
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+for w in gzip lua cc1 sqlite; do
+	for v in dflt cyc; do
+		zstd -dqf "$inputs/$w.$v.aux.zst" -o "$tmp/aux" || exit 1
+		for level in -50 -7 1; do
+			printf '%-6s %-4s level %3s: ' $w $v $level
+			for _ in 1 2 3 4 5; do "$build/tests/bench/capture_ring" "$tmp/aux" $level 200; done | sort -g | sed -n 3p
+		done
+	done
+done
