@@ -132,6 +132,16 @@ enum verdict libipt_judges(const struct program *p, const struct config *c, cons
 	config.nom_freq = (uint8_t)c->nominal_ratio;
 	config.cpuid_0x15_eax = c->ctc_den;
 	config.cpuid_0x15_ebx = c->ctc_num;
+	if (c->ranges > 0) {
+		config.addr_filter.config.ctl.addr0_cfg = 1;
+		config.addr_filter.addr0_a = c->from[0];
+		config.addr_filter.addr0_b = c->to[0];
+	}
+	if (c->ranges > 1) {
+		config.addr_filter.config.ctl.addr1_cfg = 1;
+		config.addr_filter.addr1_a = c->from[1];
+		config.addr_filter.addr1_b = c->to[1];
+	}
 	d = pt_insn_alloc_decoder(&config);
 	if (!d || !image || pt_image_set_callback(image, read_code, (void *)(uintptr_t)p) < 0 ||
 	    pt_insn_set_image(d, image) < 0)
@@ -144,5 +154,6 @@ enum verdict libipt_judges(const struct program *p, const struct config *c, cons
 	if (status < 0 && status != -pte_eos)
 		return VERDICT_NONE;
 	skip(&j);
-	return j.at == t->count ? VERDICT_SAME : VERDICT_OTHER;
+	/* It does not come to the very last branch when that left an IP filter's range. */
+	return j.at == t->count ? VERDICT_SAME : c->ranges ? VERDICT_NONE : VERDICT_OTHER;
 }

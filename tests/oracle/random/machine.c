@@ -456,7 +456,7 @@ static void execute(struct machine *m)
 		transfer(m, near(m), OP_CALL_IND, PTR_CALL_IND);
 		return;
 	case OP_RET:
-		if (m->call_depth && !one_in(m->dice, 8)) {
+		if (m->call_depth && (m->config->balanced || !one_in(m->dice, 8))) {
 			struct place back = m->calls[--m->call_depth];
 
 			if (region(m, back)->kernel == region(m, m->at)->kernel &&
@@ -465,6 +465,11 @@ static void execute(struct machine *m)
 				transfer(m, back, OP_RET, PTR_RET);
 				return;
 			}
+		}
+		if (m->config->balanced && m->encoder.depth) { /* not now: its caller is another program */
+			m->insns -= m->enabled;
+			interrupt(m);
+			return;
 		}
 		transfer(m, near(m), OP_RET, PTR_RET);
 		return;

@@ -103,6 +103,7 @@ struct config {
 	bool disretc, long_tnt, defer_tips, fup_on_ptw;
 	bool tsc, mtc, cyc;
 	uint32_t mtc_shift, ctc_num, ctc_den, nominal_ratio, cbr;
+	bool balanced;				       /* returns go where they were called from */
 	bool cr3_filter;			       /* one of two address spaces is traced */
 	uint32_t ranges;			       /* IP filters: none, 1 or 2 */
 	uint64_t from[2], to[2];		       /* inclusive */
