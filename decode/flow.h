@@ -122,6 +122,7 @@ struct pt_flow {
 	const struct pt_flow_sink *sink;
 	void *arg;
 	struct pt_clock clock;
+	unsigned quick; /* tell of addresses in packets as events: 1 of all, 2 of PSBs' only; with skip */
 	bool skip; /* what runs now is not wanted: no code is followed, and nothing told but VM transitions */
 	bool
 	    no_tnt; /* TNT is disabled (DisTNT): the flow ends at conditional branches, and begins at the next IP packet */

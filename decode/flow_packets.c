@@ -203,6 +203,14 @@ static void mode_exec(struct pt_flow *f, unsigned bits)
 	f->next_mode = bits & PT_EXEC_CSL ? INSN_64 : bits & PT_EXEC_CSD ? INSN_32 : INSN_16;
 }
 
+static void quick_event(struct pt_flow *f, unsigned type, uint64_t ip)
+{
+	if (f->in_psb)
+		f->sink->event(f->arg, f, "psb", ip, "");
+	else if (f->quick == 1 && f->state > PT_FLOW_LOSING)
+		f->sink->event(f->arg, f, pt_type_name(type), ip, "");
+}
+
 static bool handle(struct pt_flow *f, const struct pt_packet *k)
 {
 	uint64_t ip = 0, before;
@@ -217,6 +225,8 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 	case PT_TIP_PGD:
 		if (k->n)
 			ip = f->last_ip = pt_ip(f->last_ip, k->n, k->a);
+		if (f->quick && ip)
+			quick_event(f, k->type, ip);
 		if (k->type == PT_FUP) {
 			bool ok = f->held && !f->in_psb;
 

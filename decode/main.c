@@ -34,6 +34,7 @@ static const char usage[] =
 	"      --time A..B    decode this time only: [+]NUMBER[s|ms|us|ns|tsc] each, or none; + from the trace's begin on\n"
 	"      --cpu LIST, --pid LIST, --tid LIST   only these CPUs, processes, threads (0-3,7) of the host\n"
 	"      --vm LIST      only the VMs of these processes, and those themselves\n"
+	"      --quick[=2]    follow no code: the addresses that packets have, as events; 2: those of PSBs only\n"
 	"      --host-only, --guest-only   not the guests; not the host\n"
 	"      --tsc-offset [VMCS:]OFFSET[*RATIO],...  a guest's TSC is host TSC * RATIO + OFFSET\n"
 	"      --guest-code   VMs of which there is no kernel run code of their own process, as KVM selftests do\n"
@@ -69,6 +70,7 @@ struct options {
 	bool text, packets, null, used_code, stats, no_calls, quiet, verbose, vm_clock, guest_code;
 	struct pt_vm_options tsc_offsets;
 	struct pt_only only;
+	unsigned quick;
 };
 
 static int memory(const char *value, size_t *ret, struct pt_error *e)
@@ -86,7 +88,7 @@ static int memory(const char *value, size_t *ret, struct pt_error *e)
 
 static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 {
-	enum { TEXT = 256, PACKETS, NULL_, USED_CODE, STATS, NO_CALLS, MEMORY, TSC_OFFSET, GUEST_CODE, TIME, CPU, PID, TID, VM, HOST_ONLY, GUEST_ONLY,
+	enum { TEXT = 256, PACKETS, NULL_, USED_CODE, STATS, NO_CALLS, MEMORY, TSC_OFFSET, GUEST_CODE, TIME, CPU, PID, TID, VM, HOST_ONLY, GUEST_ONLY, QUICK,
 	       VERSION };
 	static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
 					      {"text", no_argument, NULL, TEXT},
@@ -104,6 +106,7 @@ static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 					      {"pid", required_argument, NULL, PID},
 					      {"tid", required_argument, NULL, TID},
 					      {"vm", required_argument, NULL, VM},
+					      {"quick", optional_argument, NULL, QUICK},
 					      {"host-only", no_argument, NULL, HOST_ONLY},
 					      {"guest-only", no_argument, NULL, GUEST_ONLY},
 					      {"quiet", no_argument, NULL, 'q'},
@@ -147,6 +150,11 @@ static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 					 optarg))
 				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "'%s' is no list as 0-3,7, or too long", optarg);
 			break;
+		case QUICK:
+			if (optarg && strcmp(optarg, "1") && strcmp(optarg, "2"))
+				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--quick is 1 or 2, not '%s'", optarg);
+			o->quick = optarg && optarg[0] == '2' ? 2 : 1;
+			break;
 		case HOST_ONLY: o->only.host_only = true; break;
 		case GUEST_ONLY: o->only.guest_only = true; break;
 		case TSC_OFFSET:
@@ -182,6 +190,8 @@ static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--host-only and --guest-only leave nothing");
 	if ((o->packets || o->vm_clock) && !pt_only_all(&o->only))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--packets and vm-clock look at all there is");
+	if (o->quick && (o->text || o->packets || o->vm_clock))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--quick gives events, not lines: load them, or use --packets");
 	if (o->fields && !o->text)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-F needs --text");
 	if (!o->input && isatty(0))
@@ -229,7 +239,7 @@ static int decode(const struct options *o, struct ptc_reader *reader, int out)
 		.calls = !o->no_calls && !o->null && !o->text, .definitions = !o->null && !o->text, .stats = o->stats,
 		.graph_bytes = o->graph_bytes, .guest_code = o->guest_code,
 		.used_code = o->used_code ? stdout : NULL,
-		.only = &o->only,
+		.only = &o->only, .quick = o->quick,
 					  .tsc_offsets = &o->tsc_offsets};
 	struct pt_session_result result;
 	struct pt_error e = {0};

@@ -273,6 +273,8 @@ static int take_image(struct session *s, const struct ptc_chunk *c, struct pt_er
 
 	if (ptc_parse_image(c, &image, e) < 0)
 		return -1;
+	if (s->quick)
+		return 0;
 	if (image.kind == PTC_IMAGE_FILE)
 		return img_store_image(s->store, &image, e);
 	if (image.kind != PTC_IMAGE_MEMORY || image.size > UINT64_MAX - image.vaddr)
@@ -364,7 +366,7 @@ static int take(struct session *s, const struct ptc_chunk *c, struct pt_error *e
 	case PTC_SYMBOLS:
 		if (ptc_parse_symbols(c, &symbols, e) < 0)
 			return -1;
-		return take_symbols(s, &symbols, e);
+		return s->quick ? 0 : take_symbols(s, &symbols, e);
 	case PTC_ROUND:
 		if (ptc_parse_round(c, &ns, e) < 0)
 			return -1;
@@ -502,6 +504,7 @@ int pt_session_run(struct ptc_reader *r, struct ptr_writer *w, const struct pt_s
 		s.tsc_offsets = options->tsc_offsets;
 		if (options->used_code)
 			img_store_track_used(s.store);
+		s.quick = options->quick;
 		s.only = options->only && !pt_only_all(options->only) ? options->only : NULL;
 		s.before = s.only && s.only->from.given;
 		ret = run(&s, r, e);

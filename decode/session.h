@@ -22,6 +22,7 @@ struct pt_session_options {
 	size_t graph_bytes; /* for decoded code and paths (pt_graph_limit()); 0: PT_GRAPH_BYTES */
 	const struct pt_text *text;
 	FILE *used_code; /* list the code that was read there at the end (image_used.h); NULL: do not */
+	unsigned quick; /* 1: no code, but the addresses that packets have, as events; 2: those of PSBs only; 0: no */
 	const struct pt_only *only;		 /* what is wanted; NULL: all */
 	const struct pt_vm_options *tsc_offsets; /* --tsc-offset; NULL: none */
 };

@@ -74,11 +74,16 @@ void pt_session_choose(struct stream *st)
 	const struct pt_task *task = st->cpu.task;
 	bool was = st->out.unwanted, guest = st->seat != &st->cpu;
 
+	st->flow.quick = s->quick;
+	if (s->quick)
+		st->flow.skip = true;
 	if (!s->only)
 		return;
 	st->out.unwanted = s->before || s->past || !pt_only_cpu(s->only, st->info.cpu) ||
 			   !pt_only_thread(s->only, task ? task->pid : -1, task ? task->tid : -1);
-	st->flow.skip = st->out.unwanted || !pt_only_side(s->only, guest);
+	st->flow.skip = s->quick || st->out.unwanted || !pt_only_side(s->only, guest);
+	if (st->out.unwanted || !pt_only_side(s->only, guest))
+		st->flow.quick = 0;
 	if (st->out.unwanted && !was)
 		s->emit.vm->gap(s->emit.vm_arg, &st->out, &st->flow);
 	else if (st->flow.skip)

@@ -52,7 +52,17 @@ check "has lines" test "$part" -gt 100000
 whole=$("$PT_BIN/pt-decode" --null --stats "$c" | awk '$1 == "stats.packets" { print $2 }')
 some=$("$PT_BIN/pt-decode" --null --stats --time +15ms.. "$c" | awk '$1 == "stats.packets" { print $2 }')
 check "packets: $some of $whole" test $((some * 2)) -lt "$whole"
-for wrong in "--time 5" "--time .." "--time x..y" "--time 1ps.." "--cpu x" "--cpu 3-1" "--tid" "--host-only --guest-only"; do
+# Without code: each address that a packet has.
+"$PT_BIN/pt-decode" -q --quick "$c" | "$PT_BIN/pt-load" -q "$tmp/quick.db"
+"$PT_BIN/pt-decode" --packets "$c" >"$tmp/packets"
+same "--quick: TIP packets" <(grep -cE '^[0-9a-f]+ tip(\.pge|\.pgd)? [1-6]:' "$tmp/packets") \
+	<(sqlite3 "$tmp/quick.db" "SELECT count(*) FROM events WHERE name LIKE 'tip%'")
+same "--quick: VM exits" <(echo 426) <(sqlite3 "$tmp/quick.db" "SELECT count(*) FROM vmexits WHERE guest_ip IS NOT NULL")
+"$PT_BIN/pt-decode" -q --quick=2 "$c" | "$PT_BIN/pt-load" -q "$tmp/psb.db"
+same "--quick=2: PSBs" \
+	<(awk '$2 == "psb" { inside = 1 } $2 == "psbend" { inside = 0 } inside && $2 == "fup" { n++ } END { print n, 0 }' "$tmp/packets") \
+	<(sqlite3 -separator ' ' "$tmp/psb.db" "SELECT sum(name = 'psb'), sum(name LIKE 'tip%') FROM events")
+for wrong in "--quick=3" "--quick --text" "--time 5" "--time .." "--time x..y" "--time 1ps.." "--cpu x" "--cpu 3-1" "--tid" "--host-only --guest-only"; do
 	# shellcheck disable=SC2086
 	"$PT_BIN/pt-decode" --null $wrong "$c" >"$tmp/out" 2>&1
 	check "usage: $wrong" test $? -eq 2
