@@ -289,7 +289,8 @@ static int put_file(struct import *m, struct trace_dat *dat, int32_t machine_pid
 	m->dat = dat;
 	m->machine_pid = machine_pid;
 	m->first_attr = 0;
-	memset(m->attr_of, 0, m->attr_room * sizeof *m->attr_of);
+	if (m->attr_room)
+		memset(m->attr_of, 0, m->attr_room * sizeof *m->attr_of);
 	free(m->named);
 	m->named = NULL;
 	r = trace_dat_each(dat, take, m, e);
