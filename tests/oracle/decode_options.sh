@@ -38,7 +38,8 @@ check "its CPU" cmp -s "$tmp/lines" <("$PT_BIN/pt-decode" --text -F cpu,tsc,from
 part --tid 87
 check "a thread that did not run" test "$part" -eq 0
 part --tid 94
-within "the vCPU's thread" 99 2503500
+# The branches of its own and its guest's: those of the host's other threads, some 240,000, are not there.
+check "the vCPU's thread: $part" test "$part" -gt 2480000 -a "$part" -lt 2530000
 check "the VM's guest" cmp -s "$tmp/guest" <("$PT_BIN/pt-decode" --null --stats --vm 87 --guest-only "$c" | grep -v packets)
 from=8225000000 to=8226000000
 part --time ${from}tsc..${to}tsc
