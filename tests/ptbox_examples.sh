@@ -19,7 +19,7 @@ mkdir -p "$kept" && kept=$(cd "$kept" && pwd) || exit 1
 "${CC:-cc}" -w -O2 -o "$tmp/truthdump" "$PT_SHARED/tools/truthdump.c" || exit 1
 
 # name, what it is held to, options of the box
-examples='user-ls-cyc exact
+examples='user-ls-cyc partly
 timeless-user exact
 guest-code exact
 system-2cpu-kcore exact -c 2

@@ -26,7 +26,7 @@ kill -INT $p; wait $p; status 01
 echo killed
 pt-capture -u -p $pid 2>02.err | cat >02.ptc &
 started 02.ptc
-sleep 0.02
+sleep 0.3
 kill -9 "$(pidof pt-capture)"
 wait $!
 
@@ -57,7 +57,7 @@ echo stop >ctl
 wait $p; status 05
 
 echo trigger
-pt-capture -u -v -m ,64K --trigger sched:sched_process_exec -C 0,1 -p $pid -d 0.05 -o 06.ptc 2>06.err; status 06
+pt-capture -u -v -m ,64K --trigger sched:sched_process_exec -C 0,1 -p $pid -d 0.2 -o 06.ptc 2>06.err; status 06
 touch done
 wait $pid
 exit 0
