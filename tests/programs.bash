@@ -29,7 +29,10 @@ programs() { # every other test in the opposite order, so that two do not wait f
 command_of() {
 	case $1 in
 	ls) command=(/bin/ls -l tests) ;;
-	bash) command=(bash -c 'for i in 1 2; do echo $i; done | tr 1-3 a-c; (exit 3)') ;;
+	bash)
+		# shellcheck disable=SC2016
+		command=(bash -c 'for i in 1 2; do echo $i; done | tr 1-3 a-c; (exit 3)')
+		;;
 	*) command=("$built/$1") ;;
 	esac
 }

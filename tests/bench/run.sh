@@ -55,6 +55,7 @@ for w; do
 		taken=$(value stats.branches)
 		"$bin/pt-decode" -q -o "$tmp/records" "$tmp/c.ptc"
 		rm -f "$tmp/db"
+		# shellcheck disable=SC2016
 		load=$(cpu sh -c '"$0" "$1" <"$2"' "$bin/pt-load" "$tmp/db" "$tmp/records")
 		bytes=$(stat -c %s "$tmp/db" 2>/dev/null || echo 0)
 		a=$(median "$tmp/libipt.s") b=$(median "$tmp/null.s") c=$(median "$tmp/pipe.s")

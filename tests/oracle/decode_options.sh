@@ -43,10 +43,12 @@ check "the vCPU's thread: $part" test "$part" -gt 2480000 -a "$part" -lt 2530000
 check "the VM's guest" cmp -s "$tmp/guest" <("$PT_BIN/pt-decode" --null --stats --vm 87 --guest-only "$c" | grep -v packets)
 from=8225000000 to=8226000000
 part --time ${from}tsc..${to}tsc
-within "a time" 98 "$(awk -v a=$from -v b=$to '$2 >= a && $2 < b' "$tmp/lines" | wc -l)"
-check "no line before or behind it" awk -v a=$from -v b=$to '$2 < a || $2 > b { exit 1 }' "$tmp/part"
+within "a time" 98 "$(awk -v a="$from" -v b="$to" '$2 >= a && $2 < b' "$tmp/lines" | wc -l)"
+# shellcheck disable=SC2016 # awk's own
+check "no line before or behind it" awk -v a="$from" -v b="$to" '$2 < a || $2 > b { exit 1 }' "$tmp/part"
 part --time +15ms..
 first=$(awk '$2 { print $2; exit }' "$tmp/lines")
+# shellcheck disable=SC2016
 check "a time from the beginning on" awk -v a=$((first + 22400000)) '$2 < a { exit 1 }' "$tmp/part"
 check "has lines" test "$part" -gt 100000
 # Skipped work: bytes before the time are not looked at.

@@ -43,6 +43,7 @@ check "timeless: import: $(head -n 3 err)" test $status -eq 0
 "$PT_BIN/pt-decode" --text -F from,to c.ptc >text 2>err
 status=$?
 check "timeless: exit status $status" test $status -eq 3
+# shellcheck disable=SC2016
 kernel='/^#/ { next } ($1 == "0" || $1 ~ /^ffffffff/) && ($2 == "0" || $2 ~ /^ffffffff/)'
 "$tmp/truthdump" -p truth-cpu0.bin | awk "$kernel" >expected
 awk "$kernel" text >got

@@ -6,7 +6,9 @@ if [ ! -e "$archive" ] || ! command -v zstd >/dev/null; then
 	skip 12 "vm_queries: no $archive, or no zstd"
 	exit
 fi
-tar --zstd -xf "$archive" -C "$tmp" && "${CC:-cc}" -w -O2 -o "$tmp/truthdump" "$PT_SHARED/tools/truthdump.c" || fail "unpacking"
+if ! tar --zstd -xf "$archive" -C "$tmp" || ! "${CC:-cc}" -w -O2 -o "$tmp/truthdump" "$PT_SHARED/tools/truthdump.c"; then
+	fail "unpacking"
+fi
 (cd "$tmp/qemu-guest" && "$PT_BIN/pt-capture" import -q --symfs symfs --guest g1/guest.data,87 pt.data) 2>"$tmp/err" |
 	"$PT_BIN/pt-decode" -q | "$PT_BIN/pt-load" -q "$tmp/db"
 check "loaded: $(head -n 3 "$tmp/err")" test -s "$tmp/db"
@@ -17,7 +19,9 @@ check "loaded: $(head -n 3 "$tmp/err")" test -s "$tmp/db"
 	$6 == "vmentry" { entry_tsc = $1; if (exit_tsc) print "trip", exit_tsc, entry_tsc, reason }' >"$tmp/truth.csv"
 sqlite3 "$tmp/db" 'CREATE TABLE truth (what TEXT, a INTEGER, b INTEGER, reason INTEGER)' ".mode csv" ".import $tmp/truth.csv truth"
 for q in vmexit-latency vmentry-latency timeline; do
-	"$PT_BIN/pt-query" "$tmp/db" $q --format csv -p $([ $q = timeline ] && echo ms=1 || echo vcpu=0) >"$tmp/$q.csv"
+	parameter=vcpu=0
+	[ $q = timeline ] && parameter=ms=1
+	"$PT_BIN/pt-query" "$tmp/db" $q --format csv -p $parameter >"$tmp/$q.csv"
 	sqlite3 "$tmp/db" ".mode csv" ".import $tmp/$q.csv got_${q%-*}"
 done
 # holds WHAT SQL: the SQL's only value is 1
@@ -30,9 +34,13 @@ holds "no other reasons" "SELECT count(*) = (SELECT count(DISTINCT reason) FROM 
 	FROM got_vmexit WHERE reason <> '' AND timed > 0"
 # A transition is known to lie in an interval; so does then any order statistic of lengths between two.
 for kind in trip stay; do
-	[ $kind = trip ] && q=vmexit view=vmexits length=latency reason=x.reason ||
-		{ q=vmentry view=vmentries length=residency reason="(SELECT e.reason FROM exit_reason e WHERE e.name = x.ended_by)"; }
-	[ $kind = trip ] && key="CAST(g.reason AS INTEGER)" || key="(SELECT e.reason FROM exit_reason e WHERE e.name = g.ended_by)"
+	if [ $kind = trip ]; then
+		q=vmexit view=vmexits length=latency reason=x.reason
+		key="CAST(g.reason AS INTEGER)"
+	else
+		q=vmentry view=vmentries length=residency reason="(SELECT e.reason FROM exit_reason e WHERE e.name = x.ended_by)"
+		key="(SELECT e.reason FROM exit_reason e WHERE e.name = g.ended_by)"
+	fi
 	sqlite3 "$tmp/db" "CREATE TABLE slack_$kind AS SELECT $reason AS reason,
 			max(max(coalesce(x.uncertainty_tsc, 0), coalesce(x.uncertainty_end_tsc, 0))) + 2 AS tsc FROM $view x GROUP BY 1;
 		CREATE TABLE sorted_$kind AS SELECT reason, b - a AS tsc, row_number() OVER (PARTITION BY reason ORDER BY b - a) AS k,

@@ -71,6 +71,7 @@ part() {
 		truth "$cpu" >"$tmp/truth"
 		"$PT_BIN/pt-decode" --text -F cpu,from,to "$2" 2>/dev/null |
 			awk -v cpu="$cpu" '$1 == cpu && $2 != "0" && $3 != "0" { print $2, $3 }' >"$tmp/got"
+		# shellcheck disable=SC2016
 		check "$1, CPU $cpu: a branch that never was, or in the wrong order" awk '
 			BEGIN { at = 0; n = 0 }
 			FILENAME == ARGV[1] { want[n++] = $0; next }
