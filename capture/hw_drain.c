@@ -245,7 +245,8 @@ static int take_aux(struct hw_drain *d, struct hw_drain_ring *r, struct pt_error
 			r->published_ns = a->time_ns;
 	}
 	r->record_count -= used;
-	memmove(r->records, r->records + used, r->record_count * sizeof *r->records);
+	if (used && r->record_count)
+		memmove(r->records, r->records + used, r->record_count * sizeof *r->records);
 	/* Data without a record: its record may still be under way behind one that an interrupt interrupted. When it has
 	 * not come by the next round, the kernel had to drop it. */
 	to = r->record_count && r->records[0].offset < r->last_head ? r->records[0].offset : r->last_head;
