@@ -139,8 +139,8 @@ lint:
 	$(Q)scripts/deps build lint
 	$(Q)scripts/lint
 
-# The same programs with no shared library: for machines that have none of them.
-static: $(PROGRAMS:%=build/static/%)
+# What runs on the traced machine, with no shared library: for machines that have none of them. (SQLite's dlopen does not link so.)
+static: build/static/pt-capture build/static/pt-decode
 build/static/%: %
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
@@ -170,7 +170,7 @@ help:
 	@echo "make check-ptbox  captures with Processor Trace in the emulated PC of ../shared/ptbox, against its truth"
 	@echo "make bench        speed against libipt on ../shared/bench, of loading and of queries"
 	@echo "make lint         clang-format, clang-tidy, cppcheck, shellcheck"
-	@echo "make static       the programs without shared libraries, in build/static"
+	@echo "make static       pt-capture and pt-decode without shared libraries, in build/static"
 	@echo "make install      into \$$(DESTDIR)\$$(PREFIX), $(DESTDIR)$(PREFIX); make uninstall removes it"
 	@echo "make clean        remove what was built"
 	@echo "V=1 shows commands; SANITIZE=1 builds and checks with ASan and UBSan, in build/san"

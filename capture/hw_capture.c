@@ -285,6 +285,8 @@ static int put_head(struct capture *c, struct pt_error *e)
 			c->notice(text);
 		}
 	}
+	if (c->o->kernels && guest_kernels_put(c->o->kernels, c->w, e))
+		return -1;
 	if (!hw_rights_drop() && c->o->verbose)
 		c->notice("capabilities could not be dropped");
 	if ((c->levels & HW_KERNEL || c->o->sideband_only) && hw_kernel_put(c->images, e))
@@ -538,7 +540,7 @@ int hw_capture(const struct hw_options *o, const struct hw_pmu *pmu, int fd, voi
 		goto out;
 	if (o->program && hw_child_start(&c.child, o->program, o->stdout_to_stderr, e))
 		goto out;
-	if (open_events(&c, e))
+	if (open_events(&c, e) || (o->filter && hw_events_filter(&c.ev, o->filter, e)))
 		goto out;
 	c.w = ptc_writer_create(fd, o->level, e);
 	if (!c.w)

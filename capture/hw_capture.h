@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "capture/guest_kernel.h"
 #include "capture/hw_control.h"
 #include "capture/hw_drain.h"
 #include "capture/hw_pmu.h"
@@ -40,6 +41,8 @@ struct hw_options {
 	struct hw_control *control;	      /* NULL: none */
 	struct hw_trigger *trigger;	      /* NULL: none */
 	volatile sig_atomic_t *want_snapshot; /* counted up by a signal handler */
+	const char *filter;		      /* of addresses, as the kernel takes it; NULL: none */
+	const struct guest_kernels *kernels;  /* of guests, their pids resolved; NULL: none */
 	const struct vms *vms;		      /* whose clocks are to be recorded; NULL: none */
 	volatile sig_atomic_t *stop;	      /* set by a signal handler: end (1), end at once (2) */
 	volatile sig_atomic_t *stop_signal;

@@ -378,6 +378,19 @@ int hw_events_open(struct hw_events *ev, const struct hw_events_options *o, stru
 	return 0;
 }
 
+int hw_events_filter(struct hw_events *ev, const char *filter, struct pt_error *e)
+{
+	for (size_t i = 0; i < ev->count; i++)
+		if (ev->events[i].kind == HW_EVENT_PT &&
+		    ioctl(ev->events[i].fd, PERF_EVENT_IOC_SET_FILTER, filter))
+			return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+				       "the kernel refuses --filter '%s': %s%s", filter, strerror(errno),
+				       errno == EINVAL ? " (it is to be like 'filter 0xOFFSET/0xSIZE@/FILE')"
+				       : errno == EOPNOTSUPP ? " (too many, or one in a file for whole CPUs)"
+							     : "");
+	return 0;
+}
+
 void hw_events_close(struct hw_events *ev)
 {
 	for (size_t i = 0; i < ev->ring_count; i++) {

@@ -78,6 +78,10 @@ struct hw_events_options {
 int hw_events_open(struct hw_events *ev, const struct hw_events_options *o, struct pt_error *e);
 void hw_events_close(struct hw_events *ev);
 
+/* Only what is at these addresses is traced: the kernel's syntax, see PERF_EVENT_IOC_SET_FILTER and perf_event_set_addr_filter(). Before
+ * events start. 0, or -1 with PT_ERR_REFUSED. */
+int hw_events_filter(struct hw_events *ev, const char *filter, struct pt_error *e);
+
 /* Starts PT and TRACE events. */
 void hw_events_start(struct hw_events *ev);
 /* Starts, stops the PT events (of all rings, or of one). The kernel publishes all AUX data when they stop. */

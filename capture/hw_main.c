@@ -42,6 +42,13 @@ static const char usage[] =
     "                          tracepoint), exit (the program ends)\n"
     "      --control fifo:PATH[,ACK]  perf's: snapshot, enable, disable, stop, ping\n"
     "      --tracepoint SYSTEM:NAME  record this one, too; may be repeated\n"
+    "      --filter FILTER     trace these addresses only, as the kernel's PERF_EVENT_IOC_SET_FILTER takes "
+    "them:\n"
+    "                          'filter 0xOFFSET/0xSIZE@/FILE', or of the kernel 'filter 0xADDRESS/0xSIZE'\n"
+    "      --guest-kcore [PID:]FILE, --guest-kallsyms [PID:]FILE  the kernel of a guest, as perf record's "
+    "--kcore\n"
+    "                          there and /proc/kallsyms have it; PID: the VM's process, where there are "
+    "several\n"
     "      --engine ENGINE     perf (Processor Trace), step (single-stepping), auto: step where PT is "
     "missing\n"
     "Output:\n"
@@ -62,6 +69,7 @@ struct arguments {
 	struct hw_options o;
 	const char *output, *terms, *engine, *truth, *max_steps, *level, *vm;
 	struct vms vms;
+	struct guest_kernels kernels;
 	struct hw_control control;
 	struct hw_trigger trigger;
 	bool quiet;
@@ -138,7 +146,20 @@ static int add_tracepoint(struct hw_options *o, const char *name, struct pt_erro
 
 static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 {
-	enum { PER_THREAD = 256, TRACEPOINT, ENGINE, TRUTH, MAX_STEPS, VM, SIDEBAND_ONLY, TRIGGER, CONTROL };
+	enum {
+		PER_THREAD = 256,
+		TRACEPOINT,
+		ENGINE,
+		TRUTH,
+		MAX_STEPS,
+		VM,
+		SIDEBAND_ONLY,
+		TRIGGER,
+		CONTROL,
+		FILTER,
+		KCORE,
+		KALLSYMS
+	};
 	static const struct option longs[] = {{"pid", required_argument, NULL, 'p'},
 					      {"tid", required_argument, NULL, 't'},
 					      {"all", no_argument, NULL, 'a'},
@@ -158,6 +179,9 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 					      {"snapshot", no_argument, NULL, 'S'},
 					      {"trigger", required_argument, NULL, TRIGGER},
 					      {"control", required_argument, NULL, CONTROL},
+					      {"filter", required_argument, NULL, FILTER},
+					      {"guest-kcore", required_argument, NULL, KCORE},
+					      {"guest-kallsyms", required_argument, NULL, KALLSYMS},
 					      {"vm", required_argument, NULL, VM},
 					      {"sideband-only", no_argument, NULL, SIDEBAND_ONLY},
 					      {"truth", required_argument, NULL, TRUTH},
@@ -218,6 +242,14 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 				return -1;
 			o->control = &a->control;
 			break;
+		case FILTER: o->filter = optarg; break;
+		case KCORE:
+		case KALLSYMS:
+			if (guest_kernels_add(&a->kernels, c == KCORE ? GUEST_KCORE : GUEST_KALLSYMS, optarg,
+					      e))
+				return -1;
+			o->kernels = &a->kernels;
+			break;
 		case VM: a->vm = optarg; break;
 		case SIDEBAND_ONLY: o->sideband_only = true; break;
 		case ENGINE: a->engine = optarg; break;
@@ -258,6 +290,12 @@ static int check(const struct arguments *a, struct pt_error *e)
 	if (o->sideband_only && (a->terms || a->vm || o->levels))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "--sideband-only traces nothing: without -e, -u, -k and --vm");
+	if (o->sideband_only && o->filter)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "--sideband-only traces nothing to be filtered");
+	if (o->kernels && !a->vm && (!o->system_wide || o->sideband_only))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "--guest-kcore and --guest-kallsyms are for VMs: with --vm or -a");
 	if (a->engine && strcmp(a->engine, "auto") && strcmp(a->engine, "perf") && strcmp(a->engine, "step"))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--engine %s: it can be auto, perf or step",
 			       a->engine);
@@ -275,7 +313,8 @@ static int step_instead(const struct arguments *a, const char *why, struct pt_er
 	char **whole;
 
 	if (a->vm || o->system_wide || o->pids.count || o->tids.count || o->cpus.count || o->per_thread ||
-	    o->seconds > 0 || o->tracepoint_count || o->snapshot || o->control || (o->levels & HW_KERNEL))
+	    o->seconds > 0 || o->tracepoint_count || o->snapshot || o->control || o->filter ||
+	    (o->levels & HW_KERNEL))
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
 			       "%s; without Processor Trace only a program's user space can be traced: "
 			       "pt-capture -- PROGRAM",
@@ -388,6 +427,27 @@ static int add_vms(struct arguments *a, struct pt_error *e)
 	return 0;
 }
 
+/* Whose kernels the files are. */
+static int resolve_kernels(struct arguments *a, struct pt_error *e)
+{
+	for (size_t i = 0; i < a->kernels.count; i++) {
+		bool known = false;
+
+		for (size_t v = 0; v < a->vms.count; v++)
+			known |= a->vms.at[v].pid == a->kernels.at[i].pid;
+		if (a->kernels.at[i].pid && !known)
+			return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+				       "process %d, whose guest's kernel is given, is no VM of this capture",
+				       a->kernels.at[i].pid);
+		if (!a->kernels.at[i].pid && a->vms.count != 1)
+			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+				       "there are %zu VMs: say whose kernel it is, --guest-kcore PID:FILE",
+				       a->vms.count);
+	}
+	return a->kernels.count && a->vms.count == 1 ? guest_kernels_resolve(&a->kernels, a->vms.at[0].pid, e)
+						     : 0;
+}
+
 static int capture(struct arguments *a, const struct hw_pmu *pmu, struct pt_error *e)
 {
 	struct sigaction act = {.sa_handler = on_signal};
@@ -400,7 +460,13 @@ static int capture(struct arguments *a, const struct hw_pmu *pmu, struct pt_erro
 	if (a->truth || a->max_steps)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "--truth and --max-steps are for --engine step");
+	if (a->o.filter && !pmu->num_address_ranges)
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+			       "--filter: this CPU's Processor Trace has no address filters "
+			       "(" HW_SYSFS "/caps/num_address_ranges)");
 	if ((a->vm || (pmu && a->o.system_wide)) && add_vms(a, e))
+		return -1;
+	if (resolve_kernels(a, e))
 		return -1;
 	if (a->trigger.kind == HW_TRIGGER_TRACEPOINT && add_tracepoint(&a->o, a->trigger.tracepoint, e))
 		return -1;

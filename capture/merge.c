@@ -1,5 +1,6 @@
 /* merge.c - pt-capture merge HOST GUEST...: guests' sideband, recorded in them, into the host's container. */
 #include "capture/commands.h"
+#include "capture/guest_kernel.h"
 #include "capture/output.h"
 #include "schema/container.h"
 
@@ -15,13 +16,16 @@
 #define GUESTS_MAX 64
 
 static const char usage[] =
-    "usage: pt-capture merge [-o FILE] HOST GUEST[,PID]...\n"
+    "usage: pt-capture merge [-o FILE] HOST [GUEST[,PID]]...\n"
     "Writes one container of HOST (what `pt-capture --vm` or `-a` made on the host) and what `pt-capture\n"
     "--sideband-only` made in its guests: their tasks, mappings, kernels and code, so that pt-decode can "
     "follow the\n"
     "trace into them. PID is the VM's process on the host; it can be left out when HOST knows of one VM "
     "only.\n"
     "\n"
+    "  --guest-kcore [PID:]FILE, --guest-kallsyms [PID:]FILE  the guest's kernel, as perf record's --kcore "
+    "there and\n"
+    "                      /proc/kallsyms have it; then no GUEST is needed\n"
     "  -o, --output FILE   write to FILE, not to standard output\n"
     "  -z, --level N       zstd level, -7 to 19; default 1\n";
 
@@ -34,6 +38,7 @@ struct merge {
 	const char *host, *output;
 	struct guest guests[GUESTS_MAX];
 	size_t count;
+	struct guest_kernels kernels;
 	int level;
 	struct ptc_writer *w;
 	uint32_t attrs; /* written so far, all of guests */
@@ -240,15 +245,18 @@ static int only_vm(const char *path, int32_t *ret, struct pt_error *e)
 	close(fd);
 	if (found <= 0)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			       "%s knows of %s: say the VM's process, GUEST,PID", path,
-			       found ? "several VMs" : "no VM");
+			       "%s knows of %s: say the VM's process, GUEST,PID or --guest-kcore PID:FILE",
+			       path, found ? "several VMs" : "no VM");
 	*ret = found;
 	return 0;
 }
 
 static int parse(int argc, char **argv, struct merge *m, struct pt_error *e)
 {
-	static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
+	enum { KCORE = 256, KALLSYMS };
+	static const struct option longs[] = {{"guest-kcore", required_argument, NULL, KCORE},
+					      {"guest-kallsyms", required_argument, NULL, KALLSYMS},
+					      {"output", required_argument, NULL, 'o'},
 					      {"level", required_argument, NULL, 'z'},
 					      {"help", no_argument, NULL, 'h'},
 					      {0}};
@@ -258,6 +266,12 @@ static int parse(int argc, char **argv, struct merge *m, struct pt_error *e)
 	optind = 1;
 	while ((c = getopt_long(argc, argv, "o:z:h", longs, NULL)) != -1) {
 		switch (c) {
+		case KCORE:
+		case KALLSYMS:
+			if (guest_kernels_add(&m->kernels, c == KCORE ? GUEST_KCORE : GUEST_KALLSYMS, optarg,
+					      e))
+				return -1;
+			break;
 		case 'o': m->output = optarg; break;
 		case 'z':
 			m->level = (int)strtol(optarg, &end, 10);
@@ -269,7 +283,7 @@ static int parse(int argc, char **argv, struct merge *m, struct pt_error *e)
 		default: return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "see 'pt-capture merge --help'");
 		}
 	}
-	if (argc - optind < 2 || argc - optind - 1 > GUESTS_MAX)
+	if (argc - optind < (m->kernels.count ? 1 : 2) || argc - optind - 1 > GUESTS_MAX)
 		return pt_fail(
 		    e, PT_ERR_USAGE, PT_NO_OFFSET,
 		    "merge needs the host's container and a guest's; see 'pt-capture merge --help'");
@@ -296,6 +310,15 @@ static int parse(int argc, char **argv, struct merge *m, struct pt_error *e)
 				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "two guests with the pid %d",
 					       m->guests[i].pid);
 	}
+	for (size_t i = 0; i < m->kernels.count; i++) {
+		int32_t pid = m->count == 1 ? m->guests[0].pid : 0;
+
+		if (m->kernels.at[i].pid)
+			continue;
+		if (!pid && only_vm(m->host, &pid, e))
+			return -1;
+		return guest_kernels_resolve(&m->kernels, pid, e);
+	}
 	return 0;
 }
 
@@ -319,6 +342,8 @@ int cmd_merge(int argc, char **argv)
 		for (size_t i = 0; i < m.count && r == 0; i++)
 			r = copy_all(&m, m.guests[i].path, m.guests[i].pid, meta, &e);
 	}
+	if (r == 0)
+		r = guest_kernels_put(&m.kernels, m.w, &e);
 	if (r == 0)
 		r = copy_all(&m, m.host, 0, false, &e);
 	if (r == 0)

@@ -54,6 +54,37 @@ expect 2 'no VM: say' merge -o "$tmp/m.ptc" "$tmp/c.ptc" "$tmp/c.ptc"
 expect 1 'only sideband can be merged' merge -o "$tmp/m.ptc" "$tmp/c.ptc" "$tmp/c.ptc,7"
 check "no half-made output" test ! -e "$tmp/m.ptc"
 
+# A guest's kernel from files: an ELF core of one segment, two functions.
+python3 - "$tmp/kcore" <<'END'
+import struct, sys
+
+ident = b"\x7fELF\x02\x01\x01" + bytes(9)
+header = struct.pack("<HHIQQQIHHHHHH", 4, 62, 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+segment = struct.pack("<IIQQQQQQ", 1, 5, 0x1000, 0xffffffff81000000, 0, 8192, 8192, 0x1000)
+code = bytes(range(256)) * 32
+open(sys.argv[1], "wb").write((ident + header + segment).ljust(0x1000, b"\0") + code)
+END
+printf '%s\n' 'ffffffff81000000 T _text' 'ffffffff81000100 t idle' 'ffffffff81002000 D data' >"$tmp/kallsyms"
+printf '%s\n' '0000000000000000 T _text' '0000000000000000 t idle' >"$tmp/hidden"
+expect 1 'cannot read .*none: No such file' "${o[@]}" --vm all --guest-kcore "$tmp/none"
+expect 1 'cannot read .*none: No such file' "${o[@]}" --vm all --guest-kallsyms "7:$tmp/none"
+expect 2 '0 is no pid' "${o[@]}" --vm all --guest-kcore "0:$tmp/kcore"
+expect 2 'are for VMs' "${o[@]}" --guest-kcore "$tmp/kcore" -- /bin/true
+expect 2 'nothing to be filtered' "${o[@]}" --sideband-only --filter 'filter 0x0/0x10@/bin/true' -- /bin/true
+m=(merge -o "$tmp/m.ptc")
+expect 2 'no VM: say' "${m[@]}" --guest-kcore "$tmp/kcore" "$tmp/c.ptc"
+expect 1 'no ELF' "${m[@]}" --guest-kcore "7:$tmp/kallsyms" "$tmp/c.ptc"
+expect 1 'hidden' "${m[@]}" --guest-kallsyms "7:$tmp/hidden" "$tmp/c.ptc"
+check "a guest's kernel: no half-made output" test ! -e "$tmp/m.ptc"
+"$capture" "${m[@]}" --guest-kcore "7:$tmp/kcore" --guest-kallsyms "7:$tmp/kallsyms" "$tmp/c.ptc" 2>"$tmp/err"
+check "a guest's kernel: $(cat "$tmp/err")" test $? -eq 0
+"$capture" info "$tmp/m.ptc" >"$tmp/info"
+check "a guest's kernel: code and functions" grep -qF '[kernel] (memory, guest of pid 7): 8192 bytes, 2 symbols' "$tmp/info"
+check "a guest's kernel: its address" grep -qF 'vaddr 0xffffffff81000000 size 0x2000' "$tmp/info"
+"$PT_BIN/pt-decode" --text -F from,to "$tmp/c.ptc" >"$tmp/expected"
+"$PT_BIN/pt-decode" --text -F from,to "$tmp/m.ptc" >"$tmp/got"
+same "its code changes no branch of the host" "$tmp/expected" "$tmp/got"
+
 # Sideband of this shell and what it starts: names, mappings, their code.
 "$capture" --sideband-only -q -o "$tmp/side.ptc" -p $$ -- /bin/true 2>"$tmp/err" </dev/null
 status=$?

@@ -1,0 +1,41 @@
+/*
+ * guest_kernel.h - the kernels of guests from files that the user names: --guest-kcore and --guest-kallsyms of a capture of
+ * VMs and of `merge`.
+ *
+ * In the container they are what import_kernel.h writes, of the machine whose pid is the VM's process on the host.
+ */
+#ifndef CAPTURE_GUEST_KERNEL_H
+#define CAPTURE_GUEST_KERNEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/container.h"
+
+#define GUEST_KERNELS_MAX 64
+
+struct guest_kernel {
+	int32_t pid;		      /* 0: not said, the only VM */
+	const char *kcore, *kallsyms; /* NULL: not given */
+};
+
+/* Zeroed: none. The paths are the caller's. */
+struct guest_kernels {
+	struct guest_kernel at[GUEST_KERNELS_MAX];
+	size_t count;
+};
+
+enum guest_kernel_file { GUEST_KCORE, GUEST_KALLSYMS };
+
+/* An option's argument, "[PID:]FILE", a later one in place of an earlier one. 0, or -1: PT_ERR_IO (it cannot be opened),
+ * PT_ERR_USAGE (a PID that is none, or too many). */
+int guest_kernels_add(struct guest_kernels *g, enum guest_kernel_file which, const char *argument,
+		      struct pt_error *e);
+
+/* Those whose PID was not said are of VM pid. 0, or -1 with PT_ERR_USAGE: another was given for that PID. */
+int guest_kernels_resolve(struct guest_kernels *g, int32_t pid, struct pt_error *e);
+
+/* Writes all of them. 0, or -1: the errors of import_kernel.h. */
+int guest_kernels_put(const struct guest_kernels *g, struct ptc_writer *w, struct pt_error *e);
+
+#endif
