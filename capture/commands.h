@@ -23,8 +23,8 @@ int cmd_trim(int argc, char **argv);   /* trim.c */
 
 /* import.c's kinds: */
 int import_tracecmd(int argc, char **argv); /* import_tracecmd.c */
-int import_raw(int argc, char **argv);  /* import_raw.c */
-int import_perf(int argc, char **argv); /* import_perf.c */
+int import_raw(int argc, char **argv);	    /* import_raw.c */
+int import_perf(int argc, char **argv);	    /* import_perf.c */
 
 /* Prints "pt-capture: MESSAGE" (with the offset when it has one; nothing for PT_ERR_CLOSED) to stderr and
  * returns the exit status. In commands.c. */

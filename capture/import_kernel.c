@@ -284,7 +284,7 @@ static Elf64_Phdr *read_headers(int fd, const char *path, uint16_t type, unsigne
 			pt_fail(e, PT_ERR_BAD_INPUT, eh.e_phoff + i * sizeof *ph,
 				"%s has no bytes 0x%llx to 0x%llx, which a segment names", path,
 				(unsigned long long)ph[i].p_offset,
-				(unsigned long long)(ph[i].p_offset + ph[i].p_filesz));
+				(unsigned long long)ph[i].p_offset + ph[i].p_filesz);
 			free(ph);
 			return NULL;
 		}

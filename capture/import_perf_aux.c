@@ -109,6 +109,7 @@ static struct buffer *buffer_of(struct aux_found *found, int32_t cpu, int32_t ti
 		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "AUX data of more than %u threads", STREAMS_MOST);
 		return NULL;
 	}
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
 	order = grow(found->order, found->count, &room, sizeof *order);
 	b = order ? calloc(1, sizeof *b) : NULL;
 	if (order) {

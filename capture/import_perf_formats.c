@@ -105,12 +105,13 @@ static void skip_header_file(struct cursor *c)
 int import_perf_formats(const struct perf_file *f, struct ptc_writer *w, int32_t machine_pid, bool *ret_whole,
 			struct pt_error *e)
 {
-	struct cursor c = {.p = f->tracing_data, .end = f->tracing_data + f->tracing_bytes};
+	struct cursor c;
 	uint32_t count;
 
 	*ret_whole = true;
 	if (!f->tracing_data)
 		return 0;
+	c = (struct cursor){.p = f->tracing_data, .end = f->tracing_data + f->tracing_bytes};
 	*ret_whole = false;
 	if (f->tracing_bytes < sizeof magic - 1 || memcmp(f->tracing_data, magic, sizeof magic - 1) != 0)
 		return 0;

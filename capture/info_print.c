@@ -11,7 +11,7 @@ const char *info_chunk_name(size_t type)
 	    [PTC_META] = "META",       [PTC_STREAM] = "STREAM",	    [PTC_AUX] = "AUX",
 	    [PTC_ATTR] = "ATTR",       [PTC_SIDEBAND] = "SIDEBAND", [PTC_IMAGE] = "IMAGE",
 	    [PTC_SYMBOLS] = "SYMBOLS", [PTC_ROUND] = "ROUND",	    [PTC_INDEX] = "INDEX",
-	    [PTC_END] = "END",         [PTC_FORMAT] = "FORMAT"};
+	    [PTC_END] = "END",	       [PTC_FORMAT] = "FORMAT"};
 
 	return type < INFO_TYPES && names[type] ? names[type] : "unknown";
 }

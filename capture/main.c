@@ -21,8 +21,8 @@ static const struct command {
     {"import", "[options] FILE|DIR|- (or --raw AUX --elf FILE:ADDR...)",
      "make a container from a perf recording, or from raw PT bytes and their code", cmd_import},
     {"export", "--perf-data FILE [CONTAINER|-]", "write a container as a perf.data", cmd_export},
-    {"trim", "[--time A..B] [--used-code] CONTAINER", "make a smaller container: a time range, only code that ran",
-     cmd_trim},
+    {"trim", "[--time A..B] [--used-code] CONTAINER",
+     "make a smaller container: a time range, only code that ran", cmd_trim},
 };
 
 #define COMMANDS (sizeof commands / sizeof *commands)

@@ -291,7 +291,8 @@ static int capture(const struct arguments *a, struct pt_error *e)
 		output_abort(&out);
 	if (r == 0 && result.untraced)
 		fprintf(stderr,
-			"%spt-capture: 32-bit programs that it began (%u) ran without being traced: stepping is for "
+			"%spt-capture: 32-bit programs that it began (%u) ran without being traced: stepping "
+			"is for "
 			"64-bit ones only\n",
 			o.progress ? "\r" : "", result.untraced);
 	if (r == 0 && !a->quiet) {

@@ -216,6 +216,7 @@ static int take_attr(struct session *s, const struct ptc_chunk *c, struct pt_err
 	if (pt_tasks_attr(m->tasks, &attr, e) < 0 || pt_session_events_attr(s->events, &attr, e) < 0)
 		return -1;
 	if (attr.index >= s->attr_count) {
+		/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
 		struct pt_machine **attrs = realloc(s->attrs, (attr.index + 1) * sizeof *attrs);
 
 		if (!attrs)

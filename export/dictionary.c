@@ -93,7 +93,7 @@ void dictionary_destroy(struct dictionary *d)
 /* By the lowest byte first; ids are not negative. */
 static int sort(struct pairs *p, struct pt_error *e)
 {
-	int64_t *from = p->ids, *to = malloc((p->count + 1) * sizeof *to), *tmp = to, all = 0;
+	int64_t *from = p->ids, *to = malloc((p->count + 1) * sizeof *to), *tmp, all = 0;
 
 	if (!to)
 		return no_memory(e);

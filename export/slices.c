@@ -95,6 +95,7 @@ int slices_begin(struct slices *s, const struct ptr_record *r, struct pt_error *
 
 	if (s->count == s->room) {
 		size_t room = s->room ? s->room * 2 : 16;
+		/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
 		struct open_slice **open = realloc(s->open, room * sizeof *open);
 
 		if (!open)
@@ -235,6 +236,7 @@ int slices_end(struct slices *s, const struct ptr_slice_end *r, struct pt_error 
 	if (s->last == s->open[i])
 		s->last = NULL;
 	free_slice(s->open[i]);
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
 	memmove(&s->open[i], &s->open[i + 1], (s->count - i - 1) * sizeof *s->open);
 	s->count--;
 	return ret;

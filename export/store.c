@@ -229,5 +229,6 @@ int store_scratch(const struct store *s, struct pt_error *e)
 		free(name);
 	}
 	free(folder);
+	/* cppcheck-suppress resourceLeak ; it is the caller's */
 	return fd >= 0 ? fd : pt_fail_errno(e, "a scratch file beside %s", s->path);
 }

@@ -214,7 +214,7 @@ int vm_rows_finish(struct vm_rows *v, struct pt_error *e)
 	    " AND pe.id = p.id * 32 + guest_run.entry_branch %% 1024 %% p.edges"
 	    " AND e.id = pe.edge AND e.to_ip = guest_run.entry_ip), entry_symbol)"
 	    " WHERE trace = %lld AND entry_ip IS NOT NULL AND entry_branch IS NOT NULL",
-	    trace, (long long)(v->base.guest_run + v->guest_runs), trace, trace, trace);
+	    trace, (long long)v->base.guest_run + (long long)v->guest_runs, trace, trace, trace);
 	if (!sql)
 		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
 	ret = db_exec(v->db, sql, e);

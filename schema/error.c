@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#undef pt_fail
+#undef pt_fail_errno
+
 int pt_fail(struct pt_error *e, enum pt_error_kind kind, uint64_t offset, const char *format, ...)
 {
 	va_list ap;

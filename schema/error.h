@@ -12,13 +12,13 @@
 
 enum pt_error_kind {
 	PT_ERR_NONE,
-	PT_ERR_USAGE,     /* the command line is wrong: exit status 2 */
-	PT_ERR_IO,        /* a system call failed: the message has strerror()'s words */
+	PT_ERR_USAGE,	  /* the command line is wrong: exit status 2 */
+	PT_ERR_IO,	  /* a system call failed: the message has strerror()'s words */
 	PT_ERR_BAD_INPUT, /* the input breaks its format; offset says where */
 	PT_ERR_TRUNCATED, /* the input ends too early; offset says where */
 	PT_ERR_NO_MEMORY,
-	PT_ERR_REFUSED,   /* possible, but not wanted: the message says what to do */
-	PT_ERR_CLOSED     /* the reader of our output has gone (EPIPE): a quiet exit, status 1 */
+	PT_ERR_REFUSED, /* possible, but not wanted: the message says what to do */
+	PT_ERR_CLOSED	/* the reader of our output has gone (EPIPE): a quiet exit, status 1 */
 };
 
 #define PT_NO_OFFSET UINT64_MAX
@@ -31,10 +31,16 @@ struct pt_error {
 
 /* Fills e and returns -1, so that a caller can write: return pt_fail(e, ...). e may be NULL. */
 int pt_fail(struct pt_error *e, enum pt_error_kind kind, uint64_t offset, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
+    __attribute__((format(printf, 4, 5)));
 
 /* As pt_fail() with PT_ERR_IO (PT_ERR_CLOSED for EPIPE), and ": strerror(errno)" appended. */
 int pt_fail_errno(struct pt_error *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The analyzer sees one source at a time, so it has to be told that they return -1. */
+#ifdef __clang_analyzer__
+#define pt_fail(...)	   (pt_fail(__VA_ARGS__), -1)
+#define pt_fail_errno(...) (pt_fail_errno(__VA_ARGS__), -1)
+#endif
 
 /* 2 for PT_ERR_USAGE, else 1. */
 int pt_exit_status(const struct pt_error *e);

@@ -49,14 +49,15 @@
 
 #include "schema/error.h"
 
-#define PTR_NO_TSC UINT64_MAX     /* a time that is not known */
-#define PTR_UNKNOWN UINT64_MAX    /* a count that is not known */
-#define PTR_PATH_EDGES 32         /* edges in a path, at most */
-#define PTR_RUN_BRANCHES 1024     /* branches in a run, at most: repeats x edges */
-#define PTR_BLOCK_MAX (1u << 20)  /* bytes of records in a block, at most */
+#define PTR_NO_TSC	 UINT64_MAX /* a time that is not known */
+#define PTR_UNKNOWN	 UINT64_MAX /* a count that is not known */
+#define PTR_PATH_EDGES	 32	    /* edges in a path, at most */
+#define PTR_RUN_BRANCHES 1024	    /* branches in a run, at most: repeats x edges */
+#define PTR_BLOCK_MAX	 (1u << 20) /* bytes of records in a block, at most */
 
 enum ptr_type {
-	PTR_META = 1, /* key, value: one pair about the trace; all META come before the first RUN but for results */
+	PTR_META =
+	    1, /* key, value: one pair about the trace; all META come before the first RUN but for results */
 	PTR_MACHINE,
 	PTR_THREAD,
 	PTR_DSO,
@@ -100,7 +101,7 @@ enum ptr_kind {
 	PTR_VMENTRY,
 	PTR_VMEXIT,
 	PTR_TRACE_BEGIN, /* from = 0 */
-	PTR_TRACE_END,   /* to = 0, and what stopped the trace is not known */
+	PTR_TRACE_END,	 /* to = 0, and what stopped the trace is not known */
 	PTR_KINDS
 };
 const char *ptr_kind_name(enum ptr_kind kind);
@@ -112,9 +113,9 @@ struct ptr_meta {
 	const char *key, *value;
 };
 
-struct ptr_machine { /* numbered */
-	uint32_t pid;      /* 0: the host; else the VM process's */
-	const char *name;  /* "host", or the VM's */
+struct ptr_machine {	  /* numbered */
+	uint32_t pid;	  /* 0: the host; else the VM process's */
+	const char *name; /* "host", or the VM's */
 };
 
 struct ptr_thread { /* numbered; one for each (pid, tid, comm): exec and prctl make another */
@@ -134,53 +135,57 @@ struct ptr_symbol { /* numbered */
 	const char *name;
 };
 
-struct ptr_edge { /* numbered */
+struct ptr_edge {	   /* numbered */
 	uint64_t from, to; /* 0: not seen */
-	uint32_t kind;     /* enum ptr_kind */
+	uint32_t kind;	   /* enum ptr_kind */
 	uint32_t from_symbol, to_symbol;
 };
 
-struct ptr_path { /* numbered */
+struct ptr_path {	   /* numbered */
 	uint64_t start_ip; /* 0 when the first edge is a TRACE_BEGIN */
-	uint32_t count;    /* edges, 0..PTR_PATH_EDGES; 0 only for a stretch that ended before any taken branch */
-	uint32_t not_taken;        /* conditional branches passed and not taken, the tail's too */
-	uint32_t tail_insns;       /* instructions after the last edge, up to end_ip; 0 unless the slice was cut there */
-	uint64_t end_ip;           /* where the path stops when that is not the last edge's to (at a PSB, an error,
+	uint32_t
+	    count; /* edges, 0..PTR_PATH_EDGES; 0 only for a stretch that ended before any taken branch */
+	uint32_t not_taken; /* conditional branches passed and not taken, the tail's too */
+	uint32_t
+	    tail_insns; /* instructions after the last edge, up to end_ip; 0 unless the slice was cut there */
+	uint64_t end_ip; /* where the path stops when that is not the last edge's to (at a PSB, an error,
 				    * the trace's end); else 0 */
 	uint32_t edge[PTR_PATH_EDGES];
-	uint32_t insns[PTR_PATH_EDGES]; /* instructions from the previous edge's to (start_ip) up to the branch, inclusive */
+	uint32_t insns
+	    [PTR_PATH_EDGES]; /* instructions from the previous edge's to (start_ip) up to the branch, inclusive */
 };
 
 /* One thread, host or guest, on one CPU, without interruption or gap. */
 struct ptr_slice { /* numbered */
 	uint32_t thread;
-	int32_t cpu;   /* -1 unknown */
-	int32_t vcpu;  /* -1: not a guest, or unknown */
+	int32_t cpu;	 /* -1 unknown */
+	int32_t vcpu;	 /* -1: not a guest, or unknown */
 	uint32_t stream; /* the container's */
-	uint64_t tsc;  /* start, PTR_NO_TSC unknown */
+	uint64_t tsc;	 /* start, PTR_NO_TSC unknown */
 };
 
 struct ptr_slice_end {
 	uint32_t slice;
-	uint64_t tsc;         /* the last time known in it */
-	uint64_t insn_count;  /* executed in it */
-	uint64_t cyc_count;   /* PTR_UNKNOWN */
-	uint64_t not_taken;   /* conditional branches not taken in it */
+	uint64_t tsc;	     /* the last time known in it */
+	uint64_t insn_count; /* executed in it */
+	uint64_t cyc_count;  /* PTR_UNKNOWN */
+	uint64_t not_taken;  /* conditional branches not taken in it */
 };
 
 struct ptr_run { /* numbered */
 	uint32_t slice;
-	uint64_t tsc;        /* the host TSC at the last timing packet before its first branch: none is older */
+	uint64_t tsc; /* the host TSC at the last timing packet before its first branch: none is older */
 	uint32_t path;
-	uint32_t repeats;    /* >= 1 */
-	uint64_t cyc_count;  /* core cycles since the last run of the slice that has them, to this run's end; PTR_UNKNOWN */
+	uint32_t repeats; /* >= 1 */
+	uint64_t
+	    cyc_count; /* core cycles since the last run of the slice that has them, to this run's end; PTR_UNKNOWN */
 	uint64_t insn_count; /* instructions in just that stretch; meaningless when cyc_count is unknown */
 };
 
-struct ptr_call_path { /* numbered */
+struct ptr_call_path {	 /* numbered */
 	uint32_t parent; /* 0: a root */
 	uint32_t symbol; /* 0 unknown: then ip says where */
-	uint64_t ip;     /* the callee's first address as called */
+	uint64_t ip;	 /* the callee's first address as called */
 };
 
 /* flags of a call, perf's numbers */
@@ -189,35 +194,36 @@ enum { PTR_CALL_NO_CALL = 1, PTR_CALL_NO_RETURN = 2, PTR_CALL_NON_CALL = 4 };
 struct ptr_call { /* numbered, in the order of returning */
 	uint32_t thread;
 	uint32_t call_path;
-	uint64_t call_tsc, return_tsc;       /* PTR_NO_TSC unknown */
+	uint64_t call_tsc, return_tsc;	     /* PTR_NO_TSC unknown */
 	uint64_t call_branch, return_branch; /* branch ids; 0 unknown */
-	uint64_t branch_count;               /* taken branches in it, callees' too */
+	uint64_t branch_count;		     /* taken branches in it, callees' too */
 	uint64_t insn_count;
-	uint64_t cyc_count;                  /* PTR_UNKNOWN */
+	uint64_t cyc_count; /* PTR_UNKNOWN */
 	uint32_t flags;
-	uint32_t depth; /* 0: bottom of the stack; the parent is the next call of the thread that returns at depth - 1 */
+	uint32_t
+	    depth; /* 0: bottom of the stack; the parent is the next call of the thread that returns at depth - 1 */
 };
 
-struct ptr_event { /* numbered */
-	uint32_t slice;   /* 0: none */
+struct ptr_event {	  /* numbered */
+	uint32_t slice;	  /* 0: none */
 	uint32_t machine; /* whose; 0 unknown */
 	uint32_t thread;  /* that ran, 0 unknown */
-	int32_t cpu;      /* -1 unknown */
-	int32_t vcpu;     /* -1: not a guest's, or unknown */
+	int32_t cpu;	  /* -1 unknown */
+	int32_t vcpu;	  /* -1: not a guest's, or unknown */
 	uint64_t tsc;
-	uint64_t ip;      /* 0 unknown */
-	const char *name; /* "cbr", "ptwrite", "ovf", ... */
+	uint64_t ip;	    /* 0 unknown */
+	const char *name;   /* "cbr", "ptwrite", "ovf", ... */
 	const char *fields; /* a JSON object */
 };
 
 /* Something that was not seen. kind: "overflow", "lost", "truncated", "no code", "mismatch", "bad packet",
  * "damaged container", "gap", ... */
-struct ptr_error { /* numbered */
-	uint32_t slice;  /* the one that it ended, 0: none */
+struct ptr_error {	 /* numbered */
+	uint32_t slice;	 /* the one that it ended, 0: none */
 	uint32_t stream; /* 0: none */
 	int32_t cpu;
 	uint64_t tsc, tsc_end; /* what was not seen lies between; PTR_NO_TSC unknown */
-	uint64_t ip;           /* where the flow was lost, 0 unknown */
+	uint64_t ip;	       /* where the flow was lost, 0 unknown */
 	uint64_t aux_offset;   /* of the packet, PTR_UNKNOWN */
 	const char *kind;
 	const char *message;
@@ -225,42 +231,42 @@ struct ptr_error { /* numbered */
 
 /* flags of GUEST_RUN and ROUND_TRIP */
 enum ptr_vm_flags {
-	PTR_VM_BEGIN_UNSEEN = 1,     /* the trace begins, or the flow was found again, inside it */
-	PTR_VM_END_UNSEEN = 2,       /* the trace ends, or the flow was lost, inside it */
-	PTR_VM_GAP = 4,              /* something in between was not seen: counts are lower bounds, no latency */
-	PTR_VM_CONCEALED = 8,        /* VMX controls kept guest or host out of the trace */
-	PTR_VM_NESTED = 16,          /* a nested guest's, as far as the packets tell */
-	PTR_VM_SCHEDULED_OUT = 32,   /* ROUND_TRIP: another thread ran on the CPU in between */
-	PTR_VM_HALT_POLLED = 64,     /* ROUND_TRIP: KVM polled for the halted vCPU's wake-up */
-	PTR_VM_TO_USERSPACE = 128,   /* ROUND_TRIP: the VM process's user code ran in between */
-	PTR_VM_MIGRATED = 256        /* ROUND_TRIP: entered on another CPU than it left */
+	PTR_VM_BEGIN_UNSEEN = 1, /* the trace begins, or the flow was found again, inside it */
+	PTR_VM_END_UNSEEN = 2,	 /* the trace ends, or the flow was lost, inside it */
+	PTR_VM_GAP = 4,		 /* something in between was not seen: counts are lower bounds, no latency */
+	PTR_VM_CONCEALED = 8,	 /* VMX controls kept guest or host out of the trace */
+	PTR_VM_NESTED = 16,	 /* a nested guest's, as far as the packets tell */
+	PTR_VM_SCHEDULED_OUT = 32, /* ROUND_TRIP: another thread ran on the CPU in between */
+	PTR_VM_HALT_POLLED = 64,   /* ROUND_TRIP: KVM polled for the halted vCPU's wake-up */
+	PTR_VM_TO_USERSPACE = 128, /* ROUND_TRIP: the VM process's user code ran in between */
+	PTR_VM_MIGRATED = 256	   /* ROUND_TRIP: entered on another CPU than it left */
 };
 
 /*
  * A stay in a guest: from a VM entry to the VM exit behind it. Times are lower bounds, as a run's: the transition lies
  * in [tsc, tsc + uncertainty]. insn_count and cyc_count are the guest's own.
  */
-struct ptr_guest_run { /* numbered, in the order of ending */
-	uint32_t machine;  /* the guest, 0 unknown */
-	uint32_t thread;   /* the host's vCPU thread, 0 unknown */
+struct ptr_guest_run {	  /* numbered, in the order of ending */
+	uint32_t machine; /* the guest, 0 unknown */
+	uint32_t thread;  /* the host's vCPU thread, 0 unknown */
 	int32_t cpu;
-	int32_t vcpu;      /* -1 unknown */
-	uint64_t vmcs;     /* its address, PTR_UNKNOWN */
-	uint64_t cr3;      /* at the entry, PTR_UNKNOWN */
-	uint64_t entry_tsc, exit_tsc;                         /* PTR_NO_TSC unknown */
+	int32_t vcpu;					      /* -1 unknown */
+	uint64_t vmcs;					      /* its address, PTR_UNKNOWN */
+	uint64_t cr3;					      /* at the entry, PTR_UNKNOWN */
+	uint64_t entry_tsc, exit_tsc;			      /* PTR_NO_TSC unknown */
 	uint64_t entry_uncertainty_tsc, exit_uncertainty_tsc; /* PTR_UNKNOWN */
-	uint64_t entry_ip, exit_ip;                           /* in the guest, 0 unknown */
-	uint64_t entry_branch, exit_branch;                   /* branch ids of the transitions, 0 unknown */
-	uint64_t insn_count, cyc_count;                       /* PTR_UNKNOWN */
-	uint32_t flags;    /* enum ptr_vm_flags */
+	uint64_t entry_ip, exit_ip;			      /* in the guest, 0 unknown */
+	uint64_t entry_branch, exit_branch;		      /* branch ids of the transitions, 0 unknown */
+	uint64_t insn_count, cyc_count;			      /* PTR_UNKNOWN */
+	uint32_t flags;					      /* enum ptr_vm_flags */
 };
 
 /* Where an exit's reason is known from. */
 enum ptr_reason_source {
 	PTR_REASON_UNKNOWN,
 	PTR_REASON_EVENT_TRACE, /* a CFE packet */
-	PTR_REASON_TRACEPOINT,  /* kvm_exit */
-	PTR_REASON_INFERRED,    /* the handler that the host's trace shows KVM calling */
+	PTR_REASON_TRACEPOINT,	/* kvm_exit */
+	PTR_REASON_INFERRED,	/* the handler that the host's trace shows KVM calling */
 	PTR_REASON_SOURCES
 };
 const char *ptr_reason_source_name(enum ptr_reason_source source); /* "" unknown */
@@ -269,30 +275,30 @@ const char *ptr_reason_source_name(enum ptr_reason_source source); /* "" unknown
  * A round trip out of a guest: from a VM exit to the same vCPU's next VM entry, perhaps on another CPU. Its latency is
  * known when flags has none of BEGIN_UNSEEN, END_UNSEEN, GAP, CONCEALED.
  */
-struct ptr_round_trip { /* numbered, in the order of ending */
-	uint32_t machine, thread;          /* as above */
+struct ptr_round_trip {		  /* numbered, in the order of ending */
+	uint32_t machine, thread; /* as above */
 	int32_t vcpu;
-	int32_t exit_cpu, entry_cpu;       /* -1 unknown */
-	uint32_t before, after;            /* GUEST_RUNs, 0 unknown. `after` may be a number not yet defined */
+	int32_t exit_cpu, entry_cpu; /* -1 unknown */
+	uint32_t before, after;	     /* GUEST_RUNs, 0 unknown. `after` may be a number not yet defined */
 	uint64_t vmcs;
 	uint64_t exit_tsc, entry_tsc;
 	uint64_t exit_uncertainty_tsc, entry_uncertainty_tsc;
-	uint64_t guest_ip;                 /* at the exit, 0 unknown */
-	uint32_t guest_symbol;             /* of guest_ip, 0 unknown */
+	uint64_t guest_ip;     /* at the exit, 0 unknown */
+	uint32_t guest_symbol; /* of guest_ip, 0 unknown */
 	uint64_t exit_branch, entry_branch;
-	uint64_t reason;                   /* the VMCS's exit reason, bits 15..0; PTR_UNKNOWN */
-	uint64_t raw_reason;               /* as its source gives it; PTR_UNKNOWN */
-	uint64_t qualification;            /* PTR_UNKNOWN */
-	uint64_t vector;                   /* of the interrupt or exception that exited; PTR_UNKNOWN */
-	uint32_t source;                   /* enum ptr_reason_source */
-	uint64_t injected;                 /* VM-entry interruption information of the entry, PTR_UNKNOWN */
-	uint32_t handler;                  /* symbol: the function that KVM called for this reason, 0 unknown */
-	uint32_t deepest;                  /* symbol: the innermost function on the longest call chain under handler */
-	uint32_t deepest_depth;            /* frames between handler and it */
-	uint64_t host_insns, host_cycles;  /* of this thread in between; PTR_UNKNOWN */
-	uint64_t off_cpu_tsc;              /* of it, while other threads ran; PTR_UNKNOWN */
-	uint64_t userspace_tsc;            /* of it, in the VM process's user code; PTR_UNKNOWN */
-	uint32_t stolen_by;                /* thread that ran first in place of this one, 0 none or unknown */
+	uint64_t reason;	/* the VMCS's exit reason, bits 15..0; PTR_UNKNOWN */
+	uint64_t raw_reason;	/* as its source gives it; PTR_UNKNOWN */
+	uint64_t qualification; /* PTR_UNKNOWN */
+	uint64_t vector;	/* of the interrupt or exception that exited; PTR_UNKNOWN */
+	uint32_t source;	/* enum ptr_reason_source */
+	uint64_t injected;	/* VM-entry interruption information of the entry, PTR_UNKNOWN */
+	uint32_t handler;	/* symbol: the function that KVM called for this reason, 0 unknown */
+	uint32_t deepest;	/* symbol: the innermost function on the longest call chain under handler */
+	uint32_t deepest_depth; /* frames between handler and it */
+	uint64_t host_insns, host_cycles; /* of this thread in between; PTR_UNKNOWN */
+	uint64_t off_cpu_tsc;		  /* of it, while other threads ran; PTR_UNKNOWN */
+	uint64_t userspace_tsc;		  /* of it, in the VM process's user code; PTR_UNKNOWN */
+	uint32_t stolen_by;		  /* thread that ran first in place of this one, 0 none or unknown */
 	uint32_t flags;
 };
 
@@ -311,19 +317,19 @@ const char *ptr_clock_source_name(enum ptr_clock_source source); /* "" unknown *
 struct ptr_vm_clock { /* numbered */
 	uint32_t machine;
 	int32_t vcpu;
-	uint64_t vmcs;         /* PTR_UNKNOWN */
-	uint64_t from_tsc;     /* host's; PTR_NO_TSC: from the start */
-	uint64_t offset;       /* signed, in two's complement */
-	uint64_t ratio;        /* PTR_UNKNOWN: not scaled */
+	uint64_t vmcs;	   /* PTR_UNKNOWN */
+	uint64_t from_tsc; /* host's; PTR_NO_TSC: from the start */
+	uint64_t offset;   /* signed, in two's complement */
+	uint64_t ratio;	   /* PTR_UNKNOWN: not scaled */
 	uint32_t frac_bits;
-	uint32_t source;       /* enum ptr_clock_source */
-	uint64_t observations; /* guest TSC packets that speak for it */
+	uint32_t source;	     /* enum ptr_clock_source */
+	uint64_t observations;	     /* guest TSC packets that speak for it */
 	uint64_t worst_residual_tsc; /* the largest |deviation| of one of them, PTR_UNKNOWN */
 };
 
 struct ptr_end {
 	uint64_t counts[PTR_TYPES]; /* records by type, [PTR_END] is 0; counts[PTR_RUN] is all runs */
-	uint64_t branches;        /* sum of repeats x edges */
+	uint64_t branches;	    /* sum of repeats x edges */
 };
 
 struct ptr_record {

@@ -35,7 +35,8 @@ static void map(struct pt_image_section_cache *cache, struct pt_image *image, co
 	while (fgets(line, sizeof line, f)) {
 		int id;
 
-		if (sscanf(line, "%" SCNx64 " %" SCNx64 " %" SCNx64 " %2047s", &start, &end, &offset, name) != 4)
+		if (sscanf(line, "%" SCNx64 " %" SCNx64 " %" SCNx64 " %2047s", &start, &end, &offset, name) !=
+		    4)
 			continue;
 		snprintf(path, sizeof path, "%.*s%s", slash ? (int)(slash + 1 - maps) : 0, maps, name);
 		id = pt_iscache_add_file(cache, path, offset, end - start, start);
@@ -117,7 +118,8 @@ int main(int argc, char **argv)
 	}
 	if (status < 0 && status != -pte_eos)
 		failed("decode", status);
-	printf("insn %" PRIu64 "\nblocks %" PRIu64 "\nevents %" PRIu64 "\ntsc %" PRIx64 "\n", insns, blocks, events, tsc);
+	printf("insn %" PRIu64 "\nblocks %" PRIu64 "\nevents %" PRIu64 "\ntsc %" PRIx64 "\n", insns, blocks,
+	       events, tsc);
 	pt_blk_free_decoder(d);
 	pt_image_free(image);
 	pt_iscache_free(cache);

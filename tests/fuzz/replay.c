@@ -12,14 +12,20 @@ static int give(const char *path)
 	uint8_t *bytes;
 	long n;
 
-	if (!f || fseek(f, 0, SEEK_END) < 0 || (n = ftell(f)) < 0)
+	if (!f)
 		return -1;
+	if (fseek(f, 0, SEEK_END) < 0 || (n = ftell(f)) < 0) {
+		fclose(f);
+		return -1;
+	}
 	rewind(f);
-	bytes = malloc((size_t)n + 1); /* its own block: sanitizers see a byte too many */
-	if (!bytes || fread(bytes, 1, (size_t)n, f) != (size_t)n)
+	bytes = malloc(n ? (size_t)n : 1); /* its own block: sanitizers see a byte too many */
+	if (!bytes || fread(bytes, 1, (size_t)n, f) != (size_t)n) {
+		free(bytes);
+		fclose(f);
 		return -1;
+	}
 	fclose(f);
-	bytes = realloc(bytes, n ? (size_t)n : 1);
 	LLVMFuzzerTestOneInput(bytes, (size_t)n);
 	free(bytes);
 	return 0;

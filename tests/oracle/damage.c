@@ -36,7 +36,8 @@
 
 /* Exit statuses of the child; others are a sanitizer's. */
 enum { RIGHT, WRONG_BRANCH = 40, SILENT, NO_MESSAGE };
-static const char *const outcomes[] = {"a wrong branch", "less than all, and no error", "an error without a message"};
+static const char *const outcomes[] = {"a wrong branch", "less than all, and no error",
+				       "an error without a message"};
 
 struct branch {
 	uint64_t from, to;
@@ -106,7 +107,8 @@ static void on_branch(void *arg, const struct pt_branch_line *line)
 static void others(int fd)
 {
 	char path[64];
-	char *info[] = {"info", "--json", path, NULL}, *export[] = {"export", "--perf-data", "/dev/null", path, NULL};
+	char *info[] = {"info", "--json", path, NULL},
+	     *export[] = {"export", "--perf-data", "/dev/null", path, NULL};
 	struct pt_error e;
 	struct ptc_reader *r;
 	uint64_t errors;
@@ -261,11 +263,13 @@ static size_t part_count;
 
 static void add_part(uint32_t type, uint32_t stream, const uint8_t *bytes, uint64_t size)
 {
-	struct part *p;
+	struct part *grown = realloc(parts, (part_count + 1) * sizeof *parts), *p;
 
-	parts = realloc(parts, (part_count + 1) * sizeof *parts);
-	p = parts ? &parts[part_count++] : NULL;
-	if (!p || !(p->bytes = malloc(size + 64)))
+	if (!grown)
+		stop("memory");
+	parts = grown;
+	p = &parts[part_count++];
+	if (!(p->bytes = malloc(size + 64)))
 		stop("memory");
 	memcpy(p->bytes, bytes, size);
 	p->type = type;
@@ -349,14 +353,28 @@ static void write_block(int fd, uint32_t number, const struct part *p)
 
 static void scramble(struct part *p)
 {
-	static const uint64_t edges[] = {0, 1, 7, 8, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0x80000000,
-					 0xffffffff, 0x7fffffffffffffff, 0x8000000000000000, UINT64_MAX};
+	static const uint64_t edges[] = {0,
+					 1,
+					 7,
+					 8,
+					 0x7f,
+					 0x80,
+					 0xff,
+					 0x7fff,
+					 0xffff,
+					 0x7fffffff,
+					 0x80000000,
+					 0xffffffff,
+					 0x7fffffffffffffff,
+					 0x8000000000000000,
+					 UINT64_MAX};
 	unsigned times = 1 + (unsigned)chance(4);
 
 	for (unsigned i = 0; i < times && p->size; i++) {
 		/* Most structure is at the beginning. */
 		uint64_t at = chance(chance(2) ? p->size : p->size < 80 ? p->size : 80);
-		uint64_t width = (uint64_t)1 << chance(4), value = edges[chance(sizeof edges / sizeof *edges)];
+		uint64_t width = (uint64_t)1 << chance(4),
+			 value = edges[chance(sizeof edges / sizeof *edges)];
 
 		if (width > p->size - at)
 			width = p->size - at;
@@ -380,7 +398,8 @@ static void mutate(taker *take, int fd, const uint8_t *head, uint64_t times, boo
 
 	memcpy(magic, head, sizeof magic);
 	for (uint64_t i = 0; i < times; i++) {
-		uint64_t dropped = chance(8) ? part_count : chance(part_count), twice = chance(8) ? part_count : chance(part_count);
+		uint64_t dropped = chance(8) ? part_count : chance(part_count),
+			 twice = chance(8) ? part_count : chance(part_count);
 		uint64_t hurt = chance(part_count), end[3] = {0};
 		struct part p, last = {PTC_END, 0, sizeof end, (uint8_t *)end};
 		uint32_t number = 0;

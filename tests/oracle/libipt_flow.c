@@ -157,7 +157,8 @@ static void add_change(const struct change *c)
 	changes[change_count++] = *c;
 }
 
-static void add_record(const uint8_t *p, uint32_t size, uint32_t type, uint32_t misc, const struct perf_event_attr *a)
+static void add_record(const uint8_t *p, uint32_t size, uint32_t type, uint32_t misc,
+		       const struct perf_event_attr *a)
 {
 	struct change c = {.time_ns = record_time(p, size, a)};
 	uint32_t ids[4];
@@ -337,14 +338,16 @@ struct last {
 	enum pt_insn_class class;
 };
 
-static void on_event(const struct pt_event *v, const struct stream *st, struct last *last, struct space *space)
+static void on_event(const struct pt_event *v, const struct stream *st, struct last *last,
+		     struct space *space)
 {
 	if (v->status_update && v->type != ptev_enabled)
 		return;
 	switch (v->type) {
 	case ptev_enabled:
 		if (v->has_tsc && time_mult) {
-			uint64_t ns = time_zero + (uint64_t)((unsigned __int128)v->tsc * time_mult >> time_shift);
+			uint64_t ns =
+			    time_zero + (uint64_t)((unsigned __int128)v->tsc * time_mult >> time_shift);
 
 			while (space->applied < change_count && changes[space->applied].time_ns <= ns)
 				apply(space, &changes[space->applied++]);
@@ -431,8 +434,8 @@ static int flow(struct stream *st, const struct ptc_meta *meta)
 		if (status >= 0 || status == -pte_eos)
 			break;
 		pt_insn_get_offset(d, &offset);
-		fprintf(stderr, "libipt_flow: tid %d, offset %" PRIx64 ", behind %" PRIx64 ": %s\n", st->tid, offset,
-			last.ip, pt_errstr(pt_errcode(status)));
+		fprintf(stderr, "libipt_flow: tid %d, offset %" PRIx64 ", behind %" PRIx64 ": %s\n", st->tid,
+			offset, last.ip, pt_errstr(pt_errcode(status)));
 		errors++;
 	}
 	pt_insn_free_decoder(d);

@@ -364,7 +364,7 @@ static void test_cuts(void)
 static void try_damaged(unsigned *bad)
 {
 	struct imported i;
-	char got[8192];
+	char got[8192] = "";
 
 	import_bytes(b.bytes, b.count, &i);
 	if (i.ret == 0)

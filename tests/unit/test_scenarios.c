@@ -169,7 +169,7 @@ static int assemble(struct scenario *s, char *line, unsigned space, uint64_t *at
 	} else if (!strcmp(op, "bits")) {
 		s->bits = arg == 0x16 ? 16 : arg == 0x32 ? 32 : 64;
 	} else if (!strcmp(op, "bytes")) {
-		for (char *p = strtok(line + 6, " \n"); p; p = strtok(NULL, " \n")) {
+		for (char *rest, *p = strtok_r(line + 6, " \n", &rest); p; p = strtok_r(NULL, " \n", &rest)) {
 			uint8_t b = (uint8_t)strtoul(p, NULL, 16);
 
 			*at = emit(s, space, *at, &b, 1);
@@ -320,7 +320,7 @@ static int packet(struct scenario *s, char *line)
 		bytes(s, "\x02\xc3\x88", 3);
 		le(s, x, 8);
 	} else if (!strcmp(op, "hex")) {
-		for (char *p = strtok(line + 3, " \n"); p; p = strtok(NULL, " \n"))
+		for (char *rest, *p = strtok_r(line + 3, " \n", &rest); p; p = strtok_r(NULL, " \n", &rest))
 			le(s, strtoull(p, NULL, 16), 1);
 	} else {
 		return -1;
