@@ -21,7 +21,8 @@ struct segment {
 struct symbol {
 	uint64_t value, end;
 	uint32_t name;
-	uint32_t rank; /* 0 is best: of symbols at one address the global one names it */
+	uint16_t rank; /* 0 is best: of symbols at one address the global one names it */
+	bool sizeless; /* its end is where the next one begins */
 };
 
 struct img_file {
@@ -35,6 +36,7 @@ struct img_file {
 	struct symbol *symbols; /* sorted by value, one for each value */
 	size_t symbol_count;
 	char *strings;
+	size_t strings_bytes;
 	struct img_used *used; /* NULL: nobody asks */
 };
 
@@ -150,8 +152,8 @@ static bool segment_extend(struct segment *seg, const uint8_t *bytes, size_t n)
 
 	if (size > seg->room) {
 		size_t room = size < SEGMENT_ROOM / 2 ? SEGMENT_ROOM : 2 * size;
-		uint8_t *p = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-				  -1, 0);
+		uint8_t *p = mmap(NULL, room, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 		if (p == MAP_FAILED)
 			return false;
@@ -234,11 +236,71 @@ static int by_value(const void *a, const void *b)
 	return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
+/* Sorts the count symbols of f, keeps one for each value, and tells where each ends. */
+static void symbols_settle(struct img_file *f, size_t count)
+{
+	struct symbol *all = f->symbols;
+	size_t n = 0;
+
+	qsort(all, count, sizeof *all, by_value);
+	for (size_t i = 0; i < count; i++) {
+		if (n && all[n - 1].value == all[i].value) {
+			if (all[n - 1].sizeless && !all[i].sizeless) {
+				all[n - 1].end = all[i].end;
+				all[n - 1].sizeless = false;
+			}
+			continue;
+		}
+		all[n++] = all[i];
+	}
+	for (size_t i = 0; i < n; i++)
+		if (all[i].sizeless)
+			all[i].end = i + 1 < n ? all[i + 1].value : UINT64_MAX;
+	f->symbol_count = n;
+}
+
+/* Adds t to the symbols that f has. */
+static int symbols_add(struct img_file *f, const struct ptc_symbols *t, struct pt_error *e)
+{
+	size_t n = f->symbol_count, base = f->strings_bytes;
+	struct symbol *symbols;
+	char *strings;
+
+	if (base + t->strings_bytes >= UINT32_MAX)
+		return no_memory(e);
+	symbols = realloc(f->symbols, (n + t->count + 1) * sizeof *symbols);
+	if (symbols)
+		f->symbols = symbols;
+	strings = realloc(f->strings, base + t->strings_bytes + 1);
+	if (strings)
+		f->strings = strings;
+	if (!symbols || !strings)
+		return no_memory(e);
+	memcpy(strings + base, t->strings, t->strings_bytes);
+	strings[base + t->strings_bytes] = 0;
+	f->strings_bytes = base + t->strings_bytes + 1;
+	for (uint32_t i = 0; i < t->count; i++) {
+		struct ptc_symbol sym;
+
+		memcpy(&sym, (const uint8_t *)t->symbols + i * sizeof sym, sizeof sym);
+		if (sym.name >= t->strings_bytes)
+			continue;
+		symbols[n++] = (struct symbol){.value = sym.value,
+					       .end = sym.value + sym.size,
+					       .name = (uint32_t)(base + sym.name),
+					       .rank = sym.type == 'T'			    ? 0
+						       : sym.type == 'W' || sym.type == 'w' ? 1
+											    : 2,
+					       .sizeless = sym.size == 0};
+	}
+	symbols_settle(f, n);
+	return 0;
+}
+
 int img_store_symbols(struct img_store *s, const struct ptc_symbols *t, struct pt_error *e)
 {
 	struct img_file *f;
 	char id[41];
-	size_t n = 0;
 
 	hex(id, t->build_id, t->build_id_bytes);
 	if (t->absolute) {
@@ -250,40 +312,7 @@ int img_store_symbols(struct img_store *s, const struct ptc_symbols *t, struct p
 	} else if (!(f = find(s, t->machine_pid, t->name, t->name_bytes, id))) {
 		return 0; /* symbols of code that nobody has */
 	}
-	free(f->symbols);
-	free(f->strings);
-	f->symbol_count = 0;
-	f->symbols = calloc(t->count + 1, sizeof *f->symbols);
-	f->strings = malloc(t->strings_bytes + 1);
-	if (!f->symbols || !f->strings)
-		return no_memory(e);
-	memcpy(f->strings, t->strings, t->strings_bytes);
-	f->strings[t->strings_bytes] = 0;
-	for (uint32_t i = 0; i < t->count; i++) {
-		struct ptc_symbol sym;
-
-		memcpy(&sym, (const uint8_t *)t->symbols + i * sizeof sym, sizeof sym);
-		if (sym.name >= t->strings_bytes)
-			continue;
-		f->symbols[n].value = sym.value;
-		f->symbols[n].end = sym.size ? sym.value + sym.size : 0;
-		f->symbols[n].name = sym.name;
-		f->symbols[n].rank = sym.type == 'T' ? 0 : sym.type == 'W' || sym.type == 'w' ? 1 : 2;
-		n++;
-	}
-	qsort(f->symbols, n, sizeof *f->symbols, by_value);
-	for (size_t i = 0; i < n; i++) {
-		if (f->symbol_count && f->symbols[f->symbol_count - 1].value == f->symbols[i].value) {
-			if (!f->symbols[f->symbol_count - 1].end)
-				f->symbols[f->symbol_count - 1].end = f->symbols[i].end;
-			continue;
-		}
-		f->symbols[f->symbol_count++] = f->symbols[i];
-	}
-	for (size_t i = 0; i < f->symbol_count; i++)
-		if (!f->symbols[i].end)
-			f->symbols[i].end = i + 1 < f->symbol_count ? f->symbols[i + 1].value : UINT64_MAX;
-	return 0;
+	return symbols_add(f, t, e);
 }
 
 uint64_t img_store_address(const struct img_store *s, int32_t machine_pid, int32_t pid, const char *name)
@@ -582,7 +611,7 @@ static int absolute_symbol(const struct img_space *sp, const struct img_map *m, 
 	ret->name = ret->file->strings + best->name;
 	ret->start = best->value;
 	ret->end = best->end < end ? best->end : end;
-	ret->index = (uint32_t)(best - ret->file->symbols);
+	ret->index = best->name;
 	return 0;
 }
 
@@ -613,7 +642,7 @@ int img_space_symbol(struct img_space *sp, uint64_t ip, struct img_symbol *ret)
 	ret->start = sym->value + bias;
 	ret->end = sym->end == UINT64_MAX ? m->end : sym->end + bias;
 	ret->file = f;
-	ret->index = (uint32_t)(sym - f->symbols);
+	ret->index = sym->name;
 	return 0;
 }
 
@@ -629,8 +658,9 @@ int img_store_print_used(const struct img_store *s, FILE *to, struct pt_error *e
 
 		if (!f->used)
 			continue;
-		snprintf(prefix, sizeof prefix, "%s %d %d %s", f->memory ? "memory" : "file", (int)f->machine_pid,
-			 f->memory ? (int)f->pid : 0, f->build_id[0] ? f->build_id : "-");
+		snprintf(prefix, sizeof prefix, "%s %d %d %s", f->memory ? "memory" : "file",
+			 (int)f->machine_pid, f->memory ? (int)f->pid : 0,
+			 f->build_id[0] ? f->build_id : "-");
 		if (img_used_print(f->used, prefix, f->name, to, e) < 0)
 			return -1;
 	}

@@ -22,7 +22,7 @@ struct img_symbol {
 	const char *name;    /* the store's */
 	uint64_t start, end; /* run-time addresses, half-open */
 	const struct img_file *file;
-	uint32_t index; /* of the symbol in its file: (file, index, start) is its identity */
+	uint32_t index; /* of its name in its file: (file, index, start) is its identity */
 };
 
 /* One mapping of a space. */
@@ -51,7 +51,8 @@ void img_store_destroy(struct img_store *s);
 void img_store_track_used(struct img_store *s);
 int img_store_print_used(const struct img_store *s, FILE *to, struct pt_error *e);
 
-/* Copies the image or symbols into the store. Return 0, or -1 (PT_ERR_NO_MEMORY). */
+/* Copies the image or symbols into the store; a file's symbols add to those that it has. Return 0, or -1
+ * (PT_ERR_NO_MEMORY). */
 int img_store_image(struct img_store *s, const struct ptc_image *image, struct pt_error *e);
 int img_store_symbols(struct img_store *s, const struct ptc_symbols *symbols, struct pt_error *e);
 

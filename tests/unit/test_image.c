@@ -1,0 +1,81 @@
+/* The store of images: symbols that come in several chunks. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "decode/image.h"
+
+#define BASE 0x400000
+
+static int passed, failed;
+
+static void check(const char *what, uint64_t got, uint64_t want)
+{
+	if (got == want) {
+		passed++;
+		return;
+	}
+	failed++;
+	printf("FAILED: %s: %" PRIx64 ", expected %" PRIx64 "\n", what, got, want);
+}
+
+static int add(struct img_store *s, uint64_t value, uint64_t size, uint32_t type, const char *name)
+{
+	struct ptc_symbol symbol = {.value = value, .size = size, .type = type};
+	struct ptc_symbols chunk = {.count = 1,
+				    .name = "f",
+				    .name_bytes = 1,
+				    .symbols = &symbol,
+				    .strings = name,
+				    .strings_bytes = strlen(name) + 1};
+	struct pt_error e;
+
+	return img_store_symbols(s, &chunk, &e);
+}
+
+static void named(struct img_space *sp, uint64_t ip, const char *name, uint64_t start, uint64_t end,
+		  struct img_symbol *ret)
+{
+	*ret = (struct img_symbol){.name = ""};
+	img_space_symbol(sp, ip, ret);
+	check(name, !strcmp(ret->name, name), true);
+	check(name, ret->start, start);
+	check(name, ret->end, end);
+}
+
+int main(void)
+{
+	struct img_store *s = img_store_create();
+	uint8_t code[64] = {0};
+	struct ptc_image image = {.kind = PTC_IMAGE_FILE,
+				  .vaddr = 0x1000,
+				  .name = "f",
+				  .name_bytes = 1,
+				  .bytes = code,
+				  .size = sizeof code};
+	struct img_space sp;
+	struct img_symbol first, again;
+	struct pt_error e;
+
+	img_space_init(&sp);
+	check("image", s && img_store_image(s, &image, &e) == 0, true);
+	check("mapped", img_space_map(&sp, BASE, BASE + 64, 0, img_store_find(s, 0, "f", NULL, 0), &e) == 0,
+	      true);
+	check("one", add(s, 0x1010, 0, 't', "one") == 0, true);
+	named(&sp, BASE + 0x20, "one", BASE + 0x10, BASE + 64, &first);
+	/* More of them: what was there stays, and one without size ends where a new one begins. */
+	check("two", add(s, 0x1030, 8, 't', "two") == 0, true);
+	check("zero", add(s, 0x1000, 4, 't', "zero") == 0, true);
+	named(&sp, BASE + 0x20, "one", BASE + 0x10, BASE + 0x30, &again);
+	check("the same symbol", again.index, first.index);
+	named(&sp, BASE + 0x37, "two", BASE + 0x30, BASE + 0x38, &again);
+	named(&sp, BASE, "zero", BASE, BASE + 4, &again);
+	/* At one address the global one names the code, whichever came first. */
+	check("global", add(s, 0x1030, 8, 'T', "global") == 0, true);
+	check("local", add(s, 0x1030, 8, 't', "local") == 0, true);
+	named(&sp, BASE + 0x30, "global", BASE + 0x30, BASE + 0x38, &again);
+	img_space_deinit(&sp);
+	img_store_destroy(s);
+	printf("%d passed, %d failed\n", passed, failed);
+	return failed != 0;
+}
