@@ -187,6 +187,7 @@ void pt_flow_set_side(struct pt_flow *f, uint32_t nr, uint64_t cr3)
 /* The branch that leaves this side. */
 static bool leave(struct pt_flow *f, struct pt_vm_transition *t)
 {
+	const uint8_t *code;
 	uint32_t edge;
 
 	if (f->state == PT_FLOW_BLIND) {
@@ -220,6 +221,7 @@ static bool leave(struct pt_flow *f, struct pt_vm_transition *t)
 			return true;
 		}
 		t->guest_ip = f->fup_ip;
+		t->no_code = f->code && !img_space_code(f->code->space, t->guest_ip, &code);
 		if (f->cut)
 			pt_flow_cut(f, 0);
 		edge = pt_flow_edge(f, t->guest_ip, 0, PTR_VMEXIT);

@@ -286,7 +286,7 @@ static void on_exit_seen(struct pt_vm *vm, struct pt_vm_cpu *c, struct pt_vm_str
 		begin_run(c, st);
 		c->run.flags |= PTR_VM_BEGIN_UNSEEN;
 	} else if (!t->concealed && t->guest_ip) {
-		if (!c->blind)
+		if (!c->blind && !(t->no_code && t->insns == c->run_insns))
 			c->run.insn_count = t->insns - c->run_insns;
 		if (t->has_cyc)
 			c->run.cyc_count = t->cycles - c->run_cycles;
