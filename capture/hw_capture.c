@@ -430,7 +430,7 @@ static int one_round(struct capture *c, struct pt_error *e)
 	adapt(c);
 	if (lost(&c->drain.losses) > c->told && !c->o->quiet) {
 		snprintf(text, sizeof text, "data is being lost: %llu times AUX data, %llu records",
-			 (unsigned long long)(c->drain.losses.truncated + c->drain.losses.partial),
+			 (unsigned long long)c->drain.losses.truncated + c->drain.losses.partial,
 			 (unsigned long long)c->drain.losses.records);
 		if (!c->told || lost(&c->drain.losses) > 2 * c->told) {
 			c->notice(text);
@@ -505,7 +505,9 @@ static int finish(struct capture *c, struct pt_error *e)
 	if (c->o->snapshot && take_snapshot(c, false, e))
 		return -1;
 	/* Twice: data whose record was under way in the first. */
+	/* NOLINTNEXTLINE(misc-redundant-expression): each call reads anew */
 	if (hw_drain_round(&c->drain, hw_clock_now_ns(&c->clock), e) ||
+	    /* NOLINTNEXTLINE(misc-redundant-expression) */
 	    hw_drain_round(&c->drain, hw_clock_now_ns(&c->clock), e))
 		return -1;
 	if (c->clocks && vm_clocks_put(c->clocks, c->w, "kvm_end", &seen, e))

@@ -166,7 +166,7 @@ static int cycles(const uint8_t *p, size_t have, struct pt_packet *ret)
 static int with_ip(const uint8_t *p, size_t have, enum pt_type type, struct pt_packet *ret)
 {
 	static const int8_t bytes[8] = {0, 2, 4, 6, 6, -1, 8, -1};
-	int n = bytes[p[0] >> 5];
+	int n = bytes[p[0] >> 5]; /* NOLINT(bugprone-signed-char-misuse): a number, not a character */
 
 	if (n < 0)
 		return PT_BAD_PACKET;

@@ -2,7 +2,9 @@
  * fault.c - a library to preload: at the N-th change of a file (FAULT_AT, from 1) the process is killed (FAULT_HOW=kill), or from
  * then on no write finds room (FAULT_HOW=full). FAULT_COUNT names a file that gets the number of changes at the end.
  */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
@@ -41,7 +43,7 @@ __attribute__((destructor)) static void report(void)
 	}
 }
 
-#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name)) /* NOLINT(bugprone-macro-parentheses) */
 
 ssize_t write(int fd, const void *bytes, size_t n)
 {
