@@ -60,6 +60,7 @@ guest_options() {
 # KVM's own offsets are those that the decoder solved.
 clocks() { # NAME
 	local g offset
+	[ "$(wc -l <"$tmp/clocks")" -gt 1 ] || return # a trace without time has none
 	for g in g1 g2; do
 		[ -e "$g.tsc" ] || continue
 		while read -r offset; do
