@@ -22,15 +22,16 @@ struct pt_calls *pt_calls_create(struct pt_emit *emit);
 void pt_calls_destroy(struct pt_calls *c);
 
 /* The stream's thread (re)starts at ip; gap: something was missed since its last branch. */
-void pt_calls_begin(struct pt_calls *c, struct pt_emit_stream *s, struct pt_code *code, uint64_t ip, uint64_t tsc);
+void pt_calls_begin(struct pt_calls *c, struct pt_emit_stream *s, struct pt_code *code, uint64_t ip,
+		    uint64_t tsc);
 /* Something was missed. */
 void pt_calls_gap(struct pt_calls *c, struct pt_emit_stream *s, uint64_t tsc);
 /* The stream's thread does not run any more. */
 void pt_calls_end(struct pt_calls *c, struct pt_emit_stream *s);
 /* One execution of a path: run is its record number, position that of its first branch in it. The stream's
  * counters stand before it. */
-void pt_calls_path(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *path, uint64_t tsc, uint64_t run,
-		   uint32_t position);
+void pt_calls_path(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *path, uint64_t tsc,
+		   uint64_t run, uint32_t position);
 void pt_calls_finish(struct pt_calls *c);
 
 #endif

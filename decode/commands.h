@@ -16,7 +16,8 @@ int pt_packets_print(struct ptc_reader *r, FILE *out, uint64_t *ret_errors, stru
  * for it, the worst residual and the slack of the offset in TSC ticks. Returns 0; 1 when the container was cut (what is
  * before the cut was used, *e says where); or -1. */
 struct pt_vm_options;
-int pt_vm_clock_print(struct ptc_reader *r, const struct pt_vm_options *options, FILE *out, struct pt_error *e);
+int pt_vm_clock_print(struct ptc_reader *r, const struct pt_vm_options *options, FILE *out,
+		      struct pt_error *e);
 
 /* --text: prints a line a branch with the given fields. */
 struct pt_lines;

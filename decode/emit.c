@@ -93,7 +93,7 @@ static void name_add(struct pt_emit *m, const void *file, uint64_t start, uint32
 		*n = bigger;
 	}
 	n->slots[slot(n, file, start, index)] =
-		(struct named){.file = file, .start = start, .index = index, .number = number};
+	    (struct named){.file = file, .start = start, .index = index, .number = number};
 }
 
 static uint32_t dso(struct pt_emit *m, const struct img_file *file)
@@ -119,7 +119,8 @@ uint32_t pt_emit_symbol(struct pt_emit *m, struct img_space *space, uint64_t ip)
 	i = slot(m->names, sym.file, sym.start, sym.index);
 	if (m->names->slots[i].number)
 		return m->names->slots[i].number;
-	r = (struct ptr_symbol){.dso = dso(m, sym.file), .start = sym.start, .end = sym.end, .name = sym.name};
+	r = (struct ptr_symbol){
+	    .dso = dso(m, sym.file), .start = sym.start, .end = sym.end, .name = sym.name};
 	if (m->failed)
 		return 0;
 	number = put(m, ptr_put_symbol(m->writer, &r, &m->error));
@@ -159,7 +160,8 @@ uint32_t pt_emit_thread(struct pt_emit *m, struct pt_task *task)
 
 static uint32_t edge_number(struct pt_emit *m, struct pt_edge *edge)
 {
-	struct img_space *space = m->graph->codes[edge->code]->space; /* not the path's: an edge may lead to user space */
+	struct img_space *space =
+	    m->graph->codes[edge->code]->space; /* not the path's: an edge may lead to user space */
 	struct ptr_edge r;
 
 	if (edge->number || m->failed)
@@ -227,7 +229,7 @@ static void on_begin(void *arg, struct pt_flow *f, uint64_t tsc)
 		return;
 	s->thread = pt_emit_thread(m, s->task);
 	r = (struct ptr_slice){
-		.thread = s->thread, .cpu = s->cpu, .vcpu = s->vcpu, .stream = s->stream, .tsc = tsc};
+	    .thread = s->thread, .cpu = s->cpu, .vcpu = s->vcpu, .stream = s->stream, .tsc = tsc};
 	if (m->failed)
 		return;
 	s->slice = put(m, ptr_put_slice(m->writer, &r, &m->error));
@@ -236,7 +238,8 @@ static void on_begin(void *arg, struct pt_flow *f, uint64_t tsc)
 		pt_calls_begin(m->stacks, s, f->code, f->start_ip, tsc);
 }
 
-static void text_run(struct pt_emit *m, struct pt_emit_stream *s, const struct pt_path *path, const struct pt_flow_run *run)
+static void text_run(struct pt_emit *m, struct pt_emit_stream *s, const struct pt_path *path,
+		     const struct pt_flow_run *run)
 {
 	struct pt_branch_line line = {.task = s->task, .cpu = s->cpu, .tsc = run->tsc};
 
@@ -321,14 +324,14 @@ static void on_error(void *arg, struct pt_flow *f, const struct pt_flow_error *e
 	put_pending(s, err->tsc);
 	s->has_pending = true;
 	s->pending = (struct ptr_error){.slice = s->slice,
-			      .stream = s->stream,
-			      .cpu = s->cpu,
-			      .tsc = err->tsc,
-			      .tsc_end = PTR_NO_TSC,
-			      .ip = err->ip,
-			      .aux_offset = err->aux_offset,
-			      .kind = pt_flow_error_name(err->kind),
-			      .message = err->message};
+					.stream = s->stream,
+					.cpu = s->cpu,
+					.tsc = err->tsc,
+					.tsc_end = PTR_NO_TSC,
+					.ip = err->ip,
+					.aux_offset = err->aux_offset,
+					.kind = pt_flow_error_name(err->kind),
+					.message = err->message};
 	m->errors++;
 	if (m->text && m->text->error)
 		m->text->error(m->text->arg, s->task, s->cpu, err);
@@ -426,7 +429,8 @@ const struct pt_flow_sink pt_emit_sink = {.begin = on_begin,
 					  .event = on_event,
 					  .event_trace = on_event_trace};
 
-void pt_emit_error(struct pt_emit *m, uint32_t stream, int32_t cpu, uint64_t tsc, const char *kind, const char *message)
+void pt_emit_error(struct pt_emit *m, uint32_t stream, int32_t cpu, uint64_t tsc, const char *kind,
+		   const char *message)
 {
 	struct ptr_error r = {.stream = stream,
 			      .cpu = cpu,

@@ -36,12 +36,12 @@ struct pt_emit {
 	struct ptr_writer *writer;
 	struct pt_graph *graph;
 	const struct pt_text *text; /* NULL: no text */
-	bool calls;                 /* build call stacks */
-	bool definitions;           /* false: count only, name nothing (pt-decode --null) */
+	bool calls;		    /* build call stacks */
+	bool definitions;	    /* false: count only, name nothing (pt-decode --null) */
 	bool failed;
-	struct pt_error error;      /* why, when failed */
+	struct pt_error error; /* why, when failed */
 	uint64_t errors, branches;
-	struct pt_names *names;     /* symbols and files that have numbers */
+	struct pt_names *names; /* symbols and files that have numbers */
 	struct pt_calls *stacks;
 	const struct pt_vm_events *vm; /* who is told of VM entries and exits; NULL: nobody */
 	void *vm_arg;
@@ -51,17 +51,17 @@ struct pt_emit {
 struct pt_emit_stream {
 	struct pt_emit *emit;
 	struct pt_machine *machine; /* whose code runs now */
-	struct pt_task *task;       /* who runs now, in the host or in the guest; NULL unknown */
+	struct pt_task *task;	    /* who runs now, in the host or in the guest; NULL unknown */
 	struct pt_task *host_task;  /* the host's thread: a guest's vCPU thread; NULL unknown */
-	int32_t vcpu;               /* -1: in the host, or unknown */
-	uint32_t thread, slice;     /* record numbers, 0 none */
+	int32_t vcpu;		    /* -1: in the host, or unknown */
+	uint32_t thread, slice;	    /* record numbers, 0 none */
 	uint32_t stream;
 	int32_t cpu;
 	uint64_t insns, branches, cycles; /* of the stream up to the run at hand, for call counts */
-	uint64_t not_taken;         /* of the slice */
+	uint64_t not_taken;		  /* of the slice */
 	bool has_cyc;
-	bool unwanted;		    /* not even VM entries and exits are told of */
-	struct ptr_error pending;   /* held until it is known when execution is seen again */
+	bool unwanted;		  /* not even VM entries and exits are told of */
+	struct ptr_error pending; /* held until it is known when execution is seen again */
 	bool has_pending;
 	bool (*missing)(void *arg, struct pt_emit_stream *s, uint64_t ip);
 	/* The flow comes to user space, switches threads, or changes sides (flow.h). */
@@ -81,7 +81,8 @@ uint32_t pt_emit_thread(struct pt_emit *m, struct pt_task *task);
 /* The symbol's record number at ip in space, 0 none. */
 uint32_t pt_emit_symbol(struct pt_emit *m, struct img_space *space, uint64_t ip);
 /* An error row of no flow: a damaged container, a lost record. */
-void pt_emit_error(struct pt_emit *m, uint32_t stream, int32_t cpu, uint64_t tsc, const char *kind, const char *message);
+void pt_emit_error(struct pt_emit *m, uint32_t stream, int32_t cpu, uint64_t tsc, const char *kind,
+		   const char *message);
 /* The stream is over: what was held is written. */
 void pt_emit_stream_end(struct pt_emit_stream *s);
 /* All calls that are still open end, unreturned. */

@@ -162,7 +162,7 @@ static void leave(const struct pt_flow *f, uint32_t position, struct pt_flow_pla
 	const struct pt_where *w = &f->graph->where[position];
 
 	*ret = (struct pt_flow_place){
-		.ip = w->ip, .code = position ? f->graph->codes[w->code] : NULL, .mode = w->mode};
+	    .ip = w->ip, .code = position ? f->graph->codes[w->code] : NULL, .mode = w->mode};
 }
 
 static uint32_t come_back(struct pt_flow *f, const struct pt_flow_place *place)
@@ -203,7 +203,8 @@ uint64_t pt_flow_here(const struct pt_flow *f)
 	return f->state == PT_FLOW_RUNNING && f->position ? f->graph->where[f->position].ip : 0;
 }
 
-void pt_flow_tell(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message, bool blind)
+void pt_flow_tell(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message,
+		  bool blind)
 {
 	struct pt_flow_error err = {.kind = kind,
 				    .ip = ip,

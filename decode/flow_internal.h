@@ -24,12 +24,14 @@ void pt_flow_begin_slice(struct pt_flow *f);
 void pt_flow_end_slice(struct pt_flow *f);
 uint64_t pt_flow_here(const struct pt_flow *f);
 /* An error: the slice ends, and where the flow is is not known. blind as in struct pt_flow_error. */
-void pt_flow_tell(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message, bool blind);
+void pt_flow_tell(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message,
+		  bool blind);
 void pt_flow_err(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message);
 bool pt_flow_lose(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message);
 /* There is no code at ip: says so, once until code is seen again, and goes blind. hard: the code is not what runs, so
  * that another IP in it is worth nothing. Returns false. */
-bool pt_flow_blind(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message, bool hard);
+bool pt_flow_blind(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message,
+		   bool hard);
 /* Blind, and the flow is at ip: true when there is code, and the flow stands there. */
 /* As blindness, for what is not wanted: no error. */
 void pt_flow_stop_seeing(struct pt_flow *f);
@@ -47,7 +49,8 @@ bool pt_flow_lose_dead(struct pt_flow *f);
 /* Before the flow comes from the kernel, or from nowhere, to ip: lets the sink say whose user space it is. */
 static inline void pt_flow_approach(struct pt_flow *f, uint64_t ip)
 {
-	if (!(ip >> 63) && f->kernel && f->sink->user && (f->state != PT_FLOW_RUNNING || f->code == f->kernel))
+	if (!(ip >> 63) && f->kernel && f->sink->user &&
+	    (f->state != PT_FLOW_RUNNING || f->code == f->kernel))
 		f->sink->user(f->arg, f);
 }
 struct pt_code *pt_flow_code_at(struct pt_flow *f, uint64_t ip);

@@ -20,8 +20,10 @@ bool pt_flow_stand(struct pt_flow *f, uint64_t ip)
 		f->code = code;
 		f->mode = f->next_mode;
 	}
-	if (!code)
+	if (!code) {
+		f->position = 0; /* of the code before: no path leads from there to nowhere */
 		return pt_flow_blind(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs", false);
+	}
 	f->position = pt_graph_position(f->graph, code, ip, f->mode);
 	f->decision = PT_D_UNRESOLVED;
 	if (!f->position)
@@ -116,7 +118,8 @@ unsigned pt_flow_settle(struct pt_flow *f)
 		if (d != PT_D_CONT)
 			return d;
 		if (i == 0 && !leads_on(f)) {
-			pt_flow_lose(f, PT_FLOW_MISMATCH, pt_flow_here(f), "an endless loop without a branch that the trace could tell of");
+			pt_flow_lose(f, PT_FLOW_MISMATCH, pt_flow_here(f),
+				     "an endless loop without a branch that the trace could tell of");
 			return PT_D_DEAD;
 		}
 		go_on(f);

@@ -149,7 +149,7 @@ struct pt_edge {
 	uint32_t code;	 /* uid: an edge outlives its code's versions */
 	uint32_t number; /* in the record stream, 0 not there yet (emit.h) */
 	uint32_t symbol; /* the target's record number, when role says so (calls.c) */
-	uint32_t block;  /* that was at `to` last; check whether it still is */
+	uint32_t block;	 /* that was at `to` last; check whether it still is */
 	uint8_t kind;	 /* enum ptr_kind */
 	uint8_t role;	 /* what it does to a call stack, 0 not yet asked (calls.c) */
 	uint8_t bytes;	 /* of the branch instruction, when role says so */
@@ -195,7 +195,7 @@ struct pt_code {
 	bool holes;		      /* something was looked for where nothing was mapped */
 	uint32_t id;		      /* index in the graph: this version; changes when refreshed */
 	uint32_t uid;		      /* its first id: the space, over all versions */
-	uint64_t switch_ip;	      /* of a kernel: where it switches threads, 0 unknown; a position is made there */
+	uint64_t switch_ip; /* of a kernel: where it switches threads, 0 unknown; a position is made there */
 };
 
 struct pt_graph {

@@ -78,8 +78,9 @@ static void error(void *arg, const struct pt_task *task, int32_t cpu, const stru
 {
 	struct pt_lines *l = arg;
 
-	fprintf(l->out, "# error tid %d cpu %d aux_offset %" PRIu64 " ip %" PRIx64 " %s: %s\n", task ? task->tid : -1, cpu,
-		err->aux_offset, err->ip, pt_flow_error_name(err->kind), err->message);
+	fprintf(l->out, "# error tid %d cpu %d aux_offset %" PRIu64 " ip %" PRIx64 " %s: %s\n",
+		task ? task->tid : -1, cpu, err->aux_offset, err->ip, pt_flow_error_name(err->kind),
+		err->message);
 }
 
 const char *pt_lines_fields(void)
@@ -107,8 +108,8 @@ struct pt_lines *pt_lines_create(FILE *out, const char *fields, struct pt_error 
 			if (strlen(names[i]) == n && !strncmp(names[i], p, n))
 				break;
 		if (i == FIELDS || l->count == sizeof l->fields / sizeof *l->fields) {
-			pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-F: no field is called '%.*s'; there are %s", (int)n, p,
-				pt_lines_fields());
+			pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-F: no field is called '%.*s'; there are %s",
+				(int)n, p, pt_lines_fields());
 			free(l);
 			return NULL;
 		}

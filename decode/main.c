@@ -17,39 +17,44 @@
 #include "schema/version.h"
 
 static const char usage[] =
-	"usage: pt-decode [options] [CONTAINER]\n"
-	"       pt-decode vm-clock [--tsc-offset LIST] [CONTAINER]\n"
-	"Decodes what pt-capture recorded (standard input, or CONTAINER) into a record stream for pt-load.\n"
-	"\n"
-	"  -o, --output FILE  write the record stream to FILE, not to standard output\n"
-	"      --text         print a line a branch instead of the record stream\n"
-	"  -F, --fields LIST  fields of --text, of: %s\n"
-	"      --packets      print a line a packet instead: offset, name, payload\n"
-	"      --null         decode all, write nothing\n"
-	"      --used-code    decode all, and list the code that was read: file or memory, machine, pid,\n"
-	"                     build id, offset or address (hexadecimal), bytes, name\n"
-	"      --stats        print counts to standard error (with --null or -o: to standard output)\n"
-	"      --no-calls     do not build call stacks\n"
-	"      --memory MB    for decoded code and paths, 1 to 4000 (160); when it is used up they are forgotten\n"
-	"      --time A..B    decode this time only: [+]NUMBER[s|ms|us|ns|tsc] each, or none; + from the trace's begin on\n"
-	"      --cpu LIST, --pid LIST, --tid LIST   only these CPUs, processes, threads (0-3,7) of the host\n"
-	"      --vm LIST      only the VMs of these processes, and those themselves\n"
-	"      --quick[=2]    follow no code: the addresses that packets have, as events; 2: those of PSBs only\n"
-	"      --host-only, --guest-only   not the guests; not the host\n"
-	"      --tsc-offset [VMCS:]OFFSET[*RATIO],...  a guest's TSC is host TSC * RATIO + OFFSET\n"
-	"      --guest-code   VMs of which there is no kernel run code of their own process, as KVM selftests do\n"
-	"  -q, --quiet        say nothing but errors\n"
-	"  -v, --verbose      say more\n"
-	"  -h, --help         this text\n"
-	"      --version      the version\n"
-	"\n"
-	"vm-clock prints what the trace tells of the guests' clocks: VMCS, offset, ratio, how sure they are.\n"
-	"\n"
-	"Addresses are hexadecimal; 0 is an address that was not seen (the trace began or ended there).\n"
-	"Exit status: 0 all was decoded; 1 failed; 2 wrong usage; 3 decoded, but something was not seen: an overflow,\n"
-	"lost data, missing code, a cut container. Each such place is an error record (table and view `errors`).\n"
-	"\n"
-	"Example: pt-capture -- ls | pt-decode | pt-load trace.db && pt-query trace.db summary\n";
+    "usage: pt-decode [options] [CONTAINER]\n"
+    "       pt-decode vm-clock [--tsc-offset LIST] [CONTAINER]\n"
+    "Decodes what pt-capture recorded (standard input, or CONTAINER) into a record stream for pt-load.\n"
+    "\n"
+    "  -o, --output FILE  write the record stream to FILE, not to standard output\n"
+    "      --text         print a line a branch instead of the record stream\n"
+    "  -F, --fields LIST  fields of --text, of: %s\n"
+    "      --packets      print a line a packet instead: offset, name, payload\n"
+    "      --null         decode all, write nothing\n"
+    "      --used-code    decode all, and list the code that was read: file or memory, machine, pid,\n"
+    "                     build id, offset or address (hexadecimal), bytes, name\n"
+    "      --stats        print counts to standard error (with --null or -o: to standard output)\n"
+    "      --no-calls     do not build call stacks\n"
+    "      --memory MB    for decoded code and paths, 1 to 4000 (160); when it is used up they are "
+    "forgotten\n"
+    "      --time A..B    decode this time only: [+]NUMBER[s|ms|us|ns|tsc] each, or none; + from the trace's "
+    "begin on\n"
+    "      --cpu LIST, --pid LIST, --tid LIST   only these CPUs, processes, threads (0-3,7) of the host\n"
+    "      --vm LIST      only the VMs of these processes, and those themselves\n"
+    "      --quick[=2]    follow no code: the addresses that packets have, as events; 2: those of PSBs only\n"
+    "      --host-only, --guest-only   not the guests; not the host\n"
+    "      --tsc-offset [VMCS:]OFFSET[*RATIO],...  a guest's TSC is host TSC * RATIO + OFFSET\n"
+    "      --guest-code   VMs of which there is no kernel run code of their own process, as KVM selftests "
+    "do\n"
+    "  -q, --quiet        say nothing but errors\n"
+    "  -v, --verbose      say more\n"
+    "  -h, --help         this text\n"
+    "      --version      the version\n"
+    "\n"
+    "vm-clock prints what the trace tells of the guests' clocks: VMCS, offset, ratio, how sure they are.\n"
+    "\n"
+    "Addresses are hexadecimal; 0 is an address that was not seen (the trace began or ended there).\n"
+    "Exit status: 0 all was decoded; 1 failed; 2 wrong usage; 3 decoded, but something was not seen: an "
+    "overflow,\n"
+    "lost data, missing code, a cut container. Each such place is an error record (table and view "
+    "`errors`).\n"
+    "\n"
+    "Example: pt-capture -- ls | pt-decode | pt-load trace.db && pt-query trace.db summary\n";
 
 static int fail(const struct pt_error *e)
 {
@@ -81,15 +86,34 @@ static int memory(const char *value, size_t *ret, struct pt_error *e)
 	errno = 0;
 	n = strtoul(value, &end, 10);
 	if (*value < '0' || *value > '9' || *end || errno || n < 1 || n > 4000)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--memory %s: expected megabytes, 1 to 4000", value);
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--memory %s: expected megabytes, 1 to 4000",
+			       value);
 	*ret = n << 20;
 	return 0;
 }
 
 static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 {
-	enum { TEXT = 256, PACKETS, NULL_, USED_CODE, STATS, NO_CALLS, MEMORY, TSC_OFFSET, GUEST_CODE, TIME, CPU, PID, TID, VM, HOST_ONLY, GUEST_ONLY, QUICK,
-	       VERSION };
+	enum {
+		TEXT = 256,
+		PACKETS,
+		NULL_,
+		USED_CODE,
+		STATS,
+		NO_CALLS,
+		MEMORY,
+		TSC_OFFSET,
+		GUEST_CODE,
+		TIME,
+		CPU,
+		PID,
+		TID,
+		VM,
+		HOST_ONLY,
+		GUEST_ONLY,
+		QUICK,
+		VERSION
+	};
 	static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
 					      {"text", no_argument, NULL, TEXT},
 					      {"fields", required_argument, NULL, 'F'},
@@ -138,21 +162,25 @@ static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 		case TIME:
 			if (!pt_only_add_time(&o->only, optarg))
 				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-					       "'%s' is no time A..B (as 1.5..1.6, +10ms.., ..1000000tsc)", optarg);
+					       "'%s' is no time A..B (as 1.5..1.6, +10ms.., ..1000000tsc)",
+					       optarg);
 			break;
 		case CPU:
 		case PID:
 		case TID:
 		case VM:
-			if (!pt_only_add(c == CPU ? &o->only.cpus : c == PID ? &o->only.pids
-								 : c == TID ? &o->only.tids
-									    : &o->only.vms,
+			if (!pt_only_add(c == CPU   ? &o->only.cpus
+					 : c == PID ? &o->only.pids
+					 : c == TID ? &o->only.tids
+						    : &o->only.vms,
 					 optarg))
-				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "'%s' is no list as 0-3,7, or too long", optarg);
+				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+					       "'%s' is no list as 0-3,7, or too long", optarg);
 			break;
 		case QUICK:
 			if (optarg && strcmp(optarg, "1") && strcmp(optarg, "2"))
-				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--quick is 1 or 2, not '%s'", optarg);
+				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--quick is 1 or 2, not '%s'",
+					       optarg);
 			o->quick = optarg && optarg[0] == '2' ? 2 : 1;
 			break;
 		case HOST_ONLY: o->only.host_only = true; break;
@@ -165,42 +193,41 @@ static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 		case GUEST_CODE: o->guest_code = true; break;
 		case 'q': o->quiet = true; break;
 		case 'v': o->verbose = true; break;
-		case 'h':
-			printf(usage, pt_lines_fields());
-			exit(0);
-		case VERSION:
-			puts("pt-decode " PT_VERSION);
-			exit(0);
-		default:
-			fprintf(stderr, "Try 'pt-decode --help'.\n");
-			exit(2);
+		case 'h': printf(usage, pt_lines_fields()); exit(0);
+		case VERSION: puts("pt-decode " PT_VERSION); exit(0);
+		default: fprintf(stderr, "Try 'pt-decode --help'.\n"); exit(2);
 		}
 	}
 	if (argc - optind > 1)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "one container at a time; '%s' is too many", argv[optind + 1]);
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "one container at a time; '%s' is too many",
+			       argv[optind + 1]);
 	if (optind < argc && strcmp(argv[optind], "-") != 0)
 		o->input = argv[optind];
 	if (o->used_code && o->stats)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--used-code and --stats exclude each other");
 	if (o->text + o->packets + o->null > 1)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--text, --packets, --null and --used-code exclude each other");
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "--text, --packets, --null and --used-code exclude each other");
 	if (o->vm_clock && (o->text || o->packets || o->null || o->stats || o->output))
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "vm-clock prints its own table: of the options, it takes --tsc-offset");
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "vm-clock prints its own table: of the options, it takes --tsc-offset");
 	if (o->only.host_only && o->only.guest_only)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--host-only and --guest-only leave nothing");
 	if ((o->packets || o->vm_clock) && !pt_only_all(&o->only))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--packets and vm-clock look at all there is");
 	if (o->quick && (o->text || o->packets || o->vm_clock))
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--quick gives events, not lines: load them, or use --packets");
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "--quick gives events, not lines: load them, or use --packets");
 	if (o->fields && !o->text)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-F needs --text");
 	if (!o->input && isatty(0))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "no container: name one, or pipe one in (pt-capture -- PROGRAM | pt-decode)");
 	if (!o->vm_clock && !o->text && !o->packets && !o->null && !o->output && isatty(1))
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			       "the record stream is binary and standard output is a terminal: pipe it into pt-load, "
-			       "or use --text, or -o FILE");
+		return pt_fail(
+		    e, PT_ERR_USAGE, PT_NO_OFFSET,
+		    "the record stream is binary and standard output is a terminal: pipe it into pt-load, "
+		    "or use --text, or -o FILE");
 	return 0;
 }
 
@@ -210,22 +237,22 @@ static void print_stats(FILE *f, const struct pt_session_result *r)
 		const char *name;
 		uint64_t value;
 	} rows[] = {
-		{"insn", r->insns},
-		{"jcc_taken", r->by_kind[PTR_JCC]},
-		{"jcc_not", r->not_taken},
-		{"jmp", r->by_kind[PTR_JMP]},
-		{"call", r->by_kind[PTR_CALL_DIR]},
-		{"ijmp", r->by_kind[PTR_JMP_IND]},
-		{"icall", r->by_kind[PTR_CALL_IND]},
-		{"ret", r->by_kind[PTR_RET]},
-		{"syscall", r->by_kind[PTR_SYSCALL]},
-		{"async", r->by_kind[PTR_ASYNC]},
-		{"branches", r->branches},
-		{"runs", r->runs},
-		{"errors", r->errors},
-		{"packets", r->packets},
-		{"psbs", r->psbs},
-		{"aux_bytes", r->aux_bytes},
+	    {"insn", r->insns},
+	    {"jcc_taken", r->by_kind[PTR_JCC]},
+	    {"jcc_not", r->not_taken},
+	    {"jmp", r->by_kind[PTR_JMP]},
+	    {"call", r->by_kind[PTR_CALL_DIR]},
+	    {"ijmp", r->by_kind[PTR_JMP_IND]},
+	    {"icall", r->by_kind[PTR_CALL_IND]},
+	    {"ret", r->by_kind[PTR_RET]},
+	    {"syscall", r->by_kind[PTR_SYSCALL]},
+	    {"async", r->by_kind[PTR_ASYNC]},
+	    {"branches", r->branches},
+	    {"runs", r->runs},
+	    {"errors", r->errors},
+	    {"packets", r->packets},
+	    {"psbs", r->psbs},
+	    {"aux_bytes", r->aux_bytes},
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -235,12 +262,15 @@ static void print_stats(FILE *f, const struct pt_session_result *r)
 
 static int decode(const struct options *o, struct ptc_reader *reader, int out)
 {
-	struct pt_session_options so = {
-		.calls = !o->no_calls && !o->null && !o->text, .definitions = !o->null && !o->text, .stats = o->stats,
-		.graph_bytes = o->graph_bytes, .guest_code = o->guest_code,
-		.used_code = o->used_code ? stdout : NULL,
-		.only = &o->only, .quick = o->quick,
-					  .tsc_offsets = &o->tsc_offsets};
+	struct pt_session_options so = {.calls = !o->no_calls && !o->null && !o->text,
+					.definitions = !o->null && !o->text,
+					.stats = o->stats,
+					.graph_bytes = o->graph_bytes,
+					.guest_code = o->guest_code,
+					.used_code = o->used_code ? stdout : NULL,
+					.only = &o->only,
+					.quick = o->quick,
+					.tsc_offsets = &o->tsc_offsets};
 	struct pt_session_result result;
 	struct pt_error e = {0};
 	struct ptr_writer *w = ptr_writer_create(o->null || o->text ? -1 : out, &e);
@@ -268,13 +298,15 @@ static int decode(const struct options *o, struct ptc_reader *reader, int out)
 	if (result.incomplete && !o->quiet) {
 		if (result.damage[0])
 			fprintf(stderr, "pt-decode: the container is %s\n", result.damage);
-		fprintf(stderr, "pt-decode: %" PRIu64 " place%s could not be decoded; see the errors (pt-query DB errors)\n",
+		fprintf(stderr,
+			"pt-decode: %" PRIu64
+			" place%s could not be decoded; see the errors (pt-query DB errors)\n",
 			result.errors, result.errors == 1 ? "" : "s");
 	}
 	if (o->verbose)
 		fprintf(stderr,
-			"pt-decode: %" PRIu64 " AUX bytes, %" PRIu64 " packets, %" PRIu64 " instructions, %" PRIu64
-			" taken branches in %" PRIu64 " runs\n",
+			"pt-decode: %" PRIu64 " AUX bytes, %" PRIu64 " packets, %" PRIu64
+			" instructions, %" PRIu64 " taken branches in %" PRIu64 " runs\n",
 			result.aux_bytes, result.packets, result.insns, result.branches, result.runs);
 	return result.incomplete ? 3 : 0;
 }

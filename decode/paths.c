@@ -6,7 +6,8 @@
 
 static uint64_t edge_key(uint32_t code, uint64_t from, uint64_t to, unsigned kind)
 {
-	uint64_t x = from * 0x9e3779b97f4a7c15u + to * 0xc2b2ae3d27d4eb4fu + code * 0x165667b19e3779f9u + kind;
+	uint64_t x =
+	    from * 0x9e3779b97f4a7c15u + to * 0xc2b2ae3d27d4eb4fu + code * 0x165667b19e3779f9u + kind;
 
 	return x ^ x >> 32;
 }
@@ -22,7 +23,8 @@ static uint32_t *grow(uint32_t *hash, uint32_t *mask)
 	return h;
 }
 
-uint32_t pt_graph_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, uint64_t to, enum ptr_kind kind)
+uint32_t pt_graph_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, uint64_t to,
+		       enum ptr_kind kind)
 {
 	uint32_t i = (uint32_t)edge_key(code->uid, from, to, kind) & g->edge_mask;
 	struct pt_edge *edge;
@@ -71,11 +73,13 @@ static inline uint64_t fold(uint64_t a, uint64_t b)
 	return (uint64_t)m ^ (uint64_t)(m >> 64);
 }
 
-static inline void path_key(uint32_t code, uint64_t start_ip, uint32_t *edges, uint32_t count, uint64_t end_ip,
-			    struct pt_path_slot *ret)
+static inline void path_key(uint32_t code, uint64_t start_ip, uint32_t *edges, uint32_t count,
+			    uint64_t end_ip, struct pt_path_slot *ret)
 {
-	uint64_t x = fold(start_ip ^ 0xa0761d6478bd642fu, end_ip ^ 0xe7037ed1a0b428dbu ^ (uint64_t)count << 32 ^ code);
-	uint64_t y = fold(start_ip ^ 0x8ebc6af09c88c6e3u, end_ip ^ 0x589965cc75374cc3u ^ (uint64_t)code << 32 ^ count);
+	uint64_t x =
+	    fold(start_ip ^ 0xa0761d6478bd642fu, end_ip ^ 0xe7037ed1a0b428dbu ^ (uint64_t)count << 32 ^ code);
+	uint64_t y =
+	    fold(start_ip ^ 0x8ebc6af09c88c6e3u, end_ip ^ 0x589965cc75374cc3u ^ (uint64_t)code << 32 ^ count);
 	uint64_t v, w;
 
 	edges[count] = edges[count + 1] = edges[count + 2] = 0;
@@ -125,8 +129,8 @@ static bool is_near(unsigned kind)
  * Counts the straight code from ip to the branch at `from` (exclusive when async): instructions, and conditional
  * branches passed. A block that ends in a branch which is not `from`'s was passed: it was not taken. b: the one at ip.
  */
-static uint32_t straight(struct pt_graph *g, struct pt_block *b, uint64_t ip, uint64_t from,
-			 bool exclusive, uint32_t *not_taken, struct pt_path_stats *stats)
+static uint32_t straight(struct pt_graph *g, struct pt_block *b, uint64_t ip, uint64_t from, bool exclusive,
+			 uint32_t *not_taken, struct pt_path_stats *stats)
 {
 	uint32_t insns = 0;
 
@@ -156,8 +160,8 @@ static uint32_t straight(struct pt_graph *g, struct pt_block *b, uint64_t ip, ui
 }
 
 /* The block at ip, to which `before` (NULL: none) leads. */
-static struct pt_block *block_behind(struct pt_graph *g, struct pt_code *code, struct pt_edge *before, uint64_t ip,
-				     enum insn_mode mode)
+static struct pt_block *block_behind(struct pt_graph *g, struct pt_code *code, struct pt_edge *before,
+				     uint64_t ip, enum insn_mode mode)
 {
 	struct pt_block *b;
 
@@ -195,8 +199,8 @@ static void fill(struct pt_graph *g, struct pt_code *code, struct pt_path *path,
 			stats->hash += branch_mix(edge->from, edge->to);
 	}
 	if (path->end_ip && ip) {
-		path->tail_insns = straight(g, block_behind(g, code, before, ip, mode), ip, path->end_ip, true,
-					    &path->not_taken, stats);
+		path->tail_insns = straight(g, block_behind(g, code, before, ip, mode), ip, path->end_ip,
+					    true, &path->not_taken, stats);
 		path->insns += path->tail_insns;
 	}
 }
@@ -223,8 +227,8 @@ static bool rehash_paths(struct pt_graph *g)
 	return true;
 }
 
-uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_ip, uint32_t *edges, uint32_t count,
-		       uint64_t end_ip, enum insn_mode mode, uint32_t after)
+uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_ip, uint32_t *edges,
+		       uint32_t count, uint64_t end_ip, enum insn_mode mode, uint32_t after)
 {
 	struct pt_path_slot key;
 	struct pt_path *path;
@@ -234,7 +238,8 @@ uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_
 	if (count <= GUESS_EDGES) {
 		path = &g->paths[g->paths[after].follow];
 		if (path->start_ip == start_ip && path->count == count && path->code == code->id &&
-		    path->end_ip == end_ip && same(g->path_edges + path->first, edges, count) && path != g->paths)
+		    path->end_ip == end_ip && same(g->path_edges + path->first, edges, count) &&
+		    path != g->paths)
 			return g->paths[after].follow;
 	}
 	path_key(code->id, start_ip, edges, count, end_ip, &key);

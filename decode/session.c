@@ -248,7 +248,8 @@ static int take_sideband(struct session *s, const struct ptc_chunk *c, struct pt
 			return -1;
 		if (pt_side_is_sample(side)) {
 			struct pt_side *sample;
-			int r = pt_session_events_sample(s->events, attr, side->record, side->size, &sample, e);
+			int r =
+			    pt_session_events_sample(s->events, attr, side->record, side->size, &sample, e);
 
 			free(side);
 			if (r < 0)
@@ -454,8 +455,8 @@ static int run(struct session *s, struct ptc_reader *r, struct pt_error *e)
 		*e = why;
 		return -1;
 	}
-	if (start(s, e) < 0 || pt_session_release(s, true, e) < 0 || pt_session_queue_waiting(s, true, e) < 0 ||
-	    advance(s, UINT64_MAX, UINT64_MAX, true, e) < 0)
+	if (start(s, e) < 0 || pt_session_release(s, true, e) < 0 ||
+	    pt_session_queue_waiting(s, true, e) < 0 || advance(s, UINT64_MAX, UINT64_MAX, true, e) < 0)
 		return -1;
 	for (struct stream *st = s->streams; st; st = st->next) {
 		pt_flow_finish(&st->flow);

@@ -15,14 +15,16 @@ struct pt_only;
 struct pt_vm_options;
 
 struct pt_session_options {
-	bool calls;       /* build call stacks */
+	bool calls;	  /* build call stacks */
 	bool definitions; /* write names, edges, paths (not for --null) */
-	bool guest_code;  /* VMs without a kernel in the container run code of their own process (KVM selftests) */
-	bool stats;       /* hash and counts by kind, as ../shared/bench has them */
+	bool
+	    guest_code; /* VMs without a kernel in the container run code of their own process (KVM selftests) */
+	bool stats;	/* hash and counts by kind, as ../shared/bench has them */
 	size_t graph_bytes; /* for decoded code and paths (pt_graph_limit()); 0: PT_GRAPH_BYTES */
 	const struct pt_text *text;
 	FILE *used_code; /* list the code that was read there at the end (image_used.h); NULL: do not */
-	unsigned quick; /* 1: no code, but the addresses that packets have, as events; 2: those of PSBs only; 0: no */
+	unsigned
+	    quick; /* 1: no code, but the addresses that packets have, as events; 2: those of PSBs only; 0: no */
 	const struct pt_only *only;		 /* what is wanted; NULL: all */
 	const struct pt_vm_options *tsc_offsets; /* --tsc-offset; NULL: none */
 };
@@ -30,7 +32,7 @@ struct pt_session_options {
 struct pt_session_result {
 	uint64_t aux_bytes, packets, psbs, insns, branches, errors, runs, not_taken;
 	uint64_t by_kind[PTR_KINDS];
-	uint64_t hash;    /* stats only */
+	uint64_t hash;	  /* stats only */
 	uint64_t stop_ip; /* of the last stream: where it was when tracing stopped */
 	bool incomplete;  /* the container was cut or damaged, or something was not seen: exit status 3 */
 	char damage[256]; /* how, "" when it was whole */

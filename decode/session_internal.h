@@ -54,7 +54,7 @@ struct session {
 	    **waiting_last;	   /* guests' sideband whose time in the host is not known yet, in order */
 	struct pt_machine **attrs; /* whose the attrs are */
 	uint32_t attr_count;
-	unsigned quick;		   /* no code is followed: 1, 2 as in flow.h */
+	unsigned quick;		    /* no code is followed: 1, 2 as in flow.h */
 	const struct pt_only *only; /* NULL: all is wanted */
 	bool before, past;	    /* the time that is wanted is to come; is over */
 	bool from_known;

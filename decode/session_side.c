@@ -31,8 +31,8 @@ static bool guest_time(struct session *s, struct pt_side *side)
 		side->tsc = pt_ns_to_tsc(&s->conversion, side->time_ns + offset);
 		return true;
 	}
-	return s->emit.vm && s->emit.vm->host_time(s->emit.vm_arg, side->machine, side->cpu, guest, side->time_ns,
-						   &side->tsc);
+	return s->emit.vm && s->emit.vm->host_time(s->emit.vm_arg, side->machine, side->cpu, guest,
+						   side->time_ns, &side->tsc);
 }
 
 /* Sets side->tsc. Without time, the order of the container is all that is known. */
@@ -155,7 +155,8 @@ void pt_session_sides_free(struct session *s)
 	}
 }
 
-bool pt_session_ahead(struct session *s, uint64_t now, uint64_t window_tsc, bool (*matches)(const struct pt_side *side, void *arg),
+bool pt_session_ahead(struct session *s, uint64_t now, uint64_t window_tsc,
+		      bool (*matches)(const struct pt_side *side, void *arg),
 		      bool (*wanted)(const struct pt_side *side, void *arg), void *arg)
 {
 	size_t i, k, to, last = SIZE_MAX;
@@ -309,5 +310,6 @@ bool pt_session_missing(void *arg, struct pt_emit_stream *out, uint64_t ip)
 			return false;
 		w.pid = st->seat->task->pid;
 	}
-	return pt_session_ahead(st->session, st->flow.clock.tsc, st->session->window_tsc, of_process, maps, &w);
+	return pt_session_ahead(st->session, st->flow.clock.tsc, st->session->window_tsc, of_process, maps,
+				&w);
 }

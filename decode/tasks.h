@@ -74,7 +74,14 @@ int pt_tasks_attr(struct pt_tasks *t, const struct ptc_attr *attr, struct pt_err
 int pt_tasks_parse(struct pt_tasks *t, uint32_t attr, const uint8_t *p, uint64_t have, struct pt_side **ret,
 		   uint32_t *ret_size, struct pt_error *e);
 
-enum { PT_SIDE_CODE = 1, PT_SIDE_SWITCH = 2, PT_SIDE_LOST = 4, PT_SIDE_EXIT = 8, PT_SIDE_EVENT = 16, PT_SIDE_MARK = 32 };
+enum {
+	PT_SIDE_CODE = 1,
+	PT_SIDE_SWITCH = 2,
+	PT_SIDE_LOST = 4,
+	PT_SIDE_EXIT = 8,
+	PT_SIDE_EVENT = 16,
+	PT_SIDE_MARK = 32
+};
 /* What applying it will change: PT_SIDE_* or'ed. */
 unsigned pt_side_effect(const struct pt_side *s);
 bool pt_side_is_sample(const struct pt_side *s);
