@@ -124,7 +124,7 @@ check-nightly: $(RANDOM)
 check-ptbox:
 	$(Q)scripts/deps build check
 	$(Q)$(MAKE) --no-print-directory all static
-	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh ptbox
+	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(or $(TESTS),ptbox)
 # ptbox's own examples, recorded afresh by Debian's perf: half an hour. EXAMPLES='several-vms' picks, KEPT=DIR keeps.
 check-ptbox-vms: all
 	$(Q)scripts/deps build check
