@@ -2,6 +2,7 @@
 #include "capture/hw_capture.h"
 #include "capture/host_meta.h"
 #include "capture/hw_child.h"
+#include "capture/hw_event_name.h"
 #include "capture/hw_events.h"
 #include "capture/hw_images.h"
 #include "capture/hw_rights.h"
@@ -22,6 +23,7 @@
 #define FAST_LEVEL	     (-7) /* zstd's: what a user may ask for */
 #define FASTEST_LEVEL	     (-50) /* 600 MB/s a core and more; smaller by a fifth still (tests/bench/capture.sh) */
 #define DATA_KB		     512
+#define SAMPLED_KB	     4096 /* of records, when AUX data is in them */
 #define AUX_KB		     4096
 #define AUX_KB_UNPRIVILEGED  128 /* with 512 KB of records it fits perf_event_mlock_kb's default */
 #define DATA_KB_UNPRIVILEGED 128
@@ -141,6 +143,14 @@ static int find_tids(struct capture *c, struct pt_error *e)
 	return 0;
 }
 
+static bool samples(const struct hw_options *o)
+{
+	for (size_t i = 0; i < o->group_count; i++)
+		if (o->group[i].sample_bytes)
+			return true;
+	return false;
+}
+
 static int open_events(struct capture *c, struct pt_error *e)
 {
 	const struct hw_options *o = c->o;
@@ -154,11 +164,14 @@ static int open_events(struct capture *c, struct pt_error *e)
 				       .config = o->config,
 				       .pt = !o->sideband_only,
 				       .per_thread = o->per_thread,
-				       .overwrite = o->snapshot,
+				       .overwrite = o->snapshot || samples(o),
 				       .inherit = !o->per_thread && !o->system_wide,
 				       .enable_on_exec = o->program && !o->system_wide && !c->tids.count,
 				       .tracepoints = o->tracepoints,
-				       .tracepoint_count = o->tracepoint_count};
+				       .tracepoint_count = o->tracepoint_count,
+				       .group = o->group,
+				       .group_count = o->group_count,
+				       .start_paused = o->start_paused};
 	int32_t child = c->child.pid;
 	int r;
 
@@ -173,7 +186,10 @@ static int open_events(struct capture *c, struct pt_error *e)
 		eo.tids = &child;
 		eo.tid_count = 1;
 	}
-	eo.data_bytes = o->data_bytes ? o->data_bytes : (able ? DATA_KB : DATA_KB_UNPRIVILEGED) * 1024;
+	eo.data_bytes = o->data_bytes		       ? o->data_bytes
+			: !able			       ? DATA_KB_UNPRIVILEGED * 1024
+			: eo.overwrite && !o->snapshot ? SAMPLED_KB * 1024
+						       : DATA_KB * 1024;
 	eo.aux_bytes = o->aux_bytes ? o->aux_bytes : (able ? AUX_KB : AUX_KB_UNPRIVILEGED) * 1024;
 	eo.levels = o->levels ? o->levels : HW_USER | HW_KERNEL;
 	eo.kernel_side = eo.levels & HW_KERNEL && able;
@@ -218,7 +234,8 @@ static int put_formats(struct capture *c, struct pt_error *e)
 		FILE *f = NULL;
 		size_t n;
 
-		if (ea->kind == HW_EVENT_TRACE && hw_tracepoint_file(ea->name, "format", path, sizeof path))
+		if (ea->attr.type == PERF_TYPE_TRACEPOINT &&
+		    hw_tracepoint_file(ea->name, "format", path, sizeof path))
 			f = fopen(path, "re");
 		if (!f)
 			continue;
@@ -497,6 +514,38 @@ static int trace(struct capture *c, struct pt_error *e)
 	return 0;
 }
 
+/* What was dropped after a ring's last PERF_RECORD_LOST: no record came that could have told of it, so one is made. */
+static int put_untold_losses(struct capture *c, struct pt_error *e)
+{
+	for (size_t i = 0; i < c->ev.ring_count; i++) {
+		struct hw_drain_ring *r = &c->ev.rings[i];
+		uint64_t id, lost = hw_events_lost(&c->ev, i, &id);
+		struct {
+			struct perf_event_header h;
+			uint64_t id, lost;
+			int32_t pid, tid;
+			uint64_t time_ns;
+			uint32_t cpu, zero;
+			uint64_t identifier;
+		} record = {{PERF_RECORD_LOST, 0, sizeof record},
+			    id,
+			    lost - r->lost,
+			    0,
+			    0,
+			    hw_clock_now_ns(&c->clock),
+			    (uint32_t)r->cpu,
+			    0,
+			    id};
+
+		if (lost <= r->lost)
+			continue;
+		c->drain.losses.records += record.lost;
+		if (ptc_put_sideband(c->w, c->drain.sideband_attr, &record, sizeof record, e))
+			return -1;
+	}
+	return 0;
+}
+
 static int finish(struct capture *c, struct pt_error *e)
 {
 	size_t seen;
@@ -509,6 +558,8 @@ static int finish(struct capture *c, struct pt_error *e)
 	if (hw_drain_round(&c->drain, hw_clock_now_ns(&c->clock), e) ||
 	    /* NOLINTNEXTLINE(misc-redundant-expression) */
 	    hw_drain_round(&c->drain, hw_clock_now_ns(&c->clock), e))
+		return -1;
+	if (put_untold_losses(c, e))
 		return -1;
 	if (c->clocks && vm_clocks_put(c->clocks, c->w, "kvm_end", &seen, e))
 		return -1;
@@ -529,6 +580,8 @@ static void tell_result(struct capture *c)
 	c->result->missing_images = hw_images_missing(c->images, &why);
 	snprintf(c->result->missing_why, sizeof c->result->missing_why, "%s", why);
 	c->result->rings = (unsigned)c->ev.ring_count;
+	c->result->samples = c->drain.sample_count;
+	c->result->empty_samples = c->drain.empty_samples;
 }
 
 int hw_capture(const struct hw_options *o, const struct hw_pmu *pmu, int fd, void (*notice)(const char *text),

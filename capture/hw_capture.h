@@ -16,6 +16,7 @@
 #include "capture/guest_kernel.h"
 #include "capture/hw_control.h"
 #include "capture/hw_drain.h"
+#include "capture/hw_events.h"
 #include "capture/hw_pmu.h"
 #include "capture/hw_proc.h"
 #include "capture/vm_find.h"
@@ -36,6 +37,9 @@ struct hw_options {
 	bool quiet, verbose;
 	const char **tracepoints;
 	size_t tracepoint_count;
+	const struct hw_group_event *group; /* AUX sampling, pause and resume: hw_events.h */
+	size_t group_count;
+	bool start_paused;
 	bool
 	    snapshot; /* AUX buffers are overwritten; taken on *want_snapshot, by control, by trigger, at the end */
 	struct hw_control *control;	      /* NULL: none */
@@ -56,7 +60,8 @@ struct hw_result {
 	uint64_t missing_images;
 	char missing_why[256];
 	unsigned rings, snapshots;
-	size_t clocks; /* guests' TSC offsets that KVM's debugfs told */
+	uint64_t samples, empty_samples; /* of AUX sampling; those without AUX data */
+	size_t clocks;			 /* guests' TSC offsets that KVM's debugfs told */
 };
 
 /*

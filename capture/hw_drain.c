@@ -77,7 +77,10 @@ static int look(struct hw_drain *d, struct hw_drain_ring *r, const struct perf_e
 		if (a.flags & PERF_AUX_FLAG_PARTIAL)
 			d->losses.partial++;
 		return a.flags & PERF_AUX_FLAG_OVERWRITE ? 0 : keep_aux_record(r, &a, e);
-	case PERF_RECORD_LOST: d->losses.records += u64(p + 16); return 0;
+	case PERF_RECORD_LOST:
+		d->losses.records += u64(p + 16);
+		r->lost += u64(p + 16);
+		return 0;
 	case PERF_RECORD_LOST_SAMPLES: d->losses.records += u64(p + 8); return 0;
 	case PERF_RECORD_SWITCH:
 	case PERF_RECORD_SWITCH_CPU_WIDE:
@@ -89,6 +92,84 @@ static int look(struct hw_drain *d, struct hw_drain_ring *r, const struct perf_e
 	case PERF_RECORD_ITRACE_START: task_comes(r, time); return 0;
 	default: return 0;
 	}
+}
+
+/* ---- Samples ---- */
+
+/* AUX data that waits, behind this. */
+struct waiting {
+	uint32_t ring, bytes;
+	uint64_t time_ns;
+};
+
+/* A sample is {id, IP?, pid, tid, time, cpu, 0, {u32 size, raw}?, {u64 size, AUX}?}. What of it is no AUX data goes to d->sorted. 0,
+ * or -1: PT_ERR_NO_MEMORY. */
+static int take_sample(struct hw_drain *d, uint32_t ring, const uint8_t *p, struct perf_event_header h,
+		       uint32_t attr, uint64_t time, struct pt_error *e)
+{
+	uint64_t type = d->sample_types[attr], none = 0;
+	size_t at = sizeof h + (type & PERF_SAMPLE_IP ? 40 : 32), size = h.size;
+	struct waiting w = {.ring = ring, .time_ns = time};
+	struct hw_bytes *to = &d->sorted[attr];
+
+	if (type & PERF_SAMPLE_RAW && at + 4 <= size)
+		at += 4 + (size_t)u32(p + at);
+	if (!(type & PERF_SAMPLE_AUX) || at + 8 > size || u64(p + at) > size - at - 8)
+		return hw_bytes_add(to, p, size, e);
+	w.bytes = (uint32_t)u64(p + at);
+	d->sample_count++;
+	d->empty_samples += w.bytes == 0;
+	h.size = (uint16_t)(size - w.bytes);
+	return hw_bytes_add(to, &h, sizeof h, e) || hw_bytes_add(to, p + sizeof h, at - sizeof h, e) ||
+		       hw_bytes_add(to, &none, sizeof none, e) ||
+		       hw_bytes_add(to, p + at + 8 + w.bytes, size - at - 8 - w.bytes, e) ||
+		       (w.bytes && (hw_bytes_add(&d->next_samples, &w, sizeof w, e) ||
+				    hw_bytes_add(&d->next_samples, p + at + 8, w.bytes, e)))
+		   ? -1
+		   : 0;
+}
+
+static int put_samples(struct hw_drain *d, struct pt_error *e)
+{
+	struct hw_bytes done = d->samples;
+	struct waiting w;
+
+	for (size_t i = 0; i < done.count; i += sizeof w + w.bytes) {
+		const uint8_t *bytes = done.bytes + i + sizeof w;
+		struct hw_drain_ring *r;
+		uint64_t offset;
+		size_t known;
+
+		memcpy(&w, done.bytes + i, sizeof w);
+		r = &d->rings[w.ring];
+		if (aux_sample_next(&r->samples, bytes, w.bytes, &known, &offset, e))
+			return -1;
+		if (known < w.bytes && ptc_put_aux(d->w, r->stream, offset, PTC_AUX_OVERWRITE, w.time_ns,
+						   bytes + known, w.bytes - known, e))
+			return -1;
+		d->aux_bytes += w.bytes - known;
+	}
+	done.count = 0;
+	d->samples = d->next_samples;
+	d->next_samples = done;
+	return 0;
+}
+
+/* ---- Records ---- */
+
+/* Where pid, tid and time of a record are; those of a sample stand before what is of it alone, those of others at the end. */
+static const uint8_t *stamp(const struct hw_drain *d, const uint8_t *p, const struct perf_event_header *h,
+			    uint32_t *ret_attr)
+{
+	*ret_attr = d->sideband_attr;
+	if (h->type != PERF_RECORD_SAMPLE)
+		return h->size >= 40 ? p + h->size - 32 : NULL;
+	if (h->size < 40)
+		return NULL;
+	*ret_attr = attr_of(d, u64(p + 8));
+	if (!(d->sample_types[*ret_attr] & PERF_SAMPLE_IP))
+		return p + 16;
+	return h->size >= 48 ? p + 24 : NULL;
 }
 
 static int take_records(struct hw_drain *d, struct hw_drain_ring *r, struct pt_error *e)
@@ -105,29 +186,23 @@ static int take_records(struct hw_drain *d, struct hw_drain_ring *r, struct pt_e
 		struct perf_event_header h;
 		uint64_t time = 0;
 		int32_t pid = -1, tid = -1;
-		uint32_t attr = d->sideband_attr;
+		const uint8_t *t;
+		uint32_t attr;
 
-		/* A sample begins with {id, pid, tid, time, cpu, 0}; others end with {pid, tid, time, cpu, 0, id}. */
 		memcpy(&h, p, sizeof h);
-		if (h.type == PERF_RECORD_SAMPLE && h.size >= 40) {
-			attr = attr_of(d, u64(p + 8));
-			pid = (int32_t)u32(p + 16);
-			tid = (int32_t)u32(p + 20);
-			time = u64(p + 24);
-		} else if (h.size >= 40) {
-			const uint8_t *t = p + h.size - 32;
-
+		t = stamp(d, p, &h, &attr);
+		if (t) {
 			pid = (int32_t)u32(t);
 			tid = (int32_t)u32(t + 4);
 			time = u64(t + 8);
-			if (look(d, r, &h, p, time, e))
-				return -1;
 		}
+		if (t && h.type != PERF_RECORD_SAMPLE && look(d, r, &h, p, time, e))
+			return -1;
 		if (d->on_record && d->on_record(d->arg, r, p, time, pid, tid, attr, e))
 			return -1;
-		if (attr >= HW_DRAIN_ATTRS)
-			attr = d->sideband_attr;
-		if (hw_bytes_add(&d->sorted[attr], p, h.size, e))
+		if (t && h.type == PERF_RECORD_SAMPLE
+			? take_sample(d, (uint32_t)(r - d->rings), p, h, attr, time, e)
+			: hw_bytes_add(&d->sorted[attr], p, h.size, e))
 			return -1;
 		i += h.size;
 	}
@@ -276,6 +351,8 @@ int hw_drain_round(struct hw_drain *d, uint64_t now_ns, struct pt_error *e)
 	for (size_t i = 0; i < d->ring_count; i++)
 		if (take_records(d, &d->rings[i], e))
 			return -1;
+	if (put_samples(d, e))
+		return -1;
 	for (size_t i = 0; i < d->ring_count; i++)
 		if (take_aux(d, &d->rings[i], e))
 			return -1;
@@ -298,6 +375,7 @@ void hw_drain_deinit(struct hw_drain *d)
 {
 	for (size_t i = 0; i < d->ring_count; i++) {
 		free(d->rings[i].records);
+		aux_sample_deinit(&d->rings[i].samples);
 		while (d->rings[i].stash) {
 			struct hw_stash *s = d->rings[i].stash;
 
@@ -307,6 +385,8 @@ void hw_drain_deinit(struct hw_drain *d)
 	}
 	for (uint32_t a = 0; a < HW_DRAIN_ATTRS; a++)
 		free(d->sorted[a].bytes);
+	free(d->samples.bytes);
+	free(d->next_samples.bytes);
 	free(d->raw.bytes);
 	free(d->ids);
 	free(d->id_attrs);

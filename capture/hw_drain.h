@@ -10,6 +10,8 @@
  * each chunk, copies what is in a ring that is over a third full to memory, up to HW_STASH_MAX for all rings together. AUX data
  * is copied for no other reason.
  *
+ * AUX data in samples (PERF_SAMPLE_AUX) is taken out of them, and put a round later: by then all records that it needs are there.
+ *
  * PTC_ROUND tells a time that all AUX data still to come is later than: what the kernel has not published may be as old as
  * the last time that it published something in that ring; a ring whose task has left its CPU has nothing unpublished.
  */
@@ -19,6 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "capture/aux_sample.h"
 #include "capture/hw_ring.h"
 #include "schema/container.h"
 
@@ -58,6 +61,8 @@ struct hw_drain_ring {
 	uint64_t published_ns;	  /* no unpublished AUX data is older */
 	enum { HW_TASK_AWAY, HW_TASK_ON, HW_TASK_LEAVING } presence;
 	bool truncated; /* in this round: the event has to be started again */
+	uint64_t lost;	/* sum of its PERF_RECORD_LOST */
+	struct aux_sample samples;
 };
 
 /* The caller's part: each record before it is put. It may put images. 0, or -1 (e filled). */
@@ -68,11 +73,13 @@ struct hw_drain {
 	struct ptc_writer *w;
 	struct hw_drain_ring *rings; /* the caller's */
 	size_t ring_count;
-	/* Sample id -> attr index, of all events; all have sample_id_all and the sample_type HW_SAMPLE_TYPE at least. */
+	/* Sample id -> attr index, of all events; all have sample_id_all and the sample_type HW_SAMPLE_TYPE, and no other
+	 * field that stands before or behind them but IP, RAW and AUX. */
 	uint64_t *ids;
 	uint32_t *id_attrs;
 	size_t id_count;
 	uint32_t sideband_attr; /* what is no sample goes under it */
+	uint64_t sample_types[HW_DRAIN_ATTRS];
 	hw_record_fn *on_record;
 	void *arg;
 	struct hw_losses losses;
@@ -82,6 +89,9 @@ struct hw_drain {
 	unsigned fill;	     /* of the fullest AUX ring in this round, percent */
 	struct hw_bytes raw; /* scratch */
 	struct hw_bytes sorted[HW_DRAIN_ATTRS];
+	struct hw_bytes samples, next_samples; /* AUX data of samples: to be put in this round, in the next */
+	uint64_t sample_count,
+	    empty_samples; /* with PERF_SAMPLE_AUX; those that the kernel gave no AUX data */
 };
 
 #define HW_SAMPLE_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER)

@@ -1,5 +1,6 @@
 /* hw_events.c - see hw_events.h. */
 #include "capture/hw_events.h"
+#include "capture/hw_event_name.h"
 #include "capture/hw_pmu.h"
 
 #include <errno.h>
@@ -10,14 +11,22 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #define PAGE 4096
 
-static int event_open(struct perf_event_attr *a, int32_t tid, int32_t cpu)
+static int kernel_open(struct perf_event_attr *a, int32_t tid, int32_t cpu, int group_fd)
 {
-	return (int)syscall(SYS_perf_event_open, a, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return (int)syscall(SYS_perf_event_open, a, tid, cpu, group_fd, PERF_FLAG_FD_CLOEXEC);
 }
+
+static int kernel_ioctl(int fd, unsigned long request, void *arg)
+{
+	return ioctl(fd, request, arg);
+}
+
+static const struct hw_perf_calls kernel_calls = {kernel_open, kernel_ioctl};
 
 static int no_memory(struct pt_error *e)
 {
@@ -36,7 +45,36 @@ static int paranoid(void)
 	return v;
 }
 
+/* The word behind aux_sample_size, which headers before Linux 6.13 have no name for but "reserved". */
+static void set_aux_action(struct perf_event_attr *a, unsigned action)
+{
+	uint32_t v = action;
+
+	memcpy((uint8_t *)a + offsetof(struct perf_event_attr, aux_sample_size) + sizeof v, &v, sizeof v);
+}
+
+unsigned hw_aux_action(const struct perf_event_attr *a)
+{
+	uint32_t v;
+
+	memcpy(&v, (const uint8_t *)a + offsetof(struct perf_event_attr, aux_sample_size) + sizeof v,
+	       sizeof v);
+	return v;
+}
+
 /* Why perf_event_open() failed, and what helps. */
+static int no_actions(const struct hw_event_attr *a, struct pt_error *e)
+{
+	struct utsname u = {.release = "?"};
+
+	uname(&u);
+	return pt_fail(
+	    e, PT_ERR_REFUSED, PT_NO_OFFSET,
+	    "this kernel (%s) refuses %s with aux-action (%s): pausing and resuming the trace needs Linux "
+	    "6.13 and a CPU whose driver can",
+	    u.release, a->name, strerror(errno));
+}
+
 static int open_failed(const struct hw_event_attr *a, int32_t tid, int32_t cpu, struct pt_error *e)
 {
 	int why = errno;
@@ -66,6 +104,8 @@ static int open_failed(const struct hw_event_attr *a, int32_t tid, int32_t cpu, 
 	case EINVAL:
 	case EOPNOTSUPP:
 	case ENODEV:
+		if (hw_aux_action(&a->attr))
+			return no_actions(a, e);
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
 			       "the kernel refuses %s (%s); `pt-capture check` tells more", a->name,
 			       strerror(why));
@@ -90,7 +130,8 @@ static struct perf_event_attr base(uint32_t type, uint64_t config)
 }
 
 /* Sets those optional bits that this kernel knows and permits, tried one at a time. */
-static void set_optional(struct perf_event_attr *a, bool task, bool kernel, int32_t tid, int32_t cpu)
+static void set_optional(const struct hw_events *ev, struct perf_event_attr *a, bool task, bool kernel,
+			 int32_t tid, int32_t cpu)
 {
 	enum { COMM_EXEC, SWITCH, NAMESPACES, CGROUP, KSYMBOL, BPF, TEXT_POKE, BITS };
 
@@ -110,7 +151,7 @@ static void set_optional(struct perf_event_attr *a, bool task, bool kernel, int3
 		case TEXT_POKE: try.text_poke = 1; break;
 		default: break;
 		}
-		fd = event_open(&try, tid, cpu);
+		fd = ev->calls->open(&try, tid, cpu, -1);
 		if (fd < 0)
 			continue;
 		close(fd);
@@ -126,6 +167,7 @@ static struct hw_event_attr *add_attr(struct hw_events *ev, enum hw_event_kind k
 	a->kind = kind;
 	snprintf(a->name, sizeof a->name, "%s", name);
 	a->attr = *attr;
+	a->attr.read_format = ev->read_format;
 	return a;
 }
 
@@ -139,11 +181,63 @@ static const char *suffix(unsigned levels)
 	return levels == HW_USER ? "u" : levels == HW_KERNEL ? "k" : "";
 }
 
-static void make_attrs(struct hw_events *ev, const struct hw_events_options *o)
+/* What events in the PT event's group do to it; they count when it does. */
+static int make_group(struct hw_events *ev, const struct hw_events_options *o, struct pt_error *e)
+{
+	for (size_t i = 0; i < o->group_count; i++) {
+		const struct hw_group_event *g = &o->group[i];
+		struct perf_event_attr a = base(0, 0);
+		char name[sizeof g->name + 2];
+
+		if (ev->attr_count == HW_DRAIN_ATTRS)
+			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "too many events");
+		if (hw_event_named(&a, g->name, e))
+			return -1;
+		a.inherit = o->inherit;
+		snprintf(name, sizeof name, "%s", g->name);
+		if (a.type == PERF_TYPE_TRACEPOINT) {
+			a.sample_type |= PERF_SAMPLE_RAW;
+			a.exclude_hv = 0;
+		} else {
+			a.exclude_kernel = !(o->levels & HW_KERNEL);
+			a.exclude_user = !(o->levels & HW_USER);
+			if (o->levels != (HW_USER | HW_KERNEL))
+				snprintf(name, sizeof name, "%s:%s", g->name, suffix(o->levels));
+		}
+		if (g->sample_bytes) {
+			a.sample_type |= PERF_SAMPLE_IP | PERF_SAMPLE_AUX;
+			a.aux_sample_size = g->sample_bytes;
+			a.freq = !g->period;
+			if (a.freq)
+				a.sample_freq = g->frequency;
+			else
+				a.sample_period = g->period;
+			ev->sampled = true;
+		}
+		set_aux_action(&a, g->action);
+		a.watermark = 1;
+		a.wakeup_watermark = (uint32_t)watermark(o->data_bytes, 4);
+		add_attr(ev, HW_EVENT_GROUP, name, &a);
+	}
+	return 0;
+}
+
+static int make_attrs(struct hw_events *ev, const struct hw_events_options *o, struct pt_error *e)
 {
 	int32_t tid = o->tids ? o->tids[0] : -1, cpu = o->per_thread ? -1 : o->cpus[0];
 	struct perf_event_attr a;
 	char name[96];
+	int fd;
+
+	ev->read_format = PERF_FORMAT_ID | PERF_FORMAT_LOST;
+	a = base(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+	a.exclude_kernel = 1;
+	a.read_format = ev->read_format;
+	fd = ev->calls->open(&a, tid, cpu, -1);
+	if (fd >= 0)
+		close(fd);
+	else
+		ev->read_format = PERF_FORMAT_ID; /* before Linux 6.0 */
 
 	if (o->pt) {
 		a = base(o->pt_type, o->config);
@@ -157,8 +251,12 @@ static void make_attrs(struct hw_events *ev, const struct hw_events_options *o)
 		a.wakeup_watermark = (uint32_t)watermark(o->data_bytes, 4);
 		if (!o->overwrite)
 			a.aux_watermark = (uint32_t)watermark(o->aux_bytes, 4);
+		if (o->start_paused)
+			set_aux_action(&a, HW_AUX_START_PAUSED);
 		snprintf(name, sizeof name, "intel_pt//%s", suffix(o->levels));
 		add_attr(ev, HW_EVENT_PT, name, &a);
+		if (make_group(ev, o, e))
+			return -1;
 	}
 	a = base(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
 	a.exclude_kernel = 1;
@@ -166,7 +264,7 @@ static void make_attrs(struct hw_events *ev, const struct hw_events_options *o)
 	a.watermark = 1;
 	a.wakeup_watermark = (uint32_t)watermark(o->data_bytes, 4);
 	a.mmap = a.mmap2 = a.comm = a.task = 1;
-	set_optional(&a, true, o->tids == NULL && o->kernel_side, tid, cpu);
+	set_optional(ev, &a, true, o->tids == NULL && o->kernel_side, tid, cpu);
 	a.disabled = a.enable_on_exec = o->enable_on_exec;
 	add_attr(ev, HW_EVENT_SIDE, "dummy:u", &a);
 	if (o->tids && o->kernel_side) {
@@ -174,43 +272,21 @@ static void make_attrs(struct hw_events *ev, const struct hw_events_options *o)
 		a.exclude_kernel = 1;
 		a.watermark = 1;
 		a.wakeup_watermark = (uint32_t)watermark(o->data_bytes, 4);
-		set_optional(&a, false, true, -1, o->online[0]);
+		set_optional(ev, &a, false, true, -1, o->online[0]);
 		if (a.ksymbol || a.bpf_event || a.text_poke)
 			add_attr(ev, HW_EVENT_KERNEL, "dummy:u (kernel's code)", &a);
 		else
 			ev->no_privilege = true;
 	}
-}
-
-bool hw_tracepoint_file(const char *event, const char *file, char *to, size_t room)
-{
-	static const char *const roots[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
-	const char *colon = strchr(event, ':');
-
-	for (size_t i = 0; colon && i < sizeof roots / sizeof *roots; i++) {
-		snprintf(to, room, "%s/events/%.*s/%s/%s", roots[i], (int)(colon - event), event, colon + 1,
-			 file);
-		if (access(to, R_OK) == 0)
-			return true;
-	}
-	return false;
+	return 0;
 }
 
 static void add_tracepoint(struct hw_events *ev, const struct hw_events_options *o, const char *event)
 {
 	unsigned long long config;
 	struct perf_event_attr a;
-	char path[512];
-	FILE *f;
-	int got;
 
-	if (ev->attr_count == HW_DRAIN_ATTRS || !hw_tracepoint_file(event, "id", path, sizeof path))
-		return;
-	f = fopen(path, "re");
-	got = f ? fscanf(f, "%llu", &config) : 0;
-	if (f)
-		fclose(f);
-	if (got != 1)
+	if (ev->attr_count == HW_DRAIN_ATTRS || !hw_tracepoint_id(event, &config))
 		return;
 	a = base(PERF_TYPE_TRACEPOINT, config);
 	a.sample_type |= PERF_SAMPLE_RAW;
@@ -280,14 +356,26 @@ static int map_ring(struct hw_events *ev, struct hw_drain_ring *r, int fd, bool 
 	return 0;
 }
 
+/* The PT event of that task and CPU; -1: the thread had gone. */
+static int leader_of(const struct hw_events *ev, int32_t tid, int32_t cpu)
+{
+	for (size_t i = 0; i < ev->count; i++)
+		if (ev->events[i].kind == HW_EVENT_PT && ev->events[i].tid == tid && ev->events[i].cpu == cpu)
+			return ev->events[i].fd;
+	return -1;
+}
+
 /* 1: the thread has gone. */
 static int add_event(struct hw_events *ev, uint32_t attr, int32_t tid, int32_t cpu, struct pt_error *e)
 {
 	struct hw_event_attr *a = &ev->attrs[attr];
-	int fd = event_open(&a->attr, tid, cpu), owner = -1;
+	int leader = a->kind == HW_EVENT_GROUP ? leader_of(ev, tid, cpu) : -1, fd, owner = -1;
 	struct hw_drain_ring *r;
 	long ring;
 
+	if (a->kind == HW_EVENT_GROUP && leader < 0)
+		return 1;
+	fd = ev->calls->open(&a->attr, tid, cpu, leader);
 	if (fd < 0 && errno == ESRCH)
 		return 1;
 	if (fd < 0 && errno == EMFILE) {
@@ -296,7 +384,7 @@ static int add_event(struct hw_events *ev, uint32_t attr, int32_t tid, int32_t c
 		if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
 			l.rlim_cur = l.rlim_max;
 			setrlimit(RLIMIT_NOFILE, &l);
-			fd = event_open(&a->attr, tid, cpu);
+			fd = ev->calls->open(&a->attr, tid, cpu, leader);
 		} else {
 			errno = EMFILE;
 		}
@@ -315,7 +403,7 @@ static int add_event(struct hw_events *ev, uint32_t attr, int32_t tid, int32_t c
 		ev->room = room;
 	}
 	ring = ring_of(ev, cpu, tid);
-	ev->events[ev->count] = (struct hw_event){fd, a->kind, attr, 0, (size_t)ring};
+	ev->events[ev->count] = (struct hw_event){fd, a->kind, attr, 0, (size_t)ring, tid, cpu};
 	for (size_t i = 0; i < ev->count && owner < 0; i++)
 		if (ev->events[i].ring == (size_t)ring)
 			owner = ev->events[i].fd;
@@ -326,10 +414,10 @@ static int add_event(struct hw_events *ev, uint32_t attr, int32_t tid, int32_t c
 	if (!r->ring.page) {
 		if (map_ring(ev, r, fd, a->kind == HW_EVENT_PT, e))
 			return -1;
-	} else if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, owner)) {
+	} else if (ev->calls->ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, (void *)(intptr_t)owner)) {
 		return pt_fail_errno(e, "cannot join %s to its ring buffer", a->name);
 	}
-	if (ioctl(fd, PERF_EVENT_IOC_ID, &ev->events[ev->count - 1].id))
+	if (ev->calls->ioctl(fd, PERF_EVENT_IOC_ID, &ev->events[ev->count - 1].id))
 		return pt_fail_errno(e, "cannot ask %s for its id", a->name);
 	return 0;
 }
@@ -344,7 +432,9 @@ int hw_events_open(struct hw_events *ev, const struct hw_events_options *o, stru
 	ev->data_bytes = o->data_bytes;
 	ev->aux_bytes = o->pt ? o->aux_bytes : 0;
 	ev->overwrite = o->overwrite;
-	make_attrs(ev, o);
+	ev->calls = o->calls ? o->calls : &kernel_calls;
+	if (make_attrs(ev, o, e))
+		return -1;
 	for (size_t i = 0; i < o->tracepoint_count; i++)
 		add_tracepoint(ev, o, o->tracepoints[i]);
 	/* PT first: a ring's first event has its memory, and only PT's can have an AUX area. */
@@ -378,11 +468,29 @@ int hw_events_open(struct hw_events *ev, const struct hw_events_options *o, stru
 	return 0;
 }
 
+uint64_t hw_events_lost(const struct hw_events *ev, size_t ring, uint64_t *ret_id)
+{
+	uint64_t values[3], lost = 0, most = 0; /* value, id, lost */
+
+	*ret_id = 0;
+	for (size_t i = 0; ev->read_format & PERF_FORMAT_LOST && i < ev->count; i++) {
+		if (ev->events[i].ring != ring ||
+		    read(ev->events[i].fd, values, sizeof values) != sizeof values)
+			continue;
+		lost += values[2];
+		if (values[2] > most) {
+			most = values[2];
+			*ret_id = values[1];
+		}
+	}
+	return lost;
+}
+
 int hw_events_filter(struct hw_events *ev, const char *filter, struct pt_error *e)
 {
 	for (size_t i = 0; i < ev->count; i++)
 		if (ev->events[i].kind == HW_EVENT_PT &&
-		    ioctl(ev->events[i].fd, PERF_EVENT_IOC_SET_FILTER, filter))
+		    ev->calls->ioctl(ev->events[i].fd, PERF_EVENT_IOC_SET_FILTER, (void *)(uintptr_t)filter))
 			return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
 				       "the kernel refuses --filter '%s': %s%s", filter, strerror(errno),
 				       errno == EINVAL ? " (it is to be like 'filter 0xOFFSET/0xSIZE@/FILE')"
@@ -413,14 +521,15 @@ void hw_events_enable_ring(struct hw_events *ev, size_t ring, bool enable)
 {
 	for (size_t i = 0; i < ev->count; i++)
 		if (ev->events[i].kind == HW_EVENT_PT && (ring == SIZE_MAX || ev->events[i].ring == ring))
-			ioctl(ev->events[i].fd, enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+			ev->calls->ioctl(ev->events[i].fd,
+					 enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, NULL);
 }
 
 void hw_events_start(struct hw_events *ev)
 {
 	for (size_t i = 0; i < ev->count; i++)
 		if (ev->events[i].kind == HW_EVENT_TRACE)
-			ioctl(ev->events[i].fd, PERF_EVENT_IOC_ENABLE, 0);
+			ev->calls->ioctl(ev->events[i].fd, PERF_EVENT_IOC_ENABLE, NULL);
 	hw_events_enable(ev);
 }
 
@@ -478,6 +587,7 @@ int hw_events_declare(struct hw_events *ev, struct ptc_writer *w, struct hw_drai
 				mine[n++] = ev->events[i].id;
 		if (ev->attrs[a].kind == HW_EVENT_SIDE)
 			d->sideband_attr = a;
+		d->sample_types[a] = ev->attrs[a].attr.sample_type;
 		if (ptc_put_attr(w, ev->attrs[a].name, &ev->attrs[a].attr, sizeof ev->attrs[a].attr, mine, n,
 				 e))
 			goto out;

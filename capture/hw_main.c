@@ -11,6 +11,7 @@
 
 #include "capture/commands.h"
 #include "capture/hw_capture.h"
+#include "capture/hw_group.h"
 #include "capture/hw_rights.h"
 #include "capture/output.h"
 
@@ -42,6 +43,15 @@ static const char usage[] =
     "                          tracepoint), exit (the program ends)\n"
     "      --control fifo:PATH[,ACK]  perf's: snapshot, enable, disable, stop, ping\n"
     "      --tracepoint SYSTEM:NAME  record this one, too; may be repeated\n"
+    "      --aux-sample[=SIZE]  no trace but SIZE bytes of it (4096; at most 60K) with each sample of an "
+    "event:\n"
+    "      --sample-event EVENT  which: cycles (else cpu-clock), branches, page-faults, rHEX, "
+    "SYSTEM:NAME...\n"
+    "  -F, --freq HZ; -c, --count N  samples a second (4000), or one each N events\n"
+    "      --tracepoint SYSTEM:NAME/aux-action=pause/ or resume, -e aux-action=start-paused: trace between "
+    "them "
+    "only\n"
+    "                          (Linux 6.13)\n"
     "      --filter FILTER     trace these addresses only, as the kernel's PERF_EVENT_IOC_SET_FILTER takes "
     "them:\n"
     "                          'filter 0xOFFSET/0xSIZE@/FILE', or of the kernel 'filter 0xADDRESS/0xSIZE'\n"
@@ -72,6 +82,7 @@ struct arguments {
 	struct guest_kernels kernels;
 	struct hw_control control;
 	struct hw_trigger trigger;
+	struct hw_group group;
 	bool quiet;
 };
 
@@ -158,7 +169,9 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 		CONTROL,
 		FILTER,
 		KCORE,
-		KALLSYMS
+		KALLSYMS,
+		AUX_SAMPLE,
+		SAMPLE_EVENT
 	};
 	static const struct option longs[] = {{"pid", required_argument, NULL, 'p'},
 					      {"tid", required_argument, NULL, 't'},
@@ -182,6 +195,10 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 					      {"filter", required_argument, NULL, FILTER},
 					      {"guest-kcore", required_argument, NULL, KCORE},
 					      {"guest-kallsyms", required_argument, NULL, KALLSYMS},
+					      {"aux-sample", optional_argument, NULL, AUX_SAMPLE},
+					      {"sample-event", required_argument, NULL, SAMPLE_EVENT},
+					      {"freq", required_argument, NULL, 'F'},
+					      {"count", required_argument, NULL, 'c'},
 					      {"vm", required_argument, NULL, VM},
 					      {"sideband-only", no_argument, NULL, SIDEBAND_ONLY},
 					      {"truth", required_argument, NULL, TRUTH},
@@ -190,10 +207,10 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 					      {0}};
 	struct hw_options *o = &a->o;
 	char *end;
-	int c;
+	int c, taken;
 
 	optind = 1;
-	while ((c = getopt_long(argc, argv, "+p:t:aC:e:ukd:m:So:z:qvh", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "+p:t:aC:e:ukd:m:So:z:F:c:qvh", longs, NULL)) != -1) {
 		switch (c) {
 		case 'p':
 			if (hw_list_parse(&o->pids, optarg, "-p", e))
@@ -222,7 +239,27 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 			if (sizes(o, optarg, e))
 				return -1;
 			break;
+		case AUX_SAMPLE:
+			if (hw_group_aux_sample(&a->group, optarg, e))
+				return -1;
+			break;
+		case SAMPLE_EVENT:
+			if (hw_group_sample_event(&a->group, optarg, e))
+				return -1;
+			break;
+		case 'F':
+			if (hw_group_frequency(&a->group, optarg, e))
+				return -1;
+			break;
+		case 'c':
+			if (hw_group_period(&a->group, optarg, e))
+				return -1;
+			break;
 		case TRACEPOINT:
+			if (hw_group_tracepoint(&a->group, optarg, &taken, e))
+				return -1;
+			if (taken)
+				break;
 			if (!strchr(optarg, ':'))
 				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 					       "--tracepoint %s: not SYSTEM:NAME, as kvm:kvm_exit", optarg);
@@ -296,6 +333,12 @@ static int check(const struct arguments *a, struct pt_error *e)
 	if (o->kernels && !a->vm && (!o->system_wide || o->sideband_only))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "--guest-kcore and --guest-kallsyms are for VMs: with --vm or -a");
+	if (a->group.sample_bytes && o->snapshot)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "--aux-sample and snapshots: both read the buffer; choose one");
+	if (o->sideband_only && (a->group.sample_bytes || a->group.count))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "--sideband-only traces nothing to be sampled, paused or resumed");
 	if (a->engine && strcmp(a->engine, "auto") && strcmp(a->engine, "perf") && strcmp(a->engine, "step"))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--engine %s: it can be auto, perf or step",
 			       a->engine);
@@ -313,8 +356,8 @@ static int step_instead(const struct arguments *a, const char *why, struct pt_er
 	char **whole;
 
 	if (a->vm || o->system_wide || o->pids.count || o->tids.count || o->cpus.count || o->per_thread ||
-	    o->seconds > 0 || o->tracepoint_count || o->snapshot || o->control || o->filter ||
-	    (o->levels & HW_KERNEL))
+	    o->seconds > 0 || o->tracepoint_count || a->group.count || a->group.sample_bytes || o->snapshot ||
+	    o->control || o->filter || (o->levels & HW_KERNEL))
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
 			       "%s; without Processor Trace only a program's user space can be traced: "
 			       "pt-capture -- PROGRAM",
@@ -366,6 +409,10 @@ static int tell(const struct arguments *a, const struct hw_result *r)
 	if (!a->quiet) {
 		if (r->have_status)
 			fprintf(stderr, "pt-capture: %s ended with status %d\n", a->o.program[0], r->status);
+		if (a->group.sample_bytes)
+			fprintf(stderr,
+				"pt-capture: %" PRIu64 " samples, %" PRIu64 " of them without a trace\n",
+				r->samples, r->empty_samples);
 		if (a->o.snapshot)
 			fprintf(stderr, "pt-capture: %u snapshots\n", r->snapshots);
 		if (a->o.vms && a->o.vms->count)
@@ -455,6 +502,13 @@ static int capture(struct arguments *a, const struct hw_pmu *pmu, struct pt_erro
 	struct output out = {0};
 
 	a->o.config = pmu ? hw_pmu_default(pmu) : 0;
+	a->o.group = a->group.at;
+	a->o.group_count = a->group.count;
+	a->o.start_paused = a->group.start_paused;
+	/* A sample decodes from its first PSB on: as perf, as many of them as can be. */
+	if (a->group.sample_bytes && pmu && pmu->psb_cyc &&
+	    hw_pmu_terms(pmu, "psb_period=0", &a->o.config, &a->o.levels, e))
+		return -1;
 	if (a->terms && hw_pmu_terms(pmu, a->terms, &a->o.config, &a->o.levels, e))
 		return -1;
 	if (a->truth || a->max_steps)
@@ -498,12 +552,21 @@ int cmd_capture(int argc, char **argv)
 	struct arguments a = {.o.level = 1, .control = {.fd = -1, .ack = -1}};
 	struct pt_error e = {0};
 	struct hw_pmu pmu;
+	char *terms = NULL;
 	int r = parse(argc, argv, &a, &e);
 
 	if (r > 0)
 		return 0;
+	if (r == 0 && a.terms) {
+		terms = malloc(strlen(a.terms) + 1);
+		r = terms ? hw_group_terms(&a.group, a.terms, terms, &e)
+			  : pt_fail(&e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		a.terms = terms;
+	}
 	if (r == 0)
 		r = check(&a, &e);
+	if (r == 0)
+		r = hw_group_finish(&a.group, &e);
 	if (r == 0 && a.vm && !strcmp(a.vm, "list")) {
 		r = list_vms(&e);
 	} else if (r == 0) {
@@ -522,6 +585,7 @@ int cmd_capture(int argc, char **argv)
 			r = step_instead(&a, why.message, &e);
 		}
 	}
+	free(terms);
 	free(a.o.pids.at);
 	free(a.o.tids.at);
 	free(a.o.cpus.at);

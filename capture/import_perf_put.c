@@ -1,6 +1,5 @@
 /* import_perf_put.c - see import_perf_put.h. */
 #include "capture/import_perf_put.h"
-#include "capture/pt_packet_len.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,7 +134,7 @@ int aux_put_init(struct aux_put *a, struct ptc_writer *w, struct perf_file *f, u
 void aux_put_deinit(struct aux_put *a)
 {
 	for (size_t i = 0; i < a->count; i++)
-		free(a->streams[i].tail);
+		aux_sample_deinit(&a->streams[i].samples);
 	free(a->streams);
 	free(a->buffer);
 	*a = (struct aux_put){0};
@@ -186,21 +185,6 @@ static int copy(struct aux_put *a, struct aux_put_stream *s, const struct aux_pi
 	return 0;
 }
 
-/* Whether a PSB with its TSC is among the bytes: they are from one place of a trace then, and from no other. What looks
- * alike without may be a loop's. */
-static bool has_time(const uint8_t *p, size_t n)
-{
-	const uint8_t *end = p + n;
-	uint64_t tsc;
-
-	while ((p = memmem(p, (size_t)(end - p), "\x02\x82\x02\x82", 4))) {
-		if (pt_is_psb(p, (size_t)(end - p)) && pt_psb_tsc(p, (size_t)(end - p), &tsc))
-			return true;
-		p++;
-	}
-	return false;
-}
-
 /* Whether the n first bytes of b are the n last bytes of a, and not by chance. 1, 0, or -1. */
 static int joins(struct aux_put *put, const struct aux_piece *a, const struct aux_piece *b, uint64_t n,
 		 struct pt_error *e)
@@ -215,7 +199,7 @@ static int joins(struct aux_put *put, const struct aux_piece *a, const struct au
 			return -1;
 		if (memcmp(x, y, k) != 0)
 			return 0;
-		certain = certain || has_time(y, k);
+		certain = certain || aux_sample_has_time(y, k);
 	}
 	return certain;
 }
@@ -310,11 +294,6 @@ static struct aux_put_stream *sampled_stream(struct aux_put *a, const struct per
 	if (aux_put_stream(a, &of, &index, e))
 		return NULL;
 	a->streams[index].sampled = true;
-	a->streams[index].tail = malloc(UINT16_MAX);
-	if (!a->streams[index].tail) {
-		no_memory(e);
-		return NULL;
-	}
 	return &a->streams[index];
 }
 
@@ -323,24 +302,14 @@ int aux_put_sample(struct aux_put *a, const struct ordered_record *r, struct pt_
 	const uint8_t *bytes = r->bytes + r->stamp.aux_at;
 	size_t n = r->stamp.aux_bytes, known;
 	struct aux_put_stream *s;
+	uint64_t at;
 
 	if (n == 0)
 		return 0;
 	s = sampled_stream(a, &r->stamp, e);
-	if (!s)
+	if (!s || aux_sample_next(&s->samples, bytes, n, &known, &at, e))
 		return -1;
-	for (known = n < s->tail_bytes ? n : s->tail_bytes; known > 0; known--)
-		if (memcmp(bytes, s->tail + s->tail_bytes - known, known) == 0 && has_time(bytes, known))
-			break;
-	if (known == 0 && s->tail_bytes)
-		s->end += GAP_BYTES;
-	memcpy(s->tail, bytes, n);
-	s->tail_bytes = n;
-	if (known == n)
-		return 0;
-	if (ptc_put_aux(a->w, (uint32_t)s->number, s->end, PTC_AUX_OVERWRITE, r->stamp.time_ns, bytes + known,
-			n - known, e))
-		return -1;
-	s->end += n - known;
-	return 0;
+	return known == n ? 0
+			  : ptc_put_aux(a->w, (uint32_t)s->number, at, PTC_AUX_OVERWRITE, r->stamp.time_ns,
+					bytes + known, n - known, e);
 }

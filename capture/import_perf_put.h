@@ -4,6 +4,7 @@
 #ifndef CAPTURE_IMPORT_PERF_PUT_H
 #define CAPTURE_IMPORT_PERF_PUT_H
 
+#include "capture/aux_sample.h"
 #include "capture/import_perf_aux.h"
 #include "capture/import_perf_file.h"
 #include "capture/import_perf_order.h"
@@ -41,8 +42,7 @@ struct aux_put_stream {
 	uint64_t end;		   /* offset behind what was written */
 	struct aux_piece previous; /* snapshot: the last one, to find what it has in common with the next */
 	uint64_t previous_offset, previous_bytes; /* the same by perf's own offsets */
-	uint8_t *tail;				  /* sampled: the last sample's bytes */
-	size_t tail_bytes;
+	struct aux_sample samples;		  /* sampled */
 };
 
 struct aux_put {

@@ -37,15 +37,17 @@ _pt_capture() {
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		[[ ${COMP_WORDS[i]} == -- ]] && _pt_files && return
 	done
-	case ${COMP_WORDS[1]} in info | import | export) ((COMP_CWORD > 1)) && sub=${COMP_WORDS[1]} ;; esac
+	case ${COMP_WORDS[1]} in info | import | export | merge | check | trim) ((COMP_CWORD > 1)) && sub=${COMP_WORDS[1]} ;; esac
 	case $before in
 	--engine) _pt_from "auto perf step" ;;
+	--sample-event) _pt_from "cycles instructions branches branch-misses cache-misses cpu-clock page-faults context-switches" ;;
+	--vm) _pt_from "all list $("$1" --vm list 2>/dev/null | awk '{ print $1, $2 }')" ;;
 	-p | --pid | -t | --tid) _pt_from "$(cd /proc && printf '%s ' [0-9]*)" ;;
 	*)
 		if [[ $_pt_word == -* ]]; then
 			_pt_from "$(_pt_options "$1" ${sub:+"$sub"}) --"
 		elif ((COMP_CWORD == 1)); then
-			_pt_from "info import export"
+			_pt_from "check info import export merge trim"
 		else
 			_pt_files
 		fi

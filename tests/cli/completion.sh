@@ -23,6 +23,13 @@ has "a parameter" limit= pt-query "$tmp/trace.db" hot-edges -p ""
 has "an option" --format pt-query "$tmp/trace.db" summary --f
 has "a database" "$tmp/trace.db" pt-query "$tmp/tra"
 has "a subcommand" import pt-capture im
+for sub in check export import info merge trim; do
+	has "the subcommand $sub" "$sub" pt-capture "${sub%?}"
+done
+has "an option of merge" --guest-kcore pt-capture merge --guest-kc
+has "an option of trim" --used-code pt-capture trim --us
+has "an event to sample" cpu-clock pt-capture --sample-event cpu
+has "virtual machines" list pt-capture --vm l
 has "an option of capture" --engine pt-capture --eng
 has "an option of a subcommand" --symfs pt-capture import --sym
 has "an engine" step pt-capture --engine s

@@ -29,6 +29,13 @@ expect 2 'not SYSTEM:NAME' "${o[@]}" -a --tracepoint sched_switch
 expect 2 'auto, perf or step' "${o[@]}" --engine qemu -- true
 expect 2 'traces nothing' "${o[@]}" --sideband-only -u
 expect 2 'has no CPUs' "${o[@]}" -a --per-thread
+expect 2 "no event 'nothing'" "${o[@]}" --aux-sample --sample-event nothing -- true
+expect 2 '1 to 61440 bytes' "${o[@]}" --aux-sample=100K -- true
+expect 2 'with --aux-sample' "${o[@]}" -F 100 -- true
+expect 2 'choose one' "${o[@]}" --aux-sample -S -- true
+expect 2 'nothing would be traced' "${o[@]}" -e cyc,aux-action=start-paused -- true
+expect 2 'SYSTEM:NAME/aux-action=pause/' "${o[@]}" -e aux-action=pause -- true
+expect 2 'aux-action=pause/ or' "${o[@]}" --tracepoint sched:sched_switch/x/ -- true
 if [ ! -e /sys/bus/event_source/devices/intel_pt ]; then
 	expect 1 'without Processor Trace only a program' "${o[@]}" -a -d 1
 	expect 1 'without Processor Trace only a program' "${o[@]}" --vm no-such-machine-here

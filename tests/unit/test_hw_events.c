@@ -1,0 +1,306 @@
+/* test_hw_events.c - which perf events a capture opens, by a double of perf_event_open(): groups of AUX sampling, pause and resume; what
+ * is said when a kernel refuses; records that it lost; the options that ask for all that. */
+#include "capture/hw_event_name.h"
+#include "capture/hw_events.h"
+#include "capture/hw_group.h"
+#include "capture/hw_pmu.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static unsigned passed, failed;
+
+static void check(bool ok, const char *what)
+{
+	if (ok) {
+		passed++;
+		return;
+	}
+	failed++;
+	printf("FAILED: %s\n", what);
+}
+
+/* ---- The double: an event is a memfd, which can be mapped and read ---- */
+
+#define MOST 64
+
+static struct opened {
+	struct perf_event_attr attr;
+	int32_t tid, cpu;
+	int fd, group_fd;
+	unsigned enabled, disabled;
+	int output;
+	char filter[256];
+} opened[MOST];
+static size_t count;
+static bool old_kernel; /* before 6.0: no PERF_FORMAT_LOST, no aux_action */
+static uint64_t lost_each;
+
+/* aux_action: the 32 bits at byte 116 of struct perf_event_attr. */
+static uint32_t word_at_116(const struct perf_event_attr *a)
+{
+	uint32_t v;
+
+	memcpy(&v, (const uint8_t *)a + 116, sizeof v);
+	return v;
+}
+
+static int double_open(struct perf_event_attr *a, int32_t tid, int32_t cpu, int group_fd)
+{
+	uint64_t values[3] = {7, 1000 + count, lost_each};
+	int fd;
+
+	if (old_kernel && (word_at_116(a) || a->read_format & PERF_FORMAT_LOST)) {
+		errno = EINVAL;
+		return -1;
+	}
+	fd = memfd_create("event", 0);
+	if (fd < 0 || count == MOST || ftruncate(fd, 1 << 20) || pwrite(fd, values, sizeof values, 0) < 0) {
+		perror("memfd");
+		exit(1);
+	}
+	opened[count++] = (struct opened){*a, tid, cpu, fd, group_fd, 0, 0, -1, ""};
+	return fd;
+}
+
+static int double_ioctl(int fd, unsigned long request, void *arg)
+{
+	struct opened *o = NULL;
+
+	/* Of those with this number the last: the others were closed. */
+	for (size_t i = 0; i < count; i++)
+		if (opened[i].fd == fd)
+			o = &opened[i];
+	if (!o) {
+		errno = EBADF;
+		return -1;
+	}
+	switch (request) {
+	case PERF_EVENT_IOC_ENABLE: o->enabled++; break;
+	case PERF_EVENT_IOC_DISABLE: o->disabled++; break;
+	case PERF_EVENT_IOC_SET_OUTPUT: o->output = (int)(intptr_t)arg; break;
+	case PERF_EVENT_IOC_ID: *(uint64_t *)arg = 1000 + (uint64_t)(o - opened); break;
+	case PERF_EVENT_IOC_SET_FILTER: snprintf(o->filter, sizeof o->filter, "%s", (char *)arg); break;
+	default: errno = ENOTTY; return -1;
+	}
+	return 0;
+}
+
+static const struct hw_perf_calls calls = {double_open, double_ioctl};
+static const int32_t cpus[] = {0, 1}, tids[] = {70};
+static struct hw_events ev;
+
+static int open_group(const struct hw_group *g, struct pt_error *e)
+{
+	struct hw_events_options o = {.tids = tids,
+				      .tid_count = 1,
+				      .cpus = cpus,
+				      .cpu_count = 2,
+				      .online = cpus,
+				      .online_count = 2,
+				      .pt_type = 8,
+				      .config = 0xe601,
+				      .levels = HW_USER,
+				      .pt = true,
+				      .inherit = true,
+				      .data_bytes = 65536,
+				      .aux_bytes = 131072,
+				      .overwrite = g->sample_bytes,
+				      .group = g->at,
+				      .group_count = g->count,
+				      .start_paused = g->start_paused,
+				      .calls = &calls};
+
+	count = 0;
+	memset(opened, 0, sizeof opened);
+	ev = (struct hw_events){0};
+	return hw_events_open(&ev, &o, e);
+}
+
+/* The n-th event that is still open, of that type. */
+static struct opened *event(uint32_t type, uint64_t config, unsigned n)
+{
+	for (size_t i = 0; i < ev.count; i++)
+		for (size_t k = 0; k < count; k++)
+			if (opened[k].fd == ev.events[i].fd && 1000 + k == ev.events[i].id &&
+			    opened[k].attr.type == type && opened[k].attr.config == config && n-- == 0)
+				return &opened[k];
+	return NULL;
+}
+
+/* ---- Events ---- */
+
+static void test_sampling(void)
+{
+	struct pt_error e = {0};
+	struct hw_group g = {0};
+
+	check(hw_group_aux_sample(&g, "8000", &e) == 0 && hw_group_sample_event(&g, "cpu-clock", &e) == 0 &&
+		  hw_group_period(&g, "100000", &e) == 0 && hw_group_finish(&g, &e) == 0,
+	      "the options of sampling");
+	check(open_group(&g, &e) == 0, "they open");
+	for (unsigned i = 0; i < 2; i++) {
+		struct opened *pt = event(8, 0xe601, i), *clock = event(PERF_TYPE_SOFTWARE, 0, i);
+
+		check(pt && clock && pt->cpu == cpus[i] && clock->cpu == cpus[i] && clock->tid == 70,
+		      "an event of each on each CPU");
+		if (!pt || !clock)
+			continue;
+		check(clock->group_fd == pt->fd && pt->group_fd == -1, "intel_pt leads the group");
+		check(pt->attr.disabled && !clock->attr.disabled, "the other counts when intel_pt does");
+		check(clock->attr.sample_type & PERF_SAMPLE_AUX && clock->attr.aux_sample_size == 8000 &&
+			  !clock->attr.freq && clock->attr.sample_period == 100000,
+		      "what it samples");
+		check(clock->attr.exclude_kernel && clock->attr.inherit, "where");
+		check(pt->attr.aux_watermark == 0, "nobody is woken for AUX data");
+		check(clock->output == pt->fd, "into the ring of intel_pt");
+		check(word_at_116(&pt->attr) == 0 && word_at_116(&clock->attr) == 0, "nothing pauses");
+	}
+	hw_events_start(&ev);
+	hw_events_disable(&ev);
+	check(event(8, 0xe601, 0)->enabled == 1 && event(PERF_TYPE_SOFTWARE, 0, 0)->enabled == 0 &&
+		  event(8, 0xe601, 0)->disabled == 1,
+	      "the group starts and stops by its leader");
+	check(hw_events_filter(&ev, "filter 0x1/0x2@/x", &e) == 0 &&
+		  !strcmp(event(8, 0xe601, 1)->filter, "filter 0x1/0x2@/x") &&
+		  !event(PERF_TYPE_SOFTWARE, 0, 1)->filter[0],
+	      "filters are intel_pt's");
+	hw_events_close(&ev);
+}
+
+static void test_actions(void)
+{
+	struct pt_error e = {0};
+	struct hw_group g = {0};
+	char terms[64];
+
+	check(hw_group_terms(&g, "cyc,aux-action=start-paused,mtc", terms, &e) == 0 && g.start_paused &&
+		  !strcmp(terms, "cyc,mtc"),
+	      "-e's part of it");
+	/* No tracepoint need be there: software events stand for them. */
+	g.actions = true;
+	g.count = 2;
+	g.at[0] = (struct hw_group_event){.name = "page-faults", .action = HW_AUX_PAUSE};
+	g.at[1] = (struct hw_group_event){.name = "context-switches", .action = HW_AUX_RESUME};
+	check(hw_group_finish(&g, &e) == 0 && open_group(&g, &e) == 0, "events that pause and resume");
+	check(word_at_116(&event(8, 0xe601, 0)->attr) == 1 &&
+		  word_at_116(&event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, 1)->attr) == 2 &&
+		  word_at_116(&event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, 0)->attr) == 4,
+	      "aux_start_paused, aux_pause, aux_resume");
+	check(event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, 1)->group_fd == event(8, 0xe601, 1)->fd,
+	      "in its group");
+	check(!(event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, 1)->attr.sample_type & PERF_SAMPLE_AUX),
+	      "they sample no AUX data");
+	hw_events_close(&ev);
+	old_kernel = true;
+	e = (struct pt_error){0};
+	check(open_group(&g, &e) == -1 && e.kind == PT_ERR_REFUSED && strstr(e.message, "6.13") &&
+		  strstr(e.message, "aux-action"),
+	      "an old kernel's refusal says what it takes");
+	hw_events_close(&ev);
+	old_kernel = false;
+}
+
+static void test_lost(void)
+{
+	struct pt_error e = {0};
+	struct hw_group g = {0};
+	uint64_t id = 0;
+
+	lost_each = 5;
+	check(open_group(&g, &e) == 0 && ev.attrs[0].attr.read_format == (PERF_FORMAT_ID | PERF_FORMAT_LOST),
+	      "losses are counted");
+	check(ev.ring_count == 2 && ev.count == 4 && hw_events_lost(&ev, 1, &id) == 10 && id >= 1000,
+	      "and read, of a ring");
+	hw_events_close(&ev);
+	old_kernel = true;
+	check(open_group(&g, &e) == 0 && ev.attrs[0].attr.read_format == PERF_FORMAT_ID &&
+		  hw_events_lost(&ev, 0, &id) == 0,
+	      "not before Linux 6.0");
+	hw_events_close(&ev);
+	old_kernel = false;
+	lost_each = 0;
+}
+
+/* ---- Options and names ---- */
+
+static void refused(int result, const struct pt_error *e, const char *message)
+{
+	char what[300];
+
+	snprintf(what, sizeof what, "refused with '%s': '%.150s'", message, e->message);
+	check(result == -1 && e->kind == PT_ERR_USAGE && strstr(e->message, message), what);
+}
+
+static void test_options(void)
+{
+	struct pt_error e = {0};
+	struct hw_group g = {0};
+	char terms[64];
+	int taken;
+
+	refused(hw_group_aux_sample(&g, "61441", &e), &e, "1 to 61440");
+	refused(hw_group_aux_sample(&g, "0", &e), &e, "1 to 61440");
+	refused(hw_group_aux_sample(&g, "4x", &e), &e, "1 to 61440");
+	check(hw_group_aux_sample(&g, "60K", &e) == 0 && g.sample_bytes == 61440, "60K");
+	check(hw_group_aux_sample(&g, NULL, &e) == 0 && g.sample_bytes == 4096, "perf's default");
+	check(hw_group_aux_sample(&g, "13", &e) == 0 && g.sample_bytes == 16, "whole words");
+	refused(hw_group_frequency(&g, "0", &e), &e, "samples a second");
+	refused(hw_group_period(&g, "-1", &e), &e, "number of events");
+	refused(hw_group_sample_event(&g, "no-such-event", &e), &e, "no event");
+	refused(hw_group_sample_event(&g, "../x:y", &e), &e, "no event");
+	check(hw_group_finish(&g, &e) == 0 && g.count == 1 && g.at[0].frequency == 4000,
+	      "an event by default");
+	g = (struct hw_group){0};
+	hw_group_sample_event(&g, "kvm:kvm_exit", &e);
+	refused(hw_group_finish(&g, &e), &e, "with --aux-sample");
+	hw_group_aux_sample(&g, NULL, &e);
+	check(hw_group_finish(&g, &e) == 0 && g.at[0].period == 1, "of a tracepoint each one");
+	g.start_paused = true;
+	refused(hw_group_finish(&g, &e), &e, "choose one");
+	g = (struct hw_group){.start_paused = true};
+	refused(hw_group_finish(&g, &e), &e, "nothing would be traced");
+	g = (struct hw_group){0};
+	check(hw_group_tracepoint(&g, "a:b", &taken, &e) == 0 && !taken, "a plain tracepoint");
+	check(hw_group_tracepoint(&g, "a:b/aux-action=resume/", &taken, &e) == 0 && taken &&
+		  g.at[0].action == HW_AUX_RESUME && !strcmp(g.at[0].name, "a:b"),
+	      "one that resumes");
+	refused(hw_group_tracepoint(&g, "a:b/aux-action=stop/", &taken, &e), &e, "aux-action=pause");
+	refused(hw_group_tracepoint(&g, "a:b/x", &taken, &e), &e, "aux-action=pause");
+	refused(hw_group_terms(&g, "aux-action=pause", terms, &e), &e, "start-paused");
+	check(hw_group_terms(&g, "intel_pt/cyc,aux-action=start-paused/u", terms, &e) == 0 &&
+		  !strcmp(terms, "intel_pt/cyc/u"),
+	      "the last term");
+	check(hw_group_terms(&g, "aux-action=start-paused", terms, &e) == 0 && !*terms, "the only term");
+}
+
+static void test_names(void)
+{
+	struct perf_event_attr a = {0};
+	struct pt_error e = {0};
+
+	check(hw_event_named(&a, "branches", &e) == 0 && a.type == PERF_TYPE_HARDWARE && a.config == 4,
+	      "branches");
+	check(hw_event_named(&a, "r1c2", &e) == 0 && a.type == PERF_TYPE_RAW && a.config == 0x1c2, "raw");
+	check(hw_event_named(&a, "no:such_tracepoint", &e) == -1 && e.kind == PT_ERR_REFUSED,
+	      "no tracepoint");
+	check(!hw_event_name_valid("r") && !hw_event_name_valid("r1g") && !hw_event_name_valid(":x") &&
+		  !hw_event_name_valid("x:") && !hw_event_name_valid("a/b:c"),
+	      "what is no name");
+}
+
+int main(void)
+{
+	test_sampling();
+	test_actions();
+	test_lost();
+	test_options();
+	test_names();
+	printf("%u passed, %u failed\n", passed, failed);
+	return failed != 0;
+}
