@@ -439,14 +439,18 @@ static int list_vms(struct pt_error *e)
 {
 	struct vms vms;
 
-	if (vm_find_all(&vms, e))
+	if (vm_find_all(&vms, "", e))
 		return -1;
 	for (size_t i = 0; i < vms.count; i++) {
 		const struct vm *v = &vms.at[i];
 
 		printf("%d %s (%s), %zu vCPUs:", v->pid, v->name, v->monitor, v->vcpu_count);
-		for (size_t k = 0; k < v->vcpu_count; k++)
-			printf(" %d=%d", v->vcpus[k].number, v->vcpus[k].tid);
+		for (size_t k = 0; k < v->vcpu_count; k++) {
+			if (v->vcpus[k].tid > 0)
+				printf(" %d=%d", v->vcpus[k].number, v->vcpus[k].tid);
+			else
+				printf(" %d=?", v->vcpus[k].number);
+		}
 		putchar('\n');
 	}
 	if (!vms.count)
@@ -462,7 +466,7 @@ static int add_vms(struct arguments *a, struct pt_error *e)
 						  "kvm:kvm_write_tsc_offset"};
 	struct hw_options *o = &a->o;
 
-	if (vm_find_all(&a->vms, e) || (a->vm && vm_choose(&a->vms, a->vm, e)))
+	if (vm_find_all(&a->vms, "", e) || (a->vm && vm_choose(&a->vms, a->vm, e)))
 		return -1;
 	for (size_t i = 0; a->vm && !o->system_wide && i < a->vms.count; i++)
 		if (hw_list_add(&o->pids, a->vms.at[i].pid, e))

@@ -29,32 +29,55 @@ static void read_word(const char *path, char *to, size_t room)
 	to[strcspn(to, "\n")] = 0;
 }
 
-/* 1: it has a KVM file; 0: it has none; -1: not to be seen. */
-static int has_kvm(int32_t pid)
+static int add_vcpu(struct vm *v, int32_t number, int32_t tid, struct pt_error *e)
 {
-	char path[300], target[64];
+	struct vm_vcpu *grown;
+
+	for (size_t i = 0; i < v->vcpu_count; i++) {
+		if (v->vcpus[i].number != number)
+			continue;
+		if (v->vcpus[i].tid < 0)
+			v->vcpus[i].tid = tid;
+		return 0;
+	}
+	grown = realloc(v->vcpus, (v->vcpu_count + 1) * sizeof *grown);
+	if (!grown)
+		return no_memory(e);
+	v->vcpus = grown;
+	grown[v->vcpu_count++] = (struct vm_vcpu){number, tid};
+	return 0;
+}
+
+/* *ret_kvm: 1: it has a KVM file; 0: it has none; -1: not to be seen. vCPUs get numbers. */
+static int find_files(struct vm *v, const char *root, int *ret_kvm, struct pt_error *e)
+{
+	static const char vcpu[] = "kvm-vcpu:";
+	char path[512], target[64], *at;
 	struct dirent *d;
-	int found = 0;
+	int ret = 0;
 	DIR *dir;
 
-	snprintf(path, sizeof path, "/proc/%d/fd", pid);
+	snprintf(path, sizeof path, "%s/proc/%d/fd", root, v->pid);
 	dir = opendir(path);
-	if (!dir)
-		return -1;
-	while (!found && (d = readdir(dir))) {
+	*ret_kvm = dir ? 0 : -1;
+	while (dir && ret == 0 && (d = readdir(dir))) {
 		ssize_t n;
 
 		if (!isdigit((unsigned char)d->d_name[0]))
 			continue;
-		snprintf(path, sizeof path, "/proc/%d/fd/%.20s", pid, d->d_name);
+		snprintf(path, sizeof path, "%s/proc/%d/fd/%.20s", root, v->pid, d->d_name);
 		n = readlink(path, target, sizeof target - 1);
-		if (n > 0) {
-			target[n] = 0;
-			found = strstr(target, "kvm-vm") != NULL;
-		}
+		if (n <= 0)
+			continue;
+		target[n] = 0;
+		if (strstr(target, "kvm-vm"))
+			*ret_kvm = 1;
+		else if ((at = strstr(target, vcpu)) && isdigit((unsigned char)at[sizeof vcpu - 1]))
+			ret = add_vcpu(v, atoi(at + sizeof vcpu - 1), -1, e);
 	}
-	closedir(dir);
-	return found;
+	if (dir)
+		closedir(dir);
+	return ret;
 }
 
 static bool known_monitor(const char *comm)
@@ -68,24 +91,36 @@ static bool known_monitor(const char *comm)
 	return false;
 }
 
-/* From "guest=web,debug-threads=on" or "web". */
+/* From "guest=web,debug-threads=on", "web,process=x", or "web". QEMU's options write a comma as two. */
 static void take_name(struct vm *v, const char *text)
 {
-	const char *guest = strstr(text, "guest=");
+	const char *first = text;
+	size_t n = 0;
 
-	if (guest)
-		text = guest + 6;
-	snprintf(v->name, sizeof v->name, "%.*s", (int)strcspn(text, ","), text);
+	for (const char *p = text; *p;) {
+		if (strncmp(p, "guest=", 6) == 0) {
+			first = p + 6;
+			break;
+		}
+		while (*p && (*p != ',' || p[1] == ','))
+			p += *p == ',' ? 2 : 1;
+		p += *p == ',';
+	}
+	for (const char *p = first; *p && (*p != ',' || p[1] == ',') && n < sizeof v->name - 1; p++) {
+		p += *p == ',';
+		v->name[n++] = *p;
+	}
+	v->name[n] = 0;
 }
 
-static void find_name(struct vm *v)
+static void find_name(struct vm *v, const char *root)
 {
 	static const char *const options[] = {"-name", "--name", "-n", "--id", "-id"};
-	char path[64], text[32768];
+	char path[512], text[32768];
 	size_t n = 0;
 	FILE *f;
 
-	snprintf(path, sizeof path, "/proc/%d/cmdline", v->pid);
+	snprintf(path, sizeof path, "%s/proc/%d/cmdline", root, v->pid);
 	f = fopen(path, "re");
 	if (f) {
 		n = fread(text, 1, sizeof text - 1, f);
@@ -112,7 +147,7 @@ static void find_name(struct vm *v)
 	}
 }
 
-/* "CPU 3/KVM" (QEMU), "fc_vcpu 3", "vcpu3" (cloud-hypervisor), "crosvm_vcpu3", "kvm-vcpu-3"; -1: another thread. */
+/* -1: another thread. */
 static int32_t vcpu_number(const char *comm)
 {
 	static const char *const heads[] = {"CPU ", "fc_vcpu ", "vcpu", "crosvm_vcpu", "kvm-vcpu-"};
@@ -127,81 +162,140 @@ static int32_t vcpu_number(const char *comm)
 	return -1;
 }
 
-static int add_vcpu(struct vm *v, int32_t number, int32_t tid, struct pt_error *e)
+/* KVM's own word for it, where debugfs shows it (since Linux 5.19). */
+static int ask_debugfs(struct vm *v, const char *root, struct pt_error *e)
 {
-	struct vm_vcpu *grown = realloc(v->vcpus, (v->vcpu_count + 1) * sizeof *grown);
-
-	if (!grown)
-		return no_memory(e);
-	v->vcpus = grown;
-	grown[v->vcpu_count++] = (struct vm_vcpu){number, tid};
-	return 0;
-}
-
-/* KVM's own word for it, where debugfs shows it (since Linux 5.19); else the threads' names. */
-static int find_vcpus(struct vm *v, struct pt_error *e)
-{
-	struct hw_list threads = {0};
-	char path[400], comm[32], begin[32];
+	char path[600], text[32], begin[32];
 	struct dirent *d, *c;
-	DIR *kvm = opendir(DEBUGFS), *dir;
+	DIR *kvm, *dir;
 	int r = 0;
 
+	snprintf(path, sizeof path, "%s" DEBUGFS, root);
+	kvm = opendir(path);
 	snprintf(begin, sizeof begin, "%d-", v->pid);
-	while (kvm && (d = readdir(kvm))) {
+	while (kvm && r == 0 && (d = readdir(kvm))) {
 		if (strncmp(d->d_name, begin, strlen(begin)) != 0)
 			continue;
-		snprintf(path, sizeof path, DEBUGFS "/%.40s", d->d_name);
+		snprintf(path, sizeof path, "%s" DEBUGFS "/%.40s", root, d->d_name);
 		dir = opendir(path);
-		while (dir && (c = readdir(dir))) {
+		while (dir && r == 0 && (c = readdir(dir))) {
 			if (strncmp(c->d_name, "vcpu", 4) != 0 || !isdigit((unsigned char)c->d_name[4]))
 				continue;
-			snprintf(path, sizeof path, DEBUGFS "/%.40s/%.20s/pid", d->d_name, c->d_name);
-			read_word(path, comm, sizeof comm);
-			if (comm[0] && atoi(comm) > 0)
-				r |= add_vcpu(v, atoi(c->d_name + 4), atoi(comm), e);
+			snprintf(path, sizeof path, "%s" DEBUGFS "/%.40s/%.20s/pid", root, d->d_name,
+				 c->d_name);
+			read_word(path, text, sizeof text);
+			if (atoi(text) > 0)
+				r = add_vcpu(v, atoi(c->d_name + 4), atoi(text), e);
 		}
 		if (dir)
 			closedir(dir);
 	}
 	if (kvm)
 		closedir(kvm);
-	if (r || v->vcpu_count)
-		return r;
-	if (hw_threads(&threads, v->pid, e))
-		return e->kind == PT_ERR_NO_MEMORY ? -1 : 0;
-	for (size_t i = 0; i < threads.count && r == 0; i++) {
-		int32_t number;
-
-		snprintf(path, sizeof path, "/proc/%d/task/%d/comm", v->pid, threads.at[i]);
-		read_word(path, comm, sizeof comm);
-		number = vcpu_number(comm);
-		if (number >= 0)
-			r = add_vcpu(v, number, threads.at[i], e);
-	}
-	free(threads.at);
 	return r;
 }
 
-int vm_find_all(struct vms *ret, struct pt_error *e)
+static int look_at_threads(struct vm *v, const char *root, struct pt_error *e)
 {
-	struct hw_list pids = {0};
-	int r;
+	char path[600], comm[32];
+	struct dirent *d;
+	int r = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof path, "%s/proc/%d/task", root, v->pid);
+	dir = opendir(path);
+	while (dir && r == 0 && (d = readdir(dir))) {
+		int32_t number;
+
+		if (!isdigit((unsigned char)d->d_name[0]))
+			continue;
+		snprintf(path, sizeof path, "%s/proc/%d/task/%.20s/comm", root, v->pid, d->d_name);
+		read_word(path, comm, sizeof comm);
+		number = vcpu_number(comm);
+		if (number >= 0)
+			r = add_vcpu(v, number, atoi(d->d_name), e);
+	}
+	if (dir)
+		closedir(dir);
+	return r;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct vm_vcpu *x = a, *y = b;
+
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct vm *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static int32_t parent_of(int32_t pid, const char *root)
+{
+	char path[512], line[256];
+	int32_t parent = -1;
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/proc/%d/status", root, pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof line, f))
+		if (sscanf(line, "PPid: %d", &parent) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return parent;
+}
+
+/* crosvm's processes for devices have the VM's file, too, but no vCPU: they are their parent's. */
+static void drop_helpers(struct vms *v, const char *root)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < v->count; i++) {
+		int32_t parent = v->at[i].vcpu_count ? -1 : parent_of(v->at[i].pid, root);
+		bool helper = false;
+
+		for (size_t k = 0; k < v->count && parent > 0; k++)
+			helper |= v->at[k].pid == parent;
+		if (helper)
+			free(v->at[i].vcpus);
+		else
+			v->at[kept++] = v->at[i];
+	}
+	v->count = kept;
+}
+
+int vm_find_all(struct vms *ret, const char *root, struct pt_error *e)
+{
+	struct dirent *d;
+	char path[512];
+	int r = 0;
+	DIR *dir;
 
 	*ret = (struct vms){0};
-	r = hw_threads(&pids, 0, e);
-	for (size_t i = 0; i < pids.count && r == 0; i++) {
-		struct vm v = {.pid = pids.at[i]}, *grown;
-		char path[64];
+	snprintf(path, sizeof path, "%s/proc", root);
+	dir = opendir(path);
+	while (dir && r == 0 && (d = readdir(dir))) {
+		struct vm v = {.pid = atoi(d->d_name)}, *grown;
 		int kvm;
 
-		snprintf(path, sizeof path, "/proc/%d/comm", v.pid);
-		read_word(path, v.monitor, sizeof v.monitor);
-		kvm = has_kvm(v.pid);
-		if (kvm == 0 || (kvm < 0 && !known_monitor(v.monitor)))
+		if (v.pid <= 0)
 			continue;
-		find_name(&v);
-		r = find_vcpus(&v, e);
+		snprintf(path, sizeof path, "%s/proc/%d/comm", root, v.pid);
+		read_word(path, v.monitor, sizeof v.monitor);
+		r = find_files(&v, root, &kvm, e);
+		if (r || kvm == 0 || (kvm < 0 && !known_monitor(v.monitor))) {
+			free(v.vcpus);
+			continue;
+		}
+		find_name(&v, root);
+		r = ask_debugfs(&v, root, e) || look_at_threads(&v, root, e) ? -1 : 0;
+		if (v.vcpu_count)
+			qsort(v.vcpus, v.vcpu_count, sizeof *v.vcpus, by_number);
 		grown = realloc(ret->at, (ret->count + 1) * sizeof *grown);
 		if (!grown) {
 			free(v.vcpus);
@@ -211,7 +305,11 @@ int vm_find_all(struct vms *ret, struct pt_error *e)
 		ret->at = grown;
 		grown[ret->count++] = v;
 	}
-	free(pids.at);
+	if (dir)
+		closedir(dir);
+	if (ret->count)
+		qsort(ret->at, ret->count, sizeof *ret->at, by_pid);
+	drop_helpers(ret, root);
 	if (r)
 		vm_free(ret);
 	return r;
@@ -344,6 +442,8 @@ int vm_clocks_put(struct vm_clocks *c, struct ptc_writer *w, const char *prefix,
 		const struct vm *v = &c->vms->at[i];
 
 		for (size_t k = 0; k < v->vcpu_count; k++) {
+			if (v->vcpus[k].tid < 0)
+				continue;
 			snprintf(key, sizeof key, "%s.%d.%d.tid", prefix, v->pid, v->vcpus[k].number);
 			if (ptc_put_metaf(w, e, key, "%d", v->vcpus[k].tid))
 				return -1;

@@ -2,9 +2,11 @@
  * vm_find.h - virtual machines that run here: processes with a KVM file, their names and vCPU threads, and what KVM's
  * debugfs tells of their clocks.
  *
- * A VM's process has a file "anon_inode:kvm-vm" open; its name is in its command line (QEMU -name [guest=]NAME, firecracker
- * --id, crosvm and kvmtool --name), else it is the process's own name. Where /proc/PID/fd cannot be read, a process with the name of
- * a known monitor counts.
+ * A VM's process has a file "anon_inode:kvm-vm" open, and one "anon_inode:kvm-vcpu:N" for each vCPU; its name is in its command line
+ * (QEMU -name [guest=]NAME, firecracker --id, crosvm and kvmtool --name), else it is the process's own name. Where /proc/PID/fd cannot be
+ * read, a process with the name of a known monitor counts. Which thread a vCPU is KVM's debugfs tells, else the thread's name:
+ * "CPU 0/KVM" (QEMU with debug-threads=on, as libvirt starts it), "vcpu0" (cloud-hypervisor), "fc_vcpu 0" (firecracker), "crosvm_vcpu0",
+ * "kvm-vcpu-0" (kvmtool).
  */
 #ifndef CAPTURE_VM_FIND_H
 #define CAPTURE_VM_FIND_H
@@ -16,7 +18,7 @@
 #include "schema/container.h"
 
 struct vm_vcpu {
-	int32_t number, tid;
+	int32_t number, tid; /* tid -1: not known */
 };
 
 struct vm {
@@ -32,8 +34,8 @@ struct vms {
 	size_t count;
 };
 
-/* All VMs. 0, or -1: PT_ERR_NO_MEMORY. */
-int vm_find_all(struct vms *ret, struct pt_error *e);
+/* All VMs. root: where /proc and /sys are ("", or a test's folder). 0, or -1: PT_ERR_NO_MEMORY. */
+int vm_find_all(struct vms *ret, const char *root, struct pt_error *e);
 void vm_free(struct vms *v);
 
 /* Keeps those that `which` means: "all", a pid, or a name. 0, or -1: PT_ERR_REFUSED when there is none (the message lists

@@ -35,7 +35,7 @@ static const char usage[] =
     "      --time A..B    decode this time only: [+]NUMBER[s|ms|us|ns|tsc] each, or none; + from the trace's "
     "begin on\n"
     "      --cpu LIST, --pid LIST, --tid LIST   only these CPUs, processes, threads (0-3,7) of the host\n"
-    "      --vm LIST      only the VMs of these processes, and those themselves\n"
+    "      --vm LIST|NAME   only the VMs of these processes, and those themselves; or the VM of that name\n"
     "      --quick[=2]    follow no code: the addresses that packets have, as events; 2: those of PSBs only\n"
     "      --host-only, --guest-only   not the guests; not the host\n"
     "      --tsc-offset [VMCS:]OFFSET[*RATIO],...  a guest's TSC is host TSC * RATIO + OFFSET\n"
@@ -168,14 +168,18 @@ static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 		case CPU:
 		case PID:
 		case TID:
-		case VM:
 			if (!pt_only_add(c == CPU   ? &o->only.cpus
 					 : c == PID ? &o->only.pids
-					 : c == TID ? &o->only.tids
-						    : &o->only.vms,
+						    : &o->only.tids,
 					 optarg))
 				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 					       "'%s' is no list as 0-3,7, or too long", optarg);
+			break;
+		case VM:
+			if (!pt_only_add_vm(&o->only, optarg))
+				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+					       "--vm '%s': not a list as 87,90, nor a name; or too many",
+					       optarg);
 			break;
 		case QUICK:
 			if (optarg && strcmp(optarg, "1") && strcmp(optarg, "2"))

@@ -36,6 +36,47 @@ bool pt_only_add(struct pt_only_list *list, const char *text)
 	}
 }
 
+bool pt_only_add_vm(struct pt_only *o, const char *text)
+{
+	struct pt_only_list before = o->vms;
+
+	if (pt_only_add(&o->vms, text))
+		return true;
+	o->vms = before;
+	if (!*text || o->vm_name_count == PT_ONLY_NAMES)
+		return false;
+	o->vm_names[o->vm_name_count++] = text;
+	return true;
+}
+
+const char *pt_only_name_vms(struct pt_only *o, const struct ptc_meta *meta)
+{
+	const char *key, *value;
+
+	for (size_t n = 0; n < o->vm_name_count; n++) {
+		bool found = false;
+
+		for (size_t i = 0; ptc_meta_pair(meta, i, &key, &value); i++) {
+			const char *what = strrchr(key, '.');
+			char *end;
+			long pid;
+
+			if (strncmp(key, "machine.", 8) != 0 || strcmp(value, o->vm_names[n]) != 0 ||
+			    (strcmp(what, ".name") != 0 && strcmp(what, ".host") != 0))
+				continue;
+			pid = strtol(key + 8, &end, 10);
+			if (end != what || pid <= 0 || pid > INT32_MAX || o->vms.count == PT_ONLY_MAX)
+				continue;
+			o->vms.ranges[o->vms.count].first = o->vms.ranges[o->vms.count].last = (int32_t)pid;
+			o->vms.count++;
+			found = true;
+		}
+		if (!found)
+			return o->vm_names[n];
+	}
+	return NULL;
+}
+
 /* NUMBER[UNIT] in [p, end). */
 static bool parse_time(const char *p, const char *end, struct pt_only_time *ret)
 {
@@ -95,8 +136,8 @@ bool pt_only_add_time(struct pt_only *only, const char *text)
 
 bool pt_only_all(const struct pt_only *o)
 {
-	return !o->cpus.count && !o->pids.count && !o->tids.count && !o->vms.count && !o->from.given &&
-	       !o->to.given && !o->host_only && !o->guest_only;
+	return !o->cpus.count && !o->pids.count && !o->tids.count && !o->vms.count && !o->vm_name_count &&
+	       !o->from.given && !o->to.given && !o->host_only && !o->guest_only;
 }
 
 static bool in_list(const struct pt_only_list *list, int32_t n)

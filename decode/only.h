@@ -16,8 +16,10 @@
 #include <stdint.h>
 
 #include "decode/tasks.h"
+#include "schema/container.h"
 
-#define PT_ONLY_MAX 64 /* ranges in a list */
+#define PT_ONLY_MAX   64 /* ranges in a list */
+#define PT_ONLY_NAMES 16
 
 struct pt_only_list { /* of numbers; empty: all */
 	size_t count;
@@ -34,6 +36,8 @@ struct pt_only_time {
 
 struct pt_only {
 	struct pt_only_list cpus, pids, tids, vms; /* vms: pids of VM processes */
+	const char *vm_names[PT_ONLY_NAMES];	   /* to be made vms (pt_only_name_vms()) */
+	size_t vm_name_count;
 	struct pt_only_time from, to;
 	bool host_only, guest_only;
 };
@@ -43,6 +47,11 @@ bool pt_only_add(struct pt_only_list *list, const char *text);
 /* "A..B", either may be missing: [+]NUMBER[UNIT], with + from the trace's beginning on; UNIT s (also when there is none: perf's
  * "6763.123456"), ms, us, ns, or tsc. False when it is not that. */
 bool pt_only_add_time(struct pt_only *only, const char *text);
+/* "3", "0-3,7", or the name of one VM. False when it is empty, or one too many. The text stays the caller's. */
+bool pt_only_add_vm(struct pt_only *only, const char *text);
+/* Adds the pids of the VMs that are named so in META (machine.PID.name, or .host), or returns the name that is not there. NULL: all
+ * were. */
+const char *pt_only_name_vms(struct pt_only *only, const struct ptc_meta *meta);
 /* True when nothing was asked for. */
 bool pt_only_all(const struct pt_only *only);
 

@@ -177,6 +177,8 @@ static int start(struct session *s, struct pt_error *e)
 	if (s->started)
 		return 0;
 	s->started = true;
+	if (pt_session_names(s, e) < 0)
+		return -1;
 	pt_conversion_from_meta(s->meta, &s->conversion);
 	pt_clock_config_from_meta(s->meta, &s->clock);
 	config = ptc_meta_number(s->meta, "pt_config", UINT64_MAX);
@@ -507,7 +509,10 @@ int pt_session_run(struct ptc_reader *r, struct ptr_writer *w, const struct pt_s
 		if (options->used_code)
 			img_store_track_used(s.store);
 		s.quick = options->quick;
-		s.only = options->only && !pt_only_all(options->only) ? options->only : NULL;
+		if (options->only && !pt_only_all(options->only)) {
+			s.chosen = *options->only;
+			s.only = &s.chosen;
+		}
 		s.before = s.only && s.only->from.given;
 		ret = run(&s, r, e);
 		if (ret == 0 && options->used_code)

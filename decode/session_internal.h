@@ -54,8 +54,9 @@ struct session {
 	    **waiting_last;	   /* guests' sideband whose time in the host is not known yet, in order */
 	struct pt_machine **attrs; /* whose the attrs are */
 	uint32_t attr_count;
-	unsigned quick;		    /* no code is followed: 1, 2 as in flow.h */
-	const struct pt_only *only; /* NULL: all is wanted */
+	unsigned quick; /* no code is followed: 1, 2 as in flow.h */
+	struct pt_only chosen;
+	const struct pt_only *only; /* it; NULL: all is wanted */
 	bool before, past;	    /* the time that is wanted is to come; is over */
 	bool from_known;
 	uint64_t from_tsc;		  /* where it begins */
@@ -115,6 +116,8 @@ int pt_session_release(struct session *s, bool last, struct pt_error *e);
  */
 
 /* AUX data of a stream that is to be looked at: *ret_skip bytes at its beginning are not. False: none of it is. */
+/* META is there: names become pids. 0, or -1: PT_ERR_USAGE. */
+int pt_session_names(struct session *s, struct pt_error *e);
 bool pt_session_wants(struct session *s, struct stream *st, const struct ptc_aux *aux, uint64_t *ret_skip,
 		      struct pt_error *e);
 /* Whether the stream's flow is wanted now: sets flow.skip and out.unwanted. */

@@ -1,7 +1,9 @@
 /*
  * session_only.c - a session that decodes only what is wanted (only.h): which bytes, which threads, which time.
  */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "decode/session_internal.h"
 
@@ -42,6 +44,24 @@ static int start_time(struct session *s, const struct ptc_aux *aux, struct pt_er
 	if (o->from.given && mark_add(s, s->from_tsc, false, e) < 0)
 		return -1;
 	return o->to.given ? mark_add(s, to, true, e) : 0;
+}
+
+int pt_session_names(struct session *s, struct pt_error *e)
+{
+	const char *missing = pt_only_name_vms(&s->chosen, s->meta), *key, *value;
+	char there[256] = "none with a name";
+	size_t n = 0;
+
+	for (size_t i = 0; missing && n < sizeof there && ptc_meta_pair(s->meta, i, &key, &value); i++) {
+		const char *what = strrchr(key, '.');
+
+		if (strncmp(key, "machine.", 8) == 0 && (!strcmp(what, ".name") || !strcmp(what, ".host")))
+			n += (size_t)snprintf(there + n, sizeof there - n, "%s%s (%d)", n ? ", " : "", value,
+					      atoi(key + 8));
+	}
+	return missing ? pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+				 "--vm %s: the recording has no such VM; it has: %s", missing, there)
+		       : 0;
 }
 
 bool pt_session_wants(struct session *s, struct stream *st, const struct ptc_aux *aux, uint64_t *ret_skip,

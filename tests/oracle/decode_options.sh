@@ -41,6 +41,11 @@ part --tid 94
 # The branches of its own and its guest's: those of the host's other threads, some 240,000, are not there.
 check "the vCPU's thread: $part" test "$part" -gt 2480000 -a "$part" -lt 2530000
 check "the VM's guest" cmp -s "$tmp/guest" <("$PT_BIN/pt-decode" --null --stats --vm 87 --guest-only "$c" | grep -v packets)
+name=$("$PT_BIN/pt-capture" info "$c" | sed -n 's/^machine\.87\.\(host\|name\): //p' | head -n 1)
+check "the VM by its name '$name'" cmp -s "$tmp/guest" <("$PT_BIN/pt-decode" --null --stats --vm "$name" --guest-only "$c" | grep -v packets)
+"$PT_BIN/pt-decode" --null --vm nobody "$c" >"$tmp/out" 2>&1
+check "a name that is not there" test $? -eq 2
+check "says which are" grep -qF "$name (87)" "$tmp/out"
 from=8225000000 to=8226000000
 part --time ${from}tsc..${to}tsc
 within "a time" 98 "$(awk -v a="$from" -v b="$to" '$2 >= a && $2 < b' "$tmp/lines" | wc -l)"
