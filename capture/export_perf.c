@@ -1,8 +1,7 @@
 /* export_perf.c - pt-capture export --perf-data: a container as a perf.data. */
 #include "capture/commands.h"
 #include "capture/elf_image.h"
-#include "capture/output.h"
-#include "capture/perf_data.h"
+#include "capture/export_files.h"
 #include "capture/pt_config.h"
 #include "capture/pt_packet_len.h"
 #include "schema/container.h"
@@ -10,6 +9,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,19 +19,31 @@
 #define HOLD_MOST ((size_t)4 << 20) /* without a PSB in so many bytes, they are cut at any packet */
 
 static const char usage[] =
-    "usage: pt-capture export --perf-data FILE [-q] [CONTAINER|-]\n"
+    "usage: pt-capture export --perf-data PATH [-q] [CONTAINER|-]\n"
     "Writes a container (standard input without a name) as a perf.data that perf 6.1 and later decode:\n"
-    "perf script -i FILE --itrace=b, perf report, exported-sql-viewer...\n"
+    "perf script -i PATH --itrace=b, perf report, exported-sql-viewer...\n"
+    "With kernel code in it, PATH becomes a folder like that of perf record --kcore: data, and kcore_dir "
+    "with "
+    "kcore,\n"
+    "kallsyms and modules. With a guest's records, PATH/guest__PID has them as a recording of their own, on "
+    "the "
+    "guest's\n"
+    "clock: perf inject --guest-data=PATH/guest__PID,PID,OFFSET joins them, pt-capture import PATH finds "
+    "them.\n"
     "\n"
-    "      --perf-data FILE  what to write; it must be a file\n"
+    "      --perf-data PATH  what to write; it must be a file, or not be there yet\n"
     "  -q, --quiet           no warnings about code that perf will not find\n"
     "  -h, --help            this text\n"
     "\n"
-    "A perf.data holds no code: perf reads it from the files that were mapped, under the names that they had "
-    "then. They\n"
-    "must be there, unchanged, and be ELF files (perf's --symfs says where else to look). As the vdso perf "
-    "takes that of\n"
-    "the running kernel. A container without perf's clock (time_mult) is decoded without time.\n"
+    "A perf.data holds no code of programs: perf reads it from the files that were mapped, under the names "
+    "that they had\n"
+    "then. They must be there, unchanged, and be ELF files (perf's --symfs says where else to look). The "
+    "vdso "
+    "perf takes\n"
+    "from its build-id cache, else from the running kernel. A container without perf's clock (time_mult) is "
+    "decoded\n"
+    "without time. perf knows one version of the kernel's code: of what changed later, it has the "
+    "PERF_RECORD_TEXT_POKE.\n"
     "Exit status: 0 done; 1 failed, nothing is left; 2 wrong usage; 3 done, but the container is cut or "
     "damaged.\n";
 
@@ -47,7 +59,8 @@ struct queue {
 
 struct export
 {
-	struct perf_data out;
+	struct export_files files;
+	struct export_machine *host; /* of files */
 	struct ptc_meta *meta;
 	struct queue *queues; /* [stream - 1] */
 	uint32_t queue_count;
@@ -124,7 +137,7 @@ static int put_pieces(struct export *x, uint32_t number, bool all, size_t n, uin
 				    .bytes = q->bytes,
 				    .size = n};
 
-	if ((n || (all && q->flags)) && perf_data_aux(&x->out, x->meta, &aux, e))
+	if ((n || (all && q->flags)) && perf_data_aux(&x->host->data, x->meta, &aux, e))
 		return -1;
 	if (all)
 		x->cut_bytes += q->count - n;
@@ -187,6 +200,7 @@ static int take_aux(struct export *x, const struct ptc_chunk *c, struct pt_error
 
 static int take_stream(struct export *x, const struct ptc_chunk *c, struct pt_error *e)
 {
+	struct perf_data *out = &x->host->data;
 	struct ptc_stream stream;
 	struct queue *grown;
 
@@ -201,11 +215,11 @@ static int take_stream(struct export *x, const struct ptc_chunk *c, struct pt_er
 	x->queues = grown;
 	grown[x->queue_count++] = (struct queue){.stream = stream};
 	if (stream.snapshot)
-		x->out.snapshot = true;
+		out->snapshot = true;
 	/* An event that came before its stream said that it is Intel PT's. */
-	if (stream.attr < x->out.event_count) {
-		x->out.has_pt_event = true;
-		x->out.pt_event = stream.attr;
+	if (stream.attr < x->files.attr_count && x->files.machine_of[stream.attr] == 0) {
+		out->has_pt_event = true;
+		out->pt_event = x->files.event_of[stream.attr];
 	}
 	return 0;
 }
@@ -217,12 +231,12 @@ static int take_attr(struct export *x, const struct ptc_chunk *c, struct pt_erro
 
 	if (ptc_parse_attr(c, &attr, e))
 		return -1;
-	if (attr.index != x->out.event_count || x->out.index_count)
+	if (attr.index != x->files.attr_count || (x->host->data.index_count && !attr.machine_pid))
 		return pt_fail(e, PT_ERR_BAD_INPUT, c->offset, "event %u is out of order", attr.index);
-	return perf_data_event(&x->out, &attr,
-			       !x->out.has_pt_event && attr.name_bytes >= strlen(pt) &&
-				   memcmp(attr.name, pt, strlen(pt)) == 0,
-			       e);
+	return export_files_event(&x->files, &attr,
+				  !attr.machine_pid && !x->host->data.has_pt_event &&
+				      attr.name_bytes >= strlen(pt) && memcmp(attr.name, pt, strlen(pt)) == 0,
+				  e);
 }
 
 /* All records but PERF_RECORD_AUX, which are made anew from the pieces. */
@@ -230,15 +244,20 @@ static int take_sideband(struct export *x, const struct ptc_chunk *c, struct pt_
 {
 	const uint8_t *p;
 	uint64_t size;
+	struct export_machine *m = x->host;
 	uint32_t attr;
 
 	if (ptc_parse_sideband(c, &attr, &p, &size, e))
 		return -1;
+	if (attr < x->files.attr_count)
+		m = x->files.all[x->files.machine_of[attr]];
 	while (size) {
 		struct perf_event_header h;
 
 		memcpy(&h, p, sizeof h);
-		if (h.type != PERF_RECORD_AUX && h.type < 64 && perf_data_records(&x->out, p, h.size, e))
+		if (h.type != PERF_RECORD_AUX && h.type < 64 &&
+		    (perf_data_record(&m->data, x->meta, p, h.size, e) ||
+		     perf_kcore_record(&m->kcore, x->files.to, p, e)))
 			return -1;
 		p += h.size;
 		size -= h.size;
@@ -246,8 +265,39 @@ static int take_sideband(struct export *x, const struct ptc_chunk *c, struct pt_
 	return 0;
 }
 
-/* perf will look for the file's code on the disk: a warning when it is not there. */
-static int look_at_image(const struct export *x, const struct ptc_chunk *c, struct pt_error *e)
+static int take_kernel(struct export *x, const struct ptc_image *image, struct pt_error *e)
+{
+	struct export_machine *m = export_files_of(&x->files, image->machine_pid, e);
+
+	return m ? perf_kcore_image(&m->kcore, x->files.to, image, e) : -1;
+}
+
+static int take_symbols(struct export *x, const struct ptc_chunk *c, struct pt_error *e)
+{
+	struct ptc_symbols symbols;
+	struct export_machine *m;
+
+	if (ptc_parse_symbols(c, &symbols, e))
+		return -1;
+	if (!symbols.absolute || symbols.pid != PTC_ANY_PID)
+		return 0;
+	m = export_files_of(&x->files, symbols.machine_pid, e);
+	return m ? perf_kcore_symbols(&m->kcore, x->files.to, &symbols, e) : -1;
+}
+
+static int take_format(struct export *x, const struct ptc_chunk *c, struct pt_error *e)
+{
+	struct ptc_tracepoint t;
+	struct export_machine *m;
+
+	if (ptc_parse_format(c, &t, e))
+		return -1;
+	m = export_files_of(&x->files, t.machine_pid, e);
+	return m ? perf_data_format(&m->data, &t, e) : -1;
+}
+
+/* perf will look for the file's code on the disk: a warning when it is not there. The kernel's goes into kcore. */
+static int take_image(struct export *x, const struct ptc_chunk *c, struct pt_error *e)
 {
 	struct ptc_image image;
 	struct pt_error why;
@@ -257,6 +307,15 @@ static int look_at_image(const struct export *x, const struct ptc_chunk *c, stru
 
 	if (ptc_parse_image(c, &image, e))
 		return -1;
+	if (image.kind == PTC_IMAGE_MEMORY && image.pid == PTC_ANY_PID)
+		return take_kernel(x, &image, e);
+	if (image.kind == PTC_IMAGE_FILE && image.build_id_bytes && !image.continues &&
+	    image.name_bytes < PATH_MAX) {
+		struct export_machine *m = export_files_of(&x->files, image.machine_pid, e);
+
+		if (!m || perf_data_build_id(&m->data, &image, e))
+			return -1;
+	}
 	if (x->quiet || image.kind != PTC_IMAGE_FILE || image.machine_pid || image.continues ||
 	    image.name_bytes == 0 || image.name[0] != '/')
 		return 0;
@@ -283,13 +342,15 @@ static int take_chunk(struct export *x, const struct ptc_chunk *c, struct pt_err
 	case PTC_AUX: return take_aux(x, c, e);
 	case PTC_ATTR: return take_attr(x, c, e);
 	case PTC_SIDEBAND: return take_sideband(x, c, e);
-	case PTC_IMAGE: return look_at_image(x, c, e);
+	case PTC_IMAGE: return take_image(x, c, e);
+	case PTC_SYMBOLS: return take_symbols(x, c, e);
+	case PTC_FORMAT: return take_format(x, c, e);
 	default: return 0;
 	}
 }
 
 /* 0; 3: the container is cut or damaged, and *e says where; or -1. */
-static int export(struct export *x, struct ptc_reader *r, int fd, struct pt_error *e)
+static int export(struct export *x, struct ptc_reader *r, struct pt_error *e)
 {
 	struct pt_error end = {.offset = PT_NO_OFFSET};
 	struct ptc_chunk c;
@@ -298,7 +359,8 @@ static int export(struct export *x, struct ptc_reader *r, int fd, struct pt_erro
 	x->meta = ptc_meta_create();
 	if (!x->meta)
 		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
-	if (perf_data_begin(&x->out, fd, e))
+	x->host = export_files_of(&x->files, 0, e);
+	if (!x->host)
 		return -1;
 	while ((more = ptc_next(r, &c, &end)) > 0) {
 		more = take_chunk(x, &c, &end);
@@ -314,12 +376,12 @@ static int export(struct export *x, struct ptc_reader *r, int fd, struct pt_erro
 	for (uint32_t i = 0; i < x->queue_count; i++)
 		if (x->queues[i].count && flush(x, i, true, e))
 			return -1;
-	return perf_data_finish(&x->out, x->meta, e) ? -1 : ret;
+	return export_files_commit(&x->files, x->meta, e) ? -1 : ret;
 }
 
 static void deinit(struct export *x)
 {
-	perf_data_deinit(&x->out);
+	export_files_deinit(&x->files);
 	ptc_meta_destroy(x->meta);
 	for (uint32_t i = 0; i < x->queue_count; i++)
 		free(x->queues[i].bytes);
@@ -329,9 +391,8 @@ static void deinit(struct export *x)
 static int run(const char *to, const char *container, bool quiet)
 {
 	struct pt_error e = {.offset = PT_NO_OFFSET};
-	struct export x = {.quiet = quiet};
+	struct export x = {.quiet = quiet, .files = {.to = to}};
 	struct ptc_reader *r = NULL;
-	struct output out = {0};
 	int fd = strcmp(container, "-") == 0 ? STDIN_FILENO : open(container, O_RDONLY | O_CLOEXEC), ret = -1;
 
 	if (fd < 0) {
@@ -339,17 +400,8 @@ static int run(const char *to, const char *container, bool quiet)
 		goto out;
 	}
 	r = ptc_reader_create(fd, &e);
-	if (!r || output_open(&out, to, "a perf.data", &e))
-		goto out;
-	if (lseek(out.fd, 0, SEEK_CUR) < 0)
-		pt_fail(&e, PT_ERR_REFUSED, PT_NO_OFFSET,
-			"%s is no file: a perf.data cannot be written to a pipe", to);
-	else
-		ret = export(&x, r, out.fd, &e);
-	if (ret < 0)
-		output_abort(&out);
-	else if (output_commit(&out, &e))
-		ret = -1;
+	if (r)
+		ret = export(&x, r, &e);
 out:
 	if (ret > 0)
 		fprintf(stderr, "pt-capture: what there is was exported, but %s (at byte %" PRIu64 ")\n",
@@ -357,6 +409,11 @@ out:
 	if (ret >= 0 && x.cut_bytes && !quiet)
 		fprintf(stderr, "pt-capture: %" PRIu64 " bytes of packets that are not whole were left out\n",
 			x.cut_bytes);
+	for (size_t i = 1; ret >= 0 && i < x.files.count && !quiet; i++)
+		if (x.files.all[i]->data.event_count)
+			fprintf(stderr,
+				"pt-capture: the records of guest %" PRId32 " are in %s/guest__%" PRId32 "\n",
+				x.files.all[i]->pid, to, x.files.all[i]->pid);
 	deinit(&x);
 	ptc_reader_destroy(r);
 	if (fd > STDIN_FILENO)
@@ -383,7 +440,7 @@ int cmd_export(int argc, char **argv)
 		}
 	}
 	if (!to || strcmp(to, "-") == 0) {
-		fputs("pt-capture: export needs --perf-data FILE; see `pt-capture export --help`\n", stderr);
+		fputs("pt-capture: export needs --perf-data PATH; see `pt-capture export --help`\n", stderr);
 		return 2;
 	}
 	if (optind < argc)

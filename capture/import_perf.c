@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,6 +128,37 @@ static int take_guest(struct import_perf_request *r, const char *value, struct p
 	return 0;
 }
 
+/* Guests that an export has put beside its data, unless the command line names them. */
+static int find_guests(struct import_perf_request *r, struct pt_error *e)
+{
+	char *pattern, *guest;
+	glob_t found;
+	int ret = 0;
+
+	if (asprintf(&pattern, "%s/guest__*", r->input) < 0)
+		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+	if (glob(pattern, 0, NULL, &found) == 0) {
+		for (size_t i = 0; i < found.gl_pathc && ret == 0; i++) {
+			const char *pid = strrchr(found.gl_pathv[i], '_') + 1;
+			bool known = pid[strspn(pid, "0123456789")] != 0 || !*pid;
+
+			for (size_t k = 0; k < r->guest_count; k++)
+				known = known || r->guests[k].pid == atoi(pid);
+			if (known)
+				continue;
+			if (asprintf(&guest, "%s,%s", found.gl_pathv[i], pid) < 0) {
+				ret = pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+				break;
+			}
+			ret = take_guest(r, guest, e);
+			free(guest);
+		}
+		globfree(&found);
+	}
+	free(pattern);
+	return ret;
+}
+
 /* 0; 1: --help was asked for; -1. */
 static int take_options(struct import_perf_request *r, const char **output, int argc, char **argv,
 			struct pt_error *e)
@@ -170,7 +202,7 @@ static int take_options(struct import_perf_request *r, const char **output, int 
 	if (strcmp(r->input, "-") == 0 && isatty(STDIN_FILENO))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "standard input is a terminal: import needs a file or a pipe");
-	return 0;
+	return find_guests(r, e);
 }
 
 int import_perf(int argc, char **argv)

@@ -323,6 +323,7 @@ static int plan_sequence(struct aux_plan *p, struct perf_file *f, const struct b
 						  .bytes = end - at,
 						  .aux_offset = at};
 			const struct traced *now;
+			bool goes_on = false; /* into the next chunk */
 
 			while (t < b->traced_count && b->traced[t].aux_offset + b->traced[t].bytes <= at &&
 			       b->traced[t].bytes)
@@ -336,6 +337,7 @@ static int plan_sequence(struct aux_plan *p, struct perf_file *f, const struct b
 			} else if (now->aux_offset > at) {
 				if (now->aux_offset < end)
 					piece.bytes = now->aux_offset - at;
+				goes_on = now->aux_offset > end;
 				piece.end_ns = now->time_ns;
 			} else {
 				uint64_t until = now->aux_offset + now->bytes;
@@ -348,13 +350,16 @@ static int plan_sequence(struct aux_plan *p, struct perf_file *f, const struct b
 					t++;
 				} else {
 					piece.flags &= ~(uint64_t)PTC_AUX_TRUNCATED;
+					goes_on = true;
 				}
 				piece.end_ns = now->time_ns;
 			}
 			if (piece.end_ns < start_ns)
 				piece.end_ns = start_ns;
 			piece.start_ns = start_ns;
-			start_ns = piece.end_ns;
+			/* What one record told of is in no order of time, as far as is known. */
+			if (!goes_on)
+				start_ns = piece.end_ns;
 			at += piece.bytes;
 			if ((piece.bytes || piece.flags) && add_piece(p, &piece, e))
 				return -1;
@@ -390,7 +395,7 @@ static int by_time(const void *a, const void *b)
 		return x->end_ns < y->end_ns ? -1 : 1;
 	if (x->stream != y->stream)
 		return x->stream < y->stream ? -1 : 1;
-	return (x->file_offset > y->file_offset) - (x->file_offset < y->file_offset);
+	return (x->aux_offset > y->aux_offset) - (x->aux_offset < y->aux_offset);
 }
 
 int aux_plan_finish(struct aux_plan *p, struct perf_file *f, struct pt_error *e)

@@ -302,7 +302,8 @@ static void take_info(struct perf_file *f, const struct perf_record *r)
 		p += 8;
 		if (n <= left && n < sizeof pt->filter)
 			memcpy(pt->filter, p, n);
-		n = (n + 7) / 8 * 8;
+		/* At least one NUL ends it. */
+		n = n ? n / 8 * 8 + 8 : 0;
 		if (n < left && left - n >= 8)
 			pt->event_trace = u64(p + n);
 	}

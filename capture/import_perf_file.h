@@ -85,7 +85,7 @@ struct perf_file_pt {
 	uint64_t tsc_bit, noretcomp_bit, mtc_bit, mtc_freq_bits, cyc_bit;
 	uint64_t have_sched_switch, snapshot, per_cpu;
 	uint64_t tsc_ctc_numerator, tsc_ctc_denominator, max_nonturbo_ratio;
-	char filter[512]; /* address filter; "" none */
+	char filter[4096]; /* address filters; "" none */
 	uint64_t event_trace;
 };
 

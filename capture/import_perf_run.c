@@ -185,6 +185,8 @@ static int put_pt_meta(struct run *r, struct pt_error *e)
 	    (put_number(r, "tsc_ctc_numerator", pt->tsc_ctc_numerator, e) ||
 	     put_number(r, "tsc_ctc_denominator", pt->tsc_ctc_denominator, e)))
 		return -1;
+	if (pt->filter[0] && ptc_put_meta(r->w, "addr_filter", pt->filter, e))
+		return -1;
 	if (pt->max_nonturbo_ratio && put_number(r, "nominal_ratio", pt->max_nonturbo_ratio, e))
 		return -1;
 	if (r->pt_event != UINT32_MAX) {

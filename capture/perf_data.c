@@ -3,19 +3,23 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define HEADER_BYTES	      104
-#define ATTR_BYTES	      128 /* PERF_ATTR_SIZE_VER7: what perf 6.1 writes */
-#define NAME_ALIGN	      64
+#define ATTR_BYTES	      PERF_DATA_ATTR_BYTES
 #define PT_PMU		      8 /* when the container does not say: any number will do */
 #define PT_ID		      0x70740001u
 #define RECORD_AUXTRACE_INFO  70
 #define RECORD_AUXTRACE	      71
 #define RECORD_FINISHED_ROUND 68
-#define INFO_WORDS	      18 /* of its private part */
+#define RECORD_ID_INDEX	      69
+#define RECORD_TIME_CONV      79
+#define RECORD_FINISHED_INIT  82
+#define INFO_WORDS	      17 /* of its private part, in front of the filter */
+#define FILTER_MOST	      4096
 #define AUX_RECORD_MOST	      128
 
 /* perf's default: tsc, mtc, mtc_period=3, psb_period=3, pt, branch. */
@@ -26,20 +30,7 @@
 #define PT_CONFIG_MTC_PERIOD 0x3c000u
 #define PT_CONFIG_CYC	     0x2u
 
-enum feature {
-	FEATURE_HOSTNAME = 3,
-	FEATURE_OSRELEASE = 4,
-	FEATURE_ARCH = 6,
-	FEATURE_NRCPUS = 7,
-	FEATURE_CPUDESC = 8,
-	FEATURE_CPUID = 9,
-	FEATURE_CMDLINE = 11,
-	FEATURE_EVENT_DESC = 12,
-	FEATURE_AUXTRACE = 18,
-	FEATURES = 19
-};
-
-static int put(struct perf_data *p, const void *bytes, size_t n, struct pt_error *e)
+int perf_data_put(struct perf_data *p, const void *bytes, size_t n, struct pt_error *e)
 {
 	if (n && fwrite(bytes, 1, n, p->file) != n)
 		return pt_fail_errno(e, "cannot write the perf.data");
@@ -47,14 +38,14 @@ static int put(struct perf_data *p, const void *bytes, size_t n, struct pt_error
 	return 0;
 }
 
-static int put64(struct perf_data *p, uint64_t v, struct pt_error *e)
+int perf_data_put64(struct perf_data *p, uint64_t v, struct pt_error *e)
 {
-	return put(p, &v, sizeof v, e);
+	return perf_data_put(p, &v, sizeof v, e);
 }
 
-static int put32(struct perf_data *p, uint32_t v, struct pt_error *e)
+int perf_data_put32(struct perf_data *p, uint32_t v, struct pt_error *e)
 {
-	return put(p, &v, sizeof v, e);
+	return perf_data_put(p, &v, sizeof v, e);
 }
 
 static int no_memory(struct pt_error *e)
@@ -62,46 +53,108 @@ static int no_memory(struct pt_error *e)
 	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the perf.data");
 }
 
-/* AUXTRACE_INFO: what perf must know of PT before the data. META may come late, so it is written twice. */
+/* META's keys of this machine. */
+const char *perf_data_meta(const struct perf_data *p, const struct ptc_meta *meta, const char *key)
+{
+	char name[64];
+
+	if (!p->machine_pid)
+		return ptc_meta_get(meta, key);
+	snprintf(name, sizeof name, "machine.%" PRId32 ".%s", p->machine_pid, key);
+	return ptc_meta_get(meta, name);
+}
+
+static uint64_t meta_number(const struct perf_data *p, const struct ptc_meta *meta, const char *key)
+{
+	char name[64];
+
+	if (!p->machine_pid)
+		return ptc_meta_number(meta, key, 0);
+	snprintf(name, sizeof name, "machine.%" PRId32 ".%s", p->machine_pid, key);
+	return ptc_meta_number(meta, name, 0);
+}
+
+/* How the machine's perf clock relates to its TSC. */
+static int put_time_conv(struct perf_data *p, const struct ptc_meta *meta, struct pt_error *e)
+{
+	struct {
+		struct perf_event_header h;
+		uint64_t shift, mult, zero, cycles, mask;
+		uint8_t cap_user_time_zero, cap_user_time_short, unused[6];
+	} conv = {.h = {.type = RECORD_TIME_CONV, .size = sizeof conv},
+		  .shift = meta_number(p, meta, "time_shift"),
+		  .mult = meta_number(p, meta, "time_mult"),
+		  .zero = meta_number(p, meta, "time_zero")};
+
+	conv.cap_user_time_zero = conv.mult != 0;
+	return perf_data_put(p, &conv, sizeof conv, e);
+}
+
+/* AUXTRACE_INFO: what perf must know of PT before the data. What follows from the data is not known before it, so this
+ * is written twice. */
 static int put_info(struct perf_data *p, const struct ptc_meta *meta, struct pt_error *e)
 {
 	struct {
 		struct perf_event_header h;
 		uint32_t type, reserved;
 		uint64_t words[INFO_WORDS];
-	} info = {.h = {.type = RECORD_AUXTRACE_INFO, .size = sizeof info}, .type = 1};
-	uint64_t *w = info.words;
+	} info = {.h = {.type = RECORD_AUXTRACE_INFO}, .type = 1};
+	char filter[FILTER_MOST] = "";
+	uint64_t *w = info.words, event_trace = 0;
 
-	if (meta) {
-		w[0] = p->has_pt_event ? p->events[p->pt_event].attr.type : PT_PMU;
-		w[1] = ptc_meta_number(meta, "time_shift", 0);
-		w[2] = ptc_meta_number(meta, "time_mult", 0);
-		w[3] = ptc_meta_number(meta, "time_zero", 0);
-		w[4] = w[2] != 0;
-		w[5] = PT_CONFIG_TSC;
-		w[6] = PT_CONFIG_NORETCOMP;
-		/* Of a stream a thread, perf would ask the switches for the thread of "CPU -1". */
-		w[7] = p->per_cpu && p->has_switches ? 2 : 0;
-		w[8] = p->snapshot;
-		w[9] = p->per_cpu;
-		w[10] = PT_CONFIG_MTC;
-		w[11] = PT_CONFIG_MTC_PERIOD;
-		w[12] = ptc_meta_number(meta, "tsc_ctc_numerator", 0);
-		w[13] = ptc_meta_number(meta, "tsc_ctc_denominator", 0);
-		w[14] = PT_CONFIG_CYC;
-		w[15] = ptc_meta_number(meta, "nominal_ratio", 0);
-		w[16] = 0; /* bytes of an address filter */
-		w[17] = 0; /* Event Trace: perf's word for "may be there" is only for its own messages */
+	info.h.size = (uint16_t)(sizeof info + p->filter_bytes + sizeof event_trace);
+	w[0] = p->has_pt_event ? p->events[p->pt_event].attr.type : PT_PMU;
+	w[1] = ptc_meta_number(meta, "time_shift", 0);
+	w[2] = ptc_meta_number(meta, "time_mult", 0);
+	w[3] = ptc_meta_number(meta, "time_zero", 0);
+	w[4] = w[2] != 0;
+	w[5] = PT_CONFIG_TSC;
+	w[6] = PT_CONFIG_NORETCOMP;
+	/* Of a stream a thread, perf would ask the switches for the thread of "CPU -1". */
+	w[7] = p->per_cpu && p->has_switches ? 2 : 0;
+	w[8] = p->snapshot;
+	w[9] = p->per_cpu;
+	w[10] = PT_CONFIG_MTC;
+	w[11] = PT_CONFIG_MTC_PERIOD;
+	w[12] = ptc_meta_number(meta, "tsc_ctc_numerator", 0);
+	w[13] = ptc_meta_number(meta, "tsc_ctc_denominator", 0);
+	w[14] = PT_CONFIG_CYC;
+	w[15] = ptc_meta_number(meta, "nominal_ratio", 0);
+	if (p->filter_bytes) {
+		snprintf(filter, sizeof filter, "%s", ptc_meta_get(meta, "addr_filter"));
+		w[16] = strlen(filter); /* perf pads it with 1 to 8 NULs */
 	}
-	return put(p, &info, sizeof info, e);
+	/* Event Trace: perf's word for "may be there" is only for its own messages. */
+	return perf_data_put(p, &info, sizeof info, e) || perf_data_put(p, filter, p->filter_bytes, e) ||
+		       perf_data_put(p, &event_trace, sizeof event_trace, e)
+		   ? -1
+		   : 0;
 }
 
-int perf_data_begin(struct perf_data *p, int fd, struct pt_error *e)
+static int put_head(struct perf_data *p, const struct ptc_meta *meta, struct pt_error *e)
+{
+	return put_time_conv(p, meta, e) || (!p->machine_pid && put_info(p, meta, e)) ? -1 : 0;
+}
+
+/* Before the first record. */
+static int begin(struct perf_data *p, const struct ptc_meta *meta, struct pt_error *e)
+{
+	const char *filter = ptc_meta_get(meta, "addr_filter");
+
+	if (p->begun)
+		return 0;
+	p->begun = true;
+	if (filter && filter[0] && strlen(filter) < FILTER_MOST - 8)
+		p->filter_bytes = strlen(filter) / 8 * 8 + 8;
+	return put_head(p, meta, e);
+}
+
+int perf_data_begin(struct perf_data *p, int fd, int32_t machine_pid, struct pt_error *e)
 {
 	static const char zero[HEADER_BYTES];
 	int copy;
 
-	*p = (struct perf_data){.cpus = 1};
+	*p = (struct perf_data){.cpus = 1, .machine_pid = machine_pid};
 	copy = dup(fd);
 	p->file = copy < 0 ? NULL : fdopen(copy, "w");
 	if (!p->file) {
@@ -110,7 +163,7 @@ int perf_data_begin(struct perf_data *p, int fd, struct pt_error *e)
 			close(copy);
 		return -1;
 	}
-	return put(p, zero, sizeof zero, e) ? -1 : put_info(p, NULL, e);
+	return perf_data_put(p, zero, sizeof zero, e);
 }
 
 static struct perf_data_event *new_event(struct perf_data *p, const char *name, size_t name_bytes,
@@ -197,23 +250,117 @@ static int make_pt_event(struct perf_data *p, const struct ptc_meta *meta, struc
 	return 0;
 }
 
-int perf_data_records(struct perf_data *p, const void *records, size_t bytes, struct pt_error *e)
+int perf_data_format(struct perf_data *p, const struct ptc_tracepoint *t, struct pt_error *e)
 {
-	return put(p, records, bytes, e);
+	struct perf_data_format *grown = realloc(p->formats, (p->format_count + 1) * sizeof *grown), *f;
+
+	if (!grown)
+		return no_memory(e);
+	p->formats = grown;
+	f = &grown[p->format_count];
+	f->system = strndup(t->system, t->system_bytes);
+	f->text = malloc(t->format_bytes + 1);
+	f->text_bytes = t->format_bytes;
+	p->format_count++;
+	if (!f->system || !f->text)
+		return no_memory(e);
+	memcpy(f->text, t->format, t->format_bytes);
+	return 0;
 }
 
-/* A PERF_RECORD_AUX, with the trailer that the event asks for. */
-static int put_aux_record(struct perf_data *p, const struct perf_data_aux *aux, struct pt_error *e)
+int perf_data_build_id(struct perf_data *p, const struct ptc_image *image, struct pt_error *e)
 {
-	const struct perf_data_event *ev = &p->events[p->pt_event];
-	uint64_t words[AUX_RECORD_MOST / 8], id = ev->id_count ? ev->ids[0] : 0;
-	uint64_t cpu = aux->cpu < 0 ? 0 : (uint64_t)aux->cpu;
-	struct perf_event_header h = {.type = PERF_RECORD_AUX};
-	size_t n = 1;
+	struct perf_data_build_id *grown, *b;
 
-	words[n++] = aux->offset;
-	words[n++] = aux->size;
-	words[n++] = aux->flags;
+	for (size_t i = 0; i < p->build_id_count; i++)
+		if (strlen(p->build_ids[i].name) == image->name_bytes &&
+		    memcmp(p->build_ids[i].name, image->name, image->name_bytes) == 0)
+			return 0;
+	grown = realloc(p->build_ids, (p->build_id_count + 1) * sizeof *grown);
+	if (!grown)
+		return no_memory(e);
+	p->build_ids = grown;
+	b = &grown[p->build_id_count];
+	*b = (struct perf_data_build_id){.name = strndup(image->name, image->name_bytes),
+					 .count = (uint8_t)image->build_id_bytes};
+	if (!b->name)
+		return no_memory(e);
+	memcpy(b->bytes, image->build_id, image->build_id_bytes);
+	p->build_id_count++;
+	return 0;
+}
+
+/* Of a record that ends with CPU and id. */
+static int note_id(struct perf_data *p, const uint8_t *record, size_t bytes, struct pt_error *e)
+{
+	const uint64_t wanted = PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
+	struct perf_event_header h;
+	struct perf_data_id *grown, id;
+
+	memcpy(&h, record, sizeof h);
+	if (p->event_count == 0 || !p->events[0].attr.sample_id_all || h.type == PERF_RECORD_SAMPLE ||
+	    (p->events[0].attr.sample_type & wanted) != wanted || bytes < sizeof h + 16)
+		return 0;
+	memcpy(&id.id, record + bytes - 8, 8);
+	memcpy(&id.cpu, record + bytes - 16, 4);
+	for (size_t i = 0; i < p->id_count; i++)
+		if (p->ids[i].id == id.id)
+			return 0;
+	for (uint32_t i = 0; i < p->event_count; i++)
+		for (uint32_t k = 0; k < p->events[i].id_count; k++) {
+			if (p->events[i].ids[k] != id.id)
+				continue;
+			grown = realloc(p->ids, (p->id_count + 1) * sizeof *grown);
+			if (!grown)
+				return no_memory(e);
+			p->ids = grown;
+			p->ids[p->id_count++] = id;
+			return 0;
+		}
+	return 0;
+}
+
+/* What perf inject finds a guest's vCPUs by. */
+static int put_id_index(struct perf_data *p, struct pt_error *e)
+{
+	const size_t most = (UINT16_MAX - 16) / 32;
+	uint64_t count = p->id_count < most ? p->id_count : most;
+	struct perf_event_header h = {.type = RECORD_ID_INDEX, .size = (uint16_t)(16 + 32 * count)};
+
+	if (perf_data_put(p, &h, sizeof h, e) || perf_data_put64(p, count, e))
+		return -1;
+	for (uint64_t i = 0; i < count; i++)
+		if (perf_data_put64(p, p->ids[i].id, e) || perf_data_put64(p, p->ids[i].cpu, e) ||
+		    perf_data_put64(p, p->ids[i].cpu, e) || perf_data_put64(p, UINT64_MAX, e))
+			return -1;
+	return 0;
+}
+
+/* "What was there before is told": perf inject looks for vCPUs' threads up to here. */
+static int finish_init(struct perf_data *p, struct pt_error *e)
+{
+	struct perf_event_header h = {.type = RECORD_FINISHED_INIT, .size = sizeof h};
+
+	if (p->initial)
+		return 0;
+	p->initial = true;
+	return perf_data_put(p, &h, sizeof h, e);
+}
+
+int perf_data_record(struct perf_data *p, const struct ptc_meta *meta, const void *record, size_t bytes,
+		     struct pt_error *e)
+{
+	if (begin(p, meta, e) || (p->machine_pid && note_id(p, record, bytes, e)))
+		return -1;
+	return perf_data_put(p, record, bytes, e);
+}
+
+/* What ends a record by its event's sample_id_all; returns the words. */
+static size_t trailer(const struct perf_data_event *ev, const struct perf_data_aux *aux, uint64_t *words)
+{
+	uint64_t id = ev->id_count ? ev->ids[0] : 0, cpu = aux->cpu < 0 ? 0 : (uint64_t)aux->cpu;
+	size_t n = 0;
+
 	if (ev->attr.sample_id_all) {
 		uint64_t type = ev->attr.sample_type;
 
@@ -230,9 +377,47 @@ static int put_aux_record(struct perf_data *p, const struct perf_data_aux *aux, 
 		if (type & PERF_SAMPLE_IDENTIFIER)
 			words[n++] = id;
 	}
+	return n;
+}
+
+/* A PERF_RECORD_AUX, with the trailer that the event asks for. */
+static int put_aux_record(struct perf_data *p, const struct perf_data_aux *aux, struct pt_error *e)
+{
+	uint64_t words[AUX_RECORD_MOST / 8];
+	struct perf_event_header h = {.type = PERF_RECORD_AUX};
+	size_t n = 4;
+
+	words[1] = aux->offset;
+	words[2] = aux->size;
+	words[3] = aux->flags;
+	n += trailer(&p->events[p->pt_event], aux, words + n);
 	h.size = (uint16_t)(n * 8);
 	memcpy(words, &h, sizeof h);
-	return put(p, words, n * 8, e);
+	return perf_data_put(p, words, n * 8, e);
+}
+
+int perf_data_kernel(struct perf_data *p, const struct ptc_meta *meta, uint64_t start, uint64_t end,
+		     uint64_t text, struct pt_error *e)
+{
+	static const struct perf_data_aux nowhere = {.cpu = -1};
+	struct {
+		struct perf_event_header h;
+		int32_t pid, tid;
+		uint64_t start, bytes, offset;
+		char name[24];
+		uint64_t trailer[16];
+	} map = {.h = {.type = PERF_RECORD_MMAP, .misc = PERF_RECORD_MISC_KERNEL},
+		 .pid = -1,
+		 .start = start,
+		 .bytes = end - start,
+		 .offset = text,
+		 .name = "[kernel.kallsyms]_text"};
+
+	if (!p->machine_pid && !p->has_pt_event && make_pt_event(p, meta, e))
+		return -1;
+	map.h.size = (uint16_t)(offsetof(__typeof__(map), trailer) +
+				8 * (p->event_count ? trailer(&p->events[0], &nowhere, map.trailer) : 0));
+	return perf_data_record(p, meta, &map, map.h.size, e);
 }
 
 /* The TSC when the piece was read: perf takes the upper bits from it that TSC packets lack. 0 would tell it that there
@@ -263,9 +448,9 @@ int perf_data_aux(struct perf_data *p, const struct ptc_meta *meta, const struct
 		    .tid = aux->cpu < 0 ? (uint32_t)aux->tid : UINT32_MAX,
 		    .cpu = (uint32_t)aux->cpu};
 
-	if (!p->has_pt_event && make_pt_event(p, meta, e))
+	if ((!p->has_pt_event && make_pt_event(p, meta, e)) || begin(p, meta, e))
 		return -1;
-	if (put_aux_record(p, aux, e))
+	if (finish_init(p, e) || put_aux_record(p, aux, e))
 		return -1;
 	if (aux->cpu >= 0) {
 		p->per_cpu = true;
@@ -286,86 +471,13 @@ int perf_data_aux(struct perf_data *p, const struct ptc_meta *meta, const struct
 	p->index[2 * p->index_count] = p->offset;
 	p->index[2 * p->index_count + 1] = sizeof record;
 	p->index_count++;
-	return put(p, &record, sizeof record, e) || put(p, aux->bytes, aux->size, e) ||
-		       put(p, pad, padded - aux->size, e)
+	return perf_data_put(p, &record, sizeof record, e) || perf_data_put(p, aux->bytes, aux->size, e) ||
+		       perf_data_put(p, pad, padded - aux->size, e)
 		   ? -1
 		   : 0;
 }
 
-/* ---- Features ---- */
-
-/* perf's strings: their length, padded with NULs, then that many bytes. */
-static int put_string(struct perf_data *p, const char *s, struct pt_error *e)
-{
-	static const char zero[NAME_ALIGN];
-	size_t n = strlen(s), room = (n + NAME_ALIGN) / NAME_ALIGN * NAME_ALIGN;
-
-	return put32(p, (uint32_t)room, e) || put(p, s, n, e) || put(p, zero, room - n, e) ? -1 : 0;
-}
-
-static int put_event_desc(struct perf_data *p, struct pt_error *e)
-{
-	if (put32(p, p->event_count, e) || put32(p, ATTR_BYTES, e))
-		return -1;
-	for (uint32_t i = 0; i < p->event_count; i++) {
-		const struct perf_data_event *ev = &p->events[i];
-
-		if (put(p, &ev->attr, ATTR_BYTES, e) || put32(p, ev->id_count, e) ||
-		    put_string(p, ev->name, e) || put(p, ev->ids, (size_t)ev->id_count * 8, e))
-			return -1;
-	}
-	return 0;
-}
-
-static int put_meta_string(struct perf_data *p, const struct ptc_meta *meta, const char *key,
-			   struct pt_error *e)
-{
-	const char *value = ptc_meta_get(meta, key);
-
-	return put_string(p, value ? value : "", e);
-}
-
-static int put_feature(struct perf_data *p, enum feature f, const struct ptc_meta *meta, struct pt_error *e)
-{
-	char cpuid[200];
-
-	switch (f) {
-	case FEATURE_HOSTNAME: return put_meta_string(p, meta, "host", e);
-	case FEATURE_OSRELEASE: return put_meta_string(p, meta, "kernel", e);
-	case FEATURE_ARCH: return put_string(p, "x86_64", e);
-	case FEATURE_NRCPUS: return put32(p, p->cpus, e) ? -1 : put32(p, p->cpus, e);
-	case FEATURE_CPUDESC: return put_meta_string(p, meta, "cpu_name", e);
-	case FEATURE_CPUID:
-		snprintf(cpuid, sizeof cpuid, "%.100s,%" PRIu64 ",%" PRIu64 ",%" PRIu64,
-			 ptc_meta_get(meta, "cpu_vendor") ? ptc_meta_get(meta, "cpu_vendor") : "GenuineIntel",
-			 ptc_meta_number(meta, "cpu_family", 6), ptc_meta_number(meta, "cpu_model", 0),
-			 ptc_meta_number(meta, "cpu_stepping", 0));
-		return put_string(p, cpuid, e);
-	case FEATURE_CMDLINE: return put32(p, 1, e) ? -1 : put_meta_string(p, meta, "command", e);
-	case FEATURE_EVENT_DESC: return put_event_desc(p, e);
-	case FEATURE_AUXTRACE:
-		return put64(p, p->index_count, e) ? -1 : put(p, p->index, p->index_count * 16, e);
-	default: return 0;
-	}
-}
-
-static bool wanted(enum feature f, const struct ptc_meta *meta)
-{
-	switch (f) {
-	case FEATURE_HOSTNAME: return ptc_meta_get(meta, "host") != NULL;
-	case FEATURE_OSRELEASE: return ptc_meta_get(meta, "kernel") != NULL;
-	case FEATURE_CMDLINE: return ptc_meta_get(meta, "command") != NULL;
-	case FEATURE_ARCH:
-	case FEATURE_NRCPUS:
-	case FEATURE_CPUDESC:
-	case FEATURE_CPUID:
-	case FEATURE_EVENT_DESC:
-	case FEATURE_AUXTRACE: return true;
-	default: return false;
-	}
-}
-
-static int seek(struct perf_data *p, uint64_t offset, struct pt_error *e)
+int perf_data_seek(struct perf_data *p, uint64_t offset, struct pt_error *e)
 {
 	if (fseeko(p->file, (off_t)offset, SEEK_SET))
 		return pt_fail_errno(e, "cannot write the perf.data");
@@ -373,52 +485,29 @@ static int seek(struct perf_data *p, uint64_t offset, struct pt_error *e)
 	return 0;
 }
 
-/* The features behind the data, and in front of them where each is. Returns their bits in *ret. */
-static int put_features(struct perf_data *p, const struct ptc_meta *meta, uint64_t *ret, struct pt_error *e)
-{
-	uint64_t table = p->offset, sections[2 * FEATURES], count = 0, end;
-
-	*ret = 0;
-	for (int f = 0; f < FEATURES; f++)
-		*ret |= (uint64_t)wanted((enum feature)f, meta) << f;
-	if (seek(p, table + 16 * (uint64_t)__builtin_popcountll(*ret), e))
-		return -1;
-	for (int f = 0; f < FEATURES; f++) {
-		if (!(*ret >> f & 1))
-			continue;
-		sections[2 * count] = p->offset;
-		if (put_feature(p, (enum feature)f, meta, e))
-			return -1;
-		sections[2 * count + 1] = p->offset - sections[2 * count];
-		count++;
-	}
-	end = p->offset;
-	if (seek(p, table, e) || put(p, sections, count * 16, e))
-		return -1;
-	return seek(p, end, e);
-}
-
 int perf_data_finish(struct perf_data *p, const struct ptc_meta *meta, struct pt_error *e)
 {
 	struct perf_event_header round = {.type = RECORD_FINISHED_ROUND, .size = sizeof round};
 	uint64_t header[HEADER_BYTES / 8] = {0}, data_end, ids, attrs;
 
-	if (!p->has_pt_event && make_pt_event(p, meta, e))
+	if (!p->machine_pid && !p->has_pt_event && make_pt_event(p, meta, e))
 		return -1;
-	if (put(p, &round, sizeof round, e))
+	if (begin(p, meta, e) || finish_init(p, e) || (p->machine_pid && put_id_index(p, e)) ||
+	    perf_data_put(p, &round, sizeof round, e))
 		return -1;
 	data_end = p->offset;
-	if (put_features(p, meta, &header[9], e))
+	if (perf_data_features(p, meta, &header[9], e))
 		return -1;
 	ids = p->offset;
 	for (uint32_t i = 0; i < p->event_count; i++)
-		if (put(p, p->events[i].ids, (size_t)p->events[i].id_count * 8, e))
+		if (perf_data_put(p, p->events[i].ids, (size_t)p->events[i].id_count * 8, e))
 			return -1;
 	attrs = p->offset;
 	for (uint32_t i = 0; i < p->event_count; i++) {
 		uint64_t bytes = (uint64_t)p->events[i].id_count * 8;
 
-		if (put(p, &p->events[i].attr, ATTR_BYTES, e) || put64(p, ids, e) || put64(p, bytes, e))
+		if (perf_data_put(p, &p->events[i].attr, ATTR_BYTES, e) || perf_data_put64(p, ids, e) ||
+		    perf_data_put64(p, bytes, e))
 			return -1;
 		ids += bytes;
 	}
@@ -429,7 +518,7 @@ int perf_data_finish(struct perf_data *p, const struct ptc_meta *meta, struct pt
 	header[4] = (uint64_t)p->event_count * (ATTR_BYTES + 16);
 	header[5] = HEADER_BYTES;
 	header[6] = data_end - HEADER_BYTES;
-	if (seek(p, 0, e) || put(p, header, sizeof header, e) || put_info(p, meta, e))
+	if (perf_data_seek(p, 0, e) || perf_data_put(p, header, sizeof header, e) || put_head(p, meta, e))
 		return -1;
 	if (fflush(p->file))
 		return pt_fail_errno(e, "cannot write the perf.data");
@@ -444,6 +533,15 @@ void perf_data_deinit(struct perf_data *p)
 		free(p->events[i].name);
 		free(p->events[i].ids);
 	}
+	for (size_t i = 0; i < p->format_count; i++) {
+		free(p->formats[i].system);
+		free(p->formats[i].text);
+	}
+	for (size_t i = 0; i < p->build_id_count; i++)
+		free(p->build_ids[i].name);
+	free(p->build_ids);
+	free(p->ids);
+	free(p->formats);
 	free(p->events);
 	free(p->index);
 	*p = (struct perf_data){0};

@@ -135,7 +135,7 @@ enum ptc_aux_flags {
  *   trimmed                     which part: "time A..B"
  *   trimmed_code                1: only code that is executed was kept
  *   tool, tool_version          what wrote the container
- *   engine                      perf, step, import-raw, import-perf
+ *   engine                      perf, step, import-raw, import-perf, import-trace-cmd
  *   synthetic                   1: time (and CPU) are a model, not measured
  *   start_time                  seconds since 1970, of the capture
  *   host, kernel, arch          uname's nodename, release, machine
@@ -149,6 +149,8 @@ enum ptc_aux_flags {
  *   mtc_freq                    the MTC packet carries CTC bits mtc_freq..mtc_freq+7
  *   pt_config                   perf's attr.config as for sysfs format of intel_pt (tsc bit 10, mtc 9, ...)
  *   pt_user_only                1: no kernel code was traced (exclude_kernel)
+ *   addr_filter                 only these addresses were traced: "filter 0x1000/0x200@/bin/x,...", as the kernel took it
+ *   trace_clock                 engine import-trace-cmd: the clock that its times were taken by, x86-tsc, local...
  *   time_zero, time_mult, time_shift   perf clock: ns = time_zero + (tsc * time_mult >> time_shift), 128 bit inside
  *   kvm.PID.VCPU.tsc_offset, .tsc_ratio, .tsc_frac_bits, .tid    from KVM's debugfs when the capture began; tsc_offset
  *                               is signed: guest TSC = (host TSC * tsc_ratio >> tsc_frac_bits) + tsc_offset

@@ -87,6 +87,93 @@ else
 	skip 1 "no compiler or no tests/programs"
 fi
 
+# ---- Kernels and guests, of the emulated machine: perf decodes the folder to our branches, and we import it to the same
+# records. A guest's sideband takes perf's way: perf inject on what we wrote.
+again() { # NAME SYMFS: of $tmp/x.ptc and $tmp/x.perf
+	check "$1: import again" "$capture" import -q --symfs "$2" "$tmp/x.perf" -o "$tmp/again.ptc"
+	"$PT_BIN/pt-decode" --text "$tmp/x.ptc" >"$tmp/expected" 2>/dev/null
+	"$PT_BIN/pt-decode" --text "$tmp/again.ptc" >"$tmp/got" 2>/dev/null
+	same "$1: import(export(x)) is x" "$tmp/expected" "$tmp/got"
+}
+in_perf() { # NAME PERF-DATA SYMFS: perf's branches are those of $tmp/x.ptc, CPU by CPU
+	perf script -i "$2" --symfs "$3" --itrace=be -F cpu,ip,addr 2>"$tmp/perf.err" |
+		awk '{ print $1, $2, $4 }' | sort -s -k1,1 >"$tmp/perf"
+	"$PT_BIN/pt-decode" --text -F cpu,from,to "$tmp/x.ptc" 2>/dev/null | grep -v '^#' |
+		awk '{ printf "[%03d] %s %s\n", $1, $2, $3 }' | sort -s -k1,1 >"$tmp/ours"
+	check "$1: perf is content: $(head -n 2 "$tmp/perf.err")" test ! -s "$tmp/perf.err"
+	check "$1: there are branches" test "$(wc -l <"$tmp/ours")" -gt 300000
+	same "$1: branches" "$tmp/perf" "$tmp/ours"
+}
+if [ -d "$PT_SHARED/traces/emulated" ] && tar -C "$tmp" -xf "$PT_SHARED/traces/emulated/host-all-cyc-2cpu.tar.zst" --zstd 2>/dev/null; then
+	t=$tmp/host-all-cyc-2cpu
+	check "kernel: import" "$capture" import --symfs "$t/symfs" "$t/all.data" -o "$tmp/x.ptc"
+	rm -f "$tmp/x.perf"
+	check "kernel: export" "$capture" export -q --perf-data "$tmp/x.perf" "$tmp/x.ptc"
+	in_perf kernel "$tmp/x.perf" "$t/symfs"
+	again kernel "$t/symfs"
+	"$capture" export -q --perf-data "$tmp/x.perf" "$tmp/x.ptc" 2>"$tmp/err"
+	check "kernel: a folder that is there stays" grep -q 'Is a directory' "$tmp/err"
+	echo old >"$tmp/old.perf"
+	check "kernel: in a file's place" "$capture" export -q --perf-data "$tmp/old.perf" "$tmp/x.ptc"
+	check "kernel: in a file's place: the same" cmp -s "$tmp/x.perf/kcore_dir/kcore" "$tmp/old.perf/kcore_dir/kcore"
+	(
+		ulimit -f 10000
+		trap '' XFSZ
+		"$capture" export -q --perf-data "$tmp/full.perf" "$tmp/x.ptc" 2>"$tmp/err"
+	)
+	check "kernel, full disk: 1" test $? -eq 1
+	check "kernel, full disk: nothing is left" test -z "$(find "$tmp" -maxdepth 1 -name 'full.perf*')"
+	rm -rf "$t" "$tmp/x.perf" "$tmp/old.perf"
+	tar -C "$tmp" -xf "$PT_SHARED/traces/emulated/linux-guest-cyc-1cpu.tar.zst" --zstd
+	t=$tmp/linux-guest-cyc-1cpu
+	offset=0xfffffd0b3e60cd07
+	check "guest: import" "$capture" import --symfs "$t/symfs" "$t/vm.data" --guest "$t/guest.data,101,$offset" -o "$tmp/x.ptc"
+	check "guest: export" "$capture" export -q --perf-data "$tmp/x.perf" "$tmp/x.ptc"
+	again guest "$t/symfs"
+	perf inject -f -i "$tmp/x.perf" --vm-time-correlation=$offset 2>"$tmp/err" &&
+		perf inject -i "$tmp/x.perf" -o "$tmp/injected.perf" --guest-data="$tmp/x.perf/guest__101,101,$offset" 2>"$tmp/err"
+	check "guest: perf inject: $(tail -n 1 "$tmp/err")" test -e "$tmp/injected.perf/kcore_dir__101"
+	in_perf guest "$tmp/injected.perf" "$t/symfs"
+	rm -rf "$t" "$tmp"/*.perf
+else
+	skip 1 "no $PT_SHARED/traces/emulated, or no zstd"
+fi
+
+# ---- Address filters: perf's AUXTRACE_INFO has them, the container, and what we write of it. (No recording here has any:
+# they are put into one.) Strings of every length modulo 8.
+head -c 1000 /dev/zero >"$tmp/aux"
+"$capture" import --raw "$tmp/aux" --elf /bin/true -o "$tmp/a.ptc"
+"$capture" export --perf-data "$tmp/plain.perf" "$tmp/a.ptc"
+for filter in 'filter main@/bin/a' 'filter 0x1000/0x20@/b,start 0x1@/c,stop 0x2@/d' 'filter 0x100/8' 'filter 0x1000/16'; do
+	python3 - "$tmp/plain.perf" "$tmp/filter.perf" "$filter" <<-'END'
+		import struct, sys
+		data = bytearray(open(sys.argv[1], "rb").read())
+		filter = sys.argv[3].encode()
+		padded = filter.ljust(len(filter) // 8 * 8 + 8, b"\0")
+		u64 = lambda at: struct.unpack_from("<Q", data, at)[0]
+		def add(at, n): struct.pack_into("<Q", data, at, u64(at) + n)
+		attr_bytes, attrs, attrs_bytes, start, size = (u64(at) for at in (16, 24, 32, 40, 48))
+		features = bin(u64(72)).count("1")
+		info = start
+		while struct.unpack_from("<I", data, info)[0] != 70:
+		    info += struct.unpack_from("<H", data, info + 6)[0]
+		for at in range(attrs, attrs + attrs_bytes, attr_bytes): add(at + 128, len(padded))
+		for i in range(features): add(start + size + 16 * i, len(padded))
+		for at in (24, 48): add(at, len(padded))
+		struct.pack_into("<H", data, info + 6, struct.unpack_from("<H", data, info + 6)[0] + len(padded))
+		struct.pack_into("<Q", data, info + 16 + 8 * 16, len(filter))
+		at = info + 16 + 8 * 17
+		open(sys.argv[2], "wb").write(data[:at] + padded + data[at:])
+	END
+	told=$(perf script -D -i "$tmp/filter.perf" 2>/dev/null | sed -n '/string len/d; s/^ *Filter string  *//p')
+	check "'$filter': perf has '$told'" test "$told" = "$filter"
+	check "'$filter': import" "$capture" import -q "$tmp/filter.perf" -o "$tmp/f.ptc"
+	check "'$filter': info" grep -qxF "addr_filter: $filter" <("$capture" info "$tmp/f.ptc")
+	check "'$filter': export" "$capture" export -q --perf-data "$tmp/again.perf" "$tmp/f.ptc"
+	told=$(perf script -D -i "$tmp/again.perf" 2>/dev/null | sed -n '/string len/d; s/^ *Filter string  *//p')
+	check "'$filter': perf has '$told' again" test "$told" = "$filter"
+done
+
 # ---- The command line
 head -c 100000 /dev/urandom >"$tmp/aux"
 "$capture" import --raw "$tmp/aux" --elf /bin/true -o "$tmp/a.ptc"

@@ -71,6 +71,21 @@ static void test_order(void)
 	       NULL);
 }
 
+/* Two AUX records are taken for one, whose bytes perf has read at two times: the second half may be as old as the first. */
+static void test_one_record_two_reads(void)
+{
+	begin_file(&b, 0);
+	put_comm(&b, 5, 0, "start");
+	put_auxtrace(&b, 0, "aaaaaaaa", 8, 200, 0);
+	put_aux_record(&b, 0, 8, 0, 100, 0);
+	put_comm(&b, 5, 150, "c150");
+	put_auxtrace(&b, 8, "bbbbbbbb", 8, 600, 0);
+	put_aux_record(&b, 8, 8, 0, 500, 0);
+	put_round(&b);
+	end_file(&b);
+	EXPECT("Cstart Cc150 A1@0+0:aaaaaaaa A1@8+0:bbbbbbbb R.", NULL);
+}
+
 static void test_no_rounds(void)
 {
 	begin_file(&b, 0);
@@ -417,6 +432,7 @@ static void test_flips(void)
 int main(void)
 {
 	test_order();
+	test_one_record_two_reads();
 	test_no_rounds();
 	test_losses();
 	test_late_begin();
