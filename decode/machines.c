@@ -117,7 +117,7 @@ struct pt_process *pt_machine_process(const struct pt_machine *m, uint64_t cr3)
 	return a ? a->process : NULL;
 }
 
-void pt_machine_learn(struct pt_machine *m, uint64_t cr3, struct pt_process *process)
+static struct pt_address_space *find_or_add(struct pt_machine *m, uint64_t cr3)
 {
 	struct pt_address_space *a = find(m, cr3);
 
@@ -126,13 +126,43 @@ void pt_machine_learn(struct pt_machine *m, uint64_t cr3, struct pt_process *pro
 		struct pt_address_space *spaces = realloc(m->spaces, room * sizeof *spaces);
 
 		if (!spaces)
-			return; /* it is asked for again */
+			return NULL; /* it is asked for again */
 		m->spaces = spaces;
 		m->space_room = room;
 	}
-	if (!a)
+	if (!a) {
 		a = &m->spaces[m->space_count++];
+		*a = (struct pt_address_space){.cr3 = cr3};
+	}
+	return a;
+}
+
+void pt_machine_learn(struct pt_machine *m, uint64_t cr3, struct pt_process *process)
+{
+	struct pt_address_space *a;
+
+	pt_machine_forget(m, process);
+	a = find_or_add(m, cr3);
+	if (!a)
+		return;
+	if (a->process)
+		a->process->fresh = true;
 	*a = (struct pt_address_space){.cr3 = cr3, .process = process};
+	process->fresh = false;
+}
+
+uint32_t pt_machine_doubt(struct pt_machine *m, uint64_t cr3, const struct pt_process *process, bool again)
+{
+	struct pt_address_space *a = process ? find_or_add(m, cr3) : find(m, cr3);
+
+	if (!a)
+		return 0;
+	if (a->doubt != process)
+		a->doubts = 0;
+	if (process && (!again || !a->doubts))
+		a->doubts++;
+	a->doubt = process;
+	return a->doubts;
 }
 
 void pt_machine_forget(struct pt_machine *m, const struct pt_process *process)
@@ -140,7 +170,8 @@ void pt_machine_forget(struct pt_machine *m, const struct pt_process *process)
 	uint32_t to = 0;
 
 	for (uint32_t i = 0; i < m->space_count; i++)
-		if (m->spaces[i].process != process)
+		if (m->spaces[i].process != process &&
+		    (m->spaces[i].process || m->spaces[i].doubt != process))
 			m->spaces[to++] = m->spaces[i];
 	m->space_count = to;
 }

@@ -23,12 +23,16 @@ struct pt_seat {
 	struct pt_task unknown; /* stands for a guest's thread that is not known */
 	uint64_t user_cr3;	/* at the last time that it came to user space, 0: none yet */
 	uint32_t switches;	/* applied since then */
+	uint64_t queued_tsc,
+	    applied_tsc; /* of a guest's: host TSC of its last record that has one, that was applied; 0 none */
 	struct pt_seat *next;
 };
 
 struct pt_address_space { /* a CR3 that was seen with a process */
 	uint64_t cr3;
-	struct pt_process *process;
+	struct pt_process *process;	/* NULL: only doubts */
+	const struct pt_process *doubt; /* another one that the sideband says it is, so many times in a row */
+	uint32_t doubts;
 };
 
 struct pt_machine {
@@ -55,9 +59,15 @@ struct pt_machine *pt_machine_get(struct pt_machines *m, int32_t pid);
 struct pt_seat *pt_machine_seat(struct pt_machine *m, int32_t vcpu);
 void pt_seat_init(struct pt_seat *seat, struct pt_machine *m, int32_t index);
 
-/* CR3 (without PCID) to the process that ran with it last, NULL not known; and learning it. */
+/*
+ * CR3 (without PCID) to the process that runs with it, NULL not known; and learning it. A process has one CR3 in user space,
+ * until an exec gives it another: learning takes it out of `fresh`, and puts the process that had the CR3 back.
+ */
 struct pt_process *pt_machine_process(const struct pt_machine *m, uint64_t cr3);
 void pt_machine_learn(struct pt_machine *m, uint64_t cr3, struct pt_process *process);
+/* The sideband says `process`, what was learnt says another (of this CR3, or of this process): how often in a row it has now, as
+ * far as is remembered. again: it is still the same time. process NULL: they agree. */
+uint32_t pt_machine_doubt(struct pt_machine *m, uint64_t cr3, const struct pt_process *process, bool again);
 /* The process has gone: its page tables may become another's. */
 void pt_machine_forget(struct pt_machine *m, const struct pt_process *process);
 

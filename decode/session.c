@@ -118,6 +118,12 @@ static void stream_feed(struct stream *st, bool last)
 	}
 }
 
+/* What is known of the guests' clocks: the flow that showed it has stopped there (vm.c). */
+static bool clocks_changed(const struct session *s)
+{
+	return s->vm && pt_vm_clocks_changes(pt_vm_clocks_of(s->vm)) != s->clock_changes;
+}
+
 /* Decodes up to decode_tsc, and applies sideband up to event_tsc (what is older than all AUX data to come). */
 static int advance(struct session *s, uint64_t decode_tsc, uint64_t event_tsc, bool last, struct pt_error *e)
 {
@@ -133,7 +139,7 @@ static int advance(struct session *s, uint64_t decode_tsc, uint64_t event_tsc, b
 		if (event != 0) {
 			uint64_t stop = event < decode_tsc ? event : decode_tsc;
 
-			for (struct stream *st = s->streams; st; st = st->next) {
+			for (struct stream *st = s->streams; st && !clocks_changed(s); st = st->next) {
 				st->flow.stop_tsc = stop;
 				stream_feed(st, last && event == UINT64_MAX);
 			}
@@ -146,10 +152,11 @@ static int advance(struct session *s, uint64_t decode_tsc, uint64_t event_tsc, b
 			*e = s->error;
 			return -1;
 		}
-		if (s->vm && pt_vm_clocks_spans(pt_vm_clocks_of(s->vm)) != s->clock_spans) {
-			s->clock_spans = pt_vm_clocks_spans(pt_vm_clocks_of(s->vm));
+		if (clocks_changed(s)) {
+			s->clock_changes = pt_vm_clocks_changes(pt_vm_clocks_of(s->vm));
 			if (pt_session_retime(s, e) < 0)
 				return -1;
+			continue;
 		}
 		/* missing() may have taken it meanwhile. */
 		if (s->queue_at >= s->queue_count)

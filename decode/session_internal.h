@@ -65,8 +65,8 @@ struct session {
 	struct pt_vcpus vcpus;
 	struct pt_vm_scan *scan; /* while AUX data is held for it; NULL */
 	uint64_t held_bytes;
-	size_t clock_spans; /* that the queue's times are by */
-	bool clocks_known;  /* as well as AUX data that was held tells */
+	uint64_t clock_changes; /* that the queue's times are by */
+	bool clocks_known;	/* as well as AUX data that was held tells */
 	const struct pt_vm_options *tsc_offsets;
 	struct vmcs *vmcs;
 	size_t vmcs_count;

@@ -17,9 +17,11 @@ static uint64_t meta_number(struct session *s, const char *group, int32_t pid, c
 	return ptc_meta_number(s->meta, name, otherwise);
 }
 
-/* A guest's record: perf clock of the guest to guest TSC, and that to the host's. False: not known yet. */
+/* A guest's record: perf clock of the guest to guest TSC, and that to the host's. False: not known yet. Those of a vCPU
+ * are to come in their order, for a TSC that was set back says one time twice. */
 static bool guest_time(struct session *s, struct pt_side *side)
 {
+	struct pt_seat *seat = side->cpu >= 0 ? pt_machine_seat(side->machine, side->cpu) : NULL;
 	int32_t pid = side->machine->pid;
 	struct pt_conversion c = {.zero = meta_number(s, "machine", pid, "time_zero", 0),
 				  .mult = (uint32_t)meta_number(s, "machine", pid, "time_mult", 0),
@@ -31,8 +33,12 @@ static bool guest_time(struct session *s, struct pt_side *side)
 		side->tsc = pt_ns_to_tsc(&s->conversion, side->time_ns + offset);
 		return true;
 	}
-	return s->emit.vm && s->emit.vm->host_time(s->emit.vm_arg, side->machine, side->cpu, guest,
-						   side->time_ns, &side->tsc);
+	if (!s->emit.vm || !s->emit.vm->host_time(s->emit.vm_arg, side->machine, side->cpu, guest,
+						  seat ? seat->queued_tsc : 0, &side->tsc))
+		return false;
+	if (seat)
+		seat->queued_tsc = side->tsc;
+	return true;
 }
 
 /* Sets side->tsc. Without time, the order of the container is all that is known. */
@@ -119,26 +125,43 @@ int pt_session_queue_waiting(struct session *s, bool all, struct pt_error *e)
 	return 0;
 }
 
+static int by_order(const void *a, const void *b)
+{
+	const struct pt_side *x = *(struct pt_side *const *)a, *y = *(struct pt_side *const *)b;
+
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
 int pt_session_retime(struct session *s, struct pt_error *e)
 {
-	struct pt_side *first = NULL, **last = &first;
-	size_t to = s->queue_at;
+	struct pt_side *first = s->waiting, **sides, *side;
+	size_t to = s->queue_at, count = 0;
 
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
+	sides = malloc((s->queue_count - s->queue_at + 1) * sizeof *sides);
+	if (!sides)
+		return pt_session_no_memory(e);
 	for (size_t i = s->queue_at; i < s->queue_count; i++) {
-		struct pt_side *side = s->queue[i];
-
-		if (side->machine->pid && side->time_ns) {
-			*last = side;
-			last = &side->next;
-		} else {
-			s->queue[to++] = side;
-		}
+		if (s->queue[i]->machine->pid && s->queue[i]->time_ns)
+			sides[count++] = s->queue[i];
+		else
+			s->queue[to++] = s->queue[i];
 	}
 	s->queue_count = to;
-	*last = s->waiting;
-	if (!s->waiting)
-		s->waiting_last = last;
+	qsort(sides, count, sizeof *sides, by_order);
+	/* What waited still came behind them. */
+	while (count--) {
+		side = sides[count];
+		side->next = first;
+		if (!first)
+			s->waiting_last = &side->next;
+		first = side;
+	}
+	free(sides);
 	s->waiting = first;
+	for (struct pt_machine *m = pt_machines_first(s->machines); m; m = m->next)
+		for (struct pt_seat *seat = m->seats; seat; seat = seat->next)
+			seat->queued_tsc = seat->applied_tsc;
 	return pt_session_queue_waiting(s, false, e);
 }
 
@@ -253,6 +276,9 @@ int pt_session_apply(struct session *s, const struct pt_side *side, struct pt_er
 	struct pt_seat *seat;
 	int32_t pid, tid;
 
+	if (side->machine && side->machine->pid && side->cpu >= 0 && side->tsc &&
+	    (seat = pt_machine_seat(side->machine, side->cpu)))
+		seat->applied_tsc = side->tsc;
 	if (effect & PT_SIDE_MARK)
 		pt_session_mark(s, side);
 	if ((effect & PT_SIDE_EVENT) && pt_session_wants_event(s, side))

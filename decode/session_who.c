@@ -211,6 +211,22 @@ static uint64_t page_tables(uint64_t cr3)
 	return cr3 & ~(uint64_t)0xfff;
 }
 
+/* So many times in a row the sideband has to say it until a CR3 becomes another process's that had one before. */
+#define DOUBTS_MAX 4
+
+/* A new process, before its exec, may run in its parent's address space (vfork): that one's CR3 is not its own. */
+static bool shares(const struct pt_process *process, const struct pt_process *known)
+{
+	return known && process->fresh && !process->execs && process->parent == known->pid;
+}
+
+/* What comes is this process's code; NULL: sideband and CR3 contradict each other, and nobody knows whose it is. */
+static void see(struct stream *st, const struct pt_process *process)
+{
+	if (!st->flow.skip)
+		st->flow.user = process ? process->code : NULL;
+}
+
 /* The flow comes to user space. */
 static void on_user(void *arg, struct pt_emit_stream *out)
 {
@@ -218,7 +234,8 @@ static void on_user(void *arg, struct pt_emit_stream *out)
 	struct pt_seat *seat = st->seat;
 	struct pt_machine *m = seat->machine;
 	uint64_t cr3 = page_tables(st->flow.cr3);
-	struct pt_process *known;
+	struct pt_process *known, *process;
+	bool again;
 
 	(void)out;
 	switch_late(st, seat);
@@ -228,12 +245,14 @@ static void on_user(void *arg, struct pt_emit_stream *out)
 	if (known && seat->task && seat->task->process == known) {
 		seat->user_cr3 = cr3;
 		seat->switches = 0;
+		pt_machine_doubt(m, cr3, NULL, false);
+		see(st, known);
 		return;
 	}
 	if (known && seat->before && seat->before->process == known && seat->user_cr3 == cr3 &&
 	    !ahead(st, seat, known, NULL)) {
 		/* The switch's time has come, but not the switch. */
-		st->flow.user = known->code;
+		see(st, known);
 		return;
 	}
 	/* A new process may share its parent's address space (vfork). */
@@ -241,13 +260,27 @@ static void on_user(void *arg, struct pt_emit_stream *out)
 		ahead(st, seat, known, NULL);
 	else if (!known && (!has_user_code(seat->task) || (!seat->task->process->fresh && !seat->switches)))
 		ahead(st, seat, NULL, NULL);
+	again = !seat->switches && seat->user_cr3 == cr3;
 	seat->user_cr3 = cr3;
 	seat->switches = 0;
-	if (has_user_code(seat->task)) {
-		pt_machine_learn(m, cr3, seat->task->process);
-		seat->task->process->fresh = false;
-	} else if (known)
-		st->flow.user = known->code;
+	if (!has_user_code(seat->task)) {
+		if (known)
+			see(st, known);
+		return;
+	}
+	process = seat->task->process;
+	/* Now that a switch may have been taken ahead of its time. */
+	known = pt_machine_process(m, cr3);
+	if (known == process || shares(process, known)) {
+		see(st, process);
+		return;
+	}
+	if (!process->gone &&
+	    ((!known && process->fresh) || pt_machine_doubt(m, cr3, process, again) >= DOUBTS_MAX))
+		pt_machine_learn(m, cr3, process);
+	else
+		process = NULL;
+	see(st, process);
 }
 
 /* ---- Guests ----------------------------------------------------------------------------------------- */

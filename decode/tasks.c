@@ -277,6 +277,7 @@ struct pt_process *pt_tasks_process(struct pt_tasks *t, int32_t pid)
 		return NULL;
 	p->pid = pid;
 	p->fresh = true;
+	p->parent = -1;
 	img_space_init(&p->space);
 	img_space_of(&p->space, t->store, t->machine->pid, pid);
 	p->space.upper = &t->machine->space;
@@ -320,6 +321,7 @@ static void forget(struct pt_machine *m, struct pt_process *p)
 {
 	pt_machine_forget(m, p);
 	p->fresh = true;
+	p->parent = -1;
 	p->execs++;
 	p->space.count = 0;
 	p->space.hint = 0;
@@ -481,9 +483,13 @@ int pt_tasks_apply(struct pt_tasks *t, const struct pt_side *s, struct pt_error 
 			return no_memory(e);
 		memcpy(task->comm, parent->comm, sizeof task->comm);
 		task->version++;
-		if (pid != ppid && img_space_copy(&task->process->space, &parent->process->space, e) < 0)
-			return -1;
-		return 0;
+		task->exited = task->process->gone = false;
+		if (pid == ppid)
+			return 0;
+		pt_machine_forget(t->machine, task->process);
+		task->process->fresh = true;
+		task->process->parent = ppid;
+		return img_space_copy(&task->process->space, &parent->process->space, e);
 	}
 	default: return 0;
 	}
@@ -493,7 +499,24 @@ void pt_tasks_exit(struct pt_tasks *t, const struct pt_side *s)
 {
 	int32_t pid = (int32_t)u32(s->record + 8), tid = (int32_t)u32(s->record + 16);
 
-	for (struct pt_process *p = t->processes; p && pid == tid; p = p->next)
+	struct pt_process *process = NULL;
+	bool left = false;
+
+	for (struct pt_process *p = t->processes; p && !process; p = p->next)
 		if (p->pid == pid)
-			pt_machine_forget(t->machine, p);
+			process = p;
+	if (!process)
+		return;
+	for (struct pt_task *task = t->tasks; task; task = task->next) {
+		if (task->process != process)
+			continue;
+		if (task->tid == tid)
+			task->exited = true;
+		left |= !task->exited;
+	}
+	process->gone = !left;
+	if (pid == tid) {
+		pt_machine_forget(t->machine, process);
+		process->fresh = true;
+	}
 }

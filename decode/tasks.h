@@ -23,6 +23,8 @@ struct pt_process {
 	struct pt_code *code;
 	bool fresh; /* new, or an exec has given it another address space: its CR3 was not seen yet */
 	uint32_t execs;
+	int32_t parent; /* who forked it and was not left by an exec since; -1 nobody, or unknown */
+	bool gone;	/* none of its threads that are known is left */
 	struct pt_process *next;
 };
 
@@ -32,6 +34,7 @@ struct pt_task {
 	uint32_t version; /* changes with comm, pid */
 	uint32_t number,
 	    number_version; /* of its record and the version that this tells of, 0 none (emit.c) */
+	bool exited;
 	struct pt_process *process;
 	struct pt_machine *machine;
 	struct pt_task *next;

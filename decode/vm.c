@@ -128,9 +128,13 @@ static uint64_t host_tsc(void *arg, struct pt_emit_stream *s, struct pt_flow *f,
 		return PT_CLOCK_UNKNOWN;
 	if (sure) {
 		struct pt_vm_observation o = {.guest_tsc = guest_tsc, .host_lo = host, .host_hi = host};
+		uint64_t changes = pt_vm_clocks_changes(vm->clocks);
 
 		if (pt_vm_clock_observe(c, &o) < 0)
 			pt_vm_no_memory(vm);
+		/* The guest's sideband gets its times anew before the flow goes on. */
+		if (changes != pt_vm_clocks_changes(vm->clocks))
+			f->stop_tsc = 0;
 	}
 	return host;
 }
@@ -160,14 +164,13 @@ static int fits(const struct pt_vm *vm, uint64_t vmcs, const struct pt_machine *
 }
 
 static bool host_time(void *arg, struct pt_machine *machine, int32_t vcpu, uint64_t guest_tsc,
-		      uint64_t time_ns, uint64_t *ret)
+		      uint64_t after_tsc, uint64_t *ret)
 {
 	struct pt_vm *vm = arg;
 	const struct pt_vcpu *v = pt_vcpus_by_number(vm->vcpus, machine->pid, vcpu);
 	const struct pt_vm_clock *c, *best = NULL;
 	int how, best_how = 0;
 
-	(void)time_ns;
 	if (guest_tsc == PTR_NO_TSC)
 		return false;
 	for (size_t i = 0; (c = pt_vm_clocks_at(vm->clocks, i)); i++) {
@@ -189,7 +192,7 @@ static bool host_time(void *arg, struct pt_machine *machine, int32_t vcpu, uint6
 	}
 	if (!best)
 		best = pt_vm_clocks_any(vm->clocks);
-	return pt_vm_clock_to_host(best, guest_tsc, UINT64_MAX, ret);
+	return pt_vm_clock_to_host_after(best, guest_tsc, after_tsc, ret);
 }
 
 /* ---- Events ----------------------------------------------------------------------------------------- */

@@ -43,6 +43,7 @@ struct pt_vm_clock {
 	bool has_end;
 	int64_t end_offset;
 	uint64_t written_tsc; /* the last write of the offset; 0 none */
+	uint64_t moved;	      /* how often a span was found to have begun earlier */
 	struct pt_vm_clock *next;
 };
 
@@ -244,6 +245,21 @@ void pt_vm_clock_know_end(struct pt_vm_clock *c, int64_t offset)
 void pt_vm_clock_written(struct pt_vm_clock *c, uint64_t host_tsc)
 {
 	c->written_tsc = host_tsc;
+	/* A change that was found before the decode, by its first TSC packet. */
+	for (size_t i = 1; i < c->count; i++) {
+		struct pt_vm_span *s = &c->spans[i];
+
+		if (s->source != PTR_CLOCK_TRACEPOINT && host_tsc < s->from_tsc &&
+		    host_tsc > s[-1].from_tsc && host_tsc > s[-1].seen_tsc) {
+			s->from_tsc = host_tsc;
+			c->moved++;
+		}
+	}
+}
+
+static void saw(struct pt_vm_span *s, const struct pt_vm_observation *o)
+{
+	s->seen_tsc = o->host_lo > s->seen_tsc ? o->host_lo : s->seen_tsc;
 }
 
 static int begin_span(struct pt_vm_clock *c, const struct pt_vm_observation *o)
@@ -261,6 +277,7 @@ static int begin_span(struct pt_vm_clock *c, const struct pt_vm_observation *o)
 		s->from_tsc =
 		    c->written_tsc > since && c->written_tsc <= o->host_hi ? c->written_tsc : o->host_lo;
 	s->observations = 1;
+	saw(s, o);
 	c->offset = range_of(o, ratio);
 	s->offset = middle(c->offset);
 	s->slack = (uint64_t)c->offset.hi - (uint64_t)c->offset.lo;
@@ -308,6 +325,7 @@ static void observe_late(struct pt_vm_clock *c, const struct pt_vm_observation *
 		return; /* around a change that was seen from elsewhere */
 	s->worst_residual = residual > s->worst_residual ? residual : s->worst_residual;
 	s->observations++;
+	saw(s, o);
 }
 
 int pt_vm_clock_observe(struct pt_vm_clock *c, const struct pt_vm_observation *o)
@@ -346,6 +364,7 @@ int pt_vm_clock_observe(struct pt_vm_clock *c, const struct pt_vm_observation *o
 		}
 		line_begin(&c->line, o);
 		confirm(c, s, r);
+		saw(s, o);
 		return 0;
 	}
 	if (!fits && !on_line)
@@ -360,6 +379,8 @@ int pt_vm_clock_observe(struct pt_vm_clock *c, const struct pt_vm_observation *o
 		c->line.alive = false;
 	}
 	c->doubted = !fits && c->line.points < 3;
+	if (!c->doubted)
+		saw(s, o);
 	if (on_line && !c->doubted && (c->sloped || !fits))
 		follow_line(c, s);
 	else if (fits)
@@ -400,6 +421,25 @@ bool pt_vm_clock_to_host(const struct pt_vm_clock *c, uint64_t guest_tsc, uint64
 		guest_tsc = there + (uint64_t)extend(guest_tsc - there);
 	}
 	*ret = pt_vm_span_to_host(&c->spans[i - 1], guest_tsc);
+	return true;
+}
+
+bool pt_vm_clock_to_host_after(const struct pt_vm_clock *c, uint64_t guest_tsc, uint64_t after_tsc,
+			       uint64_t *ret)
+{
+	uint64_t slack = c->host_khz ? c->host_khz : 1 << 20, earliest = UINT64_MAX;
+
+	for (size_t i = 0; i < c->count; i++) {
+		const struct pt_vm_span *s = &c->spans[i];
+		uint64_t host = pt_vm_span_to_host(s, guest_tsc);
+
+		if (host >= s->from_tsc && (i + 1 == c->count || host < s[1].from_tsc) &&
+		    (host >= after_tsc || after_tsc - host <= slack) && host < earliest)
+			earliest = host;
+	}
+	if (earliest == UINT64_MAX)
+		return pt_vm_clock_to_host(c, guest_tsc, UINT64_MAX, ret);
+	*ret = earliest;
 	return true;
 }
 
@@ -498,12 +538,12 @@ const struct pt_vm_clock *pt_vm_clocks_any(const struct pt_vm_clocks *all)
 	return all->any;
 }
 
-size_t pt_vm_clocks_spans(const struct pt_vm_clocks *all)
+uint64_t pt_vm_clocks_changes(const struct pt_vm_clocks *all)
 {
-	size_t n = 0;
+	uint64_t n = 0;
 
 	for (const struct pt_vm_clock *c = all->first; c; c = c->next)
-		n += c->count;
+		n += c->count + c->moved;
 	return n;
 }
 

@@ -38,6 +38,8 @@ struct pt_vm_span {
 	uint64_t observations;	 /* guest TSC packets that it was checked with */
 	uint64_t worst_residual; /* of those: guest TSC ticks between packet and prediction, at most */
 	uint64_t slack;		 /* the offset is certain up to so many ticks; 0: exact */
+	uint64_t
+	    seen_tsc; /* host TSC of the last observation that agreed; 0 none. The next span began behind it */
 };
 
 /* A guest TSC packet, and the host TSC then: host_lo <= it <= host_hi. */
@@ -77,7 +79,7 @@ int pt_vm_clocks_know_any(struct pt_vm_clocks *all, int64_t offset, uint64_t rat
 void pt_vm_clocks_know_end_any(struct pt_vm_clocks *all, int64_t offset);
 /* An offset that holds at the trace's end (kvm_end.*): a solved span that agrees with it takes its exact value. */
 void pt_vm_clock_know_end(struct pt_vm_clock *c, int64_t offset);
-/* KVM wrote this VMCS's offset at host_tsc: a change that shows later took effect here. */
+/* KVM wrote this VMCS's offset at host_tsc: a change that shows later, or has shown already behind it, took effect here. */
 void pt_vm_clock_written(struct pt_vm_clock *c, uint64_t host_tsc);
 
 /* 0, or -1: no memory. One that is older than another before it (a vCPU that changes CPUs) checks the span of its time, and
@@ -94,10 +96,17 @@ bool pt_vm_clock_settled(const struct pt_vm_clock *c);
  * several, and the upper bits of a guest TSC of 56. False: nothing is known.
  */
 bool pt_vm_clock_to_host(const struct pt_vm_clock *c, uint64_t guest_tsc, uint64_t about_tsc, uint64_t *ret);
+/*
+ * The host TSC of what the guest wrote at guest_tsc (all 64 bits), where several spans may be meant: the earliest of the
+ * times that lie within their own span, but not before after_tsc (0: whenever), which is when the guest wrote what it wrote
+ * before that. An answer may lie a millisecond before it: records of nested interrupts are out of order.
+ */
+bool pt_vm_clock_to_host_after(const struct pt_vm_clock *c, uint64_t guest_tsc, uint64_t after_tsc,
+			       uint64_t *ret);
 /* True when there are clocks, or one for any, and all are settled. */
 bool pt_vm_clocks_settled(const struct pt_vm_clocks *all);
-/* Spans of all clocks: more of them than before is a change of what is known. */
-size_t pt_vm_clocks_spans(const struct pt_vm_clocks *all);
+/* Another number than before is a change of which span holds when. */
+uint64_t pt_vm_clocks_changes(const struct pt_vm_clocks *all);
 /* What was observed will be observed again, in the decode: the counts begin anew, what was learnt stays. */
 void pt_vm_clocks_recount(struct pt_vm_clocks *all);
 /* By one span, for tests and tables. */

@@ -52,10 +52,10 @@ struct pt_vm_events {
 	/* A TSC packet in a guest: the host TSC of it, or PT_CLOCK_UNKNOWN when that is not known (the packet is
 	 * ignored then). f->clock stands before the packet. */
 	uint64_t (*host_tsc)(void *arg, struct pt_emit_stream *s, struct pt_flow *f, uint64_t guest_tsc);
-	/* The host TSC of a record that the guest's vCPU wrote at guest_tsc (PTR_NO_TSC: unknown), time_ns of the guest's perf
-	 * clock: true and *ret, or false while it is not known. It is asked again after every VM entry. */
+	/* The host TSC of a record that the guest's vCPU wrote at guest_tsc (PTR_NO_TSC: unknown), the one before it at the host
+	 * TSC after_tsc (0 unknown): true and *ret, or false while it is not known. It is asked again after every VM entry. */
 	bool (*host_time)(void *arg, struct pt_machine *machine, int32_t vcpu, uint64_t guest_tsc,
-			  uint64_t time_ns, uint64_t *ret);
+			  uint64_t after_tsc, uint64_t *ret);
 };
 
 #endif

@@ -127,7 +127,7 @@ static void changed(void)
 	struct pt_vm_clocks *all = pt_vm_clocks_create(TICK, KHZ);
 	struct pt_vm_clock *c = pt_vm_clocks_get(all, 1);
 	const struct pt_vm_span *s;
-	uint64_t host;
+	uint64_t host, changes;
 	size_t n;
 
 	for (int i = 0; i < 5; i++)
@@ -149,6 +149,23 @@ static void changed(void)
 	      pt_vm_clock_to_host(c, HOST0 - 100 + 60000, HOST0 + 60000, &host) && host == HOST0 + 60000 &&
 		  pt_vm_clock_to_host(c, HOST0 + 2999999900 + 260000, HOST0 + 260000, &host) &&
 		  host == HOST0 + 260000);
+	check("of times that are possible the earliest that is not before the one before",
+	      pt_vm_clock_to_host_after(c, HOST0 - 100 + 60000, 0, &host) && host == HOST0 + 60000 &&
+		  pt_vm_clock_to_host_after(c, HOST0 + 2999999900 + 260000, HOST0 + 60000, &host) &&
+		  host == HOST0 + 260000 &&
+		  pt_vm_clock_to_host_after(c, HOST0 - 90000 + 500000, HOST0 + 260000, &host) &&
+		  host == HOST0 + 500000 &&
+		  pt_vm_clock_to_host_after(c, HOST0 + 2999999900 + 260000, HOST0 + 3000000000, &host) &&
+		  host == HOST0 + 2999999900 + 90000 + 260000);
+	changes = pt_vm_clocks_changes(all);
+	pt_vm_clock_written(c, HOST0 + 430000);
+	s = spans(c, &n);
+	check("it is told later from where on", s[2].from_tsc == HOST0 + 430000 &&
+						    s[1].from_tsc == HOST0 + 240000 &&
+						    pt_vm_clocks_changes(all) != changes);
+	changes = pt_vm_clocks_changes(all);
+	pt_vm_clock_written(c, HOST0 + 150000);
+	check("a write that the trace contradicts moves nothing", pt_vm_clocks_changes(all) == changes);
 	pt_vm_clocks_destroy(all);
 
 	/* A change right behind the first observation could be a slope: the third observation tells. */
