@@ -11,6 +11,7 @@
 
 #include "capture/commands.h"
 #include "capture/hw_capture.h"
+#include "capture/hw_filter.h"
 #include "capture/hw_group.h"
 #include "capture/hw_rights.h"
 #include "capture/output.h"
@@ -52,9 +53,11 @@ static const char usage[] =
     "them "
     "only\n"
     "                          (Linux 6.13)\n"
-    "      --filter FILTER     trace these addresses only, as the kernel's PERF_EVENT_IOC_SET_FILTER takes "
-    "them:\n"
-    "                          'filter 0xOFFSET/0xSIZE@/FILE', or of the kernel 'filter 0xADDRESS/0xSIZE'\n"
+    "      --filter FILTER     trace these addresses only, as perf's: 'filter main @/bin/x', 'filter "
+    "vfs_read' (of "
+    "the\n"
+    "                          kernel), 'start f @/bin/x, stop g @/bin/x', tracestop; "
+    "0xOFFSET/0xSIZE@/bin/x\n"
     "      --guest-kcore [PID:]FILE, --guest-kallsyms [PID:]FILE  the kernel of a guest, as perf record's "
     "--kcore\n"
     "                          there and /proc/kallsyms have it; PID: the VM's process, where there are "
@@ -83,6 +86,7 @@ struct arguments {
 	struct hw_control control;
 	struct hw_trigger trigger;
 	struct hw_group group;
+	char *filter; /* as the kernel takes it */
 	bool quiet;
 };
 
@@ -522,6 +526,14 @@ static int capture(struct arguments *a, const struct hw_pmu *pmu, struct pt_erro
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
 			       "--filter: this CPU's Processor Trace has no address filters "
 			       "(" HW_SYSFS "/caps/num_address_ranges)");
+	if (a->o.filter) {
+		a->filter = hw_filter_resolve(a->o.filter, "/proc/kallsyms", e);
+		if (!a->filter)
+			return -1;
+		a->o.filter = a->filter;
+		if (a->o.verbose)
+			fprintf(stderr, "pt-capture: filter: %s\n", a->filter);
+	}
 	if ((a->vm || (pmu && a->o.system_wide)) && add_vms(a, e))
 		return -1;
 	if (resolve_kernels(a, e))
@@ -590,6 +602,7 @@ int cmd_capture(int argc, char **argv)
 		}
 	}
 	free(terms);
+	free(a.filter);
 	free(a.o.pids.at);
 	free(a.o.tids.at);
 	free(a.o.cpus.at);
