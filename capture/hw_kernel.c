@@ -184,9 +184,7 @@ static int find_areas(const struct hw_kernel *k, struct hw_kernel_area **ret, si
 	}
 	if (f)
 		fclose(f);
-	if (r || *ret_count)
-		return r;
-	f = fopen("/proc/modules", "re");
+	f = r || *ret_count ? NULL : fopen("/proc/modules", "re");
 	while (f && r == 0 && fgets(line, sizeof line, f)) {
 		uint64_t start, size;
 		char *at = strstr(line, " 0x");
@@ -196,6 +194,11 @@ static int find_areas(const struct hw_kernel *k, struct hw_kernel_area **ret, si
 	}
 	if (f)
 		fclose(f);
+	if (r) {
+		free(*ret);
+		*ret = NULL;
+		*ret_count = 0;
+	}
 	return r;
 }
 

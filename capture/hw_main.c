@@ -571,8 +571,10 @@ int cmd_capture(int argc, char **argv)
 	char *terms = NULL;
 	int r = parse(argc, argv, &a, &e);
 
-	if (r > 0)
-		return 0;
+	if (r > 0) {
+		r = 0;
+		goto done; /* help was asked for */
+	}
 	if (r == 0 && a.terms) {
 		terms = malloc(strlen(a.terms) + 1);
 		r = terms ? hw_group_terms(&a.group, a.terms, terms, &e)
@@ -601,6 +603,7 @@ int cmd_capture(int argc, char **argv)
 			r = step_instead(&a, why.message, &e);
 		}
 	}
+done:
 	free(terms);
 	free(a.filter);
 	free(a.o.pids.at);

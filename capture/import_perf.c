@@ -216,7 +216,8 @@ int import_perf(int argc, char **argv)
 
 	if (ret > 0) {
 		fputs(usage, stdout);
-		return fflush(stdout) ? 1 : 0;
+		ret = fflush(stdout) ? 1 : 0;
+		goto done;
 	}
 	if (ret == 0)
 		ret = output_open(&out, to, "a container", &e);
@@ -231,6 +232,7 @@ int import_perf(int argc, char **argv)
 	if (ret == 0 && notes.gaps)
 		ret = 3;
 	import_perf_notes_free(&notes);
+done:
 	for (size_t i = 0; i < request.guest_count; i++)
 		free(request.guests[i].path);
 	free(request.guests);

@@ -468,6 +468,7 @@ static int open_paths(struct perf_file *f, const char *path, struct pt_error *e)
 		return -1;
 	if (add_part(f->reader, fd, e) || read_header(f, &f->reader->parts[0], e))
 		return -1;
+	f->reader->at = f->reader->parts[0].begin;
 	return f->directory ? add_further_parts(f, e) : 0;
 }
 
@@ -482,7 +483,6 @@ int perf_file_open(struct perf_file *ret, const char *path, struct pt_error *e)
 	}
 	if (open_paths(ret, path, e))
 		goto fail;
-	r->at = r->parts[0].begin;
 	ret->parts = r->part_count;
 	return 0;
 fail:

@@ -84,6 +84,7 @@ static int memory(const char *value, size_t *ret, struct pt_error *e)
 	unsigned long n;
 
 	errno = 0;
+	/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): optarg is null for --quick only */
 	n = strtoul(value, &end, 10);
 	if (*value < '0' || *value > '9' || *end || errno || n < 1 || n > 4000)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--memory %s: expected megabytes, 1 to 4000",

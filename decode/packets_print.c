@@ -64,7 +64,8 @@ static void drain(struct printer *s, FILE *out, bool last, uint64_t *errors)
 	}
 	s->offset += (uint64_t)(p - s->buffer);
 	s->size = (size_t)(end - p);
-	memmove(s->buffer, p, s->size);
+	if (s->size)
+		memmove(s->buffer, p, s->size);
 }
 
 static int take(struct printer *s, const struct ptc_aux *aux, FILE *out, uint64_t *errors, struct pt_error *e)

@@ -70,7 +70,7 @@ static bool recycle(struct session *s)
 
 	for (struct stream *st = s->streams; st; st = st->next)
 		n++;
-	places = malloc(n * sizeof *places);
+	places = malloc((n ? n : 1) * sizeof *places);
 	if (!places) {
 		s->failed = true;
 		pt_session_no_memory(&s->error);

@@ -113,7 +113,7 @@ static struct pt_vm_span *last_span(struct pt_vm_clock *c)
 
 static struct pt_vm_span *add_span(struct pt_vm_clock *c)
 {
-	if (c->count == c->room) {
+	if (!c->spans || c->count == c->room) {
 		size_t room = c->room ? c->room * 2 : 4;
 		struct pt_vm_span *spans = room > SPANS_MAX ? NULL : realloc(c->spans, room * sizeof *spans);
 

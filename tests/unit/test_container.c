@@ -57,7 +57,7 @@ static void test_all_types(void)
 	const char *key, *value;
 	const uint8_t *p = NULL;
 	uint64_t size = 0, ns = 0;
-	struct ptc_tracepoint tracepoint;
+	struct ptc_tracepoint tracepoint = {0};
 	uint32_t index = 0;
 
 	write_all_types(fd);
