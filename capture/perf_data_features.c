@@ -93,8 +93,8 @@ static int put_tracing_data(struct perf_data *p, struct pt_error *e)
 			     perf_data_put(p, p->formats[k].text, p->formats[k].text_bytes, e)))
 				return -1;
 	}
-	/* Neither kernel symbols nor printk's strings. */
-	return perf_data_put32(p, 0, e) || perf_data_put32(p, 0, e) ? -1 : 0;
+	/* Neither kernel symbols nor printk's strings: their sizes, of 32 bits each. */
+	return perf_data_put64(p, 0, e);
 }
 
 static int put_build_ids(struct perf_data *p, struct pt_error *e)
