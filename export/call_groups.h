@@ -5,22 +5,21 @@
 #define EXPORT_CALL_GROUPS_H
 
 #include <sqlite3.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "schema/error.h"
+#include "schema/records.h"
 
 /* A call as it goes into the database: ids are the database's, 0 is unknown. */
 struct group_call {
-	int64_t id, thread, call_path;
-	uint64_t call_branch, return_branch;
-	/* Its times are those of these branches' runs: they need not be stored. */
-	bool times_of_branches;
-	uint64_t call_tsc, return_tsc; /* PTR_NO_TSC unknown */
-	uint64_t branch_count, insn_count;
-	uint64_t cyc_count;  /* PTR_UNKNOWN */
+	int64_t id, thread;
 	uint64_t parent_add; /* the caller's id is that much more, 0 unknown */
-	uint32_t flags;
+	/* Its numbers, unless it has a shape: */
+	const struct ptr_call *whole; /* NULL: it has; its ids are the database's */
+	uint32_t shape;
+	uint64_t return_run;
+	uint32_t cyc;	  /* number + 1; 0 unknown */
+	uint32_t elapsed; /* TSC ticks + 1; 0 unknown */
 };
 
 struct call_groups;

@@ -7,19 +7,23 @@
 #include <unistd.h>
 
 #include "export/call_groups.h"
+#include "export/call_shapes.h"
 #include "export/db.h"
 #include "export/digits.h"
 #include "export/thread_paths.h"
 
 enum {
 	CHUNK = 8192,	      /* calls in memory at a time */
+	WHOLE_CHUNK = 1024,   /* the same, of those without a shape */
 	RECENT_RUNS = 1 << 16 /* whose times are at hand; calls from before that store theirs */
 };
 
+/* A call in the scratch file. Those that have no shape (SHAPE_NONE) are in the other file, in the same order. */
 struct stored {
-	struct ptr_call call;
-	uint64_t parent;	/* number, 0 none */
-	bool times_of_branches; /* see struct group_call */
+	uint64_t return_run;
+	uint64_t parent; /* number, 0 none */
+	uint32_t thread, depth, shape;
+	uint32_t cyc, elapsed; /* see struct group_call */
 };
 
 struct path {
@@ -30,7 +34,6 @@ struct path {
 	bool
 	    shared; /* several threads, or an unknown one, have calls of it: their sums are in thread_paths */
 	uint32_t thread; /* the first that had one */
-	uint32_t rank;	 /* its number in the database */
 };
 
 /* (thread, depth) to the call seen last, reading backwards. */
@@ -44,7 +47,8 @@ struct calls {
 	struct calls_bases bases;
 	sqlite3_stmt *insert_path;
 	struct call_groups *groups;
-	int scratch;
+	struct call_shapes *shapes;
+	int scratch, whole_scratch;
 	uint64_t count; /* calls */
 	struct path *paths;
 	size_t path_count, path_room;
@@ -56,6 +60,9 @@ struct calls {
 	uint32_t open_mask, open_count;
 	struct stored chunk[CHUNK];
 	uint32_t held; /* in chunk */
+	struct ptr_call whole[WHOLE_CHUNK];
+	uint32_t whole_held, whole_at; /* in whole; the next to be read of it */
+	uint64_t whole_written;	       /* to the file, in front of what is held; when reading: read */
 };
 
 static int no_memory(struct pt_error *e)
@@ -63,7 +70,8 @@ static int no_memory(struct pt_error *e)
 	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for calls");
 }
 
-struct calls *calls_create(sqlite3 *db, int scratch, const struct calls_bases *bases, struct pt_error *e)
+struct calls *calls_create(sqlite3 *db, const int scratch[2], const struct calls_bases *bases,
+			   struct pt_error *e)
 {
 	struct calls *c = calloc(1, sizeof *c);
 
@@ -72,11 +80,13 @@ struct calls *calls_create(sqlite3 *db, int scratch, const struct calls_bases *b
 		return NULL;
 	}
 	c->db = db;
-	c->scratch = scratch;
+	c->scratch = scratch[0];
+	c->whole_scratch = scratch[1];
 	c->bases = *bases;
 	c->insert_path = db_insert(db, "call_path", 11, e);
 	c->groups = c->insert_path ? call_groups_create(db, bases->trace, e) : NULL;
-	c->shared = c->groups ? thread_paths_create(e) : NULL;
+	c->shapes = c->groups ? call_shapes_create(db, bases->trace, e) : NULL;
+	c->shared = c->shapes ? thread_paths_create(e) : NULL;
 	if (!c->shared) {
 		calls_destroy(c);
 		return NULL;
@@ -90,6 +100,7 @@ void calls_destroy(struct calls *c)
 		return;
 	sqlite3_finalize(c->insert_path);
 	call_groups_destroy(c->groups);
+	call_shapes_destroy(c->shapes);
 	thread_paths_destroy(c->shared);
 	free(c->symbol_starts);
 	free(c->paths);
@@ -116,7 +127,7 @@ int calls_path(struct calls *c, const struct ptr_record *r, struct pt_error *e)
 {
 	const struct ptr_call_path *p = &r->call_path;
 
-	/* Two digits of call_group. */
+	/* Two digits of call_shape. */
 	if (c->bases.call_path + (int64_t)r->number >= DIGITS_MAX)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "too many call paths for one database");
 	if (c->path_count + 1 >= c->path_room) {
@@ -144,14 +155,13 @@ void calls_run(struct calls *c, uint64_t number, uint64_t tsc)
 
 /* ---- The scratch file -------------------------------------------------------------------------------- */
 
-static int scratch_write(struct calls *c, const struct stored *s, size_t n, uint64_t at, struct pt_error *e)
+static int scratch_write(int scratch, const void *from, size_t bytes, uint64_t at, struct pt_error *e)
 {
-	const char *p = (const char *)s;
-	size_t bytes = n * sizeof *s;
-	off_t offset = (off_t)(at * sizeof *s);
+	const char *p = from;
+	off_t offset = (off_t)at;
 
 	while (bytes) {
-		ssize_t done = pwrite(c->scratch, p, bytes, offset);
+		ssize_t done = pwrite(scratch, p, bytes, offset);
 
 		if (done < 0 && errno == EINTR)
 			continue;
@@ -164,14 +174,13 @@ static int scratch_write(struct calls *c, const struct stored *s, size_t n, uint
 	return 0;
 }
 
-static int scratch_read(struct calls *c, struct stored *s, size_t n, uint64_t at, struct pt_error *e)
+static int scratch_read(int scratch, void *to, size_t bytes, uint64_t at, struct pt_error *e)
 {
-	char *p = (char *)s;
-	size_t bytes = n * sizeof *s;
-	off_t offset = (off_t)(at * sizeof *s);
+	char *p = to;
+	off_t offset = (off_t)at;
 
 	while (bytes) {
-		ssize_t done = pread(c->scratch, p, bytes, offset);
+		ssize_t done = pread(scratch, p, bytes, offset);
 
 		if (done < 0 && errno == EINTR)
 			continue;
@@ -183,6 +192,53 @@ static int scratch_read(struct calls *c, struct stored *s, size_t n, uint64_t at
 	}
 	return 0;
 }
+
+static int chunk_write(struct calls *c, size_t n, uint64_t at, struct pt_error *e)
+{
+	return scratch_write(c->scratch, c->chunk, n * sizeof *c->chunk, at * sizeof *c->chunk, e);
+}
+
+static int chunk_read(struct calls *c, size_t n, uint64_t at, struct pt_error *e)
+{
+	return scratch_read(c->scratch, c->chunk, n * sizeof *c->chunk, at * sizeof *c->chunk, e);
+}
+
+static int whole_flush(struct calls *c, struct pt_error *e)
+{
+	uint64_t at = c->whole_written * sizeof *c->whole;
+
+	c->whole_written += c->whole_held;
+	return scratch_write(c->whole_scratch, c->whole, c->whole_held * sizeof *c->whole, at, e);
+}
+
+static int whole_add(struct calls *c, const struct ptr_call *r, struct pt_error *e)
+{
+	if (c->whole_held == WHOLE_CHUNK) {
+		if (whole_flush(c, e) < 0)
+			return -1;
+		c->whole_held = 0;
+	}
+	c->whole[c->whole_held++] = *r;
+	return 0;
+}
+
+/* The next one, in the order of whole_add(), behind which everything must have been flushed. total: how many there are. */
+static struct ptr_call *whole_next(struct calls *c, uint64_t total, struct pt_error *e)
+{
+	if (c->whole_at == c->whole_held) {
+		uint64_t left = total - c->whole_written;
+
+		c->whole_held = left < WHOLE_CHUNK ? (uint32_t)left : WHOLE_CHUNK;
+		c->whole_at = 0;
+		if (scratch_read(c->whole_scratch, c->whole, c->whole_held * sizeof *c->whole,
+				 c->whole_written * sizeof *c->whole, e) < 0)
+			return NULL;
+		c->whole_written += c->whole_held;
+	}
+	return &c->whole[c->whole_at++];
+}
+
+/* ---- Adding ------------------------------------------------------------------------------------------ */
 
 /* Counts are 64-bit in the stream and in SQLite: sums of what a broken stream claims may wrap, and no more. */
 static int sum(struct calls *c, const struct ptr_call *r, struct pt_error *e)
@@ -236,19 +292,47 @@ static bool is_time_of(const struct calls *c, uint64_t branch, uint64_t tsc)
 	return run && c->runs - run < RECENT_RUNS && c->recent[run % RECENT_RUNS] == tsc;
 }
 
+/* SHAPE_NONE: it needs whole numbers. */
+static int find_shape(struct calls *c, const struct ptr_call *r, uint32_t *ret, struct pt_error *e)
+{
+	uint64_t runs_back = r->return_branch / PTR_RUN_BRANCHES - r->call_branch / PTR_RUN_BRANCHES;
+	uint64_t elapsed = r->return_tsc - r->call_tsc;
+
+	*ret = SHAPE_NONE;
+	if (!r->call_branch || !r->return_branch || runs_back >= DIGITS_MAX || elapsed >= UINT32_MAX ||
+	    r->branch_count >= 1 << DIGITS_BITS || r->insn_count >= DIGITS_MAX ||
+	    r->flags >= 1 << DIGITS_BITS || (r->cyc_count != PTR_UNKNOWN && r->cyc_count >= DIGITS_MAX - 1) ||
+	    !is_time_of(c, r->call_branch, r->call_tsc) || !is_time_of(c, r->return_branch, r->return_tsc))
+		return 0;
+	return call_shapes_add(
+	    c->shapes,
+	    &(struct call_shape){.call_path = r->call_path ? (uint32_t)c->bases.call_path + r->call_path : 0,
+				 .runs_back = (uint32_t)runs_back,
+				 .call_at = r->call_branch % PTR_RUN_BRANCHES,
+				 .return_at = r->return_branch % PTR_RUN_BRANCHES,
+				 .branch_count = (uint32_t)r->branch_count,
+				 .insn_count = (uint32_t)r->insn_count,
+				 .flags = r->flags},
+	    ret, e);
+}
+
 int calls_add(struct calls *c, const struct ptr_call *r, struct pt_error *e)
 {
 	struct stored *s = &c->chunk[c->held++];
 
-	s->call = *r;
-	s->parent = 0;
-	s->times_of_branches =
-	    is_time_of(c, r->call_branch, r->call_tsc) && is_time_of(c, r->return_branch, r->return_tsc);
-	if (r->call_path && sum(c, r, e) < 0)
+	*s = (struct stored){.return_run = r->return_branch / PTR_RUN_BRANCHES,
+			     .thread = r->thread,
+			     .depth = r->depth,
+			     .cyc = r->cyc_count == PTR_UNKNOWN ? 0 : (uint32_t)r->cyc_count + 1,
+			     .elapsed = r->call_tsc == PTR_NO_TSC || r->return_tsc == PTR_NO_TSC
+					    ? 0
+					    : (uint32_t)(r->return_tsc - r->call_tsc) + 1};
+	if ((r->call_path && sum(c, r, e) < 0) || find_shape(c, r, &s->shape, e) < 0 ||
+	    (s->shape == SHAPE_NONE && whole_add(c, r, e) < 0))
 		return -1;
 	if (c->held < CHUNK)
 		return 0;
-	if (scratch_write(c, c->chunk, CHUNK, c->count, e) < 0)
+	if (chunk_write(c, CHUNK, c->count, e) < 0)
 		return -1;
 	c->count += CHUNK;
 	c->held = 0;
@@ -295,66 +379,39 @@ static int find_parents(struct calls *c, struct stored *s, size_t n, uint64_t fi
 
 		if ((!c->open || c->open_count > c->open_mask / 2) && open_grow(c, e) < 0)
 			return -1;
-		if (s[i].call.depth)
-			s[i].parent = open_slot(c, s[i].call.thread, s[i].call.depth - 1)->number;
-		slot = open_slot(c, s[i].call.thread, s[i].call.depth);
+		if (s[i].depth)
+			s[i].parent = open_slot(c, s[i].thread, s[i].depth - 1)->number;
+		slot = open_slot(c, s[i].thread, s[i].depth);
 		c->open_count += !slot->number;
 		*slot = (struct open_call){
-		    .thread = s[i].call.thread, .depth = s[i].call.depth, .number = first_number + i};
+		    .thread = s[i].thread, .depth = s[i].depth, .number = first_number + i};
 	}
 	return 0;
 }
 
-struct ranked {
-	uint64_t calls;
-	uint32_t number;
-};
-
-/* Equal ones stay in order: the same stream makes the same database. */
-static int compare_ranked(const void *a, const void *b)
+static int insert(struct calls *c, const struct stored *s, uint64_t number, uint64_t wholes,
+		  struct pt_error *e)
 {
-	const struct ranked *x = a, *y = b;
-
-	if (x->calls != y->calls)
-		return x->calls > y->calls ? -1 : 1;
-	return x->number < y->number ? -1 : x->number > y->number;
-}
-
-/* The most frequent call paths get the smallest numbers, which take the least room in call_group. */
-static int rank_paths(struct calls *c, struct pt_error *e)
-{
-	struct ranked *all = calloc(c->path_count + 1, sizeof *all);
-
-	if (!all)
-		return no_memory(e);
-	for (size_t i = 1; i <= c->path_count; i++)
-		all[i] = (struct ranked){.calls = c->paths[i].calls, .number = (uint32_t)i};
-	qsort(all + 1, c->path_count, sizeof *all, compare_ranked);
-	for (size_t i = 1; i <= c->path_count; i++)
-		c->paths[all[i].number].rank = (uint32_t)i;
-	free(all);
-	return 0;
-}
-
-static int insert(struct calls *c, const struct stored *stored, uint64_t number, struct pt_error *e)
-{
-	const struct ptr_call *r = &stored->call;
 	uint64_t branch_base = (uint64_t)c->bases.run * PTR_RUN_BRANCHES;
 	struct group_call g = {.id = c->bases.call + (int64_t)number,
-			       .thread = r->thread ? c->bases.thread + r->thread : 0,
-			       .call_path =
-				   r->call_path ? c->bases.call_path + c->paths[r->call_path].rank : 0,
-			       .call_branch = r->call_branch ? branch_base + r->call_branch : 0,
-			       .return_branch = r->return_branch ? branch_base + r->return_branch : 0,
-			       .times_of_branches = stored->times_of_branches,
-			       .call_tsc = r->call_tsc,
-			       .return_tsc = r->return_tsc,
-			       .branch_count = r->branch_count,
-			       .insn_count = r->insn_count,
-			       .cyc_count = r->cyc_count,
-			       .parent_add = stored->parent ? stored->parent - number : 0,
-			       .flags = r->flags};
+			       .thread = s->thread ? c->bases.thread + s->thread : 0,
+			       .parent_add = s->parent ? s->parent - number : 0,
+			       .return_run = (uint64_t)c->bases.run + s->return_run,
+			       .cyc = s->cyc,
+			       .elapsed = s->elapsed};
 
+	if (s->shape == SHAPE_NONE) {
+		struct ptr_call *whole = whole_next(c, wholes, e);
+
+		if (!whole)
+			return -1;
+		whole->call_path += whole->call_path ? (uint32_t)c->bases.call_path : 0;
+		whole->call_branch += whole->call_branch ? branch_base : 0;
+		whole->return_branch += whole->return_branch ? branch_base : 0;
+		g.whole = whole;
+	} else {
+		g.shape = call_shapes_id(c->shapes, s->shape);
+	}
 	return call_groups_add(c->groups, &g, e);
 }
 
@@ -365,9 +422,9 @@ static int insert_paths(struct calls *c, struct pt_error *e)
 	for (size_t i = 1; i <= c->path_count; i++) {
 		const struct path *p = &c->paths[i];
 
-		sqlite3_bind_int64(s, 1, c->bases.call_path + p->rank);
+		sqlite3_bind_int64(s, 1, c->bases.call_path + (int64_t)i);
 		sqlite3_bind_int64(s, 2, c->bases.trace);
-		db_bind(s, 3, p->parent, c->bases.call_path + c->paths[p->parent].rank);
+		db_bind(s, 3, p->parent, c->bases.call_path + p->parent);
 		db_bind(s, 4, p->symbol, c->bases.symbol + p->symbol);
 		db_bind(s, 5, p->ip, (int64_t)p->ip);
 		sqlite3_bind_int64(s, 6, (int64_t)p->calls);
@@ -392,7 +449,7 @@ static int insert_thread_paths(struct calls *c, struct pt_error *e)
 	for (size_t i = 0; !ret && i < n; i++) {
 		sqlite3_bind_int64(s, 1, c->bases.trace);
 		db_bind(s, 2, p[i].thread, c->bases.thread + p[i].thread);
-		sqlite3_bind_int64(s, 3, c->bases.call_path + c->paths[p[i].path].rank);
+		sqlite3_bind_int64(s, 3, c->bases.call_path + p[i].path);
 		sqlite3_bind_int64(s, 4, (int64_t)p[i].calls);
 		sqlite3_bind_int64(s, 5, (int64_t)p[i].insns);
 		db_bind(s, 6, p[i].has_cycles, (int64_t)p[i].cycles);
@@ -404,30 +461,31 @@ static int insert_thread_paths(struct calls *c, struct pt_error *e)
 
 int calls_finish(struct calls *c, bool (*interrupted)(void), struct pt_error *e)
 {
-	uint64_t at;
+	uint64_t at, wholes = c->whole_written + c->whole_held;
 	uint32_t n;
 
-	if (find_parents(c, c->chunk, c->held, c->count + 1, e) < 0)
+	if (whole_flush(c, e) < 0 || call_shapes_finish(c->shapes, e) < 0 ||
+	    find_parents(c, c->chunk, c->held, c->count + 1, e) < 0)
 		return -1;
+	c->whole_written = 0;
+	c->whole_at = c->whole_held = 0;
 	/* What is held need not go through the file when it is all. */
-	if (c->count && scratch_write(c, c->chunk, c->held, c->count, e) < 0)
+	if (c->count && chunk_write(c, c->held, c->count, e) < 0)
 		return -1;
 	for (at = c->count; at; at -= CHUNK) {
-		if (scratch_read(c, c->chunk, CHUNK, at - CHUNK, e) < 0 ||
+		if (chunk_read(c, CHUNK, at - CHUNK, e) < 0 ||
 		    find_parents(c, c->chunk, CHUNK, at - CHUNK + 1, e) < 0 ||
-		    scratch_write(c, c->chunk, CHUNK, at - CHUNK, e) < 0)
+		    chunk_write(c, CHUNK, at - CHUNK, e) < 0)
 			return -1;
 	}
-	if (rank_paths(c, e) < 0)
-		return -1;
 	for (at = 0; at <= c->count; at += CHUNK) {
 		n = at < c->count ? CHUNK : c->held;
 		if (interrupted && interrupted())
 			return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "interrupted");
-		if (c->count && scratch_read(c, c->chunk, n, at, e) < 0)
+		if (c->count && chunk_read(c, n, at, e) < 0)
 			return -1;
 		for (uint32_t i = 0; i < n; i++) {
-			if (insert(c, &c->chunk[i], at + i + 1, e) < 0)
+			if (insert(c, &c->chunk[i], at + i + 1, wholes, e) < 0)
 				return -1;
 		}
 	}

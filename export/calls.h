@@ -1,5 +1,5 @@
 /*
- * calls.h - calls and call paths: tables call_group and call_path.
+ * calls.h - calls and call paths: tables call_group, call_shape and call_path.
  *
  * A call comes when it returns, before its caller does. To tell whose child it is, calls go to a scratch file first
  * (memory stays flat), which is then read backwards once, for callers, and forwards once, into the table. Call paths are kept in memory, with
@@ -21,8 +21,9 @@ struct calls_bases {   /* what is added to the stream's numbers */
 
 struct calls;
 
-/* scratch: a file of the caller's. NULL: PT_ERR_NO_MEMORY, PT_ERR_IO. */
-struct calls *calls_create(sqlite3 *db, int scratch, const struct calls_bases *bases, struct pt_error *e);
+/* scratch: two files of the caller's. NULL: PT_ERR_NO_MEMORY, PT_ERR_IO. */
+struct calls *calls_create(sqlite3 *db, const int scratch[2], const struct calls_bases *bases,
+			   struct pt_error *e);
 void calls_destroy(struct calls *c);
 /* The next symbol's first address, and the next call path. */
 int calls_symbol(struct calls *c, uint64_t start, struct pt_error *e);

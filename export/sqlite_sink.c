@@ -46,7 +46,7 @@ struct sqlite_sink {
 	struct vm_rows *vms;
 	uint32_t *thread_machines; /* by the threads' numbers */
 	size_t thread_room;
-	int scratch;
+	int scratch[2]; /* of calls */
 };
 
 /* ---- Small things ------------------------------------------------------------------------------------- */
@@ -109,9 +109,11 @@ static int begin(struct sqlite_sink *s, struct pt_error *e)
 		if (!s->insert[t])
 			return -1;
 	}
-	s->scratch = store_scratch(&s->store, e);
-	if (s->scratch < 0)
-		return -1;
+	for (int i = 0; i < 2; i++) {
+		s->scratch[i] = store_scratch(&s->store, e);
+		if (s->scratch[i] < 0)
+			return -1;
+	}
 	s->runs = run_groups_create(db, e);
 	if (!s->runs)
 		return -1;
@@ -393,8 +395,9 @@ static void sink_destroy(struct pt_sink *sink)
 	if (!s)
 		return;
 	finalize(s);
-	if (s->scratch >= 0)
-		close(s->scratch);
+	for (int i = 0; i < 2; i++)
+		if (s->scratch[i] >= 0)
+			close(s->scratch[i]);
 	store_close(&s->store);
 	trace_meta_deinit(&s->meta);
 	free(s->thread_machines);
@@ -478,7 +481,7 @@ struct pt_sink *pt_sqlite_sink_create(const char *path, const struct pt_sink_opt
 	s->sink.ops = &ops;
 	s->replace = options->replace;
 	s->interrupted = options->interrupted;
-	s->scratch = -1;
+	s->scratch[0] = s->scratch[1] = -1;
 	if (store_open(&s->store, path, e) < 0)
 		goto fail;
 	if (s->store.fresh &&

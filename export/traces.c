@@ -120,6 +120,7 @@ int trace_delete(sqlite3 *db, int64_t trace, struct pt_error *e)
 				    " AND id < (SELECT (last_path + 1) * 32 FROM gone);"
 				    "DELETE FROM run_group WHERE id BETWEEN (SELECT first_run FROM gone) AND "
 				    "(SELECT last_run FROM gone);"
+				    "DELETE FROM call_shape WHERE id >> 24 = (SELECT id FROM gone);"
 				    "DROP TABLE gone;",
 				    (long long)trace);
 	static const char *const tables[] = {

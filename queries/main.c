@@ -15,7 +15,7 @@
 #include "schema/version.h"
 
 #define APPLICATION_ID 1347708002 /* schema/tables.sql */
-#define SCHEMA_VERSION 3
+#define SCHEMA_VERSION 4
 
 static const char usage[] =
     "usage: pt-query DB                               list the queries\n"

@@ -3,7 +3,7 @@
 -- Unknown is NULL, never 0. Addresses are signed 64-bit integers, as in perf's export: printf('%x', ip) shows them.
 -- Times (tsc) are the host's TSC; the view's time_ns converts them. Ids are the numbers of the record stream plus a
 -- base for each trace, so that several traces share a database; every row says which trace it is from, but for those
--- of path_edge, run_group and the chunk tables, whose ids lie in ranges that `trace` names.
+-- of path_edge, run_group, call_shape and the chunk tables, whose ids lie in ranges that `trace` names.
 --
 -- ## How branches are stored
 --
@@ -19,14 +19,14 @@
 -- That takes 1 byte for numbers below 127, 2 below 2047, 3 below 32768, and no row overhead: 5 bytes a run and not 25.
 -- Larger numbers have their bits from 15 up in a second text, x_high. A text is NULL when all of its numbers are 0.
 -- The view `run` reads them back: a row a run. The view `branches` reads all: a row a branch. Calls are stored alike in
--- call_group, and read back by the view `call`.
+-- call_group and call_shape, and read back by the view `call`.
 --
 -- Edges, paths and call paths carry sums over all their runs and calls, so that "what is hot?" need not read the facts.
 -- Where cycles are known (CYC packets) only for stretches of several runs, a stretch's cycles are shared out among its
 -- code by instructions: insn_timed says how many instructions have such cycles; cyc_count is NULL when none have.
 
 PRAGMA application_id = 1347708002; -- 'PTdb'
-PRAGMA user_version = 3;
+PRAGMA user_version = 4;
 
 -- 0..1023, to expand what is counted.
 CREATE TABLE number (i INTEGER PRIMARY KEY);
@@ -136,19 +136,25 @@ CREATE TABLE thread_path (
 	trace INTEGER, thread INTEGER, call_path INTEGER, calls INTEGER, insn_count INTEGER, cyc_count INTEGER
 );
 
--- Calls id .. id + n - 1 of a thread, in the order of returning. The returning branch is number return_at of run
--- run + run_add, the calling one number call_at of the run runs_back before that; these runs' times are the call's.
--- elapsed, cyc: number + 1 (0: unknown). elapsed_max: the longest. flags: perf's (1 no call, 2 no return, 4 not by a
--- call). parent_add: the caller's id is that much more (0: none).
+-- What many calls have in common, 64 a row, in texts as above: shape s of a trace is the character at position s % 64 + 1
+-- of row trace * 2^24 + s / 64. The returning branch is number return_at of its run, the calling one number call_at of the
+-- run runs_back before that. flags: perf's (1 no call, 2 no return, 4 not by a call). The counts include callees'.
+CREATE TABLE call_shape (
+	id INTEGER PRIMARY KEY, call_path TEXT, call_path_high TEXT, runs_back TEXT, runs_back_high TEXT, call_at TEXT,
+	return_at TEXT, branch_count TEXT, insn_count TEXT, insn_count_high TEXT, flags TEXT
+);
+
+-- Calls id .. id + n - 1 of a thread, in the order of returning. They return in run + run_add, whose time, and that of the
+-- calling run, are the call's. cyc: number + 1 (0: unknown). elapsed_max: the longest, in TSC ticks. parent: 0 none, up to
+-- 63 the caller's id is that much more, from 64 on it is id + far_parent's number at position parent - 64 + 1; with
+-- parent_whole, that much more.
 -- whole = 1: a group of one call that does not fit this; its numbers are in the columns behind.
 CREATE TABLE call_group (
 	id INTEGER PRIMARY KEY, n INTEGER, trace INTEGER, thread INTEGER, elapsed_max INTEGER,
-	call_path TEXT, call_path_high TEXT, run INTEGER, run_add TEXT, run_add_high TEXT, return_at TEXT,
-	runs_back TEXT, runs_back_high TEXT, call_at TEXT, elapsed TEXT, elapsed_high TEXT,
-	branch_count TEXT, insn_count TEXT, insn_count_high TEXT, cyc TEXT, cyc_high TEXT, flags TEXT,
-	parent_add TEXT, parent_add_high TEXT,
-	whole INTEGER, call_branch INTEGER, return_branch INTEGER, call_tsc INTEGER, return_tsc INTEGER,
-	branches_whole INTEGER, insn_whole INTEGER, cyc_whole INTEGER, parent_whole INTEGER
+	shape TEXT, shape_high TEXT, run INTEGER, run_add TEXT, run_add_high TEXT, cyc TEXT, cyc_high TEXT,
+	parent TEXT, far_parent TEXT, far_parent_high TEXT, parent_whole INTEGER,
+	whole INTEGER, call_path_whole INTEGER, call_branch INTEGER, return_branch INTEGER, call_tsc INTEGER,
+	return_tsc INTEGER, branches_whole INTEGER, insn_whole INTEGER, cyc_whole INTEGER, flags_whole INTEGER
 );
 
 -- fields: a JSON object. machine, thread, vcpu: the slice's where the event does not say.

@@ -39,38 +39,58 @@ FROM run_group g CROSS JOIN slice s CROSS JOIN trace t CROSS JOIN number i
 WHERE s.id = g.slice AND t.id = s.trace AND i.i < g.n;
 
 -- A row a call, in the order of returning. Branches are ids of the view branches. Times are those of the branches' runs.
--- parent: the caller's call.
+-- parent: the caller's call. (LIMIT -1 makes SQLite unpack what the columns have in common once.)
 CREATE VIEW call AS
-SELECT
-	g.id + i.i AS id,
-	g.trace,
-	g.thread,
-	nullif(coalesce(unicode(substr(g.call_path, i.i + 1, 1)) - 1, 0)
-		+ coalesce((unicode(substr(g.call_path_high, i.i + 1, 1)) - 1) << 15, 0), 0) AS call_path,
-	CASE WHEN g.whole THEN g.call_branch ELSE (g.run
-		+ coalesce(unicode(substr(g.run_add, i.i + 1, 1)) - 1, 0)
-		+ coalesce((unicode(substr(g.run_add_high, i.i + 1, 1)) - 1) << 15, 0)
-		- coalesce(unicode(substr(g.runs_back, i.i + 1, 1)) - 1, 0)
-		- coalesce((unicode(substr(g.runs_back_high, i.i + 1, 1)) - 1) << 15, 0)) * 1024
-		+ coalesce(unicode(substr(g.call_at, i.i + 1, 1)) - 1, 0) END AS call_branch,
-	CASE WHEN g.whole THEN g.return_branch ELSE (g.run
-		+ coalesce(unicode(substr(g.run_add, i.i + 1, 1)) - 1, 0)
-		+ coalesce((unicode(substr(g.run_add_high, i.i + 1, 1)) - 1) << 15, 0)) * 1024
-		+ coalesce(unicode(substr(g.return_at, i.i + 1, 1)) - 1, 0) END AS return_branch,
-	g.whole, g.call_tsc, g.return_tsc, -- NULL unless whole; see calls
-	CASE WHEN g.whole THEN g.return_tsc - g.call_tsc
-		ELSE nullif(coalesce(unicode(substr(g.elapsed, i.i + 1, 1)) - 1, 0)
-			+ coalesce((unicode(substr(g.elapsed_high, i.i + 1, 1)) - 1) << 15, 0), 0) - 1 END AS elapsed_tsc,
-	coalesce(g.branches_whole, coalesce(unicode(substr(g.branch_count, i.i + 1, 1)) - 1, 0)) AS branch_count,
-	coalesce(g.insn_whole, coalesce(unicode(substr(g.insn_count, i.i + 1, 1)) - 1, 0)
-		+ coalesce((unicode(substr(g.insn_count_high, i.i + 1, 1)) - 1) << 15, 0)) AS insn_count,
-	coalesce(g.cyc_whole, nullif(coalesce(unicode(substr(g.cyc, i.i + 1, 1)) - 1, 0)
-		+ coalesce((unicode(substr(g.cyc_high, i.i + 1, 1)) - 1) << 15, 0), 0) - 1) AS cyc_count,
-	coalesce(unicode(substr(g.flags, i.i + 1, 1)) - 1, 0) AS flags,
-	g.id + i.i + coalesce(g.parent_whole, nullif(coalesce(unicode(substr(g.parent_add, i.i + 1, 1)) - 1, 0)
-		+ coalesce((unicode(substr(g.parent_add_high, i.i + 1, 1)) - 1) << 15, 0), 0)) AS parent
-FROM call_group g CROSS JOIN number i
-WHERE i.i < g.n;
+SELECT id, trace, thread, call_path, call_branch, return_branch, call_tsc, return_tsc, return_tsc - call_tsc AS elapsed_tsc,
+	branch_count, insn_count, cyc_count, flags, parent
+FROM (
+	SELECT
+		u.id, g.trace, g.thread,
+		coalesce(g.call_path_whole, nullif(coalesce(unicode(substr(s.call_path, u.k, 1)) - 1, 0)
+			+ coalesce((unicode(substr(s.call_path_high, u.k, 1)) - 1) << 15, 0), 0)) AS call_path,
+		CASE WHEN g.whole THEN g.call_branch ELSE (u.run
+			- coalesce(unicode(substr(s.runs_back, u.k, 1)) - 1, 0)
+			- coalesce((unicode(substr(s.runs_back_high, u.k, 1)) - 1) << 15, 0)) * 1024
+			+ coalesce(unicode(substr(s.call_at, u.k, 1)) - 1, 0) END AS call_branch,
+		CASE WHEN g.whole THEN g.return_branch
+			ELSE u.run * 1024 + coalesce(unicode(substr(s.return_at, u.k, 1)) - 1, 0) END AS return_branch,
+		CASE WHEN g.whole THEN g.call_tsc ELSE
+		(SELECT h.tsc + coalesce(unicode(substr(h.tsc_add, (u.run - coalesce(unicode(substr(s.runs_back, u.k, 1)) - 1, 0)
+			- coalesce((unicode(substr(s.runs_back_high, u.k, 1)) - 1) << 15, 0)) - h.id + 1, 1)) - 1, 0)
+			+ coalesce((unicode(substr(h.tsc_add_high, (u.run - coalesce(unicode(substr(s.runs_back, u.k, 1)) - 1, 0)
+			- coalesce((unicode(substr(s.runs_back_high, u.k, 1)) - 1) << 15, 0)) - h.id + 1, 1)) - 1) << 15, 0)
+		FROM run_group h WHERE h.id <= (u.run - coalesce(unicode(substr(s.runs_back, u.k, 1)) - 1, 0)
+			- coalesce((unicode(substr(s.runs_back_high, u.k, 1)) - 1) << 15, 0)) ORDER BY h.id DESC LIMIT 1) END AS call_tsc,
+		CASE WHEN g.whole THEN g.return_tsc ELSE
+		(SELECT h.tsc + coalesce(unicode(substr(h.tsc_add, u.run - h.id + 1, 1)) - 1, 0)
+			+ coalesce((unicode(substr(h.tsc_add_high, u.run - h.id + 1, 1)) - 1) << 15, 0)
+		FROM run_group h WHERE h.id <= u.run ORDER BY h.id DESC LIMIT 1) END AS return_tsc,
+		coalesce(g.branches_whole, unicode(substr(s.branch_count, u.k, 1)) - 1, 0) AS branch_count,
+		coalesce(g.insn_whole, coalesce(unicode(substr(s.insn_count, u.k, 1)) - 1, 0)
+			+ coalesce((unicode(substr(s.insn_count_high, u.k, 1)) - 1) << 15, 0)) AS insn_count,
+		coalesce(g.cyc_whole, nullif(coalesce(unicode(substr(g.cyc, u.i, 1)) - 1, 0)
+			+ coalesce((unicode(substr(g.cyc_high, u.i, 1)) - 1) << 15, 0), 0) - 1) AS cyc_count,
+		coalesce(g.flags_whole, unicode(substr(s.flags, u.k, 1)) - 1, 0) AS flags,
+		u.id + coalesce(g.parent_whole, CASE WHEN g.parent IS NULL THEN NULL WHEN unicode(substr(g.parent, u.i, 1)) < 65
+			THEN nullif(unicode(substr(g.parent, u.i, 1)) - 1, 0)
+			ELSE coalesce(unicode(substr(g.far_parent, unicode(substr(g.parent, u.i, 1)) - 64, 1)) - 1, 0)
+				+ coalesce((unicode(substr(g.far_parent_high, unicode(substr(g.parent, u.i, 1)) - 64, 1)) - 1) << 15, 0)
+				- u.i + 1 END) AS parent
+	FROM (
+		SELECT id, grp, i, run, CASE WHEN NOT whole THEN (trace << 24) + (shape >> 6) END AS shapes, (shape & 63) + 1 AS k
+		FROM (
+			SELECT g.id + i.i AS id, g.id AS grp, i.i + 1 AS i, g.trace, coalesce(g.whole, 0) AS whole,
+				g.run + coalesce(unicode(substr(g.run_add, i.i + 1, 1)) - 1, 0)
+			+ coalesce((unicode(substr(g.run_add_high, i.i + 1, 1)) - 1) << 15, 0) AS run,
+				coalesce(unicode(substr(g.shape, i.i + 1, 1)) - 1, 0)
+					+ coalesce((unicode(substr(g.shape_high, i.i + 1, 1)) - 1) << 15, 0) AS shape
+			FROM call_group g CROSS JOIN number i
+			WHERE i.i < g.n
+			LIMIT -1
+		)
+	) u CROSS JOIN call_group g LEFT JOIN call_shape s ON s.id = u.shapes
+	WHERE g.id = u.grp
+);
 
 -- A row a loaded container. complete: 0 when it was cut or damaged, 1, or NULL unknown. duration_ns: from the first to the
 -- last known time. synthetic: 1 when times are a model and not measured.
@@ -422,20 +442,7 @@ SELECT
 	(c.elapsed_tsc >> t.time_shift) * t.time_mult
 		+ ((c.elapsed_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS elapsed_ns,
 	s.name AS symbol
-FROM (
-	SELECT id, trace, thread, call_path, call_branch, return_branch, branch_count, insn_count, cyc_count, flags, parent,
-		elapsed_tsc,
-		CASE WHEN whole THEN call_tsc ELSE
-		(SELECT h.tsc + coalesce(unicode(substr(h.tsc_add, call_branch / 1024 - h.id + 1, 1)) - 1, 0)
-			+ coalesce((unicode(substr(h.tsc_add_high, call_branch / 1024 - h.id + 1, 1)) - 1) << 15, 0)
-		FROM run_group h WHERE h.id <= call_branch / 1024 ORDER BY h.id DESC LIMIT 1) END AS call_tsc,
-		CASE WHEN whole THEN return_tsc ELSE
-		(SELECT h.tsc + coalesce(unicode(substr(h.tsc_add, return_branch / 1024 - h.id + 1, 1)) - 1, 0)
-			+ coalesce((unicode(substr(h.tsc_add_high, return_branch / 1024 - h.id + 1, 1)) - 1) << 15, 0)
-		FROM run_group h WHERE h.id <= return_branch / 1024 ORDER BY h.id DESC LIMIT 1) END AS return_tsc
-	FROM (SELECT * FROM call LIMIT -1)
-	LIMIT -1
-) c CROSS JOIN trace t
+FROM call c CROSS JOIN trace t
 	LEFT JOIN thread th ON th.id = c.thread
 	LEFT JOIN call_path cp ON cp.id = c.call_path
 	LEFT JOIN symbol s ON s.id = cp.symbol

@@ -1,0 +1,35 @@
+# The view `call` says of every call what the record stream did, however it is stored: numbers that fit no text, callers that are
+# far away, more shapes of calls than are counted, another trace in front. The longest calls are the longest.
+source tests/common.bash
+select="id, thread, call_path, call_branch, return_branch, call_tsc, return_tsc, elapsed_tsc, branch_count, insn_count, cyc_count,
+	flags, parent"
+# 800,000 calls with hardly two alike are more than SHAPES_RANKED; reading all of them back would take half a minute.
+for how in 30000:1:30000 800000:2:20000; do
+	IFS=: read -r calls seed last <<<"$how"
+	"$PT_BUILD/tests/tools/odd_calls" "$calls" "$seed" "$tmp/truth" >"$tmp/s" || fail "odd_calls"
+	check "$calls: load" "$PT_BIN/pt-load" -q "$tmp/db$seed" "$tmp/s"
+	check "$calls: integrity" test "$(sqlite3 "$tmp/db$seed" 'PRAGMA integrity_check')" = ok
+	sqlite3 "$tmp/db$seed" "CREATE TABLE wanted AS SELECT id FROM call_group WHERE id > $((calls - last - 64))"
+	# The last of them, and as many spread over all: the groups are the same as with the whole view.
+	sqlite3 "$tmp/db$seed" "SELECT $select FROM call LIMIT $last" >"$tmp/first"
+	same "$calls: the first" <(head -n "$last" "$tmp/truth") "$tmp/first"
+	sqlite3 "$tmp/db$seed" "DELETE FROM call_group WHERE id NOT IN (SELECT id FROM wanted); SELECT $select FROM call" >"$tmp/got"
+	check "$calls: there are last ones" test "$(wc -l <"$tmp/got")" -ge "$last"
+	same "$calls: the last" <(tail -n "$(wc -l <"$tmp/got")" "$tmp/truth") "$tmp/got"
+done
+check "some shapes were not counted" test "$(sqlite3 "$tmp/db2" 'SELECT max(id & 16777215) * 64 FROM call_shape')" -gt 524288
+
+"$PT_BUILD/tests/tools/odd_calls" 5000 3 "$tmp/truth" >"$tmp/s3"
+"$PT_BUILD/tests/tools/odd_calls" 3000 4 "$tmp/truth4" >"$tmp/s4"
+"$PT_BIN/pt-load" -q "$tmp/two" "$tmp/s4" && "$PT_BIN/pt-load" -q "$tmp/two" "$tmp/s3"
+sqlite3 "$tmp/two" "SELECT c.id - 3000, c.thread - 3, c.call_path - 300, c.call_branch - 1024 * t.runs, c.return_branch - 1024 * t.runs,
+	c.call_tsc, c.return_tsc, c.elapsed_tsc, c.branch_count, c.insn_count, c.cyc_count, c.flags, c.parent - 3000
+	FROM call c, trace t WHERE c.trace = 2 AND t.id = 1" >"$tmp/got"
+same "a second trace's" "$tmp/truth" "$tmp/got"
+same "the slowest" <(sort -t'|' -k8,8nr -k1,1n "$tmp/truth4" | awk -F'|' '$8 != "" { print $1 "," $8 }' | head -n 40) \
+	<("$PT_BIN/pt-query" "$tmp/two" --sql "SELECT id, elapsed_tsc FROM call WHERE trace = 1 AND elapsed_tsc IS NOT NULL
+		ORDER BY elapsed_tsc DESC, id LIMIT 40" --format csv | tail -n +2 | tr -d '\r')
+same "slowest-calls" <(sort -t'|' -k8,8nr -k1,1n "$tmp/truth" | awk -F'|' '$8 != "" { print $1 + 3000 "," $8 }' | head -n 40) \
+	<("$PT_BIN/pt-load" -q --replace "$tmp/two" "$tmp/s4" && "$PT_BIN/pt-query" "$tmp/two" slowest-calls -p limit=4000 --format csv |
+		awk -F, '$2 == 2 { print $1 "," $7 }' | head -n 40)
+check "--replace takes shapes away" test "$(sqlite3 "$tmp/two" 'SELECT count(*) FROM call_shape WHERE id >> 24 = 1')" = 0
