@@ -25,7 +25,7 @@ void pt_flow_init(struct pt_flow *f, struct pt_graph *graph, const struct pt_clo
 
 /* ---- Runs ------------------------------------------------------------------------------------------- */
 
-static void put_run(struct pt_flow *f, uint64_t cyc, uint64_t insns)
+void pt_flow_put_run(struct pt_flow *f, uint64_t cyc, uint64_t insns)
 {
 	struct pt_flow_run run = {.path = f->run_path,
 				  .repeats = f->run_repeats,
@@ -48,35 +48,10 @@ void pt_flow_hold(struct pt_flow *f, uint32_t path)
 			f->run_repeats++;
 			return;
 		}
-		put_run(f, PTR_UNKNOWN, 0);
+		pt_flow_put_run(f, PTR_UNKNOWN, 0);
 	}
 	f->run_path = path;
 	f->run_repeats = 1;
-}
-
-static uint32_t find_path(struct pt_flow *f)
-{
-	return pt_graph_path(f->graph, f->code, f->start_ip, f->edges, f->len, 0, f->mode, f->last_path);
-}
-
-/* As find_path(), when the path begins with a stride: often it is the stride, or that and an indirect branch. */
-static inline uint32_t stride_path(struct pt_flow *f)
-{
-	struct pt_stride *s = f->stride;
-	uint32_t last = f->edges[f->len - 1];
-
-	if (f->len == s->edge_count) {
-		if (!s->path)
-			s->path = find_path(f);
-		return s->path;
-	}
-	if (f->len != s->edge_count + 1u)
-		return find_path(f);
-	if (s->more_edge != last || !s->more_path) {
-		s->more_path = find_path(f);
-		s->more_edge = last;
-	}
-	return s->more_path;
 }
 
 /* The edges gathered become a path. The next one starts where they end. */
@@ -86,8 +61,7 @@ void pt_flow_flush(struct pt_flow *f)
 
 	if (!f->len)
 		return;
-	path = f->stride ? stride_path(f) : find_path(f);
-	f->stride = NULL;
+	path = pt_graph_path(f->graph, f->code, f->start_ip, f->edges, f->len, 0, f->mode, f->last_path);
 	f->last_path = path;
 	f->flushes++;
 	f->start_ip = f->graph->edges[f->edges[f->len - 1]].to;
@@ -107,7 +81,6 @@ void pt_flow_flush_tail(struct pt_flow *f, uint64_t ip)
 		return;
 	}
 	path = pt_graph_path(f->graph, f->code, f->start_ip, f->edges, f->len, ip, f->mode, f->last_path);
-	f->stride = NULL;
 	f->last_path = path;
 	f->flushes++;
 	f->len = 0;
@@ -124,11 +97,11 @@ void pt_flow_cut(struct pt_flow *f, uint32_t more_insns)
 	pt_flow_flush(f);
 	if (f->run_repeats) {
 		if (f->cyc_fresh) {
-			put_run(f, f->clock.cyc - f->cyc_cyc, f->insns + more_insns - f->cyc_insns);
+			pt_flow_put_run(f, f->clock.cyc - f->cyc_cyc, f->insns + more_insns - f->cyc_insns);
 			f->cyc_cyc = f->clock.cyc;
 			f->cyc_insns = f->insns + more_insns;
 		} else {
-			put_run(f, PTR_UNKNOWN, 0);
+			pt_flow_put_run(f, PTR_UNKNOWN, 0);
 		}
 	}
 	f->cyc_fresh = false;
@@ -151,7 +124,7 @@ void pt_flow_end_slice(struct pt_flow *f)
 		return;
 	pt_flow_flush(f);
 	if (f->run_repeats)
-		put_run(f, PTR_UNKNOWN, 0);
+		pt_flow_put_run(f, PTR_UNKNOWN, 0);
 	f->in_slice = false;
 	f->sink->end(f->arg, f, f->clock.tsc, f->insns - f->slice_insns,
 		     f->has_cyc ? f->clock.cyc - f->slice_cyc : PTR_UNKNOWN);
@@ -177,7 +150,7 @@ void pt_flow_leave(struct pt_flow *f, struct pt_flow_places *ret)
 	f->trail.to = NULL;
 	pt_flow_flush(f); /* what was executed behind the last edge is the next path's */
 	if (f->run_repeats)
-		put_run(f, PTR_UNKNOWN, 0);
+		pt_flow_put_run(f, PTR_UNKNOWN, 0);
 	f->run_path = f->last_path = 0;
 	leave(f, f->position, &ret->here);
 	for (i = f->bottom; i != f->top; i++)
@@ -226,7 +199,6 @@ void pt_flow_tell(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, 
 	f->skipped |= f->skip;
 	f->bottom = f->top;
 	f->len = 0;
-	f->stride = NULL;
 }
 
 void pt_flow_err(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message)

@@ -151,7 +151,7 @@ struct pt_flow {
 	uint64_t slice_cyc, cyc_cyc;
 
 	struct pt_trail_record trail;
-	struct pt_stride *stride; /* of the edges gathered the first are its; NULL: not known */
+	struct pt_stride *stride; /* that is gone along (flow_timed.c); NULL: none */
 	uint32_t flushes;	  /* paths so far */
 	uint64_t tnt;		  /* bits that wait for a deferred TIP */
 	unsigned tnt_n;

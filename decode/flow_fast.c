@@ -2,7 +2,6 @@
 #include "decode/flow_internal.h"
 
 _Static_assert(sizeof(struct pt_trail) == 128, "two cache lines");
-_Static_assert(sizeof(struct pt_stride) == 64, "a cache line");
 
 /* In the order of the stream: the first byte highest, so that what was used of the last byte ends a prefix. */
 static inline void window_at(unsigned first, const uint8_t *p, uint64_t ret[4])
@@ -157,93 +156,16 @@ static inline bool along(struct pt_flow *f, unsigned first, const uint8_t **p, u
 	return false;
 }
 
-/* Whether a path starts here that no timing packet is about to end: with CYCs there is one for most packets. */
+/* Whether a path starts here that no timing packet is about to end. */
 static inline bool starts(const struct pt_flow *f)
 {
-	return !f->len && !f->trail.to && !f->has_cyc && !f->cut && !f->side_changes && !f->unsure;
+	return !f->len && !f->trail.to && !f->cut && !f->side_changes && !f->unsure;
 }
 
 /* The bits that are left of a TNT byte, as one. */
 static inline unsigned tnt_left(unsigned byte, unsigned left)
 {
 	return 2u << left | (byte & ((2u << left) - 2));
-}
-
-/* f->tnt, from where a path starts. True when it is known where that leads to, and the flow is there. */
-static inline bool stride(struct pt_flow *f, struct pt_stride *s, unsigned byte)
-{
-	uint32_t low = f->top - s->pops, bottom = f->bottom;
-
-	if (s->position != f->position || s->start_ip != f->start_ip || s->byte != byte)
-		return false;
-	if (s->pops | s->rise) {
-		if ((int32_t)(f->top + s->rise - bottom) > 64)
-			bottom = f->top + s->rise - 64;
-		if ((int32_t)(low - bottom) < 0 || (s->pops && f->stack[low % PT_STACK] != s->stack[1]))
-			return false;
-		for (uint32_t i = 0; i < s->pushes; i++)
-			f->stack[(low + i) % PT_STACK] = s->stack[i];
-		f->top = low + s->pushes;
-		f->bottom = bottom;
-	}
-	memcpy(f->edges, s->edges, sizeof s->edges);
-	f->len = s->edge_count;
-	f->insns += s->insns;
-	f->position = s->next;
-	f->decision = s->decision;
-	f->stride = s;
-	f->tnt_n = 0;
-	return true;
-}
-
-/* A TNT packet, f->tnt, that may be behind a timing packet. False when the fast loop ends behind it. */
-static bool timed_tnt(struct pt_flow *f)
-{
-	struct pt_trail_record *r = &f->trail;
-	struct pt_stride *s;
-	uint32_t position, flushes, pushes;
-	uint64_t x, start_ip, insns;
-	unsigned byte;
-
-	f->fup = false;
-	if (f->cut && pt_flow_time_tnt(f) != PT_RAN_ALL)
-		return false;
-	if (f->len || f->unsure || !f->tnt_n)
-		return pt_flow_run_tnt(f) && !f->tnt_n;
-	byte = (1u << f->tnt_n | (unsigned)f->tnt) << 1;
-	x = (byte ^ (uint64_t)f->position << 8) * 0x9e3779b97f4a7c15u;
-	s = &f->graph->strides[x >> (64 - PT_STRIDES_LOG2)];
-	if (stride(f, s, byte))
-		return true;
-	position = f->position;
-	start_ip = f->start_ip;
-	insns = f->insns;
-	flushes = f->flushes;
-	r->top = r->low = r->peak = f->top;
-	r->pops = 0;
-	if (!pt_flow_run_tnt(f) || f->tnt_n)
-		return false;
-	pushes = f->top - r->low;
-	if (f->flushes != flushes || f->len > PT_STRIDE_EDGES || r->pops > 1 || pushes + r->pops > 2 ||
-	    f->insns - insns > UINT8_MAX || r->peak - r->top > 31)
-		return true;
-	*s = (struct pt_stride){.start_ip = start_ip,
-				.position = position,
-				.next = f->position,
-				.byte = (uint8_t)byte,
-				.insns = (uint8_t)(f->insns - insns),
-				.edge_count = f->len & 15,
-				.decision = f->decision & 15,
-				.pops = r->pops & 1,
-				.pushes = pushes & 3,
-				.rise = (r->peak - r->top) & 31};
-	memcpy(s->edges, f->edges, sizeof s->edges);
-	for (uint32_t i = 0; i < pushes; i++)
-		s->stack[i] = f->stack[(r->low + i) % PT_STACK];
-	if (r->pops)
-		s->stack[1] = r->popped[0];
-	f->stride = s;
-	return true;
 }
 
 /* A TNT packet. False when the fast loop ends behind it. */
@@ -286,7 +208,8 @@ const uint8_t *pt_flow_fast(struct pt_flow *f, const uint8_t *p, const uint8_t *
 	const uint8_t *begins = p;
 
 	f->trail.to = NULL;
-	f->stride = NULL; /* another flow may have used its slot */
+	if (f->has_cyc)
+		return pt_flow_timed(f, p, fast_end, aux_offset);
 	while (p < fast_end && !f->graph->crowded) {
 		unsigned b = *p;
 
@@ -294,22 +217,16 @@ const uint8_t *pt_flow_fast(struct pt_flow *f, const uint8_t *p, const uint8_t *
 			f->aux_offset = aux_offset + (uint64_t)(p - begins);
 			f->packets++;
 			p++;
-			if (f->cut || f->has_cyc) {
+			if (f->cut) {
 				f->trail.to = NULL;
+				f->fup = false;
 				f->tnt_n = 30u - (unsigned)__builtin_clz(b);
 				f->tnt = b >> 1 & ((1u << f->tnt_n) - 1);
-				if (!timed_tnt(f))
+				if (!pt_flow_run_tnt(f) || f->tnt_n)
 					break;
 			} else if (!tnt(f, b, &p, fast_end)) {
 				break;
 			}
-		} else if ((b & 7) == 3) {
-			f->packets++;
-			f->has_cyc = true;
-			pt_clock_cyc(&f->clock, b >> 3);
-			f->cut = f->cyc_fresh = true;
-			f->trail.to = NULL;
-			p++;
 		} else if ((b & 0x1f) == 0x0d && b != 0x0d && !(b & 0x80)) {
 			/* TIP with 2, 4 or 6 bytes of IP. */
 			unsigned ipbytes = b >> 5;
@@ -356,6 +273,5 @@ const uint8_t *pt_flow_fast(struct pt_flow *f, const uint8_t *p, const uint8_t *
 		}
 	}
 	f->trail.to = NULL;
-	f->stride = NULL;
 	return p;
 }

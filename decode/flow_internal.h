@@ -13,8 +13,12 @@
 
 #define CUT_EDGES  12 /* a backward branch ends a path that holds so many */
 #define FULL_EDGES 29 /* no room for another arc */
+#define LEAD_EDGES                                                                                           \
+	(CUT_EDGES - 4) /* in a path that holds so many the direct branches before a timed one have no room */
 
 void pt_flow_flush(struct pt_flow *f);
+/* Tells of the run that is held, f->run_path, run_repeats. */
+void pt_flow_put_run(struct pt_flow *f, uint64_t cyc, uint64_t insns);
 /* The path was run. */
 void pt_flow_hold(struct pt_flow *f, uint32_t path);
 void pt_flow_flush_tail(struct pt_flow *f, uint64_t ip);
@@ -89,6 +93,8 @@ bool pt_flow_on_fup(struct pt_flow *f, uint64_t ip);
  */
 #define PT_FAST_BYTES 40
 const uint8_t *pt_flow_fast(struct pt_flow *f, const uint8_t *p, const uint8_t *end, uint64_t aux_offset);
+/* The same where there are CYCs. */
+const uint8_t *pt_flow_timed(struct pt_flow *f, const uint8_t *p, const uint8_t *end, uint64_t aux_offset);
 
 /* The stack has grown up to here. */
 static inline void pt_flow_risen(struct pt_flow *f)

@@ -327,7 +327,6 @@ bool pt_flow_sync_at(struct pt_flow *f, uint64_t ip)
 	f->mode = f->next_mode;
 	f->code = pt_flow_code_at(f, ip);
 	f->len = 0;
-	f->stride = NULL;
 	f->start_ip = ip;
 	if (!f->code)
 		return pt_flow_blind(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs", false);

@@ -281,7 +281,6 @@ bool pt_flow_change_side(struct pt_flow *f, uint64_t ip)
 	if (!f->code)
 		return pt_flow_blind(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs", false);
 	f->len = 0;
-	f->stride = NULL;
 	f->start_ip = 0;
 	pt_flow_begin_slice(f);
 	edge = pt_flow_edge(f, 0, ip, t.entry ? PTR_VMENTRY : PTR_VMEXIT);

@@ -218,7 +218,7 @@ static void time_branch(struct pt_flow *f, unsigned bit)
 	if (f->decision == PT_D_DEAD)
 		return;
 	if (f->decision == PT_D_FAR) { /* a VM entry that failed: the branch is behind it */
-		if (f->len >= CUT_EDGES - 4)
+		if (f->len >= LEAD_EDGES)
 			pt_flow_flush(f);
 		return;
 	}
@@ -231,7 +231,7 @@ static void time_branch(struct pt_flow *f, unsigned bit)
 	}
 	if (arc->n_edges == branch)
 		pt_flow_cut(f, arc->insns);
-	else if (f->len >= CUT_EDGES - 4)
+	else if (f->len >= LEAD_EDGES)
 		pt_flow_flush(f); /* so that the branch's edge will not be flushed with them */
 }
 

@@ -98,22 +98,22 @@ struct pt_trail {
 #define PT_TRAILS_LOG2 15
 
 /*
- * What a TNT packet led to from where a path starts, for traces with CYCs, where most paths are one packet long and what
- * ends them is not in the bytes. A cache, one line each.
+ * What a packet led to, for traces with CYCs, where most runs are one packet long: from a position's decision to the next
+ * position's decision, for the direct branches on the way there belong to the run, too. A cache, one line each.
  */
-#define PT_STRIDE_EDGES 6
+#define PT_STRIDE_STACK 4
 struct pt_stride {
-	uint64_t start_ip; /* the path's, */
-	uint32_t position; /* where the flow stood; 0 free */
-	uint32_t path;	   /* of the edges alone, 0 not yet known */
-	uint32_t next;	   /* position */
-	uint32_t stack[2]; /* pushed, the lowest first; the popped one last */
-	uint32_t edges[PT_STRIDE_EDGES];
-	uint32_t more_edge, more_path; /* of the edges and this one, 0 not yet known */
-	uint8_t byte;		       /* and the packet */
-	uint8_t insns;
-	uint8_t edge_count : 4, decision : 4;
-	uint8_t pops : 1, pushes : 2, rise : 5; /* highest top of the stack, from where it was */
+	uint64_t from;		/* where the run starts that begins with the packet, else the path before */
+	uint64_t next_start_ip; /* where the run behind starts */
+	uint64_t to;		/* a TIP's address, and byte 0; */
+	uint32_t position;	/* where it begins; 0 free */
+	uint32_t path;		/* the run so far, 0: no branch was taken */
+	uint32_t next;		/* position */
+	uint32_t stack[PT_STRIDE_STACK]; /* pushed, the lowest first; what a TNT popped, the highest last */
+	uint16_t insns;
+	uint8_t byte; /* or a TNT packet */
+	uint8_t decision : 4, pops : 4;
+	uint8_t pushes, rise; /* highest top of the stack, from where it was */
 };
 #define PT_STRIDES_LOG2 15
 #define PT_STRIDES	(1u << PT_STRIDES_LOG2)

@@ -1,0 +1,337 @@
+/* flow_timed.c - running code's usual packets where CYCs time each of them, run by run along strides (graph.h); see
+ * flow_internal.h. */
+#include "decode/flow_internal.h"
+
+_Static_assert(sizeof(struct pt_stride) == 64, "a cache line");
+
+/*
+ * Along a stride the run that is being gathered is f->stride's path. The direct branches that lead from f->position to
+ * its decision are in it, and in f->insns and the stack, already, for the timing packet that ends the run comes next as
+ * a rule. f->edges, len and start_ip are not kept. Whoever else is to go on calls stop().
+ */
+
+/* What leads to the position's decision: the same for all its arcs. */
+static inline const struct pt_arc *lead(const struct pt_flow *f, uint32_t position)
+{
+	return &f->graph->positions[position].ind.prefix;
+}
+
+/* The flow stands as if there were no strides. */
+static void stop(struct pt_flow *f)
+{
+	const struct pt_stride *s = f->stride;
+	const struct pt_graph *g = f->graph;
+	const struct pt_arc *arc = lead(f, f->position);
+
+	f->stride = NULL;
+	f->start_ip = s->next_start_ip;
+	f->len = 0;
+	if (s->path) {
+		f->start_ip = g->paths[s->path].start_ip;
+		f->len = g->paths[s->path].count - arc->n_edges;
+		memcpy(f->edges, g->path_edges + g->paths[s->path].first, f->len * sizeof *f->edges);
+	}
+	f->insns -= arc->insns;
+	f->top -= arc->n_push;
+}
+
+/* By the packet: a TNT's byte, or a TIP's address with the byte 0; and by what the run begins with. caller: the top of the
+ * stack when a compressed return is certain, else 0 at first. */
+static inline struct pt_stride *slot(const struct pt_flow *f, uint32_t position, unsigned byte, uint64_t to,
+				     uint64_t from, uint32_t caller)
+{
+	uint64_t x = (to ^ byte ^ (uint64_t)position << 40 ^ (uint64_t)caller << 16) * 0x9e3779b97f4a7c15u;
+
+	x += from * 0xd6e8feb86659fd93u;
+	return &f->graph->strides[x >> (64 - PT_STRIDES_LOG2)];
+}
+
+static inline uint32_t top(const struct pt_flow *f)
+{
+	return f->stack[(f->top - 1) % PT_STACK];
+}
+
+static inline bool fits(const struct pt_stride *s, const struct pt_flow *f, unsigned byte, uint64_t to,
+			uint64_t from)
+{
+	return s->position == f->position && s->from == from && s->byte == byte && s->to == to;
+}
+
+/* The stack is as it was for a TNT's returns. */
+static inline bool same_callers(const struct pt_stride *s, const struct pt_flow *f)
+{
+	for (uint32_t i = 0; s->byte && i < s->pops; i++)
+		if (f->stack[(f->top - 1 - i) % PT_STACK] != s->stack[PT_STRIDE_STACK - 1 - i])
+			return false;
+	return true;
+}
+
+/* What a stride behind that path begins with: no address. */
+static inline uint64_t behind(uint32_t path)
+{
+	return (uint64_t)1 << 62 | path;
+}
+
+/* The clock has moved: the run ends here. */
+static inline void end_run(struct pt_flow *f, uint32_t path)
+{
+	if (path) {
+		uint64_t cyc = PTR_UNKNOWN, insns = 0;
+
+		if (f->cyc_fresh) {
+			cyc = f->clock.cyc - f->cyc_cyc;
+			insns = f->insns - f->cyc_insns;
+			f->cyc_cyc = f->clock.cyc;
+			f->cyc_insns = f->insns;
+		}
+		f->run_path = path;
+		f->run_repeats = 1;
+		pt_flow_put_run(f, cyc, insns);
+	}
+	f->cut = f->cyc_fresh = false;
+	f->run_tsc = f->clock.tsc;
+}
+
+/* Goes along the stride of the packet, behind the end of the run when it is timed. False, with nothing done, when none is
+ * known or the stack is not what it was. */
+static inline bool stride(struct pt_flow *f, unsigned byte, uint64_t to)
+{
+	const struct pt_stride *now = f->stride;
+	uint64_t from = f->cut || !now->path ? now->next_start_ip : behind(now->path);
+	uint32_t caller = byte && f->decision == PT_D_RET ? top(f) : 0, low;
+	struct pt_stride *s = slot(f, f->position, byte, to, from, caller);
+
+	if (!fits(s, f, byte, to, from))
+		return false;
+	if (s->pops | s->rise) {
+		if (!same_callers(s, f)) {
+			s = slot(f, f->position, byte, to, from, top(f) + 1);
+			if (!fits(s, f, byte, to, from) || !same_callers(s, f))
+				return false;
+		}
+		low = f->top - s->pops;
+		if ((int32_t)(low - f->bottom) < 0 || (int32_t)(f->top + s->rise - f->bottom) > 64)
+			return false;
+		for (uint32_t i = 0; i < s->pushes; i++)
+			f->stack[(low + i) % PT_STACK] = s->stack[i];
+		f->top = low + s->pushes;
+	}
+	if (f->cut)
+		end_run(f, now->path);
+	f->insns += s->insns;
+	f->position = s->next;
+	f->decision = s->decision;
+	f->stride = s;
+	return true;
+}
+
+/* What begin() keeps. */
+struct beginning {
+	bool begins; /* a stride */
+	struct pt_code *code;
+	uint64_t insns, from; /* from: 0, where the run starts */
+	uint32_t caller, top; /* of the stack */
+	uint32_t position, bottom;
+};
+
+/* A packet comes: whatever it leads to may become a stride. Ends the one that the flow goes along. */
+static void begin(struct pt_flow *f, unsigned byte, struct beginning *ret)
+{
+	struct pt_trail_record *r = &f->trail;
+	const struct pt_stride *now = f->stride;
+	const struct pt_arc *arc = lead(f, f->position);
+	uint32_t caller = 0;
+
+	ret->begins = false;
+	if (now)
+		stop(f);
+	if (f->decision == PT_D_UNRESOLVED)
+		f->decision = pt_graph_decision(f->graph, f->position);
+	if (!(f->cut || now) || f->unsure || f->side_changes || f->fup || f->mode != f->next_mode)
+		return;
+	if (f->decision != PT_D_RET && f->decision != (byte ? PT_D_JCC : PT_D_IND))
+		return;
+	if (f->decision == PT_D_RET) {
+		if (f->top + arc->n_push == f->bottom)
+			return;
+		if (byte)
+			caller = arc->n_push ? arc->push : top(f);
+	}
+	*ret = (struct beginning){.begins = true,
+				  .caller = caller,
+				  .top = arc->n_push ? arc->push : top(f),
+				  .code = f->code,
+				  .insns = f->insns + arc->insns,
+				  .from = f->cut || !now->path ? 0 : behind(now->path),
+				  .position = f->position,
+				  .bottom = f->bottom};
+	r->top = r->low = r->peak = f->top + arc->n_push;
+	r->pops = 0;
+}
+
+/* The packet has been taken, and what it led to since its run began is in f->edges: that is a stride, and the flow goes on
+ * along it. */
+static void keep(struct pt_flow *f, const struct beginning *b, unsigned byte, uint64_t to)
+{
+	struct pt_trail_record *r = &f->trail;
+	struct pt_graph *g = f->graph;
+	struct pt_stride *s;
+	const struct pt_arc *arc;
+	uint64_t next_start_ip = f->start_ip, from = b->from ? b->from : f->start_ip, insns;
+	uint32_t path = 0, count, pushes;
+
+	if (!b->begins || f->code != b->code || f->mode != f->next_mode || f->run_repeats || f->unsure)
+		return;
+	if (f->decision == PT_D_UNRESOLVED)
+		f->decision = pt_graph_decision(g, f->position);
+	arc = lead(f, f->position);
+	if ((f->decision != PT_D_JCC && f->decision != PT_D_RET && f->decision != PT_D_IND) ||
+	    (arc->n_edges && f->len >= LEAD_EDGES) || f->len >= FULL_EDGES ||
+	    f->top - f->bottom + arc->n_push > 64 || f->bottom != b->bottom)
+		return;
+	pushes = f->top + arc->n_push - r->low;
+	insns = f->insns + arc->insns - b->insns;
+	if (pushes > PT_STRIDE_STACK || (byte && r->pops + pushes > PT_STRIDE_STACK) ||
+	    r->peak - r->top > UINT8_MAX || insns > UINT16_MAX)
+		return;
+	count = f->len + arc->n_edges;
+	if (count) {
+		memcpy(f->edges + f->len, arc->edges, sizeof arc->edges);
+		path = pt_graph_path(g, f->code, f->start_ip, f->edges, count, 0, f->mode, f->last_path);
+		if (!path)
+			return;
+		f->last_path = path;
+		next_start_ip = g->edges[g->path_edges[g->paths[path].first + count - 1]].to;
+	}
+	if (arc->n_push)
+		pt_flow_push(f, arc->push);
+	s = slot(f, b->position, byte, to, from, b->caller);
+	if (r->pops && s->position == b->position && s->from == from && s->byte == byte && s->to == to)
+		s = slot(f, b->position, byte, to, from, b->top + 1);
+	*s = (struct pt_stride){.from = from,
+				.next_start_ip = next_start_ip,
+				.to = to,
+				.position = b->position,
+				.path = path,
+				.next = f->position,
+				.insns = (uint16_t)insns,
+				.byte = (uint8_t)byte,
+				.decision = (uint8_t)f->decision,
+				.pops = (uint8_t)r->pops,
+				.pushes = (uint8_t)pushes,
+				.rise = (uint8_t)(r->peak - r->top)};
+	for (uint32_t i = 0; i < pushes; i++)
+		s->stack[i] = f->stack[(r->low + i) % PT_STACK];
+	for (uint32_t i = 0; byte && i < r->pops; i++)
+		s->stack[PT_STRIDE_STACK - 1 - i] = r->popped[i];
+	f->insns += arc->insns;
+	f->len = 0;
+	f->stride = s;
+}
+
+/* A TNT packet. False when the fast loop ends behind it. */
+static bool slow_tnt(struct pt_flow *f, unsigned byte)
+{
+	struct beginning b;
+	uint32_t flushes;
+
+	f->tnt_n = 30u - (unsigned)__builtin_clz(byte);
+	f->tnt = byte >> 1 & ((1u << f->tnt_n) - 1);
+	f->fup = false;
+	begin(f, byte, &b);
+	if (f->cut && pt_flow_time_tnt(f) != PT_RAN_ALL)
+		return false;
+	flushes = f->flushes;
+	if (f->cut)
+		b.begins = false;
+	if ((f->tnt_n && !pt_flow_run_tnt(f)) || f->tnt_n)
+		return false;
+	if (f->flushes == flushes)
+		keep(f, &b, byte, 0);
+	return true;
+}
+
+/* A TIP packet. */
+static bool slow_tip(struct pt_flow *f, uint64_t ip)
+{
+	struct beginning b;
+	uint32_t flushes;
+	bool timed;
+
+	begin(f, 0, &b);
+	timed = f->cut;
+	flushes = f->flushes;
+	if (!pt_flow_on_tip(f, ip) || f->tnt_n)
+		return false;
+	if (timed ? f->len == 1 : f->flushes == flushes)
+		keep(f, &b, 0, ip);
+	return true;
+}
+
+const uint8_t *pt_flow_timed(struct pt_flow *f, const uint8_t *p, const uint8_t *fast_end,
+			     uint64_t aux_offset)
+{
+	const uint8_t *begins = p;
+
+	f->stride = NULL;
+	while (p < fast_end && !f->graph->crowded) {
+		unsigned b = *p;
+
+		if ((b & 3) == 3) {
+			uint64_t cycles = b >> 3;
+
+			p++;
+			if (b & 4) {
+				if (*p & 1 || f->errata & PT_SKD007) { /* three bytes and more are rare */
+					p--;
+					break;
+				}
+				cycles |= (uint64_t)(*p++ >> 1) << 5;
+			}
+			f->packets++;
+			pt_clock_cyc(&f->clock, cycles);
+			f->cut = f->cyc_fresh = true;
+		} else if (!(b & 1) && b > 2) {
+			p++;
+			f->packets++;
+			if (f->stride && stride(f, b, 0))
+				continue;
+			f->aux_offset = aux_offset + (uint64_t)(p - 1 - begins);
+			if (!slow_tnt(f, b))
+				break;
+		} else if ((b & 0x1f) == 0x0d && b != 0x0d && !(b & 0x80)) {
+			/* TIP with 2, 4 or 6 bytes of IP. */
+			unsigned ipbytes = b >> 5;
+			uint64_t v;
+
+			memcpy(&v, p + 1, sizeof v);
+			v &= UINT64_MAX >> (64 - 16 * ipbytes);
+			f->last_ip = pt_ip(f->last_ip, ipbytes, v);
+			f->packets++;
+			if (f->stride && stride(f, 0, f->last_ip)) {
+				p += 1 + 2 * ipbytes;
+				continue;
+			}
+			f->aux_offset = aux_offset + (uint64_t)(p - begins);
+			p += 1 + 2 * ipbytes;
+			if (!slow_tip(f, f->last_ip))
+				break;
+		} else if (b == 0x59) {
+			uint64_t before = f->clock.tsc;
+
+			pt_clock_mtc(&f->clock, p[1]);
+			if (f->clock.tsc != before)
+				f->cut = true;
+			f->cyc_fresh = false;
+			f->packets++;
+			p += 2;
+			if (f->clock.tsc >= f->stop_tsc)
+				break;
+		} else {
+			break;
+		}
+	}
+	if (f->stride)
+		stop(f);
+	return p;
+}
