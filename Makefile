@@ -116,7 +116,7 @@ check:
 	$(Q)scripts/deps build check
 	$(Q)$(MAKE) --no-print-directory all test-programs
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(TESTS)
-test-programs: $(UNIT) $(TOOLS) $(RANDOM) $(REPLAY)
+test-programs: $(UNIT) $(TOOLS) $(RANDOM) $(REPLAY) $(B)/tests/bench/cputime
 # Once a day is enough.
 check-nightly: $(RANDOM)
 	$(Q)RANDOM_PROGRAMS=10000 PT_BUILD=$(CURDIR)/$(B) tests/run.sh oracle/random.sh

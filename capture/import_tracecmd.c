@@ -16,16 +16,12 @@
 #include "capture/commands.h"
 #include "capture/container_copy.h"
 #include "capture/output.h"
-#include "capture/trace_dat.h"
+#include "capture/trace_dat_put.h"
 #include "schema/container.h"
 #include "schema/version.h"
 
 #define GUESTS_MOST 64
 #define VCPUS_MOST  1024
-#define FLUSH_BYTES ((size_t)1 << 20)
-#define SAMPLE_TYPE                                                                                          \
-	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_RAW)
-#define ID_BASE 0x7472616365000000u /* of the events' sample ids, apart from a kernel's small ones */
 
 static const char usage[] =
     "usage: pt-capture import [options] HOST.dat [GUEST.dat...]\n"
@@ -40,8 +36,10 @@ static const char usage[] =
     "KVM's debugfs\n"
     "                          tells it (guest TSC = host TSC + OFFSET). A GUEST.dat without PID is one that "
     "HOST.dat\n"
-    "                          knows from trace-cmd's agent; its VM is then named by its first vCPU's "
-    "thread\n"
+    "                          knows from trace-cmd's agent, which also tells OFFSET; its VM is then named "
+    "by its "
+    "first\n"
+    "                          vCPU's thread where CONTAINER does not tell whose it is\n"
     "      --tsc-hz HZ         the TSC's frequency, when no file says it (trace-cmd record --tsc2nsec)\n"
     "  -o, --output FILE       write the container to FILE, not to standard output\n"
     "  -z, --level N           zstd level, -7 (fastest) to 19; default 1\n"
@@ -55,8 +53,8 @@ static const char usage[] =
 
 struct guest {
 	const char *path;
-	int32_t pid; /* 0: to be found */
-	bool has_offset;
+	int32_t pid;	       /* 0: to be found */
+	bool has_offset, told; /* told: by the command line */
 	int64_t offset;
 	struct trace_dat *dat;
 };
@@ -70,23 +68,12 @@ struct import {
 
 	struct trace_dat *host;
 	struct ptc_meta *meta; /* of --into; else empty */
-	struct ptc_writer *w;
-	uint64_t mult, shift, zero;		     /* ns of the host's TSC */
-	uint32_t attrs_before, attrs_in, attr_count; /* of --into before ours; ours; all written so far */
-	uint64_t events, lost;
-	bool some_lost, ordered;
-	uint64_t last_ns;
-	/* The file at hand: */
-	struct trace_dat *dat;
-	int32_t machine_pid;
-	uint64_t guest_mult, guest_shift, guest_zero;
-	uint32_t *attr_of; /* by event id, + 1; 0: none yet */
-	size_t attr_room;
-	uint32_t first_attr; /* of the file, + 1 */
-	uint8_t *side;
-	size_t side_bytes, side_room;
-	uint8_t *named; /* bit by thread: its COMM was written */
-	int32_t vcpu_tids[VCPUS_MOST];
+	struct dat_put put;
+	struct dat_clock clock;	    /* the host's */
+	struct dat_source *sources; /* the host's, and each guest's */
+	uint32_t *attr_of;	    /* by --into's attr */
+	uint32_t attr_count, attr_room;
+	int32_t vcpu_tids[VCPUS_MOST]; /* of the only guest, as the host's kvm_entry tells */
 	unsigned vcpus;
 };
 
@@ -95,206 +82,61 @@ static int no_memory(struct pt_error *e)
 	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
 }
 
-/* ---- Records ---------------------------------------------------------------------------------------- */
-
-static int flush(struct import *m, struct pt_error *e)
+/* Which thread is which vCPU's: the first events tell. */
+static int find_vcpus(struct import *m, struct pt_error *e)
 {
-	int r = m->side_bytes ? ptc_put_sideband(m->w, m->first_attr - 1, m->side, m->side_bytes, e) : 0;
-
-	/* One file in time order: who reads may go on. */
-	if (r == 0 && m->side_bytes && m->ordered)
-		r = ptc_put_round(m->w, m->last_ns, e);
-	m->side_bytes = 0;
-	return r;
-}
-
-/* A zeroed record of `bytes` behind its header; its body, or NULL. */
-static uint8_t *record(struct import *m, uint32_t type, size_t bytes, struct pt_error *e)
-{
-	struct perf_event_header h = {type, 0, (uint16_t)(sizeof h + bytes)};
-	uint8_t *p;
-
-	if (sizeof h + bytes > UINT16_MAX) {
-		pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "an event of %zu bytes: too long", bytes);
-		return NULL;
-	}
-	if (m->side_bytes + h.size > FLUSH_BYTES && flush(m, e) < 0)
-		return NULL;
-	if (m->side_bytes + h.size > m->side_room) {
-		p = realloc(m->side, FLUSH_BYTES + UINT16_MAX);
-		if (!p) {
-			no_memory(e);
-			return NULL;
-		}
-		m->side = p;
-		m->side_room = FLUSH_BYTES + UINT16_MAX;
-	}
-	p = m->side + m->side_bytes;
-	memset(p, 0, h.size);
-	memcpy(p, &h, sizeof h);
-	m->side_bytes += h.size;
-	return p + sizeof h;
-}
-
-struct sample_id { /* what ends a record, by SAMPLE_TYPE */
-	int32_t pid, tid;
-	uint64_t time;
-	uint32_t cpu, zero;
-	uint64_t id;
-};
-
-static uint64_t ns_of(const struct import *m, uint64_t time)
-{
-	if (trace_dat_clock(m->dat) != TRACE_DAT_TSC)
-		return time;
-	return m->guest_zero + (uint64_t)((unsigned __int128)time * m->guest_mult >> m->guest_shift);
-}
-
-/* The event's attr and format, written when it is met first; its sample id. */
-static int event_id(struct import *m, uint32_t id, uint64_t *ret, struct pt_error *e)
-{
-	struct perf_event_attr a = {.type = PERF_TYPE_TRACEPOINT,
-				    .size = sizeof a,
-				    .config = id,
-				    .sample_period = 1,
-				    .sample_type = SAMPLE_TYPE,
-				    .sample_id_all = 1};
-	struct trace_dat_format f;
-	struct ptc_tracepoint t;
-	uint64_t sample_id;
-	char name[256];
-	int r;
-
-	if (id >= m->attr_room) {
-		uint32_t *grown = realloc(m->attr_of, ((size_t)id + 256) * sizeof *grown);
-
-		if (!grown)
-			return no_memory(e);
-		memset(grown + m->attr_room, 0, ((size_t)id + 256 - m->attr_room) * sizeof *grown);
-		m->attr_of = grown;
-		m->attr_room = (size_t)id + 256;
-	}
-	if (m->attr_of[id]) {
-		*ret = ID_BASE + m->attr_of[id] - 1;
-		return 0;
-	}
-	if (flush(m, e) < 0 || trace_dat_format(m->dat, id, &f, e) < 0)
-		return -1;
-	snprintf(name, sizeof name, "%s:%s", f.system, f.name);
-	sample_id = ID_BASE + m->attr_count;
-	t = (struct ptc_tracepoint){.machine_pid = m->machine_pid,
-				    .id = id,
-				    .system = f.system,
-				    .system_bytes = (uint32_t)strlen(f.system),
-				    .name = f.name,
-				    .name_bytes = (uint32_t)strlen(f.name),
-				    .format = f.text,
-				    .format_bytes = (uint32_t)strlen(f.text)};
-	r = m->machine_pid ? ptc_put_guest_attr(m->w, m->machine_pid, name, &a, sizeof a, &sample_id, 1, e)
-			   : ptc_put_attr(m->w, name, &a, sizeof a, &sample_id, 1, e);
-	if (r == 0)
-		r = ptc_put_format(m->w, &t, e);
-	free(f.text);
-	if (r < 0)
-		return -1;
-	m->attr_of[id] = ++m->attr_count;
-	m->attrs_in++;
-	if (!m->first_attr)
-		m->first_attr = m->attr_count;
-	*ret = sample_id;
-	return 0;
-}
-
-/* A thread's name, once; a container that we add to knows its own. */
-static int name_thread(struct import *m, const struct sample_id *id, struct pt_error *e)
-{
-	enum { THREADS = 1 << 22 };
-	const char *comm;
-	uint8_t *p;
-
-	if (m->into || id->tid <= 0 || id->tid >= THREADS)
-		return 0;
-	if (!m->named && !(m->named = calloc(1, THREADS / 8)))
-		return no_memory(e);
-	if (m->named[id->tid / 8] >> (id->tid % 8) & 1)
-		return 0;
-	m->named[id->tid / 8] |= (uint8_t)(1 << (id->tid % 8));
-	comm = trace_dat_comm(m->dat, id->tid);
-	if (!*comm)
-		return 0;
-	p = record(m, PERF_RECORD_COMM, 8 + 16 + sizeof *id, e);
-	if (!p)
-		return -1;
-	memcpy(p, &id->pid, 8);
-	memcpy(p + 8, comm, strnlen(comm, 15));
-	memcpy(p + 24, id, sizeof *id);
-	return 0;
-}
-
-/* Which thread is which vCPU's, as the host's kvm_entry tells. */
-static void note_vcpu(struct import *m, const struct trace_dat_event *event)
-{
+	enum { EVENTS_MOST = 1 << 20 };
+	struct trace_dat_event event;
+	struct trace_dat *dat;
 	uint64_t vcpu;
 
-	if (m->machine_pid || m->guest_count != 1 || !trace_dat_number(m->dat, event, "vcpu_id", &vcpu) ||
-	    vcpu >= VCPUS_MOST || m->vcpu_tids[vcpu])
-		return;
-	m->vcpu_tids[vcpu] = event->tid;
-	if (vcpu >= m->vcpus)
-		m->vcpus = (unsigned)vcpu + 1;
-}
-
-static int take(void *arg, const struct trace_dat_event *event, struct pt_error *e)
-{
-	struct import *m = arg;
-	struct sample_id id = {
-	    .pid = -1, .tid = event->tid, .time = ns_of(m, event->time), .cpu = (uint32_t)event->cpu};
-	uint32_t raw_bytes = (event->raw_bytes + 4 + 7) / 8 * 8 - 4;
-	uint8_t *p;
-
-	if (event_id(m, event->id, &id.id, e) < 0 || name_thread(m, &id, e) < 0)
+	if (m->guest_count != 1)
+		return 0;
+	dat = trace_dat_open(m->host_path, e);
+	if (!dat)
 		return -1;
-	if (event->missed) {
-		uint64_t lost = event->missed == UINT64_MAX ? 0 : event->missed;
-
-		m->lost += lost;
-		m->some_lost = true;
-		p = record(m, PERF_RECORD_LOST, 16 + sizeof id, e);
-		if (!p)
-			return -1;
-		memcpy(p, &id.id, 8);
-		memcpy(p + 8, &lost, 8);
-		memcpy(p + 16, &id, sizeof id);
+	for (int i = 0; i < EVENTS_MOST && trace_dat_next(dat, &event, e) > 0; i++) {
+		if (!trace_dat_number(dat, &event, "vcpu_id", &vcpu) || vcpu >= VCPUS_MOST ||
+		    m->vcpu_tids[vcpu])
+			continue;
+		m->vcpu_tids[vcpu] = event.tid;
+		if (vcpu >= m->vcpus)
+			m->vcpus = (unsigned)vcpu + 1;
 	}
-	p = record(m, PERF_RECORD_SAMPLE, 32 + 4 + raw_bytes, e);
-	if (!p)
-		return -1;
-	memcpy(p, &id.id, 8);
-	memcpy(p + 8, &id, 24); /* pid, tid; time; cpu */
-	memcpy(p + 32, &raw_bytes, 4);
-	memcpy(p + 36, event->raw, event->raw_bytes);
-	note_vcpu(m, event);
-	m->last_ns = id.time;
-	m->events++;
+	trace_dat_close(dat);
 	return 0;
 }
 
-/* ---- Files ------------------------------------------------------------------------------------------ */
+/* ---- Guests ----------------------------------------------------------------------------------------- */
 
-/* All of one file's events. */
-static int put_file(struct import *m, struct trace_dat *dat, int32_t machine_pid, struct pt_error *e)
+/* What trace-cmd's agent has found of the guest's TSC, unless the command line tells it. The file has it the other way
+ * round: what is to be added to the guest's times. */
+static void find_offset(struct guest *g)
 {
-	int r;
+	const struct trace_dat_shift *shift = trace_dat_shift(g->dat, 0);
 
-	m->dat = dat;
-	m->machine_pid = machine_pid;
-	m->first_attr = 0;
-	if (m->attr_room)
-		memset(m->attr_of, 0, m->attr_room * sizeof *m->attr_of);
-	free(m->named);
-	m->named = NULL;
-	r = trace_dat_each(dat, take, m, e);
-	return r < 0 ? -1 : flush(m, e);
+	if (g->has_offset || !shift || shift->scaled)
+		return;
+	g->has_offset = true;
+	g->offset = -shift->first;
+}
+
+/* Of a vCPU; the end's only where the clock was set in between. */
+static int put_offset(struct import *m, const struct guest *g, unsigned vcpu, struct pt_error *e)
+{
+	const struct trace_dat_shift *shift = trace_dat_shift(g->dat, vcpu);
+	int64_t first = g->offset, last = g->offset;
+	char key[64];
+
+	if (!g->told && shift && !shift->scaled) {
+		first = -shift->first;
+		last = -shift->last;
+	}
+	snprintf(key, sizeof key, "kvm.%d.%u.tsc_offset", g->pid, vcpu);
+	if (ptc_put_metaf(m->put.w, e, key, "%" PRId64, first) < 0)
+		return -1;
+	snprintf(key, sizeof key, "kvm_end.%d.%u.tsc_offset", g->pid, vcpu);
+	return first == last ? 0 : ptc_put_metaf(m->put.w, e, key, "%" PRId64, last);
 }
 
 /*
@@ -308,76 +150,87 @@ static int put_guest_clock(struct import *m, const struct guest *g, struct pt_er
 
 	if (!m->into && g->has_offset) {
 		snprintf(key, sizeof key, "machine.%d.clock_offset_ns", g->pid);
-		return ptc_put_metaf(m->w, e, key, "%" PRId64,
-				     (int64_t)m->zero -
-					 (int64_t)((__int128)g->offset * (__int128)m->mult >> m->shift));
+		return ptc_put_metaf(
+		    m->put.w, e, key, "%" PRId64,
+		    (int64_t)m->clock.zero -
+			(int64_t)((__int128)g->offset * (__int128)m->clock.mult >> m->clock.shift));
 	}
 	snprintf(key, sizeof key, "machine.%d.time_mult", g->pid);
-	r |= ptc_put_metaf(m->w, e, key, "%" PRIu64, m->mult);
+	r |= ptc_put_metaf(m->put.w, e, key, "%" PRIu64, m->clock.mult);
 	snprintf(key, sizeof key, "machine.%d.time_shift", g->pid);
-	r |= ptc_put_metaf(m->w, e, key, "%" PRIu64, m->shift);
+	r |= ptc_put_metaf(m->put.w, e, key, "%" PRIu64, m->clock.shift);
 	snprintf(key, sizeof key, "machine.%d.time_zero", g->pid);
-	r |= ptc_put_meta(m->w, key, "0", e);
+	r |= ptc_put_meta(m->put.w, key, "0", e);
 	return r;
 }
 
-static int put_guest(struct import *m, struct guest *g, struct pt_error *e)
+/* What is known of the guest, and how its file is to be read. */
+static int begin_guest(struct import *m, struct guest *g, struct dat_source *source, struct pt_error *e)
 {
 	char key[64];
 	const char *name = NULL;
 	const int *tids;
 	int cpus = trace_dat_guest_cpus(m->host, g->dat, &name, &tids), r = 0;
 
+	find_offset(g);
+	*source = (struct dat_source){.dat = g->dat,
+				      .machine_pid = g->pid,
+				      .host = m->clock,
+				      .related = g->has_offset,
+				      .tsc_offset = g->offset,
+				      .names = !m->into};
 	snprintf(key, sizeof key, "machine.%d.time_mult", g->pid);
-	m->guest_mult = ptc_meta_number(m->meta, key, 0);
-	if (m->guest_mult) { /* the container has the guest's own clock */
+	source->clock.mult = ptc_meta_number(m->meta, key, 0);
+	if (source->clock.mult) { /* the container has the guest's own clock */
 		snprintf(key, sizeof key, "machine.%d.time_shift", g->pid);
-		m->guest_shift = ptc_meta_number(m->meta, key, 0) & 63;
+		source->clock.shift = ptc_meta_number(m->meta, key, 0) & 63;
 		snprintf(key, sizeof key, "machine.%d.time_zero", g->pid);
-		m->guest_zero = ptc_meta_number(m->meta, key, 0);
+		source->clock.zero = ptc_meta_number(m->meta, key, 0);
 	} else { /* of a TSC, nanoseconds are as good as of another one */
-		m->guest_mult = m->mult;
-		m->guest_shift = m->shift;
-		m->guest_zero = 0;
+		source->clock = (struct dat_clock){.mult = m->clock.mult, .shift = m->clock.shift};
 		r = put_guest_clock(m, g, e);
 	}
 	if (name && *name)
-		r |= ptc_put_meta(m->w, (snprintf(key, sizeof key, "machine.%d.name", g->pid), key), name, e);
+		r |= ptc_put_meta(m->put.w, (snprintf(key, sizeof key, "machine.%d.name", g->pid), key), name,
+				  e);
 	if (*trace_dat_host(g->dat))
-		r |= ptc_put_meta(m->w, (snprintf(key, sizeof key, "machine.%d.host", g->pid), key),
+		r |= ptc_put_meta(m->put.w, (snprintf(key, sizeof key, "machine.%d.host", g->pid), key),
 				  trace_dat_host(g->dat), e);
 	if (*trace_dat_kernel(g->dat))
-		r |= ptc_put_meta(m->w, (snprintf(key, sizeof key, "machine.%d.kernel", g->pid), key),
+		r |= ptc_put_meta(m->put.w, (snprintf(key, sizeof key, "machine.%d.kernel", g->pid), key),
 				  trace_dat_kernel(g->dat), e);
-	for (int i = 0; i < cpus && i < VCPUS_MOST; i++)
-		m->vcpu_tids[i] = tids[i];
-	if (cpus > (int)m->vcpus)
-		m->vcpus = (unsigned)cpus;
-	for (unsigned i = 0; i < m->vcpus || i == 0; i++) {
-		if (m->vcpu_tids[i])
-			r |= ptc_put_metaf(m->w, e,
+	for (unsigned i = 0; i < m->vcpus || (int)i < cpus || i == 0; i++) {
+		int tid = (int)i < cpus ? tids[i] : i < m->vcpus ? m->vcpu_tids[i] : 0;
+
+		if (tid)
+			r |= ptc_put_metaf(m->put.w, e,
 					   (snprintf(key, sizeof key, "kvm.%d.%u.tid", g->pid, i), key), "%d",
-					   m->vcpu_tids[i]);
+					   tid);
 		if (g->has_offset)
-			r |= ptc_put_metaf(
-			    m->w, e, (snprintf(key, sizeof key, "kvm.%d.%u.tsc_offset", g->pid, i), key),
-			    "%" PRId64, g->offset);
+			r |= put_offset(m, g, i, e);
 	}
-	return r < 0 ? -1 : put_file(m, g->dat, g->pid, e);
+	return r < 0 ? -1 : 0;
 }
 
-static int put_all(struct import *m, struct pt_error *e)
+/* META of all, and the first event of each. */
+static int begin(struct import *m, struct pt_error *e)
 {
-	m->guest_mult = m->mult;
-	m->guest_shift = m->shift;
-	m->guest_zero = m->zero;
-	m->ordered = !m->into && m->guest_count == 0 && trace_dat_buffers(m->host) == 1;
-	if (put_file(m, m->host, 0, e) < 0)
+	m->sources = calloc(m->guest_count + 1, sizeof *m->sources);
+	if (!m->sources)
+		return no_memory(e);
+	m->sources[0] = (struct dat_source){
+	    .dat = m->host, .clock = m->clock, .host = m->clock, .related = true, .names = !m->into};
+	if (find_vcpus(m, e) < 0)
 		return -1;
 	for (size_t i = 0; i < m->guest_count; i++)
-		if (put_guest(m, &m->guests[i], e) < 0)
+		if (begin_guest(m, &m->guests[i], &m->sources[i + 1], e) < 0)
 			return -1;
-	return 0;
+	return dat_put_begin(m->sources, m->guest_count + 1, e);
+}
+
+static int put_until(struct import *m, uint64_t until_ns, struct pt_error *e)
+{
+	return dat_put_until(&m->put, m->sources, m->guest_count + 1, until_ns, !m->into, e);
 }
 
 /* ---- Clocks ----------------------------------------------------------------------------------------- */
@@ -399,22 +252,23 @@ static int clocks(struct import *m, struct pt_error *e)
 				       "clocks have no relation to "
 				       "the host's",
 				       m->host_path, m->guests[i].path);
-	m->zero = ptc_meta_number(m->meta, "time_zero", 0);
-	m->mult = ptc_meta_number(m->meta, "time_mult", 0);
-	m->shift = ptc_meta_number(m->meta, "time_shift", 0) & 63;
-	if (m->into && !m->mult)
+	m->clock.zero = ptc_meta_number(m->meta, "time_zero", 0);
+	m->clock.mult = ptc_meta_number(m->meta, "time_mult", 0);
+	m->clock.shift = ptc_meta_number(m->meta, "time_shift", 0) & 63;
+	if (m->into && !m->clock.mult)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "%s does not tell how its clocks relate",
 			       m->into);
 	if (m->into)
 		return 0;
 	if (clock == TRACE_DAT_PERF) {
-		m->mult = 1;
+		m->clock.mult = 1;
 	} else if (m->tsc_hz) {
-		m->shift = 31;
-		m->mult = (uint64_t)((((unsigned __int128)1000000000 << 31) + m->tsc_hz / 2) / m->tsc_hz);
+		m->clock.shift = 31;
+		m->clock.mult =
+		    (uint64_t)((((unsigned __int128)1000000000 << 31) + m->tsc_hz / 2) / m->tsc_hz);
 	} else if (trace_dat_tsc2nsec(m->host, &mult, &shift)) {
-		m->mult = mult;
-		m->shift = shift;
+		m->clock.mult = mult;
+		m->clock.shift = shift;
 	} else {
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
 			       "%s does not say how fast the TSC is: give --tsc-hz, or --into a container, "
@@ -425,8 +279,58 @@ static int clocks(struct import *m, struct pt_error *e)
 	return 0;
 }
 
+/* The process of a thread of the host, as --into's records have it; the thread's own number when they do not. */
+static int32_t process_of(int in, int32_t tid)
+{
+	struct ptc_reader *r = NULL;
+	struct pt_error end;
+	struct ptc_chunk c;
+	int32_t ret = tid;
+
+	if (in < 0 || lseek(in, 0, SEEK_SET) < 0 || !(r = ptc_reader_create(in, &end)))
+		return tid;
+	while (ret == tid && ptc_next(r, &c, &end) > 0) {
+		const uint8_t *p;
+		uint64_t size;
+		uint32_t attr;
+
+		if (c.type != PTC_SIDEBAND || ptc_parse_sideband(&c, &attr, &p, &size, &end) < 0)
+			continue;
+		while (size) {
+			struct perf_event_header h;
+			int32_t ids[4] = {-1, -1, -1, -1}; /* FORK: pid, ppid, tid; COMM: pid, tid */
+
+			memcpy(&h, p, sizeof h);
+			memcpy(ids, p + sizeof h,
+			       h.size - sizeof h < sizeof ids ? h.size - sizeof h : sizeof ids);
+			if ((h.type == PERF_RECORD_FORK && ids[2] == tid) ||
+			    (h.type == PERF_RECORD_COMM && ids[1] == tid))
+				ret = ids[0];
+			p += h.size;
+			size -= h.size;
+		}
+	}
+	ptc_reader_destroy(r);
+	return ret > 0 ? ret : tid;
+}
+
+/* The VM's process that META has a vCPU's thread of; 0: none. */
+static int32_t process_in_meta(const struct import *m, int32_t tid)
+{
+	const char *key, *value;
+
+	for (size_t i = 0; ptc_meta_pair(m->meta, i, &key, &value); i++) {
+		int pid, vcpu, n = 0;
+
+		if (sscanf(key, "kvm.%d.%d.tid%n", &pid, &vcpu, &n) == 2 && n && !key[n] &&
+		    atoi(value) == tid)
+			return pid;
+	}
+	return 0;
+}
+
 /* A guest's pid, as far as the host's file tells; both are there. */
-static int find_pids(struct import *m, struct pt_error *e)
+static int find_pids(struct import *m, int in, struct pt_error *e)
 {
 	for (size_t i = 0; i < m->guest_count; i++) {
 		struct guest *g = &m->guests[i];
@@ -434,7 +338,9 @@ static int find_pids(struct import *m, struct pt_error *e)
 		const int *tids;
 
 		if (!g->pid && trace_dat_guest_cpus(m->host, g->dat, &name, &tids) > 0)
-			g->pid = tids[0];
+			g->pid = process_in_meta(m, tids[0]);
+		if (!g->pid && trace_dat_guest_cpus(m->host, g->dat, &name, &tids) > 0)
+			g->pid = process_of(in, tids[0]);
 		if (!g->pid)
 			return pt_fail(
 			    e, PT_ERR_REFUSED, PT_NO_OFFSET,
@@ -448,24 +354,44 @@ static int find_pids(struct import *m, struct pt_error *e)
 
 static int put_meta(struct import *m, struct pt_error *e)
 {
-	int r = container_new_uuid(m->w, e);
+	int r = container_new_uuid(m->put.w, e);
 
-	r |= ptc_put_meta(m->w, "tool", "pt-capture", e);
-	r |= ptc_put_meta(m->w, "tool_version", PT_VERSION, e);
-	r |= ptc_put_meta(m->w, "engine", "import-trace-cmd", e);
-	r |= ptc_put_meta(m->w, "trace_clock", trace_dat_clock_name(m->host), e);
+	r |= ptc_put_meta(m->put.w, "tool", "pt-capture", e);
+	r |= ptc_put_meta(m->put.w, "tool_version", PT_VERSION, e);
+	r |= ptc_put_meta(m->put.w, "engine", "import-trace-cmd", e);
+	r |= ptc_put_meta(m->put.w, "trace_clock", trace_dat_clock_name(m->host), e);
 	if (*trace_dat_host(m->host))
-		r |= ptc_put_meta(m->w, "host", trace_dat_host(m->host), e);
+		r |= ptc_put_meta(m->put.w, "host", trace_dat_host(m->host), e);
 	if (*trace_dat_kernel(m->host))
-		r |= ptc_put_meta(m->w, "kernel", trace_dat_kernel(m->host), e);
-	r |= ptc_put_metaf(m->w, e, "time_zero", "%" PRIu64, m->zero);
-	r |= ptc_put_metaf(m->w, e, "time_mult", "%" PRIu64, m->mult);
-	r |= ptc_put_metaf(m->w, e, "time_shift", "%" PRIu64, m->shift);
+		r |= ptc_put_meta(m->put.w, "kernel", trace_dat_kernel(m->host), e);
+	r |= ptc_put_metaf(m->put.w, e, "time_zero", "%" PRIu64, m->clock.zero);
+	r |= ptc_put_metaf(m->put.w, e, "time_mult", "%" PRIu64, m->clock.mult);
+	r |= ptc_put_metaf(m->put.w, e, "time_shift", "%" PRIu64, m->clock.shift);
 	return r < 0 ? -1 : 0;
 }
 
-/* A chunk of --into behind our records: attrs that come later have other numbers now. */
-static int copy_behind(struct import *m, const struct ptc_chunk *c, struct pt_error *e)
+/* An attr of --into gets the next number, which may be another one here. */
+static int copy_attr(struct import *m, const struct ptc_chunk *c, struct pt_error *e)
+{
+	if (m->attr_count == m->attr_room) {
+		uint32_t room = 2 * m->attr_room + 64, *grown = realloc(m->attr_of, room * sizeof *grown);
+
+		if (!grown)
+			return no_memory(e);
+		m->attr_of = grown;
+		m->attr_room = room;
+	}
+	m->attr_of[m->attr_count++] = m->put.attr_count++;
+	return container_copy_chunk(m->put.w, c, e);
+}
+
+static uint32_t attr_here(const struct import *m, uint32_t attr)
+{
+	return attr < m->attr_count ? m->attr_of[attr] : attr;
+}
+
+/* A chunk of --into, behind those of our records that are to stand before it. */
+static int copy(struct import *m, const struct ptc_chunk *c, struct pt_error *e)
 {
 	struct ptc_stream stream;
 	const uint8_t *records;
@@ -476,42 +402,46 @@ static int copy_behind(struct import *m, const struct ptc_chunk *c, struct pt_er
 	case PTC_STREAM:
 		if (ptc_parse_stream(c, &stream, e) < 0)
 			return -1;
-		if (stream.attr != UINT32_MAX && stream.attr >= m->attrs_before)
-			stream.attr += m->attrs_in;
-		return ptc_put_stream(m->w, &stream, e) < 0 ? -1 : 0;
+		if (stream.attr != UINT32_MAX)
+			stream.attr = attr_here(m, stream.attr);
+		return ptc_put_stream(m->put.w, &stream, e) < 0 ? -1 : 0;
+	case PTC_ATTR: return copy_attr(m, c, e);
 	case PTC_SIDEBAND:
 		if (ptc_parse_sideband(c, &attr, &records, &size, e) < 0)
 			return -1;
-		return ptc_put_sideband(m->w, attr >= m->attrs_before ? attr + m->attrs_in : attr, records,
-					size, e);
-	default: return container_copy_chunk(m->w, c, e);
+		return ptc_put_sideband(m->put.w, attr_here(m, attr), records, size, e);
+	case PTC_ROUND:
+		/* Nothing that is older than it may follow. */
+		if (ptc_parse_round(c, &size, e) < 0 || put_until(m, size, e) < 0)
+			return -1;
+		return container_copy_chunk(m->put.w, c, e);
+	case PTC_END: return put_until(m, UINT64_MAX, e);
+	default: return container_copy_chunk(m->put.w, c, e);
 	}
 }
 
-/* Its chunks up to the first AUX data, our records, the rest. 1: it was cut (which is told), 0, -1. */
+/* Its chunks, and our records where their time has come. 1: it was cut (which is told), 0, -1. */
 static int merge(struct import *m, int in, struct pt_error *e)
 {
 	struct pt_error damage = {0};
 	struct ptc_reader *r;
 	struct ptc_chunk c;
-	bool put = false;
 	int got = 0, ret = -1;
 
 	if (lseek(in, 0, SEEK_SET) < 0)
 		return pt_fail_errno(e, "cannot read %s twice", m->into);
 	r = ptc_reader_create(in, e);
-	if (!r || container_new_uuid(m->w, e) < 0)
+	if (!r || container_new_uuid(m->put.w, e) < 0)
 		goto out;
-	while ((got = ptc_next(r, &c, &damage)) > 0) {
-		if (!put && (c.type == PTC_AUX || c.type == PTC_ROUND || c.type == PTC_END)) {
-			put = true;
-			m->attrs_before = m->attr_count;
-			if (put_all(m, e) < 0)
+	/* Its META comes first, and ours is to win. */
+	for (bool begun = false; (got = ptc_next(r, &c, &damage)) > 0;) {
+		if (!begun && c.type != PTC_META) {
+			begun = true;
+			if (begin(m, e) < 0)
 				goto out;
 		}
-		if (put ? copy_behind(m, &c, e) < 0 : container_copy_chunk(m->w, &c, e) < 0)
+		if (copy(m, &c, e) < 0)
 			goto out;
-		m->attr_count += c.type == PTC_ATTR;
 	}
 	if (got < 0 && damage.kind != PT_ERR_TRUNCATED && damage.kind != PT_ERR_BAD_INPUT) {
 		*e = damage;
@@ -519,7 +449,7 @@ static int merge(struct import *m, int in, struct pt_error *e)
 	}
 	if (got < 0)
 		command_failed(&damage);
-	if (!put && put_all(m, e) < 0)
+	if (got < 0 && ((!m->sources && begin(m, e) < 0) || put_until(m, UINT64_MAX, e) < 0))
 		goto out;
 	ret = got < 0;
 out:
@@ -554,27 +484,30 @@ static int import(struct import *m, int in, int out, struct pt_error *e)
 	for (size_t i = 0; i < m->guest_count; i++)
 		if (!(m->guests[i].dat = trace_dat_open(m->guests[i].path, e)))
 			return -1;
-	if (find_pids(m, e) < 0 || clocks(m, e) < 0)
+	if (find_pids(m, in, e) < 0 || clocks(m, e) < 0)
 		return -1;
-	m->w = ptc_writer_create(out, m->level, e);
-	if (!m->w)
+	m->put.w = ptc_writer_create(out, m->level, e);
+	if (!m->put.w)
 		return -1;
-	r = m->into ? merge(m, in, e) : put_meta(m, e) < 0 ? -1 : put_all(m, e);
-	if (r >= 0 && ptc_writer_finish(m->w, e) < 0)
+	r = m->into				    ? merge(m, in, e)
+	    : put_meta(m, e) < 0 || begin(m, e) < 0 ? -1
+						    : put_until(m, UINT64_MAX, e);
+	if (r >= 0 && ptc_writer_finish(m->put.w, e) < 0)
 		r = -1;
 	return r;
 }
 
 static void free_import(struct import *m)
 {
-	ptc_writer_destroy(m->w);
+	ptc_writer_destroy(m->put.w);
 	ptc_meta_destroy(m->meta);
 	trace_dat_close(m->host);
 	for (size_t i = 0; i < m->guest_count; i++)
 		trace_dat_close(m->guests[i].dat);
+	for (size_t i = 0; m->sources && i <= m->guest_count; i++)
+		dat_source_deinit(&m->sources[i]);
+	free(m->sources);
 	free(m->attr_of);
-	free(m->side);
-	free(m->named);
 }
 
 static uint64_t file_bytes(const char *path)
@@ -617,9 +550,9 @@ static int import_apart(struct import *m, int in, int out)
 
 		limit(m);
 		r = import(m, in, out, &e);
-		if (r >= 0 && m->some_lost) {
+		if (r >= 0 && m->put.some_lost) {
 			fprintf(stderr, "pt-capture: trace-cmd lost events: %" PRIu64 " are known of\n",
-				m->lost);
+				m->put.lost);
 			r = 1;
 		}
 		status = r < 0 ? command_failed(&e) : r ? 3 : 0;
@@ -655,7 +588,7 @@ static int add_guest(struct import *m, char *text, bool option, struct pt_error 
 		if (*end == ',') {
 			char *offset = end + 1;
 
-			g->has_offset = true;
+			g->has_offset = g->told = true;
 			g->offset = *offset == '-' ? (int64_t)strtoll(offset, &end, 0)
 						   : (int64_t)strtoull(offset, &end, 0);
 			if (end == offset)

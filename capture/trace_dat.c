@@ -5,12 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <trace-cmd.h>
 
 /* In libtracecmd.so of Debian 12, as in trace-cmd's own private header, but in no public one. */
 const char *tracecmd_get_trace_clock(struct tracecmd_input *handle);
 const char *tracecmd_get_uname(struct tracecmd_input *handle);
+int tracecmd_cpus(struct tracecmd_input *handle);
 void tracecmd_set_flag(struct tracecmd_input *handle, int flag);
 #define TRACECMD_FL_RAW_TS (1 << 3)
 
@@ -25,24 +28,42 @@ void tracecmd_set_flag(struct tracecmd_input *handle, int flag);
 #pragma weak tracecmd_buffer_instance_handle
 #pragma weak tracecmd_buffer_instances
 #pragma weak tracecmd_close
+#pragma weak tracecmd_cpus
+#pragma weak tracecmd_free_record
 #pragma weak tracecmd_get_guest_cpumap
 #pragma weak tracecmd_get_tep
 #pragma weak tracecmd_get_trace_clock
 #pragma weak tracecmd_get_traceid
 #pragma weak tracecmd_get_uname
-#pragma weak tracecmd_iterate_events
 #pragma weak tracecmd_open
+#pragma weak tracecmd_read_data
 #pragma weak tracecmd_set_flag
 #pragma weak tracecmd_set_loglevel
 
-#define MAGIC "\x17\x08\x44tracing"
+#define PASSED_BYTES ((uintptr_t)4 << 20)
+#define PASSED_GAP   ((uintptr_t)64 << 10) /* bytes farther on are of another mapping */
+
+#define MAGIC	     "\x17\x08\x44tracing"
 
 struct trace_dat {
 	struct tracecmd_input *handle;
 	struct tep_handle *tep;
 	char *clock, host[128], kernel[128];
-	bool tsc2nsec;
-	uint32_t mult, shift;
+	struct trace_dat_options options;
+	struct buffer *buffers; /* once events are read */
+	int buffer_count;
+	struct tep_record *now; /* the event that was delivered last */
+};
+
+/* The main buffer or an instance. */
+struct buffer {
+	struct tracecmd_input *handle;
+	int cpus, oldest;
+	bool known;		   /* oldest is */
+	struct tep_record **heads; /* [cpu]: the oldest that is left, NULL: none */
+	struct passed {
+		uintptr_t from, to;
+	} * passed; /* [cpu]: where its bytes lay that were read, of the mapped file */
 };
 
 bool trace_dat_is(const char *path)
@@ -54,60 +75,6 @@ bool trace_dat_is(const char *path)
 	if (f)
 		fclose(f);
 	return is;
-}
-
-/* ---- Options that the library does not tell ---------------------------------------------------------- */
-
-/*
- * TSC2NSEC of a version 7 file (trace-cmd.dat.v7(5)): head = magic 10, version string, endian 1, long size 1, page size 4,
- * compression's name and version (strings), u64 offset of the first options section. A section: u16 id, u16 flags (1: compressed),
- * u32 name, u64 size. An option: u16 id, u32 size, data; id 0 ends, its data is the offset of the next section or 0.
- */
-static void find_tsc2nsec(struct trace_dat *t, FILE *f)
-{
-	enum { DONE = 0, TSC2NSEC = 14, SECTIONS_MOST = 64, OPTIONS_MOST = 4096 };
-	char c, version[8] = "";
-	uint64_t at;
-	size_t n = 0;
-
-	if (fseek(f, 10, SEEK_SET))
-		return;
-	while (n < sizeof version - 1 && fread(&c, 1, 1, f) == 1 && c)
-		version[n++] = c;
-	if (strcmp(version, "7") || fread(&c, 1, 1, f) != 1 || c != 0 || fseek(f, 5, SEEK_CUR))
-		return;
-	for (int strings = 0; strings < 2;) {
-		if (fread(&c, 1, 1, f) != 1)
-			return;
-		strings += !c;
-	}
-	if (fread(&at, sizeof at, 1, f) != 1)
-		return;
-	for (int section = 0; at && section < SECTIONS_MOST; section++) {
-		uint16_t head[2], id;
-		uint32_t size;
-
-		if (at > INT64_MAX || fseeko(f, (off_t)at, SEEK_SET) || fread(head, sizeof head, 1, f) != 1 ||
-		    head[1] & 1 || fseek(f, 12, SEEK_CUR))
-			return;
-		at = 0;
-		for (int option = 0; option < OPTIONS_MOST; option++) {
-			if (fread(&id, sizeof id, 1, f) != 1 || fread(&size, sizeof size, 1, f) != 1)
-				return;
-			if (id == DONE) {
-				if (size < sizeof at || fread(&at, sizeof at, 1, f) != 1)
-					return;
-				break;
-			}
-			if (id == TSC2NSEC && size >= 8) {
-				t->tsc2nsec = fread(&t->mult, 4, 1, f) == 1 &&
-					      fread(&t->shift, 4, 1, f) == 1 && t->mult && t->shift < 64;
-				return;
-			}
-			if (fseeko(f, size, SEEK_CUR))
-				return;
-		}
-	}
 }
 
 /* "Linux HOST RELEASE ..." */
@@ -123,7 +90,6 @@ struct trace_dat *trace_dat_open(const char *path, struct pt_error *e)
 {
 	struct trace_dat *t = calloc(1, sizeof *t);
 	const char *clock;
-	FILE *f;
 
 	if (!t) {
 		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
@@ -135,14 +101,12 @@ struct trace_dat *trace_dat_open(const char *path, struct pt_error *e)
 		free(t);
 		return NULL;
 	}
-	f = fopen(path, "re");
-	if (!f) {
+	if (access(path, R_OK)) {
 		pt_fail_errno(e, "cannot open %s", path);
 		free(t);
 		return NULL;
 	}
-	find_tsc2nsec(t, f);
-	fclose(f);
+	trace_dat_options_read(&t->options, path);
 	/* The library prints its warnings; ours is the word on it. */
 	tracecmd_set_loglevel(TEP_LOG_NONE);
 	tep_set_loglevel(TEP_LOG_NONE);
@@ -167,10 +131,27 @@ struct trace_dat *trace_dat_open(const char *path, struct pt_error *e)
 	return t;
 }
 
+static void close_buffers(struct trace_dat *t)
+{
+	if (t->now)
+		tracecmd_free_record(t->now);
+	for (int i = 0; i < t->buffer_count; i++) {
+		for (int cpu = 0; cpu < t->buffers[i].cpus; cpu++)
+			if (t->buffers[i].heads[cpu])
+				tracecmd_free_record(t->buffers[i].heads[cpu]);
+		free(t->buffers[i].heads);
+		free(t->buffers[i].passed);
+		if (i > 0)
+			tracecmd_close(t->buffers[i].handle);
+	}
+	free(t->buffers);
+}
+
 void trace_dat_close(struct trace_dat *t)
 {
 	if (!t)
 		return;
+	close_buffers(t);
 	tracecmd_close(t->handle);
 	free(t->clock);
 	free(t);
@@ -204,9 +185,14 @@ const char *trace_dat_kernel(const struct trace_dat *t)
 
 bool trace_dat_tsc2nsec(const struct trace_dat *t, uint32_t *ret_mult, uint32_t *ret_shift)
 {
-	*ret_mult = t->mult;
-	*ret_shift = t->shift;
-	return t->tsc2nsec;
+	*ret_mult = t->options.mult;
+	*ret_shift = t->options.shift;
+	return t->options.tsc2nsec;
+}
+
+const struct trace_dat_shift *trace_dat_shift(const struct trace_dat *t, uint32_t cpu)
+{
+	return cpu < t->options.shift_count && t->options.shifts[cpu].known ? &t->options.shifts[cpu] : NULL;
 }
 
 int trace_dat_guest_cpus(const struct trace_dat *t, const struct trace_dat *guest, const char **ret_name,
@@ -278,57 +264,100 @@ bool trace_dat_number(const struct trace_dat *t, const struct trace_dat_event *e
 	return true;
 }
 
-struct each {
-	struct trace_dat *t;
-	int (*take)(void *arg, const struct trace_dat_event *event, struct pt_error *e);
-	void *arg;
-	struct pt_error *e;
-	int result;
-};
-
-static int take_record(struct tracecmd_input *handle, struct tep_record *record, int cpu, void *arg)
+/* The oldest event that is left of each CPU. */
+static int open_buffer(struct trace_dat *t, struct tracecmd_input *handle, struct pt_error *e)
 {
-	struct each *x = arg;
-	struct trace_dat_event event = {
-	    .time = record->ts,
-	    .cpu = cpu,
-	    .tid = tep_data_pid(x->t->tep, record),
-	    .id = (uint32_t)tep_data_type(x->t->tep, record),
-	    .missed = record->missed_events < 0 ? UINT64_MAX : (uint64_t)record->missed_events,
-	    .raw = record->data,
-	    .raw_bytes = (uint32_t)record->size,
-	};
+	struct buffer *b = &t->buffers[t->buffer_count];
 
-	(void)handle;
-	x->result = x->take(x->arg, &event, x->e);
-	return x->result;
+	*b = (struct buffer){.handle = handle, .cpus = tracecmd_cpus(handle)};
+	tracecmd_set_flag(handle, TRACECMD_FL_RAW_TS);
+	b->heads = calloc(b->cpus > 0 ? (size_t)b->cpus : 1, sizeof(struct tep_record *));
+	b->passed = calloc(b->cpus > 0 ? (size_t)b->cpus : 1, sizeof *b->passed);
+	if (!b->heads || !b->passed)
+		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+	t->buffer_count++;
+	for (int i = 0; i < b->cpus; i++)
+		b->heads[i] = tracecmd_read_data(handle, i);
+	return 0;
 }
 
-int trace_dat_buffers(const struct trace_dat *t)
+static int open_buffers(struct trace_dat *t, struct pt_error *e)
 {
-	return 1 + tracecmd_buffer_instances(t->handle);
-}
+	int instances = tracecmd_buffer_instances(t->handle);
 
-int trace_dat_each(struct trace_dat *t,
-		   int (*take)(void *arg, const struct trace_dat_event *event, struct pt_error *e), void *arg,
-		   struct pt_error *e)
-{
-	struct each x = {t, take, arg, e, 0};
-	int buffers = tracecmd_buffer_instances(t->handle);
-
-	if (tracecmd_iterate_events(t->handle, NULL, 0, take_record, &x) < 0 && !x.result)
-		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
-			       "the events of the trace.dat cannot be read");
-	for (int i = 0; i < buffers && !x.result; i++) {
+	t->buffers = calloc((size_t)(instances > 0 ? instances : 0) + 1, sizeof *t->buffers);
+	if (!t->buffers)
+		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+	if (open_buffer(t, t->handle, e))
+		return -1;
+	for (int i = 0; i < instances; i++) {
 		struct tracecmd_input *h = tracecmd_buffer_instance_handle(t->handle, i);
 
-		if (!h)
-			continue;
-		tracecmd_set_flag(h, TRACECMD_FL_RAW_TS);
-		if (tracecmd_iterate_events(h, NULL, 0, take_record, &x) < 0 && !x.result)
-			x.result = pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
-					   "the events of a buffer of the trace.dat cannot be read");
-		tracecmd_close(h);
+		if (h && open_buffer(t, h, e))
+			return -1;
 	}
-	return x.result;
+	return 0;
+}
+
+/* The CPU with the buffer's oldest event, -1: there is none. */
+static int oldest_of(struct buffer *b)
+{
+	if (b->known)
+		return b->oldest;
+	b->known = true;
+	b->oldest = -1;
+	for (int i = 0; i < b->cpus; i++)
+		if (b->heads[i] && (b->oldest < 0 || b->heads[i]->ts < b->heads[b->oldest]->ts))
+			b->oldest = i;
+	return b->oldest;
+}
+
+/* The library maps all of a CPU's data: what was read need not stay in memory. (Paged out, not thrown away: what is
+ * compressed in the file lies in memory of the library's.) */
+static void pass(struct passed *p, const struct tep_record *r)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)r->data;
+
+	if (at < p->to || at - p->to > PASSED_GAP) {
+		p->from = at + page - at % page;
+	} else if (at > p->from && at - p->from > PASSED_BYTES) {
+		madvise((void *)p->from, at - at % page - p->from, MADV_PAGEOUT);
+		p->from = at - at % page;
+	}
+	p->to = at;
+}
+
+int trace_dat_next(struct trace_dat *t, struct trace_dat_event *ret, struct pt_error *e)
+{
+	struct buffer *first = NULL;
+	int cpu;
+
+	if (!t->buffers && open_buffers(t, e))
+		return -1;
+	for (int i = 0; i < t->buffer_count; i++) {
+		struct buffer *b = &t->buffers[i];
+
+		if (oldest_of(b) >= 0 &&
+		    (!first || b->heads[b->oldest]->ts < first->heads[first->oldest]->ts))
+			first = b;
+	}
+	if (!first)
+		return 0;
+	cpu = first->oldest;
+	if (t->now)
+		tracecmd_free_record(t->now);
+	t->now = first->heads[cpu];
+	pass(&first->passed[cpu], t->now);
+	first->heads[cpu] = tracecmd_read_data(first->handle, cpu);
+	first->known = false;
+	*ret = (struct trace_dat_event){
+	    .time = t->now->ts,
+	    .cpu = cpu,
+	    .tid = tep_data_pid(t->tep, t->now),
+	    .id = (uint32_t)tep_data_type(t->tep, t->now),
+	    .missed = t->now->missed_events < 0 ? UINT64_MAX : (uint64_t)t->now->missed_events,
+	    .raw = t->now->data,
+	    .raw_bytes = (uint32_t)t->now->size,
+	};
+	return 1;
 }

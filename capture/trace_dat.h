@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "capture/trace_dat_options.h"
 #include "schema/error.h"
 
 struct trace_dat;
@@ -48,6 +49,8 @@ const char *trace_dat_host(const struct trace_dat *t);
 const char *trace_dat_kernel(const struct trace_dat *t);
 /* ns = tsc * mult >> shift, when the file says (--tsc2nsec). */
 bool trace_dat_tsc2nsec(const struct trace_dat *t, uint32_t *ret_mult, uint32_t *ret_shift);
+/* How a guest's CPU's times relate to the host's, as trace-cmd's agent has found; NULL: nothing is told. */
+const struct trace_dat_shift *trace_dat_shift(const struct trace_dat *t, uint32_t cpu);
 /* The vCPUs' threads in the host, when this host's file knows the guest's: their number, and *ret_tids of the file. */
 int trace_dat_guest_cpus(const struct trace_dat *t, const struct trace_dat *guest, const char **ret_name,
 			 const int **ret_tids);
@@ -61,13 +64,10 @@ int trace_dat_format(const struct trace_dat *t, uint32_t id, struct trace_dat_fo
 bool trace_dat_number(const struct trace_dat *t, const struct trace_dat_event *event, const char *field,
 		      uint64_t *ret);
 
-/* The main buffer, and instances. */
-int trace_dat_buffers(const struct trace_dat *t);
-
-/* Each event of the main buffer, then of further ones (instances), each in time order; stops when take returns not 0. Returns
- * what take did, or 0; -1 with PT_ERR_BAD_INPUT. */
-int trace_dat_each(struct trace_dat *t,
-		   int (*take)(void *arg, const struct trace_dat_event *event, struct pt_error *e), void *arg,
-		   struct pt_error *e);
+/*
+ * The next event of the file, of its main buffer and its further ones (instances) together, in time order: 1 and *ret, valid
+ * until the next call; 0 at the end; -1: PT_ERR_NO_MEMORY.
+ */
+int trace_dat_next(struct trace_dat *t, struct trace_dat_event *ret, struct pt_error *e);
 
 #endif

@@ -59,36 +59,60 @@ static bool set_time(struct session *s, struct pt_side *side)
 
 /* ---- The queue -------------------------------------------------------------------------------------- */
 
+/* Where it belongs: behind all that are not younger. */
+static size_t place_of(const struct session *s, uint64_t tsc)
+{
+	size_t low = s->queue_at, high = s->queue_count;
+
+	/* Most come in order. */
+	if (low == high || s->queue[high - 1]->tsc <= tsc)
+		return high;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (s->queue[middle]->tsc <= tsc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* A guest's records may all be there before the host's first, which then come in front of them: there is room at both
+ * ends, and the shorter one moves. */
 static int insert(struct session *s, struct pt_side *side, struct pt_error *e)
 {
-	size_t i;
+	size_t i = place_of(s, side->tsc), live = s->queue_count - s->queue_at;
+	bool front = i - s->queue_at < s->queue_count - i;
 
-	if (s->queue_count == s->queue_room) {
-		size_t live = s->queue_count - s->queue_at;
+	if (front ? s->queue_at == 0 : s->queue_count == s->queue_room) {
+		size_t room = 4 * live + 256, at = (room - live) / 2;
+		/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
+		struct pt_side **q = malloc(room * sizeof *q);
 
-		if (s->queue_at > s->queue_room / 2) {
-			memmove(s->queue, s->queue + s->queue_at, live * sizeof(struct pt_side *));
-		} else {
-			size_t room = s->queue_room ? s->queue_room * 2 : 256;
-			struct pt_side **q = malloc(room * sizeof(struct pt_side *));
-
-			if (!q) {
-				free(side);
-				return pt_session_no_memory(e);
-			}
-			if (live)
-				memcpy(q, s->queue + s->queue_at, live * sizeof(struct pt_side *));
-			free(s->queue);
-			s->queue = q;
-			s->queue_room = room;
+		if (!q) {
+			free(side);
+			return pt_session_no_memory(e);
 		}
-		s->queue_at = 0;
-		s->queue_count = live;
+		if (live)
+			memcpy(q + at, s->queue + s->queue_at, live * sizeof(struct pt_side *));
+		free(s->queue);
+		s->queue = q;
+		s->queue_room = room;
+		i += at - s->queue_at;
+		s->queue_at = at;
+		s->queue_count = at + live;
 	}
-	for (i = s->queue_count; i > s->queue_at && s->queue[i - 1]->tsc > side->tsc; i--)
-		s->queue[i] = s->queue[i - 1];
+	if (front) {
+		memmove(s->queue + s->queue_at - 1, s->queue + s->queue_at,
+			(i - s->queue_at) * sizeof(struct pt_side *));
+		s->queue_at--;
+		i--;
+	} else {
+		memmove(s->queue + i + 1, s->queue + i, (s->queue_count - i) * sizeof(struct pt_side *));
+		s->queue_count++;
+	}
 	s->queue[i] = side;
-	s->queue_count++;
 	return 0;
 }
 
@@ -182,13 +206,13 @@ bool pt_session_ahead(struct session *s, uint64_t now, uint64_t window_tsc,
 		      bool (*matches)(const struct pt_side *side, void *arg),
 		      bool (*wanted)(const struct pt_side *side, void *arg), void *arg)
 {
-	size_t i, k, to, last = SIZE_MAX;
+	struct pt_side *side, *first = NULL;
+	size_t i, k, last = SIZE_MAX;
 
 	if (s->failed)
 		return false;
 	for (i = s->queue_at; i < s->queue_count; i++) {
-		const struct pt_side *side = s->queue[i];
-
+		side = s->queue[i];
 		if (now != PT_CLOCK_UNKNOWN && side->tsc > now && side->tsc - now > window_tsc)
 			break;
 		if (matches(side, arg) && wanted(side, arg)) {
@@ -198,19 +222,23 @@ bool pt_session_ahead(struct session *s, uint64_t now, uint64_t window_tsc,
 	}
 	if (last == SIZE_MAX)
 		return false;
-	to = s->queue_at;
-	for (k = s->queue_at; k < s->queue_count; k++) {
-		struct pt_side *side = s->queue[k];
-
-		if (k <= last && matches(side, arg)) {
-			if (!s->failed && pt_session_apply(s, side, &s->error) < 0)
-				s->failed = true;
-			free(side);
+	/* What is left moves up to the many behind. */
+	for (i = k = last + 1; k-- > s->queue_at;) {
+		side = s->queue[k];
+		if (matches(side, arg)) {
+			side->next = first;
+			first = side;
 		} else {
-			s->queue[to++] = side;
+			s->queue[--i] = side;
 		}
 	}
-	s->queue_count = to;
+	s->queue_at = i;
+	while ((side = first)) {
+		first = side->next;
+		if (!s->failed && pt_session_apply(s, side, &s->error) < 0)
+			s->failed = true;
+		free(side);
+	}
 	return !s->failed;
 }
 

@@ -1,6 +1,6 @@
 # pt-capture import of trace-cmd's recordings: the events, threads, CPUs and times that `trace-cmd report` prints; a guest's on
 # the host's clock. tests/data/trace-cmd is a host and its guest, recorded by Debian's trace-cmd on an emulated PC (README.md there).
-# timeout: 120
+# timeout: 300
 source tests/common.bash
 source tests/programs.bash
 data=tests/data/trace-cmd offset=$(cat tests/data/trace-cmd/offset)
@@ -44,6 +44,70 @@ check "each of the guest's events lies between an entry and an exit: $(cat "$tmp
 "$capture" info "$tmp/hg.ptc" >"$tmp/info"
 check "which thread is the vCPU" grep -qx "kvm.$(cat $data/pid).0.tid: $(sql "SELECT DISTINCT tid FROM events WHERE name = 'kvm:kvm_exit'")" "$tmp/info"
 check "the offset" grep -qx "kvm.$(cat $data/pid).0.tsc_offset: $offset" "$tmp/info"
+
+# What trace-cmd's agent tells: whose threads the vCPUs are, and how the guest's times are to be corrected (the other way round
+# than KVM tells its offset). trace-cmd's own correction is the judge of the sign, nanosecond for nanosecond.
+cp $data/host.dat "$tmp/ha.dat"
+cp $data/guest.dat "$tmp/ga.dat"
+tid=$(sql "SELECT DISTINCT tid FROM events WHERE name = 'kvm:kvm_exit'")
+python3 tests/oracle/agent_options.py "$tmp/ha.dat" "$tmp/ga.dat" "$tid" "$offset"
+"$capture" import -o "$tmp/a.ptc" "$tmp/ha.dat" "$tmp/ga.dat" 2>"$tmp/err"
+check "agent: status $?: $(cat "$tmp/err")" test $? -eq 0
+"$capture" info "$tmp/a.ptc" >"$tmp/info"
+check "agent: the offset" grep -qx "kvm.$tid.0.tsc_offset: $offset" "$tmp/info"
+check "agent: the vCPU" grep -qx "kvm.$tid.0.tid: $tid" "$tmp/info"
+check "agent: the name" grep -qx "machine.$tid.name: vm0" "$tmp/info"
+load "$tmp/a.ptc"
+sql "SELECT tid, vcpu, tsc, substr(name, instr(name, ':') + 1) FROM events WHERE machine <> 'host' ORDER BY tsc, id" >"$tmp/got"
+near "agent: the guest, in the host's time" "$tmp/want" "$tmp/got"
+read -r mult shift < <(trace-cmd dump --options -i $data/host.dat | sed -n '/Option TSC2NSEC/{n;s/ 0 .*//p}')
+trace-cmd report -t -i "$tmp/ha.dat" -i "$tmp/ga.dat" 2>/dev/null |
+	sed -nE 's/^ga.dat:.* ([0-9]+)\.([0-9]{9}): .*/\1\2/p; s/^.*ga.dat:.* ([0-9]+)\.([0-9]{9}): .*/\1\2/p' >"$tmp/want_ns"
+awk -v mult="$mult" -v shift="$shift" '{ printf "%.0f\n", $3 * mult / 2 ^ shift }' "$tmp/got" |
+	paste -d ' ' "$tmp/want_ns" - | awk 'NF != 2 || $1 - $2 > 3 || $2 - $1 > 3' >"$tmp/differ"
+check "agent: trace-cmd's times: $(head -n 1 "$tmp/differ")" test ! -s "$tmp/differ" -a -s "$tmp/want_ns"
+
+# Files of version 6, not compressed; and a long one: nobody's memory grows with it.
+if trace-cmd convert --file-version 6 --compression none -i $data/host.dat -o "$tmp/h6.dat" >/dev/null 2>&1 &&
+	trace-cmd convert --file-version 6 --compression none -i $data/guest.dat -o "$tmp/g6.dat" >/dev/null 2>&1; then
+	guest6=--guest=$tmp/g6.dat,$(cat $data/pid),$offset
+	check "version 6" "$capture" import -o "$tmp/6.ptc" "$guest6" "$tmp/h6.dat"
+	load "$tmp/hg.ptc"
+	sql "SELECT tsc, machine, cpu, tid, name, fields FROM events ORDER BY tsc, id" >"$tmp/want"
+	load "$tmp/6.ptc"
+	sql "SELECT tsc, machine, cpu, tid, name, fields FROM events ORDER BY tsc, id" >"$tmp/got"
+	same "version 6: the same events" "$tmp/want" "$tmp/got"
+	# The CPU's pages of ring buffer over and over, later each time.
+	for f in h6 g6; do
+		python3 - "$tmp/$f.dat" "$tmp/$f.long.dat" 2000 <<-'END'
+			import struct, sys
+			d, n = open(sys.argv[1], "rb").read(), int(sys.argv[3])
+			at = d.rindex(b"flyrecord\0") + 10
+			start, size = struct.unpack_from("<QQ", d, at)
+			pages = [d[i:i + 4096] for i in range(start, start + size, 4096)]
+			times = [struct.unpack_from("<Q", p)[0] for p in pages]
+			span = max(times) - min(times) + 20000000
+			with open(sys.argv[2], "wb") as out:
+			    out.write(d[:at] + struct.pack("<QQ", start, size * n) + d[at + 16:start])
+			    for k in range(n):
+			        for p, t in zip(pages, times):
+			            out.write(struct.pack("<Q", t + k * span) + p[8:])
+		END
+	done
+	check "long: import" "$PT_BUILD/tests/bench/cputime" "$capture" import -q -o "$tmp/long.ptc" \
+		--guest "$tmp/g6.long.dat,$(cat $data/pid),$offset" "$tmp/h6.long.dat" 3>"$tmp/cost"
+	mb=$(awk '{ print $3 }' "$tmp/cost")
+	check "long: import takes $mb MB" test "$mb" -lt 70
+	check "long: decode" "$PT_BUILD/tests/bench/cputime" "$PT_BIN/pt-decode" -q "$tmp/long.ptc" 3>"$tmp/cost" >"$tmp/long.pts"
+	mb=$(awk '{ print $3 }' "$tmp/cost")
+	check "long: pt-decode takes $mb MB" test "$mb" -lt 70
+	events=$(($(wc -l <"$tmp/want") * 2000))
+	"$PT_BIN/pt-load" -q "$tmp/long.db" <"$tmp/long.pts"
+	check "long: all events" test "$(sqlite3 "$tmp/long.db" 'SELECT count(*) FROM events')" -eq "$events"
+	rm -f "$tmp"/*.long.dat "$tmp"/long.*
+else
+	skip 6 "this trace-cmd cannot convert"
+fi
 
 # Into a trace: its branches are the same, and the events are there.
 capture indirect -e psb_period=0
