@@ -185,6 +185,7 @@ static void event(struct pt_flow *f, bool fup, const char *name, const char *for
 
 	if (f->state <= PT_FLOW_LOSING || f->skip)
 		return;
+	tell_held(f, pt_flow_here(f));
 	va_start(ap, format);
 	vsnprintf(f->held_fields, sizeof f->held_fields, format, ap);
 	va_end(ap);
@@ -329,7 +330,7 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 	case PT_STOP: event(f, false, "tracestop", "%s", ""); return true;
 	case PT_PTW:
 		f->fup_binds = k->ip;
-		event(f, k->ip, "ptwrite", "\"payload\":%" PRIu64 ",\"bytes\":%u", k->a, k->n);
+		event(f, k->ip, "ptwrite", "\"payload\":%" PRId64 ",\"bytes\":%u", (int64_t)k->a, k->n);
 		return true;
 	case PT_EXSTOP:
 		f->fup_binds = k->ip;
@@ -350,21 +351,24 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 		/* A FUP behind it is an event's source when a TIP follows (SDM, "CFE"). */
 		if (f->sink->event_trace)
 			f->sink->event_trace(f->arg, f, true, (uint32_t)k->a, k->b);
-		event(f, k->ip, "cfe", "\"type\":%u,\"vector\":%u", (unsigned)k->a, k->b);
+		/* Without the IP bit the FUP may be the branch's own, which an interrupt has anyway. */
+		event(f, true, "cfe", "\"type\":%u,\"vector\":%u", (unsigned)k->a, k->b);
 		return true;
 	case PT_EVD:
 		if (f->sink->event_trace)
 			f->sink->event_trace(f->arg, f, false, k->b, k->a);
-		event(f, false, "evd", "\"type\":%u,\"payload\":%" PRIu64, k->b, k->a);
+		event(f, false, "evd", "\"type\":%u,\"payload\":%" PRId64, k->b, (int64_t)k->a);
 		return true;
 	case PT_TRIG:
 		f->fup_binds = k->ip;
 		event(f, k->ip, "trig", "\"trbv\":%u,\"mult\":%d,\"icnt\":%" PRIu64, k->b,
 		      !!(k->n & PT_TRIG_MULT), k->a);
 		return true;
-	case PT_MNT: event(f, false, "mnt", "\"payload\":%" PRIu64, k->a); return true;
+	case PT_MNT: event(f, false, "mnt", "\"payload\":%" PRId64, (int64_t)k->a); return true;
 	case PT_BBP: f->bip_bytes = k->n; return true;
-	case PT_BIP: event(f, false, "bip", "\"id\":%u,\"payload\":%" PRIu64, k->b, k->a); return true;
+	case PT_BIP:
+		event(f, false, "bip", "\"id\":%u,\"payload\":%" PRId64, k->b, (int64_t)k->a);
+		return true;
 	case PT_BEP:
 		f->bip_bytes = 0;
 		f->fup_binds = k->ip;
@@ -422,7 +426,7 @@ enum pt_flow_feed pt_flow_feed(struct pt_flow *f, const uint8_t *p, const uint8_
 			p = next;
 		}
 		if (__builtin_expect(f->state == PT_FLOW_RUNNING && !f->bip_bytes && !f->tnt_n &&
-					 !f->in_psb && !f->psb_only && !f->tsc_waits,
+					 !f->in_psb && !f->psb_only && !f->tsc_waits && !f->held,
 				     1)) {
 			if (end - p > PT_FAST_BYTES)
 				p = pt_flow_fast(f, p, end - PT_FAST_BYTES,
@@ -483,6 +487,7 @@ enum pt_flow_feed pt_flow_feed(struct pt_flow *f, const uint8_t *p, const uint8_
 
 void pt_flow_lost(struct pt_flow *f, uint64_t aux_offset, bool whole, const char *message)
 {
+	tell_held(f, pt_flow_here(f));
 	f->aux_offset = aux_offset;
 	pt_flow_lose(f, PT_FLOW_LOST, pt_flow_here(f), message);
 	if (whole && f->ever)
@@ -510,6 +515,7 @@ void pt_flow_restart(struct pt_flow *f)
 
 void pt_flow_finish(struct pt_flow *f)
 {
+	tell_held(f, pt_flow_here(f));
 	if (f->state == PT_FLOW_RUNNING)
 		pt_flow_flush_tail(f, pt_flow_here(f));
 	pt_flow_end_slice(f);

@@ -150,10 +150,15 @@ static bool leads_to(struct pt_flow *f, uint64_t ip, enum pt_flow_error_kind *wh
 	struct pt_block *b = pt_graph_block(f->graph, f->code, pt_flow_here(f), f->mode), *turtle = NULL;
 	uint32_t steps = 0, limit = 1;
 
-	for (; b && b != turtle; b = direct_next(f, b)) {
+	while (b && b != turtle) {
 		if (insns_to(f, b, ip) >= 0)
 			return true;
 		*where = b->term_ip;
+		if (b->dead && b->why == PT_DEAD_NO_CODE && f->sink->missing(f->arg, f, b->term_ip)) {
+			b = pt_graph_block(f->graph, f->code, pt_flow_here(f), f->mode);
+			turtle = NULL;
+			continue;
+		}
 		if (b->dead) {
 			*why = b->why == PT_DEAD_NO_CODE ? PT_FLOW_NO_CODE : PT_FLOW_BAD_INSN;
 			return false;
@@ -163,6 +168,7 @@ static bool leads_to(struct pt_flow *f, uint64_t ip, enum pt_flow_error_kind *wh
 			limit *= 2;
 			steps = 0;
 		}
+		b = direct_next(f, b);
 	}
 	*why = f->graph->full ? PT_FLOW_FULL : PT_FLOW_MISMATCH;
 	return false;

@@ -213,7 +213,7 @@ struct ptr_event {	  /* numbered */
 	uint64_t tsc;
 	uint64_t ip;	    /* 0 unknown */
 	const char *name;   /* "cbr", "ptwrite", "ovf", ... */
-	const char *fields; /* a JSON object */
+	const char *fields; /* a JSON object; its 64-bit numbers are signed, as SQLite's */
 };
 
 /* Something that was not seen. kind: "overflow", "lost", "truncated", "no code", "mismatch", "bad packet",
