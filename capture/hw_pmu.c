@@ -195,6 +195,7 @@ int hw_pmu_check(const struct hw_pmu *p, uint64_t config, struct pt_error *e)
 		const char *what;
 	} flags[] = {{"cyc", p->psb_cyc, "cycle counts"},
 		     {"mtc", p->mtc, "MTC packets"},
+		     {"mtc_period", p->mtc, "MTC packets"},
 		     {"ptw", p->ptwrite, "PTWRITE"},
 		     {"pwr_evt", p->power_event_trace, "power events"},
 		     {"event", p->event_trace, "Event Trace"},
@@ -208,7 +209,7 @@ int hw_pmu_check(const struct hw_pmu *p, uint64_t config, struct pt_error *e)
 	for (unsigned i = 0; i < sizeof ranges / sizeof *ranges; i++) {
 		uint64_t v = hw_pmu_get(p, config, ranges[i].term);
 
-		if (i == 2 && !hw_pmu_get(p, config, "mtc"))
+		if (i == 2 && v == 0 && !hw_pmu_get(p, config, "mtc"))
 			continue;
 		if (v >= 32 || !(ranges[i].allowed >> v & 1)) {
 			if (i < 2 && !p->psb_cyc)

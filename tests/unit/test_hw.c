@@ -119,6 +119,7 @@ static void test_pmu(void)
 	refused(&pmu, "psb_period=15", "psb_period=15: this CPU allows 0-5");
 	refused(&pmu, "cyc,cyc_thresh=7", "cyc_thresh=7: this CPU allows 0-5");
 	refused(&pmu, "mtc_period=1", "mtc_period=1: this CPU allows 0,3,6,9");
+	refused(&pmu, "mtc=0,mtc_period=1", "mtc_period=1: this CPU allows 0,3,6,9");
 	refused(&pmu, "mtc_period=16", "can be 0 to 15");
 	refused(&pmu, "pwr_evt", "no power events");
 	refused(&pmu, "event", "no Event Trace");
@@ -129,6 +130,8 @@ static void test_pmu(void)
 	refused(&pmu, "mtc_period=3x", "not NAME=NUMBER");
 	refused(&pmu, "mtc_period=-1", "not NAME=NUMBER");
 	refused(&pmu, "intel_pt/cyc/h", "not 'h'");
+	pmu.mtc = 0;
+	refused(&pmu, "mtc=0,mtc_period=3", "mtc_period: this CPU has no MTC packets");
 }
 
 /* ---- Snapshots ---------------------------------------------------------------------------------------- */
