@@ -34,13 +34,16 @@ skip() {
 check() {
 	if "${@:2}"; then pass; else fail "$1"; fi
 }
-# same NAME EXPECTED GOT: two files; the first differences are shown
+# same NAME EXPECTED GOT: two files, or what commands print: <(...); the first differences are shown
 same() {
-	if cmp -s "$2" "$3"; then
+	local expected=$2 got=$3
+	[ -f "$expected" ] || { cat "$2" >"$tmp/same.expected" && expected=$tmp/same.expected; }
+	[ -f "$got" ] || { cat "$3" >"$tmp/same.got" && got=$tmp/same.got; }
+	if cmp -s "$expected" "$got"; then
 		pass
 	else
-		fail "$1 (< expected, > got; $(wc -l <"$2") and $(wc -l <"$3") lines)"
-		diff "$2" "$3" | head -n 12 | cut -c 1-200
+		fail "$1 (< expected, > got; $(wc -l <"$expected") and $(wc -l <"$got") lines)"
+		diff "$expected" "$got" | head -n 12 | cut -c 1-200
 	fi
 }
 # counts OUTPUT: adds the "N passed, N failed" line of a tool's output to ours and shows its failures

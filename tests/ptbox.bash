@@ -2,10 +2,14 @@
 # common.bash by tests/ptbox/*.sh.
 #
 #   host=$tmp/host; programs ls ...; cat >"$host/run.sh"       what the box is to do; pt-capture is in its PATH
-#   box [run.sh options]                                         runs it; its /host/out is $tmp/out
+#   box [run.sh options]                                         runs it; its /host/out is $tmp/out. PTBOX_KEPT=DIR keeps that in
+#                                                                DIR/TEST.N, and takes it from there the next time
 #   truth CPU                                                    the CPU's branches, as a decoder can know them: "from to"
 #   branches CPU FILE...                                         the same of containers, one after the other; a thread's
 #                                                                without a CPU are CPU 0's
+#   captured_truth CPU CONTAINER u|k|uk [BITS]                   the truth of captures with that one's configuration only
+#   perf_imported                                                each $out/NAME.data becomes $out/NAME.perf.ptc
+#   same_as_perf NAME [filtered]                                 our branches of $out/NAME.data are perf's, and no more errors
 # shellcheck shell=bash
 # shellcheck disable=SC2154,SC2034
 ptbox=$PT_SHARED/ptbox/run.sh
@@ -51,8 +55,13 @@ WORK
 compiled() {
 	gcc -O1 -g -pthread -static -o "$host/bin/$1" "tests/programs/$1.c" || exit 1
 }
+boxes=0
 box() {
-	local status
+	local status kept=${PTBOX_KEPT:+$PTBOX_KEPT/$(basename "$0" .sh).$((boxes++))}
+	if [ -n "$kept" ] && [ -e "$kept/console.log" ]; then
+		cp -a "$kept/." "$out"
+		return
+	fi
 	"$ptbox" -t "${PTBOX_LIMIT:-800}" -s -o "$out" "$@" "$host" >"$tmp/box.log" 2>&1
 	status=$?
 	if [ $status -ne 0 ]; then
@@ -61,6 +70,15 @@ box() {
 		tail -n 25 "$out/console.log" "$out"/*.err 2>/dev/null | tr -d '\r' | cut -c 1-200
 		exit 1
 	fi
+	[ -z "$kept" ] || cp -a "$out" "$kept"
+}
+# Debian's perf in the box, which wants its vdso from there: `vmctl vdso vdso.so` in /host/out
+with_perf() {
+	command -v perf >/dev/null || {
+		skip 1 "no perf"
+		exit 0
+	}
+	programs perf
 }
 truth() { "$tmp/truthdump" -p "$out/truth-cpu$1.bin"; }
 branches() {
@@ -82,4 +100,45 @@ exact() {
 		same "$name, CPU $cpu: branches" "$tmp/truth" "$tmp/got"
 		check "$name, CPU $cpu: nothing was traced" test -s "$tmp/truth"
 	done
+}
+
+# The control register, IA32_RTIT_CTL, that a container was recorded with: TraceEn, ToPA, who is traced, and bits of the kernel's own
+# (address filters: 1 filter, 2 TraceStop, at bit 32 and 36).
+control_of() {
+	local config levels=0
+	config=$("$PT_BIN/pt-capture" info "$1" | sed -n 's/^pt_config: //p')
+	[[ $2 != *u* ]] || levels=$((levels | 8))
+	[[ $2 != *k* ]] || levels=$((levels | 4))
+	printf '%x\n' $((config | levels | 0x101 | ${3:-0}))
+}
+captured_truth() { "$tmp/truthdump" -p -C "$(control_of "$2" "$3" "${4:-0}")" "$out/truth-cpu$1.bin"; }
+perf_imported() {
+	local data id
+	id=$(readelf -n "$out/vdso.so" | sed -n 's/.*Build ID: //p')
+	# Where perf and we look for it.
+	mkdir -p "$out/symfs/.debug/[vdso]/$id" "$out/symfs/.debug/.build-id/${id:0:2}"
+	cp "$out/vdso.so" "$out/symfs/.debug/[vdso]/$id/vdso"
+	ln -sfn "../../[vdso]/$id" "$out/symfs/.debug/.build-id/${id:0:2}/${id:2}"
+	for data in "$out"/*.data; do
+		"$PT_BIN/pt-capture" import -q --symfs "$out/symfs" -o "${data%.data}.perf.ptc" "$data" 2>"$tmp/err"
+		check "import $(basename "$data"): $(head -n 2 "$tmp/err")" test $? -eq 0
+	done
+}
+same_as_perf() {
+	local ours theirs
+	perf script -i "$out/$1.data" --symfs "$out/symfs" --itrace=be -F cpu,tid,ip,addr 2>"$tmp/perf.err" | tr -d '[]' >"$tmp/perf"
+	"$PT_BIN/pt-decode" --text -F cpu,tid,from,to "$out/$1.perf.ptc" >"$tmp/ours" 2>"$tmp/decode.err"
+	theirs=$(grep -c 'instruction trace error' "$tmp/perf")
+	ours=$(grep -c '^#' "$tmp/ours")
+	check "$1: $ours errors, perf's $theirs" test "$ours" -le "$theirs"
+	# filtered: perf tells the target, too, of a branch that leaves what is traced. Where it goes on behind an error perf shows as
+	# a branch from 0; we, where tracing begins there.
+	awk -v filtered="${2:-}" '
+		/instruction trace error/ { gap = 1 }
+		NF != 5 || gap && $3 == "0" { gap = gap && NF != 5; next }
+		n++ { if (filtered && $3 == "0") to = "0"; print cpu, tid, from, to }
+		{ tid = $1; cpu = $2 + 0; from = $3; to = $5; gap = 0 }
+		END { if (filtered && n) to = "0"; if (n) print cpu, tid, from, to }' "$tmp/perf" | sort -s -n -k1,1 >"$tmp/expected"
+	awk '/^#/ { gap = 1; next } gap && $3 == "0" { gap = 0; next } { gap = 0; print }' "$tmp/ours" | sort -s -n -k1,1 >"$tmp/got"
+	same "$1: perf's branches" "$tmp/expected" "$tmp/got"
 }
