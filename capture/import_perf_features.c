@@ -15,7 +15,8 @@ enum {
 	FEATURE_CPUDESC = 8,
 	FEATURE_CPUID = 9,
 	FEATURE_CMDLINE = 11,
-	FEATURE_EVENT_DESC = 12
+	FEATURE_EVENT_DESC = 12,
+	FEATURE_BPF_PROG_INFO = 25
 };
 
 #define INFO_PT		    1  /* enum auxtrace_type: PERF_AUXTRACE_INTEL_PT */
@@ -210,17 +211,22 @@ static int take_build_ids(struct perf_file *f, const uint8_t *p, size_t n, struc
 	return 0;
 }
 
+static int keep(uint8_t **to, size_t *to_bytes, const uint8_t *bytes, size_t n, struct pt_error *e)
+{
+	free(*to);
+	*to_bytes = n;
+	*to = malloc(n ? n : 1);
+	if (!*to)
+		return no_memory(e);
+	memcpy(*to, bytes, n);
+	return 0;
+}
+
 int perf_file_feature(struct perf_file *f, unsigned bit, const uint8_t *bytes, size_t n, struct pt_error *e)
 {
 	switch (bit) {
-	case FEATURE_TRACING_DATA:
-		free(f->tracing_data);
-		f->tracing_bytes = n;
-		f->tracing_data = malloc(n ? n : 1);
-		if (!f->tracing_data)
-			return no_memory(e);
-		memcpy(f->tracing_data, bytes, n);
-		return 0;
+	case FEATURE_TRACING_DATA: return keep(&f->tracing_data, &f->tracing_bytes, bytes, n, e);
+	case FEATURE_BPF_PROG_INFO: return keep(&f->bpf, &f->bpf_bytes, bytes, n, e);
 	case FEATURE_BUILD_ID: return take_build_ids(f, bytes, n, e);
 	case FEATURE_HOSTNAME: return take_text(f, PERF_TEXT_HOST, bytes, n, e);
 	case FEATURE_OSRELEASE: return take_text(f, PERF_TEXT_RELEASE, bytes, n, e);

@@ -506,6 +506,7 @@ void perf_file_close(struct perf_file *f)
 	free(f->ids);
 	free(f->build_ids);
 	free(f->tracing_data);
+	free(f->bpf);
 	free(f->path);
 	free(f->directory);
 	if (r) {

@@ -105,6 +105,8 @@ struct perf_file {
 	struct perf_file_clock clock; /* of AUXTRACE_INFO, else of a TIME_CONV record */
 	uint8_t *tracing_data;	      /* formats of tracepoints, see import_perf_formats.h; NULL */
 	size_t tracing_bytes;
+	uint8_t *bpf; /* BPF programs, see import_perf_bpf.h; NULL */
+	size_t bpf_bytes;
 	uint32_t parts;	 /* files with records: several with `perf record --threads` */
 	bool unfinished; /* perf was killed: the header does not know the data's size */
 	struct perf_reader *reader;

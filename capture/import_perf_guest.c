@@ -1,5 +1,6 @@
 /* import_perf_guest.c - see import_perf_guest.h. */
 #include "capture/import_perf_guest.h"
+#include "capture/import_perf_bpf.h"
 #include "capture/import_perf_formats.h"
 #include "capture/import_perf_put.h"
 
@@ -88,6 +89,8 @@ static int put_records(struct perf_guest *g, struct ptc_writer *w, struct perf_m
 		memcpy(&h, rec->bytes, sizeof h);
 		if (h.type == PERF_RECORD_MMAP || h.type == PERF_RECORD_MMAP2)
 			ret = perf_machines_mapped(machines, g->of->pid, rec, w, e);
+		else if (h.type == PERF_RECORD_KSYMBOL)
+			ret = perf_bpf_begins(&g->file, g->of->pid, rec, w, e);
 		if (ret == 0)
 			ret = side_put_record(side, rec, e);
 		free(rec);

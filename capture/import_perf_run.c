@@ -1,6 +1,7 @@
 /* import_perf_run.c - see import_perf_run.h. */
 #include "capture/import_perf_run.h"
 #include "capture/import_perf_aux.h"
+#include "capture/import_perf_bpf.h"
 #include "capture/import_perf_file.h"
 #include "capture/import_perf_formats.h"
 #include "capture/import_perf_guest.h"
@@ -254,6 +255,8 @@ static int put_record(struct run *r, const struct ordered_record *rec, struct pt
 		return 0;
 	if ((h.type == PERF_RECORD_MMAP || h.type == PERF_RECORD_MMAP2) &&
 	    perf_machines_mapped(r->machines, machine_pid, rec, r->w, e))
+		return -1;
+	if (h.type == PERF_RECORD_KSYMBOL && perf_bpf_begins(&r->file, machine_pid, rec, r->w, e))
 		return -1;
 	if (side_put_record(&r->side, rec, e))
 		return -1;
