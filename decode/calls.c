@@ -22,6 +22,7 @@ struct stack {
 	struct frame *frames;
 	uint32_t depth, room;
 	uint64_t resume; /* after a trace end: where it should go on */
+	bool replaced;	 /* by an exec: of its frames only those in the kernel are still to return */
 	uint32_t thread;
 	uint64_t tsc;			  /* at the end of its last path */
 	uint64_t insns, branches, cycles; /* executed so far: by this thread, whatever else ran on its CPU */
@@ -163,6 +164,7 @@ static struct stack *stack_of(struct pt_calls *c, const struct pt_emit_stream *s
 		}
 		st->task = task;
 		st->cpu = cpu;
+		st->execs = task->process ? task->process->execs : 0;
 		st->next = c->stacks;
 		c->stacks = st;
 	}
@@ -284,6 +286,13 @@ static void unwind_all(struct pt_calls *c, struct stack *st, const struct now *n
 		pop(c, st, now, PTR_CALL_NO_RETURN);
 }
 
+/* The program that an exec has put in place begins. */
+static void replace(struct pt_calls *c, struct stack *st, const struct now *now)
+{
+	unwind_all(c, st, now);
+	st->replaced = false;
+}
+
 static struct now now_of(const struct pt_emit_stream *s, const struct stack *st, uint64_t tsc)
 {
 	return (struct now){.s = s, .tsc = tsc, .insns = st->insns, .branches = st->branches};
@@ -301,7 +310,7 @@ static void bottom(struct pt_calls *c, struct stack *st, const struct now *now, 
 	push(c, st, now, 0, symbol, ip, PTR_CALL_NO_CALL);
 }
 
-/* The stack that the stream runs on now; what an exec has replaced is gone. */
+/* The stack that the stream runs on now. */
 static struct stack *stack_now(struct pt_calls *c, struct pt_emit_stream *s, uint64_t tsc, struct now *ret)
 {
 	struct stack *st = stack_of(c, s, s->task);
@@ -311,8 +320,8 @@ static struct stack *stack_now(struct pt_calls *c, struct pt_emit_stream *s, uin
 		return NULL;
 	*ret = now_of(s, st, tsc);
 	if (st->execs != execs) {
-		unwind_all(c, st, ret);
 		st->resume = 0;
+		st->replaced = true;
 		st->execs = execs;
 	}
 	st->thread = s->thread;
@@ -347,7 +356,7 @@ void pt_calls_gap(struct pt_calls *c, struct pt_emit_stream *s, uint64_t tsc)
 
 	if (!st)
 		return;
-	unwind_all(c, st, &now);
+	replace(c, st, &now);
 	st->resume = 0;
 }
 
@@ -357,6 +366,8 @@ static void resumed(struct pt_calls *c, struct stack *st, const struct now *now,
 {
 	uint32_t symbol = symbol_at(c, code, to, NULL);
 
+	if (st->replaced)
+		replace(c, st, now);
 	if (st->depth == 0)
 		bottom(c, st, now, symbol, to);
 	else if (to != st->resume && st->resume && !unwind(c, st, now, to))
@@ -364,14 +375,23 @@ static void resumed(struct pt_calls *c, struct stack *st, const struct now *now,
 	st->resume = 0;
 }
 
-/* A return that nothing of the stack called for: what runs now has called the bottom. */
+/* begins: the symbol whose first instruction is returned to, 0 none. */
 static void returned(struct pt_calls *c, struct stack *st, const struct now *now, struct pt_code *code,
-		     uint64_t to)
+		     uint64_t to, uint32_t begins)
 {
-	if (unwind(c, st, now, to) || st->depth > 1)
+	uint32_t i = st->depth;
+
+	if (unwind(c, st, now, to))
 		return;
-	unwind_all(c, st, now);
-	bottom(c, st, now, symbol_at(c, code, to, NULL), to);
+	while (i > 0 && st->frames[i - 1].ret == 0)
+		i--;
+	if (i == 0) { /* what runs now has called the bottom */
+		unwind_all(c, st, now);
+		bottom(c, st, now, symbol_at(c, code, to, NULL), to);
+	} else if (
+	    begins) { /* an address was put there to be jumped to: a retpoline, a signal's trampoline */
+		push(c, st, now, st->frames[st->depth - 1].ret, begins, to, PTR_CALL_NON_CALL);
+	}
 }
 
 /* SYSRET, IRET: what was entered last is left, to where it was entered from; or to a signal's handler, or a place next to it
@@ -381,12 +401,18 @@ static void left(struct pt_calls *c, struct stack *st, const struct now *now, st
 {
 	uint32_t i = st->depth, symbol;
 	uint64_t ret;
+	bool first;
 
+	if (st->replaced && !(to >> 63)) {
+		replace(c, st, now);
+		bottom(c, st, now, symbol_at(c, code, to, NULL), to);
+		return;
+	}
 	if (unwind(c, st, now, to))
 		return;
 	while (i > 0 && !st->frames[i - 1].entered)
 		i--;
-	symbol = symbol_at(c, code, to, NULL);
+	symbol = symbol_at(c, code, to, &first);
 	if (i == 0) { /* it was entered before the trace */
 		unwind_all(c, st, now);
 		bottom(c, st, now, symbol, to);
@@ -395,10 +421,17 @@ static void left(struct pt_calls *c, struct stack *st, const struct now *now, st
 	ret = st->frames[i - 1].ret;
 	while (st->depth >= i)
 		pop(c, st, now, st->depth == i ? 0 : PTR_CALL_NO_RETURN);
-	if (st->depth == 0)
+	if (st->depth == 0) {
 		bottom(c, st, now, symbol, to);
-	else if (symbol_at(c, code, ret, NULL) != symbol)
-		push(c, st, now, ret, symbol, to, 0);
+	} else if (symbol_at(c, code, ret, NULL) != symbol) {
+		/* Into the middle of what was not seen to be called: back from a handler that was entered before the trace. */
+		if (st->depth == 1 && !first)
+			unwind_all(c, st, now);
+		if (st->depth)
+			push(c, st, now, ret, symbol, to, 0);
+		else
+			bottom(c, st, now, symbol, to);
+	}
 }
 
 /* What an edge does to the stack. */
@@ -414,6 +447,22 @@ enum role {
 	ROLE_END,
 	ROLE_SIDE /* in from the other side: the stack is as it was left */
 };
+
+#define STAYS_BYTES 16
+
+/* A call that calls nobody: to the next instruction, for its own address; or, in the middle of a function, over a few
+ * instructions that are never to run, which a retpoline or the stuffing of the CPU's predictor has there. */
+static bool stays(struct pt_calls *c, struct pt_code *code, const struct pt_edge *edge, uint64_t next)
+{
+	bool first;
+
+	if (edge->kind != PTR_CALL_DIR || edge->to - next > STAYS_BYTES)
+		return edge->to == next;
+	if (edge->to == next)
+		return true;
+	return edge->symbol && symbol_at(c, code, edge->to, &first) == edge->symbol && !first &&
+	       symbol_at(c, code, edge->from, NULL) == edge->symbol;
+}
 
 static enum role role_of(struct pt_calls *c, struct pt_edge *edge)
 {
@@ -442,14 +491,17 @@ static enum role role_of(struct pt_calls *c, struct pt_edge *edge)
 		edge->symbol = symbol_at(c, code, edge->to, NULL);
 		if (edge->kind == PTR_SYSCALL || edge->kind == PTR_INT)
 			return ROLE_ENTER;
-		/* A call to the next instruction only asks for its own address. */
-		return edge->from + in.len == edge->to ? ROLE_NONE : ROLE_CALL;
+		return stays(c, code, edge, edge->from + in.len) ? ROLE_NONE : ROLE_CALL;
 	case PTR_ASYNC:
 		edge->bytes = 0;
 		edge->symbol = symbol_at(c, code, edge->to, NULL);
 		return ROLE_ENTER;
 	case PTR_RET:
-	case PTR_RET_FAR: return ROLE_RET;
+	case PTR_RET_FAR:
+		edge->symbol = symbol_at(c, code, edge->to, &first);
+		if (!first)
+			edge->symbol = 0;
+		return ROLE_RET;
 	case PTR_SYSRET:
 	case PTR_IRET:
 	case PTR_ERET: return ROLE_LEAVE;
@@ -496,7 +548,7 @@ void pt_calls_path(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path 
 		now.branch = run * PTR_RUN_BRANCHES + position + i;
 		switch ((enum role)edge->role) {
 		case ROLE_CALL: push(c, st, &now, edge->from + edge->bytes, edge->symbol, edge->to, 0); break;
-		case ROLE_RET: returned(c, st, &now, code, edge->to); break;
+		case ROLE_RET: returned(c, st, &now, code, edge->to, edge->symbol); break;
 		case ROLE_ENTER:
 			push(c, st, &now, edge->from + edge->bytes, edge->symbol, edge->to, 0);
 			if (st->depth)
