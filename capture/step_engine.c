@@ -11,6 +11,7 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "capture/step_internal.h"
 
@@ -116,10 +117,8 @@ static bool own_trap(struct step_thread *t)
 	bool far_trap = t->far_trap;
 	siginfo_t info;
 
-	/* In user code a step moves on, but for a jump to itself, and a string instruction. One that was sent to this very
-	 * thread while it ran cannot be told apart: the kernel keeps only one of them. */
-	if (!t->in_kernel && PEEK(t, rip) != t->ip)
-		return false;
+	/* One that was sent to this very thread as it ran takes the place of the step's: the kernel keeps the first of two. (Sent
+	 * between the step's trap and its stop, it is the second: nobody gets to know of it.) */
 	if (ptrace(PTRACE_GETSIGINFO, t->tid, 0, &info) < 0)
 		return false;
 	t->far_trap = false;
@@ -186,6 +185,20 @@ static bool changes_maps(uint64_t number)
 	}
 }
 
+/* Does the call write to a process's memory by its file, /proc/PID/mem, which mappings' protection does not keep it from? */
+static bool writes_memory(const struct step_thread *t, uint64_t number)
+{
+	char path[64], to[64];
+	ssize_t n;
+
+	if (number != SYS_write && number != SYS_pwrite64 && number != SYS_writev && number != SYS_pwritev &&
+	    number != SYS_pwritev2)
+		return false;
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", t->tid, (int)PEEK(t, rdi));
+	n = readlink(path, to, sizeof to);
+	return n > 10 && n < (ssize_t)sizeof to && !memcmp(to, "/proc/", 6) && !memcmp(to + n - 4, "/mem", 4);
+}
+
 static void switch_to(struct step *s, struct step_thread *t)
 {
 	if (s->current == t)
@@ -249,6 +262,10 @@ static void arrived(struct step *s, struct step_thread *t, uint64_t ip)
 		put_all(s);
 		step_maps_update(s, t, t->protects);
 		t->maps_changed = t->protects = false;
+	}
+	if (t->pokes) {
+		step_maps_written(s);
+		t->pokes = false;
 	}
 	if (t->renames) {
 		step_comm(s, t, false);
@@ -342,6 +359,7 @@ static void leave(struct step *s, struct step_thread *t)
 
 		t->maps_changed = changes_maps(number);
 		t->protects = number == SYS_mprotect || number == SYS_pkey_mprotect;
+		t->pokes = writes_memory(t, number);
 		t->renames = number == SYS_prctl && PEEK(t, rdi) == PR_SET_NAME;
 		t->from_syscall = number != SYS_rt_sigreturn; /* which brings back all registers */
 		step_end(s, t, t->ip);

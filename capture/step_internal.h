@@ -69,6 +69,7 @@ struct step_thread {
 	bool maps_changed; /* the system call at hand may change them */
 	bool preempted;	   /* another thread had its turn: tracing ended, and begins again at ip */
 	bool renames;	   /* prctl(PR_SET_NAME) is being called */
+	bool pokes;	   /* a file /proc/PID/mem is being written to */
 	bool protects;	   /* mprotect() is: what it makes executable may have been written to */
 	bool event;	   /* this stop is no step's end */
 	bool traced;	   /* has been told of: FORK, ITRACE_START */
@@ -135,6 +136,8 @@ void step_itrace_start(struct step *s, struct step_thread *t);
 void step_switch(struct step *s, struct step_thread *t, bool out);
 /* Tells of what is mapped now and was not. */
 void step_maps_update(struct step *s, struct step_thread *t, bool written);
+/* Any code, of whichever process, may no longer be its file's: it is looked at anew where it is executed. */
+void step_maps_written(struct step *s);
 void step_maps_forget(struct step_process *p);
 /* A fork's child begins with its parent's. */
 void step_maps_copy(struct step *s, struct step_process *to, const struct step_process *from);

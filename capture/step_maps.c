@@ -321,6 +321,15 @@ void step_maps_update(struct step *s, struct step_thread *t, bool written)
 	memset(p->cache, 0, STEP_CACHE * sizeof *p->cache);
 }
 
+void step_maps_written(struct step *s)
+{
+	for (struct step_process *p = s->processes; p; p = p->next) {
+		for (size_t i = 0; i < p->map_count; i++)
+			p->maps[i].file = false;
+		memset(p->cache, 0, STEP_CACHE * sizeof *p->cache);
+	}
+}
+
 bool step_code_page(struct step *s, struct step_thread *t, uint64_t ip)
 {
 	struct step_process *p = t->process;

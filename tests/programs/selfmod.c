@@ -1,5 +1,8 @@
-/* Code that changes as it runs: the next instruction, without a branch between; and by another mapping of its page. */
+/* Code that changes as it runs: the next instruction, without a branch between; by another mapping of its page; and, though
+ * it is write-protected, by /proc/self/mem. */
 #define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,6 +16,14 @@ static const unsigned char straight[] = {0x31, 0xc0,			 /* xor %eax, %eax */
 					 0xc6, 0x05, 1, 0, 0, 0,   0x90, /* movb $0x90, 1(%rip) */
 					 0x90, 0xc3,		     /* nop; ret: becomes nop, and so on */
 					 0x05, 10,   0, 0, 0, 0xc3}; /* add $10, %eax; ret */
+
+/* Its jump goes behind two or all of three NOPs. */
+extern unsigned char spot[];
+__attribute__((noinline)) static int file_code(int x)
+{
+	__asm__ volatile(".globl spot\nspot: jmp 1f\nnop\nnop\nnop\n1: nop" : "+r"(x));
+	return x + 1;
+}
 
 int main(void)
 {
@@ -39,6 +50,15 @@ int main(void)
 
 		memcpy(writable, bytes, sizeof bytes);
 		sum += ((int (*)(void))(void *)executable)();
+	}
+	printf("%d\n", sum);
+	fd = open("/proc/self/mem", O_RDWR);
+	for (int k = 0; k < 6; k++) {
+		unsigned char distance = (unsigned char)(2 + k % 2);
+
+		sum += file_code(k);
+		if (pwrite(fd, &distance, 1, (off_t)(uintptr_t)(spot + 1)) == 1)
+			sum += file_code(k);
 	}
 	printf("%d\n", sum);
 	return 0;
