@@ -493,9 +493,10 @@ int hw_events_filter(struct hw_events *ev, const char *filter, struct pt_error *
 		    ev->calls->ioctl(ev->events[i].fd, PERF_EVENT_IOC_SET_FILTER, (void *)(uintptr_t)filter))
 			return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
 				       "the kernel refuses --filter '%s': %s%s", filter, strerror(errno),
-				       errno == EINVAL ? " (it is to be like 'filter 0xOFFSET/0xSIZE@/FILE')"
-				       : errno == EOPNOTSUPP ? " (too many, or one in a file for whole CPUs)"
-							     : "");
+				       errno == EOPNOTSUPP ? " (Intel PT has filter and tracestop, as many "
+							     "as this CPU has ranges; of a file for "
+							     "tasks, not for whole CPUs)"
+							   : "");
 	return 0;
 }
 

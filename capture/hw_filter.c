@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { ANY = -1, GLOBAL = 0 }; /* which of several symbols; else the Nth */
 
@@ -49,16 +50,20 @@ static int wrong(const struct parser *p, const char *what, struct pt_error *e)
 
 static int parse_action(struct parser *p, struct one *f, struct pt_error *e)
 {
+	/* To the kernel a tracestop is a stop with a size. */
 	static const struct {
-		const char *name;
+		const char *name, *kernel;
 		bool range;
-	} actions[] = {{"filter", true}, {"start", false}, {"stop", false}, {"tracestop", true}};
+	} actions[] = {{"filter", "filter", true},
+		       {"start", "start", false},
+		       {"stop", "stop", false},
+		       {"tracestop", "stop", true}};
 
 	for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
 		size_t n = strlen(actions[i].name);
 
 		if (strncmp(p->at, actions[i].name, n) == 0 && isspace((unsigned char)p->at[n])) {
-			f->action = actions[i].name;
+			f->action = actions[i].kernel;
 			f->range = actions[i].range;
 			p->at = skip(p->at + n);
 			return 0;
@@ -204,20 +209,34 @@ static int find(const struct filter_symbols *s, const struct place *p, const cha
 		       p->which == GLOBAL ? "global " : "", p->name);
 }
 
+/* All of a file, or from the kernel's first function to its last. */
+static int resolve_all(const struct filter_symbols *s, struct one *f, const char *where, struct pt_error *e)
+{
+	const struct filter_symbol *last;
+	struct stat st;
+
+	if (f->file[0]) {
+		if (stat(f->file, &st))
+			return pt_fail_errno(e, "--filter: cannot read %s", f->file);
+		f->from.number = 0;
+		f->to.number = (uint64_t)st.st_size;
+		return 0;
+	}
+	if (!s->count)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--filter: %s has no functions", where);
+	last = &s->at[s->count - 1];
+	f->from.number = s->at[0].start;
+	f->to.number = last->start + last->size - f->from.number;
+	return 0;
+}
+
 /* Names become numbers. */
 static int resolve(const struct filter_symbols *s, struct one *f, const char *where, struct pt_error *e)
 {
 	const struct filter_symbol *from = NULL, *to = NULL;
 
-	if (f->from.is_all) {
-		const struct filter_symbol *last = &s->at[s->count - 1];
-
-		if (!s->count)
-			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--filter: %s has no functions", where);
-		f->from.number = s->at[0].start;
-		f->to.number = last->start + last->size - f->from.number;
-		return 0;
-	}
+	if (f->from.is_all)
+		return resolve_all(s, f, where, e);
 	if (!f->from.is_number) {
 		if (find(s, &f->from, where, &from, e))
 			return -1;

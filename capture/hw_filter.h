@@ -8,8 +8,9 @@
  * function's name, whose end is meant. A filter or tracestop without SIZE is one function long. White space around names is as perf
  * wants it, but need not be there. Several are separated by commas or spaces.
  *
- * The kernel takes "filter 0xSTART/0xSIZE[@FILE]" and "start 0xSTART[@FILE]", with commas (PERF_EVENT_IOC_SET_FILTER, kernel/events/core.c): of a
- * file the offset, and its whole path.
+ * The kernel takes "filter 0xSTART/0xSIZE[@FILE]", "start 0xSTART[@FILE]", "stop ...", with commas between them
+ * (PERF_EVENT_IOC_SET_FILTER, kernel/events/core.c): of a file the offset, and its whole path. A tracestop is a stop with a size. Of
+ * Intel PT there are filter and tracestop only (pt_event_addr_filters_validate()).
  */
 #ifndef CAPTURE_HW_FILTER_H
 #define CAPTURE_HW_FILTER_H

@@ -110,3 +110,23 @@ check "merge: $(cat "$tmp/err")" test $? -eq 0
 "$PT_BIN/pt-decode" --text -F from,to "$tmp/c.ptc" >"$tmp/expected"
 "$PT_BIN/pt-decode" --text -F from,to "$tmp/m.ptc" >"$tmp/got"
 same "a guest that never ran changes no branch of the host" "$tmp/expected" "$tmp/got"
+
+# What is dropped behind the last record that could have told of it is counted all the same: the reader sleeps, the target makes
+# thousands of records and then none.
+mkfifo "$tmp/go"
+bash -c 'read x <"$1"; for ((i = 0; i < 300; i++)); do /bin/true; done; echo >"$2"; read x <"$1"' _ "$tmp/go" "$tmp/done" &
+target=$!
+"$capture" --sideband-only -q -m 8K -o "$tmp/lost.ptc" -p $target 2>"$tmp/err" </dev/null &
+p=$!
+until [ -s "$tmp/lost.ptc.part" ] || ! kill -0 $p 2>/dev/null; do sleep 0.05; done
+kill -STOP $p
+echo >"$tmp/go"
+until [ -e "$tmp/done" ]; do sleep 0.05; done
+kill -INT $p
+kill -CONT $p
+wait $p
+check "records that nobody read: status 3" test $? -eq 3
+check "they are told: $(cat "$tmp/err")" grep -qE '[0-9]{3,} sideband records' "$tmp/err"
+check "and in the container" grep -q '^  LOST ' <("$capture" info "$tmp/lost.ptc")
+kill $target
+wait $target 2>/dev/null || true

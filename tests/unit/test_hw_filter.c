@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static unsigned passed, failed;
@@ -85,7 +86,9 @@ static void test_file(void)
 	uint64_t first = offset_of((const void *)(uintptr_t)first_of_two),
 		 second = offset_of((const void *)(uintptr_t)second_of_two);
 	char text[9000], wanted[9000];
+	struct stat st = {0};
 
+	stat(self, &st);
 	snprintf(text, sizeof text, "filter first_of_two @ %s", self);
 	snprintf(wanted, sizeof wanted, "filter 0x%" PRIx64 "/0x3@%s", first, self);
 	is(text, wanted);
@@ -98,7 +101,10 @@ static void test_file(void)
 		 self);
 	is(text, wanted);
 	snprintf(text, sizeof text, "tracestop second_of_two / 16 @%s", self);
-	snprintf(wanted, sizeof wanted, "tracestop 0x%" PRIx64 "/0x10@%s", second, self);
+	snprintf(wanted, sizeof wanted, "stop 0x%" PRIx64 "/0x10@%s", second, self);
+	is(text, wanted);
+	snprintf(text, sizeof text, "filter * @%s", self);
+	snprintf(wanted, sizeof wanted, "filter 0x0/0x%" PRIx64 "@%s", (uint64_t)st.st_size, self);
 	is(text, wanted);
 	snprintf(text, sizeof text, "filter 0x1000 / 0x20 @%s", self);
 	snprintf(wanted, sizeof wanted, "filter 0x1000/0x20@%s", self);
