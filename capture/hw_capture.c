@@ -568,6 +568,17 @@ static int finish(struct capture *c, struct pt_error *e)
 	return ptc_writer_finish(c->w, e);
 }
 
+/* One for each ring that can fill at the same time as others; privileges are dropped by now, for them, too. */
+static int make_readers(struct capture *c, struct pt_error *e)
+{
+	size_t count = c->ev.ring_count < c->online.count ? c->ev.ring_count : c->online.count;
+
+	if (!c->pmu || c->ev.overwrite || count < 2)
+		return 0;
+	c->drain.readers = hw_readers_create(c->w, (unsigned)count, e);
+	return c->drain.readers ? 0 : -1;
+}
+
 static void tell_result(struct capture *c)
 {
 	const char *why;
@@ -619,6 +630,8 @@ int hw_capture(const struct hw_options *o, const struct hw_pmu *pmu, int fd, voi
 		c.ev.rings[i].task = !o->system_wide;
 		c.ev.rings[i].published_ns = hw_clock_now_ns(&c.clock);
 	}
+	if (make_readers(&c, e))
+		goto out;
 	ptc_writer_on_chunk(c.w, look_after_rings, &c);
 	c.started = seconds();
 	if (o->system_wide || c.tids.count)
@@ -629,6 +642,7 @@ int hw_capture(const struct hw_options *o, const struct hw_pmu *pmu, int fd, voi
 	ret = 0;
 out:
 	hw_child_end(&c.child);
+	hw_readers_destroy(c.drain.readers);
 	hw_drain_deinit(&c.drain);
 	hw_events_close(&c.ev);
 	hw_tasks_deinit(&c.tasks);

@@ -272,31 +272,33 @@ static void taken(struct hw_drain *d, struct hw_drain_ring *r, uint64_t n)
 	r->busy = false;
 	if (s && r->taken == s->offset + s->size) {
 		r->stash = s->next;
-		d->stashed -= s->size;
+		__atomic_fetch_sub(&d->stashed, s->size, __ATOMIC_RELAXED);
 		free(s);
 	}
 }
 
 /* [r->taken, to) of one PERF_RECORD_AUX, or of none (a NULL record: the kernel had to drop it). */
-static int put_piece(struct hw_drain *d, struct hw_drain_ring *r, uint64_t to, const struct hw_aux_record *a,
-		     struct pt_error *e)
+static int put_piece(struct hw_drain *d, struct hw_drain_ring *r, struct ptc_lane *lane, uint64_t to,
+		     const struct hw_aux_record *a, struct pt_error *e)
 {
 	do {
 		const uint8_t *bytes;
-		uint64_t n = next_bytes(r, to - r->taken, &bytes), flags = a ? a->flags : 0;
+		uint64_t n = next_bytes(r, to - r->taken, &bytes), flags = a ? a->flags : 0,
+			 time_ns = a ? a->time_ns : 0;
 
 		/* The loss is behind the record's last byte. */
 		if (a && r->taken + n != a->offset + a->size)
 			flags &= ~(uint64_t)PERF_AUX_FLAG_TRUNCATED;
-		if (ptc_put_aux(d->w, r->stream, r->taken, flags, a ? a->time_ns : 0, bytes, n, e))
+		if (lane ? ptc_lane_put_aux(lane, r->stream, r->taken, flags, time_ns, bytes, n, e)
+			 : ptc_put_aux(d->w, r->stream, r->taken, flags, time_ns, bytes, n, e))
 			return -1;
-		d->aux_bytes += n;
+		__atomic_fetch_add(&d->aux_bytes, n, __ATOMIC_RELAXED);
 		taken(d, r, n);
 	} while (r->taken < to);
 	return 0;
 }
 
-static int take_aux(struct hw_drain *d, struct hw_drain_ring *r, struct pt_error *e)
+static int take_aux(struct hw_drain *d, struct hw_drain_ring *r, struct ptc_lane *lane, struct pt_error *e)
 {
 	size_t used = 0;
 	uint64_t to;
@@ -311,10 +313,10 @@ static int take_aux(struct hw_drain *d, struct hw_drain_ring *r, struct pt_error
 			break; /* published after the round's begin */
 		if (end < r->taken)
 			continue;
-		if (a->offset > r->taken && put_piece(d, r, a->offset, NULL, e))
+		if (a->offset > r->taken && put_piece(d, r, lane, a->offset, NULL, e))
 			return -1;
 		/* A record of no bytes can still tell of a loss. */
-		if ((end > r->taken || a->flags) && put_piece(d, r, end, a, e))
+		if ((end > r->taken || a->flags) && put_piece(d, r, lane, end, a, e))
 			return -1;
 		if (a->time_ns > r->published_ns)
 			r->published_ns = a->time_ns;
@@ -326,7 +328,30 @@ static int take_aux(struct hw_drain *d, struct hw_drain_ring *r, struct pt_error
 	 * not come by the next round, the kernel had to drop it. */
 	to = r->record_count && r->records[0].offset < r->last_head ? r->records[0].offset : r->last_head;
 	r->last_head = r->head;
-	return to > r->taken ? put_piece(d, r, to, NULL, e) : 0;
+	return to > r->taken ? put_piece(d, r, lane, to, NULL, e) : 0;
+}
+
+static int read_ring(void *arg, size_t ring, struct ptc_lane *lane, struct pt_error *e)
+{
+	struct hw_drain *d = arg;
+
+	return take_aux(d, &d->rings[ring], lane, e);
+}
+
+static int take_all_aux(struct hw_drain *d, struct pt_error *e)
+{
+	size_t full = 0;
+
+	for (size_t i = 0; i < d->ring_count; i++)
+		full += d->rings[i].stream && d->rings[i].ring.aux && d->rings[i].head != d->rings[i].taken;
+	if (d->readers && full > 1)
+		return ptc_flush_meta(d->w, e) || hw_readers_run(d->readers, d->ring_count, read_ring, d, e)
+			   ? -1
+			   : 0;
+	for (size_t i = 0; i < d->ring_count; i++)
+		if (take_aux(d, &d->rings[i], NULL, e))
+			return -1;
+	return 0;
 }
 
 int hw_drain_round(struct hw_drain *d, uint64_t now_ns, struct pt_error *e)
@@ -353,9 +378,8 @@ int hw_drain_round(struct hw_drain *d, uint64_t now_ns, struct pt_error *e)
 			return -1;
 	if (put_samples(d, e))
 		return -1;
-	for (size_t i = 0; i < d->ring_count; i++)
-		if (take_aux(d, &d->rings[i], e))
-			return -1;
+	if (take_all_aux(d, e))
+		return -1;
 	for (size_t i = 0; i < d->ring_count; i++) {
 		struct hw_drain_ring *r = &d->rings[i];
 

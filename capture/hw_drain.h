@@ -6,6 +6,8 @@
  * before it. Each piece of AUX data gets the flags and the time of its PERF_RECORD_AUX. aux_tail moves when the container has
  * the bytes.
  *
+ * With readers (hw_readers.h) the AUX data of several rings is taken side by side: each stream's in order, streams mixed.
+ *
  * While much is written (the images of what has just been mapped) the rings go on filling. hw_drain_stash(), called after
  * each chunk, copies what is in a ring that is over a third full to memory, up to HW_STASH_MAX for all rings together. AUX data
  * is copied for no other reason.
@@ -22,6 +24,7 @@
 #include <stdint.h>
 
 #include "capture/aux_sample.h"
+#include "capture/hw_readers.h"
 #include "capture/hw_ring.h"
 #include "schema/container.h"
 
@@ -71,6 +74,7 @@ typedef int hw_record_fn(void *arg, struct hw_drain_ring *ring, const uint8_t *r
 
 struct hw_drain {
 	struct ptc_writer *w;
+	struct hw_readers *readers;  /* the caller's; NULL: none */
 	struct hw_drain_ring *rings; /* the caller's */
 	size_t ring_count;
 	/* Sample id -> attr index, of all events; all have sample_id_all and the sample_type HW_SAMPLE_TYPE, and no other

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,8 @@ struct stream_state {
 
 struct ptc_writer {
 	int fd;
+	int level;
+	pthread_mutex_t lock; /* lanes': around everything that follows but raw, stored and zstd */
 	ZSTD_CCtx *zstd;
 	struct buffer raw;    /* the payload that is being built */
 	struct buffer stored; /* chunk header and zstd frame, one write() */
@@ -44,6 +47,13 @@ struct ptc_writer {
 	uint64_t chunks, written, aux_bytes, sideband_bytes;
 	void (*on_chunk)(void *arg);
 	void *arg;
+};
+
+struct ptc_lane {
+	struct ptc_writer *w;
+	ZSTD_CCtx *zstd;
+	int level;
+	struct buffer raw, stored;
 };
 
 static int reserve(struct buffer *b, size_t bytes, struct pt_error *e)
@@ -85,22 +95,28 @@ static int write_all(struct ptc_writer *w, const uint8_t *bytes, size_t n, struc
 	return 0;
 }
 
-/* Compresses raw[0..raw_bytes) and writes it as the next chunk. */
-static int put_chunk(struct ptc_writer *w, enum ptc_type type, uint32_t stream, size_t raw_bytes,
-		     uint64_t aux_offset, struct pt_error *e)
+/* Compresses raw[0..raw_bytes) to behind the place of a chunk's header. */
+static int pack(ZSTD_CCtx *zstd, const struct buffer *raw, size_t raw_bytes, struct buffer *stored,
+		size_t *ret, struct pt_error *e)
 {
-	size_t bound = ZSTD_compressBound(raw_bytes), stored;
-	uint64_t at = w->written;
-	uint8_t *h;
+	size_t bound = ZSTD_compressBound(raw_bytes);
 
-	if (reserve(&w->stored, PTC_CHUNK_HEADER_BYTES + bound, e))
+	if (reserve(stored, PTC_CHUNK_HEADER_BYTES + bound, e))
 		return -1;
-	stored =
-	    ZSTD_compress2(w->zstd, w->stored.bytes + PTC_CHUNK_HEADER_BYTES, bound, w->raw.bytes, raw_bytes);
-	if (ZSTD_isError(stored))
+	*ret = ZSTD_compress2(zstd, stored->bytes + PTC_CHUNK_HEADER_BYTES, bound, raw->bytes, raw_bytes);
+	if (ZSTD_isError(*ret))
 		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "zstd cannot compress a chunk: %s",
-			       ZSTD_getErrorName(stored));
-	h = w->stored.bytes;
+			       ZSTD_getErrorName(*ret));
+	return 0;
+}
+
+/* Writes what is packed as the next chunk. */
+static int append(struct ptc_writer *w, uint8_t *packed, size_t stored, enum ptc_type type, uint32_t stream,
+		  size_t raw_bytes, uint64_t aux_offset, struct pt_error *e)
+{
+	uint64_t at = w->written;
+	uint8_t *h = packed;
+
 	memcpy(h, PTC_CHUNK_MAGIC, 4);
 	h = ptc_set16(h + 4, (uint16_t)type);
 	h = ptc_set16(h, 0);
@@ -109,12 +125,10 @@ static int put_chunk(struct ptc_writer *w, enum ptc_type type, uint32_t stream, 
 	h = ptc_set64(h, stored);
 	h = ptc_set64(h, raw_bytes);
 	h = ptc_set32(h, 0);
-	ptc_set32(h, (uint32_t)crc32(0, w->stored.bytes, 36));
-	if (write_all(w, w->stored.bytes, PTC_CHUNK_HEADER_BYTES + stored, e))
+	ptc_set32(h, (uint32_t)crc32(0, packed, 36));
+	if (write_all(w, packed, PTC_CHUNK_HEADER_BYTES + stored, e))
 		return -1;
 	w->chunks++;
-	if (w->on_chunk)
-		w->on_chunk(w->arg);
 	if (w->index_wanted && type != PTC_INDEX) {
 		if (w->chunks > PTC_INDEX_MAX) {
 			w->index_wanted = false;
@@ -131,6 +145,19 @@ static int put_chunk(struct ptc_writer *w, enum ptc_type type, uint32_t stream, 
 		ptc_set64(h, aux_offset);
 		w->index_bytes += PTC_INDEX_BYTES;
 	}
+	return 0;
+}
+
+static int put_chunk(struct ptc_writer *w, enum ptc_type type, uint32_t stream, size_t raw_bytes,
+		     uint64_t aux_offset, struct pt_error *e)
+{
+	size_t stored;
+
+	if (pack(w->zstd, &w->raw, raw_bytes, &w->stored, &stored, e) ||
+	    append(w, w->stored.bytes, stored, type, stream, raw_bytes, aux_offset, e))
+		return -1;
+	if (w->on_chunk)
+		w->on_chunk(w->arg);
 	return 0;
 }
 
@@ -154,6 +181,13 @@ static uint8_t *set_str(uint8_t *p, const void *bytes, uint32_t n)
 	return set_bytes(ptc_set32(p, n), bytes, n);
 }
 
+static void set_parameters(ZSTD_CCtx *zstd, int level)
+{
+	ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, level);
+	ZSTD_CCtx_setParameter(zstd, ZSTD_c_checksumFlag, 1);
+	ZSTD_CCtx_setParameter(zstd, ZSTD_c_contentSizeFlag, 1);
+}
+
 struct ptc_writer *ptc_writer_create(int fd, int level, struct pt_error *e)
 {
 	struct ptc_writer *w = calloc(1, sizeof *w);
@@ -165,10 +199,10 @@ struct ptc_writer *ptc_writer_create(int fd, int level, struct pt_error *e)
 		goto fail;
 	}
 	w->fd = fd;
+	w->level = level;
 	w->index_wanted = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-	ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, level);
-	ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_checksumFlag, 1);
-	ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_contentSizeFlag, 1);
+	pthread_mutex_init(&w->lock, NULL);
+	set_parameters(w->zstd, level);
 	memcpy(h, PTC_FILE_MAGIC, 8);
 	ptc_set16(h + 8, PTC_MAJOR);
 	ptc_set16(h + 10, PTC_MINOR);
@@ -183,6 +217,7 @@ fail:
 
 void ptc_writer_level(struct ptc_writer *w, int level)
 {
+	w->level = level;
 	ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, level);
 }
 
@@ -196,6 +231,8 @@ void ptc_writer_destroy(struct ptc_writer *w)
 {
 	if (!w)
 		return;
+	if (w->zstd)
+		pthread_mutex_destroy(&w->lock);
 	ZSTD_freeCCtx(w->zstd);
 	free(w->raw.bytes);
 	free(w->stored.bytes);
@@ -308,8 +345,52 @@ int64_t ptc_put_stream(struct ptc_writer *w, const struct ptc_stream *s, struct 
 	return ++w->stream_count;
 }
 
-int ptc_put_aux(struct ptc_writer *w, uint32_t stream, uint64_t aux_offset, uint64_t flags, uint64_t time_ns,
-		const void *bytes, uint64_t size, struct pt_error *e)
+/* PTC_AUX's payload. */
+static void set_aux(uint8_t *p, uint64_t seq, uint64_t aux_offset, uint64_t flags, uint64_t time_ns,
+		    const void *bytes, size_t n)
+{
+	p = ptc_set64(p, seq);
+	p = ptc_set64(p, aux_offset);
+	p = ptc_set64(p, flags);
+	p = ptc_set64(p, time_ns);
+	set_bytes(p, bytes, n);
+}
+
+/* One chunk's worth. */
+static int put_piece(struct ptc_writer *w, uint32_t stream, uint64_t aux_offset, uint64_t flags,
+		     uint64_t time_ns, const uint8_t *bytes, size_t n, struct pt_error *e)
+{
+	if (begin(w, PTC_AUX_HEAD + n, e))
+		return -1;
+	set_aux(w->raw.bytes, w->streams[stream - 1].seq, aux_offset, flags, time_ns, bytes, n);
+	return put_chunk(w, PTC_AUX, stream, PTC_AUX_HEAD + n, aux_offset, e);
+}
+
+static int put_lane_piece(struct ptc_lane *l, uint32_t stream, uint64_t aux_offset, uint64_t flags,
+			  uint64_t time_ns, const uint8_t *bytes, size_t n, struct pt_error *e)
+{
+	struct ptc_writer *w = l->w;
+	size_t stored;
+	int r;
+
+	if (l->level != w->level) {
+		l->level = w->level;
+		ZSTD_CCtx_setParameter(l->zstd, ZSTD_c_compressionLevel, l->level);
+	}
+	if (reserve(&l->raw, PTC_AUX_HEAD + n, e))
+		return -1;
+	set_aux(l->raw.bytes, w->streams[stream - 1].seq, aux_offset, flags, time_ns, bytes, n);
+	if (pack(l->zstd, &l->raw, PTC_AUX_HEAD + n, &l->stored, &stored, e))
+		return -1;
+	pthread_mutex_lock(&w->lock);
+	r = append(w, l->stored.bytes, stored, PTC_AUX, stream, PTC_AUX_HEAD + n, aux_offset, e);
+	w->aux_bytes += r == 0 ? n : 0;
+	pthread_mutex_unlock(&w->lock);
+	return r;
+}
+
+static int put_aux(struct ptc_writer *w, struct ptc_lane *lane, uint32_t stream, uint64_t aux_offset,
+		   uint64_t flags, uint64_t time_ns, const void *bytes, uint64_t size, struct pt_error *e)
 {
 	const uint8_t *from = bytes;
 	struct stream_state *s;
@@ -324,19 +405,14 @@ int ptc_put_aux(struct ptc_writer *w, uint32_t stream, uint64_t aux_offset, uint
 			       (unsigned long long)s->end, (unsigned long long)aux_offset);
 	do {
 		size_t n = size < PIECE_MAX ? size : PIECE_MAX;
-		uint8_t *p;
+		uint64_t mine = n < size ? flags & ~(uint64_t)PTC_AUX_TRUNCATED : flags;
 
-		if (begin(w, PTC_AUX_HEAD + n, e))
+		if (lane ? put_lane_piece(lane, stream, aux_offset, mine, time_ns, from, n, e)
+			 : put_piece(w, stream, aux_offset, mine, time_ns, from, n, e))
 			return -1;
-		p = ptc_set64(w->raw.bytes, s->seq);
-		p = ptc_set64(p, aux_offset);
-		p = ptc_set64(p, n < size ? flags & ~(uint64_t)PTC_AUX_TRUNCATED : flags);
-		p = ptc_set64(p, time_ns);
-		set_bytes(p, from, n);
-		if (put_chunk(w, PTC_AUX, stream, PTC_AUX_HEAD + n, aux_offset, e))
-			return -1;
+		if (!lane)
+			w->aux_bytes += n;
 		s->seq++;
-		w->aux_bytes += n;
 		aux_offset += n;
 		s->end = aux_offset;
 		size -= n;
@@ -344,6 +420,45 @@ int ptc_put_aux(struct ptc_writer *w, uint32_t stream, uint64_t aux_offset, uint
 			from += n;
 	} while (size);
 	return 0;
+}
+
+int ptc_put_aux(struct ptc_writer *w, uint32_t stream, uint64_t aux_offset, uint64_t flags, uint64_t time_ns,
+		const void *bytes, uint64_t size, struct pt_error *e)
+{
+	return put_aux(w, NULL, stream, aux_offset, flags, time_ns, bytes, size, e);
+}
+
+/* ---- Lanes ---- */
+
+struct ptc_lane *ptc_lane_create(struct ptc_writer *w, struct pt_error *e)
+{
+	struct ptc_lane *l = calloc(1, sizeof *l);
+
+	if (!l || !(l->zstd = ZSTD_createCCtx())) {
+		free(l);
+		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for a thread's part of the writer");
+		return NULL;
+	}
+	l->w = w;
+	l->level = w->level;
+	set_parameters(l->zstd, l->level);
+	return l;
+}
+
+void ptc_lane_destroy(struct ptc_lane *l)
+{
+	if (!l)
+		return;
+	ZSTD_freeCCtx(l->zstd);
+	free(l->raw.bytes);
+	free(l->stored.bytes);
+	free(l);
+}
+
+int ptc_lane_put_aux(struct ptc_lane *l, uint32_t stream, uint64_t aux_offset, uint64_t flags,
+		     uint64_t time_ns, const void *bytes, uint64_t size, struct pt_error *e)
+{
+	return put_aux(l->w, l, stream, aux_offset, flags, time_ns, bytes, size, e);
 }
 
 int ptc_put_attr(struct ptc_writer *w, const char *name, const void *attr, uint32_t attr_bytes,

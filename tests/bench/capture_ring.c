@@ -1,5 +1,6 @@
-/* capture_ring.c - how fast a capture empties its rings: capture_ring FILE LEVEL MB publishes the bytes of FILE over and over in
- * a ring of 4 MB, drains it in rounds into /dev/null, and prints MB of AUX data a CPU second, and how much smaller they got. The
+/* capture_ring.c - how fast a capture empties its rings: capture_ring FILE LEVEL MB [RINGS] publishes the bytes of FILE over and
+ * over in rings of 4 MB (1), drains them in rounds into /dev/null, several by a thread each, and prints MB of AUX data a CPU second of all
+ * threads, and how much smaller they got. The
  * copying into the ring, which is the CPU's own work in a real capture, is measured apart and taken off. */
 #include "capture/hw_drain.h"
 
@@ -9,7 +10,8 @@
 #include <string.h>
 #include <time.h>
 
-#define AUX ((uint64_t)4 << 20)
+#define AUX	   ((uint64_t)4 << 20)
+#define RINGS_MOST 64
 
 static double cpu_seconds(void)
 {
@@ -39,34 +41,41 @@ static void publish(struct perf_event_mmap_page *page, uint8_t *aux, size_t n)
 
 int main(int argc, char **argv)
 {
-	static struct perf_event_mmap_page page[1];
-	static uint8_t data[4096], aux[AUX];
-	struct ptc_stream s = {.cpu = 0, .pid = -1, .tid = -1, .attr = UINT32_MAX};
-	struct hw_drain_ring ring = {.cpu = 0, .tid = -1};
-	struct hw_drain d = {.rings = &ring, .ring_count = 1};
+	struct hw_drain_ring rings[RINGS_MOST] = {0};
+	struct hw_drain d = {.rings = rings, .ring_count = argc > 4 ? (size_t)atoi(argv[4]) : 1};
 	struct pt_error e = {0};
 	double begin, copying = 0, all;
 	uint64_t bytes;
 	FILE *f;
 
-	if (argc != 4 || !(f = fopen(argv[1], "rb")))
+	if (argc < 4 || !(f = fopen(argv[1], "rb")) || d.ring_count == 0 || d.ring_count > RINGS_MOST)
 		return 2;
 	fseek(f, 0, SEEK_END);
 	input_bytes = (size_t)ftell(f);
 	rewind(f);
 	input = malloc(input_bytes + 1);
 	if (!input || !input_bytes || fread(input, 1, input_bytes, f) != input_bytes)
-		return 2; /* NOLINT(clang-analyzer-unix.Malloc): it ends here */
+		return 2;
 	fclose(f);
 	bytes = (uint64_t)atoi(argv[3]) << 20;
-	ring.ring = (struct hw_ring){page, data, 4096, aux, AUX};
 	d.w = ptc_writer_create(open("/dev/null", O_WRONLY), atoi(argv[2]), &e);
-	ring.stream = (uint32_t)ptc_put_stream(d.w, &s, &e);
+	for (size_t i = 0; i < d.ring_count; i++) {
+		struct ptc_stream s = {.cpu = (int32_t)i, .pid = -1, .tid = -1, .attr = UINT32_MAX};
+
+		rings[i] = (struct hw_drain_ring){.cpu = (int32_t)i, .tid = -1};
+		rings[i].ring = (struct hw_ring){calloc(1, 4096), calloc(1, 4096), 4096, malloc(AUX), AUX};
+		rings[i].stream = (uint32_t)ptc_put_stream(d.w, &s, &e);
+		if (!rings[i].ring.page || !rings[i].ring.data || !rings[i].ring.aux)
+			return 2;
+	}
+	if (d.ring_count > 1)
+		d.readers = hw_readers_create(d.w, (unsigned)d.ring_count, &e);
 	begin = cpu_seconds();
 	while (d.aux_bytes < bytes) {
 		double before = cpu_seconds();
 
-		publish(page, aux, AUX / 4);
+		for (size_t i = 0; i < d.ring_count; i++)
+			publish(rings[i].ring.page, (uint8_t *)(uintptr_t)rings[i].ring.aux, AUX / 4);
 		copying += cpu_seconds() - before;
 		if (hw_drain_round(&d, 0, &e)) {
 			fprintf(stderr, "%s\n", e.message);
@@ -76,6 +85,7 @@ int main(int argc, char **argv)
 	all = cpu_seconds() - begin;
 	printf("%.0f MB/s, %.1f times smaller\n", (double)d.aux_bytes / 1e6 / (all - copying),
 	       (double)d.aux_bytes / (double)ptc_writer_bytes(d.w));
+	hw_readers_destroy(d.readers);
 	ptc_writer_destroy(d.w);
 	hw_drain_deinit(&d);
 	return 0;

@@ -3,6 +3,7 @@
  * ones. What is checked is the container. */
 #include "capture/hw_drain.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -276,6 +277,7 @@ struct bench {
 	uint32_t attrs[1];
 	int fd;
 	bool late; /* the kernel works on while a round runs */
+	bool readers;
 };
 
 /* In the midst of a round: the kernel does not wait for its reader. */
@@ -324,6 +326,10 @@ static void begin(struct bench *b, uint64_t seed, bool late)
 	}
 	b->d.rings = b->rings;
 	b->d.ring_count = RINGS;
+	b->readers = seed % 3 == 0;
+	if (b->readers)
+		b->d.readers = hw_readers_create(b->d.w, RINGS, &e);
+	check(!b->readers || b->d.readers, "readers", seed);
 	b->d.on_record = on_record;
 	b->d.arg = b;
 	ptc_writer_on_chunk(b->d.w, on_chunk, &b->d);
@@ -350,6 +356,7 @@ static void end(struct bench *b, uint64_t seed)
 	round_(b, seed);
 	check(ptc_writer_finish(b->d.w, &e) == 0, "finish", seed);
 	check_container(&b->k, b->fd, seed);
+	hw_readers_destroy(b->d.readers);
 	ptc_writer_destroy(b->d.w);
 	b->d.ids = NULL;
 	hw_drain_deinit(&b->d);
@@ -430,9 +437,36 @@ static void written_schedules(void)
 	end(&b, 1002);
 }
 
+/* What readers cannot write is the round's error. */
+static void full_disk(void)
+{
+	static struct bench b;
+	struct pt_error e = {0};
+	int full = open("/dev/full", O_WRONLY);
+
+	begin(&b, 3, false);
+	publish(&b.k, 0, AUX);
+	publish(&b.k, 1, AUX);
+	check(b.readers && dup2(full, b.fd) >= 0, "/dev/full, with readers", 1003);
+	check(hw_drain_round(&b.d, b.k.now_ns, &e) == -1 && e.kind == PT_ERR_IO, "a full disk is an error",
+	      1003);
+	close(full);
+	hw_readers_destroy(b.d.readers);
+	ptc_writer_destroy(b.d.w);
+	hw_drain_deinit(&b.d);
+	close(b.fd);
+	for (unsigned i = 0; i < RINGS; i++) {
+		free(b.k.rings[i].page);
+		free(b.k.rings[i].data);
+		free(b.k.rings[i].aux);
+		free(b.k.rings[i].pieces);
+	}
+}
+
 int main(void)
 {
 	written_schedules();
+	full_disk();
 	for (uint64_t seed = 1; seed <= 300; seed++)
 		random_schedule(seed);
 	printf("%u passed, %u failed\n", passed, failed);
