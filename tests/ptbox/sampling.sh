@@ -36,7 +36,7 @@ pt-capture -o pause.ptc -u --tracepoint sched:sched_switch/aux-action=pause/ -- 
 echo $? >pause.status
 exit 0
 EOS
-box -c 2
+box -c 2 -k
 
 # part NAME FILE: all of it is in CPU 0's truth, in that order; lines of 0 are where decoding began or ended
 truth 0 >"$tmp/truth0"
@@ -58,7 +58,7 @@ for n in clock faults switches; do
 	samples=$("$PT_BIN/pt-capture" info "$out/$n.ptc" | sed -n 's/^  SAMPLE  *//p')
 	check "$n: $samples samples: $(cat "$out/$n.err")" grep -q " $samples samples, 0 of them without a trace" "$out/$n.err"
 done
-"$PT_BIN/pt-capture" import -q --symfs "$host/rootfs" -o "$tmp/perf.ptc" "$out/perf.data" 2>"$tmp/err"
+"$PT_BIN/pt-capture" import -q --symfs "$out/symfs" -o "$tmp/perf.ptc" "$out/perf.data" 2>"$tmp/err"
 part "perf's samples" "$tmp/perf.ptc"
 
 # filtered NAME: what the kernel gets is what perf makes of it
@@ -68,7 +68,15 @@ filtered() {
 }
 for n in main two all kernel; do filtered $n; done
 check "tracestop: $(cat "$out/stop.err")" test "$(cat "$out/stop.status")" = 0
-truth 1 >"$tmp/truth"
+# The log has the kernel's own writes of IA32_RTIT_CTL as begin and end of a trace that its filter keeps off: no packet tells of them. And
+# where a TraceStop ends the last one, its target, which a decoder does not give.
+read -r first last < <(sed -n 's/^pt-capture: filter: filter 0x\([0-9a-f]*\)\/0x\([0-9a-f]*\)$/\1 \2/p' "$out/kernel.err" |
+	while read -r start size; do printf '%x %x\n' $((16#$start)) $((16#$start + 16#$size)); done)
+# shellcheck disable=SC2016
+truth 1 | awk -v a="$first" -v b="$last" '
+	function in_kernel(x) { return length(x) == 16 && x ~ /^f/ }
+	function outside(x) { return in_kernel(x) && (x < a || x >= b) }
+	!($1 == "0" && outside($2)) && !($2 == "0" && outside($1))' | sed '$s/ .*/ 0/' >"$tmp/truth"
 branches 1 "$out/main.ptc" "$out/two.ptc" "$out/all.ptc" "$out/kernel.ptc" "$out/stop.ptc" >"$tmp/got"
 same "filters: branches" "$tmp/truth" "$tmp/got"
 check "filters: something was traced" test -s "$tmp/truth"
