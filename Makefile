@@ -134,6 +134,7 @@ bench:
 	$(Q)$(MAKE) --no-print-directory all $(BENCH) test-programs
 	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/run.sh
 	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/database.sh
+	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/perf_export.sh
 	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/step.sh
 lint:
 	$(Q)scripts/deps build lint
@@ -168,7 +169,7 @@ help:
 	@echo "make check-nightly  10,000 random programs"
 	@echo "make check-ptbox-vms  ptbox's examples (VMs that migrate, scale, change...), recorded by perf, against its truth"
 	@echo "make check-ptbox  captures with Processor Trace in the emulated PC of ../shared/ptbox, against its truth"
-	@echo "make bench        speed against libipt on ../shared/bench, of loading and of queries"
+	@echo "make bench        speed against libipt on ../shared/bench, of loading (against perf's export) and of queries"
 	@echo "make lint         clang-format, clang-tidy, cppcheck, shellcheck"
 	@echo "make static       pt-capture and pt-decode without shared libraries, in build/static"
 	@echo "make install      into \$$(DESTDIR)\$$(PREFIX), $(DESTDIR)$(PREFIX); make uninstall removes it"
