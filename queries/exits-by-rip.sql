@@ -1,58 +1,42 @@
 -- exits-by-rip: VM exits by guest instruction and reason: how many, and how long until the next VM entry
--- guest_ip: where the guest was when it exited. pNN_ns: exact percentiles (nearest rank) of the exits whose latency is
--- known (timed). exit_percent: of all exits' total_ns.
+-- guest_ip: where the guest was when it exited. pNN_ns: exact percentiles (nearest rank, as vmexit-latency) of the
+-- exits whose latency is known (timed). exit_percent: of all exits' total_ns.
 -- :limit = 40 rows
 -- :machine = all; the VM's name
 -- :vcpu = all
-WITH g AS MATERIALIZED (
-	SELECT trace, machine, guest_ip, reason, coalesce(machine, -1) AS machine_, coalesce(guest_ip, -1) AS guest_ip_,
-			coalesce(reason, -1) AS reason_, count(*) AS total, count(latency_tsc) AS n,
-			sum(latency_tsc) AS elapsed,
-		max(latency_tsc) AS longest, max(guest_symbol) AS guest_symbol
+WITH ranked AS ( -- k: from the shortest on, behind those of unknown length
+	SELECT trace, machine, guest_ip, reason, latency_tsc,
+		row_number() OVER g AS k, count(*) OVER g AS exits, count(latency_tsc) OVER g AS timed, sum(latency_tsc) OVER g AS elapsed,
+		max(guest_symbol) OVER g AS guest_symbol
 	FROM round_trip
 	WHERE (:machine IS NULL OR machine IN (SELECT id FROM machine WHERE name = :machine))
 		AND (:vcpu IS NULL OR vcpu = :vcpu)
-	GROUP BY trace, machine, guest_ip, reason
+	WINDOW g AS (PARTITION BY trace, machine, guest_ip, reason ORDER BY latency_tsc ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
 ),
-r AS ( -- from the shortest, for each group
-	SELECT trace, coalesce(machine, -1) AS machine_, coalesce(guest_ip, -1) AS guest_ip_, coalesce(reason,
-			-1) AS reason_, latency_tsc AS v,
-		row_number() OVER (PARTITION BY trace, machine, guest_ip, reason ORDER BY latency_tsc) AS rn
-	FROM round_trip
-	WHERE latency_tsc IS NOT NULL
-		AND (:machine IS NULL OR machine IN (SELECT id FROM machine WHERE name = :machine))
-		AND (:vcpu IS NULL OR vcpu = :vcpu)
+p AS ( -- the smallest that so many of 1000 are not above
+	SELECT r.trace, r.machine, r.guest_ip, r.reason, r.exits, r.timed, r.elapsed, r.guest_symbol, q.per_mille,
+		(r.latency_tsc >> t.time_shift) * t.time_mult
+		+ ((r.latency_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS ns
+	FROM ranked r CROSS JOIN (SELECT 500 AS per_mille UNION ALL VALUES (900), (990), (999), (1000)) q CROSS JOIN trace t
+	WHERE r.k = r.exits - r.timed + (r.timed * q.per_mille + 999) / 1000 AND t.id = r.trace
 ),
-p AS (
-	SELECT g.*,
-		max(CASE WHEN r.rn = (g.n * 50 + 99) / 100 THEN r.v END) AS p50,
-		max(CASE WHEN r.rn = (g.n * 90 + 99) / 100 THEN r.v END) AS p90,
-		max(CASE WHEN r.rn = (g.n * 99 + 99) / 100 THEN r.v END) AS p99,
-		max(CASE WHEN r.rn = (g.n * 999 + 999) / 1000 THEN r.v END) AS p99_9
-	FROM r CROSS JOIN g
-	WHERE r.trace = g.trace AND r.machine_ = g.machine_ AND r.guest_ip_ = g.guest_ip_ AND r.reason_ = g.reason_
-	GROUP BY g.trace, g.machine_, g.guest_ip_, g.reason_
-	UNION ALL
-	SELECT *, NULL, NULL, NULL, NULL FROM g WHERE n = 0
+s AS (
+	SELECT trace, machine, guest_ip, reason, exits, timed, elapsed, guest_symbol,
+		max(CASE p.per_mille WHEN 500 THEN p.ns END) AS p50_ns,
+		max(CASE p.per_mille WHEN 900 THEN p.ns END) AS p90_ns,
+		max(CASE p.per_mille WHEN 990 THEN p.ns END) AS p99_ns,
+		max(CASE p.per_mille WHEN 999 THEN p.ns END) AS p99_9_ns,
+		max(CASE p.per_mille WHEN 1000 THEN p.ns END) AS max_ns
+	FROM p GROUP BY trace, machine, guest_ip, reason
 )
-SELECT p.trace, m.name AS machine, p.guest_ip, CASE WHEN p.guest_ip IS NOT NULL THEN printf('%x',
-		p.guest_ip) END AS guest_ip_hex, y.name AS guest_symbol, x.kvm_name, p.reason, p.total AS exits,
-		p.n AS timed,
-	(p.p50 >> t.time_shift) * t.time_mult
-		+ ((p.p50 & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS p50_ns,
-	(p.p90 >> t.time_shift) * t.time_mult
-		+ ((p.p90 & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS p90_ns,
-	(p.p99 >> t.time_shift) * t.time_mult
-		+ ((p.p99 & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS p99_ns,
-	(p.p99_9 >> t.time_shift) * t.time_mult
-		+ ((p.p99_9 & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS p99_9_ns,
-	(p.longest >> t.time_shift) * t.time_mult
-		+ ((p.longest & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS max_ns,
-	(p.elapsed >> t.time_shift) * t.time_mult
-		+ ((p.elapsed & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS total_ns,
-	round(100.0 * p.elapsed / nullif(sum(p.elapsed) OVER (PARTITION BY p.trace, p.machine), 0), 2) AS exit_percent
-FROM p JOIN trace t ON t.id = p.trace LEFT JOIN machine m ON m.id = p.machine
-	LEFT JOIN symbol y ON y.id = p.guest_symbol
-	LEFT JOIN exit_reason x ON x.reason = p.reason
-ORDER BY exits DESC, p.elapsed DESC, p.trace, machine, p.guest_ip, p.reason
+SELECT s.trace, m.name AS machine, s.guest_ip, CASE WHEN s.guest_ip IS NOT NULL THEN printf('%x', s.guest_ip) END AS guest_ip_hex,
+	y.name AS guest_symbol, x.kvm_name, s.reason, s.exits, s.timed,
+	s.p50_ns, s.p90_ns, s.p99_ns, s.p99_9_ns, s.max_ns,
+	(s.elapsed >> t.time_shift) * t.time_mult
+		+ ((s.elapsed & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS total_ns,
+	round(100.0 * s.elapsed / nullif(sum(s.elapsed) OVER (PARTITION BY s.trace, s.machine), 0), 2) AS exit_percent
+FROM s JOIN trace t ON t.id = s.trace LEFT JOIN machine m ON m.id = s.machine
+	LEFT JOIN symbol y ON y.id = s.guest_symbol
+	LEFT JOIN exit_reason x ON x.reason = s.reason
+ORDER BY exits DESC, s.elapsed DESC, s.trace, machine, s.guest_ip, s.reason
 LIMIT coalesce(:limit, 40);

@@ -300,6 +300,8 @@ int main(int argc, char **argv)
 	} else if (sqlite3_open_v2(a.db, &db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK) {
 		r = pt_fail(&e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s: %s", a.db, sqlite3_errmsg(db));
 	} else {
+		/* So that a hundred thousand rows are sorted in memory; it changes no result. */
+		sqlite3_exec(db, "PRAGMA cache_size = -65536", NULL, NULL, NULL);
 		r = check_ours(db, a.db, &e);
 	}
 	if (r == 0 && sql)

@@ -8,76 +8,71 @@
 WITH RECURSIVE t AS MATERIALIZED (
 	SELECT *, CAST(coalesce(:ms, 10) * 1000000 AS INTEGER) AS ns FROM trace WHERE id = coalesce(:trace, 1)
 ),
-stay (a, b) AS MATERIALIZED (
-	SELECT t.time_zero + (r.entry_tsc >> t.time_shift) * t.time_mult
-		+ ((r.entry_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift),
-		t.time_zero + (r.exit_tsc >> t.time_shift) * t.time_mult
-		+ ((r.exit_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift)
-	FROM guest_run r CROSS JOIN t WHERE r.trace = t.id AND r.residency_tsc IS NOT NULL
+exit (ns, at, a, b, latency_tsc) AS MATERIALIZED (
+	SELECT ns, a / ns, a, b, latency_tsc FROM (
+		SELECT t.ns, r.latency_tsc, t.time_zero + (r.exit_tsc >> t.time_shift) * t.time_mult
+			+ ((r.exit_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS a,
+			t.time_zero + (r.entry_tsc >> t.time_shift) * t.time_mult
+			+ ((r.entry_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS b
+		FROM round_trip r CROSS JOIN t WHERE r.trace = t.id AND r.exit_tsc IS NOT NULL LIMIT -1
+	)
 ),
-exit (a, b, latency_tsc) AS MATERIALIZED (
-	SELECT t.time_zero + (r.exit_tsc >> t.time_shift) * t.time_mult
-		+ ((r.exit_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift),
-		t.time_zero + (r.entry_tsc >> t.time_shift) * t.time_mult
-		+ ((r.entry_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift), r.latency_tsc
-	FROM round_trip r CROSS JOIN t WHERE r.trace = t.id AND r.exit_tsc IS NOT NULL
+span (kind, ns, first, last, n, head_ns, tail_ns, whole_ns) AS ( -- from which stretch to which; 0: in the guest, 1: out of it, 2: not seen
+	SELECT 0, ns, a / ns, b / ns, count(*), sum(ns - a % ns), sum(b % ns), sum(b - a) FROM (
+		SELECT t.ns, t.time_zero + (r.entry_tsc >> t.time_shift) * t.time_mult
+			+ ((r.entry_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS a,
+			t.time_zero + (r.exit_tsc >> t.time_shift) * t.time_mult
+			+ ((r.exit_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS b
+		FROM guest_run r CROSS JOIN t WHERE r.trace = t.id AND r.residency_tsc IS NOT NULL LIMIT -1
+	) GROUP BY a / ns, b / ns
+	UNION ALL
+	SELECT 1, ns, a / ns, b / ns, count(*), sum(ns - a % ns), sum(b % ns), sum(b - a) FROM (
+		SELECT ns, a, b FROM exit WHERE latency_tsc IS NOT NULL
+	) GROUP BY a / ns, b / ns
+	UNION ALL
+	SELECT 2, ns, a / ns, b / ns, count(*), sum(ns - a % ns), sum(b % ns), sum(b - a) FROM (
+		SELECT t.ns, t.time_zero + (r.tsc >> t.time_shift) * t.time_mult
+			+ ((r.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS a,
+			t.time_zero + (r.tsc_end >> t.time_shift) * t.time_mult
+			+ ((r.tsc_end & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS b
+		FROM error r CROSS JOIN t WHERE r.trace = t.id AND r.tsc_end > r.tsc LIMIT -1
+	) GROUP BY a / ns, b / ns
 ),
-gap (a, b) AS (
-	SELECT t.time_zero + (r.tsc >> t.time_shift) * t.time_mult
-		+ ((r.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift),
-				t.time_zero + (r.tsc_end >> t.time_shift) * t.time_mult
-		+ ((r.tsc_end & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift)
-	FROM error r CROSS JOIN t WHERE r.trace = t.id AND r.tsc_end > r.tsc
-),
-piece (kind, ns, at, a, b) AS ( -- spans that lie in several stretches, cut; 0: in the guest, 1: out of it, 2: not seen
-	SELECT 0, t.ns, a / t.ns * t.ns, a, b FROM stay CROSS JOIN t WHERE a / t.ns < b / t.ns
+piece (kind, ns, at, last, n, tail_ns, spent_ns) AS ( -- those that lie in several stretches, cut
+	SELECT kind, ns, first, last, n, tail_ns, CASE WHEN first = last THEN whole_ns ELSE head_ns END FROM span
 	UNION ALL
-	SELECT 1, t.ns, a / t.ns * t.ns, a, b FROM exit CROSS JOIN t WHERE a / t.ns < b / t.ns
-			AND latency_tsc IS NOT NULL
-	UNION ALL
-	SELECT 2, t.ns, a / t.ns * t.ns, a, b FROM gap CROSS JOIN t
-	UNION ALL
-	SELECT kind, ns, at + ns, a, b FROM piece WHERE at + ns < b
+	SELECT kind, ns, at + 1, last, n, tail_ns, CASE WHEN at + 1 = last THEN tail_ns ELSE n * ns END FROM piece
+	WHERE at + 1 < last OR at + 1 = last AND tail_ns > 0
 ),
 spent (at, guest_ns, exit_ns, not_seen_ns) AS (
-	SELECT at, sum(guest_ns), sum(exit_ns), sum(not_seen_ns) FROM (
-		SELECT a / t.ns * t.ns AS at, sum(b - a) AS guest_ns, NULL AS exit_ns, NULL AS not_seen_ns
-		FROM stay CROSS JOIN t WHERE a / t.ns = b / t.ns GROUP BY 1
-		UNION ALL
-		SELECT a / t.ns * t.ns, NULL, sum(b - a), NULL
-		FROM exit CROSS JOIN t WHERE a / t.ns = b / t.ns AND latency_tsc IS NOT NULL GROUP BY 1
-		UNION ALL
-		SELECT at, CASE kind WHEN 0 THEN min(b, at + ns) - max(a, at) END, CASE kind WHEN 1 THEN min(b,
-				at + ns) - max(a, at) END,
-			CASE kind WHEN 2 THEN min(b, at + ns) - max(a, at) END FROM piece
-	) GROUP BY at
+	SELECT at * ns, sum(CASE kind WHEN 0 THEN spent_ns END), sum(CASE kind WHEN 1 THEN spent_ns END),
+		sum(CASE kind WHEN 2 THEN spent_ns END)
+	FROM piece GROUP BY at
 ),
-g (at, exits, n, longest) AS MATERIALIZED (
-	SELECT a / t.ns * t.ns, count(*), count(latency_tsc), max(latency_tsc) FROM exit CROSS JOIN t GROUP BY 1
+g (at, ns, exits, timed, longest) AS MATERIALIZED (
+	SELECT at, ns, count(*), count(latency_tsc), max(latency_tsc) FROM exit GROUP BY at
 ),
 counted (at, exits, p50, p99, longest) AS (
-	SELECT g.at, max(g.exits), max(CASE WHEN r.rn = (g.n * 50 + 99) / 100 THEN r.v END),
-		max(CASE WHEN r.rn = (g.n * 99 + 99) / 100 THEN r.v END), max(g.longest)
-	FROM (
-		SELECT at, v, row_number() OVER (PARTITION BY at ORDER BY v) AS rn
-		FROM (SELECT a / t.ns * t.ns AS at, latency_tsc AS v FROM exit CROSS JOIN t
-				WHERE latency_tsc IS NOT NULL)
+	SELECT g.at * g.ns, g.exits, max(CASE WHEN r.k = (g.timed * 50 + 99) / 100 THEN r.v END),
+		max(CASE WHEN r.k = (g.timed * 99 + 99) / 100 THEN r.v END), g.longest
+	FROM ( -- k: from the shortest on
+		SELECT at, latency_tsc AS v, row_number() OVER (PARTITION BY at ORDER BY latency_tsc) AS k
+		FROM exit WHERE latency_tsc IS NOT NULL
 	) r CROSS JOIN g
-	WHERE r.at = g.at AND r.rn IN ((g.n * 50 + 99) / 100, (g.n * 99 + 99) / 100)
+	WHERE g.at = r.at AND r.k IN ((g.timed * 50 + 99) / 100, (g.timed * 99 + 99) / 100)
 	GROUP BY g.at
 	UNION ALL
-	SELECT at, exits, NULL, NULL, NULL FROM g WHERE n = 0
+	SELECT at * ns, exits, NULL, NULL, NULL FROM g WHERE timed = 0
 ),
 happened (at, interrupts, events) AS (
-	SELECT at, sum(interrupt), count(*) - sum(interrupt) FROM (
+	SELECT at, sum(interrupts), sum(events) FROM (
 		SELECT (t.time_zero + (r.tsc >> t.time_shift) * t.time_mult
-		+ ((r.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift)) / t.ns * t.ns AS at,
-				1 AS interrupt
-		FROM interrupt r CROSS JOIN t WHERE r.trace = t.id
+			+ ((r.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift)) / t.ns * t.ns AS at, count(*) AS interrupts, 0 AS events
+		FROM interrupt r CROSS JOIN t WHERE r.trace = t.id AND r.tsc IS NOT NULL GROUP BY 1
 		UNION ALL
 		SELECT (t.time_zero + (r.tsc >> t.time_shift) * t.time_mult
-		+ ((r.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift)) / t.ns * t.ns, 0
-		FROM event r CROSS JOIN t WHERE r.trace = t.id
+			+ ((r.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift)) / t.ns * t.ns, 0, count(*)
+		FROM event r CROSS JOIN t WHERE r.trace = t.id AND r.tsc IS NOT NULL GROUP BY 1
 	) WHERE at IS NOT NULL GROUP BY at
 )
 SELECT k.at AS time_ns, coalesce(c.exits, 0) AS exits, s.guest_ns, s.exit_ns,

@@ -1,51 +1,37 @@
 -- vmentry-latency: stays in the guest by what ended them: how many, and how long from VM entry to VM exit
--- stays: all; timed: those whose length is known, which the other columns are of. pNN_ns: exact percentiles (nearest
--- rank). guest_percent: of all stays' total_ns.
+-- stays: all; timed: those whose length is known, which the other columns are of. pNN_ns: exact percentiles by
+-- nearest rank: the smallest length that NN % of all do not exceed, so of few p99_9 is the longest. guest_percent: of all stays' total_ns.
 -- :machine = all; the VM's name
 -- :vcpu = all
-WITH g AS MATERIALIZED (
-	SELECT trace, machine, ended_by, coalesce(machine, -1) AS machine_, coalesce(ended_by, -1) AS ended_by_,
-			count(*) AS total, count(residency_tsc) AS n, sum(residency_tsc) AS elapsed,
-		max(residency_tsc) AS longest
+WITH ranked AS ( -- k: from the shortest on, behind those of unknown length
+	SELECT trace, machine, ended_by, residency_tsc,
+		row_number() OVER g AS k, count(*) OVER g AS stays, count(residency_tsc) OVER g AS timed, sum(residency_tsc) OVER g AS elapsed
 	FROM guest_run
 	WHERE (:machine IS NULL OR machine IN (SELECT id FROM machine WHERE name = :machine))
 		AND (:vcpu IS NULL OR vcpu = :vcpu)
-	GROUP BY trace, machine, ended_by
+	WINDOW g AS (PARTITION BY trace, machine, ended_by ORDER BY residency_tsc ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
 ),
-r AS ( -- from the shortest, for each group
-	SELECT trace, coalesce(machine, -1) AS machine_, coalesce(ended_by, -1) AS ended_by_, residency_tsc AS v,
-		row_number() OVER (PARTITION BY trace, machine, ended_by ORDER BY residency_tsc) AS rn
-	FROM guest_run
-	WHERE residency_tsc IS NOT NULL
-		AND (:machine IS NULL OR machine IN (SELECT id FROM machine WHERE name = :machine))
-		AND (:vcpu IS NULL OR vcpu = :vcpu)
+p AS ( -- the smallest that so many of 1000 are not above
+	SELECT r.trace, r.machine, r.ended_by, r.stays, r.timed, r.elapsed, q.per_mille,
+		(r.residency_tsc >> t.time_shift) * t.time_mult
+		+ ((r.residency_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS ns
+	FROM ranked r CROSS JOIN (SELECT 500 AS per_mille UNION ALL VALUES (900), (990), (999), (1000)) q CROSS JOIN trace t
+	WHERE r.k = r.stays - r.timed + (r.timed * q.per_mille + 999) / 1000 AND t.id = r.trace
 ),
-p AS (
-	SELECT g.*,
-		max(CASE WHEN r.rn = (g.n * 50 + 99) / 100 THEN r.v END) AS p50,
-		max(CASE WHEN r.rn = (g.n * 90 + 99) / 100 THEN r.v END) AS p90,
-		max(CASE WHEN r.rn = (g.n * 99 + 99) / 100 THEN r.v END) AS p99,
-		max(CASE WHEN r.rn = (g.n * 999 + 999) / 1000 THEN r.v END) AS p99_9
-	FROM r CROSS JOIN g
-	WHERE r.trace = g.trace AND r.machine_ = g.machine_ AND r.ended_by_ = g.ended_by_
-	GROUP BY g.trace, g.machine_, g.ended_by_
-	UNION ALL
-	SELECT *, NULL, NULL, NULL, NULL FROM g WHERE n = 0
+s AS (
+	SELECT trace, machine, ended_by, stays, timed, elapsed,
+		max(CASE p.per_mille WHEN 500 THEN p.ns END) AS p50_ns,
+		max(CASE p.per_mille WHEN 900 THEN p.ns END) AS p90_ns,
+		max(CASE p.per_mille WHEN 990 THEN p.ns END) AS p99_ns,
+		max(CASE p.per_mille WHEN 999 THEN p.ns END) AS p99_9_ns,
+		max(CASE p.per_mille WHEN 1000 THEN p.ns END) AS max_ns
+	FROM p GROUP BY trace, machine, ended_by
 )
-SELECT p.trace, m.name AS machine, x.kvm_name AS ended_by_kvm_name, x.name AS ended_by, p.total AS stays, p.n AS timed,
-	(p.p50 >> t.time_shift) * t.time_mult
-		+ ((p.p50 & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS p50_ns,
-	(p.p90 >> t.time_shift) * t.time_mult
-		+ ((p.p90 & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS p90_ns,
-	(p.p99 >> t.time_shift) * t.time_mult
-		+ ((p.p99 & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS p99_ns,
-	(p.p99_9 >> t.time_shift) * t.time_mult
-		+ ((p.p99_9 & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS p99_9_ns,
-	(p.longest >> t.time_shift) * t.time_mult
-		+ ((p.longest & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS max_ns,
-	(p.elapsed >> t.time_shift) * t.time_mult
-		+ ((p.elapsed & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS total_ns,
-	round(100.0 * p.elapsed / nullif(sum(p.elapsed) OVER (PARTITION BY p.trace, p.machine), 0), 2) AS guest_percent
-FROM p JOIN trace t ON t.id = p.trace LEFT JOIN machine m ON m.id = p.machine
-	LEFT JOIN exit_reason x ON x.reason = p.ended_by
-ORDER BY p.elapsed DESC, stays DESC, p.trace, machine, p.ended_by;
+SELECT s.trace, m.name AS machine, x.kvm_name AS ended_by_kvm_name, x.name AS ended_by, s.stays, s.timed,
+	s.p50_ns, s.p90_ns, s.p99_ns, s.p99_9_ns, s.max_ns,
+	(s.elapsed >> t.time_shift) * t.time_mult
+		+ ((s.elapsed & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS total_ns,
+	round(100.0 * s.elapsed / nullif(sum(s.elapsed) OVER (PARTITION BY s.trace, s.machine), 0), 2) AS guest_percent
+FROM s JOIN trace t ON t.id = s.trace LEFT JOIN machine m ON m.id = s.machine
+	LEFT JOIN exit_reason x ON x.reason = s.ended_by
+ORDER BY s.elapsed DESC, stays DESC, s.trace, machine, s.ended_by;
