@@ -1,5 +1,6 @@
 /* guest_kernel.c - see guest_kernel.h. */
 #include "capture/guest_kernel.h"
+#include "capture/guest_root.h"
 #include "capture/import_kernel.h"
 
 #include <fcntl.h>
@@ -36,7 +37,7 @@ int guest_kernels_add(struct guest_kernels *g, enum guest_kernel_file which, con
 
 	if (split(argument, &pid, &path, e))
 		return -1;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = open(path, which == GUEST_ROOT ? O_PATH | O_DIRECTORY | O_CLOEXEC : O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return pt_fail_errno(e, "cannot read %s", path);
 	close(fd);
@@ -50,7 +51,9 @@ int guest_kernels_add(struct guest_kernels *g, enum guest_kernel_file which, con
 		one = &g->at[g->count++];
 		*one = (struct guest_kernel){.pid = pid};
 	}
-	if (which == GUEST_KCORE)
+	if (which == GUEST_ROOT)
+		one->root = path;
+	else if (which == GUEST_KCORE)
 		one->kcore = path;
 	else
 		one->kallsyms = path;
@@ -96,10 +99,21 @@ static int put(const struct guest_kernel *k, struct ptc_writer *w, struct pt_err
 	return ret;
 }
 
-int guest_kernels_put(const struct guest_kernels *g, struct ptc_writer *w, struct pt_error *e)
+int guest_kernels_put(const struct guest_kernels *g, struct ptc_writer *w, const char **ret_empty,
+		      struct pt_error *e)
 {
-	for (size_t i = 0; i < g->count; i++)
-		if (put(&g->at[i], w, e))
+	*ret_empty = NULL;
+	for (size_t i = 0; i < g->count; i++) {
+		const struct guest_kernel *k = &g->at[i];
+		bool any = true;
+
+		if (put(k, w, e))
 			return -1;
+		if (k->root && !k->kcore && !k->kallsyms &&
+		    guest_root_put_kernel(k->root, k->pid, w, &any, e))
+			return -1;
+		if (!any)
+			*ret_empty = k->root;
+	}
 	return 0;
 }

@@ -1,6 +1,6 @@
 /*
- * guest_kernel.h - the kernels of guests from files that the user names: --guest-kcore and --guest-kallsyms of a capture of
- * VMs and of `merge`.
+ * guest_kernel.h - the kernels of guests from files that the user names: --guest-kcore, --guest-kallsyms and --guest-root
+ * (guest_root.h) of a capture of VMs and of `merge`.
  *
  * In the container they are what import_kernel.h writes, of the machine whose pid is the VM's process on the host.
  */
@@ -17,6 +17,7 @@
 struct guest_kernel {
 	int32_t pid;		      /* 0: not said, the only VM */
 	const char *kcore, *kallsyms; /* NULL: not given */
+	const char *root; /* a folder; of its kernel only what is not given by kcore and kallsyms */
 };
 
 /* Zeroed: none. The paths are the caller's. */
@@ -25,7 +26,7 @@ struct guest_kernels {
 	size_t count;
 };
 
-enum guest_kernel_file { GUEST_KCORE, GUEST_KALLSYMS };
+enum guest_kernel_file { GUEST_KCORE, GUEST_KALLSYMS, GUEST_ROOT };
 
 /* An option's argument, "[PID:]FILE", a later one in place of an earlier one. 0, or -1: PT_ERR_IO (it cannot be opened),
  * PT_ERR_USAGE (a PID that is none, or too many). */
@@ -35,7 +36,8 @@ int guest_kernels_add(struct guest_kernels *g, enum guest_kernel_file which, con
 /* Those whose PID was not said are of VM pid. 0, or -1 with PT_ERR_USAGE: another was given for that PID. */
 int guest_kernels_resolve(struct guest_kernels *g, int32_t pid, struct pt_error *e);
 
-/* Writes all of them. 0, or -1: the errors of import_kernel.h. */
-int guest_kernels_put(const struct guest_kernels *g, struct ptc_writer *w, struct pt_error *e);
+/* Writes all of them. *ret_empty: a root that has nothing of a kernel, NULL: none. 0, or -1: the errors of import_kernel.h. */
+int guest_kernels_put(const struct guest_kernels *g, struct ptc_writer *w, const char **ret_empty,
+		      struct pt_error *e);
 
 #endif

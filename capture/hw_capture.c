@@ -269,6 +269,24 @@ static int put_vms(struct capture *c, struct pt_error *e)
 	return vm_clocks_put(c->clocks, c->w, "kvm", &c->result->clocks, e);
 }
 
+static int put_guests(struct capture *c, struct pt_error *e)
+{
+	const char *empty;
+	char text[1200];
+
+	if (guest_kernels_put(c->o->kernels, c->w, &empty, e))
+		return -1;
+	if (empty) {
+		snprintf(text, sizeof text,
+			 "%.1000s has no proc/kallsyms beneath it that tells addresses: the guest's kernel "
+			 "is not in "
+			 "the container; its files are for `pt-capture merge --guest-root`",
+			 empty);
+		c->notice(text);
+	}
+	return 0;
+}
+
 /* The container's begin: everything that AUX data will need and that is known already. */
 static int put_head(struct capture *c, struct pt_error *e)
 {
@@ -302,7 +320,7 @@ static int put_head(struct capture *c, struct pt_error *e)
 			c->notice(text);
 		}
 	}
-	if (c->o->kernels && guest_kernels_put(c->o->kernels, c->w, e))
+	if (c->o->kernels && put_guests(c, e))
 		return -1;
 	if (!hw_rights_drop() && c->o->verbose)
 		c->notice("capabilities could not be dropped");

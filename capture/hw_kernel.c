@@ -18,7 +18,7 @@
 
 void hw_kernel_init(struct hw_kernel *k)
 {
-	*k = (struct hw_kernel){.kcore = -1, .kallsyms = -1, .vmallocinfo = -1};
+	*k = (struct hw_kernel){.root = "", .kcore = -1, .kallsyms = -1, .vmallocinfo = -1};
 }
 
 void hw_kernel_deinit(struct hw_kernel *k)
@@ -38,13 +38,21 @@ static int no_memory(struct pt_error *e)
 	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the kernel's code");
 }
 
+static int open_proc(const struct hw_kernel *k, const char *name)
+{
+	char path[4200];
+
+	snprintf(path, sizeof path, "%s/proc/%s", k->root, name);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
 bool hw_kernel_files(struct hw_kernel *k, struct pt_error *why)
 {
 	Elf64_Ehdr h;
 
-	k->kallsyms = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
-	k->vmallocinfo = open("/proc/vmallocinfo", O_RDONLY | O_CLOEXEC);
-	k->kcore = open("/proc/kcore", O_RDONLY | O_CLOEXEC);
+	k->kallsyms = open_proc(k, "kallsyms");
+	k->vmallocinfo = open_proc(k, "vmallocinfo");
+	k->kcore = open_proc(k, "kcore");
 	if (k->kcore < 0 || pread(k->kcore, &h, sizeof h, 0) != sizeof h) {
 		pt_fail_errno(why, "cannot read /proc/kcore");
 		goto fail;
@@ -104,6 +112,7 @@ int hw_kernel_put_range(struct hw_kernel *k, struct ptc_writer *w, uint64_t addr
 			uint64_t time_ns, struct pt_error *e)
 {
 	struct ptc_image image = {.kind = PTC_IMAGE_MEMORY,
+				  .machine_pid = k->machine_pid,
 				  .pid = PTC_ANY_PID,
 				  .time_ns = time_ns,
 				  .name = NAME,
@@ -184,7 +193,15 @@ static int find_areas(const struct hw_kernel *k, struct hw_kernel_area **ret, si
 	}
 	if (f)
 		fclose(f);
-	f = r || *ret_count ? NULL : fopen("/proc/modules", "re");
+	if (r == 0 && *ret_count == 0) {
+		int fd = open_proc(k, "modules");
+
+		f = fd < 0 ? NULL : fdopen(fd, "r");
+		if (!f && fd >= 0)
+			close(fd);
+	} else {
+		f = NULL;
+	}
 	while (f && r == 0 && fgets(line, sizeof line, f)) {
 		uint64_t start, size;
 		char *at = strstr(line, " 0x");
@@ -205,6 +222,7 @@ static int find_areas(const struct hw_kernel *k, struct hw_kernel_area **ret, si
 /* ---- Symbols ---------------------------------------------------------------------------------------- */
 
 struct symbols {
+	int32_t machine_pid;
 	struct ptc_symbol *symbols;
 	size_t count, room;
 	char *strings;
@@ -215,7 +233,8 @@ struct symbols {
 static int put_symbols(struct symbols *s, struct ptc_writer *w, struct pt_error *e)
 {
 	char name[80] = NAME;
-	struct ptc_symbols put = {.pid = PTC_ANY_PID,
+	struct ptc_symbols put = {.machine_pid = s->machine_pid,
+				  .pid = PTC_ANY_PID,
 				  .absolute = 1,
 				  .count = (uint32_t)s->count,
 				  .name = name,
@@ -273,7 +292,7 @@ static int walk_symbols(struct hw_kernel *k, struct ptc_writer *w, const struct 
 			size_t area_count, struct pt_error *e)
 {
 	FILE *f = reopen(k->kallsyms);
-	struct symbols s = {0};
+	struct symbols s = {.machine_pid = k->machine_pid};
 	char line[1024];
 	int r = 0;
 

@@ -21,8 +21,10 @@ struct hw_kernel_area {
 };
 
 struct hw_kernel {
-	int kcore;    /* -1: none */
-	int kallsyms; /* kept open: what it shows is decided when it is opened */
+	const char *root;    /* above proc: "", or a guest's root on the host */
+	int32_t machine_pid; /* 0: the host */
+	int kcore;	     /* -1: none */
+	int kallsyms;	     /* kept open: what it shows is decided when it is opened */
 	int vmallocinfo;
 	struct hw_kernel_area *segments; /* kcore's */
 	size_t segment_count;

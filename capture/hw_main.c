@@ -60,6 +60,8 @@ static const char usage[] =
     "--kcore\n"
     "                          there and /proc/kallsyms have it; PID: the VM's process, where there are "
     "several\n"
+    "      --guest-root [PID:]DIR  the guest's root (sshfs -o direct_io): its kernel by proc/kcore and "
+    "proc/kallsyms\n"
     "      --engine ENGINE     perf (Processor Trace), step (single-stepping), auto: step where PT is "
     "missing\n"
     "Output:\n"
@@ -172,6 +174,7 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 		FILTER,
 		KCORE,
 		KALLSYMS,
+		GUEST_ROOT_DIR,
 		AUX_SAMPLE,
 		SAMPLE_EVENT
 	};
@@ -197,6 +200,7 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 					      {"filter", required_argument, NULL, FILTER},
 					      {"guest-kcore", required_argument, NULL, KCORE},
 					      {"guest-kallsyms", required_argument, NULL, KALLSYMS},
+					      {"guest-root", required_argument, NULL, GUEST_ROOT_DIR},
 					      {"aux-sample", optional_argument, NULL, AUX_SAMPLE},
 					      {"sample-event", required_argument, NULL, SAMPLE_EVENT},
 					      {"freq", required_argument, NULL, 'F'},
@@ -284,8 +288,12 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 		case FILTER: o->filter = optarg; break;
 		case KCORE:
 		case KALLSYMS:
-			if (guest_kernels_add(&a->kernels, c == KCORE ? GUEST_KCORE : GUEST_KALLSYMS, optarg,
-					      e))
+		case GUEST_ROOT_DIR:
+			if (guest_kernels_add(&a->kernels,
+					      c == KCORE      ? GUEST_KCORE
+					      : c == KALLSYMS ? GUEST_KALLSYMS
+							      : GUEST_ROOT,
+					      optarg, e))
 				return -1;
 			o->kernels = &a->kernels;
 			break;
@@ -333,8 +341,9 @@ static int check(const struct arguments *a, struct pt_error *e)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "--sideband-only traces nothing to be filtered");
 	if (o->kernels && !a->vm && (!o->system_wide || o->sideband_only))
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			       "--guest-kcore and --guest-kallsyms are for VMs: with --vm or -a");
+		return pt_fail(
+		    e, PT_ERR_USAGE, PT_NO_OFFSET,
+		    "--guest-kcore, --guest-kallsyms and --guest-root are for VMs: with --vm or -a");
 	if (a->group.sample_bytes && o->snapshot)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "--aux-sample and snapshots: both read the buffer; choose one");

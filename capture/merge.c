@@ -1,6 +1,7 @@
 /* merge.c - pt-capture merge HOST GUEST...: guests' sideband, recorded in them, into the host's container. */
 #include "capture/commands.h"
 #include "capture/guest_kernel.h"
+#include "capture/guest_root.h"
 #include "capture/output.h"
 #include "schema/container.h"
 
@@ -26,6 +27,10 @@ static const char usage[] =
     "  --guest-kcore [PID:]FILE, --guest-kallsyms [PID:]FILE  the guest's kernel, as perf record's --kcore "
     "there and\n"
     "                      /proc/kallsyms have it; then no GUEST is needed\n"
+    "  --guest-root [PID:]DIR  the guest's root, mounted or by sshfs: the code of files that GUEST has not, "
+    "where "
+    "build\n"
+    "                      ids allow; its kernel, if proc is there\n"
     "  -o, --output FILE   write to FILE, not to standard output\n"
     "  -z, --level N       zstd level, -7 to 19; default 1\n";
 
@@ -39,6 +44,7 @@ struct merge {
 	struct guest guests[GUESTS_MAX];
 	size_t count;
 	struct guest_kernels kernels;
+	struct guest_files *files; /* of the guest that is being copied; NULL: no --guest-root */
 	int level;
 	struct ptc_writer *w;
 	uint32_t attrs; /* written so far, all of guests */
@@ -117,12 +123,16 @@ static int copy(struct merge *m, const struct ptc_chunk *c, int32_t guest, uint3
 	case PTC_SIDEBAND:
 		if (ptc_parse_sideband(c, &attr, &records, &size, e))
 			return -1;
+		if (guest && m->files && guest_files_records(m->files, m->w, records, size, e))
+			return -1;
 		return ptc_put_sideband(m->w, attr_base + attr, records, size, e);
 	case PTC_IMAGE:
 		if (ptc_parse_image(c, &image, e))
 			return -1;
 		if (guest)
 			image.machine_pid = guest;
+		if (guest && m->files && guest_files_known(m->files, image.name, image.name_bytes, e))
+			return -1;
 		return ptc_put_image(m->w, &image, e);
 	case PTC_SYMBOLS: {
 		struct ptc_symbol *aligned;
@@ -253,9 +263,10 @@ static int only_vm(const char *path, int32_t *ret, struct pt_error *e)
 
 static int parse(int argc, char **argv, struct merge *m, struct pt_error *e)
 {
-	enum { KCORE = 256, KALLSYMS };
+	enum { KCORE = 256, KALLSYMS, ROOT };
 	static const struct option longs[] = {{"guest-kcore", required_argument, NULL, KCORE},
 					      {"guest-kallsyms", required_argument, NULL, KALLSYMS},
+					      {"guest-root", required_argument, NULL, ROOT},
 					      {"output", required_argument, NULL, 'o'},
 					      {"level", required_argument, NULL, 'z'},
 					      {"help", no_argument, NULL, 'h'},
@@ -268,8 +279,12 @@ static int parse(int argc, char **argv, struct merge *m, struct pt_error *e)
 		switch (c) {
 		case KCORE:
 		case KALLSYMS:
-			if (guest_kernels_add(&m->kernels, c == KCORE ? GUEST_KCORE : GUEST_KALLSYMS, optarg,
-					      e))
+		case ROOT:
+			if (guest_kernels_add(&m->kernels,
+					      c == KCORE      ? GUEST_KCORE
+					      : c == KALLSYMS ? GUEST_KALLSYMS
+							      : GUEST_ROOT,
+					      optarg, e))
 				return -1;
 			break;
 		case 'o': m->output = optarg; break;
@@ -322,11 +337,31 @@ static int parse(int argc, char **argv, struct merge *m, struct pt_error *e)
 	return 0;
 }
 
+static int copy_guest(struct merge *m, const struct guest *g, bool meta, struct pt_error *e)
+{
+	const char *root = NULL, *why;
+	int r;
+
+	for (size_t i = 0; i < m->kernels.count && !meta; i++)
+		if (m->kernels.at[i].pid == g->pid)
+			root = m->kernels.at[i].root;
+	if (root && !(m->files = guest_files_create(root, g->pid, e)))
+		return -1;
+	r = copy_all(m, g->path, g->pid, meta, e);
+	if (m->files && r == 0 && guest_files_missing(m->files, &why))
+		fprintf(stderr, "pt-capture: %s: %" PRIu64 " files were not taken; the first: %s\n", root,
+			guest_files_missing(m->files, &why), why);
+	guest_files_destroy(m->files);
+	m->files = NULL;
+	return r;
+}
+
 int cmd_merge(int argc, char **argv)
 {
 	struct merge m = {.level = 1};
 	struct pt_error e = {0};
 	struct output out = {0};
+	const char *empty;
 	int r = parse(argc, argv, &m, &e);
 
 	if (r > 0)
@@ -340,10 +375,10 @@ int cmd_merge(int argc, char **argv)
 		if (meta && r == 0)
 			r = copy_all(&m, m.host, 0, true, &e);
 		for (size_t i = 0; i < m.count && r == 0; i++)
-			r = copy_all(&m, m.guests[i].path, m.guests[i].pid, meta, &e);
+			r = copy_guest(&m, &m.guests[i], meta, &e);
 	}
 	if (r == 0)
-		r = guest_kernels_put(&m.kernels, m.w, &e);
+		r = guest_kernels_put(&m.kernels, m.w, &empty, &e);
 	if (r == 0)
 		r = copy_all(&m, m.host, 0, false, &e);
 	if (r == 0)

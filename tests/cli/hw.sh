@@ -92,6 +92,17 @@ check "a guest's kernel: its address" grep -qF 'vaddr 0xffffffff81000000 size 0x
 "$PT_BIN/pt-decode" --text -F from,to "$tmp/m.ptc" >"$tmp/got"
 same "its code changes no branch of the host" "$tmp/expected" "$tmp/got"
 
+# The same beneath a guest's root.
+mkdir -p "$tmp/root/proc"
+cp "$tmp/kcore" "$tmp/root/proc"
+(cat "$tmp/kallsyms"; echo 'ffffffff81001800 T _etext') >"$tmp/root/proc/kallsyms"
+expect 1 'cannot read .*none: No such file' "${o[@]}" --vm all --guest-root "$tmp/none"
+expect 1 'cannot read .*kcore: Not a directory' "${o[@]}" --vm all --guest-root "7:$tmp/kcore"
+"$capture" "${m[@]}" --guest-root "7:$tmp/root" "$tmp/c.ptc" 2>"$tmp/err"
+check "a guest's root: $(cat "$tmp/err")" test $? -eq 0
+"$capture" info "$tmp/m.ptc" >"$tmp/info"
+check "a guest's root: its kernel" grep -qF '[kernel] (memory, guest of pid 7): 6144 bytes, 3 symbols' "$tmp/info"
+
 # Sideband of this shell and what it starts: names, mappings, their code.
 "$capture" --sideband-only -q -o "$tmp/side.ptc" -p $$ -- /bin/true 2>"$tmp/err" </dev/null
 status=$?
