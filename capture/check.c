@@ -1,7 +1,9 @@
 /* check.c - see check.h. */
 #include "capture/check.h"
 #include "capture/commands.h"
+#include "capture/hw_capture.h"
 #include "capture/hw_pmu.h"
+#include "capture/hw_proc.h"
 #include "capture/hw_rights.h"
 
 #include <cpuid.h>
@@ -91,6 +93,23 @@ static long number(const char *root, const char *path, long otherwise)
 	char text[64];
 
 	return read_text(root, path, text, sizeof text) ? strtol(text, NULL, 10) : otherwise;
+}
+
+/* What is free, or soon can be; 0 unknown. */
+static unsigned long memory_kb(const char *root)
+{
+	unsigned long kb = 0;
+	char whole[512], text[256];
+	FILE *f;
+
+	snprintf(whole, sizeof whole, "%s/proc/meminfo", root);
+	f = fopen(whole, "re");
+	while (f && !kb && fgets(text, sizeof text, f))
+		if (sscanf(text, "MemAvailable: %lu kB", &kb) != 1)
+			kb = 0;
+	if (f)
+		fclose(f);
+	return kb;
 }
 
 static bool able(void)
@@ -183,8 +202,6 @@ static void check_vmx(struct check_result *r, const char *root, const struct che
 static void check_permission(struct check_result *r, const char *root)
 {
 	long paranoid = number(root, "/proc/sys/kernel/perf_event_paranoid", 2);
-	long kb = number(root, "/proc/sys/kernel/perf_event_mlock_kb", 516);
-	struct rlimit l = {0};
 
 	if (able()) {
 		line(r, CHECK_YES, "permission to trace", "",
@@ -206,14 +223,46 @@ static void check_permission(struct check_result *r, const char *root)
 		     : paranoid > 0 ? ", with the kernel"
 				    : ", and whole CPUs");
 	}
+}
+
+/* The kernel's rule (perf_mmap()): perf_event_mlock_kb for each CPU that is online, together, and then the process's RLIMIT_MEMLOCK. */
+static void check_buffers(struct check_result *r, const char *root)
+{
+	long paranoid = number(root, "/proc/sys/kernel/perf_event_paranoid", 2);
+	long kb = number(root, "/proc/sys/kernel/perf_event_mlock_kb", 516);
+	bool limited = !able() && paranoid > -1;
+	unsigned long each =
+			  limited ? HW_DATA_KB_UNPRIVILEGED + HW_AUX_KB_UNPRIVILEGED : HW_DATA_KB + HW_AUX_KB,
+		      free_kb;
+	char text[4096] = "0";
+	struct hw_list cpus = {0};
+	struct pt_error e = {0};
+	struct rlimit l = {0};
+
 	getrlimit(RLIMIT_MEMLOCK, &l);
-	if (paranoid > -1 && l.rlim_cur != RLIM_INFINITY)
+	if (limited && l.rlim_cur != RLIM_INFINITY)
 		line(r, CHECK_LIMITED, "memory for buffers",
 		     "raise kernel.perf_event_mlock_kb, or ulimit -l, or be root",
 		     "perf_event_mlock_kb is %ld a CPU, ulimit -l %llu KB", kb,
 		     (unsigned long long)l.rlim_cur / 1024);
 	else
 		line(r, CHECK_YES, "memory for buffers", "", "not limited");
+	read_text(root, "/sys/devices/system/cpu/online", text, sizeof text);
+	if (hw_list_parse(&cpus, text, "online", &e) || !cpus.count) {
+		free(cpus.at);
+		return;
+	}
+	each += 4;
+	free_kb = memory_kb(root);
+	if (free_kb && each * cpus.count > free_kb / 2)
+		line(r, CHECK_LIMITED, "buffer sizes", "smaller ones: -m 128K,1M; or fewer CPUs: -C",
+		     "%lu KB a CPU by default, %lu MB for all %zu, of %lu MB available", each,
+		     each * cpus.count / 1024, cpus.count, free_kb / 1024);
+	else
+		line(r, CHECK_YES, "buffer sizes", "",
+		     "%lu KB a CPU by default, %.1f MB for all %zu (-m changes it)", each,
+		     (double)(each * cpus.count) / 1024, cpus.count);
+	free(cpus.at);
 }
 
 static void check_file(struct check_result *r, const char *root, const char *path, const char *what,
@@ -244,6 +293,7 @@ void check_all(struct check_result *ret, const char *root, const struct check_cp
 	check_driver(ret, root, cpu);
 	check_vmx(ret, root, cpu);
 	check_permission(ret, root);
+	check_buffers(ret, root);
 	check_file(ret, root, "/proc/kcore", "kernel's code",
 		   "a kernel with CONFIG_PROC_KCORE, not locked down",
 		   "as root; user space can be decoded without");

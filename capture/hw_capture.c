@@ -18,15 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TRIGGER_MS	     1	/* a trigger is looked for that often: meanwhile the buffer is overwritten */
-#define ROUND_MS	     20 /* between rounds when no ring asks for one */
-#define FAST_LEVEL	     (-7) /* zstd's: what a user may ask for */
-#define FASTEST_LEVEL	     (-50) /* 600 MB/s a core and more; smaller by a fifth still (tests/bench/capture.sh) */
-#define DATA_KB		     512
-#define SAMPLED_KB	     4096 /* of records, when AUX data is in them */
-#define AUX_KB		     4096
-#define AUX_KB_UNPRIVILEGED  128 /* with 512 KB of records it fits perf_event_mlock_kb's default */
-#define DATA_KB_UNPRIVILEGED 128
+#define TRIGGER_MS    1	    /* a trigger is looked for that often: meanwhile the buffer is overwritten */
+#define ROUND_MS      20    /* between rounds when no ring asks for one */
+#define FAST_LEVEL    (-7)  /* zstd's: what a user may ask for */
+#define FASTEST_LEVEL (-50) /* 600 MB/s a core and more; smaller by a fifth still (tests/bench/capture.sh) */
 
 struct capture {
 	const struct hw_options *o;
@@ -187,10 +182,10 @@ static int open_events(struct capture *c, struct pt_error *e)
 		eo.tid_count = 1;
 	}
 	eo.data_bytes = o->data_bytes		       ? o->data_bytes
-			: !able			       ? DATA_KB_UNPRIVILEGED * 1024
-			: eo.overwrite && !o->snapshot ? SAMPLED_KB * 1024
-						       : DATA_KB * 1024;
-	eo.aux_bytes = o->aux_bytes ? o->aux_bytes : (able ? AUX_KB : AUX_KB_UNPRIVILEGED) * 1024;
+			: !able			       ? HW_DATA_KB_UNPRIVILEGED * 1024
+			: eo.overwrite && !o->snapshot ? HW_SAMPLED_KB * 1024
+						       : HW_DATA_KB * 1024;
+	eo.aux_bytes = o->aux_bytes ? o->aux_bytes : (able ? HW_AUX_KB : HW_AUX_KB_UNPRIVILEGED) * 1024;
 	eo.levels = o->levels ? o->levels : HW_USER | HW_KERNEL;
 	eo.kernel_side = eo.levels & HW_KERNEL && able;
 	r = hw_events_open(&c->ev, &eo, e);

@@ -22,6 +22,13 @@
 #include "capture/hw_proc.h"
 #include "capture/vm_find.h"
 
+/* Sizes of a CPU's buffers by default: with CAP_PERFMON; without (they fit perf_event_mlock_kb's default); records with AUX samples. */
+#define HW_DATA_KB		512
+#define HW_AUX_KB		4096
+#define HW_DATA_KB_UNPRIVILEGED 128
+#define HW_AUX_KB_UNPRIVILEGED	128
+#define HW_SAMPLED_KB		4096
+
 struct hw_options {
 	char **program; /* NULL: none */
 	struct hw_list pids, tids;

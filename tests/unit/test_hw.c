@@ -266,6 +266,17 @@ static void test_check(void)
 	check(r.can_trace == 1, "a machine that can");
 	check((l = line(&r, "driver")) && l->answer == CHECK_YES, "has the driver");
 	check((l = line(&r, "VMX")) && l->answer == CHECK_YES, "PT with VMX");
+	/* 4 buffers of 4.5 MB are not much of 1 GB, and too much of 1 MB. */
+	write_file("/sys/devices/system/cpu/online", "0-3\n");
+	write_file("/proc/meminfo", "MemTotal:  2000000 kB\nMemFree:  10 kB\nMemAvailable:  1000000 kB\n");
+	check_all(&r, root, &cpu);
+	check((l = line(&r, "buffer sizes")) && l->answer == CHECK_YES && strstr(l->detail, "for all 4"),
+	      "buffers");
+	check(line(&r, "memory for buffers") != NULL, "their limits, root's too");
+	write_file("/proc/meminfo", "MemTotal:  2000000 kB\nMemFree:  10 kB\nMemAvailable:  1000 kB\n");
+	check_all(&r, root, &cpu);
+	check((l = line(&r, "buffer sizes")) && l->answer == CHECK_LIMITED && strstr(l->remedy, "-m"),
+	      "buffers too big");
 	cpu.vmx_pt = 0;
 	check_all(&r, root, &cpu);
 	check((l = line(&r, "VMX")) && l->answer == CHECK_NO && strstr(l->remedy, "kvm_intel") &&
