@@ -42,6 +42,7 @@ void pt_machines_destroy(struct pt_machines *m)
 		}
 		pt_tasks_destroy(one->tasks);
 		img_space_deinit(&one->space);
+		pt_anyone_deinit(&one->anyone);
 		free(one->spaces);
 		free(one);
 	}

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "decode/anyone.h"
 #include "decode/tasks.h"
 
 struct pt_seat {
@@ -45,7 +46,9 @@ struct pt_machine {
 	struct pt_seat *seats; /* of a guest's vCPUs */
 	struct pt_address_space *spaces;
 	uint32_t space_count, space_room;
-	bool images; /* the container has code of it */
+	bool images;		 /* the container has code of it */
+	bool timeless;		 /* a guest's, when nobody knows which of its processes runs */
+	struct pt_anyone anyone; /* what is sure nevertheless */
 	struct pt_machine *next;
 };
 

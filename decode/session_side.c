@@ -266,6 +266,12 @@ static void resume(struct session *s, struct pt_machine *m, int32_t pid)
 	}
 }
 
+/* It stands in user code of nobody knows whom. */
+static bool sees_anyone(const struct stream *st, const struct pt_machine *m)
+{
+	return m->anyone.code && st->flow.user == m->anyone.code;
+}
+
 static int apply_code(struct session *s, const struct pt_side *side, struct pt_error *e)
 {
 	struct pt_tasks *tasks = side->machine->tasks;
@@ -278,7 +284,17 @@ static int apply_code(struct session *s, const struct pt_side *side, struct pt_e
 	for (struct stream *st = s->streams; st && disturbs; st = st->next)
 		if (touches(st, side->machine, pid))
 			pt_flow_pause(&st->flow, rename);
+	side->machine->timeless = s->timeless && side->machine->pid;
+	for (struct stream *st = s->streams; st; st = st->next)
+		if (sees_anyone(st, side->machine))
+			pt_flow_pause(&st->flow, false);
 	r = pt_tasks_apply(tasks, side, e);
+	for (struct stream *st = s->streams; st; st = st->next) {
+		if (!sees_anyone(st, side->machine))
+			continue;
+		pt_code_refresh(&s->graph, side->machine->anyone.code);
+		pt_flow_resume(&st->flow);
+	}
 	if (disturbs)
 		resume(s, side->machine, pid);
 	/* A kernel whose first code comes now. */

@@ -40,7 +40,7 @@ void pt_session_codes(struct stream *st)
 	/* A guest: what is not known of its processes may still be in its memory's images (a boot loader's code). */
 	if (!seat->task)
 		st->out.task = &seat->unknown;
-	st->flow.user = user ? user : m->code;
+	st->flow.user = user ? user : m->anyone.code ? m->anyone.code : m->code;
 	st->flow.kernel = m->code;
 	if (s->guest_code && !m->space.count && st->cpu.task) {
 		st->flow.user = st->cpu.task->process->code;

@@ -351,6 +351,15 @@ static int apply_mmap(struct pt_tasks *t, const struct pt_side *s, struct pt_err
 		file = img_store_find(t->store, t->machine->pid, name, p + 36, p[32]);
 	else
 		file = img_store_find(t->store, t->machine->pid, name, NULL, 0);
+	if (t->machine->timeless) {
+		struct img_map map = {.start = start, .end = start + size, .offset = offset, .file = file};
+		const struct img_map *has = img_space_find(&proc->space, start);
+		bool anew = s->time_ns && name[0] != '[' &&
+			    !(has && has->file == file && has->offset - has->start == offset - start);
+
+		if (pt_anyone_map(&t->machine->anyone, t->graph, &t->machine->space, &map, anew, e) < 0)
+			return -1;
+	}
 	return img_space_map(&proc->space, start, start + size, offset, file, e);
 }
 

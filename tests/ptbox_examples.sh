@@ -92,6 +92,8 @@ example() { # NAME exact|partly
 		# A trace by thread has no CPU.
 		awk -v cpu="$cpu" '$1 == cpu || $1 == -1 { print $2, $3 }' "$tmp/text" >"$tmp/got"
 		read -r i m _ < <(git diff --no-index --patience --numstat "$tmp/expected" "$tmp/got") || i=0 m=0
+		# Where much is missing, of what is alike the wrong one may be taken for it.
+		[ "${i:-0}" -eq 0 ] || read -r i m _ < <(git diff --no-index --minimal --numstat "$tmp/expected" "$tmp/got")
 		missing=$((missing + ${m:-0}))
 		echo "$name: CPU $cpu: $(wc -l <"$tmp/expected") branches, ${m:-0} missing, ${i:-0} invented; $errors errors"
 		check "$name: CPU $cpu: $i branches that were not" test "${i:-0}" -eq 0

@@ -1,0 +1,97 @@
+/* test_anyone.c - code that is known without knowing whose it is. */
+#include "decode/anyone.h"
+
+#include <stdio.h>
+
+#define PLACE 0x7f0000000000u
+
+static unsigned passed, failed;
+
+static void check(const char *what, bool good)
+{
+	good ? passed++ : failed++;
+	if (!good)
+		printf("FAILED: %s\n", what);
+}
+
+static struct img_file *file(struct img_store *s, uint8_t fill)
+{
+	uint8_t bytes[0x1000];
+	struct ptc_image image = {.kind = PTC_IMAGE_MEMORY,
+				  .pid = 1,
+				  .name = "f",
+				  .name_bytes = 1,
+				  .vaddr = 0,
+				  .bytes = bytes,
+				  .size = sizeof bytes};
+	struct pt_error e;
+
+	for (size_t i = 0; i < sizeof bytes; i++)
+		bytes[i] = fill;
+	return img_store_memory(s, &image, &e);
+}
+
+static void map(struct pt_anyone *a, struct pt_graph *g, struct img_space *kernel, uint64_t start,
+		uint64_t size, struct img_file *f, bool anew)
+{
+	struct img_map m = {.start = start, .end = start + size, .offset = start & 0xfff, .file = f};
+	struct pt_error e;
+
+	check("mapped", pt_anyone_map(a, g, kernel, &m, anew, &e) == 0);
+}
+
+/* Whose code there is at ip, NULL: nobody's. */
+static const struct img_file *at(struct pt_anyone *a, uint64_t ip)
+{
+	const struct img_map *m = a->code ? img_space_find(&a->space, ip) : NULL;
+
+	return m ? m->file : NULL;
+}
+
+int main(void)
+{
+	struct img_store *store = img_store_create();
+	struct img_file *f = file(store, 1), *g = file(store, 2);
+	struct pt_anyone a = {0}, b = {0};
+	struct img_space kernel;
+	struct pt_graph graph;
+	struct pt_error e;
+	uint64_t generation;
+
+	img_space_init(&kernel);
+	if (!f || !g || pt_graph_init(&graph, &e) < 0)
+		return 1;
+	map(&a, &graph, &kernel, 0x400000, 0x1000, f, true);
+	check("where the linker placed it others may be, too", !a.code && !at(&a, 0x400000));
+	map(&a, &graph, &kernel, PLACE, 0x1000, f, true);
+	map(&a, &graph, &kernel, PLACE + 0x3000, 0x1000, g, true);
+	check("code of two",
+	      at(&a, PLACE + 5) == f && at(&a, PLACE + 0x3005) == g && !at(&a, PLACE + 0x1000));
+	generation = a.space.generation;
+	map(&a, &graph, &kernel, PLACE, 0x1000, f, false);
+	map(&a, &graph, &kernel, PLACE + 0x100, 0x200, f, false);
+	check("the same again changes nothing",
+	      a.space.generation == generation && at(&a, PLACE + 0x150) == f);
+	/* From in the middle of f, over the gap, into g. */
+	map(&a, &graph, &kernel, PLACE + 0x800, 0x3000, g, true);
+	check("what two have differently is nobody's",
+	      !at(&a, PLACE + 0x800) && !at(&a, PLACE + 0xfff) && at(&a, PLACE + 0x7ff) == f);
+	check("what one has alone is known", at(&a, PLACE + 0x1000) == g && at(&a, PLACE + 0x2fff) == g);
+	map(&a, &graph, &kernel, PLACE + 0x800, 0x800, f, true);
+	check("and stays so", !at(&a, PLACE + 0x900));
+
+	/* Places that come again with every program are not random. */
+	for (int i = 0; i < 6; i++)
+		map(&b, &graph, &kernel, PLACE, 0x1000, f, true);
+	check("not placed at random: nothing is known", b.never && !at(&b, PLACE));
+	map(&b, &graph, &kernel, PLACE + 0x10000, 0x1000, f, true);
+	check("nor anything later", !at(&b, PLACE + 0x10000));
+
+	pt_anyone_deinit(&a);
+	pt_anyone_deinit(&b);
+	img_space_deinit(&kernel);
+	pt_graph_deinit(&graph);
+	img_store_destroy(store);
+	printf("%u passed, %u failed\n", passed, failed);
+	return failed != 0;
+}
