@@ -529,7 +529,7 @@ static int capture(struct arguments *a, const struct hw_pmu *pmu, struct pt_erro
 	if (a->truth || a->max_steps)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "--truth and --max-steps are for --engine step");
-	if (a->o.filter && !pmu->num_address_ranges)
+	if (a->o.filter && (!pmu || !pmu->num_address_ranges))
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
 			       "--filter: this CPU's Processor Trace has no address filters "
 			       "(" HW_SYSFS "/caps/num_address_ranges)");

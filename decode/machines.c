@@ -149,6 +149,7 @@ void pt_machine_learn(struct pt_machine *m, uint64_t cr3, struct pt_process *pro
 	if (a->process)
 		a->process->fresh = true;
 	*a = (struct pt_address_space){.cr3 = cr3, .process = process};
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): nobody has a space, but somebody learns of it */
 	process->fresh = false;
 }
 

@@ -172,6 +172,7 @@ int pt_session_retime(struct session *s, struct pt_error *e)
 			s->queue[to++] = s->queue[i];
 	}
 	s->queue_count = to;
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
 	qsort(sides, count, sizeof *sides, by_order);
 	/* What waited still came behind them. */
 	while (count--) {
@@ -320,11 +321,13 @@ int pt_session_apply(struct session *s, const struct pt_side *side, struct pt_er
 	struct pt_seat *seat;
 	int32_t pid, tid;
 
-	if (side->machine && side->machine->pid && side->cpu >= 0 && side->tsc &&
+	if (effect & PT_SIDE_MARK) { /* of no machine */
+		pt_session_mark(s, side);
+		return 0;
+	}
+	if (side->machine->pid && side->cpu >= 0 && side->tsc &&
 	    (seat = pt_machine_seat(side->machine, side->cpu)))
 		seat->applied_tsc = side->tsc;
-	if (effect & PT_SIDE_MARK)
-		pt_session_mark(s, side);
 	if ((effect & PT_SIDE_EVENT) && pt_session_wants_event(s, side))
 		pt_session_events_put(s->events, side, &s->emit, s->vm, slice_of(s, side));
 	if (effect & PT_SIDE_CODE)

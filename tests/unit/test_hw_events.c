@@ -139,6 +139,7 @@ static void test_sampling(void)
 {
 	struct pt_error e = {0};
 	struct hw_group g = {0};
+	struct opened *last;
 
 	check(hw_group_aux_sample(&g, "8000", &e) == 0 && hw_group_sample_event(&g, "cpu-clock", &e) == 0 &&
 		  hw_group_period(&g, "100000", &e) == 0 && hw_group_finish(&g, &e) == 0,
@@ -166,9 +167,9 @@ static void test_sampling(void)
 	check(event(8, 0xe601, 0)->enabled == 1 && event(PERF_TYPE_SOFTWARE, 0, 0)->enabled == 0 &&
 		  event(8, 0xe601, 0)->disabled == 1,
 	      "the group starts and stops by its leader");
-	check(hw_events_filter(&ev, "filter 0x1/0x2@/x", &e) == 0 &&
-		  !strcmp(event(8, 0xe601, 1)->filter, "filter 0x1/0x2@/x") &&
-		  !event(PERF_TYPE_SOFTWARE, 0, 1)->filter[0],
+	last = event(8, 0xe601, 1);
+	check(hw_events_filter(&ev, "filter 0x1/0x2@/x", &e) == 0 && last &&
+		  !strcmp(last->filter, "filter 0x1/0x2@/x") && !event(PERF_TYPE_SOFTWARE, 0, 1)->filter[0],
 	      "filters are intel_pt's");
 	hw_events_close(&ev);
 }
