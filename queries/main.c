@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "queries/canned.h"
@@ -21,12 +22,16 @@ static const char usage[] =
     "usage: pt-query DB                               list the queries\n"
     "       pt-query DB NAME [options]                run one\n"
     "       pt-query DB --sql 'SELECT ...' [options]  run your own\n"
+    "       pt-query DB --file FILE [options]         the same, from a file (-: standard input)\n"
     "       pt-query DB --format html                 a dashboard of most of them\n"
     "\n"
     "  -f, --format FORMAT  table (the default), csv, json, prometheus (text exposition),\n"
     "                       folded (flame-graph stacks), html (one file that needs no other)\n"
     "  -p, --param X=Y      a parameter of the query; may be repeated\n"
     "      --sql SQL        a statement instead of a canned query\n"
+    "      --file FILE      the same, from a file; - is standard input\n"
+    "  -w, --width N        tables fit N columns: texts are cut; very wide ones get a line a column;\n"
+    "                       0: any width. The terminal's when output is one, else 0\n"
     "      --print          print the query's SQL, do not run it\n"
     "      --queries DIR    look for NAME.sql there first (also $PT_QUERIES)\n"
     "  -h, --help           this text\n"
@@ -37,10 +42,11 @@ static const char usage[] =
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
 struct arguments {
-	const char *db, *name, *sql, *folder;
+	const char *db, *name, *sql, *file, *folder;
 	const char *params[64];
 	size_t param_count;
 	enum print_format format;
+	size_t width; /* of tables */
 	bool print;
 };
 
@@ -51,17 +57,37 @@ static int fail(const struct pt_error *e)
 	return pt_exit_status(e);
 }
 
+/* The terminal's on standard output, 0: it is none. */
+static size_t terminal_width(void)
+{
+	struct winsize size;
+
+	return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+static int parse_width(const char *text, size_t *ret, struct pt_error *e)
+{
+	char *end;
+
+	errno = 0;
+	*ret = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno || *ret > 1000000)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--width %s: not a number of columns", text);
+	return 0;
+}
+
 static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 {
-	enum { SQL = 256, PRINT, QUERIES, VERSION };
+	enum { SQL = 256, FROM_FILE, PRINT, QUERIES, VERSION };
 	static const struct option longs[] = {
 	    {"format", required_argument, NULL, 'f'},	   {"param", required_argument, NULL, 'p'},
 	    {"sql", required_argument, NULL, SQL},	   {"print", no_argument, NULL, PRINT},
+	    {"file", required_argument, NULL, FROM_FILE},  {"width", required_argument, NULL, 'w'},
 	    {"queries", required_argument, NULL, QUERIES}, {"help", no_argument, NULL, 'h'},
 	    {"version", no_argument, NULL, VERSION},	   {0}};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "f:p:h", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "f:p:w:h", longs, NULL)) != -1) {
 		switch (c) {
 		case 'f':
 			a->format = print_format_find(optarg);
@@ -77,6 +103,11 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 			a->params[a->param_count++] = optarg;
 			break;
 		case SQL: a->sql = optarg; break;
+		case FROM_FILE: a->file = optarg; break;
+		case 'w':
+			if (parse_width(optarg, &a->width, e) < 0)
+				return -1;
+			break;
 		case PRINT: a->print = true; break;
 		case QUERIES: a->folder = optarg; break;
 		case 'h': fputs(usage, stdout); exit(0);
@@ -92,8 +123,8 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 	if (optind < argc)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "'%s' is too much; see 'pt-query --help'",
 			       argv[optind]);
-	if (a->name && a->sql)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "a query's name or --sql, not both");
+	if (!!a->name + !!a->sql + !!a->file > 1)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "a query's name, --sql or --file: one of them");
 	return 0;
 }
 
@@ -133,11 +164,28 @@ static void list(void)
 	puts("\npt-query DB NAME runs one; pt-query DB --sql 'SELECT ...' anything else (man pt-query).");
 }
 
-/* A file of the user's; malloc()ed. NULL when there is none. */
+/* All of it, malloc()ed. NULL: errno says why. */
+static char *read_text(FILE *f)
+{
+	char *text = NULL;
+	size_t n = 0;
+
+	errno = 0;
+	if (getdelim(&text, &n, 0, f) < 0 && !ferror(f)) { /* it is empty */
+		free(text);
+		return strdup("");
+	}
+	if (ferror(f)) {
+		free(text);
+		text = NULL;
+	}
+	return text;
+}
+
+/* A query of the user's folder; malloc()ed. NULL when there is none. */
 static char *read_query(const char *folder, const char *name)
 {
-	char *path = NULL, *text = NULL;
-	size_t n = 0;
+	char *path = NULL, *text;
 	FILE *f;
 
 	if (strchr(name, '/') || asprintf(&path, "%s/%s.sql", folder, name) < 0)
@@ -146,11 +194,22 @@ static char *read_query(const char *folder, const char *name)
 	free(path);
 	if (!f)
 		return NULL;
-	if (getdelim(&text, &n, 0, f) < 0) {
-		free(text);
-		text = NULL;
-	}
+	text = read_text(f);
 	fclose(f);
+	return text;
+}
+
+/* --file; malloc()ed. NULL: failed. */
+static char *read_file(const char *path, struct pt_error *e)
+{
+	bool is_stdin = !strcmp(path, "-");
+	FILE *f = is_stdin ? stdin : fopen(path, "re");
+	char *text = f ? read_text(f) : NULL;
+
+	if (!text)
+		pt_fail_errno(e, "cannot read %s", path);
+	if (f && !is_stdin)
+		fclose(f);
 	return text;
 }
 
@@ -234,7 +293,7 @@ static int run(sqlite3 *db, const char *sql, const struct arguments *a, struct p
 		r = html_section(st, name, sql, stdout, e);
 		html_end(stdout);
 	} else if (r == 0) {
-		r = print_rows(st, format, name, stdout, e);
+		r = print_rows(st, format, name, a->width, stdout, e);
 	}
 	sqlite3_finalize(st);
 	return r;
@@ -265,7 +324,7 @@ static int dashboard(sqlite3 *db, const struct arguments *a, struct pt_error *e)
 
 int main(int argc, char **argv)
 {
-	struct arguments a = {.folder = getenv("PT_QUERIES")};
+	struct arguments a = {.folder = getenv("PT_QUERIES"), .width = terminal_width()};
 	struct pt_error e = {0};
 	const struct canned *query = NULL;
 	const char *sql;
@@ -277,6 +336,11 @@ int main(int argc, char **argv)
 	if (parse(argc, argv, &a, &e) < 0)
 		return fail(&e);
 	sql = a.sql;
+	if (a.file) {
+		sql = own = read_file(a.file, &e);
+		if (!own)
+			return fail(&e);
+	}
 	if (a.name) {
 		if (a.folder && (own = read_query(a.folder, a.name)))
 			sql = own;

@@ -1,12 +1,12 @@
-/* print.c - see print.h: tables, CSV, JSON and folded stacks. */
+/* print.c - see print.h: CSV, JSON and folded stacks. */
 #include "queries/print.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "queries/prometheus.h"
 #include "queries/rows.h"
+#include "queries/table.h"
 #include "queries/text.h"
 
 enum print_format print_format_find(const char *name)
@@ -130,91 +130,15 @@ static int folded(sqlite3_stmt *st, FILE *out, struct pt_error *e)
 	return r == SQLITE_DONE ? 0 : rows_sql_error(st, e);
 }
 
-/* Columns on a terminal: UTF-8's continuation bytes take none. */
-static size_t width(const char *s)
-{
-	size_t n = 0;
-
-	for (; *s; s++)
-		n += ((unsigned char)*s & 0xc0) != 0x80;
-	return n;
-}
-
-static void pad(FILE *out, size_t n, char c)
-{
-	while (n--)
-		putc(c, out);
-}
-
-static void put_cell(FILE *out, const char *s, size_t wide, bool to_right, bool last)
-{
-	size_t gap = wide - width(s);
-
-	if (to_right)
-		pad(out, gap, ' ');
-	for (; *s; s++)
-		putc((unsigned char)*s < 0x20 ? ' ' : *s, out);
-	if (!to_right && !last)
-		pad(out, gap, ' ');
-	fputs(last ? "\n" : "  ", out);
-}
-
-static int table(sqlite3_stmt *st, FILE *out, struct pt_error *e)
-{
-	struct rows rows;
-	size_t n, *widths;
-	bool *right;
-
-	if (rows_init(&rows, st, e) < 0)
-		return -1;
-	n = rows.columns;
-	widths = calloc(n + 1, sizeof *widths);
-	right = calloc(n + 1, sizeof *right);
-	if (!widths || !right) {
-		rows_deinit(&rows);
-		free(widths);
-		free(right);
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
-	}
-	for (size_t i = 0; i < n; i++) {
-		widths[i] = width(rows.names[i]);
-		for (size_t k = 0; k < rows.count; k++) {
-			const struct cell *c = rows_at(&rows, k, i);
-			size_t w = c->text ? width(c->text) : 1;
-
-			right[i] |= c->number;
-			if (w > widths[i])
-				widths[i] = w;
-		}
-	}
-	for (size_t i = 0; i < n; i++)
-		put_cell(out, rows.names[i], widths[i], right[i], i + 1 == n);
-	for (size_t i = 0; i < n; i++) {
-		pad(out, widths[i], '-');
-		fputs(i + 1 == n ? "\n" : "  ", out);
-	}
-	for (size_t k = 0; k < rows.count; k++) {
-		for (size_t i = 0; i < n; i++) {
-			const struct cell *c = rows_at(&rows, k, i);
-
-			put_cell(out, c->text ? c->text : "-", widths[i], right[i] && (c->number || !c->text),
-				 i + 1 == n);
-		}
-	}
-	rows_deinit(&rows);
-	free(widths);
-	free(right);
-	return 0;
-}
-
-int print_rows(sqlite3_stmt *st, enum print_format format, const char *name, FILE *out, struct pt_error *e)
+int print_rows(sqlite3_stmt *st, enum print_format format, const char *name, size_t width, FILE *out,
+	       struct pt_error *e)
 {
 	switch (format) {
 	case PRINT_CSV: return csv(st, out, e);
 	case PRINT_JSON: return json(st, out, e);
 	case PRINT_PROMETHEUS: return prometheus(st, name, out, e);
 	case PRINT_FOLDED: return folded(st, out, e);
-	default: return table(st, out, e);
+	default: return table_print(st, width, out, e);
 	}
 }
 

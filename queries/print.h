@@ -1,7 +1,7 @@
 /*
  * print.h - a statement's rows in one of several formats.
  *
- *   table       aligned, for people; "-" is NULL
+ *   table       aligned, for people: table.h
  *   csv         RFC 4180; NULL is empty
  *   json        an array of objects; NULL is null
  *   prometheus  the text exposition format, version 0.0.4: a gauge pt_QUERY_COLUMN for each column of numbers, the other
@@ -34,10 +34,10 @@ enum print_format {
 /* PRINT_NONE when there is none of that name. */
 enum print_format print_format_find(const char *name);
 
-/* Runs the statement to its end. name: the query's. Tables and Prometheus' text are gathered whole first, the others need
+/* Runs the statement to its end. name: the query's; width: the table's (table.h). Tables and Prometheus' text are gathered whole first, the others need
  * little memory. Returns 0, or -1: PT_ERR_BAD_INPUT (SQLite's message), PT_ERR_USAGE (folded, but no column `stack`),
  * PT_ERR_NO_MEMORY. Whether the rows arrived tells print_flush(). */
-int print_rows(sqlite3_stmt *statement, enum print_format format, const char *name, FILE *out,
+int print_rows(sqlite3_stmt *statement, enum print_format format, const char *name, size_t width, FILE *out,
 	       struct pt_error *e);
 
 /* After the last: 0, or -1 when something did not arrive: PT_ERR_IO, PT_ERR_CLOSED. */

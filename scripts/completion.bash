@@ -84,7 +84,7 @@ _pt_load() {
 }
 
 _pt_query() {
-	local _pt_word=${COMP_WORDS[COMP_CWORD]} _pt_valued="-f --format -p --param --sql --queries" db name
+	local _pt_word=${COMP_WORDS[COMP_CWORD]} _pt_valued="-f --format -p --param -w --width --sql --file --queries" db name
 	db=$(_pt_plain 1) name=$(_pt_plain 2)
 	case ${COMP_WORDS[COMP_CWORD - 1]} in
 	-f | --format) _pt_from "table csv json prometheus folded html" ;;
@@ -93,7 +93,8 @@ _pt_query() {
 		compopt -o nospace 2>/dev/null
 		_pt_from "$("$1" "$db" "$name" --print 2>/dev/null | sed -n 's/^-- :\([a-z_]*\) = .*/\1=/p')"
 		;;
-	--sql) COMPREPLY=() ;;
+	-w | --width | --sql) COMPREPLY=() ;;
+	--file) _pt_files ;;
 	--queries)
 		compopt -o filenames 2>/dev/null
 		mapfile -t COMPREPLY < <(compgen -d -- "$_pt_word")

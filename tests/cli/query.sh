@@ -44,6 +44,21 @@ check "odd values in HTML" python3 tests/cli/html_page.py "$tmp/odd.html" sql
 check "markup is text" grep -q '&lt;i&gt;&amp;' "$tmp/odd.html"
 check "rows with the same labels are told apart" test "$("$PT_BIN/pt-query" "$tmp/db" --format prometheus \
 	--sql "SELECT 'a' AS x, 1 AS n UNION ALL SELECT 'a', 2" | grep -c 'row="[12]"')" = 2
+# Tables that fit: texts are cut, numbers are not, and what would take more than two lines has one for each column.
+echo 'SELECT 123456789012 AS n, :text AS text, 5 AS m' >"$tmp/odd.sql"
+wide() { "$PT_BIN/pt-query" "$tmp/db" --file "$1" -p text="$2" "${@:3}" >"$tmp/table"; }
+wide "$tmp/odd.sql" abcdefghijklmnopqrstuvwxyz --width 40
+check "a text is cut to fit" test "$(tail -n 1 "$tmp/table")" = "123456789012  abcdefghijklmnopqrstuv…  5"
+wide - abcdefghijklmnopqrstuvwxyz -w 41 <"$tmp/odd.sql"
+check "nor more than it must be" test "$(tail -n 1 "$tmp/table")" = "123456789012  abcdefghijklmnopqrstuvw…  5"
+wide "$tmp/odd.sql" 'äöüäöüäöüäöüäöüäöüäöüä' -w 38
+check "characters are not bytes" test "$(tail -n 1 "$tmp/table")" = "123456789012  äöüäöüäöüäöüäöüäöüäö…  5"
+wide "$tmp/odd.sql" abcdefghijklmnopqrstuvwxyz -w 12
+check "a line a column: $(head -n 3 "$tmp/table")" test "$(cat "$tmp/table")" = "   n = 123456789012
+text = abcdefghijklmnopqrstuvwxyz
+   m = 5"
+wide "$tmp/odd.sql" abcdefghijklmnopqrstuvwxyz
+check "all of it where no terminal is" grep -q abcdefghijklmnopqrstuvwxyz "$tmp/table"
 check "a parameter" test "$("$PT_BIN/pt-query" "$tmp/db" hot-edges -p limit=3 --format csv | wc -l)" -eq 4
 # expect STATUS NAME COMMAND...
 expect() {
@@ -56,11 +71,22 @@ expect 2 "unknown query" "$PT_BIN/pt-query" "$tmp/db" hot-function
 check "the nearest name" grep -q hot-functions "$tmp/err"
 expect 2 "unknown parameter" "$PT_BIN/pt-query" "$tmp/db" threads -p nothing=1
 expect 2 "unknown format" "$PT_BIN/pt-query" "$tmp/db" threads --format xml
+expect 2 "no width" "$PT_BIN/pt-query" "$tmp/db" threads --width 1x
+expect 2 "SQL twice" "$PT_BIN/pt-query" "$tmp/db" --sql 'SELECT 1' --file "$tmp/odd.sql"
+expect 1 "no file of SQL" "$PT_BIN/pt-query" "$tmp/db" --file "$tmp/none.sql"
 expect 2 "no stacks to fold" "$PT_BIN/pt-query" "$tmp/db" threads --format folded
 expect 1 "no database" "$PT_BIN/pt-query" "$tmp/none" threads
 expect 1 "not a database" "$PT_BIN/pt-query" "$tmp/c.ptc" threads
 sqlite3 "$tmp/other" 'CREATE TABLE x (y)'
 expect 1 "another's database" "$PT_BIN/pt-query" "$tmp/other" threads
+for version in 3 5; do
+	cp "$tmp/db" "$tmp/old"
+	sqlite3 "$tmp/old" "PRAGMA user_version = $version"
+	expect 1 "a database of version $version" "$PT_BIN/pt-query" "$tmp/old" threads
+	check "version $version is said" grep -q "schema version $version" "$tmp/err"
+	expect 1 "loading into version $version" "$PT_BIN/pt-load" -q "$tmp/old" "$tmp/s"
+	check "version $version is said when loading" grep -q "schema version $version" "$tmp/err"
+done
 expect 1 "writing is refused" "$PT_BIN/pt-query" "$tmp/db" --sql 'DELETE FROM slice'
 expect 1 "the same recording twice" "$PT_BIN/pt-load" -q "$tmp/db" "$tmp/s"
 check "nothing was added" test "$(sqlite3 "$tmp/db" 'SELECT count(*) FROM traces')" = 1
