@@ -11,6 +11,7 @@
 
 #include "capture/commands.h"
 #include "capture/hw_capture.h"
+#include "capture/hw_event_name.h"
 #include "capture/hw_filter.h"
 #include "capture/hw_group.h"
 #include "capture/hw_rights.h"
@@ -489,6 +490,23 @@ static int add_vms(struct arguments *a, struct pt_error *e)
 	return 0;
 }
 
+/* The tracepoints that tell when to take a snapshot. What was asked for by name has to be there; only what tells of VMs
+ * unasked may be missing. */
+static int add_trigger(struct arguments *a, struct pt_error *e)
+{
+	struct perf_event_attr attr;
+
+	if (a->trigger.kind == HW_TRIGGER_TRACEPOINT && add_tracepoint(&a->o, a->trigger.tracepoint, e))
+		return -1;
+	if (a->trigger.kind == HW_TRIGGER_VMEXIT &&
+	    (add_tracepoint(&a->o, "kvm:kvm_entry", e) || add_tracepoint(&a->o, "kvm:kvm_exit", e)))
+		return -1;
+	for (size_t i = 0; i < a->o.tracepoint_count; i++)
+		if (hw_event_named(&attr, a->o.tracepoints[i], e))
+			return -1;
+	return 0;
+}
+
 /* Whose kernels the files are. */
 static int resolve_kernels(struct arguments *a, struct pt_error *e)
 {
@@ -541,11 +559,9 @@ static int capture(struct arguments *a, const struct hw_pmu *pmu, struct pt_erro
 		if (a->o.verbose)
 			fprintf(stderr, "pt-capture: filter: %s\n", a->filter);
 	}
-	if ((a->vm || (pmu && a->o.system_wide)) && add_vms(a, e))
+	if (add_trigger(a, e) || ((a->vm || (pmu && a->o.system_wide)) && add_vms(a, e)))
 		return -1;
 	if (resolve_kernels(a, e))
-		return -1;
-	if (a->trigger.kind == HW_TRIGGER_TRACEPOINT && add_tracepoint(&a->o, a->trigger.tracepoint, e))
 		return -1;
 	if (output_open_capture(&out, a->output, "a container", e) < 0)
 		return -1;

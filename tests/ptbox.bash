@@ -8,6 +8,7 @@
 #   branches CPU FILE...                                         the same of containers, one after the other; a thread's
 #                                                                without a CPU are CPU 0's
 #   captured_truth CPU CONTAINER u|k|uk [BITS]                   the truth of captures with that one's configuration only
+#   pieces NAME CPUS CONTAINER u|k|uk [OPTION...]                what is decoded of it is that truth, with each gap told where it is
 #   perf_imported                                                each $out/NAME.data becomes $out/NAME.perf.ptc
 #   same_as_perf NAME [filtered]                                 our branches of $out/NAME.data are perf's, and no more errors
 # shellcheck shell=bash
@@ -112,6 +113,20 @@ control_of() {
 	printf '%x\n' $((config | levels | 0x101 | ${3:-0}))
 }
 captured_truth() { "$tmp/truthdump" -p -C "$(control_of "$2" "$3" "${4:-0}")" "$out/truth-cpu$1.bin"; }
+pieces() {
+	local cpu decoded=0 result
+	for ((cpu = 0; cpu < $2; cpu++)); do
+		captured_truth "$cpu" "$3" "$4" >"$tmp/truth"
+		"$PT_BIN/pt-decode" --guest-code --text -F cpu,from,to "$3" 2>/dev/null |
+			awk -v cpu="$cpu" '/^#/ && index($0, " cpu " cpu " ") { print } $1 == cpu { print $2, $3 }' >"$tmp/got"
+		# shellcheck disable=SC2086
+		result=$("$tools/pieces" ${5:-} ${6:-} "$tmp/truth" "$tmp/got")
+		check "$1, CPU $cpu: $result" test $? -eq 0
+		echo "$1, CPU $cpu: branches, decoded, gaps, missing: $result"
+		decoded=$((decoded + $(grep -vc '^#' "$tmp/got")))
+	done
+	check "$1: something was decoded" test "$decoded" -gt 1000
+}
 perf_imported() {
 	local data id
 	id=$(readelf -n "$out/vdso.so" | sed -n 's/.*Build ID: //p')

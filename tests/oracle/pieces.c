@@ -1,12 +1,12 @@
 /*
  * pieces - whether what was decoded is what happened, with gaps only where they are told.
  *
- *     pieces [-e] [-f] TRUTH DECODED
+ *     pieces [-b] [-e] [-f] TRUTH DECODED
  *
  * Both are lines "from to" (hexadecimal, 0: not seen). A line of DECODED that begins with # tells of a gap. Between two of
  * them must be a contiguous piece of TRUTH, all pieces in order; the first begins where TRUTH begins, the last ends where it
  * ends, unless a gap is told there. At a gap, the lines where decoding began ("0 to") and ended ("from 0") may be new.
- * -e: the end may be missing. -f: a line "0 to" is a gap, too (TNT packets disabled: what is between is not in the trace).
+ * -b, -e: the beginning, the end may be missing. -f: a line "0 to" is a gap, too (TNT packets disabled: what is between is not in the trace).
  * Prints "branches decoded gaps missing", or what is wrong, with exit status 1.
  */
 #include <inttypes.h>
@@ -103,11 +103,12 @@ static size_t find(const struct list *truth, size_t from, const struct branch *p
 int main(int argc, char **argv)
 {
 	struct list truth = {0}, got = {0};
-	bool open_end = false, begins = false;
+	bool open_begin = false, open_end = false, begins = false;
 	size_t at = 0, found = 0, begin = 0, decoded = 0;
 	int o;
 
-	while ((o = getopt(argc, argv, "ef")) > 0) {
+	while ((o = getopt(argc, argv, "bef")) > 0) {
+		open_begin |= o == 'b';
 		open_end |= o == 'e';
 		begins |= o == 'f';
 	}
@@ -116,7 +117,7 @@ int main(int argc, char **argv)
 	read_list(&truth, argv[optind], false);
 	read_list(&got, argv[optind + 1], begins);
 	for (size_t g = 0; g <= got.gap_count; g++) {
-		bool first = g == 0, last = g == got.gap_count;
+		bool first = g == 0 && !open_begin, last = g == got.gap_count;
 		size_t end = last ? got.count : got.gaps[g], b = begin, e = end;
 
 		begin = end;
