@@ -46,7 +46,7 @@ SELECT r.run * 1024 + k.i * p.edges + (pe.id & 31) AS id, s.trace,
 	t.time_zero + (r.tsc >> t.time_shift) * t.time_mult
 		+ ((r.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
 	r.tsc, s.cpu, th.tid, th.comm, kd.name AS kind,
-	printf('%x', e.from_ip) AS from_hex, fs.name AS from_symbol, printf('%x', e.to_ip) AS to_hex, ts.name AS to_symbol
+	CASE WHEN e.from_ip IS NOT NULL THEN printf('%x', e.from_ip) END AS from_hex, fs.name AS from_symbol, CASE WHEN e.to_ip IS NOT NULL THEN printf('%x', e.to_ip) END AS to_hex, ts.name AS to_symbol
 FROM unpacked r CROSS JOIN path p CROSS JOIN number k CROSS JOIN path_edge pe CROSS JOIN edge e CROSS JOIN kind kd
 	CROSS JOIN slice s CROSS JOIN trace t
 	LEFT JOIN thread th ON th.id = s.thread

@@ -30,6 +30,7 @@
 	X(branch_mix, "branch-mix", true)                                                                    \
 	X(hot_edges, "hot-edges", true)                                                                      \
 	X(branches_at, "branches-at", false)                                                                 \
+	X(branches_between, "branches-between", false)                                                       \
 	X(vmexit_latency, "vmexit-latency", true)                                                            \
 	X(vmentry_latency, "vmentry-latency", true)                                                          \
 	X(slowest_exits, "slowest-exits", true)                                                              \

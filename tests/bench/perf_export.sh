@@ -48,7 +48,7 @@ for w in lua gzip; do
 		part_s=$(ours "$tmp/part.ptc")
 		# A last branch that perf takes from the cut packet's end is all that may differ.
 		part_rows=$(sqlite3 "$tmp/ours.db" 'SELECT branches FROM traces')
-		(((rows - part_rows < 64 && part_rows - rows < 64))) ||
+		((rows - part_rows < 64 && part_rows - rows < 64)) ||
 			{ echo "$w $v: perf has $rows branches, pt-load $part_rows" >&2 && failed=1; }
 		all_s=$(ours "$tmp/aux.ptc")
 		all=$(sqlite3 "$tmp/ours.db" 'SELECT branches FROM traces')

@@ -122,6 +122,11 @@ holds "slowest-exits: how long, and why" "WITH s AS (SELECT *, row_number() OVER
 		AND sum(EXISTS (SELECT 1 FROM s x JOIN exit_reason e ON e.reason = x.reason WHERE e.kvm_name = g.kvm_name
 			AND abs((g.time_ns - t.time_zero) / $clock - x.a) <= 2 * $slack)) = 20
 	FROM g JOIN s ON s.k = g.k JOIN trace t"
+"$PT_BIN/pt-query" "$tmp/db" branches-between -p limit=1000000 --format csv >"$tmp/between.csv"
+sqlite3 "$tmp/db" ".mode csv" ".import $tmp/between.csv got_between"
+# From a guest's branch id on, which is another thread's, so one less; the last ends where the guest is entered.
+holds "branches-between: the slowest exit's, the host's instructions" "SELECT sum(insn_count) = (SELECT host_insns FROM vmexits
+		ORDER BY latency_ns DESC LIMIT 1) AND min(kind) IS NOT NULL AND count(DISTINCT tid) = 1 FROM got_between"
 holds "vcpu-time: in the guest and out of it" "SELECT count(*) = 1 AND abs(guest_ns / $clock / (SELECT sum(b - a) FROM more WHERE what = 'stay') - 1) < 0.01
 	AND abs((host_ns + userspace_ns + off_cpu_ns) / $clock / (SELECT sum(b - a) FROM more WHERE what = 'trip') - 1) < 0.01
 	FROM got_vcpu_time JOIN trace t"
