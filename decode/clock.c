@@ -23,6 +23,7 @@ static void anchor(struct pt_clock *c, uint64_t tsc)
 {
 	c->anchor_tsc = tsc;
 	c->anchor_cyc = c->cyc;
+	c->loose = false;
 	if (c->tsc == PT_CLOCK_UNKNOWN || tsc > c->tsc)
 		c->tsc = tsc;
 }
@@ -86,7 +87,7 @@ uint64_t pt_clock_ctc_round(const struct pt_clock *c)
 	return c->config.ctc_den ? ((uint64_t)c->config.ctc_num << 16) / c->config.ctc_den : 0;
 }
 
-void pt_clock_mtc(struct pt_clock *c, uint32_t ctc)
+void pt_clock_mtc(struct pt_clock *c, uint32_t ctc, bool cyc_before)
 {
 	uint64_t before = c->tsc, t, cycles = c->cyc - c->anchor_cyc;
 	uint32_t shift = c->config.mtc_shift, step;
@@ -101,6 +102,19 @@ void pt_clock_mtc(struct pt_clock *c, uint32_t ctc)
 		return; /* the tick that TMA has already told of */
 	c->ctc = ((c->ctc >> shift) + step) << shift;
 	t = ctc_to_tsc(c, c->ctc - c->ctc_base);
+	set_limit(c);
+	if (c->cyc && !cyc_before && before != PT_CLOCK_UNKNOWN) {
+		/* It came in the cycle of the last CYC, or shortly behind it. When the tick was before that cycle, it is
+		 * told late (behind a VM entry, say), and the CYC's time stands; but for a ratio that is wrong. */
+		uint64_t by_cyc = pt_clock_by_cyc(c);
+
+		if (by_cyc >= t && by_cyc - t <= 2 * (c->limit_tsc - t)) {
+			c->tsc = before > t ? before : t;
+			if (by_cyc > c->tsc)
+				c->tsc = by_cyc < c->limit_tsc ? by_cyc : c->limit_tsc;
+			return;
+		}
+	}
 	if (!c->tsc_per_cyc || !c->config.nominal_ratio) {
 		/* No CBR ratio: the cycles between two MTCs tell how long one is. */
 		if (cycles && t > c->anchor_tsc) {
@@ -111,7 +125,7 @@ void pt_clock_mtc(struct pt_clock *c, uint32_t ctc)
 	anchor(c, t);
 	if (before != PT_CLOCK_UNKNOWN && c->tsc < before)
 		c->tsc = before;
-	set_limit(c);
+	c->loose = c->cyc && !cyc_before;
 }
 
 void pt_clock_cbr(struct pt_clock *c, uint32_t ratio)

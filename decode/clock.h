@@ -32,6 +32,7 @@ struct pt_clock {
 	uint64_t tsc_per_cyc;	/* 32.32 fixed point; 0 unknown */
 	uint32_t cbr;
 	bool have_ctc, calibrated;
+	bool loose; /* how many cycles passed between the last CYC and the anchor is not known */
 };
 
 void pt_clock_init(struct pt_clock *c, const struct pt_clock_config *config);
@@ -44,8 +45,24 @@ void pt_clock_tma(struct pt_clock *c, uint32_t ctc, uint32_t fast);
 bool pt_clock_at(const struct pt_clock *c, uint32_t ctc, uint32_t fast, uint64_t *ret);
 /* TSC ticks in which the 16 bits of a TMA's CTC come round; 0 unknown. */
 uint64_t pt_clock_ctc_round(const struct pt_clock *c);
-void pt_clock_mtc(struct pt_clock *c, uint32_t ctc);
+/* cyc_before: the packet before was a CYC, which says when the MTC was (MTC is CYC-eligible). */
+void pt_clock_mtc(struct pt_clock *c, uint32_t ctc, bool cyc_before);
 void pt_clock_cbr(struct pt_clock *c, uint32_t ratio);
+
+/* What the anchor and the cycles since say. */
+static inline uint64_t pt_clock_by_cyc(const struct pt_clock *c)
+{
+	return c->anchor_tsc +
+	       (uint64_t)(((unsigned __int128)(c->cyc - c->anchor_cyc) * c->tsc_per_cyc) >> 32);
+}
+
+/* Whether the CYC packet that has just come says what the time is: the ratio of core cycles to TSC is known and not
+ * measured, the cycles are since an anchor, and the time not held back by what was told before or by the next MTC. */
+static inline bool pt_clock_cyc_exact(const struct pt_clock *c)
+{
+	return c->config.nominal_ratio && c->tsc_per_cyc && !c->loose && c->tsc < c->limit_tsc &&
+	       c->tsc == pt_clock_by_cyc(c);
+}
 
 static inline void pt_clock_cyc(struct pt_clock *c, uint64_t cycles)
 {
@@ -54,7 +71,7 @@ static inline void pt_clock_cyc(struct pt_clock *c, uint64_t cycles)
 	c->cyc += cycles;
 	if (c->tsc == PT_CLOCK_UNKNOWN)
 		return;
-	t = c->anchor_tsc + (uint64_t)(((unsigned __int128)(c->cyc - c->anchor_cyc) * c->tsc_per_cyc) >> 32);
+	t = pt_clock_by_cyc(c);
 	if (t > c->limit_tsc)
 		t = c->limit_tsc;
 	if (t > c->tsc)

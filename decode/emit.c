@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "decode/calls.h"
+#include "decode/text_runs.h"
 
 struct named { /* a symbol or (name NULL) file with its record number */
 	const void *file;
@@ -43,8 +44,10 @@ void pt_emit_deinit(struct pt_emit *m)
 		free(m->names->slots);
 	free(m->names);
 	pt_calls_destroy(m->stacks);
+	pt_text_runs_destroy(m->text_runs);
 	m->names = NULL;
 	m->stacks = NULL;
+	m->text_runs = NULL;
 }
 
 /* The record's number, or 0 after a failure, which is kept. */
@@ -238,18 +241,26 @@ static void on_begin(void *arg, struct pt_flow *f, uint64_t tsc)
 		pt_calls_begin(m->stacks, s, f->code, f->start_ip, tsc);
 }
 
-static void text_run(struct pt_emit *m, struct pt_emit_stream *s, const struct pt_path *path,
-		     const struct pt_flow_run *run)
+/* Text takes runs and errors by way of text_runs.h. False: there is none. */
+static bool text_runs(struct pt_emit *m)
 {
-	struct pt_branch_line line = {.task = s->task, .cpu = s->cpu, .tsc = run->tsc};
-
-	for (uint32_t n = 0; n < run->repeats; n++) {
-		for (uint32_t i = 0; i < path->count; i++) {
-			line.edge = &m->graph->edges[m->graph->path_edges[path->first + i]];
-			line.insns = m->graph->path_insns[path->first + i];
-			m->text->branch(m->text->arg, &line);
-		}
+	if (!m->text || m->failed)
+		return false;
+	if (!m->text_runs)
+		m->text_runs = pt_text_runs_create(m->graph, m->text);
+	if (!m->text_runs) {
+		m->failed = true;
+		pt_fail(&m->error, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
 	}
+	return !m->failed;
+}
+
+static void text_done(struct pt_emit *m, bool ok)
+{
+	if (ok)
+		return;
+	m->failed = true;
+	pt_fail(&m->error, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
 }
 
 static void on_run(void *arg, struct pt_flow *f, const struct pt_flow_run *run)
@@ -265,10 +276,11 @@ static void on_run(void *arg, struct pt_flow *f, const struct pt_flow_run *run)
 		return;
 	m->branches += (uint64_t)path->count * run->repeats;
 	s->not_taken += (uint64_t)path->not_taken * run->repeats;
-	if (m->text)
-		text_run(m, s, path, run);
+	if (m->text && text_runs(m))
+		text_done(m, pt_text_runs_put(m->text_runs, s, path, run));
 	r.slice = s->slice;
 	r.tsc = run->tsc;
+	r.timing = run->timing;
 	r.path = m->definitions ? path_number(m, path) : run->path;
 	r.repeats = run->repeats;
 	r.cyc_count = run->cyc_count;
@@ -333,8 +345,8 @@ static void on_error(void *arg, struct pt_flow *f, const struct pt_flow_error *e
 					.kind = pt_flow_error_name(err->kind),
 					.message = err->message};
 	m->errors++;
-	if (m->text && m->text->error)
-		m->text->error(m->text->arg, s->task, s->cpu, err);
+	if (m->text && text_runs(m))
+		text_done(m, pt_text_runs_error(m->text_runs, s, err));
 	if (m->calls)
 		pt_calls_gap(m->stacks, s, err->tsc);
 	if (m->vm && err->blind && m->vm->blind)
@@ -445,8 +457,16 @@ void pt_emit_error(struct pt_emit *m, uint32_t stream, int32_t cpu, uint64_t tsc
 		put(m, ptr_put_error(m->writer, &r, &m->error));
 }
 
+void pt_emit_recycle(struct pt_emit *m)
+{
+	if (m->text_runs)
+		pt_text_runs_settle(m->text_runs);
+}
+
 void pt_emit_finish(struct pt_emit *m)
 {
+	if (m->text_runs)
+		pt_text_runs_settle(m->text_runs);
 	if (m->calls)
 		pt_calls_finish(m->stacks);
 }

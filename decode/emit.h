@@ -16,12 +16,15 @@
 #include "schema/records.h"
 
 struct pt_calls;
+struct pt_text_runs;
 
 /* A line a branch, for people and tests. Also called for errors. */
 struct pt_branch_line {
 	const struct pt_task *task;
 	int32_t cpu;
-	uint64_t tsc; /* PT_CLOCK_UNKNOWN */
+	uint64_t tsc;		 /* the best estimate. PT_CLOCK_UNKNOWN */
+	uint64_t tsc_lo, tsc_hi; /* between these, inclusive. PT_CLOCK_UNKNOWN */
+	bool exact;		 /* tsc is that of a timing packet of this very branch */
 	const struct pt_edge *edge;
 	uint32_t insns; /* up to it */
 };
@@ -35,9 +38,10 @@ struct pt_text {
 struct pt_emit {
 	struct ptr_writer *writer;
 	struct pt_graph *graph;
-	const struct pt_text *text; /* NULL: no text */
-	bool calls;		    /* build call stacks */
-	bool definitions;	    /* false: count only, name nothing (pt-decode --null) */
+	const struct pt_text *text;	/* NULL: no text */
+	struct pt_text_runs *text_runs; /* with text, from the first run on */
+	bool calls;			/* build call stacks */
+	bool definitions;		/* false: count only, name nothing (pt-decode --null) */
 	bool failed;
 	struct pt_error error; /* why, when failed */
 	uint64_t errors, branches;
@@ -85,7 +89,9 @@ void pt_emit_error(struct pt_emit *m, uint32_t stream, int32_t cpu, uint64_t tsc
 		   const char *message);
 /* The stream is over: what was held is written. */
 void pt_emit_stream_end(struct pt_emit_stream *s);
-/* All calls that are still open end, unreturned. */
+/* The graph is about to be recycled: what is held of its paths is told. */
+void pt_emit_recycle(struct pt_emit *m);
+/* All calls that are still open end, unreturned; text that is held is printed. */
 void pt_emit_finish(struct pt_emit *m);
 
 #endif

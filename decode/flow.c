@@ -30,12 +30,14 @@ void pt_flow_put_run(struct pt_flow *f, uint64_t cyc, uint64_t insns)
 	struct pt_flow_run run = {.path = f->run_path,
 				  .repeats = f->run_repeats,
 				  .tsc = f->run_tsc,
+				  .timing = f->run_timing,
 				  .cyc_count = cyc,
 				  .insn_count = insns};
 
 	f->graph->paths[run.path].times += run.repeats;
 	f->sink->run(f->arg, f, &run);
 	f->run_repeats = 0;
+	f->run_timing = PTR_TIME_BEFORE;
 }
 
 void pt_flow_hold(struct pt_flow *f, uint32_t path)
@@ -104,18 +106,31 @@ void pt_flow_cut(struct pt_flow *f, uint32_t more_insns)
 			pt_flow_put_run(f, PTR_UNKNOWN, 0);
 		}
 	}
+	pt_flow_run_begins(f, f->cyc_fresh, true);
 	f->cyc_fresh = false;
-	f->run_tsc = f->clock.tsc;
+}
+
+/* Its branches are not older than tsc. */
+static void begin_slice(struct pt_flow *f, uint64_t tsc)
+{
+	f->in_slice = true;
+	f->run_timing = PTR_TIME_BEFORE;
+	f->run_tsc = tsc;
+	f->slice_insns = f->cyc_insns = f->insns;
+	f->slice_cyc = f->cyc_cyc = f->clock.cyc;
+	f->sink->begin(f->arg, f, tsc);
 }
 
 void pt_flow_begin_slice(struct pt_flow *f)
 {
-	f->in_slice = true;
 	f->cut = false;
-	f->run_tsc = f->clock.tsc;
-	f->slice_insns = f->cyc_insns = f->insns;
-	f->slice_cyc = f->cyc_cyc = f->clock.cyc;
-	f->sink->begin(f->arg, f, f->clock.tsc);
+	begin_slice(f, f->clock.tsc);
+}
+
+void pt_flow_resume_slice(struct pt_flow *f)
+{
+	/* The clock may have moved since the last packet: direct branches to come are older. */
+	begin_slice(f, f->cut ? f->run_tsc : f->clock.tsc);
 }
 
 void pt_flow_end_slice(struct pt_flow *f)

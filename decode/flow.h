@@ -9,7 +9,8 @@
  * for its last direct branches, none is younger than the next run's tsc. A timing packet comes before the packet that
  * it times, and times the first branch of a TNT (SDM, "Cycle Packet Semantics"); TNT bits are sent before an MTC or
  * TSC. So a run begins with the branch whose packet follows a timing packet. Direct branches, which have no packet,
- * belong to the run before.
+ * belong to the run before. Encoders that put a TNT's last time into the CYC are recognized (time_late.h): there a run
+ * that begins with a TNT has the time before.
  *
  * Sides: a flow is in the host or in a guest (PIP's NR bit). A VM entry or exit ends the slice with an edge to 0 and
  * begins another with an edge from 0, for the two ends are of different machines; the sink chooses whose code it is.
@@ -52,6 +53,7 @@ struct pt_flow_error {
 struct pt_flow_run {
 	uint32_t path, repeats;
 	uint64_t tsc;	    /* PT_CLOCK_UNKNOWN */
+	uint32_t timing;    /* enum ptr_timing */
 	uint64_t cyc_count; /* PTR_UNKNOWN; else as in struct ptr_run */
 	uint64_t insn_count;
 };
@@ -115,6 +117,15 @@ struct pt_trail_record {
 	uint8_t ip_bytes; /* of the first TIP / 2, 0 none */
 };
 
+/* What tells which branch of a TNT packet the CYC before it is of; see time_late.h. */
+struct pt_late {
+	uint64_t insn_sum, cyc_sum;	   /* of the samples: the pace */
+	uint64_t first, last, cyc, cycles; /* at the sample before; its cyc less that of the one before it */
+	uint64_t packet;
+	uint32_t samples, for_first, for_last, in_a_row; /* in_a_row: nothing but CYC and TNT */
+	bool late;					 /* it is the last */
+};
+
 struct pt_flow {
 	struct pt_graph *graph;
 	struct pt_code *user,
@@ -142,9 +153,14 @@ struct pt_flow {
 	uint64_t
 	    run_tsc; /* of the branches that come; between the two for they are loaded as one otherwise */
 	uint32_t run_repeats;
+	uint8_t run_timing; /* enum ptr_timing: of the branches that come */
 	uint32_t last_path; /* the last one flushed */
 	bool cut;	    /* the clock has moved: end the run behind the next branch packet */
 	bool cyc_fresh;	    /* the last packet was a CYC: it times the next one */
+	struct pt_late late;
+	uint64_t
+	    first_insns; /* executed up to the first branch of the TNT at hand, when it was timed; 0 else */
+	uint64_t now_tsc, before_tsc; /* when the run was cut, and the time before */
 	bool in_slice, has_cyc;
 	uint64_t insns, slice_insns,
 	    cyc_insns; /* executed so far; at the slice's start; at the last counted CYC */

@@ -259,7 +259,7 @@ const uint8_t *pt_flow_fast(struct pt_flow *f, const uint8_t *p, const uint8_t *
 		} else if (b == 0x59) {
 			uint64_t before = f->clock.tsc;
 
-			pt_clock_mtc(&f->clock, p[1]);
+			pt_clock_mtc(&f->clock, p[1], f->cyc_fresh);
 			if (f->clock.tsc != before)
 				f->cut = true;
 			f->cyc_fresh = false;

@@ -25,6 +25,34 @@ void pt_flow_flush_tail(struct pt_flow *f, uint64_t ip);
 void pt_flow_cut(struct pt_flow *f, uint32_t more_insns);
 void pt_flow_cut_behind(struct pt_flow *f, bool taken);
 void pt_flow_begin_slice(struct pt_flow *f);
+/* The branches that come have the clock's time; cyc: a CYC is of what they begin with, branch: of the first of them. */
+static inline void pt_flow_run_begins(struct pt_flow *f, bool cyc, bool branch)
+{
+	f->before_tsc = f->now_tsc;
+	f->now_tsc = f->run_tsc = f->clock.tsc;
+	f->run_timing = !cyc					  ? PTR_TIME_BEFORE
+			: branch && pt_clock_cyc_exact(&f->clock) ? PTR_TIME_EXACT
+								  : PTR_TIME_CYC;
+}
+/* They begin with a TNT, and its CYC times its last branch: all but that may be older. */
+static inline void pt_flow_be_late(struct pt_flow *f)
+{
+	if (__builtin_expect(f->late.late, 0)) {
+		f->run_timing = PTR_TIME_BEFORE;
+		if (f->before_tsc < f->run_tsc)
+			f->run_tsc = f->before_tsc;
+	}
+}
+/* Another slice of the same flow, where the one before was ended. */
+void pt_flow_resume_slice(struct pt_flow *f);
+/* A CYC packet before an IP packet with which the slice begins is of that. */
+static inline void pt_flow_time_begin(struct pt_flow *f)
+{
+	f->run_timing = !f->cyc_fresh			? PTR_TIME_BEFORE
+			: pt_clock_cyc_exact(&f->clock) ? PTR_TIME_EXACT
+							: PTR_TIME_CYC;
+	f->cyc_fresh = false;
+}
 void pt_flow_end_slice(struct pt_flow *f);
 uint64_t pt_flow_here(const struct pt_flow *f);
 /* An error: the slice ends, and where the flow is is not known. blind as in struct pt_flow_error. */

@@ -305,9 +305,12 @@ bool pt_flow_on_tip_pge(struct pt_flow *f, uint64_t ip)
 	f->code = pt_flow_code_at(f, ip);
 	if (!f->code)
 		return pt_flow_blind(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs", false);
-	if (!f->in_slice)
+	if (f->in_slice) {
+		time_moved(f);
+	} else {
 		pt_flow_begin_slice(f);
-	time_moved(f);
+		pt_flow_time_begin(f);
+	}
 	f->start_ip = 0;
 	edge = pt_graph_edge(f->graph, f->code, 0, ip, PTR_TRACE_BEGIN);
 	if (!edge)

@@ -215,6 +215,7 @@ static void quick_event(struct pt_flow *f, unsigned type, uint64_t ip)
 static bool handle(struct pt_flow *f, const struct pt_packet *k)
 {
 	uint64_t ip = 0, before;
+	bool timed;
 
 	if (f->tsc_waits && !f->in_psb && k->type != PT_TMA)
 		settle_tsc(f);
@@ -263,10 +264,11 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 	case PT_PAD: return true;
 	default: break;
 	}
+	timed = f->cyc_fresh;
 	f->cyc_fresh = false;
 	switch ((enum pt_type)k->type) {
 	case PT_MTC:
-		pt_clock_mtc(&f->clock, (uint32_t)k->a);
+		pt_clock_mtc(&f->clock, (uint32_t)k->a, timed);
 		clock_moved(f, before);
 		return true;
 	case PT_TSC:
@@ -554,7 +556,7 @@ void pt_flow_resume(struct pt_flow *f)
 		return;
 	}
 	if (!f->in_slice)
-		pt_flow_begin_slice(f);
+		pt_flow_resume_slice(f);
 	f->start_ip = pt_flow_here(f);
 	f->code = NULL;
 	pt_flow_stand(f, f->start_ip);

@@ -283,6 +283,7 @@ bool pt_flow_change_side(struct pt_flow *f, uint64_t ip)
 	f->len = 0;
 	f->start_ip = 0;
 	pt_flow_begin_slice(f);
+	pt_flow_time_begin(f);
 	edge = pt_flow_edge(f, 0, ip, t.entry ? PTR_VMENTRY : PTR_VMEXIT);
 	if (!edge)
 		return pt_flow_lose(f, PT_FLOW_FULL, ip, "");

@@ -1,6 +1,7 @@
 /* flow_timed.c - running code's usual packets where CYCs time each of them, run by run along strides (graph.h); see
  * flow_internal.h. */
 #include "decode/flow_internal.h"
+#include "decode/time_late.h"
 
 _Static_assert(sizeof(struct pt_stride) == 64, "a cache line");
 
@@ -72,9 +73,14 @@ static inline uint64_t behind(uint32_t path)
 	return (uint64_t)1 << 62 | path;
 }
 
-/* The clock has moved: the run ends here. */
-static inline void end_run(struct pt_flow *f, uint32_t path)
+/* The clock has moved: the run ends here. byte: of the TNT that the next one begins with, 0 of a TIP. */
+static inline void end_run(struct pt_flow *f, uint32_t path, unsigned byte)
 {
+	bool fresh = f->cyc_fresh;
+
+	if (__builtin_expect(f->late.samples < PT_LATE_SAMPLES && f->cyc_fresh && byte, 0))
+		pt_late_sample(&f->late, f->packets, f->clock.cyc, f->insns,
+			       f->insns - lead(f, f->position)->insns);
 	if (path) {
 		uint64_t cyc = PTR_UNKNOWN, insns = 0;
 
@@ -89,7 +95,9 @@ static inline void end_run(struct pt_flow *f, uint32_t path)
 		pt_flow_put_run(f, cyc, insns);
 	}
 	f->cut = f->cyc_fresh = false;
-	f->run_tsc = f->clock.tsc;
+	pt_flow_run_begins(f, fresh, !byte || byte >> (30 - __builtin_clz(byte)) & 1);
+	if (byte)
+		pt_flow_be_late(f);
 }
 
 /* Goes along the stride of the packet, behind the end of the run when it is timed. False, with nothing done, when none is
@@ -117,7 +125,7 @@ static inline bool stride(struct pt_flow *f, unsigned byte, uint64_t to)
 		f->top = low + s->pushes;
 	}
 	if (f->cut)
-		end_run(f, now->path);
+		end_run(f, now->path, byte);
 	f->insns += s->insns;
 	f->position = s->next;
 	f->decision = s->decision;
@@ -319,7 +327,7 @@ const uint8_t *pt_flow_timed(struct pt_flow *f, const uint8_t *p, const uint8_t 
 		} else if (b == 0x59) {
 			uint64_t before = f->clock.tsc;
 
-			pt_clock_mtc(&f->clock, p[1]);
+			pt_clock_mtc(&f->clock, p[1], f->cyc_fresh);
 			if (f->clock.tsc != before)
 				f->cut = true;
 			f->cyc_fresh = false;

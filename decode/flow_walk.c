@@ -1,5 +1,6 @@
 /* flow_walk.c - where a flow stands, and how TNT bits and direct branches move it; see flow.h. */
 #include "decode/flow_internal.h"
+#include "decode/time_late.h"
 
 /* ---- Positions -------------------------------------------------------------------------------------- */
 
@@ -235,10 +236,15 @@ static void time_branch(struct pt_flow *f, unsigned bit)
 		if (arc->decision == PT_D_UNRESOLVED && !pt_graph_follow(f->graph, f->position, bit))
 			return;
 	}
-	if (arc->n_edges == branch)
+	if (arc->n_edges == branch) {
 		pt_flow_cut(f, arc->insns);
-	else if (f->len >= LEAD_EDGES)
+		f->first_insns = f->insns + arc->insns;
+		/* One that is not taken, or not the TNT's, is no branch of the run. */
+		if (f->run_timing && !(bit && f->decision != PT_D_IND))
+			f->run_timing = f->decision == PT_D_IND ? PTR_TIME_BEFORE : PTR_TIME_CYC;
+	} else if (f->len >= LEAD_EDGES) {
 		pt_flow_flush(f); /* so that the branch's edge will not be flushed with them */
+	}
 }
 
 /* Ends the run before the last edge, when that is the branch that the clock's time is of. */
@@ -248,6 +254,7 @@ void pt_flow_cut_behind(struct pt_flow *f, bool taken)
 
 	if (!taken || !f->len) {
 		pt_flow_cut(f, 0);
+		f->run_timing = f->run_timing ? PTR_TIME_CYC : PTR_TIME_BEFORE;
 		return;
 	}
 	edge = f->edges[--f->len];
@@ -434,11 +441,15 @@ enum pt_flow_ran pt_flow_run_tnt_to_flush(struct pt_flow *f)
 
 enum pt_flow_ran pt_flow_time_tnt(struct pt_flow *f)
 {
-	uint64_t bits = f->tnt;
+	uint64_t bits = f->tnt, last = f->insns;
 	unsigned n = f->tnt_n;
+	bool sample = f->cyc_fresh && f->late.samples < PT_LATE_SAMPLES;
 
+	f->first_insns = 0;
 	time_branch(f, bits >> (n - 1) & 1);
-	if (f->cut) {
+	if (!f->cut) {
+		pt_flow_be_late(f);
+	} else {
 		f->tnt = bits >> (n - 1);
 		f->tnt_n = 1;
 		if (!run_tnt(f))
@@ -449,9 +460,13 @@ enum pt_flow_ran pt_flow_time_tnt(struct pt_flow *f)
 			return PT_RAN_DEFERRED;
 		}
 		pt_flow_cut_behind(f, bits >> (n - 1) & 1);
+		pt_flow_be_late(f);
+		f->first_insns = f->insns;
 		f->tnt = bits & (((uint64_t)1 << (n - 1)) - 1);
 		f->tnt_n = n - 1;
 	}
+	if (__builtin_expect(sample && f->first_insns, 0))
+		pt_late_sample(&f->late, f->packets, f->clock.cyc, f->first_insns, last);
 	return PT_RAN_ALL;
 }
 

@@ -5,8 +5,23 @@
 
 #include "decode/commands.h"
 
-enum field { F_TID, F_PID, F_COMM, F_CPU, F_TSC, F_KIND, F_FROM, F_TO, F_INSNS, FIELDS };
-static const char *const names[FIELDS] = {"tid", "pid", "comm", "cpu", "tsc", "kind", "from", "to", "insns"};
+enum field {
+	F_TID,
+	F_PID,
+	F_COMM,
+	F_CPU,
+	F_TSC,
+	F_TSC_LO,
+	F_TSC_HI,
+	F_CLASS,
+	F_KIND,
+	F_FROM,
+	F_TO,
+	F_INSNS,
+	FIELDS
+};
+static const char *const names[FIELDS] = {"tid",    "pid",   "comm", "cpu",  "tsc", "tsc_lo",
+					  "tsc_hi", "class", "kind", "from", "to",  "insns"};
 
 struct pt_lines {
 	FILE *out;
@@ -51,6 +66,11 @@ static char *number(char *p, int32_t v)
 	return v < 0 ? word(p, "-1") : decimal(p, (uint64_t)v);
 }
 
+static char *tsc(char *p, uint64_t t)
+{
+	return t == PT_CLOCK_UNKNOWN ? word(p, "-") : decimal(p, t);
+}
+
 static void branch(void *arg, const struct pt_branch_line *b)
 {
 	struct pt_lines *l = arg;
@@ -62,7 +82,12 @@ static void branch(void *arg, const struct pt_branch_line *b)
 		case F_PID: p = number(p, b->task ? b->task->pid : -1); break;
 		case F_COMM: p = word(p, b->task && b->task->comm[0] ? b->task->comm : "?"); break;
 		case F_CPU: p = number(p, b->cpu); break;
-		case F_TSC: p = b->tsc == PT_CLOCK_UNKNOWN ? word(p, "-") : decimal(p, b->tsc); break;
+		case F_TSC: p = tsc(p, b->tsc); break;
+		case F_TSC_LO: p = tsc(p, b->tsc_lo); break;
+		case F_TSC_HI: p = tsc(p, b->tsc_hi); break;
+		case F_CLASS:
+			p = word(p, b->tsc == PT_CLOCK_UNKNOWN ? "-" : b->exact ? "exact" : "interval");
+			break;
 		case F_KIND: p = word(p, ptr_kind_name(b->edge->kind)); break;
 		case F_FROM: p = hex(p, b->edge->from); break;
 		case F_TO: p = hex(p, b->edge->to); break;
@@ -85,7 +110,7 @@ static void error(void *arg, const struct pt_task *task, int32_t cpu, const stru
 
 const char *pt_lines_fields(void)
 {
-	return "tid,pid,comm,cpu,tsc,kind,from,to,insns";
+	return "tid,pid,comm,cpu,tsc,tsc_lo,tsc_hi,class,kind,from,to,insns";
 }
 
 struct pt_lines *pt_lines_create(FILE *out, const char *fields, struct pt_error *e)

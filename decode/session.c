@@ -79,6 +79,7 @@ static bool recycle(struct session *s)
 	n = 0;
 	for (struct stream *st = s->streams; st; st = st->next)
 		pt_flow_leave(&st->flow, &places[n++]);
+	pt_emit_recycle(&s->emit);
 	pt_graph_recycle(&s->graph);
 	n = 0;
 	for (struct stream *st = s->streams; st; st = st->next)

@@ -23,7 +23,8 @@ struct stream {
 	bool any, synced, lost_behind;
 	bool knows_side, guest; /* NR of the last PIP */
 	bool in_psb, has_tsc, has_tma;
-	uint64_t tsc; /* a TSC packet that waits: in PSB+, for the PIP behind it; else for a TMA */
+	bool cyc_before; /* the packet before was a CYC */
+	uint64_t tsc;	 /* a TSC packet that waits: in PSB+, for the PIP behind it; else for a TMA */
 	uint32_t ctc, fast;
 	uint64_t vmcs;
 	uint64_t host_tsc; /* the last certain one; PT_CLOCK_UNKNOWN */
@@ -156,7 +157,7 @@ static int handle(struct pt_vm_scan *scan, struct stream *s, const struct pt_pac
 		return s->in_psb ? 0 : settle(scan, s);
 	case PT_MTC:
 		if (!s->has_tsc)
-			pt_clock_mtc(&s->clock, (uint32_t)k->a);
+			pt_clock_mtc(&s->clock, (uint32_t)k->a, s->cyc_before);
 		return 0;
 	case PT_CYC: pt_clock_cyc(&s->clock, k->a); return 0;
 	case PT_CBR: pt_clock_cbr(&s->clock, (uint32_t)k->a); return 0;
@@ -215,6 +216,7 @@ static const uint8_t *take(struct pt_vm_scan *scan, struct stream *s, const uint
 		}
 		if (handle(scan, s, &k) < 0)
 			return NULL;
+		s->cyc_before = k.type == PT_CYC;
 		p += n;
 	}
 	return p;

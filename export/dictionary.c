@@ -19,6 +19,8 @@ struct path {
 	uint32_t edges;
 	uint32_t interrupts; /* see struct dictionary_path */
 	uint32_t machine;    /* that took it first, 0 unknown */
+	uint32_t first_insns;
+	uint8_t first_kind, last_kind;
 };
 
 struct edge {
@@ -197,12 +199,16 @@ int dictionary_path(struct dictionary *d, const struct ptr_path *path, struct pt
 			   .end_ip = path->end_ip,
 			   .tail_insns = path->tail_insns,
 			   .not_taken = path->not_taken,
-			   .edges = path->count};
+			   .edges = path->count,
+			   .first_insns = path->count ? path->insns[0] : 0};
 	for (uint32_t i = 0; i < path->count; i++) {
 		struct edge *edge = &d->edges[path->edge[i]];
 		uint32_t chunk = (uint32_t)(id / DICTIONARY_CHUNK_PATHS);
 
 		p->insns += path->insns[i];
+		p->last_kind = (uint8_t)edge->def.kind;
+		if (!i)
+			p->first_kind = p->last_kind;
 		if (edge->def.kind == PTR_ASYNC && edge->def.to)
 			p->interrupts |= 1u << i;
 		sqlite3_bind_int64(d->insert_path_edge, 1, id * PTR_PATH_EDGES + i);
@@ -249,8 +255,13 @@ struct dictionary_path dictionary_path_of(const struct dictionary *d, uint32_t p
 {
 	const struct path *p = &d->paths[path];
 
-	return (struct dictionary_path){
-	    .insns = p->insns, .not_taken = p->not_taken, .edges = p->edges, .interrupts = p->interrupts};
+	return (struct dictionary_path){.insns = p->insns,
+					.not_taken = p->not_taken,
+					.edges = p->edges,
+					.interrupts = p->interrupts,
+					.first_insns = p->first_insns,
+					.first_kind = p->first_kind,
+					.last_kind = p->last_kind};
 }
 
 /* ---- Tables ------------------------------------------------------------------------------------------- */

@@ -44,7 +44,9 @@ struct dictionary_path {
 	uint64_t insns; /* the tail's too */
 	uint32_t not_taken;
 	uint32_t edges;
-	uint32_t interrupts; /* bit n: edge n is of kind async, and where it went was seen */
+	uint32_t interrupts;		/* bit n: edge n is of kind async, and where it went was seen */
+	uint32_t first_insns;		/* up to the first edge */
+	uint32_t first_kind, last_kind; /* of its first and last edge */
 };
 struct dictionary_path dictionary_path_of(const struct dictionary *d, uint32_t path);
 

@@ -12,7 +12,10 @@ struct run_groups {
 	int64_t id, slice;
 	uint64_t tsc; /* the first run's */
 	uint32_t n;
-	struct digits path, tsc_add, repeats, cyc, insn, back;
+	struct digits path, tsc_add, repeats, cyc, insn, back, est;
+	uint64_t exact;		 /* bit n: run n is timed */
+	uint64_t last_tsc, next; /* of the last run: tsc, tsc_next */
+	uint64_t tscs[DIGITS_ROW], ests[DIGITS_ROW], ends[DIGITS_ROW];
 	bool whole; /* one run, whose cycles and instructions are these: */
 	uint64_t cyc_whole, insn_whole;
 };
@@ -25,7 +28,7 @@ struct run_groups *run_groups_create(sqlite3 *db, struct pt_error *e)
 		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
 		return NULL;
 	}
-	g->insert = db_insert(db, "run_group", 16, e);
+	g->insert = db_insert(db, "run_group", 22, e);
 	if (!g->insert) {
 		free(g);
 		return NULL;
@@ -38,6 +41,59 @@ void run_groups_destroy(struct run_groups *g)
 	if (g)
 		sqlite3_finalize(g->insert);
 	free(g);
+}
+
+/* Whether estimates need a text: not when all runs have their tsc as one, or lie evenly in time. */
+static bool uneven(const struct run_groups *g)
+{
+	uint64_t span = g->next - g->ests[0], slack = span / 64 > 32 ? span / 64 : 32;
+	bool flat = !g->exact && g->last_tsc == g->tsc;
+
+	for (uint32_t i = 0; i < g->n; i++) {
+		uint64_t even = flat ? g->ests[0] + span * i / g->n : g->tscs[i];
+		uint64_t off = g->ests[i] > even ? g->ests[i] - even : even - g->ests[i];
+
+		if (!(g->exact >> i & 1) && off > (flat ? slack : 64))
+			return true;
+	}
+	return false;
+}
+
+/* The runs whose upper bound is not the next other tsc: the group's has to do. */
+static uint64_t open_runs(const struct run_groups *g)
+{
+	uint64_t open = 0, next = PTR_NO_TSC;
+
+	for (uint32_t i = g->n; i--;) {
+		if (i + 1 < g->n && g->tscs[i + 1] != g->tscs[i])
+			next = g->tscs[i + 1];
+		if (next != PTR_NO_TSC && g->ends[i] != next)
+			open |= (uint64_t)1 << i;
+	}
+	return open;
+}
+
+static void bind_times(struct run_groups *g)
+{
+	sqlite3_stmt *s = g->insert;
+	bool known = g->tsc != PTR_NO_TSC;
+	uint64_t span = g->next - g->ests[0];
+	bool text = known && span && uneven(g);
+	uint64_t end = g->ends[g->n - 1], open = known ? open_runs(g) : 0;
+
+	db_bind(s, 17, known && g->ests[0] != g->tsc, (int64_t)(g->ests[0] - g->tsc));
+	db_bind(s, 18, known, (int64_t)(g->next - g->tsc));
+	db_bind(s, 19, known && end != PTR_NO_TSC, (int64_t)(end - g->tsc));
+	for (uint32_t i = 0; i < g->n; i++) {
+		uint32_t at = 0;
+
+		if (text)
+			at = 1 + (uint32_t)((double)(g->ests[i] - g->ests[0]) / (double)span * RUN_GROUP_EST);
+		digits_set(&g->est, i, at);
+	}
+	digits_bind(&g->est, g->n, s, 20, 0);
+	db_bind(s, 21, g->exact != 0, (int64_t)g->exact);
+	db_bind(s, 22, open != 0, (int64_t)open);
 }
 
 int run_groups_flush(struct run_groups *g, struct pt_error *e)
@@ -59,9 +115,18 @@ int run_groups_flush(struct run_groups *g, struct pt_error *e)
 	digits_bind(&g->back, n, s, 14, 0);
 	db_bind(s, 15, g->whole, (int64_t)g->cyc_whole);
 	db_bind(s, 16, g->whole, (int64_t)g->insn_whole);
+	bind_times(g);
 	g->n = 0;
+	g->exact = 0;
 	g->whole = false;
 	return db_run(s, e);
+}
+
+/* Whether the run does not fit the group for its time. */
+static bool other_time(const struct run_groups *g, const struct group_run *r)
+{
+	return (r->tsc == PTR_NO_TSC) != (g->tsc == PTR_NO_TSC) ||
+	       (r->tsc != PTR_NO_TSC && r->tsc - g->tsc >= 1 << DIGITS_BITS);
 }
 
 int run_groups_add(struct run_groups *g, const struct group_run *r, struct pt_error *e)
@@ -71,10 +136,8 @@ int run_groups_add(struct run_groups *g, const struct group_run *r, struct pt_er
 	bool whole = known && (r->cyc_count >= DIGITS_MAX - 1 || r->insn_count >= DIGITS_MAX - 1);
 	uint32_t i;
 
-	/* An unknown time adds 0 to an unknown one; a known one and an unknown one differ by far too much. */
 	if (g->n &&
-	    (r->slice != g->slice || g->n == DIGITS_ROW || tsc_add >= DIGITS_MAX ||
-	     (r->tsc == PTR_NO_TSC) != (g->tsc == PTR_NO_TSC) || whole || g->whole ||
+	    (r->slice != g->slice || g->n == DIGITS_ROW || other_time(g, r) || whole || g->whole ||
 	     r->id != g->id + (int64_t)g->n) &&
 	    run_groups_flush(g, e) < 0)
 		return -1;
@@ -87,6 +150,11 @@ int run_groups_add(struct run_groups *g, const struct group_run *r, struct pt_er
 	i = g->n++;
 	digits_set(&g->path, i, r->path);
 	digits_set(&g->tsc_add, i, (uint32_t)tsc_add);
+	g->exact |= (uint64_t)r->exact << i;
+	g->tscs[i] = g->last_tsc = r->tsc;
+	g->ests[i] = r->tsc_est;
+	g->next = r->tsc_next;
+	g->ends[i] = r->tsc_end;
 	digits_set(&g->repeats, i, r->repeats - 1);
 	digits_set(&g->cyc, i, known && !whole ? (uint32_t)r->cyc_count + 1 : 0);
 	digits_set(&g->insn, i, known && !whole ? (uint32_t)r->insn_count + 1 : 0);

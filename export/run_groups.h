@@ -5,6 +5,7 @@
 #define EXPORT_RUN_GROUPS_H
 
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "export/digits.h"
@@ -17,10 +18,14 @@ struct group_run {
 	uint64_t tsc;  /* PTR_NO_TSC unknown */
 	uint32_t path; /* below DIGITS_MAX */
 	uint32_t repeats;
-	uint64_t cyc_count;  /* PTR_UNKNOWN */
-	uint64_t insn_count; /* of the stretch, when cyc_count is known */
-	uint64_t back;	     /* its stretch began that many ids before */
+	uint64_t cyc_count;		     /* PTR_UNKNOWN */
+	uint64_t insn_count;		     /* of the stretch, when cyc_count is known */
+	uint64_t back;			     /* its stretch began that many ids before */
+	bool exact;			     /* PTR_TIME_EXACT */
+	uint64_t tsc_est, tsc_next, tsc_end; /* as in struct ptr_timed_run */
 };
+
+enum { RUN_GROUP_EST = 125 }; /* steps of est_add: one byte each */
 
 struct run_groups;
 

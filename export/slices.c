@@ -223,6 +223,11 @@ static int insert(struct slices *s, const struct open_slice *o, const struct ptr
 	return db_run(st, e);
 }
 
+uint32_t slices_stream(const struct slices *s)
+{
+	return s->last ? s->last->slice.stream : 0;
+}
+
 uint32_t slices_thread(const struct slices *s)
 {
 	return s->last ? s->last->slice.thread : 0;

@@ -27,6 +27,7 @@ int slices_begin(struct slices *s, const struct ptr_record *r, struct pt_error *
 int slices_run(struct slices *s, int64_t id, const struct ptr_run *r, const struct dictionary_path *path,
 	       uint64_t *ret_back, struct pt_error *e);
 /* The thread, by its number, of the slice of the last slices_run(). */
+uint32_t slices_stream(const struct slices *s);
 uint32_t slices_thread(const struct slices *s);
 /* Fills the row. */
 int slices_end(struct slices *s, const struct ptr_slice_end *r, struct pt_error *e);

@@ -14,6 +14,7 @@
 #include "export/store.h"
 #include "export/traces.h"
 #include "export/vm_rows.h"
+#include "schema/run_times.h"
 #include "schema/vm_reasons.h"
 
 enum table { MACHINE, THREAD, DSO, SYMBOL, EVENT, ERROR, INTERRUPT, TABLES };
@@ -40,6 +41,7 @@ struct sqlite_sink {
 	struct trace_totals totals;
 	sqlite3_stmt *insert[TABLES];
 	struct run_groups *runs;
+	struct ptr_times *times; /* of runs on the way there */
 	struct dictionary *dictionary;
 	struct slices *slices;
 	struct calls *calls;
@@ -117,6 +119,9 @@ static int begin(struct sqlite_sink *s, struct pt_error *e)
 	s->runs = run_groups_create(db, e);
 	if (!s->runs)
 		return -1;
+	s->times = ptr_times_create();
+	if (!s->times)
+		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
 	s->dictionary = dictionary_create(db,
 					  &(struct dictionary_bases){.trace = s->base.trace,
 								     .symbol = s->base.symbol,
@@ -228,6 +233,45 @@ static int put_interrupts(struct sqlite_sink *s, const struct group_run *run,
 	return 0;
 }
 
+/* What is known of times by now goes to the tables. */
+static int put_settled(struct sqlite_sink *s, struct pt_error *e)
+{
+	const struct ptr_timed_run *r;
+	struct group_run g;
+
+	while ((r = ptr_times_next(s->times))) {
+		memcpy(&g, &r->own, sizeof g);
+		g.tsc_est = r->tsc_est;
+		g.tsc_next = r->tsc_next;
+		g.tsc_end = r->tsc_end;
+		if (run_groups_add(s->runs, &g, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int put_timed(struct sqlite_sink *s, struct group_run *g, const struct dictionary_path *path,
+		     const struct ptr_record *r, struct pt_error *e)
+{
+	struct ptr_timed_run run = {
+	    .stream = slices_stream(s->slices),
+	    .slice = r->run.slice,
+	    .timing = path->edges ? r->run.timing : PTR_TIME_BEFORE,
+	    .begins = path->first_kind == PTR_TRACE_BEGIN,
+	    .crosses = path->first_kind == PTR_VMENTRY || path->first_kind == PTR_VMEXIT,
+	    .direct_last = path->last_kind == PTR_JMP || path->last_kind == PTR_CALL_DIR,
+	    .first_insns = path->first_insns,
+	    .insns = r->run.repeats * path->insns,
+	    .tsc = r->run.tsc};
+
+	_Static_assert(sizeof *g <= sizeof run.own, "a run fits");
+	g->exact = run.timing == PTR_TIME_EXACT;
+	memcpy(&run.own, g, sizeof *g);
+	if (!ptr_times_put(s->times, &run))
+		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for times");
+	return put_settled(s, e);
+}
+
 static int put_run(struct sqlite_sink *s, const struct ptr_record *r, struct pt_error *e)
 {
 	struct dictionary_path path = dictionary_path_of(s->dictionary, r->run.path);
@@ -252,7 +296,7 @@ static int put_run(struct sqlite_sink *s, const struct ptr_record *r, struct pt_
 			   thread ? s->thread_machines[thread] : 0, e) < 0 ||
 	    (path.interrupts && put_interrupts(s, &g, &path, e) < 0))
 		return -1;
-	return run_groups_add(s->runs, &g, e);
+	return put_timed(s, &g, &path, r, e);
 }
 
 static int put_event(struct sqlite_sink *s, const struct ptr_record *r, struct pt_error *e)
@@ -349,11 +393,13 @@ static void finalize(struct sqlite_sink *s)
 		s->insert[t] = NULL;
 	}
 	run_groups_destroy(s->runs);
+	ptr_times_destroy(s->times);
 	slices_destroy(s->slices);
 	dictionary_destroy(s->dictionary);
 	calls_destroy(s->calls);
 	vm_rows_destroy(s->vms);
 	s->runs = NULL;
+	s->times = NULL;
 	s->slices = NULL;
 	s->dictionary = NULL;
 	s->calls = NULL;
@@ -367,7 +413,8 @@ static int sink_commit(struct pt_sink *sink, struct pt_error *e)
 
 	if (begin(s, e) < 0)
 		return -1;
-	if (run_groups_flush(s->runs, e) < 0 || slices_finish(s->slices, e) < 0)
+	ptr_times_settle(s->times);
+	if (put_settled(s, e) < 0 || run_groups_flush(s->runs, e) < 0 || slices_finish(s->slices, e) < 0)
 		return -1;
 	s->totals.first_tsc = slices_first_tsc(s->slices);
 	s->totals.last_tsc = slices_last_tsc(s->slices);

@@ -18,7 +18,7 @@
  *
  * All integers are little endian or LEB128 varints ("v"; "z" is zigzag, signed); "str" is v length, bytes.
  *
- *   Stream header, 16 bytes: magic 89 'P' 'T' 'R' 0d 0a 1a 0a; u16 major 1; u16 minor 0; u32 crc32 of bytes 0..11
+ *   Stream header, 16 bytes: magic 89 'P' 'T' 'R' 0d 0a 1a 0a; u16 major 2; u16 minor 0; u32 crc32 of bytes 0..11
  *   Block: 'P' 'T' 'R' 'B', u32 block number (0, 1...), u32 size, u32 crc32 of the payload, u32 crc32 of the 16
  *   bytes before; then size (<= PTR_BLOCK_MAX) bytes of records. A record does not cross a block's end.
  *   Record: a byte enum ptr_type, then its fields in the order of its struct below:
@@ -31,8 +31,9 @@
  *   Differences are modulo 2^64, so that a PTR_NO_TSC is a time like any other.
  *   RUN is the exception, for it is the bulk: byte PTR_RUN | flags: 0x10 another slice than the run before in the
  *   block (v slice follows; of the first: other than 0), 0x20 another tsc (its z follows), 0x40 repeats other than 1
- *   (v repeats follows), 0x80 cycles known (v cyc_count, v insn_count follow); then v path. No other record's first
- *   byte has 9 in its lower four bits.
+ *   (v repeats follows), 0x80 cycles known (v cyc_count, v insn_count follow); then v path. In place of
+ *   9 stands 10 for PTR_TIME_EXACT and 11 for PTR_TIME_CYC, always with the flag 0x20. No other record's first byte has 9 in
+ *   its lower four bits, or 10 or 11 and the bit 0x20.
  *
  * The last record is END with the counts of everything; a stream without it was cut, and pt-load refuses it. Nothing
  * follows END.
@@ -172,9 +173,17 @@ struct ptr_slice_end {
 	uint64_t not_taken;  /* conditional branches not taken in it */
 };
 
+/* What the timing packet is to the run. */
+enum ptr_timing {
+	PTR_TIME_BEFORE, /* before it. Direct branches at the end of the run before may be younger */
+	PTR_TIME_CYC,	 /* a CYC packet of what the run begins with: no branch before is younger */
+	PTR_TIME_EXACT /* that, of its first branch, and the ratio of core cycles to TSC is known: its own time */
+};
+
 struct ptr_run { /* numbered */
 	uint32_t slice;
-	uint64_t tsc; /* the host TSC at the last timing packet before its first branch: none is older */
+	uint64_t tsc;	 /* the host TSC at the last timing packet before its first branch: none is older */
+	uint32_t timing; /* enum ptr_timing. run_times.h finds estimates and bounds */
 	uint32_t path;
 	uint32_t repeats; /* >= 1 */
 	uint64_t

@@ -7,14 +7,17 @@
 #include <stdint.h>
 
 #define PTR_MAGIC	"\x89PTR\r\n\x1a\n"
-#define PTR_MAJOR	1
+#define PTR_MAJOR	2
 #define PTR_MINOR	0
 #define PTR_BLOCK_MAGIC "PTRB"
 
 enum {
 	PTR_HEADER_BYTES = 16,
 	PTR_BLOCK_HEADER_BYTES = 20,
-	PTR_RUN_MASK = 0x0f, /* of a record's first byte: PTR_RUN, and the rest are its flags */
+	PTR_RUN_MASK =
+	    0x0f, /* of a record's first byte: PTR_RUN or one of the next two, and the rest are its flags */
+	PTR_RUN_EXACT = 0x0a, /* these two with PTR_RUN_TSC always */
+	PTR_RUN_OF_CYC = 0x0b,
 	PTR_RUN_SLICE = 0x10,
 	PTR_RUN_TSC = 0x20,
 	PTR_RUN_REPEATS = 0x40,

@@ -489,7 +489,10 @@ int64_t ptr_put_run(struct ptr_writer *w, const struct ptr_run *r, uint32_t bran
 		p = put_v(p, r->slice);
 		w->last_slice = r->slice;
 	}
-	if (r->tsc != w->last_tsc) {
+	if (r->timing)
+		flags = r->timing == PTR_TIME_EXACT ? (flags & ~PTR_RUN_MASK) | PTR_RUN_EXACT
+						    : (flags & ~PTR_RUN_MASK) | PTR_RUN_OF_CYC;
+	if (r->tsc != w->last_tsc || r->timing) {
 		flags |= PTR_RUN_TSC;
 		p = put_v(p, ptr_zigzag(r->tsc - w->last_tsc));
 		w->last_tsc = r->tsc;

@@ -12,7 +12,8 @@
 
 -- A row a run: path (see path_edge) was taken `repeats` times in a row by the slice, not before tsc. cyc_count: core cycles
 -- since the slice's last run that has them, in which insn_count instructions were executed; that run is the one before
--- run id - back.
+-- run id - back. Its branches lie between tsc and tsc_end (NULL unknown); tsc_est, tsc_next: the estimates for its
+-- first branch, and for where the next run begins. exact: tsc is that of a CYC packet of its first branch.
 CREATE VIEW run AS
 SELECT
 	g.id + i.i AS id,
@@ -32,7 +33,25 @@ SELECT
 		+ coalesce((unicode(substr(g.tsc_add_high, i.i + 1, 1)) - 1) << 15, 0)) >> t.time_shift) * t.time_mult
 		+ (((g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 1, 1)) - 1, 0)
 		+ coalesce((unicode(substr(g.tsc_add_high, i.i + 1, 1)) - 1) << 15, 0)) & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
-	s.cpu, m.name AS machine, s.vcpu, s.thread, th.pid, th.tid, th.comm
+	s.cpu, m.name AS machine, s.vcpu, s.thread, th.pid, th.tid, th.comm,
+	coalesce(CASE WHEN g.open >> i.i & 1 THEN NULL
+		ELSE g.tsc + unicode(ltrim(substr(g.tsc_add, i.i + 2), substr(g.tsc_add, i.i + 1, 1))) - 1 END,
+		g.tsc + g.end_add) AS tsc_end,
+	CASE WHEN g.exact >> (i.i) & 1 THEN g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 1, 1)) - 1, 0)
+			WHEN g.est_add IS NOT NULL THEN max(g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 1, 1)) - 1, 0), g.tsc + coalesce(g.est, 0)
+				+ (g.est_next - coalesce(g.est, 0)) * (unicode(substr(g.est_add, i.i + 1, 1)) - 2) / 125)
+			WHEN g.tsc_add IS NULL THEN g.tsc + coalesce(g.est, 0) + (g.est_next - coalesce(g.est, 0)) * (i.i) / g.n
+			ELSE max(g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 1, 1)) - 1, 0), g.tsc + coalesce(g.est, 0)) END AS tsc_est,
+	min(CASE WHEN i.i + 1 = g.n THEN g.tsc + g.est_next ELSE
+		CASE WHEN g.exact >> (i.i + 1) & 1 THEN g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 2, 1)) - 1, 0)
+			WHEN g.est_add IS NOT NULL THEN max(g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 2, 1)) - 1, 0), g.tsc + coalesce(g.est, 0)
+				+ (g.est_next - coalesce(g.est, 0)) * (unicode(substr(g.est_add, i.i + 2, 1)) - 2) / 125)
+			WHEN g.tsc_add IS NULL THEN g.tsc + coalesce(g.est, 0) + (g.est_next - coalesce(g.est, 0)) * (i.i + 1) / g.n
+			ELSE max(g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 2, 1)) - 1, 0), g.tsc + coalesce(g.est, 0)) END END,
+		coalesce(g.tsc + unicode(ltrim(substr(g.tsc_add, i.i + 2), substr(g.tsc_add, i.i + 1, 1))) - 1, g.tsc + g.end_add,
+			9223372036854775807)) AS tsc_next,
+	coalesce(g.exact >> i.i & 1, 0) AS exact,
+	t.time_zero, t.time_mult, t.time_shift
 FROM run_group g CROSS JOIN slice s CROSS JOIN trace t CROSS JOIN number i
 	LEFT JOIN thread th ON th.id = s.thread
 	LEFT JOIN machine m ON m.id = th.machine
@@ -106,15 +125,19 @@ SELECT
 	t.load_time, t.load_version
 FROM trace t;
 
--- A row a taken branch, in the order that each CPU took them. id: run * 1024 + position in the run. tsc: the host's TSC at
--- the last timing packet before the run, so it happened not before. insn_count: instructions from the branch before up
+-- A row a taken branch, in the order that each CPU took them. id: run * 1024 + position in the run. tsc: the best
+-- estimate of the host's TSC, between tsc_lo and tsc_hi (NULL unknown), never back in a slice; time_class: 'exact' when it is
+-- a CYC packet's of this very branch, 'interval' when the time between packets was shared out. insn_count: instructions from the branch before up
 -- to this one, inclusive. cyc_count: core cycles since the last branch that has them, mostly NULL: use ipc. from_ip NULL:
 -- tracing began with it; to_ip NULL: tracing stopped with it.
 -- (LIMIT -1 makes SQLite unpack each run once, and not for each of its branches.)
 CREATE VIEW branches AS
 SELECT
 	r.id * 1024 + k.i * p.edges + (pe.id & 31) AS id,
-	r.trace, r.time_ns, r.tsc, r.cpu, r.machine, r.vcpu, r.pid, r.tid, r.comm,
+	r.trace,
+	r.time_zero + ((CASE WHEN k.i = 0 AND pe.id & 31 = 0 THEN r.tsc_est ELSE r.tsc_est + (r.tsc_next - r.tsc_est) * (k.i * p.edges + (pe.id & 31)) / (r.repeats * p.edges) END) >> r.time_shift) * r.time_mult
+		+ (((CASE WHEN k.i = 0 AND pe.id & 31 = 0 THEN r.tsc_est ELSE r.tsc_est + (r.tsc_next - r.tsc_est) * (k.i * p.edges + (pe.id & 31)) / (r.repeats * p.edges) END) & ((1 << r.time_shift) - 1)) * r.time_mult >> r.time_shift) AS time_ns,
+	(CASE WHEN k.i = 0 AND pe.id & 31 = 0 THEN r.tsc_est ELSE r.tsc_est + (r.tsc_next - r.tsc_est) * (k.i * p.edges + (pe.id & 31)) / (r.repeats * p.edges) END) AS tsc, r.cpu, r.machine, r.vcpu, r.pid, r.tid, r.comm,
 	e.from_ip,
 	(SELECT y.name FROM symbol y WHERE y.id = e.from_symbol) AS from_symbol,
 	e.from_ip - (SELECT y.start_ip FROM symbol y WHERE y.id = e.from_symbol) AS from_offset,
@@ -127,8 +150,10 @@ SELECT
 	CASE WHEN e.from_ip IS NOT NULL THEN printf('%x', e.from_ip) END AS from_hex, CASE WHEN e.to_ip IS NOT NULL THEN printf('%x', e.to_ip) END AS to_hex,
 	(SELECT y.name FROM dso y WHERE y.id = (SELECT z.dso FROM symbol z WHERE z.id = e.from_symbol)) AS from_dso,
 	(SELECT y.name FROM dso y WHERE y.id = (SELECT z.dso FROM symbol z WHERE z.id = e.to_symbol)) AS to_dso,
-	r.slice, r.path, e.id AS edge
-FROM (SELECT id, trace, slice, tsc, time_ns, path, repeats, cyc_count, cpu, machine, vcpu, pid, tid, comm FROM run LIMIT -1) r
+	r.slice, r.path, e.id AS edge,
+	r.tsc AS tsc_lo, CASE WHEN r.exact AND k.i = 0 AND pe.id & 31 = 0 THEN r.tsc ELSE r.tsc_end END AS tsc_hi,
+	CASE WHEN r.tsc IS NULL THEN NULL WHEN r.exact AND k.i = 0 AND pe.id & 31 = 0 THEN 'exact' ELSE 'interval' END AS time_class
+FROM (SELECT id, trace, slice, tsc, tsc_end, tsc_est, tsc_next, exact, time_zero, time_mult, time_shift, path, repeats, cyc_count, cpu, machine, vcpu, pid, tid, comm FROM run LIMIT -1) r
 	CROSS JOIN path p CROSS JOIN number k CROSS JOIN path_edge pe CROSS JOIN edge e
 WHERE p.id = r.path AND k.i < r.repeats
 	AND pe.id >= p.id * 32 AND pe.id < p.id * 32 + p.edges AND e.id = pe.edge;

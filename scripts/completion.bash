@@ -62,7 +62,7 @@ _pt_decode() {
 	-F | --fields)
 		[[ $_pt_word == *,* ]] && list=${_pt_word%,*},
 		compopt -o nospace 2>/dev/null
-		_pt_from "$(printf "$list%s " tid pid comm cpu tsc kind from to insns)"
+		_pt_from "$(printf "$list%s " tid pid comm cpu tsc tsc_lo tsc_hi class kind from to insns)"
 		;;
 	*)
 		if [[ $_pt_word == -* ]]; then

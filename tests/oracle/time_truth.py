@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""time_truth.py TRUTH GOT MHZ MEDIAN P99: how far times are from the truth.
+"""time_truth.py TRUTH GOT MHZ MEDIAN P99 RESOLUTION UNSURE: how far times are from the truth.
 
-TRUTH: truthdump's lines of one CPU; GOT: "tsc from to" lines of pt-decode --text, the same branches in the same order.
-Prints percentiles of (GOT - TRUTH) in nanoseconds; exit status 1 when they are off by more than MEDIAN in the median, or P99
-at the 99th percentile, when a time goes backwards, or the branches differ.
+TRUTH: truthdump's lines of one CPU; GOT: "tsc tsc_lo tsc_hi class from to" lines of pt-decode --text, the same branches in
+the same order. Prints percentiles of (tsc - truth) in nanoseconds. Exit status 1 when they are off by more than MEDIAN in
+the median, or P99 at the 99th percentile; when a time goes backwards or lies outside its bounds; when the truth does, or an
+exact time is off by more than RESOLUTION TSC ticks, for more than UNSURE percent of the branches; or when they differ. PT_TIME_SHOW=N prints the N worst.
 """
+import os
 import sys
 
 
@@ -27,31 +29,47 @@ def truth(path):
 def got(path):
     for line in open(path):
         if not line.startswith("#"):
-            w = line.split()
-            yield int(w[0]), w[1], w[2]
+            yield line.split()
+
+
+def number(word):
+    return None if word == "-" else int(word)
 
 
 def main():
     mhz = float(sys.argv[3])
-    median, p99 = float(sys.argv[4]), float(sys.argv[5])
-    errors, last, bad = [], 0, 0
+    median, p99, resolution = float(sys.argv[4]), float(sys.argv[5]), int(sys.argv[6])
+    errors, worst, last = [], [], 0
+    backwards = outside = untrue = inexact = exact = open_ended = 0
     for n, (t, g) in enumerate(zip(truth(sys.argv[1]), got(sys.argv[2]))):
-        if t[1:] != g[1:]:
+        if t[1:] != (g[4], g[5]):
             print(f"branch {n}: {t} in the truth, {g} here")
             sys.exit(1)
-        if g[0] < last:
-            bad += 1
-        last = g[0]
-        errors.append((g[0] - t[0]) * 1000.0 / mhz)
+        tsc, low, high = number(g[0]), number(g[1]), number(g[2])
+        backwards += tsc < last
+        last = tsc
+        outside += tsc < low or (high is not None and tsc > high)
+        if g[3] == "exact":
+            exact += 1
+            inexact += abs(tsc - t[0]) > resolution
+        else:
+            untrue += t[0] < low or (high is not None and t[0] > high)
+            open_ended += high is None
+        errors.append((tsc - t[0]) * 1000.0 / mhz)
+        worst.append((abs(tsc - t[0]), n, t, g))
     errors.sort()
     at = lambda p: errors[min(len(errors) - 1, int(len(errors) * p / 100))]
     size = sorted(abs(e) for e in errors)
     abs_at = lambda p: size[min(len(size) - 1, int(len(size) * p / 100))]
     print(
         f"branches {len(errors)} ns p1 {at(1):.0f} median {at(50):.0f} p99 {at(99):.0f} max {errors[-1]:.0f}"
-        f" |median| {abs_at(50):.0f} |p99| {abs_at(99):.0f} backwards {bad}"
+        f" |median| {abs_at(50):.0f} |p99| {abs_at(99):.0f} backwards {backwards} outside {outside};"
+        f" exact {exact} of them off {inexact}; truth not in its interval {untrue}, no end known {open_ended}"
     )
-    sys.exit(bad > 0 or abs_at(50) > median or abs_at(99) > p99)
+    for w in sorted(worst, reverse=True)[: int(os.environ.get("PT_TIME_SHOW", 0))]:
+        print(*w)
+    bad = backwards or outside or (untrue + inexact) * 100 > len(errors) * float(sys.argv[7])
+    sys.exit(bool(bad) or abs_at(50) > median or abs_at(99) > p99)
 
 
 main()

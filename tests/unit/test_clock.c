@@ -32,17 +32,17 @@ static void anchors(void)
 	struct pt_clock c = clock_of(0, 20, true);
 
 	check("nothing known", c.tsc, PT_CLOCK_UNKNOWN);
-	pt_clock_mtc(&c, 5);
+	pt_clock_mtc(&c, 5, false);
 	pt_clock_cyc(&c, 5);
 	pt_clock_tma(&c, 5, 0);
 	check("nothing before a TSC", c.tsc, PT_CLOCK_UNKNOWN);
 	pt_clock_tsc(&c, 0x1000);
 	check("TSC", c.tsc, 0x1000);
-	pt_clock_mtc(&c, 6);
+	pt_clock_mtc(&c, 6, false);
 	check("MTC without TMA", c.tsc, 0x1000);
 	pt_clock_tma(&c, 5, 0x10);
 	check("TMA is of the TSC before", c.tsc, 0x1000);
-	pt_clock_mtc(&c, 6);
+	pt_clock_mtc(&c, 6, false);
 	check("MTC", c.tsc, 0x1000 - 0x10 + 80);
 }
 
@@ -56,16 +56,16 @@ static void wraps(void)
 	check("a TSC packet has 56 bits", c.tsc, top + 0x20);
 	pt_clock_tma(&c, 0xfffe, 0);
 	for (uint32_t i = 0xff; i < 0xff + 1000; i++)
-		pt_clock_mtc(&c, i & 0xff);
+		pt_clock_mtc(&c, i & 0xff, false);
 	check("MTC's 8 bits wrap", c.tsc, top + 0x20 + 1000 * 80);
 
 	/* With a period above 2^8 TMA's 16 bits do not reach MTC's uppermost. */
 	c = clock_of(10, 20, true);
 	pt_clock_tsc(&c, 0x10000);
 	pt_clock_tma(&c, 0xfc00, 0);
-	pt_clock_mtc(&c, 0x80);
+	pt_clock_mtc(&c, 0x80, false);
 	check("MTC with its upper bits unknown", c.tsc, 0x10000 + 1024 * 80);
-	pt_clock_mtc(&c, 0x81);
+	pt_clock_mtc(&c, 0x81, false);
 	check("and the next", c.tsc, 0x10000 + 2048 * 80);
 }
 
@@ -75,14 +75,14 @@ static void losses(void)
 
 	pt_clock_tsc(&c, 0x1000);
 	pt_clock_tma(&c, 0, 0);
-	pt_clock_mtc(&c, 4);
+	pt_clock_mtc(&c, 4, false);
 	check("three MTCs are missing", c.tsc, 0x1000 + 4 * 8 * 80);
 	pt_clock_lost(&c);
-	pt_clock_mtc(&c, 9);
+	pt_clock_mtc(&c, 9, false);
 	check("behind a loss MTC means nothing", c.tsc, 0x1000 + 4 * 8 * 80);
 	pt_clock_tsc(&c, 0x9000);
 	pt_clock_tma(&c, 16, 0);
-	pt_clock_mtc(&c, 3);
+	pt_clock_mtc(&c, 3, false);
 	check("until TSC and TMA", c.tsc, 0x9000 + 8 * 80);
 }
 
@@ -103,7 +103,7 @@ static void cycles(void)
 	pt_clock_tma(&c, 0, 0);
 	pt_clock_cyc(&c, 1000000);
 	check("not past the MTC that is to come", c.tsc, 0x2000 + 8 * 80);
-	pt_clock_mtc(&c, 1);
+	pt_clock_mtc(&c, 1, false);
 	pt_clock_cyc(&c, 20);
 	check("and on from it", c.tsc, 0x2000 + 8 * 80 + 10);
 
@@ -111,9 +111,9 @@ static void cycles(void)
 	c = clock_of(3, 0, true);
 	pt_clock_tsc(&c, 0x1000);
 	pt_clock_tma(&c, 0, 0);
-	pt_clock_mtc(&c, 1);
+	pt_clock_mtc(&c, 1, false);
 	pt_clock_cyc(&c, 320);
-	pt_clock_mtc(&c, 2);
+	pt_clock_mtc(&c, 2, true);
 	pt_clock_cyc(&c, 100);
 	check("calibrated", c.tsc, 0x1000 + 16 * 80 + 200);
 }
@@ -136,7 +136,7 @@ static void never_back(void)
 			case 0: pt_clock_tsc(&c, r >> 4 & 0xfffff); break;
 			case 1: pt_clock_tma(&c, r >> 4 & 0xffff, r >> 24 & 0x1ff); break;
 			case 2:
-			case 3: pt_clock_mtc(&c, r >> 4 & 0xff); break;
+			case 3: pt_clock_mtc(&c, r >> 4 & 0xff, r % 8 == 3); break;
 			case 4: pt_clock_cbr(&c, r >> 4 & 0x3f); break;
 			case 5: pt_clock_cyc(&c, r >> 4); break;
 			case 6: pt_clock_cyc(&c, r >> 4 & 0xfff); break;

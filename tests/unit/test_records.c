@@ -161,16 +161,20 @@ static void put_facts(struct ptr_writer *w, struct pt_error *e)
 	CHECK(ptr_put_run(w,
 			  &(struct ptr_run){.slice = 1,
 					    .tsc = 600,
+					    .timing = PTR_TIME_EXACT,
 					    .path = 1,
 					    .repeats = 512,
 					    .cyc_count = UINT64_MAX - 1,
 					    .insn_count = 7},
 			  2, e) == 1);
-	CHECK(
-	    ptr_put_run(w,
-			&(struct ptr_run){
-			    .slice = 1, .tsc = PTR_NO_TSC, .path = 2, .repeats = 1, .cyc_count = PTR_UNKNOWN},
-			0, e) == 2);
+	CHECK(ptr_put_run(w,
+			  &(struct ptr_run){.slice = 1,
+					    .tsc = PTR_NO_TSC,
+					    .timing = PTR_TIME_CYC,
+					    .path = 2,
+					    .repeats = 1,
+					    .cyc_count = PTR_UNKNOWN},
+			  0, e) == 2);
 	CHECK(ptr_put_slice_end(
 		  w,
 		  &(struct ptr_slice_end){.slice = 1, .tsc = 900, .insn_count = 3, .cyc_count = PTR_UNKNOWN},

@@ -1,0 +1,24 @@
+/*
+ * text_runs.h - runs to the lines of pt-decode --text, each branch with its time: estimate, bounds and class.
+ *
+ * Lines come out in the order of runs and errors, as soon as their times are settled (schema/run_times.h).
+ */
+#ifndef DECODE_TEXT_RUNS_H
+#define DECODE_TEXT_RUNS_H
+
+#include "decode/emit.h"
+
+struct pt_text_runs;
+
+/* text is the caller's and stays. NULL: no memory. */
+struct pt_text_runs *pt_text_runs_create(const struct pt_graph *graph, const struct pt_text *text);
+void pt_text_runs_destroy(struct pt_text_runs *t);
+/* False: no memory. */
+bool pt_text_runs_put(struct pt_text_runs *t, const struct pt_emit_stream *s, const struct pt_path *path,
+		      const struct pt_flow_run *run);
+bool pt_text_runs_error(struct pt_text_runs *t, const struct pt_emit_stream *s,
+			const struct pt_flow_error *err);
+/* Prints all that is held: the paths are about to go, or it is the end. */
+void pt_text_runs_settle(struct pt_text_runs *t);
+
+#endif

@@ -1,0 +1,175 @@
+/* Runs between timing packets: estimates, bounds, gaps, several streams, and what never ends. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "schema/records.h"
+#include "schema/run_times.h"
+
+static int passed, failed;
+
+static void check(const char *what, uint64_t got, uint64_t want)
+{
+	if (got == want) {
+		passed++;
+		return;
+	}
+	failed++;
+	printf("FAILED: %s: %" PRIu64 ", expected %" PRIu64 "\n", what, got, want);
+}
+
+static void put(struct ptr_times *t, uint32_t stream, uint64_t tsc, bool exact, uint64_t insns)
+{
+	struct ptr_timed_run r = {.stream = stream,
+				  .tsc = tsc,
+				  .timing = exact ? PTR_TIME_EXACT : PTR_TIME_BEFORE,
+				  .first_insns = 10,
+				  .insns = insns};
+
+	check("put", ptr_times_put(t, &r), true);
+}
+
+static void run(struct ptr_times *t, const char *what, uint64_t est, uint64_t next, uint64_t end)
+{
+	const struct ptr_timed_run *r = ptr_times_next(t);
+
+	check(what, r != NULL, true);
+	if (!r)
+		return;
+	check(what, r->tsc_est, est);
+	check(what, r->tsc_next, next);
+	check(what, r->tsc_end, end);
+}
+
+/* Two runs of 100 instructions between CYCs that are 190 + 10 instructions apart, 2 TSC each. */
+static void between(void)
+{
+	struct ptr_times *t = ptr_times_create();
+
+	put(t, 0, 1000, true, 100);
+	put(t, 0, 1000, false, 100);
+	check("nothing yet", ptr_times_next(t) == NULL, true);
+	put(t, 1, 5000, true, 1);
+	put(t, 0, 1400, true, 100);
+	run(t, "first", 1000, 1200, 1400);
+	run(t, "second", 1200, 1400, 1400);
+	check("another stream's waits", ptr_times_next(t) == NULL, true);
+	ptr_times_settle(t);
+	run(t, "no end known", 5000, 5000, PTR_NO_TSC);
+	run(t, "no end known", 1400, 1400, PTR_NO_TSC);
+	check("no more", ptr_times_next(t) == NULL, true);
+	ptr_times_destroy(t);
+}
+
+/* Tracing was off in the middle: what ran goes at the pace before, the gap has the rest. */
+static void gap(void)
+{
+	struct ptr_times *t = ptr_times_create();
+	struct ptr_timed_run r = {.tsc = 2000, .begins = true, .first_insns = 0, .insns = 100};
+
+	put(t, 0, 1000, true, 510);
+	put(t, 0, 1510, true, 10);
+	put(t, 0, 2000, true, 110);
+	check("put", ptr_times_put(t, &r), true);
+	put(t, 0, 3000, true, 10);
+	run(t, "pace 1", 1000, 1510, 1510);
+	run(t, "then 49", 1510, 2000, 2000);
+	ptr_times_next(t);
+	{
+		const struct ptr_timed_run *behind = ptr_times_next(t);
+
+		check("behind the gap", behind && behind->tsc_est > 2100 && behind->tsc_est < 3000, true);
+		check("up to the end", behind ? behind->tsc_next : 0, 3000);
+	}
+	ptr_times_destroy(t);
+}
+
+/* Direct branches at the end may be younger than an MTC: the next one bounds them. */
+static void open_end(void)
+{
+	struct ptr_times *t = ptr_times_create();
+	struct ptr_timed_run r = {.tsc = 1000, .direct_last = true, .first_insns = 10, .insns = 100};
+
+	check("put", ptr_times_put(t, &r), true);
+	put(t, 0, 2000, false, 100);
+	check("its end waits", ptr_times_next(t) == NULL, true);
+	put(t, 0, 3000, false, 100);
+	run(t, "bounded by the one after", 1050, 2000, 3000);
+	ptr_times_destroy(t);
+}
+
+static void unknown_and_endless(void)
+{
+	struct ptr_times *t = ptr_times_create();
+	uint64_t last = 0, n = 0;
+	const struct ptr_timed_run *r;
+	bool good = true;
+
+	put(t, 0, PTR_NO_TSC, false, 1);
+	run(t, "unknown", PTR_NO_TSC, PTR_NO_TSC, PTR_NO_TSC);
+	for (int i = 0; i < 3 * PTR_TIMES_HELD; i++) {
+		struct ptr_timed_run in = {.tsc = i < 2 * PTR_TIMES_HELD + 7 ? 100 : 100 + (uint64_t)i,
+					   .insns = 3,
+					   .first_insns = 1};
+
+		good = good && ptr_times_put(t, &in);
+		while ((r = ptr_times_next(t))) {
+			good = good && r->tsc_est >= last && r->tsc_est >= r->tsc && r->tsc_est <= r->tsc_end;
+			last = r->tsc_est;
+			n++;
+		}
+	}
+	ptr_times_settle(t);
+	while ((r = ptr_times_next(t)))
+		n++;
+	check("in order, in bounds", good, true);
+	check("all come out", n, 3 * PTR_TIMES_HELD);
+	ptr_times_destroy(t);
+}
+
+/* Whatever comes in, times stay within bounds and do not go back. */
+static void any(void)
+{
+	uint64_t state = 1;
+
+	for (int round = 0; round < 300; round++) {
+		struct ptr_times *t = ptr_times_create();
+		uint64_t now[3] = {0}, last[3] = {0};
+		bool good = true;
+
+		for (int i = 0; i < 400; i++) {
+			struct ptr_timed_run r = {0};
+			const struct ptr_timed_run *o;
+
+			state = state * 6364136223846793005u + 1442695040888963407u;
+			r.stream = (state >> 20) % 3;
+			now[r.stream] += (state >> 22) % 3 ? 0 : (state >> 24) % 1000;
+			r.tsc = now[r.stream];
+			r.timing = (state >> 34) % 3;
+			r.begins = !((state >> 36) % 5);
+			r.direct_last = !((state >> 39) % 2);
+			r.first_insns = (state >> 40) % 20;
+			r.insns = r.first_insns + (state >> 45) % 300;
+			good = good && ptr_times_put(t, &r);
+			while ((o = ptr_times_next(t))) {
+				good = good && o->tsc <= o->tsc_est && o->tsc_est <= o->tsc_next &&
+				       o->tsc_next <= o->tsc_end && last[o->stream] <= o->tsc_est &&
+				       (o->timing != PTR_TIME_EXACT || o->tsc_est == o->tsc);
+				last[o->stream] = o->tsc_next;
+			}
+		}
+		check("bounds and order", good, true);
+		ptr_times_destroy(t);
+	}
+}
+
+int main(void)
+{
+	between();
+	gap();
+	open_end();
+	unknown_and_endless();
+	any();
+	printf("%d passed, %d failed\n", passed, failed);
+	return failed != 0;
+}
