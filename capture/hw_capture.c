@@ -71,6 +71,13 @@ static uint64_t u64(const uint8_t *p)
 	return v;
 }
 
+static void look_after_rings(void *arg)
+{
+	struct capture *c = arg;
+
+	hw_drain_stash(&c->drain);
+}
+
 /* ---- Records ---------------------------------------------------------------------------------------- */
 
 static int known(struct capture *c, int32_t pid, struct pt_error *e)
@@ -330,7 +337,7 @@ static int put_head(struct capture *c, struct pt_error *e)
 	}
 	if (c->tids.count || c->o->system_wide) {
 		if (hw_tasks_read(&c->tasks, c->o->system_wide ? NULL : &pids, hw_clock_now_ns(&c->clock), id,
-				  e))
+				  look_after_rings, c, e))
 			goto out;
 		if (!c->o->system_wide &&
 		    hw_tasks_put_all(&c->tasks, c->images, c->w, c->drain.sideband_attr, e))
@@ -365,13 +372,6 @@ static void adapt(struct capture *c)
 static uint64_t lost(const struct hw_losses *l)
 {
 	return l->truncated + l->partial + l->records;
-}
-
-static void look_after_rings(void *arg)
-{
-	struct capture *c = arg;
-
-	hw_drain_stash(&c->drain);
 }
 
 static int put_snapshot(struct capture *c, size_t i, struct pt_error *e)
@@ -632,6 +632,7 @@ int hw_capture(const struct hw_options *o, const struct hw_pmu *pmu, int fd, voi
 	c.drain.w = c.w;
 	c.drain.on_record = on_record;
 	c.drain.arg = &c;
+	ptc_writer_on_chunk(c.w, look_after_rings, &c);
 	if (put_head(&c, e))
 		goto out;
 	c.snapshots = calloc(c.ev.ring_count, sizeof *c.snapshots);
@@ -645,7 +646,6 @@ int hw_capture(const struct hw_options *o, const struct hw_pmu *pmu, int fd, voi
 	}
 	if (make_readers(&c, e))
 		goto out;
-	ptc_writer_on_chunk(c.w, look_after_rings, &c);
 	c.started = seconds();
 	if (o->system_wide || c.tids.count)
 		hw_events_start(&c.ev);

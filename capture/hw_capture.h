@@ -4,8 +4,8 @@
  *
  * Order: everything is opened (events, kcore, kallsyms); capabilities are dropped but those that reading other processes'
  * files needs; images of what runs already; tracing; rounds (hw_drain.h); the last round.
- * Memory: the rings (told by -m), 4 MB of the compressor's for each CPU that is traced, the records of one round, at most the rings' data
- * areas, and HW_STASH_MAX.
+ * Memory: the rings (told by -m), 4 MB of the compressor's for each CPU that is traced, the records of one round, at most the rings'
+ * data areas, HW_STASH_MAX and three times HW_EARLY_MAX.
  */
 #ifndef CAPTURE_HW_CAPTURE_H
 #define CAPTURE_HW_CAPTURE_H

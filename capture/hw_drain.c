@@ -178,6 +178,14 @@ static int take_records(struct hw_drain *d, struct hw_drain_ring *r, struct pt_e
 	if (r->presence == HW_TASK_LEAVING)
 		r->presence = HW_TASK_AWAY;
 	d->raw.count = 0;
+	if (r->early.count) {
+		/* Of the two the bigger one's memory serves on. */
+		struct hw_bytes swap = d->raw;
+
+		d->early -= r->early.count;
+		d->raw = r->early;
+		r->early = swap;
+	}
 	if (hw_ring_records(&r->ring, &d->raw, e))
 		return -1;
 	d->sideband_bytes += d->raw.count;
@@ -215,12 +223,25 @@ static int take_records(struct hw_drain *d, struct hw_drain_ring *r, struct pt_e
 	return 0;
 }
 
+/* Records that would soon be lost. */
+static void stash_records(struct hw_drain *d, struct hw_drain_ring *r)
+{
+	uint64_t head = __atomic_load_n(&r->ring.page->data_head, __ATOMIC_ACQUIRE),
+		 n = head - r->ring.page->data_tail;
+
+	if (n < r->ring.data_size / 3 || d->early + n > HW_EARLY_MAX || d->early_error.kind)
+		return;
+	if (hw_ring_records(&r->ring, &r->early, &d->early_error) == 0)
+		d->early += n;
+}
+
 void hw_drain_stash(struct hw_drain *d)
 {
 	for (size_t i = 0; i < d->ring_count; i++) {
 		struct hw_drain_ring *r = &d->rings[i];
 		uint64_t from, head;
 
+		stash_records(d, r);
 		if (!r->stream || !r->ring.aux || r->busy || r->overwrite)
 			continue;
 		from = hw_ring_aux_tail(&r->ring);
@@ -359,6 +380,10 @@ int hw_drain_round(struct hw_drain *d, uint64_t now_ns, struct pt_error *e)
 	uint64_t bound = now_ns;
 	unsigned fill;
 
+	if (d->early_error.kind) {
+		*e = d->early_error;
+		return -1;
+	}
 	d->fill = 0;
 	for (size_t i = 0; i < d->ring_count; i++) {
 		struct hw_drain_ring *r = &d->rings[i];
@@ -399,6 +424,7 @@ void hw_drain_deinit(struct hw_drain *d)
 {
 	for (size_t i = 0; i < d->ring_count; i++) {
 		free(d->rings[i].records);
+		free(d->rings[i].early.bytes);
 		aux_sample_deinit(&d->rings[i].samples);
 		while (d->rings[i].stash) {
 			struct hw_stash *s = d->rings[i].stash;

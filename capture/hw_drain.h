@@ -8,9 +8,9 @@
  *
  * With readers (hw_readers.h) the AUX data of several rings is taken side by side: each stream's in order, streams mixed.
  *
- * While much is written (the images of what has just been mapped) the rings go on filling. hw_drain_stash(), called after
- * each chunk, copies what is in a ring that is over a third full to memory, up to HW_STASH_MAX for all rings together. AUX data
- * is copied for no other reason.
+ * While much is written (the images of what has just been mapped, all of the kernel at the beginning) the rings go on filling.
+ * hw_drain_stash(), called after each chunk, copies what is in a ring that is over a third full to memory, of AUX data up to
+ * HW_STASH_MAX for all rings together, of records HW_EARLY_MAX. AUX data is copied for no other reason.
  *
  * AUX data in samples (PERF_SAMPLE_AUX) is taken out of them, and put a round later: by then all records that it needs are there.
  *
@@ -29,7 +29,8 @@
 #include "schema/container.h"
 
 #define HW_DRAIN_ATTRS 64
-#define HW_STASH_MAX   ((uint64_t)256 << 20) /* bytes */
+#define HW_STASH_MAX   ((uint64_t)256 << 20) /* bytes of AUX data */
+#define HW_EARLY_MAX   ((uint64_t)64 << 20)  /* of records; sorting them takes as much twice more */
 
 /* What was lost, summed up for people; each loss is in the container in its place as well. */
 struct hw_losses {
@@ -52,8 +53,9 @@ struct hw_stash {
 struct hw_drain_ring {
 	struct hw_ring ring;
 	struct hw_stash *stash, *stash_last;
-	bool busy;	/* its ring is being read: not to be stashed */
-	uint64_t taken; /* position of the first byte that is not in the container */
+	struct hw_bytes early; /* records that were copied out of it */
+	bool busy;	       /* its ring is being read: not to be stashed */
+	uint64_t taken;	       /* position of the first byte that is not in the container */
 	int32_t cpu, tid;
 	uint32_t stream; /* the container's; 0: this ring has no AUX data */
 	bool overwrite;	 /* its AUX data is taken by snapshots, not by rounds */
@@ -88,10 +90,12 @@ struct hw_drain {
 	void *arg;
 	struct hw_losses losses;
 	uint64_t aux_bytes, sideband_bytes;
-	uint64_t round_ns;   /* the last PTC_ROUND's */
-	uint64_t stashed;    /* bytes, in all rings' stashes */
-	unsigned fill;	     /* of the fullest AUX ring in this round, percent */
-	struct hw_bytes raw; /* scratch */
+	uint64_t round_ns;	     /* the last PTC_ROUND's */
+	uint64_t stashed;	     /* bytes, in all rings' stashes */
+	uint64_t early;		     /* bytes, in all rings' early records */
+	struct pt_error early_error; /* of hw_drain_stash(), for the next round */
+	unsigned fill;		     /* of the fullest AUX ring in this round, percent */
+	struct hw_bytes raw;	     /* scratch */
 	struct hw_bytes sorted[HW_DRAIN_ATTRS];
 	struct hw_bytes samples, next_samples; /* AUX data of samples: to be put in this round, in the next */
 	uint64_t sample_count,

@@ -181,6 +181,25 @@ static const char *suffix(unsigned levels)
 	return levels == HW_USER ? "u" : levels == HW_KERNEL ? "k" : "";
 }
 
+static void add_tracepoint(struct hw_events *ev, const struct hw_events_options *o, const char *event,
+			   enum hw_event_kind kind)
+{
+	unsigned long long config;
+	struct perf_event_attr a;
+
+	if (ev->attr_count == HW_DRAIN_ATTRS || !hw_tracepoint_id(event, &config))
+		return;
+	a = base(PERF_TYPE_TRACEPOINT, config);
+	a.sample_type |= PERF_SAMPLE_RAW;
+	a.exclude_hv = 0;
+	a.inherit = kind == HW_EVENT_TRACE && o->inherit && o->tids;
+	a.watermark = 1;
+	a.wakeup_watermark = (uint32_t)watermark(o->data_bytes, 4);
+	a.disabled = kind == HW_EVENT_TRACE;
+	a.enable_on_exec = a.disabled && o->enable_on_exec;
+	add_attr(ev, kind, event, &a);
+}
+
 /* What events in the PT event's group do to it; they count when it does. */
 static int make_group(struct hw_events *ev, const struct hw_events_options *o, struct pt_error *e)
 {
@@ -278,25 +297,10 @@ static int make_attrs(struct hw_events *ev, const struct hw_events_options *o, s
 		else
 			ev->no_privilege = true;
 	}
+	/* No KSYMBOL record tells of modules. */
+	if (o->kernel_side)
+		add_tracepoint(ev, o, "module:module_load", HW_EVENT_KERNEL);
 	return 0;
-}
-
-static void add_tracepoint(struct hw_events *ev, const struct hw_events_options *o, const char *event)
-{
-	unsigned long long config;
-	struct perf_event_attr a;
-
-	if (ev->attr_count == HW_DRAIN_ATTRS || !hw_tracepoint_id(event, &config))
-		return;
-	a = base(PERF_TYPE_TRACEPOINT, config);
-	a.sample_type |= PERF_SAMPLE_RAW;
-	a.exclude_hv = 0;
-	a.inherit = o->inherit && o->tids;
-	a.watermark = 1;
-	a.wakeup_watermark = (uint32_t)watermark(o->data_bytes, 4);
-	a.disabled = 1;
-	a.enable_on_exec = o->enable_on_exec;
-	add_attr(ev, HW_EVENT_TRACE, event, &a);
 }
 
 /* ---- Rings and events ------------------------------------------------------------------------------- */
@@ -436,7 +440,7 @@ int hw_events_open(struct hw_events *ev, const struct hw_events_options *o, stru
 	if (make_attrs(ev, o, e))
 		return -1;
 	for (size_t i = 0; i < o->tracepoint_count; i++)
-		add_tracepoint(ev, o, o->tracepoints[i]);
+		add_tracepoint(ev, o, o->tracepoints[i], HW_EVENT_TRACE);
 	/* PT first: a ring's first event has its memory, and only PT's can have an AUX area. */
 	for (uint32_t a = 0; a < ev->attr_count; a++) {
 		bool kernel = ev->attrs[a].kind == HW_EVENT_KERNEL,

@@ -5,7 +5,7 @@
  *   PT        intel_pt, one per target and CPU; the ring's AUX area is its own
  *   SIDE      a dummy event beside each: mappings, names, tasks, context switches of the target
  *   KERNEL    a dummy event for the whole of each CPU: kernel symbols, BPF programs, text pokes, whoever makes them; where
- *             the target is tasks and the kernel is traced
+ *             the target is tasks and the kernel is traced. And where it is traced at all, the tracepoint module:module_load
  *   TRACE     tracepoints
  *   GROUP     members of a PT event's group, which the kernel wants for what an event does to the trace: the sampled events of AUX
  *             sampling (PERF_SAMPLE_AUX), and those that pause and resume it (attr.aux_pause, aux_resume)

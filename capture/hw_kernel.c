@@ -348,13 +348,17 @@ int hw_kernel_put_all(struct hw_kernel *k, struct ptc_writer *w, struct pt_error
 
 int hw_kernel_put_new(struct hw_kernel *k, struct ptc_writer *w, uint64_t time_ns, struct pt_error *e)
 {
-	struct hw_kernel_area *now;
-	size_t count;
-	int r;
+	struct hw_kernel_area *now, *fresh;
+	size_t count, fresh_count = 0;
+	int r = 0;
 
 	if (k->kcore < 0 || find_areas(k, &now, &count, e))
 		return k->kcore < 0 ? 0 : -1;
-	r = 0;
+	fresh = calloc(count + 1, sizeof *fresh);
+	if (!fresh) {
+		free(now);
+		return no_memory(e);
+	}
 	for (size_t i = 0; i < count && r == 0; i++) {
 		bool known = false;
 
@@ -363,9 +367,12 @@ int hw_kernel_put_new(struct hw_kernel *k, struct ptc_writer *w, uint64_t time_n
 		if (known)
 			continue;
 		r = hw_kernel_put_range(k, w, now[i].start, now[i].end - now[i].start, time_ns, e);
-		if (r == 0)
-			r = walk_symbols(k, w, &now[i], 1, e);
+		fresh[fresh_count++] = now[i];
 	}
+	/* Once for all of them: kallsyms takes its time. */
+	if (r == 0 && fresh_count)
+		r = walk_symbols(k, w, fresh, fresh_count, e);
+	free(fresh);
 	free(k->areas);
 	k->areas = now;
 	k->area_count = count;

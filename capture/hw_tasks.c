@@ -18,7 +18,7 @@ static int by_pid(const void *a, const void *b)
 }
 
 int hw_tasks_read(struct hw_tasks *t, const struct hw_list *pids, uint64_t time_ns, uint64_t id,
-		  struct pt_error *e)
+		  void (*between)(void *arg), void *arg, struct pt_error *e)
 {
 	struct hw_list all = {0};
 	int ret = -1;
@@ -39,6 +39,7 @@ int hw_tasks_read(struct hw_tasks *t, const struct hw_list *pids, uint64_t time_
 		t->tasks[t->count].pid = pids->at[i];
 		if (hw_proc_records(&t->tasks[t->count++].records, pids->at[i], time_ns, id, NULL, e))
 			goto out;
+		between(arg);
 	}
 	qsort(t->tasks, t->count, sizeof *t->tasks, by_pid);
 	ret = 0;

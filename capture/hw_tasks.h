@@ -16,9 +16,9 @@ struct hw_tasks {
 	uint64_t time_ns, id; /* of the records */
 };
 
-/* Reads all processes (pids NULL) or those. 0, or -1: PT_ERR_NO_MEMORY. */
+/* Reads all processes (pids NULL) or those; between() is called after each, as there may be many. 0, or -1: PT_ERR_NO_MEMORY. */
 int hw_tasks_read(struct hw_tasks *t, const struct hw_list *pids, uint64_t time_ns, uint64_t id,
-		  struct pt_error *e);
+		  void (*between)(void *arg), void *arg, struct pt_error *e);
 void hw_tasks_deinit(struct hw_tasks *t);
 
 /* Puts what is known of pid, once; not older than not_before_ns. 0, or -1: the writer's errors. */
