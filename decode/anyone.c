@@ -58,6 +58,7 @@ int pt_anyone_map(struct pt_anyone *a, struct pt_graph *graph, struct img_space 
 		a->code = pt_graph_code(graph, &a->space);
 		if (!a->code)
 			return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for code");
+		a->code->anyone = true;
 	}
 	a->told++;
 	for (uint64_t at = map->start; at < map->end;) {

@@ -238,6 +238,12 @@ bool pt_flow_lose(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, 
 	return false;
 }
 
+const char *pt_flow_no_code(const struct pt_code *code)
+{
+	return code->anyone ? "it is not known which process runs"
+			    : "the container has no code for this address";
+}
+
 bool pt_flow_lose_dead(struct pt_flow *f)
 {
 	const struct pt_where *w = &f->graph->where[f->position];
@@ -245,7 +251,7 @@ bool pt_flow_lose_dead(struct pt_flow *f)
 
 	switch ((enum pt_dead)w->why) {
 	case PT_DEAD_NO_CODE:
-		return pt_flow_blind(f, PT_FLOW_NO_CODE, ip, "the container has no code for this address",
+		return pt_flow_blind(f, PT_FLOW_NO_CODE, ip, pt_flow_no_code(f->graph->codes[w->code]),
 				     false);
 	case PT_DEAD_BAD_INSN:
 		return pt_flow_blind(f, PT_FLOW_BAD_INSN, ip, "no CPU decodes these bytes as an instruction",

@@ -78,6 +78,8 @@ bool pt_flow_change_side(struct pt_flow *f, uint64_t ip);
 void pt_flow_set_side(struct pt_flow *f, uint32_t nr, uint64_t cr3);
 /* The position says that code is missing or bad. */
 bool pt_flow_lose_dead(struct pt_flow *f);
+/* What to say of an address where this has no code. */
+const char *pt_flow_no_code(const struct pt_code *code);
 /* Before the flow comes from the kernel, or from nowhere, to ip: lets the sink say whose user space it is. */
 static inline void pt_flow_approach(struct pt_flow *f, uint64_t ip)
 {

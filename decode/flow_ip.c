@@ -386,8 +386,7 @@ bool pt_flow_on_fup(struct pt_flow *f, uint64_t ip)
 			return pt_flow_on_fup(f, ip);
 		}
 		if (why == PT_FLOW_NO_CODE)
-			pt_flow_blind(f, why, where ? where : ip,
-				      "the container has no code for this address", false);
+			pt_flow_blind(f, why, where ? where : ip, pt_flow_no_code(f->code), false);
 		else if (why == PT_FLOW_BAD_INSN)
 			pt_flow_blind(f, why, where, "no CPU decodes these bytes as an instruction", true);
 		else

@@ -193,8 +193,9 @@ struct pt_code {
 	struct img_space *space;
 	uint32_t generation, changes; /* of the space, when derived */
 	bool holes;		      /* something was looked for where nothing was mapped */
-	uint32_t id;		      /* index in the graph: this version; changes when refreshed */
-	uint32_t uid;		      /* its first id: the space, over all versions */
+	bool anyone;	    /* it is known without knowing whose it is; what is not there is some process's */
+	uint32_t id;	    /* index in the graph: this version; changes when refreshed */
+	uint32_t uid;	    /* its first id: the space, over all versions */
 	uint64_t switch_ip; /* of a kernel: where it switches threads, 0 unknown; a position is made there */
 };
 

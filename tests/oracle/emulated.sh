@@ -66,4 +66,6 @@ same "timeless: branches of the host's and the guest's kernel" expected got
 grep -v '^#' text >got
 read -r invented missing _ < <(git diff --no-index --minimal --numstat expected got)
 check "timeless: $invented branches that were not" test "$invented" -eq 0
+check "timeless: whose code it is, is not known, and that is said" test \
+	"$(grep -c '^#' text)" -eq "$(grep -c '^#.*it is not known which process runs$' text)"
 check "timeless: of $(wc -l <expected) branches $missing are missing" test "$missing" -lt $(($(wc -l <expected) / 100))
