@@ -99,13 +99,14 @@ static bool has_tag(const struct program *p, const char *name, size_t bytes)
 int perf_bpf_begins(const struct perf_file *f, int32_t machine_pid, const struct ordered_record *rec,
 		    struct ptc_writer *w, struct pt_error *e)
 {
-	const uint8_t *p = f->bpf, *end = p + f->bpf_bytes;
+	const uint8_t *p = f->bpf, *end;
 	struct ksymbol k;
 	struct program program;
 	const char *name;
 
-	if (!p || rec->size <= sizeof k || end - p < 4)
+	if (!p || rec->size <= sizeof k || f->bpf_bytes < 4)
 		return 0;
+	end = p + f->bpf_bytes;
 	memcpy(&k, rec->bytes, sizeof k);
 	if (k.header.type != PERF_RECORD_KSYMBOL || k.type != PERF_RECORD_KSYMBOL_TYPE_BPF ||
 	    k.flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER)

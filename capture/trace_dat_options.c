@@ -152,6 +152,7 @@ static void read_v7(struct trace_dat_options *o, FILE *f)
 {
 	uint64_t at;
 
+	/* NOLINTNEXTLINE(misc-redundant-expression): each call skips one */
 	if (!skip_string(f) || !skip_string(f) || !read_bytes(f, &at, sizeof at))
 		return;
 	for (int section = 0; at && at <= INT64_MAX && section < SECTIONS_MOST; section++) {

@@ -185,11 +185,12 @@ static void keep(struct pt_flow *f, const struct beginning *b, unsigned byte, ui
 	struct pt_graph *g = f->graph;
 	struct pt_stride *s;
 	const struct pt_arc *arc;
-	uint64_t next_start_ip = f->start_ip, from = b->from ? b->from : f->start_ip, insns;
+	uint64_t next_start_ip = f->start_ip, from, insns;
 	uint32_t path = 0, count, pushes;
 
 	if (!b->begins || f->code != b->code || f->mode != f->next_mode || f->run_repeats || f->unsure)
 		return;
+	from = b->from ? b->from : f->start_ip;
 	if (f->decision == PT_D_UNRESOLVED)
 		f->decision = pt_graph_decision(g, f->position);
 	arc = lead(f, f->position);

@@ -321,7 +321,7 @@ int pt_session_apply(struct session *s, const struct pt_side *side, struct pt_er
 	struct pt_seat *seat;
 	int32_t pid, tid;
 
-	if (effect & PT_SIDE_MARK) { /* of no machine */
+	if (effect & PT_SIDE_MARK) {
 		pt_session_mark(s, side);
 		return 0;
 	}

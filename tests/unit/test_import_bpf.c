@@ -57,10 +57,7 @@ static const char *begins(const struct perf_file *f, uint64_t addr, uint32_t len
 			  uint16_t flags, const char *name)
 {
 	static char got[128];
-	struct {
-		struct ordered_record r;
-		uint8_t bytes[128];
-	} *rec = calloc(1, sizeof *rec);
+	struct ordered_record *rec = calloc(1, sizeof *rec + 128);
 	struct perf_event_header h = {.type = PERF_RECORD_KSYMBOL, .size = 96};
 	int fd = memfd_create("container", 0);
 	struct pt_error e = {0};
@@ -71,16 +68,16 @@ static const char *begins(const struct perf_file *f, uint64_t addr, uint32_t len
 
 	if (!rec || !w)
 		abort();
-	rec->r.stamp.time_ns = 77;
-	rec->r.size = h.size;
-	memcpy(rec->r.bytes, &h, sizeof h);
-	memcpy(rec->r.bytes + 8, &addr, 8);
-	memcpy(rec->r.bytes + 16, &len, 4);
-	memcpy(rec->r.bytes + 20, &type, 2);
-	memcpy(rec->r.bytes + 22, &flags, 2);
-	memcpy(rec->r.bytes + 24, name, strlen(name));
+	rec->stamp.time_ns = 77;
+	rec->size = h.size;
+	memcpy(rec->bytes, &h, sizeof h);
+	memcpy(rec->bytes + 8, &addr, 8);
+	memcpy(rec->bytes + 16, &len, 4);
+	memcpy(rec->bytes + 20, &type, 2);
+	memcpy(rec->bytes + 22, &flags, 2);
+	memcpy(rec->bytes + 24, name, strlen(name));
 	snprintf(got, sizeof got, "nothing");
-	if (perf_bpf_begins(f, 0, &rec->r, w, &e) || ptc_writer_finish(w, &e))
+	if (perf_bpf_begins(f, 0, rec, w, &e) || ptc_writer_finish(w, &e))
 		snprintf(got, sizeof got, "%.100s", e.message);
 	ptc_writer_destroy(w);
 	lseek(fd, 0, SEEK_SET);
