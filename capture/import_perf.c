@@ -2,6 +2,7 @@
 #include "capture/commands.h"
 #include "capture/import_perf_run.h"
 #include "capture/output.h"
+#include "schema/container.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -35,7 +36,7 @@ static const char usage[] =
     "      --guestkcore, --guestvmlinux, --guestkallsyms, --guestmodules FILE   of the guests' kernel\n"
     "\n"
     "  -o, --output FILE        write the container to FILE, not to standard output\n"
-    "  -z, --level N            zstd's level, -7 (fast) to 19 (small); default 1\n"
+    "  -z, --level N            zstd's level, -100 (fast) to 19 (small); default 1\n"
     "  -q, --quiet              do not say what is missing\n"
     "  -h, --help               this text\n"
     "\n"
@@ -81,8 +82,8 @@ static int take_level(const char *value, int *ret, struct pt_error *e)
 
 	errno = 0;
 	v = strtol(value, &end, 10);
-	if (errno || end == value || *end || v < -7 || v > 19)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--level %s: expected -7 to 19", value);
+	if (errno || end == value || *end || v < PTC_LEVEL_FASTEST || v > 19)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--level %s: expected -100 to 19", value);
 	*ret = (int)v;
 	return 0;
 }

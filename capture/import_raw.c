@@ -46,7 +46,7 @@ static const char usage[] =
     "      --kernel             kernel code was traced, too\n"
     "\n"
     "  -o, --output FILE        write the container to FILE, not to standard output\n"
-    "  -z, --level N            zstd's level, -7 (fast) to 19 (small); default 1\n"
+    "  -z, --level N            zstd's level, -100 (fast) to 19 (small); default 1\n"
     "  -h, --help               this text\n"
     "\n"
     "Example: pt-capture import --raw trace.pt --elf a.out --mtc-freq 3 --tsc-ratio 160/2 --nom-freq 20 | "
@@ -117,8 +117,8 @@ static int take_level(const char *value, int *ret, struct pt_error *e)
 
 	errno = 0;
 	v = strtol(value, &end, 10);
-	if (errno || end == value || *end || v < -7 || v > 19)
-		return usage_error(e, "--level", value, "-7 to 19");
+	if (errno || end == value || *end || v < PTC_LEVEL_FASTEST || v > 19)
+		return usage_error(e, "--level", value, "-100 to 19");
 	*ret = (int)v;
 	return 0;
 }

@@ -42,7 +42,7 @@ static const char usage[] =
     "                          vCPU's thread where CONTAINER does not tell whose it is\n"
     "      --tsc-hz HZ         the TSC's frequency, when no file says it (trace-cmd record --tsc2nsec)\n"
     "  -o, --output FILE       write the container to FILE, not to standard output\n"
-    "  -z, --level N           zstd level, -7 (fastest) to 19; default 1\n"
+    "  -z, --level N           zstd level, -100 (fastest) to 19; default 1\n"
     "  -h, --help              this text\n"
     "\n"
     "Record with `trace-cmd record -C x86-tsc --tsc2nsec`. The clocks local, global and perf are perf's: "
@@ -631,9 +631,9 @@ static int parse(int argc, char **argv, struct import *m, struct pt_error *e)
 		case 'o': m->output = optarg; break;
 		case 'z':
 			m->level = (int)strtol(optarg, &end, 10);
-			if (*end || end == optarg || m->level < -7 || m->level > 19)
+			if (*end || end == optarg || m->level < PTC_LEVEL_FASTEST || m->level > 19)
 				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-					       "-z %s: not a level from -7 to 19", optarg);
+					       "-z %s: not a level from -100 to 19", optarg);
 			break;
 		case 'q': break;
 		case 'h': fputs(usage, stdout); return 1;

@@ -27,7 +27,7 @@ static const char usage[] = "usage: pt-capture trim [--time A..B] [--used-code] 
 			    "symbols in them. pt-decode is run\n"
 			    "                     to find them: the one beside pt-capture, or in PATH\n"
 			    "  -o, --output FILE  write the container to FILE, not to standard output\n"
-			    "  -z, --level N      zstd level, -7 (fastest) to 19; default 3\n"
+			    "  -z, --level N      zstd level, -100 (fastest) to 19; default 3\n"
 			    "  -q, --quiet        say nothing but errors\n"
 			    "  -h, --help         this text\n"
 			    "\n"
@@ -64,9 +64,9 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 		case 'o': a->output = optarg; break;
 		case 'z':
 			a->level = (int)strtol(optarg, &end, 10);
-			if (*end || end == optarg || a->level < -7 || a->level > 19)
+			if (*end || end == optarg || a->level < PTC_LEVEL_FASTEST || a->level > 19)
 				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-					       "-z %s: not a level from -7 to 19", optarg);
+					       "-z %s: not a level from -100 to 19", optarg);
 			break;
 		case 'q': a->quiet = true; break;
 		case 'h': fputs(usage, stdout); return 1;

@@ -245,13 +245,15 @@ struct ptc_aux {
 
 struct ptc_writer;
 
+#define PTC_LEVEL_FASTEST (-100) /* of zstd's levels: below it nothing is gained */
+
 /*
  * Starts a container on fd (a file, pipe or socket; it stays the caller's) and writes its header.
- * level: zstd's, -7 (fastest) to 19. Returns NULL on PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY.
+ * level: zstd's, PTC_LEVEL_FASTEST to 19. Returns NULL on PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY.
  */
 struct ptc_writer *ptc_writer_create(int fd, int level, struct pt_error *e);
 
-/* Another zstd level, down to -100, from the next chunk on: a capture that falls behind compresses less. */
+/* Another zstd level from the next chunk on: a capture that falls behind compresses less. */
 void ptc_writer_level(struct ptc_writer *w, int level);
 
 /* Calls fn after each chunk, so that a capture can look after its buffers while much is written. fn must not use w. */
