@@ -40,7 +40,7 @@ LIBS := -lsqlite3 -lelf -lzstd -lz $(LIBS_TRACECMD) -lpthread -lm
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 TOOLS := $(patsubst %.c,$(B)/%,$(wildcard tests/oracle/*.c tests/tools/*.c))
 RANDOM := $(B)/tests/oracle/random_flow
-FUZZ := packets flow container records
+FUZZ := packets flow container records import
 REPLAY := $(FUZZ:%=$(B)/tests/fuzz/replay_%)
 BENCH := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
 
@@ -101,7 +101,9 @@ build/fuzz/obj/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CLANG $<"
 	$(Q)clang $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
-build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(patsubst %.c,build/fuzz/obj/%.o,$(filter-out %/main.c,$(wildcard schema/*.c decode/*.c)))
+FUZZED := $(filter-out %/main.c capture/import_perf.c,$(wildcard schema/*.c decode/*.c capture/import_perf*.c)) \
+	capture/import_kernel.c capture/elf_image.c capture/elf_symbols.c capture/aux_sample.c
+build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZED:%.c=build/fuzz/obj/%.o)
 	@echo "  CLANG $@"
 	$(Q)clang $(FUZZ_CFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 fuzz: $(FUZZ:%=fuzz-%)
