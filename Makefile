@@ -28,14 +28,14 @@ OBJ_pt-capture := $(call objects,capture) $(B)/obj/decode/insn.o
 OBJ_pt-decode := $(call objects,decode)
 OBJ_pt-load := $(call objects,export)
 OBJ_pt-query := $(call objects,queries)
-LIBS_pt-capture := -lelf -lzstd -lz $(LIBS_TRACECMD) -lpthread
+LIBS_pt-capture := -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) -lpthread
 LIBS_pt-decode := -lzstd -lz -lpthread
 LIBS_pt-load := -lsqlite3 -lz
 LIBS_pt-query := -lsqlite3 -lm
 SCHEMA := $(B)/libschema.a
 # Everything that is not a program's main: what unit tests and the tests' own tools link with.
 ALL := $(B)/libpt.a
-LIBS := -lsqlite3 -lelf -lzstd -lz $(LIBS_TRACECMD) -lpthread -lm
+LIBS := -lsqlite3 -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) -lpthread -lm
 
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 TOOLS := $(patsubst %.c,$(B)/%,$(wildcard tests/oracle/*.c tests/tools/*.c))
@@ -71,7 +71,7 @@ $(call objects,queries): $(wildcard queries/*.sql queries/*.css queries/*.js)
 # A missing compiler or header is said once, with its remedy, before the compiler says it many times.
 $(B)/headers:
 	@mkdir -p $(@D)
-	@printf '#include <%s>\n' stdio.h sqlite3.h gelf.h zstd.h zlib.h trace-cmd.h >$@.c
+	@printf '#include <%s>\n' stdio.h sqlite3.h gelf.h lzma.h zstd.h zlib.h trace-cmd.h >$@.c
 	@$(CC) $(TRACECMD) -E -o /dev/null $@.c 2>$@.log || { cat $@.log; \
 		echo "Something to build with is missing: run scripts/deps build (or make demo, which does)." >&2; \
 		exit 1; }
@@ -102,7 +102,7 @@ build/fuzz/obj/%.o: %.c
 	@echo "  CLANG $<"
 	$(Q)clang $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
 FUZZED := $(filter-out %/main.c capture/import_perf.c,$(wildcard schema/*.c decode/*.c capture/import_perf*.c)) \
-	capture/import_kernel.c capture/elf_image.c capture/elf_symbols.c capture/aux_sample.c
+	capture/import_kernel.c capture/kernel_module.c capture/elf_image.c capture/elf_symbols.c capture/aux_sample.c
 build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZED:%.c=build/fuzz/obj/%.o)
 	@echo "  CLANG $@"
 	$(Q)clang $(FUZZ_CFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)

@@ -85,7 +85,7 @@ static int put(const struct guest_kernel *k, struct ptc_writer *w, struct pt_err
 	int ret = 0;
 
 	if (k->kcore) {
-		ret = kernel_put_kcore(k->kcore, w, k->pid, &written, e);
+		ret = kernel_put_kcore(k->kcore, NULL, w, k->pid, &written, e);
 		if (ret == 0 && !written.count)
 			ret = pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s has no code of a kernel",
 				      k->kcore);

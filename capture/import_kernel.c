@@ -4,11 +4,13 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #define COPY_BYTES   ((size_t)4 << 20)
@@ -18,15 +20,22 @@
 #define REGION_GAP   ((uint64_t)2 << 20) /* symbols farther apart are of different regions */
 #define NAME_MOST    1024
 
+#define WHOLE_MOST   ((uint64_t)512 << 20) /* a longer segment is an area of addresses, not memory */
+#define TAG_MOST     256
+
 struct symbol {
 	uint64_t addr;
 	uint32_t name; /* offset into names */
+	uint32_t tag;  /* of its module, + 1; 0: the kernel itself */
 	char type;     /* nm's */
 };
 
 struct kernel_symbols {
 	struct symbol *symbols; /* by address */
 	size_t count, room;
+	uint32_t *by_name; /* of symbols, by name, then address */
+	char **tags;	   /* "[kvm]" */
+	size_t tag_count;
 	char *names;
 	size_t names_bytes, names_room;
 };
@@ -36,10 +45,33 @@ static int no_memory(struct pt_error *e)
 	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the kernel's symbols");
 }
 
-static bool add_symbol(struct kernel_symbols *s, uint64_t addr, char type, const char *name)
+/* The tag's number + 1; 0: no memory. Modules' symbols stand together. */
+static uint32_t tag_of(struct kernel_symbols *s, const char *name)
 {
+	char **grown;
+
+	for (size_t i = s->tag_count; i-- > 0;)
+		if (strcmp(s->tags[i], name) == 0)
+			return (uint32_t)i + 1;
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
+	grown = realloc(s->tags, (s->tag_count + 1) * sizeof *grown);
+	if (!grown)
+		return 0;
+	s->tags = grown;
+	grown[s->tag_count] = strdup(name);
+	if (!grown[s->tag_count])
+		return 0;
+	return (uint32_t)++s->tag_count;
+}
+
+static bool add_symbol(struct kernel_symbols *s, uint64_t addr, char type, const char *name, const char *tag)
+{
+	uint32_t number = tag[0] ? tag_of(s, tag) : 0;
+
 	size_t n = strlen(name) + 1;
 
+	if (tag[0] && !number)
+		return false;
 	if (s->count == s->room) {
 		size_t room = s->room ? 2 * s->room : 65536;
 		struct symbol *grown = realloc(s->symbols, room * sizeof *grown);
@@ -60,7 +92,7 @@ static bool add_symbol(struct kernel_symbols *s, uint64_t addr, char type, const
 	}
 	memcpy(s->names + s->names_bytes, name, n);
 	s->symbols[s->count++] =
-	    (struct symbol){.addr = addr, .name = (uint32_t)s->names_bytes, .type = type};
+	    (struct symbol){.addr = addr, .name = (uint32_t)s->names_bytes, .tag = number, .type = type};
 	s->names_bytes += n;
 	return true;
 }
@@ -72,6 +104,25 @@ static int by_address(const void *a, const void *b)
 	if (x->addr != y->addr)
 		return x->addr < y->addr ? -1 : 1;
 	return (x->name > y->name) - (x->name < y->name);
+}
+
+static int by_name(const void *a, const void *b, void *arg)
+{
+	const struct kernel_symbols *s = arg;
+	const uint32_t *x = a, *y = b;
+	int order = strcmp(s->names + s->symbols[*x].name, s->names + s->symbols[*y].name);
+
+	return order ? order : (*x > *y) - (*x < *y);
+}
+
+static bool index_names(struct kernel_symbols *s)
+{
+	s->by_name = malloc(s->count * sizeof *s->by_name);
+	for (size_t i = 0; s->by_name && i < s->count; i++)
+		s->by_name[i] = (uint32_t)i;
+	if (s->by_name)
+		qsort_r(s->by_name, s->count, sizeof *s->by_name, by_name, s);
+	return s->by_name != NULL;
 }
 
 struct kernel_symbols *kernel_symbols_read(const char *path, struct pt_error *e)
@@ -90,12 +141,13 @@ struct kernel_symbols *kernel_symbols_read(const char *path, struct pt_error *e)
 	}
 	/* "ffffffff81000000 T _text", "ffffffffc0201000 t irq_bypass\t[irqbypass]" */
 	while (getline(&line, &room, file) > 0) {
-		char name[NAME_MOST], type;
+		char name[NAME_MOST], type, tag[TAG_MOST + 2] = "[";
 		unsigned long long addr;
+		int got = sscanf(line, "%llx %c %1023s [%255[^] \n]", &addr, &type, name, tag + 1);
 
-		if (sscanf(line, "%llx %c %1023s", &addr, &type, name) != 3 || addr < KERNEL_HALF)
+		if (got < 3 || addr < KERNEL_HALF)
 			continue;
-		if (!add_symbol(s, addr, type, name)) {
+		if (!add_symbol(s, addr, type, name, got == 4 ? strcat(tag, "]") : "")) {
 			no_memory(e);
 			goto fail;
 		}
@@ -110,6 +162,10 @@ struct kernel_symbols *kernel_symbols_read(const char *path, struct pt_error *e)
 		goto fail;
 	}
 	qsort(s->symbols, s->count, sizeof *s->symbols, by_address);
+	if (!index_names(s)) {
+		no_memory(e);
+		goto fail;
+	}
 	free(line);
 	fclose(file);
 	return s;
@@ -125,16 +181,72 @@ void kernel_symbols_destroy(struct kernel_symbols *s)
 {
 	if (!s)
 		return;
+	for (size_t i = 0; i < s->tag_count; i++)
+		free(s->tags[i]);
+	free(s->tags);
+	free(s->by_name);
 	free(s->symbols);
 	free(s->names);
 	free(s);
 }
 
+/* The first of that name in by_name; count: there is none. */
+static size_t first_named(const struct kernel_symbols *s, const char *name)
+{
+	size_t low = 0, high = s->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (strcmp(s->names + s->symbols[s->by_name[middle]].name, name) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 uint64_t kernel_symbols_find(const struct kernel_symbols *s, const char *name)
 {
-	for (size_t i = 0; i < s->count; i++)
-		if (strcmp(s->names + s->symbols[i].name, name) == 0)
-			return s->symbols[i].addr;
+	uint64_t other = 0;
+
+	for (size_t i = first_named(s, name); i < s->count; i++) {
+		const struct symbol *one = &s->symbols[s->by_name[i]];
+
+		if (strcmp(s->names + one->name, name) != 0)
+			break;
+		if (one->type >= 'A' && one->type <= 'Z')
+			return one->addr;
+		if (!other)
+			other = one->addr;
+	}
+	return other;
+}
+
+bool kernel_symbols_has(const struct kernel_symbols *s, const char *name, uint64_t addr)
+{
+	for (size_t i = first_named(s, name); i < s->count; i++) {
+		const struct symbol *one = &s->symbols[s->by_name[i]];
+
+		if (strcmp(s->names + one->name, name) != 0)
+			break;
+		if (one->addr == addr)
+			return true;
+	}
+	return false;
+}
+
+uint64_t kernel_symbols_find_in(const struct kernel_symbols *s, const char *name, uint64_t start,
+				uint64_t end)
+{
+	for (size_t i = first_named(s, name); i < s->count; i++) {
+		const struct symbol *one = &s->symbols[s->by_name[i]];
+
+		if (strcmp(s->names + one->name, name) != 0)
+			break;
+		if (one->addr >= start && one->addr < end)
+			return one->addr;
+	}
 	return 0;
 }
 
@@ -152,29 +264,45 @@ static uint64_t size_of(const struct kernel_symbols *s, size_t i)
 	return PAGE - addr % PAGE;
 }
 
-int kernel_symbols_put(const struct kernel_symbols *s, struct ptc_writer *w, int32_t machine_pid,
-		       struct pt_error *e)
+/* Those of one tag, with their names. */
+static int put_tagged(const struct kernel_symbols *s, uint32_t tag, const char *name, struct ptc_symbol *code,
+		      char *strings, struct ptc_writer *w, int32_t machine_pid, struct pt_error *e)
 {
 	struct ptc_symbols put = {.machine_pid = machine_pid,
 				  .pid = PTC_ANY_PID,
 				  .absolute = 1,
-				  .name = KERNEL_IMAGE_NAME,
-				  .name_bytes = sizeof KERNEL_IMAGE_NAME - 1,
-				  .strings = s->names,
-				  .strings_bytes = s->names_bytes};
-	struct ptc_symbol *code = malloc(s->count * sizeof *code);
-	int ret;
+				  .name = name,
+				  .name_bytes = (uint32_t)strlen(name),
+				  .symbols = code,
+				  .strings = strings};
 
-	if (!code)
-		return no_memory(e);
-	for (size_t i = 0; i < s->count; i++)
-		if (strchr("tTwW", s->symbols[i].type))
-			code[put.count++] = (struct ptc_symbol){.value = s->symbols[i].addr,
-								.size = size_of(s, i),
-								.name = s->symbols[i].name,
-								.type = (uint8_t)s->symbols[i].type};
-	put.symbols = code;
-	ret = ptc_put_symbols(w, &put, e);
+	for (size_t i = 0; i < s->count; i++) {
+		const struct symbol *one = &s->symbols[i];
+		size_t n = strlen(s->names + one->name) + 1;
+
+		if (one->tag != tag || !strchr("tTwW", one->type))
+			continue;
+		code[put.count++] = (struct ptc_symbol){.value = one->addr,
+							.size = size_of(s, i),
+							.name = (uint32_t)put.strings_bytes,
+							.type = (uint8_t)one->type};
+		memcpy(strings + put.strings_bytes, s->names + one->name, n);
+		put.strings_bytes += n;
+	}
+	return put.count ? ptc_put_symbols(w, &put, e) : 0;
+}
+
+int kernel_symbols_put(const struct kernel_symbols *s, struct ptc_writer *w, int32_t machine_pid,
+		       struct pt_error *e)
+{
+	struct ptc_symbol *code = malloc(s->count * sizeof *code);
+	char *strings = malloc(s->names_bytes + 1);
+	int ret = code && strings ? 0 : no_memory(e);
+
+	for (uint32_t tag = 0; ret == 0 && tag <= s->tag_count; tag++)
+		ret = put_tagged(s, tag, tag ? s->tags[tag - 1] : KERNEL_IMAGE_NAME, code, strings, w,
+				 machine_pid, e);
+	free(strings);
 	free(code);
 	return ret;
 }
@@ -197,6 +325,46 @@ static int read_at(int fd, const char *path, uint64_t offset, void *to, size_t n
 	return 0;
 }
 
+void kernel_unfentry(const struct kernel_symbols *s, uint64_t vaddr, uint8_t *bytes, size_t size)
+{
+	static const uint8_t nop5[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+	uint64_t fentry = s ? kernel_symbols_find(s, "__fentry__") : 0;
+
+	for (size_t i = 0; fentry && i < s->count; i++) {
+		/* Behind an ENDBR64, if the kernel has them. */
+		for (uint64_t behind = 0; behind <= 4; behind += 4) {
+			uint64_t at = s->symbols[i].addr + behind - vaddr;
+			int32_t displacement;
+
+			if (at >= size || size - at < sizeof nop5 || bytes[at] != 0xe8)
+				continue;
+			memcpy(&displacement, bytes + at + 1, sizeof displacement);
+			if (vaddr + at + 5 + (uint64_t)(int64_t)displacement == fentry)
+				memcpy(bytes + at, nop5, sizeof nop5);
+		}
+	}
+}
+
+/* Of a vmlinux: all of it at once, since what is changed may lie anywhere. */
+static int put_linked_segment(int fd, const char *path, const Elf64_Phdr *ph,
+			      const struct kernel_symbols *symbols, struct ptc_writer *w,
+			      struct ptc_image *image, struct pt_error *e)
+{
+	uint8_t *bytes = ph->p_filesz <= WHOLE_MOST ? malloc(ph->p_filesz) : NULL;
+	int ret = bytes ? read_at(fd, path, ph->p_offset, bytes, ph->p_filesz, e) : no_memory(e);
+
+	if (ret == 0) {
+		kernel_unfentry(symbols, ph->p_vaddr, bytes, ph->p_filesz);
+		image->vaddr = ph->p_vaddr;
+		image->bytes = bytes;
+		image->size = ph->p_filesz;
+		ret = ptc_put_image(w, image, e);
+		image->continues = 1;
+	}
+	free(bytes);
+	return ret;
+}
+
 static int put_segment(int fd, const char *path, const Elf64_Phdr *ph, struct ptc_writer *w,
 		       struct ptc_image *image, uint8_t *buffer, struct pt_error *e)
 {
@@ -214,8 +382,7 @@ static int put_segment(int fd, const char *path, const Elf64_Phdr *ph, struct pt
 	return 0;
 }
 
-/* Adds to the list; false: no memory. */
-static bool add_range(struct kernel_ranges *r, uint64_t start, uint64_t end)
+bool kernel_ranges_add(struct kernel_ranges *r, uint64_t start, uint64_t end)
 {
 	struct kernel_range *grown = realloc(r->all, (r->count + 1) * sizeof *grown);
 
@@ -246,13 +413,16 @@ static Elf64_Phdr *read_headers(int fd, const char *path, uint16_t type, unsigne
 {
 	Elf64_Ehdr eh;
 	Elf64_Phdr *ph;
+	struct statfs fs;
 	struct stat st;
+	bool is_proc;
 
-	if (fstat(fd, &st) < 0) {
+	if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0) {
 		pt_fail_errno(e, "cannot read %s", path);
 		return NULL;
 	}
-	if ((uint64_t)st.st_size < sizeof eh) {
+	is_proc = fs.f_type == PROC_SUPER_MAGIC;
+	if (!is_proc && (uint64_t)st.st_size < sizeof eh) {
 		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s is no ELF file of x86-64", path);
 		return NULL;
 	}
@@ -278,8 +448,10 @@ static Elf64_Phdr *read_headers(int fd, const char *path, uint16_t type, unsigne
 	for (unsigned i = 0; i < eh.e_phnum; i++) {
 		if (ph[i].p_type != PT_LOAD || ph[i].p_filesz == 0 || ph[i].p_vaddr < KERNEL_HALF)
 			continue;
-		if (ph[i].p_offset > (uint64_t)st.st_size ||
-		    ph[i].p_filesz > (uint64_t)st.st_size - ph[i].p_offset ||
+		/* (/proc/kcore says of its own size what it likes.) */
+		if ((is_proc ? ph[i].p_offset > INT64_MAX
+			     : ph[i].p_offset > (uint64_t)st.st_size ||
+				   ph[i].p_filesz > (uint64_t)st.st_size - ph[i].p_offset) ||
 		    ph[i].p_filesz > UINT64_MAX - ph[i].p_vaddr) {
 			pt_fail(e, PT_ERR_BAD_INPUT, eh.e_phoff + i * sizeof *ph,
 				"%s has no bytes 0x%llx to 0x%llx, which a segment names", path,
@@ -293,10 +465,30 @@ static Elf64_Phdr *read_headers(int fd, const char *path, uint16_t type, unsigne
 	return ph;
 }
 
-/* Writes the segments; executable_only: those. Their addresses are moved by slide. */
-static int put_segments(int fd, const char *path, const Elf64_Phdr *ph, unsigned count, bool executable_only,
-			uint64_t slide, struct ptc_writer *w, int32_t machine_pid, struct kernel_ranges *ret,
-			struct pt_error *e)
+/* What of a segment is wanted: all of it, or, of one as long as /proc/kcore's, a range. False: nothing. */
+static bool clip(Elf64_Phdr *ph, const struct kernel_range *range)
+{
+	uint64_t end = ph->p_vaddr + ph->p_filesz, start = ph->p_vaddr;
+
+	if (!range)
+		return ph->p_filesz <= WHOLE_MOST;
+	if (start < range->start)
+		start = range->start;
+	if (end > range->end)
+		end = range->end;
+	if (start >= end)
+		return false;
+	ph->p_offset += start - ph->p_vaddr;
+	ph->p_vaddr = start;
+	ph->p_filesz = end - start;
+	return true;
+}
+
+/* Writes the segments; linked: the executable ones of a vmlinux. Their addresses are moved by slide. */
+static int put_segments(int fd, const char *path, const Elf64_Phdr *ph, unsigned count, bool linked,
+			uint64_t slide, const struct kernel_symbols *symbols,
+			const struct kernel_ranges *wanted, struct ptc_writer *w, int32_t machine_pid,
+			struct kernel_ranges *ret, struct pt_error *e)
 {
 	struct ptc_image image = {.kind = PTC_IMAGE_MEMORY,
 				  .machine_pid = machine_pid,
@@ -304,30 +496,31 @@ static int put_segments(int fd, const char *path, const Elf64_Phdr *ph, unsigned
 				  .name = KERNEL_IMAGE_NAME,
 				  .name_bytes = sizeof KERNEL_IMAGE_NAME - 1};
 	uint8_t *buffer = malloc(COPY_BYTES);
+	int failed = buffer ? 0 : no_memory(e);
 
-	if (!buffer)
-		return no_memory(e);
-	for (unsigned i = 0; i < count; i++) {
-		Elf64_Phdr moved = ph[i];
+	for (unsigned i = 0; i < count && !failed; i++) {
+		size_t pieces = ph[i].p_filesz > WHOLE_MOST && wanted ? wanted->count : 1;
 
-		if (executable_only && !(ph[i].p_flags & PF_X))
+		if (linked && !(ph[i].p_flags & PF_X))
 			continue;
-		moved.p_vaddr += slide;
-		if (put_segment(fd, path, &moved, w, &image, buffer, e)) {
-			free(buffer);
-			return -1;
-		}
-		if (!add_range(ret, moved.p_vaddr, moved.p_vaddr + moved.p_filesz)) {
-			free(buffer);
-			return no_memory(e);
+		for (size_t k = 0; k < pieces && !failed; k++) {
+			Elf64_Phdr moved = ph[i];
+
+			if (!clip(&moved, ph[i].p_filesz > WHOLE_MOST && wanted ? &wanted->all[k] : NULL))
+				continue;
+			moved.p_vaddr += slide;
+			failed = linked ? put_linked_segment(fd, path, &moved, symbols, w, &image, e)
+					: put_segment(fd, path, &moved, w, &image, buffer, e);
+			if (!failed && !kernel_ranges_add(ret, moved.p_vaddr, moved.p_vaddr + moved.p_filesz))
+				failed = no_memory(e);
 		}
 	}
 	free(buffer);
-	return 0;
+	return failed;
 }
 
-int kernel_put_kcore(const char *path, struct ptc_writer *w, int32_t machine_pid, struct kernel_ranges *ret,
-		     struct pt_error *e)
+int kernel_put_kcore(const char *path, const struct kernel_ranges *wanted, struct ptc_writer *w,
+		     int32_t machine_pid, struct kernel_ranges *ret, struct pt_error *e)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), done = -1;
 	Elf64_Phdr *ph;
@@ -337,14 +530,15 @@ int kernel_put_kcore(const char *path, struct ptc_writer *w, int32_t machine_pid
 		return pt_fail_errno(e, "cannot read %s", path);
 	ph = read_headers(fd, path, ET_CORE, &count, e);
 	if (ph)
-		done = put_segments(fd, path, ph, count, false, 0, w, machine_pid, ret, e);
+		done = put_segments(fd, path, ph, count, false, 0, NULL, wanted, w, machine_pid, ret, e);
 	free(ph);
 	close(fd);
 	return done;
 }
 
-int kernel_put_vmlinux(const char *path, uint64_t text, struct ptc_writer *w, int32_t machine_pid,
-		       struct kernel_ranges *ret, struct pt_error *e)
+int kernel_put_vmlinux(const char *path, uint64_t text, const struct kernel_symbols *symbols,
+		       struct ptc_writer *w, int32_t machine_pid, struct kernel_ranges *ret,
+		       struct pt_error *e)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), done = -1;
 	uint64_t lowest = UINT64_MAX;
@@ -361,7 +555,8 @@ int kernel_put_vmlinux(const char *path, uint64_t text, struct ptc_writer *w, in
 	if (ph && lowest == UINT64_MAX)
 		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s has no code of a kernel", path);
 	else if (ph)
-		done = put_segments(fd, path, ph, count, true, text - lowest, w, machine_pid, ret, e);
+		done = put_segments(fd, path, ph, count, true, text - lowest, symbols, NULL, w, machine_pid,
+				    ret, e);
 	free(ph);
 	close(fd);
 	return done;

@@ -2,6 +2,7 @@
 #include "capture/import_perf_machines.h"
 #include "capture/import_kernel.h"
 #include "capture/import_perf_images.h"
+#include "capture/kernel_module.h"
 
 #include <glob.h>
 #include <inttypes.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -18,6 +20,7 @@
 #define MAPS_MOST	 4096
 #define KERNEL_NAME_MOST 256
 #define KERNEL_HALF	 ((uint64_t)1 << 63)
+#define TEXT_MOST	 ((uint64_t)64 << 20) /* of a kernel, when nobody says how long it is */
 
 /* The kernel's text, or a module. */
 struct kernel_map {
@@ -30,6 +33,7 @@ struct machine {
 	int32_t pid; /* 0 host */
 	const struct perf_file *file;
 	struct perf_images *images;
+	char *root;	     /* its files are below it */
 	char *cache;	     /* perf's build-id cache; NULL: there is none */
 	char *kernel_folder; /* with kcore, kallsyms, modules; NULL: there is none */
 	struct kernel_map *maps;
@@ -68,6 +72,7 @@ void perf_machines_destroy(struct perf_machines *m)
 		perf_images_destroy(m->all[i].images);
 		free(m->all[i].kernel_folder);
 		free(m->all[i].cache);
+		free(m->all[i].root);
 		for (size_t k = 0; k < m->all[i].map_count; k++)
 			free(m->all[i].maps[k].name);
 		free(m->all[i].maps);
@@ -165,7 +170,7 @@ int perf_machines_add(struct perf_machines *m, int32_t pid, const struct perf_fi
 	if (!failed)
 		one->images = perf_images_create(pid, root, cache, q->symfs && !q->cache,
 						 pid == 0 && is_own_kernel(file));
-	free(root);
+	one->root = root;
 	one->cache = cache;
 	if (!one->images)
 		return no_memory(e);
@@ -343,13 +348,96 @@ static void note_kernel(struct perf_machines *m, const struct machine *one,
 
 struct kernel_paths {
 	char *kcore, *vmlinux, *kallsyms, *modules;
+	const char *module_folder; /* where modules' files are; NULL: nobody said */
 };
+
+/* A module's file: in the folder that the user names, as the machine has it, or in the build-id cache. NULL: there is none. */
+static char *module_file(const struct machine *one, const char *folder, const char *name)
+{
+	const char *release = one->file->text[PERF_TEXT_RELEASE];
+	char *path = folder ? kernel_module_find(folder, NULL, name) : NULL;
+
+	if (!path && release)
+		path = kernel_module_find(one->root, release, name);
+
+	for (size_t i = 0; !path && one->cache && i < one->file->build_id_count; i++) {
+		const struct perf_file_build_id *b = &one->file->build_ids[i];
+		char id[41] = "";
+		bool failed = false;
+
+		if (strcmp(b->name, name) != 0 || (one->pid ? b->pid != one->pid : b->pid > 0))
+			continue;
+		for (uint32_t k = 0; k < b->size && k < 20; k++)
+			snprintf(id + 2 * (size_t)k, 3, "%02x", b->bytes[k]);
+		path = join(&failed, "%s/.build-id/%.2s/%s/elf", one->cache, id, id + 2);
+		if (path && access(path, R_OK)) {
+			free(path);
+			path = NULL;
+		}
+	}
+	return path;
+}
+
+/* Modules that no kcore has, from their files. */
+static int put_modules(struct perf_machines *m, struct machine *one, const char *folder,
+		       const struct kernel_symbols *symbols, struct ptc_writer *w,
+		       struct kernel_ranges *written, struct pt_error *e)
+{
+	unsigned unknown = 0;
+	int ret = 0;
+
+	/* Without them, nothing says that it is the right build, or where it calls. */
+	for (size_t i = 0; symbols && ret == 0 && i < one->map_count; i++) {
+		const struct kernel_map *map = &one->maps[i];
+		struct pt_error why = {.offset = PT_NO_OFFSET};
+		uint8_t *bytes;
+		size_t size;
+		char *path;
+
+		if (map->text || kernel_ranges_cover(written, map->start, map->start + 1))
+			continue;
+		path = module_file(one, folder, map->name);
+		if (!path)
+			continue;
+		bytes = kernel_module_read(path, &size, &why);
+		if (bytes)
+			ret = kernel_put_module(bytes, size, map->name, map->start, map->end, symbols, w,
+						one->pid, written, &unknown, &why);
+		if (!bytes || (ret && why.kind == PT_ERR_BAD_INPUT)) {
+			import_perf_note(m->notes, "%s is not taken: %s", path, why.message);
+			ret = 0;
+		}
+		if (ret)
+			*e = why;
+		free(bytes);
+		free(path);
+	}
+	if (unknown)
+		import_perf_note(
+		    m->notes, "%u branches of kernel modules lead to where no symbol is: left out", unknown);
+	return ret;
+}
+
+/* What of /proc/kcore is code: the mappings, else where there are symbols. */
+static int wanted_ranges(const struct machine *one, uint64_t text, struct kernel_ranges *ret,
+			 struct pt_error *e)
+{
+	for (size_t i = 0; i < one->map_count; i++) {
+		uint64_t start = one->maps[i].text ? one->maps[i].text : one->maps[i].start;
+
+		if (!kernel_ranges_add(ret, start, one->maps[i].end))
+			return no_memory(e);
+	}
+	if (one->map_count == 0 && text && !kernel_ranges_add(ret, text, text + TEXT_MOST))
+		return no_memory(e);
+	return 0;
+}
 
 static int put_kernel(struct perf_machines *m, struct machine *one, const struct kernel_paths *paths,
 		      struct ptc_writer *w, struct pt_error *e)
 {
 	struct pt_error why = {.offset = PT_NO_OFFSET};
-	struct kernel_ranges written = {0};
+	struct kernel_ranges written = {0}, wanted = {0};
 	struct kernel_symbols *symbols = NULL;
 	uint64_t text;
 	int ret = 0;
@@ -359,18 +447,29 @@ static int put_kernel(struct perf_machines *m, struct machine *one, const struct
 	if (paths->modules)
 		ret = read_modules(one, paths->modules, e);
 	text = text_of(one, symbols);
+	if (ret == 0)
+		ret = wanted_ranges(one, text, &wanted, e);
 	if (ret == 0 && paths->kcore)
-		ret = kernel_put_kcore(paths->kcore, w, one->pid, &written, e);
+		ret = kernel_put_kcore(paths->kcore, &wanted, w, one->pid, &written, e);
 	else if (ret == 0 && paths->vmlinux && !text)
 		import_perf_note(m->notes, "%s is of no use: nothing says where the kernel's text is",
 				 paths->vmlinux);
 	else if (ret == 0 && paths->vmlinux)
-		ret = kernel_put_vmlinux(paths->vmlinux, text, w, one->pid, &written, e);
+		ret = kernel_put_vmlinux(paths->vmlinux, text, symbols, w, one->pid, &written, e);
+	if (ret == 0 && !paths->kcore && written.count)
+		import_perf_note(m->notes,
+				 "the kernel's code is from %s, as it was linked: what a kernel patches when it "
+				 "runs (alternatives, static branches) is not in it, and cannot be decoded. "
+				 "perf record --kcore has the code that ran",
+				 paths->vmlinux);
+	if (ret == 0)
+		ret = put_modules(m, one, paths->module_folder, symbols, w, &written, e);
 	if (ret == 0 && symbols)
 		ret = kernel_symbols_put(symbols, w, one->pid, e);
 	if (ret == 0)
 		note_kernel(m, one, &written);
 	kernel_ranges_deinit(&written);
+	kernel_ranges_deinit(&wanted);
 	kernel_symbols_destroy(symbols);
 	return ret;
 }
@@ -381,6 +480,7 @@ int perf_machines_kernel(struct perf_machines *m, int32_t pid, struct ptc_writer
 	struct machine *one = find(m, pid);
 	struct kernel_paths paths;
 	bool failed = false;
+	struct stat st;
 	int ret;
 
 	if (!one)
@@ -394,6 +494,13 @@ int perf_machines_kernel(struct perf_machines *m, int32_t pid, struct ptc_writer
 	paths.vmlinux = kernel_file(asked->vmlinux, NULL, NULL, &failed);
 	paths.kallsyms = kernel_file(asked->kallsyms, one->kernel_folder, "kallsyms", &failed);
 	paths.modules = kernel_file(asked->modules, one->kernel_folder, "modules", &failed);
+	paths.module_folder = NULL;
+	if (paths.modules && stat(paths.modules, &st) == 0 && S_ISDIR(st.st_mode)) {
+		/* The files themselves. */
+		free(paths.modules);
+		paths.modules = kernel_file(NULL, one->kernel_folder, "modules", &failed);
+		paths.module_folder = asked->modules;
+	}
 	ret = failed ? no_memory(e) : put_kernel(m, one, &paths, w, e);
 	free(paths.kcore);
 	free(paths.vmlinux);

@@ -1,5 +1,6 @@
 /* perf_kcore.c - see perf_kcore.h. */
 #include "capture/perf_kcore.h"
+#include "capture/import_kernel.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -163,6 +164,8 @@ static int finish_kcore(struct perf_kcore *k, struct pt_error *e)
 int perf_kcore_symbols(struct perf_kcore *k, const char *beside, const struct ptc_symbols *symbols,
 		       struct pt_error *e)
 {
+	bool is_module = symbols->name_bytes != strlen(KERNEL_IMAGE_NAME) ||
+			 memcmp(symbols->name, KERNEL_IMAGE_NAME, symbols->name_bytes) != 0;
 	FILE *f = file_of(k, KALLSYMS, beside, e);
 
 	if (!f)
@@ -179,7 +182,10 @@ int perf_kcore_symbols(struct perf_kcore *k, const char *beside, const struct pt
 			k->stext = s.value;
 		else if (strcmp(name, "_etext") == 0)
 			k->etext = s.value;
-		if (fprintf(f, "%016" PRIx64 " %c %s\n", s.value, s.type ? (int)s.type : 't', name) < 0)
+		/* "[kernel]", or a module's "[name]". */
+		if (fprintf(f, "%016" PRIx64 " %c %s%s%.*s\n", s.value, s.type ? (int)s.type : 't', name,
+			    is_module ? "\t" : "", is_module ? (int)symbols->name_bytes : 0,
+			    symbols->name) < 0)
 			return failed(KALLSYMS, e);
 	}
 	return 0;

@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# A kernel's code from where it can be had: perf's kcore_dir, the running kernel's /proc/kcore (both decode to what the machine
+# saw), and the files that it was made of: vmlinux and modules, judged by the kcore of the same kernel.
+# timeout: 900
+source tests/common.bash
+source tests/ptbox.bash
+command -v perf >/dev/null || { skip 1 "no perf here" && exit 0; }
+workload
+programs perf
+cat >"$host/run.sh" <<'EOS'
+#!/bin/sh
+cd /host/out || exit 1
+modprobe kvm_intel && modprobe dummy && modprobe loop || exit 1
+vmctl vdso vdso.so
+perf record -o all.data --kcore -m,16M -a -e intel_pt/cyc/ -- work 1 >perf.log 2>&1 || exit 1
+cp /proc/modules /proc/kallsyms .
+pt-capture import -q -o kcore.ptc all.data || exit 1
+pt-capture import -q --kcore /proc/kcore --kallsyms /proc/kallsyms --modules /proc/modules -o proc.ptc all.data/data || exit 1
+EOS
+box -c 1 -k
+exact 1 "kcore_dir" "$out/kcore.ptc"
+exact 1 "/proc/kcore" "$out/proc.ptc"
+
+# A recording without its kernel: from files.
+capture=$PT_BIN/pt-capture system=${PTBOX_CACHE:-$HOME/.cache/ptbox}/system
+release=$(perf script -i "$out/all.data" --header-only -I 2>/dev/null | sed -n 's/^# os release : //p')
+if [ ! -e "$system/vmlinux" ] || [ ! -d "$system/root/lib/modules/$release" ]; then
+	skip 1 "ptbox's cache is not where it was expected"
+	exit 0
+fi
+from_files() { # NAME FOLDER-OF-MODULES
+	"$capture" import --symfs "$out/symfs" --vmlinux "$system/vmlinux" --kallsyms "$out/kallsyms" --modules "$2" \
+		-o "$tmp/files.ptc" "$out/all.data/data" 2>"$tmp/notes"
+	check "$1: status $?: $(head -n 1 "$tmp/notes")" test $? -eq 0
+	python3 - "$tmp/files.ptc" "$out/kcore.ptc" "$system/root" >"$tmp/compared" <<-'END'
+		# Each branch that a module's relocations complete: as in memory, or the kernel has patched it (another opcode; static
+		# calls; returns; what belongs to alternatives).
+		import re, struct, subprocess, sys
+		ours, kcore, root = sys.argv[1:]
+		sys.argv = ["", "--aux", "0", ours]
+		exec(open("tests/oracle/ptc_reader.py").read().replace("sys.exit(main())", "pass"))
+		def memory(path):
+		    images = []
+		    for kind, _, _, _, data in chunks(open(path, "rb").read()):
+		        if kind != 6: continue
+		        p = Payload(data)
+		        k, machine, _, _ = p.numbers("IiiI")
+		        _, vaddr, _ = p.numbers("QQQ")
+		        p.string()
+		        name = p.string().decode()
+		        if k == 2 and machine == 0: images.append((vaddr, p.bytes(p.numbers("Q")[0]), name))
+		    return images
+		def get(images, at, n):
+		    return next((b[at - v:at - v + n] for v, b, _ in images if v <= at and at + n <= v + len(b)), None)
+		mine, real = memory(ours), memory(kcore)
+		same = patched = holes = 0  # .init.text: static calls, of what is gone
+		other = {}
+		for name in sorted({n for _, _, n in mine if ".ko" in n}):
+		    at, place, now = min(v for v, _, n in mine if n == name), {}, None
+		    readelf = lambda o: subprocess.run(["readelf", o, root + name], capture_output=True, text=True).stdout.split("\n")
+		    for line in readelf("-SW"):
+		        m = re.match(r"\s*\[\s*\d+\] (\S+)\s+\S+\s+\S+ \S+ (\S+) \S+\s+(\S+)\s+\d+\s+\d+\s+(\d+)", line)
+		        if m and "A" in m[3] and "X" in m[3] and not m[1].startswith(".init"):
+		            at = -(-at // int(m[4])) * int(m[4])
+		            place[m[1]] = at
+		            at += int(m[2], 16)
+		    for line in readelf("-rW"):
+		        m = re.match(r"Relocation section '\.rela(\S+)'", line)
+		        if m: now = place.get(m[1])
+		        f = line.split()
+		        if now is None or len(f) < 5 or f[2] not in ("R_X86_64_PC32", "R_X86_64_PLT32"): continue
+		        x, y = (get(i, now + int(f[0], 16) - 1, 5) for i in (mine, real))
+		        if x is None or y is None: holes += f[4] != ".init.text"
+		        elif x[0] not in (0xe8, 0xe9): continue
+		        elif x == y: same += 1
+		        elif x[0] != y[0]: patched += 1
+		        elif not re.match(r"__SCT__|__x86_|\.altinstr|\.init\.text|copy_user_|clear_user_|copy_mc_", f[4]): other[f[4]] = other.get(f[4], 0) + 1
+		print(same, holes, len(other), sorted(other.items()))
+	END
+	read -r equal holes others rest <"$tmp/compared"
+	check "$1: $(cat "$tmp/compared")" test "${equal:-0}" -gt 8000 -a "$holes" -eq 0 -a "$others" -eq 0
+}
+from_files "modules" "$system/root"
+check "modules: their functions have their names" grep -qE '^  \[kvm_intel\] \(memory\): .* [0-9]{3} symbols' <("$capture" info "$tmp/files.ptc")
+check "a kernel from files: says what it lacks" grep -q 'as it was linked' "$tmp/notes"
+cp "$tmp/files.ptc" "$tmp/plain.ptc"
+# As distributions pack them, in one folder.
+mkdir "$tmp/packed"
+n=0
+find "$system/root/lib/modules/$release" -name '*.ko' | while read -r ko; do
+	case $((n++ % 3)) in
+	0) xz -c "$ko" >"$tmp/packed/$(basename "$ko").xz" ;;
+	1) zstd -qc "$ko" >"$tmp/packed/$(basename "$ko").zst" ;;
+	2) gzip -c "$ko" >"$tmp/packed/$(basename "$ko").gz" ;;
+	esac
+done
+from_files "packed modules" "$tmp/packed"
+same "packed modules: as others" <("$capture" info "$tmp/plain.ptc" | grep '^  .*memory') <("$capture" info "$tmp/files.ptc" | grep '^  .*memory')
+# Another build of a module is not taken.
+mkdir "$tmp/other"
+cp "$(find "$system/root" -name dummy.ko)" "$tmp/other/kvm.ko"
+cp "$(find "$system/root" -name msr.ko)" "$tmp/other/dummy.ko"
+head -c 1000 /dev/urandom >"$tmp/other/kvm-intel.ko"
+printf '\xfd7zXZ\0' >"$tmp/other/irqbypass.ko.xz"
+"$capture" import --symfs "$out/symfs" --kallsyms "$out/kallsyms" --modules "$tmp/other" -o "$tmp/o.ptc" "$out/all.data/data" 2>"$tmp/notes"
+check "others: status $?" test $? -eq 0
+check "others: no module: $(grep intel "$tmp/notes")" grep -q 'kvm-intel.ko is not taken: it is no kernel module' "$tmp/notes"
+check "others: not xz: $(grep bypass "$tmp/notes")" grep -q 'irqbypass.ko.xz is not taken: .*cannot be unpacked' "$tmp/notes"
+check "others: another: $(grep '/kvm.ko' "$tmp/notes")" grep -q '/kvm.ko is not taken: kallsyms has none of its functions there' "$tmp/notes"
+check "others: another: $(grep dummy "$tmp/notes")" grep -q 'dummy.ko is not taken: ' "$tmp/notes"
+check "others: none of them is in the container" test "$("$capture" info "$tmp/o.ptc" | grep -cE '(kvm|kvm-intel|irqbypass|dummy)\.ko \(memory')" -eq 0
