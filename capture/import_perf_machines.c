@@ -457,11 +457,12 @@ static int put_kernel(struct perf_machines *m, struct machine *one, const struct
 	else if (ret == 0 && paths->vmlinux)
 		ret = kernel_put_vmlinux(paths->vmlinux, text, symbols, w, one->pid, &written, e);
 	if (ret == 0 && !paths->kcore && written.count)
-		import_perf_note(m->notes,
-				 "the kernel's code is from %s, as it was linked: what a kernel patches when it "
-				 "runs (alternatives, static branches) is not in it, and cannot be decoded. "
-				 "perf record --kcore has the code that ran",
-				 paths->vmlinux);
+		import_perf_note(
+		    m->notes,
+		    "the kernel's code is from %s, as it was linked: what a kernel patches when it "
+		    "runs (alternatives, static branches) is not in it, and cannot be decoded. "
+		    "perf record --kcore has the code that ran",
+		    paths->vmlinux);
 	if (ret == 0)
 		ret = put_modules(m, one, paths->module_folder, symbols, w, &written, e);
 	if (ret == 0 && symbols)

@@ -35,16 +35,16 @@ static void put_record(int fd, uint32_t type, uint16_t misc, const void *body, s
 static void put_head(int fd)
 {
 	static const uint64_t head[2] = {0x32454c4946524550u, 16};
-	static const uint64_t info[19] = {1, PMU, 0,	  1,	   0,	1, 0x400, 0x800, 2, 0,
-					  1, 0x200, 0x3c000, 160, 2, 2, 20, 0, 0};
+	static const uint64_t info[19] = {1, PMU,   0,	     1,	  0, 1, 0x400, 0x800, 2, 0,
+					  1, 0x200, 0x3c000, 160, 2, 2, 20,    0,     0};
 	struct {
 		struct perf_event_attr attr;
 		uint64_t id;
 	} event = {.attr = {.type = PMU,
 			    .size = sizeof event.attr,
 			    .config = 0x300e601,
-			    .sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
-					   PERF_SAMPLE_IDENTIFIER,
+			    .sample_type =
+				PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER,
 			    .sample_id_all = 1},
 		   .id = 5};
 
