@@ -4,14 +4,15 @@
 -- :limit = 40 rows
 -- :machine = all; the VM's name
 -- :vcpu = all
-WITH ranked AS ( -- k: from the shortest on, behind those of unknown length
+WITH ranked AS ( -- k: from the shortest on, behind those of unknown length; sorted by what differs most, which is faster
 	SELECT trace, machine, guest_ip, reason, latency_tsc,
 		row_number() OVER g AS k, count(*) OVER g AS exits, count(latency_tsc) OVER g AS timed, sum(latency_tsc) OVER g AS elapsed,
 		max(guest_symbol) OVER g AS guest_symbol
 	FROM round_trip
 	WHERE (:machine IS NULL OR machine IN (SELECT id FROM machine WHERE name = :machine))
 		AND (:vcpu IS NULL OR vcpu = :vcpu)
-	WINDOW g AS (PARTITION BY trace, machine, guest_ip, reason ORDER BY latency_tsc ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
+	WINDOW g AS (PARTITION BY guest_ip, reason, machine, trace ORDER BY latency_tsc
+		ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
 ),
 p AS ( -- the smallest that so many of 1000 are not above
 	SELECT r.trace, r.machine, r.guest_ip, r.reason, r.exits, r.timed, r.elapsed, r.guest_symbol, q.per_mille,

@@ -9,7 +9,8 @@ WITH ranked AS ( -- k: from the shortest on, behind those of unknown length
 	FROM guest_run
 	WHERE (:machine IS NULL OR machine IN (SELECT id FROM machine WHERE name = :machine))
 		AND (:vcpu IS NULL OR vcpu = :vcpu)
-	WINDOW g AS (PARTITION BY trace, machine, ended_by ORDER BY residency_tsc ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
+	WINDOW g AS (PARTITION BY trace, machine, ended_by ORDER BY residency_tsc
+		ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
 ),
 p AS ( -- the smallest that so many of 1000 are not above
 	SELECT r.trace, r.machine, r.ended_by, r.stays, r.timed, r.elapsed, q.per_mille,

@@ -11,7 +11,8 @@ WITH ranked AS ( -- k: from the shortest on, behind those of unknown length
 	FROM round_trip
 	WHERE (:machine IS NULL OR machine IN (SELECT id FROM machine WHERE name = :machine))
 		AND (:vcpu IS NULL OR vcpu = :vcpu)
-	WINDOW g AS (PARTITION BY trace, machine, reason ORDER BY latency_tsc ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
+	WINDOW g AS (PARTITION BY trace, machine, reason ORDER BY latency_tsc
+		ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
 ),
 p AS ( -- the smallest that so many of 1000 are not above
 	SELECT r.trace, r.machine, r.reason, r.exits, r.timed, r.elapsed, q.per_mille,
