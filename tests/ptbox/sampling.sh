@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # AUX sampling and address filters in the emulated PC, beside perf record of the same. What is sampled is what the machine did, in its
 # order; filters by names are for the kernel what perf makes of them, and give the branches that the machine traced. What the kernel cannot
-# (pausing, resuming) is refused with what it takes.
+# (pausing, resuming) is refused with what it takes. And a module that is loaded while the kernel is traced.
 # timeout: 1200
 source tests/common.bash
 source tests/ptbox.bash
@@ -17,6 +17,7 @@ taskset 1 pt-capture -o clock.ptc -u --aux-sample=8192 --sample-event cpu-clock 
 taskset 1 pt-capture -o faults.ptc -u --aux-sample --sample-event page-faults -c 5 -- /usr/bin/work 1 2>faults.err || exit 1
 pt-capture -o switches.ptc -C 0 --aux-sample=60K --sample-event sched:sched_switch -d 0.02 2>switches.err || exit 1
 taskset 1 perf record -N -B -o perf.data -e '{intel_pt//u,cpu-clock:u}' --aux-sample=8192 -c 100000 -- /usr/bin/work 1 >perf.log 2>&1 || exit 1
+taskset 1 pt-capture -o module.ptc -m ,16M -- modprobe dummy 2>module.err || exit 1
 # CPU 1: filters.
 filter() { # NAME FILTER EVENT OPTIONS...
 	n=$1 f=$2 event=$3
@@ -50,6 +51,7 @@ part() {
 		at < n && $0 == want[at] { at++ }
 		END { exit at != n }' "$tmp/got" "$tmp/truth0"
 	check "$1: $(wc -l <"$tmp/got") branches" test "$(wc -l <"$tmp/got")" -gt 1000
+	[ "$1" = module ] && return
 	# Each sample decodes to its end; what is told is that there is a gap before the next.
 	check "$1: errors" test -z "$("$PT_BIN/pt-decode" --text "$2" 2>/dev/null | grep '^#' | grep -v ' lost: ')"
 }
@@ -60,6 +62,14 @@ for n in clock faults switches; do
 done
 "$PT_BIN/pt-capture" import -q --symfs "$out/symfs" -o "$tmp/perf.ptc" "$out/perf.data" 2>"$tmp/err"
 part "perf's samples" "$tmp/perf.ptc"
+
+# Its init code is gone again when it is looked for: that is said, and nothing is made up for it. The rest is there.
+part module "$out/module.ptc"
+check "module: its init code is missing" grep -q 'no code: the container has no code' <("$PT_BIN/pt-decode" --text "$out/module.ptc" 2>/dev/null)
+"$PT_BIN/pt-decode" -q "$out/module.ptc" | "$PT_BIN/pt-load" -q "$tmp/module.db"
+"$PT_BIN/pt-capture" info "$out/module.ptc" >"$tmp/info"
+check "module: its functions" grep -qF '[dummy] (memory): ' "$tmp/info"
+check "module: module_load was recorded" test "$(sqlite3 "$tmp/module.db" "SELECT count(*) FROM events WHERE name = 'module:module_load'")" = 1
 
 # filtered NAME: what the kernel gets is what perf makes of it
 filtered() {
