@@ -144,7 +144,8 @@ static int put_pieces(struct export *x, uint32_t number, bool all, size_t n, uin
 	q->aligned = n > 0;
 	q->offset += all ? q->count : n;
 	q->count = all ? 0 : q->count - n;
-	memmove(q->bytes, q->bytes + n, q->count);
+	if (q->count)
+		memmove(q->bytes, q->bytes + n, q->count);
 	if (all)
 		q->flags = 0;
 	return 0;
