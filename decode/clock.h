@@ -31,6 +31,7 @@ struct pt_clock {
 	uint64_t ctc_base, ctc; /* extended beyond the 16 bits of TMA */
 	uint64_t tsc_per_cyc;	/* 32.32 fixed point; 0 unknown */
 	uint32_t cbr;
+	uint64_t by_cyc; /* what the last CYC made it, were it not held back */
 	bool have_ctc, calibrated;
 	bool loose; /* how many cycles passed between the last CYC and the anchor is not known */
 };
@@ -60,8 +61,8 @@ static inline uint64_t pt_clock_by_cyc(const struct pt_clock *c)
  * measured, the cycles are since an anchor, and the time not held back by what was told before or by the next MTC. */
 static inline bool pt_clock_cyc_exact(const struct pt_clock *c)
 {
-	return c->config.nominal_ratio && c->tsc_per_cyc && !c->loose && c->tsc < c->limit_tsc &&
-	       c->tsc == pt_clock_by_cyc(c);
+	return c->tsc == c->by_cyc && c->tsc < c->limit_tsc && !c->loose && c->tsc_per_cyc &&
+	       c->config.nominal_ratio;
 }
 
 static inline void pt_clock_cyc(struct pt_clock *c, uint64_t cycles)
@@ -71,7 +72,7 @@ static inline void pt_clock_cyc(struct pt_clock *c, uint64_t cycles)
 	c->cyc += cycles;
 	if (c->tsc == PT_CLOCK_UNKNOWN)
 		return;
-	t = pt_clock_by_cyc(c);
+	t = c->by_cyc = pt_clock_by_cyc(c);
 	if (t > c->limit_tsc)
 		t = c->limit_tsc;
 	if (t > c->tsc)
