@@ -16,8 +16,19 @@ r AS ( -- the runs between, unpacked; a group may begin before
 	SELECT g.id + i.i AS run, g.slice, s.a, s.b,
 		coalesce(unicode(substr(g.path, i.i + 1, 1)) - 1, 0)
 			+ coalesce((unicode(substr(g.path_high, i.i + 1, 1)) - 1) << 15, 0) AS path,
-		g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 1, 1)) - 1, 0)
-			+ coalesce((unicode(substr(g.tsc_add_high, i.i + 1, 1)) - 1) << 15, 0) AS tsc,
+		CASE WHEN g.exact >> (i.i) & 1 THEN g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 1, 1)) - 1, 0)
+				WHEN g.est_add IS NOT NULL THEN max(g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 1, 1)) - 1, 0), g.tsc + coalesce(g.est, 0)
+					+ (g.est_next - coalesce(g.est, 0)) * (unicode(substr(g.est_add, i.i + 1, 1)) - 2) / 125)
+				WHEN g.tsc_add IS NULL THEN g.tsc + coalesce(g.est, 0) + (g.est_next - coalesce(g.est, 0)) * (i.i) / g.n
+				ELSE max(g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 1, 1)) - 1, 0), g.tsc + coalesce(g.est, 0)) END AS tsc_est,
+		min(CASE WHEN i.i + 1 = g.n THEN g.tsc + g.est_next ELSE
+			CASE WHEN g.exact >> (i.i + 1) & 1 THEN g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 2, 1)) - 1, 0)
+				WHEN g.est_add IS NOT NULL THEN max(g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 2, 1)) - 1, 0), g.tsc + coalesce(g.est, 0)
+					+ (g.est_next - coalesce(g.est, 0)) * (unicode(substr(g.est_add, i.i + 2, 1)) - 2) / 125)
+				WHEN g.tsc_add IS NULL THEN g.tsc + coalesce(g.est, 0) + (g.est_next - coalesce(g.est, 0)) * (i.i + 1) / g.n
+				ELSE max(g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 2, 1)) - 1, 0), g.tsc + coalesce(g.est, 0)) END END,
+			coalesce(g.tsc + unicode(ltrim(substr(g.tsc_add, i.i + 2), substr(g.tsc_add, i.i + 1, 1))) - 1, g.tsc + g.end_add,
+				9223372036854775807)) AS tsc_next,
 		coalesce(unicode(substr(g.repeats, i.i + 1, 1)) - 1, 0) + 1 AS repeats
 	FROM span s CROSS JOIN run_group g CROSS JOIN slice c CROSS JOIN number i
 	WHERE g.id > s.a / 1024 - 64 AND g.id <= s.b / 1024 AND c.id = g.slice
@@ -27,9 +38,9 @@ r AS ( -- the runs between, unpacked; a group may begin before
 	LIMIT -1
 )
 SELECT r.run * 1024 + k.i * p.edges + (pe.id & 31) AS id, s.trace,
-	t.time_zero + (r.tsc >> t.time_shift) * t.time_mult
-		+ ((r.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
-	r.tsc, s.cpu, m.name AS machine, th.tid, th.comm, kd.name AS kind,
+	t.time_zero + ((CASE WHEN k.i = 0 AND pe.id & 31 = 0 THEN r.tsc_est ELSE r.tsc_est + (r.tsc_next - r.tsc_est) * (k.i * p.edges + (pe.id & 31)) / (r.repeats * p.edges) END) >> t.time_shift) * t.time_mult
+		+ (((CASE WHEN k.i = 0 AND pe.id & 31 = 0 THEN r.tsc_est ELSE r.tsc_est + (r.tsc_next - r.tsc_est) * (k.i * p.edges + (pe.id & 31)) / (r.repeats * p.edges) END) & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
+	(CASE WHEN k.i = 0 AND pe.id & 31 = 0 THEN r.tsc_est ELSE r.tsc_est + (r.tsc_next - r.tsc_est) * (k.i * p.edges + (pe.id & 31)) / (r.repeats * p.edges) END) AS tsc, s.cpu, m.name AS machine, th.tid, th.comm, kd.name AS kind,
 	CASE WHEN e.from_ip IS NOT NULL THEN printf('%x', e.from_ip) END AS from_hex, fs.name AS from_symbol, CASE WHEN e.to_ip IS NOT NULL THEN printf('%x', e.to_ip) END AS to_hex, ts.name AS to_symbol,
 	pe.insn_count
 FROM r CROSS JOIN path p CROSS JOIN number k CROSS JOIN path_edge pe CROSS JOIN edge e CROSS JOIN kind kd
