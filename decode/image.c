@@ -9,13 +9,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Reserved for a segment of several pieces: so they are not copied again, and not faulted in page by page. */
-#define SEGMENT_ROOM ((size_t)64 << 20)
-
 struct segment {
 	uint64_t offset, vaddr, size; /* of the file; vaddr relates symbols to offsets */
-	uint8_t *bytes;
-	size_t room; /* mapped for bytes; 0: they are malloc()ed */
+	uint8_t *bytes;		      /* NULL: in the container still */
+	struct ptc_kept *kept; /* not NULL: there they are or were, and bytes are in a room of the store */
 };
 
 struct symbol {
@@ -27,12 +24,14 @@ struct symbol {
 
 struct img_file {
 	struct img_file *next;
+	struct img_store *store;
 	char *name;
 	char build_id[41];
 	int32_t machine_pid, pid;
 	bool memory, absolute;	  /* absolute: its symbols are addresses, it has no code */
 	struct segment *segments; /* sorted by offset */
-	size_t segment_count;
+	size_t segment_count, segment_room;
+	uint64_t longest;	/* segment */
 	struct symbol *symbols; /* sorted by value, one for each value */
 	size_t symbol_count;
 	char *strings;
@@ -40,9 +39,22 @@ struct img_file {
 	struct img_used *used; /* NULL: nobody asks */
 };
 
+/* Of many images. */
+#define ROOM_BYTES ((size_t)2 << 20)
+struct room {
+	struct room *next;
+	uint8_t *at;
+	size_t left;
+	uint8_t bytes[];
+};
+
 struct img_store {
 	struct img_file *files; /* newest first */
+	struct room *rooms;
 	bool track_used;
+	struct ptc_reader *reader; /* of the container */
+	bool failed;		   /* an image could not be read: error says why */
+	struct pt_error error;
 };
 
 static int no_memory(struct pt_error *e)
@@ -55,12 +67,23 @@ struct img_store *img_store_create(void)
 	return calloc(1, sizeof(struct img_store));
 }
 
+void img_store_reader(struct img_store *s, struct ptc_reader *reader)
+{
+	s->reader = reader;
+}
+
+bool img_store_failed(const struct img_store *s, struct pt_error *e)
+{
+	if (s->failed)
+		*e = s->error;
+	return s->failed;
+}
+
 static void segment_free(struct segment *seg)
 {
-	if (seg->room)
-		munmap(seg->bytes, seg->room);
-	else
+	if (!seg->kept)
 		free(seg->bytes);
+	free(seg->kept);
 }
 
 static void file_destroy(struct img_file *f)
@@ -84,6 +107,12 @@ void img_store_destroy(struct img_store *s)
 
 		s->files = f->next;
 		file_destroy(f);
+	}
+	while (s->rooms) {
+		struct room *r = s->rooms;
+
+		s->rooms = r->next;
+		free(r);
 	}
 	free(s);
 }
@@ -113,6 +142,7 @@ static struct img_file *file_add(struct img_store *s, int32_t machine_pid, const
 		no_memory(e);
 		return NULL;
 	}
+	f->store = s;
 	f->machine_pid = machine_pid;
 	hex(f->build_id, build_id, build_id_bytes);
 	f->next = s->files;
@@ -145,56 +175,103 @@ struct img_file *img_store_find(struct img_store *s, int32_t machine_pid, const 
 	return find(s, machine_pid, name, strlen(name), id);
 }
 
-/* More bytes behind those of the segment. */
-static bool segment_extend(struct segment *seg, const uint8_t *bytes, size_t n)
+static int segment_add(struct img_store *s, struct img_file *f, const struct ptc_image *image,
+		       struct pt_error *e)
 {
-	size_t size = seg->size + n;
-
-	if (size > seg->room) {
-		size_t room = size < SEGMENT_ROOM / 2 ? SEGMENT_ROOM : 2 * size;
-		uint8_t *p = mmap(NULL, room, PROT_READ | PROT_WRITE,
-				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-		if (p == MAP_FAILED)
-			return false;
-		madvise(p, room, MADV_HUGEPAGE);
-		memcpy(p, seg->bytes, seg->size);
-		segment_free(seg);
-		seg->bytes = p;
-		seg->room = room;
-	}
-	memcpy(seg->bytes + seg->size, bytes, n);
-	seg->size = size;
-	return true;
-}
-
-static int segment_add(struct img_file *f, const struct ptc_image *image, struct pt_error *e)
-{
-	struct segment *seg;
+	struct segment seg = {.offset = image->offset, .vaddr = image->vaddr, .size = image->size};
 	size_t i;
 
 	if (image->size == 0)
 		return 0;
+	if (f->segment_count == f->segment_room) {
+		size_t room = f->segment_room ? 2 * f->segment_room : 4;
+		struct segment *grown = realloc(f->segments, room * sizeof *grown);
+
+		if (!grown)
+			return no_memory(e);
+		f->segments = grown;
+		f->segment_room = room;
+	}
+	if (image->later) {
+		seg.kept = ptc_keep(s->reader, image->later, e);
+		if (!seg.kept)
+			return -1;
+	} else {
+		seg.bytes = malloc(image->size);
+		if (!seg.bytes)
+			return no_memory(e);
+		memcpy(seg.bytes, image->bytes, image->size);
+	}
 	for (i = f->segment_count; i > 0 && f->segments[i - 1].offset > image->offset; i--)
 		;
-	/* Pieces of one segment that were split into chunks are one again, so that code runs on across them. */
-	if (i > 0) {
-		seg = &f->segments[i - 1];
-		if (seg->offset + seg->size == image->offset && seg->vaddr + seg->size == image->vaddr)
-			return segment_extend(seg, image->bytes, image->size) ? 0 : no_memory(e);
-	}
-	seg = realloc(f->segments, (f->segment_count + 1) * sizeof *seg);
-	if (!seg)
-		return no_memory(e);
-	f->segments = seg;
-	seg += i;
-	memmove(seg + 1, seg, (f->segment_count++ - i) * sizeof *seg);
-	*seg = (struct segment){.offset = image->offset, .vaddr = image->vaddr, .bytes = malloc(image->size)};
-	if (!seg->bytes)
-		return no_memory(e);
-	seg->size = image->size;
-	memcpy(seg->bytes, image->bytes, image->size);
+	memmove(&f->segments[i + 1], &f->segments[i], (f->segment_count++ - i) * sizeof seg);
+	f->segments[i] = seg;
+	if (image->size > f->longest)
+		f->longest = image->size;
 	return 0;
+}
+
+/* The first segment that holds the file's byte at offset, NULL when none. */
+static struct segment *segment_at(const struct img_file *f, uint64_t offset)
+{
+	size_t lo = 0, hi = f->segment_count;
+
+	/* The first that is not too far before it to reach it. */
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (f->segments[mid].offset <= offset && offset - f->segments[mid].offset >= f->longest)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (; lo < f->segment_count && f->segments[lo].offset <= offset; lo++)
+		if (offset - f->segments[lo].offset < f->segments[lo].size)
+			return &f->segments[lo];
+	return NULL;
+}
+
+/* n bytes that live as long as the store. NULL: no memory. */
+static uint8_t *room_for(struct img_store *s, size_t n)
+{
+	struct room *r = s->rooms;
+	size_t size = n > ROOM_BYTES / 2 ? sizeof *r + n : ROOM_BYTES;
+
+	if (!r || n > r->left) {
+		/* Filled here and there, and then walked at random: as a huge page it is one page fault and one TLB entry. */
+		r = aligned_alloc(ROOM_BYTES, (size + ROOM_BYTES - 1) / ROOM_BYTES * ROOM_BYTES);
+		if (!r)
+			return NULL;
+		madvise(r, size, MADV_HUGEPAGE);
+		*r = (struct room){.next = s->rooms, .at = r->bytes, .left = size - sizeof *r};
+		s->rooms = r;
+	}
+	r->at += n;
+	r->left -= n;
+	return r->at - n;
+}
+
+/* False when the container does not give the bytes: the store has failed. */
+static bool segment_read(struct img_store *s, struct segment *seg)
+{
+	const uint8_t *bytes;
+	uint8_t *room;
+
+	if (seg->bytes)
+		return true;
+	if (s->failed)
+		return false;
+	room = room_for(s, ptc_kept_room(seg->kept));
+	if (!room) {
+		s->failed = true;
+		no_memory(&s->error);
+		return false;
+	}
+	bytes = ptc_kept_read(s->reader, seg->kept, room, &s->error);
+	s->failed = !bytes;
+	if (bytes)
+		seg->bytes = room + (bytes - room);
+	return bytes != NULL;
 }
 
 int img_store_image(struct img_store *s, const struct ptc_image *image, struct pt_error *e)
@@ -210,7 +287,7 @@ int img_store_image(struct img_store *s, const struct ptc_image *image, struct p
 	if (!f)
 		f = file_add(s, image->machine_pid, image->name, image->name_bytes, image->build_id,
 			     image->build_id_bytes, e);
-	return f ? segment_add(f, image, e) : -1;
+	return f ? segment_add(s, f, image, e) : -1;
 }
 
 struct img_file *img_store_memory(struct img_store *s, const struct ptc_image *image, struct pt_error *e)
@@ -224,7 +301,7 @@ struct img_file *img_store_memory(struct img_store *s, const struct ptc_image *i
 	f->memory = true;
 	f->pid = image->pid;
 	at0.offset = image->vaddr; /* a memory image's offsets are its addresses */
-	return segment_add(f, &at0, e) < 0 ? NULL : f;
+	return segment_add(s, f, &at0, e) < 0 ? NULL : f;
 }
 
 static int by_value(const void *a, const void *b)
@@ -467,26 +544,23 @@ const struct img_map *img_space_find(struct img_space *sp, uint64_t ip)
 size_t img_space_code(struct img_space *sp, uint64_t ip, const uint8_t **ret)
 {
 	const struct img_map *m = img_space_find(sp, ip);
-	uint64_t offset;
+	struct segment *seg;
+	uint64_t offset, at, n;
 
 	if (!m || !m->file)
 		return 0;
 	offset = m->offset + (ip - m->start);
-	for (size_t i = 0; i < m->file->segment_count; i++) {
-		const struct segment *seg = &m->file->segments[i];
-		uint64_t n, at = offset - seg->offset;
-
-		if (at >= seg->size)
-			continue;
-		n = seg->size - at;
-		if (n > m->end - ip)
-			n = m->end - ip;
-		*ret = seg->bytes + at;
-		if (m->file->used)
-			img_used_add(m->file->used, offset);
-		return n;
-	}
-	return 0;
+	seg = segment_at(m->file, offset);
+	if (!seg || !segment_read(m->file->store, seg))
+		return 0;
+	at = offset - seg->offset;
+	n = seg->size - at;
+	if (n > m->end - ip)
+		n = m->end - ip;
+	*ret = seg->bytes + at;
+	if (m->file->used)
+		img_used_add(m->file->used, offset);
+	return n;
 }
 
 void img_space_use(struct img_space *sp, uint64_t start, uint64_t end)
@@ -541,7 +615,7 @@ bool img_space_write(struct img_space *sp, uint64_t start, const uint8_t *bytes,
 		for (size_t s = 0; s < m->file->segment_count; s++) {
 			struct segment *seg = &m->file->segments[s];
 
-			if (p >= seg->bytes && p < seg->bytes + seg->size)
+			if (seg->bytes && p >= seg->bytes && p < seg->bytes + seg->size)
 				memcpy(seg->bytes + (p - seg->bytes), bytes + i, k);
 		}
 	}
@@ -620,20 +694,18 @@ int img_space_symbol(struct img_space *sp, uint64_t ip, struct img_symbol *ret)
 	const struct img_map *m = img_space_find(sp, ip);
 	const struct img_file *f;
 	const struct symbol *sym;
+	const struct segment *seg;
 	uint64_t value, offset, bias;
-	size_t i;
 
 	if (!m || !(f = m->file))
 		return -1;
 	if (!f->symbol_count)
 		return absolute_symbol(ip >> 63 && sp->upper ? sp->upper : sp, m, ip, ret);
 	offset = m->offset + (ip - m->start);
-	for (i = 0; i < f->segment_count; i++)
-		if (offset - f->segments[i].offset < f->segments[i].size)
-			break;
-	if (i == f->segment_count)
+	seg = segment_at(f, offset);
+	if (!seg)
 		return -1;
-	value = f->segments[i].vaddr + (offset - f->segments[i].offset);
+	value = seg->vaddr + (offset - seg->offset);
 	bias = ip - value;
 	sym = covering(f, value);
 	if (!sym)

@@ -45,6 +45,11 @@ struct img_space {
 
 struct img_store *img_store_create(void);
 void img_store_destroy(struct img_store *s);
+/* Whose chunks the images are, when it leaves them in the container until their code is executed. */
+void img_store_reader(struct img_store *s, struct ptc_reader *reader);
+/* True when an image could not be read when it was needed, with the reason in *e: what was decoded since is not to be
+ * trusted. */
+bool img_store_failed(const struct img_store *s, struct pt_error *e);
 
 /* From now on, remembers what of the images that come is read; and lists them (image_used.h). 0, or -1:
  * PT_ERR_NO_MEMORY, PT_ERR_IO. */

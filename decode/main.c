@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -325,6 +326,9 @@ int main(int argc, char **argv)
 	uint64_t errors;
 
 	signal(SIGPIPE, SIG_IGN);
+	/* Pieces of AUX data come and go: what one had is the next one's, without a page fault for each 4 KB of it. */
+	mallopt(M_MMAP_THRESHOLD, 32 << 20);
+	mallopt(M_TRIM_THRESHOLD, 64 << 20);
 	if (parse(argc, argv, &o, &e) < 0)
 		return fail(&e);
 	if (o.input && (in = open(o.input, O_RDONLY | O_CLOEXEC)) < 0) {

@@ -153,6 +153,8 @@ static int advance(struct session *s, uint64_t decode_tsc, uint64_t event_tsc, b
 			*e = s->error;
 			return -1;
 		}
+		if (img_store_failed(s->store, e))
+			return -1;
 		if (clocks_changed(s)) {
 			s->clock_changes = pt_vm_clocks_changes(pt_vm_clocks_of(s->vm));
 			if (pt_session_retime(s, e) < 0)
@@ -502,6 +504,10 @@ int pt_session_run(struct ptc_reader *r, struct ptr_writer *w, const struct pt_s
 		pt_graph_limit(&s.graph, options->graph_bytes);
 	s.meta = ptc_meta_create();
 	s.store = img_store_create();
+	if (s.store) {
+		ptc_reader_leave_images(r);
+		img_store_reader(s.store, r);
+	}
 	s.events = pt_session_events_create();
 	s.waiting_last = &s.waiting;
 	s.machines = s.store ? pt_machines_create(s.store, &s.graph) : NULL;

@@ -13,20 +13,23 @@
  *   File header, 16 bytes
  *    0  8  magic: 89 'P' 'T' 'C' 0d 0a 1a 0a (shows text-mode mangling at once)
  *    8  2  major version, 1: a reader refuses another one
- *   10  2  minor version, 1: a reader accepts any; new chunk types and META keys raise it
+ *   10  2  minor version, 2: a reader accepts any; new chunk types and META keys raise it
  *   12  4  crc32 (zlib's) of bytes 0..11
  *
  *   Chunk header, 40 bytes
  *    0  4  magic 'P' 'T' 'C' 'K'
  *    4  2  type, enum ptc_type
- *    6  2  flags, 0
+ *    6  2  flags: 1 (since minor 2): PTC_CHUNK_LATER, see below; the others 0
  *    8  4  stream (PTC_AUX, PTC_STREAM) or 0
  *   12  4  chunk number: 0 for the first chunk, then one more each (modulo 2^32)
  *   16  8  stored_bytes: size of the zstd frame that follows
  *   24  8  raw_bytes: size of the payload after decompression, at most PTC_CHUNK_MAX
- *   32  4  0
+ *   32  4  0; with PTC_CHUNK_LATER the CRC-32C of the frame's bytes
  *   36  4  crc32 of bytes 0..35
  *   40  stored_bytes: exactly one zstd frame, with content size and content checksum
+ *
+ * PTC_CHUNK_LATER is for a PTC_IMAGE: the frame's first block ends where the image's bytes begin. So a reader can see that
+ * the chunk is whole and what it is, and decompress the rest when that code is executed: little of a program is.
  *
  * The last chunk is PTC_END. Behind it, only when the output is a file, the index: the chunk PTC_INDEX, then 16
  * bytes that no chunk contains:
@@ -86,7 +89,7 @@
  * Read the file header; check magic, crc and major. Then for each chunk: read 40 bytes; check magic, crc, that
  * the chunk number is the expected one, raw_bytes <= PTC_CHUNK_MAX and stored_bytes <= ZSTD_compressBound(raw_bytes);
  * read the frame; it must be one frame of exactly stored_bytes, with a checksum, its content size raw_bytes, and
- * zstd must accept it; in PTC_END the number of chunks must be right. The first thing
+ * zstd must accept it (with PTC_CHUNK_LATER, the CRC-32C may speak for that); in PTC_END the number of chunks must be right. The first thing
  * that fails ends the container: what was before it is good, what is behind it is never looked at (a reader
  * that skipped a lost mapping or image would decode wrong branches from then on). End of input before PTC_END is
  * a cut. Unknown types are skipped.
@@ -104,6 +107,8 @@
 #define PTC_INDEX_MAX	       500000
 #define PTC_FILE_HEADER_BYTES  16
 #define PTC_CHUNK_HEADER_BYTES 40
+
+#define PTC_CHUNK_LATER	       1 /* chunk flag */
 
 enum ptc_type {
 	PTC_META = 1,
@@ -170,6 +175,7 @@ enum ptc_image_kind {
 /* A piece of an image; a long one comes in several chunks, each with its own range. In the payload's order:
  * u32 kind, i32 machine_pid, i32 pid, u32 continues, u64 offset, u64 vaddr, u64 time_ns, str build_id, str name,
  * u64 size, bytes. */
+struct ptc_chunk;
 struct ptc_image {
 	enum ptc_image_kind kind;
 	int32_t machine_pid; /* 0 host; else the pid of the guest's VM process */
@@ -184,6 +190,8 @@ struct ptc_image {
 	uint32_t name_bytes;
 	const uint8_t *bytes;
 	uint64_t size;
+	const struct ptc_chunk
+	    *later; /* bytes is NULL, and ptc_keep() of this chunk has them; NULL: as a rule */
 };
 
 /* Symbols of one image (same name and build id), or some of them: further chunks add more. Payload:
@@ -316,6 +324,7 @@ struct ptc_chunk {
 	uint64_t offset;     /* of its header in the container, bytes */
 	const uint8_t *data; /* owned by the reader, valid until the next ptc_next() or destroy */
 	uint64_t size;
+	bool later; /* an image's description only: ptc_keep() has the rest */
 };
 
 /* Reads the file header from fd (which stays the caller's). NULL: PT_ERR_IO, PT_ERR_BAD_INPUT (not a container,
@@ -329,6 +338,18 @@ void ptc_reader_destroy(struct ptc_reader *r);
  * PT_ERR_NO_MEMORY. After 0 or -1 it goes on returning the same.
  */
 int ptc_next(struct ptc_reader *r, struct ptc_chunk *ret, struct pt_error *e);
+
+/* From now on images come without their bytes where the container allows that (PTC_CHUNK_LATER). */
+void ptc_reader_leave_images(struct ptc_reader *r);
+/* The bytes of the chunk at hand, which is `later`: free() it. They stay in the container when that is a file, which then
+ * must stay as it is until the reader is destroyed. NULL: PT_ERR_NO_MEMORY. */
+struct ptc_kept;
+struct ptc_kept *ptc_keep(const struct ptc_reader *r, const struct ptc_chunk *c, struct pt_error *e);
+size_t ptc_kept_room(const struct ptc_kept *k);
+/* The image's bytes, somewhere in room, which is the caller's and of ptc_kept_room() bytes. NULL: PT_ERR_IO (also when the
+ * container is not what it was), PT_ERR_NO_MEMORY. */
+const uint8_t *ptc_kept_read(struct ptc_reader *r, const struct ptc_kept *k, uint8_t *room,
+			     struct pt_error *e);
 
 /* Bytes of the container read so far. */
 uint64_t ptc_reader_bytes(const struct ptc_reader *r);

@@ -1,11 +1,13 @@
 /* container_read.c - see container.h. */
 #include "schema/container.h"
 #include "schema/container_format.h"
+#include "schema/crc32c.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <zlib.h>
@@ -20,6 +22,10 @@ struct ptc_reader {
 	uint64_t offset; /* bytes read so far */
 	uint64_t chunks;
 	int state; /* what ptc_next() returns from now on: 1 until the end or a failure */
+	bool leave_images;
+	off_t begin;			  /* of the container in its file; -1: it cannot be read again */
+	uint64_t stored_bytes, raw_bytes; /* of the chunk at hand */
+	uint32_t crc32c;
 	struct pt_error error;
 };
 
@@ -91,6 +97,7 @@ static int read_file_header(struct ptc_reader *r, struct pt_error *e)
 struct ptc_reader *ptc_reader_create(int fd, struct pt_error *e)
 {
 	struct ptc_reader *r = calloc(1, sizeof *r);
+	struct stat st;
 
 	if (!r || !(r->zstd = ZSTD_createDCtx())) {
 		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the container's reader");
@@ -98,6 +105,7 @@ struct ptc_reader *ptc_reader_create(int fd, struct pt_error *e)
 	}
 	r->fd = fd;
 	r->state = 1;
+	r->begin = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? lseek(fd, 0, SEEK_CUR) : -1;
 	if (read_file_header(r, e))
 		goto fail;
 	return r;
@@ -116,23 +124,31 @@ void ptc_reader_destroy(struct ptc_reader *r)
 	free(r);
 }
 
+static int bad_payload(const struct ptc_chunk *c, const char *what, struct pt_error *e)
+{
+	return pt_fail(e, PT_ERR_BAD_INPUT, c->offset, "the container holds a malformed %s chunk", what);
+}
+
 static int bad_chunk(const struct ptc_reader *r, uint64_t at, const char *what, struct pt_error *e)
 {
 	return pt_fail(e, PT_ERR_BAD_INPUT, at, "the container is damaged: chunk %llu %s",
 		       (unsigned long long)r->chunks, what);
 }
 
-/* The zstd frame of a chunk into raw. One frame of that size with its checksum, and nothing else, is
- * accepted. */
+/* One frame of that size with its checksum, and nothing else. */
+static bool is_frame(const uint8_t *p, size_t stored, size_t raw)
+{
+	/* Descriptor byte: bit 2 is the checksum's. Skippable frames have another magic. */
+	return stored >= 6 && ptc_get32(p) == ZSTD_MAGICNUMBER && p[4] & 4 &&
+	       ZSTD_getFrameContentSize(p, stored) == raw &&
+	       ZSTD_findFrameCompressedSize(p, stored) == stored;
+}
+
+/* The zstd frame of a chunk into raw. */
 static int decompress(struct ptc_reader *r, uint64_t at, size_t stored, size_t raw, struct pt_error *e)
 {
 	size_t got;
 
-	/* Descriptor byte: bit 2 is the checksum's. Skippable frames have another magic. */
-	if (stored < 6 || ptc_get32(r->stored) != ZSTD_MAGICNUMBER || !(r->stored[4] & 4) ||
-	    ZSTD_getFrameContentSize(r->stored, stored) != raw ||
-	    ZSTD_findFrameCompressedSize(r->stored, stored) != stored)
-		return bad_chunk(r, at, "is not one zstd frame as its header says", e);
 	if (reserve(&r->raw, &r->raw_room, raw ? raw : 1, e))
 		return -1;
 	got = ZSTD_decompressDCtx(r->zstd, r->raw, raw, r->stored, stored);
@@ -144,6 +160,36 @@ static int decompress(struct ptc_reader *r, uint64_t at, size_t stored, size_t r
 	}
 	if (got != raw)
 		return bad_chunk(r, at, "decompresses to another size than its header says", e);
+	return 0;
+}
+
+/* The content of the frame's first block, which is at most LATER_HEAD_MAX bytes. *ret_size: 0 when it is more. */
+#define LATER_HEAD_MAX 8192
+static int decompress_head(struct ptc_reader *r, uint64_t at, size_t stored, size_t *ret_size,
+			   struct pt_error *e)
+{
+	/* Frame header: magic, descriptor, window unless single-segment, dictionary id, content size (RFC 8878, 3.1.1.1). */
+	uint8_t d = r->stored[4];
+	size_t header =
+	    5 + !(d & 0x20) + (size_t[]){0, 1, 2, 4}[d & 3] + (size_t[]){d & 0x20 ? 1 : 0, 2, 4, 8}[d >> 6];
+	size_t block = ptc_get32(r->stored + header) >> 3 & 0x1fffff, got;
+	ZSTD_inBuffer in = {r->stored, header + 3 + block, 0};
+	ZSTD_outBuffer out;
+
+	*ret_size = 0;
+	if (in.size >= stored ||
+	    block > LATER_HEAD_MAX) /* it is the only one; what zstd makes of it is small if it is */
+		return 0;
+	if (reserve(&r->raw, &r->raw_room, LATER_HEAD_MAX, e))
+		return -1;
+	out = (ZSTD_outBuffer){r->raw, LATER_HEAD_MAX, 0};
+	ZSTD_DCtx_reset(r->zstd, ZSTD_reset_session_only);
+	got = ZSTD_decompressStream(r->zstd, &out, &in);
+	ZSTD_DCtx_reset(r->zstd, ZSTD_reset_session_only);
+	if (ZSTD_isError(got))
+		return bad_chunk(r, at, "does not decompress", e);
+	if (in.pos == in.size && out.pos < out.size)
+		*ret_size = out.pos;
 	return 0;
 }
 
@@ -176,13 +222,27 @@ static int next(struct ptc_reader *r, struct ptc_chunk *ret, struct pt_error *e)
 	if ((uint64_t)got < stored)
 		return pt_fail(e, PT_ERR_TRUNCATED, r->offset, "the container is cut within chunk %llu",
 			       (unsigned long long)r->chunks);
-	if (decompress(r, at, stored, raw, e))
-		return -1;
+	if (!is_frame(r->stored, stored, raw))
+		return bad_chunk(r, at, "is not one zstd frame as its header says", e);
+	r->stored_bytes = stored;
+	r->raw_bytes = raw;
+	r->crc32c = ptc_get32(h + 32);
+	if (ptc_get16(h + 6) & PTC_CHUNK_LATER && ptc_crc32c(r->stored, stored) != r->crc32c)
+		return bad_chunk(r, at, "has a wrong checksum", e);
 	ret->type = (enum ptc_type)ptc_get16(h + 4);
+	ret->size = 0;
+	if (r->leave_images && ret->type == PTC_IMAGE && ptc_get16(h + 6) & PTC_CHUNK_LATER &&
+	    decompress_head(r, at, stored, &ret->size, e))
+		return -1;
+	ret->later = ret->size != 0;
+	if (!ret->later) {
+		if (decompress(r, at, stored, raw, e))
+			return -1;
+		ret->size = raw;
+	}
 	ret->stream = ptc_get32(h + 8);
 	ret->offset = at;
 	ret->data = r->raw;
-	ret->size = raw;
 	if (ret->type == PTC_END && (raw < PTC_END_BYTES || ptc_get64(r->raw) != r->chunks))
 		return bad_chunk(r, at, "ends the container at the wrong place", e);
 	r->chunks++;
@@ -205,6 +265,86 @@ int ptc_next(struct ptc_reader *r, struct ptc_chunk *ret, struct pt_error *e)
 		r->state = 2;
 	*ret = c;
 	return 1;
+}
+
+void ptc_reader_leave_images(struct ptc_reader *r)
+{
+	r->leave_images = true;
+}
+
+struct ptc_kept {
+	uint64_t offset; /* of the frame in the container */
+	size_t stored_bytes, raw_bytes, head_bytes;
+	uint32_t crc32c;
+	uint8_t stored[]; /* unless it can be read again */
+};
+
+struct ptc_kept *ptc_keep(const struct ptc_reader *r, const struct ptc_chunk *c, struct pt_error *e)
+{
+	struct ptc_kept *k;
+	struct ptc_image image;
+
+	if (ptc_parse_image(c, &image, e) < 0)
+		return NULL;
+	if (image.size > r->raw_bytes - c->size) {
+		bad_payload(c, "image", e);
+		return NULL;
+	}
+	k = malloc(sizeof *k + (r->begin < 0 ? r->stored_bytes : 0));
+	if (!k) {
+		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for an image");
+		return NULL;
+	}
+	*k = (struct ptc_kept){.offset = c->offset + PTC_CHUNK_HEADER_BYTES,
+			       .stored_bytes = r->stored_bytes,
+			       .raw_bytes = r->raw_bytes,
+			       .head_bytes = c->size,
+			       .crc32c = r->crc32c};
+	if (r->begin < 0)
+		memcpy(k->stored, r->stored, r->stored_bytes);
+	return k;
+}
+
+size_t ptc_kept_room(const struct ptc_kept *k)
+{
+	return k->raw_bytes;
+}
+
+const uint8_t *ptc_kept_read(struct ptc_reader *r, const struct ptc_kept *k, uint8_t *room,
+			     struct pt_error *e)
+{
+	const uint8_t *stored = k->stored;
+	size_t have = 0, got;
+
+	if (r->begin >= 0) {
+		if (reserve(&r->stored, &r->stored_room, k->stored_bytes, e))
+			return NULL;
+		while (have < k->stored_bytes) {
+			ssize_t n = pread(r->fd, r->stored + have, k->stored_bytes - have,
+					  r->begin + (off_t)(k->offset + have));
+
+			if (n < 0 && errno == EINTR)
+				continue;
+			if (n < 0) {
+				pt_fail_errno(e, "cannot read the container");
+				return NULL;
+			}
+			if (n == 0)
+				break;
+			have += (size_t)n;
+		}
+		stored = r->stored;
+		if (have < k->stored_bytes || ptc_crc32c(stored, have) != k->crc32c) {
+			pt_fail(e, PT_ERR_IO, k->offset, "the container was changed while it was read");
+			return NULL;
+		}
+	}
+	got = ZSTD_decompressDCtx(r->zstd, room, k->raw_bytes, stored, k->stored_bytes);
+	if (got != k->raw_bytes) {
+		pt_fail(e, PT_ERR_IO, k->offset, "the container is damaged: an image does not decompress");
+		return NULL;
+	}
+	return room + k->head_bytes;
 }
 
 uint64_t ptc_reader_bytes(const struct ptc_reader *r)
@@ -258,11 +398,6 @@ static const uint8_t *take_str(struct cursor *c, uint32_t *ret_bytes)
 {
 	*ret_bytes = take32(c);
 	return take(c, *ret_bytes);
-}
-
-static int bad_payload(const struct ptc_chunk *c, const char *what, struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_BAD_INPUT, c->offset, "the container holds a malformed %s chunk", what);
 }
 
 int ptc_parse_stream(const struct ptc_chunk *c, struct ptc_stream *ret, struct pt_error *e)
@@ -374,7 +509,9 @@ int ptc_parse_image(const struct ptc_chunk *c, struct ptc_image *ret, struct pt_
 	i.build_id = take_str(&at, &i.build_id_bytes);
 	i.name = (const char *)take_str(&at, &i.name_bytes);
 	i.size = take64(&at);
-	i.bytes = take(&at, i.size);
+	i.bytes = c->later ? NULL : take(&at, i.size);
+	i.later = c->later ? c : NULL;
+	at.bad |= c->later && at.left;
 	if (at.bad || i.build_id_bytes > 20 || i.offset + i.size < i.offset ||
 	    (i.kind != PTC_IMAGE_FILE && i.kind != PTC_IMAGE_MEMORY))
 		return bad_payload(c, "image", e);

@@ -1,6 +1,7 @@
 /* container_write.c - see container.h. */
 #include "schema/container.h"
 #include "schema/container_format.h"
+#include "schema/crc32c.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -15,8 +16,10 @@
 #include <zlib.h>
 #include <zstd.h>
 
-/* Bytes of AUX data or of an image in one chunk: a reader's buffers stay small and warm, and zstd loses nothing. */
+/* Bytes of AUX data or of an image in one chunk: a reader's buffers stay small and warm, and zstd loses nothing. Of files less,
+ * for a reader decompresses those that it needs. */
 #define PIECE_MAX	 ((size_t)1 << 20)
+#define FILE_PIECE_MAX	 ((size_t)64 << 10)
 #define META_FLUSH_BYTES 65536
 #define FIRST_ROOM	 65536
 
@@ -110,21 +113,48 @@ static int pack(ZSTD_CCtx *zstd, const struct buffer *raw, size_t raw_bytes, str
 	return 0;
 }
 
+/* The same, and the frame's first block ends behind head_bytes: where an image's bytes begin. */
+static int pack_apart(struct ptc_writer *w, size_t head_bytes, size_t raw_bytes, size_t *ret,
+		      struct pt_error *e)
+{
+	size_t bound = ZSTD_compressBound(raw_bytes), r;
+	ZSTD_inBuffer in = {w->raw.bytes, head_bytes, 0};
+	ZSTD_outBuffer out;
+
+	if (reserve(&w->stored, PTC_CHUNK_HEADER_BYTES + bound, e))
+		return -1;
+	out = (ZSTD_outBuffer){w->stored.bytes + PTC_CHUNK_HEADER_BYTES, bound, 0};
+	r = ZSTD_CCtx_reset(w->zstd, ZSTD_reset_session_only);
+	if (!ZSTD_isError(r))
+		r = ZSTD_CCtx_setPledgedSrcSize(w->zstd, raw_bytes);
+	if (!ZSTD_isError(r))
+		r = ZSTD_compressStream2(w->zstd, &out, &in, ZSTD_e_flush);
+	in.size = raw_bytes;
+	if (!ZSTD_isError(r))
+		r = ZSTD_compressStream2(w->zstd, &out, &in, ZSTD_e_end);
+	if (r)
+		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "zstd cannot compress a chunk: %s",
+			       ZSTD_isError(r) ? ZSTD_getErrorName(r) : "it does not end");
+	*ret = out.pos;
+	return 0;
+}
+
 /* Writes what is packed as the next chunk. */
 static int append(struct ptc_writer *w, uint8_t *packed, size_t stored, enum ptc_type type, uint32_t stream,
 		  size_t raw_bytes, uint64_t aux_offset, struct pt_error *e)
 {
 	uint64_t at = w->written;
+	bool later = type == PTC_IMAGE; /* pack_apart() made it */
 	uint8_t *h = packed;
 
 	memcpy(h, PTC_CHUNK_MAGIC, 4);
 	h = ptc_set16(h + 4, (uint16_t)type);
-	h = ptc_set16(h, 0);
+	h = ptc_set16(h, later ? PTC_CHUNK_LATER : 0);
 	h = ptc_set32(h, stream);
 	h = ptc_set32(h, (uint32_t)w->chunks);
 	h = ptc_set64(h, stored);
 	h = ptc_set64(h, raw_bytes);
-	h = ptc_set32(h, 0);
+	h = ptc_set32(h, later ? ptc_crc32c(packed + PTC_CHUNK_HEADER_BYTES, stored) : 0);
 	ptc_set32(h, (uint32_t)crc32(0, packed, 36));
 	if (write_all(w, packed, PTC_CHUNK_HEADER_BYTES + stored, e))
 		return -1;
@@ -544,11 +574,13 @@ int ptc_put_sideband(struct ptc_writer *w, uint32_t attr, const void *records, u
 int ptc_put_image(struct ptc_writer *w, const struct ptc_image *image, struct pt_error *e)
 {
 	uint64_t head = 56 + image->build_id_bytes + (uint64_t)image->name_bytes, done = 0;
+	size_t most = image->kind == PTC_IMAGE_FILE ? FILE_PIECE_MAX : PIECE_MAX;
 
 	if (head > PTC_CHUNK_MAX / 2 || image->build_id_bytes > 20)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "an image with too long a name or build id");
 	do {
-		uint64_t left = image->size - done, n = left < PIECE_MAX ? left : PIECE_MAX;
+		uint64_t left = image->size - done, n = left < most ? left : most;
+		size_t stored;
 		uint8_t *p;
 
 		if (begin(w, head + n, e))
@@ -564,8 +596,11 @@ int ptc_put_image(struct ptc_writer *w, const struct ptc_image *image, struct pt
 		p = set_str(p, image->name, image->name_bytes);
 		p = ptc_set64(p, n);
 		set_bytes(p, n ? image->bytes + done : NULL, n);
-		if (put_chunk(w, PTC_IMAGE, 0, head + n, 0, e))
+		if (pack_apart(w, head, head + n, &stored, e) ||
+		    append(w, w->stored.bytes, stored, PTC_IMAGE, 0, head + n, 0, e))
 			return -1;
+		if (w->on_chunk)
+			w->on_chunk(w->arg);
 		done += n;
 	} while (done < image->size);
 	return 0;

@@ -44,6 +44,15 @@ class Payload:
         return self.bytes(len(self.data) - self.at)
 
 
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+
+
 def frame_content(frame, raw):
     """The content of one zstd frame; RFC 8878 for the header."""
     if frame[:4] != b"\x28\xb5\x2f\xfd":
@@ -74,12 +83,15 @@ def chunks(data):
         header = data[at:at + 40]
         if len(header) < 40:
             raise Broken("cut", len(data), "header")
-        magic, kind, _, stream, n, stored, raw, _, crc = struct.unpack("<4sHHIIQQII", header)
+        magic, kind, flags, stream, n, stored, raw, crc_frame, crc = struct.unpack("<4sHHIIQQII", header)
         if magic != b"PTCK" or crc != zlib.crc32(header[:36]) or n != number or raw > CHUNK_MAX:
             raise Broken("damaged", at, "header")
         frame = data[at + 40:at + 40 + stored]
         if len(frame) < stored:
             raise Broken("cut", len(data), "frame")
+        # Of the small ones, for it is slow here.
+        if flags & 1 and stored < 4096 and crc32c(frame) != crc_frame:
+            raise Broken("damaged", at, "crc32c")
         try:
             payload = frame_content(frame, raw)
         except ValueError as why:

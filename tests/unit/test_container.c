@@ -1,6 +1,8 @@
 /* test_container.c - the container's writer and reader: round trips, splits, refusals, pipes, the index. */
 #include "tests/unit/container_samples.h"
 
+#include "schema/crc32c.h"
+
 static bool next_is(struct ptc_reader *r, struct ptc_chunk *c, enum ptc_type type, uint32_t stream)
 {
 	struct pt_error e;
@@ -421,6 +423,105 @@ static void test_index(void)
 	close(fd);
 }
 
+#define LEFT_BYTES 200000
+static struct pt_error e_left;
+
+/* Reads all, leaving the images; then their bytes, the last one first. */
+static void read_left(int fd)
+{
+	struct ptc_reader *r = ptc_reader_create(fd, &e_left);
+	struct ptc_kept *kept[64] = {0};
+	uint64_t offsets[64] = {0}, sizes[64] = {0}, sum = 0;
+	struct ptc_chunk c = {0};
+	struct ptc_image image;
+	uint32_t n = 0;
+
+	ptc_reader_leave_images(r);
+	while (ptc_next(r, &c, &e_left) == 1) {
+		CHECK(c.later == (c.type == PTC_IMAGE));
+		if (c.type != PTC_IMAGE || n == 64)
+			continue;
+		CHECK(ptc_parse_image(&c, &image, &e_left) == 0 && !image.bytes && image.later == &c);
+		offsets[n] = image.offset - 0x1000;
+		sizes[n] = image.size;
+		kept[n++] = ptc_keep(r, &c, &e_left);
+	}
+	CHECK(n > 1 && c.type == PTC_END);
+	while (n-- > 0) {
+		uint8_t *room = malloc(ptc_kept_room(kept[n]));
+		const uint8_t *p = ptc_kept_read(r, kept[n], room, &e_left);
+
+		CHECK(p && p + sizes[n] == room + ptc_kept_room(kept[n]) &&
+		      memcmp(p, big + offsets[n], sizes[n]) == 0);
+		sum += sizes[n];
+		free(room);
+		free(kept[n]);
+	}
+	CHECK(sum == LEFT_BYTES);
+	ptc_reader_destroy(r);
+}
+
+/* Code that is left in the container: from a file, where it is read when it is wanted, and a pipe. */
+static void test_left(void)
+{
+	int fd = memory_file(), pipes[2];
+	struct ptc_writer *w = ptc_writer_create(fd, 1, &e_left);
+	struct ptc_image image = test_image();
+	struct ptc_chunk c;
+	struct ptc_reader *r;
+	struct ptc_kept *kept;
+	uint8_t room[70000];
+	pid_t child;
+
+	CHECK(ptc_crc32c("123456789", 9) == 0xe3069283); /* RFC 3720's check value */
+	image.bytes = big;
+	image.size = LEFT_BYTES;
+	CHECK(ptc_put_image(w, &image, &e_left) == 0 && ptc_writer_finish(w, &e_left) == 0);
+	ptc_writer_destroy(w);
+	lseek(fd, 0, SEEK_SET);
+	read_left(fd);
+
+	CHECK(pipe(pipes) == 0);
+	child = fork();
+	if (child == 0) {
+		char buffer[4096];
+		ssize_t n;
+
+		lseek(fd, 0, SEEK_SET);
+		while ((n = read(fd, buffer, sizeof buffer)) > 0)
+			if (write(pipes[1], buffer, (size_t)n) != n)
+				_exit(1);
+		_exit(0);
+	}
+	close(pipes[1]);
+	read_left(pipes[0]);
+	close(pipes[0]);
+	waitpid(child, NULL, 0);
+
+	/* A byte that changes is noticed: before and after the chunk was read. */
+	for (int early = 0; early < 2; early++) {
+		uint8_t byte;
+
+		lseek(fd, 0, SEEK_SET);
+		r = ptc_reader_create(fd, &e_left);
+		ptc_reader_leave_images(r);
+		CHECK(pread(fd, &byte, 1, 1000) == 1);
+		byte ^= 4;
+		CHECK(!early || pwrite(fd, &byte, 1, 1000) == 1);
+		CHECK(ptc_next(r, &c, &e_left) == (early ? -1 : 1));
+		if (!early) {
+			kept = ptc_keep(r, &c, &e_left);
+			CHECK(ptc_kept_room(kept) <= sizeof room && pwrite(fd, &byte, 1, 1000) == 1);
+			CHECK(!ptc_kept_read(r, kept, room, &e_left) && e_left.kind == PT_ERR_IO);
+			free(kept);
+		}
+		byte ^= 4;
+		CHECK(pwrite(fd, &byte, 1, 1000) == 1);
+		ptc_reader_destroy(r);
+	}
+	close(fd);
+}
+
 int main(void)
 {
 	signal(SIGPIPE, SIG_IGN);
@@ -430,6 +531,7 @@ int main(void)
 	test_splits();
 	test_refusals();
 	test_pipe();
+	test_left();
 	test_index();
 	free(big);
 	return sum_up();
