@@ -168,7 +168,8 @@ struct pt_path {
 	uint64_t times; /* how often run */
 	uint32_t first; /* its edges: graph->path_edges[first], count */
 	uint32_t code;	/* id */
-	uint32_t insns; /* all of them, with the tail */
+	uint32_t
+	    insns; /* all of them, with the tail; this, the next two and path_insns: 0 when the graph is bare */
 	uint32_t tail_insns;
 	uint32_t not_taken;
 	uint32_t number; /* in the record stream, 0 not there yet (emit.h) */
@@ -226,6 +227,7 @@ struct pt_graph {
 	uint32_t code_count;
 	uint32_t position_limit, block_limit, edge_limit, path_limit, path_edge_limit;
 	bool crowded;		   /* one of the limits is reached: time for pt_graph_recycle() */
+	bool bare;		   /* nobody asks what paths hold but their edges: they are not counted */
 	bool full;		   /* out of memory or room: what follows is not decoded, and said so */
 	struct pt_graph_sums sums; /* of the paths that were forgotten */
 };

@@ -272,6 +272,7 @@ uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_
 	path->first = g->path_edge_count;
 	memcpy(g->path_edges + path->first, edges, count * sizeof *edges);
 	g->path_edge_count += count;
-	fill(g, code, path, mode);
+	if (!g->bare)
+		fill(g, code, path, mode);
 	return g->path_count++;
 }

@@ -518,6 +518,8 @@ int pt_session_run(struct ptc_reader *r, struct ptr_writer *w, const struct pt_s
 		s.emit.calls = options->calls;
 		s.emit.definitions = options->definitions;
 		s.emit.text = options->text;
+		s.graph.bare = !options->definitions && !options->text && !options->stats &&
+			       !options->calls && !options->used_code;
 		s.guest_code = options->guest_code;
 		s.tsc_offsets = options->tsc_offsets;
 		if (options->used_code)
