@@ -44,11 +44,15 @@ void pt_flow_hold(struct pt_flow *f, uint32_t path)
 {
 	uint32_t count;
 
+	/* It is told of when the next one comes: until then it is not looked at. */
+	__builtin_prefetch(&f->graph->paths[path], 1);
 	if (f->run_repeats) {
-		count = f->graph->paths[path].count;
-		if (path == f->run_path && count && (f->run_repeats + 1) * count <= PTR_RUN_BRANCHES) {
-			f->run_repeats++;
-			return;
+		if (path == f->run_path) {
+			count = f->graph->paths[path].count;
+			if (count && (f->run_repeats + 1) * count <= PTR_RUN_BRANCHES) {
+				f->run_repeats++;
+				return;
+			}
 		}
 		pt_flow_put_run(f, PTR_UNKNOWN, 0);
 	}

@@ -111,6 +111,7 @@ static inline bool stride(struct pt_flow *f, unsigned byte, uint64_t to)
 
 	if (!fits(s, f, byte, to, from))
 		return false;
+	__builtin_prefetch(&f->graph->paths[s->path], 1); /* told of with the next packet */
 	if (s->pops | s->rise) {
 		if (!same_callers(s, f)) {
 			s = slot(f, f->position, byte, to, from, top(f) + 1);

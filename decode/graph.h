@@ -95,7 +95,7 @@ struct pt_trail {
 	uint32_t popped[PT_TRAIL_STACK], pushed[PT_TRAIL_STACK]; /* the highest first; the lowest first */
 };
 #define PT_TRAILS      (1u << PT_TRAILS_LOG2)
-#define PT_TRAILS_LOG2 15
+#define PT_TRAILS_LOG2 14
 
 /*
  * What a packet led to, for traces with CYCs, where most runs are one packet long: from a position's decision to the next
