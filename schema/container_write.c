@@ -580,7 +580,7 @@ int ptc_put_image(struct ptc_writer *w, const struct ptc_image *image, struct pt
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "an image with too long a name or build id");
 	do {
 		uint64_t left = image->size - done, n = left < most ? left : most;
-		size_t stored;
+		size_t stored = 0;
 		uint8_t *p;
 
 		if (begin(w, head + n, e))
