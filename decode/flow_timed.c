@@ -292,7 +292,8 @@ const uint8_t *pt_flow_timed(struct pt_flow *f, const uint8_t *p, const uint8_t 
 
 			p++;
 			if (b & 4) {
-				if (*p & 1 || f->errata & PT_SKD007) { /* three bytes and more are rare */
+				/* Three bytes and more are rare. */
+				if (*p & 1 || f->errata & PT_SKD007 || f->clock.tsc >= f->stop_tsc) {
 					p--;
 					break;
 				}
@@ -301,6 +302,8 @@ const uint8_t *pt_flow_timed(struct pt_flow *f, const uint8_t *p, const uint8_t 
 			f->packets++;
 			pt_clock_cyc(&f->clock, cycles);
 			f->cut = f->cyc_fresh = true;
+			if (b & 4 && f->clock.tsc >= f->stop_tsc)
+				break;
 		} else if (!(b & 1) && b > 2) {
 			p++;
 			f->packets++;
