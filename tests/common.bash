@@ -34,6 +34,8 @@ skip() {
 check() {
 	if "${@:2}"; then pass; else fail "$1"; fi
 }
+# succeeded $? WHAT: the command before did. (check "… $(cat err)" test $? -eq 0 would ask about cat.)
+succeeded() { check "$2" test "$1" -eq 0; }
 # same NAME EXPECTED GOT: two files, or what commands print: <(...); the first differences are shown
 same() {
 	local expected=$2 got=$3

@@ -136,7 +136,7 @@ perf_imported() {
 	ln -sfn "../../[vdso]/$id" "$out/symfs/.debug/.build-id/${id:0:2}/${id:2}"
 	for data in "$out"/*.data; do
 		"$PT_BIN/pt-capture" import -q --symfs "$out/symfs" -o "${data%.data}.perf.ptc" "$data" 2>"$tmp/err"
-		check "import $(basename "$data"): $(head -n 2 "$tmp/err")" test $? -eq 0
+		succeeded $? "import $(basename "$data"): $(head -n 2 "$tmp/err")"
 	done
 }
 same_as_perf() {

@@ -84,7 +84,7 @@ expect 1 'no ELF' "${m[@]}" --guest-kcore "7:$tmp/kallsyms" "$tmp/c.ptc"
 expect 1 'hidden' "${m[@]}" --guest-kallsyms "7:$tmp/hidden" "$tmp/c.ptc"
 check "a guest's kernel: no half-made output" test ! -e "$tmp/m.ptc"
 "$capture" "${m[@]}" --guest-kcore "7:$tmp/kcore" --guest-kallsyms "7:$tmp/kallsyms" "$tmp/c.ptc" 2>"$tmp/err"
-check "a guest's kernel: $(cat "$tmp/err")" test $? -eq 0
+succeeded $? "a guest's kernel: $(cat "$tmp/err")"
 "$capture" info "$tmp/m.ptc" >"$tmp/info"
 check "a guest's kernel: code and functions" grep -qF '[kernel] (memory, guest of pid 7): 8192 bytes, 2 symbols' "$tmp/info"
 check "a guest's kernel: its address" grep -qF 'vaddr 0xffffffff81000000 size 0x2000' "$tmp/info"
@@ -99,7 +99,7 @@ cp "$tmp/kcore" "$tmp/root/proc"
 expect 1 'cannot read .*none: No such file' "${o[@]}" --vm all --guest-root "$tmp/none"
 expect 1 'cannot read .*kcore: Not a directory' "${o[@]}" --vm all --guest-root "7:$tmp/kcore"
 "$capture" "${m[@]}" --guest-root "7:$tmp/root" "$tmp/c.ptc" 2>"$tmp/err"
-check "a guest's root: $(cat "$tmp/err")" test $? -eq 0
+succeeded $? "a guest's root: $(cat "$tmp/err")"
 "$capture" info "$tmp/m.ptc" >"$tmp/info"
 check "a guest's root: its kernel" grep -qF '[kernel] (memory, guest of pid 7): 6144 bytes, 3 symbols' "$tmp/info"
 
@@ -117,7 +117,7 @@ check "sideband: engine" grep -qx 'engine: sideband' "$tmp/info"
 check "sideband: for its owner only" test "$(stat -c %a "$tmp/side.ptc")" = 600
 check "sideband: records" grep -q '^  MMAP2 ' "$tmp/info"
 "$capture" merge -o "$tmp/m.ptc" "$tmp/c.ptc" "$tmp/side.ptc,7" 2>"$tmp/err"
-check "merge: $(cat "$tmp/err")" test $? -eq 0
+succeeded $? "merge: $(cat "$tmp/err")"
 "$PT_BIN/pt-decode" --text -F from,to "$tmp/c.ptc" >"$tmp/expected"
 "$PT_BIN/pt-decode" --text -F from,to "$tmp/m.ptc" >"$tmp/got"
 same "a guest that never ran changes no branch of the host" "$tmp/expected" "$tmp/got"

@@ -43,7 +43,7 @@ expect 2 'unrecognized|invalid' import --raw "$aux" --nonsense
 expect 2 'argument' import --raw
 expect 2 'no further file' import --raw "$aux" more
 for bad in "--cpu 6/85" "--cpu a/b/c" "--cpu 6/85/4x" "--mtc-freq 16" "--mtc-freq x" "--mtc-freq -1" "--tsc-ratio 0/2" \
-	"--tsc-ratio 160" "--tsc-ratio 160/0" "--nom-freq 256" "--time-shift 64" "--pid 99999999999" "--tid -1" "-z 20" "-z -8" \
+	"--tsc-ratio 160" "--tsc-ratio 160/0" "--nom-freq 256" "--time-shift 64" "--pid 99999999999" "--tid -1" "-z 20" "-z -101" \
 	"-z x" "--raw-code x" "--raw-code x:1:2" "--raw-code $aux:0:0:1000" "--raw-code $aux:0:10:ffffffffffffffff" \
 	"--time-mult 5" "--time-zero 5" "--pt-config x"; do
 	# shellcheck disable=SC2086

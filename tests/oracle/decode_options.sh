@@ -9,13 +9,13 @@ fi
 tar --zstd -xf "$archives/qemu-guest.tar.zst" -C "$tmp"
 c=$tmp/c.ptc
 (cd "$tmp/qemu-guest" && "$PT_BIN/pt-capture" import -q --symfs symfs --guest g1/guest.data,87 -o "$c" pt.data)
-"$PT_BIN/pt-decode" --text -F cpu,tsc,from,to "$c" >"$tmp/lines"
+"$PT_BIN/pt-decode" --text -F cpu,tsc_lo,from,to "$c" >"$tmp/lines"
 LC_ALL=C sort "$tmp/lines" >"$tmp/all"
 rm -rf "$tmp/qemu-guest"
 
 # part OPTION...: sets `part` to the number of branches; all of them are in the whole decode, which had no error
 part() {
-	"$PT_BIN/pt-decode" --text -F cpu,tsc,from,to "$@" "$c" 2>"$tmp/err" | LC_ALL=C sort >"$tmp/part"
+	"$PT_BIN/pt-decode" --text -F cpu,tsc_lo,from,to "$@" "$c" 2>"$tmp/err" | LC_ALL=C sort >"$tmp/part"
 	part=$(wc -l <"$tmp/part")
 	LC_ALL=C comm -13 "$tmp/all" "$tmp/part" >"$tmp/other"
 	check "$*: lines that the whole has not: $(head -n 2 "$tmp/other")" test ! -s "$tmp/other"
@@ -34,7 +34,7 @@ within "host and guest together" 99 "$(wc -l <"$tmp/all")"
 "$PT_BIN/pt-decode" --null --stats --guest-only "$c" | grep -v packets >"$tmp/guest"
 part --cpu 1
 check "no such CPU" test "$part" -eq 0
-check "its CPU" cmp -s "$tmp/lines" <("$PT_BIN/pt-decode" --text -F cpu,tsc,from,to --cpu 0-3,9 "$c")
+check "its CPU" cmp -s "$tmp/lines" <("$PT_BIN/pt-decode" --text -F cpu,tsc_lo,from,to --cpu 0-3,9 "$c")
 part --tid 87
 check "a thread that did not run" test "$part" -eq 0
 part --tid 94

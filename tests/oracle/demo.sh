@@ -6,7 +6,7 @@ demo=demo/qemu-guest.ptc
 load() { "$PT_BIN/pt-decode" -q "$1" | "$PT_BIN/pt-load" -q "$2"; }
 check "at most 2 MB" test "$(stat -c %s $demo)" -le 2000000
 "$PT_BIN/pt-decode" --text -F cpu,tsc,from,to $demo >"$tmp/demo.text" 2>"$tmp/err"
-check "decodes: status $?: $(head -n 1 "$tmp/err")" test $? -eq 0
+succeeded $? "decodes: status $?: $(head -n 1 "$tmp/err")"
 check "branches" test "$(wc -l <"$tmp/demo.text")" -gt 1900000
 load $demo "$tmp/demo.db"
 columns="tsc, cpu, vcpu, printf('%x', guest_ip), reason, reason_name, qualification, latency_tsc, host_insns, host_cycles"

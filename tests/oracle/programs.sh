@@ -8,7 +8,7 @@ source tests/programs.bash
 pipeline() {
 	capture "$@" || return
 	"$PT_BIN/pt-decode" --text -F tid,from,to "$tmp/c.ptc" >"$tmp/text" 2>"$tmp/err"
-	check "$*: pt-decode: exit status $?: $(head -n 2 "$tmp/err" "$tmp/text")" test $? -eq 0
+	succeeded $? "$*: pt-decode: exit status $?: $(head -n 2 "$tmp/err" "$tmp/text")"
 	sort -s -n -k1,1 "$tmp/text" >"$tmp/got"
 	same "$*" "$tmp/expected" "$tmp/got"
 	check "$*: nothing traced" test -s "$tmp/expected"

@@ -11,8 +11,11 @@ import sys
 
 
 def truth(path):
+    kernel = True
     for line in open(path):
         w = line.split()
+        if w[0] == "TRACEON":
+            kernel = int(w[2], 16) & 4
         if w[0].isdigit() and len(w) > 9 and w[5] != "jcc-n" and w[9] != "--":
             before, after = w[9][0] == "P", w[9][1] == "P"
             if before and after and w[5] in ("vmexit", "vmentry"):
@@ -20,9 +23,9 @@ def truth(path):
                 yield int(w[0]), "0", w[8]
             else:
                 yield int(w[0]), w[6] if before else "0", w[8] if after else "0"
-        elif w[0] == "TRACEON" and int(w[2], 16) & 4:
+        elif w[0] == "TRACEON" and kernel:
             yield int(w[6]), "0", w[12]
-        elif w[0] == "TRACEOFF":
+        elif w[0] == "TRACEOFF" and kernel:
             yield int(w[1]), w[5], "0"
 
 

@@ -21,7 +21,7 @@ near() {
 }
 
 "$capture" import -o "$tmp/h.ptc" $data/host.dat 2>"$tmp/err"
-check "host: status $?: $(cat "$tmp/err")" test $? -eq 0
+succeeded $? "host: status $?: $(cat "$tmp/err")"
 load "$tmp/h.ptc"
 report $data/host.dat >"$tmp/want"
 sql "SELECT tid, cpu, tsc, substr(name, instr(name, ':') + 1) FROM events ORDER BY tsc, id" >"$tmp/got"
@@ -30,7 +30,7 @@ check "fields by name" test "$(sql "SELECT count(*) FROM events WHERE name = 'kv
 check "threads by name" test "$(sql "SELECT DISTINCT comm FROM events WHERE name = 'kvm:kvm_exit'")" = "CPU 0/KVM"
 
 "$capture" import -o "$tmp/hg.ptc" --guest "$data/guest.dat,$(cat $data/pid),$offset" $data/host.dat 2>"$tmp/err"
-check "guest: status $?: $(cat "$tmp/err")" test $? -eq 0
+succeeded $? "guest: status $?: $(cat "$tmp/err")"
 load "$tmp/hg.ptc"
 report $data/guest.dat | awk -v o="$offset" '{ printf "%d %d %.0f %s\n", $1, $2, $3 - o, $4 }' >"$tmp/want"
 sql "SELECT tid, vcpu, tsc, substr(name, instr(name, ':') + 1) FROM events WHERE machine <> 'host' ORDER BY tsc, id" >"$tmp/got"
@@ -52,7 +52,7 @@ cp $data/guest.dat "$tmp/ga.dat"
 tid=$(sql "SELECT DISTINCT tid FROM events WHERE name = 'kvm:kvm_exit'")
 python3 tests/oracle/agent_options.py "$tmp/ha.dat" "$tmp/ga.dat" "$tid" "$offset"
 "$capture" import -o "$tmp/a.ptc" "$tmp/ha.dat" "$tmp/ga.dat" 2>"$tmp/err"
-check "agent: status $?: $(cat "$tmp/err")" test $? -eq 0
+succeeded $? "agent: status $?: $(cat "$tmp/err")"
 "$capture" info "$tmp/a.ptc" >"$tmp/info"
 check "agent: the offset" grep -qx "kvm.$tid.0.tsc_offset: $offset" "$tmp/info"
 check "agent: the vCPU" grep -qx "kvm.$tid.0.tid: $tid" "$tmp/info"
@@ -113,7 +113,7 @@ fi
 capture indirect -e psb_period=0
 "$PT_BIN/pt-decode" -q --text "$tmp/c.ptc" >"$tmp/want"
 "$capture" import --into "$tmp/c.ptc" -o "$tmp/i.ptc" --guest "$data/guest.dat,$(cat $data/pid),$offset" $data/host.dat 2>"$tmp/err"
-check "--into: status $?: $(cat "$tmp/err")" test $? -eq 0
+succeeded $? "--into: status $?: $(cat "$tmp/err")"
 "$PT_BIN/pt-decode" -q --text "$tmp/i.ptc" >"$tmp/got"
 same "--into: the trace's branches" "$tmp/want" "$tmp/got"
 load "$tmp/i.ptc"

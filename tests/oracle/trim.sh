@@ -23,19 +23,19 @@ trims() {
 	range "$a" "$b" <"$tmp/all" >"$tmp/want"
 	check "$1: there is a middle" test -s "$tmp/want"
 	"$capture" trim -q --time "tsc:$a..tsc:$b" -o "$tmp/t.ptc" "$2" 2>"$tmp/err"
-	check "$1: --time: status $?: $(head -n 1 "$tmp/err")" test $? -eq 0
+	succeeded $? "$1: --time: status $?: $(head -n 1 "$tmp/err")"
 	text "$tmp/t.ptc" >"$tmp/trimmed"
 	range "$a" "$b" <"$tmp/trimmed" >"$tmp/got"
 	same "$1: --time: branches in the range" "$tmp/want" "$tmp/got"
 	check "$1: --time: fewer branches in all" test "$(wc -l <"$tmp/trimmed")" -lt "$(wc -l <"$tmp/all")"
 	"$capture" trim -q --used-code -o "$tmp/u.ptc" "$2" 2>"$tmp/err"
-	check "$1: --used-code: status $?: $(head -n 1 "$tmp/err")" test $? -eq 0
+	succeeded $? "$1: --used-code: status $?: $(head -n 1 "$tmp/err")"
 	"$decode" -q --text "$2" >"$tmp/a" 2>/dev/null
 	"$decode" -q --text "$tmp/u.ptc" >"$tmp/b" 2>/dev/null
 	same "$1: --used-code: all of the text, symbols and errors" "$tmp/a" "$tmp/b"
 	check "$1: --used-code: less than half of it" smaller "$tmp/u.ptc" $((n / 2))
 	"$capture" trim -q --time "tsc:$a..tsc:$b" --used-code -o "$tmp/tu.ptc" "$2" 2>"$tmp/err"
-	check "$1: both: status $?: $(head -n 1 "$tmp/err")" test $? -eq 0
+	succeeded $? "$1: both: status $?: $(head -n 1 "$tmp/err")"
 	text "$tmp/tu.ptc" >"$tmp/b"
 	same "$1: both: the same as --time alone" "$tmp/trimmed" "$tmp/b"
 	check "$1: both: smaller than one" smaller "$tmp/tu.ptc" "$(stat -c %s "$tmp/u.ptc")"

@@ -13,7 +13,7 @@ guest() {
 	local name=$1 dir=$tmp/$1 vmcs=$5 offset=$6
 	mkdir "$dir" && tar --zstd -xf "$archives/$name.tar.zst" -C "$tmp" || return
 	(cd "$dir" && "$PT_BIN/pt-capture" import -q --symfs symfs --guest "$3,$4" -o c.ptc "$2") 2>"$dir/err"
-	check "$name: import: $(head -n 3 "$dir/err")" test $? -eq 0
+	succeeded $? "$name: import: $(head -n 3 "$dir/err")"
 	"$PT_BIN/pt-decode" vm-clock "$dir/c.ptc" | cut -f 1,4-6,8 >"$dir/clock"
 	printf 'vmcs\toffset_hex\tratio\tsource\tworst_residual_tsc\n%s\t%s\t1\tsolved\t0\n' "$vmcs" "$offset" >"$dir/expected"
 	same "$name: vm-clock" "$dir/expected" "$dir/clock"

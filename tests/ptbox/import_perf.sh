@@ -42,7 +42,7 @@ for t in thread sched pipe small snapshot sample; do
 		wanted='NF == 4 && $2 != 0 && $4 != 0'
 	fi
 	"$capture" import "$out/$t.data" "${options[@]}" -o "$tmp/c.ptc" 2>"$tmp/notes"
-	check "$t: import: $(head -n 2 "$tmp/notes")" test $? -eq 0
+	succeeded $? "$t: import: $(head -n 2 "$tmp/notes")"
 	[ $t = pipe ] || check "$t: nothing is missing: $(head -n 2 "$tmp/notes")" test ! -s "$tmp/notes"
 	from=(-i "$out/$t.data")
 	[ $t != pipe ] || from=(-i -)

@@ -61,7 +61,7 @@ fi
 from_files() { # NAME FOLDER-OF-MODULES
 	"$capture" import --symfs "$out/symfs" --vmlinux "$system/vmlinux" --kallsyms "$out/kallsyms" --modules "$2" \
 		-o "$tmp/files.ptc" "$out/all.data/data" 2>"$tmp/notes"
-	check "$1: status $?: $(head -n 1 "$tmp/notes")" test $? -eq 0
+	succeeded $? "$1: status $?: $(head -n 1 "$tmp/notes")"
 	python3 - "$tmp/files.ptc" "$out/kcore.ptc" "$system/root" >"$tmp/compared" <<-'END'
 		# Each branch that a module's relocations complete: as in memory, or the kernel has patched it (another opcode; static
 		# calls; returns; what belongs to alternatives).

@@ -80,6 +80,12 @@ for t in cyc mtc_period=0 cyc,cyc_thresh=3,psb_period=0 cyc,noretcomp mtc=0 tsc=
 	whole "$t" u
 done
 whole event uk
+# Time from MTC alone. The limit is the median error of perf 6.1 on such a recording of this machine: it gives the last packet's time.
+log mtc_period=0 u >"$tmp/truth"
+"$PT_BIN/pt-decode" --text -F tsc,tsc_lo,tsc_hi,class,from,to "$out/mtc_period=0.ptc" >"$tmp/got"
+python3 tests/oracle/time_truth.py "$tmp/truth" "$tmp/got" 1497.6 81 1000000 2 0 >"$tmp/figures"
+succeeded $? "mtc_period=0: times: $(cat "$tmp/figures")"
+echo "mtc_period=0: times: $(cat "$tmp/figures")"
 whole filter u $((1 << 32))
 whole two u $((1 << 32 | 1 << 36))
 whole stopped u $((1 << 32 | 2 << 36))

@@ -39,7 +39,7 @@ box -m 1536
 pid=$(cat "$out/pid")
 check "--vm list: $(cat "$out/list")" grep -qE "^$pid g1 \(g1\), 1 vCPUs: 0=[0-9]+$" "$out/list"
 "$PT_BIN/pt-capture" merge -o "$tmp/merged.ptc" "$out/host.ptc" "$out/g1/guest.ptc" 2>"$tmp/err"
-check "merge: $(cat "$tmp/err")" test $? -eq 0
+succeeded $? "merge: $(cat "$tmp/err")"
 exact 1 "host and guest" "$tmp/merged.ptc"
 "$PT_BIN/pt-decode" -q "$tmp/merged.ptc" | "$PT_BIN/pt-load" -q "$tmp/db" || fail "load"
 "$tmp/truthdump" -s "$out/truth-cpu0.bin" | sed -n 's/^vmexit reasons: *//p' | tr ' ' '\n' | grep . | sort >"$tmp/truth"

@@ -16,7 +16,7 @@ recording() {
 	sed -i "s|-e intel_pt/cyc/|${*:2}|" "$host/run.sh"
 	box -k
 	(cd "$out" && "$PT_BIN/pt-capture" import -q --symfs symfs -o "$tmp/c.ptc" pt.data) 2>"$tmp/err"
-	check "$source: import: $(head -n 2 "$tmp/err")" test $? -eq 0
+	succeeded $? "$source: import: $(head -n 2 "$tmp/err")"
 	offset=$("$PT_BIN/pt-decode" vm-clock "$tmp/c.ptc" | awk 'NR == 2 { print $3 }')
 	"$PT_BIN/pt-decode" -q --guest-code "$tmp/c.ptc" | "$tools/vm_truth" "$out/truth-cpu0.bin" "$offset" "$source" >"$tmp/result"
 	counts "$tmp/result"
