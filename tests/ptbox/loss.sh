@@ -26,8 +26,8 @@ kill -INT $p; wait $p; status 01
 
 echo killed
 pt-capture -e intel_pt/psb_period=1/u -p $pid 2>02.err | cat >02.ptc &
-started 02.ptc
-sleep 0.1
+until pt-capture info 02.ptc 2>/dev/null | grep -q '^  AUX'; do sleep 0.01; done
+sleep 0.05
 kill -9 "$(pidof pt-capture)"
 wait $!
 
