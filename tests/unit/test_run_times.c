@@ -120,7 +120,7 @@ static void unknown_and_endless(void)
 		}
 	}
 	ptr_times_settle(t);
-	while ((r = ptr_times_next(t)))
+	while (ptr_times_next(t))
 		n++;
 	check("in order, in bounds", good, true);
 	check("all come out", n, 3 * PTR_TIMES_HELD);
