@@ -16,7 +16,7 @@
 #include "schema/version.h"
 
 #define APPLICATION_ID 1347708002 /* schema/tables.sql */
-#define SCHEMA_VERSION 4
+#define SCHEMA_VERSION 5
 
 static const char usage[] =
     "usage: pt-query DB                               list the queries\n"

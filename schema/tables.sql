@@ -26,7 +26,7 @@
 -- code by instructions: insn_timed says how many instructions have such cycles; cyc_count is NULL when none have.
 
 PRAGMA application_id = 1347708002; -- 'PTdb'
-PRAGMA user_version = 4;
+PRAGMA user_version = 5;
 
 -- 0..1023, to expand what is counted.
 CREATE TABLE number (i INTEGER PRIMARY KEY);
