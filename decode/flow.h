@@ -45,9 +45,9 @@ struct pt_flow_error {
 	enum pt_flow_error_kind kind;
 	uint64_t ip; /* 0 unknown */
 	uint64_t aux_offset;
-	uint64_t tsc; /* when it was known last */
-	const char *message;
-	bool blind; /* only the code is missing: packets still tell of VM entries and exits */
+	uint64_t tsc;	     /* when it was known last */
+	const char *message; /* static: it outlives the flow */
+	bool blind;	     /* only the code is missing: packets still tell of VM entries and exits */
 };
 
 struct pt_flow_run {

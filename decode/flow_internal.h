@@ -64,9 +64,9 @@ bool pt_flow_lose(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, 
  * that another IP in it is worth nothing. Returns false. */
 bool pt_flow_blind(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message,
 		   bool hard);
-/* Blind, and the flow is at ip: true when there is code, and the flow stands there. */
 /* As blindness, for what is not wanted: no error. */
 void pt_flow_stop_seeing(struct pt_flow *f);
+/* Blind, and the flow is at ip: true when there is code, and the flow stands there. */
 bool pt_flow_see(struct pt_flow *f, uint64_t ip);
 /* The flow goes from code to another: keeps the return stack of who enters the kernel, and gives it back. */
 void pt_flow_cross(struct pt_flow *f, struct pt_code *to);

@@ -115,9 +115,9 @@ int pt_session_release(struct session *s, bool last, struct pt_error *e);
  * session_only.c. Ends of the time that is wanted are marks in the queue of sideband.
  */
 
-/* AUX data of a stream that is to be looked at: *ret_skip bytes at its beginning are not. False: none of it is. */
 /* META is there: names become pids. 0, or -1: PT_ERR_USAGE. */
 int pt_session_names(struct session *s, struct pt_error *e);
+/* AUX data of a stream that is to be looked at: *ret_skip bytes at its beginning are not. False: none of it is. */
 bool pt_session_wants(struct session *s, struct stream *st, const struct ptc_aux *aux, uint64_t *ret_skip,
 		      struct pt_error *e);
 /* Whether the stream's flow is wanted now: sets flow.skip and out.unwanted. */

@@ -73,8 +73,9 @@ static struct pt_vm_role *role_of(struct pt_vm *vm, uint32_t edge)
 	return &vm->roles[edge];
 }
 
-/* Bytes of an entry stub: irq_entries_start holds one for each vector from 32 up to the first of the kernel's own, 236 or
- * 235 (arch/x86/include/asm/idtentry.h: 8 bytes, 16 with IBT). */
+/* The vector of an entry stub. irq_entries_start holds one stub for each of the device vectors, which end where those of the
+ * kernel itself begin: at 236, or at 235 in kernels with posted MSIs. The symbol's size tells whether a stub has 8 bytes or,
+ * with IBT, 16 (arch/x86/include/asm/idtentry.h). */
 static uint64_t stub_vector(struct img_space *space, uint64_t ip)
 {
 	struct img_symbol s;

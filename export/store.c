@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "export/db.h"
+#include "schema/version.h"
 
 static int no_memory(struct pt_error *e)
 {
@@ -97,14 +98,14 @@ static int open_existing(struct store *s, struct pt_error *e)
 	if (db_number(s->db, "PRAGMA application_id", 0, &application, e) < 0 ||
 	    db_number(s->db, "PRAGMA user_version", 0, &version, e) < 0)
 		return -1;
-	if (application != STORE_APPLICATION)
+	if (application != PT_DB_APPLICATION)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
 			       "%s is a database, but not one that pt-load made: give another name", s->path);
-	if (version != STORE_VERSION)
+	if (version != PT_DB_VERSION)
 		return pt_fail(
 		    e, PT_ERR_REFUSED, PT_NO_OFFSET,
 		    "%s has schema version %d, this pt-load writes version %d: load into another file",
-		    s->path, (int)version, STORE_VERSION);
+		    s->path, (int)version, PT_DB_VERSION);
 	return db_exec(s->db,
 		       "PRAGMA cache_size = -65536;"
 		       "PRAGMA temp_store = FILE;"

@@ -14,9 +14,6 @@
 
 #include "schema/error.h"
 
-#define STORE_APPLICATION 1347708002 /* PRAGMA application_id, 'PTdb': as in schema/tables.sql */
-#define STORE_VERSION	  5	     /* PRAGMA user_version */
-
 struct store {
 	sqlite3 *db;
 	bool fresh;	 /* made aside: empty, without tables */

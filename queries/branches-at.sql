@@ -1,5 +1,5 @@
 -- branches-at: when a place in the code was left or reached by a taken branch, from the first on
--- Without :ip, the place that was left most often. id is that of the view branches; tsc: the branch is not older.
+-- Without :ip, the place that was left most often. id and tsc are those of the view branches.
 -- :ip = the most frequent; an address, as 0x... or decimal
 -- :after = 0; only ids from this one on
 -- :limit = 20 rows
@@ -33,28 +33,27 @@ found AS ( -- runs of these chunks that take one of the paths; a group may begin
 		LIMIT -1
 	) WHERE path IN takes
 ),
-unpacked AS (
-	SELECT f.run, f.path, g.slice,
-		g.tsc + coalesce(unicode(substr(g.tsc_add, f.at, 1)) - 1, 0)
-			+ coalesce((unicode(substr(g.tsc_add_high, f.at, 1)) - 1) << 15, 0) AS tsc,
-		coalesce(unicode(substr(g.repeats, f.at, 1)) - 1, 0) + 1 AS repeats
-	FROM found f CROSS JOIN run_group g
-	WHERE g.id = f.grp
+r AS (
+	SELECT f.run, u.trace, u.path, u.repeats, u.tsc_est, u.tsc_next, u.time_zero, u.time_mult, u.time_shift, u.cpu, u.tid, u.comm
+	FROM found f CROSS JOIN run u
+	WHERE u.run_group = f.grp AND u.id = f.run
 	LIMIT -1
 )
-SELECT r.run * 1024 + k.i * p.edges + (pe.id & 31) AS id, s.trace,
-	t.time_zero + (r.tsc >> t.time_shift) * t.time_mult
-		+ ((r.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
-	r.tsc, s.cpu, th.tid, th.comm, kd.name AS kind,
-	CASE WHEN e.from_ip IS NOT NULL THEN printf('%x', e.from_ip) END AS from_hex, fs.name AS from_symbol, CASE WHEN e.to_ip IS NOT NULL THEN printf('%x', e.to_ip) END AS to_hex, ts.name AS to_symbol
-FROM unpacked r CROSS JOIN path p CROSS JOIN number k CROSS JOIN path_edge pe CROSS JOIN edge e CROSS JOIN kind kd
-	CROSS JOIN slice s CROSS JOIN trace t
-	LEFT JOIN thread th ON th.id = s.thread
-	LEFT JOIN symbol fs ON fs.id = e.from_symbol
-	LEFT JOIN symbol ts ON ts.id = e.to_symbol
-WHERE p.id = r.path AND k.i < r.repeats
-	AND pe.id >= p.id * 32 AND pe.id < p.id * 32 + p.edges AND pe.edge IN hit AND e.id = pe.edge AND kd.id = e.kind
-	AND s.id = r.slice AND t.id = s.trace
-	AND r.run * 1024 + k.i * p.edges + (pe.id & 31) >= coalesce(:after, 0)
-ORDER BY 1
-LIMIT coalesce(:limit, 20);
+SELECT id, trace, time_zero + (tsc >> time_shift) * time_mult + ((tsc & ((1 << time_shift) - 1)) * time_mult >> time_shift) AS time_ns,
+	tsc, cpu, tid, comm, kind, from_hex, from_symbol, to_hex, to_symbol
+FROM (
+	SELECT r.run * 1024 + k.i * p.edges + (pe.id & 31) AS id, r.trace, r.time_zero, r.time_mult, r.time_shift,
+		CASE WHEN k.i = 0 AND pe.id & 31 = 0 THEN r.tsc_est ELSE r.tsc_est + (r.tsc_next - r.tsc_est)
+			* (k.i * p.edges + (pe.id & 31)) / (r.repeats * p.edges) END AS tsc,
+		r.cpu, r.tid, r.comm, kd.name AS kind, CASE WHEN e.from_ip IS NOT NULL THEN printf('%x', e.from_ip) END AS from_hex,
+		fs.name AS from_symbol, CASE WHEN e.to_ip IS NOT NULL THEN printf('%x', e.to_ip) END AS to_hex, ts.name AS to_symbol
+	FROM r CROSS JOIN path p CROSS JOIN number k CROSS JOIN path_edge pe CROSS JOIN edge e CROSS JOIN kind kd
+		LEFT JOIN symbol fs ON fs.id = e.from_symbol
+		LEFT JOIN symbol ts ON ts.id = e.to_symbol
+	WHERE p.id = r.path AND k.i < r.repeats AND pe.id >= p.id * 32 AND pe.id < p.id * 32 + p.edges
+		AND e.id = pe.edge AND kd.id = e.kind
+		AND pe.edge IN hit AND r.run * 1024 + k.i * p.edges + (pe.id & 31) >= coalesce(:after, 0)
+	ORDER BY 1
+	LIMIT coalesce(:limit, 20)
+)
+ORDER BY id;

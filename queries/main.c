@@ -15,9 +15,6 @@
 #include "queries/print.h"
 #include "schema/version.h"
 
-#define APPLICATION_ID 1347708002 /* schema/tables.sql */
-#define SCHEMA_VERSION 5
-
 static const char usage[] =
     "usage: pt-query DB                               list the queries\n"
     "       pt-query DB NAME [options]                run one\n"
@@ -142,14 +139,14 @@ static int check_ours(sqlite3 *db, const char *path, struct pt_error *e)
 	id = sqlite3_column_int(st, 0);
 	version = sqlite3_column_int(st, 1);
 	sqlite3_finalize(st);
-	if (id != APPLICATION_ID)
+	if (id != PT_DB_APPLICATION)
 		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
 			       "%s is a database, but pt-load did not make it", path);
-	if (version != SCHEMA_VERSION)
+	if (version != PT_DB_VERSION)
 		return pt_fail(
 		    e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
 		    "%s has schema version %d, this pt-query knows version %d: load the recording again",
-		    path, version, SCHEMA_VERSION);
+		    path, version, PT_DB_VERSION);
 	return 0;
 }
 

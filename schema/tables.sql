@@ -115,16 +115,17 @@ CREATE TABLE slice (
 	branches INTEGER, insn_count INTEGER, cyc_count INTEGER, not_taken INTEGER
 );
 
--- Runs id .. id + n - 1. Texts as explained above; tsc is what tsc_add adds to, NULL unknown for all of them.
+-- Runs id .. id + n - 1. Texts as explained above; tsc is what tsc_add adds to (less than 32768), NULL unknown for all of them.
 -- repeats: number - 1. cyc, insn: number + 1 (0: unknown); insn: the instructions of the cycles' stretch, which began `back`
 -- runs before. A group of one run whose cycles fit no text has them in cyc_whole and insn_whole.
--- Times (schema/run_times.h): tsc is a run's lower bound; its upper one is the next other tsc of the group, or tsc + end_add (NULL:
--- unknown) when there is none or the run's bit of open is set. Bit n of exact: run n begins with a branch that a CYC timed. Estimates of their first branches: of the exact ones
--- tsc; else by est_add, 2 + (estimate - begin) * 125 / (end - begin) in a character; without that evenly from begin to end
--- when all have one tsc, else tsc. begin: tsc + est (NULL 0), end: tsc + est_next, the estimate for the run behind.
+-- Times (schema/run_times.h): tsc is a run's lower bound; its upper one is the next other tsc of the group, or tsc + end_add
+-- (NULL: unknown) when there is none or the run's bit of open is set. Bit n of exact: run n begins with a branch that a CYC
+-- timed. Estimates of their first branches: of the exact ones tsc; else by est_add, 2 + (estimate - begin) * 125 / (end - begin)
+-- in a character; without that evenly from begin to end when all have one tsc, else tsc. begin: tsc + est (NULL 0), end:
+-- tsc + est_next, the estimate for the run behind.
 CREATE TABLE run_group (
 	id INTEGER PRIMARY KEY, n INTEGER, slice INTEGER, tsc INTEGER,
-	path TEXT, path_high TEXT, tsc_add TEXT, tsc_add_high TEXT, repeats TEXT,
+	path TEXT, path_high TEXT, tsc_add TEXT, repeats TEXT,
 	cyc TEXT, cyc_high TEXT, insn TEXT, insn_high TEXT, back TEXT,
 	cyc_whole INTEGER, insn_whole INTEGER,
 	est INTEGER, est_next INTEGER, end_add INTEGER, est_add TEXT, exact INTEGER, open INTEGER

@@ -13,14 +13,14 @@
 -- A row a run: path (see path_edge) was taken `repeats` times in a row by the slice, not before tsc. cyc_count: core cycles
 -- since the slice's last run that has them, in which insn_count instructions were executed; that run is the one before
 -- run id - back. Its branches lie between tsc and tsc_end (NULL unknown); tsc_est, tsc_next: the estimates for its
--- first branch, and for where the next run begins. exact: tsc is that of a CYC packet of its first branch.
+-- first branch, and for where the next run begins. exact: tsc is that of a CYC packet of its first branch. run_group: the
+-- row it is packed in; run_group > id - 64 AND run_group <= id finds it without unpacking the whole trace.
 CREATE VIEW run AS
 SELECT
 	g.id + i.i AS id,
 	s.trace,
 	g.slice,
-	g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 1, 1)) - 1, 0)
-		+ coalesce((unicode(substr(g.tsc_add_high, i.i + 1, 1)) - 1) << 15, 0) AS tsc,
+	g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 1, 1)) - 1, 0) AS tsc,
 	coalesce(unicode(substr(g.path, i.i + 1, 1)) - 1, 0)
 		+ coalesce((unicode(substr(g.path_high, i.i + 1, 1)) - 1) << 15, 0) AS path,
 	coalesce(unicode(substr(g.repeats, i.i + 1, 1)) - 1, 0) + 1 AS repeats,
@@ -29,10 +29,8 @@ SELECT
 	coalesce(g.insn_whole, nullif(coalesce(unicode(substr(g.insn, i.i + 1, 1)) - 1, 0)
 			+ coalesce((unicode(substr(g.insn_high, i.i + 1, 1)) - 1) << 15, 0), 0) - 1) AS insn_count,
 	coalesce(unicode(substr(g.back, i.i + 1, 1)) - 1, 0) AS back,
-	t.time_zero + ((g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 1, 1)) - 1, 0)
-		+ coalesce((unicode(substr(g.tsc_add_high, i.i + 1, 1)) - 1) << 15, 0)) >> t.time_shift) * t.time_mult
-		+ (((g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 1, 1)) - 1, 0)
-		+ coalesce((unicode(substr(g.tsc_add_high, i.i + 1, 1)) - 1) << 15, 0)) & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
+	t.time_zero + ((g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 1, 1)) - 1, 0)) >> t.time_shift) * t.time_mult
+		+ (((g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 1, 1)) - 1, 0)) & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
 	s.cpu, m.name AS machine, s.vcpu, s.thread, th.pid, th.tid, th.comm,
 	coalesce(CASE WHEN g.open >> i.i & 1 THEN NULL
 		ELSE g.tsc + unicode(ltrim(substr(g.tsc_add, i.i + 2), substr(g.tsc_add, i.i + 1, 1))) - 1 END,
@@ -51,7 +49,7 @@ SELECT
 		coalesce(g.tsc + unicode(ltrim(substr(g.tsc_add, i.i + 2), substr(g.tsc_add, i.i + 1, 1))) - 1, g.tsc + g.end_add,
 			9223372036854775807)) AS tsc_next,
 	coalesce(g.exact >> i.i & 1, 0) AS exact,
-	t.time_zero, t.time_mult, t.time_shift
+	t.time_zero, t.time_mult, t.time_shift, g.id AS run_group
 FROM run_group g CROSS JOIN slice s CROSS JOIN trace t CROSS JOIN number i
 	LEFT JOIN thread th ON th.id = s.thread
 	LEFT JOIN machine m ON m.id = th.machine
@@ -76,13 +74,10 @@ FROM (
 		CASE WHEN g.whole THEN g.call_tsc ELSE
 		(SELECT h.tsc + coalesce(unicode(substr(h.tsc_add, (u.run - coalesce(unicode(substr(s.runs_back, u.k, 1)) - 1, 0)
 			- coalesce((unicode(substr(s.runs_back_high, u.k, 1)) - 1) << 15, 0)) - h.id + 1, 1)) - 1, 0)
-			+ coalesce((unicode(substr(h.tsc_add_high, (u.run - coalesce(unicode(substr(s.runs_back, u.k, 1)) - 1, 0)
-			- coalesce((unicode(substr(s.runs_back_high, u.k, 1)) - 1) << 15, 0)) - h.id + 1, 1)) - 1) << 15, 0)
 		FROM run_group h WHERE h.id <= (u.run - coalesce(unicode(substr(s.runs_back, u.k, 1)) - 1, 0)
 			- coalesce((unicode(substr(s.runs_back_high, u.k, 1)) - 1) << 15, 0)) ORDER BY h.id DESC LIMIT 1) END AS call_tsc,
 		CASE WHEN g.whole THEN g.return_tsc ELSE
 		(SELECT h.tsc + coalesce(unicode(substr(h.tsc_add, u.run - h.id + 1, 1)) - 1, 0)
-			+ coalesce((unicode(substr(h.tsc_add_high, u.run - h.id + 1, 1)) - 1) << 15, 0)
 		FROM run_group h WHERE h.id <= u.run ORDER BY h.id DESC LIMIT 1) END AS return_tsc,
 		coalesce(g.branches_whole, unicode(substr(s.branch_count, u.k, 1)) - 1, 0) AS branch_count,
 		coalesce(g.insn_whole, coalesce(unicode(substr(s.insn_count, u.k, 1)) - 1, 0)
@@ -127,36 +122,46 @@ FROM trace t;
 
 -- A row a taken branch, in the order that each CPU took them. id: run * 1024 + position in the run. tsc: the best
 -- estimate of the host's TSC, between tsc_lo and tsc_hi (NULL unknown), never back in a slice; time_class: 'exact' when it is
--- a CYC packet's of this very branch, 'interval' when the time between packets was shared out. insn_count: instructions from the branch before up
--- to this one, inclusive. cyc_count: core cycles since the last branch that has them, mostly NULL: use ipc. from_ip NULL:
+-- a CYC packet's of this very branch, 'interval' when the time between packets was shared out. insn_count: instructions from
+-- the branch before up to this one, inclusive. cyc_count: core cycles since the last branch that has them, mostly NULL: use ipc. from_ip NULL:
 -- tracing began with it; to_ip NULL: tracing stopped with it.
 -- (LIMIT -1 makes SQLite unpack each run once, and not for each of its branches.)
 CREATE VIEW branches AS
 SELECT
-	r.id * 1024 + k.i * p.edges + (pe.id & 31) AS id,
-	r.trace,
-	r.time_zero + ((CASE WHEN k.i = 0 AND pe.id & 31 = 0 THEN r.tsc_est ELSE r.tsc_est + (r.tsc_next - r.tsc_est) * (k.i * p.edges + (pe.id & 31)) / (r.repeats * p.edges) END) >> r.time_shift) * r.time_mult
-		+ (((CASE WHEN k.i = 0 AND pe.id & 31 = 0 THEN r.tsc_est ELSE r.tsc_est + (r.tsc_next - r.tsc_est) * (k.i * p.edges + (pe.id & 31)) / (r.repeats * p.edges) END) & ((1 << r.time_shift) - 1)) * r.time_mult >> r.time_shift) AS time_ns,
-	(CASE WHEN k.i = 0 AND pe.id & 31 = 0 THEN r.tsc_est ELSE r.tsc_est + (r.tsc_next - r.tsc_est) * (k.i * p.edges + (pe.id & 31)) / (r.repeats * p.edges) END) AS tsc, r.cpu, r.machine, r.vcpu, r.pid, r.tid, r.comm,
-	e.from_ip,
-	(SELECT y.name FROM symbol y WHERE y.id = e.from_symbol) AS from_symbol,
-	e.from_ip - (SELECT y.start_ip FROM symbol y WHERE y.id = e.from_symbol) AS from_offset,
-	e.to_ip,
-	(SELECT y.name FROM symbol y WHERE y.id = e.to_symbol) AS to_symbol,
-	e.to_ip - (SELECT y.start_ip FROM symbol y WHERE y.id = e.to_symbol) AS to_offset,
-	(SELECT kd.name FROM kind kd WHERE kd.id = e.kind) AS kind,
-	pe.insn_count,
-	CASE WHEN (pe.id & 31) = p.edges - 1 AND k.i = r.repeats - 1 THEN r.cyc_count END AS cyc_count,
-	CASE WHEN e.from_ip IS NOT NULL THEN printf('%x', e.from_ip) END AS from_hex, CASE WHEN e.to_ip IS NOT NULL THEN printf('%x', e.to_ip) END AS to_hex,
-	(SELECT y.name FROM dso y WHERE y.id = (SELECT z.dso FROM symbol z WHERE z.id = e.from_symbol)) AS from_dso,
-	(SELECT y.name FROM dso y WHERE y.id = (SELECT z.dso FROM symbol z WHERE z.id = e.to_symbol)) AS to_dso,
-	r.slice, r.path, e.id AS edge,
-	r.tsc AS tsc_lo, CASE WHEN r.exact AND k.i = 0 AND pe.id & 31 = 0 THEN r.tsc ELSE r.tsc_end END AS tsc_hi,
-	CASE WHEN r.tsc IS NULL THEN NULL WHEN r.exact AND k.i = 0 AND pe.id & 31 = 0 THEN 'exact' ELSE 'interval' END AS time_class
-FROM (SELECT id, trace, slice, tsc, tsc_end, tsc_est, tsc_next, exact, time_zero, time_mult, time_shift, path, repeats, cyc_count, cpu, machine, vcpu, pid, tid, comm FROM run LIMIT -1) r
-	CROSS JOIN path p CROSS JOIN number k CROSS JOIN path_edge pe CROSS JOIN edge e
-WHERE p.id = r.path AND k.i < r.repeats
-	AND pe.id >= p.id * 32 AND pe.id < p.id * 32 + p.edges AND e.id = pe.edge;
+	id, trace,
+	time_zero + (tsc >> time_shift) * time_mult + ((tsc & ((1 << time_shift) - 1)) * time_mult >> time_shift) AS time_ns,
+	tsc, cpu, machine, vcpu, pid, tid, comm, from_ip, from_symbol, from_offset, to_ip, to_symbol, to_offset, kind, insn_count,
+	cyc_count, from_hex, to_hex, from_dso, to_dso, slice, path, edge, tsc_lo, tsc_hi, time_class
+FROM (
+	SELECT
+		r.id * 1024 + k.i * p.edges + (pe.id & 31) AS id, r.trace, r.time_zero, r.time_mult, r.time_shift,
+		CASE WHEN k.i = 0 AND pe.id & 31 = 0 THEN r.tsc_est ELSE r.tsc_est + (r.tsc_next - r.tsc_est)
+			* (k.i * p.edges + (pe.id & 31)) / (r.repeats * p.edges) END AS tsc,
+		r.cpu, r.machine, r.vcpu, r.pid, r.tid, r.comm,
+		e.from_ip,
+		(SELECT y.name FROM symbol y WHERE y.id = e.from_symbol) AS from_symbol,
+		e.from_ip - (SELECT y.start_ip FROM symbol y WHERE y.id = e.from_symbol) AS from_offset,
+		e.to_ip,
+		(SELECT y.name FROM symbol y WHERE y.id = e.to_symbol) AS to_symbol,
+		e.to_ip - (SELECT y.start_ip FROM symbol y WHERE y.id = e.to_symbol) AS to_offset,
+		(SELECT kd.name FROM kind kd WHERE kd.id = e.kind) AS kind,
+		pe.insn_count,
+		CASE WHEN (pe.id & 31) = p.edges - 1 AND k.i = r.repeats - 1 THEN r.cyc_count END AS cyc_count,
+		CASE WHEN e.from_ip IS NOT NULL THEN printf('%x', e.from_ip) END AS from_hex,
+		CASE WHEN e.to_ip IS NOT NULL THEN printf('%x', e.to_ip) END AS to_hex,
+		(SELECT y.name FROM dso y WHERE y.id = (SELECT z.dso FROM symbol z WHERE z.id = e.from_symbol)) AS from_dso,
+		(SELECT y.name FROM dso y WHERE y.id = (SELECT z.dso FROM symbol z WHERE z.id = e.to_symbol)) AS to_dso,
+		r.slice, r.path, e.id AS edge, r.tsc AS tsc_lo,
+		CASE WHEN r.exact AND k.i = 0 AND pe.id & 31 = 0 THEN r.tsc ELSE r.tsc_end END AS tsc_hi,
+		CASE WHEN r.tsc IS NULL THEN NULL WHEN r.exact AND k.i = 0 AND pe.id & 31 = 0 THEN 'exact' ELSE 'interval' END AS time_class
+	FROM (
+		SELECT id, trace, slice, tsc, tsc_end, tsc_est, tsc_next, exact, time_zero, time_mult, time_shift, path, repeats,
+			cyc_count, cpu, machine, vcpu, pid, tid, comm
+		FROM run LIMIT -1
+	) r CROSS JOIN path p CROSS JOIN number k CROSS JOIN path_edge pe CROSS JOIN edge e
+	WHERE p.id = r.path AND k.i < r.repeats
+		AND pe.id >= p.id * 32 AND pe.id < p.id * 32 + p.edges AND e.id = pe.edge
+);
 
 -- A row a stretch whose core cycles are known, from tsc to tsc_end at the latest. source: where cycles come from ('cyc': CYC
 -- packets).
@@ -173,12 +178,10 @@ FROM (
 		-- of the stretch's first run
 		CASE WHEN r.back = 0 THEN r.tsc ELSE
 		(SELECT h.tsc + coalesce(unicode(substr(h.tsc_add, r.id - r.back - h.id + 1, 1)) - 1, 0)
-			+ coalesce((unicode(substr(h.tsc_add_high, r.id - r.back - h.id + 1, 1)) - 1) << 15, 0)
 		FROM run_group h WHERE h.id <= r.id - r.back ORDER BY h.id DESC LIMIT 1) END AS tsc,
 		-- of the slice's next run
 		coalesce((SELECT CASE WHEN h.id > r.id THEN h.tsc ELSE h.tsc
-				+ coalesce(unicode(substr(h.tsc_add, r.id - h.id + 2, 1)) - 1, 0)
-				+ coalesce((unicode(substr(h.tsc_add_high, r.id - h.id + 2, 1)) - 1) << 15, 0) END
+				+ coalesce(unicode(substr(h.tsc_add, r.id - h.id + 2, 1)) - 1, 0) END
 			FROM run_group h
 			WHERE h.id > r.id - 64 AND h.id + h.n > r.id + 1 AND h.id <= s.last_run AND h.slice = r.slice
 			ORDER BY h.id LIMIT 1), s.tsc_end) AS tsc_end
