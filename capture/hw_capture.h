@@ -48,8 +48,8 @@ struct hw_options {
 	const struct hw_group_event *group; /* AUX sampling, pause and resume: hw_events.h */
 	size_t group_count;
 	bool start_paused;
-	bool
-	    snapshot; /* AUX buffers are overwritten; taken on *want_snapshot, by control, by trigger, at the end */
+	/* AUX buffers are overwritten; taken on *want_snapshot, by control, by trigger, at the end */
+	bool snapshot;
 	struct hw_control *control;	      /* NULL: none */
 	struct hw_trigger *trigger;	      /* NULL: none */
 	volatile sig_atomic_t *want_snapshot; /* counted up by a signal handler */

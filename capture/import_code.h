@@ -19,8 +19,8 @@ struct import_mapping {
 };
 
 struct import_code {
-	struct import_mapping
-	    *mappings; /* in the order in which they were given: a later one covers earlier ones */
+	/* in the order in which they were given: a later one covers earlier ones */
+	struct import_mapping *mappings;
 	size_t count, room;
 };
 

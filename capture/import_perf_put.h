@@ -16,8 +16,8 @@ struct side_put {
 	struct ptc_writer *w;
 	const struct perf_file *file;
 	uint32_t *attr_of; /* [event]: the container's attr */
-	uint32_t
-	    *shape_of; /* [event]: the first attr of the same machine and trailers: for what is no sample */
+	/* [event]: the first attr of the same machine and trailers: for what is no sample */
+	uint32_t *shape_of;
 	uint8_t *bytes, *sorted;
 	size_t count; /* of bytes that wait */
 	struct side_entry *entries;

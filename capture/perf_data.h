@@ -47,9 +47,9 @@ struct perf_data_build_id {
 
 struct perf_data {
 	FILE *file;
-	int32_t
-	    machine_pid; /* 0: the host; else of a guest: META is machine.PID.*, and there is no AUX data */
-	uint64_t offset; /* bytes written */
+	/* 0: the host; else of a guest: META is machine.PID.*, and there is no AUX data */
+	int32_t machine_pid;
+	uint64_t offset;	  /* bytes written */
 	bool begun, initial;	  /* the first records are there; and what was recorded before the AUX data */
 	struct perf_data_id *ids; /* of a guest */
 	size_t id_count;

@@ -135,8 +135,8 @@ struct pt_flow {
 	struct pt_clock clock;
 	unsigned quick; /* tell of addresses in packets as events: 1 of all, 2 of PSBs' only; with skip */
 	bool skip; /* what runs now is not wanted: no code is followed, and nothing told but VM transitions */
-	bool
-	    no_tnt; /* TNT is disabled (DisTNT): the flow ends at conditional branches, and begins at the next IP packet */
+	/* TNT is disabled (DisTNT): the flow ends at conditional branches, and begins at the next IP packet */
+	bool no_tnt;
 	uint32_t errata;   /* of the CPU, enum pt_erratum: the caller's to set behind pt_flow_init() */
 	uint64_t stop_tsc; /* pt_flow_feed() returns when the clock reaches it */
 
@@ -150,16 +150,16 @@ struct pt_flow {
 	uint32_t len;
 	uint64_t start_ip;
 	uint32_t run_path; /* held back: its repeats may grow */
-	uint64_t
-	    run_tsc; /* of the branches that come; between the two for they are loaded as one otherwise */
+	/* of the branches that come; between the two for they are loaded as one otherwise */
+	uint64_t run_tsc;
 	uint32_t run_repeats;
 	uint8_t run_timing; /* enum ptr_timing: of the branches that come */
 	uint32_t last_path; /* the last one flushed */
 	bool cut;	    /* the clock has moved: end the run behind the next branch packet */
 	bool cyc_fresh;	    /* the last packet was a CYC: it times the next one */
 	struct pt_late late;
-	uint64_t
-	    first_insns; /* executed up to the first branch of the TNT at hand, when it was timed; 0 else */
+	/* executed up to the first branch of the TNT at hand, when it was timed; 0 else */
+	uint64_t first_insns;
 	uint64_t now_tsc, before_tsc; /* when the run was cut, and the time before */
 	bool in_slice, has_cyc;
 	uint64_t insns, slice_insns,
@@ -191,8 +191,8 @@ struct pt_flow {
 	uint64_t psb_ip, stop_ip; /* stop_ip: where it was when tracing stopped last */
 	uint64_t cr3, vmcs;	  /* PIP's, 0 unknown; PT_VMCS_UNKNOWN */
 	uint32_t nr, cbr, exec;
-	bool
-	    side_changes; /* a PIP of the other side: the next TIP, TIP.PGE or TIP.PGD is a VM entry or exit */
+	/* a PIP of the other side: the next TIP, TIP.PGE or TIP.PGD is a VM entry or exit */
+	bool side_changes;
 	uint32_t to_nr;
 	uint64_t to_cr3;
 	bool psb_pip, psb_vmcs; /* PSB+ had a PIP; a VMCS packet that tells of another VMCS */

@@ -138,8 +138,8 @@ struct pt_block {
 	uint32_t next;			       /* block at next_ip, 0 not yet asked for */
 	uint32_t position;		       /* at ip, 0 none yet */
 	uint32_t code;
-	uint8_t
-	    cls; /* enum insn_class; INSN_OTHER: the code ends behind it (why) or the block got too long */
+	/* enum insn_class; INSN_OTHER: the code ends behind it (why) or the block got too long */
+	uint8_t cls;
 	uint8_t mode, rel0, why;
 	bool dead; /* cannot be followed beyond term_ip */
 };
@@ -168,8 +168,8 @@ struct pt_path {
 	uint64_t times; /* how often run */
 	uint32_t first; /* its edges: graph->path_edges[first], count */
 	uint32_t code;	/* id */
-	uint32_t
-	    insns; /* all of them, with the tail; this, the next two and path_insns: 0 when the graph is bare */
+	/* all of them, with the tail; this, the next two and path_insns: 0 when the graph is bare */
+	uint32_t insns;
 	uint32_t tail_insns;
 	uint32_t not_taken;
 	uint32_t number; /* in the record stream, 0 not there yet (emit.h) */

@@ -19,8 +19,8 @@ struct pt_seat {
 	int32_t index;		/* the CPU's or vCPU's number, -1 unknown */
 	struct pt_task *task;	/* who runs there as the sideband says; NULL unknown */
 	struct pt_task *before; /* who ran before that */
-	struct pt_task
-	    *late; /* who is switched to, when the flow comes to where the kernel does; NULL nobody */
+	/* who is switched to, when the flow comes to where the kernel does; NULL nobody */
+	struct pt_task *late;
 	struct pt_task unknown; /* stands for a guest's thread that is not known */
 	uint64_t user_cr3;	/* at the last time that it came to user space, 0: none yet */
 	uint32_t switches;	/* applied since then */

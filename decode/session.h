@@ -17,14 +17,14 @@ struct pt_vm_options;
 struct pt_session_options {
 	bool calls;	  /* build call stacks */
 	bool definitions; /* write names, edges, paths (not for --null) */
-	bool
-	    guest_code; /* VMs without a kernel in the container run code of their own process (KVM selftests) */
-	bool stats;	/* hash and counts by kind, as ../shared/bench has them */
+	/* VMs without a kernel in the container run code of their own process (KVM selftests) */
+	bool guest_code;
+	bool stats;	    /* hash and counts by kind, as ../shared/bench has them */
 	size_t graph_bytes; /* for decoded code and paths (pt_graph_limit()); 0: PT_GRAPH_BYTES */
 	const struct pt_text *text;
 	FILE *used_code; /* list the code that was read there at the end (image_used.h); NULL: do not */
-	unsigned
-	    quick; /* 1: no code, but the addresses that packets have, as events; 2: those of PSBs only; 0: no */
+	/* 1: no code, but the addresses that packets have, as events; 2: those of PSBs only; 0: no */
+	unsigned quick;
 	const struct pt_only *only;		 /* what is wanted; NULL: all */
 	const struct pt_vm_options *tsc_offsets; /* --tsc-offset; NULL: none */
 };

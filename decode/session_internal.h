@@ -76,8 +76,8 @@ struct session {
 	bool timeless, started, kernel_traced, guest_code;
 	uint64_t round_tsc,
 	    last_round_tsc; /* sideband is complete up to the first; AUX data up to the second */
-	uint64_t
-	    window_tsc; /* how far a record may be ahead of a stream's clock to explain what the trace shows */
+	/* how far a record may be ahead of a stream's clock to explain what the trace shows */
+	uint64_t window_tsc;
 	struct pt_session_result *result;
 	struct pt_error error; /* of a callback */
 	bool failed;

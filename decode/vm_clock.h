@@ -38,8 +38,8 @@ struct pt_vm_span {
 	uint64_t observations;	 /* guest TSC packets that it was checked with */
 	uint64_t worst_residual; /* of those: guest TSC ticks between packet and prediction, at most */
 	uint64_t slack;		 /* the offset is certain up to so many ticks; 0: exact */
-	uint64_t
-	    seen_tsc; /* host TSC of the last observation that agreed; 0 none. The next span began behind it */
+	/* host TSC of the last observation that agreed; 0 none. The next span began behind it */
+	uint64_t seen_tsc;
 };
 
 /* A guest TSC packet, and the host TSC then: host_lo <= it <= host_hi. */

@@ -144,16 +144,16 @@ struct ptr_edge {	   /* numbered */
 
 struct ptr_path {	   /* numbered */
 	uint64_t start_ip; /* 0 when the first edge is a TRACE_BEGIN */
-	uint32_t
-	    count; /* edges, 0..PTR_PATH_EDGES; 0 only for a stretch that ended before any taken branch */
+	/* edges, 0..PTR_PATH_EDGES; 0 only for a stretch that ended before any taken branch */
+	uint32_t count;
 	uint32_t not_taken; /* conditional branches passed and not taken, the tail's too */
-	uint32_t
-	    tail_insns; /* instructions after the last edge, up to end_ip; 0 unless the slice was cut there */
+	/* instructions after the last edge, up to end_ip; 0 unless the slice was cut there */
+	uint32_t tail_insns;
 	uint64_t end_ip; /* where the path stops when that is not the last edge's to (at a PSB, an error,
 				    * the trace's end); else 0 */
 	uint32_t edge[PTR_PATH_EDGES];
-	uint32_t insns
-	    [PTR_PATH_EDGES]; /* instructions from the previous edge's to (start_ip) up to the branch, inclusive */
+	/* instructions from the previous edge's to (start_ip) up to the branch, inclusive */
+	uint32_t insns[PTR_PATH_EDGES];
 };
 
 /* One thread, host or guest, on one CPU, without interruption or gap. */
@@ -186,8 +186,8 @@ struct ptr_run { /* numbered */
 	uint32_t timing; /* enum ptr_timing. run_times.h finds estimates and bounds */
 	uint32_t path;
 	uint32_t repeats; /* >= 1 */
-	uint64_t
-	    cyc_count; /* core cycles since the last run of the slice that has them, to this run's end; PTR_UNKNOWN */
+	/* core cycles since the last run of the slice that has them, to this run's end; PTR_UNKNOWN */
+	uint64_t cyc_count;
 	uint64_t insn_count; /* instructions in just that stretch; meaningless when cyc_count is unknown */
 };
 
@@ -209,8 +209,8 @@ struct ptr_call { /* numbered, in the order of returning */
 	uint64_t insn_count;
 	uint64_t cyc_count; /* PTR_UNKNOWN */
 	uint32_t flags;
-	uint32_t
-	    depth; /* 0: bottom of the stack; the parent is the next call of the thread that returns at depth - 1 */
+	/* 0: bottom of the stack; the parent is the next call of the thread that returns at depth - 1 */
+	uint32_t depth;
 };
 
 struct ptr_event {	  /* numbered */

@@ -25,15 +25,15 @@ struct ptr_timed_run {
 	uint32_t timing; /* as in struct ptr_run */
 	bool begins;  /* tracing was off before its first branch. It is taken for so in another slice, too, */
 	bool crosses; /* but for a VM entry or exit: then this is true */
-	bool
-	    direct_last; /* its last branch is a direct jump or call: nothing in the trace is of its own time */
+	/* its last branch is a direct jump or call: nothing in the trace is of its own time */
+	bool direct_last;
 	uint32_t first_insns; /* up to its first branch, inclusive */
 	uint64_t insns;	      /* in all of it */
 	uint64_t tsc;	      /* PTR_NO_TSC unknown. Never less than that of the stream's run before */
 	/* Found out. PTR_NO_TSC unknown. */
 	uint64_t tsc_est; /* of its first branch; tsc when PTR_TIME_EXACT */
-	uint64_t
-	    tsc_next; /* behind its last branch: of the next run's first, unless tracing was off in between */
+	/* behind its last branch: of the next run's first, unless tracing was off in between */
+	uint64_t tsc_next;
 	uint64_t tsc_end;    /* none of its branches is younger */
 	uint64_t insns_next; /* from its first branch to where tsc_next is */
 	/* private */
