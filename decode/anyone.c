@@ -11,27 +11,11 @@ static bool alike(const struct img_map *a, const struct img_map *b)
 	return a->file == b->file && a->offset - a->start == b->offset - b->start;
 }
 
-/* The first map that ends behind ip; count: none does. */
-static size_t behind(const struct img_space *sp, uint64_t ip)
-{
-	size_t lo = 0, hi = sp->count;
-
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-
-		if (sp->maps[mid].end > ip)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return lo;
-}
-
 /* What of the map lies between `at` and where another one begins or ends; and that other one, NULL: there is none there. */
 static const struct img_map *part(const struct img_space *sp, const struct img_map *map, uint64_t at,
 				  struct img_map *ret)
 {
-	size_t i = behind(sp, at);
+	size_t i = img_space_behind(sp, at);
 	const struct img_map *there = i < sp->count && sp->maps[i].start <= at ? &sp->maps[i] : NULL;
 	uint64_t end = there ? there->end : i < sp->count ? sp->maps[i].start : UINT64_MAX;
 
@@ -78,10 +62,7 @@ int pt_anyone_map(struct pt_anyone *a, struct pt_graph *graph, struct img_space 
 	a->again += same && anew;
 	if (a->again > 2 + a->told / 256) {
 		a->never = true;
-		a->space.count = 0;
-		a->space.hint = 0;
-		a->space.generation++;
-		a->space.changes++;
+		img_space_clear(&a->space);
 	}
 	return 0;
 }

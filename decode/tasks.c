@@ -323,10 +323,7 @@ static void forget(struct pt_machine *m, struct pt_process *p)
 	p->fresh = true;
 	p->parent = -1;
 	p->execs++;
-	p->space.count = 0;
-	p->space.hint = 0;
-	p->space.generation++;
-	p->space.changes++;
+	img_space_clear(&p->space);
 }
 
 static int apply_mmap(struct pt_tasks *t, const struct pt_side *s, struct pt_error *e)
