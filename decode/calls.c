@@ -4,14 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FRAMES_MAX 16384 /* deeper recursion is not followed: the bottom is dropped */
+#define NO_PATH	   UINT32_MAX /* there are too many: its own, and those of what it calls, are not told apart */
+#define FRAMES_MAX 16384      /* deeper recursion is not followed: the bottom is dropped */
 
 struct frame {
 	uint64_t ret; /* where a return goes; 0: the bottom */
 	uint64_t tsc, branch, insns, branches, cycles;
-	uint32_t call_path;
-	uint16_t flags; /* PTR_CALL_* */
-	bool entered;	/* by a system call, interrupt or exception */
+	uint32_t call_path; /* or NO_PATH */
+	uint16_t flags;	    /* PTR_CALL_* */
+	bool entered;	    /* by a system call, interrupt or exception */
 };
 
 struct stack {
@@ -41,6 +42,7 @@ struct pt_calls {
 	struct stack *stacks, *last;
 	struct node *nodes; /* an open hash */
 	uint32_t mask, count;
+	bool full; /* and that was said */
 	/* ip to symbol, for calls' targets: a small cache. */
 	struct {
 		uint64_t ip;
@@ -104,6 +106,15 @@ static void insert(struct node *nodes, uint32_t mask, const struct node *n)
 	nodes[i] = *n;
 }
 
+static void too_many(struct pt_calls *c)
+{
+	if (!c->full)
+		pt_emit_error(
+		    c->emit, 0, -1, PTR_NO_TSC, "call paths",
+		    "there are more call paths than --memory has room for: calls of further ones have none");
+	c->full = true;
+}
+
 /* The call path's number. A function is told by its symbol; code without one by the address that was called. */
 static uint32_t call_path(struct pt_calls *c, uint32_t parent, uint32_t symbol, uint64_t ip)
 {
@@ -112,11 +123,17 @@ static uint32_t call_path(struct pt_calls *c, uint32_t parent, uint32_t symbol, 
 	uint32_t i;
 	int64_t number;
 
+	if (parent == NO_PATH)
+		return NO_PATH;
 	for (i = hash(parent, symbol, n.ip) & c->mask; c->nodes[i].number; i = (i + 1) & c->mask)
 		if (c->nodes[i].parent == parent && c->nodes[i].symbol == symbol && c->nodes[i].ip == n.ip)
 			return c->nodes[i].number;
 	if (c->emit->failed)
 		return 0;
+	if (c->count >= c->emit->call_paths) {
+		too_many(c);
+		return NO_PATH;
+	}
 	number = ptr_put_call_path(c->emit->writer, &r, &c->emit->error);
 	if (number < 0) {
 		c->emit->failed = true;
@@ -124,7 +141,7 @@ static uint32_t call_path(struct pt_calls *c, uint32_t parent, uint32_t symbol, 
 	}
 	n.number = (uint32_t)number;
 	if (c->count++ > c->mask / 2) {
-		uint32_t mask = c->mask * 4 + 3;
+		uint32_t mask = c->mask * 2 + 1;
 		struct node *nodes = calloc((size_t)mask + 1, sizeof *nodes);
 
 		if (!nodes) {
@@ -192,7 +209,7 @@ static void pop(struct pt_calls *c, struct stack *st, const struct now *now, uin
 {
 	struct frame *f = &st->frames[--st->depth];
 	struct ptr_call r = {.thread = st->thread,
-			     .call_path = f->call_path,
+			     .call_path = f->call_path == NO_PATH ? 0 : f->call_path,
 			     .call_tsc = f->tsc,
 			     .return_tsc = now->tsc,
 			     .call_branch = f->branch,

@@ -9,6 +9,8 @@
  * that are skipped (longjmp, exceptions) end without return. A jump to another function's first instruction is a tail
  * call. A signal handler is a frame above what it interrupted. After a gap all frames end, and what runs then is the
  * bottom of a new stack.
+ *
+ * There are no more than emit->call_paths call paths: calls of further ones have none, and an error row says so.
  */
 #ifndef DECODE_CALLS_H
 #define DECODE_CALLS_H

@@ -25,6 +25,7 @@ int pt_emit_init(struct pt_emit *m, struct ptr_writer *w, struct pt_graph *graph
 	memset(m, 0, sizeof *m);
 	m->writer = w;
 	m->graph = graph;
+	m->call_paths = PT_CALL_PATHS;
 	m->names = calloc(1, sizeof *m->names);
 	m->stacks = pt_calls_create(m);
 	if (m->names) {

@@ -18,6 +18,8 @@
 struct pt_calls;
 struct pt_text_runs;
 
+#define PT_CALL_PATHS (1u << 20) /* some 50 bytes each */
+
 /* A line a branch, for people and tests. Also called for errors. */
 struct pt_branch_line {
 	const struct pt_task *task;
@@ -41,6 +43,7 @@ struct pt_emit {
 	const struct pt_text *text;	/* NULL: no text */
 	struct pt_text_runs *text_runs; /* with text, from the first run on */
 	bool calls;			/* build call stacks */
+	uint32_t call_paths;		/* of them, at most (at first PT_CALL_PATHS) */
 	bool definitions;		/* false: count only, name nothing (pt-decode --null) */
 	bool failed;
 	struct pt_error error; /* why, when failed */

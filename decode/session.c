@@ -516,6 +516,9 @@ int pt_session_run(struct ptc_reader *r, struct ptr_writer *w, const struct pt_s
 	else if (pt_emit_init(&s.emit, w, &s.graph, e) == 0 &&
 		 (!options->stats || pt_graph_count_stats(&s.graph, e) == 0)) {
 		s.emit.calls = options->calls;
+		if (options->graph_bytes)
+			s.emit.call_paths =
+			    (uint32_t)((uint64_t)PT_CALL_PATHS * options->graph_bytes / PT_GRAPH_BYTES);
 		s.emit.definitions = options->definitions;
 		s.emit.text = options->text;
 		s.graph.bare = !options->definitions && !options->text && !options->stats &&
