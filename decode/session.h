@@ -19,8 +19,9 @@ struct pt_session_options {
 	bool definitions; /* write names, edges, paths (not for --null) */
 	/* VMs without a kernel in the container run code of their own process (KVM selftests) */
 	bool guest_code;
-	bool stats;	    /* hash and counts by kind, as ../shared/bench has them */
-	size_t graph_bytes; /* for decoded code and paths (pt_graph_limit()); 0: PT_GRAPH_BYTES. Call paths in proportion */
+	bool stats; /* hash and counts by kind, as ../shared/bench has them */
+	size_t
+	    graph_bytes; /* for decoded code and paths (pt_graph_limit()); 0: PT_GRAPH_BYTES. Call paths in proportion */
 	const struct pt_text *text;
 	FILE *used_code; /* list the code that was read there at the end (image_used.h); NULL: do not */
 	/* 1: no code, but the addresses that packets have, as events; 2: those of PSBs only; 0: no */
