@@ -244,7 +244,7 @@ void hw_drain_stash(struct hw_drain *d)
 		stash_records(d, r);
 		if (!r->stream || !r->ring.aux || r->busy || r->overwrite)
 			continue;
-		from = hw_ring_aux_tail(&r->ring);
+		from = r->stash ? r->stash_last->offset + r->stash_last->size : r->taken;
 		head = hw_ring_aux_head(&r->ring);
 		if (head - from < r->ring.aux_size / 3 || d->stashed + (head - from) > HW_STASH_MAX)
 			continue;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PAGE ((uint64_t)4096)
+
 int hw_bytes_reserve(struct hw_bytes *b, size_t n, struct pt_error *e)
 {
 	size_t room = b->room ? b->room : 65536;
@@ -68,11 +70,6 @@ uint64_t hw_ring_aux_head(const struct hw_ring *r)
 	return __atomic_load_n(&r->page->aux_head, __ATOMIC_ACQUIRE);
 }
 
-uint64_t hw_ring_aux_tail(const struct hw_ring *r)
-{
-	return r->page->aux_tail;
-}
-
 uint64_t hw_ring_aux(const struct hw_ring *r, uint64_t from, uint64_t most, const uint8_t **ret_bytes)
 {
 	uint64_t at = from & (r->aux_size - 1), n = r->aux_size - at;
@@ -83,5 +80,7 @@ uint64_t hw_ring_aux(const struct hw_ring *r, uint64_t from, uint64_t most, cons
 
 void hw_ring_aux_done(struct hw_ring *r, uint64_t to)
 {
+	if (r->aux_size > PAGE)
+		to &= ~(PAGE - 1);
 	__atomic_store_n(&r->page->aux_tail, to, __ATOMIC_RELEASE);
 }

@@ -41,12 +41,16 @@ int hw_bytes_add(struct hw_bytes *b, const void *from, size_t n, struct pt_error
  */
 int hw_ring_records(struct hw_ring *r, struct hw_bytes *to, struct pt_error *e);
 
-/* How far AUX data is written, and read. What lies between is at hw_ring_aux(). */
+/* How far AUX data is written. What lies between what was read and that is at hw_ring_aux(). */
 uint64_t hw_ring_aux_head(const struct hw_ring *r);
-uint64_t hw_ring_aux_tail(const struct hw_ring *r);
 /* The bytes from position `from` on: as many as lie in a row, at most `most`; *ret_bytes points into the ring. */
 uint64_t hw_ring_aux(const struct hw_ring *r, uint64_t from, uint64_t most, const uint8_t **ret_bytes);
-/* Gives everything before position `to` back to the kernel. */
+/*
+ * Gives the whole pages before position `to` back to the kernel. Not the begin of the page at `to`: intel_pt's
+ * pt_buffer_reset_markers() finds the page to stop before by adding the page numbers of head and of the free room, without
+ * what their remainders carry; with a tail inside a page that can be head's own page, and the CPU goes on for a lap, over
+ * what was not read. A buffer of one page has only itself to give back.
+ */
 void hw_ring_aux_done(struct hw_ring *r, uint64_t to);
 
 #endif

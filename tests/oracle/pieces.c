@@ -1,13 +1,12 @@
 /*
  * pieces - whether what was decoded is what happened, with gaps only where they are told.
  *
- *     pieces [-b] [-e] [-f] [-o] TRUTH DECODED
+ *     pieces [-b] [-e] [-f] TRUTH DECODED
  *
  * Both are lines "from to" (hexadecimal, 0: not seen). A line of DECODED that begins with # tells of a gap. Between two of
  * them must be a contiguous piece of TRUTH, all pieces in order; the first begins where TRUTH begins, the last ends where it
  * ends, unless a gap is told there. At a gap, the lines where decoding began ("0 to") and ended ("from 0") may be new.
  * -b, -e: the beginning, the end may be missing. -f: a line "0 to" is a gap, too (TNT packets disabled: what is between is not in the trace).
- * -o: a piece may be older than those before it.
  * Prints "branches decoded gaps missing", or what is wrong, with exit status 1.
  */
 #include <inttypes.h>
@@ -106,15 +105,14 @@ static size_t find(const struct list *truth, size_t from, const struct branch *p
 int main(int argc, char **argv)
 {
 	struct list truth = {0}, got = {0};
-	bool open_begin = false, open_end = false, begins = false, older = false;
+	bool open_begin = false, open_end = false, begins = false;
 	size_t at = 0, found = 0, begin = 0, decoded = 0;
 	int o;
 
-	while ((o = getopt(argc, argv, "befo")) > 0) {
+	while ((o = getopt(argc, argv, "bef")) > 0) {
 		open_begin |= o == 'b';
 		open_end |= o == 'e';
 		begins |= o == 'f';
-		older |= o == 'o';
 	}
 	if (argc - optind != 2)
 		return 2;
@@ -133,8 +131,6 @@ int main(int argc, char **argv)
 		if (b == e)
 			continue;
 		found = find(&truth, at, got.at + b, e - b);
-		if (found == SIZE_MAX && older && find(&truth, 0, got.at + b, e - b) != SIZE_MAX)
-			continue;
 		if (found == SIZE_MAX) {
 			size_t k;
 

@@ -27,6 +27,7 @@ static void check(bool ok, const char *what, uint64_t seed)
 
 #define DATA  4096u
 #define AUX   8192u
+#define PAGE  4096u
 #define RINGS 3
 
 struct piece { /* of AUX data, as it was published */
@@ -114,11 +115,27 @@ static bool put_record(struct kernel *k, struct kernel_ring *r, uint32_t type, u
 	return false;
 }
 
+/* How much the CPU writes before it stops, by intel_pt's reckoning (pt_buffer_reset_markers(), regions of a page): if the stop is
+ * not before the tail, over what was not read. */
+static uint64_t room_of(const struct kernel_ring *r)
+{
+	uint64_t head = r->page->aux_head, tail = r->page->aux_tail, size, pages, stop;
+
+	if (head - tail >= AUX)
+		return 0;
+	size = AUX - 1 - (head - tail);
+	if (head % PAGE + size + 1 < PAGE)
+		return 0; /* it cannot stop inside a region */
+	pages = size / PAGE + ((head + size + 1) % PAGE == 0);
+	stop = (head / PAGE + pages) * PAGE % AUX;
+	return stop > head % AUX ? stop - head % AUX : stop + AUX - head % AUX;
+}
+
 /* The tracer has made n bytes and they are published; what has no room is gone. */
 static void publish(struct kernel *k, unsigned index, uint64_t n)
 {
 	struct kernel_ring *r = &k->rings[index];
-	uint64_t head = r->page->aux_head, room = AUX - (head - r->page->aux_tail), body[3];
+	uint64_t head = r->page->aux_head, room = room_of(r), body[3];
 	struct piece *p;
 
 	if (n == 0)
