@@ -4,26 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* perf's HEADER_* (util/header.h). */
-enum {
-	FEATURE_TRACING_DATA = 1,
-	FEATURE_BUILD_ID = 2,
-	FEATURE_HOSTNAME = 3,
-	FEATURE_OSRELEASE = 4,
-	FEATURE_ARCH = 6,
-	FEATURE_NRCPUS = 7,
-	FEATURE_CPUDESC = 8,
-	FEATURE_CPUID = 9,
-	FEATURE_CMDLINE = 11,
-	FEATURE_EVENT_DESC = 12,
-	FEATURE_BPF_PROG_INFO = 25
-};
-
-#define INFO_PT		    1  /* enum auxtrace_type: PERF_AUXTRACE_INTEL_PT */
-#define INFO_WORDS	    16 /* of its private part that every perf wrote */
-#define BUILD_ID_HEAD	    36 /* perf_event_header, pid, 24 bytes of build id */
-#define BUILD_ID_SIZE_KNOWN (1 << 15)
-#define UPDATE_NAME	    2 /* PERF_EVENT_UPDATE__NAME */
+#define INFO_PT	      1	 /* enum auxtrace_type: PERF_AUXTRACE_INTEL_PT */
+#define INFO_WORDS    16 /* of its private part that every perf wrote */
+#define BUILD_ID_HEAD 36 /* perf_event_header, pid, 24 bytes of build id */
+#define UPDATE_NAME   2	 /* PERF_EVENT_UPDATE__NAME */
 
 static int no_memory(struct pt_error *e)
 {
@@ -186,7 +170,7 @@ static int take_build_id(struct perf_file *f, const uint8_t *p, size_t n, struct
 	b = &f->build_ids[f->build_id_count];
 	*b = (struct perf_file_build_id){.pid = (int32_t)u32(p + 8), .misc = h.misc, .size = 20};
 	memcpy(b->bytes, p + 12, 20);
-	if (h.misc & BUILD_ID_SIZE_KNOWN)
+	if (h.misc & PERF_BUILD_ID_SIZE_KNOWN)
 		b->size = p[32] <= 20 ? p[32] : 20;
 	b->name = strndup((const char *)p + BUILD_ID_HEAD, n - BUILD_ID_HEAD);
 	if (!b->name)

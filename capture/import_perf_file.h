@@ -18,26 +18,8 @@
 
 #include <linux/perf_event.h>
 
+#include "capture/perf_user.h"
 #include "schema/error.h"
-
-/* Records of perf's own, from 64 on (tools/lib/perf/include/perf/event.h). */
-enum perf_user_record {
-	PERF_USER_HEADER_ATTR = 64,
-	PERF_USER_HEADER_TRACING_DATA = 66,
-	PERF_USER_HEADER_BUILD_ID = 67,
-	PERF_USER_FINISHED_ROUND = 68,
-	PERF_USER_ID_INDEX = 69,
-	PERF_USER_AUXTRACE_INFO = 70,
-	PERF_USER_AUXTRACE = 71,
-	PERF_USER_AUXTRACE_ERROR = 72,
-	PERF_USER_EVENT_UPDATE = 78,
-	PERF_USER_TIME_CONV = 79,
-	PERF_USER_HEADER_FEATURE = 80,
-	PERF_USER_COMPRESSED = 81,
-	PERF_USER_FINISHED_INIT = 82,
-	PERF_USER_COMPRESSED2 = 83,
-	PERF_USER_FIRST = 64
-};
 
 struct perf_file_event {
 	struct perf_event_attr attr; /* what the file lacks is 0; attr.size: what it has, at most sizeof */

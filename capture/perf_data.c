@@ -1,5 +1,6 @@
 /* perf_data.c - see perf_data.h. */
 #include "capture/perf_data.h"
+#include "capture/perf_user.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,19 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HEADER_BYTES	      104
-#define ATTR_BYTES	      PERF_DATA_ATTR_BYTES
-#define PT_PMU		      8 /* when the container does not say: any number will do */
-#define PT_ID		      0x70740001u
-#define RECORD_AUXTRACE_INFO  70
-#define RECORD_AUXTRACE	      71
-#define RECORD_FINISHED_ROUND 68
-#define RECORD_ID_INDEX	      69
-#define RECORD_TIME_CONV      79
-#define RECORD_FINISHED_INIT  82
-#define INFO_WORDS	      17 /* of its private part, in front of the filter */
-#define FILTER_MOST	      4096
-#define AUX_RECORD_MOST	      128
+#define HEADER_BYTES	104
+#define ATTR_BYTES	PERF_DATA_ATTR_BYTES
+#define PT_PMU		8 /* when the container does not say: any number will do */
+#define PT_ID		0x70740001u
+#define INFO_WORDS	17 /* of its private part, in front of the filter */
+#define FILTER_MOST	4096
+#define AUX_RECORD_MOST 128
 
 /* perf's default: tsc, mtc, mtc_period=3, psb_period=3, pt, branch. */
 #define PT_CONFIG_DEFAULT    0x300e601u
@@ -81,7 +76,7 @@ static int put_time_conv(struct perf_data *p, const struct ptc_meta *meta, struc
 		struct perf_event_header h;
 		uint64_t shift, mult, zero, cycles, mask;
 		uint8_t cap_user_time_zero, cap_user_time_short, unused[6];
-	} conv = {.h = {.type = RECORD_TIME_CONV, .size = sizeof conv},
+	} conv = {.h = {.type = PERF_USER_TIME_CONV, .size = sizeof conv},
 		  .shift = meta_number(p, meta, "time_shift"),
 		  .mult = meta_number(p, meta, "time_mult"),
 		  .zero = meta_number(p, meta, "time_zero")};
@@ -98,7 +93,7 @@ static int put_info(struct perf_data *p, const struct ptc_meta *meta, struct pt_
 		struct perf_event_header h;
 		uint32_t type, reserved;
 		uint64_t words[INFO_WORDS];
-	} info = {.h = {.type = RECORD_AUXTRACE_INFO}, .type = 1};
+	} info = {.h = {.type = PERF_USER_AUXTRACE_INFO}, .type = 1};
 	char filter[FILTER_MOST] = "";
 	uint64_t *w = info.words, event_trace = 0;
 
@@ -325,7 +320,7 @@ static int put_id_index(struct perf_data *p, struct pt_error *e)
 {
 	const size_t most = (UINT16_MAX - 16) / 32;
 	uint64_t count = p->id_count < most ? p->id_count : most;
-	struct perf_event_header h = {.type = RECORD_ID_INDEX, .size = (uint16_t)(16 + 32 * count)};
+	struct perf_event_header h = {.type = PERF_USER_ID_INDEX, .size = (uint16_t)(16 + 32 * count)};
 
 	if (perf_data_put(p, &h, sizeof h, e) || perf_data_put64(p, count, e))
 		return -1;
@@ -339,7 +334,7 @@ static int put_id_index(struct perf_data *p, struct pt_error *e)
 /* "What was there before is told": perf inject looks for vCPUs' threads up to here. */
 static int finish_init(struct perf_data *p, struct pt_error *e)
 {
-	struct perf_event_header h = {.type = RECORD_FINISHED_INIT, .size = sizeof h};
+	struct perf_event_header h = {.type = PERF_USER_FINISHED_INIT, .size = sizeof h};
 
 	if (p->initial)
 		return 0;
@@ -440,7 +435,7 @@ int perf_data_aux(struct perf_data *p, const struct ptc_meta *meta, const struct
 		struct perf_event_header h;
 		uint64_t size, offset, reference;
 		uint32_t idx, tid, cpu, reserved;
-	} record = {.h = {.type = RECORD_AUXTRACE, .size = sizeof record},
+	} record = {.h = {.type = PERF_USER_AUXTRACE, .size = sizeof record},
 		    .size = padded,
 		    .offset = aux->offset,
 		    .reference = reference_tsc(meta, aux->time_ns),
@@ -487,7 +482,7 @@ int perf_data_seek(struct perf_data *p, uint64_t offset, struct pt_error *e)
 
 int perf_data_finish(struct perf_data *p, const struct ptc_meta *meta, struct pt_error *e)
 {
-	struct perf_event_header round = {.type = RECORD_FINISHED_ROUND, .size = sizeof round};
+	struct perf_event_header round = {.type = PERF_USER_FINISHED_ROUND, .size = sizeof round};
 	uint64_t header[HEADER_BYTES / 8] = {0}, data_end, ids, attrs;
 
 	if (!p->machine_pid && !p->has_pt_event && make_pt_event(p, meta, e))

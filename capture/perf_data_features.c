@@ -1,27 +1,13 @@
 /* perf_data_features.c - what a perf.data says of itself: the features behind its data. */
 #include "capture/perf_data.h"
+#include "capture/perf_user.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_ALIGN	    64
-#define BUILD_ID_SIZE_KNOWN (1 << 15)
-
-enum feature {
-	FEATURE_TRACING_DATA = 1,
-	FEATURE_BUILD_ID = 2,
-	FEATURE_HOSTNAME = 3,
-	FEATURE_OSRELEASE = 4,
-	FEATURE_ARCH = 6,
-	FEATURE_NRCPUS = 7,
-	FEATURE_CPUDESC = 8,
-	FEATURE_CPUID = 9,
-	FEATURE_CMDLINE = 11,
-	FEATURE_EVENT_DESC = 12,
-	FEATURE_AUXTRACE = 18,
-	FEATURES = 19
-};
+#define NAME_ALIGN 64
+#define FEATURES   (FEATURE_AUXTRACE + 1)
 
 /* perf's strings: their length, padded with NULs, then that many bytes. */
 static int put_string(struct perf_data *p, const char *s, struct pt_error *e)
@@ -105,7 +91,7 @@ static int put_build_ids(struct perf_data *p, struct pt_error *e)
 		const struct perf_data_build_id *b = &p->build_ids[i];
 		size_t n = strlen(b->name), room = (n + NAME_ALIGN) / NAME_ALIGN * NAME_ALIGN;
 		uint8_t id[24] = {0};
-		struct perf_event_header h = {.misc = PERF_RECORD_MISC_USER | BUILD_ID_SIZE_KNOWN,
+		struct perf_event_header h = {.misc = PERF_RECORD_MISC_USER | PERF_BUILD_ID_SIZE_KNOWN,
 					      .size = (uint16_t)(sizeof h + 4 + sizeof id + room)};
 
 		memcpy(id, b->bytes, b->count);
@@ -126,7 +112,8 @@ static int put_meta_string(struct perf_data *p, const struct ptc_meta *meta, con
 	return put_string(p, value ? value : "", e);
 }
 
-static int put_feature(struct perf_data *p, enum feature f, const struct ptc_meta *meta, struct pt_error *e)
+static int put_feature(struct perf_data *p, enum perf_feature f, const struct ptc_meta *meta,
+		       struct pt_error *e)
 {
 	char cpuid[200];
 
@@ -154,7 +141,7 @@ static int put_feature(struct perf_data *p, enum feature f, const struct ptc_met
 	}
 }
 
-static bool wanted(const struct perf_data *p, enum feature f, const struct ptc_meta *meta)
+static bool wanted(const struct perf_data *p, enum perf_feature f, const struct ptc_meta *meta)
 {
 	switch (f) {
 	case FEATURE_TRACING_DATA: return p->format_count > 0;
@@ -178,14 +165,14 @@ int perf_data_features(struct perf_data *p, const struct ptc_meta *meta, uint64_
 
 	*ret = 0;
 	for (int f = 0; f < FEATURES; f++)
-		*ret |= (uint64_t)wanted(p, (enum feature)f, meta) << f;
+		*ret |= (uint64_t)wanted(p, (enum perf_feature)f, meta) << f;
 	if (perf_data_seek(p, table + 16 * (uint64_t)__builtin_popcountll(*ret), e))
 		return -1;
 	for (int f = 0; f < FEATURES; f++) {
 		if (!(*ret >> f & 1))
 			continue;
 		sections[2 * count] = p->offset;
-		if (put_feature(p, (enum feature)f, meta, e))
+		if (put_feature(p, (enum perf_feature)f, meta, e))
 			return -1;
 		sections[2 * count + 1] = p->offset - sections[2 * count];
 		count++;
