@@ -1,6 +1,7 @@
 /* test_guest_root.c - a guest's root in a folder: the files that its records name, looked up as the guest would, by build id; its kernel. */
 #include "capture/elf_image.h"
 #include "capture/guest_root.h"
+#include "tests/unit/check.h"
 
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -12,18 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static unsigned passed, failed;
 static char root[64];
-
-static void check(bool ok, const char *what)
-{
-	if (ok) {
-		passed++;
-		return;
-	}
-	failed++;
-	printf("FAILED: %s\n", what);
-}
 
 static void run(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static void run(const char *format, ...)
@@ -212,6 +202,5 @@ int main(void)
 	test_files();
 	test_kernel();
 	run("rm -rf %s", root);
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed != 0;
+	return sum_up();
 }

@@ -4,6 +4,7 @@
 #include "capture/hw_control.h"
 #include "capture/hw_pmu.h"
 #include "capture/hw_snapshot.h"
+#include "tests/unit/check.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,18 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static unsigned passed, failed;
-
-static void check(bool ok, const char *what)
-{
-	if (ok) {
-		passed++;
-		return;
-	}
-	failed++;
-	printf("FAILED: %s\n", what);
-}
 
 /* ---- A machine in files ------------------------------------------------------------------------------- */
 
@@ -319,6 +308,5 @@ int main(void)
 	snprintf(command, sizeof command, "rm -rf '%s'", root);
 	if (system(command))
 		return 1;
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed != 0;
+	return sum_up();
 }

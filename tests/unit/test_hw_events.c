@@ -4,6 +4,7 @@
 #include "capture/hw_events.h"
 #include "capture/hw_group.h"
 #include "capture/hw_pmu.h"
+#include "tests/unit/check.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,18 +13,6 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-static unsigned passed, failed;
-
-static void check(bool ok, const char *what)
-{
-	if (ok) {
-		passed++;
-		return;
-	}
-	failed++;
-	printf("FAILED: %s\n", what);
-}
 
 /* ---- The double: an event is a memfd, which can be mapped and read ---- */
 
@@ -302,6 +291,5 @@ int main(void)
 	test_lost();
 	test_options();
 	test_names();
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed != 0;
+	return sum_up();
 }

@@ -1,6 +1,7 @@
 /* test_hw_filter.c - address filters by names: of the file that runs, where the dynamic linker tells where its functions are, and of a
  * kallsyms. */
 #include "capture/hw_filter.h"
+#include "tests/unit/check.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,18 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static unsigned passed, failed;
 static char kallsyms[64], self[4096];
-
-static void check(bool ok, const char *what)
-{
-	if (ok) {
-		passed++;
-		return;
-	}
-	failed++;
-	printf("FAILED: %s\n", what);
-}
 
 static void is(const char *text, const char *wanted)
 {
@@ -174,6 +164,5 @@ int main(void)
 	refused("filter vfs_read", PT_ERR_BAD_INPUT, "shows no addresses");
 	close(fd);
 	unlink(kallsyms);
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed != 0;
+	return sum_up();
 }

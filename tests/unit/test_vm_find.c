@@ -1,5 +1,6 @@
 /* test_vm_find.c - virtual machines of each monitor, by /proc and /sys in a folder. */
 #include "capture/vm_find.h"
+#include "tests/unit/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,18 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static unsigned passed, failed;
 static char root[64];
-
-static void check(bool ok, const char *what)
-{
-	if (ok) {
-		passed++;
-		return;
-	}
-	failed++;
-	printf("FAILED: %s\n", what);
-}
 
 static void make(const char *path, char *whole, size_t room)
 {
@@ -183,6 +173,5 @@ int main(void)
 	snprintf(command, sizeof command, "rm -rf '%s'", root);
 	if (system(command))
 		return 1;
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed != 0;
+	return sum_up();
 }
