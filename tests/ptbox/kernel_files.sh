@@ -20,34 +20,7 @@ EOS
 box -c 1 -k
 exact 1 "kcore_dir" "$out/kcore.ptc"
 # When /proc/kcore was read, perf had ended, and static branches that it had switched on were off again: some NOPs and jumps.
-python3 - "$out/kcore.ptc" "$out/proc.ptc" >"$tmp/compared" <<-'END'
-	import sys
-	kcore, proc = sys.argv[1:]
-	sys.argv = ["", "--aux", "0", kcore]
-	exec(open("tests/oracle/ptc_reader.py").read().replace("sys.exit(main())", "pass"))
-	def memory(path):
-	    images = []
-	    for kind, _, _, _, data in chunks(open(path, "rb").read()):
-	        if kind != 6: continue
-	        p = Payload(data)
-	        k, machine, _, _ = p.numbers("IiiI")
-	        _, vaddr, _ = p.numbers("QQQ")
-	        p.string(), p.string()
-	        if k == 2 and machine == 0: images.append((vaddr, p.bytes(p.numbers("Q")[0])))
-	    return images
-	now = memory(proc)
-	same = other = 0
-	for vaddr, code in memory(kcore):
-	    for at in range(0, len(code), 4096):
-	        page = code[at:at + 4096]
-	        for v, c in now:
-	            if v <= vaddr + at and vaddr + at + len(page) <= v + len(c):
-	                there = c[vaddr + at - v:vaddr + at - v + len(page)]
-	                differ = 0 if there == page else sum(x != y for x, y in zip(there, page))
-	                same, other = same + len(page) - differ, other + differ
-	                break
-	print(same, other)
-END
+python3 tests/ptbox/kernel_code.py memory "$out/kcore.ptc" "$out/proc.ptc" >"$tmp/compared"
 read -r equal differ <"$tmp/compared"
 check "/proc/kcore: $equal bytes as perf's copy has them, $differ not" test "${equal:-0}" -gt 15000000 -a "$differ" -lt 500
 
@@ -62,51 +35,7 @@ from_files() { # NAME FOLDER-OF-MODULES
 	"$capture" import --symfs "$out/symfs" --vmlinux "$system/vmlinux" --kallsyms "$out/kallsyms" --modules "$2" \
 		-o "$tmp/files.ptc" "$out/all.data/data" 2>"$tmp/notes"
 	succeeded $? "$1: status $?: $(head -n 1 "$tmp/notes")"
-	python3 - "$tmp/files.ptc" "$out/kcore.ptc" "$system/root" >"$tmp/compared" <<-'END'
-		# Each branch that a module's relocations complete: as in memory, or the kernel has patched it (another opcode; static
-		# calls; returns; what belongs to alternatives).
-		import re, struct, subprocess, sys
-		ours, kcore, root = sys.argv[1:]
-		sys.argv = ["", "--aux", "0", ours]
-		exec(open("tests/oracle/ptc_reader.py").read().replace("sys.exit(main())", "pass"))
-		def memory(path):
-		    images = []
-		    for kind, _, _, _, data in chunks(open(path, "rb").read()):
-		        if kind != 6: continue
-		        p = Payload(data)
-		        k, machine, _, _ = p.numbers("IiiI")
-		        _, vaddr, _ = p.numbers("QQQ")
-		        p.string()
-		        name = p.string().decode()
-		        if k == 2 and machine == 0: images.append((vaddr, p.bytes(p.numbers("Q")[0]), name))
-		    return images
-		def get(images, at, n):
-		    return next((b[at - v:at - v + n] for v, b, _ in images if v <= at and at + n <= v + len(b)), None)
-		mine, real = memory(ours), memory(kcore)
-		same = patched = holes = 0  # .init.text: static calls, of what is gone
-		other = {}
-		for name in sorted({n for _, _, n in mine if ".ko" in n}):
-		    at, place, now = min(v for v, _, n in mine if n == name), {}, None
-		    readelf = lambda o: subprocess.run(["readelf", o, root + name], capture_output=True, text=True).stdout.split("\n")
-		    for line in readelf("-SW"):
-		        m = re.match(r"\s*\[\s*\d+\] (\S+)\s+\S+\s+\S+ \S+ (\S+) \S+\s+(\S+)\s+\d+\s+\d+\s+(\d+)", line)
-		        if m and "A" in m[3] and "X" in m[3] and not m[1].startswith(".init"):
-		            at = -(-at // int(m[4])) * int(m[4])
-		            place[m[1]] = at
-		            at += int(m[2], 16)
-		    for line in readelf("-rW"):
-		        m = re.match(r"Relocation section '\.rela(\S+)'", line)
-		        if m: now = place.get(m[1])
-		        f = line.split()
-		        if now is None or len(f) < 5 or f[2] not in ("R_X86_64_PC32", "R_X86_64_PLT32"): continue
-		        x, y = (get(i, now + int(f[0], 16) - 1, 5) for i in (mine, real))
-		        if x is None or y is None: holes += f[4] != ".init.text"
-		        elif x[0] not in (0xe8, 0xe9): continue
-		        elif x == y: same += 1
-		        elif x[0] != y[0]: patched += 1
-		        elif not re.match(r"__SCT__|__x86_|\.altinstr|\.init\.text|copy_user_|clear_user_|copy_mc_", f[4]): other[f[4]] = other.get(f[4], 0) + 1
-		print(same, holes, len(other), sorted(other.items()))
-	END
+	python3 tests/ptbox/kernel_code.py modules "$tmp/files.ptc" "$out/kcore.ptc" "$system/root" >"$tmp/compared"
 	read -r equal holes others rest <"$tmp/compared"
 	check "$1: $(cat "$tmp/compared")" test "${equal:-0}" -gt 8000 -a "$holes" -eq 0 -a "$others" -eq 0
 }
