@@ -15,7 +15,12 @@ cd /host/out || exit 1
 # CPU 0: samples.
 taskset 1 pt-capture -o clock.ptc -u --aux-sample=8192 --sample-event cpu-clock -c 100000 -- /usr/bin/work 1 2>clock.err || exit 1
 taskset 1 pt-capture -o faults.ptc -u --aux-sample --sample-event page-faults -c 5 -- /usr/bin/work 1 2>faults.err || exit 1
+# Somebody sleeps and wakes there: a CPU alone need not switch in that time.
+taskset 1 sh -c 'until [ -e switched ]; do sleep 0.002; done' &
+sleeper=$!
 pt-capture -o switches.ptc -C 0 --aux-sample=60K --sample-event sched:sched_switch -d 0.02 2>switches.err || exit 1
+touch switched
+wait $sleeper
 taskset 1 perf record -N -B -o perf.data -e '{intel_pt//u,cpu-clock:u}' --aux-sample=8192 -c 100000 -- /usr/bin/work 1 >perf.log 2>&1 || exit 1
 taskset 1 pt-capture -o module.ptc -m ,16M -- modprobe dummy 2>module.err || exit 1
 # CPU 1: filters.
