@@ -36,23 +36,33 @@ check() {
 }
 # succeeded $? WHAT: the command before did. (check "… $(cat err)" test $? -eq 0 would ask about cat.)
 succeeded() { check "$2" test "$1" -eq 0; }
-# same NAME EXPECTED GOT: two files, or what commands print: <(...); the first differences are shown
+# same NAME EXPECTED GOT: two files, or what commands print: <(...); the first differences are shown. Nothing is expected as
+# /dev/null only: otherwise what should have told it has failed.
 same() {
 	local expected=$2 got=$3
 	[ -f "$expected" ] || { cat "$2" >"$tmp/same.expected" && expected=$tmp/same.expected; }
 	[ -f "$got" ] || { cat "$3" >"$tmp/same.got" && got=$tmp/same.got; }
-	if cmp -s "$expected" "$got"; then
+	if [ ! -s "$expected" ] && [ "$2" != /dev/null ]; then
+		fail "$1: nothing to compare with"
+	elif cmp -s "$expected" "$got"; then
 		pass
 	else
 		fail "$1 (< expected, > got; $(wc -l <"$expected") and $(wc -l <"$got") lines)"
 		diff "$expected" "$got" | head -n 12 | cut -c 1-200
 	fi
 }
+# changed ALGORITHM EXPECTED GOT: sets invented and missing, the numbers of lines that only GOT or only EXPECTED has, by git diff
+changed() {
+	local numbers
+	numbers=$(git diff --no-index "--$1" --numstat "$2" "$3")
+	if [ $? -gt 1 ] || [ ! -s "$2" ]; then fail "$2, $3: nothing to compare"; fi
+	read -r invented missing _ <<<"${numbers:-0 0}"
+}
 # counts OUTPUT: adds the "N passed, N failed" line of a tool's output to ours and shows its failures
 counts() {
 	local p f
 	grep -a '^FAILED' "$1"
-	if read -r p _ f _ < <(grep -aE '^[0-9]+ passed, [0-9]+ failed' "$1" | tail -n 1); then
+	if read -r p _ f _ < <(grep -aE '^[0-9]+ passed, [0-9]+ failed' "$1" | tail -n 1) && [ $((p + f)) -gt 0 ]; then
 		passed=$((passed + p)) failed=$((failed + f))
 	else
 		fail "no counts: $(tail -n 3 "$1")"

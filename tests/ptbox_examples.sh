@@ -72,7 +72,7 @@ clocks() { # NAME
 }
 
 example() { # NAME exact|partly
-	local name=$1 held=$2 data truth cpu status errors=0 missing=0 m i
+	local name=$1 held=$2 data truth cpu status errors=0 all=0 invented missing
 	cd "$kept/$name" || return
 	data=pt.data
 	[ -e "$data" ] || data=$(find . -maxdepth 1 -name '*.data' | head -n 1)
@@ -91,18 +91,18 @@ example() { # NAME exact|partly
 		"$tmp/truthdump" -p "$truth" >"$tmp/expected"
 		# A trace by thread has no CPU.
 		awk -v cpu="$cpu" '$1 == cpu || $1 == -1 { print $2, $3 }' "$tmp/text" >"$tmp/got"
-		read -r i m _ < <(git diff --no-index --patience --numstat "$tmp/expected" "$tmp/got") || i=0 m=0
+		changed patience "$tmp/expected" "$tmp/got"
 		# Where much is missing, of what is alike the wrong one may be taken for it.
-		[ "${i:-0}" -eq 0 ] || read -r i m _ < <(git diff --no-index --minimal --numstat "$tmp/expected" "$tmp/got")
-		missing=$((missing + ${m:-0}))
-		echo "$name: CPU $cpu: $(wc -l <"$tmp/expected") branches, ${m:-0} missing, ${i:-0} invented; $errors errors"
-		check "$name: CPU $cpu: $i branches that were not" test "${i:-0}" -eq 0
+		[ "$invented" -eq 0 ] || changed minimal "$tmp/expected" "$tmp/got"
+		all=$((all + missing))
+		echo "$name: CPU $cpu: $(wc -l <"$tmp/expected") branches, $missing missing, $invented invented; $errors errors"
+		check "$name: CPU $cpu: $invented branches that were not" test "$invented" -eq 0
 	done
 	if [ "$held" = exact ]; then
-		check "$name: $missing branches missing" test "$missing" -eq 0
+		check "$name: $all branches missing" test "$all" -eq 0
 		check "$name: errors: $(grep -m 2 '^#' "$tmp/text")" test "$errors" -eq 0
 	else
-		check "$name: nothing is said of what is missing" test "$missing" -eq 0 -o "$errors" -gt 0
+		check "$name: nothing is said of what is missing" test "$all" -eq 0 -o "$errors" -gt 0
 	fi
 	"$PT_BIN/pt-decode" vm-clock "$tmp/c.ptc" >"$tmp/clocks" 2>/dev/null && clocks "$name"
 	cd "$OLDPWD" || exit 1

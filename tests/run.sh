@@ -3,8 +3,9 @@
 #
 # A test is tests/unit/test_*.c (built by make), tests/cli/*.sh or tests/oracle/*.sh. NAME picks those whose path
 # contains it ("unit", "cli/query"). tests/ptbox/*.sh, which boot an emulated PC, run only when a NAME says ptbox
-# (`make check-ptbox`). Each prints a line "N passed, N failed" (", N skipped") last; one that does not, or fails otherwise,
-# or hangs (three times its `# timeout: SECONDS`, of an idle machine; 300), counts as a failure. It gets
+# (`make check-ptbox`). Each prints a line "N passed, N failed" (", N skipped") last; one that does not, or whose line is all
+# nought, or that fails otherwise, or hangs (three times its `# timeout: SECONDS`, of an idle machine; 300), counts as a
+# failure. It gets
 #   PT_BIN     the folder of the programs        TMPDIR   an empty folder of its own, removed afterwards
 #   PT_BUILD   the build folder (tests' tools)   SANITIZE 1 when the programs were built with sanitizers
 #   PT_CACHE   a folder that the tests of one run share
@@ -53,7 +54,7 @@ run() { # seconds, test, its number: the output goes to $work/N.out, the counts 
 	counts=$(grep -aE '^[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?$' "$work/$n.out" | tail -n 1)
 	read -r p f s < <(tr -cs '0-9\n' ' ' <<<"$counts")
 	[ $status -ne 124 ] || echo "tests/run.sh: it took longer than $seconds s" >>"$work/$n.out"
-	if [ -z "$counts" ] || { [ $status -ne 0 ] && [ "${f:-0}" -eq 0 ]; }; then
+	if [ -z "$counts" ] || [ $((${p:-0} + ${f:-0} + ${s:-0})) -eq 0 ] || { [ $status -ne 0 ] && [ "${f:-0}" -eq 0 ]; }; then
 		echo "tests/run.sh: exit status $status, counts '$counts'" >>"$work/$n.out"
 		f=$((${f:-0} + 1))
 	fi

@@ -10,7 +10,7 @@ fi
 
 # recording NAME DATA [OPTION...]
 recording() {
-	tar --zstd -xf "$archives/$1.tar.zst" -C "$tmp" || return
+	tar --zstd -xf "$archives/$1.tar.zst" -C "$tmp" || fail "$1 cannot be unpacked"
 	(cd "$tmp/$1" && "$PT_BIN/pt-capture" import -q --symfs symfs "${@:3}" "$2") 2>"$tmp/err" | "$PT_BIN/pt-decode" -q |
 		"$PT_BIN/pt-load" -q "$tmp/$1.db"
 	python3 tests/oracle/call_stacks.py "$tmp/$1.db" >"$tmp/out" 2>&1

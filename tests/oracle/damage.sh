@@ -65,7 +65,7 @@ for part in 1 5 17 30 50 70 90 98; do
 	check "cut at $part %: exit status $status" test "$status" -eq 3 -o "$status" -eq 1
 	check "cut at $part %: no message" test -s "$tmp/err"
 	head -n "$(wc -l <"$tmp/got")" "$tmp/right" >"$tmp/expected"
-	same "cut at $part %" "$tmp/expected" "$tmp/got"
+	check "cut at $part %: a branch that was not" cmp "$tmp/expected" "$tmp/got" # none at all, where that is cut off
 	head -c $(($(stat -c %s "$tmp/big.ptr") * part / 100)) "$tmp/big.ptr" | "$PT_BIN/pt-load" -q "$tmp/cut.db" 2>"$tmp/err"
 	status=$?
 	check "records cut at $part %: exit status $status" test $status -eq 1

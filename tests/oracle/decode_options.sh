@@ -16,6 +16,7 @@ rm -rf "$tmp/qemu-guest"
 # part OPTION...: sets `part` to the number of branches; all of them are in the whole decode, which had no error
 part() {
 	"$PT_BIN/pt-decode" --text -F cpu,tsc_lo,from,to "$@" "$c" 2>"$tmp/err" | LC_ALL=C sort >"$tmp/part"
+	check "$*: $(head -n 1 "$tmp/err")" test "${PIPESTATUS[0]}" -eq 0
 	part=$(wc -l <"$tmp/part")
 	LC_ALL=C comm -13 "$tmp/all" "$tmp/part" >"$tmp/other"
 	check "$*: lines that the whole has not: $(head -n 2 "$tmp/other")" test ! -s "$tmp/other"
@@ -23,7 +24,7 @@ part() {
 # within WHAT PERCENT OF: most of it is found: where something wanted begins, the first address is waited for, and returns to what
 # was not wanted are not followed
 within() {
-	check "$1 $part of $3" test "$((part * 100))" -ge "$(($2 * $3))" -a "$part" -le "$3"
+	check "$1 $part of $3" test "$((part * 100))" -ge "$(($2 * $3))" -a "$part" -le "$3" -a "$part" -gt 0
 }
 
 part --host-only
@@ -34,15 +35,15 @@ within "host and guest together" 99 "$(wc -l <"$tmp/all")"
 "$PT_BIN/pt-decode" --null --stats --guest-only "$c" | grep -v packets >"$tmp/guest"
 part --cpu 1
 check "no such CPU" test "$part" -eq 0
-check "its CPU" cmp -s "$tmp/lines" <("$PT_BIN/pt-decode" --text -F cpu,tsc_lo,from,to --cpu 0-3,9 "$c")
+same "its CPU" "$tmp/lines" <("$PT_BIN/pt-decode" --text -F cpu,tsc_lo,from,to --cpu 0-3,9 "$c")
 part --tid 87
 check "a thread that did not run" test "$part" -eq 0
 part --tid 94
 # The branches of its own and its guest's: those of the host's other threads, some 240,000, are not there.
 check "the vCPU's thread: $part" test "$part" -gt 2480000 -a "$part" -lt 2530000
-check "the VM's guest" cmp -s "$tmp/guest" <("$PT_BIN/pt-decode" --null --stats --vm 87 --guest-only "$c" | grep -v packets)
+same "the VM's guest" "$tmp/guest" <("$PT_BIN/pt-decode" --null --stats --vm 87 --guest-only "$c" | grep -v packets)
 name=$("$PT_BIN/pt-capture" info "$c" | sed -n 's/^machine\.87\.\(host\|name\): //p' | head -n 1)
-check "the VM by its name '$name'" cmp -s "$tmp/guest" <("$PT_BIN/pt-decode" --null --stats --vm "$name" --guest-only "$c" | grep -v packets)
+same "the VM by its name '$name'" "$tmp/guest" <("$PT_BIN/pt-decode" --null --stats --vm "$name" --guest-only "$c" | grep -v packets)
 "$PT_BIN/pt-decode" --null --vm nobody "$c" >"$tmp/out" 2>&1
 check "a name that is not there" test $? -eq 2
 check "says which are" grep -qF "$name (87)" "$tmp/out"

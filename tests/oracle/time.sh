@@ -16,7 +16,10 @@ check "truthdump" "${CC:-cc}" -w -O2 -o "$tmp/truthdump" "$PT_SHARED/tools/truth
 recording() {
 	local name=$1 median=$2 p99=$3 sure=$4 perf=$5 data=$6 truth cpu
 	shift 6
-	tar --zstd -xf "$archives/$name.tar.zst" -C "$tmp" || return
+	if ! tar --zstd -xf "$archives/$name.tar.zst" -C "$tmp"; then
+		fail "$name cannot be unpacked"
+		return
+	fi
 	(cd "$tmp/$name" && "$PT_BIN/pt-capture" import -q --symfs symfs "$@" -o "$tmp/c.ptc" "$data")
 	"$PT_BIN/pt-decode" --text -F cpu,tsc,tsc_lo,tsc_hi,class,from,to "$tmp/c.ptc" >"$tmp/text"
 	for truth in "$tmp/$name"/truth-cpu*.bin; do

@@ -6,6 +6,7 @@ the same order. Prints percentiles of (tsc - truth) in nanoseconds. Exit status 
 the median, or P99 at the 99th percentile; when a time goes backwards or lies outside its bounds; when the truth does, or an
 exact time is off by more than RESOLUTION TSC ticks, for more than UNSURE percent of the branches; or when they differ. PT_TIME_SHOW=N prints the N worst.
 """
+import itertools
 import os
 import sys
 
@@ -44,8 +45,8 @@ def main():
     median, p99, resolution = float(sys.argv[4]), float(sys.argv[5]), int(sys.argv[6])
     errors, worst, last = [], [], 0
     backwards = outside = untrue = inexact = exact = open_ended = 0
-    for n, (t, g) in enumerate(zip(truth(sys.argv[1]), got(sys.argv[2]))):
-        if t[1:] != (g[4], g[5]):
+    for n, (t, g) in enumerate(itertools.zip_longest(truth(sys.argv[1]), got(sys.argv[2]))):
+        if not t or not g or t[1:] != (g[4], g[5]):
             print(f"branch {n}: {t} in the truth, {g} here")
             sys.exit(1)
         tsc, low, high = number(g[0]), number(g[1]), number(g[2])

@@ -11,7 +11,11 @@ fi
 # guest NAME DATA GUEST PID VMCS OFFSET [insns]
 guest() {
 	local name=$1 dir=$tmp/$1 vmcs=$5 offset=$6
-	mkdir "$dir" && tar --zstd -xf "$archives/$name.tar.zst" -C "$tmp" || return
+	mkdir "$dir"
+	if ! tar --zstd -xf "$archives/$name.tar.zst" -C "$tmp"; then
+		fail "$name cannot be unpacked"
+		return
+	fi
 	(cd "$dir" && "$PT_BIN/pt-capture" import -q --symfs symfs --guest "$3,$4" -o c.ptc "$2") 2>"$dir/err"
 	succeeded $? "$name: import: $(head -n 3 "$dir/err")"
 	"$PT_BIN/pt-decode" vm-clock "$dir/c.ptc" | cut -f 1,4-6,8 >"$dir/clock"
