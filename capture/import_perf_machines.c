@@ -460,8 +460,8 @@ static int put_kernel(struct perf_machines *m, struct machine *one, const struct
 		import_perf_note(
 		    m->notes,
 		    "the kernel's code is from %s, as it was linked: what a kernel patches when it "
-		    "runs (alternatives, static branches) is not in it, and cannot be decoded. "
-		    "perf record --kcore has the code that ran",
+		    "runs (alternatives, static branches) is not in it; there decoding ends, or goes "
+		    "where that kernel did not. perf record --kcore has the code that ran",
 		    paths->vmlinux);
 	if (ret == 0)
 		ret = put_modules(m, one, paths->module_folder, symbols, w, &written, e);

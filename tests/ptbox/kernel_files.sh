@@ -42,6 +42,14 @@ from_files() { # NAME FOLDER-OF-MODULES
 from_files "modules" "$system/root"
 check "modules: their functions have their names" grep -qE '^  \[kvm_intel\] \(memory\): .* [0-9]{3} symbols' <("$capture" info "$tmp/files.ptc")
 check "a kernel from files: says what it lacks" grep -q 'as it was linked' "$tmp/notes"
+# What the kernel had patched is not in them: the flow ends there, which is said, or takes a few branches that the kernel did not.
+truth 0 >"$tmp/truth"
+"$PT_BIN/pt-decode" --text -F from,to "$tmp/files.ptc" 2>/dev/null >"$tmp/text"
+grep -v '^#' "$tmp/text" >"$tmp/got"
+changed patience "$tmp/truth" "$tmp/got"
+check "a kernel from files: of $(wc -l <"$tmp/got") branches $invented are not the kernel's" \
+	test "$(wc -l <"$tmp/got")" -gt 50000 -a $((invented * 20)) -lt "$(wc -l <"$tmp/got")"
+check "a kernel from files: where it ends is said" test "$(grep -c '^#' "$tmp/text")" -gt 100
 cp "$tmp/files.ptc" "$tmp/plain.ptc"
 # As distributions pack them, in one folder.
 mkdir "$tmp/packed"
