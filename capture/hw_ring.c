@@ -80,7 +80,5 @@ uint64_t hw_ring_aux(const struct hw_ring *r, uint64_t from, uint64_t most, cons
 
 void hw_ring_aux_done(struct hw_ring *r, uint64_t to)
 {
-	if (r->aux_size > PAGE)
-		to &= ~(PAGE - 1);
-	__atomic_store_n(&r->page->aux_tail, to, __ATOMIC_RELEASE);
+	__atomic_store_n(&r->page->aux_tail, to & ~(PAGE - 1), __ATOMIC_RELEASE);
 }

@@ -22,7 +22,7 @@ struct hw_ring {
 	const uint8_t *data;
 	uint64_t data_size; /* a power of two */
 	const uint8_t *aux; /* NULL: none */
-	uint64_t aux_size;  /* a power of two */
+	uint64_t aux_size;  /* a power of two, at least two pages */
 };
 
 /* Bytes that grow as they must; the owner frees `bytes`. */
@@ -49,7 +49,7 @@ uint64_t hw_ring_aux(const struct hw_ring *r, uint64_t from, uint64_t most, cons
  * Gives the whole pages before position `to` back to the kernel. Not the begin of the page at `to`: intel_pt's
  * pt_buffer_reset_markers() finds the page to stop before by adding the page numbers of head and of the free room, without
  * what their remainders carry; with a tail inside a page that can be head's own page, and the CPU goes on for a lap, over
- * what was not read. A buffer of one page has only itself to give back.
+ * what was not read.
  */
 void hw_ring_aux_done(struct hw_ring *r, uint64_t to);
 
