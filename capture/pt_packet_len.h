@@ -10,7 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#define PT_PSB_BYTES 16
+#define PT_PSB_BYTES	 16
+#define PT_PSB_PLUS_MOST 512 /* bytes that a PSB+ may have; more is a PSB without a time */
 
 enum { PT_PACKET_CUT = 0, PT_PACKET_BAD = -1 };
 
@@ -154,6 +155,39 @@ static inline bool pt_psb_tsc(const uint8_t *p, size_t n, uint64_t *ret)
 		at += (size_t)len;
 	}
 	return false;
+}
+
+/*
+ * The PSB+ at p, of n bytes: 1 and its TSC when it has one and lies in the host, 0 when not, -1 when more bytes are
+ * needed.
+ */
+static inline int pt_psb_plus(const uint8_t *p, size_t n, uint64_t *tsc)
+{
+	bool timed = false;
+	size_t at = 0;
+	int block = 0;
+
+	while (at < n) {
+		int len = pt_packet_len(p + at, n - at, &block);
+
+		if (len == PT_PACKET_CUT)
+			return n < PT_PSB_PLUS_MOST ? -1 : 0;
+		if (len <= 0)
+			return 0;
+		if (p[at] == 0x19) {
+			*tsc = 0;
+			memcpy(tsc, p + at + 1, 7);
+			timed = true;
+		} else if (p[at] == 0x02 && p[at + 1] == 0x43 && p[at + 2] & 1) {
+			return 0; /* PIP.NR: in a guest */
+		} else if (p[at] == 0x02 && p[at + 1] == 0x23) {
+			return timed; /* PSBEND */
+		} else if (p[at] == 0x02 && p[at + 1] == 0xf3) {
+			return 0; /* OVF ends it, too */
+		}
+		at += (size_t)len;
+	}
+	return n < PT_PSB_PLUS_MOST ? -1 : 0;
 }
 
 #endif

@@ -11,9 +11,9 @@
 #define NAME_MAX_BYTES 4096
 #define TRAILER_BYTES  32
 
-void sideband_init(struct sideband *s, uint32_t pid, uint32_t tid)
+void sideband_init(struct sideband *s, int32_t cpu, uint32_t pid, uint32_t tid)
 {
-	*s = (struct sideband){.pid = pid, .tid = tid};
+	*s = (struct sideband){.cpu = cpu < 0 ? 0 : (uint32_t)cpu, .pid = pid, .tid = tid};
 }
 
 void sideband_deinit(struct sideband *s)
@@ -47,7 +47,7 @@ int sideband_put_attr(struct ptc_writer *w, struct pt_error *e)
 static uint8_t *add(struct sideband *s, uint32_t type, uint16_t misc, size_t bytes, struct pt_error *e)
 {
 	struct perf_event_header h = {.type = type, .misc = misc};
-	uint64_t trailer[4] = {s->pid | (uint64_t)s->tid << 32, 0, 0, SAMPLE_ID};
+	uint64_t trailer[4] = {s->pid | (uint64_t)s->tid << 32, 0, s->cpu, SAMPLE_ID};
 	size_t size = sizeof h + bytes + TRAILER_BYTES;
 	uint8_t *p;
 
@@ -76,10 +76,11 @@ static size_t padded(size_t n)
 	return (n + 7) / 8 * 8;
 }
 
-int sideband_comm(struct sideband *s, const char *comm, struct pt_error *e)
+int sideband_comm(struct sideband *s, const char *comm, bool exec, struct pt_error *e)
 {
 	size_t n = strnlen(comm, 15);
-	uint8_t *p = add(s, PERF_RECORD_COMM, PERF_RECORD_MISC_USER | PERF_RECORD_MISC_COMM_EXEC,
+	uint8_t *p = add(s, PERF_RECORD_COMM,
+			 (uint16_t)(PERF_RECORD_MISC_USER | (exec ? PERF_RECORD_MISC_COMM_EXEC : 0)),
 			 8 + padded(n + 1), e);
 
 	if (!p)

@@ -10,10 +10,8 @@
 #include "capture/container_copy.h"
 #include "capture/pt_packet_len.h"
 
-#define PSB_PLUS_MOST 512 /* bytes that a PSB+ may have; more is a PSB without a time */
-
-struct stream {			     /* number: index + 1 */
-	uint8_t tail[PSB_PLUS_MOST]; /* the last bytes, in which a PSB+ may begin */
+struct stream {				/* number: index + 1 */
+	uint8_t tail[PT_PSB_PLUS_MOST]; /* the last bytes, in which a PSB+ may begin */
 	size_t tail_bytes;
 	uint64_t tail_offset; /* of tail[0] in the AUX data */
 	bool timed;	      /* has a PSB with a time, the first of which is: */
@@ -153,39 +151,6 @@ int trim_range_parse(const char *text, const struct ptc_meta *meta, uint64_t fir
 
 /* ---- PSBs ------------------------------------------------------------------------------------------- */
 
-/*
- * The PSB+ at p, of n bytes: 1 and its TSC when it has one and lies in the host, 0 when not, -1 when more bytes are
- * needed.
- */
-static int psb_plus(const uint8_t *p, size_t n, uint64_t *tsc)
-{
-	bool timed = false;
-	size_t at = 0;
-	int block = 0;
-
-	while (at < n) {
-		int len = pt_packet_len(p + at, n - at, &block);
-
-		if (len == PT_PACKET_CUT)
-			return n < PSB_PLUS_MOST ? -1 : 0;
-		if (len <= 0)
-			return 0;
-		if (p[at] == 0x19) {
-			*tsc = 0;
-			memcpy(tsc, p + at + 1, 7);
-			timed = true;
-		} else if (p[at] == 0x02 && p[at + 1] == 0x43 && p[at + 2] & 1) {
-			return 0; /* PIP.NR: in a guest */
-		} else if (p[at] == 0x02 && p[at + 1] == 0x23) {
-			return timed; /* PSBEND */
-		} else if (p[at] == 0x02 && p[at + 1] == 0xf3) {
-			return 0; /* OVF ends it, too */
-		}
-		at += (size_t)len;
-	}
-	return n < PSB_PLUS_MOST ? -1 : 0;
-}
-
 static void found(struct stream *s, const struct trim_range *range, uint64_t offset, uint64_t tsc)
 {
 	if (!s->timed)
@@ -237,7 +202,7 @@ static void scan(struct stream *s, const uint8_t *p, size_t n, uint64_t offset,
 				at++;
 				continue;
 			}
-			r = s->tail_bytes - at < PT_PSB_BYTES ? -1 : psb_plus(q, s->tail_bytes - at, &tsc);
+			r = s->tail_bytes - at < PT_PSB_BYTES ? -1 : pt_psb_plus(q, s->tail_bytes - at, &tsc);
 			if (r < 0 && at == 0 && s->tail_bytes == sizeof s->tail)
 				r = 0;
 			if (r < 0)

@@ -28,7 +28,7 @@ expect() {
 "$capture" >"$tmp/out" 2>"$tmp/err"
 check "no arguments: 2" test $? -eq 2
 check "no arguments: usage on stderr" grep -q '^usage: pt-capture' "$tmp/err"
-for arguments in "--help" "info --help" "import --help" "export --help"; do
+for arguments in "--help" "info --help" "import --help" "import --raw --help" "export --help"; do
 	# shellcheck disable=SC2086
 	"$capture" $arguments >"$tmp/out" 2>"$tmp/err"
 	check "$arguments: 0" test $? -eq 0
@@ -38,7 +38,11 @@ done
 check "--version" grep -qx 'pt-capture [0-9.]*' <("$capture" --version)
 expect 2 'raw' import
 expect 2 'raw' import --elf /bin/true
-expect 2 'once' import --raw "$aux" --raw "$aux"
+expect 2 'both of thread 1' import --raw "$aux" --raw "$aux"
+expect 2 'both of CPU 3' import --raw "$aux" --on-cpu 3 --raw "$aux" --on-cpu 3
+expect 2 'behind a --raw' import --on-cpu 3 --raw "$aux"
+expect 2 'there is none' import --raw "$aux" --sample-type 6
+expect 2 'a number' import --raw "$aux" --sideband "$aux" --sample-type x
 expect 2 'unrecognized|invalid' import --raw "$aux" --nonsense
 expect 2 'argument' import --raw
 expect 2 'no further file' import --raw "$aux" more
@@ -63,6 +67,11 @@ fi
 expect 1 'No such file' import --raw "$tmp/none"
 expect 1 'Is a directory' import --raw "$tmp"
 expect 1 'empty' import --raw /dev/null
+expect 1 'No such file' import --raw "$aux" --sideband "$tmp/none"
+printf '\1\0\0\0\0\0\4\0' >"$tmp/side"
+expect 1 'no perf record.*byte 0' import --raw "$aux" --sideband "$tmp/side"
+printf '\3\0\0\0\0\0\20\0\1\0\0\0\1\0\0\0\3\0\0' >"$tmp/side"
+expect 1 'ends inside a record.*byte 16' import --raw "$aux" --sideband "$tmp/side"
 expect 1 'No such file' import --raw "$aux" --elf "$tmp/none"
 expect 1 'not an ELF' import --raw "$aux" --elf "$aux"
 expect 1 'not an ELF' import --raw "$aux" --elf /dev/null
