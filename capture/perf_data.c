@@ -86,7 +86,8 @@ static int put_time_conv(struct perf_data *p, const struct ptc_meta *meta, struc
 }
 
 /* AUXTRACE_INFO: what perf must know of PT before the data. What follows from the data is not known before it, so this
- * is written twice. */
+ * is written twice. Without PT in the data perf refuses it: then the second is an end of a round of that size, which every
+ * perf passes over. */
 static int put_info(struct perf_data *p, const struct ptc_meta *meta, struct pt_error *e)
 {
 	struct {
@@ -98,6 +99,8 @@ static int put_info(struct perf_data *p, const struct ptc_meta *meta, struct pt_
 	uint64_t *w = info.words, event_trace = 0;
 
 	info.h.size = (uint16_t)(sizeof info + p->filter_bytes + sizeof event_trace);
+	if (p->without_pt)
+		info.h.type = PERF_USER_FINISHED_ROUND;
 	w[0] = p->has_pt_event ? p->events[p->pt_event].attr.type : PT_PMU;
 	w[1] = ptc_meta_number(meta, "time_shift", 0);
 	w[2] = ptc_meta_number(meta, "time_mult", 0);
@@ -485,8 +488,11 @@ int perf_data_finish(struct perf_data *p, const struct ptc_meta *meta, struct pt
 	struct perf_event_header round = {.type = PERF_USER_FINISHED_ROUND, .size = sizeof round};
 	uint64_t header[HEADER_BYTES / 8] = {0}, data_end, ids, attrs;
 
-	if (!p->machine_pid && !p->has_pt_event && make_pt_event(p, meta, e))
-		return -1;
+	if (!p->machine_pid && !p->has_pt_event) {
+		p->without_pt = p->event_count > 0;
+		if (!p->without_pt && make_pt_event(p, meta, e))
+			return -1;
+	}
 	if (begin(p, meta, e) || finish_init(p, e) || (p->machine_pid && put_id_index(p, e)) ||
 	    perf_data_put(p, &round, sizeof round, e))
 		return -1;

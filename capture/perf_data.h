@@ -1,6 +1,6 @@
 /*
  * perf_data.h - writes a perf.data with Intel PT in it, as `perf record` does, for `perf script --itrace` and
- * `perf report`; or one of a guest's records alone, for `perf inject --guest-data`. Checked with perf 6.1.
+ * `perf report`; or one of records alone: a guest's for `perf inject --guest-data`, or what had no PT. Checked with perf 6.1.
  *
  * The file is written from front to back, and its header last: it must be a file. Layout: header, data section,
  * features, sample ids, attributes (whose place a perf.data leaves open, so nothing has to be known beforehand).
@@ -62,6 +62,7 @@ struct perf_data {
 	uint32_t event_count, event_room;
 	uint32_t pt_event; /* index, once there is one */
 	bool has_pt_event, has_switches, per_cpu, snapshot;
+	bool without_pt; /* other events are all that there is, which is known at the end */
 	uint64_t *index; /* pairs: offset of an AUXTRACE record, its size without the AUX bytes */
 	size_t index_count, index_room;
 	uint32_t cpus;

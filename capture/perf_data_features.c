@@ -46,6 +46,11 @@ static int put_tracing_data(struct perf_data *p, struct pt_error *e)
 {
 	static const char head[] = "\x17\x08\x44tracing0.6\0\0\x08"; /* version, little endian, sizeof long */
 	static const char page[] = "header_page", event[] = "header_event";
+	/* tracefs' events/header_page, of 64 bits: perf gives up where it is empty. */
+	static const char fields[] = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
+				     "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
+				     "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
+				     "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n";
 	uint32_t systems = 0;
 
 	for (size_t i = 0; i < p->format_count; i++) {
@@ -56,9 +61,9 @@ static int put_tracing_data(struct perf_data *p, struct pt_error *e)
 		systems += is_new;
 	}
 	if (perf_data_put(p, head, sizeof head - 1, e) || perf_data_put32(p, 4096, e) ||
-	    perf_data_put(p, page, sizeof page, e) || perf_data_put64(p, 0, e) ||
-	    perf_data_put(p, event, sizeof event, e) || perf_data_put64(p, 0, e) ||
-	    perf_data_put32(p, 0, e) || perf_data_put32(p, systems, e))
+	    perf_data_put(p, page, sizeof page, e) || perf_data_put64(p, sizeof fields - 1, e) ||
+	    perf_data_put(p, fields, sizeof fields - 1, e) || perf_data_put(p, event, sizeof event, e) ||
+	    perf_data_put64(p, 0, e) || perf_data_put32(p, 0, e) || perf_data_put32(p, systems, e))
 		return -1;
 	for (size_t i = 0; i < p->format_count; i++) {
 		uint32_t count = 0;
@@ -79,8 +84,8 @@ static int put_tracing_data(struct perf_data *p, struct pt_error *e)
 			     perf_data_put(p, p->formats[k].text, p->formats[k].text_bytes, e)))
 				return -1;
 	}
-	/* Neither kernel symbols nor printk's strings: their sizes, of 32 bits each. */
-	return perf_data_put64(p, 0, e);
+	/* Neither kernel symbols nor printk's strings, their sizes of 32 bits each; nor threads' names, theirs of 64. */
+	return perf_data_put64(p, 0, e) ? -1 : perf_data_put64(p, 0, e);
 }
 
 static int put_build_ids(struct perf_data *p, struct pt_error *e)
@@ -149,7 +154,7 @@ static bool wanted(const struct perf_data *p, enum perf_feature f, const struct 
 	case FEATURE_HOSTNAME: return perf_data_meta(p, meta, "host") != NULL;
 	case FEATURE_OSRELEASE: return perf_data_meta(p, meta, "kernel") != NULL;
 	case FEATURE_CMDLINE: return perf_data_meta(p, meta, "command") != NULL;
-	case FEATURE_AUXTRACE: return !p->machine_pid;
+	case FEATURE_AUXTRACE: return !p->machine_pid && !p->without_pt;
 	case FEATURE_ARCH:
 	case FEATURE_NRCPUS:
 	case FEATURE_CPUDESC:
