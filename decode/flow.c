@@ -1,4 +1,7 @@
 /* flow.c - a flow's runs and slices, and how it loses its way; see flow.h. */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "decode/flow_internal.h"
 #include "decode/vm_events.h"
 
@@ -123,6 +126,13 @@ static void begin_slice(struct pt_flow *f, uint64_t tsc)
 	f->slice_insns = f->cyc_insns = f->insns;
 	f->slice_cyc = f->cyc_cyc = f->clock.cyc;
 	f->sink->begin(f->arg, f, tsc);
+	if (f->cbr != f->cbr_told) {
+		char fields[24];
+
+		snprintf(fields, sizeof fields, "\"cbr\":%" PRIu32, f->cbr);
+		f->cbr_told = f->cbr;
+		f->sink->event(f->arg, f, "cbr", 0, fields);
+	}
 }
 
 void pt_flow_begin_slice(struct pt_flow *f)

@@ -289,8 +289,10 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 		return true;
 	case PT_CBR:
 		pt_clock_cbr(&f->clock, (uint32_t)k->a);
-		if (f->cbr != k->a && f->in_slice)
+		if (f->cbr != k->a && f->in_slice) {
 			event(f, false, "cbr", "\"cbr\":%" PRIu64, k->a);
+			f->cbr_told = (uint32_t)k->a;
+		}
 		f->cbr = (uint32_t)k->a;
 		return true;
 	case PT_PSB: psb(f); return true;

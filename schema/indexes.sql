@@ -6,6 +6,8 @@ CREATE INDEX edge_by_from ON edge (from_ip);
 CREATE INDEX edge_by_to ON edge (to_ip);
 CREATE INDEX symbol_by_name ON symbol (name);
 CREATE INDEX symbol_by_start ON symbol (start_ip);
+-- What the view ipc has to know of a CPU's speed. A query has to say the WHERE in the same words.
+CREATE INDEX event_of_speed ON event (trace, cpu, tsc) WHERE name IN ('cbr', 'exstop', 'mwait', 'pwre', 'pwrx');
 
 -- From a stay in a guest to the round trips before and behind it, and from a time to the stay.
 CREATE INDEX round_trip_by_before ON round_trip (before);

@@ -163,8 +163,12 @@ FROM (
 		AND pe.id >= p.id * 32 AND pe.id < p.id * 32 + p.edges AND e.id = pe.edge
 );
 
--- A row a stretch whose core cycles are known, from tsc to tsc_end at the latest. source: where cycles come from ('cyc': CYC
--- packets).
+-- A row a stretch whose core cycles are known, from tsc to tsc_end at the latest. source: where cycles come from.
+-- 'cyc': CYC packets count them. They are exact.
+-- 'mtc': a slice without CYC packets, from a TSC or MTC packet to the next. Estimated: the TSC's ticks in between times the core:bus
+-- ratio (CBR packet) by the nominal ratio, which is what a core makes that runs all the time; instructions are those of the branches
+-- told of in between. cyc_count is NULL where the ratio is not known or changes in between, or a power event packet says that the core
+-- did not run all the time. A halt that no packet tells of counts as cycles. Stretches in which tracing begins or stops are no rows.
 CREATE VIEW ipc AS
 SELECT
 	q.trace,
@@ -172,9 +176,9 @@ SELECT
 		+ ((q.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
 	q.tsc, q.tsc_end, q.cpu, m.name AS machine, q.vcpu, th.pid, th.tid, th.comm,
 	q.insn_count, q.cyc_count, round(1.0 * q.insn_count / nullif(q.cyc_count, 0), 2) AS ipc,
-	'cyc' AS source, q.id AS run, q.slice
+	q.source, q.id AS run, q.slice
 FROM (
-	SELECT s.trace, r.id, r.slice, s.cpu, s.vcpu, s.thread, r.insn_count, r.cyc_count,
+	SELECT s.trace, r.id, r.slice, s.cpu, s.vcpu, s.thread, r.insn_count, r.cyc_count, 'cyc' AS source,
 		-- of the stretch's first run
 		CASE WHEN r.back = 0 THEN r.tsc ELSE
 		(SELECT h.tsc + coalesce(unicode(substr(h.tsc_add, r.id - r.back - h.id + 1, 1)) - 1, 0)
@@ -187,6 +191,31 @@ FROM (
 			ORDER BY h.id LIMIT 1), s.tsc_end) AS tsc_end
 	FROM (SELECT id, slice, tsc, cyc_count, insn_count, back FROM run LIMIT -1) r CROSS JOIN slice s
 	WHERE r.cyc_count IS NOT NULL AND s.id = r.slice
+	UNION ALL
+	SELECT s.trace, u.id, s.id, s.cpu, s.vcpu, s.thread, u.insn_count,
+		CASE WHEN NOT EXISTS (SELECT 1 FROM event e
+			WHERE e.name IN ('cbr', 'exstop', 'mwait', 'pwre', 'pwrx') AND e.trace = s.trace AND e.cpu IS s.cpu
+				AND e.tsc >= u.tsc AND e.tsc < u.tsc_end AND (s.cpu IS NOT NULL OR e.thread IS s.thread))
+		THEN CAST(round(1.0 * (u.tsc_end - u.tsc)
+			* (SELECT json_extract(e.fields, '$.cbr') FROM event e
+				WHERE e.name IN ('cbr', 'exstop', 'mwait', 'pwre', 'pwrx') AND e.name = 'cbr' AND e.trace = s.trace
+					AND e.cpu IS s.cpu AND e.tsc < u.tsc AND (s.cpu IS NOT NULL OR e.thread IS s.thread)
+				ORDER BY e.tsc DESC LIMIT 1)
+			/ (SELECT nullif(k.value + 0, 0) FROM trace_meta k WHERE k.trace = s.trace AND k.key = 'nominal_ratio'))
+			AS INTEGER) END,
+		'mtc', u.tsc, u.tsc_end
+	FROM (
+		SELECT r.slice, r.tsc, min(r.id) AS id, sum(r.repeats * p.insn_count) AS insn_count,
+			lead(r.tsc) OVER (PARTITION BY r.slice ORDER BY r.tsc) AS tsc_end,
+			-- where tracing began, and stopped
+			sum(p.start_ip IS NULL OR p.id IN (SELECT pe.id >> 5 FROM path_edge pe
+				WHERE pe.edge IN (SELECT e.id FROM edge e WHERE e.to_ip IS NULL))) AS gaps
+		FROM (SELECT g.id, g.slice, g.tsc, g.path, g.repeats FROM run g
+			WHERE g.slice IN (SELECT y.id FROM slice y WHERE y.cyc_count IS NULL AND y.tsc_end > y.tsc) LIMIT -1) r CROSS JOIN path p
+		WHERE p.id = r.path
+		GROUP BY r.slice, r.tsc
+	) u CROSS JOIN slice s
+	WHERE s.id = u.slice AND u.tsc > s.tsc AND u.tsc_end IS NOT NULL AND NOT u.gaps
 	LIMIT -1
 ) q CROSS JOIN trace t
 	LEFT JOIN thread th ON th.id = q.thread
