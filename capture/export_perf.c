@@ -40,10 +40,10 @@ static const char usage[] =
     "then. They must be there, unchanged, and be ELF files (perf's --symfs says where else to look). The "
     "vdso "
     "perf takes\n"
-    "from its build-id cache, else from the running kernel. A container without perf's clock (time_mult) is "
-    "decoded\n"
-    "without time. perf knows one version of the kernel's code: of what changed later, it has the "
-    "PERF_RECORD_TEXT_POKE.\n"
+    "from its build-id cache alone, where `perf record --buildid-all` puts that of the running kernel. A "
+    "container without\n"
+    "perf's clock (time_mult) is decoded without time. perf knows one version of the kernel's code: of what "
+    "changed later,\nit has the PERF_RECORD_TEXT_POKE.\n"
     "Exit status: 0 done; 1 failed, nothing is left; 2 wrong usage; 3 done, but the container is cut or "
     "damaged.\n";
 

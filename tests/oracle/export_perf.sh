@@ -72,6 +72,9 @@ fi
 # ---- Programs under the step engine: threads, fork and exec, signals; thread by thread.
 if [ -d tests/programs ] && command -v gcc g++ >/dev/null; then
 	source tests/programs.bash
+	# perf reads the vdso, which has a build id, from its cache and from nowhere else.
+	perf record -q --buildid-all -e cpu-clock:u -o "$tmp/fill" true 2>"$tmp/err"
+	succeeded $? "the vdso for perf's cache: $(cat "$tmp/err")"
 	for p in threads forkexec signals exceptions ls; do
 		capture "$p" -e "$([ "$p" = threads ] && echo cyc,mtc_period=3 || echo mtc_period=3)"
 		check "$p: export" "$capture" export --perf-data "$tmp/x.perf" "$tmp/c.ptc"

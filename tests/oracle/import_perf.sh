@@ -6,7 +6,6 @@ source tests/common.bash
 
 capture=$PT_BIN/pt-capture decode=$PT_BIN/pt-decode
 command -v perf >/dev/null || { skip 1 "no perf here" && exit 0; }
-export HOME=$tmp # no build-id cache but what is named
 
 # import NAME STATUS ARGUMENTS...: to $tmp/c.ptc; notes in $tmp/notes
 import() {
