@@ -302,6 +302,7 @@ static void stepped(struct step *s, struct step_thread *t)
 	}
 	if (t->insn.quirk == STEP_PUSHF)
 		hide_trap_flag_of_pushf(t);
+	t->jumped = t->insn.condition && step_condition(t->insn.condition, PEEK(t, eflags), PEEK(t, rcx));
 	if (now != t->ip || cls == INSN_JMP || cls == INSN_JCC || cls == INSN_JMP_IND || cls == INSN_CALL ||
 	    cls == INSN_CALL_IND || cls == INSN_RET)
 		step_executed(s, t, &t->insn.insn, now); /* else a string instruction in its middle */
@@ -315,10 +316,13 @@ static void interrupted(struct step *s, struct step_thread *t)
 	if (t->in_kernel)
 		return;
 	now = PEEK(t, rip);
-	if (t->shadow && now == t->shadow)
+	if (t->shadow && now == t->shadow) {
 		t->ip = now; /* the MOV SS itself was not executed */
-	else if (now != t->ip && t->known)
+	} else if (now != t->ip && t->known) {
+		t->jumped =
+		    t->insn.condition && step_condition(t->insn.condition, PEEK(t, eflags), PEEK(t, rcx));
 		step_executed(s, t, &t->insn.insn, now);
+	}
 	t->shadow = 0;
 }
 

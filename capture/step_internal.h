@@ -34,6 +34,8 @@ enum step_quirk {
 struct step_insn {
 	struct insn insn;
 	uint8_t quirk; /* enum step_quirk */
+	uint8_t
+	    condition; /* of a conditional branch to the next instruction, as step_condition() takes it; else 0 */
 };
 
 struct step_cached {
@@ -79,6 +81,7 @@ struct step_thread {
 	/* The step at hand, which began at ip: */
 	struct step_insn insn;
 	bool known;	    /* insn is what is there */
+	bool jumped;	    /* it is a conditional branch to the next instruction, and was taken */
 	uint64_t shadow;    /* of the STEP_MOV_SS that is executed with it, 0 none */
 	uint64_t emulating; /* it is a call of the vsyscall page: where that returns to, 0 none */
 	uint32_t stream;
@@ -153,6 +156,8 @@ void step_fail(struct step *s);
 /* step_thread.c */
 /* The instruction at t->ip, from the cache or the process. False when it cannot be read. */
 bool step_insn(struct step *s, struct step_thread *t, struct step_insn *ret);
+/* Was a conditional branch with that condition taken, by the registers behind it? */
+bool step_condition(uint8_t condition, uint64_t flags, uint64_t rcx);
 /* The thread went from t->ip to `to` by executing in. Updates t->ip. */
 void step_executed(struct step *s, struct step_thread *t, const struct insn *in, uint64_t to);
 /* Tracing begins at ip, or ends. */

@@ -39,6 +39,48 @@ static enum step_quirk quirk_of(const uint8_t *p, size_t n)
 	}
 }
 
+/* Conditions: 1 + the lower four bits of a Jcc's opcode; LOOPNE, LOOPE, LOOP, JRCXZ; those by ECX. */
+enum { LOOPNE = 17, LOOPE, LOOP, JRCXZ, BY_ECX = 0x20 };
+
+/* By the bytes of a valid conditional branch in 64-bit mode. */
+static uint8_t condition_of(const uint8_t *p, size_t n)
+{
+	size_t i = 0;
+	uint8_t ecx = 0;
+
+	for (; i < n && p[i] != 0x0f && (p[i] & 0xf0) != 0x70 && (p[i] & 0xfc) != 0xe0; i++)
+		ecx |= p[i] == 0x67 ? BY_ECX : 0;
+	if (i < n && (p[i] & 0xfc) == 0xe0)
+		return (uint8_t)(LOOPNE + (p[i] & 3)) | ecx;
+	if (i < n && p[i] == 0x0f)
+		i++;
+	return i < n ? 1 + (p[i] & 15) : 0;
+}
+
+/* SDM vol. 1, appendix B: EFLAGS condition codes. */
+bool step_condition(uint8_t condition, uint64_t flags, uint64_t rcx)
+{
+	bool cf = flags & 1, pf = flags & 4, zf = flags & 0x40, sf = flags & 0x80, of = flags & 0x800;
+	bool count = condition & BY_ECX ? (uint32_t)rcx : rcx, of_two[8];
+
+	switch (condition & ~BY_ECX) {
+	case LOOPNE: return count && !zf;
+	case LOOPE: return count && zf;
+	case LOOP: return count;
+	case JRCXZ: return !count;
+	default: break;
+	}
+	of_two[0] = of;
+	of_two[1] = cf;
+	of_two[2] = zf;
+	of_two[3] = cf || zf;
+	of_two[4] = sf;
+	of_two[5] = pf;
+	of_two[6] = sf != of;
+	of_two[7] = zf || sf != of;
+	return of_two[(condition - 1) >> 1 & 7] ^ ((condition - 1) & 1);
+}
+
 bool step_insn(struct step *s, struct step_thread *t, struct step_insn *ret)
 {
 	struct step_process *p = t->process;
@@ -65,6 +107,8 @@ bool step_insn(struct step *s, struct step_thread *t, struct step_insn *ret)
 	if (insn_decode(bytes, (size_t)n, INSN_64, &c->insn.insn) < 0)
 		return false;
 	c->insn.quirk = (uint8_t)quirk_of(bytes, c->insn.insn.len);
+	c->insn.condition =
+	    c->insn.insn.cls == INSN_JCC && !c->insn.insn.rel ? condition_of(bytes, c->insn.insn.len) : 0;
 	map = step_map_at(p, t->ip);
 	c->volatile_code = !map || map->writable;
 	if (!map || !map->file) {
@@ -117,7 +161,7 @@ void step_executed(struct step *s, struct step_thread *t, const struct insn *in,
 	t->ip = to;
 	switch ((enum insn_class)in->cls) {
 	case INSN_JCC:
-		taken = to != next;
+		taken = to != next || t->jumped;
 		if (taken)
 			truth(s, t, from, to);
 		pt_encode_jcc(&t->encoder, taken, to);

@@ -264,6 +264,50 @@ static void text_done(struct pt_emit *m, bool ok)
 	pt_fail(&m->error, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
 }
 
+static void put_event(struct pt_emit_stream *s, uint64_t tsc, const char *name, uint64_t ip,
+		      const char *fields)
+{
+	struct pt_emit *m = s->emit;
+	char json[512];
+	struct ptr_event r = {.slice = s->slice,
+			      .machine = s->machine ? pt_emit_machine(m, s->machine) : 0,
+			      .thread = pt_emit_thread(m, s->task),
+			      .cpu = s->cpu,
+			      .vcpu = s->vcpu,
+			      .tsc = tsc,
+			      .ip = ip,
+			      .name = name,
+			      .fields = json};
+
+	snprintf(json, sizeof json, "{%s}", fields);
+	if (!m->failed)
+		put(m, ptr_put_event(m->writer, &r, &m->error));
+}
+
+/* A run that may be part of emulated PTWRITEs. */
+struct emulated_run {
+	struct pt_emit_stream *s;
+	uint64_t tsc;
+};
+
+static void on_emulated(void *arg, uint64_t ip, uint64_t value)
+{
+	struct emulated_run *r = arg;
+	char fields[64];
+
+	snprintf(fields, sizeof fields, "\"payload\":%" PRId64 ",\"bytes\":8,\"emulated\":true",
+		 (int64_t)value);
+	put_event(r->s, r->tsc, "ptwrite", ip, fields);
+}
+
+static void emulated(struct pt_emit_stream *s, const struct pt_path *path, const struct pt_flow_run *run)
+{
+	struct emulated_run r = {.s = s, .tsc = run->tsc};
+
+	for (uint32_t n = 0; n < run->repeats && (s->emulated.reading || path->emulated); n++)
+		pt_emulated_path(&s->emulated, s->emit->graph, path, s->task, on_emulated, &r);
+}
+
 static void on_run(void *arg, struct pt_flow *f, const struct pt_flow_run *run)
 {
 	struct pt_emit_stream *s = arg;
@@ -305,6 +349,8 @@ static void on_run(void *arg, struct pt_flow *f, const struct pt_flow_run *run)
 		s->cycles += run->cyc_count;
 		s->has_cyc = true;
 	}
+	if (path->emulated | s->emulated.reading)
+		emulated(s, path, run);
 }
 
 static void on_end(void *arg, struct pt_flow *f, uint64_t tsc, uint64_t insn_count, uint64_t cyc_count)
@@ -346,6 +392,7 @@ static void on_error(void *arg, struct pt_flow *f, const struct pt_flow_error *e
 					.kind = pt_flow_error_name(err->kind),
 					.message = err->message};
 	m->errors++;
+	s->emulated.reading = false;
 	if (m->text && text_runs(m))
 		text_done(m, pt_text_runs_error(m->text_runs, s, err));
 	if (m->calls)
@@ -402,22 +449,7 @@ static uint64_t on_guest_tsc(void *arg, struct pt_flow *f, uint64_t guest_tsc)
 
 static void on_event(void *arg, struct pt_flow *f, const char *name, uint64_t ip, const char *fields)
 {
-	struct pt_emit_stream *s = arg;
-	struct pt_emit *m = s->emit;
-	char json[512];
-	struct ptr_event r = {.slice = s->slice,
-			      .machine = s->machine ? pt_emit_machine(m, s->machine) : 0,
-			      .thread = pt_emit_thread(m, s->task),
-			      .cpu = s->cpu,
-			      .vcpu = s->vcpu,
-			      .tsc = f->clock.tsc,
-			      .ip = ip,
-			      .name = name,
-			      .fields = json};
-
-	snprintf(json, sizeof json, "{%s}", fields);
-	if (!m->failed)
-		put(m, ptr_put_event(m->writer, &r, &m->error));
+	put_event(arg, f->clock.tsc, name, ip, fields);
 }
 
 static void on_event_trace(void *arg, struct pt_flow *f, bool is_cfe, uint32_t type, uint64_t value)

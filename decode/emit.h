@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "decode/emulated.h"
 #include "decode/flow.h"
 #include "decode/machines.h"
 #include "decode/vm_events.h"
@@ -67,6 +68,7 @@ struct pt_emit_stream {
 	uint64_t insns, branches, cycles; /* of the stream up to the run at hand, for call counts */
 	uint64_t not_taken;		  /* of the slice */
 	bool has_cyc;
+	struct pt_emulated emulated;
 	bool unwanted;		  /* not even VM entries and exits are told of */
 	struct ptr_error pending; /* held until it is known when execution is seen again */
 	bool has_pending;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/emulated.h"
+
 static uint64_t edge_key(uint32_t code, uint64_t from, uint64_t to, unsigned kind)
 {
 	uint64_t x =
@@ -188,6 +190,8 @@ static void fill(struct pt_graph *g, struct pt_code *code, struct pt_path *path,
 		if (edge->from && ip)
 			n = straight(g, block_behind(g, code, before, ip, mode), ip, edge->from,
 				     is_async(edge->kind), &path->not_taken, stats);
+		if (edge->kind == PTR_JMP && mode == INSN_64)
+			path->emulated |= pt_emulated_begins(code->space, edge->from, edge->to);
 		g->path_insns[path->first + i] = n;
 		path->insns += n;
 		ip = edge->to;

@@ -1,5 +1,5 @@
 /*
- * kinds - a program for recordings in the emulated PC: PTWRITE in all its forms, functions to be filtered by, branches of every
+ * kinds - a program for recordings in the emulated PC: PTWRITE in all its forms, perf's emulated one, functions to be filtered by, branches of every
  * kind, system calls, a page fault, a signal, an idle moment. Static and at a fixed address: `nm` tells where everything is.
  */
 #include <signal.h>
@@ -59,6 +59,16 @@ __attribute__((noinline)) void write_values(uint64_t n)
 	}
 }
 
+/* perf's emulated PTWRITE: a value in 64 conditional branches behind a jump over 16 bytes (perf-intel-pt(1)). */
+#define BIT  "1: shl %rax\njc 1f\n"
+#define BITS BIT BIT BIT BIT BIT BIT BIT BIT
+__attribute__((naked, noinline)) void emulate(uint64_t value)
+{
+	(void)value;
+	__asm__("jmp 1f\n.byte 0x0f, 0x0b\n.ascii \"perf,ptwrite  \"\n1: mov %rdi, %rax\n" BITS BITS BITS BITS
+		    BITS BITS BITS BITS "1: ret\n");
+}
+
 static void *page;
 
 static void on_fault(int signal)
@@ -83,8 +93,10 @@ int main(int argc, char **argv)
 	page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	for (unsigned i = 0; i < rounds; i++) {
 		sink = first(50) + second(8) + third(30);
-		if (argc > 2)
+		if (argc > 2 && argv[2][0] == 'p')
 			write_values(20);
+		for (uint64_t k = 0; argc > 2 && argv[2][0] == 'e' && k < 20000; k++)
+			emulate(k * UINT64_C(0x9e3779b97f4a7c15));
 		*(volatile char *)page = 1;
 		mprotect(page, 4096, PROT_NONE);
 		for (size_t k = 0; k < sizeof text; k++)

@@ -49,6 +49,7 @@ record stopped intel_pt/cyc/u --filter 'filter main @ /host/bin/kinds,tracestop 
 capture ptw intel_pt/cyc,ptw,fup_on_ptw/u -- $kinds 1 ptw
 record ptw intel_pt/cyc,ptw,fup_on_ptw/u -- $kinds 1 ptw
 capture ptw_alone intel_pt/cyc,ptw/u -- $kinds 1 ptw
+capture emulated intel_pt/cyc/ -m ,16M -- $kinds 1 emulated
 capture event intel_pt/cyc,event/ -- $kinds
 capture event_user intel_pt/cyc,event/u -- $kinds
 record event_user intel_pt/cyc,event/u -- $kinds
@@ -86,6 +87,7 @@ for t in cyc mtc_period=0 cyc,cyc_thresh=3,psb_period=0 cyc,noretcomp mtc=0 tsc=
 	whole "$t" u
 done
 whole event uk
+whole emulated uk
 # Time from MTC alone. The limit is the median error of perf 6.1 on such a recording of this machine: it gives the last packet's time.
 log mtc_period=0 u >"$tmp/truth"
 "$PT_BIN/pt-decode" --text -F tsc,tsc_lo,tsc_hi,class,from,to "$out/mtc_period=0.ptc" >"$tmp/got"
@@ -115,6 +117,14 @@ same "ptw_alone: values" <(log ptw_alone u | awk '$1 == "PTW" { print $6 }') \
 same "nobranch: values" <(log nobranch u | awk '$1 == "PTW" { print $6 }') \
 	<(events nobranch "printf('%x', json_extract(fields, '\$.payload')) FROM events WHERE name = 'ptwrite'")
 check "nobranch: branches" test -z "$(branches 0 "$out/nobranch.ptc")"
+
+# perf's emulated PTWRITE: each value, though interrupts come in between
+events emulated "printf('%x', json_extract(fields, '\$.payload')) FROM events WHERE name = 'ptwrite'" >"$tmp/got"
+python3 -c 'for i in range(20000): print(f"{i * 0x9e3779b97f4a7c15 % 2**64:x}")' >"$tmp/values"
+same "emulated: values" "$tmp/values" "$tmp/got"
+address=$((16#$(nm "$host/bin/kinds" | awk '$3 == "emulate" { print $1 }')))
+between=$(sqlite3 "$tmp/emulated.db" "SELECT count(*) FROM interrupts WHERE from_ip > $address AND from_ip < $address + 300")
+check "emulated: there are interrupts in between" test "$between" -gt 2
 
 # Event Trace: interrupts and exceptions with vector and place; page faults' addresses by perf
 for t in event event_user; do
