@@ -12,6 +12,8 @@
 
 #include <zstd.h>
 
+#include "schema/file_kind.h"
+
 #define BUFFER_BYTES	((size_t)1 << 20)
 #define UNPACKED_BYTES	((size_t)1 << 20) /* more than one record */
 #define HEADER_BYTES	104
@@ -306,7 +308,8 @@ static int bad_magic(const struct perf_file *f, const uint8_t *p, struct pt_erro
 	if (memcmp(p, "PERFFILE", 8) == 0)
 		return pt_fail(e, PT_ERR_BAD_INPUT, 0,
 			       "%s is a perf.data of a perf from before 2009: record it anew", f->path);
-	return pt_fail(e, PT_ERR_BAD_INPUT, 0, "%s is not a perf.data", f->path);
+	return pt_fail(e, PT_ERR_BAD_INPUT, 0, "%s is not a perf.data%s", f->path,
+		       pt_file_kind(p, PIPE_HEADER));
 }
 
 static int read_header(struct perf_file *f, struct part *part, struct pt_error *e)

@@ -1,5 +1,6 @@
 /* db.c - see db.h. */
 #include "export/db.h"
+#include "schema/file_kind.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,14 +9,17 @@ int db_fail(sqlite3 *db, const char *what, struct pt_error *e)
 {
 	int code = sqlite3_extended_errcode(db);
 	enum pt_error_kind kind = PT_ERR_IO;
-	const char *why = sqlite3_errmsg(db);
+	const char *why = sqlite3_errmsg(db), *but = "";
 	int number = sqlite3_system_errno(db);
 
 	switch (code & 0xff) {
 	case SQLITE_NOMEM: kind = PT_ERR_NO_MEMORY; break;
 	case SQLITE_FULL: why = "no space left on its disk"; break;
 	case SQLITE_BUSY: why = "another program is using it: try again when that is done"; break;
-	case SQLITE_NOTADB: kind = PT_ERR_REFUSED; break;
+	case SQLITE_NOTADB:
+		kind = PT_ERR_REFUSED;
+		but = pt_file_kind_of(sqlite3_db_filename(db, "main"));
+		break;
 	case SQLITE_INTERRUPT: kind = PT_ERR_REFUSED; break;
 	case SQLITE_IOERR:
 		/* A file that may not grow is told apart from a disk that fails only by errno, which a commit leaves
@@ -27,7 +31,7 @@ int db_fail(sqlite3 *db, const char *what, struct pt_error *e)
 		break;
 	default: break;
 	}
-	return pt_fail(e, kind, PT_NO_OFFSET, "%s: %s", what, why);
+	return pt_fail(e, kind, PT_NO_OFFSET, "%s: %s%s", what, why, but);
 }
 
 int db_fail_main(sqlite3 *db, struct pt_error *e)

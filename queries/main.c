@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "queries/canned.h"
 #include "queries/html.h"
 #include "queries/print.h"
+#include "schema/file_kind.h"
 #include "schema/version.h"
 
 static const char usage[] =
@@ -135,7 +137,8 @@ static int check_ours(sqlite3 *db, const char *path, struct pt_error *e)
 			       "(SELECT user_version FROM pragma_user_version)",
 			       -1, &st, NULL) != SQLITE_OK ||
 	    sqlite3_step(st) != SQLITE_ROW)
-		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s: %s", path, sqlite3_errmsg(db));
+		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s: %s%s", path, sqlite3_errmsg(db),
+			       sqlite3_errcode(db) == SQLITE_NOTADB ? pt_file_kind_of(path) : "");
 	id = sqlite3_column_int(st, 0);
 	version = sqlite3_column_int(st, 1);
 	sqlite3_finalize(st);
@@ -322,6 +325,7 @@ static int dashboard(sqlite3 *db, const struct arguments *a, struct pt_error *e)
 int main(int argc, char **argv)
 {
 	struct arguments a = {.folder = getenv("PT_QUERIES"), .width = terminal_width()};
+	struct stat st;
 	struct pt_error e = {0};
 	const struct canned *query = NULL;
 	const char *sql;
@@ -355,9 +359,11 @@ int main(int argc, char **argv)
 		free(own);
 		return print_flush(stdout, &e) < 0 ? fail(&e) : 0;
 	}
-	if (access(a.db, R_OK) < 0) {
+	if (access(a.db, R_OK) < 0 || stat(a.db, &st) < 0) {
 		pt_fail_errno(&e, "cannot open %s", a.db);
 		r = -1;
+	} else if (S_ISDIR(st.st_mode)) {
+		r = pt_fail(&e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s is a directory", a.db);
 	} else if (sqlite3_open_v2(a.db, &db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK) {
 		r = pt_fail(&e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s: %s", a.db, sqlite3_errmsg(db));
 	} else {

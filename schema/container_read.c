@@ -2,6 +2,7 @@
 #include "schema/container.h"
 #include "schema/container_format.h"
 #include "schema/crc32c.h"
+#include "schema/file_kind.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -81,7 +82,8 @@ static int read_file_header(struct ptc_reader *r, struct pt_error *e)
 	if (got == 0)
 		return pt_fail(e, PT_ERR_TRUNCATED, 0, "the input is empty");
 	if (memcmp(h, PTC_FILE_MAGIC, got < 8 ? (size_t)got : 8) != 0)
-		return pt_fail(e, PT_ERR_BAD_INPUT, 0, "not a container of pt-capture");
+		return pt_fail(e, PT_ERR_BAD_INPUT, 0, "not a container of pt-capture%s",
+			       pt_file_kind(h, (size_t)got));
 	if (got < (ssize_t)sizeof h)
 		return pt_fail(e, PT_ERR_TRUNCATED, (uint64_t)got,
 			       "the container ends within its file header");

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "schema/file_kind.h"
 #include "schema/records_format.h"
 
 /* Zeros behind the payload: whatever reads beyond the end of a cut record finds integers of one byte, and no record
@@ -58,14 +59,9 @@ static int read_all(struct ptr_reader *r, uint8_t *p, size_t n, size_t *got, str
 
 static int check_header(const uint8_t *h, struct pt_error *e)
 {
-	if (!memcmp(h, "\x89PTC", 4))
-		return pt_fail(
-		    e, PT_ERR_BAD_INPUT, 0,
-		    "this is a container, not a record stream: decode it first (pt-decode | pt-load)");
-	if (!memcmp(h, "SQLite format 3", 15))
-		return pt_fail(e, PT_ERR_BAD_INPUT, 0, "this is a database, not a record stream");
 	if (memcmp(h, PTR_MAGIC, 8) != 0)
-		return pt_fail(e, PT_ERR_BAD_INPUT, 0, "this is not a record stream of pt-decode");
+		return pt_fail(e, PT_ERR_BAD_INPUT, 0, "this is not a record stream of pt-decode%s",
+			       pt_file_kind(h, PT_FILE_KIND_BYTES));
 	if (ptr_load_u32(h + 12) != (uint32_t)crc32(0, h, 12))
 		return pt_fail(e, PT_ERR_BAD_INPUT, 0, "the record stream's header is damaged");
 	if (ptr_load_u16(h + 8) != PTR_MAJOR)
