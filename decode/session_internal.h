@@ -134,6 +134,8 @@ int pt_session_stream_add(struct session *s, uint32_t id, const struct ptc_strea
 void pt_session_streams_free(struct session *s);
 /* Whose code the stream's flow sees, from its seat. */
 void pt_session_codes(struct stream *st);
+/* Tells it to the VMs, where the record is of a thread that is traced by itself. */
+int pt_session_moved(struct session *s, const struct pt_side *side, struct pt_error *e);
 /* pid, tid run in seat from now on. */
 int pt_session_switch(struct session *s, struct pt_seat *seat, int32_t pid, int32_t tid, struct pt_error *e);
 /* The seat that a switch record tells of, NULL when no stream is there. */

@@ -336,6 +336,8 @@ int pt_session_apply(struct session *s, const struct pt_side *side, struct pt_er
 		/* Without time nobody knows who of a guest runs. */
 		if (s->timeless && side->machine->pid)
 			return 0;
+		if (pt_session_moved(s, side, e) < 0)
+			return -1;
 		seat = pt_side_switched(side, &pid, &tid) ? pt_session_seat(s, side) : NULL;
 		return seat ? pt_session_switch(s, seat, pid, tid, e) : 0;
 	}

@@ -119,6 +119,24 @@ int pt_session_switch(struct session *s, struct pt_seat *seat, int32_t pid, int3
 	return 0;
 }
 
+int pt_session_moved(struct session *s, const struct pt_side *side, struct pt_error *e)
+{
+	const struct pt_vm_events *vm = s->emit.vm;
+	const struct pt_task *task;
+	bool left;
+
+	if (side->machine->pid || !vm || !vm->moved || !pt_side_moved(side, &left))
+		return 0;
+	task = pt_tasks_get(side->machine->tasks, side->pid, side->tid);
+	if (!task)
+		return pt_session_no_memory(e);
+	for (struct stream *st = s->streams; st; st = st->next)
+		if (st->info.tid > 0 ? st->info.tid == side->tid : st->info.cpu == side->cpu)
+			vm->moved(s->emit.vm_arg, &st->out, &st->flow, task, left,
+				  side->tsc ? side->tsc : PTR_NO_TSC);
+	return 0;
+}
+
 struct pt_seat *pt_session_seat(struct session *s, const struct pt_side *side)
 {
 	if (side->machine->pid)

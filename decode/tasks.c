@@ -265,6 +265,12 @@ bool pt_side_switched(const struct pt_side *s, int32_t *ret_pid, int32_t *ret_ti
 	return false;
 }
 
+bool pt_side_moved(const struct pt_side *s, bool *ret_left)
+{
+	*ret_left = !s->memory && header(s)->misc & PERF_RECORD_MISC_SWITCH_OUT;
+	return !s->memory && header(s)->type == PERF_RECORD_SWITCH && s->tid >= 0;
+}
+
 struct pt_process *pt_tasks_process(struct pt_tasks *t, int32_t pid)
 {
 	struct pt_process *p;

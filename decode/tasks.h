@@ -94,6 +94,8 @@ bool pt_side_maps(const struct pt_side *s, int32_t pid, uint64_t ip);
 bool pt_side_execs(const struct pt_side *s, int32_t pid);
 /* The process it concerns; -1: the kernel. */
 int32_t pt_side_pid(const struct pt_side *s);
+/* A thread that is traced by itself (s->pid, s->tid) comes onto a CPU, or (left) leaves it. */
+bool pt_side_moved(const struct pt_side *s, bool *ret_left);
 /* SWITCH records: who runs on s->cpu from now on (pid, tid; 0 = idle); false when it does not say. */
 bool pt_side_switched(const struct pt_side *s, int32_t *ret_pid, int32_t *ret_tid);
 

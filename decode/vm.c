@@ -261,6 +261,16 @@ static void switched(void *arg, struct pt_emit_stream *s, struct pt_flow *f)
 	pt_vm_switched(vm, st, f);
 }
 
+static void moved(void *arg, struct pt_emit_stream *s, struct pt_flow *f, const struct pt_task *task,
+		  bool left, uint64_t tsc)
+{
+	struct pt_vm *vm = arg;
+	struct pt_vm_stream *st = pt_vm_stream_of(vm, s);
+
+	if (st)
+		pt_vm_moved(vm, st, f, task, left, tsc);
+}
+
 static void event_trace(void *arg, struct pt_emit_stream *s, bool is_cfe, uint32_t type, uint64_t value)
 {
 	struct pt_vm_stream *st = pt_vm_stream_of(arg, s);
@@ -284,6 +294,7 @@ const struct pt_vm_events pt_vm_events = {.transition = transition,
 					  .blind = blind,
 					  .event_trace = event_trace,
 					  .switched = switched,
+					  .moved = moved,
 					  .host_tsc = host_tsc,
 					  .host_time = host_time};
 

@@ -16,6 +16,7 @@ struct pt_machine;
 struct pt_flow;
 struct pt_flow_run;
 struct pt_path;
+struct pt_task;
 
 struct pt_vm_transition {
 	bool entry;	/* false: an exit */
@@ -49,6 +50,10 @@ struct pt_vm_events {
 	void (*event_trace)(void *arg, struct pt_emit_stream *s, bool is_cfe, uint32_t type, uint64_t value);
 	/* Another host thread runs on the stream's CPU from now on (s->host_task). */
 	void (*switched)(void *arg, struct pt_emit_stream *s, struct pt_flow *f);
+	/* Where threads are traced, not CPUs: the host's thread has come onto the stream's CPU at tsc, or (left) leaves it to nobody
+	 * knows whom. PTR_NO_TSC: unknown. Told before what that switches. */
+	void (*moved)(void *arg, struct pt_emit_stream *s, struct pt_flow *f, const struct pt_task *task,
+		      bool left, uint64_t tsc);
 	/* A TSC packet in a guest: the host TSC of it, or PT_CLOCK_UNKNOWN when that is not known (the packet is
 	 * ignored then). f->clock stands before the packet. */
 	uint64_t (*host_tsc)(void *arg, struct pt_emit_stream *s, struct pt_flow *f, uint64_t guest_tsc);

@@ -45,9 +45,12 @@ struct pt_vm_cpu {
 	struct pt_vm_host host;
 	uint64_t host_insns, host_cycles; /* the stream's when it came on */
 	uint64_t off_tsc;		  /* when it went off its CPU; PTR_NO_TSC: it is on, or unknown */
-	bool blind;			  /* instructions since the last transition are not all counted */
-	bool nested_next;		  /* KVM is about to enter a nested guest */
-	bool nested;			  /* the last entry was into one */
+	bool left;			  /* it goes off its CPU, at left_tsc, and nobody knows for whom */
+	uint64_t left_tsc;
+	bool blind;	  /* instructions since the last transition are not all counted */
+	bool uncounted;	  /* nor are cycles */
+	bool nested_next; /* KVM is about to enter a nested guest */
+	bool nested;	  /* the last entry was into one */
 
 	struct pt_vm_exit_sample early; /* a sample of an exit that was not decoded yet */
 	bool has_early;
@@ -57,6 +60,7 @@ struct pt_vm_cpu {
 struct pt_vm_stream {
 	struct pt_vm_stream *next;
 	struct pt_emit_stream *s;
+	const struct pt_flow *flow;
 	struct pt_vm_cpu *cpu;		 /* that runs on it, in host or guest; NULL: none that is known */
 	uint64_t branch;		 /* id of the last branch, 0 none */
 	uint64_t *uncertainty;		 /* of the last transition: not known yet. NULL: nothing waits */
@@ -103,6 +107,8 @@ uint64_t pt_vm_reach(const struct pt_clock *c);
 void pt_vm_transition(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow *f,
 		      const struct pt_vm_transition *t);
 void pt_vm_switched(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow *f);
+void pt_vm_moved(struct pt_vm *vm, struct pt_vm_stream *st, const struct pt_flow *f,
+		 const struct pt_task *task, bool left, uint64_t tsc);
 void pt_vm_gap(struct pt_vm *vm, struct pt_vm_stream *st);
 void pt_vm_close_all(struct pt_vm *vm);
 struct pt_vm_cpu *pt_vm_cpu_by_tid(struct pt_vm *vm, int32_t tid);

@@ -222,6 +222,7 @@ static void close_cpu(struct pt_vm *vm, struct pt_vm_cpu *c)
 	write_run(vm, c);
 	stop_waiting(vm, c);
 	c->place = PT_VM_NOWHERE;
+	c->left = c->uncounted = false;
 	c->off_tsc = PTR_NO_TSC;
 	c->has_early = c->nested_next = false;
 	c->injected = PTR_UNKNOWN;
@@ -250,6 +251,9 @@ static void on_entry(struct pt_vm *vm, struct pt_vm_cpu *c, struct pt_vm_stream 
 	pt_vm_host_pause(c, t->tsc);
 	if (c->blind)
 		c->trip.host_insns = PTR_UNKNOWN;
+	if (c->uncounted)
+		c->trip.host_cycles = PTR_UNKNOWN;
+	c->uncounted = false;
 	c->blind = false;
 	c->nested = c->nested_next;
 	c->trip.entry_tsc = tsc;
@@ -326,6 +330,7 @@ void pt_vm_transition(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow 
 	struct pt_vm_cpu *c = cpu_of(vm, st->s->host_task, t->vmcs);
 
 	st->in_gap = false;
+	st->flow = f;
 	if (!c)
 		return;
 	/* Who was on this CPU, and has not been seen to leave it. */
@@ -350,6 +355,62 @@ void pt_vm_transition(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow 
 	st->reason = st->qualification = st->vector = PTR_UNKNOWN;
 }
 
+/* The thread that was on the stream's CPU is not any more, since tsc. */
+static void go_off(struct pt_vm_stream *st, const struct pt_flow *f, uint64_t tsc)
+{
+	struct pt_vm_cpu *c = st->cpu;
+
+	count_host(c, f->insns, f->clock.cyc, f->has_cyc);
+	pt_vm_host_pause(c, tsc == PTR_NO_TSC ? PT_CLOCK_UNKNOWN : tsc);
+	c->trip.flags |= PTR_VM_SCHEDULED_OUT;
+	c->off_tsc = tsc;
+	c->on = NULL;
+	st->cpu = NULL;
+}
+
+/* It is on it again, after a time that belongs to the trip. */
+static void add_off(struct pt_vm_cpu *c, uint64_t since, uint64_t tsc)
+{
+	if (since == PTR_NO_TSC || tsc == PTR_NO_TSC || c->trip.off_cpu_tsc == PTR_UNKNOWN)
+		c->trip.off_cpu_tsc = PTR_UNKNOWN;
+	else if (tsc > since)
+		c->trip.off_cpu_tsc += tsc - since;
+}
+
+void pt_vm_moved(struct pt_vm *vm, struct pt_vm_stream *st, const struct pt_flow *f,
+		 const struct pt_task *task, bool left, uint64_t tsc)
+{
+	struct pt_vm_cpu *c = vm->cpus;
+
+	while (c && c->task != task)
+		c = c->next;
+	if (left) {
+		if (c) {
+			c->left = true;
+			c->left_tsc = tsc;
+		}
+		return;
+	}
+	/* Who was there has left, too. */
+	if (st->cpu && st->cpu != c && st->cpu->left && st->cpu->place == PT_VM_IN_HOST)
+		go_off(st, f, st->cpu->left_tsc);
+	if (!c || !c->left)
+		return;
+	c->left = false;
+	if (c->place != PT_VM_IN_HOST || (st->cpu && st->cpu != c))
+		return;
+	c->trip.flags |= PTR_VM_SCHEDULED_OUT;
+	if (c->on == st) {
+		add_off(c, c->left_tsc, tsc);
+		return;
+	}
+	if (c->on)
+		go_off(c->on, c->on->flow, c->left_tsc);
+	add_off(c, c->off_tsc, tsc);
+	come_on(c, st, f->insns, f->clock.cyc);
+	c->blind = c->uncounted = true; /* what it has executed here already, nobody has counted as its own */
+}
+
 void pt_vm_switched(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow *f)
 {
 	const struct pt_task *task = st->s->host_task;
@@ -363,14 +424,9 @@ void pt_vm_switched(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow *f
 		return;
 	}
 	if (c) {
-		count_host(c, f->insns, f->clock.cyc, f->has_cyc);
-		pt_vm_host_pause(c, f->clock.tsc);
-		c->trip.flags |= PTR_VM_SCHEDULED_OUT;
-		if (!c->trip.stolen_by && task && task->tid > 0)
+		if (!c->left && !c->trip.stolen_by && task && task->tid > 0)
 			c->trip.stolen_by = thread_number(vm, task);
-		c->off_tsc = tsc;
-		c->on = NULL;
-		st->cpu = NULL;
+		go_off(st, f, c->left ? c->left_tsc : tsc);
 	}
 	for (c = task ? vm->cpus : NULL; c && c->task != task; c = c->next)
 		;
@@ -378,10 +434,8 @@ void pt_vm_switched(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow *f
 		return;
 	if (st->in_gap)
 		c->trip.flags |= PTR_VM_GAP;
-	if (c->off_tsc == PTR_NO_TSC || tsc == PTR_NO_TSC || c->trip.off_cpu_tsc == PTR_UNKNOWN)
-		c->trip.off_cpu_tsc = PTR_UNKNOWN;
-	else if (tsc > c->off_tsc)
-		c->trip.off_cpu_tsc += tsc - c->off_tsc;
+	add_off(c, c->off_tsc, tsc);
+	c->left = false;
 	come_on(c, st, f->insns, f->clock.cyc);
 }
 
