@@ -286,6 +286,12 @@ static int make_attrs(struct hw_events *ev, const struct hw_events_options *o, s
 	set_optional(ev, &a, true, o->tids == NULL && o->kernel_side, tid, cpu);
 	a.disabled = a.enable_on_exec = o->enable_on_exec;
 	add_attr(ev, HW_EVENT_SIDE, "dummy:u", &a);
+	if (!o->per_thread && o->cpu_count < o->online_count) {
+		struct perf_event_attr elsewhere = a;
+
+		elsewhere.context_switch = 0;
+		add_attr(ev, HW_EVENT_ELSEWHERE, "dummy:u (other CPUs)", &elsewhere);
+	}
 	if (o->tids && o->kernel_side) {
 		a = base(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
 		a.exclude_kernel = 1;
@@ -426,6 +432,14 @@ static int add_event(struct hw_events *ev, uint32_t attr, int32_t tid, int32_t c
 	return 0;
 }
 
+static bool among(const int32_t *cpus, size_t count, int32_t cpu)
+{
+	for (size_t i = 0; i < count; i++)
+		if (cpus[i] == cpu)
+			return true;
+	return false;
+}
+
 int hw_events_open(struct hw_events *ev, const struct hw_events_options *o, struct pt_error *e)
 {
 	static const int32_t everything = -1, anywhere = -1;
@@ -444,15 +458,20 @@ int hw_events_open(struct hw_events *ev, const struct hw_events_options *o, stru
 	/* PT first: a ring's first event has its memory, and only PT's can have an AUX area. */
 	for (uint32_t a = 0; a < ev->attr_count; a++) {
 		bool kernel = ev->attrs[a].kind == HW_EVENT_KERNEL,
-		     trace = ev->attrs[a].kind == HW_EVENT_TRACE;
-		size_t targets = kernel ? 1 : tid_count, places = kernel ? o->online_count : cpu_count;
+		     trace = ev->attrs[a].kind == HW_EVENT_TRACE,
+		     elsewhere = ev->attrs[a].kind == HW_EVENT_ELSEWHERE;
+		size_t targets = kernel ? 1 : tid_count,
+		       places = kernel || elsewhere ? o->online_count : cpu_count;
 
 		for (size_t t = 0; t < targets; t++) {
 			for (size_t c = 0; c < places; c++) {
-				int r = add_event(ev, a, kernel ? -1 : tids[t],
-						  kernel ? o->online[c] : cpus[c], e);
+				int32_t cpu = kernel || elsewhere ? o->online[c] : cpus[c];
+				int r;
 
-				if (r < 0 && (kernel || trace) && e->kind == PT_ERR_REFUSED) {
+				if (elsewhere && among(cpus, cpu_count, cpu))
+					continue;
+				r = add_event(ev, a, kernel ? -1 : tids[t], cpu, e);
+				if (r < 0 && (kernel || trace || elsewhere) && e->kind == PT_ERR_REFUSED) {
 					ev->no_privilege = true;
 					break;
 				}

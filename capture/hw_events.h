@@ -4,6 +4,7 @@
  * A CPU (or, with per_thread, a thread) has one ring; all events of it write there. Kinds of events:
  *   PT        intel_pt, one per target and CPU; the ring's AUX area is its own
  *   SIDE      a dummy event beside each: mappings, names, tasks, context switches of the target
+ *   ELSEWHERE the same but switches on the CPUs that are not traced: what is started there, or patched, may come to those that are
  *   KERNEL    a dummy event for the whole of each CPU: kernel symbols, BPF programs, text pokes, whoever makes them; where
  *             the target is tasks and the kernel is traced. And where it is traced at all, the tracepoint module:module_load
  *   TRACE     tracepoints
@@ -27,7 +28,14 @@
 #include "capture/hw_drain.h"
 #include "schema/container.h"
 
-enum hw_event_kind { HW_EVENT_PT, HW_EVENT_SIDE, HW_EVENT_KERNEL, HW_EVENT_TRACE, HW_EVENT_GROUP };
+enum hw_event_kind {
+	HW_EVENT_PT,
+	HW_EVENT_SIDE,
+	HW_EVENT_ELSEWHERE,
+	HW_EVENT_KERNEL,
+	HW_EVENT_TRACE,
+	HW_EVENT_GROUP
+};
 
 /* The kernel's perf_event.h since Linux 6.13: bits of the 32-bit word behind aux_sample_size in struct perf_event_attr. */
 enum hw_aux_action { HW_AUX_START_PAUSED = 1, HW_AUX_PAUSE = 2, HW_AUX_RESUME = 4 };

@@ -196,6 +196,46 @@ static void test_actions(void)
 	old_kernel = false;
 }
 
+/* What is started or patched on a CPU that is not traced may run on one that is. */
+static void test_elsewhere(void)
+{
+	struct pt_error e = {0};
+	struct hw_events_options o = {.cpus = cpus + 1,
+				      .cpu_count = 1,
+				      .online = cpus,
+				      .online_count = 2,
+				      .pt_type = 8,
+				      .config = 0xe601,
+				      .levels = HW_USER | HW_KERNEL,
+				      .pt = true,
+				      .kernel_side = true,
+				      .data_bytes = 65536,
+				      .aux_bytes = 131072,
+				      .calls = &calls};
+	const struct opened *here = NULL, *there = NULL;
+
+	count = 0;
+	memset(opened, 0, sizeof opened);
+	ev = (struct hw_events){0};
+	check(hw_events_open(&ev, &o, &e) == 0, "a CPU of two");
+	check(event(8, 0xe601, 0) && event(8, 0xe601, 0)->cpu == 1 && !event(8, 0xe601, 1),
+	      "it alone is traced");
+	for (unsigned i = 0; i < 2; i++) {
+		const struct opened *side = event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, i);
+
+		if (side && side->cpu == 1)
+			here = side;
+		else if (side)
+			there = side;
+	}
+	check(here && here->attr.task && here->attr.context_switch && here->attr.text_poke, "its sideband");
+	check(there && there->cpu == 0 && there->tid == -1 && there->attr.task && there->attr.mmap2 &&
+		  there->attr.comm_exec && there->attr.text_poke && !there->attr.context_switch,
+	      "the other's: tasks, mappings, the kernel's code, but no switches");
+	check(!event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, 2), "no more");
+	hw_events_close(&ev);
+}
+
 static void test_lost(void)
 {
 	struct pt_error e = {0};
@@ -288,6 +328,7 @@ int main(void)
 {
 	test_sampling();
 	test_actions();
+	test_elsewhere();
 	test_lost();
 	test_options();
 	test_names();
