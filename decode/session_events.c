@@ -207,6 +207,7 @@ static uint64_t field(const struct format *f, const struct pt_sample *s, const c
 /* Interruption information (SDM, "VM-entry interruption-information field"): valid, type, vector. */
 #define INFO_VALID     (1u << 31)
 #define INFO_EXCEPTION (3u << 8)
+#define INFO_SOFTWARE  (4u << 8) /* INT n */
 
 static void tell_vm(struct pt_vm *vm, const struct format *f, const struct pt_sample *s, uint64_t tsc)
 {
@@ -224,7 +225,12 @@ static void tell_vm(struct pt_vm *vm, const struct format *f, const struct pt_sa
 		pt_vm_sample_exit(vm, &x);
 	} else if (!strcmp(f->name, "kvm:kvm_inj_virq")) {
 		v = field(f, s, "irq");
-		pt_vm_sample_inject(vm, s->tid, tsc, v == PTR_UNKNOWN ? v : INFO_VALID | (v & 0xff));
+		if (v == PTR_UNKNOWN)
+			v = field(f, s, "vector"); /* since Linux 6.0 */
+		pt_vm_sample_inject(vm, s->tid, tsc,
+				    v == PTR_UNKNOWN	       ? v
+				    : field(f, s, "soft") == 1 ? INFO_VALID | INFO_SOFTWARE | (v & 0xff)
+							       : INFO_VALID | (v & 0xff));
 	} else if (!strcmp(f->name, "kvm:kvm_inj_exception")) {
 		v = field(f, s, "exception");
 		pt_vm_sample_inject(vm, s->tid, tsc,
@@ -237,7 +243,7 @@ static void tell_vm(struct pt_vm *vm, const struct format *f, const struct pt_sa
 		v = field(f, s, "next_tsc_offset");
 		previous = field(f, s, "previous_tsc_offset");
 		if (v != PTR_UNKNOWN && previous != PTR_UNKNOWN)
-			pt_vm_sample_tsc_offset(vm, s->tid, (int32_t)field(f, s, "vcpu_id"), tsc,
+			pt_vm_sample_tsc_offset(vm, s->pid, (int32_t)field(f, s, "vcpu_id"), tsc,
 						(int64_t)previous, (int64_t)v);
 	}
 }

@@ -48,6 +48,8 @@ void pt_vm_destroy(struct pt_vm *vm)
 	pt_vm_clocks_destroy(vm->clocks);
 	free(vm->roles);
 	free(vm->owners);
+	free(vm->uses);
+	free(vm->writes);
 	free(vm);
 }
 
@@ -154,9 +156,19 @@ void pt_vm_bind(struct pt_vm *vm, uint64_t vmcs, int32_t pid)
 /* How well a VMCS's clock fits for a vCPU of a machine: 0 not at all. */
 static int fits(const struct pt_vm *vm, uint64_t vmcs, const struct pt_machine *machine, int32_t vcpu)
 {
-	for (const struct pt_vm_cpu *c = vm->cpus; c; c = c->next)
-		if (c->vmcs == vmcs && c->machine)
-			return c->machine != machine ? 0 : c->vcpu == vcpu ? 4 : 3;
+	bool others = false;
+
+	for (size_t i = vm->use_count; i-- > 0;) {
+		const struct pt_vm_cpu *c = vm->uses[i].cpu;
+
+		if (vm->uses[i].vmcs != vmcs || !c->machine)
+			continue;
+		if (c->machine == machine)
+			return c->vcpu == vcpu ? 4 : 3;
+		others = true;
+	}
+	if (others)
+		return 0;
 	for (size_t i = 0; i < vm->owner_count; i++)
 		if (vm->owners[i].vmcs == vmcs)
 			return vm->owners[i].pid == machine->pid ? 2 : 0;
@@ -330,18 +342,37 @@ void pt_vm_sample_inject(struct pt_vm *vm, int32_t tid, uint64_t tsc, uint64_t i
 		c->injected = intr_info;
 }
 
-void pt_vm_sample_tsc_offset(struct pt_vm *vm, int32_t tid, int32_t vcpu, uint64_t tsc, int64_t previous,
+/* Remembered for a VMCS that is yet to be seen. */
+static void remember(struct pt_vm *vm, int32_t pid, int32_t vcpu, int64_t offset)
+{
+	struct pt_vm_write *writes;
+	size_t i = 0;
+
+	while (i < vm->write_count && (vm->writes[i].pid != pid || vm->writes[i].vcpu != vcpu))
+		i++;
+	if (i == vm->write_count) {
+		writes = realloc(vm->writes, (i + 1) * sizeof *writes);
+		if (!writes) {
+			pt_vm_no_memory(vm);
+			return;
+		}
+		vm->writes = writes;
+		vm->write_count++;
+	}
+	vm->writes[i] = (struct pt_vm_write){.pid = pid, .vcpu = vcpu, .offset = offset};
+}
+
+void pt_vm_sample_tsc_offset(struct pt_vm *vm, int32_t pid, int32_t vcpu, uint64_t tsc, int64_t previous,
 			     int64_t next)
 {
-	const struct pt_vm_cpu *who = pt_vm_cpu_by_tid(vm, tid);
-
-	for (struct pt_vm_cpu *c = vm->cpus; who && c; c = c->next) {
+	remember(vm, pid, vcpu, next);
+	for (struct pt_vm_cpu *c = vm->cpus; c; c = c->next) {
 		struct pt_vm_clock *clock;
 		const struct pt_vm_span *spans;
 		size_t n;
 		uint64_t ratio;
 
-		if (c->machine != who->machine || c->vcpu != vcpu || c->vmcs == PT_VMCS_UNKNOWN)
+		if (!c->task || c->task->pid != pid || c->vcpu != vcpu || c->vmcs == PT_VMCS_UNKNOWN)
 			continue;
 		clock = pt_vm_clocks_get(vm->clocks, c->vmcs);
 		if (!clock) {
@@ -359,16 +390,25 @@ void pt_vm_sample_tsc_offset(struct pt_vm *vm, int32_t tid, int32_t vcpu, uint64
 
 /* ---- The end ---------------------------------------------------------------------------------------- */
 
+/* Whose the VMCS was when a span of its clock began; NULL: nobody's that is known. */
+static const struct pt_vm_cpu *user_at(const struct pt_vm *vm, uint64_t vmcs, uint64_t tsc)
+{
+	const struct pt_vm_cpu *c = NULL;
+
+	for (size_t i = 0; i < vm->use_count; i++)
+		if (vm->uses[i].vmcs == vmcs && (!c || vm->uses[i].from_tsc <= tsc))
+			c = vm->uses[i].cpu;
+	return c;
+}
+
 static void put_clock(struct pt_vm *vm, const struct pt_vm_clock *clock)
 {
 	size_t n;
 	const struct pt_vm_span *span = pt_vm_clock_spans(clock, &n);
 	uint64_t vmcs = pt_vm_clock_vmcs(clock);
-	const struct pt_vm_cpu *c = vm->cpus;
 
-	while (c && c->vmcs != vmcs)
-		c = c->next;
 	for (; n-- && !vm->emit->failed; span++) {
+		const struct pt_vm_cpu *c = user_at(vm, vmcs, span->from_tsc);
 		struct ptr_vm_clock r = {
 		    .machine = c && c->machine ? pt_emit_machine(vm->emit, c->machine) : 0,
 		    .vcpu = c ? c->vcpu : -1,

@@ -49,8 +49,8 @@ struct pt_vm_exit_sample {
 void pt_vm_sample_exit(struct pt_vm *vm, const struct pt_vm_exit_sample *sample);
 /* What is injected by the next entry: interruption information (SDM, "VM-entry interruption-information field"). */
 void pt_vm_sample_inject(struct pt_vm *vm, int32_t tid, uint64_t tsc, uint64_t intr_info);
-/* kvm_write_tsc_offset: vCPU `vcpu` of the VM that thread tid belongs to. */
-void pt_vm_sample_tsc_offset(struct pt_vm *vm, int32_t tid, int32_t vcpu, uint64_t tsc, int64_t previous,
+/* kvm_write_tsc_offset: vCPU `vcpu` of the VM process pid, which may not have entered its guest yet. */
+void pt_vm_sample_tsc_offset(struct pt_vm *vm, int32_t pid, int32_t vcpu, uint64_t tsc, int64_t previous,
 			     int64_t next);
 
 #endif

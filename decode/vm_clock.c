@@ -43,7 +43,9 @@ struct pt_vm_clock {
 	bool has_end;
 	int64_t end_offset;
 	uint64_t written_tsc; /* the last write of the offset; 0 none */
-	uint64_t moved;	      /* how often a span was found to have begun earlier */
+	bool over;	      /* since over_tsc the last span holds no more */
+	uint64_t over_tsc;
+	uint64_t moved; /* how often a span was found to have begun earlier */
 	struct pt_vm_clock *next;
 };
 
@@ -218,7 +220,9 @@ int pt_vm_clock_know(struct pt_vm_clock *c, uint64_t from_tsc, int64_t offset, u
 	ratio = frac_bits > 63 ? PT_VM_RATIO_ONE : to_48(ratio, frac_bits);
 	if (s && s->source == PTR_CLOCK_OPTION)
 		return 0;
-	if (s && s->from_tsc <= from_tsc && s->offset == offset && s->ratio == ratio) {
+	if (c->over && from_tsc < c->over_tsc)
+		from_tsc = c->over_tsc;
+	if (s && !c->over && s->from_tsc <= from_tsc && s->offset == offset && s->ratio == ratio) {
 		s->source = source;
 		s->slack = 0;
 	} else {
@@ -230,6 +234,7 @@ int pt_vm_clock_know(struct pt_vm_clock *c, uint64_t from_tsc, int64_t offset, u
 		*s = (struct pt_vm_span){
 		    .from_tsc = from_tsc, .ratio = ratio, .offset = offset, .source = source};
 	}
+	c->over = false;
 	c->offset = (struct range){offset, offset};
 	c->told_ratio = true;
 	c->line.alive = c->doubted = c->sloped = false;
@@ -257,6 +262,20 @@ void pt_vm_clock_written(struct pt_vm_clock *c, uint64_t host_tsc)
 	}
 }
 
+bool pt_vm_clock_restart(struct pt_vm_clock *c, uint64_t host_tsc)
+{
+	const struct pt_vm_span *s = last_span(c);
+
+	pt_vm_clock_written(c, host_tsc);
+	if (!s || s->source == PTR_CLOCK_OPTION || s->seen_tsc >= host_tsc || s->from_tsc >= host_tsc)
+		return !s;
+	c->over = true;
+	c->over_tsc = host_tsc;
+	c->has_end = c->told_ratio = c->agreed = false; /* those were another vCPU's */
+	c->moved++;
+	return true;
+}
+
 static void saw(struct pt_vm_span *s, const struct pt_vm_observation *o)
 {
 	s->seen_tsc = o->host_lo > s->seen_tsc ? o->host_lo : s->seen_tsc;
@@ -271,6 +290,9 @@ static int begin_span(struct pt_vm_clock *c, const struct pt_vm_observation *o)
 
 	if (!s)
 		return -1;
+	if (c->over)
+		ratio = PT_VM_RATIO_ONE;
+	c->over = false;
 	s->ratio = ratio;
 	s->source = PTR_CLOCK_SOLVED;
 	if (c->count > 1)
@@ -336,7 +358,7 @@ int pt_vm_clock_observe(struct pt_vm_clock *c, const struct pt_vm_observation *o
 	struct range r;
 	bool fits, on_line;
 
-	if (!s)
+	if (!s || (c->over && o->host_lo >= c->over_tsc))
 		return begin_span(c, o);
 	if (s->source != PTR_CLOCK_OPTION && o->host_lo < c->line.last.host_lo) {
 		observe_late(c, o);
@@ -398,14 +420,15 @@ bool pt_vm_clock_settled(const struct pt_vm_clock *c)
 {
 	const struct pt_vm_span *s = c->count ? &c->spans[c->count - 1] : NULL;
 
-	return s && !c->doubted && (s->source != PTR_CLOCK_SOLVED || s->observations > 1 || c->agreed);
+	return s && !c->over && !c->doubted &&
+	       (s->source != PTR_CLOCK_SOLVED || s->observations > 1 || c->agreed);
 }
 
 bool pt_vm_clock_to_host(const struct pt_vm_clock *c, uint64_t guest_tsc, uint64_t about_tsc, uint64_t *ret)
 {
 	size_t i = c->count;
 
-	if (!i)
+	if (!i || (c->over && about_tsc >= c->over_tsc))
 		return false;
 	if (about_tsc != UINT64_MAX) {
 		while (i > 1 && c->spans[i - 1].from_tsc > about_tsc)

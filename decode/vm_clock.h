@@ -82,6 +82,10 @@ void pt_vm_clock_know_end(struct pt_vm_clock *c, int64_t offset);
 /* KVM wrote this VMCS's offset at host_tsc: a change that shows later, or has shown already behind it, took effect here. */
 void pt_vm_clock_written(struct pt_vm_clock *c, uint64_t host_tsc);
 
+/* The VMCS is another VM's from host_tsc on: what was known holds no more, unless a span is known that began since then. Until
+ * one is told or observed, nothing is known of that time: true. */
+bool pt_vm_clock_restart(struct pt_vm_clock *c, uint64_t host_tsc);
+
 /* 0, or -1: no memory. One that is older than another before it (a vCPU that changes CPUs) checks the span of its time, and
  * begins none. */
 int pt_vm_clock_observe(struct pt_vm_clock *c, const struct pt_vm_observation *o);

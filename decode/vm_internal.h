@@ -29,6 +29,7 @@ struct pt_vm_cpu {
 	struct pt_vm_cpu *next;
 	const struct pt_task *task;
 	uint64_t vmcs; /* of the last transition */
+	bool used;     /* and it is told in uses */
 	struct pt_machine *machine;
 	int32_t vcpu;
 	enum pt_vm_place place;
@@ -86,6 +87,16 @@ struct pt_vm {
 		int32_t pid;
 	} * owners;
 	size_t owner_count;
+	struct pt_vm_use { /* of a VMCS: whose it was from from_tsc on (0: from its first entry) */
+		uint64_t vmcs, from_tsc;
+		const struct pt_vm_cpu *cpu;
+	} * uses; /* in the order of time */
+	size_t use_count;
+	struct pt_vm_write { /* the last one that KVM made of a vCPU's TSC offset */
+		int32_t pid, vcpu;
+		int64_t offset;
+	} * writes;
+	size_t write_count;
 	struct pt_vm_cpu *cpus;
 	struct pt_vm_stream *streams;
 	struct pt_vm_role *roles; /* of the graph's edges */
@@ -111,6 +122,8 @@ void pt_vm_moved(struct pt_vm *vm, struct pt_vm_stream *st, const struct pt_flow
 		 const struct pt_task *task, bool left, uint64_t tsc);
 void pt_vm_gap(struct pt_vm *vm, struct pt_vm_stream *st);
 void pt_vm_close_all(struct pt_vm *vm);
+/* The VMCS is c's from tsc on: it takes it from who had it before. */
+void pt_vm_use(struct pt_vm *vm, uint64_t vmcs, struct pt_vm_cpu *c, uint64_t tsc);
 struct pt_vm_cpu *pt_vm_cpu_by_tid(struct pt_vm *vm, int32_t tid);
 /* Gives the trip the sample's reason, when it is its: false when it is another's. */
 bool pt_vm_trip_sample(struct ptr_round_trip *trip, const struct pt_vm_exit_sample *sample);

@@ -324,6 +324,61 @@ static void on_exit_seen(struct pt_vm *vm, struct pt_vm_cpu *c, struct pt_vm_str
 		wait(st, &c->run.exit_uncertainty_tsc, tsc, reach);
 }
 
+/* What is known of the vCPU's offset when a VMCS becomes its. */
+static void tell(struct pt_vm *vm, const struct pt_vm_cpu *c, struct pt_vm_clock *clock, uint64_t tsc)
+{
+	const struct pt_vcpu *v = c->task ? pt_vcpus_by_tid(vm->vcpus, c->task->tid) : NULL;
+	int r = v ? pt_vcpu_tell(v, clock) : 0;
+
+	for (size_t i = 0; i < vm->write_count && !(v && v->has_offset) && r == 0; i++)
+		if (c->task && vm->writes[i].pid == c->task->pid && vm->writes[i].vcpu == c->vcpu)
+			r = pt_vm_clock_know(clock, tsc, vm->writes[i].offset, 0, PT_VM_RATIO_BITS,
+					     PTR_CLOCK_TRACEPOINT);
+	if (r < 0)
+		pt_vm_no_memory(vm);
+}
+
+void pt_vm_use(struct pt_vm *vm, uint64_t vmcs, struct pt_vm_cpu *c, uint64_t tsc)
+{
+	struct pt_vm_clock *clock;
+	struct pt_vm_use *uses;
+	size_t i = vm->use_count, spans;
+
+	if (c->vmcs == vmcs && c->used)
+		return;
+	while (i && vm->uses[i - 1].vmcs != vmcs)
+		i--;
+	c->used = true;
+	if (i && vm->uses[i - 1].cpu == c)
+		return;
+	uses = realloc(vm->uses, (vm->use_count + 1) * sizeof *uses);
+	if (!uses) {
+		pt_vm_no_memory(vm);
+		return;
+	}
+	vm->uses = uses;
+	uses[vm->use_count++] = (struct pt_vm_use){.vmcs = vmcs, .from_tsc = i ? tsc : 0, .cpu = c};
+	clock = pt_vm_clocks_get(vm->clocks, vmcs);
+	if (!clock) {
+		pt_vm_no_memory(vm);
+		return;
+	}
+	pt_vm_clock_spans(clock, &spans);
+	if (!i || tsc == PTR_NO_TSC) {
+		if (!spans)
+			tell(vm, c, clock, 0);
+		return;
+	}
+	/* It was another's, and has been freed. */
+	for (struct pt_vm_cpu *before = vm->cpus; before; before = before->next)
+		if (before != c && before->vmcs == vmcs) {
+			before->vmcs = PT_VMCS_UNKNOWN;
+			before->used = false;
+		}
+	if (pt_vm_clock_restart(clock, tsc))
+		tell(vm, c, clock, tsc);
+}
+
 void pt_vm_transition(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow *f,
 		      const struct pt_vm_transition *t)
 {
@@ -343,10 +398,12 @@ void pt_vm_transition(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow 
 	}
 	if (c->on && c->on != st)
 		close_cpu(vm, c);
-	c->vmcs = t->vmcs;
 	if (st->s->machine && st->s->machine->pid)
 		c->machine = st->s->machine;
 	c->vcpu = vcpu_number(vm, st->s);
+	if (t->entry && t->vmcs != PT_VMCS_UNKNOWN)
+		pt_vm_use(vm, t->vmcs, c, host_tsc(t->tsc));
+	c->vmcs = t->vmcs;
 	if (t->entry)
 		on_entry(vm, c, st, t, pt_vm_reach(&f->clock), f->skip);
 	else

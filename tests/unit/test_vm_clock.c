@@ -300,9 +300,43 @@ static void options(void)
 	pt_vm_clocks_destroy(all);
 }
 
+/* A VMCS that is freed becomes another VM's. */
+static void reused(void)
+{
+	struct pt_vm_clocks *all = pt_vm_clocks_create(TICK, KHZ);
+	struct pt_vm_clock *c = pt_vm_clocks_get(all, 0x6c66000);
+	uint64_t host, later = HOST0 + 50000000;
+	size_t n;
+
+	check("new: nothing to forget", pt_vm_clock_restart(c, HOST0 - 1));
+	observe(c, HOST0, -1000000, PT_VM_RATIO_ONE, 0, 0);
+	observe(c, HOST0 + 30011, -1000000, PT_VM_RATIO_ONE, 0, 0);
+	check("another VM's", pt_vm_clock_restart(c, later));
+	check("before, it is as it was",
+	      pt_vm_clock_to_host(c, HOST0 + 99 - 1000000, later - 1, &host) && host == HOST0 + 99);
+	check("from then on nothing is known",
+	      !pt_vm_clock_to_host(c, later, later + 5, &host) && !pt_vm_clock_settled(c));
+	observe(c, later + 70000, -9000000, PT_VM_RATIO_ONE, 0, 0);
+	check("until it is seen: from the entry on", spans(c, &n)[1].offset == -9000000 && n == 2 &&
+							 spans(c, &n)[1].from_tsc == later &&
+							 spans(c, &n)[0].offset == -1000000);
+	check("what was found before the decode stays",
+	      !pt_vm_clock_restart(c, later + 1000) && pt_vm_clock_to_host(c, later, later + 70001, &host));
+	pt_vm_clocks_destroy(all);
+	all = pt_vm_clocks_create(TICK, KHZ);
+	c = pt_vm_clocks_get(all, 1);
+	pt_vm_clock_know(c, 0, 77, 0, PT_VM_RATIO_BITS, PTR_CLOCK_CONTAINER);
+	check("told: another VM's", pt_vm_clock_restart(c, HOST0));
+	pt_vm_clock_know(c, 0, 78, 0, PT_VM_RATIO_BITS, PTR_CLOCK_CONTAINER);
+	check("what is told of the other holds from then on",
+	      spans(c, &n)[1].from_tsc == HOST0 && n == 2 && spans(c, &n)[1].offset == 78);
+	pt_vm_clocks_destroy(all);
+}
+
 int main(void)
 {
 	options();
+	reused();
 	plain();
 	bounds();
 	scaled();
