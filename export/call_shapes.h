@@ -18,7 +18,7 @@ enum { SHAPES_RANKED = 1 << 19, SHAPES_CACHED = 1 << 16 };
 
 #define SHAPE_NONE UINT32_MAX
 
-/* Each below DIGITS_MAX, those of return_at, call_at, branch_count and flags below 1 << DIGITS_BITS. */
+/* Each below DIGITS_MAX, those of return_at, call_at, branch_count and flags below DIGITS_ONE. */
 struct call_shape {
 	uint32_t call_path; /* the database's id, 0 unknown */
 	uint32_t runs_back, call_at, return_at, branch_count, insn_count, flags;

@@ -300,8 +300,8 @@ static int find_shape(struct calls *c, const struct ptr_call *r, uint32_t *ret, 
 
 	*ret = SHAPE_NONE;
 	if (!r->call_branch || !r->return_branch || runs_back >= DIGITS_MAX || elapsed >= UINT32_MAX ||
-	    r->branch_count >= 1 << DIGITS_BITS || r->insn_count >= DIGITS_MAX ||
-	    r->flags >= 1 << DIGITS_BITS || (r->cyc_count != PTR_UNKNOWN && r->cyc_count >= DIGITS_MAX - 1) ||
+	    r->branch_count >= DIGITS_ONE || r->insn_count >= DIGITS_MAX || r->flags >= DIGITS_ONE ||
+	    (r->cyc_count != PTR_UNKNOWN && r->cyc_count >= DIGITS_MAX - 1) ||
 	    !is_time_of(c, r->call_branch, r->call_tsc) || !is_time_of(c, r->return_branch, r->return_tsc))
 		return 0;
 	return call_shapes_add(

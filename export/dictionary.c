@@ -1,14 +1,25 @@
 /* dictionary.c - see dictionary.h. */
 #include "export/dictionary.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "export/db.h"
 #include "export/digits.h"
 
-enum { PAIRS = 1 << 22 }; /* for a chunk table in memory at a time */
+enum {
+	PAIRS = 1 << 22,     /* for a chunk table in memory at a time */
+	CHUNKS_ROW = 1024,   /* chunks in a row of a chunk table, at most: as the table number goes */
+	STEPS_HELD = 1 << 14 /* of paths in memory at a time */
+};
+
+/* An edge of a path, in the scratch file. */
+struct step {
+	uint32_t edge, insns;
+};
 
 struct path {
 	uint64_t runs, repeats, insn_timed;
@@ -40,12 +51,17 @@ struct pairs {
 struct dictionary {
 	sqlite3 *db;
 	struct dictionary_bases bases;
-	sqlite3_stmt *insert_path, *insert_edge, *insert_path_edge;
+	sqlite3_stmt *insert_path, *insert_edge;
 	struct path *paths; /* number n at n */
 	struct edge *edges;
 	size_t path_count, path_room, edge_count, edge_room;
 	uint32_t last_symbol; /* that any edge has */
 	struct pairs path_chunks, edge_chunks;
+	/* What paths consist of, one after another: in memory it would be the biggest part. */
+	int scratch;
+	struct step steps[STEPS_HELD];
+	size_t held, at;  /* in steps; the next to be read of it */
+	uint64_t written; /* to the file, in front of what is held; when reading: read */
 };
 
 static int no_memory(struct pt_error *e)
@@ -53,7 +69,8 @@ static int no_memory(struct pt_error *e)
 	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the dictionary");
 }
 
-struct dictionary *dictionary_create(sqlite3 *db, const struct dictionary_bases *bases, struct pt_error *e)
+struct dictionary *dictionary_create(sqlite3 *db, int scratch, const struct dictionary_bases *bases,
+				     struct pt_error *e)
 {
 	struct dictionary *d = calloc(1, sizeof *d);
 
@@ -62,12 +79,12 @@ struct dictionary *dictionary_create(sqlite3 *db, const struct dictionary_bases 
 		return NULL;
 	}
 	d->db = db;
+	d->scratch = scratch;
 	d->bases = *bases;
-	if (!(d->insert_path = db_insert(db, "path", 12, e)) ||
+	if (!(d->insert_path = db_insert(db, "path", 16, e)) ||
 	    !(d->insert_edge = db_insert(db, "edge", 12, e)) ||
-	    !(d->insert_path_edge = db_insert(db, "path_edge", 3, e)) ||
-	    !(d->path_chunks.insert = db_insert(db, "path_chunk", 1, e)) ||
-	    !(d->edge_chunks.insert = db_insert(db, "edge_chunk", 1, e))) {
+	    !(d->path_chunks.insert = db_insert(db, "path_chunk", 2, e)) ||
+	    !(d->edge_chunks.insert = db_insert(db, "edge_chunk", 2, e))) {
 		dictionary_destroy(d);
 		return NULL;
 	}
@@ -80,7 +97,6 @@ void dictionary_destroy(struct dictionary *d)
 		return;
 	sqlite3_finalize(d->insert_path);
 	sqlite3_finalize(d->insert_edge);
-	sqlite3_finalize(d->insert_path_edge);
 	sqlite3_finalize(d->path_chunks.insert);
 	sqlite3_finalize(d->edge_chunks.insert);
 	free(d->path_chunks.ids);
@@ -124,14 +140,33 @@ static int sort(struct pairs *p, struct pt_error *e)
 	return 0;
 }
 
+/* A row: the first chunk, and how far behind it the others are. */
+static int write_chunks(struct pairs *p, const int64_t *ids, uint32_t n, struct pt_error *e)
+{
+	uint32_t offsets[CHUNKS_ROW];
+	char text[CHUNKS_ROW * DIGITS_BYTES];
+
+	for (uint32_t i = 1; i < n; i++)
+		offsets[i - 1] = (uint32_t)(ids[i] - ids[0]);
+	sqlite3_bind_int64(p->insert, 1, ids[0]);
+	digits_bind_array(offsets, n - 1, 0, p->insert, 2, text);
+	return db_run(p->insert, e);
+}
+
 /* Sorted, so that the table grows at its end; only traces of a hundred million runs take more than one turn. */
 static int write_pairs(struct pairs *p, struct pt_error *e)
 {
+	size_t n;
+
 	if (sort(p, e) < 0)
 		return -1;
-	for (size_t i = 0; i < p->count; i++) {
-		sqlite3_bind_int64(p->insert, 1, p->ids[i]);
-		if (db_run(p->insert, e) < 0)
+	for (size_t i = 0; i < p->count; i += n) {
+		for (n = 1; i + n < p->count && n < CHUNKS_ROW &&
+			    p->ids[i + n] >> DICTIONARY_CHUNK_BITS == p->ids[i] >> DICTIONARY_CHUNK_BITS &&
+			    p->ids[i + n] - p->ids[i] < 1 << DIGITS_BITS;
+		     n++)
+			;
+		if (write_chunks(p, p->ids + i, (uint32_t)n, e) < 0)
 			return -1;
 	}
 	p->count = 0;
@@ -155,6 +190,49 @@ static int add_pair(struct pairs *p, int64_t id, int64_t chunk, struct pt_error 
 	return 0;
 }
 
+/* ---- What paths consist of -----------------------------------------------------------------------------  */
+
+static int write_steps(struct dictionary *d, struct pt_error *e)
+{
+	const char *p = (const char *)d->steps;
+	size_t bytes = d->held * sizeof *d->steps;
+	off_t at = (off_t)(d->written * sizeof *d->steps);
+
+	while (bytes) {
+		ssize_t done = pwrite(d->scratch, p, bytes, at);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return pt_fail_errno(e, "writing the scratch file of paths");
+		p += done;
+		bytes -= (size_t)done;
+		at += done;
+	}
+	d->written += d->held;
+	d->held = 0;
+	return 0;
+}
+
+static int read_steps(struct dictionary *d, struct pt_error *e)
+{
+	char *p = (char *)d->steps;
+	size_t bytes = 0;
+	ssize_t done = 1;
+
+	while (bytes < sizeof d->steps && done) {
+		done = pread(d->scratch, p + bytes, sizeof d->steps - bytes,
+			     (off_t)(d->written * sizeof *d->steps + bytes));
+		if (done < 0 && errno != EINTR)
+			return pt_fail_errno(e, "reading the scratch file of paths");
+		bytes += done > 0 ? (size_t)done : 0;
+	}
+	d->held = bytes / sizeof *d->steps;
+	d->written += d->held;
+	d->at = 0;
+	return d->held ? 0 : pt_fail(e, PT_ERR_IO, PT_NO_OFFSET, "the scratch file of paths is cut");
+}
+
 /* ---- Definitions -------------------------------------------------------------------------------------- */
 
 int dictionary_edge(struct dictionary *d, const struct ptr_edge *edge, struct pt_error *e)
@@ -168,7 +246,10 @@ int dictionary_edge(struct dictionary *d, const struct ptr_edge *edge, struct pt
 		d->edges = edges;
 		d->edge_room = room;
 	}
-	d->edges[++d->edge_count] = (struct edge){.def = *edge};
+	/* Two digits of path. */
+	if (d->bases.edge + (int64_t)++d->edge_count >= DIGITS_MAX)
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "too many edges for one database");
+	d->edges[d->edge_count] = (struct edge){.def = *edge};
 	if (edge->from_symbol > d->last_symbol)
 		d->last_symbol = edge->from_symbol;
 	if (edge->to_symbol > d->last_symbol)
@@ -211,11 +292,9 @@ int dictionary_path(struct dictionary *d, const struct ptr_path *path, struct pt
 			p->first_kind = p->last_kind;
 		if (edge->def.kind == PTR_ASYNC && edge->def.to)
 			p->interrupts |= 1u << i;
-		sqlite3_bind_int64(d->insert_path_edge, 1, id * PTR_PATH_EDGES + i);
-		sqlite3_bind_int64(d->insert_path_edge, 2, d->bases.edge + path->edge[i]);
-		sqlite3_bind_int64(d->insert_path_edge, 3, path->insns[i]);
-		if (db_run(d->insert_path_edge, e) < 0)
+		if (d->held == STEPS_HELD && write_steps(d, e) < 0)
 			return -1;
+		d->steps[d->held++] = (struct step){.edge = path->edge[i], .insns = path->insns[i]};
 		if (edge->chunk == chunk + 1)
 			continue;
 		edge->chunk = chunk + 1;
@@ -275,64 +354,74 @@ static void bind_timed(sqlite3_stmt *s, int at, uint64_t insn_timed, double cycl
 		sqlite3_bind_null(s, at + 1);
 }
 
-static int insert_paths(struct dictionary *d, struct pt_error *e)
+/* The path's i-th edge was taken as often as the path was. */
+static void sum_edge(struct dictionary *d, const struct path *p, uint32_t i, const struct step *step,
+		     uint32_t *symbol_machines)
+{
+	struct edge *edge = &d->edges[step->edge];
+
+	/* Both ends are in the machine whose path it is, but for those of the transitions between two. */
+	if (p->machine && edge->def.kind != PTR_VMENTRY && edge->def.kind != PTR_VMEXIT) {
+		symbol_machines[edge->def.from_symbol] = p->machine;
+		symbol_machines[edge->def.to_symbol] = p->machine;
+	}
+	edge->taken += p->repeats;
+	edge->insns += p->repeats * step->insns;
+	if (i == p->edges - 1)
+		edge->tail_insns += p->repeats * p->tail_insns;
+	if (p->insn_timed) {
+		double share = (double)step->insns / (double)p->insns;
+
+		edge->insn_timed += (uint64_t)((double)p->insn_timed * share + 0.5);
+		edge->cycles += p->cycles * share;
+	}
+}
+
+static int insert_paths(struct dictionary *d, uint32_t *symbol_machines, struct pt_error *e)
 {
 	sqlite3_stmt *s = d->insert_path;
 
+	/* What is held need not go through the file when it is all. */
+	if (d->written) {
+		if (write_steps(d, e) < 0)
+			return -1;
+		d->written = 0;
+	}
+	d->at = 0;
 	for (size_t i = 1; i <= d->path_count; i++) {
 		const struct path *p = &d->paths[i];
+		uint32_t edges[PTR_PATH_EDGES], insns[PTR_PATH_EDGES];
+		char text[4][PTR_PATH_EDGES * DIGITS_BYTES];
 
+		for (uint32_t k = 0; k < p->edges; k++) {
+			const struct step *step;
+
+			if (d->at == d->held && read_steps(d, e) < 0)
+				return -1;
+			step = &d->steps[d->at++];
+			sum_edge(d, p, k, step, symbol_machines);
+			edges[k] = (uint32_t)d->bases.edge + step->edge;
+			insns[k] = step->insns;
+		}
 		sqlite3_bind_int64(s, 1, d->bases.path + (int64_t)i);
 		sqlite3_bind_int64(s, 2, d->bases.trace);
 		sqlite3_bind_int64(s, 3, p->edges);
-		sqlite3_bind_int64(s, 4, (int64_t)p->insns);
-		sqlite3_bind_int64(s, 5, p->not_taken);
-		sqlite3_bind_int64(s, 6, p->tail_insns);
-		db_bind(s, 7, p->start_ip, (int64_t)p->start_ip);
-		db_bind(s, 8, p->end_ip, (int64_t)p->end_ip);
-		sqlite3_bind_int64(s, 9, (int64_t)p->runs);
-		sqlite3_bind_int64(s, 10, (int64_t)p->repeats);
-		bind_timed(s, 11, p->insn_timed, p->cycles);
+		digits_bind_array(edges, p->edges, 0, s, 4, text[0]);
+		digits_bind_array(edges, p->edges, DIGITS_BITS, s, 5, text[1]);
+		digits_bind_array(insns, p->edges, 0, s, 6, text[2]);
+		digits_bind_array(insns, p->edges, DIGITS_BITS, s, 7, text[3]);
+		sqlite3_bind_int64(s, 8, (int64_t)p->insns);
+		sqlite3_bind_int64(s, 9, p->not_taken);
+		sqlite3_bind_int64(s, 10, p->tail_insns);
+		db_bind(s, 11, p->start_ip, (int64_t)p->start_ip);
+		db_bind(s, 12, p->end_ip, (int64_t)p->end_ip);
+		sqlite3_bind_int64(s, 13, (int64_t)p->runs);
+		sqlite3_bind_int64(s, 14, (int64_t)p->repeats);
+		bind_timed(s, 15, p->insn_timed, p->cycles);
 		if (db_run(s, e) < 0)
 			return -1;
 	}
 	return 0;
-}
-
-/* What the paths consist of is read back from the database: in memory it would be the biggest part. */
-static int sum_edges(struct dictionary *d, uint32_t *symbol_machines, struct pt_error *e)
-{
-	sqlite3_stmt *select;
-	int result;
-
-	if (sqlite3_prepare_v2(d->db, "SELECT id, edge, insn_count FROM path_edge WHERE id >= ? ORDER BY id",
-			       -1, &select, NULL) != SQLITE_OK)
-		return db_fail_main(d->db, e);
-	sqlite3_bind_int64(select, 1, (d->bases.path + 1) * PTR_PATH_EDGES);
-	while ((result = sqlite3_step(select)) == SQLITE_ROW) {
-		int64_t id = sqlite3_column_int64(select, 0);
-		const struct path *p = &d->paths[id / PTR_PATH_EDGES - d->bases.path];
-		struct edge *edge = &d->edges[sqlite3_column_int64(select, 1) - d->bases.edge];
-		uint64_t insns = (uint64_t)sqlite3_column_int64(select, 2);
-
-		/* Both ends are in the machine whose path it is, but for those of the transitions between two. */
-		if (p->machine && edge->def.kind != PTR_VMENTRY && edge->def.kind != PTR_VMEXIT) {
-			symbol_machines[edge->def.from_symbol] = p->machine;
-			symbol_machines[edge->def.to_symbol] = p->machine;
-		}
-		edge->taken += p->repeats;
-		edge->insns += p->repeats * insns;
-		if (id % PTR_PATH_EDGES == p->edges - 1)
-			edge->tail_insns += p->repeats * p->tail_insns;
-		if (p->insn_timed) {
-			double share = (double)insns / (double)p->insns;
-
-			edge->insn_timed += (uint64_t)((double)p->insn_timed * share + 0.5);
-			edge->cycles += p->cycles * share;
-		}
-	}
-	sqlite3_finalize(select);
-	return result == SQLITE_DONE ? 0 : db_fail_main(d->db, e);
 }
 
 static int insert_edges(struct dictionary *d, struct pt_error *e)
@@ -391,8 +480,8 @@ int dictionary_finish(struct dictionary *d, struct pt_error *e)
 	if (!symbol_machines)
 		return no_memory(e);
 	ret = write_pairs(&d->path_chunks, e) < 0 || write_pairs(&d->edge_chunks, e) < 0 ||
-		      insert_paths(d, e) < 0 || sum_edges(d, symbol_machines, e) < 0 ||
-		      insert_edges(d, e) < 0 || set_machines(d, symbol_machines, e) < 0
+		      insert_paths(d, symbol_machines, e) < 0 || insert_edges(d, e) < 0 ||
+		      set_machines(d, symbol_machines, e) < 0
 		  ? -1
 		  : 0;
 	free(symbol_machines);

@@ -1,9 +1,8 @@
 /*
- * dictionary.h - edges and paths, and sums over the runs that take them: tables edge, path, path_edge, path_chunk and
- * edge_chunk.
+ * dictionary.h - edges and paths, and sums over the runs that take them: tables edge, path, path_chunk and edge_chunk.
  *
  * Numbers of edges and paths are the stream's here; the ids in the tables are base + number. Memory: 88 bytes an edge
- * and 80 a path. Runs are many and must find them here; what the paths consist of is only in the database.
+ * and 80 a path. Runs are many and must find them here; what the paths consist of is in a scratch file until the end.
  */
 #ifndef EXPORT_DICTIONARY_H
 #define EXPORT_DICTIONARY_H
@@ -16,7 +15,7 @@
 
 enum {
 	DICTIONARY_CHUNK_RUNS = 4096, /* of path_chunk */
-	DICTIONARY_CHUNK_PATHS = 64,  /* of edge_chunk */
+	DICTIONARY_CHUNK_PATHS = 256, /* of edge_chunk */
 	DICTIONARY_CHUNK_BITS = 24
 };
 
@@ -27,7 +26,9 @@ struct dictionary_bases { /* what is added to the stream's numbers */
 
 struct dictionary;
 
-struct dictionary *dictionary_create(sqlite3 *db, const struct dictionary_bases *bases, struct pt_error *e);
+/* scratch: a file of the caller's. NULL: PT_ERR_NO_MEMORY, or SQLite's. */
+struct dictionary *dictionary_create(sqlite3 *db, int scratch, const struct dictionary_bases *bases,
+				     struct pt_error *e);
 void dictionary_destroy(struct dictionary *d);
 
 /* The next edge, the next path. PT_ERR_REFUSED: more than the tables can hold. */

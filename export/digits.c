@@ -1,42 +1,59 @@
 /* digits.c - see digits.h. */
 #include "export/digits.h"
 
-/* Code points 1 to 32768, below the surrogates. */
 static char *put_digit(char *p, uint32_t digit)
 {
 	uint32_t c = digit + 1;
 
+	if (c >= 0xd800 && c < 0x10000)
+		c += 0x100000;
 	if (c < 0x80) {
 		*p++ = (char)c;
-	} else if (c < 0x800) {
-		*p++ = (char)(0xc0 | c >> 6);
-		*p++ = (char)(0x80 | (c & 0x3f));
-	} else {
-		*p++ = (char)(0xe0 | c >> 12);
-		*p++ = (char)(0x80 | (c >> 6 & 0x3f));
-		*p++ = (char)(0x80 | (c & 0x3f));
+		return p;
 	}
+	if (c < 0x800) {
+		*p++ = (char)(0xc0 | c >> 6);
+	} else {
+		if (c < 0x10000) {
+			*p++ = (char)(0xe0 | c >> 12);
+		} else {
+			*p++ = (char)(0xf0 | c >> 18);
+			*p++ = (char)(0x80 | (c >> 12 & 0x3f));
+		}
+		*p++ = (char)(0x80 | (c >> 6 & 0x3f));
+	}
+	*p++ = (char)(0x80 | (c & 0x3f));
 	return p;
 }
 
-static void bind_text(struct digits *d, uint32_t n, sqlite3_stmt *statement, int at, unsigned shift,
-		      char *text)
+static void bind_text(const uint32_t *numbers, uint32_t n, uint32_t any, unsigned shift,
+		      sqlite3_stmt *statement, int at, char *text)
 {
 	const uint32_t mask = (1u << DIGITS_BITS) - 1;
 	char *p = text;
 
-	if (!(d->any >> shift & mask)) {
+	if (!(any >> shift & mask)) {
 		sqlite3_bind_null(statement, at);
 		return;
 	}
 	for (uint32_t i = 0; i < n; i++)
-		p = put_digit(p, d->number[i] >> shift & mask);
+		p = put_digit(p, numbers[i] >> shift & mask);
 	sqlite3_bind_text(statement, at, text, (int)(p - text), SQLITE_STATIC);
+}
+
+void digits_bind_array(const uint32_t *numbers, uint32_t n, unsigned shift, sqlite3_stmt *statement, int at,
+		       char *text)
+{
+	uint32_t any = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		any |= numbers[i];
+	bind_text(numbers, n, any, shift, statement, at, text);
 }
 
 void digits_bind(struct digits *d, uint32_t n, sqlite3_stmt *statement, int low, int high)
 {
-	bind_text(d, n, statement, low, 0, d->text[0]);
+	bind_text(d->number, n, d->any, 0, statement, low, d->text[0]);
 	if (high)
-		bind_text(d, n, statement, high, DIGITS_BITS, d->text[1]);
+		bind_text(d->number, n, d->any, DIGITS_BITS, statement, high, d->text[1]);
 }

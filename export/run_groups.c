@@ -126,7 +126,7 @@ int run_groups_flush(struct run_groups *g, struct pt_error *e)
 static bool other_time(const struct run_groups *g, const struct group_run *r)
 {
 	return (r->tsc == PTR_NO_TSC) != (g->tsc == PTR_NO_TSC) ||
-	       (r->tsc != PTR_NO_TSC && r->tsc - g->tsc >= 1 << DIGITS_BITS);
+	       (r->tsc != PTR_NO_TSC && r->tsc - g->tsc >= DIGITS_ONE);
 }
 
 int run_groups_add(struct run_groups *g, const struct group_run *r, struct pt_error *e)
@@ -159,10 +159,7 @@ int run_groups_add(struct run_groups *g, const struct group_run *r, struct pt_er
 	digits_set(&g->cyc, i, known && !whole ? (uint32_t)r->cyc_count + 1 : 0);
 	digits_set(&g->insn, i, known && !whole ? (uint32_t)r->insn_count + 1 : 0);
 	/* A stretch of more runs than that is said to have begun no earlier. */
-	digits_set(&g->back, i,
-		   !known			? 0
-		   : r->back < 1 << DIGITS_BITS ? (uint32_t)r->back
-						: (1 << DIGITS_BITS) - 1);
+	digits_set(&g->back, i, !known ? 0 : r->back < DIGITS_ONE ? (uint32_t)r->back : DIGITS_ONE - 1);
 	if (whole) {
 		g->whole = true;
 		g->cyc_whole = r->cyc_count;

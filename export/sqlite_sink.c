@@ -17,6 +17,8 @@
 #include "schema/run_times.h"
 #include "schema/vm_reasons.h"
 
+enum { SCRATCHES = 3 };
+
 enum table { MACHINE, THREAD, DSO, SYMBOL, EVENT, ERROR, INTERRUPT, TABLES };
 
 static const struct {
@@ -48,7 +50,7 @@ struct sqlite_sink {
 	struct vm_rows *vms;
 	uint32_t *thread_machines; /* by the threads' numbers */
 	size_t thread_room;
-	int scratch[2]; /* of calls */
+	int scratch[SCRATCHES]; /* two of calls, one of paths */
 };
 
 /* ---- Small things ------------------------------------------------------------------------------------- */
@@ -111,7 +113,7 @@ static int begin(struct sqlite_sink *s, struct pt_error *e)
 		if (!s->insert[t])
 			return -1;
 	}
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < SCRATCHES; i++) {
 		s->scratch[i] = store_scratch(&s->store, e);
 		if (s->scratch[i] < 0)
 			return -1;
@@ -122,7 +124,7 @@ static int begin(struct sqlite_sink *s, struct pt_error *e)
 	s->times = ptr_times_create();
 	if (!s->times)
 		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
-	s->dictionary = dictionary_create(db,
+	s->dictionary = dictionary_create(db, s->scratch[2],
 					  &(struct dictionary_bases){.trace = s->base.trace,
 								     .symbol = s->base.symbol,
 								     .edge = s->base.edge,
@@ -442,7 +444,7 @@ static void sink_destroy(struct pt_sink *sink)
 	if (!s)
 		return;
 	finalize(s);
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < SCRATCHES; i++)
 		if (s->scratch[i] >= 0)
 			close(s->scratch[i]);
 	store_close(&s->store);
@@ -528,7 +530,8 @@ struct pt_sink *pt_sqlite_sink_create(const char *path, const struct pt_sink_opt
 	s->sink.ops = &ops;
 	s->replace = options->replace;
 	s->interrupted = options->interrupted;
-	s->scratch[0] = s->scratch[1] = -1;
+	for (int i = 0; i < SCRATCHES; i++)
+		s->scratch[i] = -1;
 	if (store_open(&s->store, path, e) < 0)
 		goto fail;
 	if (s->store.fresh &&

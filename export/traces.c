@@ -116,8 +116,6 @@ int trace_delete(sqlite3 *db, int64_t trace, struct pt_error *e)
 				    " AND id < (SELECT (last_path + 1) << 24 FROM gone);"
 				    "DELETE FROM edge_chunk WHERE id >= (SELECT first_edge << 24 FROM gone)"
 				    " AND id < (SELECT (last_edge + 1) << 24 FROM gone);"
-				    "DELETE FROM path_edge WHERE id >= (SELECT first_path * 32 FROM gone)"
-				    " AND id < (SELECT (last_path + 1) * 32 FROM gone);"
 				    "DELETE FROM run_group WHERE id BETWEEN (SELECT first_run FROM gone) AND "
 				    "(SELECT last_run FROM gone);"
 				    "DELETE FROM call_shape WHERE id >> 24 = (SELECT id FROM gone);"

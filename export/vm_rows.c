@@ -207,12 +207,18 @@ int vm_rows_finish(struct vm_rows *v, struct pt_error *e)
 	    " AND guest_run.entry_ip >= y.start_ip AND guest_run.entry_ip < y.end_ip;"
 	    "UPDATE guest_run SET entry_symbol = coalesce("
 	    "(SELECT e.to_symbol FROM (SELECT * FROM run_group WHERE id <= guest_run.entry_branch / 1024"
-	    " ORDER BY id DESC LIMIT 1) g, path p, path_edge pe, edge e"
-	    " WHERE p.id = unicode(substr(g.path, guest_run.entry_branch / 1024 - g.id + 1, 1)) - 1"
+	    " ORDER BY id DESC LIMIT 1) g, path p, edge e"
+	    " WHERE p.id = coalesce((unicode(substr(g.path, guest_run.entry_branch / 1024 - g.id + 1, 1)) & "
+	    "1048575) - 1, 0)"
 	    " + coalesce((unicode(substr(g.path_high, guest_run.entry_branch / 1024 - g.id + 1, 1)) - 1) << "
-	    "15, 0)"
-	    " AND pe.id = p.id * 32 + guest_run.entry_branch %% 1024 %% p.edges"
-	    " AND e.id = pe.edge AND e.to_ip = guest_run.entry_ip), entry_symbol)"
+	    "19, 0)"
+	    " AND e.id = coalesce((unicode(substr(p.edge, guest_run.entry_branch %% 1024 %% p.edges + 1, 1)) "
+	    "& "
+	    "1048575) - 1, 0)"
+	    " + coalesce((unicode(substr(p.edge_high, guest_run.entry_branch %% 1024 %% p.edges + 1, 1)) - "
+	    "1) << "
+	    "19, 0)"
+	    " AND e.to_ip = guest_run.entry_ip), entry_symbol)"
 	    " WHERE trace = %lld AND entry_ip IS NOT NULL AND entry_branch IS NOT NULL",
 	    trace, (long long)v->base.guest_run + (long long)v->guest_runs, trace, trace, trace);
 	if (!sql)

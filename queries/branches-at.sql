@@ -10,23 +10,26 @@ hit AS ( -- edges at it
 	SELECT id FROM edge WHERE from_ip = (SELECT ip FROM place)
 	UNION SELECT id FROM edge WHERE to_ip = (SELECT ip FROM place)
 ),
-takes AS ( -- the paths that have them: edge_chunk tells in which 64 to look; + keeps SQLite from indexing all
-	SELECT DISTINCT pe.id >> 5 AS path
-	FROM hit CROSS JOIN edge_chunk c CROSS JOIN path_edge pe
-	WHERE c.id >= hit.id << 24 AND c.id < (hit.id + 1) << 24
-		AND pe.id >= (c.id & 16777215) * 2048 AND pe.id < ((c.id & 16777215) + 1) * 2048 AND +pe.edge = hit.id
+takes AS ( -- the paths that have them: edge_chunk tells in which 256 to look
+	SELECT DISTINCT p.id AS path
+	FROM hit CROSS JOIN edge_chunk c CROSS JOIN number i CROSS JOIN path p
+	WHERE c.id >= hit.id << 24 AND c.id < (hit.id + 1) << 24 AND i.i <= coalesce(length(c.more), 0)
+		AND p.id >= ((c.id & 16777215) + coalesce((unicode(substr(c.more, i.i, 1)) & 1048575) - 1, 0)) * 256
+		AND p.id < ((c.id & 16777215) + coalesce((unicode(substr(c.more, i.i, 1)) & 1048575) - 1, 0)) * 256 + 256
+		AND instr(p.edge, char((hit.id & 524287) + CASE WHEN hit.id & 524287 BETWEEN 55295 AND 65534 THEN 1048577 ELSE 1 END))
 ),
 chunk (n) AS ( -- 4096 runs each, with at least one hit: as many as rows are wanted will do
-	SELECT DISTINCT c.id & 16777215 FROM takes CROSS JOIN path_chunk c
-	WHERE c.id >= takes.path << 24 AND c.id < (takes.path + 1) << 24
-		AND (c.id & 16777215) >= coalesce(:after, 0) / 1024 / 4096
+	SELECT DISTINCT (c.id & 16777215) + coalesce((unicode(substr(c.more, i.i, 1)) & 1048575) - 1, 0) AS n
+	FROM takes CROSS JOIN path_chunk c CROSS JOIN number i
+	WHERE c.id >= takes.path << 24 AND c.id < (takes.path + 1) << 24 AND i.i <= coalesce(length(c.more), 0)
+		AND (c.id & 16777215) + coalesce((unicode(substr(c.more, i.i, 1)) & 1048575) - 1, 0) >= coalesce(:after, 0) / 1024 / 4096
 	ORDER BY 1 LIMIT coalesce(:limit, 20) + 1
 ),
 found AS ( -- runs of these chunks that take one of the paths; a group may begin in the chunk before
 	SELECT run, at, grp, path FROM (
 		SELECT g.id + i.i AS run, i.i + 1 AS at, g.id AS grp,
-			coalesce(unicode(substr(g.path, i.i + 1, 1)) - 1, 0)
-			+ coalesce((unicode(substr(g.path_high, i.i + 1, 1)) - 1) << 15, 0) AS path
+			CASE WHEN g.path_high IS NULL THEN (unicode(substr(g.path, i.i + 1, 1)) & 1048575) - 1
+				ELSE coalesce((unicode(substr(g.path, i.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(g.path_high, i.i + 1, 1)) - 1) << 19) END AS path
 		FROM chunk CROSS JOIN run_group g CROSS JOIN number i
 		WHERE g.id > chunk.n * 4096 - 64 AND g.id < (chunk.n + 1) * 4096
 			AND i.i < g.n AND (g.id + i.i) / 4096 = chunk.n
@@ -42,17 +45,18 @@ r AS (
 SELECT id, trace, time_zero + (tsc >> time_shift) * time_mult + ((tsc & ((1 << time_shift) - 1)) * time_mult >> time_shift) AS time_ns,
 	tsc, cpu, tid, comm, kind, from_hex, from_symbol, to_hex, to_symbol
 FROM (
-	SELECT r.run * 1024 + k.i * p.edges + (pe.id & 31) AS id, r.trace, r.time_zero, r.time_mult, r.time_shift,
-		CASE WHEN k.i = 0 AND pe.id & 31 = 0 THEN r.tsc_est ELSE r.tsc_est + (r.tsc_next - r.tsc_est)
-			* (k.i * p.edges + (pe.id & 31)) / (r.repeats * p.edges) END AS tsc,
+	SELECT r.run * 1024 + k.i * p.edges + n.i AS id, r.trace, r.time_zero, r.time_mult, r.time_shift,
+		CASE WHEN k.i = 0 AND n.i = 0 THEN r.tsc_est ELSE r.tsc_est + (r.tsc_next - r.tsc_est)
+			* (k.i * p.edges + n.i) / (r.repeats * p.edges) END AS tsc,
 		r.cpu, r.tid, r.comm, kd.name AS kind, CASE WHEN e.from_ip IS NOT NULL THEN printf('%x', e.from_ip) END AS from_hex,
 		fs.name AS from_symbol, CASE WHEN e.to_ip IS NOT NULL THEN printf('%x', e.to_ip) END AS to_hex, ts.name AS to_symbol
-	FROM r CROSS JOIN path p CROSS JOIN number k CROSS JOIN path_edge pe CROSS JOIN edge e CROSS JOIN kind kd
+	FROM r CROSS JOIN path p CROSS JOIN number k CROSS JOIN number n CROSS JOIN edge e CROSS JOIN kind kd
 		LEFT JOIN symbol fs ON fs.id = e.from_symbol
 		LEFT JOIN symbol ts ON ts.id = e.to_symbol
-	WHERE p.id = r.path AND k.i < r.repeats AND pe.id >= p.id * 32 AND pe.id < p.id * 32 + p.edges
-		AND e.id = pe.edge AND kd.id = e.kind
-		AND pe.edge IN hit AND r.run * 1024 + k.i * p.edges + (pe.id & 31) >= coalesce(:after, 0)
+	WHERE p.id = r.path AND k.i < r.repeats AND n.i < p.edges
+		AND e.id = CASE WHEN p.edge_high IS NULL THEN (unicode(substr(p.edge, n.i + 1, 1)) & 1048575) - 1
+			ELSE coalesce((unicode(substr(p.edge, n.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(p.edge_high, n.i + 1, 1)) - 1) << 19) END AND kd.id = e.kind
+		AND e.id IN hit AND r.run * 1024 + k.i * p.edges + n.i >= coalesce(:after, 0)
 	ORDER BY 1
 	LIMIT coalesce(:limit, 20)
 )

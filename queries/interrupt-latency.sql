@@ -6,9 +6,11 @@
 -- :handler = asm_sysvec_apic_timer_interrupt; the function's name in host and guest
 -- :vector = 236; the host's interrupt vector
 WITH place AS MATERIALIZED ( -- path_edges that lead to the handler
-	SELECT q.path_edge FROM (SELECT DISTINCT path_edge FROM interrupt) q CROSS JOIN path_edge pe CROSS JOIN edge e
+	SELECT q.path_edge FROM (SELECT DISTINCT path_edge FROM interrupt) q CROSS JOIN path p CROSS JOIN edge e
 			CROSS JOIN symbol y
-	WHERE pe.id = q.path_edge AND e.id = pe.edge AND y.id = e.to_symbol
+	WHERE p.id = q.path_edge >> 5 AND e.id = CASE WHEN p.edge_high IS NULL THEN (unicode(substr(p.edge, (q.path_edge & 31) + 1, 1)) & 1048575) - 1
+		ELSE coalesce((unicode(substr(p.edge, (q.path_edge & 31) + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(p.edge_high, (q.path_edge & 31) + 1, 1)) - 1) << 19) END
+		AND y.id = e.to_symbol
 		AND y.name = coalesce(:handler, 'asm_sysvec_apic_timer_interrupt')
 ),
 hit AS MATERIALIZED ( -- interrupts that reached it in guests, and which stay each is in; of several in one the first counts

@@ -9,22 +9,22 @@ WITH longest AS ( -- the longest calls are in the groups with the longest calls
 one AS (
 	SELECT g.id + i.i AS id, g.trace, g.thread, g.whole, g.call_path_whole, g.call_tsc, g.return_tsc, g.insn_whole,
 		g.flags_whole,
-		coalesce(unicode(substr(g.shape, i.i + 1, 1)) - 1, 0)
-			+ coalesce((unicode(substr(g.shape_high, i.i + 1, 1)) - 1) << 15, 0) AS s,
-		g.run + coalesce(unicode(substr(g.run_add, i.i + 1, 1)) - 1, 0)
-			+ coalesce((unicode(substr(g.run_add_high, i.i + 1, 1)) - 1) << 15, 0) AS return_run
+		coalesce((unicode(substr(g.shape, i.i + 1, 1)) & 1048575) - 1, 0)
+			+ coalesce((unicode(substr(g.shape_high, i.i + 1, 1)) - 1) << 19, 0) AS s,
+		g.run + coalesce((unicode(substr(g.run_add, i.i + 1, 1)) & 1048575) - 1, 0)
+			+ coalesce((unicode(substr(g.run_add_high, i.i + 1, 1)) - 1) << 19, 0) AS return_run
 	FROM longest g CROSS JOIN number i
 	WHERE i.i < g.n
 	LIMIT -1
 ),
 shaped AS (
 	SELECT g.id, g.trace, g.thread, g.whole, g.call_tsc, g.return_tsc, g.return_run,
-		g.return_run - coalesce(unicode(substr(s.runs_back, (g.s & 63) + 1, 1)) - 1, 0)
-			- coalesce((unicode(substr(s.runs_back_high, (g.s & 63) + 1, 1)) - 1) << 15, 0) AS call_run,
-		coalesce(g.call_path_whole, coalesce(unicode(substr(s.call_path, (g.s & 63) + 1, 1)) - 1, 0)
-			+ coalesce((unicode(substr(s.call_path_high, (g.s & 63) + 1, 1)) - 1) << 15, 0)) AS call_path,
-		coalesce(g.insn_whole, coalesce(unicode(substr(s.insn_count, (g.s & 63) + 1, 1)) - 1, 0)
-			+ coalesce((unicode(substr(s.insn_count_high, (g.s & 63) + 1, 1)) - 1) << 15, 0)) AS insn_count,
+		g.return_run - coalesce((unicode(substr(s.runs_back, (g.s & 63) + 1, 1)) & 1048575) - 1, 0)
+			- coalesce((unicode(substr(s.runs_back_high, (g.s & 63) + 1, 1)) - 1) << 19, 0) AS call_run,
+		coalesce(g.call_path_whole, coalesce((unicode(substr(s.call_path, (g.s & 63) + 1, 1)) & 1048575) - 1, 0)
+			+ coalesce((unicode(substr(s.call_path_high, (g.s & 63) + 1, 1)) - 1) << 19, 0)) AS call_path,
+		coalesce(g.insn_whole, coalesce((unicode(substr(s.insn_count, (g.s & 63) + 1, 1)) & 1048575) - 1, 0)
+			+ coalesce((unicode(substr(s.insn_count_high, (g.s & 63) + 1, 1)) - 1) << 19, 0)) AS insn_count,
 		coalesce(g.flags_whole, unicode(substr(s.flags, (g.s & 63) + 1, 1)) - 1, 0) AS flags
 	FROM one g LEFT JOIN call_shape s ON NOT coalesce(g.whole, 0) AND s.id = (g.trace << 24) + (g.s >> 6)
 	LIMIT -1

@@ -18,19 +18,19 @@ WITH slow AS MATERIALIZED (
 	)
 ),
 spent (id, symbol, insns) AS ( -- host's runs between the two branches, of the vCPU's thread
-	SELECT x.id, e.from_symbol, sum(pe.insn_count * (coalesce(unicode(substr(g.repeats, i.i + 1, 1)) - 1, 0) + 1))
-	FROM slow x CROSS JOIN round_trip r CROSS JOIN run_group g CROSS JOIN slice s CROSS JOIN number i CROSS
-			JOIN path_edge pe
-		CROSS JOIN edge e
+	SELECT x.id, e.from_symbol, sum((coalesce(CASE WHEN p.insn_high IS NULL THEN (unicode(substr(p.insn, n.i + 1, 1)) & 1048575) - 1
+		ELSE coalesce((unicode(substr(p.insn, n.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(p.insn_high, n.i + 1, 1)) - 1) << 19) END, 0)) * (coalesce(unicode(substr(g.repeats, i.i + 1, 1)) - 1, 0) + 1))
+	FROM slow x CROSS JOIN round_trip r CROSS JOIN run_group g CROSS JOIN slice s CROSS JOIN number i
+		CROSS JOIN path p CROSS JOIN number n CROSS JOIN edge e
 	WHERE r.id = x.id AND r.entry_branch - r.exit_branch < 20000 * 1024
 		AND g.id > r.exit_branch / 1024 - 64 AND g.id <= r.entry_branch / 1024 AND s.id = g.slice
 				AND s.thread = r.thread
 		AND i.i < g.n AND g.id + i.i >= r.exit_branch / 1024 AND g.id + i.i <= r.entry_branch / 1024
-		AND pe.id >= (coalesce(unicode(substr(g.path, i.i + 1, 1)) - 1, 0)
-			+ coalesce((unicode(substr(g.path_high, i.i + 1, 1)) - 1) << 15, 0)) * 32
-		AND pe.id < (coalesce(unicode(substr(g.path, i.i + 1, 1)) - 1, 0)
-			+ coalesce((unicode(substr(g.path_high, i.i + 1, 1)) - 1) << 15, 0)) * 32 + 32
-		AND e.id = pe.edge
+		AND p.id = CASE WHEN g.path_high IS NULL THEN (unicode(substr(g.path, i.i + 1, 1)) & 1048575) - 1
+			ELSE coalesce((unicode(substr(g.path, i.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(g.path_high, i.i + 1, 1)) - 1) << 19) END
+		AND n.i < p.edges
+		AND e.id = CASE WHEN p.edge_high IS NULL THEN (unicode(substr(p.edge, n.i + 1, 1)) & 1048575) - 1
+			ELSE coalesce((unicode(substr(p.edge, n.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(p.edge_high, n.i + 1, 1)) - 1) << 19) END
 	GROUP BY x.id, e.from_symbol
 ),
 named (id, text) AS (

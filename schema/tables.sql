@@ -3,21 +3,23 @@
 -- Unknown is NULL, never 0. Addresses are signed 64-bit integers, as in perf's export: printf('%x', ip) shows them.
 -- Times (tsc) are the host's TSC; the view's time_ns converts them. Ids are the numbers of the record stream plus a
 -- base for each trace, so that several traces share a database; every row says which trace it is from, but for those
--- of path_edge, run_group, call_shape and the chunk tables, whose ids lie in ranges that `trace` names.
+-- of run_group, call_shape and the chunk tables, whose ids lie in ranges that `trace` names.
 --
 -- ## How branches are stored
 --
 -- A row for each of a hundred million branches would cost 30 bytes and a microsecond each. Instead:
 --
 --   edge        a distinct branch: from, to, kind                         10^4 to 10^6 rows
---   path        up to 32 edges in the order they were taken, interned; path_edge lists them
+--   path        up to 32 edges in the order they were taken, interned; the view path_edge lists them
 --   run         a fact: this slice took this path, this many times in a row, at this time
 --   run_group   up to 64 consecutive runs of one slice in a row
 --
 -- A run_group keeps each field of its runs as a text of one character a run: the character at position i + 1 belongs
 -- to run id + i, and a number v is the character of code point v + 1, so `unicode(substr(x, i + 1, 1)) - 1` reads it.
--- That takes 1 byte for numbers below 127, 2 below 2047, 3 below 32768, and no row overhead: 5 bytes a run and not 25.
--- Larger numbers have their bits from 15 up in a second text, x_high. A text is NULL when all of its numbers are 0.
+-- That takes 1 byte for numbers below 127, 2 below 2047, 3 below 55295, else 4, and no row overhead: 5 bytes a run and not
+-- 25. Numbers in a text x that has an x_high beside it may be larger: their bits from 19 up are in that, and in x
+-- code points from 55296 (surrogates) to 65535 stand 2^20 higher, so `(unicode(substr(x, i + 1, 1)) & 1048575) - 1` reads
+-- it. A text is NULL when all of its numbers are 0.
 -- The view `run` reads them back: a row a run. The view `branches` reads all: a row a branch. Calls are stored alike in
 -- call_group and call_shape, and read back by the view `call`.
 --
@@ -26,7 +28,7 @@
 -- code by instructions: insn_timed says how many instructions have such cycles; cyc_count is NULL when none have.
 
 PRAGMA application_id = 1347708002; -- 'PTdb'
-PRAGMA user_version = 5;
+PRAGMA user_version = 6;
 
 -- 0..1023, to expand what is counted.
 CREATE TABLE number (i INTEGER PRIMARY KEY);
@@ -89,23 +91,23 @@ CREATE TABLE edge (
 	taken INTEGER, insn_count INTEGER, tail_insns INTEGER, insn_timed INTEGER, cyc_count REAL
 );
 
--- edges: how many. insn_count: instructions in it, once. not_taken: conditional branches passed and not taken.
+-- edges: how many; edge: texts as above, of their ids; insn: from the edge before (or the start) up to this branch,
+-- inclusive. insn_count: instructions in all of it, once. not_taken: conditional branches passed and not taken.
 -- tail_insns: instructions behind the last edge, up to end_ip, when the path stops there and not at a branch.
 -- runs: how many have it; repeats: how often it was executed.
 CREATE TABLE path (
 	id INTEGER PRIMARY KEY, trace INTEGER,
-	edges INTEGER, insn_count INTEGER, not_taken INTEGER, tail_insns INTEGER, start_ip INTEGER, end_ip INTEGER,
+	edges INTEGER, edge TEXT, edge_high TEXT, insn TEXT, insn_high TEXT,
+	insn_count INTEGER, not_taken INTEGER, tail_insns INTEGER, start_ip INTEGER, end_ip INTEGER,
 	runs INTEGER, repeats INTEGER, insn_timed INTEGER, cyc_count REAL
 );
 
--- id: path * 32 + position. insn_count: from the edge before (or the start) up to this branch, inclusive.
-CREATE TABLE path_edge (id INTEGER PRIMARY KEY, edge INTEGER, insn_count INTEGER);
-
--- Which paths were taken in which 4096 runs: id = path * 2^24 + run / 4096. And which edges are in which 64 paths:
--- id = edge * 2^24 + path / 64. With instr(run_group.path, char((path & 32767) + 1)) they are the way from an edge to
--- its runs: the canned query `branches-at` goes it. Indexes of all would take as much as the runs themselves.
-CREATE TABLE path_chunk (id INTEGER PRIMARY KEY);
-CREATE TABLE edge_chunk (id INTEGER PRIMARY KEY);
+-- Which paths were taken in which 4096 runs: id = path * 2^24 + run / 4096. And which edges are in which 256 paths:
+-- id = edge * 2^24 + path / 256. A row holds up to 1024 such chunks, the first in its id; more: a text as in path, of how
+-- much further on each other one is. They are the way from an edge to its runs: the canned query `branches-at` goes it.
+-- Indexes of all would take as much as the runs themselves.
+CREATE TABLE path_chunk (id INTEGER PRIMARY KEY, more TEXT);
+CREATE TABLE edge_chunk (id INTEGER PRIMARY KEY, more TEXT);
 
 -- One thread, host or guest, on one CPU, without interruption or gap. Its runs lie within first_run..last_run (NULL:
 -- none), not always without others between.
@@ -169,7 +171,7 @@ CREATE TABLE event (
 	tsc INTEGER, ip INTEGER, name TEXT, fields TEXT
 );
 
--- The branches of kind async whose target was seen: interrupts, exceptions, faults. id: the branch's; path_edge: which.
+-- The branches of kind async whose target was seen: interrupts, exceptions, faults. id: the branch's; path_edge: which (see the view).
 -- They are rows of run_group, too; few among many, and asked for often.
 CREATE TABLE interrupt (id INTEGER PRIMARY KEY, trace INTEGER, slice INTEGER, tsc INTEGER, path_edge INTEGER);
 

@@ -2,13 +2,24 @@
 --
 --   traces branches ipc errors events functions interrupts        ours
 --   vmexits vmentries vm_clocks                        ours, of virtual machines
---   run call                                            the facts as they are stored, unpacked: a row a run, a row a call
+--   run call path_edge                 the facts as they are stored, unpacked: a row a run, a row a call, a row an edge of a path
 --   samples calls call_paths threads comms comm_threads symbols dsos machines branch_types selected_events
 --                                                       the names and columns of perf's export-to-sqlite, for SQL and
 --                                                       viewers made for that; ..._view likewise
 --
 -- Unknown is NULL in ours; in perf's it is 0, as there. time_ns is the perf clock (as in perf script), exact; NULL when the
 -- container does not say how TSC and clock relate. *_hex columns are for reading.
+
+-- A row an edge of a path: id is path * 32 + position. insn_count: from the edge before (or the start) up to this branch,
+-- inclusive. path = N finds a path's.
+CREATE VIEW path_edge AS
+SELECT p.id * 32 + n.i AS id, p.trace, p.id AS path,
+	CASE WHEN p.edge_high IS NULL THEN (unicode(substr(p.edge, n.i + 1, 1)) & 1048575) - 1
+		ELSE coalesce((unicode(substr(p.edge, n.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(p.edge_high, n.i + 1, 1)) - 1) << 19) END AS edge,
+	coalesce(CASE WHEN p.insn_high IS NULL THEN (unicode(substr(p.insn, n.i + 1, 1)) & 1048575) - 1
+		ELSE coalesce((unicode(substr(p.insn, n.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(p.insn_high, n.i + 1, 1)) - 1) << 19) END, 0) AS insn_count
+FROM path p CROSS JOIN number n
+WHERE n.i < p.edges;
 
 -- A row a run: path (see path_edge) was taken `repeats` times in a row by the slice, not before tsc. cyc_count: core cycles
 -- since the slice's last run that has them, in which insn_count instructions were executed; that run is the one before
@@ -21,13 +32,13 @@ SELECT
 	s.trace,
 	g.slice,
 	g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 1, 1)) - 1, 0) AS tsc,
-	coalesce(unicode(substr(g.path, i.i + 1, 1)) - 1, 0)
-		+ coalesce((unicode(substr(g.path_high, i.i + 1, 1)) - 1) << 15, 0) AS path,
+	CASE WHEN g.path_high IS NULL THEN (unicode(substr(g.path, i.i + 1, 1)) & 1048575) - 1
+		ELSE coalesce((unicode(substr(g.path, i.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(g.path_high, i.i + 1, 1)) - 1) << 19) END AS path,
 	coalesce(unicode(substr(g.repeats, i.i + 1, 1)) - 1, 0) + 1 AS repeats,
-	coalesce(g.cyc_whole, nullif(coalesce(unicode(substr(g.cyc, i.i + 1, 1)) - 1, 0)
-			+ coalesce((unicode(substr(g.cyc_high, i.i + 1, 1)) - 1) << 15, 0), 0) - 1) AS cyc_count,
-	coalesce(g.insn_whole, nullif(coalesce(unicode(substr(g.insn, i.i + 1, 1)) - 1, 0)
-			+ coalesce((unicode(substr(g.insn_high, i.i + 1, 1)) - 1) << 15, 0), 0) - 1) AS insn_count,
+	coalesce(g.cyc_whole, nullif(coalesce((unicode(substr(g.cyc, i.i + 1, 1)) & 1048575) - 1, 0)
+			+ coalesce((unicode(substr(g.cyc_high, i.i + 1, 1)) - 1) << 19, 0), 0) - 1) AS cyc_count,
+	coalesce(g.insn_whole, nullif(coalesce((unicode(substr(g.insn, i.i + 1, 1)) & 1048575) - 1, 0)
+			+ coalesce((unicode(substr(g.insn_high, i.i + 1, 1)) - 1) << 19, 0), 0) - 1) AS insn_count,
 	coalesce(unicode(substr(g.back, i.i + 1, 1)) - 1, 0) AS back,
 	t.time_zero + ((g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 1, 1)) - 1, 0)) >> t.time_shift) * t.time_mult
 		+ (((g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 1, 1)) - 1, 0)) & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
@@ -63,41 +74,41 @@ SELECT id, trace, thread, call_path, call_branch, return_branch, call_tsc, retur
 FROM (
 	SELECT
 		u.id, g.trace, g.thread,
-		coalesce(g.call_path_whole, nullif(coalesce(unicode(substr(s.call_path, u.k, 1)) - 1, 0)
-			+ coalesce((unicode(substr(s.call_path_high, u.k, 1)) - 1) << 15, 0), 0)) AS call_path,
+		coalesce(g.call_path_whole, nullif(coalesce((unicode(substr(s.call_path, u.k, 1)) & 1048575) - 1, 0)
+			+ coalesce((unicode(substr(s.call_path_high, u.k, 1)) - 1) << 19, 0), 0)) AS call_path,
 		CASE WHEN g.whole THEN g.call_branch ELSE (u.run
-			- coalesce(unicode(substr(s.runs_back, u.k, 1)) - 1, 0)
-			- coalesce((unicode(substr(s.runs_back_high, u.k, 1)) - 1) << 15, 0)) * 1024
+			- coalesce((unicode(substr(s.runs_back, u.k, 1)) & 1048575) - 1, 0)
+			- coalesce((unicode(substr(s.runs_back_high, u.k, 1)) - 1) << 19, 0)) * 1024
 			+ coalesce(unicode(substr(s.call_at, u.k, 1)) - 1, 0) END AS call_branch,
 		CASE WHEN g.whole THEN g.return_branch
 			ELSE u.run * 1024 + coalesce(unicode(substr(s.return_at, u.k, 1)) - 1, 0) END AS return_branch,
 		CASE WHEN g.whole THEN g.call_tsc ELSE
-		(SELECT h.tsc + coalesce(unicode(substr(h.tsc_add, (u.run - coalesce(unicode(substr(s.runs_back, u.k, 1)) - 1, 0)
-			- coalesce((unicode(substr(s.runs_back_high, u.k, 1)) - 1) << 15, 0)) - h.id + 1, 1)) - 1, 0)
-		FROM run_group h WHERE h.id <= (u.run - coalesce(unicode(substr(s.runs_back, u.k, 1)) - 1, 0)
-			- coalesce((unicode(substr(s.runs_back_high, u.k, 1)) - 1) << 15, 0)) ORDER BY h.id DESC LIMIT 1) END AS call_tsc,
+		(SELECT h.tsc + coalesce(unicode(substr(h.tsc_add, (u.run - coalesce((unicode(substr(s.runs_back, u.k, 1)) & 1048575) - 1, 0)
+			- coalesce((unicode(substr(s.runs_back_high, u.k, 1)) - 1) << 19, 0)) - h.id + 1, 1)) - 1, 0)
+		FROM run_group h WHERE h.id <= (u.run - coalesce((unicode(substr(s.runs_back, u.k, 1)) & 1048575) - 1, 0)
+			- coalesce((unicode(substr(s.runs_back_high, u.k, 1)) - 1) << 19, 0)) ORDER BY h.id DESC LIMIT 1) END AS call_tsc,
 		CASE WHEN g.whole THEN g.return_tsc ELSE
 		(SELECT h.tsc + coalesce(unicode(substr(h.tsc_add, u.run - h.id + 1, 1)) - 1, 0)
 		FROM run_group h WHERE h.id <= u.run ORDER BY h.id DESC LIMIT 1) END AS return_tsc,
 		coalesce(g.branches_whole, unicode(substr(s.branch_count, u.k, 1)) - 1, 0) AS branch_count,
-		coalesce(g.insn_whole, coalesce(unicode(substr(s.insn_count, u.k, 1)) - 1, 0)
-			+ coalesce((unicode(substr(s.insn_count_high, u.k, 1)) - 1) << 15, 0)) AS insn_count,
-		coalesce(g.cyc_whole, nullif(coalesce(unicode(substr(g.cyc, u.i, 1)) - 1, 0)
-			+ coalesce((unicode(substr(g.cyc_high, u.i, 1)) - 1) << 15, 0), 0) - 1) AS cyc_count,
+		coalesce(g.insn_whole, coalesce((unicode(substr(s.insn_count, u.k, 1)) & 1048575) - 1, 0)
+			+ coalesce((unicode(substr(s.insn_count_high, u.k, 1)) - 1) << 19, 0)) AS insn_count,
+		coalesce(g.cyc_whole, nullif(coalesce((unicode(substr(g.cyc, u.i, 1)) & 1048575) - 1, 0)
+			+ coalesce((unicode(substr(g.cyc_high, u.i, 1)) - 1) << 19, 0), 0) - 1) AS cyc_count,
 		coalesce(g.flags_whole, unicode(substr(s.flags, u.k, 1)) - 1, 0) AS flags,
 		u.id + coalesce(g.parent_whole, CASE WHEN g.parent IS NULL THEN NULL WHEN unicode(substr(g.parent, u.i, 1)) < 65
 			THEN nullif(unicode(substr(g.parent, u.i, 1)) - 1, 0)
-			ELSE coalesce(unicode(substr(g.far_parent, unicode(substr(g.parent, u.i, 1)) - 64, 1)) - 1, 0)
-				+ coalesce((unicode(substr(g.far_parent_high, unicode(substr(g.parent, u.i, 1)) - 64, 1)) - 1) << 15, 0)
+			ELSE coalesce((unicode(substr(g.far_parent, unicode(substr(g.parent, u.i, 1)) - 64, 1)) & 1048575) - 1, 0)
+				+ coalesce((unicode(substr(g.far_parent_high, unicode(substr(g.parent, u.i, 1)) - 64, 1)) - 1) << 19, 0)
 				- u.i + 1 END) AS parent
 	FROM (
 		SELECT id, grp, i, run, CASE WHEN NOT whole THEN (trace << 24) + (shape >> 6) END AS shapes, (shape & 63) + 1 AS k
 		FROM (
 			SELECT g.id + i.i AS id, g.id AS grp, i.i + 1 AS i, g.trace, coalesce(g.whole, 0) AS whole,
-				g.run + coalesce(unicode(substr(g.run_add, i.i + 1, 1)) - 1, 0)
-			+ coalesce((unicode(substr(g.run_add_high, i.i + 1, 1)) - 1) << 15, 0) AS run,
-				coalesce(unicode(substr(g.shape, i.i + 1, 1)) - 1, 0)
-					+ coalesce((unicode(substr(g.shape_high, i.i + 1, 1)) - 1) << 15, 0) AS shape
+				g.run + coalesce((unicode(substr(g.run_add, i.i + 1, 1)) & 1048575) - 1, 0)
+			+ coalesce((unicode(substr(g.run_add_high, i.i + 1, 1)) - 1) << 19, 0) AS run,
+				coalesce((unicode(substr(g.shape, i.i + 1, 1)) & 1048575) - 1, 0)
+					+ coalesce((unicode(substr(g.shape_high, i.i + 1, 1)) - 1) << 19, 0) AS shape
 			FROM call_group g CROSS JOIN number i
 			WHERE i.i < g.n
 			LIMIT -1
@@ -134,9 +145,9 @@ SELECT
 	cyc_count, from_hex, to_hex, from_dso, to_dso, slice, path, edge, tsc_lo, tsc_hi, time_class
 FROM (
 	SELECT
-		r.id * 1024 + k.i * p.edges + (pe.id & 31) AS id, r.trace, r.time_zero, r.time_mult, r.time_shift,
-		CASE WHEN k.i = 0 AND pe.id & 31 = 0 THEN r.tsc_est ELSE r.tsc_est + (r.tsc_next - r.tsc_est)
-			* (k.i * p.edges + (pe.id & 31)) / (r.repeats * p.edges) END AS tsc,
+		r.id * 1024 + k.i * p.edges + n.i AS id, r.trace, r.time_zero, r.time_mult, r.time_shift,
+		CASE WHEN k.i = 0 AND n.i = 0 THEN r.tsc_est ELSE r.tsc_est + (r.tsc_next - r.tsc_est)
+			* (k.i * p.edges + n.i) / (r.repeats * p.edges) END AS tsc,
 		r.cpu, r.machine, r.vcpu, r.pid, r.tid, r.comm,
 		e.from_ip,
 		(SELECT y.name FROM symbol y WHERE y.id = e.from_symbol) AS from_symbol,
@@ -145,22 +156,24 @@ FROM (
 		(SELECT y.name FROM symbol y WHERE y.id = e.to_symbol) AS to_symbol,
 		e.to_ip - (SELECT y.start_ip FROM symbol y WHERE y.id = e.to_symbol) AS to_offset,
 		(SELECT kd.name FROM kind kd WHERE kd.id = e.kind) AS kind,
-		pe.insn_count,
-		CASE WHEN (pe.id & 31) = p.edges - 1 AND k.i = r.repeats - 1 THEN r.cyc_count END AS cyc_count,
+		coalesce(CASE WHEN p.insn_high IS NULL THEN (unicode(substr(p.insn, n.i + 1, 1)) & 1048575) - 1
+			ELSE coalesce((unicode(substr(p.insn, n.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(p.insn_high, n.i + 1, 1)) - 1) << 19) END, 0) AS insn_count,
+		CASE WHEN n.i = p.edges - 1 AND k.i = r.repeats - 1 THEN r.cyc_count END AS cyc_count,
 		CASE WHEN e.from_ip IS NOT NULL THEN printf('%x', e.from_ip) END AS from_hex,
 		CASE WHEN e.to_ip IS NOT NULL THEN printf('%x', e.to_ip) END AS to_hex,
 		(SELECT y.name FROM dso y WHERE y.id = (SELECT z.dso FROM symbol z WHERE z.id = e.from_symbol)) AS from_dso,
 		(SELECT y.name FROM dso y WHERE y.id = (SELECT z.dso FROM symbol z WHERE z.id = e.to_symbol)) AS to_dso,
 		r.slice, r.path, e.id AS edge, r.tsc AS tsc_lo,
-		CASE WHEN r.exact AND k.i = 0 AND pe.id & 31 = 0 THEN r.tsc ELSE r.tsc_end END AS tsc_hi,
-		CASE WHEN r.tsc IS NULL THEN NULL WHEN r.exact AND k.i = 0 AND pe.id & 31 = 0 THEN 'exact' ELSE 'interval' END AS time_class
+		CASE WHEN r.exact AND k.i = 0 AND n.i = 0 THEN r.tsc ELSE r.tsc_end END AS tsc_hi,
+		CASE WHEN r.tsc IS NULL THEN NULL WHEN r.exact AND k.i = 0 AND n.i = 0 THEN 'exact' ELSE 'interval' END AS time_class
 	FROM (
 		SELECT id, trace, slice, tsc, tsc_end, tsc_est, tsc_next, exact, time_zero, time_mult, time_shift, path, repeats,
 			cyc_count, cpu, machine, vcpu, pid, tid, comm
 		FROM run LIMIT -1
-	) r CROSS JOIN path p CROSS JOIN number k CROSS JOIN path_edge pe CROSS JOIN edge e
-	WHERE p.id = r.path AND k.i < r.repeats
-		AND pe.id >= p.id * 32 AND pe.id < p.id * 32 + p.edges AND e.id = pe.edge
+	) r CROSS JOIN path p CROSS JOIN number k CROSS JOIN number n CROSS JOIN edge e
+	WHERE p.id = r.path AND k.i < r.repeats AND n.i < p.edges
+		AND e.id = CASE WHEN p.edge_high IS NULL THEN (unicode(substr(p.edge, n.i + 1, 1)) & 1048575) - 1
+			ELSE coalesce((unicode(substr(p.edge, n.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(p.edge_high, n.i + 1, 1)) - 1) << 19) END
 );
 
 -- A row a stretch whose core cycles are known, from tsc to tsc_end at the latest. source: where cycles come from.
@@ -261,13 +274,15 @@ SELECT
 	r.tsc, s.cpu, m.name AS machine, s.vcpu, th.pid, th.tid, th.comm,
 	e.from_ip, CASE WHEN e.from_ip IS NOT NULL THEN printf('%x', e.from_ip) END AS from_ip_hex, f.name AS from_symbol,
 	e.to_ip, CASE WHEN e.to_ip IS NOT NULL THEN printf('%x', e.to_ip) END AS to_ip_hex, y.name AS to_symbol, r.slice
-FROM interrupt r CROSS JOIN trace t CROSS JOIN path_edge pe CROSS JOIN edge e
+FROM interrupt r CROSS JOIN trace t CROSS JOIN path p CROSS JOIN edge e
 	LEFT JOIN slice s ON s.id = r.slice
 	LEFT JOIN thread th ON th.id = s.thread
 	LEFT JOIN machine m ON m.id = th.machine
 	LEFT JOIN symbol f ON f.id = e.from_symbol
 	LEFT JOIN symbol y ON y.id = e.to_symbol
-WHERE t.id = r.trace AND pe.id = r.path_edge AND e.id = pe.edge;
+WHERE t.id = r.trace AND p.id = r.path_edge >> 5
+	AND e.id = CASE WHEN p.edge_high IS NULL THEN (unicode(substr(p.edge, (r.path_edge & 31) + 1, 1)) & 1048575) - 1
+		ELSE coalesce((unicode(substr(p.edge, (r.path_edge & 31) + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(p.edge_high, (r.path_edge & 31) + 1, 1)) - 1) << 19) END;
 
 -- ---- Virtual machines --------------------------------------------------------------------------------------------------
 
@@ -445,7 +460,7 @@ UNION ALL SELECT id + 512, name || ' / trace end' FROM b WHERE id NOT IN (0, 1, 
 -- A row a branch. insn_count and cyc_count: of the stretch that ends with it, 0 for the others.
 CREATE VIEW samples AS
 SELECT
-	r.id * 1024 + k.i * p.edges + (pe.id & 31) AS id,
+	r.id * 1024 + k.i * p.edges + n.i AS id,
 	1 AS evsel_id, r.machine_id, r.thread_id, r.comm_id,
 	coalesce((SELECT y.dso FROM symbol y WHERE y.id = e.from_symbol), 0) AS dso_id,
 	coalesce(e.from_symbol, 0) AS symbol_id,
@@ -460,8 +475,8 @@ SELECT
 		ELSE (SELECT kd.perf_flags FROM kind kd WHERE kd.id = e.kind) END
 		| (e.from_ip IS NULL) << 8 | (e.to_ip IS NULL) << 9) AS branch_type,
 	0 AS in_tx, 0 AS call_path_id,
-	CASE WHEN (pe.id & 31) = p.edges - 1 AND k.i = r.repeats - 1 THEN r.insn_count ELSE 0 END AS insn_count,
-	CASE WHEN (pe.id & 31) = p.edges - 1 AND k.i = r.repeats - 1 THEN r.cyc_count ELSE 0 END AS cyc_count,
+	CASE WHEN n.i = p.edges - 1 AND k.i = r.repeats - 1 THEN r.insn_count ELSE 0 END AS insn_count,
+	CASE WHEN n.i = p.edges - 1 AND k.i = r.repeats - 1 THEN r.cyc_count ELSE 0 END AS cyc_count,
 	(CASE WHEN e.kind = 16 AND e.to_ip IS NULL THEN 33 -- async
 		ELSE (SELECT kd.perf_flags FROM kind kd WHERE kd.id = e.kind) END
 		| (e.from_ip IS NULL) << 8 | (e.to_ip IS NULL) << 9) AS flags
@@ -472,9 +487,10 @@ FROM (
 	FROM run u LEFT JOIN thread h ON h.id = u.thread
 	LIMIT -1
 ) r
-	CROSS JOIN path p CROSS JOIN number k CROSS JOIN path_edge pe CROSS JOIN edge e
-WHERE p.id = r.path AND k.i < r.repeats
-	AND pe.id >= p.id * 32 AND pe.id < p.id * 32 + p.edges AND e.id = pe.edge;
+	CROSS JOIN path p CROSS JOIN number k CROSS JOIN number n CROSS JOIN edge e
+WHERE p.id = r.path AND k.i < r.repeats AND n.i < p.edges
+	AND e.id = CASE WHEN p.edge_high IS NULL THEN (unicode(substr(p.edge, n.i + 1, 1)) & 1048575) - 1
+		ELSE coalesce((unicode(substr(p.edge, n.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(p.edge_high, n.i + 1, 1)) - 1) << 19) END;
 
 -- The root of all has id 1, so ours are one more than in call_path.
 CREATE VIEW call_paths AS

@@ -89,7 +89,8 @@ expect 1 "no database" "$PT_BIN/pt-query" "$tmp/none" threads
 expect 1 "not a database" "$PT_BIN/pt-query" "$tmp/c.ptc" threads
 sqlite3 "$tmp/other" 'CREATE TABLE x (y)'
 expect 1 "another's database" "$PT_BIN/pt-query" "$tmp/other" threads
-for version in 4 6; do
+now=$(sqlite3 "$tmp/db" "PRAGMA user_version")
+for version in $((now - 1)) $((now + 1)); do
 	cp "$tmp/db" "$tmp/old"
 	sqlite3 "$tmp/old" "PRAGMA user_version = $version"
 	expect 1 "a database of version $version" "$PT_BIN/pt-query" "$tmp/old" threads
