@@ -308,15 +308,13 @@ static void emulated(struct pt_emit_stream *s, const struct pt_path *path, const
 		pt_emulated_path(&s->emulated, s->emit->graph, path, s->task, on_emulated, &r);
 }
 
-static void on_run(void *arg, struct pt_flow *f, const struct pt_flow_run *run)
+static void put_run(struct pt_emit_stream *s, const struct pt_flow_run *run)
 {
-	struct pt_emit_stream *s = arg;
 	struct pt_emit *m = s->emit;
 	struct pt_path *path = &m->graph->paths[run->path];
 	struct ptr_run r;
 	int64_t number;
 
-	(void)f;
 	if (m->failed)
 		return;
 	m->branches += (uint64_t)path->count * run->repeats;
@@ -337,8 +335,8 @@ static void on_run(void *arg, struct pt_flow *f, const struct pt_flow_run *run)
 		m->failed = true;
 		return;
 	}
-	if (m->vm && m->vm->run)
-		m->vm->run(m->vm_arg, s, path, run, (uint64_t)number);
+	if (m->vm && m->vm->runs)
+		m->vm->runs(m->vm_arg, s, run, 1, (uint64_t)number);
 	for (uint32_t n = 0; n < (m->calls ? run->repeats : 1); n++) {
 		if (m->calls)
 			pt_calls_path(m->stacks, s, path, run->tsc, (uint64_t)number, n * path->count);
@@ -351,6 +349,41 @@ static void on_run(void *arg, struct pt_flow *f, const struct pt_flow_run *run)
 	}
 	if (path->emulated | s->emulated.reading)
 		emulated(s, path, run);
+}
+
+/* Of runs that nobody takes but their number. False, with nothing done, when values are in them. */
+static bool count_runs(struct pt_emit_stream *s, const struct pt_flow_run *runs, uint32_t n)
+{
+	struct pt_emit *m = s->emit;
+	const struct pt_path *paths = m->graph->paths;
+	uint64_t branches = 0, not_taken = 0, last;
+	bool values = s->emulated.reading;
+
+	for (uint32_t i = 0; i < n; i++) {
+		branches += (uint64_t)paths[runs[i].path].count * runs[i].repeats;
+		not_taken += (uint64_t)paths[runs[i].path].not_taken * runs[i].repeats;
+		values |= paths[runs[i].path].emulated;
+	}
+	if (values)
+		return false;
+	m->branches += branches;
+	s->not_taken += not_taken;
+	last = ptr_count_runs(m->writer, n, branches);
+	if (m->vm && m->vm->runs)
+		m->vm->runs(m->vm_arg, s, runs, n, last - n + 1);
+	return true;
+}
+
+static void on_runs(void *arg, struct pt_flow *f, const struct pt_flow_run *runs, uint32_t n)
+{
+	struct pt_emit_stream *s = arg;
+	const struct pt_emit *m = s->emit;
+
+	(void)f;
+	if (!m->definitions && !m->text && !m->calls && !m->failed && count_runs(s, runs, n))
+		return;
+	for (uint32_t i = 0; i < n; i++)
+		put_run(s, &runs[i]);
 }
 
 static void on_end(void *arg, struct pt_flow *f, uint64_t tsc, uint64_t insn_count, uint64_t cyc_count)
@@ -463,7 +496,7 @@ static void on_event_trace(void *arg, struct pt_flow *f, bool is_cfe, uint32_t t
 }
 
 const struct pt_flow_sink pt_emit_sink = {.begin = on_begin,
-					  .run = on_run,
+					  .runs = on_runs,
 					  .end = on_end,
 					  .error = on_error,
 					  .missing = on_missing,

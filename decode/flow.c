@@ -28,19 +28,14 @@ void pt_flow_init(struct pt_flow *f, struct pt_graph *graph, const struct pt_clo
 
 /* ---- Runs ------------------------------------------------------------------------------------------- */
 
-void pt_flow_put_run(struct pt_flow *f, uint64_t cyc, uint64_t insns)
+void pt_flow_deliver_runs(struct pt_flow *f)
 {
-	struct pt_flow_run run = {.path = f->run_path,
-				  .repeats = f->run_repeats,
-				  .tsc = f->run_tsc,
-				  .timing = f->run_timing,
-				  .cyc_count = cyc,
-				  .insn_count = insns};
+	uint32_t n = f->run_count;
 
-	f->graph->paths[run.path].times += run.repeats;
-	f->sink->run(f->arg, f, &run);
-	f->run_repeats = 0;
-	f->run_timing = PTR_TIME_BEFORE;
+	f->run_count = 0;
+	for (uint32_t i = 0; i < n && !f->graph->bare; i++)
+		f->graph->paths[f->runs[i].path].times += f->runs[i].repeats;
+	f->sink->runs(f->arg, f, f->runs, n);
 }
 
 void pt_flow_hold(struct pt_flow *f, uint32_t path)
@@ -125,6 +120,7 @@ static void begin_slice(struct pt_flow *f, uint64_t tsc)
 	f->run_tsc = tsc;
 	f->slice_insns = f->cyc_insns = f->insns;
 	f->slice_cyc = f->cyc_cyc = f->clock.cyc;
+	pt_flow_deliver(f);
 	f->sink->begin(f->arg, f, tsc);
 	if (f->cbr != f->cbr_told) {
 		char fields[24];
@@ -155,6 +151,7 @@ void pt_flow_end_slice(struct pt_flow *f)
 	if (f->run_repeats)
 		pt_flow_put_run(f, PTR_UNKNOWN, 0);
 	f->in_slice = false;
+	pt_flow_deliver(f);
 	f->sink->end(f->arg, f, f->clock.tsc, f->insns - f->slice_insns,
 		     f->has_cyc ? f->clock.cyc - f->slice_cyc : PTR_UNKNOWN);
 }
@@ -180,6 +177,7 @@ void pt_flow_leave(struct pt_flow *f, struct pt_flow_places *ret)
 	pt_flow_flush(f); /* what was executed behind the last edge is the next path's */
 	if (f->run_repeats)
 		pt_flow_put_run(f, PTR_UNKNOWN, 0);
+	pt_flow_deliver(f);
 	f->run_path = f->last_path = 0;
 	leave(f, f->position, &ret->here);
 	for (i = f->bottom; i != f->top; i++)
@@ -218,6 +216,7 @@ void pt_flow_tell(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, 
 	if (f->state == PT_FLOW_RUNNING)
 		pt_flow_flush_tail(f, pt_flow_here(f));
 	pt_flow_end_slice(f);
+	pt_flow_deliver(f);
 	f->sink->error(f->arg, f, &err);
 	f->position = 0;
 	f->tnt_n = 0;

@@ -57,6 +57,8 @@ struct pt_flow_run {
 	uint64_t cyc_count; /* PTR_UNKNOWN; else as in struct ptr_run */
 	uint64_t insn_count;
 };
+/* So many are told of at once: their paths are far apart in memory, and then all are fetched at the same time. */
+#define PT_FLOW_RUNS 32
 
 struct pt_flow;
 struct pt_vm_transition; /* vm_events.h */
@@ -65,7 +67,8 @@ struct pt_vm_transition; /* vm_events.h */
 struct pt_flow_sink {
 	/* Execution (re)starts here and goes on without gap until end(). */
 	void (*begin)(void *arg, struct pt_flow *f, uint64_t tsc);
-	void (*run)(void *arg, struct pt_flow *f, const struct pt_flow_run *run);
+	/* n > 0 runs, in order; some at a time, but before anything else is told that comes behind them. */
+	void (*runs)(void *arg, struct pt_flow *f, const struct pt_flow_run *runs, uint32_t n);
 	void (*end)(void *arg, struct pt_flow *f, uint64_t tsc, uint64_t insn_count, uint64_t cyc_count);
 	/* An error comes after the end() of what it ended, and before the begin() behind it. */
 	void (*error)(void *arg, struct pt_flow *f, const struct pt_flow_error *error);
@@ -153,10 +156,12 @@ struct pt_flow {
 	/* of the branches that come; between the two for they are loaded as one otherwise */
 	uint64_t run_tsc;
 	uint32_t run_repeats;
-	uint8_t run_timing; /* enum ptr_timing: of the branches that come */
-	uint32_t last_path; /* the last one flushed */
-	bool cut;	    /* the clock has moved: end the run behind the next branch packet */
-	bool cyc_fresh;	    /* the last packet was a CYC: it times the next one */
+	uint8_t run_timing;		       /* enum ptr_timing: of the branches that come */
+	uint32_t last_path;		       /* the last one flushed */
+	struct pt_flow_run runs[PT_FLOW_RUNS]; /* not told of yet: pt_flow_deliver() */
+	uint32_t run_count;
+	bool cut;	/* the clock has moved: end the run behind the next branch packet */
+	bool cyc_fresh; /* the last packet was a CYC: it times the next one */
 	struct pt_late late;
 	/* executed up to the first branch of the TNT at hand, when it was timed; 0 else */
 	uint64_t first_insns;

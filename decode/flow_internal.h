@@ -17,8 +17,27 @@
 	(CUT_EDGES - 4) /* in a path that holds so many the direct branches before a timed one have no room */
 
 void pt_flow_flush(struct pt_flow *f);
-/* Tells of the run that is held, f->run_path, run_repeats. */
-void pt_flow_put_run(struct pt_flow *f, uint64_t cyc, uint64_t insns);
+/* The sink is told of the runs that have been put: before it is told of anything else, and before others go on with it. */
+void pt_flow_deliver_runs(struct pt_flow *f);
+static inline void pt_flow_deliver(struct pt_flow *f)
+{
+	if (f->run_count)
+		pt_flow_deliver_runs(f);
+}
+/* Puts the run that is held, f->run_path, run_repeats. */
+static inline void pt_flow_put_run(struct pt_flow *f, uint64_t cyc, uint64_t insns)
+{
+	f->runs[f->run_count++] = (struct pt_flow_run){.path = f->run_path,
+						       .repeats = f->run_repeats,
+						       .tsc = f->run_tsc,
+						       .timing = f->run_timing,
+						       .cyc_count = cyc,
+						       .insn_count = insns};
+	f->run_repeats = 0;
+	f->run_timing = PTR_TIME_BEFORE;
+	if (f->run_count == PT_FLOW_RUNS)
+		pt_flow_deliver_runs(f);
+}
 /* The path was run. */
 void pt_flow_hold(struct pt_flow *f, uint32_t path);
 void pt_flow_flush_tail(struct pt_flow *f, uint64_t ip);
@@ -80,12 +99,20 @@ void pt_flow_set_side(struct pt_flow *f, uint32_t nr, uint64_t cr3);
 bool pt_flow_lose_dead(struct pt_flow *f);
 /* What to say of an address where this has no code. */
 const char *pt_flow_no_code(const struct pt_code *code);
+/* There is no code at ip: true when there is now. */
+static inline bool pt_flow_missing(struct pt_flow *f, uint64_t ip)
+{
+	pt_flow_deliver(f);
+	return f->sink->missing(f->arg, f, ip);
+}
 /* Before the flow comes from the kernel, or from nowhere, to ip: lets the sink say whose user space it is. */
 static inline void pt_flow_approach(struct pt_flow *f, uint64_t ip)
 {
 	if (!(ip >> 63) && f->kernel && f->sink->user &&
-	    (f->state != PT_FLOW_RUNNING || f->code == f->kernel))
+	    (f->state != PT_FLOW_RUNNING || f->code == f->kernel)) {
+		pt_flow_deliver(f);
 		f->sink->user(f->arg, f);
+	}
 }
 struct pt_code *pt_flow_code_at(struct pt_flow *f, uint64_t ip);
 bool pt_flow_stand(struct pt_flow *f, uint64_t ip);

@@ -176,7 +176,7 @@ static bool find_end(struct pt_flow *f, uint64_t ip, uint64_t *ret_from, enum pt
 
 	for (int i = 0; b && i < 1 << 16; i++) {
 		if (b->dead) {
-			if (b->why != PT_DEAD_NO_CODE || !f->sink->missing(f->arg, f, b->term_ip))
+			if (b->why != PT_DEAD_NO_CODE || !pt_flow_missing(f, b->term_ip))
 				break;
 			b = pt_graph_block(f->graph, f->code, b->ip, f->mode);
 			continue;

@@ -21,6 +21,7 @@ static void tsc(struct pt_flow *f, uint64_t payload)
 
 	f->tsc_ignored = false;
 	if (f->nr && f->sink->guest_tsc) {
+		pt_flow_deliver(f);
 		payload = f->sink->guest_tsc(f->arg, f, payload);
 		f->tsc_ignored = payload == PT_CLOCK_UNKNOWN;
 	}
@@ -151,6 +152,7 @@ static void tell_held(struct pt_flow *f, uint64_t ip)
 	const char *name = f->held;
 
 	f->held = NULL;
+	pt_flow_deliver(f);
 	if (name)
 		f->sink->event(f->arg, f, name, ip, f->held_fields);
 }
@@ -206,6 +208,7 @@ static void mode_exec(struct pt_flow *f, unsigned bits)
 
 static void quick_event(struct pt_flow *f, unsigned type, uint64_t ip)
 {
+	pt_flow_deliver(f);
 	if (f->in_psb)
 		f->sink->event(f->arg, f, "psb", ip, "");
 	else if (f->quick == 1 && f->state > PT_FLOW_LOSING)
@@ -353,12 +356,14 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 		return true;
 	case PT_CFE:
 		/* A FUP behind it is an event's source when a TIP follows (SDM, "CFE"). */
+		pt_flow_deliver(f);
 		if (f->sink->event_trace)
 			f->sink->event_trace(f->arg, f, true, (uint32_t)k->a, k->b);
 		/* Without the IP bit the FUP may be the branch's own, which an interrupt has anyway. */
 		event(f, true, "cfe", "\"type\":%u,\"vector\":%u", (unsigned)k->a, k->b);
 		return true;
 	case PT_EVD:
+		pt_flow_deliver(f);
 		if (f->sink->event_trace)
 			f->sink->event_trace(f->arg, f, false, k->b, k->a);
 		event(f, false, "evd", "\"type\":%u,\"payload\":%" PRId64, k->b, (int64_t)k->a);
@@ -404,8 +409,8 @@ static int erratum(const struct pt_flow *f, const uint8_t *p, const uint8_t *end
 	return n;
 }
 
-enum pt_flow_feed pt_flow_feed(struct pt_flow *f, const uint8_t *p, const uint8_t *end, uint64_t aux_offset,
-			       bool last, const uint8_t **ret)
+static enum pt_flow_feed feed(struct pt_flow *f, const uint8_t *p, const uint8_t *end, uint64_t aux_offset,
+			      bool last, const uint8_t **ret)
 {
 	const uint8_t *begin = p;
 	struct pt_packet k;
@@ -489,6 +494,15 @@ enum pt_flow_feed pt_flow_feed(struct pt_flow *f, const uint8_t *p, const uint8_
 	return PT_FEED_MORE;
 }
 
+enum pt_flow_feed pt_flow_feed(struct pt_flow *f, const uint8_t *p, const uint8_t *end, uint64_t aux_offset,
+			       bool last, const uint8_t **ret)
+{
+	enum pt_flow_feed fed = feed(f, p, end, aux_offset, last, ret);
+
+	pt_flow_deliver(f);
+	return fed;
+}
+
 void pt_flow_lost(struct pt_flow *f, uint64_t aux_offset, bool whole, const char *message)
 {
 	tell_held(f, pt_flow_here(f));
@@ -499,6 +513,7 @@ void pt_flow_lost(struct pt_flow *f, uint64_t aux_offset, bool whole, const char
 	pt_clock_lost(&f->clock);
 	f->last_ip = 0;
 	f->tsc_waits = f->tma_waits = false;
+	pt_flow_deliver(f);
 }
 
 void pt_flow_restart(struct pt_flow *f)
@@ -523,6 +538,7 @@ void pt_flow_finish(struct pt_flow *f)
 	if (f->state == PT_FLOW_RUNNING)
 		pt_flow_flush_tail(f, pt_flow_here(f));
 	pt_flow_end_slice(f);
+	pt_flow_deliver(f);
 	f->state = PT_FLOW_UNSYNCED;
 }
 
@@ -535,6 +551,7 @@ void pt_flow_pause(struct pt_flow *f, bool end)
 		pt_flow_end_slice(f);
 		f->user_known = false;
 	}
+	pt_flow_deliver(f);
 }
 
 /* Positions of the code as it is now. */

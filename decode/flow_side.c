@@ -41,7 +41,7 @@ static bool has_code(struct pt_flow *f, uint64_t ip)
 
 		if (b && (b->insns || !b->dead))
 			return true;
-		if (i == 0 && !f->sink->missing(f->arg, f, ip))
+		if (i == 0 && !pt_flow_missing(f, ip))
 			break;
 	}
 	return false;
@@ -180,6 +180,7 @@ void pt_flow_set_side(struct pt_flow *f, uint32_t nr, uint64_t cr3)
 	f->bottom = f->top;
 	f->host_stack.bottom = f->host_stack.top;
 	f->user_known = f->host_stack.user_known = false;
+	pt_flow_deliver(f);
 	if (f->sink->side)
 		f->sink->side(f->arg, f, NULL);
 }
@@ -270,6 +271,7 @@ bool pt_flow_change_side(struct pt_flow *f, uint64_t ip)
 		f->user_bottom = f->host_stack.user_bottom;
 		f->user_known = f->host_stack.user_known;
 	}
+	pt_flow_deliver(f);
 	if (f->sink->side)
 		f->sink->side(f->arg, f, &t);
 	if (!ip)

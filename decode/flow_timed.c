@@ -6,15 +6,47 @@
 _Static_assert(sizeof(struct pt_stride) == 64, "a cache line");
 
 /*
- * Along a stride the run that is being gathered is f->stride's path. The direct branches that lead from f->position to
- * its decision are in it, and in f->insns and the stack, already, for the timing packet that ends the run comes next as
- * a rule. f->edges, len and start_ip are not kept. Whoever else is to go on calls stop().
+ * Along a stride the run that is being gathered is f->stride's path. The direct branches that lead from where the packet
+ * went to, base, to f->position and its decision are in it, and in f->insns and the stack, already, for the timing packet
+ * that ends the run comes next as a rule. f->edges, len and start_ip are not kept. Whoever else is to go on calls stop().
  */
 
-/* What leads to the position's decision: the same for all its arcs. */
-static inline const struct pt_arc *lead(const struct pt_flow *f, uint32_t position)
+/* What leads to a decision that waits for a packet. */
+#define LEAD_ARCS 4
+struct lead {
+	const struct pt_arc *arcs[LEAD_ARCS]; /* the last one: to the decision, from position */
+	uint32_t n_arcs, n_edges, n_push, insns;
+	uint32_t position;
+	unsigned decision;
+};
+
+/* to: the position of the decision, when the flow has gone there before; 0 not known. */
+static bool lead_from(struct pt_flow *f, uint32_t position, uint32_t to, struct lead *ret)
 {
-	return &f->graph->positions[position].ind.prefix;
+	struct pt_graph *g = f->graph;
+
+	*ret = (struct lead){.position = position};
+	while (ret->n_arcs < LEAD_ARCS) {
+		const struct pt_arc *arc = &g->positions[position].ind.prefix;
+
+		ret->decision = pt_graph_decision(g, position);
+		if (ret->decision == PT_D_DEAD)
+			return false;
+		if (ret->decision == PT_D_CONT && arc->decision == PT_D_UNRESOLVED &&
+		    !pt_graph_follow(g, position, 0))
+			return false;
+		ret->arcs[ret->n_arcs++] = arc;
+		ret->n_edges += arc->n_edges;
+		ret->n_push += arc->n_push;
+		ret->insns += arc->insns;
+		ret->position = position;
+		if (ret->decision != PT_D_CONT)
+			return true;
+		position = arc->next;
+		if (!to && f->code->switch_ip && g->where[position].ip == f->code->switch_ip)
+			return false;
+	}
+	return false;
 }
 
 /* The flow stands as if there were no strides. */
@@ -22,18 +54,21 @@ static void stop(struct pt_flow *f)
 {
 	const struct pt_stride *s = f->stride;
 	const struct pt_graph *g = f->graph;
-	const struct pt_arc *arc = lead(f, f->position);
+	struct lead lead;
 
+	lead_from(f, s->base, s->next, &lead);
 	f->stride = NULL;
 	f->start_ip = s->next_start_ip;
 	f->len = 0;
 	if (s->path) {
 		f->start_ip = g->paths[s->path].start_ip;
-		f->len = g->paths[s->path].count - arc->n_edges;
+		f->len = g->paths[s->path].count - lead.n_edges;
 		memcpy(f->edges, g->path_edges + g->paths[s->path].first, f->len * sizeof *f->edges);
 	}
-	f->insns -= arc->insns;
-	f->top -= arc->n_push;
+	f->insns -= lead.insns;
+	f->top -= lead.n_push;
+	f->position = s->base;
+	f->decision = pt_graph_decision(f->graph, s->base);
 }
 
 /* By the packet: a TNT's byte, or a TIP's address with the byte 0; and by what the run begins with. caller: the top of the
@@ -78,9 +113,12 @@ static inline void end_run(struct pt_flow *f, uint32_t path, unsigned byte)
 {
 	bool fresh = f->cyc_fresh;
 
-	if (__builtin_expect(f->late.samples < PT_LATE_SAMPLES && f->cyc_fresh && byte, 0))
-		pt_late_sample(&f->late, f->packets, f->clock.cyc, f->insns,
-			       f->insns - lead(f, f->position)->insns);
+	if (__builtin_expect(f->late.samples < PT_LATE_SAMPLES && f->cyc_fresh && byte, 0)) {
+		struct lead lead;
+
+		lead_from(f, f->stride->base, f->stride->next, &lead);
+		pt_late_sample(&f->late, f->packets, f->clock.cyc, f->insns, f->insns - lead.insns);
+	}
 	if (path) {
 		uint64_t cyc = PTR_UNKNOWN, insns = 0;
 
@@ -148,33 +186,36 @@ static void begin(struct pt_flow *f, unsigned byte, struct beginning *ret)
 {
 	struct pt_trail_record *r = &f->trail;
 	const struct pt_stride *now = f->stride;
-	const struct pt_arc *arc = lead(f, f->position);
-	uint32_t caller = 0;
+	struct lead lead;
+	uint32_t caller = 0, on_top;
 
 	ret->begins = false;
 	if (now)
 		stop(f);
-	if (f->decision == PT_D_UNRESOLVED)
-		f->decision = pt_graph_decision(f->graph, f->position);
 	if (!(f->cut || now) || f->unsure || f->side_changes || f->fup || f->mode != f->next_mode)
 		return;
-	if (f->decision != PT_D_RET && f->decision != (byte ? PT_D_JCC : PT_D_IND))
+	if (!lead_from(f, f->position, 0, &lead) ||
+	    (lead.decision != PT_D_RET && lead.decision != (byte ? PT_D_JCC : PT_D_IND)))
 		return;
-	if (f->decision == PT_D_RET) {
-		if (f->top + arc->n_push == f->bottom)
+	on_top = top(f);
+	for (uint32_t i = 0; i < lead.n_arcs; i++)
+		if (lead.arcs[i]->n_push)
+			on_top = lead.arcs[i]->push;
+	if (lead.decision == PT_D_RET) {
+		if (f->top + lead.n_push == f->bottom)
 			return;
 		if (byte)
-			caller = arc->n_push ? arc->push : top(f);
+			caller = on_top;
 	}
 	*ret = (struct beginning){.begins = true,
 				  .caller = caller,
-				  .top = arc->n_push ? arc->push : top(f),
+				  .top = on_top,
 				  .code = f->code,
-				  .insns = f->insns + arc->insns,
+				  .insns = f->insns + lead.insns,
 				  .from = f->cut || !now->path ? 0 : behind(now->path),
-				  .position = f->position,
+				  .position = lead.position,
 				  .bottom = f->bottom};
-	r->top = r->low = r->peak = f->top + arc->n_push;
+	r->top = r->low = r->peak = f->top + lead.n_push;
 	r->pops = 0;
 }
 
@@ -185,36 +226,40 @@ static void keep(struct pt_flow *f, const struct beginning *b, unsigned byte, ui
 	struct pt_trail_record *r = &f->trail;
 	struct pt_graph *g = f->graph;
 	struct pt_stride *s;
-	const struct pt_arc *arc;
+	struct lead lead;
 	uint64_t next_start_ip = f->start_ip, from, insns;
-	uint32_t path = 0, count, pushes;
+	uint32_t path = 0, count, pushes, last;
 
-	if (!b->begins || f->code != b->code || f->mode != f->next_mode || f->run_repeats || f->unsure)
+	if (!b->begins || f->code != b->code || f->mode != f->next_mode || f->run_repeats || f->unsure ||
+	    !lead_from(f, f->position, 0, &lead))
 		return;
 	from = b->from ? b->from : f->start_ip;
-	if (f->decision == PT_D_UNRESOLVED)
-		f->decision = pt_graph_decision(g, f->position);
-	arc = lead(f, f->position);
-	if ((f->decision != PT_D_JCC && f->decision != PT_D_RET && f->decision != PT_D_IND) ||
-	    (arc->n_edges && f->len >= LEAD_EDGES) || f->len >= FULL_EDGES ||
-	    f->top - f->bottom + arc->n_push > 64 || f->bottom != b->bottom)
+	last = lead.arcs[lead.n_arcs - 1]->n_edges;
+	if ((lead.decision != PT_D_JCC && lead.decision != PT_D_RET && lead.decision != PT_D_IND) ||
+	    (last && f->len + lead.n_edges - last >= LEAD_EDGES) ||
+	    f->len + lead.n_edges - last >= FULL_EDGES || f->top - f->bottom + lead.n_push > 64 ||
+	    f->bottom != b->bottom)
 		return;
-	pushes = f->top + arc->n_push - r->low;
-	insns = f->insns + arc->insns - b->insns;
+	pushes = f->top + lead.n_push - r->low;
+	insns = f->insns + lead.insns - b->insns;
 	if (pushes > PT_STRIDE_STACK || (byte && r->pops + pushes > PT_STRIDE_STACK) ||
 	    r->peak - r->top > UINT8_MAX || insns > UINT16_MAX)
 		return;
-	count = f->len + arc->n_edges;
+	count = f->len;
+	for (uint32_t i = 0; i < lead.n_arcs; i++) {
+		memcpy(f->edges + count, lead.arcs[i]->edges, sizeof lead.arcs[i]->edges);
+		count += lead.arcs[i]->n_edges;
+	}
 	if (count) {
-		memcpy(f->edges + f->len, arc->edges, sizeof arc->edges);
 		path = pt_graph_path(g, f->code, f->start_ip, f->edges, count, 0, f->mode, f->last_path);
 		if (!path)
 			return;
 		f->last_path = path;
 		next_start_ip = g->edges[g->path_edges[g->paths[path].first + count - 1]].to;
 	}
-	if (arc->n_push)
-		pt_flow_push(f, arc->push);
+	for (uint32_t i = 0; i < lead.n_arcs; i++)
+		if (lead.arcs[i]->n_push)
+			pt_flow_push(f, lead.arcs[i]->push);
 	s = slot(f, b->position, byte, to, from, b->caller);
 	if (r->pops && s->position == b->position && s->from == from && s->byte == byte && s->to == to)
 		s = slot(f, b->position, byte, to, from, b->top + 1);
@@ -223,10 +268,11 @@ static void keep(struct pt_flow *f, const struct beginning *b, unsigned byte, ui
 				.to = to,
 				.position = b->position,
 				.path = path,
-				.next = f->position,
+				.base = f->position,
+				.next = lead.position,
 				.insns = (uint16_t)insns,
 				.byte = (uint8_t)byte,
-				.decision = (uint8_t)f->decision,
+				.decision = (uint8_t)lead.decision,
 				.pops = (uint8_t)r->pops,
 				.pushes = (uint8_t)pushes,
 				.rise = (uint8_t)(r->peak - r->top)};
@@ -234,8 +280,10 @@ static void keep(struct pt_flow *f, const struct beginning *b, unsigned byte, ui
 		s->stack[i] = f->stack[(r->low + i) % PT_STACK];
 	for (uint32_t i = 0; byte && i < r->pops; i++)
 		s->stack[PT_STRIDE_STACK - 1 - i] = r->popped[i];
-	f->insns += arc->insns;
+	f->insns += lead.insns;
 	f->len = 0;
+	f->position = lead.position;
+	f->decision = lead.decision;
 	f->stride = s;
 }
 

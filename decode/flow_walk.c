@@ -94,6 +94,7 @@ static void go_on(struct pt_flow *f)
 	f->decision = arc->decision;
 	if (f->graph->where[f->position].ip == f->code->switch_ip && f->sink->switching) {
 		f->trail.to = NULL;
+		pt_flow_deliver(f);
 		f->sink->switching(f->arg, f);
 	}
 }
@@ -109,7 +110,7 @@ unsigned pt_flow_settle(struct pt_flow *f)
 		if (d == PT_D_DEAD) {
 			const struct pt_where *w = &f->graph->where[f->position];
 
-			if (w->why == PT_DEAD_NO_CODE && f->sink->missing(f->arg, f, w->decision_ip)) {
+			if (w->why == PT_DEAD_NO_CODE && pt_flow_missing(f, w->decision_ip)) {
 				f->decision = PT_D_UNRESOLVED;
 				continue;
 			}
@@ -155,7 +156,7 @@ static bool leads_to(struct pt_flow *f, uint64_t ip, enum pt_flow_error_kind *wh
 		if (insns_to(f, b, ip) >= 0)
 			return true;
 		*where = b->term_ip;
-		if (b->dead && b->why == PT_DEAD_NO_CODE && f->sink->missing(f->arg, f, b->term_ip)) {
+		if (b->dead && b->why == PT_DEAD_NO_CODE && pt_flow_missing(f, b->term_ip)) {
 			b = pt_graph_block(f->graph, f->code, pt_flow_here(f), f->mode);
 			turtle = NULL;
 			continue;

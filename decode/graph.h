@@ -108,7 +108,7 @@ struct pt_stride {
 	uint64_t to;		/* a TIP's address, and byte 0; */
 	uint32_t position;	/* where it begins; 0 free */
 	uint32_t path;		/* the run so far, 0: no branch was taken */
-	uint32_t next;		/* position */
+	uint32_t base, next; /* positions: where it leads to, and behind the direct jumps and calls there */
 	uint32_t stack[PT_STRIDE_STACK]; /* pushed, the lowest first; what a TNT popped, the highest last */
 	uint16_t insns;
 	uint8_t byte; /* or a TNT packet */
@@ -165,7 +165,7 @@ struct pt_path_slot {
 
 struct pt_path {
 	uint64_t start_ip, end_ip;
-	uint64_t times; /* how often run */
+	uint64_t times; /* how often run; not counted when the graph is bare */
 	uint32_t first; /* its edges: graph->path_edges[first], count */
 	uint32_t code;	/* id */
 	/* all of them, with the tail; this, the next two and path_insns: 0 when the graph is bare */

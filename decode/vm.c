@@ -223,23 +223,31 @@ static void transition(void *arg, struct pt_emit_stream *s, struct pt_flow *f,
 	pt_vm_transition(vm, st, f, t);
 }
 
-static void run(void *arg, struct pt_emit_stream *s, const struct pt_path *path, const struct pt_flow_run *r,
-		uint64_t number)
+static void runs(void *arg, struct pt_emit_stream *s, const struct pt_flow_run *r, uint32_t n,
+		 uint64_t number)
 {
 	struct pt_vm *vm = arg;
 	struct pt_vm_stream *st = pt_vm_stream_of(vm, s);
+	const struct pt_path *paths = vm->emit->graph->paths;
 
 	if (!st)
 		return;
 	if (vm->emit->graph->edge_count < vm->edge_count && vm->role_count)
 		memset(vm->roles, 0, vm->role_count * sizeof *vm->roles);
 	vm->edge_count = vm->emit->graph->edge_count;
-	pt_vm_pass(st, r->tsc);
-	if (path->count)
-		st->branch = number * PTR_RUN_BRANCHES + (uint64_t)path->count * r->repeats - 1;
 	st->in_gap = false;
-	if (st->cpu && st->cpu->trip_open && st->cpu->place == PT_VM_IN_HOST)
-		pt_vm_host_path(vm, st->cpu, path, r);
+	for (uint32_t i = n; i-- > 0;) {
+		uint32_t count = paths[r[i].path].count;
+
+		if (count) {
+			st->branch = (number + i) * PTR_RUN_BRANCHES + (uint64_t)count * r[i].repeats - 1;
+			break;
+		}
+	}
+	for (uint32_t i = 0; i < n && st->uncertainty; i++)
+		pt_vm_pass(st, r[i].tsc);
+	for (uint32_t i = 0; i < n && st->cpu && st->cpu->trip_open && st->cpu->place == PT_VM_IN_HOST; i++)
+		pt_vm_host_path(vm, st->cpu, &paths[r[i].path], &r[i]);
 }
 
 static void gap(void *arg, struct pt_emit_stream *s, struct pt_flow *f)
@@ -301,7 +309,7 @@ static void event_trace(void *arg, struct pt_emit_stream *s, bool is_cfe, uint32
 }
 
 const struct pt_vm_events pt_vm_events = {.transition = transition,
-					  .run = run,
+					  .runs = runs,
 					  .gap = gap,
 					  .blind = blind,
 					  .event_trace = event_trace,

@@ -39,9 +39,9 @@ struct pt_vm_transition {
 struct pt_vm_events {
 	void (*transition)(void *arg, struct pt_emit_stream *s, struct pt_flow *f,
 			   const struct pt_vm_transition *t);
-	/* A run of branches of the host or a guest (s->machine says whose), record number `number`. */
-	void (*run)(void *arg, struct pt_emit_stream *s, const struct pt_path *path,
-		    const struct pt_flow_run *run, uint64_t number);
+	/* n > 0 runs of branches of the host or a guest (s->machine says whose), record numbers from `number` on. */
+	void (*runs)(void *arg, struct pt_emit_stream *s, const struct pt_flow_run *runs, uint32_t n,
+		     uint64_t number);
 	/* Something was not seen; the side and all that was pending is not known to go on. */
 	void (*gap)(void *arg, struct pt_emit_stream *s, struct pt_flow *f);
 	/* Code is missing: transitions are still told, but what is executed is not counted until the next one. */

@@ -397,6 +397,8 @@ int64_t ptr_put_round_trip(struct ptr_writer *w, const struct ptr_round_trip *r,
 int64_t ptr_put_vm_clock(struct ptr_writer *w, const struct ptr_vm_clock *r, struct pt_error *e);
 /* The two that come by the million. branches: of the run's path, for END's count. */
 int64_t ptr_put_run(struct ptr_writer *w, const struct ptr_run *r, uint32_t branches, struct pt_error *e);
+/* The same for many with `branches` in all, where they are only counted (fd -1): the last one's number. */
+uint64_t ptr_count_runs(struct ptr_writer *w, uint64_t runs, uint64_t branches);
 int64_t ptr_put_call(struct ptr_writer *w, const struct ptr_call *r, struct pt_error *e);
 
 /* Records written so far, by type. */

@@ -511,6 +511,12 @@ int64_t ptr_put_run(struct ptr_writer *w, const struct ptr_run *r, uint32_t bran
 	return (int64_t)++w->counts[PTR_RUN];
 }
 
+uint64_t ptr_count_runs(struct ptr_writer *w, uint64_t runs, uint64_t branches)
+{
+	w->branches += branches;
+	return w->counts[PTR_RUN] += runs;
+}
+
 uint64_t ptr_writer_count(const struct ptr_writer *w, enum ptr_type type)
 {
 	return (unsigned)type < PTR_TYPES ? w->counts[type] : 0;

@@ -52,6 +52,12 @@ static void on_run(void *arg, struct pt_flow *f, const struct pt_flow_run *run)
 	}
 }
 
+static void on_runs(void *arg, struct pt_flow *f, const struct pt_flow_run *runs, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		on_run(arg, f, &runs[i]);
+}
+
 static void on_end(void *arg, struct pt_flow *f, uint64_t tsc, uint64_t insns, uint64_t cyc)
 {
 	(void)f;
@@ -97,7 +103,7 @@ static void on_side(void *arg, struct pt_flow *f, const struct pt_vm_transition 
 }
 
 static const struct pt_flow_sink sink = {.begin = on_begin,
-					 .run = on_run,
+					 .runs = on_runs,
 					 .end = on_end,
 					 .error = on_error,
 					 .missing = on_missing,
