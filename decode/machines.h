@@ -48,6 +48,7 @@ struct pt_machine {
 	uint32_t space_count, space_room;
 	bool images;		 /* the container has code of it */
 	bool timeless;		 /* a guest's, when nobody knows which of its processes runs */
+	bool contradicted;	 /* a guest's: --tsc-offset is not its clock, so its sideband has no time */
 	struct pt_anyone anyone; /* what is sure nevertheless */
 	struct pt_machine *next;
 };

@@ -2,6 +2,9 @@
  * session_clock.c - a session with a guest's sideband whose clock was not told: the guest's TSC is looked for in the AUX data
  * before that is decoded. See session.h.
  */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "decode/session_internal.h"
 
 #define HOLD_BYTES_MAX ((uint64_t)64 << 20) /* of AUX data, kept until a guest's clock is settled */
@@ -63,6 +66,24 @@ static bool all_seen(struct session *s)
 	return true;
 }
 
+/* What --tsc-offset says and the guest does not. */
+static void doubt(struct session *s)
+{
+	for (struct pt_machine *m = pt_machines_first(s->machines); m; m = m->next) {
+		uint64_t off = m->pid > 0 ? pt_vm_contradicted(s->vm, m) : 0;
+		char text[160];
+
+		if (!off)
+			continue;
+		m->contradicted = true;
+		snprintf(text, sizeof text,
+			 "--tsc-offset is off by %" PRIu64
+			 " ticks or more: it is not known which processes of %s run, nor when",
+			 off, m->name);
+		pt_emit_error(&s->emit, 0, -1, PTR_NO_TSC, "clock", text);
+	}
+}
+
 int pt_session_hold(struct session *s, const struct ptc_aux *aux, uint32_t stream, struct pt_error *e)
 {
 	if (s->clocks_known || !s->waiting)
@@ -83,9 +104,11 @@ int pt_session_release(struct session *s, bool last, struct pt_error *e)
 	if (pt_vm_scan_flush(s->scan) < 0)
 		return pt_session_no_memory(e);
 	if (!last && s->held_bytes < HOLD_BYTES_MAX &&
-	    !(pt_vm_clocks_settled(pt_vm_clocks_of(s->vm)) && all_seen(s)))
+	    !(pt_vm_clocks_settled(pt_vm_clocks_of(s->vm)) && pt_vm_clocks_tested(pt_vm_clocks_of(s->vm)) &&
+	      all_seen(s)))
 		return 1;
 	bind(s);
+	doubt(s);
 	pt_vm_clocks_recount(pt_vm_clocks_of(s->vm));
 	pt_vm_scan_destroy(s->scan);
 	s->scan = NULL;

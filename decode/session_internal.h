@@ -88,6 +88,8 @@ struct session {
 /* Takes side, which the queue frees. */
 int pt_session_queue(struct session *s, struct pt_side *side, struct pt_error *e);
 /* Guests' sideband that waited for its clock, when that is known now. */
+/* The machine's sideband has no time: the trace has none, or nobody knows its clock. */
+bool pt_session_timeless(const struct session *s, const struct pt_machine *m);
 int pt_session_queue_waiting(struct session *s, bool all, struct pt_error *e);
 /* What is known of the guests' clocks has changed: their sideband in the queue gets its time anew. */
 int pt_session_retime(struct session *s, struct pt_error *e);

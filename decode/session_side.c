@@ -19,6 +19,11 @@ static uint64_t meta_number(struct session *s, const char *group, int32_t pid, c
 
 /* A guest's record: perf clock of the guest to guest TSC, and that to the host's. False: not known yet. Those of a vCPU
  * are to come in their order, for a TSC that was set back says one time twice. */
+bool pt_session_timeless(const struct session *s, const struct pt_machine *m)
+{
+	return s->timeless || m->contradicted;
+}
+
 static bool guest_time(struct session *s, struct pt_side *side)
 {
 	struct pt_seat *seat = side->cpu >= 0 ? pt_machine_seat(side->machine, side->cpu) : NULL;
@@ -33,6 +38,9 @@ static bool guest_time(struct session *s, struct pt_side *side)
 		side->tsc = pt_ns_to_tsc(&s->conversion, side->time_ns + offset);
 		return true;
 	}
+	/* An option is not believed before the trace has been asked. */
+	if (s->tsc_offsets && s->tsc_offsets->count && !s->clocks_known)
+		return false;
 	if (!s->emit.vm || !s->emit.vm->host_time(s->emit.vm_arg, side->machine, side->cpu, guest,
 						  seat ? seat->queued_tsc : 0, &side->tsc))
 		return false;
@@ -47,7 +55,7 @@ static bool set_time(struct session *s, struct pt_side *side)
 	if (side->mark)
 		return true;
 	side->tsc = 0;
-	if (s->timeless || side->time_ns == 0)
+	if (pt_session_timeless(s, side->machine) || side->time_ns == 0)
 		return true;
 	if (side->machine->pid)
 		return guest_time(s, side);
@@ -285,7 +293,7 @@ static int apply_code(struct session *s, const struct pt_side *side, struct pt_e
 	for (struct stream *st = s->streams; st && disturbs; st = st->next)
 		if (touches(st, side->machine, pid))
 			pt_flow_pause(&st->flow, rename);
-	side->machine->timeless = s->timeless && side->machine->pid;
+	side->machine->timeless = side->machine->pid && pt_session_timeless(s, side->machine);
 	for (struct stream *st = s->streams; st; st = st->next)
 		if (sees_anyone(st, side->machine))
 			pt_flow_pause(&st->flow, false);
@@ -334,7 +342,7 @@ int pt_session_apply(struct session *s, const struct pt_side *side, struct pt_er
 		return apply_code(s, side, e);
 	if (effect & PT_SIDE_SWITCH) {
 		/* Without time nobody knows who of a guest runs. */
-		if (s->timeless && side->machine->pid)
+		if (side->machine->pid && pt_session_timeless(s, side->machine))
 			return 0;
 		if (pt_session_moved(s, side, e) < 0)
 			return -1;

@@ -126,7 +126,7 @@ static uint64_t host_tsc(void *arg, struct pt_emit_stream *s, struct pt_flow *f,
 	uint64_t host;
 	bool sure;
 
-	if (!c || !pt_vm_tsc_to_host(&f->clock, c, &tsc, &host, &sure))
+	if (!c || !pt_vm_tsc_to_host(&f->clock, pt_vm_clock_contradicted(c) ? NULL : c, &tsc, &host, &sure))
 		return PT_CLOCK_UNKNOWN;
 	if (sure) {
 		struct pt_vm_observation o = {.guest_tsc = guest_tsc, .host_lo = host, .host_hi = host};
@@ -173,6 +173,16 @@ static int fits(const struct pt_vm *vm, uint64_t vmcs, const struct pt_machine *
 		if (vm->owners[i].vmcs == vmcs)
 			return vm->owners[i].pid == machine->pid ? 2 : 0;
 	return 1;
+}
+
+uint64_t pt_vm_contradicted(const struct pt_vm *vm, const struct pt_machine *machine)
+{
+	const struct pt_vm_clock *c;
+
+	for (size_t i = 0; (c = pt_vm_clocks_at(vm->clocks, i)); i++)
+		if (pt_vm_clock_contradicted(c) && fits(vm, pt_vm_clock_vmcs(c), machine, -1))
+			return pt_vm_clock_contradicted(c);
+	return 0;
 }
 
 static bool host_time(void *arg, struct pt_machine *machine, int32_t vcpu, uint64_t guest_tsc,

@@ -37,6 +37,9 @@ struct pt_vm_clocks *pt_vm_clocks_of(struct pt_vm *vm);
 /* The VMCS is one of the VM process pid's: known from elsewhere, before its first entry was decoded. */
 void pt_vm_bind(struct pt_vm *vm, uint64_t vmcs, int32_t pid);
 
+/* The TSC packets of a VM's guest contradict --tsc-offset: by how many ticks at least; 0: they do not. */
+uint64_t pt_vm_contradicted(const struct pt_vm *vm, const struct pt_machine *machine);
+
 /* The trace is over: what is open ends, unseen; VM_CLOCK records are written. Failures are emit's. */
 void pt_vm_finish(struct pt_vm *vm);
 

@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOW56	  (((uint64_t)1 << 56) - 1)
-#define SPANS_MAX 65536 /* more changes of an offset than any trace has: a hostile one ends here */
+#define LOW56 (((uint64_t)1 << 56) - 1)
+/* CTC ticks that an option may be off by: some microseconds, which is less than what it puts in time lasts. */
+#define OPTION_TICKS 256
+#define TESTS_ENOUGH 3
+#define SPANS_MAX    65536 /* more changes of an offset than any trace has: a hostile one ends here */
 
 typedef unsigned __int128 u128;
 
@@ -43,7 +46,9 @@ struct pt_vm_clock {
 	bool has_end;
 	int64_t end_offset;
 	uint64_t written_tsc; /* the last write of the offset; 0 none */
-	bool over;	      /* since over_tsc the last span holds no more */
+	uint64_t tests, against,
+	    off_by; /* of an option: observations, those that contradict, by how much at least */
+	bool over;  /* since over_tsc the last span holds no more */
 	uint64_t over_tsc;
 	uint64_t moved; /* how often a span was found to have begun earlier */
 	struct pt_vm_clock *next;
@@ -370,6 +375,10 @@ int pt_vm_clock_observe(struct pt_vm_clock *c, const struct pt_vm_observation *o
 	slopes = narrow(c->line.loose, &c->line, o, c->tolerance);
 	on_line = c->line.alive && slopes.lo <= slopes.hi;
 	if (s->source == PTR_CLOCK_OPTION) {
+		c->tests++;
+		if (far > OPTION_TICKS * c->tolerance) {
+			c->off_by = !c->against++ || far < c->off_by ? far : c->off_by;
+		}
 		s->observations++;
 		s->worst_residual = far > s->worst_residual ? far : s->worst_residual;
 		return 0;
@@ -577,6 +586,19 @@ void pt_vm_clocks_recount(struct pt_vm_clocks *all)
 		for (size_t i = 0; i < c->count; i++)
 			c->spans[i].observations = c->spans[i].worst_residual = 0;
 	}
+}
+
+uint64_t pt_vm_clock_contradicted(const struct pt_vm_clock *c)
+{
+	return c->against > 1 || (c->against && c->tests == 1) ? c->off_by : 0;
+}
+
+bool pt_vm_clocks_tested(const struct pt_vm_clocks *all)
+{
+	for (const struct pt_vm_clock *c = all->first; c; c = c->next)
+		if (c->count && c->spans[0].source == PTR_CLOCK_OPTION && c->tests < TESTS_ENOUGH)
+			return false;
+	return true;
 }
 
 bool pt_vm_clocks_settled(const struct pt_vm_clocks *all)

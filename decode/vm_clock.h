@@ -59,6 +59,11 @@ void pt_vm_clocks_destroy(struct pt_vm_clocks *all); /* NULL is fine */
 
 /* The VMCS's clock, made when it is new, from what is known of PT_VM_ANY. NULL: no memory. */
 struct pt_vm_clock *pt_vm_clocks_get(struct pt_vm_clocks *all, uint64_t vmcs);
+/* What was told as an option is not what the trace shows: how far off at least, in guest TSC ticks; 0: they agree, or nothing was
+ * seen. It needs more than one packet, unless there was only one. */
+uint64_t pt_vm_clock_contradicted(const struct pt_vm_clock *c);
+/* Each clock that an option was told of has been observed as often as it takes. */
+bool pt_vm_clocks_tested(const struct pt_vm_clocks *all);
 /* As get, but NULL when it is new. */
 const struct pt_vm_clock *pt_vm_clocks_find(const struct pt_vm_clocks *all, uint64_t vmcs);
 /* The clocks in the order of first sight: i = 0, 1...; NULL past the last. PT_VM_ANY's is none of them. */

@@ -7,6 +7,7 @@ if [ ! -d "$archives" ] || ! command -v zstd >/dev/null; then
 	exit
 fi
 
+"${CC:-cc}" -O2 -w -o "$tmp/truthdump" "$PT_SHARED/tools/truthdump.c" || exit 1
 # What perf prints for VMCS and TSC offset (`perf inject --vm-time-correlation=dry-run`) is in each recording's README.
 # guest NAME DATA GUEST PID VMCS OFFSET [insns]
 guest() {
@@ -30,6 +31,16 @@ guest() {
 	"$PT_BIN/pt-decode" vm-clock --tsc-offset "$vmcs:$((offset - 1000))" "$dir/c.ptc" | cut -f 1,3,6,8 >"$dir/clock"
 	printf 'vmcs\toffset\tsource\tworst_residual_tsc\n%s\t%d\toption\t1000\n' "$vmcs" "$((offset - 1000))" >"$dir/expected"
 	same "$name: --tsc-offset" "$dir/expected" "$dir/clock"
+	# One that is 10 ms off is told, and no branch comes of it that was not.
+	"$tmp/truthdump" -p "$dir/truth-cpu0.bin" >"$dir/expected"
+	"$PT_BIN/pt-decode" --text -F from,to --tsc-offset "$((offset + 15000000))" "$dir/c.ptc" 2>"$dir/err" >"$dir/got"
+	"$PT_BIN/pt-decode" -q --tsc-offset "$((offset + 15000000))" "$dir/c.ptc" 2>"$dir/err" | "$PT_BIN/pt-load" -q "$dir/db"
+	check "$name: a wrong --tsc-offset is told" test "$(sqlite3 "$dir/db" "SELECT group_concat(message) FROM errors WHERE kind = 'clock'")" = \
+		"--tsc-offset is off by 15000000 ticks or more: it is not known which processes of vm $4 run, nor when"
+	sed -i '/^#/d' "$dir/got"
+	changed minimal "$dir/expected" "$dir/got"
+	check "$name: a wrong --tsc-offset: $invented branches that were not, $missing missing" \
+		test "$invented" -eq 0 -a "$missing" -gt 0 -a "$missing" -lt 100000
 	rm -rf "$dir"
 }
 
