@@ -12,7 +12,7 @@
 #ifndef CAPTURE_EXPORT_FILES_H
 #define CAPTURE_EXPORT_FILES_H
 
-#include "capture/output.h"
+#include "schema/output.h"
 #include "capture/perf_data.h"
 #include "capture/perf_kcore.h"
 

@@ -15,7 +15,7 @@
 #include "capture/hw_filter.h"
 #include "capture/hw_group.h"
 #include "capture/hw_rights.h"
-#include "capture/output.h"
+#include "schema/output.h"
 
 static const char usage[] =
     "\n"

@@ -1,7 +1,7 @@
 /* import_perf.c - pt-capture import FILE|DIR: the command line for perf recordings. */
 #include "capture/commands.h"
 #include "capture/import_perf_run.h"
-#include "capture/output.h"
+#include "schema/output.h"
 #include "schema/container.h"
 
 #include <errno.h>

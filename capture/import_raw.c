@@ -3,7 +3,7 @@
 #include "capture/import_code.h"
 #include "capture/import_raw_aux.h"
 #include "capture/import_raw_side.h"
-#include "capture/output.h"
+#include "schema/output.h"
 #include "capture/sideband.h"
 #include "schema/container.h"
 #include "schema/version.h"

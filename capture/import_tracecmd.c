@@ -15,7 +15,7 @@
 
 #include "capture/commands.h"
 #include "capture/container_copy.h"
-#include "capture/output.h"
+#include "schema/output.h"
 #include "capture/trace_dat_put.h"
 #include "schema/container.h"
 #include "schema/version.h"

@@ -2,7 +2,7 @@
 #include "capture/commands.h"
 #include "capture/guest_kernel.h"
 #include "capture/guest_root.h"
-#include "capture/output.h"
+#include "schema/output.h"
 #include "schema/container.h"
 
 #include <fcntl.h>

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "capture/output.h"
+#include "schema/output.h"
 #include "schema/container.h"
 
 struct kcore_piece {

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "capture/commands.h"
-#include "capture/output.h"
+#include "schema/output.h"
 #include "capture/pt_config.h"
 #include "capture/step_engine.h"
 #include "schema/version.h"

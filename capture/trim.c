@@ -10,7 +10,7 @@
 
 #include "capture/commands.h"
 #include "capture/container_copy.h"
-#include "capture/output.h"
+#include "schema/output.h"
 #include "capture/trim_code.h"
 #include "capture/trim_time.h"
 

@@ -15,6 +15,7 @@
 #include "decode/only.h"
 #include "decode/session.h"
 #include "decode/vm_clock.h"
+#include "schema/output.h"
 #include "schema/version.h"
 
 static const char usage[] =
@@ -264,6 +265,12 @@ static void print_stats(FILE *f, const struct pt_session_result *r)
 	fprintf(f, "stats.ip %" PRIx64 "\nstats.hash %" PRIx64 "\n", r->stop_ip, r->hash);
 }
 
+static int flush_lines(struct pt_error *e)
+{
+	return fflush(stdout) != 0 || ferror(stdout) ? pt_fail_errno(e, "cannot write to standard output")
+						     : 0;
+}
+
 static int decode(const struct options *o, struct ptc_reader *reader, int out)
 {
 	struct pt_session_options so = {.calls = !o->no_calls && !o->null && !o->text,
@@ -290,15 +297,14 @@ static int decode(const struct options *o, struct ptc_reader *reader, int out)
 		r = pt_session_run(reader, w, &so, &result, &e);
 	if (r == 0)
 		r = ptr_writer_finish(w, &e);
-	if (r == 0 && (fflush(stdout) != 0 || ferror(stdout))) {
-		r = pt_fail_errno(&e, "cannot write to standard output");
-	}
+	if (r == 0 && o->stats)
+		print_stats(o->null || o->output ? stdout : stderr, &result);
+	if (r == 0)
+		r = flush_lines(&e);
 	ptr_writer_destroy(w);
 	pt_lines_destroy(lines);
 	if (r < 0)
 		return fail(&e);
-	if (o->stats)
-		print_stats(o->null || o->output ? stdout : stderr, &result);
 	if (result.incomplete && !o->quiet) {
 		if (result.damage[0])
 			fprintf(stderr, "pt-decode: the container is %s\n", result.damage);
@@ -315,12 +321,28 @@ static int decode(const struct options *o, struct ptc_reader *reader, int out)
 	return result.incomplete ? 3 : 0;
 }
 
+static void pass_over(int sig)
+{
+	(void)sig;
+}
+
+/* Ctrl-C goes to the whole pipeline: pt-capture then ends well, and what it captured is to be decoded, too. A second one stops. */
+static void wait_for_the_pipe(int in)
+{
+	struct sigaction once = {.sa_handler = pass_over, .sa_flags = SA_RESTART | (int)SA_RESETHAND}, before;
+	struct stat st;
+
+	if (fstat(in, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)) &&
+	    sigaction(SIGINT, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+		sigaction(SIGINT, &once, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	struct options o = {0};
 	struct pt_error e = {0};
 	struct ptc_reader *reader;
-	int in = 0, out = 1, status;
+	int in = 0, status;
 	uint64_t errors;
 
 	signal(SIGPIPE, SIG_IGN);
@@ -333,6 +355,7 @@ int main(int argc, char **argv)
 		pt_fail_errno(&e, "cannot open %s", o.input);
 		return fail(&e);
 	}
+	wait_for_the_pipe(in);
 	reader = ptc_reader_create(in, &e);
 	if (!reader)
 		return fail(&e);
@@ -344,26 +367,24 @@ int main(int argc, char **argv)
 			fail(&e);
 			status = 3;
 		}
-		if (fflush(stdout) != 0 || ferror(stdout))
-			status = 1;
+		if (flush_lines(&e) < 0)
+			status = fail(&e);
 	} else if (o.packets) {
 		status = pt_packets_print(reader, stdout, &errors, &e) < 0 ? fail(&e) : errors ? 3 : 0;
-		if (fflush(stdout) != 0 || ferror(stdout))
-			status = 1;
+		if (flush_lines(&e) < 0)
+			status = fail(&e);
 	} else {
-		if (o.output && (out = open(o.output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) < 0) {
-			pt_fail_errno(&e, "cannot write %s", o.output);
+		struct output out = {.fd = STDOUT_FILENO};
+
+		if (o.output && output_open(&out, o.output, "a record stream", &e)) {
 			ptc_reader_destroy(reader);
 			return fail(&e);
 		}
-		status = decode(&o, reader, out);
-		/* Nothing half-made is left behind. */
-		if (status == 1 && o.output) {
-			struct stat st;
-
-			if (fstat(out, &st) == 0 && S_ISREG(st.st_mode))
-				unlink(o.output);
-		}
+		status = decode(&o, reader, out.fd);
+		if (o.output && status == 1)
+			output_abort(&out);
+		else if (o.output && output_commit(&out, &e))
+			status = fail(&e);
 	}
 	ptc_reader_destroy(reader);
 	return status;

@@ -136,9 +136,14 @@ static int check_ours(sqlite3 *db, const char *path, struct pt_error *e)
 			       "SELECT (SELECT application_id FROM pragma_application_id), "
 			       "(SELECT user_version FROM pragma_user_version)",
 			       -1, &st, NULL) != SQLITE_OK ||
-	    sqlite3_step(st) != SQLITE_ROW)
+	    sqlite3_step(st) != SQLITE_ROW) {
+		if (sqlite3_errcode(db) == SQLITE_BUSY)
+			return pt_fail(e, PT_ERR_IO, PT_NO_OFFSET,
+				       "%s: another program is writing it: try again when that is done",
+				       path);
 		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s: %s%s", path, sqlite3_errmsg(db),
 			       sqlite3_errcode(db) == SQLITE_NOTADB ? pt_file_kind_of(path) : "");
+	}
 	id = sqlite3_column_int(st, 0);
 	version = sqlite3_column_int(st, 1);
 	sqlite3_finalize(st);
@@ -367,6 +372,7 @@ int main(int argc, char **argv)
 	} else if (sqlite3_open_v2(a.db, &db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK) {
 		r = pt_fail(&e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s: %s", a.db, sqlite3_errmsg(db));
 	} else {
+		sqlite3_busy_timeout(db, 5000);
 		/* So that a hundred thousand rows are sorted in memory; it changes no result. */
 		sqlite3_exec(db, "PRAGMA cache_size = -65536", NULL, NULL, NULL);
 		r = check_ours(db, a.db, &e);

@@ -1,5 +1,5 @@
 /* output.c - see output.h. */
-#include "capture/output.h"
+#include "schema/output.h"
 
 #include <errno.h>
 #include <fcntl.h>

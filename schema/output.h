@@ -5,8 +5,8 @@
  * when it is committed; what was there before stays until then. Anything else (a pipe, a device, standard output)
  * is written as it goes.
  */
-#ifndef CAPTURE_OUTPUT_H
-#define CAPTURE_OUTPUT_H
+#ifndef SCHEMA_OUTPUT_H
+#define SCHEMA_OUTPUT_H
 
 #include "schema/error.h"
 

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Ctrl-C, kills, full disks, a database in use: what was captured is kept, and nothing half-made stands under an output's name.
+# timeout: 120
+source tests/common.bash
+source tests/programs.bash
+set -m # each background job is a process group, which Ctrl-C goes to
+
+# Ctrl-C goes to all of a pipeline; what was captured until then is decoded and loaded.
+endless='while :; do /bin/true; done'
+pipeline() { # DATABASE
+	trap : INT
+	"$PT_BIN/pt-capture" -q -- sh -c "$endless" 2>"$tmp/err" | "$PT_BIN/pt-decode" -q 2>>"$tmp/err" | "$PT_BIN/pt-load" -q "$1" 2>>"$tmp/err"
+	echo "${PIPESTATUS[*]}" >"$tmp/status"
+}
+pipeline "$tmp/db" &
+sleep 3
+kill -INT -- -$!
+wait $!
+check "Ctrl-C: statuses $(cat "$tmp/status"): $(head -n 2 "$tmp/err")" test "$(cat "$tmp/status")" = "0 0 0"
+check "Ctrl-C: branches are there" test "$(sqlite3 "$tmp/db" "SELECT count(*) > 1000 FROM branches")" = 1
+
+# A second one, or SIGTERM, ends pt-decode; what stood under the name stays, and nothing else.
+mkdir "$tmp/dir"
+capture indirect
+for signals in "INT INT" TERM HUP; do
+	for old in "" old; do
+		rm -f "$tmp/dir"/*
+		[ -z "$old" ] || echo old >"$tmp/dir/out"
+		{ head -c 3000 "$tmp/c.ptc" && exec sleep 1.5; } | "$PT_BIN/pt-decode" -q -o "$tmp/dir/out" 2>"$tmp/err" &
+		job=$!
+		sleep 0.5
+		for s in $signals; do
+			kill -"$s" $job
+			sleep 0.3
+		done
+		wait $job 2>/dev/null
+		check "$signals: what is there: $(ls "$tmp/dir")" test "$(cat "$tmp/dir"/* 2>/dev/null)" = "$old"
+	done
+done
+
+# Nobody says that all is well when its words were lost.
+"$PT_BIN/pt-decode" -q -o "$tmp/stream" "$tmp/c.ptc"
+check "a record stream has the rights that the umask leaves" test "$(stat -c %a "$tmp/stream")" = "$(printf %o $((0666 & ~0$(umask))))"
+for arguments in "pt-decode --null --stats $tmp/c.ptc" "pt-decode $tmp/c.ptc" "pt-decode --text $tmp/c.ptc" "pt-decode --packets $tmp/c.ptc" \
+	"pt-capture info $tmp/c.ptc" "pt-capture -q -- /bin/true" "pt-query $tmp/db summary" "pt-query $tmp/db --format html"; do
+	# shellcheck disable=SC2086
+	"$PT_BIN"/$arguments >/dev/full 2>"$tmp/err"
+	succeeded $(($? - 1)) "$arguments >/dev/full: status is not 1: $(cat "$tmp/err")"
+	check "$arguments >/dev/full: $(cat "$tmp/err")" grep -q 'No space left' "$tmp/err"
+done
+
+# A database that another program writes is waited for, a while.
+sqlite3 "$tmp/db" "BEGIN EXCLUSIVE" ".shell touch $tmp/locked; sleep 1.5" &
+until [ -e "$tmp/locked" ]; do sleep 0.05; done
+check "a database in use is waited for" "$PT_BIN/pt-query" "$tmp/db" summary >"$tmp/out"
+wait $!
+sqlite3 "$tmp/db" "BEGIN EXCLUSIVE" ".shell touch $tmp/locked2; while [ -e $tmp/locked2 ]; do sleep 0.1; done" &
+until [ -e "$tmp/locked2" ]; do sleep 0.05; done
+"$PT_BIN/pt-query" "$tmp/db" summary >"$tmp/out" 2>"$tmp/err" &
+query=$!
+"$PT_BIN/pt-load" --replace "$tmp/db" "$tmp/stream" 2>"$tmp/err2"
+check "pt-load, a database in use: status $?: $(cat "$tmp/err2")" grep -q 'another program is using it' "$tmp/err2"
+wait $query
+check "pt-query, a database in use: status $?: $(cat "$tmp/err")" grep -q 'another program is writing it' "$tmp/err"
+rm "$tmp/locked2"
+wait
