@@ -125,6 +125,7 @@ struct pt_late {
 	uint64_t insn_sum, cyc_sum;	   /* of the samples: the pace */
 	uint64_t first, last, cyc, cycles; /* at the sample before; its cyc less that of the one before it */
 	uint64_t packet;
+	uint64_t tnt_tsc;				 /* of the last TNT that was timed so, when late */
 	uint32_t samples, for_first, for_last, in_a_row; /* in_a_row: nothing but CYC and TNT */
 	bool late;					 /* it is the last */
 };

@@ -53,11 +53,16 @@ static inline void pt_flow_run_begins(struct pt_flow *f, bool cyc, bool branch)
 			: branch && pt_clock_cyc_exact(&f->clock) ? PTR_TIME_EXACT
 								  : PTR_TIME_CYC;
 }
-/* They begin with a TNT, and its CYC times its last branch: all but that may be older. */
+/* They begin with a TNT, and its CYC times its last branch: all but that may be older. What a TNT before was timed with is the
+ * time of the last branch before them. */
 static inline void pt_flow_be_late(struct pt_flow *f)
 {
 	if (__builtin_expect(f->late.late, 0)) {
-		f->run_timing = PTR_TIME_BEFORE;
+		bool cyc = f->run_timing != PTR_TIME_BEFORE;
+
+		f->run_timing = f->before_tsc == f->late.tnt_tsc ? PTR_TIME_BEHIND : PTR_TIME_BEFORE;
+		if (cyc)
+			f->late.tnt_tsc = f->now_tsc;
 		if (f->before_tsc < f->run_tsc)
 			f->run_tsc = f->before_tsc;
 	}

@@ -18,7 +18,7 @@
  *
  * All integers are little endian or LEB128 varints ("v"; "z" is zigzag, signed); "str" is v length, bytes.
  *
- *   Stream header, 16 bytes: magic 89 'P' 'T' 'R' 0d 0a 1a 0a; u16 major 2; u16 minor 0; u32 crc32 of bytes 0..11
+ *   Stream header, 16 bytes: magic 89 'P' 'T' 'R' 0d 0a 1a 0a; u16 major 3; u16 minor 0; u32 crc32 of bytes 0..11
  *   Block: 'P' 'T' 'R' 'B', u32 block number (0, 1...), u32 size, u32 crc32 of the payload, u32 crc32 of the 16
  *   bytes before; then size (<= PTR_BLOCK_MAX) bytes of records. A record does not cross a block's end.
  *   Record: a byte enum ptr_type, then its fields in the order of its struct below:
@@ -29,11 +29,10 @@
  *     strings               str, without a NUL inside
  *     arrays                their elements; how many stands in the field count before (END's have PTR_TYPES)
  *   Differences are modulo 2^64, so that a PTR_NO_TSC is a time like any other.
- *   RUN is the exception, for it is the bulk: byte PTR_RUN | flags: 0x10 another slice than the run before in the
- *   block (v slice follows; of the first: other than 0), 0x20 another tsc (its z follows), 0x40 repeats other than 1
- *   (v repeats follows), 0x80 cycles known (v cyc_count, v insn_count follow); then v path. In place of
- *   9 stands 10 for PTR_TIME_EXACT and 11 for PTR_TIME_CYC, always with the flag 0x20. No other record's first byte has 9 in
- *   its lower four bits, or 10 or 11 and the bit 0x20.
+ *   RUN is the exception, for it is the bulk: byte PTR_RUN + its enum ptr_timing | flags: 0x10 another slice than the run before
+ *   in the block (v slice follows; of the first: other than 0), 0x20 another tsc (its z follows), 0x40 repeats other than 1
+ *   (v repeats follows), 0x80 cycles known (v cyc_count, v insn_count follow); then v path. No other record's first
+ *   byte has 9 to 12 in its lower four bits.
  *
  * The last record is END with the counts of everything; a stream without it was cut, and pt-load refuses it. Nothing
  * follows END.
@@ -66,8 +65,8 @@ enum ptr_type {
 	PTR_EDGE,
 	PTR_PATH,
 	PTR_SLICE,
-	PTR_RUN = 8 + 1, /* 9; 0x19, 0x29 ... 0xf9 are PTR_RUN with flags */
-	PTR_SLICE_END,
+	PTR_RUN = 9, /* up to 12, by timing */
+	PTR_SLICE_END = 13,
 	PTR_CALL_PATH,
 	PTR_CALL,
 	PTR_EVENT,
@@ -177,7 +176,9 @@ struct ptr_slice_end {
 enum ptr_timing {
 	PTR_TIME_BEFORE, /* before it. Direct branches at the end of the run before may be younger */
 	PTR_TIME_CYC,	 /* a CYC packet of what the run begins with: no branch before is younger */
-	PTR_TIME_EXACT /* that, of its first branch, and the ratio of core cycles to TSC is known: its own time */
+	PTR_TIME_EXACT, /* that, of its first branch, and the ratio of core cycles to TSC is known: its own time */
+	PTR_TIME_BEHIND, /* a CYC packet of the last conditional branch or compressed return before it */
+	PTR_TIMINGS
 };
 
 struct ptr_run { /* numbered */

@@ -6,23 +6,28 @@
 
 #include <stdint.h>
 
+#include "schema/records.h"
+
 #define PTR_MAGIC	"\x89PTR\r\n\x1a\n"
-#define PTR_MAJOR	2
+#define PTR_MAJOR	3
 #define PTR_MINOR	0
 #define PTR_BLOCK_MAGIC "PTRB"
 
 enum {
 	PTR_HEADER_BYTES = 16,
 	PTR_BLOCK_HEADER_BYTES = 20,
-	PTR_RUN_MASK =
-	    0x0f, /* of a record's first byte: PTR_RUN or one of the next two, and the rest are its flags */
-	PTR_RUN_EXACT = 0x0a, /* these two with PTR_RUN_TSC always */
-	PTR_RUN_OF_CYC = 0x0b,
+	PTR_RUN_MASK = 0x0f, /* of a record's first byte: PTR_RUN + enum ptr_timing, and the rest are flags */
 	PTR_RUN_SLICE = 0x10,
 	PTR_RUN_TSC = 0x20,
 	PTR_RUN_REPEATS = 0x40,
 	PTR_RUN_CYC = 0x80
 };
+
+/* Whether a record's first byte is a RUN's. */
+static inline int ptr_is_run(uint8_t byte)
+{
+	return (uint8_t)((byte & PTR_RUN_MASK) - PTR_RUN) < PTR_TIMINGS;
+}
 
 static inline void ptr_store_u16(uint8_t *p, uint32_t v)
 {

@@ -292,9 +292,7 @@ static inline void get_run(struct ptr_reader *r, struct ptr_run *ret, uint8_t fl
 
 	ret->slice = flags & PTR_RUN_SLICE ? get_ref(r, PTR_SLICE, false) : r->last_slice;
 	ret->tsc = flags & PTR_RUN_TSC ? get_tsc(r) : r->last_tsc;
-	ret->timing = (flags & PTR_RUN_MASK) == PTR_RUN_EXACT	 ? PTR_TIME_EXACT
-		      : (flags & PTR_RUN_MASK) == PTR_RUN_OF_CYC ? PTR_TIME_CYC
-								 : PTR_TIME_BEFORE;
+	ret->timing = (flags & PTR_RUN_MASK) - PTR_RUN;
 	ret->repeats = flags & PTR_RUN_REPEATS ? get_u32(r) : 1;
 	if (flags & PTR_RUN_CYC) {
 		ret->cyc_count = get_v(r);
@@ -577,11 +575,7 @@ static int next_record(struct ptr_reader *r, struct ptr_record *ret, struct pt_e
 	if (r->p == r->end && next_block(r, e) < 0)
 		return -1;
 	start = r->p;
-	type = (*start & PTR_RUN_MASK) == PTR_RUN ||
-		       (*start & (PTR_RUN_MASK | PTR_RUN_TSC)) == (PTR_RUN_EXACT | PTR_RUN_TSC) ||
-		       (*start & (PTR_RUN_MASK | PTR_RUN_TSC)) == (PTR_RUN_OF_CYC | PTR_RUN_TSC)
-		   ? PTR_RUN
-		   : *start;
+	type = ptr_is_run(*start) ? PTR_RUN : *start;
 	r->p = start + 1;
 	ret->type = type;
 	ret->number = 0;

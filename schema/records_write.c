@@ -474,9 +474,12 @@ int64_t ptr_put_vm_clock(struct ptr_writer *w, const struct ptr_vm_clock *r, str
 	return number;
 }
 
+_Static_assert(PTR_RUN + PTR_TIMINGS <= PTR_SLICE_END && PTR_TYPES <= PTR_RUN_SLICE + PTR_RUN,
+	       "RUN's first bytes are its own");
+
 int64_t ptr_put_run(struct ptr_writer *w, const struct ptr_run *r, uint32_t branches, struct pt_error *e)
 {
-	uint8_t *p, flags = PTR_RUN;
+	uint8_t *p, flags = (uint8_t)(PTR_RUN + r->timing);
 
 	if (w->at >= w->full && w->fd >= 0 && flush(w, e) < 0)
 		return -1;
@@ -489,10 +492,7 @@ int64_t ptr_put_run(struct ptr_writer *w, const struct ptr_run *r, uint32_t bran
 		p = put_v(p, r->slice);
 		w->last_slice = r->slice;
 	}
-	if (r->timing)
-		flags = r->timing == PTR_TIME_EXACT ? (flags & ~PTR_RUN_MASK) | PTR_RUN_EXACT
-						    : (flags & ~PTR_RUN_MASK) | PTR_RUN_OF_CYC;
-	if (r->tsc != w->last_tsc || r->timing) {
+	if (r->tsc != w->last_tsc) {
 		flags |= PTR_RUN_TSC;
 		p = put_v(p, ptr_zigzag(r->tsc - w->last_tsc));
 		w->last_tsc = r->tsc;

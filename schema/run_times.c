@@ -8,6 +8,21 @@
 
 enum { NONE = PTR_TIMES_HELD, PACE_INSNS = 256 };
 
+/* The packet is of what the run begins with. */
+static bool is_of_it(uint32_t timing)
+{
+	return timing == PTR_TIME_CYC || timing == PTR_TIME_EXACT;
+}
+
+/* How much of what leads to the first branch of a run is behind its timing packet. Where that lies between two branches
+ * that it is not of, half of what is between them. */
+static double behind_packet(const struct ptr_timed_run *r)
+{
+	return r->timing == PTR_TIME_EXACT    ? 0
+	       : r->timing == PTR_TIME_BEHIND ? r->first_insns
+					      : r->first_insns / 2.0;
+}
+
 struct times_stream {
 	uint32_t slice;	      /* of its last run */
 	uint64_t tsc;	      /* of the stretch */
@@ -108,15 +123,13 @@ static void end_stretch(struct ptr_times *t, struct times_stream *s, const struc
 		s->first = s->last = NONE;
 		return;
 	}
-	/* Where a timing packet lies between two branches that it is not of, half of what is between them is before it. */
 	for (uint32_t i = s->first; i != NONE; i = t->held[i].next) {
 		insns += (double)t->held[i].insns;
-		gaps += t->held[i].begins && !(i == s->first && t->held[i].timing);
+		gaps += t->held[i].begins && !(i == s->first && is_of_it(t->held[i].timing));
 	}
-	insns -= t->held[s->first].timing == PTR_TIME_EXACT ? t->held[s->first].first_insns
-							    : t->held[s->first].first_insns / 2.0;
+	insns -= t->held[s->first].first_insns - behind_packet(&t->held[s->first]);
 	if (!next->begins)
-		insns += next->timing == PTR_TIME_EXACT ? next->first_insns : next->first_insns / 2.0;
+		insns += next->first_insns - behind_packet(next);
 	else
 		gaps++;
 	shares = share(s, (double)(end - s->tsc), insns, gaps);
@@ -130,7 +143,7 @@ static void end_stretch(struct ptr_times *t, struct times_stream *s, const struc
 		uint64_t est;
 
 		if (i != s->first || r->timing != PTR_TIME_EXACT) {
-			x += (i == s->first ? r->first_insns / 2.0 : r->first_insns) * shares.per_insn;
+			x += (i == s->first ? behind_packet(r) : r->first_insns) * shares.per_insn;
 			x += r->begins ? shares.per_gap : 0;
 		}
 		est = at(s->tsc, x, end);
@@ -141,7 +154,7 @@ static void end_stretch(struct ptr_times *t, struct times_stream *s, const struc
 		r->insns_next += behind->begins ? 0 : behind->first_insns;
 		i = r->next;
 	}
-	if (t->held[s->last].direct_last && !next->timing) {
+	if (t->held[s->last].direct_last && !is_of_it(next->timing)) {
 		t->held[s->last].settled = false;
 		s->open = s->last;
 	}
@@ -193,8 +206,8 @@ bool ptr_times_put(struct ptr_times *t, const struct ptr_timed_run *run)
 		end_stretch(t, s, NULL);
 		push_open(t, s, PTR_NO_TSC);
 	}
-	if (s->first == NONE || run->tsc != s->tsc || run->timing) {
-		if (run->tsc != s->tsc || run->timing)
+	if (s->first == NONE || run->tsc != s->tsc || is_of_it(run->timing)) {
+		if (run->tsc != s->tsc || is_of_it(run->timing))
 			push_open(t, s, run->tsc);
 		end_stretch(t, s, r);
 		s->tsc = run->tsc;

@@ -3,7 +3,7 @@
  *
  * All runs between two timing packets of a stream carry the earlier one's time: a stretch. Its branches lie between
  * that and the next packet's time. Where in between is estimated: the time is shared out by the instructions
- * executed. Where tracing was off meanwhile, what was executed goes at the pace of the stretches before, and the gaps
+ * executed, of which half lie before a packet that is of neither branch beside it. Where tracing was off meanwhile, what was executed goes at the pace of the stretches before, and the gaps
  * share the rest. Estimates never leave their bounds and never go back within a stream. Exact is only the first branch
  * of a run with PTR_TIME_EXACT.
  *

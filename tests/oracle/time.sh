@@ -44,6 +44,6 @@ in_database() {
 	succeeded $? "$name: times in the database: $(cat "$tmp/in_db")"
 }
 
-recording user-ls-cyc 4 54 6 'median 8, p99 54' user.data
-recording host-all-cyc-2cpu 4 62 6 'median 8 and 6, p99 55 and 52, p1 -11 and -19' all.data
-recording qemu-guest 2 15 0 'median -8, p1 -43' pt.data --guest g1/guest.data,87
+recording user-ls-cyc 4 40 6 'median 8, p99 54' user.data
+recording host-all-cyc-2cpu 4 51 6 'median 8 and 6, p99 55 and 52, p1 -11 and -19' all.data
+recording qemu-guest 2 10 0 'median -8, p1 -43' pt.data --guest g1/guest.data,87

@@ -61,6 +61,26 @@ static void between(void)
 	ptr_times_destroy(t);
 }
 
+/* CYCs of the branches before the runs: from one to the next are the 100 instructions of the first run, 3 TSC each; and 5 of the
+ * 10 before an MTC. */
+static void behind(void)
+{
+	struct ptr_times *t = ptr_times_create();
+	struct ptr_timed_run r = {.tsc = 1000, .timing = PTR_TIME_BEHIND, .first_insns = 10, .insns = 100};
+
+	check("put", ptr_times_put(t, &r), true);
+	r.tsc = 1300;
+	check("put", ptr_times_put(t, &r), true);
+	put(t, 0, 1615, false, 100);
+	put(t, 0, 1715, true, 100);
+	run(t, "from the branch before", 1030, 1300, 1300);
+	run(t, "up to the middle", 1330, 1615, 1615);
+	run(t, "from the middle", 1605 + 10 + 5, 1715, 1715);
+	ptr_times_settle(t);
+	run(t, "no end known", 1715, 1715, PTR_NO_TSC);
+	ptr_times_destroy(t);
+}
+
 /* Tracing was off in the middle: what ran goes at the pace before, the gap has the rest. */
 static void gap(void)
 {
@@ -166,6 +186,7 @@ static void any(void)
 int main(void)
 {
 	between();
+	behind();
 	gap();
 	open_end();
 	unknown_and_endless();
