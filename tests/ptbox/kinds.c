@@ -95,7 +95,7 @@ int main(int argc, char **argv)
 		sink = first(50) + second(8) + third(30);
 		if (argc > 2 && argv[2][0] == 'p')
 			write_values(20);
-		for (uint64_t k = 0; argc > 2 && argv[2][0] == 'e' && k < 20000; k++)
+		for (uint64_t k = 0; argc > 2 && argv[2][0] == 'e' && k < 60000; k++)
 			emulate(k * UINT64_C(0x9e3779b97f4a7c15));
 		*(volatile char *)page = 1;
 		mprotect(page, 4096, PROT_NONE);

@@ -120,11 +120,11 @@ check "nobranch: branches" test -z "$(branches 0 "$out/nobranch.ptc")"
 
 # perf's emulated PTWRITE: each value, though interrupts come in between
 events emulated "printf('%x', json_extract(fields, '\$.payload')) FROM events WHERE name = 'ptwrite'" >"$tmp/got"
-python3 -c 'for i in range(20000): print(f"{i * 0x9e3779b97f4a7c15 % 2**64:x}")' >"$tmp/values"
+python3 -c 'for i in range(60000): print(f"{i * 0x9e3779b97f4a7c15 % 2**64:x}")' >"$tmp/values"
 same "emulated: values" "$tmp/values" "$tmp/got"
 address=$((16#$(nm "$host/bin/kinds" | awk '$3 == "emulate" { print $1 }')))
 between=$(sqlite3 "$tmp/emulated.db" "SELECT count(*) FROM interrupts WHERE from_ip > $address AND from_ip < $address + 300")
-check "emulated: there are interrupts in between" test "$between" -gt 2
+check "emulated: there are interrupts in between" test "$between" -gt 0
 
 # Event Trace: interrupts and exceptions with vector and place; page faults' addresses by perf
 for t in event event_user; do
