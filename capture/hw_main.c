@@ -20,12 +20,13 @@
 static const char usage[] =
     "\n"
     "What to trace (one of):\n"
-    "  -- PROGRAM [ARGUMENTS]  a program, with all that it starts; with -a, -p or -t: for as long as it "
-    "runs\n"
+    "  -- PROGRAM [ARGUMENTS]  a program, with all that it starts; with -a, -C, -p or -t: these, for as long "
+    "as "
+    "it runs\n"
     "  -p, --pid PIDS          processes that run, all their threads, and new ones\n"
     "  -t, --tid TIDS          threads\n"
     "  -a, --all               the whole machine\n"
-    "  -C, --cpu CPUS          with others: on these CPUs only; alone: whole CPUs\n"
+    "  -C, --cpu CPUS          whole CPUs; with -p, -t or --vm: on these CPUs only\n"
     "      --vm PID|NAME|all   virtual machines, with KVM's tracepoints and the guests' clocks; `--vm list` "
     "lists "
     "them\n"
@@ -103,6 +104,12 @@ static void on_usr2(int sig)
 {
 	(void)sig;
 	want_snapshot = want_snapshot + 1;
+}
+
+/* That it comes is enough: it ends the wait for the rings. */
+static void on_child(int sig)
+{
+	(void)sig;
 }
 
 static void notice(const char *text)
@@ -318,7 +325,7 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 		}
 	}
 	o->program = optind < argc ? argv + optind : NULL;
-	if ((o->cpus.count && !o->program && !o->pids.count && !o->tids.count && !a->vm) ||
+	if ((o->cpus.count && !o->pids.count && !o->tids.count && !a->vm) ||
 	    (o->sideband_only && !o->pids.count && !o->tids.count))
 		o->system_wide = true;
 	return 0;
@@ -575,6 +582,9 @@ static int capture(struct arguments *a, const struct hw_pmu *pmu, struct pt_erro
 	sigaction(SIGTERM, &act, NULL);
 	act.sa_handler = on_usr2;
 	sigaction(SIGUSR2, &act, NULL);
+	act.sa_handler = on_child;
+	act.sa_flags = SA_RESTART; /* but poll() */
+	sigaction(SIGCHLD, &act, NULL);
 	if (hw_capture(&a->o, pmu, out.fd, a->quiet ? no_notice : notice, &result, e)) {
 		hw_rights_output();
 		output_abort(&out);
