@@ -4,6 +4,7 @@
 #include "capture/hw_child.h"
 #include "capture/hw_event_name.h"
 #include "capture/hw_events.h"
+#include "capture/hw_guard.h"
 #include "capture/hw_images.h"
 #include "capture/hw_rights.h"
 #include "capture/hw_snapshot.h"
@@ -31,6 +32,7 @@ struct capture {
 	struct ptc_writer *w;
 	struct hw_events ev;
 	struct hw_drain drain;
+	struct hw_guard *guard;
 	struct hw_images *images;
 	struct hw_tasks tasks;
 	struct hw_child child;
@@ -195,6 +197,7 @@ static int open_events(struct capture *c, struct pt_error *e)
 	eo.aux_bytes = o->aux_bytes ? o->aux_bytes : (able ? HW_AUX_KB : HW_AUX_KB_UNPRIVILEGED) * 1024;
 	eo.levels = o->levels ? o->levels : HW_USER | HW_KERNEL;
 	eo.kernel_side = eo.levels & HW_KERNEL && able;
+	eo.all_switches = able && !o->per_thread && !o->sideband_only;
 	r = hw_events_open(&c->ev, &eo, e);
 	if (r < 0 && !o->levels && e->kind == PT_ERR_REFUSED && !able && !o->system_wide) {
 		/* Nobody asked for the kernel in so many words. */
@@ -289,6 +292,18 @@ static int put_guests(struct capture *c, struct pt_error *e)
 	return 0;
 }
 
+/* Who may run in the target's place: names only. */
+static int put_others(struct capture *c, const struct hw_list *pids, uint64_t id, struct pt_error *e)
+{
+	struct hw_bytes b = {0};
+	int ret = hw_proc_names(&b, pids, hw_clock_now_ns(&c->clock), id, e);
+
+	if (ret == 0 && b.count)
+		ret = ptc_put_sideband(c->w, c->drain.sideband_attr, b.bytes, b.count, e);
+	free(b.bytes);
+	return ret;
+}
+
 /* The container's begin: everything that AUX data will need and that is known already. */
 static int put_head(struct capture *c, struct pt_error *e)
 {
@@ -326,6 +341,9 @@ static int put_head(struct capture *c, struct pt_error *e)
 		return -1;
 	if (!hw_rights_drop() && c->o->verbose)
 		c->notice("capabilities could not be dropped");
+	c->guard = hw_guard_create(&c->drain, e);
+	if (!c->guard)
+		return -1;
 	if ((c->levels & HW_KERNEL || c->o->sideband_only) && hw_kernel_put(c->images, e))
 		return -1;
 	/* The events that tell of changes count already; what is read now is not older than they. */
@@ -343,6 +361,9 @@ static int put_head(struct capture *c, struct pt_error *e)
 		    hw_tasks_put_all(&c->tasks, c->images, c->w, c->drain.sideband_attr, e))
 			goto out;
 	}
+	if (!c->o->system_wide && c->ev.rings[0].all_switches &&
+	    ((c->child.pid && hw_list_add(&pids, c->child.pid, e)) || put_others(c, &pids, id, e)))
+		goto out;
 	ret = ptc_flush_meta(c->w, e);
 out:
 	free(pids.at);
@@ -355,6 +376,7 @@ out:
 static void adapt(struct capture *c)
 {
 	int level = c->level;
+	char text[100];
 
 	if (c->drain.fill > 75 || (c->drain.fill > 50 && level <= FAST_LEVEL))
 		level = FASTEST_LEVEL;
@@ -367,6 +389,12 @@ static void adapt(struct capture *c)
 	c->calm = 0;
 	c->level = level;
 	ptc_writer_level(c->w, level);
+	if (!c->o->verbose)
+		return;
+	/* More than full: some of it is set aside. */
+	snprintf(text, sizeof text, "a buffer was %u %% full: zstd level %d from now on",
+		 c->drain.fill < 100 ? c->drain.fill : 100, level);
+	c->notice(text);
 }
 
 static uint64_t lost(const struct hw_losses *l)
@@ -492,7 +520,9 @@ static int trace(struct capture *c, struct pt_error *e)
 	if (c->child.pid && hw_child_go(&c->child, c->o->program[0], e))
 		return -1;
 	for (;;) {
+		hw_guard_busy(c->guard, false);
 		hw_events_wait(&c->ev, c->o->trigger ? TRIGGER_MS : ROUND_MS);
+		hw_guard_busy(c->guard, true);
 		if (one_round(c, e))
 			return -1;
 		if (c->fire || (c->o->want_snapshot && *c->o->want_snapshot != taken)) {
@@ -611,7 +641,12 @@ static void tell_result(struct capture *c)
 int hw_capture(const struct hw_options *o, const struct hw_pmu *pmu, int fd, void (*notice)(const char *text),
 	       struct hw_result *result, struct pt_error *e)
 {
-	struct capture c = {.o = o, .pmu = pmu, .notice = notice, .result = result, .level = o->level};
+	struct capture c = {.o = o,
+			    .pmu = pmu,
+			    .notice = notice,
+			    .result = result,
+			    .level = o->level,
+			    .drain.lock = PTHREAD_MUTEX_INITIALIZER};
 	int ret = -1;
 
 	memset(result, 0, sizeof *result);
@@ -655,6 +690,7 @@ int hw_capture(const struct hw_options *o, const struct hw_pmu *pmu, int fd, voi
 	ret = 0;
 out:
 	hw_child_end(&c.child);
+	hw_guard_destroy(c.guard);
 	hw_readers_destroy(c.drain.readers);
 	hw_drain_deinit(&c.drain);
 	hw_events_close(&c.ev);

@@ -82,8 +82,11 @@ static int look(struct hw_drain *d, struct hw_drain_ring *r, const struct perf_e
 		r->lost += u64(p + 16);
 		return 0;
 	case PERF_RECORD_LOST_SAMPLES: d->losses.records += u64(p + 8); return 0;
-	case PERF_RECORD_SWITCH:
 	case PERF_RECORD_SWITCH_CPU_WIDE:
+		if (r->task)
+			return 0; /* anybody's */
+				  /* fall through */
+	case PERF_RECORD_SWITCH:
 		if (h->misc & PERF_RECORD_MISC_SWITCH_OUT)
 			r->presence = HW_TASK_LEAVING;
 		else
@@ -172,12 +175,13 @@ static const uint8_t *stamp(const struct hw_drain *d, const uint8_t *p, const st
 	return h->size >= 48 ? p + 24 : NULL;
 }
 
-static int take_records(struct hw_drain *d, struct hw_drain_ring *r, struct pt_error *e)
+/* To d->raw: those that were copied out of the ring, and those that are in it. */
+static int get_records(struct hw_drain *d, struct hw_drain_ring *r, struct pt_error *e)
 {
-	/* Who was about to leave before this round has left by now, and its AUX data was published. */
-	if (r->presence == HW_TASK_LEAVING)
-		r->presence = HW_TASK_AWAY;
+	int ret = -1;
+
 	d->raw.count = 0;
+	pthread_mutex_lock(&d->lock);
 	if (r->early.count) {
 		/* Of the two the bigger one's memory serves on. */
 		struct hw_bytes swap = d->raw;
@@ -186,7 +190,20 @@ static int take_records(struct hw_drain *d, struct hw_drain_ring *r, struct pt_e
 		d->raw = r->early;
 		r->early = swap;
 	}
-	if (hw_ring_records(&r->ring, &d->raw, e))
+	if (d->early_error.kind)
+		*e = d->early_error;
+	else
+		ret = hw_ring_records(&r->ring, &d->raw, e);
+	pthread_mutex_unlock(&d->lock);
+	return ret;
+}
+
+static int take_records(struct hw_drain *d, struct hw_drain_ring *r, struct pt_error *e)
+{
+	/* Who was about to leave before this round has left by now, and its AUX data was published. */
+	if (r->presence == HW_TASK_LEAVING)
+		r->presence = HW_TASK_AWAY;
+	if (get_records(d, r, e))
 		return -1;
 	d->sideband_bytes += d->raw.count;
 	for (size_t i = 0; i < d->raw.count;) {
@@ -208,6 +225,10 @@ static int take_records(struct hw_drain *d, struct hw_drain_ring *r, struct pt_e
 			return -1;
 		if (d->on_record && d->on_record(d->arg, r, p, time, pid, tid, attr, e))
 			return -1;
+		if (h.type == PERF_RECORD_SWITCH && r->all_switches) {
+			i += h.size;
+			continue;
+		}
 		if (t && h.type == PERF_RECORD_SAMPLE
 			? take_sample(d, (uint32_t)(r - d->rings), p, h, attr, time, e)
 			: hw_bytes_add(&d->sorted[attr], p, h.size, e))
@@ -235,47 +256,57 @@ static void stash_records(struct hw_drain *d, struct hw_drain_ring *r)
 		d->early += n;
 }
 
-void hw_drain_stash(struct hw_drain *d)
+/* AUX data, likewise. */
+static void stash_aux(struct hw_drain *d, struct hw_drain_ring *r)
 {
-	for (size_t i = 0; i < d->ring_count; i++) {
-		struct hw_drain_ring *r = &d->rings[i];
-		uint64_t from, head;
+	uint64_t from, head;
 
-		stash_records(d, r);
-		if (!r->stream || !r->ring.aux || r->busy || r->overwrite)
-			continue;
-		from = r->stash ? r->stash_last->offset + r->stash_last->size : r->taken;
-		head = hw_ring_aux_head(&r->ring);
-		if (head - from < r->ring.aux_size / 3 || d->stashed + (head - from) > HW_STASH_MAX)
-			continue;
-		while (from < head) {
-			const uint8_t *bytes;
-			uint64_t n = hw_ring_aux(&r->ring, from, head - from, &bytes);
-			struct hw_stash *s = malloc(sizeof *s + n);
+	if (!r->stream || !r->ring.aux || r->busy || r->overwrite)
+		return;
+	from = r->stash ? r->stash_last->offset + r->stash_last->size : r->taken;
+	head = hw_ring_aux_head(&r->ring);
+	if (head - from < r->ring.aux_size / 3 || d->stashed + (head - from) > HW_STASH_MAX)
+		return;
+	while (from < head) {
+		const uint8_t *bytes;
+		uint64_t n = hw_ring_aux(&r->ring, from, head - from, &bytes);
+		struct hw_stash *s = malloc(sizeof *s + n);
 
-			if (!s)
-				return; /* it stays in its ring */
-			*s = (struct hw_stash){.offset = from, .size = n};
-			memcpy(s->bytes, bytes, n);
-			if (r->stash)
-				r->stash_last->next = s;
-			else
-				r->stash = s;
-			r->stash_last = s;
-			d->stashed += n;
-			from += n;
-			hw_ring_aux_done(&r->ring, from);
-		}
+		if (!s)
+			return; /* it stays in its ring */
+		*s = (struct hw_stash){.offset = from, .size = n};
+		memcpy(s->bytes, bytes, n);
+		if (r->stash)
+			r->stash_last->next = s;
+		else
+			r->stash = s;
+		r->stash_last = s;
+		d->stashed += n;
+		from += n;
+		hw_ring_aux_done(&r->ring, from);
 	}
 }
 
-/* The bytes from r->taken on, in a row, at most `most`: of the stash, or of the ring. */
-static uint64_t next_bytes(struct hw_drain_ring *r, uint64_t most, const uint8_t **ret)
+void hw_drain_stash(struct hw_drain *d)
 {
-	const struct hw_stash *s = r->stash;
+	pthread_mutex_lock(&d->lock);
+	for (size_t i = 0; i < d->ring_count; i++) {
+		stash_records(d, &d->rings[i]);
+		stash_aux(d, &d->rings[i]);
+	}
+	pthread_mutex_unlock(&d->lock);
+}
+
+/* The bytes from r->taken on, in a row, at most `most`: of the stash, or of the ring. */
+static uint64_t next_bytes(struct hw_drain *d, struct hw_drain_ring *r, uint64_t most, const uint8_t **ret)
+{
+	const struct hw_stash *s;
 	uint64_t n;
 
+	pthread_mutex_lock(&d->lock);
+	s = r->stash;
 	r->busy = !s;
+	pthread_mutex_unlock(&d->lock);
 	if (!s)
 		return hw_ring_aux(&r->ring, r->taken, most, ret);
 	*ret = s->bytes + (r->taken - s->offset);
@@ -285,17 +316,20 @@ static uint64_t next_bytes(struct hw_drain_ring *r, uint64_t most, const uint8_t
 
 static void taken(struct hw_drain *d, struct hw_drain_ring *r, uint64_t n)
 {
-	struct hw_stash *s = r->stash;
+	struct hw_stash *s;
 
+	pthread_mutex_lock(&d->lock);
+	s = r->stash;
 	r->taken += n;
 	if (r->busy)
 		hw_ring_aux_done(&r->ring, r->taken);
 	r->busy = false;
 	if (s && r->taken == s->offset + s->size) {
 		r->stash = s->next;
-		__atomic_fetch_sub(&d->stashed, s->size, __ATOMIC_RELAXED);
+		d->stashed -= s->size;
 		free(s);
 	}
+	pthread_mutex_unlock(&d->lock);
 }
 
 /* [r->taken, to) of one PERF_RECORD_AUX, or of none (a NULL record: the kernel had to drop it). */
@@ -304,7 +338,7 @@ static int put_piece(struct hw_drain *d, struct hw_drain_ring *r, struct ptc_lan
 {
 	do {
 		const uint8_t *bytes;
-		uint64_t n = next_bytes(r, to - r->taken, &bytes), flags = a ? a->flags : 0,
+		uint64_t n = next_bytes(d, r, to - r->taken, &bytes), flags = a ? a->flags : 0,
 			 time_ns = a ? a->time_ns : 0;
 
 		/* The loss is behind the record's last byte. */
@@ -380,10 +414,6 @@ int hw_drain_round(struct hw_drain *d, uint64_t now_ns, struct pt_error *e)
 	uint64_t bound = now_ns;
 	unsigned fill;
 
-	if (d->early_error.kind) {
-		*e = d->early_error;
-		return -1;
-	}
 	d->fill = 0;
 	for (size_t i = 0; i < d->ring_count; i++) {
 		struct hw_drain_ring *r = &d->rings[i];

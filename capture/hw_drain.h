@@ -9,10 +9,12 @@
  * With readers (hw_readers.h) the AUX data of several rings is taken side by side: each stream's in order, streams mixed.
  *
  * While much is written (the images of what has just been mapped, all of the kernel at the beginning) the rings go on filling.
- * hw_drain_stash(), called after each chunk, copies what is in a ring that is over a third full to memory, of AUX data up to
+ * hw_drain_stash(), called after each chunk and from another thread (hw_guard.h), copies what is in a ring that is over a third full to memory, of AUX data up to
  * HW_STASH_MAX for all rings together, of records HW_EARLY_MAX. AUX data is copied for no other reason.
  *
  * AUX data in samples (PERF_SAMPLE_AUX) is taken out of them, and put a round later: by then all records that it needs are there.
+ *
+ * Where a ring has the switches of all tasks, those of the target, which say which are its, are used here and not put.
  *
  * PTC_ROUND tells a time that all AUX data still to come is later than: what the kernel has not published may be as old as
  * the last time that it published something in that ring; a ring whose task has left its CPU has nothing unpublished.
@@ -20,6 +22,7 @@
 #ifndef CAPTURE_HW_DRAIN_H
 #define CAPTURE_HW_DRAIN_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -60,6 +63,8 @@ struct hw_drain_ring {
 	uint32_t stream; /* the container's; 0: this ring has no AUX data */
 	bool overwrite;	 /* its AUX data is taken by snapshots, not by rounds */
 	bool task;	 /* traced tasks come and go: an absent one leaves nothing unpublished */
+	bool
+	    all_switches; /* PERF_RECORD_SWITCH_CPU_WIDE tells of all tasks; PERF_RECORD_SWITCH, of the target, says the same again */
 	struct hw_aux_record *records; /* PERF_RECORD_AUX of data not yet put, in order */
 	size_t record_count, record_room;
 	uint64_t head, last_head; /* aux_head of this round and the one before */
@@ -90,6 +95,8 @@ struct hw_drain {
 	void *arg;
 	struct hw_losses losses;
 	uint64_t aux_bytes, sideband_bytes;
+	/* PTHREAD_MUTEX_INITIALIZER (zeroes). Around what hw_drain_stash() uses: the rings' tails, early, stash, taken, busy. */
+	pthread_mutex_t lock;
 	uint64_t round_ns;	     /* the last PTC_ROUND's */
 	uint64_t stashed;	     /* bytes, in all rings' stashes */
 	uint64_t early;		     /* bytes, in all rings' early records */

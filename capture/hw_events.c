@@ -292,15 +292,16 @@ static int make_attrs(struct hw_events *ev, const struct hw_events_options *o, s
 		elsewhere.context_switch = 0;
 		add_attr(ev, HW_EVENT_ELSEWHERE, "dummy:u (other CPUs)", &elsewhere);
 	}
-	if (o->tids && o->kernel_side) {
+	if (o->tids && (o->kernel_side || o->all_switches)) {
 		a = base(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
 		a.exclude_kernel = 1;
 		a.watermark = 1;
 		a.wakeup_watermark = (uint32_t)watermark(o->data_bytes, 4);
-		set_optional(ev, &a, false, true, -1, o->online[0]);
-		if (a.ksymbol || a.bpf_event || a.text_poke)
-			add_attr(ev, HW_EVENT_KERNEL, "dummy:u (kernel's code)", &a);
-		else
+		set_optional(ev, &a, o->all_switches, o->kernel_side, -1, o->online[0]);
+		a.comm_exec = a.namespaces = a.cgroup = 0; /* of the target: SIDE's */
+		if (a.ksymbol || a.bpf_event || a.text_poke || a.context_switch)
+			add_attr(ev, HW_EVENT_KERNEL, "dummy:u (whole CPU)", &a);
+		if (!a.ksymbol && !a.bpf_event && !a.text_poke && o->kernel_side)
 			ev->no_privilege = true;
 	}
 	/* No KSYMBOL record tells of modules. */
@@ -460,12 +461,13 @@ int hw_events_open(struct hw_events *ev, const struct hw_events_options *o, stru
 		bool kernel = ev->attrs[a].kind == HW_EVENT_KERNEL,
 		     trace = ev->attrs[a].kind == HW_EVENT_TRACE,
 		     elsewhere = ev->attrs[a].kind == HW_EVENT_ELSEWHERE;
-		size_t targets = kernel ? 1 : tid_count,
-		       places = kernel || elsewhere ? o->online_count : cpu_count;
+		/* The kernel's code may be changed on any CPU; who else runs matters on those that are traced. */
+		bool all = elsewhere || (kernel && o->kernel_side);
+		size_t targets = kernel ? 1 : tid_count, places = all ? o->online_count : cpu_count;
 
 		for (size_t t = 0; t < targets; t++) {
 			for (size_t c = 0; c < places; c++) {
-				int32_t cpu = kernel || elsewhere ? o->online[c] : cpus[c];
+				int32_t cpu = all ? o->online[c] : cpus[c];
 				int r;
 
 				if (elsewhere && among(cpus, cpu_count, cpu))
@@ -628,6 +630,10 @@ int hw_events_declare(struct hw_events *ev, struct ptc_writer *w, struct hw_drai
 			goto out;
 		r->stream = (uint32_t)n;
 	}
+	for (size_t i = 0; i < ev->count; i++)
+		if (ev->events[i].kind == HW_EVENT_KERNEL &&
+		    ev->attrs[ev->events[i].attr].attr.context_switch)
+			ev->rings[ev->events[i].ring].all_switches = true;
 	d->rings = ev->rings;
 	d->ring_count = ev->ring_count;
 	ret = 0;

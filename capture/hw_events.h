@@ -5,8 +5,9 @@
  *   PT        intel_pt, one per target and CPU; the ring's AUX area is its own
  *   SIDE      a dummy event beside each: mappings, names, tasks, context switches of the target
  *   ELSEWHERE the same but switches on the CPUs that are not traced: what is started there, or patched, may come to those that are
- *   KERNEL    a dummy event for the whole of each CPU: kernel symbols, BPF programs, text pokes, whoever makes them; where
- *             the target is tasks and the kernel is traced. And where it is traced at all, the tracepoint module:module_load
+ *   KERNEL    a dummy event for the whole of each CPU, where the target is tasks: kernel symbols, BPF programs, text pokes, whoever
+ *             makes them, if the kernel is traced; and all context switches, which tell who runs in the target's place (as perf
+ *             does it; sched:sched_switch only if it is asked for). And where the kernel is traced, the tracepoint module:module_load
  *   TRACE     tracepoints
  *   GROUP     members of a PT event's group, which the kernel wants for what an event does to the trace: the sampled events of AUX
  *             sampling (PERF_SAMPLE_AUX), and those that pause and resume it (attr.aux_pause, aux_resume)
@@ -98,7 +99,8 @@ struct hw_events_options {
 	unsigned levels; /* HW_USER, HW_KERNEL */
 	bool pt;	 /* false: sideband only */
 	bool per_thread, inherit, enable_on_exec, overwrite;
-	bool kernel_side; /* KERNEL events wanted */
+	bool kernel_side;  /* KERNEL events of the kernel's code wanted */
+	bool all_switches; /* and of other tasks' switches; without per_thread only */
 	uint64_t data_bytes, aux_bytes;
 	const char *const *tracepoints; /* "kvm:kvm_exit"; those that cannot be opened are left out */
 	size_t tracepoint_count;

@@ -97,18 +97,45 @@ static int mappings(struct hw_bytes *to, int32_t pid, uint64_t time_ns, uint64_t
 	return ret;
 }
 
-int hw_proc_records(struct hw_bytes *to, int32_t pid, uint64_t time_ns, uint64_t id, struct hw_images *images,
-		    struct pt_error *e)
+/* 1: it has gone. */
+static int names(struct hw_bytes *to, int32_t pid, uint64_t time_ns, uint64_t id, struct pt_error *e)
 {
 	struct hw_list threads = {0};
+	struct pt_error why = {0};
 	int ret = 0;
 
-	if (hw_threads(&threads, pid, e))
-		return e->kind == PT_ERR_NO_MEMORY ? -1 : 0;
+	if (hw_threads(&threads, pid, &why)) {
+		free(threads.at);
+		if (why.kind != PT_ERR_NO_MEMORY)
+			return 1;
+		*e = why;
+		return -1;
+	}
 	for (size_t i = 0; i < threads.count && ret == 0; i++)
 		ret = comm(to, pid, threads.at[i], time_ns, id, e);
 	free(threads.at);
-	return ret ? ret : mappings(to, pid, time_ns, id, images, e);
+	return ret;
+}
+
+int hw_proc_records(struct hw_bytes *to, int32_t pid, uint64_t time_ns, uint64_t id, struct hw_images *images,
+		    struct pt_error *e)
+{
+	int ret = names(to, pid, time_ns, id, e);
+
+	return ret ? (ret < 0 ? -1 : 0) : mappings(to, pid, time_ns, id, images, e);
+}
+
+int hw_proc_names(struct hw_bytes *to, const struct hw_list *but, uint64_t time_ns, uint64_t id,
+		  struct pt_error *e)
+{
+	struct hw_list all = {0};
+	int ret = hw_threads(&all, 0, e);
+
+	for (size_t i = 0; i < all.count && ret >= 0; i++)
+		if (!hw_list_has(but, all.at[i]))
+			ret = names(to, all.at[i], time_ns, id, e);
+	free(all.at);
+	return ret < 0 ? -1 : 0;
 }
 
 /* ---- Lists ------------------------------------------------------------------------------------------ */

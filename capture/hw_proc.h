@@ -21,6 +21,9 @@ struct hw_list {
 	int32_t *at;
 	size_t count;
 };
+/* The names alone of all threads but those of these processes. 0, or -1: PT_ERR_NO_MEMORY. */
+int hw_proc_names(struct hw_bytes *to, const struct hw_list *but, uint64_t time_ns, uint64_t id,
+		  struct pt_error *e);
 int hw_list_add(struct hw_list *l, int32_t v, struct pt_error *e);
 bool hw_list_has(const struct hw_list *l, int32_t v);
 

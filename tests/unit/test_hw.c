@@ -131,17 +131,24 @@ static uint8_t aux[AUX];
 static struct perf_event_mmap_page page;
 static uint64_t written;
 
+/* No byte is 0, and no lap is as another. */
+static uint8_t made(uint64_t at)
+{
+	at = (at + 1) * 0x9E3779B97F4A7C15u;
+	return (uint8_t)((at ^ at >> 29) * 0xBF58476D1CE4E5B9u >> 40) | 1;
+}
+
 static void write_aux(uint64_t n)
 {
 	for (; n; n--, written++)
-		aux[written % AUX] = (uint8_t)(written * 167 + (written >> 8) * 13 + 1) | 1;
+		aux[written % AUX] = made(written);
 	page.aux_head = written % AUX;
 }
 
 static bool holds(struct hw_snapshot_piece p, uint64_t from)
 {
 	for (uint64_t i = 0; i < p.bytes; i++, from++)
-		if (aux[(p.from + i) % AUX] != ((uint8_t)(from * 167 + (from >> 8) * 13 + 1) | 1))
+		if (aux[(p.from + i) % AUX] != made(from))
 			return false;
 	return true;
 }
@@ -176,6 +183,38 @@ static void test_snapshot(void)
 	memset(&s, 0, sizeof s);
 	p = hw_snapshot_take(&s, &r);
 	check(p.bytes == AUX && p.offset == 0 && holds(p, written - AUX), "the first, of a full buffer");
+}
+
+/* Any lengths between snapshots: all that is still there and no byte of it twice; where some is gone, a gap is told. */
+static void test_snapshots(uint64_t seed)
+{
+	struct hw_ring r = {.page = &page, .aux = aux, .aux_size = AUX};
+	struct hw_snapshot s = {0};
+	uint64_t before, end = 0, n, random = seed * 0x9E3779B97F4A7C15u + 1;
+	bool ok = true;
+
+	memset(aux, 0, sizeof aux);
+	page.aux_head = written = before = 0;
+	for (unsigned i = 0; i < 40 && ok; i++) {
+		struct hw_snapshot_piece p;
+
+		random ^= random << 13;
+		random ^= random >> 7;
+		random ^= random << 17;
+		/* Little, about a lap, or several. */
+		n = random >> 8 & 3;
+		n = n == 0 ? random % 300 : n == 1 ? AUX - 5000 + random % 10000 : random % (AUX * 5 / 2);
+		write_aux(n);
+		p = hw_snapshot_take(&s, &r);
+		ok &= p.gap ? p.offset > end : p.offset == end;
+		ok &= before == 0 ? p.bytes == (n < AUX ? n : AUX) && !p.gap
+		      : p.gap	  ? n > AUX - HW_SNAPSHOT_REF && p.bytes == AUX
+				  : n <= AUX && p.bytes % AUX == n % AUX;
+		ok &= holds(p, written - p.bytes);
+		end = p.offset + p.bytes;
+		before = written;
+	}
+	check(ok, "snapshots at random");
 }
 
 /* ---- Triggers and control ----------------------------------------------------------------------------- */
@@ -302,6 +341,8 @@ int main(void)
 	}
 	test_pmu();
 	test_snapshot();
+	for (uint64_t seed = 1; seed <= 300; seed++)
+		test_snapshots(seed);
 	test_trigger();
 	test_control();
 	test_check();

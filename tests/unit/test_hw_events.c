@@ -257,6 +257,52 @@ static void test_lost(void)
 	lost_each = 0;
 }
 
+/* Who else runs: one more event a CPU, of whole CPUs. The target's own switches are told beside. */
+static void test_switches(void)
+{
+	struct pt_error e = {0};
+	struct hw_events_options o = {.tids = tids,
+				      .tid_count = 1,
+				      .cpus = cpus,
+				      .cpu_count = 2,
+				      .online = cpus,
+				      .online_count = 2,
+				      .pt_type = 8,
+				      .levels = HW_USER,
+				      .pt = true,
+				      .inherit = true,
+				      .data_bytes = 65536,
+				      .aux_bytes = 131072,
+				      .all_switches = true,
+				      .calls = &calls};
+	unsigned wide = 0, own = 0;
+	int fd = memfd_create("container", MFD_CLOEXEC);
+	struct ptc_writer *w = ptc_writer_create(fd, 1, &e);
+	struct hw_drain d = {0};
+
+	count = 0;
+	memset(opened, 0, sizeof opened);
+	ev = (struct hw_events){0};
+	check(hw_events_open(&ev, &o, &e) == 0, "switches");
+	for (unsigned n = 0; n < 4; n++) {
+		struct opened *one = event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, n);
+
+		if (!one || !one->attr.context_switch)
+			continue;
+		wide += one->tid == -1 && one->cpu >= 0 && !one->attr.inherit && !one->attr.disabled;
+		own += one->tid == 70 && !one->attr.ksymbol;
+	}
+	check(wide == 2 && own == 2, "of the target and of each CPU");
+	check(hw_events_declare(&ev, w, &d, &e) == 0 && d.ring_count == 2 && d.rings[0].all_switches &&
+		  d.rings[1].all_switches,
+	      "and the rings know");
+	free(d.ids);
+	free(d.id_attrs);
+	ptc_writer_destroy(w);
+	close(fd);
+	hw_events_close(&ev);
+}
+
 /* ---- Options and names ---- */
 
 static void refused(int result, const struct pt_error *e, const char *message)
@@ -330,6 +376,7 @@ int main(void)
 	test_actions();
 	test_elsewhere();
 	test_lost();
+	test_switches();
 	test_options();
 	test_names();
 	return sum_up();

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,12 +38,13 @@ struct piece { /* of AUX data, as it was published */
 struct kernel_ring {
 	struct perf_event_mmap_page *page;
 	uint8_t *data, *aux;
-	uint64_t lost; /* records dropped since the last LOST record */
-	uint64_t made, dropped;
-	uint64_t unpublished_ns; /* when the next AUX byte that will be published was made */
+	uint64_t lost;		     /* records dropped since the last LOST record */
+	uint64_t made, dropped, own; /* own: of made those that are used, not put */
+	uint64_t unpublished_ns;     /* when the next AUX byte that will be published was made */
 	struct piece *pieces;
 	size_t piece_count;
 	bool task, on;
+	bool wide; /* all tasks' switches are recorded, too */
 	int32_t cpu;
 };
 
@@ -68,12 +70,12 @@ static bool put_bytes(struct kernel_ring *r, const void *record, size_t n)
 {
 	uint64_t head = r->page->data_head;
 
-	if (head + n - r->page->data_tail > DATA)
+	if (head + n - __atomic_load_n(&r->page->data_tail, __ATOMIC_ACQUIRE) > DATA)
 		return false;
 	for (size_t i = 0; i < n; i++)
 		/* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): it loses sight of a struct's bytes */
 		r->data[(head + i) % DATA] = ((const uint8_t *)record)[i];
-	r->page->data_head = head + n;
+	__atomic_store_n(&r->page->data_head, head + n, __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -101,7 +103,8 @@ static bool put_record(struct kernel *k, struct kernel_ring *r, uint32_t type, u
 	memcpy(record + sizeof h + n, &lost.trailer, sizeof lost.trailer);
 	/* Both or none, as __perf_output_begin() reserves room for both. */
 	if (r->lost &&
-	    (head + sizeof lost + h.size - r->page->data_tail > DATA || !put_bytes(r, &lost, sizeof lost))) {
+	    (head + sizeof lost + h.size - __atomic_load_n(&r->page->data_tail, __ATOMIC_ACQUIRE) > DATA ||
+	     !put_bytes(r, &lost, sizeof lost))) {
 		r->lost++;
 		r->dropped++;
 		return false;
@@ -119,7 +122,8 @@ static bool put_record(struct kernel *k, struct kernel_ring *r, uint32_t type, u
  * not before the tail, over what was not read. */
 static uint64_t room_of(const struct kernel_ring *r)
 {
-	uint64_t head = r->page->aux_head, tail = r->page->aux_tail, size, pages, stop;
+	uint64_t head = r->page->aux_head, tail = __atomic_load_n(&r->page->aux_tail, __ATOMIC_ACQUIRE), size,
+		 pages, stop;
 
 	if (head - tail >= AUX)
 		return 0;
@@ -152,7 +156,7 @@ static void publish(struct kernel *k, unsigned index, uint64_t n)
 	*p = (struct piece){head, n, 0, r->unpublished_ns};
 	if (put_record(k, r, PERF_RECORD_AUX, 0, body, sizeof body))
 		p->flags = body[2];
-	r->page->aux_head = head + n;
+	__atomic_store_n(&r->page->aux_head, head + n, __ATOMIC_RELEASE);
 	r->unpublished_ns = ++k->now_ns;
 }
 
@@ -163,7 +167,11 @@ static void switch_task(struct kernel *k, unsigned index, bool in)
 	if (r->on == in)
 		return;
 	r->on = in;
-	put_record(k, r, PERF_RECORD_SWITCH, in ? 0 : PERF_RECORD_MISC_SWITCH_OUT, NULL, 0);
+	r->own +=
+	    put_record(k, r, PERF_RECORD_SWITCH, in ? 0 : PERF_RECORD_MISC_SWITCH_OUT, NULL, 0) && r->wide;
+	if (r->wide)
+		put_record(k, r, PERF_RECORD_SWITCH_CPU_WIDE, in ? 0 : PERF_RECORD_MISC_SWITCH_OUT,
+			   "12345678", 8);
 	k->now_ns++;
 	if (in)
 		r->unpublished_ns = k->now_ns;
@@ -272,7 +280,7 @@ static void check_container(struct kernel *k, int fd, uint64_t seed)
 		struct kernel_ring *r = &k->rings[i];
 
 		check(at[i] == r->page->aux_head, "all published AUX data", seed);
-		made += r->made;
+		made += r->made - r->own;
 		dropped += r->dropped;
 		still += r->lost;
 		for (size_t p = 0; p < r->piece_count; p++)
@@ -295,7 +303,18 @@ struct bench {
 	int fd;
 	bool late; /* the kernel works on while a round runs */
 	bool readers;
+	pthread_t guard; /* another thread that sets aside what fills up, at any time */
+	bool guarded, end;
 };
+
+static void *guard(void *arg)
+{
+	struct bench *b = arg;
+
+	while (!__atomic_load_n(&b->end, __ATOMIC_RELAXED))
+		hw_drain_stash(&b->d);
+	return NULL;
+}
 
 /* In the midst of a round: the kernel does not wait for its reader. */
 static int on_record(void *arg, struct hw_drain_ring *ring, const uint8_t *record, uint64_t time_ns,
@@ -333,11 +352,13 @@ static void begin(struct bench *b, uint64_t seed, bool late)
 		r->data = calloc(1, DATA);
 		r->aux = calloc(1, AUX);
 		r->task = i == 2;
+		r->wide = seed % 4 < 2;
 		r->unpublished_ns = b->k.now_ns;
 		b->rings[i] = (struct hw_drain_ring){.ring = {r->page, r->data, DATA, r->aux, AUX},
 						     .cpu = (int32_t)i,
 						     .tid = -1,
 						     .task = r->task,
+						     .all_switches = r->wide,
 						     .published_ns = b->k.now_ns,
 						     .stream = (uint32_t)ptc_put_stream(b->d.w, &s, &e)};
 	}
@@ -350,6 +371,9 @@ static void begin(struct bench *b, uint64_t seed, bool late)
 	b->d.on_record = on_record;
 	b->d.arg = b;
 	ptc_writer_on_chunk(b->d.w, on_chunk, &b->d);
+	b->guarded = seed % 5 == 0;
+	if (b->guarded)
+		check(pthread_create(&b->guard, NULL, guard, b) == 0, "a thread", seed);
 }
 
 static void round_(struct bench *b, uint64_t seed)
@@ -369,6 +393,9 @@ static void end(struct bench *b, uint64_t seed)
 	struct pt_error e = {0};
 
 	b->late = false;
+	__atomic_store_n(&b->end, true, __ATOMIC_RELAXED);
+	if (b->guarded)
+		pthread_join(b->guard, NULL);
 	round_(b, seed);
 	round_(b, seed);
 	check(ptc_writer_finish(b->d.w, &e) == 0, "finish", seed);
@@ -407,7 +434,11 @@ static void random_schedule(uint64_t seed)
 			break;
 		case 2: put_record(&b.k, r, PERF_RECORD_COMM, 0, body, roll(&b.k, 15) * 8); break;
 		default:
-			if (r->task)
+			/* Others come and go where the traced task is not. */
+			if (r->task && r->wide && !r->on && roll(&b.k, 2))
+				put_record(&b.k, r, PERF_RECORD_SWITCH_CPU_WIDE,
+					   roll(&b.k, 2) ? PERF_RECORD_MISC_SWITCH_OUT : 0, "12345678", 8);
+			else if (r->task)
 				switch_task(&b.k, ring, roll(&b.k, 2));
 		}
 		if (roll(&b.k, slowness) == 0)
@@ -420,6 +451,7 @@ static void random_schedule(uint64_t seed)
 static void written_schedules(void)
 {
 	static struct bench b;
+	uint64_t others;
 
 	begin(&b, 1, false);
 	publish(&b.k, 0, AUX);
@@ -452,6 +484,21 @@ static void written_schedules(void)
 	round_(&b, 1002);
 	check(b.d.round_ns > 1000, "a round is put although two rings never had a task", 1002);
 	end(&b, 1002);
+
+	/* Nor does one where others come. */
+	begin(&b, 4, false);
+	b.rings[0].task = b.rings[1].task = true;
+	b.k.rings[0].task = b.k.rings[1].task = true;
+	switch_task(&b.k, 0, true);
+	put_record(&b.k, &b.k.rings[1], PERF_RECORD_SWITCH_CPU_WIDE, 0, "12345678", 8);
+	others = b.k.now_ns;
+	for (unsigned i = 0; i < 3; i++) {
+		publish(&b.k, 0, 10);
+		round_(&b, 1003);
+	}
+	check(b.k.rings[1].wide && b.d.round_ns > others, "a round is put although others run elsewhere",
+	      1003);
+	end(&b, 1003);
 }
 
 /* What readers cannot write is the round's error. */
