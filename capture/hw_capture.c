@@ -9,6 +9,7 @@
 #include "capture/hw_rights.h"
 #include "capture/hw_snapshot.h"
 #include "capture/hw_tasks.h"
+#include "schema/bytes.h"
 
 #include <linux/capability.h>
 #include <linux/perf_event.h>
@@ -55,22 +56,6 @@ static double seconds(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static uint32_t u32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof v);
-	return v;
-}
-
-static uint64_t u64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof v);
-	return v;
 }
 
 static void look_after_rings(void *arg)

@@ -1,24 +1,9 @@
 /* hw_drain.c - see hw_drain.h. */
 #include "capture/hw_drain.h"
+#include "schema/bytes.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static uint64_t u64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof v);
-	return v;
-}
-
-static uint32_t u32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof v);
-	return v;
-}
 
 static uint32_t attr_of(const struct hw_drain *d, uint64_t id)
 {

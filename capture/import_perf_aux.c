@@ -1,6 +1,7 @@
 /* import_perf_aux.c - see import_perf_aux.h. */
 #include "capture/import_perf_aux.h"
 #include "capture/pt_packet_len.h"
+#include "schema/bytes.h"
 #include "schema/container.h"
 
 #include <stdlib.h>
@@ -50,22 +51,6 @@ struct aux_found {
 static int no_memory(struct pt_error *e)
 {
 	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the list of AUX data");
-}
-
-static uint32_t u32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof v);
-	return v;
-}
-
-static uint64_t u64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof v);
-	return v;
 }
 
 uint64_t perf_tsc_to_ns(const struct perf_file_clock *clock, uint64_t tsc)

@@ -1,5 +1,6 @@
 /* import_perf_features.c - what a perf.data says about itself: features and describing records. */
 #include "capture/import_perf_file.h"
+#include "schema/bytes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,22 +13,6 @@
 static int no_memory(struct pt_error *e)
 {
 	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the perf.data's features");
-}
-
-static uint32_t u32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof v);
-	return v;
-}
-
-static uint64_t u64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof v);
-	return v;
 }
 
 /* perf's string at *p: u32 size, then that many bytes with padding. NULL: there is none (or, *failed, no memory). */

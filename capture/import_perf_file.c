@@ -12,6 +12,7 @@
 
 #include <zstd.h>
 
+#include "schema/bytes.h"
 #include "schema/file_kind.h"
 
 #define BUFFER_BYTES	((size_t)1 << 20)
@@ -31,44 +32,32 @@
 
 struct part {
 	int fd;
+	uint32_t number;
 	uint64_t begin, end; /* of its records */
-};
-
-struct perf_reader {
-	struct part *parts;
-	uint32_t part_count, part; /* part: the one that is being read */
-	uint64_t at;		   /* offset of the next record */
-	uint8_t *buffer;
+	uint64_t at;	     /* offset of the next record */
+	bool done;
+	uint8_t *buffer; /* buffer_room of the reader's */
 	uint64_t buffer_at;
 	size_t buffer_bytes;
-	bool pipe, later_pass;
 	/* Records that were compressed: what is unpacked and not delivered, and what is still packed. */
 	ZSTD_DCtx *zstd;
 	uint8_t *unpacked, *packed;
 	size_t unpacked_at, unpacked_bytes;
 	ZSTD_inBuffer in;
+	bool more; /* zstd may have some of it inside */
 	uint64_t packed_offset;
+};
+
+struct perf_reader {
+	struct part *parts;
+	uint32_t part_count, now; /* now: the part that is being read */
+	size_t buffer_room;
+	bool pipe, later_pass;
 };
 
 static int no_memory(struct pt_error *e)
 {
 	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the perf.data");
-}
-
-static uint32_t u32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof v);
-	return v;
-}
-
-static uint64_t u64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof v);
-	return v;
 }
 
 /* n bytes at offset; fewer at the file's end. How many, or -1. */
@@ -418,9 +407,10 @@ static int add_part(struct perf_reader *r, int fd, struct pt_error *e)
 		return no_memory(e);
 	}
 	r->parts = grown;
-	grown[r->part_count++] = (struct part){.fd = fd};
+	grown[r->part_count] = (struct part){.fd = fd, .number = r->part_count};
 	if (fstat(fd, &st) == 0)
-		grown[r->part_count - 1].end = (uint64_t)st.st_size;
+		grown[r->part_count].end = (uint64_t)st.st_size;
+	r->part_count++;
 	return 0;
 }
 
@@ -471,7 +461,7 @@ static int open_paths(struct perf_file *f, const char *path, struct pt_error *e)
 		return -1;
 	if (add_part(f->reader, fd, e) || read_header(f, &f->reader->parts[0], e))
 		return -1;
-	f->reader->at = f->reader->parts[0].begin;
+	f->reader->parts[0].at = f->reader->parts[0].begin;
 	return f->directory ? add_further_parts(f, e) : 0;
 }
 
@@ -480,17 +470,29 @@ int perf_file_open(struct perf_file *ret, const char *path, struct pt_error *e)
 	struct perf_reader *r = calloc(1, sizeof *r);
 
 	*ret = (struct perf_file){.reader = r};
-	if (!r || !(r->buffer = malloc(BUFFER_BYTES))) {
+	if (!r) {
 		no_memory(e);
 		goto fail;
 	}
 	if (open_paths(ret, path, e))
 		goto fail;
+	/* Not much more for many parts than for one; a record always finds room. */
+	r->buffer_room = r->part_count < 8 ? BUFFER_BYTES : BUFFER_BYTES / 8;
 	ret->parts = r->part_count;
 	return 0;
 fail:
 	perf_file_close(ret);
 	return -1;
+}
+
+static void close_part(struct part *p)
+{
+	if (p->fd > STDIN_FILENO)
+		close(p->fd);
+	ZSTD_freeDCtx(p->zstd);
+	free(p->buffer);
+	free(p->unpacked);
+	free(p->packed);
 }
 
 void perf_file_close(struct perf_file *f)
@@ -514,13 +516,8 @@ void perf_file_close(struct perf_file *f)
 	free(f->directory);
 	if (r) {
 		for (uint32_t i = 0; i < r->part_count; i++)
-			if (r->parts[i].fd > STDIN_FILENO)
-				close(r->parts[i].fd);
-		ZSTD_freeDCtx(r->zstd);
+			close_part(&r->parts[i]);
 		free(r->parts);
-		free(r->buffer);
-		free(r->unpacked);
-		free(r->packed);
 		free(r);
 	}
 	*f = (struct perf_file){0};
@@ -528,20 +525,27 @@ void perf_file_close(struct perf_file *f)
 
 /* ---- Records ---- */
 
-/* n bytes (at most BUFFER_BYTES) at r->at: *ret, NULL when the part ends before. */
+static struct part *now(const struct perf_file *f)
+{
+	return &f->reader->parts[f->reader->now];
+}
+
+/* n bytes (at most a record's) at r->at: *ret, NULL when the part ends before. */
 static int fetch(struct perf_file *f, size_t n, const uint8_t **ret, struct pt_error *e)
 {
-	struct perf_reader *r = f->reader;
-	const struct part *part = &r->parts[r->part];
+	struct part *r = now(f);
 
 	*ret = NULL;
-	if (n > part->end - r->at)
+	if (n > r->end - r->at)
 		return 0;
 	if (r->at < r->buffer_at || r->at + n > r->buffer_at + r->buffer_bytes) {
-		uint64_t left = part->end - r->at;
-		ssize_t got =
-		    read_at(f, part->fd, r->at, r->buffer, left < BUFFER_BYTES ? left : BUFFER_BYTES, e);
+		uint64_t left = r->end - r->at;
+		size_t room = f->reader->buffer_room;
+		ssize_t got;
 
+		if (!r->buffer && !(r->buffer = malloc(room)))
+			return no_memory(e);
+		got = read_at(f, r->fd, r->at, r->buffer, left < room ? left : room, e);
 		if (got < 0)
 			return -1;
 		r->buffer_at = r->at;
@@ -573,11 +577,11 @@ static int cut_record(const struct perf_file *f, const struct perf_record *rec, 
 /* Raw bytes that follow a record and that its size does not cover. */
 static int bytes_behind(struct perf_file *f, struct perf_record *rec, struct pt_error *e)
 {
-	struct perf_reader *r = f->reader;
+	struct part *r = now(f);
 	uint64_t left, n = 0;
 
 	r->at += rec->size;
-	left = r->parts[r->part].end - r->at;
+	left = r->end - r->at;
 	if (rec->type == PERF_USER_AUXTRACE) {
 		if (rec->size < AUXTRACE_HEAD)
 			return pt_fail(e, PT_ERR_BAD_INPUT, rec->offset, "%s: an AUXTRACE record of %u bytes",
@@ -593,16 +597,15 @@ static int bytes_behind(struct perf_file *f, struct perf_record *rec, struct pt_
 			       "%s ends inside the %" PRIu64 " bytes behind a record of type %u", f->path, n,
 			       rec->type);
 	r->at += n;
-	if (rec->type == PERF_USER_HEADER_TRACING_DATA && !r->later_pass && n && n <= FEATURE_MOST) {
+	if (rec->type == PERF_USER_HEADER_TRACING_DATA && !f->reader->later_pass && n && n <= FEATURE_MOST) {
 		/* (The record's bytes need not outlive this: nobody looks into it.) */
 		uint8_t *bytes = malloc(n);
 		int ret;
 
 		if (!bytes)
 			return no_memory(e);
-		ret =
-		    read_whole(f, r->parts[r->part].fd, r->at - n, bytes, n, "the tracepoints' formats", e) ||
-		    perf_file_feature(f, 1, bytes, n, e);
+		ret = read_whole(f, r->fd, r->at - n, bytes, n, "the tracepoints' formats", e) ||
+		      perf_file_feature(f, 1, bytes, n, e);
 		free(bytes);
 		return ret ? -1 : 0;
 	}
@@ -612,12 +615,11 @@ static int bytes_behind(struct perf_file *f, struct perf_record *rec, struct pt_
 /* The next record as it is in the file. */
 static int next_plain(struct perf_file *f, struct perf_record *ret, struct pt_error *e)
 {
-	struct perf_reader *r = f->reader;
-	const struct part *part = &r->parts[r->part];
+	struct part *r = now(f);
 	const uint8_t *p;
 
-	*ret = (struct perf_record){.part = r->part, .offset = r->at};
-	if (r->at == part->end)
+	*ret = (struct perf_record){.part = r->number, .offset = r->at};
+	if (r->at == r->end)
 		return 0;
 	if (fetch(f, sizeof(struct perf_event_header), &p, e))
 		return -1;
@@ -638,7 +640,7 @@ static int next_plain(struct perf_file *f, struct perf_record *ret, struct pt_er
 /* A compressed record's bytes are kept, since the buffer moves on. */
 static int begin_unpacking(struct perf_file *f, const struct perf_record *rec, struct pt_error *e)
 {
-	struct perf_reader *r = f->reader;
+	struct part *r = now(f);
 	size_t head = 8, n;
 
 	if (!r->zstd) {
@@ -659,14 +661,15 @@ static int begin_unpacking(struct perf_file *f, const struct perf_record *rec, s
 	}
 	memcpy(r->packed, rec->bytes + head, n);
 	r->in = (ZSTD_inBuffer){r->packed, n, 0};
+	r->more = true;
 	r->packed_offset = rec->offset;
 	return 0;
 }
 
-/* Unpacks a little. 1: there may be more; 0: all that was packed is done; -1. */
+/* Unpacks a little. 0, or -1. */
 static int unpack(struct perf_file *f, struct pt_error *e)
 {
-	struct perf_reader *r = f->reader;
+	struct part *r = now(f);
 	ZSTD_outBuffer out;
 	size_t status;
 
@@ -680,18 +683,19 @@ static int unpack(struct perf_file *f, struct pt_error *e)
 			       f->path, ZSTD_getErrorName(status));
 	r->unpacked_bytes = out.pos;
 	/* A full buffer may have more behind it. */
-	return r->in.pos < r->in.size || out.pos == UNPACKED_BYTES;
+	r->more = r->in.pos < r->in.size || out.pos == UNPACKED_BYTES;
+	return 0;
 }
 
 /* A whole record among what is unpacked: 1; 0: not yet; -1. */
 static int next_unpacked(struct perf_file *f, struct perf_record *ret, struct pt_error *e)
 {
-	struct perf_reader *r = f->reader;
+	struct part *r = now(f);
 	size_t left = r->unpacked_bytes - r->unpacked_at;
 
 	if (left < sizeof(struct perf_event_header))
 		return 0;
-	*ret = (struct perf_record){.part = r->part, .offset = r->packed_offset};
+	*ret = (struct perf_record){.part = r->number, .offset = r->packed_offset};
 	fill_record(ret, r->unpacked + r->unpacked_at);
 	if (ret->size < sizeof(struct perf_event_header) || ret->type == PERF_USER_AUXTRACE ||
 	    ret->type == PERF_USER_COMPRESSED || ret->type == PERF_USER_COMPRESSED2)
@@ -704,22 +708,30 @@ static int next_unpacked(struct perf_file *f, struct perf_record *ret, struct pt
 	return 1;
 }
 
+/* The part is read. 1: there is another one; 0. */
+static int end_part(struct perf_reader *r)
+{
+	r->parts[r->now].done = true;
+	for (uint32_t i = 0; i < r->part_count; i++)
+		if (!r->parts[i].done) {
+			r->now = i;
+			return 1;
+		}
+	return 0;
+}
+
 /* 1; 0: at the end of all parts; -1. */
 static int next_record(struct perf_file *f, struct perf_record *ret, struct pt_error *e)
 {
-	struct perf_reader *r = f->reader;
-	bool more = false;
-
 	for (;;) {
+		struct part *r = now(f);
 		int got = next_unpacked(f, ret, e);
 
 		if (got)
 			return got;
-		if (more || r->in.pos < r->in.size) {
-			got = unpack(f, e);
-			if (got < 0)
+		if (r->more) {
+			if (unpack(f, e))
 				return -1;
-			more = got;
 			continue;
 		}
 		got = next_plain(f, ret, e);
@@ -728,7 +740,6 @@ static int next_record(struct perf_file *f, struct perf_record *ret, struct pt_e
 		if (got == 1 && (ret->type == PERF_USER_COMPRESSED || ret->type == PERF_USER_COMPRESSED2)) {
 			if (begin_unpacking(f, ret, e))
 				return -1;
-			more = true;
 			continue;
 		}
 		if (got == 1)
@@ -736,14 +747,17 @@ static int next_record(struct perf_file *f, struct perf_record *ret, struct pt_e
 		if (r->unpacked_bytes > r->unpacked_at)
 			return pt_fail(e, PT_ERR_TRUNCATED, r->packed_offset,
 				       "%s ends inside a compressed record", f->path);
-		if (r->part + 1 == r->part_count)
+		if (!end_part(f->reader))
 			return 0;
-		r->part++;
-		r->at = r->parts[r->part].begin;
-		r->buffer_bytes = 0;
-		if (r->zstd)
-			ZSTD_DCtx_reset(r->zstd, ZSTD_reset_session_only);
 	}
+}
+
+bool perf_file_turn_to(struct perf_file *f, uint32_t part)
+{
+	if (f->reader->parts[part].done)
+		return false;
+	f->reader->now = part;
+	return true;
 }
 
 int perf_file_next(struct perf_file *f, struct perf_record *ret, struct pt_error *e)
@@ -767,11 +781,14 @@ void perf_file_rewind(struct perf_file *f)
 {
 	struct perf_reader *r = f->reader;
 
-	r->part = 0;
-	r->at = r->parts[0].begin;
-	r->buffer_bytes = r->unpacked_at = r->unpacked_bytes = 0;
-	r->in = (ZSTD_inBuffer){0};
+	r->now = 0;
 	r->later_pass = true;
-	if (r->zstd)
-		ZSTD_DCtx_reset(r->zstd, ZSTD_reset_session_only);
+	for (struct part *p = r->parts; p < r->parts + r->part_count; p++) {
+		p->at = p->begin;
+		p->buffer_bytes = p->unpacked_at = p->unpacked_bytes = 0;
+		p->in = (ZSTD_inBuffer){0};
+		p->done = p->more = false;
+		if (p->zstd)
+			ZSTD_DCtx_reset(p->zstd, ZSTD_reset_session_only);
+	}
 }

@@ -13,6 +13,7 @@ struct perf_order {
 	uint64_t round_ns;    /* the youngest when the last round ended */
 	uint64_t complete_ns; /* what is not younger may go */
 	uint64_t gone_ns, late;
+	uint64_t *part_ns; /* [part]: the youngest of it so far */
 	bool at_end;
 };
 
@@ -20,8 +21,14 @@ struct perf_order *perf_order_create(struct perf_file *f)
 {
 	struct perf_order *o = calloc(1, sizeof *o);
 
-	if (o)
-		o->file = f;
+	if (!o)
+		return NULL;
+	o->file = f;
+	o->part_ns = calloc(f->parts, sizeof *o->part_ns);
+	if (!o->part_ns) {
+		free(o);
+		return NULL;
+	}
 	return o;
 }
 
@@ -32,6 +39,7 @@ void perf_order_destroy(struct perf_order *o)
 	for (size_t i = 0; i < o->count; i++)
 		free(o->heap[i]);
 	free(o->heap);
+	free(o->part_ns);
 	free(o);
 }
 
@@ -94,13 +102,28 @@ struct ordered_record *perf_order_take(struct perf_order *o)
 	return top;
 }
 
+/* Of several files, each of them in order, the one that is behind the others is read next. */
+static void turn_to_oldest(struct perf_order *o)
+{
+	uint32_t oldest = 0;
+
+	for (uint32_t i = 1; i < o->file->parts; i++)
+		if (o->part_ns[i] < o->part_ns[oldest])
+			oldest = i;
+	if (!perf_file_turn_to(o->file, oldest))
+		o->part_ns[oldest] = UINT64_MAX;
+}
+
 /* Takes one more record in. 1; 0 at the end; -1. */
 static int read_one(struct perf_order *o, struct pt_error *e)
 {
 	struct ordered_record *r;
 	struct perf_record rec;
-	int got = perf_file_next(o->file, &rec, e);
+	int got;
 
+	if (o->file->parts > 1)
+		turn_to_oldest(o);
+	got = perf_file_next(o->file, &rec, e);
 	if (got <= 0)
 		return got;
 	/* A round of one file says nothing of the others. */
@@ -125,6 +148,8 @@ static int read_one(struct perf_order *o, struct pt_error *e)
 	memcpy(r->bytes, rec.bytes, rec.size);
 	if (r->stamp.time_ns > o->youngest_ns)
 		o->youngest_ns = r->stamp.time_ns;
+	if (r->stamp.time_ns > o->part_ns[rec.part])
+		o->part_ns[rec.part] = r->stamp.time_ns;
 	if (r->stamp.time_ns && r->stamp.time_ns < o->gone_ns)
 		o->late++;
 	return push(o, r, e) ? -1 : 1;

@@ -3,8 +3,8 @@
  *
  * perf writes the rings of all CPUs one after the other, again and again; a FINISHED_ROUND record says that a round is
  * over. Nothing that follows one is older than the youngest record of the round before it (perf's own rule), so two
- * rounds are kept. Where there are no rounds, or
- * several files, at most ORDER_BYTES_MOST are.
+ * rounds are kept. Where there are no rounds, at most ORDER_BYTES_MOST are. Several files (`perf record --threads`) are each
+ * in order, or nearly: the one that is behind in time is read next, and as much is kept.
  */
 #ifndef CAPTURE_IMPORT_PERF_ORDER_H
 #define CAPTURE_IMPORT_PERF_ORDER_H

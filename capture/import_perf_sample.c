@@ -1,28 +1,13 @@
 /* import_perf_sample.c - see import_perf_sample.h. The order of the fields is that of the kernel's
  * perf_output_sample() and perf_event__output_id_sample(). */
 #include "capture/import_perf_sample.h"
+#include "schema/bytes.h"
 
 #include <string.h>
 
 #define TRAILER_TYPES                                                                                        \
 	((uint64_t)(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |            \
 		    PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER))
-
-static uint32_t u32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof v);
-	return v;
-}
-
-static uint64_t u64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof v);
-	return v;
-}
 
 uint64_t perf_stamp_shape(const struct perf_event_attr *attr)
 {

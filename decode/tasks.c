@@ -1,5 +1,6 @@
 /* tasks.c - see tasks.h. Record layouts: the kernel's include/uapi/linux/perf_event.h. */
 #include "decode/machines.h"
+#include "schema/bytes.h"
 
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -91,22 +92,6 @@ int pt_tasks_attr(struct pt_tasks *t, const struct ptc_attr *a, struct pt_error 
 	t->shapes[a->index].sample_type = attr.sample_type;
 	t->shapes[a->index].sample_id_all = attr.sample_id_all;
 	return 0;
-}
-
-static uint32_t u32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof v);
-	return v;
-}
-
-static uint64_t u64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof v);
-	return v;
 }
 
 /* The trailer (struct sample_id), read from the record's end: PERF_SAMPLE_* order TID TIME ID STREAM_ID CPU IDENTIFIER. */

@@ -1,5 +1,6 @@
 /* test_import_perf.c - perf.data files of every form, made here: what comes into the container, and in which order; and
  * files that are cut, damaged or of another kind. */
+#include "capture/import_perf_order.h"
 #include "tests/unit/perf_data_samples.h"
 
 #ifndef FLIPS
@@ -356,6 +357,71 @@ static void test_other_files(void)
 	EXPECT("Cc10 A1@0+0:aaaaaaaa R.", "was not finished");
 }
 
+static FILE *create(const char *folder, const char *name)
+{
+	char path[100];
+
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	return fopen(path, "w");
+}
+
+/* `perf record --threads`: two files, each in order, and each longer than what is kept to be put in order. */
+static void test_threads_files(void)
+{
+	enum { ROUNDS = 1000, BYTES = 60000 };
+	char folder[] = "/tmp/pt-test.XXXXXX", path[100];
+	static const char *const names[] = {"data", "data.0", "data.1"};
+	const struct ordered_record *first;
+	struct perf_order *order = NULL;
+	struct perf_file file = {0};
+	struct pt_error e = {0};
+	uint64_t last = 0, count = 0, back = 0;
+	FILE *f;
+
+	if (!mkdtemp(folder))
+		abort();
+	for (int i = 0; i < 3; i++) {
+		f = create(folder, names[i]);
+		if (!f)
+			abort();
+		begin_file(&b, 0);
+		if (i == 0) {
+			end_file(&b);
+			fwrite(b.bytes, 1, b.count, f);
+		}
+		for (uint64_t k = 1; i && k <= ROUNDS; k++) {
+			size_t at;
+
+			b.count = 0;
+			at = begin_record(&b, 60, 0);
+			memset(b.bytes + b.count, 0, BYTES);
+			b.count += BYTES;
+			end_kernel_record(&b, at, 5, 10 * k + (uint64_t)i, (uint32_t)i);
+			fwrite(b.bytes, 1, b.count, f);
+		}
+		fclose(f);
+	}
+	CHECK(perf_file_open(&file, folder, &e) == 0 && file.parts == 3);
+	if (file.parts)
+		order = perf_order_create(&file);
+	while (order && perf_order_peek(order, &first, &e) > 0) {
+		back += first->stamp.time_ns < last;
+		last = first->stamp.time_ns;
+		count++;
+		free(perf_order_take(order));
+	}
+	CHECK(count == 2 * ROUNDS);
+	CHECK(last == 10 * ROUNDS + 2);
+	CHECK(back == 0 && order && perf_order_late(order) == 0);
+	perf_order_destroy(order);
+	perf_file_close(&file);
+	for (int i = 0; i < 3; i++) {
+		snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+		unlink(path);
+	}
+	rmdir(folder);
+}
+
 /* Not one cut goes unnoticed, and each is told by its place. */
 static void test_cuts(void)
 {
@@ -442,6 +508,7 @@ int main(void)
 	test_compressed();
 	test_pipe();
 	test_other_files();
+	test_threads_files();
 	test_cuts();
 	test_extremes();
 	test_flips();
