@@ -485,6 +485,13 @@ static void on_event(void *arg, struct pt_flow *f, const char *name, uint64_t ip
 	put_event(arg, f->clock.tsc, name, ip, fields);
 }
 
+static bool on_shut_out(void *arg, struct pt_flow *f, uint64_t ip)
+{
+	struct pt_emit_stream *s = arg;
+
+	return pt_filter_shuts_out(&s->emit->filter, f->code->space, ip);
+}
+
 static void on_event_trace(void *arg, struct pt_flow *f, bool is_cfe, uint32_t type, uint64_t value)
 {
 	struct pt_emit_stream *s = arg;
@@ -504,6 +511,7 @@ const struct pt_flow_sink pt_emit_sink = {.begin = on_begin,
 					  .switching = on_switching,
 					  .side = on_side,
 					  .guest_tsc = on_guest_tsc,
+					  .shut_out = on_shut_out,
 					  .event = on_event,
 					  .event_trace = on_event_trace};
 

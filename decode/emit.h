@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "decode/emulated.h"
+#include "decode/filter.h"
 #include "decode/flow.h"
 #include "decode/machines.h"
 #include "decode/vm_events.h"
@@ -51,6 +52,7 @@ struct pt_emit {
 	uint64_t errors, branches;
 	struct pt_names *names; /* symbols and files that have numbers */
 	struct pt_calls *stacks;
+	struct pt_filter filter;       /* the recording's */
 	const struct pt_vm_events *vm; /* who is told of VM entries and exits; NULL: nobody */
 	void *vm_arg;
 };

@@ -3,6 +3,8 @@
 
 uint32_t pt_errata_of(uint32_t family, uint32_t model)
 {
+	if (family == 0x13 && model == 1) /* Diamond Rapids */
+		return PT_SKD022 | PT_SKL014 | PT_SKZ84;
 	if (family != 6)
 		return 0;
 	switch (model) {
@@ -11,14 +13,14 @@ uint32_t pt_errata_of(uint32_t family, uint32_t model)
 	case 0x8e: /* Kaby Lake, Coffee Lake */
 	case 0x9e:
 	case 0xa5: /* Comet Lake */
-	case 0xa6: return PT_SKD007 | PT_SKD010 | PT_SKD022;
+	case 0xa6: return PT_SKD007 | PT_SKD010 | PT_SKD022 | PT_SKL014;
 	case 0x55: /* Skylake-X, Cascade Lake */
 	case 0x6a: /* Ice Lake-X */
 	case 0x6c:
 	case 0x8f: /* Sapphire Rapids */
 	case 0xcf: /* Emerald Rapids */
 	case 0xad: /* Granite Rapids */
-	case 0xae: return PT_SKD022 | PT_SKZ84;
+	case 0xae: return PT_SKD022 | PT_SKL014 | PT_SKZ84;
 	case 0x66: /* Cannon Lake */
 	case 0x7d: /* Ice Lake */
 	case 0x7e:
@@ -37,7 +39,7 @@ uint32_t pt_errata_of(uint32_t family, uint32_t model)
 	case 0xc5:
 	case 0xc6:
 	case 0xbd: /* Lunar Lake */
-	case 0xcc: return PT_SKD022;
+	case 0xcc: return PT_SKD022 | PT_SKL014;
 	default: return 0;
 	}
 }

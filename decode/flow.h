@@ -86,6 +86,8 @@ struct pt_flow_sink {
 	void (*side)(void *arg, struct pt_flow *f, const struct pt_vm_transition *t);
 	/* The host TSC of a TSC packet in a guest, PT_CLOCK_UNKNOWN: ignore the packet. NULL: as it is. */
 	uint64_t (*guest_tsc)(void *arg, struct pt_flow *f, uint64_t guest_tsc);
+	/* Code at ip is outside of the recording's address filters. NULL: there are none. Asked with PT_SKL014 only. */
+	bool (*shut_out)(void *arg, struct pt_flow *f, uint64_t ip);
 	/* fields: a JSON object's inside, may be "". */
 	void (*event)(void *arg, struct pt_flow *f, const char *name, uint64_t ip, const char *fields);
 	/* A CFE (is_cfe: its type and vector) or EVD packet (its type and payload); also told as an event. May be NULL. */

@@ -163,6 +163,12 @@ static bool ended_somewhere(struct pt_flow *f, enum pt_flow_error_kind kind, uin
 	return false;
 }
 
+/* SKL014: with a direct branch to ip tracing may have stopped without a packet that says so. */
+static bool leaves_filter(struct pt_flow *f, uint64_t ip)
+{
+	return f->errata & PT_SKL014 && f->sink->shut_out && f->sink->shut_out(f->arg, f, ip);
+}
+
 /*
  * The branch with which tracing stopped, in *ret_from and *ret_kind (SDM, "Packet Generation under Different Enable
  * Conditions"). With an IP it left an IP filter's range, and the IP is its target. Without, it is the next one that the
@@ -208,7 +214,7 @@ static bool find_end(struct pt_flow *f, uint64_t ip, uint64_t *ret_from, enum pt
 			return true;
 		case INSN_JMP:
 		case INSN_CALL:
-			if (ip && b->target == ip)
+			if (ip ? b->target == ip : leaves_filter(f, b->target))
 				return true;
 			pt_flow_add_edge(f, pt_flow_edge(f, b->term_ip, b->target, *ret_kind));
 			if (b->cls == INSN_CALL && !b->rel0)

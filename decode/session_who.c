@@ -436,6 +436,7 @@ int pt_session_stream_add(struct session *s, uint32_t id, const struct ptc_strea
 					  .missing_arg = st};
 	pt_flow_init(&st->flow, &s->graph, &s->clock, &pt_emit_sink, &st->out);
 	st->flow.no_tnt = ptc_meta_number(s->meta, "pt_config", 0) >> 55 & 1;
+	pt_filter_parse(&s->emit.filter, ptc_meta_get(s->meta, "addr_filter"));
 	st->flow.errata = pt_errata_of((uint32_t)ptc_meta_number(s->meta, "cpu_family", 0),
 				       (uint32_t)ptc_meta_number(s->meta, "cpu_model", 0));
 	pt_session_codes(st);

@@ -3,7 +3,8 @@
  *
  *   # what rule, and where the SDM states it
  *   config             optional: "mtc SHIFT", "ratio NUM DEN", "nominal N" (0: no CBR ratio),
- *                      "model M" (of family 6, hexadecimal: its errata), "notnt"
+ *                      "model M" (of family 6, hexadecimal: its errata), "notnt",
+ *                      "filter START END" (hexadecimal, the end is out: traced by the CPU's address filter)
  *   code 1000 [guest]  a label for the address; then an instruction a line (see assemble()). Addresses of the upper half
  *                      (ffffffff8000xxxx) are the kernel's; there are 64 KB of each, by the low 16 bits
  *   packets            a packet a word and its arguments, a line each (see packet()); "lost" and "lost whole": AUX data is
@@ -54,6 +55,7 @@ struct scenario {
 	struct pt_code *codes[SPACES];
 	struct pt_clock_config clock;
 	uint32_t errata;
+	uint64_t filter_start, filter_end; /* both 0: none */
 	bool no_tnt;
 };
 
@@ -405,7 +407,16 @@ static void on_side(void *arg, struct pt_flow *f, const struct pt_vm_transition 
 	f->kernel = s->codes[f->nr ? GUEST_KERNEL : KERNEL];
 }
 
-static const struct pt_flow_sink sink = {.begin = on_begin,
+static bool on_shut_out(void *arg, struct pt_flow *f, uint64_t ip)
+{
+	const struct scenario *s = arg;
+
+	(void)f;
+	return s->filter_end && (ip < s->filter_start || ip >= s->filter_end);
+}
+
+static const struct pt_flow_sink sink = {.shut_out = on_shut_out,
+					 .begin = on_begin,
 					 .runs = on_runs,
 					 .end = on_end,
 					 .error = on_error,
@@ -563,6 +574,9 @@ static int configure(struct scenario *s, const char *line)
 		s->clock.ctc_num = a, s->clock.ctc_den = b;
 	else if (n == 1 && !strcmp(what, "notnt"))
 		s->no_tnt = true;
+	else if (n > 1 && !strcmp(what, "filter"))
+		return sscanf(line, "%*s %" SCNx64 " %" SCNx64, &s->filter_start, &s->filter_end) == 2 ? 0
+												       : -1;
 	else if (n > 1 && !strcmp(what, "model")) /* of family 6 */
 		s->errata = pt_errata_of(6, (uint32_t)strtoul(name, NULL, 16));
 	else
