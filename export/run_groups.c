@@ -12,7 +12,8 @@ struct run_groups {
 	int64_t id, slice;
 	uint64_t tsc; /* the first run's */
 	uint32_t n;
-	struct digits path, tsc_add, repeats, cyc, insn, back, est;
+	struct digits path, step, time, repeats, cyc, insn, back, est;
+	uint32_t times; /* in time: a run's is number step */
 	uint64_t exact; /* bit n: run n is timed */
 	uint64_t next;	/* of the last run: tsc_next */
 	uint64_t tscs[DIGITS_ROW], ests[DIGITS_ROW], ends[DIGITS_ROW];
@@ -28,7 +29,7 @@ struct run_groups *run_groups_create(sqlite3 *db, struct pt_error *e)
 		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
 		return NULL;
 	}
-	g->insert = db_insert(db, "run_group", 21, e);
+	g->insert = db_insert(db, "run_group", 22, e);
 	if (!g->insert) {
 		free(g);
 		return NULL;
@@ -81,9 +82,9 @@ static void bind_times(struct run_groups *g)
 	bool text = known && span && uneven(g);
 	uint64_t end = g->ends[g->n - 1], open = known ? open_runs(g) : 0;
 
-	db_bind(s, 16, known && g->ests[0] != g->tsc, (int64_t)(g->ests[0] - g->tsc));
-	db_bind(s, 17, known, (int64_t)(g->next - g->tsc));
-	db_bind(s, 18, known && end != PTR_NO_TSC, (int64_t)(end - g->tsc));
+	db_bind(s, 17, known && g->ests[0] != g->tsc, (int64_t)(g->ests[0] - g->tsc));
+	db_bind(s, 18, known, (int64_t)(g->next - g->tsc));
+	db_bind(s, 19, known && end != PTR_NO_TSC, (int64_t)(end - g->tsc));
 	for (uint32_t i = 0; i < g->n; i++) {
 		uint32_t at = 0;
 
@@ -91,9 +92,9 @@ static void bind_times(struct run_groups *g)
 			at = 1 + (uint32_t)((double)(g->ests[i] - g->ests[0]) / (double)span * RUN_GROUP_EST);
 		digits_set(&g->est, i, at);
 	}
-	digits_bind(&g->est, g->n, s, 19, 0);
-	db_bind(s, 20, g->exact != 0, (int64_t)g->exact);
-	db_bind(s, 21, open != 0, (int64_t)open);
+	digits_bind(&g->est, g->n, s, 20, 0);
+	db_bind(s, 21, g->exact != 0, (int64_t)g->exact);
+	db_bind(s, 22, open != 0, (int64_t)open);
 }
 
 int run_groups_flush(struct run_groups *g, struct pt_error *e)
@@ -108,13 +109,14 @@ int run_groups_flush(struct run_groups *g, struct pt_error *e)
 	sqlite3_bind_int64(s, 3, g->slice);
 	db_bind(s, 4, g->tsc != PTR_NO_TSC, (int64_t)g->tsc);
 	digits_bind(&g->path, n, s, 5, 6);
-	digits_bind(&g->tsc_add, n, s, 7, 0);
-	digits_bind(&g->repeats, n, s, 8, 0);
-	digits_bind(&g->cyc, n, s, 9, 10);
-	digits_bind(&g->insn, n, s, 11, 12);
-	digits_bind(&g->back, n, s, 13, 0);
-	db_bind(s, 14, g->whole, (int64_t)g->cyc_whole);
-	db_bind(s, 15, g->whole, (int64_t)g->insn_whole);
+	digits_bind(&g->step, n, s, 7, 0);
+	digits_bind(&g->time, g->times, s, 8, 0);
+	digits_bind(&g->repeats, n, s, 9, 0);
+	digits_bind(&g->cyc, n, s, 10, 11);
+	digits_bind(&g->insn, n, s, 12, 13);
+	digits_bind(&g->back, n, s, 14, 0);
+	db_bind(s, 15, g->whole, (int64_t)g->cyc_whole);
+	db_bind(s, 16, g->whole, (int64_t)g->insn_whole);
 	bind_times(g);
 	g->n = 0;
 	g->exact = 0;
@@ -131,7 +133,6 @@ static bool other_time(const struct run_groups *g, const struct group_run *r)
 
 int run_groups_add(struct run_groups *g, const struct group_run *r, struct pt_error *e)
 {
-	uint64_t tsc_add = r->tsc - g->tsc;
 	bool known = r->cyc_count != PTR_UNKNOWN;
 	bool whole = known && (r->cyc_count >= DIGITS_MAX - 1 || r->insn_count >= DIGITS_MAX - 1);
 	uint32_t i;
@@ -145,11 +146,15 @@ int run_groups_add(struct run_groups *g, const struct group_run *r, struct pt_er
 		g->id = r->id;
 		g->slice = r->slice;
 		g->tsc = r->tsc;
-		tsc_add = 0;
+		g->times = 0;
 	}
 	i = g->n++;
+	if (!i || r->tsc != g->tscs[i - 1]) {
+		digits_set(&g->time, g->times, (uint32_t)(r->tsc - g->tsc));
+		g->times++;
+	}
 	digits_set(&g->path, i, r->path);
-	digits_set(&g->tsc_add, i, (uint32_t)tsc_add);
+	digits_set(&g->step, i, g->times - 1);
 	g->exact |= (uint64_t)r->exact << i;
 	g->tscs[i] = r->tsc;
 	g->ests[i] = r->tsc_est;

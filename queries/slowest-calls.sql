@@ -32,10 +32,10 @@ shaped AS (
 timed AS ( -- by the times of their runs
 	SELECT id, trace, thread, call_path, insn_count, flags,
 		CASE WHEN whole THEN call_tsc ELSE
-		(SELECT g.tsc + coalesce(unicode(substr(g.tsc_add, call_run - g.id + 1, 1)) - 1, 0)
+		(SELECT g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, call_run - g.id + 1, 1)), 1)) - 1, 0)
 		FROM run_group g WHERE g.id <= call_run ORDER BY g.id DESC LIMIT 1) END AS tsc,
 		CASE WHEN whole THEN return_tsc ELSE
-		(SELECT g.tsc + coalesce(unicode(substr(g.tsc_add, return_run - g.id + 1, 1)) - 1, 0)
+		(SELECT g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, return_run - g.id + 1, 1)), 1)) - 1, 0)
 		FROM run_group g WHERE g.id <= return_run ORDER BY g.id DESC LIMIT 1) END AS return_tsc
 	FROM shaped
 	LIMIT -1

@@ -28,7 +28,7 @@
 -- code by instructions: insn_timed says how many instructions have such cycles; cyc_count is NULL when none have.
 
 PRAGMA application_id = 1347708002; -- 'PTdb'
-PRAGMA user_version = 6;
+PRAGMA user_version = 7;
 
 -- 0..1023, to expand what is counted.
 CREATE TABLE number (i INTEGER PRIMARY KEY);
@@ -117,17 +117,18 @@ CREATE TABLE slice (
 	branches INTEGER, insn_count INTEGER, cyc_count INTEGER, not_taken INTEGER
 );
 
--- Runs id .. id + n - 1. Texts as explained above; tsc is what tsc_add adds to (less than 32768), NULL unknown for all of them.
+-- Runs id .. id + n - 1. Texts as explained above; tsc: the first run's, NULL unknown for all of them; a run's is
+-- tsc + time's number at position step + 1 (less than 32768), time holding those that differ from the run before.
 -- repeats: number - 1. cyc, insn: number + 1 (0: unknown); insn: the instructions of the cycles' stretch, which began `back`
 -- runs before. A group of one run whose cycles fit no text has them in cyc_whole and insn_whole.
--- Times (schema/run_times.h): tsc is a run's lower bound; its upper one is the next other tsc of the group, or tsc + end_add
+-- Times (schema/run_times.h): tsc is a run's lower bound; its upper one is time's next, or tsc + end_add
 -- (NULL: unknown) when there is none or the run's bit of open is set. Bit n of exact: run n begins with a branch that a CYC
 -- timed. Estimates of their first branches: of the exact ones tsc; else by est_add, 2 + (estimate - begin) * 125 / (end - begin)
 -- in a character; without that evenly from begin to end when all have one tsc, else tsc. begin: tsc + est (NULL 0), end:
 -- tsc + est_next, the estimate for the run behind.
 CREATE TABLE run_group (
 	id INTEGER PRIMARY KEY, n INTEGER, slice INTEGER, tsc INTEGER,
-	path TEXT, path_high TEXT, tsc_add TEXT, repeats TEXT,
+	path TEXT, path_high TEXT, step TEXT, time TEXT, repeats TEXT,
 	cyc TEXT, cyc_high TEXT, insn TEXT, insn_high TEXT, back TEXT,
 	cyc_whole INTEGER, insn_whole INTEGER,
 	est INTEGER, est_next INTEGER, end_add INTEGER, est_add TEXT, exact INTEGER, open INTEGER

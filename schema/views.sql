@@ -31,7 +31,7 @@ SELECT
 	g.id + i.i AS id,
 	s.trace,
 	g.slice,
-	g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 1, 1)) - 1, 0) AS tsc,
+	g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 1, 1)), 1)) - 1, 0) AS tsc,
 	CASE WHEN g.path_high IS NULL THEN (unicode(substr(g.path, i.i + 1, 1)) & 1048575) - 1
 		ELSE coalesce((unicode(substr(g.path, i.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(g.path_high, i.i + 1, 1)) - 1) << 19) END AS path,
 	coalesce(unicode(substr(g.repeats, i.i + 1, 1)) - 1, 0) + 1 AS repeats,
@@ -40,30 +40,30 @@ SELECT
 	coalesce(g.insn_whole, nullif(coalesce((unicode(substr(g.insn, i.i + 1, 1)) & 1048575) - 1, 0)
 			+ coalesce((unicode(substr(g.insn_high, i.i + 1, 1)) - 1) << 19, 0), 0) - 1) AS insn_count,
 	coalesce(unicode(substr(g.back, i.i + 1, 1)) - 1, 0) AS back,
-	t.time_zero + ((g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 1, 1)) - 1, 0)) >> t.time_shift) * t.time_mult
-		+ (((g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 1, 1)) - 1, 0)) & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
+	t.time_zero + ((g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 1, 1)), 1)) - 1, 0)) >> t.time_shift) * t.time_mult
+		+ (((g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 1, 1)), 1)) - 1, 0)) & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
 	s.cpu, m.name AS machine, s.vcpu, s.thread, th.pid, th.tid, th.comm,
 	coalesce(CASE WHEN g.open >> i.i & 1 THEN NULL
-		ELSE g.tsc + unicode(ltrim(substr(g.tsc_add, i.i + 2), substr(g.tsc_add, i.i + 1, 1))) - 1 END,
+		ELSE g.tsc + unicode(substr(g.time, unicode(substr(g.step, i.i + 1, 1)) + 1, 1)) - 1 END,
 		g.tsc + g.end_add) AS tsc_end,
-	CASE WHEN g.exact >> (i.i) & 1 THEN g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 1, 1)) - 1, 0)
-			WHEN g.est_add IS NOT NULL THEN max(g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 1, 1)) - 1, 0), g.tsc + coalesce(g.est, 0)
+	CASE WHEN g.exact >> (i.i) & 1 THEN g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 1, 1)), 1)) - 1, 0)
+			WHEN g.est_add IS NOT NULL THEN max(g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 1, 1)), 1)) - 1, 0), g.tsc + coalesce(g.est, 0)
 				+ (g.est_next - coalesce(g.est, 0)) * (unicode(substr(g.est_add, i.i + 1, 1)) - 2) / 125)
-			WHEN g.tsc_add IS NULL THEN g.tsc + coalesce(g.est, 0) + (g.est_next - coalesce(g.est, 0)) * (i.i) / g.n
-			ELSE max(g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 1, 1)) - 1, 0), g.tsc + coalesce(g.est, 0)) END AS tsc_est,
-	min(CASE WHEN i.i + 1 = g.n THEN g.tsc + g.est_next ELSE
-		CASE WHEN g.exact >> (i.i + 1) & 1 THEN g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 2, 1)) - 1, 0)
-			WHEN g.est_add IS NOT NULL THEN max(g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 2, 1)) - 1, 0), g.tsc + coalesce(g.est, 0)
-				+ (g.est_next - coalesce(g.est, 0)) * (unicode(substr(g.est_add, i.i + 2, 1)) - 2) / 125)
-			WHEN g.tsc_add IS NULL THEN g.tsc + coalesce(g.est, 0) + (g.est_next - coalesce(g.est, 0)) * (i.i + 1) / g.n
-			ELSE max(g.tsc + coalesce(unicode(substr(g.tsc_add, i.i + 2, 1)) - 1, 0), g.tsc + coalesce(g.est, 0)) END END,
-		coalesce(g.tsc + unicode(ltrim(substr(g.tsc_add, i.i + 2), substr(g.tsc_add, i.i + 1, 1))) - 1, g.tsc + g.end_add,
-			9223372036854775807)) AS tsc_next,
+			WHEN g.time IS NULL THEN g.tsc + coalesce(g.est, 0) + (g.est_next - coalesce(g.est, 0)) * (i.i) / g.n
+			ELSE max(g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 1, 1)), 1)) - 1, 0), g.tsc + coalesce(g.est, 0)) END AS tsc_est,
+	CASE WHEN i.i + 1 = g.n THEN min(g.tsc + g.est_next, coalesce(g.tsc + g.end_add, 9223372036854775807))
+		WHEN g.exact >> (i.i + 1) & 1 OR substr(g.step, i.i + 2, 1) <> substr(g.step, i.i + 1, 1)
+			THEN g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 2, 1)), 1)) - 1, 0)
+		WHEN g.est_add IS NOT NULL THEN max(g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 2, 1)), 1)) - 1, 0), g.tsc + coalesce(g.est, 0)
+			+ (g.est_next - coalesce(g.est, 0)) * (unicode(substr(g.est_add, i.i + 2, 1)) - 2) / 125)
+		WHEN g.time IS NULL THEN g.tsc + coalesce(g.est, 0) + (g.est_next - coalesce(g.est, 0)) * (i.i + 1) / g.n
+		ELSE max(g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 2, 1)), 1)) - 1, 0), g.tsc + coalesce(g.est, 0)) END AS tsc_next,
 	coalesce(g.exact >> i.i & 1, 0) AS exact,
 	t.time_zero, t.time_mult, t.time_shift, g.id AS run_group
-FROM run_group g CROSS JOIN slice s CROSS JOIN trace t CROSS JOIN number i
+FROM run_group g CROSS JOIN slice s CROSS JOIN trace t
 	LEFT JOIN thread th ON th.id = s.thread
 	LEFT JOIN machine m ON m.id = th.machine
+	CROSS JOIN number i
 WHERE s.id = g.slice AND t.id = s.trace AND i.i < g.n;
 
 -- A row a call, in the order of returning. Branches are ids of the view branches. Times are those of the branches' runs.
@@ -83,12 +83,12 @@ FROM (
 		CASE WHEN g.whole THEN g.return_branch
 			ELSE u.run * 1024 + coalesce(unicode(substr(s.return_at, u.k, 1)) - 1, 0) END AS return_branch,
 		CASE WHEN g.whole THEN g.call_tsc ELSE
-		(SELECT h.tsc + coalesce(unicode(substr(h.tsc_add, (u.run - coalesce((unicode(substr(s.runs_back, u.k, 1)) & 1048575) - 1, 0)
-			- coalesce((unicode(substr(s.runs_back_high, u.k, 1)) - 1) << 19, 0)) - h.id + 1, 1)) - 1, 0)
+		(SELECT h.tsc + coalesce(unicode(substr(h.time, unicode(substr(h.step, (u.run - coalesce((unicode(substr(s.runs_back, u.k, 1)) & 1048575) - 1, 0)
+			- coalesce((unicode(substr(s.runs_back_high, u.k, 1)) - 1) << 19, 0)) - h.id + 1, 1)), 1)) - 1, 0)
 		FROM run_group h WHERE h.id <= (u.run - coalesce((unicode(substr(s.runs_back, u.k, 1)) & 1048575) - 1, 0)
 			- coalesce((unicode(substr(s.runs_back_high, u.k, 1)) - 1) << 19, 0)) ORDER BY h.id DESC LIMIT 1) END AS call_tsc,
 		CASE WHEN g.whole THEN g.return_tsc ELSE
-		(SELECT h.tsc + coalesce(unicode(substr(h.tsc_add, u.run - h.id + 1, 1)) - 1, 0)
+		(SELECT h.tsc + coalesce(unicode(substr(h.time, unicode(substr(h.step, u.run - h.id + 1, 1)), 1)) - 1, 0)
 		FROM run_group h WHERE h.id <= u.run ORDER BY h.id DESC LIMIT 1) END AS return_tsc,
 		coalesce(g.branches_whole, unicode(substr(s.branch_count, u.k, 1)) - 1, 0) AS branch_count,
 		coalesce(g.insn_whole, coalesce((unicode(substr(s.insn_count, u.k, 1)) & 1048575) - 1, 0)
@@ -136,7 +136,7 @@ FROM trace t;
 -- a CYC packet's of this very branch, 'interval' when the time between packets was shared out. insn_count: instructions from
 -- the branch before up to this one, inclusive. cyc_count: core cycles since the last branch that has them, mostly NULL: use ipc. from_ip NULL:
 -- tracing began with it; to_ip NULL: tracing stopped with it.
--- (LIMIT -1 makes SQLite unpack each run once, and not for each of its branches.)
+-- (LIMIT -1 makes SQLite unpack each run once, and not for each of its branches: u reads characters, r computes times, see run.)
 CREATE VIEW branches AS
 SELECT
 	id, trace,
@@ -167,9 +167,37 @@ FROM (
 		CASE WHEN r.exact AND k.i = 0 AND n.i = 0 THEN r.tsc ELSE r.tsc_end END AS tsc_hi,
 		CASE WHEN r.tsc IS NULL THEN NULL WHEN r.exact AND k.i = 0 AND n.i = 0 THEN 'exact' ELSE 'interval' END AS time_class
 	FROM (
-		SELECT id, trace, slice, tsc, tsc_end, tsc_est, tsc_next, exact, time_zero, time_mult, time_shift, path, repeats,
-			cyc_count, cpu, machine, vcpu, pid, tid, comm
-		FROM run LIMIT -1
+		SELECT id, trace, slice, path, repeats, tsc, coalesce(CASE WHEN open THEN NULL ELSE tsc_other END, tsc_last) AS tsc_end,
+			cyc_count, exact,
+			CASE WHEN exact THEN tsc WHEN est IS NOT NULL THEN max(tsc, begin + span * (est - 2) / 125)
+				WHEN one_tsc THEN begin + span * i / n ELSE max(tsc, begin) END AS tsc_est,
+			CASE WHEN i + 1 = n THEN min(begin + span, coalesce(tsc_last, 9223372036854775807))
+				WHEN step <> step_behind THEN tsc_other WHEN exact_behind THEN tsc
+				WHEN est_behind IS NOT NULL THEN max(tsc, begin + span * (est_behind - 2) / 125)
+				WHEN one_tsc THEN begin + span * (i + 1) / n ELSE max(tsc, begin) END AS tsc_next,
+			time_zero, time_mult, time_shift, cpu, machine, vcpu, pid, tid, comm
+		FROM (
+			SELECT g.id + i.i AS id, s.trace, g.slice,
+				CASE WHEN g.path_high IS NULL THEN (unicode(substr(g.path, i.i + 1, 1)) & 1048575) - 1
+					ELSE coalesce((unicode(substr(g.path, i.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(g.path_high, i.i + 1, 1)) - 1) << 19) END AS path,
+				coalesce(unicode(substr(g.repeats, i.i + 1, 1)), 1) AS repeats,
+				coalesce(g.cyc_whole, nullif(coalesce((unicode(substr(g.cyc, i.i + 1, 1)) & 1048575) - 1, 0)
+					+ coalesce((unicode(substr(g.cyc_high, i.i + 1, 1)) - 1) << 19, 0), 0) - 1) AS cyc_count,
+				g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 1, 1)), 1)) - 1, 0) AS tsc,
+				g.tsc + unicode(substr(g.time, unicode(substr(g.step, i.i + 1, 1)) + 1, 1)) - 1 AS tsc_other, -- next
+				substr(g.step, i.i + 1, 1) AS step, substr(g.step, i.i + 2, 1) AS step_behind, g.time IS NULL AS one_tsc,
+				unicode(substr(g.est_add, i.i + 1, 1)) AS est, unicode(substr(g.est_add, i.i + 2, 1)) AS est_behind,
+				g.tsc + coalesce(g.est, 0) AS begin, g.est_next - coalesce(g.est, 0) AS span,
+				g.exact >> i.i & 1 AS exact, g.exact >> (i.i + 1) & 1 AS exact_behind, g.open >> i.i & 1 AS open,
+				g.n, i.i, g.tsc + g.end_add AS tsc_last,
+				t.time_zero, t.time_mult, t.time_shift, s.cpu, m.name AS machine, s.vcpu, th.pid, th.tid, th.comm
+			FROM run_group g CROSS JOIN slice s CROSS JOIN trace t
+				LEFT JOIN thread th ON th.id = s.thread
+				LEFT JOIN machine m ON m.id = th.machine
+				CROSS JOIN number i
+			WHERE s.id = g.slice AND t.id = s.trace AND i.i < g.n
+			LIMIT -1
+		) u LIMIT -1
 	) r CROSS JOIN path p CROSS JOIN number k CROSS JOIN number n CROSS JOIN edge e
 	WHERE p.id = r.path AND k.i < r.repeats AND n.i < p.edges
 		AND e.id = CASE WHEN p.edge_high IS NULL THEN (unicode(substr(p.edge, n.i + 1, 1)) & 1048575) - 1
@@ -194,11 +222,11 @@ FROM (
 	SELECT s.trace, r.id, r.slice, s.cpu, s.vcpu, s.thread, r.insn_count, r.cyc_count, 'cyc' AS source,
 		-- of the stretch's first run
 		CASE WHEN r.back = 0 THEN r.tsc ELSE
-		(SELECT h.tsc + coalesce(unicode(substr(h.tsc_add, r.id - r.back - h.id + 1, 1)) - 1, 0)
+		(SELECT h.tsc + coalesce(unicode(substr(h.time, unicode(substr(h.step, r.id - r.back - h.id + 1, 1)), 1)) - 1, 0)
 		FROM run_group h WHERE h.id <= r.id - r.back ORDER BY h.id DESC LIMIT 1) END AS tsc,
 		-- of the slice's next run
 		coalesce((SELECT CASE WHEN h.id > r.id THEN h.tsc ELSE h.tsc
-				+ coalesce(unicode(substr(h.tsc_add, r.id - h.id + 2, 1)) - 1, 0) END
+				+ coalesce(unicode(substr(h.time, unicode(substr(h.step, r.id - h.id + 2, 1)), 1)) - 1, 0) END
 			FROM run_group h
 			WHERE h.id > r.id - 64 AND h.id + h.n > r.id + 1 AND h.id <= s.last_run AND h.slice = r.slice
 			ORDER BY h.id LIMIT 1), s.tsc_end) AS tsc_end
