@@ -87,6 +87,12 @@ static inline uint32_t top(const struct pt_flow *f)
 	return f->stack[(f->top - 1) % PT_STACK];
 }
 
+/* For slot(), where one caller does not tell. */
+static inline uint32_t callers(uint32_t on_top, uint32_t below)
+{
+	return (on_top << 12 ^ below) | 1u << 31;
+}
+
 static inline bool fits(const struct pt_stride *s, const struct pt_flow *f, unsigned byte, uint64_t to,
 			uint64_t from)
 {
@@ -140,7 +146,7 @@ static inline void end_run(struct pt_flow *f, uint32_t path, unsigned byte)
 
 /* Goes along the stride of the packet, behind the end of the run when it is timed. False, with nothing done, when none is
  * known or the stack is not what it was. */
-static inline bool stride(struct pt_flow *f, unsigned byte, uint64_t to)
+static inline __attribute__((always_inline)) bool stride(struct pt_flow *f, unsigned byte, uint64_t to)
 {
 	const struct pt_stride *now = f->stride;
 	uint64_t from = f->cut || !now->path ? now->next_start_ip : behind(now->path);
@@ -149,10 +155,10 @@ static inline bool stride(struct pt_flow *f, unsigned byte, uint64_t to)
 
 	if (!fits(s, f, byte, to, from))
 		return false;
-	__builtin_prefetch(&f->graph->paths[s->path], 1); /* told of with the next packet */
 	if (s->pops | s->rise) {
 		if (!same_callers(s, f)) {
-			s = slot(f, f->position, byte, to, from, top(f) + 1);
+			s = slot(f, f->position, byte, to, from,
+				 callers(top(f), f->stack[(f->top - 2) % PT_STACK]));
 			if (!fits(s, f, byte, to, from) || !same_callers(s, f))
 				return false;
 		}
@@ -176,8 +182,8 @@ static inline bool stride(struct pt_flow *f, unsigned byte, uint64_t to)
 struct beginning {
 	bool begins; /* a stride */
 	struct pt_code *code;
-	uint64_t insns, from; /* from: 0, where the run starts */
-	uint32_t caller, top; /* of the stack */
+	uint64_t insns, from;	  /* from: 0, where the run starts */
+	uint32_t caller, callers; /* for slot() */
 	uint32_t position, bottom;
 };
 
@@ -187,7 +193,7 @@ static void begin(struct pt_flow *f, unsigned byte, struct beginning *ret)
 	struct pt_trail_record *r = &f->trail;
 	const struct pt_stride *now = f->stride;
 	struct lead lead;
-	uint32_t caller = 0, on_top;
+	uint32_t caller = 0, on_top, below;
 
 	ret->begins = false;
 	if (now)
@@ -198,9 +204,13 @@ static void begin(struct pt_flow *f, unsigned byte, struct beginning *ret)
 	    (lead.decision != PT_D_RET && lead.decision != (byte ? PT_D_JCC : PT_D_IND)))
 		return;
 	on_top = top(f);
-	for (uint32_t i = 0; i < lead.n_arcs; i++)
-		if (lead.arcs[i]->n_push)
-			on_top = lead.arcs[i]->push;
+	below = f->stack[(f->top - 2) % PT_STACK];
+	for (uint32_t i = 0; i < lead.n_arcs; i++) {
+		if (!lead.arcs[i]->n_push)
+			continue;
+		below = on_top;
+		on_top = lead.arcs[i]->push;
+	}
 	if (lead.decision == PT_D_RET) {
 		if (f->top + lead.n_push == f->bottom)
 			return;
@@ -209,7 +219,7 @@ static void begin(struct pt_flow *f, unsigned byte, struct beginning *ret)
 	}
 	*ret = (struct beginning){.begins = true,
 				  .caller = caller,
-				  .top = on_top,
+				  .callers = callers(on_top, below),
 				  .code = f->code,
 				  .insns = f->insns + lead.insns,
 				  .from = f->cut || !now->path ? 0 : behind(now->path),
@@ -262,7 +272,7 @@ static void keep(struct pt_flow *f, const struct beginning *b, unsigned byte, ui
 			pt_flow_push(f, lead.arcs[i]->push);
 	s = slot(f, b->position, byte, to, from, b->caller);
 	if (r->pops && s->position == b->position && s->from == from && s->byte == byte && s->to == to)
-		s = slot(f, b->position, byte, to, from, b->top + 1);
+		s = slot(f, b->position, byte, to, from, b->callers);
 	*s = (struct pt_stride){.from = from,
 				.next_start_ip = next_start_ip,
 				.to = to,
@@ -332,7 +342,9 @@ const uint8_t *pt_flow_timed(struct pt_flow *f, const uint8_t *p, const uint8_t 
 	const uint8_t *begins = p;
 
 	f->stride = NULL;
-	while (p < fast_end && !f->graph->crowded) {
+	if (f->graph->crowded)
+		return p;
+	while (p < fast_end) {
 		unsigned b = *p;
 
 		if ((b & 3) == 3) {
@@ -358,7 +370,7 @@ const uint8_t *pt_flow_timed(struct pt_flow *f, const uint8_t *p, const uint8_t 
 			if (f->stride && stride(f, b, 0))
 				continue;
 			f->aux_offset = aux_offset + (uint64_t)(p - 1 - begins);
-			if (!slow_tnt(f, b))
+			if (!slow_tnt(f, b) || f->graph->crowded)
 				break;
 		} else if ((b & 0x1f) == 0x0d && b != 0x0d && !(b & 0x80)) {
 			/* TIP with 2, 4 or 6 bytes of IP. */
@@ -375,7 +387,7 @@ const uint8_t *pt_flow_timed(struct pt_flow *f, const uint8_t *p, const uint8_t 
 			}
 			f->aux_offset = aux_offset + (uint64_t)(p - begins);
 			p += 1 + 2 * ipbytes;
-			if (!slow_tip(f, f->last_ip))
+			if (!slow_tip(f, f->last_ip) || f->graph->crowded)
 				break;
 		} else if (b == 0x59) {
 			uint64_t before = f->clock.tsc;

@@ -115,7 +115,7 @@ struct pt_stride {
 	uint8_t decision : 4, pops : 4;
 	uint8_t pushes, rise; /* highest top of the stack, from where it was */
 };
-#define PT_STRIDES_LOG2 16
+#define PT_STRIDES_LOG2 17
 #define PT_STRIDES	(1u << PT_STRIDES_LOG2)
 
 struct pt_where { /* of a position: the cold part */
