@@ -7,7 +7,8 @@
  *   prometheus  the text exposition format, version 0.0.4: a gauge pt_QUERY_COLUMN for each column of numbers, the other
  *               columns are its labels. So are numbers that name something (trace, cpu, vcpu, pid, tid, id, ...). The
  *               unit is the name's end; *_ns become *_seconds, exactly. When two rows have the same labels all
- *               rows get one more: row, counted from 1. NULL makes no sample.
+ *               rows get one more: row, counted from 1. NULL makes no sample. Where no column has numbers alone, the
+ *               last that has any is the gauge, of those rows.
  *   folded      flame-graph stacks: column `stack` and the last column, of positive integers; rows without either are
  *               left out
  *   html        a page that needs nothing else: html.h, which is not print_rows()'s job

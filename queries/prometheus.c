@@ -21,18 +21,30 @@ static bool is_dimension(const char *column)
 	return false;
 }
 
-/* A column is a label when its name says so or any of its values is a text. Columns of nothing but NULL are neither. */
+/* A column is a label when its name says so or any of its values is a text. Columns of nothing but NULL are neither. Where this
+ * leaves no metric, it is the last column that has a number somewhere (summary's). */
 static void find_labels(const struct rows *r, bool *ret_label, bool *ret_metric)
 {
+	size_t mixed = SIZE_MAX;
+	bool found = false;
+
 	for (size_t i = 0; i < r->columns; i++) {
-		bool any = false, text = false;
+		bool any = false, text = false, number = false;
 
 		for (size_t k = 0; k < r->count; k++) {
 			any |= rows_at(r, k, i)->text != NULL;
 			text |= rows_at(r, k, i)->text && !rows_at(r, k, i)->number;
+			number |= rows_at(r, k, i)->text && rows_at(r, k, i)->number;
 		}
 		ret_label[i] = any && (text || is_dimension(r->names[i]));
 		ret_metric[i] = any && !ret_label[i];
+		found = found || ret_metric[i];
+		if (number && !is_dimension(r->names[i]))
+			mixed = i;
+	}
+	if (!found && mixed < r->columns) {
+		ret_label[mixed] = false;
+		ret_metric[mixed] = true;
 	}
 }
 
@@ -164,7 +176,7 @@ static void put_metric(const struct rows *r, const bool *label, size_t column, b
 	for (size_t k = 0; k < r->count; k++) {
 		bool first = true;
 
-		if (!rows_at(r, k, column)->text)
+		if (!rows_at(r, k, column)->text || !rows_at(r, k, column)->number)
 			continue;
 		put_metric_name(out, query, name);
 		for (size_t i = 0; i < r->columns; i++) {
