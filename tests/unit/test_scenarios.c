@@ -35,6 +35,7 @@
 #include "decode/vm_events.h"
 
 static int passed, failed;
+static bool packet_seen[PT_TYPES], kind_seen[PTR_KINDS]; /* in any scenario */
 
 /* Whose code: the host's user space and kernel, the guest's. */
 enum { USER, KERNEL, GUEST_USER, GUEST_KERNEL, SPACES };
@@ -349,6 +350,7 @@ static void on_run(void *arg, struct pt_flow *f, const struct pt_flow_run *run)
 		for (uint32_t i = 0; i < path->count; i++) {
 			const struct pt_edge *edge = &f->graph->edges[f->graph->path_edges[path->first + i]];
 
+			kind_seen[edge->kind] = true;
 			say(arg, "%" PRIx64 " %" PRIx64 " %s", edge->from, edge->to,
 			    ptr_kind_name(edge->kind));
 			if (run->tsc != PT_CLOCK_UNKNOWN)
@@ -458,6 +460,40 @@ static void feed(struct scenario *s, struct pt_flow *flow, size_t from, size_t t
 	pt_flow_feed(flow, p, end, (uint64_t)(p - s->packets), last, &at);
 }
 
+/* What the packets are, a BIP's among them only where a BBP came before. */
+static void see(const struct scenario *s)
+{
+	const uint8_t *p = s->packets, *end = p + s->packet_bytes;
+	struct pt_packet k;
+	unsigned bip_bytes = 0;
+	int n;
+
+	for (; p<end; p += n> 0 ? n : 1) {
+		n = pt_packet_decode(p, end, bip_bytes, &k);
+		if (n <= 0)
+			continue;
+		packet_seen[k.type] = true;
+		bip_bytes = k.type == PT_BBP ? k.n : k.type == PT_BEP || k.type == PT_PSB ? 0 : bip_bytes;
+	}
+}
+
+/* Each kind of packet and of branch is in some scenario. */
+static void see_all(void)
+{
+	for (int i = 0; i < PT_TYPES; i++) {
+		passed += packet_seen[i];
+		failed += !packet_seen[i];
+		if (!packet_seen[i])
+			printf("FAILED: no scenario has a packet %s\n", pt_type_name((enum pt_type)i));
+	}
+	for (int i = PTR_KIND_NONE + 1; i < PTR_KINDS; i++) {
+		passed += kind_seen[i];
+		failed += !kind_seen[i];
+		if (!kind_seen[i])
+			printf("FAILED: no scenario has a branch %s\n", ptr_kind_name((enum ptr_kind)i));
+	}
+}
+
 static int decode(struct scenario *s)
 {
 	struct pt_error e;
@@ -489,6 +525,7 @@ static int decode(struct scenario *s)
 	}
 	feed(s, flow, from, s->packet_bytes, true);
 	pt_flow_finish(flow);
+	see(s);
 	pt_graph_deinit(&graph);
 	r = 0;
 out:
@@ -670,6 +707,8 @@ int main(int argc, char **argv)
 		free(names);
 	if (n < 0 || passed + failed == 0)
 		failed++;
+	if (argc <= 2)
+		see_all();
 	printf("%d passed, %d failed\n", passed, failed);
 	return failed != 0;
 }
