@@ -8,6 +8,7 @@ workload
 programs ls
 compiled indirect
 compiled forkexec
+compiled threads
 cat >"$host/run.sh" <<'EOS'
 #!/bin/sh
 cd /host/out || exit 1
@@ -32,8 +33,20 @@ pid=$!
 sleep 0.05
 capture 07 0 -u -p $pid -d 0.01
 capture 08 0 -u -t $pid -C 0,1 -d 0.01
+capture 09 0 -u -- threads
 (sleep 0.02; kill -INT "$(pidof pt-capture)") &
 capture 10 0 -u -p $pid
+# Told by perf's FIFO to stop, to go on, to end.
+mkfifo ctl ack
+(
+	for command in ping disable enable stop; do
+		usleep 8000
+		echo $command >ctl
+		read -r answer <ack
+		echo "$command $answer"
+	done >10b.acks
+) &
+capture 10b 0 -u -p $pid --control fifo:ctl,ack
 touch done
 wait $pid
 # The traced process ends by itself; so does a program that Ctrl-C reaches.
@@ -47,6 +60,12 @@ exit 0
 EOS
 box -c 2
 exact 2 "user space" "$out"/*.ptc
+same "the FIFO's answers" <(printf '%s ack\n' ping disable enable stop) "$out/10b.acks"
+# 8 ms without a branch, and branches behind it; the machine's TSC makes 1,497,600 ticks a millisecond.
+"$PT_BIN/pt-decode" --text -F tsc "$out/10b.ptc" 2>/dev/null | grep -v '^#' | sort -n |
+	awk 'NR > 1 && $1 - last > most { most = $1 - last; at = NR } { last = $1 } END { print int(most / 1497.6), at, NR }' >"$tmp/pause"
+read -r pause at all <"$tmp/pause"
+check "disabled for ${pause:-0} us, behind which branches $at to $all" test "${pause:-0}" -gt 6000 -a "$at" -lt "$all"
 check "the program's output goes to stderr when the container is standard output" grep -qx text "$out/13.err"
 check "a program's own status is told" grep -q 'ended with status 7' "$out/13.err"
 check "and kept" grep -q '^exit_status: 7' <("$PT_BIN/pt-capture" info "$out/13.ptc")
