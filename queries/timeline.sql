@@ -6,35 +6,40 @@
 -- :trace = 1
 -- chart: lines
 WITH RECURSIVE t AS MATERIALIZED (
-	SELECT *, CAST(coalesce(:ms, 10) * 1000000 AS INTEGER) AS ns FROM trace WHERE id = coalesce(:trace, 1)
+	SELECT *, CAST(coalesce(:ms, 10) * 1000000 AS INTEGER) AS ns, (1 << time_shift) - 1 AS mask FROM trace WHERE id = coalesce(:trace, 1)
 ),
 exit (ns, at, a, b, latency_tsc) AS MATERIALIZED (
 	SELECT ns, a / ns, a, b, latency_tsc FROM (
 		SELECT t.ns, r.latency_tsc, t.time_zero + (r.exit_tsc >> t.time_shift) * t.time_mult
-			+ ((r.exit_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS a,
+			+ ((r.exit_tsc & t.mask) * t.time_mult >> t.time_shift) AS a,
 			t.time_zero + (r.entry_tsc >> t.time_shift) * t.time_mult
-			+ ((r.entry_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS b
+			+ ((r.entry_tsc & t.mask) * t.time_mult >> t.time_shift) AS b
 		FROM round_trip r CROSS JOIN t WHERE r.trace = t.id AND r.exit_tsc IS NOT NULL LIMIT -1
 	)
+),
+gone AS MATERIALIZED ( -- exits by the stretches they begin and end in; timed: those of known latency
+	SELECT ns, at, b / ns AS last, count(*) AS exits, count(latency_tsc) AS timed, max(latency_tsc) AS longest,
+		sum(CASE WHEN latency_tsc IS NOT NULL THEN ns - a % ns END) AS head_ns,
+		sum(CASE WHEN latency_tsc IS NOT NULL THEN b % ns END) AS tail_ns,
+		sum(CASE WHEN latency_tsc IS NOT NULL THEN b - a END) AS whole_ns
+	FROM exit GROUP BY at, b / ns
 ),
 span (kind, ns, first, last, n, head_ns, tail_ns, whole_ns) AS ( -- from which stretch to which; 0: in the guest, 1: out of it, 2: not seen
 	SELECT 0, ns, a / ns, b / ns, count(*), sum(ns - a % ns), sum(b % ns), sum(b - a) FROM (
 		SELECT t.ns, t.time_zero + (r.entry_tsc >> t.time_shift) * t.time_mult
-			+ ((r.entry_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS a,
+			+ ((r.entry_tsc & t.mask) * t.time_mult >> t.time_shift) AS a,
 			t.time_zero + (r.exit_tsc >> t.time_shift) * t.time_mult
-			+ ((r.exit_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS b
+			+ ((r.exit_tsc & t.mask) * t.time_mult >> t.time_shift) AS b
 		FROM guest_run r CROSS JOIN t WHERE r.trace = t.id AND r.residency_tsc IS NOT NULL LIMIT -1
 	) GROUP BY a / ns, b / ns
 	UNION ALL
-	SELECT 1, ns, a / ns, b / ns, count(*), sum(ns - a % ns), sum(b % ns), sum(b - a) FROM (
-		SELECT ns, a, b FROM exit WHERE latency_tsc IS NOT NULL
-	) GROUP BY a / ns, b / ns
+	SELECT 1, ns, at, last, timed, head_ns, tail_ns, whole_ns FROM gone WHERE timed > 0
 	UNION ALL
 	SELECT 2, ns, a / ns, b / ns, count(*), sum(ns - a % ns), sum(b % ns), sum(b - a) FROM (
 		SELECT t.ns, t.time_zero + (r.tsc >> t.time_shift) * t.time_mult
-			+ ((r.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS a,
+			+ ((r.tsc & t.mask) * t.time_mult >> t.time_shift) AS a,
 			t.time_zero + (r.tsc_end >> t.time_shift) * t.time_mult
-			+ ((r.tsc_end & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS b
+			+ ((r.tsc_end & t.mask) * t.time_mult >> t.time_shift) AS b
 		FROM error r CROSS JOIN t WHERE r.trace = t.id AND r.tsc_end > r.tsc LIMIT -1
 	) GROUP BY a / ns, b / ns
 ),
@@ -50,7 +55,7 @@ spent (at, guest_ns, exit_ns, not_seen_ns) AS (
 	FROM piece GROUP BY at
 ),
 g (at, ns, exits, timed, longest) AS MATERIALIZED (
-	SELECT at, ns, count(*), count(latency_tsc), max(latency_tsc) FROM exit GROUP BY at
+	SELECT at, ns, sum(exits), sum(timed), max(longest) FROM gone GROUP BY at
 ),
 counted (at, exits, p50, p99, longest) AS (
 	SELECT g.at * g.ns, g.exits, max(CASE WHEN r.k = (g.timed * 50 + 99) / 100 THEN r.v END),
@@ -67,11 +72,11 @@ counted (at, exits, p50, p99, longest) AS (
 happened (at, interrupts, events) AS (
 	SELECT at, sum(interrupts), sum(events) FROM (
 		SELECT (t.time_zero + (r.tsc >> t.time_shift) * t.time_mult
-			+ ((r.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift)) / t.ns * t.ns AS at, count(*) AS interrupts, 0 AS events
+			+ ((r.tsc & t.mask) * t.time_mult >> t.time_shift)) / t.ns * t.ns AS at, count(*) AS interrupts, 0 AS events
 		FROM interrupt r CROSS JOIN t WHERE r.trace = t.id AND r.tsc IS NOT NULL GROUP BY 1
 		UNION ALL
 		SELECT (t.time_zero + (r.tsc >> t.time_shift) * t.time_mult
-			+ ((r.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift)) / t.ns * t.ns, 0, count(*)
+			+ ((r.tsc & t.mask) * t.time_mult >> t.time_shift)) / t.ns * t.ns, 0, count(*)
 		FROM event r CROSS JOIN t WHERE r.trace = t.id AND r.tsc IS NOT NULL GROUP BY 1
 	) WHERE at IS NOT NULL GROUP BY at
 )

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # tests/bench/database.sh [-q] - part of `make bench`: pt-load against a loop of prepared INSERTs of the same branches, in one run;
-# then every canned query on 10 M branches, and on as many with 100,000 VM exits. CPU seconds, medians of RUNS (3).
+# the size of the database of each input; then every canned query on 10 M branches, and on as many with 100,000 VM exits. CPU
+# seconds, medians of RUNS (3).
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 bin=${PT_BIN:-$PWD} build=${PT_BUILD:-$PWD/build} inputs=${PT_SHARED:-$PWD/../shared}/bench
@@ -42,6 +43,26 @@ for s in made-up lua-dflt lua-cyc; do
 		printf "%-8s %12d %8.2f %8.2f %6.1f %9.2f %9.2f\n", n, rows, i[m], o[m], i[m] / o[m], b / rows, l / rows }'
 	rm -f "$tmp/db2"
 done
+
+if [ -d "$inputs" ]; then
+	printf '\nThe database of each input, indexes and calls included (target: 2.5 bytes a taken branch, 6 with CYC)\n%-10s %10s %8s %9s\n' \
+		input branches pt-load bytes/br
+	for p in gzip lua cc1 sqlite; do
+		zstd -dqf "$inputs/$p.img.zst" -o "$tmp/$p.img" && cp -f "$inputs/$p.maps" "$tmp"
+		for v in dflt cyc; do
+			zstd -dqf "$inputs/$p.$v.aux.zst" -o "$tmp/aux"
+			"$bin/pt-capture" import --raw "$tmp/aux" --maps "$tmp/$p.maps" --mtc-freq 3 --tsc-ratio 160/2 --nom-freq 20 2>"$tmp/err" |
+				"$bin/pt-decode" -q >"$tmp/stream"
+			rm -f "$tmp/db"
+			seconds=$(cpu "$bin/pt-load" -q "$tmp/db" "$tmp/stream")
+			rows=$(sqlite3 "$tmp/db" 'SELECT sum(branches) FROM traces')
+			awk -v n="$p-$v" -v rows="$rows" -v s="$seconds" -v b="$(stat -c %s "$tmp/db")" -v v=$v \
+				'BEGIN { most = v == "cyc" ? 6 : 2.5
+				printf "%-10s %10d %8.2f %9.2f%s\n", n, rows, s, b / rows, (b / rows > most) ? "  over " most : "" }'
+		done
+	done
+	rm -f "$tmp/stream" "$tmp/db"
+fi
 
 printf '\nQueries on 10 M branches and more (target: 0.5 s each)\n'
 "$build/tests/tools/mkvmrecords" --exits 100000 2>/dev/null >"$tmp/vm"
