@@ -162,5 +162,9 @@ int main(int argc, char **argv)
 		print(truth, parent[i], parent[i]);
 		fputc('\n', truth);
 	}
+	free(all);
+	free(before);
+	free(parent);
+	free(run_tsc);
 	return fclose(truth) ? 1 : 0;
 }
