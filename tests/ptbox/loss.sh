@@ -16,12 +16,18 @@ wait_for() { while ! grep -q "$2" "$1" 2>/dev/null; do sleep 0.002; done; } # FI
 started() { while [ ! -s "$1" ]; do sleep 0.002; done; sleep 0.01; }
 
 # Each capture has a psb_period of its own, which tells its truth.
-# 64 KB of AUX data, and nobody reads them for a while.
+# 64 KB of AUX data, and nobody reads them for a while, twenty times.
 echo small
-pt-capture -e intel_pt/psb_period=0/u -m 64K,64K -p $pid >01.ptc 2>01.err &
+pt-capture -v -e intel_pt/psb_period=0/u -m 64K,64K -p $pid >01.ptc 2>01.err &
 p=$!
 started 01.ptc
-kill -STOP $p; sleep 0.05; kill -CONT $p; sleep 0.1
+# Each time the buffer is at another place when it is full.
+for i in $(seq 20); do
+	kill -STOP $p; usleep 3000; kill -CONT $p; usleep 4000
+done
+# The first round may still be at the images of what runs.
+n=0
+until grep -q 'from now on' 01.err || [ $((n = n + 1)) -gt 200 ]; do usleep 2000; done
 kill -INT $p; wait $p; status 01
 
 echo killed
@@ -59,6 +65,7 @@ wait $p; status 05
 
 echo trigger
 pt-capture -e intel_pt/psb_period=5/u -v -m ,64K --trigger sched:sched_process_exec -C 0,1 -p $pid -d 0.08 -o 06.ptc 2>06.err; status 06
+pt-capture -e intel_pt/cyc,psb_period=5/u -v -m ,64K --trigger exit -- /usr/bin/work 1 >07.ptc 2>07.err; status 07
 for t in --trigger --tracepoint; do
 	pt-capture $t no:such -a -d 0.1 -o no.ptc 2>no$t.err; status no$t
 done
@@ -76,7 +83,10 @@ errors() {
 pieces "small buffer" 2 "$out/01.ptc" u
 check "small buffer: status 3: $(cat "$out/01.status" "$out/01.err")" test "$(cat "$out/01.status")" = 3
 check "small buffer: told while it runs" grep -q 'data is being lost' "$out/01.err"
+check "small buffer: compressed less: $(grep zstd "$out/01.err")" grep -q ' full: zstd level -50 ' "$out/01.err"
 check "small buffer: the loss is a row" grep -qx lost <(errors "$out/01.ptc" "$tmp/01.db")
+gaps=$(sqlite3 "$tmp/01.db" "SELECT count(*) FROM errors WHERE kind = 'lost'")
+check "small buffer: $gaps losses" test "$gaps" -ge 10
 pieces killed 2 "$out/02.ptc" u -e
 check "killed: a cut container" grep -qi cut <("$PT_BIN/pt-capture" info "$out/02.ptc" 2>&1)
 check "full disk: status $(cat "$out/03.status")" test "$(cat "$out/03.status")" = 1
@@ -88,6 +98,9 @@ check "snapshots: three: $(cat "$out/05.err")" grep -q '3 snapshots' "$out/05.er
 check "snapshots: acknowledged" grep -qx ack "$out/05.ack"
 pieces trigger 2 "$out/06.ptc" u -b
 check "trigger: it fired: $(cat "$out/06.err")" test "$(grep -c 'snapshot taken' "$out/06.err")" -gt 1
+# Of a program's end no branch is missing.
+pieces "trigger exit" 2 "$out/07.ptc" u -b
+same "trigger exit: one snapshot, at the end" <(echo 1) <(grep -c 'snapshot taken' "$out/07.err")
 for t in no--trigger no--tracepoint no-kvm; do
 	check "$t: refused, not waited for: $(cat "$out/$t.err")" test "$(cat "$out/$t.status")" = 1
 	check "$t: says so" grep -q 'the tracepoint .* is not there' "$out/$t.err"
