@@ -27,7 +27,8 @@ struct times_stream {
 	uint32_t slice;	      /* of its last run */
 	uint64_t tsc;	      /* of the stretch */
 	uint32_t first, last; /* of its runs that are held, NONE */
-	uint32_t open; /* a run whose last branches may be younger than the stretch behind it began, NONE */
+	/* the first of the runs, up to the stretch's last, whose last branches may be younger than the stretch behind it began, NONE */
+	uint32_t open;
 	double pace_tsc, pace_insns; /* of the stretches before */
 };
 
@@ -154,20 +155,25 @@ static void end_stretch(struct ptr_times *t, struct times_stream *s, const struc
 		r->insns_next += behind->begins ? 0 : behind->first_insns;
 		i = r->next;
 	}
-	if (t->held[s->last].direct_last && !is_of_it(next->timing)) {
-		t->held[s->last].settled = false;
-		s->open = s->last;
+	if (!is_of_it(next->timing)) {
+		uint32_t open = NONE;
+
+		/* Those before, too: the last may have direct branches only. */
+		for (uint32_t i = s->first; i != NONE; i = t->held[i].next)
+			open = !t->held[i].direct_last ? NONE : open == NONE ? i : open;
+		s->open = open;
+		for (; open != NONE; open = t->held[open].next)
+			t->held[open].settled = false;
 	}
 	s->first = s->last = NONE;
 }
 
 static void push_open(struct ptr_times *t, struct times_stream *s, uint64_t tsc_end)
 {
-	if (s->open == NONE)
-		return;
-	t->held[s->open].tsc_end = tsc_end;
-	t->held[s->open].settled = true;
-	s->open = NONE;
+	for (; s->open != NONE; s->open = t->held[s->open].next) {
+		t->held[s->open].tsc_end = tsc_end;
+		t->held[s->open].settled = true;
+	}
 }
 
 /* All that is known of the run at the head is known: it leaves. */

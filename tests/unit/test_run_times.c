@@ -81,6 +81,28 @@ static void behind(void)
 	ptr_times_destroy(t);
 }
 
+/* Direct branches, which have no packet, may be younger than an MTC: all runs that end with such, up to it. */
+static void direct(void)
+{
+	struct ptr_times *t = ptr_times_create();
+	struct ptr_timed_run r = {.tsc = 1000, .insns = 10};
+
+	for (int i = 0; i < 3; i++) {
+		check("put", ptr_times_put(t, &r), true);
+		r.direct_last = true;
+	}
+	put(t, 0, 1400, false, 10);
+	check("only the first is settled", ptr_times_next(t) && !ptr_times_next(t), true);
+	put(t, 0, 1500, false, 10);
+	for (int i = 0; i < 2; i++) {
+		const struct ptr_timed_run *got = ptr_times_next(t);
+
+		check("the next packet but one", got && got->tsc_end == 1500, true);
+	}
+	ptr_times_settle(t);
+	ptr_times_destroy(t);
+}
+
 /* Tracing was off in the middle: what ran goes at the pace before, the gap has the rest. */
 static void gap(void)
 {
@@ -187,6 +209,7 @@ int main(void)
 {
 	between();
 	behind();
+	direct();
 	gap();
 	open_end();
 	unknown_and_endless();
