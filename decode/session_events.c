@@ -204,11 +204,6 @@ static uint64_t field(const struct format *f, const struct pt_sample *s, const c
 	return pt_tracepoint_number(f->tracepoint, s->raw, s->raw_bytes, name, &v) ? v : PTR_UNKNOWN;
 }
 
-/* Interruption information (SDM, "VM-entry interruption-information field"): valid, type, vector. */
-#define INFO_VALID     (1u << 31)
-#define INFO_EXCEPTION (3u << 8)
-#define INFO_SOFTWARE  (4u << 8) /* INT n */
-
 static void tell_vm(struct pt_vm *vm, const struct format *f, const struct pt_sample *s, uint64_t tsc)
 {
 	uint64_t v, previous;
@@ -228,16 +223,18 @@ static void tell_vm(struct pt_vm *vm, const struct format *f, const struct pt_sa
 		if (v == PTR_UNKNOWN)
 			v = field(f, s, "vector"); /* since Linux 6.0 */
 		pt_vm_sample_inject(vm, s->tid, tsc,
-				    v == PTR_UNKNOWN	       ? v
-				    : field(f, s, "soft") == 1 ? INFO_VALID | INFO_SOFTWARE | (v & 0xff)
-							       : INFO_VALID | (v & 0xff));
+				    v == PTR_UNKNOWN ? v
+				    : field(f, s, "soft") == 1
+					? PT_VM_INFO_VALID | PT_VM_INFO_SOFTWARE | (v & 0xff)
+					: PT_VM_INFO_VALID | (v & 0xff));
 	} else if (!strcmp(f->name, "kvm:kvm_inj_exception")) {
 		v = field(f, s, "exception");
 		pt_vm_sample_inject(vm, s->tid, tsc,
-				    v == PTR_UNKNOWN ? v : INFO_VALID | INFO_EXCEPTION | (v & 0xff));
+				    v == PTR_UNKNOWN ? v
+						     : PT_VM_INFO_VALID | PT_VM_INFO_EXCEPTION | (v & 0xff));
 	} else if (!strcmp(f->name, "kvm:kvm_entry")) {
 		v = field(f, s, "intr_info"); /* since Linux 6.14 */
-		if (v != PTR_UNKNOWN && (v & INFO_VALID))
+		if (v != PTR_UNKNOWN && (v & PT_VM_INFO_VALID))
 			pt_vm_sample_inject(vm, s->tid, tsc, v);
 	} else if (!strcmp(f->name, "kvm:kvm_write_tsc_offset")) {
 		v = field(f, s, "next_tsc_offset");

@@ -8,7 +8,7 @@
 #include "decode/vm_time.h"
 
 /* Event Trace, SDM "CFE packet", "EVD packet". */
-enum { CFE_VMEXIT = 8, CFE_VMEXIT_INTR = 9 };
+enum { CFE_INTR = 1, CFE_VMEXIT = 8, CFE_VMEXIT_INTR = 9 };
 enum { EVD_QUALIFICATION = 1, EVD_REASON = 2 };
 
 struct pt_vm *pt_vm_create(struct pt_emit *emit, const struct pt_vcpus *vcpus,
@@ -301,13 +301,26 @@ static void moved(void *arg, struct pt_emit_stream *s, struct pt_flow *f, const 
 		pt_vm_moved(vm, st, f, task, left, tsc);
 }
 
+/* An interrupt or exception at a guest's first instruction, before anything was executed: the entry has injected it. Of its type
+ * the packet says nothing but the vector. */
+static void injected(struct pt_vm_cpu *c, const struct pt_flow *f, uint64_t vector)
+{
+	uint64_t type = vector == 2 ? PT_VM_INFO_NMI : vector < 32 ? PT_VM_INFO_EXCEPTION : 0;
+
+	if (c->place == PT_VM_IN_GUEST && c->has_held && c->held.injected == PTR_UNKNOWN &&
+	    c->run.entry_tsc == c->held.entry_tsc && f && f->insns == c->run_insns)
+		c->held.injected = PT_VM_INFO_VALID | type | vector;
+}
+
 static void event_trace(void *arg, struct pt_emit_stream *s, bool is_cfe, uint32_t type, uint64_t value)
 {
 	struct pt_vm_stream *st = pt_vm_stream_of(arg, s);
 
 	if (!st)
 		return;
-	if (is_cfe && (type == CFE_VMEXIT || type == CFE_VMEXIT_INTR)) {
+	if (is_cfe && type == CFE_INTR && st->cpu) {
+		injected(st->cpu, st->flow, value);
+	} else if (is_cfe && (type == CFE_VMEXIT || type == CFE_VMEXIT_INTR)) {
 		st->exit_told = true;
 		if (type == CFE_VMEXIT_INTR)
 			st->vector = value;

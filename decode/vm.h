@@ -50,7 +50,14 @@ struct pt_vm_exit_sample {
 	uint64_t tsc, reason, qualification, intr_info, guest_rip;
 };
 void pt_vm_sample_exit(struct pt_vm *vm, const struct pt_vm_exit_sample *sample);
-/* What is injected by the next entry: interruption information (SDM, "VM-entry interruption-information field"). */
+/* What is injected by the next entry: interruption information (SDM, "VM-entry interruption-information field"): valid, type,
+ * vector. */
+enum pt_vm_info {
+	PT_VM_INFO_NMI = 2 << 8,
+	PT_VM_INFO_EXCEPTION = 3 << 8,
+	PT_VM_INFO_SOFTWARE = 4 << 8 /* INT n */
+};
+#define PT_VM_INFO_VALID ((uint64_t)1 << 31)
 void pt_vm_sample_inject(struct pt_vm *vm, int32_t tid, uint64_t tsc, uint64_t intr_info);
 /* kvm_write_tsc_offset: vCPU `vcpu` of the VM process pid, which may not have entered its guest yet. */
 void pt_vm_sample_tsc_offset(struct pt_vm *vm, int32_t pid, int32_t vcpu, uint64_t tsc, int64_t previous,
