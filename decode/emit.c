@@ -356,11 +356,14 @@ static bool count_runs(struct pt_emit_stream *s, const struct pt_flow_run *runs,
 {
 	struct pt_emit *m = s->emit;
 	const struct pt_path *paths = m->graph->paths;
+	const uint8_t *counts = m->graph->path_counts;
 	uint64_t branches = 0, not_taken = 0, last;
 	bool values = s->emulated.reading;
 
-	for (uint32_t i = 0; i < n; i++) {
-		branches += (uint64_t)paths[runs[i].path].count * runs[i].repeats;
+	for (uint32_t i = 0; i < n; i++)
+		branches += (uint64_t)counts[runs[i].path] * runs[i].repeats;
+	/* A bare graph's paths hold nothing else, and need not be fetched. */
+	for (uint32_t i = 0; i < n && !m->graph->bare; i++) {
 		not_taken += (uint64_t)paths[runs[i].path].not_taken * runs[i].repeats;
 		values |= paths[runs[i].path].emulated;
 	}

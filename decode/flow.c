@@ -42,11 +42,12 @@ void pt_flow_hold(struct pt_flow *f, uint32_t path)
 {
 	uint32_t count;
 
-	/* It is told of when the next one comes: until then it is not looked at. */
-	__builtin_prefetch(&f->graph->paths[path], 1);
+	/* It is told of when others have come: until then it is not looked at. */
+	if (!f->graph->bare)
+		__builtin_prefetch(&f->graph->paths[path], 1);
 	if (f->run_repeats) {
 		if (path == f->run_path) {
-			count = f->graph->paths[path].count;
+			count = f->graph->path_counts[path];
 			if (count && (f->run_repeats + 1) * count <= PTR_RUN_BRANCHES) {
 				f->run_repeats++;
 				return;
@@ -65,7 +66,9 @@ void pt_flow_flush(struct pt_flow *f)
 
 	if (!f->len)
 		return;
-	path = pt_graph_path(f->graph, f->code, f->start_ip, f->edges, f->len, 0, f->mode, f->last_path);
+	/* Without CYCs short paths are what an MTC has cut off, wherever it came: nothing follows them as a rule. */
+	path = pt_graph_path(f->graph, f->code, f->start_ip, f->edges, f->len, 0, f->mode,
+			     f->has_cyc ? f->last_path : 0);
 	f->last_path = path;
 	f->flushes++;
 	f->start_ip = f->graph->edges[f->edges[f->len - 1]].to;

@@ -77,7 +77,7 @@ void pt_graph_limit(struct pt_graph *g, size_t bytes)
 void pt_graph_sum(const struct pt_graph *g, struct pt_graph_sums *ret)
 {
 	*ret = g->sums;
-	for (uint32_t i = 1; i < g->path_count; i++) {
+	for (uint32_t i = 1; i < g->path_count && !g->bare; i++) {
 		const struct pt_path *path = &g->paths[i];
 
 		ret->not_taken += path->not_taken * path->times;
@@ -99,6 +99,7 @@ void pt_graph_recycle(struct pt_graph *g)
 	wipe(g->where, g->position_count, sizeof *g->where);
 	wipe(g->blocks, g->block_count, sizeof *g->blocks);
 	wipe(g->paths, g->path_count, sizeof *g->paths);
+	wipe(g->path_counts, g->path_count, sizeof *g->path_counts);
 	wipe(g->path_edges, g->path_edge_count, sizeof *g->path_edges);
 	wipe(g->path_insns, g->path_edge_count, sizeof *g->path_insns);
 	if (g->path_stats)
@@ -142,6 +143,9 @@ int pt_graph_init(struct pt_graph *g, struct pt_error *e)
 	g->blocks = reserve(ROOM_BLOCKS, sizeof *g->blocks);
 	g->edges = reserve(ROOM_EDGES, sizeof *g->edges);
 	g->paths = reserve(ROOM_PATHS, sizeof *g->paths);
+	g->path_counts = reserve(ROOM_PATHS, sizeof *g->path_counts);
+	if (g->path_counts) /* few pages */
+		madvise(g->path_counts, ROOM_PATHS, MADV_NOHUGEPAGE);
 	g->path_edges = reserve(ROOM_PATH_EDGES, sizeof *g->path_edges);
 	g->path_insns = reserve(ROOM_PATH_EDGES, sizeof *g->path_insns);
 	g->block_mask = g->edge_mask = g->path_mask = (1u << 12) - 1;
@@ -151,8 +155,8 @@ int pt_graph_init(struct pt_graph *g, struct pt_error *e)
 	pt_graph_limit(g, PT_GRAPH_BYTES);
 	g->position_count = g->block_count = g->edge_count = g->path_count = 1; /* 0 is none */
 	if (!g->positions || !g->where || !g->jumps || !g->trails || !g->strides || !g->blocks || !g->edges ||
-	    !g->paths || !g->path_edges || !g->path_insns || !g->block_hash || !g->edge_hash ||
-	    !g->path_hash) {
+	    !g->paths || !g->path_counts || !g->path_edges || !g->path_insns || !g->block_hash ||
+	    !g->edge_hash || !g->path_hash) {
 		pt_graph_deinit(g);
 		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the code graph");
 	}
@@ -168,6 +172,7 @@ void pt_graph_deinit(struct pt_graph *g)
 	release(g->blocks, g->block_room, sizeof *g->blocks);
 	release(g->edges, g->edge_room, sizeof *g->edges);
 	release(g->paths, g->path_room, sizeof *g->paths);
+	release(g->path_counts, g->path_room, sizeof *g->path_counts);
 	release(g->path_edges, g->path_edge_room, sizeof *g->path_edges);
 	release(g->path_insns, g->path_edge_room, sizeof *g->path_insns);
 	release(g->path_stats, g->path_room, sizeof *g->path_stats);

@@ -218,6 +218,7 @@ struct pt_graph {
 	uint32_t *edge_hash;
 	uint32_t edge_mask;
 	struct pt_path *paths; /* from 1 */
+	uint8_t *path_counts;  /* parallel: their edges; what a run that is only counted needs */
 	uint32_t path_count, path_room;
 	struct pt_path_slot *path_hash;
 	uint32_t path_mask;

@@ -249,7 +249,8 @@ uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_
 	path_key(code->id, start_ip, edges, count, end_ip, &key);
 	for (i = (uint32_t)key.high & g->path_mask; g->path_hash[i].path; i = (i + 1) & g->path_mask)
 		if (g->path_hash[i].high == key.high && g->path_hash[i].low == key.low) {
-			g->paths[after].follow = g->path_hash[i].path;
+			if (count <= GUESS_EDGES)
+				g->paths[after].follow = g->path_hash[i].path;
 			return g->path_hash[i].path;
 		}
 	if (g->path_count == g->path_room || g->path_edge_count + count > g->path_edge_room || g->full) {
@@ -271,7 +272,7 @@ uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_
 	path = &g->paths[g->path_count];
 	path->start_ip = start_ip;
 	path->end_ip = end_ip;
-	path->count = (uint8_t)count;
+	path->count = g->path_counts[g->path_count] = (uint8_t)count;
 	path->code = code->id;
 	path->first = g->path_edge_count;
 	memcpy(g->path_edges + path->first, edges, count * sizeof *edges);

@@ -247,7 +247,7 @@ static void runs(void *arg, struct pt_emit_stream *s, const struct pt_flow_run *
 	vm->edge_count = vm->emit->graph->edge_count;
 	st->in_gap = false;
 	for (uint32_t i = n; i-- > 0;) {
-		uint32_t count = paths[r[i].path].count;
+		uint32_t count = vm->emit->graph->path_counts[r[i].path];
 
 		if (count) {
 			st->branch = (number + i) * PTR_RUN_BRANCHES + (uint64_t)count * r[i].repeats - 1;
