@@ -323,6 +323,19 @@ static uint32_t slice_of(const struct session *s, const struct pt_side *side)
 	return 0;
 }
 
+/* A switch to somebody of whom no code is known, nor of the kernel: without time nobody knows what ran before it and
+ * what behind, but he has not been traced. (Captures of some tasks have the switches to all others, too.) */
+static bool codeless(const struct pt_side *side)
+{
+	struct pt_process *process;
+	int32_t pid, tid;
+
+	if (side->machine->space.count || !pt_side_switched(side, &pid, &tid))
+		return false;
+	process = pt_tasks_process(side->machine->tasks, pid);
+	return !process || !process->space.count;
+}
+
 int pt_session_apply(struct session *s, const struct pt_side *side, struct pt_error *e)
 {
 	unsigned effect = pt_side_effect(side);
@@ -343,6 +356,8 @@ int pt_session_apply(struct session *s, const struct pt_side *side, struct pt_er
 	if (effect & PT_SIDE_SWITCH) {
 		/* Without time nobody knows who of a guest runs. */
 		if (side->machine->pid && pt_session_timeless(s, side->machine))
+			return 0;
+		if (pt_session_timeless(s, side->machine) && codeless(side))
 			return 0;
 		if (pt_session_moved(s, side, e) < 0)
 			return -1;
