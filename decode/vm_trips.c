@@ -472,7 +472,8 @@ void pt_vm_switched(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow *f
 {
 	const struct pt_task *task = st->s->host_task;
 	struct pt_vm_cpu *c = st->cpu;
-	uint64_t tsc = host_tsc(f->clock.tsc);
+	/* Where nothing is traced, of threads that nobody asked for, the clock stands still. */
+	uint64_t tsc = f->state < PT_FLOW_BLIND ? PTR_NO_TSC : host_tsc(f->clock.tsc);
 
 	if (c && c->task == task)
 		return;
