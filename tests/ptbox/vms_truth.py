@@ -155,7 +155,7 @@ else:
     differ("who ran first meanwhile", [p for p in gone if p[1].thief], lambda e: e["stolen_by_tid"], lambda t: t.thief)
     differ("nobody did", [p for p in gone if p[1].thief == 0], lambda e: e["stolen_by_tid"] or 0, lambda t: 0)
 off = [(e["tsc"], e["off_cpu_tsc"], t.off) for e, t in gone
-       if not threads if e["off_cpu_tsc"] is None else abs(e["off_cpu_tsc"] - t.off) > LATE * t.out]
+       if (not threads if e["off_cpu_tsc"] is None else abs(e["off_cpu_tsc"] - t.off) > LATE * t.out)]
 check("how long it was off its CPU", not off, off[:3])
 halted = [(e, t) for e, t in whole if t.reason == "HLT"]
 if halted:
