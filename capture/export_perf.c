@@ -403,6 +403,8 @@ static int run(const char *to, const char *container, bool quiet)
 	r = ptc_reader_create(fd, &e);
 	if (r)
 		ret = export(&x, r, &e);
+	else
+		pt_error_in(&e, container);
 out:
 	if (ret > 0)
 		fprintf(stderr, "pt-capture: what there is was exported, but %s (at byte %" PRIu64 ")\n",

@@ -182,6 +182,7 @@ static int open_container(const char *path, int *ret_fd, struct ptc_reader **ret
 	*ret = ptc_reader_create(*ret_fd, e);
 	if (*ret)
 		return 0;
+	pt_error_in(e, path);
 	close(*ret_fd);
 	return -1;
 }

@@ -150,8 +150,10 @@ static int trim(const struct arguments *a, int in, struct output *out, struct pt
 		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
 		return -1;
 	}
-	if (trim_first_tsc(in, meta, &first_tsc, e) < 0)
+	if (trim_first_tsc(in, meta, &first_tsc, e) < 0) {
+		pt_error_in(e, a->input);
 		goto out;
+	}
 	if (ptc_meta_get(meta, "uuid") && !(t.uuid = strdup(ptc_meta_get(meta, "uuid")))) {
 		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
 		goto out;

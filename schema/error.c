@@ -46,3 +46,11 @@ int pt_exit_status(const struct pt_error *e)
 {
 	return e->kind == PT_ERR_USAGE ? 2 : 1;
 }
+
+void pt_error_in(struct pt_error *e, const char *path)
+{
+	char message[sizeof e->message];
+
+	snprintf(message, sizeof message, "%s", e->message);
+	snprintf(e->message, sizeof e->message, "%.200s: %.800s", path, message);
+}

@@ -42,6 +42,9 @@ int pt_fail_errno(struct pt_error *e, const char *format, ...) __attribute__((fo
 #define pt_fail_errno(...) (pt_fail_errno(__VA_ARGS__), -1)
 #endif
 
+/* Puts "path: " before the message of an error in that file, where several could be meant. */
+void pt_error_in(struct pt_error *e, const char *path);
+
 /* 2 for PT_ERR_USAGE, else 1. */
 int pt_exit_status(const struct pt_error *e);
 

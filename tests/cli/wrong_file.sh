@@ -29,6 +29,8 @@ for kind in container stream database perf trace-cmd packets gzip; do
 		wrong $kind pt-capture info "$tmp/$kind"
 		wrong $kind pt-capture trim --used-code -o "$tmp/new" "$tmp/$kind"
 		wrong $kind pt-capture export --perf-data "$tmp/new" "$tmp/$kind"
+		wrong $kind pt-capture merge -o "$tmp/new" "$tmp/container" "$tmp/$kind,1"
+		check "merge says which of its files: $(cat "$tmp/err")" grep -qF "$tmp/$kind: " "$tmp/err"
 	fi
 	[ $kind = stream ] || wrong $kind pt-load "$tmp/new" "$tmp/$kind"
 	if [ $kind != database ]; then
