@@ -222,7 +222,7 @@ static void begin(struct pt_flow *f, unsigned byte, struct beginning *ret)
 				  .callers = callers(on_top, below),
 				  .code = f->code,
 				  .insns = f->insns + lead.insns,
-				  .from = f->cut || !now->path ? 0 : behind(now->path),
+				  .from = f->cut || !now || !now->path ? 0 : behind(now->path),
 				  .position = lead.position,
 				  .bottom = f->bottom};
 	r->top = r->low = r->peak = f->top + lead.n_push;
