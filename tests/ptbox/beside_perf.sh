@@ -90,8 +90,8 @@ for t in process:u thread:u cpu:u command:u kernel:k; do
 	same_as_perf "${t%:*}"
 done
 its all "$out/all.ptc" u
-# Here time comes from MTC packets alone, whose 8 bits go around in 0.4 ms; in these a CPU that sleeps is not traced. Of some rounds it is not
-# known that they are not the idle task's, neither by us nor by perf: which is told.
+# Here time comes from MTC packets alone. Of some rounds it is not known that they are not the idle task's, neither by us nor by perf (perhaps
+# since MTC's 8 bits go around in 0.4 ms, and a CPU that sleeps is not traced): which is told.
 pieces all.perf.ptc 2 "$out/all.perf.ptc" u
 for c in ptc perf.ptc; do pieces "snapshot.$c" 2 "$out/snapshot.$c" u -b; done
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A KVM guest captured with --vm, its sideband recorded inside it with --sideband-only, both merged: the branches of host and guest, the
-# exits by reason, and the guest's TSC offset are the truth's.
+# exits by reason, and the guest's TSC offset are the truth's. Then the guest's kernel and files from outside of it (--guest-root),
+# where its own recording has no code. (perf's recordings of guests: ptbox_examples.sh.)
 # timeout: 1500
 source tests/common.bash
 source tests/ptbox.bash
@@ -10,8 +11,8 @@ host=$guest workload
 cp "$PT_BUILD/static/pt-capture" "$guest/bin/"
 cat >"$guest/busy" <<'EOS'
 #!/usr/bin/dash
-vmctl touch ready
-until vmctl wait done 0; do
+vmctl touch "ready$1"
+until vmctl wait "done$1" 0; do
 	work 1
 	sleep 0.001
 	echo tick >/dev/ttyS0
@@ -20,7 +21,12 @@ EOS
 cat >"$guest/run.sh" <<'EOS'
 #!/bin/sh
 cd /host/out
-pt-capture --sideband-only -m 1M -o guest.ptc -- sh /host/busy 2>guest.err
+pt-capture --sideband-only -z -7 -m 1M -o guest.ptc -- sh /host/busy 1 2>guest.err
+vmctl put guest.ptc <guest.ptc
+vmctl put kallsyms </proc/kallsyms
+# From here on its kernel cannot be read within.
+mount --bind /dev/null /proc/kcore
+pt-capture --sideband-only -z -7 -m 1M -o no_kernel.ptc -- sh /host/busy 2 2>no_kernel.err
 EOS
 cat >"$host/run.sh" <<'EOS'
 #!/bin/sh
@@ -28,21 +34,36 @@ cd /host/out && modprobe kvm_intel || exit 1
 vmm -n g1 -k /vm/vmlinux -i /vm/g1.initrd -m 320 -o /host/out/g1 \
 	-a "quiet cryptomgr.notests audit=0 apparmor=0 selinux=0 random.trust_cpu=on" >g1.log 2>&1 &
 vmm=$!
-until [ -e g1/ready ]; do kill -0 $vmm || exit 1; sleep 0.01; done
+until [ -e g1/ready1 ]; do kill -0 $vmm || exit 1; sleep 0.01; done
 pt-capture --vm list >list 2>list.err || exit 1
-pt-capture --vm g1 -m 1M,32M -e cyc -d 0.02 -o host.ptc 2>host.err || exit 1
+pt-capture --vm g1 -m 1M,32M -e cyc,psb_period=3 -d 0.02 -o host.ptc 2>host.err || exit 1
 echo $vmm >pid
-touch g1/done
+echo phase 2
+touch g1/done1
+until [ -e g1/ready2 ]; do kill -0 $vmm || exit 1; sleep 0.01; done
+# The guest's kernel as it can be had on the host: where a mounted root has it, and as files.
+echo export
+pt-capture export --perf-data exported g1/guest.ptc 2>export.err || exit 1
+echo capture
+mkdir -p root/proc
+cp exported/kcore_dir/kcore g1/kallsyms root/proc
+pt-capture --vm g1 -m 1M,32M -z -7 -e cyc,psb_period=1 --guest-root root -d 0.005 -o root.ptc 2>root.err || exit 1
+touch g1/done2
 wait $vmm
 EOS
-box -m 1536
+box -k -m 1536
 pid=$(cat "$out/pid")
 check "--vm list: $(cat "$out/list")" grep -qE "^$pid g1 \(g1\), 1 vCPUs: 0=[0-9]+$" "$out/list"
 "$PT_BIN/pt-capture" merge -o "$tmp/merged.ptc" "$out/host.ptc" "$out/g1/guest.ptc" 2>"$tmp/err"
 succeeded $? "merge: $(cat "$tmp/err")"
-exact 1 "host and guest" "$tmp/merged.ptc"
+captured_truth 0 "$out/host.ptc" uk >"$tmp/truth"
+branches 0 "$tmp/merged.ptc" >"$tmp/got"
+same "host and guest: branches" "$tmp/truth" "$tmp/got"
+check "host and guest: gaps: $("$PT_BIN/pt-decode" --text "$tmp/merged.ptc" 2>/dev/null | grep -m 3 '^#')" \
+	test "$("$PT_BIN/pt-decode" --text "$tmp/merged.ptc" 2>/dev/null | grep -c '^#')" -eq 0
 "$PT_BIN/pt-decode" -q "$tmp/merged.ptc" | "$PT_BIN/pt-load" -q "$tmp/db" || fail "load"
-"$tmp/truthdump" -s "$out/truth-cpu0.bin" | sed -n 's/^vmexit reasons: *//p' | tr ' ' '\n' | grep . | sort >"$tmp/truth"
+"$tmp/truthdump" -C "$(control_of "$out/host.ptc" uk)" "$out/truth-cpu0.bin" |
+	awk '$6 == "vmexit" { n[$12 % 65536]++ } END { for (r in n) print r ":" n[r] }' | sort >"$tmp/truth"
 sqlite3 -separator : "$tmp/db" 'SELECT reason & 65535, count(*) FROM vmexits WHERE reason IS NOT NULL GROUP BY 1' | sort >"$tmp/got"
 same "exits by reason" "$tmp/truth" "$tmp/got"
 offset=$("$PT_BIN/pt-capture" info "$out/host.ptc" | sed -n "s/^kvm\.$pid\.0\.tsc_offset: //p")
@@ -51,3 +72,22 @@ check "a TSC offset from debugfs" test -n "$offset"
 check "the TSC offset at the end, too" grep -q "^kvm_end\.$pid\.0\.tsc_offset: $offset" "$tmp/info"
 "$PT_BIN/pt-decode" vm-clock "$out/host.ptc" >"$tmp/clock" 2>&1
 check "debugfs's TSC offset $offset is what the trace tells: $(cat "$tmp/clock")" grep -qE -- "(^|[^0-9-])$offset([^0-9]|$)" "$tmp/clock"
+
+# Where the guest's own recording has no code, its kernel and its files from outside: below a mounted root, the kernel at the capture,
+# files at the merge. No root holds the vDSO: what it ran is missing, and said to be; nothing else is, and nothing is invented.
+mkdir "$tmp/guestroot"
+cp -a "$out/g1.symfs/." "$tmp/guestroot"
+"$PT_BIN/pt-capture" trim -q --used-code -o "$tmp/bare.ptc" "$out/g1/no_kernel.ptc" 2>"$tmp/err"
+succeeded $? "--guest-root: trim: $(cat "$tmp/err")"
+check "--guest-root: the guest's recording has no code" grep -qx 'images: 0' <("$PT_BIN/pt-capture" info "$tmp/bare.ptc")
+"$PT_BIN/pt-capture" merge --guest-root "$tmp/guestroot" -o "$tmp/merged.ptc" "$out/root.ptc" "$tmp/bare.ptc" 2>"$tmp/err"
+succeeded $? "--guest-root: merge: $(cat "$tmp/err")"
+captured_truth 0 "$out/root.ptc" uk >"$tmp/truth"
+branches 0 "$tmp/merged.ptc" | grep -v '^pt-decode ' >"$tmp/got" # it ends with 3
+changed minimal "$tmp/truth" "$tmp/got"
+echo "guest's kernel and files by --guest-root: $(wc -l <"$tmp/truth") branches, $missing missing"
+check "--guest-root: $invented branches that were not" test "$invented" -eq 0
+check "--guest-root: $missing branches are missing" test "$missing" -le $(($(wc -l <"$tmp/truth") / 5000))
+"$PT_BIN/pt-decode" --text "$tmp/merged.ptc" 2>/dev/null | grep '^#' >"$tmp/err"
+check "--guest-root: code other than the vDSO's is missing: $(grep 'no code for this address' "$tmp/err" | grep -v -m 3 ' ip 7ff')" \
+	test "$(grep 'no code for this address' "$tmp/err" | grep -cv ' ip 7ff')" -eq 0
