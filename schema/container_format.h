@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "schema/bytes.h"
+
 #define PTC_FILE_MAGIC	"\x89PTC\r\n\x1a\n" /* 8 bytes */
 #define PTC_CHUNK_MAGIC "PTCK"
 #define PTC_INDEX_MAGIC "PTCINDEX"
@@ -27,22 +29,6 @@
 static inline uint16_t ptc_get16(const uint8_t *p)
 {
 	uint16_t v;
-
-	memcpy(&v, p, sizeof v);
-	return v;
-}
-
-static inline uint32_t ptc_get32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof v);
-	return v;
-}
-
-static inline uint64_t ptc_get64(const uint8_t *p)
-{
-	uint64_t v;
 
 	memcpy(&v, p, sizeof v);
 	return v;

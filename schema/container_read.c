@@ -87,7 +87,7 @@ static int read_file_header(struct ptc_reader *r, struct pt_error *e)
 	if (got < (ssize_t)sizeof h)
 		return pt_fail(e, PT_ERR_TRUNCATED, (uint64_t)got,
 			       "the container ends within its file header");
-	if (ptc_get32(h + 12) != crc32(0, h, 12))
+	if (u32(h + 12) != crc32(0, h, 12))
 		return pt_fail(e, PT_ERR_BAD_INPUT, 12, "the container's file header is damaged");
 	if (ptc_get16(h + 8) != PTC_MAJOR)
 		return pt_fail(e, PT_ERR_BAD_INPUT, 8,
@@ -141,7 +141,7 @@ static int bad_chunk(const struct ptc_reader *r, uint64_t at, const char *what, 
 static bool is_frame(const uint8_t *p, size_t stored, size_t raw)
 {
 	/* Descriptor byte: bit 2 is the checksum's. Skippable frames have another magic. */
-	return stored >= 6 && ptc_get32(p) == ZSTD_MAGICNUMBER && p[4] & 4 &&
+	return stored >= 6 && u32(p) == ZSTD_MAGICNUMBER && p[4] & 4 &&
 	       ZSTD_getFrameContentSize(p, stored) == raw &&
 	       ZSTD_findFrameCompressedSize(p, stored) == stored;
 }
@@ -174,7 +174,7 @@ static int decompress_head(struct ptc_reader *r, uint64_t at, size_t stored, siz
 	uint8_t d = r->stored[4];
 	size_t header =
 	    5 + !(d & 0x20) + (size_t[]){0, 1, 2, 4}[d & 3] + (size_t[]){d & 0x20 ? 1 : 0, 2, 4, 8}[d >> 6];
-	size_t block = ptc_get32(r->stored + header) >> 3 & 0x1fffff, got;
+	size_t block = u32(r->stored + header) >> 3 & 0x1fffff, got;
 	ZSTD_inBuffer in = {r->stored, header + 3 + block, 0};
 	ZSTD_outBuffer out;
 
@@ -208,12 +208,12 @@ static int next(struct ptc_reader *r, struct ptc_chunk *ret, struct pt_error *e)
 			       got ? "the container is cut within the header of chunk %llu"
 				   : "the container is cut before chunk %llu",
 			       (unsigned long long)r->chunks);
-	if (memcmp(h, PTC_CHUNK_MAGIC, 4) != 0 || ptc_get32(h + 36) != crc32(0, h, 36))
+	if (memcmp(h, PTC_CHUNK_MAGIC, 4) != 0 || u32(h + 36) != crc32(0, h, 36))
 		return bad_chunk(r, at, "has a broken header", e);
-	if (ptc_get32(h + 12) != (uint32_t)r->chunks)
+	if (u32(h + 12) != (uint32_t)r->chunks)
 		return bad_chunk(r, at, "is missing", e);
-	stored = ptc_get64(h + 16);
-	raw = ptc_get64(h + 24);
+	stored = u64(h + 16);
+	raw = u64(h + 24);
 	if (raw > PTC_CHUNK_MAX || stored > ZSTD_compressBound(raw))
 		return bad_chunk(r, at, "is larger than the format allows", e);
 	if (reserve(&r->stored, &r->stored_room, stored ? stored : 1, e))
@@ -228,7 +228,7 @@ static int next(struct ptc_reader *r, struct ptc_chunk *ret, struct pt_error *e)
 		return bad_chunk(r, at, "is not one zstd frame as its header says", e);
 	r->stored_bytes = stored;
 	r->raw_bytes = raw;
-	r->crc32c = ptc_get32(h + 32);
+	r->crc32c = u32(h + 32);
 	if (ptc_get16(h + 6) & PTC_CHUNK_LATER && ptc_crc32c(r->stored, stored) != r->crc32c)
 		return bad_chunk(r, at, "has a wrong checksum", e);
 	ret->type = (enum ptc_type)ptc_get16(h + 4);
@@ -242,10 +242,10 @@ static int next(struct ptc_reader *r, struct ptc_chunk *ret, struct pt_error *e)
 			return -1;
 		ret->size = raw;
 	}
-	ret->stream = ptc_get32(h + 8);
+	ret->stream = u32(h + 8);
 	ret->offset = at;
 	ret->data = r->raw;
-	if (ret->type == PTC_END && (raw < PTC_END_BYTES || ptc_get64(r->raw) != r->chunks))
+	if (ret->type == PTC_END && (raw < PTC_END_BYTES || u64(r->raw) != r->chunks))
 		return bad_chunk(r, at, "ends the container at the wrong place", e);
 	r->chunks++;
 	return 1;
@@ -385,14 +385,14 @@ static uint32_t take32(struct cursor *c)
 {
 	const uint8_t *p = take(c, 4);
 
-	return p ? ptc_get32(p) : 0;
+	return p ? u32(p) : 0;
 }
 
 static uint64_t take64(struct cursor *c)
 {
 	const uint8_t *p = take(c, 8);
 
-	return p ? ptc_get64(p) : 0;
+	return p ? u64(p) : 0;
 }
 
 /* A "str": its bytes; NULL when bad. */
@@ -542,7 +542,7 @@ int ptc_parse_symbols(const struct ptc_chunk *c, struct ptc_symbols *ret, struct
 	    (s.strings_bytes && s.strings[s.strings_bytes - 1] != 0))
 		return bad_payload(c, "symbols", e);
 	for (uint32_t i = 0; i < s.count; i++)
-		if (ptc_get32(table + (size_t)i * PTC_SYMBOL_BYTES + 16) >= s.strings_bytes)
+		if (u32(table + (size_t)i * PTC_SYMBOL_BYTES + 16) >= s.strings_bytes)
 			return bad_payload(c, "symbols", e);
 	if (s.build_id_bytes == 0)
 		s.build_id = NULL;
