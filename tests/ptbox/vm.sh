@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A KVM guest captured with --vm, its sideband recorded inside it with --sideband-only, both merged: the branches of host and guest, the
-# exits by reason, and the guest's TSC offset are the truth's. Then the guest's kernel and files from outside of it (--guest-root),
+# exits by reason, and the guest's TSC offset are the truth's. Then the guest's kernel and files from outside of it (--guest-root, --guest-kcore),
 # where its own recording has no code. (perf's recordings of guests: ptbox_examples.sh.)
 # timeout: 1500
 source tests/common.bash
@@ -47,7 +47,9 @@ pt-capture export --perf-data exported g1/guest.ptc 2>export.err || exit 1
 echo capture
 mkdir -p root/proc
 cp exported/kcore_dir/kcore g1/kallsyms root/proc
-pt-capture --vm g1 -m 1M,32M -z -7 -e cyc,psb_period=1 --guest-root root -d 0.005 -o root.ptc 2>root.err || exit 1
+pt-capture --vm g1 -m 1M,32M -z -7 -e cyc,psb_period=1 --guest-root root -d 0.004 -o root.ptc 2>root.err || exit 1
+pt-capture --vm g1 -m 1M,32M -z -7 -e cyc,psb_period=2 --guest-kcore root/proc/kcore --guest-kallsyms root/proc/kallsyms \
+	-d 0.002 -o kcore.ptc 2>kcore.err || exit 1
 touch g1/done2
 wait $vmm
 EOS
@@ -73,21 +75,24 @@ check "the TSC offset at the end, too" grep -q "^kvm_end\.$pid\.0\.tsc_offset: $
 "$PT_BIN/pt-decode" vm-clock "$out/host.ptc" >"$tmp/clock" 2>&1
 check "debugfs's TSC offset $offset is what the trace tells: $(cat "$tmp/clock")" grep -qE -- "(^|[^0-9-])$offset([^0-9]|$)" "$tmp/clock"
 
-# Where the guest's own recording has no code, its kernel and its files from outside: below a mounted root, the kernel at the capture,
-# files at the merge. No root holds the vDSO: what it ran is missing, and said to be; nothing else is, and nothing is invented.
+# Where the guest's own recording has no code, its kernel and its files from outside: the kernel at the capture, below a mounted root or
+# as files; the guest's files at the merge. No root holds the vDSO: what it ran is missing, and said to be; nothing else is, and nothing
+# is invented.
 mkdir "$tmp/guestroot"
 cp -a "$out/g1.symfs/." "$tmp/guestroot"
 "$PT_BIN/pt-capture" trim -q --used-code -o "$tmp/bare.ptc" "$out/g1/no_kernel.ptc" 2>"$tmp/err"
-succeeded $? "--guest-root: trim: $(cat "$tmp/err")"
-check "--guest-root: the guest's recording has no code" grep -qx 'images: 0' <("$PT_BIN/pt-capture" info "$tmp/bare.ptc")
-"$PT_BIN/pt-capture" merge --guest-root "$tmp/guestroot" -o "$tmp/merged.ptc" "$out/root.ptc" "$tmp/bare.ptc" 2>"$tmp/err"
-succeeded $? "--guest-root: merge: $(cat "$tmp/err")"
-captured_truth 0 "$out/root.ptc" uk >"$tmp/truth"
-branches 0 "$tmp/merged.ptc" | grep -v '^pt-decode ' >"$tmp/got" # it ends with 3
-changed minimal "$tmp/truth" "$tmp/got"
-echo "guest's kernel and files by --guest-root: $(wc -l <"$tmp/truth") branches, $missing missing"
-check "--guest-root: $invented branches that were not" test "$invented" -eq 0
-check "--guest-root: $missing branches are missing" test "$missing" -le $(($(wc -l <"$tmp/truth") / 5000))
-"$PT_BIN/pt-decode" --text "$tmp/merged.ptc" 2>/dev/null | grep '^#' >"$tmp/err"
-check "--guest-root: code other than the vDSO's is missing: $(grep 'no code for this address' "$tmp/err" | grep -v -m 3 ' ip 7ff')" \
-	test "$(grep 'no code for this address' "$tmp/err" | grep -cv ' ip 7ff')" -eq 0
+succeeded $? "the guest's recording: trim: $(cat "$tmp/err")"
+check "the guest's recording has no code" grep -qx 'images: 0' <("$PT_BIN/pt-capture" info "$tmp/bare.ptc")
+for name in root kcore; do
+	"$PT_BIN/pt-capture" merge --guest-root "$tmp/guestroot" -o "$tmp/merged.ptc" "$out/$name.ptc" "$tmp/bare.ptc" 2>"$tmp/err"
+	succeeded $? "--guest-$name: merge: $(cat "$tmp/err")"
+	captured_truth 0 "$out/$name.ptc" uk >"$tmp/truth"
+	branches 0 "$tmp/merged.ptc" | grep -v '^pt-decode ' >"$tmp/got" # it may end with 3
+	changed minimal "$tmp/truth" "$tmp/got"
+	echo "kernel by --guest-$name, files by --guest-root: $(wc -l <"$tmp/truth") branches, $missing missing"
+	check "--guest-$name: $invented branches that were not" test "$invented" -eq 0
+	check "--guest-$name: $missing branches are missing" test "$missing" -le $(($(wc -l <"$tmp/truth") / 5000))
+	"$PT_BIN/pt-decode" --text "$tmp/merged.ptc" 2>/dev/null | grep '^#' >"$tmp/err"
+	check "--guest-$name: code other than the vDSO's is missing: $(grep 'no code for this address' "$tmp/err" | grep -v -m 3 ' ip 7ff')" \
+		test "$(grep 'no code for this address' "$tmp/err" | grep -cv ' ip 7ff')" -eq 0
+done
