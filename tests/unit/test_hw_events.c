@@ -84,31 +84,39 @@ static const struct hw_perf_calls calls = {double_open, double_ioctl};
 static const int32_t cpus[] = {0, 1}, tids[] = {70};
 static struct hw_events ev;
 
-static int open_group(const struct hw_group *g, struct pt_error *e)
-{
-	struct hw_events_options o = {.tids = tids,
-				      .tid_count = 1,
-				      .cpus = cpus,
-				      .cpu_count = 2,
-				      .online = cpus,
-				      .online_count = 2,
-				      .pt_type = 8,
-				      .config = 0xe601,
-				      .levels = HW_USER,
-				      .pt = true,
-				      .inherit = true,
-				      .data_bytes = 65536,
-				      .aux_bytes = 131072,
-				      .overwrite = g->sample_bytes,
-				      .group = g->at,
-				      .group_count = g->count,
-				      .start_paused = g->start_paused,
-				      .calls = &calls};
+/* A thread with what it starts, on two CPUs. */
+static const struct hw_events_options target = {.tids = tids,
+						.tid_count = 1,
+						.cpus = cpus,
+						.cpu_count = 2,
+						.online = cpus,
+						.online_count = 2,
+						.pt_type = 8,
+						.config = 0xe601,
+						.levels = HW_USER,
+						.pt = true,
+						.inherit = true,
+						.data_bytes = 65536,
+						.aux_bytes = 131072,
+						.calls = &calls};
 
+static int open_target(const struct hw_events_options *o, struct pt_error *e)
+{
 	count = 0;
 	memset(opened, 0, sizeof opened);
 	ev = (struct hw_events){0};
-	return hw_events_open(&ev, &o, e);
+	return hw_events_open(&ev, o, e);
+}
+
+static int open_group(const struct hw_group *g, struct pt_error *e)
+{
+	struct hw_events_options o = target;
+
+	o.overwrite = g->sample_bytes;
+	o.group = g->at;
+	o.group_count = g->count;
+	o.start_paused = g->start_paused;
+	return open_target(&o, e);
 }
 
 /* The n-th event that is still open, of that type. */
@@ -261,29 +269,14 @@ static void test_lost(void)
 static void test_switches(void)
 {
 	struct pt_error e = {0};
-	struct hw_events_options o = {.tids = tids,
-				      .tid_count = 1,
-				      .cpus = cpus,
-				      .cpu_count = 2,
-				      .online = cpus,
-				      .online_count = 2,
-				      .pt_type = 8,
-				      .levels = HW_USER,
-				      .pt = true,
-				      .inherit = true,
-				      .data_bytes = 65536,
-				      .aux_bytes = 131072,
-				      .all_switches = true,
-				      .calls = &calls};
+	struct hw_events_options o = target;
 	unsigned wide = 0, own = 0;
 	int fd = memfd_create("container", MFD_CLOEXEC);
 	struct ptc_writer *w = ptc_writer_create(fd, 1, &e);
 	struct hw_drain d = {0};
 
-	count = 0;
-	memset(opened, 0, sizeof opened);
-	ev = (struct hw_events){0};
-	check(hw_events_open(&ev, &o, &e) == 0, "switches");
+	o.all_switches = true;
+	check(open_target(&o, &e) == 0, "switches");
 	for (unsigned n = 0; n < 4; n++) {
 		struct opened *one = event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, n);
 
