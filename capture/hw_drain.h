@@ -9,7 +9,8 @@
  * With readers (hw_readers.h) the AUX data of several rings is taken side by side: each stream's in order, streams mixed.
  *
  * While much is written (the images of what has just been mapped, all of the kernel at the beginning) the rings go on filling.
- * hw_drain_stash(), called after each chunk and from another thread (hw_guard.h), copies what is in a ring that is over a third full to memory, of AUX data up to
+ * hw_drain_stash(), called after each chunk and from another thread (hw_guard.h), copies what is in a ring that is over
+ * a third full to memory, of AUX data up to
  * HW_STASH_MAX for all rings together, of records HW_EARLY_MAX. AUX data is copied for no other reason.
  *
  * AUX data in samples (PERF_SAMPLE_AUX) is taken out of them, and put a round later: by then all records that it needs are there.
@@ -63,8 +64,8 @@ struct hw_drain_ring {
 	uint32_t stream; /* the container's; 0: this ring has no AUX data */
 	bool overwrite;	 /* its AUX data is taken by snapshots, not by rounds */
 	bool task;	 /* traced tasks come and go: an absent one leaves nothing unpublished */
-	bool
-	    all_switches; /* PERF_RECORD_SWITCH_CPU_WIDE tells of all tasks; PERF_RECORD_SWITCH, of the target, says the same again */
+	/* PERF_RECORD_SWITCH_CPU_WIDE tells of all tasks; PERF_RECORD_SWITCH, of the target, says the same again */
+	bool all_switches;
 	struct hw_aux_record *records; /* PERF_RECORD_AUX of data not yet put, in order */
 	size_t record_count, record_room;
 	uint64_t head, last_head; /* aux_head of this round and the one before */

@@ -6,7 +6,8 @@
  * features as records). Records that perf has compressed (PERF_RECORD_COMPRESSED and _COMPRESSED2) are unpacked on
  * the way. A directory (`perf record --kcore`, `--threads`) is read as its files data and data.0, data.1...
  *
- * Memory: a few MB (of --threads, as much for each file with compressed records) and what the features need, for a file of any size; AUX bytes are not read here but told by their
+ * Memory: a few MB (of --threads, as much for each file with compressed records) and what the features need, for a file
+ * of any size; AUX bytes are not read here but told by their
  * place. What cannot seek is copied to an unnamed file in $TMPDIR (/tmp) first.
  */
 #ifndef CAPTURE_IMPORT_PERF_FILE_H
@@ -119,7 +120,8 @@ void perf_file_close(struct perf_file *f); /* a zeroed one is fine */
  * features, AUXTRACE_INFO...) are taken into *f on the first pass, and delivered as well.
  */
 int perf_file_next(struct perf_file *f, struct perf_record *ret, struct pt_error *e);
-/* The next record is to be one of that part's: false, and nothing changes, when it has no more. Else one part is read after the other. */
+/* The next record is to be one of that part's: false, and nothing changes, when it has no more. Else one part is read
+ * after the other. */
 bool perf_file_turn_to(struct perf_file *f, uint32_t part);
 /* Back to the first record. The second pass takes nothing into *f. */
 void perf_file_rewind(struct perf_file *f);

@@ -34,8 +34,8 @@ enum step_quirk {
 struct step_insn {
 	struct insn insn;
 	uint8_t quirk; /* enum step_quirk */
-	uint8_t
-	    condition; /* of a conditional branch to the next instruction, as step_condition() takes it; else 0 */
+	/* of a conditional branch to the next instruction, as step_condition() takes it; else 0 */
+	uint8_t condition;
 };
 
 struct step_cached {

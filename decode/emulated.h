@@ -4,8 +4,8 @@
  *
  * perf-intel-pt(1), "Emulated PTWRITE": the function begins with a jump over 16 bytes, 0f 0b "perf,ptwrite  ". Its next 64
  * conditional branches are the value's bits, the highest first: 1 is taken. They are found in the runs of paths, behind the flow.
- * An interrupt, or a system call's way through the kernel, in between is looked past, where perf gives up; another indirect branch or return
- * before the 64th bit ends it, untold.
+ * An interrupt, or a system call's way through the kernel, in between is looked past, where perf gives up; another
+ * indirect branch or return before the 64th bit ends it, untold.
  */
 #ifndef DECODE_EMULATED_H
 #define DECODE_EMULATED_H

@@ -199,8 +199,8 @@ struct pt_flow {
 	uint64_t psb_ip, stop_ip; /* stop_ip: where it was when tracing stopped last */
 	uint64_t cr3, vmcs;	  /* PIP's, 0 unknown; PT_VMCS_UNKNOWN */
 	uint32_t nr, cbr, exec;
-	uint32_t
-	    cbr_told; /* the core:bus ratio is told of where it changes, and where execution is first seen with it */
+	/* the core:bus ratio is told of where it changes, and where execution is first seen with it */
+	uint32_t cbr_told;
 	/* a PIP of the other side: the next TIP, TIP.PGE or TIP.PGD is a VM entry or exit */
 	bool side_changes;
 	uint32_t to_nr;

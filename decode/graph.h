@@ -176,8 +176,8 @@ struct pt_path {
 	uint32_t follow; /* the path that followed it last: most often the one that will */
 	uint8_t count;	 /* edges */
 	uint8_t role;	 /* of its edges together, 0 not yet asked (calls.c) */
-	bool
-	    emulated; /* one of its edges begins an emulated PTWRITE (emulated.h); false when the graph is bare */
+	/* one of its edges begins an emulated PTWRITE (emulated.h); false when the graph is bare */
+	bool emulated;
 };
 
 /* What executed paths add up to. */

@@ -44,7 +44,7 @@ static struct pt_vm_role ask(struct pt_vm *vm, const struct pt_edge *e)
 		} else {
 			unsigned f = pt_kvm_find(symbol.name);
 
-			/* The stubs are one symbol. */
+			/* The entries are one symbol. */
 			if (f && pt_kvm_function(f)->role == PT_KVM_ENTRY_STUBS)
 				r.function = (uint8_t)f;
 		}
@@ -73,10 +73,10 @@ static struct pt_vm_role *role_of(struct pt_vm *vm, uint32_t edge)
 	return &vm->roles[edge];
 }
 
-/* The vector of an entry stub. irq_entries_start holds one stub for each of the device vectors, which end where those of the
- * kernel itself begin: at 236, or at 235 in kernels with posted MSIs. The symbol's size tells whether a stub has 8 bytes or,
- * with IBT, 16 (arch/x86/include/asm/idtentry.h). */
-static uint64_t stub_vector(struct img_space *space, uint64_t ip)
+/* The vector whose entry lies at ip. irq_entries_start holds one entry for each of the device vectors, which end where those
+ * of the kernel itself begin: at 236, or at 235 in kernels with posted MSIs. The symbol's size tells whether an entry has 8
+ * bytes or, with IBT, 16 (arch/x86/include/asm/idtentry.h). */
+static uint64_t entry_vector(struct img_space *space, uint64_t ip)
 {
 	struct img_symbol s;
 	uint64_t stride;
@@ -124,7 +124,7 @@ static void on_function(struct pt_vm *vm, struct pt_vm_cpu *c, const struct pt_e
 			break;
 		h->interrupt = false;
 		if (f->role == PT_KVM_ENTRY_STUBS)
-			vector = stub_vector(space, e->to);
+			vector = entry_vector(space, e->to);
 		/* NMIs and exceptions have vectors below 32. */
 		infer(&c->trip, vector < 32 ? 0 : 1, vector);
 		break;
