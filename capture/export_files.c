@@ -38,7 +38,7 @@ struct export_machine *export_files_of(struct export_files *f, int32_t pid, stru
 	}
 	m->pid = pid;
 	f->all[f->count++] = m;
-	if (output_open(&m->out, f->to, "a perf.data", e))
+	if (output_open_private(&m->out, f->to, "a perf.data", e))
 		return NULL;
 	if (lseek(m->out.fd, 0, SEEK_CUR) < 0) {
 		pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
@@ -99,7 +99,7 @@ static int commit_folder(struct export_machine *m, const char *folder, struct pt
 	char *path;
 	int ret;
 
-	if (mkdir(folder, 0777))
+	if (mkdir(folder, 0700))
 		return pt_fail_errno(e, "cannot make the folder %s", folder);
 	if (asprintf(&path, "%s/data", folder) < 0)
 		return no_memory(e);

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "capture/commands.h"
@@ -572,8 +571,6 @@ static int capture(struct arguments *a, const struct hw_pmu *pmu, struct pt_erro
 		return -1;
 	if (output_open_capture(&out, a->output, "a container", e) < 0)
 		return -1;
-	if (out.path)
-		fchmod(out.fd, 0600); /* what ran, and where: nobody else's business */
 	a->o.stdout_to_stderr = out.fd == STDOUT_FILENO;
 	a->o.stop = &stop;
 	a->o.stop_signal = &stop_signal;

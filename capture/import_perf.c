@@ -230,7 +230,7 @@ int import_perf(int argc, char **argv)
 		goto done;
 	}
 	if (ret == 0)
-		ret = output_open(&out, to, "a container", &e);
+		ret = output_open_private(&out, to, "a container", &e);
 	if (ret == 0)
 		ret = import_perf_run(&request, out.fd, &notes, &e);
 	if (ret)

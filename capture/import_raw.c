@@ -523,7 +523,7 @@ int import_raw(int argc, char **argv)
 		goto out;
 	}
 	if (ret == 0)
-		ret = output_open(&out, r.output, "a container", &e);
+		ret = output_open_private(&out, r.output, "a container", &e);
 	if (ret == 0)
 		ret = write_container(&r, out.fd, &notes, &e);
 	if (ret)

@@ -667,7 +667,7 @@ int import_tracecmd(int argc, char **argv)
 	if (r == 0 && m->into && (in = open(m->into, O_RDONLY | O_CLOEXEC)) < 0)
 		r = pt_fail_errno(&e, "cannot open %s", m->into);
 	if (r == 0)
-		r = output_open(&out, m->output, "a container", &e);
+		r = output_open_private(&out, m->output, "a container", &e);
 	if (r == 0) {
 		r = import_apart(m, in, out.fd);
 		if ((r == 0 || r == 3) && output_commit(&out, &e) < 0)

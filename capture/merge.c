@@ -367,7 +367,7 @@ int cmd_merge(int argc, char **argv)
 
 	if (r > 0)
 		return 0;
-	if (r < 0 || output_open(&out, m.output, "a container", &e))
+	if (r < 0 || output_open_private(&out, m.output, "a container", &e))
 		return command_failed(&e);
 	m.w = ptc_writer_create(out.fd, m.level, &e);
 	r = m.w ? 0 : -1;

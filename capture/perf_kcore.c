@@ -36,7 +36,7 @@ static FILE *file_of(struct perf_kcore *k, int which, const char *beside, struct
 
 	if (k->file[which])
 		return k->file[which];
-	if (output_open(&k->out[which], beside, names[which], e))
+	if (output_open_private(&k->out[which], beside, names[which], e))
 		return NULL;
 	copy = dup(k->out[which].fd);
 	k->file[which] = copy < 0 ? NULL : fdopen(copy, "w");
@@ -263,7 +263,7 @@ int perf_kcore_commit(struct perf_kcore *k, const char *folder, struct pt_error 
 {
 	if (finish_kcore(k, e))
 		return -1;
-	if (mkdir(folder, 0777) && errno != EEXIST)
+	if (mkdir(folder, 0700) && errno != EEXIST)
 		return pt_fail_errno(e, "cannot make the folder %s", folder);
 	/* perf wants all three. */
 	for (int i = 0; i < 3; i++) {

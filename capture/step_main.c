@@ -234,6 +234,17 @@ static int put_meta(struct ptc_writer *w, const struct arguments *a, struct pt_e
 	return r < 0 ? -1 : 0;
 }
 
+/* For its owner only, as the container is. */
+static FILE *open_truth(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+
+	if (fd >= 0 && !f)
+		close(fd);
+	return f;
+}
+
 static int capture(const struct arguments *a, struct pt_error *e)
 {
 	unsigned thresh = pt_config_field(a->config, PT_CONFIG_CYC_THRESH);
@@ -259,7 +270,7 @@ static int capture(const struct arguments *a, struct pt_error *e)
 	if (output_open_capture(&out, a->output, "a container", e) < 0)
 		return -1;
 	o.stdout_to_stderr = out.fd == 1;
-	if (a->truth && !(o.truth = fopen(a->truth, "we"))) {
+	if (a->truth && !(o.truth = open_truth(a->truth))) {
 		pt_fail_errno(e, "cannot write %s", a->truth);
 		output_abort(&out);
 		return -1;

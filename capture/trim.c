@@ -214,7 +214,7 @@ int cmd_trim(int argc, char **argv)
 		close(in);
 		return command_failed(&e);
 	}
-	if (output_open(&out, a.output, "a container", &e) < 0) {
+	if (output_open_private(&out, a.output, "a container", &e) < 0) {
 		close(in);
 		return command_failed(&e);
 	}

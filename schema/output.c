@@ -24,7 +24,7 @@ static char *target_of(const char *path)
 }
 
 /* A file without a name in path's directory, or one with a temporary name where the file system knows no such. */
-static int open_temporary(struct output *o, struct pt_error *e)
+static int open_temporary(struct output *o, mode_t rights, struct pt_error *e)
 {
 	char *copy = strdup(o->path), *name;
 	mode_t mask;
@@ -32,7 +32,7 @@ static int open_temporary(struct output *o, struct pt_error *e)
 
 	if (!copy)
 		return no_memory(e);
-	fd = open(dirname(copy), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+	fd = open(dirname(copy), O_TMPFILE | O_RDWR | O_CLOEXEC, rights);
 	free(copy);
 	if (fd >= 0) {
 		o->fd = fd;
@@ -49,19 +49,20 @@ static int open_temporary(struct output *o, struct pt_error *e)
 	o->temporary = name;
 	mask = umask(0);
 	umask(mask);
-	fchmod(o->fd, 0666 & ~mask);
+	fchmod(o->fd, rights & ~mask);
 	return 0;
 }
 
-/* PATH.part, in place of what an earlier capture may have left there. */
-static int open_part(struct output *o, struct pt_error *e)
+/* PATH.part, in place of what an earlier capture may have left there: a new file, since an old one keeps its rights, and those who have
+ * it open. */
+static int open_part(struct output *o, mode_t rights, struct pt_error *e)
 {
 	if (asprintf(&o->temporary, "%s.part", o->path) < 0) {
 		o->temporary = NULL;
 		return no_memory(e);
 	}
-	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the path is in o */
-	o->fd = open(o->temporary, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0666);
+	unlink(o->temporary); /* NOLINT(clang-analyzer-unix.Malloc): the path is in o */
+	o->fd = open(o->temporary, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, rights);
 	if (o->fd >= 0)
 		return 0;
 	pt_fail_errno(e, "cannot create %s", o->temporary);
@@ -70,7 +71,8 @@ static int open_part(struct output *o, struct pt_error *e)
 }
 
 static int open_output(struct output *ret, const char *path, const char *what,
-		       int (*create)(struct output *, struct pt_error *), struct pt_error *e)
+		       int (*create)(struct output *, mode_t, struct pt_error *), mode_t rights,
+		       struct pt_error *e)
 {
 	struct output o = {.fd = STDOUT_FILENO};
 	struct stat st;
@@ -93,7 +95,7 @@ static int open_output(struct output *ret, const char *path, const char *what,
 	o.path = target_of(path);
 	if (!o.path)
 		return no_memory(e);
-	if (create(&o, e)) {
+	if (create(&o, rights, e)) {
 		free(o.path);
 		return -1;
 	}
@@ -103,12 +105,17 @@ static int open_output(struct output *ret, const char *path, const char *what,
 
 int output_open(struct output *ret, const char *path, const char *what, struct pt_error *e)
 {
-	return open_output(ret, path, what, open_temporary, e);
+	return open_output(ret, path, what, open_temporary, 0666, e);
+}
+
+int output_open_private(struct output *ret, const char *path, const char *what, struct pt_error *e)
+{
+	return open_output(ret, path, what, open_temporary, 0600, e);
 }
 
 int output_open_capture(struct output *ret, const char *path, const char *what, struct pt_error *e)
 {
-	return open_output(ret, path, what, open_part, e);
+	return open_output(ret, path, what, open_part, 0600, e);
 }
 
 /* Gives a nameless file a temporary name. */

@@ -184,5 +184,3 @@ ln -s old "$tmp/dir/link"
 expect 0 '' import --raw "$aux" -o "$tmp/dir/link"
 check "a link stays a link" test -L "$tmp/dir/link"
 check "and what it leads to is the container" "$capture" info "$tmp/dir/old" >/dev/null
-(umask 027 && "$capture" import --raw "$aux" -o "$tmp/dir/mode")
-check "the file's mode follows umask" test "$(stat -c %a "$tmp/dir/mode")" = 640

@@ -190,6 +190,7 @@ fi
 
 # ---- kill -9 of pt-capture: the program ends with it, and what was written decodes up to the cut
 rm -f "$tmp/started" "$tmp/kill.ptc"
+: >"$tmp/kill.ptc.part" && chmod 666 "$tmp/kill.ptc.part"
 "$capture" -q -o "$tmp/kill.ptc" -- "$small" loop "$tmp/started" >"$tmp/out" 2>"$tmp/err" </dev/null &
 pid=$!
 wait_for test -e "$tmp/started"
@@ -202,6 +203,7 @@ kill -9 $pid
 gone() { ! kill -0 "$1" 2>/dev/null; }
 wait_for gone "$program"
 check "kill -9: no finished container" test ! -e "$tmp/kill.ptc"
+check "kill -9: for its owner only, whatever lay there before" test "$(stat -c %a "$tmp/kill.ptc.part")" = 600
 decodes "$tmp/kill.ptc.part" 3
 "$capture" -q -o "$tmp/kill.ptc" -- "$small"
 check "the next capture takes the part's place" test -s "$tmp/kill.ptc" -a ! -e "$tmp/kill.ptc.part"

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# All that pt-capture writes is for its owner only, whatever the umask is and whatever was there before: captures, imports, merges,
+# trims, exports (files and folders), lists of branches.
+source tests/common.bash
+capture=$PT_BIN/pt-capture
+umask 0
+# written STATUS NAME ARGUMENTS...: in place of a file that everybody may read and write
+written() {
+	local status
+	[ -d "$tmp/$2" ] || { : >"$tmp/$2" && chmod 666 "$tmp/$2"; }
+	"$capture" "${@:3}" 2>"$tmp/err" </dev/null
+	status=$?
+	check "${*:3}: exit status $status: $(head -n 2 "$tmp/err")" test $status -eq "$1"
+	check "${*:3}: $2 is not for its owner only: $(stat -c %a "$tmp/$2")" test "$(stat -c %a "$tmp/$2")" = 600
+}
+written 0 c.ptc --engine step -q -o "$tmp/c.ptc" -- /bin/true
+"$capture" --engine step -q -o "$tmp/c.ptc" --truth "$tmp/truth" -- /bin/true
+check "--truth: $(stat -c %a "$tmp/truth")" test "$(stat -c %a "$tmp/truth")" = 600
+check "--truth: there are branches" test -s "$tmp/truth"
+written 0 t.ptc trim --time +0.. -o "$tmp/t.ptc" "$tmp/c.ptc"
+written 0 u.ptc trim --used-code -o "$tmp/u.ptc" "$tmp/c.ptc"
+written 0 perf.data export --perf-data "$tmp/perf.data" "$tmp/c.ptc"
+written 0 i.ptc import -o "$tmp/i.ptc" "$tmp/perf.data"
+python3 tests/oracle/ptc_reader.py --aux 1 "$tmp/c.ptc" >"$tmp/aux"
+written 0 r.ptc import --raw "$tmp/aux" --elf /bin/true:0x10000 -o "$tmp/r.ptc"
+if [ -e tests/data/trace-cmd/host.dat ]; then
+	written 0 trace.ptc import -o "$tmp/trace.ptc" tests/data/trace-cmd/host.dat
+fi
+# A kernel's code makes folders of an export.
+python3 - "$tmp/kcore" <<'END'
+import struct, sys
+
+ident = b"\x7fELF\x02\x01\x01" + bytes(9)
+header = struct.pack("<HHIQQQIHHHHHH", 4, 62, 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+segment = struct.pack("<IIQQQQQQ", 1, 5, 0x1000, 0xffffffff81000000, 0, 8192, 8192, 0x1000)
+open(sys.argv[1], "wb").write((ident + header + segment).ljust(0x1000, b"\0") + bytes(8192))
+END
+printf '%s\n' 'ffffffff81000000 T _text' 'ffffffff81000100 t idle' >"$tmp/kallsyms"
+written 0 m.ptc merge --guest-kcore "7:$tmp/kcore" --guest-kallsyms "7:$tmp/kallsyms" -o "$tmp/m.ptc" "$tmp/c.ptc"
+"$capture" export --perf-data "$tmp/folder" "$tmp/m.ptc" 2>"$tmp/err"
+succeeded $? "export: $(cat "$tmp/err")"
+check "export: a kernel's code" test -n "$(find "$tmp/folder" -name kcore -size +8k)"
+check "export: for others, too: $(find "$tmp/folder" -perm /077)" test -z "$(find "$tmp/folder" -perm /077)"
