@@ -264,6 +264,12 @@ static void text_done(struct pt_emit *m, bool ok)
 	pt_fail(&m->error, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
 }
 
+static void text_error(struct pt_emit *m, const struct pt_error_line *line)
+{
+	if (m->text && text_runs(m))
+		text_done(m, pt_text_runs_error(m->text_runs, line));
+}
+
 static void put_event(struct pt_emit_stream *s, uint64_t tsc, const char *name, uint64_t ip,
 		      const char *fields)
 {
@@ -429,8 +435,12 @@ static void on_error(void *arg, struct pt_flow *f, const struct pt_flow_error *e
 					.message = err->message};
 	m->errors++;
 	s->emulated.reading = false;
-	if (m->text && text_runs(m))
-		text_done(m, pt_text_runs_error(m->text_runs, s, err));
+	text_error(m, &(struct pt_error_line){.task = s->task,
+					      .cpu = s->cpu,
+					      .ip = err->ip,
+					      .aux_offset = err->aux_offset,
+					      .kind = s->pending.kind,
+					      .message = err->message});
 	if (m->calls)
 		pt_calls_gap(m->stacks, s, err->tsc);
 	if (m->vm && err->blind && m->vm->blind)
@@ -530,6 +540,8 @@ void pt_emit_error(struct pt_emit *m, uint32_t stream, int32_t cpu, uint64_t tsc
 			      .message = message};
 
 	m->errors++;
+	text_error(m, &(struct pt_error_line){
+			  .cpu = cpu, .aux_offset = PTR_UNKNOWN, .kind = kind, .message = message});
 	if (!m->failed)
 		put(m, ptr_put_error(m->writer, &r, &m->error));
 }

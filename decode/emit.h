@@ -22,7 +22,7 @@ struct pt_text_runs;
 
 #define PT_CALL_PATHS (1u << 20) /* some 50 bytes each */
 
-/* A line a branch, for people and tests. Also called for errors. */
+/* A line a branch, for people and tests; and one an error. */
 struct pt_branch_line {
 	const struct pt_task *task;
 	int32_t cpu;
@@ -33,10 +33,18 @@ struct pt_branch_line {
 	uint32_t insns; /* up to it */
 };
 
+struct pt_error_line {
+	const struct pt_task *task; /* NULL: nobody's, or unknown */
+	int32_t cpu;		    /* -1: of none */
+	uint64_t ip;		    /* 0 unknown */
+	uint64_t aux_offset;	    /* PTR_UNKNOWN: of no stream */
+	const char *kind, *message;
+};
+
 struct pt_text {
 	void *arg;
 	void (*branch)(void *arg, const struct pt_branch_line *line);
-	void (*error)(void *arg, const struct pt_task *task, int32_t cpu, const struct pt_flow_error *error);
+	void (*error)(void *arg, const struct pt_error_line *line);
 };
 
 struct pt_emit {

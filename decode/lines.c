@@ -99,13 +99,15 @@ static void branch(void *arg, const struct pt_branch_line *b)
 	fwrite_unlocked(line, 1, (size_t)(p - line), l->out);
 }
 
-static void error(void *arg, const struct pt_task *task, int32_t cpu, const struct pt_flow_error *err)
+static void error(void *arg, const struct pt_error_line *e)
 {
 	struct pt_lines *l = arg;
+	char offset[24];
 
-	fprintf(l->out, "# error tid %d cpu %d aux_offset %" PRIu64 " ip %" PRIx64 " %s: %s\n",
-		task ? task->tid : -1, cpu, err->aux_offset, err->ip, pt_flow_error_name(err->kind),
-		err->message);
+	snprintf(offset, sizeof offset, "%" PRIu64, e->aux_offset);
+	fprintf(l->out, "# error tid %d cpu %d aux_offset %s ip %" PRIx64 " %s: %s\n",
+		e->task ? e->task->tid : -1, e->cpu, e->aux_offset == PTR_UNKNOWN ? "-" : offset, e->ip,
+		e->kind, e->message);
 }
 
 const char *pt_lines_fields(void)

@@ -14,6 +14,7 @@ struct pt_text_runs {
 
 /* In own.u64 of a held run: what its lines say. */
 enum { PATH, WHO, CPU, COMM, ERROR_KIND = COMM + 2, ERROR_IP, ERROR_OFFSET, ERROR_MESSAGE };
+/* ERROR_KIND is "KIND\0MESSAGE", which is the held run's, and ERROR_MESSAGE points into it. */
 
 struct pt_text_runs *pt_text_runs_create(const struct pt_graph *graph, const struct pt_text *text)
 {
@@ -32,8 +33,13 @@ struct pt_text_runs *pt_text_runs_create(const struct pt_graph *graph, const str
 
 void pt_text_runs_destroy(struct pt_text_runs *t)
 {
+	const struct ptr_timed_run *r;
+
 	if (!t)
 		return;
+	ptr_times_settle(t->times);
+	while ((r = ptr_times_next(t->times)))
+		free(r->own.p[ERROR_KIND]);
 	ptr_times_destroy(t->times);
 	free(t);
 }
@@ -48,13 +54,16 @@ static void set_who(struct ptr_timed_run *r, const struct pt_task *task, int32_t
 
 static void print_error(struct pt_text_runs *t, const struct ptr_timed_run *r, const struct pt_task *task)
 {
-	struct pt_flow_error err = {.kind = (enum pt_flow_error_kind)r->own.u64[ERROR_KIND],
-				    .ip = r->own.u64[ERROR_IP],
-				    .aux_offset = r->own.u64[ERROR_OFFSET],
-				    .message = r->own.p[ERROR_MESSAGE]};
+	struct pt_error_line line = {.task = task,
+				     .cpu = (int32_t)r->own.u64[CPU],
+				     .ip = r->own.u64[ERROR_IP],
+				     .aux_offset = r->own.u64[ERROR_OFFSET],
+				     .kind = r->own.p[ERROR_KIND],
+				     .message = r->own.p[ERROR_MESSAGE]};
 
 	if (t->text->error)
-		t->text->error(t->text->arg, task, (int32_t)r->own.u64[CPU], &err);
+		t->text->error(t->text->arg, &line);
+	free(r->own.p[ERROR_KIND]);
 }
 
 /* The branches of a path, so often in a row. */
@@ -131,18 +140,25 @@ bool pt_text_runs_put(struct pt_text_runs *t, const struct pt_emit_stream *s, co
 	return true;
 }
 
-bool pt_text_runs_error(struct pt_text_runs *t, const struct pt_emit_stream *s,
-			const struct pt_flow_error *err)
+bool pt_text_runs_error(struct pt_text_runs *t, const struct pt_error_line *line)
 {
-	struct ptr_timed_run r = {.stream = s->stream, .tsc = PTR_NO_TSC};
+	struct ptr_timed_run r = {.tsc = PTR_NO_TSC};
+	size_t kind_bytes = strlen(line->kind) + 1, message_bytes = strlen(line->message) + 1;
+	char *text = malloc(kind_bytes + message_bytes);
 
-	set_who(&r, s->task, s->cpu);
-	r.own.u64[ERROR_KIND] = err->kind;
-	r.own.u64[ERROR_IP] = err->ip;
-	r.own.u64[ERROR_OFFSET] = err->aux_offset;
-	r.own.p[ERROR_MESSAGE] = (void *)err->message;
-	if (!ptr_times_put(t->times, &r))
+	if (!text)
 		return false;
+	memcpy(text, line->kind, kind_bytes);
+	memcpy(text + kind_bytes, line->message, message_bytes);
+	set_who(&r, line->task, line->cpu);
+	r.own.p[ERROR_KIND] = text;
+	r.own.u64[ERROR_IP] = line->ip;
+	r.own.u64[ERROR_OFFSET] = line->aux_offset;
+	r.own.p[ERROR_MESSAGE] = text + kind_bytes;
+	if (!ptr_times_put(t->times, &r)) {
+		free(text);
+		return false;
+	}
 	print(t);
 	return true;
 }

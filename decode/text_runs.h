@@ -16,8 +16,8 @@ void pt_text_runs_destroy(struct pt_text_runs *t);
 /* False: no memory. */
 bool pt_text_runs_put(struct pt_text_runs *t, const struct pt_emit_stream *s, const struct pt_path *path,
 		      const struct pt_flow_run *run);
-bool pt_text_runs_error(struct pt_text_runs *t, const struct pt_emit_stream *s,
-			const struct pt_flow_error *err);
+/* kind and message are copied. */
+bool pt_text_runs_error(struct pt_text_runs *t, const struct pt_error_line *line);
 /* Prints all that is held: the paths are about to go, or it is the end. */
 void pt_text_runs_settle(struct pt_text_runs *t);
 

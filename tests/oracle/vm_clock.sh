@@ -37,6 +37,10 @@ guest() {
 	"$PT_BIN/pt-decode" -q --tsc-offset "$((offset + 15000000))" "$dir/c.ptc" 2>"$dir/err" | "$PT_BIN/pt-load" -q "$dir/db"
 	check "$name: a wrong --tsc-offset is told" test "$(sqlite3 "$dir/db" "SELECT group_concat(message) FROM errors WHERE kind = 'clock'")" = \
 		"--tsc-offset is off by 15000000 ticks or more: it is not known which processes of vm $4 run, nor when"
+	# Text tells every error that the database has, also those that are of no stream.
+	sqlite3 -separator ' ' "$dir/db" "SELECT kind || ': ' || message FROM errors" | sort >"$dir/errors"
+	sed -n 's/^# error .* ip [0-9a-f]* //p' "$dir/got" | sort >"$dir/text"
+	same "$name: a wrong --tsc-offset: errors of --text" "$dir/errors" "$dir/text"
 	sed -i '/^#/d' "$dir/got"
 	changed minimal "$dir/expected" "$dir/got"
 	check "$name: a wrong --tsc-offset: $invented branches that were not, $missing missing" \
