@@ -80,42 +80,71 @@ static int find_files(struct vm *v, const char *root, int *ret_kvm, struct pt_er
 	return ret;
 }
 
-static bool known_monitor(const char *comm)
+/* A value's part that is the name, for those whose options have parts. */
+static void plain_name(struct vm *v, const char *text)
 {
-	static const char *const names[] = {"qemu",	   "kvm",    "cloud-hyperviso",
-					    "firecracker", "crosvm", "lkvm"};
-
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (strncmp(comm, names[i], strlen(names[i])) == 0 && strncmp(comm, "kvm-", 4) != 0)
-			return true;
-	return false;
+	snprintf(v->name, sizeof v->name, "%s", text);
 }
 
-/* From "guest=web,debug-threads=on", "web,process=x", or "web". QEMU's options write a comma as two. */
-static void take_name(struct vm *v, const char *text)
+/* QEMU: "guest=web,debug-threads=on", "web,process=x", "web": what has no key comes first and is the guest; a comma is written as two. */
+static void qemu_name(struct vm *v, const char *text)
 {
-	const char *first = text;
-	size_t n = 0;
-
 	for (const char *p = text; *p;) {
-		if (strncmp(p, "guest=", 6) == 0) {
-			first = p + 6;
-			break;
+		size_t n = strcspn(p, "=,"), at = 0;
+		bool keyed = p[n] == '=', ours = keyed ? n == 5 && strncmp(p, "guest", 5) == 0 : p == text;
+
+		p += keyed ? n + 1 : 0;
+		for (; *p && (*p != ',' || p[1] == ','); p++) {
+			p += *p == ',';
+			if (ours && at < sizeof v->name - 1)
+				v->name[at++] = *p;
 		}
-		while (*p && (*p != ',' || p[1] == ','))
-			p += *p == ',' ? 2 : 1;
+		if (ours)
+			v->name[at] = 0;
 		p += *p == ',';
 	}
-	for (const char *p = first; *p && (*p != ',' || p[1] == ',') && n < sizeof v->name - 1; p++) {
-		p += *p == ',';
-		v->name[n++] = *p;
-	}
-	v->name[n] = 0;
 }
 
-static void find_name(struct vm *v, const char *root)
+/* cloud-hypervisor has no names; what tells its VMs apart, and what its ch-remote takes, is the socket: "PATH", "path=PATH", or "fd=3". */
+static void socket_name(struct vm *v, const char *text)
 {
-	static const char *const options[] = {"-name", "--name", "-n", "--id", "-id"};
+	if (strncmp(text, "fd=", 3) != 0)
+		plain_name(v, text + (strncmp(text, "path=", 5) == 0 ? 5 : 0));
+}
+
+static const struct monitor {
+	const char *program; /* so begins its file's or its process's name */
+	bool whole;	     /* and ends there */
+	const char *option[2];
+	bool equals; /* --name=NAME, too */
+	void (*take)(struct vm *, const char *);
+} monitors[] = {
+    {"qemu-system-", false, {"-name", "--name"}, false, qemu_name},
+    {"qemu-kvm", true, {"-name", "--name"}, false, qemu_name},
+    {"kvm", true, {"-name", "--name"}, false, qemu_name},
+    /* The kernel cuts a process's name after 15 bytes. */
+    {"cloud-hyperviso", false, {"--api-socket"}, true, socket_name},
+    {"firecracker", false, {"--id"}, true, plain_name},
+    {"crosvm", true, {"--name"}, true, plain_name},
+    {"lkvm", false, {"--name"}, true, plain_name},
+    {"kvmtool", true, {"--name"}, true, plain_name},
+};
+
+static const struct monitor *monitor_named(const char *name)
+{
+	for (size_t i = 0; i < sizeof monitors / sizeof *monitors; i++)
+		if (monitors[i].whole ? strcmp(name, monitors[i].program) == 0
+				      : strncmp(name, monitors[i].program, strlen(monitors[i].program)) == 0)
+			return &monitors[i];
+	return NULL;
+}
+
+/* By its command line; of several names the last counts. Its own name, where it is no monitor that is known, or has none. Returns what
+ * monitor it is, or NULL: an unknown one. */
+static const struct monitor *find_name(struct vm *v, const char *root)
+{
+	const struct monitor *m;
+	const char *program;
 	char path[512], text[32768];
 	size_t n = 0;
 	FILE *f;
@@ -127,24 +156,26 @@ static void find_name(struct vm *v, const char *root)
 		fclose(f);
 	}
 	text[n] = 0;
-	snprintf(v->name, sizeof v->name, "%s", v->monitor);
-	for (size_t at = 0; at < n; at += strlen(text + at) + 1) {
+	plain_name(v, v->monitor);
+	program = strrchr(text, '/');
+	/* A process can give itself another name (QEMU's -name process=X). */
+	m = monitor_named(program ? program + 1 : text);
+	if (!m)
+		m = monitor_named(v->monitor);
+	for (size_t at = strlen(text) + 1; m && at < n; at += strlen(text + at) + 1) {
 		const char *word = text + at;
 		size_t next = at + strlen(word) + 1;
 
-		for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-			size_t length = strlen(options[i]);
+		for (size_t i = 0; i < 2 && m->option[i]; i++) {
+			size_t length = strlen(m->option[i]);
 
-			if (strcmp(word, options[i]) == 0 && next < n) {
-				take_name(v, text + next);
-				return;
-			}
-			if (strncmp(word, options[i], length) == 0 && word[length] == '=' && word[1] == '-') {
-				take_name(v, word + length + 1);
-				return;
-			}
+			if (strcmp(word, m->option[i]) == 0 && next < n)
+				m->take(v, text + next);
+			else if (m->equals && strncmp(word, m->option[i], length) == 0 && word[length] == '=')
+				m->take(v, word + length + 1);
 		}
 	}
+	return m;
 }
 
 /* -1: another thread. */
@@ -195,13 +226,15 @@ static int ask_debugfs(struct vm *v, const char *root, struct pt_error *e)
 	return r;
 }
 
-static int look_at_threads(struct vm *v, const char *root, struct pt_error *e)
+/* *ret_emulated: QEMU runs it without KVM. */
+static int look_at_threads(struct vm *v, const char *root, bool *ret_emulated, struct pt_error *e)
 {
 	char path[600], comm[32];
 	struct dirent *d;
 	int r = 0;
 	DIR *dir;
 
+	*ret_emulated = false;
 	snprintf(path, sizeof path, "%s/proc/%d/task", root, v->pid);
 	dir = opendir(path);
 	while (dir && r == 0 && (d = readdir(dir))) {
@@ -212,6 +245,7 @@ static int look_at_threads(struct vm *v, const char *root, struct pt_error *e)
 		snprintf(path, sizeof path, "%s/proc/%d/task/%.20s/comm", root, v->pid, d->d_name);
 		read_word(path, comm, sizeof comm);
 		number = vcpu_number(comm);
+		*ret_emulated |= strstr(comm, "/TCG") != NULL;
 		if (number >= 0)
 			r = add_vcpu(v, number, atoi(d->d_name), e);
 	}
@@ -281,6 +315,8 @@ int vm_find_all(struct vms *ret, const char *root, struct pt_error *e)
 	dir = opendir(path);
 	while (dir && r == 0 && (d = readdir(dir))) {
 		struct vm v = {.pid = atoi(d->d_name)}, *grown;
+		const struct monitor *m;
+		bool emulated;
 		int kvm;
 
 		if (v.pid <= 0)
@@ -288,12 +324,13 @@ int vm_find_all(struct vms *ret, const char *root, struct pt_error *e)
 		snprintf(path, sizeof path, "%s/proc/%d/comm", root, v.pid);
 		read_word(path, v.monitor, sizeof v.monitor);
 		r = find_files(&v, root, &kvm, e);
-		if (r || kvm == 0 || (kvm < 0 && !known_monitor(v.monitor))) {
+		m = kvm ? find_name(&v, root) : NULL;
+		if (r == 0 && (kvm > 0 || m))
+			r = ask_debugfs(&v, root, e) || look_at_threads(&v, root, &emulated, e) ? -1 : 0;
+		if (r || kvm == 0 || (kvm < 0 && (!m || emulated))) {
 			free(v.vcpus);
 			continue;
 		}
-		find_name(&v, root);
-		r = ask_debugfs(&v, root, e) || look_at_threads(&v, root, e) ? -1 : 0;
 		if (v.vcpu_count)
 			qsort(v.vcpus, v.vcpu_count, sizeof *v.vcpus, by_number);
 		grown = realloc(ret->at, (ret->count + 1) * sizeof *grown);

@@ -2,11 +2,15 @@
  * vm_find.h - virtual machines that run here: processes with a KVM file, their names and vCPU threads, and what KVM's
  * debugfs tells of their clocks.
  *
- * A VM's process has a file "anon_inode:kvm-vm" open, and one "anon_inode:kvm-vcpu:N" for each vCPU; its name is in its command line
- * (QEMU -name [guest=]NAME, firecracker --id, crosvm and kvmtool --name), else it is the process's own name. Where /proc/PID/fd cannot be
- * read, a process with the name of a known monitor counts. Which thread a vCPU is KVM's debugfs tells, else the thread's name:
- * "CPU 0/KVM" (QEMU with debug-threads=on, as libvirt starts it), "vcpu0" (cloud-hypervisor), "fc_vcpu 0" (firecracker), "crosvm_vcpu0",
- * "kvm-vcpu-0" (kvmtool).
+ * A VM's process has a file "anon_inode:kvm-vm" open, and one "anon_inode:kvm-vcpu:N" for each vCPU. Where /proc/PID/fd cannot be
+ * read, a process with the name of a known monitor counts, unless its threads say that QEMU emulates (TCG).
+ *
+ * Its name is that which the monitor's own tools have for it, by its command line: QEMU's -name [guest=]NAME, cloud-hypervisor's
+ * --api-socket [path=]PATH (it has no names), firecracker's --id, crosvm's and kvmtool's --name. Without, and of every other monitor,
+ * it is the process's own name.
+ *
+ * Which thread a vCPU is KVM's debugfs tells (since Linux 5.19), else the thread's name: "CPU 0/KVM" (QEMU with debug-threads=on, as
+ * libvirt starts it), "vcpu0" (cloud-hypervisor), "fc_vcpu 0" (firecracker), "crosvm_vcpu0", "kvm-vcpu-0" (kvmtool).
  */
 #ifndef CAPTURE_VM_FIND_H
 #define CAPTURE_VM_FIND_H

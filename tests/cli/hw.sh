@@ -103,6 +103,21 @@ succeeded $? "a guest's root: $(cat "$tmp/err")"
 "$capture" info "$tmp/m.ptc" >"$tmp/info"
 check "a guest's root: its kernel" grep -qF '[kernel] (memory, guest of pid 7): 6144 bytes, 3 symbols' "$tmp/info"
 
+# A real QEMU that emulates, without KVM, is no VM to be traced: neither to root, by its files, nor to others, by its threads' names.
+if command -v qemu-system-x86_64 >/dev/null; then
+	qemu-system-x86_64 -accel tcg -M q35 -m 16 -nodefaults -display none -S -name guest=emulated,debug-threads=on 2>"$tmp/err" &
+	target=$!
+	until grep -qs /TCG /proc/$target/task/*/comm || ! kill -0 $target 2>/dev/null; do sleep 0.05; done
+	check "QEMU runs: $(cat "$tmp/err")" kill -0 $target
+	"$capture" --vm list >"$tmp/out" 2>"$tmp/err"
+	setpriv --reuid=65534 --clear-groups "$capture" --vm list >>"$tmp/out" 2>>"$tmp/err"
+	check "--vm list: QEMU without KVM: $(cat "$tmp/out")" test "$(grep -c "^$target " "$tmp/out")" -eq 0
+	kill $target
+	wait $target 2>/dev/null
+else
+	skip 2 "no qemu-system-x86_64"
+fi
+
 # Sideband of this shell and what it starts: names, mappings, their code.
 "$capture" --sideband-only -q -o "$tmp/side.ptc" -p $$ -- /bin/true 2>"$tmp/err" </dev/null
 status=$?

@@ -127,10 +127,30 @@ int main(void)
 	files(250, 1);
 	thread(250, 251, "qemu-system-x86");
 	write_file("/sys/kernel/debug/kvm/250-9/vcpu0/pid", COMMAND("251\n") - 1);
+	/* Under a name that it gave itself; Proxmox's -id is no name; of two names it takes the last. */
+	process(260, 1, "renamed",
+		COMMAND("/usr/bin/kvm\0-id\000100\0-name\0first\0-append\0-n "
+			"x\0--name\0process=renamed,guest=second"));
+	files(260, 1);
+	thread(260, 261, "CPU 0/KVM");
+	/* No guest in it. */
+	process(270, 1, "qemu-system-x86", COMMAND("qemu-system-x86_64\0-name\0debug-threads=on"));
+	files(270, 1);
+	thread(270, 271, "CPU 0/KVM");
 	process(300, 1, "cloud-hyperviso", COMMAND("cloud-hypervisor\0--kernel\0vmlinux"));
 	files(300, 1);
 	thread(300, 301, "vmm");
 	thread(300, 302, "vcpu0");
+	process(310, 1, "cloud-hyperviso", COMMAND("cloud-hypervisor\0--api-socket\0path=/run/ch/web.sock"));
+	files(310, 1);
+	thread(310, 312, "vcpu0");
+	process(320, 1, "cloud-hyperviso",
+		COMMAND("/opt/cloud-hypervisor-static\0--api-socket=/tmp/x\0--name\0no"));
+	files(320, 1);
+	thread(320, 322, "vcpu0");
+	process(330, 1, "cloud-hyperviso", COMMAND("cloud-hypervisor\0--api-socket\0fd=3"));
+	files(330, 1);
+	thread(330, 332, "vcpu0");
 	process(400, 1, "firecracker", COMMAND("/firecracker\0--id\0fc-7\0--seccomp-level\0002"));
 	files(400, 1);
 	thread(400, 401, "fc_api");
@@ -148,20 +168,48 @@ int main(void)
 	snprintf(command, sizeof command, "rm -rf '%s/proc/700/fd'", root);
 	check(system(command) == 0, "removed");
 	thread(700, 701, "fc_vcpu 0");
+	/* Whose options are not known: no word of it is taken for a name. */
+	process(720, 1, "my-vmm", COMMAND("my-vmm\0-n\0005\0--name\0x\0--id\0y\0-name\0z"));
+	files(720, 1);
 	/* Not VMs. */
 	process(800, 1, "bash", COMMAND("bash\0-c\0qemu"));
 	process(801, 2, "kvm-nx-lpage-re", "", 0);
 	process(802, 1, "qemu-ga", COMMAND("qemu-ga\0-m\0virtio-serial"));
+	process(803, 1, "qemu-nbd", COMMAND("qemu-nbd\0-c\0/dev/nbd0"));
+	process(804, 1, "qemu-system-x86", COMMAND("qemu-system-x86_64\0-name\0emulated,debug-threads=on"));
+	thread(804, 805, "CPU 0/TCG");
+	process(806, 1, "qemu-system-x86", COMMAND("qemu-system-x86_64\0-name\0own"));
+	for (int pid = 803; pid <= 804; pid++) {
+		snprintf(command, sizeof command, "rm -rf '%s/proc/%d/fd'", root, pid);
+		check(system(command) == 0, "removed");
+	}
 
-	check(vm_find_all(&v, root, &e) == 0 && v.count == 8, "each once, and no other");
-	check(is(&v, 0, 100, "web,1", 2, 104), "QEMU, by libvirt");
-	check(is(&v, 1, 200, "plain", 2, -1), "QEMU, whose threads have no names");
-	check(is(&v, 2, 250, "qemu-system-x86", 1, 251), "QEMU, threads by debugfs");
-	check(is(&v, 3, 300, "cloud-hyperviso", 1, 302), "cloud-hypervisor");
-	check(is(&v, 4, 400, "fc-7", 1, 402), "firecracker");
-	check(is(&v, 5, 500, "box", 1, 501), "crosvm, without its device's process");
-	check(is(&v, 6, 600, "guest-600", 1, 601), "kvmtool");
-	check(is(&v, 7, 700, "hidden", 1, 701), "one that is not ours");
+	static const struct {
+		const char *what, *name;
+		int pid;
+		size_t vcpus;
+		int first_tid;
+	} all[] = {
+	    {"QEMU, by libvirt", "web,1", 100, 2, 104},
+	    {"QEMU, whose threads have no names", "plain", 200, 2, -1},
+	    {"QEMU, threads by debugfs", "qemu-system-x86", 250, 1, 251},
+	    {"QEMU, under another name", "second", 260, 1, 261},
+	    {"QEMU, a -name without a guest", "qemu-system-x86", 270, 1, 271},
+	    {"cloud-hypervisor without a socket", "cloud-hyperviso", 300, 1, 302},
+	    {"cloud-hypervisor", "/run/ch/web.sock", 310, 1, 312},
+	    {"cloud-hypervisor, =", "/tmp/x", 320, 1, 322},
+	    {"cloud-hypervisor, a socket without a path", "cloud-hyperviso", 330, 1, 332},
+	    {"firecracker", "fc-7", 400, 1, 402},
+	    {"crosvm, without its device's process", "box", 500, 1, 501},
+	    {"kvmtool", "guest-600", 600, 1, 601},
+	    {"one that is not ours", "hidden", 700, 1, 701},
+	    {"an unknown monitor", "my-vmm", 720, 1, -1},
+	};
+	const size_t count = sizeof all / sizeof *all;
+
+	check(vm_find_all(&v, root, &e) == 0 && v.count == count, "each once, and no other");
+	for (size_t i = 0; i < count; i++)
+		check(is(&v, i, all[i].pid, all[i].name, all[i].vcpus, all[i].first_tid), all[i].what);
 	check(vm_choose(&v, "plain", &e) == 0 && v.count == 1 && v.at[0].pid == 200, "by its name");
 	vm_free(&v);
 	check(vm_find_all(&v, root, &e) == 0 && vm_choose(&v, "700", &e) == 0 && v.count == 1, "by its pid");
