@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "decode/commands.h"
+#include "decode/guests.h"
 #include "decode/only.h"
 #include "decode/session.h"
 #include "decode/vm_clock.h"
@@ -41,6 +42,8 @@ static const char usage[] =
     "      --quick[=2]    follow no code: the addresses that packets have, as events; 2: those of PSBs only\n"
     "      --host-only, --guest-only   not the guests; not the host\n"
     "      --tsc-offset [VMCS:]OFFSET[*RATIO],...  a guest's TSC is host TSC * RATIO + OFFSET\n"
+    "      --guest FILE[,PID]  join what `pt-capture --sideband-only` recorded in a guest, PID being the\n"
+    "                     VM's process, needed where there are several; as `pt-capture merge` does\n"
     "      --guest-code   VMs of which there is no kernel run code of their own process, as KVM selftests\n"
     "  -q, --quiet        say nothing but errors\n"
     "  -v, --verbose      say more\n"
@@ -75,6 +78,7 @@ struct options {
 	bool text, packets, null, used_code, stats, no_calls, quiet, verbose, vm_clock, guest_code;
 	struct pt_vm_options tsc_offsets;
 	struct pt_only only;
+	struct pt_guests guests;
 	unsigned quick;
 };
 
@@ -105,6 +109,7 @@ static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 		MEMORY,
 		TSC_OFFSET,
 		GUEST_CODE,
+		GUEST,
 		TIME,
 		CPU,
 		PID,
@@ -126,6 +131,7 @@ static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 					      {"memory", required_argument, NULL, MEMORY},
 					      {"tsc-offset", required_argument, NULL, TSC_OFFSET},
 					      {"guest-code", no_argument, NULL, GUEST_CODE},
+					      {"guest", required_argument, NULL, GUEST},
 					      {"time", required_argument, NULL, TIME},
 					      {"cpu", required_argument, NULL, CPU},
 					      {"pid", required_argument, NULL, PID},
@@ -196,6 +202,11 @@ static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 					       "'%s' is no [VMCS:]OFFSET[*RATIO], or one too many", optarg);
 			break;
 		case GUEST_CODE: o->guest_code = true; break;
+		case GUEST:
+			if (!pt_guests_add(&o->guests, optarg))
+				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "at most %d guests",
+					       PT_GUESTS_MAX);
+			break;
 		case 'q': o->quiet = true; break;
 		case 'v': o->verbose = true; break;
 		case 'h': printf(usage, pt_lines_fields()); exit(0);
@@ -271,7 +282,7 @@ static int flush_lines(struct pt_error *e)
 						     : 0;
 }
 
-static int decode(const struct options *o, struct ptc_reader *reader, int out)
+static int decode(struct options *o, struct ptc_reader *reader, int in, int out)
 {
 	struct pt_session_options so = {.calls = !o->no_calls && !o->null && !o->text,
 					.definitions = !o->null && !o->text,
@@ -286,7 +297,7 @@ static int decode(const struct options *o, struct ptc_reader *reader, int out)
 	struct pt_error e = {0};
 	struct ptr_writer *w = ptr_writer_create(o->null || o->text ? -1 : out, &e);
 	struct pt_lines *lines = NULL;
-	int r = -1;
+	int r = -1, joined = 0;
 
 	if (w && o->text) {
 		lines = pt_lines_create(stdout, o->fields, &e);
@@ -295,6 +306,13 @@ static int decode(const struct options *o, struct ptc_reader *reader, int out)
 	}
 	if (w && (!o->text || lines))
 		r = pt_session_run(reader, w, &so, &result, &e);
+	/* What ends too early may do so because the guests could not be joined. */
+	if (r < 0 && e.kind != PT_ERR_TRUNCATED)
+		pt_guests_abort(&o->guests, in);
+	else
+		joined = pt_guests_end(&o->guests, in, &e);
+	if (joined < 0)
+		r = -1;
 	if (r == 0)
 		r = ptr_writer_finish(w, &e);
 	if (r == 0 && o->stats)
@@ -318,7 +336,7 @@ static int decode(const struct options *o, struct ptc_reader *reader, int out)
 			"pt-decode: %" PRIu64 " AUX bytes, %" PRIu64 " packets, %" PRIu64
 			" instructions, %" PRIu64 " taken branches in %" PRIu64 " runs\n",
 			result.aux_bytes, result.packets, result.insns, result.branches, result.runs);
-	return result.incomplete ? 3 : 0;
+	return result.incomplete || joined ? 3 : 0;
 }
 
 static void pass_over(int sig)
@@ -337,6 +355,20 @@ static void wait_for_the_pipe(int in)
 		sigaction(SIGINT, &once, NULL);
 }
 
+/* How --guest ended, when that is worse than status. */
+static int end_guests(struct options *o, int in, int status)
+{
+	struct pt_error e = {0};
+	int r;
+
+	if (status == 1) {
+		pt_guests_abort(&o->guests, in);
+		return status;
+	}
+	r = pt_guests_end(&o->guests, in, &e);
+	return r < 0 ? fail(&e) : r > 0 ? r : status;
+}
+
 int main(int argc, char **argv)
 {
 	struct options o = {0};
@@ -351,14 +383,21 @@ int main(int argc, char **argv)
 	mallopt(M_TRIM_THRESHOLD, 64 << 20);
 	if (parse(argc, argv, &o, &e) < 0)
 		return fail(&e);
-	if (o.input && (in = open(o.input, O_RDONLY | O_CLOEXEC)) < 0) {
+	if (o.guests.count) {
+		if (pt_guests_join(&o.guests, o.input, &in, &e) < 0)
+			return fail(&e);
+	} else if (o.input && (in = open(o.input, O_RDONLY | O_CLOEXEC)) < 0) {
 		pt_fail_errno(&e, "cannot open %s", o.input);
 		return fail(&e);
+	} else {
+		wait_for_the_pipe(in);
 	}
-	wait_for_the_pipe(in);
 	reader = ptc_reader_create(in, &e);
-	if (!reader)
-		return fail(&e);
+	if (!reader) {
+		struct pt_error why = {0};
+
+		return fail(pt_guests_end(&o.guests, in, &why) < 0 ? &why : &e);
+	}
 	if (o.vm_clock) {
 		int r = pt_vm_clock_print(reader, &o.tsc_offsets, stdout, &e);
 
@@ -369,18 +408,21 @@ int main(int argc, char **argv)
 		}
 		if (flush_lines(&e) < 0)
 			status = fail(&e);
+		status = end_guests(&o, in, status);
 	} else if (o.packets) {
 		status = pt_packets_print(reader, stdout, &errors, &e) < 0 ? fail(&e) : errors ? 3 : 0;
 		if (flush_lines(&e) < 0)
 			status = fail(&e);
+		status = end_guests(&o, in, status);
 	} else {
 		struct output out = {.fd = STDOUT_FILENO};
 
 		if (o.output && output_open(&out, o.output, "a record stream", &e)) {
+			pt_guests_abort(&o.guests, in);
 			ptc_reader_destroy(reader);
 			return fail(&e);
 		}
-		status = decode(&o, reader, out.fd);
+		status = decode(&o, reader, in, out.fd);
 		if (o.output && status == 1)
 			output_abort(&out);
 		else if (o.output && output_commit(&out, &e))
