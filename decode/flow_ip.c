@@ -249,6 +249,7 @@ bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
 	if (f->side_changes && f->state >= PT_FLOW_DISABLED)
 		return pt_flow_change_side(f, 0);
 	if (f->state != PT_FLOW_RUNNING) {
+		f->cr3 = ip ? f->cr3 : 0; /* as below */
 		f->state = f->state == PT_FLOW_BLIND ? PT_FLOW_DISABLED : f->state;
 		f->fup = false;
 		if (f->state == PT_FLOW_DISABLED) /* told twice: nothing was executed between */
@@ -273,6 +274,10 @@ bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
 		pt_flow_add_edge(f, edge);
 	}
 	f->concealed = kind == PTR_VMENTRY;
+	/* Neither out of a filter's range (that has an IP), nor to where the CPU is not traced: the kernel has switched tracing off,
+	 * and may load CR3 before it switches it on again without a packet that says so. */
+	if (!ip && kind == PTR_TRACE_END)
+		f->cr3 = 0;
 	if (f->cut)
 		pt_flow_cut_behind(f, true);
 	if (f->len)

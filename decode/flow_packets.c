@@ -169,6 +169,7 @@ static void overflow(struct pt_flow *f)
 	f->guest_blind = false;
 	pt_clock_lost(&f->clock);
 	f->last_ip = 0;
+	f->cr3 = 0; /* a PIP may be among what was lost */
 	if (synced || f->ever) {
 		f->state = PT_FLOW_DISABLED; /* until FUP (enabled) or TIP.PGE */
 		f->overflow = true;
@@ -512,6 +513,7 @@ void pt_flow_lost(struct pt_flow *f, uint64_t aux_offset, bool whole, const char
 		f->state = PT_FLOW_LOSING;
 	pt_clock_lost(&f->clock);
 	f->last_ip = 0;
+	f->cr3 = 0;
 	f->tsc_waits = f->tma_waits = false;
 	pt_flow_deliver(f);
 }
@@ -529,6 +531,7 @@ void pt_flow_restart(struct pt_flow *f)
 	f->guest_blind = true;
 	f->bottom = f->top;
 	f->len = 0;
+	f->cr3 = 0;
 	pt_clock_lost(&f->clock);
 }
 

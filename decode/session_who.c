@@ -257,8 +257,13 @@ static void on_user(void *arg, struct pt_emit_stream *out)
 
 	(void)out;
 	switch_late(st, seat);
-	if (!cr3 || st->session->failed)
+	if (st->session->failed)
 		return;
+	if (!cr3) { /* nobody says otherwise */
+		seat->user_cr3 = 0;
+		seat->switches = 0;
+		return;
+	}
 	known = pt_machine_process(m, cr3);
 	if (known && seat->task && seat->task->process == known) {
 		seat->user_cr3 = cr3;
