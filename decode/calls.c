@@ -18,14 +18,15 @@ struct frame {
 struct stack {
 	struct stack *next;
 	const struct pt_task *task;
-	int32_t cpu;	/* of an idle task, of which each CPU has one; else -1 */
+	const struct pt_task *host; /* a guest's: the host's thread that ran it last, NULL unknown */
+	int32_t cpu;		    /* of an idle task, of which each CPU has one; else -1 */
 	uint32_t execs; /* of the process, when it ran last: an exec makes another program of it */
 	struct frame *frames;
 	uint32_t depth, room;
 	uint64_t resume; /* after a trace end: where it should go on */
 	bool replaced;	 /* by an exec: of its frames only those in the kernel are still to return */
 	uint32_t thread;
-	uint64_t tsc;			  /* at the end of its last path */
+	uint64_t tsc;			  /* at its last path, or when it began to run */
 	uint64_t insns, branches, cycles; /* executed so far: by this thread, whatever else ran on its CPU */
 	uint64_t seen_cycles;		  /* of the stream, what is in cycles already */
 	bool has_cyc;
@@ -342,6 +343,8 @@ static struct stack *stack_now(struct pt_calls *c, struct pt_emit_stream *s, uin
 		st->execs = execs;
 	}
 	st->thread = s->thread;
+	if (st->task->machine->pid)
+		st->host = s->host_task;
 	return st;
 }
 
@@ -354,6 +357,7 @@ void pt_calls_begin(struct pt_calls *c, struct pt_emit_stream *s, struct pt_code
 	if (!st)
 		return;
 	st->seen_cycles = s->cycles;
+	st->tsc = tsc;
 	if (st->depth == 0 && ip && code)
 		bottom(c, st, &now, symbol_at(c, code, ip, NULL), ip);
 }
@@ -366,15 +370,27 @@ void pt_calls_end(struct pt_calls *c, struct pt_emit_stream *s)
 		count_cycles(st, s);
 }
 
-void pt_calls_gap(struct pt_calls *c, struct pt_emit_stream *s, uint64_t tsc)
+static void forget(struct pt_calls *c, struct stack *st, uint64_t tsc)
 {
-	struct now now;
-	struct stack *st = stack_now(c, s, tsc, &now);
+	struct now now = now_of(NULL, st, tsc);
 
-	if (!st)
-		return;
 	replace(c, st, &now);
 	st->resume = 0;
+	st->execs = st->task->process ? st->task->process->execs : 0;
+}
+
+void pt_calls_gap(struct pt_calls *c, struct pt_emit_stream *s, uint64_t tsc, bool blind)
+{
+	struct stack *st = stack_of(c, s, s->task);
+
+	if (st)
+		forget(c, st, tsc != PTR_NO_TSC ? tsc : st->tsc);
+	if (blind || !s->host_task)
+		return;
+	/* Of them it is not known when their calls ended: after what was seen last. */
+	for (struct stack *other = c->stacks; other; other = other->next)
+		if (other != st && (other->task == s->host_task || other->host == s->host_task))
+			forget(c, other, other->tsc);
 }
 
 /* Tracing begins again at `to`: behind a system call or interrupt, in a signal's handler, or behind one. */

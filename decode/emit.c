@@ -238,6 +238,7 @@ static void on_begin(void *arg, struct pt_flow *f, uint64_t tsc)
 		return;
 	s->slice = put(m, ptr_put_slice(m->writer, &r, &m->error));
 	s->not_taken = 0;
+	s->missed = PT_SEEN;
 	if (m->calls)
 		pt_calls_begin(m->stacks, s, f->code, f->start_ip, tsc);
 }
@@ -395,6 +396,16 @@ static void on_runs(void *arg, struct pt_flow *f, const struct pt_flow_run *runs
 		put_run(s, &runs[i]);
 }
 
+void pt_emit_who(struct pt_emit_stream *s)
+{
+	const struct pt_emit *m = s->emit;
+
+	if (!m->calls || s->missed == PT_SEEN ||
+	    (s->missed == PT_MISSED_CODE && s->machine != s->missed_machine))
+		return;
+	pt_calls_gap(m->stacks, s, PTR_NO_TSC, s->missed == PT_MISSED_CODE);
+}
+
 static void on_end(void *arg, struct pt_flow *f, uint64_t tsc, uint64_t insn_count, uint64_t cyc_count)
 {
 	struct pt_emit_stream *s = arg;
@@ -441,8 +452,10 @@ static void on_error(void *arg, struct pt_flow *f, const struct pt_flow_error *e
 					      .aux_offset = err->aux_offset,
 					      .kind = s->pending.kind,
 					      .message = err->message});
+	s->missed = err->blind && s->missed != PT_MISSED ? PT_MISSED_CODE : PT_MISSED;
+	s->missed_machine = s->machine;
 	if (m->calls)
-		pt_calls_gap(m->stacks, s, err->tsc);
+		pt_calls_gap(m->stacks, s, err->tsc, err->blind);
 	if (m->vm && err->blind && m->vm->blind)
 		m->vm->blind(m->vm_arg, s, f);
 	if (m->vm && !err->blind && m->vm->gap)

@@ -79,7 +79,9 @@ struct pt_emit_stream {
 	uint64_t not_taken;		  /* of the slice */
 	bool has_cyc;
 	struct pt_emulated emulated;
-	bool unwanted;		  /* not even VM entries and exits are told of */
+	enum { PT_SEEN, PT_MISSED_CODE, PT_MISSED } missed; /* since its last slice */
+	const struct pt_machine *missed_machine;	    /* PT_MISSED_CODE: whose */
+	bool unwanted;					    /* not even VM entries and exits are told of */
 	struct ptr_error pending; /* held until it is known when execution is seen again */
 	bool has_pending;
 	bool (*missing)(void *arg, struct pt_emit_stream *s, uint64_t ip);
@@ -102,6 +104,8 @@ uint32_t pt_emit_symbol(struct pt_emit *m, struct img_space *space, uint64_t ip)
 /* An error row of no flow: a damaged container, a lost record. */
 void pt_emit_error(struct pt_emit *m, uint32_t stream, int32_t cpu, uint64_t tsc, const char *kind,
 		   const char *message);
+/* machine, task or host_task of the stream have changed. */
+void pt_emit_who(struct pt_emit_stream *s);
 /* The stream is over: what was held is written. */
 void pt_emit_stream_end(struct pt_emit_stream *s);
 /* The graph is about to be recycled: what is held of its paths is told. */

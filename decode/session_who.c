@@ -27,6 +27,7 @@ void pt_session_codes(struct stream *st)
 	st->out.task = seat->task;
 	st->out.host_task = st->cpu.task;
 	st->out.vcpu = seat == &st->cpu ? -1 : seat->index;
+	pt_emit_who(&st->out);
 	pt_session_choose(st);
 	if (st->flow.skip) {
 		st->flow.user = st->flow.kernel = NULL;
