@@ -15,13 +15,29 @@ static inline void window_at(unsigned first, const uint8_t *p, uint64_t ret[4])
 		ret[i] = __builtin_bswap64(v[i]);
 }
 
-/* By the first bytes that a path takes at least. */
+/* By the first bytes of a path. */
 static inline struct pt_trail *trail_slot(const struct pt_flow *f, uint64_t bytes)
 {
 	uint64_t x = (bytes ^ (uint64_t)f->position << 40) * 0x9e3779b97f4a7c15u;
 
 	x ^= x >> 32;
 	return &f->graph->trails[(x * 0xd6e8feb86659fd93u) >> (64 - PT_TRAILS_LOG2)];
+}
+
+/* A trail of another path that begins alike is in the slot of the first four bytes: by more of them. */
+static inline struct pt_trail *second_slot(const struct pt_flow *f, uint64_t bytes)
+{
+	uint64_t x = (bytes ^ (uint64_t)f->position << 20) * 0xd6e8feb86659fd93u;
+
+	x ^= x >> 32;
+	return &f->graph->trails[(x * 0x9e3779b97f4a7c15u) >> (64 - PT_TRAILS_LOG2)];
+}
+
+/* The trail is of a path that begins like the one to come. */
+static inline bool alike(const struct pt_flow *f, const struct pt_trail *t, const uint64_t window[4])
+{
+	return t->position == f->position && t->start_ip == f->start_ip &&
+	       !((t->window[0] ^ window[0]) >> 32);
 }
 
 static inline bool matches(const struct pt_flow *f, const struct pt_trail *t, const uint64_t window[4],
@@ -151,6 +167,16 @@ static inline bool along(struct pt_flow *f, unsigned first, const uint8_t **p, u
 		f->aux_offset += more;
 		*left = t->left;
 		return true;
+	}
+	if (alike(f, t, window)) {
+		t = second_slot(f, window[0]);
+		more = (t->bits - 1u) / 8 % sizeof window;
+		if (matches(f, t, window, more ? (*p)[more - 1] : first) && follow(f, t)) {
+			*p += more;
+			f->aux_offset += more;
+			*left = t->left;
+			return true;
+		}
 	}
 	begin(f, t, window, *p);
 	return false;
