@@ -71,7 +71,7 @@ void pt_flow_flush(struct pt_flow *f)
 			     f->has_cyc ? f->last_path : 0);
 	f->last_path = path;
 	f->flushes++;
-	f->start_ip = f->graph->edges[f->edges[f->len - 1]].to;
+	f->start_ip = f->graph->unnumbered ? 0 : f->graph->edges[f->edges[f->len - 1]].to;
 	f->len = 0;
 	if (path)
 		pt_flow_hold(f, path);
@@ -83,7 +83,7 @@ void pt_flow_flush_tail(struct pt_flow *f, uint64_t ip)
 	uint64_t at = f->len ? f->graph->edges[f->edges[f->len - 1]].to : f->start_ip;
 	uint32_t path;
 
-	if (!at || !ip || at == ip) {
+	if (!at || !ip || at == ip || f->graph->unnumbered) {
 		pt_flow_flush(f);
 		return;
 	}

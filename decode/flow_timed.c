@@ -60,9 +60,10 @@ static void stop(struct pt_flow *f)
 	f->stride = NULL;
 	f->start_ip = s->next_start_ip;
 	f->len = 0;
-	if (s->path) {
+	if (s->path)
+		f->len = g->path_counts[s->path] - lead.n_edges;
+	if (s->path && !g->unnumbered) {
 		f->start_ip = g->paths[s->path].start_ip;
-		f->len = g->paths[s->path].count - lead.n_edges;
 		memcpy(f->edges, g->path_edges + g->paths[s->path].first, f->len * sizeof *f->edges);
 	}
 	f->insns -= lead.insns;
@@ -265,7 +266,8 @@ static void keep(struct pt_flow *f, const struct beginning *b, unsigned byte, ui
 		if (!path)
 			return;
 		f->last_path = path;
-		next_start_ip = g->edges[g->path_edges[g->paths[path].first + count - 1]].to;
+		next_start_ip =
+		    g->unnumbered ? 0 : g->edges[g->path_edges[g->paths[path].first + count - 1]].to;
 	}
 	for (uint32_t i = 0; i < lead.n_arcs; i++)
 		if (lead.arcs[i]->n_push)

@@ -99,7 +99,8 @@ void pt_graph_recycle(struct pt_graph *g)
 	wipe(g->where, g->position_count, sizeof *g->where);
 	wipe(g->blocks, g->block_count, sizeof *g->blocks);
 	wipe(g->paths, g->path_count, sizeof *g->paths);
-	wipe(g->path_counts, g->path_count, sizeof *g->path_counts);
+	if (!g->unnumbered)
+		wipe(g->path_counts, g->path_count, sizeof *g->path_counts);
 	wipe(g->path_edges, g->path_edge_count, sizeof *g->path_edges);
 	wipe(g->path_insns, g->path_edge_count, sizeof *g->path_insns);
 	if (g->path_stats)

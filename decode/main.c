@@ -331,11 +331,15 @@ static int decode(struct options *o, struct ptc_reader *reader, int in, int out)
 			" place%s could not be decoded; see the errors (pt-query DB errors)\n",
 			result.errors, result.errors == 1 ? "" : "s");
 	}
-	if (o->verbose)
+	if (o->verbose) {
 		fprintf(stderr,
 			"pt-decode: %" PRIu64 " AUX bytes, %" PRIu64 " packets, %" PRIu64
-			" instructions, %" PRIu64 " taken branches in %" PRIu64 " runs\n",
-			result.aux_bytes, result.packets, result.insns, result.branches, result.runs);
+			" instructions, %" PRIu64 " taken branches",
+			result.aux_bytes, result.packets, result.insns, result.branches);
+		if (!o->null || o->stats) /* else they may be told apart by their lengths only */
+			fprintf(stderr, " in %" PRIu64 " runs", result.runs);
+		fputc('\n', stderr);
+	}
 	return result.incomplete || joined ? 3 : 0;
 }
 

@@ -231,6 +231,13 @@ static bool rehash_paths(struct pt_graph *g)
 	return true;
 }
 
+void pt_graph_number_no_paths(struct pt_graph *g)
+{
+	g->unnumbered = true;
+	for (uint32_t n = 0; n <= PTR_PATH_EDGES; n++)
+		g->path_counts[n + 1] = (uint8_t)n;
+}
+
 uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_ip, uint32_t *edges,
 		       uint32_t count, uint64_t end_ip, enum insn_mode mode, uint32_t after)
 {
@@ -238,6 +245,8 @@ uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_
 	struct pt_path *path;
 	uint32_t i;
 
+	if (g->unnumbered)
+		return g->full ? 0 : count + 1;
 	/* Short paths come one a packet (CYC) and repeat themselves: looking beats hashing. Long ones do not. */
 	if (count <= GUESS_EDGES) {
 		path = &g->paths[g->paths[after].follow];

@@ -194,6 +194,8 @@ static int start(struct session *s, struct pt_error *e)
 	config = ptc_meta_number(s->meta, "pt_config", UINT64_MAX);
 	s->timeless = (config != UINT64_MAX && !(config & 1 << 10)) || !s->conversion.mult;
 	s->kernel_traced = ptc_meta_number(s->meta, "pt_user_only", 1) == 0;
+	if (s->graph.bare && !s->kernel_traced) /* else why VMs exit is read off the host's paths (vm.h) */
+		pt_graph_number_no_paths(&s->graph);
 	s->window_tsc = UINT64_MAX;
 	if (s->conversion.mult && config != UINT64_MAX && (config & (1 << 9 | 1 << 1)))
 		s->window_tsc =

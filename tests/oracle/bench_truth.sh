@@ -28,5 +28,14 @@ for w in gzip lua cc1 sqlite; do
 			sed -n "s/^stats\.$key /$key /p" "$tmp/stats"
 		done >"$tmp/got"
 		same "$w $v" "$tmp/expected" "$tmp/got"
+		# Without --stats paths are not told apart (graph.h, pt_graph_number_no_paths()): as many instructions and branches.
+		value() { sed -n "s/^stats\.$1 //p" "$tmp/stats"; }
+		for options in "" "--memory 1"; do
+			# shellcheck disable=SC2086
+			"$PT_BIN/pt-decode" --null -v $options "$tmp/c" 2>"$tmp/got"
+			echo "pt-decode: $(value aux_bytes) AUX bytes, $(value packets) packets, $(value insn) instructions," \
+				"$(value branches) taken branches" >"$tmp/expected"
+			same "$w $v: --null $options" "$tmp/expected" "$tmp/got"
+		done
 	done <"$inputs/$w.truth"
 done
