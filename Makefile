@@ -102,7 +102,7 @@ build/fuzz/obj/%.o: %.c
 	@echo "  CLANG $<"
 	$(Q)clang $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
 FUZZED := $(filter-out %/main.c capture/import_perf.c,$(wildcard schema/*.c decode/*.c capture/import_perf*.c)) \
-	capture/import_kernel.c capture/kernel_module.c capture/elf_image.c capture/elf_symbols.c capture/aux_sample.c
+	capture/import_kernel.c capture/kernel_module.c capture/regular_file.c capture/elf_image.c capture/elf_symbols.c capture/aux_sample.c
 build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZED:%.c=build/fuzz/obj/%.o)
 	@echo "  CLANG $@"
 	$(Q)clang $(FUZZ_CFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)

@@ -1,6 +1,7 @@
 /* elf_image.c - see elf_image.h. */
 #include "capture/elf_image.h"
 #include "capture/elf_symbols.h"
+#include "capture/regular_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -133,13 +134,10 @@ static int source_begin(struct source *src, struct pt_error *e)
 
 static int source_open(struct source *src, const char *path, struct stat *st, struct pt_error *e)
 {
-	/* Not to hang on a FIFO that has an executable's name. */
-	src->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	src->fd = regular_file_open(path, st);
 	src->path = path;
-	if (src->fd < 0 || fstat(src->fd, st) < 0)
-		return pt_fail_errno(e, "cannot read %s", path);
-	if (!S_ISREG(st->st_mode))
-		return bad_elf(path, e);
+	if (src->fd < 0)
+		return errno == ENOEXEC ? bad_elf(path, e) : pt_fail_errno(e, "cannot read %s", path);
 	src->size = (uint64_t)st->st_size;
 	return 0;
 }

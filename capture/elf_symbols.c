@@ -1,5 +1,6 @@
 /* elf_symbols.c - see elf_symbols.h. */
 #include "capture/elf_symbols.h"
+#include "capture/regular_file.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -144,6 +145,7 @@ static int read_debug_file(struct elf_symbols *s, const uint8_t *build_id, uint3
 	size_t n = strlen(path);
 	bool found = false;
 	int fd, ret = 0;
+	struct stat st;
 	Elf *elf;
 
 	if (build_id_bytes < 2)
@@ -151,7 +153,7 @@ static int read_debug_file(struct elf_symbols *s, const uint8_t *build_id, uint3
 	for (uint32_t i = 0; i < build_id_bytes; i++)
 		n += (size_t)snprintf(path + n, sizeof path - n, i == 0 ? "%02x/" : "%02x", build_id[i]);
 	snprintf(path + n, sizeof path - n, ".debug");
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = regular_file_open(path, &st);
 	if (fd < 0)
 		return 0;
 	elf = elf_begin(fd, ELF_C_READ, NULL);

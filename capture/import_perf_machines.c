@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -180,9 +181,10 @@ int perf_machines_add(struct perf_machines *m, int32_t pid, const struct perf_fi
 
 /* ---- Kernels ---- */
 
-/* What was asked for, or FOLDER/NAME if it can be read; NULL. To be freed. */
+/* What was asked for, whatever it is, or FOLDER/NAME if it can be read and is a file; NULL. To be freed. */
 static char *kernel_file(const char *asked, const char *folder, const char *name, bool *failed)
 {
+	struct stat st;
 	char *path;
 
 	if (asked)
@@ -190,7 +192,7 @@ static char *kernel_file(const char *asked, const char *folder, const char *name
 	if (!folder)
 		return NULL;
 	path = join(failed, "%s/%s", folder, name);
-	if (path && access(path, R_OK) == 0)
+	if (path && access(path, R_OK) == 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode))
 		return path;
 	free(path);
 	return NULL;

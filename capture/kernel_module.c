@@ -1,6 +1,8 @@
 /* kernel_module.c - see kernel_module.h. */
 #include "capture/kernel_module.h"
 
+#include "capture/regular_file.h"
+
 #include <fts.h>
 #include <gelf.h>
 #include <lzma.h>
@@ -102,12 +104,16 @@ char *kernel_module_find(const char *root, const char *release, const char *name
 
 static uint8_t *read_file(const char *path, size_t *ret_bytes, struct pt_error *e)
 {
-	FILE *f = fopen(path, "re");
+	struct stat st;
+	int fd = regular_file_open(path, &st);
+	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
 	size_t n = 0, room = (size_t)1 << 20, got = 1;
 	uint8_t *bytes = f ? malloc(room) : NULL, *grown;
 
 	if (!f) {
 		pt_fail_errno(e, "cannot read %s", path);
+		if (fd >= 0)
+			close(fd);
 		return NULL;
 	}
 	while (bytes && n < FILE_MOST && (got = fread(bytes + n, 1, room - n, f)) > 0) {
