@@ -213,7 +213,7 @@ struct pt_flow {
 	bool tsc_ignored;	   /* the last TSC packet was, for it is a guest's */
 	uint64_t tsc_payload;
 	uint32_t tma_ctc, tma_fast;
-	bool concealed; /* the last TIP.PGD was at a VM entry */
+	bool concealed; /* the last TIP.PGD was at a VM entry without a PIP */
 	bool blind_upper,
 	    blind_hard;	   /* where it went blind: the address' half; it takes another half or side to see */
 	bool kernel_blind; /* the kernel was not seen wholly since it was entered */

@@ -98,6 +98,9 @@ void pt_flow_cross(struct pt_flow *f, struct pt_code *to);
 void pt_flow_popped(struct pt_flow *f, uint64_t ip);
 /* The VM entry or exit that a PIP has told of leads to ip (0: not traced). */
 bool pt_flow_change_side(struct pt_flow *f, uint64_t ip);
+/* A VM entry that no PIP tells of has ended tracing: its guest is concealed; until tracing begins at ip, in the host. */
+void pt_flow_conceal(struct pt_flow *f, uint64_t vmentry_ip);
+void pt_flow_reveal(struct pt_flow *f, uint64_t ip);
 /* The same without the transition seen. */
 void pt_flow_set_side(struct pt_flow *f, uint32_t nr, uint64_t cr3);
 /* The position says that code is missing or bad. */

@@ -273,7 +273,6 @@ bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
 			return pt_flow_lose(f, PT_FLOW_FULL, ip, "");
 		pt_flow_add_edge(f, edge);
 	}
-	f->concealed = kind == PTR_VMENTRY;
 	/* Neither out of a filter's range (that has an IP), nor to where the CPU is not traced: the kernel has switched tracing off,
 	 * and may load CR3 before it switches it on again without a packet that says so. */
 	if (!ip && kind == PTR_TRACE_END)
@@ -289,6 +288,8 @@ bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
 	f->tnt_n = 0;
 	f->cut = true;
 	pt_flow_cut(f, 0);
+	if (kind == PTR_VMENTRY && !ip)
+		pt_flow_conceal(f, from);
 	return true;
 }
 
@@ -309,6 +310,8 @@ bool pt_flow_on_tip_pge(struct pt_flow *f, uint64_t ip)
 		f->state = PT_FLOW_DISABLED;
 		return pt_flow_change_side(f, ip) && after_tip(f);
 	}
+	if (f->concealed)
+		pt_flow_reveal(f, ip);
 	pt_flow_approach(f, ip);
 	f->state = PT_FLOW_RUNNING;
 	f->pips = 0;

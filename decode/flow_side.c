@@ -292,3 +292,34 @@ bool pt_flow_change_side(struct pt_flow *f, uint64_t ip)
 	pt_flow_add_edge(f, edge);
 	return pt_flow_stand(f, ip);
 }
+
+static void concealed(struct pt_flow *f, bool entry, uint64_t host_ip)
+{
+	struct pt_vm_transition t = {.entry = entry,
+				     .concealed = true,
+				     .vmcs = f->vmcs,
+				     .tsc = entry ? f->clock.tsc : PT_CLOCK_UNKNOWN,
+				     .host_ip = host_ip,
+				     .insns = f->insns,
+				     .cycles = f->clock.cyc,
+				     .has_cyc = f->has_cyc};
+
+	f->concealed = entry;
+	pt_flow_end_slice(f);
+	pt_flow_deliver(f);
+	if (f->sink->side)
+		f->sink->side(f->arg, f, &t);
+}
+
+/* "Conceal VM entries from Intel PT", and tracing is off in the guest: the VM entry's list of MSRs has cleared TraceEn, or VM entry
+ * has loaded IA32_RTIT_CTL (SDM, "Packet Generation under Different Enable Conditions", VM entry). */
+void pt_flow_conceal(struct pt_flow *f, uint64_t vmentry_ip)
+{
+	concealed(f, true, vmentry_ip);
+}
+
+/* When the exit was is not known: software may have waited with switching tracing on. */
+void pt_flow_reveal(struct pt_flow *f, uint64_t ip)
+{
+	concealed(f, false, ip);
+}

@@ -19,10 +19,11 @@ struct pt_path;
 struct pt_task;
 
 struct pt_vm_transition {
-	bool entry;	/* false: an exit */
-	bool no_code;	/* an exit: there is no code where it was left, so it may have gone round to there */
-	bool concealed; /* VMX controls keep the guest out of the trace: s->machine stays the host */
-	uint64_t tsc;	/* host TSC at the last timing packet before: it is not older. PT_CLOCK_UNKNOWN */
+	bool entry;   /* false: an exit */
+	bool no_code; /* an exit: there is no code where it was left, so it may have gone round to there */
+	/* VMX controls keep the guest out of the trace: s->machine stays the host. An exit: host_ip is where tracing began again */
+	bool concealed;
+	uint64_t tsc;	   /* host TSC at the last timing packet before: it is not older. PT_CLOCK_UNKNOWN */
 	uint64_t guest_ip; /* where the guest begins (entry) or was left (exit); 0: not traced or not known */
 	uint64_t host_ip; /* the VMLAUNCH or VMRESUME (entry); where the host goes on (exit); 0: not traced */
 	uint64_t vmcs;	  /* address of the VMCS, PT_VMCS_UNKNOWN before the first VMCS packet */

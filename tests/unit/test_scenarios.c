@@ -16,7 +16,7 @@
  *     end N            it is not seen any more; N instructions were executed
  *     error KIND [IP]
  *     event NAME FIELDS
- *     enter GUEST-IP HOST-IP VMCS CR3, exit (the same): a VM entry or exit; side NR: it was not seen
+ *     enter GUEST-IP HOST-IP VMCS CR3 [concealed], exit (the same): a VM entry or exit; side NR: it was not seen
  *
  * Runs and repeats are flattened. Lines of "expect" may be fewer in fields than what comes (a prefix of words).
  * Each scenario is decoded as a whole, and byte by byte.
@@ -401,8 +401,9 @@ static void on_side(void *arg, struct pt_flow *f, const struct pt_vm_transition 
 	struct scenario *s = arg;
 
 	if (t)
-		say(s, "%s %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 "\n", t->entry ? "enter" : "exit",
-		    t->guest_ip, t->host_ip, t->vmcs == PT_VMCS_UNKNOWN ? 0 : t->vmcs, t->cr3);
+		say(s, "%s %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 "%s\n", t->entry ? "enter" : "exit",
+		    t->guest_ip, t->host_ip, t->vmcs == PT_VMCS_UNKNOWN ? 0 : t->vmcs, t->cr3,
+		    t->concealed ? " concealed" : "");
 	else
 		say(s, "side %u\n", f->nr);
 	f->user = s->codes[f->nr ? GUEST_USER : USER];

@@ -1,0 +1,143 @@
+/* test_vm_trips.c - stays in a guest and round trips out of it, as records, from the transitions that a stream tells of: what VMX
+ * controls conceal is marked, on both sides of the transition that was not seen. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "decode/emit.h"
+#include "decode/machines.h"
+#include "decode/vm.h"
+
+static unsigned passed, failed;
+
+static void die(const char *what)
+{
+	printf("FAILED: %s\n0 passed, 1 failed\n", what);
+	exit(1);
+}
+
+static const char *number(char *buffer, size_t size, uint64_t v)
+{
+	if (v == PTR_NO_TSC)
+		return "-";
+	snprintf(buffer, size, "%" PRIu64, v);
+	return buffer;
+}
+
+static void tell(char *got, size_t size, int fd)
+{
+	struct pt_error e = {0};
+	struct ptr_reader *reader = ptr_reader_create(fd, &e);
+	struct ptr_record r;
+	size_t n = 0;
+	char a[24], b[24];
+	int more;
+
+	if (!reader)
+		die(e.message);
+	got[0] = 0;
+	while ((more = ptr_next(reader, &r, &e)) > 0) {
+		if (r.type == PTR_GUEST_RUN)
+			n += (size_t)snprintf(got + n, size - n,
+					      "stay %" PRIu64 " %s-%s ip %" PRIx64 " flags %u\n", r.number,
+					      number(a, sizeof a, r.guest_run.entry_tsc),
+					      number(b, sizeof b, r.guest_run.exit_tsc), r.guest_run.entry_ip,
+					      r.guest_run.flags);
+		if (r.type == PTR_ROUND_TRIP)
+			n += (size_t)snprintf(got + n, size - n, "trip %u-%u %s-%s ip %" PRIx64 " flags %u\n",
+					      r.round_trip.before, r.round_trip.after,
+					      number(a, sizeof a, r.round_trip.exit_tsc),
+					      number(b, sizeof b, r.round_trip.entry_tsc),
+					      r.round_trip.guest_ip, r.round_trip.flags);
+	}
+	if (more < 0)
+		die(e.message);
+	ptr_reader_destroy(reader);
+}
+
+static void expect(const char *what, const struct pt_vm_transition *t, size_t n, const char *expected)
+{
+	static char got[4096];
+	struct pt_graph graph;
+	struct pt_emit emit;
+	struct pt_vcpus vcpus = {0};
+	struct pt_flow flow = {.graph = &graph};
+	struct pt_error e = {0};
+	struct img_store *store = img_store_create();
+	struct pt_machines *machines;
+	struct pt_machine *host;
+	struct ptr_writer *w;
+	struct pt_vm *vm;
+	struct pt_emit_stream s = {.emit = &emit, .vcpu = -1};
+	int fd = memfd_create("trips", MFD_CLOEXEC);
+
+	if (!store || fd < 0 || pt_graph_init(&graph, &e) < 0 ||
+	    !(machines = pt_machines_create(store, &graph)) || !(w = ptr_writer_create(fd, &e)) ||
+	    pt_emit_init(&emit, w, &graph, &e) < 0 || !(vm = pt_vm_create(&emit, &vcpus, NULL, 0, 0)))
+		die("no memory");
+	host = pt_machine_get(machines, 0);
+	s.machine = host;
+	s.task = s.host_task = pt_tasks_get(host->tasks, 50, 50);
+	for (size_t i = 0; i < n; i++) {
+		flow.clock.tsc = t[i].tsc;
+		pt_vm_events.transition(vm, &s, &flow, &t[i]);
+	}
+	pt_vm_finish(vm);
+	if (emit.failed || ptr_writer_finish(w, &e) < 0)
+		die(emit.failed ? emit.error.message : e.message);
+	lseek(fd, 0, SEEK_SET);
+	tell(got, sizeof got, fd);
+	if (strcmp(got, expected) == 0) {
+		passed++;
+	} else {
+		failed++;
+		printf("FAILED: %s\nexpected:\n%sgot:\n%s", what, expected, got);
+	}
+	ptr_writer_destroy(w);
+	pt_vm_destroy(vm);
+	pt_emit_deinit(&emit);
+	pt_machines_destroy(machines);
+	pt_graph_deinit(&graph);
+	img_store_destroy(store);
+	close(fd);
+}
+
+int main(void)
+{
+	static const struct pt_vm_transition
+	    plain[] = {{.entry = true, .tsc = 10, .guest_ip = 0x1000, .host_ip = 0x9000, .vmcs = 0x7000},
+		       {.tsc = 20, .guest_ip = 0x1001, .host_ip = 0x9003, .vmcs = 0x7000},
+		       {.entry = true, .tsc = 30, .guest_ip = 0x1001, .host_ip = 0x9000, .vmcs = 0x7000}},
+	    between[] = {{.entry = true, .tsc = 10, .guest_ip = 0x1000, .host_ip = 0x9000, .vmcs = 0x7000},
+			 {.tsc = 20, .guest_ip = 0x1001, .host_ip = 0x9003, .vmcs = 0x7000},
+			 {.entry = true, .concealed = true, .tsc = 30, .host_ip = 0x9000, .vmcs = 0x7000},
+			 {.concealed = true, .tsc = PT_CLOCK_UNKNOWN, .host_ip = 0x9003, .vmcs = 0x7000},
+			 {.entry = true, .tsc = 50, .guest_ip = 0x1008, .host_ip = 0x9000, .vmcs = 0x7000},
+			 {.tsc = 60, .guest_ip = 0x1009, .host_ip = 0x9003, .vmcs = 0x7000}},
+	    last[] = {{.tsc = 20, .guest_ip = 0x1001, .host_ip = 0x9003, .vmcs = 0x7000},
+		      {.entry = true, .concealed = true, .tsc = 30, .host_ip = 0x9000, .vmcs = 0x7000}};
+	enum { BEGIN = PTR_VM_BEGIN_UNSEEN, END = PTR_VM_END_UNSEEN, CONCEALED = PTR_VM_CONCEALED };
+	char expected[1024];
+
+	snprintf(expected, sizeof expected,
+		 "stay 1 10-20 ip 1000 flags 0\ntrip 0-1 --10 ip 0 flags %d\nstay 2 30-- ip 1001 flags %d\n"
+		 "trip 1-2 20-30 ip 1001 flags 0\n",
+		 BEGIN, END);
+	expect("nothing concealed", plain, 3, expected);
+	snprintf(
+	    expected, sizeof expected,
+	    "stay 1 10-20 ip 1000 flags 0\ntrip 0-1 --10 ip 0 flags %d\nstay 2 30-- ip 0 flags %d\n"
+	    "trip 1-2 20-30 ip 1001 flags %d\nstay 3 50-60 ip 1008 flags 0\ntrip 2-3 --50 ip 0 flags %d\n"
+	    "trip 3-0 60-- ip 1009 flags %d\n",
+	    BEGIN, CONCEALED, CONCEALED, CONCEALED, END);
+	expect("a stay is concealed", between, 6, expected);
+	snprintf(expected, sizeof expected,
+		 "stay 1 --20 ip 0 flags %d\nstay 2 30-- ip 0 flags %d\ntrip 1-2 20-30 ip 1001 flags %d\n",
+		 BEGIN, CONCEALED | END, CONCEALED);
+	expect("it lasts when the trace ends", last, 2, expected);
+	printf("%u passed, %u failed\n", passed, failed);
+	return failed != 0;
+}
