@@ -5,7 +5,7 @@
 # contains it ("unit", "cli/query"). tests/ptbox/*.sh, which boot an emulated PC, run only when a NAME says ptbox
 # (`make check-ptbox`). Each prints a line "N passed, N failed" (", N skipped") last; one that does not, or whose line is all
 # nought, or that fails otherwise, or hangs (three times its `# timeout: SECONDS`, of an idle machine; 300), counts as a
-# failure. It gets
+# failure; so does one in which a sanitizer had something to report, whatever the test made of that program's status. It gets
 #   PT_BIN     the folder of the programs        TMPDIR   an empty folder of its own, removed afterwards
 #   PT_BUILD   the build folder (tests' tools)   SANITIZE 1 when the programs were built with sanitizers
 #   PT_CACHE   a folder that the tests of one run share
@@ -14,7 +14,7 @@
 set -u
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) && cd "$top" || exit 1
 export PT_BIN=${PT_BIN:-$top} PT_BUILD=${PT_BUILD:-$top/build} PT_SHARED=${PT_SHARED:-$top/../shared}
-export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1} UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+asan=${ASAN_OPTIONS:-detect_leaks=1} ubsan=${UBSAN_OPTIONS:-print_stacktrace=1}
 export LC_ALL=C
 PT_BIN=${PT_BIN%/}
 jobs=${JOBS:-2}
@@ -41,14 +41,15 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 export PT_CACHE=$work/cache
 
-run() { # seconds, test, its number: the output goes to $work/N.out, the counts to $work/N.counts
-	local seconds=$(($1 * 3)) t=$2 n=$3 command status counts p f s took=$SECONDS
+run() { # seconds, test, its number: the output goes to $work/N.out, the counts to $work/N.counts, sanitizers' reports to $work/N.san.PID
+	local seconds=$(($1 * 3)) t=$2 n=$3 command status counts p f s took=$SECONDS report
 	mkdir "$work/$n.tmp"
 	case $t in
 	*.c) command=("$PT_BUILD/${t%.c}") ;;
 	*) command=(bash "$t") ;;
 	esac
-	PT_TEST=$n TMPDIR=$work/$n.tmp timeout -k 10 "$seconds" "${command[@]}" >"$work/$n.out" 2>&1 </dev/null
+	ASAN_OPTIONS=$asan:log_path=$work/$n.san UBSAN_OPTIONS=$ubsan:log_path=$work/$n.san \
+		PT_TEST=$n TMPDIR=$work/$n.tmp timeout -k 10 "$seconds" "${command[@]}" >"$work/$n.out" 2>&1 </dev/null
 	status=$?
 	took=$((SECONDS - took))
 	counts=$(grep -aE '^[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?$' "$work/$n.out" | tail -n 1)
@@ -58,6 +59,11 @@ run() { # seconds, test, its number: the output goes to $work/N.out, the counts 
 		echo "tests/run.sh: exit status $status, counts '$counts'" >>"$work/$n.out"
 		f=$((${f:-0} + 1))
 	fi
+	for report in "$work/$n".san.*; do
+		[ -e "$report" ] || continue
+		f=$((f + 1))
+		head -n 20 "$report" >>"$work/$n.out"
+	done
 	printf '%s %s %s\n' "${p:-0}" "$f" "${s:-0}" >"$work/$n.counts"
 	if [ "$f" -gt 0 ]; then
 		printf 'FAIL  %-28s %6d passed %4d failed  %4d s\n' "${t#tests/}" "${p:-0}" "$f" "$took"
