@@ -19,7 +19,7 @@
 /* Zeroed: no sample yet. */
 struct aux_sample {
 	uint8_t *last; /* the last sample's bytes */
-	size_t last_bytes;
+	size_t last_bytes, last_room;
 	uint64_t end; /* of the stream */
 };
 

@@ -136,30 +136,35 @@ static inline size_t pt_whole_packets(const uint8_t *p, size_t n)
 	return at;
 }
 
-/* The TSC in the PSB+ that begins at p, of n bytes; false: it is not all there, or has none. */
-static inline bool pt_psb_tsc(const uint8_t *p, size_t n, uint64_t *ret)
+/*
+ * The TSC in the PSB+ that begins at p, of n bytes: how many bytes there are up to the end of it, and *ret; 0: it is not all
+ * there, or has none. No more than PT_PSB_PLUS_MOST bytes are looked at.
+ */
+static inline size_t pt_psb_tsc(const uint8_t *p, size_t n, uint64_t *ret)
 {
 	int block = 0;
 
+	if (n > PT_PSB_PLUS_MOST)
+		n = PT_PSB_PLUS_MOST;
 	for (size_t at = 0; at < n;) {
 		int len = pt_packet_len(p + at, n - at, &block);
 
 		if (len <= 0 || (size_t)len > n - at ||
 		    (p[at] == 0x02 && len == 2 && p[at + 1] == 0x23 /* PSBEND */))
-			return false;
+			return 0;
 		if (p[at] == 0x19 /* TSC */) {
 			*ret = 0;
 			memcpy(ret, p + at + 1, 7);
-			return true;
+			return at + (size_t)len;
 		}
 		at += (size_t)len;
 	}
-	return false;
+	return 0;
 }
 
 /*
  * The PSB+ at p, of n bytes: 1 and its TSC when it has one and lies in the host, 0 when not, -1 when more bytes are
- * needed.
+ * needed. No more than PT_PSB_PLUS_MOST bytes are looked at.
  */
 static inline int pt_psb_plus(const uint8_t *p, size_t n, uint64_t *tsc)
 {
@@ -167,6 +172,8 @@ static inline int pt_psb_plus(const uint8_t *p, size_t n, uint64_t *tsc)
 	size_t at = 0;
 	int block = 0;
 
+	if (n > PT_PSB_PLUS_MOST)
+		n = PT_PSB_PLUS_MOST;
 	while (at < n) {
 		int len = pt_packet_len(p + at, n - at, &block);
 
