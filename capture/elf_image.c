@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +31,7 @@ struct known {
 
 struct image_set {
 	int32_t machine_pid;
-	struct known *known;
-	size_t count, room;
+	void *known;	 /* tsearch()'s, of struct known */
 	uint8_t *buffer; /* COPY_BYTES, once it is needed */
 };
 
@@ -61,55 +61,60 @@ struct image_set *image_set_create(void)
 	return image_set_create_for(0);
 }
 
+static void known_free(void *of)
+{
+	struct known *k = of;
+
+	free(k->name);
+	free(k->bytes);
+	free(k);
+}
+
 void image_set_destroy(struct image_set *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->count; i++) {
-		free(s->known[i].name);
-		free(s->known[i].bytes);
-	}
-	free(s->known);
+	tdestroy(s->known, known_free);
 	free(s->buffer);
 	free(s);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct known *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+static struct known *find_known(const struct image_set *s, const char *name)
+{
+	const struct known key = {.name = (char *)(uintptr_t)name};
+	struct known *const *found = tfind(&key, &s->known, by_name);
+
+	return found ? *found : NULL;
 }
 
 /* The entry of that name, a new empty one if there is none; NULL: no memory. */
 static struct known *known_of(struct image_set *s, const char *name)
 {
-	struct known *k;
+	struct known *k = find_known(s, name);
 
-	for (size_t i = 0; i < s->count; i++)
-		if (strcmp(s->known[i].name, name) == 0)
-			return &s->known[i];
-	if (s->count == s->room) {
-		size_t room = s->room ? 2 * s->room : 64;
-		struct known *grown = realloc(s->known, room * sizeof *grown);
-
-		if (!grown)
-			return NULL;
-		s->known = grown;
-		s->room = room;
-	}
-	k = &s->known[s->count];
-	memset(k, 0, sizeof *k);
-	k->name = strdup(name);
-	if (!k->name)
-		return NULL;
-	s->count++;
-	return k;
+	if (k)
+		return k;
+	k = calloc(1, sizeof *k);
+	if (k && (k->name = strdup(name)) && tsearch(k, &s->known, by_name))
+		return k;
+	if (k)
+		known_free(k);
+	return NULL;
 }
 
 uint32_t image_set_build_id(const struct image_set *s, const char *name, const uint8_t **ret)
 {
-	for (size_t i = 0; i < s->count; i++) {
-		if (strcmp(s->known[i].name, name) == 0 && s->known[i].build_id_bytes) {
-			*ret = s->known[i].build_id;
-			return s->known[i].build_id_bytes;
-		}
-	}
-	*ret = NULL;
-	return 0;
+	const struct known *k = find_known(s, name);
+
+	*ret = k && k->build_id_bytes ? k->build_id : NULL;
+	return k ? k->build_id_bytes : 0;
 }
 
 static int no_memory(struct pt_error *e)
@@ -319,7 +324,7 @@ static int put_source(struct image_set *s, struct ptc_writer *w, struct source *
 		if (ret)
 			return ret;
 	}
-	if (elf_symbols_read(&symbols, src->elf, src->build_id, src->build_id_bytes, e)) {
+	if (elf_symbols_read(&symbols, src->elf, src->size, src->build_id, src->build_id_bytes, e)) {
 		elf_symbols_deinit(&symbols);
 		return -1;
 	}

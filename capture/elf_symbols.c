@@ -7,9 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <gelf.h>
+
+#define READ_TIMES 16 /* what is read of a file, in its lengths */
 
 /* A word of the GOT that the dynamic linker fills, and with whose address. */
 struct slot {
@@ -34,6 +37,19 @@ void elf_symbols_deinit(struct elf_symbols *s)
 	memset(s, 0, sizeof *s);
 }
 
+/*
+ * Sections of a linker's make do not overlap, and names are shared by few: what is read of a file is a few times as long as it is.
+ * One that was made to be long (its headers all of the same section, its symbols all of one long name) has what is read up to here.
+ */
+static bool exhausted(struct elf_symbols *s, uint64_t bytes)
+{
+	if (bytes > s->left)
+		s->left = 0;
+	else
+		s->left -= bytes;
+	return s->left == 0;
+}
+
 /* Makes room for one more element. 0 or -1. */
 static int grow(void **array, size_t count, size_t *room, size_t element)
 {
@@ -50,10 +66,12 @@ static int grow(void **array, size_t count, size_t *room, size_t element)
 	return 0;
 }
 
+#define NAME_MOST 65535 /* bytes; C++ comes to some thousands */
+
 /* Appends name and suffix to the strings; their offset, or -1 (no memory, or 4 GiB of names). */
 static int64_t put_name(struct elf_symbols *s, const char *name, const char *suffix)
 {
-	size_t n = strlen(name), more = n + strlen(suffix) + 1, at = s->strings_bytes;
+	size_t n = strnlen(name, NAME_MOST), more = n + strlen(suffix) + 1, at = s->strings_bytes;
 
 	if (at + more > s->strings_room) {
 		size_t room = 2 * (at + more) + 4096;
@@ -78,6 +96,21 @@ static int put_symbol(struct elf_symbols *s, uint64_t value, uint64_t size, uint
 	s->symbols[s->count++] =
 	    (struct ptc_symbol){.value = value, .size = size, .name = name, .type = (uint8_t)type};
 	return 0;
+}
+
+/* Bytes of a section, of the one that it links to (its strings, or symbols), and that one's (their strings). */
+static uint64_t bytes_with_links(Elf *elf, const GElf_Shdr *sh)
+{
+	uint64_t sum = sh->sh_size;
+	GElf_Shdr linked = *sh;
+
+	for (int i = 0; i < 2 && linked.sh_link; i++) {
+		if (!gelf_getshdr(elf_getscn(elf, linked.sh_link), &linked) ||
+		    linked.sh_size > UINT64_MAX - sum)
+			break;
+		sum += linked.sh_size;
+	}
+	return sum;
 }
 
 static bool in_code(Elf *elf, const GElf_Sym *sym)
@@ -108,6 +141,8 @@ static int read_table(struct elf_symbols *s, Elf *elf, Elf_Scn *section, const G
 		name = elf_strptr(elf, sh->sh_link, sym.st_name);
 		if (!name || !*name || (type == STT_NOTYPE && name[0] == '.'))
 			continue;
+		if (exhausted(s, strnlen(name, NAME_MOST)))
+			break;
 		at = put_name(s, name, "");
 		if (at < 0)
 			return no_memory(e);
@@ -132,6 +167,8 @@ static int read_tables(struct elf_symbols *s, Elf *elf, uint32_t table_type, boo
 		if (!gelf_getshdr(section, &sh) || sh.sh_type != table_type)
 			continue;
 		*ret_found = true;
+		if (exhausted(s, bytes_with_links(elf, &sh)))
+			break;
 		if (read_table(s, elf, section, &sh, e))
 			return -1;
 	}
@@ -143,6 +180,7 @@ static int read_debug_file(struct elf_symbols *s, const uint8_t *build_id, uint3
 {
 	char path[128] = "/usr/lib/debug/.build-id/";
 	size_t n = strlen(path);
+	uint64_t left = s->left;
 	bool found = false;
 	int fd, ret = 0;
 	struct stat st;
@@ -157,10 +195,12 @@ static int read_debug_file(struct elf_symbols *s, const uint8_t *build_id, uint3
 	if (fd < 0)
 		return 0;
 	elf = elf_begin(fd, ELF_C_READ, NULL);
-	if (elf) {
+	if (elf && fstat(fd, &st) == 0) {
+		s->left = READ_TIMES * (uint64_t)st.st_size;
 		ret = read_tables(s, elf, SHT_SYMTAB, &found, e);
-		elf_end(elf);
+		s->left = left;
 	}
+	elf_end(elf);
 	close(fd);
 	return ret;
 }
@@ -193,6 +233,8 @@ static void sort(struct elf_symbols *s)
 	s->count = kept;
 }
 
+#define ALIASES_MOST 256
+
 /* The name of an IFUNC whose resolver is at value, as static programs' PLT entries have no name of their own. The
  * symbols are sorted. */
 static const char *ifunc_name(const struct elf_symbols *s, uint64_t value)
@@ -208,7 +250,8 @@ static const char *ifunc_name(const struct elf_symbols *s, uint64_t value)
 		else
 			high = middle;
 	}
-	for (; low < s->count && s->symbols[low].value == value; low++) {
+	high = low + ALIASES_MOST;
+	for (; low < s->count && low < high && s->symbols[low].value == value; low++) {
 		const char *name = s->strings + s->symbols[low].name;
 
 		/* Of aliases, the plain one: strlen rather than __strlen_ifunc. */
@@ -224,7 +267,7 @@ static int put_slot(struct slots *to, struct elf_symbols *s, uint64_t address, c
 	char *copy;
 	int64_t at;
 
-	if (!name || !*name)
+	if (!name || !*name || exhausted(s, strnlen(name, NAME_MOST)))
 		return 0;
 	copy = strdup(name); /* it may lie in the strings, which move */
 	at = copy ? put_name(s, copy, "@plt") : -1;
@@ -308,7 +351,8 @@ static int read_plts(struct elf_symbols *s, Elf *elf, struct pt_error *e)
 	if (!gelf_getehdr(elf, &eh) || eh.e_machine != EM_X86_64 || elf_getshdrstrndx(elf, &names) != 0)
 		return 0;
 	while (ret == 0 && (section = elf_nextscn(elf, section)) != NULL)
-		if (gelf_getshdr(section, &sh) && sh.sh_type == SHT_RELA && (sh.sh_flags & SHF_ALLOC))
+		if (gelf_getshdr(section, &sh) && sh.sh_type == SHT_RELA && (sh.sh_flags & SHF_ALLOC) &&
+		    !exhausted(s, bytes_with_links(elf, &sh)))
 			ret = read_relocations(&slots, s, elf, section, &sh, e);
 	if (slots.count)
 		qsort(slots.slots, slots.count, sizeof *slots.slots, by_address);
@@ -316,17 +360,19 @@ static int read_plts(struct elf_symbols *s, Elf *elf, struct pt_error *e)
 		const char *name = gelf_getshdr(section, &sh) ? elf_strptr(elf, names, sh.sh_name) : NULL;
 
 		if (name && strncmp(name, ".plt", 4) == 0 && (sh.sh_flags & SHF_EXECINSTR) &&
-		    sh.sh_type == SHT_PROGBITS)
+		    sh.sh_type == SHT_PROGBITS && !exhausted(s, sh.sh_size))
 			ret = read_plt(&slots, s, section, &sh, e);
 	}
 	free(slots.slots);
 	return ret;
 }
 
-int elf_symbols_read(struct elf_symbols *ret, Elf *elf, const uint8_t *build_id, uint32_t build_id_bytes,
-		     struct pt_error *e)
+int elf_symbols_read(struct elf_symbols *ret, Elf *elf, uint64_t file_bytes, const uint8_t *build_id,
+		     uint32_t build_id_bytes, struct pt_error *e)
 {
 	bool symtab = false, dynsym = false;
+
+	ret->left = READ_TIMES * file_bytes;
 
 	if (read_tables(ret, elf, SHT_SYMTAB, &symtab, e) || read_tables(ret, elf, SHT_DYNSYM, &dynsym, e))
 		return -1;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int no_memory(struct pt_error *e)
@@ -104,16 +105,17 @@ int filter_symbols_file(struct filter_symbols *s, const char *path, struct pt_er
 	int fd = open(path, O_RDONLY | O_CLOEXEC), ret = -1;
 	struct elf_symbols all = {0};
 	Elf *elf = NULL;
+	struct stat st;
 
 	if (fd < 0)
 		return pt_fail_errno(e, "--filter: cannot read %s", path);
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	if (!elf || elf_kind(elf) != ELF_K_ELF) {
+	if (!elf || fstat(fd, &st) < 0 || elf_kind(elf) != ELF_K_ELF) {
 		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "--filter: %s is no ELF file", path);
 		goto out;
 	}
-	if (elf_symbols_read(&all, elf, NULL, 0, e))
+	if (elf_symbols_read(&all, elf, (uint64_t)st.st_size, NULL, 0, e))
 		goto out;
 	for (size_t i = 0; i < all.count; i++)
 		if (add(s, all.symbols[i].value, all.symbols[i].size, isupper((int)all.symbols[i].type),

@@ -2,6 +2,7 @@
 #include "capture/import_code.h"
 #include "capture/byte_source.h"
 #include "capture/elf_image.h"
+#include "capture/text_line.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 
 #define SEGMENTS_MAX 64
 #define COPY_BYTES   ((size_t)1 << 20)
+#define LINE_MOST    8192 /* of a maps file: numbers and a path */
 
 struct range {
 	uint64_t start, end; /* file offsets, half-open */
@@ -186,16 +188,16 @@ int import_code_maps(struct import_code *c, const char *path, struct pt_error *e
 	const char *slash = strrchr(path, '/');
 	int folder = slash ? (int)(slash - path + 1) : 0, ret = 0;
 	unsigned line_number = 0;
-	char *line = NULL;
-	size_t room = 0;
+	char line[LINE_MOST];
+	bool cut;
 	FILE *in = fopen(path, "re");
 
 	if (!in)
 		return pt_fail_errno(e, "cannot read %s", path);
-	while (ret == 0 && (errno = 0, getline(&line, &room, in)) >= 0) {
+	while (ret == 0 && (errno = 0, text_line(in, line, sizeof line, &cut))) {
 		uint64_t number[3];
 		char *file, *full;
-		int got = parse_line(line, number, &file);
+		int got = cut ? -1 : parse_line(line, number, &file);
 
 		line_number++;
 		if (got > 0)
@@ -215,7 +217,6 @@ int import_code_maps(struct import_code *c, const char *path, struct pt_error *e
 	}
 	if (ret == 0 && ferror(in))
 		ret = pt_fail_errno(e, "cannot read %s", path);
-	free(line);
 	fclose(in);
 	return ret;
 }

@@ -1,10 +1,12 @@
 /* import_kernel.c - see import_kernel.h. */
 #include "capture/import_kernel.h"
+#include "capture/text_line.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <search.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +24,9 @@
 
 #define WHOLE_MOST   ((uint64_t)512 << 20) /* a longer segment is an area of addresses, not memory */
 #define TAG_MOST     256
+#define LINE_MOST    2048
+#define WRITTEN_MOST                                                                                         \
+	((uint64_t)8 << 30) /* of all segments of a file, which may be the same bytes over and over */
 
 struct symbol {
 	uint64_t addr;
@@ -30,12 +35,18 @@ struct symbol {
 	char type;     /* nm's */
 };
 
+struct tag {
+	uint32_t number;
+	char name[]; /* "[kvm]" */
+};
+
 struct kernel_symbols {
 	struct symbol *symbols; /* by address */
 	size_t count, room;
 	uint32_t *by_name; /* of symbols, by name, then address */
-	char **tags;	   /* "[kvm]" */
+	struct tag **tags; /* by number, less 1 */
 	size_t tag_count;
+	void *tag_tree; /* tsearch()'s, of the same */
 	char *names;
 	size_t names_bytes, names_room;
 };
@@ -45,23 +56,39 @@ static int no_memory(struct pt_error *e)
 	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the kernel's symbols");
 }
 
-/* The tag's number + 1; 0: no memory. Modules' symbols stand together. */
+static int by_tag_name(const void *a, const void *b)
+{
+	const struct tag *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+/* The tag's number, from 1 on; 0: no memory. */
 static uint32_t tag_of(struct kernel_symbols *s, const char *name)
 {
-	char **grown;
+	size_t n = strlen(name) + 1;
+	struct tag *t = malloc(sizeof *t + n), **grown;
+	struct tag *const *found;
 
-	for (size_t i = s->tag_count; i-- > 0;)
-		if (strcmp(s->tags[i], name) == 0)
-			return (uint32_t)i + 1;
+	if (!t)
+		return 0;
+	memcpy(t->name, name, n);
+	found = tfind(t, &s->tag_tree, by_tag_name);
+	if (found) {
+		free(t);
+		return (*found)->number;
+	}
 	/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
 	grown = realloc(s->tags, (s->tag_count + 1) * sizeof *grown);
-	if (!grown)
+	if (grown)
+		s->tags = grown;
+	if (!grown || !tsearch(t, &s->tag_tree, by_tag_name)) {
+		free(t);
 		return 0;
-	s->tags = grown;
-	grown[s->tag_count] = strdup(name);
-	if (!grown[s->tag_count])
-		return 0;
-	return (uint32_t)++s->tag_count;
+	}
+	grown[s->tag_count++] = t;
+	t->number = (uint32_t)s->tag_count;
+	return t->number;
 }
 
 static bool add_symbol(struct kernel_symbols *s, uint64_t addr, char type, const char *name, const char *tag)
@@ -129,8 +156,8 @@ struct kernel_symbols *kernel_symbols_read(const char *path, struct pt_error *e)
 {
 	struct kernel_symbols *s = calloc(1, sizeof *s);
 	FILE *file = fopen(path, "re");
-	char *line = NULL;
-	size_t room = 0;
+	char line[LINE_MOST];
+	bool cut;
 
 	if (!s || !file) {
 		if (!file)
@@ -140,7 +167,7 @@ struct kernel_symbols *kernel_symbols_read(const char *path, struct pt_error *e)
 		goto fail;
 	}
 	/* "ffffffff81000000 T _text", "ffffffffc0201000 t irq_bypass\t[irqbypass]" */
-	while (getline(&line, &room, file) > 0) {
+	while (text_line(file, line, sizeof line, &cut)) {
 		char name[NAME_MOST], type, tag[TAG_MOST + 2] = "[";
 		unsigned long long addr;
 		int got = sscanf(line, "%llx %c %1023s [%255[^] \n]", &addr, &type, name, tag + 1);
@@ -166,11 +193,9 @@ struct kernel_symbols *kernel_symbols_read(const char *path, struct pt_error *e)
 		no_memory(e);
 		goto fail;
 	}
-	free(line);
 	fclose(file);
 	return s;
 fail:
-	free(line);
 	if (file)
 		fclose(file);
 	kernel_symbols_destroy(s);
@@ -181,8 +206,10 @@ void kernel_symbols_destroy(struct kernel_symbols *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->tag_count; i++)
+	for (size_t i = 0; i < s->tag_count; i++) {
+		tdelete(s->tags[i], &s->tag_tree, by_tag_name);
 		free(s->tags[i]);
+	}
 	free(s->tags);
 	free(s->by_name);
 	free(s->symbols);
@@ -264,10 +291,13 @@ static uint64_t size_of(const struct kernel_symbols *s, size_t i)
 	return PAGE - addr % PAGE;
 }
 
-/* Those of one tag, with their names. */
-static int put_tagged(const struct kernel_symbols *s, uint32_t tag, const char *name, struct ptc_symbol *code,
-		      char *strings, struct ptc_writer *w, int32_t machine_pid, struct pt_error *e)
+/* The symbols of [from, to) in order, which are of one tag, with their names. */
+static int put_tagged(const struct kernel_symbols *s, const uint32_t *from, const uint32_t *to,
+		      struct ptc_symbol *code, char *strings, struct ptc_writer *w, int32_t machine_pid,
+		      struct pt_error *e)
 {
+	uint32_t tag = s->symbols[*from].tag;
+	const char *name = tag ? s->tags[tag - 1]->name : KERNEL_IMAGE_NAME;
 	struct ptc_symbols put = {.machine_pid = machine_pid,
 				  .pid = PTC_ANY_PID,
 				  .absolute = 1,
@@ -276,14 +306,14 @@ static int put_tagged(const struct kernel_symbols *s, uint32_t tag, const char *
 				  .symbols = code,
 				  .strings = strings};
 
-	for (size_t i = 0; i < s->count; i++) {
-		const struct symbol *one = &s->symbols[i];
+	for (; from < to; from++) {
+		const struct symbol *one = &s->symbols[*from];
 		size_t n = strlen(s->names + one->name) + 1;
 
-		if (one->tag != tag || !strchr("tTwW", one->type))
+		if (!strchr("tTwW", one->type))
 			continue;
 		code[put.count++] = (struct ptc_symbol){.value = one->addr,
-							.size = size_of(s, i),
+							.size = size_of(s, *from),
 							.name = (uint32_t)put.strings_bytes,
 							.type = (uint8_t)one->type};
 		memcpy(strings + put.strings_bytes, s->names + one->name, n);
@@ -292,17 +322,34 @@ static int put_tagged(const struct kernel_symbols *s, uint32_t tag, const char *
 	return put.count ? ptc_put_symbols(w, &put, e) : 0;
 }
 
+static int by_tag(const void *a, const void *b, void *arg)
+{
+	const struct kernel_symbols *s = arg;
+	const uint32_t *x = a, *y = b;
+	uint32_t p = s->symbols[*x].tag, q = s->symbols[*y].tag;
+
+	return p != q ? (p > q) - (p < q) : (*x > *y) - (*x < *y);
+}
+
 int kernel_symbols_put(const struct kernel_symbols *s, struct ptc_writer *w, int32_t machine_pid,
 		       struct pt_error *e)
 {
 	struct ptc_symbol *code = malloc(s->count * sizeof *code);
+	uint32_t *order = malloc(s->count * sizeof *order);
 	char *strings = malloc(s->names_bytes + 1);
-	int ret = code && strings ? 0 : no_memory(e);
+	int ret = code && order && strings ? 0 : no_memory(e);
 
-	for (uint32_t tag = 0; ret == 0 && tag <= s->tag_count; tag++)
-		ret = put_tagged(s, tag, tag ? s->tags[tag - 1] : KERNEL_IMAGE_NAME, code, strings, w,
-				 machine_pid, e);
+	for (size_t i = 0; ret == 0 && i < s->count; i++)
+		order[i] = (uint32_t)i;
+	if (ret == 0)
+		qsort_r(order, s->count, sizeof *order, by_tag, (void *)(uintptr_t)s);
+	for (size_t i = 0, end; ret == 0 && i < s->count; i = end) {
+		for (end = i + 1; end < s->count && s->symbols[order[end]].tag == s->symbols[order[i]].tag;)
+			end++;
+		ret = put_tagged(s, order + i, order + end, code, strings, w, machine_pid, e);
+	}
 	free(strings);
+	free(order);
 	free(code);
 	return ret;
 }
@@ -350,8 +397,9 @@ static int put_linked_segment(int fd, const char *path, const Elf64_Phdr *ph,
 			      const struct kernel_symbols *symbols, struct ptc_writer *w,
 			      struct ptc_image *image, struct pt_error *e)
 {
-	uint8_t *bytes = ph->p_filesz <= WHOLE_MOST ? malloc(ph->p_filesz) : NULL;
-	int ret = bytes ? read_at(fd, path, ph->p_offset, bytes, ph->p_filesz, e) : no_memory(e);
+	uint8_t *bytes = malloc(ph->p_filesz);
+	int ret = bytes ? read_at(fd, path, ph->p_offset, bytes, ph->p_filesz, e)
+			: pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the kernel's code");
 
 	if (ret == 0) {
 		kernel_unfentry(symbols, ph->p_vaddr, bytes, ph->p_filesz);
@@ -497,6 +545,7 @@ static int put_segments(int fd, const char *path, const Elf64_Phdr *ph, unsigned
 				  .name_bytes = sizeof KERNEL_IMAGE_NAME - 1};
 	uint8_t *buffer = malloc(COPY_BYTES);
 	int failed = buffer ? 0 : no_memory(e);
+	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < count && !failed; i++) {
 		size_t pieces = ph[i].p_filesz > WHOLE_MOST && wanted ? wanted->count : 1;
@@ -508,6 +557,13 @@ static int put_segments(int fd, const char *path, const Elf64_Phdr *ph, unsigned
 
 			if (!clip(&moved, ph[i].p_filesz > WHOLE_MOST && wanted ? &wanted->all[k] : NULL))
 				continue;
+			sum += moved.p_filesz;
+			if (sum > WRITTEN_MOST)
+				failed = pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
+						 "%s has segments of more than %llu bytes in all", path,
+						 (unsigned long long)WRITTEN_MOST);
+			if (failed)
+				break;
 			moved.p_vaddr += slide;
 			failed = linked ? put_linked_segment(fd, path, &moved, symbols, w, &image, e)
 					: put_segment(fd, path, &moved, w, &image, buffer, e);
