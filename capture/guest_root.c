@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <linux/perf_event.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +17,7 @@
 struct guest_files {
 	int dir;
 	struct image_set *set;
-	char **known; /* names, sorted by nothing: a guest has some hundred files */
-	size_t count, room;
+	void *known; /* tsearch()'s, of names */
 	uint64_t taken, missing;
 	char why[320];
 };
@@ -66,41 +66,23 @@ void guest_files_destroy(struct guest_files *f)
 	if (f->dir >= 0)
 		close(f->dir);
 	image_set_destroy(f->set);
-	for (size_t i = 0; i < f->count; i++)
-		free(f->known[i]);
-	free(f->known);
+	tdestroy(f->known, free);
 	free(f);
 }
 
-static bool is_known(const struct guest_files *f, const char *name, size_t n)
+static int by_name(const void *a, const void *b)
 {
-	for (size_t i = 0; i < f->count; i++)
-		if (strlen(f->known[i]) == n && memcmp(f->known[i], name, n) == 0)
-			return true;
-	return false;
+	return strcmp(a, b);
 }
 
 int guest_files_known(struct guest_files *f, const char *name, uint32_t name_bytes, struct pt_error *e)
 {
-	char *copy;
+	char *copy = strndup(name, name_bytes);
+	char *const *node = copy ? tsearch(copy, &f->known, by_name) : NULL;
 
-	if (is_known(f, name, name_bytes))
-		return 0;
-	if (f->count == f->room) {
-		size_t room = f->room ? 2 * f->room : 64;
-		char **grown = realloc(f->known, room * sizeof *grown);
-
-		if (!grown)
-			return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET,
-				       "out of memory for a guest's files");
-		f->known = grown;
-		f->room = room;
-	}
-	copy = strndup(name, name_bytes);
-	if (!copy)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for a guest's files");
-	f->known[f->count++] = copy;
-	return 0;
+	if (!node || *node != copy)
+		free(copy);
+	return node ? 0 : pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for a guest's files");
 }
 
 static int missing(struct guest_files *f, const char *name, const char *why)
@@ -166,7 +148,7 @@ int guest_files_records(struct guest_files *f, struct ptc_writer *w, const uint8
 		memcpy(&prot, p + 64, sizeof prot);
 		n = strnlen(name, h.size - 72u);
 		if (n == h.size - 72u || !(prot & PROT_EXEC) || name[0] != '/' || name[1] == '/' ||
-		    is_known(f, name, n))
+		    tfind(name, &f->known, by_name))
 			continue;
 		if (h.misc & PERF_RECORD_MISC_MMAP_BUILD_ID)
 			id_bytes = p[40] <= 20 ? p[40] : 0;

@@ -4,10 +4,10 @@
 #include "schema/bytes.h"
 #include "schema/container.h"
 
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BUCKETS	      1024
 #define JOINED_BYTES  ((uint64_t)64 << 10) /* neighbouring AUX records are one up to this length */
 #define PAD_MOST      7			   /* perf fills up AUXTRACE records to whole words */
 #define STREAMS_MOST  ((uint32_t)1 << 20)
@@ -33,7 +33,6 @@ struct buffer {
 	size_t chunk_count, chunk_room;
 	struct traced *traced;
 	size_t traced_count, traced_room;
-	struct buffer *next; /* of the bucket */
 };
 
 struct thread {
@@ -43,7 +42,7 @@ struct thread {
 struct aux_found {
 	struct thread *threads; /* in the order of the file */
 	size_t thread_count, thread_room;
-	struct buffer *buckets[BUCKETS];
+	void *buffers;	       /* tsearch()'s, of all */
 	struct buffer **order; /* of first appearance */
 	uint32_t count, room;
 };
@@ -80,16 +79,23 @@ int aux_plan_init(struct aux_plan *p, struct pt_error *e)
 	return p->found ? 0 : no_memory(e);
 }
 
+static int by_owner(const void *a, const void *b)
+{
+	const struct buffer *x = a, *y = b;
+
+	return x->cpu != y->cpu ? (x->cpu > y->cpu) - (x->cpu < y->cpu)
+				: (x->tid > y->tid) - (x->tid < y->tid);
+}
+
 static struct buffer *buffer_of(struct aux_found *found, int32_t cpu, int32_t tid, struct pt_error *e)
 {
-	struct buffer **at = &found->buckets[(uint32_t)(cpu >= 0 ? cpu : tid) % BUCKETS], *b, **order;
+	const struct buffer key = {.cpu = cpu, .tid = cpu >= 0 ? -1 : tid};
+	struct buffer *const *known = tfind(&key, &found->buffers, by_owner);
 	size_t room = found->room;
+	struct buffer *b, **order;
 
-	if (cpu >= 0)
-		tid = -1;
-	for (b = *at; b; b = b->next)
-		if (b->cpu == cpu && b->tid == tid)
-			return b;
+	if (known)
+		return *known;
 	if (found->count == STREAMS_MOST) {
 		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "AUX data of more than %u threads", STREAMS_MOST);
 		return NULL;
@@ -105,12 +111,14 @@ static struct buffer *buffer_of(struct aux_found *found, int32_t cpu, int32_t ti
 		no_memory(e);
 		return NULL;
 	}
-	b->cpu = cpu;
-	b->tid = tid;
+	*b = key;
 	b->pid = -1;
-	b->named_tid = tid;
-	b->next = *at;
-	*at = b;
+	b->named_tid = b->tid;
+	if (!tsearch(b, &found->buffers, by_owner)) {
+		free(b);
+		no_memory(e);
+		return NULL;
+	}
 	order[found->count++] = b;
 	return b;
 }
@@ -415,6 +423,7 @@ int aux_plan_finish(struct aux_plan *p, struct perf_file *f, struct pt_error *e)
 void aux_plan_deinit(struct aux_plan *p)
 {
 	for (uint32_t i = 0; p->found && i < p->found->count; i++) {
+		tdelete(p->found->order[i], &p->found->buffers, by_owner);
 		free(p->found->order[i]->chunks);
 		free(p->found->order[i]->traced);
 		free(p->found->order[i]);

@@ -3,6 +3,7 @@
 #include "capture/elf_image.h"
 
 #include <glob.h>
+#include <search.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,12 +14,10 @@
 
 #define BUILD_ID_BYTES 20
 #define HEX_BYTES      (2 * BUILD_ID_BYTES + 1)
-#define BUCKETS	       4096
 #define VDSO	       "[vdso]"
 
 /* A file that was mapped. */
 struct mapped {
-	struct mapped *next; /* of the bucket */
 	uint8_t build_id[BUILD_ID_BYTES];
 	uint32_t build_id_bytes;
 	bool found;
@@ -31,7 +30,9 @@ struct perf_images {
 	bool own_cache, own_kernel;
 	struct image_set *set;
 	const struct perf_file *file;
-	struct mapped *buckets[BUCKETS];
+	const struct perf_file_build_id **listed; /* the recording's of this machine, by name */
+	size_t listed_count, listed_of; /* listed_of: so many there were in all when they were sorted */
+	void *mapped;			/* tsearch()'s, of all by name and build id */
 	struct mapped **all;
 	size_t count, room;
 	uint64_t mapped_bytes;
@@ -62,10 +63,18 @@ struct perf_images *perf_images_create(int32_t machine_pid, const char *root, co
 	return i;
 }
 
+/* Of what the list of all of them frees. */
+static void leave(void *node)
+{
+	(void)node;
+}
+
 void perf_images_destroy(struct perf_images *i)
 {
 	if (!i)
 		return;
+	tdestroy(i->mapped, leave);
+	free(i->listed);
 	for (size_t k = 0; k < i->count; k++) {
 		free(i->all[k]->missing.name);
 		free(i->all[k]->missing.why);
@@ -78,9 +87,45 @@ void perf_images_destroy(struct perf_images *i)
 	free(i);
 }
 
+static int by_listed_name(const void *a, const void *b)
+{
+	const struct perf_file_build_id *x = *(const struct perf_file_build_id *const *)a,
+					*y = *(const struct perf_file_build_id *const *)b;
+	int order = strcmp(x->name, y->name);
+
+	return order ? order : (x > y) - (x < y);
+}
+
 void perf_images_build_ids(struct perf_images *i, const struct perf_file *f)
 {
 	i->file = f;
+}
+
+/* They come as the recording is read, so they are sorted when they are asked for. */
+static int sort_build_ids(struct perf_images *i, struct pt_error *e)
+{
+	const struct perf_file *f = i->file;
+	size_t all = f ? f->build_id_count : 0;
+
+	if (all == i->listed_of)
+		return 0;
+	free(i->listed);
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
+	i->listed = malloc(all * sizeof *i->listed);
+	i->listed_count = i->listed_of = 0;
+	if (!i->listed)
+		return no_memory(e);
+	i->listed_of = all;
+	for (size_t k = 0; k < all; k++) {
+		const struct perf_file_build_id *b = &f->build_ids[k];
+
+		if (i->machine_pid ? b->pid == i->machine_pid : b->pid <= 0)
+			i->listed[i->listed_count++] = b;
+	}
+	if (i->listed_count)
+		/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
+		qsort(i->listed, i->listed_count, sizeof *i->listed, by_listed_name);
+	return 0;
 }
 
 uint64_t perf_images_mapped_bytes(const struct perf_images *i)
@@ -88,11 +133,14 @@ uint64_t perf_images_mapped_bytes(const struct perf_images *i)
 	return i->mapped_bytes;
 }
 
-const struct perf_image_missing *perf_images_missing(const struct perf_images *i, size_t n)
+const struct perf_image_missing *perf_images_missing(const struct perf_images *i, size_t *at)
 {
-	for (size_t k = 0; k < i->count; k++)
-		if (!i->all[k]->found && n-- == 0)
-			return &i->all[k]->missing;
+	while (*at < i->count) {
+		const struct mapped *m = i->all[(*at)++];
+
+		if (!m->found)
+			return &m->missing;
+	}
 	return NULL;
 }
 
@@ -110,16 +158,20 @@ static bool is_file(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* The build id that the recording's table of them has for name. */
+/* The build id that the recording's table of them has for name: the first. */
 static const struct perf_file_build_id *listed(const struct perf_images *i, const char *name)
 {
-	for (size_t k = 0; i->file && k < i->file->build_id_count; k++) {
-		const struct perf_file_build_id *b = &i->file->build_ids[k];
+	size_t low = 0, high = i->listed_count;
 
-		if ((i->machine_pid ? b->pid == i->machine_pid : b->pid <= 0) && strcmp(b->name, name) == 0)
-			return b;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (strcmp(i->listed[middle]->name, name) < 0)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	return NULL;
+	return low < i->listed_count && strcmp(i->listed[low]->name, name) == 0 ? i->listed[low] : NULL;
 }
 
 static void why(struct mapped *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -255,25 +307,38 @@ static int find(struct perf_images *i, struct ptc_writer *w, struct mapped *m, s
 	return 0;
 }
 
+static int by_name_and_id(const void *a, const void *b)
+{
+	const struct mapped *x = a, *y = b;
+
+	if (x->build_id_bytes != y->build_id_bytes)
+		return x->build_id_bytes < y->build_id_bytes ? -1 : 1;
+	if (x->build_id_bytes && memcmp(x->build_id, y->build_id, x->build_id_bytes) != 0)
+		return memcmp(x->build_id, y->build_id, x->build_id_bytes);
+	return strcmp(x->missing.name, y->missing.name);
+}
+
 static struct mapped *mapped_of(struct perf_images *i, const char *name, const uint8_t *build_id,
 				uint32_t build_id_bytes, bool *is_new, struct pt_error *e)
 {
-	const struct perf_file_build_id *known = build_id_bytes ? NULL : listed(i, name);
-	uint32_t hash = 5381;
-	struct mapped *m, **at;
+	struct mapped key = {.missing.name = (char *)(uintptr_t)name}, *m;
+	const struct perf_file_build_id *known;
+	struct mapped *const *found;
 
+	if (sort_build_ids(i, e))
+		return NULL;
+	known = build_id_bytes ? NULL : listed(i, name);
 	if (known) {
 		build_id = known->bytes;
 		build_id_bytes = known->size;
 	}
-	for (const char *p = name; *p; p++)
-		hash = hash * 33 + (uint8_t)*p;
-	at = &i->buckets[hash % BUCKETS];
+	key.build_id_bytes = build_id_bytes;
+	if (build_id_bytes)
+		memcpy(key.build_id, build_id, build_id_bytes);
 	*is_new = false;
-	for (m = *at; m; m = m->next)
-		if (m->build_id_bytes == build_id_bytes && strcmp(m->missing.name, name) == 0 &&
-		    (!build_id_bytes || memcmp(m->build_id, build_id, build_id_bytes) == 0))
-			return m;
+	found = tfind(&key, &i->mapped, by_name_and_id);
+	if (found)
+		return *found;
 	if (i->count == i->room) {
 		size_t room = i->room ? 2 * i->room : 64;
 		struct mapped **grown = realloc(i->all, room * sizeof(struct mapped *));
@@ -285,17 +350,18 @@ static struct mapped *mapped_of(struct perf_images *i, const char *name, const u
 		i->all = grown;
 		i->room = room;
 	}
-	m = calloc(1, sizeof *m);
-	if (!m || !(m->missing.name = strdup(name))) {
+	m = malloc(sizeof *m);
+	if (m) {
+		*m = key;
+		m->missing.name = strdup(name);
+	}
+	if (!m || !m->missing.name || !tsearch(m, &i->mapped, by_name_and_id)) {
+		if (m)
+			free(m->missing.name);
 		free(m);
 		no_memory(e);
 		return NULL;
 	}
-	m->build_id_bytes = build_id_bytes;
-	if (build_id_bytes)
-		memcpy(m->build_id, build_id, build_id_bytes);
-	m->next = *at;
-	*at = m;
 	i->all[i->count++] = m;
 	*is_new = true;
 	return m;

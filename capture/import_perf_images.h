@@ -43,8 +43,8 @@ void perf_images_build_ids(struct perf_images *i, const struct perf_file *f);
 int perf_images_map(struct perf_images *i, struct ptc_writer *w, const char *name, const uint8_t *build_id,
 		    uint32_t build_id_bytes, uint64_t mapped_bytes, struct pt_error *e);
 
-/* What was mapped in all, and the n-th file of it that is missing; NULL past the last. */
+/* What was mapped in all, and the next file of it that is missing (*at is 0 before the first); NULL past the last. */
 uint64_t perf_images_mapped_bytes(const struct perf_images *i);
-const struct perf_image_missing *perf_images_missing(const struct perf_images *i, size_t n);
+const struct perf_image_missing *perf_images_missing(const struct perf_images *i, size_t *at);
 
 #endif

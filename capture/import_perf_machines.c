@@ -3,6 +3,7 @@
 #include "capture/import_kernel.h"
 #include "capture/import_perf_images.h"
 #include "capture/kernel_module.h"
+#include "capture/text_line.h"
 
 #include <glob.h>
 #include <inttypes.h>
@@ -256,13 +257,13 @@ int perf_machines_kernel_map(struct perf_machines *m, int32_t pid, const struct 
 static int read_modules(struct machine *one, const char *path, struct pt_error *e)
 {
 	FILE *file = fopen(path, "re");
-	char *line = NULL;
-	size_t room = 0;
+	char line[16384]; /* it tells all modules that use one */
+	bool cut;
 	int ret = 0;
 
 	if (!file)
 		return pt_fail_errno(e, "cannot read %s", path);
-	while (ret == 0 && getline(&line, &room, file) > 0) {
+	while (ret == 0 && text_line(file, line, sizeof line, &cut)) {
 		char name[KERNEL_NAME_MOST - 2], bracketed[KERNEL_NAME_MOST];
 		unsigned long long bytes, start;
 
@@ -272,7 +273,6 @@ static int read_modules(struct machine *one, const char *path, struct pt_error *
 		snprintf(bracketed, sizeof bracketed, "[%s]", name);
 		ret = add_map(one, start, bytes, 0, bracketed, e);
 	}
-	free(line);
 	fclose(file);
 	return ret;
 }
@@ -561,11 +561,11 @@ void perf_machines_note_missing(struct perf_machines *m)
 		uint64_t all = perf_images_mapped_bytes(images), rest = 0;
 		const struct perf_image_missing *missing;
 		char guest[64] = "";
-		size_t n;
+		size_t n, at = 0;
 
 		if (m->all[i].pid)
 			snprintf(guest, sizeof guest, " of guest %" PRId32, m->all[i].pid);
-		for (n = 0; (missing = perf_images_missing(images, n)); n++) {
+		for (n = 0; (missing = perf_images_missing(images, &at)); n++) {
 			if (n >= MISSING_LISTED) {
 				rest += missing->mapped_bytes;
 				continue;

@@ -1,6 +1,7 @@
 /* import_perf_put.c - see import_perf_put.h. */
 #include "capture/import_perf_put.h"
 
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,6 +136,7 @@ void aux_put_deinit(struct aux_put *a)
 {
 	for (size_t i = 0; i < a->count; i++)
 		aux_sample_deinit(&a->streams[i].samples);
+	tdestroy(a->sampled, free);
 	free(a->streams);
 	free(a->buffer);
 	*a = (struct aux_put){0};
@@ -280,21 +282,42 @@ int aux_put_piece(struct aux_put *a, uint32_t stream, const struct aux_piece *pi
 	return copy(a, s, piece, 0, e);
 }
 
-/* The sample's stream: its CPU's, or its thread's where there is no CPU. */
+/* Whose samples: a CPU's, or a thread's where there is no CPU. */
+struct sampled {
+	int32_t cpu, tid;
+	uint32_t index; /* of the stream */
+};
+
+static int by_owner(const void *a, const void *b)
+{
+	const struct sampled *x = a, *y = b;
+
+	return x->cpu != y->cpu ? (x->cpu > y->cpu) - (x->cpu < y->cpu)
+				: (x->tid > y->tid) - (x->tid < y->tid);
+}
+
 static struct aux_put_stream *sampled_stream(struct aux_put *a, const struct perf_stamp *stamp,
 					     struct pt_error *e)
 {
-	int32_t cpu = stamp->cpu, tid = cpu < 0 ? stamp->tid : -1;
-	struct aux_stream of = {.cpu = cpu, .tid = tid, .pid = cpu < 0 ? stamp->pid : -1, .snapshot = true};
-	uint32_t index;
+	const struct sampled key = {.cpu = stamp->cpu, .tid = stamp->cpu < 0 ? stamp->tid : -1};
+	struct aux_stream of = {
+	    .cpu = key.cpu, .tid = key.tid, .pid = key.cpu < 0 ? stamp->pid : -1, .snapshot = true};
+	struct sampled *const *known = tfind(&key, &a->sampled, by_owner), *new;
 
-	for (size_t i = 0; i < a->count; i++)
-		if (a->streams[i].sampled && a->streams[i].cpu == cpu && a->streams[i].tid == tid)
-			return &a->streams[i];
-	if (aux_put_stream(a, &of, &index, e))
+	if (known)
+		return &a->streams[(*known)->index];
+	new = malloc(sizeof *new);
+	if (!new) {
+		no_memory(e);
 		return NULL;
-	a->streams[index].sampled = true;
-	return &a->streams[index];
+	}
+	*new = key;
+	if (!tsearch(new, &a->sampled, by_owner)) {
+		free(new);
+		no_memory(e);
+		return NULL;
+	}
+	return aux_put_stream(a, &of, &new->index, e) ? NULL : &a->streams[new->index];
 }
 
 int aux_put_sample(struct aux_put *a, const struct ordered_record *r, struct pt_error *e)

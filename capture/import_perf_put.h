@@ -38,11 +38,11 @@ int side_put_flush(struct side_put *s, struct pt_error *e);
 struct aux_put_stream {
 	int64_t number; /* in the container; 0: not yet declared */
 	int32_t cpu, tid;
-	bool snapshot, sampled;
+	bool snapshot;
 	uint64_t end;		   /* offset behind what was written */
 	struct aux_piece previous; /* snapshot: the last one, to find what it has in common with the next */
 	uint64_t previous_offset, previous_bytes; /* the same by perf's own offsets */
-	struct aux_sample samples;		  /* sampled */
+	struct aux_sample samples;		  /* of samples */
 };
 
 struct aux_put {
@@ -50,6 +50,7 @@ struct aux_put {
 	struct perf_file *file;
 	struct aux_put_stream *streams;
 	size_t count, room;
+	void *sampled; /* tsearch()'s: the streams of samples, by CPU and thread */
 	uint32_t attr; /* of the intel_pt event, UINT32_MAX: none */
 	uint8_t *buffer;
 };
