@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BYTES_MOST   ((uint64_t)1 << 30)
+#define BYTES_MOST   ((uint64_t)1 << 30) /* of memory: short records take much more than they are long */
 #define RECORD_LAST  22 /* PERF_RECORD_CALLCHAIN_DEFERRED: what is beyond is not known here */
 #define HEADER_BYTES sizeof(struct perf_event_header)
 
@@ -133,10 +133,10 @@ static int read_records(struct raw_side *s, struct byte_source *source, const st
 			return -1;
 		if ((size_t)got < h.size - sizeof h)
 			return pt_fail(e, PT_ERR_BAD_INPUT, offset, "%s ends inside a record", of->path);
-		s->bytes += h.size;
+		s->bytes += sizeof(struct ordered_record) + sizeof(struct ordered_record *) + h.size;
 		if (s->bytes > BYTES_MOST)
-			return pt_fail(e, PT_ERR_BAD_INPUT, offset, "%s: more than 1 GB of sideband",
-				       of->path);
+			return pt_fail(e, PT_ERR_BAD_INPUT, offset,
+				       "%s: the sideband takes more than 1 GB of memory", of->path);
 		if (take(s, bytes, of, sample_type, e)) {
 			e->offset = offset;
 			return -1;
@@ -189,8 +189,9 @@ int raw_side_read(const struct raw_side_file *files, size_t count, uint64_t samp
 		raw_side_destroy(s);
 		return -1;
 	}
-	/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
-	qsort(s->records, s->count, sizeof(struct ordered_record *), older);
+	if (s->count)
+		/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
+		qsort(s->records, s->count, sizeof(struct ordered_record *), older);
 	*ret = s;
 	return 0;
 }
