@@ -82,6 +82,44 @@ static int no_memory(struct pt_error *e)
 	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
 }
 
+/* ---- A process of its own --------------------------------------------------------------------------- */
+
+#define CPU_SECONDS 20 /* in which no sound file is without progress */
+
+/* libtracecmd may run for ever on a damaged file: so it is given time as long as something comes of it. */
+static void progress(void)
+{
+	struct rlimit limit;
+	struct rusage used;
+
+	if (getrusage(RUSAGE_SELF, &used) || getrlimit(RLIMIT_CPU, &limit))
+		return;
+	limit.rlim_cur = (rlim_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + CPU_SECONDS;
+	setrlimit(RLIMIT_CPU, &limit);
+}
+
+static uint64_t file_bytes(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
+}
+
+/* What a sound file of that size never needs. */
+static void limit_memory(const struct import *m)
+{
+	uint64_t bytes = file_bytes(m->host_path);
+
+	for (size_t i = 0; i < m->guest_count; i++)
+		bytes += file_bytes(m->guests[i].path);
+	setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+#ifndef __SANITIZE_ADDRESS__ /* which maps terabytes */
+	setrlimit(RLIMIT_AS, &(struct rlimit){(4ull << 30) + 4 * bytes, (4ull << 30) + 4 * bytes});
+#endif
+}
+
+/* ---- vCPUs ------------------------------------------------------------------------------------------ */
+
 /* Which thread is which vCPU's: the first events tell. */
 static int find_vcpus(struct import *m, struct pt_error *e)
 {
@@ -109,6 +147,12 @@ static int find_vcpus(struct import *m, struct pt_error *e)
 
 /* ---- Guests ----------------------------------------------------------------------------------------- */
 
+/* Offsets are modulo 2^64, as the TSC is. */
+static int64_t minus(int64_t offset)
+{
+	return (int64_t)(0 - (uint64_t)offset);
+}
+
 /* What trace-cmd's agent has found of the guest's TSC, unless the command line tells it. The file has it the other way
  * round: what is to be added to the guest's times. */
 static void find_offset(struct guest *g)
@@ -118,7 +162,7 @@ static void find_offset(struct guest *g)
 	if (g->has_offset || !shift || shift->scaled)
 		return;
 	g->has_offset = true;
-	g->offset = -shift->first;
+	g->offset = minus(shift->first);
 }
 
 /* Of a vCPU; the end's only where the clock was set in between. */
@@ -129,8 +173,8 @@ static int put_offset(struct import *m, const struct guest *g, unsigned vcpu, st
 	char key[64];
 
 	if (!g->told && shift && !shift->scaled) {
-		first = -shift->first;
-		last = -shift->last;
+		first = minus(shift->first);
+		last = minus(shift->last);
 	}
 	snprintf(key, sizeof key, "kvm.%d.%u.tsc_offset", g->pid, vcpu);
 	if (ptc_put_metaf(m->put.w, e, key, "%" PRId64, first) < 0)
@@ -152,8 +196,8 @@ static int put_guest_clock(struct import *m, const struct guest *g, struct pt_er
 		snprintf(key, sizeof key, "machine.%d.clock_offset_ns", g->pid);
 		return ptc_put_metaf(
 		    m->put.w, e, key, "%" PRId64,
-		    (int64_t)m->clock.zero -
-			(int64_t)((__int128)g->offset * (__int128)m->clock.mult >> m->clock.shift));
+		    (int64_t)(m->clock.zero -
+			      (uint64_t)((__int128)g->offset * (__int128)m->clock.mult >> m->clock.shift)));
 	}
 	snprintf(key, sizeof key, "machine.%d.time_mult", g->pid);
 	r |= ptc_put_metaf(m->put.w, e, key, "%" PRIu64, m->clock.mult);
@@ -294,6 +338,7 @@ static int32_t process_of(int in, int32_t tid)
 		uint64_t size;
 		uint32_t attr;
 
+		progress();
 		if (c.type != PTC_SIDEBAND || ptc_parse_sideband(&c, &attr, &p, &size, &end) < 0)
 			continue;
 		while (size) {
@@ -442,6 +487,7 @@ static int merge(struct import *m, int in, struct pt_error *e)
 		}
 		if (copy(m, &c, e) < 0)
 			goto out;
+		progress();
 	}
 	if (got < 0 && damage.kind != PT_ERR_TRUNCATED && damage.kind != PT_ERR_BAD_INPUT) {
 		*e = damage;
@@ -465,9 +511,11 @@ static int read_meta(struct import *m, int in, struct pt_error *e)
 	struct ptc_chunk c;
 	int ret = r ? 0 : -1;
 
-	while (ret == 0 && ptc_next(r, &c, &end) > 0)
+	while (ret == 0 && ptc_next(r, &c, &end) > 0) {
 		if (c.type == PTC_META)
 			ret = ptc_meta_add(m->meta, &c, e);
+		progress();
+	}
 	ptc_reader_destroy(r);
 	return ret;
 }
@@ -510,27 +558,6 @@ static void free_import(struct import *m)
 	free(m->attr_of);
 }
 
-static uint64_t file_bytes(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
-}
-
-/* What a sound file of that size never needs. */
-static void limit(const struct import *m)
-{
-	uint64_t bytes = file_bytes(m->host_path);
-
-	for (size_t i = 0; i < m->guest_count; i++)
-		bytes += file_bytes(m->guests[i].path);
-	setrlimit(RLIMIT_CPU, &(struct rlimit){20 + bytes / 1000000, 30 + bytes / 1000000});
-	setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-#ifndef __SANITIZE_ADDRESS__ /* which maps terabytes */
-	setrlimit(RLIMIT_AS, &(struct rlimit){(4ull << 30) + 4 * bytes, (4ull << 30) + 4 * bytes});
-#endif
-}
-
 /*
  * libtracecmd 1.3 runs wild on some damaged files: a process of its own does the work, and what becomes of it is told. Returns
  * the exit status; on 0 and 3 the container is whole.
@@ -548,7 +575,9 @@ static int import_apart(struct import *m, int in, int out)
 	if (pid == 0) {
 		int r;
 
-		limit(m);
+		limit_memory(m);
+		progress();
+		m->put.progress = progress;
 		r = import(m, in, out, &e);
 		if (r >= 0 && m->put.some_lost) {
 			fprintf(stderr, "pt-capture: trace-cmd lost events: %" PRIu64 " are known of\n",

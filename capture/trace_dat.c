@@ -43,6 +43,7 @@ void tracecmd_set_flag(struct tracecmd_input *handle, int flag);
 #define PASSED_BYTES ((uintptr_t)4 << 20)
 #define PASSED_GAP   ((uintptr_t)64 << 10) /* bytes farther on are of another mapping */
 
+#define EVENT_LEAST  8 /* common_type, _flags, _preempt_count, _pid */
 #define MAGIC	     "\x17\x08\x44tracing"
 
 struct trace_dat {
@@ -257,7 +258,8 @@ bool trace_dat_number(const struct trace_dat *t, const struct trace_dat_event *e
 	struct tep_format_field *f = described ? tep_find_any_field(described, field) : NULL;
 	unsigned long long value;
 
-	if (!f || f->offset + f->size > (int)event->raw_bytes ||
+	if (!f || f->offset < 0 || f->size < 0 || (uint32_t)f->size > event->raw_bytes ||
+	    (uint32_t)f->offset > event->raw_bytes - (uint32_t)f->size ||
 	    tep_read_number_field(f, event->raw, &value) < 0)
 		return false;
 	*ret = value;
@@ -350,6 +352,9 @@ int trace_dat_next(struct trace_dat *t, struct trace_dat_event *ret, struct pt_e
 	pass(&first->passed[cpu], t->now);
 	first->heads[cpu] = tracecmd_read_data(first->handle, cpu);
 	first->known = false;
+	if (t->now->size < EVENT_LEAST)
+		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "the trace.dat has an event of %d bytes",
+			       t->now->size);
 	*ret = (struct trace_dat_event){
 	    .time = t->now->ts,
 	    .cpu = cpu,

@@ -9,6 +9,7 @@
 #define FLUSH_BYTES ((size_t)1 << 20)
 #define SAMPLE_TYPE                                                                                          \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_RAW)
+#define ID_MOST 65535		    /* a ring buffer has 16 bits for it */
 #define ID_BASE 0x7472616365000000u /* of the events' sample ids, apart from a kernel's small ones */
 
 static int no_memory(struct pt_error *e)
@@ -78,6 +79,9 @@ static int event_id(struct dat_put *p, struct dat_source *s, uint32_t id, uint64
 	char name[256];
 	int r;
 
+	if (id > ID_MOST)
+		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
+			       "the trace.dat has an event %u: there are none above %u", id, ID_MOST);
 	if (id >= s->attr_room) {
 		uint32_t *grown = realloc(s->attr_of, ((size_t)id + 256) * sizeof *grown);
 
@@ -155,6 +159,9 @@ static int take(struct dat_put *p, struct dat_source *s, struct pt_error *e)
 	uint32_t raw_bytes = (event->raw_bytes + 4 + 7) / 8 * 8 - 4;
 	uint8_t *at;
 
+	if (event->raw_bytes > UINT16_MAX)
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "an event of %u bytes: too long",
+			       event->raw_bytes);
 	if (event_id(p, s, event->id, &id.id, e) < 0 || name_thread(p, s, &id, e) < 0)
 		return -1;
 	if (event->missed) {
@@ -220,10 +227,13 @@ int dat_put_until(struct dat_put *p, struct dat_source *sources, size_t count, u
 				first = &sources[i];
 		if (!first || first->next_ns >= until_ns)
 			break;
-		if (p->side_bytes >= FLUSH_BYTES &&
-		    (flush_all(p, sources, count, e) < 0 ||
-		     (rounds && first->next_ns && ptc_put_round(p->w, first->next_ns, e) < 0)))
-			return -1;
+		if (p->side_bytes >= FLUSH_BYTES) {
+			if (flush_all(p, sources, count, e) < 0 ||
+			    (rounds && first->next_ns && ptc_put_round(p->w, first->next_ns, e) < 0))
+				return -1;
+			if (p->progress)
+				p->progress();
+		}
 		if (take(p, first, e) < 0 || next(first, e) < 0)
 			return -1;
 	}

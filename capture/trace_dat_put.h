@@ -39,7 +39,8 @@ struct dat_put {
 	uint32_t attr_count, attrs_in; /* in the container so far; of these, made here */
 	uint64_t events, lost;	       /* of files; of those that are known to be lost */
 	bool some_lost;
-	size_t side_bytes; /* of all sources */
+	size_t side_bytes;	/* of all sources */
+	void (*progress)(void); /* called now and then while something is written; NULL: nobody asks */
 };
 
 /* Reads what comes first. 0, or -1, as below. */
