@@ -350,9 +350,7 @@ static int copy_symbols(struct trim_code *t, struct ptc_writer *w, const struct 
 	if (s.count)
 		memcpy(all, s.symbols, s.count * sizeof *all);
 	qsort(all, s.count, sizeof *all, by_value);
-	for (uint32_t i = 0; i < s.count; i++) {
-		uint32_t k = i + 1;
-
+	for (uint32_t i = 0, k = 0; i < s.count; i++) {
 		while (k < s.count && all[k].value == all[i].value)
 			k++;
 		next = k < s.count ? all[k].value : all[i].value + LAST_SYMBOL_BYTES;

@@ -39,10 +39,10 @@ struct trim_time {
 	uint32_t stream_count;
 	struct event *events;
 	uint32_t event_count;
-	struct {
+	struct id {
 		uint64_t id;
 		uint32_t event;
-	} * ids;
+	} * ids; /* by id, then event, once all are known */
 	size_t id_count;
 	struct switched *switched;
 	size_t switched_count;
@@ -317,6 +317,30 @@ static uint64_t get64(const uint8_t *p)
 	return v;
 }
 
+static int by_id(const void *a, const void *b)
+{
+	const struct id *x = a, *y = b;
+
+	return x->id != y->id ? (x->id > y->id) - (x->id < y->id)
+			      : (x->event > y->event) - (x->event < y->event);
+}
+
+/* The first event with that id, in the container's order; `otherwise`: there is none. All are known. */
+static uint32_t event_of(const struct trim_time *t, uint64_t id, uint32_t otherwise)
+{
+	size_t low = 0, high = t->id_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (t->ids[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < t->id_count && t->ids[low].id == id ? t->ids[low].event : otherwise;
+}
+
 /* What the record tells of itself: struct sample_id at its end, or a sample's own beginning. */
 static void look(const struct trim_time *t, uint32_t attr, const uint8_t *p, struct record *ret)
 {
@@ -335,11 +359,7 @@ static void look(const struct trim_time *t, uint32_t attr, const uint8_t *p, str
 	    ret->h.size >= 16) {
 		uint64_t id = get64(sample ? p + 8 : p + ret->h.size - 8);
 
-		for (size_t i = 0; i < t->id_count; i++)
-			if (t->ids[i].id == id) {
-				ret->attr = t->ids[i].event;
-				break;
-			}
+		ret->attr = event_of(t, id, attr);
 	}
 	if (ret->attr >= t->event_count)
 		return;
@@ -526,6 +546,8 @@ struct trim_time *trim_time_create(int fd, const struct ptc_meta *meta, const st
 	}
 	if (read_all(fd, take_cuts, &reading, e) < 0)
 		goto failed;
+	if (t->id_count)
+		qsort(t->ids, t->id_count, sizeof *t->ids, by_id);
 	if (!cut(t, &c)) {
 		pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
 			"nothing of this container has a time in that range");
