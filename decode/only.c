@@ -181,11 +181,15 @@ uint64_t pt_only_tsc(const struct pt_only_time *t, const struct pt_conversion *c
 /* The host's TSC packet of the PSB+ at p: UINT64_MAX when it has none, or is a guest's. */
 static uint64_t psb_tsc(const uint8_t *p, const uint8_t *end)
 {
+	const uint8_t *begin = p;
 	uint64_t tsc = UINT64_MAX;
 	struct pt_packet k;
 	int n;
 
 	while ((n = pt_packet_decode(p, end, 0, &k)) > 0 && k.type != PT_PSBEND && k.type != PT_OVF) {
+		/* (It is looked at by itself.) */
+		if (k.type == PT_PSB && p != begin)
+			return UINT64_MAX;
 		if (k.type == PT_TSC)
 			tsc = k.a;
 		if (k.type == PT_PIP && k.b)

@@ -3,6 +3,7 @@
 #include "schema/bytes.h"
 
 #include <linux/perf_event.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,8 +17,9 @@ struct pt_tasks {
 	struct img_store *store;
 	struct pt_graph *graph;
 	struct pt_machine *machine;
-	struct pt_task *tasks;
 	struct pt_process *processes;
+	/* tsearch()'s. The last: of those of one tid, the newest. */
+	void *process_by_pid, *task_by_tid_pid, *task_by_tid;
 	struct shape *shapes;
 	uint32_t shape_count;
 };
@@ -49,20 +51,50 @@ struct pt_tasks *pt_tasks_create(struct img_store *store, struct pt_graph *graph
 	return t;
 }
 
+static int by_pid(const void *a, const void *b)
+{
+	const struct pt_process *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static int by_tid(const void *a, const void *b)
+{
+	const struct pt_task *x = a, *y = b;
+
+	return (x->tid > y->tid) - (x->tid < y->tid);
+}
+
+static int by_tid_pid(const void *a, const void *b)
+{
+	const struct pt_task *x = a, *y = b;
+
+	return x->tid != y->tid ? by_tid(a, b) : (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+/* Of what the processes' list frees. */
+static void leave(void *node)
+{
+	(void)node;
+}
+
 void pt_tasks_destroy(struct pt_tasks *t)
 {
 	if (!t)
 		return;
-	while (t->tasks) {
-		struct pt_task *task = t->tasks;
-
-		t->tasks = task->next;
-		free(task);
-	}
+	tdestroy(t->task_by_tid, leave);
+	tdestroy(t->task_by_tid_pid, leave);
+	tdestroy(t->process_by_pid, leave);
 	while (t->processes) {
 		struct pt_process *p = t->processes;
 
 		t->processes = p->next;
+		while (p->tasks) {
+			struct pt_task *task = p->tasks;
+
+			p->tasks = task->next;
+			free(task);
+		}
 		img_space_deinit(&p->space);
 		free(p);
 	}
@@ -256,13 +288,20 @@ bool pt_side_moved(const struct pt_side *s, bool *ret_left)
 	return !s->memory && header(s)->type == PERF_RECORD_SWITCH && s->tid >= 0;
 }
 
+static struct pt_process *find_process(const struct pt_tasks *t, int32_t pid)
+{
+	const struct pt_process key = {.pid = pid};
+	struct pt_process *const *found = tfind(&key, &t->process_by_pid, by_pid);
+
+	return found ? *found : NULL;
+}
+
 struct pt_process *pt_tasks_process(struct pt_tasks *t, int32_t pid)
 {
-	struct pt_process *p;
+	struct pt_process *p = find_process(t, pid);
 
-	for (p = t->processes; p; p = p->next)
-		if (p->pid == pid)
-			return p;
+	if (p)
+		return p;
 	p = calloc(1, sizeof *p);
 	if (!p)
 		return NULL;
@@ -279,16 +318,26 @@ struct pt_process *pt_tasks_process(struct pt_tasks *t, int32_t pid)
 	}
 	p->next = t->processes;
 	t->processes = p;
-	return p;
+	/* (Without memory it is made anew.) */
+	return tsearch(p, &t->process_by_pid, by_pid) ? p : NULL;
+}
+
+/* pid -1: the newest of that tid. */
+static struct pt_task *find_task(const struct pt_tasks *t, int32_t pid, int32_t tid)
+{
+	const struct pt_task key = {.pid = pid, .tid = tid};
+	struct pt_task *const *found =
+	    pid == -1 ? tfind(&key, &t->task_by_tid, by_tid) : tfind(&key, &t->task_by_tid_pid, by_tid_pid);
+
+	return found ? *found : NULL;
 }
 
 struct pt_task *pt_tasks_get(struct pt_tasks *t, int32_t pid, int32_t tid)
 {
-	struct pt_task *task;
+	struct pt_task *task = find_task(t, pid, tid), **node;
 
-	for (task = t->tasks; task; task = task->next)
-		if (task->tid == tid && (pid == -1 || task->pid == pid))
-			return task;
+	if (task)
+		return task;
 	task = calloc(1, sizeof *task);
 	if (!task)
 		return NULL;
@@ -302,8 +351,12 @@ struct pt_task *pt_tasks_get(struct pt_tasks *t, int32_t pid, int32_t tid)
 		free(task);
 		return NULL;
 	}
-	task->next = t->tasks;
-	t->tasks = task;
+	task->next = task->process->tasks;
+	task->process->tasks = task;
+	node = tsearch(task, &t->task_by_tid, by_tid);
+	if (!node || !tsearch(task, &t->task_by_tid_pid, by_tid_pid))
+		return NULL;
+	*node = task;
 	return task;
 }
 
@@ -405,9 +458,7 @@ bool pt_tasks_disturbs(struct pt_tasks *t, const struct pt_side *s)
 		return kernel_range(s, &r) && img_space_overlaps(space, r.start, r.end);
 	}
 	if (pt_side_pid(s) != PTC_ANY_PID) {
-		for (p = t->processes; p; p = p->next)
-			if (p->pid == pt_side_pid(s))
-				break;
+		p = find_process(t, pt_side_pid(s));
 		if (!p)
 			return false;
 		space = &p->space;
@@ -495,18 +546,12 @@ int pt_tasks_apply(struct pt_tasks *t, const struct pt_side *s, struct pt_error 
 void pt_tasks_exit(struct pt_tasks *t, const struct pt_side *s)
 {
 	int32_t pid = (int32_t)u32(s->record + 8), tid = (int32_t)u32(s->record + 16);
-
-	struct pt_process *process = NULL;
+	struct pt_process *process = find_process(t, pid);
 	bool left = false;
 
-	for (struct pt_process *p = t->processes; p && !process; p = p->next)
-		if (p->pid == pid)
-			process = p;
 	if (!process)
 		return;
-	for (struct pt_task *task = t->tasks; task; task = task->next) {
-		if (task->process != process)
-			continue;
+	for (struct pt_task *task = process->tasks; task; task = task->next) {
 		if (task->tid == tid)
 			task->exited = true;
 		left |= !task->exited;

@@ -25,6 +25,7 @@ struct pt_process {
 	uint32_t execs;
 	int32_t parent; /* who forked it and was not left by an exec since; -1 nobody, or unknown */
 	bool gone;	/* none of its threads that are known is left */
+	struct pt_task *tasks;
 	struct pt_process *next;
 };
 
@@ -37,7 +38,7 @@ struct pt_task {
 	bool exited;
 	struct pt_process *process;
 	struct pt_machine *machine;
-	struct pt_task *next;
+	struct pt_task *next; /* of the process */
 };
 
 /* perf clock to TSC and back; mult 0: unknown. */

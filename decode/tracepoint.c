@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIELDS_MAX 512 /* more than any tracepoint has */
+#define FIELDS_MAX   512 /* more than any tracepoint has */
+#define FIELDS_TIMES 4	 /* bytes of all fields of an event, in its lengths */
 
 enum kind { NUMBER, STRING, DYNAMIC_STRING, ARRAY, DYNAMIC_ARRAY, BYTES };
 
@@ -281,7 +282,9 @@ static bool locate(const struct field *f, const uint8_t *raw, size_t raw_bytes, 
 	return at <= raw_bytes && where[1] <= raw_bytes - at;
 }
 
-static void add_value(struct pt_text_buffer *b, const struct field *f, const uint8_t *raw, size_t raw_bytes)
+/* *left: bytes that may still be told of the event. Fields hardly overlap, so that a sound format does with these. */
+static void add_value(struct pt_text_buffer *b, const struct field *f, const uint8_t *raw, size_t raw_bytes,
+		      size_t *left)
 {
 	const uint8_t *p;
 	size_t size;
@@ -297,6 +300,11 @@ static void add_value(struct pt_text_buffer *b, const struct field *f, const uin
 		pt_text_add(b, "null");
 		return;
 	}
+	if (size > *left) {
+		pt_text_add(b, "null");
+		return;
+	}
+	*left -= size;
 	switch (f->kind) {
 	case NUMBER: add_number(b, p, f->size, f->is_signed); break;
 	case STRING:
@@ -315,9 +323,11 @@ static void add_value(struct pt_text_buffer *b, const struct field *f, const uin
 void pt_tracepoint_json(const struct pt_tracepoint *t, const uint8_t *raw, size_t raw_bytes,
 			struct pt_text_buffer *b)
 {
+	size_t left = FIELDS_TIMES * raw_bytes;
+
 	for (size_t i = 0; i < t->count; i++) {
 		pt_text_add(b, "%s\"%s\":", i ? "," : "", t->fields[i].name);
-		add_value(b, &t->fields[i], raw, raw_bytes);
+		add_value(b, &t->fields[i], raw, raw_bytes, &left);
 	}
 }
 

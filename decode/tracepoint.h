@@ -41,7 +41,7 @@ struct pt_tracepoint *pt_tracepoint_create(const char *format, size_t format_byt
 void pt_tracepoint_destroy(struct pt_tracepoint *t); /* NULL is fine */
 
 /* Appends the fields of a sample's raw bytes, in the format's order: `"pid":1,"comm":"x"`, without braces; nothing when
- * there are none. */
+ * there are none. null: what does not lie in them, and what is behind fields that come to four times of them together. */
 void pt_tracepoint_json(const struct pt_tracepoint *t, const uint8_t *raw, size_t raw_bytes,
 			struct pt_text_buffer *b);
 
