@@ -3,10 +3,14 @@
 #include "capture/guest_root.h"
 #include "capture/import_kernel.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#define PIECE_BYTES ((size_t)1 << 20)
 
 /* The pid before the colon and where the file's name begins; 0: there is none, the argument is a name. */
 static int split(const char *argument, int32_t *ret_pid, const char **ret_path, struct pt_error *e)
@@ -27,20 +31,76 @@ static int split(const char *argument, int32_t *ret_pid, const char **ret_path, 
 	return 0;
 }
 
+/* The image's file, and its size: 0, or -1. */
+static int open_image(const struct guest_image *image, int *ret_fd, uint64_t *ret_size, struct pt_error *e)
+{
+	char *path = strndup(image->path, image->path_bytes);
+	struct stat st = {0};
+	int ret = 0;
+
+	*ret_fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+	if (!path)
+		ret = pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+	else if (*ret_fd < 0 || fstat(*ret_fd, &st))
+		ret = pt_fail_errno(e, "cannot read %s", path);
+	else if (!S_ISREG(st.st_mode) || st.st_size <= 0)
+		ret = pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "%s is no file with code in it", path);
+	else if (image->address + (uint64_t)st.st_size < image->address)
+		ret = pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "%s does not fit in behind 0x%llx", path,
+			      (unsigned long long)image->address);
+	if (ret && *ret_fd >= 0)
+		close(*ret_fd);
+	*ret_size = (uint64_t)st.st_size;
+	free(path);
+	return ret;
+}
+
+static int add_image(struct guest_kernels *g, size_t of, const char *path, struct pt_error *e)
+{
+	const char *colon = strrchr(path, ':');
+	struct guest_image image = {.of = of, .path = path};
+	uint64_t size;
+	char *end = NULL;
+	int fd;
+
+	errno = 0;
+	if (colon && colon != path && colon[1] && !strchr(" +-", colon[1]))
+		image.address = strtoull(colon + 1, &end, 16);
+	if (!end || *end || errno)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "--guest-image %s: expected [PID:]FILE:ADDRESS, which is hexadecimal", path);
+	image.path_bytes = (size_t)(colon - path);
+	if (g->image_count == GUEST_IMAGES_MAX)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "more than %d images of guests",
+			       GUEST_IMAGES_MAX);
+	if (open_image(&image, &fd, &size, e))
+		return -1;
+	close(fd);
+	g->images[g->image_count++] = image;
+	return 0;
+}
+
+static int readable(const char *path, int flags, struct pt_error *e)
+{
+	int fd = open(path, flags | O_CLOEXEC);
+
+	if (fd < 0)
+		return pt_fail_errno(e, "cannot read %s", path);
+	close(fd);
+	return 0;
+}
+
 int guest_kernels_add(struct guest_kernels *g, enum guest_kernel_file which, const char *argument,
 		      struct pt_error *e)
 {
 	struct guest_kernel *one = NULL;
 	const char *path;
 	int32_t pid;
-	int fd;
 
 	if (split(argument, &pid, &path, e))
 		return -1;
-	fd = open(path, which == GUEST_ROOT ? O_PATH | O_DIRECTORY | O_CLOEXEC : O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return pt_fail_errno(e, "cannot read %s", path);
-	close(fd);
+	if (which != GUEST_IMAGE && readable(path, which == GUEST_ROOT ? O_PATH | O_DIRECTORY : O_RDONLY, e))
+		return -1;
 	for (size_t i = 0; i < g->count; i++)
 		if (g->at[i].pid == pid)
 			one = &g->at[i];
@@ -51,6 +111,8 @@ int guest_kernels_add(struct guest_kernels *g, enum guest_kernel_file which, con
 		one = &g->at[g->count++];
 		*one = (struct guest_kernel){.pid = pid};
 	}
+	if (which == GUEST_IMAGE)
+		return add_image(g, (size_t)(one - g->at), path, e);
 	if (which == GUEST_ROOT)
 		one->root = path;
 	else if (which == GUEST_KCORE)
@@ -99,6 +161,38 @@ static int put(const struct guest_kernel *k, struct ptc_writer *w, struct pt_err
 	return ret;
 }
 
+static int put_image(const struct guest_image *from, int32_t pid, struct ptc_writer *w, struct pt_error *e)
+{
+	struct ptc_image image = {.kind = PTC_IMAGE_MEMORY,
+				  .machine_pid = pid,
+				  .pid = PTC_ANY_PID,
+				  .name = from->path,
+				  .name_bytes = (uint32_t)from->path_bytes,
+				  .vaddr = from->address};
+	uint8_t *buffer = malloc(PIECE_BYTES);
+	uint64_t size = 0, done = 0;
+	ssize_t got = 1;
+	int fd = -1, ret;
+
+	ret = buffer ? open_image(from, &fd, &size, e)
+		     : pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+	while (ret == 0 && done < size && got > 0) {
+		got = pread(fd, buffer, size - done < PIECE_BYTES ? size - done : PIECE_BYTES, (off_t)done);
+		if (got < 0)
+			ret = pt_fail_errno(e, "cannot read %.*s", (int)from->path_bytes, from->path);
+		image.bytes = buffer;
+		image.size = (uint64_t)got;
+		if (got > 0)
+			ret = ptc_put_image(w, &image, e);
+		image.vaddr += (uint64_t)got;
+		done += (uint64_t)got;
+	}
+	if (fd >= 0)
+		close(fd);
+	free(buffer);
+	return ret;
+}
+
 int guest_kernels_put(const struct guest_kernels *g, struct ptc_writer *w, const char **ret_empty,
 		      struct pt_error *e)
 {
@@ -115,5 +209,8 @@ int guest_kernels_put(const struct guest_kernels *g, struct ptc_writer *w, const
 		if (!any)
 			*ret_empty = k->root;
 	}
+	for (size_t i = 0; i < g->image_count; i++)
+		if (put_image(&g->images[i], g->at[g->images[i].of].pid, w, e))
+			return -1;
 	return 0;
 }

@@ -1,8 +1,10 @@
 /*
  * guest_kernel.h - the kernels of guests from files that the user names: --guest-kcore, --guest-kallsyms and --guest-root
- * (guest_root.h) of a capture of VMs and of `merge`.
+ * (guest_root.h) of a capture of VMs and of `merge`; and what else of a guest's memory is known: --guest-image, firmware, a boot
+ * loader, a guest without an operating system.
  *
- * In the container they are what import_kernel.h writes, of the machine whose pid is the VM's process on the host.
+ * In the container they are what import_kernel.h writes, of the machine whose pid is the VM's process on the host. An image is
+ * memory of its kernel's from the start on: the guest runs it as long as nobody knows which of its processes runs.
  */
 #ifndef CAPTURE_GUEST_KERNEL_H
 #define CAPTURE_GUEST_KERNEL_H
@@ -13,6 +15,7 @@
 #include "schema/container.h"
 
 #define GUEST_KERNELS_MAX 64
+#define GUEST_IMAGES_MAX  64
 
 struct guest_kernel {
 	int32_t pid;		      /* 0: not said, the only VM */
@@ -20,16 +23,25 @@ struct guest_kernel {
 	const char *root; /* a folder; of its kernel only what is not given by kcore and kallsyms */
 };
 
+struct guest_image {
+	size_t of;	  /* whose: of guest_kernels.at */
+	const char *path; /* path_bytes of it */
+	size_t path_bytes;
+	uint64_t address; /* linear, in the guest, of its first byte */
+};
+
 /* Zeroed: none. The paths are the caller's. */
 struct guest_kernels {
 	struct guest_kernel at[GUEST_KERNELS_MAX];
 	size_t count;
+	struct guest_image images[GUEST_IMAGES_MAX];
+	size_t image_count;
 };
 
-enum guest_kernel_file { GUEST_KCORE, GUEST_KALLSYMS, GUEST_ROOT };
+enum guest_kernel_file { GUEST_KCORE, GUEST_KALLSYMS, GUEST_ROOT, GUEST_IMAGE };
 
-/* An option's argument, "[PID:]FILE", a later one in place of an earlier one. 0, or -1: PT_ERR_IO (it cannot be opened),
- * PT_ERR_USAGE (a PID that is none, or too many). */
+/* An option's argument, "[PID:]FILE", a later one in place of an earlier one; of an image "[PID:]FILE:ADDRESS" (hexadecimal),
+ * each one more. 0, or -1: PT_ERR_IO (it cannot be opened), PT_ERR_USAGE (a PID or ADDRESS that is none, or too many). */
 int guest_kernels_add(struct guest_kernels *g, enum guest_kernel_file which, const char *argument,
 		      struct pt_error *e);
 

@@ -63,6 +63,9 @@ static const char usage[] =
     "several\n"
     "      --guest-root [PID:]DIR  the guest's root (sshfs -o direct_io): its kernel by proc/kcore and "
     "proc/kallsyms\n"
+    "      --guest-image [PID:]FILE:ADDRESS  FILE is what the guest has in its memory at a (linear) address: "
+    "firmware,\n"
+    "                          a boot loader\n"
     "      --engine ENGINE     perf (Processor Trace), step (single-stepping), auto: step where PT is "
     "missing\n"
     "Output:\n"
@@ -180,6 +183,7 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 		CONTROL,
 		FILTER,
 		KCORE,
+		IMAGE,
 		KALLSYMS,
 		GUEST_ROOT_DIR,
 		AUX_SAMPLE,
@@ -208,6 +212,7 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 					      {"guest-kcore", required_argument, NULL, KCORE},
 					      {"guest-kallsyms", required_argument, NULL, KALLSYMS},
 					      {"guest-root", required_argument, NULL, GUEST_ROOT_DIR},
+					      {"guest-image", required_argument, NULL, IMAGE},
 					      {"aux-sample", optional_argument, NULL, AUX_SAMPLE},
 					      {"sample-event", required_argument, NULL, SAMPLE_EVENT},
 					      {"freq", required_argument, NULL, 'F'},
@@ -296,8 +301,10 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 		case KCORE:
 		case KALLSYMS:
 		case GUEST_ROOT_DIR:
+		case IMAGE:
 			if (guest_kernels_add(&a->kernels,
 					      c == KCORE      ? GUEST_KCORE
+					      : c == IMAGE    ? GUEST_IMAGE
 					      : c == KALLSYMS ? GUEST_KALLSYMS
 							      : GUEST_ROOT,
 					      optarg, e))
@@ -348,9 +355,9 @@ static int check(const struct arguments *a, struct pt_error *e)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "--sideband-only traces nothing to be filtered");
 	if (o->kernels && !a->vm && (!o->system_wide || o->sideband_only))
-		return pt_fail(
-		    e, PT_ERR_USAGE, PT_NO_OFFSET,
-		    "--guest-kcore, --guest-kallsyms and --guest-root are for VMs: with --vm or -a");
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "--guest-kcore, --guest-kallsyms, --guest-root and --guest-image are for VMs: "
+			       "with --vm or -a");
 	if (a->group.sample_bytes && o->snapshot)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "--aux-sample and snapshots: both read the buffer; choose one");
@@ -527,7 +534,7 @@ static int resolve_kernels(struct arguments *a, struct pt_error *e)
 				       a->kernels.at[i].pid);
 		if (!a->kernels.at[i].pid && a->vms.count != 1)
 			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-				       "there are %zu VMs: say whose kernel it is, --guest-kcore PID:FILE",
+				       "there are %zu VMs: say whose kernel it is, as --guest-kcore PID:FILE",
 				       a->vms.count);
 	}
 	return a->kernels.count && a->vms.count == 1 ? guest_kernels_resolve(&a->kernels, a->vms.at[0].pid, e)

@@ -31,6 +31,9 @@ static const char usage[] =
     "where "
     "build\n"
     "                      ids allow; its kernel, if proc is there\n"
+    "  --guest-image [PID:]FILE:ADDRESS  FILE is what the guest has in its memory at a (linear) address, "
+    "hexadecimal:\n"
+    "                      firmware, a boot loader; pt-decode takes it where no kernel or process is known\n"
     "  -o, --output FILE   write to FILE, not to standard output\n"
     "  -z, --level N       zstd level, -7 to 19; default 1\n";
 
@@ -264,10 +267,11 @@ static int only_vm(const char *path, int32_t *ret, struct pt_error *e)
 
 static int parse(int argc, char **argv, struct merge *m, struct pt_error *e)
 {
-	enum { KCORE = 256, KALLSYMS, ROOT };
+	enum { KCORE = 256, KALLSYMS, ROOT, IMAGE };
 	static const struct option longs[] = {{"guest-kcore", required_argument, NULL, KCORE},
 					      {"guest-kallsyms", required_argument, NULL, KALLSYMS},
 					      {"guest-root", required_argument, NULL, ROOT},
+					      {"guest-image", required_argument, NULL, IMAGE},
 					      {"output", required_argument, NULL, 'o'},
 					      {"level", required_argument, NULL, 'z'},
 					      {"help", no_argument, NULL, 'h'},
@@ -281,8 +285,10 @@ static int parse(int argc, char **argv, struct merge *m, struct pt_error *e)
 		case KCORE:
 		case KALLSYMS:
 		case ROOT:
+		case IMAGE:
 			if (guest_kernels_add(&m->kernels,
 					      c == KCORE      ? GUEST_KCORE
+					      : c == IMAGE    ? GUEST_IMAGE
 					      : c == KALLSYMS ? GUEST_KALLSYMS
 							      : GUEST_ROOT,
 					      optarg, e))

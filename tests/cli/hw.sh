@@ -92,8 +92,27 @@ check "a guest's kernel: its address" grep -qF 'vaddr 0xffffffff81000000 size 0x
 "$PT_BIN/pt-decode" --text -F from,to "$tmp/m.ptc" >"$tmp/got"
 same "its code changes no branch of the host" "$tmp/expected" "$tmp/got"
 
-# The same beneath a guest's root.
 mkdir -p "$tmp/root/proc"
+# What else is in a guest's memory, at two places; longer than what is written at once.
+head -c 1100000 /dev/zero | tr '\0' '\220' >"$tmp/rom"
+: >"$tmp/empty"
+expect 2 'expected .PID:.FILE:ADDRESS' "${m[@]}" --guest-image "7:$tmp/rom" "$tmp/c.ptc"
+expect 2 'expected .PID:.FILE:ADDRESS' "${m[@]}" --guest-image "7:$tmp/rom:" "$tmp/c.ptc"
+expect 2 'expected .PID:.FILE:ADDRESS' "${m[@]}" --guest-image "7:$tmp/rom:-1" "$tmp/c.ptc"
+expect 2 'expected .PID:.FILE:ADDRESS' "${m[@]}" --guest-image "7:$tmp/rom:10000000000000000" "$tmp/c.ptc"
+expect 2 'does not fit' "${m[@]}" --guest-image "7:$tmp/rom:fffffffffffff000" "$tmp/c.ptc"
+expect 2 'no file with code' "${m[@]}" --guest-image "7:$tmp/empty:1000" "$tmp/c.ptc"
+expect 2 'no file with code' "${m[@]}" --guest-image "7:$tmp/root:1000" "$tmp/c.ptc"
+expect 1 'cannot read .*none: No such file' "${o[@]}" --vm all --guest-image "$tmp/none:1000"
+expect 2 'no VM: say' "${m[@]}" --guest-image "$tmp/rom:fff00000" "$tmp/c.ptc"
+expect 2 'are for VMs' "${o[@]}" --guest-image "$tmp/rom:fff00000" -- /bin/true
+"$capture" "${m[@]}" --guest-image "7:$tmp/rom:0xfff00000" --guest-image "7:$tmp/kcore:7c00" "$tmp/c.ptc" 2>"$tmp/err"
+succeeded $? "images of a guest: $(cat "$tmp/err")"
+"$capture" info "$tmp/m.ptc" >"$tmp/info"
+check "images of a guest: $(grep 'guest of pid 7' "$tmp/info")" test "$(grep -c 'memory, guest of pid 7' "$tmp/info")" = 2
+check "an image's pieces" grep -q 'vaddr 0x100000000 size 0xc8e0' "$tmp/info"
+
+# The same beneath a guest's root.
 cp "$tmp/kcore" "$tmp/root/proc"
 (cat "$tmp/kallsyms"; echo 'ffffffff81001800 T _etext') >"$tmp/root/proc/kallsyms"
 expect 1 'cannot read .*none: No such file' "${o[@]}" --vm all --guest-root "$tmp/none"
