@@ -15,7 +15,6 @@ static inline void window_at(unsigned first, const uint8_t *p, uint64_t ret[4])
 		ret[i] = __builtin_bswap64(v[i]);
 }
 
-/* By the first bytes of a path. */
 static inline struct pt_trail *trail_slot(const struct pt_flow *f, uint64_t bytes)
 {
 	uint64_t x = (bytes ^ (uint64_t)f->position << 40) * 0x9e3779b97f4a7c15u;
@@ -24,20 +23,19 @@ static inline struct pt_trail *trail_slot(const struct pt_flow *f, uint64_t byte
 	return &f->graph->trails[(x * 0xd6e8feb86659fd93u) >> (64 - PT_TRAILS_LOG2)];
 }
 
-/* A trail of another path that begins alike is in the slot of the first four bytes: by more of them. */
-static inline struct pt_trail *second_slot(const struct pt_flow *f, uint64_t bytes)
+#define TRAIL_SLOTS 3
+/* Where a path's trail is when slot `n` (from 1) holds another that begins alike; NULL: in no other. */
+static inline struct pt_trail *next_slot(const struct pt_flow *f, const struct pt_trail *t, unsigned n,
+					 const uint64_t window[4])
 {
-	uint64_t x = (bytes ^ (uint64_t)f->position << 20) * 0xd6e8feb86659fd93u;
+	uint64_t differs = t->window[0] ^ window[0], bytes = window[0] * 0x9e3779b97f4a7c15u;
 
-	x ^= x >> 32;
-	return &f->graph->trails[(x * 0x9e3779b97f4a7c15u) >> (64 - PT_TRAILS_LOG2)];
-}
-
-/* The trail is of a path that begins like the one to come. */
-static inline bool alike(const struct pt_flow *f, const struct pt_trail *t, const uint64_t window[4])
-{
-	return t->position == f->position && t->start_ip == f->start_ip &&
-	       !((t->window[0] ^ window[0]) >> 32);
+	if (n == TRAIL_SLOTS || t->position != f->position || t->start_ip != f->start_ip ||
+	    (n == 1 ? differs >> 32 : differs))
+		return NULL;
+	if (n == 2)
+		bytes ^= window[1] * 0xd6e8feb86659fd93u ^ f->stack[(f->top - 1) % PT_STACK];
+	return trail_slot(f, bytes ^ bytes >> 32);
 }
 
 static inline bool matches(const struct pt_flow *f, const struct pt_trail *t, const uint64_t window[4],
@@ -155,28 +153,24 @@ static void end(struct pt_flow *f, const uint8_t *p, unsigned left)
  */
 static inline bool along(struct pt_flow *f, unsigned first, const uint8_t **p, unsigned *left)
 {
-	struct pt_trail *t;
+	struct pt_trail *t, *next;
 	uint64_t window[4];
-	size_t more;
 
 	window_at(first, *p, window);
 	t = trail_slot(f, window[0] >> 32);
-	more = (t->bits - 1u) / 8 % sizeof window;
-	if (matches(f, t, window, more ? (*p)[more - 1] : first) && follow(f, t)) {
-		*p += more;
-		f->aux_offset += more;
-		*left = t->left;
-		return true;
-	}
-	if (alike(f, t, window)) {
-		t = second_slot(f, window[0]);
-		more = (t->bits - 1u) / 8 % sizeof window;
+	for (unsigned n = 1;; n++) {
+		size_t more = (t->bits - 1u) / 8 % sizeof window;
+
 		if (matches(f, t, window, more ? (*p)[more - 1] : first) && follow(f, t)) {
 			*p += more;
 			f->aux_offset += more;
 			*left = t->left;
 			return true;
 		}
+		next = next_slot(f, t, n, window);
+		if (!next)
+			break;
+		t = next;
 	}
 	begin(f, t, window, *p);
 	return false;

@@ -74,7 +74,8 @@ struct pt_jump {
  * A path as the packets told it: from the place where it started (nothing gathered, the same return addresses on the
  * stack as far as they were used), the same packet bytes lead along the same path to the same place. Two cache lines
  * for a whole path, instead of one for each bit and a search for the path. A cache: the latest of each slot. A
- * path has two slots: by its first four bytes and, when another one that begins so is there, by its first eight.
+ * path has three slots, as long as others that begin alike are in the ones before: by its first four bytes, by eight, and by
+ * sixteen and the return address.
  */
 #define PT_TRAIL_STACK 4
 struct pt_trail {
@@ -116,7 +117,7 @@ struct pt_stride {
 	uint8_t decision : 4, pops : 4;
 	uint8_t pushes, rise; /* highest top of the stack, from where it was */
 };
-#define PT_STRIDES_LOG2 17
+#define PT_STRIDES_LOG2 16
 #define PT_STRIDES	(1u << PT_STRIDES_LOG2)
 
 struct pt_where { /* of a position: the cold part */
