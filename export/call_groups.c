@@ -3,22 +3,32 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "export/db.h"
 #include "export/digits.h"
 
+enum {
+	POSITIONS = 128, /* in a row: runs, those without calls between included */
+	CALLS = DIGITS_ROW * SHAPE_CALLS,
+	FAR_CALLERS = DIGITS_ROW * SHAPE_CALLS,
+	NEAR = 64, /* callers that are less than that behind the run's last call are told by how much */
+	TOP_BITS = 19
+};
+
 struct call_groups {
-	sqlite3_stmt *insert;
+	sqlite3_stmt *insert, *insert_whole;
 	int64_t trace, id, thread;
-	uint64_t run; /* the first call's */
-	uint32_t n;
+	uint64_t run;	     /* the first one */
+	uint32_t runs;	     /* of DIGITS_ROW */
+	uint32_t calls;	     /* in them */
 	int64_t elapsed_max; /* -1 none */
-	struct digits shape, run_add, cyc, parent, far_parent;
-	uint32_t far_count;
-	bool is_alone;	       /* one call, and no other fits in: */
-	uint64_t parent_whole; /* 0: it does not need this */
-	bool is_whole;	       /* its numbers are these: */
-	struct ptr_call whole;
+	uint32_t run_add[DIGITS_ROW], shape[DIGITS_ROW], path[DIGITS_ROW], caller[DIGITS_ROW],
+	    before[DIGITS_ROW];
+	uint32_t cyc[CALLS];
+	uint32_t far[FAR_CALLERS], far_top[FAR_CALLERS], far_count;
+	char text[2][CALLS * DIGITS_BYTES]; /* of the longest ones */
+	char far_text[2][FAR_CALLERS * DIGITS_BYTES];
 };
 
 struct call_groups *call_groups_create(sqlite3 *db, int64_t trace, struct pt_error *e)
@@ -30,122 +40,186 @@ struct call_groups *call_groups_create(sqlite3 *db, int64_t trace, struct pt_err
 		return NULL;
 	}
 	g->trace = trace;
-	g->insert = db_insert(db, "call_group", 26, e);
-	if (!g->insert) {
-		free(g);
-		return NULL;
-	}
-	return g;
+	g->insert = db_insert(db, "call_group", 19, e);
+	g->insert_whole = g->insert ? db_insert(db, "call_whole", 12, e) : NULL;
+	if (g->insert_whole)
+		return g;
+	call_groups_destroy(g);
+	return NULL;
 }
 
 void call_groups_destroy(struct call_groups *g)
 {
-	if (g)
-		sqlite3_finalize(g->insert);
+	if (!g)
+		return;
+	sqlite3_finalize(g->insert);
+	sqlite3_finalize(g->insert_whole);
 	free(g);
 }
 
-static bool times_known(const struct ptr_call *c)
+/* ---- Rows ---------------------------------------------------------------------------------------------- */
+
+static int bind_head(struct call_groups *g, int64_t id, uint32_t calls, int64_t thread, int64_t elapsed_max)
 {
-	return c->call_tsc != PTR_NO_TSC && c->return_tsc != PTR_NO_TSC;
+	sqlite3_stmt *s = g->insert;
+
+	sqlite3_clear_bindings(s);
+	sqlite3_bind_int64(s, 1, id);
+	sqlite3_bind_int64(s, 2, calls);
+	sqlite3_bind_int64(s, 4, g->trace);
+	db_bind(s, 5, thread, thread);
+	db_bind(s, 6, elapsed_max >= 0, elapsed_max);
+	return 0;
 }
 
-static void bind_whole(struct call_groups *g)
+/* Runs without calls between the others may take less room than saying which the others are. True: they were put in, and
+ * *n counts them, too. */
+static bool spread(const struct call_groups *g, uint32_t to[][POSITIONS], uint32_t *n)
 {
-	const struct ptr_call *c = &g->whole;
-	sqlite3_stmt *s = g->insert;
-	bool is = g->is_whole;
+	uint32_t span = g->run_add[g->runs - 1] + 1;
 
-	db_bind(s, 17, is, 1);
-	db_bind(s, 18, is && c->call_path, c->call_path);
-	db_bind(s, 19, is && c->call_branch, (int64_t)c->call_branch);
-	db_bind(s, 20, is && c->return_branch, (int64_t)c->return_branch);
-	db_bind(s, 21, is && c->call_tsc != PTR_NO_TSC, (int64_t)c->call_tsc);
-	db_bind(s, 22, is && c->return_tsc != PTR_NO_TSC, (int64_t)c->return_tsc);
-	db_bind(s, 23, is, (int64_t)c->branch_count);
-	db_bind(s, 24, is, (int64_t)c->insn_count);
-	db_bind(s, 25, is && c->cyc_count != PTR_UNKNOWN, (int64_t)c->cyc_count);
-	db_bind(s, 26, is, c->flags);
+	if (span > POSITIONS || span * 3 > g->runs * 4)
+		return false;
+	for (uint32_t i = 1; i < g->runs; i++)
+		if (g->run_add[i] == g->run_add[i - 1])
+			return false;
+	for (uint32_t i = 0; i < g->runs; i++) {
+		uint32_t at = g->run_add[i];
+
+		to[0][at] = g->shape[i];
+		to[1][at] = g->path[i];
+		to[2][at] = g->caller[i];
+		to[3][at] = g->before[i];
+	}
+	*n = span;
+	return true;
 }
 
 int call_groups_flush(struct call_groups *g, struct pt_error *e)
 {
 	sqlite3_stmt *s = g->insert;
-	uint32_t n = g->n;
+	uint32_t columns[5][POSITIONS] = {{0}}, n = g->runs, least = UINT32_MAX;
+	char text[7][POSITIONS * DIGITS_BYTES];
 
 	if (!n)
 		return 0;
-	sqlite3_bind_int64(s, 1, g->id);
-	sqlite3_bind_int64(s, 2, n);
-	sqlite3_bind_int64(s, 3, g->trace);
-	db_bind(s, 4, g->thread, g->thread);
-	db_bind(s, 5, g->elapsed_max >= 0, g->elapsed_max);
-	digits_bind(&g->shape, n, s, 6, 7);
-	db_bind(s, 8, !g->is_whole, (int64_t)g->run);
-	digits_bind(&g->run_add, n, s, 9, 10);
-	digits_bind(&g->cyc, n, s, 11, 12);
-	digits_bind(&g->parent, n, s, 13, 0);
-	if (!g->far_count)
-		g->far_parent.any = 0;
-	digits_bind(&g->far_parent, g->far_count, s, 14, 15);
-	db_bind(s, 16, g->parent_whole, (int64_t)g->parent_whole);
-	bind_whole(g);
-	g->n = 0;
-	g->is_alone = g->is_whole = false;
+	for (uint32_t i = 0; i < n; i++)
+		if (g->path[i] && g->path[i] < least)
+			least = g->path[i];
+	/* A run without any call path says so by a shape of nothing but zeros. */
+	for (uint32_t i = 0; i < n; i++)
+		g->path[i] = g->path[i] ? g->path[i] - least : 0;
+	bind_head(g, g->id, g->calls, g->thread, g->elapsed_max);
+	if (!spread(g, columns, &n)) {
+		memcpy(columns[0], g->shape, n * sizeof *g->shape);
+		memcpy(columns[1], g->path, n * sizeof *g->path);
+		memcpy(columns[2], g->caller, n * sizeof *g->caller);
+		memcpy(columns[3], g->before, n * sizeof *g->before);
+		for (uint32_t i = 0; i < n; i++)
+			columns[4][i] = g->run_add[i] + 1;
+	}
+	sqlite3_bind_int64(s, 3, n);
+	sqlite3_bind_int64(s, 7, (int64_t)g->run);
+	digits_bind_array(columns[4], n, 0, s, 8, text[0]);
+	digits_bind_array(columns[0], n, 0, s, 9, text[1]);
+	digits_bind_array(columns[0], n, DIGITS_BITS, s, 10, text[2]);
+	db_bind(s, 11, least != UINT32_MAX, least);
+	digits_bind_array(columns[1], n, 0, s, 12, text[3]);
+	digits_bind_array(columns[1], n, DIGITS_BITS, s, 13, text[4]);
+	digits_bind_array(columns[3], n, 0, s, 14, text[5]);
+	digits_bind_array(columns[2], n, 0, s, 15, text[6]);
+	digits_bind_array(g->far, g->far_count, 0, s, 16, g->far_text[0]);
+	digits_bind_array(g->far_top, g->far_count, 0, s, 17, g->far_text[1]);
+	digits_bind_array(g->cyc, g->calls, 0, s, 18, g->text[0]);
+	digits_bind_array(g->cyc, g->calls, DIGITS_BITS, s, 19, g->text[1]);
+	g->runs = g->calls = g->far_count = 0;
 	return db_run(s, e);
 }
 
-/* The next DIGITS_ROW calls are told by how far away they are, others by their place in a list of these. */
-static uint32_t parent_digit(struct call_groups *g, const struct group_call *c)
+static int add_whole(struct call_groups *g, const struct group_calls *c, struct pt_error *e)
 {
-	uint32_t k;
-	uint64_t far;
+	sqlite3_stmt *s = g->insert_whole;
+	const struct ptr_call *w = c->whole;
+	bool from = w->call_tsc != PTR_NO_TSC, to = w->return_tsc != PTR_NO_TSC;
 
-	if (c->parent_add < DIGITS_ROW)
-		return (uint32_t)c->parent_add;
-	far = (uint64_t)(c->id - g->id) + c->parent_add;
-	/* From the last on: its callees come before it does. */
-	for (k = g->far_count; k-- > 0;)
-		if (g->far_parent.number[k] == far)
-			return DIGITS_ROW + k;
-	k = g->far_count++;
-	digits_set(&g->far_parent, k, (uint32_t)far);
-	return DIGITS_ROW + k;
+	bind_head(g, c->id, 1, c->thread, from && to ? (int64_t)(w->return_tsc - w->call_tsc) : -1);
+	sqlite3_bind_int64(g->insert, 3, 1);
+	if (db_run(g->insert, e) < 0)
+		return -1;
+	sqlite3_bind_int64(s, 1, c->id);
+	sqlite3_bind_int64(s, 2, g->trace);
+	db_bind(s, 3, w->call_path, w->call_path);
+	db_bind(s, 4, w->call_branch, (int64_t)w->call_branch);
+	db_bind(s, 5, w->return_branch, (int64_t)w->return_branch);
+	db_bind(s, 6, from, (int64_t)w->call_tsc);
+	db_bind(s, 7, to, (int64_t)w->return_tsc);
+	sqlite3_bind_int64(s, 8, (int64_t)w->branch_count);
+	sqlite3_bind_int64(s, 9, (int64_t)w->insn_count);
+	db_bind(s, 10, w->cyc_count != PTR_UNKNOWN, (int64_t)w->cyc_count);
+	sqlite3_bind_int64(s, 11, w->flags);
+	db_bind(s, 12, c->caller[0], (int64_t)c->caller[0]);
+	return db_run(s, e);
 }
 
-int call_groups_add(struct call_groups *g, const struct group_call *c, struct pt_error *e)
+/* ---- Adding -------------------------------------------------------------------------------------------- */
+
+/* Callers one after another in the list of the row's; a single one that is there already is not put in again. */
+static int put_far(struct call_groups *g, const struct group_calls *c, uint32_t *ret, struct pt_error *e)
 {
-	bool far_away = c->parent_add >= DIGITS_MAX - DIGITS_ROW, alone = c->whole || far_away;
+	const uint32_t mask = (1u << DIGITS_BITS) - 1;
+
+	*ret = NEAR + g->far_count;
+	for (uint32_t i = 0; i < c->callers; i++) {
+		uint64_t far = c->caller[i] ? c->caller[i] - (uint64_t)g->id : 0;
+
+		if (far >> DIGITS_BITS >> TOP_BITS)
+			return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "too many calls for one database");
+		/* From the last on: its callees come before it does. */
+		for (uint32_t k = g->far_count; c->callers == 1 && k-- > 0;)
+			if (g->far[k] == (far & mask) && g->far_top[k] == far >> DIGITS_BITS) {
+				*ret = NEAR + k;
+				return 0;
+			}
+		g->far[g->far_count] = (uint32_t)far & mask;
+		g->far_top[g->far_count++] = (uint32_t)(far >> DIGITS_BITS);
+	}
+	return 0;
+}
+
+int call_groups_add(struct call_groups *g, const struct group_calls *c, struct pt_error *e)
+{
 	uint64_t run_add = c->return_run - g->run;
+	uint64_t behind = c->caller[0] - (uint64_t)(c->id + c->n - 1);
 	uint32_t i;
 
-	if (g->n &&
-	    (g->thread != c->thread || g->n == DIGITS_ROW || alone || g->is_alone || run_add >= DIGITS_MAX ||
-	     c->id != g->id + (int64_t)g->n) &&
+	if (g->runs &&
+	    (c->whole || g->thread != c->thread || g->runs == DIGITS_ROW || run_add >= DIGITS_ONE - 1 ||
+	     run_add < g->run_add[g->runs - 1] || c->id != g->id + (int64_t)g->calls ||
+	     g->far_count + c->callers > DIGITS_ONE - 1 - NEAR) &&
 	    call_groups_flush(g, e) < 0)
 		return -1;
-	if (!g->n) {
+	if (c->whole)
+		return add_whole(g, c, e);
+	if (!g->runs) {
 		g->id = c->id;
 		g->thread = c->thread;
 		g->run = c->return_run;
 		g->elapsed_max = -1;
-		g->far_count = 0;
-		g->is_alone = alone;
-		g->parent_whole = far_away ? c->parent_add : 0;
 		run_add = 0;
 	}
-	i = g->n++;
-	digits_set(&g->parent, i, far_away ? 0 : parent_digit(g, c));
-	digits_set(&g->shape, i, c->whole ? 0 : c->shape);
-	digits_set(&g->run_add, i, c->whole ? 0 : (uint32_t)run_add);
-	digits_set(&g->cyc, i, c->whole ? 0 : c->cyc);
-	if (c->whole) {
-		g->is_whole = true;
-		g->whole = *c->whole;
-		if (times_known(c->whole))
-			g->elapsed_max = (int64_t)(c->whole->return_tsc - c->whole->call_tsc);
-	} else if (c->elapsed && (int64_t)c->elapsed - 1 > g->elapsed_max) {
+	i = g->runs++;
+	g->run_add[i] = (uint32_t)run_add;
+	g->shape[i] = c->shape;
+	g->path[i] = c->path;
+	g->before[i] = g->calls;
+	if (c->callers == 1 && (!c->caller[0] || behind < NEAR))
+		g->caller[i] = c->caller[0] ? (uint32_t)behind : 0;
+	else if (put_far(g, c, &g->caller[i], e) < 0)
+		return -1;
+	for (uint32_t k = 0; k < c->n; k++)
+		g->cyc[g->calls + k] = c->cyc ? c->cyc[k] : 0;
+	g->calls += c->n;
+	if (c->elapsed && (int64_t)c->elapsed - 1 > g->elapsed_max)
 		g->elapsed_max = (int64_t)c->elapsed - 1;
-	}
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* call_shapes.c - see call_shapes.h. */
+/* call_shapes.c - see call_shapes.h. A shape in memory is its numbers, 7 bits a byte, as call_shapes.h lists them. */
 #include "export/call_shapes.h"
 
 #include <stdbool.h>
@@ -8,30 +8,46 @@
 #include "export/db.h"
 #include "export/digits.h"
 
+enum {
+	FIELDS = 8,	  /* of struct shaped_call */
+	ROW_CALLS = 126,  /* in a row, unless a single shape has more: their places are a byte each */
+	NUMBER_BYTES = 5, /* of 32 bits, 7 bits a byte */
+	TRACE_SHIFT = 32, /* see tables.sql */
+	FIRST_COLUMN = 3  /* of the numbers */
+};
+
+#define LATE_HANDLES (UINT32_C(1) << 31) /* a late shape's is that + its number */
+
 struct counted {
-	struct call_shape shape;
-	uint32_t calls;
+	uint32_t at, bytes; /* in pool */
+	uint32_t hash, runs;
 };
 
 struct cached {
-	struct call_shape shape;
-	uint32_t id; /* 0: free */
+	uint32_t number; /* 0: free */
+	uint8_t bytes, key[SHAPES_CACHED_BYTES];
 };
 
 struct call_shapes {
 	sqlite3_stmt *insert;
 	int64_t trace;
+	uint8_t *pool;
+	size_t pool_bytes, pool_room;
 	struct counted *ranked;
 	uint32_t count, room;
-	uint32_t *slots; /* ranked's number + 1, 0 free */
+	bool full;	 /* what comes is late */
+	uint32_t *slots; /* ranked's index + 1, 0 free */
 	uint32_t mask;
-	uint32_t *ids; /* by ranked's number, from call_shapes_finish() on */
+	uint32_t *numbers; /* by ranked's index, from call_shapes_finish() on */
 	struct cached *cache;
-	uint32_t next; /* the next id behind the ranked ones */
-	/* The row that is being filled: shapes first to first + n - 1 */
-	uint32_t first, n;
-	struct digits call_path, runs_back, call_at, return_at, branches, insns, flags;
+	uint32_t next; /* the number of the next late one */
+	/* The row that is being filled: shapes first to first + n - 1, with so many calls */
+	uint32_t first, n, calls;
+	uint32_t begins[DIGITS_ROW + 1], number[FIELDS][ROW_CALLS];
 };
+
+_Static_assert(sizeof(struct shaped_call) == FIELDS * sizeof(uint32_t), "a shaped call is its numbers");
+_Static_assert((int)SHAPE_CALLS <= (int)ROW_CALLS, "a shape fits into a row");
 
 static int no_memory(struct pt_error *e)
 {
@@ -47,8 +63,8 @@ struct call_shapes *call_shapes_create(sqlite3 *db, int64_t trace, struct pt_err
 		return NULL;
 	}
 	s->trace = trace;
-	s->next = SHAPES_RANKED;
-	s->insert = db_insert(db, "call_shape", 11, e);
+	s->next = SHAPES_RANKED + 1;
+	s->insert = db_insert(db, "call_shape", 13, e);
 	if (!s->insert) {
 		free(s);
 		return NULL;
@@ -61,67 +77,106 @@ void call_shapes_destroy(struct call_shapes *s)
 	if (!s)
 		return;
 	sqlite3_finalize(s->insert);
+	free(s->pool);
 	free(s->ranked);
 	free(s->slots);
-	free(s->ids);
+	free(s->numbers);
 	free(s->cache);
 	free(s);
 }
 
-static uint32_t hash(const struct call_shape *c)
-{
-	uint64_t h = c->call_path * 0x9e3779b97f4a7c15u;
+/* ---- Shapes as bytes ------------------------------------------------------------------------------------ */
 
-	h = (h ^ (h >> 29) ^ ((uint64_t)c->insn_count << 32 | c->branch_count)) * 0xbf58476d1ce4e5b9u;
-	h = (h ^ (h >> 32) ^
-	     ((uint64_t)c->runs_back << 32 | c->call_at << 20 | c->return_at << 8 | c->flags)) *
-	    0x94d049bb133111ebu;
-	return (uint32_t)(h >> 32);
+static uint8_t *put_number(uint8_t *p, uint32_t n)
+{
+	for (; n >= 0x80; n >>= 7)
+		*p++ = (uint8_t)(n | 0x80);
+	*p++ = (uint8_t)n;
+	return p;
 }
 
-static bool equal(const struct call_shape *a, const struct call_shape *b)
+static const uint8_t *get_number(const uint8_t *p, uint32_t *ret)
 {
-	return !memcmp(a, b, sizeof *a); /* it has no padding */
+	unsigned shift = 0;
+
+	*ret = 0;
+	do
+		*ret |= (uint32_t)(*p & 0x7f) << shift;
+	while (shift += 7, *p++ & 0x80);
+	return p;
+}
+
+static uint32_t pack(const struct shaped_call *calls, uint32_t n, uint8_t *to)
+{
+	const uint32_t *number = (const uint32_t *)calls;
+	uint8_t *p = to;
+
+	for (uint32_t i = 0; i < n * FIELDS; i++)
+		p = put_number(p, number[i]);
+	return (uint32_t)(p - to);
+}
+
+static uint32_t unpack(const uint8_t *from, uint32_t bytes, struct shaped_call *to)
+{
+	uint32_t *number = (uint32_t *)to, n = 0;
+
+	for (const uint8_t *p = from; p < from + bytes; n++)
+		p = get_number(p, &number[n]);
+	return n / FIELDS;
+}
+
+static uint32_t hash(const uint8_t *key, uint32_t bytes)
+{
+	uint64_t h = bytes, word;
+
+	for (; bytes >= 8; key += 8, bytes -= 8) {
+		memcpy(&word, key, 8);
+		h = (h ^ word) * 0x9e3779b97f4a7c15u;
+		h ^= h >> 32;
+	}
+	word = 0;
+	memcpy(&word, key, bytes);
+	h = (h ^ word) * 0xbf58476d1ce4e5b9u;
+	return (uint32_t)(h >> 32);
 }
 
 /* ---- The table ---------------------------------------------------------------------------------------- */
 
 static int flush(struct call_shapes *s, struct pt_error *e)
 {
+	/* Which of them may have two digits. */
+	static const bool has_high[FIELDS] = {true, true, false, false, false, true, false, false};
+	char begins[sizeof s->begins / sizeof *s->begins * DIGITS_BYTES];
+	char text[FIELDS][2][ROW_CALLS * DIGITS_BYTES];
 	sqlite3_stmt *st = s->insert;
-	uint32_t n = s->n;
+	int column = FIRST_COLUMN;
 
-	if (!n)
+	if (!s->n)
 		return 0;
-	sqlite3_bind_int64(st, 1, s->trace << 24 | s->first / DIGITS_ROW);
-	digits_bind(&s->call_path, n, st, 2, 3);
-	digits_bind(&s->runs_back, n, st, 4, 5);
-	digits_bind(&s->call_at, n, st, 6, 0);
-	digits_bind(&s->return_at, n, st, 7, 0);
-	digits_bind(&s->branches, n, st, 8, 0);
-	digits_bind(&s->insns, n, st, 9, 10);
-	digits_bind(&s->flags, n, st, 11, 0);
-	s->n = 0;
+	s->begins[s->n] = s->calls;
+	sqlite3_bind_int64(st, 1, (s->trace << TRACE_SHIFT) + s->first);
+	digits_bind_array(s->begins, s->n + 1, 0, st, 2, begins);
+	for (int f = 0; f < FIELDS; f++) {
+		digits_bind_array(s->number[f], s->calls, 0, st, column++, text[f][0]);
+		if (has_high[f])
+			digits_bind_array(s->number[f], s->calls, DIGITS_BITS, st, column++, text[f][1]);
+	}
+	s->n = s->calls = 0;
 	return db_run(st, e);
 }
 
-/* Ids come one after another, from a multiple of DIGITS_ROW on. */
-static int put(struct call_shapes *s, const struct call_shape *c, uint32_t id, struct pt_error *e)
+/* Numbers come one after another, but for where the ranked ones begin behind the late ones. */
+static int put(struct call_shapes *s, const struct shaped_call *calls, uint32_t n, uint32_t number,
+	       struct pt_error *e)
 {
-	uint32_t i = id % DIGITS_ROW;
-
-	if (!i && flush(s, e) < 0)
+	if (s->n && (s->n == DIGITS_ROW || s->calls + n > ROW_CALLS) && flush(s, e) < 0)
 		return -1;
-	if (!i)
-		s->first = id;
-	digits_set(&s->call_path, i, c->call_path);
-	digits_set(&s->runs_back, i, c->runs_back);
-	digits_set(&s->call_at, i, c->call_at);
-	digits_set(&s->return_at, i, c->return_at);
-	digits_set(&s->branches, i, c->branch_count);
-	digits_set(&s->insns, i, c->insn_count);
-	digits_set(&s->flags, i, c->flags);
-	s->n = i + 1;
+	if (!s->n)
+		s->first = number;
+	s->begins[s->n++] = s->calls;
+	for (uint32_t i = 0; i < n; i++, s->calls++)
+		for (int f = 0; f < FIELDS; f++)
+			s->number[f][s->calls] = ((const uint32_t *)&calls[i])[f];
 	return 0;
 }
 
@@ -144,7 +199,7 @@ static int grow(struct call_shapes *s, struct pt_error *e)
 	s->mask = room * 2 - 1;
 	s->room = room;
 	for (uint32_t i = 0; i < s->count; i++) {
-		uint32_t at = hash(&ranked[i].shape) & s->mask;
+		uint32_t at = ranked[i].hash & s->mask;
 
 		while (slots[at])
 			at = (at + 1) & s->mask;
@@ -153,46 +208,75 @@ static int grow(struct call_shapes *s, struct pt_error *e)
 	return 0;
 }
 
-static int add_late(struct call_shapes *s, const struct call_shape *shape, uint32_t h, uint32_t *ret_handle,
-		    struct pt_error *e)
+static int pool_grow(struct call_shapes *s, uint32_t bytes, struct pt_error *e)
+{
+	size_t room = s->pool_room ? s->pool_room * 2 : 1 << 16;
+	uint8_t *pool;
+
+	if (s->pool_bytes + bytes <= s->pool_room)
+		return 0;
+	pool = realloc(s->pool, room);
+	if (!pool)
+		return no_memory(e);
+	s->pool = pool;
+	s->pool_room = room;
+	return 0;
+}
+
+static int add_late(struct call_shapes *s, const struct shaped_call *calls, uint32_t n, const uint8_t *key,
+		    uint32_t bytes, uint32_t h, uint32_t *ret_handle, struct pt_error *e)
 {
 	struct cached *c;
 
 	if (!s->cache && !(s->cache = calloc(SHAPES_CACHED, sizeof *s->cache)))
 		return no_memory(e);
 	c = &s->cache[h % SHAPES_CACHED];
-	if (!c->id || !equal(&c->shape, shape)) {
-		if (s->next == DIGITS_MAX) {
-			*ret_handle = SHAPE_NONE;
-			return 0;
-		}
-		if (put(s, shape, s->next, e) < 0)
-			return -1;
-		*c = (struct cached){.shape = *shape, .id = s->next++};
+	if (c->number && c->bytes == bytes && !memcmp(c->key, key, bytes)) {
+		*ret_handle = LATE_HANDLES + c->number;
+		return 0;
 	}
-	*ret_handle = c->id;
+	if (s->next == DIGITS_MAX) {
+		*ret_handle = SHAPE_NONE;
+		return 0;
+	}
+	if (put(s, calls, n, s->next, e) < 0)
+		return -1;
+	*ret_handle = LATE_HANDLES + s->next;
+	if (bytes <= SHAPES_CACHED_BYTES) {
+		c->number = s->next;
+		c->bytes = (uint8_t)bytes;
+		memcpy(c->key, key, bytes);
+	}
+	s->next++;
 	return 0;
 }
 
-int call_shapes_add(struct call_shapes *s, const struct call_shape *shape, uint32_t *ret_handle,
+int call_shapes_add(struct call_shapes *s, const struct shaped_call *calls, uint32_t n, uint32_t *ret_handle,
 		    struct pt_error *e)
 {
-	uint32_t h = hash(shape), at;
+	uint8_t key[SHAPE_CALLS * FIELDS * NUMBER_BYTES];
+	uint32_t bytes = pack(calls, n, key), h = hash(key, bytes), at;
 
 	if (s->count == s->room && s->count < SHAPES_RANKED && grow(s, e) < 0)
 		return -1;
 	for (at = h & s->mask; s->slots[at]; at = (at + 1) & s->mask) {
 		struct counted *c = &s->ranked[s->slots[at] - 1];
 
-		if (!equal(&c->shape, shape))
+		if (c->hash != h || c->bytes != bytes || memcmp(s->pool + c->at, key, bytes))
 			continue;
-		c->calls += c->calls < UINT32_MAX;
+		c->runs += c->runs < UINT32_MAX;
 		*ret_handle = s->slots[at] - 1;
 		return 0;
 	}
-	if (s->count == SHAPES_RANKED)
-		return add_late(s, shape, h, ret_handle, e);
-	s->ranked[s->count] = (struct counted){.shape = *shape, .calls = 1};
+	s->full |= s->count == SHAPES_RANKED || s->pool_bytes + bytes > SHAPES_BYTES;
+	if (s->full)
+		return add_late(s, calls, n, key, bytes, h, ret_handle, e);
+	if (pool_grow(s, bytes, e) < 0)
+		return -1;
+	s->ranked[s->count] =
+	    (struct counted){.at = (uint32_t)s->pool_bytes, .bytes = bytes, .hash = h, .runs = 1};
+	memcpy(s->pool + s->pool_bytes, key, bytes);
+	s->pool_bytes += bytes;
 	*ret_handle = s->count++;
 	s->slots[at] = s->count;
 	return 0;
@@ -200,7 +284,7 @@ int call_shapes_add(struct call_shapes *s, const struct call_shape *shape, uint3
 
 /* ---- Finishing ---------------------------------------------------------------------------------------- */
 
-/* Calls in the high half, so that one number tells the order; equal ones stay in theirs: the same stream makes the same
+/* Runs in the high half, so that one number tells the order; equal ones stay in theirs: the same stream makes the same
  * database. */
 static int compare(const void *a, const void *b)
 {
@@ -212,28 +296,30 @@ static int compare(const void *a, const void *b)
 int call_shapes_finish(struct call_shapes *s, struct pt_error *e)
 {
 	uint64_t *order = calloc((size_t)s->count + 1, sizeof *order);
+	struct shaped_call calls[SHAPE_CALLS];
 	int ret = 0;
 
-	s->ids = calloc((size_t)s->count + 1, sizeof *s->ids);
-	if (!order || !s->ids) {
+	s->numbers = calloc((size_t)s->count + 1, sizeof *s->numbers);
+	if (!order || !s->numbers) {
 		free(order);
 		return no_memory(e);
 	}
 	for (uint32_t i = 0; i < s->count; i++)
-		order[i] = (uint64_t)(UINT32_MAX - s->ranked[i].calls) << 32 | i;
+		order[i] = (uint64_t)(UINT32_MAX - s->ranked[i].runs) << 32 | i;
 	qsort(order, s->count, sizeof *order, compare);
 	ret = flush(s, e);
 	for (uint32_t i = 0; !ret && i < s->count; i++) {
-		uint32_t n = (uint32_t)order[i];
+		uint32_t index = (uint32_t)order[i];
+		const struct counted *c = &s->ranked[index];
 
-		s->ids[n] = i;
-		ret = put(s, &s->ranked[n].shape, i, e);
+		s->numbers[index] = i + 1;
+		ret = put(s, calls, unpack(s->pool + c->at, c->bytes, calls), i + 1, e);
 	}
 	free(order);
 	return ret < 0 ? -1 : flush(s, e);
 }
 
-uint32_t call_shapes_id(const struct call_shapes *s, uint32_t handle)
+uint32_t call_shapes_number(const struct call_shapes *s, uint32_t handle)
 {
-	return handle < SHAPES_RANKED ? s->ids[handle] : handle;
+	return handle < LATE_HANDLES ? s->numbers[handle] : handle - LATE_HANDLES;
 }

@@ -1,29 +1,28 @@
 /* calls.c - see calls.h. */
 #include "export/calls.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "export/call_groups.h"
 #include "export/call_shapes.h"
+#include "export/callers.h"
 #include "export/db.h"
 #include "export/digits.h"
+#include "export/spool.h"
 #include "export/thread_paths.h"
 
 enum {
-	CHUNK = 8192,	      /* calls in memory at a time */
-	WHOLE_CHUNK = 1024,   /* the same, of those without a shape */
-	RECENT_RUNS = 1 << 16 /* whose times are at hand; calls from before that store theirs */
+	RECENT_RUNS = 1 << 16, /* whose times are at hand; calls from before that store theirs */
+	POLL = 8192	       /* runs with calls between two looks at interrupted() */
 };
 
-/* A call in the scratch file. Those that have no shape (SHAPE_NONE) are in the other file, in the same order. */
+/* What waits in the scratch file for callers and shapes to be known, in the order of the calls. Behind it are the callers'
+ * places (64 bits each), cycles (32, when there are any), or the call (struct ptr_call, when shape is SHAPE_NONE). */
 struct stored {
 	uint64_t return_run;
-	uint64_t parent; /* number, 0 none */
-	uint32_t thread, depth, shape;
-	uint32_t cyc, elapsed; /* see struct group_call */
+	uint32_t thread, shape, path, elapsed; /* see struct group_calls */
+	uint32_t n, callers, has_cyc;
+	uint32_t unused; /* 0 */
 };
 
 struct path {
@@ -36,33 +35,24 @@ struct path {
 	uint32_t thread; /* the first that had one */
 };
 
-/* (thread, depth) to the call seen last, reading backwards. */
-struct open_call {
-	uint32_t thread, depth;
-	uint64_t number; /* 0: a free slot */
-};
-
 struct calls {
 	sqlite3 *db;
 	struct calls_bases bases;
 	sqlite3_stmt *insert_path;
 	struct call_groups *groups;
 	struct call_shapes *shapes;
-	int scratch, whole_scratch;
-	uint64_t count; /* calls */
+	struct callers *callers;
+	uint64_t count; /* calls in the spool */
 	struct path *paths;
 	size_t path_count, path_room;
 	struct thread_paths *shared;
 	uint64_t *symbol_starts;
 	size_t symbol_count, symbol_room;
 	uint64_t recent[RECENT_RUNS], runs;
-	struct open_call *open;
-	uint32_t open_mask, open_count;
-	struct stored chunk[CHUNK];
-	uint32_t held; /* in chunk */
-	struct ptr_call whole[WHOLE_CHUNK];
-	uint32_t whole_held, whole_at; /* in whole; the next to be read of it */
-	uint64_t whole_written;	       /* to the file, in front of what is held; when reading: read */
+	/* The calls that return in the run that is read now */
+	struct ptr_call held[SHAPE_CALLS];
+	uint32_t held_count;
+	struct spool spool;
 };
 
 static int no_memory(struct pt_error *e)
@@ -80,13 +70,13 @@ struct calls *calls_create(sqlite3 *db, const int scratch[2], const struct calls
 		return NULL;
 	}
 	c->db = db;
-	c->scratch = scratch[0];
-	c->whole_scratch = scratch[1];
+	c->spool.scratch = scratch[0];
 	c->bases = *bases;
 	c->insert_path = db_insert(db, "call_path", 11, e);
 	c->groups = c->insert_path ? call_groups_create(db, bases->trace, e) : NULL;
 	c->shapes = c->groups ? call_shapes_create(db, bases->trace, e) : NULL;
-	c->shared = c->shapes ? thread_paths_create(e) : NULL;
+	c->callers = c->shapes ? callers_create(scratch[1], e) : NULL;
+	c->shared = c->callers ? thread_paths_create(e) : NULL;
 	if (!c->shared) {
 		calls_destroy(c);
 		return NULL;
@@ -101,10 +91,10 @@ void calls_destroy(struct calls *c)
 	sqlite3_finalize(c->insert_path);
 	call_groups_destroy(c->groups);
 	call_shapes_destroy(c->shapes);
+	callers_destroy(c->callers);
 	thread_paths_destroy(c->shared);
 	free(c->symbol_starts);
 	free(c->paths);
-	free(c->open);
 	free(c);
 }
 
@@ -151,91 +141,6 @@ void calls_run(struct calls *c, uint64_t number, uint64_t tsc)
 {
 	c->recent[number % RECENT_RUNS] = tsc;
 	c->runs = number;
-}
-
-/* ---- The scratch file -------------------------------------------------------------------------------- */
-
-static int scratch_write(int scratch, const void *from, size_t bytes, uint64_t at, struct pt_error *e)
-{
-	const char *p = from;
-	off_t offset = (off_t)at;
-
-	while (bytes) {
-		ssize_t done = pwrite(scratch, p, bytes, offset);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return pt_fail_errno(e, "writing the scratch file of calls");
-		p += done;
-		bytes -= (size_t)done;
-		offset += done;
-	}
-	return 0;
-}
-
-static int scratch_read(int scratch, void *to, size_t bytes, uint64_t at, struct pt_error *e)
-{
-	char *p = to;
-	off_t offset = (off_t)at;
-
-	while (bytes) {
-		ssize_t done = pread(scratch, p, bytes, offset);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			return pt_fail_errno(e, "reading the scratch file of calls");
-		p += done;
-		bytes -= (size_t)done;
-		offset += done;
-	}
-	return 0;
-}
-
-static int chunk_write(struct calls *c, size_t n, uint64_t at, struct pt_error *e)
-{
-	return scratch_write(c->scratch, c->chunk, n * sizeof *c->chunk, at * sizeof *c->chunk, e);
-}
-
-static int chunk_read(struct calls *c, size_t n, uint64_t at, struct pt_error *e)
-{
-	return scratch_read(c->scratch, c->chunk, n * sizeof *c->chunk, at * sizeof *c->chunk, e);
-}
-
-static int whole_flush(struct calls *c, struct pt_error *e)
-{
-	uint64_t at = c->whole_written * sizeof *c->whole;
-
-	c->whole_written += c->whole_held;
-	return scratch_write(c->whole_scratch, c->whole, c->whole_held * sizeof *c->whole, at, e);
-}
-
-static int whole_add(struct calls *c, const struct ptr_call *r, struct pt_error *e)
-{
-	if (c->whole_held == WHOLE_CHUNK) {
-		if (whole_flush(c, e) < 0)
-			return -1;
-		c->whole_held = 0;
-	}
-	c->whole[c->whole_held++] = *r;
-	return 0;
-}
-
-/* The next one, in the order of whole_add(), behind which everything must have been flushed. total: how many there are. */
-static struct ptr_call *whole_next(struct calls *c, uint64_t total, struct pt_error *e)
-{
-	if (c->whole_at == c->whole_held) {
-		uint64_t left = total - c->whole_written;
-
-		c->whole_held = left < WHOLE_CHUNK ? (uint32_t)left : WHOLE_CHUNK;
-		c->whole_at = 0;
-		if (scratch_read(c->whole_scratch, c->whole, c->whole_held * sizeof *c->whole,
-				 c->whole_written * sizeof *c->whole, e) < 0)
-			return NULL;
-		c->whole_written += c->whole_held;
-	}
-	return &c->whole[c->whole_at++];
 }
 
 /* ---- Adding ------------------------------------------------------------------------------------------ */
@@ -292,126 +197,187 @@ static bool is_time_of(const struct calls *c, uint64_t branch, uint64_t tsc)
 	return run && c->runs - run < RECENT_RUNS && c->recent[run % RECENT_RUNS] == tsc;
 }
 
-/* SHAPE_NONE: it needs whole numbers. */
-static int find_shape(struct calls *c, const struct ptr_call *r, uint32_t *ret, struct pt_error *e)
+/* Whether all that it is can be told by the run it returns in and a shape. */
+static bool fits_shape(const struct calls *c, const struct ptr_call *r)
 {
 	uint64_t runs_back = r->return_branch / PTR_RUN_BRANCHES - r->call_branch / PTR_RUN_BRANCHES;
-	uint64_t elapsed = r->return_tsc - r->call_tsc;
 
-	*ret = SHAPE_NONE;
-	if (!r->call_branch || !r->return_branch || runs_back >= DIGITS_MAX || elapsed >= UINT32_MAX ||
-	    r->branch_count >= DIGITS_ONE || r->insn_count >= DIGITS_MAX || r->flags >= DIGITS_ONE ||
-	    (r->cyc_count != PTR_UNKNOWN && r->cyc_count >= DIGITS_MAX - 1) ||
-	    !is_time_of(c, r->call_branch, r->call_tsc) || !is_time_of(c, r->return_branch, r->return_tsc))
+	return r->call_branch && r->return_branch && runs_back < DIGITS_MAX &&
+	       r->return_tsc - r->call_tsc < UINT32_MAX && r->branch_count < DIGITS_ONE &&
+	       r->insn_count < DIGITS_MAX && r->flags < DIGITS_ONE &&
+	       (r->cyc_count == PTR_UNKNOWN || r->cyc_count < DIGITS_MAX - 1) &&
+	       is_time_of(c, r->call_branch, r->call_tsc) && is_time_of(c, r->return_branch, r->return_tsc);
+}
+
+static int put_whole(struct calls *c, const struct ptr_call *r, struct pt_error *e)
+{
+	struct stored s = {.thread = r->thread, .shape = SHAPE_NONE, .n = 1, .callers = 1};
+	uint64_t place;
+
+	if (callers_returned(c->callers, r->thread, r->depth, ++c->count, e) < 0 ||
+	    callers_wait(c->callers, r->thread, r->depth, &place, e) < 0 ||
+	    spool_write(&c->spool, &s, sizeof s, e) < 0 ||
+	    spool_write(&c->spool, &place, sizeof place, e) < 0)
+		return -1;
+	return spool_write(&c->spool, r, sizeof *r, e);
+}
+
+/* Fills in who calls whom, and the depths of those that have their callers elsewhere; returns how many different ones.
+ * Backwards, because a caller is the next call that returns at one depth less. */
+static uint32_t find_callers(const struct ptr_call *held, uint32_t n, struct shaped_call *calls,
+			     uint32_t *depths)
+{
+	struct {
+		uint32_t depth, at;
+	} seen[SHAPE_CALLS];
+	uint32_t seen_count = 0, others = 0, k;
+
+	for (uint32_t i = n; i-- > 0;) {
+		uint32_t depth = held[i].depth;
+
+		calls[i].caller = 0;
+		for (k = 0; depth && k < seen_count; k++)
+			if (seen[k].depth == depth - 1)
+				calls[i].caller = seen[k].at - i;
+		if (!calls[i].caller) {
+			for (k = 0; k < others && depths[k] != depth; k++)
+				;
+			depths[k] = depth;
+			others += k == others;
+			calls[i].caller = k ? SHAPE_CALLER_OTHER + k - 1 : 0;
+		}
+		for (k = 0; k < seen_count && seen[k].depth != depth; k++)
+			;
+		seen[k].depth = depth;
+		seen[k].at = i;
+		seen_count += k == seen_count;
+	}
+	return others;
+}
+
+/* The smallest call path of them, 0 when none is known. */
+static uint32_t fill_shape(const struct ptr_call *held, uint32_t n, struct shaped_call *calls)
+{
+	uint32_t least = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (held[i].call_path && (!least || held[i].call_path < least))
+			least = held[i].call_path;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct ptr_call *r = &held[i];
+
+		calls[i] = (struct shaped_call){.path_add = r->call_path ? r->call_path - least + 1 : 0,
+						.runs_back = (uint32_t)(r->return_branch / PTR_RUN_BRANCHES -
+									r->call_branch / PTR_RUN_BRANCHES),
+						.call_at = r->call_branch % PTR_RUN_BRANCHES,
+						.return_at = r->return_branch % PTR_RUN_BRANCHES,
+						.branch_count = (uint32_t)r->branch_count,
+						.insn_count = (uint32_t)r->insn_count,
+						.flags = r->flags};
+	}
+	return least;
+}
+
+/* The run's calls go to the scratch file. */
+static int put_held(struct calls *c, struct pt_error *e)
+{
+	uint32_t n = c->held_count, depths[SHAPE_CALLS] = {0}, cyc[SHAPE_CALLS];
+	const struct ptr_call *first = c->held;
+	struct shaped_call calls[SHAPE_CALLS];
+	struct stored s = {
+	    .return_run = first->return_branch / PTR_RUN_BRANCHES, .thread = first->thread, .n = n};
+	uint64_t places[SHAPE_CALLS];
+
+	if (!n)
 		return 0;
-	return call_shapes_add(
-	    c->shapes,
-	    &(struct call_shape){.call_path = r->call_path ? (uint32_t)c->bases.call_path + r->call_path : 0,
-				 .runs_back = (uint32_t)runs_back,
-				 .call_at = r->call_branch % PTR_RUN_BRANCHES,
-				 .return_at = r->return_branch % PTR_RUN_BRANCHES,
-				 .branch_count = (uint32_t)r->branch_count,
-				 .insn_count = (uint32_t)r->insn_count,
-				 .flags = r->flags},
-	    ret, e);
+	c->held_count = 0;
+	s.path = fill_shape(c->held, n, calls);
+	s.callers = find_callers(c->held, n, calls, depths);
+	if (call_shapes_add(c->shapes, calls, n, &s.shape, e) < 0)
+		return -1;
+	for (uint32_t i = 0; s.shape == SHAPE_NONE && i < n; i++)
+		if (put_whole(c, &c->held[i], e) < 0)
+			return -1;
+	if (s.shape == SHAPE_NONE)
+		return 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct ptr_call *r = &c->held[i];
+		bool timed = r->call_tsc != PTR_NO_TSC && r->return_tsc != PTR_NO_TSC;
+		uint32_t elapsed = timed ? (uint32_t)(r->return_tsc - r->call_tsc) + 1 : 0;
+
+		if (elapsed > s.elapsed)
+			s.elapsed = elapsed;
+		cyc[i] = r->cyc_count == PTR_UNKNOWN ? 0 : (uint32_t)r->cyc_count + 1;
+		s.has_cyc |= cyc[i] != 0;
+		if (callers_returned(c->callers, r->thread, r->depth, ++c->count, e) < 0)
+			return -1;
+	}
+	for (uint32_t i = 0; i < s.callers; i++)
+		if (callers_wait(c->callers, s.thread, depths[i], &places[i], e) < 0)
+			return -1;
+	if (spool_write(&c->spool, &s, sizeof s, e) < 0 ||
+	    spool_write(&c->spool, places, s.callers * sizeof *places, e) < 0)
+		return -1;
+	return s.has_cyc ? spool_write(&c->spool, cyc, n * sizeof *cyc, e) : 0;
 }
 
 int calls_add(struct calls *c, const struct ptr_call *r, struct pt_error *e)
 {
-	struct stored *s = &c->chunk[c->held++];
+	bool fits = fits_shape(c, r);
+	const struct ptr_call *first = c->held;
 
-	*s = (struct stored){.return_run = r->return_branch / PTR_RUN_BRANCHES,
-			     .thread = r->thread,
-			     .depth = r->depth,
-			     .cyc = r->cyc_count == PTR_UNKNOWN ? 0 : (uint32_t)r->cyc_count + 1,
-			     .elapsed = r->call_tsc == PTR_NO_TSC || r->return_tsc == PTR_NO_TSC
-					    ? 0
-					    : (uint32_t)(r->return_tsc - r->call_tsc) + 1};
-	if ((r->call_path && sum(c, r, e) < 0) || find_shape(c, r, &s->shape, e) < 0 ||
-	    (s->shape == SHAPE_NONE && whole_add(c, r, e) < 0))
+	if (r->call_path && sum(c, r, e) < 0)
 		return -1;
-	if (c->held < CHUNK)
-		return 0;
-	if (chunk_write(c, CHUNK, c->count, e) < 0)
+	if (c->held_count &&
+	    (!fits || c->held_count == SHAPE_CALLS || first->thread != r->thread ||
+	     first->return_branch / PTR_RUN_BRANCHES != r->return_branch / PTR_RUN_BRANCHES) &&
+	    put_held(c, e) < 0)
 		return -1;
-	c->count += CHUNK;
-	c->held = 0;
+	if (!fits)
+		return put_whole(c, r, e);
+	c->held[c->held_count++] = *r;
 	return 0;
 }
 
-/* ---- Callers ----------------------------------------------------------------------------------------- */
+/* ---- Tables ------------------------------------------------------------------------------------------ */
 
-static struct open_call *open_slot(struct calls *c, uint32_t thread, uint32_t depth)
+/* The next from the scratch file, its first call's number, which goes on. */
+static int insert(struct calls *c, uint64_t *number, struct pt_error *e)
 {
-	uint32_t i =
-	    (uint32_t)((thread * 0x9e3779b97f4a7c15u + depth) * 0x9fb21c651e98df25u >> 32) & c->open_mask;
+	uint64_t branch_base = (uint64_t)c->bases.run * PTR_RUN_BRANCHES, places[SHAPE_CALLS];
+	uint32_t cyc[SHAPE_CALLS];
+	struct group_calls g;
+	struct ptr_call whole;
+	struct stored s;
 
-	while (c->open[i].number && (c->open[i].thread != thread || c->open[i].depth != depth))
-		i = (i + 1) & c->open_mask;
-	return &c->open[i];
-}
-
-static int open_grow(struct calls *c, struct pt_error *e)
-{
-	struct open_call *old = c->open;
-	uint32_t old_room = old ? c->open_mask + 1 : 0, room = old ? old_room * 4 : 1024;
-
-	c->open = calloc(room, sizeof *c->open);
-	if (!c->open) {
-		c->open = old;
-		return no_memory(e);
-	}
-	c->open_mask = room - 1;
-	for (uint32_t i = 0; i < old_room; i++) {
-		if (old[i].number)
-			*open_slot(c, old[i].thread, old[i].depth) = old[i];
-	}
-	free(old);
-	return 0;
-}
-
-/* The caller of a call is the next one of its thread that returns at one depth less. */
-static int find_parents(struct calls *c, struct stored *s, size_t n, uint64_t first_number,
-			struct pt_error *e)
-{
-	for (size_t i = n; i-- > 0;) {
-		struct open_call *slot;
-
-		if ((!c->open || c->open_count > c->open_mask / 2) && open_grow(c, e) < 0)
+	if (spool_read(&c->spool, &s, sizeof s, e) < 0 ||
+	    spool_read(&c->spool, places, s.callers * sizeof *places, e) < 0 ||
+	    (s.has_cyc && spool_read(&c->spool, cyc, s.n * sizeof *cyc, e) < 0) ||
+	    (s.shape == SHAPE_NONE && spool_read(&c->spool, &whole, sizeof whole, e) < 0))
+		return -1;
+	g.id = c->bases.call + (int64_t)*number;
+	g.n = s.n;
+	g.thread = s.thread ? c->bases.thread + s.thread : 0;
+	g.return_run = (uint64_t)c->bases.run + s.return_run;
+	g.path = s.path ? (uint32_t)c->bases.call_path + s.path : 0;
+	g.elapsed = s.elapsed;
+	g.callers = s.callers;
+	g.cyc = s.has_cyc ? cyc : NULL;
+	g.whole = NULL;
+	for (uint32_t i = 0; i < s.callers; i++) {
+		if (callers_get(c->callers, places[i], &g.caller[i], e) < 0)
 			return -1;
-		if (s[i].depth)
-			s[i].parent = open_slot(c, s[i].thread, s[i].depth - 1)->number;
-		slot = open_slot(c, s[i].thread, s[i].depth);
-		c->open_count += !slot->number;
-		*slot = (struct open_call){
-		    .thread = s[i].thread, .depth = s[i].depth, .number = first_number + i};
+		g.caller[i] += g.caller[i] ? (uint64_t)c->bases.call : 0;
 	}
-	return 0;
-}
-
-static int insert(struct calls *c, const struct stored *s, uint64_t number, uint64_t wholes,
-		  struct pt_error *e)
-{
-	uint64_t branch_base = (uint64_t)c->bases.run * PTR_RUN_BRANCHES;
-	struct group_call g = {.id = c->bases.call + (int64_t)number,
-			       .thread = s->thread ? c->bases.thread + s->thread : 0,
-			       .parent_add = s->parent ? s->parent - number : 0,
-			       .return_run = (uint64_t)c->bases.run + s->return_run,
-			       .cyc = s->cyc,
-			       .elapsed = s->elapsed};
-
-	if (s->shape == SHAPE_NONE) {
-		struct ptr_call *whole = whole_next(c, wholes, e);
-
-		if (!whole)
-			return -1;
-		whole->call_path += whole->call_path ? (uint32_t)c->bases.call_path : 0;
-		whole->call_branch += whole->call_branch ? branch_base : 0;
-		whole->return_branch += whole->return_branch ? branch_base : 0;
-		g.whole = whole;
+	if (s.shape == SHAPE_NONE) {
+		whole.call_path += whole.call_path ? (uint32_t)c->bases.call_path : 0;
+		whole.call_branch += whole.call_branch ? branch_base : 0;
+		whole.return_branch += whole.return_branch ? branch_base : 0;
+		g.whole = &whole;
 	} else {
-		g.shape = call_shapes_id(c->shapes, s->shape);
+		g.shape = call_shapes_number(c->shapes, s.shape);
 	}
+	*number += s.n;
 	return call_groups_add(c->groups, &g, e);
 }
 
@@ -461,33 +427,13 @@ static int insert_thread_paths(struct calls *c, struct pt_error *e)
 
 int calls_finish(struct calls *c, bool (*interrupted)(void), struct pt_error *e)
 {
-	uint64_t at, wholes = c->whole_written + c->whole_held;
-	uint32_t n;
-
-	if (whole_flush(c, e) < 0 || call_shapes_finish(c->shapes, e) < 0 ||
-	    find_parents(c, c->chunk, c->held, c->count + 1, e) < 0)
+	if (put_held(c, e) < 0 || call_shapes_finish(c->shapes, e) < 0 || spool_rewind(&c->spool, e) < 0)
 		return -1;
-	c->whole_written = 0;
-	c->whole_at = c->whole_held = 0;
-	/* What is held need not go through the file when it is all. */
-	if (c->count && chunk_write(c, c->held, c->count, e) < 0)
-		return -1;
-	for (at = c->count; at; at -= CHUNK) {
-		if (chunk_read(c, CHUNK, at - CHUNK, e) < 0 ||
-		    find_parents(c, c->chunk, CHUNK, at - CHUNK + 1, e) < 0 ||
-		    chunk_write(c, CHUNK, at - CHUNK, e) < 0)
-			return -1;
-	}
-	for (at = 0; at <= c->count; at += CHUNK) {
-		n = at < c->count ? CHUNK : c->held;
-		if (interrupted && interrupted())
+	for (uint64_t number = 1, runs = 0; number <= c->count; runs++) {
+		if (!(runs % POLL) && interrupted && interrupted())
 			return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "interrupted");
-		if (c->count && chunk_read(c, n, at, e) < 0)
+		if (insert(c, &number, e) < 0)
 			return -1;
-		for (uint32_t i = 0; i < n; i++) {
-			if (insert(c, &c->chunk[i], at + i + 1, wholes, e) < 0)
-				return -1;
-		}
 	}
 	if (call_groups_flush(c->groups, e) < 0 || insert_paths(c, e) < 0)
 		return -1;

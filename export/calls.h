@@ -1,9 +1,9 @@
 /*
- * calls.h - calls and call paths: tables call_group, call_shape and call_path.
+ * calls.h - calls and call paths: tables call_group, call_shape, call_whole and call_path.
  *
- * A call comes when it returns, before its caller does. To tell whose child it is, calls go to a scratch file first
- * (memory stays flat), which is then read backwards once, for callers, and forwards once, into the table. Call paths are kept in memory, with
- * sums of their calls.
+ * A call comes when it returns, before its caller does, and how often calls of its shape come is known at the end: what
+ * is to be stored waits in a scratch file (memory stays flat), which is read once. Call paths are kept in memory, with sums of
+ * their calls.
  */
 #ifndef EXPORT_CALLS_H
 #define EXPORT_CALLS_H

@@ -118,13 +118,13 @@ int trace_delete(sqlite3 *db, int64_t trace, struct pt_error *e)
 				    " AND id < (SELECT (last_edge + 1) << 24 FROM gone);"
 				    "DELETE FROM run_group WHERE id BETWEEN (SELECT first_run FROM gone) AND "
 				    "(SELECT last_run FROM gone);"
-				    "DELETE FROM call_shape WHERE id >> 24 = (SELECT id FROM gone);"
+				    "DELETE FROM call_shape WHERE id >> 32 = (SELECT id FROM gone);"
 				    "DROP TABLE gone;",
 				    (long long)trace);
 	static const char *const tables[] = {
-	    "trace_meta",  "machine",	"thread",    "dso",	   "symbol",  "edge",
-	    "path",	   "slice",	"call_path", "call_group", "event",   "error",
-	    "thread_path", "interrupt", "guest_run", "round_trip", "vm_clock"};
+	    "trace_meta", "machine",	 "thread",    "dso",	    "symbol",	  "edge",
+	    "path",	  "slice",	 "call_path", "call_group", "call_whole", "event",
+	    "error",	  "thread_path", "interrupt", "guest_run",  "round_trip", "vm_clock"};
 	int ret;
 
 	if (!sql)
@@ -172,7 +172,7 @@ int trace_bases(sqlite3 *db, struct trace_bases *ret, struct pt_error *e)
 			return -1;
 	}
 	ret->trace++;
-	if (db_number(db, "SELECT max(id + n - 1) FROM call_group", 0, &ret->call, e) < 0)
+	if (db_number(db, "SELECT id + n - 1 FROM call_group ORDER BY id DESC LIMIT 1", 0, &ret->call, e) < 0)
 		return -1;
 	return db_number(db, "SELECT max(last_run) FROM trace", 0, &ret->run, e);
 }

@@ -6,38 +6,49 @@
 WITH longest AS ( -- the longest calls are in the groups with the longest calls
 	SELECT * FROM call_group WHERE elapsed_max IS NOT NULL ORDER BY elapsed_max DESC, id LIMIT coalesce(:limit, 20)
 ),
-one AS (
-	SELECT g.id + i.i AS id, g.trace, g.thread, g.whole, g.call_path_whole, g.call_tsc, g.return_tsc, g.insn_whole,
-		g.flags_whole,
-		coalesce((unicode(substr(g.shape, i.i + 1, 1)) & 1048575) - 1, 0)
-			+ coalesce((unicode(substr(g.shape_high, i.i + 1, 1)) - 1) << 19, 0) AS s,
-		g.run + coalesce((unicode(substr(g.run_add, i.i + 1, 1)) & 1048575) - 1, 0)
-			+ coalesce((unicode(substr(g.run_add_high, i.i + 1, 1)) - 1) << 19, 0) AS return_run
+one AS ( -- their runs; see the view call
+	SELECT g.id AS grp, g.trace, g.thread, g.shape IS NULL AS whole,
+		g.id + coalesce(unicode(substr(g.before, i.i + 1, 1)) - 1, 0) AS id,
+		g.run + coalesce(unicode(substr(g.run_add, i.i + 1, 1)) - 2, i.i) AS run,
+		(g.trace << 32) + nullif(coalesce((unicode(substr(g.shape, i.i + 1, 1)) & 1048575) - 1, 0)
+			+ coalesce((unicode(substr(g.shape_high, i.i + 1, 1)) - 1) << 19, 0), 0) AS shape,
+		coalesce(g.call_path, 0) + coalesce((unicode(substr(g.path_add, i.i + 1, 1)) & 1048575) - 1, 0)
+			+ coalesce((unicode(substr(g.path_add_high, i.i + 1, 1)) - 1) << 19, 0) AS call_path
 	FROM longest g CROSS JOIN number i
-	WHERE i.i < g.n
+	WHERE i.i < g.runs
 	LIMIT -1
 ),
 shaped AS (
-	SELECT g.id, g.trace, g.thread, g.whole, g.call_tsc, g.return_tsc, g.return_run,
-		g.return_run - coalesce((unicode(substr(s.runs_back, (g.s & 63) + 1, 1)) & 1048575) - 1, 0)
-			- coalesce((unicode(substr(s.runs_back_high, (g.s & 63) + 1, 1)) - 1) << 19, 0) AS call_run,
-		coalesce(g.call_path_whole, coalesce((unicode(substr(s.call_path, (g.s & 63) + 1, 1)) & 1048575) - 1, 0)
-			+ coalesce((unicode(substr(s.call_path_high, (g.s & 63) + 1, 1)) - 1) << 19, 0)) AS call_path,
-		coalesce(g.insn_whole, coalesce((unicode(substr(s.insn_count, (g.s & 63) + 1, 1)) & 1048575) - 1, 0)
-			+ coalesce((unicode(substr(s.insn_count_high, (g.s & 63) + 1, 1)) - 1) << 19, 0)) AS insn_count,
-		coalesce(g.flags_whole, unicode(substr(s.flags, (g.s & 63) + 1, 1)) - 1, 0) AS flags
-	FROM one g LEFT JOIN call_shape s ON NOT coalesce(g.whole, 0) AND s.id = (g.trace << 24) + (g.s >> 6)
+	SELECT u.*, s.id AS shapes, unicode(substr(s.begin, u.shape - s.id + 1, 1)) AS at,
+		CASE WHEN u.whole THEN 1 ELSE unicode(substr(s.begin, u.shape - s.id + 2, 1))
+			- unicode(substr(s.begin, u.shape - s.id + 1, 1)) END AS n,
+		(SELECT g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, u.run - g.id + 1, 1)), 1)) - 1, 0)
+		FROM run_group g WHERE g.id <= u.run ORDER BY g.id DESC LIMIT 1) AS return_tsc
+	FROM one u LEFT JOIN call_shape s ON s.id = (SELECT max(q.id) FROM call_shape q WHERE q.id <= u.shape)
+	WHERE u.whole OR u.shape IS NOT NULL
+	LIMIT -1
+),
+run_known AS (
+	SELECT b.id + k.i AS id, b.trace, b.thread, b.whole, b.run AS return_run, b.return_tsc,
+		b.run - coalesce((unicode(substr(s.runs_back, b.at + k.i, 1)) & 1048575) - 1, 0)
+			- coalesce((unicode(substr(s.runs_back_high, b.at + k.i, 1)) - 1) << 19, 0) AS call_run,
+		b.call_path + nullif(coalesce((unicode(substr(s.path_add, b.at + k.i, 1)) & 1048575) - 1, 0)
+			+ coalesce((unicode(substr(s.path_add_high, b.at + k.i, 1)) - 1) << 19, 0), 0) - 1 AS call_path,
+		coalesce((unicode(substr(s.insn_count, b.at + k.i, 1)) & 1048575) - 1, 0)
+			+ coalesce((unicode(substr(s.insn_count_high, b.at + k.i, 1)) - 1) << 19, 0) AS insn_count,
+		coalesce(unicode(substr(s.flags, b.at + k.i, 1)) - 1, 0) AS flags
+	FROM shaped b LEFT JOIN call_shape s ON s.id = b.shapes CROSS JOIN number k
+	WHERE k.i < b.n
 	LIMIT -1
 ),
 timed AS ( -- by the times of their runs
-	SELECT id, trace, thread, call_path, insn_count, flags,
-		CASE WHEN whole THEN call_tsc ELSE
-		(SELECT g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, call_run - g.id + 1, 1)), 1)) - 1, 0)
-		FROM run_group g WHERE g.id <= call_run ORDER BY g.id DESC LIMIT 1) END AS tsc,
-		CASE WHEN whole THEN return_tsc ELSE
-		(SELECT g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, return_run - g.id + 1, 1)), 1)) - 1, 0)
-		FROM run_group g WHERE g.id <= return_run ORDER BY g.id DESC LIMIT 1) END AS return_tsc
-	FROM shaped
+	SELECT c.id, c.trace, c.thread, coalesce(w.call_path, c.call_path) AS call_path, coalesce(w.insn_count, c.insn_count) AS insn_count,
+		coalesce(w.flags, c.flags) AS flags,
+		CASE WHEN c.whole THEN w.call_tsc WHEN c.call_run = c.return_run THEN c.return_tsc ELSE
+		(SELECT g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, c.call_run - g.id + 1, 1)), 1)) - 1, 0)
+		FROM run_group g WHERE g.id <= c.call_run ORDER BY g.id DESC LIMIT 1) END AS tsc,
+		CASE WHEN c.whole THEN w.return_tsc ELSE c.return_tsc END AS return_tsc
+	FROM run_known c LEFT JOIN call_whole w ON c.whole AND w.id = c.id
 	LIMIT -1
 ),
 slow AS (

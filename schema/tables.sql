@@ -21,14 +21,14 @@
 -- code points from 55296 (surrogates) to 65535 stand 2^20 higher, so `(unicode(substr(x, i + 1, 1)) & 1048575) - 1` reads
 -- it. A text is NULL when all of its numbers are 0.
 -- The view `run` reads them back: a row a run. The view `branches` reads all: a row a branch. Calls are stored alike in
--- call_group and call_shape, and read back by the view `call`.
+-- call_group and call_shape, those of a run together, and read back by the view `call`.
 --
 -- Edges, paths and call paths carry sums over all their runs and calls, so that "what is hot?" need not read the facts.
 -- Where cycles are known (CYC packets) only for stretches of several runs, a stretch's cycles are shared out among its
 -- code by instructions: insn_timed says how many instructions have such cycles; cyc_count is NULL when none have.
 
 PRAGMA application_id = 1347708002; -- 'PTdb'
-PRAGMA user_version = 7;
+PRAGMA user_version = 8;
 
 -- 0..1023, to expand what is counted.
 CREATE TABLE number (i INTEGER PRIMARY KEY);
@@ -145,25 +145,33 @@ CREATE TABLE thread_path (
 	trace INTEGER, thread INTEGER, call_path INTEGER, calls INTEGER, insn_count INTEGER, cyc_count INTEGER
 );
 
--- What many calls have in common, 64 a row, in texts as above: shape s of a trace is the character at position s % 64 + 1
--- of row trace * 2^24 + s / 64. The returning branch is number return_at of its run, the calling one number call_at of the
--- run runs_back before that. flags: perf's (1 no call, 2 no return, 4 not by a call). The counts include callees'.
+-- What the calls that return in a run have in common with others', up to 64 shapes and mostly not more than 126 calls a row, in
+-- texts as above: shape s of a trace is in the row of the largest id up to trace * 2^32 + s, whose first shape that id
+-- names. Its calls are the characters from position begin's number at p (+ 1) up to, not including, that at p + 1, p counting the row's
+-- shapes. path_add: call path - the run's smallest + 1 (0: unknown). The returning branch is number return_at of the run, the
+-- calling one number call_at of the run runs_back before that. flags: perf's (1 no call, 2 no return, 4 not by a call). The counts
+-- include callees'. caller: 1..63 the caller is the shape's that many further on; 0 and from 64 on see call_group.
 CREATE TABLE call_shape (
-	id INTEGER PRIMARY KEY, call_path TEXT, call_path_high TEXT, runs_back TEXT, runs_back_high TEXT, call_at TEXT,
-	return_at TEXT, branch_count TEXT, insn_count TEXT, insn_count_high TEXT, flags TEXT
+	id INTEGER PRIMARY KEY, begin TEXT, path_add TEXT, path_add_high TEXT, runs_back TEXT, runs_back_high TEXT, call_at TEXT,
+	return_at TEXT, branch_count TEXT, insn_count TEXT, insn_count_high TEXT, flags TEXT, caller TEXT
 );
 
--- Calls id .. id + n - 1 of a thread, in the order of returning. They return in run + run_add, whose time, and that of the
--- calling run, are the call's. cyc: number + 1 (0: unknown). elapsed_max: the longest, in TSC ticks. parent: 0 none, up to
--- 63 the caller's id is that much more, from 64 on it is id + far_parent's number at position parent - 64 + 1; with
--- parent_whole, that much more.
--- whole = 1: a group of one call that does not fit this; its numbers are in the columns behind.
+-- Calls id .. id + n - 1 of a thread, in the order of returning, which is in up to 64 different runs; the texts up to cyc_high have
+-- `runs` characters. The i-th (from 0) is run + run_add's number - 1, without run_add run + i. shape: of its calls; 0: none
+-- return in it. Times of runs are the calls'. Its smallest call path is call_path + path_add, its first call id + before's number.
+-- elapsed_max: the longest call, in TSC ticks. cyc: a character a call, number + 1 (0: unknown).
+-- caller: of the calls that have it not in their shape: 0 none, up to 63 that much more than the run's last call; from 64 on id +
+-- far_caller's number at position caller - 64 + 1 (0: none; far_top: its bits from 19 up), for calls whose shape has a caller from 64 on so
+-- many - 63 positions further on.
+-- shape NULL: a call that does not fit this, told by call_whole.
 CREATE TABLE call_group (
-	id INTEGER PRIMARY KEY, n INTEGER, trace INTEGER, thread INTEGER, elapsed_max INTEGER,
-	shape TEXT, shape_high TEXT, run INTEGER, run_add TEXT, run_add_high TEXT, cyc TEXT, cyc_high TEXT,
-	parent TEXT, far_parent TEXT, far_parent_high TEXT, parent_whole INTEGER,
-	whole INTEGER, call_path_whole INTEGER, call_branch INTEGER, return_branch INTEGER, call_tsc INTEGER,
-	return_tsc INTEGER, branches_whole INTEGER, insn_whole INTEGER, cyc_whole INTEGER, flags_whole INTEGER
+	id INTEGER PRIMARY KEY, n INTEGER, runs INTEGER, trace INTEGER, thread INTEGER, elapsed_max INTEGER,
+	run INTEGER, run_add TEXT, shape TEXT, shape_high TEXT, call_path INTEGER, path_add TEXT, path_add_high TEXT, before TEXT,
+	caller TEXT, far_caller TEXT, far_top TEXT, cyc TEXT, cyc_high TEXT
+);
+CREATE TABLE call_whole (
+	id INTEGER PRIMARY KEY, trace INTEGER, call_path INTEGER, call_branch INTEGER, return_branch INTEGER, call_tsc INTEGER,
+	return_tsc INTEGER, branch_count INTEGER, insn_count INTEGER, cyc_count INTEGER, flags INTEGER, parent INTEGER
 );
 
 -- fields: a JSON object. machine, thread, vcpu: the slice's where the event does not say.

@@ -67,54 +67,71 @@ FROM run_group g CROSS JOIN slice s CROSS JOIN trace t
 WHERE s.id = g.slice AND t.id = s.trace AND i.i < g.n;
 
 -- A row a call, in the order of returning. Branches are ids of the view branches. Times are those of the branches' runs.
--- parent: the caller's call. (LIMIT -1 makes SQLite unpack what the columns have in common once.)
+-- parent: the caller's call. (LIMIT -1 makes SQLite unpack what the columns, or a run's calls, have in common once: u reads
+-- characters of runs, b finds their shapes, c reads those of calls.)
 CREATE VIEW call AS
 SELECT id, trace, thread, call_path, call_branch, return_branch, call_tsc, return_tsc, return_tsc - call_tsc AS elapsed_tsc,
 	branch_count, insn_count, cyc_count, flags, parent
 FROM (
 	SELECT
-		u.id, g.trace, g.thread,
-		coalesce(g.call_path_whole, nullif(coalesce((unicode(substr(s.call_path, u.k, 1)) & 1048575) - 1, 0)
-			+ coalesce((unicode(substr(s.call_path_high, u.k, 1)) - 1) << 19, 0), 0)) AS call_path,
-		CASE WHEN g.whole THEN g.call_branch ELSE (u.run
-			- coalesce((unicode(substr(s.runs_back, u.k, 1)) & 1048575) - 1, 0)
-			- coalesce((unicode(substr(s.runs_back_high, u.k, 1)) - 1) << 19, 0)) * 1024
-			+ coalesce(unicode(substr(s.call_at, u.k, 1)) - 1, 0) END AS call_branch,
-		CASE WHEN g.whole THEN g.return_branch
-			ELSE u.run * 1024 + coalesce(unicode(substr(s.return_at, u.k, 1)) - 1, 0) END AS return_branch,
-		CASE WHEN g.whole THEN g.call_tsc ELSE
-		(SELECT h.tsc + coalesce(unicode(substr(h.time, unicode(substr(h.step, (u.run - coalesce((unicode(substr(s.runs_back, u.k, 1)) & 1048575) - 1, 0)
-			- coalesce((unicode(substr(s.runs_back_high, u.k, 1)) - 1) << 19, 0)) - h.id + 1, 1)), 1)) - 1, 0)
-		FROM run_group h WHERE h.id <= (u.run - coalesce((unicode(substr(s.runs_back, u.k, 1)) & 1048575) - 1, 0)
-			- coalesce((unicode(substr(s.runs_back_high, u.k, 1)) - 1) << 19, 0)) ORDER BY h.id DESC LIMIT 1) END AS call_tsc,
-		CASE WHEN g.whole THEN g.return_tsc ELSE
-		(SELECT h.tsc + coalesce(unicode(substr(h.time, unicode(substr(h.step, u.run - h.id + 1, 1)), 1)) - 1, 0)
-		FROM run_group h WHERE h.id <= u.run ORDER BY h.id DESC LIMIT 1) END AS return_tsc,
-		coalesce(g.branches_whole, unicode(substr(s.branch_count, u.k, 1)) - 1, 0) AS branch_count,
-		coalesce(g.insn_whole, coalesce((unicode(substr(s.insn_count, u.k, 1)) & 1048575) - 1, 0)
-			+ coalesce((unicode(substr(s.insn_count_high, u.k, 1)) - 1) << 19, 0)) AS insn_count,
-		coalesce(g.cyc_whole, nullif(coalesce((unicode(substr(g.cyc, u.i, 1)) & 1048575) - 1, 0)
-			+ coalesce((unicode(substr(g.cyc_high, u.i, 1)) - 1) << 19, 0), 0) - 1) AS cyc_count,
-		coalesce(g.flags_whole, unicode(substr(s.flags, u.k, 1)) - 1, 0) AS flags,
-		u.id + coalesce(g.parent_whole, CASE WHEN g.parent IS NULL THEN NULL WHEN unicode(substr(g.parent, u.i, 1)) < 65
-			THEN nullif(unicode(substr(g.parent, u.i, 1)) - 1, 0)
-			ELSE coalesce((unicode(substr(g.far_parent, unicode(substr(g.parent, u.i, 1)) - 64, 1)) & 1048575) - 1, 0)
-				+ coalesce((unicode(substr(g.far_parent_high, unicode(substr(g.parent, u.i, 1)) - 64, 1)) - 1) << 19, 0)
-				- u.i + 1 END) AS parent
+		c.id, c.trace, c.thread, CASE WHEN c.whole THEN w.call_path ELSE c.call_path END AS call_path,
+		CASE WHEN c.whole THEN w.call_branch ELSE c.call_run * 1024 + c.call_at END AS call_branch,
+		CASE WHEN c.whole THEN w.return_branch ELSE c.run * 1024 + c.return_at END AS return_branch,
+		CASE WHEN c.whole THEN w.call_tsc WHEN c.call_run = c.run THEN c.tsc ELSE
+		(SELECT h.tsc + coalesce(unicode(substr(h.time, unicode(substr(h.step, c.call_run - h.id + 1, 1)), 1)) - 1, 0)
+		FROM run_group h WHERE h.id <= c.call_run ORDER BY h.id DESC LIMIT 1) END AS call_tsc,
+		CASE WHEN c.whole THEN w.return_tsc ELSE c.tsc END AS return_tsc,
+		coalesce(w.branch_count, c.branch_count) AS branch_count, coalesce(w.insn_count, c.insn_count) AS insn_count,
+		coalesce(w.cyc_count, c.cyc_count) AS cyc_count, coalesce(w.flags, c.flags) AS flags,
+		CASE WHEN c.whole THEN w.parent WHEN c.in_shape BETWEEN 1 AND 63 THEN c.id + c.in_shape
+			WHEN c.caller < 64 THEN nullif(c.caller, 0) + c.last
+			ELSE (SELECT nullif(coalesce((unicode(substr(g.far_caller, c.far, 1)) & 1048575) - 1, 0)
+				+ coalesce((unicode(substr(g.far_top, c.far, 1)) & 1048575) - 1 << 19, 0), 0) + g.id
+				FROM call_group g WHERE g.id = c.grp) END AS parent
 	FROM (
-		SELECT id, grp, i, run, CASE WHEN NOT whole THEN (trace << 24) + (shape >> 6) END AS shapes, (shape & 63) + 1 AS k
+		SELECT b.id + k.i AS id, b.grp, b.trace, b.thread, b.whole, b.run, b.tsc, b.caller, b.last,
+			b.call_path + nullif(coalesce((unicode(substr(s.path_add, b.at + k.i, 1)) & 1048575) - 1, 0)
+				+ coalesce((unicode(substr(s.path_add_high, b.at + k.i, 1)) - 1) << 19, 0), 0) - 1 AS call_path,
+			b.run - coalesce((unicode(substr(s.runs_back, b.at + k.i, 1)) & 1048575) - 1, 0)
+				- coalesce((unicode(substr(s.runs_back_high, b.at + k.i, 1)) - 1) << 19, 0) AS call_run,
+			coalesce(unicode(substr(s.call_at, b.at + k.i, 1)) - 1, 0) AS call_at,
+			coalesce(unicode(substr(s.return_at, b.at + k.i, 1)) - 1, 0) AS return_at,
+			coalesce(unicode(substr(s.branch_count, b.at + k.i, 1)) - 1, 0) AS branch_count,
+			coalesce((unicode(substr(s.insn_count, b.at + k.i, 1)) & 1048575) - 1, 0)
+				+ coalesce((unicode(substr(s.insn_count_high, b.at + k.i, 1)) - 1) << 19, 0) AS insn_count,
+			coalesce(unicode(substr(s.flags, b.at + k.i, 1)) - 1, 0) AS flags,
+			coalesce(unicode(substr(s.caller, b.at + k.i, 1)) - 1, 0) AS in_shape,
+			b.caller - 63 + max(coalesce(unicode(substr(s.caller, b.at + k.i, 1)) - 64, 0), 0) AS far,
+			nullif(coalesce((unicode(substr(b.cyc, b.cyc_at + k.i, 1)) & 1048575) - 1, 0)
+				+ coalesce((unicode(substr(b.cyc_high, b.cyc_at + k.i, 1)) - 1) << 19, 0), 0) - 1 AS cyc_count
 		FROM (
-			SELECT g.id + i.i AS id, g.id AS grp, i.i + 1 AS i, g.trace, coalesce(g.whole, 0) AS whole,
-				g.run + coalesce((unicode(substr(g.run_add, i.i + 1, 1)) & 1048575) - 1, 0)
-			+ coalesce((unicode(substr(g.run_add_high, i.i + 1, 1)) - 1) << 19, 0) AS run,
-				coalesce((unicode(substr(g.shape, i.i + 1, 1)) & 1048575) - 1, 0)
-					+ coalesce((unicode(substr(g.shape_high, i.i + 1, 1)) - 1) << 19, 0) AS shape
-			FROM call_group g CROSS JOIN number i
-			WHERE i.i < g.n
+			SELECT u.*, t.id AS shapes, unicode(substr(t.begin, u.shape - t.id + 1, 1)) AS at,
+				CASE WHEN u.whole THEN 1 ELSE unicode(substr(t.begin, u.shape - t.id + 2, 1))
+					- unicode(substr(t.begin, u.shape - t.id + 1, 1)) END AS n,
+				u.id - 1 + CASE WHEN u.whole THEN 1 ELSE unicode(substr(t.begin, u.shape - t.id + 2, 1))
+					- unicode(substr(t.begin, u.shape - t.id + 1, 1)) END AS last,
+				(SELECT h.tsc + coalesce(unicode(substr(h.time, unicode(substr(h.step, u.run - h.id + 1, 1)), 1)) - 1, 0)
+				FROM run_group h WHERE h.id <= u.run ORDER BY h.id DESC LIMIT 1) AS tsc
+			FROM (
+				SELECT g.id AS grp, g.trace, g.thread, g.shape IS NULL AS whole, g.cyc, g.cyc_high,
+					g.id + coalesce(unicode(substr(g.before, i.i + 1, 1)) - 1, 0) AS id,
+					coalesce(unicode(substr(g.before, i.i + 1, 1)), 1) AS cyc_at,
+					g.run + coalesce(unicode(substr(g.run_add, i.i + 1, 1)) - 2, i.i) AS run,
+					(g.trace << 32) + nullif(coalesce((unicode(substr(g.shape, i.i + 1, 1)) & 1048575) - 1, 0)
+						+ coalesce((unicode(substr(g.shape_high, i.i + 1, 1)) - 1) << 19, 0), 0) AS shape,
+					coalesce(g.call_path, 0) + coalesce((unicode(substr(g.path_add, i.i + 1, 1)) & 1048575) - 1, 0)
+						+ coalesce((unicode(substr(g.path_add_high, i.i + 1, 1)) - 1) << 19, 0) AS call_path,
+					coalesce(unicode(substr(g.caller, i.i + 1, 1)) - 1, 0) AS caller
+				FROM call_group g CROSS JOIN number i
+				WHERE i.i < g.runs
+				LIMIT -1
+			) u LEFT JOIN call_shape t ON t.id = (SELECT max(q.id) FROM call_shape q WHERE q.id <= u.shape)
+			WHERE u.whole OR u.shape IS NOT NULL
 			LIMIT -1
-		)
-	) u CROSS JOIN call_group g LEFT JOIN call_shape s ON s.id = u.shapes
-	WHERE g.id = u.grp
+		) b LEFT JOIN call_shape s ON s.id = b.shapes CROSS JOIN number k
+		WHERE k.i < b.n
+		LIMIT -1
+	) c LEFT JOIN call_whole w ON c.whole AND w.id = c.id
 );
 
 -- A row a loaded container. complete: 0 when it was cut or damaged, 1, or NULL unknown. duration_ns: from the first to the

@@ -5,7 +5,7 @@
  *
  * TRUTH: id|thread|call_path|call_branch|return_branch|call_tsc|return_tsc|elapsed_tsc|branch_count|insn_count|cyc_count|flags|parent
  * in the order of returning, empty where unknown. Hardly two calls are alike; numbers, distances and times lie at, below and
- * beyond what a text of call_group and call_shape holds. Callers are found here as records.h defines them, looking forward.
+ * beyond what a text of call_group and call_shape holds; some runs have many calls, many have none. Callers are found here as records.h defines them, looking forward.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 #include "schema/records.h"
 
-enum { THREADS = 3, DEPTH = 40, PATHS = 300 };
+enum { THREADS = 3, DEPTH = 40, PATHS = 300, RUNS_BETWEEN = 200 };
 
 static struct pt_error error;
 static uint64_t state, *run_tsc;
@@ -89,10 +89,11 @@ int main(int argc, char **argv)
 					      *parent = calloc(calls + 1, sizeof *parent);
 	struct ptr_writer *w = calls ? ptr_writer_create(STDOUT_FILENO, &error) : NULL;
 	struct ptr_path path = {.count = 1, .edge = {1}, .insns = {3}};
-	uint32_t slice, depth = 0;
+	uint64_t runs;
+	uint32_t slice, depth = 0, more = 0;
 	FILE *truth = calls ? fopen(argv[3], "w") : NULL;
 
-	run_tsc = calloc(calls + 1, sizeof *run_tsc);
+	run_tsc = calloc(calls * (RUNS_BETWEEN + 1) + 1, sizeof *run_tsc);
 	if (!w || !truth || !all || !before || !parent || !run_tsc) {
 		fputs("usage: odd_calls CALLS SEED TRUTH > stream\n", stderr);
 		return 2;
@@ -112,7 +113,13 @@ int main(int argc, char **argv)
 	for (uint64_t i = 1; i <= calls; i++) {
 		struct ptr_call *c = &all[i];
 
-		if (i == 1 || !rnd(2)) {
+		/* Seldom many calls in a run, or many runs without a call. */
+		if (more)
+			more--;
+		else if (!rnd(2000))
+			more = (uint32_t)rnd(300);
+		runs = i == 1 ? 1 : more ? 0 : rnd(1000) ? rnd(2) : rnd(RUNS_BETWEEN);
+		for (; runs; runs--) {
 			if (!rnd(3))
 				tsc += rnd(5000) ? size() : (uint64_t)1 << 35;
 			run_tsc[++run] = tsc;
