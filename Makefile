@@ -40,7 +40,7 @@ LIBS := -lsqlite3 -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) -lpthread -lm
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 TOOLS := $(patsubst %.c,$(B)/%,$(wildcard tests/oracle/*.c tests/tools/*.c))
 RANDOM := $(B)/tests/oracle/random_flow
-FUZZ := packets flow container records import
+FUZZ := packets flow container rewrite records load import trace_dat files
 REPLAY := $(FUZZ:%=$(B)/tests/fuzz/replay_%)
 BENCH := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
 
@@ -101,16 +101,19 @@ build/fuzz/obj/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CLANG $<"
 	$(Q)clang $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
-FUZZED := $(filter-out %/main.c capture/import_perf.c,$(wildcard schema/*.c decode/*.c capture/import_perf*.c)) \
-	capture/import_kernel.c capture/kernel_module.c capture/regular_file.c capture/elf_image.c capture/elf_symbols.c capture/aux_sample.c
-build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZED:%.c=build/fuzz/obj/%.o)
+FUZZED := $(filter-out %/main.c,$(wildcard schema/*.c capture/*.c decode/*.c export/*.c))
+build/fuzz/obj/capture/trace_dat.o: FUZZ_CFLAGS += $(TRACECMD)
+build/fuzz/libpt.a: $(FUZZED:%.c=build/fuzz/obj/%.o)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c build/fuzz/libpt.a
 	@echo "  CLANG $@"
 	$(Q)clang $(FUZZ_CFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 fuzz: $(FUZZ:%=fuzz-%)
 fuzz-%: build/fuzz/fuzz_%
 	@mkdir -p build/fuzz/$*.corpus
 	tar -xzf tests/fuzz/corpus/$*.tar.gz -C build/fuzz/$*.corpus
-	cd build/fuzz && ./fuzz_$* -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 $*.corpus
+	cd build/fuzz && ./fuzz_$* -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+		$(if $(filter trace_dat,$*),-fork=1 -ignore_crashes=1 -ignore_ooms=1 -malloc_limit_mb=1000000) $*.corpus
 
 demo:
 	$(Q)scripts/demo
@@ -167,7 +170,7 @@ help:
 	@echo "make              the four programs: $(PROGRAMS)"
 	@echo "make demo         install what is missing, build, trace a real program, query the trace"
 	@echo "make check        install what is missing, build, run every test (TESTS='unit cli/query' runs some)"
-	@echo "make fuzz         libFuzzer on packets, flow, container, records: FUZZ_SECONDS=600 each; needs clang"
+	@echo "make fuzz         libFuzzer on each reader ($(FUZZ)): FUZZ_SECONDS=600 each; needs clang"
 	@echo "make check-nightly  10,000 random programs"
 	@echo "make check-ptbox-vms  ptbox's examples (VMs that migrate, scale, change...), recorded by perf, against its truth"
 	@echo "make check-ptbox  captures with Processor Trace in the emulated PC of ../shared/ptbox, against its truth"

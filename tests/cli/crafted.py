@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""crafted.py FOLDER - writes small files there that were made to take long, or much memory."""
+"""crafted.py FOLDER [N] - writes small files there that were made to take long, or much memory; N: an Nth of what is in them."""
 import os
 import struct
 import sys
@@ -7,6 +7,7 @@ import sys
 PSB = b"\x02\x82" * 8
 USER = {"attr": 64, "tracing": 66, "build_id": 67, "info": 70}
 TID, TIME, CPU, RAW, AUX = 2, 4, 0x80, 0x400, 0x100000
+PART = int(sys.argv[2]) if len(sys.argv) > 2 else 1
 
 
 def record(kind, misc, body):
@@ -41,15 +42,15 @@ def cpus(name):
     """Small AUX samples, each of a CPU of its own."""
     perf_data(name, TID | TIME | CPU | AUX,
               [record(9, 2, struct.pack("<IIQII", 7, 7, i + 1, i, 0) + struct.pack("<Q", 8) + bytes(8))
-               for i in range(60000)])
+               for i in range(60000 // PART)])
 
 
 def files(name):
     """As many files mapped as build ids are listed, of none of which there is code."""
     ids = [record(USER["build_id"], 2, struct.pack("<i", -1) + bytes(20) + b"\x14\0\0\0" + b"/n/%06d\0" % i)
-           for i in range(60000)]
+           for i in range(60000 // PART)]
     maps = [record(10, 2, struct.pack("<iiQQQIIQQII", 7, 7, i << 12, 4096, 0, 0, 0, 0, 0, 5, 2) + b"/m/%09d\0\0\0\0" % i)
-            for i in range(60000)]
+            for i in range(60000 // PART)]
     perf_data(name, TID | TIME | CPU, ids + maps)
 
 
@@ -57,7 +58,7 @@ def tasks(name):
     """Threads, each of a process of its own, which are forked one by another."""
     perf_data(name, TID | TIME | CPU,
               [record(3, 0, struct.pack("<ii", i + 9, i + 9) + b"n\0\0\0\0\0\0\0") +
-               record(7, 0, struct.pack("<iiiiQ", i + 10, i + 9, i + 10, i + 9, 0)) for i in range(100000)])
+               record(7, 0, struct.pack("<iiiiQ", i + 10, i + 9, i + 10, i + 9, 0)) for i in range(100000 // PART)])
 
 
 def fields(name):
@@ -99,11 +100,11 @@ def main():
     fields("fields")
     elf("elf")
     with open("psbs", "wb") as f:
-        f.write(PSB * 500000)
+        f.write(PSB * (500000 // PART))
     with open("aux", "wb") as f:
         f.write(PSB + b"\x19\x07\0\0\0\0\0\0\x02\x23")
     with open("kallsyms", "w", encoding="ascii") as f:
-        for i in range(300000):
+        for i in range(300000 // PART):
             f.write("%016x t f\t[m%d]\n" % (0xffffffff81000000 + i, i))
     with open("line", "wb") as f:
         f.write(b"ffffffff81000000 T f\n" + b"x" * 300000000)
