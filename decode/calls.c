@@ -11,8 +11,10 @@ struct frame {
 	uint64_t ret; /* where a return goes; 0: the bottom */
 	uint64_t tsc, branch, insns, branches, cycles;
 	uint32_t call_path; /* or NO_PATH */
-	uint16_t flags;	    /* PTR_CALL_* */
-	bool entered;	    /* by a system call, interrupt or exception */
+	uint32_t parent, symbol;
+	uint64_t ip;	/* what call_path was looked up by */
+	uint16_t flags; /* PTR_CALL_* */
+	bool entered;	/* by a system call, interrupt or exception */
 };
 
 struct stack {
@@ -32,11 +34,12 @@ struct stack {
 	bool has_cyc;
 };
 
-struct node { /* of the call path tree */
-	uint32_t parent, symbol;
-	uint64_t ip;
-	uint32_t number;
+/* Of the call path tree. A function is told by its symbol; code without one by the address that was called. */
+struct node {
+	uint64_t what;
+	uint32_t parent, number;
 };
+#define A_SYMBOL ((uint64_t)1 << 62) /* in `what`: no address has only this one of its upper bits */
 
 struct pt_calls {
 	struct pt_emit *emit;
@@ -60,7 +63,7 @@ struct pt_calls *pt_calls_create(struct pt_emit *emit)
 		return NULL;
 	c->emit = emit;
 	c->mask = (1u << 12) - 1;
-	c->nodes = calloc(c->mask + 1, sizeof *c->nodes);
+	c->nodes = pt_table_create((size_t)c->mask + 1, sizeof *c->nodes);
 	if (!c->nodes) {
 		free(c);
 		return NULL;
@@ -91,16 +94,16 @@ static void fail(struct pt_calls *c)
 	pt_fail(&c->emit->error, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the call stacks");
 }
 
-static uint32_t hash(uint32_t parent, uint32_t symbol, uint64_t ip)
+static uint32_t hash(uint32_t parent, uint64_t what)
 {
-	uint64_t x = (ip + symbol) * 0x9e3779b97f4a7c15u + parent * 0xc2b2ae3d27d4eb4fu;
+	uint64_t x = what * 0x9e3779b97f4a7c15u + parent * 0xc2b2ae3d27d4eb4fu;
 
 	return (uint32_t)(x >> 32);
 }
 
 static void insert(struct node *nodes, uint32_t mask, const struct node *n)
 {
-	uint32_t i = hash(n->parent, n->symbol, n->ip) & mask;
+	uint32_t i = hash(n->parent, n->what) & mask;
 
 	while (nodes[i].number)
 		i = (i + 1) & mask;
@@ -116,18 +119,18 @@ static void too_many(struct pt_calls *c)
 	c->full = true;
 }
 
-/* The call path's number. A function is told by its symbol; code without one by the address that was called. */
+/* The call path's number. */
 static uint32_t call_path(struct pt_calls *c, uint32_t parent, uint32_t symbol, uint64_t ip)
 {
 	struct ptr_call_path r = {.parent = parent, .symbol = symbol, .ip = ip};
-	struct node n = {.parent = parent, .symbol = symbol, .ip = symbol ? 0 : ip};
+	struct node n = {.parent = parent, .what = symbol ? A_SYMBOL | symbol : ip};
 	uint32_t i;
 	int64_t number;
 
 	if (parent == NO_PATH)
 		return NO_PATH;
-	for (i = hash(parent, symbol, n.ip) & c->mask; c->nodes[i].number; i = (i + 1) & c->mask)
-		if (c->nodes[i].parent == parent && c->nodes[i].symbol == symbol && c->nodes[i].ip == n.ip)
+	for (i = hash(parent, n.what) & c->mask; c->nodes[i].number; i = (i + 1) & c->mask)
+		if (c->nodes[i].parent == parent && c->nodes[i].what == n.what)
 			return c->nodes[i].number;
 	if (c->emit->failed)
 		return 0;
@@ -143,7 +146,7 @@ static uint32_t call_path(struct pt_calls *c, uint32_t parent, uint32_t symbol, 
 	n.number = (uint32_t)number;
 	if (c->count++ > c->mask / 2) {
 		uint32_t mask = c->mask * 2 + 1;
-		struct node *nodes = calloc((size_t)mask + 1, sizeof *nodes);
+		struct node *nodes = pt_table_create((size_t)mask + 1, sizeof *nodes);
 
 		if (!nodes) {
 			fail(c);
@@ -248,18 +251,25 @@ static void push(struct pt_calls *c, struct stack *st, const struct now *now, ui
 				fail(c);
 				return;
 			}
+			memset(frames + st->room, 0, (room - st->room) * sizeof *frames);
 			st->frames = frames;
 			st->room = room;
 		}
 	}
 	f = &st->frames[st->depth++];
+	/* What was called last from here is often called again. */
+	if (!f->call_path || f->parent != parent || f->symbol != symbol || f->ip != ip) {
+		f->call_path = call_path(c, parent, symbol, ip);
+		f->parent = parent;
+		f->symbol = symbol;
+		f->ip = ip;
+	}
 	f->ret = ret;
 	f->tsc = now->tsc;
 	f->branch = now->branch;
 	f->insns = now->insns;
 	f->branches = now->branches;
 	f->cycles = st->cycles;
-	f->call_path = call_path(c, parent, symbol, ip);
 	f->flags = (uint16_t)flags;
 	f->entered = false;
 }
@@ -562,6 +572,7 @@ void pt_calls_path(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path 
 
 			if (edge->role == ROLE_NOT_ASKED)
 				edge->role = (uint8_t)role_of(c, edge);
+			g->path_roles[path->first + i] = edge->role;
 			if (edge->role != ROLE_NONE)
 				path->role = ROLE_CALL;
 		}
@@ -573,11 +584,15 @@ void pt_calls_path(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path 
 	if (path->role == ROLE_NONE)
 		return;
 	for (uint32_t i = 0; i < path->count; i++) {
-		const struct pt_edge *edge = &g->edges[g->path_edges[path->first + i]];
-		struct pt_code *code = g->codes[edge->code];
+		const struct pt_edge *edge;
+		struct pt_code *code;
 
 		now.insns += g->path_insns[path->first + i];
 		now.branches++;
+		if (g->path_roles[path->first + i] == ROLE_NONE)
+			continue;
+		edge = &g->edges[g->path_edges[path->first + i]];
+		code = g->codes[edge->code];
 		now.branch = run * PTR_RUN_BRANCHES + position + i;
 		switch ((enum role)edge->role) {
 		case ROLE_CALL: push(c, st, &now, edge->from + edge->bytes, edge->symbol, edge->to, 0); break;

@@ -103,6 +103,7 @@ void pt_graph_recycle(struct pt_graph *g)
 		wipe(g->path_counts, g->path_count, sizeof *g->path_counts);
 	wipe(g->path_edges, g->path_edge_count, sizeof *g->path_edges);
 	wipe(g->path_insns, g->path_edge_count, sizeof *g->path_insns);
+	wipe(g->path_roles, g->path_edge_count, sizeof *g->path_roles);
 	if (g->path_stats)
 		wipe(g->path_stats, g->path_count, sizeof *g->path_stats);
 	wipe(g->trails, PT_TRAILS, sizeof *g->trails);
@@ -149,6 +150,7 @@ int pt_graph_init(struct pt_graph *g, struct pt_error *e)
 		madvise(g->path_counts, ROOM_PATHS, MADV_NOHUGEPAGE);
 	g->path_edges = reserve(ROOM_PATH_EDGES, sizeof *g->path_edges);
 	g->path_insns = reserve(ROOM_PATH_EDGES, sizeof *g->path_insns);
+	g->path_roles = reserve(ROOM_PATH_EDGES, sizeof *g->path_roles);
 	g->block_mask = g->edge_mask = g->path_mask = (1u << 12) - 1;
 	g->block_hash = calloc(g->block_mask + 1, sizeof *g->block_hash);
 	g->edge_hash = calloc(g->edge_mask + 1, sizeof *g->edge_hash);
@@ -156,8 +158,8 @@ int pt_graph_init(struct pt_graph *g, struct pt_error *e)
 	pt_graph_limit(g, PT_GRAPH_BYTES);
 	g->position_count = g->block_count = g->edge_count = g->path_count = 1; /* 0 is none */
 	if (!g->positions || !g->where || !g->jumps || !g->trails || !g->strides || !g->blocks || !g->edges ||
-	    !g->paths || !g->path_counts || !g->path_edges || !g->path_insns || !g->block_hash ||
-	    !g->edge_hash || !g->path_hash) {
+	    !g->paths || !g->path_counts || !g->path_edges || !g->path_insns || !g->path_roles ||
+	    !g->block_hash || !g->edge_hash || !g->path_hash) {
 		pt_graph_deinit(g);
 		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the code graph");
 	}
@@ -176,6 +178,7 @@ void pt_graph_deinit(struct pt_graph *g)
 	release(g->path_counts, g->path_room, sizeof *g->path_counts);
 	release(g->path_edges, g->path_edge_room, sizeof *g->path_edges);
 	release(g->path_insns, g->path_edge_room, sizeof *g->path_insns);
+	release(g->path_roles, g->path_edge_room, sizeof *g->path_roles);
 	release(g->path_stats, g->path_room, sizeof *g->path_stats);
 	free(g->jumps);
 	free(g->block_hash);
