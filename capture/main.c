@@ -2,6 +2,7 @@
 #include "capture/commands.h"
 #include "schema/version.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,6 +42,16 @@ static void usage(FILE *to)
 	      to);
 }
 
+/* A subcommand's status, unless what it printed found no room. */
+static int printed(int status)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	if (status == 0 && errno != EPIPE)
+		perror("pt-capture: cannot write");
+	return status ? status : 1;
+}
+
 int main(int argc, char **argv)
 {
 	/* A reader that has gone is an error of write(), which is handled. */
@@ -51,16 +62,14 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
 		usage(stdout);
-		if (fflush(stdout))
-			return 1;
-		return commands[0].run(argc, argv);
+		return printed(commands[0].run(argc, argv));
 	}
 	if (strcmp(argv[1], "--version") == 0) {
 		puts("pt-capture " PT_VERSION);
-		return fflush(stdout) ? 1 : 0;
+		return printed(0);
 	}
 	for (size_t i = 0; i < COMMANDS; i++)
 		if (commands[i].name && strcmp(argv[1], commands[i].name) == 0)
-			return commands[i].run(argc - 1, argv + 1);
-	return commands[0].run(argc, argv);
+			return printed(commands[i].run(argc - 1, argv + 1));
+	return printed(commands[0].run(argc, argv));
 }

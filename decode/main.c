@@ -209,8 +209,8 @@ static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
 			break;
 		case 'q': o->quiet = true; break;
 		case 'v': o->verbose = true; break;
-		case 'h': printf(usage, pt_lines_fields()); exit(0);
-		case VERSION: puts("pt-decode " PT_VERSION); exit(0);
+		case 'h': printf(usage, pt_lines_fields()); exit(fflush(stdout) ? 1 : 0);
+		case VERSION: puts("pt-decode " PT_VERSION); exit(fflush(stdout) ? 1 : 0);
 		default: fprintf(stderr, "Try 'pt-decode --help'.\n"); exit(2);
 		}
 	}

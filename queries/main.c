@@ -109,8 +109,8 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 			break;
 		case PRINT: a->print = true; break;
 		case QUERIES: a->folder = optarg; break;
-		case 'h': fputs(usage, stdout); exit(0);
-		case VERSION: puts("pt-query " PT_VERSION); exit(0);
+		case 'h': fputs(usage, stdout); exit(fflush(stdout) ? 1 : 0);
+		case VERSION: puts("pt-query " PT_VERSION); exit(fflush(stdout) ? 1 : 0);
 		default: return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "see 'pt-query --help'");
 		}
 	}

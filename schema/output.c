@@ -139,10 +139,22 @@ static int name_it(struct output *o, struct pt_error *e)
 	return pt_fail_errno(e, "cannot name the output %s", o->path);
 }
 
+/* A file system that writes behind may tell only when a file is closed that it had no room. */
+static int told_by_close(const struct output *o, struct pt_error *e)
+{
+	int copy = dup(o->fd);
+
+	return copy < 0 || close(copy) ? pt_fail_errno(e, "cannot write %s", o->path) : 0;
+}
+
 int output_commit(struct output *o, struct pt_error *e)
 {
 	int failed = 0;
 
+	if (o->path && told_by_close(o, e)) {
+		output_abort(o);
+		return -1;
+	}
 	if (o->path &&
 	    ((!o->temporary && name_it(o, e)) ||
 	     (rename(o->temporary, o->path) && pt_fail_errno(e, "cannot name the output %s", o->path)))) {

@@ -1,16 +1,20 @@
 /*
  * fault.c - a library to preload: at the N-th change of a file (FAULT_AT, from 1) the process is killed (FAULT_HOW=kill), or from
- * then on no write finds room (FAULT_HOW=full). FAULT_COUNT names a file that gets the number of changes at the end.
+ * then on no write finds room (FAULT_HOW=full). FAULT_HOW=close: each write does, but closing a file that can be written to tells
+ * that there was no room after all, as a file system that writes behind may. FAULT_COUNT names a file that gets the number of changes at the end.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static long changes;
@@ -58,6 +62,22 @@ ssize_t pwrite(int fd, const void *bytes, size_t n, off_t at)
 ssize_t pwrite64(int fd, const void *bytes, size_t n, off64_t at)
 {
 	return change(1) ? -1 : NEXT(pwrite64)(fd, bytes, n, at);
+}
+
+int close(int fd)
+{
+	const char *how = getenv("FAULT_HOW");
+	int flags = fcntl(fd, F_GETFL);
+	struct stat st;
+	bool fails = how && !strcmp(how, "close") && flags >= 0 && (flags & O_ACCMODE) != O_RDONLY &&
+		     fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+
+	int ret = NEXT(close)(fd);
+
+	if (!fails)
+		return ret;
+	errno = ENOSPC;
+	return -1;
 }
 
 int ftruncate(int fd, off_t n)
