@@ -41,11 +41,13 @@ struct edge {
 	uint32_t chunk; /* the last one that has it, + 1 */
 };
 
-/* The rows of a chunk table, gathered to be sorted. */
+/* What chunks tell, gathered to be sorted: columns of the table itself and, of what does not fit there, the rows of a
+ * table of its own. */
 struct pairs {
 	sqlite3_stmt *insert;
 	int64_t *ids;
 	size_t count, room;
+	size_t at; /* when all have come and are sorted: the next for a row of the table itself */
 };
 
 struct dictionary {
@@ -81,8 +83,8 @@ struct dictionary *dictionary_create(sqlite3 *db, int scratch, const struct dict
 	d->db = db;
 	d->scratch = scratch;
 	d->bases = *bases;
-	if (!(d->insert_path = db_insert(db, "path", 16, e)) ||
-	    !(d->insert_edge = db_insert(db, "edge", 12, e)) ||
+	if (!(d->insert_path = db_insert(db, "path", 19, e)) ||
+	    !(d->insert_edge = db_insert(db, "edge", 14, e)) ||
 	    !(d->path_chunks.insert = db_insert(db, "path_chunk", 2, e)) ||
 	    !(d->edge_chunks.insert = db_insert(db, "edge_chunk", 2, e))) {
 		dictionary_destroy(d);
@@ -140,36 +142,73 @@ static int sort(struct pairs *p, struct pt_error *e)
 	return 0;
 }
 
-/* A row: the first chunk, and how far behind it the others are. */
-static int write_chunks(struct pairs *p, const int64_t *ids, uint32_t n, struct pt_error *e)
+/* How many from there on go into one text, the first apart. */
+static uint32_t count_chunks(const struct pairs *p, size_t at)
+{
+	uint32_t n;
+
+	for (n = 1; at + n < p->count && n < CHUNKS_ROW &&
+		    p->ids[at + n] >> DICTIONARY_CHUNK_BITS == p->ids[at] >> DICTIONARY_CHUNK_BITS &&
+		    p->ids[at + n] - p->ids[at] < 1 << DIGITS_BITS;
+	     n++)
+		;
+	return n;
+}
+
+/* The first chunk is the caller's to bind; how far behind it the others are. */
+static void bind_more(const struct pairs *p, size_t at, uint32_t n, sqlite3_stmt *s, int column, char *text)
 {
 	uint32_t offsets[CHUNKS_ROW];
-	char text[CHUNKS_ROW * DIGITS_BYTES];
 
 	for (uint32_t i = 1; i < n; i++)
-		offsets[i - 1] = (uint32_t)(ids[i] - ids[0]);
-	sqlite3_bind_int64(p->insert, 1, ids[0]);
-	digits_bind_array(offsets, n - 1, 0, p->insert, 2, text);
+		offsets[i - 1] = (uint32_t)(p->ids[at + i] - p->ids[at]);
+	digits_bind_array(offsets, n - 1, 0, s, column, text);
+}
+
+static int write_chunks(struct pairs *p, size_t at, uint32_t n, struct pt_error *e)
+{
+	char text[CHUNKS_ROW * DIGITS_BYTES];
+
+	sqlite3_bind_int64(p->insert, 1, p->ids[at]);
+	bind_more(p, at, n, p->insert, 2, text);
 	return db_run(p->insert, e);
 }
 
-/* Sorted, so that the table grows at its end; only traces of a hundred million runs take more than one turn. */
+/* Sorted, so that the table grows at its end; only traces of a hundred million runs have so many. */
 static int write_pairs(struct pairs *p, struct pt_error *e)
 {
-	size_t n;
+	uint32_t n;
 
 	if (sort(p, e) < 0)
 		return -1;
 	for (size_t i = 0; i < p->count; i += n) {
-		for (n = 1; i + n < p->count && n < CHUNKS_ROW &&
-			    p->ids[i + n] >> DICTIONARY_CHUNK_BITS == p->ids[i] >> DICTIONARY_CHUNK_BITS &&
-			    p->ids[i + n] - p->ids[i] < 1 << DIGITS_BITS;
-		     n++)
-			;
-		if (write_chunks(p, p->ids + i, (uint32_t)n, e) < 0)
+		n = count_chunks(p, i);
+		if (write_chunks(p, i, n, e) < 0)
 			return -1;
 	}
 	p->count = 0;
+	return 0;
+}
+
+/* The columns chunk and more of the row with that id; what does not fit goes to the table. Rows come in the order of ids. text:
+ * room for CHUNKS_ROW digits. */
+static int bind_chunks(struct pairs *p, int64_t id, sqlite3_stmt *s, int column, char *text,
+		       struct pt_error *e)
+{
+	uint32_t n;
+
+	sqlite3_bind_null(s, column);
+	sqlite3_bind_null(s, column + 1);
+	if (p->at == p->count || p->ids[p->at] >> DICTIONARY_CHUNK_BITS != id)
+		return 0;
+	n = count_chunks(p, p->at);
+	sqlite3_bind_int64(s, column, p->ids[p->at] & ((1 << DICTIONARY_CHUNK_BITS) - 1));
+	bind_more(p, p->at, n, s, column + 1, text);
+	for (p->at += n; p->at < p->count && p->ids[p->at] >> DICTIONARY_CHUNK_BITS == id; p->at += n) {
+		n = count_chunks(p, p->at);
+		if (write_chunks(p, p->at, n, e) < 0)
+			return -1;
+	}
 	return 0;
 }
 
@@ -390,8 +429,9 @@ static int insert_paths(struct dictionary *d, uint32_t *symbol_machines, struct 
 	d->at = 0;
 	for (size_t i = 1; i <= d->path_count; i++) {
 		const struct path *p = &d->paths[i];
-		uint32_t edges[PTR_PATH_EDGES], insns[PTR_PATH_EDGES];
-		char text[4][PTR_PATH_EDGES * DIGITS_BYTES];
+		uint32_t edges[PTR_PATH_EDGES], insns[PTR_PATH_EDGES], least = UINT32_MAX;
+		char text[4][PTR_PATH_EDGES * DIGITS_BYTES], more[CHUNKS_ROW * DIGITS_BYTES];
+		uint64_t first_from = 0;
 
 		for (uint32_t k = 0; k < p->edges; k++) {
 			const struct step *step;
@@ -400,24 +440,37 @@ static int insert_paths(struct dictionary *d, uint32_t *symbol_machines, struct 
 				return -1;
 			step = &d->steps[d->at++];
 			sum_edge(d, p, k, step, symbol_machines);
-			edges[k] = (uint32_t)d->bases.edge + step->edge;
+			edges[k] = step->edge;
 			insns[k] = step->insns;
+			if (step->edge < least)
+				least = step->edge;
+			if (!k)
+				first_from = d->edges[step->edge].def.from;
 		}
+		for (uint32_t k = 0; k < p->edges; k++)
+			edges[k] -= least;
 		sqlite3_bind_int64(s, 1, d->bases.path + (int64_t)i);
 		sqlite3_bind_int64(s, 2, d->bases.trace);
 		sqlite3_bind_int64(s, 3, p->edges);
-		digits_bind_array(edges, p->edges, 0, s, 4, text[0]);
-		digits_bind_array(edges, p->edges, DIGITS_BITS, s, 5, text[1]);
-		digits_bind_array(insns, p->edges, 0, s, 6, text[2]);
-		digits_bind_array(insns, p->edges, DIGITS_BITS, s, 7, text[3]);
-		sqlite3_bind_int64(s, 8, (int64_t)p->insns);
-		sqlite3_bind_int64(s, 9, p->not_taken);
-		sqlite3_bind_int64(s, 10, p->tail_insns);
-		db_bind(s, 11, p->start_ip, (int64_t)p->start_ip);
-		db_bind(s, 12, p->end_ip, (int64_t)p->end_ip);
-		sqlite3_bind_int64(s, 13, (int64_t)p->runs);
-		sqlite3_bind_int64(s, 14, (int64_t)p->repeats);
-		bind_timed(s, 15, p->insn_timed, p->cycles);
+		db_bind(s, 4, p->edges, d->bases.edge + least - 1);
+		/* Zeros, too, are written: that it is no NULL spares the view branches a question. */
+		digits_bind_always(edges, p->edges, 0, s, 5, text[0]);
+		digits_bind_array(edges, p->edges, DIGITS_BITS, s, 6, text[1]);
+		digits_bind_array(insns, p->edges, 0, s, 7, text[2]);
+		digits_bind_array(insns, p->edges, DIGITS_BITS, s, 8, text[3]);
+		sqlite3_bind_int64(s, 9, (int64_t)p->insns);
+		sqlite3_bind_int64(s, 10, p->not_taken);
+		sqlite3_bind_int64(s, 11, p->tail_insns);
+		if (p->edges)
+			db_bind(s, 12, p->start_ip && first_from, (int64_t)(first_from - p->start_ip));
+		else
+			db_bind(s, 12, p->start_ip, (int64_t)p->start_ip);
+		db_bind(s, 13, p->end_ip, (int64_t)p->end_ip);
+		sqlite3_bind_int64(s, 14, (int64_t)p->runs);
+		db_bind(s, 15, p->repeats != p->runs, (int64_t)p->repeats);
+		bind_timed(s, 16, p->insn_timed, p->cycles);
+		if (bind_chunks(&d->path_chunks, d->bases.path + (int64_t)i, s, 18, more, e) < 0)
+			return -1;
 		if (db_run(s, e) < 0)
 			return -1;
 	}
@@ -430,6 +483,7 @@ static int insert_edges(struct dictionary *d, struct pt_error *e)
 
 	for (size_t i = 1; i <= d->edge_count; i++) {
 		const struct edge *p = &d->edges[i];
+		char more[CHUNKS_ROW * DIGITS_BYTES];
 
 		sqlite3_bind_int64(s, 1, d->bases.edge + (int64_t)i);
 		sqlite3_bind_int64(s, 2, d->bases.trace);
@@ -442,6 +496,8 @@ static int insert_edges(struct dictionary *d, struct pt_error *e)
 		sqlite3_bind_int64(s, 9, (int64_t)p->insns);
 		sqlite3_bind_int64(s, 10, (int64_t)p->tail_insns);
 		bind_timed(s, 11, p->insn_timed, p->cycles);
+		if (bind_chunks(&d->edge_chunks, d->bases.edge + (int64_t)i, s, 13, more, e) < 0)
+			return -1;
 		if (db_run(s, e) < 0)
 			return -1;
 	}
@@ -479,7 +535,7 @@ int dictionary_finish(struct dictionary *d, struct pt_error *e)
 
 	if (!symbol_machines)
 		return no_memory(e);
-	ret = write_pairs(&d->path_chunks, e) < 0 || write_pairs(&d->edge_chunks, e) < 0 ||
+	ret = sort(&d->path_chunks, e) < 0 || sort(&d->edge_chunks, e) < 0 ||
 		      insert_paths(d, symbol_machines, e) < 0 || insert_edges(d, e) < 0 ||
 		      set_machines(d, symbol_machines, e) < 0
 		  ? -1

@@ -26,19 +26,24 @@ static char *put_digit(char *p, uint32_t digit)
 	return p;
 }
 
-static void bind_text(const uint32_t *numbers, uint32_t n, uint32_t any, unsigned shift,
-		      sqlite3_stmt *statement, int at, char *text)
+void digits_bind_always(const uint32_t *numbers, uint32_t n, unsigned shift, sqlite3_stmt *statement, int at,
+			char *text)
 {
 	const uint32_t mask = (1u << DIGITS_BITS) - 1;
 	char *p = text;
 
-	if (!(any >> shift & mask)) {
-		sqlite3_bind_null(statement, at);
-		return;
-	}
 	for (uint32_t i = 0; i < n; i++)
 		p = put_digit(p, numbers[i] >> shift & mask);
 	sqlite3_bind_text(statement, at, text, (int)(p - text), SQLITE_STATIC);
+}
+
+static void bind_text(const uint32_t *numbers, uint32_t n, uint32_t any, unsigned shift,
+		      sqlite3_stmt *statement, int at, char *text)
+{
+	if (any >> shift & ((1u << DIGITS_BITS) - 1))
+		digits_bind_always(numbers, n, shift, statement, at, text);
+	else
+		sqlite3_bind_null(statement, at);
 }
 
 void digits_bind_array(const uint32_t *numbers, uint32_t n, unsigned shift, sqlite3_stmt *statement, int at,

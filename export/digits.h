@@ -41,4 +41,8 @@ void digits_bind(struct digits *d, uint32_t n, sqlite3_stmt *statement, int low,
 void digits_bind_array(const uint32_t *numbers, uint32_t n, unsigned shift, sqlite3_stmt *statement, int at,
 		       char *text);
 
+/* The same, but zeros are a text, too. */
+void digits_bind_always(const uint32_t *numbers, uint32_t n, unsigned shift, sqlite3_stmt *statement, int at,
+			char *text);
+
 #endif

@@ -212,12 +212,11 @@ int vm_rows_finish(struct vm_rows *v, struct pt_error *e)
 	    "1048575) - 1, 0)"
 	    " + coalesce((unicode(substr(g.path_high, guest_run.entry_branch / 1024 - g.id + 1, 1)) - 1) << "
 	    "19, 0)"
-	    " AND e.id = coalesce((unicode(substr(p.edge, guest_run.entry_branch %% 1024 %% p.edges + 1, 1)) "
-	    "& "
-	    "1048575) - 1, 0)"
-	    " + coalesce((unicode(substr(p.edge_high, guest_run.entry_branch %% 1024 %% p.edges + 1, 1)) - "
-	    "1) << "
-	    "19, 0)"
+	    " AND e.id = p.edge + (unicode(substr(p.edge_add, guest_run.entry_branch %% 1024 %% p.edges + 1, "
+	    "1)) "
+	    "& 1048575) + coalesce((unicode(substr(p.edge_add_high, guest_run.entry_branch %% 1024 %% "
+	    "p.edges + 1"
+	    ", 1)) - 1) << 19, 0)"
 	    " AND e.to_ip = guest_run.entry_ip), entry_symbol)"
 	    " WHERE trace = %lld AND entry_ip IS NOT NULL AND entry_branch IS NOT NULL",
 	    trace, (long long)v->base.guest_run + (long long)v->guest_runs, trace, trace, trace);

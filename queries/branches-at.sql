@@ -10,19 +10,24 @@ hit AS ( -- edges at it
 	SELECT id FROM edge WHERE from_ip = (SELECT ip FROM place)
 	UNION SELECT id FROM edge WHERE to_ip = (SELECT ip FROM place)
 ),
-takes AS ( -- the paths that have them: edge_chunk tells in which 256 to look
+takes AS ( -- the paths that have them: chunk and more tell in which 256 to look
 	SELECT DISTINCT p.id AS path
-	FROM hit CROSS JOIN edge_chunk c CROSS JOIN number i CROSS JOIN path p
-	WHERE c.id >= hit.id << 24 AND c.id < (hit.id + 1) << 24 AND i.i <= coalesce(length(c.more), 0)
-		AND p.id >= ((c.id & 16777215) + coalesce((unicode(substr(c.more, i.i, 1)) & 1048575) - 1, 0)) * 256
-		AND p.id < ((c.id & 16777215) + coalesce((unicode(substr(c.more, i.i, 1)) & 1048575) - 1, 0)) * 256 + 256
-		AND instr(p.edge, char((hit.id & 524287) + CASE WHEN hit.id & 524287 BETWEEN 55295 AND 65534 THEN 1048577 ELSE 1 END))
+	FROM (SELECT e.id AS edge, e.chunk, e.more FROM hit CROSS JOIN edge e WHERE e.id = hit.id
+		UNION ALL SELECT hit.id, c.id & 16777215, c.more FROM hit CROSS JOIN edge_chunk c
+		WHERE c.id >= hit.id << 24 AND c.id < (hit.id + 1) << 24) c CROSS JOIN number i CROSS JOIN path p
+	WHERE i.i <= coalesce(length(c.more), 0)
+		AND p.id >= (c.chunk + coalesce((unicode(substr(c.more, i.i, 1)) & 1048575) - 1, 0)) * 256
+		AND p.id < (c.chunk + coalesce((unicode(substr(c.more, i.i, 1)) & 1048575) - 1, 0)) * 256 + 256
+		AND instr(p.edge_add, char((c.edge - p.edge - 1 & 524287)
+			+ CASE WHEN c.edge - p.edge - 1 & 524287 BETWEEN 55295 AND 65534 THEN 1048577 ELSE 1 END))
 ),
 chunk (n) AS ( -- 4096 runs each, with at least one hit: as many as rows are wanted will do
-	SELECT DISTINCT (c.id & 16777215) + coalesce((unicode(substr(c.more, i.i, 1)) & 1048575) - 1, 0) AS n
-	FROM takes CROSS JOIN path_chunk c CROSS JOIN number i
-	WHERE c.id >= takes.path << 24 AND c.id < (takes.path + 1) << 24 AND i.i <= coalesce(length(c.more), 0)
-		AND (c.id & 16777215) + coalesce((unicode(substr(c.more, i.i, 1)) & 1048575) - 1, 0) >= coalesce(:after, 0) / 1024 / 4096
+	SELECT DISTINCT c.chunk + coalesce((unicode(substr(c.more, i.i, 1)) & 1048575) - 1, 0) AS n
+	FROM (SELECT p.chunk, p.more FROM takes CROSS JOIN path p WHERE p.id = takes.path
+		UNION ALL SELECT c.id & 16777215, c.more FROM takes CROSS JOIN path_chunk c
+		WHERE c.id >= takes.path << 24 AND c.id < (takes.path + 1) << 24) c CROSS JOIN number i
+	WHERE i.i <= coalesce(length(c.more), 0)
+		AND c.chunk + coalesce((unicode(substr(c.more, i.i, 1)) & 1048575) - 1, 0) >= coalesce(:after, 0) / 1024 / 4096
 	ORDER BY 1 LIMIT coalesce(:limit, 20) + 1
 ),
 found AS ( -- runs of these chunks that take one of the paths; a group may begin in the chunk before
@@ -54,8 +59,8 @@ FROM (
 		LEFT JOIN symbol fs ON fs.id = e.from_symbol
 		LEFT JOIN symbol ts ON ts.id = e.to_symbol
 	WHERE p.id = r.path AND k.i < r.repeats AND n.i < p.edges
-		AND e.id = CASE WHEN p.edge_high IS NULL THEN (unicode(substr(p.edge, n.i + 1, 1)) & 1048575) - 1
-			ELSE coalesce((unicode(substr(p.edge, n.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(p.edge_high, n.i + 1, 1)) - 1) << 19) END AND kd.id = e.kind
+		AND e.id = CASE WHEN p.edge_add_high IS NULL THEN p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575)
+			ELSE p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575) + ((unicode(substr(p.edge_add_high, n.i + 1, 1)) - 1) << 19) END AND kd.id = e.kind
 		AND e.id IN hit AND r.run * 1024 + k.i * p.edges + n.i >= coalesce(:after, 0)
 	ORDER BY 1
 	LIMIT coalesce(:limit, 20)

@@ -35,8 +35,8 @@ FROM (
 		LEFT JOIN symbol fs ON fs.id = e.from_symbol
 		LEFT JOIN symbol ts ON ts.id = e.to_symbol
 	WHERE p.id = r.path AND k.i < r.repeats AND n.i < p.edges
-		AND e.id = CASE WHEN p.edge_high IS NULL THEN (unicode(substr(p.edge, n.i + 1, 1)) & 1048575) - 1
-			ELSE coalesce((unicode(substr(p.edge, n.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(p.edge_high, n.i + 1, 1)) - 1) << 19) END AND kd.id = e.kind
+		AND e.id = CASE WHEN p.edge_add_high IS NULL THEN p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575)
+			ELSE p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575) + ((unicode(substr(p.edge_add_high, n.i + 1, 1)) - 1) << 19) END AND kd.id = e.kind
 		AND r.run * 1024 + k.i * p.edges + n.i BETWEEN r.a AND r.b
 	ORDER BY 1
 	LIMIT coalesce(:limit, 200)

@@ -8,8 +8,8 @@
 WITH place AS MATERIALIZED ( -- path_edges that lead to the handler
 	SELECT q.path_edge FROM (SELECT DISTINCT path_edge FROM interrupt) q CROSS JOIN path p CROSS JOIN edge e
 			CROSS JOIN symbol y
-	WHERE p.id = q.path_edge >> 5 AND e.id = CASE WHEN p.edge_high IS NULL THEN (unicode(substr(p.edge, (q.path_edge & 31) + 1, 1)) & 1048575) - 1
-		ELSE coalesce((unicode(substr(p.edge, (q.path_edge & 31) + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(p.edge_high, (q.path_edge & 31) + 1, 1)) - 1) << 19) END
+	WHERE p.id = q.path_edge >> 5 AND e.id = CASE WHEN p.edge_add_high IS NULL THEN p.edge + (unicode(substr(p.edge_add, (q.path_edge & 31) + 1, 1)) & 1048575)
+		ELSE p.edge + (unicode(substr(p.edge_add, (q.path_edge & 31) + 1, 1)) & 1048575) + ((unicode(substr(p.edge_add_high, (q.path_edge & 31) + 1, 1)) - 1) << 19) END
 		AND y.id = e.to_symbol
 		AND y.name = coalesce(:handler, 'asm_sysvec_apic_timer_interrupt')
 ),

@@ -29,8 +29,8 @@ spent (id, symbol, insns) AS ( -- host's runs between the two branches, of the v
 		AND p.id = CASE WHEN g.path_high IS NULL THEN (unicode(substr(g.path, i.i + 1, 1)) & 1048575) - 1
 			ELSE coalesce((unicode(substr(g.path, i.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(g.path_high, i.i + 1, 1)) - 1) << 19) END
 		AND n.i < p.edges
-		AND e.id = CASE WHEN p.edge_high IS NULL THEN (unicode(substr(p.edge, n.i + 1, 1)) & 1048575) - 1
-			ELSE coalesce((unicode(substr(p.edge, n.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(p.edge_high, n.i + 1, 1)) - 1) << 19) END
+		AND e.id = CASE WHEN p.edge_add_high IS NULL THEN p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575)
+			ELSE p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575) + ((unicode(substr(p.edge_add_high, n.i + 1, 1)) - 1) << 19) END
 	GROUP BY x.id, e.from_symbol
 ),
 named (id, text) AS (

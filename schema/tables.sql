@@ -88,24 +88,27 @@ CREATE TABLE symbol (
 CREATE TABLE edge (
 	id INTEGER PRIMARY KEY, trace INTEGER,
 	from_ip INTEGER, to_ip INTEGER, kind INTEGER, from_symbol INTEGER, to_symbol INTEGER,
-	taken INTEGER, insn_count INTEGER, tail_insns INTEGER, insn_timed INTEGER, cyc_count REAL
+	taken INTEGER, insn_count INTEGER, tail_insns INTEGER, insn_timed INTEGER, cyc_count REAL,
+	chunk INTEGER, more TEXT -- of paths, see below
 );
 
--- edges: how many; edge: texts as above, of their ids; insn: from the edge before (or the start) up to this branch,
--- inclusive. insn_count: instructions in all of it, once. not_taken: conditional branches passed and not taken.
--- tail_insns: instructions behind the last edge, up to end_ip, when the path stops there and not at a branch.
--- runs: how many have it; repeats: how often it was executed.
+-- edges: how many; edge + edge_add's code point (with edge_add_high: + its number * 2^19; edge_add is never NULL) is the id of each;
+-- insn: from the edge before (or the start) up to this branch, inclusive. insn_count: instructions in all of it, once. not_taken:
+-- conditional branches passed and not taken. tail_insns: instructions behind the last edge, up to end_ip, when the path stops there and
+-- not at a branch. start: where it begins, as bytes in front of its first branch; without branches, the address; NULL when
+-- the first branch came from nowhere. runs: how many have it; repeats: how often it was executed, NULL: as often.
 CREATE TABLE path (
 	id INTEGER PRIMARY KEY, trace INTEGER,
-	edges INTEGER, edge TEXT, edge_high TEXT, insn TEXT, insn_high TEXT,
-	insn_count INTEGER, not_taken INTEGER, tail_insns INTEGER, start_ip INTEGER, end_ip INTEGER,
-	runs INTEGER, repeats INTEGER, insn_timed INTEGER, cyc_count REAL
+	edges INTEGER, edge INTEGER, edge_add TEXT, edge_add_high TEXT, insn TEXT, insn_high TEXT,
+	insn_count INTEGER, not_taken INTEGER, tail_insns INTEGER, start INTEGER, end_ip INTEGER,
+	runs INTEGER, repeats INTEGER, insn_timed INTEGER, cyc_count REAL,
+	chunk INTEGER, more TEXT -- of runs, see below
 );
 
--- Which paths were taken in which 4096 runs: id = path * 2^24 + run / 4096. And which edges are in which 256 paths:
--- id = edge * 2^24 + path / 256. A row holds up to 1024 such chunks, the first in its id; more: a text as in path, of how
--- much further on each other one is. They are the way from an edge to its runs: the canned query `branches-at` goes it.
--- Indexes of all would take as much as the runs themselves.
+-- Which paths were taken in which 4096 runs: a path's first chunk of them is run / 4096 = chunk, the next, up to 1023, are by more's
+-- numbers further on, more being a text as above. Further ones are in path_chunk: id = path * 2^24 + chunk. And likewise which edges
+-- are in which 256 paths. They are the way from an edge to its runs: the canned query `branches-at` goes it. Indexes of all would take
+-- as much as the runs themselves.
 CREATE TABLE path_chunk (id INTEGER PRIMARY KEY, more TEXT);
 CREATE TABLE edge_chunk (id INTEGER PRIMARY KEY, more TEXT);
 

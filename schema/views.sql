@@ -14,8 +14,8 @@
 -- inclusive. path = N finds a path's.
 CREATE VIEW path_edge AS
 SELECT p.id * 32 + n.i AS id, p.trace, p.id AS path,
-	CASE WHEN p.edge_high IS NULL THEN (unicode(substr(p.edge, n.i + 1, 1)) & 1048575) - 1
-		ELSE coalesce((unicode(substr(p.edge, n.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(p.edge_high, n.i + 1, 1)) - 1) << 19) END AS edge,
+	CASE WHEN p.edge_add_high IS NULL THEN p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575)
+		ELSE p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575) + ((unicode(substr(p.edge_add_high, n.i + 1, 1)) - 1) << 19) END AS edge,
 	coalesce(CASE WHEN p.insn_high IS NULL THEN (unicode(substr(p.insn, n.i + 1, 1)) & 1048575) - 1
 		ELSE coalesce((unicode(substr(p.insn, n.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(p.insn_high, n.i + 1, 1)) - 1) << 19) END, 0) AS insn_count
 FROM path p CROSS JOIN number n
@@ -167,19 +167,17 @@ FROM (
 			* (k.i * p.edges + n.i) / (r.repeats * p.edges) END AS tsc,
 		r.cpu, r.machine, r.vcpu, r.pid, r.tid, r.comm,
 		e.from_ip,
-		(SELECT y.name FROM symbol y WHERE y.id = e.from_symbol) AS from_symbol,
-		e.from_ip - (SELECT y.start_ip FROM symbol y WHERE y.id = e.from_symbol) AS from_offset,
+		fs.name AS from_symbol, e.from_ip - fs.start_ip AS from_offset,
 		e.to_ip,
-		(SELECT y.name FROM symbol y WHERE y.id = e.to_symbol) AS to_symbol,
-		e.to_ip - (SELECT y.start_ip FROM symbol y WHERE y.id = e.to_symbol) AS to_offset,
-		(SELECT kd.name FROM kind kd WHERE kd.id = e.kind) AS kind,
+		ts.name AS to_symbol, e.to_ip - ts.start_ip AS to_offset,
+		kd.name AS kind,
 		coalesce(CASE WHEN p.insn_high IS NULL THEN (unicode(substr(p.insn, n.i + 1, 1)) & 1048575) - 1
 			ELSE coalesce((unicode(substr(p.insn, n.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(p.insn_high, n.i + 1, 1)) - 1) << 19) END, 0) AS insn_count,
 		CASE WHEN n.i = p.edges - 1 AND k.i = r.repeats - 1 THEN r.cyc_count END AS cyc_count,
 		CASE WHEN e.from_ip IS NOT NULL THEN printf('%x', e.from_ip) END AS from_hex,
 		CASE WHEN e.to_ip IS NOT NULL THEN printf('%x', e.to_ip) END AS to_hex,
-		(SELECT y.name FROM dso y WHERE y.id = (SELECT z.dso FROM symbol z WHERE z.id = e.from_symbol)) AS from_dso,
-		(SELECT y.name FROM dso y WHERE y.id = (SELECT z.dso FROM symbol z WHERE z.id = e.to_symbol)) AS to_dso,
+		(SELECT y.name FROM dso y WHERE y.id = fs.dso) AS from_dso,
+		(SELECT y.name FROM dso y WHERE y.id = ts.dso) AS to_dso,
 		r.slice, r.path, e.id AS edge, r.tsc AS tsc_lo,
 		CASE WHEN r.exact AND k.i = 0 AND n.i = 0 THEN r.tsc ELSE r.tsc_end END AS tsc_hi,
 		CASE WHEN r.tsc IS NULL THEN NULL WHEN r.exact AND k.i = 0 AND n.i = 0 THEN 'exact' ELSE 'interval' END AS time_class
@@ -216,9 +214,10 @@ FROM (
 			LIMIT -1
 		) u LIMIT -1
 	) r CROSS JOIN path p CROSS JOIN number k CROSS JOIN number n CROSS JOIN edge e
+		LEFT JOIN kind kd ON kd.id = e.kind LEFT JOIN symbol fs ON fs.id = e.from_symbol LEFT JOIN symbol ts ON ts.id = e.to_symbol
 	WHERE p.id = r.path AND k.i < r.repeats AND n.i < p.edges
-		AND e.id = CASE WHEN p.edge_high IS NULL THEN (unicode(substr(p.edge, n.i + 1, 1)) & 1048575) - 1
-			ELSE coalesce((unicode(substr(p.edge, n.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(p.edge_high, n.i + 1, 1)) - 1) << 19) END
+		AND e.id = CASE WHEN p.edge_add_high IS NULL THEN p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575)
+			ELSE p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575) + ((unicode(substr(p.edge_add_high, n.i + 1, 1)) - 1) << 19) END
 );
 
 -- A row a stretch whose core cycles are known, from tsc to tsc_end at the latest. source: where cycles come from.
@@ -266,7 +265,7 @@ FROM (
 		SELECT r.slice, r.tsc, min(r.id) AS id, sum(r.repeats * p.insn_count) AS insn_count,
 			lead(r.tsc) OVER (PARTITION BY r.slice ORDER BY r.tsc) AS tsc_end,
 			-- where tracing began, and stopped
-			sum(p.start_ip IS NULL OR p.id IN (SELECT pe.id >> 5 FROM path_edge pe
+			sum(p.start IS NULL OR p.id IN (SELECT pe.id >> 5 FROM path_edge pe
 				WHERE pe.edge IN (SELECT e.id FROM edge e WHERE e.to_ip IS NULL))) AS gaps
 		FROM (SELECT g.id, g.slice, g.tsc, g.path, g.repeats FROM run g
 			WHERE g.slice IN (SELECT y.id FROM slice y WHERE y.cyc_count IS NULL AND y.tsc_end > y.tsc) LIMIT -1) r CROSS JOIN path p
@@ -326,8 +325,8 @@ FROM interrupt r CROSS JOIN trace t CROSS JOIN path p CROSS JOIN edge e
 	LEFT JOIN symbol f ON f.id = e.from_symbol
 	LEFT JOIN symbol y ON y.id = e.to_symbol
 WHERE t.id = r.trace AND p.id = r.path_edge >> 5
-	AND e.id = CASE WHEN p.edge_high IS NULL THEN (unicode(substr(p.edge, (r.path_edge & 31) + 1, 1)) & 1048575) - 1
-		ELSE coalesce((unicode(substr(p.edge, (r.path_edge & 31) + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(p.edge_high, (r.path_edge & 31) + 1, 1)) - 1) << 19) END;
+	AND e.id = CASE WHEN p.edge_add_high IS NULL THEN p.edge + (unicode(substr(p.edge_add, (r.path_edge & 31) + 1, 1)) & 1048575)
+		ELSE p.edge + (unicode(substr(p.edge_add, (r.path_edge & 31) + 1, 1)) & 1048575) + ((unicode(substr(p.edge_add_high, (r.path_edge & 31) + 1, 1)) - 1) << 19) END;
 
 -- ---- Virtual machines --------------------------------------------------------------------------------------------------
 
@@ -441,10 +440,10 @@ FROM (
 		UNION ALL
 		SELECT trace, to_symbol, tail_insns, NULL, NULL, 0 FROM edge WHERE tail_insns > 0
 		UNION ALL -- what stopped before any branch
-		SELECT p.trace, (SELECT n.id FROM (SELECT * FROM symbol y WHERE y.start_ip <= p.start_ip
-				ORDER BY y.start_ip DESC LIMIT 64) n WHERE n.trace = p.trace AND n.end_ip > p.start_ip LIMIT 1),
-			p.tail_insns * p.repeats, p.insn_timed, p.cyc_count, 0
-		FROM path p WHERE p.edges = 0 AND p.repeats > 0
+		SELECT p.trace, (SELECT n.id FROM (SELECT * FROM symbol y WHERE y.start_ip <= p.start
+				ORDER BY y.start_ip DESC LIMIT 64) n WHERE n.trace = p.trace AND n.end_ip > p.start LIMIT 1),
+			p.tail_insns * coalesce(p.repeats, p.runs), p.insn_timed, p.cyc_count, 0
+		FROM path p WHERE p.edges = 0 AND p.runs > 0
 	)
 	GROUP BY trace, symbol
 ) f
@@ -507,23 +506,23 @@ CREATE VIEW samples AS
 SELECT
 	r.id * 1024 + k.i * p.edges + n.i AS id,
 	1 AS evsel_id, r.machine_id, r.thread_id, r.comm_id,
-	coalesce((SELECT y.dso FROM symbol y WHERE y.id = e.from_symbol), 0) AS dso_id,
+	coalesce(fs.dso, 0) AS dso_id,
 	coalesce(e.from_symbol, 0) AS symbol_id,
-	coalesce(e.from_ip - (SELECT y.start_ip FROM symbol y WHERE y.id = e.from_symbol), 0) AS sym_offset,
+	coalesce(e.from_ip - fs.start_ip, 0) AS sym_offset,
 	coalesce(e.from_ip, 0) AS ip,
 	r.time, r.cpu,
-	coalesce((SELECT y.dso FROM symbol y WHERE y.id = e.to_symbol), 0) AS to_dso_id,
+	coalesce(ts.dso, 0) AS to_dso_id,
 	coalesce(e.to_symbol, 0) AS to_symbol_id,
-	coalesce(e.to_ip - (SELECT y.start_ip FROM symbol y WHERE y.id = e.to_symbol), 0) AS to_sym_offset,
+	coalesce(e.to_ip - ts.start_ip, 0) AS to_sym_offset,
 	coalesce(e.to_ip, 0) AS to_ip,
 	(CASE WHEN e.kind = 16 AND e.to_ip IS NULL THEN 33 -- async
-		ELSE (SELECT kd.perf_flags FROM kind kd WHERE kd.id = e.kind) END
+		ELSE kd.perf_flags END
 		| (e.from_ip IS NULL) << 8 | (e.to_ip IS NULL) << 9) AS branch_type,
 	0 AS in_tx, 0 AS call_path_id,
 	CASE WHEN n.i = p.edges - 1 AND k.i = r.repeats - 1 THEN r.insn_count ELSE 0 END AS insn_count,
 	CASE WHEN n.i = p.edges - 1 AND k.i = r.repeats - 1 THEN r.cyc_count ELSE 0 END AS cyc_count,
 	(CASE WHEN e.kind = 16 AND e.to_ip IS NULL THEN 33 -- async
-		ELSE (SELECT kd.perf_flags FROM kind kd WHERE kd.id = e.kind) END
+		ELSE kd.perf_flags END
 		| (e.from_ip IS NULL) << 8 | (e.to_ip IS NULL) << 9) AS flags
 FROM (
 	SELECT u.id, u.path, u.repeats, coalesce(h.machine, 0) AS machine_id, coalesce(h.first, 0) AS thread_id,
@@ -533,9 +532,10 @@ FROM (
 	LIMIT -1
 ) r
 	CROSS JOIN path p CROSS JOIN number k CROSS JOIN number n CROSS JOIN edge e
+	LEFT JOIN kind kd ON kd.id = e.kind LEFT JOIN symbol fs ON fs.id = e.from_symbol LEFT JOIN symbol ts ON ts.id = e.to_symbol
 WHERE p.id = r.path AND k.i < r.repeats AND n.i < p.edges
-	AND e.id = CASE WHEN p.edge_high IS NULL THEN (unicode(substr(p.edge, n.i + 1, 1)) & 1048575) - 1
-		ELSE coalesce((unicode(substr(p.edge, n.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(p.edge_high, n.i + 1, 1)) - 1) << 19) END;
+	AND e.id = CASE WHEN p.edge_add_high IS NULL THEN p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575)
+		ELSE p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575) + ((unicode(substr(p.edge_add_high, n.i + 1, 1)) - 1) << 19) END;
 
 -- The root of all has id 1, so ours are one more than in call_path.
 CREATE VIEW call_paths AS

@@ -32,7 +32,7 @@ for w in gzip cc1; do
 	done
 	same "$w: branches" "$tmp/text.4000" "$tmp/text.1"
 	same "$w: database" "$tmp/db.4000" "$tmp/db.1"
-	paths=$(sqlite3 "$tmp/$w.1.db" "select count(*) > (select count(distinct start_ip || ' ' || insn_count || ' ' || edges) from path) from path")
+	paths=$(sqlite3 "$tmp/$w.1.db" "select count(*) > (select count(distinct edge || ' ' || start || ' ' || insn || ' ' || edge_add) from path) from path")
 	check "$w: paths were forgotten and defined again" test "$paths" = 1
 done
 
