@@ -272,6 +272,12 @@ bool pt_flow_lose_dead(struct pt_flow *f)
 	case PT_DEAD_BAD_INSN:
 		return pt_flow_blind(f, PT_FLOW_BAD_INSN, ip, "no CPU decodes these bytes as an instruction",
 				     true);
+	case PT_DEAD_SEGMENT:
+		return pt_flow_blind(
+		    f, PT_FLOW_NO_CODE, ip,
+		    "a 16-bit branch across 64 KB: where to depends on the code segment's base, which "
+		    "is not in the trace",
+		    false);
 	default:
 		return pt_flow_blind(f, PT_FLOW_MISMATCH, ip,
 				     "an endless loop without a branch that the trace could tell of", true);

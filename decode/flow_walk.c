@@ -162,7 +162,9 @@ static bool leads_to(struct pt_flow *f, uint64_t ip, enum pt_flow_error_kind *wh
 			continue;
 		}
 		if (b->dead) {
-			*why = b->why == PT_DEAD_NO_CODE ? PT_FLOW_NO_CODE : PT_FLOW_BAD_INSN;
+			*why = b->why == PT_DEAD_NO_CODE    ? PT_FLOW_NO_CODE
+			       : b->why == PT_DEAD_BAD_INSN ? PT_FLOW_BAD_INSN
+							    : PT_FLOW_MISMATCH;
 			return false;
 		}
 		if (++steps == limit) {

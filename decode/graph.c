@@ -312,9 +312,12 @@ static void fill(struct pt_block *b, struct img_space *space)
 			n -= (size_t)len;
 		}
 		b->term_ip = ip;
-		if (len < 0) {
+		if (len < 0 ||
+		    (is_branch(in.cls) && in.cls <= INSN_CALL && !insn_target_sure(&in, ip, b->mode))) {
 			b->dead = true;
-			b->why = len == INSN_TRUNCATED ? PT_DEAD_NO_CODE : PT_DEAD_BAD_INSN;
+			b->why = len == INSN_TRUNCATED ? PT_DEAD_NO_CODE
+				 : len < 0	       ? PT_DEAD_BAD_INSN
+						       : PT_DEAD_SEGMENT;
 			b->next_ip = ip;
 			b->cls = INSN_OTHER;
 			return;

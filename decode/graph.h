@@ -132,7 +132,12 @@ struct pt_where { /* of a position: the cold part */
 	uint8_t why;	  /* PT_D_DEAD: enum pt_dead */
 };
 
-enum pt_dead { PT_DEAD_NO_CODE, PT_DEAD_BAD_INSN, PT_DEAD_ENDLESS };
+enum pt_dead {
+	PT_DEAD_NO_CODE,
+	PT_DEAD_BAD_INSN,
+	PT_DEAD_ENDLESS,
+	PT_DEAD_SEGMENT /* insn_target_sure() says no */
+};
 
 struct pt_block {
 	uint64_t ip, term_ip, next_ip, target; /* target: direct branches, else 0 */

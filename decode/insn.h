@@ -81,6 +81,17 @@ static inline uint64_t insn_target(const struct insn *in, uint64_t ip, enum insn
 	return in->opsize16 ? to & 0xffff : to & 0xffffffff;
 }
 
+/*
+ * Whether that is sure. Addresses are linear, and in 16-bit code IP is cut to 16 bits before the segment's base is added, which
+ * the trace does not tell: across a multiple of 64 KB one that IP can be cut at, and one that it need not be, are two addresses.
+ */
+static inline bool insn_target_sure(const struct insn *in, uint64_t ip, enum insn_mode mode)
+{
+	uint64_t next = (ip + in->len) & 0xffffffff;
+
+	return mode != INSN_16 || !in->opsize16 || (next + (uint64_t)(int64_t)in->rel) >> 16 == next >> 16;
+}
+
 /* A short name for a class: "jcc", "call indirect"; never NULL. */
 const char *insn_class_name(enum insn_class cls);
 

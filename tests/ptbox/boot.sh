@@ -13,7 +13,7 @@ cat >"$host/run.sh" <<'EOF'
 cd /host/out && modprobe kvm_intel || exit 1
 pt-capture -o boot.ptc -m 1M,16M -a -e cyc -- boot /host/guest.bin >boot.out 2>boot.err || exit 1
 EOF
-box
+box -m 1024
 pid=$(cut -d ' ' -f 1 "$out/boot.out")
 check "the guest did what it was to: $(cat "$out/boot.out")" grep -q ' done: 120$' "$out/boot.out"
 captured_truth 0 "$out/boot.ptc" uk >"$tmp/truth"

@@ -561,19 +561,24 @@ static void test_target(void)
 		const char *name, *hex;
 		enum insn_mode mode;
 		uint64_t ip, target;
+		bool unsure;
 	} cases[] = {
-	    {"forward", "e8 00 10 00 00", M64, 0x401000, 0x402005},
-	    {"itself", "eb fe", M64, 0xffffffff81000000, 0xffffffff81000000},
-	    {"back across 2^32", "e9 f0 ff ff ff", M64, 0x100000000, 0xfffffff5},
-	    {"wraps at 2^64", "eb 10", M64, 0xfffffffffffffff8, 0xa},
-	    {"wraps at 2^32", "eb 10", M32, 0xfffffff8, 0xa},
-	    {"wraps at 2^32, back", "eb f0", M32, 0, 0xfffffff2},
-	    {"cut to 16 bits", "66 eb 00", M32, 0x12345, 0x2348},
-	    {"wraps at 2^16", "eb 10", M16, 0xfff8, 0xa},
-	    {"a segment above 64 KB", "eb 10", M16, 0xffff0, 0x100002},
-	    {"32 bits in 16-bit mode", "66 e9 00 00 01 00", M16, 0x100, 0x10106},
-	    {"xbegin is not cut", "66 c7 f8 00 00", M32, 0x12345, 0x1234a},
-	    {"xbegin rel16, 64-bit", "66 c7 f8 fb ff", M64, 0x401000, 0x401000},
+	    {"forward", "e8 00 10 00 00", M64, 0x401000, 0x402005, false},
+	    {"itself", "eb fe", M64, 0xffffffff81000000, 0xffffffff81000000, false},
+	    {"back across 2^32", "e9 f0 ff ff ff", M64, 0x100000000, 0xfffffff5, false},
+	    {"wraps at 2^64", "eb 10", M64, 0xfffffffffffffff8, 0xa, false},
+	    {"wraps at 2^32", "eb 10", M32, 0xfffffff8, 0xa, false},
+	    {"wraps at 2^32, back", "eb f0", M32, 0, 0xfffffff2, false},
+	    {"cut to 16 bits", "66 eb 00", M32, 0x12345, 0x2348, false},
+	    {"wraps at 2^16, or not", "eb 10", M16, 0xfff8, 0xa, true},
+	    {"a segment above 64 KB, or wraps", "eb 10", M16, 0xffff0, 0x100002, true},
+	    {"to the end of 64 KB", "eb 0d", M16, 0xffff0, 0xfffff, false},
+	    {"back to the beginning of 64 KB", "eb f0", M16, 0xf000e, 0xf0000, false},
+	    {"back before it, or wraps", "eb ef", M16, 0xf000e, 0xeffff, true},
+	    {"behind the last of 64 KB", "eb 00", M16, 0xffffe, 0x100000, false},
+	    {"32 bits in 16-bit mode", "66 e9 00 00 01 00", M16, 0x100, 0x10106, false},
+	    {"xbegin is not cut", "66 c7 f8 00 00", M32, 0x12345, 0x1234a, false},
+	    {"xbegin rel16, 64-bit", "66 c7 f8 fb ff", M64, 0x401000, 0x401000, false},
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -585,6 +590,8 @@ static void test_target(void)
 		decode(b, n, cases[i].mode, &in);
 		to = insn_target(&in, cases[i].ip, cases[i].mode);
 		check(to == cases[i].target, cases[i].name, "target", (long)to, (long)cases[i].target);
+		check(insn_target_sure(&in, cases[i].ip, cases[i].mode) == !cases[i].unsure, cases[i].name,
+		      "sure", cases[i].unsure, !cases[i].unsure);
 	}
 }
 
