@@ -21,7 +21,7 @@ mkdir -p "$kept" && kept=$(cd "$kept" && pwd) || exit 1
 "${CC:-cc}" -w -O2 -o "$tmp/truthdump" "$PT_SHARED/tools/truthdump.c" || exit 1
 
 # name, what it is held to, options of the box
-examples='user-ls-cyc partly:1000
+examples='user-ls-cyc exact
 timeless-user exact
 guest-code exact
 system-2cpu-kcore exact -c 2
@@ -74,13 +74,19 @@ clocks() { # NAME
 }
 
 example() { # NAME exact|partly:MOST|lost
-	local name=$1 held=$2 data truth cpu status errors=0 all=0 expected=0 invented missing
+	local name=$1 held=$2 data id truth cpu status errors=0 all=0 expected=0 invented missing
 	cd "$kept/$name" || return
 	data=pt.data
 	[ -e "$data" ] || data=$(find . -maxdepth 1 -name '*.data' | head -n 1)
 	guest_options
-	# perf's place for it; host and guests run the same kernel.
-	mkdir -p "symfs/.debug/[vdso]/0" && cp vdso.so "symfs/.debug/[vdso]/0/vdso" 2>/dev/null
+	# perf's place for it, whether a recording has its build id or not; host and guests run the same kernel.
+	id=$(readelf -n vdso.so 2>/dev/null | sed -n 's/.*Build ID: //p')
+	rm -rf symfs/.debug
+	if [ -n "$id" ]; then
+		mkdir -p "symfs/.debug/[vdso]/$id" "symfs/.debug/.build-id/${id:0:2}"
+		cp vdso.so "symfs/.debug/[vdso]/$id/vdso"
+		ln -sfn "../../[vdso]/$id" "symfs/.debug/.build-id/${id:0:2}/${id:2}"
+	fi
 	"$PT_BIN/pt-capture" import -q --symfs symfs "${options[@]}" -o "$tmp/c.ptc" "$data" 2>"$tmp/err"
 	status=$?
 	check "$name: import: status $status, $(head -n 2 "$tmp/err")" test "$status" -eq 0 -o "$status" -eq 3
