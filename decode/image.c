@@ -53,6 +53,7 @@ struct img_store {
 	struct room *rooms;
 	bool track_used;
 	struct ptc_reader *reader; /* of the container */
+	uint64_t bytes, most;	   /* of code and symbols */
 	bool failed;		   /* an image could not be read: error says why */
 	struct pt_error error;
 };
@@ -64,7 +65,24 @@ static int no_memory(struct pt_error *e)
 
 struct img_store *img_store_create(void)
 {
-	return calloc(1, sizeof(struct img_store));
+	struct img_store *s = calloc(1, sizeof *s);
+
+	if (s)
+		s->most = UINT64_MAX;
+	return s;
+}
+
+void img_store_limit(struct img_store *s, uint64_t bytes)
+{
+	s->most = bytes;
+}
+
+static bool has_room(struct img_store *s, uint64_t bytes)
+{
+	if (bytes > s->most - s->bytes)
+		return false;
+	s->bytes += bytes;
+	return true;
 }
 
 void img_store_reader(struct img_store *s, struct ptc_reader *reader)
@@ -197,7 +215,7 @@ static int segment_add(struct img_store *s, struct img_file *f, const struct ptc
 		if (!seg.kept)
 			return -1;
 	} else {
-		seg.bytes = malloc(image->size);
+		seg.bytes = has_room(s, image->size) ? malloc(image->size) : NULL;
 		if (!seg.bytes)
 			return no_memory(e);
 		memcpy(seg.bytes, image->bytes, image->size);
@@ -239,6 +257,8 @@ static uint8_t *room_for(struct img_store *s, size_t n)
 
 	if (!r || n > r->left) {
 		/* Filled here and there, and then walked at random: as a huge page it is one page fault and one TLB entry. */
+		if (!has_room(s, size))
+			return NULL;
 		r = aligned_alloc(ROOM_BYTES, (size + ROOM_BYTES - 1) / ROOM_BYTES * ROOM_BYTES);
 		if (!r)
 			return NULL;
@@ -343,7 +363,8 @@ static int symbols_add(struct img_file *f, const struct ptc_symbols *t, struct p
 	struct symbol *symbols;
 	char *strings;
 
-	if (base + t->strings_bytes >= UINT32_MAX)
+	if (base + t->strings_bytes >= UINT32_MAX ||
+	    !has_room(f->store, t->strings_bytes + (uint64_t)t->count * sizeof *symbols))
 		return no_memory(e);
 	symbols = realloc(f->symbols, (n + t->count + 1) * sizeof *symbols);
 	if (symbols)

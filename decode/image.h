@@ -45,6 +45,8 @@ struct img_space {
 
 struct img_store *img_store_create(void);
 void img_store_destroy(struct img_store *s);
+/* Bytes that its code and symbols may take together; more is PT_ERR_NO_MEMORY. As many as there are, as a rule. */
+void img_store_limit(struct img_store *s, uint64_t bytes);
 /* Whose chunks the images are, when it leaves them in the container until their code is executed. */
 void img_store_reader(struct img_store *s, struct ptc_reader *reader);
 /* True when an image could not be read when it was needed, with the reason in *e: what was decoded since is not to be

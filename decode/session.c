@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "decode/clock_meta.h"
 #include "decode/session_internal.h"
@@ -14,10 +15,15 @@
 static int stream_piece(struct stream *st, const struct ptc_aux *aux, uint64_t skip, struct pt_error *e)
 {
 	uint64_t size = aux->size - skip;
-	struct piece *p = malloc(sizeof *p + HEADROOM + size);
+	uint64_t bytes = sizeof(struct piece) + HEADROOM + size;
+	struct piece *p;
 
+	if (pt_session_keep(st->session, bytes, e) < 0)
+		return -1;
+	p = malloc(bytes);
 	if (!p)
 		return pt_session_no_memory(e);
+	p->bytes = bytes;
 	p->next = NULL;
 	p->aux_offset = aux->aux_offset + skip;
 	p->at = p->room + HEADROOM;
@@ -29,6 +35,12 @@ static int stream_piece(struct stream *st, const struct ptc_aux *aux, uint64_t s
 	*st->last = p;
 	st->last = &p->next;
 	return 0;
+}
+
+static void piece_free(struct session *s, struct piece *p)
+{
+	s->kept_bytes -= p->bytes;
+	free(p);
 }
 
 /* The rest of the first piece cannot be a whole packet: it goes before the second one, or is lost. */
@@ -59,7 +71,7 @@ static void next_piece(struct stream *st)
 		q->aux_offset += skip;
 	}
 	st->first = q;
-	free(p);
+	piece_free(st->session, p);
 }
 
 /* The graph has grown to its limit: all flows leave it, and go on in an empty one. */
@@ -113,7 +125,7 @@ static void stream_feed(struct stream *st, bool last)
 		if (st->first->lost_behind)
 			pt_flow_lost(&st->flow, st->first->aux_offset, true,
 				     "AUX data was lost: the buffer was full");
-		free(st->first);
+		piece_free(st->session, st->first);
 		st->first = NULL;
 		st->last = &st->first;
 	}
@@ -170,6 +182,7 @@ static int advance(struct session *s, uint64_t decode_tsc, uint64_t event_tsc, b
 			return 0;
 		side = s->queue[s->queue_at++];
 		r = pt_session_apply(s, side, e);
+		s->kept_bytes -= pt_session_side_bytes(side);
 		free(side);
 		if (r < 0)
 			return -1;
@@ -500,6 +513,9 @@ int pt_session_run(struct ptc_reader *r, struct ptr_writer *w, const struct pt_s
 	int ret = -1;
 
 	memset(result, 0, sizeof *result);
+	s.kept_most = options->held_bytes
+			  ? options->held_bytes
+			  : (uint64_t)sysconf(_SC_PHYS_PAGES) / 4 * 3 * (uint64_t)sysconf(_SC_PAGESIZE);
 	if (pt_graph_init(&s.graph, e) < 0)
 		return -1;
 	if (options->graph_bytes)
@@ -509,6 +525,7 @@ int pt_session_run(struct ptc_reader *r, struct ptr_writer *w, const struct pt_s
 	if (s.store) {
 		ptc_reader_leave_images(r);
 		img_store_reader(s.store, r);
+		img_store_limit(s.store, s.kept_most);
 	}
 	s.events = pt_session_events_create();
 	s.waiting_last = &s.waiting;

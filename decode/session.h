@@ -3,7 +3,7 @@
  *
  * Reads chunks, keeps sideband until its time has come, gives each stream's bytes to its flow, and applies what
  * changes code or threads when all streams have reached its time. Memory holds the AUX data of about two rounds
- * (container.h, PTC_ROUND).
+ * (container.h, PTC_ROUND). A container that makes it hold more than there is (a small one can, compressed) is refused.
  */
 #ifndef DECODE_SESSION_H
 #define DECODE_SESSION_H
@@ -22,6 +22,9 @@ struct pt_session_options {
 	bool stats; /* hash and counts by kind, as ../shared/bench has them */
 	size_t
 	    graph_bytes; /* for decoded code and paths (pt_graph_limit()); 0: PT_GRAPH_BYTES. Call paths in proportion */
+	/* for what is held of the container: sideband and AUX data whose time has not come, code, symbols; 0: three quarters of the
+	 * machine's memory */
+	uint64_t held_bytes;
 	const struct pt_text *text;
 	FILE *used_code; /* list the code that was read there at the end (image_used.h); NULL: do not */
 	/* 1: no code, but the addresses that packets have, as events; 2: those of PSBs only; 0: no */
@@ -41,7 +44,7 @@ struct pt_session_result {
 
 /*
  * Decodes all of r into w (ptr_writer_finish() is the caller's). Returns 0; or -1: PT_ERR_IO, PT_ERR_CLOSED,
- * PT_ERR_NO_MEMORY, PT_ERR_BAD_INPUT (nothing could be decoded). A container that is cut or damaged gives 0 and
+ * PT_ERR_NO_MEMORY (of held_bytes, too), PT_ERR_BAD_INPUT (nothing could be decoded). A container that is cut or damaged gives 0 and
  * result->incomplete, with an error record.
  */
 int pt_session_run(struct ptc_reader *r, struct ptr_writer *w, const struct pt_session_options *options,

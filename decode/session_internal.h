@@ -17,6 +17,7 @@ struct piece {
 	uint8_t *at, *end;
 	bool lost_behind; /* PTC_AUX_TRUNCATED */
 	bool left_out;	  /* bytes before it are not wanted */
+	uint64_t bytes;	  /* that it takes */
 	uint8_t room[];	  /* headroom, then the bytes */
 };
 
@@ -78,6 +79,7 @@ struct session {
 	    last_round_tsc; /* sideband is complete up to the first; AUX data up to the second */
 	/* how far a record may be ahead of a stream's clock to explain what the trace shows */
 	uint64_t window_tsc;
+	uint64_t kept_bytes, kept_most; /* of pieces and sideband that wait */
 	struct pt_session_result *result;
 	struct pt_error error; /* of a callback */
 	bool failed;
@@ -142,6 +144,24 @@ int pt_session_moved(struct session *s, const struct pt_side *side, struct pt_er
 int pt_session_switch(struct session *s, struct pt_seat *seat, int32_t pid, int32_t tid, struct pt_error *e);
 /* The seat that a switch record tells of, NULL when no stream is there. */
 struct pt_seat *pt_session_seat(struct session *s, const struct pt_side *side);
+
+/* Bytes that are kept from now on: 0, or -1, they are too many. */
+static inline int pt_session_keep(struct session *s, uint64_t bytes, struct pt_error *e)
+{
+	if (bytes > s->kept_most - s->kept_bytes)
+		return pt_fail(
+		    e, PT_ERR_NO_MEMORY, PT_NO_OFFSET,
+		    "out of memory: sideband and AUX data that wait for their time take more than %llu MB",
+		    (unsigned long long)(s->kept_most >> 20));
+	s->kept_bytes += bytes;
+	return 0;
+}
+
+static inline uint64_t pt_session_side_bytes(const struct pt_side *side)
+{
+	return sizeof *side + side->size +
+	       112; /* the zeros behind it, its place in the queue, malloc()'s own */
+}
 
 static inline int pt_session_no_memory(struct pt_error *e)
 {

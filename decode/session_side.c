@@ -126,6 +126,10 @@ static int insert(struct session *s, struct pt_side *side, struct pt_error *e)
 
 int pt_session_queue(struct session *s, struct pt_side *side, struct pt_error *e)
 {
+	if (pt_session_keep(s, pt_session_side_bytes(side), e) < 0) {
+		free(side);
+		return -1;
+	}
 	side->order = s->order++;
 	if (set_time(s, side))
 		return insert(s, side, e);
@@ -246,6 +250,7 @@ bool pt_session_ahead(struct session *s, uint64_t now, uint64_t window_tsc,
 		first = side->next;
 		if (!s->failed && pt_session_apply(s, side, &s->error) < 0)
 			s->failed = true;
+		s->kept_bytes -= pt_session_side_bytes(side);
 		free(side);
 	}
 	return !s->failed;
