@@ -14,6 +14,7 @@
 #define MODULES_END	0xffffffffff000000u
 #define PIECE		((size_t)1 << 20)
 #define PAGE		((uint64_t)4096)
+#define GAP		((uint64_t)16 << 20)
 #define NAME		"[kernel]"
 
 void hw_kernel_init(struct hw_kernel *k)
@@ -85,7 +86,7 @@ fail:
 }
 
 /* Bytes read, fewer where kcore ends. */
-static size_t kcore_read(const struct hw_kernel *k, uint64_t address, uint8_t *to, size_t n)
+static size_t kcore_bytes(const struct hw_kernel *k, uint64_t address, uint8_t *to, size_t n)
 {
 	for (size_t i = 0; i < k->segment_count; i++) {
 		const struct hw_kernel_area *s = &k->segments[i];
@@ -106,6 +107,41 @@ static size_t kcore_read(const struct hw_kernel *k, uint64_t address, uint8_t *t
 static bool empty(const uint8_t *p, size_t n)
 {
 	return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
+}
+
+/* Where no page is, kcore of Linux 6.1 gives what it gave before: the bytes of the page that was read last (read_kcore() takes vread()'s
+ * buffer, which that does not touch then). So it is asked again, behind another page. */
+static bool is_hole(const struct hw_kernel *k, uint64_t address, const uint8_t *page)
+{
+	uint8_t other[PAGE], again[PAGE];
+
+	for (uint64_t at = k->text_start & ~(PAGE - 1); at < k->text_end; at += PAGE) {
+		if (kcore_bytes(k, at, other, PAGE) != PAGE)
+			break;
+		/* (It can be the very page that was given instead.) */
+		if (memcmp(page, other, PAGE) != 0)
+			return kcore_bytes(k, address, again, PAGE) == PAGE &&
+			       memcmp(again, other, PAGE) == 0;
+	}
+	return false;
+}
+
+/* The same; behind the kernel's text, zeros where no page is. From a page's beginning. */
+static size_t kcore_read(const struct hw_kernel *k, uint64_t address, uint8_t *to, size_t n)
+{
+	size_t got = kcore_bytes(k, address, to, n);
+
+	if (!k->text_start || address < k->text_end)
+		return got;
+	/* The last first: whether a page is as the one in front of it was is to be seen by what was read. */
+	for (size_t at = got & ~(size_t)(PAGE - 1); at > 0; at -= PAGE) {
+		uint8_t *page = to + at - PAGE;
+
+		if ((page == to || memcmp(page, page - PAGE, PAGE) == 0) && !empty(page, PAGE) &&
+		    is_hole(k, address + at - PAGE, page))
+			memset(page, 0, PAGE);
+	}
+	return got;
 }
 
 int hw_kernel_put_range(struct hw_kernel *k, struct ptc_writer *w, uint64_t address, uint64_t bytes,
@@ -176,41 +212,111 @@ static FILE *reopen(int fd)
 	return f;
 }
 
-static int find_areas(const struct hw_kernel *k, struct hw_kernel_area **ret, size_t *ret_count,
-		      struct pt_error *e)
+static int areas_of_vmallocinfo(const struct hw_kernel *k, struct hw_kernel_area **areas, size_t *count,
+				struct pt_error *e)
 {
 	FILE *f = reopen(k->vmallocinfo);
 	char line[1024];
 	int r = 0;
 
-	*ret = NULL;
-	*ret_count = 0;
 	while (f && r == 0 && fgets(line, sizeof line, f)) {
 		uint64_t start, end;
 
 		if (sscanf(line, "0x%" SCNx64 "-0x%" SCNx64, &start, &end) == 2)
-			r = add_area(ret, ret_count, start, end, e);
+			r = add_area(areas, count, start, end, e);
 	}
 	if (f)
 		fclose(f);
-	if (r == 0 && *ret_count == 0) {
-		int fd = open_proc(k, "modules");
+	return r;
+}
 
-		f = fd < 0 ? NULL : fdopen(fd, "r");
-		if (!f && fd >= 0)
-			close(fd);
-	} else {
-		f = NULL;
-	}
+static int areas_of_modules(const struct hw_kernel *k, struct hw_kernel_area **areas, size_t *count,
+			    struct pt_error *e)
+{
+	int fd = open_proc(k, "modules"), r = 0;
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	char line[1024];
+
+	if (!f && fd >= 0)
+		close(fd);
 	while (f && r == 0 && fgets(line, sizeof line, f)) {
 		uint64_t start, size;
 		char *at = strstr(line, " 0x");
 
 		if (sscanf(line, "%*s %" SCNu64, &size) == 1 && at && sscanf(at, " 0x%" SCNx64, &start) == 1)
-			r = add_area(ret, ret_count, start, start + size, e);
+			r = add_area(areas, count, start, start + size, e);
 	}
 	if (f)
 		fclose(f);
+	return r;
+}
+
+static bool in_areas(const struct hw_kernel_area *areas, size_t n, uint64_t address)
+{
+	for (size_t i = 0; i < n; i++)
+		if (address >= areas[i].start && address < areas[i].end)
+			return true;
+	return false;
+}
+
+/* What else of module space is not empty. Its areas are made at the lowest place that is free, the first at most 4 MB behind its beginning:
+ * where nothing was for a while, and no symbol is known any more, nothing follows. */
+static int areas_by_looking(const struct hw_kernel *k, struct hw_kernel_area **areas, size_t *count,
+			    struct pt_error *e)
+{
+	const size_t known = *count;
+	const struct hw_kernel_area *space = NULL;
+	uint64_t at, empty_from, last = k->last_symbol, run = 0;
+	uint8_t *buffer = malloc(PIECE);
+	int r = 0;
+
+	for (size_t i = 0; i < k->segment_count; i++)
+		if (k->segments[i].end <= MODULES_END && k->segments[i].start > k->text_end &&
+		    k->segments[i].start > KERNEL_TEXT_MAP)
+			space = &k->segments[i];
+	if (!buffer || !space) {
+		free(buffer);
+		return buffer ? 0 : no_memory(e);
+	}
+	for (size_t i = 0; i < known; i++)
+		last = (*areas)[i].end > last ? (*areas)[i].end : last;
+	empty_from = at = space->start;
+	while (r == 0 && at < space->end && (at <= last || at - empty_from < GAP)) {
+		size_t n = kcore_read(k, at, buffer, PIECE) & ~(size_t)(PAGE - 1);
+
+		if (n == 0)
+			break;
+		for (size_t page = 0; r == 0 && page < n; page += PAGE, at += PAGE) {
+			bool none = empty(buffer + page, PAGE);
+
+			if (!none)
+				empty_from = at + PAGE;
+			none = none || in_areas(*areas, known, at);
+			if (!none && !run)
+				run = at;
+			if (none && run) {
+				r = add_area(areas, count, run, at, e);
+				run = 0;
+			}
+		}
+	}
+	if (r == 0 && run)
+		r = add_area(areas, count, run, at, e);
+	free(buffer);
+	return r;
+}
+
+/* vmallocinfo's addresses are hashes where kptr_restrict is 0, as it is mostly, and then none of them is in module space. */
+static int find_areas(const struct hw_kernel *k, struct hw_kernel_area **ret, size_t *ret_count,
+		      struct pt_error *e)
+{
+	int r;
+
+	*ret = NULL;
+	*ret_count = 0;
+	r = areas_of_vmallocinfo(k, ret, ret_count, e);
+	if (r == 0 && *ret_count == 0)
+		r = areas_of_modules(k, ret, ret_count, e) || areas_by_looking(k, ret, ret_count, e) ? -1 : 0;
 	if (r) {
 		free(*ret);
 		*ret = NULL;
@@ -279,14 +385,6 @@ static int add_symbol(struct symbols *s, uint64_t value, char type, const char *
 	return 0;
 }
 
-static bool in_areas(const struct hw_kernel_area *areas, size_t n, uint64_t address)
-{
-	for (size_t i = 0; i < n; i++)
-		if (address >= areas[i].start && address < areas[i].end)
-			return true;
-	return false;
-}
-
 /* All symbols (areas NULL), or those in the areas. Finds the text's bounds on the way. */
 static int walk_symbols(struct hw_kernel *k, struct ptc_writer *w, const struct hw_kernel_area *areas,
 			size_t area_count, struct pt_error *e)
@@ -308,6 +406,8 @@ static int walk_symbols(struct hw_kernel *k, struct ptc_writer *w, const struct 
 			k->text_start = value;
 		if (!module[0] && !strcmp(name, "_etext"))
 			k->text_end = value;
+		if (value < MODULES_END && value > k->last_symbol)
+			k->last_symbol = value;
 		if (!strchr("tTwW", type) || (areas && !in_areas(areas, area_count, value)))
 			continue;
 		if (strcmp(s.module, module) != 0) {

@@ -3,8 +3,9 @@
  * functions that others call.
  *
  * kcore is an ELF core file of the kernel's memory (fs/proc/kcore.c). Its text reads as it runs. Module space holds modules,
- * BPF programs, ftrace's and kprobes' trampolines, and thunks (ITS) that no symbol names: /proc/vmallocinfo tells its areas, and
- * all of them are taken. Where vmallocinfo cannot be read, /proc/modules' areas are.
+ * BPF programs, ftrace's and kprobes' trampolines, and thunks (ITS) that no symbol names: all of its areas are taken, as
+ * /proc/vmallocinfo tells them. It tells none to those who may not know, and hashes to everybody where kptr_restrict is 0: then it is the
+ * areas of /proc/modules, and what else is not empty there.
  */
 #ifndef CAPTURE_HW_KERNEL_H
 #define CAPTURE_HW_KERNEL_H
@@ -31,6 +32,7 @@ struct hw_kernel {
 	struct hw_kernel_area *areas; /* of module space, as of the last look */
 	size_t area_count;
 	uint64_t text_start, text_end;
+	uint64_t last_symbol; /* the highest address below module space's end that kallsyms knows */
 };
 
 void hw_kernel_init(struct hw_kernel *k);

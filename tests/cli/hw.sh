@@ -122,6 +122,39 @@ succeeded $? "a guest's root: $(cat "$tmp/err")"
 "$capture" info "$tmp/m.ptc" >"$tmp/info"
 check "a guest's root: its kernel" grep -qF '[kernel] (memory, guest of pid 7): 6144 bytes, 3 symbols' "$tmp/info"
 
+# Module space: what vmallocinfo says; where its addresses are hashes, modules, and what else is not empty there (thunks that no symbol
+# names), up to where nothing was for long and no symbol is known.
+python3 - "$tmp/root/proc/kcore" <<'END'
+import struct, sys
+
+space, pages = 0xffffffffc0000000, (0, 0x3000, 0x4000, 0x1800000, 0x1900000, 0x3000000)
+ident = b"\x7fELF\x02\x01\x01" + bytes(9)
+header = struct.pack("<HHIQQQIHHHHHH", 4, 62, 1, 0, 64, 0, 0, 64, 56, 2, 0, 0, 0)
+text = struct.pack("<IIQQQQQQ", 1, 5, 0x1000, 0xffffffff81000000, 0, 8192, 8192, 0x1000)
+modules = struct.pack("<IIQQQQQQ", 1, 7, 0x4000, space, 0, 0x3f000000, 0x3f000000, 0x1000)
+with open(sys.argv[1], "wb") as f:
+    f.write((ident + header + text + modules).ljust(0x1000, b"\0") + b"\x90" * 8192)
+    for page in pages:
+        f.seek(0x4000 + page)
+        f.write(b"\xe9" * 4096)
+    f.truncate(0x4000 + 0x3f000000)
+END
+printf '%s\n' 'ffffffff81000000 T _text' 'ffffffff81002000 T _etext' $'ffffffffc0003000 t f\t[m]' $'ffffffffc1800000 t p\t[bpf]' >"$tmp/root/proc/kallsyms"
+echo 'm 8192 0 - Live 0xffffffffc0003000' >"$tmp/root/proc/modules"
+# module_space WHAT EXPECTED: where the images of it begin
+module_space() {
+	"$capture" "${m[@]}" --guest-root "7:$tmp/root" "$tmp/c.ptc" 2>"$tmp/err"
+	succeeded $? "module space: $(cat "$tmp/err")"
+	"$capture" info "$tmp/m.ptc" | sed -n 's/.* vaddr 0xffffffff\([c-f].*\) size \(.*\)/\1:\2/p' | sort | tr '\n' ' ' >"$tmp/got"
+	check "module space: $1: $(cat "$tmp/got")" test "$(cat "$tmp/got")" = "$2 "
+}
+printf '0x00000000%s-0x00000000%s 8192 module_alloc+0x5a/0xc0 pages=1\n' 1badc0de 2badc0de deadbeef feedface >"$tmp/root/proc/vmallocinfo"
+module_space hashes "c0000000:0x1000 c0003000:0x2000 c1800000:0x1000 c1900000:0x1000"
+rm "$tmp/root/proc/vmallocinfo"
+module_space none "c0000000:0x1000 c0003000:0x2000 c1800000:0x1000 c1900000:0x1000"
+printf '0xffffffffc0%s-0xffffffffc0%s 8192 module_alloc+0x5a/0xc0 pages=1\n' 000000 002000 003000 006000 >"$tmp/root/proc/vmallocinfo"
+module_space vmallocinfo "c0000000:0x1000 c0003000:0x2000"
+
 # A real QEMU that emulates, without KVM, is no VM to be traced: neither to root, by its files, nor to others, by its threads' names.
 if command -v qemu-system-x86_64 >/dev/null; then
 	qemu-system-x86_64 -accel tcg -M q35 -m 16 -nodefaults -display none -S -name guest=emulated,debug-threads=on 2>"$tmp/err" &
