@@ -137,7 +137,7 @@ static int put_samples(struct hw_drain *d, struct pt_error *e)
 			return -1;
 		d->aux_bytes += w.bytes - known;
 	}
-	done.count = 0;
+	hw_bytes_clear(&done);
 	d->samples = d->next_samples;
 	d->next_samples = done;
 	return 0;
@@ -165,10 +165,8 @@ static int get_records(struct hw_drain *d, struct hw_drain_ring *r, struct pt_er
 {
 	int ret = -1;
 
-	d->raw.count = 0;
 	pthread_mutex_lock(&d->lock);
 	if (r->early.count) {
-		/* Of the two the bigger one's memory serves on. */
 		struct hw_bytes swap = d->raw;
 
 		d->early -= r->early.count;
@@ -224,8 +222,9 @@ static int take_records(struct hw_drain *d, struct hw_drain_ring *r, struct pt_e
 		if (d->sorted[a].count &&
 		    ptc_put_sideband(d->w, a, d->sorted[a].bytes, d->sorted[a].count, e))
 			return -1;
-		d->sorted[a].count = 0;
+		hw_bytes_clear(&d->sorted[a]);
 	}
+	hw_bytes_clear(&d->raw);
 	return 0;
 }
 

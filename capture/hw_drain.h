@@ -34,7 +34,8 @@
 
 #define HW_DRAIN_ATTRS 64
 #define HW_STASH_MAX   ((uint64_t)256 << 20) /* bytes of AUX data */
-#define HW_EARLY_MAX   ((uint64_t)64 << 20)  /* of records; sorting them takes as much twice more */
+/* Of records; sorting them takes as much twice more, and none of it is kept when they have been put. */
+#define HW_EARLY_MAX ((uint64_t)64 << 20)
 
 /* What was lost, summed up for people; each loss is in the container in its place as well. */
 struct hw_losses {

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE ((uint64_t)4096)
+#define PAGE	      ((uint64_t)4096)
+#define HW_BYTES_KEPT ((size_t)1 << 20)
 
 int hw_bytes_reserve(struct hw_bytes *b, size_t n, struct pt_error *e)
 {
@@ -32,6 +33,15 @@ int hw_bytes_add(struct hw_bytes *b, const void *from, size_t n, struct pt_error
 		memcpy(b->bytes + b->count, from, n);
 	b->count += n;
 	return 0;
+}
+
+void hw_bytes_clear(struct hw_bytes *b)
+{
+	if (b->room > HW_BYTES_KEPT) {
+		free(b->bytes);
+		*b = (struct hw_bytes){0};
+	}
+	b->count = 0;
 }
 
 int hw_ring_records(struct hw_ring *r, struct hw_bytes *to, struct pt_error *e)

@@ -33,6 +33,8 @@ struct hw_bytes {
 /* Makes room for n more bytes behind count. 0, or -1: PT_ERR_NO_MEMORY. */
 int hw_bytes_reserve(struct hw_bytes *b, size_t n, struct pt_error *e);
 int hw_bytes_add(struct hw_bytes *b, const void *from, size_t n, struct pt_error *e);
+/* Empties it. A flood's memory is given back, little is kept. */
+void hw_bytes_clear(struct hw_bytes *b);
 
 /*
  * Appends all records that are there to `to`, back to back, and gives their room back to the kernel. At most data_size
