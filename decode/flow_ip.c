@@ -42,8 +42,21 @@ static void pass_over(struct pt_flow *f)
 	f->state = PT_FLOW_DISABLED;
 }
 
+/*
+ * Whether the return at hand may go to ip. One that goes to its caller would be compressed, so one that does not goes
+ * elsewhere; as code behind a VM entry that has failed does not do. "Conceal VM entries from Intel PT" has the guest's TIP there.
+ */
+static bool may_return(const struct pt_flow *f, uint64_t ip)
+{
+	const struct pt_graph *g = f->graph;
+
+	return g->positions[f->position].ind.prefix.n_push || f->top == f->bottom || f->unsure ||
+	       g->where[f->stack[(f->top - 1) % PT_STACK]].ip == ip;
+}
+
 bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 {
+	uint64_t failed_entry = 0;
 	union pt_position *p;
 	const struct pt_where *w;
 	unsigned d;
@@ -78,10 +91,14 @@ bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 		if (d != PT_D_FAR || w->cls != INSN_VMENTRY)
 			break;
 		/* Without a PIP it was no VM entry: it failed and fell through (SDM, VMLAUNCH: VMfail). */
+		failed_entry = w->decision_ip;
 		take(f, &p->ind.prefix);
 		if (!pt_flow_fall_through(f, w->decision_next))
 			return false;
 	}
+	if (failed_entry && d == PT_D_RET && !may_return(f, ip))
+		return pt_flow_lose(f, PT_FLOW_MISMATCH, failed_entry,
+				    "a VM entry without a PIP that has not failed: its guest is concealed");
 	if (d == PT_D_JCC && f->no_tnt) {
 		pass_over(f);
 		return pt_flow_on_tip_pge(f, ip);
