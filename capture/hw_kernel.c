@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define KERNEL_TEXT_MAP 0xffffffff80000000u /* Documentation/x86/x86_64/mm.rst; modules lie behind it */
@@ -39,12 +41,23 @@ static int no_memory(struct pt_error *e)
 	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the kernel's code");
 }
 
+/* Below a guest's root as the guest would open it: its proc may be a link to ours, whose kernel is not its, or what blocks. */
 static int open_proc(const struct hw_kernel *k, const char *name)
 {
-	char path[4200];
+	struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+	char path[64];
+	int root, fd;
 
-	snprintf(path, sizeof path, "%s/proc/%s", k->root, name);
-	return open(path, O_RDONLY | O_CLOEXEC);
+	snprintf(path, sizeof path, "/proc/%s", name);
+	if (!k->root[0])
+		return open(path, O_RDONLY | O_CLOEXEC);
+	root = open(k->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -1;
+	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof how);
+	close(root);
+	return fd;
 }
 
 bool hw_kernel_files(struct hw_kernel *k, struct pt_error *why)
@@ -430,19 +443,29 @@ static int walk_symbols(struct hw_kernel *k, struct ptc_writer *w, const struct 
 
 int hw_kernel_put_all(struct hw_kernel *k, struct ptc_writer *w, struct pt_error *e)
 {
+	uint64_t sum = 0;
+
 	if (walk_symbols(k, w, NULL, 0, e))
 		return -1;
 	if (k->kcore < 0)
 		return 0;
-	if (k->text_start < k->text_end &&
+	/* (A guest's files may say anything.) */
+	if (k->text_start >= KERNEL_TEXT_MAP && k->text_start < k->text_end && k->text_end <= MODULES_END &&
 	    hw_kernel_put_range(k, w, k->text_start & ~(PAGE - 1),
 				k->text_end - (k->text_start & ~(PAGE - 1)), 0, e))
 		return -1;
 	if (find_areas(k, &k->areas, &k->area_count, e))
 		return -1;
-	for (size_t i = 0; i < k->area_count; i++)
-		if (hw_kernel_put_range(k, w, k->areas[i].start, k->areas[i].end - k->areas[i].start, 0, e))
+	for (size_t i = 0; i < k->area_count; i++) {
+		uint64_t bytes = k->areas[i].end - k->areas[i].start;
+
+		/* Areas that overlap are no kernel's. */
+		sum += bytes;
+		if (sum > MODULES_END - KERNEL_TEXT_MAP)
+			break;
+		if (hw_kernel_put_range(k, w, k->areas[i].start, bytes, 0, e))
 			return -1;
+	}
 	return 0;
 }
 

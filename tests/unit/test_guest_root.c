@@ -192,6 +192,32 @@ static void test_kernel(void)
 	close(fd);
 }
 
+/* A proc that leads out of the root, for who follows it on the host; one that blocks; symbols that are nowhere. */
+static void test_odd_kernel(void)
+{
+	int fd = memfd_create("container", 0);
+	struct pt_error e = {0};
+	struct ptc_writer *w = ptc_writer_create(fd, 1, &e);
+	uint64_t bytes;
+	char names[256];
+	bool guest, any;
+
+	run("mv %s/proc /tmp/test_guest_root.outside.%d && ln -s /tmp/test_guest_root.outside.%d %s/proc",
+	    root, (int)getpid(), (int)getpid(), root);
+	check(guest_root_put_kernel(root, 7, w, &any, &e) == 0 && !any, "not a kernel from outside");
+	run("rm %s/proc && mv /tmp/test_guest_root.outside.%d %s/proc", root, (int)getpid(), root);
+	run("rm %s/proc/modules && mkfifo %s/proc/modules %s/proc/vmallocinfo && printf '%%s\n' '1000 T "
+	    "_text' "
+	    "'ffffffffffffffff T _etext' >%s/proc/kallsyms",
+	    root, root, root, root);
+	check(guest_root_put_kernel(root, 7, w, &any, &e) == 0, "no kernel that is everywhere");
+	check(ptc_writer_finish(w, &e) == 0, "finish");
+	ptc_writer_destroy(w);
+	read_back(fd, names, sizeof names, &bytes, &guest);
+	check(bytes == 0, "no code");
+	close(fd);
+}
+
 int main(void)
 {
 	strcpy(root, "/tmp/test_guest_root.XXXXXX");
@@ -201,6 +227,7 @@ int main(void)
 	}
 	test_files();
 	test_kernel();
+	test_odd_kernel();
 	run("rm -rf %s", root);
 	return sum_up();
 }
