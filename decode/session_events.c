@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <linux/perf_event.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,14 +23,19 @@ struct pt_event { /* of an attr */
 	char *name;
 	int32_t machine_pid;
 	uint64_t config, sample_type, read_format;
-	uint64_t *ids;
-	uint32_t id_count;
 	const struct format *format; /* found with its first sample */
+};
+
+struct known_id {
+	int32_t machine_pid;
+	uint32_t attr; /* of several that have it, the first */
+	uint64_t id;
 };
 
 struct pt_session_events {
 	struct pt_event **attrs; /* pt_side.event points at them */
 	uint32_t count;
+	void *ids; /* tsearch()'s, of struct known_id */
 	struct format *formats;
 	struct pt_text_buffer text;
 };
@@ -49,7 +55,6 @@ static void event_destroy(struct pt_event *a)
 	if (!a)
 		return;
 	free(a->name);
-	free(a->ids);
 	free(a);
 }
 
@@ -60,6 +65,7 @@ void pt_session_events_destroy(struct pt_session_events *ev)
 	for (uint32_t i = 0; i < ev->count; i++)
 		event_destroy(ev->attrs[i]);
 	free(ev->attrs);
+	tdestroy(ev->ids, free);
 	while (ev->formats) {
 		struct format *f = ev->formats;
 
@@ -70,6 +76,35 @@ void pt_session_events_destroy(struct pt_session_events *ev)
 	}
 	free(ev->text.text);
 	free(ev);
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct known_id *x = a, *y = b;
+
+	if (x->machine_pid != y->machine_pid)
+		return x->machine_pid < y->machine_pid ? -1 : 1;
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+static int add_ids(struct pt_session_events *ev, const struct ptc_attr *a, struct pt_error *e)
+{
+	for (uint32_t i = 0; i < a->count; i++) {
+		struct known_id *id = malloc(sizeof *id), **node;
+
+		if (!id)
+			return no_memory(e);
+		*id = (struct known_id){.machine_pid = a->machine_pid, .attr = a->index};
+		memcpy(&id->id, a->ids + (size_t)i * sizeof id->id, sizeof id->id);
+		node = tsearch(id, &ev->ids, by_id);
+		if (node && *node != id && (*node)->attr > id->attr)
+			(*node)->attr = id->attr;
+		if (!node || *node != id)
+			free(id);
+		if (!node)
+			return no_memory(e);
+	}
+	return 0;
 }
 
 int pt_session_events_attr(struct pt_session_events *ev, const struct ptc_attr *a, struct pt_error *e)
@@ -87,13 +122,10 @@ int pt_session_events_attr(struct pt_session_events *ev, const struct ptc_attr *
 	event->sample_type = attr.sample_type;
 	event->read_format = attr.read_format;
 	event->name = strndup(a->name, a->name_bytes);
-	event->ids = calloc(a->count ? a->count : 1, sizeof *event->ids);
-	event->id_count = a->count;
-	if (!event->name || !event->ids) {
+	if (!event->name) {
 		event_destroy(event);
 		return no_memory(e);
 	}
-	memcpy(event->ids, a->ids, a->count * sizeof *event->ids);
 	if (a->index >= ev->count) {
 		struct pt_event **attrs = realloc(ev->attrs, (a->index + 1) * sizeof(struct pt_event *));
 
@@ -111,7 +143,7 @@ int pt_session_events_attr(struct pt_session_events *ev, const struct ptc_attr *
 		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "attr %u is declared twice", a->index);
 	}
 	ev->attrs[a->index] = event;
-	return 0;
+	return add_ids(ev, a, e);
 }
 
 int pt_session_events_format(struct pt_session_events *ev, const struct ptc_tracepoint *t, struct pt_error *e)
@@ -144,6 +176,8 @@ static struct pt_event *event_of(struct pt_session_events *ev, uint32_t attr, co
 				 uint32_t size)
 {
 	struct pt_event *own = attr < ev->count ? ev->attrs[attr] : NULL;
+	struct known_id *const *known;
+	struct known_id key;
 	struct pt_sample sample;
 	uint64_t id;
 
@@ -159,16 +193,9 @@ static struct pt_event *event_of(struct pt_session_events *ev, uint32_t attr, co
 	} else {
 		return own;
 	}
-	for (uint32_t i = 0; i < ev->count; i++) {
-		struct pt_event *a = ev->attrs[i];
-
-		if (!a || a->machine_pid != own->machine_pid)
-			continue;
-		for (uint32_t k = 0; k < a->id_count; k++)
-			if (a->ids[k] == id)
-				return a;
-	}
-	return own;
+	key = (struct known_id){.machine_pid = own->machine_pid, .id = id};
+	known = tfind(&key, &ev->ids, by_id);
+	return known ? ev->attrs[(*known)->attr] : own;
 }
 
 int pt_session_events_sample(struct pt_session_events *ev, uint32_t attr, const uint8_t *record,
