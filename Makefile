@@ -127,12 +127,12 @@ check-nightly: $(RANDOM)
 	$(Q)RANDOM_PROGRAMS=10000 PT_BUILD=$(CURDIR)/$(B) tests/run.sh oracle/random.sh
 # In the emulated PC with Processor Trace, when ../shared/ptbox is there; not part of check: it takes minutes.
 check-ptbox:
-	$(Q)scripts/deps build check
+	$(Q)scripts/deps build check ptbox
 	$(Q)$(MAKE) --no-print-directory all static
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(or $(TESTS),ptbox)
 # ptbox's own examples, recorded afresh by Debian's perf: half an hour. EXAMPLES='several-vms' picks, KEPT=DIR keeps.
 check-ptbox-vms: all
-	$(Q)scripts/deps build check
+	$(Q)scripts/deps build check ptbox
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/ptbox_examples.sh
 bench:
 	$(Q)scripts/deps build bench

@@ -2,6 +2,7 @@
 #include "capture/check.h"
 #include "capture/commands.h"
 #include "capture/hw_capture.h"
+#include "capture/hw_clock.h"
 #include "capture/hw_pmu.h"
 #include "capture/hw_proc.h"
 #include "capture/hw_rights.h"
@@ -16,10 +17,44 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define MSR_IA32_VMX_MISC 0x485 /* SDM vol. 3 appendix A.6; bit 14: PT can be used in VMX operation */
+
+/* An event that counts nothing: what is asked is whether it may be opened. */
+static int try_event(bool all)
+{
+	struct perf_event_attr a = {.type = PERF_TYPE_SOFTWARE,
+				    .size = sizeof a,
+				    .config = PERF_COUNT_SW_DUMMY,
+				    .disabled = 1,
+				    .exclude_kernel = !all,
+				    .exclude_hv = !all};
+	long fd = syscall(SYS_perf_event_open, &a, all ? -1 : 0, all ? 0 : -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static void ask_kernel(struct check_cpu *c)
+{
+	int own = try_event(false), all = try_event(true);
+	long page = sysconf(_SC_PAGESIZE);
+	void *p = own < 0 ? MAP_FAILED : mmap(NULL, (size_t)page, PROT_READ, MAP_SHARED, own, 0);
+
+	c->own = own < 0 ? own : 1;
+	c->all = all < 0 ? all : 1;
+	if (p != MAP_FAILED) {
+		c->clock = hw_clock_read(p).mult ? 1 : -1;
+		munmap(p, (size_t)page);
+	}
+	if (own >= 0)
+		close(own);
+	if (all >= 0)
+		close(all);
+}
 
 struct check_cpu check_this_cpu(void)
 {
@@ -49,6 +84,7 @@ struct check_cpu check_this_cpu(void)
 			c.vmx_pt = misc >> 14 & 1;
 		close(fd);
 	}
+	ask_kernel(&c);
 	return c;
 }
 
@@ -93,6 +129,13 @@ static long number(const char *root, const char *path, long otherwise)
 	char text[64];
 
 	return read_text(root, path, text, sizeof text) ? strtol(text, NULL, 10) : otherwise;
+}
+
+static bool read_yes(const char *root, const char *path)
+{
+	char text[16];
+
+	return read_text(root, path, text, sizeof text) && (text[0] == 'Y' || text[0] == '1');
 }
 
 /* What is free, or soon can be; 0 unknown. */
@@ -142,6 +185,19 @@ static void check_processor(struct check_result *r, const struct check_cpu *c)
 		     "CPUID 80000007H.EDX[8] is 0");
 	else
 		line(r, CHECK_YES, "TSC is invariant", "", "CPUID 80000007H.EDX[8]");
+	if (c->clock > 0)
+		line(r, CHECK_YES, "perf's clock is the TSC", "", "it can be converted");
+	else if (c->clock < 0)
+		line(r, CHECK_LIMITED, "perf's clock is the TSC",
+		     c->hypervisor
+			 ? "sideband has no place in the trace's time: start this machine without kvmclock "
+			   "(QEMU: -cpu host,-kvmclock), or its kernel with no-kvmclock"
+			 : "sideband has no place in the trace's time: boot with tsc=reliable, if dmesg says "
+			   "that the TSC is unstable",
+		     "the kernel tells no conversion");
+	else
+		line(r, CHECK_UNKNOWN, "perf's clock is the TSC", "when perf_event_open is permitted",
+		     "not to be seen");
 }
 
 static void check_driver(struct check_result *r, const char *root, const struct check_cpu *c)
@@ -172,16 +228,28 @@ static void check_driver(struct check_result *r, const char *root, const struct 
 
 static void check_vmx(struct check_result *r, const char *root, const struct check_cpu *c)
 {
-	char mode[16];
-	bool kvm = read_text(root, "/sys/module/kvm_intel/parameters/pt_mode", mode, sizeof mode);
+	char mode[16], module[512];
+	bool kvm, told = read_text(root, "/sys/module/kvm_intel/parameters/pt_mode", mode, sizeof mode);
+	long users = number(root, "/sys/module/kvm_intel/refcnt", -1);
 
+	snprintf(module, sizeof module, "%s/sys/module/kvm_intel/parameters", root);
+	kvm = access(module, F_OK) == 0;
 	if (!c->vmx) {
-		line(r, CHECK_LIMITED, "PT while VMX is on", "", "no VMX: no KVM here");
+		line(r, CHECK_LIMITED, "PT while VMX is on", "", "this CPU shows no VMX: no guests to trace");
 	} else if (c->vmx_pt == 0) {
-		r->can_trace &= !kvm;
-		line(r, kvm ? CHECK_NO : CHECK_LIMITED, "PT while VMX is on",
-		     "this CPU (a Broadwell?) stops PT while VMX is on: unload kvm_intel before tracing",
-		     "IA32_VMX_MISC bit 14 is 0%s", kvm ? " and kvm_intel is loaded" : "");
+		/* kvm_intel turns VMX on with the first VM; since Linux 6.12 when it is loaded. */
+		bool on =
+		    kvm && (users != 0 || read_yes(root, "/sys/module/kvm/parameters/enable_virt_at_load"));
+
+		r->can_trace &= !on;
+		line(r, on ? CHECK_NO : CHECK_LIMITED, "PT while VMX is on",
+		     "this CPU (a Broadwell?) stops PT while VMX is on: stop all VMs and unload kvm_intel "
+		     "before "
+		     "tracing",
+		     "IA32_VMX_MISC bit 14 is 0%s",
+		     on	   ? " and kvm_intel is in use"
+		     : kvm ? ", kvm_intel is loaded"
+			   : "");
 	} else if (c->vmx_pt < 0) {
 		line(r, CHECK_UNKNOWN, "PT while VMX is on", "to be told: as root, after modprobe msr",
 		     "IA32_VMX_MISC could not be read");
@@ -190,49 +258,61 @@ static void check_vmx(struct check_result *r, const char *root, const struct che
 	}
 	if (!kvm)
 		return;
-	/* 0: the host traces through its guests; 1: guests have PT of their own, and hide from the host. */
-	if (mode[0] == '1')
+	/* 0: the host traces through its guests; 1: guests have PT of their own, and hide from the host. Newer kernels have no choice. */
+	if (told && mode[0] == '1')
 		line(r, CHECK_LIMITED, "KVM lets the host trace guests",
 		     "reload kvm_intel with pt_mode=0: now guests are not traced",
 		     "pt_mode is 1 (host/guest)");
 	else
-		line(r, CHECK_YES, "KVM lets the host trace guests", "", "pt_mode is 0 (system)");
+		line(r, CHECK_YES, "KVM lets the host trace guests", "", "%s",
+		     told ? "pt_mode is 0 (system)" : "kvm_intel has no pt_mode: always");
 }
 
-static void check_permission(struct check_result *r, const char *root)
+static const char trace_all[] = "for the kernel, other users and whole CPUs: root, CAP_PERFMON, or sysctl "
+				"kernel.perf_event_paranoid=-1";
+
+static void check_permission(struct check_result *r, const char *root, const struct check_cpu *c)
 {
 	long paranoid = number(root, "/proc/sys/kernel/perf_event_paranoid", 2);
 
-	if (able()) {
-		line(r, CHECK_YES, "permission to trace", "",
-		     "CAP_PERFMON or root: everything (perf_event_paranoid is %ld)", paranoid);
+	if (c->all > 0 || (!c->all && able())) {
+		line(r, CHECK_YES, "permission to trace", "", "everything (perf_event_paranoid is %ld)",
+		     paranoid);
 		return;
 	}
-	if (paranoid > 2) {
+	/* Above 2 mainline refuses no more than at 2; Debian's and Ubuntu's kernels refuse all. */
+	if (c->own < 0 || (!c->own && paranoid > 2)) {
 		r->can_trace = 0;
-		line(r, CHECK_NO, "permission to trace",
-		     "as root: sysctl kernel.perf_event_paranoid=2, or setcap cap_perfmon+ep on pt-capture",
-		     "perf_event_paranoid is %ld: nothing without CAP_PERFMON", paranoid);
-	} else {
-		line(r, paranoid > 0 ? CHECK_LIMITED : CHECK_YES, "permission to trace",
-		     paranoid > 0 ? "for the kernel, other users and whole CPUs: root, CAP_PERFMON, or "
-				    "sysctl kernel.perf_event_paranoid=-1"
-				  : "",
-		     "perf_event_paranoid is %ld: your own programs%s", paranoid,
-		     paranoid > 1   ? ", user space only"
-		     : paranoid > 0 ? ", with the kernel"
-				    : ", and whole CPUs");
+		line(
+		    r, CHECK_NO, "permission to trace",
+		    paranoid > 2
+			? "as root: sysctl kernel.perf_event_paranoid=2, or setcap cap_perfmon+ep on "
+			  "pt-capture"
+			: "something other than perf_event_paranoid forbids it: a container (podman, docker: "
+			  "--cap-add PERFMON --security-opt seccomp=unconfined), or a security module",
+		    "perf_event_open: %s; perf_event_paranoid is %ld",
+		    strerror(c->own < 0 ? -c->own : EACCES), paranoid);
+		return;
 	}
+	line(r, paranoid > 0 || able() ? CHECK_LIMITED : CHECK_YES, "permission to trace",
+	     able() ? "this is root of a container only: outside of it, or on the host with CAP_PERFMON"
+	     : paranoid > 0 ? trace_all
+			    : "",
+	     "perf_event_paranoid is %ld: your own programs%s", paranoid,
+	     paranoid > 1   ? ", user space only"
+	     : paranoid > 0 ? ", with the kernel"
+			    : ", and whole CPUs");
 }
 
-/* The kernel's rule (perf_mmap()): perf_event_mlock_kb for each CPU that is online, together, and then the process's RLIMIT_MEMLOCK. */
+/* The kernel's rule (perf_mmap()): perf_event_mlock_kb for each CPU that is online, together, and then the process's RLIMIT_MEMLOCK;
+ * CAP_IPC_LOCK, or perf_event_paranoid -1, frees from both. What sizes are the default CAP_PERFMON says (hw_capture.c). */
 static void check_buffers(struct check_result *r, const char *root)
 {
 	long paranoid = number(root, "/proc/sys/kernel/perf_event_paranoid", 2);
 	long kb = number(root, "/proc/sys/kernel/perf_event_mlock_kb", 516);
-	bool limited = !able() && paranoid > -1;
+	bool limited = !hw_rights_have(CAP_IPC_LOCK) && paranoid > -1;
 	unsigned long each =
-			  limited ? HW_DATA_KB_UNPRIVILEGED + HW_AUX_KB_UNPRIVILEGED : HW_DATA_KB + HW_AUX_KB,
+			  !able() ? HW_DATA_KB_UNPRIVILEGED + HW_AUX_KB_UNPRIVILEGED : HW_DATA_KB + HW_AUX_KB,
 		      free_kb;
 	char text[4096] = "0";
 	struct hw_list cpus = {0};
@@ -242,7 +322,7 @@ static void check_buffers(struct check_result *r, const char *root)
 	getrlimit(RLIMIT_MEMLOCK, &l);
 	if (limited && l.rlim_cur != RLIM_INFINITY)
 		line(r, CHECK_LIMITED, "memory for buffers",
-		     "raise kernel.perf_event_mlock_kb, or ulimit -l, or be root",
+		     "raise kernel.perf_event_mlock_kb, or ulimit -l; or root, or CAP_IPC_LOCK",
 		     "perf_event_mlock_kb is %ld a CPU, ulimit -l %llu KB", kb,
 		     (unsigned long long)l.rlim_cur / 1024);
 	else
@@ -284,25 +364,44 @@ static void check_file(struct check_result *r, const char *root, const char *pat
 	}
 }
 
+/* Whether kallsyms has addresses for this user. (Its first symbols are those of per-CPU data, which begin at 0.) */
+static bool shows_addresses(const char *root)
+{
+	char whole[512], text[1024];
+	bool shown = false;
+	FILE *f;
+
+	snprintf(whole, sizeof whole, "%s/proc/kallsyms", root);
+	f = fopen(whole, "re");
+	while (f && !shown && fgets(text, sizeof text, f))
+		shown = strtoull(text, NULL, 16) >> 63;
+	if (f)
+		fclose(f);
+	return shown;
+}
+
 void check_all(struct check_result *ret, const char *root, const struct check_cpu *cpu)
 {
-	char text[256];
+	const char *tracing = "/sys/kernel/tracing/events/kvm";
+	char whole[512];
 
 	*ret = (struct check_result){.can_trace = 1};
 	check_processor(ret, cpu);
 	check_driver(ret, root, cpu);
 	check_vmx(ret, root, cpu);
-	check_permission(ret, root);
+	check_permission(ret, root, cpu);
 	check_buffers(ret, root);
-	check_file(ret, root, "/proc/kcore", "kernel's code",
-		   "a kernel with CONFIG_PROC_KCORE, not locked down",
-		   "as root; user space can be decoded without");
+	check_file(
+	    ret, root, "/proc/kcore", "kernel's code", "a kernel with CONFIG_PROC_KCORE, not locked down",
+	    able() ? "needs CAP_SYS_RAWIO, and a kernel that is not locked down; user space can be decoded "
+		     "without"
+		   : "as root; user space can be decoded without");
 	if (number(root, "/proc/sys/kernel/kptr_restrict", 1) >= 2)
 		line(ret, CHECK_LIMITED, "kernel's symbols", "sysctl kernel.kptr_restrict=1",
 		     "kptr_restrict is 2");
-	else if (read_text(root, "/proc/kallsyms", text, sizeof text) && strtoull(text, NULL, 16) == 0 &&
-		 !able())
-		line(ret, CHECK_UNKNOWN, "kernel's symbols", "as root",
+	else if (read_text(root, "/proc/kallsyms", whole, sizeof whole) && !shows_addresses(root))
+		line(ret, able() ? CHECK_LIMITED : CHECK_UNKNOWN, "kernel's symbols",
+		     able() ? "needs CAP_SYSLOG" : "as root",
 		     "/proc/kallsyms shows no addresses to this user");
 	else
 		check_file(ret, root, "/proc/kallsyms", "kernel's symbols", "a kernel with CONFIG_KALLSYMS",
@@ -312,7 +411,11 @@ void check_all(struct check_result *ret, const char *root, const struct check_cp
 		   "/sys/kernel/debug. Without, "
 		   "offsets are solved from the trace",
 		   "as root; without, offsets are solved from the trace");
-	check_file(ret, root, "/sys/kernel/tracing/events/kvm", "KVM's tracepoints",
+	/* Where older systems have it. */
+	snprintf(whole, sizeof whole, "%s/sys/kernel/debug/tracing/events/kvm", root);
+	if (access(whole, F_OK) == 0)
+		tracing = "/sys/kernel/debug/tracing/events/kvm";
+	check_file(ret, root, tracing, "KVM's tracepoints",
 		   "when guests are to be traced: modprobe kvm_intel. Without, exit reasons are inferred",
 		   "as root; without, exit reasons are inferred");
 }

@@ -26,12 +26,15 @@ struct check_result {
 	int can_trace; /* 1: nothing that is needed is missing */
 };
 
-/* What CPUID and the MSRs say; a test makes its own. */
+/* What CPUID, the MSRs and the kernel's answers to this process say; a test makes its own. */
 struct check_cpu {
 	int intel, pt, invariant_tsc, hypervisor;
 	int vmx;    /* the CPU has VMX */
 	int vmx_pt; /* IA32_VMX_MISC bit 14; -1: not to be seen */
 	char name[64];
+	int own;   /* perf_event_open() for a program of one's own: 1 permitted, -errno, 0 not tried */
+	int all;   /* the same for whole CPUs, with the kernel */
+	int clock; /* perf's clock: 1 the TSC, -1 another, 0 not seen */
 };
 
 struct check_cpu check_this_cpu(void);

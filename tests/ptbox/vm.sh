@@ -72,8 +72,14 @@ offset=$("$PT_BIN/pt-capture" info "$out/host.ptc" | sed -n "s/^kvm\.$pid\.0\.ts
 "$PT_BIN/pt-capture" info "$out/host.ptc" >"$tmp/info"
 check "a TSC offset from debugfs" test -n "$offset"
 check "the TSC offset at the end, too" grep -q "^kvm_end\.$pid\.0\.tsc_offset: $offset" "$tmp/info"
-"$PT_BIN/pt-decode" vm-clock "$out/host.ptc" >"$tmp/clock" 2>&1
-check "debugfs's TSC offset $offset is what the trace tells: $(cat "$tmp/clock")" grep -qE -- "(^|[^0-9-])$offset([^0-9]|$)" "$tmp/clock"
+# The decoder takes the container's offset where there is one. What it solves by itself it tells of a copy that has none: perf.data has no
+# place for it.
+"$PT_BIN/pt-capture" export -q --perf-data "$tmp/copy" "$out/host.ptc" && "$PT_BIN/pt-capture" import -q -o "$tmp/copy.ptc" "$tmp/copy"
+succeeded $? "a copy without the offset"
+"$PT_BIN/pt-decode" vm-clock "$tmp/copy.ptc" >"$tmp/clock" 2>&1
+# shellcheck disable=SC2016
+check "debugfs's TSC offset $offset is what the trace tells: $(cat "$tmp/clock")" \
+	awk -F'\t' -v o="$offset" 'NR > 1 && $3 == o && $6 == "solved" { found = 1 } END { exit !found }' "$tmp/clock"
 
 # Where the guest's own recording has no code, its kernel and its files from outside: the kernel at the capture, below a mounted root or
 # as files; the guest's files at the merge. No root holds the vDSO: what it ran is missing, and said to be; nothing else is, and nothing

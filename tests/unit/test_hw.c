@@ -6,6 +6,7 @@
 #include "capture/hw_snapshot.h"
 #include "tests/unit/check.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -281,6 +282,65 @@ static const struct check_line *line(const struct check_result *r, const char *w
 	return NULL;
 }
 
+/* What depends on the kernel's answers, and on kernels. */
+static void test_check_kernel(struct check_cpu cpu)
+{
+	static const struct {
+		const char *paranoid;
+		int own, all;
+		enum check_answer answer;
+		const char *word; /* in the remedy */
+	} rights[] = {
+	    {"2\n", 1, 1, CHECK_YES, ""},
+	    {"4\n", 1, 1, CHECK_YES, ""},
+	    {"2\n", 1, -EACCES, CHECK_LIMITED, "CAP_PERFMON"},
+	    /* Mainline, which knows no 3. */
+	    {"3\n", 1, -EACCES, CHECK_LIMITED, "CAP_PERFMON"},
+	    /* Debian's. */
+	    {"3\n", -EACCES, -EACCES, CHECK_NO, "sysctl kernel.perf_event_paranoid=2"},
+	    /* A container's filter, for its root, too. */
+	    {"1\n", -EPERM, -EPERM, CHECK_NO, "seccomp"},
+	    {"-1\n", -EPERM, -EPERM, CHECK_NO, "seccomp"},
+	};
+	const struct check_line *l;
+	struct check_result r;
+	char path[128];
+
+	for (size_t i = 0; i < sizeof rights / sizeof *rights; i++) {
+		write_file("/proc/sys/kernel/perf_event_paranoid", rights[i].paranoid);
+		cpu.own = rights[i].own;
+		cpu.all = rights[i].all;
+		check_all(&r, root, &cpu);
+		check((l = line(&r, "permission")) && l->answer == rights[i].answer &&
+			  strstr(l->remedy, rights[i].word) && r.can_trace == (l->answer != CHECK_NO),
+		      "permission by what the kernel permits");
+	}
+	cpu.own = cpu.all = cpu.clock = 1;
+	write_file("/proc/kallsyms", "0000000000000000 A fixed_percpu_data\n0000000000000000 T _text\n");
+	check_all(&r, root, &cpu);
+	check((l = line(&r, "symbols")) && l->answer != CHECK_YES && l->remedy[0], "hidden addresses");
+	check((l = line(&r, "clock")) && l->answer == CHECK_YES, "perf's clock is the TSC");
+	write_file("/proc/kallsyms", "0000000000000000 A fixed_percpu_data\nffffffff81000000 T _text\n");
+	write_file("/proc/sys/kernel/kptr_restrict", "2\n");
+	cpu.clock = -1;
+	cpu.hypervisor = 1;
+	check_all(&r, root, &cpu);
+	check((l = line(&r, "symbols")) && l->answer == CHECK_LIMITED && strstr(l->remedy, "kptr_restrict"),
+	      "kptr_restrict 2");
+	check((l = line(&r, "clock")) && l->answer == CHECK_LIMITED && strstr(l->remedy, "kvmclock"),
+	      "a guest with kvmclock");
+	write_file("/proc/sys/kernel/kptr_restrict", "0\n");
+	snprintf(path, sizeof path, "%s/sys/module/kvm_intel/parameters/pt_mode", root);
+	check(unlink(path) == 0, "a kernel that has no pt_mode any more");
+	check_all(&r, root, &cpu);
+	check((l = line(&r, "symbols")) && l->answer == CHECK_YES, "addresses that are shown");
+	check((l = line(&r, "trace guests")) && l->answer == CHECK_YES && strstr(l->detail, "no pt_mode"),
+	      "KVM without pt_mode traces guests");
+	write_file("/sys/kernel/debug/tracing/events/kvm/enable", "0\n");
+	check_all(&r, root, &cpu);
+	check((l = line(&r, "tracepoints")) && l->answer == CHECK_YES, "tracefs at its old place");
+}
+
 static void test_check(void)
 {
 	struct check_cpu cpu = {
@@ -310,6 +370,19 @@ static void test_check(void)
 	check((l = line(&r, "VMX")) && l->answer == CHECK_NO && strstr(l->remedy, "kvm_intel") &&
 		  !r.can_trace,
 	      "a Broadwell with kvm_intel loaded");
+	/* It turns VMX on when there is a VM, or, if told so, at once. */
+	write_file("/sys/module/kvm_intel/refcnt", "0\n");
+	check_all(&r, root, &cpu);
+	check((l = line(&r, "VMX")) && l->answer == CHECK_LIMITED && r.can_trace, "a Broadwell without VMs");
+	write_file("/sys/module/kvm_intel/refcnt", "2\n");
+	check_all(&r, root, &cpu);
+	check((l = line(&r, "VMX")) && l->answer == CHECK_NO && !r.can_trace, "a Broadwell with VMs");
+	write_file("/sys/module/kvm_intel/refcnt", "0\n");
+	write_file("/sys/module/kvm/parameters/enable_virt_at_load", "Y\n");
+	check_all(&r, root, &cpu);
+	check((l = line(&r, "VMX")) && l->answer == CHECK_NO, "a Broadwell with VMX on from the beginning");
+	cpu.vmx_pt = 1;
+	test_check_kernel(cpu);
 	cpu.vmx_pt = -1;
 	write_file("/sys/module/kvm_intel/parameters/pt_mode", "1\n");
 	check_all(&r, root, &cpu);
