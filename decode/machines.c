@@ -1,6 +1,7 @@
 /* machines.c - see machines.h. */
 #include "decode/machines.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +9,12 @@
 struct pt_machines {
 	struct img_store *store;
 	struct pt_graph *graph;
+	const struct ptc_meta *meta;
 	struct pt_machine *first;
 };
 
-struct pt_machines *pt_machines_create(struct img_store *store, struct pt_graph *graph)
+struct pt_machines *pt_machines_create(struct img_store *store, struct pt_graph *graph,
+				       const struct ptc_meta *meta)
 {
 	struct pt_machines *m = calloc(1, sizeof *m);
 
@@ -19,6 +22,7 @@ struct pt_machines *pt_machines_create(struct img_store *store, struct pt_graph 
 		return NULL;
 	m->store = store;
 	m->graph = graph;
+	m->meta = meta;
 	if (!pt_machine_get(m, 0)) {
 		free(m);
 		return NULL;
@@ -54,6 +58,26 @@ struct pt_machine *pt_machines_first(struct pt_machines *m)
 	return m->first;
 }
 
+/* Its VM's name, with the pid where another machine has that: a VM can be called "host", and two can be called alike. */
+static void name_machine(const struct pt_machines *m, struct pt_machine *one)
+{
+	const struct pt_machine *other = m->first;
+	const char *name;
+	char key[48];
+
+	snprintf(key, sizeof key, "machine.%" PRId32 ".name", one->pid);
+	name = !one->pid ? "host" : m->meta ? ptc_meta_get(m->meta, key) : NULL;
+	if (!name || !*name) {
+		snprintf(one->name, sizeof one->name, "vm %" PRId32, one->pid);
+		return;
+	}
+	snprintf(one->name, sizeof one->name, "%.127s", name);
+	while (other && strcmp(other->name, one->name) != 0)
+		other = other->next;
+	if (other)
+		snprintf(one->name, sizeof one->name, "%.127s (%" PRId32 ")", name, one->pid);
+}
+
 struct pt_machine *pt_machine_get(struct pt_machines *m, int32_t pid)
 {
 	struct pt_machine **at = &m->first, *one;
@@ -65,10 +89,7 @@ struct pt_machine *pt_machine_get(struct pt_machines *m, int32_t pid)
 	if (!one)
 		return NULL;
 	one->pid = pid;
-	if (pid)
-		snprintf(one->name, sizeof one->name, "vm %d", pid);
-	else
-		snprintf(one->name, sizeof one->name, "host");
+	name_machine(m, one);
 	img_space_init(&one->space);
 	img_space_of(&one->space, m->store, pid, PTC_ANY_PID);
 	one->code = pt_graph_code(m->graph, &one->space);

@@ -38,7 +38,7 @@ struct pt_address_space { /* a CR3 that was seen with a process */
 
 struct pt_machine {
 	int32_t pid;		/* 0: the host */
-	char name[32];		/* "host", or the VM's */
+	char name[160];		/* "host", or the VM's: no two have the same */
 	uint32_t number;	/* of its record, 0 not written yet (emit.c) */
 	struct img_space space; /* the kernel's */
 	struct pt_code *code;
@@ -55,7 +55,9 @@ struct pt_machine {
 
 struct pt_machines;
 
-struct pt_machines *pt_machines_create(struct img_store *store, struct pt_graph *graph); /* NULL: no memory */
+/* meta: VMs' names, machine.PID.name; a VM without one is "vm PID". It must outlive this; NULL: no names. NULL: no memory. */
+struct pt_machines *pt_machines_create(struct img_store *store, struct pt_graph *graph,
+				       const struct ptc_meta *meta);
 void pt_machines_destroy(struct pt_machines *m);
 /* The machine, made when it is new; pid 0 is the host. NULL: no memory. */
 struct pt_machine *pt_machine_get(struct pt_machines *m, int32_t pid);

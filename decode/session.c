@@ -529,7 +529,7 @@ int pt_session_run(struct ptc_reader *r, struct ptr_writer *w, const struct pt_s
 	}
 	s.events = pt_session_events_create();
 	s.waiting_last = &s.waiting;
-	s.machines = s.store ? pt_machines_create(s.store, &s.graph) : NULL;
+	s.machines = s.store ? pt_machines_create(s.store, &s.graph, s.meta) : NULL;
 	if (!s.meta || !s.events || !s.machines || !(s.host = pt_machine_get(s.machines, 0)))
 		pt_session_no_memory(e);
 	else if (pt_emit_init(&s.emit, w, &s.graph, e) == 0 &&

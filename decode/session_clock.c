@@ -78,7 +78,7 @@ static void doubt(struct session *s)
 		m->contradicted = true;
 		snprintf(text, sizeof text,
 			 "--tsc-offset is off by %" PRIu64
-			 " ticks or more: it is not known which processes of %s run, nor when",
+			 " ticks or more: it is not known which processes of %.40s run, nor when",
 			 off, m->name);
 		pt_emit_error(&s->emit, 0, -1, PTR_NO_TSC, "clock", text);
 	}

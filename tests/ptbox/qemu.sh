@@ -116,3 +116,4 @@ succeeded $? "a copy without the offset"
 # shellcheck disable=SC2016
 check "debugfs's TSC offset $offset is what the trace tells: $(cat "$tmp/clock")" \
 	awk -F'\t' -v o="$offset" 'NR > 1 && $3 == o && $6 == "solved" { found = 1 } END { exit !found }' "$tmp/clock"
+check "the VM's name in the database" test "$(sqlite3 "$tmp/host.db" "SELECT count(*) > 0 FROM vmexits WHERE machine = 'web'")" = 1

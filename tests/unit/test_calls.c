@@ -139,7 +139,7 @@ static void start(void)
 	store = img_store_create();
 	fd = memfd_create("calls", MFD_CLOEXEC);
 	if (!store || fd < 0 || pt_graph_init(&graph, &e) < 0 ||
-	    !(machines = pt_machines_create(store, &graph)) ||
+	    !(machines = pt_machines_create(store, &graph, NULL)) ||
 	    pt_emit_init(&emit, ptr_writer_create(fd, &e), &graph, &e) < 0)
 		die("no memory");
 	emit.calls = emit.definitions = true;

@@ -75,7 +75,7 @@ static void expect(const char *what, const struct pt_vm_transition *t, size_t n,
 	int fd = memfd_create("trips", MFD_CLOEXEC);
 
 	if (!store || fd < 0 || pt_graph_init(&graph, &e) < 0 ||
-	    !(machines = pt_machines_create(store, &graph)) || !(w = ptr_writer_create(fd, &e)) ||
+	    !(machines = pt_machines_create(store, &graph, NULL)) || !(w = ptr_writer_create(fd, &e)) ||
 	    pt_emit_init(&emit, w, &graph, &e) < 0 || !(vm = pt_vm_create(&emit, &vcpus, NULL, 0, 0)))
 		die("no memory");
 	host = pt_machine_get(machines, 0);
