@@ -1,7 +1,9 @@
 /* calls.c - see calls.h. */
 #include "export/calls.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "export/call_groups.h"
 #include "export/call_shapes.h"
@@ -16,14 +18,23 @@ enum {
 	POLL = 8192	       /* runs with calls between two looks at interrupted() */
 };
 
-/* What waits in the scratch file for callers and shapes to be known, in the order of the calls. Behind it are the callers'
- * places (64 bits each), cycles (32, when there are any), or the call (struct ptr_call, when shape is SHAPE_NONE). */
+/* What waits in the scratch file for callers and shapes to be known, in the order of the calls. Of the arrays that there is,
+ * one after another: the callers' places, cycles when there are any, or the call when shape is SHAPE_NONE. */
 struct stored {
 	uint64_t return_run;
 	uint32_t thread, shape, path, elapsed; /* see struct group_calls */
 	uint32_t n, callers, has_cyc;
-	uint32_t unused; /* 0 */
+	uint32_t rest; /* bytes behind this, of: */
+	union {
+		struct {
+			uint64_t place;
+			struct ptr_call call;
+		} whole;
+		char arrays[SHAPE_CALLS * (sizeof(uint64_t) + sizeof(uint32_t))];
+	} u;
 };
+
+#define STORED_HEAD offsetof(struct stored, u)
 
 struct path {
 	uint32_t parent, symbol;
@@ -52,6 +63,9 @@ struct calls {
 	/* The calls that return in the run that is read now */
 	struct ptr_call held[SHAPE_CALLS];
 	uint32_t held_count;
+	uint32_t depths[SHAPE_CALLS]; /* of those that wait for callers */
+	struct stored stored;	      /* that is written or read */
+	struct group_calls group;
 	struct spool spool;
 };
 
@@ -211,15 +225,18 @@ static bool fits_shape(const struct calls *c, const struct ptr_call *r)
 
 static int put_whole(struct calls *c, const struct ptr_call *r, struct pt_error *e)
 {
-	struct stored s = {.thread = r->thread, .shape = SHAPE_NONE, .n = 1, .callers = 1};
-	uint64_t place;
+	struct stored *s = &c->stored;
 
+	s->thread = r->thread;
+	s->shape = SHAPE_NONE;
+	s->n = s->callers = 1;
+	s->has_cyc = 0;
+	s->rest = sizeof s->u.whole;
+	s->u.whole.call = *r;
 	if (callers_returned(c->callers, r->thread, r->depth, ++c->count, e) < 0 ||
-	    callers_wait(c->callers, r->thread, r->depth, &place, e) < 0 ||
-	    spool_write(&c->spool, &s, sizeof s, e) < 0 ||
-	    spool_write(&c->spool, &place, sizeof place, e) < 0)
+	    callers_wait(c->callers, r->thread, r->depth, &s->u.whole.place, e) < 0)
 		return -1;
-	return spool_write(&c->spool, r, sizeof *r, e);
+	return spool_write(&c->spool, s, STORED_HEAD + s->rest, e);
 }
 
 /* Fills in who calls whom, and the depths of those that have their callers elsewhere; returns how many different ones.
@@ -232,6 +249,11 @@ static uint32_t find_callers(const struct ptr_call *held, uint32_t n, struct sha
 	} seen[SHAPE_CALLS];
 	uint32_t seen_count = 0, others = 0, k;
 
+	if (n == 1) {
+		calls->caller = 0;
+		*depths = held->depth;
+		return 1;
+	}
 	for (uint32_t i = n; i-- > 0;) {
 		uint32_t depth = held[i].depth;
 
@@ -281,44 +303,56 @@ static uint32_t fill_shape(const struct ptr_call *held, uint32_t n, struct shape
 /* The run's calls go to the scratch file. */
 static int put_held(struct calls *c, struct pt_error *e)
 {
-	uint32_t n = c->held_count, depths[SHAPE_CALLS] = {0}, cyc[SHAPE_CALLS];
+	uint32_t n = c->held_count, *depths = c->depths, cyc[SHAPE_CALLS], any_cyc = 0;
 	const struct ptr_call *first = c->held;
 	struct shaped_call calls[SHAPE_CALLS];
-	struct stored s = {
-	    .return_run = first->return_branch / PTR_RUN_BRANCHES, .thread = first->thread, .n = n};
-	uint64_t places[SHAPE_CALLS];
+	struct stored *s = &c->stored;
+	char *p = s->u.arrays;
+	uint32_t path;
 
 	if (!n)
 		return 0;
 	c->held_count = 0;
-	s.path = fill_shape(c->held, n, calls);
-	s.callers = find_callers(c->held, n, calls, depths);
-	if (call_shapes_add(c->shapes, calls, n, &s.shape, e) < 0)
+	path = fill_shape(first, n, calls);
+	s->callers = find_callers(first, n, calls, depths);
+	if (call_shapes_add(c->shapes, calls, n, &s->shape, e) < 0)
 		return -1;
-	for (uint32_t i = 0; s.shape == SHAPE_NONE && i < n; i++)
-		if (put_whole(c, &c->held[i], e) < 0)
-			return -1;
-	if (s.shape == SHAPE_NONE)
+	if (s->shape == SHAPE_NONE) {
+		for (uint32_t i = 0; i < n; i++)
+			if (put_whole(c, &c->held[i], e) < 0)
+				return -1;
 		return 0;
+	}
+	s->return_run = first->return_branch / PTR_RUN_BRANCHES;
+	s->thread = first->thread;
+	s->path = path;
+	s->n = n;
+	s->elapsed = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct ptr_call *r = &c->held[i];
 		bool timed = r->call_tsc != PTR_NO_TSC && r->return_tsc != PTR_NO_TSC;
 		uint32_t elapsed = timed ? (uint32_t)(r->return_tsc - r->call_tsc) + 1 : 0;
 
-		if (elapsed > s.elapsed)
-			s.elapsed = elapsed;
-		cyc[i] = r->cyc_count == PTR_UNKNOWN ? 0 : (uint32_t)r->cyc_count + 1;
-		s.has_cyc |= cyc[i] != 0;
+		if (elapsed > s->elapsed)
+			s->elapsed = elapsed;
+		any_cyc |= cyc[i] = r->cyc_count == PTR_UNKNOWN ? 0 : (uint32_t)r->cyc_count + 1;
 		if (callers_returned(c->callers, r->thread, r->depth, ++c->count, e) < 0)
 			return -1;
 	}
-	for (uint32_t i = 0; i < s.callers; i++)
-		if (callers_wait(c->callers, s.thread, depths[i], &places[i], e) < 0)
+	for (uint32_t i = 0; i < s->callers; i++, p += sizeof(uint64_t)) {
+		uint64_t place;
+
+		if (callers_wait(c->callers, s->thread, depths[i], &place, e) < 0)
 			return -1;
-	if (spool_write(&c->spool, &s, sizeof s, e) < 0 ||
-	    spool_write(&c->spool, places, s.callers * sizeof *places, e) < 0)
-		return -1;
-	return s.has_cyc ? spool_write(&c->spool, cyc, n * sizeof *cyc, e) : 0;
+		memcpy(p, &place, sizeof place);
+	}
+	s->has_cyc = any_cyc != 0;
+	if (any_cyc) {
+		memcpy(p, cyc, n * sizeof *cyc);
+		p += n * sizeof *cyc;
+	}
+	s->rest = (uint32_t)(p - s->u.arrays);
+	return spool_write(&c->spool, s, STORED_HEAD + s->rest, e);
 }
 
 int calls_add(struct calls *c, const struct ptr_call *r, struct pt_error *e)
@@ -344,41 +378,45 @@ int calls_add(struct calls *c, const struct ptr_call *r, struct pt_error *e)
 /* The next from the scratch file, its first call's number, which goes on. */
 static int insert(struct calls *c, uint64_t *number, struct pt_error *e)
 {
-	uint64_t branch_base = (uint64_t)c->bases.run * PTR_RUN_BRANCHES, places[SHAPE_CALLS];
+	struct stored *s = &c->stored;
+	struct ptr_call *whole = &s->u.whole.call;
+	struct group_calls *g = &c->group;
 	uint32_t cyc[SHAPE_CALLS];
-	struct group_calls g;
-	struct ptr_call whole;
-	struct stored s;
+	uint64_t place;
 
-	if (spool_read(&c->spool, &s, sizeof s, e) < 0 ||
-	    spool_read(&c->spool, places, s.callers * sizeof *places, e) < 0 ||
-	    (s.has_cyc && spool_read(&c->spool, cyc, s.n * sizeof *cyc, e) < 0) ||
-	    (s.shape == SHAPE_NONE && spool_read(&c->spool, &whole, sizeof whole, e) < 0))
+	if (spool_read(&c->spool, s, STORED_HEAD, e) < 0 || spool_read(&c->spool, &s->u, s->rest, e) < 0)
 		return -1;
-	g.id = c->bases.call + (int64_t)*number;
-	g.n = s.n;
-	g.thread = s.thread ? c->bases.thread + s.thread : 0;
-	g.return_run = (uint64_t)c->bases.run + s.return_run;
-	g.path = s.path ? (uint32_t)c->bases.call_path + s.path : 0;
-	g.elapsed = s.elapsed;
-	g.callers = s.callers;
-	g.cyc = s.has_cyc ? cyc : NULL;
-	g.whole = NULL;
-	for (uint32_t i = 0; i < s.callers; i++) {
-		if (callers_get(c->callers, places[i], &g.caller[i], e) < 0)
+	g->id = c->bases.call + (int64_t)*number;
+	g->n = s->n;
+	g->thread = s->thread ? c->bases.thread + s->thread : 0;
+	g->return_run = (uint64_t)c->bases.run + s->return_run;
+	g->path = s->path ? (uint32_t)c->bases.call_path + s->path : 0;
+	g->elapsed = s->elapsed;
+	g->callers = s->callers;
+	g->cyc = NULL;
+	g->whole = NULL;
+	for (uint32_t i = 0; i < s->callers; i++) {
+		memcpy(&place, s->u.arrays + i * sizeof place, sizeof place);
+		if (callers_get(c->callers, place, &g->caller[i], e) < 0)
 			return -1;
-		g.caller[i] += g.caller[i] ? (uint64_t)c->bases.call : 0;
+		g->caller[i] += g->caller[i] ? (uint64_t)c->bases.call : 0;
 	}
-	if (s.shape == SHAPE_NONE) {
-		whole.call_path += whole.call_path ? (uint32_t)c->bases.call_path : 0;
-		whole.call_branch += whole.call_branch ? branch_base : 0;
-		whole.return_branch += whole.return_branch ? branch_base : 0;
-		g.whole = &whole;
+	if (s->shape == SHAPE_NONE) {
+		uint64_t branch_base = (uint64_t)c->bases.run * PTR_RUN_BRANCHES;
+
+		whole->call_path += whole->call_path ? (uint32_t)c->bases.call_path : 0;
+		whole->call_branch += whole->call_branch ? branch_base : 0;
+		whole->return_branch += whole->return_branch ? branch_base : 0;
+		g->whole = whole;
 	} else {
-		g.shape = call_shapes_number(c->shapes, s.shape);
+		g->shape = call_shapes_number(c->shapes, s->shape);
 	}
-	*number += s.n;
-	return call_groups_add(c->groups, &g, e);
+	if (s->has_cyc) {
+		memcpy(cyc, s->u.arrays + s->callers * sizeof place, s->n * sizeof *cyc);
+		g->cyc = cyc;
+	}
+	*number += s->n;
+	return call_groups_add(c->groups, g, e);
 }
 
 static int insert_paths(struct calls *c, struct pt_error *e)

@@ -1,16 +1,13 @@
 /* digits.c - see digits.h. */
 #include "export/digits.h"
 
+/* 0x7f or more: what takes one byte is the callers' business. */
 static char *put_digit(char *p, uint32_t digit)
 {
 	uint32_t c = digit + 1;
 
 	if (c >= 0xd800 && c < 0x10000)
 		c += 0x100000;
-	if (c < 0x80) {
-		*p++ = (char)c;
-		return p;
-	}
 	if (c < 0x800) {
 		*p++ = (char)(0xc0 | c >> 6);
 	} else {
@@ -32,8 +29,14 @@ void digits_bind_always(const uint32_t *numbers, uint32_t n, unsigned shift, sql
 	const uint32_t mask = (1u << DIGITS_BITS) - 1;
 	char *p = text;
 
-	for (uint32_t i = 0; i < n; i++)
-		p = put_digit(p, numbers[i] >> shift & mask);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t digit = numbers[i] >> shift & mask;
+
+		if (digit < 0x7f)
+			*p++ = (char)(digit + 1);
+		else
+			p = put_digit(p, digit);
+	}
 	sqlite3_bind_text(statement, at, text, (int)(p - text), SQLITE_STATIC);
 }
 

@@ -27,6 +27,11 @@ int spool_write(struct spool *s, const void *from, size_t bytes, struct pt_error
 {
 	const char *p = from;
 
+	if (bytes < SPOOL_HELD - s->held) {
+		memcpy(s->buffer + s->held, p, bytes);
+		s->held += bytes;
+		return 0;
+	}
 	while (bytes) {
 		size_t n = bytes < SPOOL_HELD - s->held ? bytes : SPOOL_HELD - s->held;
 
@@ -72,6 +77,11 @@ int spool_read(struct spool *s, void *to, size_t bytes, struct pt_error *e)
 {
 	char *p = to;
 
+	if (bytes <= s->held - s->at) {
+		memcpy(p, s->buffer + s->at, bytes);
+		s->at += bytes;
+		return 0;
+	}
 	while (bytes) {
 		size_t n = bytes < s->held - s->at ? bytes : s->held - s->at;
 
