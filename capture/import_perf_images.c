@@ -111,7 +111,7 @@ static int sort_build_ids(struct perf_images *i, struct pt_error *e)
 		return 0;
 	free(i->listed);
 	/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
-	i->listed = malloc(all * sizeof *i->listed);
+	i->listed = malloc((all + 1) * sizeof *i->listed);
 	i->listed_count = i->listed_of = 0;
 	if (!i->listed)
 		return no_memory(e);
