@@ -9,6 +9,8 @@ for how in 30000:1:30000 800000:2:20000; do
 	"$PT_BUILD/tests/tools/odd_calls" "$calls" "$seed" "$tmp/truth" >"$tmp/s" || fail "odd_calls"
 	check "$calls: load" "$PT_BIN/pt-load" -q "$tmp/db$seed" "$tmp/s"
 	check "$calls: integrity" test "$(sqlite3 "$tmp/db$seed" 'PRAGMA integrity_check')" = ok
+	far=$(sqlite3 "$tmp/db$seed" "SELECT count(far_top) > 0 FROM call_group")
+	check "$calls: there are callers further away than one text tells: $far" test "$far" = $((calls > 100000))
 	sqlite3 "$tmp/db$seed" "CREATE TABLE wanted AS SELECT id FROM call_group WHERE id > $((calls - last - 64))"
 	# The last of them, and as many spread over all: the groups are the same as with the whole view.
 	sqlite3 "$tmp/db$seed" "SELECT $select FROM call LIMIT $last" >"$tmp/first"

@@ -133,7 +133,8 @@ int main(int argc, char **argv)
 		}
 		/* Seldom the bottom, so that the way there is long. */
 		depth = rnd(3) ? (depth > 1 ? depth - 1 : 1) : 1 + (uint32_t)rnd(rnd(100) ? 8 : DEPTH - 1);
-		if (!rnd(30000))
+		/* Of many calls only the last, so that some callers are further away than a text's number goes. */
+		if (calls > 100000 ? i + 2000 > calls && !rnd(20) : !rnd(30000))
 			depth = 0;
 		*c = make_call(run);
 		c->depth = depth;
