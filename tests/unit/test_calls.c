@@ -131,9 +131,10 @@ static void miss(struct pt_emit_stream *s, uint64_t tsc, bool blind)
 	pt_emit_sink.error(s, &flow, &err);
 }
 
+static struct img_store *store;
+
 static void start(void)
 {
-	static struct img_store *store;
 	struct pt_error e;
 
 	store = img_store_create();
@@ -192,6 +193,7 @@ static void expect(const char *what, const char *expected)
 	ptr_writer_destroy(emit.writer);
 	pt_emit_deinit(&emit);
 	pt_machines_destroy(machines);
+	img_store_destroy(store);
 	pt_graph_deinit(&graph);
 	close(fd);
 }
