@@ -75,15 +75,16 @@ static inline uint64_t insn_target(const struct insn *in, uint64_t ip, enum insn
 
 	if (mode == INSN_64)
 		return to;
-	/* Addresses are linear: in 16-bit code above 64 KB they hold a segment's base, which is no part of what is cut. */
+	/* 16-bit code above 64 KB: the address holds its segment's base, which is no part of what is cut. */
 	if (mode == INSN_16 && ip > 0xffff)
 		return to & 0xffffffff;
 	return in->opsize16 ? to & 0xffff : to & 0xffffffff;
 }
 
 /*
- * Whether that is sure. Addresses are linear, and in 16-bit code IP is cut to 16 bits before the segment's base is added, which
- * the trace does not tell: across a multiple of 64 KB one that IP can be cut at, and one that it need not be, are two addresses.
+ * Whether that is sure. Addresses are linear on CPUs that enumerate so, else without the code segment's base (CPUID.14H:ECX.LIP; SDM,
+ * "Packet Decoding of RIP versus LIP"). In 16-bit code IP is cut to 16 bits before the base is added, which the trace does not
+ * tell: across a multiple of 64 KB one that IP can be cut at, and one that it need not be, are two addresses.
  */
 static inline bool insn_target_sure(const struct insn *in, uint64_t ip, enum insn_mode mode)
 {
