@@ -477,6 +477,14 @@ static int put_kernel(struct perf_machines *m, struct machine *one, const struct
 	return ret;
 }
 
+bool perf_machines_has_kernel(struct perf_machines *m, int32_t pid)
+{
+	const struct import_kernel_files *asked = pid ? &m->request->guest : &m->request->host;
+	const struct machine *one = find(m, pid);
+
+	return one && (one->kernel_folder || asked->kcore || asked->vmlinux || asked->kallsyms);
+}
+
 int perf_machines_kernel(struct perf_machines *m, int32_t pid, struct ptc_writer *w, struct pt_error *e)
 {
 	const struct import_kernel_files *asked = pid ? &m->request->guest : &m->request->host;

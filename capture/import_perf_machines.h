@@ -26,6 +26,9 @@ int perf_machines_add(struct perf_machines *m, int32_t pid, const struct perf_fi
 int perf_machines_kernel_map(struct perf_machines *m, int32_t pid, const struct perf_record *rec,
 			     struct pt_error *e);
 
+/* Whether the request or the recording itself has the machine's kernel; what may be in the cache does not count. */
+bool perf_machines_has_kernel(struct perf_machines *m, int32_t pid);
+
 /*
  * Writes the code and the symbols of the machine's kernel, from the first of these that there is: what the request names;
  * the guest's root (--guestmount); the recording's directory (kcore_dir, kcore_dir__PID); the build-id cache. What cannot

@@ -176,12 +176,12 @@ static int put_pt_meta(struct run *r, struct pt_error *e)
 {
 	const struct perf_file_pt *pt = &r->file.pt;
 
-	if (!pt->present)
-		return 0;
 	if (r->file.clock.mult && (put_number(r, "time_zero", r->file.clock.zero, e) ||
 				   put_number(r, "time_mult", r->file.clock.mult, e) ||
 				   put_number(r, "time_shift", r->file.clock.shift, e)))
 		return -1;
+	if (!pt->present)
+		return 0;
 	if (pt->tsc_ctc_numerator && pt->tsc_ctc_denominator &&
 	    (put_number(r, "tsc_ctc_numerator", pt->tsc_ctc_numerator, e) ||
 	     put_number(r, "tsc_ctc_denominator", pt->tsc_ctc_denominator, e)))
@@ -350,7 +350,10 @@ static void note_rest(struct run *r, const struct perf_order *order)
 /* The guests whose records perf inject has put into the file, and the kernels of all machines. */
 static int put_kernels(struct run *r, struct pt_error *e)
 {
-	if (r->file.pt.present && !r->user_only && perf_machines_kernel(r->machines, 0, r->w, e))
+	/* Without PT it may be a guest's sideband, which pt-capture merge puts beside the host's trace. */
+	bool wanted = r->file.pt.present ? !r->user_only : perf_machines_has_kernel(r->machines, 0);
+
+	if (wanted && perf_machines_kernel(r->machines, 0, r->w, e))
 		return -1;
 	for (uint32_t i = 0; i < r->file.event_count; i++) {
 		int32_t pid = r->file.events[i].machine_pid;

@@ -11,7 +11,7 @@ if ! tar -C "$tmp" -xf "$PT_SHARED/traces/emulated/linux-guest-cyc-1cpu.tar.zst"
 fi
 "$capture" import -q --symfs "$t/symfs" -o "$tmp/host.ptc" "$t/vm.data"
 succeeded $? "import of the host's"
-# What perf recorded in the guest, alone: names and mappings, code of its files.
+# What perf recorded in the guest, alone: its clock, kernel, names and mappings, code of its files.
 "$capture" import -q --symfs "$t/symfs" -o "$tmp/guest.ptc" "$t/guest.data"
 succeeded $? "import of the guest's"
 "$capture" merge -o "$tmp/merged.ptc" "$tmp/host.ptc" "$tmp/guest.ptc,101"
@@ -26,13 +26,16 @@ decoded() {
 }
 # 3: the guest's kernel is missing.
 decoded 3 alone "$tmp/host.ptc"
-decoded 3 expected "$tmp/merged.ptc"
+decoded 0 expected "$tmp/merged.ptc"
+"$capture" import -q --symfs "$t/symfs" --guest "$t/guest.data,101" -o "$tmp/at_once.ptc" "$t/vm.data"
+same "the branches are those of what is imported at once" <("$decode" --text -F tsc,from,to "$tmp/at_once.ptc") \
+	<("$decode" --text -F tsc,from,to "$tmp/merged.ptc")
 check "the guest's sideband changes what is decoded" test "$(cmp "$tmp/alone" "$tmp/expected" 2>&1 | wc -l)" -eq 1
 for way in file stdin; do
 	if [ $way = file ]; then
-		decoded 3 got --guest "$tmp/guest.ptc,101" "$tmp/host.ptc"
+		decoded 0 got --guest "$tmp/guest.ptc,101" "$tmp/host.ptc"
 	else
-		decoded 3 got --guest "$tmp/guest.ptc,101" <"$tmp/host.ptc"
+		decoded 0 got --guest "$tmp/guest.ptc,101" <"$tmp/host.ptc"
 	fi
 	check "$way: the record stream is the merged container's" cmp "$tmp/expected" "$tmp/got"
 done
