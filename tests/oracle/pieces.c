@@ -5,7 +5,9 @@
  *
  * Both are lines "from to" (hexadecimal, 0: not seen). A line of DECODED that begins with # tells of a gap. Between two of
  * them must be a contiguous piece of TRUTH, all pieces in order; the first begins where TRUTH begins, the last ends where it
- * ends, unless a gap is told there. At a gap, the lines where decoding began ("0 to") and ended ("from 0") may be new.
+ * ends, unless a gap is told there. At a gap, the lines where decoding began ("0 to") and ended ("from 0") may be new: also a "0 to"
+ * in front of it, for the packet with which the buffer is full is in it, when the emulated PC's log has
+ * the branch that it tells of as one without PT already.
  * -b, -e: the beginning, the end may be missing. -f: a line "0 to" is a gap, too (TNT packets disabled: what is between is not in the trace).
  * Prints "branches decoded gaps missing", or what is wrong, with exit status 1.
  */
@@ -126,6 +128,8 @@ int main(int argc, char **argv)
 		while (!first && b < e && !got.at[b].from)
 			b++;
 		while ((!last || open_end) && b < e && !got.at[e - 1].to)
+			e--;
+		if (!last && b < e && !got.at[e - 1].from)
 			e--;
 		decoded += e - b;
 		if (b == e)
