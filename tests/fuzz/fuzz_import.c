@@ -14,6 +14,7 @@
 #include "capture/import_perf_file.h"
 #include "capture/import_perf_run.h"
 #include "schema/container.h"
+#include "tests/fuzz/container_output.h"
 #include "tests/fuzz/fuzz.h"
 
 #define PMU 8
@@ -83,33 +84,6 @@ static void put_records(int fd, const uint8_t *p, const uint8_t *end)
 	}
 }
 
-/* All of it, with what the reader promises of each chunk. */
-static void read_container(int fd)
-{
-	struct ptc_reader *r;
-	struct pt_error e;
-	struct ptc_chunk c;
-	int got = -1;
-
-	lseek(fd, 0, SEEK_SET);
-	r = ptc_reader_create(fd, &e);
-	while (r && (got = ptc_next(r, &c, &e)) > 0) {
-		const uint8_t *records;
-		struct ptc_aux aux;
-		struct ptc_attr attr;
-		uint64_t size;
-		uint32_t event;
-
-		if ((c.type == PTC_AUX && ptc_parse_aux(&c, &aux, &e)) ||
-		    (c.type == PTC_ATTR && ptc_parse_attr(&c, &attr, &e)) ||
-		    (c.type == PTC_SIDEBAND && ptc_parse_sideband(&c, &event, &records, &size, &e)))
-			abort();
-	}
-	if (got != 0)
-		abort();
-	ptc_reader_destroy(r);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct import_perf_request request = {.level = PTC_LEVEL_FASTEST, .symfs = "/nonexistent"};
@@ -131,7 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	snprintf(path, sizeof path, "/proc/self/fd/%d", in);
 	request.input = path;
 	if (import_perf_run(&request, out, &notes, &e) == 0)
-		read_container(out);
+		fuzz_read_container(out);
 	else if (!e.message[0])
 		abort();
 	import_perf_notes_free(&notes);

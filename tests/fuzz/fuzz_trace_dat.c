@@ -16,6 +16,7 @@
 #include <stdio.h>
 
 #include "capture/trace_dat_put.h"
+#include "tests/fuzz/container_output.h"
 #include "tests/fuzz/fuzz.h"
 
 #define PAGE ((size_t)4096)
@@ -148,30 +149,6 @@ static void put_file(int fd, const uint8_t *p, const uint8_t *end)
 	}
 }
 
-static void read_container(int fd)
-{
-	struct ptc_reader *r;
-	struct pt_error e;
-	struct ptc_chunk c;
-	int got = -1;
-
-	lseek(fd, 0, SEEK_SET);
-	r = ptc_reader_create(fd, &e);
-	while (r && (got = ptc_next(r, &c, &e)) > 0) {
-		const uint8_t *records;
-		struct ptc_attr attr;
-		uint64_t size;
-		uint32_t event;
-
-		if ((c.type == PTC_ATTR && ptc_parse_attr(&c, &attr, &e)) ||
-		    (c.type == PTC_SIDEBAND && ptc_parse_sideband(&c, &event, &records, &size, &e)))
-			abort();
-	}
-	if (got != 0)
-		abort();
-	ptc_reader_destroy(r);
-}
-
 static void import(struct trace_dat *t, int out)
 {
 	struct dat_source source = {
@@ -192,7 +169,7 @@ static void import(struct trace_dat *t, int out)
 	if (dat_put_begin(&source, 1, &e) == 0 &&
 	    dat_put_until(&put_to, &source, 1, UINT64_MAX, true, &e) == 0 &&
 	    ptc_writer_finish(put_to.w, &e) == 0)
-		read_container(out);
+		fuzz_read_container(out);
 	else if (!e.message[0])
 		abort();
 	dat_source_deinit(&source);
