@@ -2,6 +2,7 @@
 #include "capture/guest_kernel.h"
 #include "capture/guest_root.h"
 #include "capture/import_kernel.h"
+#include "capture/regular_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,12 +39,12 @@ static int open_image(const struct guest_image *image, int *ret_fd, uint64_t *re
 	struct stat st = {0};
 	int ret = 0;
 
-	*ret_fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+	*ret_fd = path ? regular_file_open(path, &st) : -1;
 	if (!path)
 		ret = pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
-	else if (*ret_fd < 0 || fstat(*ret_fd, &st))
+	else if (*ret_fd < 0 && errno != ENOEXEC)
 		ret = pt_fail_errno(e, "cannot read %s", path);
-	else if (!S_ISREG(st.st_mode) || st.st_size <= 0)
+	else if (*ret_fd < 0 || st.st_size <= 0)
 		ret = pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "%s is no file with code in it", path);
 	else if (image->address + (uint64_t)st.st_size < image->address)
 		ret = pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "%s does not fit in behind 0x%llx", path,

@@ -59,7 +59,7 @@ void call_groups_destroy(struct call_groups *g)
 
 /* ---- Rows ---------------------------------------------------------------------------------------------- */
 
-static int bind_head(struct call_groups *g, int64_t id, uint32_t calls, int64_t thread, int64_t elapsed_max)
+static void bind_head(struct call_groups *g, int64_t id, uint32_t calls, int64_t thread, int64_t elapsed_max)
 {
 	sqlite3_stmt *s = g->insert;
 
@@ -69,7 +69,6 @@ static int bind_head(struct call_groups *g, int64_t id, uint32_t calls, int64_t 
 	sqlite3_bind_int64(s, 4, g->trace);
 	db_bind(s, 5, thread, thread);
 	db_bind(s, 6, elapsed_max >= 0, elapsed_max);
-	return 0;
 }
 
 /* Runs without calls between the others may take less room than saying which the others are. True: they were put in, and
