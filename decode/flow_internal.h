@@ -190,11 +190,17 @@ static inline struct pt_jump *jump_of(struct pt_graph *g, uint32_t position, uin
 	return &g->jumps[x >> 50];
 }
 
-/* Takes an arc's branches, the call it may hold and its instructions. */
-static inline void take(struct pt_flow *f, const struct pt_arc *arc)
+/* A path that has no room for another arc ends: packets end it as a rule, but not direct branches without any. */
+static inline void pt_flow_keep_room(struct pt_flow *f)
 {
 	if (f->len >= FULL_EDGES)
 		pt_flow_flush(f);
+}
+
+/* Takes an arc's branches, the call it may hold and its instructions. */
+static inline void take(struct pt_flow *f, const struct pt_arc *arc)
+{
+	pt_flow_keep_room(f);
 	memcpy(f->edges + f->len, arc->edges, sizeof arc->edges);
 	f->len += arc->n_edges;
 	if (arc->n_push)

@@ -90,6 +90,7 @@ static void go_on(struct pt_flow *f)
 	if (arc->decision == PT_D_UNRESOLVED && !pt_graph_follow(f->graph, f->position, 0))
 		return;
 	take(f, arc);
+	pt_flow_keep_room(f);
 	f->position = arc->next;
 	f->decision = arc->decision;
 	if (f->graph->where[f->position].ip == f->code->switch_ip && f->sink->switching) {
@@ -338,12 +339,14 @@ static inline __attribute__((always_inline)) enum pt_flow_ran run(struct pt_flow
 {
 	struct pt_graph *g = f->graph;
 	union pt_position *positions = g->positions;
-	uint32_t position = f->position, len = f->len, top = f->top, insns = 0;
+	uint32_t position = f->position, len, top = f->top, insns = 0;
 	uint64_t bits = f->tnt;
 	unsigned n = f->tnt_n, decision;
 	bool ok = true, back = false, flushed = false;
 
 	f->fup = false;
+	pt_flow_keep_room(f);
+	len = f->len;
 	decision = f->decision;
 	if (decision == PT_D_UNRESOLVED)
 		decision = pt_graph_decision(g, position);
@@ -408,6 +411,7 @@ static inline __attribute__((always_inline)) enum pt_flow_ran run(struct pt_flow
 		} else {
 			/* A VM entry that failed and fell through (SDM, VMLAUNCH: VMfail). */
 			take(f, &positions[position].ind.prefix);
+			pt_flow_keep_room(f);
 			if (!pt_flow_fall_through(f, g->where[position].decision_next))
 				return PT_RAN_LOST;
 			decision = pt_graph_decision(g, f->position);

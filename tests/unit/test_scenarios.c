@@ -346,6 +346,8 @@ static void on_run(void *arg, struct pt_flow *f, const struct pt_flow_run *run)
 {
 	const struct pt_path *path = &f->graph->paths[run->path];
 
+	if (path->count > PTR_PATH_EDGES)
+		say(arg, "a path of %u edges\n", path->count);
 	for (uint32_t r = 0; r < run->repeats; r++) {
 		for (uint32_t i = 0; i < path->count; i++) {
 			const struct pt_edge *edge = &f->graph->edges[f->graph->path_edges[path->first + i]];
