@@ -363,14 +363,18 @@ static void vm_exit(struct machine *m, struct place guest_goes_on)
 	change_side(m, to, PTR_VMEXIT);
 }
 
-/* Direct branches lead to another VM entry: which of them was the one that succeeded nobody could tell. */
-static bool another_entry(const struct machine *m, struct place at)
+/*
+ * Direct branches lead to another VM entry, and which of them was the one that succeeded nobody could tell; or to a return,
+ * whose TIP, if it goes elsewhere than its call came from, might be a concealed guest's (flow_ip.c, may_return()).
+ */
+static bool must_succeed(const struct machine *m, struct place at)
 {
 	for (;;) {
 		const struct ins *in = ins(m, at);
 
 		switch ((enum op)in->op) {
-		case OP_VMENTRY: return true;
+		case OP_VMENTRY:
+		case OP_RET: return true;
 		case OP_NOP:
 		case OP_PTWRITE:
 		case OP_MOV_CR3:
@@ -386,7 +390,7 @@ static void vm_entry(struct machine *m, struct place next)
 {
 	struct place to = m->guest_at;
 
-	if (one_in(m->dice, 8) && !another_entry(m, next)) { /* VMfail */
+	if (one_in(m->dice, 8) && !must_succeed(m, next)) { /* VMfail */
 		m->at = next;
 		return;
 	}
