@@ -61,8 +61,9 @@ static inline uint64_t pt_clock_by_cyc(const struct pt_clock *c)
  * measured, the cycles are since an anchor, and the time not held back by what was told before or by the next MTC. */
 static inline bool pt_clock_cyc_exact(const struct pt_clock *c)
 {
-	return c->tsc == c->by_cyc && c->tsc < c->limit_tsc && !c->loose && c->tsc_per_cyc &&
-	       c->config.nominal_ratio;
+	/* All at once: a guess at which of them says no costs more. */
+	return (c->tsc == c->by_cyc) & (c->tsc < c->limit_tsc) & !c->loose & (c->tsc_per_cyc != 0) &
+	       (c->config.nominal_ratio != 0);
 }
 
 static inline void pt_clock_cyc(struct pt_clock *c, uint64_t cycles)

@@ -228,6 +228,8 @@ const uint8_t *pt_flow_fast(struct pt_flow *f, const uint8_t *p, const uint8_t *
 	const uint8_t *begins = p;
 
 	f->trail.to = NULL;
+	if (f->graph->unnumbered && pt_flow_countable(f))
+		return pt_flow_counted(f, p, fast_end, aux_offset);
 	if (f->has_cyc)
 		return pt_flow_timed(f, p, fast_end, aux_offset);
 	while (p < fast_end && !f->graph->crowded) {

@@ -1,6 +1,7 @@
 /*
  * flow_internal.h - what the flow's files share: flow.c (runs and slices), flow_walk.c (positions, TNT), flow_side.c
- * (host and guest, missing code), flow_ip.c (TIP, FUP) and flow_packets.c (PSB+, all other packets, feeding). Private to them; flow.h is the contract.
+ * (host and guest, missing code), flow_ip.c (TIP, FUP), flow_packets.c (PSB+, all other packets, feeding), and the fast loops:
+ * flow_fast.c, flow_timed.c (with CYCs) and flow_count.c (branches are only counted). Private to them; flow.h is the contract.
  *
  * Functions that return bool return false after they have told of an error and lost the flow.
  */
@@ -161,6 +162,16 @@ const uint8_t *pt_flow_fast(struct pt_flow *f, const uint8_t *p, const uint8_t *
 /* The same where there are CYCs. */
 const uint8_t *pt_flow_timed(struct pt_flow *f, const uint8_t *p, const uint8_t *end, uint64_t aux_offset);
 
+/*
+ * The same of an unnumbered graph, for a flow that is countable: nobody asks which branches are run, only how many and when.
+ * A run is a path of one branch, as often as there were any.
+ */
+static inline bool pt_flow_countable(const struct pt_flow *f)
+{
+	return !f->kernel && !f->unsure && !f->side_changes && !f->overflow && f->mode == f->next_mode;
+}
+const uint8_t *pt_flow_counted(struct pt_flow *f, const uint8_t *p, const uint8_t *end, uint64_t aux_offset);
+
 /* The stack has grown up to here. */
 static inline void pt_flow_risen(struct pt_flow *f)
 {
@@ -197,13 +208,15 @@ static inline void pt_flow_keep_room(struct pt_flow *f)
 		pt_flow_flush(f);
 }
 
-/* Takes an arc's branches, the call it may hold and its instructions. */
-static inline void take(struct pt_flow *f, const struct pt_arc *arc)
+/* Takes what leads from the flow's position along arc[0]: branches, the call that may be among them and instructions. */
+static inline void take(struct pt_flow *f)
 {
+	const struct pt_arc *arc = &f->graph->positions[f->position].arc[0];
+
 	pt_flow_keep_room(f);
-	memcpy(f->edges + f->len, arc->edges, sizeof arc->edges);
+	memcpy(f->edges + f->len, f->graph->ways[f->position].prefix, sizeof f->graph->ways->prefix);
 	f->len += arc->n_edges;
-	if (arc->n_push)
+	if (arc->rise)
 		pt_flow_push(f, arc->push);
 	f->insns += arc->insns;
 }

@@ -50,7 +50,7 @@ static bool may_return(const struct pt_flow *f, uint64_t ip)
 {
 	const struct pt_graph *g = f->graph;
 
-	return g->positions[f->position].ind.prefix.n_push || f->top == f->bottom || f->unsure ||
+	return g->positions[f->position].ind.prefix.rise || f->top == f->bottom || f->unsure ||
 	       g->where[f->stack[(f->top - 1) % PT_STACK]].ip == ip;
 }
 
@@ -58,6 +58,7 @@ bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 {
 	uint64_t failed_entry = 0;
 	union pt_position *p;
+	struct pt_way *way;
 	const struct pt_where *w;
 	unsigned d;
 	bool back;
@@ -87,12 +88,13 @@ bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 		if (d == PT_D_DEAD)
 			return f->state == PT_FLOW_BLIND && pt_flow_see(f, ip);
 		p = &f->graph->positions[f->position];
+		way = &f->graph->ways[f->position];
 		w = &f->graph->where[f->position];
 		if (d != PT_D_FAR || w->cls != INSN_VMENTRY)
 			break;
 		/* Without a PIP it was no VM entry: it failed and fell through (SDM, VMLAUNCH: VMfail). */
 		failed_entry = w->decision_ip;
-		take(f, &p->ind.prefix);
+		take(f);
 		if (!pt_flow_fall_through(f, w->decision_next))
 			return false;
 	}
@@ -106,16 +108,16 @@ bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 	if (d == PT_D_JCC)
 		return pt_flow_lose(f, PT_FLOW_MISMATCH, w->decision_ip,
 				    "a TIP packet where the code has a conditional branch");
-	take(f, &p->ind.prefix);
+	take(f);
 	time_moved(f);
 	if (d == PT_D_FAR)
 		f->trail.to = NULL;
 	if (d == PT_D_RET)
 		pt_flow_popped(f, ip);
 	if (d == PT_D_IND && p->ind.calls)
-		pt_flow_push(f, p->ind.push);
-	if (p->ind.ip == ip && d != PT_D_FAR && f->mode == f->next_mode) {
-		f->edges[f->len++] = p->ind.edge;
+		pt_flow_push(f, way->push);
+	if (d == PT_D_IND && p->ind.ip == ip && f->mode == f->next_mode) {
+		f->edges[f->len++] = way->edge;
 		f->position = p->ind.next;
 		f->decision = p->ind.decision;
 		back = p->ind.backward;
@@ -147,9 +149,9 @@ bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 			f->decision = j->decision;
 			back = j->backward;
 		}
-		if (d != PT_D_FAR && f->len) {
+		if (d == PT_D_IND && f->len) {
 			p->ind.ip = ip;
-			p->ind.edge = f->edges[f->len - 1];
+			way->edge = f->edges[f->len - 1];
 			p->ind.next = f->position;
 			p->ind.backward = back;
 			p->ind.decision = (uint8_t)f->decision;

@@ -211,7 +211,7 @@ static bool leave(struct pt_flow *f, struct pt_vm_transition *t)
 			return true;
 		}
 		t->host_ip = w->decision_ip;
-		take(f, &f->graph->positions[f->position].ind.prefix);
+		take(f);
 		if (f->cut)
 			pt_flow_cut(f, 0);
 		edge = pt_flow_edge(f, t->host_ip, 0, PTR_VMENTRY);

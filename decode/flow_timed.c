@@ -14,7 +14,7 @@ _Static_assert(sizeof(struct pt_stride) == 64, "a cache line");
 /* What leads to a decision that waits for a packet. */
 #define LEAD_ARCS 4
 struct lead {
-	const struct pt_arc *arcs[LEAD_ARCS]; /* the last one: to the decision, from position */
+	uint32_t from[LEAD_ARCS]; /* positions; the last arc[0] leads to the decision, from position */
 	uint32_t n_arcs, n_edges, n_push, insns;
 	uint32_t position;
 	unsigned decision;
@@ -35,9 +35,9 @@ static bool lead_from(struct pt_flow *f, uint32_t position, uint32_t to, struct 
 		if (ret->decision == PT_D_CONT && arc->decision == PT_D_UNRESOLVED &&
 		    !pt_graph_follow(g, position, 0))
 			return false;
-		ret->arcs[ret->n_arcs++] = arc;
+		ret->from[ret->n_arcs++] = position;
 		ret->n_edges += arc->n_edges;
-		ret->n_push += arc->n_push;
+		ret->n_push += arc->rise != 0;
 		ret->insns += arc->insns;
 		ret->position = position;
 		if (ret->decision != PT_D_CONT)
@@ -207,10 +207,12 @@ static void begin(struct pt_flow *f, unsigned byte, struct beginning *ret)
 	on_top = top(f);
 	below = f->stack[(f->top - 2) % PT_STACK];
 	for (uint32_t i = 0; i < lead.n_arcs; i++) {
-		if (!lead.arcs[i]->n_push)
+		const struct pt_arc *arc = &f->graph->positions[lead.from[i]].arc[0];
+
+		if (!arc->rise)
 			continue;
 		below = on_top;
-		on_top = lead.arcs[i]->push;
+		on_top = arc->push;
 	}
 	if (lead.decision == PT_D_RET) {
 		if (f->top + lead.n_push == f->bottom)
@@ -245,7 +247,7 @@ static void keep(struct pt_flow *f, const struct beginning *b, unsigned byte, ui
 	    !lead_from(f, f->position, 0, &lead))
 		return;
 	from = b->from ? b->from : f->start_ip;
-	last = lead.arcs[lead.n_arcs - 1]->n_edges;
+	last = g->positions[lead.from[lead.n_arcs - 1]].arc[0].n_edges;
 	if ((lead.decision != PT_D_JCC && lead.decision != PT_D_RET && lead.decision != PT_D_IND) ||
 	    (last && f->len + lead.n_edges - last >= LEAD_EDGES) ||
 	    f->len + lead.n_edges - last >= FULL_EDGES || f->top - f->bottom + lead.n_push > 64 ||
@@ -258,8 +260,8 @@ static void keep(struct pt_flow *f, const struct beginning *b, unsigned byte, ui
 		return;
 	count = f->len;
 	for (uint32_t i = 0; i < lead.n_arcs; i++) {
-		memcpy(f->edges + count, lead.arcs[i]->edges, sizeof lead.arcs[i]->edges);
-		count += lead.arcs[i]->n_edges;
+		memcpy(f->edges + count, g->ways[lead.from[i]].prefix, sizeof g->ways->prefix);
+		count += g->positions[lead.from[i]].arc[0].n_edges;
 	}
 	if (count) {
 		path = pt_graph_path(g, f->code, f->start_ip, f->edges, count, 0, f->mode, f->last_path);
@@ -269,9 +271,12 @@ static void keep(struct pt_flow *f, const struct beginning *b, unsigned byte, ui
 		next_start_ip =
 		    g->unnumbered ? 0 : g->edges[g->path_edges[g->paths[path].first + count - 1]].to;
 	}
-	for (uint32_t i = 0; i < lead.n_arcs; i++)
-		if (lead.arcs[i]->n_push)
-			pt_flow_push(f, lead.arcs[i]->push);
+	for (uint32_t i = 0; i < lead.n_arcs; i++) {
+		const struct pt_arc *arc = &g->positions[lead.from[i]].arc[0];
+
+		if (arc->rise)
+			pt_flow_push(f, arc->push);
+	}
 	s = slot(f, b->position, byte, to, from, b->caller);
 	if (r->pops && s->position == b->position && s->from == from && s->byte == byte && s->to == to)
 		s = slot(f, b->position, byte, to, from, b->callers);

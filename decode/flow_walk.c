@@ -89,7 +89,7 @@ static void go_on(struct pt_flow *f)
 
 	if (arc->decision == PT_D_UNRESOLVED && !pt_graph_follow(f->graph, f->position, 0))
 		return;
-	take(f, arc);
+	take(f);
 	pt_flow_keep_room(f);
 	f->position = arc->next;
 	f->decision = arc->decision;
@@ -280,10 +280,10 @@ static inline bool caller_known(const struct pt_flow *f)
 static inline bool compressed_ret(struct pt_flow *f, bool *ret_backward)
 {
 	struct pt_graph *g = f->graph;
-	union pt_position *p = &g->positions[f->position];
+	struct pt_way *way = &g->ways[f->position];
 	uint32_t to;
 
-	if (__builtin_expect(!p->ind.prefix.n_push && !caller_known(f), 0)) {
+	if (__builtin_expect(!g->positions[f->position].ind.prefix.rise && !caller_known(f), 0)) {
 		uint64_t ip = g->where[f->position].decision_ip;
 
 		if (f->skipped) {
@@ -295,13 +295,9 @@ static inline bool compressed_ret(struct pt_flow *f, bool *ret_backward)
 					     "a compressed return to a caller that was not seen", false);
 		return pt_flow_lose(f, PT_FLOW_MISMATCH, ip, "a compressed return without its call");
 	}
-	take(f, &p->ind.prefix);
+	take(f);
 	to = pt_flow_pop(f);
-	if (to == p->ind.next) {
-		f->edges[f->len++] = p->ind.edge;
-		f->decision = p->ind.decision;
-		*ret_backward = p->ind.backward;
-	} else {
+	if (to != way->next) {
 		struct pt_jump *j = jump_of(g, f->position, to);
 
 		if (j->position != f->position || j->to != to) {
@@ -318,15 +314,14 @@ static inline bool compressed_ret(struct pt_flow *f, bool *ret_backward)
 					      .decision = pt_graph_decision(g, to),
 					      .backward = ip <= w->decision_ip};
 		}
-		f->edges[f->len++] = j->edge;
-		f->decision = j->decision;
-		*ret_backward = j->backward;
-		p->ind.ip = 0; /* of a TIP: not looked up for this one */
-		p->ind.next = to;
-		p->ind.edge = j->edge;
-		p->ind.backward = j->backward;
-		p->ind.decision = j->decision;
+		way->next = to;
+		way->edge = j->edge;
+		way->backward = j->backward;
+		way->decision = j->decision;
 	}
+	f->edges[f->len++] = way->edge;
+	f->decision = way->decision;
+	*ret_backward = way->backward;
 	f->position = to;
 	return true;
 }
@@ -352,19 +347,20 @@ static inline __attribute__((always_inline)) enum pt_flow_ran run(struct pt_flow
 		decision = pt_graph_decision(g, position);
 	while (n) {
 		if (__builtin_expect(decision == PT_D_JCC, 1)) {
-			const struct pt_arc *arc = &positions[position].arc[bits >> (n - 1) & 1];
+			unsigned bit = bits >> (n - 1) & 1;
+			const struct pt_arc *arc = &positions[position].arc[bit];
 
 			if (__builtin_expect(arc->decision == PT_D_UNRESOLVED, 0)) {
-				if (!pt_graph_follow(g, position, bits >> (n - 1) & 1)) {
+				if (!pt_graph_follow(g, position, bit)) {
 					ok = false;
 					break;
 				}
 			}
 			n--;
-			memcpy(f->edges + len, arc->edges, sizeof arc->edges);
+			memcpy(f->edges + len, g->ways[position].edges[bit], sizeof g->ways->edges[0]);
 			len += arc->n_edges;
 			f->stack[top % PT_STACK] = arc->push;
-			top += arc->n_push;
+			top += (uint32_t)arc->rise;
 			insns += arc->insns;
 			position = arc->next;
 			decision = arc->decision;
@@ -410,7 +406,7 @@ static inline __attribute__((always_inline)) enum pt_flow_ran run(struct pt_flow
 			return PT_RAN_DEFERRED;
 		} else {
 			/* A VM entry that failed and fell through (SDM, VMLAUNCH: VMfail). */
-			take(f, &positions[position].ind.prefix);
+			take(f);
 			pt_flow_keep_room(f);
 			if (!pt_flow_fall_through(f, g->where[position].decision_next))
 				return PT_RAN_LOST;

@@ -60,9 +60,9 @@ static void wipe(void *p, size_t n, size_t size)
 void pt_graph_limit(struct pt_graph *g, size_t bytes)
 {
 	/* As many blocks, positions and paths, of 12 edges each; with their hashes. */
-	size_t each = sizeof *g->positions + sizeof *g->where + sizeof *g->blocks + 2 * sizeof(uint32_t) +
-		      sizeof *g->paths + 2 * sizeof *g->path_hash + 24 * sizeof(uint32_t) +
-		      2 * (sizeof *g->edges + 2 * sizeof(uint32_t));
+	size_t each = sizeof *g->positions + sizeof *g->ways + 1 + sizeof *g->where + sizeof *g->blocks +
+		      2 * sizeof(uint32_t) + sizeof *g->paths + 2 * sizeof *g->path_hash +
+		      24 * sizeof(uint32_t) + 2 * (sizeof *g->edges + 2 * sizeof(uint32_t));
 	size_t n = bytes / each;
 
 	if (n < LIMIT_MIN)
@@ -96,6 +96,8 @@ void pt_graph_recycle(struct pt_graph *g)
 	pt_graph_sum(g, &sums);
 	g->sums = sums;
 	wipe(g->positions, g->position_count, sizeof *g->positions);
+	wipe(g->ways, g->position_count, sizeof *g->ways);
+	wipe(g->decisions, g->position_count, sizeof *g->decisions);
 	wipe(g->where, g->position_count, sizeof *g->where);
 	wipe(g->blocks, g->block_count, sizeof *g->blocks);
 	wipe(g->paths, g->path_count, sizeof *g->paths);
@@ -138,6 +140,10 @@ int pt_graph_init(struct pt_graph *g, struct pt_error *e)
 	g->path_room = ROOM_PATHS;
 	g->path_edge_room = ROOM_PATH_EDGES;
 	g->positions = reserve(ROOM_POSITIONS, sizeof *g->positions);
+	g->ways = reserve(ROOM_POSITIONS, sizeof *g->ways);
+	g->decisions = reserve(ROOM_POSITIONS, sizeof *g->decisions);
+	if (g->decisions)
+		madvise(g->decisions, ROOM_POSITIONS, MADV_NOHUGEPAGE); /* few pages */
 	g->where = reserve(ROOM_POSITIONS, sizeof *g->where);
 	g->jumps = calloc(PT_JUMPS, sizeof *g->jumps);
 	g->trails = reserve(PT_TRAILS, sizeof *g->trails);
@@ -157,9 +163,9 @@ int pt_graph_init(struct pt_graph *g, struct pt_error *e)
 	g->path_hash = calloc(g->path_mask + 1, sizeof *g->path_hash);
 	pt_graph_limit(g, PT_GRAPH_BYTES);
 	g->position_count = g->block_count = g->edge_count = g->path_count = 1; /* 0 is none */
-	if (!g->positions || !g->where || !g->jumps || !g->trails || !g->strides || !g->blocks || !g->edges ||
-	    !g->paths || !g->path_counts || !g->path_edges || !g->path_insns || !g->path_roles ||
-	    !g->block_hash || !g->edge_hash || !g->path_hash) {
+	if (!g->positions || !g->ways || !g->decisions || !g->where || !g->jumps || !g->trails ||
+	    !g->strides || !g->blocks || !g->edges || !g->paths || !g->path_counts || !g->path_edges ||
+	    !g->path_insns || !g->path_roles || !g->block_hash || !g->edge_hash || !g->path_hash) {
 		pt_graph_deinit(g);
 		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the code graph");
 	}
@@ -169,6 +175,8 @@ int pt_graph_init(struct pt_graph *g, struct pt_error *e)
 void pt_graph_deinit(struct pt_graph *g)
 {
 	release(g->positions, g->position_room, sizeof *g->positions);
+	release(g->ways, g->position_room, sizeof *g->ways);
+	release(g->decisions, g->position_room, sizeof *g->decisions);
 	release(g->where, g->position_room, sizeof *g->where);
 	release(g->trails, PT_TRAILS, sizeof *g->trails);
 	release(g->strides, PT_STRIDES, sizeof *g->strides);
@@ -441,17 +449,20 @@ static bool backward(uint64_t from, uint64_t to)
 static void build(struct pt_graph *g, struct pt_code *code, uint32_t p)
 {
 	struct pt_where *w = &g->where[p];
+	union pt_position *position = &g->positions[p];
+	struct pt_way *way = &g->ways[p];
 	struct pt_arc arc = {.decision = PT_D_UNRESOLVED};
+	uint32_t edges[4] = {0};
+	uint8_t decision = PT_D_DEAD;
 	struct pt_block *b = pt_graph_block(g, code, w->ip, w->mode);
 	uint64_t push_ip = 0;
 	uint32_t edge;
 
-	w->decision = PT_D_DEAD;
 	w->why = PT_DEAD_NO_CODE;
 	w->decision_ip = w->ip;
 	while (b) {
 		if (arc.insns > (1u << 20)) {
-			w->decision = PT_D_CONT;
+			decision = PT_D_CONT;
 			w->decision_next = b->ip;
 			break;
 		}
@@ -466,8 +477,8 @@ static void build(struct pt_graph *g, struct pt_code *code, uint32_t p)
 		if (b->cls == INSN_JMP || b->cls == INSN_CALL) {
 			bool pushes = b->cls == INSN_CALL && !b->rel0;
 
-			if (arc.n_edges == CHAIN_EDGES || (pushes && arc.n_push)) {
-				w->decision = PT_D_CONT;
+			if (arc.n_edges == CHAIN_EDGES || (pushes && arc.rise)) {
+				decision = PT_D_CONT;
 				w->decision_next = b->ip;
 				break;
 			}
@@ -475,15 +486,15 @@ static void build(struct pt_graph *g, struct pt_code *code, uint32_t p)
 			edge = pt_graph_edge(g, code, b->term_ip, b->target, pt_kind_of(b->cls));
 			if (!edge)
 				break;
-			arc.edges[arc.n_edges++] = edge;
+			edges[arc.n_edges++] = edge;
 			arc.backward = backward(b->term_ip, b->target);
 			if (pushes) {
 				push_ip = b->next_ip;
-				arc.n_push = 1;
+				arc.rise = 1;
 			}
 			b = pt_graph_block(g, code, b->target, w->mode);
 			if (b && b->ip == code->switch_ip) {
-				w->decision = PT_D_CONT;
+				decision = PT_D_CONT;
 				w->decision_next = b->ip;
 				break;
 			}
@@ -495,29 +506,39 @@ static void build(struct pt_graph *g, struct pt_code *code, uint32_t p)
 			continue;
 		}
 		if (b->cls == INSN_JCC) {
-			w->decision = PT_D_JCC;
+			decision = PT_D_JCC;
 			w->target = b->target;
 		} else if (b->cls == INSN_RET) {
-			w->decision = PT_D_RET;
+			decision = PT_D_RET;
 		} else {
-			w->decision = b->cls == INSN_JMP_IND || b->cls == INSN_CALL_IND ? PT_D_IND : PT_D_FAR;
+			decision = b->cls == INSN_JMP_IND || b->cls == INSN_CALL_IND ? PT_D_IND : PT_D_FAR;
 		}
 		break;
 	}
-	if (arc.n_push)
+	g->decisions[p] = decision;
+	if (arc.rise)
 		arc.push = pt_graph_position(g, code, push_ip, w->mode);
+	position->arc[0] = arc;
+	if (!g->unnumbered)
+		memcpy(way->edges[0], edges, sizeof edges);
 	/* The arcs share the way to the decision; what is beyond is resolved when a packet goes there. */
-	if (w->decision == PT_D_JCC || w->decision == PT_D_CONT) {
-		g->positions[p].arc[0] = g->positions[p].arc[1] = arc;
-		for (int i = 0; i < 2; i++)
-			g->positions[p].arc[i].decision = PT_D_UNRESOLVED;
-	} else {
-		g->positions[p].ind.prefix = arc;
-		g->positions[p].ind.ip = 0;
-		g->positions[p].ind.next = 0;
-		g->positions[p].ind.calls = w->cls == INSN_CALL_IND;
-		if (w->cls == INSN_CALL_IND)
-			g->positions[p].ind.push = pt_graph_position(g, code, w->decision_next, w->mode);
+	if (decision == PT_D_JCC || decision == PT_D_CONT) {
+		position->arc[1] = arc;
+		if (!g->unnumbered)
+			memcpy(way->edges[1], edges, sizeof edges);
+		return;
+	}
+	position->ind.ip = 0;
+	position->ind.next = 0;
+	position->ind.calls = w->cls == INSN_CALL_IND;
+	if (w->cls == INSN_CALL_IND)
+		way->push = pt_graph_position(g, code, w->decision_next, w->mode);
+	if (decision == PT_D_RET) {
+		arc.n_edges++;
+		arc.next = arc.push;
+		arc.rise--;
+		arc.decision = PT_D_RET;
+		position->arc[1] = arc;
 	}
 }
 
@@ -541,21 +562,21 @@ uint32_t pt_graph_position(struct pt_graph *g, struct pt_code *code, uint64_t ip
 	g->where[p].ip = ip;
 	g->where[p].code = code->id;
 	g->where[p].mode = (uint8_t)mode;
-	g->where[p].decision = PT_D_UNRESOLVED; /* built when the flow gets there */
+	g->decisions[p] = PT_D_UNRESOLVED; /* built when the flow gets there */
 	return p;
 }
 
 /* pt_graph_position() is lazy, for the positions behind calls are many and not all returned to. */
 static void ensure(struct pt_graph *g, uint32_t p)
 {
-	if (g->where[p].decision == PT_D_UNRESOLVED)
+	if (g->decisions[p] == PT_D_UNRESOLVED)
 		build(g, g->codes[g->where[p].code], p);
 }
 
 uint8_t pt_graph_decision(struct pt_graph *g, uint32_t p)
 {
 	ensure(g, p);
-	return g->where[p].decision;
+	return g->decisions[p];
 }
 
 bool pt_graph_follow(struct pt_graph *g, uint32_t p, unsigned bit)
@@ -566,14 +587,16 @@ bool pt_graph_follow(struct pt_graph *g, uint32_t p, unsigned bit)
 	uint64_t to;
 	uint32_t next;
 
-	if (w->decision == PT_D_CONT) {
+	if (g->decisions[p] == PT_D_CONT) {
 		to = w->decision_next;
 	} else if (bit) {
 		uint32_t edge = pt_graph_edge(g, code, w->decision_ip, w->target, PTR_JCC);
 
 		if (!edge)
 			return false;
-		arc->edges[arc->n_edges++] = edge;
+		if (!g->unnumbered)
+			g->ways[p].edges[1][arc->n_edges] = edge;
+		arc->n_edges++;
 		arc->backward = backward(w->decision_ip, w->target);
 		to = w->target;
 	} else {

@@ -6,7 +6,7 @@
  *  - a position: an address where the flow can stand, right behind a branch that packets told of. From it, code
  *    runs straight, through direct jumps and calls, up to a decision: what the next TNT bit or TIP answers;
  *  - an arc: from a position through its decision to the next position, with all the taken branches on the way
- *    (struct pt_arc). A TNT bit follows one arc: two loads, no decisions.
+ *    (struct pt_arc; which they are, apart from it, in struct pt_way). A TNT bit follows one arc.
  * A position is committed by definition: nothing behind it has been assumed. So a FUP, a timing packet or a PSB
  * that comes next finds the flow at a place from which it can walk slowly (by blocks).
  *
@@ -31,34 +31,50 @@
 enum pt_decision {
 	PT_D_UNRESOLVED, /* of an arc: not followed before, ask pt_graph_follow() */
 	PT_D_JCC,	 /* TNT */
-	PT_D_CONT,	 /* no packet: arc[0] leads on */
 	PT_D_RET,	 /* TNT (compressed) or TIP */
+	PT_D_CONT,	 /* no packet: arc[0] leads on */
 	PT_D_IND,	 /* TIP: near indirect jump or call */
 	PT_D_FAR,	 /* TIP or TIP.PGD: far transfer */
 	PT_D_DEAD	 /* the code cannot be followed: why[] says */
 };
 
 struct pt_arc {
-	uint32_t edges[4]; /* n_edges taken branches in order; all four may be read */
-	uint32_t next;	   /* position */
-	uint32_t push;	   /* position behind a call, when n_push */
-	uint32_t insns;	   /* instructions from the position to the decision, inclusive */
-	uint8_t n_edges, n_push;
+	uint32_t next;	/* position */
+	uint32_t push;	/* position behind a call, when rise is 1 */
+	uint32_t insns; /* instructions from the position to the decision, inclusive */
+	int8_t rise; /* of the stack: 1 when a call is on the way, -1: goes to the top of it, not to next */
+	uint8_t n_edges;
 	uint8_t backward; /* the last edge goes backward */
 	uint8_t decision; /* enum pt_decision of `next`; PT_D_UNRESOLVED: nothing else is valid */
 };
 
-/* One cache line. */
+/* Two to a cache line: what the hot loop walks along. */
 union pt_position {
-	struct pt_arc arc[2]; /* PT_D_JCC: not taken, taken. PT_D_CONT: [0] */
+	/* PT_D_JCC: not taken, taken. PT_D_CONT: [0]. PT_D_RET: [1], of an unnumbered graph a compressed return. */
+	struct pt_arc arc[2];
+	/* Others; of PT_D_RET the prefix only. */
 	struct {
-		struct pt_arc prefix; /* to the decision; its next, decision mean nothing */
+		struct pt_arc prefix; /* to the decision; its next and decision are 0 */
 		/* The target that was last seen, as a whole. */
 		uint64_t ip;
-		uint32_t edge, next;
-		uint32_t push; /* PT_D_IND that calls: the position behind, else 0 */
+		uint32_t next;
 		uint8_t decision, backward, calls;
 	} ind;
+};
+
+/* The taken branches along a position's arcs, in order; all four of an arc may be read. Not filled when the graph is
+ * unnumbered, but for push. */
+struct pt_way {
+	union {
+		uint32_t edges[2][4];
+		struct {
+			uint32_t prefix[4];
+			uint32_t edge; /* to the target that was last seen */
+			uint32_t next; /* PT_D_RET: that target, as a position */
+			uint32_t push; /* PT_D_IND that calls: the position behind, else 0 */
+			uint8_t backward, decision;
+		};
+	};
 };
 
 /* Where an indirect branch or return went: for those with many targets. Direct-mapped, by branch and target. */
@@ -126,10 +142,9 @@ struct pt_where { /* of a position: the cold part */
 	uint64_t decision_next; /* the instruction behind it */
 	uint64_t target;	/* PT_D_JCC */
 	uint32_t code;
-	uint8_t decision; /* enum pt_decision */
-	uint8_t cls;	  /* enum insn_class of the branch */
-	uint8_t mode;	  /* enum insn_mode */
-	uint8_t why;	  /* PT_D_DEAD: enum pt_dead */
+	uint8_t cls;  /* enum insn_class of the branch */
+	uint8_t mode; /* enum insn_mode */
+	uint8_t why;  /* PT_D_DEAD: enum pt_dead */
 };
 
 enum pt_dead {
@@ -211,10 +226,12 @@ struct pt_code {
 
 struct pt_graph {
 	union pt_position *positions; /* from 1 */
-	struct pt_where *where;
-	struct pt_jump *jumps;	   /* PT_JUMPS of them */
-	struct pt_trail *trails;   /* PT_TRAILS of them */
-	struct pt_stride *strides; /* PT_STRIDES of them */
+	struct pt_way *ways;	      /* parallel */
+	uint8_t *decisions;	      /* parallel: enum pt_decision */
+	struct pt_where *where;	      /* parallel */
+	struct pt_jump *jumps;	      /* PT_JUMPS of them */
+	struct pt_trail *trails;      /* PT_TRAILS of them */
+	struct pt_stride *strides;    /* PT_STRIDES of them */
 	uint32_t position_count, position_room;
 	struct pt_block *blocks; /* from 1 */
 	uint32_t block_count, block_room;
@@ -292,9 +309,9 @@ uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_
 		       uint32_t count, uint64_t end_ip, enum insn_mode mode, uint32_t after);
 
 /*
- * Of a bare graph, before the first path: nobody asks which paths are run, only how long they are. They are not looked up then
- * nor kept, which saves a fifth of the time: as a path's number each gets one more than it has edges, and struct pt_path of
- * that is empty.
+ * Of a bare graph, before the first path: nobody asks which paths are run, only how long they are. Neither edges nor paths are
+ * looked up then nor kept, which saves a third of the time where code repeats itself little: an edge's number is 1, a path's one more than
+ * it has edges, and the structs of both are empty.
  */
 void pt_graph_number_no_paths(struct pt_graph *g);
 

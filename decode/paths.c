@@ -31,6 +31,8 @@ uint32_t pt_graph_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, 
 	uint32_t i = (uint32_t)edge_key(code->uid, from, to, kind) & g->edge_mask;
 	struct pt_edge *edge;
 
+	if (g->unnumbered)
+		return 1;
 	for (; g->edge_hash[i]; i = (i + 1) & g->edge_mask) {
 		edge = &g->edges[g->edge_hash[i]];
 		if (edge->from == from && edge->to == to && edge->kind == kind && edge->code == code->uid)

@@ -1,7 +1,8 @@
 /*
  * fuzz_flow.c - packets and hostile code through a flow: what it tells must be in order, and fit together.
  *
- *   u8  bit 0: MTC expected; bits 1-2: no CBR ratio, byte by byte; bits 4-7: errata
+ *   u8  bit 0: MTC expected; bits 1-2: no CBR ratio, byte by byte; bit 3: user space only, and then once more by a graph that
+ *       numbers no paths, which must come to as much; bits 4-7: errata
  *   u8  segments of code; each: u8 space (user, kernel, guest's user, guest's kernel), u16 address, u8 size, bytes
  *   the rest: packets
  */
@@ -18,6 +19,9 @@ struct state {
 	struct pt_code *codes[SPACES];
 	bool running; /* between begin() and end() */
 	uint64_t last_tsc;
+	struct sums {
+		uint64_t branches, insns, cycles, slices, errors;
+	} sums;
 };
 
 static void on_begin(void *arg, struct pt_flow *f, uint64_t tsc)
@@ -34,9 +38,13 @@ static void on_begin(void *arg, struct pt_flow *f, uint64_t tsc)
 static void on_run(void *arg, struct pt_flow *f, const struct pt_flow_run *run)
 {
 	struct state *s = arg;
-	const struct pt_path *path = &f->graph->paths[run->path];
+	const struct pt_path *path = &f->graph->paths[f->graph->unnumbered ? 0 : run->path];
 
-	if (!s->running || !run->repeats || run->path >= f->graph->path_count ||
+	s->sums.branches += (uint64_t)f->graph->path_counts[run->path] * run->repeats;
+	if (run->cyc_count != PTR_UNKNOWN)
+		s->sums.cycles += run->cyc_count;
+	if (!s->running || !run->repeats ||
+	    (f->graph->unnumbered ? run->path > PTR_PATH_EDGES + 1 : run->path >= f->graph->path_count) ||
 	    path->count > PTR_PATH_EDGES || run->repeats * (path->count ? path->count : 1) > PTR_RUN_BRANCHES)
 		abort();
 	if (run->tsc != PT_CLOCK_UNKNOWN) {
@@ -61,8 +69,9 @@ static void on_end(void *arg, struct pt_flow *f, uint64_t tsc, uint64_t insns, u
 
 	(void)f;
 	(void)tsc;
-	(void)insns;
 	(void)cyc;
+	s->sums.insns += insns;
+	s->sums.slices++;
 	if (!s->running)
 		abort();
 	s->running = false;
@@ -73,6 +82,7 @@ static void on_error(void *arg, struct pt_flow *f, const struct pt_flow_error *e
 	struct state *s = arg;
 
 	(void)f;
+	s->sums.errors += err->kind + (err->aux_offset << 8);
 	if (s->running || !err->message || !pt_flow_error_name(err->kind))
 		abort();
 }
@@ -137,7 +147,7 @@ static const uint8_t *map(const uint8_t *p, const uint8_t *end, struct img_space
 	return p;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void decode(const uint8_t *data, size_t size, bool numbered, struct sums *ret)
 {
 	struct pt_clock_config clock = {.ctc_num = 160, .ctc_den = 2, .mtc_shift = 3, .nominal_ratio = 20};
 	const uint8_t *p = data, *end = data + size, *from;
@@ -147,22 +157,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct pt_graph graph;
 	struct pt_error e;
 	struct state s = {.last_tsc = PT_CLOCK_UNKNOWN};
-	uint8_t flags;
+	uint8_t flags = *p++;
 
-	if (size < 2)
-		return 0;
-	flags = *p++;
 	clock.mtc = flags & 1;
 	clock.nominal_ratio = flags & 2 ? 0 : 20;
 	flow = malloc(sizeof *flow);
 	store = img_store_create();
 	if (!flow || !store || pt_graph_init(&graph, &e) < 0)
 		abort();
+	if (!numbered) {
+		graph.bare = true;
+		pt_graph_number_no_paths(&graph);
+	}
 	for (unsigned i = 0; i < SPACES; i++)
 		img_space_init(&spaces[i]);
 	p = map(p, end, spaces, store);
 	for (unsigned i = 0; i < SPACES; i++)
 		s.codes[i] = pt_graph_code(&graph, &spaces[i]);
+	if (flags & 8)
+		s.codes[1] = s.codes[3] = NULL;
 	pt_flow_init(flow, &graph, &clock, &sink, &s);
 	flow->user = s.codes[0];
 	flow->kernel = s.codes[1];
@@ -178,5 +191,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		img_space_deinit(&spaces[i]);
 	img_store_destroy(store);
 	free(flow);
+	*ret = s.sums;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct sums all, counted;
+
+	if (size < 2)
+		return 0;
+	decode(data, size, true, &all);
+	if (!(*data & 8))
+		return 0;
+	decode(data, size, false, &counted);
+	if (all.branches != counted.branches || all.insns != counted.insns || all.cycles != counted.cycles ||
+	    all.slices != counted.slices || all.errors != counted.errors)
+		abort();
 	return 0;
 }

@@ -4,7 +4,8 @@
  * Each program FIRST..FIRST+COUNT-1 (default 1) is made, run and encoded (random.h); the flow must come to the facts,
  * branch for branch, with no error but the overflows. Its times must fit: no branch is older than its run's. Bytes
  * come whole, and for every fourth program in pieces. Programs that libipt can follow go to it, too: it must come to
- * the same branches.
+ * the same branches. Where only user space is traced, they are decoded once more by a graph that numbers no paths: to as many
+ * branches, instructions and cycles at each time.
  * -v shows the first program that differs. The last line is "N passed, N failed".
  */
 #include <inttypes.h>
@@ -15,9 +16,18 @@
 #include "decode/flow.h"
 #include "tests/oracle/random/random.h"
 
+/* What is told of a time: runs' branches, or that execution begins or ends, or an error. */
+struct moment {
+	uint64_t tsc, branches, insns, cycles;
+	uint32_t timing;
+	unsigned what; /* 0 a run, else a FACT */
+};
+
 struct got {
 	struct fact *facts;
 	size_t count, room;
+	struct moment *moments;
+	size_t moment_count, moment_room;
 	uint64_t ptwrites;
 	struct pt_code *codes[4]; /* user, kernel; the guest's */
 };
@@ -33,16 +43,48 @@ static void add(struct got *g, uint64_t from, uint64_t to, unsigned kind, uint64
 	g->facts[g->count++] = (struct fact){.from = from, .to = to, .tsc = tsc, .kind = (uint8_t)kind};
 }
 
+/* Of a run: one that goes on at the same time is added to the one before. */
+static void add_moment(struct got *g, const struct moment *m)
+{
+	struct moment *last = g->moment_count ? &g->moments[g->moment_count - 1] : NULL;
+
+	if (!m->what && !m->branches && !m->cycles) /* straight code only */
+		return;
+	if (!m->what && last && !last->what && last->tsc == m->tsc && !last->cycles) {
+		last->branches += m->branches;
+		last->insns += m->insns;
+		last->cycles += m->cycles;
+		return;
+	}
+	if (g->moment_count == g->moment_room) {
+		g->moment_room = g->moment_room ? g->moment_room * 2 : 256;
+		g->moments = realloc(g->moments, g->moment_room * sizeof *g->moments);
+		if (!g->moments)
+			abort();
+	}
+	g->moments[g->moment_count++] = *m;
+}
+
 static void on_begin(void *arg, struct pt_flow *f, uint64_t tsc)
 {
 	(void)f;
 	add(arg, 0, 0, FACT_BEGIN, tsc);
+	add_moment(arg, &(struct moment){.tsc = tsc, .what = FACT_BEGIN});
 }
 
 static void on_run(void *arg, struct pt_flow *f, const struct pt_flow_run *run)
 {
 	const struct pt_path *path = &f->graph->paths[run->path];
+	bool timed = run->cyc_count != PTR_UNKNOWN;
 
+	add_moment(arg,
+		   &(struct moment){.tsc = run->tsc,
+				    .branches = (uint64_t)f->graph->path_counts[run->path] * run->repeats,
+				    .insns = timed ? run->insn_count : 0,
+				    .cycles = timed ? run->cyc_count : 0,
+				    .timing = run->timing});
+	if (f->graph->unnumbered)
+		return;
 	for (uint32_t r = 0; r < run->repeats; r++) {
 		for (uint32_t i = 0; i < path->count; i++) {
 			const struct pt_edge *edge = &f->graph->edges[f->graph->path_edges[path->first + i]];
@@ -61,13 +103,16 @@ static void on_runs(void *arg, struct pt_flow *f, const struct pt_flow_run *runs
 static void on_end(void *arg, struct pt_flow *f, uint64_t tsc, uint64_t insns, uint64_t cyc)
 {
 	(void)f;
-	(void)cyc;
 	add(arg, insns, 0, FACT_END, tsc);
+	add_moment(arg, &(struct moment){.tsc = tsc, .insns = insns, .cycles = cyc, .what = FACT_END});
 }
 
 static void on_error(void *arg, struct pt_flow *f, const struct pt_flow_error *err)
 {
 	(void)f;
+	add_moment(arg,
+		   &(struct moment){
+		       .tsc = err->tsc, .insns = err->aux_offset, .cycles = err->kind, .what = FACT_ERROR});
 	if (err->kind == PT_FLOW_OVERFLOW)
 		add(arg, 0, 0, FACT_OVERFLOW, err->tsc);
 	else
@@ -126,7 +171,7 @@ static void map(struct img_space *space, struct img_store *store, const struct r
 }
 
 static void decode(const struct program *p, const struct config *c, const struct trace *t, struct dice *d,
-		   bool pieces, struct got *ret)
+		   bool pieces, bool numbered, struct got *ret)
 {
 	struct pt_clock_config clock = {.ctc_num = c->ctc_num,
 					.ctc_den = c->ctc_den,
@@ -151,7 +196,11 @@ static void decode(const struct program *p, const struct config *c, const struct
 	for (unsigned i = 0; i < 4; i++)
 		ret->codes[i] = pt_graph_code(&graph, &spaces[i]);
 	flow->user = ret->codes[0];
-	flow->kernel = ret->codes[1];
+	flow->kernel = numbered ? ret->codes[1] : NULL;
+	if (!numbered) {
+		graph.bare = true;
+		pt_graph_number_no_paths(&graph);
+	}
 	while (pieces && upto == end && at < end) {
 		const uint8_t *to = at + 1 + pick(d, 40);
 
@@ -218,6 +267,25 @@ static bool same(const struct trace *t, const struct got *g, bool timed, bool ve
 	return t->ptwrites == g->ptwrites;
 }
 
+static bool same_moments(const struct got *a, const struct got *b, bool verbose)
+{
+	for (size_t i = 0; i < a->moment_count || i < b->moment_count; i++) {
+		const struct moment none = {0}, *x = i < a->moment_count ? &a->moments[i] : &none,
+				    *y = i < b->moment_count ? &b->moments[i] : &none;
+
+		if (x->tsc == y->tsc && x->branches == y->branches && x->insns == y->insns &&
+		    x->cycles == y->cycles && x->timing == y->timing && x->what == y->what)
+			continue;
+		for (int k = 0; verbose && k < 2; k++, x = y)
+			printf("  moment %zu %s: tsc %" PRIu64 " branches %" PRIu64 " insns %" PRIu64
+			       " cycles %" PRIu64 " timing %u what %u\n",
+			       i, k ? "counted" : "numbered", x->tsc, x->branches, x->insns, x->cycles,
+			       x->timing, x->what);
+		return false;
+	}
+	return true;
+}
+
 static void filters(const struct program *p, struct config *c, struct dice *d)
 {
 	for (uint32_t i = 0; i < c->ranges; i++) {
@@ -265,7 +333,7 @@ static void configure(const struct program *p, struct config *c, struct dice *d)
 }
 
 struct totals {
-	uint64_t branches, overflows, asyncs, disables, psbs, entries, agreed, declined;
+	uint64_t branches, overflows, asyncs, disables, psbs, entries, agreed, declined, counted;
 };
 
 static bool one(uint64_t seed, bool verbose, struct totals *sum)
@@ -280,10 +348,22 @@ static bool one(uint64_t seed, bool verbose, struct totals *sum)
 	program_make(&p, &d);
 	configure(&p, &c, &d);
 	machine_run(&p, &c, &d, &t);
-	decode(&p, &c, &t, &d, seed % 4 == 0, &g);
+	decode(&p, &c, &t, &d, seed % 4 == 0, true, &g);
 	ok = same(&t, &g, !c.defer_tips, verbose);
 	if (!ok)
 		printf("FAILED: program %" PRIu64 ": the decoder differs\n", seed);
+	if (!c.os) {
+		struct got counted;
+
+		decode(&p, &c, &t, &d, seed % 8 == 0, false, &counted);
+		if (!same_moments(&g, &counted, verbose)) {
+			printf("FAILED: program %" PRIu64 ": not so many without numbers\n", seed);
+			ok = false;
+		}
+		free(counted.facts);
+		free(counted.moments);
+		sum->counted++;
+	}
 	/* libipt leaves the entry of a return that goes elsewhere on its stack, and takes any MOV to CR3 for what ended
 	 * tracing; what else it cannot decode it says. */
 	if (!t.overflows && !t.odd_returns && !p.vm && !(t.pips && t.disables)) {
@@ -303,6 +383,7 @@ static bool one(uint64_t seed, bool verbose, struct totals *sum)
 	sum->psbs += t.psbs;
 	sum->entries += t.entries;
 	free(g.facts);
+	free(g.moments);
 	trace_free(&t);
 	program_free(&p);
 	return ok;
@@ -325,7 +406,8 @@ int main(int argc, char **argv)
 	printf("branches %" PRIu64 " overflows %" PRIu64 " interrupts %" PRIu64 " disables %" PRIu64
 	       " PSBs %" PRIu64 " VM entries %" PRIu64 "\n",
 	       sum.branches, sum.overflows, sum.asyncs, sum.disables, sum.psbs, sum.entries);
-	printf("libipt: %" PRIu64 " programs the same, %" PRIu64 " not decoded\n", sum.agreed, sum.declined);
+	printf("libipt: %" PRIu64 " programs the same, %" PRIu64 " not decoded; %" PRIu64 " counted\n",
+	       sum.agreed, sum.declined, sum.counted);
 	printf("%" PRIu64 " passed, %" PRIu64 " failed\n", passed, failed);
 	return failed != 0;
 }
