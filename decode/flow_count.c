@@ -120,7 +120,7 @@ static inline bool decides(struct pt_flow *f, struct walk *w)
 
 /*
  * Along the arcs of the bits, while they answer. False where one is not known, with all before it taken. What the speed of
- * counting is made of: a load and a conditional move from position to position.
+ * counting is made of: a load from position to position.
  */
 static inline __attribute__((always_inline)) bool walk_tnt(struct pt_flow *f, struct walk *w, uint32_t *left)
 {
@@ -278,45 +278,23 @@ const uint8_t *pt_flow_counted(struct pt_flow *f, const uint8_t *p, const uint8_
 			if (!slow_tnt(f, &w, bits))
 				break;
 		} else if ((b & 3) == 3 && f->has_cyc) {
-			uint64_t cycles = b >> 3;
-
-			if (b & 4) {
-				/* Three bytes and more are rare. */
-				if (p[1] & 1 || f->errata & PT_SKD007 || f->clock.tsc >= f->stop_tsc)
-					break;
-				cycles |= (uint64_t)(*++p >> 1) << 5;
-			}
-			p++;
-			f->packets++;
-			pt_clock_cyc(&f->clock, cycles);
-			f->cut = f->cyc_fresh = true;
-			if (b & 4 && f->clock.tsc >= f->stop_tsc)
+			if (!pt_flow_take_cyc(f, &p))
 				break;
-		} else if ((b & 0x1f) == 0x0d && b != 0x0d && !(b & 0x80)) {
-			/* TIP with 2, 4 or 6 bytes of IP. */
-			unsigned ipbytes = b >> 5;
-			uint64_t v;
+		} else if (pt_flow_short_tip(b)) {
+			const uint8_t *packet = p;
 
-			memcpy(&v, p + 1, sizeof v);
-			v &= UINT64_MAX >> (64 - 16 * ipbytes);
-			f->last_ip = pt_ip(f->last_ip, ipbytes, v);
+			p = pt_flow_take_ip(f, p);
 			f->packets++;
-			p += 1 + 2 * ipbytes;
 			if (tip(f, &w, f->last_ip))
 				continue;
-			f->aux_offset = aux_offset + (uint64_t)(p - 1 - 2 * ipbytes - begins);
+			f->aux_offset = aux_offset + (uint64_t)(packet - begins);
 			if (!slow_tip(f, &w, f->last_ip))
 				break;
-		} else if (b == 0x59) {
-			uint64_t before = f->clock.tsc;
+		} else if (b == PT_MTC_BYTE) {
+			bool more = pt_flow_take_mtc(f, p);
 
-			pt_clock_mtc(&f->clock, p[1], f->cyc_fresh);
-			if (f->clock.tsc != before)
-				f->cut = true;
-			f->cyc_fresh = false;
-			f->packets++;
 			p += 2;
-			if (f->clock.tsc >= f->stop_tsc)
+			if (!more)
 				break;
 		} else {
 			break;

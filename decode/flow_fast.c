@@ -249,14 +249,11 @@ const uint8_t *pt_flow_fast(struct pt_flow *f, const uint8_t *p, const uint8_t *
 			} else if (!tnt(f, b, &p, fast_end)) {
 				break;
 			}
-		} else if ((b & 0x1f) == 0x0d && b != 0x0d && !(b & 0x80)) {
-			/* TIP with 2, 4 or 6 bytes of IP. */
-			unsigned ipbytes = b >> 5;
-			uint64_t v;
+		} else if (pt_flow_short_tip(b)) {
+			const uint8_t *packet = p++;
 
-			f->aux_offset = aux_offset + (uint64_t)(p - begins);
+			f->aux_offset = aux_offset + (uint64_t)(packet - begins);
 			f->packets++;
-			p++;
 			if (f->fup || f->cut) {
 				f->trail.to = NULL;
 			} else if (starts(f)) {
@@ -268,27 +265,19 @@ const uint8_t *pt_flow_fast(struct pt_flow *f, const uint8_t *p, const uint8_t *
 					continue;
 				}
 			}
-			memcpy(&v, p, sizeof v);
-			v &= UINT64_MAX >> (64 - 16 * ipbytes);
-			f->last_ip = pt_ip(f->last_ip, ipbytes, v);
-			p += 2 * ipbytes;
+			p = pt_flow_take_ip(f, packet);
 			if (f->trail.to && !f->trail.ip_bytes)
-				f->trail.ip_bytes = (uint8_t)ipbytes;
+				f->trail.ip_bytes = (uint8_t)(b >> 5);
 			if (!pt_flow_on_tip(f, f->last_ip) || f->tnt_n)
 				break;
 			if (f->trail.to)
 				end(f, p, 0);
-		} else if (b == 0x59) {
-			uint64_t before = f->clock.tsc;
+		} else if (b == PT_MTC_BYTE) {
+			bool more = pt_flow_take_mtc(f, p);
 
-			pt_clock_mtc(&f->clock, p[1], f->cyc_fresh);
-			if (f->clock.tsc != before)
-				f->cut = true;
-			f->cyc_fresh = false;
 			f->trail.to = NULL;
-			f->packets++;
 			p += 2;
-			if (f->clock.tsc >= f->stop_tsc)
+			if (!more)
 				break;
 		} else {
 			break;

@@ -172,6 +172,59 @@ static inline bool pt_flow_countable(const struct pt_flow *f)
 }
 const uint8_t *pt_flow_counted(struct pt_flow *f, const uint8_t *p, const uint8_t *end, uint64_t aux_offset);
 
+/* What the fast loops share: packets' bytes at p, which PT_FAST_BYTES may be read behind. */
+
+/* A TIP's first byte: with 2, 4 or 6 bytes of IP. */
+static inline bool pt_flow_short_tip(unsigned byte)
+{
+	return (byte & 0x1f) == 0x0d && byte != 0x0d && !(byte & 0x80);
+}
+
+/* Its IP becomes the last one; returns what is behind the packet. */
+static inline const uint8_t *pt_flow_take_ip(struct pt_flow *f, const uint8_t *p)
+{
+	unsigned ipbytes = *p >> 5;
+	uint64_t v;
+
+	memcpy(&v, p + 1, sizeof v);
+	v &= UINT64_MAX >> (64 - 16 * ipbytes);
+	f->last_ip = pt_ip(f->last_ip, ipbytes, v);
+	return p + 1 + 2 * ipbytes;
+}
+
+/* An MTC packet. False when the clock has reached stop_tsc. */
+#define PT_MTC_BYTE 0x59
+static inline bool pt_flow_take_mtc(struct pt_flow *f, const uint8_t *p)
+{
+	uint64_t before = f->clock.tsc;
+
+	pt_clock_mtc(&f->clock, p[1], f->cyc_fresh);
+	if (f->clock.tsc != before)
+		f->cut = true;
+	f->cyc_fresh = false;
+	f->packets++;
+	return f->clock.tsc < f->stop_tsc;
+}
+
+/* A CYC packet of a byte or two, *p; behind it then. False where the fast loop ends, behind it or before a longer one. */
+static inline bool pt_flow_take_cyc(struct pt_flow *f, const uint8_t **p)
+{
+	unsigned b = **p;
+	uint64_t cycles = b >> 3;
+
+	if (b & 4) {
+		/* Three bytes and more are rare. */
+		if ((*p)[1] & 1 || f->errata & PT_SKD007 || f->clock.tsc >= f->stop_tsc)
+			return false;
+		cycles |= (uint64_t)(*++*p >> 1) << 5;
+	}
+	++*p;
+	f->packets++;
+	pt_clock_cyc(&f->clock, cycles);
+	f->cut = f->cyc_fresh = true;
+	return !(b & 4) || f->clock.tsc < f->stop_tsc;
+}
+
 /* The stack has grown up to here. */
 static inline void pt_flow_risen(struct pt_flow *f)
 {
