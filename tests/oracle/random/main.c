@@ -56,7 +56,7 @@ static void add_moment(struct got *g, const struct moment *m)
 		last->cycles += m->cycles;
 		return;
 	}
-	if (g->moment_count == g->moment_room) {
+	if (!g->moments || g->moment_count == g->moment_room) {
 		g->moment_room = g->moment_room ? g->moment_room * 2 : 256;
 		g->moments = realloc(g->moments, g->moment_room * sizeof *g->moments);
 		if (!g->moments)
