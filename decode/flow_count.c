@@ -1,5 +1,5 @@
-/* flow_count.c - running code's usual packets where branches are only counted, bit by bit along the arcs, with all that moves in
- * registers; see flow_internal.h. */
+/* flow_count.c - running code's usual packets where branches are only counted, bit by bit along the arcs, with all that
+ * moves in registers; see flow_internal.h. */
 #include "decode/flow_internal.h"
 #include "decode/time_late.h"
 

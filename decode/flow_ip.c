@@ -58,7 +58,7 @@ bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 {
 	uint64_t failed_entry = 0;
 	union pt_position *p;
-	struct pt_way *way;
+	union pt_way *way;
 	const struct pt_where *w;
 	unsigned d;
 	bool back;

@@ -280,7 +280,7 @@ static inline bool caller_known(const struct pt_flow *f)
 static inline bool compressed_ret(struct pt_flow *f, bool *ret_backward)
 {
 	struct pt_graph *g = f->graph;
-	struct pt_way *way = &g->ways[f->position];
+	union pt_way *way = &g->ways[f->position];
 	uint32_t to;
 
 	if (__builtin_expect(!g->positions[f->position].ind.prefix.rise && !caller_known(f), 0)) {

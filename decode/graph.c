@@ -450,7 +450,7 @@ static void build(struct pt_graph *g, struct pt_code *code, uint32_t p)
 {
 	struct pt_where *w = &g->where[p];
 	union pt_position *position = &g->positions[p];
-	struct pt_way *way = &g->ways[p];
+	union pt_way *way = &g->ways[p];
 	struct pt_arc arc = {.decision = PT_D_UNRESOLVED};
 	uint32_t edges[4] = {0};
 	uint8_t decision = PT_D_DEAD;
@@ -528,17 +528,15 @@ static void build(struct pt_graph *g, struct pt_code *code, uint32_t p)
 			memcpy(way->edges[1], edges, sizeof edges);
 		return;
 	}
-	position->ind.ip = 0;
-	position->ind.next = 0;
-	position->ind.calls = w->cls == INSN_CALL_IND;
-	if (w->cls == INSN_CALL_IND)
-		way->push = pt_graph_position(g, code, w->decision_next, w->mode);
 	if (decision == PT_D_RET) {
 		arc.n_edges++;
 		arc.next = arc.push;
 		arc.rise--;
 		arc.decision = PT_D_RET;
 		position->arc[1] = arc;
+	} else if (w->cls == INSN_CALL_IND) {
+		position->ind.calls = true;
+		way->push = pt_graph_position(g, code, w->decision_next, w->mode);
 	}
 }
 

@@ -6,7 +6,7 @@
  *  - a position: an address where the flow can stand, right behind a branch that packets told of. From it, code
  *    runs straight, through direct jumps and calls, up to a decision: what the next TNT bit or TIP answers;
  *  - an arc: from a position through its decision to the next position, with all the taken branches on the way
- *    (struct pt_arc; which they are, apart from it, in struct pt_way). A TNT bit follows one arc.
+ *    (struct pt_arc; which they are, apart from it, in union pt_way). A TNT bit follows one arc.
  * A position is committed by definition: nothing behind it has been assumed. So a FUP, a timing packet or a PSB
  * that comes next finds the flow at a place from which it can walk slowly (by blocks).
  *
@@ -64,16 +64,14 @@ union pt_position {
 
 /* The taken branches along a position's arcs, in order; all four of an arc may be read. Not filled when the graph is
  * unnumbered, but for push. */
-struct pt_way {
-	union {
-		uint32_t edges[2][4];
-		struct {
-			uint32_t prefix[4];
-			uint32_t edge; /* to the target that was last seen */
-			uint32_t next; /* PT_D_RET: that target, as a position */
-			uint32_t push; /* PT_D_IND that calls: the position behind, else 0 */
-			uint8_t backward, decision;
-		};
+union pt_way {
+	uint32_t edges[2][4];
+	struct {
+		uint32_t prefix[4];
+		uint32_t edge; /* to the target that was last seen */
+		uint32_t next; /* PT_D_RET: that target, as a position */
+		uint32_t push; /* PT_D_IND that calls: the position behind, else 0 */
+		uint8_t backward, decision;
 	};
 };
 
@@ -226,7 +224,7 @@ struct pt_code {
 
 struct pt_graph {
 	union pt_position *positions; /* from 1 */
-	struct pt_way *ways;	      /* parallel */
+	union pt_way *ways;	      /* parallel */
 	uint8_t *decisions;	      /* parallel: enum pt_decision */
 	struct pt_where *where;	      /* parallel */
 	struct pt_jump *jumps;	      /* PT_JUMPS of them */
@@ -309,9 +307,9 @@ uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_
 		       uint32_t count, uint64_t end_ip, enum insn_mode mode, uint32_t after);
 
 /*
- * Of a bare graph, before the first path: nobody asks which paths are run, only how long they are. Neither edges nor paths are
- * looked up then nor kept, which saves a third of the time where code repeats itself little: an edge's number is 1, a path's one more than
- * it has edges, and the structs of both are empty.
+ * Of a bare graph, before the first path: nobody asks which paths are run, only how long they are. Neither edges nor
+ * paths are looked up then nor kept, which saves a third of the time where code repeats itself little: an edge's number
+ * is 1, a path's one more than it has edges, and the structs of both are empty.
  */
 void pt_graph_number_no_paths(struct pt_graph *g);
 
