@@ -16,13 +16,15 @@ SAN := $(if $(SANITIZE),-fsanitize=address -fsanitize=undefined -fno-sanitize-re
 ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -I. $(WARN) -fvisibility=hidden $(CFLAGS) $(SAN) -MMD -MP
 
 # Where Debian puts the headers of libtracecmd, which include one another by name alone.
-# Its symbols are weak (capture/trace_dat.c), which alone would not make the linker take a shared library.
+# Its symbols are weak (capture/tracecmd/trace_dat.c), which alone would not make the linker take a shared library.
 LIBS_TRACECMD := -Wl,--no-as-needed -ltracecmd -ltraceevent -Wl,--as-needed
 TRACECMD := -I/usr/include/trace-cmd -I/usr/include/tracefs -I/usr/include/traceevent
-$(B)/obj/capture/trace_dat.o: ALL_CFLAGS += $(TRACECMD)
+$(B)/obj/capture/tracecmd/trace_dat.o: ALL_CFLAGS += $(TRACECMD)
 
 PROGRAMS := pt-capture pt-decode pt-load pt-query
-objects = $(patsubst %.c,$(B)/obj/%.o,$(wildcard $(1)/*.c))
+# Every .c below a folder, however deep: a new file needs no line here.
+sources = $(sort $(shell find $(1) -name '*.c'))
+objects = $(patsubst %.c,$(B)/obj/%.o,$(call sources,$(1)))
 # The stages share nothing but schema/ and the instruction classifier.
 OBJ_pt-capture := $(call objects,capture) $(B)/obj/decode/insn.o
 OBJ_pt-decode := $(call objects,decode)
@@ -55,7 +57,7 @@ endef
 $(foreach p,$(PROGRAMS),$(eval $(call program,$(p))))
 
 $(SCHEMA): $(call objects,schema)
-$(ALL): $(filter-out %/main.o,$(call objects,schema) $(sort $(foreach p,$(PROGRAMS),$(OBJ_$(p)))))
+$(ALL): $(filter-out $(foreach d,capture decode export queries,$(B)/obj/$d/main.o),$(call objects,schema) $(sort $(foreach p,$(PROGRAMS),$(OBJ_$(p)))))
 $(B)/%.a:
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
@@ -101,8 +103,8 @@ build/fuzz/obj/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CLANG $<"
 	$(Q)clang $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
-FUZZED := $(filter-out %/main.c,$(wildcard schema/*.c capture/*.c decode/*.c export/*.c))
-build/fuzz/obj/capture/trace_dat.o: FUZZ_CFLAGS += $(TRACECMD)
+FUZZED := $(filter-out $(foreach d,capture decode export,$d/main.c),$(call sources,schema capture decode export))
+build/fuzz/obj/capture/tracecmd/trace_dat.o: FUZZ_CFLAGS += $(TRACECMD)
 build/fuzz/libpt.a: $(FUZZED:%.c=build/fuzz/obj/%.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c build/fuzz/libpt.a

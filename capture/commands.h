@@ -10,21 +10,21 @@
 
 #include "schema/error.h"
 
-int cmd_capture(int argc, char **argv); /* hw_main.c: pt-capture [options] [-- prog args] */
+int cmd_capture(int argc, char **argv); /* record/main.c: pt-capture [options] [-- prog args] */
 int cmd_step(int argc,
-	     char **argv); /* step_main.c: pt-capture [options] -- prog args. --help: main has printed the
+	     char **argv); /* step/main.c: pt-capture [options] -- prog args. --help: main has printed the
 					  usage of all; it prints its options below that */
-int cmd_check(int argc, char **argv);  /* check.c */
-int cmd_merge(int argc, char **argv);  /* merge.c */
-int cmd_info(int argc, char **argv);   /* info.c */
+int cmd_check(int argc, char **argv);  /* record/check.c */
+int cmd_merge(int argc, char **argv);  /* container/merge.c */
+int cmd_info(int argc, char **argv);   /* container/info.c */
 int cmd_import(int argc, char **argv); /* import.c */
-int cmd_export(int argc, char **argv); /* export_perf.c */
-int cmd_trim(int argc, char **argv);   /* trim.c */
+int cmd_export(int argc, char **argv); /* perfdata/export.c */
+int cmd_trim(int argc, char **argv);   /* container/trim.c */
 
 /* import.c's kinds: */
-int import_tracecmd(int argc, char **argv); /* import_tracecmd.c */
-int import_raw(int argc, char **argv);	    /* import_raw.c */
-int import_perf(int argc, char **argv);	    /* import_perf.c */
+int import_tracecmd(int argc, char **argv); /* tracecmd/import.c */
+int import_raw(int argc, char **argv);	    /* raw/import.c */
+int import_perf(int argc, char **argv);	    /* perfdata/import.c */
 
 /* Prints "pt-capture: MESSAGE" (with the offset when it has one; nothing for PT_ERR_CLOSED) to stderr and
  * returns the exit status. In commands.c. */

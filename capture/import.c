@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "capture/trace_dat.h"
+#include "capture/tracecmd/trace_dat.h"
 
 int cmd_import(int argc, char **argv)
 {

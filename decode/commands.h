@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "decode/emit.h"
+#include "decode/output/emit.h"
 #include "schema/container.h"
 
 /* --packets: a line a packet: offset in the stream's AUX bytes (hexadecimal), name, payload. Returns 0, or -1;

@@ -13,9 +13,9 @@
 
 #include "decode/commands.h"
 #include "decode/guests.h"
-#include "decode/only.h"
-#include "decode/session.h"
-#include "decode/vm_clock.h"
+#include "decode/session/selection.h"
+#include "decode/session/session.h"
+#include "decode/vm/clock.h"
 #include "schema/output.h"
 #include "schema/version.h"
 

@@ -14,7 +14,7 @@
 #include "export/store.h"
 #include "export/traces.h"
 #include "export/vm_rows.h"
-#include "schema/run_times.h"
+#include "schema/derived/run_times.h"
 #include "schema/vm_reasons.h"
 
 enum { SCRATCHES = 3 };

@@ -184,7 +184,7 @@ enum ptr_timing {
 struct ptr_run { /* numbered */
 	uint32_t slice;
 	uint64_t tsc;	 /* the host TSC at the last timing packet before its first branch: none is older */
-	uint32_t timing; /* enum ptr_timing. run_times.h finds estimates and bounds */
+	uint32_t timing; /* enum ptr_timing. derived/run_times.h finds estimates and bounds */
 	uint32_t path;
 	uint32_t repeats; /* >= 1 */
 	/* core cycles since the last run of the slice that has them, to this run's end; PTR_UNKNOWN */

@@ -124,7 +124,7 @@ CREATE TABLE slice (
 -- tsc + time's number at position step + 1 (less than 32768), time holding those that differ from the run before.
 -- repeats: number - 1. cyc, insn: number + 1 (0: unknown); insn: the instructions of the cycles' stretch, which began `back`
 -- runs before. A group of one run whose cycles fit no text has them in cyc_whole and insn_whole.
--- Times (schema/run_times.h): tsc is a run's lower bound; its upper one is time's next, or tsc + end_add
+-- Times (schema/derived/run_times.h): tsc is a run's lower bound; its upper one is time's next, or tsc + end_add
 -- (NULL: unknown) when there is none or the run's bit of open is set. Bit n of exact: run n begins with a branch that a CYC
 -- timed. Estimates of their first branches: of the exact ones tsc; else by est_add, 2 + (estimate - begin) * 125 / (end - begin)
 -- in a character; without that evenly from begin to end when all have one tsc, else tsc. begin: tsc + est (NULL 0), end:

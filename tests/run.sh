@@ -17,7 +17,7 @@ export PT_BIN=${PT_BIN:-$top} PT_BUILD=${PT_BUILD:-$top/build} PT_SHARED=${PT_SH
 asan=${ASAN_OPTIONS:-detect_leaks=1} ubsan=${UBSAN_OPTIONS:-print_stacktrace=1}
 export LC_ALL=C
 PT_BIN=${PT_BIN%/}
-jobs=${JOBS:-2}
+jobs=${JOBS:-$(nproc)}
 
 tests=()
 for t in tests/oracle/*.sh tests/cli/*.sh tests/unit/test_*.c tests/ptbox/*.sh; do

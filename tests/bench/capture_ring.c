@@ -2,7 +2,7 @@
  * over in rings of 4 MB (1), drains them in rounds into /dev/null, several by a thread each, and prints MB of AUX data a CPU second of all
  * threads, and how much smaller they got. The
  * copying into the ring, which is the CPU's own work in a real capture, is measured apart and taken off. */
-#include "capture/hw_drain.h"
+#include "capture/record/drain.h"
 
 #include <fcntl.h>
 #include <stdio.h>

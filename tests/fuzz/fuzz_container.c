@@ -1,7 +1,7 @@
 /* fuzz_container.c - a container (container_input.h), read and decoded. */
 #include "tests/fuzz/container_input.h"
 
-#include "decode/session.h"
+#include "decode/session/session.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

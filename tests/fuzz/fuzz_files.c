@@ -8,15 +8,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "capture/elf_image.h"
-#include "capture/hw_filter.h"
-#include "capture/hw_filter_symbols.h"
-#include "capture/import_code.h"
-#include "capture/import_kernel.h"
-#include "capture/import_raw_aux.h"
-#include "capture/import_raw_side.h"
-#include "capture/kernel_module.h"
-#include "decode/filter.h"
+#include "capture/code/elf_image.h"
+#include "capture/record/filter.h"
+#include "capture/record/filter_symbols.h"
+#include "capture/raw/code.h"
+#include "capture/code/kernel_files.h"
+#include "capture/raw/aux_data.h"
+#include "capture/raw/perf_records.h"
+#include "capture/code/kernel_module.h"
+#include "decode/code/address_filter.h"
 #include "tests/fuzz/fuzz.h"
 
 #define TEXT 0xffffffff81000000u

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/flow.h"
-#include "decode/vm_events.h"
+#include "decode/flow/flow.h"
+#include "decode/flow/vm_transition.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { SPACES = 4 };

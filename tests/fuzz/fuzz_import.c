@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "capture/import_perf_file.h"
-#include "capture/import_perf_run.h"
+#include "capture/perfdata/file.h"
+#include "capture/perfdata/run.h"
 #include "schema/container.h"
 #include "tests/fuzz/container_output.h"
 #include "tests/fuzz/fuzz.h"

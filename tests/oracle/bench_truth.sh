@@ -28,7 +28,7 @@ for w in gzip lua cc1 sqlite; do
 			sed -n "s/^stats\.$key /$key /p" "$tmp/stats"
 		done >"$tmp/got"
 		same "$w $v" "$tmp/expected" "$tmp/got"
-		# Without --stats paths are not told apart (graph.h, pt_graph_number_no_paths()): as many instructions and branches.
+		# Without --stats paths are not told apart (decode/code/graph.h, pt_graph_number_no_paths()): as many instructions and branches.
 		value() { sed -n "s/^stats\.$1 //p" "$tmp/stats"; }
 		for options in "" "--memory 1"; do
 			# shellcheck disable=SC2086

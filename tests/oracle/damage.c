@@ -30,7 +30,7 @@
 
 #include "capture/commands.h"
 #include "decode/commands.h"
-#include "decode/session.h"
+#include "decode/session/session.h"
 #include "schema/container.h"
 #include "schema/records.h"
 

@@ -1,7 +1,7 @@
 # Times of branches against the truth of emulated recordings with CYC, beside perf 6.1's error by the same recordings' READMEs:
 # what is exact is so to 2 TSC ticks (a core cycle and what a packet rounds), every interval holds the truth, no time goes back.
 # The first two are from an encoder that puts a TNT packet's last time into its CYC, where the SDM says its first
-# (decode/time_late.h): until that is recognized times are late by a packet, so they are only counted there.
+# (decode/flow/cyc_binding.h): until that is recognized times are late by a packet, so they are only counted there.
 # timeout: 300
 source tests/common.bash
 archives=$PT_SHARED/traces/emulated

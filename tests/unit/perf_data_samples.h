@@ -4,8 +4,8 @@
 #ifndef TESTS_PERF_DATA_SAMPLES_H
 #define TESTS_PERF_DATA_SAMPLES_H
 
-#include "capture/import_perf_file.h"
-#include "capture/import_perf_run.h"
+#include "capture/perfdata/file.h"
+#include "capture/perfdata/run.h"
 #include "schema/container.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* test_anyone.c - code that is known without knowing whose it is. */
-#include "decode/anyone.h"
+#include "decode/code/unknown_process.h"
 
 #include <stdio.h>
 

@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "decode/emit.h"
-#include "decode/machines.h"
+#include "decode/output/emit.h"
+#include "decode/sideband/machines.h"
 
 /* 16 functions a code, 'a' and so on, of 256 bytes each: calls of all of them, one each 8 bytes, and a RET. */
 #define HOST		    0xffffffff81000000u

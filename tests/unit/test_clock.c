@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "decode/clock.h"
+#include "decode/packet/clock.h"
 
 static int passed, failed;
 

@@ -1,5 +1,5 @@
 /* Address filters as perf writes them: what they let through. */
-#include "decode/filter.h"
+#include "decode/code/address_filter.h"
 #include "tests/unit/check.h"
 
 #define BASE 0x400000

@@ -1,6 +1,6 @@
 /* test_guest_root.c - a guest's root in a folder: the files that its records name, looked up as the guest would, by build id; its kernel. */
-#include "capture/elf_image.h"
-#include "capture/guest_root.h"
+#include "capture/code/elf_image.h"
+#include "capture/code/guest_root.h"
 #include "tests/unit/check.h"
 
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 /* test_hw.c - the PMU's terms against what a CPU can, snapshots of an overwritten ring, triggers, the control FIFO, check's
  * answers for machines that are described by files. */
-#include "capture/check.h"
-#include "capture/hw_control.h"
-#include "capture/hw_pmu.h"
-#include "capture/hw_snapshot.h"
+#include "capture/record/check.h"
+#include "capture/record/control.h"
+#include "capture/record/pmu.h"
+#include "capture/record/snapshot.h"
 #include "tests/unit/check.h"
 
 #include <errno.h>

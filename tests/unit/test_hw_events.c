@@ -1,9 +1,9 @@
 /* test_hw_events.c - which perf events a capture opens, by a double of perf_event_open(): groups of AUX sampling, pause and resume; what
  * is said when a kernel refuses; records that it lost; the options that ask for all that. */
-#include "capture/hw_event_name.h"
-#include "capture/hw_events.h"
-#include "capture/hw_group.h"
-#include "capture/hw_pmu.h"
+#include "capture/record/event_name.h"
+#include "capture/record/events.h"
+#include "capture/record/group.h"
+#include "capture/record/pmu.h"
 #include "tests/unit/check.h"
 
 #include <errno.h>

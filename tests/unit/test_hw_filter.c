@@ -1,6 +1,6 @@
 /* test_hw_filter.c - address filters by names: of the file that runs, where the dynamic linker tells where its functions are, and of a
  * kallsyms. */
-#include "capture/hw_filter.h"
+#include "capture/record/filter.h"
 #include "tests/unit/check.h"
 
 #include <fcntl.h>

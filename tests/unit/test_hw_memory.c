@@ -3,8 +3,8 @@
  * and 192 MB for records. Rings that are full whenever somebody looks, a flood of records from one after the other, an output that now and then
  * takes nothing for a while: what is set aside reaches its limits, and the process's greatest size is asked of the kernel.
  */
-#include "capture/hw_guard.h"
-#include "capture/hw_readers.h"
+#include "capture/record/spill_thread.h"
+#include "capture/record/drain_threads.h"
 #include "tests/unit/check.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "decode/image.h"
+#include "decode/code/image.h"
 
 #define BASE 0x400000
 

@@ -1,5 +1,5 @@
 /* test_import_bpf.c - code of BPF programs out of a perf.data's feature, made here; whole, cut and damaged. */
-#include "capture/import_perf_bpf.h"
+#include "capture/perfdata/bpf.h"
 
 #include <linux/bpf.h>
 #include <linux/perf_event.h>

@@ -1,6 +1,6 @@
 /* test_import_perf.c - perf.data files of every form, made here: what comes into the container, and in which order; and
  * files that are cut, damaged or of another kind. */
-#include "capture/import_perf_order.h"
+#include "capture/perfdata/order.h"
 #include "tests/unit/perf_data_samples.h"
 
 #ifndef FLIPS

@@ -1,5 +1,5 @@
 /* test_machines.c - what machines are called: by META, each by a name of its own. */
-#include "decode/machines.h"
+#include "decode/sideband/machines.h"
 #include "schema/container.h"
 #include "tests/unit/check.h"
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "decode/packet.h"
+#include "decode/packet/packet.h"
 
 static int passed, failed;
 

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "capture/pt_encode.h"
-#include "decode/packet.h"
+#include "capture/pt/encode.h"
+#include "decode/packet/packet.h"
 
 static unsigned passed, failed;
 

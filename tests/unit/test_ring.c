@@ -1,7 +1,7 @@
 /* test_ring.c - rounds (capture/hw_drain) against a double of the kernel's side of the ring buffers: head and tail, wrap,
  * truncation, LOST records, data whose record comes late or never, a slow reader; schedules that are written down and random
  * ones. What is checked is the container. */
-#include "capture/hw_drain.h"
+#include "capture/record/drain.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

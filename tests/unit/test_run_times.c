@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "schema/records.h"
-#include "schema/run_times.h"
+#include "schema/derived/run_times.h"
 
 static int passed, failed;
 

@@ -31,8 +31,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/flow.h"
-#include "decode/vm_events.h"
+#include "decode/flow/flow.h"
+#include "decode/flow/vm_transition.h"
 
 static int passed, failed;
 static bool packet_seen[PT_TYPES], kind_seen[PTR_KINDS]; /* in any scenario */

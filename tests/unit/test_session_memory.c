@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "decode/session.h"
+#include "decode/session/session.h"
 #include "tests/unit/check.h"
 
 enum { SIDEBAND, AUX, SYMBOLS };

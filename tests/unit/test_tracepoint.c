@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/tracepoint.h"
+#include "decode/sideband/tracepoint.h"
 
 static int passed, failed;
 

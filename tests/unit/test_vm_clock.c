@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "decode/vm_clock.h"
+#include "decode/vm/clock.h"
 
 static int passed, failed;
 

@@ -1,5 +1,5 @@
 /* test_vm_find.c - virtual machines of each monitor, by /proc and /sys in a folder. */
-#include "capture/vm_find.h"
+#include "capture/record/vm_find.h"
 #include "tests/unit/check.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "decode/vm_kvm.h"
+#include "decode/vm/kvm.h"
 #include "schema/vm_reasons.h"
 
 static int passed, failed;

@@ -7,9 +7,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "decode/emit.h"
-#include "decode/machines.h"
-#include "decode/vm.h"
+#include "decode/output/emit.h"
+#include "decode/sideband/machines.h"
+#include "decode/vm/vm.h"
 
 static unsigned passed, failed;
 

@@ -365,7 +365,7 @@ static void vm_exit(struct machine *m, struct place guest_goes_on)
 
 /*
  * Direct branches lead to another VM entry, and which of them was the one that succeeded nobody could tell; or to a return,
- * whose TIP, if it goes elsewhere than its call came from, might be a concealed guest's (flow_ip.c, may_return()).
+ * whose TIP, if it goes elsewhere than its call came from, might be a concealed guest's (decode/flow/ip.c, may_return()).
  */
 static bool must_succeed(const struct machine *m, struct place at)
 {

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/flow.h"
+#include "decode/flow/flow.h"
 #include "tests/oracle/random/random.h"
 
 /* What is told of a time: runs' branches, or that execution begins or ends, or an error. */

@@ -1,0 +1,503 @@
+/* kcore.c - see kcore.h. */
+#include "capture/code/kcore.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define KERNEL_TEXT_MAP 0xffffffff80000000u /* Documentation/x86/x86_64/mm.rst; modules lie behind it */
+#define MODULES_END	0xffffffffff000000u
+#define PIECE		((size_t)1 << 20)
+#define PAGE		((uint64_t)4096)
+#define GAP		((uint64_t)16 << 20)
+#define NAME		"[kernel]"
+
+void hw_kernel_init(struct hw_kernel *k)
+{
+	*k = (struct hw_kernel){.root = "", .kcore = -1, .kallsyms = -1, .vmallocinfo = -1};
+}
+
+void hw_kernel_deinit(struct hw_kernel *k)
+{
+	if (k->kcore >= 0)
+		close(k->kcore);
+	if (k->kallsyms >= 0)
+		close(k->kallsyms);
+	if (k->vmallocinfo >= 0)
+		close(k->vmallocinfo);
+	free(k->segments);
+	free(k->areas);
+}
+
+static int no_memory(struct pt_error *e)
+{
+	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the kernel's code");
+}
+
+/* Below a guest's root as the guest would open it: its proc may be a link to ours, whose kernel is not its, or what blocks. */
+static int open_proc(const struct hw_kernel *k, const char *name)
+{
+	struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+	char path[64];
+	int root, fd;
+
+	snprintf(path, sizeof path, "/proc/%s", name);
+	if (!k->root[0])
+		return open(path, O_RDONLY | O_CLOEXEC);
+	root = open(k->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -1;
+	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof how);
+	close(root);
+	return fd;
+}
+
+bool hw_kernel_files(struct hw_kernel *k, struct pt_error *why)
+{
+	Elf64_Ehdr h;
+
+	k->kallsyms = open_proc(k, "kallsyms");
+	k->vmallocinfo = open_proc(k, "vmallocinfo");
+	k->kcore = open_proc(k, "kcore");
+	if (k->kcore < 0 || pread(k->kcore, &h, sizeof h, 0) != sizeof h) {
+		pt_fail_errno(why, "cannot read /proc/kcore");
+		goto fail;
+	}
+	if (memcmp(h.e_ident, ELFMAG, SELFMAG) || h.e_phentsize != sizeof(Elf64_Phdr)) {
+		pt_fail(why, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
+			"/proc/kcore is not the ELF file that is expected");
+		goto fail;
+	}
+	k->segments = calloc(h.e_phnum ? h.e_phnum : 1, sizeof *k->segments);
+	if (!k->segments) {
+		no_memory(why);
+		goto fail;
+	}
+	for (unsigned i = 0; i < h.e_phnum; i++) {
+		Elf64_Phdr p;
+
+		if (pread(k->kcore, &p, sizeof p, (off_t)(h.e_phoff + i * sizeof p)) != sizeof p ||
+		    p.p_type != PT_LOAD)
+			continue;
+		k->segments[k->segment_count++] =
+		    (struct hw_kernel_area){p.p_vaddr, p.p_vaddr + p.p_memsz, p.p_offset};
+	}
+	return true;
+fail:
+	if (k->kcore >= 0)
+		close(k->kcore);
+	k->kcore = -1;
+	return false;
+}
+
+/* Bytes read, fewer where kcore ends. */
+static size_t kcore_bytes(const struct hw_kernel *k, uint64_t address, uint8_t *to, size_t n)
+{
+	for (size_t i = 0; i < k->segment_count; i++) {
+		const struct hw_kernel_area *s = &k->segments[i];
+		ssize_t got;
+
+		if (address < s->start || address >= s->end)
+			continue;
+		if (n > s->end - address)
+			n = s->end - address;
+		do
+			got = pread(k->kcore, to, n, (off_t)(s->offset + (address - s->start)));
+		while (got < 0 && errno == EINTR);
+		return got < 0 ? 0 : (size_t)got;
+	}
+	return 0;
+}
+
+static bool empty(const uint8_t *p, size_t n)
+{
+	return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
+}
+
+/* Where no page is, kcore of Linux 6.1 gives what it gave before: the bytes of the page that was read last (read_kcore() takes vread()'s
+ * buffer, which that does not touch then). So it is asked again, behind another page. */
+static bool is_hole(const struct hw_kernel *k, uint64_t address, const uint8_t *page)
+{
+	uint8_t other[PAGE], again[PAGE];
+
+	for (uint64_t at = k->text_start & ~(PAGE - 1); at < k->text_end; at += PAGE) {
+		if (kcore_bytes(k, at, other, PAGE) != PAGE)
+			break;
+		/* (It can be the very page that was given instead.) */
+		if (memcmp(page, other, PAGE) != 0)
+			return kcore_bytes(k, address, again, PAGE) == PAGE &&
+			       memcmp(again, other, PAGE) == 0;
+	}
+	return false;
+}
+
+/* The same; behind the kernel's text, zeros where no page is. From a page's beginning. */
+static size_t kcore_read(const struct hw_kernel *k, uint64_t address, uint8_t *to, size_t n)
+{
+	size_t got = kcore_bytes(k, address, to, n);
+
+	if (!k->text_start || address < k->text_end)
+		return got;
+	/* The last first: whether a page is as the one in front of it was is to be seen by what was read. */
+	for (size_t at = got & ~(size_t)(PAGE - 1); at > 0; at -= PAGE) {
+		uint8_t *page = to + at - PAGE;
+
+		if ((page == to || memcmp(page, page - PAGE, PAGE) == 0) && !empty(page, PAGE) &&
+		    is_hole(k, address + at - PAGE, page))
+			memset(page, 0, PAGE);
+	}
+	return got;
+}
+
+int hw_kernel_put_range(struct hw_kernel *k, struct ptc_writer *w, uint64_t address, uint64_t bytes,
+			uint64_t time_ns, struct pt_error *e)
+{
+	struct ptc_image image = {.kind = PTC_IMAGE_MEMORY,
+				  .machine_pid = k->machine_pid,
+				  .pid = PTC_ANY_PID,
+				  .time_ns = time_ns,
+				  .name = NAME,
+				  .name_bytes = sizeof NAME - 1};
+	uint8_t *buffer;
+	uint64_t done = 0;
+
+	if (k->kcore < 0)
+		return 0;
+	buffer = malloc(PIECE);
+	if (!buffer)
+		return no_memory(e);
+	while (done < bytes) {
+		size_t n = bytes - done < PIECE ? bytes - done : PIECE,
+		       got = kcore_read(k, address + done, buffer, n);
+
+		if (got == 0)
+			break;
+		/* The guard page behind an area, and what is gone again, reads as zeros. */
+		n = got;
+		while (n >= PAGE && empty(buffer + n - PAGE, PAGE))
+			n -= PAGE;
+		image.vaddr = address + done;
+		image.size = n;
+		image.bytes = buffer;
+		if (n && !empty(buffer, n) && ptc_put_image(w, &image, e)) {
+			free(buffer);
+			return -1;
+		}
+		done += got;
+	}
+	free(buffer);
+	return 0;
+}
+
+/* ---- Module space ----------------------------------------------------------------------------------- */
+
+static int add_area(struct hw_kernel_area **areas, size_t *count, uint64_t start, uint64_t end,
+		    struct pt_error *e)
+{
+	if (start < KERNEL_TEXT_MAP || end > MODULES_END || end <= start)
+		return 0;
+	if ((*count & (*count - 1)) == 0) {
+		struct hw_kernel_area *grown = realloc(*areas, (*count ? 2 * *count : 1) * sizeof *grown);
+
+		if (!grown)
+			return no_memory(e);
+		*areas = grown;
+	}
+	(*areas)[(*count)++] = (struct hw_kernel_area){start, end, 0};
+	return 0;
+}
+
+static FILE *reopen(int fd)
+{
+	int copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	FILE *f = copy < 0 || lseek(copy, 0, SEEK_SET) < 0 ? NULL : fdopen(copy, "r");
+
+	if (!f && copy >= 0)
+		close(copy);
+	return f;
+}
+
+static int areas_of_vmallocinfo(const struct hw_kernel *k, struct hw_kernel_area **areas, size_t *count,
+				struct pt_error *e)
+{
+	FILE *f = reopen(k->vmallocinfo);
+	char line[1024];
+	int r = 0;
+
+	while (f && r == 0 && fgets(line, sizeof line, f)) {
+		uint64_t start, end;
+
+		if (sscanf(line, "0x%" SCNx64 "-0x%" SCNx64, &start, &end) == 2)
+			r = add_area(areas, count, start, end, e);
+	}
+	if (f)
+		fclose(f);
+	return r;
+}
+
+static int areas_of_modules(const struct hw_kernel *k, struct hw_kernel_area **areas, size_t *count,
+			    struct pt_error *e)
+{
+	int fd = open_proc(k, "modules"), r = 0;
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	char line[1024];
+
+	if (!f && fd >= 0)
+		close(fd);
+	while (f && r == 0 && fgets(line, sizeof line, f)) {
+		uint64_t start, size;
+		char *at = strstr(line, " 0x");
+
+		if (sscanf(line, "%*s %" SCNu64, &size) == 1 && at && sscanf(at, " 0x%" SCNx64, &start) == 1)
+			r = add_area(areas, count, start, start + size, e);
+	}
+	if (f)
+		fclose(f);
+	return r;
+}
+
+static bool in_areas(const struct hw_kernel_area *areas, size_t n, uint64_t address)
+{
+	for (size_t i = 0; i < n; i++)
+		if (address >= areas[i].start && address < areas[i].end)
+			return true;
+	return false;
+}
+
+/* What else of module space is not empty. Its areas are made at the lowest place that is free, the first at most 4 MB behind its beginning:
+ * where nothing was for a while, and no symbol is known any more, nothing follows. */
+static int areas_by_looking(const struct hw_kernel *k, struct hw_kernel_area **areas, size_t *count,
+			    struct pt_error *e)
+{
+	const size_t known = *count;
+	const struct hw_kernel_area *space = NULL;
+	uint64_t at, empty_from, last = k->last_symbol, run = 0;
+	uint8_t *buffer = malloc(PIECE);
+	int r = 0;
+
+	for (size_t i = 0; i < k->segment_count; i++)
+		if (k->segments[i].end <= MODULES_END && k->segments[i].start > k->text_end &&
+		    k->segments[i].start > KERNEL_TEXT_MAP)
+			space = &k->segments[i];
+	if (!buffer || !space) {
+		free(buffer);
+		return buffer ? 0 : no_memory(e);
+	}
+	for (size_t i = 0; i < known; i++)
+		last = (*areas)[i].end > last ? (*areas)[i].end : last;
+	empty_from = at = space->start;
+	while (r == 0 && at < space->end && (at <= last || at - empty_from < GAP)) {
+		size_t n = kcore_read(k, at, buffer, PIECE) & ~(size_t)(PAGE - 1);
+
+		if (n == 0)
+			break;
+		for (size_t page = 0; r == 0 && page < n; page += PAGE, at += PAGE) {
+			bool none = empty(buffer + page, PAGE);
+
+			if (!none)
+				empty_from = at + PAGE;
+			none = none || in_areas(*areas, known, at);
+			if (!none && !run)
+				run = at;
+			if (none && run) {
+				r = add_area(areas, count, run, at, e);
+				run = 0;
+			}
+		}
+	}
+	if (r == 0 && run)
+		r = add_area(areas, count, run, at, e);
+	free(buffer);
+	return r;
+}
+
+/* vmallocinfo's addresses are hashes where kptr_restrict is 0, as it is mostly, and then none of them is in module space. */
+static int find_areas(const struct hw_kernel *k, struct hw_kernel_area **ret, size_t *ret_count,
+		      struct pt_error *e)
+{
+	int r;
+
+	*ret = NULL;
+	*ret_count = 0;
+	r = areas_of_vmallocinfo(k, ret, ret_count, e);
+	if (r == 0 && *ret_count == 0)
+		r = areas_of_modules(k, ret, ret_count, e) || areas_by_looking(k, ret, ret_count, e) ? -1 : 0;
+	if (r) {
+		free(*ret);
+		*ret = NULL;
+		*ret_count = 0;
+	}
+	return r;
+}
+
+/* ---- Symbols ---------------------------------------------------------------------------------------- */
+
+struct symbols {
+	int32_t machine_pid;
+	struct ptc_symbol *symbols;
+	size_t count, room;
+	char *strings;
+	size_t bytes, strings_room;
+	char module[64]; /* "": the kernel */
+};
+
+static int put_symbols(struct symbols *s, struct ptc_writer *w, struct pt_error *e)
+{
+	char name[80] = NAME;
+	struct ptc_symbols put = {.machine_pid = s->machine_pid,
+				  .pid = PTC_ANY_PID,
+				  .absolute = 1,
+				  .count = (uint32_t)s->count,
+				  .name = name,
+				  .symbols = s->symbols,
+				  .strings = s->strings,
+				  .strings_bytes = s->bytes};
+
+	if (s->module[0])
+		snprintf(name, sizeof name, "[%s]", s->module);
+	put.name_bytes = (uint32_t)strlen(name);
+	s->bytes = 0;
+	s->count = 0;
+	return put.count ? ptc_put_symbols(w, &put, e) : 0;
+}
+
+static int add_symbol(struct symbols *s, uint64_t value, char type, const char *name, struct pt_error *e)
+{
+	size_t n = strlen(name) + 1;
+
+	if (s->count == s->room) {
+		size_t room = s->room ? 2 * s->room : 4096;
+		struct ptc_symbol *grown = realloc(s->symbols, room * sizeof *grown);
+
+		if (!grown)
+			return no_memory(e);
+		s->symbols = grown;
+		s->room = room;
+	}
+	if (s->strings_room - s->bytes < n) {
+		size_t room = s->strings_room ? 2 * s->strings_room : 65536;
+		char *grown = realloc(s->strings, room);
+
+		if (!grown)
+			return no_memory(e);
+		s->strings = grown;
+		s->strings_room = room;
+	}
+	memcpy(s->strings + s->bytes, name, n);
+	s->symbols[s->count++] =
+	    (struct ptc_symbol){.value = value, .name = (uint32_t)s->bytes, .type = (uint32_t)type};
+	s->bytes += n;
+	return 0;
+}
+
+/* All symbols (areas NULL), or those in the areas. Finds the text's bounds on the way. */
+static int walk_symbols(struct hw_kernel *k, struct ptc_writer *w, const struct hw_kernel_area *areas,
+			size_t area_count, struct pt_error *e)
+{
+	FILE *f = reopen(k->kallsyms);
+	struct symbols s = {.machine_pid = k->machine_pid};
+	char line[1024];
+	int r = 0;
+
+	while (f && r == 0 && fgets(line, sizeof line, f)) {
+		char type, name[512], module[64] = "";
+		uint64_t value;
+		int n = sscanf(line, "%" SCNx64 " %c %511s [%63[^]]]", &value, &type, name, module);
+
+		if (n < 3 || value == 0)
+			continue;
+		if (!module[0] && (!strcmp(name, "_text") || !strcmp(name, "_stext")) &&
+		    (!k->text_start || value < k->text_start))
+			k->text_start = value;
+		if (!module[0] && !strcmp(name, "_etext"))
+			k->text_end = value;
+		if (value < MODULES_END && value > k->last_symbol)
+			k->last_symbol = value;
+		if (!strchr("tTwW", type) || (areas && !in_areas(areas, area_count, value)))
+			continue;
+		if (strcmp(s.module, module) != 0) {
+			r = put_symbols(&s, w, e);
+			snprintf(s.module, sizeof s.module, "%s", module);
+		}
+		if (r == 0)
+			r = add_symbol(&s, value, type, name, e);
+	}
+	if (r == 0)
+		r = put_symbols(&s, w, e);
+	if (f)
+		fclose(f);
+	free(s.symbols);
+	free(s.strings);
+	return r;
+}
+
+/* ---- What others call ------------------------------------------------------------------------------- */
+
+int hw_kernel_put_all(struct hw_kernel *k, struct ptc_writer *w, struct pt_error *e)
+{
+	uint64_t sum = 0;
+
+	if (walk_symbols(k, w, NULL, 0, e))
+		return -1;
+	if (k->kcore < 0)
+		return 0;
+	/* (A guest's files may say anything.) */
+	if (k->text_start >= KERNEL_TEXT_MAP && k->text_start < k->text_end && k->text_end <= MODULES_END &&
+	    hw_kernel_put_range(k, w, k->text_start & ~(PAGE - 1),
+				k->text_end - (k->text_start & ~(PAGE - 1)), 0, e))
+		return -1;
+	if (find_areas(k, &k->areas, &k->area_count, e))
+		return -1;
+	for (size_t i = 0; i < k->area_count; i++) {
+		uint64_t bytes = k->areas[i].end - k->areas[i].start;
+
+		/* Areas that overlap are no kernel's. */
+		sum += bytes;
+		if (sum > MODULES_END - KERNEL_TEXT_MAP)
+			break;
+		if (hw_kernel_put_range(k, w, k->areas[i].start, bytes, 0, e))
+			return -1;
+	}
+	return 0;
+}
+
+int hw_kernel_put_new(struct hw_kernel *k, struct ptc_writer *w, uint64_t time_ns, struct pt_error *e)
+{
+	struct hw_kernel_area *now, *fresh;
+	size_t count, fresh_count = 0;
+	int r = 0;
+
+	if (k->kcore < 0 || find_areas(k, &now, &count, e))
+		return k->kcore < 0 ? 0 : -1;
+	fresh = calloc(count + 1, sizeof *fresh);
+	if (!fresh) {
+		free(now);
+		return no_memory(e);
+	}
+	for (size_t i = 0; i < count && r == 0; i++) {
+		bool known = false;
+
+		for (size_t j = 0; j < k->area_count && !known; j++)
+			known = k->areas[j].start == now[i].start && k->areas[j].end == now[i].end;
+		if (known)
+			continue;
+		r = hw_kernel_put_range(k, w, now[i].start, now[i].end - now[i].start, time_ns, e);
+		fresh[fresh_count++] = now[i];
+	}
+	/* Once for all of them: kallsyms takes its time. */
+	if (r == 0 && fresh_count)
+		r = walk_symbols(k, w, fresh, fresh_count, e);
+	free(fresh);
+	free(k->areas);
+	k->areas = now;
+	k->area_count = count;
+	return r;
+}

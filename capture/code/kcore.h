@@ -1,0 +1,46 @@
+/*
+ * kcore.h - the running kernel's code, from /proc/kcore, and its symbols, from /proc/kallsyms. record/images.h has the
+ * functions that others call.
+ *
+ * kcore is an ELF core file of the kernel's memory (fs/proc/kcore.c). Its text reads as it runs. Module space holds modules,
+ * BPF programs, ftrace's and kprobes' trampolines, and thunks (ITS) that no symbol names: all of its areas are taken, as
+ * /proc/vmallocinfo tells them. It tells none to those who may not know, and hashes to everybody where kptr_restrict is 0: then it is the
+ * areas of /proc/modules, and what else is not empty there.
+ */
+#ifndef CAPTURE_CODE_KCORE_H
+#define CAPTURE_CODE_KCORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/container.h"
+
+struct hw_kernel_area {
+	uint64_t start, end;
+	uint64_t offset; /* in kcore; of a module-space area: 0 */
+};
+
+struct hw_kernel {
+	const char *root;    /* above proc: "", or a guest's root on the host */
+	int32_t machine_pid; /* 0: the host */
+	int kcore;	     /* -1: none */
+	int kallsyms;	     /* kept open: what it shows is decided when it is opened */
+	int vmallocinfo;
+	struct hw_kernel_area *segments; /* kcore's */
+	size_t segment_count;
+	struct hw_kernel_area *areas; /* of module space, as of the last look */
+	size_t area_count;
+	uint64_t text_start, text_end;
+	uint64_t last_symbol; /* the highest address below module space's end that kallsyms knows */
+};
+
+void hw_kernel_init(struct hw_kernel *k);
+void hw_kernel_deinit(struct hw_kernel *k);
+bool hw_kernel_files(struct hw_kernel *k, struct pt_error *why);
+int hw_kernel_put_all(struct hw_kernel *k, struct ptc_writer *w, struct pt_error *e);
+int hw_kernel_put_range(struct hw_kernel *k, struct ptc_writer *w, uint64_t address, uint64_t bytes,
+			uint64_t time_ns, struct pt_error *e);
+int hw_kernel_put_new(struct hw_kernel *k, struct ptc_writer *w, uint64_t time_ns, struct pt_error *e);
+
+#endif

@@ -1,0 +1,23 @@
+/* regular_file.c - see regular_file.h. */
+#include "capture/code/regular_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+int regular_file_open(const char *path, struct stat *ret)
+{
+	int fd;
+
+	if (stat(path, ret) < 0)
+		return -1;
+	if (S_ISREG(ret->st_mode)) {
+		/* It may be another one by now: not to hang then. */
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		if (fd < 0 || (fstat(fd, ret) == 0 && S_ISREG(ret->st_mode)))
+			return fd;
+		close(fd);
+	}
+	errno = ENOEXEC;
+	return -1;
+}

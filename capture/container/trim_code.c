@@ -1,0 +1,375 @@
+/* trim_code.c - see trim_code.h. */
+#include "capture/container/trim_code.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "capture/container/copy.h"
+
+#define LAST_SYMBOL_BYTES 4096u
+
+struct range { /* half-open */
+	uint64_t start, end;
+};
+
+struct image { /* what of one image is used, and what of it was seen so far */
+	bool memory;
+	int32_t machine_pid, pid;
+	char build_id[41];
+	char *name; /* NULL: of all memory images of the machine and pid */
+	struct range *used;
+	size_t used_count;
+	struct piece { /* how its symbols' values relate to its offsets */
+		uint64_t vaddr, offset, size;
+	} * pieces;
+	size_t piece_count;
+	bool begun; /* in what is written */
+};
+
+struct trim_code {
+	struct image *images;
+	size_t image_count;
+};
+
+static int no_memory(struct pt_error *e)
+{
+	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+}
+
+/* One more element at *array, of `size` bytes each; NULL: no memory. */
+static void *grow(void *array, size_t count, size_t size)
+{
+	void **p = array, *grown = *p;
+
+	if (count % 64 == 0) {
+		grown = realloc(*p, (count + 64) * size);
+		if (!grown)
+			return NULL;
+		*p = grown;
+	}
+	memset((char *)grown + count * size, 0, size);
+	return (char *)grown + count * size;
+}
+
+static struct image *find(struct trim_code *t, bool memory, int32_t machine_pid, int32_t pid,
+			  const char *build_id, const char *name, size_t name_bytes)
+{
+	for (size_t i = 0; i < t->image_count; i++) {
+		struct image *m = &t->images[i];
+
+		if (m->memory != memory || m->machine_pid != machine_pid)
+			continue;
+		if (memory ? m->pid == pid
+			   : !strcmp(m->build_id, build_id) && strlen(m->name) == name_bytes &&
+				 !memcmp(m->name, name, name_bytes))
+			return m;
+	}
+	return NULL;
+}
+
+/* ---- The list --------------------------------------------------------------------------------------- */
+
+static int take_line(struct trim_code *t, char *line, struct pt_error *e)
+{
+	char kind[8], build_id[41];
+	int machine, pid, name = 0;
+	uint64_t start, bytes;
+	struct image *m;
+	struct range *r;
+
+	line[strcspn(line, "\n")] = 0;
+	if (sscanf(line, "%7s %d %d %40s %" SCNx64 " %" SCNu64 " %n", kind, &machine, &pid, build_id, &start,
+		   &bytes, &name) != 6 ||
+	    !name || (strcmp(kind, "file") && strcmp(kind, "memory")))
+		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
+			       "pt-decode --used-code: '%.80s' is none of its lines", line);
+	if (!strcmp(build_id, "-"))
+		build_id[0] = 0;
+	m = find(t, kind[0] == 'm', machine, pid, build_id, line + name, strlen(line + name));
+	if (!m) {
+		m = grow(&t->images, t->image_count, sizeof *t->images);
+		if (!m)
+			return no_memory(e);
+		t->image_count++;
+		*m = (struct image){.memory = kind[0] == 'm', .machine_pid = machine, .pid = pid};
+		memcpy(m->build_id, build_id, sizeof build_id);
+		m->name = strdup(line + name);
+		if (!m->name)
+			return no_memory(e);
+	}
+	r = grow(&m->used, m->used_count, sizeof *m->used);
+	if (!r)
+		return no_memory(e);
+	m->used_count++;
+	*r = (struct range){start, start + bytes};
+	return 0;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Sorted and disjoint: several images of memory may have had code at one place. */
+static void tidy(struct image *m)
+{
+	size_t n = 0;
+
+	qsort(m->used, m->used_count, sizeof *m->used, by_start);
+	for (size_t i = 0; i < m->used_count; i++) {
+		if (n && m->used[i].start <= m->used[n - 1].end) {
+			if (m->used[i].end > m->used[n - 1].end)
+				m->used[n - 1].end = m->used[i].end;
+		} else {
+			m->used[n++] = m->used[i];
+		}
+	}
+	m->used_count = n;
+}
+
+/* In the child: pt-decode, the one beside this program first. */
+static void run_decoder(int fd, int out)
+{
+	char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof path - 16);
+	char *slash;
+
+	dup2(fd, 0);
+	dup2(out, 1);
+	if (n > 0) {
+		path[n] = 0;
+		slash = strrchr(path, '/');
+		memcpy(slash + 1, "pt-decode", sizeof "pt-decode");
+		execl(path, "pt-decode", "-q", "--used-code", "-", (char *)NULL);
+	}
+	execlp("pt-decode", "pt-decode", "-q", "--used-code", "-", (char *)NULL);
+	_exit(127);
+}
+
+static int list(struct trim_code *t, int fd, struct pt_error *e)
+{
+	int ends[2], status, r = 0;
+	char *line = NULL;
+	size_t room = 0;
+	pid_t pid;
+	FILE *f;
+
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return pt_fail_errno(e, "cannot read the container twice");
+	if (pipe(ends) < 0)
+		return pt_fail_errno(e, "cannot make a pipe");
+	pid = fork();
+	if (pid == 0) {
+		close(ends[0]);
+		run_decoder(fd, ends[1]);
+	}
+	close(ends[1]);
+	f = fdopen(ends[0], "r");
+	if (pid < 0 || !f) {
+		pt_fail_errno(e, "cannot start pt-decode");
+		if (f)
+			fclose(f);
+		else
+			close(ends[0]);
+		return -1;
+	}
+	while (r == 0 && getline(&line, &room, f) > 0)
+		r = take_line(t, line, e);
+	free(line);
+	fclose(f);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (r < 0)
+		return -1;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+			       "--used-code needs pt-decode, which is neither beside pt-capture nor in PATH");
+	/* 3: decoded, with places that were not seen; what was read is known all the same. */
+	if (!WIFEXITED(status) || (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != 3))
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "pt-decode --used-code failed (status %d)",
+			       status);
+	for (size_t i = 0; i < t->image_count; i++)
+		tidy(&t->images[i]);
+	return 0;
+}
+
+struct trim_code *trim_code_create(int fd, struct pt_error *e)
+{
+	struct trim_code *t = calloc(1, sizeof *t);
+
+	if (!t) {
+		no_memory(e);
+		return NULL;
+	}
+	if (list(t, fd, e) < 0) {
+		trim_code_destroy(t);
+		return NULL;
+	}
+	return t;
+}
+
+void trim_code_destroy(struct trim_code *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->image_count; i++) {
+		free(t->images[i].name);
+		free(t->images[i].used);
+		free(t->images[i].pieces);
+	}
+	free(t->images);
+	free(t);
+}
+
+/* ---- Images and symbols ------------------------------------------------------------------------------ */
+
+static struct image *image_of(struct trim_code *t, bool memory, int32_t machine_pid, int32_t pid,
+			      const uint8_t *id, uint32_t id_bytes, const char *name, uint32_t name_bytes)
+{
+	char build_id[41] = "";
+
+	for (uint32_t i = 0; i < id_bytes && i < 20; i++)
+		snprintf(build_id + 2 * i, 3, "%02x", id[i]);
+	return find(t, memory, machine_pid, pid, build_id, name, name_bytes);
+}
+
+static int copy_image(struct trim_code *t, struct ptc_writer *w, const struct ptc_chunk *c,
+		      struct pt_error *e)
+{
+	struct ptc_image in;
+	struct image *m;
+	struct piece *p;
+	uint64_t at;
+
+	if (ptc_parse_image(c, &in, e) < 0)
+		return -1;
+	m = image_of(t, in.kind == PTC_IMAGE_MEMORY, in.machine_pid, in.pid, in.build_id, in.build_id_bytes,
+		     in.name, in.name_bytes);
+	if (!m)
+		return 0;
+	at = m->memory ? in.vaddr : in.offset;
+	if (!in.continues)
+		m->begun = false;
+	p = grow(&m->pieces, m->piece_count, sizeof *m->pieces);
+	if (!p)
+		return no_memory(e);
+	m->piece_count++;
+	*p = (struct piece){in.vaddr, at, in.size};
+	for (size_t i = 0; i < m->used_count; i++) {
+		uint64_t from = m->used[i].start > at ? m->used[i].start : at;
+		uint64_t to = m->used[i].end < at + in.size ? m->used[i].end : at + in.size;
+		struct ptc_image out = in;
+
+		if (from >= to)
+			continue;
+		out.offset += from - at;
+		out.vaddr += from - at;
+		out.bytes += from - at;
+		out.size = to - from;
+		out.continues = m->memory ? in.continues : m->begun;
+		if (m->memory)
+			out.offset = in.offset;
+		if (ptc_put_image(w, &out, e) < 0)
+			return -1;
+		m->begun = true;
+	}
+	return 0;
+}
+
+static bool used_between(const struct image *m, uint64_t start, uint64_t end)
+{
+	for (size_t i = 0; i < m->used_count; i++)
+		if (m->used[i].start < end && start < m->used[i].end)
+			return true;
+	return false;
+}
+
+/* Is any byte of the symbol used? Its end is the next one's beginning when it has none of its own. */
+static bool symbol_used(const struct trim_code *t, const struct image *m, const struct ptc_symbols *s,
+			const struct ptc_symbol *symbol, uint64_t next)
+{
+	uint64_t end = symbol->size ? symbol->value + symbol->size : next;
+
+	if (end <= symbol->value)
+		end = symbol->value + 1;
+	if (s->absolute) {
+		for (size_t i = 0; i < t->image_count; i++) {
+			const struct image *k = &t->images[i];
+
+			if (k->memory && k->machine_pid == s->machine_pid && k->pid == s->pid &&
+			    used_between(k, symbol->value, end))
+				return true;
+		}
+		return false;
+	}
+	for (size_t i = 0; i < m->piece_count; i++) {
+		const struct piece *p = &m->pieces[i];
+
+		if (symbol->value - p->vaddr < p->size &&
+		    used_between(m, symbol->value - p->vaddr + p->offset, end - p->vaddr + p->offset))
+			return true;
+	}
+	return false;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const struct ptc_symbol *x = a, *y = b;
+
+	return x->value < y->value ? -1 : x->value > y->value;
+}
+
+static int copy_symbols(struct trim_code *t, struct ptc_writer *w, const struct ptc_chunk *c,
+			struct pt_error *e)
+{
+	struct ptc_symbol *all;
+	struct ptc_symbols s;
+	struct image *m = NULL;
+	uint32_t n = 0;
+	uint64_t next;
+	int r = 0;
+
+	if (ptc_parse_symbols(c, &s, e) < 0)
+		return -1;
+	if (!s.absolute) {
+		m = image_of(t, false, s.machine_pid, 0, s.build_id, s.build_id_bytes, s.name, s.name_bytes);
+		if (!m)
+			return 0;
+	}
+	all = malloc(((size_t)s.count + 1) * sizeof *all);
+	if (!all)
+		return no_memory(e);
+	if (s.count)
+		memcpy(all, s.symbols, s.count * sizeof *all);
+	qsort(all, s.count, sizeof *all, by_value);
+	for (uint32_t i = 0, k = 0; i < s.count; i++) {
+		while (k < s.count && all[k].value == all[i].value)
+			k++;
+		next = k < s.count ? all[k].value : all[i].value + LAST_SYMBOL_BYTES;
+		if (symbol_used(t, m, &s, &all[i], next))
+			all[n++] = all[i];
+	}
+	s.symbols = all;
+	s.count = n;
+	if (n)
+		r = ptc_put_symbols(w, &s, e);
+	free(all);
+	return r;
+}
+
+int trim_code_copy(struct trim_code *t, struct ptc_writer *w, const struct ptc_chunk *c, struct pt_error *e)
+{
+	switch (c->type) {
+	case PTC_IMAGE: return copy_image(t, w, c, e);
+	case PTC_SYMBOLS: return copy_symbols(t, w, c, e);
+	default: return container_copy_chunk(w, c, e);
+	}
+}

@@ -1,0 +1,21 @@
+/*
+ * notes.h - what people should know of an import: what is missing, skipped, late. A line each.
+ */
+#ifndef CAPTURE_PERFDATA_NOTES_H
+#define CAPTURE_PERFDATA_NOTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct import_perf_notes {
+	char **lines;
+	size_t count;
+	bool gaps; /* something of the recording is not in the container */
+};
+
+/* Adds a line; without memory, or after some thousand of them, it is lost. */
+void import_perf_note(struct import_perf_notes *notes, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void import_perf_notes_free(struct import_perf_notes *notes);
+
+#endif

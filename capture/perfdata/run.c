@@ -1,0 +1,491 @@
+/* run.c - see run.h. */
+#include "capture/perfdata/run.h"
+#include "capture/perfdata/aux_data.h"
+#include "capture/perfdata/bpf.h"
+#include "capture/perfdata/file.h"
+#include "capture/perfdata/formats.h"
+#include "capture/perfdata/guest.h"
+#include "capture/perfdata/machines.h"
+#include "capture/perfdata/order.h"
+#include "capture/perfdata/put.h"
+#include "schema/version.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define RECORD_TYPE_LAST 22 /* PERF_RECORD_CALLCHAIN_DEFERRED: what is beyond is not known here */
+
+#define PT_BIT_CYC	 ((uint64_t)1 << 1)
+#define PT_BIT_MTC	 ((uint64_t)1 << 9)
+#define PT_BIT_TSC	 ((uint64_t)1 << 10)
+#define PT_BIT_NORETCOMP ((uint64_t)1 << 11)
+#define PT_MTC_SHIFT	 14
+#define PT_MTC_BITS	 ((uint64_t)15 << PT_MTC_SHIFT)
+
+struct run {
+	const struct import_perf_request *request;
+	struct import_perf_notes *notes;
+	struct perf_file file;
+	struct aux_plan plan;
+	struct ptc_writer *w;
+	struct side_put side;
+	struct aux_put aux;
+	struct perf_machines *machines;
+	struct perf_guest *guests; /* of the request */
+	uint32_t next_attr;
+	bool has_switches, user_only;
+	uint32_t pt_event;     /* UINT32_MAX: none */
+	uint64_t unknown[256]; /* records by type (the last: all further ones) */
+	uint64_t last_round_ns;
+};
+
+static int no_memory(struct pt_error *e)
+{
+	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the import");
+}
+
+/* ---- First pass ---- */
+
+/* COMM begins with pid, tid; FORK with pid, ppid, tid. */
+static int take_thread(struct run *r, const struct perf_record *rec, struct pt_error *e)
+{
+	int32_t pid, tid;
+
+	if (rec->size < 24)
+		return 0;
+	memcpy(&pid, rec->bytes + 8, 4);
+	memcpy(&tid, rec->bytes + (rec->type == PERF_RECORD_FORK ? 16 : 12), 4);
+	return aux_plan_thread(&r->plan, pid, tid, e);
+}
+
+static int first_pass(struct run *r, struct pt_error *e)
+{
+	struct perf_record rec;
+	int got;
+
+	perf_file_sort_ids(&r->file);
+	if (aux_plan_init(&r->plan, e) || perf_machines_add(r->machines, 0, &r->file, e))
+		return -1;
+	while ((got = perf_file_next(&r->file, &rec, e)) > 0) {
+		switch (rec.type) {
+		case PERF_RECORD_SWITCH:
+		case PERF_RECORD_SWITCH_CPU_WIDE:
+		case PERF_RECORD_ITRACE_START: r->has_switches = true; break;
+		case PERF_RECORD_AUX:
+		case PERF_USER_AUXTRACE:
+			if (aux_plan_add(&r->plan, &r->file, &rec, e))
+				return -1;
+			break;
+		case PERF_RECORD_COMM:
+		case PERF_RECORD_FORK:
+			if (!r->file.pt.per_cpu && take_thread(r, &rec, e))
+				return -1;
+			break;
+		case PERF_USER_HEADER_ATTR:
+		case PERF_USER_ID_INDEX: perf_file_sort_ids(&r->file); break;
+		case PERF_RECORD_MMAP:
+		case PERF_RECORD_MMAP2:
+			/* A guest's, in a file of perf inject, is not the host's. */
+			if ((rec.misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_GUEST_KERNEL &&
+			    perf_machines_kernel_map(r->machines, 0, &rec, e))
+				return -1;
+			break;
+		default:
+			if (rec.type > RECORD_TYPE_LAST &&
+			    (rec.type < PERF_USER_FIRST || rec.type > PERF_USER_COMPRESSED2))
+				r->unknown[rec.type < 255 ? rec.type : 255]++;
+		}
+	}
+	if (got < 0)
+		return -1;
+	perf_file_sort_ids(&r->file);
+	perf_file_rewind(&r->file);
+	if (r->file.aux_type && !r->file.pt.present)
+		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
+			       "%s has AUX data of another kind than Intel PT (type %u)", r->file.path,
+			       r->file.aux_type);
+	return aux_plan_finish(&r->plan, &r->file, e);
+}
+
+/* ---- What is known of the recording ---- */
+
+/* The event of intel_pt: its config's bits where sysfs has them on every kernel so far. */
+static uint64_t pt_config(const struct perf_file_pt *pt, uint64_t config)
+{
+	const struct {
+		uint64_t there, here;
+	} bits[] = {{pt->tsc_bit, PT_BIT_TSC},
+		    {pt->noretcomp_bit, PT_BIT_NORETCOMP},
+		    {pt->mtc_bit, PT_BIT_MTC},
+		    {pt->cyc_bit, PT_BIT_CYC}};
+	uint64_t ret = config;
+
+	for (size_t i = 0; i < sizeof bits / sizeof *bits; i++)
+		if (bits[i].there && bits[i].there != bits[i].here)
+			ret = (ret & ~bits[i].here) | (config & bits[i].there ? bits[i].here : 0);
+	if (pt->mtc_freq_bits && pt->mtc_freq_bits != PT_MTC_BITS)
+		ret = (ret & ~PT_MTC_BITS) |
+		      (((config & pt->mtc_freq_bits) >> __builtin_ctzll(pt->mtc_freq_bits)) << PT_MTC_SHIFT &
+		       PT_MTC_BITS);
+	return ret;
+}
+
+static void find_pt_event(struct run *r)
+{
+	const struct perf_file *f = &r->file;
+
+	r->pt_event = UINT32_MAX;
+	r->user_only = true;
+	for (uint32_t i = 0; f->pt.present && i < f->event_count; i++) {
+		if (f->events[i].attr.type != f->pt.pmu_type || f->events[i].machine_pid)
+			continue;
+		if (r->pt_event == UINT32_MAX)
+			r->pt_event = i;
+		if (!f->events[i].attr.exclude_kernel)
+			r->user_only = false;
+	}
+	if (r->pt_event == UINT32_MAX)
+		r->user_only = false;
+}
+
+static int put_cpuid(struct run *r, struct pt_error *e)
+{
+	const char *text = r->file.text[PERF_TEXT_CPUID];
+	char vendor[32];
+	unsigned family, model, stepping;
+
+	if (!text || sscanf(text, "%31[^,],%u,%u,%u", vendor, &family, &model, &stepping) != 4)
+		return 0;
+	return ptc_put_meta(r->w, "cpu_vendor", vendor, e) ||
+		       ptc_put_metaf(r->w, e, "cpu_family", "%u", family) ||
+		       ptc_put_metaf(r->w, e, "cpu_model", "%u", model) ||
+		       ptc_put_metaf(r->w, e, "cpu_stepping", "%u", stepping)
+		   ? -1
+		   : 0;
+}
+
+static int put_number(struct run *r, const char *key, uint64_t value, struct pt_error *e)
+{
+	return ptc_put_metaf(r->w, e, key, "%" PRIu64, value);
+}
+
+static int put_pt_meta(struct run *r, struct pt_error *e)
+{
+	const struct perf_file_pt *pt = &r->file.pt;
+
+	if (r->file.clock.mult && (put_number(r, "time_zero", r->file.clock.zero, e) ||
+				   put_number(r, "time_mult", r->file.clock.mult, e) ||
+				   put_number(r, "time_shift", r->file.clock.shift, e)))
+		return -1;
+	if (!pt->present)
+		return 0;
+	if (pt->tsc_ctc_numerator && pt->tsc_ctc_denominator &&
+	    (put_number(r, "tsc_ctc_numerator", pt->tsc_ctc_numerator, e) ||
+	     put_number(r, "tsc_ctc_denominator", pt->tsc_ctc_denominator, e)))
+		return -1;
+	if (pt->filter[0] && ptc_put_meta(r->w, "addr_filter", pt->filter, e))
+		return -1;
+	if (pt->max_nonturbo_ratio && put_number(r, "nominal_ratio", pt->max_nonturbo_ratio, e))
+		return -1;
+	if (r->pt_event != UINT32_MAX) {
+		uint64_t config = pt_config(pt, r->file.events[r->pt_event].attr.config);
+
+		if (ptc_put_metaf(r->w, e, "pt_config", "0x%" PRIx64, config) ||
+		    put_number(r, "mtc_freq", (config & PT_MTC_BITS) >> PT_MTC_SHIFT, e))
+			return -1;
+	}
+	return r->user_only ? ptc_put_meta(r->w, "pt_user_only", "1", e) : 0;
+}
+
+static int put_meta(struct run *r, struct pt_error *e)
+{
+	char *const *text = r->file.text;
+	const struct {
+		const char *key, *value;
+	} plain[] = {
+	    {"tool", "pt-capture"},
+	    {"tool_version", PT_VERSION},
+	    {"engine", "import-perf"},
+	    {"host", text[PERF_TEXT_HOST]},
+	    {"kernel", text[PERF_TEXT_RELEASE]},
+	    {"arch", text[PERF_TEXT_ARCH] ? text[PERF_TEXT_ARCH] : "x86_64"},
+	    {"cpu_name", text[PERF_TEXT_CPU]},
+	    {"command", text[PERF_TEXT_COMMAND] ? text[PERF_TEXT_COMMAND] : r->request->command},
+	};
+	uint64_t uuid[2];
+
+	if (getrandom(uuid, sizeof uuid, 0) != sizeof uuid)
+		return pt_fail_errno(e, "no random numbers for the uuid");
+	if (ptc_put_metaf(r->w, e, "uuid", "%016" PRIx64 "%016" PRIx64, uuid[0], uuid[1]))
+		return -1;
+	for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+		if (plain[i].value && ptc_put_meta(r->w, plain[i].key, plain[i].value, e))
+			return -1;
+	return put_cpuid(r, e) || put_pt_meta(r, e) ? -1 : 0;
+}
+
+static int put_streams(struct run *r, struct pt_error *e)
+{
+	for (uint32_t i = 0; i < r->plan.stream_count; i++) {
+		struct aux_stream of = r->plan.streams[i];
+		uint32_t index;
+
+		/* Who runs on a CPU is told by switches; the thread in the file is but the first. */
+		if (of.cpu >= 0 && r->has_switches)
+			of.tid = -1;
+		if (aux_put_stream(&r->aux, &of, &index, e))
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- Second pass ---- */
+
+static int put_record(struct run *r, const struct ordered_record *rec, struct pt_error *e)
+{
+	struct perf_event_header h;
+	int32_t machine_pid =
+	    rec->stamp.id && rec->stamp.id->machine_pid > 0 ? rec->stamp.id->machine_pid : 0;
+
+	memcpy(&h, rec->bytes, sizeof h);
+	if (h.type > RECORD_TYPE_LAST)
+		return 0;
+	if ((h.type == PERF_RECORD_MMAP || h.type == PERF_RECORD_MMAP2) &&
+	    perf_machines_mapped(r->machines, machine_pid, rec, r->w, e))
+		return -1;
+	if (h.type == PERF_RECORD_KSYMBOL && perf_bpf_begins(&r->file, machine_pid, rec, r->w, e))
+		return -1;
+	if (side_put_record(&r->side, rec, e))
+		return -1;
+	if (rec->stamp.aux_bytes == 0)
+		return 0;
+	return side_put_flush(&r->side, e) || aux_put_sample(&r->aux, rec, e) ? -1 : 0;
+}
+
+/* All records up to a time. 0, or -1. */
+static int put_records_until(struct run *r, struct perf_order *order, uint64_t until_ns, struct pt_error *e)
+{
+	const struct ordered_record *next;
+	int got;
+
+	while ((got = perf_order_peek(order, &next, e)) > 0 && next->stamp.time_ns <= until_ns) {
+		struct ordered_record *rec = perf_order_take(order);
+		int ret = put_record(r, rec, e);
+
+		free(rec);
+		if (ret)
+			return -1;
+	}
+	return got < 0 || side_put_flush(&r->side, e) ? -1 : 0;
+}
+
+static int put_round(struct run *r, uint64_t time_ns, struct pt_error *e)
+{
+	if (time_ns <= r->last_round_ns)
+		return 0;
+	r->last_round_ns = time_ns;
+	return ptc_put_round(r->w, time_ns, e);
+}
+
+static int second_pass(struct run *r, struct perf_order *order, struct pt_error *e)
+{
+	uint64_t complete_ns = 0;
+
+	for (size_t i = 0; i < r->plan.count; i++) {
+		const struct aux_piece *piece = &r->plan.pieces[i];
+		uint64_t end_ns = piece->end_ns ? piece->end_ns : UINT64_MAX;
+
+		if (end_ns > complete_ns) {
+			complete_ns = end_ns;
+			if (put_records_until(r, order, complete_ns, e))
+				return -1;
+		}
+		if (aux_put_piece(&r->aux, piece->stream, piece, e))
+			return -1;
+		/* All that follows is younger than the next piece's start. */
+		if (i + 1 < r->plan.count) {
+			uint64_t next_ns = r->plan.pieces[i + 1].start_ns;
+
+			if (put_round(r, next_ns < complete_ns ? next_ns : complete_ns, e))
+				return -1;
+		}
+	}
+	return put_records_until(r, order, UINT64_MAX, e) || ptc_put_round(r->w, UINT64_MAX, e) ? -1 : 0;
+}
+
+/* ---- What people should know ---- */
+
+static void note_rest(struct run *r, const struct perf_order *order)
+{
+	const char *path = r->file.path;
+
+	if (!r->file.pt.present)
+		import_perf_note(r->notes, "%s has no Intel PT data", path);
+	else if (r->plan.bytes == 0 && r->aux.count == 0)
+		import_perf_note(r->notes, "%s was recorded with Intel PT, but has no AUX data", path);
+	if (r->file.unfinished) {
+		import_perf_note(r->notes,
+				 "%s was not finished (perf was killed?): what there is was imported", path);
+		r->notes->gaps = true;
+	}
+	for (unsigned type = 0; type < 256; type++)
+		if (r->unknown[type])
+			import_perf_note(r->notes,
+					 "%s: %" PRIu64 " records of type %u%s were skipped: not known here",
+					 path, r->unknown[type], type, type == 255 ? " and above" : "");
+	if (perf_order_late(order)) {
+		import_perf_note(
+		    r->notes, "%s: %" PRIu64 " records are too far out of order to be put where they belong",
+		    path, perf_order_late(order));
+		r->notes->gaps = true;
+	}
+	perf_machines_note_missing(r->machines);
+}
+
+/* ---- All of it ---- */
+
+/* The guests whose records perf inject has put into the file, and the kernels of all machines. */
+static int put_kernels(struct run *r, struct pt_error *e)
+{
+	/* Without PT it may be a guest's sideband, which pt-capture merge puts beside the host's trace. */
+	bool wanted = r->file.pt.present ? !r->user_only : perf_machines_has_kernel(r->machines, 0);
+
+	if (wanted && perf_machines_kernel(r->machines, 0, r->w, e))
+		return -1;
+	for (uint32_t i = 0; i < r->file.event_count; i++) {
+		int32_t pid = r->file.events[i].machine_pid;
+		bool is_new = pid > 0;
+
+		for (uint32_t k = 0; k < i; k++)
+			if (r->file.events[k].machine_pid == pid)
+				is_new = false;
+		if (is_new && (perf_machines_add(r->machines, pid, &r->file, e) ||
+			       perf_machines_kernel(r->machines, pid, r->w, e)))
+			return -1;
+	}
+	return 0;
+}
+
+/* Of guests that are in the file already: their records' times are the host's, and the trace's TSC is, too. */
+static int put_merged_meta(struct run *r, struct pt_error *e)
+{
+	const struct perf_file *f = &r->file;
+
+	for (size_t i = 0; i < f->id_count; i++) {
+		const struct perf_file_id *id = &f->ids[i];
+		char key[64];
+
+		if (id->machine_pid <= 0)
+			continue;
+		snprintf(key, sizeof key, "machine.%" PRId32 ".time_zero", id->machine_pid);
+		if (f->clock.mult && ptc_put_metaf(r->w, e, key, "%" PRIu64, f->clock.zero))
+			return -1;
+		snprintf(key, sizeof key, "machine.%" PRId32 ".time_mult", id->machine_pid);
+		if (f->clock.mult && ptc_put_metaf(r->w, e, key, "%" PRIu64, f->clock.mult))
+			return -1;
+		snprintf(key, sizeof key, "machine.%" PRId32 ".time_shift", id->machine_pid);
+		if (f->clock.mult && ptc_put_metaf(r->w, e, key, "%" PRIu64, f->clock.shift))
+			return -1;
+		snprintf(key, sizeof key, "kvm.%" PRId32 ".%" PRId32 ".tsc_offset", id->machine_pid,
+			 id->vcpu);
+		if (id->vcpu >= 0 && ptc_put_meta(r->w, key, "0", e))
+			return -1;
+	}
+	return 0;
+}
+
+static int open_guests(struct run *r, struct pt_error *e)
+{
+	r->guests = calloc(r->request->guest_count + 1, sizeof *r->guests);
+	if (!r->guests)
+		return no_memory(e);
+	for (size_t i = 0; i < r->request->guest_count; i++)
+		if (perf_guest_open(&r->guests[i], &r->request->guests[i], r->machines, e))
+			return -1;
+	return 0;
+}
+
+static int put_guests(struct run *r, struct pt_error *e)
+{
+	for (size_t i = 0; i < r->request->guest_count; i++)
+		if (perf_guest_put(&r->guests[i], r->w, r->machines, r->notes, &r->next_attr, e))
+			return -1;
+	return 0;
+}
+
+static int put_all_meta(struct run *r, struct pt_error *e)
+{
+	if (put_meta(r, e) || put_merged_meta(r, e))
+		return -1;
+	for (size_t i = 0; i < r->request->guest_count; i++)
+		if (perf_guest_put_meta(&r->guests[i], r->w, e))
+			return -1;
+	return 0;
+}
+
+static int put_formats(struct run *r, struct pt_error *e)
+{
+	bool whole;
+
+	if (import_perf_formats(&r->file, r->w, 0, &whole, e))
+		return -1;
+	if (!whole)
+		import_perf_note(r->notes, "%s: the tracepoints' formats are malformed", r->file.path);
+	return 0;
+}
+
+static int write_container(struct run *r, int fd, struct pt_error *e)
+{
+	struct perf_order *order = perf_order_create(&r->file);
+	int ret = -1;
+
+	if (!order) {
+		no_memory(e);
+		goto out;
+	}
+	r->w = ptc_writer_create(fd, r->request->level, e);
+	if (!r->w)
+		goto out;
+	if (put_all_meta(r, e) || side_put_init(&r->side, r->w, &r->file, 0, &r->next_attr, e) ||
+	    put_formats(r, e) || aux_put_init(&r->aux, r->w, &r->file, r->pt_event, e) || put_streams(r, e) ||
+	    put_kernels(r, e) || put_guests(r, e) || second_pass(r, order, e) || ptc_writer_finish(r->w, e))
+		goto out;
+	note_rest(r, order);
+	ret = 0;
+out:
+	perf_order_destroy(order);
+	return ret;
+}
+
+int import_perf_run(const struct import_perf_request *request, int fd, struct import_perf_notes *notes,
+		    struct pt_error *e)
+{
+	struct run r = {.request = request, .notes = notes};
+	int ret;
+
+	*notes = (struct import_perf_notes){0};
+	ret = perf_file_open(&r.file, request->input, e);
+	if (ret == 0 && !(r.machines = perf_machines_create(request, notes)))
+		ret = no_memory(e);
+	if (ret == 0)
+		ret = first_pass(&r, e);
+	if (ret == 0)
+		ret = open_guests(&r, e);
+	if (ret == 0) {
+		find_pt_event(&r);
+		ret = write_container(&r, fd, e);
+	}
+	side_put_deinit(&r.side);
+	aux_put_deinit(&r.aux);
+	aux_plan_deinit(&r.plan);
+	perf_machines_destroy(r.machines);
+	for (size_t i = 0; r.guests && i < request->guest_count; i++)
+		perf_guest_close(&r.guests[i]);
+	free(r.guests);
+	ptc_writer_destroy(r.w);
+	perf_file_close(&r.file);
+	return ret;
+}

@@ -1,0 +1,219 @@
+/* sample.c - see sample.h. The order of the fields is that of the kernel's
+ * perf_output_sample() and perf_event__output_id_sample(). */
+#include "capture/perfdata/sample.h"
+#include "schema/bytes.h"
+
+#include <string.h>
+
+#define TRAILER_TYPES                                                                                        \
+	((uint64_t)(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |            \
+		    PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER))
+
+uint64_t perf_stamp_shape(const struct perf_event_attr *attr)
+{
+	return attr->sample_id_all ? (attr->sample_type & TRAILER_TYPES) | (uint64_t)1 << 63 : 0;
+}
+
+/* The event of an id; with one event, or events of one shape, it does not take an id. */
+static void set_event(const struct perf_file *f, struct perf_stamp *s, bool has_id, uint64_t id)
+{
+	if (has_id)
+		s->id = perf_file_find_id(f, id);
+	if (s->id && s->id->event < f->event_count)
+		s->event = s->id->event;
+	else if (f->event_count)
+		s->event = 0;
+}
+
+static void read_trailer(const struct perf_file *f, const struct perf_record *r, struct perf_stamp *s)
+{
+	const uint8_t *begin = r->bytes + sizeof(struct perf_event_header), *p = r->bytes + r->size;
+	const struct perf_event_attr *attr = &f->events[0].attr;
+	uint64_t type = attr->sample_type, id = 0;
+	bool has_id = false;
+
+	if (!attr->sample_id_all)
+		return;
+#define BACK(flag) ((type & (flag)) && p - begin >= 8 && (p -= 8))
+	if (BACK(PERF_SAMPLE_IDENTIFIER)) {
+		id = u64(p);
+		has_id = true;
+	}
+	if (BACK(PERF_SAMPLE_CPU))
+		s->cpu = (int32_t)u32(p);
+	(void)BACK(PERF_SAMPLE_STREAM_ID);
+	if (BACK(PERF_SAMPLE_ID) && !has_id) {
+		id = u64(p);
+		has_id = true;
+	}
+	if (BACK(PERF_SAMPLE_TIME))
+		s->time_ns = u64(p);
+	if (BACK(PERF_SAMPLE_TID)) {
+		s->pid = (int32_t)u32(p);
+		s->tid = (int32_t)u32(p + 4);
+	}
+#undef BACK
+	set_event(f, s, has_id, id);
+}
+
+/* Where a sample is being read. */
+struct cursor {
+	const uint8_t *p, *end;
+	bool cut;
+};
+
+static uint64_t take(struct cursor *c)
+{
+	uint64_t v;
+
+	if (c->end - c->p < 8) {
+		c->cut = true;
+		return 0;
+	}
+	v = u64(c->p);
+	c->p += 8;
+	return v;
+}
+
+static void skip(struct cursor *c, uint64_t words)
+{
+	if (words > (uint64_t)(c->end - c->p) / 8)
+		c->cut = true;
+	else
+		c->p += words * 8;
+}
+
+static void skip_read(struct cursor *c, uint64_t format)
+{
+	uint64_t each = 1 + !!(format & PERF_FORMAT_ID) + !!(format & (1U << 4)); /* PERF_FORMAT_LOST */
+	uint64_t times =
+	    !!(format & PERF_FORMAT_TOTAL_TIME_ENABLED) + !!(format & PERF_FORMAT_TOTAL_TIME_RUNNING);
+	uint64_t nr;
+
+	if (!(format & PERF_FORMAT_GROUP)) {
+		skip(c, each + times);
+		return;
+	}
+	nr = take(c);
+	skip(c, times);
+	skip(c, nr <= UINT16_MAX ? nr * each : UINT16_MAX);
+}
+
+static void skip_registers(struct cursor *c, uint64_t mask)
+{
+	if (take(c)) /* the ABI; 0: none */
+		skip(c, (uint64_t)__builtin_popcountll(mask));
+}
+
+/* Over what stands between a sample's period and its AUX data. */
+static void skip_middle(struct cursor *c, const struct perf_event_attr *attr)
+{
+	uint64_t type = attr->sample_type, n;
+
+	if (type & PERF_SAMPLE_READ)
+		skip_read(c, attr->read_format);
+	if (type & PERF_SAMPLE_CALLCHAIN)
+		skip(c, take(c));
+	if (type & PERF_SAMPLE_RAW) {
+		/* u32 size and that many bytes; both together fill whole words. */
+		if (c->end - c->p < 8)
+			c->cut = true;
+		else
+			skip(c, ((uint64_t)u32(c->p) + 4 + 7) / 8);
+	}
+	if (type & PERF_SAMPLE_BRANCH_STACK) {
+		n = take(c);
+		skip(c, !!(attr->branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX));
+		skip(c, n <= UINT16_MAX ? 3 * n : UINT16_MAX);
+		if (attr->branch_sample_type & 1U << 19) /* PERF_SAMPLE_BRANCH_COUNTERS */
+			skip(c, n);
+	}
+	if (type & PERF_SAMPLE_REGS_USER)
+		skip_registers(c, attr->sample_regs_user);
+	if (type & PERF_SAMPLE_STACK_USER) {
+		n = take(c);
+		skip(c, n / 8);
+		skip(c, n != 0); /* how much of it is valid */
+	}
+	skip(c, !!(type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT)));
+	skip(c, !!(type & PERF_SAMPLE_DATA_SRC));
+	skip(c, !!(type & PERF_SAMPLE_TRANSACTION));
+	if (type & PERF_SAMPLE_REGS_INTR)
+		skip_registers(c, attr->sample_regs_intr);
+	skip(c, !!(type & PERF_SAMPLE_PHYS_ADDR));
+	skip(c, !!(type & PERF_SAMPLE_CGROUP));
+	skip(c, !!(type & PERF_SAMPLE_DATA_PAGE_SIZE));
+	skip(c, !!(type & PERF_SAMPLE_CODE_PAGE_SIZE));
+}
+
+/* The id is the first field, or stands behind IP, TID, TIME and ADDR of the (equally shaped) events. */
+static void find_sample_event(const struct perf_file *f, const struct cursor *c, struct perf_stamp *s)
+{
+	uint64_t type = f->events[0].attr.sample_type;
+	struct cursor id = *c;
+
+	if (!(type & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID))) {
+		set_event(f, s, false, 0);
+		return;
+	}
+	if (!(type & PERF_SAMPLE_IDENTIFIER))
+		skip(&id, (uint64_t)__builtin_popcountll(type & (PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+								 PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR)));
+	set_event(f, s, true, take(&id));
+}
+
+static int read_sample(const struct perf_file *f, const struct perf_record *r, struct perf_stamp *s,
+		       struct pt_error *e)
+{
+	struct cursor c = {.p = r->bytes + sizeof(struct perf_event_header), .end = r->bytes + r->size};
+	const struct perf_event_attr *attr;
+	uint64_t type, v;
+
+	find_sample_event(f, &c, s);
+	attr = &f->events[s->event].attr;
+	type = attr->sample_type;
+	skip(&c, !!(type & PERF_SAMPLE_IDENTIFIER));
+	skip(&c, !!(type & PERF_SAMPLE_IP));
+	if (type & PERF_SAMPLE_TID) {
+		v = take(&c);
+		s->pid = (int32_t)(uint32_t)v;
+		s->tid = (int32_t)(v >> 32);
+	}
+	if (type & PERF_SAMPLE_TIME)
+		s->time_ns = take(&c);
+	skip(&c, !!(type & PERF_SAMPLE_ADDR));
+	skip(&c, !!(type & PERF_SAMPLE_ID));
+	skip(&c, !!(type & PERF_SAMPLE_STREAM_ID));
+	if (type & PERF_SAMPLE_CPU)
+		s->cpu = (int32_t)(uint32_t)take(&c);
+	skip(&c, !!(type & PERF_SAMPLE_PERIOD));
+	if (type & PERF_SAMPLE_AUX) {
+		skip_middle(&c, attr);
+		v = take(&c);
+		if (!c.cut && v > (uint64_t)(c.end - c.p))
+			c.cut = true;
+		s->aux_at = (uint32_t)(c.p - r->bytes);
+		s->aux_bytes = (uint32_t)v;
+	}
+	if (c.cut)
+		return pt_fail(e, PT_ERR_BAD_INPUT, r->offset,
+			       "%s: a sample of event %u ends too early, after %u bytes", f->path, s->event,
+			       r->size);
+	return 0;
+}
+
+int perf_stamp_read(const struct perf_file *f, const struct perf_record *r, struct perf_stamp *ret,
+		    struct pt_error *e)
+{
+	*ret = (struct perf_stamp){.event = UINT32_MAX, .pid = -1, .tid = -1, .cpu = -1};
+	if (f->event_count == 0)
+		return 0;
+	if (r->type != PERF_RECORD_SAMPLE)
+		read_trailer(f, r, ret);
+	else if (read_sample(f, r, ret, e))
+		return -1;
+	/* Records that do not say their CPU have an id for each. */
+	if (ret->cpu < 0 && ret->id)
+		ret->cpu = ret->id->cpu;
+	return 0;
+}

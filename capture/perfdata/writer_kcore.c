@@ -1,0 +1,300 @@
+/* writer_kcore.c - see writer_kcore.h. */
+#include "capture/perfdata/writer_kcore.h"
+#include "capture/code/kernel_files.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DATA_OFFSET 4096u
+#define ALIGN	    4096u
+#define NAME_MOST   256
+#define KERNEL_HALF ((uint64_t)1 << 63)
+
+enum { KCORE, KALLSYMS, MODULES };
+
+static const char *const names[] = {"kcore", "kallsyms", "modules"};
+
+static int no_memory(struct pt_error *e)
+{
+	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the kernel's code");
+}
+
+static int failed(int which, struct pt_error *e)
+{
+	return pt_fail_errno(e, "cannot write %s", names[which]);
+}
+
+static FILE *file_of(struct perf_kcore *k, int which, const char *beside, struct pt_error *e)
+{
+	int copy;
+
+	if (k->file[which])
+		return k->file[which];
+	if (output_open_private(&k->out[which], beside, names[which], e))
+		return NULL;
+	copy = dup(k->out[which].fd);
+	k->file[which] = copy < 0 ? NULL : fdopen(copy, "w");
+	if (!k->file[which]) {
+		failed(which, e);
+		if (copy >= 0)
+			close(copy);
+	}
+	return k->file[which];
+}
+
+/* ---- kcore ---- */
+
+static int put_piece(struct perf_kcore *k, FILE *f, uint64_t start, const uint8_t *bytes, uint64_t size,
+		     struct pt_error *e)
+{
+	struct kcore_piece *last = k->count ? &k->pieces[k->count - 1] : NULL;
+
+	if (last && last->end == start && last->offset + (last->end - last->start) == k->offset) {
+		last->end += size;
+	} else {
+		/* More is not to be told in the header's 16 bits. */
+		if (k->count == PN_XNUM - 1)
+			return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+				       "the kernel's code is in too many pieces for a kcore");
+		if (k->count == k->room) {
+			size_t room = k->room ? 2 * k->room : 64;
+			struct kcore_piece *grown = realloc(k->pieces, room * sizeof *grown);
+
+			if (!grown)
+				return no_memory(e);
+			k->pieces = grown;
+			k->room = room;
+		}
+		k->offset = (k->offset + ALIGN - 1) / ALIGN * ALIGN;
+		k->pieces[k->count++] =
+		    (struct kcore_piece){.start = start, .end = start + size, .offset = k->offset};
+	}
+	if (fseeko(f, (off_t)k->offset, SEEK_SET) || fwrite(bytes, 1, size, f) != size)
+		return failed(KCORE, e);
+	k->offset += size;
+	return 0;
+}
+
+int perf_kcore_image(struct perf_kcore *k, const char *beside, const struct ptc_image *image,
+		     struct pt_error *e)
+{
+	uint64_t at = image->vaddr, end = image->vaddr + image->size;
+	FILE *f;
+
+	if (image->size == 0 || end < at)
+		return 0;
+	f = file_of(k, KCORE, beside, e);
+	if (!f)
+		return -1;
+	if (!k->offset) {
+		k->offset = DATA_OFFSET;
+		k->code_start = at;
+	}
+	/* What is there already stays. */
+	while (at < end) {
+		uint64_t until = end;
+		bool there = false;
+
+		for (size_t i = 0; i < k->count; i++) {
+			const struct kcore_piece *p = &k->pieces[i];
+
+			if (p->start <= at && at < p->end) {
+				there = true;
+				until = p->end < end ? p->end : end;
+				break;
+			}
+			if (p->start > at && p->start < until)
+				until = p->start;
+		}
+		if (!there && put_piece(k, f, at, image->bytes + (at - image->vaddr), until - at, e))
+			return -1;
+		at = until;
+	}
+	return 0;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct kcore_piece *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+static int finish_kcore(struct perf_kcore *k, struct pt_error *e)
+{
+	Elf64_Ehdr eh = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+			 .e_type = ET_CORE,
+			 .e_machine = EM_X86_64,
+			 .e_version = EV_CURRENT,
+			 .e_phoff = (k->offset + ALIGN - 1) / ALIGN * ALIGN,
+			 .e_ehsize = sizeof eh,
+			 .e_phentsize = sizeof(Elf64_Phdr)};
+	FILE *f = k->file[KCORE];
+
+	eh.e_phnum = (Elf64_Half)k->count;
+	qsort(k->pieces, k->count, sizeof *k->pieces, by_start);
+	if (fseeko(f, (off_t)eh.e_phoff, SEEK_SET))
+		return failed(KCORE, e);
+	for (size_t i = 0; i < k->count; i++) {
+		const struct kcore_piece *p = &k->pieces[i];
+		Elf64_Phdr ph = {.p_type = PT_LOAD,
+				 .p_flags = PF_R | PF_W | PF_X,
+				 .p_offset = p->offset,
+				 .p_vaddr = p->start,
+				 .p_filesz = p->end - p->start,
+				 .p_memsz = p->end - p->start,
+				 .p_align = ALIGN};
+
+		if (fwrite(&ph, sizeof ph, 1, f) != 1)
+			return failed(KCORE, e);
+	}
+	if (fseeko(f, 0, SEEK_SET) || fwrite(&eh, sizeof eh, 1, f) != 1)
+		return failed(KCORE, e);
+	return 0;
+}
+
+/* ---- kallsyms ---- */
+
+int perf_kcore_symbols(struct perf_kcore *k, const char *beside, const struct ptc_symbols *symbols,
+		       struct pt_error *e)
+{
+	bool is_module = symbols->name_bytes != strlen(KERNEL_IMAGE_NAME) ||
+			 memcmp(symbols->name, KERNEL_IMAGE_NAME, symbols->name_bytes) != 0;
+	FILE *f = file_of(k, KALLSYMS, beside, e);
+
+	if (!f)
+		return -1;
+	for (uint32_t i = 0; i < symbols->count; i++) {
+		struct ptc_symbol s;
+		const char *name;
+
+		memcpy(&s, &symbols->symbols[i], sizeof s);
+		name = symbols->strings + s.name;
+		if (strcmp(name, "_text") == 0)
+			k->text = s.value;
+		else if (strcmp(name, "_stext") == 0)
+			k->stext = s.value;
+		else if (strcmp(name, "_etext") == 0)
+			k->etext = s.value;
+		/* "[kernel]", or a module's "[name]". */
+		if (fprintf(f, "%016" PRIx64 " %c %s%s%.*s\n", s.value, s.type ? (int)s.type : 't', name,
+			    is_module ? "\t" : "", is_module ? (int)symbols->name_bytes : 0,
+			    symbols->name) < 0)
+			return failed(KALLSYMS, e);
+	}
+	return 0;
+}
+
+/* ---- modules ---- */
+
+/* "[kvm]", "/lib/modules/6.1.0/kernel/arch/x86/kvm/kvm-intel.ko.xz": the name as /proc/modules has it. */
+static void module_name(char to[NAME_MOST], const char *name)
+{
+	const char *from = name[0] == '[' ? name + 1 : strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
+	size_t n = strcspn(from, "].");
+
+	if (n >= NAME_MOST)
+		n = NAME_MOST - 1;
+	for (size_t i = 0; i < n; i++)
+		to[i] = from[i] == '-' ? '_' : from[i];
+	to[n] = 0;
+}
+
+int perf_kcore_record(struct perf_kcore *k, const char *beside, const void *record, struct pt_error *e)
+{
+	const uint8_t *p = record;
+	struct perf_event_header h;
+	char name[NAME_MOST], module[NAME_MOST];
+	uint64_t start, bytes, *grown;
+	int32_t process;
+	size_t fixed;
+	FILE *f;
+
+	memcpy(&h, p, sizeof h);
+	if (h.type != PERF_RECORD_MMAP && h.type != PERF_RECORD_MMAP2)
+		return 0;
+	fixed = h.type == PERF_RECORD_MMAP2 ? 8 + 64 : 8 + 32;
+	if (h.size <= fixed)
+		return 0;
+	memcpy(&process, p + 8, 4);
+	memcpy(&start, p + 16, 8);
+	memcpy(&bytes, p + 24, 8);
+	if (process != -1 || start < KERNEL_HALF)
+		return 0;
+	snprintf(name, sizeof name, "%.*s", (int)(h.size - fixed), (const char *)p + fixed);
+	/* (A guest's is "[guest.kernel.kallsyms]..." in a file of perf inject.) */
+	if (strstr(name, "kernel.kallsyms")) {
+		k->has_map = true;
+		return 0;
+	}
+	if (!strstr(name, ".ko") && name[0] != '[')
+		return 0;
+	for (size_t i = 0; i < k->module_count; i++)
+		if (k->modules[i] == start)
+			return 0;
+	grown = realloc(k->modules, (k->module_count + 1) * sizeof *grown);
+	if (!grown)
+		return no_memory(e);
+	k->modules = grown;
+	k->modules[k->module_count++] = start;
+	f = file_of(k, MODULES, beside, e);
+	if (!f)
+		return -1;
+	module_name(module, name);
+	if (fprintf(f, "%s %" PRIu64 " 0 - Live 0x%016" PRIx64 "\n", module, bytes, start) < 0)
+		return failed(MODULES, e);
+	return 0;
+}
+
+/* ---- All of it ---- */
+
+bool perf_kcore_there(const struct perf_kcore *k)
+{
+	return k->count > 0;
+}
+
+int perf_kcore_commit(struct perf_kcore *k, const char *folder, struct pt_error *e)
+{
+	if (finish_kcore(k, e))
+		return -1;
+	if (mkdir(folder, 0700) && errno != EEXIST)
+		return pt_fail_errno(e, "cannot make the folder %s", folder);
+	/* perf wants all three. */
+	for (int i = 0; i < 3; i++) {
+		char *path;
+		FILE *f;
+
+		if (asprintf(&path, "%s/%s", folder, names[i]) < 0)
+			return no_memory(e);
+		f = file_of(k, i, path, e);
+		k->file[i] = NULL;
+		if (!f || fclose(f)) {
+			free(path);
+			return f ? failed(i, e) : -1;
+		}
+		free(k->out[i].path);
+		k->out[i].path = path;
+		if (output_commit(&k->out[i], e))
+			return -1;
+	}
+	return 0;
+}
+
+void perf_kcore_deinit(struct perf_kcore *k)
+{
+	for (int i = 0; i < 3; i++) {
+		if (k->file[i])
+			fclose(k->file[i]);
+		if (k->out[i].path)
+			output_abort(&k->out[i]);
+	}
+	free(k->pieces);
+	free(k->modules);
+	*k = (struct perf_kcore){0};
+}

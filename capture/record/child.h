@@ -1,0 +1,27 @@
+/* child.h - the traced program: made, held until the events are there, let go, waited for. */
+#ifndef CAPTURE_RECORD_CHILD_H
+#define CAPTURE_RECORD_CHILD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "schema/error.h"
+
+struct hw_child {
+	pid_t pid;	/* 0: none */
+	int go, failed; /* pipes: to let it go; errno of a failed exec comes back */
+	bool ended;
+	int status; /* 0..255, or 128 + signal */
+};
+
+/* Forks; the child waits. Its signal mask and privileges are ours of now. 0, or -1 (PT_ERR_IO). */
+int hw_child_start(struct hw_child *c, char **argv, bool stdout_to_stderr, struct pt_error *e);
+/* Lets it exec. 0, or -1: PT_ERR_REFUSED when the program cannot be run. */
+int hw_child_go(struct hw_child *c, const char *name, struct pt_error *e);
+/* Whether it has ended; does not wait. */
+bool hw_child_ended(struct hw_child *c);
+/* Kills it if it still runs, and frees what there is. */
+void hw_child_end(struct hw_child *c);
+
+#endif

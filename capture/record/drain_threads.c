@@ -1,0 +1,147 @@
+/* drain_threads.c - see drain_threads.h. */
+#include "capture/record/drain_threads.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+struct reader {
+	struct hw_readers *all;
+	struct ptc_lane *lane;
+	pthread_t thread;
+};
+
+struct hw_readers {
+	struct reader *readers; /* the first is the caller */
+	unsigned count, started;
+	pthread_mutex_t lock; /* around what follows */
+	pthread_cond_t go, done;
+	unsigned run, working; /* number of this run; who works at it */
+	bool end, failed;
+	size_t next, jobs;
+	hw_reader_fn *fn;
+	void *arg;
+	struct pt_error error;
+};
+
+static void work(struct hw_readers *r, struct ptc_lane *lane)
+{
+	pthread_mutex_lock(&r->lock);
+	while (!r->failed && r->next < r->jobs) {
+		size_t job = r->next++;
+		struct pt_error e = {0};
+		int ret;
+
+		pthread_mutex_unlock(&r->lock);
+		ret = r->fn(r->arg, job, lane, &e);
+		pthread_mutex_lock(&r->lock);
+		if (ret && !r->failed) {
+			r->failed = true;
+			r->error = e;
+		}
+	}
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void *reader_main(void *arg)
+{
+	struct reader *me = arg;
+	struct hw_readers *r = me->all;
+	unsigned seen = 0;
+
+	pthread_mutex_lock(&r->lock);
+	for (;;) {
+		while (!r->end && r->run == seen)
+			pthread_cond_wait(&r->go, &r->lock);
+		if (r->end)
+			break;
+		seen = r->run;
+		pthread_mutex_unlock(&r->lock);
+		work(r, me->lane);
+		pthread_mutex_lock(&r->lock);
+		if (--r->working == 0)
+			pthread_cond_signal(&r->done);
+	}
+	pthread_mutex_unlock(&r->lock);
+	return NULL;
+}
+
+struct hw_readers *hw_readers_create(struct ptc_writer *w, unsigned count, struct pt_error *e)
+{
+	struct hw_readers *r = calloc(1, sizeof *r);
+	sigset_t all, before;
+
+	if (!r || !(r->readers = calloc(count, sizeof *r->readers))) {
+		free(r);
+		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for readers");
+		return NULL;
+	}
+	pthread_mutex_init(&r->lock, NULL);
+	pthread_cond_init(&r->go, NULL);
+	pthread_cond_init(&r->done, NULL);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	for (unsigned i = 0; i < count; i++) {
+		struct reader *one = &r->readers[i];
+
+		one->all = r;
+		one->lane = ptc_lane_create(w, e);
+		if (!one->lane)
+			break;
+		r->count++;
+		/* Fewer than asked for do, too: the caller is always there. */
+		if (i && pthread_create(&one->thread, NULL, reader_main, one))
+			break;
+		r->started += i > 0;
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (r->count)
+		return r;
+	hw_readers_destroy(r);
+	return NULL;
+}
+
+void hw_readers_destroy(struct hw_readers *r)
+{
+	if (!r)
+		return;
+	pthread_mutex_lock(&r->lock);
+	r->end = true;
+	pthread_cond_broadcast(&r->go);
+	pthread_mutex_unlock(&r->lock);
+	for (unsigned i = 1; i <= r->started; i++)
+		pthread_join(r->readers[i].thread, NULL);
+	for (unsigned i = 0; i < r->count; i++)
+		ptc_lane_destroy(r->readers[i].lane);
+	pthread_mutex_destroy(&r->lock);
+	pthread_cond_destroy(&r->go);
+	pthread_cond_destroy(&r->done);
+	free(r->readers);
+	free(r);
+}
+
+int hw_readers_run(struct hw_readers *r, size_t jobs, hw_reader_fn *fn, void *arg, struct pt_error *e)
+{
+	bool failed;
+
+	pthread_mutex_lock(&r->lock);
+	r->next = 0;
+	r->jobs = jobs;
+	r->fn = fn;
+	r->arg = arg;
+	r->failed = false;
+	r->run++;
+	r->working = r->started;
+	pthread_cond_broadcast(&r->go);
+	pthread_mutex_unlock(&r->lock);
+	work(r, r->readers[0].lane);
+	pthread_mutex_lock(&r->lock);
+	while (r->working)
+		pthread_cond_wait(&r->done, &r->lock);
+	failed = r->failed;
+	pthread_mutex_unlock(&r->lock);
+	if (failed)
+		*e = r->error;
+	return failed ? -1 : 0;
+}

@@ -1,0 +1,173 @@
+/* group.c - see group.h. */
+#include "capture/record/group.h"
+#include "capture/record/event_name.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Digits, and one of kKmM where `sizes`; 0: it is none, or not in 1..most. */
+static uint64_t number(const char *text, bool sizes, uint64_t most)
+{
+	char *end;
+	unsigned long long v = isdigit((unsigned char)*text) ? strtoull(text, &end, 10) : 0;
+
+	if (v == 0 || v > most)
+		return 0;
+	if (sizes && (*end == 'k' || *end == 'K')) {
+		v <<= 10;
+		end++;
+	}
+	return *end || v > most ? 0 : v;
+}
+
+int hw_group_aux_sample(struct hw_group *g, const char *size, struct pt_error *e)
+{
+	uint64_t v = size ? number(size, true, HW_SAMPLE_MOST) : HW_SAMPLE_BYTES;
+
+	if (!v)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "--aux-sample=%s: it can be 1 to %d bytes (60K)", size, HW_SAMPLE_MOST);
+	g->sample_bytes = ((uint32_t)v + 7) & ~7u;
+	return 0;
+}
+
+int hw_group_frequency(struct hw_group *g, const char *hz, struct pt_error *e)
+{
+	g->frequency = number(hz, false, HW_SAMPLE_HZ_MOST);
+	g->period = 0;
+	return g->frequency ? 0
+			    : pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+				      "-F %s: it can be 1 to %d samples a second", hz, HW_SAMPLE_HZ_MOST);
+}
+
+int hw_group_period(struct hw_group *g, const char *count, struct pt_error *e)
+{
+	g->period = number(count, false, INT64_MAX);
+	g->frequency = 0;
+	return g->period ? 0 : pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-c %s: not a number of events", count);
+}
+
+static int add(struct hw_group *g, const char *name, size_t n, struct pt_error *e)
+{
+	struct hw_group_event *one = &g->at[g->count];
+
+	if (g->count == HW_GROUP_MAX)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "more than %d events that sample, pause or resume", HW_GROUP_MAX);
+	*one = (struct hw_group_event){0};
+	if (n < sizeof one->name)
+		memcpy(one->name, name, n);
+	if (!hw_event_name_valid(one->name))
+		return pt_fail(
+		    e, PT_ERR_USAGE, PT_NO_OFFSET,
+		    "there is no event '%.*s': it can be cycles, instructions, branches, cpu-clock, "
+		    "page-faults, ..., rHEX or SYSTEM:NAME",
+		    (int)n, name);
+	g->count++;
+	return 0;
+}
+
+int hw_group_sample_event(struct hw_group *g, const char *name, struct pt_error *e)
+{
+	return add(g, name, strlen(name), e);
+}
+
+int hw_group_tracepoint(struct hw_group *g, const char *text, int *ret_taken, struct pt_error *e)
+{
+	static const char term[] = "aux-action=";
+	const char *slash = strchr(text, '/');
+	unsigned action;
+
+	*ret_taken = slash != NULL;
+	if (!slash)
+		return 0;
+	action = strncmp(slash + 1, term, sizeof term - 1) != 0 ? 0
+		 : strcmp(slash + sizeof term, "pause/") == 0	? HW_AUX_PAUSE
+		 : strcmp(slash + sizeof term, "resume/") == 0	? HW_AUX_RESUME
+								: 0;
+	if (!action || !strchr(text, ':'))
+		return pt_fail(
+		    e, PT_ERR_USAGE, PT_NO_OFFSET,
+		    "--tracepoint %s: not SYSTEM:NAME, with /aux-action=pause/ or /aux-action=resume/ "
+		    "behind it",
+		    text);
+	if (add(g, text, (size_t)(slash - text), e))
+		return -1;
+	g->at[g->count - 1].action = action;
+	g->actions = true;
+	return 0;
+}
+
+int hw_group_terms(struct hw_group *g, const char *text, char *to, struct pt_error *e)
+{
+	static const char term[] = "aux-action=", value[] = "start-paused";
+	char *at = strcpy(to, text), *found;
+	size_t n;
+
+	while ((found = strstr(at, term))) {
+		if (found > to && found[-1] != ',' && found[-1] != '/') {
+			at = found + 1;
+			continue;
+		}
+		n = strcspn(found, ",/");
+		if (n != sizeof term + sizeof value - 2 ||
+		    memcmp(found + sizeof term - 1, value, sizeof value - 1) != 0)
+			return pt_fail(
+			    e, PT_ERR_USAGE, PT_NO_OFFSET,
+			    "-e: %.*s: of intel_pt it can be aux-action=start-paused; events that pause "
+			    "and resume it: --tracepoint SYSTEM:NAME/aux-action=pause/",
+			    (int)n, found);
+		g->start_paused = true;
+		/* One comma of the two around it goes, too. */
+		if (found[n] == ',')
+			n++;
+		else if (found > to && found[-1] == ',') {
+			found--;
+			n++;
+		}
+		memmove(found, found + n, strlen(found + n) + 1);
+		at = found;
+	}
+	return 0;
+}
+
+int hw_group_finish(struct hw_group *g, struct pt_error *e)
+{
+	const char *name;
+	size_t sampled = 0;
+
+	for (size_t i = 0; i < g->count; i++)
+		sampled += !g->at[i].action;
+	if (!g->sample_bytes) {
+		if (sampled || g->frequency || g->period)
+			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+				       "--sample-event, -F and -c are for AUX sampling: with --aux-sample");
+		if (g->start_paused && !g->actions)
+			return pt_fail(
+			    e, PT_ERR_USAGE, PT_NO_OFFSET,
+			    "aux-action=start-paused: nothing would be traced; resume it with --tracepoint "
+			    "SYSTEM:NAME/aux-action=resume/");
+		return 0;
+	}
+	if (g->actions || g->start_paused)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--aux-sample and aux-action=: choose one");
+	/* perf's default, and what it takes where the CPU's counters cannot be had. */
+	name = hw_event_opens("cycles") ? "cycles" : "cpu-clock";
+	if (!sampled && add(g, name, strlen(name), e))
+		return -1;
+	for (size_t i = 0; i < g->count; i++) {
+		struct hw_group_event *one = &g->at[i];
+
+		one->sample_bytes = g->sample_bytes;
+		one->period = g->period;
+		one->frequency = g->frequency;
+		/* Of a tracepoint each one counts, as with perf. */
+		if (!one->period && !one->frequency) {
+			one->period = strchr(one->name, ':') ? 1 : 0;
+			one->frequency = one->period ? 0 : HW_SAMPLE_HZ;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,167 @@
+/* internal.h - what the step engine's files share: engine.c (ptrace: steps and stops), start.c (the
+ * program's start and the end of tracing), tasks.c (processes and threads), thread.c (what an instruction did),
+ * maps.c (mappings, images, sideband). Private to them. */
+#ifndef CAPTURE_STEP_INTERNAL_H
+#define CAPTURE_STEP_INTERNAL_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "capture/code/elf_image.h"
+#include "capture/step/engine.h"
+#include "decode/insn.h"
+
+struct step_map { /* an executable mapping */
+	uint64_t start, end, offset;
+	bool writable, file;
+	char *name;
+};
+
+struct step_page { /* code that no file holds: as the container has it */
+	uint64_t address;
+	uint8_t bytes[4096];
+};
+
+/* Instructions that a step by the trap flag changes, or that change the step. */
+enum step_quirk {
+	STEP_PLAIN,
+	STEP_PUSHF,  /* what it pushes has the trap flag, which is ours */
+	STEP_MOV_SS, /* no trap follows: the next instruction is executed in the same step */
+	STEP_TRAP,   /* INT3, INT1: the SIGTRAP that follows is the program's own */
+	STEP_INT80   /* a 32-bit system call */
+};
+
+struct step_insn {
+	struct insn insn;
+	uint8_t quirk; /* enum step_quirk */
+	/* of a conditional branch to the next instruction, as step_condition() takes it; else 0 */
+	uint8_t condition;
+};
+
+struct step_cached {
+	uint64_t ip; /* 0 free */
+	struct step_insn insn;
+	bool volatile_code; /* may change: look at the bytes each time */
+};
+#define STEP_CACHE (1u << 16)
+
+struct step_process {
+	struct step_process *next;
+	pid_t pid;
+	bool untraced; /* its program is a 32-bit one: it runs freely */
+	struct step_map *maps;
+	size_t map_count;
+	struct step_page *pages;
+	size_t page_count;
+	struct step_cached *cache;
+	int threads;
+};
+
+enum step_state { STEP_NEW, STEP_STOPPED, STEP_RUNNING };
+
+struct step_thread {
+	struct step_thread *next;
+	pid_t tid;
+	struct step_process *process;
+	enum step_state state;
+	bool in_kernel;	   /* tracing ended with a system call, signal...: it begins again at the next stop */
+	bool far_trap;	   /* by INT3: the next SIGTRAP is its own */
+	bool from_syscall; /* by SYSCALL: R11 will have the trap flag, which is ours */
+	bool want_psb;	   /* its mappings changed */
+	bool maps_changed; /* the system call at hand may change them */
+	bool preempted;	   /* another thread had its turn: tracing ended, and begins again at ip */
+	bool renames;	   /* prctl(PR_SET_NAME) is being called */
+	bool pokes;	   /* a file /proc/PID/mem is being written to */
+	bool protects;	   /* mprotect() is: what it makes executable may have been written to */
+	bool event;	   /* this stop is no step's end */
+	bool traced;	   /* has been told of: FORK, ITRACE_START */
+	bool signalled;	   /* a signal was delivered: a handler may begin */
+	int signal;	   /* to be delivered with the next step */
+	uint64_t ip;
+	/* The step at hand, which began at ip: */
+	struct step_insn insn;
+	bool known;	    /* insn is what is there */
+	bool jumped;	    /* it is a conditional branch to the next instruction, and was taken */
+	uint64_t shadow;    /* of the STEP_MOV_SS that is executed with it, 0 none */
+	uint64_t emulating; /* it is a call of the vsyscall page: where that returns to, 0 none */
+	uint32_t stream;
+	uint64_t aux_offset;
+	struct pt_encoder encoder;
+};
+
+struct step {
+	const struct step_options *options;
+	struct ptc_writer *w;
+	struct pt_model model;
+	struct image_set *images;
+	struct step_process *processes;
+	struct step_thread *threads;
+	pid_t first;		     /* the program itself */
+	struct step_thread *current; /* whom the model's core runs */
+	struct step_result *result;
+	uint8_t *side; /* sideband records that wait */
+	size_t side_bytes, side_room;
+	struct pt_error *e;
+	bool failed;
+	uint64_t last_round;
+};
+
+/* tasks.c. NULL: no memory, and s->failed is set. */
+struct step_process *step_process_add(struct step *s, pid_t pid);
+struct step_process *step_process_find(struct step *s, pid_t pid);
+void step_process_drop(struct step *s, struct step_process *p);
+struct step_thread *step_thread_find(struct step *s, pid_t tid);
+struct step_thread *step_thread_add(struct step *s, pid_t tid, struct step_process *p);
+/* The thread is gone; its trace ends where it was. Frees it, and its process with the last one. */
+void step_thread_end(struct step *s, struct step_thread *t);
+/* Puts it at the end of the line of those that wait for a turn. */
+void step_thread_last(struct step *s, struct step_thread *t);
+pid_t step_tgid_of(pid_t tid);
+pid_t step_tracer_of(pid_t tid); /* 0: none */
+/* Is sig handled by a function of the program? */
+bool step_is_caught(pid_t tid, int sig);
+/* Keeps errno's message, if none was kept before; -1. */
+int step_error(struct step *s, const char *what);
+
+/* start.c */
+/* The program's first thread, stopped behind its exec with *ret_status, as waitpid() gave it. 0, or -1 as step_run(). */
+int step_start(struct step *s, char **argv, int *ret_status);
+/* All threads go on without us. */
+void step_detach(struct step *s);
+void step_kill_all(struct step *s);
+
+/* maps.c. Failures are kept in s->failed. */
+int step_attrs(struct step *s, const char *command);
+void step_comm(struct step *s, struct step_thread *t, bool exec);
+void step_fork(struct step *s, struct step_thread *t, pid_t ppid, pid_t ptid);
+void step_exit(struct step *s, struct step_thread *t);
+void step_itrace_start(struct step *s, struct step_thread *t);
+void step_switch(struct step *s, struct step_thread *t, bool out);
+/* Tells of what is mapped now and was not. */
+void step_maps_update(struct step *s, struct step_thread *t, bool written);
+/* Any code, of whichever process, may no longer be its file's: it is looked at anew where it is executed. */
+void step_maps_written(struct step *s);
+void step_maps_forget(struct step_process *p);
+/* A fork's child begins with its parent's. */
+void step_maps_copy(struct step *s, struct step_process *to, const struct step_process *from);
+const struct step_map *step_map_at(const struct step_process *p, uint64_t ip);
+/* Code outside of files: the container gets the page when it has not got these bytes. True when it was written. */
+bool step_code_page(struct step *s, struct step_thread *t, uint64_t ip);
+void step_put_side(struct step *s);
+/* Writes what the thread has encoded. */
+void step_put_aux(struct step *s, struct step_thread *t);
+uint64_t step_now_ns(const struct step *s);
+void step_fail(struct step *s);
+
+/* thread.c */
+/* The instruction at t->ip, from the cache or the process. False when it cannot be read. */
+bool step_insn(struct step *s, struct step_thread *t, struct step_insn *ret);
+/* Was a conditional branch with that condition taken, by the registers behind it? */
+bool step_condition(uint8_t condition, uint64_t flags, uint64_t rcx);
+/* The thread went from t->ip to `to` by executing in. Updates t->ip. */
+void step_executed(struct step *s, struct step_thread *t, const struct insn *in, uint64_t to);
+/* Tracing begins at ip, or ends. */
+void step_begin(struct step *s, struct step_thread *t, uint64_t ip);
+void step_end(struct step *s, struct step_thread *t, uint64_t from);
+void step_async_end(struct step *s, struct step_thread *t);
+#endif

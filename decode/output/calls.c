@@ -1,0 +1,634 @@
+/* calls.c - see calls.h. */
+#include "decode/output/calls.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NO_PATH	   UINT32_MAX /* there are too many: its own, and those of what it calls, are not told apart */
+#define FRAMES_MAX 16384      /* deeper recursion is not followed: the bottom is dropped */
+
+struct frame {
+	uint64_t ret; /* where a return goes; 0: the bottom */
+	uint64_t tsc, branch, insns, branches, cycles;
+	uint32_t call_path; /* or NO_PATH */
+	uint32_t parent, symbol;
+	uint64_t ip;	/* what call_path was looked up by */
+	uint16_t flags; /* PTR_CALL_* */
+	bool entered;	/* by a system call, interrupt or exception */
+};
+
+struct stack {
+	struct stack *next;
+	const struct pt_task *task;
+	const struct pt_task *host; /* a guest's: the host's thread that ran it last, NULL unknown */
+	int32_t cpu;		    /* of an idle task, of which each CPU has one; else -1 */
+	uint32_t execs; /* of the process, when it ran last: an exec makes another program of it */
+	struct frame *frames;
+	uint32_t depth, room;
+	uint64_t resume; /* after a trace end: where it should go on */
+	bool replaced;	 /* by an exec: of its frames only those in the kernel are still to return */
+	uint32_t thread;
+	uint64_t tsc;			  /* at its last path, or when it began to run */
+	uint64_t insns, branches, cycles; /* executed so far: by this thread, whatever else ran on its CPU */
+	uint64_t seen_cycles;		  /* of the stream, what is in cycles already */
+	bool has_cyc;
+};
+
+/* Of the call path tree. A function is told by its symbol; code without one by the address that was called. */
+struct node {
+	uint64_t what;
+	uint32_t parent, number;
+};
+#define A_SYMBOL ((uint64_t)1 << 62) /* in `what`: no address has only this one of its upper bits */
+
+struct pt_calls {
+	struct pt_emit *emit;
+	struct stack *stacks, *last;
+	struct node *nodes; /* an open hash */
+	uint32_t mask, count;
+	bool full; /* and that was said */
+	/* ip to symbol, for calls' targets: a small cache. */
+	struct {
+		uint64_t ip;
+		uint32_t code, symbol;
+		bool first; /* ip is its first address */
+	} symbols[4096];
+};
+
+struct pt_calls *pt_calls_create(struct pt_emit *emit)
+{
+	struct pt_calls *c = calloc(1, sizeof *c);
+
+	if (!c)
+		return NULL;
+	c->emit = emit;
+	c->mask = (1u << 12) - 1;
+	c->nodes = pt_table_create((size_t)c->mask + 1, sizeof *c->nodes);
+	if (!c->nodes) {
+		free(c);
+		return NULL;
+	}
+	return c;
+}
+
+void pt_calls_destroy(struct pt_calls *c)
+{
+	if (!c)
+		return;
+	while (c->stacks) {
+		struct stack *st = c->stacks;
+
+		c->stacks = st->next;
+		free(st->frames);
+		free(st);
+	}
+	free(c->nodes);
+	free(c);
+}
+
+static void fail(struct pt_calls *c)
+{
+	if (c->emit->failed)
+		return;
+	c->emit->failed = true;
+	pt_fail(&c->emit->error, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the call stacks");
+}
+
+static uint32_t hash(uint32_t parent, uint64_t what)
+{
+	uint64_t x = what * 0x9e3779b97f4a7c15u + parent * 0xc2b2ae3d27d4eb4fu;
+
+	return (uint32_t)(x >> 32);
+}
+
+static void insert(struct node *nodes, uint32_t mask, const struct node *n)
+{
+	uint32_t i = hash(n->parent, n->what) & mask;
+
+	while (nodes[i].number)
+		i = (i + 1) & mask;
+	nodes[i] = *n;
+}
+
+static void too_many(struct pt_calls *c)
+{
+	if (!c->full)
+		pt_emit_error(
+		    c->emit, 0, -1, PTR_NO_TSC, "call paths",
+		    "there are more call paths than --memory has room for: calls of further ones have none");
+	c->full = true;
+}
+
+/* The call path's number. */
+static uint32_t call_path(struct pt_calls *c, uint32_t parent, uint32_t symbol, uint64_t ip)
+{
+	struct ptr_call_path r = {.parent = parent, .symbol = symbol, .ip = ip};
+	struct node n = {.parent = parent, .what = symbol ? A_SYMBOL | symbol : ip};
+	uint32_t i;
+	int64_t number;
+
+	if (parent == NO_PATH)
+		return NO_PATH;
+	for (i = hash(parent, n.what) & c->mask; c->nodes[i].number; i = (i + 1) & c->mask)
+		if (c->nodes[i].parent == parent && c->nodes[i].what == n.what)
+			return c->nodes[i].number;
+	if (c->emit->failed)
+		return 0;
+	if (c->count >= c->emit->call_paths) {
+		too_many(c);
+		return NO_PATH;
+	}
+	number = ptr_put_call_path(c->emit->writer, &r, &c->emit->error);
+	if (number < 0) {
+		c->emit->failed = true;
+		return 0;
+	}
+	n.number = (uint32_t)number;
+	if (c->count++ > c->mask / 2) {
+		uint32_t mask = c->mask * 2 + 1;
+		struct node *nodes = pt_table_create((size_t)mask + 1, sizeof *nodes);
+
+		if (!nodes) {
+			fail(c);
+			return 0;
+		}
+		for (uint32_t k = 0; k <= c->mask; k++)
+			if (c->nodes[k].number)
+				insert(nodes, mask, &c->nodes[k]);
+		free(c->nodes);
+		c->nodes = nodes;
+		c->mask = mask;
+	}
+	insert(c->nodes, c->mask, &n);
+	return n.number;
+}
+
+static struct stack *stack_of(struct pt_calls *c, const struct pt_emit_stream *s, const struct pt_task *task)
+{
+	struct stack *st = c->last;
+	int32_t cpu = -1;
+
+	if (!task)
+		return NULL;
+	if (task->tid == 0)
+		cpu = task->machine->pid ? s->vcpu : s->cpu;
+	if (st && st->task == task && st->cpu == cpu)
+		return st;
+	for (st = c->stacks; st; st = st->next)
+		if (st->task == task && st->cpu == cpu)
+			break;
+	if (!st) {
+		st = calloc(1, sizeof *st);
+		if (!st) {
+			fail(c);
+			return NULL;
+		}
+		st->task = task;
+		st->cpu = cpu;
+		st->execs = task->process ? task->process->execs : 0;
+		st->next = c->stacks;
+		c->stacks = st;
+	}
+	c->last = st;
+	return st;
+}
+
+struct now {				/* where in the trace */
+	const struct pt_emit_stream *s; /* NULL: it is over */
+	uint64_t tsc, branch, insns, branches;
+};
+
+/* What a stack's bottom stands on: a guest's on the stack of the host's thread that runs it. */
+static uint32_t base_path(struct pt_calls *c, const struct stack *st, const struct now *now)
+{
+	struct stack *host;
+
+	if (!st->task->machine->pid || !now->s->host_task || st->task == now->s->host_task)
+		return 0;
+	host = stack_of(c, now->s, now->s->host_task);
+	return host && host->depth ? host->frames[host->depth - 1].call_path : 0;
+}
+
+static void pop(struct pt_calls *c, struct stack *st, const struct now *now, uint32_t flags)
+{
+	struct frame *f = &st->frames[--st->depth];
+	struct ptr_call r = {.thread = st->thread,
+			     .call_path = f->call_path == NO_PATH ? 0 : f->call_path,
+			     .call_tsc = f->tsc,
+			     .return_tsc = now->tsc,
+			     .call_branch = f->branch,
+			     .return_branch = now->branch,
+			     .branch_count = now->branches - f->branches,
+			     .insn_count = now->insns - f->insns,
+			     .cyc_count = st->has_cyc ? st->cycles - f->cycles : PTR_UNKNOWN,
+			     .flags = f->flags | flags,
+			     .depth = st->depth};
+
+	if (c->emit->failed)
+		return;
+	if (ptr_put_call(c->emit->writer, &r, &c->emit->error) < 0)
+		c->emit->failed = true;
+}
+
+static void push(struct pt_calls *c, struct stack *st, const struct now *now, uint64_t ret, uint32_t symbol,
+		 uint64_t ip, uint32_t flags)
+{
+	uint32_t parent = st->depth ? st->frames[st->depth - 1].call_path : base_path(c, st, now);
+	struct frame *f;
+
+	if (st->depth == st->room) {
+		uint32_t room = st->room ? st->room * 2 : 64;
+		struct frame *frames;
+
+		if (room > FRAMES_MAX) { /* drop the bottom half: endless recursion */
+			uint32_t keep = st->depth / 2;
+
+			memmove(st->frames, st->frames + (st->depth - keep), keep * sizeof *st->frames);
+			st->depth = keep;
+		} else {
+			frames = realloc(st->frames, room * sizeof *frames);
+			if (!frames) {
+				fail(c);
+				return;
+			}
+			memset(frames + st->room, 0, (room - st->room) * sizeof *frames);
+			st->frames = frames;
+			st->room = room;
+		}
+	}
+	f = &st->frames[st->depth++];
+	/* What was called last from here is often called again. */
+	if (!f->call_path || f->parent != parent || f->symbol != symbol || f->ip != ip) {
+		f->call_path = call_path(c, parent, symbol, ip);
+		f->parent = parent;
+		f->symbol = symbol;
+		f->ip = ip;
+	}
+	f->ret = ret;
+	f->tsc = now->tsc;
+	f->branch = now->branch;
+	f->insns = now->insns;
+	f->branches = now->branches;
+	f->cycles = st->cycles;
+	f->flags = (uint16_t)flags;
+	f->entered = false;
+}
+
+static uint32_t symbol_at(struct pt_calls *c, struct pt_code *code, uint64_t ip, bool *ret_first)
+{
+	uint32_t i = (uint32_t)((ip * 0x9e3779b97f4a7c15u) >> 52);
+
+	if (c->symbols[i].ip != ip || c->symbols[i].code != code->id) {
+		struct img_symbol sym;
+
+		c->symbols[i].ip = ip;
+		c->symbols[i].code = code->id;
+		c->symbols[i].first = img_space_symbol(code->space, ip, &sym) == 0 && sym.start == ip;
+		c->symbols[i].symbol = pt_emit_symbol(c->emit, code->space, ip);
+	}
+	if (ret_first)
+		*ret_first = c->symbols[i].first;
+	return c->symbols[i].symbol;
+}
+
+/* Back to the frame whose caller goes on at `to`. False when there is none. */
+static bool unwind(struct pt_calls *c, struct stack *st, const struct now *now, uint64_t to)
+{
+	uint32_t i = st->depth;
+
+	while (i > 0 && st->frames[i - 1].ret != to)
+		i--;
+	if (i == 0)
+		return false;
+	/* Tail calls return together: the outermost frame of this return address that is in a row. */
+	while (i > 1 && st->frames[i - 1].flags & PTR_CALL_NON_CALL && st->frames[i - 2].ret == to)
+		i--;
+	while (st->depth >= i)
+		pop(c, st, now, st->frames[st->depth - 1].ret == to ? 0 : PTR_CALL_NO_RETURN);
+	return true;
+}
+
+static void unwind_all(struct pt_calls *c, struct stack *st, const struct now *now)
+{
+	while (st->depth)
+		pop(c, st, now, PTR_CALL_NO_RETURN);
+}
+
+/* The program that an exec has put in place begins. */
+static void replace(struct pt_calls *c, struct stack *st, const struct now *now)
+{
+	unwind_all(c, st, now);
+	st->replaced = false;
+}
+
+static struct now now_of(const struct pt_emit_stream *s, const struct stack *st, uint64_t tsc)
+{
+	return (struct now){.s = s, .tsc = tsc, .insns = st->insns, .branches = st->branches};
+}
+
+static void count_cycles(struct stack *st, const struct pt_emit_stream *s)
+{
+	st->cycles += s->cycles - st->seen_cycles;
+	st->seen_cycles = s->cycles;
+	st->has_cyc |= s->has_cyc;
+}
+
+static void bottom(struct pt_calls *c, struct stack *st, const struct now *now, uint32_t symbol, uint64_t ip)
+{
+	push(c, st, now, 0, symbol, ip, PTR_CALL_NO_CALL);
+}
+
+/* The stack that the stream runs on now. */
+static struct stack *stack_now(struct pt_calls *c, struct pt_emit_stream *s, uint64_t tsc, struct now *ret)
+{
+	struct stack *st = stack_of(c, s, s->task);
+	uint32_t execs = st && st->task->process ? st->task->process->execs : 0;
+
+	if (!st)
+		return NULL;
+	*ret = now_of(s, st, tsc);
+	if (st->execs != execs) {
+		st->resume = 0;
+		st->replaced = true;
+		st->execs = execs;
+	}
+	st->thread = s->thread;
+	if (st->task->machine->pid)
+		st->host = s->host_task;
+	return st;
+}
+
+void pt_calls_begin(struct pt_calls *c, struct pt_emit_stream *s, struct pt_code *code, uint64_t ip,
+		    uint64_t tsc)
+{
+	struct now now;
+	struct stack *st = stack_now(c, s, tsc, &now);
+
+	if (!st)
+		return;
+	st->seen_cycles = s->cycles;
+	st->tsc = tsc;
+	if (st->depth == 0 && ip && code)
+		bottom(c, st, &now, symbol_at(c, code, ip, NULL), ip);
+}
+
+void pt_calls_end(struct pt_calls *c, struct pt_emit_stream *s)
+{
+	struct stack *st = stack_of(c, s, s->task);
+
+	if (st)
+		count_cycles(st, s);
+}
+
+static void forget(struct pt_calls *c, struct stack *st, uint64_t tsc)
+{
+	struct now now = now_of(NULL, st, tsc);
+
+	replace(c, st, &now);
+	st->resume = 0;
+	st->execs = st->task->process ? st->task->process->execs : 0;
+}
+
+void pt_calls_gap(struct pt_calls *c, struct pt_emit_stream *s, uint64_t tsc, bool blind)
+{
+	struct stack *st = stack_of(c, s, s->task);
+
+	if (st)
+		forget(c, st, tsc != PTR_NO_TSC ? tsc : st->tsc);
+	if (blind || !s->host_task)
+		return;
+	/* Of them it is not known when their calls ended: after what was seen last. */
+	for (struct stack *other = c->stacks; other; other = other->next)
+		if (other != st && (other->task == s->host_task || other->host == s->host_task))
+			forget(c, other, other->tsc);
+}
+
+/* Tracing begins again at `to`: behind a system call or interrupt, in a signal's handler, or behind one. */
+static void resumed(struct pt_calls *c, struct stack *st, const struct now *now, struct pt_code *code,
+		    uint64_t to)
+{
+	uint32_t symbol = symbol_at(c, code, to, NULL);
+
+	if (st->replaced)
+		replace(c, st, now);
+	if (st->depth == 0)
+		bottom(c, st, now, symbol, to);
+	else if (to != st->resume && st->resume && !unwind(c, st, now, to))
+		push(c, st, now, st->resume, symbol, to, 0);
+	st->resume = 0;
+}
+
+/* begins: the symbol whose first instruction is returned to, 0 none. */
+static void returned(struct pt_calls *c, struct stack *st, const struct now *now, struct pt_code *code,
+		     uint64_t to, uint32_t begins)
+{
+	uint32_t i = st->depth;
+
+	if (unwind(c, st, now, to))
+		return;
+	while (i > 0 && st->frames[i - 1].ret == 0)
+		i--;
+	if (i == 0) { /* what runs now has called the bottom */
+		unwind_all(c, st, now);
+		bottom(c, st, now, symbol_at(c, code, to, NULL), to);
+	} else if (
+	    begins) { /* an address was put there to be jumped to: a retpoline, a signal's trampoline */
+		push(c, st, now, st->frames[st->depth - 1].ret, begins, to, PTR_CALL_NON_CALL);
+	}
+}
+
+/* SYSRET, IRET: what was entered last is left, to where it was entered from; or to a signal's handler, or a place next to it
+ * (a system call that is restarted, an instruction that the kernel has executed in its stead). */
+static void left(struct pt_calls *c, struct stack *st, const struct now *now, struct pt_code *code,
+		 uint64_t to)
+{
+	uint32_t i = st->depth, symbol;
+	uint64_t ret;
+	bool first;
+
+	if (st->replaced && !(to >> 63)) {
+		replace(c, st, now);
+		bottom(c, st, now, symbol_at(c, code, to, NULL), to);
+		return;
+	}
+	if (unwind(c, st, now, to))
+		return;
+	while (i > 0 && !st->frames[i - 1].entered)
+		i--;
+	symbol = symbol_at(c, code, to, &first);
+	if (i == 0) { /* it was entered before the trace */
+		unwind_all(c, st, now);
+		bottom(c, st, now, symbol, to);
+		return;
+	}
+	ret = st->frames[i - 1].ret;
+	while (st->depth >= i)
+		pop(c, st, now, st->depth == i ? 0 : PTR_CALL_NO_RETURN);
+	if (st->depth == 0) {
+		bottom(c, st, now, symbol, to);
+	} else if (symbol_at(c, code, ret, NULL) != symbol) {
+		/* Into the middle of what was not seen to be called: back from a handler that was entered before the trace. */
+		if (st->depth == 1 && !first)
+			unwind_all(c, st, now);
+		if (st->depth)
+			push(c, st, now, ret, symbol, to, 0);
+		else
+			bottom(c, st, now, symbol, to);
+	}
+}
+
+/* What an edge does to the stack. */
+enum role {
+	ROLE_NOT_ASKED,
+	ROLE_NONE,
+	ROLE_CALL,
+	ROLE_RET,
+	ROLE_TAIL,
+	ROLE_ENTER, /* a system call, an interrupt */
+	ROLE_LEAVE,
+	ROLE_BEGIN,
+	ROLE_END,
+	ROLE_SIDE /* in from the other side: the stack is as it was left */
+};
+
+#define STAYS_BYTES 16
+
+/* A call that calls nobody: to the next instruction, for its own address; or, in the middle of a function, over a few
+ * instructions that are never to run, which a retpoline or the stuffing of the CPU's predictor has there. */
+static bool stays(struct pt_calls *c, struct pt_code *code, const struct pt_edge *edge, uint64_t next)
+{
+	bool first;
+
+	if (edge->kind != PTR_CALL_DIR || edge->to - next > STAYS_BYTES)
+		return edge->to == next;
+	if (edge->to == next)
+		return true;
+	return edge->symbol && symbol_at(c, code, edge->to, &first) == edge->symbol && !first &&
+	       symbol_at(c, code, edge->from, NULL) == edge->symbol;
+}
+
+static enum role role_of(struct pt_calls *c, struct pt_edge *edge)
+{
+	struct pt_code *code = c->emit->graph->codes[edge->code];
+	struct insn in;
+	uint8_t bytes[16];
+	bool first;
+	size_t n;
+
+	if (edge->kind == PTR_VMENTRY || edge->kind == PTR_VMEXIT)
+		return edge->from ? ROLE_NONE : ROLE_SIDE;
+	if (!edge->from)
+		return ROLE_BEGIN;
+	if (!edge->to)
+		return ROLE_END;
+	switch ((enum ptr_kind)edge->kind) {
+	case PTR_CALL_DIR:
+	case PTR_CALL_IND:
+	case PTR_CALL_FAR:
+	case PTR_SYSCALL:
+	case PTR_INT:
+		n = img_space_read(code->space, edge->from, bytes, sizeof bytes);
+		if (insn_decode(bytes, n, INSN_64, &in) < 0)
+			return ROLE_NONE;
+		edge->bytes = in.len;
+		edge->symbol = symbol_at(c, code, edge->to, NULL);
+		if (edge->kind == PTR_SYSCALL || edge->kind == PTR_INT)
+			return ROLE_ENTER;
+		return stays(c, code, edge, edge->from + in.len) ? ROLE_NONE : ROLE_CALL;
+	case PTR_ASYNC:
+		edge->bytes = 0;
+		edge->symbol = symbol_at(c, code, edge->to, NULL);
+		return ROLE_ENTER;
+	case PTR_RET:
+	case PTR_RET_FAR:
+		edge->symbol = symbol_at(c, code, edge->to, &first);
+		if (!first)
+			edge->symbol = 0;
+		return ROLE_RET;
+	case PTR_SYSRET:
+	case PTR_IRET:
+	case PTR_ERET: return ROLE_LEAVE;
+	case PTR_JMP:
+	case PTR_JMP_IND:
+		edge->symbol = symbol_at(c, code, edge->to, &first);
+		return first && edge->symbol != symbol_at(c, code, edge->from, NULL) ? ROLE_TAIL : ROLE_NONE;
+	default: return ROLE_NONE;
+	}
+}
+
+void pt_calls_path(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *path, uint64_t tsc,
+		   uint64_t run, uint32_t position)
+{
+	struct pt_graph *g = c->emit->graph;
+	struct now now;
+	struct stack *st = stack_now(c, s, tsc, &now);
+
+	if (!st)
+		return;
+	if (path->role == ROLE_NOT_ASKED) {
+		path->role = ROLE_NONE;
+		for (uint32_t i = 0; i < path->count; i++) {
+			struct pt_edge *edge = &g->edges[g->path_edges[path->first + i]];
+
+			if (edge->role == ROLE_NOT_ASKED)
+				edge->role = (uint8_t)role_of(c, edge);
+			g->path_roles[path->first + i] = edge->role;
+			if (edge->role != ROLE_NONE)
+				path->role = ROLE_CALL;
+		}
+	}
+	st->tsc = tsc;
+	count_cycles(st, s);
+	st->insns += path->insns;
+	st->branches += path->count;
+	if (path->role == ROLE_NONE)
+		return;
+	for (uint32_t i = 0; i < path->count; i++) {
+		const struct pt_edge *edge;
+		struct pt_code *code;
+
+		now.insns += g->path_insns[path->first + i];
+		now.branches++;
+		if (g->path_roles[path->first + i] == ROLE_NONE)
+			continue;
+		edge = &g->edges[g->path_edges[path->first + i]];
+		code = g->codes[edge->code];
+		now.branch = run * PTR_RUN_BRANCHES + position + i;
+		switch ((enum role)edge->role) {
+		case ROLE_CALL: push(c, st, &now, edge->from + edge->bytes, edge->symbol, edge->to, 0); break;
+		case ROLE_RET: returned(c, st, &now, code, edge->to, edge->symbol); break;
+		case ROLE_ENTER:
+			push(c, st, &now, edge->from + edge->bytes, edge->symbol, edge->to, 0);
+			if (st->depth)
+				st->frames[st->depth - 1].entered = true;
+			break;
+		case ROLE_LEAVE: left(c, st, &now, code, edge->to); break;
+		case ROLE_SIDE:
+			if (st->depth == 0)
+				bottom(c, st, &now, symbol_at(c, code, edge->to, NULL), edge->to);
+			break;
+		case ROLE_TAIL:
+			if (st->depth)
+				push(c, st, &now, st->frames[st->depth - 1].ret, edge->symbol, edge->to,
+				     PTR_CALL_NON_CALL);
+			break;
+		case ROLE_BEGIN: resumed(c, st, &now, code, edge->to); break;
+		case ROLE_END:
+			/* SYSCALL, SYSENTER and INT 80 are two bytes long; the others do not come back behind them. */
+			st->resume = edge->kind == PTR_SYSCALL || edge->kind == PTR_INT ? edge->from + 2
+				     : edge->kind == PTR_ASYNC				? edge->from
+											: 0;
+			break;
+		default: break;
+		}
+	}
+}
+
+void pt_calls_finish(struct pt_calls *c)
+{
+	for (struct stack *st = c->stacks; st; st = st->next) {
+		struct now now = now_of(NULL, st, st->tsc);
+
+		unwind_all(c, st, &now);
+	}
+}

@@ -1,0 +1,44 @@
+/*
+ * calls.h - call stacks of threads from their branches, and the calls they make: perf's thread-stack, kept by
+ * return address.
+ *
+ * A thread's stack goes on in the kernel, and a guest's stands on that of the host's thread that runs it when its bottom
+ * is first seen; it stays there when another vCPU goes on with it, for a call's path is its caller's and one more. Counts are
+ * the thread's own: what others executed on its CPU in between is not in them.
+ *
+ * A call pushes, and so does a system call, interrupt or exception; a return pops to the frame it returns to. Frames
+ * that are skipped (longjmp, exceptions) end without return. A jump to another function's first instruction is a tail
+ * call. A signal handler is a frame above what it interrupted. After a gap all frames end of whoever may have run
+ * in it, and what runs then is the bottom of a new stack.
+ *
+ * There are no more than emit->call_paths call paths: calls of further ones have none, and an error row says so.
+ */
+#ifndef DECODE_OUTPUT_CALLS_H
+#define DECODE_OUTPUT_CALLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "decode/output/emit.h"
+
+struct pt_calls *pt_calls_create(struct pt_emit *emit);
+void pt_calls_destroy(struct pt_calls *c);
+
+/* The stream's thread (re)starts at ip. */
+void pt_calls_begin(struct pt_calls *c, struct pt_emit_stream *s, struct pt_code *code, uint64_t ip,
+		    uint64_t tsc);
+/*
+ * Something was missed of the stream's thread, from tsc (PTR_NO_TSC: unknown) until pt_calls_begin(). To be called, too, for
+ * whom its CPU is switched to meanwhile. blind: only code was, so that it is the thread's alone; else the CPU may have entered
+ * and left guests, and run any of their threads.
+ */
+void pt_calls_gap(struct pt_calls *c, struct pt_emit_stream *s, uint64_t tsc, bool blind);
+/* The stream's thread does not run any more. */
+void pt_calls_end(struct pt_calls *c, struct pt_emit_stream *s);
+/* One execution of a path: run is its record number, position that of its first branch in it. The stream's
+ * counters stand before it. */
+void pt_calls_path(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *path, uint64_t tsc,
+		   uint64_t run, uint32_t position);
+void pt_calls_finish(struct pt_calls *c);
+
+#endif

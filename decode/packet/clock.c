@@ -1,0 +1,144 @@
+/* clock.c - see clock.h. */
+#include "decode/packet/clock.h"
+
+#include <string.h>
+
+void pt_clock_init(struct pt_clock *c, const struct pt_clock_config *config)
+{
+	memset(c, 0, sizeof *c);
+	c->config = *config;
+	c->tsc = PT_CLOCK_UNKNOWN;
+	c->limit_tsc = UINT64_MAX;
+}
+
+void pt_clock_lost(struct pt_clock *c)
+{
+	c->have_ctc = false;
+	c->limit_tsc = UINT64_MAX;
+	c->anchor_cyc = c->cyc;
+	c->anchor_tsc = c->tsc;
+}
+
+static void anchor(struct pt_clock *c, uint64_t tsc)
+{
+	c->anchor_tsc = tsc;
+	c->anchor_cyc = c->cyc;
+	c->loose = false;
+	if (c->tsc == PT_CLOCK_UNKNOWN || tsc > c->tsc)
+		c->tsc = tsc;
+}
+
+void pt_clock_tsc(struct pt_clock *c, uint64_t tsc)
+{
+	const uint64_t low = ((uint64_t)1 << 56) - 1;
+
+	/* The packet has 56 bits: take the upper ones from the clock, across a wrap too. */
+	if (c->tsc != PT_CLOCK_UNKNOWN) {
+		uint64_t t = (c->tsc & ~low) | (tsc & low);
+
+		if (t + (low >> 1) < c->tsc)
+			t += low + 1;
+		tsc = t;
+	}
+	c->have_ctc = false;
+	c->limit_tsc = UINT64_MAX;
+	anchor(c, tsc);
+}
+
+static uint64_t ctc_to_tsc(const struct pt_clock *c, uint64_t ticks)
+{
+	return c->ctc_tsc + (uint64_t)((unsigned __int128)ticks * c->config.ctc_num / c->config.ctc_den);
+}
+
+static void set_limit(struct pt_clock *c)
+{
+	uint64_t next = ((c->ctc >> c->config.mtc_shift) + 1) << c->config.mtc_shift;
+
+	c->limit_tsc = c->config.mtc ? ctc_to_tsc(c, next - c->ctc_base) : UINT64_MAX;
+}
+
+void pt_clock_tma(struct pt_clock *c, uint32_t ctc, uint32_t fast)
+{
+	if (!c->config.ctc_num || !c->config.ctc_den || c->tsc == PT_CLOCK_UNKNOWN)
+		return;
+	/* TMA follows its TSC: that was `fast` TSC ticks after the CTC ticked to `ctc`. */
+	c->ctc_tsc = c->anchor_tsc - fast;
+	/* High enough that an MTC's bits can always be found at or above it. */
+	c->ctc_base = c->ctc = ((uint64_t)1 << 32) | ctc;
+	c->have_ctc = true;
+	set_limit(c);
+}
+
+bool pt_clock_at(const struct pt_clock *c, uint32_t ctc, uint32_t fast, uint64_t *ret)
+{
+	int64_t ticks;
+
+	if (!c->have_ctc)
+		return false;
+	ticks = (int64_t)(c->ctc - c->ctc_base) + (int16_t)(ctc - (uint32_t)c->ctc);
+	*ret = ticks < 0 ? c->ctc_tsc - (ctc_to_tsc(c, (uint64_t)-ticks) - c->ctc_tsc)
+			 : ctc_to_tsc(c, (uint64_t)ticks);
+	*ret += fast;
+	return true;
+}
+
+uint64_t pt_clock_ctc_round(const struct pt_clock *c)
+{
+	return c->config.ctc_den ? ((uint64_t)c->config.ctc_num << 16) / c->config.ctc_den : 0;
+}
+
+void pt_clock_mtc(struct pt_clock *c, uint32_t ctc, bool cyc_before)
+{
+	uint64_t before = c->tsc, t, cycles = c->cyc - c->anchor_cyc;
+	uint32_t shift = c->config.mtc_shift, step;
+
+	if (!c->have_ctc)
+		return;
+	/* With mtc_shift > 8 TMA's 16 bits do not reach the MTC's top bits: those that are known decide. */
+	step = shift > 8
+		   ? (ctc - (uint32_t)(c->ctc >> shift)) & ((1u << (16 - (shift < 16 ? shift : 15))) - 1)
+		   : (ctc - (uint32_t)(c->ctc >> shift)) & 0xff;
+	if (step == 0)
+		return; /* the tick that TMA has already told of */
+	c->ctc = ((c->ctc >> shift) + step) << shift;
+	t = ctc_to_tsc(c, c->ctc - c->ctc_base);
+	set_limit(c);
+	if (c->cyc && !cyc_before && before != PT_CLOCK_UNKNOWN) {
+		/* It came in the cycle of the last CYC, or shortly behind it. When the tick was before that cycle, it is
+		 * told late (behind a VM entry, say), and the CYC's time stands; but for a ratio that is wrong. */
+		uint64_t by_cyc = pt_clock_by_cyc(c);
+
+		if (by_cyc >= t && by_cyc - t <= 2 * (c->limit_tsc - t)) {
+			c->tsc = before > t ? before : t;
+			if (by_cyc > c->tsc)
+				c->tsc = by_cyc < c->limit_tsc ? by_cyc : c->limit_tsc;
+			return;
+		}
+	}
+	if (!c->tsc_per_cyc || !c->config.nominal_ratio) {
+		/* No CBR ratio: the cycles between two MTCs tell how long one is. */
+		if (cycles && t > c->anchor_tsc) {
+			c->tsc_per_cyc = ((t - c->anchor_tsc) << 32) / cycles;
+			c->calibrated = true;
+		}
+	}
+	anchor(c, t);
+	if (before != PT_CLOCK_UNKNOWN && c->tsc < before)
+		c->tsc = before;
+	c->loose = c->cyc && !cyc_before;
+}
+
+void pt_clock_cbr(struct pt_clock *c, uint32_t ratio)
+{
+	if (ratio == c->cbr)
+		return;
+	c->cbr = ratio;
+	if (!ratio || !c->config.nominal_ratio)
+		return;
+	/* What has passed was at the old ratio. */
+	if (c->tsc != PT_CLOCK_UNKNOWN) {
+		c->anchor_tsc = c->tsc;
+		c->anchor_cyc = c->cyc;
+	}
+	c->tsc_per_cyc = ((uint64_t)c->config.nominal_ratio << 32) / ratio;
+}

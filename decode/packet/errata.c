@@ -1,0 +1,45 @@
+/* errata.c - see errata.h. */
+#include "decode/packet/errata.h"
+
+uint32_t pt_errata_of(uint32_t family, uint32_t model)
+{
+	if (family == 0x13 && model == 1) /* Diamond Rapids */
+		return PT_SKD022 | PT_SKL014 | PT_SKZ84;
+	if (family != 6)
+		return 0;
+	switch (model) {
+	case 0x4e: /* Skylake */
+	case 0x5e:
+	case 0x8e: /* Kaby Lake, Coffee Lake */
+	case 0x9e:
+	case 0xa5: /* Comet Lake */
+	case 0xa6: return PT_SKD007 | PT_SKD010 | PT_SKD022 | PT_SKL014;
+	case 0x55: /* Skylake-X, Cascade Lake */
+	case 0x6a: /* Ice Lake-X */
+	case 0x6c:
+	case 0x8f: /* Sapphire Rapids */
+	case 0xcf: /* Emerald Rapids */
+	case 0xad: /* Granite Rapids */
+	case 0xae: return PT_SKD022 | PT_SKL014 | PT_SKZ84;
+	case 0x66: /* Cannon Lake */
+	case 0x7d: /* Ice Lake */
+	case 0x7e:
+	case 0x8c: /* Tiger Lake */
+	case 0x8d:
+	case 0xa7: /* Rocket Lake */
+	case 0xa8:
+	case 0x97: /* Alder Lake */
+	case 0x9a:
+	case 0xb7: /* Raptor Lake */
+	case 0xba:
+	case 0xbf:
+	case 0xaa: /* Meteor Lake */
+	case 0xac:
+	case 0xb5: /* Arrow Lake */
+	case 0xc5:
+	case 0xc6:
+	case 0xbd: /* Lunar Lake */
+	case 0xcc: return PT_SKD022 | PT_SKL014;
+	default: return 0;
+	}
+}

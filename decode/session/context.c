@@ -1,0 +1,467 @@
+/*
+ * context.c - a session's streams, and who runs in them: threads by switch records, processes by CR3, guests by VMCS.
+ *
+ * A switch record has a time, the trace has PIP packets; neither alone says whose user code it is: times are exact
+ * to the next timing packet only, and a CR3 is just a number. So a switch takes effect when the flow comes by where the
+ * kernel switches threads; where that is not known, at its time, but not while the flow is in user space or in a guest.
+ * And when the flow comes to user space with a CR3 that another process was seen with, the switch that tells of it is
+ * taken ahead of its time.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/session/internal.h"
+
+/* ---- Codes ------------------------------------------------------------------------------------------ */
+
+void pt_session_codes(struct stream *st)
+{
+	struct session *s = st->session;
+	struct pt_seat *seat = st->seat;
+	struct pt_machine *m = seat->machine;
+	struct pt_code *user = seat->task ? seat->task->process->code : NULL;
+
+	st->out.machine = m;
+	st->out.task = seat->task;
+	st->out.host_task = st->cpu.task;
+	st->out.vcpu = seat == &st->cpu ? -1 : seat->index;
+	pt_emit_who(&st->out);
+	pt_session_choose(st);
+	if (st->flow.skip) {
+		st->flow.user = st->flow.kernel = NULL;
+		return;
+	}
+	if (seat == &st->cpu) {
+		st->flow.user = user;
+		st->flow.kernel = s->kernel_traced || m->space.count ? m->code : NULL;
+		return;
+	}
+	/* A guest: what is not known of its processes may still be in its memory's images (a boot loader's code). */
+	if (!seat->task)
+		st->out.task = &seat->unknown;
+	st->flow.user = user ? user : m->anyone.code ? m->anyone.code : m->code;
+	st->flow.kernel = m->code;
+	if (s->guest_code && !m->space.count && st->cpu.task) {
+		st->flow.user = st->cpu.task->process->code;
+		st->flow.kernel = NULL;
+	}
+}
+
+/* ---- Switches --------------------------------------------------------------------------------------- */
+
+/* A switch waits for where the kernel switches; or, when nobody knows where that is, until the flow has left user space.
+ * The host's CPU waits while it is in a guest. */
+static bool waits(const struct stream *st, const struct pt_seat *seat)
+{
+	if (!seat->task || st->flow.state < PT_FLOW_BLIND)
+		return false;
+	if (st->seat != seat)
+		return true;
+	if (!st->flow.kernel || st->flow.state != PT_FLOW_RUNNING)
+		return false;
+	return seat->machine->code->switch_ip || st->flow.code != st->flow.kernel;
+}
+
+static void sit(struct stream *st, struct pt_seat *seat, struct pt_task *task)
+{
+	bool here = st->seat == seat;
+
+	if (here)
+		pt_flow_pause(&st->flow, true);
+	seat->before = seat->task;
+	seat->task = task;
+	seat->switches++;
+	if (seat == &st->cpu)
+		st->switch_vmcs = st->flow.vmcs;
+	pt_session_codes(st);
+	if (here)
+		pt_flow_resume(&st->flow);
+	if (seat == &st->cpu && st->session->emit.vm && st->session->emit.vm->switched)
+		st->session->emit.vm->switched(st->session->emit.vm_arg, &st->out, &st->flow);
+}
+
+static void switch_late(struct stream *st, struct pt_seat *seat)
+{
+	struct pt_task *task = seat->late;
+
+	seat->late = NULL;
+	if (task && seat->task != task)
+		sit(st, seat, task);
+}
+
+int pt_session_switch(struct session *s, struct pt_seat *seat, int32_t pid, int32_t tid, struct pt_error *e)
+{
+	struct pt_task *task = pt_tasks_get(seat->machine->tasks, pid, tid);
+	bool anywhere = false;
+
+	if (!task)
+		return pt_session_no_memory(e);
+	for (struct stream *st = s->streams; st; st = st->next) {
+		if (st->seat != seat && &st->cpu != seat)
+			continue;
+		anywhere = true;
+		if (task == (seat->late ? seat->late : seat->task))
+			continue; /* told twice: out of one, into the other */
+		/* The flow has not come by where the one before was to take effect. */
+		switch_late(st, seat);
+		if (waits(st, seat))
+			seat->late = task;
+		else
+			sit(st, seat, task);
+	}
+	if (!anywhere && seat->task != task) { /* a vCPU that is out */
+		seat->before = seat->task;
+		seat->task = task;
+		seat->late = NULL;
+		seat->switches++;
+	}
+	return 0;
+}
+
+int pt_session_moved(struct session *s, const struct pt_side *side, struct pt_error *e)
+{
+	const struct pt_vm_events *vm = s->emit.vm;
+	const struct pt_task *task;
+	bool left;
+
+	if (side->machine->pid || !vm || !vm->moved || !pt_side_moved(side, &left))
+		return 0;
+	task = pt_tasks_get(side->machine->tasks, side->pid, side->tid);
+	if (!task)
+		return pt_session_no_memory(e);
+	for (struct stream *st = s->streams; st; st = st->next)
+		if (st->info.tid > 0 ? st->info.tid == side->tid : st->info.cpu == side->cpu)
+			vm->moved(s->emit.vm_arg, &st->out, &st->flow, task, left,
+				  side->tsc ? side->tsc : PTR_NO_TSC);
+	return 0;
+}
+
+struct pt_seat *pt_session_seat(struct session *s, const struct pt_side *side)
+{
+	if (side->machine->pid)
+		return pt_machine_seat(side->machine, side->cpu);
+	for (struct stream *st = s->streams; st; st = st->next)
+		if (st->info.tid == -1 && st->info.cpu == side->cpu)
+			return &st->cpu;
+	return NULL;
+}
+
+static bool has_user_code(const struct pt_task *task)
+{
+	return task && task->process->space.count;
+}
+
+struct ahead {
+	struct session *session;
+	const struct pt_seat *seat;
+	const struct pt_process *process; /* NULL: any */
+	const struct pt_task *task;	  /* NULL: any */
+	bool user;			  /* any that has user code, or an exec of who runs now */
+	bool next;			  /* any other than who runs now */
+};
+
+static bool of_seat(const struct pt_side *side, void *arg)
+{
+	const struct ahead *a = arg;
+
+	if (a->user && a->seat->task && side->machine == a->seat->machine &&
+	    (pt_side_effect(side) & PT_SIDE_CODE))
+		return pt_side_pid(side) == a->seat->task->pid;
+	return (pt_side_effect(side) & PT_SIDE_SWITCH) && side->machine == a->seat->machine &&
+	       pt_session_seat(a->session, side) == a->seat;
+}
+
+static bool to_process(const struct pt_side *side, void *arg)
+{
+	const struct ahead *a = arg;
+	int32_t pid, tid;
+
+	if (a->user && a->seat->task && pt_side_execs(side, a->seat->task->pid))
+		return true;
+	if (!pt_side_switched(side, &pid, &tid))
+		return false;
+	if (a->next)
+		return pt_tasks_get(side->machine->tasks, pid, tid) != a->seat->task;
+	if (a->user)
+		return has_user_code(pt_tasks_get(side->machine->tasks, pid, tid));
+	return (!a->process || pid == a->process->pid) && (!a->task || tid == a->task->tid);
+}
+
+/* The next switch to a process or thread (both NULL: to whatever has user code, or an exec), ahead of its time. */
+static bool ahead(struct stream *st, struct pt_seat *seat, const struct pt_process *process,
+		  const struct pt_task *task)
+{
+	struct ahead a = {.session = st->session,
+			  .seat = seat,
+			  .process = process,
+			  .task = task,
+			  .user = !process && !task};
+	bool found = pt_session_ahead(st->session, st->flow.clock.tsc, st->session->window_tsc, of_seat,
+				      to_process, &a);
+
+	if (found)
+		switch_late(st, seat);
+	return found;
+}
+
+/* The flow comes by where the kernel switches threads. Time is uncertain up to the next timing packet: the record of it may
+ * be late, but not much. */
+static void on_switching(void *arg, struct pt_emit_stream *out)
+{
+	struct stream *st = arg;
+	struct ahead a = {.session = st->session, .seat = st->seat, .next = true};
+	uint64_t window = st->session->window_tsc;
+
+	(void)out;
+	if (!st->seat->late)
+		pt_session_ahead(st->session, st->flow.clock.tsc, window == UINT64_MAX ? window : window / 50,
+				 of_seat, to_process, &a);
+	switch_late(st, st->seat);
+}
+
+/* ---- User space ------------------------------------------------------------------------------------- */
+
+/* PCID is no part of the address space. A kernel with page table isolation comes to user space with tables of its
+ * own, whose CR3 is another one of the same process: always that one. */
+static uint64_t page_tables(uint64_t cr3)
+{
+	return cr3 & ~(uint64_t)0xfff;
+}
+
+/* So many times in a row the sideband has to say it until a CR3 becomes another process's that had one before. */
+#define DOUBTS_MAX 4
+
+/* A new process, before its exec, may run in its parent's address space (vfork): that one's CR3 is not its own. */
+static bool shares(const struct pt_process *process, const struct pt_process *known)
+{
+	return known && process->fresh && !process->execs && process->parent == known->pid;
+}
+
+/* What comes is this process's code; NULL: sideband and CR3 contradict each other, and nobody knows whose it is. */
+static void see(struct stream *st, const struct pt_process *process)
+{
+	if (!st->flow.skip)
+		st->flow.user = process ? process->code : NULL;
+}
+
+/* The flow comes to user space. */
+static void on_user(void *arg, struct pt_emit_stream *out)
+{
+	struct stream *st = arg;
+	struct pt_seat *seat = st->seat;
+	struct pt_machine *m = seat->machine;
+	uint64_t cr3 = page_tables(st->flow.cr3);
+	struct pt_process *known, *process;
+	bool again;
+
+	(void)out;
+	switch_late(st, seat);
+	if (st->session->failed)
+		return;
+	if (!cr3) { /* nobody says otherwise */
+		seat->user_cr3 = 0;
+		seat->switches = 0;
+		return;
+	}
+	known = pt_machine_process(m, cr3);
+	if (known && seat->task && seat->task->process == known) {
+		seat->user_cr3 = cr3;
+		seat->switches = 0;
+		pt_machine_doubt(m, cr3, NULL, false);
+		see(st, known);
+		return;
+	}
+	if (known && seat->before && seat->before->process == known && seat->user_cr3 == cr3 &&
+	    !ahead(st, seat, known, NULL)) {
+		/* The switch's time has come, but not the switch. */
+		see(st, known);
+		return;
+	}
+	/* A new process may share its parent's address space (vfork). */
+	if (known && !(seat->task && seat->task->process->fresh && seat->switches))
+		ahead(st, seat, known, NULL);
+	else if (!known && (!has_user_code(seat->task) || (!seat->task->process->fresh && !seat->switches)))
+		ahead(st, seat, NULL, NULL);
+	again = !seat->switches && seat->user_cr3 == cr3;
+	seat->user_cr3 = cr3;
+	seat->switches = 0;
+	if (!has_user_code(seat->task)) {
+		if (known)
+			see(st, known);
+		return;
+	}
+	process = seat->task->process;
+	/* Now that a switch may have been taken ahead of its time. */
+	known = pt_machine_process(m, cr3);
+	if (known == process || shares(process, known)) {
+		see(st, process);
+		return;
+	}
+	if (!process->gone &&
+	    ((!known && process->fresh) || pt_machine_doubt(m, cr3, process, again) >= DOUBTS_MAX))
+		pt_machine_learn(m, cr3, process);
+	else
+		process = NULL;
+	see(st, process);
+}
+
+/* ---- Guests ----------------------------------------------------------------------------------------- */
+
+static int32_t vcpu_of(struct session *s, const struct pt_task *task)
+{
+	const char *key, *value;
+	char prefix[32], tid[16];
+	int n = snprintf(prefix, sizeof prefix, "kvm.%" PRId32 ".", task->pid), index;
+
+	snprintf(tid, sizeof tid, "%" PRId32, task->tid);
+	for (size_t i = 0; ptc_meta_pair(s->meta, i, &key, &value); i++) {
+		char *end;
+		long vcpu;
+
+		if (strncmp(key, prefix, (size_t)n) != 0 || strcmp(value, tid) != 0)
+			continue;
+		vcpu = strtol(key + n, &end, 10);
+		if (end != key + n && !strcmp(end, ".tid"))
+			return (int32_t)vcpu;
+	}
+	if (sscanf(task->comm, "CPU %d/KVM", &index) == 1)
+		return index;
+	return -1;
+}
+
+/* Which vCPU it is that the stream's CPU enters now. NULL: nobody knows which thread it is. */
+static struct pt_seat *guest_seat(struct stream *st)
+{
+	struct session *s = st->session;
+	struct vmcs *known = NULL;
+	struct pt_machine *m;
+	struct pt_seat *seat;
+	bool others = false; /* who runs as far as is known has a VMCS of its own */
+
+	switch_late(st, &st->cpu);
+	for (size_t i = 0; i < s->vmcs_count; i++) {
+		if (s->vmcs[i].address == st->flow.vmcs)
+			known = &s->vmcs[i];
+		others |= st->cpu.task && s->vmcs[i].task == st->cpu.task;
+	}
+	if (known && known->task == st->cpu.task)
+		return known->seat;
+	/* The record of the switch to the vCPU's thread may be late; else the VMCS is another's now. */
+	if (known && ahead(st, &st->cpu, NULL, known->task))
+		return known->seat;
+	if (!known && others && st->switch_vmcs != st->flow.vmcs && !st->cpu.switches)
+		ahead(st, &st->cpu, NULL, NULL);
+	if (!st->cpu.task)
+		return known ? known->seat : NULL;
+	m = pt_machine_get(s->machines, st->cpu.task->pid);
+	seat = m ? pt_machine_seat(m, vcpu_of(s, st->cpu.task)) : NULL;
+	if (!seat || st->flow.vmcs == PT_VMCS_UNKNOWN)
+		return seat;
+	if (!known) {
+		struct vmcs *more = realloc(s->vmcs, (s->vmcs_count + 1) * sizeof *more);
+
+		if (!more)
+			return seat;
+		s->vmcs = more;
+		known = &more[s->vmcs_count++];
+	}
+	*known = (struct vmcs){.address = st->flow.vmcs, .seat = seat, .task = st->cpu.task};
+	return seat;
+}
+
+/* The flow has changed sides. */
+static void on_side(void *arg, struct pt_emit_stream *out, const struct pt_vm_transition *t)
+{
+	struct stream *st = arg;
+	struct session *s = st->session;
+	struct pt_error e;
+
+	(void)out;
+	if (t && t->concealed)
+		return;
+	st->seat = &st->cpu;
+	if (st->flow.nr) {
+		struct pt_seat *seat = guest_seat(st);
+		struct pt_machine *m = seat ? NULL : pt_machine_get(s->machines, -1);
+
+		/* Which VM it is, is not known. */
+		if (!seat)
+			seat = m ? pt_machine_seat(m, -1) : NULL;
+		if (seat)
+			st->seat = seat;
+		else
+			s->failed = pt_session_no_memory(&s->error) < 0;
+	} else if (!s->host->code->switch_ip) {
+		switch_late(st, &st->cpu);
+	}
+	pt_session_codes(st);
+	if (t && t->entry && s->waiting && pt_session_queue_waiting(s, false, &e) < 0) {
+		s->failed = true;
+		s->error = e;
+	}
+}
+
+/* ---- Streams ---------------------------------------------------------------------------------------- */
+
+struct stream *pt_session_stream(struct session *s, uint32_t id)
+{
+	struct stream *st;
+
+	for (st = s->streams; st && st->id != id; st = st->next)
+		;
+	return st;
+}
+
+int pt_session_stream_add(struct session *s, uint32_t id, const struct ptc_stream *info, struct pt_error *e)
+{
+	struct stream *st, **at = &s->streams;
+
+	if (pt_session_stream(s, id))
+		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "stream %u is declared twice", id);
+	st = calloc(1, sizeof *st);
+	if (!st)
+		return pt_session_no_memory(e);
+	while (*at)
+		at = &(*at)->next;
+	*at = st;
+	st->info = *info;
+	st->id = id;
+	st->last = &st->first;
+	st->session = s;
+	pt_seat_init(&st->cpu, s->host, info->cpu);
+	st->seat = &st->cpu;
+	st->out = (struct pt_emit_stream){.emit = &s->emit,
+					  .stream = id,
+					  .cpu = info->cpu,
+					  .missing = pt_session_missing,
+					  .user = on_user,
+					  .switching = on_switching,
+					  .side = on_side,
+					  .missing_arg = st};
+	pt_flow_init(&st->flow, &s->graph, &s->clock, &pt_emit_sink, &st->out);
+	st->flow.no_tnt = ptc_meta_number(s->meta, "pt_config", 0) >> 55 & 1;
+	pt_filter_parse(&s->emit.filter, ptc_meta_get(s->meta, "addr_filter"));
+	st->flow.errata = pt_errata_of((uint32_t)ptc_meta_number(s->meta, "cpu_family", 0),
+				       (uint32_t)ptc_meta_number(s->meta, "cpu_model", 0));
+	pt_session_codes(st);
+	return info->tid > 0 ? pt_session_switch(s, &st->cpu, info->pid, info->tid, e) : 0;
+}
+
+void pt_session_streams_free(struct session *s)
+{
+	while (s->streams) {
+		struct stream *st = s->streams;
+
+		s->streams = st->next;
+		while (st->first) {
+			struct piece *p = st->first;
+
+			st->first = p->next;
+			free(p);
+		}
+		free(st);
+	}
+	free(s->vmcs);
+}

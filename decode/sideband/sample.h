@@ -1,0 +1,29 @@
+/*
+ * sample.h - a PERF_RECORD_SAMPLE taken apart (perf_event_open(2), "PERF_RECORD_SAMPLE").
+ *
+ * Pure: bytes in, struct out.
+ */
+#ifndef DECODE_SIDEBAND_SAMPLE_H
+#define DECODE_SIDEBAND_SAMPLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct pt_sample {
+	bool has_ip, has_tid, has_time, has_addr, has_id, has_cpu, has_period;
+	uint64_t ip, time_ns, addr, id, period;
+	int32_t pid, tid, cpu;
+	const uint8_t *raw; /* within the record; NULL when there are none */
+	size_t raw_bytes;
+};
+
+/* record: from its perf_event_header on, of its size (>= 8). Fields behind the raw bytes are not looked at. False when the
+ * record is too short for what sample_type says is in it, or is no sample. */
+bool pt_sample_parse(const uint8_t *record, size_t size, uint64_t sample_type, uint64_t read_format,
+		     struct pt_sample *ret);
+
+/* The event's id alone, when sample_type has PERF_SAMPLE_IDENTIFIER: then it is at the same place in all events' samples. */
+bool pt_sample_identifier(const uint8_t *record, size_t size, uint64_t *ret);
+
+#endif

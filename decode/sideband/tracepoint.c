@@ -1,0 +1,348 @@
+/* tracepoint.c - see tracepoint.h. */
+#include "decode/sideband/tracepoint.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIELDS_MAX   512 /* more than any tracepoint has */
+#define FIELDS_TIMES 4	 /* bytes of all fields of an event, in its lengths */
+
+enum kind { NUMBER, STRING, DYNAMIC_STRING, ARRAY, DYNAMIC_ARRAY, BYTES };
+
+struct field {
+	char name[64];
+	enum kind kind;
+	bool is_signed, relative; /* relative: __rel_loc */
+	unsigned offset, size;	  /* bytes */
+	unsigned element;	  /* of an array: bytes */
+};
+
+struct pt_tracepoint {
+	struct field *fields;
+	size_t count;
+};
+
+/* ---- Text ------------------------------------------------------------------------------------------- */
+
+static bool reserve(struct pt_text_buffer *b, size_t more)
+{
+	size_t need = b->length + more + 1, room = b->room ? b->room : 256;
+	char *text;
+
+	if (need <= b->room)
+		return true;
+	while (room < need)
+		room *= 2;
+	text = b->failed ? NULL : realloc(b->text, room);
+	if (!text) {
+		b->failed = true;
+		return false;
+	}
+	b->text = text;
+	b->room = room;
+	return true;
+}
+
+void pt_text_add(struct pt_text_buffer *b, const char *format, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, format);
+	n = vsnprintf(NULL, 0, format, ap);
+	va_end(ap);
+	if (n < 0 || !reserve(b, (size_t)n))
+		return;
+	va_start(ap, format);
+	vsnprintf(b->text + b->length, (size_t)n + 1, format, ap);
+	va_end(ap);
+	b->length += (size_t)n;
+}
+
+/* Bytes of the UTF-8 character at p, 0 when it is none (Unicode, table 3-7). */
+static size_t utf8(const uint8_t *p, size_t n)
+{
+	size_t bytes = p[0] < 0x80		     ? 1
+		       : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
+		       : (p[0] & 0xf0) == 0xe0	     ? 3
+		       : p[0] >= 0xf0 && p[0] < 0xf5 ? 4
+						     : 0;
+
+	if (!bytes || bytes > n)
+		return 0;
+	for (size_t i = 1; i < bytes; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	if (bytes == 3 && ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] >= 0xa0)))
+		return 0;
+	if (bytes == 4 && ((p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] >= 0x90)))
+		return 0;
+	return bytes;
+}
+
+void pt_text_add_json(struct pt_text_buffer *b, const uint8_t *s, size_t size)
+{
+	size_t n = strnlen((const char *)s, size), i = 0;
+
+	pt_text_add(b, "\"");
+	while (i < n) {
+		size_t bytes = utf8(s + i, n - i);
+
+		if (bytes == 0 || s[i] < 0x20 || s[i] == 0x7f)
+			pt_text_add(b, "\\u%04x", s[i]);
+		else if (s[i] == '"' || s[i] == '\\')
+			pt_text_add(b, "\\%c", s[i]);
+		else
+			pt_text_add(b, "%.*s", (int)bytes, (const char *)s + i);
+		i += bytes ? bytes : 1;
+	}
+	pt_text_add(b, "\"");
+}
+
+/* ---- The format ------------------------------------------------------------------------------------- */
+
+/* The text behind `key` in [p, end), up to the ';'; false when it is not there. */
+static bool part(const char *p, const char *end, const char *key, const char **ret, size_t *ret_size)
+{
+	size_t n = strlen(key);
+	const char *stop;
+
+	for (; p + n <= end; p++)
+		if (!memcmp(p, key, n)) {
+			p += n;
+			stop = memchr(p, ';', (size_t)(end - p));
+			*ret = p;
+			*ret_size = (size_t)((stop ? stop : end) - p);
+			return true;
+		}
+	return false;
+}
+
+static bool part_number(const char *p, const char *end, const char *key, unsigned *ret)
+{
+	char digits[16];
+	const char *text;
+	size_t n;
+
+	if (!part(p, end, key, &text, &n) || !n || n >= sizeof digits || !isdigit((unsigned char)*text))
+		return false;
+	memcpy(digits, text, n);
+	digits[n] = 0;
+	*ret = (unsigned)strtoul(digits, NULL, 10);
+	return true;
+}
+
+static bool has(const char *p, size_t n, const char *word)
+{
+	size_t w = strlen(word);
+
+	for (size_t i = 0; i + w <= n; i++)
+		if (!memcmp(p + i, word, w))
+			return true;
+	return false;
+}
+
+/* Bytes of an array's element, by its C type. */
+static unsigned element_size(const char *type, size_t n)
+{
+	static const struct {
+		const char *word;
+		unsigned size;
+	} words[] = {{"64", 8},	   {"32", 4},	      {"16", 2},     {"u8", 1},	     {"s8", 1},	  {"int8", 1},
+		     {"long", 8},  {"*", 8},	      {"short", 2},  {"char", 1},    {"bool", 1}, {"int", 4},
+		     {"pid_t", 4}, {"dma_addr_t", 8}, {"size_t", 8}, {"unsigned", 4}};
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (has(type, n, words[i].word))
+			return words[i].size;
+	return 1;
+}
+
+/* "char prev_comm[16]", "__data_loc char[] name", "u64 ip", "const char * name": fills name, kind and element. */
+static bool declaration(const char *p, size_t n, struct field *f)
+{
+	size_t end = n, begin, type;
+	bool array = false, dynamic = has(p, n, "__data_loc") || has(p, n, "__rel_loc");
+
+	while (end && isspace((unsigned char)p[end - 1]))
+		end--;
+	if (end && p[end - 1] == ']') {
+		array = true;
+		while (end && p[end - 1] != '[')
+			end--;
+		end -= end > 0;
+	}
+	for (begin = end; begin && (isalnum((unsigned char)p[begin - 1]) || p[begin - 1] == '_'); begin--)
+		;
+	if (begin == end || end - begin >= sizeof f->name)
+		return false;
+	memcpy(f->name, p + begin, end - begin);
+	f->name[end - begin] = 0;
+	type = begin;
+	f->relative = has(p, type, "__rel_loc");
+	f->element = element_size(p, type);
+	if (dynamic)
+		f->kind =
+		    has(p, type, "char") && !has(p, type, "unsigned char") ? DYNAMIC_STRING : DYNAMIC_ARRAY;
+	else if (array && has(p, type, "char") && !has(p, type, "unsigned char"))
+		f->kind = STRING;
+	else if (array)
+		f->kind = ARRAY;
+	else
+		f->kind = f->size == 1 || f->size == 2 || f->size == 4 || f->size == 8 ? NUMBER : BYTES;
+	if ((f->kind == DYNAMIC_STRING || f->kind == DYNAMIC_ARRAY) && f->size != 4)
+		return false;
+	return true;
+}
+
+struct pt_tracepoint *pt_tracepoint_create(const char *format, size_t bytes)
+{
+	struct pt_tracepoint *t = calloc(1, sizeof *t);
+	const char *p = format, *end = format + bytes;
+
+	if (!t)
+		return NULL;
+	while (p < end && t->count < FIELDS_MAX) {
+		const char *line = p, *stop = memchr(p, '\n', (size_t)(end - p)), *text;
+		struct field f = {0}, *fields;
+		unsigned is_signed = 0;
+		size_t n;
+
+		stop = stop ? stop : end;
+		p = stop + (stop < end);
+		if (!part(line, stop, "field:", &text, &n) ||
+		    !part_number(line, stop, "offset:", &f.offset) ||
+		    !part_number(line, stop, "size:", &f.size))
+			continue;
+		part_number(line, stop, "signed:", &is_signed);
+		f.is_signed = is_signed;
+		if (!declaration(text, n, &f) || !strncmp(f.name, "common_", 7))
+			continue;
+		fields = realloc(t->fields, (t->count + 1) * sizeof *fields);
+		if (!fields) {
+			pt_tracepoint_destroy(t);
+			return NULL;
+		}
+		t->fields = fields;
+		fields[t->count++] = f;
+	}
+	return t;
+}
+
+void pt_tracepoint_destroy(struct pt_tracepoint *t)
+{
+	if (t)
+		free(t->fields);
+	free(t);
+}
+
+/* ---- Samples ---------------------------------------------------------------------------------------- */
+
+static uint64_t number(const uint8_t *p, unsigned size, bool is_signed)
+{
+	uint64_t v = 0;
+
+	memcpy(&v, p, size);
+	if (is_signed && size < 8 && v >> (8 * size - 1))
+		v |= UINT64_MAX << (8 * size);
+	return v;
+}
+
+static void add_number(struct pt_text_buffer *b, const uint8_t *p, unsigned size, bool is_signed)
+{
+	/* Only one of 8 bytes can have its top bit set when it is unsigned. */
+	pt_text_add(b, "%" PRId64, (int64_t)number(p, size, is_signed));
+}
+
+static void add_array(struct pt_text_buffer *b, const struct field *f, const uint8_t *p, size_t size)
+{
+	pt_text_add(b, "[");
+	for (size_t i = 0; i + f->element <= size; i += f->element) {
+		pt_text_add(b, i ? "," : "");
+		add_number(b, p + i, f->element, f->is_signed);
+	}
+	pt_text_add(b, "]");
+}
+
+/* Where a dynamic field's bytes are. */
+static bool locate(const struct field *f, const uint8_t *raw, size_t raw_bytes, const uint8_t **ret,
+		   size_t *ret_size)
+{
+	uint16_t where[2];
+	size_t at;
+
+	memcpy(where, raw + f->offset, sizeof where);
+	at = where[0] + (f->relative ? f->offset + f->size : 0u);
+	*ret = raw + at;
+	*ret_size = where[1];
+	return at <= raw_bytes && where[1] <= raw_bytes - at;
+}
+
+/* *left: bytes that may still be told of the event. Fields hardly overlap, so that a sound format does with these. */
+static void add_value(struct pt_text_buffer *b, const struct field *f, const uint8_t *raw, size_t raw_bytes,
+		      size_t *left)
+{
+	const uint8_t *p;
+	size_t size;
+
+	if (f->size > raw_bytes || f->offset > raw_bytes - f->size) {
+		pt_text_add(b, "null");
+		return;
+	}
+	p = raw + f->offset;
+	size = f->size;
+	if ((f->kind == DYNAMIC_STRING || f->kind == DYNAMIC_ARRAY) &&
+	    !locate(f, raw, raw_bytes, &p, &size)) {
+		pt_text_add(b, "null");
+		return;
+	}
+	if (size > *left) {
+		pt_text_add(b, "null");
+		return;
+	}
+	*left -= size;
+	switch (f->kind) {
+	case NUMBER: add_number(b, p, f->size, f->is_signed); break;
+	case STRING:
+	case DYNAMIC_STRING: pt_text_add_json(b, p, size); break;
+	case ARRAY:
+	case DYNAMIC_ARRAY: add_array(b, f, p, size); break;
+	case BYTES:
+		pt_text_add(b, "\"");
+		for (size_t i = 0; i < size; i++)
+			pt_text_add(b, "%02x", p[i]);
+		pt_text_add(b, "\"");
+		break;
+	}
+}
+
+void pt_tracepoint_json(const struct pt_tracepoint *t, const uint8_t *raw, size_t raw_bytes,
+			struct pt_text_buffer *b)
+{
+	size_t left = FIELDS_TIMES * raw_bytes;
+
+	for (size_t i = 0; i < t->count; i++) {
+		pt_text_add(b, "%s\"%s\":", i ? "," : "", t->fields[i].name);
+		add_value(b, &t->fields[i], raw, raw_bytes, &left);
+	}
+}
+
+bool pt_tracepoint_number(const struct pt_tracepoint *t, const uint8_t *raw, size_t raw_bytes,
+			  const char *name, uint64_t *ret)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		const struct field *f = &t->fields[i];
+
+		if (strcmp(f->name, name) != 0)
+			continue;
+		if (f->kind != NUMBER || f->size > raw_bytes || f->offset > raw_bytes - f->size)
+			return false;
+		*ret = number(raw + f->offset, f->size, f->is_signed);
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,46 @@
+/*
+ * kvm.h - what KVM's functions tell, by their names: why a guest was left, and what happened until it went on.
+ *
+ * vmx_handle_exit() calls one handler an exit reason, from the table kvm_vmx_exit_handlers (the kernel's
+ * arch/x86/kvm/vmx/vmx.c, Linux 4.19 to 6.12; nested_vmx's handlers likewise); before it, with interrupts off,
+ * vmx_handle_exit_irqoff() hands interrupts, NMIs and machine checks to the host's own entries, and the fastpath takes
+ * MSR writes, the preemption timer and halts. So the first of these functions that the host's trace shows behind an exit
+ * says the reason. The reasons' numbers are the SDM's (vol. 3, appendix C).
+ */
+#ifndef DECODE_VM_KVM_H
+#define DECODE_VM_KVM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum pt_kvm_role {
+	PT_KVM_NOTHING,
+	PT_KVM_HANDLER, /* called for exits of `reason` */
+	PT_KVM_INTERRUPT, /* hands the interrupt or NMI that exited to the host's entry, which is called next: reason 1, or
+				 * 0 when that is the NMI's */
+	PT_KVM_ENTRY,	    /* an interrupt's entry: its vector */
+	PT_KVM_ENTRY_STUBS, /* entries of device interrupts, one a vector from 32 on: the place in it tells */
+	PT_KVM_HALT,	    /* kvm_vcpu_halt(): polls, then blocks */
+	PT_KVM_CHECK_BLOCK, /* kvm_vcpu_check_block(): asks whether the halted vCPU has been woken */
+	PT_KVM_BLOCK,	    /* kvm_vcpu_block() */
+	PT_KVM_WRITE_TSC_OFFSET,
+	PT_KVM_NESTED_ENTER, /* the next entry is into a nested guest */
+	PT_KVM_NESTED_EXIT   /* the next entry is into the nested guest's hypervisor */
+};
+
+struct pt_kvm_function {
+	const char *name;
+	uint8_t role;	 /* enum pt_kvm_role */
+	uint8_t reason;	 /* PT_KVM_HANDLER */
+	uint16_t vector; /* PT_KVM_ENTRY, and handlers that are for one vector: else PT_KVM_NO_VECTOR */
+};
+#define PT_KVM_NO_VECTOR 0xffff
+
+/*
+ * The function's number, from 1 on, or 0: it tells nothing. A symbol's suffix that a compiler adds (".constprop.0",
+ * ".isra.1", ".part.2") is not part of the name, nor is a module's ("\t[kvm_intel]"); ".cold" parts are no functions.
+ */
+unsigned pt_kvm_find(const char *symbol);
+const struct pt_kvm_function *pt_kvm_function(unsigned number); /* of one that was found */
+
+#endif
