@@ -244,9 +244,9 @@ struct pt_graph {
 	uint32_t path_count, path_room;
 	struct pt_path_slot *path_hash;
 	uint32_t path_mask;
-	uint32_t *path_edges;		  /* edges of all paths, one behind the other */
-	uint32_t *path_insns;		  /* parallel: instructions before each edge, as in struct ptr_path */
-	uint8_t *path_roles;		  /* parallel: of a path whose role was asked, its edges' (output/calls.c) */
+	uint32_t *path_edges; /* edges of all paths, one behind the other */
+	uint32_t *path_insns; /* parallel: instructions before each edge, as in struct ptr_path */
+	uint8_t *path_roles;  /* parallel: of a path whose role was asked, its edges' (output/calls.c) */
 	struct pt_path_stats *path_stats; /* parallel to paths; NULL unless pt_graph_count_stats() */
 	uint32_t path_edge_count, path_edge_room;
 	struct pt_code **codes;
