@@ -362,7 +362,7 @@ static int sink_record(struct pt_sink *sink, const struct ptr_record *r, struct 
 	case PTR_EVENT: return put_event(s, r, e);
 	case PTR_ERROR: return put_error(s, r, e);
 	case PTR_GUEST_RUN: return vm_rows_guest_run(s->vms, r, e);
-	case PTR_ROUND_TRIP: return vm_rows_round_trip(s->vms, r, e);
+	case PTR_VMEXIT_INTERVAL: return vm_rows_vmexit(s->vms, r, e);
 	case PTR_VM_CLOCK: return vm_rows_clock(s->vms, r, e);
 	case PTR_META:
 	case PTR_TYPES:

@@ -149,20 +149,11 @@ int trace_bases(sqlite3 *db, struct trace_bases *ret, struct pt_error *e)
 		const char *table;
 		int64_t *base;
 	} all[] = {
-	    {"trace", &ret->trace},
-	    {"machine", &ret->machine},
-	    {"thread", &ret->thread},
-	    {"dso", &ret->dso},
-	    {"symbol", &ret->symbol},
-	    {"edge", &ret->edge},
-	    {"path", &ret->path},
-	    {"slice", &ret->slice},
-	    {"call_path", &ret->call_path},
-	    {"event", &ret->event},
-	    {"error", &ret->error},
-	    {"guest_run", &ret->guest_run},
-	    {"round_trip", &ret->round_trip},
-	    {"vm_clock", &ret->vm_clock},
+	    {"trace", &ret->trace},	  {"machine", &ret->machine},	{"thread", &ret->thread},
+	    {"dso", &ret->dso},		  {"symbol", &ret->symbol},	{"edge", &ret->edge},
+	    {"path", &ret->path},	  {"slice", &ret->slice},	{"call_path", &ret->call_path},
+	    {"event", &ret->event},	  {"error", &ret->error},	{"guest_run", &ret->guest_run},
+	    {"round_trip", &ret->vmexit}, {"vm_clock", &ret->vm_clock},
 	};
 	char sql[64];
 

@@ -13,7 +13,7 @@
 /* What is added to the record stream's numbers to make ids; trace is the trace's own id. */
 struct trace_bases {
 	int64_t trace, machine, thread, dso, symbol, edge, path, slice, run, call_path, call, event, error,
-	    guest_run, round_trip, vm_clock;
+	    guest_run, vmexit, vm_clock;
 };
 
 /* The META of a trace, as it comes. */

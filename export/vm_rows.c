@@ -8,7 +8,7 @@
 struct vm_rows {
 	sqlite3 *db;
 	struct trace_bases base;
-	sqlite3_stmt *guest_run, *round_trip, *clock;
+	sqlite3_stmt *guest_run, *vmexit, *clock;
 	int64_t guest_runs; /* how many */
 };
 
@@ -23,7 +23,7 @@ struct vm_rows *vm_rows_create(sqlite3 *db, const struct trace_bases *bases, str
 	v->db = db;
 	v->base = *bases;
 	if (!(v->guest_run = db_insert(db, "guest_run", 22, e)) ||
-	    !(v->round_trip = db_insert(db, "round_trip", 34, e)) ||
+	    !(v->vmexit = db_insert(db, "round_trip", 34, e)) ||
 	    !(v->clock = db_insert(db, "vm_clock", 12, e))) {
 		vm_rows_destroy(v);
 		return NULL;
@@ -36,7 +36,7 @@ void vm_rows_destroy(struct vm_rows *v)
 	if (!v)
 		return;
 	sqlite3_finalize(v->guest_run);
-	sqlite3_finalize(v->round_trip);
+	sqlite3_finalize(v->vmexit);
 	sqlite3_finalize(v->clock);
 	free(v);
 }
@@ -124,12 +124,12 @@ int vm_rows_guest_run(struct vm_rows *v, const struct ptr_record *record, struct
 	return db_run(r.s, e);
 }
 
-int vm_rows_round_trip(struct vm_rows *v, const struct ptr_record *record, struct pt_error *e)
+int vm_rows_vmexit(struct vm_rows *v, const struct ptr_record *record, struct pt_error *e)
 {
-	const struct ptr_round_trip *t = &record->round_trip;
-	struct row r = {.s = v->round_trip};
+	const struct ptr_vmexit *t = &record->vmexit;
+	struct row r = {.s = v->vmexit};
 
-	put(&r, v->base.round_trip + (int64_t)record->number);
+	put(&r, v->base.vmexit + (int64_t)record->number);
 	put(&r, v->base.trace);
 	put_ref(&r, t->machine, v->base.machine);
 	put_ref(&r, t->thread, v->base.thread);

@@ -17,7 +17,7 @@ struct vm_rows *vm_rows_create(sqlite3 *db, const struct trace_bases *bases, str
 void vm_rows_destroy(struct vm_rows *v);
 
 int vm_rows_guest_run(struct vm_rows *v, const struct ptr_record *r, struct pt_error *e);
-int vm_rows_round_trip(struct vm_rows *v, const struct ptr_record *r, struct pt_error *e);
+int vm_rows_vmexit(struct vm_rows *v, const struct ptr_record *r, struct pt_error *e);
 int vm_rows_clock(struct vm_rows *v, const struct ptr_record *r, struct pt_error *e);
 
 /* After the last, when edges and paths are in their tables: fills what refers to records that came later. */

@@ -293,11 +293,12 @@ int ptc_put_aux(struct ptc_writer *w, uint32_t stream, uint64_t aux_offset, uint
  * other thread puts to; compressing is done side by side, writing one at a time. Meanwhile nothing else may be called for w; META that
  * waits is to be flushed before (ptc_flush_meta()); on_chunk is not called. Errors as of ptc_put_aux().
  */
-struct ptc_lane;
-struct ptc_lane *ptc_lane_create(struct ptc_writer *w, struct pt_error *e); /* NULL: PT_ERR_NO_MEMORY */
-void ptc_lane_destroy(struct ptc_lane *l);				    /* before w; NULL is fine */
-int ptc_lane_put_aux(struct ptc_lane *l, uint32_t stream, uint64_t aux_offset, uint64_t flags,
-		     uint64_t time_ns, const void *bytes, uint64_t size, struct pt_error *e);
+struct ptc_aux_writer;
+struct ptc_aux_writer *ptc_aux_writer_create(struct ptc_writer *w,
+					     struct pt_error *e); /* NULL: PT_ERR_NO_MEMORY */
+void ptc_aux_writer_destroy(struct ptc_aux_writer *l);		  /* before w; NULL is fine */
+int ptc_aux_writer_put(struct ptc_aux_writer *l, uint32_t stream, uint64_t aux_offset, uint64_t flags,
+		       uint64_t time_ns, const void *bytes, uint64_t size, struct pt_error *e);
 int ptc_put_attr(struct ptc_writer *w, const char *name, const void *attr, uint32_t attr_bytes,
 		 const uint64_t *ids, uint32_t count, struct pt_error *e);
 /* The same for records that a guest wrote. */

@@ -52,7 +52,7 @@ struct ptc_writer {
 	void *arg;
 };
 
-struct ptc_lane {
+struct ptc_aux_writer {
 	struct ptc_writer *w;
 	ZSTD_CCtx *zstd;
 	int level;
@@ -396,8 +396,9 @@ static int put_piece(struct ptc_writer *w, uint32_t stream, uint64_t aux_offset,
 	return put_chunk(w, PTC_AUX, stream, PTC_AUX_HEAD + n, aux_offset, e);
 }
 
-static int put_lane_piece(struct ptc_lane *l, uint32_t stream, uint64_t aux_offset, uint64_t flags,
-			  uint64_t time_ns, const uint8_t *bytes, size_t n, struct pt_error *e)
+static int put_aux_writer_piece(struct ptc_aux_writer *l, uint32_t stream, uint64_t aux_offset,
+				uint64_t flags, uint64_t time_ns, const uint8_t *bytes, size_t n,
+				struct pt_error *e)
 {
 	struct ptc_writer *w = l->w;
 	size_t stored;
@@ -419,8 +420,9 @@ static int put_lane_piece(struct ptc_lane *l, uint32_t stream, uint64_t aux_offs
 	return r;
 }
 
-static int put_aux(struct ptc_writer *w, struct ptc_lane *lane, uint32_t stream, uint64_t aux_offset,
-		   uint64_t flags, uint64_t time_ns, const void *bytes, uint64_t size, struct pt_error *e)
+static int put_aux(struct ptc_writer *w, struct ptc_aux_writer *aux_writer, uint32_t stream,
+		   uint64_t aux_offset, uint64_t flags, uint64_t time_ns, const void *bytes, uint64_t size,
+		   struct pt_error *e)
 {
 	const uint8_t *from = bytes;
 	struct stream_state *s;
@@ -437,10 +439,11 @@ static int put_aux(struct ptc_writer *w, struct ptc_lane *lane, uint32_t stream,
 		size_t n = size < PIECE_MAX ? size : PIECE_MAX;
 		uint64_t mine = n < size ? flags & ~(uint64_t)PTC_AUX_TRUNCATED : flags;
 
-		if (lane ? put_lane_piece(lane, stream, aux_offset, mine, time_ns, from, n, e)
-			 : put_piece(w, stream, aux_offset, mine, time_ns, from, n, e))
+		if (aux_writer
+			? put_aux_writer_piece(aux_writer, stream, aux_offset, mine, time_ns, from, n, e)
+			: put_piece(w, stream, aux_offset, mine, time_ns, from, n, e))
 			return -1;
-		if (!lane)
+		if (!aux_writer)
 			w->aux_bytes += n;
 		s->seq++;
 		aux_offset += n;
@@ -460,9 +463,9 @@ int ptc_put_aux(struct ptc_writer *w, uint32_t stream, uint64_t aux_offset, uint
 
 /* ---- Lanes ---- */
 
-struct ptc_lane *ptc_lane_create(struct ptc_writer *w, struct pt_error *e)
+struct ptc_aux_writer *ptc_aux_writer_create(struct ptc_writer *w, struct pt_error *e)
 {
-	struct ptc_lane *l = calloc(1, sizeof *l);
+	struct ptc_aux_writer *l = calloc(1, sizeof *l);
 
 	if (!l || !(l->zstd = ZSTD_createCCtx())) {
 		free(l);
@@ -475,7 +478,7 @@ struct ptc_lane *ptc_lane_create(struct ptc_writer *w, struct pt_error *e)
 	return l;
 }
 
-void ptc_lane_destroy(struct ptc_lane *l)
+void ptc_aux_writer_destroy(struct ptc_aux_writer *l)
 {
 	if (!l)
 		return;
@@ -485,8 +488,8 @@ void ptc_lane_destroy(struct ptc_lane *l)
 	free(l);
 }
 
-int ptc_lane_put_aux(struct ptc_lane *l, uint32_t stream, uint64_t aux_offset, uint64_t flags,
-		     uint64_t time_ns, const void *bytes, uint64_t size, struct pt_error *e)
+int ptc_aux_writer_put(struct ptc_aux_writer *l, uint32_t stream, uint64_t aux_offset, uint64_t flags,
+		       uint64_t time_ns, const void *bytes, uint64_t size, struct pt_error *e)
 {
 	return put_aux(l->w, l, stream, aux_offset, flags, time_ns, bytes, size, e);
 }

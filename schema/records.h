@@ -73,7 +73,7 @@ enum ptr_type {
 	PTR_ERROR,
 	PTR_END,
 	PTR_GUEST_RUN,
-	PTR_ROUND_TRIP,
+	PTR_VMEXIT_INTERVAL,
 	PTR_VM_CLOCK,
 	PTR_TYPES
 };
@@ -177,7 +177,7 @@ enum ptr_timing {
 	PTR_TIME_BEFORE, /* before it. Direct branches at the end of the run before may be younger */
 	PTR_TIME_CYC,	 /* a CYC packet of what the run begins with: no branch before is younger */
 	PTR_TIME_EXACT, /* that, of its first branch, and the ratio of core cycles to TSC is known: its own time */
-	PTR_TIME_BEHIND, /* a CYC packet of the last conditional branch or compressed return before it */
+	PTR_TIME_AFTER, /* a CYC packet of the last conditional branch or compressed return before it */
 	PTR_TIMINGS
 };
 
@@ -285,7 +285,7 @@ const char *ptr_reason_source_name(enum ptr_reason_source source); /* "" unknown
  * A round trip out of a guest: from a VM exit to the same vCPU's next VM entry, perhaps on another CPU. Its latency is
  * known when flags has none of BEGIN_UNSEEN, END_UNSEEN, GAP, CONCEALED.
  */
-struct ptr_round_trip {		  /* numbered, in the order of ending */
+struct ptr_vmexit {		  /* numbered, in the order of ending */
 	uint32_t machine, thread; /* as above */
 	int32_t vcpu;
 	int32_t exit_cpu, entry_cpu; /* -1 unknown */
@@ -362,7 +362,7 @@ struct ptr_record {
 		struct ptr_error error;
 		struct ptr_end end;
 		struct ptr_guest_run guest_run;
-		struct ptr_round_trip round_trip;
+		struct ptr_vmexit vmexit;
 		struct ptr_vm_clock vm_clock;
 	};
 };
@@ -394,7 +394,7 @@ int64_t ptr_put_call_path(struct ptr_writer *w, const struct ptr_call_path *r, s
 int64_t ptr_put_event(struct ptr_writer *w, const struct ptr_event *r, struct pt_error *e);
 int64_t ptr_put_error(struct ptr_writer *w, const struct ptr_error *r, struct pt_error *e);
 int64_t ptr_put_guest_run(struct ptr_writer *w, const struct ptr_guest_run *r, struct pt_error *e);
-int64_t ptr_put_round_trip(struct ptr_writer *w, const struct ptr_round_trip *r, struct pt_error *e);
+int64_t ptr_put_vmexit(struct ptr_writer *w, const struct ptr_vmexit *r, struct pt_error *e);
 int64_t ptr_put_vm_clock(struct ptr_writer *w, const struct ptr_vm_clock *r, struct pt_error *e);
 /* The two that come by the million. branches: of the run's path, for END's count. */
 int64_t ptr_put_run(struct ptr_writer *w, const struct ptr_run *r, uint32_t branches, struct pt_error *e);

@@ -382,7 +382,7 @@ static void get_guest_run(struct ptr_reader *r, struct ptr_guest_run *ret)
 	ret->flags = get_u32(r);
 }
 
-static void get_round_trip(struct ptr_reader *r, struct ptr_round_trip *ret)
+static void get_vmexit(struct ptr_reader *r, struct ptr_vmexit *ret)
 {
 	ret->machine = get_ref(r, PTR_MACHINE, true);
 	ret->thread = get_ref(r, PTR_THREAD, true);
@@ -508,7 +508,7 @@ static bool get_other(struct ptr_reader *r, enum ptr_type type, struct ptr_recor
 		ret->end.branches = get_v(r);
 		return true;
 	case PTR_GUEST_RUN: get_guest_run(r, &ret->guest_run); return true;
-	case PTR_ROUND_TRIP: get_round_trip(r, &ret->round_trip); return true;
+	case PTR_VMEXIT_INTERVAL: get_vmexit(r, &ret->vmexit); return true;
 	case PTR_VM_CLOCK: get_vm_clock(r, &ret->vm_clock); return true;
 	case PTR_RUN:
 	case PTR_TYPES: break;

@@ -413,10 +413,10 @@ int64_t ptr_put_guest_run(struct ptr_writer *w, const struct ptr_guest_run *r, s
 	return number;
 }
 
-int64_t ptr_put_round_trip(struct ptr_writer *w, const struct ptr_round_trip *r, struct pt_error *e)
+int64_t ptr_put_vmexit(struct ptr_writer *w, const struct ptr_vmexit *r, struct pt_error *e)
 {
 	int64_t number;
-	uint8_t *p = begin(w, PTR_ROUND_TRIP, 0, &number, e);
+	uint8_t *p = begin(w, PTR_VMEXIT_INTERVAL, 0, &number, e);
 
 	if (p) {
 		p = put_v(p, r->machine);

@@ -66,12 +66,12 @@ static int grow(void **array, size_t count, size_t *room, size_t element)
 	return 0;
 }
 
-#define NAME_MOST 65535 /* bytes; C++ comes to some thousands */
+#define NAME_MAX 65535 /* bytes; C++ comes to some thousands */
 
 /* Appends name and suffix to the strings; their offset, or -1 (no memory, or 4 GiB of names). */
 static int64_t put_name(struct elf_symbols *s, const char *name, const char *suffix)
 {
-	size_t n = strnlen(name, NAME_MOST), more = n + strlen(suffix) + 1, at = s->strings_bytes;
+	size_t n = strnlen(name, NAME_MAX), more = n + strlen(suffix) + 1, at = s->strings_bytes;
 
 	if (at + more > s->strings_room) {
 		size_t room = 2 * (at + more) + 4096;
@@ -141,7 +141,7 @@ static int read_table(struct elf_symbols *s, Elf *elf, Elf_Scn *section, const G
 		name = elf_strptr(elf, sh->sh_link, sym.st_name);
 		if (!name || !*name || (type == STT_NOTYPE && name[0] == '.'))
 			continue;
-		if (exhausted(s, strnlen(name, NAME_MOST)))
+		if (exhausted(s, strnlen(name, NAME_MAX)))
 			break;
 		at = put_name(s, name, "");
 		if (at < 0)
@@ -233,7 +233,7 @@ static void sort(struct elf_symbols *s)
 	s->count = kept;
 }
 
-#define ALIASES_MOST 256
+#define ALIASES_MAX 256
 
 /* The name of an IFUNC whose resolver is at value, as static programs' PLT entries have no name of their own. The
  * symbols are sorted. */
@@ -250,7 +250,7 @@ static const char *ifunc_name(const struct elf_symbols *s, uint64_t value)
 		else
 			high = middle;
 	}
-	high = low + ALIASES_MOST;
+	high = low + ALIASES_MAX;
 	for (; low < s->count && low < high && s->symbols[low].value == value; low++) {
 		const char *name = s->strings + s->symbols[low].name;
 
@@ -267,7 +267,7 @@ static int put_slot(struct slots *to, struct elf_symbols *s, uint64_t address, c
 	char *copy;
 	int64_t at;
 
-	if (!name || !*name || exhausted(s, strnlen(name, NAME_MOST)))
+	if (!name || !*name || exhausted(s, strnlen(name, NAME_MAX)))
 		return 0;
 	copy = strdup(name); /* it may lie in the strings, which move */
 	at = copy ? put_name(s, copy, "@plt") : -1;

@@ -20,12 +20,12 @@
 #define KERNEL_HALF  0x8000000000000000u
 #define PAGE	     4096u
 #define REGION_GAP   ((uint64_t)2 << 20) /* symbols farther apart are of different regions */
-#define NAME_MOST    1024
+#define NAME_MAX     1024
 
-#define WHOLE_MOST   ((uint64_t)512 << 20) /* a longer segment is an area of addresses, not memory */
-#define TAG_MOST     256
-#define LINE_MOST    2048
-#define WRITTEN_MOST                                                                                         \
+#define WHOLE_MAX    ((uint64_t)512 << 20) /* a longer segment is an area of addresses, not memory */
+#define TAG_MAX	     256
+#define LINE_MAX     2048
+#define WRITTEN_MAX                                                                                          \
 	((uint64_t)8 << 30) /* of all segments of a file, which may be the same bytes over and over */
 
 struct symbol {
@@ -156,7 +156,7 @@ struct kernel_symbols *kernel_symbols_read(const char *path, struct pt_error *e)
 {
 	struct kernel_symbols *s = calloc(1, sizeof *s);
 	FILE *file = fopen(path, "re");
-	char line[LINE_MOST];
+	char line[LINE_MAX];
 	bool cut;
 
 	if (!s || !file) {
@@ -168,7 +168,7 @@ struct kernel_symbols *kernel_symbols_read(const char *path, struct pt_error *e)
 	}
 	/* "ffffffff81000000 T _text", "ffffffffc0201000 t irq_bypass\t[irqbypass]" */
 	while (text_line(file, line, sizeof line, &cut)) {
-		char name[NAME_MOST], type, tag[TAG_MOST + 2] = "[";
+		char name[NAME_MAX], type, tag[TAG_MAX + 2] = "[";
 		unsigned long long addr;
 		int got = sscanf(line, "%llx %c %1023s [%255[^] \n]", &addr, &type, name, tag + 1);
 
@@ -519,7 +519,7 @@ static bool clip(Elf64_Phdr *ph, const struct kernel_range *range)
 	uint64_t end = ph->p_vaddr + ph->p_filesz, start = ph->p_vaddr;
 
 	if (!range)
-		return ph->p_filesz <= WHOLE_MOST;
+		return ph->p_filesz <= WHOLE_MAX;
 	if (start < range->start)
 		start = range->start;
 	if (end > range->end)
@@ -548,20 +548,20 @@ static int put_segments(int fd, const char *path, const Elf64_Phdr *ph, unsigned
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < count && !failed; i++) {
-		size_t pieces = ph[i].p_filesz > WHOLE_MOST && wanted ? wanted->count : 1;
+		size_t pieces = ph[i].p_filesz > WHOLE_MAX && wanted ? wanted->count : 1;
 
 		if (linked && !(ph[i].p_flags & PF_X))
 			continue;
 		for (size_t k = 0; k < pieces && !failed; k++) {
 			Elf64_Phdr moved = ph[i];
 
-			if (!clip(&moved, ph[i].p_filesz > WHOLE_MOST && wanted ? &wanted->all[k] : NULL))
+			if (!clip(&moved, ph[i].p_filesz > WHOLE_MAX && wanted ? &wanted->all[k] : NULL))
 				continue;
 			sum += moved.p_filesz;
-			if (sum > WRITTEN_MOST)
+			if (sum > WRITTEN_MAX)
 				failed = pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
 						 "%s has segments of more than %llu bytes in all", path,
-						 (unsigned long long)WRITTEN_MOST);
+						 (unsigned long long)WRITTEN_MAX);
 			if (failed)
 				break;
 			moved.p_vaddr += slide;

@@ -13,9 +13,9 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#define FILE_MOST     ((size_t)256 << 20)
-#define SECTIONS_MOST 4096
-#define NO_PLACE      UINT64_MAX
+#define FILE_MAX     ((size_t)256 << 20)
+#define SECTIONS_MAX 4096
+#define NO_PLACE     UINT64_MAX
 
 struct module {
 	Elf *elf;
@@ -23,8 +23,8 @@ struct module {
 	size_t names_bytes;
 	Elf_Data *symbols;
 	size_t symbol_count;
-	uint64_t place[SECTIONS_MOST]; /* [section]: its address, NO_PLACE: it is no code */
-	uint8_t *text, *hole;	       /* [start, start + bytes); hole: 1 where the code is not known */
+	uint64_t place[SECTIONS_MAX]; /* [section]: its address, NO_PLACE: it is no code */
+	uint8_t *text, *hole;	      /* [start, start + bytes); hole: 1 where the code is not known */
 	uint64_t start, bytes;
 	const struct kernel_symbols *kernel;
 	unsigned unknown;
@@ -116,7 +116,7 @@ static uint8_t *read_file(const char *path, size_t *ret_bytes, struct pt_error *
 			close(fd);
 		return NULL;
 	}
-	while (bytes && n < FILE_MOST && (got = fread(bytes + n, 1, room - n, f)) > 0) {
+	while (bytes && n < FILE_MAX && (got = fread(bytes + n, 1, room - n, f)) > 0) {
 		n += got;
 		if (n < room)
 			continue;
@@ -130,9 +130,9 @@ static uint8_t *read_file(const char *path, size_t *ret_bytes, struct pt_error *
 		no_memory(e);
 	else if (ferror(f))
 		pt_fail_errno(e, "cannot read %s", path);
-	else if (n >= FILE_MOST)
+	else if (n >= FILE_MAX)
 		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s is too long for a kernel module", path);
-	if (!bytes || ferror(f) || n >= FILE_MOST) {
+	if (!bytes || ferror(f) || n >= FILE_MAX) {
 		free(bytes);
 		bytes = NULL;
 	}
@@ -189,8 +189,8 @@ uint8_t *kernel_module_read(const char *path, size_t *ret_bytes, struct pt_error
 	for (size_t i = 0; bytes && i < sizeof packed / sizeof *packed; i++) {
 		if (*ret_bytes < 4 || memcmp(bytes, packed[i].magic, packed[i].bytes) != 0)
 			continue;
-		plain = malloc(FILE_MOST); /* touched as far as is written */
-		if (plain && packed[i].unpack(bytes, *ret_bytes, plain, FILE_MOST, &n)) {
+		plain = malloc(FILE_MAX); /* touched as far as is written */
+		if (plain && packed[i].unpack(bytes, *ret_bytes, plain, FILE_MAX, &n)) {
 			free(bytes);
 			*ret_bytes = n;
 			shrunk = realloc(plain, n ? n : 1);
@@ -252,7 +252,7 @@ static int lay_out(struct module *m, uint64_t end, struct pt_error *e)
 {
 	uint64_t at = m->start;
 
-	for (size_t i = 0; i < SECTIONS_MOST; i++)
+	for (size_t i = 0; i < SECTIONS_MAX; i++)
 		m->place[i] = NO_PLACE;
 	for (Elf_Scn *scn = NULL; (scn = elf_nextscn(m->elf, scn));) {
 		const uint64_t code = SHF_ALLOC | SHF_EXECINSTR;
@@ -260,7 +260,7 @@ static int lay_out(struct module *m, uint64_t end, struct pt_error *e)
 		const char *name;
 		GElf_Shdr sh;
 
-		if (i >= SECTIONS_MOST || !section_of(m, scn, &sh, &name) || (sh.sh_flags & code) != code ||
+		if (i >= SECTIONS_MAX || !section_of(m, scn, &sh, &name) || (sh.sh_flags & code) != code ||
 		    strncmp(name, ".init", 5) == 0)
 			continue;
 		if (sh.sh_addralign > 1)
@@ -272,7 +272,7 @@ static int lay_out(struct module *m, uint64_t end, struct pt_error *e)
 		at += sh.sh_size;
 	}
 	m->bytes = at - m->start;
-	if (m->bytes > FILE_MOST)
+	if (m->bytes > FILE_MAX)
 		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "its code is too long");
 	return m->bytes ? 0 : pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "there is no code in it");
 }
@@ -287,7 +287,7 @@ static int check_symbols(const struct module *m, uint64_t end, struct pt_error *
 		GElf_Sym sym;
 
 		if (!gelf_getsym(m->symbols, (int)i, &sym) || GELF_ST_TYPE(sym.st_info) != STT_FUNC ||
-		    sym.st_shndx >= SECTIONS_MOST || m->place[sym.st_shndx] == NO_PLACE)
+		    sym.st_shndx >= SECTIONS_MAX || m->place[sym.st_shndx] == NO_PLACE)
 			continue;
 		name = symbol_name(m, &sym);
 		if (kernel_symbols_has(m->kernel, name, m->place[sym.st_shndx] + sym.st_value))
@@ -313,7 +313,7 @@ static bool value_of(const struct module *m, const GElf_Sym *sym, uint64_t *ret,
 		*ret = m->kernel ? kernel_symbols_find(m->kernel, symbol_name(m, sym)) : 0;
 		return *ret != 0;
 	}
-	if (sym->st_shndx < SECTIONS_MOST && m->place[sym->st_shndx] != NO_PLACE) {
+	if (sym->st_shndx < SECTIONS_MAX && m->place[sym->st_shndx] != NO_PLACE) {
 		*ret = m->place[sym->st_shndx] + sym->st_value;
 		return true;
 	}
@@ -364,7 +364,7 @@ static void take_fentry(struct module *m, const GElf_Rela *rela)
 	GElf_Sym sym;
 	uint64_t at;
 
-	if (!gelf_getsym(m->symbols, (int)GELF_R_SYM(rela->r_info), &sym) || sym.st_shndx >= SECTIONS_MOST ||
+	if (!gelf_getsym(m->symbols, (int)GELF_R_SYM(rela->r_info), &sym) || sym.st_shndx >= SECTIONS_MAX ||
 	    m->place[sym.st_shndx] == NO_PLACE)
 		return;
 	at = m->place[sym.st_shndx] + sym.st_value + (uint64_t)rela->r_addend - m->start;
@@ -383,7 +383,7 @@ static void each_relocation(struct module *m, bool fentry)
 		Elf_Data *data;
 
 		if (!gelf_getshdr(scn, &sh) || sh.sh_type != SHT_RELA || !sh.sh_entsize ||
-		    sh.sh_info >= SECTIONS_MOST ||
+		    sh.sh_info >= SECTIONS_MAX ||
 		    !section_of(m, elf_getscn(m->elf, sh.sh_info), &target, &name) ||
 		    (fentry ? strcmp(name, "__mcount_loc") != 0 : m->place[sh.sh_info] == NO_PLACE) ||
 		    !(data = elf_getdata(scn, NULL)))
@@ -410,7 +410,7 @@ static void copy_sections(struct module *m)
 		Elf_Data *data;
 		GElf_Shdr sh;
 
-		if (i >= SECTIONS_MOST || m->place[i] == NO_PLACE || !gelf_getshdr(scn, &sh) ||
+		if (i >= SECTIONS_MAX || m->place[i] == NO_PLACE || !gelf_getshdr(scn, &sh) ||
 		    !(data = elf_rawdata(scn, NULL)) || !data->d_buf || data->d_size != sh.sh_size)
 			continue;
 		memcpy(m->text + (m->place[i] - m->start), data->d_buf, data->d_size);

@@ -10,8 +10,8 @@
 #include "capture/container/copy.h"
 #include "capture/pt/packet_len.h"
 
-struct stream {				/* number: index + 1 */
-	uint8_t tail[PT_PSB_PLUS_MOST]; /* the last bytes, in which a PSB+ may begin */
+struct stream {			       /* number: index + 1 */
+	uint8_t tail[PT_PSB_PLUS_MAX]; /* the last bytes, in which a PSB+ may begin */
 	size_t tail_bytes;
 	uint64_t tail_offset; /* of tail[0] in the AUX data */
 	bool timed;	      /* has a PSB with a time, the first of which is: */
@@ -507,7 +507,7 @@ static int take_switches(void *arg, const struct ptc_chunk *c, struct pt_error *
 /* Where each stream is cut, and the sideband with them. False when nothing is left. */
 static bool cut(struct trim_time *t, const struct conversion *c)
 {
-	uint64_t from_tsc = UINT64_MAX, to_tsc_most = 0;
+	uint64_t from_tsc = UINT64_MAX, to_tsc_max = 0;
 	bool any = false;
 
 	for (uint32_t i = 0; i < t->stream_count; i++) {
@@ -525,11 +525,11 @@ static bool cut(struct trim_time *t, const struct conversion *c)
 		any |= s->from < s->to;
 		if (start < from_tsc)
 			from_tsc = start;
-		if (s->to_tsc > to_tsc_most)
-			to_tsc_most = s->to_tsc;
+		if (s->to_tsc > to_tsc_max)
+			to_tsc_max = s->to_tsc;
 	}
 	t->from_ns = c->mult && any ? to_ns(c, from_tsc) : 0;
-	t->to_ns = c->mult && any && to_tsc_most != UINT64_MAX ? to_ns(c, to_tsc_most) : UINT64_MAX;
+	t->to_ns = c->mult && any && to_tsc_max != UINT64_MAX ? to_ns(c, to_tsc_max) : UINT64_MAX;
 	return any;
 }
 

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define JOINED_BYTES  ((uint64_t)64 << 10) /* neighbouring AUX records are one up to this length */
-#define PAD_MOST      7			   /* perf fills up AUXTRACE records to whole words */
-#define STREAMS_MOST  ((uint32_t)1 << 20)
-#define PSB_PLUS_MOST 256
-#define AUX_HEAD      32 /* PERF_RECORD_AUX without trailer */
+#define JOINED_BYTES ((uint64_t)64 << 10) /* neighbouring AUX records are one up to this length */
+#define PAD_MAX	     7			  /* perf fills up AUXTRACE records to whole words */
+#define STREAMS_MAX  ((uint32_t)1 << 20)
+#define PSB_PLUS_MAX 256
+#define AUX_HEAD     32 /* PERF_RECORD_AUX without trailer */
 
 /* An AUXTRACE record: bytes that are in the file. */
 struct chunk {
@@ -96,8 +96,8 @@ static struct buffer *buffer_of(struct aux_found *found, int32_t cpu, int32_t ti
 
 	if (known)
 		return *known;
-	if (found->count == STREAMS_MOST) {
-		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "AUX data of more than %u threads", STREAMS_MOST);
+	if (found->count == STREAMS_MAX) {
+		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "AUX data of more than %u threads", STREAMS_MAX);
 		return NULL;
 	}
 	/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
@@ -197,7 +197,7 @@ int aux_plan_thread(struct aux_plan *p, int32_t pid, int32_t tid, struct pt_erro
 	struct aux_found *found = p->found;
 	struct thread *grown;
 
-	if (found->thread_count == STREAMS_MOST)
+	if (found->thread_count == STREAMS_MAX)
 		return 0;
 	grown = grow(found->threads, found->thread_count, &found->thread_room, sizeof *grown);
 	if (!grown)
@@ -230,7 +230,7 @@ static int32_t process_of(const struct aux_found *found, int32_t tid)
  * begin so, or within a guest (whose TSC is another). */
 static uint64_t begin_ns(struct perf_file *f, const struct chunk *c)
 {
-	uint8_t bytes[PSB_PLUS_MOST], *pip;
+	uint8_t bytes[PSB_PLUS_MAX], *pip;
 	size_t n = c->bytes < sizeof bytes ? c->bytes : sizeof bytes;
 	struct pt_error unread;
 	uint64_t tsc;
@@ -263,7 +263,7 @@ static bool goes_back(const struct buffer *b)
 		const struct chunk *last = &b->chunks[i - 1], *c = &b->chunks[i];
 
 		if (c->aux_offset < last->aux_offset ||
-		    c->aux_offset + PAD_MOST < last->aux_offset + last->bytes)
+		    c->aux_offset + PAD_MAX < last->aux_offset + last->bytes)
 			return true;
 	}
 	return false;
@@ -324,7 +324,7 @@ static int plan_sequence(struct aux_plan *p, struct perf_file *f, const struct b
 			now = t < b->traced_count ? &b->traced[t] : NULL;
 			if (!now) {
 				/* Padding, or the record of it was lost. */
-				if (last && b->traced_count && piece.bytes <= PAD_MOST)
+				if (last && b->traced_count && piece.bytes <= PAD_MAX)
 					break;
 				piece.end_ns = perf_tsc_to_ns(&f->clock, c->reference_tsc);
 			} else if (now->aux_offset > at) {

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HOLD_MOST ((size_t)4 << 20) /* without a PSB in so many bytes, they are cut at any packet */
+#define HOLD_MAX ((size_t)4 << 20) /* without a PSB in so many bytes, they are cut at any packet */
 
 static const char usage[] =
     "usage: pt-capture export --perf-data PATH [-q] [CONTAINER|-]\n"
@@ -96,7 +96,7 @@ static size_t whole_so_far(const struct queue *q)
 {
 	size_t at = last_psb(q);
 
-	if (at || q->count < HOLD_MOST)
+	if (at || q->count < HOLD_MAX)
 		return at;
 	at = q->aligned ? pt_whole_packets(q->bytes, q->count) : 0;
 	return at ? at : q->count;
@@ -158,7 +158,7 @@ static int flush(struct export *x, uint32_t number, bool all, struct pt_error *e
 	uint64_t time_ns = q->time_ns;
 
 	/* With more bytes the PSB's TSC will be there. */
-	if (!all && !border_time(x, q, n, &time_ns) && q->count < HOLD_MOST)
+	if (!all && !border_time(x, q, n, &time_ns) && q->count < HOLD_MAX)
 		return 0;
 	return put_pieces(x, number, all, n, time_ns, e);
 }

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MACHINES_MOST 1024
-#define PAGE	      4096u
+#define MACHINES_MAX 1024
+#define PAGE	     4096u
 
 static int no_memory(struct pt_error *e)
 {
@@ -24,8 +24,8 @@ struct export_machine *export_files_of(struct export_files *f, int32_t pid, stru
 	for (size_t i = 0; i < f->count; i++)
 		if (f->all[i]->pid == pid)
 			return f->all[i];
-	if (f->count == MACHINES_MOST) {
-		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "records of more than %d guests", MACHINES_MOST);
+	if (f->count == MACHINES_MAX) {
+		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "records of more than %d guests", MACHINES_MAX);
 		return NULL;
 	}
 	grown = realloc(f->all, (f->count + 1) * sizeof(struct export_machine *));

@@ -20,12 +20,12 @@
 #define HEADER_BYTES	104
 #define PIPE_HEADER	16
 #define ATTR_TAIL	16 /* behind an attr in a file: where its ids are */
-#define ATTRS_MOST	((uint64_t)16 << 20)
-#define FEATURE_MOST	((uint64_t)64 << 20)
+#define ATTRS_MAX	((uint64_t)16 << 20)
+#define FEATURE_MAX	((uint64_t)64 << 20)
 #define FEATURE_BITS	256
-#define EVENTS_MOST	65536
-#define IDS_MOST	((size_t)4 << 20)
-#define PARTS_MOST	4096
+#define EVENTS_MAX	65536
+#define IDS_MAX		((size_t)4 << 20)
+#define PARTS_MAX	4096
 #define WINDOW_LOG_MAX	27
 #define AUXTRACE_HEAD	48 /* struct perf_record_auxtrace */
 #define PIPE_COPY_BYTES ((size_t)1 << 20)
@@ -107,9 +107,9 @@ int perf_file_add_event(struct perf_file *f, const uint8_t *attr, size_t bytes, 
 {
 	struct perf_file_event *ev;
 
-	if (f->event_count == EVENTS_MOST)
+	if (f->event_count == EVENTS_MAX)
 		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s has more than %u events", f->path,
-			       EVENTS_MOST);
+			       EVENTS_MAX);
 	if (f->event_count == f->event_room) {
 		uint32_t room = f->event_room ? 2 * f->event_room : 16;
 
@@ -134,9 +134,9 @@ int perf_file_add_event(struct perf_file *f, const uint8_t *attr, size_t bytes, 
 int perf_file_add_ids(struct perf_file *f, uint32_t event, const uint8_t *ids, size_t count,
 		      struct pt_error *e)
 {
-	if (count > IDS_MOST || f->id_count + count > IDS_MOST)
+	if (count > IDS_MAX || f->id_count + count > IDS_MAX)
 		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s has more than %zu sample ids", f->path,
-			       IDS_MOST);
+			       IDS_MAX);
 	if (f->id_count + count > f->id_room) {
 		size_t room = 2 * (f->id_count + count) + 64;
 		struct perf_file_id *grown = realloc(f->ids, room * sizeof *grown);
@@ -219,7 +219,7 @@ static int read_attrs(struct perf_file *f, int fd, uint64_t offset, uint64_t byt
 	uint8_t *attrs;
 	int ret = -1;
 
-	if (each < PERF_ATTR_SIZE_VER0 + ATTR_TAIL || each > 4096 || bytes > ATTRS_MOST || bytes % each)
+	if (each < PERF_ATTR_SIZE_VER0 + ATTR_TAIL || each > 4096 || bytes > ATTRS_MAX || bytes % each)
 		return pt_fail(e, PT_ERR_BAD_INPUT, 16,
 			       "%s: %" PRIu64 " bytes of events of %" PRIu64 " bytes", f->path, bytes, each);
 	attrs = malloc(bytes + 1);
@@ -233,7 +233,7 @@ static int read_attrs(struct perf_file *f, int fd, uint64_t offset, uint64_t byt
 		uint32_t size = u32(p + 4);
 		uint8_t *id;
 
-		if (ids_bytes > ATTRS_MOST || ids_bytes % 8) {
+		if (ids_bytes > ATTRS_MAX || ids_bytes % 8) {
 			pt_fail(e, PT_ERR_BAD_INPUT, offset + (i + 1) * each - 8,
 				"%s: %" PRIu64 " bytes of sample ids", f->path, ids_bytes);
 			goto out;
@@ -273,7 +273,7 @@ static int read_features(struct perf_file *f, int fd, uint64_t table, const uint
 			return -1;
 		offset = u64(section);
 		n = u64(section + 8);
-		if (n > FEATURE_MOST)
+		if (n > FEATURE_MAX)
 			return pt_fail(e, PT_ERR_BAD_INPUT, table + 8, "%s: a feature of %" PRIu64 " bytes",
 				       f->path, n);
 		table += sizeof section;
@@ -417,7 +417,7 @@ static int add_part(struct perf_reader *r, int fd, struct pt_error *e)
 /* data.0, data.1... of `perf record --threads`. */
 static int add_further_parts(struct perf_file *f, struct pt_error *e)
 {
-	for (unsigned i = 0; i < PARTS_MOST; i++) {
+	for (unsigned i = 0; i < PARTS_MAX; i++) {
 		char *path;
 		int fd;
 
@@ -575,7 +575,7 @@ static int cut_record(const struct perf_file *f, const struct perf_record *rec, 
 }
 
 /* Raw bytes that follow a record and that its size does not cover. */
-static int bytes_behind(struct perf_file *f, struct perf_record *rec, struct pt_error *e)
+static int bytes_after(struct perf_file *f, struct perf_record *rec, struct pt_error *e)
 {
 	struct part *r = now(f);
 	uint64_t left, n = 0;
@@ -597,7 +597,7 @@ static int bytes_behind(struct perf_file *f, struct perf_record *rec, struct pt_
 			       "%s ends inside the %" PRIu64 " bytes behind a record of type %u", f->path, n,
 			       rec->type);
 	r->at += n;
-	if (rec->type == PERF_USER_HEADER_TRACING_DATA && !f->reader->later_pass && n && n <= FEATURE_MOST) {
+	if (rec->type == PERF_USER_HEADER_TRACING_DATA && !f->reader->later_pass && n && n <= FEATURE_MAX) {
 		/* (The record's bytes need not outlive this: nobody looks into it.) */
 		uint8_t *bytes = malloc(n);
 		int ret;
@@ -634,7 +634,7 @@ static int next_plain(struct perf_file *f, struct perf_record *ret, struct pt_er
 	if (!p)
 		return cut_record(f, ret, e);
 	ret->bytes = p;
-	return bytes_behind(f, ret, e) ? -1 : 1;
+	return bytes_after(f, ret, e) ? -1 : 1;
 }
 
 /* A compressed record's bytes are kept, since the buffer moves on. */

@@ -76,7 +76,7 @@ int perf_guest_put_meta(const struct perf_guest *g, struct ptc_writer *w, struct
 }
 
 static int put_records(struct perf_guest *g, struct ptc_writer *w, struct perf_machines *machines,
-		       struct side_put *side, struct perf_order *order, struct pt_error *e)
+		       struct perf_put *side, struct perf_order *order, struct pt_error *e)
 {
 	const struct ordered_record *next;
 	int got;
@@ -92,18 +92,18 @@ static int put_records(struct perf_guest *g, struct ptc_writer *w, struct perf_m
 		else if (h.type == PERF_RECORD_KSYMBOL)
 			ret = perf_bpf_begins(&g->file, g->of->pid, rec, w, e);
 		if (ret == 0)
-			ret = side_put_record(side, rec, e);
+			ret = perf_put_record(side, rec, e);
 		free(rec);
 		if (ret)
 			return -1;
 	}
-	return got < 0 ? -1 : side_put_flush(side, e);
+	return got < 0 ? -1 : perf_put_flush(side, e);
 }
 
 int perf_guest_put(struct perf_guest *g, struct ptc_writer *w, struct perf_machines *machines,
 		   struct import_perf_notes *notes, uint32_t *next_attr, struct pt_error *e)
 {
-	struct side_put side = {0};
+	struct perf_put side = {0};
 	bool whole = true;
 	struct perf_order *order = perf_order_create(&g->file);
 	int ret = -1;
@@ -114,7 +114,7 @@ int perf_guest_put(struct perf_guest *g, struct ptc_writer *w, struct perf_machi
 	}
 	if (perf_machines_add(machines, g->of->pid, &g->file, e) ||
 	    perf_machines_kernel(machines, g->of->pid, w, e) ||
-	    side_put_init(&side, w, &g->file, g->of->pid, next_attr, e) ||
+	    perf_put_init(&side, w, &g->file, g->of->pid, next_attr, e) ||
 	    import_perf_formats(&g->file, w, g->of->pid, &whole, e) ||
 	    put_records(g, w, machines, &side, order, e))
 		goto out;
@@ -132,7 +132,7 @@ int perf_guest_put(struct perf_guest *g, struct ptc_writer *w, struct perf_machi
 	}
 	ret = 0;
 out:
-	side_put_deinit(&side);
+	perf_put_deinit(&side);
 	perf_order_destroy(order);
 	return ret;
 }

@@ -23,7 +23,7 @@ int perf_guest_open(struct perf_guest *g, const struct import_guest *of, struct 
 void perf_guest_close(struct perf_guest *g);
 /* machine.PID.*, and kvm.PID.VCPU.tsc_offset if the command line tells it. -1: the writer's errors. */
 int perf_guest_put_meta(const struct perf_guest *g, struct ptc_writer *w, struct pt_error *e);
-/* Kernel, attrs, records, and the images of what they map. next_attr as in side_put_init(). */
+/* Kernel, attrs, records, and the images of what they map. next_attr as in perf_put_init(). */
 int perf_guest_put(struct perf_guest *g, struct ptc_writer *w, struct perf_machines *machines,
 		   struct import_perf_notes *notes, uint32_t *next_attr, struct pt_error *e);
 

@@ -17,12 +17,12 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#define MACHINES_MOST	 1024
-#define MISSING_LISTED	 20
-#define MAPS_MOST	 4096
-#define KERNEL_NAME_MOST 256
-#define KERNEL_HALF	 ((uint64_t)1 << 63)
-#define TEXT_MOST	 ((uint64_t)64 << 20) /* of a kernel, when nobody says how long it is */
+#define MACHINES_MAX	1024
+#define MISSING_LISTED	20
+#define MAPS_MAX	4096
+#define KERNEL_NAME_MAX 256
+#define KERNEL_HALF	((uint64_t)1 << 63)
+#define TEXT_MAX	((uint64_t)64 << 20) /* of a kernel, when nobody says how long it is */
 
 /* The kernel's text, or a module. */
 struct kernel_map {
@@ -146,9 +146,9 @@ int perf_machines_add(struct perf_machines *m, int32_t pid, const struct perf_fi
 
 	if (one)
 		return 0;
-	if (m->count == MACHINES_MOST)
+	if (m->count == MACHINES_MAX)
 		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "records of more than %d guests",
-			       MACHINES_MOST);
+			       MACHINES_MAX);
 	grown = realloc(m->all, (m->count + 1) * sizeof *grown);
 	if (!grown)
 		return no_memory(e);
@@ -205,7 +205,7 @@ static int add_map(struct machine *one, uint64_t start, uint64_t bytes, uint64_t
 {
 	struct kernel_map *grown;
 
-	if (bytes > UINT64_MAX - start || one->map_count == MAPS_MOST)
+	if (bytes > UINT64_MAX - start || one->map_count == MAPS_MAX)
 		return 0;
 	for (size_t i = 0; i < one->map_count; i++)
 		if (one->maps[i].start == start)
@@ -234,7 +234,7 @@ int perf_machines_kernel_map(struct perf_machines *m, int32_t pid, const struct 
 	size_t fixed = rec->type == PERF_RECORD_MMAP2 ? 8 + 64 : 8 + 32;
 	struct machine *one = find(m, pid);
 	uint64_t start, bytes, text;
-	char name[KERNEL_NAME_MOST];
+	char name[KERNEL_NAME_MAX];
 	int32_t process;
 	bool is_kernel;
 
@@ -264,7 +264,7 @@ static int read_modules(struct machine *one, const char *path, struct pt_error *
 	if (!file)
 		return pt_fail_errno(e, "cannot read %s", path);
 	while (ret == 0 && text_line(file, line, sizeof line, &cut)) {
-		char name[KERNEL_NAME_MOST - 2], bracketed[KERNEL_NAME_MOST];
+		char name[KERNEL_NAME_MAX - 2], bracketed[KERNEL_NAME_MAX];
 		unsigned long long bytes, start;
 
 		if (sscanf(line, "%253s %llu %*s %*s %*s 0x%llx", name, &bytes, &start) != 3 ||
@@ -430,7 +430,7 @@ static int wanted_ranges(const struct machine *one, uint64_t text, struct kernel
 		if (!kernel_ranges_add(ret, start, one->maps[i].end))
 			return no_memory(e);
 	}
-	if (one->map_count == 0 && text && !kernel_ranges_add(ret, text, text + TEXT_MOST))
+	if (one->map_count == 0 && text && !kernel_ranges_add(ret, text, text + TEXT_MAX))
 		return no_memory(e);
 	return 0;
 }

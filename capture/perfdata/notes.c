@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define NOTES_MOST 4096
+#define NOTES_MAX 4096
 
 void import_perf_note(struct import_perf_notes *notes, const char *format, ...)
 {
@@ -13,7 +13,7 @@ void import_perf_note(struct import_perf_notes *notes, const char *format, ...)
 	va_list ap;
 	int bytes;
 
-	if (notes->count == NOTES_MOST)
+	if (notes->count == NOTES_MAX)
 		return;
 	va_start(ap, format);
 	bytes = vasprintf(&line, format, ap);

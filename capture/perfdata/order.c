@@ -157,7 +157,7 @@ static int read_one(struct perf_order *o, struct pt_error *e)
 
 int perf_order_peek(struct perf_order *o, const struct ordered_record **ret, struct pt_error *e)
 {
-	while (!o->at_end && o->bytes < ORDER_BYTES_MOST &&
+	while (!o->at_end && o->bytes < ORDER_BYTES_MAX &&
 	       (o->count == 0 || o->heap[0]->stamp.time_ns > o->complete_ns)) {
 		int got = read_one(o, e);
 

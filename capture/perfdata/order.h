@@ -3,7 +3,7 @@
  *
  * perf writes the rings of all CPUs one after the other, again and again; a FINISHED_ROUND record says that a round is
  * over. Nothing that follows one is older than the youngest record of the round before it (perf's own rule), so two
- * rounds are kept. Where there are no rounds, at most ORDER_BYTES_MOST are. Several files (`perf record --threads`) are each
+ * rounds are kept. Where there are no rounds, at most ORDER_BYTES_MAX are. Several files (`perf record --threads`) are each
  * in order, or nearly: the one that is behind in time is read next, and as much is kept.
  */
 #ifndef CAPTURE_PERFDATA_ORDER_H
@@ -11,7 +11,7 @@
 
 #include "capture/perfdata/sample.h"
 
-#define ORDER_BYTES_MOST ((size_t)48 << 20)
+#define ORDER_BYTES_MAX ((size_t)48 << 20)
 
 struct perf_order;
 

@@ -7,13 +7,13 @@
 #include <string.h>
 
 #define WAITING_BYTES ((size_t)64 << 10) /* of sideband: what is mixed up to be of one event a chunk */
-#define WAITING_MOST  (WAITING_BYTES / 8)
+#define WAITING_MAX   (WAITING_BYTES / 8)
 #define COPY_BYTES    ((size_t)4 << 20)
 #define TAIL_BYTES    ((size_t)256) /* by which the end of one snapshot is searched for in the next */
 #define CANDIDATES    256
 #define GAP_BYTES     16 /* between two snapshots that have nothing in common: any number tells them apart */
 
-struct side_entry {
+struct perf_put_entry {
 	uint32_t attr, at, size;
 };
 
@@ -24,15 +24,15 @@ static int no_memory(struct pt_error *e)
 
 /* ---- Sideband ---- */
 
-int side_put_init(struct side_put *s, struct ptc_writer *w, const struct perf_file *f, int32_t machine_pid,
+int perf_put_init(struct perf_put *s, struct ptc_writer *w, const struct perf_file *f, int32_t machine_pid,
 		  uint32_t *next_attr, struct pt_error *e)
 {
-	*s = (struct side_put){.w = w, .file = f};
+	*s = (struct perf_put){.w = w, .file = f};
 	s->attr_of = calloc(f->event_count + 1, sizeof *s->attr_of);
 	s->shape_of = calloc(f->event_count + 1, sizeof *s->shape_of);
 	s->bytes = malloc(WAITING_BYTES);
 	s->sorted = malloc(WAITING_BYTES);
-	s->entries = calloc(WAITING_MOST, sizeof *s->entries);
+	s->entries = calloc(WAITING_MAX, sizeof *s->entries);
 	if (!s->attr_of || !s->shape_of || !s->bytes || !s->sorted || !s->entries)
 		return no_memory(e);
 	for (uint32_t i = 0; i < f->event_count; i++) {
@@ -60,18 +60,18 @@ int side_put_init(struct side_put *s, struct ptc_writer *w, const struct perf_fi
 	return 0;
 }
 
-void side_put_deinit(struct side_put *s)
+void perf_put_deinit(struct perf_put *s)
 {
 	free(s->attr_of);
 	free(s->shape_of);
 	free(s->bytes);
 	free(s->sorted);
 	free(s->entries);
-	*s = (struct side_put){0};
+	*s = (struct perf_put){0};
 }
 
 /* A chunk for each attr, in the order of its first record. */
-int side_put_flush(struct side_put *s, struct pt_error *e)
+int perf_put_flush(struct perf_put *s, struct pt_error *e)
 {
 	for (size_t first = 0; first < s->entry_count; first++) {
 		uint32_t attr = s->entries[first].attr;
@@ -80,7 +80,7 @@ int side_put_flush(struct side_put *s, struct pt_error *e)
 		if (s->entries[first].size == 0)
 			continue;
 		for (size_t i = first; i < s->entry_count; i++) {
-			struct side_entry *entry = &s->entries[i];
+			struct perf_put_entry *entry = &s->entries[i];
 
 			if (entry->attr != attr)
 				continue;
@@ -96,7 +96,7 @@ int side_put_flush(struct side_put *s, struct pt_error *e)
 	return 0;
 }
 
-int side_put_record(struct side_put *s, const struct ordered_record *r, struct pt_error *e)
+int perf_put_record(struct perf_put *s, const struct ordered_record *r, struct pt_error *e)
 {
 	uint32_t event = r->stamp.event < s->file->event_count ? r->stamp.event : 0, attr = 0;
 	struct perf_event_header h;
@@ -107,10 +107,10 @@ int side_put_record(struct side_put *s, const struct ordered_record *r, struct p
 		attr = h.type == PERF_RECORD_SAMPLE ? s->attr_of[event] : s->shape_of[event];
 	if (r->stamp.aux_at)
 		size -= r->stamp.aux_bytes;
-	if ((s->count + size > WAITING_BYTES || s->entry_count == WAITING_MOST) && side_put_flush(s, e))
+	if ((s->count + size > WAITING_BYTES || s->entry_count == WAITING_MAX) && perf_put_flush(s, e))
 		return -1;
 	s->entries[s->entry_count++] =
-	    (struct side_entry){.attr = attr, .at = (uint32_t)s->count, .size = (uint32_t)size};
+	    (struct perf_put_entry){.attr = attr, .at = (uint32_t)s->count, .size = (uint32_t)size};
 	memcpy(s->bytes + s->count, r->bytes, size);
 	if (size != r->size) {
 		uint64_t none = 0;

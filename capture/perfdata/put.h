@@ -12,7 +12,7 @@
 
 /* ---- Sideband: records as the kernel wrote them, in chunks of one event each. */
 
-struct side_put {
+struct perf_put {
 	struct ptc_writer *w;
 	const struct perf_file *file;
 	uint32_t *attr_of; /* [event]: the container's attr */
@@ -20,18 +20,18 @@ struct side_put {
 	uint32_t *shape_of;
 	uint8_t *bytes, *sorted;
 	size_t count; /* of bytes that wait */
-	struct side_entry *entries;
+	struct perf_put_entry *entries;
 	size_t entry_count;
 };
 
 /* Writes the events as attrs; machine_pid is that of those events that have none of their own. next_attr: the number
  * of the next attr in the container, moved on. 0, or -1: the writer's errors, PT_ERR_NO_MEMORY, as all here. */
-int side_put_init(struct side_put *s, struct ptc_writer *w, const struct perf_file *f, int32_t machine_pid,
+int perf_put_init(struct perf_put *s, struct ptc_writer *w, const struct perf_file *f, int32_t machine_pid,
 		  uint32_t *next_attr, struct pt_error *e);
-void side_put_deinit(struct side_put *s);
+void perf_put_deinit(struct perf_put *s);
 /* The record waits for others of its time; a sample's AUX data is left out of it. */
-int side_put_record(struct side_put *s, const struct ordered_record *r, struct pt_error *e);
-int side_put_flush(struct side_put *s, struct pt_error *e);
+int perf_put_record(struct perf_put *s, const struct ordered_record *r, struct pt_error *e);
+int perf_put_flush(struct perf_put *s, struct pt_error *e);
 
 /* ---- AUX data. */
 

@@ -31,7 +31,7 @@ struct run {
 	struct perf_file file;
 	struct aux_plan plan;
 	struct ptc_writer *w;
-	struct side_put side;
+	struct perf_put side;
 	struct aux_put aux;
 	struct perf_machines *machines;
 	struct perf_guest *guests; /* of the request */
@@ -258,11 +258,11 @@ static int put_record(struct run *r, const struct ordered_record *rec, struct pt
 		return -1;
 	if (h.type == PERF_RECORD_KSYMBOL && perf_bpf_begins(&r->file, machine_pid, rec, r->w, e))
 		return -1;
-	if (side_put_record(&r->side, rec, e))
+	if (perf_put_record(&r->side, rec, e))
 		return -1;
 	if (rec->stamp.aux_bytes == 0)
 		return 0;
-	return side_put_flush(&r->side, e) || aux_put_sample(&r->aux, rec, e) ? -1 : 0;
+	return perf_put_flush(&r->side, e) || aux_put_sample(&r->aux, rec, e) ? -1 : 0;
 }
 
 /* All records up to a time. 0, or -1. */
@@ -279,7 +279,7 @@ static int put_records_until(struct run *r, struct perf_order *order, uint64_t u
 		if (ret)
 			return -1;
 	}
-	return got < 0 || side_put_flush(&r->side, e) ? -1 : 0;
+	return got < 0 || perf_put_flush(&r->side, e) ? -1 : 0;
 }
 
 static int put_round(struct run *r, uint64_t time_ns, struct pt_error *e)
@@ -449,7 +449,7 @@ static int write_container(struct run *r, int fd, struct pt_error *e)
 	r->w = ptc_writer_create(fd, r->request->level, e);
 	if (!r->w)
 		goto out;
-	if (put_all_meta(r, e) || side_put_init(&r->side, r->w, &r->file, 0, &r->next_attr, e) ||
+	if (put_all_meta(r, e) || perf_put_init(&r->side, r->w, &r->file, 0, &r->next_attr, e) ||
 	    put_formats(r, e) || aux_put_init(&r->aux, r->w, &r->file, r->pt_event, e) || put_streams(r, e) ||
 	    put_kernels(r, e) || put_guests(r, e) || second_pass(r, order, e) || ptc_writer_finish(r->w, e))
 		goto out;
@@ -478,7 +478,7 @@ int import_perf_run(const struct import_perf_request *request, int fd, struct im
 		find_pt_event(&r);
 		ret = write_container(&r, fd, e);
 	}
-	side_put_deinit(&r.side);
+	perf_put_deinit(&r.side);
 	aux_put_deinit(&r.aux);
 	aux_plan_deinit(&r.plan);
 	perf_machines_destroy(r.machines);

@@ -9,13 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HEADER_BYTES	104
-#define ATTR_BYTES	PERF_DATA_ATTR_BYTES
-#define PT_PMU		8 /* when the container does not say: any number will do */
-#define PT_ID		0x70740001u
-#define INFO_WORDS	17 /* of its private part, in front of the filter */
-#define FILTER_MOST	4096
-#define AUX_RECORD_MOST 128
+#define HEADER_BYTES   104
+#define ATTR_BYTES     PERF_DATA_ATTR_BYTES
+#define PT_PMU	       8 /* when the container does not say: any number will do */
+#define PT_ID	       0x70740001u
+#define INFO_WORDS     17 /* of its private part, in front of the filter */
+#define FILTER_MAX     4096
+#define AUX_RECORD_MAX 128
 
 /* perf's default: tsc, mtc, mtc_period=3, psb_period=3, pt, branch. */
 #define PT_CONFIG_DEFAULT    0x300e601u
@@ -95,7 +95,7 @@ static int put_info(struct perf_data *p, const struct ptc_meta *meta, struct pt_
 		uint32_t type, reserved;
 		uint64_t words[INFO_WORDS];
 	} info = {.h = {.type = PERF_USER_AUXTRACE_INFO}, .type = 1};
-	char filter[FILTER_MOST] = "";
+	char filter[FILTER_MAX] = "";
 	uint64_t *w = info.words, event_trace = 0;
 
 	info.h.size = (uint16_t)(sizeof info + p->filter_bytes + sizeof event_trace);
@@ -142,7 +142,7 @@ static int begin(struct perf_data *p, const struct ptc_meta *meta, struct pt_err
 	if (p->begun)
 		return 0;
 	p->begun = true;
-	if (filter && filter[0] && strlen(filter) < FILTER_MOST - 8)
+	if (filter && filter[0] && strlen(filter) < FILTER_MAX - 8)
 		p->filter_bytes = strlen(filter) / 8 * 8 + 8;
 	return put_head(p, meta, e);
 }
@@ -381,7 +381,7 @@ static size_t trailer(const struct perf_data_event *ev, const struct perf_data_a
 /* A PERF_RECORD_AUX, with the trailer that the event asks for. */
 static int put_aux_record(struct perf_data *p, const struct perf_data_aux *aux, struct pt_error *e)
 {
-	uint64_t words[AUX_RECORD_MOST / 8];
+	uint64_t words[AUX_RECORD_MAX / 8];
 	struct perf_event_header h = {.type = PERF_RECORD_AUX};
 	size_t n = 4;
 

@@ -13,7 +13,7 @@
 
 #define DATA_OFFSET 4096u
 #define ALIGN	    4096u
-#define NAME_MOST   256
+#define NAME_MAX    256
 #define KERNEL_HALF ((uint64_t)1 << 63)
 
 enum { KCORE, KALLSYMS, MODULES };
@@ -194,13 +194,13 @@ int perf_kcore_symbols(struct perf_kcore *k, const char *beside, const struct pt
 /* ---- modules ---- */
 
 /* "[kvm]", "/lib/modules/6.1.0/kernel/arch/x86/kvm/kvm-intel.ko.xz": the name as /proc/modules has it. */
-static void module_name(char to[NAME_MOST], const char *name)
+static void module_name(char to[NAME_MAX], const char *name)
 {
 	const char *from = name[0] == '[' ? name + 1 : strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
 	size_t n = strcspn(from, "].");
 
-	if (n >= NAME_MOST)
-		n = NAME_MOST - 1;
+	if (n >= NAME_MAX)
+		n = NAME_MAX - 1;
 	for (size_t i = 0; i < n; i++)
 		to[i] = from[i] == '-' ? '_' : from[i];
 	to[n] = 0;
@@ -210,7 +210,7 @@ int perf_kcore_record(struct perf_kcore *k, const char *beside, const void *reco
 {
 	const uint8_t *p = record;
 	struct perf_event_header h;
-	char name[NAME_MOST], module[NAME_MOST];
+	char name[NAME_MAX], module[NAME_MAX];
 	uint64_t start, bytes, *grown;
 	int32_t process;
 	size_t fixed;

@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#define PT_PSB_BYTES	 16
-#define PT_PSB_PLUS_MOST 512 /* bytes that a PSB+ may have; more is a PSB without a time */
+#define PT_PSB_BYTES	16
+#define PT_PSB_PLUS_MAX 512 /* bytes that a PSB+ may have; more is a PSB without a time */
 
 enum { PT_PACKET_CUT = 0, PT_PACKET_BAD = -1 };
 
@@ -138,14 +138,14 @@ static inline size_t pt_whole_packets(const uint8_t *p, size_t n)
 
 /*
  * The TSC in the PSB+ that begins at p, of n bytes: how many bytes there are up to the end of it, and *ret; 0: it is not all
- * there, or has none. No more than PT_PSB_PLUS_MOST bytes are looked at.
+ * there, or has none. No more than PT_PSB_PLUS_MAX bytes are looked at.
  */
 static inline size_t pt_psb_tsc(const uint8_t *p, size_t n, uint64_t *ret)
 {
 	int block = 0;
 
-	if (n > PT_PSB_PLUS_MOST)
-		n = PT_PSB_PLUS_MOST;
+	if (n > PT_PSB_PLUS_MAX)
+		n = PT_PSB_PLUS_MAX;
 	for (size_t at = 0; at < n;) {
 		int len = pt_packet_len(p + at, n - at, &block);
 
@@ -164,7 +164,7 @@ static inline size_t pt_psb_tsc(const uint8_t *p, size_t n, uint64_t *ret)
 
 /*
  * The PSB+ at p, of n bytes: 1 and its TSC when it has one and lies in the host, 0 when not, -1 when more bytes are
- * needed. No more than PT_PSB_PLUS_MOST bytes are looked at.
+ * needed. No more than PT_PSB_PLUS_MAX bytes are looked at.
  */
 static inline int pt_psb_plus(const uint8_t *p, size_t n, uint64_t *tsc)
 {
@@ -172,13 +172,13 @@ static inline int pt_psb_plus(const uint8_t *p, size_t n, uint64_t *tsc)
 	size_t at = 0;
 	int block = 0;
 
-	if (n > PT_PSB_PLUS_MOST)
-		n = PT_PSB_PLUS_MOST;
+	if (n > PT_PSB_PLUS_MAX)
+		n = PT_PSB_PLUS_MAX;
 	while (at < n) {
 		int len = pt_packet_len(p + at, n - at, &block);
 
 		if (len == PT_PACKET_CUT)
-			return n < PT_PSB_PLUS_MOST ? -1 : 0;
+			return n < PT_PSB_PLUS_MAX ? -1 : 0;
 		if (len <= 0)
 			return 0;
 		if (p[at] == 0x19) {
@@ -194,7 +194,7 @@ static inline int pt_psb_plus(const uint8_t *p, size_t n, uint64_t *tsc)
 		}
 		at += (size_t)len;
 	}
-	return n < PT_PSB_PLUS_MOST ? -1 : 0;
+	return n < PT_PSB_PLUS_MAX ? -1 : 0;
 }
 
 #endif

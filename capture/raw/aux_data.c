@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE_MOST  ((size_t)1 << 20)
+#define PIECE_MAX   ((size_t)1 << 20)
 #define PIECE_LEAST ((size_t)64 << 10)
 
 /* A buffer that is being read: its next piece, [bytes, bytes + piece). */
@@ -57,11 +57,11 @@ static int next_piece(struct reader *r, const struct perf_file_clock *clock, str
 	r->start_ns = r->next_ns;
 	memmove(r->bytes, r->bytes + r->piece, r->count);
 	if (!r->ended) {
-		ssize_t got = byte_source_read(r->source, r->bytes + r->count, PIECE_MOST - r->count, e);
+		ssize_t got = byte_source_read(r->source, r->bytes + r->count, PIECE_MAX - r->count, e);
 
 		if (got < 0)
 			return -1;
-		r->ended = (size_t)got < PIECE_MOST - r->count;
+		r->ended = (size_t)got < PIECE_MAX - r->count;
 		r->count += (size_t)got;
 	}
 	cut(r, clock);
@@ -74,7 +74,7 @@ static int open_one(struct reader *r, const struct raw_aux *aux, const struct pe
 	r->source = byte_source_open(aux->path, e);
 	if (!r->source)
 		return -1;
-	r->bytes = malloc(PIECE_MOST);
+	r->bytes = malloc(PIECE_MAX);
 	if (!r->bytes)
 		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
 	if (next_piece(r, clock, e))

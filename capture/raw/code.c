@@ -12,7 +12,7 @@
 
 #define SEGMENTS_MAX 64
 #define COPY_BYTES   ((size_t)1 << 20)
-#define LINE_MOST    8192 /* of a maps file: numbers and a path */
+#define LINE_MAX     8192 /* of a maps file: numbers and a path */
 
 struct range {
 	uint64_t start, end; /* file offsets, half-open */
@@ -188,7 +188,7 @@ int import_code_maps(struct import_code *c, const char *path, struct pt_error *e
 	const char *slash = strrchr(path, '/');
 	int folder = slash ? (int)(slash - path + 1) : 0, ret = 0;
 	unsigned line_number = 0;
-	char line[LINE_MOST];
+	char line[LINE_MAX];
 	bool cut;
 	FILE *in = fopen(path, "re");
 

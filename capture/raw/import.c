@@ -20,7 +20,7 @@
 
 #include <linux/perf_event.h>
 
-#define BUFFERS_MOST 4096 /* --raw, --sideband */
+#define BUFFERS_MAX 4096 /* --raw, --sideband */
 
 static const char usage[] =
     "usage: pt-capture import --raw AUX [--elf FILE[:ADDR]]... [--maps FILE]... [options]\n"
@@ -72,7 +72,7 @@ static const char usage[] =
 struct request {
 	struct raw_aux *raws; /* pid and tid -1: nobody said */
 	size_t raw_count;
-	struct raw_side_file *sides;
+	struct raw_records_file *sides;
 	size_t side_count;
 	uint64_t sample_type;
 	struct import_perf_request files; /* of those that the sideband names */
@@ -169,23 +169,23 @@ static int take_raw(struct request *r, const char *path, struct pt_error *e)
 	if (!grown)
 		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
 	r->raws = grown;
-	if (r->raw_count == BUFFERS_MOST)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "more than %d --raw", BUFFERS_MOST);
+	if (r->raw_count == BUFFERS_MAX)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "more than %d --raw", BUFFERS_MAX);
 	r->raws[r->raw_count++] = (struct raw_aux){.path = path, .cpu = -1, .pid = -1, .tid = -1};
 	return 0;
 }
 
 static int take_sideband(struct request *r, const char *path, struct pt_error *e)
 {
-	struct raw_side_file *grown = realloc(r->sides, (r->side_count + 1) * sizeof *grown);
+	struct raw_records_file *grown = realloc(r->sides, (r->side_count + 1) * sizeof *grown);
 
 	if (!grown)
 		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
 	r->sides = grown;
-	if (r->side_count == BUFFERS_MOST)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "more than %d --sideband", BUFFERS_MOST);
+	if (r->side_count == BUFFERS_MAX)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "more than %d --sideband", BUFFERS_MAX);
 	r->sides[r->side_count++] =
-	    (struct raw_side_file){.path = path, .cpu = r->raw_count ? r->raws[r->raw_count - 1].cpu : -1};
+	    (struct raw_records_file){.path = path, .cpu = r->raw_count ? r->raws[r->raw_count - 1].cpu : -1};
 	return 0;
 }
 
@@ -346,9 +346,9 @@ static int take_options(struct request *r, int argc, char **argv, struct pt_erro
 }
 
 /* Whose buffers they are: what is said behind a --raw, what is said of all, what the sideband says, thread 1. */
-static int complete_threads(struct request *r, const struct raw_side *side, struct pt_error *e)
+static int complete_threads(struct request *r, const struct raw_records *side, struct pt_error *e)
 {
-	if (r->pid < 0 && r->tid < 0 && (!side || !raw_side_thread(side, &r->pid, &r->tid)))
+	if (r->pid < 0 && r->tid < 0 && (!side || !raw_records_thread(side, &r->pid, &r->tid)))
 		r->pid = r->tid = 1;
 	for (size_t i = 0; i < r->raw_count; i++) {
 		struct raw_aux *raw = &r->raws[i];
@@ -448,7 +448,7 @@ out:
 	return ret;
 }
 
-static int put_sideband(const struct request *r, struct raw_side *side, struct import_perf_notes *notes,
+static int put_sideband(const struct request *r, struct raw_records *side, struct import_perf_notes *notes,
 			struct ptc_writer *w, struct pt_error *e)
 {
 	uint32_t next_attr = 1;
@@ -458,29 +458,30 @@ static int put_sideband(const struct request *r, struct raw_side *side, struct i
 	for (size_t i = 0; i < r->raw_count; i++)
 		if ((r->code->count || !r->side_count) && put_thread(r, i, w, e))
 			return -1;
-	return side ? raw_side_put(side, w, &r->files, r->kernel, notes, &next_attr, e) : 0;
+	return side ? raw_records_put(side, w, &r->files, r->kernel, notes, &next_attr, e) : 0;
 }
 
 /* perf's clock: what the command line says, else what the records say. */
-static struct perf_file_clock clock_of(const struct request *r, const struct raw_side *side)
+static struct perf_file_clock clock_of(const struct request *r, const struct raw_records *side)
 {
 	if (r->time_mult)
 		return (struct perf_file_clock){.shift = strtoull(r->time_shift, NULL, 0),
 						.mult = strtoull(r->time_mult, NULL, 0),
 						.zero = r->time_zero ? strtoull(r->time_zero, NULL, 0) : 0};
-	return side ? raw_side_clock(side) : (struct perf_file_clock){0};
+	return side ? raw_records_clock(side) : (struct perf_file_clock){0};
 }
 
 static int write_container(struct request *r, int fd, struct import_perf_notes *notes, struct pt_error *e)
 {
 	struct ptc_writer *w = ptc_writer_create(fd, r->level, e);
-	struct raw_side *side = NULL;
+	struct raw_records *side = NULL;
 	struct perf_file_clock clock;
 	int ret = -1;
 
 	if (!w)
 		return -1;
-	if ((r->side_count || r->kernel) && raw_side_read(r->sides, r->side_count, r->sample_type, &side, e))
+	if ((r->side_count || r->kernel) &&
+	    raw_records_read(r->sides, r->side_count, r->sample_type, &side, e))
 		goto out;
 	clock = clock_of(r, side);
 	if (complete_threads(r, side, e))
@@ -495,7 +496,7 @@ static int write_container(struct request *r, int fd, struct import_perf_notes *
 		goto out;
 	ret = 0;
 out:
-	raw_side_destroy(side);
+	raw_records_destroy(side);
 	ptc_writer_destroy(w);
 	return ret;
 }

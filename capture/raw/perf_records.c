@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BYTES_MOST   ((uint64_t)1 << 30) /* of memory: short records take much more than they are long */
+#define BYTES_MAX    ((uint64_t)1 << 30) /* of memory: short records take much more than they are long */
 #define RECORD_LAST  22 /* PERF_RECORD_CALLCHAIN_DEFERRED: what is beyond is not known here */
 #define HEADER_BYTES sizeof(struct perf_event_header)
 
-struct raw_side {
+struct raw_records {
 	struct perf_file file; /* as if they were of a perf.data with one event */
 	struct ordered_record **records;
 	size_t count, room;
@@ -39,8 +39,8 @@ static size_t cpu_at(uint32_t type, uint64_t sample_type, size_t size)
 	return size - (sample_type & PERF_SAMPLE_IDENTIFIER ? 8 : 0);
 }
 
-static int add(struct raw_side *s, const uint8_t *bytes, const struct raw_side_file *of, uint64_t sample_type,
-	       struct pt_error *e)
+static int add(struct raw_records *s, const uint8_t *bytes, const struct raw_records_file *of,
+	       uint64_t sample_type, struct pt_error *e)
 {
 	struct perf_event_attr *attr = &s->file.events[0].attr;
 	bool adds_cpu = attr->sample_type != sample_type;
@@ -93,7 +93,7 @@ static int add(struct raw_side *s, const uint8_t *bytes, const struct raw_side_f
 	return 0;
 }
 
-static int take(struct raw_side *s, const uint8_t *bytes, const struct raw_side_file *of,
+static int take(struct raw_records *s, const uint8_t *bytes, const struct raw_records_file *of,
 		uint64_t sample_type, struct pt_error *e)
 {
 	struct perf_event_header h;
@@ -108,7 +108,7 @@ static int take(struct raw_side *s, const uint8_t *bytes, const struct raw_side_
 	return h.type > RECORD_LAST ? 0 : add(s, bytes, of, sample_type, e);
 }
 
-static int read_records(struct raw_side *s, struct byte_source *source, const struct raw_side_file *of,
+static int read_records(struct raw_records *s, struct byte_source *source, const struct raw_records_file *of,
 			uint64_t sample_type, struct pt_error *e)
 {
 	uint8_t bytes[UINT16_MAX + 1];
@@ -134,7 +134,7 @@ static int read_records(struct raw_side *s, struct byte_source *source, const st
 		if ((size_t)got < h.size - sizeof h)
 			return pt_fail(e, PT_ERR_BAD_INPUT, offset, "%s ends inside a record", of->path);
 		s->bytes += sizeof(struct ordered_record) + sizeof(struct ordered_record *) + h.size;
-		if (s->bytes > BYTES_MOST)
+		if (s->bytes > BYTES_MAX)
 			return pt_fail(e, PT_ERR_BAD_INPUT, offset,
 				       "%s: the sideband takes more than 1 GB of memory", of->path);
 		if (take(s, bytes, of, sample_type, e)) {
@@ -156,7 +156,7 @@ static int older(const void *a, const void *b)
 }
 
 /* All records are taken for those of one event: their trailers are alike, and no more is known of it. */
-static int add_event(struct raw_side *s, const struct raw_side_file *files, size_t count,
+static int add_event(struct raw_records *s, const struct raw_records_file *files, size_t count,
 		     uint64_t sample_type, struct pt_error *e)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
@@ -173,10 +173,10 @@ static int add_event(struct raw_side *s, const struct raw_side_file *files, size
 	return perf_file_add_event(&s->file, (const uint8_t *)&attr, sizeof attr, e);
 }
 
-int raw_side_read(const struct raw_side_file *files, size_t count, uint64_t sample_type,
-		  struct raw_side **ret, struct pt_error *e)
+int raw_records_read(const struct raw_records_file *files, size_t count, uint64_t sample_type,
+		     struct raw_records **ret, struct pt_error *e)
 {
-	struct raw_side *s = calloc(1, sizeof *s);
+	struct raw_records *s = calloc(1, sizeof *s);
 	int r = s ? add_event(s, files, count, sample_type, e) : no_memory(e);
 
 	for (size_t i = 0; i < count && r == 0; i++) {
@@ -186,7 +186,7 @@ int raw_side_read(const struct raw_side_file *files, size_t count, uint64_t samp
 		byte_source_close(source);
 	}
 	if (r) {
-		raw_side_destroy(s);
+		raw_records_destroy(s);
 		return -1;
 	}
 	if (s->count)
@@ -196,7 +196,7 @@ int raw_side_read(const struct raw_side_file *files, size_t count, uint64_t samp
 	return 0;
 }
 
-void raw_side_destroy(struct raw_side *s)
+void raw_records_destroy(struct raw_records *s)
 {
 	if (!s)
 		return;
@@ -207,12 +207,12 @@ void raw_side_destroy(struct raw_side *s)
 	free(s);
 }
 
-struct perf_file_clock raw_side_clock(const struct raw_side *s)
+struct perf_file_clock raw_records_clock(const struct raw_records *s)
 {
 	return s->file.clock;
 }
 
-bool raw_side_thread(const struct raw_side *s, int32_t *ret_pid, int32_t *ret_tid)
+bool raw_records_thread(const struct raw_records *s, int32_t *ret_pid, int32_t *ret_tid)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		const struct ordered_record *r = s->records[i];
@@ -238,7 +238,8 @@ static struct perf_record view_of(const struct ordered_record *r)
 	return (struct perf_record){.bytes = r->bytes, .type = h.type, .misc = h.misc, .size = h.size};
 }
 
-static int put_kernel(struct raw_side *s, struct perf_machines *m, struct ptc_writer *w, struct pt_error *e)
+static int put_kernel(struct raw_records *s, struct perf_machines *m, struct ptc_writer *w,
+		      struct pt_error *e)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		struct perf_record view = view_of(s->records[i]);
@@ -249,8 +250,8 @@ static int put_kernel(struct raw_side *s, struct perf_machines *m, struct ptc_wr
 	return perf_machines_kernel(m, 0, w, e);
 }
 
-static int put_records(struct raw_side *s, struct perf_machines *m, struct ptc_writer *w,
-		       struct side_put *side, struct pt_error *e)
+static int put_records(struct raw_records *s, struct perf_machines *m, struct ptc_writer *w,
+		       struct perf_put *side, struct pt_error *e)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		uint32_t type = view_of(s->records[i]).type;
@@ -258,28 +259,28 @@ static int put_records(struct raw_side *s, struct perf_machines *m, struct ptc_w
 		if ((type == PERF_RECORD_MMAP || type == PERF_RECORD_MMAP2) &&
 		    perf_machines_mapped(m, 0, s->records[i], w, e))
 			return -1;
-		if (side_put_record(side, s->records[i], e))
+		if (perf_put_record(side, s->records[i], e))
 			return -1;
 	}
-	return side_put_flush(side, e);
+	return perf_put_flush(side, e);
 }
 
-int raw_side_put(struct raw_side *s, struct ptc_writer *w, const struct import_perf_request *request,
-		 bool kernel, struct import_perf_notes *notes, uint32_t *next_attr, struct pt_error *e)
+int raw_records_put(struct raw_records *s, struct ptc_writer *w, const struct import_perf_request *request,
+		    bool kernel, struct import_perf_notes *notes, uint32_t *next_attr, struct pt_error *e)
 {
 	struct perf_machines *m = perf_machines_create(request, notes);
-	struct side_put side = {0};
+	struct perf_put side = {0};
 	int ret = -1;
 
 	if (!m)
 		return no_memory(e);
-	if (perf_machines_add(m, 0, &s->file, e) || side_put_init(&side, w, &s->file, 0, next_attr, e) ||
+	if (perf_machines_add(m, 0, &s->file, e) || perf_put_init(&side, w, &s->file, 0, next_attr, e) ||
 	    (kernel && put_kernel(s, m, w, e)) || put_records(s, m, w, &side, e))
 		goto out;
 	perf_machines_note_missing(m);
 	ret = 0;
 out:
-	side_put_deinit(&side);
+	perf_put_deinit(&side);
 	perf_machines_destroy(m);
 	return ret;
 }

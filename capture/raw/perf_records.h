@@ -19,32 +19,32 @@
 #include "schema/container.h"
 
 /* A --sideband of the command line; cpu: whose records they are where they do not tell themselves, -1: nobody said. */
-struct raw_side_file {
+struct raw_records_file {
 	const char *path;
 	int32_t cpu;
 };
 
-struct raw_side;
+struct raw_records;
 
 /*
  * Reads the files; sample_type is perf_event_attr's, 0: the records have no trailers, and no time. *ret is to be destroyed.
  * 0, or -1: PT_ERR_IO, PT_ERR_NO_MEMORY, PT_ERR_BAD_INPUT (a record that is too short or cut: offset says where; over 1 GB).
  */
-int raw_side_read(const struct raw_side_file *files, size_t count, uint64_t sample_type,
-		  struct raw_side **ret, struct pt_error *e);
-void raw_side_destroy(struct raw_side *s);
+int raw_records_read(const struct raw_records_file *files, size_t count, uint64_t sample_type,
+		     struct raw_records **ret, struct pt_error *e);
+void raw_records_destroy(struct raw_records *s);
 
 /* perf's clock; mult 0: no TIME_CONV record tells it. */
-struct perf_file_clock raw_side_clock(const struct raw_side *s);
+struct perf_file_clock raw_records_clock(const struct raw_records *s);
 
 /* The thread of the first ITRACE_START record: whose buffer it is when nobody says. False: there is none. */
-bool raw_side_thread(const struct raw_side *s, int32_t *ret_pid, int32_t *ret_tid);
+bool raw_records_thread(const struct raw_records *s, int32_t *ret_pid, int32_t *ret_tid);
 
 /*
  * Writes code, symbols and the records in the order of their time, the attr numbered *next_attr, which is moved on. kernel:
  * the kernel's code, too. What cannot be found is a note. 0, or -1: the writer's errors, those of perfdata/machines.h.
  */
-int raw_side_put(struct raw_side *s, struct ptc_writer *w, const struct import_perf_request *request,
-		 bool kernel, struct import_perf_notes *notes, uint32_t *next_attr, struct pt_error *e);
+int raw_records_put(struct raw_records *s, struct ptc_writer *w, const struct import_perf_request *request,
+		    bool kernel, struct import_perf_notes *notes, uint32_t *next_attr, struct pt_error *e);
 
 #endif

@@ -19,7 +19,7 @@ static bool get(uint64_t *effective, uint64_t *permitted)
 	return true;
 }
 
-bool hw_rights_have(unsigned capability)
+bool hw_capabilities_have(unsigned capability)
 {
 	uint64_t effective, permitted;
 
@@ -40,7 +40,7 @@ static bool set(uint64_t effective, uint64_t permitted)
 
 #define BIT(capability) ((uint64_t)1 << (capability))
 
-bool hw_rights_drop(void)
+bool hw_capabilities_drop(void)
 {
 	const uint64_t keep = BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_SYS_PTRACE) | BIT(CAP_CHECKPOINT_RESTORE);
 	uint64_t effective, permitted;
@@ -50,7 +50,7 @@ bool hw_rights_drop(void)
 	       prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
-void hw_rights_output(void)
+void hw_capabilities_output(void)
 {
 	uint64_t effective, permitted;
 

@@ -33,7 +33,7 @@ struct capture {
 	struct ptc_writer *w;
 	struct hw_events ev;
 	struct hw_drain drain;
-	struct hw_guard *guard;
+	struct hw_spill_thread *spill_thread;
 	struct hw_images *images;
 	struct hw_tasks tasks;
 	struct hw_child child;
@@ -143,7 +143,7 @@ static bool samples(const struct hw_options *o)
 static int open_events(struct capture *c, struct pt_error *e)
 {
 	const struct hw_options *o = c->o;
-	bool able = hw_rights_have(CAP_PERFMON) || hw_rights_have(CAP_SYS_ADMIN);
+	bool able = hw_capabilities_have(CAP_PERFMON) || hw_capabilities_have(CAP_SYS_ADMIN);
 	const struct hw_list *cpus = o->cpus.count ? &o->cpus : &c->online;
 	struct hw_events_options eo = {.cpus = cpus->at,
 				       .cpu_count = cpus->count,
@@ -309,7 +309,7 @@ static int put_head(struct capture *c, struct pt_error *e)
 		c->notice(
 		    "this kernel's perf clock is not the TSC: sideband cannot be put in time with the trace");
 	for (size_t i = 0; i < c->ev.count && !id; i++)
-		if (c->ev.events[i].kind == HW_EVENT_SIDE)
+		if (c->ev.events[i].kind == HW_EVENT_SIDEBAND)
 			id = c->ev.events[i].id;
 	if ((c->levels & HW_KERNEL || c->o->sideband_only)) {
 		if (!hw_kernel_open(c->images, &why)) {
@@ -324,10 +324,10 @@ static int put_head(struct capture *c, struct pt_error *e)
 	}
 	if (c->o->kernels && put_guests(c, e))
 		return -1;
-	if (!hw_rights_drop() && c->o->verbose)
+	if (!hw_capabilities_drop() && c->o->verbose)
 		c->notice("capabilities could not be dropped");
-	c->guard = hw_guard_create(&c->drain, e);
-	if (!c->guard)
+	c->spill_thread = hw_spill_thread_create(&c->drain, e);
+	if (!c->spill_thread)
 		return -1;
 	if ((c->levels & HW_KERNEL || c->o->sideband_only) && hw_kernel_put(c->images, e))
 		return -1;
@@ -497,7 +497,7 @@ static bool target_gone(const struct capture *c)
 
 static int trace(struct capture *c, struct pt_error *e)
 {
-	bool told_child = false;
+	bool child_signalled = false;
 	sig_atomic_t taken = 0;
 	int command;
 	double looked = 0, now, killed = 0;
@@ -505,9 +505,9 @@ static int trace(struct capture *c, struct pt_error *e)
 	if (c->child.pid && hw_child_go(&c->child, c->o->program[0], e))
 		return -1;
 	for (;;) {
-		hw_guard_busy(c->guard, false);
+		hw_spill_thread_busy(c->spill_thread, false);
 		hw_events_wait(&c->ev, c->o->trigger ? TRIGGER_MS : ROUND_MS);
-		hw_guard_busy(c->guard, true);
+		hw_spill_thread_busy(c->spill_thread, true);
 		if (one_round(c, e))
 			return -1;
 		if (c->fire || (c->o->want_snapshot && *c->o->want_snapshot != taken)) {
@@ -526,12 +526,12 @@ static int trace(struct capture *c, struct pt_error *e)
 		if (*c->o->stop > 1 || (*c->o->stop && !c->child.pid))
 			break;
 		/* The program gets the signal, and two seconds to end by it. */
-		if (*c->o->stop && !told_child) {
+		if (*c->o->stop && !child_signalled) {
 			kill(c->child.pid, *c->o->stop_signal);
-			told_child = true;
+			child_signalled = true;
 			killed = now;
 		}
-		if (told_child && now - killed > 2)
+		if (child_signalled && now - killed > 2)
 			break;
 		if (now - looked > 0.2) {
 			looked = now;
@@ -543,7 +543,7 @@ static int trace(struct capture *c, struct pt_error *e)
 }
 
 /* What was dropped after a ring's last PERF_RECORD_LOST: no record came that could have told of it, so one is made. */
-static int put_untold_losses(struct capture *c, struct pt_error *e)
+static int put_unreported_losses(struct capture *c, struct pt_error *e)
 {
 	for (size_t i = 0; i < c->ev.ring_count; i++) {
 		struct hw_drain_ring *r = &c->ev.rings[i];
@@ -587,7 +587,7 @@ static int finish(struct capture *c, struct pt_error *e)
 	    /* NOLINTNEXTLINE(misc-redundant-expression) */
 	    hw_drain_round(&c->drain, hw_clock_now_ns(&c->clock), e))
 		return -1;
-	if (put_untold_losses(c, e))
+	if (put_unreported_losses(c, e))
 		return -1;
 	if (c->clocks && vm_clocks_put(c->clocks, c->w, "kvm_end", &seen, e))
 		return -1;
@@ -597,17 +597,17 @@ static int finish(struct capture *c, struct pt_error *e)
 }
 
 /* One for each ring that can fill at the same time as others; privileges are dropped by now, for them, too. */
-static int make_readers(struct capture *c, struct pt_error *e)
+static int make_drain_threads(struct capture *c, struct pt_error *e)
 {
 	size_t count = c->ev.ring_count < c->online.count ? c->ev.ring_count : c->online.count;
 
 	if (!c->pmu || c->ev.overwrite || count < 2)
 		return 0;
-	c->drain.readers = hw_readers_create(c->w, (unsigned)count, e);
+	c->drain.readers = hw_drain_threads_create(c->w, (unsigned)count, e);
 	return c->drain.readers ? 0 : -1;
 }
 
-static void tell_result(struct capture *c)
+static void print_result(struct capture *c)
 {
 	const char *why;
 
@@ -664,19 +664,19 @@ int hw_capture(const struct hw_options *o, const struct hw_pmu *pmu, int fd, voi
 		c.ev.rings[i].task = !o->system_wide;
 		c.ev.rings[i].published_ns = hw_clock_now_ns(&c.clock);
 	}
-	if (make_readers(&c, e))
+	if (make_drain_threads(&c, e))
 		goto out;
 	c.started = seconds();
 	if (o->system_wide || c.tids.count)
 		hw_events_start(&c.ev);
 	if (trace(&c, e) || finish(&c, e))
 		goto out;
-	tell_result(&c);
+	print_result(&c);
 	ret = 0;
 out:
 	hw_child_end(&c.child);
-	hw_guard_destroy(c.guard);
-	hw_readers_destroy(c.drain.readers);
+	hw_spill_thread_destroy(c.spill_thread);
+	hw_drain_threads_destroy(c.drain.readers);
 	hw_drain_deinit(&c.drain);
 	hw_events_close(&c.ev);
 	hw_tasks_deinit(&c.tasks);

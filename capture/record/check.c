@@ -157,7 +157,7 @@ static unsigned long memory_kb(const char *root)
 
 static bool able(void)
 {
-	return hw_rights_have(CAP_PERFMON) || hw_rights_have(CAP_SYS_ADMIN);
+	return hw_capabilities_have(CAP_PERFMON) || hw_capabilities_have(CAP_SYS_ADMIN);
 }
 
 /* ---- Conditions --------------------------------------------------------------------------------------- */
@@ -310,7 +310,7 @@ static void check_buffers(struct check_result *r, const char *root)
 {
 	long paranoid = number(root, "/proc/sys/kernel/perf_event_paranoid", 2);
 	long kb = number(root, "/proc/sys/kernel/perf_event_mlock_kb", 516);
-	bool limited = !hw_rights_have(CAP_IPC_LOCK) && paranoid > -1;
+	bool limited = !hw_capabilities_have(CAP_IPC_LOCK) && paranoid > -1;
 	unsigned long each =
 			  !able() ? HW_DATA_KB_UNPRIVILEGED + HW_AUX_KB_UNPRIVILEGED : HW_DATA_KB + HW_AUX_KB,
 		      free_kb;

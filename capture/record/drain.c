@@ -317,8 +317,8 @@ static void taken(struct hw_drain *d, struct hw_drain_ring *r, uint64_t n)
 }
 
 /* [r->taken, to) of one PERF_RECORD_AUX, or of none (a NULL record: the kernel had to drop it). */
-static int put_piece(struct hw_drain *d, struct hw_drain_ring *r, struct ptc_lane *lane, uint64_t to,
-		     const struct hw_aux_record *a, struct pt_error *e)
+static int put_piece(struct hw_drain *d, struct hw_drain_ring *r, struct ptc_aux_writer *aux_writer,
+		     uint64_t to, const struct hw_aux_record *a, struct pt_error *e)
 {
 	do {
 		const uint8_t *bytes;
@@ -328,8 +328,9 @@ static int put_piece(struct hw_drain *d, struct hw_drain_ring *r, struct ptc_lan
 		/* The loss is behind the record's last byte. */
 		if (a && r->taken + n != a->offset + a->size)
 			flags &= ~(uint64_t)PERF_AUX_FLAG_TRUNCATED;
-		if (lane ? ptc_lane_put_aux(lane, r->stream, r->taken, flags, time_ns, bytes, n, e)
-			 : ptc_put_aux(d->w, r->stream, r->taken, flags, time_ns, bytes, n, e))
+		if (aux_writer
+			? ptc_aux_writer_put(aux_writer, r->stream, r->taken, flags, time_ns, bytes, n, e)
+			: ptc_put_aux(d->w, r->stream, r->taken, flags, time_ns, bytes, n, e))
 			return -1;
 		__atomic_fetch_add(&d->aux_bytes, n, __ATOMIC_RELAXED);
 		taken(d, r, n);
@@ -337,7 +338,8 @@ static int put_piece(struct hw_drain *d, struct hw_drain_ring *r, struct ptc_lan
 	return 0;
 }
 
-static int take_aux(struct hw_drain *d, struct hw_drain_ring *r, struct ptc_lane *lane, struct pt_error *e)
+static int take_aux(struct hw_drain *d, struct hw_drain_ring *r, struct ptc_aux_writer *aux_writer,
+		    struct pt_error *e)
 {
 	size_t used = 0;
 	uint64_t to;
@@ -352,10 +354,10 @@ static int take_aux(struct hw_drain *d, struct hw_drain_ring *r, struct ptc_lane
 			break; /* published after the round's begin */
 		if (end < r->taken)
 			continue;
-		if (a->offset > r->taken && put_piece(d, r, lane, a->offset, NULL, e))
+		if (a->offset > r->taken && put_piece(d, r, aux_writer, a->offset, NULL, e))
 			return -1;
 		/* A record of no bytes can still tell of a loss. */
-		if ((end > r->taken || a->flags) && put_piece(d, r, lane, end, a, e))
+		if ((end > r->taken || a->flags) && put_piece(d, r, aux_writer, end, a, e))
 			return -1;
 		if (a->time_ns > r->published_ns)
 			r->published_ns = a->time_ns;
@@ -367,14 +369,14 @@ static int take_aux(struct hw_drain *d, struct hw_drain_ring *r, struct ptc_lane
 	 * not come by the next round, the kernel had to drop it. */
 	to = r->record_count && r->records[0].offset < r->last_head ? r->records[0].offset : r->last_head;
 	r->last_head = r->head;
-	return to > r->taken ? put_piece(d, r, lane, to, NULL, e) : 0;
+	return to > r->taken ? put_piece(d, r, aux_writer, to, NULL, e) : 0;
 }
 
-static int read_ring(void *arg, size_t ring, struct ptc_lane *lane, struct pt_error *e)
+static int read_ring(void *arg, size_t ring, struct ptc_aux_writer *aux_writer, struct pt_error *e)
 {
 	struct hw_drain *d = arg;
 
-	return take_aux(d, &d->rings[ring], lane, e);
+	return take_aux(d, &d->rings[ring], aux_writer, e);
 }
 
 static int take_all_aux(struct hw_drain *d, struct pt_error *e)
@@ -384,7 +386,8 @@ static int take_all_aux(struct hw_drain *d, struct pt_error *e)
 	for (size_t i = 0; i < d->ring_count; i++)
 		full += d->rings[i].stream && d->rings[i].ring.aux && d->rings[i].head != d->rings[i].taken;
 	if (d->readers && full > 1)
-		return ptc_flush_meta(d->w, e) || hw_readers_run(d->readers, d->ring_count, read_ring, d, e)
+		return ptc_flush_meta(d->w, e) ||
+			       hw_drain_threads_run(d->readers, d->ring_count, read_ring, d, e)
 			   ? -1
 			   : 0;
 	for (size_t i = 0; i < d->ring_count; i++)

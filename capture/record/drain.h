@@ -83,8 +83,8 @@ typedef int hw_record_fn(void *arg, struct hw_drain_ring *ring, const uint8_t *r
 
 struct hw_drain {
 	struct ptc_writer *w;
-	struct hw_readers *readers;  /* the caller's; NULL: none */
-	struct hw_drain_ring *rings; /* the caller's */
+	struct hw_drain_threads *readers; /* the caller's; NULL: none */
+	struct hw_drain_ring *rings;	  /* the caller's */
 	size_t ring_count;
 	/* Sample id -> attr index, of all events; all have sample_id_all and the sample_type HW_SAMPLE_TYPE, and no other
 	 * field that stands before or behind them but IP, RAW and AUX. */

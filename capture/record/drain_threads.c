@@ -7,12 +7,12 @@
 #include <stdlib.h>
 
 struct reader {
-	struct hw_readers *all;
-	struct ptc_lane *lane;
+	struct hw_drain_threads *all;
+	struct ptc_aux_writer *aux_writer;
 	pthread_t thread;
 };
 
-struct hw_readers {
+struct hw_drain_threads {
 	struct reader *readers; /* the first is the caller */
 	unsigned count, started;
 	pthread_mutex_t lock; /* around what follows */
@@ -20,12 +20,12 @@ struct hw_readers {
 	unsigned run, working; /* number of this run; who works at it */
 	bool end, failed;
 	size_t next, jobs;
-	hw_reader_fn *fn;
+	hw_drain_thread_fn *fn;
 	void *arg;
 	struct pt_error error;
 };
 
-static void work(struct hw_readers *r, struct ptc_lane *lane)
+static void work(struct hw_drain_threads *r, struct ptc_aux_writer *aux_writer)
 {
 	pthread_mutex_lock(&r->lock);
 	while (!r->failed && r->next < r->jobs) {
@@ -34,7 +34,7 @@ static void work(struct hw_readers *r, struct ptc_lane *lane)
 		int ret;
 
 		pthread_mutex_unlock(&r->lock);
-		ret = r->fn(r->arg, job, lane, &e);
+		ret = r->fn(r->arg, job, aux_writer, &e);
 		pthread_mutex_lock(&r->lock);
 		if (ret && !r->failed) {
 			r->failed = true;
@@ -47,7 +47,7 @@ static void work(struct hw_readers *r, struct ptc_lane *lane)
 static void *reader_main(void *arg)
 {
 	struct reader *me = arg;
-	struct hw_readers *r = me->all;
+	struct hw_drain_threads *r = me->all;
 	unsigned seen = 0;
 
 	pthread_mutex_lock(&r->lock);
@@ -58,7 +58,7 @@ static void *reader_main(void *arg)
 			break;
 		seen = r->run;
 		pthread_mutex_unlock(&r->lock);
-		work(r, me->lane);
+		work(r, me->aux_writer);
 		pthread_mutex_lock(&r->lock);
 		if (--r->working == 0)
 			pthread_cond_signal(&r->done);
@@ -67,9 +67,9 @@ static void *reader_main(void *arg)
 	return NULL;
 }
 
-struct hw_readers *hw_readers_create(struct ptc_writer *w, unsigned count, struct pt_error *e)
+struct hw_drain_threads *hw_drain_threads_create(struct ptc_writer *w, unsigned count, struct pt_error *e)
 {
-	struct hw_readers *r = calloc(1, sizeof *r);
+	struct hw_drain_threads *r = calloc(1, sizeof *r);
 	sigset_t all, before;
 
 	if (!r || !(r->readers = calloc(count, sizeof *r->readers))) {
@@ -86,8 +86,8 @@ struct hw_readers *hw_readers_create(struct ptc_writer *w, unsigned count, struc
 		struct reader *one = &r->readers[i];
 
 		one->all = r;
-		one->lane = ptc_lane_create(w, e);
-		if (!one->lane)
+		one->aux_writer = ptc_aux_writer_create(w, e);
+		if (!one->aux_writer)
 			break;
 		r->count++;
 		/* Fewer than asked for do, too: the caller is always there. */
@@ -98,11 +98,11 @@ struct hw_readers *hw_readers_create(struct ptc_writer *w, unsigned count, struc
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (r->count)
 		return r;
-	hw_readers_destroy(r);
+	hw_drain_threads_destroy(r);
 	return NULL;
 }
 
-void hw_readers_destroy(struct hw_readers *r)
+void hw_drain_threads_destroy(struct hw_drain_threads *r)
 {
 	if (!r)
 		return;
@@ -113,7 +113,7 @@ void hw_readers_destroy(struct hw_readers *r)
 	for (unsigned i = 1; i <= r->started; i++)
 		pthread_join(r->readers[i].thread, NULL);
 	for (unsigned i = 0; i < r->count; i++)
-		ptc_lane_destroy(r->readers[i].lane);
+		ptc_aux_writer_destroy(r->readers[i].aux_writer);
 	pthread_mutex_destroy(&r->lock);
 	pthread_cond_destroy(&r->go);
 	pthread_cond_destroy(&r->done);
@@ -121,7 +121,8 @@ void hw_readers_destroy(struct hw_readers *r)
 	free(r);
 }
 
-int hw_readers_run(struct hw_readers *r, size_t jobs, hw_reader_fn *fn, void *arg, struct pt_error *e)
+int hw_drain_threads_run(struct hw_drain_threads *r, size_t jobs, hw_drain_thread_fn *fn, void *arg,
+			 struct pt_error *e)
 {
 	bool failed;
 
@@ -135,7 +136,7 @@ int hw_readers_run(struct hw_readers *r, size_t jobs, hw_reader_fn *fn, void *ar
 	r->working = r->started;
 	pthread_cond_broadcast(&r->go);
 	pthread_mutex_unlock(&r->lock);
-	work(r, r->readers[0].lane);
+	work(r, r->readers[0].aux_writer);
 	pthread_mutex_lock(&r->lock);
 	while (r->working)
 		pthread_cond_wait(&r->done, &r->lock);

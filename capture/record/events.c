@@ -285,7 +285,7 @@ static int make_attrs(struct hw_events *ev, const struct hw_events_options *o, s
 	a.mmap = a.mmap2 = a.comm = a.task = 1;
 	set_optional(ev, &a, true, o->tids == NULL && o->kernel_side, tid, cpu);
 	a.disabled = a.enable_on_exec = o->enable_on_exec;
-	add_attr(ev, HW_EVENT_SIDE, "dummy:u", &a);
+	add_attr(ev, HW_EVENT_SIDEBAND, "dummy:u", &a);
 	if (!o->per_thread && o->cpu_count < o->online_count) {
 		struct perf_event_attr elsewhere = a;
 
@@ -611,7 +611,7 @@ int hw_events_declare(struct hw_events *ev, struct ptc_writer *w, struct hw_drai
 		for (size_t i = 0; i < ev->count; i++)
 			if (ev->events[i].attr == a)
 				mine[n++] = ev->events[i].id;
-		if (ev->attrs[a].kind == HW_EVENT_SIDE)
+		if (ev->attrs[a].kind == HW_EVENT_SIDEBAND)
 			d->sideband_attr = a;
 		d->sample_types[a] = ev->attrs[a].attr.sample_type;
 		if (ptc_put_attr(w, ev->attrs[a].name, &ev->attrs[a].attr, sizeof ev->attrs[a].attr, mine, n,

@@ -24,22 +24,22 @@ static uint64_t number(const char *text, bool sizes, uint64_t most)
 
 int hw_group_aux_sample(struct hw_group *g, const char *size, struct pt_error *e)
 {
-	uint64_t v = size ? number(size, true, HW_SAMPLE_MOST) : HW_SAMPLE_BYTES;
+	uint64_t v = size ? number(size, true, HW_SAMPLE_MAX) : HW_SAMPLE_BYTES;
 
 	if (!v)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			       "--aux-sample=%s: it can be 1 to %d bytes (60K)", size, HW_SAMPLE_MOST);
+			       "--aux-sample=%s: it can be 1 to %d bytes (60K)", size, HW_SAMPLE_MAX);
 	g->sample_bytes = ((uint32_t)v + 7) & ~7u;
 	return 0;
 }
 
 int hw_group_frequency(struct hw_group *g, const char *hz, struct pt_error *e)
 {
-	g->frequency = number(hz, false, HW_SAMPLE_HZ_MOST);
+	g->frequency = number(hz, false, HW_SAMPLE_HZ_MAX);
 	g->period = 0;
 	return g->frequency ? 0
 			    : pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-				      "-F %s: it can be 1 to %d samples a second", hz, HW_SAMPLE_HZ_MOST);
+				      "-F %s: it can be 1 to %d samples a second", hz, HW_SAMPLE_HZ_MAX);
 }
 
 int hw_group_period(struct hw_group *g, const char *count, struct pt_error *e)

@@ -7,11 +7,11 @@
 
 #include "capture/record/events.h"
 
-#define HW_GROUP_MAX	  16
-#define HW_SAMPLE_BYTES	  4096	/* perf's default */
-#define HW_SAMPLE_MOST	  61440 /* perf's: a record is at most 64 KB */
-#define HW_SAMPLE_HZ	  4000
-#define HW_SAMPLE_HZ_MOST 1000000
+#define HW_GROUP_MAX	 16
+#define HW_SAMPLE_BYTES	 4096  /* perf's default */
+#define HW_SAMPLE_MAX	 61440 /* perf's: a record is at most 64 KB */
+#define HW_SAMPLE_HZ	 4000
+#define HW_SAMPLE_HZ_MAX 1000000
 
 /* Zeroed: none. */
 struct hw_group {

@@ -590,11 +590,11 @@ static int capture(struct arguments *a, const struct hw_pmu *pmu, struct pt_erro
 	act.sa_flags = SA_RESTART; /* but poll() */
 	sigaction(SIGCHLD, &act, NULL);
 	if (hw_capture(&a->o, pmu, out.fd, a->quiet ? no_notice : notice, &result, e)) {
-		hw_rights_output();
+		hw_capabilities_output();
 		output_abort(&out);
 		return -1;
 	}
-	hw_rights_output();
+	hw_capabilities_output();
 	if (output_commit(&out, e))
 		return -1;
 	return tell(a, &result);

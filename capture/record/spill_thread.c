@@ -8,7 +8,7 @@
 
 #define LOOK_NS 2000000 /* how often; a ring has room for two thirds more when it is noticed */
 
-struct hw_guard {
+struct hw_spill_thread {
 	struct hw_drain *drain;
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -16,9 +16,9 @@ struct hw_guard {
 	bool busy, end;
 };
 
-static void *guard_main(void *arg)
+static void *spill_thread_main(void *arg)
 {
-	struct hw_guard *g = arg;
+	struct hw_spill_thread *g = arg;
 	struct timespec pause = {.tv_nsec = LOOK_NS};
 
 	pthread_mutex_lock(&g->lock);
@@ -36,9 +36,9 @@ static void *guard_main(void *arg)
 	return NULL;
 }
 
-struct hw_guard *hw_guard_create(struct hw_drain *d, struct pt_error *e)
+struct hw_spill_thread *hw_spill_thread_create(struct hw_drain *d, struct pt_error *e)
 {
-	struct hw_guard *g = calloc(1, sizeof *g);
+	struct hw_spill_thread *g = calloc(1, sizeof *g);
 	sigset_t all, before;
 	int r;
 
@@ -46,12 +46,12 @@ struct hw_guard *hw_guard_create(struct hw_drain *d, struct pt_error *e)
 		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for a thread");
 		return NULL;
 	}
-	*g = (struct hw_guard){.drain = d, .busy = true};
+	*g = (struct hw_spill_thread){.drain = d, .busy = true};
 	pthread_mutex_init(&g->lock, NULL);
 	pthread_cond_init(&g->changed, NULL);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&g->thread, NULL, guard_main, g);
+	r = pthread_create(&g->thread, NULL, spill_thread_main, g);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (r == 0)
 		return g;
@@ -62,7 +62,7 @@ struct hw_guard *hw_guard_create(struct hw_drain *d, struct pt_error *e)
 	return NULL;
 }
 
-void hw_guard_busy(struct hw_guard *g, bool busy)
+void hw_spill_thread_busy(struct hw_spill_thread *g, bool busy)
 {
 	pthread_mutex_lock(&g->lock);
 	g->busy = busy;
@@ -71,7 +71,7 @@ void hw_guard_busy(struct hw_guard *g, bool busy)
 	pthread_mutex_unlock(&g->lock);
 }
 
-void hw_guard_destroy(struct hw_guard *g)
+void hw_spill_thread_destroy(struct hw_spill_thread *g)
 {
 	if (!g)
 		return;

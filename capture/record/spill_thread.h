@@ -11,12 +11,12 @@
 
 #include "capture/record/drain.h"
 
-struct hw_guard;
+struct hw_spill_thread;
 
 /* It begins busy. NULL: PT_ERR_NO_MEMORY. */
-struct hw_guard *hw_guard_create(struct hw_drain *d, struct pt_error *e);
-void hw_guard_destroy(struct hw_guard *g); /* before d's rings; NULL is fine */
+struct hw_spill_thread *hw_spill_thread_create(struct hw_drain *d, struct pt_error *e);
+void hw_spill_thread_destroy(struct hw_spill_thread *g); /* before d's rings; NULL is fine */
 /* Whether the capture is at work, and does not just wait. */
-void hw_guard_busy(struct hw_guard *g, bool busy);
+void hw_spill_thread_busy(struct hw_spill_thread *g, bool busy);
 
 #endif

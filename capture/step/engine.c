@@ -475,7 +475,7 @@ static void progress(struct step *s)
 		return;
 	s->last_round = s->result->steps / 100000;
 	put_all(s);
-	step_put_side(s);
+	step_put_sideband(s);
 	if (!s->failed && ptc_put_round(s->w, step_now_ns(s), s->e) < 0)
 		step_fail(s);
 	if (s->options->progress)
@@ -569,7 +569,7 @@ int step_run(char **argv, const struct step_options *options, struct ptc_writer 
 		loop(&s);
 	}
 	step_kill_all(&s);
-	step_put_side(&s);
+	step_put_sideband(&s);
 	while (s.processes)
 		step_process_drop(&s, s.processes);
 	image_set_destroy(s.images);

@@ -100,7 +100,7 @@ struct step {
 	struct step_thread *current; /* whom the model's core runs */
 	struct step_result *result;
 	uint8_t *side; /* sideband records that wait */
-	size_t side_bytes, side_room;
+	size_t sideband_bytes, sideband_room;
 	struct pt_error *e;
 	bool failed;
 	uint64_t last_round;
@@ -147,7 +147,7 @@ void step_maps_copy(struct step *s, struct step_process *to, const struct step_p
 const struct step_map *step_map_at(const struct step_process *p, uint64_t ip);
 /* Code outside of files: the container gets the page when it has not got these bytes. True when it was written. */
 bool step_code_page(struct step *s, struct step_thread *t, uint64_t ip);
-void step_put_side(struct step *s);
+void step_put_sideband(struct step *s);
 /* Writes what the thread has encoded. */
 void step_put_aux(struct step *s, struct step_thread *t);
 uint64_t step_now_ns(const struct step *s);

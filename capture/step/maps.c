@@ -61,8 +61,8 @@ static void record(struct step *s, struct step_thread *t, uint32_t type, uint16_
 	} trailer = {(uint32_t)t->process->pid, (uint32_t)t->tid, step_now_ns(s), 0, 0, SIDE_ID};
 	struct perf_event_header h = {type, misc, (uint16_t)(sizeof h + bytes + sizeof trailer)};
 
-	if (s->side_bytes + h.size > s->side_room) {
-		size_t room = s->side_room ? s->side_room * 2 : 65536;
+	if (s->sideband_bytes + h.size > s->sideband_room) {
+		size_t room = s->sideband_room ? s->sideband_room * 2 : 65536;
 		uint8_t *side = realloc(s->side, room);
 
 		if (!side) {
@@ -70,12 +70,12 @@ static void record(struct step *s, struct step_thread *t, uint32_t type, uint16_
 			return;
 		}
 		s->side = side;
-		s->side_room = room;
+		s->sideband_room = room;
 	}
-	memcpy(s->side + s->side_bytes, &h, sizeof h);
-	memcpy(s->side + s->side_bytes + sizeof h, body, bytes);
-	memcpy(s->side + s->side_bytes + sizeof h + bytes, &trailer, sizeof trailer);
-	s->side_bytes += h.size;
+	memcpy(s->side + s->sideband_bytes, &h, sizeof h);
+	memcpy(s->side + s->sideband_bytes + sizeof h, body, bytes);
+	memcpy(s->side + s->sideband_bytes + sizeof h + bytes, &trailer, sizeof trailer);
+	s->sideband_bytes += h.size;
 }
 
 void step_comm(struct step *s, struct step_thread *t, bool exec)
@@ -374,11 +374,12 @@ bool step_code_page(struct step *s, struct step_thread *t, uint64_t ip)
 
 /* ---- Writing ---------------------------------------------------------------------------------------- */
 
-void step_put_side(struct step *s)
+void step_put_sideband(struct step *s)
 {
-	if (s->side_bytes && !s->failed && ptc_put_sideband(s->w, 1, s->side, s->side_bytes, s->e) < 0)
+	if (s->sideband_bytes && !s->failed &&
+	    ptc_put_sideband(s->w, 1, s->side, s->sideband_bytes, s->e) < 0)
 		step_fail(s);
-	s->side_bytes = 0;
+	s->sideband_bytes = 0;
 }
 
 void step_put_aux(struct step *s, struct step_thread *t)
@@ -387,7 +388,7 @@ void step_put_aux(struct step *s, struct step_thread *t)
 
 	if (e->no_memory)
 		no_memory(s);
-	step_put_side(s);
+	step_put_sideband(s);
 	if (!e->size || s->failed)
 		return;
 	if (!t->stream) {

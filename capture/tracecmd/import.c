@@ -20,8 +20,8 @@
 #include "schema/container.h"
 #include "schema/version.h"
 
-#define GUESTS_MOST 64
-#define VCPUS_MOST  1024
+#define GUESTS_MAX 64
+#define VCPUS_MAX  1024
 
 static const char usage[] =
     "usage: pt-capture import [options] HOST.dat [GUEST.dat...]\n"
@@ -63,7 +63,7 @@ struct import {
 	const char *host_path, *into, *output;
 	uint64_t tsc_hz;
 	int level;
-	struct guest guests[GUESTS_MOST];
+	struct guest guests[GUESTS_MAX];
 	size_t guest_count;
 
 	struct trace_dat *host;
@@ -73,7 +73,7 @@ struct import {
 	struct dat_source *sources; /* the host's, and each guest's */
 	uint32_t *attr_of;	    /* by --into's attr */
 	uint32_t attr_count, attr_room;
-	int32_t vcpu_tids[VCPUS_MOST]; /* of the only guest, as the host's kvm_entry tells */
+	int32_t vcpu_tids[VCPUS_MAX]; /* of the only guest, as the host's kvm_entry tells */
 	unsigned vcpus;
 };
 
@@ -123,7 +123,7 @@ static void limit_memory(const struct import *m)
 /* Which thread is which vCPU's: the first events tell. */
 static int find_vcpus(struct import *m, struct pt_error *e)
 {
-	enum { EVENTS_MOST = 1 << 20 };
+	enum { EVENTS_MAX = 1 << 20 };
 	struct trace_dat_event event;
 	struct trace_dat *dat;
 	uint64_t vcpu;
@@ -133,8 +133,8 @@ static int find_vcpus(struct import *m, struct pt_error *e)
 	dat = trace_dat_open(m->host_path, e);
 	if (!dat)
 		return -1;
-	for (int i = 0; i < EVENTS_MOST && trace_dat_next(dat, &event, e) > 0; i++) {
-		if (!trace_dat_number(dat, &event, "vcpu_id", &vcpu) || vcpu >= VCPUS_MOST ||
+	for (int i = 0; i < EVENTS_MAX && trace_dat_next(dat, &event, e) > 0; i++) {
+		if (!trace_dat_number(dat, &event, "vcpu_id", &vcpu) || vcpu >= VCPUS_MAX ||
 		    m->vcpu_tids[vcpu])
 			continue;
 		m->vcpu_tids[vcpu] = event.tid;
@@ -605,8 +605,8 @@ static int add_guest(struct import *m, char *text, bool option, struct pt_error 
 	struct guest *g = &m->guests[m->guest_count];
 	char *comma = option ? strchr(text, ',') : NULL, *end;
 
-	if (m->guest_count == GUESTS_MOST)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "more than %d guests", GUESTS_MOST);
+	if (m->guest_count == GUESTS_MAX)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "more than %d guests", GUESTS_MAX);
 	*g = (struct guest){.path = text};
 	m->guest_count++;
 	if (!option)

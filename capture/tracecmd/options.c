@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OPTION_MOST ((uint32_t)1 << 20) /* bytes of one */
+#define OPTION_MAX ((uint32_t)1 << 20) /* bytes of one */
 
-enum { DONE = 0, TIME_SHIFT = 12, TSC2NSEC = 14, SECTIONS_MOST = 64, OPTIONS_MOST = 4096 };
+enum { DONE = 0, TIME_SHIFT = 12, TSC2NSEC = 14, SECTIONS_MAX = 64, OPTIONS_MAX = 4096 };
 
 static bool read_bytes(FILE *f, void *to, size_t n)
 {
@@ -54,14 +54,14 @@ static void take_time_shift(struct trace_dat_options *o, const uint8_t *bytes, u
 {
 	struct cursor c = {bytes, bytes + n};
 	struct trace_dat_shift *shifts = o->shifts;
-	uint64_t scaling[TRACE_DAT_CPUS_MOST];
-	uint32_t counts[TRACE_DAT_CPUS_MOST];
+	uint64_t scaling[TRACE_DAT_CPUS_MAX];
+	uint32_t counts[TRACE_DAT_CPUS_MAX];
 	uint32_t cpus;
 
 	take(&c, 8);
 	take(&c, 4);
 	cpus = (uint32_t)take(&c, 4);
-	if (!c.at || cpus > TRACE_DAT_CPUS_MOST)
+	if (!c.at || cpus > TRACE_DAT_CPUS_MAX)
 		return;
 	for (uint32_t cpu = 0; cpu < cpus && c.at; cpu++) {
 		uint32_t count = counts[cpu] = (uint32_t)take(&c, 4);
@@ -108,7 +108,7 @@ static void take_time_shift(struct trace_dat_options *o, const uint8_t *bytes, u
 /* From here on, up to the one that ends them; its data is the place of the next section, or 0. */
 static uint64_t read_options(struct trace_dat_options *o, FILE *f)
 {
-	for (int option = 0; option < OPTIONS_MOST; option++) {
+	for (int option = 0; option < OPTIONS_MAX; option++) {
 		uint64_t next = 0;
 		uint8_t *bytes;
 		uint16_t id;
@@ -127,7 +127,7 @@ static uint64_t read_options(struct trace_dat_options *o, FILE *f)
 				return 0;
 			continue;
 		}
-		bytes = size && size <= OPTION_MOST ? malloc(size) : NULL;
+		bytes = size && size <= OPTION_MAX ? malloc(size) : NULL;
 		if (!bytes || !read_bytes(f, bytes, size)) {
 			free(bytes);
 			return 0;
@@ -155,7 +155,7 @@ static void read_v7(struct trace_dat_options *o, FILE *f)
 	/* NOLINTNEXTLINE(misc-redundant-expression): each call skips one */
 	if (!skip_string(f) || !skip_string(f) || !read_bytes(f, &at, sizeof at))
 		return;
-	for (int section = 0; at && at <= INT64_MAX && section < SECTIONS_MOST; section++) {
+	for (int section = 0; at && at <= INT64_MAX && section < SECTIONS_MAX; section++) {
 		uint16_t head[2];
 
 		if (fseeko(f, (off_t)at, SEEK_SET) || !read_bytes(f, head, sizeof head) || head[1] & 1 ||

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TRACE_DAT_CPUS_MOST 1024
+#define TRACE_DAT_CPUS_MAX 1024
 
 /* Of one CPU of a guest, when the recording began and when it ended: time of the host = time of the guest + it. */
 struct trace_dat_shift {
@@ -20,7 +20,7 @@ struct trace_dat_shift {
 struct trace_dat_options {
 	bool tsc2nsec; /* ns = TSC * mult >> shift */
 	uint32_t mult, shift;
-	struct trace_dat_shift shifts[TRACE_DAT_CPUS_MOST];
+	struct trace_dat_shift shifts[TRACE_DAT_CPUS_MAX];
 	uint32_t shift_count;
 };
 

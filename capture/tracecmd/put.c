@@ -9,7 +9,7 @@
 #define FLUSH_BYTES ((size_t)1 << 20)
 #define SAMPLE_TYPE                                                                                          \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_RAW)
-#define ID_MOST 65535		    /* a ring buffer has 16 bits for it */
+#define ID_MAX	65535		    /* a ring buffer has 16 bits for it */
 #define ID_BASE 0x7472616365000000u /* of the events' sample ids, apart from a kernel's small ones */
 
 static int no_memory(struct pt_error *e)
@@ -79,9 +79,9 @@ static int event_id(struct dat_put *p, struct dat_source *s, uint32_t id, uint64
 	char name[256];
 	int r;
 
-	if (id > ID_MOST)
+	if (id > ID_MAX)
 		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
-			       "the trace.dat has an event %u: there are none above %u", id, ID_MOST);
+			       "the trace.dat has an event %u: there are none above %u", id, ID_MAX);
 	if (id >= s->attr_room) {
 		uint32_t *grown = realloc(s->attr_of, ((size_t)id + 256) * sizeof *grown);
 

@@ -43,7 +43,7 @@ static bool pass(struct pt_emulated *e, struct pt_graph *g, struct pt_code *code
 }
 
 void pt_emulated_path(struct pt_emulated *e, struct pt_graph *g, const struct pt_path *path,
-		      const struct pt_task *task, pt_emulated_tell *tell, void *arg)
+		      const struct pt_task *task, pt_emulated_report_fn *tell, void *arg)
 {
 	struct pt_code *code = g->codes[path->code];
 

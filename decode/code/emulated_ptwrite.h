@@ -31,11 +31,11 @@ struct pt_emulated {
 };
 
 /* A value is complete. ip: the first instruction behind the jump, which is perf's address of the event. */
-typedef void pt_emulated_tell(void *arg, uint64_t ip, uint64_t value);
+typedef void pt_emulated_report_fn(void *arg, uint64_t ip, uint64_t value);
 
 /* One execution of a path by a task (NULL unknown): tells of each value that it completes. To be called while e->reading, and
  * for paths that begin one (pt_path, `emulated`). */
 void pt_emulated_path(struct pt_emulated *e, struct pt_graph *g, const struct pt_path *path,
-		      const struct pt_task *task, pt_emulated_tell *tell, void *arg);
+		      const struct pt_task *task, pt_emulated_report_fn *tell, void *arg);
 
 #endif

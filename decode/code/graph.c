@@ -60,8 +60,8 @@ static void wipe(void *p, size_t n, size_t size)
 void pt_graph_limit(struct pt_graph *g, size_t bytes)
 {
 	/* As many blocks, positions and paths, of 12 edges each; with their hashes. */
-	size_t each = sizeof *g->positions + sizeof *g->ways + 1 + sizeof *g->where + sizeof *g->blocks +
-		      2 * sizeof(uint32_t) + sizeof *g->paths + 2 * sizeof *g->path_hash +
+	size_t each = sizeof *g->positions + sizeof *g->edge_lists + 1 + sizeof *g->where +
+		      sizeof *g->blocks + 2 * sizeof(uint32_t) + sizeof *g->paths + 2 * sizeof *g->path_hash +
 		      24 * sizeof(uint32_t) + 2 * (sizeof *g->edges + 2 * sizeof(uint32_t));
 	size_t n = bytes / each;
 
@@ -96,7 +96,7 @@ void pt_graph_recycle(struct pt_graph *g)
 	pt_graph_sum(g, &sums);
 	g->sums = sums;
 	wipe(g->positions, g->position_count, sizeof *g->positions);
-	wipe(g->ways, g->position_count, sizeof *g->ways);
+	wipe(g->edge_lists, g->position_count, sizeof *g->edge_lists);
 	wipe(g->decisions, g->position_count, sizeof *g->decisions);
 	wipe(g->where, g->position_count, sizeof *g->where);
 	wipe(g->blocks, g->block_count, sizeof *g->blocks);
@@ -108,8 +108,8 @@ void pt_graph_recycle(struct pt_graph *g)
 	wipe(g->path_roles, g->path_edge_count, sizeof *g->path_roles);
 	if (g->path_stats)
 		wipe(g->path_stats, g->path_count, sizeof *g->path_stats);
-	wipe(g->trails, PT_TRAILS, sizeof *g->trails);
-	wipe(g->strides, PT_STRIDES, sizeof *g->strides);
+	wipe(g->path_memos, PT_PATH_MEMOS, sizeof *g->path_memos);
+	wipe(g->packet_memos, PT_PACKET_MEMOS, sizeof *g->packet_memos);
 	memset(g->jumps, 0, PT_JUMPS * sizeof *g->jumps);
 	memset(g->block_hash, 0, ((size_t)g->block_mask + 1) * sizeof *g->block_hash);
 	memset(g->path_hash, 0, ((size_t)g->path_mask + 1) * sizeof *g->path_hash);
@@ -120,7 +120,7 @@ void pt_graph_recycle(struct pt_graph *g)
 		memset(g->edge_hash, 0, ((size_t)g->edge_mask + 1) * sizeof *g->edge_hash);
 		g->edge_count = 1;
 	}
-	g->crowded = false;
+	g->cache_full = false;
 }
 
 int pt_graph_count_stats(struct pt_graph *g, struct pt_error *e)
@@ -140,14 +140,14 @@ int pt_graph_init(struct pt_graph *g, struct pt_error *e)
 	g->path_room = ROOM_PATHS;
 	g->path_edge_room = ROOM_PATH_EDGES;
 	g->positions = reserve(ROOM_POSITIONS, sizeof *g->positions);
-	g->ways = reserve(ROOM_POSITIONS, sizeof *g->ways);
+	g->edge_lists = reserve(ROOM_POSITIONS, sizeof *g->edge_lists);
 	g->decisions = reserve(ROOM_POSITIONS, sizeof *g->decisions);
 	if (g->decisions)
 		madvise(g->decisions, ROOM_POSITIONS, MADV_NOHUGEPAGE); /* few pages */
 	g->where = reserve(ROOM_POSITIONS, sizeof *g->where);
 	g->jumps = calloc(PT_JUMPS, sizeof *g->jumps);
-	g->trails = reserve(PT_TRAILS, sizeof *g->trails);
-	g->strides = reserve(PT_STRIDES, sizeof *g->strides);
+	g->path_memos = reserve(PT_PATH_MEMOS, sizeof *g->path_memos);
+	g->packet_memos = reserve(PT_PACKET_MEMOS, sizeof *g->packet_memos);
 	g->blocks = reserve(ROOM_BLOCKS, sizeof *g->blocks);
 	g->edges = reserve(ROOM_EDGES, sizeof *g->edges);
 	g->paths = reserve(ROOM_PATHS, sizeof *g->paths);
@@ -163,8 +163,8 @@ int pt_graph_init(struct pt_graph *g, struct pt_error *e)
 	g->path_hash = calloc(g->path_mask + 1, sizeof *g->path_hash);
 	pt_graph_limit(g, PT_GRAPH_BYTES);
 	g->position_count = g->block_count = g->edge_count = g->path_count = 1; /* 0 is none */
-	if (!g->positions || !g->ways || !g->decisions || !g->where || !g->jumps || !g->trails ||
-	    !g->strides || !g->blocks || !g->edges || !g->paths || !g->path_counts || !g->path_edges ||
+	if (!g->positions || !g->edge_lists || !g->decisions || !g->where || !g->jumps || !g->path_memos ||
+	    !g->packet_memos || !g->blocks || !g->edges || !g->paths || !g->path_counts || !g->path_edges ||
 	    !g->path_insns || !g->path_roles || !g->block_hash || !g->edge_hash || !g->path_hash) {
 		pt_graph_deinit(g);
 		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the code graph");
@@ -175,11 +175,11 @@ int pt_graph_init(struct pt_graph *g, struct pt_error *e)
 void pt_graph_deinit(struct pt_graph *g)
 {
 	release(g->positions, g->position_room, sizeof *g->positions);
-	release(g->ways, g->position_room, sizeof *g->ways);
+	release(g->edge_lists, g->position_room, sizeof *g->edge_lists);
 	release(g->decisions, g->position_room, sizeof *g->decisions);
 	release(g->where, g->position_room, sizeof *g->where);
-	release(g->trails, PT_TRAILS, sizeof *g->trails);
-	release(g->strides, PT_STRIDES, sizeof *g->strides);
+	release(g->path_memos, PT_PATH_MEMOS, sizeof *g->path_memos);
+	release(g->packet_memos, PT_PACKET_MEMOS, sizeof *g->packet_memos);
 	release(g->blocks, g->block_room, sizeof *g->blocks);
 	release(g->edges, g->edge_room, sizeof *g->edges);
 	release(g->paths, g->path_room, sizeof *g->paths);
@@ -373,7 +373,7 @@ struct pt_block *pt_graph_block(struct pt_graph *g, struct pt_code *code, uint64
 			;
 	}
 	if (g->block_count >= g->block_limit)
-		g->crowded = true;
+		g->cache_full = true;
 	g->block_hash[i] = g->block_count;
 	b = &g->blocks[g->block_count++];
 	b->ip = ip;
@@ -450,7 +450,7 @@ static void build(struct pt_graph *g, struct pt_code *code, uint32_t p)
 {
 	struct pt_where *w = &g->where[p];
 	union pt_position *position = &g->positions[p];
-	union pt_way *way = &g->ways[p];
+	union pt_edge_list *edge_list = &g->edge_lists[p];
 	struct pt_arc arc = {.decision = PT_D_UNRESOLVED};
 	uint32_t edges[4] = {0};
 	uint8_t decision = PT_D_DEAD;
@@ -520,12 +520,12 @@ static void build(struct pt_graph *g, struct pt_code *code, uint32_t p)
 		arc.push = pt_graph_position(g, code, push_ip, w->mode);
 	position->arc[0] = arc;
 	if (!g->unnumbered)
-		memcpy(way->edges[0], edges, sizeof edges);
+		memcpy(edge_list->edges[0], edges, sizeof edges);
 	/* The arcs share the way to the decision; what is beyond is resolved when a packet goes there. */
 	if (decision == PT_D_JCC || decision == PT_D_CONT) {
 		position->arc[1] = arc;
 		if (!g->unnumbered)
-			memcpy(way->edges[1], edges, sizeof edges);
+			memcpy(edge_list->edges[1], edges, sizeof edges);
 		return;
 	}
 	if (decision == PT_D_RET) {
@@ -536,7 +536,7 @@ static void build(struct pt_graph *g, struct pt_code *code, uint32_t p)
 		position->arc[1] = arc;
 	} else if (w->cls == INSN_CALL_IND) {
 		position->ind.calls = true;
-		way->push = pt_graph_position(g, code, w->decision_next, w->mode);
+		edge_list->push = pt_graph_position(g, code, w->decision_next, w->mode);
 	}
 }
 
@@ -554,7 +554,7 @@ uint32_t pt_graph_position(struct pt_graph *g, struct pt_code *code, uint64_t ip
 		return 0;
 	}
 	if (g->position_count >= g->position_limit)
-		g->crowded = true;
+		g->cache_full = true;
 	p = g->position_count++;
 	b->position = p;
 	g->where[p].ip = ip;
@@ -593,7 +593,7 @@ bool pt_graph_follow(struct pt_graph *g, uint32_t p, unsigned bit)
 		if (!edge)
 			return false;
 		if (!g->unnumbered)
-			g->ways[p].edges[1][arc->n_edges] = edge;
+			g->edge_lists[p].edges[1][arc->n_edges] = edge;
 		arc->n_edges++;
 		arc->backward = backward(w->decision_ip, w->target);
 		to = w->target;

@@ -6,7 +6,7 @@
  *  - a position: an address where the flow can stand, right behind a branch that packets told of. From it, code
  *    runs straight, through direct jumps and calls, up to a decision: what the next TNT bit or TIP answers;
  *  - an arc: from a position through its decision to the next position, with all the taken branches on the way
- *    (struct pt_arc; which they are, apart from it, in union pt_way). A TNT bit follows one arc.
+ *    (struct pt_arc; which they are, apart from it, in union pt_edge_list). A TNT bit follows one arc.
  * A position is committed by definition: nothing behind it has been assumed. So a FUP, a timing packet or a PSB
  * that comes next finds the flow at a place from which it can walk slowly (by blocks).
  *
@@ -64,7 +64,7 @@ union pt_position {
 
 /* The taken branches along a position's arcs, in order; all four of an arc may be read. Not filled when the graph is
  * unnumbered, but for push. */
-union pt_way {
+union pt_edge_list {
 	uint32_t edges[2][4];
 	struct {
 		uint32_t prefix[4];
@@ -91,8 +91,8 @@ struct pt_jump {
  * path has three slots, as long as others that begin alike are in the ones before: by its first four bytes, by eight, and by
  * sixteen and the return address.
  */
-#define PT_TRAIL_STACK 4
-struct pt_trail {
+#define PT_PATH_MEMO_STACK 4
+struct pt_path_memo {
 	uint64_t start_ip; /* the path's, and */
 	uint32_t position; /* where the flow stood; 0 free */
 	uint32_t path;
@@ -106,33 +106,35 @@ struct pt_trail {
 	uint8_t rise;  /* highest top of the stack, from where it was */
 	uint32_t next; /* position */
 	uint32_t insns;
-	uint64_t next_ip;					 /* where the next path starts */
-	uint64_t last_ip, last_ip_mask, next_last_ip;		 /* for IP compression */
-	uint32_t popped[PT_TRAIL_STACK], pushed[PT_TRAIL_STACK]; /* the highest first; the lowest first */
+	uint64_t next_ip;			      /* where the next path starts */
+	uint64_t last_ip, last_ip_mask, next_last_ip; /* for IP compression */
+	uint32_t popped[PT_PATH_MEMO_STACK],
+	    pushed[PT_PATH_MEMO_STACK]; /* the highest first; the lowest first */
 };
-#define PT_TRAILS      (1u << PT_TRAILS_LOG2)
-#define PT_TRAILS_LOG2 14
+#define PT_PATH_MEMOS	   (1u << PT_PATH_MEMOS_LOG2)
+#define PT_PATH_MEMOS_LOG2 14
 
 /*
  * What a packet led to, for traces with CYCs, where most runs are one packet long: from a position's decision to the next
  * position's decision, for the direct branches on the way there belong to the run, too. A cache, one line each.
  */
-#define PT_STRIDE_STACK 4
-struct pt_stride {
+#define PT_PACKET_MEMO_STACK 4
+struct pt_packet_memo {
 	uint64_t from;		/* where the run starts that begins with the packet, else the path before */
 	uint64_t next_start_ip; /* where the run behind starts */
 	uint64_t to;		/* a TIP's address, and byte 0; */
 	uint32_t position;	/* where it begins; 0 free */
 	uint32_t path;		/* the run so far, 0: no branch was taken */
 	uint32_t base, next; /* positions: where it leads to, and behind the direct jumps and calls there */
-	uint32_t stack[PT_STRIDE_STACK]; /* pushed, the lowest first; what a TNT popped, the highest last */
+	uint32_t
+	    stack[PT_PACKET_MEMO_STACK]; /* pushed, the lowest first; what a TNT popped, the highest last */
 	uint16_t insns;
 	uint8_t byte; /* or a TNT packet */
 	uint8_t decision : 4, pops : 4;
 	uint8_t pushes, rise; /* highest top of the stack, from where it was */
 };
-#define PT_STRIDES_LOG2 16
-#define PT_STRIDES	(1u << PT_STRIDES_LOG2)
+#define PT_PACKET_MEMOS_LOG2 16
+#define PT_PACKET_MEMOS	     (1u << PT_PACKET_MEMOS_LOG2)
 
 struct pt_where { /* of a position: the cold part */
 	uint64_t ip;
@@ -216,20 +218,21 @@ struct pt_code {
 	struct img_space *space;
 	uint32_t generation, changes; /* of the space, when derived */
 	bool holes;		      /* something was looked for where nothing was mapped */
-	bool anyone;	    /* it is known without knowing whose it is; what is not there is some process's */
-	uint32_t id;	    /* index in the graph: this version; changes when refreshed */
-	uint32_t uid;	    /* its first id: the space, over all versions */
-	uint64_t switch_ip; /* of a kernel: where it switches threads, 0 unknown; a position is made there */
+	bool
+	    unknown_process; /* it is known without knowing whose it is; what is not there is some process's */
+	uint32_t id;	     /* index in the graph: this version; changes when refreshed */
+	uint32_t uid;	     /* its first id: the space, over all versions */
+	uint64_t switch_ip;  /* of a kernel: where it switches threads, 0 unknown; a position is made there */
 };
 
 struct pt_graph {
-	union pt_position *positions; /* from 1 */
-	union pt_way *ways;	      /* parallel */
-	uint8_t *decisions;	      /* parallel: enum pt_decision */
-	struct pt_where *where;	      /* parallel */
-	struct pt_jump *jumps;	      /* PT_JUMPS of them */
-	struct pt_trail *trails;      /* PT_TRAILS of them */
-	struct pt_stride *strides;    /* PT_STRIDES of them */
+	union pt_position *positions;	     /* from 1 */
+	union pt_edge_list *edge_lists;	     /* parallel */
+	uint8_t *decisions;		     /* parallel: enum pt_decision */
+	struct pt_where *where;		     /* parallel */
+	struct pt_jump *jumps;		     /* PT_JUMPS of them */
+	struct pt_path_memo *path_memos;     /* PT_PATH_MEMOS of them */
+	struct pt_packet_memo *packet_memos; /* PT_PACKET_MEMOS of them */
 	uint32_t position_count, position_room;
 	struct pt_block *blocks; /* from 1 */
 	uint32_t block_count, block_room;
@@ -252,7 +255,7 @@ struct pt_graph {
 	struct pt_code **codes;
 	uint32_t code_count;
 	uint32_t position_limit, block_limit, edge_limit, path_limit, path_edge_limit;
-	bool crowded;		   /* one of the limits is reached: time for pt_graph_recycle() */
+	bool cache_full;	   /* one of the limits is reached: time for pt_graph_recycle() */
 	bool bare;		   /* nobody asks what paths hold but their edges: they are not counted */
 	bool unnumbered;	   /* see pt_graph_number_no_paths() */
 	bool full;		   /* out of memory or room: what follows is not decoded, and said so */
@@ -269,7 +272,7 @@ void pt_graph_limit(struct pt_graph *g, size_t bytes);
 /*
  * Forgets blocks, positions and paths; edges too when it is they that are too many. So memory is bounded however much
  * code a trace runs through; what is run again is decoded again, and the record stream gets its paths defined again under
- * new numbers. No flow may hold a position, a path or an edge: see pt_flow_leave().
+ * new numbers. No flow may hold a position, a path or an edge: see pt_flow_detach().
  */
 void pt_graph_recycle(struct pt_graph *g);
 /* Of all that was executed so far. */

@@ -482,7 +482,7 @@ void img_space_clear(struct img_space *sp)
 	sp->changes++;
 }
 
-size_t img_space_behind(const struct img_space *sp, uint64_t ip)
+size_t img_space_after(const struct img_space *sp, uint64_t ip)
 {
 	size_t lo = 0, hi = sp->count;
 
@@ -515,7 +515,7 @@ int img_space_map(struct img_space *sp, uint64_t start, uint64_t end, uint64_t o
 		sp->room = room;
 	}
 	sp->changes++;
-	from = img_space_behind(sp, start);
+	from = img_space_after(sp, start);
 	for (to = from; to < sp->count && sp->maps[to].start < end; to++)
 		;
 	if (to - from == 1 && sp->maps[from].start == start && sp->maps[from].end == end &&
@@ -548,7 +548,7 @@ int img_space_map(struct img_space *sp, uint64_t start, uint64_t end, uint64_t o
 
 bool img_space_overlaps(const struct img_space *sp, uint64_t start, uint64_t end)
 {
-	size_t i = img_space_behind(sp, start);
+	size_t i = img_space_after(sp, start);
 
 	return i < sp->count && sp->maps[i].start < end;
 }
@@ -562,7 +562,7 @@ const struct img_map *img_space_find(struct img_space *sp, uint64_t ip)
 	i = sp->hint;
 	if (i < sp->count && ip >= sp->maps[i].start && ip < sp->maps[i].end)
 		return &sp->maps[i];
-	i = img_space_behind(sp, ip);
+	i = img_space_after(sp, ip);
 	if (i >= sp->count || ip < sp->maps[i].start)
 		return NULL;
 	sp->hint = (uint32_t)i;

@@ -102,7 +102,7 @@ bool img_space_overlaps(const struct img_space *sp, uint64_t start, uint64_t end
 /* Nothing is mapped any more. */
 void img_space_clear(struct img_space *sp);
 /* The first of sp->maps that ends behind ip; sp->count: none does. */
-size_t img_space_behind(const struct img_space *sp, uint64_t ip);
+size_t img_space_after(const struct img_space *sp, uint64_t ip);
 /* The map at ip, NULL when none. */
 const struct img_map *img_space_find(struct img_space *sp, uint64_t ip);
 /* The symbol that covers ip: 0 and *ret filled, or -1. */

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define MOST_INSN_BYTES 15
+#define MAX_INSN_BYTES 15
 
 struct img_used {
 	uint64_t *grains; /* some of them more than once, until they are sorted */
@@ -69,8 +69,8 @@ static void add_grain(struct img_used *u, uint64_t grain)
 void img_used_add(struct img_used *u, uint64_t offset)
 {
 	add_grain(u, offset / IMG_USED_GRAIN);
-	if ((offset + MOST_INSN_BYTES - 1) / IMG_USED_GRAIN != offset / IMG_USED_GRAIN)
-		add_grain(u, (offset + MOST_INSN_BYTES - 1) / IMG_USED_GRAIN);
+	if ((offset + MAX_INSN_BYTES - 1) / IMG_USED_GRAIN != offset / IMG_USED_GRAIN)
+		add_grain(u, (offset + MAX_INSN_BYTES - 1) / IMG_USED_GRAIN);
 }
 
 int img_used_print(struct img_used *u, const char *prefix, const char *name, FILE *to, struct pt_error *e)

@@ -43,7 +43,7 @@ uint32_t pt_graph_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, 
 		return 0;
 	}
 	if (g->edge_count >= g->edge_limit)
-		g->crowded = true;
+		g->cache_full = true;
 	g->edge_hash[i] = g->edge_count;
 	edge = &g->edges[g->edge_count];
 	edge->from = from;
@@ -164,8 +164,8 @@ static uint32_t straight(struct pt_graph *g, struct pt_block *b, uint64_t ip, ui
 }
 
 /* The block at ip, to which `before` (NULL: none) leads. */
-static struct pt_block *block_behind(struct pt_graph *g, struct pt_code *code, struct pt_edge *before,
-				     uint64_t ip, enum insn_mode mode)
+static struct pt_block *block_after(struct pt_graph *g, struct pt_code *code, struct pt_edge *before,
+				    uint64_t ip, enum insn_mode mode)
 {
 	struct pt_block *b;
 
@@ -190,7 +190,7 @@ static void fill(struct pt_graph *g, struct pt_code *code, struct pt_path *path,
 		uint32_t n = 0;
 
 		if (edge->from && ip)
-			n = straight(g, block_behind(g, code, before, ip, mode), ip, edge->from,
+			n = straight(g, block_after(g, code, before, ip, mode), ip, edge->from,
 				     is_async(edge->kind), &path->not_taken, stats);
 		if (edge->kind == PTR_JMP && mode == INSN_64)
 			path->emulated |= pt_emulated_begins(code->space, edge->from, edge->to);
@@ -205,8 +205,8 @@ static void fill(struct pt_graph *g, struct pt_code *code, struct pt_path *path,
 			stats->hash += branch_mix(edge->from, edge->to);
 	}
 	if (path->end_ip && ip) {
-		path->tail_insns = straight(g, block_behind(g, code, before, ip, mode), ip, path->end_ip,
-					    true, &path->not_taken, stats);
+		path->tail_insns = straight(g, block_after(g, code, before, ip, mode), ip, path->end_ip, true,
+					    &path->not_taken, stats);
 		path->insns += path->tail_insns;
 	}
 }
@@ -277,7 +277,7 @@ uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_
 			;
 	}
 	if (g->path_count >= g->path_limit || g->path_edge_count >= g->path_edge_limit)
-		g->crowded = true;
+		g->cache_full = true;
 	key.path = g->path_count;
 	g->path_hash[i] = key;
 	path = &g->paths[g->path_count];

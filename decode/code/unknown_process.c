@@ -1,7 +1,7 @@
 /* unknown_process.c - see unknown_process.h. */
 #include "decode/code/unknown_process.h"
 
-void pt_anyone_deinit(struct pt_anyone *a)
+void pt_unknown_process_deinit(struct pt_unknown_process *a)
 {
 	img_space_deinit(&a->space);
 }
@@ -15,7 +15,7 @@ static bool alike(const struct img_map *a, const struct img_map *b)
 static const struct img_map *part(const struct img_space *sp, const struct img_map *map, uint64_t at,
 				  struct img_map *ret)
 {
-	size_t i = img_space_behind(sp, at);
+	size_t i = img_space_after(sp, at);
 	const struct img_map *there = i < sp->count && sp->maps[i].start <= at ? &sp->maps[i] : NULL;
 	uint64_t end = there ? there->end : i < sp->count ? sp->maps[i].start : UINT64_MAX;
 
@@ -26,12 +26,12 @@ static const struct img_map *part(const struct img_space *sp, const struct img_m
 	return there;
 }
 
-int pt_anyone_map(struct pt_anyone *a, struct pt_graph *graph, struct img_space *upper,
-		  const struct img_map *map, bool anew, struct pt_error *e)
+int pt_unknown_process_map(struct pt_unknown_process *a, struct pt_graph *graph, struct img_space *upper,
+			   const struct img_map *map, bool anew, struct pt_error *e)
 {
 	bool same = true;
 
-	if (a->never || map->start < PT_ANYONE_LOWEST || map->end <= map->start)
+	if (a->never || map->start < PT_UNKNOWN_PROCESS_LOWEST || map->end <= map->start)
 		return 0;
 	if (!a->code) {
 		img_space_init(&a->space);
@@ -42,7 +42,7 @@ int pt_anyone_map(struct pt_anyone *a, struct pt_graph *graph, struct img_space 
 		a->code = pt_graph_code(graph, &a->space);
 		if (!a->code)
 			return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for code");
-		a->code->anyone = true;
+		a->code->unknown_process = true;
 	}
 	a->told++;
 	for (uint64_t at = map->start; at < map->end;) {

@@ -6,7 +6,8 @@ static uint64_t distance(uint64_t a, uint64_t b)
 	return a > b ? a - b : b - a;
 }
 
-void pt_late_sample(struct pt_late *l, uint64_t packet, uint64_t cyc, uint64_t first, uint64_t last)
+void pt_cyc_binding_sample(struct pt_cyc_binding *l, uint64_t packet, uint64_t cyc, uint64_t first,
+			   uint64_t last)
 {
 	uint64_t cycles = cyc - l->cyc, firsts = first - l->first, lasts = last - l->last;
 
@@ -15,8 +16,8 @@ void pt_late_sample(struct pt_late *l, uint64_t packet, uint64_t cyc, uint64_t f
 	l->samples++;
 	l->in_a_row = packet - l->packet == 2 ? l->in_a_row + 1 : 0;
 	l->packet = packet;
-	if (l->in_a_row >= 2 && cycles < PT_LATE_SHORT && l->cycles < PT_LATE_SHORT &&
-	    firsts < PT_LATE_SHORT && lasts < PT_LATE_SHORT) {
+	if (l->in_a_row >= 2 && cycles < PT_CYC_BINDING_SHORT && l->cycles < PT_CYC_BINDING_SHORT &&
+	    firsts < PT_CYC_BINDING_SHORT && lasts < PT_CYC_BINDING_SHORT) {
 		uint64_t by_first, by_last;
 
 		l->insn_sum += firsts;
@@ -30,5 +31,5 @@ void pt_late_sample(struct pt_late *l, uint64_t packet, uint64_t cyc, uint64_t f
 	l->cyc = cyc;
 	l->first = first;
 	l->last = last;
-	l->late = l->for_first + l->for_last >= PT_LATE_LEAST && l->for_last > 2 * l->for_first;
+	l->late = l->for_first + l->for_last >= PT_CYC_BINDING_LEAST && l->for_last > 2 * l->for_first;
 }

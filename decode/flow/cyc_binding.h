@@ -12,14 +12,15 @@
 #include "decode/flow/flow.h"
 
 enum {
-	PT_LATE_SAMPLES = 4096, /* taken at most */
-	PT_LATE_LEAST = 64,	/* before anything is concluded */
-	PT_LATE_SHORT =
+	PT_CYC_BINDING_SAMPLES = 4096, /* taken at most */
+	PT_CYC_BINDING_LEAST = 64,     /* before anything is concluded */
+	PT_CYC_BINDING_SHORT =
 	    256 /* cycles, instructions: longer stretches hold interrupts, string instructions, ... */
 };
 
 /* A TNT packet behind a CYC, the packet-th of the stream: cyc is the sum of CYCs with it, first and last the instructions executed up to its first branch
- * and up to the last of the TNT packet before. To be called while samples < PT_LATE_SAMPLES. */
-void pt_late_sample(struct pt_late *l, uint64_t packet, uint64_t cyc, uint64_t first, uint64_t last);
+ * and up to the last of the TNT packet before. To be called while samples < PT_CYC_BINDING_SAMPLES. */
+void pt_cyc_binding_sample(struct pt_cyc_binding *l, uint64_t packet, uint64_t cyc, uint64_t first,
+			   uint64_t last);
 
 #endif

@@ -1,7 +1,7 @@
 /* fast.c - running code's usual packets, path by path along trails (code/graph.h); see internal.h. */
 #include "decode/flow/internal.h"
 
-_Static_assert(sizeof(struct pt_trail) == 128, "two cache lines");
+_Static_assert(sizeof(struct pt_path_memo) == 128, "two cache lines");
 
 /* In the order of the stream: the first byte highest, so that what was used of the last byte ends a prefix. */
 static inline void window_at(unsigned first, const uint8_t *p, uint64_t ret[4])
@@ -15,30 +15,30 @@ static inline void window_at(unsigned first, const uint8_t *p, uint64_t ret[4])
 		ret[i] = __builtin_bswap64(v[i]);
 }
 
-static inline struct pt_trail *trail_slot(const struct pt_flow *f, uint64_t bytes)
+static inline struct pt_path_memo *path_memo_slot(const struct pt_flow *f, uint64_t bytes)
 {
 	uint64_t x = (bytes ^ (uint64_t)f->position << 40) * 0x9e3779b97f4a7c15u;
 
 	x ^= x >> 32;
-	return &f->graph->trails[(x * 0xd6e8feb86659fd93u) >> (64 - PT_TRAILS_LOG2)];
+	return &f->graph->path_memos[(x * 0xd6e8feb86659fd93u) >> (64 - PT_PATH_MEMOS_LOG2)];
 }
 
-#define TRAIL_SLOTS 3
+#define PATH_MEMO_SLOTS 3
 /* Where a path's trail is when slot `n` (from 1) holds another that begins alike; NULL: in no other. */
-static inline struct pt_trail *next_slot(const struct pt_flow *f, const struct pt_trail *t, unsigned n,
-					 const uint64_t window[4])
+static inline struct pt_path_memo *next_slot(const struct pt_flow *f, const struct pt_path_memo *t,
+					     unsigned n, const uint64_t window[4])
 {
 	uint64_t differs = t->window[0] ^ window[0], bytes = window[0] * 0x9e3779b97f4a7c15u;
 
-	if (n == TRAIL_SLOTS || t->position != f->position || t->start_ip != f->start_ip ||
+	if (n == PATH_MEMO_SLOTS || t->position != f->position || t->start_ip != f->start_ip ||
 	    (n == 1 ? differs >> 32 : differs))
 		return NULL;
 	if (n == 2)
 		bytes ^= window[1] * 0xd6e8feb86659fd93u ^ f->stack[(f->top - 1) % PT_STACK];
-	return trail_slot(f, bytes ^ bytes >> 32);
+	return path_memo_slot(f, bytes ^ bytes >> 32);
 }
 
-static inline bool matches(const struct pt_flow *f, const struct pt_trail *t, const uint64_t window[4],
+static inline bool matches(const struct pt_flow *f, const struct pt_path_memo *t, const uint64_t window[4],
 			   unsigned last)
 {
 	unsigned __int128 d;
@@ -63,7 +63,7 @@ static inline bool matches(const struct pt_flow *f, const struct pt_trail *t, co
 }
 
 /* Goes along the trail. False, with nothing done, when the stack holds too few. */
-static inline bool follow(struct pt_flow *f, const struct pt_trail *t)
+static inline bool follow(struct pt_flow *f, const struct pt_path_memo *t)
 {
 	if (t->pops | t->rise) {
 		uint32_t bottom = f->bottom, low = f->top - t->pops;
@@ -90,9 +90,9 @@ static inline bool follow(struct pt_flow *f, const struct pt_trail *t)
 	return true;
 }
 
-static void begin(struct pt_flow *f, struct pt_trail *t, const uint64_t window[4], const uint8_t *behind)
+static void begin(struct pt_flow *f, struct pt_path_memo *t, const uint64_t window[4], const uint8_t *behind)
 {
-	struct pt_trail_record *r = &f->trail;
+	struct pt_path_memo_recorder *r = &f->trail;
 
 	r->to = t;
 	memcpy(r->window, window, sizeof r->window);
@@ -112,8 +112,8 @@ static void begin(struct pt_flow *f, struct pt_trail *t, const uint64_t window[4
 /* The path that is being recorded may have ended: p is behind its last packet, of which `left` bits are left. */
 static void end(struct pt_flow *f, const uint8_t *p, unsigned left)
 {
-	struct pt_trail_record *r = &f->trail;
-	struct pt_trail *t = r->to;
+	struct pt_path_memo_recorder *r = &f->trail;
+	struct pt_path_memo *t = r->to;
 	size_t bytes = (size_t)(p - r->from) + 1;
 	uint32_t pushes = f->top - r->low;
 
@@ -121,8 +121,8 @@ static void end(struct pt_flow *f, const uint8_t *p, unsigned left)
 		return; /* it goes on */
 	r->to = NULL;
 	if (f->flushes != r->flushes + 1 || f->len || !f->last_path || f->code != r->code ||
-	    f->mode != f->next_mode || bytes > 32 || r->pops > PT_TRAIL_STACK || pushes > PT_TRAIL_STACK ||
-	    f->insns - r->insns > UINT32_MAX)
+	    f->mode != f->next_mode || bytes > 32 || r->pops > PT_PATH_MEMO_STACK ||
+	    pushes > PT_PATH_MEMO_STACK || f->insns - r->insns > UINT32_MAX)
 		return;
 	t->start_ip = r->start_ip;
 	t->position = r->position;
@@ -153,11 +153,11 @@ static void end(struct pt_flow *f, const uint8_t *p, unsigned left)
  */
 static inline bool along(struct pt_flow *f, unsigned first, const uint8_t **p, unsigned *left)
 {
-	struct pt_trail *t, *next;
+	struct pt_path_memo *t, *next;
 	uint64_t window[4];
 
 	window_at(first, *p, window);
-	t = trail_slot(f, window[0] >> 32);
+	t = path_memo_slot(f, window[0] >> 32);
 	for (unsigned n = 1;; n++) {
 		size_t more = (t->bits - 1u) / 8 % sizeof window;
 
@@ -232,7 +232,7 @@ const uint8_t *pt_flow_fast(struct pt_flow *f, const uint8_t *p, const uint8_t *
 		return pt_flow_counted(f, p, fast_end, aux_offset);
 	if (f->has_cyc)
 		return pt_flow_timed(f, p, fast_end, aux_offset);
-	while (p < fast_end && !f->graph->crowded) {
+	while (p < fast_end && !f->graph->cache_full) {
 		unsigned b = *p;
 
 		if (!(b & 1) && b > 2) {

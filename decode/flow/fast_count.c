@@ -84,7 +84,7 @@ static inline void cut(struct pt_flow *f, struct walk *w, uint64_t insns)
 /* The same before a TNT, whose first bit goes along the arc; the direct branches before that are of the run before. */
 static inline void cut_tnt(struct pt_flow *f, struct walk *w, const struct pt_arc *arc, uint32_t bit)
 {
-	bool sample = f->cyc_fresh && f->late.samples < PT_LATE_SAMPLES;
+	bool sample = f->cyc_fresh && f->late.samples < PT_CYC_BINDING_SAMPLES;
 	uint32_t lead = arc->n_edges - bit;
 	uint64_t insns = w->insns + arc->insns;
 
@@ -93,9 +93,9 @@ static inline void cut_tnt(struct pt_flow *f, struct walk *w, const struct pt_ar
 	if (!bit && f->run_timing)
 		f->run_timing = PTR_TIME_CYC;
 	w->branches -= lead;
-	pt_flow_be_late(f);
+	pt_flow_bind_cyc_to_last(f);
 	if (__builtin_expect(sample, 0))
-		pt_late_sample(&f->late, f->packets, f->clock.cyc, insns, w->insns);
+		pt_cyc_binding_sample(&f->late, f->packets, f->clock.cyc, insns, w->insns);
 }
 
 /* Whether a TNT bit tells what happens next; else goes on to where one does, if that is known and near. */
@@ -195,7 +195,7 @@ static __attribute__((noinline)) bool slow_tnt(struct pt_flow *f, struct walk *w
 	leave(f, w);
 	f->tnt_n = 31u - (unsigned)__builtin_ctz(bits);
 	f->tnt = bits >> (32 - f->tnt_n);
-	ok = pt_flow_run_tnt(f) && !f->tnt_n && !f->graph->crowded && pt_flow_countable(f);
+	ok = pt_flow_run_tnt(f) && !f->tnt_n && !f->graph->cache_full && pt_flow_countable(f);
 	enter(f, w);
 	return ok;
 }
@@ -205,7 +205,7 @@ static __attribute__((noinline)) bool slow_tip(struct pt_flow *f, struct walk *w
 	bool ok;
 
 	leave(f, w);
-	ok = pt_flow_on_tip(f, ip) && !f->tnt_n && !f->graph->crowded && pt_flow_countable(f);
+	ok = pt_flow_on_tip(f, ip) && !f->tnt_n && !f->graph->cache_full && pt_flow_countable(f);
 	enter(f, w);
 	return ok;
 }
@@ -236,7 +236,7 @@ static inline bool tip(struct pt_flow *f, struct walk *w, uint64_t ip)
 			next = j->next;
 		}
 		if (p->ind.calls)
-			f->stack[top++ % PT_STACK] = g->ways[w->position].push;
+			f->stack[top++ % PT_STACK] = g->edge_lists[w->position].push;
 		peak = top;
 	} else {
 		return false;
@@ -260,7 +260,7 @@ const uint8_t *pt_flow_counted(struct pt_flow *f, const uint8_t *p, const uint8_
 	const uint8_t *begins = p;
 	struct walk w;
 
-	if (f->graph->crowded)
+	if (f->graph->cache_full)
 		return p;
 	enter(f, &w);
 	while (p < fast_end) {

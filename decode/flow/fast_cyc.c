@@ -3,7 +3,7 @@
 #include "decode/flow/internal.h"
 #include "decode/flow/cyc_binding.h"
 
-_Static_assert(sizeof(struct pt_stride) == 64, "a cache line");
+_Static_assert(sizeof(struct pt_packet_memo) == 64, "a cache line");
 
 /*
  * Along a stride the run that is being gathered is f->stride's path. The direct branches that lead from where the packet
@@ -52,12 +52,12 @@ static bool lead_from(struct pt_flow *f, uint32_t position, uint32_t to, struct 
 /* The flow stands as if there were no strides. */
 static void stop(struct pt_flow *f)
 {
-	const struct pt_stride *s = f->stride;
+	const struct pt_packet_memo *s = f->packet_memo;
 	const struct pt_graph *g = f->graph;
 	struct lead lead;
 
 	lead_from(f, s->base, s->next, &lead);
-	f->stride = NULL;
+	f->packet_memo = NULL;
 	f->start_ip = s->next_start_ip;
 	f->len = 0;
 	if (s->path)
@@ -74,13 +74,13 @@ static void stop(struct pt_flow *f)
 
 /* By the packet: a TNT's byte, or a TIP's address with the byte 0; and by what the run begins with. caller: the top of the
  * stack when a compressed return is certain, else 0 at first. */
-static inline struct pt_stride *slot(const struct pt_flow *f, uint32_t position, unsigned byte, uint64_t to,
-				     uint64_t from, uint32_t caller)
+static inline struct pt_packet_memo *slot(const struct pt_flow *f, uint32_t position, unsigned byte,
+					  uint64_t to, uint64_t from, uint32_t caller)
 {
 	uint64_t x = (to ^ byte ^ (uint64_t)position << 40 ^ (uint64_t)caller << 16) * 0x9e3779b97f4a7c15u;
 
 	x += from * 0xd6e8feb86659fd93u;
-	return &f->graph->strides[x >> (64 - PT_STRIDES_LOG2)];
+	return &f->graph->packet_memos[x >> (64 - PT_PACKET_MEMOS_LOG2)];
 }
 
 static inline uint32_t top(const struct pt_flow *f)
@@ -94,17 +94,17 @@ static inline uint32_t callers(uint32_t on_top, uint32_t below)
 	return (on_top << 12 ^ below) | 1u << 31;
 }
 
-static inline bool fits(const struct pt_stride *s, const struct pt_flow *f, unsigned byte, uint64_t to,
+static inline bool fits(const struct pt_packet_memo *s, const struct pt_flow *f, unsigned byte, uint64_t to,
 			uint64_t from)
 {
 	return s->position == f->position && s->from == from && s->byte == byte && s->to == to;
 }
 
 /* The stack is as it was for a TNT's returns. */
-static inline bool same_callers(const struct pt_stride *s, const struct pt_flow *f)
+static inline bool same_callers(const struct pt_packet_memo *s, const struct pt_flow *f)
 {
 	for (uint32_t i = 0; s->byte && i < s->pops; i++)
-		if (f->stack[(f->top - 1 - i) % PT_STACK] != s->stack[PT_STRIDE_STACK - 1 - i])
+		if (f->stack[(f->top - 1 - i) % PT_STACK] != s->stack[PT_PACKET_MEMO_STACK - 1 - i])
 			return false;
 	return true;
 }
@@ -120,11 +120,11 @@ static inline void end_run(struct pt_flow *f, uint32_t path, unsigned byte)
 {
 	bool fresh = f->cyc_fresh;
 
-	if (__builtin_expect(f->late.samples < PT_LATE_SAMPLES && f->cyc_fresh && byte, 0)) {
+	if (__builtin_expect(f->late.samples < PT_CYC_BINDING_SAMPLES && f->cyc_fresh && byte, 0)) {
 		struct lead lead;
 
-		lead_from(f, f->stride->base, f->stride->next, &lead);
-		pt_late_sample(&f->late, f->packets, f->clock.cyc, f->insns, f->insns - lead.insns);
+		lead_from(f, f->packet_memo->base, f->packet_memo->next, &lead);
+		pt_cyc_binding_sample(&f->late, f->packets, f->clock.cyc, f->insns, f->insns - lead.insns);
 	}
 	if (path) {
 		uint64_t cyc = PTR_UNKNOWN, insns = 0;
@@ -142,17 +142,17 @@ static inline void end_run(struct pt_flow *f, uint32_t path, unsigned byte)
 	f->cut = f->cyc_fresh = false;
 	pt_flow_run_begins(f, fresh, !byte || byte >> (30 - __builtin_clz(byte)) & 1);
 	if (byte)
-		pt_flow_be_late(f);
+		pt_flow_bind_cyc_to_last(f);
 }
 
 /* Goes along the stride of the packet, behind the end of the run when it is timed. False, with nothing done, when none is
  * known or the stack is not what it was. */
-static inline __attribute__((always_inline)) bool stride(struct pt_flow *f, unsigned byte, uint64_t to)
+static inline __attribute__((always_inline)) bool packet_memo(struct pt_flow *f, unsigned byte, uint64_t to)
 {
-	const struct pt_stride *now = f->stride;
+	const struct pt_packet_memo *now = f->packet_memo;
 	uint64_t from = f->cut || !now->path ? now->next_start_ip : behind(now->path);
 	uint32_t caller = byte && f->decision == PT_D_RET ? top(f) : 0, low;
-	struct pt_stride *s = slot(f, f->position, byte, to, from, caller);
+	struct pt_packet_memo *s = slot(f, f->position, byte, to, from, caller);
 
 	if (!fits(s, f, byte, to, from))
 		return false;
@@ -175,7 +175,7 @@ static inline __attribute__((always_inline)) bool stride(struct pt_flow *f, unsi
 	f->insns += s->insns;
 	f->position = s->next;
 	f->decision = s->decision;
-	f->stride = s;
+	f->packet_memo = s;
 	return true;
 }
 
@@ -191,8 +191,8 @@ struct beginning {
 /* A packet comes: whatever it leads to may become a stride. Ends the one that the flow goes along. */
 static void begin(struct pt_flow *f, unsigned byte, struct beginning *ret)
 {
-	struct pt_trail_record *r = &f->trail;
-	const struct pt_stride *now = f->stride;
+	struct pt_path_memo_recorder *r = &f->trail;
+	const struct pt_packet_memo *now = f->packet_memo;
 	struct lead lead;
 	uint32_t caller = 0, on_top, below;
 
@@ -236,9 +236,9 @@ static void begin(struct pt_flow *f, unsigned byte, struct beginning *ret)
  * along it. */
 static void keep(struct pt_flow *f, const struct beginning *b, unsigned byte, uint64_t to)
 {
-	struct pt_trail_record *r = &f->trail;
+	struct pt_path_memo_recorder *r = &f->trail;
 	struct pt_graph *g = f->graph;
-	struct pt_stride *s;
+	struct pt_packet_memo *s;
 	struct lead lead;
 	uint64_t next_start_ip = f->start_ip, from, insns;
 	uint32_t path = 0, count, pushes, last;
@@ -255,12 +255,12 @@ static void keep(struct pt_flow *f, const struct beginning *b, unsigned byte, ui
 		return;
 	pushes = f->top + lead.n_push - r->low;
 	insns = f->insns + lead.insns - b->insns;
-	if (pushes > PT_STRIDE_STACK || (byte && r->pops + pushes > PT_STRIDE_STACK) ||
+	if (pushes > PT_PACKET_MEMO_STACK || (byte && r->pops + pushes > PT_PACKET_MEMO_STACK) ||
 	    r->peak - r->top > UINT8_MAX || insns > UINT16_MAX)
 		return;
 	count = f->len;
 	for (uint32_t i = 0; i < lead.n_arcs; i++) {
-		memcpy(f->edges + count, g->ways[lead.from[i]].prefix, sizeof g->ways->prefix);
+		memcpy(f->edges + count, g->edge_lists[lead.from[i]].prefix, sizeof g->edge_lists->prefix);
 		count += g->positions[lead.from[i]].arc[0].n_edges;
 	}
 	if (count) {
@@ -280,28 +280,28 @@ static void keep(struct pt_flow *f, const struct beginning *b, unsigned byte, ui
 	s = slot(f, b->position, byte, to, from, b->caller);
 	if (r->pops && s->position == b->position && s->from == from && s->byte == byte && s->to == to)
 		s = slot(f, b->position, byte, to, from, b->callers);
-	*s = (struct pt_stride){.from = from,
-				.next_start_ip = next_start_ip,
-				.to = to,
-				.position = b->position,
-				.path = path,
-				.base = f->position,
-				.next = lead.position,
-				.insns = (uint16_t)insns,
-				.byte = (uint8_t)byte,
-				.decision = (uint8_t)lead.decision,
-				.pops = (uint8_t)r->pops,
-				.pushes = (uint8_t)pushes,
-				.rise = (uint8_t)(r->peak - r->top)};
+	*s = (struct pt_packet_memo){.from = from,
+				     .next_start_ip = next_start_ip,
+				     .to = to,
+				     .position = b->position,
+				     .path = path,
+				     .base = f->position,
+				     .next = lead.position,
+				     .insns = (uint16_t)insns,
+				     .byte = (uint8_t)byte,
+				     .decision = (uint8_t)lead.decision,
+				     .pops = (uint8_t)r->pops,
+				     .pushes = (uint8_t)pushes,
+				     .rise = (uint8_t)(r->peak - r->top)};
 	for (uint32_t i = 0; i < pushes; i++)
 		s->stack[i] = f->stack[(r->low + i) % PT_STACK];
 	for (uint32_t i = 0; byte && i < r->pops; i++)
-		s->stack[PT_STRIDE_STACK - 1 - i] = r->popped[i];
+		s->stack[PT_PACKET_MEMO_STACK - 1 - i] = r->popped[i];
 	f->insns += lead.insns;
 	f->len = 0;
 	f->position = lead.position;
 	f->decision = lead.decision;
-	f->stride = s;
+	f->packet_memo = s;
 }
 
 /* A TNT packet. False when the fast loop ends behind it. */
@@ -348,8 +348,8 @@ const uint8_t *pt_flow_timed(struct pt_flow *f, const uint8_t *p, const uint8_t 
 {
 	const uint8_t *begins = p;
 
-	f->stride = NULL;
-	if (f->graph->crowded)
+	f->packet_memo = NULL;
+	if (f->graph->cache_full)
 		return p;
 	while (p < fast_end) {
 		unsigned b = *p;
@@ -360,20 +360,20 @@ const uint8_t *pt_flow_timed(struct pt_flow *f, const uint8_t *p, const uint8_t 
 		} else if (!(b & 1) && b > 2) {
 			p++;
 			f->packets++;
-			if (f->stride && stride(f, b, 0))
+			if (f->packet_memo && packet_memo(f, b, 0))
 				continue;
 			f->aux_offset = aux_offset + (uint64_t)(p - 1 - begins);
-			if (!slow_tnt(f, b) || f->graph->crowded)
+			if (!slow_tnt(f, b) || f->graph->cache_full)
 				break;
 		} else if (pt_flow_short_tip(b)) {
 			const uint8_t *packet = p;
 
 			p = pt_flow_take_ip(f, p);
 			f->packets++;
-			if (f->stride && stride(f, 0, f->last_ip))
+			if (f->packet_memo && packet_memo(f, 0, f->last_ip))
 				continue;
 			f->aux_offset = aux_offset + (uint64_t)(packet - begins);
-			if (!slow_tip(f, f->last_ip) || f->graph->crowded)
+			if (!slow_tip(f, f->last_ip) || f->graph->cache_full)
 				break;
 		} else if (b == PT_MTC_BYTE) {
 			bool more = pt_flow_take_mtc(f, p);
@@ -385,7 +385,7 @@ const uint8_t *pt_flow_timed(struct pt_flow *f, const uint8_t *p, const uint8_t 
 			break;
 		}
 	}
-	if (f->stride)
+	if (f->packet_memo)
 		stop(f);
 	return p;
 }

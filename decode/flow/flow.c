@@ -125,11 +125,11 @@ static void begin_slice(struct pt_flow *f, uint64_t tsc)
 	f->slice_cyc = f->cyc_cyc = f->clock.cyc;
 	pt_flow_deliver(f);
 	f->sink->begin(f->arg, f, tsc);
-	if (f->cbr != f->cbr_told) {
+	if (f->cbr != f->cbr_reported) {
 		char fields[24];
 
 		snprintf(fields, sizeof fields, "\"cbr\":%" PRIu32, f->cbr);
-		f->cbr_told = f->cbr;
+		f->cbr_reported = f->cbr;
 		f->sink->event(f->arg, f, "cbr", 0, fields);
 	}
 }
@@ -172,7 +172,7 @@ static uint32_t come_back(struct pt_flow *f, const struct pt_flow_place *place)
 	return place->code ? pt_graph_position(f->graph, place->code, place->ip, place->mode) : 0;
 }
 
-void pt_flow_leave(struct pt_flow *f, struct pt_flow_places *ret)
+void pt_flow_detach(struct pt_flow *f, struct pt_flow_places *ret)
 {
 	uint32_t i;
 
@@ -189,7 +189,7 @@ void pt_flow_leave(struct pt_flow *f, struct pt_flow_places *ret)
 		leave(f, f->host_stack.stack[i % PT_STACK], &ret->host_stack[i % PT_STACK]);
 }
 
-void pt_flow_return(struct pt_flow *f, const struct pt_flow_places *places)
+void pt_flow_reattach(struct pt_flow *f, const struct pt_flow_places *places)
 {
 	uint32_t i;
 
@@ -206,15 +206,15 @@ uint64_t pt_flow_here(const struct pt_flow *f)
 	return f->state == PT_FLOW_RUNNING && f->position ? f->graph->where[f->position].ip : 0;
 }
 
-void pt_flow_tell(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message,
-		  bool blind)
+void pt_flow_report_error(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message,
+			  bool no_image)
 {
 	struct pt_flow_error err = {.kind = kind,
 				    .ip = ip,
 				    .aux_offset = f->aux_offset,
 				    .tsc = f->clock.tsc,
 				    .message = message,
-				    .blind = blind};
+				    .no_image = no_image};
 
 	if (f->state == PT_FLOW_RUNNING)
 		pt_flow_flush_tail(f, pt_flow_here(f));
@@ -225,7 +225,7 @@ void pt_flow_tell(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, 
 	f->tnt_n = 0;
 	f->fup = f->fup_binds = f->overflow = f->tsx_abort = false;
 	f->side_changes = f->concealed = false;
-	f->guest_blind = f->forgot = true;
+	f->guest_no_image = f->forgot = true;
 	f->unsure = false;
 	f->skipped |= f->skip;
 	f->bottom = f->top;
@@ -234,7 +234,7 @@ void pt_flow_tell(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, 
 
 void pt_flow_err(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message)
 {
-	pt_flow_tell(f, kind, ip, message, false);
+	pt_flow_report_error(f, kind, ip, message, false);
 }
 
 /* As pt_flow_err(), and nothing is certain before the next PSB; or, when it is only that the code is another one than
@@ -246,7 +246,7 @@ bool pt_flow_lose(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, 
 		message = "out of room for decoded code; what follows is not decoded";
 	}
 	if (kind == PT_FLOW_MISMATCH && f->state == PT_FLOW_RUNNING && f->kernel)
-		return pt_flow_blind(f, kind, ip, message, true);
+		return pt_flow_lose_image(f, kind, ip, message, true);
 	pt_flow_err(f, kind, ip, message);
 	f->state = PT_FLOW_UNSYNCED;
 	f->in_psb = false;
@@ -256,8 +256,8 @@ bool pt_flow_lose(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, 
 
 const char *pt_flow_no_code(const struct pt_code *code)
 {
-	return code->anyone ? "it is not known which process runs"
-			    : "the container has no code for this address";
+	return code->unknown_process ? "it is not known which process runs"
+				     : "the container has no code for this address";
 }
 
 bool pt_flow_lose_dead(struct pt_flow *f)
@@ -267,19 +267,20 @@ bool pt_flow_lose_dead(struct pt_flow *f)
 
 	switch ((enum pt_dead)w->why) {
 	case PT_DEAD_NO_CODE:
-		return pt_flow_blind(f, PT_FLOW_NO_CODE, ip, pt_flow_no_code(f->graph->codes[w->code]),
-				     false);
+		return pt_flow_lose_image(f, PT_FLOW_NO_CODE, ip, pt_flow_no_code(f->graph->codes[w->code]),
+					  false);
 	case PT_DEAD_BAD_INSN:
-		return pt_flow_blind(f, PT_FLOW_BAD_INSN, ip, "no CPU decodes these bytes as an instruction",
-				     true);
+		return pt_flow_lose_image(f, PT_FLOW_BAD_INSN, ip,
+					  "no CPU decodes these bytes as an instruction", true);
 	case PT_DEAD_SEGMENT:
-		return pt_flow_blind(
+		return pt_flow_lose_image(
 		    f, PT_FLOW_NO_CODE, ip,
 		    "a 16-bit branch across 64 KB: where to depends on the code segment's base, which "
 		    "is not in the trace",
 		    false);
 	default:
-		return pt_flow_blind(f, PT_FLOW_MISMATCH, ip,
-				     "an endless loop without a branch that the trace could tell of", true);
+		return pt_flow_lose_image(f, PT_FLOW_MISMATCH, ip,
+					  "an endless loop without a branch that the trace could tell of",
+					  true);
 	}
 }

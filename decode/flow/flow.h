@@ -47,7 +47,7 @@ struct pt_flow_error {
 	uint64_t aux_offset;
 	uint64_t tsc;	     /* when it was known last */
 	const char *message; /* static: it outlives the flow */
-	bool blind;	     /* only the code is missing: packets still tell of VM entries and exits */
+	bool no_image;	     /* only the code is missing: packets still tell of VM entries and exits */
 };
 
 struct pt_flow_run {
@@ -98,7 +98,7 @@ enum pt_flow_state {
 	PT_FLOW_UNSYNCED, /* until the next PSB */
 	PT_FLOW_LOSING,	  /* AUX data was lost: until the next PSB, or TIP.PGE with its whole IP */
 	PT_FLOW_DISABLED, /* in sync, PacketEn = 0 */
-	PT_FLOW_BLIND,	  /* in sync, PacketEn = 1, but the code is missing */
+	PT_FLOW_NO_IMAGE, /* in sync, PacketEn = 1, but the code is missing */
 	PT_FLOW_RUNNING
 };
 
@@ -111,19 +111,19 @@ struct pt_return_stack {
 };
 
 /* A trail (code/graph.h) that is being recorded: from where a path starts to where it ends. */
-struct pt_trail_record {
-	struct pt_trail *to; /* NULL: none */
+struct pt_path_memo_recorder {
+	struct pt_path_memo *to; /* NULL: none */
 	uint64_t window[4], start_ip, last_ip, insns, packets;
 	const uint8_t *from; /* behind the window's first byte */
 	struct pt_code *code;
 	uint32_t position, flushes;
 	uint32_t top, low, peak; /* of the stack: at the start, lowest and highest since */
-	uint32_t popped[PT_TRAIL_STACK], pops;
+	uint32_t popped[PT_PATH_MEMO_STACK], pops;
 	uint8_t ip_bytes; /* of the first TIP / 2, 0 none */
 };
 
 /* What tells which branch of a TNT packet the CYC before it is of; see cyc_binding.h. */
-struct pt_late {
+struct pt_cyc_binding {
 	uint64_t insn_sum, cyc_sum;	   /* of the samples: the pace */
 	uint64_t first, last, cyc, cycles; /* at the sample before; its cyc less that of the one before it */
 	uint64_t packet;
@@ -165,7 +165,7 @@ struct pt_flow {
 	uint32_t run_count;
 	bool cut;	/* the clock has moved: end the run behind the next branch packet */
 	bool cyc_fresh; /* the last packet was a CYC: it times the next one */
-	struct pt_late late;
+	struct pt_cyc_binding late;
 	/* executed up to the first branch of the TNT at hand, when it was timed; 0 else */
 	uint64_t first_insns;
 	uint64_t now_tsc, before_tsc; /* when the run was cut, and the time before */
@@ -174,10 +174,10 @@ struct pt_flow {
 	    cyc_insns; /* executed so far; at the slice's start; at the last counted CYC */
 	uint64_t slice_cyc, cyc_cyc;
 
-	struct pt_trail_record trail;
-	struct pt_stride *stride; /* that is gone along (fast_cyc.c); NULL: none */
-	uint32_t flushes;	  /* paths so far */
-	uint64_t tnt;		  /* bits that wait for a deferred TIP */
+	struct pt_path_memo_recorder trail;
+	struct pt_packet_memo *packet_memo; /* that is gone along (fast_cyc.c); NULL: none */
+	uint32_t flushes;		    /* paths so far */
+	uint64_t tnt;			    /* bits that wait for a deferred TIP */
 	unsigned tnt_n;
 	uint64_t last_ip; /* for IP compression */
 	uint64_t fup_ip;  /* a FUP's, when fup */
@@ -200,7 +200,7 @@ struct pt_flow {
 	uint64_t cr3, vmcs;	  /* PIP's, 0 unknown; PT_VMCS_UNKNOWN */
 	uint32_t nr, cbr, exec;
 	/* the core:bus ratio is told of where it changes, and where execution is first seen with it */
-	uint32_t cbr_told;
+	uint32_t cbr_reported;
 	/* a PIP of the other side: the next TIP, TIP.PGE or TIP.PGD is a VM entry or exit */
 	bool side_changes;
 	uint32_t to_nr;
@@ -214,18 +214,18 @@ struct pt_flow {
 	uint64_t tsc_payload;
 	uint32_t tma_ctc, tma_fast;
 	bool concealed; /* the last TIP.PGD was at a VM entry without a PIP */
-	bool blind_upper,
-	    blind_hard;	   /* where it went blind: the address' half; it takes another half or side to see */
-	bool kernel_blind; /* the kernel was not seen wholly since it was entered */
-	bool guest_blind;  /* the guest was not seen wholly since the VM entry */
-	bool skipped;	   /* something was not seen by wish: there may be returns from calls in it */
+	bool no_image_upper,
+	    no_image_hard; /* where it went blind: the address' half; it takes another half or side to see */
+	bool kernel_no_image; /* the kernel was not seen wholly since it was entered */
+	bool guest_no_image;  /* the guest was not seen wholly since the VM entry */
+	bool skipped;	      /* something was not seen by wish: there may be returns from calls in it */
 	bool unsure; /* the stack is what the code has called, not what the hardware has: since blindness */
 	bool forgot; /* the hardware has entries that the stack has not: since an error */
 	uint32_t user_top, user_bottom; /* as in struct pt_return_stack */
 	bool user_known;
 	bool guest_lost,
-	    floored;	      /* guest_blind at a VM exit since the last entry; guest_floor says something */
-	uint32_t guest_floor; /* what lies below in the stack is no call of the guest */
+	    floored; /* guest_no_image at a VM exit since the last entry; guest_floor says something */
+	uint32_t guest_floor;		   /* what lies below in the stack is no call of the guest */
 	struct pt_return_stack host_stack; /* at the VM entry */
 
 	uint64_t base;	     /* aux_offset of the piece's first byte */
@@ -237,13 +237,13 @@ struct pt_flow {
 void pt_flow_init(struct pt_flow *f, struct pt_graph *graph, const struct pt_clock_config *clock,
 		  const struct pt_flow_sink *sink, void *arg);
 
-enum pt_flow_feed { PT_FEED_MORE, PT_FEED_TIME, PT_FEED_CROWDED };
+enum pt_flow_feed { PT_FEED_MORE, PT_FEED_TIME, PT_FEED_CACHE_FULL };
 
 /*
  * Takes the bytes [p, end), whose first is at aux_offset. Returns PT_FEED_MORE when all that is complete was
  * taken, or PT_FEED_TIME when the clock has reached stop_tsc; *ret is the first byte not taken (fewer than
  * PT_PACKET_MAX remain with PT_FEED_MORE: give them again before what follows). last: nothing follows.
- * PT_FEED_CROWDED: the graph is crowded, recycle it before going on.
+ * PT_FEED_CACHE_FULL: the graph is crowded, recycle it before going on.
  */
 enum pt_flow_feed pt_flow_feed(struct pt_flow *f, const uint8_t *p, const uint8_t *end, uint64_t aux_offset,
 			       bool last, const uint8_t **ret);
@@ -268,7 +268,7 @@ struct pt_flow_places {
 	struct pt_flow_place here, stack[PT_STACK], host_stack[PT_STACK];
 };
 /* Before and after pt_graph_recycle(), for each flow of the graph. The branches up to here are told. */
-void pt_flow_leave(struct pt_flow *f, struct pt_flow_places *ret);
-void pt_flow_return(struct pt_flow *f, const struct pt_flow_places *places);
+void pt_flow_detach(struct pt_flow *f, struct pt_flow_places *ret);
+void pt_flow_reattach(struct pt_flow *f, const struct pt_flow_places *places);
 
 #endif

@@ -13,23 +13,23 @@ uint32_t pt_flow_edge(struct pt_flow *f, uint64_t from, uint64_t to, enum ptr_ki
 
 /* ---- Missing code ----------------------------------------------------------------------------------- */
 
-bool pt_flow_blind(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message,
-		   bool hard)
+bool pt_flow_lose_image(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message,
+			bool hard)
 {
 	uint32_t bottom = f->bottom, top = f->top;
 	bool unsure = f->unsure;
 
 	if (f->graph->full)
 		return pt_flow_lose(f, PT_FLOW_FULL, ip, "");
-	pt_flow_tell(f, kind, ip, message, true);
+	pt_flow_report_error(f, kind, ip, message, true);
 	/* What was called before is returned to after it: see pt_flow_see(). */
 	f->bottom = bottom;
 	f->top = top;
 	f->unsure = unsure;
-	f->state = PT_FLOW_BLIND;
-	f->blind_upper = ip >> 63;
-	f->kernel_blind |= f->blind_upper;
-	f->blind_hard = hard;
+	f->state = PT_FLOW_NO_IMAGE;
+	f->no_image_upper = ip >> 63;
+	f->kernel_no_image |= f->no_image_upper;
+	f->no_image_hard = hard;
 	return false;
 }
 
@@ -56,24 +56,24 @@ void pt_flow_stop_seeing(struct pt_flow *f)
 	f->tnt_n = 0;
 	f->len = 0;
 	f->fup = f->fup_binds = f->tsx_abort = false;
-	f->guest_blind = f->skipped = true;
-	f->state = PT_FLOW_BLIND;
-	f->blind_upper = ip >> 63;
-	f->blind_hard = false;
+	f->guest_no_image = f->skipped = true;
+	f->state = PT_FLOW_NO_IMAGE;
+	f->no_image_upper = ip >> 63;
+	f->no_image_hard = false;
 }
 
 bool pt_flow_see(struct pt_flow *f, uint64_t ip)
 {
 	bool upper = ip >> 63;
 
-	if (f->blind_hard && upper == f->blind_upper)
+	if (f->no_image_hard && upper == f->no_image_upper)
 		return false;
 	pt_flow_approach(f, ip);
 	if (f->skip || !has_code(f, ip))
 		return false;
 	/* A kernel comes back with the stack that it was called with. Whatever else was not seen may have returned and
 	 * called as it liked. */
-	if (!f->blind_upper || upper) {
+	if (!f->no_image_upper || upper) {
 		f->bottom = f->top;
 		f->unsure = false;
 	} else {
@@ -91,14 +91,14 @@ void pt_flow_cross(struct pt_flow *f, struct pt_code *to)
 		f->user_known = f->code == f->user && f->user;
 		f->user_top = f->top;
 		f->user_bottom = f->bottom;
-		f->kernel_blind = false;
-	} else if ((f->unsure || f->kernel_blind) && f->user_known) {
+		f->kernel_no_image = false;
+	} else if ((f->unsure || f->kernel_no_image) && f->user_known) {
 		f->unsure = true;
 		/* Deeper down the ring may have been used again. */
 		f->top = f->user_top;
 		f->bottom = f->top - f->user_bottom > 32 ? f->top - 32 : f->user_bottom;
 		f->user_known = false;
-	} else if (f->unsure || f->kernel_blind) {
+	} else if (f->unsure || f->kernel_no_image) {
 		f->bottom = f->top;
 		f->forgot = true;
 	}
@@ -176,7 +176,7 @@ void pt_flow_set_side(struct pt_flow *f, uint32_t nr, uint64_t cr3)
 	f->nr = nr;
 	f->cr3 = cr3;
 	f->side_changes = false;
-	f->guest_blind = true;
+	f->guest_no_image = true;
 	f->bottom = f->top;
 	f->host_stack.bottom = f->host_stack.top;
 	f->user_known = f->host_stack.user_known = false;
@@ -191,7 +191,7 @@ static bool leave(struct pt_flow *f, struct pt_vm_transition *t)
 	const uint8_t *code;
 	uint32_t edge;
 
-	if (f->state == PT_FLOW_BLIND) {
+	if (f->state == PT_FLOW_NO_IMAGE) {
 		if (!t->entry && f->fup)
 			t->guest_ip = f->fup_ip;
 		return true;
@@ -203,7 +203,7 @@ static bool leave(struct pt_flow *f, struct pt_vm_transition *t)
 		unsigned d = pt_flow_settle(f);
 
 		if (d == PT_D_DEAD)
-			return f->state == PT_FLOW_BLIND;
+			return f->state == PT_FLOW_NO_IMAGE;
 		w = &f->graph->where[f->position];
 		if (d != PT_D_FAR || w->cls != INSN_VMENTRY) {
 			pt_flow_err(f, PT_FLOW_MISMATCH, w->decision_ip,
@@ -245,7 +245,7 @@ bool pt_flow_change_side(struct pt_flow *f, uint64_t ip)
 	if (!leave(f, &t))
 		return false;
 	pt_flow_end_slice(f);
-	lost = f->guest_blind;
+	lost = f->guest_no_image;
 	t.cr3 = t.entry ? to_cr3 : f->cr3;
 	*(t.entry ? &t.guest_ip : &t.host_ip) = ip;
 	t.insns = f->insns;
@@ -259,7 +259,7 @@ bool pt_flow_change_side(struct pt_flow *f, uint64_t ip)
 	if (t.entry) {
 		save_stack(f);
 		set_floor(f);
-		f->guest_blind = false;
+		f->guest_no_image = false;
 	} else {
 		/* The guest's calls and returns may not be known, but KVM's own are. */
 		f->guest_lost |= lost;
@@ -281,7 +281,8 @@ bool pt_flow_change_side(struct pt_flow *f, uint64_t ip)
 	f->code = pt_flow_code_at(f, ip);
 	f->state = PT_FLOW_RUNNING;
 	if (!f->code)
-		return pt_flow_blind(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs", false);
+		return pt_flow_lose_image(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs",
+					  false);
 	f->len = 0;
 	f->start_ip = 0;
 	pt_flow_begin_slice(f);

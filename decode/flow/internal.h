@@ -43,7 +43,7 @@ static inline void pt_flow_put_run(struct pt_flow *f, uint64_t cyc, uint64_t ins
 void pt_flow_hold(struct pt_flow *f, uint32_t path);
 void pt_flow_flush_tail(struct pt_flow *f, uint64_t ip);
 void pt_flow_cut(struct pt_flow *f, uint32_t more_insns);
-void pt_flow_cut_behind(struct pt_flow *f, bool taken);
+void pt_flow_cut_after(struct pt_flow *f, bool taken);
 void pt_flow_begin_slice(struct pt_flow *f);
 /* The branches that come have the clock's time; cyc: a CYC is of what they begin with, branch: of the first of them. */
 static inline void pt_flow_run_begins(struct pt_flow *f, bool cyc, bool branch)
@@ -56,12 +56,12 @@ static inline void pt_flow_run_begins(struct pt_flow *f, bool cyc, bool branch)
 }
 /* They begin with a TNT, and its CYC times its last branch: all but that may be older. What a TNT before was timed with is the
  * time of the last branch before them. */
-static inline void pt_flow_be_late(struct pt_flow *f)
+static inline void pt_flow_bind_cyc_to_last(struct pt_flow *f)
 {
 	if (__builtin_expect(f->late.late, 0)) {
 		bool cyc = f->run_timing != PTR_TIME_BEFORE;
 
-		f->run_timing = f->before_tsc == f->late.tnt_tsc ? PTR_TIME_BEHIND : PTR_TIME_BEFORE;
+		f->run_timing = f->before_tsc == f->late.tnt_tsc ? PTR_TIME_AFTER : PTR_TIME_BEFORE;
 		if (cyc)
 			f->late.tnt_tsc = f->now_tsc;
 		if (f->before_tsc < f->run_tsc)
@@ -81,14 +81,14 @@ static inline void pt_flow_time_begin(struct pt_flow *f)
 void pt_flow_end_slice(struct pt_flow *f);
 uint64_t pt_flow_here(const struct pt_flow *f);
 /* An error: the slice ends, and where the flow is is not known. blind as in struct pt_flow_error. */
-void pt_flow_tell(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message,
-		  bool blind);
+void pt_flow_report_error(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message,
+			  bool no_image);
 void pt_flow_err(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message);
 bool pt_flow_lose(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message);
 /* There is no code at ip: says so, once until code is seen again, and goes blind. hard: the code is not what runs, so
  * that another IP in it is worth nothing. Returns false. */
-bool pt_flow_blind(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message,
-		   bool hard);
+bool pt_flow_lose_image(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message,
+			bool hard);
 /* As blindness, for what is not wanted: no error. */
 void pt_flow_stop_seeing(struct pt_flow *f);
 /* Blind, and the flow is at ip: true when there is code, and the flow stands there. */
@@ -241,7 +241,7 @@ static inline uint32_t pt_flow_pop(struct pt_flow *f)
 
 	if ((int32_t)(f->top - f->trail.low) < 0) {
 		f->trail.low = f->top;
-		f->trail.popped[f->trail.pops++ % PT_TRAIL_STACK] = to;
+		f->trail.popped[f->trail.pops++ % PT_PATH_MEMO_STACK] = to;
 	}
 	return to;
 }
@@ -267,7 +267,8 @@ static inline void take(struct pt_flow *f)
 	const struct pt_arc *arc = &f->graph->positions[f->position].arc[0];
 
 	pt_flow_keep_room(f);
-	memcpy(f->edges + f->len, f->graph->ways[f->position].prefix, sizeof f->graph->ways->prefix);
+	memcpy(f->edges + f->len, f->graph->edge_lists[f->position].prefix,
+	       sizeof f->graph->edge_lists->prefix);
 	f->len += arc->n_edges;
 	if (arc->rise)
 		pt_flow_push(f, arc->push);

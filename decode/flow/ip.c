@@ -13,7 +13,7 @@ static void time_moved(struct pt_flow *f)
 static bool after_tip(struct pt_flow *f)
 {
 	if (f->cut)
-		pt_flow_cut_behind(f, true);
+		pt_flow_cut_after(f, true);
 	return !f->tnt_n || pt_flow_run_tnt(f);
 }
 
@@ -58,20 +58,20 @@ bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 {
 	uint64_t failed_entry = 0;
 	union pt_position *p;
-	union pt_way *way;
+	union pt_edge_list *edge_list;
 	const struct pt_where *w;
 	unsigned d;
 	bool back;
 
 	if (f->overflow && f->errata & PT_SKD010 && ip) /* the FUP was dropped */
 		return pt_flow_sync_at(f, ip);
-	if (f->state < PT_FLOW_BLIND)
+	if (f->state < PT_FLOW_NO_IMAGE)
 		return pt_flow_lose(f, PT_FLOW_MISMATCH, ip, "a TIP packet while tracing is disabled");
 	if (!ip)
 		return pt_flow_lose(f, PT_FLOW_BAD_PACKET, 0, "a TIP packet without an IP");
 	if (f->side_changes)
 		return pt_flow_change_side(f, ip) && after_tip(f);
-	if (f->state == PT_FLOW_BLIND) {
+	if (f->state == PT_FLOW_NO_IMAGE) {
 		f->fup = false;
 		return pt_flow_see(f, ip);
 	}
@@ -86,9 +86,9 @@ bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 	for (;;) {
 		d = pt_flow_settle(f);
 		if (d == PT_D_DEAD)
-			return f->state == PT_FLOW_BLIND && pt_flow_see(f, ip);
+			return f->state == PT_FLOW_NO_IMAGE && pt_flow_see(f, ip);
 		p = &f->graph->positions[f->position];
-		way = &f->graph->ways[f->position];
+		edge_list = &f->graph->edge_lists[f->position];
 		w = &f->graph->where[f->position];
 		if (d != PT_D_FAR || w->cls != INSN_VMENTRY)
 			break;
@@ -115,9 +115,9 @@ bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 	if (d == PT_D_RET)
 		pt_flow_popped(f, ip);
 	if (d == PT_D_IND && p->ind.calls)
-		pt_flow_push(f, way->push);
+		pt_flow_push(f, edge_list->push);
 	if (d == PT_D_IND && p->ind.ip == ip && f->mode == f->next_mode) {
-		f->edges[f->len++] = way->edge;
+		f->edges[f->len++] = edge_list->edge;
 		f->position = p->ind.next;
 		f->decision = p->ind.decision;
 		back = p->ind.backward;
@@ -151,7 +151,7 @@ bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 		}
 		if (d == PT_D_IND && f->len) {
 			p->ind.ip = ip;
-			way->edge = f->edges[f->len - 1];
+			edge_list->edge = f->edges[f->len - 1];
 			p->ind.next = f->position;
 			p->ind.backward = back;
 			p->ind.decision = (uint8_t)f->decision;
@@ -269,7 +269,7 @@ bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
 		return pt_flow_change_side(f, 0);
 	if (f->state != PT_FLOW_RUNNING) {
 		f->cr3 = ip ? f->cr3 : 0; /* as below */
-		f->state = f->state == PT_FLOW_BLIND ? PT_FLOW_DISABLED : f->state;
+		f->state = f->state == PT_FLOW_NO_IMAGE ? PT_FLOW_DISABLED : f->state;
 		f->fup = false;
 		if (f->state == PT_FLOW_DISABLED) /* told twice: nothing was executed between */
 			return true;
@@ -297,7 +297,7 @@ bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
 	if (!ip && kind == PTR_TRACE_END)
 		f->cr3 = 0;
 	if (f->cut)
-		pt_flow_cut_behind(f, true);
+		pt_flow_cut_after(f, true);
 	if (f->len)
 		f->stop_ip = f->graph->edges[f->edges[f->len - 1]].from;
 	pt_flow_flush(f);
@@ -337,7 +337,8 @@ bool pt_flow_on_tip_pge(struct pt_flow *f, uint64_t ip)
 	f->mode = f->next_mode;
 	f->code = pt_flow_code_at(f, ip);
 	if (!f->code)
-		return pt_flow_blind(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs", false);
+		return pt_flow_lose_image(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs",
+					  false);
 	if (f->in_slice) {
 		time_moved(f);
 	} else {
@@ -365,7 +366,8 @@ bool pt_flow_sync_at(struct pt_flow *f, uint64_t ip)
 	f->len = 0;
 	f->start_ip = ip;
 	if (!f->code)
-		return pt_flow_blind(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs", false);
+		return pt_flow_lose_image(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs",
+					  false);
 	if (!f->in_slice)
 		pt_flow_begin_slice(f);
 	return pt_flow_stand(f, ip);
@@ -395,7 +397,7 @@ bool pt_flow_on_fup(struct pt_flow *f, uint64_t ip)
 		f->overflow_fup = f->fup_binds = false;
 		return true;
 	}
-	if (f->state == PT_FLOW_BLIND && ip && !f->fup_binds) {
+	if (f->state == PT_FLOW_NO_IMAGE && ip && !f->fup_binds) {
 		f->fup = true;
 		f->fup_ip = ip;
 		return true;
@@ -419,12 +421,13 @@ bool pt_flow_on_fup(struct pt_flow *f, uint64_t ip)
 			return pt_flow_on_fup(f, ip);
 		}
 		if (why == PT_FLOW_NO_CODE)
-			pt_flow_blind(f, why, where ? where : ip, pt_flow_no_code(f->code), false);
+			pt_flow_lose_image(f, why, where ? where : ip, pt_flow_no_code(f->code), false);
 		else if (why == PT_FLOW_BAD_INSN)
-			pt_flow_blind(f, why, where, "no CPU decodes these bytes as an instruction", true);
+			pt_flow_lose_image(f, why, where, "no CPU decodes these bytes as an instruction",
+					   true);
 		else
 			pt_flow_lose(f, why, where ? where : ip, "the code does not lead to the FUP's IP");
-		return f->state == PT_FLOW_BLIND && pt_flow_on_fup(f, ip);
+		return f->state == PT_FLOW_NO_IMAGE && pt_flow_on_fup(f, ip);
 	}
 	if (f->fup_binds && !f->tsx_abort) {
 		f->fup_binds = false;

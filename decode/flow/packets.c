@@ -68,7 +68,7 @@ static void psb_side(struct pt_flow *f)
 		return;
 	f->psb_sided = true;
 	if (other || (f->psb_vmcs && f->nr)) {
-		if (f->state >= PT_FLOW_BLIND)
+		if (f->state >= PT_FLOW_NO_IMAGE)
 			pt_flow_err(f, PT_FLOW_MISMATCH, pt_flow_here(f),
 				    "a PSB says that another guest or host runs, "
 				    "without a VM entry or exit before");
@@ -89,7 +89,7 @@ static void clear_stack(struct pt_flow *f)
 	f->bottom = f->top;
 	f->host_stack.bottom = f->host_stack.top;
 	f->unsure = f->forgot = f->guest_lost = f->floored = false;
-	f->guest_blind = f->state == PT_FLOW_BLIND;
+	f->guest_no_image = f->state == PT_FLOW_NO_IMAGE;
 }
 
 static bool psbend(struct pt_flow *f)
@@ -134,8 +134,8 @@ static bool psbend(struct pt_flow *f)
 	f->overflow_fup = f->overflow && f->psb_fup;
 	f->overflow_insns = f->insns;
 	f->overflow = f->overflow && !f->psb_fup; /* its FUP or TIP.PGE may come behind the PSB+ */
-	if (f->psb_fup && f->state == PT_FLOW_BLIND) {
-		f->blind_hard = false;
+	if (f->psb_fup && f->state == PT_FLOW_NO_IMAGE) {
+		f->no_image_hard = false;
 		return pt_flow_see(f, f->psb_ip);
 	}
 	if (f->psb_fup) {
@@ -147,7 +147,7 @@ static bool psbend(struct pt_flow *f)
 }
 
 /* An event that waited for its FUP: ip is the FUP's. */
-static void tell_held(struct pt_flow *f, uint64_t ip)
+static void report_held(struct pt_flow *f, uint64_t ip)
 {
 	const char *name = f->held;
 
@@ -163,10 +163,10 @@ static void overflow(struct pt_flow *f)
 
 	f->in_psb = f->tsc_waits = f->tma_waits = false;
 	f->bip_bytes = 0;
-	tell_held(f, 0);
+	report_held(f, 0);
 	pt_flow_err(f, PT_FLOW_OVERFLOW, pt_flow_here(f), "the CPU's trace buffer overflowed");
 	clear_stack(f);
-	f->guest_blind = false;
+	f->guest_no_image = false;
 	pt_clock_lost(&f->clock);
 	f->last_ip = 0;
 	f->cr3 = 0; /* a PIP may be among what was lost */
@@ -188,13 +188,13 @@ static void event(struct pt_flow *f, bool fup, const char *name, const char *for
 
 	if (f->state <= PT_FLOW_LOSING || f->skip)
 		return;
-	tell_held(f, pt_flow_here(f));
+	report_held(f, pt_flow_here(f));
 	va_start(ap, format);
 	vsnprintf(f->held_fields, sizeof f->held_fields, format, ap);
 	va_end(ap);
 	f->held = name;
 	if (!fup)
-		tell_held(f, pt_flow_here(f));
+		report_held(f, pt_flow_here(f));
 }
 
 /* It takes effect with the IP packet that follows; in PSB+ it tells of the mode at the FUP. */
@@ -242,10 +242,10 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 			if (!ok)
 				return pt_flow_on_fup(f, ip);
 			ok = pt_flow_on_fup(f, ip);
-			tell_held(f, ip);
+			report_held(f, ip);
 			return ok;
 		}
-		tell_held(f, pt_flow_here(f));
+		report_held(f, pt_flow_here(f));
 		if (f->state == PT_FLOW_LOSING && k->type == PT_TIP_PGE && (k->n == 3 || k->n == 6)) {
 			/* Who stops and starts tracing is the host. */
 			if (f->nr)
@@ -259,7 +259,7 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 		f->psb_only = false;
 		return k->type == PT_TIP ? pt_flow_on_tip(f, ip) : pt_flow_on_tip_pgd(f, ip);
 	case PT_TNT_8:
-	case PT_TNT_64: tell_held(f, pt_flow_here(f)); return pt_flow_on_tnt(f, k->a, k->n);
+	case PT_TNT_64: report_held(f, pt_flow_here(f)); return pt_flow_on_tnt(f, k->a, k->n);
 	case PT_CYC:
 		f->has_cyc = true;
 		pt_clock_cyc(&f->clock, k->a);
@@ -295,7 +295,7 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 		pt_clock_cbr(&f->clock, (uint32_t)k->a);
 		if (f->cbr != k->a && f->in_slice) {
 			event(f, false, "cbr", "\"cbr\":%" PRIu64, k->a);
-			f->cbr_told = (uint32_t)k->a;
+			f->cbr_reported = (uint32_t)k->a;
 		}
 		f->cbr = (uint32_t)k->a;
 		return true;
@@ -305,7 +305,7 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 	case PT_MODE_EXEC: mode_exec(f, k->n); return true;
 	case PT_MODE_TSX:
 		if (!f->in_psb) {
-			bool fup = f->state >= PT_FLOW_BLIND; /* PacketEn = 1 */
+			bool fup = f->state >= PT_FLOW_NO_IMAGE; /* PacketEn = 1 */
 
 			f->fup_binds = fup;
 			f->tsx_abort = fup && k->n & PT_TSX_ABORT;
@@ -486,9 +486,9 @@ static enum pt_flow_feed feed(struct pt_flow *f, const uint8_t *p, const uint8_t
 			*ret = p;
 			return PT_FEED_TIME;
 		}
-		if (f->graph->crowded && !f->tnt_n && !f->in_psb && !f->fup) {
+		if (f->graph->cache_full && !f->tnt_n && !f->in_psb && !f->fup) {
 			*ret = p;
-			return PT_FEED_CROWDED;
+			return PT_FEED_CACHE_FULL;
 		}
 	}
 	*ret = p;
@@ -506,7 +506,7 @@ enum pt_flow_feed pt_flow_feed(struct pt_flow *f, const uint8_t *p, const uint8_
 
 void pt_flow_lost(struct pt_flow *f, uint64_t aux_offset, bool whole, const char *message)
 {
-	tell_held(f, pt_flow_here(f));
+	report_held(f, pt_flow_here(f));
 	f->aux_offset = aux_offset;
 	pt_flow_lose(f, PT_FLOW_LOST, pt_flow_here(f), message);
 	if (whole && f->ever)
@@ -528,7 +528,7 @@ void pt_flow_restart(struct pt_flow *f)
 	f->last_ip = 0;
 	f->in_psb = f->fup = f->fup_binds = f->overflow = f->tsx_abort = false;
 	f->side_changes = f->concealed = f->tsc_waits = f->tma_waits = false;
-	f->guest_blind = true;
+	f->guest_no_image = true;
 	f->bottom = f->top;
 	f->len = 0;
 	f->cr3 = 0;
@@ -537,7 +537,7 @@ void pt_flow_restart(struct pt_flow *f)
 
 void pt_flow_finish(struct pt_flow *f)
 {
-	tell_held(f, pt_flow_here(f));
+	report_held(f, pt_flow_here(f));
 	if (f->state == PT_FLOW_RUNNING)
 		pt_flow_flush_tail(f, pt_flow_here(f));
 	pt_flow_end_slice(f);

@@ -46,7 +46,7 @@ struct pt_vm_events {
 	/* Something was not seen; the side and all that was pending is not known to go on. */
 	void (*gap)(void *arg, struct pt_emit_stream *s, struct pt_flow *f);
 	/* Code is missing: transitions are still told, but what is executed is not counted until the next one. */
-	void (*blind)(void *arg, struct pt_emit_stream *s, struct pt_flow *f);
+	void (*no_image)(void *arg, struct pt_emit_stream *s, struct pt_flow *f);
 	/* Event Trace: a CFE packet's type and vector, an EVD's type and payload. */
 	void (*event_trace)(void *arg, struct pt_emit_stream *s, bool is_cfe, uint32_t type, uint64_t value);
 	/* Another host thread runs on the stream's CPU from now on (s->host_task). */

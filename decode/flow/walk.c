@@ -23,7 +23,8 @@ bool pt_flow_stand(struct pt_flow *f, uint64_t ip)
 	}
 	if (!code) {
 		f->position = 0; /* of the code before: no path leads from there to nowhere */
-		return pt_flow_blind(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs", false);
+		return pt_flow_lose_image(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs",
+					  false);
 	}
 	f->position = pt_graph_position(f->graph, code, ip, f->mode);
 	f->decision = PT_D_UNRESOLVED;
@@ -210,7 +211,7 @@ bool pt_flow_walk_to(struct pt_flow *f, uint64_t ip, enum pt_flow_error_kind *wh
 /*
  * The clock has moved, and its time is that of the first branch of the TNT that has come (SDM, "Cycle Packet
  * Semantics"), whose bit this is. A new run begins with it; unless direct branches lead to it, which are older: then
- * f->cut stays for pt_flow_cut_behind().
+ * f->cut stays for pt_flow_cut_after().
  */
 static void time_branch(struct pt_flow *f, unsigned bit)
 {
@@ -252,7 +253,7 @@ static void time_branch(struct pt_flow *f, unsigned bit)
 }
 
 /* Ends the run before the last edge, when that is the branch that the clock's time is of. */
-void pt_flow_cut_behind(struct pt_flow *f, bool taken)
+void pt_flow_cut_after(struct pt_flow *f, bool taken)
 {
 	uint32_t edge;
 
@@ -280,7 +281,7 @@ static inline bool caller_known(const struct pt_flow *f)
 static inline bool compressed_ret(struct pt_flow *f, bool *ret_backward)
 {
 	struct pt_graph *g = f->graph;
-	union pt_way *way = &g->ways[f->position];
+	union pt_edge_list *edge_list = &g->edge_lists[f->position];
 	uint32_t to;
 
 	if (__builtin_expect(!g->positions[f->position].ind.prefix.rise && !caller_known(f), 0)) {
@@ -291,13 +292,13 @@ static inline bool compressed_ret(struct pt_flow *f, bool *ret_backward)
 			return false;
 		}
 		if (f->forgot || f->unsure)
-			return pt_flow_blind(f, PT_FLOW_NO_CODE, ip,
-					     "a compressed return to a caller that was not seen", false);
+			return pt_flow_lose_image(f, PT_FLOW_NO_CODE, ip,
+						  "a compressed return to a caller that was not seen", false);
 		return pt_flow_lose(f, PT_FLOW_MISMATCH, ip, "a compressed return without its call");
 	}
 	take(f);
 	to = pt_flow_pop(f);
-	if (to != way->next) {
+	if (to != edge_list->next) {
 		struct pt_jump *j = jump_of(g, f->position, to);
 
 		if (j->position != f->position || j->to != to) {
@@ -314,14 +315,14 @@ static inline bool compressed_ret(struct pt_flow *f, bool *ret_backward)
 					      .decision = pt_graph_decision(g, to),
 					      .backward = ip <= w->decision_ip};
 		}
-		way->next = to;
-		way->edge = j->edge;
-		way->backward = j->backward;
-		way->decision = j->decision;
+		edge_list->next = to;
+		edge_list->edge = j->edge;
+		edge_list->backward = j->backward;
+		edge_list->decision = j->decision;
 	}
-	f->edges[f->len++] = way->edge;
-	f->decision = way->decision;
-	*ret_backward = way->backward;
+	f->edges[f->len++] = edge_list->edge;
+	f->decision = edge_list->decision;
+	*ret_backward = edge_list->backward;
 	f->position = to;
 	return true;
 }
@@ -357,7 +358,8 @@ static inline __attribute__((always_inline)) enum pt_flow_ran run(struct pt_flow
 				}
 			}
 			n--;
-			memcpy(f->edges + len, g->ways[position].edges[bit], sizeof g->ways->edges[0]);
+			memcpy(f->edges + len, g->edge_lists[position].edges[bit],
+			       sizeof g->edge_lists->edges[0]);
 			len += arc->n_edges;
 			f->stack[top % PT_STACK] = arc->push;
 			top += (uint32_t)arc->rise;
@@ -446,12 +448,12 @@ enum pt_flow_ran pt_flow_time_tnt(struct pt_flow *f)
 {
 	uint64_t bits = f->tnt, last = f->insns;
 	unsigned n = f->tnt_n;
-	bool sample = f->cyc_fresh && f->late.samples < PT_LATE_SAMPLES;
+	bool sample = f->cyc_fresh && f->late.samples < PT_CYC_BINDING_SAMPLES;
 
 	f->first_insns = 0;
 	time_branch(f, bits >> (n - 1) & 1);
 	if (!f->cut) {
-		pt_flow_be_late(f);
+		pt_flow_bind_cyc_to_last(f);
 	} else {
 		f->tnt = bits >> (n - 1);
 		f->tnt_n = 1;
@@ -462,14 +464,14 @@ enum pt_flow_ran pt_flow_time_tnt(struct pt_flow *f)
 			f->tnt_n = n;
 			return PT_RAN_DEFERRED;
 		}
-		pt_flow_cut_behind(f, bits >> (n - 1) & 1);
-		pt_flow_be_late(f);
+		pt_flow_cut_after(f, bits >> (n - 1) & 1);
+		pt_flow_bind_cyc_to_last(f);
 		f->first_insns = f->insns;
 		f->tnt = bits & (((uint64_t)1 << (n - 1)) - 1);
 		f->tnt_n = n - 1;
 	}
 	if (__builtin_expect(sample && f->first_insns, 0))
-		pt_late_sample(&f->late, f->packets, f->clock.cyc, f->first_insns, last);
+		pt_cyc_binding_sample(&f->late, f->packets, f->clock.cyc, f->first_insns, last);
 	return PT_RAN_ALL;
 }
 

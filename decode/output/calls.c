@@ -389,13 +389,13 @@ static void forget(struct pt_calls *c, struct stack *st, uint64_t tsc)
 	st->execs = st->task->process ? st->task->process->execs : 0;
 }
 
-void pt_calls_gap(struct pt_calls *c, struct pt_emit_stream *s, uint64_t tsc, bool blind)
+void pt_calls_gap(struct pt_calls *c, struct pt_emit_stream *s, uint64_t tsc, bool no_image)
 {
 	struct stack *st = stack_of(c, s, s->task);
 
 	if (st)
 		forget(c, st, tsc != PTR_NO_TSC ? tsc : st->tsc);
-	if (blind || !s->host_task)
+	if (no_image || !s->host_task)
 		return;
 	/* Of them it is not known when their calls ended: after what was seen last. */
 	for (struct stack *other = c->stacks; other; other = other->next)

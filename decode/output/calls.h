@@ -32,7 +32,7 @@ void pt_calls_begin(struct pt_calls *c, struct pt_emit_stream *s, struct pt_code
  * whom its CPU is switched to meanwhile. blind: only code was, so that it is the thread's alone; else the CPU may have entered
  * and left guests, and run any of their threads.
  */
-void pt_calls_gap(struct pt_calls *c, struct pt_emit_stream *s, uint64_t tsc, bool blind);
+void pt_calls_gap(struct pt_calls *c, struct pt_emit_stream *s, uint64_t tsc, bool no_image);
 /* The stream's thread does not run any more. */
 void pt_calls_end(struct pt_calls *c, struct pt_emit_stream *s);
 /* One execution of a path: run is its record number, position that of its first branch in it. The stream's

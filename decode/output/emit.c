@@ -429,7 +429,7 @@ static void on_error(void *arg, struct pt_flow *f, const struct pt_flow_error *e
 	struct pt_emit *m = s->emit;
 
 	if (f->skip) { /* blind by wish; what else may be wrong there is not wanted, too */
-		if (m->vm && !err->blind)
+		if (m->vm && !err->no_image)
 			m->vm->gap(m->vm_arg, s, f);
 		return;
 	}
@@ -452,13 +452,13 @@ static void on_error(void *arg, struct pt_flow *f, const struct pt_flow_error *e
 					      .aux_offset = err->aux_offset,
 					      .kind = s->pending.kind,
 					      .message = err->message});
-	s->missed = err->blind && s->missed != PT_MISSED ? PT_MISSED_CODE : PT_MISSED;
+	s->missed = err->no_image && s->missed != PT_MISSED ? PT_MISSED_CODE : PT_MISSED;
 	s->missed_machine = s->machine;
 	if (m->calls)
-		pt_calls_gap(m->stacks, s, err->tsc, err->blind);
-	if (m->vm && err->blind && m->vm->blind)
-		m->vm->blind(m->vm_arg, s, f);
-	if (m->vm && !err->blind && m->vm->gap)
+		pt_calls_gap(m->stacks, s, err->tsc, err->no_image);
+	if (m->vm && err->no_image && m->vm->no_image)
+		m->vm->no_image(m->vm_arg, s, f);
+	if (m->vm && !err->no_image && m->vm->gap)
 		m->vm->gap(m->vm_arg, s, f);
 }
 

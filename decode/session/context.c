@@ -19,29 +19,29 @@
 void pt_session_codes(struct stream *st)
 {
 	struct session *s = st->session;
-	struct pt_seat *seat = st->seat;
-	struct pt_machine *m = seat->machine;
-	struct pt_code *user = seat->task ? seat->task->process->code : NULL;
+	struct pt_cpu_context *cpu_context = st->cpu_context;
+	struct pt_machine *m = cpu_context->machine;
+	struct pt_code *user = cpu_context->task ? cpu_context->task->process->code : NULL;
 
 	st->out.machine = m;
-	st->out.task = seat->task;
+	st->out.task = cpu_context->task;
 	st->out.host_task = st->cpu.task;
-	st->out.vcpu = seat == &st->cpu ? -1 : seat->index;
+	st->out.vcpu = cpu_context == &st->cpu ? -1 : cpu_context->index;
 	pt_emit_who(&st->out);
 	pt_session_choose(st);
 	if (st->flow.skip) {
 		st->flow.user = st->flow.kernel = NULL;
 		return;
 	}
-	if (seat == &st->cpu) {
+	if (cpu_context == &st->cpu) {
 		st->flow.user = user;
 		st->flow.kernel = s->kernel_traced || m->space.count ? m->code : NULL;
 		return;
 	}
 	/* A guest: what is not known of its processes may still be in its memory's images (a boot loader's code). */
-	if (!seat->task)
-		st->out.task = &seat->unknown;
-	st->flow.user = user ? user : m->anyone.code ? m->anyone.code : m->code;
+	if (!cpu_context->task)
+		st->out.task = &cpu_context->unknown;
+	st->flow.user = user ? user : m->unknown_process.code ? m->unknown_process.code : m->code;
 	st->flow.kernel = m->code;
 	if (s->guest_code && !m->space.count && st->cpu.task) {
 		st->flow.user = st->cpu.task->process->code;
@@ -53,80 +53,81 @@ void pt_session_codes(struct stream *st)
 
 /* A switch waits for where the kernel switches; or, when nobody knows where that is, until the flow has left user space.
  * The host's CPU waits while it is in a guest. */
-static bool waits(const struct stream *st, const struct pt_seat *seat)
+static bool waits(const struct stream *st, const struct pt_cpu_context *cpu_context)
 {
-	if (!seat->task || st->flow.state < PT_FLOW_BLIND)
+	if (!cpu_context->task || st->flow.state < PT_FLOW_NO_IMAGE)
 		return false;
-	if (st->seat != seat)
+	if (st->cpu_context != cpu_context)
 		return true;
 	if (!st->flow.kernel || st->flow.state != PT_FLOW_RUNNING)
 		return false;
-	return seat->machine->code->switch_ip || st->flow.code != st->flow.kernel;
+	return cpu_context->machine->code->switch_ip || st->flow.code != st->flow.kernel;
 }
 
-static void sit(struct stream *st, struct pt_seat *seat, struct pt_task *task)
+static void sit(struct stream *st, struct pt_cpu_context *cpu_context, struct pt_task *task)
 {
-	bool here = st->seat == seat;
+	bool here = st->cpu_context == cpu_context;
 
 	if (here)
 		pt_flow_pause(&st->flow, true);
-	seat->before = seat->task;
-	seat->task = task;
-	seat->switches++;
-	if (seat == &st->cpu)
+	cpu_context->before = cpu_context->task;
+	cpu_context->task = task;
+	cpu_context->switches++;
+	if (cpu_context == &st->cpu)
 		st->switch_vmcs = st->flow.vmcs;
 	pt_session_codes(st);
 	if (here)
 		pt_flow_resume(&st->flow);
-	if (seat == &st->cpu && st->session->emit.vm && st->session->emit.vm->switched)
+	if (cpu_context == &st->cpu && st->session->emit.vm && st->session->emit.vm->switched)
 		st->session->emit.vm->switched(st->session->emit.vm_arg, &st->out, &st->flow);
 }
 
-static void switch_late(struct stream *st, struct pt_seat *seat)
+static void switch_late(struct stream *st, struct pt_cpu_context *cpu_context)
 {
-	struct pt_task *task = seat->late;
+	struct pt_task *task = cpu_context->late;
 
-	seat->late = NULL;
-	if (task && seat->task != task)
-		sit(st, seat, task);
+	cpu_context->late = NULL;
+	if (task && cpu_context->task != task)
+		sit(st, cpu_context, task);
 }
 
-int pt_session_switch(struct session *s, struct pt_seat *seat, int32_t pid, int32_t tid, struct pt_error *e)
+int pt_session_switch(struct session *s, struct pt_cpu_context *cpu_context, int32_t pid, int32_t tid,
+		      struct pt_error *e)
 {
-	struct pt_task *task = pt_tasks_get(seat->machine->tasks, pid, tid);
+	struct pt_task *task = pt_tasks_get(cpu_context->machine->tasks, pid, tid);
 	bool anywhere = false;
 
 	if (!task)
 		return pt_session_no_memory(e);
 	for (struct stream *st = s->streams; st; st = st->next) {
-		if (st->seat != seat && &st->cpu != seat)
+		if (st->cpu_context != cpu_context && &st->cpu != cpu_context)
 			continue;
 		anywhere = true;
-		if (task == (seat->late ? seat->late : seat->task))
+		if (task == (cpu_context->late ? cpu_context->late : cpu_context->task))
 			continue; /* told twice: out of one, into the other */
 		/* The flow has not come by where the one before was to take effect. */
-		switch_late(st, seat);
-		if (waits(st, seat))
-			seat->late = task;
+		switch_late(st, cpu_context);
+		if (waits(st, cpu_context))
+			cpu_context->late = task;
 		else
-			sit(st, seat, task);
+			sit(st, cpu_context, task);
 	}
-	if (!anywhere && seat->task != task) { /* a vCPU that is out */
-		seat->before = seat->task;
-		seat->task = task;
-		seat->late = NULL;
-		seat->switches++;
+	if (!anywhere && cpu_context->task != task) { /* a vCPU that is out */
+		cpu_context->before = cpu_context->task;
+		cpu_context->task = task;
+		cpu_context->late = NULL;
+		cpu_context->switches++;
 	}
 	return 0;
 }
 
-int pt_session_moved(struct session *s, const struct pt_side *side, struct pt_error *e)
+int pt_session_moved(struct session *s, const struct pt_sideband_record *side, struct pt_error *e)
 {
 	const struct pt_vm_events *vm = s->emit.vm;
 	const struct pt_task *task;
 	bool left;
 
-	if (side->machine->pid || !vm || !vm->moved || !pt_side_moved(side, &left))
+	if (side->machine->pid || !vm || !vm->moved || !pt_sideband_moved(side, &left))
 		return 0;
 	task = pt_tasks_get(side->machine->tasks, side->pid, side->tid);
 	if (!task)
@@ -138,10 +139,10 @@ int pt_session_moved(struct session *s, const struct pt_side *side, struct pt_er
 	return 0;
 }
 
-struct pt_seat *pt_session_seat(struct session *s, const struct pt_side *side)
+struct pt_cpu_context *pt_session_cpu_context(struct session *s, const struct pt_sideband_record *side)
 {
 	if (side->machine->pid)
-		return pt_machine_seat(side->machine, side->cpu);
+		return pt_machine_cpu_context(side->machine, side->cpu);
 	for (struct stream *st = s->streams; st; st = st->next)
 		if (st->info.tid == -1 && st->info.cpu == side->cpu)
 			return &st->cpu;
@@ -155,54 +156,54 @@ static bool has_user_code(const struct pt_task *task)
 
 struct ahead {
 	struct session *session;
-	const struct pt_seat *seat;
+	const struct pt_cpu_context *cpu_context;
 	const struct pt_process *process; /* NULL: any */
 	const struct pt_task *task;	  /* NULL: any */
 	bool user;			  /* any that has user code, or an exec of who runs now */
 	bool next;			  /* any other than who runs now */
 };
 
-static bool of_seat(const struct pt_side *side, void *arg)
+static bool of_cpu_context(const struct pt_sideband_record *side, void *arg)
 {
 	const struct ahead *a = arg;
 
-	if (a->user && a->seat->task && side->machine == a->seat->machine &&
-	    (pt_side_effect(side) & PT_SIDE_CODE))
-		return pt_side_pid(side) == a->seat->task->pid;
-	return (pt_side_effect(side) & PT_SIDE_SWITCH) && side->machine == a->seat->machine &&
-	       pt_session_seat(a->session, side) == a->seat;
+	if (a->user && a->cpu_context->task && side->machine == a->cpu_context->machine &&
+	    (pt_sideband_effect(side) & PT_SIDEBAND_CODE))
+		return pt_sideband_pid(side) == a->cpu_context->task->pid;
+	return (pt_sideband_effect(side) & PT_SIDEBAND_SWITCH) && side->machine == a->cpu_context->machine &&
+	       pt_session_cpu_context(a->session, side) == a->cpu_context;
 }
 
-static bool to_process(const struct pt_side *side, void *arg)
+static bool to_process(const struct pt_sideband_record *side, void *arg)
 {
 	const struct ahead *a = arg;
 	int32_t pid, tid;
 
-	if (a->user && a->seat->task && pt_side_execs(side, a->seat->task->pid))
+	if (a->user && a->cpu_context->task && pt_sideband_execs(side, a->cpu_context->task->pid))
 		return true;
-	if (!pt_side_switched(side, &pid, &tid))
+	if (!pt_sideband_switched(side, &pid, &tid))
 		return false;
 	if (a->next)
-		return pt_tasks_get(side->machine->tasks, pid, tid) != a->seat->task;
+		return pt_tasks_get(side->machine->tasks, pid, tid) != a->cpu_context->task;
 	if (a->user)
 		return has_user_code(pt_tasks_get(side->machine->tasks, pid, tid));
 	return (!a->process || pid == a->process->pid) && (!a->task || tid == a->task->tid);
 }
 
 /* The next switch to a process or thread (both NULL: to whatever has user code, or an exec), ahead of its time. */
-static bool ahead(struct stream *st, struct pt_seat *seat, const struct pt_process *process,
+static bool ahead(struct stream *st, struct pt_cpu_context *cpu_context, const struct pt_process *process,
 		  const struct pt_task *task)
 {
 	struct ahead a = {.session = st->session,
-			  .seat = seat,
+			  .cpu_context = cpu_context,
 			  .process = process,
 			  .task = task,
 			  .user = !process && !task};
-	bool found = pt_session_ahead(st->session, st->flow.clock.tsc, st->session->window_tsc, of_seat,
-				      to_process, &a);
+	bool found = pt_session_ahead(st->session, st->flow.clock.tsc, st->session->window_tsc,
+				      of_cpu_context, to_process, &a);
 
 	if (found)
-		switch_late(st, seat);
+		switch_late(st, cpu_context);
 	return found;
 }
 
@@ -211,14 +212,14 @@ static bool ahead(struct stream *st, struct pt_seat *seat, const struct pt_proce
 static void on_switching(void *arg, struct pt_emit_stream *out)
 {
 	struct stream *st = arg;
-	struct ahead a = {.session = st->session, .seat = st->seat, .next = true};
+	struct ahead a = {.session = st->session, .cpu_context = st->cpu_context, .next = true};
 	uint64_t window = st->session->window_tsc;
 
 	(void)out;
-	if (!st->seat->late)
+	if (!st->cpu_context->late)
 		pt_session_ahead(st->session, st->flow.clock.tsc, window == UINT64_MAX ? window : window / 50,
-				 of_seat, to_process, &a);
-	switch_late(st, st->seat);
+				 of_cpu_context, to_process, &a);
+	switch_late(st, st->cpu_context);
 }
 
 /* ---- User space ------------------------------------------------------------------------------------- */
@@ -250,49 +251,50 @@ static void see(struct stream *st, const struct pt_process *process)
 static void on_user(void *arg, struct pt_emit_stream *out)
 {
 	struct stream *st = arg;
-	struct pt_seat *seat = st->seat;
-	struct pt_machine *m = seat->machine;
+	struct pt_cpu_context *cpu_context = st->cpu_context;
+	struct pt_machine *m = cpu_context->machine;
 	uint64_t cr3 = page_tables(st->flow.cr3);
 	struct pt_process *known, *process;
 	bool again;
 
 	(void)out;
-	switch_late(st, seat);
+	switch_late(st, cpu_context);
 	if (st->session->failed)
 		return;
 	if (!cr3) { /* nobody says otherwise */
-		seat->user_cr3 = 0;
-		seat->switches = 0;
+		cpu_context->user_cr3 = 0;
+		cpu_context->switches = 0;
 		return;
 	}
 	known = pt_machine_process(m, cr3);
-	if (known && seat->task && seat->task->process == known) {
-		seat->user_cr3 = cr3;
-		seat->switches = 0;
+	if (known && cpu_context->task && cpu_context->task->process == known) {
+		cpu_context->user_cr3 = cr3;
+		cpu_context->switches = 0;
 		pt_machine_doubt(m, cr3, NULL, false);
 		see(st, known);
 		return;
 	}
-	if (known && seat->before && seat->before->process == known && seat->user_cr3 == cr3 &&
-	    !ahead(st, seat, known, NULL)) {
+	if (known && cpu_context->before && cpu_context->before->process == known &&
+	    cpu_context->user_cr3 == cr3 && !ahead(st, cpu_context, known, NULL)) {
 		/* The switch's time has come, but not the switch. */
 		see(st, known);
 		return;
 	}
 	/* A new process may share its parent's address space (vfork). */
-	if (known && !(seat->task && seat->task->process->fresh && seat->switches))
-		ahead(st, seat, known, NULL);
-	else if (!known && (!has_user_code(seat->task) || (!seat->task->process->fresh && !seat->switches)))
-		ahead(st, seat, NULL, NULL);
-	again = !seat->switches && seat->user_cr3 == cr3;
-	seat->user_cr3 = cr3;
-	seat->switches = 0;
-	if (!has_user_code(seat->task)) {
+	if (known && !(cpu_context->task && cpu_context->task->process->fresh && cpu_context->switches))
+		ahead(st, cpu_context, known, NULL);
+	else if (!known && (!has_user_code(cpu_context->task) ||
+			    (!cpu_context->task->process->fresh && !cpu_context->switches)))
+		ahead(st, cpu_context, NULL, NULL);
+	again = !cpu_context->switches && cpu_context->user_cr3 == cr3;
+	cpu_context->user_cr3 = cr3;
+	cpu_context->switches = 0;
+	if (!has_user_code(cpu_context->task)) {
 		if (known)
 			see(st, known);
 		return;
 	}
-	process = seat->task->process;
+	process = cpu_context->task->process;
 	/* Now that a switch may have been taken ahead of its time. */
 	known = pt_machine_process(m, cr3);
 	if (known == process || shares(process, known)) {
@@ -332,12 +334,12 @@ static int32_t vcpu_of(struct session *s, const struct pt_task *task)
 }
 
 /* Which vCPU it is that the stream's CPU enters now. NULL: nobody knows which thread it is. */
-static struct pt_seat *guest_seat(struct stream *st)
+static struct pt_cpu_context *guest_cpu_context(struct stream *st)
 {
 	struct session *s = st->session;
 	struct vmcs *known = NULL;
 	struct pt_machine *m;
-	struct pt_seat *seat;
+	struct pt_cpu_context *cpu_context;
 	bool others = false; /* who runs as far as is known has a VMCS of its own */
 
 	switch_late(st, &st->cpu);
@@ -347,28 +349,28 @@ static struct pt_seat *guest_seat(struct stream *st)
 		others |= st->cpu.task && s->vmcs[i].task == st->cpu.task;
 	}
 	if (known && known->task == st->cpu.task)
-		return known->seat;
+		return known->cpu_context;
 	/* The record of the switch to the vCPU's thread may be late; else the VMCS is another's now. */
 	if (known && ahead(st, &st->cpu, NULL, known->task))
-		return known->seat;
+		return known->cpu_context;
 	if (!known && others && st->switch_vmcs != st->flow.vmcs && !st->cpu.switches)
 		ahead(st, &st->cpu, NULL, NULL);
 	if (!st->cpu.task)
-		return known ? known->seat : NULL;
+		return known ? known->cpu_context : NULL;
 	m = pt_machine_get(s->machines, st->cpu.task->pid);
-	seat = m ? pt_machine_seat(m, vcpu_of(s, st->cpu.task)) : NULL;
-	if (!seat || st->flow.vmcs == PT_VMCS_UNKNOWN)
-		return seat;
+	cpu_context = m ? pt_machine_cpu_context(m, vcpu_of(s, st->cpu.task)) : NULL;
+	if (!cpu_context || st->flow.vmcs == PT_VMCS_UNKNOWN)
+		return cpu_context;
 	if (!known) {
 		struct vmcs *more = realloc(s->vmcs, (s->vmcs_count + 1) * sizeof *more);
 
 		if (!more)
-			return seat;
+			return cpu_context;
 		s->vmcs = more;
 		known = &more[s->vmcs_count++];
 	}
-	*known = (struct vmcs){.address = st->flow.vmcs, .seat = seat, .task = st->cpu.task};
-	return seat;
+	*known = (struct vmcs){.address = st->flow.vmcs, .cpu_context = cpu_context, .task = st->cpu.task};
+	return cpu_context;
 }
 
 /* The flow has changed sides. */
@@ -381,16 +383,16 @@ static void on_side(void *arg, struct pt_emit_stream *out, const struct pt_vm_tr
 	(void)out;
 	if (t && t->concealed)
 		return;
-	st->seat = &st->cpu;
+	st->cpu_context = &st->cpu;
 	if (st->flow.nr) {
-		struct pt_seat *seat = guest_seat(st);
-		struct pt_machine *m = seat ? NULL : pt_machine_get(s->machines, -1);
+		struct pt_cpu_context *cpu_context = guest_cpu_context(st);
+		struct pt_machine *m = cpu_context ? NULL : pt_machine_get(s->machines, -1);
 
 		/* Which VM it is, is not known. */
-		if (!seat)
-			seat = m ? pt_machine_seat(m, -1) : NULL;
-		if (seat)
-			st->seat = seat;
+		if (!cpu_context)
+			cpu_context = m ? pt_machine_cpu_context(m, -1) : NULL;
+		if (cpu_context)
+			st->cpu_context = cpu_context;
 		else
 			s->failed = pt_session_no_memory(&s->error) < 0;
 	} else if (!s->host->code->switch_ip) {
@@ -430,8 +432,8 @@ int pt_session_stream_add(struct session *s, uint32_t id, const struct ptc_strea
 	st->id = id;
 	st->last = &st->first;
 	st->session = s;
-	pt_seat_init(&st->cpu, s->host, info->cpu);
-	st->seat = &st->cpu;
+	pt_cpu_context_init(&st->cpu, s->host, info->cpu);
+	st->cpu_context = &st->cpu;
 	st->out = (struct pt_emit_stream){.emit = &s->emit,
 					  .stream = id,
 					  .cpu = info->cpu,

@@ -33,7 +33,7 @@ struct known_id {
 };
 
 struct pt_session_events {
-	struct pt_event **attrs; /* pt_side.event points at them */
+	struct pt_event **attrs; /* pt_sideband_record.event points at them */
 	uint32_t count;
 	void *ids; /* tsearch()'s, of struct known_id */
 	struct format *formats;
@@ -199,11 +199,11 @@ static struct pt_event *event_of(struct pt_session_events *ev, uint32_t attr, co
 }
 
 int pt_session_events_sample(struct pt_session_events *ev, uint32_t attr, const uint8_t *record,
-			     uint32_t size, struct pt_side **ret_side, struct pt_error *e)
+			     uint32_t size, struct pt_sideband_record **ret_side, struct pt_error *e)
 {
 	struct pt_event *event = event_of(ev, attr, record, size);
 	struct pt_sample sample;
-	struct pt_side *side;
+	struct pt_sideband_record *side;
 
 	*ret_side = NULL;
 	if (!event || !pt_sample_parse(record, size, event->sample_type, event->read_format, &sample))
@@ -231,7 +231,7 @@ static uint64_t field(const struct format *f, const struct pt_sample *s, const c
 	return pt_tracepoint_number(f->tracepoint, s->raw, s->raw_bytes, name, &v) ? v : PTR_UNKNOWN;
 }
 
-static void tell_vm(struct pt_vm *vm, const struct format *f, const struct pt_sample *s, uint64_t tsc)
+static void report_to_vm(struct pt_vm *vm, const struct format *f, const struct pt_sample *s, uint64_t tsc)
 {
 	uint64_t v, previous;
 
@@ -284,7 +284,7 @@ static const struct format *format_of(struct pt_session_events *ev, struct pt_ev
 	return a->format;
 }
 
-static void put(struct pt_emit *emit, const struct pt_side *side, uint32_t slice, uint64_t ip,
+static void put(struct pt_emit *emit, const struct pt_sideband_record *side, uint32_t slice, uint64_t ip,
 		const char *name, const char *fields)
 {
 	struct pt_task *task =
@@ -304,8 +304,8 @@ static void put(struct pt_emit *emit, const struct pt_side *side, uint32_t slice
 		emit->failed = true;
 }
 
-static void put_sample(struct pt_session_events *ev, const struct pt_side *side, struct pt_emit *emit,
-		       struct pt_vm *vm, uint32_t slice)
+static void put_sample(struct pt_session_events *ev, const struct pt_sideband_record *side,
+		       struct pt_emit *emit, struct pt_vm *vm, uint32_t slice)
 {
 	struct pt_event *a = side->event;
 	const struct format *f = format_of(ev, a);
@@ -329,12 +329,12 @@ static void put_sample(struct pt_session_events *ev, const struct pt_side *side,
 		return;
 	}
 	if (f && s.raw && !side->machine->pid && vm)
-		tell_vm(vm, f, &s, side->tsc);
+		report_to_vm(vm, f, &s, side->tsc);
 	put(emit, side, slice, s.has_ip ? s.ip : 0, f ? f->name : a->name, b->text);
 }
 
-static void put_switch(struct pt_session_events *ev, const struct pt_side *side, struct pt_emit *emit,
-		       uint32_t slice)
+static void put_switch(struct pt_session_events *ev, const struct pt_sideband_record *side,
+		       struct pt_emit *emit, uint32_t slice)
 {
 	struct pt_text_buffer *b = &ev->text;
 	struct perf_event_header h;
@@ -361,8 +361,8 @@ static void put_switch(struct pt_session_events *ev, const struct pt_side *side,
 	put(emit, side, slice, 0, "context_switch", b->text);
 }
 
-void pt_session_events_put(struct pt_session_events *ev, const struct pt_side *side, struct pt_emit *emit,
-			   struct pt_vm *vm, uint32_t slice)
+void pt_session_events_put(struct pt_session_events *ev, const struct pt_sideband_record *side,
+			   struct pt_emit *emit, struct pt_vm *vm, uint32_t slice)
 {
 	if (emit->failed)
 		return;

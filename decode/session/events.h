@@ -27,11 +27,11 @@ int pt_session_events_format(struct pt_session_events *ev, const struct ptc_trac
 /* A sample of a chunk of attr `attr`: *ret_side waits for its time (side->event is set), or is NULL when nothing is known of its
  * event. machine is left to the caller. 0, or -1: PT_ERR_NO_MEMORY. */
 int pt_session_events_sample(struct pt_session_events *ev, uint32_t attr, const uint8_t *record,
-			     uint32_t size, struct pt_side **ret_side, struct pt_error *e);
+			     uint32_t size, struct pt_sideband_record **ret_side, struct pt_error *e);
 
 /* The time of a sample or switch has come: writes its EVENT, and tells vm of KVM's. slice: of the stream that is on its CPU, 0
  * none. Failures are emit's. */
-void pt_session_events_put(struct pt_session_events *ev, const struct pt_side *side, struct pt_emit *emit,
-			   struct pt_vm *vm, uint32_t slice);
+void pt_session_events_put(struct pt_session_events *ev, const struct pt_sideband_record *side,
+			   struct pt_emit *emit, struct pt_vm *vm, uint32_t slice);
 
 #endif

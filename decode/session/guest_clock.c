@@ -15,10 +15,10 @@ static int32_t who_at(const struct session *s, int32_t cpu, uint64_t tsc)
 	int32_t who = -1, pid, tid;
 
 	for (size_t i = s->queue_at; i < s->queue_count && s->queue[i]->tsc <= tsc; i++) {
-		const struct pt_side *side = s->queue[i];
+		const struct pt_sideband_record *side = s->queue[i];
 
 		if (side->machine == s->host && side->cpu == cpu && !side->memory &&
-		    (pt_side_effect(side) & PT_SIDE_SWITCH) && pt_side_switched(side, &pid, &tid))
+		    (pt_sideband_effect(side) & PT_SIDEBAND_SWITCH) && pt_sideband_switched(side, &pid, &tid))
 			who = pid;
 	}
 	return who;

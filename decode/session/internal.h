@@ -15,10 +15,10 @@ struct piece {
 	struct piece *next;
 	uint64_t aux_offset; /* of `at` */
 	uint8_t *at, *end;
-	bool lost_behind; /* PTC_AUX_TRUNCATED */
-	bool left_out;	  /* bytes before it are not wanted */
-	uint64_t bytes;	  /* that it takes */
-	uint8_t room[];	  /* headroom, then the bytes */
+	bool lost_after; /* PTC_AUX_TRUNCATED */
+	bool left_out;	 /* bytes before it are not wanted */
+	uint64_t bytes;	 /* that it takes */
+	uint8_t room[];	 /* headroom, then the bytes */
 };
 
 struct stream {
@@ -29,15 +29,15 @@ struct stream {
 	struct pt_emit_stream out;
 	struct piece *first, **last;
 	struct session *session;
-	struct pt_seat cpu;   /* the host's CPU or thread that it is of */
-	struct pt_seat *seat; /* where it is now: &cpu, or a guest's vCPU */
-	bool begun;	      /* at or before the time that is wanted */
-	uint64_t switch_vmcs; /* at the last switch of the CPU */
+	struct pt_cpu_context cpu;	    /* the host's CPU or thread that it is of */
+	struct pt_cpu_context *cpu_context; /* where it is now: &cpu, or a guest's vCPU */
+	bool begun;			    /* at or before the time that is wanted */
+	uint64_t switch_vmcs;		    /* at the last switch of the CPU */
 };
 
 struct vmcs { /* which vCPU it was last */
 	uint64_t address;
-	struct pt_seat *seat;
+	struct pt_cpu_context *cpu_context;
 	struct pt_task *task; /* its thread in the host */
 };
 
@@ -49,9 +49,9 @@ struct session {
 	struct pt_machine *host;
 	struct pt_emit emit;
 	struct stream *streams;
-	struct pt_side **queue; /* [queue_at, queue_count): sideband that waits, in time order */
+	struct pt_sideband_record **queue; /* [queue_at, queue_count): sideband that waits, in time order */
 	size_t queue_at, queue_count, queue_room;
-	struct pt_side *waiting,
+	struct pt_sideband_record *waiting,
 	    **waiting_last;	   /* guests' sideband whose time in the host is not known yet, in order */
 	struct pt_machine **attrs; /* whose the attrs are */
 	uint32_t attr_count;
@@ -79,7 +79,7 @@ struct session {
 	    last_round_tsc; /* sideband is complete up to the first; AUX data up to the second */
 	/* how far a record may be ahead of a stream's clock to explain what the trace shows */
 	uint64_t window_tsc;
-	uint64_t kept_bytes, kept_most; /* of pieces and sideband that wait */
+	uint64_t kept_bytes, kept_max; /* of pieces and sideband that wait */
 	struct pt_session_result *result;
 	struct pt_error error; /* of a callback */
 	bool failed;
@@ -88,21 +88,21 @@ struct session {
 /* queue.c. Functions that return int: 0, or -1 and *e. */
 
 /* Takes side, which the queue frees. */
-int pt_session_queue(struct session *s, struct pt_side *side, struct pt_error *e);
+int pt_session_queue(struct session *s, struct pt_sideband_record *side, struct pt_error *e);
 /* Guests' sideband that waited for its clock, when that is known now. */
 /* The machine's sideband has no time: the trace has none, or nobody knows its clock. */
 bool pt_session_timeless(const struct session *s, const struct pt_machine *m);
 int pt_session_queue_waiting(struct session *s, bool all, struct pt_error *e);
 /* What is known of the guests' clocks has changed: their sideband in the queue gets its time anew. */
 int pt_session_retime(struct session *s, struct pt_error *e);
-int pt_session_apply(struct session *s, const struct pt_side *side, struct pt_error *e);
+int pt_session_apply(struct session *s, const struct pt_sideband_record *side, struct pt_error *e);
 /* Applies at once, ahead of its time, what of the queue is not later than now + window_tsc and `matches`, up to the last
  * that `wanted` says yes to; nothing when there is none. True when there was. */
 bool pt_session_ahead(struct session *s, uint64_t now, uint64_t window_tsc,
-		      bool (*matches)(const struct pt_side *side, void *arg),
-		      bool (*wanted)(const struct pt_side *side, void *arg), void *arg);
+		      bool (*matches)(const struct pt_sideband_record *side, void *arg),
+		      bool (*wanted)(const struct pt_sideband_record *side, void *arg), void *arg);
 bool pt_session_missing(void *arg, struct pt_emit_stream *out, uint64_t ip);
-void pt_session_sides_free(struct session *s);
+void pt_session_sideband_free(struct session *s);
 
 /*
  * guest_clock.c. A guest's sideband that waits for its clock holds back the decode until AUX data tells the clock, at most
@@ -127,9 +127,9 @@ bool pt_session_wants(struct session *s, struct stream *st, const struct ptc_aux
 /* Whether the stream's flow is wanted now: sets flow.skip and out.unwanted. */
 void pt_session_choose(struct stream *st);
 /* A mark's time has come. */
-void pt_session_mark(struct session *s, const struct pt_side *mark);
+void pt_session_mark(struct session *s, const struct pt_sideband_record *mark);
 /* A sample or switch is wanted. */
-bool pt_session_wants_event(const struct session *s, const struct pt_side *side);
+bool pt_session_wants_event(const struct session *s, const struct pt_sideband_record *side);
 
 /* context.c */
 
@@ -139,25 +139,26 @@ void pt_session_streams_free(struct session *s);
 /* Whose code the stream's flow sees, from its seat. */
 void pt_session_codes(struct stream *st);
 /* Tells it to the VMs, where the record is of a thread that is traced by itself. */
-int pt_session_moved(struct session *s, const struct pt_side *side, struct pt_error *e);
+int pt_session_moved(struct session *s, const struct pt_sideband_record *side, struct pt_error *e);
 /* pid, tid run in seat from now on. */
-int pt_session_switch(struct session *s, struct pt_seat *seat, int32_t pid, int32_t tid, struct pt_error *e);
+int pt_session_switch(struct session *s, struct pt_cpu_context *cpu_context, int32_t pid, int32_t tid,
+		      struct pt_error *e);
 /* The seat that a switch record tells of, NULL when no stream is there. */
-struct pt_seat *pt_session_seat(struct session *s, const struct pt_side *side);
+struct pt_cpu_context *pt_session_cpu_context(struct session *s, const struct pt_sideband_record *side);
 
 /* Bytes that are kept from now on: 0, or -1, they are too many. */
 static inline int pt_session_keep(struct session *s, uint64_t bytes, struct pt_error *e)
 {
-	if (bytes > s->kept_most - s->kept_bytes)
+	if (bytes > s->kept_max - s->kept_bytes)
 		return pt_fail(
 		    e, PT_ERR_NO_MEMORY, PT_NO_OFFSET,
 		    "out of memory: sideband and AUX data that wait for their time take more than %llu MB",
-		    (unsigned long long)(s->kept_most >> 20));
+		    (unsigned long long)(s->kept_max >> 20));
 	s->kept_bytes += bytes;
 	return 0;
 }
 
-static inline uint64_t pt_session_side_bytes(const struct pt_side *side)
+static inline uint64_t pt_session_sideband_bytes(const struct pt_sideband_record *side)
 {
 	return sizeof *side + side->size +
 	       112; /* the zeros behind it, its place in the queue, malloc()'s own */

@@ -24,9 +24,10 @@ bool pt_session_timeless(const struct session *s, const struct pt_machine *m)
 	return s->timeless || m->contradicted;
 }
 
-static bool guest_time(struct session *s, struct pt_side *side)
+static bool guest_time(struct session *s, struct pt_sideband_record *side)
 {
-	struct pt_seat *seat = side->cpu >= 0 ? pt_machine_seat(side->machine, side->cpu) : NULL;
+	struct pt_cpu_context *cpu_context =
+	    side->cpu >= 0 ? pt_machine_cpu_context(side->machine, side->cpu) : NULL;
 	int32_t pid = side->machine->pid;
 	struct pt_conversion c = {.zero = meta_number(s, "machine", pid, "time_zero", 0),
 				  .mult = (uint32_t)meta_number(s, "machine", pid, "time_mult", 0),
@@ -42,15 +43,15 @@ static bool guest_time(struct session *s, struct pt_side *side)
 	if (s->tsc_offsets && s->tsc_offsets->count && !s->clocks_known)
 		return false;
 	if (!s->emit.vm || !s->emit.vm->host_time(s->emit.vm_arg, side->machine, side->cpu, guest,
-						  seat ? seat->queued_tsc : 0, &side->tsc))
+						  cpu_context ? cpu_context->queued_tsc : 0, &side->tsc))
 		return false;
-	if (seat)
-		seat->queued_tsc = side->tsc;
+	if (cpu_context)
+		cpu_context->queued_tsc = side->tsc;
 	return true;
 }
 
 /* Sets side->tsc. Without time, the order of the container is all that is known. */
-static bool set_time(struct session *s, struct pt_side *side)
+static bool set_time(struct session *s, struct pt_sideband_record *side)
 {
 	if (side->mark)
 		return true;
@@ -88,7 +89,7 @@ static size_t place_of(const struct session *s, uint64_t tsc)
 
 /* A guest's records may all be there before the host's first, which then come in front of them: there is room at both
  * ends, and the shorter one moves. */
-static int insert(struct session *s, struct pt_side *side, struct pt_error *e)
+static int insert(struct session *s, struct pt_sideband_record *side, struct pt_error *e)
 {
 	size_t i = place_of(s, side->tsc), live = s->queue_count - s->queue_at;
 	bool front = i - s->queue_at < s->queue_count - i;
@@ -96,14 +97,14 @@ static int insert(struct session *s, struct pt_side *side, struct pt_error *e)
 	if (front ? s->queue_at == 0 : s->queue_count == s->queue_room) {
 		size_t room = 4 * live + 256, at = (room - live) / 2;
 		/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
-		struct pt_side **q = malloc(room * sizeof *q);
+		struct pt_sideband_record **q = malloc(room * sizeof *q);
 
 		if (!q) {
 			free(side);
 			return pt_session_no_memory(e);
 		}
 		if (live)
-			memcpy(q + at, s->queue + s->queue_at, live * sizeof(struct pt_side *));
+			memcpy(q + at, s->queue + s->queue_at, live * sizeof(struct pt_sideband_record *));
 		free(s->queue);
 		s->queue = q;
 		s->queue_room = room;
@@ -113,20 +114,21 @@ static int insert(struct session *s, struct pt_side *side, struct pt_error *e)
 	}
 	if (front) {
 		memmove(s->queue + s->queue_at - 1, s->queue + s->queue_at,
-			(i - s->queue_at) * sizeof(struct pt_side *));
+			(i - s->queue_at) * sizeof(struct pt_sideband_record *));
 		s->queue_at--;
 		i--;
 	} else {
-		memmove(s->queue + i + 1, s->queue + i, (s->queue_count - i) * sizeof(struct pt_side *));
+		memmove(s->queue + i + 1, s->queue + i,
+			(s->queue_count - i) * sizeof(struct pt_sideband_record *));
 		s->queue_count++;
 	}
 	s->queue[i] = side;
 	return 0;
 }
 
-int pt_session_queue(struct session *s, struct pt_side *side, struct pt_error *e)
+int pt_session_queue(struct session *s, struct pt_sideband_record *side, struct pt_error *e)
 {
-	if (pt_session_keep(s, pt_session_side_bytes(side), e) < 0) {
+	if (pt_session_keep(s, pt_session_sideband_bytes(side), e) < 0) {
 		free(side);
 		return -1;
 	}
@@ -141,7 +143,7 @@ int pt_session_queue(struct session *s, struct pt_side *side, struct pt_error *e
 
 int pt_session_queue_waiting(struct session *s, bool all, struct pt_error *e)
 {
-	struct pt_side *side, *first = s->waiting;
+	struct pt_sideband_record *side, *first = s->waiting;
 
 	s->waiting = NULL;
 	s->waiting_last = &s->waiting;
@@ -163,14 +165,15 @@ int pt_session_queue_waiting(struct session *s, bool all, struct pt_error *e)
 
 static int by_order(const void *a, const void *b)
 {
-	const struct pt_side *x = *(struct pt_side *const *)a, *y = *(struct pt_side *const *)b;
+	const struct pt_sideband_record *x = *(struct pt_sideband_record *const *)a,
+					*y = *(struct pt_sideband_record *const *)b;
 
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
 int pt_session_retime(struct session *s, struct pt_error *e)
 {
-	struct pt_side *first = s->waiting, **sides, *side;
+	struct pt_sideband_record *first = s->waiting, **sides, *side;
 	size_t to = s->queue_at, count = 0;
 
 	/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
@@ -197,18 +200,19 @@ int pt_session_retime(struct session *s, struct pt_error *e)
 	free(sides);
 	s->waiting = first;
 	for (struct pt_machine *m = pt_machines_first(s->machines); m; m = m->next)
-		for (struct pt_seat *seat = m->seats; seat; seat = seat->next)
-			seat->queued_tsc = seat->applied_tsc;
+		for (struct pt_cpu_context *cpu_context = m->cpu_contexts; cpu_context;
+		     cpu_context = cpu_context->next)
+			cpu_context->queued_tsc = cpu_context->applied_tsc;
 	return pt_session_queue_waiting(s, false, e);
 }
 
-void pt_session_sides_free(struct session *s)
+void pt_session_sideband_free(struct session *s)
 {
 	for (size_t i = s->queue_at; i < s->queue_count; i++)
 		free(s->queue[i]);
 	free(s->queue);
 	while (s->waiting) {
-		struct pt_side *side = s->waiting;
+		struct pt_sideband_record *side = s->waiting;
 
 		s->waiting = side->next;
 		free(side);
@@ -216,10 +220,10 @@ void pt_session_sides_free(struct session *s)
 }
 
 bool pt_session_ahead(struct session *s, uint64_t now, uint64_t window_tsc,
-		      bool (*matches)(const struct pt_side *side, void *arg),
-		      bool (*wanted)(const struct pt_side *side, void *arg), void *arg)
+		      bool (*matches)(const struct pt_sideband_record *side, void *arg),
+		      bool (*wanted)(const struct pt_sideband_record *side, void *arg), void *arg)
 {
-	struct pt_side *side, *first = NULL;
+	struct pt_sideband_record *side, *first = NULL;
 	size_t i, k, last = SIZE_MAX;
 
 	if (s->failed)
@@ -250,7 +254,7 @@ bool pt_session_ahead(struct session *s, uint64_t now, uint64_t window_tsc,
 		first = side->next;
 		if (!s->failed && pt_session_apply(s, side, &s->error) < 0)
 			s->failed = true;
-		s->kept_bytes -= pt_session_side_bytes(side);
+		s->kept_bytes -= pt_session_sideband_bytes(side);
 		free(side);
 	}
 	return !s->failed;
@@ -262,9 +266,10 @@ bool pt_session_ahead(struct session *s, uint64_t now, uint64_t window_tsc,
  * the host's kernel. */
 static bool touches(const struct stream *st, const struct pt_machine *m, int32_t pid)
 {
-	if (st->seat->machine != m)
+	if (st->cpu_context->machine != m)
 		return pid == PTC_ANY_PID && st->cpu.machine == m;
-	return pid == PTC_ANY_PID || (st->flow.user && st->seat->task && st->seat->task->pid == pid);
+	return pid == PTC_ANY_PID ||
+	       (st->flow.user && st->cpu_context->task && st->cpu_context->task->pid == pid);
 }
 
 static void resume(struct session *s, struct pt_machine *m, int32_t pid)
@@ -275,21 +280,21 @@ static void resume(struct session *s, struct pt_machine *m, int32_t pid)
 		if (pid == PTC_ANY_PID)
 			pt_code_refresh(&s->graph, m->code);
 		else
-			pt_code_refresh(&s->graph, st->seat->task->process->code);
+			pt_code_refresh(&s->graph, st->cpu_context->task->process->code);
 		pt_flow_resume(&st->flow);
 	}
 }
 
 /* It stands in user code of nobody knows whom. */
-static bool sees_anyone(const struct stream *st, const struct pt_machine *m)
+static bool runs_unknown_process(const struct stream *st, const struct pt_machine *m)
 {
-	return m->anyone.code && st->flow.user == m->anyone.code;
+	return m->unknown_process.code && st->flow.user == m->unknown_process.code;
 }
 
-static int apply_code(struct session *s, const struct pt_side *side, struct pt_error *e)
+static int apply_code(struct session *s, const struct pt_sideband_record *side, struct pt_error *e)
 {
 	struct pt_tasks *tasks = side->machine->tasks;
-	int32_t pid = pt_side_pid(side);
+	int32_t pid = pt_sideband_pid(side);
 	bool disturbs = pt_tasks_disturbs(tasks, side);
 	/* A new name makes a new thread of it: its slices end here. */
 	bool rename = !side->memory && disturbs && pid != PTC_ANY_PID;
@@ -300,26 +305,26 @@ static int apply_code(struct session *s, const struct pt_side *side, struct pt_e
 			pt_flow_pause(&st->flow, rename);
 	side->machine->timeless = side->machine->pid && pt_session_timeless(s, side->machine);
 	for (struct stream *st = s->streams; st; st = st->next)
-		if (sees_anyone(st, side->machine))
+		if (runs_unknown_process(st, side->machine))
 			pt_flow_pause(&st->flow, false);
 	r = pt_tasks_apply(tasks, side, e);
 	for (struct stream *st = s->streams; st; st = st->next) {
-		if (!sees_anyone(st, side->machine))
+		if (!runs_unknown_process(st, side->machine))
 			continue;
-		pt_code_refresh(&s->graph, side->machine->anyone.code);
+		pt_code_refresh(&s->graph, side->machine->unknown_process.code);
 		pt_flow_resume(&st->flow);
 	}
 	if (disturbs)
 		resume(s, side->machine, pid);
 	/* A kernel whose first code comes now. */
 	for (struct stream *st = s->streams; st; st = st->next)
-		if (st->seat->machine == side->machine && !st->flow.kernel)
+		if (st->cpu_context->machine == side->machine && !st->flow.kernel)
 			pt_session_codes(st);
 	return r;
 }
 
 /* The slice that runs where the record was written. */
-static uint32_t slice_of(const struct session *s, const struct pt_side *side)
+static uint32_t slice_of(const struct session *s, const struct pt_sideband_record *side)
 {
 	for (const struct stream *st = s->streams; st; st = st->next)
 		if (side->machine == s->host && st->flow.in_slice &&
@@ -330,35 +335,35 @@ static uint32_t slice_of(const struct session *s, const struct pt_side *side)
 
 /* A switch to somebody of whom no code is known, nor of the kernel: without time nobody knows what ran before it and
  * what behind, but he has not been traced. (Captures of some tasks have the switches to all others, too.) */
-static bool codeless(const struct pt_side *side)
+static bool codeless(const struct pt_sideband_record *side)
 {
 	struct pt_process *process;
 	int32_t pid, tid;
 
-	if (side->machine->space.count || !pt_side_switched(side, &pid, &tid))
+	if (side->machine->space.count || !pt_sideband_switched(side, &pid, &tid))
 		return false;
 	process = pt_tasks_process(side->machine->tasks, pid);
 	return !process || !process->space.count;
 }
 
-int pt_session_apply(struct session *s, const struct pt_side *side, struct pt_error *e)
+int pt_session_apply(struct session *s, const struct pt_sideband_record *side, struct pt_error *e)
 {
-	unsigned effect = pt_side_effect(side);
-	struct pt_seat *seat;
+	unsigned effect = pt_sideband_effect(side);
+	struct pt_cpu_context *cpu_context;
 	int32_t pid, tid;
 
-	if (effect & PT_SIDE_MARK) {
+	if (effect & PT_SIDEBAND_MARK) {
 		pt_session_mark(s, side);
 		return 0;
 	}
 	if (side->machine->pid && side->cpu >= 0 && side->tsc &&
-	    (seat = pt_machine_seat(side->machine, side->cpu)))
-		seat->applied_tsc = side->tsc;
-	if ((effect & PT_SIDE_EVENT) && pt_session_wants_event(s, side))
+	    (cpu_context = pt_machine_cpu_context(side->machine, side->cpu)))
+		cpu_context->applied_tsc = side->tsc;
+	if ((effect & PT_SIDEBAND_EVENT) && pt_session_wants_event(s, side))
 		pt_session_events_put(s->events, side, &s->emit, s->vm, slice_of(s, side));
-	if (effect & PT_SIDE_CODE)
+	if (effect & PT_SIDEBAND_CODE)
 		return apply_code(s, side, e);
-	if (effect & PT_SIDE_SWITCH) {
+	if (effect & PT_SIDEBAND_SWITCH) {
 		/* Without time nobody knows who of a guest runs. */
 		if (side->machine->pid && pt_session_timeless(s, side->machine))
 			return 0;
@@ -366,12 +371,12 @@ int pt_session_apply(struct session *s, const struct pt_side *side, struct pt_er
 			return 0;
 		if (pt_session_moved(s, side, e) < 0)
 			return -1;
-		seat = pt_side_switched(side, &pid, &tid) ? pt_session_seat(s, side) : NULL;
-		return seat ? pt_session_switch(s, seat, pid, tid, e) : 0;
+		cpu_context = pt_sideband_switched(side, &pid, &tid) ? pt_session_cpu_context(s, side) : NULL;
+		return cpu_context ? pt_session_switch(s, cpu_context, pid, tid, e) : 0;
 	}
-	if (effect & PT_SIDE_EXIT)
+	if (effect & PT_SIDEBAND_EXIT)
 		pt_tasks_exit(side->machine->tasks, side);
-	if (effect & PT_SIDE_LOST)
+	if (effect & PT_SIDEBAND_LOST)
 		pt_emit_error(&s->emit, 0, side->cpu, side->tsc ? side->tsc : PTR_NO_TSC, "lost sideband",
 			      "the kernel lost sideband records: mappings may be missing");
 	return 0;
@@ -385,19 +390,19 @@ struct wanted {
 	uint64_t ip;
 };
 
-static bool of_process(const struct pt_side *side, void *arg)
+static bool of_process(const struct pt_sideband_record *side, void *arg)
 {
 	const struct wanted *w = arg;
 
-	return side->machine == w->machine && (pt_side_effect(side) & PT_SIDE_CODE) &&
-	       pt_side_pid(side) == w->pid;
+	return side->machine == w->machine && (pt_sideband_effect(side) & PT_SIDEBAND_CODE) &&
+	       pt_sideband_pid(side) == w->pid;
 }
 
-static bool maps(const struct pt_side *side, void *arg)
+static bool maps(const struct pt_sideband_record *side, void *arg)
 {
 	const struct wanted *w = arg;
 
-	return pt_side_maps(side, w->pid, w->ip);
+	return pt_sideband_maps(side, w->pid, w->ip);
 }
 
 /* A stream has come to code that is not there. Time between its timing packets is uncertain: what is about to be
@@ -405,13 +410,13 @@ static bool maps(const struct pt_side *side, void *arg)
 bool pt_session_missing(void *arg, struct pt_emit_stream *out, uint64_t ip)
 {
 	struct stream *st = arg;
-	struct wanted w = {.machine = st->seat->machine, .pid = PTC_ANY_PID, .ip = ip};
+	struct wanted w = {.machine = st->cpu_context->machine, .pid = PTC_ANY_PID, .ip = ip};
 
 	(void)out;
 	if (!(ip >> 63 && st->flow.kernel)) {
-		if (!st->seat->task)
+		if (!st->cpu_context->task)
 			return false;
-		w.pid = st->seat->task->pid;
+		w.pid = st->cpu_context->task->pid;
 	}
 	return pt_session_ahead(st->session, st->flow.clock.tsc, st->session->window_tsc, of_process, maps,
 				&w);

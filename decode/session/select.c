@@ -10,7 +10,7 @@
 static int mark_add(struct session *s, uint64_t tsc, bool end, struct pt_error *e)
 {
 	/* As empty as a record can be: whoever looks at it sees type 0. */
-	struct pt_side *side = calloc(1, sizeof *side + 80);
+	struct pt_sideband_record *side = calloc(1, sizeof *side + 80);
 
 	if (!side)
 		return pt_session_no_memory(e);
@@ -92,7 +92,7 @@ void pt_session_choose(struct stream *st)
 {
 	struct session *s = st->session;
 	const struct pt_task *task = st->cpu.task;
-	bool was = st->out.unwanted, guest = st->seat != &st->cpu;
+	bool was = st->out.unwanted, guest = st->cpu_context != &st->cpu;
 
 	st->flow.quick = s->quick;
 	if (s->quick)
@@ -107,10 +107,10 @@ void pt_session_choose(struct stream *st)
 	if (st->out.unwanted && !was)
 		s->emit.vm->gap(s->emit.vm_arg, &st->out, &st->flow);
 	else if (st->flow.skip)
-		s->emit.vm->blind(s->emit.vm_arg, &st->out, &st->flow);
+		s->emit.vm->no_image(s->emit.vm_arg, &st->out, &st->flow);
 }
 
-void pt_session_mark(struct session *s, const struct pt_side *mark)
+void pt_session_mark(struct session *s, const struct pt_sideband_record *mark)
 {
 	if (mark->mark_end)
 		s->past = true;
@@ -123,7 +123,7 @@ void pt_session_mark(struct session *s, const struct pt_side *mark)
 	}
 }
 
-bool pt_session_wants_event(const struct session *s, const struct pt_side *side)
+bool pt_session_wants_event(const struct session *s, const struct pt_sideband_record *side)
 {
 	if (!s->only)
 		return true;

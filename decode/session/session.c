@@ -29,7 +29,7 @@ static int stream_piece(struct stream *st, const struct ptc_aux *aux, uint64_t s
 	p->at = p->room + HEADROOM;
 	p->end = p->at + size;
 	p->left_out = skip;
-	p->lost_behind = aux->flags & PTC_AUX_TRUNCATED;
+	p->lost_after = aux->flags & PTC_AUX_TRUNCATED;
 	if (size)
 		memcpy(p->at, aux->bytes + skip, size);
 	*st->last = p;
@@ -52,15 +52,15 @@ static void next_piece(struct stream *st)
 
 	if (q->left_out) {
 		pt_flow_restart(&st->flow);
-	} else if (!p->lost_behind && q->aux_offset == end && rest <= HEADROOM) {
+	} else if (!p->lost_after && q->aux_offset == end && rest <= HEADROOM) {
 		if (rest)
 			memcpy(q->at - rest, p->at, rest);
 		q->at -= rest;
 		q->aux_offset -= rest;
-	} else if (p->lost_behind || q->aux_offset > end) {
-		pt_flow_lost(&st->flow, end, p->lost_behind,
-			     p->lost_behind ? "AUX data was lost: the buffer was full"
-					    : "AUX data is missing from the container");
+	} else if (p->lost_after || q->aux_offset > end) {
+		pt_flow_lost(&st->flow, end, p->lost_after,
+			     p->lost_after ? "AUX data was lost: the buffer was full"
+					   : "AUX data is missing from the container");
 	} else {
 		/* Snapshots overlap: go on behind what is known. */
 		uint64_t skip = end - q->aux_offset;
@@ -90,12 +90,12 @@ static bool recycle(struct session *s)
 	}
 	n = 0;
 	for (struct stream *st = s->streams; st; st = st->next)
-		pt_flow_leave(&st->flow, &places[n++]);
+		pt_flow_detach(&st->flow, &places[n++]);
 	pt_emit_recycle(&s->emit);
 	pt_graph_recycle(&s->graph);
 	n = 0;
 	for (struct stream *st = s->streams; st; st = st->next)
-		pt_flow_return(&st->flow, &places[n++]);
+		pt_flow_reattach(&st->flow, &places[n++]);
 	free(places);
 	return true;
 }
@@ -112,7 +112,7 @@ static void stream_feed(struct stream *st, bool last)
 		p->at += at - p->at;
 		if (r == PT_FEED_TIME)
 			return;
-		if (r == PT_FEED_CROWDED) {
+		if (r == PT_FEED_CACHE_FULL) {
 			if (!recycle(st->session))
 				return;
 			continue;
@@ -122,7 +122,7 @@ static void stream_feed(struct stream *st, bool last)
 		next_piece(st);
 	}
 	if (last && st->first) {
-		if (st->first->lost_behind)
+		if (st->first->lost_after)
 			pt_flow_lost(&st->flow, st->first->aux_offset, true,
 				     "AUX data was lost: the buffer was full");
 		piece_free(st->session, st->first);
@@ -146,7 +146,7 @@ static int advance(struct session *s, uint64_t decode_tsc, uint64_t event_tsc, b
 		return hold < 0 ? -1 : 0;
 	for (;;) {
 		uint64_t event = s->queue_at < s->queue_count ? s->queue[s->queue_at]->tsc : UINT64_MAX;
-		struct pt_side *side;
+		struct pt_sideband_record *side;
 		int r;
 
 		if (event != 0) {
@@ -182,7 +182,7 @@ static int advance(struct session *s, uint64_t decode_tsc, uint64_t event_tsc, b
 			return 0;
 		side = s->queue[s->queue_at++];
 		r = pt_session_apply(s, side, e);
-		s->kept_bytes -= pt_session_side_bytes(side);
+		s->kept_bytes -= pt_session_sideband_bytes(side);
 		free(side);
 		if (r < 0)
 			return -1;
@@ -268,13 +268,13 @@ static int take_sideband(struct session *s, const struct ptc_chunk *c, struct pt
 		return -1;
 	m = attr < s->attr_count ? s->attrs[attr] : s->host;
 	while (size) {
-		struct pt_side *side;
+		struct pt_sideband_record *side;
 		uint32_t n;
 
 		if (pt_tasks_parse(m->tasks, attr, p, size, &side, &n, e) < 0)
 			return -1;
-		if (pt_side_is_sample(side)) {
-			struct pt_side *sample;
+		if (pt_sideband_is_sample(side)) {
+			struct pt_sideband_record *sample;
 			int r =
 			    pt_session_events_sample(s->events, attr, side->record, side->size, &sample, e);
 
@@ -285,7 +285,7 @@ static int take_sideband(struct session *s, const struct ptc_chunk *c, struct pt
 		}
 		if (side)
 			side->machine = m;
-		if (!side || !pt_side_effect(side))
+		if (!side || !pt_sideband_effect(side))
 			free(side);
 		else if (pt_session_queue(s, side, e) < 0)
 			return -1;
@@ -298,7 +298,7 @@ static int take_sideband(struct session *s, const struct ptc_chunk *c, struct pt
 static int take_image(struct session *s, const struct ptc_chunk *c, struct pt_error *e)
 {
 	struct ptc_image image;
-	struct pt_side *side;
+	struct pt_sideband_record *side;
 
 	if (ptc_parse_image(c, &image, e) < 0)
 		return -1;
@@ -513,9 +513,9 @@ int pt_session_run(struct ptc_reader *r, struct ptr_writer *w, const struct pt_s
 	int ret = -1;
 
 	memset(result, 0, sizeof *result);
-	s.kept_most = options->held_bytes
-			  ? options->held_bytes
-			  : (uint64_t)sysconf(_SC_PHYS_PAGES) / 4 * 3 * (uint64_t)sysconf(_SC_PAGESIZE);
+	s.kept_max = options->held_bytes
+			 ? options->held_bytes
+			 : (uint64_t)sysconf(_SC_PHYS_PAGES) / 4 * 3 * (uint64_t)sysconf(_SC_PAGESIZE);
 	if (pt_graph_init(&s.graph, e) < 0)
 		return -1;
 	if (options->graph_bytes)
@@ -525,7 +525,7 @@ int pt_session_run(struct ptc_reader *r, struct ptr_writer *w, const struct pt_s
 	if (s.store) {
 		ptc_reader_leave_images(r);
 		img_store_reader(s.store, r);
-		img_store_limit(s.store, s.kept_most);
+		img_store_limit(s.store, s.kept_max);
 	}
 	s.events = pt_session_events_create();
 	s.waiting_last = &s.waiting;
@@ -557,7 +557,7 @@ int pt_session_run(struct ptc_reader *r, struct ptr_writer *w, const struct pt_s
 			ret = img_store_print_used(s.store, options->used_code, e);
 	}
 	pt_session_streams_free(&s);
-	pt_session_sides_free(&s);
+	pt_session_sideband_free(&s);
 	free(s.attrs);
 	pt_vm_destroy(s.vm);
 	pt_vm_scan_destroy(s.scan);

@@ -38,15 +38,15 @@ void pt_machines_destroy(struct pt_machines *m)
 		struct pt_machine *one = m->first;
 
 		m->first = one->next;
-		while (one->seats) {
-			struct pt_seat *seat = one->seats;
+		while (one->cpu_contexts) {
+			struct pt_cpu_context *cpu_context = one->cpu_contexts;
 
-			one->seats = seat->next;
-			free(seat);
+			one->cpu_contexts = cpu_context->next;
+			free(cpu_context);
 		}
 		pt_tasks_destroy(one->tasks);
 		img_space_deinit(&one->space);
-		pt_anyone_deinit(&one->anyone);
+		pt_unknown_process_deinit(&one->unknown_process);
 		free(one->spaces);
 		free(one);
 	}
@@ -102,25 +102,25 @@ struct pt_machine *pt_machine_get(struct pt_machines *m, int32_t pid)
 	return one;
 }
 
-void pt_seat_init(struct pt_seat *seat, struct pt_machine *m, int32_t index)
+void pt_cpu_context_init(struct pt_cpu_context *cpu_context, struct pt_machine *m, int32_t index)
 {
-	memset(seat, 0, sizeof *seat);
-	seat->machine = m;
-	seat->index = index;
-	seat->unknown.pid = seat->unknown.tid = -1;
-	seat->unknown.machine = m;
+	memset(cpu_context, 0, sizeof *cpu_context);
+	cpu_context->machine = m;
+	cpu_context->index = index;
+	cpu_context->unknown.pid = cpu_context->unknown.tid = -1;
+	cpu_context->unknown.machine = m;
 }
 
-struct pt_seat *pt_machine_seat(struct pt_machine *m, int32_t vcpu)
+struct pt_cpu_context *pt_machine_cpu_context(struct pt_machine *m, int32_t vcpu)
 {
-	struct pt_seat **at = &m->seats;
+	struct pt_cpu_context **at = &m->cpu_contexts;
 
 	for (; *at; at = &(*at)->next)
 		if ((*at)->index == vcpu)
 			return *at;
 	*at = malloc(sizeof **at);
 	if (*at)
-		pt_seat_init(*at, m, vcpu);
+		pt_cpu_context_init(*at, m, vcpu);
 	return *at;
 }
 

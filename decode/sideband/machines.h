@@ -14,7 +14,7 @@
 #include "decode/code/unknown_process.h"
 #include "decode/sideband/tasks.h"
 
-struct pt_seat {
+struct pt_cpu_context {
 	struct pt_machine *machine;
 	int32_t index;		/* the CPU's or vCPU's number, -1 unknown */
 	struct pt_task *task;	/* who runs there as the sideband says; NULL unknown */
@@ -26,7 +26,7 @@ struct pt_seat {
 	uint32_t switches;	/* applied since then */
 	uint64_t queued_tsc,
 	    applied_tsc; /* of a guest's: host TSC of its last record that has one, that was applied; 0 none */
-	struct pt_seat *next;
+	struct pt_cpu_context *next;
 };
 
 struct pt_address_space { /* a CR3 that was seen with a process */
@@ -43,13 +43,13 @@ struct pt_machine {
 	struct img_space space; /* the kernel's */
 	struct pt_code *code;
 	struct pt_tasks *tasks;
-	struct pt_seat *seats; /* of a guest's vCPUs */
+	struct pt_cpu_context *cpu_contexts; /* of a guest's vCPUs */
 	struct pt_address_space *spaces;
 	uint32_t space_count, space_room;
-	bool images;		 /* the container has code of it */
-	bool timeless;		 /* a guest's, when nobody knows which of its processes runs */
-	bool contradicted;	 /* a guest's: --tsc-offset is not its clock, so its sideband has no time */
-	struct pt_anyone anyone; /* what is sure nevertheless */
+	bool images;	   /* the container has code of it */
+	bool timeless;	   /* a guest's, when nobody knows which of its processes runs */
+	bool contradicted; /* a guest's: --tsc-offset is not its clock, so its sideband has no time */
+	struct pt_unknown_process unknown_process; /* what is sure nevertheless */
 	struct pt_machine *next;
 };
 
@@ -62,8 +62,8 @@ void pt_machines_destroy(struct pt_machines *m);
 /* The machine, made when it is new; pid 0 is the host. NULL: no memory. */
 struct pt_machine *pt_machine_get(struct pt_machines *m, int32_t pid);
 /* A guest's vCPU, made when it is new. NULL: no memory. */
-struct pt_seat *pt_machine_seat(struct pt_machine *m, int32_t vcpu);
-void pt_seat_init(struct pt_seat *seat, struct pt_machine *m, int32_t index);
+struct pt_cpu_context *pt_machine_cpu_context(struct pt_machine *m, int32_t vcpu);
+void pt_cpu_context_init(struct pt_cpu_context *cpu_context, struct pt_machine *m, int32_t index);
 
 /*
  * CR3 (without PCID) to the process that runs with it, NULL not known; and learning it. A process has one CR3 in user space,

@@ -127,7 +127,7 @@ int pt_tasks_attr(struct pt_tasks *t, const struct ptc_attr *a, struct pt_error 
 }
 
 /* The trailer (struct sample_id), read from the record's end: PERF_SAMPLE_* order TID TIME ID STREAM_ID CPU IDENTIFIER. */
-static void trailer(const struct shape *shape, struct pt_side *s)
+static void trailer(const struct shape *shape, struct pt_sideband_record *s)
 {
 	uint64_t type = shape->sample_type;
 	const uint8_t *p = s->record + s->size;
@@ -150,11 +150,11 @@ static void trailer(const struct shape *shape, struct pt_side *s)
 #undef BACK
 }
 
-int pt_tasks_parse(struct pt_tasks *t, uint32_t attr, const uint8_t *p, uint64_t have, struct pt_side **ret,
-		   uint32_t *ret_size, struct pt_error *e)
+int pt_tasks_parse(struct pt_tasks *t, uint32_t attr, const uint8_t *p, uint64_t have,
+		   struct pt_sideband_record **ret, uint32_t *ret_size, struct pt_error *e)
 {
 	struct perf_event_header h;
-	struct pt_side *s;
+	struct pt_sideband_record *s;
 
 	if (have < sizeof h)
 		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "a sideband record is cut");
@@ -178,17 +178,17 @@ int pt_tasks_parse(struct pt_tasks *t, uint32_t attr, const uint8_t *p, uint64_t
 	return 0;
 }
 
-static const struct perf_event_header *header(const struct pt_side *s)
+static const struct perf_event_header *header(const struct pt_sideband_record *s)
 {
 	return (const void *)s->record;
 }
 
-static bool is_mmap(const struct pt_side *s)
+static bool is_mmap(const struct pt_sideband_record *s)
 {
 	return !s->memory && (header(s)->type == PERF_RECORD_MMAP || header(s)->type == PERF_RECORD_MMAP2);
 }
 
-static bool executable(const struct pt_side *s)
+static bool executable(const struct pt_sideband_record *s)
 {
 	const uint8_t *p = s->record + 8;
 
@@ -197,36 +197,36 @@ static bool executable(const struct pt_side *s)
 	return !(header(s)->misc & PERF_RECORD_MISC_MMAP_DATA);
 }
 
-bool pt_side_is_sample(const struct pt_side *s)
+bool pt_sideband_is_sample(const struct pt_sideband_record *s)
 {
 	return !s->memory && header(s)->type == PERF_RECORD_SAMPLE;
 }
 
-unsigned pt_side_effect(const struct pt_side *s)
+unsigned pt_sideband_effect(const struct pt_sideband_record *s)
 {
 	if (s->memory)
-		return PT_SIDE_CODE;
+		return PT_SIDEBAND_CODE;
 	if (s->mark)
-		return PT_SIDE_MARK;
+		return PT_SIDEBAND_MARK;
 	if (s->event)
-		return PT_SIDE_EVENT;
+		return PT_SIDEBAND_EVENT;
 	switch (header(s)->type) {
 	case PERF_RECORD_MMAP:
-	case PERF_RECORD_MMAP2: return executable(s) ? PT_SIDE_CODE : 0;
+	case PERF_RECORD_MMAP2: return executable(s) ? PT_SIDEBAND_CODE : 0;
 	case PERF_RECORD_COMM:
 	case PERF_RECORD_FORK:
 	case PERF_RECORD_KSYMBOL:
-	case PERF_RECORD_TEXT_POKE: return PT_SIDE_CODE;
+	case PERF_RECORD_TEXT_POKE: return PT_SIDEBAND_CODE;
 	case PERF_RECORD_SWITCH:
 	case PERF_RECORD_SWITCH_CPU_WIDE:
-	case PERF_RECORD_ITRACE_START: return PT_SIDE_SWITCH | PT_SIDE_EVENT;
-	case PERF_RECORD_LOST: return PT_SIDE_LOST;
-	case PERF_RECORD_EXIT: return PT_SIDE_EXIT;
+	case PERF_RECORD_ITRACE_START: return PT_SIDEBAND_SWITCH | PT_SIDEBAND_EVENT;
+	case PERF_RECORD_LOST: return PT_SIDEBAND_LOST;
+	case PERF_RECORD_EXIT: return PT_SIDEBAND_EXIT;
 	default: return 0;
 	}
 }
 
-int32_t pt_side_pid(const struct pt_side *s)
+int32_t pt_sideband_pid(const struct pt_sideband_record *s)
 {
 	if (s->memory)
 		return s->pid;
@@ -242,22 +242,22 @@ int32_t pt_side_pid(const struct pt_side *s)
 	}
 }
 
-bool pt_side_maps(const struct pt_side *s, int32_t pid, uint64_t ip)
+bool pt_sideband_maps(const struct pt_sideband_record *s, int32_t pid, uint64_t ip)
 {
-	if (pt_side_pid(s) != pid)
+	if (pt_sideband_pid(s) != pid)
 		return false;
 	if (s->memory)
 		return ip >= s->start && ip < s->end;
 	return is_mmap(s) && executable(s) && ip - u64(s->record + 16) < u64(s->record + 24);
 }
 
-bool pt_side_execs(const struct pt_side *s, int32_t pid)
+bool pt_sideband_execs(const struct pt_sideband_record *s, int32_t pid)
 {
 	return !s->memory && header(s)->type == PERF_RECORD_COMM &&
-	       header(s)->misc & PERF_RECORD_MISC_COMM_EXEC && pt_side_pid(s) == pid;
+	       header(s)->misc & PERF_RECORD_MISC_COMM_EXEC && pt_sideband_pid(s) == pid;
 }
 
-bool pt_side_switched(const struct pt_side *s, int32_t *ret_pid, int32_t *ret_tid)
+bool pt_sideband_switched(const struct pt_sideband_record *s, int32_t *ret_pid, int32_t *ret_tid)
 {
 	const struct perf_event_header *h = header(s);
 	bool out = h->misc & PERF_RECORD_MISC_SWITCH_OUT;
@@ -282,7 +282,7 @@ bool pt_side_switched(const struct pt_side *s, int32_t *ret_pid, int32_t *ret_ti
 	return false;
 }
 
-bool pt_side_moved(const struct pt_side *s, bool *ret_left)
+bool pt_sideband_moved(const struct pt_sideband_record *s, bool *ret_left)
 {
 	*ret_left = !s->memory && header(s)->misc & PERF_RECORD_MISC_SWITCH_OUT;
 	return !s->memory && header(s)->type == PERF_RECORD_SWITCH && s->tid >= 0;
@@ -370,7 +370,7 @@ static void forget(struct pt_machine *m, struct pt_process *p)
 	img_space_clear(&p->space);
 }
 
-static int apply_mmap(struct pt_tasks *t, const struct pt_side *s, struct pt_error *e)
+static int apply_mmap(struct pt_tasks *t, const struct pt_sideband_record *s, struct pt_error *e)
 {
 	const struct perf_event_header *h = header(s);
 	const uint8_t *p = s->record + 8;
@@ -398,7 +398,8 @@ static int apply_mmap(struct pt_tasks *t, const struct pt_side *s, struct pt_err
 		bool anew = s->time_ns && name[0] != '[' &&
 			    !(has && has->file == file && has->offset - has->start == offset - start);
 
-		if (pt_anyone_map(&t->machine->anyone, t->graph, &t->machine->space, &map, anew, e) < 0)
+		if (pt_unknown_process_map(&t->machine->unknown_process, t->graph, &t->machine->space, &map,
+					   anew, e) < 0)
 			return -1;
 	}
 	return img_space_map(&proc->space, start, start + size, offset, file, e);
@@ -413,7 +414,7 @@ struct kernel_range {
 	bool gone;
 };
 
-static bool kernel_range(const struct pt_side *s, struct kernel_range *ret)
+static bool kernel_range(const struct pt_sideband_record *s, struct kernel_range *ret)
 {
 	const uint8_t *p = s->record + 8;
 	uint32_t size = header(s)->size;
@@ -438,13 +439,13 @@ static bool kernel_range(const struct pt_side *s, struct kernel_range *ret)
 	return ret->end >= ret->start;
 }
 
-static bool is_kernel_range(const struct pt_side *s)
+static bool is_kernel_range(const struct pt_sideband_record *s)
 {
 	return !s->memory &&
 	       (header(s)->type == PERF_RECORD_KSYMBOL || header(s)->type == PERF_RECORD_TEXT_POKE);
 }
 
-bool pt_tasks_disturbs(struct pt_tasks *t, const struct pt_side *s)
+bool pt_tasks_disturbs(struct pt_tasks *t, const struct pt_sideband_record *s)
 {
 	const struct perf_event_header *h = header(s);
 	struct pt_process *p;
@@ -457,8 +458,8 @@ bool pt_tasks_disturbs(struct pt_tasks *t, const struct pt_side *s)
 
 		return kernel_range(s, &r) && img_space_overlaps(space, r.start, r.end);
 	}
-	if (pt_side_pid(s) != PTC_ANY_PID) {
-		p = find_process(t, pt_side_pid(s));
+	if (pt_sideband_pid(s) != PTC_ANY_PID) {
+		p = find_process(t, pt_sideband_pid(s));
 		if (!p)
 			return false;
 		space = &p->space;
@@ -473,7 +474,7 @@ bool pt_tasks_disturbs(struct pt_tasks *t, const struct pt_side *s)
 	return code->holes || img_space_overlaps(space, start, end);
 }
 
-static int apply_kernel_range(struct pt_tasks *t, const struct pt_side *s, struct pt_error *e)
+static int apply_kernel_range(struct pt_tasks *t, const struct pt_sideband_record *s, struct pt_error *e)
 {
 	struct img_space *space = &t->machine->space;
 	struct kernel_range r;
@@ -492,7 +493,7 @@ static int apply_kernel_range(struct pt_tasks *t, const struct pt_side *s, struc
 	return img_space_name(space, r.start, r.end, r.name, e);
 }
 
-int pt_tasks_apply(struct pt_tasks *t, const struct pt_side *s, struct pt_error *e)
+int pt_tasks_apply(struct pt_tasks *t, const struct pt_sideband_record *s, struct pt_error *e)
 {
 	const struct perf_event_header *h = header(s);
 	const uint8_t *p = s->record + 8;
@@ -543,7 +544,7 @@ int pt_tasks_apply(struct pt_tasks *t, const struct pt_side *s, struct pt_error 
 	}
 }
 
-void pt_tasks_exit(struct pt_tasks *t, const struct pt_side *s)
+void pt_tasks_exit(struct pt_tasks *t, const struct pt_sideband_record *s)
 {
 	int32_t pid = (int32_t)u32(s->record + 8), tid = (int32_t)u32(s->record + 16);
 	struct pt_process *process = find_process(t, pid);

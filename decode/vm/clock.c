@@ -40,7 +40,7 @@ struct pt_vm_clock {
 	struct range offset; /* of the last span */
 	struct line line;    /* of the last span, while it is solved */
 	bool agreed;	     /* two observations have, before they were forgotten */
-	bool told_ratio;     /* the ratio is not the trace's to say */
+	bool ratio_given;    /* the ratio is not the trace's to say */
 	bool sloped;	     /* the last span's ratio is the line's, and not certain yet */
 	bool doubted;	     /* the last observation fits the line, but not the span: the next one decides */
 	bool has_end;
@@ -241,7 +241,7 @@ int pt_vm_clock_know(struct pt_vm_clock *c, uint64_t from_tsc, int64_t offset, u
 	}
 	c->over = false;
 	c->offset = (struct range){offset, offset};
-	c->told_ratio = true;
+	c->ratio_given = true;
 	c->line.alive = c->doubted = c->sloped = false;
 	return 0;
 }
@@ -276,7 +276,7 @@ bool pt_vm_clock_restart(struct pt_vm_clock *c, uint64_t host_tsc)
 		return !s;
 	c->over = true;
 	c->over_tsc = host_tsc;
-	c->has_end = c->told_ratio = c->agreed = false; /* those were another vCPU's */
+	c->has_end = c->ratio_given = c->agreed = false; /* those were another vCPU's */
 	c->moved++;
 	return true;
 }
@@ -316,7 +316,7 @@ static int begin_span(struct pt_vm_clock *c, const struct pt_vm_observation *o)
 		c->offset = (struct range){c->end_offset, c->end_offset};
 	}
 	line_begin(&c->line, o);
-	c->line.alive = !c->told_ratio;
+	c->line.alive = !c->ratio_given;
 	c->doubted = c->sloped = false;
 	return 0;
 }
@@ -696,7 +696,7 @@ bool pt_vm_options_add(struct pt_vm_options *o, const char *text)
 	char *end;
 
 	for (;; text = end + 1) {
-		if (o->count == PT_VM_TOLD_MAX ||
+		if (o->count == PT_VM_OPTIONS_MAX ||
 		    !parse_one(text, &end, &o->told[o->count].vmcs, &o->told[o->count].offset,
 			       &o->told[o->count].ratio))
 			return false;
@@ -706,7 +706,7 @@ bool pt_vm_options_add(struct pt_vm_options *o, const char *text)
 	}
 }
 
-int pt_vm_options_tell(const struct pt_vm_options *o, struct pt_vm_clocks *clocks)
+int pt_vm_options_apply(const struct pt_vm_options *o, struct pt_vm_clocks *clocks)
 {
 	/* Those of one VMCS first: what is for any is for the others. */
 	for (int any = 0; any < 2; any++)

@@ -126,19 +126,19 @@ uint64_t pt_vm_span_to_host(const struct pt_vm_span *s, uint64_t guest_tsc);
  * --tsc-offset: one or several "[VMCS:]OFFSET[*RATIO]", comma-separated. VMCS and OFFSET are decimal or 0x..., VMCS as
  * perf prints it (the page's number: address >> 12), OFFSET signed or its two's complement, RATIO a decimal fraction
  * ("0.66774") or 0x... with 48 bits of fraction. False when the text is not that, or there are more than
- * PT_VM_TOLD_MAX. A zeroed struct is empty.
+ * PT_VM_OPTIONS_MAX. A zeroed struct is empty.
  */
-#define PT_VM_TOLD_MAX 64
+#define PT_VM_OPTIONS_MAX 64
 struct pt_vm_options {
 	size_t count;
 	struct {
 		uint64_t vmcs; /* address, or PT_VM_ANY */
 		uint64_t ratio;
 		int64_t offset;
-	} told[PT_VM_TOLD_MAX];
+	} told[PT_VM_OPTIONS_MAX];
 };
 bool pt_vm_options_add(struct pt_vm_options *o, const char *text);
 /* To be called before anything else is told to the clocks. 0, or -1: no memory. */
-int pt_vm_options_tell(const struct pt_vm_options *o, struct pt_vm_clocks *clocks);
+int pt_vm_options_apply(const struct pt_vm_options *o, struct pt_vm_clocks *clocks);
 
 #endif

@@ -30,8 +30,8 @@ static int start(struct scanner *s, const struct pt_vm_options *options, struct 
 	s->clocks = pt_vm_clocks_create(config.ctc_den ? config.ctc_num / config.ctc_den + 1 : 64,
 					pt_tsc_khz_from_meta(s->meta));
 	s->scan = s->clocks ? pt_vm_scan_create(&config, s->clocks) : NULL;
-	if (!s->scan || pt_vcpus_init(&s->vcpus, s->meta) < 0 || pt_vm_options_tell(options, s->clocks) < 0 ||
-	    pt_vcpus_tell_all(&s->vcpus, s->clocks) < 0)
+	if (!s->scan || pt_vcpus_init(&s->vcpus, s->meta) < 0 ||
+	    pt_vm_options_apply(options, s->clocks) < 0 || pt_vcpus_apply_all(&s->vcpus, s->clocks) < 0)
 		return no_memory(e);
 	return 0;
 }

@@ -68,7 +68,7 @@ static uint32_t put(struct pt_vm *vm, int64_t number)
 }
 
 /* The trip that waits for the number of the stay behind it. */
-static void write_trip(struct pt_vm *vm, struct pt_vm_cpu *c, uint32_t after)
+static void write_vmexit(struct pt_vm *vm, struct pt_vm_cpu *c, uint32_t after)
 {
 	if (!c->has_held)
 		return;
@@ -77,7 +77,7 @@ static void write_trip(struct pt_vm *vm, struct pt_vm_cpu *c, uint32_t after)
 	c->held.machine = machine_number(vm, c);
 	c->held.thread = thread_number(vm, c->task);
 	if (!vm->emit->failed)
-		put(vm, ptr_put_round_trip(vm->emit->writer, &c->held, &vm->emit->error));
+		put(vm, ptr_put_vmexit(vm->emit->writer, &c->held, &vm->emit->error));
 }
 
 /* The stay that is over, and the trip before it. */
@@ -91,10 +91,10 @@ static void write_run(struct pt_vm *vm, struct pt_vm_cpu *c)
 		c->run.thread = thread_number(vm, c->task);
 		if (!vm->emit->failed)
 			number = put(vm, ptr_put_guest_run(vm->emit->writer, &c->run, &vm->emit->error));
-		if (c->trip_open)
-			c->trip.before = number;
+		if (c->vmexit_open)
+			c->vmexit.before = number;
 	}
-	write_trip(vm, c, number);
+	write_vmexit(vm, c, number);
 }
 
 /* ---- Beginnings and ends --------------------------------------------------------------------------- */
@@ -137,25 +137,25 @@ static void begin_run(struct pt_vm_cpu *c, struct pt_vm_stream *st)
 	c->place = PT_VM_IN_GUEST;
 }
 
-static void begin_trip(struct pt_vm_cpu *c)
+static void begin_vmexit(struct pt_vm_cpu *c)
 {
-	c->trip = (struct ptr_round_trip){.vcpu = c->vcpu,
-					  .exit_cpu = -1,
-					  .entry_cpu = -1,
-					  .vmcs = c->vmcs == PT_VMCS_UNKNOWN ? PTR_UNKNOWN : c->vmcs,
-					  .exit_tsc = PTR_NO_TSC,
-					  .entry_tsc = PTR_NO_TSC,
-					  .exit_uncertainty_tsc = PTR_UNKNOWN,
-					  .entry_uncertainty_tsc = PTR_UNKNOWN,
-					  .reason = PTR_UNKNOWN,
-					  .raw_reason = PTR_UNKNOWN,
-					  .qualification = PTR_UNKNOWN,
-					  .vector = PTR_UNKNOWN,
-					  .injected = PTR_UNKNOWN,
-					  .host_insns = PTR_UNKNOWN,
-					  .host_cycles = PTR_UNKNOWN};
+	c->vmexit = (struct ptr_vmexit){.vcpu = c->vcpu,
+					.exit_cpu = -1,
+					.entry_cpu = -1,
+					.vmcs = c->vmcs == PT_VMCS_UNKNOWN ? PTR_UNKNOWN : c->vmcs,
+					.exit_tsc = PTR_NO_TSC,
+					.entry_tsc = PTR_NO_TSC,
+					.exit_uncertainty_tsc = PTR_UNKNOWN,
+					.entry_uncertainty_tsc = PTR_UNKNOWN,
+					.reason = PTR_UNKNOWN,
+					.raw_reason = PTR_UNKNOWN,
+					.qualification = PTR_UNKNOWN,
+					.vector = PTR_UNKNOWN,
+					.injected = PTR_UNKNOWN,
+					.host_insns = PTR_UNKNOWN,
+					.host_cycles = PTR_UNKNOWN};
 	pt_vm_host_begin(&c->host);
-	c->trip_open = true;
+	c->vmexit_open = true;
 	c->place = PT_VM_IN_HOST;
 }
 
@@ -171,13 +171,13 @@ static void come_on(struct pt_vm_cpu *c, struct pt_vm_stream *st, uint64_t insns
 /* What the thread has executed in the host since it came on its CPU is the trip's. */
 static void count_host(struct pt_vm_cpu *c, uint64_t insns, uint64_t cycles, bool has_cyc)
 {
-	if (!c->trip_open)
+	if (!c->vmexit_open)
 		return;
-	c->trip.host_insns =
-	    (c->trip.host_insns == PTR_UNKNOWN ? 0 : c->trip.host_insns) + insns - c->host_insns;
+	c->vmexit.host_insns =
+	    (c->vmexit.host_insns == PTR_UNKNOWN ? 0 : c->vmexit.host_insns) + insns - c->host_insns;
 	if (has_cyc)
-		c->trip.host_cycles =
-		    (c->trip.host_cycles == PTR_UNKNOWN ? 0 : c->trip.host_cycles) + cycles - c->host_cycles;
+		c->vmexit.host_cycles = (c->vmexit.host_cycles == PTR_UNKNOWN ? 0 : c->vmexit.host_cycles) +
+					cycles - c->host_cycles;
 	c->host_insns = insns;
 	c->host_cycles = cycles;
 }
@@ -195,22 +195,22 @@ static void end_run(struct pt_vm *vm, struct pt_vm_cpu *c, uint32_t flags)
 	}
 }
 
-static void end_trip(struct pt_vm *vm, struct pt_vm_cpu *c, uint32_t flags)
+static void end_vmexit(struct pt_vm *vm, struct pt_vm_cpu *c, uint32_t flags)
 {
-	if (!c->trip_open)
+	if (!c->vmexit_open)
 		return;
 	pt_vm_host_end(vm, c);
 	/* The stay before it comes first: its number is the trip's. */
 	if (c->run_held)
-		c->trip.exit_uncertainty_tsc = c->run.exit_uncertainty_tsc;
+		c->vmexit.exit_uncertainty_tsc = c->run.exit_uncertainty_tsc;
 	write_run(vm, c);
-	c->trip.flags |= flags;
-	c->trip_open = false;
-	c->held = c->trip;
+	c->vmexit.flags |= flags;
+	c->vmexit_open = false;
+	c->held = c->vmexit;
 	c->has_held = true;
 	if (flags & PTR_VM_END_UNSEEN) {
 		stop_waiting(vm, c);
-		write_trip(vm, c, 0);
+		write_vmexit(vm, c, 0);
 	}
 }
 
@@ -218,7 +218,7 @@ static void end_trip(struct pt_vm *vm, struct pt_vm_cpu *c, uint32_t flags)
 static void close_cpu(struct pt_vm *vm, struct pt_vm_cpu *c)
 {
 	end_run(vm, c, PTR_VM_END_UNSEEN);
-	end_trip(vm, c, PTR_VM_END_UNSEEN);
+	end_vmexit(vm, c, PTR_VM_END_UNSEEN);
 	write_run(vm, c);
 	stop_waiting(vm, c);
 	c->place = PT_VM_NOWHERE;
@@ -241,29 +241,29 @@ static void on_entry(struct pt_vm *vm, struct pt_vm_cpu *c, struct pt_vm_stream 
 
 	if (c->place == PT_VM_IN_GUEST) /* its exit was not seen, or it is another guest's */
 		close_cpu(vm, c);
-	if (!c->trip_open) {
-		begin_trip(c);
-		c->trip.flags |= PTR_VM_BEGIN_UNSEEN;
-		c->trip.off_cpu_tsc = c->trip.userspace_tsc = PTR_UNKNOWN;
+	if (!c->vmexit_open) {
+		begin_vmexit(c);
+		c->vmexit.flags |= PTR_VM_BEGIN_UNSEEN;
+		c->vmexit.off_cpu_tsc = c->vmexit.userspace_tsc = PTR_UNKNOWN;
 	} else {
 		count_host(c, t->insns, t->cycles, t->has_cyc);
 	}
 	pt_vm_host_pause(c, t->tsc);
-	if (c->blind)
-		c->trip.host_insns = PTR_UNKNOWN;
+	if (c->no_image)
+		c->vmexit.host_insns = PTR_UNKNOWN;
 	if (c->uncounted)
-		c->trip.host_cycles = PTR_UNKNOWN;
+		c->vmexit.host_cycles = PTR_UNKNOWN;
 	c->uncounted = false;
-	c->blind = false;
+	c->no_image = false;
 	c->nested = c->nested_next;
-	c->trip.entry_tsc = tsc;
-	c->trip.entry_cpu = st->s->cpu;
-	c->trip.entry_branch = st->branch;
-	c->trip.injected = c->injected;
+	c->vmexit.entry_tsc = tsc;
+	c->vmexit.entry_cpu = st->s->cpu;
+	c->vmexit.entry_branch = st->branch;
+	c->vmexit.injected = c->injected;
 	c->injected = PTR_UNKNOWN;
-	if (c->trip.exit_cpu >= 0 && c->trip.exit_cpu != st->s->cpu)
-		c->trip.flags |= PTR_VM_MIGRATED;
-	end_trip(vm, c, hidden);
+	if (c->vmexit.exit_cpu >= 0 && c->vmexit.exit_cpu != st->s->cpu)
+		c->vmexit.flags |= PTR_VM_MIGRATED;
+	end_vmexit(vm, c, hidden);
 	begin_run(c, st);
 	c->run.entry_tsc = tsc;
 	c->run.entry_ip = t->guest_ip;
@@ -272,7 +272,7 @@ static void on_entry(struct pt_vm *vm, struct pt_vm_cpu *c, struct pt_vm_stream 
 	c->run.flags |= hidden | (c->nested ? PTR_VM_NESTED : 0);
 	c->run_insns = t->insns;
 	c->run_cycles = t->cycles;
-	c->blind = skip;
+	c->no_image = skip;
 	come_on(c, st, t->insns, t->cycles);
 	if (tsc != PTR_NO_TSC)
 		wait(st, &c->run.entry_uncertainty_tsc, tsc, reach);
@@ -290,7 +290,7 @@ static void on_exit_seen(struct pt_vm *vm, struct pt_vm_cpu *c, struct pt_vm_str
 		begin_run(c, st);
 		c->run.flags |= PTR_VM_BEGIN_UNSEEN;
 	} else if (!t->concealed && t->guest_ip) {
-		if (!c->blind && !(t->no_code && t->insns == c->run_insns))
+		if (!c->no_image && !(t->no_code && t->insns == c->run_insns))
 			c->run.insn_count = t->insns - c->run_insns;
 		if (t->has_cyc)
 			c->run.cyc_count = t->cycles - c->run_cycles;
@@ -301,23 +301,23 @@ static void on_exit_seen(struct pt_vm *vm, struct pt_vm_cpu *c, struct pt_vm_str
 	c->run.exit_ip = t->guest_ip;
 	c->run.exit_branch = st->branch;
 	end_run(vm, c, hidden);
-	c->blind = false;
-	begin_trip(c);
-	c->trip.exit_cpu = st->s->cpu;
-	c->trip.exit_tsc = tsc;
-	c->trip.guest_ip = t->guest_ip;
-	c->trip.exit_branch = st->branch;
+	c->no_image = false;
+	begin_vmexit(c);
+	c->vmexit.exit_cpu = st->s->cpu;
+	c->vmexit.exit_tsc = tsc;
+	c->vmexit.guest_ip = t->guest_ip;
+	c->vmexit.exit_branch = st->branch;
 	if (t->guest_ip && st->s->task && st->s->task->process && vm->emit->definitions)
-		c->trip.guest_symbol = pt_emit_symbol(vm->emit, &st->s->task->process->space, t->guest_ip);
-	c->trip.flags |= hidden | (c->nested ? PTR_VM_NESTED : 0);
-	if (st->exit_told) {
-		c->trip.source = PTR_REASON_EVENT_TRACE;
-		c->trip.raw_reason = st->reason;
-		c->trip.reason = st->reason == PTR_UNKNOWN ? PTR_UNKNOWN : st->reason & 0xffff;
-		c->trip.qualification = st->qualification;
-		c->trip.vector = st->vector;
+		c->vmexit.guest_symbol = pt_emit_symbol(vm->emit, &st->s->task->process->space, t->guest_ip);
+	c->vmexit.flags |= hidden | (c->nested ? PTR_VM_NESTED : 0);
+	if (st->exit_reported) {
+		c->vmexit.source = PTR_REASON_EVENT_TRACE;
+		c->vmexit.raw_reason = st->reason;
+		c->vmexit.reason = st->reason == PTR_UNKNOWN ? PTR_UNKNOWN : st->reason & 0xffff;
+		c->vmexit.qualification = st->qualification;
+		c->vmexit.vector = st->vector;
 	}
-	if (c->has_early && pt_vm_trip_sample(&c->trip, &c->early))
+	if (c->has_early && pt_vmexit_sample(&c->vmexit, &c->early))
 		c->has_early = false;
 	come_on(c, st, t->insns, t->cycles);
 	if (tsc != PTR_NO_TSC)
@@ -328,7 +328,7 @@ static void on_exit_seen(struct pt_vm *vm, struct pt_vm_cpu *c, struct pt_vm_str
 static void tell(struct pt_vm *vm, const struct pt_vm_cpu *c, struct pt_vm_clock *clock, uint64_t tsc)
 {
 	const struct pt_vcpu *v = c->task ? pt_vcpus_by_tid(vm->vcpus, c->task->tid) : NULL;
-	int r = v ? pt_vcpu_tell(v, clock) : 0;
+	int r = v ? pt_vcpu_apply(v, clock) : 0;
 
 	for (size_t i = 0; i < vm->write_count && !(v && v->has_offset) && r == 0; i++)
 		if (c->task && vm->writes[i].pid == c->task->pid && vm->writes[i].vcpu == c->vcpu)
@@ -408,7 +408,7 @@ void pt_vm_transition(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow 
 		on_entry(vm, c, st, t, pt_vm_reach(&f->clock), f->skip);
 	else
 		on_exit_seen(vm, c, st, t, pt_vm_reach(&f->clock));
-	st->exit_told = false;
+	st->exit_reported = false;
 	st->reason = st->qualification = st->vector = PTR_UNKNOWN;
 }
 
@@ -419,7 +419,7 @@ static void go_off(struct pt_vm_stream *st, const struct pt_flow *f, uint64_t ts
 
 	count_host(c, f->insns, f->clock.cyc, f->has_cyc);
 	pt_vm_host_pause(c, tsc == PTR_NO_TSC ? PT_CLOCK_UNKNOWN : tsc);
-	c->trip.flags |= PTR_VM_SCHEDULED_OUT;
+	c->vmexit.flags |= PTR_VM_SCHEDULED_OUT;
 	c->off_tsc = tsc;
 	c->on = NULL;
 	st->cpu = NULL;
@@ -428,10 +428,10 @@ static void go_off(struct pt_vm_stream *st, const struct pt_flow *f, uint64_t ts
 /* It is on it again, after a time that belongs to the trip. */
 static void add_off(struct pt_vm_cpu *c, uint64_t since, uint64_t tsc)
 {
-	if (since == PTR_NO_TSC || tsc == PTR_NO_TSC || c->trip.off_cpu_tsc == PTR_UNKNOWN)
-		c->trip.off_cpu_tsc = PTR_UNKNOWN;
+	if (since == PTR_NO_TSC || tsc == PTR_NO_TSC || c->vmexit.off_cpu_tsc == PTR_UNKNOWN)
+		c->vmexit.off_cpu_tsc = PTR_UNKNOWN;
 	else if (tsc > since)
-		c->trip.off_cpu_tsc += tsc - since;
+		c->vmexit.off_cpu_tsc += tsc - since;
 }
 
 void pt_vm_moved(struct pt_vm *vm, struct pt_vm_stream *st, const struct pt_flow *f,
@@ -456,7 +456,7 @@ void pt_vm_moved(struct pt_vm *vm, struct pt_vm_stream *st, const struct pt_flow
 	c->left = false;
 	if (c->place != PT_VM_IN_HOST || (st->cpu && st->cpu != c))
 		return;
-	c->trip.flags |= PTR_VM_SCHEDULED_OUT;
+	c->vmexit.flags |= PTR_VM_SCHEDULED_OUT;
 	if (c->on == st) {
 		add_off(c, c->left_tsc, tsc);
 		return;
@@ -465,7 +465,8 @@ void pt_vm_moved(struct pt_vm *vm, struct pt_vm_stream *st, const struct pt_flow
 		go_off(c->on, c->on->flow, c->left_tsc);
 	add_off(c, c->off_tsc, tsc);
 	come_on(c, st, f->insns, f->clock.cyc);
-	c->blind = c->uncounted = true; /* what it has executed here already, nobody has counted as its own */
+	c->no_image = c->uncounted =
+	    true; /* what it has executed here already, nobody has counted as its own */
 }
 
 void pt_vm_switched(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow *f)
@@ -473,7 +474,7 @@ void pt_vm_switched(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow *f
 	const struct pt_task *task = st->s->host_task;
 	struct pt_vm_cpu *c = st->cpu;
 	/* Where nothing is traced, of threads that nobody asked for, the clock stands still. */
-	uint64_t tsc = f->state < PT_FLOW_BLIND ? PTR_NO_TSC : host_tsc(f->clock.tsc);
+	uint64_t tsc = f->state < PT_FLOW_NO_IMAGE ? PTR_NO_TSC : host_tsc(f->clock.tsc);
 
 	if (c && c->task == task)
 		return;
@@ -482,8 +483,8 @@ void pt_vm_switched(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow *f
 		return;
 	}
 	if (c) {
-		if (!c->left && !c->trip.stolen_by && task && task->tid > 0)
-			c->trip.stolen_by = thread_number(vm, task);
+		if (!c->left && !c->vmexit.stolen_by && task && task->tid > 0)
+			c->vmexit.stolen_by = thread_number(vm, task);
 		go_off(st, f, c->left ? c->left_tsc : tsc);
 	}
 	for (c = task ? vm->cpus : NULL; c && c->task != task; c = c->next)
@@ -491,7 +492,7 @@ void pt_vm_switched(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow *f
 	if (!c || c->place != PT_VM_IN_HOST || c->on)
 		return;
 	if (st->in_gap)
-		c->trip.flags |= PTR_VM_GAP;
+		c->vmexit.flags |= PTR_VM_GAP;
 	add_off(c, c->off_tsc, tsc);
 	c->left = false;
 	come_on(c, st, f->insns, f->clock.cyc);
@@ -500,7 +501,7 @@ void pt_vm_switched(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow *f
 void pt_vm_gap(struct pt_vm *vm, struct pt_vm_stream *st)
 {
 	st->in_gap = true;
-	st->exit_told = false;
+	st->exit_reported = false;
 	st->reason = st->qualification = st->vector = PTR_UNKNOWN;
 	if (st->cpu)
 		close_cpu(vm, st->cpu);
@@ -514,7 +515,7 @@ void pt_vm_close_all(struct pt_vm *vm)
 
 /* ---- Samples --------------------------------------------------------------------------------------- */
 
-bool pt_vm_trip_sample(struct ptr_round_trip *t, const struct pt_vm_exit_sample *sample)
+bool pt_vmexit_sample(struct ptr_vmexit *t, const struct pt_vm_exit_sample *sample)
 {
 	if (sample->guest_rip && t->guest_ip && sample->guest_rip != t->guest_ip)
 		return false;

@@ -87,7 +87,7 @@ static uint64_t entry_vector(struct img_space *space, uint64_t ip)
 	return 0x20 + (ip - s.start) / stride;
 }
 
-static void infer(struct ptr_round_trip *t, uint64_t reason, uint64_t vector)
+static void infer(struct ptr_vmexit *t, uint64_t reason, uint64_t vector)
 {
 	if (t->source > PTR_REASON_UNKNOWN && t->source < PTR_REASON_INFERRED)
 		return;
@@ -109,14 +109,14 @@ static void on_function(struct pt_vm *vm, struct pt_vm_cpu *c, const struct pt_e
 	case PT_KVM_INTERRUPT:
 		if (f->role == PT_KVM_INTERRUPT || (f->reason <= 1 && vector == PTR_UNKNOWN))
 			h->interrupt =
-			    !h->found || (c->trip.source == PTR_REASON_INFERRED && c->trip.reason <= 1);
+			    !h->found || (c->vmexit.source == PTR_REASON_INFERRED && c->vmexit.reason <= 1);
 		if (h->found)
 			break;
 		h->found = h->in_handler = true;
 		h->depth = h->deepest_depth = 0;
 		h->space = space;
 		h->handler_ip = h->deepest_ip = e->to;
-		infer(&c->trip, f->role == PT_KVM_INTERRUPT ? 1 : f->reason, vector);
+		infer(&c->vmexit, f->role == PT_KVM_INTERRUPT ? 1 : f->reason, vector);
 		break;
 	case PT_KVM_ENTRY:
 	case PT_KVM_ENTRY_STUBS:
@@ -126,16 +126,16 @@ static void on_function(struct pt_vm *vm, struct pt_vm_cpu *c, const struct pt_e
 		if (f->role == PT_KVM_ENTRY_STUBS)
 			vector = entry_vector(space, e->to);
 		/* NMIs and exceptions have vectors below 32. */
-		infer(&c->trip, vector < 32 ? 0 : 1, vector);
+		infer(&c->vmexit, vector < 32 ? 0 : 1, vector);
 		break;
 	case PT_KVM_HALT: h->halt = true; break;
 	case PT_KVM_BLOCK: h->blocks = true; break;
 	case PT_KVM_CHECK_BLOCK:
 		h->checks++;
 		/* kvm_vcpu_halt() asks itself when it polls. Before Linux 5.17 kvm_vcpu_block() did both, and asks once without. */
-		if (!(c->trip.flags & PTR_VM_SCHEDULED_OUT) &&
+		if (!(c->vmexit.flags & PTR_VM_SCHEDULED_OUT) &&
 		    ((h->halt && !h->blocks) || (!h->halt && h->checks > 1)))
-			c->trip.flags |= PTR_VM_HALT_POLLED;
+			c->vmexit.flags |= PTR_VM_HALT_POLLED;
 		break;
 	case PT_KVM_WRITE_TSC_OFFSET:
 		if (c->vmcs != PT_VMCS_UNKNOWN && tsc != PT_CLOCK_UNKNOWN) {
@@ -159,10 +159,10 @@ static void leave_user(struct pt_vm_cpu *c, uint64_t tsc)
 		return;
 	h->in_user = false;
 	if (tsc == PT_CLOCK_UNKNOWN || h->user_tsc == PT_CLOCK_UNKNOWN ||
-	    c->trip.userspace_tsc == PTR_UNKNOWN)
-		c->trip.userspace_tsc = PTR_UNKNOWN;
+	    c->vmexit.userspace_tsc == PTR_UNKNOWN)
+		c->vmexit.userspace_tsc = PTR_UNKNOWN;
 	else if (tsc > h->user_tsc)
-		c->trip.userspace_tsc += tsc - h->user_tsc;
+		c->vmexit.userspace_tsc += tsc - h->user_tsc;
 }
 
 static void enter_user(struct pt_vm_cpu *c, uint64_t tsc)
@@ -173,7 +173,7 @@ static void enter_user(struct pt_vm_cpu *c, uint64_t tsc)
 		return;
 	h->in_user = true;
 	h->user_tsc = tsc;
-	c->trip.flags |= PTR_VM_TO_USERSPACE;
+	c->vmexit.flags |= PTR_VM_TO_USERSPACE;
 }
 
 /* Follows the stack under the handler. A retpoline's return to a function's beginning is a call of it, on a stack that is
@@ -248,7 +248,7 @@ void pt_vm_host_end(struct pt_vm *vm, struct pt_vm_cpu *c)
 
 	if (!h->found || !m->definitions)
 		return;
-	c->trip.handler = pt_emit_symbol(m, h->space, h->handler_ip);
-	c->trip.deepest = pt_emit_symbol(m, h->space, h->deepest_ip);
-	c->trip.deepest_depth = (uint32_t)h->deepest_depth;
+	c->vmexit.handler = pt_emit_symbol(m, h->space, h->handler_ip);
+	c->vmexit.deepest = pt_emit_symbol(m, h->space, h->deepest_ip);
+	c->vmexit.deepest_depth = (uint32_t)h->deepest_depth;
 }

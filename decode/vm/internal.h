@@ -39,16 +39,16 @@ struct pt_vm_cpu {
 	bool run_open, run_held;
 	uint64_t run_insns, run_cycles; /* the stream's at the entry */
 
-	struct ptr_round_trip trip; /* in the host */
-	bool trip_open;
-	struct ptr_round_trip held; /* over, and held for the number of the stay behind it */
+	struct ptr_vmexit vmexit; /* in the host */
+	bool vmexit_open;
+	struct ptr_vmexit held; /* over, and held for the number of the stay behind it */
 	bool has_held;
 	struct pt_vm_host host;
 	uint64_t host_insns, host_cycles; /* the stream's when it came on */
 	uint64_t off_tsc;		  /* when it went off its CPU; PTR_NO_TSC: it is on, or unknown */
 	bool left;			  /* it goes off its CPU, at left_tsc, and nobody knows for whom */
 	uint64_t left_tsc;
-	bool blind;	  /* instructions since the last transition are not all counted */
+	bool no_image;	  /* instructions since the last transition are not all counted */
 	bool uncounted;	  /* nor are cycles */
 	bool nested_next; /* KVM is about to enter a nested guest */
 	bool nested;	  /* the last entry was into one */
@@ -69,7 +69,7 @@ struct pt_vm_stream {
 	bool in_gap;
 	/* Event Trace, of the exit that comes: PTR_UNKNOWN */
 	uint64_t reason, qualification, vector;
-	bool exit_told;
+	bool exit_reported;
 };
 
 struct pt_vm_role {	  /* of an edge */
@@ -126,7 +126,7 @@ void pt_vm_close_all(struct pt_vm *vm);
 void pt_vm_use(struct pt_vm *vm, uint64_t vmcs, struct pt_vm_cpu *c, uint64_t tsc);
 struct pt_vm_cpu *pt_vm_cpu_by_tid(struct pt_vm *vm, int32_t tid);
 /* Gives the trip the sample's reason, when it is its: false when it is another's. */
-bool pt_vm_trip_sample(struct ptr_round_trip *trip, const struct pt_vm_exit_sample *sample);
+bool pt_vmexit_sample(struct ptr_vmexit *vmexit, const struct pt_vm_exit_sample *sample);
 
 /* host.c */
 void pt_vm_host_begin(struct pt_vm_host *h);

@@ -20,7 +20,7 @@ struct stream {
 	uint64_t next_offset;
 	uint8_t rest[PT_PACKET_MAX]; /* the beginning of a packet */
 	unsigned rest_bytes, bip_bytes;
-	bool any, synced, lost_behind;
+	bool any, synced, lost_after;
 	bool knows_side, guest; /* NR of the last PIP */
 	bool in_psb, has_tsc, has_tma;
 	bool cyc_before; /* the packet before was a CYC */
@@ -243,7 +243,7 @@ static struct stream *stream_of(struct pt_vm_scan *scan, uint32_t id)
 }
 
 int pt_vm_scan_feed(struct pt_vm_scan *scan, uint32_t id, uint64_t aux_offset, const uint8_t *bytes,
-		    uint64_t size, bool lost_behind)
+		    uint64_t size, bool lost_after)
 {
 	struct stream *s = stream_of(scan, id);
 	const uint8_t *at;
@@ -257,12 +257,12 @@ int pt_vm_scan_feed(struct pt_vm_scan *scan, uint32_t id, uint64_t aux_offset, c
 		size -= skip;
 		aux_offset += skip;
 	}
-	if (s->lost_behind || (s->any && aux_offset > s->next_offset)) {
+	if (s->lost_after || (s->any && aux_offset > s->next_offset)) {
 		lost(s);
 		s->synced = false;
 		s->rest_bytes = 0;
 	}
-	s->lost_behind = lost_behind;
+	s->lost_after = lost_after;
 	if (!size)
 		return 0;
 	s->any = true;

@@ -30,7 +30,7 @@ void pt_vm_scan_destroy(struct pt_vm_scan *scan); /* NULL is fine */
  * Observations are held until pt_vm_scan_flush(). 0, or -1: no memory.
  */
 int pt_vm_scan_feed(struct pt_vm_scan *scan, uint32_t stream, uint64_t aux_offset, const uint8_t *bytes,
-		    uint64_t size, bool lost_behind);
+		    uint64_t size, bool lost_after);
 
 /* Tells the clocks of all that was found since the last call, in the order of host time. Call it when all streams have
  * been fed up to the same time, or nearly. 0, or -1: no memory. */

@@ -105,7 +105,7 @@ const struct pt_vcpu *pt_vcpus_by_number(const struct pt_vcpus *v, int32_t pid, 
 	return NULL;
 }
 
-int pt_vcpu_tell(const struct pt_vcpu *v, struct pt_vm_clock *c)
+int pt_vcpu_apply(const struct pt_vcpu *v, struct pt_vm_clock *c)
 {
 	if (v->has_offset &&
 	    pt_vm_clock_know(c, 0, v->offset, v->ratio, v->frac_bits, PTR_CLOCK_CONTAINER) < 0)
@@ -115,7 +115,7 @@ int pt_vcpu_tell(const struct pt_vcpu *v, struct pt_vm_clock *c)
 	return 0;
 }
 
-int pt_vcpus_tell_all(const struct pt_vcpus *v, struct pt_vm_clocks *clocks)
+int pt_vcpus_apply_all(const struct pt_vcpus *v, struct pt_vm_clocks *clocks)
 {
 	const struct pt_vcpu *a = v->at;
 

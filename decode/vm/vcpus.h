@@ -35,9 +35,9 @@ const struct pt_vcpu *pt_vcpus_by_tid(const struct pt_vcpus *v, int32_t tid);
 const struct pt_vcpu *pt_vcpus_by_number(const struct pt_vcpus *v, int32_t pid, int32_t vcpu);
 
 /* Tells the clock what KVM said of the vCPU. 0, or -1: no memory. */
-int pt_vcpu_tell(const struct pt_vcpu *v, struct pt_vm_clock *c);
+int pt_vcpu_apply(const struct pt_vcpu *v, struct pt_vm_clock *c);
 /* When all vCPUs of all VMs have the same offset and ratio, any VMCS has them: tells clocks so. 0, or -1: no memory. */
-int pt_vcpus_tell_all(const struct pt_vcpus *v, struct pt_vm_clocks *clocks);
+int pt_vcpus_apply_all(const struct pt_vcpus *v, struct pt_vm_clocks *clocks);
 
 /*
  * The vCPU that a thread's name tells, or -1: "CPU 3/KVM" (QEMU), "vcpu3" (cloud-hypervisor), "fc_vcpu 3" (Firecracker),

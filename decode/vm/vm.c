@@ -21,8 +21,8 @@ struct pt_vm *pt_vm_create(struct pt_emit *emit, const struct pt_vcpus *vcpus,
 	vm->emit = emit;
 	vm->vcpus = vcpus;
 	vm->clocks = pt_vm_clocks_create(tolerance, host_khz);
-	if (!vm->clocks || (options && pt_vm_options_tell(options, vm->clocks) < 0) ||
-	    pt_vcpus_tell_all(vcpus, vm->clocks) < 0) {
+	if (!vm->clocks || (options && pt_vm_options_apply(options, vm->clocks) < 0) ||
+	    pt_vcpus_apply_all(vcpus, vm->clocks) < 0) {
 		pt_vm_destroy(vm);
 		return NULL;
 	}
@@ -112,7 +112,7 @@ static struct pt_vm_clock *clock_of(struct pt_vm *vm, const struct pt_emit_strea
 	struct pt_vm_clock *c = pt_vm_clocks_get(vm->clocks, vmcs);
 	const struct pt_vcpu *v = s->host_task ? pt_vcpus_by_tid(vm->vcpus, s->host_task->tid) : NULL;
 
-	if (!c || (!known && v && pt_vcpu_tell(v, c) < 0))
+	if (!c || (!known && v && pt_vcpu_apply(v, c) < 0))
 		pt_vm_no_memory(vm);
 	return c;
 }
@@ -205,7 +205,7 @@ static bool host_time(void *arg, struct pt_machine *machine, int32_t vcpu, uint6
 	if (best_how < 3 && v && v->has_offset) {
 		struct pt_vm_clocks *told = pt_vm_clocks_create(0, 0);
 		struct pt_vm_clock *clock = told ? pt_vm_clocks_get(told, 0) : NULL;
-		bool known = clock && pt_vcpu_tell(v, clock) == 0 &&
+		bool known = clock && pt_vcpu_apply(v, clock) == 0 &&
 			     pt_vm_clock_to_host(clock, guest_tsc, UINT64_MAX, ret);
 
 		pt_vm_clocks_destroy(told);
@@ -256,7 +256,7 @@ static void runs(void *arg, struct pt_emit_stream *s, const struct pt_flow_run *
 	}
 	for (uint32_t i = 0; i < n && st->uncertainty; i++)
 		pt_vm_pass(st, r[i].tsc);
-	for (uint32_t i = 0; i < n && st->cpu && st->cpu->trip_open && st->cpu->place == PT_VM_IN_HOST; i++)
+	for (uint32_t i = 0; i < n && st->cpu && st->cpu->vmexit_open && st->cpu->place == PT_VM_IN_HOST; i++)
 		pt_vm_host_path(vm, st->cpu, &paths[r[i].path], &r[i]);
 }
 
@@ -270,14 +270,14 @@ static void gap(void *arg, struct pt_emit_stream *s, struct pt_flow *f)
 		pt_vm_gap(vm, st);
 }
 
-static void blind(void *arg, struct pt_emit_stream *s, struct pt_flow *f)
+static void no_image(void *arg, struct pt_emit_stream *s, struct pt_flow *f)
 {
 	struct pt_vm *vm = arg;
 	struct pt_vm_stream *st = pt_vm_stream_of(vm, s);
 
 	/* On the way into a guest that is not wanted, the stay is to come; the round trip was seen. */
 	if (st && st->cpu && !(f->nr && st->cpu->place == PT_VM_IN_HOST))
-		st->cpu->blind = true;
+		st->cpu->no_image = true;
 }
 
 static void switched(void *arg, struct pt_emit_stream *s, struct pt_flow *f)
@@ -321,7 +321,7 @@ static void event_trace(void *arg, struct pt_emit_stream *s, bool is_cfe, uint32
 	if (is_cfe && type == CFE_INTR && st->cpu) {
 		injected(st->cpu, st->flow, value);
 	} else if (is_cfe && (type == CFE_VMEXIT || type == CFE_VMEXIT_INTR)) {
-		st->exit_told = true;
+		st->exit_reported = true;
 		if (type == CFE_VMEXIT_INTR)
 			st->vector = value;
 	} else if (!is_cfe && type == EVD_QUALIFICATION) {
@@ -334,7 +334,7 @@ static void event_trace(void *arg, struct pt_emit_stream *s, bool is_cfe, uint32
 const struct pt_vm_events pt_vm_events = {.transition = transition,
 					  .runs = runs,
 					  .gap = gap,
-					  .blind = blind,
+					  .no_image = no_image,
 					  .event_trace = event_trace,
 					  .switched = switched,
 					  .moved = moved,
@@ -351,9 +351,9 @@ void pt_vm_sample_exit(struct pt_vm *vm, const struct pt_vm_exit_sample *sample)
 		return;
 	/* The sample is taken right behind the exit: in the trip at hand, in the one that has just ended, or, where the
 	 * stream's clock is behind, in the next one. */
-	if (c->trip_open && pt_vm_trip_sample(&c->trip, sample))
+	if (c->vmexit_open && pt_vmexit_sample(&c->vmexit, sample))
 		return;
-	if (c->has_held && sample->tsc <= c->held.entry_tsc && pt_vm_trip_sample(&c->held, sample))
+	if (c->has_held && sample->tsc <= c->held.entry_tsc && pt_vmexit_sample(&c->held, sample))
 		return;
 	c->early = *sample;
 	c->has_early = true;
@@ -365,7 +365,7 @@ void pt_vm_sample_inject(struct pt_vm *vm, int32_t tid, uint64_t tsc, uint64_t i
 
 	if (!c)
 		return;
-	if (c->trip_open)
+	if (c->vmexit_open)
 		c->injected = intr_info;
 	else if (c->has_held && tsc <= c->held.entry_tsc)
 		c->held.injected = intr_info;

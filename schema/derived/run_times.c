@@ -6,7 +6,7 @@
 
 #include "schema/records.h"
 
-enum { NONE = PTR_TIMES_HELD, PACE_INSNS = 256 };
+enum { NONE = PTR_TIMES_HELD, RATE_INSNS = 256 };
 
 /* The packet is of what the run begins with. */
 static bool is_of_it(uint32_t timing)
@@ -16,11 +16,11 @@ static bool is_of_it(uint32_t timing)
 
 /* How much of what leads to the first branch of a run is behind its timing packet. Where that lies between two branches
  * that it is not of, half of what is between them. */
-static double behind_packet(const struct ptr_timed_run *r)
+static double after_packet(const struct ptr_timed_run *r)
 {
-	return r->timing == PTR_TIME_EXACT    ? 0
-	       : r->timing == PTR_TIME_BEHIND ? r->first_insns
-					      : r->first_insns / 2.0;
+	return r->timing == PTR_TIME_EXACT   ? 0
+	       : r->timing == PTR_TIME_AFTER ? r->first_insns
+					     : r->first_insns / 2.0;
 }
 
 struct times_stream {
@@ -29,7 +29,7 @@ struct times_stream {
 	uint32_t first, last; /* of its runs that are held, NONE */
 	/* the first of the runs, up to the stretch's last, whose last branches may be younger than the stretch behind it began, NONE */
 	uint32_t open;
-	double pace_tsc, pace_insns; /* of the stretches before */
+	double rate_tsc, rate_insns; /* of the stretches before */
 };
 
 struct ptr_times {
@@ -92,10 +92,10 @@ static struct shares share(const struct times_stream *s, double tsc, double insn
 	if (insns > 0)
 		ret.per_insn = tsc / insns;
 	if (gaps) {
-		double pace = s->pace_insns >= PACE_INSNS ? s->pace_tsc / s->pace_insns : 1;
+		double rate = s->rate_insns >= RATE_INSNS ? s->rate_tsc / s->rate_insns : 1;
 
-		if (pace < ret.per_insn)
-			ret.per_insn = pace;
+		if (rate < ret.per_insn)
+			ret.per_insn = rate;
 		ret.per_gap = (tsc - insns * ret.per_insn) / gaps;
 	}
 	return ret;
@@ -128,15 +128,15 @@ static void end_stretch(struct ptr_times *t, struct times_stream *s, const struc
 		insns += (double)t->held[i].insns;
 		gaps += t->held[i].begins && !(i == s->first && is_of_it(t->held[i].timing));
 	}
-	insns -= t->held[s->first].first_insns - behind_packet(&t->held[s->first]);
+	insns -= t->held[s->first].first_insns - after_packet(&t->held[s->first]);
 	if (!next->begins)
-		insns += next->first_insns - behind_packet(next);
+		insns += next->first_insns - after_packet(next);
 	else
 		gaps++;
 	shares = share(s, (double)(end - s->tsc), insns, gaps);
 	if (!gaps) {
-		s->pace_tsc = s->pace_tsc * 0.9 + (double)(end - s->tsc);
-		s->pace_insns = s->pace_insns * 0.9 + insns;
+		s->rate_tsc = s->rate_tsc * 0.9 + (double)(end - s->tsc);
+		s->rate_insns = s->rate_insns * 0.9 + insns;
 	}
 	for (uint32_t i = s->first; i != NONE;) {
 		struct ptr_timed_run *r = &t->held[i];
@@ -144,7 +144,7 @@ static void end_stretch(struct ptr_times *t, struct times_stream *s, const struc
 		uint64_t est;
 
 		if (i != s->first || r->timing != PTR_TIME_EXACT) {
-			x += (i == s->first ? behind_packet(r) : r->first_insns) * shares.per_insn;
+			x += (i == s->first ? after_packet(r) : r->first_insns) * shares.per_insn;
 			x += r->begins ? shares.per_gap : 0;
 		}
 		est = at(s->tsc, x, end);

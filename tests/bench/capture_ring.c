@@ -10,8 +10,8 @@
 #include <string.h>
 #include <time.h>
 
-#define AUX	   ((uint64_t)4 << 20)
-#define RINGS_MOST 64
+#define AUX	  ((uint64_t)4 << 20)
+#define RINGS_MAX 64
 
 static double cpu_seconds(void)
 {
@@ -41,14 +41,14 @@ static void publish(struct perf_event_mmap_page *page, uint8_t *aux, size_t n)
 
 int main(int argc, char **argv)
 {
-	struct hw_drain_ring rings[RINGS_MOST] = {0};
+	struct hw_drain_ring rings[RINGS_MAX] = {0};
 	struct hw_drain d = {.rings = rings, .ring_count = argc > 4 ? (size_t)atoi(argv[4]) : 1};
 	struct pt_error e = {0};
 	double begin, copying = 0, all;
 	uint64_t bytes;
 	FILE *f;
 
-	if (argc < 4 || !(f = fopen(argv[1], "rb")) || d.ring_count == 0 || d.ring_count > RINGS_MOST)
+	if (argc < 4 || !(f = fopen(argv[1], "rb")) || d.ring_count == 0 || d.ring_count > RINGS_MAX)
 		return 2;
 	fseek(f, 0, SEEK_END);
 	input_bytes = (size_t)ftell(f);
@@ -69,7 +69,7 @@ int main(int argc, char **argv)
 			return 2;
 	}
 	if (d.ring_count > 1)
-		d.readers = hw_readers_create(d.w, (unsigned)d.ring_count, &e);
+		d.readers = hw_drain_threads_create(d.w, (unsigned)d.ring_count, &e);
 	begin = cpu_seconds();
 	while (d.aux_bytes < bytes) {
 		double before = cpu_seconds();
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
 	all = cpu_seconds() - begin;
 	printf("%.0f MB/s, %.1f times smaller\n", (double)d.aux_bytes / 1e6 / (all - copying),
 	       (double)d.aux_bytes / (double)ptc_writer_bytes(d.w));
-	hw_readers_destroy(d.readers);
+	hw_drain_threads_destroy(d.readers);
 	ptc_writer_destroy(d.w);
 	hw_drain_deinit(&d);
 	return 0;

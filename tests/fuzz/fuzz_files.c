@@ -114,21 +114,21 @@ static void maps(struct file *f)
 static void sideband(struct file *f)
 {
 	const struct import_perf_request request = {.symfs = "/nonexistent"};
-	const struct raw_side_file side = {.path = f->path, .cpu = f->size % 3 ? 1 : -1};
+	const struct raw_records_file side = {.path = f->path, .cpu = f->size % 3 ? 1 : -1};
 	struct import_perf_notes notes = {0};
-	struct raw_side *s = NULL;
+	struct raw_records *s = NULL;
 	uint64_t sample_type = 0;
 	uint32_t next_attr = 0;
 	int32_t pid, tid;
 
 	if (f->size >= 8)
 		memcpy(&sample_type, f->bytes + f->size - 8, 8);
-	told(f, raw_side_read(&side, 1, sample_type, &s, &f->e));
+	told(f, raw_records_read(&side, 1, sample_type, &s, &f->e));
 	if (s) {
-		raw_side_thread(s, &pid, &tid);
-		told(f, raw_side_put(s, f->w, &request, true, &notes, &next_attr, &f->e));
+		raw_records_thread(s, &pid, &tid);
+		told(f, raw_records_put(s, f->w, &request, true, &notes, &next_attr, &f->e));
 	}
-	raw_side_destroy(s);
+	raw_records_destroy(s);
 	import_perf_notes_free(&notes);
 }
 

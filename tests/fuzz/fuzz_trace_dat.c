@@ -162,7 +162,7 @@ static void import(struct trace_dat *t, int out)
 	if (!put_to.w)
 		abort();
 	trace_dat_tsc2nsec(t, &mult, &shift);
-	for (uint32_t cpu = 0; cpu < TRACE_DAT_CPUS_MOST; cpu++)
+	for (uint32_t cpu = 0; cpu < TRACE_DAT_CPUS_MAX; cpu++)
 		if (trace_dat_shift(t, cpu) && !trace_dat_shift(t, cpu)->known)
 			abort();
 	trace_dat_guest_cpus(t, t, &name, &tids);

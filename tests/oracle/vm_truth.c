@@ -144,7 +144,7 @@ static int within(uint64_t truth, uint64_t tsc, uint64_t uncertainty)
 
 static enum ptr_reason_source source = PTR_REASON_INFERRED;
 
-static void on_trip(const struct ptr_round_trip *t, struct counts *x, struct counts *n)
+static void on_vmexit(const struct ptr_vmexit *t, struct counts *x, struct counts *n)
 {
 	if (t->exit_tsc != PTR_NO_TSC && x->seen++ < exit_count) {
 		const struct event *e = &exits[x->seen - 1];
@@ -203,8 +203,8 @@ int main(int argc, char **argv)
 	}
 	reader = ptr_reader_create(0, &e);
 	while (reader && (more = ptr_next(reader, &k, &e)) > 0) {
-		if (k.type == PTR_ROUND_TRIP)
-			on_trip(&k.round_trip, &x, &n);
+		if (k.type == PTR_VMEXIT_INTERVAL)
+			on_vmexit(&k.vmexit, &x, &n);
 		else if (k.type == PTR_GUEST_RUN)
 			on_run(&k.guest_run, &r);
 		else if (k.type == PTR_VM_CLOCK) {

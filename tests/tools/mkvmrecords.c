@@ -157,12 +157,12 @@ struct vcpu {
 	bool timer;	/* the next entry delivers a timer interrupt, that came at timer_tsc */
 	uint64_t timer_tsc;
 	struct ptr_guest_run run;
-	struct ptr_round_trip trip;
+	struct ptr_vmexit vmexit;
 	uint64_t host_insns, guest_insns; /* of all trips and stays */
 };
 
 static struct vcpu vcpus[VCPUS_MAX];
-static uint32_t host, vm, thieves[THIEVES], guest_runs, trips;
+static uint32_t host, vm, thieves[THIEVES], guest_runs, vmexits;
 static uint32_t root_path, enter_path, guest_paths[2];
 static uint64_t last_run, branches;
 
@@ -279,7 +279,7 @@ static void stay(struct vcpu *v)
 }
 
 /* Why, and what of it: reasons as they are frequent. */
-static void choose_reason(struct vcpu *v, struct ptr_round_trip *t)
+static void choose_reason(struct vcpu *v, struct ptr_vmexit *t)
 {
 	static const uint64_t reasons[] = {1,  1,  1,  12, 12, 48, 48,	32,
 					   32, 32, 52, 30, 10, 7,  300, PTR_UNKNOWN};
@@ -295,29 +295,29 @@ static void choose_reason(struct vcpu *v, struct ptr_round_trip *t)
 }
 
 /* The host runs, up to the VM entry. */
-static void trip(struct vcpu *v)
+static void vmexit(struct vcpu *v)
 {
-	struct ptr_round_trip *t = &v->trip;
+	struct ptr_vmexit *t = &v->vmexit;
 	uint32_t thief = 0;
 
-	*t = (struct ptr_round_trip){.machine = vm,
-				     .thread = v->thread,
-				     .vcpu = v->index,
-				     .exit_cpu = v->index,
-				     .entry_cpu = v->index,
-				     .before = v->stay,
-				     .vmcs = 0x1000u * (uint64_t)(v->index + 1),
-				     .exit_tsc = v->tsc,
-				     .exit_uncertainty_tsc = v->run.exit_uncertainty_tsc,
-				     .guest_ip = v->run.exit_ip,
-				     .guest_symbol = symbols[place_function(v->place)],
-				     .exit_branch = v->run.exit_branch,
-				     .injected = PTR_UNKNOWN,
-				     .handler = symbols[H_HANDLE],
-				     .deepest = symbols[H_SCHEDULE],
-				     .deepest_depth = 4,
-				     .off_cpu_tsc = 0,
-				     .userspace_tsc = 0};
+	*t = (struct ptr_vmexit){.machine = vm,
+				 .thread = v->thread,
+				 .vcpu = v->index,
+				 .exit_cpu = v->index,
+				 .entry_cpu = v->index,
+				 .before = v->stay,
+				 .vmcs = 0x1000u * (uint64_t)(v->index + 1),
+				 .exit_tsc = v->tsc,
+				 .exit_uncertainty_tsc = v->run.exit_uncertainty_tsc,
+				 .guest_ip = v->run.exit_ip,
+				 .guest_symbol = symbols[place_function(v->place)],
+				 .exit_branch = v->run.exit_branch,
+				 .injected = PTR_UNKNOWN,
+				 .handler = symbols[H_HANDLE],
+				 .deepest = symbols[H_SCHEDULE],
+				 .deepest_depth = 4,
+				 .off_cpu_tsc = 0,
+				 .userspace_tsc = 0};
 	choose_reason(v, t);
 	begin_slice(v, false);
 	put_event(v, false, "kvm:kvm_exit", "{\"exit_reason\":1}");
@@ -372,13 +372,13 @@ static void trip(struct vcpu *v)
 }
 
 /* A round trip is told when the stay behind it has its number: then `after` is known. */
-static void put_trip(struct vcpu *v)
+static void put_vmexit(struct vcpu *v)
 {
-	const struct ptr_round_trip *t = &v->trip;
+	const struct ptr_vmexit *t = &v->vmexit;
 
-	v->trip.after = v->stay;
-	trips = ok(ptr_put_round_trip(w, t, &error));
-	fprintf(truth, "exit,%u,%d,%s,%" PRIu64 ",%" PRIu64 ",%u,%s,%s,%s,%s,%s,%s\n", trips, v->index,
+	v->vmexit.after = v->stay;
+	vmexits = ok(ptr_put_vmexit(w, t, &error));
+	fprintf(truth, "exit,%u,%d,%s,%" PRIu64 ",%" PRIu64 ",%u,%s,%s,%s,%s,%s,%s\n", vmexits, v->index,
 		number(t->reason), t->exit_tsc, t->entry_tsc, t->flags, number(t->host_insns),
 		number(t->host_cycles), number(t->off_cpu_tsc), number(t->userspace_tsc),
 		t->stolen_by == 0	     ? ""
@@ -507,18 +507,18 @@ int main(int argc, char **argv)
 	put_who();
 	for (uint64_t i = 0; i < opt.vcpus; i++)
 		stay(&vcpus[i]);
-	while (trips < opt.exits) {
+	while (vmexits < opt.exits) {
 		struct vcpu *v = next_vcpu();
 
-		trip(v);
+		vmexit(v);
 		stay(v);
-		put_trip(v);
+		put_vmexit(v);
 	}
 	for (uint64_t i = 0; i < opt.vcpus; i++)
 		put_call(&vcpus[i], vcpus[i].thread, root_path, 0, 0x10000000000, vcpus[i].host_insns + 1000);
 	ok(ptr_put_meta(w, "decode.container", "complete", &error));
 	ok(ptr_writer_finish(w, &error));
 	ptr_writer_destroy(w);
-	fprintf(stderr, "exits=%u stays=%u branches=%" PRIu64 "\n", trips, guest_runs, branches);
+	fprintf(stderr, "exits=%u stays=%u branches=%" PRIu64 "\n", vmexits, guest_runs, branches);
 	return fclose(truth) != 0;
 }

@@ -121,10 +121,12 @@ static void to(struct pt_emit_stream *s, int32_t host, int32_t guest, int32_t ti
 	begin(s, c, tsc);
 }
 
-static void miss(struct pt_emit_stream *s, uint64_t tsc, bool blind)
+static void miss(struct pt_emit_stream *s, uint64_t tsc, bool no_image)
 {
-	struct pt_flow_error err = {
-	    .kind = blind ? PT_FLOW_NO_CODE : PT_FLOW_LOST, .tsc = tsc, .message = "missed", .blind = blind};
+	struct pt_flow_error err = {.kind = no_image ? PT_FLOW_NO_CODE : PT_FLOW_LOST,
+				    .tsc = tsc,
+				    .message = "missed",
+				    .no_image = no_image};
 
 	end(s, tsc);
 	s->slice = 0;
@@ -203,13 +205,13 @@ int main(void)
 	struct pt_emit_stream *s = &cpus[0];
 
 	/* A guest's stack stands on its vCPU's; what is missed in the guest may have been the host, too. */
-	for (int blind = 0; blind < 2; blind++) {
+	for (int no_image = 0; no_image < 2; no_image++) {
 		start();
 		to(s, 50, 0, 0, 'a', 10);
 		call(s, 'a', 'b', 11);
 		to(s, 50, 50, 7, 'a', 12);
 		call(s, 'a', 'b', 13);
-		miss(s, 20, blind);
+		miss(s, 20, no_image);
 		begin(s, 'c', 30);
 		call(s, 'c', 'd', 31);
 		back(s, 'd', 'c', 32);
@@ -218,13 +220,14 @@ int main(void)
 		back(s, 'e', 'b', 42);
 		back(s, 'b', 'a', 43);
 		expect(
-		    blind ? "a guest's code is missing" : "lost in a guest",
-		    blind ? "abAB 13-20!\nabA 12-20!\nabCD 31-32\nabe 41-42\nab 11-43\nabC 30-32!\na 10-43!\n"
-			  : "abAB 13-20!\nabA 12-20!\nab 11-11!\na 10-11!\nCD 31-32\nbe 41-42\nb 40-43!\n"
-			    "C 30-32!\na 43-43!\n");
+		    no_image ? "a guest's code is missing" : "lost in a guest",
+		    no_image
+			? "abAB 13-20!\nabA 12-20!\nabCD 31-32\nabe 41-42\nab 11-43\nabC 30-32!\na 10-43!\n"
+			: "abAB 13-20!\nabA 12-20!\nab 11-11!\na 10-11!\nCD 31-32\nbe 41-42\nb 40-43!\n"
+			  "C 30-32!\na 43-43!\n");
 	}
 	/* 1 runs; it is lost how it comes to 2, which ran before; 3 did not run, nor did the guest of 3. */
-	for (int blind = 0; blind < 2; blind++) {
+	for (int no_image = 0; no_image < 2; no_image++) {
 		start();
 		for (int32_t tid = 3; tid > 0; tid--) {
 			to(s, tid, 0, 0, 'a', 40 - 10 * (uint64_t)tid);
@@ -233,7 +236,7 @@ int main(void)
 		to(s, 3, 60, 8, 'a', 35);
 		call(s, 'a', 'b', 36);
 		to(s, 1, 0, 0, 'b', 38);
-		miss(s, 40, blind);
+		miss(s, 40, no_image);
 		who(s, 2, 0, 0);
 		who(s, 1, 0, 0);
 		begin(s, 'c', 50);
@@ -244,7 +247,7 @@ int main(void)
 		to(s, 3, 0, 0, 'b', 80);
 		back(s, 'b', 'a', 81);
 		expect(
-		    blind ? "a switch in code that is missing" : "a switch in what was lost",
+		    no_image ? "a switch in code that is missing" : "a switch in what was lost",
 		    "ab 31-40!\na 30-40!\nab 21-21!\na 20-21!\nb 60-61!\nabAB 36-71\nab 11-81\nabA 35-71!\n"
 		    "c 50-50!\na 61-61!\na 10-81!\n");
 	}

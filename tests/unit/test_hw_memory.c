@@ -31,7 +31,7 @@ static struct hw_drain_ring rings[RINGS];
 static struct hw_drain drain = {.rings = rings, .ring_count = RINGS, .sideband_attr = 0};
 static int flooded = -1, stopped,
 	   end; /* which ring records come from; the output takes nothing; all threads are to end */
-static uint64_t early_most, stash_most, taken;
+static uint64_t early_max, stash_max, taken;
 
 static void pause_us(long us)
 {
@@ -75,8 +75,8 @@ static void *output(void *arg)
 			bool full;
 
 			pthread_mutex_lock(&drain.lock);
-			early_most = drain.early > early_most ? drain.early : early_most;
-			stash_most = drain.stashed > stash_most ? drain.stashed : stash_most;
+			early_max = drain.early > early_max ? drain.early : early_max;
+			stash_max = drain.stashed > stash_max ? drain.stashed : stash_max;
 			full = drain.early > HW_EARLY_MAX - DATA && drain.stashed > HW_STASH_MAX - AUX;
 			pthread_mutex_unlock(&drain.lock);
 			if (full)
@@ -139,7 +139,7 @@ int main(void)
 	    .size = sizeof attr, .sample_type = HW_SAMPLE_TYPE, .sample_id_all = 1};
 	pthread_t cpu, reader;
 	struct pt_error e = {0};
-	struct hw_guard *guard;
+	struct hw_spill_thread *spill_thread;
 	uint64_t before, most, limit;
 	int pipes[2], r = 0;
 
@@ -161,9 +161,9 @@ int main(void)
 	for (int i = 0; i < RINGS; i++)
 		make_ring(i, &e);
 	before = status_kb("VmRSS:");
-	drain.readers = hw_readers_create(drain.w, RINGS, &e);
-	guard = hw_guard_create(&drain, &e);
-	if (!drain.readers || !guard || pthread_create(&cpu, NULL, kernel, NULL))
+	drain.readers = hw_drain_threads_create(drain.w, RINGS, &e);
+	spill_thread = hw_spill_thread_create(&drain, &e);
+	if (!drain.readers || !spill_thread || pthread_create(&cpu, NULL, kernel, NULL))
 		return 1;
 	/* What one ring's flood leaves behind, the next one's must not add to. */
 	for (int phase = 0; phase <= RINGS && r == 0; phase++) {
@@ -178,9 +178,9 @@ int main(void)
 	most = status_kb("VmHWM:");
 	__atomic_store_n(&end, 1, __ATOMIC_RELAXED);
 	pthread_join(cpu, NULL);
-	hw_guard_destroy(guard);
+	hw_spill_thread_destroy(spill_thread);
 	check(r == 0, e.message[0] ? e.message : "rounds");
-	hw_readers_destroy(drain.readers);
+	hw_drain_threads_destroy(drain.readers);
 	ptc_writer_destroy(drain.w);
 	close(pipes[1]);
 	pthread_join(reader, NULL);
@@ -194,10 +194,10 @@ int main(void)
 	printf("%.0f MB above the buffers at most, of %.0f MB that are stated; %.0f MB of records and %.0f "
 	       "MB of AUX data were set aside at once; %.0f "
 	       "MB came out\n",
-	       (double)(most - before) / 1024, (double)limit / 1024, (double)early_most / 1048576,
-	       (double)stash_most / 1048576, (double)taken / 1048576);
-	check(early_most > HW_EARLY_MAX - DATA, "records were set aside up to their limit");
-	check(stash_most > HW_STASH_MAX - AUX, "AUX data was set aside up to its limit");
+	       (double)(most - before) / 1024, (double)limit / 1024, (double)early_max / 1048576,
+	       (double)stash_max / 1048576, (double)taken / 1048576);
+	check(early_max > HW_EARLY_MAX - DATA, "records were set aside up to their limit");
+	check(stash_max > HW_STASH_MAX - AUX, "AUX data was set aside up to its limit");
 	if (SANITIZED)
 		printf("built with a sanitizer, which takes memory of its own\n");
 	else

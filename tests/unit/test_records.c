@@ -81,37 +81,37 @@ static const struct ptr_guest_run stay = {.machine = 2,
 					  .cyc_count = PTR_UNKNOWN,
 					  .flags = PTR_VM_NESTED};
 
-static const struct ptr_round_trip trip = {.machine = 2,
-					   .thread = 1,
-					   .vcpu = 4,
-					   .exit_cpu = 3,
-					   .entry_cpu = -1,
-					   .before = 1,
-					   .after = 77,
-					   .vmcs = 0x5fc57000,
-					   .exit_tsc = 2000,
-					   .entry_tsc = PTR_NO_TSC,
-					   .exit_uncertainty_tsc = 1,
-					   .entry_uncertainty_tsc = PTR_UNKNOWN,
-					   .guest_ip = 0xffffffff81000123,
-					   .guest_symbol = 1,
-					   .exit_branch = 1025,
-					   .entry_branch = 0,
-					   .reason = 48,
-					   .raw_reason = 0x80000030,
-					   .qualification = 0x182,
-					   .vector = PTR_UNKNOWN,
-					   .source = PTR_REASON_TRACEPOINT,
-					   .injected = 0x800000ec,
-					   .handler = 1,
-					   .deepest = 0,
-					   .deepest_depth = 5,
-					   .host_insns = 12345,
-					   .host_cycles = UINT64_MAX - 1,
-					   .off_cpu_tsc = 0,
-					   .userspace_tsc = PTR_UNKNOWN,
-					   .stolen_by = 1,
-					   .flags = PTR_VM_GAP | PTR_VM_MIGRATED};
+static const struct ptr_vmexit vmexit = {.machine = 2,
+					 .thread = 1,
+					 .vcpu = 4,
+					 .exit_cpu = 3,
+					 .entry_cpu = -1,
+					 .before = 1,
+					 .after = 77,
+					 .vmcs = 0x5fc57000,
+					 .exit_tsc = 2000,
+					 .entry_tsc = PTR_NO_TSC,
+					 .exit_uncertainty_tsc = 1,
+					 .entry_uncertainty_tsc = PTR_UNKNOWN,
+					 .guest_ip = 0xffffffff81000123,
+					 .guest_symbol = 1,
+					 .exit_branch = 1025,
+					 .entry_branch = 0,
+					 .reason = 48,
+					 .raw_reason = 0x80000030,
+					 .qualification = 0x182,
+					 .vector = PTR_UNKNOWN,
+					 .source = PTR_REASON_TRACEPOINT,
+					 .injected = 0x800000ec,
+					 .handler = 1,
+					 .deepest = 0,
+					 .deepest_depth = 5,
+					 .host_insns = 12345,
+					 .host_cycles = UINT64_MAX - 1,
+					 .off_cpu_tsc = 0,
+					 .userspace_tsc = PTR_UNKNOWN,
+					 .stolen_by = 1,
+					 .flags = PTR_VM_GAP | PTR_VM_MIGRATED};
 
 static const struct ptr_vm_clock vm_clock = {.machine = 2,
 					     .vcpu = 4,
@@ -180,7 +180,7 @@ static void put_facts(struct ptr_writer *w, struct pt_error *e)
 		  &(struct ptr_slice_end){.slice = 1, .tsc = 900, .insn_count = 3, .cyc_count = PTR_UNKNOWN},
 		  e) == 0);
 	CHECK(ptr_put_guest_run(w, &stay, e) == 1);
-	CHECK(ptr_put_round_trip(w, &trip, e) == 1);
+	CHECK(ptr_put_vmexit(w, &vmexit, e) == 1);
 	CHECK(ptr_put_call(w,
 			   &(struct ptr_call){.thread = 1,
 					      .call_path = 2,
@@ -257,7 +257,7 @@ static void put_again(struct ptr_writer *w, const struct ptr_record *r)
 	case PTR_EVENT: n = ptr_put_event(w, &r->event, &e); break;
 	case PTR_ERROR: n = ptr_put_error(w, &r->error, &e); break;
 	case PTR_GUEST_RUN: n = ptr_put_guest_run(w, &r->guest_run, &e); break;
-	case PTR_ROUND_TRIP: n = ptr_put_round_trip(w, &r->round_trip, &e); break;
+	case PTR_VMEXIT_INTERVAL: n = ptr_put_vmexit(w, &r->vmexit, &e); break;
 	case PTR_VM_CLOCK: n = ptr_put_vm_clock(w, &r->vm_clock, &e); break;
 	case PTR_RUN: n = ptr_put_run(w, &r->run, counts[r->run.path % 4096], &e); break;
 	case PTR_CALL: n = ptr_put_call(w, &r->call, &e); break;
@@ -285,9 +285,9 @@ static void test_round_trip(const uint8_t *bytes, size_t n)
 		if (record.type == PTR_GUEST_RUN)
 			/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): cleared by memset */
 			CHECK(!memcmp(&record.guest_run, &stay, sizeof stay));
-		if (record.type == PTR_ROUND_TRIP)
+		if (record.type == PTR_VMEXIT_INTERVAL)
 			/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): cleared by memset */
-			CHECK(!memcmp(&record.round_trip, &trip, sizeof trip));
+			CHECK(!memcmp(&record.vmexit, &vmexit, sizeof vmexit));
 		if (record.type == PTR_VM_CLOCK)
 			CHECK(!memcmp(&record.vm_clock, &vm_clock, sizeof vm_clock));
 		if (record.type == PTR_EVENT)

@@ -303,11 +303,11 @@ struct bench {
 	int fd;
 	bool late; /* the kernel works on while a round runs */
 	bool readers;
-	pthread_t guard; /* another thread that sets aside what fills up, at any time */
+	pthread_t spill_thread; /* another thread that sets aside what fills up, at any time */
 	bool guarded, end;
 };
 
-static void *guard(void *arg)
+static void *spill_thread(void *arg)
 {
 	struct bench *b = arg;
 
@@ -366,14 +366,14 @@ static void begin(struct bench *b, uint64_t seed, bool late)
 	b->d.ring_count = RINGS;
 	b->readers = seed % 3 == 0;
 	if (b->readers)
-		b->d.readers = hw_readers_create(b->d.w, RINGS, &e);
+		b->d.readers = hw_drain_threads_create(b->d.w, RINGS, &e);
 	check(!b->readers || b->d.readers, "readers", seed);
 	b->d.on_record = on_record;
 	b->d.arg = b;
 	ptc_writer_on_chunk(b->d.w, on_chunk, &b->d);
 	b->guarded = seed % 5 == 0;
 	if (b->guarded)
-		check(pthread_create(&b->guard, NULL, guard, b) == 0, "a thread", seed);
+		check(pthread_create(&b->spill_thread, NULL, spill_thread, b) == 0, "a thread", seed);
 }
 
 static void round_(struct bench *b, uint64_t seed)
@@ -395,12 +395,12 @@ static void end(struct bench *b, uint64_t seed)
 	b->late = false;
 	__atomic_store_n(&b->end, true, __ATOMIC_RELAXED);
 	if (b->guarded)
-		pthread_join(b->guard, NULL);
+		pthread_join(b->spill_thread, NULL);
 	round_(b, seed);
 	round_(b, seed);
 	check(ptc_writer_finish(b->d.w, &e) == 0, "finish", seed);
 	check_container(&b->k, b->fd, seed);
-	hw_readers_destroy(b->d.readers);
+	hw_drain_threads_destroy(b->d.readers);
 	ptc_writer_destroy(b->d.w);
 	b->d.ids = NULL;
 	hw_drain_deinit(&b->d);
@@ -515,7 +515,7 @@ static void full_disk(void)
 	check(hw_drain_round(&b.d, b.k.now_ns, &e) == -1 && e.kind == PT_ERR_IO, "a full disk is an error",
 	      1003);
 	close(full);
-	hw_readers_destroy(b.d.readers);
+	hw_drain_threads_destroy(b.d.readers);
 	ptc_writer_destroy(b.d.w);
 	hw_drain_deinit(&b.d);
 	close(b.fd);

@@ -66,7 +66,7 @@ static void between(void)
 static void behind(void)
 {
 	struct ptr_times *t = ptr_times_create();
-	struct ptr_timed_run r = {.tsc = 1000, .timing = PTR_TIME_BEHIND, .first_insns = 10, .insns = 100};
+	struct ptr_timed_run r = {.tsc = 1000, .timing = PTR_TIME_AFTER, .first_insns = 10, .insns = 100};
 
 	check("put", ptr_times_put(t, &r), true);
 	r.tsc = 1300;

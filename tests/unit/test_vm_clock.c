@@ -289,12 +289,12 @@ static void options(void)
 	size_t n;
 
 	check("a list", pt_vm_options_add(&o, "-7,0x2:9*0.5") && o.count == 2);
-	check("told", pt_vm_options_tell(&o, all) == 0);
+	check("told", pt_vm_options_apply(&o, all) == 0);
 	check("one's own, and any", spans(pt_vm_clocks_get(all, 0x2000), &n)->offset == 9 &&
 					spans(pt_vm_clocks_get(all, 0x3000), &n)->offset == -7);
 	pt_vm_clock_know(pt_vm_clocks_get(all, 0x3000), 0, 5, 0, 0, PTR_CLOCK_CONTAINER);
 	check("an option outdoes the rest", spans(pt_vm_clocks_get(all, 0x3000), &n)->offset == -7 && n == 1);
-	for (size_t i = 0; i < PT_VM_TOLD_MAX - 2; i++)
+	for (size_t i = 0; i < PT_VM_OPTIONS_MAX - 2; i++)
 		check("as many as there is room for", pt_vm_options_add(&o, "1"));
 	check("and no more", !pt_vm_options_add(&o, "1"));
 	pt_vm_clocks_destroy(all);

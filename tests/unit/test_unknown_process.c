@@ -1,4 +1,4 @@
-/* test_anyone.c - code that is known without knowing whose it is. */
+/* test_unknown_process.c - code that is known without knowing whose it is. */
 #include "decode/code/unknown_process.h"
 
 #include <stdio.h>
@@ -31,17 +31,17 @@ static struct img_file *file(struct img_store *s, uint8_t fill)
 	return img_store_memory(s, &image, &e);
 }
 
-static void map(struct pt_anyone *a, struct pt_graph *g, struct img_space *kernel, uint64_t start,
+static void map(struct pt_unknown_process *a, struct pt_graph *g, struct img_space *kernel, uint64_t start,
 		uint64_t size, struct img_file *f, bool anew)
 {
 	struct img_map m = {.start = start, .end = start + size, .offset = start & 0xfff, .file = f};
 	struct pt_error e;
 
-	check("mapped", pt_anyone_map(a, g, kernel, &m, anew, &e) == 0);
+	check("mapped", pt_unknown_process_map(a, g, kernel, &m, anew, &e) == 0);
 }
 
 /* Whose code there is at ip, NULL: nobody's. */
-static const struct img_file *at(struct pt_anyone *a, uint64_t ip)
+static const struct img_file *at(struct pt_unknown_process *a, uint64_t ip)
 {
 	const struct img_map *m = a->code ? img_space_find(&a->space, ip) : NULL;
 
@@ -52,7 +52,7 @@ int main(void)
 {
 	struct img_store *store = img_store_create();
 	struct img_file *f = file(store, 1), *g = file(store, 2);
-	struct pt_anyone a = {0}, b = {0};
+	struct pt_unknown_process a = {0}, b = {0};
 	struct img_space kernel;
 	struct pt_graph graph;
 	struct pt_error e;
@@ -87,8 +87,8 @@ int main(void)
 	map(&b, &graph, &kernel, PLACE + 0x10000, 0x1000, f, true);
 	check("nor anything later", !at(&b, PLACE + 0x10000));
 
-	pt_anyone_deinit(&a);
-	pt_anyone_deinit(&b);
+	pt_unknown_process_deinit(&a);
+	pt_unknown_process_deinit(&b);
 	img_space_deinit(&kernel);
 	pt_graph_deinit(&graph);
 	img_store_destroy(store);

@@ -1,4 +1,4 @@
-/* test_vm_trips.c - stays in a guest and round trips out of it, as records, from the transitions that a stream tells of: what VMX
+/* test_vm_exits.c - stays in a guest and round trips out of it, as records, from the transitions that a stream tells of: what VMX
  * controls conceal is marked, on both sides of the transition that was not seen. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -46,12 +46,11 @@ static void tell(char *got, size_t size, int fd)
 					      number(a, sizeof a, r.guest_run.entry_tsc),
 					      number(b, sizeof b, r.guest_run.exit_tsc), r.guest_run.entry_ip,
 					      r.guest_run.flags);
-		if (r.type == PTR_ROUND_TRIP)
-			n += (size_t)snprintf(got + n, size - n, "trip %u-%u %s-%s ip %" PRIx64 " flags %u\n",
-					      r.round_trip.before, r.round_trip.after,
-					      number(a, sizeof a, r.round_trip.exit_tsc),
-					      number(b, sizeof b, r.round_trip.entry_tsc),
-					      r.round_trip.guest_ip, r.round_trip.flags);
+		if (r.type == PTR_VMEXIT_INTERVAL)
+			n += (size_t)snprintf(
+			    got + n, size - n, "trip %u-%u %s-%s ip %" PRIx64 " flags %u\n", r.vmexit.before,
+			    r.vmexit.after, number(a, sizeof a, r.vmexit.exit_tsc),
+			    number(b, sizeof b, r.vmexit.entry_tsc), r.vmexit.guest_ip, r.vmexit.flags);
 	}
 	if (more < 0)
 		die(e.message);
