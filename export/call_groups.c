@@ -36,7 +36,7 @@ struct call_groups *call_groups_create(sqlite3 *db, int64_t trace, struct pt_err
 	struct call_groups *g = calloc(1, sizeof *g);
 
 	if (!g) {
-		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		pt_fail_no_memory(e, NULL);
 		return NULL;
 	}
 	g->trace = trace;

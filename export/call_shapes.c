@@ -49,17 +49,12 @@ struct call_shapes {
 _Static_assert(sizeof(struct shaped_call) == FIELDS * sizeof(uint32_t), "a shaped call is its numbers");
 _Static_assert((int)SHAPE_CALLS <= (int)ROW_CALLS, "a shape fits into a row");
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for calls");
-}
-
 struct call_shapes *call_shapes_create(sqlite3 *db, int64_t trace, struct pt_error *e)
 {
 	struct call_shapes *s = calloc(1, sizeof *s);
 
 	if (!s) {
-		no_memory(e);
+		pt_fail_no_memory(e, "calls");
 		return NULL;
 	}
 	s->trace = trace;
@@ -192,7 +187,7 @@ static int grow(struct call_shapes *s, struct pt_error *e)
 		s->ranked = ranked;
 	if (!ranked || !slots) {
 		free(slots);
-		return no_memory(e);
+		return pt_fail_no_memory(e, "calls");
 	}
 	free(s->slots);
 	s->slots = slots;
@@ -217,7 +212,7 @@ static int pool_grow(struct call_shapes *s, uint32_t bytes, struct pt_error *e)
 		return 0;
 	pool = realloc(s->pool, room);
 	if (!pool)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "calls");
 	s->pool = pool;
 	s->pool_room = room;
 	return 0;
@@ -229,7 +224,7 @@ static int add_late(struct call_shapes *s, const struct shaped_call *calls, uint
 	struct cached *c;
 
 	if (!s->cache && !(s->cache = calloc(SHAPES_CACHED, sizeof *s->cache)))
-		return no_memory(e);
+		return pt_fail_no_memory(e, "calls");
 	c = &s->cache[h % SHAPES_CACHED];
 	if (c->number && c->bytes == bytes && !memcmp(c->key, key, bytes)) {
 		*ret_handle = LATE_HANDLES + c->number;
@@ -302,7 +297,7 @@ int call_shapes_finish(struct call_shapes *s, struct pt_error *e)
 	s->numbers = calloc((size_t)s->count + 1, sizeof *s->numbers);
 	if (!order || !s->numbers) {
 		free(order);
-		return no_memory(e);
+		return pt_fail_no_memory(e, "calls");
 	}
 	for (uint32_t i = 0; i < s->count; i++)
 		order[i] = (uint64_t)(UINT32_MAX - s->ranked[i].runs) << 32 | i;

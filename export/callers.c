@@ -33,11 +33,6 @@ struct callers {
 	uint32_t mask, count;
 };
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for calls");
-}
-
 struct callers *callers_create(int scratch, struct pt_error *e)
 {
 	struct callers *c = calloc(1, sizeof *c);
@@ -51,7 +46,7 @@ struct callers *callers_create(int scratch, struct pt_error *e)
 	if (c && c->pages && c->slots)
 		return c;
 	callers_destroy(c);
-	no_memory(e);
+	pt_fail_no_memory(e, "calls");
 	return NULL;
 }
 
@@ -139,7 +134,7 @@ static int grow(struct callers *c, struct pt_error *e)
 	c->slots = calloc((size_t)n * 4, sizeof *c->slots);
 	if (!c->slots) {
 		c->slots = old;
-		return no_memory(e);
+		return pt_fail_no_memory(e, "calls");
 	}
 	c->mask = n * 4 - 1;
 	for (uint32_t i = 0; i < n; i++)

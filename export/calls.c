@@ -69,18 +69,13 @@ struct calls {
 	struct spool spool;
 };
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for calls");
-}
-
 struct calls *calls_create(sqlite3 *db, const int scratch[2], const struct calls_bases *bases,
 			   struct pt_error *e)
 {
 	struct calls *c = calloc(1, sizeof *c);
 
 	if (!c) {
-		no_memory(e);
+		pt_fail_no_memory(e, "calls");
 		return NULL;
 	}
 	c->db = db;
@@ -119,7 +114,7 @@ int calls_symbol(struct calls *c, uint64_t start, struct pt_error *e)
 		uint64_t *starts = realloc(c->symbol_starts, room * sizeof *starts);
 
 		if (!starts)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "calls");
 		c->symbol_starts = starts;
 		c->symbol_room = room;
 	}
@@ -139,7 +134,7 @@ int calls_path(struct calls *c, const struct ptr_record *r, struct pt_error *e)
 		struct path *paths = realloc(c->paths, room * sizeof *paths);
 
 		if (!paths)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "calls");
 		c->paths = paths;
 		c->path_room = room;
 	}

@@ -66,18 +66,13 @@ struct dictionary {
 	uint64_t written; /* to the file, in front of what is held; when reading: read */
 };
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the dictionary");
-}
-
 struct dictionary *dictionary_create(sqlite3 *db, int scratch, const struct dictionary_bases *bases,
 				     struct pt_error *e)
 {
 	struct dictionary *d = calloc(1, sizeof *d);
 
 	if (!d) {
-		no_memory(e);
+		pt_fail_no_memory(e, "the dictionary");
 		return NULL;
 	}
 	d->db = db;
@@ -116,7 +111,7 @@ static int sort(struct pairs *p, struct pt_error *e)
 	int64_t *from = p->ids, *to = malloc((p->count + 1) * sizeof *to), *tmp, all = 0;
 
 	if (!to)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the dictionary");
 	for (size_t i = 0; i < p->count; i++)
 		all |= p->ids[i];
 	for (unsigned shift = 0; shift < 63 && all >> shift; shift += 11) {
@@ -221,7 +216,7 @@ static int add_pair(struct pairs *p, int64_t id, int64_t chunk, struct pt_error 
 		int64_t *ids = realloc(p->ids, room * sizeof *ids);
 
 		if (!ids)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the dictionary");
 		p->ids = ids;
 		p->room = room;
 	}
@@ -281,7 +276,7 @@ int dictionary_edge(struct dictionary *d, const struct ptr_edge *edge, struct pt
 		struct edge *edges = realloc(d->edges, room * sizeof *edges);
 
 		if (!edges)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the dictionary");
 		d->edges = edges;
 		d->edge_room = room;
 	}
@@ -309,7 +304,7 @@ int dictionary_path(struct dictionary *d, const struct ptr_path *path, struct pt
 
 		p = realloc(d->paths, room * sizeof *p);
 		if (!p)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the dictionary");
 		d->paths = p;
 		d->path_room = room;
 	}
@@ -534,7 +529,7 @@ int dictionary_finish(struct dictionary *d, struct pt_error *e)
 	int ret;
 
 	if (!symbol_machines)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the dictionary");
 	ret = sort(&d->path_chunks, e) < 0 || sort(&d->edge_chunks, e) < 0 ||
 		      insert_paths(d, symbol_machines, e) < 0 || insert_edges(d, e) < 0 ||
 		      set_machines(d, symbol_machines, e) < 0

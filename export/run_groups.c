@@ -26,7 +26,7 @@ struct run_groups *run_groups_create(sqlite3 *db, struct pt_error *e)
 	struct run_groups *g = calloc(1, sizeof *g);
 
 	if (!g) {
-		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		pt_fail_no_memory(e, NULL);
 		return NULL;
 	}
 	g->insert = db_insert(db, "run_group", 22, e);

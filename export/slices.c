@@ -36,18 +36,13 @@ struct slices {
 	bool has_cycles;
 };
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for slices");
-}
-
 struct slices *slices_create(sqlite3 *db, struct dictionary *dictionary, const struct slices_bases *bases,
 			     struct pt_error *e)
 {
 	struct slices *s = calloc(1, sizeof *s);
 
 	if (!s) {
-		no_memory(e);
+		pt_fail_no_memory(e, "slices");
 		return NULL;
 	}
 	s->db = db;
@@ -99,13 +94,13 @@ int slices_begin(struct slices *s, const struct ptr_record *r, struct pt_error *
 		struct open_slice **open = realloc(s->open, room * sizeof *open);
 
 		if (!open)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "slices");
 		s->open = open;
 		s->room = room;
 	}
 	o = calloc(1, sizeof *o);
 	if (!o)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "slices");
 	o->slice = r->slice;
 	o->number = (uint32_t)r->number;
 	o->last_tsc = PTR_NO_TSC;
@@ -160,7 +155,7 @@ static int stretch_add(struct open_slice *o, int64_t id, const struct ptr_run *r
 		struct stretch_run *stretch = realloc(o->stretch, room * sizeof *stretch);
 
 		if (!stretch)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "slices");
 		o->stretch = stretch;
 		o->stretch_room = room;
 	}

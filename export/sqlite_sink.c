@@ -123,7 +123,7 @@ static int begin(struct sqlite_sink *s, struct pt_error *e)
 		return -1;
 	s->times = ptr_times_create();
 	if (!s->times)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		return pt_fail_no_memory(e, NULL);
 	s->dictionary = dictionary_create(db, s->scratch[2],
 					  &(struct dictionary_bases){.trace = s->base.trace,
 								     .symbol = s->base.symbol,
@@ -173,7 +173,7 @@ static int put_thread(struct sqlite_sink *s, const struct ptr_record *r, struct 
 		uint32_t *machines = realloc(s->thread_machines, room * sizeof *machines);
 
 		if (!machines)
-			return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for threads");
+			return pt_fail_no_memory(e, "threads");
 		s->thread_machines = machines;
 		s->thread_room = room;
 	}
@@ -270,7 +270,7 @@ static int put_timed(struct sqlite_sink *s, struct group_run *g, const struct di
 	g->exact = run.timing == PTR_TIME_EXACT;
 	memcpy(&run.own, g, sizeof *g);
 	if (!ptr_times_put(s->times, &run))
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for times");
+		return pt_fail_no_memory(e, "times");
 	return put_settled(s, e);
 }
 
@@ -524,7 +524,7 @@ struct pt_sink *pt_sqlite_sink_create(const char *path, const struct pt_sink_opt
 
 	if (!s || (options->name && !(s->name = strdup(options->name)))) {
 		free(s);
-		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		pt_fail_no_memory(e, NULL);
 		return NULL;
 	}
 	s->sink.ops = &ops;

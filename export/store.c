@@ -15,11 +15,6 @@
 #include "export/db.h"
 #include "schema/version.h"
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
-}
-
 /* path's folder, to free. */
 static char *folder_of(const char *path)
 {
@@ -62,7 +57,7 @@ static int open_fresh(struct store *s, struct pt_error *e)
 	remove_stale(s->path);
 	if (asprintf(&s->temporary, "%s" DB_LOADING "%d", s->path, (int)getpid()) < 0) {
 		s->temporary = NULL;
-		return no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	}
 	s->lock = open(s->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (s->lock < 0) {
@@ -122,7 +117,7 @@ int store_open(struct store *s, const char *path, struct pt_error *e)
 	s->lock = -1;
 	s->path = strdup(path);
 	if (!s->path)
-		return no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	n = stat(path, &st);
 	if (n && errno != ENOENT)
 		return pt_fail_errno(e, "%s", path);
@@ -143,7 +138,7 @@ static int remove_journals(const struct store *s, struct pt_error *e)
 		int failed;
 
 		if (asprintf(&name, "%s%s", s->path, ends[i]) < 0)
-			return no_memory(e);
+			return pt_fail_no_memory(e, NULL);
 		failed = unlink(name) && errno != ENOENT;
 		if (failed)
 			pt_fail_errno(e, "%s", name);
@@ -221,7 +216,7 @@ int store_scratch(const struct store *s, struct pt_error *e)
 	int fd;
 
 	if (!folder)
-		return no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0 && asprintf(&name, "%s" DB_LOADING "%d-calls", s->path, (int)getpid()) >= 0) {
 		fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

@@ -19,7 +19,7 @@ struct thread_paths *thread_paths_create(struct pt_error *e)
 	if (t && t->slots)
 		return t;
 	free(t);
-	pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+	pt_fail_no_memory(e, NULL);
 	return NULL;
 }
 
@@ -45,7 +45,7 @@ static int grow(struct thread_paths *t, struct pt_error *e)
 	struct thread_path *slots = calloc(mask + 1, sizeof *slots);
 
 	if (!slots)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for call paths");
+		return pt_fail_no_memory(e, "call paths");
 	for (size_t i = 0; i <= t->mask; i++)
 		if (t->slots[i].path)
 			*slot_of(slots, mask, t->slots[i].thread, t->slots[i].path) = t->slots[i];

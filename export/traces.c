@@ -36,7 +36,7 @@ int trace_meta_add(struct trace_meta *m, const char *key, const char *value, str
 	m->pairs[m->count++] = pair;
 	return 0;
 no_memory:
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for META");
+	return pt_fail_no_memory(e, "META");
 }
 
 void trace_meta_deinit(struct trace_meta *m)
@@ -102,7 +102,7 @@ int trace_find(sqlite3 *db, const char *identity, int64_t *ret, struct pt_error 
 		return 0;
 	sql = sqlite3_mprintf("SELECT id FROM trace WHERE uuid = %Q", identity);
 	if (!sql)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		return pt_fail_no_memory(e, NULL);
 	result = db_number(db, sql, 0, ret, e);
 	sqlite3_free(sql);
 	return result;
@@ -128,7 +128,7 @@ int trace_delete(sqlite3 *db, int64_t trace, struct pt_error *e)
 	int ret;
 
 	if (!sql)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		return pt_fail_no_memory(e, NULL);
 	ret = db_exec(db, sql, e);
 	sqlite3_free(sql);
 	for (size_t i = 0; !ret && i <= sizeof tables / sizeof *tables; i++) {
@@ -137,7 +137,7 @@ int trace_delete(sqlite3 *db, int64_t trace, struct pt_error *e)
 			    sqlite3_mprintf("DELETE FROM %s WHERE trace = %lld", tables[i], (long long)trace);
 		else
 			sql = sqlite3_mprintf("DELETE FROM trace WHERE id = %lld", (long long)trace);
-		ret = sql ? db_exec(db, sql, e) : pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		ret = sql ? db_exec(db, sql, e) : pt_fail_no_memory(e, NULL);
 		sqlite3_free(sql);
 	}
 	return ret;

@@ -17,7 +17,7 @@ struct vm_rows *vm_rows_create(sqlite3 *db, const struct trace_bases *bases, str
 	struct vm_rows *v = calloc(1, sizeof *v);
 
 	if (!v) {
-		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		pt_fail_no_memory(e, NULL);
 		return NULL;
 	}
 	v->db = db;
@@ -221,7 +221,7 @@ int vm_rows_finish(struct vm_rows *v, struct pt_error *e)
 	    " WHERE trace = %lld AND entry_ip IS NOT NULL AND entry_branch IS NOT NULL",
 	    trace, (long long)v->base.guest_run + (long long)v->guest_runs, trace, trace, trace);
 	if (!sql)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		return pt_fail_no_memory(e, NULL);
 	ret = db_exec(v->db, sql, e);
 	sqlite3_free(sql);
 	return ret;

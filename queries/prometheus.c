@@ -222,6 +222,6 @@ int prometheus(sqlite3_stmt *st, const char *query, FILE *out, struct pt_error *
 	free(metric);
 	rows_deinit(&rows);
 	if (numbered < 0)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		return pt_fail_no_memory(e, NULL);
 	return 0;
 }

@@ -63,8 +63,7 @@ int rows_init(struct rows *r, sqlite3_stmt *st, struct pt_error *e)
 fail:
 	rows_deinit(r);
 	if (result == SQLITE_NOMEM)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET,
-			       "out of memory for the rows; --format csv needs none");
+		return pt_fail_no_memory(e, "the rows; --format csv needs none");
 	return rows_sql_error(st, e);
 }
 

@@ -59,7 +59,7 @@ static struct column *measure(const struct rows *rows, struct pt_error *e)
 	struct column *columns = calloc(rows->columns + 1, sizeof *columns);
 
 	if (!columns) {
-		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		pt_fail_no_memory(e, NULL);
 		return NULL;
 	}
 	for (size_t i = 0; i < rows->columns; i++) {

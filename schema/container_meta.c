@@ -51,11 +51,6 @@ static struct pair *find(const struct ptc_meta *m, const char *key)
 	return NULL;
 }
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for META");
-}
-
 /* Takes text, "key=value" with escapes; it becomes the pair's or is freed. -1 leaves m as it was. */
 static int add_line(struct ptc_meta *m, char *text, uint64_t offset, struct pt_error *e)
 {
@@ -93,7 +88,7 @@ static int add_line(struct ptc_meta *m, char *text, uint64_t offset, struct pt_e
 
 		if (!grown) {
 			free(text);
-			return no_memory(e);
+			return pt_fail_no_memory(e, "META");
 		}
 		m->pairs = grown;
 		m->room = room;
@@ -115,7 +110,7 @@ int ptc_meta_add(struct ptc_meta *m, const struct ptc_chunk *c, struct pt_error 
 				       "the container holds a malformed META chunk");
 		text = strndup(line, (size_t)(stop - line));
 		if (!text)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "META");
 		m->bytes += (size_t)(stop - line);
 		if (m->bytes > PTC_META_MAX_BYTES) {
 			free(text);

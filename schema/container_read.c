@@ -102,7 +102,7 @@ struct ptc_reader *ptc_reader_create(int fd, struct pt_error *e)
 	struct stat st;
 
 	if (!r || !(r->zstd = ZSTD_createDCtx())) {
-		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the container's reader");
+		pt_fail_no_memory(e, "the container's reader");
 		goto fail;
 	}
 	r->fd = fd;
@@ -294,7 +294,7 @@ struct ptc_kept *ptc_keep(const struct ptc_reader *r, const struct ptc_chunk *c,
 	}
 	k = malloc(sizeof *k + (r->begin < 0 ? r->stored_bytes : 0));
 	if (!k) {
-		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for an image");
+		pt_fail_no_memory(e, "an image");
 		return NULL;
 	}
 	*k = (struct ptc_kept){.offset = c->offset + PTC_CHUNK_HEADER_BYTES,

@@ -225,7 +225,7 @@ struct ptc_writer *ptc_writer_create(int fd, int level, struct pt_error *e)
 	struct stat st;
 
 	if (!w || !(w->zstd = ZSTD_createCCtx())) {
-		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the container's writer");
+		pt_fail_no_memory(e, "the container's writer");
 		goto fail;
 	}
 	w->fd = fd;
@@ -345,7 +345,7 @@ int ptc_put_metaf(struct ptc_writer *w, struct pt_error *e, const char *key, con
 	ret = vasprintf(&value, format, ap);
 	va_end(ap);
 	if (ret < 0)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for META");
+		return pt_fail_no_memory(e, "META");
 	ret = ptc_put_meta(w, key, value, e);
 	free(value);
 	return ret;
@@ -469,7 +469,7 @@ struct ptc_aux_writer *ptc_aux_writer_create(struct ptc_writer *w, struct pt_err
 
 	if (!l || !(l->zstd = ZSTD_createCCtx())) {
 		free(l);
-		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for a thread's part of the writer");
+		pt_fail_no_memory(e, "a thread's part of the writer");
 		return NULL;
 	}
 	l->w = w;

@@ -8,6 +8,7 @@
 
 #undef pt_fail
 #undef pt_fail_errno
+#undef pt_fail_no_memory
 
 int pt_fail(struct pt_error *e, enum pt_error_kind kind, uint64_t offset, const char *format, ...)
 {
@@ -53,4 +54,10 @@ void pt_error_in(struct pt_error *e, const char *path)
 
 	snprintf(message, sizeof message, "%s", e->message);
 	snprintf(e->message, sizeof e->message, "%.200s: %.800s", path, message);
+}
+
+int pt_fail_no_memory(struct pt_error *e, const char *what)
+{
+	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory%s%s", what ? " for " : "",
+		       what ? what : "");
 }

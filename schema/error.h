@@ -36,10 +36,14 @@ int pt_fail(struct pt_error *e, enum pt_error_kind kind, uint64_t offset, const 
 /* As pt_fail() with PT_ERR_IO (PT_ERR_CLOSED for EPIPE), and ": strerror(errno)" appended. */
 int pt_fail_errno(struct pt_error *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* As pt_fail() with PT_ERR_NO_MEMORY: "out of memory for WHAT", or "out of memory" when what is NULL. */
+int pt_fail_no_memory(struct pt_error *e, const char *what);
+
 /* The analyzer sees one source at a time, so it has to be told that they return -1. */
 #ifdef __clang_analyzer__
-#define pt_fail(...)	   (pt_fail(__VA_ARGS__), -1)
-#define pt_fail_errno(...) (pt_fail_errno(__VA_ARGS__), -1)
+#define pt_fail(...)	       (pt_fail(__VA_ARGS__), -1)
+#define pt_fail_errno(...)     (pt_fail_errno(__VA_ARGS__), -1)
+#define pt_fail_no_memory(...) (pt_fail_no_memory(__VA_ARGS__), -1)
 #endif
 
 /* Puts "path: " before the message of an error in that file, where several could be meant. */

@@ -10,11 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
-}
-
 /* Where the file is to be: behind a symbolic link, its target. */
 static char *target_of(const char *path)
 {
@@ -31,7 +26,7 @@ static int open_temporary(struct output *o, mode_t rights, struct pt_error *e)
 	int fd;
 
 	if (!copy)
-		return no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	fd = open(dirname(copy), O_TMPFILE | O_RDWR | O_CLOEXEC, rights);
 	free(copy);
 	if (fd >= 0) {
@@ -39,7 +34,7 @@ static int open_temporary(struct output *o, mode_t rights, struct pt_error *e)
 		return 0;
 	}
 	if (asprintf(&name, "%s.XXXXXX", o->path) < 0)
-		return no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	o->fd = mkostemp(name, O_CLOEXEC);
 	if (o->fd < 0) {
 		pt_fail_errno(e, "cannot create %s", o->path);
@@ -59,7 +54,7 @@ static int open_part(struct output *o, mode_t rights, struct pt_error *e)
 {
 	if (asprintf(&o->temporary, "%s.part", o->path) < 0) {
 		o->temporary = NULL;
-		return no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	}
 	unlink(o->temporary); /* NOLINT(clang-analyzer-unix.Malloc): the path is in o */
 	o->fd = open(o->temporary, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, rights);
@@ -94,7 +89,7 @@ static int open_output(struct output *ret, const char *path, const char *what,
 	}
 	o.path = target_of(path);
 	if (!o.path)
-		return no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	if (create(&o, rights, e)) {
 		free(o.path);
 		return -1;
@@ -127,7 +122,7 @@ static int name_it(struct output *o, struct pt_error *e)
 	for (unsigned i = 0; i < 100; i++) {
 		if (asprintf(&o->temporary, "%s.%d.%u", o->path, (int)getpid(), i) < 0) {
 			o->temporary = NULL;
-			return no_memory(e);
+			return pt_fail_no_memory(e, NULL);
 		}
 		if (linkat(AT_FDCWD, from, AT_FDCWD, o->temporary, AT_SYMLINK_FOLLOW) == 0)
 			return 0;

@@ -104,7 +104,7 @@ struct ptr_reader *ptr_reader_create(int fd, struct pt_error *e)
 		goto fail;
 	return r;
 no_memory:
-	pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the record stream");
+	pt_fail_no_memory(e, "the record stream");
 fail:
 	ptr_reader_destroy(r);
 	return NULL;
@@ -595,8 +595,7 @@ static int next_record(struct ptr_reader *r, struct ptr_record *ret, struct pt_e
 	if (type == PTR_END)
 		return finish(r, &ret->end, e) < 0 ? -1 : 1;
 	if (remember(r, ret) < 0)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET,
-			       "out of memory for the record stream's dictionary");
+		return pt_fail_no_memory(e, "the record stream's dictionary");
 	r->counts[type]++;
 	/* Numbers are 32 bits wide in the structs that refer to them. */
 	if (r->bad || r->counts[type] > UINT32_MAX)

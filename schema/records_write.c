@@ -103,7 +103,7 @@ struct ptr_writer *ptr_writer_create(int fd, struct pt_error *e)
 	return w;
 no_memory:
 	ptr_writer_destroy(w);
-	pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the record stream");
+	pt_fail_no_memory(e, "the record stream");
 	return NULL;
 }
 

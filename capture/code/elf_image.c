@@ -117,11 +117,6 @@ uint32_t image_set_build_id(const struct image_set *s, const char *name, const u
 	return k ? k->build_id_bytes : 0;
 }
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the images");
-}
-
 static int bad_elf(const char *path, struct pt_error *e)
 {
 	return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s: not an ELF file", path);
@@ -279,7 +274,7 @@ static int put_segment(struct image_set *s, struct ptc_writer *w, const struct s
 			ssize_t got;
 
 			if (!s->buffer && !(s->buffer = malloc(COPY_BYTES)))
-				return no_memory(e);
+				return pt_fail_no_memory(e, "the images");
 			do
 				got = pread(src->fd, s->buffer, n, (off_t)(seg->offset + done));
 			while (got < 0 && errno == EINTR);
@@ -358,7 +353,7 @@ int image_set_add_file(struct image_set *s, struct ptc_writer *w, const char *na
 				 (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec};
 	k = known_of(s, name);
 	if (!k) {
-		ret = no_memory(e);
+		ret = pt_fail_no_memory(e, "the images");
 		goto out;
 	}
 	ret = IMAGE_SET_DONE;
@@ -387,12 +382,12 @@ int image_set_add_bytes(struct image_set *s, struct ptc_writer *w, const char *n
 	int ret;
 
 	if (!k)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the images");
 	if (k->bytes && k->size == size && memcmp(k->bytes, bytes, size) == 0)
 		return IMAGE_SET_DONE;
 	copy = malloc(size ? size : 1);
 	if (!copy)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the images");
 	memcpy(copy, bytes, size);
 	src.bytes = copy;
 	ret = put_source(s, w, &src, e);

@@ -25,11 +25,6 @@ struct slots {
 	size_t count, room;
 };
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the symbols of an image");
-}
-
 void elf_symbols_deinit(struct elf_symbols *s)
 {
 	free(s->symbols);
@@ -92,7 +87,7 @@ static int put_symbol(struct elf_symbols *s, uint64_t value, uint64_t size, uint
 		      struct pt_error *e)
 {
 	if (s->count == UINT32_MAX || grow((void **)&s->symbols, s->count, &s->room, sizeof *s->symbols))
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the symbols of an image");
 	s->symbols[s->count++] =
 	    (struct ptc_symbol){.value = value, .size = size, .name = name, .type = (uint8_t)type};
 	return 0;
@@ -145,7 +140,7 @@ static int read_table(struct elf_symbols *s, Elf *elf, Elf_Scn *section, const G
 			break;
 		at = put_name(s, name, "");
 		if (at < 0)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the symbols of an image");
 		if (put_symbol(s, sym.st_value, sym.st_size, (uint32_t)at,
 			       binding == STB_LOCAL  ? 't'
 			       : binding == STB_WEAK ? 'W'
@@ -273,7 +268,7 @@ static int put_slot(struct slots *to, struct elf_symbols *s, uint64_t address, c
 	at = copy ? put_name(s, copy, "@plt") : -1;
 	free(copy);
 	if (at < 0 || grow((void **)&to->slots, to->count, &to->room, sizeof *to->slots))
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the symbols of an image");
 	to->slots[to->count++] = (struct slot){address, (uint32_t)at};
 	return 0;
 }

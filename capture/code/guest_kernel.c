@@ -41,7 +41,7 @@ static int open_image(const struct guest_image *image, int *ret_fd, uint64_t *re
 
 	*ret_fd = path ? regular_file_open(path, &st) : -1;
 	if (!path)
-		ret = pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		ret = pt_fail_no_memory(e, NULL);
 	else if (*ret_fd < 0 && errno != ENOEXEC)
 		ret = pt_fail_errno(e, "cannot read %s", path);
 	else if (*ret_fd < 0 || st.st_size <= 0)
@@ -175,8 +175,7 @@ static int put_image(const struct guest_image *from, int32_t pid, struct ptc_wri
 	ssize_t got = 1;
 	int fd = -1, ret;
 
-	ret = buffer ? open_image(from, &fd, &size, e)
-		     : pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+	ret = buffer ? open_image(from, &fd, &size, e) : pt_fail_no_memory(e, NULL);
 	while (ret == 0 && done < size && got > 0) {
 		got = pread(fd, buffer, size - done < PIECE_BYTES ? size - done : PIECE_BYTES, (off_t)done);
 		if (got < 0)

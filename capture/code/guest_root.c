@@ -48,7 +48,7 @@ struct guest_files *guest_files_create(const char *dir, int32_t pid, struct pt_e
 
 	if (!f || !(f->set = image_set_create_for(pid))) {
 		free(f);
-		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for a guest's files");
+		pt_fail_no_memory(e, "a guest's files");
 		return NULL;
 	}
 	f->dir = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -82,7 +82,7 @@ int guest_files_known(struct guest_files *f, const char *name, uint32_t name_byt
 
 	if (!node || *node != copy)
 		free(copy);
-	return node ? 0 : pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for a guest's files");
+	return node ? 0 : pt_fail_no_memory(e, "a guest's files");
 }
 
 static int missing(struct guest_files *f, const char *name, const char *why)

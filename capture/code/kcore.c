@@ -36,11 +36,6 @@ void hw_kernel_deinit(struct hw_kernel *k)
 	free(k->areas);
 }
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the kernel's code");
-}
-
 /* Below a guest's root as the guest would open it: its proc may be a link to ours, whose kernel is not its, or what blocks. */
 static int open_proc(const struct hw_kernel *k, const char *name)
 {
@@ -78,7 +73,7 @@ bool hw_kernel_files(struct hw_kernel *k, struct pt_error *why)
 	}
 	k->segments = calloc(h.e_phnum ? h.e_phnum : 1, sizeof *k->segments);
 	if (!k->segments) {
-		no_memory(why);
+		pt_fail_no_memory(why, "the kernel's code");
 		goto fail;
 	}
 	for (unsigned i = 0; i < h.e_phnum; i++) {
@@ -173,7 +168,7 @@ int hw_kernel_put_range(struct hw_kernel *k, struct ptc_writer *w, uint64_t addr
 		return 0;
 	buffer = malloc(PIECE);
 	if (!buffer)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the kernel's code");
 	while (done < bytes) {
 		size_t n = bytes - done < PIECE ? bytes - done : PIECE,
 		       got = kcore_read(k, address + done, buffer, n);
@@ -208,7 +203,7 @@ static int add_area(struct hw_kernel_area **areas, size_t *count, uint64_t start
 		struct hw_kernel_area *grown = realloc(*areas, (*count ? 2 * *count : 1) * sizeof *grown);
 
 		if (!grown)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the kernel's code");
 		*areas = grown;
 	}
 	(*areas)[(*count)++] = (struct hw_kernel_area){start, end, 0};
@@ -289,7 +284,7 @@ static int areas_by_looking(const struct hw_kernel *k, struct hw_kernel_area **a
 			space = &k->segments[i];
 	if (!buffer || !space) {
 		free(buffer);
-		return buffer ? 0 : no_memory(e);
+		return buffer ? 0 : pt_fail_no_memory(e, "the kernel's code");
 	}
 	for (size_t i = 0; i < known; i++)
 		last = (*areas)[i].end > last ? (*areas)[i].end : last;
@@ -378,7 +373,7 @@ static int add_symbol(struct symbols *s, uint64_t value, char type, const char *
 		struct ptc_symbol *grown = realloc(s->symbols, room * sizeof *grown);
 
 		if (!grown)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the kernel's code");
 		s->symbols = grown;
 		s->room = room;
 	}
@@ -387,7 +382,7 @@ static int add_symbol(struct symbols *s, uint64_t value, char type, const char *
 		char *grown = realloc(s->strings, room);
 
 		if (!grown)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the kernel's code");
 		s->strings = grown;
 		s->strings_room = room;
 	}
@@ -480,7 +475,7 @@ int hw_kernel_put_new(struct hw_kernel *k, struct ptc_writer *w, uint64_t time_n
 	fresh = calloc(count + 1, sizeof *fresh);
 	if (!fresh) {
 		free(now);
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the kernel's code");
 	}
 	for (size_t i = 0; i < count && r == 0; i++) {
 		bool known = false;

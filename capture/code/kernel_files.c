@@ -51,11 +51,6 @@ struct kernel_symbols {
 	size_t names_bytes, names_room;
 };
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the kernel's symbols");
-}
-
 static int by_tag_name(const void *a, const void *b)
 {
 	const struct tag *x = a, *y = b;
@@ -163,7 +158,7 @@ struct kernel_symbols *kernel_symbols_read(const char *path, struct pt_error *e)
 		if (!file)
 			pt_fail_errno(e, "cannot read %s", path);
 		else
-			no_memory(e);
+			pt_fail_no_memory(e, "the kernel's symbols");
 		goto fail;
 	}
 	/* "ffffffff81000000 T _text", "ffffffffc0201000 t irq_bypass\t[irqbypass]" */
@@ -175,7 +170,7 @@ struct kernel_symbols *kernel_symbols_read(const char *path, struct pt_error *e)
 		if (got < 3 || addr < KERNEL_HALF)
 			continue;
 		if (!add_symbol(s, addr, type, name, got == 4 ? strcat(tag, "]") : "")) {
-			no_memory(e);
+			pt_fail_no_memory(e, "the kernel's symbols");
 			goto fail;
 		}
 	}
@@ -190,7 +185,7 @@ struct kernel_symbols *kernel_symbols_read(const char *path, struct pt_error *e)
 	}
 	qsort(s->symbols, s->count, sizeof *s->symbols, by_address);
 	if (!index_names(s)) {
-		no_memory(e);
+		pt_fail_no_memory(e, "the kernel's symbols");
 		goto fail;
 	}
 	fclose(file);
@@ -337,7 +332,7 @@ int kernel_symbols_put(const struct kernel_symbols *s, struct ptc_writer *w, int
 	struct ptc_symbol *code = malloc(s->count * sizeof *code);
 	uint32_t *order = malloc(s->count * sizeof *order);
 	char *strings = malloc(s->names_bytes + 1);
-	int ret = code && order && strings ? 0 : no_memory(e);
+	int ret = code && order && strings ? 0 : pt_fail_no_memory(e, "the kernel's symbols");
 
 	for (size_t i = 0; ret == 0 && i < s->count; i++)
 		order[i] = (uint32_t)i;
@@ -399,7 +394,7 @@ static int put_linked_segment(int fd, const char *path, const Elf64_Phdr *ph,
 {
 	uint8_t *bytes = malloc(ph->p_filesz);
 	int ret = bytes ? read_at(fd, path, ph->p_offset, bytes, ph->p_filesz, e)
-			: pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the kernel's code");
+			: pt_fail_no_memory(e, "the kernel's code");
 
 	if (ret == 0) {
 		kernel_unfentry(symbols, ph->p_vaddr, bytes, ph->p_filesz);
@@ -485,7 +480,7 @@ static Elf64_Phdr *read_headers(int fd, const char *path, uint16_t type, unsigne
 	}
 	ph = malloc(eh.e_phnum * sizeof *ph);
 	if (!ph) {
-		no_memory(e);
+		pt_fail_no_memory(e, "the kernel's symbols");
 		return NULL;
 	}
 	if (read_at(fd, path, eh.e_phoff, ph, eh.e_phnum * sizeof *ph, e)) {
@@ -544,7 +539,7 @@ static int put_segments(int fd, const char *path, const Elf64_Phdr *ph, unsigned
 				  .name = KERNEL_IMAGE_NAME,
 				  .name_bytes = sizeof KERNEL_IMAGE_NAME - 1};
 	uint8_t *buffer = malloc(COPY_BYTES);
-	int failed = buffer ? 0 : no_memory(e);
+	int failed = buffer ? 0 : pt_fail_no_memory(e, "the kernel's symbols");
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < count && !failed; i++) {
@@ -568,7 +563,7 @@ static int put_segments(int fd, const char *path, const Elf64_Phdr *ph, unsigned
 			failed = linked ? put_linked_segment(fd, path, &moved, symbols, w, &image, e)
 					: put_segment(fd, path, &moved, w, &image, buffer, e);
 			if (!failed && !kernel_ranges_add(ret, moved.p_vaddr, moved.p_vaddr + moved.p_filesz))
-				failed = no_memory(e);
+				failed = pt_fail_no_memory(e, "the kernel's symbols");
 		}
 	}
 	free(buffer);

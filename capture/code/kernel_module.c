@@ -30,11 +30,6 @@ struct module {
 	unsigned unknown;
 };
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for a kernel module");
-}
-
 /* ---- The file ---- */
 
 static const char *const suffixes[] = {".ko", ".ko.xz", ".ko.zst", ".ko.gz"};
@@ -127,7 +122,7 @@ static uint8_t *read_file(const char *path, size_t *ret_bytes, struct pt_error *
 		bytes = grown;
 	}
 	if (!bytes)
-		no_memory(e);
+		pt_fail_no_memory(e, "a kernel module");
 	else if (ferror(f))
 		pt_fail_errno(e, "cannot read %s", path);
 	else if (n >= FILE_MAX)
@@ -199,7 +194,7 @@ uint8_t *kernel_module_read(const char *path, size_t *ret_bytes, struct pt_error
 		if (plain)
 			pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s cannot be unpacked", path);
 		else
-			no_memory(e);
+			pt_fail_no_memory(e, "a kernel module");
 		free(plain);
 		free(bytes);
 		return NULL;
@@ -441,7 +436,9 @@ static int put_text(const struct module *m, const char *name, struct ptc_writer 
 			return -1;
 		image.continues = 1;
 	}
-	return kernel_ranges_add(ret, m->start, m->start + m->bytes) ? 0 : no_memory(e);
+	return kernel_ranges_add(ret, m->start, m->start + m->bytes)
+		   ? 0
+		   : pt_fail_no_memory(e, "a kernel module");
 }
 
 int kernel_put_module(const uint8_t *bytes, size_t size, const char *name, uint64_t start, uint64_t end,
@@ -453,7 +450,7 @@ int kernel_put_module(const uint8_t *bytes, size_t size, const char *name, uint6
 	GElf_Ehdr eh;
 
 	if (!m)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "a kernel module");
 	m->start = start;
 	m->kernel = symbols;
 	elf_version(EV_CURRENT);
@@ -468,7 +465,7 @@ int kernel_put_module(const uint8_t *bytes, size_t size, const char *name, uint6
 	m->text = calloc(1, m->bytes);
 	m->hole = malloc(m->bytes);
 	if (!m->text || !m->hole) {
-		no_memory(e);
+		pt_fail_no_memory(e, "a kernel module");
 		goto out;
 	}
 	copy_sections(m);

@@ -6,11 +6,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
-}
-
 int container_new_uuid(struct ptc_writer *w, struct pt_error *e)
 {
 	unsigned char id[16];
@@ -30,7 +25,7 @@ int container_copy_meta(struct ptc_writer *w, const struct ptc_chunk *c, struct 
 	int r;
 
 	if (!m)
-		return no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	r = ptc_meta_add(m, c, e);
 	for (size_t i = 0; r == 0 && ptc_meta_pair(m, i, &key, &value); i++)
 		if (strcmp(key, "uuid") != 0)
@@ -51,7 +46,7 @@ static int copy_attr(struct ptc_writer *w, const struct ptc_chunk *c, struct pt_
 	ids = malloc((a.count + 1) * sizeof *ids);
 	name = strndup(a.name, a.name_bytes);
 	if (!ids || !name) {
-		r = no_memory(e);
+		r = pt_fail_no_memory(e, NULL);
 	} else {
 		memcpy(ids, a.ids, a.count * sizeof *ids);
 		r = a.machine_pid
@@ -73,7 +68,7 @@ static int copy_symbols(struct ptc_writer *w, const struct ptc_chunk *c, struct 
 		return -1;
 	aligned = malloc(((size_t)s.count + 1) * sizeof *aligned);
 	if (!aligned)
-		return no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	memcpy(aligned, s.symbols, s.count * sizeof *aligned);
 	s.symbols = aligned;
 	r = ptc_put_symbols(w, &s, e);

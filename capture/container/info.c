@@ -36,7 +36,7 @@ static void *grow(void *array, size_t count, size_t *room, size_t element, struc
 	if (grown)
 		*room = more;
 	else
-		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		pt_fail_no_memory(e, NULL);
 	return grown;
 }
 
@@ -45,7 +45,7 @@ static char *copy_of(const char *s, uint32_t n, struct pt_error *e)
 	char *copy = strndup(s, n);
 
 	if (!copy)
-		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		pt_fail_no_memory(e, NULL);
 	return copy;
 }
 
@@ -269,7 +269,7 @@ static int gather(struct info *i, int fd, struct pt_error *e)
 	i->meta = ptc_meta_create();
 	if (!i->meta) {
 		ptc_reader_destroy(r);
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		return pt_fail_no_memory(e, NULL);
 	}
 	for (;;) {
 		struct info_chunks *k;

@@ -60,8 +60,7 @@ static int copy_meta(struct merge *m, const struct ptc_chunk *c, int32_t guest, 
 	static const char *const kept[] = {"host", "kernel", "time_zero", "time_mult", "time_shift"};
 	struct ptc_meta *meta = ptc_meta_create();
 	const char *key, *value;
-	int r = meta ? ptc_meta_add(meta, c, e)
-		     : pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for META");
+	int r = meta ? ptc_meta_add(meta, c, e) : pt_fail_no_memory(e, "META");
 
 	for (size_t i = 0; r == 0 && ptc_meta_pair(meta, i, &key, &value); i++) {
 		char name[64];
@@ -92,7 +91,7 @@ static int copy_attr(struct merge *m, const struct ptc_chunk *c, int32_t guest, 
 		return -1;
 	ids = malloc((size_t)a.count * sizeof *ids + 1);
 	if (!ids)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for ids");
+		return pt_fail_no_memory(e, "ids");
 	memcpy(ids, a.ids, (size_t)a.count * sizeof *ids);
 	snprintf(name, sizeof name, "%.*s", (int)a.name_bytes, a.name);
 	r = ptc_put_guest_attr(m->w, guest ? guest : a.machine_pid, name, a.attr, a.attr_bytes, ids, a.count,
@@ -145,7 +144,7 @@ static int copy(struct merge *m, const struct ptc_chunk *c, int32_t guest, uint3
 			return -1;
 		aligned = malloc(symbols.count * sizeof *aligned + 1);
 		if (!aligned)
-			return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for symbols");
+			return pt_fail_no_memory(e, "symbols");
 		memcpy(aligned, symbols.symbols, symbols.count * sizeof *aligned);
 		symbols.symbols = aligned;
 		if (guest)
@@ -235,7 +234,7 @@ static int only_vm(const char *path, int32_t *ret, struct pt_error *e)
 	int fd;
 
 	if (!meta)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for META");
+		return pt_fail_no_memory(e, "META");
 	if (open_container(path, &fd, &r, e)) {
 		ptc_meta_destroy(meta);
 		return -1;

@@ -147,7 +147,7 @@ static int trim(const struct arguments *a, int in, struct output *out, struct pt
 	int r = -1, damaged = 0;
 
 	if (!meta) {
-		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		pt_fail_no_memory(e, NULL);
 		return -1;
 	}
 	if (trim_first_tsc(in, meta, &first_tsc, e) < 0) {
@@ -155,7 +155,7 @@ static int trim(const struct arguments *a, int in, struct output *out, struct pt
 		goto out;
 	}
 	if (ptc_meta_get(meta, "uuid") && !(t.uuid = strdup(ptc_meta_get(meta, "uuid")))) {
-		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		pt_fail_no_memory(e, NULL);
 		goto out;
 	}
 	if (a->time) {

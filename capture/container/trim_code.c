@@ -37,11 +37,6 @@ struct trim_code {
 	size_t image_count;
 };
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
-}
-
 /* One more element at *array, of `size` bytes each; NULL: no memory. */
 static void *grow(void *array, size_t count, size_t size)
 {
@@ -95,17 +90,17 @@ static int take_line(struct trim_code *t, char *line, struct pt_error *e)
 	if (!m) {
 		m = grow(&t->images, t->image_count, sizeof *t->images);
 		if (!m)
-			return no_memory(e);
+			return pt_fail_no_memory(e, NULL);
 		t->image_count++;
 		*m = (struct image){.memory = kind[0] == 'm', .machine_pid = machine, .pid = pid};
 		memcpy(m->build_id, build_id, sizeof build_id);
 		m->name = strdup(line + name);
 		if (!m->name)
-			return no_memory(e);
+			return pt_fail_no_memory(e, NULL);
 	}
 	r = grow(&m->used, m->used_count, sizeof *m->used);
 	if (!r)
-		return no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	m->used_count++;
 	*r = (struct range){start, start + bytes};
 	return 0;
@@ -206,7 +201,7 @@ struct trim_code *trim_code_create(int fd, struct pt_error *e)
 	struct trim_code *t = calloc(1, sizeof *t);
 
 	if (!t) {
-		no_memory(e);
+		pt_fail_no_memory(e, NULL);
 		return NULL;
 	}
 	if (list(t, fd, e) < 0) {
@@ -260,7 +255,7 @@ static int copy_image(struct trim_code *t, struct ptc_writer *w, const struct pt
 		m->begun = false;
 	p = grow(&m->pieces, m->piece_count, sizeof *m->pieces);
 	if (!p)
-		return no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	m->piece_count++;
 	*p = (struct piece){in.vaddr, at, in.size};
 	for (size_t i = 0; i < m->used_count; i++) {
@@ -346,7 +341,7 @@ static int copy_symbols(struct trim_code *t, struct ptc_writer *w, const struct 
 	}
 	all = malloc(((size_t)s.count + 1) * sizeof *all);
 	if (!all)
-		return no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	if (s.count)
 		memcpy(all, s.symbols, s.count * sizeof *all);
 	qsort(all, s.count, sizeof *all, by_value);

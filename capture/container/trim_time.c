@@ -49,11 +49,6 @@ struct trim_time {
 	uint64_t from_ns, to_ns;
 };
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
-}
-
 /* ---- Clocks ----------------------------------------------------------------------------------------- */
 
 struct conversion {
@@ -245,7 +240,7 @@ static int add_stream(struct trim_time *t, struct pt_error *e)
 	struct stream *grown = realloc(t->streams, (t->stream_count + 1) * sizeof *grown);
 
 	if (!grown)
-		return no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	t->streams = grown;
 	memset(&t->streams[t->stream_count++], 0, sizeof *grown);
 	return 0;
@@ -415,7 +410,7 @@ static int note_switch(struct trim_time *t, const struct record *r, struct pt_er
 	if (!s) {
 		s = realloc(t->switched, (t->switched_count + 1) * sizeof *s);
 		if (!s)
-			return no_memory(e);
+			return pt_fail_no_memory(e, NULL);
 		t->switched = s;
 		s = &t->switched[t->switched_count++];
 		*s = key;
@@ -451,11 +446,11 @@ static int add_event(struct trim_time *t, const struct ptc_chunk *c, struct pt_e
 		return -1;
 	grown = realloc(t->events, ((size_t)t->event_count + 1) * sizeof *t->events);
 	if (!grown)
-		return no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	t->events = grown;
 	grown = realloc(t->ids, (t->id_count + a.count + 1) * sizeof *t->ids);
 	if (!grown)
-		return no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	t->ids = grown;
 	for (uint32_t i = 0; i < a.count; i++) {
 		t->ids[t->id_count].id = get64(a.ids + 8 * (size_t)i);
@@ -541,7 +536,7 @@ struct trim_time *trim_time_create(int fd, const struct ptc_meta *meta, const st
 	struct conversion c = conversion_of(meta);
 
 	if (!t) {
-		no_memory(e);
+		pt_fail_no_memory(e, NULL);
 		return NULL;
 	}
 	if (read_all(fd, take_cuts, &reading, e) < 0)
@@ -586,7 +581,7 @@ static int copy_sideband(struct trim_time *t, struct ptc_writer *w, const struct
 		return -1;
 	kept = malloc(n + 1);
 	if (!kept)
-		return no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	for (; n; n -= r.h.size, p += r.h.size) {
 		look(t, attr, p, &r);
 		if (!wanted(t, &r))

@@ -47,11 +47,6 @@ struct aux_found {
 	uint32_t count, room;
 };
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the list of AUX data");
-}
-
 uint64_t perf_tsc_to_ns(const struct perf_file_clock *clock, uint64_t tsc)
 {
 	if (!clock->mult || clock->shift > 63)
@@ -76,7 +71,7 @@ static void *grow(void *array, size_t count, size_t *room, size_t each)
 int aux_plan_init(struct aux_plan *p, struct pt_error *e)
 {
 	*p = (struct aux_plan){.found = calloc(1, sizeof(struct aux_found))};
-	return p->found ? 0 : no_memory(e);
+	return p->found ? 0 : pt_fail_no_memory(e, "the list of AUX data");
 }
 
 static int by_owner(const void *a, const void *b)
@@ -108,7 +103,7 @@ static struct buffer *buffer_of(struct aux_found *found, int32_t cpu, int32_t ti
 		found->room = (uint32_t)room;
 	}
 	if (!b) {
-		no_memory(e);
+		pt_fail_no_memory(e, "the list of AUX data");
 		return NULL;
 	}
 	*b = key;
@@ -116,7 +111,7 @@ static struct buffer *buffer_of(struct aux_found *found, int32_t cpu, int32_t ti
 	b->named_tid = b->tid;
 	if (!tsearch(b, &found->buffers, by_owner)) {
 		free(b);
-		no_memory(e);
+		pt_fail_no_memory(e, "the list of AUX data");
 		return NULL;
 	}
 	order[found->count++] = b;
@@ -137,7 +132,7 @@ static int add_chunk(struct aux_plan *p, const struct perf_record *r, struct pt_
 			       (unsigned long long)u64(r->bytes + 16), (unsigned long long)r->aux_bytes);
 	c = grow(b->chunks, b->chunk_count, &b->chunk_room, sizeof *c);
 	if (!c)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the list of AUX data");
 	b->chunks = c;
 	b->named_tid = tid;
 	c[b->chunk_count++] = (struct chunk){.file_offset = r->aux_offset,
@@ -180,7 +175,7 @@ static int add_traced(struct aux_plan *p, const struct perf_file *f, const struc
 	}
 	grown = grow(b->traced, b->traced_count, &b->traced_room, sizeof *grown);
 	if (!grown)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the list of AUX data");
 	b->traced = grown;
 	grown[b->traced_count++] = now;
 	return 0;
@@ -201,7 +196,7 @@ int aux_plan_thread(struct aux_plan *p, int32_t pid, int32_t tid, struct pt_erro
 		return 0;
 	grown = grow(found->threads, found->thread_count, &found->thread_room, sizeof *grown);
 	if (!grown)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the list of AUX data");
 	found->threads = grown;
 	grown[found->thread_count++] = (struct thread){.tid = tid, .pid = pid};
 	return 0;
@@ -250,7 +245,7 @@ static int add_piece(struct aux_plan *p, const struct aux_piece *piece, struct p
 	struct aux_piece *grown = grow(p->pieces, p->count, &p->room, sizeof *grown);
 
 	if (!grown)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the list of AUX data");
 	p->pieces = grown;
 	grown[p->count++] = *piece;
 	p->bytes += piece->bytes;
@@ -399,7 +394,7 @@ int aux_plan_finish(struct aux_plan *p, struct perf_file *f, struct pt_error *e)
 		qsort(found->threads, found->thread_count, sizeof *found->threads, by_tid);
 	p->streams = calloc(found->count + 1, sizeof *p->streams);
 	if (!p->streams)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the list of AUX data");
 	for (uint32_t i = 0; i < found->count; i++) {
 		const struct buffer *b = found->order[i];
 		uint32_t stream = p->stream_count;

@@ -186,7 +186,7 @@ static int take_aux(struct export *x, const struct ptc_chunk *c, struct pt_error
 		uint8_t *grown = realloc(q->bytes, room);
 
 		if (!grown)
-			return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for AUX data");
+			return pt_fail_no_memory(e, "AUX data");
 		q->bytes = grown;
 		q->room = room;
 	}
@@ -212,7 +212,7 @@ static int take_stream(struct export *x, const struct ptc_chunk *c, struct pt_er
 			       c->stream);
 	grown = realloc(x->queues, c->stream * sizeof *grown);
 	if (!grown)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the streams");
+		return pt_fail_no_memory(e, "the streams");
 	x->queues = grown;
 	grown[x->queue_count++] = (struct queue){.stream = stream};
 	if (stream.snapshot)
@@ -322,7 +322,7 @@ static int take_image(struct export *x, const struct ptc_chunk *c, struct pt_err
 		return 0;
 	name = strndup(image.name, image.name_bytes);
 	if (!name)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		return pt_fail_no_memory(e, NULL);
 	bytes = elf_file_build_id(name, build_id, &why);
 	if (bytes < 0)
 		fprintf(stderr, "pt-capture: perf will not find the code of %s: %s\n", name, why.message);
@@ -359,7 +359,7 @@ static int export(struct export *x, struct ptc_reader *r, struct pt_error *e)
 
 	x->meta = ptc_meta_create();
 	if (!x->meta)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		return pt_fail_no_memory(e, NULL);
 	x->host = export_files_of(&x->files, 0, e);
 	if (!x->host)
 		return -1;

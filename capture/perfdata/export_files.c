@@ -12,11 +12,6 @@
 #define MACHINES_MAX 1024
 #define PAGE	     4096u
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the perf.data");
-}
-
 struct export_machine *export_files_of(struct export_files *f, int32_t pid, struct pt_error *e)
 {
 	struct export_machine **grown, *m;
@@ -33,7 +28,7 @@ struct export_machine *export_files_of(struct export_files *f, int32_t pid, stru
 		f->all = grown;
 	m = grown ? calloc(1, sizeof *m) : NULL;
 	if (!m) {
-		no_memory(e);
+		pt_fail_no_memory(e, "the perf.data");
 		return NULL;
 	}
 	m->pid = pid;
@@ -63,7 +58,7 @@ int export_files_event(struct export_files *f, const struct ptc_attr *attr, bool
 		if (events)
 			f->event_of = events;
 		if (!machines || !events)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the perf.data");
 	}
 	for (uint32_t i = 0; i < f->count; i++)
 		if (f->all[i] == m)
@@ -102,7 +97,7 @@ static int commit_folder(struct export_machine *m, const char *folder, struct pt
 	if (mkdir(folder, 0700))
 		return pt_fail_errno(e, "cannot make the folder %s", folder);
 	if (asprintf(&path, "%s/data", folder) < 0)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the perf.data");
 	free(m->out.path);
 	m->out.path = path;
 	if (output_commit(&m->out, e))
@@ -110,7 +105,7 @@ static int commit_folder(struct export_machine *m, const char *folder, struct pt
 	if (!perf_kcore_there(&m->kcore))
 		return 0;
 	if (asprintf(&path, "%s/kcore_dir", folder) < 0)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the perf.data");
 	ret = perf_kcore_commit(&m->kcore, path, e);
 	free(path);
 	return ret;
@@ -124,7 +119,7 @@ static int commit_guest(struct export_machine *m, const char *folder, struct pt_
 	if (!has_any(m))
 		return 0;
 	if (asprintf(&path, "%s/guest__%" PRId32, folder, m->pid) < 0)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the perf.data");
 	ret = commit_folder(m, path, e);
 	free(path);
 	return ret;
@@ -157,7 +152,7 @@ static int commit_all(struct export_files *f, struct pt_error *e)
 			       "%s is no file: with kernel code or guests, a folder is to be written", f->to);
 	if (asprintf(&folder, "%s.%d", to, (int)getpid()) < 0) {
 		free(to);
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the perf.data");
 	}
 	ret = commit_folder(f->all[0], folder, e);
 	for (size_t i = 1; i < f->count && ret == 0; i++)

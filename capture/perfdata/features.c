@@ -10,11 +10,6 @@
 #define BUILD_ID_HEAD 36 /* perf_event_header, pid, 24 bytes of build id */
 #define UPDATE_NAME   2	 /* PERF_EVENT_UPDATE__NAME */
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the perf.data's features");
-}
-
 /* perf's string at *p: u32 size, then that many bytes with padding. NULL: there is none (or, *failed, no memory). */
 static char *take_string(const uint8_t **p, const uint8_t *end, bool *failed)
 {
@@ -39,7 +34,7 @@ static int take_text(struct perf_file *f, enum perf_file_text which, const uint8
 	char *s = take_string(&p, p + n, &failed);
 
 	if (failed)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the perf.data's features");
 	if (s) {
 		free(f->text[which]);
 		f->text[which] = s;
@@ -68,7 +63,7 @@ static int take_command(struct perf_file *f, const uint8_t *p, size_t n, struct 
 		if (!grown) {
 			free(word);
 			free(line);
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the perf.data's features");
 		}
 		line = grown;
 		if (bytes)
@@ -114,7 +109,7 @@ static int take_event_desc(struct perf_file *f, const uint8_t *p, size_t n, stru
 		p += attr_size + 4;
 		name = take_string(&p, end, &failed);
 		if (failed)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the perf.data's features");
 		if (!name)
 			return 0;
 		if (ids > (size_t)(end - p) / 8) {
@@ -148,7 +143,7 @@ static int take_build_id(struct perf_file *f, const uint8_t *p, size_t n, struct
 
 		b = realloc(f->build_ids, room * sizeof *b);
 		if (!b)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the perf.data's features");
 		f->build_ids = b;
 		f->build_id_room = room;
 	}
@@ -159,7 +154,7 @@ static int take_build_id(struct perf_file *f, const uint8_t *p, size_t n, struct
 		b->size = p[32] <= 20 ? p[32] : 20;
 	b->name = strndup((const char *)p + BUILD_ID_HEAD, n - BUILD_ID_HEAD);
 	if (!b->name)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the perf.data's features");
 	f->build_id_count++;
 	return 0;
 }
@@ -186,7 +181,7 @@ static int keep(uint8_t **to, size_t *to_bytes, const uint8_t *bytes, size_t n, 
 	*to_bytes = n;
 	*to = malloc(n ? n : 1);
 	if (!*to)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the perf.data's features");
 	memcpy(*to, bytes, n);
 	return 0;
 }
@@ -293,7 +288,7 @@ static int take_update(struct perf_file *f, const struct perf_record *r, struct 
 		return 0;
 	name = strndup((const char *)r->bytes + 24, r->size - 24u);
 	if (!name)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the perf.data's features");
 	free(ev->name);
 	ev->name = name;
 	return 0;

@@ -55,11 +55,6 @@ struct perf_reader {
 	bool pipe, later_pass;
 };
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the perf.data");
-}
-
 /* n bytes at offset; fewer at the file's end. How many, or -1. */
 static ssize_t read_at(const struct perf_file *f, int fd, uint64_t offset, void *to, size_t n,
 		       struct pt_error *e)
@@ -115,14 +110,14 @@ int perf_file_add_event(struct perf_file *f, const uint8_t *attr, size_t bytes, 
 
 		ev = realloc(f->events, room * sizeof *ev);
 		if (!ev)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the perf.data");
 		f->events = ev;
 		f->event_room = room;
 	}
 	ev = &f->events[f->event_count];
 	*ev = (struct perf_file_event){.name = strdup("")};
 	if (!ev->name)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the perf.data");
 	if (bytes > sizeof ev->attr)
 		bytes = sizeof ev->attr;
 	memcpy(&ev->attr, attr, bytes);
@@ -142,7 +137,7 @@ int perf_file_add_ids(struct perf_file *f, uint32_t event, const uint8_t *ids, s
 		struct perf_file_id *grown = realloc(f->ids, room * sizeof *grown);
 
 		if (!grown)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the perf.data");
 		f->ids = grown;
 		f->id_room = room;
 	}
@@ -154,7 +149,7 @@ int perf_file_add_ids(struct perf_file *f, uint32_t event, const uint8_t *ids, s
 		uint64_t *grown = realloc(ev->ids, (ev->id_count + count + 1) * sizeof *grown);
 
 		if (!grown)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the perf.data");
 		ev->ids = grown;
 		for (size_t i = 0; i < count; i++)
 			grown[ev->id_count++] = u64(ids + 8 * i);
@@ -224,7 +219,7 @@ static int read_attrs(struct perf_file *f, int fd, uint64_t offset, uint64_t byt
 			       "%s: %" PRIu64 " bytes of events of %" PRIu64 " bytes", f->path, bytes, each);
 	attrs = malloc(bytes + 1);
 	if (!attrs)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the perf.data");
 	if (read_whole(f, fd, offset, attrs, bytes, "the events", e))
 		goto out;
 	for (uint64_t i = 0; i < bytes / each; i++) {
@@ -242,7 +237,7 @@ static int read_attrs(struct perf_file *f, int fd, uint64_t offset, uint64_t byt
 			size = (uint32_t)(each - ATTR_TAIL);
 		id = malloc(ids_bytes + 1);
 		if (!id) {
-			no_memory(e);
+			pt_fail_no_memory(e, "the perf.data");
 			goto out;
 		}
 		if (read_whole(f, fd, ids, id, ids_bytes, "the sample ids", e) ||
@@ -279,7 +274,7 @@ static int read_features(struct perf_file *f, int fd, uint64_t table, const uint
 		table += sizeof section;
 		bytes = malloc(n + 1);
 		if (!bytes)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the perf.data");
 		ret = read_whole(f, fd, offset, bytes, n, "its features", e) ||
 		      perf_file_feature(f, bit, bytes, n, e);
 		free(bytes);
@@ -360,7 +355,7 @@ static int to_file(const struct perf_file *f, int fd, struct pt_error *e)
 	unlink(path);
 	piece = malloc(PIPE_COPY_BYTES);
 	if (!piece) {
-		no_memory(e);
+		pt_fail_no_memory(e, "the perf.data");
 		goto fail;
 	}
 	for (;;) {
@@ -404,7 +399,7 @@ static int add_part(struct perf_reader *r, int fd, struct pt_error *e)
 
 	if (!grown) {
 		close(fd);
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the perf.data");
 	}
 	r->parts = grown;
 	grown[r->part_count] = (struct part){.fd = fd, .number = r->part_count};
@@ -422,7 +417,7 @@ static int add_further_parts(struct perf_file *f, struct pt_error *e)
 		int fd;
 
 		if (asprintf(&path, "%s/data.%u", f->directory, i) < 0)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the perf.data");
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 		if (fd < 0 && errno != ENOENT) {
 			pt_fail_errno(e, "cannot open %s", path);
@@ -447,12 +442,12 @@ static int open_paths(struct perf_file *f, const char *path, struct pt_error *e)
 		f->directory = strdup(path);
 		if (!f->directory || asprintf(&f->path, "%s/data", path) < 0) {
 			f->path = NULL;
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the perf.data");
 		}
 	} else {
 		f->path = strdup(strcmp(path, "-") == 0 ? "standard input" : path);
 		if (!f->path)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the perf.data");
 	}
 	fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(f->path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -471,7 +466,7 @@ int perf_file_open(struct perf_file *ret, const char *path, struct pt_error *e)
 
 	*ret = (struct perf_file){.reader = r};
 	if (!r) {
-		no_memory(e);
+		pt_fail_no_memory(e, "the perf.data");
 		goto fail;
 	}
 	if (open_paths(ret, path, e))
@@ -544,7 +539,7 @@ static int fetch(struct perf_file *f, size_t n, const uint8_t **ret, struct pt_e
 		ssize_t got;
 
 		if (!r->buffer && !(r->buffer = malloc(room)))
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the perf.data");
 		got = read_at(f, r->fd, r->at, r->buffer, left < room ? left : room, e);
 		if (got < 0)
 			return -1;
@@ -603,7 +598,7 @@ static int bytes_after(struct perf_file *f, struct perf_record *rec, struct pt_e
 		int ret;
 
 		if (!bytes)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the perf.data");
 		ret = read_whole(f, r->fd, r->at - n, bytes, n, "the tracepoints' formats", e) ||
 		      perf_file_feature(f, 1, bytes, n, e);
 		free(bytes);
@@ -648,7 +643,7 @@ static int begin_unpacking(struct perf_file *f, const struct perf_record *rec, s
 		r->packed = malloc(UINT16_MAX);
 		r->unpacked = malloc(UNPACKED_BYTES);
 		if (!r->zstd || !r->packed || !r->unpacked)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the perf.data");
 		ZSTD_DCtx_setParameter(r->zstd, ZSTD_d_windowLogMax, WINDOW_LOG_MAX);
 	}
 	n = rec->size - head;

@@ -109,7 +109,7 @@ int perf_guest_put(struct perf_guest *g, struct ptc_writer *w, struct perf_machi
 	int ret = -1;
 
 	if (!order) {
-		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the guest's records");
+		pt_fail_no_memory(e, "the guest's records");
 		return -1;
 	}
 	if (perf_machines_add(machines, g->of->pid, &g->file, e) ||

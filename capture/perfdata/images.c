@@ -38,11 +38,6 @@ struct perf_images {
 	uint64_t mapped_bytes;
 };
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the list of mapped files");
-}
-
 struct perf_images *perf_images_create(int32_t machine_pid, const char *root, const char *cache,
 				       bool own_cache, bool own_kernel)
 {
@@ -114,7 +109,7 @@ static int sort_build_ids(struct perf_images *i, struct pt_error *e)
 	i->listed = malloc((all + 1) * sizeof *i->listed);
 	i->listed_count = i->listed_of = 0;
 	if (!i->listed)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the list of mapped files");
 	i->listed_of = all;
 	for (size_t k = 0; k < all; k++) {
 		const struct perf_file_build_id *b = &f->build_ids[k];
@@ -236,7 +231,7 @@ static int try_format(struct perf_images *i, struct ptc_writer *w, struct mapped
 	ret = vasprintf(&path, format, ap);
 	va_end(ap);
 	if (ret < 0)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the list of mapped files");
 	ret = try_path(i, w, m, path, e);
 	free(path);
 	return ret;
@@ -271,7 +266,7 @@ static int try_vdso(struct perf_images *i, struct ptc_writer *w, struct mapped *
 
 	if (i->cache && i->own_cache && !m->build_id_bytes) {
 		if (asprintf(&pattern, "%s/\\[vdso\\]/*/vdso", i->cache) < 0)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the list of mapped files");
 		if (glob(pattern, 0, NULL, &found) == 0) {
 			if (found.gl_pathc == 1)
 				ret = try_path(i, w, m, found.gl_pathv[0], e);
@@ -344,7 +339,7 @@ static struct mapped *mapped_of(struct perf_images *i, const char *name, const u
 		struct mapped **grown = realloc(i->all, room * sizeof(struct mapped *));
 
 		if (!grown) {
-			no_memory(e);
+			pt_fail_no_memory(e, "the list of mapped files");
 			return NULL;
 		}
 		i->all = grown;
@@ -359,7 +354,7 @@ static struct mapped *mapped_of(struct perf_images *i, const char *name, const u
 		if (m)
 			free(m->missing.name);
 		free(m);
-		no_memory(e);
+		pt_fail_no_memory(e, "the list of mapped files");
 		return NULL;
 	}
 	i->all[i->count++] = m;

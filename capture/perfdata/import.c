@@ -106,12 +106,12 @@ static int take_guest(struct import_perf_request *r, const char *value, struct p
 	int count = 0;
 
 	if (!grown)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		return pt_fail_no_memory(e, NULL);
 	r->guests = grown;
 	g = &grown[r->guest_count];
 	*g = (struct import_guest){.path = strdup(value)};
 	if (!g->path)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		return pt_fail_no_memory(e, NULL);
 	r->guest_count++;
 	/* From the end: one number is the pid, two are the pid and the offset. */
 	for (int field = 0; field < 2 && (comma = strrchr(g->path, ',')); field++) {
@@ -146,7 +146,7 @@ static int find_guests(struct import_perf_request *r, struct pt_error *e)
 	int ret = 0;
 
 	if (asprintf(&pattern, "%s/guest__*", r->input) < 0)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		return pt_fail_no_memory(e, NULL);
 	if (glob(pattern, 0, NULL, &found) == 0) {
 		for (size_t i = 0; i < found.gl_pathc && ret == 0; i++) {
 			const char *pid = strrchr(found.gl_pathv[i], '_') + 1;
@@ -157,7 +157,7 @@ static int find_guests(struct import_perf_request *r, struct pt_error *e)
 			if (known)
 				continue;
 			if (asprintf(&guest, "%s,%s", found.gl_pathv[i], pid) < 0) {
-				ret = pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+				ret = pt_fail_no_memory(e, NULL);
 				break;
 			}
 			ret = take_guest(r, guest, e);

@@ -49,11 +49,6 @@ struct perf_machines {
 	size_t count;
 };
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the code");
-}
-
 struct perf_machines *perf_machines_create(const struct import_perf_request *request,
 					   struct import_perf_notes *notes)
 {
@@ -151,7 +146,7 @@ int perf_machines_add(struct perf_machines *m, int32_t pid, const struct perf_fi
 			       MACHINES_MAX);
 	grown = realloc(m->all, (m->count + 1) * sizeof *grown);
 	if (!grown)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the code");
 	m->all = grown;
 	one = &grown[m->count];
 	*one = (struct machine){.pid = pid, .file = file};
@@ -175,7 +170,7 @@ int perf_machines_add(struct perf_machines *m, int32_t pid, const struct perf_fi
 	one->root = root;
 	one->cache = cache;
 	if (!one->images)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the code");
 	perf_images_build_ids(one->images, file);
 	return 0;
 }
@@ -215,7 +210,7 @@ static int add_map(struct machine *one, uint64_t start, uint64_t bytes, uint64_t
 
 		grown = realloc(one->maps, room * sizeof *grown);
 		if (!grown)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the code");
 		one->maps = grown;
 		one->map_room = room;
 	}
@@ -223,7 +218,7 @@ static int add_map(struct machine *one, uint64_t start, uint64_t bytes, uint64_t
 	*grown =
 	    (struct kernel_map){.start = start, .end = start + bytes, .text = text, .name = strdup(name)};
 	if (!grown->name)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the code");
 	one->map_count++;
 	return 0;
 }
@@ -301,14 +296,14 @@ static int cached_folder(struct machine *one, struct pt_error *e)
 		snprintf(text + 2 * (size_t)i, 3, "%02x", id->bytes[i]);
 	pattern = join(&failed, "%s/\\[kernel.kcore\\]/%s/*", one->cache, text);
 	if (!pattern)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the code");
 	if (glob(pattern, 0, NULL, &found) == 0) {
 		if (found.gl_pathc)
 			one->kernel_folder = join(&failed, "%s", found.gl_pathv[found.gl_pathc - 1]);
 		globfree(&found);
 	}
 	free(pattern);
-	return failed ? no_memory(e) : 0;
+	return failed ? pt_fail_no_memory(e, "the code") : 0;
 }
 
 /* Where the kernel's text begins: from its mapping, else its symbols. 0 unknown. */
@@ -428,10 +423,10 @@ static int wanted_ranges(const struct machine *one, uint64_t text, struct kernel
 		uint64_t start = one->maps[i].text ? one->maps[i].text : one->maps[i].start;
 
 		if (!kernel_ranges_add(ret, start, one->maps[i].end))
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the code");
 	}
 	if (one->map_count == 0 && text && !kernel_ranges_add(ret, text, text + TEXT_MAX))
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the code");
 	return 0;
 }
 
@@ -512,7 +507,7 @@ int perf_machines_kernel(struct perf_machines *m, int32_t pid, struct ptc_writer
 		paths.modules = kernel_file(NULL, one->kernel_folder, "modules", &failed);
 		paths.module_folder = asked->modules;
 	}
-	ret = failed ? no_memory(e) : put_kernel(m, one, &paths, w, e);
+	ret = failed ? pt_fail_no_memory(e, "the code") : put_kernel(m, one, &paths, w, e);
 	free(paths.kcore);
 	free(paths.vmlinux);
 	free(paths.kallsyms);
@@ -556,7 +551,7 @@ int perf_machines_mapped(struct perf_machines *m, int32_t pid, const struct orde
 		return 0;
 	name = strndup((const char *)rec->bytes + fixed, rec->size - fixed);
 	if (!name)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the code");
 	ret = perf_images_map(one->images, w, name, build_id, build_id_bytes, length, e);
 	free(name);
 	return ret;

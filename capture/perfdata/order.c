@@ -65,7 +65,7 @@ static int push(struct perf_order *o, struct ordered_record *r, struct pt_error 
 
 		if (!grown) {
 			free(r);
-			return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the sideband");
+			return pt_fail_no_memory(e, "the sideband");
 		}
 		o->heap = grown;
 		o->room = room;
@@ -135,7 +135,7 @@ static int read_one(struct perf_order *o, struct pt_error *e)
 		return 1;
 	r = malloc(sizeof *r + rec.size);
 	if (!r)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the sideband");
+		return pt_fail_no_memory(e, "the sideband");
 	if (perf_stamp_read(o->file, &rec, &r->stamp, e)) {
 		free(r);
 		return -1;

@@ -17,11 +17,6 @@ struct perf_put_entry {
 	uint32_t attr, at, size;
 };
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the records");
-}
-
 /* ---- Sideband ---- */
 
 int perf_put_init(struct perf_put *s, struct ptc_writer *w, const struct perf_file *f, int32_t machine_pid,
@@ -34,7 +29,7 @@ int perf_put_init(struct perf_put *s, struct ptc_writer *w, const struct perf_fi
 	s->sorted = malloc(WAITING_BYTES);
 	s->entries = calloc(WAITING_MAX, sizeof *s->entries);
 	if (!s->attr_of || !s->shape_of || !s->bytes || !s->sorted || !s->entries)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the records");
 	for (uint32_t i = 0; i < f->event_count; i++) {
 		const struct perf_file_event *ev = &f->events[i];
 		int32_t machine = ev->machine_pid ? ev->machine_pid : machine_pid;
@@ -129,7 +124,7 @@ int aux_put_init(struct aux_put *a, struct ptc_writer *w, struct perf_file *f, u
 		 struct pt_error *e)
 {
 	*a = (struct aux_put){.w = w, .file = f, .attr = attr, .buffer = malloc(COPY_BYTES)};
-	return a->buffer ? 0 : no_memory(e);
+	return a->buffer ? 0 : pt_fail_no_memory(e, "the records");
 }
 
 void aux_put_deinit(struct aux_put *a)
@@ -153,7 +148,7 @@ int aux_put_stream(struct aux_put *a, const struct aux_stream *of, uint32_t *ret
 		struct aux_put_stream *grown = realloc(a->streams, room * sizeof *grown);
 
 		if (!grown)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the records");
 		a->streams = grown;
 		a->room = room;
 	}
@@ -220,7 +215,7 @@ static int find_overlap(struct aux_put *put, const struct aux_piece *a, const st
 		return 0;
 	window = malloc(COPY_BYTES);
 	if (!window)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the records");
 	if (perf_file_read_aux(put->file, a->part, a->file_offset + a->bytes - TAIL_BYTES, tail, TAIL_BYTES,
 			       e)) {
 		free(window);
@@ -308,13 +303,13 @@ static struct aux_put_stream *sampled_stream(struct aux_put *a, const struct per
 		return &a->streams[(*known)->index];
 	new = malloc(sizeof *new);
 	if (!new) {
-		no_memory(e);
+		pt_fail_no_memory(e, "the records");
 		return NULL;
 	}
 	*new = key;
 	if (!tsearch(new, &a->sampled, by_owner)) {
 		free(new);
-		no_memory(e);
+		pt_fail_no_memory(e, "the records");
 		return NULL;
 	}
 	return aux_put_stream(a, &of, &new->index, e) ? NULL : &a->streams[new->index];

@@ -42,11 +42,6 @@ struct run {
 	uint64_t last_round_ns;
 };
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the import");
-}
-
 /* ---- First pass ---- */
 
 /* COMM begins with pid, tid; FORK with pid, ppid, tid. */
@@ -401,7 +396,7 @@ static int open_guests(struct run *r, struct pt_error *e)
 {
 	r->guests = calloc(r->request->guest_count + 1, sizeof *r->guests);
 	if (!r->guests)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the import");
 	for (size_t i = 0; i < r->request->guest_count; i++)
 		if (perf_guest_open(&r->guests[i], &r->request->guests[i], r->machines, e))
 			return -1;
@@ -443,7 +438,7 @@ static int write_container(struct run *r, int fd, struct pt_error *e)
 	int ret = -1;
 
 	if (!order) {
-		no_memory(e);
+		pt_fail_no_memory(e, "the import");
 		goto out;
 	}
 	r->w = ptc_writer_create(fd, r->request->level, e);
@@ -469,7 +464,7 @@ int import_perf_run(const struct import_perf_request *request, int fd, struct im
 	*notes = (struct import_perf_notes){0};
 	ret = perf_file_open(&r.file, request->input, e);
 	if (ret == 0 && !(r.machines = perf_machines_create(request, notes)))
-		ret = no_memory(e);
+		ret = pt_fail_no_memory(e, "the import");
 	if (ret == 0)
 		ret = first_pass(&r, e);
 	if (ret == 0)

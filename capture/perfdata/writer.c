@@ -43,11 +43,6 @@ int perf_data_put32(struct perf_data *p, uint32_t v, struct pt_error *e)
 	return perf_data_put(p, &v, sizeof v, e);
 }
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the perf.data");
-}
-
 /* META's keys of this machine. */
 const char *perf_data_meta(const struct perf_data *p, const struct ptc_meta *meta, const char *key)
 {
@@ -174,7 +169,7 @@ static struct perf_data_event *new_event(struct perf_data *p, const char *name, 
 
 		ev = realloc(p->events, room * sizeof *ev);
 		if (!ev) {
-			no_memory(e);
+			pt_fail_no_memory(e, "the perf.data");
 			return NULL;
 		}
 		p->events = ev;
@@ -187,7 +182,7 @@ static struct perf_data_event *new_event(struct perf_data *p, const char *name, 
 	if (!ev->name || !ev->ids) {
 		free(ev->name);
 		free(ev->ids);
-		no_memory(e);
+		pt_fail_no_memory(e, "the perf.data");
 		return NULL;
 	}
 	ev->id_count = ids;
@@ -253,7 +248,7 @@ int perf_data_format(struct perf_data *p, const struct ptc_tracepoint *t, struct
 	struct perf_data_format *grown = realloc(p->formats, (p->format_count + 1) * sizeof *grown), *f;
 
 	if (!grown)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the perf.data");
 	p->formats = grown;
 	f = &grown[p->format_count];
 	f->system = strndup(t->system, t->system_bytes);
@@ -261,7 +256,7 @@ int perf_data_format(struct perf_data *p, const struct ptc_tracepoint *t, struct
 	f->text_bytes = t->format_bytes;
 	p->format_count++;
 	if (!f->system || !f->text)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the perf.data");
 	memcpy(f->text, t->format, t->format_bytes);
 	return 0;
 }
@@ -276,13 +271,13 @@ int perf_data_build_id(struct perf_data *p, const struct ptc_image *image, struc
 			return 0;
 	grown = realloc(p->build_ids, (p->build_id_count + 1) * sizeof *grown);
 	if (!grown)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the perf.data");
 	p->build_ids = grown;
 	b = &grown[p->build_id_count];
 	*b = (struct perf_data_build_id){.name = strndup(image->name, image->name_bytes),
 					 .count = (uint8_t)image->build_id_bytes};
 	if (!b->name)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the perf.data");
 	memcpy(b->bytes, image->build_id, image->build_id_bytes);
 	p->build_id_count++;
 	return 0;
@@ -310,7 +305,7 @@ static int note_id(struct perf_data *p, const uint8_t *record, size_t bytes, str
 				continue;
 			grown = realloc(p->ids, (p->id_count + 1) * sizeof *grown);
 			if (!grown)
-				return no_memory(e);
+				return pt_fail_no_memory(e, "the perf.data");
 			p->ids = grown;
 			p->ids[p->id_count++] = id;
 			return 0;
@@ -462,7 +457,7 @@ int perf_data_aux(struct perf_data *p, const struct ptc_meta *meta, const struct
 		uint64_t *grown = realloc(p->index, room * 2 * sizeof *grown);
 
 		if (!grown)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the perf.data");
 		p->index = grown;
 		p->index_room = room;
 	}

@@ -20,11 +20,6 @@ enum { KCORE, KALLSYMS, MODULES };
 
 static const char *const names[] = {"kcore", "kallsyms", "modules"};
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the kernel's code");
-}
-
 static int failed(int which, struct pt_error *e)
 {
 	return pt_fail_errno(e, "cannot write %s", names[which]);
@@ -67,7 +62,7 @@ static int put_piece(struct perf_kcore *k, FILE *f, uint64_t start, const uint8_
 			struct kcore_piece *grown = realloc(k->pieces, room * sizeof *grown);
 
 			if (!grown)
-				return no_memory(e);
+				return pt_fail_no_memory(e, "the kernel's code");
 			k->pieces = grown;
 			k->room = room;
 		}
@@ -240,7 +235,7 @@ int perf_kcore_record(struct perf_kcore *k, const char *beside, const void *reco
 			return 0;
 	grown = realloc(k->modules, (k->module_count + 1) * sizeof *grown);
 	if (!grown)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the kernel's code");
 	k->modules = grown;
 	k->modules[k->module_count++] = start;
 	f = file_of(k, MODULES, beside, e);
@@ -271,7 +266,7 @@ int perf_kcore_commit(struct perf_kcore *k, const char *folder, struct pt_error 
 		FILE *f;
 
 		if (asprintf(&path, "%s/%s", folder, names[i]) < 0)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the kernel's code");
 		f = file_of(k, i, path, e);
 		k->file[i] = NULL;
 		if (!f || fclose(f)) {

@@ -49,7 +49,7 @@ static int keep(struct aux_sample *s, const uint8_t *bytes, size_t n, struct pt_
 		uint8_t *grown = realloc(s->last, n);
 
 		if (!grown)
-			return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for AUX samples");
+			return pt_fail_no_memory(e, "AUX samples");
 		s->last = grown;
 		s->last_room = n;
 	}
@@ -67,7 +67,7 @@ int aux_sample_next(struct aux_sample *s, const uint8_t *bytes, size_t n, size_t
 	int ret;
 
 	if (!border)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for AUX samples");
+		return pt_fail_no_memory(e, "AUX samples");
 	known = n && s->last_bytes ? overlap(s->last, s->last_bytes, bytes, n, border) : 0;
 	free(border);
 	/* Where all that they have in common has no time, less of it has none either. */

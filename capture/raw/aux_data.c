@@ -76,7 +76,7 @@ static int open_one(struct reader *r, const struct raw_aux *aux, const struct pe
 		return -1;
 	r->bytes = malloc(PIECE_MAX);
 	if (!r->bytes)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		return pt_fail_no_memory(e, NULL);
 	if (next_piece(r, clock, e))
 		return -1;
 	return r->count ? 0
@@ -131,7 +131,7 @@ int raw_aux_put(const struct raw_aux *aux, size_t count, const struct perf_file_
 	int ret = 0;
 
 	if (!readers)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		return pt_fail_no_memory(e, NULL);
 	for (size_t i = 0; i < count && ret == 0; i++)
 		ret = open_one(&readers[i], &aux[i], clock, e);
 	if (ret == 0)

@@ -18,11 +18,6 @@ struct range {
 	uint64_t start, end; /* file offsets, half-open */
 };
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the mappings");
-}
-
 struct import_code *import_code_create(void)
 {
 	return calloc(1, sizeof(struct import_code));
@@ -47,16 +42,18 @@ static int find_file(struct import_mapping *m, const char *file, struct pt_error
 
 	m->path = realpath(file, NULL);
 	if (m->path)
-		return (m->name = strdup(m->path)) ? 0 : no_memory(e);
+		return (m->name = strdup(m->path)) ? 0 : pt_fail_no_memory(e, "the mappings");
 	if (errno != ENOENT)
 		return pt_fail_errno(e, "cannot read %s", file);
 	if (asprintf(&compressed, "%s.zst", file) < 0)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the mappings");
 	m->path = realpath(compressed, NULL);
 	free(compressed);
 	if (!m->path)
 		return pt_fail_errno(e, "cannot read %s", file);
-	return (m->name = strndup(m->path, strlen(m->path) - strlen(".zst"))) ? 0 : no_memory(e);
+	return (m->name = strndup(m->path, strlen(m->path) - strlen(".zst")))
+		   ? 0
+		   : pt_fail_no_memory(e, "the mappings");
 }
 
 static int add(struct import_code *c, const char *file, uint64_t addr, uint64_t bytes, uint64_t offset,
@@ -69,7 +66,7 @@ static int add(struct import_code *c, const char *file, uint64_t addr, uint64_t 
 		struct import_mapping *grown = realloc(c->mappings, room * sizeof *grown);
 
 		if (!grown)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the mappings");
 		c->mappings = grown;
 		c->room = room;
 	}
@@ -124,7 +121,7 @@ int import_code_elf(struct import_code *c, const char *argument, struct pt_error
 	int count;
 
 	if (!file)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the mappings");
 	/* A name may have colons itself. */
 	moved = access(file, F_OK) != 0 && cut_hex(file, &addr);
 	count = elf_file_segments(file, segments, SEGMENTS_MAX, &lowest, e);
@@ -154,7 +151,7 @@ int import_code_raw(struct import_code *c, const char *argument, struct pt_error
 	int ret;
 
 	if (!file)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the mappings");
 	if (!cut_hex(file, &addr) || !cut_hex(file, &bytes) || !cut_hex(file, &offset) || bytes == 0 ||
 	    addr + bytes < addr || offset + bytes < offset)
 		ret = pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--raw-code %s: expected FILE:OFFSET:SIZE:ADDR",
@@ -209,7 +206,7 @@ int import_code_maps(struct import_code *c, const char *path, struct pt_error *e
 			break;
 		}
 		if (asprintf(&full, "%.*s%s", file[0] == '/' ? 0 : folder, path, file) < 0) {
-			ret = no_memory(e);
+			ret = pt_fail_no_memory(e, "the mappings");
 			break;
 		}
 		ret = add(c, full, number[0], number[1] - number[0], number[2], e);
@@ -372,7 +369,7 @@ int import_code_write(const struct import_code *c, struct ptc_writer *w, struct 
 	int ret = 0;
 
 	if (!images || !ranges || !buffer) {
-		ret = no_memory(e);
+		ret = pt_fail_no_memory(e, "the mappings");
 		goto out;
 	}
 	for (size_t i = 0; ret == 0 && i < c->count; i++)

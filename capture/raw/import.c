@@ -167,7 +167,7 @@ static int take_raw(struct request *r, const char *path, struct pt_error *e)
 	struct raw_aux *grown = realloc(r->raws, (r->raw_count + 1) * sizeof *grown);
 
 	if (!grown)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		return pt_fail_no_memory(e, NULL);
 	r->raws = grown;
 	if (r->raw_count == BUFFERS_MAX)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "more than %d --raw", BUFFERS_MAX);
@@ -180,7 +180,7 @@ static int take_sideband(struct request *r, const char *path, struct pt_error *e
 	struct raw_records_file *grown = realloc(r->sides, (r->side_count + 1) * sizeof *grown);
 
 	if (!grown)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		return pt_fail_no_memory(e, NULL);
 	r->sides = grown;
 	if (r->side_count == BUFFERS_MAX)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "more than %d --sideband", BUFFERS_MAX);
@@ -512,7 +512,7 @@ int import_raw(int argc, char **argv)
 	r.code = import_code_create();
 	r.command = command_line(argc, argv);
 	if (!r.code || !r.command) {
-		pt_fail(&e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		pt_fail_no_memory(&e, NULL);
 		goto out;
 	}
 	ret = take_options(&r, argc, argv, &e);

@@ -20,11 +20,6 @@ struct raw_records {
 	uint64_t bytes;
 };
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the sideband");
-}
-
 /* ---- Reading ---- */
 
 /* Where the CPU belongs in a record that has none: the order is that of the kernel's perf_output_sample() and
@@ -58,7 +53,7 @@ static int add(struct raw_records *s, const uint8_t *bytes, const struct raw_rec
 			       h.size);
 	rec = malloc(sizeof *rec + h.size + 8);
 	if (!rec)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the sideband");
 	memcpy(rec->bytes, bytes, h.size);
 	if (adds_cpu) {
 		const uint64_t cpu = (uint32_t)of->cpu;
@@ -84,7 +79,7 @@ static int add(struct raw_records *s, const uint8_t *bytes, const struct raw_rec
 
 		if (!grown) {
 			free(rec);
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the sideband");
 		}
 		s->records = grown;
 		s->room = room;
@@ -177,7 +172,7 @@ int raw_records_read(const struct raw_records_file *files, size_t count, uint64_
 		     struct raw_records **ret, struct pt_error *e)
 {
 	struct raw_records *s = calloc(1, sizeof *s);
-	int r = s ? add_event(s, files, count, sample_type, e) : no_memory(e);
+	int r = s ? add_event(s, files, count, sample_type, e) : pt_fail_no_memory(e, "the sideband");
 
 	for (size_t i = 0; i < count && r == 0; i++) {
 		struct byte_source *source = byte_source_open(files[i].path, e);
@@ -273,7 +268,7 @@ int raw_records_put(struct raw_records *s, struct ptc_writer *w, const struct im
 	int ret = -1;
 
 	if (!m)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the sideband");
 	if (perf_machines_add(m, 0, &s->file, e) || perf_put_init(&side, w, &s->file, 0, next_attr, e) ||
 	    (kernel && put_kernel(s, m, w, e)) || put_records(s, m, w, &side, e))
 		goto out;

@@ -56,7 +56,7 @@ static uint8_t *add(struct sideband *s, uint32_t type, uint16_t misc, size_t byt
 
 		p = realloc(s->bytes, room);
 		if (!p) {
-			pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the sideband");
+			pt_fail_no_memory(e, "the sideband");
 			return NULL;
 		}
 		s->bytes = p;

@@ -255,7 +255,7 @@ static int put_vms(struct capture *c, struct pt_error *e)
 	}
 	c->clocks = vm_clocks_open(c->o->vms);
 	if (!c->clocks)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the guests' clocks");
+		return pt_fail_no_memory(e, "the guests' clocks");
 	return vm_clocks_put(c->clocks, c->w, "kvm", &c->result->clocks, e);
 }
 
@@ -646,7 +646,7 @@ int hw_capture(const struct hw_options *o, const struct hw_pmu *pmu, int fd, voi
 		goto out;
 	c.images = hw_images_create(c.w);
 	if (!c.images) {
-		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the images");
+		pt_fail_no_memory(e, "the images");
 		goto out;
 	}
 	c.drain.w = c.w;
@@ -657,7 +657,7 @@ int hw_capture(const struct hw_options *o, const struct hw_pmu *pmu, int fd, voi
 		goto out;
 	c.snapshots = calloc(c.ev.ring_count, sizeof *c.snapshots);
 	if (!c.snapshots) {
-		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for snapshots");
+		pt_fail_no_memory(e, "snapshots");
 		goto out;
 	}
 	for (size_t i = 0; i < c.ev.ring_count; i++) {

@@ -27,7 +27,7 @@ static int keep_aux_record(struct hw_drain_ring *r, const struct hw_aux_record *
 		struct hw_aux_record *grown = realloc(r->records, room * sizeof *grown);
 
 		if (!grown)
-			return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for AUX records");
+			return pt_fail_no_memory(e, "AUX records");
 		r->records = grown;
 		r->record_room = room;
 	}

@@ -74,7 +74,7 @@ struct hw_drain_threads *hw_drain_threads_create(struct ptc_writer *w, unsigned 
 
 	if (!r || !(r->readers = calloc(count, sizeof *r->readers))) {
 		free(r);
-		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for readers");
+		pt_fail_no_memory(e, "readers");
 		return NULL;
 	}
 	pthread_mutex_init(&r->lock, NULL);

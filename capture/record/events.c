@@ -28,11 +28,6 @@ static int kernel_ioctl(int fd, unsigned long request, void *arg)
 
 static const struct hw_perf_calls kernel_calls = {kernel_open, kernel_ioctl};
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for events");
-}
-
 static int paranoid(void)
 {
 	FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
@@ -408,7 +403,7 @@ static int add_event(struct hw_events *ev, uint32_t attr, int32_t tid, int32_t c
 
 		if (!grown) {
 			close(fd);
-			return no_memory(e);
+			return pt_fail_no_memory(e, "events");
 		}
 		ev->events = grown;
 		ev->room = room;
@@ -420,7 +415,7 @@ static int add_event(struct hw_events *ev, uint32_t attr, int32_t tid, int32_t c
 			owner = ev->events[i].fd;
 	ev->count++; /* from here on it is closed with the others */
 	if (ring < 0)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "events");
 	r = &ev->rings[ring];
 	if (!r->ring.page) {
 		if (map_ring(ev, r, fd, a->kind == HW_EVENT_PT, e))
@@ -487,7 +482,7 @@ int hw_events_open(struct hw_events *ev, const struct hw_events_options *o, stru
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "what was to be traced has ended already");
 	ev->polls = calloc(ev->count, sizeof *ev->polls);
 	if (!ev->polls)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "events");
 	for (size_t i = 0; i < ev->count; i++)
 		ev->polls[i] = (struct pollfd){.fd = ev->events[i].fd, .events = POLLIN};
 	return 0;
@@ -595,7 +590,7 @@ int hw_events_declare(struct hw_events *ev, struct ptc_writer *w, struct hw_drai
 	d->ids = ids; /* d's from now on */
 	d->id_attrs = attrs;
 	if (!sorted || !ids || !mine || !attrs) {
-		no_memory(e);
+		pt_fail_no_memory(e, "events");
 		goto out;
 	}
 	memcpy(sorted, ev->events, ev->count * sizeof *sorted);

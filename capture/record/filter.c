@@ -268,7 +268,7 @@ static int add(struct parser *p, const struct one *f, struct pt_error *e)
 	char *grown = realloc(p->out, p->out_bytes + room);
 
 	if (!grown)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for --filter");
+		return pt_fail_no_memory(e, "--filter");
 	p->out = grown;
 	grown += p->out_bytes;
 	p->out_bytes += (size_t)snprintf(grown, room, "%s%s 0x%llx", p->out_bytes ? "," : "", f->action,
@@ -289,7 +289,7 @@ char *hw_filter_resolve(const char *text, const char *kallsyms, struct pt_error 
 	char loaded[PATH_MAX] = "";
 	bool any = false;
 	struct one *f = malloc(sizeof *f);
-	int ret = f ? 0 : pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for --filter");
+	int ret = f ? 0 : pt_fail_no_memory(e, "--filter");
 
 	if (ret == 0 && !*p.at)
 		ret = wrong(&p, "nothing", e);

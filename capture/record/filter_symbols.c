@@ -11,11 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for --filter's symbols");
-}
-
 static int add(struct filter_symbols *s, uint64_t start, uint64_t size, bool global, const char *name,
 	       struct pt_error *e)
 {
@@ -26,7 +21,7 @@ static int add(struct filter_symbols *s, uint64_t start, uint64_t size, bool glo
 		struct filter_symbol *grown = realloc(s->at, room * sizeof *grown);
 
 		if (!grown)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "--filter's symbols");
 		s->at = grown;
 		s->room = room;
 	}
@@ -35,7 +30,7 @@ static int add(struct filter_symbols *s, uint64_t start, uint64_t size, bool glo
 		char *grown = room < UINT32_MAX ? realloc(s->strings, room) : NULL;
 
 		if (!grown)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "--filter's symbols");
 		s->strings = grown;
 		s->strings_room = room;
 	}

@@ -69,7 +69,7 @@ static int vdso(struct hw_images *im, int32_t pid, uint64_t start, uint64_t byte
 		return missing(im, "[vdso]", "too big");
 	copy = malloc(bytes ? bytes : 1);
 	if (!copy)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the vdso");
+		return pt_fail_no_memory(e, "the vdso");
 	struct iovec to = {copy, bytes}, from = {(void *)(uintptr_t)start, bytes};
 
 	if (process_vm_readv(pid, &to, 1, &from, 1, 0) == (ssize_t)bytes) {

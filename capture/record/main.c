@@ -163,7 +163,7 @@ static int add_tracepoint(struct hw_options *o, const char *name, struct pt_erro
 			return 0;
 	grown = realloc(o->tracepoints, (o->tracepoint_count + 1) * sizeof *grown);
 	if (!grown)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		return pt_fail_no_memory(e, NULL);
 	o->tracepoints = grown;
 	grown[o->tracepoint_count++] = name;
 	return 0;
@@ -417,7 +417,7 @@ static int step_instead(const struct arguments *a, const char *why, struct pt_er
 		n++;
 	whole = calloc((size_t)argc + n + 1, sizeof *whole);
 	if (!whole)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		return pt_fail_no_memory(e, NULL);
 	memcpy(whole, argv, (size_t)argc * sizeof *argv);
 	memcpy(whole + argc, o->program, n * sizeof *argv);
 	status = cmd_step(argc + (int)n, whole);
@@ -614,8 +614,7 @@ int cmd_capture(int argc, char **argv)
 	}
 	if (r == 0 && a.terms) {
 		terms = malloc(strlen(a.terms) + 1);
-		r = terms ? hw_group_terms(&a.group, a.terms, terms, &e)
-			  : pt_fail(&e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		r = terms ? hw_group_terms(&a.group, a.terms, terms, &e) : pt_fail_no_memory(&e, NULL);
 		a.terms = terms;
 	}
 	if (r == 0)

@@ -146,7 +146,7 @@ int hw_list_add(struct hw_list *l, int32_t v, struct pt_error *e)
 		int32_t *grown = realloc(l->at, (l->count ? 2 * l->count : 1) * sizeof *grown);
 
 		if (!grown)
-			return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for a list");
+			return pt_fail_no_memory(e, "a list");
 		l->at = grown;
 	}
 	l->at[l->count++] = v;

@@ -43,7 +43,7 @@ struct hw_spill_thread *hw_spill_thread_create(struct hw_drain *d, struct pt_err
 	int r;
 
 	if (!g) {
-		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for a thread");
+		pt_fail_no_memory(e, "a thread");
 		return NULL;
 	}
 	*g = (struct hw_spill_thread){.drain = d, .busy = true};

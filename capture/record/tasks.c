@@ -32,7 +32,7 @@ int hw_tasks_read(struct hw_tasks *t, const struct hw_list *pids, uint64_t time_
 	/* cppcheck-suppress nullPointerRedundantCheck ; hw_threads() is not a way past the assignment */
 	t->tasks = calloc(pids->count + 1, sizeof *t->tasks);
 	if (!t->tasks) {
-		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the running tasks");
+		pt_fail_no_memory(e, "the running tasks");
 		goto out;
 	}
 	for (size_t i = 0; i < pids->count; i++) {

@@ -12,11 +12,6 @@
 
 #define DEBUGFS "/sys/kernel/debug/kvm"
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the list of VMs");
-}
-
 static void read_word(const char *path, char *to, size_t room)
 {
 	FILE *f = fopen(path, "re");
@@ -42,7 +37,7 @@ static int add_vcpu(struct vm *v, int32_t number, int32_t tid, struct pt_error *
 	}
 	grown = realloc(v->vcpus, (v->vcpu_count + 1) * sizeof *grown);
 	if (!grown)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the list of VMs");
 	v->vcpus = grown;
 	grown[v->vcpu_count++] = (struct vm_vcpu){number, tid};
 	return 0;
@@ -336,7 +331,7 @@ int vm_find_all(struct vms *ret, const char *root, struct pt_error *e)
 		grown = realloc(ret->at, (ret->count + 1) * sizeof *grown);
 		if (!grown) {
 			free(v.vcpus);
-			r = no_memory(e);
+			r = pt_fail_no_memory(e, "the list of VMs");
 			break;
 		}
 		ret->at = grown;

@@ -561,7 +561,7 @@ int step_run(char **argv, const struct step_options *options, struct ptc_writer 
 	s.model.cycles = 1500000;
 	s.images = image_set_create();
 	if (!s.images)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		return pt_fail_no_memory(e, NULL);
 	if (step_attrs(&s, argv[0]) < 0) {
 		s.failed = true;
 	} else if (step_start(&s, argv, &status) == 0) {

@@ -145,7 +145,7 @@ static int find_program(const char *name, char **path, struct pt_error *e)
 			    "no program is called %s in PATH; give its path, or look at the spelling", name);
 	}
 	if (!*path)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		return pt_fail_no_memory(e, NULL);
 	if (stat(*path, &st) < 0)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "cannot run %s: %s", name, strerror(errno));
 	if (!S_ISREG(st.st_mode))

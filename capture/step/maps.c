@@ -20,7 +20,7 @@ void step_fail(struct step *s)
 static void no_memory(struct step *s)
 {
 	if (!s->failed)
-		pt_fail(s->e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		pt_fail_no_memory(s->e, NULL);
 	s->failed = true;
 }
 

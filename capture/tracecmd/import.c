@@ -77,11 +77,6 @@ struct import {
 	unsigned vcpus;
 };
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
-}
-
 /* ---- A process of its own --------------------------------------------------------------------------- */
 
 #define CPU_SECONDS 20 /* in which no sound file is without progress */
@@ -261,7 +256,7 @@ static int begin(struct import *m, struct pt_error *e)
 {
 	m->sources = calloc(m->guest_count + 1, sizeof *m->sources);
 	if (!m->sources)
-		return no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	m->sources[0] = (struct dat_source){
 	    .dat = m->host, .clock = m->clock, .host = m->clock, .related = true, .names = !m->into};
 	if (find_vcpus(m, e) < 0)
@@ -422,7 +417,7 @@ static int copy_attr(struct import *m, const struct ptc_chunk *c, struct pt_erro
 		uint32_t room = 2 * m->attr_room + 64, *grown = realloc(m->attr_of, room * sizeof *grown);
 
 		if (!grown)
-			return no_memory(e);
+			return pt_fail_no_memory(e, NULL);
 		m->attr_of = grown;
 		m->attr_room = room;
 	}
@@ -526,7 +521,7 @@ static int import(struct import *m, int in, int out, struct pt_error *e)
 
 	m->meta = ptc_meta_create();
 	if (!m->meta)
-		return no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	if ((m->into && read_meta(m, in, e) < 0) || !(m->host = trace_dat_open(m->host_path, e)))
 		return -1;
 	for (size_t i = 0; i < m->guest_count; i++)
@@ -688,7 +683,7 @@ int import_tracecmd(int argc, char **argv)
 	int in = -1, r;
 
 	if (!m) {
-		no_memory(&e);
+		pt_fail_no_memory(&e, NULL);
 		return command_failed(&e);
 	}
 	m->level = 1;

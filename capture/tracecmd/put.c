@@ -12,11 +12,6 @@
 #define ID_MAX	65535		    /* a ring buffer has 16 bits for it */
 #define ID_BASE 0x7472616365000000u /* of the events' sample ids, apart from a kernel's small ones */
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
-}
-
 static int flush(struct dat_put *p, struct dat_source *s, struct pt_error *e)
 {
 	int r = s->side_bytes ? ptc_put_sideband(p->w, s->first_attr - 1, s->side, s->side_bytes, e) : 0;
@@ -39,7 +34,7 @@ static uint8_t *record(struct dat_put *p, struct dat_source *s, uint32_t type, s
 	}
 	/* dat_put_all() flushes at FLUSH_BYTES; an event is three records at most. */
 	if (!s->side && !(s->side = malloc(FLUSH_BYTES + 4 * (size_t)UINT16_MAX))) {
-		no_memory(e);
+		pt_fail_no_memory(e, NULL);
 		return NULL;
 	}
 	at = s->side + s->side_bytes;
@@ -86,7 +81,7 @@ static int event_id(struct dat_put *p, struct dat_source *s, uint32_t id, uint64
 		uint32_t *grown = realloc(s->attr_of, ((size_t)id + 256) * sizeof *grown);
 
 		if (!grown)
-			return no_memory(e);
+			return pt_fail_no_memory(e, NULL);
 		memset(grown + s->attr_room, 0, ((size_t)id + 256 - s->attr_room) * sizeof *grown);
 		s->attr_of = grown;
 		s->attr_room = (size_t)id + 256;
@@ -133,7 +128,7 @@ static int name_thread(struct dat_put *p, struct dat_source *s, const struct sam
 	if (!s->names || id->tid <= 0 || id->tid >= THREADS)
 		return 0;
 	if (!s->named && !(s->named = calloc(1, THREADS / 8)))
-		return no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	if (s->named[id->tid / 8] >> (id->tid % 8) & 1)
 		return 0;
 	s->named[id->tid / 8] |= (uint8_t)(1 << (id->tid % 8));

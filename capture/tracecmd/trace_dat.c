@@ -93,7 +93,7 @@ struct trace_dat *trace_dat_open(const char *path, struct pt_error *e)
 	const char *clock;
 
 	if (!t) {
-		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		pt_fail_no_memory(e, NULL);
 		return NULL;
 	}
 	if (!tracecmd_open) {
@@ -240,14 +240,14 @@ int trace_dat_format(const struct trace_dat *t, uint32_t id, struct trace_dat_fo
 	*ret = (struct trace_dat_format){.id = id, .system = event->system, .name = event->name};
 	to = open_memstream(&ret->text, &bytes);
 	if (!to)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		return pt_fail_no_memory(e, NULL);
 	fprintf(to, "name: %s\nID: %u\nformat:\n", event->name, id);
 	print_fields(to, event->format.common_fields);
 	fputc('\n', to);
 	print_fields(to, event->format.fields);
 	fprintf(to, "\nprint fmt: \"%s\"\n", event->print_fmt.format ? event->print_fmt.format : "");
 	if (fclose(to) != 0 || !ret->text)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		return pt_fail_no_memory(e, NULL);
 	return 0;
 }
 
@@ -276,7 +276,7 @@ static int open_buffer(struct trace_dat *t, struct tracecmd_input *handle, struc
 	b->heads = calloc(b->cpus > 0 ? (size_t)b->cpus : 1, sizeof(struct tep_record *));
 	b->passed = calloc(b->cpus > 0 ? (size_t)b->cpus : 1, sizeof *b->passed);
 	if (!b->heads || !b->passed)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		return pt_fail_no_memory(e, NULL);
 	t->buffer_count++;
 	for (int i = 0; i < b->cpus; i++)
 		b->heads[i] = tracecmd_read_data(handle, i);
@@ -289,7 +289,7 @@ static int open_buffers(struct trace_dat *t, struct pt_error *e)
 
 	t->buffers = calloc((size_t)(instances > 0 ? instances : 0) + 1, sizeof *t->buffers);
 	if (!t->buffers)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		return pt_fail_no_memory(e, NULL);
 	if (open_buffer(t, t->handle, e))
 		return -1;
 	for (int i = 0; i < instances; i++) {

@@ -127,7 +127,7 @@ int pt_graph_count_stats(struct pt_graph *g, struct pt_error *e)
 {
 	g->path_stats = reserve(ROOM_PATHS, sizeof *g->path_stats);
 	if (!g->path_stats)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for statistics");
+		return pt_fail_no_memory(e, "statistics");
 	return 0;
 }
 
@@ -167,7 +167,7 @@ int pt_graph_init(struct pt_graph *g, struct pt_error *e)
 	    !g->packet_memos || !g->blocks || !g->edges || !g->paths || !g->path_counts || !g->path_edges ||
 	    !g->path_insns || !g->path_roles || !g->block_hash || !g->edge_hash || !g->path_hash) {
 		pt_graph_deinit(g);
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the code graph");
+		return pt_fail_no_memory(e, "the code graph");
 	}
 	return 0;
 }

@@ -58,11 +58,6 @@ struct img_store {
 	struct pt_error error;
 };
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the code images");
-}
-
 struct img_store *img_store_create(void)
 {
 	struct img_store *s = calloc(1, sizeof *s);
@@ -152,12 +147,12 @@ static struct img_file *file_add(struct img_store *s, int32_t machine_pid, const
 
 	if (!f || !(f->name = strndup(name, name_bytes))) {
 		free(f);
-		no_memory(e);
+		pt_fail_no_memory(e, "the code images");
 		return NULL;
 	}
 	if (s->track_used && !(f->used = img_used_create())) {
 		file_destroy(f);
-		no_memory(e);
+		pt_fail_no_memory(e, "the code images");
 		return NULL;
 	}
 	f->store = s;
@@ -206,7 +201,7 @@ static int segment_add(struct img_store *s, struct img_file *f, const struct ptc
 		struct segment *grown = realloc(f->segments, room * sizeof *grown);
 
 		if (!grown)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the code images");
 		f->segments = grown;
 		f->segment_room = room;
 	}
@@ -217,7 +212,7 @@ static int segment_add(struct img_store *s, struct img_file *f, const struct ptc
 	} else {
 		seg.bytes = has_room(s, image->size) ? malloc(image->size) : NULL;
 		if (!seg.bytes)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the code images");
 		memcpy(seg.bytes, image->bytes, image->size);
 	}
 	for (i = f->segment_count; i > 0 && f->segments[i - 1].offset > image->offset; i--)
@@ -284,7 +279,7 @@ static bool segment_read(struct img_store *s, struct segment *seg)
 	room = room_for(s, ptc_kept_room(seg->kept));
 	if (!room) {
 		s->failed = true;
-		no_memory(&s->error);
+		pt_fail_no_memory(&s->error, "the code images");
 		return false;
 	}
 	bytes = ptc_kept_read(s->reader, seg->kept, room, &s->error);
@@ -365,7 +360,7 @@ static int symbols_add(struct img_file *f, const struct ptc_symbols *t, struct p
 
 	if (base + t->strings_bytes >= UINT32_MAX ||
 	    !has_room(f->store, t->strings_bytes + (uint64_t)t->count * sizeof *symbols))
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the code images");
 	symbols = realloc(f->symbols, (n + t->count + 1) * sizeof *symbols);
 	if (symbols)
 		f->symbols = symbols;
@@ -373,7 +368,7 @@ static int symbols_add(struct img_file *f, const struct ptc_symbols *t, struct p
 	if (strings)
 		f->strings = strings;
 	if (!symbols || !strings)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the code images");
 	memcpy(strings + base, t->strings, t->strings_bytes);
 	strings[base + t->strings_bytes] = 0;
 	f->strings_bytes = base + t->strings_bytes + 1;
@@ -462,7 +457,7 @@ int img_space_copy(struct img_space *to, const struct img_space *from, struct pt
 	struct img_map *maps = NULL;
 
 	if (from->count && !(maps = malloc(from->count * sizeof *maps)))
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the code images");
 	if (from->count)
 		memcpy(maps, from->maps, from->count * sizeof *maps);
 	free(to->maps);
@@ -510,7 +505,7 @@ int img_space_map(struct img_space *sp, uint64_t start, uint64_t end, uint64_t o
 		struct img_map *maps = realloc(sp->maps, room * sizeof *maps);
 
 		if (!maps)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the code images");
 		sp->maps = maps;
 		sp->room = room;
 	}

@@ -76,7 +76,7 @@ void img_used_add(struct img_used *u, uint64_t offset)
 int img_used_print(struct img_used *u, const char *prefix, const char *name, FILE *to, struct pt_error *e)
 {
 	if (u->lost)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the list of used code");
+		return pt_fail_no_memory(e, "the list of used code");
 	unique(u);
 	for (size_t i = 0, n; i < u->count; i += n) {
 		for (n = 1; i + n < u->count && u->grains[i + n] == u->grains[i] + n; n++)

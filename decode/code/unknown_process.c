@@ -41,7 +41,7 @@ int pt_unknown_process_map(struct pt_unknown_process *a, struct pt_graph *graph,
 		a->space.pid = PTC_ANY_PID;
 		a->code = pt_graph_code(graph, &a->space);
 		if (!a->code)
-			return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for code");
+			return pt_fail_no_memory(e, "code");
 		a->code->unknown_process = true;
 	}
 	a->told++;

@@ -91,7 +91,7 @@ static void fail(struct pt_calls *c)
 	if (c->emit->failed)
 		return;
 	c->emit->failed = true;
-	pt_fail(&c->emit->error, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the call stacks");
+	pt_fail_no_memory(&c->emit->error, "the call stacks");
 }
 
 static uint32_t hash(uint32_t parent, uint64_t what)

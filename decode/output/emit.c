@@ -34,7 +34,7 @@ int pt_emit_init(struct pt_emit *m, struct ptr_writer *w, struct pt_graph *graph
 	}
 	if (!m->names || !m->names->slots || !m->stacks) {
 		pt_emit_deinit(m);
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the records");
+		return pt_fail_no_memory(e, "the records");
 	}
 	return 0;
 }
@@ -83,7 +83,7 @@ static void name_add(struct pt_emit *m, const void *file, uint64_t start, uint32
 		bigger.slots = calloc((size_t)bigger.mask + 1, sizeof *bigger.slots);
 		if (!bigger.slots) {
 			m->failed = true;
-			pt_fail(&m->error, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the symbols");
+			pt_fail_no_memory(&m->error, "the symbols");
 			return;
 		}
 		for (uint32_t i = 0; i <= n->mask; i++) {
@@ -252,7 +252,7 @@ static bool text_runs(struct pt_emit *m)
 		m->text_runs = pt_text_runs_create(m->graph, m->text);
 	if (!m->text_runs) {
 		m->failed = true;
-		pt_fail(&m->error, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		pt_fail_no_memory(&m->error, NULL);
 	}
 	return !m->failed;
 }
@@ -262,7 +262,7 @@ static void text_done(struct pt_emit *m, bool ok)
 	if (ok)
 		return;
 	m->failed = true;
-	pt_fail(&m->error, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+	pt_fail_no_memory(&m->error, NULL);
 }
 
 static void text_error(struct pt_emit *m, const struct pt_error_line *line)

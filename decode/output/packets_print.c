@@ -97,7 +97,7 @@ static int take(struct printer *s, const struct ptc_aux *aux, FILE *out, uint64_
 		uint8_t *b = realloc(s->buffer, s->size + n);
 
 		if (!b)
-			return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+			return pt_fail_no_memory(e, NULL);
 		s->buffer = b;
 		s->room = s->size + n;
 	}
@@ -127,7 +127,7 @@ int pt_packets_print(struct ptc_reader *r, FILE *out, uint64_t *ret_errors, stru
 		if (!s) {
 			s = calloc(1, sizeof *s);
 			if (!s) {
-				n = pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+				n = pt_fail_no_memory(e, NULL);
 				break;
 			}
 			s->id = c.stream;

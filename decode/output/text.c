@@ -121,7 +121,7 @@ struct pt_lines *pt_lines_create(FILE *out, const char *fields, struct pt_error 
 	const char *p = fields ? fields : "tid,cpu,tsc,kind,from,to";
 
 	if (!l) {
-		pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
+		pt_fail_no_memory(e, NULL);
 		return NULL;
 	}
 	l->out = out;

@@ -98,7 +98,7 @@ int pt_session_switch(struct session *s, struct pt_cpu_context *cpu_context, int
 	bool anywhere = false;
 
 	if (!task)
-		return pt_session_no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	for (struct stream *st = s->streams; st; st = st->next) {
 		if (st->cpu_context != cpu_context && &st->cpu != cpu_context)
 			continue;
@@ -131,7 +131,7 @@ int pt_session_moved(struct session *s, const struct pt_sideband_record *side, s
 		return 0;
 	task = pt_tasks_get(side->machine->tasks, side->pid, side->tid);
 	if (!task)
-		return pt_session_no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	for (struct stream *st = s->streams; st; st = st->next)
 		if (st->info.tid > 0 ? st->info.tid == side->tid : st->info.cpu == side->cpu)
 			vm->moved(s->emit.vm_arg, &st->out, &st->flow, task, left,
@@ -394,7 +394,7 @@ static void on_side(void *arg, struct pt_emit_stream *out, const struct pt_vm_tr
 		if (cpu_context)
 			st->cpu_context = cpu_context;
 		else
-			s->failed = pt_session_no_memory(&s->error) < 0;
+			s->failed = pt_fail_no_memory(&s->error, NULL) < 0;
 	} else if (!s->host->code->switch_ip) {
 		switch_late(st, &st->cpu);
 	}
@@ -424,7 +424,7 @@ int pt_session_stream_add(struct session *s, uint32_t id, const struct ptc_strea
 		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "stream %u is declared twice", id);
 	st = calloc(1, sizeof *st);
 	if (!st)
-		return pt_session_no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	while (*at)
 		at = &(*at)->next;
 	*at = st;

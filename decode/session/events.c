@@ -40,11 +40,6 @@ struct pt_session_events {
 	struct pt_text_buffer text;
 };
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for events");
-}
-
 struct pt_session_events *pt_session_events_create(void)
 {
 	return calloc(1, sizeof(struct pt_session_events));
@@ -93,7 +88,7 @@ static int add_ids(struct pt_session_events *ev, const struct ptc_attr *a, struc
 		struct known_id *id = malloc(sizeof *id), **node;
 
 		if (!id)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "events");
 		*id = (struct known_id){.machine_pid = a->machine_pid, .attr = a->index};
 		memcpy(&id->id, a->ids + (size_t)i * sizeof id->id, sizeof id->id);
 		node = tsearch(id, &ev->ids, by_id);
@@ -102,7 +97,7 @@ static int add_ids(struct pt_session_events *ev, const struct ptc_attr *a, struc
 		if (!node || *node != id)
 			free(id);
 		if (!node)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "events");
 	}
 	return 0;
 }
@@ -113,7 +108,7 @@ int pt_session_events_attr(struct pt_session_events *ev, const struct ptc_attr *
 	struct pt_event *event = calloc(1, sizeof *event);
 
 	if (!event)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "events");
 	memcpy(&attr, a->attr, a->attr_bytes < sizeof attr ? a->attr_bytes : sizeof attr);
 	event->known = true;
 	event->is_tracepoint = attr.type == PERF_TYPE_TRACEPOINT;
@@ -124,14 +119,14 @@ int pt_session_events_attr(struct pt_session_events *ev, const struct ptc_attr *
 	event->name = strndup(a->name, a->name_bytes);
 	if (!event->name) {
 		event_destroy(event);
-		return no_memory(e);
+		return pt_fail_no_memory(e, "events");
 	}
 	if (a->index >= ev->count) {
 		struct pt_event **attrs = realloc(ev->attrs, (a->index + 1) * sizeof(struct pt_event *));
 
 		if (!attrs) {
 			event_destroy(event);
-			return no_memory(e);
+			return pt_fail_no_memory(e, "events");
 		}
 		for (uint32_t i = ev->count; i <= a->index; i++)
 			attrs[i] = NULL;
@@ -152,7 +147,7 @@ int pt_session_events_format(struct pt_session_events *ev, const struct ptc_trac
 	size_t bytes = (size_t)t->system_bytes + t->name_bytes + 2;
 
 	if (!f)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "events");
 	f->machine_pid = t->machine_pid;
 	f->id = t->id;
 	f->name = calloc(1, bytes);
@@ -161,7 +156,7 @@ int pt_session_events_format(struct pt_session_events *ev, const struct ptc_trac
 		pt_tracepoint_destroy(f->tracepoint);
 		free(f->name);
 		free(f);
-		return no_memory(e);
+		return pt_fail_no_memory(e, "events");
 	}
 	memcpy(f->name, t->system, t->system_bytes);
 	f->name[t->system_bytes] = ':';
@@ -210,7 +205,7 @@ int pt_session_events_sample(struct pt_session_events *ev, uint32_t attr, const 
 		return 0;
 	side = calloc(1, sizeof *side + size + 80);
 	if (!side)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "events");
 	side->time_ns = sample.time_ns;
 	side->pid = sample.pid;
 	side->tid = sample.tid;
@@ -325,7 +320,7 @@ static void put_sample(struct pt_session_events *ev, const struct pt_sideband_re
 	pt_text_add(b, "}");
 	if (b->failed) {
 		emit->failed = true;
-		no_memory(&emit->error);
+		pt_fail_no_memory(&emit->error, "events");
 		return;
 	}
 	if (f && s.raw && !side->machine->pid && vm)
@@ -355,7 +350,7 @@ static void put_switch(struct pt_session_events *ev, const struct pt_sideband_re
 	pt_text_add(b, "}");
 	if (b->failed) {
 		emit->failed = true;
-		no_memory(&emit->error);
+		pt_fail_no_memory(&emit->error, "events");
 		return;
 	}
 	put(emit, side, slice, 0, "context_switch", b->text);

@@ -92,7 +92,7 @@ int pt_session_hold(struct session *s, const struct ptc_aux *aux, uint32_t strea
 		s->scan = pt_vm_scan_create(&s->clock, pt_vm_clocks_of(s->vm));
 	if (!s->scan || pt_vm_scan_feed(s->scan, stream, aux->aux_offset, aux->bytes, aux->size,
 					aux->flags & PTC_AUX_TRUNCATED) < 0)
-		return pt_session_no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	s->held_bytes += aux->size;
 	return 1;
 }
@@ -102,7 +102,7 @@ int pt_session_release(struct session *s, bool last, struct pt_error *e)
 	if (!s->scan)
 		return 0;
 	if (pt_vm_scan_flush(s->scan) < 0)
-		return pt_session_no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	if (!last && s->held_bytes < HOLD_BYTES_MAX &&
 	    !(pt_vm_clocks_settled(pt_vm_clocks_of(s->vm)) && pt_vm_clocks_tested(pt_vm_clocks_of(s->vm)) &&
 	      all_seen(s)))

@@ -164,9 +164,4 @@ static inline uint64_t pt_session_sideband_bytes(const struct pt_sideband_record
 	       112; /* the zeros behind it, its place in the queue, malloc()'s own */
 }
 
-static inline int pt_session_no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
-}
-
 #endif

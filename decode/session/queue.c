@@ -101,7 +101,7 @@ static int insert(struct session *s, struct pt_sideband_record *side, struct pt_
 
 		if (!q) {
 			free(side);
-			return pt_session_no_memory(e);
+			return pt_fail_no_memory(e, NULL);
 		}
 		if (live)
 			memcpy(q + at, s->queue + s->queue_at, live * sizeof(struct pt_sideband_record *));
@@ -179,7 +179,7 @@ int pt_session_retime(struct session *s, struct pt_error *e)
 	/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
 	sides = malloc((s->queue_count - s->queue_at + 1) * sizeof *sides);
 	if (!sides)
-		return pt_session_no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	for (size_t i = s->queue_at; i < s->queue_count; i++) {
 		if (s->queue[i]->machine->pid && s->queue[i]->time_ns)
 			sides[count++] = s->queue[i];

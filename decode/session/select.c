@@ -13,7 +13,7 @@ static int mark_add(struct session *s, uint64_t tsc, bool end, struct pt_error *
 	struct pt_sideband_record *side = calloc(1, sizeof *side + 80);
 
 	if (!side)
-		return pt_session_no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	side->machine = s->host;
 	side->pid = side->tid = side->cpu = -1;
 	side->mark = true;

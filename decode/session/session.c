@@ -22,7 +22,7 @@ static int stream_piece(struct stream *st, const struct ptc_aux *aux, uint64_t s
 		return -1;
 	p = malloc(bytes);
 	if (!p)
-		return pt_session_no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	p->bytes = bytes;
 	p->next = NULL;
 	p->aux_offset = aux->aux_offset + skip;
@@ -85,7 +85,7 @@ static bool recycle(struct session *s)
 	places = malloc((n ? n : 1) * sizeof *places);
 	if (!places) {
 		s->failed = true;
-		pt_session_no_memory(&s->error);
+		pt_fail_no_memory(&s->error, NULL);
 		return false;
 	}
 	n = 0;
@@ -214,13 +214,13 @@ static int start(struct session *s, struct pt_error *e)
 		s->window_tsc =
 		    (uint64_t)(((unsigned __int128)1000000 << s->conversion.shift) / s->conversion.mult);
 	if (pt_vcpus_init(&s->vcpus, s->meta) < 0)
-		return pt_session_no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	/* Two guest TSC packets may differ by a tick of the CTC, whose place between TSC ticks is not known. */
 	s->vm = pt_vm_create(&s->emit, &s->vcpus, s->tsc_offsets,
 			     s->clock.ctc_den ? s->clock.ctc_num / s->clock.ctc_den + 1 : 64,
 			     pt_tsc_khz_from_meta(s->meta));
 	if (!s->vm)
-		return pt_session_no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	s->emit.vm = &pt_vm_events;
 	s->emit.vm_arg = s->vm;
 	for (size_t i = 0; ptc_meta_pair(s->meta, i, &key, &value); i++)
@@ -239,7 +239,7 @@ static int take_attr(struct session *s, const struct ptc_chunk *c, struct pt_err
 		return -1;
 	m = pt_machine_get(s->machines, attr.machine_pid);
 	if (!m)
-		return pt_session_no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	if (pt_tasks_attr(m->tasks, &attr, e) < 0 || pt_session_events_attr(s->events, &attr, e) < 0)
 		return -1;
 	if (attr.index >= s->attr_count) {
@@ -247,7 +247,7 @@ static int take_attr(struct session *s, const struct ptc_chunk *c, struct pt_err
 		struct pt_machine **attrs = realloc(s->attrs, (attr.index + 1) * sizeof *attrs);
 
 		if (!attrs)
-			return pt_session_no_memory(e);
+			return pt_fail_no_memory(e, NULL);
 		for (uint32_t i = s->attr_count; i <= attr.index; i++)
 			attrs[i] = s->host;
 		s->attrs = attrs;
@@ -310,11 +310,11 @@ static int take_image(struct session *s, const struct ptc_chunk *c, struct pt_er
 		return 0;
 	side = calloc(1, sizeof *side);
 	if (!side)
-		return pt_session_no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	side->machine = pt_machine_get(s->machines, image.machine_pid);
 	if (!side->machine) {
 		free(side);
-		return pt_session_no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	}
 	side->memory = img_store_memory(s->store, &image, e);
 	if (!side->memory) {
@@ -339,7 +339,7 @@ static int take_symbols(struct session *s, const struct ptc_symbols *symbols, st
 		return 0;
 	m = pt_machine_get(s->machines, symbols->machine_pid);
 	if (!m)
-		return pt_session_no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	/* Linux calls it on the next thread's stack, between the last instruction of one and the first of the other. */
 	if (!m->code->switch_ip)
 		m->code->switch_ip = img_store_address(s->store, m->pid, PTC_ANY_PID, "__switch_to");
@@ -531,7 +531,7 @@ int pt_session_run(struct ptc_reader *r, struct ptr_writer *w, const struct pt_s
 	s.waiting_last = &s.waiting;
 	s.machines = s.store ? pt_machines_create(s.store, &s.graph, s.meta) : NULL;
 	if (!s.meta || !s.events || !s.machines || !(s.host = pt_machine_get(s.machines, 0)))
-		pt_session_no_memory(e);
+		pt_fail_no_memory(e, NULL);
 	else if (pt_emit_init(&s.emit, w, &s.graph, e) == 0 &&
 		 (!options->stats || pt_graph_count_stats(&s.graph, e) == 0)) {
 		s.emit.calls = options->calls;

@@ -24,11 +24,6 @@ struct pt_tasks {
 	uint32_t shape_count;
 };
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for the sideband");
-}
-
 uint64_t pt_ns_to_tsc(const struct pt_conversion *c, uint64_t ns)
 {
 	if (!c->mult)
@@ -116,7 +111,7 @@ int pt_tasks_attr(struct pt_tasks *t, const struct ptc_attr *a, struct pt_error 
 		struct shape *s = realloc(t->shapes, (a->index + 1) * sizeof *s);
 
 		if (!s)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the sideband");
 		memset(s + t->shape_count, 0, (a->index + 1 - t->shape_count) * sizeof *s);
 		t->shapes = s;
 		t->shape_count = a->index + 1;
@@ -166,7 +161,7 @@ int pt_tasks_parse(struct pt_tasks *t, uint32_t attr, const uint8_t *p, uint64_t
 	/* Zeros behind it: the parsers of strings and fields below may look further than a short record goes. */
 	s = calloc(1, sizeof *s + h.size + 80);
 	if (!s)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the sideband");
 	s->pid = s->tid = s->cpu = -1;
 	s->machine = t->machine;
 	s->size = h.size;
@@ -387,7 +382,7 @@ static int apply_mmap(struct pt_tasks *t, const struct pt_sideband_record *s, st
 	name = (const char *)s->record + fixed; /* NUL-terminated: pt_tasks_parse() adds zeros */
 	proc = pt_tasks_process(t, (int32_t)u32(p));
 	if (!proc)
-		return no_memory(e);
+		return pt_fail_no_memory(e, "the sideband");
 	if (h->type == PERF_RECORD_MMAP2 && (h->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) && p[32] <= 20)
 		file = img_store_find(t->store, t->machine->pid, name, p + 36, p[32]);
 	else
@@ -503,7 +498,7 @@ int pt_tasks_apply(struct pt_tasks *t, const struct pt_sideband_record *s, struc
 		struct pt_process *proc = s->pid == PTC_ANY_PID ? NULL : pt_tasks_process(t, s->pid);
 
 		if (!proc && s->pid != PTC_ANY_PID)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the sideband");
 		return img_space_map(proc ? &proc->space : &t->machine->space, s->start, s->end, s->start,
 				     s->memory, e);
 	}
@@ -515,7 +510,7 @@ int pt_tasks_apply(struct pt_tasks *t, const struct pt_sideband_record *s, struc
 	case PERF_RECORD_COMM:
 		task = pt_tasks_get(t, (int32_t)u32(p), (int32_t)u32(p + 4));
 		if (!task)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the sideband");
 		memset(task->comm, 0, sizeof task->comm);
 		memcpy(task->comm, p + 8, strnlen((const char *)p + 8, sizeof task->comm - 1));
 		task->version++;
@@ -529,7 +524,7 @@ int pt_tasks_apply(struct pt_tasks *t, const struct pt_sideband_record *s, struc
 
 		task = pt_tasks_get(t, pid, tid);
 		if (!task || !parent)
-			return no_memory(e);
+			return pt_fail_no_memory(e, "the sideband");
 		memcpy(task->comm, parent->comm, sizeof task->comm);
 		task->version++;
 		task->exited = task->process->gone = false;

@@ -14,11 +14,6 @@ struct scanner {
 	struct pt_vcpus vcpus;
 };
 
-static int no_memory(struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory");
-}
-
 /* META is complete when the first chunk of another type comes. */
 static int start(struct scanner *s, const struct pt_vm_options *options, struct pt_error *e)
 {
@@ -32,7 +27,7 @@ static int start(struct scanner *s, const struct pt_vm_options *options, struct 
 	s->scan = s->clocks ? pt_vm_scan_create(&config, s->clocks) : NULL;
 	if (!s->scan || pt_vcpus_init(&s->vcpus, s->meta) < 0 ||
 	    pt_vm_options_apply(options, s->clocks) < 0 || pt_vcpus_apply_all(&s->vcpus, s->clocks) < 0)
-		return no_memory(e);
+		return pt_fail_no_memory(e, NULL);
 	return 0;
 }
 
@@ -72,7 +67,7 @@ int pt_vm_clock_print(struct ptc_reader *r, const struct pt_vm_options *options,
 	struct scanner s = {.meta = ptc_meta_create()};
 	struct ptc_chunk c;
 	struct ptc_aux aux;
-	int n = s.meta ? 0 : no_memory(e), cut = 0;
+	int n = s.meta ? 0 : pt_fail_no_memory(e, NULL), cut = 0;
 
 	while (n >= 0 && (n = ptc_next(r, &c, e)) > 0) {
 		if (c.type == PTC_META) {
@@ -86,9 +81,9 @@ int pt_vm_clock_print(struct ptc_reader *r, const struct pt_vm_options *options,
 			n = ptc_parse_aux(&c, &aux, e);
 			if (n == 0 && pt_vm_scan_feed(s.scan, c.stream, aux.aux_offset, aux.bytes, aux.size,
 						      aux.flags & PTC_AUX_TRUNCATED) < 0)
-				n = no_memory(e);
+				n = pt_fail_no_memory(e, NULL);
 		} else if (pt_vm_scan_flush(s.scan) < 0) {
-			n = no_memory(e);
+			n = pt_fail_no_memory(e, NULL);
 		}
 	}
 	/* What was before a cut is good. */
@@ -97,7 +92,7 @@ int pt_vm_clock_print(struct ptc_reader *r, const struct pt_vm_options *options,
 		cut = 1;
 	}
 	if (n >= 0 && (n = start(&s, options, e)) >= 0 && (n = pt_vm_scan_flush(s.scan)) < 0)
-		no_memory(e);
+		pt_fail_no_memory(e, NULL);
 	if (n >= 0)
 		print(&s, out);
 	pt_vcpus_deinit(&s.vcpus);

@@ -63,7 +63,7 @@ void pt_vm_no_memory(struct pt_vm *vm)
 	if (vm->emit->failed)
 		return;
 	vm->emit->failed = true;
-	pt_fail(&vm->emit->error, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for virtual machines");
+	pt_fail_no_memory(&vm->emit->error, "virtual machines");
 }
 
 struct pt_vm_stream *pt_vm_stream_of(struct pt_vm *vm, struct pt_emit_stream *s)

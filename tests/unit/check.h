@@ -1,4 +1,4 @@
-/* capture/record/check.h - what unit tests count with: check() what must hold, and end main() with `return sum_up()`. */
+/* check.h - what unit tests count with: check() what must hold, and end main() with `return sum_up()`. */
 #ifndef TESTS_CHECK_H
 #define TESTS_CHECK_H
 
