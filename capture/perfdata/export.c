@@ -103,8 +103,9 @@ static size_t whole_so_far(const struct queue *q)
 }
 
 /*
- * When the n first bytes of the queue were traced, at the latest, and its other bytes at the earliest: what a reader takes
- * the time of a PERF_RECORD_AUX for. Where a PSB is the border, its TSC says it. False: it is not there yet.
+ * When the n first bytes of the queue were traced, at the latest, and its other bytes at the earliest: what a
+ * reader takes the time of a PERF_RECORD_AUX for. Where a PSB is the border, its TSC says it. False: it is
+ * not there yet.
  */
 static bool border_time(const struct export *x, const struct queue *q, size_t n, uint64_t *ret)
 {
@@ -297,7 +298,10 @@ static int take_format(struct export *x, const struct ptc_chunk *c, struct pt_er
 	return m ? perf_data_format(&m->data, &t, e) : -1;
 }
 
-/* perf will look for the file's code on the disk: a warning when it is not there. The kernel's goes into kcore. */
+/*
+ * perf will look for the file's code on the disk: a warning when it is not there. The kernel's goes into
+ * kcore.
+ */
 static int take_image(struct export *x, const struct ptc_chunk *c, struct pt_error *e)
 {
 	struct ptc_image image;

@@ -32,8 +32,10 @@ struct export_files {
 	uint32_t attr_count;
 };
 
-/* The machine's files, opened when they are asked for first; the host is to be asked for first. NULL: PT_ERR_IO,
- * PT_ERR_NO_MEMORY, PT_ERR_BAD_INPUT (too many guests), PT_ERR_REFUSED (`to` cannot seek). */
+/*
+ * The machine's files, opened when they are asked for first; the host is to be asked for first. NULL:
+ * PT_ERR_IO, PT_ERR_NO_MEMORY, PT_ERR_BAD_INPUT (too many guests), PT_ERR_REFUSED (`to` cannot seek).
+ */
 struct export_machine *export_files_of(struct export_files *f, int32_t pid, struct pt_error *e);
 /* A container's event, declared in order. is_pt as in perf_data_event(). 0, or -1, as below. */
 int export_files_event(struct export_files *f, const struct ptc_attr *attr, bool is_pt, struct pt_error *e);

@@ -80,9 +80,11 @@ static int put_time_conv(struct perf_data *p, const struct ptc_meta *meta, struc
 	return perf_data_put(p, &conv, sizeof conv, e);
 }
 
-/* AUXTRACE_INFO: what perf must know of PT before the data. What follows from the data is not known before it, so this
- * is written twice. Without PT in the data perf refuses it: then the second is an end of a round of that size, which every
- * perf passes over. */
+/*
+ * AUXTRACE_INFO: what perf must know of PT before the data. What follows from the data is not known before
+ * it, so this is written twice. Without PT in the data perf refuses it: then the second is an end of a round
+ * of that size, which every perf passes over.
+ */
 static int put_info(struct perf_data *p, const struct ptc_meta *meta, struct pt_error *e)
 {
 	struct {
@@ -208,8 +210,10 @@ int perf_data_event(struct perf_data *p, const struct ptc_attr *attr, bool is_pt
 	return 0;
 }
 
-/* The event that recorded the AUX data, when the container names none. It must agree with the others on how records
- * end, or perf refuses them all. */
+/*
+ * The event that recorded the AUX data, when the container names none. It must agree with the others on how
+ * records end, or perf refuses them all.
+ */
 static int make_pt_event(struct perf_data *p, const struct ptc_meta *meta, struct pt_error *e)
 {
 	struct perf_data_event *ev = new_event(p, "intel_pt//u", strlen("intel_pt//u"), 1, e);
@@ -413,8 +417,10 @@ int perf_data_kernel(struct perf_data *p, const struct ptc_meta *meta, uint64_t 
 	return perf_data_record(p, meta, &map, map.h.size, e);
 }
 
-/* The TSC when the piece was read: perf takes the upper bits from it that TSC packets lack. 0 would tell it that there
- * is no time at all, and crash it. */
+/*
+ * The TSC when the piece was read: perf takes the upper bits from it that TSC packets lack. 0 would tell it
+ * that there is no time at all, and crash it.
+ */
 static uint64_t reference_tsc(const struct ptc_meta *meta, uint64_t time_ns)
 {
 	uint64_t mult = ptc_meta_number(meta, "time_mult", 0), shift = ptc_meta_number(meta, "time_shift", 0);

@@ -1,9 +1,11 @@
 /*
  * writer.h - writes a perf.data with Intel PT in it, as `perf record` does, for `perf script --itrace` and
- * `perf report`; or one of records alone: a guest's for `perf inject --guest-data`, or what had no PT. Checked with perf 6.1.
+ * `perf report`; or one of records alone: a guest's for `perf inject --guest-data`, or what had no PT.
+ * Checked with perf 6.1.
  *
- * The file is written from front to back, and its header last: it must be a file. Layout: header, data section,
- * features, sample ids, attributes (whose place a perf.data leaves open, so nothing has to be known beforehand).
+ * The file is written from front to back, and its header last: it must be a file. Layout: header, data
+ * section, features, sample ids, attributes (whose place a perf.data leaves open, so nothing has to be known
+ * beforehand).
  */
 #ifndef CAPTURE_PERFDATA_WRITER_H
 #define CAPTURE_PERFDATA_WRITER_H
@@ -90,7 +92,10 @@ int perf_data_build_id(struct perf_data *p, const struct ptc_image *image, struc
 /* A record as it is. META that is there before the first of them is in the file's head. */
 int perf_data_record(struct perf_data *p, const struct ptc_meta *meta, const void *record, size_t bytes,
 		     struct pt_error *e);
-/* A PERF_RECORD_MMAP of the kernel's code [start, end), whose symbol _text is at `text`: perf looks for no kernel without. */
+/*
+ * A PERF_RECORD_MMAP of the kernel's code [start, end), whose symbol _text is at `text`: perf looks for no
+ * kernel without.
+ */
 int perf_data_kernel(struct perf_data *p, const struct ptc_meta *meta, uint64_t start, uint64_t end,
 		     uint64_t text, struct pt_error *e);
 /* Before the first call without an event for it, one is made up from META. */

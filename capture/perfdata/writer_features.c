@@ -84,7 +84,10 @@ static int put_tracing_data(struct perf_data *p, struct pt_error *e)
 			     perf_data_put(p, p->formats[k].text, p->formats[k].text_bytes, e)))
 				return -1;
 	}
-	/* Neither kernel symbols nor printk's strings, their sizes of 32 bits each; nor threads' names, theirs of 64. */
+	/*
+	 * Neither kernel symbols nor printk's strings, their sizes of 32 bits each; nor threads' names,
+	 * theirs of 64.
+	 */
 	return perf_data_put64(p, 0, e) ? -1 : perf_data_put64(p, 0, e);
 }
 

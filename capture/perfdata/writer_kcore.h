@@ -1,11 +1,12 @@
 /*
- * writer_kcore.h - what `perf record --kcore` puts beside its data: a folder with kcore, kallsyms and modules, written from
- * a container's kernel images and symbols.
+ * writer_kcore.h - what `perf record --kcore` puts beside its data: a folder with kcore, kallsyms and
+ * modules, written from a container's kernel images and symbols.
  *
- * kcore is an ELF core: 64 bytes of header, the code from byte 4096 on, and its program headers (PT_LOAD, readable and
- * executable, by address) behind it. perf has one code for each address: where images differ in time, the oldest counts,
- * to which perf itself applies the recording's PERF_RECORD_TEXT_POKE. kallsyms has a line "ADDRESS TYPE NAME" for each
- * symbol, modules one as /proc/modules for each mapping of a module that was recorded.
+ * kcore is an ELF core: 64 bytes of header, the code from byte 4096 on, and its program headers (PT_LOAD,
+ * readable and executable, by address) behind it. perf has one code for each address: where images differ in
+ * time, the oldest counts, to which perf itself applies the recording's PERF_RECORD_TEXT_POKE. kallsyms has a
+ * line "ADDRESS TYPE NAME" for each symbol, modules one as /proc/modules for each mapping of a module that
+ * was recorded.
  */
 #ifndef CAPTURE_PERFDATA_WRITER_KCORE_H
 #define CAPTURE_PERFDATA_WRITER_KCORE_H
@@ -35,7 +36,10 @@ struct perf_kcore {
 	bool has_map;		     /* the records have the mapping of the kernel's text */
 };
 
-/* Files without a name beside `beside`, which take names at last. 0, or -1 (PT_ERR_IO, PT_ERR_NO_MEMORY), as all here. */
+/*
+ * Files without a name beside `beside`, which take names at last. 0, or -1 (PT_ERR_IO, PT_ERR_NO_MEMORY), as
+ * all here.
+ */
 int perf_kcore_image(struct perf_kcore *k, const char *beside, const struct ptc_image *image,
 		     struct pt_error *e);
 int perf_kcore_symbols(struct perf_kcore *k, const char *beside, const struct ptc_symbols *symbols,
