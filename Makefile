@@ -16,11 +16,19 @@ SAN := $(if $(SANITIZE),-fsanitize=address -fsanitize=undefined -fno-sanitize-re
 	-fno-omit-frame-pointer)
 ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -I. $(CPPFLAGS) $(WARN) -fvisibility=hidden $(CFLAGS) $(SAN) -MMD -MP
 
-# Where Debian puts the headers of libtracecmd, which include one another by name alone.
-# Its symbols are weak (capture/tracecmd/trace_dat.c), which alone would not make the linker take a shared library.
-LIBS_TRACECMD := -Wl,--no-as-needed -ltracecmd -ltraceevent -Wl,--as-needed
-TRACECMD := -I/usr/include/trace-cmd -I/usr/include/tracefs -I/usr/include/traceevent
-$(B)/obj/capture/tracecmd/trace_dat.o: ALL_CFLAGS += $(TRACECMD)
+# libtracecmd reads trace.dat files. Where its headers are missing, or with NO_TRACECMD=1, pt-capture is built without it.
+# Debian's headers include one another by name alone. The library's symbols are weak (capture/tracecmd/library.c), which alone
+# would not make the linker take a shared library.
+ifndef NO_TRACECMD
+TRACECMD_CFLAGS ?= $(shell pkg-config --cflags libtracecmd 2>/dev/null || \
+	echo -I/usr/include/trace-cmd -I/usr/include/tracefs -I/usr/include/traceevent)
+TRACECMD_LIBS ?= $(shell pkg-config --libs libtracecmd 2>/dev/null || echo -ltracecmd -ltraceevent)
+ifneq ($(shell printf '\043include <trace-cmd.h>\n' | $(CC) $(TRACECMD_CFLAGS) -E - >/dev/null 2>&1 && echo found),)
+TRACECMD := -DHAVE_TRACECMD $(TRACECMD_CFLAGS)
+LIBS_TRACECMD := -Wl,--no-as-needed $(TRACECMD_LIBS) -Wl,--as-needed
+endif
+endif
+$(B)/obj/capture/tracecmd/library.o $(B)/obj/capture/tracecmd/no_library.o: ALL_CFLAGS += $(TRACECMD)
 
 PROGRAMS := pt-capture pt-decode pt-load pt-query
 # Every .c below a folder, however deep: a new file needs no line here.
@@ -74,8 +82,8 @@ $(call objects,queries): $(wildcard queries/*.sql queries/*.css queries/*.js)
 # A missing compiler or header is said once, with its remedy, before the compiler says it many times.
 $(B)/headers:
 	@mkdir -p $(@D)
-	@printf '#include <%s>\n' stdio.h sqlite3.h gelf.h lzma.h zstd.h zlib.h trace-cmd.h >$@.c
-	@$(CC) $(TRACECMD) -E -o /dev/null $@.c 2>$@.log || { cat $@.log; \
+	@printf '#include <%s>\n' stdio.h sqlite3.h gelf.h lzma.h zstd.h zlib.h >$@.c
+	@$(CC) -E -o /dev/null $@.c 2>$@.log || { cat $@.log; \
 		echo "Something to build with is missing: run scripts/deps build (or make demo, which does)." >&2; \
 		exit 1; }
 	@rm $@.c $@.log && touch $@
@@ -105,7 +113,7 @@ build/fuzz/obj/%.o: %.c
 	@echo "  CLANG $<"
 	$(Q)clang $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
 FUZZED := $(filter-out $(foreach d,capture decode export,$d/main.c),$(call sources,schema capture decode export))
-build/fuzz/obj/capture/tracecmd/trace_dat.o: FUZZ_CFLAGS += $(TRACECMD)
+build/fuzz/obj/capture/tracecmd/library.o build/fuzz/obj/capture/tracecmd/no_library.o: FUZZ_CFLAGS += $(TRACECMD)
 build/fuzz/libpt.a: $(FUZZED:%.c=build/fuzz/obj/%.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c build/fuzz/libpt.a

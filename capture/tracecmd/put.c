@@ -10,7 +10,7 @@
 #define SAMPLE_TYPE                                                                                          \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_RAW)
 #define ID_MAX	65535		    /* a ring buffer has 16 bits for it */
-#define ID_BASE 0x7472616365000000u /* of the events' sample ids, apart from a kernel's small ones */
+#define ID_BASE 0x7472616365000000u /* of the events' sample ids: far from a kernel's, which are small */
 
 static int flush(struct dat_put *p, struct dat_source *s, struct pt_error *e)
 {
@@ -21,7 +21,7 @@ static int flush(struct dat_put *p, struct dat_source *s, struct pt_error *e)
 	return r;
 }
 
-/* A zeroed record of `bytes` behind its header; its body, or NULL. */
+/* A zeroed record of that many bytes after its header. Its body, or NULL. */
 static uint8_t *record(struct dat_put *p, struct dat_source *s, uint32_t type, size_t bytes,
 		       struct pt_error *e)
 {
@@ -32,7 +32,7 @@ static uint8_t *record(struct dat_put *p, struct dat_source *s, uint32_t type, s
 		pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "an event of %zu bytes: too long", bytes);
 		return NULL;
 	}
-	/* dat_put_all() flushes at FLUSH_BYTES; an event is three records at most. */
+	/* dat_put_until() flushes at FLUSH_BYTES; an event is three records at most. */
 	if (!s->side && !(s->side = malloc(FLUSH_BYTES + 4 * (size_t)UINT16_MAX))) {
 		pt_fail_no_memory(e, NULL);
 		return NULL;
@@ -59,65 +59,79 @@ static uint64_t ns_of(const struct dat_source *s, const struct dat_clock *clock,
 	return clock->zero + (uint64_t)((unsigned __int128)time * clock->mult >> clock->shift);
 }
 
-/* The event's attr and format, written when it is met first; its sample id. */
-static int event_id(struct dat_put *p, struct dat_source *s, uint32_t id, uint64_t *ret, struct pt_error *e)
+/* Room for the attr of an event. */
+static int need_attr(struct dat_source *s, uint32_t id, struct pt_error *e)
 {
-	struct perf_event_attr a = {.type = PERF_TYPE_TRACEPOINT,
-				    .size = sizeof a,
-				    .config = id,
-				    .sample_period = 1,
-				    .sample_type = SAMPLE_TYPE,
-				    .sample_id_all = 1};
-	struct trace_dat_format f;
-	struct ptc_tracepoint t;
-	uint64_t sample_id;
-	char name[256];
-	int r;
+	size_t room = (size_t)id + 256;
+	uint32_t *grown;
 
 	if (id > ID_MAX)
 		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
 			       "the trace.dat has an event %u: there are none above %u", id, ID_MAX);
-	if (id >= s->attr_room) {
-		uint32_t *grown = realloc(s->attr_of, ((size_t)id + 256) * sizeof *grown);
+	if (id < s->attr_room)
+		return 0;
+	grown = realloc(s->attr_of, room * sizeof *grown);
+	if (!grown)
+		return pt_fail_no_memory(e, NULL);
+	memset(grown + s->attr_room, 0, (room - s->attr_room) * sizeof *grown);
+	s->attr_of = grown;
+	s->attr_room = room;
+	return 0;
+}
 
-		if (!grown)
-			return pt_fail_no_memory(e, NULL);
-		memset(grown + s->attr_room, 0, ((size_t)id + 256 - s->attr_room) * sizeof *grown);
-		s->attr_of = grown;
-		s->attr_room = (size_t)id + 256;
-	}
+/* Writes the event's attr, whose records have that sample id, and format. */
+static int put_attr(struct dat_put *p, const struct dat_source *s, uint32_t id, const struct dat_format *f,
+		    uint64_t sample_id, struct pt_error *e)
+{
+	const struct perf_event_attr a = {.type = PERF_TYPE_TRACEPOINT,
+					  .size = sizeof a,
+					  .config = id,
+					  .sample_period = 1,
+					  .sample_type = SAMPLE_TYPE,
+					  .sample_id_all = 1};
+	const struct ptc_tracepoint t = {.machine_pid = s->machine_pid,
+					 .id = id,
+					 .system = f->system,
+					 .system_bytes = (uint32_t)strlen(f->system),
+					 .name = f->name,
+					 .name_bytes = (uint32_t)strlen(f->name),
+					 .format = f->text,
+					 .format_bytes = (uint32_t)strlen(f->text)};
+	char name[256];
+	int r;
+
+	snprintf(name, sizeof name, "%s:%s", f->system, f->name);
+	r = s->machine_pid ? ptc_put_guest_attr(p->w, s->machine_pid, name, &a, sizeof a, &sample_id, 1, e)
+			   : ptc_put_attr(p->w, name, &a, sizeof a, &sample_id, 1, e);
+	return r ? -1 : ptc_put_format(p->w, &t, e);
+}
+
+/* The event's sample id. Its attr and format are written when it is met first. */
+static int event_id(struct dat_put *p, struct dat_source *s, uint32_t id, uint64_t *ret, struct pt_error *e)
+{
+	struct dat_format f;
+	int r;
+
+	if (need_attr(s, id, e))
+		return -1;
 	if (s->attr_of[id]) {
 		*ret = ID_BASE + s->attr_of[id] - 1;
 		return 0;
 	}
-	if (flush(p, s, e) < 0 || trace_dat_format(s->dat, id, &f, e) < 0)
+	if (flush(p, s, e) || dat_library_format(trace_dat_library(s->dat), id, &f, e))
 		return -1;
-	snprintf(name, sizeof name, "%s:%s", f.system, f.name);
-	sample_id = ID_BASE + p->attr_count;
-	t = (struct ptc_tracepoint){.machine_pid = s->machine_pid,
-				    .id = id,
-				    .system = f.system,
-				    .system_bytes = (uint32_t)strlen(f.system),
-				    .name = f.name,
-				    .name_bytes = (uint32_t)strlen(f.name),
-				    .format = f.text,
-				    .format_bytes = (uint32_t)strlen(f.text)};
-	r = s->machine_pid ? ptc_put_guest_attr(p->w, s->machine_pid, name, &a, sizeof a, &sample_id, 1, e)
-			   : ptc_put_attr(p->w, name, &a, sizeof a, &sample_id, 1, e);
-	if (r == 0)
-		r = ptc_put_format(p->w, &t, e);
+	*ret = ID_BASE + p->attr_count;
+	r = put_attr(p, s, id, &f, *ret, e);
 	free(f.text);
-	if (r < 0)
+	if (r)
 		return -1;
 	s->attr_of[id] = ++p->attr_count;
-	p->attrs_in++;
 	if (!s->first_attr)
 		s->first_attr = p->attr_count;
-	*ret = sample_id;
 	return 0;
 }
 
-/* A thread's name, once; a container that we add to knows its own. */
+/* A thread's name, once. (A container that events are added to has them.) */
 static int name_thread(struct dat_put *p, struct dat_source *s, const struct sample_id *id,
 		       struct pt_error *e)
 {
@@ -132,7 +146,7 @@ static int name_thread(struct dat_put *p, struct dat_source *s, const struct sam
 	if (s->named[id->tid / 8] >> (id->tid % 8) & 1)
 		return 0;
 	s->named[id->tid / 8] |= (uint8_t)(1 << (id->tid % 8));
-	comm = trace_dat_comm(s->dat, id->tid);
+	comm = dat_library_comm(trace_dat_library(s->dat), id->tid);
 	if (!*comm)
 		return 0;
 	at = record(p, s, PERF_RECORD_COMM, 8 + 16 + sizeof *id, e);
@@ -144,23 +158,24 @@ static int name_thread(struct dat_put *p, struct dat_source *s, const struct sam
 	return 0;
 }
 
+/* Writes the source's next event. */
 static int take(struct dat_put *p, struct dat_source *s, struct pt_error *e)
 {
 	const struct trace_dat_event *event = &s->next;
 	struct sample_id id = {.pid = -1,
 			       .tid = event->tid,
-			       .time = ns_of(s, &s->clock, event->time),
+			       .time = ns_of(s, &s->clock, event->raw.time),
 			       .cpu = (uint32_t)event->cpu};
-	uint32_t raw_bytes = (event->raw_bytes + 4 + 7) / 8 * 8 - 4;
+	uint32_t raw_bytes = (event->raw.bytes + 4 + 7) / 8 * 8 - 4;
 	uint8_t *at;
 
-	if (event->raw_bytes > UINT16_MAX)
+	if (event->raw.bytes > UINT16_MAX)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "an event of %u bytes: too long",
-			       event->raw_bytes);
+			       event->raw.bytes);
 	if (event_id(p, s, event->id, &id.id, e) < 0 || name_thread(p, s, &id, e) < 0)
 		return -1;
-	if (event->missed) {
-		uint64_t lost = event->missed == UINT64_MAX ? 0 : event->missed;
+	if (event->raw.missed) {
+		uint64_t lost = event->raw.missed == UINT64_MAX ? 0 : event->raw.missed;
 
 		p->lost += lost;
 		p->some_lost = true;
@@ -177,8 +192,7 @@ static int take(struct dat_put *p, struct dat_source *s, struct pt_error *e)
 	memcpy(at, &id.id, 8);
 	memcpy(at + 8, &id, 24); /* pid, tid; time; cpu */
 	memcpy(at + 32, &raw_bytes, 4);
-	memcpy(at + 36, event->raw, event->raw_bytes);
-	p->events++;
+	memcpy(at + 36, event->raw.data, event->raw.bytes);
 	return 0;
 }
 
@@ -191,7 +205,7 @@ static int next(struct dat_source *s, struct pt_error *e)
 		return -1;
 	s->over = got == 0;
 	if (!s->over)
-		s->next_ns = s->related ? ns_of(s, &s->host, s->next.time - (uint64_t)s->tsc_offset) : 0;
+		s->next_ns = s->related ? ns_of(s, &s->host, s->next.raw.time - (uint64_t)s->tsc_offset) : 0;
 	return 0;
 }
 

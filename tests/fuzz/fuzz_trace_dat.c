@@ -157,12 +157,10 @@ static void import(struct trace_dat *t, int out)
 	struct dat_put put_to = {.w = ptc_writer_create(out, PTC_LEVEL_FASTEST, &e)};
 	const char *name;
 	const int *tids;
-	uint32_t mult, shift;
 
 	if (!put_to.w)
 		abort();
-	trace_dat_tsc2nsec(t, &mult, &shift);
-	for (uint32_t cpu = 0; cpu < TRACE_DAT_CPUS_MAX; cpu++)
+	for (uint32_t cpu = 0; cpu < TRACE_DAT_SHIFTS_MAX; cpu++)
 		if (trace_dat_shift(t, cpu) && !trace_dat_shift(t, cpu)->known)
 			abort();
 	trace_dat_guest_cpus(t, t, &name, &tids);
