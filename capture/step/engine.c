@@ -16,8 +16,8 @@
 #include "capture/step/internal.h"
 
 #define QUANTUM	      4000		  /* steps of one thread before another's turn */
-#define AUX_BYTES     ((size_t)256 << 10) /* a piece is written when it holds so many */
-#define TRAP_FLAG     0x100u		  /* of RFLAGS: by it the CPU is told to step */
+#define AUX_BYTES     ((size_t)256 << 10) /* of a thread: written when it holds that many */
+#define TRAP_FLAG     0x100u		  /* RFLAGS.TF: the CPU traps after each instruction */
 #define VSYSCALL_PAGE 0xffffffffff600000u
 #define CS_32	      0x23 /* Linux's code segment of 32-bit programs */
 
@@ -42,7 +42,7 @@ static bool peek(struct step_thread *t, size_t offset, uint64_t *ret)
 
 /* ---- Events ----------------------------------------------------------------------------------------- */
 
-/* What ran so far ran with the mappings so far: where nothing has a time, the container's order tells so. */
+/* What ran so far ran with the mappings so far. Without time the container's order is the only sign of it. */
 static void put_all(struct step *s)
 {
 	for (struct step_thread *t = s->threads; t; t = t->next) {
@@ -451,7 +451,7 @@ static void prepare(struct step *s, struct step_thread *t)
 	}
 }
 
-/* Lets a thread run one instruction. False when the thread cannot be told to. */
+/* Lets a thread run one instruction. False when it is not possible. */
 static bool step(struct step_thread *t)
 {
 	t->state = STEP_RUNNING;
@@ -460,7 +460,7 @@ static bool step(struct step_thread *t)
 		t->signal = 0;
 		return true;
 	}
-	return false; /* it is being killed: waitpid() will tell */
+	return false; /* it is being killed: waitpid() will report that */
 }
 
 /* The thread's next stop; 0 when it sleeps in the kernel, maybe until another thread does something. -1: ask later. */
@@ -558,19 +558,19 @@ static void woke(struct step *s, struct step_thread *t)
 }
 
 /* Tells the program of Ctrl-C: first the signal, then the end. */
-static void pass_on_stop(struct step *s, int *told)
+static void pass_on_stop(struct step *s, int *sent)
 {
-	if (*s->options->stop <= *told)
+	if (*s->options->stop <= *sent)
 		return;
-	*told = *s->options->stop;
-	if (kill(s->first, *told == 1 ? (int)*s->options->stop_signal : SIGKILL) < 0 || *told > 1)
+	*sent = *s->options->stop;
+	if (kill(s->first, *sent == 1 ? (int)*s->options->stop_signal : SIGKILL) < 0 || *sent > 1)
 		for (struct step_thread *t = s->threads; t; t = t->next)
 			kill(t->process->pid, SIGKILL);
 }
 
 static void loop(struct step *s)
 {
-	int told = 0;
+	int sent = 0;
 
 	while (s->threads && !s->failed) {
 		struct step_thread *t, *next;
@@ -582,7 +582,7 @@ static void loop(struct step *s)
 			step_detach(s);
 			return;
 		}
-		pass_on_stop(s, &told);
+		pass_on_stop(s, &sent);
 		for (t = s->threads; t && !s->failed && !ran; t = next) {
 			next = t->next;
 			/* A child that came before its parent's event waits for it. */
@@ -635,6 +635,6 @@ int step_run(char **argv, const struct step_options *options, struct ptc_writer 
 	while (s.processes)
 		step_process_drop(&s, s.processes);
 	image_set_destroy(s.images);
-	free(s.side);
+	free(s.sideband);
 	return s.failed ? -1 : 0;
 }
