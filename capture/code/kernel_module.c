@@ -324,28 +324,40 @@ static unsigned branch_opcode(const struct module *m, uint64_t at)
 	return at >= 2 && m->text[at - 2] == 0x0f && (m->text[at - 1] & 0xf0) == 0x80 ? 2 : 0;
 }
 
+/* How a relocation's value is made: as many bytes, relative to its place or not. False: the kernel knows no such type. */
+static bool relocation_type(unsigned type, unsigned *ret_bytes, bool *ret_relative)
+{
+	*ret_relative = type == R_X86_64_PC32 || type == R_X86_64_PLT32 || type == R_X86_64_PC64;
+	*ret_bytes = type == R_X86_64_64 || type == R_X86_64_PC64 ? 8 : 4;
+	return *ret_relative || type == R_X86_64_64 || type == R_X86_64_32 || type == R_X86_64_32S;
+}
+
+/* The types are those of the kernel's arch/x86/kernel/module.c, __write_relocate_add(). */
 static void relocate_one(struct module *m, const GElf_Rela *rela, uint64_t section)
 {
-	uint64_t at = section - m->start + rela->r_offset, value = 0, place = section + rela->r_offset;
-	unsigned type = (unsigned)GELF_R_TYPE(rela->r_info), bytes = 4, opcode;
-	bool code = true, known;
+	uint64_t at = section - m->start + rela->r_offset, value = 0;
+	unsigned type = (unsigned)GELF_R_TYPE(rela->r_info), bytes, opcode;
+	bool code = true, known_type, relative;
 	GElf_Sym sym;
 
-	if (type == R_X86_64_64 || type == R_X86_64_PC64)
-		bytes = 8;
-	if (at > m->bytes || bytes > m->bytes - at ||
-	    !gelf_getsym(m->symbols, (int)GELF_R_SYM(rela->r_info), &sym))
+	if (type == R_X86_64_NONE || at > m->bytes)
 		return;
-	known = value_of(m, &sym, &value, &code);
-	value += (uint64_t)rela->r_addend;
-	if (type == R_X86_64_PC32 || type == R_X86_64_PLT32 || type == R_X86_64_PC64)
-		value -= place;
-	if (known) {
+	known_type = relocation_type(type, &bytes, &relative);
+	if (!known_type) {
+		/* What the bytes would become is not known, nor how many they are: at most 8. */
+		memset(m->hole + at, 1, m->bytes - at < 8 ? m->bytes - at : 8);
+		m->unknown++;
+		return;
+	}
+	if (bytes > m->bytes - at || !gelf_getsym(m->symbols, (int)GELF_R_SYM(rela->r_info), &sym))
+		return;
+	if (value_of(m, &sym, &value, &code)) {
+		value += (uint64_t)rela->r_addend - (relative ? section + rela->r_offset : 0);
 		memcpy(m->text + at, &value, bytes);
 		return;
 	}
 	/* An operand's length is right in any case; a branch's target would be wrong. */
-	opcode = code && (type == R_X86_64_PC32 || type == R_X86_64_PLT32) ? branch_opcode(m, at) : 0;
+	opcode = code && relative && bytes == 4 ? branch_opcode(m, at) : 0;
 	if (opcode) {
 		memset(m->hole + at - opcode, 1, opcode + 4);
 		m->unknown++;

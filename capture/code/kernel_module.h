@@ -32,7 +32,7 @@ struct kernel_module {
 };
 
 /*
- * Writes the module's code. symbols may be NULL. Adds to *ret_unknown the number of branches that are left out. 0, or -1: the
+ * Writes the module's code. symbols may be NULL. Adds to *ret_unknown the number of places that could not be relocated and are left out. 0, or -1: the
  * writer's errors, PT_ERR_NO_MEMORY; PT_ERR_BAD_INPUT: it is no module, or not the one that the symbols are of, and nothing
  * was written.
  */

@@ -409,7 +409,7 @@ static int put_modules(struct perf_machines *m, struct machine *one, const char 
 	}
 	if (unknown)
 		import_perf_note(
-		    m->notes, "%u branches of kernel modules lead to where no symbol is: left out", unknown);
+		    m->notes, "%u places of kernel modules cannot be relocated (no symbol, or an unknown type): left out", unknown);
 	return ret;
 }
 
