@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -66,6 +67,7 @@ static void born(struct step *s, struct step_thread *parent, pid_t tid)
 	if (p != parent->process && !p->map_count) {
 		step_maps_copy(s, p, parent->process);
 		p->untraced = parent->process->untraced;
+		p->read_implies_exec = parent->process->read_implies_exec;
 	}
 	if (!t)
 		t = step_thread_add(s, tid, p);
@@ -108,6 +110,7 @@ static void execed(struct step *s, struct step_thread *t)
 	s->model.cycles += 300;
 	t->want_psb = true;
 	t->process->untraced = PEEK(t, cs, &cs) && cs == CS_32;
+	t->process->read_implies_exec = step_read_implies_exec(t->process->pid);
 	s->result->untraced += t->process->untraced;
 }
 
@@ -184,14 +187,36 @@ static void deliver(struct step *s, struct step_thread *t)
 
 /* ---- Stepping --------------------------------------------------------------------------------------- */
 
-static bool changes_maps(uint64_t number)
+/* Does [start, start + bytes) overlap an executable mapping? */
+static bool overlaps_code(const struct step_process *p, uint64_t start, uint64_t bytes)
 {
+	for (size_t i = 0; i < p->map_count; i++)
+		if (start < p->maps[i].end &&
+		    (bytes > UINT64_MAX - start || start + bytes > p->maps[i].start))
+			return true;
+	return false;
+}
+
+/*
+ * May the system call change the executable mappings? To look at them costs a read of /proc/PID/maps, so calls that only concern
+ * data are told apart by their arguments. False also when these cannot be read: the thread is being killed.
+ */
+static bool changes_maps(struct step_thread *t, uint64_t number)
+{
+	struct step_process *p = t->process;
+	uint64_t start, bytes, prot;
+
 	switch (number) {
 	case SYS_mmap:
 	case SYS_mprotect:
-	case SYS_munmap:
-	case SYS_mremap:
 	case SYS_pkey_mprotect:
+	case SYS_munmap:
+		if (!PEEK(t, rdi, &start) || !PEEK(t, rsi, &bytes) || !PEEK(t, rdx, &prot))
+			return false;
+		return p->read_implies_exec || overlaps_code(p, start, bytes) ||
+		       (number != SYS_munmap && (prot & PROT_EXEC));
+	case SYS_personality: p->read_implies_exec = true; return false; /* it may be, from now on */
+	case SYS_mremap:
 	case SYS_shmat:
 	case SYS_shmdt:
 	case SYS_remap_file_pages: return true;
@@ -413,7 +438,7 @@ static void leave(struct step *s, struct step_thread *t)
 
 		if (!PEEK(t, rax, &number) || !PEEK(t, rdi, &first))
 			return;
-		t->maps_changed = changes_maps(number);
+		t->maps_changed = changes_maps(t, number);
 		t->protects = number == SYS_mprotect || number == SYS_pkey_mprotect;
 		t->pokes = writes_memory(t, number);
 		t->renames = number == SYS_prctl && first == PR_SET_NAME;

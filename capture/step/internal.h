@@ -49,7 +49,8 @@ struct step_cached {
 struct step_process {
 	struct step_process *next;
 	pid_t pid;
-	bool untraced; /* its program is a 32-bit one: it runs freely */
+	bool untraced;		/* its program is a 32-bit one: it runs freely */
+	bool read_implies_exec; /* what is readable may be executable, too (personality(2)) */
 	struct step_map *maps;
 	size_t map_count;
 	struct step_page *pages;
@@ -121,6 +122,8 @@ void step_thread_end(struct step *s, struct step_thread *t);
 void step_thread_last(struct step *s, struct step_thread *t);
 pid_t step_tgid_of(pid_t tid);
 pid_t step_tracer_of(pid_t tid); /* 0: none */
+/* Is what the process may read executable, too (personality(2))? True also when that is not known. */
+bool step_read_implies_exec(pid_t pid);
 /* Is sig handled by a function of the program? */
 bool step_is_caught(pid_t tid, int sig);
 /* Keeps errno's message, if none was kept before; -1. */
