@@ -56,8 +56,8 @@ struct session {
 	struct pt_machine **attrs; /* whose the attrs are */
 	uint32_t attr_count;
 	unsigned quick; /* no code is followed: 1, 2 as in flow/flow.h */
-	struct pt_only chosen;
-	const struct pt_only *only; /* it; NULL: all is wanted */
+	struct pt_selection chosen;
+	const struct pt_selection *only; /* it; NULL: all is wanted */
 	bool before, past;	    /* the time that is wanted is to come; is over */
 	bool from_known;
 	uint64_t from_tsc;		  /* where it begins */

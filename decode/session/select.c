@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "decode/session/internal.h"
+#include "decode/session/psb_time.h"
 
 static int mark_add(struct session *s, uint64_t tsc, bool end, struct pt_error *e)
 {
@@ -25,19 +26,19 @@ static int mark_add(struct session *s, uint64_t tsc, bool end, struct pt_error *
 /* The first AUX data tells when the trace begins: the times that are wanted, as TSC. */
 static int start_time(struct session *s, const struct ptc_aux *aux, struct pt_error *e)
 {
-	const struct pt_only *o = s->only;
+	const struct pt_selection *o = s->only;
 	uint64_t begin = 0, to;
 
 	if (s->from_known || (!o->from.given && !o->to.given))
 		return 0;
 	if (o->from.relative || o->to.relative) {
-		begin = pt_only_first_tsc(aux->bytes, aux->size);
+		begin = pt_psb_time_first(aux->bytes, aux->size);
 		if (begin == UINT64_MAX)
 			return 0; /* the next bytes may tell */
 	}
 	s->from_known = true;
-	s->from_tsc = o->from.given ? pt_only_tsc(&o->from, &s->conversion, begin) : 0;
-	to = o->to.given ? pt_only_tsc(&o->to, &s->conversion, begin) : UINT64_MAX;
+	s->from_tsc = o->from.given ? pt_time_bound_tsc(&o->from, &s->conversion, begin) : 0;
+	to = o->to.given ? pt_time_bound_tsc(&o->to, &s->conversion, begin) : UINT64_MAX;
 	if (s->timeless || (o->from.given && s->from_tsc == UINT64_MAX) || (o->to.given && to == UINT64_MAX))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "the trace has no time, or not perf's clock: --time cannot be told");
@@ -48,7 +49,7 @@ static int start_time(struct session *s, const struct ptc_aux *aux, struct pt_er
 
 int pt_session_names(struct session *s, struct pt_error *e)
 {
-	const char *missing = pt_only_name_vms(&s->chosen, s->meta), *key, *value;
+	const char *missing = pt_selection_resolve_vms(&s->chosen, s->meta), *key, *value;
 	char there[256] = "none with a name";
 	size_t n = 0;
 
@@ -77,12 +78,12 @@ bool pt_session_wants(struct session *s, struct stream *st, const struct ptc_aux
 		s->error = *e;
 		return false;
 	}
-	if (s->past || !pt_only_cpu(s->only, st->info.cpu))
+	if (s->past || !pt_selection_has_cpu(s->only, st->info.cpu))
 		return false;
-	if (st->info.tid > 0 && !pt_only_thread(s->only, st->info.pid, st->info.tid))
+	if (st->info.tid > 0 && !pt_selection_has_thread(s->only, st->info.pid, st->info.tid))
 		return false;
 	if (s->only->from.given && s->from_known && !st->begun) {
-		*ret_skip = pt_only_psb(aux->bytes, aux->size, s->from_tsc, &past);
+		*ret_skip = pt_psb_time_last(aux->bytes, aux->size, s->from_tsc, &past);
 		st->begun = past;
 	}
 	return true;
@@ -99,10 +100,10 @@ void pt_session_choose(struct stream *st)
 		st->flow.skip = true;
 	if (!s->only)
 		return;
-	st->out.unwanted = s->before || s->past || !pt_only_cpu(s->only, st->info.cpu) ||
-			   !pt_only_thread(s->only, task ? task->pid : -1, task ? task->tid : -1);
-	st->flow.skip = s->quick || st->out.unwanted || !pt_only_side(s->only, guest);
-	if (st->out.unwanted || !pt_only_side(s->only, guest))
+	st->out.unwanted = s->before || s->past || !pt_selection_has_cpu(s->only, st->info.cpu) ||
+			   !pt_selection_has_thread(s->only, task ? task->pid : -1, task ? task->tid : -1);
+	st->flow.skip = s->quick || st->out.unwanted || !pt_selection_has_side(s->only, guest);
+	if (st->out.unwanted || !pt_selection_has_side(s->only, guest))
 		st->flow.quick = 0;
 	if (st->out.unwanted && !was)
 		s->emit.vm->gap(s->emit.vm_arg, &st->out, &st->flow);
@@ -127,9 +128,9 @@ bool pt_session_wants_event(const struct session *s, const struct pt_sideband_re
 {
 	if (!s->only)
 		return true;
-	if (s->before || s->past || !pt_only_side(s->only, side->machine->pid != 0))
+	if (s->before || s->past || !pt_selection_has_side(s->only, side->machine->pid != 0))
 		return false;
 	if (side->machine->pid) /* a guest's: of which vCPU thread is not known */
-		return pt_only_thread(s->only, side->machine->pid, -1) || !s->only->pids.count;
-	return pt_only_cpu(s->only, side->cpu) && pt_only_thread(s->only, side->pid, side->tid);
+		return pt_selection_has_thread(s->only, side->machine->pid, -1) || !s->only->pids.count;
+	return pt_selection_has_cpu(s->only, side->cpu) && pt_selection_has_thread(s->only, side->pid, side->tid);
 }

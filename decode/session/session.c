@@ -547,8 +547,8 @@ int pt_session_run(struct ptc_reader *r, struct ptr_writer *w, const struct pt_s
 		if (options->used_code)
 			img_store_track_used(s.store);
 		s.quick = options->quick;
-		if (options->only && !pt_only_all(options->only)) {
-			s.chosen = *options->only;
+		if (options->selection && !pt_selection_is_all(options->selection)) {
+			s.chosen = *options->selection;
 			s.only = &s.chosen;
 		}
 		s.before = s.only && s.only->from.given;

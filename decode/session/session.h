@@ -11,7 +11,7 @@
 #include "decode/output/emit.h"
 #include "schema/container.h"
 
-struct pt_only;
+struct pt_selection;
 struct pt_vm_options;
 
 struct pt_session_options {
@@ -29,7 +29,7 @@ struct pt_session_options {
 	FILE *used_code; /* list the code that was read there at the end (code/image_used.h); NULL: do not */
 	/* 1: no code, but the addresses that packets have, as events; 2: those of PSBs only; 0: no */
 	unsigned quick;
-	const struct pt_only *only;		 /* what is wanted; NULL: all */
+	const struct pt_selection *selection; /* what is wanted; NULL: all */
 	const struct pt_vm_options *tsc_offsets; /* --tsc-offset; NULL: none */
 };
 
