@@ -72,7 +72,7 @@ struct session {
 	struct vmcs *vmcs;
 	size_t vmcs_count;
 	uint64_t order;
-	struct pt_conversion conversion;
+	struct pt_perf_clock conversion;
 	struct pt_clock_config clock;
 	bool timeless, started, kernel_traced, guest_code;
 	uint64_t round_tsc,

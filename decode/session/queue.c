@@ -29,14 +29,14 @@ static bool guest_time(struct session *s, struct pt_sideband_record *side)
 	struct pt_cpu_context *cpu_context =
 	    side->cpu >= 0 ? pt_machine_cpu_context(side->machine, side->cpu) : NULL;
 	int32_t pid = side->machine->pid;
-	struct pt_conversion c = {.zero = meta_number(s, "machine", pid, "time_zero", 0),
+	struct pt_perf_clock c = {.zero = meta_number(s, "machine", pid, "time_zero", 0),
 				  .mult = (uint32_t)meta_number(s, "machine", pid, "time_mult", 0),
 				  .shift = (uint32_t)meta_number(s, "machine", pid, "time_shift", 0) & 63};
-	uint64_t offset, guest = pt_ns_to_tsc(&c, side->time_ns);
+	uint64_t offset, guest = pt_perf_clock_to_tsc(&c, side->time_ns);
 
 	offset = meta_number(s, "machine", pid, "clock_offset_ns", UINT64_MAX);
 	if (guest == PTR_NO_TSC && offset != UINT64_MAX) {
-		side->tsc = pt_ns_to_tsc(&s->conversion, side->time_ns + offset);
+		side->tsc = pt_perf_clock_to_tsc(&s->conversion, side->time_ns + offset);
 		return true;
 	}
 	/* An option is not believed before the trace has been asked. */
@@ -60,7 +60,7 @@ static bool set_time(struct session *s, struct pt_sideband_record *side)
 		return true;
 	if (side->machine->pid)
 		return guest_time(s, side);
-	side->tsc = pt_ns_to_tsc(&s->conversion, side->time_ns);
+	side->tsc = pt_perf_clock_to_tsc(&s->conversion, side->time_ns);
 	if (side->tsc == PTR_NO_TSC)
 		side->tsc = 0;
 	return true;

@@ -164,7 +164,7 @@ bool pt_only_side(const struct pt_only *o, bool guest)
 	return guest ? !o->host_only : !o->guest_only;
 }
 
-uint64_t pt_only_tsc(const struct pt_only_time *t, const struct pt_conversion *c, uint64_t begin_tsc)
+uint64_t pt_only_tsc(const struct pt_only_time *t, const struct pt_perf_clock *c, uint64_t begin_tsc)
 {
 	uint64_t ticks = t->value;
 
@@ -172,7 +172,7 @@ uint64_t pt_only_tsc(const struct pt_only_time *t, const struct pt_conversion *c
 		if (!c->mult)
 			return UINT64_MAX;
 		if (!t->relative)
-			return pt_ns_to_tsc(c, t->value);
+			return pt_perf_clock_to_tsc(c, t->value);
 		ticks = (uint64_t)(((unsigned __int128)t->value << c->shift) / c->mult);
 	}
 	return t->relative ? begin_tsc + ticks : ticks;

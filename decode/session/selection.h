@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "decode/packet/perf_clock.h"
 #include "decode/sideband/tasks.h"
 #include "schema/container.h"
 
@@ -61,7 +62,7 @@ bool pt_only_thread(const struct pt_only *only, int32_t pid, int32_t tid);
 bool pt_only_side(const struct pt_only *only, bool guest);
 
 /* The TSC of an end: UINT64_MAX when it cannot be known (no conversion). begin_tsc: of the trace. */
-uint64_t pt_only_tsc(const struct pt_only_time *t, const struct pt_conversion *c, uint64_t begin_tsc);
+uint64_t pt_only_tsc(const struct pt_only_time *t, const struct pt_perf_clock *c, uint64_t begin_tsc);
 
 /* The offset of the last PSB in the bytes whose TSC packet, the host's, is not behind tsc; 0 when there is none. *ret_past: there
  * is one behind it. A PSB+ in a guest is passed over. */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "decode/packet/clock_meta.h"
+#include "decode/packet/perf_clock.h"
 #include "decode/session/internal.h"
 
 #define HEADROOM 32 /* before a piece's bytes: for what is left of the piece before */
@@ -202,7 +203,7 @@ static int start(struct session *s, struct pt_error *e)
 	s->started = true;
 	if (pt_session_names(s, e) < 0)
 		return -1;
-	pt_conversion_from_meta(s->meta, &s->conversion);
+	pt_perf_clock_from_meta(s->meta, &s->conversion);
 	pt_clock_config_from_meta(s->meta, &s->clock);
 	config = ptc_meta_number(s->meta, "pt_config", UINT64_MAX);
 	s->timeless = (config != UINT64_MAX && !(config & 1 << 10)) || !s->conversion.mult;
@@ -400,7 +401,7 @@ static int take(struct session *s, const struct ptc_chunk *c, struct pt_error *e
 		if (ptc_parse_round(c, &ns, e) < 0)
 			return -1;
 		s->last_round_tsc = s->round_tsc;
-		s->round_tsc = ns == UINT64_MAX ? UINT64_MAX : pt_ns_to_tsc(&s->conversion, ns);
+		s->round_tsc = ns == UINT64_MAX ? UINT64_MAX : pt_perf_clock_to_tsc(&s->conversion, ns);
 		return advance(s, s->round_tsc, s->last_round_tsc, false, e);
 	default: return 0;
 	}
