@@ -29,24 +29,25 @@ void pt_session_codes(struct stream *st)
 	st->out.vcpu = cpu_context == &st->cpu ? -1 : cpu_context->index;
 	pt_emit_who(&st->out);
 	pt_session_choose(st);
-	if (st->flow.skip) {
-		st->flow.user = st->flow.kernel = NULL;
+	if (!pt_flow_follows(st->flow)) {
+		pt_flow_set_code(st->flow, NULL, NULL);
 		return;
 	}
 	if (cpu_context == &st->cpu) {
-		st->flow.user = user;
-		st->flow.kernel = s->kernel_traced || m->space.count ? m->code : NULL;
+		pt_flow_set_code(st->flow, user, s->kernel_traced || m->space.count ? m->code : NULL);
 		return;
 	}
 	/* A guest: what is not known of its processes may still be in its memory's images (a boot loader's code). */
 	if (!cpu_context->task)
 		st->out.task = &cpu_context->unknown;
-	st->flow.user = user ? user : m->unknown_process.code ? m->unknown_process.code : m->code;
-	st->flow.kernel = m->code;
-	if (s->guest_code && !m->space.count && st->cpu.task) {
-		st->flow.user = st->cpu.task->process->code;
-		st->flow.kernel = NULL;
-	}
+	if (s->guest_code && !m->space.count && st->cpu.task)
+		pt_flow_set_code(st->flow, st->cpu.task->process->code, NULL);
+	else
+		pt_flow_set_code(st->flow,
+				 user			   ? user
+				 : m->unknown_process.code ? m->unknown_process.code
+							   : m->code,
+				 m->code);
 }
 
 /* ---- Switches --------------------------------------------------------------------------------------- */
@@ -55,13 +56,14 @@ void pt_session_codes(struct stream *st)
  * The host's CPU waits while it is in a guest. */
 static bool waits(const struct stream *st, const struct pt_cpu_context *cpu_context)
 {
-	if (!cpu_context->task || st->flow.state < PT_FLOW_NO_IMAGE)
+	if (!cpu_context->task || pt_flow_state(st->flow) < PT_FLOW_NO_IMAGE)
 		return false;
 	if (st->cpu_context != cpu_context)
 		return true;
-	if (!st->flow.kernel || st->flow.state != PT_FLOW_RUNNING)
+	if (!pt_flow_kernel_code(st->flow) || pt_flow_state(st->flow) != PT_FLOW_RUNNING)
 		return false;
-	return cpu_context->machine->code->switch_ip || st->flow.code != st->flow.kernel;
+	return cpu_context->machine->code->switch_ip ||
+	       pt_flow_code(st->flow) != pt_flow_kernel_code(st->flow);
 }
 
 static void sit(struct stream *st, struct pt_cpu_context *cpu_context, struct pt_task *task)
@@ -69,17 +71,17 @@ static void sit(struct stream *st, struct pt_cpu_context *cpu_context, struct pt
 	bool here = st->cpu_context == cpu_context;
 
 	if (here)
-		pt_flow_pause(&st->flow, true);
+		pt_flow_pause(st->flow, true);
 	cpu_context->before = cpu_context->task;
 	cpu_context->task = task;
 	cpu_context->switches++;
 	if (cpu_context == &st->cpu)
-		st->switch_vmcs = st->flow.vmcs;
+		st->switch_vmcs = pt_flow_vmcs(st->flow);
 	pt_session_codes(st);
 	if (here)
-		pt_flow_resume(&st->flow);
+		pt_flow_resume(st->flow);
 	if (cpu_context == &st->cpu && st->session->emit.vm && st->session->emit.vm->switched)
-		st->session->emit.vm->switched(st->session->emit.vm_arg, &st->out, &st->flow);
+		st->session->emit.vm->switched(st->session->emit.vm_arg, &st->out, st->flow);
 }
 
 static void switch_late(struct stream *st, struct pt_cpu_context *cpu_context)
@@ -134,7 +136,7 @@ int pt_session_moved(struct session *s, const struct pt_sideband_record *side, s
 		return pt_fail_no_memory(e, NULL);
 	for (struct stream *st = s->streams; st; st = st->next)
 		if (st->info.tid > 0 ? st->info.tid == side->tid : st->info.cpu == side->cpu)
-			vm->moved(s->emit.vm_arg, &st->out, &st->flow, task, left,
+			vm->moved(s->emit.vm_arg, &st->out, st->flow, task, left,
 				  side->tsc ? side->tsc : PTR_NO_TSC);
 	return 0;
 }
@@ -199,7 +201,7 @@ static bool ahead(struct stream *st, struct pt_cpu_context *cpu_context, const s
 			  .process = process,
 			  .task = task,
 			  .user = !process && !task};
-	bool found = pt_session_ahead(st->session, st->flow.clock.tsc, st->session->window_tsc,
+	bool found = pt_session_ahead(st->session, pt_flow_tsc(st->flow), st->session->window_tsc,
 				      of_cpu_context, to_process, &a);
 
 	if (found)
@@ -209,16 +211,16 @@ static bool ahead(struct stream *st, struct pt_cpu_context *cpu_context, const s
 
 /* The flow comes by where the kernel switches threads. Time is uncertain up to the next timing packet: the record of it may
  * be late, but not much. */
-static void on_switching(void *arg, struct pt_emit_stream *out)
+static void on_switching(void *arg, struct pt_flow *f)
 {
 	struct stream *st = arg;
 	struct ahead a = {.session = st->session, .cpu_context = st->cpu_context, .next = true};
 	uint64_t window = st->session->window_tsc;
 
-	(void)out;
+	(void)f;
 	if (!st->cpu_context->late)
-		pt_session_ahead(st->session, st->flow.clock.tsc, window == UINT64_MAX ? window : window / 50,
-				 of_cpu_context, to_process, &a);
+		pt_session_ahead(st->session, pt_flow_tsc(st->flow),
+				 window == UINT64_MAX ? window : window / 50, of_cpu_context, to_process, &a);
 	switch_late(st, st->cpu_context);
 }
 
@@ -257,21 +259,21 @@ static bool shares(const struct pt_machine *m, const struct pt_process *process,
 /* What comes is this process's code; NULL: sideband and CR3 contradict each other, and nobody knows whose it is. */
 static void see(struct stream *st, const struct pt_process *process)
 {
-	if (!st->flow.skip)
-		st->flow.user = process ? process->code : NULL;
+	if (pt_flow_follows(st->flow))
+		pt_flow_set_user_code(st->flow, process ? process->code : NULL);
 }
 
 /* The flow comes to user space. */
-static void on_user(void *arg, struct pt_emit_stream *out)
+static void on_user(void *arg, struct pt_flow *f)
 {
 	struct stream *st = arg;
 	struct pt_cpu_context *cpu_context = st->cpu_context;
 	struct pt_machine *m = cpu_context->machine;
-	uint64_t cr3 = page_tables(st->flow.cr3);
+	uint64_t cr3 = page_tables(pt_flow_cr3(st->flow));
 	struct pt_process *known, *process;
 	bool again;
 
-	(void)out;
+	(void)f;
 	switch_late(st, cpu_context);
 	if (st->session->failed)
 		return;
@@ -364,7 +366,7 @@ static struct pt_cpu_context *guest_cpu_context(struct stream *st)
 
 	switch_late(st, &st->cpu);
 	for (size_t i = 0; i < s->vmcs_count; i++) {
-		if (s->vmcs[i].address == st->flow.vmcs)
+		if (s->vmcs[i].address == pt_flow_vmcs(st->flow))
 			known = &s->vmcs[i];
 		others |= st->cpu.task && s->vmcs[i].task == st->cpu.task;
 	}
@@ -373,13 +375,13 @@ static struct pt_cpu_context *guest_cpu_context(struct stream *st)
 	/* The record of the switch to the vCPU's thread may be late; else the VMCS is another's now. */
 	if (known && ahead(st, &st->cpu, NULL, known->task))
 		return known->cpu_context;
-	if (!known && others && st->switch_vmcs != st->flow.vmcs && !st->cpu.switches)
+	if (!known && others && st->switch_vmcs != pt_flow_vmcs(st->flow) && !st->cpu.switches)
 		ahead(st, &st->cpu, NULL, NULL);
 	if (!st->cpu.task)
 		return known ? known->cpu_context : NULL;
 	m = pt_machine_get(s->machines, st->cpu.task->pid);
 	cpu_context = m ? pt_machine_cpu_context(m, vcpu_of(s, st->cpu.task)) : NULL;
-	if (!cpu_context || st->flow.vmcs == PT_VMCS_UNKNOWN)
+	if (!cpu_context || pt_flow_vmcs(st->flow) == PT_VMCS_UNKNOWN)
 		return cpu_context;
 	if (!known) {
 		struct vmcs *more = realloc(s->vmcs, (s->vmcs_count + 1) * sizeof *more);
@@ -389,22 +391,23 @@ static struct pt_cpu_context *guest_cpu_context(struct stream *st)
 		s->vmcs = more;
 		known = &more[s->vmcs_count++];
 	}
-	*known = (struct vmcs){.address = st->flow.vmcs, .cpu_context = cpu_context, .task = st->cpu.task};
+	*known = (struct vmcs){
+	    .address = pt_flow_vmcs(st->flow), .cpu_context = cpu_context, .task = st->cpu.task};
 	return cpu_context;
 }
 
 /* The flow has changed sides. */
-static void on_side(void *arg, struct pt_emit_stream *out, const struct pt_vm_transition *t)
+static void on_side(void *arg, struct pt_flow *f, const struct pt_vm_transition *t)
 {
 	struct stream *st = arg;
 	struct session *s = st->session;
 	struct pt_error e;
 
-	(void)out;
+	(void)f;
 	if (t && t->concealed)
 		return;
 	st->cpu_context = &st->cpu;
-	if (st->flow.nr) {
+	if (pt_flow_in_guest(st->flow)) {
 		struct pt_cpu_context *cpu_context = guest_cpu_context(st);
 		struct pt_machine *m = cpu_context ? NULL : pt_machine_get(s->machines, -1);
 
@@ -425,6 +428,29 @@ static void on_side(void *arg, struct pt_emit_stream *out, const struct pt_vm_tr
 	}
 }
 
+static uint64_t on_guest_tsc(void *arg, struct pt_flow *f, const struct pt_tsc_packet *packet)
+{
+	struct stream *st = arg;
+	const struct pt_emit *emit = &st->session->emit;
+
+	return emit->vm && emit->vm->host_tsc ? emit->vm->host_tsc(emit->vm_arg, &st->out, f, packet)
+					      : PT_CLOCK_UNKNOWN;
+}
+
+static bool is_filtered(void *arg, struct pt_flow *f, uint64_t ip)
+{
+	struct stream *st = arg;
+
+	return pt_filter_shuts_out(&st->session->emit.filter, pt_flow_code(f)->space, ip);
+}
+
+static const struct pt_flow_env flow_env = {.missing = pt_session_missing,
+					    .user = on_user,
+					    .switching = on_switching,
+					    .side = on_side,
+					    .guest_tsc = on_guest_tsc,
+					    .filtered = is_filtered};
+
 /* ---- Streams ---------------------------------------------------------------------------------------- */
 
 struct stream *pt_session_stream(struct session *s, uint32_t id)
@@ -434,6 +460,23 @@ struct stream *pt_session_stream(struct session *s, uint32_t id)
 	for (st = s->streams; st && st->id != id; st = st->next)
 		;
 	return st;
+}
+
+static struct pt_flow *flow_create(struct stream *st)
+{
+	struct session *s = st->session;
+	struct pt_flow_config config = {.graph = &s->graph,
+					.clock = s->clock,
+					.env = &flow_env,
+					.env_arg = st,
+					.output = &pt_emit_output,
+					.output_arg = &st->out,
+					.errata =
+					    pt_errata_of((uint32_t)ptc_meta_number(s->meta, "cpu_family", 0),
+							 (uint32_t)ptc_meta_number(s->meta, "cpu_model", 0)),
+					.no_tnt = ptc_meta_number(s->meta, "pt_config", 0) >> 55 & 1};
+
+	return pt_flow_create(&config);
 }
 
 int pt_session_stream_add(struct session *s, uint32_t id, const struct ptc_stream *info, struct pt_error *e)
@@ -454,19 +497,15 @@ int pt_session_stream_add(struct session *s, uint32_t id, const struct ptc_strea
 	st->session = s;
 	pt_cpu_context_init(&st->cpu, s->host, info->cpu);
 	st->cpu_context = &st->cpu;
-	st->out = (struct pt_emit_stream){.emit = &s->emit,
-					  .stream = id,
-					  .cpu = info->cpu,
-					  .missing = pt_session_missing,
-					  .user = on_user,
-					  .switching = on_switching,
-					  .side = on_side,
-					  .missing_arg = st};
-	pt_flow_init(&st->flow, &s->graph, &s->clock, &pt_emit_sink, &st->out);
-	st->flow.no_tnt = ptc_meta_number(s->meta, "pt_config", 0) >> 55 & 1;
+	st->out = (struct pt_emit_stream){
+	    .emit = &s->emit,
+	    .stream = id,
+	    .cpu = info->cpu,
+	};
+	st->flow = flow_create(st);
+	if (!st->flow)
+		return pt_fail_no_memory(e, NULL);
 	pt_filter_parse(&s->emit.filter, ptc_meta_get(s->meta, "addr_filter"));
-	st->flow.errata = pt_errata_of((uint32_t)ptc_meta_number(s->meta, "cpu_family", 0),
-				       (uint32_t)ptc_meta_number(s->meta, "cpu_model", 0));
 	pt_session_codes(st);
 	return info->tid > 0 ? pt_session_switch(s, &st->cpu, info->pid, info->tid, e) : 0;
 }
@@ -483,6 +522,7 @@ void pt_session_streams_free(struct session *s)
 			st->first = p->next;
 			free(p);
 		}
+		pt_flow_destroy(st->flow);
 		free(st);
 	}
 	free(s->vmcs);

@@ -25,7 +25,7 @@ struct stream {
 	struct stream *next;
 	struct ptc_stream info;
 	uint32_t id;
-	struct pt_flow flow;
+	struct pt_flow *flow;
 	struct pt_emit_stream out;
 	struct piece *first, **last;
 	struct session *session;
@@ -55,7 +55,7 @@ struct session {
 	    **waiting_last;	   /* guests' sideband whose time in the host is not known yet, in order */
 	struct pt_machine **attrs; /* whose the attrs are */
 	uint32_t attr_count;
-	unsigned quick; /* no code is followed: 1, 2 as in flow/flow.h */
+	enum pt_flow_detail detail; /* --quick */
 	struct pt_selection chosen;
 	const struct pt_selection *only; /* it; NULL: all is wanted */
 	bool before, past;	    /* the time that is wanted is to come; is over */
@@ -72,7 +72,7 @@ struct session {
 	struct vmcs *vmcs;
 	size_t vmcs_count;
 	uint64_t order;
-	struct pt_conversion conversion;
+	struct pt_perf_clock conversion;
 	struct pt_clock_config clock;
 	bool timeless, started, kernel_traced, guest_code;
 	uint64_t round_tsc,
@@ -101,7 +101,7 @@ int pt_session_apply(struct session *s, const struct pt_sideband_record *side, s
 bool pt_session_ahead(struct session *s, uint64_t now, uint64_t window_tsc,
 		      bool (*matches)(const struct pt_sideband_record *side, void *arg),
 		      bool (*wanted)(const struct pt_sideband_record *side, void *arg), void *arg);
-bool pt_session_missing(void *arg, struct pt_emit_stream *out, uint64_t ip);
+bool pt_session_missing(void *arg, struct pt_flow *f, uint64_t ip); /* arg: struct stream */
 void pt_session_sideband_free(struct session *s);
 
 /*

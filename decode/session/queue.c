@@ -29,14 +29,14 @@ static bool guest_time(struct session *s, struct pt_sideband_record *side)
 	struct pt_cpu_context *cpu_context =
 	    side->cpu >= 0 ? pt_machine_cpu_context(side->machine, side->cpu) : NULL;
 	int32_t pid = side->machine->pid;
-	struct pt_conversion c = {.zero = meta_number(s, "machine", pid, "time_zero", 0),
+	struct pt_perf_clock c = {.zero = meta_number(s, "machine", pid, "time_zero", 0),
 				  .mult = (uint32_t)meta_number(s, "machine", pid, "time_mult", 0),
 				  .shift = (uint32_t)meta_number(s, "machine", pid, "time_shift", 0) & 63};
-	uint64_t offset, guest = pt_ns_to_tsc(&c, side->time_ns);
+	uint64_t offset, guest = pt_perf_clock_to_tsc(&c, side->time_ns);
 
 	offset = meta_number(s, "machine", pid, "clock_offset_ns", UINT64_MAX);
 	if (guest == PTR_NO_TSC && offset != UINT64_MAX) {
-		side->tsc = pt_ns_to_tsc(&s->conversion, side->time_ns + offset);
+		side->tsc = pt_perf_clock_to_tsc(&s->conversion, side->time_ns + offset);
 		return true;
 	}
 	/* An option is not believed before the trace has been asked. */
@@ -60,7 +60,7 @@ static bool set_time(struct session *s, struct pt_sideband_record *side)
 		return true;
 	if (side->machine->pid)
 		return guest_time(s, side);
-	side->tsc = pt_ns_to_tsc(&s->conversion, side->time_ns);
+	side->tsc = pt_perf_clock_to_tsc(&s->conversion, side->time_ns);
 	if (side->tsc == PTR_NO_TSC)
 		side->tsc = 0;
 	return true;
@@ -269,7 +269,7 @@ static bool touches(const struct stream *st, const struct pt_machine *m, int32_t
 	if (st->cpu_context->machine != m)
 		return pid == PTC_ANY_PID && st->cpu.machine == m;
 	return pid == PTC_ANY_PID ||
-	       (st->flow.user && st->cpu_context->task && st->cpu_context->task->pid == pid);
+	       (pt_flow_user_code(st->flow) && st->cpu_context->task && st->cpu_context->task->pid == pid);
 }
 
 static void resume(struct session *s, struct pt_machine *m, int32_t pid)
@@ -281,14 +281,14 @@ static void resume(struct session *s, struct pt_machine *m, int32_t pid)
 			pt_code_refresh(&s->graph, m->code);
 		else
 			pt_code_refresh(&s->graph, st->cpu_context->task->process->code);
-		pt_flow_resume(&st->flow);
+		pt_flow_resume(st->flow);
 	}
 }
 
 /* It stands in user code of nobody knows whom. */
 static bool runs_unknown_process(const struct stream *st, const struct pt_machine *m)
 {
-	return m->unknown_process.code && st->flow.user == m->unknown_process.code;
+	return m->unknown_process.code && pt_flow_user_code(st->flow) == m->unknown_process.code;
 }
 
 static int apply_code(struct session *s, const struct pt_sideband_record *side, struct pt_error *e)
@@ -302,23 +302,23 @@ static int apply_code(struct session *s, const struct pt_sideband_record *side, 
 
 	for (struct stream *st = s->streams; st && disturbs; st = st->next)
 		if (touches(st, side->machine, pid))
-			pt_flow_pause(&st->flow, rename);
+			pt_flow_pause(st->flow, rename);
 	side->machine->timeless = side->machine->pid && pt_session_timeless(s, side->machine);
 	for (struct stream *st = s->streams; st; st = st->next)
 		if (runs_unknown_process(st, side->machine))
-			pt_flow_pause(&st->flow, false);
+			pt_flow_pause(st->flow, false);
 	r = pt_tasks_apply(tasks, side, e);
 	for (struct stream *st = s->streams; st; st = st->next) {
 		if (!runs_unknown_process(st, side->machine))
 			continue;
 		pt_code_refresh(&s->graph, side->machine->unknown_process.code);
-		pt_flow_resume(&st->flow);
+		pt_flow_resume(st->flow);
 	}
 	if (disturbs)
 		resume(s, side->machine, pid);
 	/* A kernel whose first code comes now. */
 	for (struct stream *st = s->streams; st; st = st->next)
-		if (st->cpu_context->machine == side->machine && !st->flow.kernel)
+		if (st->cpu_context->machine == side->machine && !pt_flow_kernel_code(st->flow))
 			pt_session_codes(st);
 	return r;
 }
@@ -327,7 +327,7 @@ static int apply_code(struct session *s, const struct pt_sideband_record *side, 
 static uint32_t slice_of(const struct session *s, const struct pt_sideband_record *side)
 {
 	for (const struct stream *st = s->streams; st; st = st->next)
-		if (side->machine == s->host && st->flow.in_slice &&
+		if (side->machine == s->host && pt_flow_in_slice(st->flow) &&
 		    (st->info.tid > 0 ? st->info.tid == side->tid : st->info.cpu == side->cpu))
 			return st->out.slice;
 	return 0;
@@ -407,17 +407,17 @@ static bool maps(const struct pt_sideband_record *side, void *arg)
 
 /* A stream has come to code that is not there. Time between its timing packets is uncertain: what is about to be
  * mapped may be there already. */
-bool pt_session_missing(void *arg, struct pt_emit_stream *out, uint64_t ip)
+bool pt_session_missing(void *arg, struct pt_flow *f, uint64_t ip)
 {
 	struct stream *st = arg;
 	struct wanted w = {.machine = st->cpu_context->machine, .pid = PTC_ANY_PID, .ip = ip};
 
-	(void)out;
-	if (!(ip >> 63 && st->flow.kernel)) {
+	(void)f;
+	if (!(ip >> 63 && pt_flow_kernel_code(st->flow))) {
 		if (!st->cpu_context->task)
 			return false;
 		w.pid = st->cpu_context->task->pid;
 	}
-	return pt_session_ahead(st->session, st->flow.clock.tsc, st->session->window_tsc, of_process, maps,
+	return pt_session_ahead(st->session, pt_flow_tsc(st->flow), st->session->window_tsc, of_process, maps,
 				&w);
 }

@@ -95,20 +95,19 @@ void pt_session_choose(struct stream *st)
 	const struct pt_task *task = st->cpu.task;
 	bool was = st->out.unwanted, guest = st->cpu_context != &st->cpu;
 
-	st->flow.quick = s->quick;
-	if (s->quick)
-		st->flow.skip = true;
-	if (!s->only)
+	if (!s->only) {
+		pt_flow_set_detail(st->flow, s->detail);
 		return;
+	}
 	st->out.unwanted = s->before || s->past || !pt_selection_has_cpu(s->only, st->info.cpu) ||
 			   !pt_selection_has_thread(s->only, task ? task->pid : -1, task ? task->tid : -1);
-	st->flow.skip = s->quick || st->out.unwanted || !pt_selection_has_side(s->only, guest);
-	if (st->out.unwanted || !pt_selection_has_side(s->only, guest))
-		st->flow.quick = 0;
+	pt_flow_set_detail(st->flow, st->out.unwanted || !pt_selection_has_side(s->only, guest)
+					 ? PT_FLOW_TRANSITIONS_ONLY
+					 : s->detail);
 	if (st->out.unwanted && !was)
-		s->emit.vm->gap(s->emit.vm_arg, &st->out, &st->flow);
-	else if (st->flow.skip)
-		s->emit.vm->no_image(s->emit.vm_arg, &st->out, &st->flow);
+		s->emit.vm->gap(s->emit.vm_arg, &st->out, st->flow);
+	else if (!pt_flow_follows(st->flow))
+		s->emit.vm->no_image(s->emit.vm_arg, &st->out, st->flow);
 }
 
 void pt_session_mark(struct session *s, const struct pt_sideband_record *mark)
@@ -118,9 +117,9 @@ void pt_session_mark(struct session *s, const struct pt_sideband_record *mark)
 	else
 		s->before = false;
 	for (struct stream *st = s->streams; st; st = st->next) {
-		pt_flow_pause(&st->flow, true);
+		pt_flow_pause(st->flow, true);
 		pt_session_codes(st);
-		pt_flow_resume(&st->flow);
+		pt_flow_resume(st->flow);
 	}
 }
 

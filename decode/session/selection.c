@@ -163,7 +163,7 @@ bool pt_selection_has_side(const struct pt_selection *s, bool guest)
 	return guest ? !s->host_only : !s->guest_only;
 }
 
-uint64_t pt_time_bound_tsc(const struct pt_time_bound *b, const struct pt_conversion *c, uint64_t begin_tsc)
+uint64_t pt_time_bound_tsc(const struct pt_time_bound *b, const struct pt_perf_clock *c, uint64_t begin_tsc)
 {
 	uint64_t ticks = b->value;
 
@@ -171,7 +171,7 @@ uint64_t pt_time_bound_tsc(const struct pt_time_bound *b, const struct pt_conver
 		if (!c->mult)
 			return UINT64_MAX;
 		if (!b->relative)
-			return pt_ns_to_tsc(c, b->value);
+			return pt_perf_clock_to_tsc(c, b->value);
 		ticks = (uint64_t)(((unsigned __int128)b->value << c->shift) / c->mult);
 	}
 	return b->relative ? begin_tsc + ticks : ticks;

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "decode/sideband/tasks.h"
+#include "decode/packet/perf_clock.h"
 #include "schema/container.h"
 
 #define PT_NUMBER_RANGES_MAX	  64
@@ -78,6 +78,6 @@ bool pt_selection_has_side(const struct pt_selection *s, bool guest);
  * The host TSC of a bound that is given. begin_tsc: of the trace's beginning, needed by relative bounds.
  * UINT64_MAX: unknown, for the recording has no conversion between perf's clock and the TSC.
  */
-uint64_t pt_time_bound_tsc(const struct pt_time_bound *b, const struct pt_conversion *c, uint64_t begin_tsc);
+uint64_t pt_time_bound_tsc(const struct pt_time_bound *b, const struct pt_perf_clock *c, uint64_t begin_tsc);
 
 #endif

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "decode/packet/clock_meta.h"
+#include "decode/packet/perf_clock.h"
 #include "decode/session/internal.h"
 
 #define HEADROOM 32 /* before a piece's bytes: for what is left of the piece before */
@@ -51,14 +52,14 @@ static void next_piece(struct stream *st)
 	uint64_t end = p->aux_offset + rest;
 
 	if (q->left_out) {
-		pt_flow_restart(&st->flow);
+		pt_flow_restart(st->flow);
 	} else if (!p->lost_after && q->aux_offset == end && rest <= HEADROOM) {
 		if (rest)
 			memcpy(q->at - rest, p->at, rest);
 		q->at -= rest;
 		q->aux_offset -= rest;
 	} else if (p->lost_after || q->aux_offset > end) {
-		pt_flow_lost(&st->flow, end, p->lost_after,
+		pt_flow_lost(st->flow, end, p->lost_after,
 			     p->lost_after ? "AUX data was lost: the buffer was full"
 					   : "AUX data is missing from the container");
 	} else {
@@ -77,26 +78,16 @@ static void next_piece(struct stream *st)
 /* The graph has grown to its limit: all flows leave it, and go on in an empty one. */
 static bool recycle(struct session *s)
 {
-	struct pt_flow_places *places;
-	size_t n = 0;
+	struct stream *st;
 
-	for (struct stream *st = s->streams; st; st = st->next)
-		n++;
-	places = malloc((n ? n : 1) * sizeof *places);
-	if (!places) {
-		s->failed = true;
-		pt_fail_no_memory(&s->error, NULL);
+	for (st = s->streams; st && !s->failed; st = st->next)
+		s->failed = pt_flow_detach(st->flow, &s->error) < 0;
+	if (s->failed)
 		return false;
-	}
-	n = 0;
-	for (struct stream *st = s->streams; st; st = st->next)
-		pt_flow_detach(&st->flow, &places[n++]);
 	pt_emit_recycle(&s->emit);
 	pt_graph_recycle(&s->graph);
-	n = 0;
-	for (struct stream *st = s->streams; st; st = st->next)
-		pt_flow_reattach(&st->flow, &places[n++]);
-	free(places);
+	for (st = s->streams; st; st = st->next)
+		pt_flow_reattach(st->flow);
 	return true;
 }
 
@@ -106,7 +97,7 @@ static void stream_feed(struct stream *st, bool last)
 		struct piece *p = st->first;
 		const uint8_t *at = p->at;
 		enum pt_flow_feed r =
-		    pt_flow_feed(&st->flow, p->at, p->end, p->aux_offset, last && !p->next, &at);
+		    pt_flow_feed(st->flow, p->at, p->end, p->aux_offset, last && !p->next, &at);
 
 		p->aux_offset += (uint64_t)(at - p->at);
 		p->at += at - p->at;
@@ -123,7 +114,7 @@ static void stream_feed(struct stream *st, bool last)
 	}
 	if (last && st->first) {
 		if (st->first->lost_after)
-			pt_flow_lost(&st->flow, st->first->aux_offset, true,
+			pt_flow_lost(st->flow, st->first->aux_offset, true,
 				     "AUX data was lost: the buffer was full");
 		piece_free(st->session, st->first);
 		st->first = NULL;
@@ -153,7 +144,7 @@ static int advance(struct session *s, uint64_t decode_tsc, uint64_t event_tsc, b
 			uint64_t stop = event < decode_tsc ? event : decode_tsc;
 
 			for (struct stream *st = s->streams; st && !clocks_changed(s); st = st->next) {
-				st->flow.stop_tsc = stop;
+				pt_flow_set_stop(st->flow, stop);
 				stream_feed(st, last && event == UINT64_MAX);
 			}
 		}
@@ -202,7 +193,7 @@ static int start(struct session *s, struct pt_error *e)
 	s->started = true;
 	if (pt_session_names(s, e) < 0)
 		return -1;
-	pt_conversion_from_meta(s->meta, &s->conversion);
+	pt_perf_clock_from_meta(s->meta, &s->conversion);
 	pt_clock_config_from_meta(s->meta, &s->clock);
 	config = ptc_meta_number(s->meta, "pt_config", UINT64_MAX);
 	s->timeless = (config != UINT64_MAX && !(config & 1 << 10)) || !s->conversion.mult;
@@ -302,7 +293,7 @@ static int take_image(struct session *s, const struct ptc_chunk *c, struct pt_er
 
 	if (ptc_parse_image(c, &image, e) < 0)
 		return -1;
-	if (s->quick)
+	if (s->detail != PT_FLOW_FOLLOW)
 		return 0;
 	if (image.kind == PTC_IMAGE_FILE)
 		return img_store_image(s->store, &image, e);
@@ -395,12 +386,12 @@ static int take(struct session *s, const struct ptc_chunk *c, struct pt_error *e
 	case PTC_SYMBOLS:
 		if (ptc_parse_symbols(c, &symbols, e) < 0)
 			return -1;
-		return s->quick ? 0 : take_symbols(s, &symbols, e);
+		return s->detail != PT_FLOW_FOLLOW ? 0 : take_symbols(s, &symbols, e);
 	case PTC_ROUND:
 		if (ptc_parse_round(c, &ns, e) < 0)
 			return -1;
 		s->last_round_tsc = s->round_tsc;
-		s->round_tsc = ns == UINT64_MAX ? UINT64_MAX : pt_ns_to_tsc(&s->conversion, ns);
+		s->round_tsc = ns == UINT64_MAX ? UINT64_MAX : pt_perf_clock_to_tsc(&s->conversion, ns);
 		return advance(s, s->round_tsc, s->last_round_tsc, false, e);
 	default: return 0;
 	}
@@ -412,10 +403,12 @@ static void sum_up(struct session *s)
 	struct pt_graph_sums sums;
 
 	for (struct stream *st = s->streams; st; st = st->next) {
-		r->packets += st->flow.packets;
-		r->psbs += st->flow.psbs;
-		r->insns += st->flow.insns;
-		r->stop_ip = st->flow.stop_ip;
+		const struct pt_flow_counts *counts = pt_flow_counts(st->flow);
+
+		r->packets += counts->packets;
+		r->psbs += counts->psbs;
+		r->insns += counts->insns;
+		r->stop_ip = pt_flow_stop_ip(st->flow);
 	}
 	pt_graph_sum(&s->graph, &sums);
 	r->not_taken = sums.not_taken;
@@ -486,7 +479,7 @@ static int run(struct session *s, struct ptc_reader *r, struct pt_error *e)
 	    pt_session_queue_waiting(s, true, e) < 0 || advance(s, UINT64_MAX, UINT64_MAX, true, e) < 0)
 		return -1;
 	for (struct stream *st = s->streams; st; st = st->next) {
-		pt_flow_finish(&st->flow);
+		pt_flow_finish(st->flow);
 		pt_emit_stream_end(&st->out);
 	}
 	if (n < 0) {
@@ -546,7 +539,9 @@ int pt_session_run(struct ptc_reader *r, struct ptr_writer *w, const struct pt_s
 		s.tsc_offsets = options->tsc_offsets;
 		if (options->used_code)
 			img_store_track_used(s.store);
-		s.quick = options->quick;
+		s.detail = options->quick == 2 ? PT_FLOW_PSB_ADDRESSES
+			   : options->quick    ? PT_FLOW_ADDRESSES
+					       : PT_FLOW_FOLLOW;
 		if (options->selection && !pt_selection_is_all(options->selection)) {
 			s.chosen = *options->selection;
 			s.only = &s.chosen;
