@@ -67,7 +67,7 @@ int pt_guest_merge_finish(struct pt_guest_merge *g, int fd, struct pt_error *e)
 
 	if (!g->count)
 		return 0;
-	/* With --time not all is decoded. pt-capture would fail with EPIPE if nobody read the rest. */
+	/* With --time not all is decoded. pt-capture would fail with EPIPE if the rest were not read. */
 	while (read(fd, rest, sizeof rest) > 0)
 		;
 	close(fd);

@@ -1,8 +1,8 @@
 /*
  * main.c - pt-decode: a container in, a record stream out (or lines of text).
  *
- * arguments.h is the command line, session/session.h the decode. Here are opened what they read and write,
- * the results told to the user, and the exit status is chosen.
+ * arguments.h is the command line, session/session.h the decode. This file opens the input and the output,
+ * reports the results, and chooses the exit status.
  */
 #include <fcntl.h>
 #include <inttypes.h>

@@ -11,7 +11,7 @@
 struct pt_lines;
 
 /*
- * Lines to out, which stays the caller's. fields: comma-separated names of pt_lines_fields(); NULL: the
+ * Lines to out, which is not closed. fields: comma-separated names of pt_lines_fields(); NULL: the
  * usual ones. Returns NULL on failure: PT_ERR_USAGE (a field has no such name, or too many),
  * PT_ERR_NO_MEMORY.
  */

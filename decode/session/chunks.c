@@ -29,8 +29,7 @@ static void read_times(struct session *s)
 
 static int start_vms(struct session *s, struct pt_error *e)
 {
-	/* Two guest TSC packets may differ by a tick of the CTC, whose place between TSC ticks is not
-	 * known. */
+	/* Two guest TSC packets may differ by one tick of the CTC, which is not aligned with the TSC. */
 	uint64_t tolerance_tsc = s->clock.ctc_den ? s->clock.ctc_num / s->clock.ctc_den + 1 : TOLERANCE_TSC;
 
 	if (pt_vcpus_init(&s->vcpus, s->meta) < 0)
@@ -81,6 +80,7 @@ static int take_attr(struct session *s, const struct ptc_chunk *c, struct pt_err
 	if (pt_tasks_attr(m->tasks, &attr, e) < 0 || pt_session_events_attr(s->events, &attr, e) < 0)
 		return -1;
 	while (attr.index >= s->attr_count) { /* numbers without an attr are the host's */
+		/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
 		if (pt_array_grow(&s->attr_machines, s->attr_count, &s->attr_room, e) < 0)
 			return -1;
 		s->attr_machines[s->attr_count++] = s->host;

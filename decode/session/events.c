@@ -130,7 +130,7 @@ static void report_exit(struct pt_vm *vm, const struct kvm_sample *k)
 	pt_vm_sample_exit(vm, &x);
 }
 
-/* vector: PTR_UNKNOWN stays so. type: PT_VM_INFO_*. */
+/* vector: may be PTR_UNKNOWN. type: PT_VM_INFO_*. */
 static void report_injection(struct pt_vm *vm, const struct kvm_sample *k, uint64_t vector, uint64_t type)
 {
 	pt_vm_sample_inject(vm, k->sample->tid, k->tsc,
@@ -259,6 +259,7 @@ static struct pt_event *event_create(const struct ptc_attr *a)
 int pt_session_events_attr(struct pt_session_events *ev, const struct ptc_attr *a, struct pt_error *e)
 {
 	while (a->index >= ev->attr_count) {
+		/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
 		if (pt_array_grow(&ev->attrs, ev->attr_count, &ev->attr_room, e) < 0)
 			return -1;
 		ev->attrs[ev->attr_count++] = NULL;

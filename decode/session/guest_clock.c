@@ -13,7 +13,7 @@
 
 #define HELD_BYTES_MAX ((uint64_t)64 << 20)
 
-/* ---- Whose VMCS it is ------------------------------------------------------------------------------- */
+/* ---- VMCS and VM process ---------------------------------------------------------------------------- */
 
 /* The pid that runs on the host's CPU at a TSC, by the sideband that was not applied yet; -1 unknown. */
 static int32_t pid_at(const struct session *s, int32_t cpu, uint64_t tsc)

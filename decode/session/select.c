@@ -94,22 +94,19 @@ int pt_session_selects_aux(struct session *s, struct stream *st, const struct pt
 void pt_session_select_detail(struct stream *st)
 {
 	struct session *s = st->session;
-	const struct selected *selected = &s->selected;
+	const struct pt_selection *selection = &s->selected.selection;
 	const struct pt_task *task = st->cpu.task;
-	bool was_unwanted = st->out.unwanted;
+	bool was_unwanted = st->out.unwanted, selected;
 
-	if (selected->all) {
+	if (s->selected.all) {
 		pt_flow_set_detail(st->flow, s->detail);
 		return;
 	}
-	st->out.unwanted =
-	    selected->before_begin || selected->after_end ||
-	    !pt_selection_has_cpu(&selected->selection, st->info.cpu) ||
-	    !pt_selection_has_thread(&selected->selection, task ? task->pid : -1, task ? task->tid : -1);
-	pt_flow_set_detail(st->flow, !st->out.unwanted && pt_selection_has_side(&selected->selection,
-										st->cpu_context != &st->cpu)
-					 ? s->detail
-					 : PT_FLOW_TRANSITIONS_ONLY);
+	st->out.unwanted = s->selected.before_begin || s->selected.after_end ||
+			   !pt_selection_has_cpu(selection, st->info.cpu) ||
+			   !pt_selection_has_thread(selection, task ? task->pid : -1, task ? task->tid : -1);
+	selected = !st->out.unwanted && pt_selection_has_side(selection, st->cpu_context != &st->cpu);
+	pt_flow_set_detail(st->flow, selected ? s->detail : PT_FLOW_TRANSITIONS_ONLY);
 	if (st->out.unwanted && !was_unwanted)
 		s->emit.vm->gap(s->emit.vm_arg, &st->out, st->flow);
 	else if (!pt_flow_follows(st->flow))

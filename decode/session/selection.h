@@ -55,7 +55,7 @@ bool pt_number_list_add(struct pt_number_list *list, const char *text);
  * beginning. UNIT: s (as with none: perf's "6763.123456"), ms, us, ns, or tsc, which takes no fraction.
  */
 bool pt_selection_set_time(struct pt_selection *s, const char *text);
-/* Pids, as pt_number_list_add(), or the name of one VM, which stays the caller's. */
+/* Pids, as pt_number_list_add(), or the name of one VM. The text is kept, not copied. */
 bool pt_selection_add_vm(struct pt_selection *s, const char *text);
 
 /*
