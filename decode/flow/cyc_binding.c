@@ -31,5 +31,5 @@ void pt_cyc_binding_sample(struct pt_cyc_binding *l, uint64_t packet, uint64_t c
 	l->cyc = cyc;
 	l->first = first;
 	l->last = last;
-	l->late = l->for_first + l->for_last >= PT_CYC_BINDING_LEAST && l->for_last > 2 * l->for_first;
+	l->times_last = l->for_first + l->for_last >= PT_CYC_BINDING_LEAST && l->for_last > 2 * l->for_first;
 }

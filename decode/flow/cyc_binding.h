@@ -9,7 +9,7 @@
 #ifndef DECODE_FLOW_CYC_BINDING_H
 #define DECODE_FLOW_CYC_BINDING_H
 
-#include "decode/flow/flow.h"
+#include "decode/flow/internal.h"
 
 enum {
 	PT_CYC_BINDING_SAMPLES = 4096, /* taken at most */

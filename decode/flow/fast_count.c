@@ -16,13 +16,13 @@ struct walk {
 /* What lies below the bottom of the stack is no position, so that a return there leads nowhere. */
 static inline void seal(struct pt_flow *f)
 {
-	f->stack[(f->bottom - 1) % PT_STACK] = 0;
+	f->stack.entries[(f->stack.bottom - 1) % PT_STACK] = 0;
 }
 
 static inline void rise(struct pt_flow *f, uint32_t peak)
 {
-	if (__builtin_expect(peak - f->bottom > 64, 0)) {
-		f->bottom = peak - 64;
+	if (__builtin_expect(peak - f->stack.bottom > 64, 0)) {
+		f->stack.bottom = peak - 64;
 		seal(f);
 	}
 }
@@ -30,13 +30,13 @@ static inline void rise(struct pt_flow *f, uint32_t peak)
 /* Takes the flow's state, with what it has gathered and holds back. */
 static void enter(struct pt_flow *f, struct walk *ret)
 {
-	ret->branches = f->len;
-	if (f->run_repeats)
-		ret->branches += (uint64_t)f->graph->path_counts[f->run_path] * f->run_repeats;
-	f->len = f->run_repeats = 0;
-	ret->position = f->position;
-	ret->top = ret->peak = f->top;
-	ret->insns = f->insns;
+	ret->branches = f->path.len;
+	if (f->run.repeats)
+		ret->branches += (uint64_t)f->graph->path_counts[f->run.path] * f->run.repeats;
+	f->path.len = f->run.repeats = 0;
+	ret->position = f->at.position;
+	ret->top = ret->peak = f->stack.top;
+	ret->insns = f->counts.insns;
 	seal(f);
 }
 
@@ -44,8 +44,8 @@ static void enter(struct pt_flow *f, struct walk *ret)
 #define ONE_BRANCH 2
 static inline void put(struct pt_flow *f, struct walk *w, uint64_t cyc, uint64_t insns)
 {
-	f->run_path = ONE_BRANCH;
-	f->run_repeats = (uint32_t)w->branches;
+	f->run.path = ONE_BRANCH;
+	f->run.repeats = (uint32_t)w->branches;
 	pt_flow_put_run(f, cyc, insns);
 	w->branches = 0;
 }
@@ -53,14 +53,14 @@ static inline void put(struct pt_flow *f, struct walk *w, uint64_t cyc, uint64_t
 static void leave(struct pt_flow *f, struct walk *w)
 {
 	rise(f, w->peak);
-	f->position = w->position;
-	f->decision = f->graph->decisions[w->position];
-	f->top = w->top;
-	f->insns = w->insns;
+	f->at.position = w->position;
+	f->at.decision = f->graph->decisions[w->position];
+	f->stack.top = w->top;
+	f->counts.insns = w->insns;
 	if (w->branches > UINT32_MAX / 2)
 		put(f, w, PTR_UNKNOWN, 0);
-	f->run_path = ONE_BRANCH;
-	f->run_repeats = (uint32_t)w->branches;
+	f->run.path = ONE_BRANCH;
+	f->run.repeats = (uint32_t)w->branches;
 }
 
 /* The clock has moved: the run ends. insns: executed up to the first branch of the one that begins. */
@@ -69,33 +69,33 @@ static inline void cut(struct pt_flow *f, struct walk *w, uint64_t insns)
 	if (w->branches) {
 		uint64_t cyc = PTR_UNKNOWN, between = 0;
 
-		if (f->cyc_fresh) {
-			cyc = f->clock.cyc - f->cyc_cyc;
-			between = insns - f->cyc_insns;
-			f->cyc_cyc = f->clock.cyc;
-			f->cyc_insns = insns;
+		if (f->timing.cyc_fresh) {
+			cyc = f->clock.cyc - f->timing.cyc_cyc;
+			between = insns - f->timing.cyc_insns;
+			f->timing.cyc_cyc = f->clock.cyc;
+			f->timing.cyc_insns = insns;
 		}
 		put(f, w, cyc, between);
 	}
-	pt_flow_run_begins(f, f->cyc_fresh, true);
-	f->cut = f->cyc_fresh = false;
+	pt_flow_run_begins(f, f->timing.cyc_fresh, true);
+	f->timing.clock_moved = f->timing.cyc_fresh = false;
 }
 
 /* The same before a TNT, whose first bit goes along the arc; the direct branches before that are of the run before. */
 static inline void cut_tnt(struct pt_flow *f, struct walk *w, const struct pt_arc *arc, uint32_t bit)
 {
-	bool sample = f->cyc_fresh && f->late.samples < PT_CYC_BINDING_SAMPLES;
+	bool sample = f->timing.cyc_fresh && f->cyc_binding.samples < PT_CYC_BINDING_SAMPLES;
 	uint32_t lead = arc->n_edges - bit;
 	uint64_t insns = w->insns + arc->insns;
 
 	w->branches += lead;
 	cut(f, w, insns);
-	if (!bit && f->run_timing)
-		f->run_timing = PTR_TIME_CYC;
+	if (!bit && f->run.timing)
+		f->run.timing = PTR_TIME_CYC;
 	w->branches -= lead;
 	pt_flow_bind_cyc_to_last(f);
 	if (__builtin_expect(sample, 0))
-		pt_cyc_binding_sample(&f->late, f->packets, f->clock.cyc, insns, w->insns);
+		pt_cyc_binding_sample(&f->cyc_binding, f->counts.packets, f->clock.cyc, insns, w->insns);
 }
 
 /* Whether a TNT bit tells what happens next; else goes on to where one does, if that is known and near. */
@@ -106,10 +106,10 @@ static inline bool decides(struct pt_flow *f, struct walk *w)
 	for (unsigned i = 0; g->decisions[w->position] == PT_D_CONT && i < 8; i++) {
 		const struct pt_arc *arc = &g->positions[w->position].arc[0];
 
-		if (!arc->next || g->where[arc->next].ip == f->code->switch_ip)
+		if (!arc->next || g->where[arc->next].ip == f->at.code->switch_ip)
 			break;
 		if (arc->rise)
-			f->stack[w->top++ % PT_STACK] = arc->push;
+			f->stack.entries[w->top++ % PT_STACK] = arc->push;
 		w->peak = (int32_t)(w->top - w->peak) > 0 ? w->top : w->peak;
 		w->branches += arc->n_edges;
 		w->insns += arc->insns;
@@ -126,7 +126,8 @@ static inline __attribute__((always_inline)) bool walk_tnt(struct pt_flow *f, st
 {
 	const uint8_t *decisions = f->graph->decisions;
 	const char *positions = (const char *)f->graph->positions;
-	uint32_t *stack = f->stack, position = w->position, top = w->top, peak = w->peak, bits = *left;
+	uint32_t *stack = f->stack.entries, position = w->position, top = w->top, peak = w->peak,
+		 bits = *left;
 	uint64_t branches = w->branches, insns = w->insns;
 	bool known = true;
 
@@ -164,14 +165,14 @@ static inline __attribute__((always_inline)) bool walk_tnt(struct pt_flow *f, st
 /* All bits of the TNT, *bits. False where the flow does not know its way: what is left is in *bits. */
 static inline bool tnt(struct pt_flow *f, struct walk *w, uint32_t *bits)
 {
-	f->fup = false;
+	f->fup.pending = false;
 	if (!decides(f, w))
 		return false;
-	if (f->cut) {
+	if (f->timing.clock_moved) {
 		uint32_t bit = *bits >> 31;
 		const struct pt_arc *arc = &f->graph->positions[w->position].arc[bit];
 
-		if (arc->decision == PT_D_UNRESOLVED || (arc->rise < 0 && w->top == f->bottom))
+		if (arc->decision == PT_D_UNRESOLVED || (arc->rise < 0 && w->top == f->stack.bottom))
 			return false;
 		cut_tnt(f, w, arc, bit);
 	}
@@ -193,9 +194,9 @@ static __attribute__((noinline)) bool slow_tnt(struct pt_flow *f, struct walk *w
 	bool ok;
 
 	leave(f, w);
-	f->tnt_n = 31u - (unsigned)__builtin_ctz(bits);
-	f->tnt = bits >> (32 - f->tnt_n);
-	ok = pt_flow_run_tnt(f) && !f->tnt_n && !f->graph->cache_full && pt_flow_countable(f);
+	f->tnt.n = 31u - (unsigned)__builtin_ctz(bits);
+	f->tnt.bits = bits >> (32 - f->tnt.n);
+	ok = pt_flow_run_tnt(f) && !f->tnt.n && !f->graph->cache_full && pt_flow_countable(f);
 	enter(f, w);
 	return ok;
 }
@@ -205,7 +206,7 @@ static __attribute__((noinline)) bool slow_tip(struct pt_flow *f, struct walk *w
 	bool ok;
 
 	leave(f, w);
-	ok = pt_flow_on_tip(f, ip) && !f->tnt_n && !f->graph->cache_full && pt_flow_countable(f);
+	ok = pt_flow_on_tip(f, ip) && !f->tnt.n && !f->graph->cache_full && pt_flow_countable(f);
 	enter(f, w);
 	return ok;
 }
@@ -217,13 +218,13 @@ static inline bool tip(struct pt_flow *f, struct walk *w, uint64_t ip)
 	const union pt_position *p = &g->positions[w->position];
 	uint32_t next, top = w->top, peak;
 
-	if (f->fup)
+	if (f->fup.pending)
 		return false;
 	if (p->ind.prefix.rise)
-		f->stack[top++ % PT_STACK] = p->ind.prefix.push;
+		f->stack.entries[top++ % PT_STACK] = p->ind.prefix.push;
 	peak = top;
 	if (g->decisions[w->position] == PT_D_RET) {
-		next = f->stack[--top % PT_STACK];
+		next = f->stack.entries[--top % PT_STACK];
 		if (!next || g->where[next].ip != ip)
 			return false;
 	} else if (g->decisions[w->position] == PT_D_IND) {
@@ -236,7 +237,7 @@ static inline bool tip(struct pt_flow *f, struct walk *w, uint64_t ip)
 			next = j->next;
 		}
 		if (p->ind.calls)
-			f->stack[top++ % PT_STACK] = g->edge_lists[w->position].push;
+			f->stack.entries[top++ % PT_STACK] = g->edge_lists[w->position].push;
 		peak = top;
 	} else {
 		return false;
@@ -247,7 +248,7 @@ static inline bool tip(struct pt_flow *f, struct walk *w, uint64_t ip)
 	rise(f, w->peak);
 	w->branches += p->ind.prefix.n_edges;
 	w->insns += p->ind.prefix.insns;
-	if (f->cut)
+	if (f->timing.clock_moved)
 		cut(f, w, w->insns);
 	w->branches++;
 	w->position = next;
@@ -270,25 +271,25 @@ const uint8_t *pt_flow_counted(struct pt_flow *f, const uint8_t *p, const uint8_
 			/* The stop bit falls off, and one behind the last bit takes its place. */
 			uint32_t bits = (b | 1u) << (__builtin_clz(b) + 1);
 
-			f->packets++;
+			f->counts.packets++;
 			p++;
 			if (tnt(f, &w, &bits))
 				continue;
-			f->aux_offset = aux_offset + (uint64_t)(p - 1 - begins);
+			f->packet.aux_offset = aux_offset + (uint64_t)(p - 1 - begins);
 			if (!slow_tnt(f, &w, bits))
 				break;
-		} else if ((b & 3) == 3 && f->has_cyc) {
+		} else if ((b & 3) == 3 && f->timing.has_cyc) {
 			if (!pt_flow_take_cyc(f, &p))
 				break;
 		} else if (pt_flow_short_tip(b)) {
 			const uint8_t *packet = p;
 
 			p = pt_flow_take_ip(f, p);
-			f->packets++;
-			if (tip(f, &w, f->last_ip))
+			f->counts.packets++;
+			if (tip(f, &w, f->packet.last_ip))
 				continue;
-			f->aux_offset = aux_offset + (uint64_t)(packet - begins);
-			if (!slow_tip(f, &w, f->last_ip))
+			f->packet.aux_offset = aux_offset + (uint64_t)(packet - begins);
+			if (!slow_tip(f, &w, f->packet.last_ip))
 				break;
 		} else if (b == PT_MTC_BYTE) {
 			bool more = pt_flow_take_mtc(f, p);

@@ -4,7 +4,7 @@
 
 uint32_t pt_flow_edge(struct pt_flow *f, uint64_t from, uint64_t to, enum ptr_kind kind)
 {
-	struct pt_code *code = f->code;
+	struct pt_code *code = f->at.code;
 
 	if (to && !(to >> 63) && code == f->kernel && f->user)
 		code = f->user; /* which sees its kernel, too */
@@ -16,20 +16,20 @@ uint32_t pt_flow_edge(struct pt_flow *f, uint64_t from, uint64_t to, enum ptr_ki
 bool pt_flow_lose_image(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message,
 			bool hard)
 {
-	uint32_t bottom = f->bottom, top = f->top;
-	bool unsure = f->unsure;
+	uint32_t bottom = f->stack.bottom, top = f->stack.top;
+	bool unsure = f->stack_state.unsure;
 
 	if (f->graph->full)
 		return pt_flow_lose(f, PT_FLOW_FULL, ip, "");
 	pt_flow_report_error(f, kind, ip, message, true);
 	/* What was called before is returned to after it: see pt_flow_see(). */
-	f->bottom = bottom;
-	f->top = top;
-	f->unsure = unsure;
+	f->stack.bottom = bottom;
+	f->stack.top = top;
+	f->stack_state.unsure = unsure;
 	f->state = PT_FLOW_NO_IMAGE;
-	f->no_image_upper = ip >> 63;
-	f->kernel_no_image |= f->no_image_upper;
-	f->no_image_hard = hard;
+	f->no_image.upper = ip >> 63;
+	f->stack_state.kernel_unseen |= f->no_image.upper;
+	f->no_image.hard = hard;
 	return false;
 }
 
@@ -37,7 +37,7 @@ static bool has_code(struct pt_flow *f, uint64_t ip)
 {
 	for (int i = 0; i < 2; i++) {
 		struct pt_code *code = pt_flow_code_at(f, ip);
-		struct pt_block *b = code ? pt_graph_block(f->graph, code, ip, f->next_mode) : NULL;
+		struct pt_block *b = code ? pt_graph_block(f->graph, code, ip, f->at.next_mode) : NULL;
 
 		if (b && (b->insns || !b->dead))
 			return true;
@@ -52,33 +52,33 @@ void pt_flow_stop_seeing(struct pt_flow *f)
 	uint64_t ip = pt_flow_here(f);
 
 	pt_flow_pause(f, true);
-	f->position = 0;
-	f->tnt_n = 0;
-	f->len = 0;
-	f->fup = f->fup_binds = f->tsx_abort = false;
-	f->guest_no_image = f->skipped = true;
+	f->at.position = 0;
+	f->tnt.n = 0;
+	f->path.len = 0;
+	f->fup.pending = f->fup.binds = f->fup.tsx_abort = false;
+	f->stack_state.guest_unseen = f->stack_state.skipped = true;
 	f->state = PT_FLOW_NO_IMAGE;
-	f->no_image_upper = ip >> 63;
-	f->no_image_hard = false;
+	f->no_image.upper = ip >> 63;
+	f->no_image.hard = false;
 }
 
 bool pt_flow_see(struct pt_flow *f, uint64_t ip)
 {
 	bool upper = ip >> 63;
 
-	if (f->no_image_hard && upper == f->no_image_upper)
+	if (f->no_image.hard && upper == f->no_image.upper)
 		return false;
 	pt_flow_approach(f, ip);
-	if (f->skip || !has_code(f, ip))
+	if (f->detail != PT_FLOW_FOLLOW || !has_code(f, ip))
 		return false;
 	/* A kernel comes back with the stack that it was called with. Whatever else was not seen may have returned and
 	 * called as it liked. */
-	if (!f->no_image_upper || upper) {
-		f->bottom = f->top;
-		f->unsure = false;
+	if (!f->no_image.upper || upper) {
+		f->stack.bottom = f->stack.top;
+		f->stack_state.unsure = false;
 	} else {
-		f->unsure = true;
-		if (f->user_known)
+		f->stack_state.unsure = true;
+		if (f->stack.user.known)
 			pt_flow_cross(f, f->user);
 	}
 	return pt_flow_sync_at(f, ip);
@@ -86,21 +86,22 @@ bool pt_flow_see(struct pt_flow *f, uint64_t ip)
 
 void pt_flow_cross(struct pt_flow *f, struct pt_code *to)
 {
-	f->trail.to = NULL;
+	f->recorder.memo = NULL;
 	if (to == f->kernel) {
-		f->user_known = f->code == f->user && f->user;
-		f->user_top = f->top;
-		f->user_bottom = f->bottom;
-		f->kernel_no_image = false;
-	} else if ((f->unsure || f->kernel_no_image) && f->user_known) {
-		f->unsure = true;
+		f->stack.user.known = f->at.code == f->user && f->user;
+		f->stack.user.top = f->stack.top;
+		f->stack.user.bottom = f->stack.bottom;
+		f->stack_state.kernel_unseen = false;
+	} else if ((f->stack_state.unsure || f->stack_state.kernel_unseen) && f->stack.user.known) {
+		f->stack_state.unsure = true;
 		/* Deeper down the ring may have been used again. */
-		f->top = f->user_top;
-		f->bottom = f->top - f->user_bottom > 32 ? f->top - 32 : f->user_bottom;
-		f->user_known = false;
-	} else if (f->unsure || f->kernel_no_image) {
-		f->bottom = f->top;
-		f->forgot = true;
+		f->stack.top = f->stack.user.top;
+		f->stack.bottom =
+		    f->stack.top - f->stack.user.bottom > 32 ? f->stack.top - 32 : f->stack.user.bottom;
+		f->stack.user.known = false;
+	} else if (f->stack_state.unsure || f->stack_state.kernel_unseen) {
+		f->stack.bottom = f->stack.top;
+		f->stack_state.stale_hw = true;
 	}
 }
 
@@ -112,41 +113,34 @@ void pt_flow_cross(struct pt_flow *f, struct pt_code *to)
  */
 void pt_flow_popped(struct pt_flow *f, uint64_t ip)
 {
-	uint32_t i = f->top;
+	uint32_t i = f->stack.top;
 
-	if (f->top == f->bottom || f->unsure)
-		f->trail.to = NULL;
-	if (f->top == f->bottom)
+	if (f->stack.top == f->stack.bottom || f->stack_state.unsure)
+		f->recorder.memo = NULL;
+	if (f->stack.top == f->stack.bottom)
 		return;
 	pt_flow_pop(f);
-	if (!f->unsure)
+	if (!f->stack_state.unsure)
 		return;
-	while (i != f->bottom && f->graph->where[f->stack[(i - 1) % PT_STACK]].ip != ip)
+	while (i != f->stack.bottom && f->graph->where[f->stack.entries[(i - 1) % PT_STACK]].ip != ip)
 		i--;
-	if (i != f->bottom)
-		f->top = i - 1;
+	if (i != f->stack.bottom)
+		f->stack.top = i - 1;
 }
 
 /* ---- Host and guest --------------------------------------------------------------------------------- */
 
 static void save_stack(struct pt_flow *f)
 {
-	memcpy(f->host_stack.stack, f->stack, sizeof f->stack);
-	f->host_stack.top = f->top;
-	f->host_stack.bottom = f->bottom;
-	f->host_stack.user_top = f->user_top;
-	f->host_stack.user_bottom = f->user_bottom;
-	f->host_stack.user_known = f->user_known;
-	f->user_known = false;
+	f->host_stack = f->stack;
+	f->stack.user.known = false;
 }
 
 static void restore_stack(struct pt_flow *f)
 {
-	f->trail.to = NULL;
-	memcpy(f->stack, f->host_stack.stack, sizeof f->stack);
-	f->top = f->host_stack.top;
-	f->bottom = f->host_stack.bottom;
-	f->unsure = true;
+	f->recorder.memo = NULL;
+	f->stack = f->host_stack;
+	f->stack_state.unsure = true;
 }
 
 /*
@@ -155,34 +149,44 @@ static void restore_stack(struct pt_flow *f)
  */
 static void set_floor(struct pt_flow *f)
 {
-	if (f->guest_lost || (int32_t)(f->top - f->guest_floor) < 0)
-		f->guest_floor = f->top;
-	f->floored |= f->guest_lost;
-	f->guest_lost = false;
-	if (f->floored && (int32_t)(f->guest_floor - f->bottom) > 0)
-		f->bottom = f->guest_floor;
+	if (f->stack_state.guest_lost || (int32_t)(f->stack.top - f->stack_state.guest_floor) < 0)
+		f->stack_state.guest_floor = f->stack.top;
+	f->stack_state.has_floor |= f->stack_state.guest_lost;
+	f->stack_state.guest_lost = false;
+	if (f->stack_state.has_floor && (int32_t)(f->stack_state.guest_floor - f->stack.bottom) > 0)
+		f->stack.bottom = f->stack_state.guest_floor;
 }
 
 static void lift_floor(struct pt_flow *f)
 {
-	if (f->floored && f->bottom == f->guest_floor)
-		f->bottom = f->host_stack.bottom;
+	if (f->stack_state.has_floor && f->stack.bottom == f->stack_state.guest_floor)
+		f->stack.bottom = f->host_stack.bottom;
 	else
-		f->floored = false; /* a PSB has emptied the stack, or it has overflown */
+		f->stack_state.has_floor = false; /* a PSB has emptied the stack, or it has overflown */
+}
+
+/* An exit is reported while what env has set is the guest's still, an entry when it is already. */
+static void side_changed(struct pt_flow *f, const struct pt_vm_transition *t)
+{
+	if (t && !t->entry && f->output->transition)
+		f->output->transition(f->output_arg, f, t);
+	if (f->env->side)
+		f->env->side(f->env_arg, f, t);
+	if (t && t->entry && f->output->transition)
+		f->output->transition(f->output_arg, f, t);
 }
 
 void pt_flow_set_side(struct pt_flow *f, uint32_t nr, uint64_t cr3)
 {
-	f->nr = nr;
-	f->cr3 = cr3;
-	f->side_changes = false;
-	f->guest_no_image = true;
-	f->bottom = f->top;
+	f->side.nr = nr;
+	f->side.cr3 = cr3;
+	f->side.changes = false;
+	f->stack_state.guest_unseen = true;
+	f->stack.bottom = f->stack.top;
 	f->host_stack.bottom = f->host_stack.top;
-	f->user_known = f->host_stack.user_known = false;
+	f->stack.user.known = f->host_stack.user.known = false;
 	pt_flow_deliver(f);
-	if (f->sink->side)
-		f->sink->side(f->arg, f, NULL);
+	side_changed(f, NULL);
 }
 
 /* The branch that leaves this side. */
@@ -192,8 +196,8 @@ static bool leave(struct pt_flow *f, struct pt_vm_transition *t)
 	uint32_t edge;
 
 	if (f->state == PT_FLOW_NO_IMAGE) {
-		if (!t->entry && f->fup)
-			t->guest_ip = f->fup_ip;
+		if (!t->entry && f->fup.pending)
+			t->guest_ip = f->fup.ip;
 		return true;
 	}
 	if (f->state != PT_FLOW_RUNNING)
@@ -204,7 +208,7 @@ static bool leave(struct pt_flow *f, struct pt_vm_transition *t)
 
 		if (d == PT_D_DEAD)
 			return f->state == PT_FLOW_NO_IMAGE;
-		w = &f->graph->where[f->position];
+		w = &f->graph->where[f->at.position];
 		if (d != PT_D_FAR || w->cls != INSN_VMENTRY) {
 			pt_flow_err(f, PT_FLOW_MISMATCH, w->decision_ip,
 				    "a VM entry where the code has none");
@@ -212,18 +216,18 @@ static bool leave(struct pt_flow *f, struct pt_vm_transition *t)
 		}
 		t->host_ip = w->decision_ip;
 		take(f);
-		if (f->cut)
+		if (f->timing.clock_moved)
 			pt_flow_cut(f, 0);
 		edge = pt_flow_edge(f, t->host_ip, 0, PTR_VMENTRY);
 	} else {
-		if (!f->fup) {
+		if (!f->fup.pending) {
 			pt_flow_err(f, PT_FLOW_MISMATCH, pt_flow_here(f),
 				    "a VM exit without a FUP that says from where");
 			return true;
 		}
-		t->guest_ip = f->fup_ip;
-		t->no_code = f->code && !img_space_code(f->code->space, t->guest_ip, &code);
-		if (f->cut)
+		t->guest_ip = f->fup.ip;
+		t->no_code = f->at.code && !img_space_code(f->at.code->space, t->guest_ip, &code);
+		if (f->timing.clock_moved)
 			pt_flow_cut(f, 0);
 		edge = pt_flow_edge(f, t->guest_ip, 0, PTR_VMEXIT);
 	}
@@ -237,54 +241,51 @@ static bool leave(struct pt_flow *f, struct pt_vm_transition *t)
 bool pt_flow_change_side(struct pt_flow *f, uint64_t ip)
 {
 	struct pt_vm_transition t = {
-	    .entry = f->to_nr, .vmcs = f->vmcs, .tsc = f->clock.tsc, .has_cyc = f->has_cyc};
-	uint32_t edge, to_nr = f->to_nr;
-	uint64_t to_cr3 = f->to_cr3;
+	    .entry = f->side.to_nr, .vmcs = f->side.vmcs, .tsc = f->clock.tsc, .has_cyc = f->timing.has_cyc};
+	uint32_t edge, to_nr = f->side.to_nr;
+	uint64_t to_cr3 = f->side.to_cr3;
 	bool lost;
 
 	if (!leave(f, &t))
 		return false;
 	pt_flow_end_slice(f);
-	lost = f->guest_no_image;
-	t.cr3 = t.entry ? to_cr3 : f->cr3;
+	lost = f->stack_state.guest_unseen;
+	t.cr3 = t.entry ? to_cr3 : f->side.cr3;
 	*(t.entry ? &t.guest_ip : &t.host_ip) = ip;
-	t.insns = f->insns;
+	t.insns = f->counts.insns;
 	t.cycles = f->clock.cyc;
-	f->nr = to_nr;
-	f->cr3 = to_cr3;
-	f->side_changes = f->fup = false;
-	f->tnt_n = 0;
+	f->side.nr = to_nr;
+	f->side.cr3 = to_cr3;
+	f->side.changes = f->fup.pending = false;
+	f->tnt.n = 0;
 	f->state = PT_FLOW_DISABLED;
-	f->position = 0;
+	f->at.position = 0;
 	if (t.entry) {
 		save_stack(f);
 		set_floor(f);
-		f->guest_no_image = false;
+		f->stack_state.guest_unseen = false;
 	} else {
 		/* The guest's calls and returns may not be known, but KVM's own are. */
-		f->guest_lost |= lost;
+		f->stack_state.guest_lost |= lost;
 		if (lost)
 			restore_stack(f);
 		else
 			lift_floor(f);
-		f->user_top = f->host_stack.user_top;
-		f->user_bottom = f->host_stack.user_bottom;
-		f->user_known = f->host_stack.user_known;
+		f->stack.user = f->host_stack.user;
 	}
 	pt_flow_deliver(f);
-	if (f->sink->side)
-		f->sink->side(f->arg, f, &t);
+	side_changed(f, &t);
 	if (!ip)
 		return true;
 	pt_flow_approach(f, ip);
-	f->mode = f->next_mode;
-	f->code = pt_flow_code_at(f, ip);
+	f->at.mode = f->at.next_mode;
+	f->at.code = pt_flow_code_at(f, ip);
 	f->state = PT_FLOW_RUNNING;
-	if (!f->code)
+	if (!f->at.code)
 		return pt_flow_lose_image(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs",
 					  false);
-	f->len = 0;
-	f->start_ip = 0;
+	f->path.len = 0;
+	f->path.start_ip = 0;
 	pt_flow_begin_slice(f);
 	pt_flow_time_begin(f);
 	edge = pt_flow_edge(f, 0, ip, t.entry ? PTR_VMENTRY : PTR_VMEXIT);
@@ -298,18 +299,17 @@ static void concealed(struct pt_flow *f, bool entry, uint64_t host_ip)
 {
 	struct pt_vm_transition t = {.entry = entry,
 				     .concealed = true,
-				     .vmcs = f->vmcs,
+				     .vmcs = f->side.vmcs,
 				     .tsc = entry ? f->clock.tsc : PT_CLOCK_UNKNOWN,
 				     .host_ip = host_ip,
-				     .insns = f->insns,
+				     .insns = f->counts.insns,
 				     .cycles = f->clock.cyc,
-				     .has_cyc = f->has_cyc};
+				     .has_cyc = f->timing.has_cyc};
 
-	f->concealed = entry;
+	f->side.concealed = entry;
 	pt_flow_end_slice(f);
 	pt_flow_deliver(f);
-	if (f->sink->side)
-		f->sink->side(f->arg, f, &t);
+	side_changed(f, &t);
 }
 
 /* "Conceal VM entries from Intel PT", and tracing is off in the guest: the VM entry's list of MSRs has cleared TraceEn, or VM entry

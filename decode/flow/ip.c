@@ -6,24 +6,24 @@
 /* What comes is the first to happen at the clock's time, or later. */
 static void time_moved(struct pt_flow *f)
 {
-	if (f->cut)
+	if (f->timing.clock_moved)
 		pt_flow_cut(f, 0);
 }
 
 static bool after_tip(struct pt_flow *f)
 {
-	if (f->cut)
+	if (f->timing.clock_moved)
 		pt_flow_cut_after(f, true);
-	return !f->tnt_n || pt_flow_run_tnt(f);
+	return !f->tnt.n || pt_flow_run_tnt(f);
 }
 
 static bool async_to(struct pt_flow *f, uint64_t ip)
 {
-	enum ptr_kind kind = f->tsx_abort ? PTR_TX_ABORT : PTR_ASYNC;
-	uint32_t edge = pt_flow_edge(f, f->fup_ip, ip, kind);
+	enum ptr_kind kind = f->fup.tsx_abort ? PTR_TX_ABORT : PTR_ASYNC;
+	uint32_t edge = pt_flow_edge(f, f->fup.ip, ip, kind);
 
-	f->fup = f->tsx_abort = false;
-	f->pips = 0;
+	f->fup.pending = f->fup.tsx_abort = false;
+	f->pips.count = 0;
 	if (!edge)
 		return pt_flow_lose(f, PT_FLOW_FULL, ip, "");
 	pt_flow_add_edge(f, edge);
@@ -35,10 +35,10 @@ static void pass_over(struct pt_flow *f)
 {
 	pt_flow_flush_tail(f, pt_flow_here(f));
 	pt_flow_end_slice(f);
-	f->trail.to = NULL;
-	f->position = 0;
-	f->len = 0;
-	f->bottom = f->top;
+	f->recorder.memo = NULL;
+	f->at.position = 0;
+	f->path.len = 0;
+	f->stack.bottom = f->stack.top;
 	f->state = PT_FLOW_DISABLED;
 }
 
@@ -50,8 +50,8 @@ static bool may_return(const struct pt_flow *f, uint64_t ip)
 {
 	const struct pt_graph *g = f->graph;
 
-	return g->positions[f->position].ind.prefix.rise || f->top == f->bottom || f->unsure ||
-	       g->where[f->stack[(f->top - 1) % PT_STACK]].ip == ip;
+	return g->positions[f->at.position].ind.prefix.rise || f->stack.top == f->stack.bottom ||
+	       f->stack_state.unsure || g->where[f->stack.entries[(f->stack.top - 1) % PT_STACK]].ip == ip;
 }
 
 bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
@@ -63,21 +63,21 @@ bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 	unsigned d;
 	bool back;
 
-	if (f->overflow && f->errata & PT_SKD010 && ip) /* the FUP was dropped */
+	if (f->overflow.pending && f->errata & PT_SKD010 && ip) /* the FUP was dropped */
 		return pt_flow_sync_at(f, ip);
 	if (f->state < PT_FLOW_NO_IMAGE)
 		return pt_flow_lose(f, PT_FLOW_MISMATCH, ip, "a TIP packet while tracing is disabled");
 	if (!ip)
 		return pt_flow_lose(f, PT_FLOW_BAD_PACKET, 0, "a TIP packet without an IP");
-	if (f->side_changes)
+	if (f->side.changes)
 		return pt_flow_change_side(f, ip) && after_tip(f);
 	if (f->state == PT_FLOW_NO_IMAGE) {
-		f->fup = false;
+		f->fup.pending = false;
 		return pt_flow_see(f, ip);
 	}
-	if (f->code == f->kernel && f->tnt_n == 0)
+	if (f->at.code == f->kernel && f->tnt.n == 0)
 		pt_flow_approach(f, ip);
-	if (f->fup) {
+	if (f->fup.pending) {
 		time_moved(f);
 		if (!async_to(f, ip) || !pt_flow_stand(f, ip))
 			return false;
@@ -87,9 +87,9 @@ bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 		d = pt_flow_settle(f);
 		if (d == PT_D_DEAD)
 			return f->state == PT_FLOW_NO_IMAGE && pt_flow_see(f, ip);
-		p = &f->graph->positions[f->position];
-		edge_list = &f->graph->edge_lists[f->position];
-		w = &f->graph->where[f->position];
+		p = &f->graph->positions[f->at.position];
+		edge_list = &f->graph->edge_lists[f->at.position];
+		w = &f->graph->where[f->at.position];
 		if (d != PT_D_FAR || w->cls != INSN_VMENTRY)
 			break;
 		/* Without a PIP it was no VM entry: it failed and fell through (SDM, VMLAUNCH: VMfail). */
@@ -111,53 +111,54 @@ bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 	take(f);
 	time_moved(f);
 	if (d == PT_D_FAR)
-		f->trail.to = NULL;
+		f->recorder.memo = NULL;
 	if (d == PT_D_RET)
 		pt_flow_popped(f, ip);
 	if (d == PT_D_IND && p->ind.calls)
 		pt_flow_push(f, edge_list->push);
-	if (d == PT_D_IND && p->ind.ip == ip && f->mode == f->next_mode) {
-		f->edges[f->len++] = edge_list->edge;
-		f->position = p->ind.next;
-		f->decision = p->ind.decision;
+	if (d == PT_D_IND && p->ind.ip == ip && f->at.mode == f->at.next_mode) {
+		f->path.edges[f->path.len++] = edge_list->edge;
+		f->at.position = p->ind.next;
+		f->at.decision = p->ind.decision;
 		back = p->ind.backward;
 	} else {
-		struct pt_jump *j = jump_of(f->graph, f->position, ip);
+		struct pt_jump *j = jump_of(f->graph, f->at.position, ip);
 
-		if (j->position != f->position || j->to != ip || d == PT_D_FAR || f->mode != f->next_mode) {
-			uint32_t from = f->position;
+		if (j->position != f->at.position || j->to != ip || d == PT_D_FAR ||
+		    f->at.mode != f->at.next_mode) {
+			uint32_t from = f->at.position;
 			uint32_t edge = pt_flow_edge(f, w->decision_ip, ip, pt_kind_of(w->cls));
 
 			if (!edge)
 				return pt_flow_lose(f, PT_FLOW_FULL, ip, "");
 			back = ip <= w->decision_ip;
-			f->edges[f->len++] = edge;
+			f->path.edges[f->path.len++] = edge;
 			if (!pt_flow_stand(f, ip))
 				return false;
 			if (d != PT_D_FAR) {
-				f->decision = pt_graph_decision(f->graph, f->position);
+				f->at.decision = pt_graph_decision(f->graph, f->at.position);
 				*j = (struct pt_jump){.to = ip,
 						      .position = from,
 						      .edge = edge,
-						      .next = f->position,
-						      .decision = (uint8_t)f->decision,
+						      .next = f->at.position,
+						      .decision = (uint8_t)f->at.decision,
 						      .backward = back};
 			}
 		} else {
-			f->edges[f->len++] = j->edge;
-			f->position = j->next;
-			f->decision = j->decision;
+			f->path.edges[f->path.len++] = j->edge;
+			f->at.position = j->next;
+			f->at.decision = j->decision;
 			back = j->backward;
 		}
-		if (d == PT_D_IND && f->len) {
+		if (d == PT_D_IND && f->path.len) {
 			p->ind.ip = ip;
-			edge_list->edge = f->edges[f->len - 1];
-			p->ind.next = f->position;
+			edge_list->edge = f->path.edges[f->path.len - 1];
+			p->ind.next = f->at.position;
 			p->ind.backward = back;
-			p->ind.decision = (uint8_t)f->decision;
+			p->ind.decision = (uint8_t)f->at.decision;
 		}
 	}
-	if (f->len >= CUT_EDGES && (back || f->len >= FULL_EDGES))
+	if (f->path.len >= CUT_EDGES && (back || f->path.len >= FULL_EDGES))
 		pt_flow_flush(f);
 	return after_tip(f);
 }
@@ -185,7 +186,7 @@ static bool ended_somewhere(struct pt_flow *f, enum pt_flow_error_kind kind, uin
 /* SKL014: with a direct branch to ip tracing may have stopped without a packet that says so. */
 static bool leaves_filter(struct pt_flow *f, uint64_t ip)
 {
-	return f->errata & PT_SKL014 && f->sink->shut_out && f->sink->shut_out(f->arg, f, ip);
+	return f->errata & PT_SKL014 && f->env->filtered && f->env->filtered(f->env_arg, f, ip);
 }
 
 /*
@@ -196,36 +197,36 @@ static bool leaves_filter(struct pt_flow *f, uint64_t ip)
  */
 static bool find_end(struct pt_flow *f, uint64_t ip, uint64_t *ret_from, enum ptr_kind *ret_kind)
 {
-	struct pt_block *b = pt_graph_block(f->graph, f->code, pt_flow_here(f), f->mode);
-	uint32_t pips = f->pip_insns == f->insns ? f->pips : 0, insns;
+	struct pt_block *b = pt_graph_block(f->graph, f->at.code, pt_flow_here(f), f->at.mode);
+	uint32_t pips = f->pips.insns == f->counts.insns ? f->pips.count : 0, insns;
 
 	for (int i = 0; b && i < 1 << 16; i++) {
 		if (b->dead) {
 			if (b->why != PT_DEAD_NO_CODE || !pt_flow_missing(f, b->term_ip))
 				break;
-			b = pt_graph_block(f->graph, f->code, b->ip, f->mode);
+			b = pt_graph_block(f->graph, f->at.code, b->ip, f->at.mode);
 			continue;
 		}
 		if (!ip && pt_flow_here(f) >> 63) { /* only a kernel can */
 			*ret_from = unseen_mov_cr3(f, b, &pips, &insns);
 			*ret_kind = PTR_TRACE_END;
 			if (*ret_from) {
-				f->insns += insns;
+				f->counts.insns += insns;
 				return true;
 			}
 		}
-		f->insns += b->insns;
+		f->counts.insns += b->insns;
 		*ret_from = b->term_ip;
 		*ret_kind = pt_kind_of(b->cls);
 		switch (b->cls) {
 		case INSN_JCC:
 			if (f->no_tnt) {
-				f->insns -= b->insns;
+				f->counts.insns -= b->insns;
 				pass_over(f);
 				return false;
 			}
 			if (ip && b->target != ip) {
-				f->insns -= b->insns;
+				f->counts.insns -= b->insns;
 				return ended_somewhere(
 				    f, PT_FLOW_MISMATCH, ip,
 				    "a TIP.PGD packet where the code has no branch to its IP");
@@ -237,16 +238,17 @@ static bool find_end(struct pt_flow *f, uint64_t ip, uint64_t *ret_from, enum pt
 				return true;
 			pt_flow_add_edge(f, pt_flow_edge(f, b->term_ip, b->target, *ret_kind));
 			if (b->cls == INSN_CALL && !b->rel0)
-				pt_flow_push(f, pt_graph_position(f->graph, f->code, b->next_ip, f->mode));
-			b = pt_graph_block(f->graph, f->code, b->target, f->mode);
+				pt_flow_push(f,
+					     pt_graph_position(f->graph, f->at.code, b->next_ip, f->at.mode));
+			b = pt_graph_block(f->graph, f->at.code, b->target, f->at.mode);
 			break;
 		case INSN_OTHER: b = pt_graph_next_block(f->graph, b); break;
 		case INSN_RET:
-			if (f->top != f->bottom)
-				f->top--;
+			if (f->stack.top != f->stack.bottom)
+				f->stack.top--;
 			return true;
 		case INSN_CALL_IND:
-			pt_flow_push(f, pt_graph_position(f->graph, f->code, b->next_ip, f->mode));
+			pt_flow_push(f, pt_graph_position(f->graph, f->at.code, b->next_ip, f->at.mode));
 			return true;
 		default: return true;
 		}
@@ -264,30 +266,30 @@ bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
 	enum ptr_kind kind = PTR_TRACE_END;
 	uint32_t edge;
 
-	f->overflow = false;
-	if (f->side_changes && f->state >= PT_FLOW_DISABLED)
+	f->overflow.pending = false;
+	if (f->side.changes && f->state >= PT_FLOW_DISABLED)
 		return pt_flow_change_side(f, 0);
 	if (f->state != PT_FLOW_RUNNING) {
-		f->cr3 = ip ? f->cr3 : 0; /* as below */
+		f->side.cr3 = ip ? f->side.cr3 : 0; /* as below */
 		f->state = f->state == PT_FLOW_NO_IMAGE ? PT_FLOW_DISABLED : f->state;
-		f->fup = false;
+		f->fup.pending = false;
 		if (f->state == PT_FLOW_DISABLED) /* told twice: nothing was executed between */
 			return true;
 		return pt_flow_lose(f, PT_FLOW_MISMATCH, ip, "a TIP.PGD packet before a PSB");
 	}
-	if (f->fup && f->errata & PT_SKD022) {
-		struct pt_block *b = pt_graph_block(f->graph, f->code, f->fup_ip, f->mode);
+	if (f->fup.pending && f->errata & PT_SKD022) {
+		struct pt_block *b = pt_graph_block(f->graph, f->at.code, f->fup.ip, f->at.mode);
 
-		f->fup = !b || b->insns != 1 || b->cls != INSN_VMENTRY;
+		f->fup.pending = !b || b->insns != 1 || b->cls != INSN_VMENTRY;
 	}
-	if (f->fup) {
+	if (f->fup.pending) {
 		time_moved(f);
 		if (!async_to(f, 0))
 			return false;
 	} else {
 		if (!find_end(f, ip, &from, &kind))
 			return false;
-		edge = pt_graph_edge(f->graph, f->code, from, 0, kind);
+		edge = pt_graph_edge(f->graph, f->at.code, from, 0, kind);
 		if (!edge)
 			return pt_flow_lose(f, PT_FLOW_FULL, ip, "");
 		pt_flow_add_edge(f, edge);
@@ -295,17 +297,17 @@ bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
 	/* Neither out of a filter's range (that has an IP), nor to where the CPU is not traced: the kernel has switched tracing off,
 	 * and may load CR3 before it switches it on again without a packet that says so. */
 	if (!ip && kind == PTR_TRACE_END)
-		f->cr3 = 0;
-	if (f->cut)
+		f->side.cr3 = 0;
+	if (f->timing.clock_moved)
 		pt_flow_cut_after(f, true);
-	if (f->len)
-		f->stop_ip = f->graph->edges[f->edges[f->len - 1]].from;
+	if (f->path.len)
+		f->stop_ip = f->graph->edges[f->path.edges[f->path.len - 1]].from;
 	pt_flow_flush(f);
-	f->start_ip = 0;
+	f->path.start_ip = 0;
 	f->state = PT_FLOW_DISABLED;
-	f->position = 0;
-	f->tnt_n = 0;
-	f->cut = true;
+	f->at.position = 0;
+	f->tnt.n = 0;
+	f->timing.clock_moved = true;
 	pt_flow_cut(f, 0);
 	if (kind == PTR_VMENTRY && !ip)
 		pt_flow_conceal(f, from);
@@ -316,37 +318,37 @@ bool pt_flow_on_tip_pge(struct pt_flow *f, uint64_t ip)
 {
 	uint32_t edge;
 
-	f->overflow = false;
+	f->overflow.pending = false;
 	/* Erratum BDM70 and its like: a PSB+ before a TIP.PGE may hold a FUP although tracing is still disabled. */
-	if (f->state == PT_FLOW_RUNNING && f->psb_only)
+	if (f->state == PT_FLOW_RUNNING && f->psb.alone)
 		f->state = PT_FLOW_DISABLED;
 	if (f->state == PT_FLOW_RUNNING)
 		return pt_flow_lose(f, PT_FLOW_MISMATCH, pt_flow_here(f),
 				    "a TIP.PGE packet while tracing is enabled");
 	if (!ip)
 		return pt_flow_lose(f, PT_FLOW_BAD_PACKET, 0, "a TIP.PGE packet without an IP");
-	if (f->side_changes) {
+	if (f->side.changes) {
 		f->state = PT_FLOW_DISABLED;
 		return pt_flow_change_side(f, ip) && after_tip(f);
 	}
-	if (f->concealed)
+	if (f->side.concealed)
 		pt_flow_reveal(f, ip);
 	pt_flow_approach(f, ip);
 	f->state = PT_FLOW_RUNNING;
-	f->pips = 0;
-	f->mode = f->next_mode;
-	f->code = pt_flow_code_at(f, ip);
-	if (!f->code)
+	f->pips.count = 0;
+	f->at.mode = f->at.next_mode;
+	f->at.code = pt_flow_code_at(f, ip);
+	if (!f->at.code)
 		return pt_flow_lose_image(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs",
 					  false);
-	if (f->in_slice) {
+	if (f->slice.open) {
 		time_moved(f);
 	} else {
 		pt_flow_begin_slice(f);
 		pt_flow_time_begin(f);
 	}
-	f->start_ip = 0;
-	edge = pt_graph_edge(f->graph, f->code, 0, ip, PTR_TRACE_BEGIN);
+	f->path.start_ip = 0;
+	edge = pt_graph_edge(f->graph, f->at.code, 0, ip, PTR_TRACE_BEGIN);
 	if (!edge)
 		return pt_flow_lose(f, PT_FLOW_FULL, ip, "");
 	pt_flow_add_edge(f, edge);
@@ -359,16 +361,16 @@ bool pt_flow_sync_at(struct pt_flow *f, uint64_t ip)
 {
 	pt_flow_approach(f, ip);
 	f->state = PT_FLOW_RUNNING;
-	f->pips = 0;
-	f->overflow = false;
-	f->mode = f->next_mode;
-	f->code = pt_flow_code_at(f, ip);
-	f->len = 0;
-	f->start_ip = ip;
-	if (!f->code)
+	f->pips.count = 0;
+	f->overflow.pending = false;
+	f->at.mode = f->at.next_mode;
+	f->at.code = pt_flow_code_at(f, ip);
+	f->path.len = 0;
+	f->path.start_ip = ip;
+	if (!f->at.code)
 		return pt_flow_lose_image(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs",
 					  false);
-	if (!f->in_slice)
+	if (!f->slice.open)
 		pt_flow_begin_slice(f);
 	return pt_flow_stand(f, ip);
 }
@@ -378,50 +380,50 @@ bool pt_flow_on_fup(struct pt_flow *f, uint64_t ip)
 	enum pt_flow_error_kind why = PT_FLOW_MISMATCH;
 	uint64_t where = 0;
 
-	if (f->in_psb) {
-		f->psb_ip = ip;
-		f->psb_fup = ip != 0;
+	if (f->psb.open) {
+		f->psb.ip = ip;
+		f->psb.fup = ip != 0;
 		return true;
 	}
 	if (f->state <= PT_FLOW_LOSING)
 		return true;
-	if (f->overflow) { /* tracing goes on from here */
+	if (f->overflow.pending) { /* tracing goes on from here */
 		bool ok;
 
-		f->overflow = f->fup_binds = false;
+		f->overflow.pending = f->fup.binds = false;
 		ok = !ip || pt_flow_sync_at(f, ip);
-		f->psb_only = ip != 0; /* erratum APL12: it may be disabled all the same */
+		f->psb.alone = ip != 0; /* erratum APL12: it may be disabled all the same */
 		return ok;
 	}
-	if (f->overflow_fup && f->overflow_insns == f->insns && ip == pt_flow_here(f)) {
-		f->overflow_fup = f->fup_binds = false;
+	if (f->overflow.psb_fup && f->overflow.insns == f->counts.insns && ip == pt_flow_here(f)) {
+		f->overflow.psb_fup = f->fup.binds = false;
 		return true;
 	}
-	if (f->state == PT_FLOW_NO_IMAGE && ip && !f->fup_binds) {
-		f->fup = true;
-		f->fup_ip = ip;
+	if (f->state == PT_FLOW_NO_IMAGE && ip && !f->fup.binds) {
+		f->fup.pending = true;
+		f->fup.ip = ip;
 		return true;
 	}
 	if (f->state != PT_FLOW_RUNNING || !ip) {
-		f->fup_binds = false;
+		f->fup.binds = false;
 		return true; /* of a packet that may come while disabled */
 	}
-	if (f->tnt_n)
+	if (f->tnt.n)
 		return pt_flow_lose(f, PT_FLOW_MISMATCH, pt_flow_here(f), "a FUP packet where a TIP is owed");
 	if (!pt_flow_walk_to(f, ip, &why, &where)) {
 		if (f->state != PT_FLOW_RUNNING)
 			return false;
 		if (f->no_tnt && why == PT_FLOW_MISMATCH) {
-			bool binds = f->fup_binds;
+			bool binds = f->fup.binds;
 
 			pass_over(f);
 			if (!pt_flow_sync_at(f, ip))
 				return false;
-			f->fup_binds = binds;
+			f->fup.binds = binds;
 			return pt_flow_on_fup(f, ip);
 		}
 		if (why == PT_FLOW_NO_CODE)
-			pt_flow_lose_image(f, why, where ? where : ip, pt_flow_no_code(f->code), false);
+			pt_flow_lose_image(f, why, where ? where : ip, pt_flow_no_code(f->at.code), false);
 		else if (why == PT_FLOW_BAD_INSN)
 			pt_flow_lose_image(f, why, where, "no CPU decodes these bytes as an instruction",
 					   true);
@@ -429,12 +431,12 @@ bool pt_flow_on_fup(struct pt_flow *f, uint64_t ip)
 			pt_flow_lose(f, why, where ? where : ip, "the code does not lead to the FUP's IP");
 		return f->state == PT_FLOW_NO_IMAGE && pt_flow_on_fup(f, ip);
 	}
-	if (f->fup_binds && !f->tsx_abort) {
-		f->fup_binds = false;
+	if (f->fup.binds && !f->fup.tsx_abort) {
+		f->fup.binds = false;
 		return true;
 	}
-	f->fup_binds = false;
-	f->fup = true;
-	f->fup_ip = ip;
+	f->fup.binds = false;
+	f->fup.pending = true;
+	f->fup.ip = ip;
 	return true;
 }

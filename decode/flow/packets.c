@@ -11,7 +11,7 @@
 static void clock_moved(struct pt_flow *f, uint64_t before)
 {
 	if (f->clock.tsc != before)
-		f->cut = true;
+		f->timing.clock_moved = true;
 }
 
 /* In a guest the packet has the guest's TSC; TMA, MTC and CYC are the host's always (SDM, "VMX TSC Manipulation"). */
@@ -19,55 +19,58 @@ static void tsc(struct pt_flow *f, uint64_t payload)
 {
 	uint64_t before = f->clock.tsc;
 
-	f->tsc_ignored = false;
-	if (f->nr && f->sink->guest_tsc) {
+	f->tsc.ignored = false;
+	if (f->side.nr && f->env->guest_tsc) {
 		pt_flow_deliver(f);
-		payload = f->sink->guest_tsc(f->arg, f, payload);
-		f->tsc_ignored = payload == PT_CLOCK_UNKNOWN;
+		payload = f->env->guest_tsc(
+		    f->env_arg, f,
+		    &(struct pt_tsc_packet){
+			.tsc = payload, .has_tma = f->tsc.tma_waits, .ctc = f->tsc.ctc, .fast = f->tsc.fast});
+		f->tsc.ignored = payload == PT_CLOCK_UNKNOWN;
 	}
-	if (!f->tsc_ignored)
+	if (!f->tsc.ignored)
 		pt_clock_tsc(&f->clock, payload);
 	clock_moved(f, before);
 }
 
 static void tma(struct pt_flow *f, uint32_t ctc, uint32_t fast)
 {
-	if (!f->tsc_ignored)
+	if (!f->tsc.ignored)
 		pt_clock_tma(&f->clock, ctc, fast);
 }
 
 /* The TSC packet that waits, and the TMA behind it: whose they are is known, and they are complete. */
 static void settle_tsc(struct pt_flow *f)
 {
-	if (f->tsc_waits)
-		tsc(f, f->tsc_payload);
-	if (f->tma_waits)
-		tma(f, f->tma_ctc, f->tma_fast);
-	f->tsc_waits = f->tma_waits = false;
+	if (f->tsc.waits)
+		tsc(f, f->tsc.payload);
+	if (f->tsc.tma_waits)
+		tma(f, f->tsc.ctc, f->tsc.fast);
+	f->tsc.waits = f->tsc.tma_waits = false;
 }
 
 /* ---- PSB+ ------------------------------------------------------------------------------------------- */
 
 static void psb(struct pt_flow *f)
 {
-	f->psbs++;
-	f->in_psb = true;
-	f->psb_fup = f->psb_pip = f->psb_vmcs = f->psb_sided = false;
-	f->tsc_waits = f->tma_waits = false;
-	f->last_ip = 0;
-	f->bip_bytes = 0;
-	f->fup = false;
+	f->counts.psbs++;
+	f->psb.open = true;
+	f->psb.fup = f->psb.pip = f->psb.vmcs = f->psb.side_known = false;
+	f->tsc.waits = f->tsc.tma_waits = false;
+	f->packet.last_ip = 0;
+	f->packet.bip_bytes = 0;
+	f->fup.pending = false;
 }
 
 /* What PSB+ says of host and guest. */
 static void psb_side(struct pt_flow *f)
 {
-	bool other = f->psb_pip && f->psb_nr != f->nr;
+	bool other = f->psb.pip && f->psb.nr != f->side.nr;
 
-	if (f->psb_sided)
+	if (f->psb.side_known)
 		return;
-	f->psb_sided = true;
-	if (other || (f->psb_vmcs && f->nr)) {
+	f->psb.side_known = true;
+	if (other || (f->psb.vmcs && f->side.nr)) {
 		if (f->state >= PT_FLOW_NO_IMAGE)
 			pt_flow_err(f, PT_FLOW_MISMATCH, pt_flow_here(f),
 				    "a PSB says that another guest or host runs, "
@@ -75,21 +78,23 @@ static void psb_side(struct pt_flow *f)
 		if (f->state >= PT_FLOW_DISABLED)
 			f->state = PT_FLOW_DISABLED;
 		pt_flow_end_slice(f);
-		pt_flow_set_side(f, f->psb_pip ? f->psb_nr : f->nr, f->psb_pip ? f->psb_cr3 : f->cr3);
-	} else if (f->psb_pip) {
-		f->cr3 = f->psb_cr3;
+		pt_flow_set_side(f, f->psb.pip ? f->psb.nr : f->side.nr,
+				 f->psb.pip ? f->psb.cr3 : f->side.cr3);
+	} else if (f->psb.pip) {
+		f->side.cr3 = f->psb.cr3;
 	}
-	f->side_changes = false;
+	f->side.changes = false;
 	settle_tsc(f);
 }
 
 /* The CPU has cleared its stack of returns, the host's part and the guest's. */
 static void clear_stack(struct pt_flow *f)
 {
-	f->bottom = f->top;
+	f->stack.bottom = f->stack.top;
 	f->host_stack.bottom = f->host_stack.top;
-	f->unsure = f->forgot = f->guest_lost = f->floored = false;
-	f->guest_no_image = f->state == PT_FLOW_NO_IMAGE;
+	f->stack_state.unsure = f->stack_state.stale_hw = f->stack_state.guest_lost =
+	    f->stack_state.has_floor = false;
+	f->stack_state.guest_unseen = f->state == PT_FLOW_NO_IMAGE;
 }
 
 static bool psbend(struct pt_flow *f)
@@ -97,50 +102,51 @@ static bool psbend(struct pt_flow *f)
 	enum pt_flow_error_kind why = PT_FLOW_MISMATCH;
 	uint64_t where = 0;
 
-	if (!f->in_psb)
+	if (!f->psb.open)
 		return true;
-	f->in_psb = false;
-	f->ever = true;
+	f->psb.open = false;
+	f->psb.ever = true;
 	psb_side(f);
-	if (f->state == PT_FLOW_RUNNING && !f->overflow) {
-		if (!f->psb_fup) {
+	if (f->state == PT_FLOW_RUNNING && !f->overflow.pending) {
+		if (!f->psb.fup) {
 			pt_flow_err(f, PT_FLOW_MISMATCH, pt_flow_here(f),
 				    "a PSB says that tracing is disabled, without a TIP.PGD before");
 			f->state = PT_FLOW_DISABLED;
 			return true;
 		}
-		bool there = !f->tnt_n && pt_flow_walk_to(f, f->psb_ip, &why, &where);
+		bool there = !f->tnt.n && pt_flow_walk_to(f, f->psb.ip, &why, &where);
 
 		clear_stack(f); /* SDM: only calls since the last PSB */
 		if (!there && f->no_tnt && f->state == PT_FLOW_RUNNING) {
 			pt_flow_flush_tail(f, pt_flow_here(f));
 			pt_flow_end_slice(f);
-			return pt_flow_sync_at(f, f->psb_ip);
+			return pt_flow_sync_at(f, f->psb.ip);
 		}
 		if (!there) {
 			if (f->state == PT_FLOW_RUNNING)
-				pt_flow_err(f, why, where ? where : f->psb_ip,
+				pt_flow_err(f, why, where ? where : f->psb.ip,
 					    "the code does not lead to the PSB's IP");
 			clear_stack(f);
-			return pt_flow_sync_at(f, f->psb_ip);
+			return pt_flow_sync_at(f, f->psb.ip);
 		}
 		/* A run ends at a PSB, so that the segments between PSBs can be decoded apart. */
-		pt_flow_flush_tail(f, f->psb_ip);
-		f->cyc_fresh = false;
+		pt_flow_flush_tail(f, f->psb.ip);
+		f->timing.cyc_fresh = false;
 		pt_flow_cut(f, 0);
 		return true;
 	}
 	clear_stack(f);
-	f->overflow_fup = f->overflow && f->psb_fup;
-	f->overflow_insns = f->insns;
-	f->overflow = f->overflow && !f->psb_fup; /* its FUP or TIP.PGE may come behind the PSB+ */
-	if (f->psb_fup && f->state == PT_FLOW_NO_IMAGE) {
-		f->no_image_hard = false;
-		return pt_flow_see(f, f->psb_ip);
+	f->overflow.psb_fup = f->overflow.pending && f->psb.fup;
+	f->overflow.insns = f->counts.insns;
+	f->overflow.pending =
+	    f->overflow.pending && !f->psb.fup; /* its FUP or TIP.PGE may come behind the PSB+ */
+	if (f->psb.fup && f->state == PT_FLOW_NO_IMAGE) {
+		f->no_image.hard = false;
+		return pt_flow_see(f, f->psb.ip);
 	}
-	if (f->psb_fup) {
-		f->psb_only = true;
-		return pt_flow_sync_at(f, f->psb_ip);
+	if (f->psb.fup) {
+		f->psb.alone = true;
+		return pt_flow_sync_at(f, f->psb.ip);
 	}
 	f->state = PT_FLOW_DISABLED;
 	return true;
@@ -149,30 +155,30 @@ static bool psbend(struct pt_flow *f)
 /* An event that waited for its FUP: ip is the FUP's. */
 static void report_held(struct pt_flow *f, uint64_t ip)
 {
-	const char *name = f->held;
+	const char *name = f->held.name;
 
-	f->held = NULL;
+	f->held.name = NULL;
 	pt_flow_deliver(f);
 	if (name)
-		f->sink->event(f->arg, f, name, ip, f->held_fields);
+		f->output->event(f->output_arg, f, name, ip, f->held.fields);
 }
 
 static void overflow(struct pt_flow *f)
 {
-	bool synced = f->state > PT_FLOW_LOSING || f->in_psb;
+	bool synced = f->state > PT_FLOW_LOSING || f->psb.open;
 
-	f->in_psb = f->tsc_waits = f->tma_waits = false;
-	f->bip_bytes = 0;
+	f->psb.open = f->tsc.waits = f->tsc.tma_waits = false;
+	f->packet.bip_bytes = 0;
 	report_held(f, 0);
 	pt_flow_err(f, PT_FLOW_OVERFLOW, pt_flow_here(f), "the CPU's trace buffer overflowed");
 	clear_stack(f);
-	f->guest_no_image = false;
+	f->stack_state.guest_unseen = false;
 	pt_clock_lost(&f->clock);
-	f->last_ip = 0;
-	f->cr3 = 0; /* a PIP may be among what was lost */
-	if (synced || f->ever) {
+	f->packet.last_ip = 0;
+	f->side.cr3 = 0; /* a PIP may be among what was lost */
+	if (synced || f->psb.ever) {
 		f->state = PT_FLOW_DISABLED; /* until FUP (enabled) or TIP.PGE */
-		f->overflow = true;
+		f->overflow.pending = true;
 	}
 }
 
@@ -186,13 +192,13 @@ static void event(struct pt_flow *f, bool fup, const char *name, const char *for
 {
 	va_list ap;
 
-	if (f->state <= PT_FLOW_LOSING || f->skip)
+	if (f->state <= PT_FLOW_LOSING || f->detail != PT_FLOW_FOLLOW)
 		return;
 	report_held(f, pt_flow_here(f));
 	va_start(ap, format);
-	vsnprintf(f->held_fields, sizeof f->held_fields, format, ap);
+	vsnprintf(f->held.fields, sizeof f->held.fields, format, ap);
 	va_end(ap);
-	f->held = name;
+	f->held.name = name;
 	if (!fup)
 		report_held(f, pt_flow_here(f));
 }
@@ -200,20 +206,20 @@ static void event(struct pt_flow *f, bool fup, const char *name, const char *for
 /* It takes effect with the IP packet that follows; in PSB+ it tells of the mode at the FUP. */
 static void mode_exec(struct pt_flow *f, unsigned bits)
 {
-	if ((f->exec ^ bits) & PT_EXEC_IF && f->ever && !f->in_psb)
+	if ((f->packet.exec ^ bits) & PT_EXEC_IF && f->psb.ever && !f->psb.open)
 		event(f, true, "interrupts", "\"enabled\":%d", !!(bits & PT_EXEC_IF));
-	f->mode_packet = f->packets;
-	f->exec = bits;
-	f->next_mode = bits & PT_EXEC_CSL ? INSN_64 : bits & PT_EXEC_CSD ? INSN_32 : INSN_16;
+	f->packet.mode_exec = f->counts.packets;
+	f->packet.exec = bits;
+	f->at.next_mode = bits & PT_EXEC_CSL ? INSN_64 : bits & PT_EXEC_CSD ? INSN_32 : INSN_16;
 }
 
 static void quick_event(struct pt_flow *f, unsigned type, uint64_t ip)
 {
 	pt_flow_deliver(f);
-	if (f->in_psb)
-		f->sink->event(f->arg, f, "psb", ip, "");
-	else if (f->quick == 1 && f->state > PT_FLOW_LOSING)
-		f->sink->event(f->arg, f, pt_type_name(type), ip, "");
+	if (f->psb.open)
+		f->output->event(f->output_arg, f, "psb", ip, "");
+	else if (f->detail == PT_FLOW_ADDRESSES && f->state > PT_FLOW_LOSING)
+		f->output->event(f->output_arg, f, pt_type_name(type), ip, "");
 }
 
 static bool handle(struct pt_flow *f, const struct pt_packet *k)
@@ -221,7 +227,7 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 	uint64_t ip = 0, before;
 	bool timed;
 
-	if (f->tsc_waits && !f->in_psb && k->type != PT_TMA)
+	if (f->tsc.waits && !f->psb.open && k->type != PT_TMA)
 		settle_tsc(f);
 	before = f->clock.tsc;
 	switch ((enum pt_type)k->type) {
@@ -230,15 +236,15 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 	case PT_TIP_PGE:
 	case PT_TIP_PGD:
 		if (k->n)
-			ip = f->last_ip = pt_ip(f->last_ip, k->n, k->a);
-		if (f->quick && ip)
+			ip = f->packet.last_ip = pt_ip(f->packet.last_ip, k->n, k->a);
+		if (ip && (f->detail == PT_FLOW_ADDRESSES || f->detail == PT_FLOW_PSB_ADDRESSES))
 			quick_event(f, k->type, ip);
 		if (k->type == PT_FUP) {
-			bool ok = f->held && !f->in_psb;
+			bool ok = f->held.name && !f->psb.open;
 
-			if (f->packets == f->mode_packet + 1 && !f->overflow &&
-			    !f->in_psb) /* STI, CLI, POPF: no TIP follows */
-				f->fup_binds = true;
+			if (f->counts.packets == f->packet.mode_exec + 1 && !f->overflow.pending &&
+			    !f->psb.open) /* STI, CLI, POPF: no TIP follows */
+				f->fup.binds = true;
 			if (!ok)
 				return pt_flow_on_fup(f, ip);
 			ok = pt_flow_on_fup(f, ip);
@@ -248,7 +254,7 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 		report_held(f, pt_flow_here(f));
 		if (f->state == PT_FLOW_LOSING && k->type == PT_TIP_PGE && (k->n == 3 || k->n == 6)) {
 			/* Who stops and starts tracing is the host. */
-			if (f->nr)
+			if (f->side.nr)
 				pt_flow_set_side(f, 0, 0);
 			f->state = PT_FLOW_DISABLED;
 		}
@@ -256,20 +262,20 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 			return true;
 		if (k->type == PT_TIP_PGE)
 			return pt_flow_on_tip_pge(f, ip);
-		f->psb_only = false;
+		f->psb.alone = false;
 		return k->type == PT_TIP ? pt_flow_on_tip(f, ip) : pt_flow_on_tip_pgd(f, ip);
 	case PT_TNT_8:
 	case PT_TNT_64: report_held(f, pt_flow_here(f)); return pt_flow_on_tnt(f, k->a, k->n);
 	case PT_CYC:
-		f->has_cyc = true;
+		f->timing.has_cyc = true;
 		pt_clock_cyc(&f->clock, k->a);
-		f->cut = f->cyc_fresh = true;
+		f->timing.clock_moved = f->timing.cyc_fresh = true;
 		return true;
 	case PT_PAD: return true;
 	default: break;
 	}
-	timed = f->cyc_fresh;
-	f->cyc_fresh = false;
+	timed = f->timing.cyc_fresh;
+	f->timing.cyc_fresh = false;
 	switch ((enum pt_type)k->type) {
 	case PT_MTC:
 		pt_clock_mtc(&f->clock, (uint32_t)k->a, timed);
@@ -277,71 +283,71 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 		return true;
 	case PT_TSC:
 		/* In PSB+ the PIP behind it tells whose it is; a guest's is told by the TMA behind it. */
-		f->tsc_waits = f->in_psb || f->nr;
-		f->tsc_payload = k->a;
-		if (!f->tsc_waits)
+		f->tsc.waits = f->psb.open || f->side.nr;
+		f->tsc.payload = k->a;
+		if (!f->tsc.waits)
 			tsc(f, k->a);
 		return true;
 	case PT_TMA:
-		f->tma_ctc = (uint32_t)k->a;
-		f->tma_fast = k->b;
-		f->tma_waits = f->tsc_waits;
-		if (!f->tsc_waits)
-			tma(f, f->tma_ctc, f->tma_fast);
-		else if (!f->in_psb)
+		f->tsc.ctc = (uint32_t)k->a;
+		f->tsc.fast = k->b;
+		f->tsc.tma_waits = f->tsc.waits;
+		if (!f->tsc.waits)
+			tma(f, f->tsc.ctc, f->tsc.fast);
+		else if (!f->psb.open)
 			settle_tsc(f);
 		return true;
 	case PT_CBR:
 		pt_clock_cbr(&f->clock, (uint32_t)k->a);
-		if (f->cbr != k->a && f->in_slice) {
+		if (f->cbr.ratio != k->a && f->slice.open) {
 			event(f, false, "cbr", "\"cbr\":%" PRIu64, k->a);
-			f->cbr_reported = (uint32_t)k->a;
+			f->cbr.reported = (uint32_t)k->a;
 		}
-		f->cbr = (uint32_t)k->a;
+		f->cbr.ratio = (uint32_t)k->a;
 		return true;
 	case PT_PSB: psb(f); return true;
 	case PT_PSBEND: return psbend(f);
 	case PT_OVF: overflow(f); return true;
 	case PT_MODE_EXEC: mode_exec(f, k->n); return true;
 	case PT_MODE_TSX:
-		if (!f->in_psb) {
+		if (!f->psb.open) {
 			bool fup = f->state >= PT_FLOW_NO_IMAGE; /* PacketEn = 1 */
 
-			f->fup_binds = fup;
-			f->tsx_abort = fup && k->n & PT_TSX_ABORT;
+			f->fup.binds = fup;
+			f->fup.tsx_abort = fup && k->n & PT_TSX_ABORT;
 			event(f, fup, "tsx", "\"intx\":%d,\"abort\":%d", !!(k->n & PT_TSX_INTX),
 			      !!(k->n & PT_TSX_ABORT));
 		}
 		return true;
 	case PT_PIP:
-		if (!f->in_psb) {
-			f->pips = f->pip_insns == f->insns ? f->pips + 1 : 1;
-			f->pip_insns = f->insns;
+		if (!f->psb.open) {
+			f->pips.count = f->pips.insns == f->counts.insns ? f->pips.count + 1 : 1;
+			f->pips.insns = f->counts.insns;
 		}
-		if (f->in_psb) {
-			f->psb_pip = true;
-			f->psb_cr3 = k->a;
-			f->psb_nr = k->b;
-		} else if (k->b != f->nr && f->state >= PT_FLOW_DISABLED) {
-			f->side_changes = true;
-			f->to_cr3 = k->a;
-			f->to_nr = k->b;
-		} else if (k->b == f->nr) {
-			f->cr3 = k->a;
+		if (f->psb.open) {
+			f->psb.pip = true;
+			f->psb.cr3 = k->a;
+			f->psb.nr = k->b;
+		} else if (k->b != f->side.nr && f->state >= PT_FLOW_DISABLED) {
+			f->side.changes = true;
+			f->side.to_cr3 = k->a;
+			f->side.to_nr = k->b;
+		} else if (k->b == f->side.nr) {
+			f->side.cr3 = k->a;
 		}
 		return true;
 	case PT_VMCS:
-		if (f->in_psb && f->vmcs != PT_VMCS_UNKNOWN && f->vmcs != k->a)
-			f->psb_vmcs = true;
-		f->vmcs = k->a;
+		if (f->psb.open && f->side.vmcs != PT_VMCS_UNKNOWN && f->side.vmcs != k->a)
+			f->psb.vmcs = true;
+		f->side.vmcs = k->a;
 		return true;
 	case PT_STOP: event(f, false, "tracestop", "%s", ""); return true;
 	case PT_PTW:
-		f->fup_binds = k->ip;
+		f->fup.binds = k->ip;
 		event(f, k->ip, "ptwrite", "\"payload\":%" PRId64 ",\"bytes\":%u", (int64_t)k->a, k->n);
 		return true;
 	case PT_EXSTOP:
-		f->fup_binds = k->ip;
+		f->fup.binds = k->ip;
 		event(f, k->ip, "exstop", "\"ip\":%d", k->ip);
 		return true;
 	case PT_MWAIT:
@@ -358,30 +364,30 @@ static bool handle(struct pt_flow *f, const struct pt_packet *k)
 	case PT_CFE:
 		/* A FUP behind it is an event's source when a TIP follows (SDM, "CFE"). */
 		pt_flow_deliver(f);
-		if (f->sink->event_trace)
-			f->sink->event_trace(f->arg, f, true, (uint32_t)k->a, k->b);
+		if (f->output->event_trace)
+			f->output->event_trace(f->output_arg, f, true, (uint32_t)k->a, k->b);
 		/* Without the IP bit the FUP may be the branch's own, which an interrupt has anyway. */
 		event(f, true, "cfe", "\"type\":%u,\"vector\":%u", (unsigned)k->a, k->b);
 		return true;
 	case PT_EVD:
 		pt_flow_deliver(f);
-		if (f->sink->event_trace)
-			f->sink->event_trace(f->arg, f, false, k->b, k->a);
+		if (f->output->event_trace)
+			f->output->event_trace(f->output_arg, f, false, k->b, k->a);
 		event(f, false, "evd", "\"type\":%u,\"payload\":%" PRId64, k->b, (int64_t)k->a);
 		return true;
 	case PT_TRIG:
-		f->fup_binds = k->ip;
+		f->fup.binds = k->ip;
 		event(f, k->ip, "trig", "\"trbv\":%u,\"mult\":%d,\"icnt\":%" PRIu64, k->b,
 		      !!(k->n & PT_TRIG_MULT), k->a);
 		return true;
 	case PT_MNT: event(f, false, "mnt", "\"payload\":%" PRId64, (int64_t)k->a); return true;
-	case PT_BBP: f->bip_bytes = k->n; return true;
+	case PT_BBP: f->packet.bip_bytes = k->n; return true;
 	case PT_BIP:
 		event(f, false, "bip", "\"id\":%u,\"payload\":%" PRId64, k->b, (int64_t)k->a);
 		return true;
 	case PT_BEP:
-		f->bip_bytes = 0;
-		f->fup_binds = k->ip;
+		f->packet.bip_bytes = 0;
+		f->fup.binds = k->ip;
 		return true;
 	default: return pt_flow_lose(f, PT_FLOW_BAD_PACKET, 0, "a packet that this decoder does not know");
 	}
@@ -423,7 +429,7 @@ static enum pt_flow_feed feed(struct pt_flow *f, const uint8_t *p, const uint8_t
 	while (p < end) {
 		int n;
 
-		if (f->state == PT_FLOW_UNSYNCED && !f->in_psb) {
+		if (f->state == PT_FLOW_UNSYNCED && !f->psb.open) {
 			const uint8_t *next = pt_find_psb(p, end);
 
 			if (!next) {
@@ -435,23 +441,23 @@ static enum pt_flow_feed feed(struct pt_flow *f, const uint8_t *p, const uint8_t
 			}
 			p = next;
 		}
-		if (__builtin_expect(f->state == PT_FLOW_RUNNING && !f->bip_bytes && !f->tnt_n &&
-					 !f->in_psb && !f->psb_only && !f->tsc_waits && !f->held,
+		if (__builtin_expect(f->state == PT_FLOW_RUNNING && !f->packet.bip_bytes && !f->tnt.n &&
+					 !f->psb.open && !f->psb.alone && !f->tsc.waits && !f->held.name,
 				     1)) {
 			if (end - p > PT_FAST_BYTES)
 				p = pt_flow_fast(f, p, end - PT_FAST_BYTES,
 						 aux_offset + (uint64_t)(p - begin));
 			if (f->state != PT_FLOW_RUNNING)
 				continue;
-			if (f->clock.tsc >= f->stop_tsc && f->clock.tsc != PT_CLOCK_UNKNOWN && !f->tnt_n) {
+			if (f->clock.tsc >= f->stop_tsc && f->clock.tsc != PT_CLOCK_UNKNOWN && !f->tnt.n) {
 				*ret = p;
 				return PT_FEED_TIME;
 			}
 			if (p >= end)
 				break;
 		}
-		n = pt_packet_decode(p, end, f->bip_bytes, &k);
-		f->aux_offset = aux_offset + (uint64_t)(p - begin);
+		n = pt_packet_decode(p, end, f->packet.bip_bytes, &k);
+		f->packet.aux_offset = aux_offset + (uint64_t)(p - begin);
 		if (f->errata & (PT_SKD007 | PT_SKZ84))
 			n = erratum(f, p, end, last, n, &k);
 		if (n == PT_NEED_MORE_BYTES) {
@@ -471,22 +477,22 @@ static enum pt_flow_feed feed(struct pt_flow *f, const uint8_t *p, const uint8_t
 			p++;
 			continue;
 		}
-		if (k.type == PT_PSBEND && f->in_psb && !f->psb_sided) {
+		if (k.type == PT_PSBEND && f->psb.open && !f->psb.side_known) {
 			/* Time may have jumped: who runs now must be known before the flow begins at the PSB's IP. */
 			psb_side(f);
-			if (f->clock.tsc >= f->stop_tsc && f->clock.tsc != PT_CLOCK_UNKNOWN && !f->tnt_n) {
+			if (f->clock.tsc >= f->stop_tsc && f->clock.tsc != PT_CLOCK_UNKNOWN && !f->tnt.n) {
 				*ret = p;
 				return PT_FEED_TIME;
 			}
 		}
 		p += n;
-		f->packets++;
+		f->counts.packets++;
 		handle(f, &k);
-		if (f->clock.tsc >= f->stop_tsc && f->clock.tsc != PT_CLOCK_UNKNOWN && !f->tnt_n) {
+		if (f->clock.tsc >= f->stop_tsc && f->clock.tsc != PT_CLOCK_UNKNOWN && !f->tnt.n) {
 			*ret = p;
 			return PT_FEED_TIME;
 		}
-		if (f->graph->cache_full && !f->tnt_n && !f->in_psb && !f->fup) {
+		if (f->graph->cache_full && !f->tnt.n && !f->psb.open && !f->fup.pending) {
 			*ret = p;
 			return PT_FEED_CACHE_FULL;
 		}
@@ -507,14 +513,14 @@ enum pt_flow_feed pt_flow_feed(struct pt_flow *f, const uint8_t *p, const uint8_
 void pt_flow_lost(struct pt_flow *f, uint64_t aux_offset, bool whole, const char *message)
 {
 	report_held(f, pt_flow_here(f));
-	f->aux_offset = aux_offset;
+	f->packet.aux_offset = aux_offset;
 	pt_flow_lose(f, PT_FLOW_LOST, pt_flow_here(f), message);
-	if (whole && f->ever)
+	if (whole && f->psb.ever)
 		f->state = PT_FLOW_LOSING;
 	pt_clock_lost(&f->clock);
-	f->last_ip = 0;
-	f->cr3 = 0;
-	f->tsc_waits = f->tma_waits = false;
+	f->packet.last_ip = 0;
+	f->side.cr3 = 0;
+	f->tsc.waits = f->tsc.tma_waits = false;
 	pt_flow_deliver(f);
 }
 
@@ -522,16 +528,16 @@ void pt_flow_restart(struct pt_flow *f)
 {
 	pt_flow_pause(f, true);
 	f->state = PT_FLOW_UNSYNCED;
-	f->position = 0;
-	f->tnt_n = 0;
-	f->bip_bytes = 0;
-	f->last_ip = 0;
-	f->in_psb = f->fup = f->fup_binds = f->overflow = f->tsx_abort = false;
-	f->side_changes = f->concealed = f->tsc_waits = f->tma_waits = false;
-	f->guest_no_image = true;
-	f->bottom = f->top;
-	f->len = 0;
-	f->cr3 = 0;
+	f->at.position = 0;
+	f->tnt.n = 0;
+	f->packet.bip_bytes = 0;
+	f->packet.last_ip = 0;
+	f->psb.open = f->fup.pending = f->fup.binds = f->overflow.pending = f->fup.tsx_abort = false;
+	f->side.changes = f->side.concealed = f->tsc.waits = f->tsc.tma_waits = false;
+	f->stack_state.guest_unseen = true;
+	f->stack.bottom = f->stack.top;
+	f->path.len = 0;
+	f->side.cr3 = 0;
 	pt_clock_lost(&f->clock);
 }
 
@@ -547,12 +553,12 @@ void pt_flow_finish(struct pt_flow *f)
 
 void pt_flow_pause(struct pt_flow *f, bool end)
 {
-	f->trail.to = NULL;
+	f->recorder.memo = NULL;
 	if (f->state == PT_FLOW_RUNNING)
 		pt_flow_flush_tail(f, pt_flow_here(f));
 	if (end) {
 		pt_flow_end_slice(f);
-		f->user_known = false;
+		f->stack.user.known = false;
 	}
 	pt_flow_deliver(f);
 }
@@ -569,17 +575,17 @@ static void look_up_again(struct pt_graph *g, uint32_t *stack, uint32_t bottom, 
 
 void pt_flow_resume(struct pt_flow *f)
 {
-	look_up_again(f->graph, f->stack, f->bottom, f->top);
-	look_up_again(f->graph, f->host_stack.stack, f->host_stack.bottom, f->host_stack.top);
+	look_up_again(f->graph, f->stack.entries, f->stack.bottom, f->stack.top);
+	look_up_again(f->graph, f->host_stack.entries, f->host_stack.bottom, f->host_stack.top);
 	if (f->state != PT_FLOW_RUNNING)
 		return;
-	if (f->skip) {
+	if (f->detail != PT_FLOW_FOLLOW) {
 		pt_flow_stop_seeing(f);
 		return;
 	}
-	if (!f->in_slice)
+	if (!f->slice.open)
 		pt_flow_resume_slice(f);
-	f->start_ip = pt_flow_here(f);
-	f->code = NULL;
-	pt_flow_stand(f, f->start_ip);
+	f->path.start_ip = pt_flow_here(f);
+	f->at.code = NULL;
+	pt_flow_stand(f, f->path.start_ip);
 }

@@ -14,21 +14,21 @@ bool pt_flow_stand(struct pt_flow *f, uint64_t ip)
 {
 	struct pt_code *code = pt_flow_code_at(f, ip);
 
-	if (code != f->code || f->mode != f->next_mode) {
+	if (code != f->at.code || f->at.mode != f->at.next_mode) {
 		pt_flow_flush(f);
-		if (f->code && code != f->code && f->kernel)
+		if (f->at.code && code != f->at.code && f->kernel)
 			pt_flow_cross(f, code);
-		f->code = code;
-		f->mode = f->next_mode;
+		f->at.code = code;
+		f->at.mode = f->at.next_mode;
 	}
 	if (!code) {
-		f->position = 0; /* of the code before: no path leads from there to nowhere */
+		f->at.position = 0; /* of the code before: no path leads from there to nowhere */
 		return pt_flow_lose_image(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs",
 					  false);
 	}
-	f->position = pt_graph_position(f->graph, code, ip, f->mode);
-	f->decision = PT_D_UNRESOLVED;
-	if (!f->position)
+	f->at.position = pt_graph_position(f->graph, code, ip, f->at.mode);
+	f->at.decision = PT_D_UNRESOLVED;
+	if (!f->at.position)
 		return pt_flow_lose(f, PT_FLOW_FULL, ip, "");
 	return true;
 }
@@ -36,26 +36,26 @@ bool pt_flow_stand(struct pt_flow *f, uint64_t ip)
 /* Behind a VM entry that failed: a MODE.Exec that has come is of the branch behind it. */
 bool pt_flow_fall_through(struct pt_flow *f, uint64_t ip)
 {
-	enum insn_mode next = f->next_mode;
+	enum insn_mode next = f->at.next_mode;
 	bool ok;
 
-	f->next_mode = f->mode;
+	f->at.next_mode = f->at.mode;
 	ok = pt_flow_stand(f, ip);
-	f->next_mode = next;
+	f->at.next_mode = next;
 	return ok;
 }
 
 void pt_flow_add_edge(struct pt_flow *f, uint32_t edge)
 {
-	if (f->len >= FULL_EDGES)
+	if (f->path.len >= FULL_EDGES)
 		pt_flow_flush(f);
 	if (edge)
-		f->edges[f->len++] = edge;
+		f->path.edges[f->path.len++] = edge;
 }
 
 void pt_flow_push(struct pt_flow *f, uint32_t position)
 {
-	f->stack[f->top++ % PT_STACK] = position;
+	f->stack.entries[f->stack.top++ % PT_STACK] = position;
 	pt_flow_risen(f);
 }
 
@@ -63,7 +63,7 @@ void pt_flow_push(struct pt_flow *f, uint32_t position)
 static bool leads_on(struct pt_flow *f)
 {
 	struct pt_graph *g = f->graph;
-	uint32_t position = f->position, turtle = position, steps = 0, limit = 1;
+	uint32_t position = f->at.position, turtle = position, steps = 0, limit = 1;
 
 	for (;;) {
 		const struct pt_arc *arc = &g->positions[position].arc[0];
@@ -86,18 +86,18 @@ static bool leads_on(struct pt_flow *f)
 /* Takes the arc of a PT_D_CONT; the sink is told when it leads to where the kernel switches threads. */
 static void go_on(struct pt_flow *f)
 {
-	const struct pt_arc *arc = &f->graph->positions[f->position].arc[0];
+	const struct pt_arc *arc = &f->graph->positions[f->at.position].arc[0];
 
-	if (arc->decision == PT_D_UNRESOLVED && !pt_graph_follow(f->graph, f->position, 0))
+	if (arc->decision == PT_D_UNRESOLVED && !pt_graph_follow(f->graph, f->at.position, 0))
 		return;
 	take(f);
 	pt_flow_keep_room(f);
-	f->position = arc->next;
-	f->decision = arc->decision;
-	if (f->graph->where[f->position].ip == f->code->switch_ip && f->sink->switching) {
-		f->trail.to = NULL;
+	f->at.position = arc->next;
+	f->at.decision = arc->decision;
+	if (f->graph->where[f->at.position].ip == f->at.code->switch_ip && f->env->switching) {
+		f->recorder.memo = NULL;
 		pt_flow_deliver(f);
-		f->sink->switching(f->arg, f);
+		f->env->switching(f->env_arg, f);
 	}
 }
 
@@ -105,15 +105,15 @@ static void go_on(struct pt_flow *f)
 unsigned pt_flow_settle(struct pt_flow *f)
 {
 	for (int i = 0;; i++) {
-		unsigned d = f->decision;
+		unsigned d = f->at.decision;
 
 		if (d == PT_D_UNRESOLVED)
-			d = f->decision = pt_graph_decision(f->graph, f->position);
+			d = f->at.decision = pt_graph_decision(f->graph, f->at.position);
 		if (d == PT_D_DEAD) {
-			const struct pt_where *w = &f->graph->where[f->position];
+			const struct pt_where *w = &f->graph->where[f->at.position];
 
 			if (w->why == PT_DEAD_NO_CODE && pt_flow_missing(f, w->decision_ip)) {
-				f->decision = PT_D_UNRESOLVED;
+				f->at.decision = PT_D_UNRESOLVED;
 				continue;
 			}
 			pt_flow_lose_dead(f);
@@ -135,7 +135,7 @@ static struct pt_block *direct_next(struct pt_flow *f, struct pt_block *b)
 {
 	switch (b->cls) {
 	case INSN_JMP:
-	case INSN_CALL: return pt_graph_block(f->graph, f->code, b->target, f->mode);
+	case INSN_CALL: return pt_graph_block(f->graph, f->at.code, b->target, f->at.mode);
 	case INSN_OTHER:
 	case INSN_VMENTRY: return pt_graph_next_block(f->graph, b); /* a VM entry that failed falls through */
 	default: return NULL;
@@ -151,7 +151,8 @@ static int insns_to(struct pt_flow *f, struct pt_block *b, uint64_t ip)
 /* Direct branches lead from here to ip; and not round and round past it (Brent's algorithm). */
 static bool leads_to(struct pt_flow *f, uint64_t ip, enum pt_flow_error_kind *why, uint64_t *where)
 {
-	struct pt_block *b = pt_graph_block(f->graph, f->code, pt_flow_here(f), f->mode), *turtle = NULL;
+	struct pt_block *b = pt_graph_block(f->graph, f->at.code, pt_flow_here(f), f->at.mode),
+			*turtle = NULL;
 	uint32_t steps = 0, limit = 1;
 
 	while (b && b != turtle) {
@@ -159,7 +160,7 @@ static bool leads_to(struct pt_flow *f, uint64_t ip, enum pt_flow_error_kind *wh
 			return true;
 		*where = b->term_ip;
 		if (b->dead && b->why == PT_DEAD_NO_CODE && pt_flow_missing(f, b->term_ip)) {
-			b = pt_graph_block(f->graph, f->code, pt_flow_here(f), f->mode);
+			b = pt_graph_block(f->graph, f->at.code, pt_flow_here(f), f->at.mode);
 			turtle = NULL;
 			continue;
 		}
@@ -191,63 +192,64 @@ bool pt_flow_walk_to(struct pt_flow *f, uint64_t ip, enum pt_flow_error_kind *wh
 
 	if (!leads_to(f, ip, why, where))
 		return false;
-	b = pt_graph_block(f->graph, f->code, pt_flow_here(f), f->mode);
+	b = pt_graph_block(f->graph, f->at.code, pt_flow_here(f), f->at.mode);
 	while (b && (n = insns_to(f, b, ip)) < 0) {
-		f->insns += b->insns;
+		f->counts.insns += b->insns;
 		if (b->cls == INSN_JMP || b->cls == INSN_CALL) {
-			pt_flow_add_edge(
-			    f, pt_graph_edge(f->graph, f->code, b->term_ip, b->target, pt_kind_of(b->cls)));
+			pt_flow_add_edge(f, pt_graph_edge(f->graph, f->at.code, b->term_ip, b->target,
+							  pt_kind_of(b->cls)));
 			if (b->cls == INSN_CALL && !b->rel0)
-				pt_flow_push(f, pt_graph_position(f->graph, f->code, b->next_ip, f->mode));
+				pt_flow_push(f,
+					     pt_graph_position(f->graph, f->at.code, b->next_ip, f->at.mode));
 		}
 		b = direct_next(f, b);
 	}
 	if (!b)
 		return false;
-	f->insns += (uint32_t)n;
+	f->counts.insns += (uint32_t)n;
 	return pt_flow_stand(f, ip);
 }
 
 /*
  * The clock has moved, and its time is that of the first branch of the TNT that has come (SDM, "Cycle Packet
  * Semantics"), whose bit this is. A new run begins with it; unless direct branches lead to it, which are older: then
- * f->cut stays for pt_flow_cut_after().
+ * f->timing.clock_moved stays for pt_flow_cut_after().
  */
 static void time_branch(struct pt_flow *f, unsigned bit)
 {
 	const struct pt_arc *arc;
 	unsigned branch = 0;
 
-	if (f->decision == PT_D_UNRESOLVED)
-		f->decision = pt_graph_decision(f->graph, f->position);
-	for (int i = 0; f->decision == PT_D_CONT; i++) {
+	if (f->at.decision == PT_D_UNRESOLVED)
+		f->at.decision = pt_graph_decision(f->graph, f->at.position);
+	for (int i = 0; f->at.decision == PT_D_CONT; i++) {
 		if (i == 0 && !leads_on(f))
 			return;
 		go_on(f);
-		if (f->decision == PT_D_UNRESOLVED)
-			f->decision = pt_graph_decision(f->graph, f->position);
+		if (f->at.decision == PT_D_UNRESOLVED)
+			f->at.decision = pt_graph_decision(f->graph, f->at.position);
 	}
-	if (f->decision == PT_D_DEAD)
+	if (f->at.decision == PT_D_DEAD)
 		return;
-	if (f->decision == PT_D_FAR) { /* a VM entry that failed: the branch is behind it */
-		if (f->len >= LEAD_EDGES)
+	if (f->at.decision == PT_D_FAR) { /* a VM entry that failed: the branch is behind it */
+		if (f->path.len >= LEAD_EDGES)
 			pt_flow_flush(f);
 		return;
 	}
-	arc = &f->graph->positions[f->position].ind.prefix;
-	if (f->decision == PT_D_JCC) {
-		arc = &f->graph->positions[f->position].arc[bit];
+	arc = &f->graph->positions[f->at.position].ind.prefix;
+	if (f->at.decision == PT_D_JCC) {
+		arc = &f->graph->positions[f->at.position].arc[bit];
 		branch = bit;
-		if (arc->decision == PT_D_UNRESOLVED && !pt_graph_follow(f->graph, f->position, bit))
+		if (arc->decision == PT_D_UNRESOLVED && !pt_graph_follow(f->graph, f->at.position, bit))
 			return;
 	}
 	if (arc->n_edges == branch) {
 		pt_flow_cut(f, arc->insns);
-		f->first_insns = f->insns + arc->insns;
+		f->timing.first_insns = f->counts.insns + arc->insns;
 		/* One that is not taken, or not the TNT's, is no branch of the run. */
-		if (f->run_timing && !(bit && f->decision != PT_D_IND))
-			f->run_timing = f->decision == PT_D_IND ? PTR_TIME_BEFORE : PTR_TIME_CYC;
-	} else if (f->len >= LEAD_EDGES) {
+		if (f->run.timing && !(bit && f->at.decision != PT_D_IND))
+			f->run.timing = f->at.decision == PT_D_IND ? PTR_TIME_BEFORE : PTR_TIME_CYC;
+	} else if (f->path.len >= LEAD_EDGES) {
 		pt_flow_flush(f); /* so that the branch's edge will not be flushed with them */
 	}
 }
@@ -257,14 +259,14 @@ void pt_flow_cut_after(struct pt_flow *f, bool taken)
 {
 	uint32_t edge;
 
-	if (!taken || !f->len) {
+	if (!taken || !f->path.len) {
 		pt_flow_cut(f, 0);
-		f->run_timing = f->run_timing ? PTR_TIME_CYC : PTR_TIME_BEFORE;
+		f->run.timing = f->run.timing ? PTR_TIME_CYC : PTR_TIME_BEFORE;
 		return;
 	}
-	edge = f->edges[--f->len];
+	edge = f->path.edges[--f->path.len];
 	pt_flow_cut(f, 0);
-	f->edges[f->len++] = edge;
+	f->path.edges[f->path.len++] = edge;
 }
 
 /* ---- TNT -------------------------------------------------------------------------------------------- */
@@ -272,26 +274,27 @@ void pt_flow_cut_after(struct pt_flow *f, bool taken)
 /* The top of the stack is where a compressed return goes. Returns lead from user to user, from guest to guest, and so on. */
 static inline bool caller_known(const struct pt_flow *f)
 {
-	if (f->top == f->bottom)
+	if (f->stack.top == f->stack.bottom)
 		return false;
-	return !f->unsure || f->graph->where[f->stack[(f->top - 1) % PT_STACK]].code == f->code->id;
+	return !f->stack_state.unsure ||
+	       f->graph->where[f->stack.entries[(f->stack.top - 1) % PT_STACK]].code == f->at.code->id;
 }
 
 /* A compressed return: its TNT bit was 1. */
 static inline bool compressed_ret(struct pt_flow *f, bool *ret_backward)
 {
 	struct pt_graph *g = f->graph;
-	union pt_edge_list *edge_list = &g->edge_lists[f->position];
+	union pt_edge_list *edge_list = &g->edge_lists[f->at.position];
 	uint32_t to;
 
-	if (__builtin_expect(!g->positions[f->position].ind.prefix.rise && !caller_known(f), 0)) {
-		uint64_t ip = g->where[f->position].decision_ip;
+	if (__builtin_expect(!g->positions[f->at.position].ind.prefix.rise && !caller_known(f), 0)) {
+		uint64_t ip = g->where[f->at.position].decision_ip;
 
-		if (f->skipped) {
+		if (f->stack_state.skipped) {
 			pt_flow_stop_seeing(f);
 			return false;
 		}
-		if (f->forgot || f->unsure)
+		if (f->stack_state.stale_hw || f->stack_state.unsure)
 			return pt_flow_lose_image(f, PT_FLOW_NO_CODE, ip,
 						  "a compressed return to a caller that was not seen", false);
 		return pt_flow_lose(f, PT_FLOW_MISMATCH, ip, "a compressed return without its call");
@@ -299,17 +302,17 @@ static inline bool compressed_ret(struct pt_flow *f, bool *ret_backward)
 	take(f);
 	to = pt_flow_pop(f);
 	if (to != edge_list->next) {
-		struct pt_jump *j = jump_of(g, f->position, to);
+		struct pt_jump *j = jump_of(g, f->at.position, to);
 
-		if (j->position != f->position || j->to != to) {
-			const struct pt_where *w = &g->where[f->position];
+		if (j->position != f->at.position || j->to != to) {
+			const struct pt_where *w = &g->where[f->at.position];
 			uint64_t ip = g->where[to].ip;
-			uint32_t edge = pt_graph_edge(g, f->code, w->decision_ip, ip, PTR_RET);
+			uint32_t edge = pt_graph_edge(g, f->at.code, w->decision_ip, ip, PTR_RET);
 
 			if (!edge)
 				return pt_flow_lose(f, PT_FLOW_FULL, 0, "");
 			*j = (struct pt_jump){.to = to,
-					      .position = f->position,
+					      .position = f->at.position,
 					      .edge = edge,
 					      .next = to,
 					      .decision = pt_graph_decision(g, to),
@@ -320,30 +323,30 @@ static inline bool compressed_ret(struct pt_flow *f, bool *ret_backward)
 		edge_list->backward = j->backward;
 		edge_list->decision = j->decision;
 	}
-	f->edges[f->len++] = edge_list->edge;
-	f->decision = edge_list->decision;
+	f->path.edges[f->path.len++] = edge_list->edge;
+	f->at.decision = edge_list->decision;
 	*ret_backward = edge_list->backward;
-	f->position = to;
+	f->at.position = to;
 	return true;
 }
 
 /*
- * Consumes f->tnt; to_flush: up to where a path ends. The loop over conditional branches is what the speed of the
+ * Consumes f->tnt.bits; to_flush: up to where a path ends. The loop over conditional branches is what the speed of the
  * decoder is made of: an arc a bit, and nothing else.
  */
 static inline __attribute__((always_inline)) enum pt_flow_ran run(struct pt_flow *f, bool to_flush)
 {
 	struct pt_graph *g = f->graph;
 	union pt_position *positions = g->positions;
-	uint32_t position = f->position, len, top = f->top, insns = 0;
-	uint64_t bits = f->tnt;
-	unsigned n = f->tnt_n, decision;
+	uint32_t position = f->at.position, len, top = f->stack.top, insns = 0;
+	uint64_t bits = f->tnt.bits;
+	unsigned n = f->tnt.n, decision;
 	bool ok = true, back = false, flushed = false;
 
-	f->fup = false;
+	f->fup.pending = false;
 	pt_flow_keep_room(f);
-	len = f->len;
-	decision = f->decision;
+	len = f->path.len;
+	decision = f->at.decision;
 	if (decision == PT_D_UNRESOLVED)
 		decision = pt_graph_decision(g, position);
 	while (n) {
@@ -358,16 +361,16 @@ static inline __attribute__((always_inline)) enum pt_flow_ran run(struct pt_flow
 				}
 			}
 			n--;
-			memcpy(f->edges + len, g->edge_lists[position].edges[bit],
+			memcpy(f->path.edges + len, g->edge_lists[position].edges[bit],
 			       sizeof g->edge_lists->edges[0]);
 			len += arc->n_edges;
-			f->stack[top % PT_STACK] = arc->push;
+			f->stack.entries[top % PT_STACK] = arc->push;
 			top += (uint32_t)arc->rise;
 			insns += arc->insns;
 			position = arc->next;
 			decision = arc->decision;
 			if (__builtin_expect(len >= CUT_EDGES, 0) && (arc->backward || len >= FULL_EDGES)) {
-				f->len = len;
+				f->path.len = len;
 				pt_flow_flush(f);
 				len = 0;
 				if (to_flush && n)
@@ -376,16 +379,16 @@ static inline __attribute__((always_inline)) enum pt_flow_ran run(struct pt_flow
 			continue;
 		}
 		/* Everything else goes through the flow's own fields. */
-		f->position = position;
-		f->decision = decision;
-		f->len = len;
-		f->top = top;
+		f->at.position = position;
+		f->at.decision = decision;
+		f->path.len = len;
+		f->stack.top = top;
 		pt_flow_risen(f);
-		f->insns += insns;
+		f->counts.insns += insns;
 		insns = 0;
 		if (decision == PT_D_RET) {
 			if (!(bits >> (n - 1) & 1)) {
-				f->tnt_n = 0;
+				f->tnt.n = 0;
 				pt_flow_lose(f, PT_FLOW_MISMATCH, g->where[position].decision_ip,
 					     "a return that the trace says was not taken");
 				return PT_RAN_LOST;
@@ -393,8 +396,8 @@ static inline __attribute__((always_inline)) enum pt_flow_ran run(struct pt_flow
 			n--;
 			if (!compressed_ret(f, &back))
 				return PT_RAN_LOST;
-			decision = f->decision;
-			if (f->len >= CUT_EDGES && (back || f->len >= FULL_EDGES)) {
+			decision = f->at.decision;
+			if (f->path.len >= CUT_EDGES && (back || f->path.len >= FULL_EDGES)) {
 				pt_flow_flush(f);
 				flushed = to_flush;
 			}
@@ -404,7 +407,7 @@ static inline __attribute__((always_inline)) enum pt_flow_ran run(struct pt_flow
 				return PT_RAN_LOST;
 		} else if (decision == PT_D_IND || g->where[position].cls != INSN_VMENTRY) {
 			/* A deferred TIP (SDM, "Deferred TIPs"): the bits behind it came first. */
-			f->tnt_n = n;
+			f->tnt.n = n;
 			return PT_RAN_DEFERRED;
 		} else {
 			/* A VM entry that failed and fell through (SDM, VMLAUNCH: VMfail). */
@@ -412,21 +415,21 @@ static inline __attribute__((always_inline)) enum pt_flow_ran run(struct pt_flow
 			pt_flow_keep_room(f);
 			if (!pt_flow_fall_through(f, g->where[position].decision_next))
 				return PT_RAN_LOST;
-			decision = pt_graph_decision(g, f->position);
+			decision = pt_graph_decision(g, f->at.position);
 		}
-		position = f->position;
-		len = f->len;
-		top = f->top;
+		position = f->at.position;
+		len = f->path.len;
+		top = f->stack.top;
 		if (flushed && n)
 			break;
 	}
-	f->position = position;
-	f->decision = decision;
-	f->len = len;
-	f->top = top;
+	f->at.position = position;
+	f->at.decision = decision;
+	f->path.len = len;
+	f->stack.top = top;
 	pt_flow_risen(f);
-	f->insns += insns;
-	f->tnt_n = n;
+	f->counts.insns += insns;
+	f->tnt.n = n;
 	if (!ok) {
 		pt_flow_lose(f, PT_FLOW_FULL, 0, "");
 		return PT_RAN_LOST;
@@ -446,55 +449,56 @@ enum pt_flow_ran pt_flow_run_tnt_to_flush(struct pt_flow *f)
 
 enum pt_flow_ran pt_flow_time_tnt(struct pt_flow *f)
 {
-	uint64_t bits = f->tnt, last = f->insns;
-	unsigned n = f->tnt_n;
-	bool sample = f->cyc_fresh && f->late.samples < PT_CYC_BINDING_SAMPLES;
+	uint64_t bits = f->tnt.bits, last = f->counts.insns;
+	unsigned n = f->tnt.n;
+	bool sample = f->timing.cyc_fresh && f->cyc_binding.samples < PT_CYC_BINDING_SAMPLES;
 
-	f->first_insns = 0;
+	f->timing.first_insns = 0;
 	time_branch(f, bits >> (n - 1) & 1);
-	if (!f->cut) {
+	if (!f->timing.clock_moved) {
 		pt_flow_bind_cyc_to_last(f);
 	} else {
-		f->tnt = bits >> (n - 1);
-		f->tnt_n = 1;
+		f->tnt.bits = bits >> (n - 1);
+		f->tnt.n = 1;
 		if (!run_tnt(f))
 			return PT_RAN_LOST;
-		if (f->tnt_n) { /* a TIP comes first */
-			f->tnt = bits;
-			f->tnt_n = n;
+		if (f->tnt.n) { /* a TIP comes first */
+			f->tnt.bits = bits;
+			f->tnt.n = n;
 			return PT_RAN_DEFERRED;
 		}
 		pt_flow_cut_after(f, bits >> (n - 1) & 1);
 		pt_flow_bind_cyc_to_last(f);
-		f->first_insns = f->insns;
-		f->tnt = bits & (((uint64_t)1 << (n - 1)) - 1);
-		f->tnt_n = n - 1;
+		f->timing.first_insns = f->counts.insns;
+		f->tnt.bits = bits & (((uint64_t)1 << (n - 1)) - 1);
+		f->tnt.n = n - 1;
 	}
-	if (__builtin_expect(sample && f->first_insns, 0))
-		pt_cyc_binding_sample(&f->late, f->packets, f->clock.cyc, f->first_insns, last);
+	if (__builtin_expect(sample && f->timing.first_insns, 0))
+		pt_cyc_binding_sample(&f->cyc_binding, f->counts.packets, f->clock.cyc, f->timing.first_insns,
+				      last);
 	return PT_RAN_ALL;
 }
 
-/* Consumes f->tnt. */
+/* Consumes f->tnt.bits. */
 bool pt_flow_run_tnt(struct pt_flow *f)
 {
-	enum pt_flow_ran ran = __builtin_expect(f->cut, 0) ? pt_flow_time_tnt(f) : PT_RAN_ALL;
+	enum pt_flow_ran ran = __builtin_expect(f->timing.clock_moved, 0) ? pt_flow_time_tnt(f) : PT_RAN_ALL;
 
 	return ran == PT_RAN_ALL ? run_tnt(f) : ran == PT_RAN_DEFERRED;
 }
 
 bool pt_flow_on_tnt(struct pt_flow *f, uint64_t bits, unsigned n)
 {
-	f->psb_only = false;
-	if (f->state != PT_FLOW_RUNNING || f->overflow) { /* blind: of code that nobody has */
-		if (f->state == PT_FLOW_DISABLED && !(f->overflow && f->errata & PT_SKD010))
+	f->psb.alone = false;
+	if (f->state != PT_FLOW_RUNNING || f->overflow.pending) { /* blind: of code that nobody has */
+		if (f->state == PT_FLOW_DISABLED && !(f->overflow.pending && f->errata & PT_SKD010))
 			return pt_flow_lose(f, PT_FLOW_MISMATCH, 0, "a TNT packet while tracing is disabled");
 		return true;
 	}
-	if (f->tnt_n) /* TIPs are still owed to the bits before */
-		return pt_flow_lose(f, PT_FLOW_MISMATCH, f->graph->where[f->position].decision_ip,
+	if (f->tnt.n) /* TIPs are still owed to the bits before */
+		return pt_flow_lose(f, PT_FLOW_MISMATCH, f->graph->where[f->at.position].decision_ip,
 				    "a TNT packet where the code has an indirect branch");
-	f->tnt = bits;
-	f->tnt_n = n;
+	f->tnt.bits = bits;
+	f->tnt.n = n;
 	return pt_flow_run_tnt(f);
 }

@@ -203,7 +203,7 @@ static uint32_t path_number(struct pt_emit *m, struct pt_path *path)
 	return path->number;
 }
 
-/* ---- Sink ------------------------------------------------------------------------------------------- */
+/* ---- What flows report ------------------------------------------------------------------------------ */
 
 static void put_pending(struct pt_emit_stream *s, uint64_t tsc_end)
 {
@@ -222,12 +222,13 @@ void pt_emit_stream_end(struct pt_emit_stream *s)
 	put_pending(s, PTR_NO_TSC);
 }
 
-static void on_begin(void *arg, struct pt_flow *f, uint64_t tsc)
+static void on_begin(void *arg, const struct pt_flow *f, uint64_t tsc, struct pt_code *code, uint64_t ip)
 {
 	struct pt_emit_stream *s = arg;
 	struct pt_emit *m = s->emit;
 	struct ptr_slice r;
 
+	(void)f;
 	put_pending(s, tsc);
 	if (m->failed)
 		return;
@@ -240,7 +241,7 @@ static void on_begin(void *arg, struct pt_flow *f, uint64_t tsc)
 	s->not_taken = 0;
 	s->missed = PT_SEEN;
 	if (m->calls)
-		pt_calls_begin(m->stacks, s, f->code, f->start_ip, tsc);
+		pt_calls_begin(m->stacks, s, code, ip, tsc);
 }
 
 /* Text takes runs and errors by way of text_runs.h. False: there is none. */
@@ -384,7 +385,7 @@ static bool count_runs(struct pt_emit_stream *s, const struct pt_flow_run *runs,
 	return true;
 }
 
-static void on_runs(void *arg, struct pt_flow *f, const struct pt_flow_run *runs, uint32_t n)
+static void on_runs(void *arg, const struct pt_flow *f, const struct pt_flow_run *runs, uint32_t n)
 {
 	struct pt_emit_stream *s = arg;
 	const struct pt_emit *m = s->emit;
@@ -406,7 +407,7 @@ void pt_emit_who(struct pt_emit_stream *s)
 	pt_calls_gap(m->stacks, s, PTR_NO_TSC, s->missed == PT_MISSED_CODE);
 }
 
-static void on_end(void *arg, struct pt_flow *f, uint64_t tsc, uint64_t insn_count, uint64_t cyc_count)
+static void on_end(void *arg, const struct pt_flow *f, uint64_t tsc, uint64_t insn_count, uint64_t cyc_count)
 {
 	struct pt_emit_stream *s = arg;
 	struct pt_emit *m = s->emit;
@@ -423,12 +424,12 @@ static void on_end(void *arg, struct pt_flow *f, uint64_t tsc, uint64_t insn_cou
 		put(m, ptr_put_slice_end(m->writer, &r, &m->error));
 }
 
-static void on_error(void *arg, struct pt_flow *f, const struct pt_flow_error *err)
+static void on_error(void *arg, const struct pt_flow *f, const struct pt_flow_error *err)
 {
 	struct pt_emit_stream *s = arg;
 	struct pt_emit *m = s->emit;
 
-	if (f->skip) { /* blind by wish; what else may be wrong there is not wanted, too */
+	if (!pt_flow_follows(f)) { /* what is wrong with what is not wanted is not wanted, too */
 		if (m->vm && !err->no_image)
 			m->vm->gap(m->vm_arg, s, f);
 		return;
@@ -462,63 +463,21 @@ static void on_error(void *arg, struct pt_flow *f, const struct pt_flow_error *e
 		m->vm->gap(m->vm_arg, s, f);
 }
 
-static bool on_missing(void *arg, struct pt_flow *f, uint64_t ip)
-{
-	struct pt_emit_stream *s = arg;
-
-	(void)f;
-	return s->missing && s->missing(s->missing_arg, s, ip);
-}
-
-static void on_user(void *arg, struct pt_flow *f)
-{
-	struct pt_emit_stream *s = arg;
-
-	(void)f;
-	s->user(s->missing_arg, s);
-}
-
-static void on_switching(void *arg, struct pt_flow *f)
-{
-	struct pt_emit_stream *s = arg;
-
-	(void)f;
-	s->switching(s->missing_arg, s);
-}
-
-static void on_side(void *arg, struct pt_flow *f, const struct pt_vm_transition *t)
+static void on_transition(void *arg, const struct pt_flow *f, const struct pt_vm_transition *t)
 {
 	struct pt_emit_stream *s = arg;
 	struct pt_emit *m = s->emit;
 
-	if (t && !t->entry && !s->unwanted && m->vm && m->vm->transition)
-		m->vm->transition(m->vm_arg, s, f, t);
-	s->side(s->missing_arg, s, t);
-	if (t && t->entry && !s->unwanted && m->vm && m->vm->transition)
+	if (!s->unwanted && m->vm && m->vm->transition)
 		m->vm->transition(m->vm_arg, s, f, t);
 }
 
-static uint64_t on_guest_tsc(void *arg, struct pt_flow *f, uint64_t guest_tsc)
+static void on_event(void *arg, const struct pt_flow *f, const char *name, uint64_t ip, const char *fields)
 {
-	struct pt_emit_stream *s = arg;
-	struct pt_emit *m = s->emit;
-
-	return m->vm && m->vm->host_tsc ? m->vm->host_tsc(m->vm_arg, s, f, guest_tsc) : PT_CLOCK_UNKNOWN;
+	put_event(arg, pt_flow_tsc(f), name, ip, fields);
 }
 
-static void on_event(void *arg, struct pt_flow *f, const char *name, uint64_t ip, const char *fields)
-{
-	put_event(arg, f->clock.tsc, name, ip, fields);
-}
-
-static bool on_shut_out(void *arg, struct pt_flow *f, uint64_t ip)
-{
-	struct pt_emit_stream *s = arg;
-
-	return pt_filter_shuts_out(&s->emit->filter, f->code->space, ip);
-}
-
-static void on_event_trace(void *arg, struct pt_flow *f, bool is_cfe, uint32_t type, uint64_t value)
+static void on_event_trace(void *arg, const struct pt_flow *f, bool is_cfe, uint32_t type, uint64_t value)
 {
 	struct pt_emit_stream *s = arg;
 	struct pt_emit *m = s->emit;
@@ -528,18 +487,13 @@ static void on_event_trace(void *arg, struct pt_flow *f, bool is_cfe, uint32_t t
 		m->vm->event_trace(m->vm_arg, s, is_cfe, type, value);
 }
 
-const struct pt_flow_sink pt_emit_sink = {.begin = on_begin,
-					  .runs = on_runs,
-					  .end = on_end,
-					  .error = on_error,
-					  .missing = on_missing,
-					  .user = on_user,
-					  .switching = on_switching,
-					  .side = on_side,
-					  .guest_tsc = on_guest_tsc,
-					  .shut_out = on_shut_out,
-					  .event = on_event,
-					  .event_trace = on_event_trace};
+const struct pt_flow_output pt_emit_output = {.begin = on_begin,
+					      .runs = on_runs,
+					      .end = on_end,
+					      .error = on_error,
+					      .event = on_event,
+					      .event_trace = on_event_trace,
+					      .transition = on_transition};
 
 void pt_emit_error(struct pt_emit *m, uint32_t stream, int32_t cpu, uint64_t tsc, const char *kind,
 		   const char *message)

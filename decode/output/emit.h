@@ -1,7 +1,7 @@
 /*
  * emit.h - what flows tell, as records: definitions before first use, then runs, calls, events, errors.
  *
- * One emitter for all streams of a trace; one context for each. It is the sink of the flows (flow/flow.h), feeds the
+ * One emitter for all streams of a trace; one context for each. It takes what flows report (pt_flow_output, flow/flow.h), feeds the
  * call stacks (calls.h), and writes a record stream (records.h) or lines of text.
  */
 #ifndef DECODE_OUTPUT_EMIT_H
@@ -13,8 +13,9 @@
 #include "decode/code/emulated_ptwrite.h"
 #include "decode/code/address_filter.h"
 #include "decode/flow/flow.h"
-#include "decode/sideband/machines.h"
 #include "decode/flow/vm_transition.h"
+#include "decode/output/vm_events.h"
+#include "decode/sideband/machines.h"
 #include "schema/records.h"
 
 struct pt_calls;
@@ -65,7 +66,7 @@ struct pt_emit {
 	void *vm_arg;
 };
 
-/* A stream's: what its flow's sink gets as arg. */
+/* A stream's: the output_arg of its flow. */
 struct pt_emit_stream {
 	struct pt_emit *emit;
 	struct pt_machine *machine; /* whose code runs now */
@@ -84,15 +85,9 @@ struct pt_emit_stream {
 	bool unwanted;					    /* not even VM entries and exits are told of */
 	struct ptr_error pending; /* held until it is known when execution is seen again */
 	bool has_pending;
-	bool (*missing)(void *arg, struct pt_emit_stream *s, uint64_t ip);
-	/* The flow comes to user space, switches threads, or changes sides (flow/flow.h). */
-	void (*user)(void *arg, struct pt_emit_stream *s);
-	void (*switching)(void *arg, struct pt_emit_stream *s);
-	void (*side)(void *arg, struct pt_emit_stream *s, const struct pt_vm_transition *t);
-	void *missing_arg; /* of all four */
 };
 
-extern const struct pt_flow_sink pt_emit_sink; /* arg: struct pt_emit_stream */
+extern const struct pt_flow_output pt_emit_output; /* arg: struct pt_emit_stream */
 
 int pt_emit_init(struct pt_emit *m, struct ptr_writer *w, struct pt_graph *graph, struct pt_error *e);
 void pt_emit_deinit(struct pt_emit *m);

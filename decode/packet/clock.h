@@ -36,6 +36,13 @@ struct pt_clock {
 	bool loose; /* how many cycles passed between the last CYC and the anchor is not known */
 };
 
+/* A TSC packet, with the TMA packet after it when has_tma. */
+struct pt_tsc_packet {
+	uint64_t tsc;
+	bool has_tma;
+	uint32_t ctc, fast;
+};
+
 void pt_clock_init(struct pt_clock *c, const struct pt_clock_config *config);
 /* After lost packets: what was known of CTC and cycles is gone, until the next TSC; time itself stays. */
 void pt_clock_lost(struct pt_clock *c);

@@ -24,16 +24,6 @@ struct pt_tasks {
 	uint32_t shape_count;
 };
 
-uint64_t pt_ns_to_tsc(const struct pt_conversion *c, uint64_t ns)
-{
-	if (!c->mult)
-		return PTR_NO_TSC;
-	/* The kernel's time_zero is modulo 2^64: it may stand for a negative number. */
-	if ((int64_t)(ns - c->zero) < 0)
-		return 0;
-	return (uint64_t)(((unsigned __int128)(ns - c->zero) << c->shift) / c->mult);
-}
-
 struct pt_tasks *pt_tasks_create(struct img_store *store, struct pt_graph *graph, struct pt_machine *machine)
 {
 	struct pt_tasks *t = calloc(1, sizeof *t);

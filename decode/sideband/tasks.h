@@ -41,13 +41,6 @@ struct pt_task {
 	struct pt_task *next; /* of the process */
 };
 
-/* perf clock to TSC and back; mult 0: unknown. */
-struct pt_conversion {
-	uint64_t zero;
-	uint32_t mult, shift;
-};
-uint64_t pt_ns_to_tsc(const struct pt_conversion *c, uint64_t ns); /* PTR_NO_TSC when unknown */
-
 /* A sideband record or a memory image, waiting for its time. */
 struct pt_sideband_record {
 	uint64_t time_ns; /* 0: from the start, or unknown */

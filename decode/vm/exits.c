@@ -379,7 +379,7 @@ void pt_vm_use(struct pt_vm *vm, uint64_t vmcs, struct pt_vm_cpu *c, uint64_t ts
 		tell(vm, c, clock, tsc);
 }
 
-void pt_vm_transition(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow *f,
+void pt_vm_transition(struct pt_vm *vm, struct pt_vm_stream *st, const struct pt_flow *f,
 		      const struct pt_vm_transition *t)
 {
 	struct pt_vm_cpu *c = cpu_of(vm, st->s->host_task, t->vmcs);
@@ -405,9 +405,9 @@ void pt_vm_transition(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow 
 		pt_vm_use(vm, t->vmcs, c, host_tsc(t->tsc));
 	c->vmcs = t->vmcs;
 	if (t->entry)
-		on_entry(vm, c, st, t, pt_vm_reach(&f->clock), f->skip);
+		on_entry(vm, c, st, t, pt_vm_reach(pt_flow_clock(f)), !pt_flow_follows(f));
 	else
-		on_exit_seen(vm, c, st, t, pt_vm_reach(&f->clock));
+		on_exit_seen(vm, c, st, t, pt_vm_reach(pt_flow_clock(f)));
 	st->exit_reported = false;
 	st->reason = st->qualification = st->vector = PTR_UNKNOWN;
 }
@@ -417,7 +417,7 @@ static void go_off(struct pt_vm_stream *st, const struct pt_flow *f, uint64_t ts
 {
 	struct pt_vm_cpu *c = st->cpu;
 
-	count_host(c, f->insns, f->clock.cyc, f->has_cyc);
+	count_host(c, pt_flow_counts(f)->insns, pt_flow_clock(f)->cyc, pt_flow_has_cyc(f));
 	pt_vm_host_pause(c, tsc == PTR_NO_TSC ? PT_CLOCK_UNKNOWN : tsc);
 	c->vmexit.flags |= PTR_VM_SCHEDULED_OUT;
 	c->off_tsc = tsc;
@@ -464,17 +464,17 @@ void pt_vm_moved(struct pt_vm *vm, struct pt_vm_stream *st, const struct pt_flow
 	if (c->on)
 		go_off(c->on, c->on->flow, c->left_tsc);
 	add_off(c, c->off_tsc, tsc);
-	come_on(c, st, f->insns, f->clock.cyc);
+	come_on(c, st, pt_flow_counts(f)->insns, pt_flow_clock(f)->cyc);
 	c->no_image = c->uncounted =
 	    true; /* what it has executed here already, nobody has counted as its own */
 }
 
-void pt_vm_switched(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow *f)
+void pt_vm_switched(struct pt_vm *vm, struct pt_vm_stream *st, const struct pt_flow *f)
 {
 	const struct pt_task *task = st->s->host_task;
 	struct pt_vm_cpu *c = st->cpu;
 	/* Where nothing is traced, of threads that nobody asked for, the clock stands still. */
-	uint64_t tsc = f->state < PT_FLOW_NO_IMAGE ? PTR_NO_TSC : host_tsc(f->clock.tsc);
+	uint64_t tsc = pt_flow_state(f) < PT_FLOW_NO_IMAGE ? PTR_NO_TSC : host_tsc(pt_flow_tsc(f));
 
 	if (c && c->task == task)
 		return;
@@ -495,7 +495,7 @@ void pt_vm_switched(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow *f
 		c->vmexit.flags |= PTR_VM_GAP;
 	add_off(c, c->off_tsc, tsc);
 	c->left = false;
-	come_on(c, st, f->insns, f->clock.cyc);
+	come_on(c, st, pt_flow_counts(f)->insns, pt_flow_clock(f)->cyc);
 }
 
 void pt_vm_gap(struct pt_vm *vm, struct pt_vm_stream *st)

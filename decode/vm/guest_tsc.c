@@ -1,12 +1,12 @@
 /* guest_tsc.c - see guest_tsc.h. */
 #include "decode/vm/guest_tsc.h"
 
-bool pt_vm_tsc_to_host(const struct pt_clock *clock, const struct pt_vm_clock *c, const struct pt_vm_tsc *tsc,
-		       uint64_t *ret_host, bool *ret_sure)
+bool pt_vm_tsc_to_host(const struct pt_clock *clock, const struct pt_vm_clock *c,
+		       const struct pt_tsc_packet *tsc, uint64_t *ret_host, bool *ret_sure)
 {
 	uint64_t by_ctc = 0, by_guest = 0, round = pt_clock_ctc_round(clock), missing;
 	bool has_ctc = tsc->has_tma && pt_clock_at(clock, tsc->ctc, tsc->fast, &by_ctc);
-	bool has_guest = c && pt_vm_clock_to_host(c, tsc->guest_tsc, clock->tsc, &by_guest);
+	bool has_guest = c && pt_vm_clock_to_host(c, tsc->tsc, clock->tsc, &by_guest);
 
 	*ret_sure = has_ctc;
 	*ret_host = has_ctc ? by_ctc : by_guest;

@@ -7,12 +7,6 @@
 #include "decode/packet/clock.h"
 #include "decode/vm/clock.h"
 
-struct pt_vm_tsc {
-	uint64_t guest_tsc; /* of the TSC packet */
-	bool has_tma;	    /* a TMA follows it */
-	uint32_t ctc, fast;
-};
-
 /*
  * The host TSC at a TSC packet in a guest, best first: by its TMA, from what the stream's clock knows of the
  * CTC; by the guest's clock. Where a CPU slept for longer than the 16 bits of the CTC tell, the guest's
@@ -20,7 +14,7 @@ struct pt_vm_tsc {
  *
  * *ret_sure: it is the TMA's, and so an observation of the guest's clock. False: nothing is known.
  */
-bool pt_vm_tsc_to_host(const struct pt_clock *clock, const struct pt_vm_clock *c, const struct pt_vm_tsc *tsc,
-		       uint64_t *ret_host, bool *ret_sure);
+bool pt_vm_tsc_to_host(const struct pt_clock *clock, const struct pt_vm_clock *c,
+		       const struct pt_tsc_packet *tsc, uint64_t *ret_host, bool *ret_sure);
 
 #endif

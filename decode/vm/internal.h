@@ -115,9 +115,9 @@ void pt_vm_pass(struct pt_vm_stream *st, uint64_t now);
 uint64_t pt_vm_reach(const struct pt_clock *c);
 
 /* exits.c */
-void pt_vm_transition(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow *f,
+void pt_vm_transition(struct pt_vm *vm, struct pt_vm_stream *st, const struct pt_flow *f,
 		      const struct pt_vm_transition *t);
-void pt_vm_switched(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow *f);
+void pt_vm_switched(struct pt_vm *vm, struct pt_vm_stream *st, const struct pt_flow *f);
 void pt_vm_moved(struct pt_vm *vm, struct pt_vm_stream *st, const struct pt_flow *f,
 		 const struct pt_task *task, bool left, uint64_t tsc);
 void pt_vm_gap(struct pt_vm *vm, struct pt_vm_stream *st);

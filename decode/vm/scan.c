@@ -104,8 +104,8 @@ static int settle(struct pt_vm_scan *scan, struct stream *s)
 			r = s->open.o.host_hi >= s->open.o.host_lo ? add(scan, &s->open) : 0;
 		}
 	} else {
-		struct pt_vm_tsc tsc = {
-		    .guest_tsc = s->tsc, .has_tma = s->has_tma, .ctc = s->ctc, .fast = s->fast};
+		struct pt_tsc_packet tsc = {
+		    .tsc = s->tsc, .has_tma = s->has_tma, .ctc = s->ctc, .fast = s->fast};
 		struct found f = {.vmcs = s->vmcs, .stream = s->id, .o = {.guest_tsc = s->tsc}};
 		bool sure = false, known;
 

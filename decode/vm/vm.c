@@ -117,26 +117,26 @@ static struct pt_vm_clock *clock_of(struct pt_vm *vm, const struct pt_emit_strea
 	return c;
 }
 
-static uint64_t host_tsc(void *arg, struct pt_emit_stream *s, struct pt_flow *f, uint64_t guest_tsc)
+static uint64_t host_tsc(void *arg, struct pt_emit_stream *s, struct pt_flow *f,
+			 const struct pt_tsc_packet *packet)
 {
 	struct pt_vm *vm = arg;
-	struct pt_vm_clock *c = clock_of(vm, s, f->vmcs);
-	struct pt_vm_tsc tsc = {
-	    .guest_tsc = guest_tsc, .has_tma = f->tma_waits, .ctc = f->tma_ctc, .fast = f->tma_fast};
+	struct pt_vm_clock *c = clock_of(vm, s, pt_flow_vmcs(f));
 	uint64_t host;
 	bool sure;
 
-	if (!c || !pt_vm_tsc_to_host(&f->clock, pt_vm_clock_contradicted(c) ? NULL : c, &tsc, &host, &sure))
+	if (!c || !pt_vm_tsc_to_host(pt_flow_clock(f), pt_vm_clock_contradicted(c) ? NULL : c, packet, &host,
+				     &sure))
 		return PT_CLOCK_UNKNOWN;
 	if (sure) {
-		struct pt_vm_observation o = {.guest_tsc = guest_tsc, .host_lo = host, .host_hi = host};
+		struct pt_vm_observation o = {.guest_tsc = packet->tsc, .host_lo = host, .host_hi = host};
 		uint64_t changes = pt_vm_clocks_changes(vm->clocks);
 
 		if (pt_vm_clock_observe(c, &o) < 0)
 			pt_vm_no_memory(vm);
 		/* The guest's sideband gets its times anew before the flow goes on. */
 		if (changes != pt_vm_clocks_changes(vm->clocks))
-			f->stop_tsc = 0;
+			pt_flow_set_stop(f, 0);
 	}
 	return host;
 }
@@ -219,7 +219,7 @@ static bool host_time(void *arg, struct pt_machine *machine, int32_t vcpu, uint6
 
 /* ---- Events ----------------------------------------------------------------------------------------- */
 
-static void transition(void *arg, struct pt_emit_stream *s, struct pt_flow *f,
+static void transition(void *arg, struct pt_emit_stream *s, const struct pt_flow *f,
 		       const struct pt_vm_transition *t)
 {
 	struct pt_vm *vm = arg;
@@ -227,7 +227,7 @@ static void transition(void *arg, struct pt_emit_stream *s, struct pt_flow *f,
 
 	if (!st || vm->emit->failed)
 		return;
-	pt_vm_pass(st, f->clock.tsc);
+	pt_vm_pass(st, pt_flow_tsc(f));
 	if (t->entry && t->vmcs != PT_VMCS_UNKNOWN)
 		clock_of(vm, s, t->vmcs);
 	pt_vm_transition(vm, st, f, t);
@@ -260,7 +260,7 @@ static void runs(void *arg, struct pt_emit_stream *s, const struct pt_flow_run *
 		pt_vm_host_path(vm, st->cpu, &paths[r[i].path], &r[i]);
 }
 
-static void gap(void *arg, struct pt_emit_stream *s, struct pt_flow *f)
+static void gap(void *arg, struct pt_emit_stream *s, const struct pt_flow *f)
 {
 	struct pt_vm *vm = arg;
 	struct pt_vm_stream *st = pt_vm_stream_of(vm, s);
@@ -270,28 +270,28 @@ static void gap(void *arg, struct pt_emit_stream *s, struct pt_flow *f)
 		pt_vm_gap(vm, st);
 }
 
-static void no_image(void *arg, struct pt_emit_stream *s, struct pt_flow *f)
+static void no_image(void *arg, struct pt_emit_stream *s, const struct pt_flow *f)
 {
 	struct pt_vm *vm = arg;
 	struct pt_vm_stream *st = pt_vm_stream_of(vm, s);
 
 	/* On the way into a guest that is not wanted, the stay is to come; the round trip was seen. */
-	if (st && st->cpu && !(f->nr && st->cpu->place == PT_VM_IN_HOST))
+	if (st && st->cpu && !(pt_flow_in_guest(f) && st->cpu->place == PT_VM_IN_HOST))
 		st->cpu->no_image = true;
 }
 
-static void switched(void *arg, struct pt_emit_stream *s, struct pt_flow *f)
+static void switched(void *arg, struct pt_emit_stream *s, const struct pt_flow *f)
 {
 	struct pt_vm *vm = arg;
 	struct pt_vm_stream *st = pt_vm_stream_of(vm, s);
 
 	if (!st)
 		return;
-	pt_vm_pass(st, f->clock.tsc);
+	pt_vm_pass(st, pt_flow_tsc(f));
 	pt_vm_switched(vm, st, f);
 }
 
-static void moved(void *arg, struct pt_emit_stream *s, struct pt_flow *f, const struct pt_task *task,
+static void moved(void *arg, struct pt_emit_stream *s, const struct pt_flow *f, const struct pt_task *task,
 		  bool left, uint64_t tsc)
 {
 	struct pt_vm *vm = arg;
@@ -308,7 +308,7 @@ static void injected(struct pt_vm_cpu *c, const struct pt_flow *f, uint64_t vect
 	uint64_t type = vector == 2 ? PT_VM_INFO_NMI : vector < 32 ? PT_VM_INFO_EXCEPTION : 0;
 
 	if (c->place == PT_VM_IN_GUEST && c->has_held && c->held.injected == PTR_UNKNOWN &&
-	    c->run.entry_tsc == c->held.entry_tsc && f && f->insns == c->run_insns)
+	    c->run.entry_tsc == c->held.entry_tsc && f && pt_flow_counts(f)->insns == c->run_insns)
 		c->held.injected = PT_VM_INFO_VALID | type | vector;
 }
 

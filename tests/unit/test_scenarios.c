@@ -43,6 +43,7 @@ static const uint64_t upper_half = 0xffffffff80000000;
 
 #define LOSSES 4
 struct scenario {
+	const struct pt_graph *graph;
 	uint8_t code[SPACES][1 << 16];
 	uint8_t known[SPACES][1 << 16];
 	uint8_t packets[8192];
@@ -333,24 +334,28 @@ static int packet(struct scenario *s, char *line)
 
 /* ---- What the flow tells ---------------------------------------------------------------------------- */
 
-static void on_begin(void *arg, struct pt_flow *f, uint64_t tsc)
+static void on_begin(void *arg, const struct pt_flow *f, uint64_t tsc, struct pt_code *code, uint64_t ip)
 {
 	(void)f;
+	(void)code;
+	(void)ip;
 	if (tsc == PT_CLOCK_UNKNOWN)
 		say(arg, "begin\n");
 	else
 		say(arg, "begin %" PRIx64 "\n", tsc);
 }
 
-static void on_run(void *arg, struct pt_flow *f, const struct pt_flow_run *run)
+static void on_run(void *arg, const struct pt_flow *f, const struct pt_flow_run *run)
 {
-	const struct pt_path *path = &f->graph->paths[run->path];
+	const struct pt_graph *graph = ((const struct scenario *)arg)->graph;
+	const struct pt_path *path = &graph->paths[run->path];
 
+	(void)f;
 	if (path->count > PTR_PATH_EDGES)
 		say(arg, "a path of %u edges\n", path->count);
 	for (uint32_t r = 0; r < run->repeats; r++) {
 		for (uint32_t i = 0; i < path->count; i++) {
-			const struct pt_edge *edge = &f->graph->edges[f->graph->path_edges[path->first + i]];
+			const struct pt_edge *edge = &graph->edges[graph->path_edges[path->first + i]];
 
 			kind_seen[edge->kind] = true;
 			say(arg, "%" PRIx64 " %" PRIx64 " %s", edge->from, edge->to,
@@ -364,13 +369,13 @@ static void on_run(void *arg, struct pt_flow *f, const struct pt_flow_run *run)
 		say(arg, "cyc %" PRIu64 " insn %" PRIu64 "\n", run->cyc_count, run->insn_count);
 }
 
-static void on_runs(void *arg, struct pt_flow *f, const struct pt_flow_run *runs, uint32_t n)
+static void on_runs(void *arg, const struct pt_flow *f, const struct pt_flow_run *runs, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		on_run(arg, f, &runs[i]);
 }
 
-static void on_end(void *arg, struct pt_flow *f, uint64_t tsc, uint64_t insns, uint64_t cyc)
+static void on_end(void *arg, const struct pt_flow *f, uint64_t tsc, uint64_t insns, uint64_t cyc)
 {
 	(void)f;
 	(void)tsc;
@@ -378,7 +383,7 @@ static void on_end(void *arg, struct pt_flow *f, uint64_t tsc, uint64_t insns, u
 	say(arg, "end %" PRIu64 "\n", insns);
 }
 
-static void on_error(void *arg, struct pt_flow *f, const struct pt_flow_error *err)
+static void on_error(void *arg, const struct pt_flow *f, const struct pt_flow_error *err)
 {
 	(void)f;
 	say(arg, "error %s %" PRIx64 "\n", pt_flow_error_name(err->kind), err->ip);
@@ -392,27 +397,31 @@ static bool on_missing(void *arg, struct pt_flow *f, uint64_t ip)
 	return false;
 }
 
-static void on_event(void *arg, struct pt_flow *f, const char *name, uint64_t ip, const char *fields)
+static void on_event(void *arg, const struct pt_flow *f, const char *name, uint64_t ip, const char *fields)
 {
 	(void)f;
 	say(arg, "event %s %s%sip %" PRIx64 "\n", name, fields, fields[0] ? " " : "", ip);
 }
 
+static void on_transition(void *arg, const struct pt_flow *f, const struct pt_vm_transition *t)
+{
+	(void)f;
+	say(arg, "%s %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 "%s\n", t->entry ? "enter" : "exit",
+	    t->guest_ip, t->host_ip, t->vmcs == PT_VMCS_UNKNOWN ? 0 : t->vmcs, t->cr3,
+	    t->concealed ? " concealed" : "");
+}
+
 static void on_side(void *arg, struct pt_flow *f, const struct pt_vm_transition *t)
 {
 	struct scenario *s = arg;
+	bool guest = pt_flow_in_guest(f);
 
-	if (t)
-		say(s, "%s %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 "%s\n", t->entry ? "enter" : "exit",
-		    t->guest_ip, t->host_ip, t->vmcs == PT_VMCS_UNKNOWN ? 0 : t->vmcs, t->cr3,
-		    t->concealed ? " concealed" : "");
-	else
-		say(s, "side %u\n", f->nr);
-	f->user = s->codes[f->nr ? GUEST_USER : USER];
-	f->kernel = s->codes[f->nr ? GUEST_KERNEL : KERNEL];
+	if (!t)
+		say(s, "side %u\n", guest);
+	pt_flow_set_code(f, s->codes[guest ? GUEST_USER : USER], s->codes[guest ? GUEST_KERNEL : KERNEL]);
 }
 
-static bool on_shut_out(void *arg, struct pt_flow *f, uint64_t ip)
+static bool is_filtered(void *arg, struct pt_flow *f, uint64_t ip)
 {
 	const struct scenario *s = arg;
 
@@ -420,14 +429,13 @@ static bool on_shut_out(void *arg, struct pt_flow *f, uint64_t ip)
 	return s->filter_end && (ip < s->filter_start || ip >= s->filter_end);
 }
 
-static const struct pt_flow_sink sink = {.shut_out = on_shut_out,
-					 .begin = on_begin,
-					 .runs = on_runs,
-					 .end = on_end,
-					 .error = on_error,
-					 .missing = on_missing,
-					 .side = on_side,
-					 .event = on_event};
+static const struct pt_flow_env env = {.missing = on_missing, .side = on_side, .filtered = is_filtered};
+static const struct pt_flow_output output = {.begin = on_begin,
+					     .runs = on_runs,
+					     .end = on_end,
+					     .error = on_error,
+					     .event = on_event,
+					     .transition = on_transition};
 
 /* ---- Running ---------------------------------------------------------------------------------------- */
 
@@ -501,7 +509,15 @@ static int decode(struct scenario *s)
 {
 	struct pt_error e;
 	struct pt_graph graph;
-	struct pt_flow *flow = malloc(sizeof *flow);
+	struct pt_flow_config config = {.graph = &graph,
+					.clock = s->clock,
+					.env = &env,
+					.env_arg = s,
+					.output = &output,
+					.output_arg = s,
+					.errata = s->errata,
+					.no_tnt = s->no_tnt};
+	struct pt_flow *flow = pt_flow_create(&config);
 	struct img_store *store = img_store_create();
 	struct img_space spaces[SPACES];
 	size_t from = 0;
@@ -516,11 +532,8 @@ static int decode(struct scenario *s)
 		s->codes[i] =
 		    memchr(s->known[i], 1, sizeof s->known[i]) ? pt_graph_code(&graph, &spaces[i]) : NULL;
 	}
-	pt_flow_init(flow, &graph, &s->clock, &sink, s);
-	flow->errata = s->errata;
-	flow->no_tnt = s->no_tnt;
-	flow->user = s->codes[USER];
-	flow->kernel = s->codes[KERNEL];
+	s->graph = &graph;
+	pt_flow_set_code(flow, s->codes[USER], s->codes[KERNEL]);
 	for (unsigned i = 0; i < s->losses; i++) {
 		feed(s, flow, from, s->lost_at[i], false);
 		from = s->lost_at[i];
@@ -535,7 +548,7 @@ out:
 	for (unsigned i = 0; i < SPACES; i++)
 		img_space_deinit(&spaces[i]);
 	img_store_destroy(store);
-	free(flow);
+	pt_flow_destroy(flow);
 	return r;
 }
 

@@ -57,13 +57,25 @@ static void tell(char *got, size_t size, int fd)
 	ptr_reader_destroy(reader);
 }
 
+/* The flow's clock comes to tsc. */
+static void feed_tsc(struct pt_flow *flow, uint64_t tsc)
+{
+	uint8_t packets[] = {0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02,
+			     0x82, 0x02, 0x82, 0x02, 0x23, 0x19, 0,    0,    0,	   0,	 0,    0,    0};
+	const uint8_t *rest;
+
+	for (unsigned i = 0; i < 7; i++)
+		packets[19 + i] = (uint8_t)(tsc >> 8 * i);
+	pt_flow_feed(flow, packets, packets + sizeof packets, 0, false, &rest);
+}
+
 static void expect(const char *what, const struct pt_vm_transition *t, size_t n, const char *expected)
 {
 	static char got[4096];
 	struct pt_graph graph;
 	struct pt_emit emit;
 	struct pt_vcpus vcpus = {0};
-	struct pt_flow flow = {.graph = &graph};
+	struct pt_flow *flow = pt_flow_create(&(struct pt_flow_config){.graph = &graph});
 	struct pt_error e = {0};
 	struct img_store *store = img_store_create();
 	struct pt_machines *machines;
@@ -73,7 +85,7 @@ static void expect(const char *what, const struct pt_vm_transition *t, size_t n,
 	struct pt_emit_stream s = {.emit = &emit, .vcpu = -1};
 	int fd = memfd_create("trips", MFD_CLOEXEC);
 
-	if (!store || fd < 0 || pt_graph_init(&graph, &e) < 0 ||
+	if (!flow || !store || fd < 0 || pt_graph_init(&graph, &e) < 0 ||
 	    !(machines = pt_machines_create(store, &graph, NULL)) || !(w = ptr_writer_create(fd, &e)) ||
 	    pt_emit_init(&emit, w, &graph, &e) < 0 || !(vm = pt_vm_create(&emit, &vcpus, NULL, 0, 0)))
 		die("no memory");
@@ -81,8 +93,9 @@ static void expect(const char *what, const struct pt_vm_transition *t, size_t n,
 	s.machine = host;
 	s.task = s.host_task = pt_tasks_get(host->tasks, 50, 50);
 	for (size_t i = 0; i < n; i++) {
-		flow.clock.tsc = t[i].tsc;
-		pt_vm_events.transition(vm, &s, &flow, &t[i]);
+		if (t[i].tsc != PT_CLOCK_UNKNOWN)
+			feed_tsc(flow, t[i].tsc);
+		pt_vm_events.transition(vm, &s, flow, &t[i]);
 	}
 	pt_vm_finish(vm);
 	if (emit.failed || ptr_writer_finish(w, &e) < 0)
@@ -97,6 +110,7 @@ static void expect(const char *what, const struct pt_vm_transition *t, size_t n,
 	}
 	ptr_writer_destroy(w);
 	pt_vm_destroy(vm);
+	pt_flow_destroy(flow);
 	pt_emit_deinit(&emit);
 	pt_machines_destroy(machines);
 	pt_graph_deinit(&graph);

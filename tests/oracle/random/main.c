@@ -29,6 +29,7 @@ struct got {
 	struct moment *moments;
 	size_t moment_count, moment_room;
 	uint64_t ptwrites;
+	const struct pt_graph *graph;
 	struct pt_code *codes[4]; /* user, kernel; the guest's */
 };
 
@@ -65,49 +66,52 @@ static void add_moment(struct got *g, const struct moment *m)
 	g->moments[g->moment_count++] = *m;
 }
 
-static void on_begin(void *arg, struct pt_flow *f, uint64_t tsc)
+static void on_begin(void *arg, const struct pt_flow *f, uint64_t tsc, struct pt_code *code, uint64_t ip)
 {
 	(void)f;
+	(void)code;
+	(void)ip;
 	add(arg, 0, 0, FACT_BEGIN, tsc);
 	add_moment(arg, &(struct moment){.tsc = tsc, .what = FACT_BEGIN});
 }
 
-static void on_run(void *arg, struct pt_flow *f, const struct pt_flow_run *run)
+static void on_run(void *arg, const struct pt_flow *f, const struct pt_flow_run *run)
 {
-	const struct pt_path *path = &f->graph->paths[run->path];
+	const struct pt_graph *graph = ((const struct got *)arg)->graph;
+	const struct pt_path *path = &graph->paths[run->path];
 	bool timed = run->cyc_count != PTR_UNKNOWN;
 
-	add_moment(arg,
-		   &(struct moment){.tsc = run->tsc,
-				    .branches = (uint64_t)f->graph->path_counts[run->path] * run->repeats,
-				    .insns = timed ? run->insn_count : 0,
-				    .cycles = timed ? run->cyc_count : 0,
-				    .timing = run->timing});
-	if (f->graph->unnumbered)
+	(void)f;
+	add_moment(arg, &(struct moment){.tsc = run->tsc,
+					 .branches = (uint64_t)graph->path_counts[run->path] * run->repeats,
+					 .insns = timed ? run->insn_count : 0,
+					 .cycles = timed ? run->cyc_count : 0,
+					 .timing = run->timing});
+	if (graph->unnumbered)
 		return;
 	for (uint32_t r = 0; r < run->repeats; r++) {
 		for (uint32_t i = 0; i < path->count; i++) {
-			const struct pt_edge *edge = &f->graph->edges[f->graph->path_edges[path->first + i]];
+			const struct pt_edge *edge = &graph->edges[graph->path_edges[path->first + i]];
 
 			add(arg, edge->from, edge->to, edge->kind, run->tsc);
 		}
 	}
 }
 
-static void on_runs(void *arg, struct pt_flow *f, const struct pt_flow_run *runs, uint32_t n)
+static void on_runs(void *arg, const struct pt_flow *f, const struct pt_flow_run *runs, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		on_run(arg, f, &runs[i]);
 }
 
-static void on_end(void *arg, struct pt_flow *f, uint64_t tsc, uint64_t insns, uint64_t cyc)
+static void on_end(void *arg, const struct pt_flow *f, uint64_t tsc, uint64_t insns, uint64_t cyc)
 {
 	(void)f;
 	add(arg, insns, 0, FACT_END, tsc);
 	add_moment(arg, &(struct moment){.tsc = tsc, .insns = insns, .cycles = cyc, .what = FACT_END});
 }
 
-static void on_error(void *arg, struct pt_flow *f, const struct pt_flow_error *err)
+static void on_error(void *arg, const struct pt_flow *f, const struct pt_flow_error *err)
 {
 	(void)f;
 	add_moment(arg,
@@ -127,7 +131,7 @@ static bool on_missing(void *arg, struct pt_flow *f, uint64_t ip)
 	return false;
 }
 
-static void on_event(void *arg, struct pt_flow *f, const char *name, uint64_t ip, const char *fields)
+static void on_event(void *arg, const struct pt_flow *f, const char *name, uint64_t ip, const char *fields)
 {
 	struct got *g = arg;
 	uint64_t payload;
@@ -143,17 +147,12 @@ static void on_side(void *arg, struct pt_flow *f, const struct pt_vm_transition 
 	struct got *g = arg;
 
 	(void)t;
-	f->user = g->codes[f->nr ? 2 : 0];
-	f->kernel = g->codes[f->nr ? 3 : 1];
+	pt_flow_set_code(f, g->codes[pt_flow_in_guest(f) ? 2 : 0], g->codes[pt_flow_in_guest(f) ? 3 : 1]);
 }
 
-static const struct pt_flow_sink sink = {.begin = on_begin,
-					 .runs = on_runs,
-					 .end = on_end,
-					 .error = on_error,
-					 .missing = on_missing,
-					 .side = on_side,
-					 .event = on_event};
+static const struct pt_flow_env env = {.missing = on_missing, .side = on_side};
+static const struct pt_flow_output output = {
+    .begin = on_begin, .runs = on_runs, .end = on_end, .error = on_error, .event = on_event};
 
 static void map(struct img_space *space, struct img_store *store, const struct region *r)
 {
@@ -173,30 +172,34 @@ static void map(struct img_space *space, struct img_store *store, const struct r
 static void decode(const struct program *p, const struct config *c, const struct trace *t, struct dice *d,
 		   bool pieces, bool numbered, struct got *ret)
 {
-	struct pt_clock_config clock = {.ctc_num = c->ctc_num,
-					.ctc_den = c->ctc_den,
-					.mtc_shift = c->mtc_shift,
-					.nominal_ratio = c->nominal_ratio,
-					.mtc = c->mtc};
 	const uint8_t *at = t->packets, *end = at + t->bytes, *upto = end;
 	struct img_space spaces[4];
 	struct img_store *store = img_store_create();
-	struct pt_flow *flow = malloc(sizeof *flow);
 	struct pt_graph graph;
+	struct pt_flow_config config = {.graph = &graph,
+					.clock = {.ctc_num = c->ctc_num,
+						  .ctc_den = c->ctc_den,
+						  .mtc_shift = c->mtc_shift,
+						  .nominal_ratio = c->nominal_ratio,
+						  .mtc = c->mtc},
+					.env = &env,
+					.env_arg = ret,
+					.output = &output,
+					.output_arg = ret};
+	struct pt_flow *flow = pt_flow_create(&config);
 	struct pt_error e;
 
 	memset(ret, 0, sizeof *ret);
+	ret->graph = &graph;
 	for (unsigned i = 0; i < 4; i++)
 		img_space_init(&spaces[i]);
 	if (!store || !flow || pt_graph_init(&graph, &e) < 0)
 		abort();
 	for (uint32_t i = 0; i < p->count; i++)
 		map(&spaces[p->regions[i].kernel + 2 * p->regions[i].guest], store, &p->regions[i]);
-	pt_flow_init(flow, &graph, &clock, &sink, ret);
 	for (unsigned i = 0; i < 4; i++)
 		ret->codes[i] = pt_graph_code(&graph, &spaces[i]);
-	flow->user = ret->codes[0];
-	flow->kernel = numbered ? ret->codes[1] : NULL;
+	pt_flow_set_code(flow, ret->codes[0], numbered ? ret->codes[1] : NULL);
 	if (!numbered) {
 		graph.bare = true;
 		pt_graph_number_no_paths(&graph);
@@ -214,7 +217,7 @@ static void decode(const struct program *p, const struct config *c, const struct
 	for (unsigned i = 0; i < 4; i++)
 		img_space_deinit(&spaces[i]);
 	img_store_destroy(store);
-	free(flow);
+	pt_flow_destroy(flow);
 }
 
 static void print(const char *what, const struct fact *f)
