@@ -264,7 +264,13 @@ static void keep(struct pt_flow *f, const struct beginning *b, unsigned byte, ui
 		count += g->positions[lead.from[i]].arc[0].n_edges;
 	}
 	if (count) {
-		path = pt_graph_path(g, f->code, f->start_ip, f->edges, count, 0, f->mode, f->last_path);
+		path = pt_graph_path(g,
+				     &(struct pt_path_key){.code = f->code,
+							   .start_ip = f->start_ip,
+							   .edges = f->edges,
+							   .count = count,
+							   .mode = f->mode},
+				     f->last_path);
 		if (!path)
 			return;
 		f->last_path = path;

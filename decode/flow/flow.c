@@ -67,7 +67,12 @@ void pt_flow_flush(struct pt_flow *f)
 	if (!f->len)
 		return;
 	/* Without CYCs short paths are what an MTC has cut off, wherever it came: nothing follows them as a rule. */
-	path = pt_graph_path(f->graph, f->code, f->start_ip, f->edges, f->len, 0, f->mode,
+	path = pt_graph_path(f->graph,
+			     &(struct pt_path_key){.code = f->code,
+						   .start_ip = f->start_ip,
+						   .edges = f->edges,
+						   .count = f->len,
+						   .mode = f->mode},
 			     f->has_cyc ? f->last_path : 0);
 	f->last_path = path;
 	f->flushes++;
@@ -87,7 +92,14 @@ void pt_flow_flush_tail(struct pt_flow *f, uint64_t ip)
 		pt_flow_flush(f);
 		return;
 	}
-	path = pt_graph_path(f->graph, f->code, f->start_ip, f->edges, f->len, ip, f->mode, f->last_path);
+	path = pt_graph_path(f->graph,
+			     &(struct pt_path_key){.code = f->code,
+						   .start_ip = f->start_ip,
+						   .end_ip = ip,
+						   .edges = f->edges,
+						   .count = f->len,
+						   .mode = f->mode},
+			     f->last_path);
 	f->last_path = path;
 	f->flushes++;
 	f->len = 0;
