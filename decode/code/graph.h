@@ -53,7 +53,7 @@
 #include <stdint.h>
 
 #include "decode/code/blocks.h"
-#include "decode/code/image.h"
+#include "decode/code/address_space.h"
 #include "decode/code/memos.h"
 #include "decode/code/paths.h"
 #include "decode/code/positions.h"

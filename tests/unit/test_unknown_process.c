@@ -83,7 +83,7 @@ int main(void)
 	/* Places that come again with every program are not random. */
 	for (int i = 0; i < 6; i++)
 		map(&b, &graph, &kernel, PLACE, 0x1000, f, true);
-	check("not placed at random: nothing is known", b.never && !at(&b, PLACE));
+	check("not placed at random: nothing is known", b.not_random && !at(&b, PLACE));
 	map(&b, &graph, &kernel, PLACE + 0x10000, 0x1000, f, true);
 	check("nor anything later", !at(&b, PLACE + 0x10000));
 
