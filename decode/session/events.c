@@ -203,7 +203,7 @@ int pt_session_events_sample(struct pt_session_events *ev, uint32_t attr, const 
 	*ret_side = NULL;
 	if (!event || !pt_sample_parse(record, size, event->sample_type, event->read_format, &sample))
 		return 0;
-	side = calloc(1, sizeof *side + size + 80);
+	side = pt_sideband_record_create(record, size);
 	if (!side)
 		return pt_fail_no_memory(e, "events");
 	side->time_ns = sample.time_ns;
@@ -211,8 +211,6 @@ int pt_session_events_sample(struct pt_session_events *ev, uint32_t attr, const 
 	side->tid = sample.tid;
 	side->cpu = sample.cpu;
 	side->event = event;
-	side->size = size;
-	memcpy(side->record, record, size);
 	*ret_side = side;
 	return 0;
 }

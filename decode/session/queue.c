@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "decode/session/internal.h"
+#include "decode/sideband/apply.h"
 
 /* ---- Time ------------------------------------------------------------------------------------------- */
 
@@ -293,9 +294,8 @@ static bool runs_unknown_process(const struct stream *st, const struct pt_machin
 
 static int apply_code(struct session *s, const struct pt_sideband_record *side, struct pt_error *e)
 {
-	struct pt_tasks *tasks = side->machine->tasks;
 	int32_t pid = pt_sideband_pid(side);
-	bool disturbs = pt_tasks_disturbs(tasks, side);
+	bool disturbs = pt_sideband_disturbs(side);
 	/* A new name makes a new thread of it: its slices end here. */
 	bool rename = !side->memory && disturbs && pid != PTC_ANY_PID;
 	int r;
@@ -307,7 +307,7 @@ static int apply_code(struct session *s, const struct pt_sideband_record *side, 
 	for (struct stream *st = s->streams; st; st = st->next)
 		if (runs_unknown_process(st, side->machine))
 			pt_flow_pause(&st->flow, false);
-	r = pt_tasks_apply(tasks, side, e);
+	r = pt_sideband_apply(side, e);
 	for (struct stream *st = s->streams; st; st = st->next) {
 		if (!runs_unknown_process(st, side->machine))
 			continue;
@@ -375,7 +375,7 @@ int pt_session_apply(struct session *s, const struct pt_sideband_record *side, s
 		return cpu_context ? pt_session_switch(s, cpu_context, pid, tid, e) : 0;
 	}
 	if (effect & PT_SIDEBAND_EXIT)
-		pt_tasks_exit(side->machine->tasks, side);
+		pt_sideband_exit(side);
 	if (effect & PT_SIDEBAND_LOST)
 		pt_emit_error(&s->emit, 0, side->cpu, side->tsc ? side->tsc : PTR_NO_TSC, "lost sideband",
 			      "the kernel lost sideband records: mappings may be missing");

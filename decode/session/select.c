@@ -9,13 +9,11 @@
 
 static int mark_add(struct session *s, uint64_t tsc, bool end, struct pt_error *e)
 {
-	/* As empty as a record can be: whoever looks at it sees type 0. */
-	struct pt_sideband_record *side = calloc(1, sizeof *side + 80);
+	struct pt_sideband_record *side = pt_sideband_record_create(NULL, 0);
 
 	if (!side)
 		return pt_fail_no_memory(e, NULL);
 	side->machine = s->host;
-	side->pid = side->tid = side->cpu = -1;
 	side->mark = true;
 	side->mark_end = end;
 	side->tsc = tsc;

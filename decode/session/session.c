@@ -240,7 +240,7 @@ static int take_attr(struct session *s, const struct ptc_chunk *c, struct pt_err
 	m = pt_machine_get(s->machines, attr.machine_pid);
 	if (!m)
 		return pt_fail_no_memory(e, NULL);
-	if (pt_tasks_attr(m->tasks, &attr, e) < 0 || pt_session_events_attr(s->events, &attr, e) < 0)
+	if (pt_sideband_attr(&m->attrs, &attr, e) < 0 || pt_session_events_attr(s->events, &attr, e) < 0)
 		return -1;
 	if (attr.index >= s->attr_count) {
 		/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
@@ -268,11 +268,12 @@ static int take_sideband(struct session *s, const struct ptc_chunk *c, struct pt
 		return -1;
 	m = attr < s->attr_count ? s->attrs[attr] : s->host;
 	while (size) {
-		struct pt_sideband_record *side;
+		struct pt_sideband_record *side = pt_sideband_parse(&m->attrs, attr, p, size, e);
 		uint32_t n;
 
-		if (pt_tasks_parse(m->tasks, attr, p, size, &side, &n, e) < 0)
+		if (!side)
 			return -1;
+		n = side->size;
 		if (pt_sideband_is_sample(side)) {
 			struct pt_sideband_record *sample;
 			int r =
@@ -308,7 +309,7 @@ static int take_image(struct session *s, const struct ptc_chunk *c, struct pt_er
 		return img_store_image(s->store, &image, e);
 	if (image.kind != PTC_IMAGE_MEMORY || image.size > UINT64_MAX - image.vaddr)
 		return 0;
-	side = calloc(1, sizeof *side);
+	side = pt_sideband_record_create(NULL, 0);
 	if (!side)
 		return pt_fail_no_memory(e, NULL);
 	side->machine = pt_machine_get(s->machines, image.machine_pid);
@@ -322,7 +323,6 @@ static int take_image(struct session *s, const struct ptc_chunk *c, struct pt_er
 		return -1;
 	}
 	side->pid = image.pid;
-	side->tid = side->cpu = -1;
 	side->start = image.vaddr;
 	side->end = image.vaddr + image.size;
 	side->time_ns = image.time_ns;

@@ -162,7 +162,8 @@ static unsigned element_size(const char *type, size_t n)
 	return 1;
 }
 
-/* "char prev_comm[16]", "__data_loc char[] name", "u64 ip", "const char * name": fills name, kind and element. */
+/* "char prev_comm[16]", "__data_loc char[] name", "u64 ip", "const char * name": fills name, kind and
+ * element. */
 static bool declaration(const char *p, size_t n, struct field *f)
 {
 	size_t end = n, begin, type;
@@ -282,7 +283,8 @@ static bool locate(const struct field *f, const uint8_t *raw, size_t raw_bytes, 
 	return at <= raw_bytes && where[1] <= raw_bytes - at;
 }
 
-/* *left: bytes that may still be told of the event. Fields hardly overlap, so that a sound format does with these. */
+/* *left: bytes that may still be told of the event. Fields hardly overlap, so that a sound format does with
+ * these. */
 static void add_value(struct pt_text_buffer *b, const struct field *f, const uint8_t *raw, size_t raw_bytes,
 		      size_t *left)
 {

@@ -11,8 +11,8 @@
  *   __data_loc char[] x, __rel_loc       a string (u16 offset, u16 length; the latter counts from the field's end)
  *   any other array                      an array of numbers
  *   anything of an odd size              a string of hex digits
- * Bytes that are no UTF-8 stand for the Unicode character of the same number. The common_ fields are left out: a
- * sample's own thread and CPU say more. A field that reaches beyond the sample's bytes is null.
+ * Bytes that are no UTF-8 stand for the Unicode character of the same number. The common_ fields are left
+ * out: a sample's own thread and CPU say more. A field that reaches beyond the sample's bytes is null.
  *
  * Pure: bytes in, text out.
  */
@@ -40,13 +40,14 @@ struct pt_tracepoint;
 struct pt_tracepoint *pt_tracepoint_create(const char *format, size_t format_bytes);
 void pt_tracepoint_destroy(struct pt_tracepoint *t); /* NULL is fine */
 
-/* Appends the fields of a sample's raw bytes, in the format's order: `"pid":1,"comm":"x"`, without braces; nothing when
- * there are none. null: what does not lie in them, and what is behind fields that come to four times of them together. */
+/* Appends the fields of a sample's raw bytes, in the format's order: `"pid":1,"comm":"x"`, without braces;
+ * nothing when there are none. null: what does not lie in them, and what is behind fields that come to four
+ * times of them together. */
 void pt_tracepoint_json(const struct pt_tracepoint *t, const uint8_t *raw, size_t raw_bytes,
 			struct pt_text_buffer *b);
 
-/* The number in a field: false when there is no such field, or it is none of 1, 2, 4 or 8 bytes within raw. Signed
- * fields are sign-extended. */
+/* The number in a field: false when there is no such field, or it is none of 1, 2, 4 or 8 bytes within raw.
+ * Signed fields are sign-extended. */
 bool pt_tracepoint_number(const struct pt_tracepoint *t, const uint8_t *raw, size_t raw_bytes,
 			  const char *field, uint64_t *ret);
 
