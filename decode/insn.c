@@ -450,7 +450,7 @@ static int take_vector_prefix(struct op *o, uint32_t *ret)
 	if (o->length == o->max)
 		return past_end(o);
 	next = o->p[o->length];
-	/* In the older modes BOUND, LES and LDS, which take memory only; everywhere POP, whose /r is 0. */
+	/* In the older modes BOUND, LES and LDS, which take memory only; everywhere POP, with an /r of 0. */
 	if (first == 0x8f ? (next & 0x1f) < 8 : !o->m64 && next < 0xc0)
 		return 0;
 	if (o->rex || o->lock || o->pp != PP_NONE)

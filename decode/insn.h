@@ -43,7 +43,7 @@ enum insn_class {
 	INSN_MOV_CR3, /* mov to cr3: PIP */
 	INSN_VMPTRLD, /* VMCS packet */
 	INSN_PTWRITE, /* PTW packet; operand size in `ptw_bytes` */
-	INSN_XBEGIN,  /* falls through; an abort is asynchronous and goes to `rel` */
+	INSN_XBEGIN,  /* falls through; an abort is asynchronous and leads to `rel` */
 	INSN_MWAIT,   /* MWAIT, UMWAIT, TPAUSE: power packets */
 	INSN_HLT
 };
@@ -66,7 +66,7 @@ enum {
  * Returns its length, 1..15, and fills *ret; or INSN_INVALID or INSN_TRUNCATED, and *ret is untouched.
  *
  * Direct near branches use Intel's rule in 64-bit mode: operand-size prefix 66 is ignored for them
- * (rel32 stays; SDM vol. 2, Jcc/JMP/CALL).
+ * (rel32 remains; SDM vol. 2, Jcc/JMP/CALL).
  */
 int insn_decode(const uint8_t *p, size_t n, enum insn_mode mode, struct insn *ret);
 
@@ -85,7 +85,7 @@ static inline uint64_t insn_target(const struct insn *in, uint64_t ip, enum insn
 
 /*
  * False when insn_target() may be wrong. On CPUs with linear IPs (CPUID.14H:ECX.LIP; SDM, "Packet Decoding of
- * RIP versus LIP") addresses hold the code segment's base, which the trace does not tell apart. In 16-bit code
+ * RIP versus LIP") addresses hold the code segment's base, which cannot be separated from IP. In 16-bit code
  * IP is cut to 16 bits before the base is added. So for a branch across a multiple of 64 KB it is not known
  * whether IP was cut.
  */

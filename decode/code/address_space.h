@@ -2,7 +2,7 @@
  * address_space.h - what is mapped where in one address space (a process's, or a kernel's), now.
  *
  * A process's space has its kernel's as `upper`: the upper half of its addresses is looked up there. Spaces
- * change as sideband is applied (sideband/apply.h). Those who cache code of a space compare its `generation`
+ * change as sideband is applied (sideband/apply.h). A cache of a space's code compares its `generation`
  * (graph.h).
  */
 #ifndef DECODE_CODE_ADDRESS_SPACE_H

@@ -2,8 +2,7 @@
  * blocks.h - basic blocks: straight code from an address up to and including its first branch, decoded once.
  *
  * Blocks overlap where code is entered in the middle: a block begins at each address that was asked for, and
- * ends at the same branch. A conditional branch's fall-through is another block, so no block goes on after a
- * branch.
+ * ends at the same branch. The fall-through of a conditional branch is another block.
  */
 #ifndef DECODE_CODE_BLOCKS_H
 #define DECODE_CODE_BLOCKS_H

@@ -14,8 +14,8 @@ static bool add_bit(struct pt_emulated *e, unsigned bit)
 }
 
 /*
- * Reads the straight code from e->at to the branch at `from`: each conditional branch on the way was not
- * taken. False when the value is complete.
+ * Reads the straight code from e->at to the branch at `from`: each conditional branch in it was not taken.
+ * False when the value is complete.
  */
 static bool read_straight(struct pt_emulated *e, struct pt_graph *g, struct pt_code *code, uint64_t from,
 			  bool async)

@@ -23,7 +23,7 @@ struct pt_emulated {
 	bool interrupted; /* the task has left the function, and comes back at `at` */
 	uint8_t bits;	  /* read so far */
 	uint64_t value;
-	uint64_t at; /* where execution goes on after the last bit's branch */
+	uint64_t at; /* where execution continues after the last bit's branch */
 	uint64_t ip;
 	const struct pt_task *task;
 };

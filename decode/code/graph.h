@@ -36,13 +36,13 @@
  *    has reported: the flow never stands further on than packets have confirmed. So when a FUP, a timing
  *    packet or a PSB comes next, the flow can still walk, block by block, to the place that it means.
  *  - arc (positions.h): from a position through its decision to the next position, for one answer. A TNT bit
- *    follows one arc, which is one load. The edges on the way are in an array beside it.
+ *    follows one arc, which is one load. Its edges are in an array beside it.
  *  - edges and paths (paths.h): taken branches, and sequences of them, interned: what the record stream is
  *    made of.
  *  - memos (memos.h): a whole path, or what one packet led to, cached by the packets' bytes.
  *
  * Blocks and positions belong to a code: one version of one address space. When its mappings have changed,
- * pt_code_refresh() gives it a new id, and all is decoded anew. Positions of the old version stay valid
+ * pt_code_refresh() gives it a new id, and all is decoded anew. Positions of the old version remain valid
  * memory, but must be looked up again by their address.
  */
 #ifndef DECODE_CODE_GRAPH_H
@@ -97,14 +97,14 @@ struct pt_graph {
 	uint32_t path_mask;
 	uint32_t *path_edges; /* edges of all paths, one path after the other */
 	uint32_t *path_insns; /* parallel: instructions before each edge, as in struct ptr_path */
-	uint8_t *path_roles;  /* parallel: of a path whose role was asked, its edges' (output/calls.c) */
+	uint8_t *path_roles;  /* parallel: the roles of the edges, of paths that have one (output/calls.c) */
 	struct pt_path_stats *path_stats; /* parallel to paths; NULL unless pt_graph_count_stats() */
 	uint32_t path_edge_count, path_edge_room;
 	struct pt_code **codes;
 	uint32_t code_count;
 	uint32_t position_limit, block_limit, edge_limit, path_limit, path_edge_limit;
 	bool cache_full; /* one of the limits is reached: time for pt_graph_recycle() */
-	bool bare;	 /* nobody asks what paths hold but their edges: they are not counted */
+	bool bare;	 /* only the edges of paths are wanted: what lies between is not counted */
 	bool unnumbered; /* see pt_graph_number_no_paths() */
 	bool full;	 /* out of memory or room: what follows is not decoded, and reported as such */
 	struct pt_graph_sums sums; /* of the paths that were recycled */
@@ -115,8 +115,8 @@ struct pt_graph {
 int pt_graph_init(struct pt_graph *g, struct pt_error *e);
 void pt_graph_deinit(struct pt_graph *g);
 
-/* From now on the cache is full when the graph takes about that many bytes (at first: PT_GRAPH_BYTES). It may
- * grow beyond by what the packet at hand needs. */
+/* From now on the cache is full when the graph takes about that many bytes (at first: PT_GRAPH_BYTES). It
+ * may grow beyond by what the current packet needs. */
 #define PT_GRAPH_BYTES ((size_t)160 << 20)
 void pt_graph_limit(struct pt_graph *g, size_t bytes);
 /*

@@ -8,8 +8,8 @@
 
 /*
  * Address space for n zeroed elements of size bytes; memory is taken where they are written first. So an
- * array can have room for the most that it will ever hold, and never moves: pointers to its elements stay
- * valid. NULL: no memory. Give it back with pt_pages_release(), and the same n and size; p may be NULL.
+ * array can have room for the most that it will ever hold, and never moves. NULL: no memory. Give it back
+ * with pt_pages_release(), and the same n and size; p may be NULL.
  */
 void *pt_pages_reserve(size_t n, size_t size);
 void pt_pages_release(void *p, size_t n, size_t size);

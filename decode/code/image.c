@@ -29,7 +29,7 @@ struct img_file {
 	size_t segment_count, segment_room;
 	uint64_t longest; /* segment's size */
 	struct img_symbols symbols;
-	struct img_used *used; /* NULL: nobody asks */
+	struct img_used *used; /* NULL: not tracked */
 };
 
 /* A piece of the arena: memory for many images, given back all at once. */

@@ -70,7 +70,7 @@ bool img_file_has_symbols(const struct img_file *f);
 
 /* The bytes of code that can be read at offset, and *ret pointing at them; 0 when there are none. */
 size_t img_file_code(struct img_file *f, uint64_t offset, const uint8_t **ret);
-/* The bytes at offset were read as code. False when nobody asks (img_store_track_used()). */
+/* The bytes at offset were read as code. False when that is not tracked (img_store_track_used()). */
 bool img_file_use(struct img_file *f, uint64_t offset);
 /* Overwrites n bytes at offset, which img_file_code() has given just now. */
 void img_file_write(struct img_file *f, uint64_t offset, const uint8_t *bytes, size_t n);

@@ -43,17 +43,18 @@ struct pt_path_memo {
 
 /*
  * A memoized packet, for traces with CYC packets, where most runs are one packet long: what the packet led
- * to, from a position's decision to the next position's decision. The direct branches on the way there belong
- * to the run as well. One cache line.
+ * to, from a position's decision to the next position's decision. The direct branches in between belong to
+ * the run as well. One cache line.
  */
 #define PT_PACKET_MEMO_STACK 4
 struct pt_packet_memo {
-	uint64_t from;		/* where the run starts that begins with the packet, else the path before */
+	uint64_t from; /* where the run starts, if with the packet; else 1 << 62 | the path before it */
 	uint64_t next_start_ip; /* where the next run starts */
 	uint64_t to;		/* of a TIP: its address, and byte is 0 */
-	uint32_t position;	/* where it begins; 0 free */
-	uint32_t path;		/* the run so far, 0: no branch was taken */
-	uint32_t base, next;	/* positions: where it leads to, and after the direct jumps and calls there */
+	uint32_t position;	/* that the packet answers; 0 free */
+	uint32_t path;		/* of the run up to next, 0: no branch was taken */
+	uint32_t base;		/* position that the packet leads to */
+	uint32_t next;		/* and that with the next decision, after direct jumps and calls */
 	/* Positions: what was pushed, the lowest first; at the end what a TNT popped, the highest last. */
 	uint32_t stack[PT_PACKET_MEMO_STACK];
 	uint16_t insns;

@@ -171,7 +171,7 @@ static struct pt_path_stats *stats_of(struct pt_graph *g, const struct pt_path *
 
 /*
  * Counts the straight code from block b to the branch at `from` (without that instruction when exclusive):
- * returns the number of instructions, and adds the conditional branches on the way to the path's. A block
+ * returns the number of instructions, and adds its conditional branches to the path's. A block
  * that ends in a branch other than that at `from` was passed, so its branch was not taken.
  */
 static uint32_t count_straight(struct pt_graph *g, struct pt_path *path, struct pt_block *b, uint64_t from,

@@ -94,7 +94,7 @@ struct pt_path_key {
 uint32_t pt_graph_path(struct pt_graph *g, const struct pt_path_key *key, uint32_t after);
 
 /*
- * Of a bare graph, before the first path: nobody asks which paths are run, only how long they are. Neither
+ * Of a bare graph, before the first path: which paths are run is not wanted, only how long they are. Neither
  * edges nor paths are looked up or kept then, which saves a third of the time where code repeats itself
  * little. Each edge's number is 1, a path's number is one more than it has edges, and the structs of both are
  * empty.

@@ -37,7 +37,7 @@ struct pt_arc {
 	/* Of the stack. 1: the prefix has a call; -1: a return, which leads to the stack's top, not next. */
 	int8_t rise;
 	uint8_t n_edges;
-	uint8_t backward; /* the last edge goes backward */
+	uint8_t backward; /* the last edge's target is not after its source */
 	uint8_t decision; /* enum pt_decision of `next`; PT_D_UNRESOLVED: nothing else is valid */
 };
 
@@ -72,7 +72,7 @@ union pt_edge_list {
 struct pt_where {
 	uint64_t ip;
 	uint64_t decision_ip;	/* of the branch; PT_D_DEAD: of what could not be followed */
-	uint64_t decision_next; /* the instruction after it; PT_D_CONT: where the code goes on */
+	uint64_t decision_next; /* the instruction after it; PT_D_CONT: where the code continues */
 	uint64_t target;	/* PT_D_JCC */
 	uint32_t code;		/* id */
 	uint8_t cls;		/* enum insn_class of the branch */

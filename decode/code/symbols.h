@@ -14,7 +14,7 @@
 
 struct img_symbol_entry {
 	uint64_t value, end; /* half-open, as in the file; the last one of unknown size has end UINT64_MAX */
-	uint32_t name;	     /* offset in strings; stays the same when symbols are added */
+	uint32_t name;	     /* offset in strings, which does not change when symbols are added */
 	uint16_t rank;	     /* 0 is best: the one that names the address */
 	bool sizeless;	     /* its end is where the next one begins */
 };

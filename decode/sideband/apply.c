@@ -14,7 +14,7 @@ static const struct perf_event_header *header(const struct pt_sideband_record *s
 	return (const void *)s->record;
 }
 
-/* The n-th 32-bit number behind the header. */
+/* The n-th 32-bit number after the header. */
 static int32_t number(const struct pt_sideband_record *s, unsigned n)
 {
 	return (int32_t)u32(s->record + sizeof(struct perf_event_header) + 4 * (size_t)n);

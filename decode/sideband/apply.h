@@ -1,6 +1,7 @@
 /*
- * apply.h - applies sideband records, in the order of their time, to the machine that they are of: who
- * there is, what is mapped.
+ * apply.h - what a sideband record changes in its machine: processes, threads and mappings.
+ *
+ * Records are to be applied in the order of their time.
  */
 #ifndef DECODE_SIDEBAND_APPLY_H
 #define DECODE_SIDEBAND_APPLY_H

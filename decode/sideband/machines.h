@@ -20,10 +20,10 @@
 struct pt_cpu_context {
 	struct pt_machine *machine;
 	int32_t index;		/* the CPU's or vCPU's number, -1 unknown */
-	struct pt_task *task;	/* who runs there as the sideband says; NULL unknown */
-	struct pt_task *before; /* who ran before that */
-	struct pt_task
-	    *late; /* who runs there once the flow comes to the kernel's switch; NULL: no switch is due */
+	struct pt_task *task;	/* that runs there as the sideband says; NULL unknown */
+	struct pt_task *before; /* that ran before */
+	/* Runs there once the flow comes to where the kernel switches threads; NULL: no switch is due. */
+	struct pt_task *late;
 	struct pt_task unknown; /* stands for a guest's thread that is not known */
 	uint64_t user_cr3;	/* when it entered user space last, 0: not yet */
 	uint32_t switches;	/* applied since then */
@@ -71,9 +71,9 @@ struct pt_cpu_context *pt_machine_cpu_context(struct pt_machine *m, int32_t vcpu
 void pt_cpu_context_init(struct pt_cpu_context *cpu_context, struct pt_machine *m, int32_t index);
 
 /*
- * CR3 (without PCID) to the process that has these page tables. What the flow has seen is learnt, because
- * sideband alone says who runs only to the precision of its times. A process has one CR3 in user space,
- * until an exec gives it another.
+ * CR3 (without PCID) to the process that has these page tables. A CR3 that the flow sees is learnt as that
+ * of the process which the sideband says runs. Later the CR3 is more exact than the sideband's times. A
+ * process has one CR3 in user space, until an exec gives it another.
  */
 
 /* The process that was learnt, NULL not known. */

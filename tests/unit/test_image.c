@@ -83,7 +83,7 @@ int main(void)
 	      true);
 	check("one", add(s, 0x1010, 0, 't', "one") == 0, true);
 	named(&sp, BASE + 0x20, "one", BASE + 0x10, BASE + 64, &first);
-	/* More of them: what was there stays, and one without size ends where a new one begins. */
+	/* More of them: what was there remains, and one without size ends where a new one begins. */
 	check("two", add(s, 0x1030, 8, 't', "two") == 0, true);
 	check("zero", add(s, 0x1000, 4, 't', "zero") == 0, true);
 	named(&sp, BASE + 0x20, "one", BASE + 0x10, BASE + 0x30, &again);
