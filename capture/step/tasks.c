@@ -118,7 +118,7 @@ void step_thread_last(struct step *s, struct step_thread *t)
 	*at = t;
 }
 
-/* The value behind NAME: in /proc/TID/status, by the format of one number. */
+/* A number in /proc/TID/status, by a scanf format of its line. */
 static unsigned long long status_of(pid_t tid, const char *format, unsigned long long otherwise)
 {
 	unsigned long long value = otherwise;
