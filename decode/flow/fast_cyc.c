@@ -271,7 +271,12 @@ static void keep(struct pt_flow *f, const struct beginning *b, unsigned byte, ui
 		count += g->positions[lead.from[i]].arc[0].n_edges;
 	}
 	if (count) {
-		path = pt_graph_path(g, f->at.code, f->path.start_ip, f->path.edges, count, 0, f->at.mode,
+		path = pt_graph_path(g,
+				     &(struct pt_path_key){.code = f->at.code,
+							   .start_ip = f->path.start_ip,
+							   .edges = f->path.edges,
+							   .count = count,
+							   .mode = f->at.mode},
 				     f->path.last);
 		if (!path)
 			return;

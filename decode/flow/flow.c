@@ -175,8 +175,13 @@ void pt_flow_flush(struct pt_flow *f)
 	if (!f->path.len)
 		return;
 	/* Without CYCs short paths are what an MTC has cut off, wherever it came: nothing follows them as a rule. */
-	path = pt_graph_path(f->graph, f->at.code, f->path.start_ip, f->path.edges, f->path.len, 0,
-			     f->at.mode, f->timing.has_cyc ? f->path.last : 0);
+	path = pt_graph_path(f->graph,
+			     &(struct pt_path_key){.code = f->at.code,
+						   .start_ip = f->path.start_ip,
+						   .edges = f->path.edges,
+						   .count = f->path.len,
+						   .mode = f->at.mode},
+			     f->timing.has_cyc ? f->path.last : 0);
 	f->path.last = path;
 	f->path.flushes++;
 	f->path.start_ip = f->graph->unnumbered ? 0 : f->graph->edges[f->path.edges[f->path.len - 1]].to;
@@ -195,8 +200,14 @@ void pt_flow_flush_tail(struct pt_flow *f, uint64_t ip)
 		pt_flow_flush(f);
 		return;
 	}
-	path = pt_graph_path(f->graph, f->at.code, f->path.start_ip, f->path.edges, f->path.len, ip,
-			     f->at.mode, f->path.last);
+	path = pt_graph_path(f->graph,
+			     &(struct pt_path_key){.code = f->at.code,
+						   .start_ip = f->path.start_ip,
+						   .end_ip = ip,
+						   .edges = f->path.edges,
+						   .count = f->path.len,
+						   .mode = f->at.mode},
+			     f->path.last);
 	f->path.last = path;
 	f->path.flushes++;
 	f->path.len = 0;
