@@ -19,8 +19,9 @@ bool aux_sample_has_time(const uint8_t *p, size_t n)
 }
 
 /*
- * How many bytes at b's begin are a's end, the most that it can be. Knuth, Morris and Pratt's way, since both may be the same few
- * bytes over and over: border[i] is the most that b[0..i] has at its begin and, less than all, at its end.
+ * How many bytes at b's begin are a's end, the most that it can be. Knuth, Morris and Pratt's way, since both
+ * may be the same few bytes over and over: border[i] is the most that b[0..i] has at its begin and, less than
+ * all, at its end.
  */
 static size_t overlap(const uint8_t *a, size_t a_bytes, const uint8_t *b, size_t b_bytes, uint16_t *border)
 {

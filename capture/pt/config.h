@@ -1,6 +1,6 @@
 /*
- * config.h - perf's config terms for intel_pt: "cyc,mtc_period=3,noretcomp", with "intel_pt/" before and "/u" behind
- * them or not.
+ * config.h - perf's config terms for intel_pt: "cyc,mtc_period=3,noretcomp", with "intel_pt/" before and "/u"
+ * behind them or not.
  */
 #ifndef CAPTURE_PT_CONFIG_H
 #define CAPTURE_PT_CONFIG_H

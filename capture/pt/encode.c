@@ -87,7 +87,10 @@ static void put_tnt(struct pt_encoder *e)
 	e->tnt_n = 0;
 }
 
-/* MTC, at its own time, for each period of CTC ticks that began since the last one. Branches from before are told first. */
+/*
+ * MTC, at its own time, for each period of CTC ticks that began since the last one. Branches from before are
+ * told first.
+ */
 static void mtc(struct pt_encoder *e)
 {
 	uint64_t now, shift = e->config->mtc_shift;

@@ -1,8 +1,9 @@
 /*
  * encode.h - Intel PT packets from what a thread executed: what the hardware would write.
  *
- * One encoder a thread. The caller tells of branches in order, and of time by advancing the clock; the encoder
- * appends bytes. Encodings and conditions: Intel SDM vol. 3, "Intel Processor Trace". User-space tracing only.
+ * One encoder a thread. The caller tells of branches in order, and of time by advancing the clock; the
+ * encoder appends bytes. Encodings and conditions: Intel SDM vol. 3, "Intel Processor Trace". User-space
+ * tracing only.
  */
 #ifndef CAPTURE_PT_ENCODE_H
 #define CAPTURE_PT_ENCODE_H
@@ -50,8 +51,8 @@ struct pt_encoder {
 	uint64_t tnt_at; /* cycles when the first of them retired */
 	uint64_t cyc_at; /* cycles when the last CYC was sent */
 	uint64_t ctc_at; /* the CTC tick that was told last */
-	/* Two models of the call stack (perf pops at each return, libipt at compressed ones): a return is compressed
-	 * when both agree with the truth. */
+	/* Two models of the call stack (perf pops at each return, libipt at compressed ones): a return is
+	 * compressed when both agree with the truth. */
 	uint64_t all[64], compressed[64];
 	uint32_t all_n, compressed_n;
 };
@@ -64,16 +65,24 @@ void pt_encode_deinit(struct pt_encoder *e);
 void pt_encode_begin(struct pt_encoder *e, uint64_t ip, bool psb);
 /* A system call (SYSCALL, SYSENTER) out of user space: TIP.PGD without IP. */
 void pt_encode_end(struct pt_encoder *e);
-/* An interrupt, signal or fault before the instruction at ip, or a software interrupt that it is (INT3, INT n): FUP with
- * ip, TIP.PGD without (SDM "Packet Generation Scenarios", 11c to 13c). */
+/*
+ * An interrupt, signal or fault before the instruction at ip, or a software interrupt that it is (INT3, INT
+ * n): FUP with ip, TIP.PGD without (SDM "Packet Generation Scenarios", 11c to 13c).
+ */
 void pt_encode_async_end(struct pt_encoder *e, uint64_t ip);
-/* From before the instruction at ip to `to`, both traced: FUP, TIP. abort: a transaction's, MODE.TSX before them. */
+/*
+ * From before the instruction at ip to `to`, both traced: FUP, TIP. abort: a transaction's, MODE.TSX before
+ * them.
+ */
 void pt_encode_async(struct pt_encoder *e, uint64_t ip, uint64_t to, bool abort);
 /* next: where execution goes on, for a PSB that may be due. */
 void pt_encode_jcc(struct pt_encoder *e, bool taken, uint64_t next);
 void pt_encode_indirect(struct pt_encoder *e, uint64_t to);
 void pt_encode_ret(struct pt_encoder *e, uint64_t to);
-/* A near call, before pt_encode_indirect() when it is one: ret is the address behind it. Not for a call to ret. */
+/*
+ * A near call, before pt_encode_indirect() when it is one: ret is the address behind it. Not for a call to
+ * ret.
+ */
 void pt_encode_push(struct pt_encoder *e, uint64_t ret);
 /* A PSB+ now, before the instruction at ip. */
 void pt_encode_psb(struct pt_encoder *e, uint64_t ip);

@@ -1,15 +1,20 @@
-/* host_meta.h - META that says on which machine and how a capture was made. */
-#ifndef CAPTURE_RECORD_HOST_META_H
-#define CAPTURE_RECORD_HOST_META_H
+/* host_meta.h - META that says on which machine, when and how a recording was made; of both engines. */
+#ifndef CAPTURE_PT_HOST_META_H
+#define CAPTURE_PT_HOST_META_H
 
-#include "capture/record/clock.h"
-#include "capture/record/pmu.h"
+#include <stdbool.h>
+
 #include "schema/container.h"
 
-/* uuid, tool, engine, start_time, uname's, the CPU's. 0, or -1: the writer's errors. */
-int host_meta_put(struct ptc_writer *w, const char *engine, const char *command, struct pt_error *e);
-/* Clock and PT configuration; pmu NULL: no PT. */
-int host_meta_put_pt(struct ptc_writer *w, const struct hw_pmu *pmu, uint64_t config, unsigned levels,
-		     const struct hw_clock *clock, struct pt_error *e);
+struct host_meta {
+	const char *engine; /* "perf", "sideband", "step" */
+	bool synthetic;	    /* its time is a model */
+	char **command;	    /* of the traced program, NULL-terminated; NULL: none */
+};
+
+/*
+ * Writes uuid, tool, engine, command, start_time, uname's and the CPU's keys. 0, or -1: the writer's errors.
+ */
+int host_meta_put(struct ptc_writer *w, const struct host_meta *m, struct pt_error *e);
 
 #endif

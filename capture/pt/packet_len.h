@@ -1,6 +1,6 @@
 /*
- * packet_len.h - how long an Intel PT packet is, from its first bytes; just enough to cut AUX data between two
- * packets. From the Intel SDM, volume 3, "Intel Processor Trace", packet definitions.
+ * packet_len.h - how long an Intel PT packet is, from its first bytes; just enough to cut AUX data between
+ * two packets. From the Intel SDM, volume 3, "Intel Processor Trace", packet definitions.
  */
 #ifndef CAPTURE_PT_PACKET_LEN_H
 #define CAPTURE_PT_PACKET_LEN_H
@@ -79,8 +79,8 @@ static inline int pt_cyc_len(const uint8_t *p, size_t n)
 
 /*
  * The bytes of the packet at p, of which n >= 1 bytes are there. PT_PACKET_CUT: it goes on beyond them;
- * PT_PACKET_BAD: none begins like that. *block: bytes of a block item's payload while between BBP and BEP (4, 8), else
- * 0; start with 0.
+ * PT_PACKET_BAD: none begins like that. *block: bytes of a block item's payload while between BBP and BEP (4,
+ * 8), else 0; start with 0.
  */
 static inline int pt_packet_len(const uint8_t *p, size_t n, int *block)
 {
@@ -137,8 +137,8 @@ static inline size_t pt_whole_packets(const uint8_t *p, size_t n)
 }
 
 /*
- * The TSC in the PSB+ that begins at p, of n bytes: how many bytes there are up to the end of it, and *ret; 0: it is not all
- * there, or has none. No more than PT_PSB_PLUS_MAX bytes are looked at.
+ * The TSC in the PSB+ that begins at p, of n bytes: how many bytes there are up to the end of it, and *ret;
+ * 0: it is not all there, or has none. No more than PT_PSB_PLUS_MAX bytes are looked at.
  */
 static inline size_t pt_psb_tsc(const uint8_t *p, size_t n, uint64_t *ret)
 {
@@ -163,8 +163,8 @@ static inline size_t pt_psb_tsc(const uint8_t *p, size_t n, uint64_t *ret)
 }
 
 /*
- * The PSB+ at p, of n bytes: 1 and its TSC when it has one and lies in the host, 0 when not, -1 when more bytes are
- * needed. No more than PT_PSB_PLUS_MAX bytes are looked at.
+ * The PSB+ at p, of n bytes: 1 and its TSC when it has one and lies in the host, 0 when not, -1 when more
+ * bytes are needed. No more than PT_PSB_PLUS_MAX bytes are looked at.
  */
 static inline int pt_psb_plus(const uint8_t *p, size_t n, uint64_t *tsc)
 {

@@ -1,6 +1,7 @@
 /*
- * test_pt_encode.c - the step engine's packets, byte for byte as the Intel SDM (vol. 3, "Intel Processor Trace") has them,
- * and their order and times as its "Packet Generation Scenarios", "Cycle Packet Semantics" say.
+ * test_pt_encode.c - the step engine's packets, byte for byte as the Intel SDM (vol. 3, "Intel Processor
+ * Trace") has them, and their order and times as its "Packet Generation Scenarios", "Cycle Packet Semantics"
+ * say.
  */
 #include <inttypes.h>
 #include <stdio.h>
