@@ -1,5 +1,5 @@
 /*
- * byte_buffer.h - bytes that grow as they must: perf records on their way from a ring buffer to the
+ * byte_buffer.h - a growing buffer of bytes: perf records on their way from a ring buffer to the
  * container.
  */
 #ifndef CAPTURE_RECORD_BYTE_BUFFER_H

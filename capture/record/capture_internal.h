@@ -82,7 +82,7 @@ int capture_on_record(void *capture, const struct hw_record *r, struct pt_error 
 
 /* ---- capture_run.c ---- */
 
-/* Lets the program go, and does rounds until something ends the capture. */
+/* Starts the program, and does rounds until something ends the capture. */
 int capture_run(struct capture *c, struct pt_error *e);
 /* Stops tracing, takes what is left, and ends the container. */
 int capture_finish(struct capture *c, struct pt_error *e);

@@ -6,12 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TRIGGER_MS    1	    /* a trigger is looked for that often: meanwhile the buffer is overwritten */
+#define TRIGGER_MS    1	    /* between looks for a trigger: meanwhile the buffer is overwritten */
 #define ROUND_MS      20    /* between rounds when no ring asks for one */
 #define TARGET_S      0.2   /* between looks whether the target's threads are there */
 #define GRACE_S	      2	    /* that the program has to end by a signal */
 #define FAST_LEVEL    (-7)  /* zstd's: what a user may ask for */
-#define FASTEST_LEVEL (-50) /* 600 MB/s a core and more; smaller by a fifth still (tests/bench/capture.sh) */
+#define FASTEST_LEVEL (-50) /* 600 MB/s per core; still a fifth smaller (tests/bench/capture.sh) */
 
 /* ---- One round ---- */
 

@@ -273,7 +273,7 @@ static void check_locked_memory(struct check_result *r, const char *root)
 	if (limited && l.rlim_cur != RLIM_INFINITY)
 		line(r, CHECK_LIMITED, "memory for buffers",
 		     "raise kernel.perf_event_mlock_kb, or ulimit -l; or root, or CAP_IPC_LOCK",
-		     "perf_event_mlock_kb is %ld a CPU, ulimit -l %llu KB", kb,
+		     "perf_event_mlock_kb is %ld per CPU, ulimit -l %llu KB", kb,
 		     (unsigned long long)l.rlim_cur / 1024);
 	else
 		line(r, CHECK_YES, "memory for buffers", "", "not limited");
@@ -296,11 +296,11 @@ static void check_buffers(struct check_result *r, const char *root)
 	}
 	if (free_kb && each_kb * cpus.count > free_kb / 2)
 		line(r, CHECK_LIMITED, "buffer sizes", "smaller ones: -m 128K,1M; or fewer CPUs: -C",
-		     "%lu KB a CPU by default, %lu MB for all %zu, of %lu MB available", each_kb,
+		     "%lu KB per CPU by default, %lu MB for all %zu, of %lu MB available", each_kb,
 		     each_kb * cpus.count / 1024, cpus.count, free_kb / 1024);
 	else
 		line(r, CHECK_YES, "buffer sizes", "",
-		     "%lu KB a CPU by default, %.1f MB for all %zu (-m changes it)", each_kb,
+		     "%lu KB per CPU by default, %.1f MB for all %zu (-m changes it)", each_kb,
 		     (double)(each_kb * cpus.count) / 1024, cpus.count);
 	hw_list_deinit(&cpus);
 }

@@ -134,10 +134,10 @@ struct hw_drain {
 	/* What the rounds found. */
 	struct hw_losses losses;
 	uint64_t aux_bytes;
-	uint64_t sample_count,
-	    empty_samples; /* with PERF_SAMPLE_AUX; those that the kernel gave no AUX data */
-	uint64_t round_ns; /* the last PTC_ROUND's */
-	unsigned fill;	   /* of the fullest AUX area when the round began, percent */
+	uint64_t sample_count;	/* with PERF_SAMPLE_AUX */
+	uint64_t empty_samples; /* of them those that the kernel gave no AUX data */
+	uint64_t round_ns;	/* the last PTC_ROUND's */
+	unsigned fill;		/* of the fullest AUX area when the round began, percent */
 
 	struct {
 		pthread_mutex_t lock; /* PTHREAD_MUTEX_INITIALIZER; around the rings' tails and spills, too */

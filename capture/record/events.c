@@ -74,7 +74,7 @@ void hw_events_wait(struct hw_events *ev, int timeout_ms)
 
 uint64_t hw_events_lost(const struct hw_events *ev, size_t ring, uint64_t *ret_id)
 {
-	uint64_t values[3], lost = 0, most = 0; /* value, id, lost */
+	uint64_t values[3], lost = 0, max = 0; /* value, id, lost */
 
 	*ret_id = 0;
 	for (size_t i = 0; ev->read_format & PERF_FORMAT_LOST && i < ev->count; i++) {
@@ -82,8 +82,8 @@ uint64_t hw_events_lost(const struct hw_events *ev, size_t ring, uint64_t *ret_i
 		    read(ev->events[i].fd, values, sizeof values) != sizeof values)
 			continue;
 		lost += values[2];
-		if (values[2] > most) {
-			most = values[2];
+		if (values[2] > max) {
+			max = values[2];
 			*ret_id = values[1];
 		}
 	}

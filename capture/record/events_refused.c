@@ -73,7 +73,7 @@ int hw_ring_refused(const struct hw_events *ev, const char *what, struct pt_erro
 	if (errno == EPERM || errno == ENOMEM)
 		return pt_fail(
 		    e, PT_ERR_REFUSED, PT_NO_OFFSET,
-		    "no memory for %s (%llu KB of records and %llu KB of AUX data a CPU): use smaller "
+		    "no memory for %s (%llu KB of records and %llu KB of AUX data per CPU): use smaller "
 		    "buffers (-m), or raise perf_event_mlock_kb or ulimit -l",
 		    what, (unsigned long long)ev->data_bytes / 1024,
 		    (unsigned long long)ev->aux_bytes / 1024);

@@ -28,7 +28,7 @@ bool hw_list_has(const struct hw_list *l, int32_t v)
 	return false;
 }
 
-/* "A" or "A-B" at *p, which moves behind it. */
+/* "A" or "A-B" at *p, which moves past it. */
 static bool parse_range(const char **p, long *first, long *last)
 {
 	char *end;

@@ -15,7 +15,7 @@ int hw_proc_cpus(struct hw_list *ret, struct pt_error *e);
  */
 int hw_proc_threads(struct hw_list *l, int32_t pid, struct pt_error *e);
 
-/* The process that a thread belongs to; -1: there is no such thread any more. */
+/* The process that a thread belongs to; -1: the thread has ended. */
 int32_t hw_proc_of_thread(int32_t tid);
 
 #endif

@@ -375,7 +375,7 @@ static void test_check(void)
 	check((l = line(&r, "VMX")) && l->answer == CHECK_NO && strstr(l->remedy, "kvm_intel") &&
 		  !r.can_trace,
 	      "a Broadwell with kvm_intel loaded");
-	/* It turns VMX on when there is a VM, or, if told so, at once. */
+	/* It turns VMX on when there is a VM, or, with enable_virt_at_load, at once. */
 	write_file("/sys/module/kvm_intel/refcnt", "0\n");
 	check_all(&r, root, &cpu);
 	check((l = line(&r, "VMX")) && l->answer == CHECK_LIMITED && r.can_trace, "a Broadwell without VMs");

@@ -229,12 +229,12 @@ static void test_elsewhere(void)
 	check(event(8, 0xe601, 0) && event(8, 0xe601, 0)->cpu == 1 && !event(8, 0xe601, 1),
 	      "it alone is traced");
 	for (unsigned i = 0; i < 2; i++) {
-		const struct opened *side = event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, i);
+		const struct opened *one = event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, i);
 
-		if (side && side->cpu == 1)
-			here = side;
-		else if (side)
-			there = side;
+		if (one && one->cpu == 1)
+			here = one;
+		else if (one)
+			there = one;
 	}
 	check(here && here->attr.task && here->attr.context_switch && here->attr.text_poke, "its sideband");
 	check(there && there->cpu == 0 && there->tid == -1 && there->attr.task && there->attr.mmap2 &&

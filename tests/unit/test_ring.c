@@ -305,7 +305,7 @@ struct bench {
 	struct hw_drain d;
 	struct hw_drain_ring rings[RINGS];
 	int fd;
-	bool late;		/* the kernel works on while a round runs */
+	bool concurrent;	/* the kernel works on while a round runs */
 	bool threads;		/* AUX data is read by drain threads */
 	pthread_t spill_thread; /* empties what fills up, at any time */
 	bool spills, end;
@@ -330,14 +330,14 @@ static void *spill_thread(void *arg)
 	return NULL;
 }
 
-/* In the midst of a round: the kernel does not wait for its reader. */
+/* During a round: the kernel does not wait for its reader. */
 static int on_record(void *arg, const struct hw_record *record, struct pt_error *e)
 {
 	struct bench *b = arg;
 	unsigned i = (unsigned)roll(&b->k, RINGS);
 
 	(void)record, (void)e;
-	if (b->late && (!b->k.rings[i].task || b->k.rings[i].on) && roll(&b->k, 4) == 0)
+	if (b->concurrent && (!b->k.rings[i].task || b->k.rings[i].on) && roll(&b->k, 4) == 0)
 		publish(&b->k, i, roll(&b->k, 2000));
 	return 0;
 }
@@ -347,14 +347,14 @@ static void on_chunk(void *arg)
 	hw_drain_spill(arg);
 }
 
-static void begin(struct bench *b, uint64_t seed, bool late)
+static void begin(struct bench *b, uint64_t seed, bool concurrent)
 {
 	struct pt_error e = {0};
 
 	memset(b, 0, sizeof *b);
 	b->k.random = seed * 0x9E3779B97F4A7C15u + 1;
 	b->k.now_ns = 1000;
-	b->late = late;
+	b->concurrent = concurrent;
 	b->fd = memory();
 	b->d.w = ptc_writer_create(b->fd, -7, &e);
 	for (unsigned i = 0; i < RINGS; i++) {
@@ -405,7 +405,7 @@ static void end(struct bench *b, uint64_t seed)
 {
 	struct pt_error e = {0};
 
-	b->late = false;
+	b->concurrent = false;
 	__atomic_store_n(&b->end, true, __ATOMIC_RELAXED);
 	if (b->spills)
 		pthread_join(b->spill_thread, NULL);
@@ -474,7 +474,7 @@ static void written_schedules(void)
 	end(&b, 1000);
 	check(b.d.losses.truncated == 2, "two losses are counted", 1000);
 
-	/* So many records that AUX's own are dropped: the data comes, late and without flags. */
+	/* So many records that AUX's own are dropped: the data comes a round later, without flags. */
 	begin(&b, 2, false);
 	for (unsigned i = 0; i < 200; i++)
 		put_record(&b.k, &b.k.rings[0], PERF_RECORD_COMM, 0, "12345678", 8);
