@@ -299,6 +299,8 @@ static int capture_by_pt(struct hw_arguments *a, const struct hw_pmu *pmu, struc
 		r = resolve_kernels(&a->kernels, &vms, e);
 	if (r == 0)
 		r = record(a, pmu, e);
+	a->o.guests.vms = NULL;
+	a->o.events.filter = NULL;
 	vm_free(&vms);
 	free(filter);
 	return r;

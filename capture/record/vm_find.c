@@ -233,7 +233,7 @@ static int look_at(struct vm *v, const char *root, struct pt_error *e)
 		return 1;
 	}
 	free(v->vcpus);
-	return r;
+	return r ? -1 : 0;
 }
 
 int vm_find_all(struct vms *ret, const char *root, struct pt_error *e)

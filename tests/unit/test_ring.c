@@ -76,8 +76,7 @@ static bool put_bytes(struct kernel_ring *r, const void *record, size_t n)
 	if (head + n - __atomic_load_n(&r->page->data_tail, __ATOMIC_ACQUIRE) > DATA)
 		return false;
 	for (size_t i = 0; i < n; i++)
-		/* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): it loses sight of a struct's
-		 * bytes */
+		/* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): of a struct's bytes */
 		r->data[(head + i) % DATA] = ((const uint8_t *)record)[i];
 	__atomic_store_n(&r->page->data_head, head + n, __ATOMIC_RELEASE);
 	return true;
