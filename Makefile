@@ -68,7 +68,8 @@ $(B)/obj/%.o: %.c | $(B)/headers
 	@echo "  CC    $<"
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 # SQL that is embedded with .incbin, which -MMD does not see
-$(call objects,export): $(wildcard schema/*.sql export/*.sql)
+$(B)/obj/schema/sql_macros.o: schema/macros.sql
+$(call objects,export): $(wildcard schema/*.sql)
 $(call objects,queries): $(wildcard queries/*.sql queries/*.css queries/*.js)
 
 # A missing compiler or header is said once, with its remedy, before the compiler says it many times.

@@ -222,7 +222,7 @@ int vm_rows_finish(struct vm_rows *v, struct pt_error *e)
 	    trace, (long long)v->base.guest_run + (long long)v->guest_runs, trace, trace, trace);
 	if (!sql)
 		return pt_fail_no_memory(e, NULL);
-	ret = db_exec(v->db, sql, e);
+	ret = db_exec_macros(v->db, sql, e);
 	sqlite3_free(sql);
 	return ret;
 }

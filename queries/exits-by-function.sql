@@ -22,8 +22,7 @@ ranked AS ( -- k: from the shortest on, behind those of unknown length; sorted b
 ),
 p AS ( -- the smallest that so many of 1000 are not above
 	SELECT r.trace, r.machine, r.guest_symbol, r.reason, r.exits, r.timed, r.elapsed, q.per_mille,
-		(r.latency_tsc >> t.time_shift) * t.time_mult
-		+ ((r.latency_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS ns
+		TSC_TO_NS(t, r.latency_tsc) AS ns
 	FROM ranked r CROSS JOIN (SELECT 500 AS per_mille UNION ALL VALUES (900), (990), (999), (1000)) q CROSS JOIN trace t
 	WHERE r.k = r.exits - r.timed + (r.timed * q.per_mille + 999) / 1000 AND t.id = r.trace
 ),
@@ -38,8 +37,7 @@ s AS (
 )
 SELECT s.trace, m.name AS machine, y.name AS guest_symbol, x.kvm_name, s.reason, s.exits, s.timed,
 	s.p50_ns, s.p90_ns, s.p99_ns, s.p99_9_ns, s.max_ns,
-	(s.elapsed >> t.time_shift) * t.time_mult
-		+ ((s.elapsed & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS total_ns,
+	TSC_TO_NS(t, s.elapsed) AS total_ns,
 	round(100.0 * s.elapsed / nullif(sum(s.elapsed) OVER (PARTITION BY s.trace, s.machine), 0), 2) AS exit_percent
 FROM s JOIN trace t ON t.id = s.trace LEFT JOIN machine m ON m.id = s.machine
 	LEFT JOIN symbol y ON y.id = s.guest_symbol

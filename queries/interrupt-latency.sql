@@ -8,8 +8,7 @@
 WITH place AS MATERIALIZED ( -- path_edges that lead to the handler
 	SELECT q.path_edge FROM (SELECT DISTINCT path_edge FROM interrupt) q CROSS JOIN path p CROSS JOIN edge e
 			CROSS JOIN symbol y
-	WHERE p.id = q.path_edge >> 5 AND e.id = CASE WHEN p.edge_add_high IS NULL THEN p.edge + (unicode(substr(p.edge_add, (q.path_edge & 31) + 1, 1)) & 1048575)
-		ELSE p.edge + (unicode(substr(p.edge_add, (q.path_edge & 31) + 1, 1)) & 1048575) + ((unicode(substr(p.edge_add_high, (q.path_edge & 31) + 1, 1)) - 1) << 19) END
+	WHERE p.id = q.path_edge >> 5 AND e.id = EDGE_AT(p, (q.path_edge & 31) + 1)
 		AND y.id = e.to_symbol
 		AND y.name = coalesce(:handler, 'asm_sysvec_apic_timer_interrupt')
 ),
@@ -58,15 +57,10 @@ p AS (
 	FROM r GROUP BY trace, machine, vcpu, cause
 )
 SELECT p.trace, m.name AS machine, p.vcpu, p.cause, p.cases,
-	(p.p50 >> t.time_shift) * t.time_mult
-		+ ((p.p50 & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS p50_ns,
-	(p.p90 >> t.time_shift) * t.time_mult
-		+ ((p.p90 & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS p90_ns,
-	(p.p99 >> t.time_shift) * t.time_mult
-		+ ((p.p99 & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS p99_ns,
-	(p.p99_9 >> t.time_shift) * t.time_mult
-		+ ((p.p99_9 & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS p99_9_ns,
-	(p.longest >> t.time_shift) * t.time_mult
-		+ ((p.longest & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS max_ns
+	TSC_TO_NS(t, p.p50) AS p50_ns,
+	TSC_TO_NS(t, p.p90) AS p90_ns,
+	TSC_TO_NS(t, p.p99) AS p99_ns,
+	TSC_TO_NS(t, p.p99_9) AS p99_9_ns,
+	TSC_TO_NS(t, p.longest) AS max_ns
 FROM p JOIN trace t ON t.id = p.trace LEFT JOIN machine m ON m.id = p.machine
 ORDER BY p.trace, machine, p.vcpu, p.cases DESC, p.cause;

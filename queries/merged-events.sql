@@ -10,8 +10,7 @@ WITH e AS (
 		SELECT r.id FROM event r JOIN trace t ON t.id = r.trace
 		WHERE r.tsc IS NOT NULL AND (:machine IS NULL OR r.machine IN (SELECT id FROM machine
 				WHERE name = :machine))
-			AND (:after IS NULL OR t.time_zero + (r.tsc >> t.time_shift) * t.time_mult
-		+ ((r.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) >= :after)
+			AND (:after IS NULL OR TSC_TO_TIME(t, r.tsc) >= :after)
 		ORDER BY r.trace, r.tsc, r.id LIMIT coalesce(:limit, 200)
 	)
 	UNION ALL
@@ -22,8 +21,7 @@ WITH e AS (
 		SELECT r.id FROM round_trip r JOIN trace t ON t.id = r.trace
 		WHERE r.exit_tsc IS NOT NULL AND (:machine IS NULL OR r.machine IN (SELECT id FROM machine
 				WHERE name = :machine))
-			AND (:after IS NULL OR t.time_zero + (r.exit_tsc >> t.time_shift) * t.time_mult
-		+ ((r.exit_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) >= :after)
+			AND (:after IS NULL OR TSC_TO_TIME(t, r.exit_tsc) >= :after)
 		ORDER BY r.trace, r.exit_tsc, r.id LIMIT coalesce(:limit, 200)
 	)
 	UNION ALL
@@ -33,8 +31,7 @@ WITH e AS (
 		SELECT r.id FROM guest_run r JOIN trace t ON t.id = r.trace
 		WHERE r.entry_tsc IS NOT NULL AND (:machine IS NULL OR r.machine IN (SELECT id FROM machine
 				WHERE name = :machine))
-			AND (:after IS NULL OR t.time_zero + (r.entry_tsc >> t.time_shift) * t.time_mult
-		+ ((r.entry_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) >= :after)
+			AND (:after IS NULL OR TSC_TO_TIME(t, r.entry_tsc) >= :after)
 		ORDER BY r.trace, r.entry_tsc, r.id LIMIT coalesce(:limit, 200)
 	)
 )

@@ -18,19 +18,16 @@ WITH slow AS MATERIALIZED (
 	)
 ),
 spent (id, symbol, insns) AS ( -- host's runs between the two branches, of the vCPU's thread
-	SELECT x.id, e.from_symbol, sum((coalesce(CASE WHEN p.insn_high IS NULL THEN (unicode(substr(p.insn, n.i + 1, 1)) & 1048575) - 1
-		ELSE coalesce((unicode(substr(p.insn, n.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(p.insn_high, n.i + 1, 1)) - 1) << 19) END, 0)) * (coalesce(unicode(substr(g.repeats, i.i + 1, 1)) - 1, 0) + 1))
+	SELECT x.id, e.from_symbol, sum((EDGE_INSNS_AT(p, n.i + 1)) * (NUMBER_AT(g.repeats, i.i + 1) + 1))
 	FROM slow x CROSS JOIN round_trip r CROSS JOIN run_group g CROSS JOIN slice s CROSS JOIN number i
 		CROSS JOIN path p CROSS JOIN number n CROSS JOIN edge e
 	WHERE r.id = x.id AND r.entry_branch - r.exit_branch < 20000 * 1024
 		AND g.id > r.exit_branch / 1024 - 64 AND g.id <= r.entry_branch / 1024 AND s.id = g.slice
 				AND s.thread = r.thread
 		AND i.i < g.n AND g.id + i.i >= r.exit_branch / 1024 AND g.id + i.i <= r.entry_branch / 1024
-		AND p.id = CASE WHEN g.path_high IS NULL THEN (unicode(substr(g.path, i.i + 1, 1)) & 1048575) - 1
-			ELSE coalesce((unicode(substr(g.path, i.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(g.path_high, i.i + 1, 1)) - 1) << 19) END
+		AND p.id = PATH_AT(g, i.i + 1)
 		AND n.i < p.edges
-		AND e.id = CASE WHEN p.edge_add_high IS NULL THEN p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575)
-			ELSE p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575) + ((unicode(substr(p.edge_add_high, n.i + 1, 1)) - 1) << 19) END
+		AND e.id = EDGE_AT(p, n.i + 1)
 	GROUP BY x.id, e.from_symbol
 ),
 named (id, text) AS (

@@ -82,12 +82,9 @@ happened (at, interrupts, events) AS (
 )
 SELECT k.at AS time_ns, coalesce(c.exits, 0) AS exits, s.guest_ns, s.exit_ns,
 	round(100.0 * s.guest_ns / nullif(s.guest_ns + s.exit_ns, 0), 2) AS guest_percent,
-	(c.p50 >> t.time_shift) * t.time_mult
-		+ ((c.p50 & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS latency_p50_ns,
-	(c.p99 >> t.time_shift) * t.time_mult
-		+ ((c.p99 & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS latency_p99_ns,
-	(c.longest >> t.time_shift) * t.time_mult
-		+ ((c.longest & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS latency_max_ns,
+	TSC_TO_NS(t, c.p50) AS latency_p50_ns,
+	TSC_TO_NS(t, c.p99) AS latency_p99_ns,
+	TSC_TO_NS(t, c.longest) AS latency_max_ns,
 	coalesce(h.interrupts, 0) AS interrupts, coalesce(h.events, 0) AS events, s.not_seen_ns
 FROM (SELECT at FROM spent UNION SELECT at FROM counted UNION SELECT at FROM happened) k CROSS JOIN t
 	LEFT JOIN spent s ON s.at = k.at LEFT JOIN counted c ON c.at = k.at LEFT JOIN happened h ON h.at = k.at

@@ -25,17 +25,11 @@ p AS (
 	FROM r GROUP BY trace, machine, vcpu, how, stolen_by
 )
 SELECT p.trace, m.name AS machine, p.vcpu, p.how, h.tid AS stolen_by_tid, h.comm AS stolen_by_comm, p.times,
-	(p.p50 >> t.time_shift) * t.time_mult
-		+ ((p.p50 & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS p50_ns,
-	(p.p90 >> t.time_shift) * t.time_mult
-		+ ((p.p90 & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS p90_ns,
-	(p.p99 >> t.time_shift) * t.time_mult
-		+ ((p.p99 & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS p99_ns,
-	(p.p99_9 >> t.time_shift) * t.time_mult
-		+ ((p.p99_9 & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS p99_9_ns,
-	(p.longest >> t.time_shift) * t.time_mult
-		+ ((p.longest & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS max_ns,
-	(p.elapsed >> t.time_shift) * t.time_mult
-		+ ((p.elapsed & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS total_ns
+	TSC_TO_NS(t, p.p50) AS p50_ns,
+	TSC_TO_NS(t, p.p90) AS p90_ns,
+	TSC_TO_NS(t, p.p99) AS p99_ns,
+	TSC_TO_NS(t, p.p99_9) AS p99_9_ns,
+	TSC_TO_NS(t, p.longest) AS max_ns,
+	TSC_TO_NS(t, p.elapsed) AS total_ns
 FROM p JOIN trace t ON t.id = p.trace LEFT JOIN machine m ON m.id = p.machine LEFT JOIN thread h ON h.id = p.stolen_by
 ORDER BY p.elapsed DESC, p.times DESC, p.trace, machine, p.vcpu, p.how, stolen_by_tid;

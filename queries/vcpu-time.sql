@@ -17,14 +17,10 @@ outside AS (
 		sum(CASE WHEN latency_tsc IS NOT NULL AND host_insns IS NOT NULL THEN host_cycles END) AS cycles
 	FROM round_trip GROUP BY trace, machine, vcpu, thread
 )
-SELECT o.trace, m.name AS machine, o.vcpu, h.tid, h.comm, (i.tsc >> t.time_shift) * t.time_mult
-		+ ((i.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS guest_ns,
-	((o.tsc - o.off - o.user) >> t.time_shift) * t.time_mult
-		+ (((o.tsc - o.off - o.user) & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS host_ns,
-	(o.user >> t.time_shift) * t.time_mult
-		+ ((o.user & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS userspace_ns,
-	(o.off >> t.time_shift) * t.time_mult
-		+ ((o.off & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS off_cpu_ns,
+SELECT o.trace, m.name AS machine, o.vcpu, h.tid, h.comm, TSC_TO_NS(t, i.tsc) AS guest_ns,
+	TSC_TO_NS(t, (o.tsc - o.off - o.user)) AS host_ns,
+	TSC_TO_NS(t, o.user) AS userspace_ns,
+	TSC_TO_NS(t, o.off) AS off_cpu_ns,
 	round(100.0 * i.tsc / nullif(i.tsc + o.tsc, 0), 2) AS guest_percent, o.exits,
 	round(o.exits / nullif((i.tsc + o.tsc) * (1.0 * t.time_mult / (1 << t.time_shift)), 0) * 1e9,
 			1) AS exits_per_second,

@@ -10,8 +10,8 @@ WITH guest_slice AS (
 ),
 seen (what, machine, vcpu, id, tsc,
 		last_tsc) AS ( -- times do not fall within a group: its first run and its last will do
-	SELECT 'run', x.machine, x.vcpu, g.id, g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, 1, 1)), 1)) - 1, 0),
-		g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, g.n, 1)), 1)) - 1, 0)
+	SELECT 'run', x.machine, x.vcpu, g.id, TSC_AT(g, 1),
+		TSC_AT(g, g.n)
 	FROM run_group g CROSS JOIN guest_slice x
 	WHERE x.id = g.slice AND g.tsc IS NOT NULL
 	UNION ALL

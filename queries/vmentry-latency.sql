@@ -14,8 +14,7 @@ WITH ranked AS ( -- k: from the shortest on, behind those of unknown length
 ),
 p AS ( -- the smallest that so many of 1000 are not above
 	SELECT r.trace, r.machine, r.ended_by, r.stays, r.timed, r.elapsed, q.per_mille,
-		(r.residency_tsc >> t.time_shift) * t.time_mult
-		+ ((r.residency_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS ns
+		TSC_TO_NS(t, r.residency_tsc) AS ns
 	FROM ranked r CROSS JOIN (SELECT 500 AS per_mille UNION ALL VALUES (900), (990), (999), (1000)) q CROSS JOIN trace t
 	WHERE r.k = r.stays - r.timed + (r.timed * q.per_mille + 999) / 1000 AND t.id = r.trace
 ),
@@ -30,8 +29,7 @@ s AS (
 )
 SELECT s.trace, m.name AS machine, x.kvm_name AS ended_by_kvm_name, x.name AS ended_by, s.stays, s.timed,
 	s.p50_ns, s.p90_ns, s.p99_ns, s.p99_9_ns, s.max_ns,
-	(s.elapsed >> t.time_shift) * t.time_mult
-		+ ((s.elapsed & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS total_ns,
+	TSC_TO_NS(t, s.elapsed) AS total_ns,
 	round(100.0 * s.elapsed / nullif(sum(s.elapsed) OVER (PARTITION BY s.trace, s.machine), 0), 2) AS guest_percent
 FROM s JOIN trace t ON t.id = s.trace LEFT JOIN machine m ON m.id = s.machine
 	LEFT JOIN exit_reason x ON x.reason = s.ended_by

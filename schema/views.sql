@@ -14,10 +14,8 @@
 -- inclusive. path = N finds a path's.
 CREATE VIEW path_edge AS
 SELECT p.id * 32 + n.i AS id, p.trace, p.id AS path,
-	CASE WHEN p.edge_add_high IS NULL THEN p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575)
-		ELSE p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575) + ((unicode(substr(p.edge_add_high, n.i + 1, 1)) - 1) << 19) END AS edge,
-	coalesce(CASE WHEN p.insn_high IS NULL THEN (unicode(substr(p.insn, n.i + 1, 1)) & 1048575) - 1
-		ELSE coalesce((unicode(substr(p.insn, n.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(p.insn_high, n.i + 1, 1)) - 1) << 19) END, 0) AS insn_count
+	EDGE_AT(p, n.i + 1) AS edge,
+	EDGE_INSNS_AT(p, n.i + 1) AS insn_count
 FROM path p CROSS JOIN number n
 WHERE n.i < p.edges;
 
@@ -31,33 +29,29 @@ SELECT
 	g.id + i.i AS id,
 	s.trace,
 	g.slice,
-	g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 1, 1)), 1)) - 1, 0) AS tsc,
-	CASE WHEN g.path_high IS NULL THEN (unicode(substr(g.path, i.i + 1, 1)) & 1048575) - 1
-		ELSE coalesce((unicode(substr(g.path, i.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(g.path_high, i.i + 1, 1)) - 1) << 19) END AS path,
-	coalesce(unicode(substr(g.repeats, i.i + 1, 1)) - 1, 0) + 1 AS repeats,
-	coalesce(g.cyc_whole, nullif(coalesce((unicode(substr(g.cyc, i.i + 1, 1)) & 1048575) - 1, 0)
-			+ coalesce((unicode(substr(g.cyc_high, i.i + 1, 1)) - 1) << 19, 0), 0) - 1) AS cyc_count,
-	coalesce(g.insn_whole, nullif(coalesce((unicode(substr(g.insn, i.i + 1, 1)) & 1048575) - 1, 0)
-			+ coalesce((unicode(substr(g.insn_high, i.i + 1, 1)) - 1) << 19, 0), 0) - 1) AS insn_count,
-	coalesce(unicode(substr(g.back, i.i + 1, 1)) - 1, 0) AS back,
-	t.time_zero + ((g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 1, 1)), 1)) - 1, 0)) >> t.time_shift) * t.time_mult
-		+ (((g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 1, 1)), 1)) - 1, 0)) & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
+	TSC_AT(g, i.i + 1) AS tsc,
+	PATH_AT(g, i.i + 1) AS path,
+	NUMBER_AT(g.repeats, i.i + 1) + 1 AS repeats,
+	coalesce(g.cyc_whole, OPTIONAL_AT(g.cyc, g.cyc_high, i.i + 1)) AS cyc_count,
+	coalesce(g.insn_whole, OPTIONAL_AT(g.insn, g.insn_high, i.i + 1)) AS insn_count,
+	NUMBER_AT(g.back, i.i + 1) AS back,
+	TSC_TO_TIME(t, (TSC_AT(g, i.i + 1))) AS time_ns,
 	s.cpu, m.name AS machine, s.vcpu, s.thread, th.pid, th.tid, th.comm,
 	coalesce(CASE WHEN g.open >> i.i & 1 THEN NULL
-		ELSE g.tsc + unicode(substr(g.time, unicode(substr(g.step, i.i + 1, 1)) + 1, 1)) - 1 END,
+		ELSE NEXT_TSC_AT(g, i.i + 1) END,
 		g.tsc + g.end_add) AS tsc_end,
-	CASE WHEN g.exact >> (i.i) & 1 THEN g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 1, 1)), 1)) - 1, 0)
-			WHEN g.est_add IS NOT NULL THEN max(g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 1, 1)), 1)) - 1, 0), g.tsc + coalesce(g.est, 0)
-				+ (g.est_next - coalesce(g.est, 0)) * (unicode(substr(g.est_add, i.i + 1, 1)) - 2) / 125)
+	CASE WHEN g.exact >> (i.i) & 1 THEN TSC_AT(g, i.i + 1)
+			WHEN g.est_add IS NOT NULL THEN max(TSC_AT(g, i.i + 1), g.tsc + coalesce(g.est, 0)
+				+ (g.est_next - coalesce(g.est, 0)) * (CODE_AT(g.est_add, i.i + 1) - 2) / 125)
 			WHEN g.time IS NULL THEN g.tsc + coalesce(g.est, 0) + (g.est_next - coalesce(g.est, 0)) * (i.i) / g.n
-			ELSE max(g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 1, 1)), 1)) - 1, 0), g.tsc + coalesce(g.est, 0)) END AS tsc_est,
+			ELSE max(TSC_AT(g, i.i + 1), g.tsc + coalesce(g.est, 0)) END AS tsc_est,
 	CASE WHEN i.i + 1 = g.n THEN min(g.tsc + g.est_next, coalesce(g.tsc + g.end_add, 9223372036854775807))
 		WHEN g.exact >> (i.i + 1) & 1 OR substr(g.step, i.i + 2, 1) <> substr(g.step, i.i + 1, 1)
-			THEN g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 2, 1)), 1)) - 1, 0)
-		WHEN g.est_add IS NOT NULL THEN max(g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 2, 1)), 1)) - 1, 0), g.tsc + coalesce(g.est, 0)
-			+ (g.est_next - coalesce(g.est, 0)) * (unicode(substr(g.est_add, i.i + 2, 1)) - 2) / 125)
+			THEN TSC_AT(g, i.i + 2)
+		WHEN g.est_add IS NOT NULL THEN max(TSC_AT(g, i.i + 2), g.tsc + coalesce(g.est, 0)
+			+ (g.est_next - coalesce(g.est, 0)) * (CODE_AT(g.est_add, i.i + 2) - 2) / 125)
 		WHEN g.time IS NULL THEN g.tsc + coalesce(g.est, 0) + (g.est_next - coalesce(g.est, 0)) * (i.i + 1) / g.n
-		ELSE max(g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 2, 1)), 1)) - 1, 0), g.tsc + coalesce(g.est, 0)) END AS tsc_next,
+		ELSE max(TSC_AT(g, i.i + 2), g.tsc + coalesce(g.est, 0)) END AS tsc_next,
 	coalesce(g.exact >> i.i & 1, 0) AS exact,
 	t.time_zero, t.time_mult, t.time_shift, g.id AS run_group
 FROM run_group g CROSS JOIN slice s CROSS JOIN trace t
@@ -78,50 +72,43 @@ FROM (
 		CASE WHEN c.whole THEN w.call_branch ELSE c.call_run * 1024 + c.call_at END AS call_branch,
 		CASE WHEN c.whole THEN w.return_branch ELSE c.run * 1024 + c.return_at END AS return_branch,
 		CASE WHEN c.whole THEN w.call_tsc WHEN c.call_run = c.run THEN c.tsc ELSE
-		(SELECT h.tsc + coalesce(unicode(substr(h.time, unicode(substr(h.step, c.call_run - h.id + 1, 1)), 1)) - 1, 0)
-		FROM run_group h WHERE h.id <= c.call_run ORDER BY h.id DESC LIMIT 1) END AS call_tsc,
+		TSC_OF_RUN(c.call_run) END AS call_tsc,
 		CASE WHEN c.whole THEN w.return_tsc ELSE c.tsc END AS return_tsc,
 		coalesce(w.branch_count, c.branch_count) AS branch_count, coalesce(w.insn_count, c.insn_count) AS insn_count,
 		coalesce(w.cyc_count, c.cyc_count) AS cyc_count, coalesce(w.flags, c.flags) AS flags,
 		CASE WHEN c.whole THEN w.parent WHEN c.in_shape BETWEEN 1 AND 63 THEN c.id + c.in_shape
 			WHEN c.caller < 64 THEN nullif(c.caller, 0) + c.last
-			ELSE (SELECT nullif(coalesce((unicode(substr(g.far_caller, c.far, 1)) & 1048575) - 1, 0)
-				+ coalesce((unicode(substr(g.far_top, c.far, 1)) & 1048575) - 1 << 19, 0), 0) + g.id
+			ELSE (SELECT nullif(coalesce((CODE_AT(g.far_caller, c.far) & 1048575) - 1, 0)
+				+ coalesce((CODE_AT(g.far_top, c.far) & 1048575) - 1 << 19, 0), 0) + g.id
 				FROM call_group g WHERE g.id = c.grp) END AS parent
 	FROM (
 		SELECT b.id + k.i AS id, b.grp, b.trace, b.thread, b.whole, b.run, b.tsc, b.caller, b.last,
-			b.call_path + nullif(coalesce((unicode(substr(s.path_add, b.at + k.i, 1)) & 1048575) - 1, 0)
-				+ coalesce((unicode(substr(s.path_add_high, b.at + k.i, 1)) - 1) << 19, 0), 0) - 1 AS call_path,
-			b.run - coalesce((unicode(substr(s.runs_back, b.at + k.i, 1)) & 1048575) - 1, 0)
-				- coalesce((unicode(substr(s.runs_back_high, b.at + k.i, 1)) - 1) << 19, 0) AS call_run,
-			coalesce(unicode(substr(s.call_at, b.at + k.i, 1)) - 1, 0) AS call_at,
-			coalesce(unicode(substr(s.return_at, b.at + k.i, 1)) - 1, 0) AS return_at,
-			coalesce(unicode(substr(s.branch_count, b.at + k.i, 1)) - 1, 0) AS branch_count,
-			coalesce((unicode(substr(s.insn_count, b.at + k.i, 1)) & 1048575) - 1, 0)
-				+ coalesce((unicode(substr(s.insn_count_high, b.at + k.i, 1)) - 1) << 19, 0) AS insn_count,
-			coalesce(unicode(substr(s.flags, b.at + k.i, 1)) - 1, 0) AS flags,
-			coalesce(unicode(substr(s.caller, b.at + k.i, 1)) - 1, 0) AS in_shape,
-			b.caller - 63 + max(coalesce(unicode(substr(s.caller, b.at + k.i, 1)) - 64, 0), 0) AS far,
-			nullif(coalesce((unicode(substr(b.cyc, b.cyc_at + k.i, 1)) & 1048575) - 1, 0)
-				+ coalesce((unicode(substr(b.cyc_high, b.cyc_at + k.i, 1)) - 1) << 19, 0), 0) - 1 AS cyc_count
+			b.call_path + OPTIONAL_AT(s.path_add, s.path_add_high, b.at + k.i) AS call_path,
+			b.run - coalesce((CODE_AT(s.runs_back, b.at + k.i) & 1048575) - 1, 0)
+				- coalesce((CODE_AT(s.runs_back_high, b.at + k.i) - 1) << 19, 0) AS call_run,
+			NUMBER_AT(s.call_at, b.at + k.i) AS call_at,
+			NUMBER_AT(s.return_at, b.at + k.i) AS return_at,
+			NUMBER_AT(s.branch_count, b.at + k.i) AS branch_count,
+			WIDE_NUMBER_AT(s.insn_count, s.insn_count_high, b.at + k.i) AS insn_count,
+			NUMBER_AT(s.flags, b.at + k.i) AS flags,
+			NUMBER_AT(s.caller, b.at + k.i) AS in_shape,
+			b.caller - 63 + max(coalesce(CODE_AT(s.caller, b.at + k.i) - 64, 0), 0) AS far,
+			OPTIONAL_AT(b.cyc, b.cyc_high, b.cyc_at + k.i) AS cyc_count
 		FROM (
-			SELECT u.*, t.id AS shapes, unicode(substr(t.begin, u.shape - t.id + 1, 1)) AS at,
-				CASE WHEN u.whole THEN 1 ELSE unicode(substr(t.begin, u.shape - t.id + 2, 1))
-					- unicode(substr(t.begin, u.shape - t.id + 1, 1)) END AS n,
-				u.id - 1 + CASE WHEN u.whole THEN 1 ELSE unicode(substr(t.begin, u.shape - t.id + 2, 1))
-					- unicode(substr(t.begin, u.shape - t.id + 1, 1)) END AS last,
-				(SELECT h.tsc + coalesce(unicode(substr(h.time, unicode(substr(h.step, u.run - h.id + 1, 1)), 1)) - 1, 0)
-				FROM run_group h WHERE h.id <= u.run ORDER BY h.id DESC LIMIT 1) AS tsc
+			SELECT u.*, t.id AS shapes, CODE_AT(t.begin, u.shape - t.id + 1) AS at,
+				CASE WHEN u.whole THEN 1 ELSE CODE_AT(t.begin, u.shape - t.id + 2)
+					- CODE_AT(t.begin, u.shape - t.id + 1) END AS n,
+				u.id - 1 + CASE WHEN u.whole THEN 1 ELSE CODE_AT(t.begin, u.shape - t.id + 2)
+					- CODE_AT(t.begin, u.shape - t.id + 1) END AS last,
+				TSC_OF_RUN(u.run) AS tsc
 			FROM (
 				SELECT g.id AS grp, g.trace, g.thread, g.shape IS NULL AS whole, g.cyc, g.cyc_high,
-					g.id + coalesce(unicode(substr(g.before, i.i + 1, 1)) - 1, 0) AS id,
-					coalesce(unicode(substr(g.before, i.i + 1, 1)), 1) AS cyc_at,
-					g.run + coalesce(unicode(substr(g.run_add, i.i + 1, 1)) - 2, i.i) AS run,
-					(g.trace << 32) + nullif(coalesce((unicode(substr(g.shape, i.i + 1, 1)) & 1048575) - 1, 0)
-						+ coalesce((unicode(substr(g.shape_high, i.i + 1, 1)) - 1) << 19, 0), 0) AS shape,
-					coalesce(g.call_path, 0) + coalesce((unicode(substr(g.path_add, i.i + 1, 1)) & 1048575) - 1, 0)
-						+ coalesce((unicode(substr(g.path_add_high, i.i + 1, 1)) - 1) << 19, 0) AS call_path,
-					coalesce(unicode(substr(g.caller, i.i + 1, 1)) - 1, 0) AS caller
+					g.id + NUMBER_AT(g.before, i.i + 1) AS id,
+					coalesce(CODE_AT(g.before, i.i + 1), 1) AS cyc_at,
+					g.run + coalesce(CODE_AT(g.run_add, i.i + 1) - 2, i.i) AS run,
+					(g.trace << 32) + nullif(WIDE_NUMBER_AT(g.shape, g.shape_high, i.i + 1), 0) AS shape,
+					coalesce(g.call_path, 0) + WIDE_NUMBER_AT(g.path_add, g.path_add_high, i.i + 1) AS call_path,
+					NUMBER_AT(g.caller, i.i + 1) AS caller
 				FROM call_group g CROSS JOIN number i
 				WHERE i.i < g.runs
 				LIMIT -1
@@ -171,11 +158,10 @@ FROM (
 		e.to_ip,
 		ts.name AS to_symbol, e.to_ip - ts.start_ip AS to_offset,
 		kd.name AS kind,
-		coalesce(CASE WHEN p.insn_high IS NULL THEN (unicode(substr(p.insn, n.i + 1, 1)) & 1048575) - 1
-			ELSE coalesce((unicode(substr(p.insn, n.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(p.insn_high, n.i + 1, 1)) - 1) << 19) END, 0) AS insn_count,
+		EDGE_INSNS_AT(p, n.i + 1) AS insn_count,
 		CASE WHEN n.i = p.edges - 1 AND k.i = r.repeats - 1 THEN r.cyc_count END AS cyc_count,
-		CASE WHEN e.from_ip IS NOT NULL THEN printf('%x', e.from_ip) END AS from_hex,
-		CASE WHEN e.to_ip IS NOT NULL THEN printf('%x', e.to_ip) END AS to_hex,
+		HEXADECIMAL(e.from_ip) AS from_hex,
+		HEXADECIMAL(e.to_ip) AS to_hex,
 		(SELECT y.name FROM dso y WHERE y.id = fs.dso) AS from_dso,
 		(SELECT y.name FROM dso y WHERE y.id = ts.dso) AS to_dso,
 		r.slice, r.path, e.id AS edge, r.tsc AS tsc_lo,
@@ -193,15 +179,13 @@ FROM (
 			time_zero, time_mult, time_shift, cpu, machine, vcpu, pid, tid, comm
 		FROM (
 			SELECT g.id + i.i AS id, s.trace, g.slice,
-				CASE WHEN g.path_high IS NULL THEN (unicode(substr(g.path, i.i + 1, 1)) & 1048575) - 1
-					ELSE coalesce((unicode(substr(g.path, i.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(g.path_high, i.i + 1, 1)) - 1) << 19) END AS path,
-				coalesce(unicode(substr(g.repeats, i.i + 1, 1)), 1) AS repeats,
-				coalesce(g.cyc_whole, nullif(coalesce((unicode(substr(g.cyc, i.i + 1, 1)) & 1048575) - 1, 0)
-					+ coalesce((unicode(substr(g.cyc_high, i.i + 1, 1)) - 1) << 19, 0), 0) - 1) AS cyc_count,
-				g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 1, 1)), 1)) - 1, 0) AS tsc,
-				g.tsc + unicode(substr(g.time, unicode(substr(g.step, i.i + 1, 1)) + 1, 1)) - 1 AS tsc_other, -- next
+				PATH_AT(g, i.i + 1) AS path,
+				coalesce(CODE_AT(g.repeats, i.i + 1), 1) AS repeats,
+				coalesce(g.cyc_whole, OPTIONAL_AT(g.cyc, g.cyc_high, i.i + 1)) AS cyc_count,
+				TSC_AT(g, i.i + 1) AS tsc,
+				NEXT_TSC_AT(g, i.i + 1) AS tsc_other, -- next
 				substr(g.step, i.i + 1, 1) AS step, substr(g.step, i.i + 2, 1) AS step_behind, g.time IS NULL AS one_tsc,
-				unicode(substr(g.est_add, i.i + 1, 1)) AS est, unicode(substr(g.est_add, i.i + 2, 1)) AS est_behind,
+				CODE_AT(g.est_add, i.i + 1) AS est, CODE_AT(g.est_add, i.i + 2) AS est_behind,
 				g.tsc + coalesce(g.est, 0) AS begin, g.est_next - coalesce(g.est, 0) AS span,
 				g.exact >> i.i & 1 AS exact, g.exact >> (i.i + 1) & 1 AS exact_behind, g.open >> i.i & 1 AS open,
 				g.n, i.i, g.tsc + g.end_add AS tsc_last,
@@ -216,8 +200,7 @@ FROM (
 	) r CROSS JOIN path p CROSS JOIN number k CROSS JOIN number n CROSS JOIN edge e
 		LEFT JOIN kind kd ON kd.id = e.kind LEFT JOIN symbol fs ON fs.id = e.from_symbol LEFT JOIN symbol ts ON ts.id = e.to_symbol
 	WHERE p.id = r.path AND k.i < r.repeats AND n.i < p.edges
-		AND e.id = CASE WHEN p.edge_add_high IS NULL THEN p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575)
-			ELSE p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575) + ((unicode(substr(p.edge_add_high, n.i + 1, 1)) - 1) << 19) END
+		AND e.id = EDGE_AT(p, n.i + 1)
 );
 
 -- A row a stretch whose core cycles are known, from tsc to tsc_end at the latest. source: where cycles come from.
@@ -229,8 +212,7 @@ FROM (
 CREATE VIEW ipc AS
 SELECT
 	q.trace,
-	t.time_zero + (q.tsc >> t.time_shift) * t.time_mult
-		+ ((q.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
+	TSC_TO_TIME(t, q.tsc) AS time_ns,
 	q.tsc, q.tsc_end, q.cpu, m.name AS machine, q.vcpu, th.pid, th.tid, th.comm,
 	q.insn_count, q.cyc_count, round(1.0 * q.insn_count / nullif(q.cyc_count, 0), 2) AS ipc,
 	q.source, q.id AS run, q.slice
@@ -238,11 +220,9 @@ FROM (
 	SELECT s.trace, r.id, r.slice, s.cpu, s.vcpu, s.thread, r.insn_count, r.cyc_count, 'cyc' AS source,
 		-- of the stretch's first run
 		CASE WHEN r.back = 0 THEN r.tsc ELSE
-		(SELECT h.tsc + coalesce(unicode(substr(h.time, unicode(substr(h.step, r.id - r.back - h.id + 1, 1)), 1)) - 1, 0)
-		FROM run_group h WHERE h.id <= r.id - r.back ORDER BY h.id DESC LIMIT 1) END AS tsc,
+		TSC_OF_RUN(r.id - r.back) END AS tsc,
 		-- of the slice's next run
-		coalesce((SELECT CASE WHEN h.id > r.id THEN h.tsc ELSE h.tsc
-				+ coalesce(unicode(substr(h.time, unicode(substr(h.step, r.id - h.id + 2, 1)), 1)) - 1, 0) END
+		coalesce((SELECT CASE WHEN h.id > r.id THEN h.tsc ELSE TSC_AT(h, r.id - h.id + 2) END
 			FROM run_group h
 			WHERE h.id > r.id - 64 AND h.id + h.n > r.id + 1 AND h.id <= s.last_run AND h.slice = r.slice
 			ORDER BY h.id LIMIT 1), s.tsc_end) AS tsc_end
@@ -284,12 +264,10 @@ WHERE t.id = q.trace;
 CREATE VIEW errors AS
 SELECT
 	r.id, r.trace,
-	t.time_zero + (r.tsc >> t.time_shift) * t.time_mult
-		+ ((r.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
+	TSC_TO_TIME(t, r.tsc) AS time_ns,
 	r.tsc, r.tsc_end, coalesce(r.cpu, s.cpu) AS cpu, m.name AS machine, s.vcpu, th.pid, th.tid, th.comm,
-	r.kind, r.ip, CASE WHEN r.ip IS NOT NULL THEN printf('%x', r.ip) END AS ip_hex, r.stream, r.aux_offset, r.message,
-	t.time_zero + (r.tsc_end >> t.time_shift) * t.time_mult
-		+ ((r.tsc_end & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_end_ns,
+	r.kind, r.ip, HEXADECIMAL(r.ip) AS ip_hex, r.stream, r.aux_offset, r.message,
+	TSC_TO_TIME(t, r.tsc_end) AS time_end_ns,
 	r.slice
 FROM error r JOIN trace t ON t.id = r.trace
 	LEFT JOIN slice s ON s.id = r.slice
@@ -300,10 +278,9 @@ FROM error r JOIN trace t ON t.id = r.trace
 CREATE VIEW events AS
 SELECT
 	r.id, r.trace,
-	t.time_zero + (r.tsc >> t.time_shift) * t.time_mult
-		+ ((r.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
+	TSC_TO_TIME(t, r.tsc) AS time_ns,
 	r.tsc, coalesce(r.cpu, s.cpu) AS cpu, m.name AS machine, coalesce(r.vcpu, s.vcpu) AS vcpu, th.pid, th.tid, th.comm,
-	r.name, r.ip, CASE WHEN r.ip IS NOT NULL THEN printf('%x', r.ip) END AS ip_hex, r.fields, r.slice
+	r.name, r.ip, HEXADECIMAL(r.ip) AS ip_hex, r.fields, r.slice
 FROM event r JOIN trace t ON t.id = r.trace
 	LEFT JOIN slice s ON s.id = r.slice
 	LEFT JOIN thread th ON th.id = coalesce(r.thread, s.thread)
@@ -313,11 +290,10 @@ FROM event r JOIN trace t ON t.id = r.trace
 CREATE VIEW interrupts AS
 SELECT
 	r.id, r.trace,
-	t.time_zero + (r.tsc >> t.time_shift) * t.time_mult
-		+ ((r.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
+	TSC_TO_TIME(t, r.tsc) AS time_ns,
 	r.tsc, s.cpu, m.name AS machine, s.vcpu, th.pid, th.tid, th.comm,
-	e.from_ip, CASE WHEN e.from_ip IS NOT NULL THEN printf('%x', e.from_ip) END AS from_ip_hex, f.name AS from_symbol,
-	e.to_ip, CASE WHEN e.to_ip IS NOT NULL THEN printf('%x', e.to_ip) END AS to_ip_hex, y.name AS to_symbol, r.slice
+	e.from_ip, HEXADECIMAL(e.from_ip) AS from_ip_hex, f.name AS from_symbol,
+	e.to_ip, HEXADECIMAL(e.to_ip) AS to_ip_hex, y.name AS to_symbol, r.slice
 FROM interrupt r CROSS JOIN trace t CROSS JOIN path p CROSS JOIN edge e
 	LEFT JOIN slice s ON s.id = r.slice
 	LEFT JOIN thread th ON th.id = s.thread
@@ -325,8 +301,7 @@ FROM interrupt r CROSS JOIN trace t CROSS JOIN path p CROSS JOIN edge e
 	LEFT JOIN symbol f ON f.id = e.from_symbol
 	LEFT JOIN symbol y ON y.id = e.to_symbol
 WHERE t.id = r.trace AND p.id = r.path_edge >> 5
-	AND e.id = CASE WHEN p.edge_add_high IS NULL THEN p.edge + (unicode(substr(p.edge_add, (r.path_edge & 31) + 1, 1)) & 1048575)
-		ELSE p.edge + (unicode(substr(p.edge_add, (r.path_edge & 31) + 1, 1)) & 1048575) + ((unicode(substr(p.edge_add_high, (r.path_edge & 31) + 1, 1)) - 1) << 19) END;
+	AND e.id = EDGE_AT(p, (r.path_edge & 31) + 1);
 
 -- ---- Virtual machines --------------------------------------------------------------------------------------------------
 
@@ -341,14 +316,12 @@ WHERE t.id = r.trace AND p.id = r.path_edge >> 5
 CREATE VIEW vmexits AS
 SELECT
 	r.id, r.trace,
-	t.time_zero + (r.exit_tsc >> t.time_shift) * t.time_mult
-		+ ((r.exit_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
+	TSC_TO_TIME(t, r.exit_tsc) AS time_ns,
 	r.exit_tsc AS tsc, r.exit_cpu AS cpu, m.name AS machine, r.vcpu, r.vmcs,
-	r.guest_ip, CASE WHEN r.guest_ip IS NOT NULL THEN printf('%x', r.guest_ip) END AS guest_ip_hex, gs.name AS guest_symbol,
+	r.guest_ip, HEXADECIMAL(r.guest_ip) AS guest_ip_hex, gs.name AS guest_symbol,
 	r.reason, x.name AS reason_name, x.kvm_name, rs.name AS reason_source, r.raw_reason, r.qualification, r.vector,
 	r.latency_tsc,
-	(r.latency_tsc >> t.time_shift) * t.time_mult
-		+ ((r.latency_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS latency_ns,
+	TSC_TO_NS(t, r.latency_tsc) AS latency_ns,
 	r.exit_uncertainty_tsc + r.entry_uncertainty_tsc AS latency_uncertainty_tsc,
 	CASE WHEN r.gap THEN NULL ELSE r.host_insns END AS host_insns,
 	CASE WHEN r.gap THEN NULL ELSE r.host_cycles END AS host_cycles,
@@ -356,15 +329,12 @@ SELECT
 	r.flags >> 5 & 1 AS scheduled_out, r.flags >> 7 & 1 AS to_userspace, r.flags >> 6 & 1 AS halt_polled,
 	r.flags >> 8 & 1 AS migrated, r.flags >> 4 & 1 AS nested, r.flags >> 3 & 1 AS concealed, r.gap,
 	r.off_cpu_tsc,
-	(r.off_cpu_tsc >> t.time_shift) * t.time_mult
-		+ ((r.off_cpu_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS off_cpu_ns,
+	TSC_TO_NS(t, r.off_cpu_tsc) AS off_cpu_ns,
 	st.tid AS stolen_by_tid, st.comm AS stolen_by_comm,
 	r.userspace_tsc,
-	(r.userspace_tsc >> t.time_shift) * t.time_mult
-		+ ((r.userspace_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS userspace_ns,
+	TSC_TO_NS(t, r.userspace_tsc) AS userspace_ns,
 	CASE WHEN r.injected >> 31 & 1 THEN r.injected & 255 END AS injected_vector, r.injected,
-	t.time_zero + (r.entry_tsc >> t.time_shift) * t.time_mult
-		+ ((r.entry_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_end_ns,
+	TSC_TO_TIME(t, r.entry_tsc) AS time_end_ns,
 	r.entry_tsc AS tsc_end, r.entry_cpu, r.exit_uncertainty_tsc AS uncertainty_tsc,
 	r.entry_uncertainty_tsc AS uncertainty_end_tsc,
 	th.pid, th.tid, th.comm, r.exit_branch, r.entry_branch, r.before AS vmentry_before, r.after AS vmentry_after
@@ -384,21 +354,18 @@ FROM (SELECT *, flags & 15 <> 0 AS gap FROM round_trip) r JOIN trace t ON t.id =
 CREATE VIEW vmentries AS
 SELECT
 	r.id, r.trace,
-	t.time_zero + (r.entry_tsc >> t.time_shift) * t.time_mult
-		+ ((r.entry_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
+	TSC_TO_TIME(t, r.entry_tsc) AS time_ns,
 	r.entry_tsc AS tsc, r.cpu, m.name AS machine, r.vcpu, r.entry_ip AS guest_ip,
-	CASE WHEN r.entry_ip IS NOT NULL THEN printf('%x', r.entry_ip) END AS guest_ip_hex, gs.name AS guest_symbol,
+	HEXADECIMAL(r.entry_ip) AS guest_ip_hex, gs.name AS guest_symbol,
 	r.residency_tsc,
-	(r.residency_tsc >> t.time_shift) * t.time_mult
-		+ ((r.residency_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS residency_ns,
+	TSC_TO_NS(t, r.residency_tsc) AS residency_ns,
 	r.exit_uncertainty_tsc + r.entry_uncertainty_tsc AS residency_uncertainty_tsc,
 	CASE WHEN r.gap THEN NULL ELSE r.insn_count END AS guest_insns,
 	CASE WHEN r.gap THEN NULL ELSE r.cyc_count END AS guest_cycles,
 	x.name AS ended_by, x.kvm_name AS ended_by_kvm_name,
 	r.flags >> 4 & 1 AS nested, r.flags >> 3 & 1 AS concealed, r.gap,
-	t.time_zero + (r.exit_tsc >> t.time_shift) * t.time_mult
-		+ ((r.exit_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_end_ns,
-	r.exit_tsc AS tsc_end, r.exit_ip, CASE WHEN r.exit_ip IS NOT NULL THEN printf('%x', r.exit_ip) END AS exit_ip_hex, r.entry_uncertainty_tsc AS uncertainty_tsc,
+	TSC_TO_TIME(t, r.exit_tsc) AS time_end_ns,
+	r.exit_tsc AS tsc_end, r.exit_ip, HEXADECIMAL(r.exit_ip) AS exit_ip_hex, r.entry_uncertainty_tsc AS uncertainty_tsc,
 	r.exit_uncertainty_tsc AS uncertainty_end_tsc, r.vmcs, r.cr3,
 	th.pid, th.tid, th.comm, r.entry_branch, r.exit_branch, b.id AS vmexit
 FROM (SELECT *, flags & 15 <> 0 AS gap FROM guest_run) r JOIN trace t ON t.id = r.trace
@@ -414,13 +381,11 @@ FROM (SELECT *, flags & 15 <> 0 AS gap FROM guest_run) r JOIN trace t ON t.id = 
 CREATE VIEW vm_clocks AS
 SELECT
 	r.id, r.trace,
-	t.time_zero + (r.from_tsc >> t.time_shift) * t.time_mult
-		+ ((r.from_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
+	TSC_TO_TIME(t, r.from_tsc) AS time_ns,
 	r.from_tsc AS tsc, m.name AS machine, r.vcpu, r.vmcs, r."offset", printf('%x', r."offset") AS offset_hex,
 	r.ratio, r.frac_bits, coalesce(1.0 * r.ratio / (1 << r.frac_bits), 1.0) AS scale,
 	cs.name AS source, r.observations, r.worst_residual_tsc,
-	(r.worst_residual_tsc >> t.time_shift) * t.time_mult
-		+ ((r.worst_residual_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS worst_residual_ns
+	TSC_TO_NS(t, r.worst_residual_tsc) AS worst_residual_ns
 FROM vm_clock r JOIN trace t ON t.id = r.trace
 	LEFT JOIN machine m ON m.id = r.machine
 	LEFT JOIN clock_source cs ON cs.id = r.source;
@@ -534,8 +499,7 @@ FROM (
 	CROSS JOIN path p CROSS JOIN number k CROSS JOIN number n CROSS JOIN edge e
 	LEFT JOIN kind kd ON kd.id = e.kind LEFT JOIN symbol fs ON fs.id = e.from_symbol LEFT JOIN symbol ts ON ts.id = e.to_symbol
 WHERE p.id = r.path AND k.i < r.repeats AND n.i < p.edges
-	AND e.id = CASE WHEN p.edge_add_high IS NULL THEN p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575)
-		ELSE p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575) + ((unicode(substr(p.edge_add_high, n.i + 1, 1)) - 1) << 19) END;
+	AND e.id = EDGE_AT(p, n.i + 1);
 
 -- The root of all has id 1, so ours are one more than in call_path.
 CREATE VIEW call_paths AS
@@ -549,16 +513,13 @@ FROM call_path c LEFT JOIN symbol s ON s.id = c.symbol;
 CREATE VIEW calls AS
 SELECT
 	c.id, coalesce(th.first, 0) AS thread_id, coalesce(c.thread, 0) AS comm_id, coalesce(c.call_path, -1) + 1 AS call_path_id,
-	coalesce(t.time_zero + (c.call_tsc >> t.time_shift) * t.time_mult
-		+ ((c.call_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift), 0) AS call_time,
-	coalesce(t.time_zero + (c.return_tsc >> t.time_shift) * t.time_mult
-		+ ((c.return_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift), 0) AS return_time,
+	coalesce(TSC_TO_TIME(t, c.call_tsc), 0) AS call_time,
+	coalesce(TSC_TO_TIME(t, c.return_tsc), 0) AS return_time,
 	c.branch_count, coalesce(c.call_branch, 0) AS call_id, coalesce(c.return_branch, 0) AS return_id,
 	CASE WHEN c.call_path IS NULL THEN 0 ELSE coalesce(cp.parent, 0) + 1 END AS parent_call_path_id,
 	c.flags, coalesce(c.parent, 0) AS parent_id, c.insn_count, coalesce(c.cyc_count, 0) AS cyc_count,
 	c.trace, c.call_tsc, c.return_tsc, c.elapsed_tsc,
-	(c.elapsed_tsc >> t.time_shift) * t.time_mult
-		+ ((c.elapsed_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS elapsed_ns,
+	TSC_TO_NS(t, c.elapsed_tsc) AS elapsed_ns,
 	s.name AS symbol
 FROM call c CROSS JOIN trace t
 	LEFT JOIN thread th ON th.id = c.thread
