@@ -6,7 +6,7 @@
 -- :thread = all, or the slowest VM exit's; a tid
 -- :limit = 200 rows
 WITH slowest AS (
-	SELECT exit_branch, entry_branch, thread FROM round_trip
+	SELECT exit_branch, entry_branch, thread FROM vm_exit
 	WHERE :from IS NULL AND :to IS NULL AND latency_tsc IS NOT NULL ORDER BY latency_tsc DESC, id LIMIT 1
 ),
 span (a, b) AS MATERIALIZED (

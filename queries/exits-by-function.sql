@@ -5,11 +5,11 @@
 -- :machine = all; the VM's name
 -- :vcpu = all
 WITH canon (id, guest_symbol) AS MATERIALIZED ( -- a function that several processes mapped is one
-	SELECT id, min(id) OVER (PARTITION BY name) FROM symbol WHERE id IN (SELECT guest_symbol FROM round_trip)
+	SELECT id, min(id) OVER (PARTITION BY name) FROM symbol WHERE id IN (SELECT guest_symbol FROM vm_exit)
 ),
 trip AS (
 	SELECT r.trace, r.machine, r.reason, r.latency_tsc, c.guest_symbol
-	FROM round_trip r LEFT JOIN canon c ON c.id = r.guest_symbol
+	FROM vm_exit r LEFT JOIN canon c ON c.id = r.guest_symbol
 	WHERE (:machine IS NULL OR machine IN (SELECT id FROM machine WHERE name = :machine))
 		AND (:vcpu IS NULL OR vcpu = :vcpu)
 ),

@@ -32,7 +32,7 @@ cause AS (
 					FROM place)
 				AND c.id = i.slice AND c.vcpu IS NULL AND c.cpu IN (r.exit_cpu, r.entry_cpu)
 			ORDER BY i.id DESC LIMIT 1) END AS host_tsc
-	FROM hit s CROSS JOIN round_trip r
+	FROM hit s CROSS JOIN vm_exit r
 	WHERE r.after = s.run AND r.flags & 15 = 0
 ),
 timed AS (

@@ -18,7 +18,7 @@ WITH e AS (
 		json_object('reason', coalesce(kvm_name, reason_name, reason), 'rip', guest_ip_hex, 'symbol',
 				guest_symbol) FROM vmexits
 	WHERE id IN (
-		SELECT r.id FROM round_trip r JOIN trace t ON t.id = r.trace
+		SELECT r.id FROM vm_exit r JOIN trace t ON t.id = r.trace
 		WHERE r.exit_tsc IS NOT NULL AND (:machine IS NULL OR r.machine IN (SELECT id FROM machine
 				WHERE name = :machine))
 			AND (:after IS NULL OR TSC_TO_TIME(t, r.exit_tsc) >= :after)

@@ -8,7 +8,7 @@
 -- :reason = all; a number, or KVM's name: EPT_VIOLATION, ...
 WITH slow AS MATERIALIZED (
 	SELECT * FROM vmexits WHERE id IN (
-		SELECT id FROM round_trip
+		SELECT id FROM vm_exit
 		WHERE latency_tsc IS NOT NULL AND (:machine IS NULL OR machine IN (SELECT id FROM machine
 				WHERE name = :machine)) AND (:vcpu IS NULL OR vcpu = :vcpu)
 			AND (:reason IS NULL OR reason = :reason
@@ -19,7 +19,7 @@ WITH slow AS MATERIALIZED (
 ),
 spent (id, symbol, insns) AS ( -- host's runs between the two branches, of the vCPU's thread
 	SELECT x.id, e.from_symbol, sum((EDGE_INSNS_AT(p, n.i + 1)) * (NUMBER_AT(g.repeats, i.i + 1) + 1))
-	FROM slow x CROSS JOIN round_trip r CROSS JOIN run_group g CROSS JOIN slice s CROSS JOIN number i
+	FROM slow x CROSS JOIN vm_exit r CROSS JOIN run_group g CROSS JOIN slice s CROSS JOIN number i
 		CROSS JOIN path p CROSS JOIN number n CROSS JOIN edge e
 	WHERE r.id = x.id AND r.entry_branch - r.exit_branch < 20000 * 1024
 		AND g.id > r.exit_branch / 1024 - 64 AND g.id <= r.entry_branch / 1024 AND s.id = g.slice

@@ -14,7 +14,7 @@ exit (ns, at, a, b, latency_tsc) AS MATERIALIZED (
 			+ ((r.exit_tsc & t.mask) * t.time_mult >> t.time_shift) AS a,
 			t.time_zero + (r.entry_tsc >> t.time_shift) * t.time_mult
 			+ ((r.entry_tsc & t.mask) * t.time_mult >> t.time_shift) AS b
-		FROM round_trip r CROSS JOIN t WHERE r.trace = t.id AND r.exit_tsc IS NOT NULL LIMIT -1
+		FROM vm_exit r CROSS JOIN t WHERE r.trace = t.id AND r.exit_tsc IS NOT NULL LIMIT -1
 	)
 ),
 gone AS MATERIALIZED ( -- exits by the stretches they begin and end in; timed: those of known latency

@@ -8,7 +8,7 @@ WITH x AS MATERIALIZED (
 	SELECT trace, machine, vcpu, stolen_by, CASE WHEN flags & 15 = 0 THEN off_cpu_tsc END AS v,
 		CASE WHEN reason IN (12, 36) THEN 'halted' WHEN flags & 128 THEN 'in user space'
 				ELSE 'preempted' END AS how
-	FROM round_trip WHERE flags & 32 AND (coalesce(:all, 0) OR coalesce(reason, -1) NOT IN (12, 36)
+	FROM vm_exit WHERE flags & 32 AND (coalesce(:all, 0) OR coalesce(reason, -1) NOT IN (12, 36)
 			AND NOT flags & 128)
 ),
 r AS (

@@ -15,7 +15,7 @@ outside AS (
 				sum(latency_tsc) AS tsc,
 		sum(CASE WHEN latency_tsc IS NOT NULL AND host_cycles IS NOT NULL THEN host_insns END) AS insns,
 		sum(CASE WHEN latency_tsc IS NOT NULL AND host_insns IS NOT NULL THEN host_cycles END) AS cycles
-	FROM round_trip GROUP BY trace, machine, vcpu, thread
+	FROM vm_exit GROUP BY trace, machine, vcpu, thread
 )
 SELECT o.trace, m.name AS machine, o.vcpu, h.tid, h.comm, TSC_TO_NS(t, i.tsc) AS guest_ns,
 	TSC_TO_NS(t, (o.tsc - o.off - o.user)) AS host_ns,

@@ -37,11 +37,11 @@ wrong (what, machine, vcpu, id, tsc, from_tsc, to_tsc) AS (
 	UNION ALL
 	SELECT 'vmentry', machine, vcpu, id, exit_tsc, entry_tsc, NULL FROM guest_run WHERE exit_tsc < entry_tsc
 	UNION ALL
-	SELECT 'vmexit', machine, vcpu, id, entry_tsc, exit_tsc, NULL FROM round_trip WHERE entry_tsc < exit_tsc
+	SELECT 'vmexit', machine, vcpu, id, entry_tsc, exit_tsc, NULL FROM vm_exit WHERE entry_tsc < exit_tsc
 	UNION ALL
 	SELECT 'vmexit', r.machine, r.vcpu, r.id, r.exit_tsc, b.exit_tsc, b.exit_tsc + coalesce(b.exit_uncertainty_tsc,
 			0)
-	FROM round_trip r JOIN guest_run b ON b.id = r.before
+	FROM vm_exit r JOIN guest_run b ON b.id = r.before
 	WHERE r.exit_tsc < b.exit_tsc OR r.exit_tsc > b.exit_tsc + coalesce(b.exit_uncertainty_tsc, 0)
 )
 SELECT w.what, m.trace, m.name AS machine, w.vcpu, w.id, w.tsc, w.from_tsc, w.to_tsc

@@ -8,7 +8,7 @@
 WITH ranked AS ( -- k: from the shortest on, behind those of unknown length
 	SELECT trace, machine, reason, latency_tsc,
 		row_number() OVER g AS k, count(*) OVER g AS exits, count(latency_tsc) OVER g AS timed, sum(latency_tsc) OVER g AS elapsed
-	FROM round_trip
+	FROM vm_exit
 	WHERE (:machine IS NULL OR machine IN (SELECT id FROM machine WHERE name = :machine))
 		AND (:vcpu IS NULL OR vcpu = :vcpu)
 	WINDOW g AS (PARTITION BY trace, machine, reason ORDER BY latency_tsc
