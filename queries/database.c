@@ -2,6 +2,7 @@
 #include "queries/database.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,41 +12,39 @@
 #include "schema/file_kind.h"
 #include "schema/version.h"
 
+/* Whether pt-load made it, and this release's. */
 static int check_ours(sqlite3 *db, const char *path, struct pt_error *e)
 {
-	sqlite3_stmt *st;
-	int id, version;
+	sqlite3_stmt *st = NULL;
+	int id = 0, version = 0;
+	bool read = sqlite3_prepare_v2(db,
+				       "SELECT (SELECT application_id FROM pragma_application_id), "
+				       "(SELECT user_version FROM pragma_user_version)",
+				       -1, &st, NULL) == SQLITE_OK &&
+		    sqlite3_step(st) == SQLITE_ROW;
 
-	if (sqlite3_prepare_v2(db,
-			       "SELECT (SELECT application_id FROM pragma_application_id), "
-			       "(SELECT user_version FROM pragma_user_version)",
-			       -1, &st, NULL) != SQLITE_OK ||
-	    sqlite3_step(st) != SQLITE_ROW) {
-		if (sqlite3_errcode(db) == SQLITE_BUSY)
-			return pt_fail(e, PT_ERR_IO, PT_NO_OFFSET,
-				       "%s: another program is writing it: try again when that is done",
-				       path);
-		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s: %s%s", path, sqlite3_errmsg(db),
-			       sqlite3_errcode(db) == SQLITE_NOTADB ? pt_file_kind_of(path) : "");
+	if (read) {
+		id = sqlite3_column_int(st, 0);
+		version = sqlite3_column_int(st, 1);
+	} else if (sqlite3_errcode(db) == SQLITE_BUSY) {
+		pt_fail(e, PT_ERR_IO, PT_NO_OFFSET,
+			"%s: another program is writing it: try again when that is done", path);
+	} else {
+		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s: %s%s", path, sqlite3_errmsg(db),
+			sqlite3_errcode(db) == SQLITE_NOTADB ? pt_file_kind_of(path) : "");
 	}
-	id = sqlite3_column_int(st, 0);
-	version = sqlite3_column_int(st, 1);
 	sqlite3_finalize(st);
+	if (!read)
+		return -1;
 	if (id != PT_DB_APPLICATION)
 		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
 			       "%s is a database, but pt-load did not make it", path);
-	if (version < PT_DB_VERSION)
+	if (version != PT_DB_VERSION)
 		return pt_fail(
 		    e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
-		    "%s has schema version %d, of an older pt-load; this pt-query reads version %d: load "
-		    "the recording again, into a new file",
-		    path, version, PT_DB_VERSION);
-	if (version > PT_DB_VERSION)
-		return pt_fail(
-		    e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
-		    "%s has schema version %d, of a newer pt-load; this pt-query reads version %d: use "
-		    "that release's pt-query, or load the recording again with this one's pt-load",
-		    path, version, PT_DB_VERSION);
+		    "%s has schema version %d, of %s pt-load, and this pt-query reads version %d: load the "
+		    "recordings again, into a new file",
+		    path, version, version < PT_DB_VERSION ? "an older" : "a newer", PT_DB_VERSION);
 	return 0;
 }
 

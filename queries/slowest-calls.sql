@@ -7,19 +7,14 @@ WITH longest AS ( -- the longest calls are in the groups with the longest calls
 	SELECT * FROM call_group WHERE elapsed_max IS NOT NULL ORDER BY elapsed_max DESC, id LIMIT coalesce(:limit, 20)
 ),
 one AS ( -- their runs; see the view call
-	SELECT g.id AS grp, g.trace, g.thread, g.shape IS NULL AS whole,
-		g.id + NUMBER_AT(g.before, i.i + 1) AS id,
-		g.run + coalesce(CODE_AT(g.run_add, i.i + 1) - 2, i.i) AS run,
-		(g.trace << 32) + nullif(WIDE_NUMBER_AT(g.shape, g.shape_high, i.i + 1), 0) AS shape,
-		coalesce(g.call_path, 0) + WIDE_NUMBER_AT(g.path_add, g.path_add_high, i.i + 1) AS call_path
+	SELECT g.trace, g.thread, g.shape IS NULL AS whole, FIRST_CALL_AT(g, i.i + 1) AS id,
+		RETURN_RUN_AT(g, i.i + 1) AS run, SHAPE_AT(g, i.i + 1) AS shape, LEAST_CALL_PATH_AT(g, i.i + 1) AS call_path
 	FROM longest g CROSS JOIN number i
 	WHERE i.i < g.runs
 	LIMIT -1
 ),
 shaped AS (
-	SELECT u.*, s.id AS shapes, CODE_AT(s.begin, u.shape - s.id + 1) AS at,
-		CASE WHEN u.whole THEN 1 ELSE CODE_AT(s.begin, u.shape - s.id + 2)
-			- CODE_AT(s.begin, u.shape - s.id + 1) END AS n,
+	SELECT u.*, s.id AS shapes, SHAPE_BEGIN(s, u.shape) AS at, CASE WHEN u.whole THEN 1 ELSE SHAPE_CALLS(s, u.shape) END AS n,
 		TSC_OF_RUN(u.run) AS return_tsc
 	FROM one u LEFT JOIN call_shape s ON s.id = (SELECT max(q.id) FROM call_shape q WHERE q.id <= u.shape)
 	WHERE u.whole OR u.shape IS NOT NULL
@@ -27,8 +22,7 @@ shaped AS (
 ),
 run_known AS (
 	SELECT b.id + k.i AS id, b.trace, b.thread, b.whole, b.run AS return_run, b.return_tsc,
-		b.run - coalesce((CODE_AT(s.runs_back, b.at + k.i) & 1048575) - 1, 0)
-			- coalesce((CODE_AT(s.runs_back_high, b.at + k.i) - 1) << 19, 0) AS call_run,
+		b.run - RUNS_BACK_AT(s, b.at + k.i) AS call_run,
 		b.call_path + OPTIONAL_AT(s.path_add, s.path_add_high, b.at + k.i) AS call_path,
 		WIDE_NUMBER_AT(s.insn_count, s.insn_count_high, b.at + k.i) AS insn_count,
 		NUMBER_AT(s.flags, b.at + k.i) AS flags
@@ -37,10 +31,9 @@ run_known AS (
 	LIMIT -1
 ),
 timed AS ( -- by the times of their runs
-	SELECT c.id, c.trace, c.thread, coalesce(w.call_path, c.call_path) AS call_path, coalesce(w.insn_count, c.insn_count) AS insn_count,
-		coalesce(w.flags, c.flags) AS flags,
-		CASE WHEN c.whole THEN w.call_tsc WHEN c.call_run = c.return_run THEN c.return_tsc ELSE
-		TSC_OF_RUN(c.call_run) END AS tsc,
+	SELECT c.id, c.trace, c.thread, coalesce(w.call_path, c.call_path) AS call_path,
+		coalesce(w.insn_count, c.insn_count) AS insn_count, coalesce(w.flags, c.flags) AS flags,
+		CASE WHEN c.whole THEN w.call_tsc WHEN c.call_run = c.return_run THEN c.return_tsc ELSE TSC_OF_RUN(c.call_run) END AS tsc,
 		CASE WHEN c.whole THEN w.return_tsc ELSE c.return_tsc END AS return_tsc
 	FROM run_known c LEFT JOIN call_whole w ON c.whole AND w.id = c.id
 	LIMIT -1
@@ -51,10 +44,8 @@ slow AS (
 	ORDER BY elapsed_tsc DESC, id
 	LIMIT coalesce(:limit, 20)
 )
-SELECT c.id, c.trace, coalesce(s.name, printf('%x', cp.ip)) AS function, th.tid, th.comm,
-	TSC_TO_TIME(t, c.tsc) AS time_ns,
-	c.elapsed_tsc, TSC_TO_NS(t, c.elapsed_tsc) AS elapsed_ns,
-	c.insn_count AS instructions, c.flags
+SELECT c.id, c.trace, coalesce(s.name, printf('%x', cp.ip)) AS function, th.tid, th.comm, TSC_TO_TIME(t, c.tsc) AS time_ns,
+	c.elapsed_tsc, TSC_TO_NS(t, c.elapsed_tsc) AS elapsed_ns, c.insn_count AS instructions, c.flags
 FROM slow c JOIN trace t ON t.id = c.trace
 	LEFT JOIN thread th ON th.id = c.thread
 	LEFT JOIN call_path cp ON cp.id = c.call_path

@@ -80,8 +80,22 @@ CREATE MACRO HEXADECIMAL(ip) AS CASE WHEN ip IS NOT NULL THEN printf('%x', ip) E
 
 -- The rank of that value among n, from 1.
 CREATE MACRO NEAREST_RANK(n, per_mille) AS ((n * per_mille + 999) / 1000);
--- The value itself, an aggregate over rows r: value v, its rank rn, and n, how many values there are.
+-- An aggregate over rows r: value v, its rank rn, and n, how many values there are.
 CREATE MACRO PERCENTILE(r, per_mille) AS max(CASE WHEN r.rn = NEAREST_RANK(r.n, per_mille) THEN r.v END);
+CREATE MACRO PERCENTILES(r) AS PERCENTILE(r, 500) AS p50, PERCENTILE(r, 900) AS p90, PERCENTILE(r, 990) AS p99,
+	PERCENTILE(r, 999) AS p99_9, max(r.v) AS longest;
+-- For many rows: first those whose ranks are wanted, then of these, p, with their per_mille and ns, the columns.
+CREATE MACRO WANTED_RANKS(q) AS (SELECT 500 AS per_mille UNION ALL VALUES (900), (990), (999), (1000)) q;
+CREATE MACRO WANTED_PERCENTILES(p) AS
+	max(CASE p.per_mille WHEN 500 THEN p.ns END) AS p50_ns, max(CASE p.per_mille WHEN 900 THEN p.ns END) AS p90_ns,
+	max(CASE p.per_mille WHEN 990 THEN p.ns END) AS p99_ns, max(CASE p.per_mille WHEN 999 THEN p.ns END) AS p99_9_ns,
+	max(CASE p.per_mille WHEN 1000 THEN p.ns END) AS max_ns;
+
+-- ---- Parameters of queries ----
+
+-- Whether a row is of the machine, and of the vCPU, that is asked for.
+CREATE MACRO MACHINE_WANTED(id) AS (:machine IS NULL OR id IN (SELECT x.id FROM machine x WHERE x.name = :machine));
+CREATE MACRO VCPU_WANTED(vcpu) AS (:vcpu IS NULL OR vcpu = :vcpu);
 
 -- ---- Events ----
 

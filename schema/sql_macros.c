@@ -224,6 +224,7 @@ static int take_arguments(struct expander *x, const struct macro *m, struct span
 
 	for (*ret_count = 0; more; ++*ret_count) {
 		struct span argument = *s;
+		char *text;
 		int open = 0;
 
 		while (s->at < s->end && (open || (*s->at != ',' && *s->at != ')'))) {
@@ -236,10 +237,15 @@ static int take_arguments(struct expander *x, const struct macro *m, struct span
 			return fail(x, m->name, "too many arguments");
 		argument.end = s->at;
 		trim(&argument);
+		if (argument.at == argument.end)
+			return fail(x, m->name, "an argument is empty");
 		more = *s->at++ == ',';
-		arguments[*ret_count] = expand(x, argument, depth + 1);
-		if (!arguments[*ret_count])
+		text = expand(x, argument, depth + 1);
+		if (!text)
 			return -1;
+		for (size_t n = strlen(text); n && is_blank(text[n - 1]); n--)
+			text[n - 1] = 0;
+		arguments[*ret_count] = text;
 	}
 	return *ret_count == m->parameter_count ? 0 : fail(x, m->name, "too few arguments");
 }

@@ -23,7 +23,7 @@
 
 /*
  * The text without macros, for the caller to free(). NULL: PT_ERR_NO_MEMORY, or PT_ERR_BAD_INPUT: a malformed or repeated
- * definition, a call with too few or too many arguments or without its ")", macros that call themselves.
+ * definition, a call with too few, too many or empty arguments or without its ")", macros that call themselves.
  */
 char *pt_sql_expand(const char *sql, struct pt_error *e);
 
