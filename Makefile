@@ -2,6 +2,7 @@
 #   V=1         shows the commands
 #   SANITIZE=1  builds with ASan and UBSan into build/san; with check, tests that build
 CFLAGS ?= -O3 -g
+CPPFLAGS ?=
 PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
 MANDIR ?= $(PREFIX)/share/man
@@ -13,7 +14,7 @@ BIN := $(if $(SANITIZE),build/san/,)
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
 SAN := $(if $(SANITIZE),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=undefined \
 	-fno-omit-frame-pointer)
-ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -I. $(WARN) -fvisibility=hidden $(CFLAGS) $(SAN) -MMD -MP
+ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -I. $(CPPFLAGS) $(WARN) -fvisibility=hidden $(CFLAGS) $(SAN) -MMD -MP
 
 # Where Debian puts the headers of libtracecmd, which include one another by name alone.
 # Its symbols are weak (capture/tracecmd/trace_dat.c), which alone would not make the linker take a shared library.
@@ -42,7 +43,7 @@ LIBS := -lsqlite3 -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) -lpthread -lm
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 TOOLS := $(patsubst %.c,$(B)/%,$(wildcard tests/oracle/*.c tests/tools/*.c))
 RANDOM := $(B)/tests/oracle/random_flow
-FUZZ := packets flow container rewrite records load import trace_dat files
+FUZZ := $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)))
 REPLAY := $(FUZZ:%=$(B)/tests/fuzz/replay_%)
 BENCH := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
 
@@ -140,7 +141,7 @@ check-ptbox-vms: all
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/ptbox_examples.sh
 bench:
 	$(Q)scripts/deps build bench
-	$(Q)$(MAKE) --no-print-directory all $(BENCH) test-programs
+	$(Q)$(MAKE) --no-print-directory all $(BENCH) $(filter $(B)/tests/tools/%,$(TOOLS))
 	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/run.sh
 	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/database.sh
 	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/perf_export.sh
@@ -186,5 +187,6 @@ help:
 	@echo "V=1 shows commands; SANITIZE=1 builds and checks with ASan and UBSan, in build/san"
 
 -include $(shell find $(B)/obj $(B)/tests build/fuzz -name '*.d' 2>/dev/null)
-.PHONY: all demo check check-nightly check-ptbox check-ptbox-vms test-programs bench lint static install uninstall clean help
+.PHONY: all demo check check-nightly check-ptbox check-ptbox-vms test-programs bench fuzz lint static install uninstall \
+	clean help
 .SECONDARY:

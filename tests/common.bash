@@ -3,6 +3,7 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034
 set -u
+shopt -s extglob
 PT_BIN=${PT_BIN:-$PWD} PT_BUILD=${PT_BUILD:-$PWD/build} PT_SHARED=${PT_SHARED:-$PWD/../shared}
 tools=$PT_BUILD/tests/oracle
 tmp=$(mktemp -d) || exit 1
@@ -15,6 +16,7 @@ finish() {
 	local status=$?
 	rm -rf "$tmp"
 	[ $status -eq 0 ] || [ $status -eq 99 ] || fail "the test itself ended with status $status"
+	sum_up
 	printf '%d passed, %d failed' "$passed" "$failed"
 	[ "$skipped" -eq 0 ] || printf ', %d skipped' "$skipped"
 	echo
@@ -23,10 +25,25 @@ finish() {
 }
 trap finish EXIT
 
-pass() { passed=$((passed + 1)); }
-fail() {
-	failed=$((failed + 1))
+# A test is what its text says: the same text in a loop is one test, also where only numbers in it differ. It has passed when
+# it never failed.
+declare -A tests_run=()
+test_of() { REPLY=${*//+([0-9])/0}; }
+pass() { # WHAT
+	test_of "$*"
+	tests_run[$REPLY.]=${tests_run[$REPLY.]:-passed}
+}
+fail() { # WHAT
+	test_of "$*"
+	tests_run[$REPLY.]=failed
 	printf 'FAILED: %s\n' "$*"
+}
+sum_up() { # adds the tests that were run to passed and failed
+	local state
+	for state in "${tests_run[@]}"; do
+		if [ "$state" = passed ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+	done
+	tests_run=()
 }
 # skip N WHY: N checks that cannot be made here
 skip() {
@@ -35,7 +52,7 @@ skip() {
 }
 # check NAME COMMAND...: passes when the command succeeds
 check() {
-	if "${@:2}"; then pass; else fail "$1"; fi
+	if "${@:2}"; then pass "$1"; else fail "$1"; fi
 }
 # succeeded $? WHAT: the command before did. (check "… $(cat err)" test $? -eq 0 would ask about cat.)
 succeeded() { check "$2" test "$1" -eq 0; }
@@ -48,7 +65,7 @@ same() {
 	if [ ! -s "$expected" ] && [ "$2" != /dev/null ]; then
 		fail "$1: nothing to compare with"
 	elif cmp -s "$expected" "$got"; then
-		pass
+		pass "$1"
 	else
 		fail "$1 (< expected, > got; $(wc -l <"$expected") and $(wc -l <"$got") lines)"
 		diff "$expected" "$got" | head -n 12 | cut -c 1-200

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# tests/run.sh [NAME...] - runs the tests, two at a time, and sums up. `make check` calls it.
+# tests/run.sh [NAME...] - runs the tests, JOBS (all CPUs) at a time, and sums up. `make check` calls it.
 #
-# A test is tests/unit/test_*.c (built by make), tests/cli/*.sh or tests/oracle/*.sh. NAME picks those whose path
-# contains it ("unit", "cli/query"). tests/ptbox/*.sh, which boot an emulated PC, run only when a NAME says ptbox
-# (`make check-ptbox`). Each prints a line "N passed, N failed" (", N skipped") last; one that does not, or whose line is all
-# nought, or that fails otherwise, or hangs (three times its `# timeout: SECONDS`, of an idle machine; 300), counts as a
-# failure; so does one in which a sanitizer had something to report, whatever the test made of that program's status. It gets
+# Tests are in files: tests/unit/test_*.c (built by make), tests/cli/*.sh, tests/source/*.sh and tests/oracle/*.sh. NAME picks
+# those whose path contains it ("unit", "cli/query"). tests/ptbox/*.sh, which boot an emulated PC, run only when a NAME says
+# ptbox (`make check-ptbox`). Each file prints "N passed, N failed" (", N skipped") as its last line. It counts as a failure when
+# it does not, when all three are 0, when it fails otherwise, when it hangs (three times its `# timeout: SECONDS`, of an idle
+# machine; 300), and when a sanitizer reports something, whatever exit status the test expected. It gets
 #   PT_BIN     the folder of the programs        TMPDIR   an empty folder of its own, removed afterwards
 #   PT_BUILD   the build folder (tests' tools)   SANITIZE 1 when the programs were built with sanitizers
 #   PT_CACHE   a folder that the tests of one run share
@@ -20,7 +20,7 @@ PT_BIN=${PT_BIN%/}
 jobs=${JOBS:-$(nproc)}
 
 tests=()
-for t in tests/oracle/*.sh tests/cli/*.sh tests/unit/test_*.c tests/ptbox/*.sh; do
+for t in tests/oracle/*.sh tests/cli/*.sh tests/source/*.sh tests/unit/test_*.c tests/ptbox/*.sh; do
 	[ -e "$t" ] || continue
 	case $t in tests/ptbox/*) [[ " $* " == *ptbox* ]] || continue ;; esac
 	for name in "${@:-}"; do

@@ -21,11 +21,24 @@
 #define VSYSCALL_PAGE 0xffffffffff600000u
 #define CS_32	      0x23 /* Linux's code segment of 32-bit programs */
 
-static uint64_t peek(pid_t tid, size_t offset)
+/*
+ * A register of a stopped thread. False when it cannot be read, and *ret is as it was: the thread is being killed, so it counts as
+ * running until waitpid() reports its end.
+ */
+static bool peek(struct step_thread *t, size_t offset, uint64_t *ret)
 {
-	return (uint64_t)ptrace(PTRACE_PEEKUSER, tid, offset, 0);
+	long value;
+
+	errno = 0;
+	value = ptrace(PTRACE_PEEKUSER, t->tid, offset, 0);
+	if (value == -1 && errno) {
+		t->state = STEP_RUNNING;
+		return false;
+	}
+	*ret = (uint64_t)value;
+	return true;
 }
-#define PEEK(t, reg) peek((t)->tid, offsetof(struct user_regs_struct, reg))
+#define PEEK(t, reg, ret) peek((t), offsetof(struct user_regs_struct, reg), (ret))
 
 /* ---- Events ----------------------------------------------------------------------------------------- */
 
@@ -69,6 +82,7 @@ static void born(struct step *s, struct step_thread *parent, pid_t tid)
 static void execed(struct step *s, struct step_thread *t)
 {
 	unsigned long former = 0;
+	uint64_t cs;
 
 	/* The other threads are gone, and t has the first one's number, whichever of them called exec. Their exits were or
 	 * will be reported, but for the one that is t now. */
@@ -93,20 +107,22 @@ static void execed(struct step *s, struct step_thread *t)
 	}
 	s->model.cycles += 300;
 	t->want_psb = true;
-	t->process->untraced = PEEK(t, cs) == CS_32;
+	t->process->untraced = PEEK(t, cs, &cs) && cs == CS_32;
 	s->result->untraced += t->process->untraced;
 }
 
 /* A system call that a signal interrupted, and that is called again unless the signal has a handler. */
-static bool to_be_restarted(const struct step_thread *t)
+static bool to_be_restarted(struct step_thread *t)
 {
-	uint64_t rax = PEEK(t, rax);
+	uint64_t rax, number;
 
+	if (!PEEK(t, rax, &rax))
+		return false;
 	switch ((int64_t)rax) {
 	case -512: /* ERESTARTSYS and its kin, which only a tracer sees */
 	case -513:
 	case -514:
-	case -516: return (int64_t)PEEK(t, orig_rax) >= 0;
+	case -516: return PEEK(t, orig_rax, &number) && (int64_t)number >= 0;
 	default: return false;
 	}
 }
@@ -127,7 +143,7 @@ static bool own_trap(struct step_thread *t)
 	return t->in_kernel && far_trap && info.si_code != TRAP_TRACE && info.si_code != TRAP_HWBKPT;
 }
 
-/* A stop that waitpid() told of. Afterwards the thread may be stepped, unless it is gone. */
+/* A stop that waitpid() reported. Afterwards the thread may be stepped, unless it is gone. */
 static void stopped(struct step *s, struct step_thread *t, int status)
 {
 	int sig = WSTOPSIG(status), event = status >> 16;
@@ -140,16 +156,14 @@ static void stopped(struct step *s, struct step_thread *t, int status)
 	case PTRACE_EVENT_CLONE:
 	case PTRACE_EVENT_FORK:
 	case PTRACE_EVENT_VFORK:
-		ptrace(PTRACE_GETEVENTMSG, t->tid, 0, &message);
-		born(s, t, (pid_t)message);
+		/* Fails when t is being killed; the child then comes without its parent's event. */
+		if (ptrace(PTRACE_GETEVENTMSG, t->tid, 0, &message) == 0)
+			born(s, t, (pid_t)message);
 		return;
 	case PTRACE_EVENT_EXEC: execed(s, t); return;
 	case PTRACE_EVENT_STOP:
 		/* A new thread's first stop; or a group stop, which lasts until SIGCONT. */
-		if (sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU) {
-			ptrace(PTRACE_LISTEN, t->tid, 0, 0);
-			t->state = STEP_RUNNING;
-		}
+		t->group_stop = sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU;
 		return;
 	default: break;
 	}
@@ -186,15 +200,18 @@ static bool changes_maps(uint64_t number)
 }
 
 /* Does the call write to a process's memory by its file, /proc/PID/mem, which mappings' protection does not keep it from? */
-static bool writes_memory(const struct step_thread *t, uint64_t number)
+static bool writes_memory(struct step_thread *t, uint64_t number)
 {
 	char path[64], to[64];
+	uint64_t fd;
 	ssize_t n;
 
 	if (number != SYS_write && number != SYS_pwrite64 && number != SYS_writev && number != SYS_pwritev &&
 	    number != SYS_pwritev2)
 		return false;
-	snprintf(path, sizeof path, "/proc/%d/fd/%d", t->tid, (int)PEEK(t, rdi));
+	if (!PEEK(t, rdi, &fd))
+		return false;
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", t->tid, (int)fd);
 	n = readlink(path, to, sizeof to);
 	return n > 10 && n < (ssize_t)sizeof to && !memcmp(to, "/proc/", 6) && !memcmp(to + n - 4, "/mem", 4);
 }
@@ -218,9 +235,9 @@ static void switch_to(struct step *s, struct step_thread *t)
 /* SYSCALL leaves RFLAGS in R11: without the flag that is ours. */
 static void hide_trap_flag_of_syscall(struct step_thread *t)
 {
-	uint64_t r11 = PEEK(t, r11);
+	uint64_t r11;
 
-	if (r11 & TRAP_FLAG)
+	if (PEEK(t, r11, &r11) && r11 & TRAP_FLAG)
 		ptrace(PTRACE_POKEUSER, t->tid, offsetof(struct user_regs_struct, r11),
 		       r11 & ~(uint64_t)TRAP_FLAG);
 }
@@ -228,9 +245,14 @@ static void hide_trap_flag_of_syscall(struct step_thread *t)
 /* PUSHF has pushed RFLAGS: without the flag that is ours. It is bit 0 of the second byte. */
 static void hide_trap_flag_of_pushf(struct step_thread *t)
 {
+	struct iovec local, remote;
+	uint64_t rsp;
 	uint8_t byte;
-	struct iovec local = {&byte, 1}, remote = {(void *)(uintptr_t)(PEEK(t, rsp) + 1), 1};
 
+	if (!PEEK(t, rsp, &rsp))
+		return;
+	local = (struct iovec){&byte, 1};
+	remote = (struct iovec){(void *)(uintptr_t)(rsp + 1), 1};
 	if (process_vm_readv(t->tid, &local, 1, &remote, 1, 0) == 1 && byte & TRAP_FLAG >> 8) {
 		byte &= (uint8_t) ~(TRAP_FLAG >> 8);
 		process_vm_writev(t->tid, &local, 1, &remote, 1, 0);
@@ -285,13 +307,29 @@ static void arrived(struct step *s, struct step_thread *t, uint64_t ip)
 	step_begin(s, t, ip);
 }
 
+/* Sets t->jumped: was the instruction, a conditional branch to the next one, taken? False as peek(). */
+static bool ask_condition(struct step_thread *t)
+{
+	uint64_t flags, rcx;
+
+	t->jumped = false;
+	if (!t->insn.condition)
+		return true;
+	if (!PEEK(t, eflags, &flags) || !PEEK(t, rcx, &rcx))
+		return false;
+	t->jumped = step_condition(t->insn.condition, flags, rcx);
+	return true;
+}
+
 /* The step ended. */
 static void stepped(struct step *s, struct step_thread *t)
 {
-	uint64_t now = PEEK(t, rip);
 	unsigned cls = t->insn.insn.cls;
+	uint64_t now;
 
 	t->shadow = 0;
+	if (!PEEK(t, rip, &now))
+		return;
 	if (t->in_kernel) {
 		arrived(s, t, now);
 		return;
@@ -302,7 +340,8 @@ static void stepped(struct step *s, struct step_thread *t)
 	}
 	if (t->insn.quirk == STEP_PUSHF)
 		hide_trap_flag_of_pushf(t);
-	t->jumped = t->insn.condition && step_condition(t->insn.condition, PEEK(t, eflags), PEEK(t, rcx));
+	if (!ask_condition(t))
+		return;
 	if (now != t->ip || cls == INSN_JMP || cls == INSN_JCC || cls == INSN_JMP_IND || cls == INSN_CALL ||
 	    cls == INSN_CALL_IND || cls == INSN_RET)
 		step_executed(s, t, &t->insn.insn, now); /* else a string instruction in its middle */
@@ -315,15 +354,26 @@ static void interrupted(struct step *s, struct step_thread *t)
 
 	if (t->in_kernel)
 		return;
-	now = PEEK(t, rip);
+	if (!PEEK(t, rip, &now))
+		return;
 	if (t->shadow && now == t->shadow) {
 		t->ip = now; /* the MOV SS itself was not executed */
 	} else if (now != t->ip && t->known) {
-		t->jumped =
-		    t->insn.condition && step_condition(t->insn.condition, PEEK(t, eflags), PEEK(t, rcx));
+		if (!ask_condition(t))
+			return;
 		step_executed(s, t, &t->insn.insn, now);
 	}
 	t->shadow = 0;
+}
+
+/* A thread in a group stop waits for SIGCONT, and is no longer stopped for ptrace: its registers must have been read before. */
+static void listen_in_group_stop(struct step_thread *t)
+{
+	if (!t->group_stop || t->state != STEP_STOPPED)
+		return;
+	t->group_stop = false;
+	t->state = STEP_RUNNING;
+	ptrace(PTRACE_LISTEN, t->tid, 0, 0);
 }
 
 static void reap(struct step *s, pid_t tid, int status)
@@ -359,12 +409,14 @@ static void reap(struct step *s, pid_t tid, int status)
 static void leave(struct step *s, struct step_thread *t)
 {
 	if (t->insn.insn.cls == INSN_SYSCALL) {
-		uint64_t number = PEEK(t, rax);
+		uint64_t number, first;
 
+		if (!PEEK(t, rax, &number) || !PEEK(t, rdi, &first))
+			return;
 		t->maps_changed = changes_maps(number);
 		t->protects = number == SYS_mprotect || number == SYS_pkey_mprotect;
 		t->pokes = writes_memory(t, number);
-		t->renames = number == SYS_prctl && PEEK(t, rdi) == PR_SET_NAME;
+		t->renames = number == SYS_prctl && first == PR_SET_NAME;
 		t->from_syscall = number != SYS_rt_sigreturn; /* which brings back all registers */
 		step_end(s, t, t->ip);
 		return;
@@ -387,8 +439,12 @@ static void prepare(struct step *s, struct step_thread *t)
 	if (t->known && (t->insn.insn.cls == INSN_SYSCALL || t->insn.insn.cls == INSN_INT)) {
 		leave(s, t);
 	} else if (!t->known && (t->ip & ~(uint64_t)4095) == VSYSCALL_PAGE) {
-		struct iovec local = {&t->emulating, 8}, remote = {(void *)(uintptr_t)PEEK(t, rsp), 8};
+		struct iovec local = {&t->emulating, 8}, remote;
+		uint64_t rsp;
 
+		if (!PEEK(t, rsp, &rsp))
+			return;
+		remote = (struct iovec){(void *)(uintptr_t)rsp, 8};
 		if (process_vm_readv(t->tid, &local, 1, &remote, 1, 0) != 8)
 			t->emulating = 0;
 		step_async_end(s, t);
@@ -444,7 +500,7 @@ static void turn(struct step *s, struct step_thread *t)
 			deliver(s, t);
 		if (!t->in_kernel)
 			prepare(s, t);
-		if (!step(t) || wait_for(s, t, &status) <= 0)
+		if (t->state != STEP_STOPPED || !step(t) || wait_for(s, t, &status) <= 0)
 			return;
 		if (!WIFSTOPPED(status)) {
 			reap(s, t->tid, status);
@@ -454,10 +510,13 @@ static void turn(struct step *s, struct step_thread *t)
 		stopped(s, t, status);
 		if (!t->event) {
 			stepped(s, t);
+			if (t->state != STEP_STOPPED)
+				return;
 		} else {
 			bool in_user = !t->in_kernel;
 
 			interrupted(s, t);
+			listen_in_group_stop(t);
 			if (t->state != STEP_STOPPED || t->process->untraced || (in_user && !t->signal))
 				return;
 		}
@@ -485,13 +544,16 @@ static void progress(struct step *s)
 /* The stop of a thread that nobody waited for: the end of a step that slept in the kernel. */
 static void woke(struct step *s, struct step_thread *t)
 {
-	if (t->state != STEP_STOPPED || t->process->untraced)
+	if (t->state != STEP_STOPPED)
 		return;
-	if (!t->event) {
+	if (t->process->untraced) {
+		listen_in_group_stop(t);
+	} else if (!t->event) {
 		switch_to(s, t);
 		stepped(s, t);
 	} else {
 		interrupted(s, t);
+		listen_in_group_stop(t);
 	}
 }
 

@@ -76,6 +76,7 @@ struct step_thread {
 	bool event;	   /* this stop is no step's end */
 	bool traced;	   /* has been told of: FORK, ITRACE_START */
 	bool signalled;	   /* a signal was delivered: a handler may begin */
+	bool group_stop;   /* this stop is job control's (SIGSTOP): it lasts until SIGCONT */
 	int signal;	   /* to be delivered with the next step */
 	uint64_t ip;
 	/* The step at hand, which began at ip: */

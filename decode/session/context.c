@@ -235,11 +235,25 @@ static uint64_t page_tables(uint64_t cr3)
 
 /* So many times in a row the sideband has to say it until a CR3 becomes another process's that had one before. */
 #define DOUBTS_MAX 4
+/* Processes that share the address space of one another's parent, at most. */
+#define SHARED_DEPTH_MAX 8
 
-/* A new process, before its exec, may run in its parent's address space (vfork): that one's CR3 is not its own. */
-static bool shares(const struct pt_process *process, const struct pt_process *known)
+/*
+ * May this process run in the address space of `known`? A new process does so until its exec or exit when it was made by vfork(),
+ * posix_spawn() or clone(CLONE_VM); its parent may share its own parent's. FORK records do not say how it was made: as long as no
+ * CR3 of its own was seen (fresh), it may.
+ */
+static bool shares(const struct pt_machine *m, const struct pt_process *process,
+		   const struct pt_process *known)
 {
-	return known && process->fresh && !process->execs && process->parent == known->pid;
+	for (int depth = 0; process && known && depth < SHARED_DEPTH_MAX; depth++) {
+		if (!process->fresh || process->execs || process->parent < 0)
+			return false;
+		if (process->parent == known->pid)
+			return true;
+		process = pt_tasks_process(m->tasks, process->parent);
+	}
+	return false;
 }
 
 /* What comes is this process's code; NULL: sideband and CR3 contradict each other, and nobody knows whose it is. */
@@ -276,13 +290,19 @@ static void on_user(void *arg, struct pt_flow *f)
 		see(st, known);
 		return;
 	}
+	if (known && cpu_context->task && shares(m, cpu_context->task->process, known)) {
+		/* The CR3 fits both; no switch that is to come is taken for having happened. */
+		cpu_context->user_cr3 = cr3;
+		cpu_context->switches = 0;
+		see(st, cpu_context->task->process);
+		return;
+	}
 	if (known && cpu_context->before && cpu_context->before->process == known &&
 	    cpu_context->user_cr3 == cr3 && !ahead(st, cpu_context, known, NULL)) {
 		/* The switch's time has come, but not the switch. */
 		see(st, known);
 		return;
 	}
-	/* A new process may share its parent's address space (vfork). */
 	if (known && !(cpu_context->task && cpu_context->task->process->fresh && cpu_context->switches))
 		ahead(st, cpu_context, known, NULL);
 	else if (!known && (!has_user_code(cpu_context->task) ||
@@ -299,7 +319,7 @@ static void on_user(void *arg, struct pt_flow *f)
 	process = cpu_context->task->process;
 	/* Now that a switch may have been taken ahead of its time. */
 	known = pt_machine_process(m, cr3);
-	if (known == process || shares(process, known)) {
+	if (known == process || shares(m, process, known)) {
 		see(st, process);
 		return;
 	}

@@ -1,4 +1,4 @@
-# bash completion, as bash calls it: words in, candidates out. And `make install` puts everything in its place.
+# bash completion, as bash calls it: words in, candidates out.
 source tests/common.bash
 source scripts/completion.bash
 "$PT_BUILD/tests/tools/mkrecords" --runs 100 2>/dev/null | "$PT_BIN/pt-load" -q "$tmp/trace.db"
@@ -39,13 +39,3 @@ has "an option of decode" --packets pt-decode --pa
 has "its subcommand" vm-clock pt-decode vm
 has "an option of load" --replace pt-load --re
 has "a stream" "$tmp/trace.db" pt-load x "$tmp/t"
-
-unset MAKEFLAGS
-check "make install" make -s --no-print-directory install DESTDIR="$tmp/root" PREFIX=/usr
-for p in pt-capture pt-decode pt-load pt-query; do
-	check "$p is installed" "$tmp/root/usr/bin/$p" --version
-	check "$p's man page" test -s "$tmp/root/usr/share/man/man1/$p.1"
-	check "$p's completion" grep -q "complete -F _${p/-/_} $p" "$tmp/root/usr/share/bash-completion/completions/$p"
-done >/dev/null
-check "make uninstall" make -s --no-print-directory uninstall DESTDIR="$tmp/root" PREFIX=/usr
-check "nothing is left" test -z "$(find "$tmp/root" -type f -o -type l)"

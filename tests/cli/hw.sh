@@ -14,7 +14,7 @@ expect() {
 	elif ! grep -qE -- "^pt-capture: .*($2)" "$tmp/err"; then
 		fail "${*:3}: stderr has no '$2': $(head -n 3 "$tmp/err")"
 	else
-		pass
+		pass "${*:3}"
 	fi
 }
 o=(-o "$tmp/c.ptc")

@@ -20,7 +20,7 @@ expect() {
 	elif [ -n "$2" ] && ! grep -q '^pt-capture: ' "$tmp/err"; then
 		fail "${*:3}: the message does not begin with 'pt-capture: ': $(head -n 3 "$tmp/err")"
 	else
-		pass
+		pass "${*:3}"
 	fi
 }
 

@@ -29,7 +29,7 @@ check_state() {
 	0 | 3) check "$1: loaded, but not whole" test "${got:-}" = "$4" ;;
 	*)
 		if [ "$2" -gt 128 ] && [ "${got:-}" = "$4" ]; then
-			pass
+			pass "$1"
 		else
 			check "$1: changed" test "${got:-}" = "$5"
 		fi
