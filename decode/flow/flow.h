@@ -24,10 +24,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "decode/code/graph.h"
 #include "decode/packet/clock.h"
 #include "decode/packet/errata.h"
-#include "decode/code/graph.h"
-#include "decode/packet/packet.h"
+#include "schema/error.h"
+#include "schema/records.h"
 
 enum pt_flow_error_kind {
 	PT_FLOW_BAD_PACKET,

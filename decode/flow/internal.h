@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "decode/flow/flow.h"
+#include "decode/packet/packet.h"
 
 #define CUT_EDGES  12 /* a backward branch ends a path that holds so many */
 #define FULL_EDGES 29 /* no room for another arc */

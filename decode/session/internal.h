@@ -5,6 +5,7 @@
 #ifndef DECODE_SESSION_INTERNAL_H
 #define DECODE_SESSION_INTERNAL_H
 
+#include "decode/flow/flow.h"
 #include "decode/session/selection.h"
 #include "decode/session/session.h"
 #include "decode/session/events.h"
