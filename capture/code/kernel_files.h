@@ -50,13 +50,20 @@ bool kernel_ranges_add(struct kernel_ranges *r, uint64_t start, uint64_t end);
 bool kernel_ranges_cover(const struct kernel_ranges *r, uint64_t start, uint64_t end);
 void kernel_ranges_deinit(struct kernel_ranges *r);
 
+/* Where a kernel's code goes. */
+struct kernel_output {
+	struct ptc_writer *w;
+	int32_t machine_pid;	      /* 0: the host's kernel; else that of the VM's process */
+	struct kernel_ranges written; /* what has been written is added; the caller's to deinit */
+};
+
 /*
- * Writes the code of a kcore file, of segments as long as those of the running kernel's /proc/kcore only what is wanted (NULL:
- * nothing). Adds to *ret, which is zeroed before, what it was. 0, or -1: the writer's errors, PT_ERR_NO_MEMORY, PT_ERR_IO,
- * PT_ERR_BAD_INPUT (no ELF core of x86-64, or a segment that the file does not have).
+ * Writes the code of a kcore file; of segments as long as those of the running kernel's /proc/kcore only what is wanted (NULL:
+ * nothing). 0, or -1: the writer's errors, PT_ERR_NO_MEMORY, PT_ERR_IO, PT_ERR_BAD_INPUT (no ELF core of x86-64, or a segment
+ * that the file does not have).
  */
-int kernel_put_kcore(const char *path, const struct kernel_ranges *wanted, struct ptc_writer *w,
-		     int32_t machine_pid, struct kernel_ranges *ret, struct pt_error *e);
+int kernel_put_kcore(const char *path, const struct kernel_ranges *wanted, struct kernel_output *to,
+		     struct pt_error *e);
 
 /*
  * The same of a vmlinux, the file that the kernel was linked to, whose text begins at address `text` now (its symbol _text).
@@ -64,8 +71,7 @@ int kernel_put_kcore(const char *path, const struct kernel_ranges *wanted, struc
  * and later (static branches and calls). symbols, which may be NULL, undo what is the same on all: kernel_unfentry().
  */
 int kernel_put_vmlinux(const char *path, uint64_t text, const struct kernel_symbols *symbols,
-		       struct ptc_writer *w, int32_t machine_pid, struct kernel_ranges *ret,
-		       struct pt_error *e);
+		       struct kernel_output *to, struct pt_error *e);
 
 /* Functions that begin with a call of __fentry__, in code that is at vaddr, begin with a NOP: so the kernel has them,
  * unless somebody traces them. */

@@ -377,8 +377,7 @@ static char *module_file(const struct machine *one, const char *folder, const ch
 
 /* Modules that no kcore has, from their files. */
 static int put_modules(struct perf_machines *m, struct machine *one, const char *folder,
-		       const struct kernel_symbols *symbols, struct ptc_writer *w,
-		       struct kernel_ranges *written, struct pt_error *e)
+		       const struct kernel_symbols *symbols, struct kernel_output *to, struct pt_error *e)
 {
 	unsigned unknown = 0;
 	int ret = 0;
@@ -387,19 +386,18 @@ static int put_modules(struct perf_machines *m, struct machine *one, const char 
 	for (size_t i = 0; symbols && ret == 0 && i < one->map_count; i++) {
 		const struct kernel_map *map = &one->maps[i];
 		struct pt_error why = {.offset = PT_NO_OFFSET};
+		struct kernel_module module = {.name = map->name, .start = map->start, .end = map->end};
 		uint8_t *bytes;
-		size_t size;
 		char *path;
 
-		if (map->text || kernel_ranges_cover(written, map->start, map->start + 1))
+		if (map->text || kernel_ranges_cover(&to->written, map->start, map->start + 1))
 			continue;
 		path = module_file(one, folder, map->name);
 		if (!path)
 			continue;
-		bytes = kernel_module_read(path, &size, &why);
+		module.bytes = bytes = kernel_module_read(path, &module.size, &why);
 		if (bytes)
-			ret = kernel_put_module(bytes, size, map->name, map->start, map->end, symbols, w,
-						one->pid, written, &unknown, &why);
+			ret = kernel_put_module(&module, symbols, to, &unknown, &why);
 		if (!bytes || (ret && why.kind == PT_ERR_BAD_INPUT)) {
 			import_perf_note(m->notes, "%s is not taken: %s", path, why.message);
 			ret = 0;
@@ -411,7 +409,7 @@ static int put_modules(struct perf_machines *m, struct machine *one, const char 
 	}
 	if (unknown)
 		import_perf_note(
-		    m->notes, "%u branches of kernel modules lead to where no symbol is: left out", unknown);
+		    m->notes, "%u places of kernel modules cannot be relocated (no symbol, or an unknown type): left out", unknown);
 	return ret;
 }
 
@@ -434,8 +432,9 @@ static int put_kernel(struct perf_machines *m, struct machine *one, const struct
 		      struct ptc_writer *w, struct pt_error *e)
 {
 	struct pt_error why = {.offset = PT_NO_OFFSET};
-	struct kernel_ranges written = {0}, wanted = {0};
+	struct kernel_output to = {.w = w, .machine_pid = one->pid};
 	struct kernel_symbols *symbols = NULL;
+	struct kernel_ranges wanted = {0};
 	uint64_t text;
 	int ret = 0;
 
@@ -447,13 +446,13 @@ static int put_kernel(struct perf_machines *m, struct machine *one, const struct
 	if (ret == 0)
 		ret = wanted_ranges(one, text, &wanted, e);
 	if (ret == 0 && paths->kcore)
-		ret = kernel_put_kcore(paths->kcore, &wanted, w, one->pid, &written, e);
+		ret = kernel_put_kcore(paths->kcore, &wanted, &to, e);
 	else if (ret == 0 && paths->vmlinux && !text)
 		import_perf_note(m->notes, "%s is of no use: nothing says where the kernel's text is",
 				 paths->vmlinux);
 	else if (ret == 0 && paths->vmlinux)
-		ret = kernel_put_vmlinux(paths->vmlinux, text, symbols, w, one->pid, &written, e);
-	if (ret == 0 && !paths->kcore && written.count)
+		ret = kernel_put_vmlinux(paths->vmlinux, text, symbols, &to, e);
+	if (ret == 0 && !paths->kcore && to.written.count)
 		import_perf_note(
 		    m->notes,
 		    "the kernel's code is from %s, as it was linked: what a kernel patches when it "
@@ -461,12 +460,12 @@ static int put_kernel(struct perf_machines *m, struct machine *one, const struct
 		    "where that kernel did not. perf record --kcore has the code that ran",
 		    paths->vmlinux);
 	if (ret == 0)
-		ret = put_modules(m, one, paths->module_folder, symbols, w, &written, e);
+		ret = put_modules(m, one, paths->module_folder, symbols, &to, e);
 	if (ret == 0 && symbols)
 		ret = kernel_symbols_put(symbols, w, one->pid, e);
 	if (ret == 0)
-		note_kernel(m, one, &written);
-	kernel_ranges_deinit(&written);
+		note_kernel(m, one, &to.written);
+	kernel_ranges_deinit(&to.written);
 	kernel_ranges_deinit(&wanted);
 	kernel_symbols_destroy(symbols);
 	return ret;

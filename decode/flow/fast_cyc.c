@@ -305,7 +305,12 @@ static bool make_path(struct pt_flow *f, const struct lead *lead, uint32_t *ret_
 	}
 	if (!count)
 		return true;
-	*ret_path = pt_graph_path(f->graph, f->at.code, f->path.start_ip, f->path.edges, count, 0, f->at.mode,
+	*ret_path = pt_graph_path(f->graph,
+				  &(struct pt_path_key){.code = f->at.code,
+							.start_ip = f->path.start_ip,
+							.edges = f->path.edges,
+							.count = count,
+							.mode = f->at.mode},
 				  f->path.last);
 	if (!*ret_path)
 		return false;

@@ -30,8 +30,14 @@ void pt_flow_hold_path(struct pt_flow *f, uint32_t path)
 /* end_ip: of the straight code after the last edge, 0: the path ends with its last edge. */
 static inline void end_path(struct pt_flow *f, uint64_t end_ip, uint32_t after)
 {
-	uint32_t path = pt_graph_path(f->graph, f->at.code, f->path.start_ip, f->path.edges, f->path.len,
-				      end_ip, f->at.mode, after);
+	uint32_t path = pt_graph_path(f->graph,
+				      &(struct pt_path_key){.code = f->at.code,
+							    .start_ip = f->path.start_ip,
+							    .end_ip = end_ip,
+							    .edges = f->path.edges,
+							    .count = f->path.len,
+							    .mode = f->at.mode},
+				      after);
 
 	f->path.last = path;
 	f->path.ended++;

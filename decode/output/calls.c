@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/code/huge_pages.h"
+
 #define NO_PATH	   UINT32_MAX /* there are too many: its own, and those of what it calls, are not told apart */
 #define FRAMES_MAX 16384      /* deeper recursion is not followed: the bottom is dropped */
 

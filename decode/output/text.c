@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/commands.h"
+#include "decode/output/text.h"
 
 enum field {
 	F_TID,

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "decode/packet/clock_meta.h"
-#include "decode/commands.h"
+#include "decode/vm/clock_print.h"
 #include "decode/vm/scan.h"
 #include "decode/vm/vcpus.h"
 

@@ -77,25 +77,25 @@ static void kernel_file(struct file *f, bool core)
 {
 	struct kernel_range all[] = {{TEXT, TEXT + 4096}, {0xffffffffc0000000u, UINT64_MAX}};
 	const struct kernel_ranges wanted = {all, 2};
-	struct kernel_ranges written = {0};
+	struct kernel_output to = {.w = f->w};
 
-	told(f, core ? kernel_put_kcore(f->path, &wanted, f->w, 0, &written, &f->e)
-		     : kernel_put_vmlinux(f->path, TEXT, NULL, f->w, 0, &written, &f->e));
-	kernel_ranges_deinit(&written);
+	told(f, core ? kernel_put_kcore(f->path, &wanted, &to, &f->e)
+		     : kernel_put_vmlinux(f->path, TEXT, NULL, &to, &f->e));
+	kernel_ranges_deinit(&to.written);
 }
 
 static void module(struct file *f)
 {
-	size_t size;
+	size_t size = 0;
 	uint8_t *bytes = kernel_module_read(f->path, &size, &f->e);
-	struct kernel_ranges written = {0};
+	const struct kernel_module it = {bytes, size, "[m]", 0xffffffffc0000000u, 0xffffffffc0100000u};
+	struct kernel_output to = {.w = f->w};
 	unsigned unknown = 0;
 
 	told(f, !bytes);
 	if (bytes)
-		told(f, kernel_put_module(bytes, size, "[m]", 0xffffffffc0000000u, 0xffffffffc0100000u, NULL,
-					  f->w, 0, &written, &unknown, &f->e));
-	kernel_ranges_deinit(&written);
+		told(f, kernel_put_module(&it, NULL, &to, &unknown, &f->e));
+	kernel_ranges_deinit(&to.written);
 	free(bytes);
 }
 

@@ -29,7 +29,7 @@
 #include <zstd.h>
 
 #include "capture/commands.h"
-#include "decode/commands.h"
+#include "decode/output/packets_print.h"
 #include "decode/session/session.h"
 #include "schema/container.h"
 #include "schema/records.h"
