@@ -35,7 +35,8 @@ void pt_flow_psb_side(struct pt_flow *f)
 	pt_flow_settle_tsc(f);
 }
 
-/* In sync and running: the PSB's IP is where the flow comes to by direct branches, and nothing ends but the run. */
+/* In sync and running: the PSB's IP is where the flow comes to by direct branches, and nothing ends but the
+ * run. */
 static bool psbend_running(struct pt_flow *f)
 {
 	struct flow_obstacle why = {.kind = PT_FLOW_MISMATCH};

@@ -1,9 +1,10 @@
 /*
  * vm_transition.h - a VM entry or VM exit, as a flow reports it.
  *
- * A flow is in the host or in a guest. It enters a guest with the TIP of a VMLAUNCH or VMRESUME, and leaves it with FUP, PIP
- * (NR = 0), TIP (SDM, "Packet generation scenarios", VM entry and VM exit). Each is reported once, in order. Where the
- * transition itself was not seen (an overflow, lost data, a PSB+ that shows the other side) there is none.
+ * A flow is in the host or in a guest. It enters a guest with the TIP of a VMLAUNCH or VMRESUME, and leaves
+ * it with FUP, PIP (NR = 0), TIP (SDM, "Packet generation scenarios", VM entry and VM exit). Each is reported
+ * once, in order. Where the transition itself was not seen (an overflow, lost data, a PSB+ that shows the
+ * other side) there is none.
  */
 #ifndef DECODE_FLOW_VM_TRANSITION_H
 #define DECODE_FLOW_VM_TRANSITION_H
@@ -14,7 +15,8 @@
 struct pt_vm_transition {
 	bool entry;   /* false: an exit */
 	bool no_code; /* an exit: there is no code where it was left, so it may have gone round to there */
-	/* VMX controls keep the guest out of the trace: s->machine stays the host. An exit: host_ip is where tracing began again */
+	/* VMX controls keep the guest out of the trace: s->machine stays the host. An exit: host_ip is where
+	 * tracing began again */
 	bool concealed;
 	uint64_t tsc;	   /* host TSC at the last timing packet before: it is not older. PT_CLOCK_UNKNOWN */
 	uint64_t guest_ip; /* where the guest begins (entry) or was left (exit); 0: not traced or not known */
