@@ -165,7 +165,7 @@ static void fill(const struct pt_flow *f, size_t bytes, unsigned left)
 }
 
 /* A packet was taken. Fills the memo if the path that is recorded has ended with it: p is after the packet,
- * of whose bits `left` are left. */
+ * of which `left` bits are left. */
 static void go_on_recording(struct pt_flow *f, const uint8_t *p, unsigned left)
 {
 	struct flow_recorder *r = &f->recorder;

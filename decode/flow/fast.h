@@ -13,8 +13,8 @@
 const uint8_t *pt_flow_fast_cyc(struct pt_flow *f, const uint8_t *p, const uint8_t *end, uint64_t aux_offset);
 
 /*
- * Of an unnumbered graph, for a flow that is countable: nobody asks which branches are run, only how many and
- * when. A run is a path of one branch, repeated as often as there were any. As pt_flow_fast().
+ * Of an unnumbered graph, for a flow that is countable: what is wanted is not which branches are run, but how
+ * many and when. A run is a path of one branch, repeated as often as there were any. As pt_flow_fast().
  */
 const uint8_t *pt_flow_fast_count(struct pt_flow *f, const uint8_t *p, const uint8_t *end,
 				  uint64_t aux_offset);

@@ -104,8 +104,8 @@ struct pt_vm_transition; /* vm_transition.h */
  * remembers that; whoever feeds asks it afterwards.
  */
 struct pt_flow_env {
-	/* There is no code at ip. May change the code: the sideband may be behind. True when there may be
-	 * code now; the flow looks again. False: it goes on without. */
+	/* There is no code at ip. May change the code: the sideband may not be up to date. True when there
+	 * may be code now; the flow looks again. False: it goes on without. */
 	bool (*missing)(void *arg, struct pt_flow *f, uint64_t ip);
 	/* The flow is about to enter user space, from its kernel or from where it was not followed: the last
 	 * chance to say whose it is. May call pt_flow_set_user_code(); may change the code, when another

@@ -22,8 +22,8 @@
  *     feed.c          bytes to packets
  *     flow.c          all that is not a packet: settings, lost data, pause and resume
  *
- * Functions that return bool return false after they have reported an error; the flow's state says how it
- * goes on then. (Where a sentence tells what false is, that holds.)
+ * Functions that return bool return false after an error that they have reported, unless it says otherwise
+ * below. The flow's state is set then, and nothing is left to do but to return.
  */
 #ifndef DECODE_FLOW_INTERNAL_H
 #define DECODE_FLOW_INTERNAL_H

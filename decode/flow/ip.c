@@ -46,11 +46,9 @@ static void pass_over(struct pt_flow *f)
 
 /* ---- TIP -------------------------------------------------------------------------------------------- */
 
-/*
- * A return to its caller would be compressed, so one with a TIP goes elsewhere. When the code after a failed
- * VM entry does not keep to that, the entry has not failed: "Conceal VM entries from Intel PT" has the
- * guest's TIP there.
- */
+/* A hypervisor whose VM entry has failed returns to its caller. When the TIP leads elsewhere, it is the
+ * guest's: the entry has not failed, but is concealed (the VMX control "Conceal VM entries from Intel PT").
+ * False only where that is certain. */
 static bool may_return(const struct pt_flow *f, uint64_t ip)
 {
 	const struct pt_graph *g = f->graph;
@@ -210,7 +208,7 @@ struct trace_end {
 	uint64_t to; /* TIP.PGD's IP, 0 none */
 	uint64_t from;
 	enum ptr_kind kind;
-	uint32_t pips; /* PIP packets whose MOV to CR3 is to come */
+	uint32_t pips; /* PIP packets that have come, of which the MOV to CR3 is still to be found */
 };
 
 /* Tracing has stopped at the first MOV to CR3 in b that no PIP packet was seen of: had it gone on, there

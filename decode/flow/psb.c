@@ -1,4 +1,4 @@
-/* psb.c - PSB+ and OVF: where a flow comes into sync, or is told where it is; see internal.h. */
+/* psb.c - PSB+ and OVF: where a flow comes into sync, or learns where it is; see internal.h. */
 #include "decode/flow/internal.h"
 
 void pt_flow_on_psb(struct pt_flow *f)
