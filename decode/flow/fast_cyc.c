@@ -25,8 +25,7 @@ _Static_assert(sizeof(struct pt_packet_memo) == 64, "a cache line");
 #define LEAD_ARCS 4
 /* The direct branches that lead from a position to a decision that waits for a packet. */
 struct lead {
-	uint32_t
-	    from[LEAD_ARCS]; /* positions; the last one's arc[0] leads to the decision, from `position` */
+	uint32_t from[LEAD_ARCS]; /* positions on the way; the decision is that of the last, `position` */
 	uint32_t n_arcs, n_edges, n_push, insns;
 	uint32_t position;
 	unsigned decision;

@@ -23,9 +23,9 @@ struct pt_vm_transition {
 	 * where tracing began again. */
 	bool concealed;
 	bool has_cyc;
-	uint64_t tsc; /* the host's, at the last timing packet before: it is not earlier. PT_CLOCK_UNKNOWN */
+	uint64_t tsc;	   /* the host's, at the last timing packet before; PT_CLOCK_UNKNOWN */
 	uint64_t guest_ip; /* where the guest begins (entry) or was left (exit); 0: not traced or not known */
-	uint64_t host_ip; /* the VMLAUNCH or VMRESUME (entry); where the host goes on (exit); 0: not traced */
+	uint64_t host_ip; /* the VMLAUNCH or VMRESUME (entry), where the host goes on (exit); 0: not traced */
 	uint64_t vmcs;	  /* the VMCS's address; PT_VMCS_UNKNOWN before the first VMCS packet */
 	uint64_t cr3;	  /* the guest's, as PIP has it; 0 unknown */
 	uint64_t insns;	  /* executed by the stream so far, in host and guests */
