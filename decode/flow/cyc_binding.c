@@ -13,8 +13,9 @@ void pt_cyc_binding_sample(struct pt_cyc_binding *b, const struct pt_cyc_sample 
 
 	b->samples++;
 	b->in_a_row = s->packet - b->previous.packet == 2 ? b->in_a_row + 1 : 0;
-	/* By the SDM these cycles belong to the instructions from the first branch of the TNT before to the first of this one.
-	 * Else the cycles before belong to the TNT before, which is over now: to the instructions up to its last branch. */
+	/* By the SDM these cycles belong to the instructions from the first branch of the TNT before to the
+	 * first of this one. Else the cycles before belong to the TNT before, which is over now: to the
+	 * instructions up to its last branch. */
 	if (b->in_a_row >= 2 && cycles < PT_CYC_BINDING_SHORT && b->previous_cycles < PT_CYC_BINDING_SHORT &&
 	    firsts < PT_CYC_BINDING_SHORT && lasts < PT_CYC_BINDING_SHORT) {
 		uint64_t by_first, by_last;

@@ -8,10 +8,10 @@
  *     SDM          CYC 1 is when a retired, CYC 2 when d did
  *     emulators    CYC 1 is when c retired, CYC 2 when f did
  *
- * There are encoders (emulators) that look at the clock when a TNT packet is full, not when its first branch retires. Then
- * times by the SDM are late by a packet. Which it is shows: cycles are in proportion to the instructions between the
- * branches that they time. So the cycles of short stretches are compared with both counts of instructions. The SDM's reading
- * stands unless the other one fits better more than twice as often.
+ * There are encoders (emulators) that look at the clock when a TNT packet is full, not when its first branch
+ * retires. Then times by the SDM are late by a packet. Which it is shows: cycles are in proportion to the
+ * instructions between the branches that they time. So the cycles of short stretches are compared with both
+ * counts of instructions. The SDM's reading stands unless the other one fits better more than twice as often.
  */
 #ifndef DECODE_FLOW_CYC_BINDING_H
 #define DECODE_FLOW_CYC_BINDING_H

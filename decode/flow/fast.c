@@ -1,16 +1,17 @@
 /*
  * fast.c - the packets that running code mostly has, by memoized paths; see internal.h.
  *
- * What runs repeats itself. From the same place (position, start of the path, return addresses that are used), the same packet
- * bytes lead along the same path to the same place. So a path that ends is kept with all of that (struct pt_path_memo), and when
- * it comes again it is taken in one step, instead of one per TNT bit and a search for the path:
+ * What runs repeats itself. From the same place (position, start of the path, return addresses that are
+ * used), the same packet bytes lead along the same path to the same place. So a path that ends is kept with
+ * all of that (struct pt_path_memo), and when it comes again it is taken in one step, instead of one per TNT
+ * bit and a search for the path:
  *
- *     bytes     ... | TNT  TNT  TIP  TNT...     a window of 32, of which the memo says how many bits have to match
+ *     bytes     ... | TNT  TNT  TIP  TNT...     a window of 32; the memo says how many bits must match
  *                   ^                 ^
  *             the path starts   it ends, here with TNT bits left, with which the next path starts
  *
- * The memos are a cache, a slot for each hash of position and first bytes. Nothing is assumed when none fits: the packets are taken as
- * everywhere, and what they lead to is recorded.
+ * The memos are a cache, a slot for each hash of position and first bytes. Nothing is assumed when none fits:
+ * the packets are taken as everywhere, and what they lead to is recorded.
  */
 #include "decode/flow/fast.h"
 
@@ -18,8 +19,8 @@ _Static_assert(sizeof(struct pt_path_memo) == 128, "two cache lines");
 
 /* ---- Looking up ------------------------------------------------------------------------------------- */
 
-/* The bytes from p-1 on, of which `first` is the first, in the order of the stream: the first byte is the highest, so that
- * what is used of the last byte ends a prefix. */
+/* The bytes from p-1 on, of which `first` is the first, in the order of the stream: the first byte is the
+ * highest, so that what is used of the last byte ends a prefix. */
 static inline void window_at(unsigned first, const uint8_t *p, uint64_t ret[4])
 {
 	uint64_t v[4];
@@ -39,10 +40,11 @@ static inline struct pt_path_memo *slot(const struct pt_flow *f, uint64_t bytes)
 	return &f->graph->path_memos[(x * 0xd6e8feb86659fd93u) >> (64 - PT_PATH_MEMOS_LOG2)];
 }
 
-/* A path's memo is in the first of its slots that no other path which begins alike has: by four bytes, by eight, and by sixteen
- * and the return address. */
+/* A path's memo is in the first of its slots that no other path which begins alike has: by four bytes, by
+ * eight, and by sixteen and the return address. */
 #define SLOTS 3
-/* The next slot, when slot number n (from 1) holds another path that begins alike; NULL: it is in no other. */
+/* The next slot, when slot number n (from 1) holds another path that begins alike; NULL: it is in no
+ * other. */
 static inline struct pt_path_memo *next_slot(const struct pt_flow *f, const struct pt_path_memo *m,
 					     unsigned n, const uint64_t window[4])
 {
@@ -162,8 +164,8 @@ static void fill(const struct pt_flow *f, size_t bytes, unsigned left)
 		m->pushed[i] = f->stack.entries[(r->low + i) % PT_STACK];
 }
 
-/* A packet was taken. Fills the memo if the path that is recorded has ended with it: p is after the packet, of whose bits `left`
- * are left. */
+/* A packet was taken. Fills the memo if the path that is recorded has ended with it: p is after the packet,
+ * of which `left` bits are left. */
 static void go_on_recording(struct pt_flow *f, const uint8_t *p, unsigned left)
 {
 	struct flow_recorder *r = &f->recorder;
@@ -188,9 +190,9 @@ static inline bool starts(const struct pt_flow *f)
 }
 
 /*
- * A path starts with the packet whose first byte (or what is left of a TNT's, as a TNT byte) is `first`; *p is after that byte.
- * True when a memo was found and its path taken: *p is after its last byte, of which *ret_left bits are left. Else the path
- * is recorded.
+ * A path starts with the packet whose first byte (or what is left of a TNT's, as a TNT byte) is `first`; *p
+ * is after that byte. True when a memo was found and its path taken: *p is after its last byte, of which
+ * *ret_left bits are left. Else the path is recorded.
  */
 static inline bool along_memo(struct pt_flow *f, unsigned first, const uint8_t **p, unsigned *ret_left)
 {

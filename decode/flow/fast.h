@@ -1,7 +1,8 @@
 /*
  * fast.h - what the fast loops share: fast.c, fast_cyc.c, fast_count.c. Private to them.
  *
- * They read packets' bytes without asking where the piece ends: PT_FAST_BYTES may be read from each packet's first byte on.
+ * They read packets' bytes without asking where the piece ends: PT_FAST_BYTES may be read from each packet's
+ * first byte on.
  */
 #ifndef DECODE_FLOW_FAST_H
 #define DECODE_FLOW_FAST_H
@@ -12,8 +13,8 @@
 const uint8_t *pt_flow_fast_cyc(struct pt_flow *f, const uint8_t *p, const uint8_t *end, uint64_t aux_offset);
 
 /*
- * Of an unnumbered graph, for a flow that is countable: nobody asks which branches are run, only how many and when. A run is a path of
- * one branch, repeated as often as there were any. As pt_flow_fast().
+ * Of an unnumbered graph, for a flow that is countable: what is wanted is not which branches are run, but how
+ * many and when. A run is a path of one branch, repeated as often as there were any. As pt_flow_fast().
  */
 const uint8_t *pt_flow_fast_count(struct pt_flow *f, const uint8_t *p, const uint8_t *end,
 				  uint64_t aux_offset);
@@ -71,8 +72,8 @@ static inline bool is_cyc(unsigned byte)
 {
 	return (byte & 3) == 3;
 }
-/* The CYC packet at *p, of one or two bytes; *p is after it then. False where the fast loop ends: after it, or before one of more
- * bytes, for those are rare. */
+/* The CYC packet at *p, of one or two bytes; *p is after it then. False where the fast loop ends: after it,
+ * or before one of more bytes, for those are rare. */
 static inline bool take_cyc(struct pt_flow *f, const uint8_t **p)
 {
 	unsigned b = **p;

@@ -1,8 +1,9 @@
 /*
  * fast_count.c - the packets that running code mostly has, where branches are only counted; see fast.h.
  *
- * Without edges and paths nothing is left of a TNT bit but an arc: where it leads to, how many branches and instructions are on
- * the way, and what becomes of the return stack. All of that is in variables while the loop runs.
+ * Without edges and paths nothing is left of a TNT bit but an arc: where it leads to, how many branches and
+ * instructions are on the way, and what becomes of the return stack. All of that is in variables while the
+ * loop runs.
  */
 #include "decode/flow/fast.h"
 
@@ -18,7 +19,8 @@ struct walk {
 
 /* ---- Between the flow and the walk ------------------------------------------------------------------ */
 
-/* What lies below the bottom of the stack is no position, so that a return to there is one that leads nowhere. */
+/* What lies below the bottom of the stack is no position, so that a return to there is one that leads
+ * nowhere. */
 static inline void seal(struct pt_flow *f)
 {
 	f->stack.entries[(f->stack.bottom - 1) % PT_STACK] = 0;
@@ -88,7 +90,8 @@ static inline void end_run(struct pt_flow *f, struct walk *w, uint64_t insns)
 	f->timing.clock_moved = f->timing.cyc_fresh = false;
 }
 
-/* The same before a TNT whose first bit goes along the arc; direct branches before that bit are of the run that ends. */
+/* The same before a TNT whose first bit goes along the arc; direct branches before that bit are of the run
+ * that ends. */
 static inline void end_run_before_tnt(struct pt_flow *f, struct walk *w, const struct pt_arc *arc,
 				      uint32_t bit)
 {
@@ -116,7 +119,8 @@ static inline bool tnt_decides(unsigned decision)
 	return decision - PT_D_JCC <= PT_D_RET - PT_D_JCC;
 }
 
-/* Whether a TNT bit says what happens next. Goes on to where one does before, if the way is known and short. */
+/* Whether a TNT bit says what happens next. Goes on to where one does before, if the way is known and
+ * short. */
 static inline bool reach_tnt_decision(struct pt_flow *f, struct walk *w)
 {
 	const struct pt_graph *g = f->graph;
@@ -137,8 +141,9 @@ static inline bool reach_tnt_decision(struct pt_flow *f, struct walk *w)
 }
 
 /*
- * Goes along the arcs of the bits, as long as bits say what happens. False at an arc that is not known, with all before it taken.
- * What the speed of counting is made of: each position is loaded when the one before is known, and nothing else waits.
+ * Goes along the arcs of the bits, as long as bits say what happens. False at an arc that is not known, with
+ * all before it taken. What the speed of counting is made of: each position is loaded when the one before is
+ * known, and nothing else waits.
  */
 static inline __attribute__((always_inline)) bool walk_tnt(struct pt_flow *f, struct walk *w, uint32_t *left)
 {
@@ -237,7 +242,8 @@ static __attribute__((noinline)) bool take_tip_slowly(struct pt_flow *f, struct 
 	return ok;
 }
 
-/* A TIP of an indirect branch to where it went before, or of a return to its caller. False, with nothing taken, for all others. */
+/* A TIP of an indirect branch to where it went before, or of a return to its caller. False, with nothing
+ * taken, for all others. */
 static inline bool take_tip(struct pt_flow *f, struct walk *w, uint64_t ip)
 {
 	const struct pt_graph *g = f->graph;

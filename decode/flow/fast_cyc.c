@@ -1,18 +1,20 @@
 /*
  * fast_cyc.c - the packets that running code mostly has, by memoized packets; see fast.h.
  *
- * Where a CYC packet times almost each branch packet, most runs are one packet long, and memoized paths (fast.c) hold too little to
- * be worth it. So what is kept is what one packet led to (struct pt_packet_memo): from the decision that it answered to the next
- * decision. The direct branches on the way to that are in it, too, for they belong to the same run (flow.h):
+ * Where a CYC packet times almost each branch packet, most runs are one packet long, and memoized paths
+ * (fast.c) hold too little to be worth it. So what is kept is what one packet led to (struct pt_packet_memo):
+ * from the decision that it answered to the next decision. The direct branches on the way to that are in it,
+ * too, for they belong to the same run (flow.h):
  *
  *     code         jcc ----> jmp ----> jmp ----> jcc ----> call ----> ret
  *                   ^                             ^                    ^
  *     packets     TNT 1                         TNT 2                TNT 3
  *     memos         |---------------------------->|------------------->|
  *
- * While the flow goes along memos, the run that is being gathered is f->packet_memo's path. The flow stands at the decision, with
- * the direct branches before it taken in f->at, f->counts.insns and the stack; but f->path is not kept up. Whoever else is to go
- * on with the flow calls leave_memos() before, which undoes these branches and restores the path.
+ * While the flow goes along memos, the run that is being gathered is f->packet_memo's path. The flow stands
+ * at the decision, with the direct branches before it taken in f->at, f->counts.insns and the stack; but
+ * f->path is not kept up. Whoever else is to go on with the flow calls leave_memos() before, which undoes
+ * these branches and restores the path.
  */
 #include "decode/flow/fast.h"
 
@@ -23,15 +25,14 @@ _Static_assert(sizeof(struct pt_packet_memo) == 64, "a cache line");
 #define LEAD_ARCS 4
 /* The direct branches that lead from a position to a decision that waits for a packet. */
 struct lead {
-	uint32_t
-	    from[LEAD_ARCS]; /* positions; the last one's arc[0] leads to the decision, from `position` */
+	uint32_t from[LEAD_ARCS]; /* positions on the way; the decision is that of the last, `position` */
 	uint32_t n_arcs, n_edges, n_push, insns;
 	uint32_t position;
 	unsigned decision;
 };
 
-/* to: the position of the decision, when the flow has been there before; 0 not known. False when there are too many branches, or what
- * tnt.c has to see is on the way. */
+/* to: the position of the decision, when the flow has been there before; 0 not known. False when there are
+ * too many branches, or what tnt.c has to see is on the way. */
 static bool lead_from(struct pt_flow *f, uint32_t position, uint32_t to, struct lead *ret)
 {
 	struct pt_graph *g = f->graph;
@@ -91,8 +92,7 @@ struct key {
 	uint32_t position;
 	unsigned byte; /* a TNT packet's; 0: a TIP */
 	uint64_t to;   /* a TIP's address */
-	uint64_t
-	    from; /* where the run starts that begins with the packet; or after_path() of the one that goes on */
+	uint64_t from; /* where the run starts that the packet begins; after_path() of one that goes on */
 };
 
 static inline uint64_t after_path(uint32_t path)
@@ -100,8 +100,8 @@ static inline uint64_t after_path(uint32_t path)
 	return (uint64_t)1 << 62 | path; /* no address */
 }
 
-/* caller: the top of the stack when a compressed return is certain to come first, else 0. Where memos that differ in other callers
- * share that slot, two_callers(). */
+/* caller: the top of the stack when a compressed return is certain to come first, else 0. Where memos that
+ * differ in other callers share that slot, two_callers(). */
 static inline struct pt_packet_memo *slot(const struct pt_flow *f, const struct key *k, uint32_t caller)
 {
 	uint64_t x =
@@ -143,7 +143,8 @@ static inline bool same_callers(const struct pt_packet_memo *m, const struct pt_
 
 /* ---- Going along ------------------------------------------------------------------------------------ */
 
-/* The clock has moved: the run, of one path or none (0), ends here. byte: of the TNT that the next one begins with, 0 of a TIP. */
+/* The clock has moved: the run, of one path or none (0), ends here. byte: of the TNT that the next one begins
+ * with, 0 of a TIP. */
 static inline void end_run(struct pt_flow *f, uint32_t path, unsigned byte)
 {
 	bool cyc = f->timing.cyc_fresh;
@@ -177,8 +178,8 @@ static inline void end_run(struct pt_flow *f, uint32_t path, unsigned byte)
 		pt_flow_bind_cyc_to_last(f);
 }
 
-/* Takes what the packet led to before, after the end of the run when it is timed. False, with nothing done, when that is not known or
- * the stack is not what it was. */
+/* Takes what the packet led to before, after the end of the run when it is timed. False, with nothing done,
+ * when that is not known or the stack is not what it was. */
 static inline __attribute__((always_inline)) bool along_memo(struct pt_flow *f, unsigned byte, uint64_t to)
 {
 	const struct pt_packet_memo *now = f->packet_memo;
@@ -272,7 +273,8 @@ static void begin(struct pt_flow *f, unsigned byte, struct beginning *ret)
 	r->pops = 0;
 }
 
-/* What a packet led to is something that a memo can hold: its run is all in f->path, and a decision comes next. */
+/* What a packet led to is something that a memo can hold: its run is all in f->path, and a decision comes
+ * next. */
 static bool can_keep(const struct pt_flow *f, const struct beginning *b, unsigned byte,
 		     const struct lead *lead)
 {
@@ -320,7 +322,8 @@ static bool make_path(struct pt_flow *f, const struct lead *lead, uint32_t *ret_
 	return true;
 }
 
-/* The packet has been taken, and what it led to since its run began is in f->path: that is memoized, and the flow goes on along it. */
+/* The packet has been taken, and what it led to since its run began is in f->path: that is memoized, and the
+ * flow goes on along it. */
 static void keep(struct pt_flow *f, const struct beginning *b, unsigned byte, uint64_t to)
 {
 	struct flow_recorder *r = &f->recorder;

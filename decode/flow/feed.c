@@ -13,8 +13,8 @@ static int read_erratum(const struct pt_flow *f, const struct bytes *b, int n, s
 	const uint8_t *p = b->p;
 	ptrdiff_t left = b->end - p;
 
-	/* A CYC of two bytes and one of one byte, which together are OVF's after a first byte. No CPU sends two CYC in a
-	 * row but when its counter wraps, and those are longer. */
+	/* A CYC of two bytes and one of one byte, which together are OVF's after a first byte. No CPU sends
+	 * two CYC in a row but when its counter wraps, and those are longer. */
 	if (f->errata & PT_SKD007 && n == 2 && k->type == PT_CYC && p[1] == 0x02) {
 		if (left < 3)
 			return b->last ? n : PT_NEED_MORE_BYTES;

@@ -16,13 +16,14 @@
  *     events.c        packets that are reported as events
  *     psb.c           PSB+, OVF
  *     packets.c       a function per packet
- *     fast.c          the packets that running code mostly has, by memoized paths; fast_cyc.c: by memoized packets,
- *                     where CYCs time each of them; fast_count.c: where branches are only counted
+ *     fast.c          the packets that running code mostly has, by memoized paths
+ *     fast_cyc.c      ... by memoized packets, where CYCs time each of them
+ *     fast_count.c    ... where branches are only counted
  *     feed.c          bytes to packets
  *     flow.c          all that is not a packet: settings, lost data, pause and resume
  *
- * Functions that return bool return false after they have reported an error; the flow's state says how it goes on then. (Where a
- * sentence tells what false is, that holds.)
+ * Functions that return bool return false after an error that they have reported, unless it says otherwise
+ * below. The flow's state is set then, and nothing is left to do but to return.
  */
 #ifndef DECODE_FLOW_INTERNAL_H
 #define DECODE_FLOW_INTERNAL_H
@@ -40,7 +41,7 @@ static inline uint64_t pt_flow_here(const struct pt_flow *f)
 	return f->state == PT_FLOW_RUNNING && f->at.position ? f->graph->where[f->at.position].ip : 0;
 }
 
-/* What is executed is not a memoized path's: it is not kept. */
+/* What comes cannot be memoized: the path that is being recorded, if any, is not kept. */
 static inline void pt_flow_stop_recording(struct pt_flow *f)
 {
 	f->recorder.memo = NULL;
@@ -55,7 +56,8 @@ static inline void pt_flow_stop_recording(struct pt_flow *f)
 /* Direct branches before a branch that is timed are not in one path with it when the path has this many. */
 #define PATH_LEAD_EDGES (PATH_BREAK_EDGES - 4)
 
-/* Reports the runs that are complete: before anything else is reported or asked, and before others use the graph. */
+/* Reports the runs that are complete: before anything else is reported or asked, and before others use the
+ * graph. */
 void pt_flow_deliver_runs(struct pt_flow *f);
 static inline void pt_flow_deliver(struct pt_flow *f)
 {
@@ -83,9 +85,11 @@ void pt_flow_hold_path(struct pt_flow *f, uint32_t path);
 
 /* The edges that are gathered, if any, become a path. The next path starts where they end. */
 void pt_flow_end_path(struct pt_flow *f);
-/* As pt_flow_end_path(), with the straight code after the last edge, up to ip: execution is not continued from there. */
+/* As pt_flow_end_path(), with the straight code after the last edge, up to ip: execution is not continued
+ * from there. */
 void pt_flow_end_path_at(struct pt_flow *f, uint64_t ip);
-/* Paths are mostly ended by packets, but not direct branches without any. */
+/* Ends a path without room for another arc. Mostly packets have ended it sooner, but direct branches have
+ * none. */
 static inline void pt_flow_path_keep_room(struct pt_flow *f)
 {
 	if (f->path.len >= PATH_FULL_EDGES)
@@ -94,7 +98,8 @@ static inline void pt_flow_path_keep_room(struct pt_flow *f)
 /* edge: 0 is none (the graph is full). */
 void pt_flow_add_edge(struct pt_flow *f, uint32_t edge);
 
-/* The branches that come have the clock's time. cyc: a CYC times what they begin with; branch: that is the first of them. */
+/* The branches that come have the clock's time. cyc: a CYC times what they begin with; branch: that is the
+ * first of them. */
 static inline void pt_flow_begin_run(struct pt_flow *f, bool cyc, bool branch)
 {
 	f->timing.before_tsc = f->timing.now_tsc;
@@ -103,13 +108,15 @@ static inline void pt_flow_begin_run(struct pt_flow *f, bool cyc, bool branch)
 			: branch && pt_clock_cyc_exact(&f->clock) ? PTR_TIME_EXACT
 								  : PTR_TIME_CYC;
 }
-/* The clock has moved: ends the run with the branches that are gathered. more_insns: what was executed since them. */
+/* The clock has moved: ends the run with the branches that are gathered. more_insns: what was executed since
+ * them. */
 void pt_flow_end_run(struct pt_flow *f, uint32_t more_insns);
-/* As pt_flow_end_run(), but the last branch is the one that is timed, and begins the next run. Without taken, that branch was
- * one that is not taken. */
+/* As pt_flow_end_run(), but the last branch is the one that is timed, and begins the next run. Without taken,
+ * that branch was one that is not taken. */
 void pt_flow_end_run_before_last(struct pt_flow *f, bool taken);
-/* The run has just begun, with a TNT. Where CYCs time the last branch of a TNT, all others may be earlier: they have the time
- * before. What the TNT before was timed with is the time of the last branch before them. */
+/* To be called when a run has just begun with a TNT. Where CYCs time the last branch of a TNT
+ * (cyc_binding.h), its other branches may be earlier: the run gets the time before instead. If that is what
+ * the TNT before was timed with, it is the time of the last branch before the run (PTR_TIME_AFTER). */
 static inline void pt_flow_bind_cyc_to_last(struct pt_flow *f)
 {
 	if (__builtin_expect(f->cyc_binding.times_last, 0)) {
@@ -136,7 +143,7 @@ static inline void pt_flow_time_slice(struct pt_flow *f)
 /* Another slice of the same flow, where the one before was ended. */
 void pt_flow_resume_slice(struct pt_flow *f);
 void pt_flow_end_slice(struct pt_flow *f);
-/* What was executed is reported up to here; end_slice: and the slice ends, for what comes is another thread's. */
+/* Reports what was executed up to here. end_slice: the slice ends, for what comes is another thread's. */
 void pt_flow_interrupt(struct pt_flow *f, bool end_slice);
 
 /* ---- errors.c --------------------------------------------------------------------------------------- */
@@ -146,14 +153,15 @@ void pt_flow_interrupt(struct pt_flow *f, bool end_slice);
 /* Why there is no code at an address of the code; NULL: there is no code object, either. Static. */
 const char *pt_flow_no_code_message(const struct pt_code *code);
 
-/* Ends the slice with the error; where the flow is is not known then. The caller sets the state. */
+/* Ends the slice with the error. The flow is nowhere then; the caller sets its state. */
 void pt_flow_end_with_error(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip,
 			    const char *message);
-/* As pt_flow_end_with_error(), and nothing is certain before the next PSB. Where the trace and the code disagree and the kernel is
- * traced, only before the next change between user, kernel, host and guest: pt_flow_enter_no_image(). Returns false. */
+/* As pt_flow_end_with_error(), and nothing is certain before the next PSB. Where the trace and the code
+ * disagree and the kernel is traced, only before the next change between user, kernel, host and guest:
+ * pt_flow_enter_no_image(). Returns false. */
 bool pt_flow_desync(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message);
-/* There is no code at ip: an error, the only one until there is code again. PT_FLOW_NO_IMAGE from now on. wrong_image: there is an
- * image, but not of what runs, so another IP in it is no use. Returns false. */
+/* There is no code at ip: an error, the only one until there is code again. PT_FLOW_NO_IMAGE from now on.
+ * wrong_image: there is an image, but not of what runs, so another IP in it is no use. Returns false. */
 bool pt_flow_enter_no_image(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message,
 			    bool wrong_image);
 /* The flow is at a position that is PT_D_DEAD: as pt_flow_enter_no_image(). Returns false. */
@@ -188,7 +196,8 @@ void pt_flow_stack_return_to(struct pt_flow *f, uint64_t ip);
 void pt_flow_stack_clear(struct pt_flow *f);
 /* The side has changed, and it was not seen how. */
 void pt_flow_stack_forget(struct pt_flow *f);
-/* The flow goes from f->at.code to another code: keeps the stack of who enters the kernel, and gives it back. */
+/* The flow goes from f->at.code to another code. At the entry to the kernel the user space's part of the
+ * stack is remembered, and restored at the return from it, unless all was seen in between. */
 void pt_flow_stack_cross(struct pt_flow *f, const struct pt_code *to);
 /* At VM entry and VM exit. guest_unseen: not all of what the guest did was seen. */
 void pt_flow_stack_enter_guest(struct pt_flow *f);
@@ -224,7 +233,8 @@ bool pt_flow_sync_at(struct pt_flow *f, uint64_t ip);
 /* The VM entry at which the flow is has failed, and ip is after it. */
 bool pt_flow_fall_through(struct pt_flow *f, uint64_t ip);
 
-/* Takes what leads from the position along arc[0]: branches, the call that may be among them, and instructions. */
+/* Takes what leads from the position along arc[0]: branches, the call that may be among them, and
+ * instructions. */
 static inline void pt_flow_take_prefix(struct pt_flow *f)
 {
 	const struct pt_arc *arc = &f->graph->positions[f->at.position].arc[0];
@@ -237,9 +247,11 @@ static inline void pt_flow_take_prefix(struct pt_flow *f)
 		pt_flow_stack_push(f, arc->push);
 	f->counts.insns += arc->insns;
 }
-/* From a position that is PT_D_CONT: direct branches lead to a decision, and not round and round (Brent's algorithm). */
+/* From a position that is PT_D_CONT: direct branches lead to a decision, and not round and round (Brent's
+ * algorithm). */
 bool pt_flow_leads_on(const struct pt_flow *f);
-/* Takes the arc of a position that is PT_D_CONT. env is asked when it leads to where the kernel switches threads. */
+/* Takes the arc of a position that is PT_D_CONT. env is asked when it leads to where the kernel switches
+ * threads. */
 void pt_flow_go_on(struct pt_flow *f);
 /* Takes all that needs no packet. Returns the decision: PT_D_DEAD after an error was reported. */
 unsigned pt_flow_reach_decision(struct pt_flow *f);
@@ -251,8 +263,9 @@ struct flow_obstacle {
 };
 /* The block's direct branch. */
 void pt_flow_take_direct(struct pt_flow *f, const struct pt_block *b);
-/* Takes direct branches, block by block, up to ip, where a FUP or a PSB says that the flow is. False when they do not lead there: then
- * nothing was taken, and *ret_why. (Or after an error: the flow is not running then.) */
+/* Takes direct branches, block by block, up to ip, where a FUP or a PSB says that the flow is. False when
+ * they do not lead there, with nothing taken, and why in *ret_why; or when the flow is not running any more,
+ * after an error. */
 bool pt_flow_walk_to(struct pt_flow *f, uint64_t ip, struct flow_obstacle *ret_why);
 
 /* The slot of the jump cache for the branch of a position to `to`. */
@@ -282,8 +295,8 @@ enum pt_flow_tnt_result {
 bool pt_flow_run_tnt(struct pt_flow *f);
 /* As pt_flow_run_tnt(), but stops where a path ends; the clock has not moved. */
 enum pt_flow_tnt_result pt_flow_run_tnt_to_path_end(struct pt_flow *f);
-/* Before f->tnt is run, when the clock has moved: ends the run before its first branch, which may be taken for that.
- * PT_TNT_DONE: what is left of f->tnt is to be run. */
+/* Before f->tnt is run, when the clock has moved: ends the run before its first branch, which may be taken
+ * for that. PT_TNT_DONE: what is left of f->tnt is to be run. */
 enum pt_flow_tnt_result pt_flow_time_tnt(struct pt_flow *f);
 bool pt_flow_on_tnt(struct pt_flow *f, uint64_t bits, unsigned n);
 
@@ -294,10 +307,11 @@ bool pt_flow_vm_transition(struct pt_flow *f, uint64_t ip);
 /* The flow is on that side; how it came there was not seen. */
 void pt_flow_set_side(struct pt_flow *f, uint32_t nr, uint64_t cr3);
 /*
- * "Conceal VM entries from Intel PT", and tracing is off in the guest: the VM entry's list of MSRs has cleared TraceEn, or
- * VM entry has loaded IA32_RTIT_CTL (SDM, "Packet Generation under Different Enable Conditions", VM entry). So no PIP
- * shows the guest: it is entered when tracing ends with a VM entry, and left when tracing begins again, in the host. When the exit
- * was is not known, for software may have waited before it switched tracing on.
+ * "Conceal VM entries from Intel PT", and tracing is off in the guest: the VM entry's list of MSRs has
+ * cleared TraceEn, or VM entry has loaded IA32_RTIT_CTL (SDM, "Packet Generation under Different Enable
+ * Conditions", VM entry). So no PIP shows the guest: it is entered when tracing ends with a VM entry, and
+ * left when tracing begins again, in the host. When the exit was is not known, for software may have waited
+ * before it switched tracing on.
  */
 void pt_flow_conceal_guest(struct pt_flow *f, uint64_t vmentry_ip);
 void pt_flow_reveal_host(struct pt_flow *f, uint64_t ip);
@@ -316,7 +330,8 @@ void pt_flow_on_tsc(struct pt_flow *f, uint64_t payload);
 void pt_flow_on_tma(struct pt_flow *f, uint32_t ctc, uint32_t fast);
 void pt_flow_on_mtc(struct pt_flow *f, uint32_t ctc);
 void pt_flow_on_cyc(struct pt_flow *f, uint64_t cycles);
-/* The TSC packet that waits, and the TMA after it, move the clock: they are complete, and whose they are is known. */
+/* The TSC packet that waits, and the TMA after it, move the clock: they are complete, and whose they are is
+ * known. */
 void pt_flow_settle_tsc(struct pt_flow *f);
 
 /* ---- events.c --------------------------------------------------------------------------------------- */
@@ -333,7 +348,8 @@ void pt_flow_address_event(struct pt_flow *f, enum pt_type type, uint64_t ip);
 
 void pt_flow_on_psb(struct pt_flow *f);
 bool pt_flow_on_psbend(struct pt_flow *f);
-/* What PSB+ says of host and guest takes effect: at its end, or before the clock is asked whether it has reached stop_tsc. */
+/* What PSB+ says of host and guest takes effect: at its end, or before the clock is asked whether it has
+ * reached stop_tsc. */
 void pt_flow_psb_side(struct pt_flow *f);
 void pt_flow_on_overflow(struct pt_flow *f);
 
@@ -344,9 +360,9 @@ bool pt_flow_on_packet(struct pt_flow *f, const struct pt_packet *k);
 /* ---- fast.c ----------------------------------------------------------------------------------------- */
 
 /*
- * Takes TNT, TIP, CYC and MTC packets from p on, as long as they are what running code mostly has; returns the first byte
- * not taken. Reads up to PT_FAST_BYTES from each packet's first byte on, so end is that far before the piece's end. The flow
- * is running, and nothing waits for the next packet. aux_offset: of p.
+ * Takes TNT, TIP, CYC and MTC packets from p on, as long as they are what running code mostly has; returns
+ * the first byte not taken. Reads up to PT_FAST_BYTES from each packet's first byte on, so end is that far
+ * before the piece's end. The flow is running, and nothing waits for the next packet. aux_offset: of p.
  */
 #define PT_FAST_BYTES 40
 const uint8_t *pt_flow_fast(struct pt_flow *f, const uint8_t *p, const uint8_t *end, uint64_t aux_offset);

@@ -46,10 +46,9 @@ static void pass_over(struct pt_flow *f)
 
 /* ---- TIP -------------------------------------------------------------------------------------------- */
 
-/*
- * A return to its caller would be compressed, so one with a TIP goes elsewhere. When the code after a failed VM entry does
- * not keep to that, the entry has not failed: "Conceal VM entries from Intel PT" has the guest's TIP there.
- */
+/* A hypervisor whose VM entry has failed returns to its caller. When the TIP leads elsewhere, it is the
+ * guest's: the entry has not failed, but is concealed (the VMX control "Conceal VM entries from Intel PT").
+ * False only where that is certain. */
 static bool may_return(const struct pt_flow *f, uint64_t ip)
 {
 	const struct pt_graph *g = f->graph;
@@ -84,7 +83,8 @@ static bool find_target(struct pt_flow *f, uint64_t ip, struct pt_jump *j, bool 
 	return true;
 }
 
-/* The branch of the flow's position goes to ip: where it went last, where it went before, or where it never went. */
+/* The branch of the flow's position goes to ip: where it went last, where it went before, or where it never
+ * went. */
 static inline bool take_to(struct pt_flow *f, uint64_t ip, bool *ret_backward)
 {
 	unsigned d = f->at.decision;
@@ -197,7 +197,7 @@ static bool ended_somewhere(struct pt_flow *f, enum pt_flow_error_kind kind, uin
 	return false;
 }
 
-/* SKL014: with a direct branch to ip tracing may have stopped without a packet that says so. */
+/* SKL014: a direct branch to ip may have been the end, though the TIP.PGD has no IP. */
 static bool leaves_filter(struct pt_flow *f, uint64_t ip)
 {
 	return f->errata & PT_SKL014 && f->env->filtered && f->env->filtered(f->env_arg, f, ip);
@@ -208,11 +208,11 @@ struct trace_end {
 	uint64_t to; /* TIP.PGD's IP, 0 none */
 	uint64_t from;
 	enum ptr_kind kind;
-	uint32_t pips; /* PIP packets whose MOV to CR3 is to come */
+	uint32_t pips; /* PIP packets that have come, of which the MOV to CR3 is still to be found */
 };
 
-/* Tracing has stopped at the first MOV to CR3 in b that no PIP packet was seen of: had it gone on, there would be one. Only a
- * kernel can execute it. Counts the instructions up to there. */
+/* Tracing has stopped at the first MOV to CR3 in b that no PIP packet was seen of: had it gone on, there
+ * would be one. Only a kernel can execute it. Counts the instructions up to there. */
 static bool ends_at_mov_cr3(struct pt_flow *f, const struct pt_block *b, struct trace_end *end)
 {
 	uint32_t insns = 0;
@@ -246,10 +246,10 @@ static bool ends_at_jcc(struct pt_flow *f, const struct pt_block *b, const struc
 }
 
 /*
- * Finds the branch with which tracing stopped (SDM, "Packet Generation under Different Enable Conditions"). With an IP it
- * left an IP filter's range, and the IP is its target. Without, it is the next one that the code has and that is no direct
- * jump or call: a far one that leaves what is traced; a conditional branch, taken, or a compressed return that leaves the
- * range; or a MOV to CR3. False after an error was reported.
+ * Finds the branch with which tracing stopped (SDM, "Packet Generation under Different Enable Conditions").
+ * With an IP it left an IP filter's range, and the IP is its target. Without, it is the next one that the
+ * code has and that is no direct jump or call: a far one that leaves what is traced; a conditional branch,
+ * taken, or a compressed return that leaves the range; or a MOV to CR3. False after an error was reported.
  */
 static bool find_end(struct pt_flow *f, struct trace_end *end)
 {
@@ -341,8 +341,9 @@ bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
 		return pgd_not_running(f, ip);
 	if (!take_end(f, &end))
 		return false;
-	/* Neither out of a filter's range (that has an IP), nor to where the CPU is not traced: the kernel has switched
-	 * tracing off, and may load CR3 before it switches it on again without a packet that says so. */
+	/* Neither out of a filter's range (that has an IP), nor to where the CPU is not traced: the kernel
+	 * has switched tracing off, and may load CR3 before it switches it on again without a packet that
+	 * says so. */
 	if (!ip && end.kind == PTR_TRACE_END)
 		f->side.cr3 = 0;
 	if (f->timing.clock_moved)
@@ -367,7 +368,8 @@ bool pt_flow_on_tip_pge(struct pt_flow *f, uint64_t ip)
 	uint32_t edge;
 
 	f->overflow.pending = false;
-	/* Erratum BDM70 and its like: a PSB+ before a TIP.PGE may hold a FUP although tracing is still disabled. */
+	/* Erratum BDM70 and its like: a PSB+ before a TIP.PGE may hold a FUP although tracing is still
+	 * disabled. */
 	if (f->state == PT_FLOW_RUNNING && f->psb.alone)
 		f->state = PT_FLOW_DISABLED;
 	if (f->state == PT_FLOW_RUNNING)
@@ -425,8 +427,8 @@ static bool fup_elsewhere(struct pt_flow *f, uint64_t ip, const struct flow_obst
 	return f->state == PT_FLOW_NO_IMAGE && pt_flow_on_fup(f, ip);
 }
 
-/* In sync and running. A FUP that is bound to a packet says where that was; any other where an asynchronous event took
- * place, whose TIP follows. */
+/* In sync and running. A FUP that is bound to a packet says where that was; any other where an asynchronous
+ * event took place, whose TIP follows. */
 static bool fup_running(struct pt_flow *f, uint64_t ip)
 {
 	struct flow_obstacle why;

@@ -38,8 +38,8 @@ bool pt_flow_leave_no_image(struct pt_flow *f, uint64_t ip)
 	pt_flow_ask_user(f, ip);
 	if (f->detail != PT_FLOW_FOLLOW || !has_code(f, ip))
 		return false;
-	/* A kernel comes back with the stack that it was called with. Whatever else was not seen may have returned and
-	 * called as it liked. */
+	/* A kernel comes back with the stack that it was called with. Whatever else was not seen may have
+	 * returned and called as it liked. */
 	if (!f->no_image.upper || upper) {
 		f->stack.bottom = f->stack.top;
 		f->stack_state.unsure = false;

@@ -233,8 +233,8 @@ static bool on_pwrx(struct pt_flow *f, const struct pt_packet *k)
 	return true;
 }
 
-/* A FUP after it has the event's source when a TIP follows (SDM, "CFE"). Without the IP bit the FUP may be the branch's own,
- * which an interrupt has anyway. */
+/* A FUP after it has the event's source when a TIP follows (SDM, "CFE"). Without the IP bit the FUP may be
+ * the branch's own, which an interrupt has anyway. */
 static bool on_cfe(struct pt_flow *f, const struct pt_packet *k)
 {
 	pt_flow_deliver(f);

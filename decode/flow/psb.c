@@ -1,4 +1,4 @@
-/* psb.c - PSB+ and OVF: where a flow comes into sync, or is told where it is; see internal.h. */
+/* psb.c - PSB+ and OVF: where a flow comes into sync, or learns where it is; see internal.h. */
 #include "decode/flow/internal.h"
 
 void pt_flow_on_psb(struct pt_flow *f)
@@ -35,7 +35,8 @@ void pt_flow_psb_side(struct pt_flow *f)
 	pt_flow_settle_tsc(f);
 }
 
-/* In sync and running: the PSB's IP is where the flow comes to by direct branches, and nothing ends but the run. */
+/* In sync and running: the PSB's IP is where the flow comes to by direct branches, and nothing ends but the
+ * run. */
 static bool psbend_running(struct pt_flow *f)
 {
 	struct flow_obstacle why = {.kind = PT_FLOW_MISMATCH};

@@ -8,9 +8,9 @@ void pt_flow_stack_push(struct pt_flow *f, uint32_t position)
 }
 
 /*
- * While the model is unsure, all that is known is that a compressed return went to the code that it came from. So a return
- * that is not compressed takes along what lies above its caller: calls that nothing returns to (kernels stuff the CPU's
- * predictor with such after each VM exit).
+ * While the model is unsure, all that is known is that a compressed return went to the code that it came
+ * from. So a return that is not compressed takes along what lies above its caller: calls that nothing returns
+ * to (kernels stuff the CPU's predictor with such after each VM exit).
  */
 void pt_flow_stack_return_to(struct pt_flow *f, uint64_t ip)
 {
@@ -48,7 +48,8 @@ void pt_flow_stack_forget(struct pt_flow *f)
 
 /* ---- User space and kernel -------------------------------------------------------------------------- */
 
-/* Entries deeper down than this may have been overwritten in the ring by the time that they are returned to. */
+/* Entries deeper down than this may have been overwritten in the ring by the time that they are returned
+ * to. */
 #define USER_ENTRIES_KEPT 32
 
 void pt_flow_stack_cross(struct pt_flow *f, const struct pt_code *to)
@@ -74,8 +75,9 @@ void pt_flow_stack_cross(struct pt_flow *f, const struct pt_code *to)
 
 /* ---- Host and guest --------------------------------------------------------------------------------- */
 
-/* A guest that was not seen wholly has called what the model does not hold. What lies at the top when it is entered the next
- * time is the host's, and no return of the guest goes there: that is the floor. Calls from then on are known. */
+/* A guest that was not seen wholly has called what the model does not hold. What lies at the top when it is
+ * entered the next time is the host's, and no return of the guest goes there: that is the floor. Calls from
+ * then on are known. */
 static void set_floor(struct pt_flow *f)
 {
 	struct flow_stack_state *s = &f->stack_state;

@@ -51,7 +51,8 @@ static inline void end_path(struct pt_flow *f, uint64_t end_ip, uint32_t after)
 
 void pt_flow_end_path(struct pt_flow *f)
 {
-	/* Without CYCs a short path is where an MTC has ended a run, at any place: nothing regular follows it. */
+	/* Without CYCs a short path is where an MTC has ended a run, at any place: nothing regular follows
+	 * it. */
 	if (f->path.len)
 		end_path(f, 0, f->timing.has_cyc ? f->path.last : 0);
 }

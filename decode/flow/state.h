@@ -9,8 +9,8 @@
 #include "decode/flow/cyc_binding.h"
 #include "decode/flow/flow.h"
 
-/* Where the flow is: at a position of the graph, in a code. A MODE.Exec packet sets next_mode, which becomes the mode with
- * the IP packet after it. */
+/* Where the flow is: at a position of the graph, in a code. A MODE.Exec packet sets next_mode, which becomes
+ * the mode with the IP packet after it. */
 struct flow_location {
 	enum insn_mode mode, next_mode;
 	uint32_t position;    /* 0: nowhere */
@@ -19,16 +19,16 @@ struct flow_location {
 };
 
 /*
- * Return addresses, as positions, like those that the CPU keeps for RET compression (SDM, "Indirect Transfer Compression for
- * Returns"): the newest PT_STACK_HW. They are the entries [bottom, top) of a ring, which is larger, so that an entry may be
- * written before the oldest one is given up:
+ * Return addresses, as positions, like those that the CPU keeps for RET compression (SDM, "Indirect Transfer
+ * Compression for Returns"): the newest PT_STACK_HW. They are the entries [bottom, top) of a ring, which is
+ * larger, so that an entry may be written before the oldest one is given up:
  *
  *      bottom                 top
  *         v                    v
  *     [ . a b c d e f g h i j k . . . ]      k is where a compressed return goes next
  *
- * user: top and bottom when user space entered the kernel. They are restored when what the kernel called and returned from was
- * not all seen.
+ * user: top and bottom when user space entered the kernel. They are restored when what the kernel called and
+ * returned from was not all seen.
  */
 #define PT_STACK    128
 #define PT_STACK_HW 64
@@ -41,14 +41,16 @@ struct flow_return_stack {
 };
 
 /*
- * The model of the CPU's return stack can differ from the CPU's in two ways. After code without an image was passed, the model
- * may lack entries or have extra ones (unsure). After an error, the CPU may still have entries that the model has lost
- * (stale_hw). In either state a compressed return without a caller that is certain is no contradiction: it leads to where there
- * is no image. So it does after something was left out by wish (skipped), but then without an error.
+ * The model of the CPU's return stack can differ from the CPU's in two ways. After code without an image was
+ * passed, the model may lack entries or have extra ones (unsure). After an error, the CPU may still have
+ * entries that the model has lost (stale_hw). In either state a compressed return without a caller that is
+ * certain is no contradiction: it leads to where there is no image. So it does after something was left out
+ * by wish (skipped), but then without an error.
  *
- * What was not seen wholly since it was entered may have called and returned as it liked: the kernel (kernel_unseen) or the
- * guest (guest_unseen). When a guest has been left so (guest_lost), the model has none of the entries that it will return to;
- * what lies below guest_floor when it is entered again is the host's, and no caller of the guest's (has_floor).
+ * What was not seen wholly since it was entered may have called and returned as it liked: the kernel
+ * (kernel_unseen) or the guest (guest_unseen). When a guest has been left so (guest_lost), the model has none
+ * of the entries that it will return to; what lies below guest_floor when it is entered again is the host's,
+ * and no caller of the guest's (has_floor).
  */
 struct flow_stack_state {
 	bool unsure, stale_hw, skipped;
@@ -56,19 +58,19 @@ struct flow_stack_state {
 	uint32_t guest_floor;
 };
 
-/* The path that is being gathered: the taken branches since start_ip. Its code and mode are the location's. */
+/* The path that is being gathered: the taken branches since start_ip. Its code and mode are the
+ * location's. */
 struct flow_path {
 	uint32_t edges[PTR_PATH_EDGES + 32]; /* an arc stores four at once */
 	uint32_t len;
-	uint64_t
-	    start_ip;  /* 0: the first edge comes from nowhere, or nobody asks for it (an unnumbered graph) */
-	uint32_t last; /* the path that was ended last, 0 none */
-	uint32_t ended; /* how many paths were */
+	uint64_t start_ip; /* 0: the first edge comes from nowhere; or the graph is unnumbered */
+	uint32_t last;	   /* the path that was ended last, 0 none */
+	uint32_t ended;	   /* how many paths were */
 };
 
-/* The run that is held back, because it may be repeated: `repeats` times `path`, 0: none. tsc and timing are those of the
- * branches that come, whether or not they are in it. (tsc stands between path and repeats because compilers would load these
- * as one word that was stored as two.) */
+/* The run that is held back, because it may be repeated: `repeats` times `path`, 0: none. tsc and timing are
+ * those of the branches that come, whether or not they are in it. (tsc stands between path and repeats
+ * because compilers would load these as one word that was stored as two.) */
 struct flow_run {
 	uint32_t path;
 	uint64_t tsc;
@@ -98,7 +100,8 @@ struct flow_slice {
 	uint64_t insns, cyc; /* at its beginning */
 };
 
-/* A memoized path that is being recorded (fast.c): the state of the flow where the path starts, and what it uses of the stack. */
+/* A memoized path that is being recorded (fast.c): the flow where the path starts, and what has been used of
+ * the stack since. (Of that, fast_cyc.c makes use for packets.) */
 struct flow_recorder {
 	struct pt_path_memo *memo; /* to be filled; NULL: nothing is recorded */
 	uint64_t window[4], start_ip, last_ip, insns, packets;
@@ -110,7 +113,8 @@ struct flow_recorder {
 	uint8_t ip_bytes; /* of the first TIP / 2, 0 none */
 };
 
-/* TNT bits that are not run yet: bit n-1 is the next one. Between packets: they wait for a TIP (SDM, "Deferred TIPs"). */
+/* TNT bits that are not run yet: bit n-1 is the next one. Between packets: they wait for a TIP (SDM,
+ * "Deferred TIPs"). */
 struct flow_tnt {
 	uint64_t bits;
 	unsigned n;
@@ -125,13 +129,12 @@ struct flow_packet {
 	uint64_t mode_exec;  /* that was packet number ...: a FUP right after it is bound to it */
 };
 
-/* FUP packets. One that is bound to a packet before it (binds: that is to come) says where that event was. Any other is the source of
- * the TIP that follows (pending: it has come, from ip). */
+/* FUP packets. One that is bound to a packet before it (binds: that is to come) says where that event was.
+ * Any other is the source of the TIP that follows (pending: it has come, from ip). */
 struct flow_fup {
 	uint64_t ip;
 	bool pending, binds;
-	bool
-	    tsx_abort; /* the one to come is a TSX abort's: it is bound to MODE.TSX, and a TIP follows all the same */
+	bool tsx_abort; /* that is to come: bound to a MODE.TSX, and yet the source of a TIP */
 };
 
 /* An event that waits for its FUP. */
@@ -142,10 +145,9 @@ struct flow_held_event {
 
 /* PSB+: what it has said so far, to take effect with PSBEND. */
 struct flow_psb {
-	bool open; /* between PSB and PSBEND */
-	bool ever; /* there has been a whole one: the flow was in sync */
-	bool
-	    alone; /* that tracing is enabled is known from the last one alone, and no branch packet has come since */
+	bool open;	 /* between PSB and PSBEND */
+	bool ever;	 /* there has been a whole one: the flow was in sync */
+	bool alone;	 /* since the last one no packet has confirmed that tracing is enabled */
 	bool side_known; /* what it says of host and guest has taken effect */
 	bool fup, pip;	 /* it has one: ip; nr, cr3 */
 	bool vmcs;	 /* it has another VMCS than was known */
@@ -153,15 +155,16 @@ struct flow_psb {
 	uint64_t ip, cr3;
 };
 
-/* OVF. pending: until the FUP or TIP.PGE that says where tracing goes on. When a PSB+ has said that before (psb_fup, when that
- * many instructions were executed), the FUP says it again. */
+/* OVF. pending: until the FUP or TIP.PGE that says where tracing goes on. When a PSB+ has said that before
+ * (psb_fup, when that many instructions were executed), the FUP says it again. */
 struct flow_overflow {
 	bool pending, psb_fup;
 	uint64_t insns;
 };
 
-/* Host or guest, as PIP and VMCS packets have it. changes: a PIP of the other side has come, so that the next TIP, TIP.PGE or
- * TIP.PGD is a VM entry or exit. concealed: tracing has ended with a VM entry without a PIP. */
+/* Host or guest, as PIP and VMCS packets have it. changes: a PIP of the other side has come, so that the next
+ * TIP, TIP.PGE or TIP.PGD is a VM entry or exit. concealed: tracing has ended with a VM entry without a
+ * PIP. */
 struct flow_side {
 	uint64_t cr3, vmcs; /* 0 unknown; PT_VMCS_UNKNOWN */
 	uint64_t to_cr3;
@@ -175,21 +178,22 @@ struct flow_pips {
 	uint32_t count;
 };
 
-/* A TSC packet that waits: in a PSB+ until its side is known, in a guest for the TMA after it. ignored: the last one was not
- * taken, so its TMA is not, either. */
+/* A TSC packet that waits: in a PSB+ until its side is known, in a guest for the TMA after it. ignored: the
+ * last one was not taken, so its TMA is not, either. */
 struct flow_tsc {
 	bool waits, tma_waits, ignored;
 	uint64_t payload;
 	uint32_t ctc, fast;
 };
 
-/* PT_FLOW_NO_IMAGE: in which half of the addresses the image ended. wrong: there is one, but not of what runs, so that only the
- * other half or the other side can help. */
+/* PT_FLOW_NO_IMAGE: in which half of the addresses the image ended. wrong: there is one, but not of what
+ * runs, so that only the other half or the other side can help. */
 struct flow_no_image {
 	bool upper, wrong;
 };
 
-/* The core:bus ratio of the last CBR. It is reported where it changes, and where execution is first seen with it. */
+/* The core:bus ratio of the last CBR. It is reported where it changes, and where execution is first seen with
+ * it. */
 struct flow_cbr {
 	uint32_t ratio, reported;
 };

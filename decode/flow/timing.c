@@ -9,7 +9,8 @@ static void clock_moved(struct pt_flow *f, uint64_t before)
 
 /* ---- TSC, TMA --------------------------------------------------------------------------------------- */
 
-/* In a guest the packet has the guest's TSC; TMA, MTC and CYC are the host's always (SDM, "VMX TSC Manipulation"). */
+/* In a guest the packet has the guest's TSC; TMA, MTC and CYC are the host's always (SDM, "VMX TSC
+ * Manipulation"). */
 static void tsc(struct pt_flow *f, uint64_t payload)
 {
 	uint64_t before = f->clock.tsc;

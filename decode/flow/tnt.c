@@ -5,7 +5,8 @@
 
 /* ---- Compressed returns ----------------------------------------------------------------------------- */
 
-/* The top of the stack is where a compressed return goes. Returns lead from user to user, from guest to guest, and so on. */
+/* The top of the stack is where a compressed return goes. Returns lead from user to user, from guest to
+ * guest, and so on. */
 static inline bool caller_known(const struct pt_flow *f)
 {
 	if (f->stack.top == f->stack.bottom)
@@ -78,7 +79,8 @@ static inline bool compressed_return(struct pt_flow *f, bool *ret_backward)
 
 /* ---- TNT bits --------------------------------------------------------------------------------------- */
 
-/* What stands between the bits, but for conditional branches: takes it. *n: of f->tnt.bits, the bits that are left. */
+/* What stands between the bits, but for conditional branches: takes it. *n: of f->tnt.bits, the bits that are
+ * left. */
 static inline __attribute__((always_inline)) enum pt_flow_tnt_result between(struct pt_flow *f, unsigned *n,
 									     bool to_path_end)
 {
@@ -120,9 +122,9 @@ static inline __attribute__((always_inline)) enum pt_flow_tnt_result between(str
 }
 
 /*
- * Consumes f->tnt; to_path_end: up to where a path ends. The loop over conditional branches is what the speed of the
- * decoder is made of: one arc per bit, and nothing else. What it moves is in variables of its own; all the rest goes
- * through the flow.
+ * Consumes f->tnt; to_path_end: up to where a path ends. The loop over conditional branches is what the speed
+ * of the decoder is made of: one arc per bit, and nothing else. What it moves is in variables of its own; all
+ * the rest goes through the flow.
  */
 static inline __attribute__((always_inline)) enum pt_flow_tnt_result run(struct pt_flow *f, bool to_path_end)
 {
@@ -230,10 +232,10 @@ static bool reach_branch(struct pt_flow *f)
 }
 
 /*
- * The clock has moved, and its time is that of the TNT's first branch (SDM, "Cycle Packet Semantics"), whose bit this
- * is. The run ends and a new one begins with that branch; unless direct branches lead to it, which are earlier: then
- * clock_moved stays set for pt_flow_end_run_before_last(). Returns the instructions executed up to the branch, 0 when
- * the run has not ended.
+ * The clock has moved, and its time is that of the TNT's first branch (SDM, "Cycle Packet Semantics"), whose
+ * bit this is. The run ends and a new one begins with that branch; unless direct branches lead to it, which
+ * are earlier: then clock_moved stays set for pt_flow_end_run_before_last(). Returns the instructions
+ * executed up to the branch, 0 when the run has not ended.
  */
 static uint64_t time_first(struct pt_flow *f, unsigned bit)
 {

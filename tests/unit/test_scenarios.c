@@ -1,27 +1,30 @@
 /*
- * test_scenarios.c - the flow's rules, one a file: tests/scenarios/NAME.pts holds code, packets and what must come out.
+ * test_scenarios.c - the rules by which packets are understood, one per file: tests/scenarios/NAME.pts has
+ * code, packets and what must come out.
  *
  *   # what rule, and where the SDM states it
  *   config             optional: "mtc SHIFT", "ratio NUM DEN", "nominal N" (0: no CBR ratio),
  *                      "model M" (of family 6, hexadecimal: its errata), "notnt",
  *                      "filter START END" (hexadecimal, the end is out: traced by the CPU's address filter)
- *   code 1000 [guest]  a label for the address; then an instruction a line (see assemble()). Addresses of the upper half
- *                      (ffffffff8000xxxx) are the kernel's; there are 64 KB of each, by the low 16 bits
- *   packets            a packet a word and its arguments, a line each (see packet()); "lost" and "lost whole": AUX data is
- *                      missing here (and what follows begins with a whole packet)
- *   expect             what the flow tells, a line each:
+ *   code 1000 [guest]  a label for the address; then one instruction per line (see assemble()). Addresses of the
+ *                      upper half (ffffffff8000xxxx) are the kernel's; there are 64 KB of each, by the low 16 bits
+ *   packets            one packet per line, a word and its arguments (see packet()); "lost" and "lost whole":
+ *                      AUX data is missing here (and what follows begins with a whole packet)
+ *   expect             what the flow reports, one line each:
  *     begin [TSC]      execution is seen from here on
  *     1000 2000 jcc    a taken branch: from, to (0: not seen), kind; a third number is the TSC of its run
  *     cyc N insn M     the run's cycles and their instructions
  *     end N            it is not seen any more; N instructions were executed
  *     error KIND [IP]
  *     event NAME FIELDS
- *     enter GUEST-IP HOST-IP VMCS CR3 [concealed], exit (the same): a VM entry or exit; side NR: it was not seen
+ *     enter GUEST-IP HOST-IP VMCS CR3 [concealed], exit (the same): a VM entry or exit
+ *     side NR          a VM entry or exit that was not seen
  *
- * Runs and repeats are flattened. Lines of "expect" may be fewer in fields than what comes (a prefix of words).
- * Each scenario is decoded as a whole, and byte by byte.
+ * Runs and repeats are flattened. Lines of "expect" may be fewer in fields than what comes (a prefix of
+ * words). Each scenario is decoded as a whole, and byte by byte.
  *
- * test_scenarios [FOLDER [SEEDS]]: with SEEDS, each is written there as an input of tests/fuzz/fuzz_flow.c instead.
+ * test_scenarios [FOLDER [SEEDS]]: with SEEDS, each is written there as an input of tests/fuzz/fuzz_flow.c
+ * instead.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -127,8 +130,8 @@ static const struct {
     {"rep-movs", "\xf3\xa4", 2},
 };
 
-/* One of plain[]; jcc X, jmp X, call X, xbegin X (rel32, or rel16 after "bits 16"), jrcxz X, loop X, jshort X (rel8);
- * bits 16|32|64; nops N; skip N: unknown code; bytes XX... */
+/* One of plain[]; jcc X, jmp X, call X, xbegin X (rel32, or rel16 after "bits 16"), jrcxz X, loop X, jshort X
+ * (rel8); bits 16|32|64; nops N; skip N: unknown code; bytes XX... */
 static int assemble(struct scenario *s, char *line, unsigned space, uint64_t *at)
 {
 	static const struct {
@@ -198,10 +201,11 @@ static void le(struct scenario *s, uint64_t v, size_t n)
 	bytes(s, &v, n);
 }
 
-/* tip, pge, pgd, fup [IP[/IPBYTES]] (without IP: suppressed; default 6); tnt TTN; tnt64 TNT...; psb psbend pad ovf stop;
- * mode64 mode32 mode16, modeif (64, IF=1); tsx BITS; tsc X; tma CTC FC; mtc X; cyc N; cbr N; pip CR3 NR; vmcs X; ptw X [ip]; exstop [ip];
- * ptw32 X [ip]; mwait X; pwre X; pwrx X; bbp bbp32; bip ID X, bip32 ID X; bep [ip]; cfe TYPE VECTOR [ip]; evd TYPE X;
- * trig TRBV [ip]; mnt X; hex BYTES; lost [whole]. Numbers are hex. */
+/* tip, pge, pgd, fup [IP[/IPBYTES]] (without IP: suppressed; default 6); tnt TTN; tnt64 TNT...; psb psbend
+ * pad ovf stop; mode64 mode32 mode16, modeif (64, IF=1); tsx BITS; tsc X; tma CTC FC; mtc X; cyc N; cbr N;
+ * pip CR3 NR; vmcs X; ptw X [ip]; exstop [ip]; ptw32 X [ip]; mwait X; pwre X; pwrx X; bbp bbp32; bip ID X,
+ * bip32 ID X; bep [ip]; cfe TYPE VECTOR [ip]; evd TYPE X; trig TRBV [ip]; mnt X; hex BYTES; lost [whole].
+ * Numbers are hex. */
 static int packet(struct scenario *s, char *line)
 {
 	static const uint8_t psb[16] = {2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82,
@@ -333,7 +337,7 @@ static int packet(struct scenario *s, char *line)
 	return 0;
 }
 
-/* ---- What the flow tells ---------------------------------------------------------------------------- */
+/* ---- What the flow reports -------------------------------------------------------------------------- */
 
 static void on_begin(void *arg, const struct pt_flow *f, uint64_t tsc, struct pt_code *code, uint64_t ip)
 {

@@ -22,8 +22,8 @@ struct machine {
 	/* Where returns go, if they go where they should. */
 	struct place calls[DEEP], contexts[DEEP];
 	uint32_t call_depth, context_depth;
-	/* Facts that are not in the packets yet: from `decided` on a packet is still to come, from `sure` on it may get
-	 * lost. */
+	/* Facts that are not in the packets yet: from `decided` on a packet is still to come, from `sure` on
+	 * it may get lost. */
 	size_t sure, decided;
 	uint64_t insns, sure_insns, decided_insns; /* of the slice */
 	bool in_slice;
@@ -132,7 +132,7 @@ static struct place somewhere(const struct machine *m, bool kernel, bool same_wi
 	}
 }
 
-/* Near branches stay in their privilege and width. */
+/* Near branches do not leave their privilege and width. */
 static struct place near(const struct machine *m)
 {
 	const struct region *r = region(m, m->at);
@@ -179,7 +179,7 @@ static void enable(struct machine *m, struct place to)
 	settle(m);
 }
 
-/* Goes from the instruction at hand by a branch that packets tell of (or direct) to `to`. */
+/* Goes from the instruction at hand to `to`, by a branch that has a packet or is direct. */
 static void transfer(struct machine *m, struct place to, enum op op, enum ptr_kind kind)
 {
 	struct encoder *e = &m->encoder;
@@ -236,7 +236,7 @@ static void transfer(struct machine *m, struct place to, enum op op, enum ptr_ki
 		    op == OP_RET && e->depth && e->stack[e->depth - 1] == ip && !m->config->disretc;
 
 		if (op == OP_CALL || op == OP_CALL_IND)
-			e->depth = 0; /* whether the CPU keeps it is not told */
+			e->depth = 0; /* whether the CPU keeps it is not documented */
 		if (op == OP_RET && e->depth)
 			e->depth--;
 		if (visible) {
@@ -364,8 +364,9 @@ static void vm_exit(struct machine *m, struct place guest_goes_on)
 }
 
 /*
- * Direct branches lead to another VM entry, and which of them was the one that succeeded nobody could tell; or to a return,
- * whose TIP, if it goes elsewhere than its call came from, might be a concealed guest's (decode/flow/ip.c, may_return()).
+ * Direct branches lead to another VM entry, and which of them was the one that succeeded is not known; or to
+ * a return, whose TIP, if it goes elsewhere than its call came from, might be a concealed guest's
+ * (decode/flow/ip.c, may_return()).
  */
 static bool must_succeed(const struct machine *m, struct place at)
 {
@@ -539,7 +540,7 @@ static void overflow_end(struct machine *m)
 	encode_overflow_end(&m->encoder);
 	m->mode_unknown = true;
 	if (m->side_changed)
-		psb(m); /* nothing else tells which side it is */
+		psb(m); /* nothing else says which side it is */
 	m->side_changed = false;
 	if (m->enabled) {
 		send_mode(m, m->at);
