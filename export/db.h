@@ -19,6 +19,8 @@ int db_fail_main(sqlite3 *db, struct pt_error *e);
 
 /* Runs statements that return nothing. 0 or -1. */
 int db_exec(sqlite3 *db, const char *sql, struct pt_error *e);
+/* The same of SQL with macros (schema/sql_macros.h). */
+int db_exec_macros(sqlite3 *db, const char *sql, struct pt_error *e);
 
 /* The first column of the first row; otherwise when there is no row or it is NULL. 0 or -1. */
 int db_number(sqlite3 *db, const char *sql, int64_t otherwise, int64_t *ret, struct pt_error *e);

@@ -431,7 +431,7 @@ static int sink_commit(struct pt_sink *sink, struct pt_error *e)
 	finalize(s);
 	s->busy_with = "building indexes";
 	/* No ANALYZE: what it finds out of the first trace would mislead with the second. */
-	if (s->store.fresh && (db_exec(db, pt_indexes_sql, e) < 0 || db_exec(db, pt_views_sql, e) < 0))
+	if (s->store.fresh && (db_exec_macros(db, pt_indexes_sql, e) < 0 || db_exec_macros(db, pt_views_sql, e) < 0))
 		return -1;
 	s->busy_with = "flushing";
 	return store_commit(&s->store, e);

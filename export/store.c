@@ -99,8 +99,9 @@ static int open_existing(struct store *s, struct pt_error *e)
 	if (version != PT_DB_VERSION)
 		return pt_fail(
 		    e, PT_ERR_REFUSED, PT_NO_OFFSET,
-		    "%s has schema version %d, this pt-load writes version %d: load into another file",
-		    s->path, (int)version, PT_DB_VERSION);
+		    "%s has schema version %d, of %s pt-load, and this one writes version %d: load the recordings "
+		    "again, into a new file",
+		    s->path, (int)version, version < PT_DB_VERSION ? "an older" : "a newer", PT_DB_VERSION);
 	return db_exec(s->db,
 		       "PRAGMA cache_size = -65536;"
 		       "PRAGMA temp_store = FILE;"

@@ -124,7 +124,7 @@ int trace_delete(sqlite3 *db, int64_t trace, struct pt_error *e)
 	static const char *const tables[] = {
 	    "trace_meta", "machine",	 "thread",    "dso",	    "symbol",	  "edge",
 	    "path",	  "slice",	 "call_path", "call_group", "call_whole", "event",
-	    "error",	  "thread_path", "interrupt", "guest_run",  "round_trip", "vm_clock"};
+	    "error",	  "thread_path", "interrupt", "guest_run",  "vm_exit", "vm_clock"};
 	int ret;
 
 	if (!sql)
@@ -153,7 +153,7 @@ int trace_bases(sqlite3 *db, struct trace_bases *ret, struct pt_error *e)
 	    {"dso", &ret->dso},		  {"symbol", &ret->symbol},	{"edge", &ret->edge},
 	    {"path", &ret->path},	  {"slice", &ret->slice},	{"call_path", &ret->call_path},
 	    {"event", &ret->event},	  {"error", &ret->error},	{"guest_run", &ret->guest_run},
-	    {"round_trip", &ret->vmexit}, {"vm_clock", &ret->vm_clock},
+	    {"vm_exit", &ret->vmexit}, {"vm_clock", &ret->vm_clock},
 	};
 	char sql[64];
 

@@ -23,7 +23,7 @@ struct vm_rows *vm_rows_create(sqlite3 *db, const struct trace_bases *bases, str
 	v->db = db;
 	v->base = *bases;
 	if (!(v->guest_run = db_insert(db, "guest_run", 22, e)) ||
-	    !(v->vmexit = db_insert(db, "round_trip", 34, e)) ||
+	    !(v->vmexit = db_insert(db, "vm_exit", 34, e)) ||
 	    !(v->clock = db_insert(db, "vm_clock", 12, e))) {
 		vm_rows_destroy(v);
 		return NULL;
@@ -199,10 +199,10 @@ int vm_rows_finish(struct vm_rows *v, struct pt_error *e)
 	if (!v->guest_runs)
 		return 0;
 	sql = sqlite3_mprintf(
-	    "UPDATE round_trip SET after = NULL WHERE trace = %lld AND after > %lld;"
-	    "UPDATE guest_run SET ended_by = r.reason FROM round_trip r"
+	    "UPDATE vm_exit SET after = NULL WHERE trace = %lld AND after > %lld;"
+	    "UPDATE guest_run SET ended_by = r.reason FROM vm_exit r"
 	    " WHERE r.trace = %lld AND guest_run.id = r.before;"
-	    "UPDATE guest_run SET entry_symbol = y.id FROM round_trip r, symbol y"
+	    "UPDATE guest_run SET entry_symbol = y.id FROM vm_exit r, symbol y"
 	    " WHERE r.trace = %lld AND guest_run.id = r.after AND y.id = r.guest_symbol"
 	    " AND guest_run.entry_ip >= y.start_ip AND guest_run.entry_ip < y.end_ip;"
 	    "UPDATE guest_run SET entry_symbol = coalesce("
@@ -222,7 +222,7 @@ int vm_rows_finish(struct vm_rows *v, struct pt_error *e)
 	    trace, (long long)v->base.guest_run + (long long)v->guest_runs, trace, trace, trace);
 	if (!sql)
 		return pt_fail_no_memory(e, NULL);
-	ret = db_exec(v->db, sql, e);
+	ret = db_exec_macros(v->db, sql, e);
 	sqlite3_free(sql);
 	return ret;
 }

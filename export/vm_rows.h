@@ -1,5 +1,5 @@
 /*
- * vm_rows.h - stays in guests, round trips out of them and their clocks: tables guest_run, round_trip, vm_clock.
+ * vm_rows.h - stays in guests, round trips out of them and their clocks: tables guest_run, vm_exit, vm_clock.
  */
 #ifndef EXPORT_VM_ROWS_H
 #define EXPORT_VM_ROWS_H

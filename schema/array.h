@@ -36,6 +36,7 @@ static inline int pt_array_grow_bytes(void *items, size_t count, size_t *room, s
 		return pt_fail_no_memory(e, NULL);
 	memcpy(items, &grown, sizeof grown);
 	*room = wanted;
+	/* cppcheck-suppress memleak ; it is in *items */
 	return 0;
 }
 

@@ -28,7 +28,7 @@
 -- code by instructions: insn_timed says how many instructions have such cycles; cyc_count is NULL when none have.
 
 PRAGMA application_id = 1347708002; -- 'PTdb'
-PRAGMA user_version = 8;
+PRAGMA user_version = 9;
 
 -- 0..1023, to expand what is counted.
 CREATE TABLE number (i INTEGER PRIMARY KEY);
@@ -200,7 +200,7 @@ CREATE TABLE guest_run (
 	flags INTEGER, entry_symbol INTEGER, ended_by INTEGER, residency_tsc INTEGER
 );
 
-CREATE TABLE round_trip (
+CREATE TABLE vm_exit (
 	id INTEGER PRIMARY KEY, trace INTEGER, machine INTEGER, thread INTEGER, vcpu INTEGER, exit_cpu INTEGER,
 	entry_cpu INTEGER, before INTEGER, after INTEGER, vmcs INTEGER, exit_tsc INTEGER, entry_tsc INTEGER,
 	exit_uncertainty_tsc INTEGER, entry_uncertainty_tsc INTEGER, guest_ip INTEGER, guest_symbol INTEGER,

@@ -1,7 +1,6 @@
 /* aux_data.c - see aux_data.h. */
 #include "capture/raw/aux_data.h"
 #include "capture/raw/byte_source.h"
-#include "capture/perfdata/aux_data.h"
 #include "capture/pt/packet_len.h"
 
 #include <stdbool.h>

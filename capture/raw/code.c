@@ -286,7 +286,10 @@ static int write_range(struct ptc_writer *w, struct byte_source *source, uint64_
 	return 0;
 }
 
-/* What of the ranges no segment covers. room: of ranges, count + segment_count at least; returns the new count. */
+/*
+ * What of the ranges no segment covers. room: of ranges, count + segment_count at least; returns the new
+ * count.
+ */
 static size_t uncovered(struct range *ranges, size_t count, const struct elf_segment *segments,
 			int segment_count)
 {

@@ -345,7 +345,9 @@ static int take_options(struct request *r, int argc, char **argv, struct pt_erro
 	return 0;
 }
 
-/* Whose buffers they are: what is said behind a --raw, what is said of all, what the sideband says, thread 1. */
+/*
+ * Whose buffers they are: what is said behind a --raw, what is said of all, what the sideband says, thread 1.
+ */
 static int complete_threads(struct request *r, const struct raw_records *side, struct pt_error *e)
 {
 	if (r->pid < 0 && r->tid < 0 && (!side || !raw_records_thread(side, &r->pid, &r->tid)))

@@ -1,9 +1,11 @@
 /* perf_records.c - see perf_records.h. */
 #include "capture/raw/perf_records.h"
 #include "capture/raw/byte_source.h"
+#include "capture/perfdata/features.h"
 #include "capture/perfdata/machines.h"
 #include "capture/perfdata/order.h"
-#include "capture/perfdata/put.h"
+#include "capture/perfdata/perf_user.h"
+#include "capture/perfdata/put_records.h"
 #include "capture/perfdata/sample.h"
 
 #include <stdlib.h>
@@ -14,7 +16,7 @@
 #define HEADER_BYTES sizeof(struct perf_event_header)
 
 struct raw_records {
-	struct perf_file file; /* as if they were of a perf.data with one event */
+	struct perf_description description; /* as of a perf.data with one event */
 	struct ordered_record **records;
 	size_t count, room;
 	uint64_t bytes;
@@ -37,7 +39,7 @@ static size_t cpu_at(uint32_t type, uint64_t sample_type, size_t size)
 static int add(struct raw_records *s, const uint8_t *bytes, const struct raw_records_file *of,
 	       uint64_t sample_type, struct pt_error *e)
 {
-	struct perf_event_attr *attr = &s->file.events[0].attr;
+	struct perf_event_attr *attr = &s->description.events[0].attr;
 	bool adds_cpu = attr->sample_type != sample_type;
 	struct perf_event_header h;
 	struct ordered_record *rec;
@@ -69,7 +71,7 @@ static int add(struct raw_records *s, const uint8_t *bytes, const struct raw_rec
 	view.type = h.type;
 	view.misc = h.misc;
 	view.size = h.size;
-	if (perf_stamp_read(&s->file, &view, &rec->stamp, e)) {
+	if (perf_stamp_read(&s->description, &view, &rec->stamp, e)) {
 		free(rec);
 		return -1;
 	}
@@ -98,7 +100,7 @@ static int take(struct raw_records *s, const uint8_t *bytes, const struct raw_re
 	if (h.type == PERF_USER_TIME_CONV) {
 		view.type = h.type;
 		view.size = h.size;
-		return perf_file_describe(&s->file, &view, e);
+		return perf_feature_take_record(&s->description, &view, e);
 	}
 	return h.type > RECORD_LAST ? 0 : add(s, bytes, of, sample_type, e);
 }
@@ -165,7 +167,7 @@ static int add_event(struct raw_records *s, const struct raw_records_file *files
 		all_known = all_known && files[i].cpu >= 0;
 	if (all_known)
 		attr.sample_type |= PERF_SAMPLE_CPU;
-	return perf_file_add_event(&s->file, (const uint8_t *)&attr, sizeof attr, e);
+	return perf_description_add_event(&s->description, (const uint8_t *)&attr, sizeof attr, e);
 }
 
 int raw_records_read(const struct raw_records_file *files, size_t count, uint64_t sample_type,
@@ -198,13 +200,13 @@ void raw_records_destroy(struct raw_records *s)
 	for (size_t i = 0; i < s->count; i++)
 		free(s->records[i]);
 	free(s->records);
-	perf_file_close(&s->file);
+	perf_description_deinit(&s->description);
 	free(s);
 }
 
 struct perf_file_clock raw_records_clock(const struct raw_records *s)
 {
-	return s->file.clock;
+	return s->description.clock;
 }
 
 bool raw_records_thread(const struct raw_records *s, int32_t *ret_pid, int32_t *ret_tid)
@@ -269,8 +271,9 @@ int raw_records_put(struct raw_records *s, struct ptc_writer *w, const struct im
 
 	if (!m)
 		return pt_fail_no_memory(e, "the sideband");
-	if (perf_machines_add(m, 0, &s->file, e) || perf_put_init(&side, w, &s->file, 0, next_attr, e) ||
-	    (kernel && put_kernel(s, m, w, e)) || put_records(s, m, w, &side, e))
+	if (perf_machines_add(m, 0, &s->description, NULL, e) ||
+	    perf_put_init(&side, w, &s->description, 0, next_attr, e) || (kernel && put_kernel(s, m, w, e)) ||
+	    put_records(s, m, w, &side, e))
 		goto out;
 	perf_machines_note_missing(m);
 	ret = 0;

@@ -1,10 +1,10 @@
 /*
- * perf_records.h - perf records beside a raw trace, in files of their own: back to back, as the kernel writes them
- * (what ptxed calls pevent files, LLDB a context switch trace).
+ * perf_records.h - perf records beside a raw trace, in files of their own: back to back, as the kernel writes
+ * them (what ptxed calls pevent files, LLDB a context switch trace).
  *
- * They say who ran and what was mapped; the files that they name are looked for as import does for a perf.data
- * (perfdata/images.h). Records of perf itself (type 64 and above) are passed over, but for TIME_CONV, which tells the
- * clock.
+ * They say who ran and what was mapped; the files that they name are looked for as import does for a
+ * perf.data (perfdata/images.h). Records of perf itself (type 64 and above) are passed over, but for
+ * TIME_CONV, which tells the clock.
  */
 #ifndef CAPTURE_RAW_PERF_RECORDS_H
 #define CAPTURE_RAW_PERF_RECORDS_H
@@ -13,12 +13,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "capture/perfdata/file.h"
+#include "capture/perfdata/description.h"
 #include "capture/perfdata/notes.h"
 #include "capture/perfdata/request.h"
 #include "schema/container.h"
 
-/* A --sideband of the command line; cpu: whose records they are where they do not tell themselves, -1: nobody said. */
+/*
+ * A --sideband of the command line; cpu: whose records they are where they do not tell themselves, -1: nobody
+ * said.
+ */
 struct raw_records_file {
 	const char *path;
 	int32_t cpu;
@@ -27,8 +30,9 @@ struct raw_records_file {
 struct raw_records;
 
 /*
- * Reads the files; sample_type is perf_event_attr's, 0: the records have no trailers, and no time. *ret is to be destroyed.
- * 0, or -1: PT_ERR_IO, PT_ERR_NO_MEMORY, PT_ERR_BAD_INPUT (a record that is too short or cut: offset says where; over 1 GB).
+ * Reads the files; sample_type is perf_event_attr's, 0: the records have no trailers, and no time. *ret is to
+ * be destroyed. 0, or -1: PT_ERR_IO, PT_ERR_NO_MEMORY, PT_ERR_BAD_INPUT (a record that is too short or cut:
+ * offset says where; over 1 GB).
  */
 int raw_records_read(const struct raw_records_file *files, size_t count, uint64_t sample_type,
 		     struct raw_records **ret, struct pt_error *e);
@@ -41,8 +45,9 @@ struct perf_file_clock raw_records_clock(const struct raw_records *s);
 bool raw_records_thread(const struct raw_records *s, int32_t *ret_pid, int32_t *ret_tid);
 
 /*
- * Writes code, symbols and the records in the order of their time, the attr numbered *next_attr, which is moved on. kernel:
- * the kernel's code, too. What cannot be found is a note. 0, or -1: the writer's errors, those of perfdata/machines.h.
+ * Writes code, symbols and the records in the order of their time, the attr numbered *next_attr, which is
+ * moved on. kernel: the kernel's code, too. What cannot be found is a note. 0, or -1: the writer's errors,
+ * those of perfdata/machines.h.
  */
 int raw_records_put(struct raw_records *s, struct ptc_writer *w, const struct import_perf_request *request,
 		    bool kernel, struct import_perf_notes *notes, uint32_t *next_attr, struct pt_error *e);

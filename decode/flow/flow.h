@@ -24,10 +24,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "decode/code/graph.h"
 #include "decode/packet/clock.h"
 #include "decode/packet/errata.h"
-#include "decode/code/graph.h"
-#include "decode/packet/packet.h"
+#include "schema/error.h"
+#include "schema/records.h"
 
 enum pt_flow_error_kind {
 	PT_FLOW_BAD_PACKET,
@@ -116,10 +117,10 @@ struct pt_flow_output {
 };
 
 enum pt_flow_state {
-	PT_FLOW_UNSYNCED, /* until the next PSB */
-	PT_FLOW_LOSING,	  /* AUX data was lost: until the next PSB, or TIP.PGE with its whole IP */
-	PT_FLOW_DISABLED, /* in sync, PacketEn = 0 */
-	PT_FLOW_NO_IMAGE, /* in sync, PacketEn = 1, but the code is missing */
+	PT_FLOW_UNSYNCED,  /* until the next PSB */
+	PT_FLOW_DATA_LOST, /* AUX data was lost: until the next PSB, or TIP.PGE with its whole IP */
+	PT_FLOW_DISABLED,  /* in sync, PacketEn = 0 */
+	PT_FLOW_NO_IMAGE,  /* in sync, PacketEn = 1, but the code is missing */
 	PT_FLOW_RUNNING
 };
 

@@ -6,7 +6,7 @@
 #ifndef DECODE_OUTPUT_TEXT_RUNS_H
 #define DECODE_OUTPUT_TEXT_RUNS_H
 
-#include "decode/output/emit.h"
+#include "decode/output/definitions.h"
 
 struct pt_text_runs;
 

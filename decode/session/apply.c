@@ -1,5 +1,6 @@
 /* apply.c - a sideband record whose time has come: what it changes. See internal.h. */
 #include "decode/session/internal.h"
+#include "decode/sideband/apply.h"
 
 /* ---- Code ------------------------------------------------------------------------------------------- */
 
@@ -39,7 +40,7 @@ static int apply_to_tasks(struct session *s, const struct pt_sideband_record *re
 	for (struct stream *st = s->streams; st; st = st->next)
 		if (is_in_unknown_process(st, m))
 			pt_flow_pause(st->flow, false);
-	r = pt_tasks_apply(m->tasks, record, e);
+	r = pt_sideband_apply(record, e);
 	for (struct stream *st = s->streams; st; st = st->next) {
 		if (!is_in_unknown_process(st, m))
 			continue;
@@ -53,7 +54,7 @@ static int apply_code(struct session *s, const struct pt_sideband_record *record
 {
 	struct pt_machine *m = record->machine;
 	int32_t pid = pt_sideband_pid(record);
-	bool disturbs = pt_tasks_disturbs(m->tasks, record);
+	bool disturbs = pt_sideband_disturbs(record);
 	/* It may have given a process's threads other names, and a slice has one. */
 	bool end_slice = !record->memory && pid != PTC_ANY_PID;
 	int r;
@@ -166,7 +167,7 @@ int pt_session_apply(struct session *s, const struct pt_sideband_record *record,
 	if (effect & PT_SIDEBAND_SWITCH)
 		return apply_switch(s, record, e);
 	if (effect & PT_SIDEBAND_EXIT)
-		pt_tasks_exit(record->machine->tasks, record);
+		pt_sideband_exit(record);
 	if (effect & PT_SIDEBAND_LOST)
 		pt_emit_error(&s->emit, 0, record->cpu, record->tsc ? record->tsc : PTR_NO_TSC,
 			      "lost sideband", "the kernel lost sideband records: mappings may be missing");

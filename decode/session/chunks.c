@@ -77,7 +77,7 @@ static int take_attr(struct session *s, const struct ptc_chunk *c, struct pt_err
 	m = pt_machine_get(s->machines, attr.machine_pid);
 	if (!m)
 		return pt_fail_no_memory(e, NULL);
-	if (pt_tasks_attr(m->tasks, &attr, e) < 0 || pt_session_events_attr(s->events, &attr, e) < 0)
+	if (pt_sideband_attr(&m->attrs, &attr, e) < 0 || pt_session_events_attr(s->events, &attr, e) < 0)
 		return -1;
 	while (attr.index >= s->attr_count) { /* numbers without an attr are the host's */
 		/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
@@ -112,11 +112,12 @@ static int take_sideband(struct session *s, const struct ptc_chunk *c, struct pt
 		return -1;
 	m = attr < s->attr_count ? s->attr_machines[attr] : s->host;
 	while (size) {
-		struct pt_sideband_record *record;
+		struct pt_sideband_record *record = pt_sideband_parse(&m->attrs, attr, p, size, e);
 		uint32_t n;
 
-		if (pt_tasks_parse(m->tasks, attr, p, size, &record, &n, e) < 0)
+		if (!record)
 			return -1;
+		n = record->size;
 		if (pt_sideband_is_sample(record) && parse_sample(s, attr, &record, e) < 0)
 			return -1;
 		if (record)
@@ -136,7 +137,7 @@ static int take_sideband(struct session *s, const struct ptc_chunk *c, struct pt
 /* Memory's bytes are there from the image's time on: a record in the queue. */
 static int queue_memory(struct session *s, const struct ptc_image *image, struct pt_error *e)
 {
-	struct pt_sideband_record *record = calloc(1, sizeof *record);
+	struct pt_sideband_record *record = pt_sideband_record_create(NULL, 0);
 
 	if (!record)
 		return pt_fail_no_memory(e, "sideband");
@@ -151,7 +152,6 @@ static int queue_memory(struct session *s, const struct ptc_image *image, struct
 		return -1;
 	}
 	record->pid = image->pid;
-	record->tid = record->cpu = -1;
 	record->start = image->vaddr;
 	record->end = image->vaddr + image->size;
 	record->time_ns = image->time_ns;

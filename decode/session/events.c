@@ -334,7 +334,7 @@ int pt_session_events_sample(struct pt_session_events *ev, uint32_t attr, const 
 	*ret = NULL;
 	if (!event || !pt_sample_parse(sample, sample_bytes, event->sample_type, event->read_format, &s))
 		return 0;
-	record = calloc(1, sizeof *record + sample_bytes + 80);
+	record = pt_sideband_record_create(sample, sample_bytes);
 	if (!record)
 		return pt_fail_no_memory(e, "events");
 	record->time_ns = s.time_ns;
@@ -342,8 +342,6 @@ int pt_session_events_sample(struct pt_session_events *ev, uint32_t attr, const 
 	record->tid = s.tid;
 	record->cpu = s.cpu;
 	record->event = event;
-	record->size = sample_bytes;
-	memcpy(record->record, sample, sample_bytes);
 	*ret = record;
 	return 0;
 }

@@ -11,6 +11,7 @@
 #define DECODE_SESSION_EVENTS_H
 
 #include "decode/sideband/machines.h"
+#include "decode/sideband/record.h"
 #include "decode/sideband/tasks.h"
 #include "decode/vm/vm.h"
 #include "schema/container.h"

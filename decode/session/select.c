@@ -32,12 +32,11 @@ int pt_session_select_vms(struct session *s, struct pt_error *e)
 static int queue_mark(struct session *s, uint64_t tsc, bool end, struct pt_error *e)
 {
 	/* As empty as a record can be: its perf_event_header reads as zeros, which is no type of perf's. */
-	struct pt_sideband_record *mark = calloc(1, sizeof *mark + 80);
+	struct pt_sideband_record *mark = pt_sideband_record_create(NULL, 0);
 
 	if (!mark)
 		return pt_fail_no_memory(e, "sideband");
 	mark->machine = s->host;
-	mark->pid = mark->tid = mark->cpu = -1;
 	mark->mark = true;
 	mark->mark_end = end;
 	mark->tsc = tsc;

@@ -136,7 +136,7 @@ for s in stays:
 # Reasons without a name share one, so groups are compared where there is one.
 named = [s for s in stays if s["ended"]]
 rows = [r for r in query("vmentry-latency") if r["ended_by"]]
-check("vmentry-latency: stays", Counter(s["ended"] for s in named), Counter({r["ended_by"]: r["stays"] for r in rows}))
+check("vmentry-latency: stays", Counter(s["ended"] for s in named), Counter({r["ended_by"]: r["guest_runs"] for r in rows}))
 for r in rows:
     same_percentiles(f"vmentry-latency {r['ended_by']}", known([s for s in named if s["ended"] == r["ended_by"]]), r)
 

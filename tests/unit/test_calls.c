@@ -70,7 +70,14 @@ static void run(struct pt_emit_stream *s, uint64_t from, uint64_t to, enum ptr_k
 	struct pt_flow_run r = {
 	    .repeats = 1, .tsc = tsc, .timing = PTR_TIME_BEFORE, .cyc_count = PTR_UNKNOWN};
 
-	r.path = pt_graph_path(&graph, s->machine->code, from, edges, 1, to, INSN_64, 0);
+	r.path = pt_graph_path(&graph,
+			       &(struct pt_path_key){.code = s->machine->code,
+						     .start_ip = from,
+						     .end_ip = to,
+						     .edges = edges,
+						     .count = 1,
+						     .mode = INSN_64},
+			       0);
 	pt_emit_output.runs(s, flow, &r, 1);
 }
 

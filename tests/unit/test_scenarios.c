@@ -33,6 +33,7 @@
 
 #include "decode/flow/flow.h"
 #include "decode/flow/vm_transition.h"
+#include "decode/packet/packet.h"
 
 static int passed, failed;
 static bool packet_seen[PT_TYPES], kind_seen[PTR_KINDS]; /* in any scenario */
