@@ -114,8 +114,9 @@ static void maps(struct file *f)
 static void sideband(struct file *f)
 {
 	const struct import_perf_request request = {.symfs = "/nonexistent"};
-	const struct raw_records_file side = {.path = f->path, .cpu = f->size % 3 ? 1 : -1};
 	struct import_perf_notes notes = {0};
+	const struct raw_records_code code = {.request = &request, .kernel = true, .notes = &notes};
+	const struct raw_records_file side = {.path = f->path, .cpu = f->size % 3 ? 1 : -1};
 	struct raw_records *s = NULL;
 	uint64_t sample_type = 0;
 	uint32_t next_attr = 0;
@@ -126,7 +127,7 @@ static void sideband(struct file *f)
 	told(f, raw_records_read(&side, 1, sample_type, &s, &f->e));
 	if (s) {
 		raw_records_thread(s, &pid, &tid);
-		told(f, raw_records_put(s, f->w, &request, true, &notes, &next_attr, &f->e));
+		told(f, raw_records_put(s, f->w, &code, &next_attr, &f->e));
 	}
 	raw_records_destroy(s);
 	import_perf_notes_free(&notes);
