@@ -199,7 +199,7 @@ static bool overlaps_code(const struct step_process *p, uint64_t start, uint64_t
 
 /*
  * May the system call change the executable mappings? To look at them costs a read of /proc/PID/maps, so calls that only concern
- * data are told apart by their arguments. False also when these cannot be read: the thread is being killed.
+ * data are recognised by their arguments. False also when these cannot be read: the thread is being killed.
  */
 static bool changes_maps(struct step_thread *t, uint64_t number)
 {

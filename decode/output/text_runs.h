@@ -10,7 +10,7 @@
 
 struct pt_text_runs;
 
-/* text is the caller's and stays. NULL: no memory. */
+/* text is the caller's and must outlive this. NULL: no memory. */
 struct pt_text_runs *pt_text_runs_create(const struct pt_graph *graph, const struct pt_text *text);
 void pt_text_runs_destroy(struct pt_text_runs *t);
 /* False: no memory. */

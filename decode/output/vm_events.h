@@ -28,7 +28,7 @@ struct pt_vm_events {
 		     uint64_t number);
 	/* Something was not seen; the side and all that was pending is not known to go on. */
 	void (*gap)(void *arg, struct pt_emit_stream *s, const struct pt_flow *f);
-	/* Code is missing: transitions are still told, but what is executed is not counted until the next one. */
+	/* Code is missing: transitions are still reported, but what is executed is not counted until the next one. */
 	void (*no_image)(void *arg, struct pt_emit_stream *s, const struct pt_flow *f);
 	/* Event Trace: a CFE packet's type and vector, an EVD's type and payload. */
 	void (*event_trace)(void *arg, struct pt_emit_stream *s, bool is_cfe, uint32_t type, uint64_t value);
