@@ -36,7 +36,7 @@ struct call_groups;
 /* NULL: PT_ERR_NO_MEMORY, or SQLite's error. */
 struct call_groups *call_groups_create(sqlite3 *db, int64_t trace, struct pt_error *e);
 void call_groups_destroy(struct call_groups *g); /* NULL is fine */
-/* The next calls, in the order of ids. 0, or -1: SQLite's error, PT_ERR_REFUSED (more calls than ids can be told apart). */
+/* The next calls, in the order of ids. 0, or -1: SQLite's error, PT_ERR_REFUSED (more calls than there are ids). */
 int call_groups_add(struct call_groups *g, const struct group_calls *c, struct pt_error *e);
 /* Writes the row that is not full yet. 0, or -1: SQLite's error. */
 int call_groups_flush(struct call_groups *g, struct pt_error *e);

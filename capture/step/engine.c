@@ -582,7 +582,7 @@ static void woke(struct step *s, struct step_thread *t)
 	}
 }
 
-/* Tells the program of Ctrl-C: first the signal, then the end. */
+/* Passes Ctrl-C on to the program: first the signal, then the end. */
 static void pass_on_stop(struct step *s, int *sent)
 {
 	if (*s->options->stop <= *sent)

@@ -35,7 +35,7 @@ struct pt_vm_events {
 	/* Another host thread runs on the stream's CPU from now on (s->host_task). */
 	void (*switched)(void *arg, struct pt_emit_stream *s, const struct pt_flow *f);
 	/* Where threads are traced, not CPUs: the host's thread has come onto the stream's CPU at tsc, or (left) leaves it to nobody
-	 * knows whom. PTR_NO_TSC: unknown. Told before what that switches. */
+	 * knows whom. PTR_NO_TSC: unknown. Called before what that switches. */
 	void (*moved)(void *arg, struct pt_emit_stream *s, const struct pt_flow *f,
 		      const struct pt_task *task, bool left, uint64_t tsc);
 	/* A TSC packet in a guest: the host TSC of it, or PT_CLOCK_UNKNOWN when that is not known (the packet is
