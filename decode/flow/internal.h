@@ -16,9 +16,9 @@
  *     events.c        packets that are reported as events
  *     psb.c           PSB+, OVF
  *     packets.c       a function per packet
- *     fast.c          the packets that running code mostly has, by memoized paths
- *     fast_cyc.c      ... by memoized packets, where CYCs time each of them
- *     fast_count.c    ... where branches are only counted
+ *     fast_count.c    the packets that running code mostly has, where branches are only counted
+ *     fast_cyc.c      ... where CYCs time each of them: by memoized packets
+ *     fast.c          ... all others: by memoized paths
  *     feed.c          bytes to packets
  *     flow.c          all that is not a packet: settings, lost data, pause and resume
  *

@@ -121,6 +121,28 @@ static inline __attribute__((always_inline)) enum pt_flow_tnt_result between(str
 	}
 }
 
+/* What of a flow moves with every bit. */
+struct walk {
+	uint32_t position, len, top, insns; /* len: of f->path; insns: since the walk began */
+	unsigned decision;
+};
+
+static inline __attribute__((always_inline)) struct walk begin_walk(const struct pt_flow *f)
+{
+	return (struct walk){
+	    .position = f->at.position, .len = f->path.len, .top = f->stack.top, .decision = f->at.decision};
+}
+
+static inline __attribute__((always_inline)) void end_walk(struct pt_flow *f, const struct walk *w)
+{
+	f->at.position = w->position;
+	f->at.decision = w->decision;
+	f->path.len = w->len;
+	f->stack.top = w->top;
+	pt_flow_stack_risen(f);
+	f->counts.insns += w->insns;
+}
+
 /*
  * Consumes f->tnt; to_path_end: up to where a path ends. The loop over conditional branches is what the speed
  * of the decoder is made of: one arc per bit, and nothing else. What it moves is in variables of its own; all
@@ -129,78 +151,59 @@ static inline __attribute__((always_inline)) enum pt_flow_tnt_result between(str
 static inline __attribute__((always_inline)) enum pt_flow_tnt_result run(struct pt_flow *f, bool to_path_end)
 {
 	struct pt_graph *g = f->graph;
-	union pt_position *positions = g->positions;
-	uint32_t position = f->at.position, len, top = f->stack.top, insns = 0;
+	const union pt_position *positions = g->positions;
 	uint64_t bits = f->tnt.bits;
-	unsigned n = f->tnt.n, decision;
-	bool full = false;
+	unsigned n = f->tnt.n;
+	struct walk w;
 
 	f->fup.pending = false;
 	pt_flow_path_keep_room(f);
-	len = f->path.len;
-	decision = f->at.decision;
-	if (decision == PT_D_UNRESOLVED)
-		decision = pt_graph_decision(g, position);
+	w = begin_walk(f);
+	if (w.decision == PT_D_UNRESOLVED)
+		w.decision = pt_graph_decision(g, w.position);
 	while (n) {
 		enum pt_flow_tnt_result result;
 
-		if (__builtin_expect(decision == PT_D_JCC, 1)) {
+		if (__builtin_expect(w.decision == PT_D_JCC, 1)) {
 			unsigned bit = bits >> (n - 1) & 1;
-			const struct pt_arc *arc = &positions[position].arc[bit];
+			const struct pt_arc *arc = &positions[w.position].arc[bit];
 
-			if (__builtin_expect(arc->decision == PT_D_UNRESOLVED, 0)) {
-				if (!pt_graph_follow(g, position, bit)) {
-					full = true;
-					break;
-				}
+			if (__builtin_expect(arc->decision == PT_D_UNRESOLVED, 0) &&
+			    !pt_graph_follow(g, w.position, bit)) {
+				end_walk(f, &w);
+				f->tnt.n = n;
+				pt_flow_desync(f, PT_FLOW_FULL, 0, "");
+				return PT_TNT_ERROR;
 			}
 			n--;
-			memcpy(f->path.edges + len, g->edge_lists[position].edges[bit],
+			memcpy(f->path.edges + w.len, g->edge_lists[w.position].edges[bit],
 			       sizeof g->edge_lists->edges[0]);
-			len += arc->n_edges;
-			f->stack.entries[top % PT_STACK] = arc->push;
-			top += (uint32_t)arc->rise;
-			insns += arc->insns;
-			position = arc->next;
-			decision = arc->decision;
-			if (__builtin_expect(len >= PATH_BREAK_EDGES, 0) &&
-			    (arc->backward || len >= PATH_FULL_EDGES)) {
-				f->path.len = len;
+			w.len += arc->n_edges;
+			f->stack.entries[w.top % PT_STACK] = arc->push;
+			w.top += (uint32_t)arc->rise;
+			w.insns += arc->insns;
+			w.position = arc->next;
+			w.decision = arc->decision;
+			if (__builtin_expect(w.len >= PATH_BREAK_EDGES, 0) &&
+			    (arc->backward || w.len >= PATH_FULL_EDGES)) {
+				f->path.len = w.len;
 				pt_flow_end_path(f);
-				len = 0;
+				w.len = 0;
 				if (to_path_end && n)
 					break;
 			}
 			continue;
 		}
-		f->at.position = position;
-		f->at.decision = decision;
-		f->path.len = len;
-		f->stack.top = top;
-		pt_flow_stack_risen(f);
-		f->counts.insns += insns;
-		insns = 0;
+		end_walk(f, &w);
 		result = between(f, &n, to_path_end);
 		if (result == PT_TNT_ERROR || result == PT_TNT_DEFERRED)
 			return result;
-		position = f->at.position;
-		decision = f->at.decision;
-		len = f->path.len;
-		top = f->stack.top;
+		w = begin_walk(f);
 		if (result == PT_TNT_PATH_ENDED && n)
 			break;
 	}
-	f->at.position = position;
-	f->at.decision = decision;
-	f->path.len = len;
-	f->stack.top = top;
-	pt_flow_stack_risen(f);
-	f->counts.insns += insns;
+	end_walk(f, &w);
 	f->tnt.n = n;
-	if (full) {
-		pt_flow_desync(f, PT_FLOW_FULL, 0, "");
-		return PT_TNT_ERROR;
-	}
 	return n ? PT_TNT_PATH_ENDED : PT_TNT_DONE;
 }
 
