@@ -1,7 +1,8 @@
 /*
  * text_runs.h - runs to the lines of pt-decode --text, each branch with its time: estimate, bounds and class.
  *
- * Lines come out in the order of runs and errors, as soon as their times are settled (schema/derived/run_times.h).
+ * Lines come out in the order of runs and errors, as soon as their times are settled
+ * (schema/derived/run_times.h).
  */
 #ifndef DECODE_OUTPUT_TEXT_RUNS_H
 #define DECODE_OUTPUT_TEXT_RUNS_H

@@ -1,6 +1,6 @@
 /*
- * fuzz_files.c - files that captures and imports read beside the trace, each by the function that reads it: the first byte says
- * which, the rest is the file.
+ * fuzz_files.c - files that captures and imports read beside the trace, each by the function that
+ * reads it: the first byte says which, the rest is the file.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,7 +80,7 @@ static void kernel_file(struct file *f, bool core)
 	struct kernel_output to = {.w = f->w};
 
 	checked(f, core ? kernel_put_kcore(f->path, &wanted, &to, &f->e)
-		     : kernel_put_vmlinux(f->path, TEXT, NULL, &to, &f->e));
+			: kernel_put_vmlinux(f->path, TEXT, NULL, &to, &f->e));
 	kernel_ranges_deinit(&to.written);
 }
 

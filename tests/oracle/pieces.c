@@ -3,13 +3,14 @@
  *
  *     pieces [-b] [-e] [-f] TRUTH DECODED
  *
- * Both are lines "from to" (hexadecimal, 0: not seen). A line of DECODED that begins with # reports a gap. Between two of
- * them must be a contiguous piece of TRUTH, all pieces in order; the first begins where TRUTH begins, the last ends where it
- * ends, unless a gap is reported there. At a gap, the lines where decoding began ("0 to") and ended ("from 0") may be new: also a "0 to"
- * in front of it, for the packet with which the buffer is full is in it, when the emulated PC's log has
- * the branch that it reports as one without PT already.
- * -b, -e: the beginning, the end may be missing. -f: a line "0 to" is a gap, too (TNT packets disabled: what is between is not in the trace).
- * Prints "branches decoded gaps missing", or what is wrong, with exit status 1.
+ * Both are lines "from to" (hexadecimal, 0: not seen). A line of DECODED that begins with # reports a
+ * gap. Between two of them must be a contiguous piece of TRUTH, all pieces in order; the first begins
+ * where TRUTH begins, the last ends where it ends, unless a gap is reported there. At a gap, the
+ * lines where decoding began ("0 to") and ended ("from 0") may be new: also a "0 to" in front of it,
+ * for the packet with which the buffer is full is in it, when the emulated PC's log has the branch
+ * that it reports as one without PT already. -b, -e: the beginning, the end may be missing. -f: a
+ * line "0 to" is a gap, too (TNT packets disabled: what is between is not in the trace). Prints
+ * "branches decoded gaps missing", or what is wrong, with exit status 1.
  */
 #include <inttypes.h>
 #include <stdbool.h>

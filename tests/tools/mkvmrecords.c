@@ -1,11 +1,12 @@
 /*
- * mkvmrecords.c - writes a record stream of made-up virtual machines, and what is true of them, for tests and for timing the
- * queries.
+ * mkvmrecords.c - writes a record stream of made-up virtual machines, and what is true of them, for
+ * tests and for timing the queries.
  *
  *   mkvmrecords [--exits N] [--vcpus N] [--runs N] [--seed N] [--truth FILE] > stream
  *
- * The same options give the same bytes. One VM of N vCPUs, each on a CPU of its own: guest and host take turns, and time goes
- * on as they do. --runs: the runs of a stay in the guest. The truth is CSV with a first column that says what a line is:
+ * The same options give the same bytes. One VM of N vCPUs, each on a CPU of its own: guest and host
+ * take turns, and time goes on as they do. --runs: the runs of a stay in the guest. The truth is CSV
+ * with a first column that says what a line is:
  *   exit,trip,vcpu,reason,exit_tsc,entry_tsc,flags,host_insns,host_cycles,off_cpu_tsc,userspace_tsc,stolen_by,symbol
  *   stay,run,vcpu,entry_tsc,exit_tsc,flags,insns,cycles
  *   timer,vcpu,interrupt_tsc,handler_tsc        a host timer interrupt that the guest's handler was run for
@@ -145,7 +146,9 @@ static void put_code(void)
 	}
 }
 
-/* ---- What goes on --------------------------------------------------------------------------------------- */
+/*
+ * ---- What goes on ---------------------------------------------------------------------------------------
+ */
 
 struct vcpu {
 	uint32_t thread, slice;
@@ -354,7 +357,8 @@ static void vmexit(struct vcpu *v)
 	t->host_insns = rnd(40) ? v->slice_insns : PTR_UNKNOWN; /* some code is not there */
 	t->host_cycles = rnd(3) ? v->slice_insns * 2 : PTR_UNKNOWN;
 	t->flags |= rnd(80) ? 0 : rnd(2) ? PTR_VM_GAP : PTR_VM_CONCEALED;
-	/* The guest run that follows ends after this one is written; guest runs of other vCPUs may end before. */
+	/* The guest run that follows ends after this one is written; guest runs of other vCPUs may
+	 * end before. */
 	t->after = 0;
 	v->host_insns += v->slice_insns;
 	end_slice(v);
