@@ -10,7 +10,7 @@
 
 #include "decode/guest_merge.h"
 #include "decode/session/selection.h"
-#include "decode/vm/clock.h"
+#include "decode/vm/tsc_offset.h"
 #include "schema/error.h"
 
 /* Texts are argv's. */

@@ -162,10 +162,14 @@ static void report_entry(struct pt_vm *vm, const struct kvm_sample *k)
 static void report_tsc_offset(struct pt_vm *vm, const struct kvm_sample *k)
 {
 	uint64_t previous = number(k, "previous_tsc_offset"), next = number(k, "next_tsc_offset");
+	struct pt_vm_offset_sample x = {.pid = k->sample->pid,
+					.vcpu = (int32_t)number(k, "vcpu_id"),
+					.tsc = k->tsc,
+					.previous = (int64_t)previous,
+					.next = (int64_t)next};
 
 	if (previous != PTR_UNKNOWN && next != PTR_UNKNOWN)
-		pt_vm_sample_tsc_offset(vm, k->sample->pid, (int32_t)number(k, "vcpu_id"), k->tsc,
-					(int64_t)previous, (int64_t)next);
+		pt_vm_sample_tsc_offset(vm, &x);
 }
 
 static kvm_report_fn *kvm_report_of(const char *name)

@@ -105,8 +105,7 @@ int pt_session_scan_aux(struct session *s, uint32_t stream, const struct ptc_aux
 		return 0;
 	if (!g->scan)
 		g->scan = pt_vm_scan_create(&s->clock, pt_vm_clocks_of(s->vm));
-	if (!g->scan || pt_vm_scan_feed(g->scan, stream, aux->aux_offset, aux->bytes, aux->size,
-					aux->flags & PTC_AUX_TRUNCATED) < 0)
+	if (!g->scan || pt_vm_scan_feed(g->scan, stream, aux) < 0)
 		return pt_fail_no_memory(e, NULL);
 	g->scanned_bytes += aux->size;
 	return 0;

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "decode/vm/clock.h"
+#include "decode/vm/tsc_offset.h"
 #include "schema/container.h"
 
 /*
