@@ -239,9 +239,8 @@ struct put {
 	struct perf_kernel *kernel;
 	struct paths paths;
 	struct kernel_symbols *symbols; /* NULL: none */
-	struct kernel_ranges written;
-	unsigned unknown; /* branches of modules that were left out */
-	struct ptc_writer *w;
+	struct kernel_output to;
+	unsigned unknown; /* places of modules that were left out */
 	struct import_perf_notes *notes;
 };
 
@@ -277,7 +276,7 @@ static int put_kcore(struct put *p, struct pt_error *e)
 	int ret = wanted_ranges(p, &wanted, e);
 
 	if (ret == 0)
-		ret = kernel_put_kcore(p->paths.kcore, &wanted, p->w, p->kernel->machine_pid, &p->written, e);
+		ret = kernel_put_kcore(p->paths.kcore, &wanted, &p->to, e);
 	kernel_ranges_deinit(&wanted);
 	return ret;
 }
@@ -291,9 +290,9 @@ static int put_vmlinux(struct put *p, struct pt_error *e)
 		import_perf_note(p->notes, "%s is of no use: nothing says where the kernel's text is", path);
 		return 0;
 	}
-	if (kernel_put_vmlinux(path, text, p->symbols, p->w, p->kernel->machine_pid, &p->written, e))
+	if (kernel_put_vmlinux(path, text, p->symbols, &p->to, e))
 		return -1;
-	if (p->written.count)
+	if (p->to.written.count)
 		import_perf_note(p->notes,
 				 "the kernel's code is from %s, as it was linked: what a kernel patches when "
 				 "it runs (alternatives, static branches) is not in it. There decoding ends, "
@@ -307,13 +306,13 @@ static int put_vmlinux(struct put *p, struct pt_error *e)
 static int put_module(struct put *p, const struct perf_kernel_map *map, const char *path, struct pt_error *e)
 {
 	struct pt_error why = {.offset = PT_NO_OFFSET};
-	size_t size;
-	uint8_t *bytes = kernel_module_read(path, &size, &why);
+	struct kernel_module module = {.name = map->name, .start = map->start, .end = map->end};
+	uint8_t *bytes = kernel_module_read(path, &module.size, &why);
 	int ret = 0;
 
+	module.bytes = bytes;
 	if (bytes)
-		ret = kernel_put_module(bytes, size, map->name, map->start, map->end, p->symbols, p->w,
-					p->kernel->machine_pid, &p->written, &p->unknown, &why);
+		ret = kernel_put_module(&module, p->symbols, &p->to, &p->unknown, &why);
 	free(bytes);
 	if (!bytes || (ret && why.kind == PT_ERR_BAD_INPUT)) {
 		import_perf_note(p->notes, "%s is not taken: %s", path, why.message);
@@ -337,7 +336,7 @@ static int put_modules(struct put *p, struct pt_error *e)
 		char *path;
 		int ret;
 
-		if (map->text || kernel_ranges_cover(&p->written, map->start, map->start + 1))
+		if (map->text || kernel_ranges_cover(&p->to.written, map->start, map->start + 1))
 			continue;
 		if (find_module(k, p->paths.module_folder, map->name, &path, e))
 			return -1;
@@ -348,7 +347,8 @@ static int put_modules(struct put *p, struct pt_error *e)
 	}
 	if (p->unknown)
 		import_perf_note(p->notes,
-				 "%u branches of kernel modules lead to where no symbol is: left out",
+				 "%u places of kernel modules cannot be relocated (no symbol, or an unknown "
+				 "type): left out",
 				 p->unknown);
 	return 0;
 }
@@ -361,7 +361,7 @@ static void note_missing(const struct put *p)
 
 	if (k->machine_pid)
 		snprintf(guest, sizeof guest, " of guest %" PRId32, k->machine_pid);
-	if (p->written.count == 0) {
+	if (p->to.written.count == 0) {
 		import_perf_note(
 		    p->notes, "no code of the kernel%s: record with `perf record --kcore`, or give --%skcore",
 		    guest, k->machine_pid ? "guest" : "");
@@ -374,7 +374,7 @@ static void note_missing(const struct put *p)
 		uint64_t begin = map->text ? map->text : map->start;
 
 		/* (A mapping's end includes the data that follows the code.) */
-		if (!kernel_ranges_cover(&p->written, begin, begin + 1))
+		if (!kernel_ranges_cover(&p->to.written, begin, begin + 1))
 			import_perf_note(
 			    p->notes, "no code for %s of the kernel%s, %.0f %% of its mapped code", map->name,
 			    guest, all ? 100.0 * (double)(map->end - map->start) / (double)all : 0.0);
@@ -395,7 +395,7 @@ static int put_all(struct put *p, struct pt_error *e)
 	else if (p->paths.vmlinux)
 		ret = put_vmlinux(p, e);
 	if (ret || put_modules(p, e) ||
-	    (p->symbols && kernel_symbols_put(p->symbols, p->w, p->kernel->machine_pid, e)))
+	    (p->symbols && kernel_symbols_put(p->symbols, p->to.w, p->kernel->machine_pid, e)))
 		return -1;
 	note_missing(p);
 	return 0;
@@ -404,14 +404,14 @@ static int put_all(struct put *p, struct pt_error *e)
 int perf_kernel_put(struct perf_kernel *k, const struct import_kernel_files *asked, struct ptc_writer *w,
 		    struct import_perf_notes *notes, struct pt_error *e)
 {
-	struct put p = {.kernel = k, .w = w, .notes = notes};
+	struct put p = {.kernel = k, .to = {.w = w, .machine_pid = k->machine_pid}, .notes = notes};
 	int ret = find_cached_folder(k, e);
 
 	if (ret == 0)
 		ret = find_files(k, asked, &p.paths, e);
 	if (ret == 0)
 		ret = put_all(&p, e);
-	kernel_ranges_deinit(&p.written);
+	kernel_ranges_deinit(&p.to.written);
 	kernel_symbols_destroy(p.symbols);
 	paths_deinit(&p.paths);
 	return ret;

@@ -1,7 +1,7 @@
 /*
  * test_calls.c - call stacks across gaps: whoever may have run in one has a new stack behind it, all others keep theirs.
  *
- * The sink of the flows is told what three threads of the host and those of two guests do; expected is what the record
+ * What flows report is made up: what three threads of the host and those of two guests do; expected is what the record
  * stream has then, a line a call: its path from the bottom, when it began and returned, and "!" when it was not seen to return.
  */
 #include <inttypes.h>
@@ -25,7 +25,7 @@ static unsigned passed, failed;
 static struct pt_graph graph;
 static struct pt_emit emit;
 static struct pt_machines *machines;
-static struct pt_flow flow;
+static struct pt_flow *flow;
 static struct pt_emit_stream cpus[2];
 static int fd;
 
@@ -70,8 +70,15 @@ static void run(struct pt_emit_stream *s, uint64_t from, uint64_t to, enum ptr_k
 	struct pt_flow_run r = {
 	    .repeats = 1, .tsc = tsc, .timing = PTR_TIME_BEFORE, .cyc_count = PTR_UNKNOWN};
 
-	r.path = pt_graph_path(&graph, s->machine->code, from, edges, 1, to, INSN_64, 0);
-	pt_emit_sink.runs(s, &flow, &r, 1);
+	r.path = pt_graph_path(&graph,
+			       &(struct pt_path_key){.code = s->machine->code,
+						     .start_ip = from,
+						     .end_ip = to,
+						     .edges = edges,
+						     .count = 1,
+						     .mode = INSN_64},
+			       0);
+	pt_emit_output.runs(s, flow, &r, 1);
 }
 
 /* In function c another is called; from it goes back to c, behind its call. */
@@ -103,14 +110,12 @@ static void who(struct pt_emit_stream *s, int32_t host, int32_t guest, int32_t t
 
 static void begin(struct pt_emit_stream *s, char c, uint64_t tsc)
 {
-	flow.code = s->machine->code;
-	flow.start_ip = FN(s->machine->pid ? GUEST : HOST, c);
-	pt_emit_sink.begin(s, &flow, tsc);
+	pt_emit_output.begin(s, flow, tsc, s->machine->code, FN(s->machine->pid ? GUEST : HOST, c));
 }
 
 static void end(struct pt_emit_stream *s, uint64_t tsc)
 {
-	pt_emit_sink.end(s, &flow, tsc, 0, PTR_UNKNOWN);
+	pt_emit_output.end(s, flow, tsc, 0, PTR_UNKNOWN);
 }
 
 static void to(struct pt_emit_stream *s, int32_t host, int32_t guest, int32_t tid, char c, uint64_t tsc)
@@ -130,7 +135,7 @@ static void miss(struct pt_emit_stream *s, uint64_t tsc, bool no_image)
 
 	end(s, tsc);
 	s->slice = 0;
-	pt_emit_sink.error(s, &flow, &err);
+	pt_emit_output.error(s, flow, &err);
 }
 
 static struct img_store *store;
@@ -140,8 +145,9 @@ static void start(void)
 	struct pt_error e;
 
 	store = img_store_create();
+	flow = pt_flow_create(&(struct pt_flow_config){.graph = &graph});
 	fd = memfd_create("calls", MFD_CLOEXEC);
-	if (!store || fd < 0 || pt_graph_init(&graph, &e) < 0 ||
+	if (!store || !flow || fd < 0 || pt_graph_init(&graph, &e) < 0 ||
 	    !(machines = pt_machines_create(store, &graph, NULL)) ||
 	    pt_emit_init(&emit, ptr_writer_create(fd, &e), &graph, &e) < 0)
 		die("no memory");
@@ -151,7 +157,6 @@ static void start(void)
 	code_of(store, pt_machine_get(machines, 60), GUEST);
 	for (int32_t i = 0; i < 2; i++)
 		cpus[i] = (struct pt_emit_stream){.emit = &emit, .cpu = i, .stream = (uint32_t)i, .vcpu = -1};
-	flow.graph = &graph;
 }
 
 #define PATHS 256
@@ -196,6 +201,7 @@ static void expect(const char *what, const char *expected)
 	pt_emit_deinit(&emit);
 	pt_machines_destroy(machines);
 	img_store_destroy(store);
+	pt_flow_destroy(flow);
 	pt_graph_deinit(&graph);
 	close(fd);
 }
