@@ -70,7 +70,8 @@ $(B)/obj/%.o: %.c | $(B)/headers
 # The loops that decode are a few instructions long: their speed must not depend on where they happen to lie (up to 9 %).
 $(call objects,decode/flow): ALL_CFLAGS += -falign-loops=32
 # SQL that is embedded with .incbin, which -MMD does not see
-$(call objects,export): $(wildcard schema/*.sql export/*.sql)
+$(B)/obj/schema/sql_macros.o: schema/macros.sql
+$(call objects,export): $(wildcard schema/*.sql)
 $(call objects,queries): $(wildcard queries/*.sql queries/*.css queries/*.js)
 
 # A missing compiler or header is said once, with its remedy, before the compiler says it many times.

@@ -1,9 +1,12 @@
 /* db.c - see db.h. */
 #include "export/db.h"
-#include "schema/file_kind.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "schema/file_kind.h"
+#include "schema/sql_macros.h"
 
 int db_fail(sqlite3 *db, const char *what, struct pt_error *e)
 {
@@ -22,8 +25,8 @@ int db_fail(sqlite3 *db, const char *what, struct pt_error *e)
 		break;
 	case SQLITE_INTERRUPT: kind = PT_ERR_REFUSED; break;
 	case SQLITE_IOERR:
-		/* A file that may not grow is told apart from a disk that fails only by errno, which a commit leaves
-		 * with the file. */
+		/* Only errno, which a commit leaves with the file, distinguishes a file that may not grow from a disk that
+		 * fails. */
 		if (!number)
 			sqlite3_file_control(db, "main", SQLITE_FCNTL_LAST_ERRNO, &number);
 		if (number)
@@ -51,6 +54,15 @@ int db_exec(sqlite3 *db, const char *sql, struct pt_error *e)
 	if (sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK)
 		return 0;
 	return db_fail_main(db, e);
+}
+
+int db_exec_macros(sqlite3 *db, const char *sql, struct pt_error *e)
+{
+	char *plain = pt_sql_expand(sql, e);
+	int ret = plain ? db_exec(db, plain, e) : -1;
+
+	free(plain);
+	return ret;
 }
 
 int db_number(sqlite3 *db, const char *sql, int64_t otherwise, int64_t *ret, struct pt_error *e)

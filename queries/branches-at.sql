@@ -3,6 +3,7 @@
 -- :ip = the most frequent; an address, as 0x... or decimal
 -- :after = 0; only ids from this one on
 -- :limit = 20 rows
+CREATE MACRO CHUNK_AT(c, at) AS (c.chunk + coalesce(LOW_AT(c.more, at), 0));
 WITH place (ip) AS (
 	SELECT coalesce(:ip, (SELECT from_ip FROM edge WHERE from_ip IS NOT NULL ORDER BY taken DESC, id LIMIT 1))
 ),
@@ -10,31 +11,27 @@ hit AS ( -- edges at it
 	SELECT id FROM edge WHERE from_ip = (SELECT ip FROM place)
 	UNION SELECT id FROM edge WHERE to_ip = (SELECT ip FROM place)
 ),
-takes AS ( -- the paths that have them: chunk and more tell in which 256 to look
+takes AS ( -- the paths that have them: chunk and more say among which 256 to look
 	SELECT DISTINCT p.id AS path
 	FROM (SELECT e.id AS edge, e.chunk, e.more FROM hit CROSS JOIN edge e WHERE e.id = hit.id
 		UNION ALL SELECT hit.id, c.id & 16777215, c.more FROM hit CROSS JOIN edge_chunk c
 		WHERE c.id >= hit.id << 24 AND c.id < (hit.id + 1) << 24) c CROSS JOIN number i CROSS JOIN path p
 	WHERE i.i <= coalesce(length(c.more), 0)
-		AND p.id >= (c.chunk + coalesce((unicode(substr(c.more, i.i, 1)) & 1048575) - 1, 0)) * 256
-		AND p.id < (c.chunk + coalesce((unicode(substr(c.more, i.i, 1)) & 1048575) - 1, 0)) * 256 + 256
+		AND p.id >= CHUNK_AT(c, i.i) * 256 AND p.id < CHUNK_AT(c, i.i) * 256 + 256
 		AND instr(p.edge_add, char((c.edge - p.edge - 1 & 524287)
 			+ CASE WHEN c.edge - p.edge - 1 & 524287 BETWEEN 55295 AND 65534 THEN 1048577 ELSE 1 END))
 ),
-chunk (n) AS ( -- 4096 runs each, with at least one hit: as many as rows are wanted will do
-	SELECT DISTINCT c.chunk + coalesce((unicode(substr(c.more, i.i, 1)) & 1048575) - 1, 0) AS n
+chunk (n) AS ( -- 4096 runs each, at least one of which takes one of the paths: as many chunks as rows are wanted
+	SELECT DISTINCT CHUNK_AT(c, i.i) AS n
 	FROM (SELECT p.chunk, p.more FROM takes CROSS JOIN path p WHERE p.id = takes.path
 		UNION ALL SELECT c.id & 16777215, c.more FROM takes CROSS JOIN path_chunk c
 		WHERE c.id >= takes.path << 24 AND c.id < (takes.path + 1) << 24) c CROSS JOIN number i
-	WHERE i.i <= coalesce(length(c.more), 0)
-		AND c.chunk + coalesce((unicode(substr(c.more, i.i, 1)) & 1048575) - 1, 0) >= coalesce(:after, 0) / 1024 / 4096
+	WHERE i.i <= coalesce(length(c.more), 0) AND CHUNK_AT(c, i.i) >= coalesce(:after, 0) / 1024 / 4096
 	ORDER BY 1 LIMIT coalesce(:limit, 20) + 1
 ),
 found AS ( -- runs of these chunks that take one of the paths; a group may begin in the chunk before
 	SELECT run, at, grp, path FROM (
-		SELECT g.id + i.i AS run, i.i + 1 AS at, g.id AS grp,
-			CASE WHEN g.path_high IS NULL THEN (unicode(substr(g.path, i.i + 1, 1)) & 1048575) - 1
-				ELSE coalesce((unicode(substr(g.path, i.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(g.path_high, i.i + 1, 1)) - 1) << 19) END AS path
+		SELECT g.id + i.i AS run, i.i + 1 AS at, g.id AS grp, PATH_AT(g, i.i + 1) AS path
 		FROM chunk CROSS JOIN run_group g CROSS JOIN number i
 		WHERE g.id > chunk.n * 4096 - 64 AND g.id < (chunk.n + 1) * 4096
 			AND i.i < g.n AND (g.id + i.i) / 4096 = chunk.n
@@ -47,22 +44,18 @@ r AS (
 	WHERE u.run_group = f.grp AND u.id = f.run
 	LIMIT -1
 )
-SELECT id, trace, time_zero + (tsc >> time_shift) * time_mult + ((tsc & ((1 << time_shift) - 1)) * time_mult >> time_shift) AS time_ns,
-	tsc, cpu, tid, comm, kind, from_hex, from_symbol, to_hex, to_symbol
+SELECT id, trace, TSC_TO_TIME(b, tsc) AS time_ns, tsc, cpu, tid, comm, kind, from_hex, from_symbol, to_hex, to_symbol
 FROM (
 	SELECT r.run * 1024 + k.i * p.edges + n.i AS id, r.trace, r.time_zero, r.time_mult, r.time_shift,
-		CASE WHEN k.i = 0 AND n.i = 0 THEN r.tsc_est ELSE r.tsc_est + (r.tsc_next - r.tsc_est)
-			* (k.i * p.edges + n.i) / (r.repeats * p.edges) END AS tsc,
-		r.cpu, r.tid, r.comm, kd.name AS kind, CASE WHEN e.from_ip IS NOT NULL THEN printf('%x', e.from_ip) END AS from_hex,
-		fs.name AS from_symbol, CASE WHEN e.to_ip IS NOT NULL THEN printf('%x', e.to_ip) END AS to_hex, ts.name AS to_symbol
+		BRANCH_ESTIMATE(r, k.i, n.i, p.edges) AS tsc,
+		r.cpu, r.tid, r.comm, kd.name AS kind,
+		HEXADECIMAL(e.from_ip) AS from_hex, fs.name AS from_symbol, HEXADECIMAL(e.to_ip) AS to_hex, ts.name AS to_symbol
 	FROM r CROSS JOIN path p CROSS JOIN number k CROSS JOIN number n CROSS JOIN edge e CROSS JOIN kind kd
 		LEFT JOIN symbol fs ON fs.id = e.from_symbol
 		LEFT JOIN symbol ts ON ts.id = e.to_symbol
-	WHERE p.id = r.path AND k.i < r.repeats AND n.i < p.edges
-		AND e.id = CASE WHEN p.edge_add_high IS NULL THEN p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575)
-			ELSE p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575) + ((unicode(substr(p.edge_add_high, n.i + 1, 1)) - 1) << 19) END AND kd.id = e.kind
+	WHERE p.id = r.path AND k.i < r.repeats AND n.i < p.edges AND e.id = EDGE_AT(p, n.i + 1) AND kd.id = e.kind
 		AND e.id IN hit AND r.run * 1024 + k.i * p.edges + n.i >= coalesce(:after, 0)
 	ORDER BY 1
 	LIMIT coalesce(:limit, 20)
-)
+) b
 ORDER BY id;

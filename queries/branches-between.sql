@@ -1,12 +1,12 @@
 -- branches-between: every branch from one id to another; without ids, those of the slowest VM exit, by the vCPU's thread
 -- id, tsc: of the view branches, which has to unpack the whole trace for the same. :from and :to may be vmexits' exit_branch
--- and entry_branch, vmentries' or calls' (call_id, return_id). Other CPUs' branches lie between them: :thread tells.
+-- and entry_branch, vmentries' or calls' (call_id, return_id). Branches of other CPUs lie between them: :thread leaves them out.
 -- :from = the slowest VM exit's exit_branch
 -- :to = its entry_branch
 -- :thread = all, or the slowest VM exit's; a tid
 -- :limit = 200 rows
 WITH slowest AS (
-	SELECT exit_branch, entry_branch, thread FROM round_trip
+	SELECT exit_branch, entry_branch, thread FROM vm_exit
 	WHERE :from IS NULL AND :to IS NULL AND latency_tsc IS NOT NULL ORDER BY latency_tsc DESC, id LIMIT 1
 ),
 span (a, b) AS MATERIALIZED (
@@ -21,24 +21,20 @@ r AS ( -- the runs between; a group may begin before
 		AND (:thread IS NOT NULL OR NOT EXISTS (SELECT 1 FROM slowest) OR u.thread IS (SELECT thread FROM slowest))
 	LIMIT -1
 )
-SELECT id, trace, time_zero + (tsc >> time_shift) * time_mult + ((tsc & ((1 << time_shift) - 1)) * time_mult >> time_shift) AS time_ns,
-	tsc, cpu, machine, tid, comm, kind, from_hex, from_symbol, to_hex, to_symbol, insn_count
+SELECT id, trace, TSC_TO_TIME(b, tsc) AS time_ns, tsc, cpu, machine, tid, comm, kind, from_hex, from_symbol, to_hex, to_symbol,
+	insn_count
 FROM (
 	SELECT r.run * 1024 + k.i * p.edges + n.i AS id, r.trace, r.time_zero, r.time_mult, r.time_shift,
-		CASE WHEN k.i = 0 AND n.i = 0 THEN r.tsc_est ELSE r.tsc_est + (r.tsc_next - r.tsc_est)
-			* (k.i * p.edges + n.i) / (r.repeats * p.edges) END AS tsc,
-		r.cpu, r.machine, r.tid, r.comm, kd.name AS kind, CASE WHEN e.from_ip IS NOT NULL THEN printf('%x', e.from_ip) END AS from_hex,
-		fs.name AS from_symbol, CASE WHEN e.to_ip IS NOT NULL THEN printf('%x', e.to_ip) END AS to_hex, ts.name AS to_symbol,
-		coalesce(CASE WHEN p.insn_high IS NULL THEN (unicode(substr(p.insn, n.i + 1, 1)) & 1048575) - 1
-			ELSE coalesce((unicode(substr(p.insn, n.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(p.insn_high, n.i + 1, 1)) - 1) << 19) END, 0) AS insn_count
+		BRANCH_ESTIMATE(r, k.i, n.i, p.edges) AS tsc,
+		r.cpu, r.machine, r.tid, r.comm, kd.name AS kind,
+		HEXADECIMAL(e.from_ip) AS from_hex, fs.name AS from_symbol, HEXADECIMAL(e.to_ip) AS to_hex, ts.name AS to_symbol,
+		EDGE_INSNS_AT(p, n.i + 1) AS insn_count
 	FROM r CROSS JOIN path p CROSS JOIN number k CROSS JOIN number n CROSS JOIN edge e CROSS JOIN kind kd
 		LEFT JOIN symbol fs ON fs.id = e.from_symbol
 		LEFT JOIN symbol ts ON ts.id = e.to_symbol
-	WHERE p.id = r.path AND k.i < r.repeats AND n.i < p.edges
-		AND e.id = CASE WHEN p.edge_add_high IS NULL THEN p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575)
-			ELSE p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575) + ((unicode(substr(p.edge_add_high, n.i + 1, 1)) - 1) << 19) END AND kd.id = e.kind
+	WHERE p.id = r.path AND k.i < r.repeats AND n.i < p.edges AND e.id = EDGE_AT(p, n.i + 1) AND kd.id = e.kind
 		AND r.run * 1024 + k.i * p.edges + n.i BETWEEN r.a AND r.b
 	ORDER BY 1
 	LIMIT coalesce(:limit, 200)
-)
+) b
 ORDER BY id;

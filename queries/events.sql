@@ -1,5 +1,5 @@
 -- events: what happened and is no branch: frequency changes, PTWRITE, power, TSX...
--- A row an event, in the trace's order; fields is a JSON object.
+-- One row per event, in the trace's order; fields is a JSON object.
 -- :name = all; an event's name
 -- :limit = 100 rows
 SELECT trace, time_ns, cpu, tid, comm, name, ip_hex, fields

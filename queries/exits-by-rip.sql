@@ -4,39 +4,31 @@
 -- :limit = 40 rows
 -- :machine = all; the VM's name
 -- :vcpu = all
-WITH ranked AS ( -- k: from the shortest on, behind those of unknown length; sorted by what differs most, which is faster
+WITH ranked AS ( -- k: from the shortest on; unknown lengths come first. Sorted by what differs most, which is faster
 	SELECT trace, machine, guest_ip, reason, latency_tsc,
 		row_number() OVER g AS k, count(*) OVER g AS exits, count(latency_tsc) OVER g AS timed, sum(latency_tsc) OVER g AS elapsed,
 		max(guest_symbol) OVER g AS guest_symbol
-	FROM round_trip
-	WHERE (:machine IS NULL OR machine IN (SELECT id FROM machine WHERE name = :machine))
-		AND (:vcpu IS NULL OR vcpu = :vcpu)
+	FROM vm_exit
+	WHERE MACHINE_WANTED(machine) AND VCPU_WANTED(vcpu)
 	WINDOW g AS (PARTITION BY guest_ip, reason, machine, trace ORDER BY latency_tsc
 		ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
 ),
-p AS ( -- the smallest that so many of 1000 are not above
+p AS (
 	SELECT r.trace, r.machine, r.guest_ip, r.reason, r.exits, r.timed, r.elapsed, r.guest_symbol, q.per_mille,
-		(r.latency_tsc >> t.time_shift) * t.time_mult
-		+ ((r.latency_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS ns
-	FROM ranked r CROSS JOIN (SELECT 500 AS per_mille UNION ALL VALUES (900), (990), (999), (1000)) q CROSS JOIN trace t
-	WHERE r.k = r.exits - r.timed + (r.timed * q.per_mille + 999) / 1000 AND t.id = r.trace
+		TSC_TO_NS(t, r.latency_tsc) AS ns
+	FROM ranked r CROSS JOIN WANTED_RANKS(q) CROSS JOIN trace t
+	WHERE r.k = r.exits - r.timed + NEAREST_RANK(r.timed, q.per_mille) AND t.id = r.trace
 ),
 s AS (
-	SELECT trace, machine, guest_ip, reason, exits, timed, elapsed, guest_symbol,
-		max(CASE p.per_mille WHEN 500 THEN p.ns END) AS p50_ns,
-		max(CASE p.per_mille WHEN 900 THEN p.ns END) AS p90_ns,
-		max(CASE p.per_mille WHEN 990 THEN p.ns END) AS p99_ns,
-		max(CASE p.per_mille WHEN 999 THEN p.ns END) AS p99_9_ns,
-		max(CASE p.per_mille WHEN 1000 THEN p.ns END) AS max_ns
+	SELECT trace, machine, guest_ip, reason, exits, timed, elapsed, guest_symbol, WANTED_PERCENTILES(p)
 	FROM p GROUP BY trace, machine, guest_ip, reason
 )
-SELECT s.trace, m.name AS machine, s.guest_ip, CASE WHEN s.guest_ip IS NOT NULL THEN printf('%x', s.guest_ip) END AS guest_ip_hex,
+SELECT s.trace, m.name AS machine, s.guest_ip, HEXADECIMAL(s.guest_ip) AS guest_ip_hex,
 	y.name AS guest_symbol, x.kvm_name, s.reason, s.exits, s.timed,
-	s.p50_ns, s.p90_ns, s.p99_ns, s.p99_9_ns, s.max_ns,
-	(s.elapsed >> t.time_shift) * t.time_mult
-		+ ((s.elapsed & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS total_ns,
+	s.p50_ns, s.p90_ns, s.p99_ns, s.p99_9_ns, s.max_ns, TSC_TO_NS(t, s.elapsed) AS total_ns,
 	round(100.0 * s.elapsed / nullif(sum(s.elapsed) OVER (PARTITION BY s.trace, s.machine), 0), 2) AS exit_percent
-FROM s JOIN trace t ON t.id = s.trace LEFT JOIN machine m ON m.id = s.machine
+FROM s JOIN trace t ON t.id = s.trace
+	LEFT JOIN machine m ON m.id = s.machine
 	LEFT JOIN symbol y ON y.id = s.guest_symbol
 	LEFT JOIN exit_reason x ON x.reason = s.reason
 ORDER BY exits DESC, s.elapsed DESC, s.trace, machine, s.guest_ip, s.reason

@@ -1,5 +1,5 @@
 -- hot-edges: the branches that were taken most
--- taken: how often; percent of the trace's taken branches. Offsets are from the function's begin, in bytes.
+-- taken: how often; percent of the trace's taken branches. Offsets are from the function's start, in bytes.
 -- :limit = 20 rows
 SELECT e.trace, e.taken, round(100.0 * e.taken / nullif(r.branches, 0), 2) AS percent, k.name AS kind,
 	printf('%x', e.from_ip) AS from_hex, f.name || printf('+0x%x', e.from_ip - f.start_ip) AS "from",

@@ -1,40 +1,30 @@
--- merged-events: tracepoints of host and guests, VM exits and entries on one clock, with the time since the line before
+-- merged-events: tracepoints of host and guests, VM exits and entries on one clock, with the time since the row before
 -- As trace-cmd report --ts-diff over merged files. time_ns: the host's perf clock; ts_diff_ns: since the row before, of
 -- whichever machine and CPU. name: "system:event", or vmexit and vmentry of the trace itself; fields: a JSON object.
 -- :after = the start; time_ns of the first row
 -- :machine = all; host, or the VM's name
 -- :limit = 200 rows
+CREATE MACRO FROM_THEN_ON(tsc) AS tsc IS NOT NULL AND MACHINE_WANTED(r.machine) AND (:after IS NULL OR TSC_TO_TIME(t, tsc) >= :after);
 WITH e AS (
 	SELECT trace, time_ns, tsc, 2 AS kind, id, cpu, machine, vcpu, tid, comm, name, fields FROM events
 	WHERE id IN (
-		SELECT r.id FROM event r JOIN trace t ON t.id = r.trace
-		WHERE r.tsc IS NOT NULL AND (:machine IS NULL OR r.machine IN (SELECT id FROM machine
-				WHERE name = :machine))
-			AND (:after IS NULL OR t.time_zero + (r.tsc >> t.time_shift) * t.time_mult
-		+ ((r.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) >= :after)
+		SELECT r.id FROM event r JOIN trace t ON t.id = r.trace WHERE FROM_THEN_ON(r.tsc)
 		ORDER BY r.trace, r.tsc, r.id LIMIT coalesce(:limit, 200)
 	)
 	UNION ALL
 	SELECT trace, time_ns, tsc, 0, id, cpu, machine, vcpu, tid, comm, 'vmexit',
-		json_object('reason', coalesce(kvm_name, reason_name, reason), 'rip', guest_ip_hex, 'symbol',
-				guest_symbol) FROM vmexits
+		json_object('reason', coalesce(kvm_name, reason_name, reason), 'rip', guest_ip_hex, 'symbol', guest_symbol)
+	FROM vmexits
 	WHERE id IN (
-		SELECT r.id FROM round_trip r JOIN trace t ON t.id = r.trace
-		WHERE r.exit_tsc IS NOT NULL AND (:machine IS NULL OR r.machine IN (SELECT id FROM machine
-				WHERE name = :machine))
-			AND (:after IS NULL OR t.time_zero + (r.exit_tsc >> t.time_shift) * t.time_mult
-		+ ((r.exit_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) >= :after)
+		SELECT r.id FROM vm_exit r JOIN trace t ON t.id = r.trace WHERE FROM_THEN_ON(r.exit_tsc)
 		ORDER BY r.trace, r.exit_tsc, r.id LIMIT coalesce(:limit, 200)
 	)
 	UNION ALL
 	SELECT trace, time_ns, tsc, 1, id, cpu, machine, vcpu, tid, comm, 'vmentry',
-		json_object('rip', guest_ip_hex, 'symbol', guest_symbol) FROM vmentries
+		json_object('rip', guest_ip_hex, 'symbol', guest_symbol)
+	FROM vmentries
 	WHERE id IN (
-		SELECT r.id FROM guest_run r JOIN trace t ON t.id = r.trace
-		WHERE r.entry_tsc IS NOT NULL AND (:machine IS NULL OR r.machine IN (SELECT id FROM machine
-				WHERE name = :machine))
-			AND (:after IS NULL OR t.time_zero + (r.entry_tsc >> t.time_shift) * t.time_mult
-		+ ((r.entry_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) >= :after)
+		SELECT r.id FROM guest_run r JOIN trace t ON t.id = r.trace WHERE FROM_THEN_ON(r.entry_tsc)
 		ORDER BY r.trace, r.entry_tsc, r.id LIMIT coalesce(:limit, 200)
 	)
 )

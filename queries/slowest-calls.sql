@@ -7,46 +7,33 @@ WITH longest AS ( -- the longest calls are in the groups with the longest calls
 	SELECT * FROM call_group WHERE elapsed_max IS NOT NULL ORDER BY elapsed_max DESC, id LIMIT coalesce(:limit, 20)
 ),
 one AS ( -- their runs; see the view call
-	SELECT g.id AS grp, g.trace, g.thread, g.shape IS NULL AS whole,
-		g.id + coalesce(unicode(substr(g.before, i.i + 1, 1)) - 1, 0) AS id,
-		g.run + coalesce(unicode(substr(g.run_add, i.i + 1, 1)) - 2, i.i) AS run,
-		(g.trace << 32) + nullif(coalesce((unicode(substr(g.shape, i.i + 1, 1)) & 1048575) - 1, 0)
-			+ coalesce((unicode(substr(g.shape_high, i.i + 1, 1)) - 1) << 19, 0), 0) AS shape,
-		coalesce(g.call_path, 0) + coalesce((unicode(substr(g.path_add, i.i + 1, 1)) & 1048575) - 1, 0)
-			+ coalesce((unicode(substr(g.path_add_high, i.i + 1, 1)) - 1) << 19, 0) AS call_path
+	SELECT g.trace, g.thread, g.shape IS NULL AS whole, FIRST_CALL_AT(g, i.i + 1) AS id,
+		RETURN_RUN_AT(g, i.i + 1) AS run, SHAPE_AT(g, i.i + 1) AS shape, LEAST_CALL_PATH_AT(g, i.i + 1) AS call_path
 	FROM longest g CROSS JOIN number i
 	WHERE i.i < g.runs
 	LIMIT -1
 ),
 shaped AS (
-	SELECT u.*, s.id AS shapes, unicode(substr(s.begin, u.shape - s.id + 1, 1)) AS at,
-		CASE WHEN u.whole THEN 1 ELSE unicode(substr(s.begin, u.shape - s.id + 2, 1))
-			- unicode(substr(s.begin, u.shape - s.id + 1, 1)) END AS n,
-		(SELECT g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, u.run - g.id + 1, 1)), 1)) - 1, 0)
-		FROM run_group g WHERE g.id <= u.run ORDER BY g.id DESC LIMIT 1) AS return_tsc
+	SELECT u.*, s.id AS shapes, SHAPE_BEGIN(s, u.shape) AS at, CASE WHEN u.whole THEN 1 ELSE SHAPE_CALLS(s, u.shape) END AS n,
+		TSC_OF_RUN(u.run) AS return_tsc
 	FROM one u LEFT JOIN call_shape s ON s.id = (SELECT max(q.id) FROM call_shape q WHERE q.id <= u.shape)
 	WHERE u.whole OR u.shape IS NOT NULL
 	LIMIT -1
 ),
 run_known AS (
 	SELECT b.id + k.i AS id, b.trace, b.thread, b.whole, b.run AS return_run, b.return_tsc,
-		b.run - coalesce((unicode(substr(s.runs_back, b.at + k.i, 1)) & 1048575) - 1, 0)
-			- coalesce((unicode(substr(s.runs_back_high, b.at + k.i, 1)) - 1) << 19, 0) AS call_run,
-		b.call_path + nullif(coalesce((unicode(substr(s.path_add, b.at + k.i, 1)) & 1048575) - 1, 0)
-			+ coalesce((unicode(substr(s.path_add_high, b.at + k.i, 1)) - 1) << 19, 0), 0) - 1 AS call_path,
-		coalesce((unicode(substr(s.insn_count, b.at + k.i, 1)) & 1048575) - 1, 0)
-			+ coalesce((unicode(substr(s.insn_count_high, b.at + k.i, 1)) - 1) << 19, 0) AS insn_count,
-		coalesce(unicode(substr(s.flags, b.at + k.i, 1)) - 1, 0) AS flags
+		b.run - RUNS_BACK_AT(s, b.at + k.i) AS call_run,
+		b.call_path + OPTIONAL_AT(s.path_add, s.path_add_high, b.at + k.i) AS call_path,
+		WIDE_NUMBER_AT(s.insn_count, s.insn_count_high, b.at + k.i) AS insn_count,
+		NUMBER_AT(s.flags, b.at + k.i) AS flags
 	FROM shaped b LEFT JOIN call_shape s ON s.id = b.shapes CROSS JOIN number k
 	WHERE k.i < b.n
 	LIMIT -1
 ),
 timed AS ( -- by the times of their runs
-	SELECT c.id, c.trace, c.thread, coalesce(w.call_path, c.call_path) AS call_path, coalesce(w.insn_count, c.insn_count) AS insn_count,
-		coalesce(w.flags, c.flags) AS flags,
-		CASE WHEN c.whole THEN w.call_tsc WHEN c.call_run = c.return_run THEN c.return_tsc ELSE
-		(SELECT g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, c.call_run - g.id + 1, 1)), 1)) - 1, 0)
-		FROM run_group g WHERE g.id <= c.call_run ORDER BY g.id DESC LIMIT 1) END AS tsc,
+	SELECT c.id, c.trace, c.thread, coalesce(w.call_path, c.call_path) AS call_path,
+		coalesce(w.insn_count, c.insn_count) AS insn_count, coalesce(w.flags, c.flags) AS flags,
+		CASE WHEN c.whole THEN w.call_tsc WHEN c.call_run = c.return_run THEN c.return_tsc ELSE TSC_OF_RUN(c.call_run) END AS tsc,
 		CASE WHEN c.whole THEN w.return_tsc ELSE c.return_tsc END AS return_tsc
 	FROM run_known c LEFT JOIN call_whole w ON c.whole AND w.id = c.id
 	LIMIT -1
@@ -57,12 +44,8 @@ slow AS (
 	ORDER BY elapsed_tsc DESC, id
 	LIMIT coalesce(:limit, 20)
 )
-SELECT c.id, c.trace, coalesce(s.name, printf('%x', cp.ip)) AS function, th.tid, th.comm,
-	t.time_zero + (c.tsc >> t.time_shift) * t.time_mult
-		+ ((c.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
-	c.elapsed_tsc, (c.elapsed_tsc >> t.time_shift) * t.time_mult
-		+ ((c.elapsed_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS elapsed_ns,
-	c.insn_count AS instructions, c.flags
+SELECT c.id, c.trace, coalesce(s.name, printf('%x', cp.ip)) AS function, th.tid, th.comm, TSC_TO_TIME(t, c.tsc) AS time_ns,
+	c.elapsed_tsc, TSC_TO_NS(t, c.elapsed_tsc) AS elapsed_ns, c.insn_count AS instructions, c.flags
 FROM slow c JOIN trace t ON t.id = c.trace
 	LEFT JOIN thread th ON th.id = c.thread
 	LEFT JOIN call_path cp ON cp.id = c.call_path

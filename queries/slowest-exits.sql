@@ -1,6 +1,6 @@
 -- slowest-exits: the VM exits that took longest until the next entry, and what the host did meanwhile
 -- latency_ns: from exit to entry; off_cpu_ns, userspace_ns: of it, while other threads ran, and in the VM process's own
--- code. host_insns: the vCPU thread's instructions; host_functions: where most of them were (NULL when the trip has
+-- code. host_insns: the vCPU thread's instructions; host_functions: where most of them were (NULL when the interval has
 -- over 20,000 runs). deepest: the innermost function of the longest call chain below handler. id: of the view vmexits.
 -- :limit = 20 rows
 -- :machine = all; the VM's name
@@ -8,9 +8,8 @@
 -- :reason = all; a number, or KVM's name: EPT_VIOLATION, ...
 WITH slow AS MATERIALIZED (
 	SELECT * FROM vmexits WHERE id IN (
-		SELECT id FROM round_trip
-		WHERE latency_tsc IS NOT NULL AND (:machine IS NULL OR machine IN (SELECT id FROM machine
-				WHERE name = :machine)) AND (:vcpu IS NULL OR vcpu = :vcpu)
+		SELECT id FROM vm_exit
+		WHERE latency_tsc IS NOT NULL AND MACHINE_WANTED(machine) AND VCPU_WANTED(vcpu)
 			AND (:reason IS NULL OR reason = :reason
 				OR reason = (SELECT x.reason FROM exit_reason x WHERE x.kvm_name = :reason))
 		ORDER BY latency_tsc DESC, id
@@ -18,19 +17,13 @@ WITH slow AS MATERIALIZED (
 	)
 ),
 spent (id, symbol, insns) AS ( -- host's runs between the two branches, of the vCPU's thread
-	SELECT x.id, e.from_symbol, sum((coalesce(CASE WHEN p.insn_high IS NULL THEN (unicode(substr(p.insn, n.i + 1, 1)) & 1048575) - 1
-		ELSE coalesce((unicode(substr(p.insn, n.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(p.insn_high, n.i + 1, 1)) - 1) << 19) END, 0)) * (coalesce(unicode(substr(g.repeats, i.i + 1, 1)) - 1, 0) + 1))
-	FROM slow x CROSS JOIN round_trip r CROSS JOIN run_group g CROSS JOIN slice s CROSS JOIN number i
+	SELECT x.id, e.from_symbol, sum(EDGE_INSNS_AT(p, n.i + 1) * (NUMBER_AT(g.repeats, i.i + 1) + 1))
+	FROM slow x CROSS JOIN vm_exit r CROSS JOIN run_group g CROSS JOIN slice s CROSS JOIN number i
 		CROSS JOIN path p CROSS JOIN number n CROSS JOIN edge e
 	WHERE r.id = x.id AND r.entry_branch - r.exit_branch < 20000 * 1024
-		AND g.id > r.exit_branch / 1024 - 64 AND g.id <= r.entry_branch / 1024 AND s.id = g.slice
-				AND s.thread = r.thread
+		AND g.id > r.exit_branch / 1024 - 64 AND g.id <= r.entry_branch / 1024 AND s.id = g.slice AND s.thread = r.thread
 		AND i.i < g.n AND g.id + i.i >= r.exit_branch / 1024 AND g.id + i.i <= r.entry_branch / 1024
-		AND p.id = CASE WHEN g.path_high IS NULL THEN (unicode(substr(g.path, i.i + 1, 1)) & 1048575) - 1
-			ELSE coalesce((unicode(substr(g.path, i.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(g.path_high, i.i + 1, 1)) - 1) << 19) END
-		AND n.i < p.edges
-		AND e.id = CASE WHEN p.edge_add_high IS NULL THEN p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575)
-			ELSE p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575) + ((unicode(substr(p.edge_add_high, n.i + 1, 1)) - 1) << 19) END
+		AND p.id = PATH_AT(g, i.i + 1) AND n.i < p.edges AND e.id = EDGE_AT(p, n.i + 1)
 	GROUP BY x.id, e.from_symbol
 ),
 named (id, text) AS (
@@ -41,10 +34,8 @@ named (id, text) AS (
 		ORDER BY p.id, p.insns DESC, s.name
 	) WHERE k <= 4 GROUP BY id
 )
-SELECT slow.id, trace, time_ns, cpu, machine, vcpu, kvm_name, reason_name, reason_source, latency_ns, off_cpu_ns,
-		userspace_ns,
-	host_insns, host_cycles, handler, deepest, named.text AS host_functions, stolen_by_comm, stolen_by_tid,
-			halt_polled,
+SELECT slow.id, trace, time_ns, cpu, machine, vcpu, kvm_name, reason_name, reason_source, latency_ns, off_cpu_ns, userspace_ns,
+	host_insns, host_cycles, handler, deepest, named.text AS host_functions, stolen_by_comm, stolen_by_tid, halt_polled,
 	to_userspace, migrated, injected_vector, guest_ip_hex, guest_symbol
 FROM slow LEFT JOIN named ON named.id = slow.id
 ORDER BY latency_tsc DESC, slow.id;

@@ -1,5 +1,5 @@
 -- summary: what was traced, how much of it, how complete it is
--- A row a fact of each loaded trace. Counts are of the whole trace; times in nanoseconds (a model when time is one).
+-- One row per fact of each loaded trace. Counts are of the whole trace; times in nanoseconds (a model when time is one).
 -- NULL is unknown.
 WITH fact (trace, n, what, value) AS (
 	SELECT id, 1, 'name', name FROM traces

@@ -5,16 +5,15 @@
 -- :ms = 10 milliseconds
 -- :trace = 1
 -- chart: lines
-WITH RECURSIVE t AS MATERIALIZED (
-	SELECT *, CAST(coalesce(:ms, 10) * 1000000 AS INTEGER) AS ns, (1 << time_shift) - 1 AS mask FROM trace WHERE id = coalesce(:trace, 1)
+CREATE MACRO AT_NS(tsc) AS (t.time_zero + (tsc >> t.time_shift) * t.time_mult + ((tsc & t.mask) * t.time_mult >> t.time_shift));
+WITH RECURSIVE t AS MATERIALIZED ( -- ns: of a stretch
+	SELECT *, CAST(coalesce(:ms, 10) * 1000000 AS INTEGER) AS ns, (1 << time_shift) - 1 AS mask
+	FROM trace WHERE id = coalesce(:trace, 1)
 ),
 exit (ns, at, a, b, latency_tsc) AS MATERIALIZED (
 	SELECT ns, a / ns, a, b, latency_tsc FROM (
-		SELECT t.ns, r.latency_tsc, t.time_zero + (r.exit_tsc >> t.time_shift) * t.time_mult
-			+ ((r.exit_tsc & t.mask) * t.time_mult >> t.time_shift) AS a,
-			t.time_zero + (r.entry_tsc >> t.time_shift) * t.time_mult
-			+ ((r.entry_tsc & t.mask) * t.time_mult >> t.time_shift) AS b
-		FROM round_trip r CROSS JOIN t WHERE r.trace = t.id AND r.exit_tsc IS NOT NULL LIMIT -1
+		SELECT t.ns, r.latency_tsc, AT_NS(r.exit_tsc) AS a, AT_NS(r.entry_tsc) AS b
+		FROM vm_exit r CROSS JOIN t WHERE r.trace = t.id AND r.exit_tsc IS NOT NULL LIMIT -1
 	)
 ),
 gone AS MATERIALIZED ( -- exits by the stretches they begin and end in; timed: those of known latency
@@ -24,22 +23,17 @@ gone AS MATERIALIZED ( -- exits by the stretches they begin and end in; timed: t
 		sum(CASE WHEN latency_tsc IS NOT NULL THEN b - a END) AS whole_ns
 	FROM exit GROUP BY at, b / ns
 ),
-span (kind, ns, first, last, n, head_ns, tail_ns, whole_ns) AS ( -- from which stretch to which; 0: in the guest, 1: out of it, 2: not seen
+-- from which stretch to which; kind 0: in the guest, 1: out of it, 2: not seen
+span (kind, ns, first, last, n, head_ns, tail_ns, whole_ns) AS (
 	SELECT 0, ns, a / ns, b / ns, count(*), sum(ns - a % ns), sum(b % ns), sum(b - a) FROM (
-		SELECT t.ns, t.time_zero + (r.entry_tsc >> t.time_shift) * t.time_mult
-			+ ((r.entry_tsc & t.mask) * t.time_mult >> t.time_shift) AS a,
-			t.time_zero + (r.exit_tsc >> t.time_shift) * t.time_mult
-			+ ((r.exit_tsc & t.mask) * t.time_mult >> t.time_shift) AS b
+		SELECT t.ns, AT_NS(r.entry_tsc) AS a, AT_NS(r.exit_tsc) AS b
 		FROM guest_run r CROSS JOIN t WHERE r.trace = t.id AND r.residency_tsc IS NOT NULL LIMIT -1
 	) GROUP BY a / ns, b / ns
 	UNION ALL
 	SELECT 1, ns, at, last, timed, head_ns, tail_ns, whole_ns FROM gone WHERE timed > 0
 	UNION ALL
 	SELECT 2, ns, a / ns, b / ns, count(*), sum(ns - a % ns), sum(b % ns), sum(b - a) FROM (
-		SELECT t.ns, t.time_zero + (r.tsc >> t.time_shift) * t.time_mult
-			+ ((r.tsc & t.mask) * t.time_mult >> t.time_shift) AS a,
-			t.time_zero + (r.tsc_end >> t.time_shift) * t.time_mult
-			+ ((r.tsc_end & t.mask) * t.time_mult >> t.time_shift) AS b
+		SELECT t.ns, AT_NS(r.tsc) AS a, AT_NS(r.tsc_end) AS b
 		FROM error r CROSS JOIN t WHERE r.trace = t.id AND r.tsc_end > r.tsc LIMIT -1
 	) GROUP BY a / ns, b / ns
 ),
@@ -58,37 +52,32 @@ g (at, ns, exits, timed, longest) AS MATERIALIZED (
 	SELECT at, ns, sum(exits), sum(timed), max(longest) FROM gone GROUP BY at
 ),
 counted (at, exits, p50, p99, longest) AS (
-	SELECT g.at * g.ns, g.exits, max(CASE WHEN r.k = (g.timed * 50 + 99) / 100 THEN r.v END),
-		max(CASE WHEN r.k = (g.timed * 99 + 99) / 100 THEN r.v END), g.longest
+	SELECT g.at * g.ns, g.exits, max(CASE WHEN r.k = NEAREST_RANK(g.timed, 500) THEN r.v END),
+		max(CASE WHEN r.k = NEAREST_RANK(g.timed, 990) THEN r.v END), g.longest
 	FROM ( -- k: from the shortest on
 		SELECT at, latency_tsc AS v, row_number() OVER (PARTITION BY at ORDER BY latency_tsc) AS k
 		FROM exit WHERE latency_tsc IS NOT NULL
 	) r CROSS JOIN g
-	WHERE g.at = r.at AND r.k IN ((g.timed * 50 + 99) / 100, (g.timed * 99 + 99) / 100)
+	WHERE g.at = r.at AND r.k IN (NEAREST_RANK(g.timed, 500), NEAREST_RANK(g.timed, 990))
 	GROUP BY g.at
 	UNION ALL
 	SELECT at * ns, exits, NULL, NULL, NULL FROM g WHERE timed = 0
 ),
 happened (at, interrupts, events) AS (
 	SELECT at, sum(interrupts), sum(events) FROM (
-		SELECT (t.time_zero + (r.tsc >> t.time_shift) * t.time_mult
-			+ ((r.tsc & t.mask) * t.time_mult >> t.time_shift)) / t.ns * t.ns AS at, count(*) AS interrupts, 0 AS events
+		SELECT AT_NS(r.tsc) / t.ns * t.ns AS at, count(*) AS interrupts, 0 AS events
 		FROM interrupt r CROSS JOIN t WHERE r.trace = t.id AND r.tsc IS NOT NULL GROUP BY 1
 		UNION ALL
-		SELECT (t.time_zero + (r.tsc >> t.time_shift) * t.time_mult
-			+ ((r.tsc & t.mask) * t.time_mult >> t.time_shift)) / t.ns * t.ns, 0, count(*)
+		SELECT AT_NS(r.tsc) / t.ns * t.ns, 0, count(*)
 		FROM event r CROSS JOIN t WHERE r.trace = t.id AND r.tsc IS NOT NULL GROUP BY 1
 	) WHERE at IS NOT NULL GROUP BY at
 )
 SELECT k.at AS time_ns, coalesce(c.exits, 0) AS exits, s.guest_ns, s.exit_ns,
 	round(100.0 * s.guest_ns / nullif(s.guest_ns + s.exit_ns, 0), 2) AS guest_percent,
-	(c.p50 >> t.time_shift) * t.time_mult
-		+ ((c.p50 & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS latency_p50_ns,
-	(c.p99 >> t.time_shift) * t.time_mult
-		+ ((c.p99 & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS latency_p99_ns,
-	(c.longest >> t.time_shift) * t.time_mult
-		+ ((c.longest & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS latency_max_ns,
+	TSC_TO_NS(t, c.p50) AS latency_p50_ns, TSC_TO_NS(t, c.p99) AS latency_p99_ns, TSC_TO_NS(t, c.longest) AS latency_max_ns,
 	coalesce(h.interrupts, 0) AS interrupts, coalesce(h.events, 0) AS events, s.not_seen_ns
 FROM (SELECT at FROM spent UNION SELECT at FROM counted UNION SELECT at FROM happened) k CROSS JOIN t
-	LEFT JOIN spent s ON s.at = k.at LEFT JOIN counted c ON c.at = k.at LEFT JOIN happened h ON h.at = k.at
+	LEFT JOIN spent s ON s.at = k.at
+	LEFT JOIN counted c ON c.at = k.at
+	LEFT JOIN happened h ON h.at = k.at
 ORDER BY k.at;

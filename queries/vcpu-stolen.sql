@@ -6,10 +6,9 @@
 -- :all = 0; 1: those that halted or were in user space, too
 WITH x AS MATERIALIZED (
 	SELECT trace, machine, vcpu, stolen_by, CASE WHEN flags & 15 = 0 THEN off_cpu_tsc END AS v,
-		CASE WHEN reason IN (12, 36) THEN 'halted' WHEN flags & 128 THEN 'in user space'
-				ELSE 'preempted' END AS how
-	FROM round_trip WHERE flags & 32 AND (coalesce(:all, 0) OR coalesce(reason, -1) NOT IN (12, 36)
-			AND NOT flags & 128)
+		CASE WHEN reason IN (12, 36) THEN 'halted' WHEN flags & 128 THEN 'in user space' ELSE 'preempted' END AS how
+	FROM vm_exit
+	WHERE flags & 32 AND (coalesce(:all, 0) OR coalesce(reason, -1) NOT IN (12, 36) AND NOT flags & 128)
 ),
 r AS (
 	SELECT x.*, row_number() OVER (PARTITION BY trace, machine, vcpu, how, stolen_by ORDER BY v IS NULL, v) AS rn,
@@ -17,25 +16,13 @@ r AS (
 	FROM x
 ),
 p AS (
-	SELECT trace, machine, vcpu, how, stolen_by, count(*) AS times, sum(v) AS elapsed, max(v) AS longest,
-		max(CASE WHEN r.rn = (r.n * 50 + 99) / 100 THEN r.v END) AS p50,
-		max(CASE WHEN r.rn = (r.n * 90 + 99) / 100 THEN r.v END) AS p90,
-		max(CASE WHEN r.rn = (r.n * 99 + 99) / 100 THEN r.v END) AS p99,
-		max(CASE WHEN r.rn = (r.n * 999 + 999) / 1000 THEN r.v END) AS p99_9
+	SELECT trace, machine, vcpu, how, stolen_by, count(*) AS times, sum(v) AS elapsed, PERCENTILES(r)
 	FROM r GROUP BY trace, machine, vcpu, how, stolen_by
 )
 SELECT p.trace, m.name AS machine, p.vcpu, p.how, h.tid AS stolen_by_tid, h.comm AS stolen_by_comm, p.times,
-	(p.p50 >> t.time_shift) * t.time_mult
-		+ ((p.p50 & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS p50_ns,
-	(p.p90 >> t.time_shift) * t.time_mult
-		+ ((p.p90 & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS p90_ns,
-	(p.p99 >> t.time_shift) * t.time_mult
-		+ ((p.p99 & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS p99_ns,
-	(p.p99_9 >> t.time_shift) * t.time_mult
-		+ ((p.p99_9 & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS p99_9_ns,
-	(p.longest >> t.time_shift) * t.time_mult
-		+ ((p.longest & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS max_ns,
-	(p.elapsed >> t.time_shift) * t.time_mult
-		+ ((p.elapsed & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS total_ns
-FROM p JOIN trace t ON t.id = p.trace LEFT JOIN machine m ON m.id = p.machine LEFT JOIN thread h ON h.id = p.stolen_by
+	TSC_TO_NS(t, p.p50) AS p50_ns, TSC_TO_NS(t, p.p90) AS p90_ns, TSC_TO_NS(t, p.p99) AS p99_ns,
+	TSC_TO_NS(t, p.p99_9) AS p99_9_ns, TSC_TO_NS(t, p.longest) AS max_ns, TSC_TO_NS(t, p.elapsed) AS total_ns
+FROM p JOIN trace t ON t.id = p.trace
+	LEFT JOIN machine m ON m.id = p.machine
+	LEFT JOIN thread h ON h.id = p.stolen_by
 ORDER BY p.elapsed DESC, p.times DESC, p.trace, machine, p.vcpu, p.how, stolen_by_tid;

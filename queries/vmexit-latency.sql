@@ -5,45 +5,35 @@
 -- reason: not known when NULL. Nanoseconds are NULL without a clock that says how TSC and time relate.
 -- :machine = all; the VM's name
 -- :vcpu = all
-WITH ranked AS ( -- k: from the shortest on, behind those of unknown length
+WITH ranked AS ( -- k: from the shortest on; unknown lengths come first
 	SELECT trace, machine, reason, latency_tsc,
 		row_number() OVER g AS k, count(*) OVER g AS exits, count(latency_tsc) OVER g AS timed, sum(latency_tsc) OVER g AS elapsed
-	FROM round_trip
-	WHERE (:machine IS NULL OR machine IN (SELECT id FROM machine WHERE name = :machine))
-		AND (:vcpu IS NULL OR vcpu = :vcpu)
+	FROM vm_exit
+	WHERE MACHINE_WANTED(machine) AND VCPU_WANTED(vcpu)
 	WINDOW g AS (PARTITION BY trace, machine, reason ORDER BY latency_tsc
 		ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
 ),
-p AS ( -- the smallest that so many of 1000 are not above
-	SELECT r.trace, r.machine, r.reason, r.exits, r.timed, r.elapsed, q.per_mille,
-		(r.latency_tsc >> t.time_shift) * t.time_mult
-		+ ((r.latency_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS ns
-	FROM ranked r CROSS JOIN (SELECT 500 AS per_mille UNION ALL VALUES (900), (990), (999), (1000)) q CROSS JOIN trace t
-	WHERE r.k = r.exits - r.timed + (r.timed * q.per_mille + 999) / 1000 AND t.id = r.trace
+p AS (
+	SELECT r.trace, r.machine, r.reason, r.exits, r.timed, r.elapsed, q.per_mille, TSC_TO_NS(t, r.latency_tsc) AS ns
+	FROM ranked r CROSS JOIN WANTED_RANKS(q) CROSS JOIN trace t
+	WHERE r.k = r.exits - r.timed + NEAREST_RANK(r.timed, q.per_mille) AND t.id = r.trace
 ),
 s AS (
-	SELECT trace, machine, reason, exits, timed, elapsed,
-		max(CASE p.per_mille WHEN 500 THEN p.ns END) AS p50_ns,
-		max(CASE p.per_mille WHEN 900 THEN p.ns END) AS p90_ns,
-		max(CASE p.per_mille WHEN 990 THEN p.ns END) AS p99_ns,
-		max(CASE p.per_mille WHEN 999 THEN p.ns END) AS p99_9_ns,
-		max(CASE p.per_mille WHEN 1000 THEN p.ns END) AS max_ns
+	SELECT trace, machine, reason, exits, timed, elapsed, WANTED_PERCENTILES(p)
 	FROM p GROUP BY trace, machine, reason
 ),
 inside AS (
 	SELECT trace, machine, sum(residency_tsc) AS elapsed FROM guest_run
-	WHERE (:machine IS NULL OR machine IN (SELECT id FROM machine WHERE name = :machine))
-		AND (:vcpu IS NULL OR vcpu = :vcpu)
+	WHERE MACHINE_WANTED(machine) AND VCPU_WANTED(vcpu)
 	GROUP BY trace, machine
 )
 SELECT s.trace, m.name AS machine, s.reason, x.kvm_name, x.name AS reason_name, s.exits, s.timed,
-	s.p50_ns, s.p90_ns, s.p99_ns, s.p99_9_ns, s.max_ns,
-	(s.elapsed >> t.time_shift) * t.time_mult
-		+ ((s.elapsed & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS total_ns,
+	s.p50_ns, s.p90_ns, s.p99_ns, s.p99_9_ns, s.max_ns, TSC_TO_NS(t, s.elapsed) AS total_ns,
 	round(100.0 * s.elapsed / nullif(sum(s.elapsed) OVER (PARTITION BY s.trace, s.machine), 0), 2) AS exit_percent,
 	round(100.0 * s.elapsed / nullif(sum(s.elapsed) OVER (PARTITION BY s.trace, s.machine) + coalesce(i.elapsed, 0), 0), 2)
 		AS vcpu_percent
-FROM s JOIN trace t ON t.id = s.trace LEFT JOIN machine m ON m.id = s.machine
+FROM s JOIN trace t ON t.id = s.trace
+	LEFT JOIN machine m ON m.id = s.machine
 	LEFT JOIN exit_reason x ON x.reason = s.reason
 	LEFT JOIN inside i ON i.trace = s.trace AND i.machine IS s.machine
 ORDER BY s.elapsed DESC, exits DESC, s.trace, machine, s.reason;

@@ -256,7 +256,7 @@ struct ptc_writer;
 #define PTC_LEVEL_FASTEST (-100) /* of zstd's levels: below it nothing is gained */
 
 /*
- * Starts a container on fd (a file, pipe or socket; it stays the caller's) and writes its header.
+ * Starts a container on fd (a file, pipe or socket; it remains the caller's) and writes its header.
  * level: zstd's, PTC_LEVEL_FASTEST to 19. Returns NULL on PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY.
  */
 struct ptc_writer *ptc_writer_create(int fd, int level, struct pt_error *e);
@@ -284,7 +284,7 @@ int ptc_put_metaf(struct ptc_writer *w, struct pt_error *e, const char *key, con
 int ptc_flush_meta(struct ptc_writer *w, struct pt_error *e);
 /* Declares the next stream; returns its number (1...) or -1. */
 int64_t ptc_put_stream(struct ptc_writer *w, const struct ptc_stream *s, struct pt_error *e);
-/* size may be 0 when flags tell something. PTC_AUX_TRUNCATED stays with the last of several chunks. aux_offset
+/* size may be 0 when there are flags. PTC_AUX_TRUNCATED belongs to the last of several chunks. aux_offset
  * must not be below the stream's last end, except in a snapshot stream. */
 int ptc_put_aux(struct ptc_writer *w, uint32_t stream, uint64_t aux_offset, uint64_t flags, uint64_t time_ns,
 		const void *bytes, uint64_t size, struct pt_error *e);
@@ -328,7 +328,7 @@ struct ptc_chunk {
 	bool later; /* an image's description only: ptc_keep() has the rest */
 };
 
-/* Reads the file header from fd (which stays the caller's). NULL: PT_ERR_IO, PT_ERR_BAD_INPUT (not a container,
+/* Reads the file header from fd (which remains the caller's). NULL: PT_ERR_IO, PT_ERR_BAD_INPUT (not a container,
  * or another major version: the message says which), PT_ERR_TRUNCATED, PT_ERR_NO_MEMORY. */
 struct ptc_reader *ptc_reader_create(int fd, struct pt_error *e);
 void ptc_reader_destroy(struct ptc_reader *r);

@@ -6,13 +6,13 @@ CREATE INDEX edge_by_from ON edge (from_ip);
 CREATE INDEX edge_by_to ON edge (to_ip);
 CREATE INDEX symbol_by_name ON symbol (name);
 CREATE INDEX symbol_by_start ON symbol (start_ip);
--- What the view ipc has to know of a CPU's speed. A query has to say the WHERE in the same words.
-CREATE INDEX event_of_speed ON event (trace, cpu, tsc) WHERE name IN ('cbr', 'exstop', 'mwait', 'pwre', 'pwrx');
+-- What the view ipc has to know of a CPU's speed.
+CREATE INDEX event_of_speed ON event (trace, cpu, tsc) WHERE CHANGES_SPEED(name);
 
--- From a stay in a guest to the round trips before and behind it, and from a time to the stay.
-CREATE INDEX round_trip_by_before ON round_trip (before);
-CREATE INDEX round_trip_by_after ON round_trip (after);
+-- From a guest run to the VM exits before and after it, and from a time to the guest run.
+CREATE INDEX vm_exit_by_before ON vm_exit (before);
+CREATE INDEX vm_exit_by_after ON vm_exit (after);
 CREATE INDEX guest_run_by_time ON guest_run (machine, vcpu, entry_tsc);
 -- For exact percentiles.
-CREATE INDEX round_trip_by_latency ON round_trip (trace, machine, reason, latency_tsc, vcpu);
+CREATE INDEX vm_exit_by_latency ON vm_exit (trace, machine, reason, latency_tsc, vcpu);
 CREATE INDEX guest_run_by_residency ON guest_run (trace, machine, ended_by, residency_tsc, vcpu);

@@ -2,7 +2,7 @@
  * output.h - an output file that appears whole or not at all.
  *
  * A regular file is written without a name (or under a temporary one beside its place) and takes the name's place
- * when it is committed; what was there before stays until then. Anything else (a pipe, a device, standard output)
+ * when it is committed; what was there before is kept until then. Anything else (a pipe, a device, standard output)
  * is written as it goes. A file has the rights that the umask leaves, where nothing else is said.
  */
 #ifndef SCHEMA_OUTPUT_H
@@ -27,7 +27,7 @@ int output_open_private(struct output *ret, const char *path, const char *what, 
 /* That, for what cannot be made again: a file is PATH.part until it is committed, so that what there is of it can be decoded when the
  * capture is killed. */
 int output_open_capture(struct output *ret, const char *path, const char *what, struct pt_error *e);
-/* Names and closes it. Returns 0, or -1 (PT_ERR_IO) and nothing is left. Standard output stays open. */
+/* Names and closes it. Returns 0, or -1 (PT_ERR_IO) and nothing is left. Standard output is left open. */
 int output_commit(struct output *o, struct pt_error *e);
 /* Closes it and leaves nothing of it. After commit, or on a zeroed struct, it does nothing. */
 void output_abort(struct output *o);

@@ -282,7 +282,7 @@ enum ptr_reason_source {
 const char *ptr_reason_source_name(enum ptr_reason_source source); /* "" unknown */
 
 /*
- * A round trip out of a guest: from a VM exit to the same vCPU's next VM entry, perhaps on another CPU. Its latency is
+ * A VM exit interval: from a VM exit to the same vCPU's next VM entry, perhaps on another CPU. Its latency is
  * known when flags has none of BEGIN_UNSEEN, END_UNSEEN, GAP, CONCEALED.
  */
 struct ptr_vmexit {		  /* numbered, in the order of ending */
@@ -411,7 +411,7 @@ int ptr_writer_finish(struct ptr_writer *w, struct pt_error *e);
 
 struct ptr_reader;
 
-/* Reads the stream header from fd (which stays the caller's). NULL: PT_ERR_IO, PT_ERR_BAD_INPUT (not a record stream,
+/* Reads the stream header from fd (which remains the caller's). NULL: PT_ERR_IO, PT_ERR_BAD_INPUT (not a record stream,
  * or another major version: the message says which), PT_ERR_TRUNCATED, PT_ERR_NO_MEMORY. */
 struct ptr_reader *ptr_reader_create(int fd, struct pt_error *e);
 void ptr_reader_destroy(struct ptr_reader *r);

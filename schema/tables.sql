@@ -28,7 +28,7 @@
 -- code by instructions: insn_timed says how many instructions have such cycles; cyc_count is NULL when none have.
 
 PRAGMA application_id = 1347708002; -- 'PTdb'
-PRAGMA user_version = 8;
+PRAGMA user_version = 9;
 
 -- 0..1023, to expand what is counted.
 CREATE TABLE number (i INTEGER PRIMARY KEY);
@@ -139,7 +139,7 @@ CREATE TABLE run_group (
 
 -- ip: where the callee begins, NULL when that is where its symbol does. parent NULL: a root. Sums over its calls; callees'
 -- counts are included. elapsed_tsc: of the calls whose times are known. thread: the one whose calls all of them are;
--- NULL when there are several or unknown ones, which thread_path tells apart.
+-- NULL when there are several or unknown ones, which thread_path distinguishes.
 CREATE TABLE call_path (
 	id INTEGER PRIMARY KEY, trace INTEGER, parent INTEGER, symbol INTEGER, ip INTEGER,
 	calls INTEGER, branch_count INTEGER, insn_count INTEGER, cyc_count INTEGER, elapsed_tsc INTEGER, thread INTEGER
@@ -166,7 +166,7 @@ CREATE TABLE call_shape (
 -- caller: of the calls that have it not in their shape: 0 none, up to 63 that much more than the run's last call; from 64 on id +
 -- far_caller's number at position caller - 64 + 1 (0: none; far_top: its bits from 19 up), for calls whose shape has a caller from 64 on so
 -- many - 63 positions further on.
--- shape NULL: a call that does not fit this, told by call_whole.
+-- shape NULL: a call that does not fit this, stored in call_whole.
 CREATE TABLE call_group (
 	id INTEGER PRIMARY KEY, n INTEGER, runs INTEGER, trace INTEGER, thread INTEGER, elapsed_max INTEGER,
 	run INTEGER, run_add TEXT, shape TEXT, shape_high TEXT, call_path INTEGER, path_add TEXT, path_add_high TEXT, before TEXT,
@@ -191,7 +191,7 @@ CREATE TABLE interrupt (id INTEGER PRIMARY KEY, trace INTEGER, slice INTEGER, ts
 --
 -- machine is the guest, thread the host's vCPU thread. flags: enum ptr_vm_flags; with any of 15 something inside was not
 -- seen, so no time between entry and exit is known: latency_tsc, residency_tsc are NULL then. symbols: of the guest at entry_ip
--- and guest_ip; handler, deepest: the host's. ended_by: the reason of the round trip behind it.
+-- and guest_ip; handler, deepest: the host's. ended_by: the reason of the VM exit after it.
 
 CREATE TABLE guest_run (
 	id INTEGER PRIMARY KEY, trace INTEGER, machine INTEGER, thread INTEGER, cpu INTEGER, vcpu INTEGER, vmcs INTEGER,
@@ -200,7 +200,7 @@ CREATE TABLE guest_run (
 	flags INTEGER, entry_symbol INTEGER, ended_by INTEGER, residency_tsc INTEGER
 );
 
-CREATE TABLE round_trip (
+CREATE TABLE vm_exit (
 	id INTEGER PRIMARY KEY, trace INTEGER, machine INTEGER, thread INTEGER, vcpu INTEGER, exit_cpu INTEGER,
 	entry_cpu INTEGER, before INTEGER, after INTEGER, vmcs INTEGER, exit_tsc INTEGER, entry_tsc INTEGER,
 	exit_uncertainty_tsc INTEGER, entry_uncertainty_tsc INTEGER, guest_ip INTEGER, guest_symbol INTEGER,

@@ -1,63 +1,41 @@
--- views.sql - what to query. Columns may be added to these views, but never change their meaning.
+-- views.sql - what to query. pt-schema(5) describes every column; columns may be added, but never change their meaning.
 --
---   traces branches ipc errors events functions interrupts        ours
---   vmexits vmentries vm_clocks                        ours, of virtual machines
---   run call path_edge                 the facts as they are stored, unpacked: a row a run, a row a call, a row an edge of a path
+--   traces branches ipc errors events functions interrupts          ours
+--   vmexits vmentries vm_clocks                                     ours, of virtual machines
+--   run call path_edge                                              the stored facts, unpacked: one row per run, call, edge of a path
 --   samples calls call_paths threads comms comm_threads symbols dsos machines branch_types selected_events
---                                                       the names and columns of perf's export-to-sqlite, for SQL and
---                                                       viewers made for that; ..._view likewise
+--                                                                   the names and columns of perf's export-to-sqlite.py, for SQL
+--                                                                   and viewers made for that; ..._view likewise
 --
--- Unknown is NULL in ours; in perf's it is 0, as there. time_ns is the perf clock (as in perf script), exact; NULL when the
--- container does not say how TSC and clock relate. *_hex columns are for reading.
+-- Unknown is NULL in ours and 0 in perf's, as there. time_ns is perf's clock, exactly; NULL when the container does not say how TSC and
+-- clock relate. *_hex columns are for reading. Words in capitals before "(" are macros: see macros.sql.
+--
+-- Two habits make these views fast. LIMIT -1 keeps SQLite from merging a subquery into the one around it, so that what a subquery
+-- unpacks is unpacked once per row of its own. CROSS JOIN keeps the order of the tables: from groups to what is inside.
 
--- A row an edge of a path: id is path * 32 + position. insn_count: from the edge before (or the start) up to this branch,
--- inclusive. path = N finds a path's.
+-- One row per edge of a path. `path = N` finds those of one path.
 CREATE VIEW path_edge AS
-SELECT p.id * 32 + n.i AS id, p.trace, p.id AS path,
-	CASE WHEN p.edge_add_high IS NULL THEN p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575)
-		ELSE p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575) + ((unicode(substr(p.edge_add_high, n.i + 1, 1)) - 1) << 19) END AS edge,
-	coalesce(CASE WHEN p.insn_high IS NULL THEN (unicode(substr(p.insn, n.i + 1, 1)) & 1048575) - 1
-		ELSE coalesce((unicode(substr(p.insn, n.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(p.insn_high, n.i + 1, 1)) - 1) << 19) END, 0) AS insn_count
+SELECT p.id * 32 + n.i AS id, p.trace, p.id AS path, EDGE_AT(p, n.i + 1) AS edge, EDGE_INSNS_AT(p, n.i + 1) AS insn_count
 FROM path p CROSS JOIN number n
 WHERE n.i < p.edges;
 
--- A row a run: path (see path_edge) was taken `repeats` times in a row by the slice, not before tsc. cyc_count: core cycles
--- since the slice's last run that has them, in which insn_count instructions were executed; that run is the one before
--- run id - back. Its branches lie between tsc and tsc_end (NULL unknown); tsc_est, tsc_next: the estimates for its
--- first branch, and for where the next run begins. exact: tsc is that of a CYC packet of its first branch. run_group: the
--- row it is packed in; run_group > id - 64 AND run_group <= id finds it without unpacking the whole trace.
+-- One row per run. `run_group > ID - 64 AND run_group <= ID AND id = ID` finds one without unpacking the whole trace.
 CREATE VIEW run AS
 SELECT
-	g.id + i.i AS id,
-	s.trace,
-	g.slice,
-	g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 1, 1)), 1)) - 1, 0) AS tsc,
-	CASE WHEN g.path_high IS NULL THEN (unicode(substr(g.path, i.i + 1, 1)) & 1048575) - 1
-		ELSE coalesce((unicode(substr(g.path, i.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(g.path_high, i.i + 1, 1)) - 1) << 19) END AS path,
-	coalesce(unicode(substr(g.repeats, i.i + 1, 1)) - 1, 0) + 1 AS repeats,
-	coalesce(g.cyc_whole, nullif(coalesce((unicode(substr(g.cyc, i.i + 1, 1)) & 1048575) - 1, 0)
-			+ coalesce((unicode(substr(g.cyc_high, i.i + 1, 1)) - 1) << 19, 0), 0) - 1) AS cyc_count,
-	coalesce(g.insn_whole, nullif(coalesce((unicode(substr(g.insn, i.i + 1, 1)) & 1048575) - 1, 0)
-			+ coalesce((unicode(substr(g.insn_high, i.i + 1, 1)) - 1) << 19, 0), 0) - 1) AS insn_count,
-	coalesce(unicode(substr(g.back, i.i + 1, 1)) - 1, 0) AS back,
-	t.time_zero + ((g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 1, 1)), 1)) - 1, 0)) >> t.time_shift) * t.time_mult
-		+ (((g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 1, 1)), 1)) - 1, 0)) & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
+	g.id + i.i AS id, s.trace, g.slice,
+	TSC_AT(g, i.i + 1) AS tsc,
+	PATH_AT(g, i.i + 1) AS path,
+	NUMBER_AT(g.repeats, i.i + 1) + 1 AS repeats,
+	coalesce(g.cyc_whole, OPTIONAL_AT(g.cyc, g.cyc_high, i.i + 1)) AS cyc_count,
+	coalesce(g.insn_whole, OPTIONAL_AT(g.insn, g.insn_high, i.i + 1)) AS insn_count,
+	NUMBER_AT(g.back, i.i + 1) AS back,
+	TSC_TO_TIME(t, TSC_AT(g, i.i + 1)) AS time_ns,
 	s.cpu, m.name AS machine, s.vcpu, s.thread, th.pid, th.tid, th.comm,
-	coalesce(CASE WHEN g.open >> i.i & 1 THEN NULL
-		ELSE g.tsc + unicode(substr(g.time, unicode(substr(g.step, i.i + 1, 1)) + 1, 1)) - 1 END,
-		g.tsc + g.end_add) AS tsc_end,
-	CASE WHEN g.exact >> (i.i) & 1 THEN g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 1, 1)), 1)) - 1, 0)
-			WHEN g.est_add IS NOT NULL THEN max(g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 1, 1)), 1)) - 1, 0), g.tsc + coalesce(g.est, 0)
-				+ (g.est_next - coalesce(g.est, 0)) * (unicode(substr(g.est_add, i.i + 1, 1)) - 2) / 125)
-			WHEN g.time IS NULL THEN g.tsc + coalesce(g.est, 0) + (g.est_next - coalesce(g.est, 0)) * (i.i) / g.n
-			ELSE max(g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 1, 1)), 1)) - 1, 0), g.tsc + coalesce(g.est, 0)) END AS tsc_est,
+	coalesce(CASE WHEN g.open >> i.i & 1 THEN NULL ELSE NEXT_TSC_AT(g, i.i + 1) END, g.tsc + g.end_add) AS tsc_end,
+	CASE WHEN g.exact >> i.i & 1 THEN TSC_AT(g, i.i + 1) ELSE ESTIMATE_AT(g, i.i + 1) END AS tsc_est,
 	CASE WHEN i.i + 1 = g.n THEN min(g.tsc + g.est_next, coalesce(g.tsc + g.end_add, 9223372036854775807))
-		WHEN g.exact >> (i.i + 1) & 1 OR substr(g.step, i.i + 2, 1) <> substr(g.step, i.i + 1, 1)
-			THEN g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 2, 1)), 1)) - 1, 0)
-		WHEN g.est_add IS NOT NULL THEN max(g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 2, 1)), 1)) - 1, 0), g.tsc + coalesce(g.est, 0)
-			+ (g.est_next - coalesce(g.est, 0)) * (unicode(substr(g.est_add, i.i + 2, 1)) - 2) / 125)
-		WHEN g.time IS NULL THEN g.tsc + coalesce(g.est, 0) + (g.est_next - coalesce(g.est, 0)) * (i.i + 1) / g.n
-		ELSE max(g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 2, 1)), 1)) - 1, 0), g.tsc + coalesce(g.est, 0)) END AS tsc_next,
+		WHEN g.exact >> (i.i + 1) & 1 OR substr(g.step, i.i + 2, 1) <> substr(g.step, i.i + 1, 1) THEN TSC_AT(g, i.i + 2)
+		ELSE ESTIMATE_AT(g, i.i + 2) END AS tsc_next,
 	coalesce(g.exact >> i.i & 1, 0) AS exact,
 	t.time_zero, t.time_mult, t.time_shift, g.id AS run_group
 FROM run_group g CROSS JOIN slice s CROSS JOIN trace t
@@ -66,9 +44,7 @@ FROM run_group g CROSS JOIN slice s CROSS JOIN trace t
 	CROSS JOIN number i
 WHERE s.id = g.slice AND t.id = s.trace AND i.i < g.n;
 
--- A row a call, in the order of returning. Branches are ids of the view branches. Times are those of the branches' runs.
--- parent: the caller's call. (LIMIT -1 makes SQLite unpack what the columns, or a run's calls, have in common once: u reads
--- characters of runs, b finds their shapes, c reads those of calls.)
+-- One row per call, in the order of returning. u unpacks the runs that calls return in, b finds the shapes of those, c unpacks the calls.
 CREATE VIEW call AS
 SELECT id, trace, thread, call_path, call_branch, return_branch, call_tsc, return_tsc, return_tsc - call_tsc AS elapsed_tsc,
 	branch_count, insn_count, cyc_count, flags, parent
@@ -77,51 +53,36 @@ FROM (
 		c.id, c.trace, c.thread, CASE WHEN c.whole THEN w.call_path ELSE c.call_path END AS call_path,
 		CASE WHEN c.whole THEN w.call_branch ELSE c.call_run * 1024 + c.call_at END AS call_branch,
 		CASE WHEN c.whole THEN w.return_branch ELSE c.run * 1024 + c.return_at END AS return_branch,
-		CASE WHEN c.whole THEN w.call_tsc WHEN c.call_run = c.run THEN c.tsc ELSE
-		(SELECT h.tsc + coalesce(unicode(substr(h.time, unicode(substr(h.step, c.call_run - h.id + 1, 1)), 1)) - 1, 0)
-		FROM run_group h WHERE h.id <= c.call_run ORDER BY h.id DESC LIMIT 1) END AS call_tsc,
+		CASE WHEN c.whole THEN w.call_tsc WHEN c.call_run = c.run THEN c.tsc ELSE TSC_OF_RUN(c.call_run) END AS call_tsc,
 		CASE WHEN c.whole THEN w.return_tsc ELSE c.tsc END AS return_tsc,
 		coalesce(w.branch_count, c.branch_count) AS branch_count, coalesce(w.insn_count, c.insn_count) AS insn_count,
 		coalesce(w.cyc_count, c.cyc_count) AS cyc_count, coalesce(w.flags, c.flags) AS flags,
 		CASE WHEN c.whole THEN w.parent WHEN c.in_shape BETWEEN 1 AND 63 THEN c.id + c.in_shape
 			WHEN c.caller < 64 THEN nullif(c.caller, 0) + c.last
-			ELSE (SELECT nullif(coalesce((unicode(substr(g.far_caller, c.far, 1)) & 1048575) - 1, 0)
-				+ coalesce((unicode(substr(g.far_top, c.far, 1)) & 1048575) - 1 << 19, 0), 0) + g.id
+			ELSE (SELECT nullif(WIDE_NUMBER_AT(g.far_caller, g.far_top, c.far), 0) + g.id
 				FROM call_group g WHERE g.id = c.grp) END AS parent
 	FROM (
 		SELECT b.id + k.i AS id, b.grp, b.trace, b.thread, b.whole, b.run, b.tsc, b.caller, b.last,
-			b.call_path + nullif(coalesce((unicode(substr(s.path_add, b.at + k.i, 1)) & 1048575) - 1, 0)
-				+ coalesce((unicode(substr(s.path_add_high, b.at + k.i, 1)) - 1) << 19, 0), 0) - 1 AS call_path,
-			b.run - coalesce((unicode(substr(s.runs_back, b.at + k.i, 1)) & 1048575) - 1, 0)
-				- coalesce((unicode(substr(s.runs_back_high, b.at + k.i, 1)) - 1) << 19, 0) AS call_run,
-			coalesce(unicode(substr(s.call_at, b.at + k.i, 1)) - 1, 0) AS call_at,
-			coalesce(unicode(substr(s.return_at, b.at + k.i, 1)) - 1, 0) AS return_at,
-			coalesce(unicode(substr(s.branch_count, b.at + k.i, 1)) - 1, 0) AS branch_count,
-			coalesce((unicode(substr(s.insn_count, b.at + k.i, 1)) & 1048575) - 1, 0)
-				+ coalesce((unicode(substr(s.insn_count_high, b.at + k.i, 1)) - 1) << 19, 0) AS insn_count,
-			coalesce(unicode(substr(s.flags, b.at + k.i, 1)) - 1, 0) AS flags,
-			coalesce(unicode(substr(s.caller, b.at + k.i, 1)) - 1, 0) AS in_shape,
-			b.caller - 63 + max(coalesce(unicode(substr(s.caller, b.at + k.i, 1)) - 64, 0), 0) AS far,
-			nullif(coalesce((unicode(substr(b.cyc, b.cyc_at + k.i, 1)) & 1048575) - 1, 0)
-				+ coalesce((unicode(substr(b.cyc_high, b.cyc_at + k.i, 1)) - 1) << 19, 0), 0) - 1 AS cyc_count
+			b.call_path + OPTIONAL_AT(s.path_add, s.path_add_high, b.at + k.i) AS call_path,
+			b.run - RUNS_BACK_AT(s, b.at + k.i) AS call_run,
+			NUMBER_AT(s.call_at, b.at + k.i) AS call_at,
+			NUMBER_AT(s.return_at, b.at + k.i) AS return_at,
+			NUMBER_AT(s.branch_count, b.at + k.i) AS branch_count,
+			WIDE_NUMBER_AT(s.insn_count, s.insn_count_high, b.at + k.i) AS insn_count,
+			NUMBER_AT(s.flags, b.at + k.i) AS flags,
+			NUMBER_AT(s.caller, b.at + k.i) AS in_shape,
+			b.caller - 63 + max(coalesce(CODE_AT(s.caller, b.at + k.i) - 64, 0), 0) AS far,
+			OPTIONAL_AT(b.cyc, b.cyc_high, b.cyc_at + k.i) AS cyc_count
 		FROM (
-			SELECT u.*, t.id AS shapes, unicode(substr(t.begin, u.shape - t.id + 1, 1)) AS at,
-				CASE WHEN u.whole THEN 1 ELSE unicode(substr(t.begin, u.shape - t.id + 2, 1))
-					- unicode(substr(t.begin, u.shape - t.id + 1, 1)) END AS n,
-				u.id - 1 + CASE WHEN u.whole THEN 1 ELSE unicode(substr(t.begin, u.shape - t.id + 2, 1))
-					- unicode(substr(t.begin, u.shape - t.id + 1, 1)) END AS last,
-				(SELECT h.tsc + coalesce(unicode(substr(h.time, unicode(substr(h.step, u.run - h.id + 1, 1)), 1)) - 1, 0)
-				FROM run_group h WHERE h.id <= u.run ORDER BY h.id DESC LIMIT 1) AS tsc
+			SELECT u.*, t.id AS shapes, SHAPE_BEGIN(t, u.shape) AS at,
+				CASE WHEN u.whole THEN 1 ELSE SHAPE_CALLS(t, u.shape) END AS n,
+				u.id - 1 + CASE WHEN u.whole THEN 1 ELSE SHAPE_CALLS(t, u.shape) END AS last,
+				TSC_OF_RUN(u.run) AS tsc
 			FROM (
 				SELECT g.id AS grp, g.trace, g.thread, g.shape IS NULL AS whole, g.cyc, g.cyc_high,
-					g.id + coalesce(unicode(substr(g.before, i.i + 1, 1)) - 1, 0) AS id,
-					coalesce(unicode(substr(g.before, i.i + 1, 1)), 1) AS cyc_at,
-					g.run + coalesce(unicode(substr(g.run_add, i.i + 1, 1)) - 2, i.i) AS run,
-					(g.trace << 32) + nullif(coalesce((unicode(substr(g.shape, i.i + 1, 1)) & 1048575) - 1, 0)
-						+ coalesce((unicode(substr(g.shape_high, i.i + 1, 1)) - 1) << 19, 0), 0) AS shape,
-					coalesce(g.call_path, 0) + coalesce((unicode(substr(g.path_add, i.i + 1, 1)) & 1048575) - 1, 0)
-						+ coalesce((unicode(substr(g.path_add_high, i.i + 1, 1)) - 1) << 19, 0) AS call_path,
-					coalesce(unicode(substr(g.caller, i.i + 1, 1)) - 1, 0) AS caller
+					FIRST_CALL_AT(g, i.i + 1) AS id, coalesce(CODE_AT(g.before, i.i + 1), 1) AS cyc_at,
+					RETURN_RUN_AT(g, i.i + 1) AS run, SHAPE_AT(g, i.i + 1) AS shape,
+					LEAST_CALL_PATH_AT(g, i.i + 1) AS call_path, NUMBER_AT(g.caller, i.i + 1) AS caller
 				FROM call_group g CROSS JOIN number i
 				WHERE i.i < g.runs
 				LIMIT -1
@@ -134,77 +95,59 @@ FROM (
 	) c LEFT JOIN call_whole w ON c.whole AND w.id = c.id
 );
 
--- A row a loaded container. complete: 0 when it was cut or damaged, 1, or NULL unknown. duration_ns: from the first to the
--- last known time. synthetic: 1 when times are a model and not measured.
+-- One row per loaded container.
 CREATE VIEW traces AS
 SELECT
 	t.id, t.name, t.uuid, t.command, t.host, t.kernel, t.arch, t.cpu, t.engine, t.synthetic,
 	t.start_time, datetime(t.start_time, 'unixepoch') AS start,
 	t.complete, t.branches, t.not_taken, t.insn_count, t.cyc_count, t.calls, t.events, t.errors, t.runs,
-	t.first_tsc, t.last_tsc, t.tsc_hz,
-	((t.last_tsc >> t.time_shift) - (t.first_tsc >> t.time_shift)) * t.time_mult
-		+ ((t.last_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift)
-		- ((t.first_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS duration_ns,
+	t.first_tsc, t.last_tsc, t.tsc_hz, TSC_TO_NS(t, t.last_tsc) - TSC_TO_NS(t, t.first_tsc) AS duration_ns,
 	t.load_time, t.load_version
 FROM trace t;
 
--- A row a taken branch, in the order that each CPU took them. id: run * 1024 + position in the run. tsc: the best
--- estimate of the host's TSC, between tsc_lo and tsc_hi (NULL unknown), never back in a slice; time_class: 'exact' when it is
--- a CYC packet's of this very branch, 'interval' when the time between packets was shared out. insn_count: instructions from
--- the branch before up to this one, inclusive. cyc_count: core cycles since the last branch that has them, mostly NULL: use ipc. from_ip NULL:
--- tracing began with it; to_ip NULL: tracing stopped with it.
--- (LIMIT -1 makes SQLite unpack each run once, and not for each of its branches: u reads characters, r computes times, see run.)
+-- One row per taken branch, in the order that each CPU took them. The view run in short, in two steps: u reads characters, r computes times
+-- of runs; then edges and symbols are looked up for each branch.
 CREATE VIEW branches AS
 SELECT
-	id, trace,
-	time_zero + (tsc >> time_shift) * time_mult + ((tsc & ((1 << time_shift) - 1)) * time_mult >> time_shift) AS time_ns,
+	id, trace, TSC_TO_TIME(b, tsc) AS time_ns,
 	tsc, cpu, machine, vcpu, pid, tid, comm, from_ip, from_symbol, from_offset, to_ip, to_symbol, to_offset, kind, insn_count,
 	cyc_count, from_hex, to_hex, from_dso, to_dso, slice, path, edge, tsc_lo, tsc_hi, time_class
 FROM (
 	SELECT
 		r.id * 1024 + k.i * p.edges + n.i AS id, r.trace, r.time_zero, r.time_mult, r.time_shift,
-		CASE WHEN k.i = 0 AND n.i = 0 THEN r.tsc_est ELSE r.tsc_est + (r.tsc_next - r.tsc_est)
-			* (k.i * p.edges + n.i) / (r.repeats * p.edges) END AS tsc,
+		BRANCH_ESTIMATE(r, k.i, n.i, p.edges) AS tsc,
 		r.cpu, r.machine, r.vcpu, r.pid, r.tid, r.comm,
-		e.from_ip,
-		fs.name AS from_symbol, e.from_ip - fs.start_ip AS from_offset,
-		e.to_ip,
-		ts.name AS to_symbol, e.to_ip - ts.start_ip AS to_offset,
+		e.from_ip, fs.name AS from_symbol, e.from_ip - fs.start_ip AS from_offset,
+		e.to_ip, ts.name AS to_symbol, e.to_ip - ts.start_ip AS to_offset,
 		kd.name AS kind,
-		coalesce(CASE WHEN p.insn_high IS NULL THEN (unicode(substr(p.insn, n.i + 1, 1)) & 1048575) - 1
-			ELSE coalesce((unicode(substr(p.insn, n.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(p.insn_high, n.i + 1, 1)) - 1) << 19) END, 0) AS insn_count,
+		EDGE_INSNS_AT(p, n.i + 1) AS insn_count,
 		CASE WHEN n.i = p.edges - 1 AND k.i = r.repeats - 1 THEN r.cyc_count END AS cyc_count,
-		CASE WHEN e.from_ip IS NOT NULL THEN printf('%x', e.from_ip) END AS from_hex,
-		CASE WHEN e.to_ip IS NOT NULL THEN printf('%x', e.to_ip) END AS to_hex,
+		HEXADECIMAL(e.from_ip) AS from_hex, HEXADECIMAL(e.to_ip) AS to_hex,
 		(SELECT y.name FROM dso y WHERE y.id = fs.dso) AS from_dso,
 		(SELECT y.name FROM dso y WHERE y.id = ts.dso) AS to_dso,
 		r.slice, r.path, e.id AS edge, r.tsc AS tsc_lo,
 		CASE WHEN r.exact AND k.i = 0 AND n.i = 0 THEN r.tsc ELSE r.tsc_end END AS tsc_hi,
 		CASE WHEN r.tsc IS NULL THEN NULL WHEN r.exact AND k.i = 0 AND n.i = 0 THEN 'exact' ELSE 'interval' END AS time_class
 	FROM (
-		SELECT id, trace, slice, path, repeats, tsc, coalesce(CASE WHEN open THEN NULL ELSE tsc_other END, tsc_last) AS tsc_end,
+		SELECT id, trace, slice, path, repeats, tsc, coalesce(CASE WHEN open THEN NULL ELSE next_tsc END, last_tsc) AS tsc_end,
 			cyc_count, exact,
 			CASE WHEN exact THEN tsc WHEN est IS NOT NULL THEN max(tsc, begin + span * (est - 2) / 125)
 				WHEN one_tsc THEN begin + span * i / n ELSE max(tsc, begin) END AS tsc_est,
-			CASE WHEN i + 1 = n THEN min(begin + span, coalesce(tsc_last, 9223372036854775807))
-				WHEN step <> step_behind THEN tsc_other WHEN exact_behind THEN tsc
-				WHEN est_behind IS NOT NULL THEN max(tsc, begin + span * (est_behind - 2) / 125)
+			CASE WHEN i + 1 = n THEN min(begin + span, coalesce(last_tsc, 9223372036854775807))
+				WHEN step <> next_step THEN next_tsc WHEN next_exact THEN tsc
+				WHEN next_est IS NOT NULL THEN max(tsc, begin + span * (next_est - 2) / 125)
 				WHEN one_tsc THEN begin + span * (i + 1) / n ELSE max(tsc, begin) END AS tsc_next,
 			time_zero, time_mult, time_shift, cpu, machine, vcpu, pid, tid, comm
 		FROM (
-			SELECT g.id + i.i AS id, s.trace, g.slice,
-				CASE WHEN g.path_high IS NULL THEN (unicode(substr(g.path, i.i + 1, 1)) & 1048575) - 1
-					ELSE coalesce((unicode(substr(g.path, i.i + 1, 1)) & 1048575) - 1, 0) + ((unicode(substr(g.path_high, i.i + 1, 1)) - 1) << 19) END AS path,
-				coalesce(unicode(substr(g.repeats, i.i + 1, 1)), 1) AS repeats,
-				coalesce(g.cyc_whole, nullif(coalesce((unicode(substr(g.cyc, i.i + 1, 1)) & 1048575) - 1, 0)
-					+ coalesce((unicode(substr(g.cyc_high, i.i + 1, 1)) - 1) << 19, 0), 0) - 1) AS cyc_count,
-				g.tsc + coalesce(unicode(substr(g.time, unicode(substr(g.step, i.i + 1, 1)), 1)) - 1, 0) AS tsc,
-				g.tsc + unicode(substr(g.time, unicode(substr(g.step, i.i + 1, 1)) + 1, 1)) - 1 AS tsc_other, -- next
-				substr(g.step, i.i + 1, 1) AS step, substr(g.step, i.i + 2, 1) AS step_behind, g.time IS NULL AS one_tsc,
-				unicode(substr(g.est_add, i.i + 1, 1)) AS est, unicode(substr(g.est_add, i.i + 2, 1)) AS est_behind,
-				g.tsc + coalesce(g.est, 0) AS begin, g.est_next - coalesce(g.est, 0) AS span,
-				g.exact >> i.i & 1 AS exact, g.exact >> (i.i + 1) & 1 AS exact_behind, g.open >> i.i & 1 AS open,
-				g.n, i.i, g.tsc + g.end_add AS tsc_last,
+			SELECT g.id + i.i AS id, s.trace, g.slice, PATH_AT(g, i.i + 1) AS path,
+				coalesce(CODE_AT(g.repeats, i.i + 1), 1) AS repeats,
+				coalesce(g.cyc_whole, OPTIONAL_AT(g.cyc, g.cyc_high, i.i + 1)) AS cyc_count,
+				TSC_AT(g, i.i + 1) AS tsc, NEXT_TSC_AT(g, i.i + 1) AS next_tsc,
+				substr(g.step, i.i + 1, 1) AS step, substr(g.step, i.i + 2, 1) AS next_step, g.time IS NULL AS one_tsc,
+				CODE_AT(g.est_add, i.i + 1) AS est, CODE_AT(g.est_add, i.i + 2) AS next_est,
+				ESTIMATE_BEGIN(g) AS begin, ESTIMATE_SPAN(g) AS span,
+				g.exact >> i.i & 1 AS exact, g.exact >> (i.i + 1) & 1 AS next_exact, g.open >> i.i & 1 AS open,
+				g.n, i.i, g.tsc + g.end_add AS last_tsc,
 				t.time_zero, t.time_mult, t.time_shift, s.cpu, m.name AS machine, s.vcpu, th.pid, th.tid, th.comm
 			FROM run_group g CROSS JOIN slice s CROSS JOIN trace t
 				LEFT JOIN thread th ON th.id = s.thread
@@ -214,35 +157,27 @@ FROM (
 			LIMIT -1
 		) u LIMIT -1
 	) r CROSS JOIN path p CROSS JOIN number k CROSS JOIN number n CROSS JOIN edge e
-		LEFT JOIN kind kd ON kd.id = e.kind LEFT JOIN symbol fs ON fs.id = e.from_symbol LEFT JOIN symbol ts ON ts.id = e.to_symbol
-	WHERE p.id = r.path AND k.i < r.repeats AND n.i < p.edges
-		AND e.id = CASE WHEN p.edge_add_high IS NULL THEN p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575)
-			ELSE p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575) + ((unicode(substr(p.edge_add_high, n.i + 1, 1)) - 1) << 19) END
-);
+		LEFT JOIN kind kd ON kd.id = e.kind
+		LEFT JOIN symbol fs ON fs.id = e.from_symbol
+		LEFT JOIN symbol ts ON ts.id = e.to_symbol
+	WHERE p.id = r.path AND k.i < r.repeats AND n.i < p.edges AND e.id = EDGE_AT(p, n.i + 1)
+) b;
 
--- A row a stretch whose core cycles are known, from tsc to tsc_end at the latest. source: where cycles come from.
--- 'cyc': CYC packets count them. They are exact.
--- 'mtc': a slice without CYC packets, from a TSC or MTC packet to the next. Estimated: the TSC's ticks in between times the core:bus
--- ratio (CBR packet) by the nominal ratio, which is what a core makes that runs all the time; instructions are those of the branches
--- told of in between. cyc_count is NULL where the ratio is not known or changes in between, or a power event packet says that the core
--- did not run all the time. A halt that no packet tells of counts as cycles. Stretches in which tracing begins or stops are no rows.
+-- One row per stretch whose core cycles are known. Those of source 'mtc' are estimated: the TSC ticks between two TSC or MTC packets times
+-- the core:bus ratio (CBR packet) by the nominal ratio. No row where tracing begins or stops in the stretch.
+-- Of the slice's CPU, or where that is not known of its thread.
+CREATE MACRO SAME_CPU(e, s) AS (s.cpu IS NOT NULL OR e.thread IS s.thread);
 CREATE VIEW ipc AS
 SELECT
-	q.trace,
-	t.time_zero + (q.tsc >> t.time_shift) * t.time_mult
-		+ ((q.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
-	q.tsc, q.tsc_end, q.cpu, m.name AS machine, q.vcpu, th.pid, th.tid, th.comm,
+	q.trace, TSC_TO_TIME(t, q.tsc) AS time_ns, q.tsc, q.tsc_end, q.cpu, m.name AS machine, q.vcpu, th.pid, th.tid, th.comm,
 	q.insn_count, q.cyc_count, round(1.0 * q.insn_count / nullif(q.cyc_count, 0), 2) AS ipc,
 	q.source, q.id AS run, q.slice
 FROM (
 	SELECT s.trace, r.id, r.slice, s.cpu, s.vcpu, s.thread, r.insn_count, r.cyc_count, 'cyc' AS source,
 		-- of the stretch's first run
-		CASE WHEN r.back = 0 THEN r.tsc ELSE
-		(SELECT h.tsc + coalesce(unicode(substr(h.time, unicode(substr(h.step, r.id - r.back - h.id + 1, 1)), 1)) - 1, 0)
-		FROM run_group h WHERE h.id <= r.id - r.back ORDER BY h.id DESC LIMIT 1) END AS tsc,
+		CASE WHEN r.back = 0 THEN r.tsc ELSE TSC_OF_RUN(r.id - r.back) END AS tsc,
 		-- of the slice's next run
-		coalesce((SELECT CASE WHEN h.id > r.id THEN h.tsc ELSE h.tsc
-				+ coalesce(unicode(substr(h.time, unicode(substr(h.step, r.id - h.id + 2, 1)), 1)) - 1, 0) END
+		coalesce((SELECT CASE WHEN h.id > r.id THEN h.tsc ELSE TSC_AT(h, r.id - h.id + 2) END
 			FROM run_group h
 			WHERE h.id > r.id - 64 AND h.id + h.n > r.id + 1 AND h.id <= s.last_run AND h.slice = r.slice
 			ORDER BY h.id LIMIT 1), s.tsc_end) AS tsc_end
@@ -251,12 +186,12 @@ FROM (
 	UNION ALL
 	SELECT s.trace, u.id, s.id, s.cpu, s.vcpu, s.thread, u.insn_count,
 		CASE WHEN NOT EXISTS (SELECT 1 FROM event e
-			WHERE e.name IN ('cbr', 'exstop', 'mwait', 'pwre', 'pwrx') AND e.trace = s.trace AND e.cpu IS s.cpu
-				AND e.tsc >= u.tsc AND e.tsc < u.tsc_end AND (s.cpu IS NOT NULL OR e.thread IS s.thread))
+			WHERE CHANGES_SPEED(e.name) AND e.trace = s.trace AND e.cpu IS s.cpu
+				AND e.tsc >= u.tsc AND e.tsc < u.tsc_end AND SAME_CPU(e, s))
 		THEN CAST(round(1.0 * (u.tsc_end - u.tsc)
 			* (SELECT json_extract(e.fields, '$.cbr') FROM event e
-				WHERE e.name IN ('cbr', 'exstop', 'mwait', 'pwre', 'pwrx') AND e.name = 'cbr' AND e.trace = s.trace
-					AND e.cpu IS s.cpu AND e.tsc < u.tsc AND (s.cpu IS NOT NULL OR e.thread IS s.thread)
+				WHERE CHANGES_SPEED(e.name) AND e.name = 'cbr' AND e.trace = s.trace
+					AND e.cpu IS s.cpu AND e.tsc < u.tsc AND SAME_CPU(e, s)
 				ORDER BY e.tsc DESC LIMIT 1)
 			/ (SELECT nullif(k.value + 0, 0) FROM trace_meta k WHERE k.trace = s.trace AND k.key = 'nominal_ratio'))
 			AS INTEGER) END,
@@ -265,7 +200,7 @@ FROM (
 		SELECT r.slice, r.tsc, min(r.id) AS id, sum(r.repeats * p.insn_count) AS insn_count,
 			lead(r.tsc) OVER (PARTITION BY r.slice ORDER BY r.tsc) AS tsc_end,
 			-- where tracing began, and stopped
-			sum(p.start IS NULL OR p.id IN (SELECT pe.id >> 5 FROM path_edge pe
+			sum(p.start IS NULL OR p.id IN (SELECT PATH_OF(pe.id) FROM path_edge pe
 				WHERE pe.edge IN (SELECT e.id FROM edge e WHERE e.to_ip IS NULL))) AS gaps
 		FROM (SELECT g.id, g.slice, g.tsc, g.path, g.repeats FROM run g
 			WHERE g.slice IN (SELECT y.id FROM slice y WHERE y.cyc_count IS NULL AND y.tsc_end > y.tsc) LIMIT -1) r CROSS JOIN path p
@@ -279,96 +214,71 @@ FROM (
 	LEFT JOIN machine m ON m.id = th.machine
 WHERE t.id = q.trace;
 
--- A row for everything that was not seen: between tsc and tsc_end. ip: where the flow was lost. aux_offset: of the packet
--- in the stream's AUX data.
+-- One row per thing that was not seen.
 CREATE VIEW errors AS
 SELECT
-	r.id, r.trace,
-	t.time_zero + (r.tsc >> t.time_shift) * t.time_mult
-		+ ((r.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
-	r.tsc, r.tsc_end, coalesce(r.cpu, s.cpu) AS cpu, m.name AS machine, s.vcpu, th.pid, th.tid, th.comm,
-	r.kind, r.ip, CASE WHEN r.ip IS NOT NULL THEN printf('%x', r.ip) END AS ip_hex, r.stream, r.aux_offset, r.message,
-	t.time_zero + (r.tsc_end >> t.time_shift) * t.time_mult
-		+ ((r.tsc_end & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_end_ns,
-	r.slice
+	r.id, r.trace, TSC_TO_TIME(t, r.tsc) AS time_ns, r.tsc, r.tsc_end, coalesce(r.cpu, s.cpu) AS cpu,
+	m.name AS machine, s.vcpu, th.pid, th.tid, th.comm,
+	r.kind, r.ip, HEXADECIMAL(r.ip) AS ip_hex, r.stream, r.aux_offset, r.message,
+	TSC_TO_TIME(t, r.tsc_end) AS time_end_ns, r.slice
 FROM error r JOIN trace t ON t.id = r.trace
 	LEFT JOIN slice s ON s.id = r.slice
 	LEFT JOIN thread th ON th.id = s.thread
 	LEFT JOIN machine m ON m.id = th.machine;
 
--- A row for each thing that happened and is no branch: tracepoints as "system:name", CBR, PTWRITE, ... fields: a JSON object.
+-- One row per thing that happened and is no branch.
 CREATE VIEW events AS
 SELECT
-	r.id, r.trace,
-	t.time_zero + (r.tsc >> t.time_shift) * t.time_mult
-		+ ((r.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
-	r.tsc, coalesce(r.cpu, s.cpu) AS cpu, m.name AS machine, coalesce(r.vcpu, s.vcpu) AS vcpu, th.pid, th.tid, th.comm,
-	r.name, r.ip, CASE WHEN r.ip IS NOT NULL THEN printf('%x', r.ip) END AS ip_hex, r.fields, r.slice
+	r.id, r.trace, TSC_TO_TIME(t, r.tsc) AS time_ns, r.tsc, coalesce(r.cpu, s.cpu) AS cpu,
+	m.name AS machine, coalesce(r.vcpu, s.vcpu) AS vcpu, th.pid, th.tid, th.comm,
+	r.name, r.ip, HEXADECIMAL(r.ip) AS ip_hex, r.fields, r.slice
 FROM event r JOIN trace t ON t.id = r.trace
 	LEFT JOIN slice s ON s.id = r.slice
 	LEFT JOIN thread th ON th.id = coalesce(r.thread, s.thread)
 	LEFT JOIN machine m ON m.id = coalesce(r.machine, th.machine);
 
--- A row an interrupt, exception or fault whose handler was seen: a branch of kind async. id: of the view branches.
+-- One row per interrupt, exception or fault whose handler was seen: a branch of kind async.
 CREATE VIEW interrupts AS
 SELECT
-	r.id, r.trace,
-	t.time_zero + (r.tsc >> t.time_shift) * t.time_mult
-		+ ((r.tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
-	r.tsc, s.cpu, m.name AS machine, s.vcpu, th.pid, th.tid, th.comm,
-	e.from_ip, CASE WHEN e.from_ip IS NOT NULL THEN printf('%x', e.from_ip) END AS from_ip_hex, f.name AS from_symbol,
-	e.to_ip, CASE WHEN e.to_ip IS NOT NULL THEN printf('%x', e.to_ip) END AS to_ip_hex, y.name AS to_symbol, r.slice
+	r.id, r.trace, TSC_TO_TIME(t, r.tsc) AS time_ns, r.tsc, s.cpu, m.name AS machine, s.vcpu, th.pid, th.tid, th.comm,
+	e.from_ip, HEXADECIMAL(e.from_ip) AS from_ip_hex, f.name AS from_symbol,
+	e.to_ip, HEXADECIMAL(e.to_ip) AS to_ip_hex, y.name AS to_symbol, r.slice
 FROM interrupt r CROSS JOIN trace t CROSS JOIN path p CROSS JOIN edge e
 	LEFT JOIN slice s ON s.id = r.slice
 	LEFT JOIN thread th ON th.id = s.thread
 	LEFT JOIN machine m ON m.id = th.machine
 	LEFT JOIN symbol f ON f.id = e.from_symbol
 	LEFT JOIN symbol y ON y.id = e.to_symbol
-WHERE t.id = r.trace AND p.id = r.path_edge >> 5
-	AND e.id = CASE WHEN p.edge_add_high IS NULL THEN p.edge + (unicode(substr(p.edge_add, (r.path_edge & 31) + 1, 1)) & 1048575)
-		ELSE p.edge + (unicode(substr(p.edge_add, (r.path_edge & 31) + 1, 1)) & 1048575) + ((unicode(substr(p.edge_add_high, (r.path_edge & 31) + 1, 1)) - 1) << 19) END;
+WHERE t.id = r.trace AND p.id = PATH_OF(r.path_edge) AND e.id = EDGE_OF(p, r.path_edge);
 
 -- ---- Virtual machines --------------------------------------------------------------------------------------------------
 
--- A row a round trip out of a guest: from a VM exit to the same vCPU's next VM entry. time_ns, tsc, cpu: of the exit; tsc_end,
--- entry_cpu: of the entry. Transitions lie between tsc and tsc + uncertainty_tsc. reason_name is the SDM's, kvm_name KVM's;
--- reason_source: 'event_trace', 'tracepoint' (kvm_exit), 'inferred' (from the handler that KVM called), NULL unknown.
--- vector: of the interrupt or exception that exited. injected_vector: of the event that the entry delivers. latency_*,
--- host_*: of the round trip, NULL where something inside was not seen (gap = 1). off_cpu_*: while other threads ran in place
--- of the vCPU's; stolen_by_*: the first of these. userspace_*: in the VM process's own code. pid, tid, comm: the vCPU thread's.
--- vmentry_before, vmentry_after: ids of vmentries. handler: what KVM called for the reason; deepest: the innermost function
--- of the longest call chain below it.
+-- Bits of flags: enum ptr_vm_flags of records.h. gap: something inside was not seen.
+CREATE MACRO HAS_GAP(flags) AS flags & 15 <> 0;
+CREATE MACRO IS_CONCEALED(flags) AS flags >> 3 & 1;
+CREATE MACRO IS_NESTED(flags) AS flags >> 4 & 1;
+
+-- One row per VM exit, with the interval to the same vCPU's next VM entry.
 CREATE VIEW vmexits AS
 SELECT
-	r.id, r.trace,
-	t.time_zero + (r.exit_tsc >> t.time_shift) * t.time_mult
-		+ ((r.exit_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
-	r.exit_tsc AS tsc, r.exit_cpu AS cpu, m.name AS machine, r.vcpu, r.vmcs,
-	r.guest_ip, CASE WHEN r.guest_ip IS NOT NULL THEN printf('%x', r.guest_ip) END AS guest_ip_hex, gs.name AS guest_symbol,
+	r.id, r.trace, TSC_TO_TIME(t, r.exit_tsc) AS time_ns, r.exit_tsc AS tsc, r.exit_cpu AS cpu, m.name AS machine, r.vcpu, r.vmcs,
+	r.guest_ip, HEXADECIMAL(r.guest_ip) AS guest_ip_hex, gs.name AS guest_symbol,
 	r.reason, x.name AS reason_name, x.kvm_name, rs.name AS reason_source, r.raw_reason, r.qualification, r.vector,
-	r.latency_tsc,
-	(r.latency_tsc >> t.time_shift) * t.time_mult
-		+ ((r.latency_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS latency_ns,
+	r.latency_tsc, TSC_TO_NS(t, r.latency_tsc) AS latency_ns,
 	r.exit_uncertainty_tsc + r.entry_uncertainty_tsc AS latency_uncertainty_tsc,
 	CASE WHEN r.gap THEN NULL ELSE r.host_insns END AS host_insns,
 	CASE WHEN r.gap THEN NULL ELSE r.host_cycles END AS host_cycles,
 	h.name AS handler, d.name AS deepest, r.deepest_depth,
 	r.flags >> 5 & 1 AS scheduled_out, r.flags >> 7 & 1 AS to_userspace, r.flags >> 6 & 1 AS halt_polled,
-	r.flags >> 8 & 1 AS migrated, r.flags >> 4 & 1 AS nested, r.flags >> 3 & 1 AS concealed, r.gap,
-	r.off_cpu_tsc,
-	(r.off_cpu_tsc >> t.time_shift) * t.time_mult
-		+ ((r.off_cpu_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS off_cpu_ns,
+	r.flags >> 8 & 1 AS migrated, IS_NESTED(r.flags) AS nested, IS_CONCEALED(r.flags) AS concealed, r.gap,
+	r.off_cpu_tsc, TSC_TO_NS(t, r.off_cpu_tsc) AS off_cpu_ns,
 	st.tid AS stolen_by_tid, st.comm AS stolen_by_comm,
-	r.userspace_tsc,
-	(r.userspace_tsc >> t.time_shift) * t.time_mult
-		+ ((r.userspace_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS userspace_ns,
+	r.userspace_tsc, TSC_TO_NS(t, r.userspace_tsc) AS userspace_ns,
 	CASE WHEN r.injected >> 31 & 1 THEN r.injected & 255 END AS injected_vector, r.injected,
-	t.time_zero + (r.entry_tsc >> t.time_shift) * t.time_mult
-		+ ((r.entry_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_end_ns,
-	r.entry_tsc AS tsc_end, r.entry_cpu, r.exit_uncertainty_tsc AS uncertainty_tsc,
-	r.entry_uncertainty_tsc AS uncertainty_end_tsc,
+	TSC_TO_TIME(t, r.entry_tsc) AS time_end_ns, r.entry_tsc AS tsc_end, r.entry_cpu,
+	r.exit_uncertainty_tsc AS uncertainty_tsc, r.entry_uncertainty_tsc AS uncertainty_end_tsc,
 	th.pid, th.tid, th.comm, r.exit_branch, r.entry_branch, r.before AS vmentry_before, r.after AS vmentry_after
-FROM (SELECT *, flags & 15 <> 0 AS gap FROM round_trip) r JOIN trace t ON t.id = r.trace
+FROM (SELECT *, HAS_GAP(flags) AS gap FROM vm_exit) r JOIN trace t ON t.id = r.trace
 	LEFT JOIN machine m ON m.id = r.machine
 	LEFT JOIN thread th ON th.id = r.thread
 	LEFT JOIN thread st ON st.id = r.stolen_by
@@ -378,59 +288,42 @@ FROM (SELECT *, flags & 15 <> 0 AS gap FROM round_trip) r JOIN trace t ON t.id =
 	LEFT JOIN symbol h ON h.id = r.handler
 	LEFT JOIN symbol d ON d.id = r.deepest;
 
--- A row a stay in a guest: from a VM entry to the next VM exit of that vCPU. time_ns, tsc, guest_ip: of the entry; tsc_end,
--- exit_ip: of the exit. residency_*, guest_*: NULL where something inside was not seen (gap = 1). ended_by: the exit's reason
--- (reason_name of vmexits); vmexit: its id there. Other columns as in vmexits.
+-- One row per guest run: from a VM entry to the next VM exit of that vCPU.
 CREATE VIEW vmentries AS
 SELECT
-	r.id, r.trace,
-	t.time_zero + (r.entry_tsc >> t.time_shift) * t.time_mult
-		+ ((r.entry_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
-	r.entry_tsc AS tsc, r.cpu, m.name AS machine, r.vcpu, r.entry_ip AS guest_ip,
-	CASE WHEN r.entry_ip IS NOT NULL THEN printf('%x', r.entry_ip) END AS guest_ip_hex, gs.name AS guest_symbol,
-	r.residency_tsc,
-	(r.residency_tsc >> t.time_shift) * t.time_mult
-		+ ((r.residency_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS residency_ns,
+	r.id, r.trace, TSC_TO_TIME(t, r.entry_tsc) AS time_ns, r.entry_tsc AS tsc, r.cpu, m.name AS machine, r.vcpu,
+	r.entry_ip AS guest_ip, HEXADECIMAL(r.entry_ip) AS guest_ip_hex, gs.name AS guest_symbol,
+	r.residency_tsc, TSC_TO_NS(t, r.residency_tsc) AS residency_ns,
 	r.exit_uncertainty_tsc + r.entry_uncertainty_tsc AS residency_uncertainty_tsc,
 	CASE WHEN r.gap THEN NULL ELSE r.insn_count END AS guest_insns,
 	CASE WHEN r.gap THEN NULL ELSE r.cyc_count END AS guest_cycles,
 	x.name AS ended_by, x.kvm_name AS ended_by_kvm_name,
-	r.flags >> 4 & 1 AS nested, r.flags >> 3 & 1 AS concealed, r.gap,
-	t.time_zero + (r.exit_tsc >> t.time_shift) * t.time_mult
-		+ ((r.exit_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_end_ns,
-	r.exit_tsc AS tsc_end, r.exit_ip, CASE WHEN r.exit_ip IS NOT NULL THEN printf('%x', r.exit_ip) END AS exit_ip_hex, r.entry_uncertainty_tsc AS uncertainty_tsc,
-	r.exit_uncertainty_tsc AS uncertainty_end_tsc, r.vmcs, r.cr3,
+	IS_NESTED(r.flags) AS nested, IS_CONCEALED(r.flags) AS concealed, r.gap,
+	TSC_TO_TIME(t, r.exit_tsc) AS time_end_ns, r.exit_tsc AS tsc_end, r.exit_ip, HEXADECIMAL(r.exit_ip) AS exit_ip_hex,
+	r.entry_uncertainty_tsc AS uncertainty_tsc, r.exit_uncertainty_tsc AS uncertainty_end_tsc, r.vmcs, r.cr3,
 	th.pid, th.tid, th.comm, r.entry_branch, r.exit_branch, b.id AS vmexit
-FROM (SELECT *, flags & 15 <> 0 AS gap FROM guest_run) r JOIN trace t ON t.id = r.trace
+FROM (SELECT *, HAS_GAP(flags) AS gap FROM guest_run) r JOIN trace t ON t.id = r.trace
 	LEFT JOIN machine m ON m.id = r.machine
 	LEFT JOIN thread th ON th.id = r.thread
 	LEFT JOIN symbol gs ON gs.id = r.entry_symbol
-	LEFT JOIN round_trip b ON b.before = r.id
+	LEFT JOIN vm_exit b ON b.before = r.id
 	LEFT JOIN exit_reason x ON x.reason = r.ended_by;
 
--- A row a vCPU's clock from a time on (time_ns, tsc; NULL: from the start): guest TSC = host TSC * scale + offset. source:
--- 'option', 'container' (KVM's debugfs), 'tracepoint', 'solved' (from the trace's own packets), NULL unknown. observations:
--- guest TSC packets that speak for it; worst_residual_*: the largest deviation of one of them.
+-- One row per vCPU's clock and the time from which on it holds: guest TSC = host TSC * scale + offset.
 CREATE VIEW vm_clocks AS
 SELECT
-	r.id, r.trace,
-	t.time_zero + (r.from_tsc >> t.time_shift) * t.time_mult
-		+ ((r.from_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS time_ns,
-	r.from_tsc AS tsc, m.name AS machine, r.vcpu, r.vmcs, r."offset", printf('%x', r."offset") AS offset_hex,
+	r.id, r.trace, TSC_TO_TIME(t, r.from_tsc) AS time_ns, r.from_tsc AS tsc, m.name AS machine, r.vcpu, r.vmcs,
+	r."offset", printf('%x', r."offset") AS offset_hex,
 	r.ratio, r.frac_bits, coalesce(1.0 * r.ratio / (1 << r.frac_bits), 1.0) AS scale,
-	cs.name AS source, r.observations, r.worst_residual_tsc,
-	(r.worst_residual_tsc >> t.time_shift) * t.time_mult
-		+ ((r.worst_residual_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS worst_residual_ns
+	cs.name AS source, r.observations, r.worst_residual_tsc, TSC_TO_NS(t, r.worst_residual_tsc) AS worst_residual_ns
 FROM vm_clock r JOIN trace t ON t.id = r.trace
 	LEFT JOIN machine m ON m.id = r.machine
 	LEFT JOIN clock_source cs ON cs.id = r.source;
 
--- A row a function that was seen executing: instructions in its own code (callees' apart), how many of these have known
--- cycles, and the cycles. calls: how often it was called. machine: whose function it is. symbol, name NULL: code without a symbol.
+-- One row per function that was seen executing, and one for code without a symbol.
 CREATE VIEW functions AS
 SELECT f.trace, m.name AS machine, f.symbol, s.name, d.name AS dso, s.start_ip AS ip, f.insn_count, f.insn_timed, f.cyc_count,
-	round(f.insn_timed / nullif(f.cyc_count, 0), 2) AS ipc, f.branches,
-	c.calls
+	round(f.insn_timed / nullif(f.cyc_count, 0), 2) AS ipc, f.branches, c.calls
 FROM (
 	SELECT trace, symbol, sum(insn_count) AS insn_count, sum(insn_timed) AS insn_timed, sum(cyc_count) AS cyc_count,
 		sum(taken) AS branches
@@ -470,7 +363,7 @@ SELECT h.id, coalesce(h.machine, 0),
 	coalesce(h.pid, -1), coalesce(h.tid, -1)
 FROM thread h WHERE h.id = h.first;
 
--- A thread's row of ours is a thread under a name, which is a comm.
+-- A row of our table thread is a thread under one name, which is what perf calls a comm.
 CREATE VIEW comms AS
 SELECT 0 AS id, 'unknown' AS comm, 0 AS c_thread_id, 0 AS c_time, 0 AS exec_flag
 UNION ALL SELECT id, coalesce(comm, 'unknown'), first, 0, 0 FROM thread;
@@ -501,7 +394,10 @@ SELECT id, name FROM b
 UNION ALL SELECT id + 256, 'trace begin / ' || name FROM b WHERE id NOT IN (0, 1, 257, 513)
 UNION ALL SELECT id + 512, name || ' / trace end' FROM b WHERE id NOT IN (0, 1, 257, 513);
 
--- A row a branch. insn_count and cyc_count: of the stretch that ends with it, 0 for the others.
+-- One row per taken branch.
+-- perf's flags of a branch. An interrupt whose target was not seen is perf's 'asynchronous branch' (33).
+CREATE MACRO PERF_FLAGS(e, kd) AS (CASE WHEN e.kind = 16 AND e.to_ip IS NULL THEN 33 ELSE kd.perf_flags END
+	| (e.from_ip IS NULL) << 8 | (e.to_ip IS NULL) << 9);
 CREATE VIEW samples AS
 SELECT
 	r.id * 1024 + k.i * p.edges + n.i AS id,
@@ -515,15 +411,11 @@ SELECT
 	coalesce(e.to_symbol, 0) AS to_symbol_id,
 	coalesce(e.to_ip - ts.start_ip, 0) AS to_sym_offset,
 	coalesce(e.to_ip, 0) AS to_ip,
-	(CASE WHEN e.kind = 16 AND e.to_ip IS NULL THEN 33 -- async
-		ELSE kd.perf_flags END
-		| (e.from_ip IS NULL) << 8 | (e.to_ip IS NULL) << 9) AS branch_type,
+	PERF_FLAGS(e, kd) AS branch_type,
 	0 AS in_tx, 0 AS call_path_id,
 	CASE WHEN n.i = p.edges - 1 AND k.i = r.repeats - 1 THEN r.insn_count ELSE 0 END AS insn_count,
 	CASE WHEN n.i = p.edges - 1 AND k.i = r.repeats - 1 THEN r.cyc_count ELSE 0 END AS cyc_count,
-	(CASE WHEN e.kind = 16 AND e.to_ip IS NULL THEN 33 -- async
-		ELSE kd.perf_flags END
-		| (e.from_ip IS NULL) << 8 | (e.to_ip IS NULL) << 9) AS flags
+	PERF_FLAGS(e, kd) AS flags
 FROM (
 	SELECT u.id, u.path, u.repeats, coalesce(h.machine, 0) AS machine_id, coalesce(h.first, 0) AS thread_id,
 		coalesce(h.id, 0) AS comm_id, coalesce(u.time_ns, 0) AS time, coalesce(u.cpu, -1) AS cpu,
@@ -534,10 +426,9 @@ FROM (
 	CROSS JOIN path p CROSS JOIN number k CROSS JOIN number n CROSS JOIN edge e
 	LEFT JOIN kind kd ON kd.id = e.kind LEFT JOIN symbol fs ON fs.id = e.from_symbol LEFT JOIN symbol ts ON ts.id = e.to_symbol
 WHERE p.id = r.path AND k.i < r.repeats AND n.i < p.edges
-	AND e.id = CASE WHEN p.edge_add_high IS NULL THEN p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575)
-		ELSE p.edge + (unicode(substr(p.edge_add, n.i + 1, 1)) & 1048575) + ((unicode(substr(p.edge_add_high, n.i + 1, 1)) - 1) << 19) END;
+	AND e.id = EDGE_AT(p, n.i + 1);
 
--- The root of all has id 1, so ours are one more than in call_path.
+-- The root of all call paths has id 1, so the others are one more than in the table call_path.
 CREATE VIEW call_paths AS
 SELECT 0 AS id, 0 AS parent_id, 0 AS symbol_id, 0 AS ip
 UNION ALL SELECT 1, 0, 0, 0
@@ -545,20 +436,17 @@ UNION ALL
 SELECT c.id + 1, coalesce(c.parent, 0) + 1, coalesce(c.symbol, 0), coalesce(c.ip, s.start_ip, 0)
 FROM call_path c LEFT JOIN symbol s ON s.id = c.symbol;
 
--- perf's columns, then ours: trace, call_tsc, return_tsc, elapsed_tsc, elapsed_ns, symbol (NULL unknown).
+-- perf's columns, then ours: trace, call_tsc, return_tsc, elapsed_tsc, elapsed_ns, symbol.
 CREATE VIEW calls AS
 SELECT
 	c.id, coalesce(th.first, 0) AS thread_id, coalesce(c.thread, 0) AS comm_id, coalesce(c.call_path, -1) + 1 AS call_path_id,
-	coalesce(t.time_zero + (c.call_tsc >> t.time_shift) * t.time_mult
-		+ ((c.call_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift), 0) AS call_time,
-	coalesce(t.time_zero + (c.return_tsc >> t.time_shift) * t.time_mult
-		+ ((c.return_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift), 0) AS return_time,
+	coalesce(TSC_TO_TIME(t, c.call_tsc), 0) AS call_time,
+	coalesce(TSC_TO_TIME(t, c.return_tsc), 0) AS return_time,
 	c.branch_count, coalesce(c.call_branch, 0) AS call_id, coalesce(c.return_branch, 0) AS return_id,
 	CASE WHEN c.call_path IS NULL THEN 0 ELSE coalesce(cp.parent, 0) + 1 END AS parent_call_path_id,
 	c.flags, coalesce(c.parent, 0) AS parent_id, c.insn_count, coalesce(c.cyc_count, 0) AS cyc_count,
 	c.trace, c.call_tsc, c.return_tsc, c.elapsed_tsc,
-	(c.elapsed_tsc >> t.time_shift) * t.time_mult
-		+ ((c.elapsed_tsc & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift) AS elapsed_ns,
+	TSC_TO_NS(t, c.elapsed_tsc) AS elapsed_ns,
 	s.name AS symbol
 FROM call c CROSS JOIN trace t
 	LEFT JOIN thread th ON th.id = c.thread

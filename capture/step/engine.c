@@ -199,7 +199,7 @@ static bool overlaps_code(const struct step_process *p, uint64_t start, uint64_t
 
 /*
  * May the system call change the executable mappings? To look at them costs a read of /proc/PID/maps, so calls that only concern
- * data are told apart by their arguments. False also when these cannot be read: the thread is being killed.
+ * data are recognised by their arguments. False also when these cannot be read: the thread is being killed.
  */
 static bool changes_maps(struct step_thread *t, uint64_t number)
 {
@@ -582,7 +582,7 @@ static void woke(struct step *s, struct step_thread *t)
 	}
 }
 
-/* Tells the program of Ctrl-C: first the signal, then the end. */
+/* Passes Ctrl-C on to the program: first the signal, then the end. */
 static void pass_on_stop(struct step *s, int *sent)
 {
 	if (*s->options->stop <= *sent)

@@ -237,7 +237,7 @@ static bool reach_branch(struct pt_flow *f)
 /*
  * The clock has moved, and its time is that of the TNT's first branch (SDM, "Cycle Packet Semantics"), whose
  * bit this is. The run ends and a new one begins with that branch; unless direct branches lead to it, which
- * are earlier: then clock_moved stays set for pt_flow_end_run_before_last(). Returns the instructions
+ * are earlier: then clock_moved remains set for pt_flow_end_run_before_last(). Returns the instructions
  * executed up to the branch, 0 when the run has not ended.
  */
 static uint64_t time_first(struct pt_flow *f, unsigned bit)

@@ -19,7 +19,7 @@ struct pt_vm_transition {
 	/* An exit: there is no code where the guest was left. So it is not known how it came there: it may
 	 * have executed more than `insns` says. */
 	bool no_code;
-	/* VMX controls keep the guest out of the trace. The flow stays in the host; the host_ip of an exit is
+	/* VMX controls keep the guest out of the trace. The flow remains in the host; the host_ip of an exit is
 	 * where tracing began again. */
 	bool concealed;
 	bool has_cyc;

@@ -6,11 +6,11 @@
 
 #include "decode/code/huge_pages.h"
 
-#define NO_PATH	   UINT32_MAX /* there are too many: its own, and those of what it calls, are not told apart */
+#define NO_PATH	   UINT32_MAX /* there are too many: this one's, and those of its callees, have no number */
 #define FRAMES_MAX 16384      /* deeper recursion is not followed: the bottom is dropped */
 
 struct frame {
-	uint64_t ret; /* where a return goes; 0: the bottom */
+	uint64_t ret; /* where a return leads to; 0: the bottom */
 	uint64_t tsc, branch, insns, branches, cycles;
 	uint32_t call_path; /* or NO_PATH */
 	uint32_t parent, symbol;
@@ -22,7 +22,7 @@ struct frame {
 struct stack {
 	struct stack *next;
 	const struct pt_task *task;
-	const struct pt_task *host; /* a guest's: the host's thread that ran it last, NULL unknown */
+	const struct pt_task *host; /* of a guest's: the host's thread that ran it last, NULL unknown */
 	int32_t cpu;		    /* of an idle task, of which each CPU has one; else -1 */
 	uint32_t execs; /* of the process, when it ran last: an exec makes another program of it */
 	struct frame *frames;
@@ -36,7 +36,10 @@ struct stack {
 	bool has_cyc;
 };
 
-/* Of the call path tree. A function is told by its symbol; code without one by the address that was called. */
+/*
+ * Of the call path tree, in an open hash with the key in the slot: one cache miss per lookup. A function is known by its symbol;
+ * code without one by the address that was called.
+ */
 struct node {
 	uint64_t what;
 	uint32_t parent, number;
@@ -48,7 +51,7 @@ struct pt_calls {
 	struct stack *stacks, *last;
 	struct node *nodes; /* an open hash */
 	uint32_t mask, count;
-	bool full; /* and that was said */
+	bool full; /* and an error row says so */
 	/* ip to symbol, for calls' targets: a small cache. */
 	struct {
 		uint64_t ip;
@@ -88,14 +91,6 @@ void pt_calls_destroy(struct pt_calls *c)
 	free(c);
 }
 
-static void fail(struct pt_calls *c)
-{
-	if (c->emit->failed)
-		return;
-	c->emit->failed = true;
-	pt_fail_no_memory(&c->emit->error, "the call stacks");
-}
-
 static uint32_t hash(uint32_t parent, uint64_t what)
 {
 	uint64_t x = what * 0x9e3779b97f4a7c15u + parent * 0xc2b2ae3d27d4eb4fu;
@@ -110,6 +105,24 @@ static void insert(struct node *nodes, uint32_t mask, const struct node *n)
 	while (nodes[i].number)
 		i = (i + 1) & mask;
 	nodes[i] = *n;
+}
+
+static bool grow(struct pt_calls *c)
+{
+	uint32_t mask = c->mask * 2 + 1;
+	struct node *nodes = pt_table_create((size_t)mask + 1, sizeof *nodes);
+
+	if (!nodes) {
+		pt_emit_no_memory(c->emit, "the call stacks");
+		return false;
+	}
+	for (uint32_t i = 0; i <= c->mask; i++)
+		if (c->nodes[i].number)
+			insert(nodes, mask, &c->nodes[i]);
+	free(c->nodes);
+	c->nodes = nodes;
+	c->mask = mask;
+	return true;
 }
 
 static void too_many(struct pt_calls *c)
@@ -127,7 +140,6 @@ static uint32_t call_path(struct pt_calls *c, uint32_t parent, uint32_t symbol, 
 	struct ptr_call_path r = {.parent = parent, .symbol = symbol, .ip = ip};
 	struct node n = {.parent = parent, .what = symbol ? A_SYMBOL | symbol : ip};
 	uint32_t i;
-	int64_t number;
 
 	if (parent == NO_PATH)
 		return NO_PATH;
@@ -140,27 +152,11 @@ static uint32_t call_path(struct pt_calls *c, uint32_t parent, uint32_t symbol, 
 		too_many(c);
 		return NO_PATH;
 	}
-	number = ptr_put_call_path(c->emit->writer, &r, &c->emit->error);
-	if (number < 0) {
-		c->emit->failed = true;
+	n.number = pt_emit_put(c->emit, ptr_put_call_path(c->emit->writer, &r, &c->emit->error));
+	if (!n.number)
 		return 0;
-	}
-	n.number = (uint32_t)number;
-	if (c->count++ > c->mask / 2) {
-		uint32_t mask = c->mask * 2 + 1;
-		struct node *nodes = pt_table_create((size_t)mask + 1, sizeof *nodes);
-
-		if (!nodes) {
-			fail(c);
-			return 0;
-		}
-		for (uint32_t k = 0; k <= c->mask; k++)
-			if (c->nodes[k].number)
-				insert(nodes, mask, &c->nodes[k]);
-		free(c->nodes);
-		c->nodes = nodes;
-		c->mask = mask;
-	}
+	if (c->count++ > c->mask / 2 && !grow(c))
+		return 0;
 	insert(c->nodes, c->mask, &n);
 	return n.number;
 }
@@ -182,7 +178,7 @@ static struct stack *stack_of(struct pt_calls *c, const struct pt_emit_stream *s
 	if (!st) {
 		st = calloc(1, sizeof *st);
 		if (!st) {
-			fail(c);
+			pt_emit_no_memory(c->emit, "the call stacks");
 			return NULL;
 		}
 		st->task = task;
@@ -250,7 +246,7 @@ static void push(struct pt_calls *c, struct stack *st, const struct now *now, ui
 		} else {
 			frames = realloc(st->frames, room * sizeof *frames);
 			if (!frames) {
-				fail(c);
+				pt_emit_no_memory(c->emit, "the call stacks");
 				return;
 			}
 			memset(frames + st->room, 0, (room - st->room) * sizeof *frames);
@@ -405,7 +401,7 @@ void pt_calls_gap(struct pt_calls *c, struct pt_emit_stream *s, uint64_t tsc, bo
 			forget(c, other, other->tsc);
 }
 
-/* Tracing begins again at `to`: behind a system call or interrupt, in a signal's handler, or behind one. */
+/* Tracing begins again at `to`: after a system call or interrupt, in a signal's handler, or after one. */
 static void resumed(struct pt_calls *c, struct stack *st, const struct now *now, struct pt_code *code,
 		    uint64_t to)
 {
@@ -434,15 +430,17 @@ static void returned(struct pt_calls *c, struct stack *st, const struct now *now
 		unwind_all(c, st, now);
 		bottom(c, st, now, symbol_at(c, code, to, NULL), to);
 	} else if (
-	    begins) { /* an address was put there to be jumped to: a retpoline, a signal's trampoline */
+	    begins) { /* the address was put there to be jumped to: a retpoline, a signal's trampoline */
 		push(c, st, now, st->frames[st->depth - 1].ret, begins, to, PTR_CALL_NON_CALL);
 	}
 }
 
-/* SYSRET, IRET: what was entered last is left, to where it was entered from; or to a signal's handler, or a place next to it
- * (a system call that is restarted, an instruction that the kernel has executed in its stead). */
-static void left(struct pt_calls *c, struct stack *st, const struct now *now, struct pt_code *code,
-		 uint64_t to)
+/*
+ * SYSRET, IRET: what was entered last returns to where it was entered from; or to a signal's handler, or next to that place (a
+ * system call that is restarted, an instruction that the kernel has emulated).
+ */
+static void returned_from_kernel(struct pt_calls *c, struct stack *st, const struct now *now,
+				 struct pt_code *code, uint64_t to)
 {
 	uint32_t i = st->depth, symbol;
 	uint64_t ret;
@@ -469,7 +467,7 @@ static void left(struct pt_calls *c, struct stack *st, const struct now *now, st
 	if (st->depth == 0) {
 		bottom(c, st, now, symbol, to);
 	} else if (symbol_at(c, code, ret, NULL) != symbol) {
-		/* Into the middle of what was not seen to be called: back from a handler that was entered before the trace. */
+		/* Into the middle of what was not called in the trace: back from a handler that was entered before it. */
 		if (st->depth == 1 && !first)
 			unwind_all(c, st, now);
 		if (st->depth)
@@ -490,18 +488,21 @@ enum role {
 	ROLE_LEAVE,
 	ROLE_BEGIN,
 	ROLE_END,
-	ROLE_SIDE /* in from the other side: the stack is as it was left */
+	ROLE_VM_ENTRY_OR_EXIT /* into guest or host: its stack is as it was */
 };
 
-#define STAYS_BYTES 16
+/* How far a call that is no call may jump over. */
+#define SKIPPED_BYTES_MAX 16
 
-/* A call that calls nobody: to the next instruction, for its own address; or, in the middle of a function, over a few
- * instructions that are never to run, which a retpoline or the stuffing of the CPU's predictor has there. */
-static bool stays(struct pt_calls *c, struct pt_code *code, const struct pt_edge *edge, uint64_t next)
+/*
+ * A call that calls no function: to the next instruction, to get its own address; or, within a function, over a few instructions
+ * that never run, as retpolines and return stack stuffing have them.
+ */
+static bool calls_nothing(struct pt_calls *c, struct pt_code *code, const struct pt_edge *edge, uint64_t next)
 {
 	bool first;
 
-	if (edge->kind != PTR_CALL_DIR || edge->to - next > STAYS_BYTES)
+	if (edge->kind != PTR_CALL_DIR || edge->to - next > SKIPPED_BYTES_MAX)
 		return edge->to == next;
 	if (edge->to == next)
 		return true;
@@ -518,7 +519,7 @@ static enum role role_of(struct pt_calls *c, struct pt_edge *edge)
 	size_t n;
 
 	if (edge->kind == PTR_VMENTRY || edge->kind == PTR_VMEXIT)
-		return edge->from ? ROLE_NONE : ROLE_SIDE;
+		return edge->from ? ROLE_NONE : ROLE_VM_ENTRY_OR_EXIT;
 	if (!edge->from)
 		return ROLE_BEGIN;
 	if (!edge->to)
@@ -536,7 +537,7 @@ static enum role role_of(struct pt_calls *c, struct pt_edge *edge)
 		edge->symbol = symbol_at(c, code, edge->to, NULL);
 		if (edge->kind == PTR_SYSCALL || edge->kind == PTR_INT)
 			return ROLE_ENTER;
-		return stays(c, code, edge, edge->from + in.len) ? ROLE_NONE : ROLE_CALL;
+		return calls_nothing(c, code, edge, edge->from + in.len) ? ROLE_NONE : ROLE_CALL;
 	case PTR_ASYNC:
 		edge->bytes = 0;
 		edge->symbol = symbol_at(c, code, edge->to, NULL);
@@ -558,6 +559,56 @@ static enum role role_of(struct pt_calls *c, struct pt_edge *edge)
 	}
 }
 
+/* Finds the roles of a path's edges, once. */
+static void find_roles(struct pt_calls *c, struct pt_path *path)
+{
+	struct pt_graph *g = c->emit->graph;
+
+	path->role = ROLE_NONE;
+	for (uint32_t i = 0; i < path->count; i++) {
+		struct pt_edge *edge = &g->edges[g->path_edges[path->first + i]];
+
+		if (edge->role == ROLE_NOT_ASKED)
+			edge->role = (uint8_t)role_of(c, edge);
+		g->path_roles[path->first + i] = edge->role;
+		if (edge->role != ROLE_NONE)
+			path->role = ROLE_CALL;
+	}
+}
+
+static void apply(struct pt_calls *c, struct stack *st, const struct now *now, const struct pt_edge *edge)
+{
+	struct pt_code *code = c->emit->graph->codes[edge->code];
+
+	switch ((enum role)edge->role) {
+	case ROLE_CALL: push(c, st, now, edge->from + edge->bytes, edge->symbol, edge->to, 0); break;
+	case ROLE_RET: returned(c, st, now, code, edge->to, edge->symbol); break;
+	case ROLE_ENTER:
+		push(c, st, now, edge->from + edge->bytes, edge->symbol, edge->to, 0);
+		if (st->depth)
+			st->frames[st->depth - 1].entered = true;
+		break;
+	case ROLE_LEAVE: returned_from_kernel(c, st, now, code, edge->to); break;
+	case ROLE_VM_ENTRY_OR_EXIT:
+		if (st->depth == 0)
+			bottom(c, st, now, symbol_at(c, code, edge->to, NULL), edge->to);
+		break;
+	case ROLE_TAIL:
+		if (st->depth)
+			push(c, st, now, st->frames[st->depth - 1].ret, edge->symbol, edge->to,
+			     PTR_CALL_NON_CALL);
+		break;
+	case ROLE_BEGIN: resumed(c, st, now, code, edge->to); break;
+	case ROLE_END:
+		/* SYSCALL, SYSENTER and INT 80 are two bytes long; the others do not return after them. */
+		st->resume = edge->kind == PTR_SYSCALL || edge->kind == PTR_INT ? edge->from + 2
+			     : edge->kind == PTR_ASYNC				? edge->from
+										: 0;
+		break;
+	default: break;
+	}
+}
+
 void pt_calls_path(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *path, uint64_t tsc,
 		   uint64_t run, uint32_t position)
 {
@@ -567,18 +618,8 @@ void pt_calls_path(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path 
 
 	if (!st)
 		return;
-	if (path->role == ROLE_NOT_ASKED) {
-		path->role = ROLE_NONE;
-		for (uint32_t i = 0; i < path->count; i++) {
-			struct pt_edge *edge = &g->edges[g->path_edges[path->first + i]];
-
-			if (edge->role == ROLE_NOT_ASKED)
-				edge->role = (uint8_t)role_of(c, edge);
-			g->path_roles[path->first + i] = edge->role;
-			if (edge->role != ROLE_NONE)
-				path->role = ROLE_CALL;
-		}
-	}
+	if (path->role == ROLE_NOT_ASKED)
+		find_roles(c, path);
 	st->tsc = tsc;
 	count_cycles(st, s);
 	st->insns += path->insns;
@@ -586,43 +627,12 @@ void pt_calls_path(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path 
 	if (path->role == ROLE_NONE)
 		return;
 	for (uint32_t i = 0; i < path->count; i++) {
-		const struct pt_edge *edge;
-		struct pt_code *code;
-
 		now.insns += g->path_insns[path->first + i];
 		now.branches++;
 		if (g->path_roles[path->first + i] == ROLE_NONE)
 			continue;
-		edge = &g->edges[g->path_edges[path->first + i]];
-		code = g->codes[edge->code];
 		now.branch = run * PTR_RUN_BRANCHES + position + i;
-		switch ((enum role)edge->role) {
-		case ROLE_CALL: push(c, st, &now, edge->from + edge->bytes, edge->symbol, edge->to, 0); break;
-		case ROLE_RET: returned(c, st, &now, code, edge->to, edge->symbol); break;
-		case ROLE_ENTER:
-			push(c, st, &now, edge->from + edge->bytes, edge->symbol, edge->to, 0);
-			if (st->depth)
-				st->frames[st->depth - 1].entered = true;
-			break;
-		case ROLE_LEAVE: left(c, st, &now, code, edge->to); break;
-		case ROLE_SIDE:
-			if (st->depth == 0)
-				bottom(c, st, &now, symbol_at(c, code, edge->to, NULL), edge->to);
-			break;
-		case ROLE_TAIL:
-			if (st->depth)
-				push(c, st, &now, st->frames[st->depth - 1].ret, edge->symbol, edge->to,
-				     PTR_CALL_NON_CALL);
-			break;
-		case ROLE_BEGIN: resumed(c, st, &now, code, edge->to); break;
-		case ROLE_END:
-			/* SYSCALL, SYSENTER and INT 80 are two bytes long; the others do not come back behind them. */
-			st->resume = edge->kind == PTR_SYSCALL || edge->kind == PTR_INT ? edge->from + 2
-				     : edge->kind == PTR_ASYNC				? edge->from
-											: 0;
-			break;
-		default: break;
-		}
+		apply(c, st, &now, &g->edges[g->path_edges[path->first + i]]);
 	}
 }
 

@@ -28,14 +28,14 @@ struct pt_vm_events {
 		     uint64_t number);
 	/* Something was not seen; the side and all that was pending is not known to go on. */
 	void (*gap)(void *arg, struct pt_emit_stream *s, const struct pt_flow *f);
-	/* Code is missing: transitions are still told, but what is executed is not counted until the next one. */
+	/* Code is missing: transitions are still reported, but what is executed is not counted until the next one. */
 	void (*no_image)(void *arg, struct pt_emit_stream *s, const struct pt_flow *f);
 	/* Event Trace: a CFE packet's type and vector, an EVD's type and payload. */
 	void (*event_trace)(void *arg, struct pt_emit_stream *s, bool is_cfe, uint32_t type, uint64_t value);
 	/* Another host thread runs on the stream's CPU from now on (s->host_task). */
 	void (*switched)(void *arg, struct pt_emit_stream *s, const struct pt_flow *f);
 	/* Where threads are traced, not CPUs: the host's thread has come onto the stream's CPU at tsc, or (left) leaves it to nobody
-	 * knows whom. PTR_NO_TSC: unknown. Told before what that switches. */
+	 * knows whom. PTR_NO_TSC: unknown. Called before what that switches. */
 	void (*moved)(void *arg, struct pt_emit_stream *s, const struct pt_flow *f,
 		      const struct pt_task *task, bool left, uint64_t tsc);
 	/* A TSC packet in a guest: the host TSC of it, or PT_CLOCK_UNKNOWN when that is not known (the packet is

@@ -45,7 +45,7 @@ struct pt_clock {
 };
 
 void pt_clock_init(struct pt_clock *c, const struct pt_clock_config *config);
-/* After lost packets: until the next TSC nothing is known of CTC and cycles. The time stays. */
+/* After lost packets: until the next TSC nothing is known of CTC and cycles. The time is kept. */
 void pt_clock_lost(struct pt_clock *c);
 /* tsc: the packet's 56 bits; the upper 8 are the clock's. */
 void pt_clock_tsc(struct pt_clock *c, uint64_t tsc);
@@ -61,7 +61,7 @@ struct pt_tsc_packet {
 	uint32_t ctc, fast;
 };
 /* The TSC that is `fast` ticks after the CTC has come to `ctc` (16 bits): at the tick nearest to the last
- * one. False when nothing is known of the CTC. The clock stays as it is. */
+ * one. False when nothing is known of the CTC. The clock is unchanged. */
 bool pt_clock_at(const struct pt_clock *c, uint32_t ctc, uint32_t fast, uint64_t *ret);
 /* TSC ticks after which the 16 bits of TMA's CTC repeat; 0 unknown. */
 uint64_t pt_clock_ctc_round(const struct pt_clock *c);

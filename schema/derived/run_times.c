@@ -51,7 +51,7 @@ void ptr_times_destroy(struct ptr_times *t)
 	free(t);
 }
 
-/* Only that many streams are told apart; what a damaged record stream may say beyond has no estimates. */
+/* More streams than that, which only a damaged record stream has, get no estimates. */
 enum { STREAMS_MAX = 1 << 16 };
 
 static struct times_stream *stream_of(struct ptr_times *t, uint32_t stream)

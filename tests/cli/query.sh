@@ -75,6 +75,21 @@ check "branches-between: a single one" test "$("$PT_BIN/pt-query" "$tmp/db" bran
 check "branches-between: of no such thread" test "$("$PT_BIN/pt-query" "$tmp/db" branches-between -p from="$from" -p to="$to" \
 	-p thread=1 --format csv | wc -l)" = 1
 check "a parameter" test "$("$PT_BIN/pt-query" "$tmp/db" hot-edges -p limit=3 --format csv | wc -l)" -eq 4
+# Queries of the user's own, without macros and with them; one that has a canned query's name takes its place.
+mkdir "$tmp/own"
+echo 'SELECT 1 AS n' >"$tmp/own/summary.sql"
+printf -- '-- twice: 2n\nCREATE MACRO TWICE(x) AS 2 * x;\nSELECT TWICE(10 + 5) AS n, HEXADECIMAL(255) AS h;\n' >"$tmp/own/twice.sql"
+own() { PT_QUERIES=$tmp/own "$PT_BIN/pt-query" "$tmp/db" "$@" | tr -d '\r' | tr '\n' ' '; }
+check "a query of one's own" test "$(own summary --format csv)" = "n 1 "
+check "canned ones are there, too" test "$(own threads --format csv | wc -w)" -gt 1
+check "macros in it: $(own twice --format csv)" test "$(own twice --format csv)" = "n,h 30,ff "
+check "it is printed as plain SQL: $(own twice --print)" \
+	test "$(own twice --print)" = "-- twice: 2n SELECT 2 * (10 + 5) AS n, CASE WHEN 255 IS NOT NULL THEN printf('%x', 255) END AS h; "
+check "macros in --sql" test "$("$PT_BIN/pt-query" "$tmp/db" --sql "SELECT HEXADECIMAL(10) AS h" --format csv | tr -d '\r' | tr '\n' ' ')" = "h a "
+sqlite3 "$tmp/db" 'SELECT sql FROM sqlite_schema' >"$tmp/schema"
+while read -r macro; do
+	check "$macro is left in the database" test "$(grep -cw "$macro" "$tmp/schema")" = 0
+done < <(sed -n 's/^CREATE MACRO \([A-Z_]*\).*/\1/p' schema/macros.sql schema/views.sql)
 # expect STATUS NAME COMMAND...
 expect() {
 	"${@:3}" >"$tmp/out" 2>"$tmp/err"
@@ -89,6 +104,8 @@ expect 2 "unknown format" "$PT_BIN/pt-query" "$tmp/db" threads --format xml
 expect 2 "no width" "$PT_BIN/pt-query" "$tmp/db" threads --width 1x
 expect 2 "SQL twice" "$PT_BIN/pt-query" "$tmp/db" --sql 'SELECT 1' --file "$tmp/odd.sql"
 expect 1 "no file of SQL" "$PT_BIN/pt-query" "$tmp/db" --file "$tmp/none.sql"
+expect 1 "a macro that is used wrongly" "$PT_BIN/pt-query" "$tmp/db" --sql 'SELECT HEXADECIMAL()' --print
+check "which one is said" grep -q 'SQL macro HEXADECIMAL' "$tmp/err"
 expect 2 "no stacks to fold" "$PT_BIN/pt-query" "$tmp/db" threads --format folded
 expect 1 "no database" "$PT_BIN/pt-query" "$tmp/none" threads
 expect 1 "not a database" "$PT_BIN/pt-query" "$tmp/c.ptc" threads
@@ -102,6 +119,7 @@ for version in $((now - 1)) $((now + 1)); do
 	check "version $version is said" grep -q "schema version $version" "$tmp/err"
 	expect 1 "loading into version $version" "$PT_BIN/pt-load" -q "$tmp/old" "$tmp/s"
 	check "version $version is said when loading" grep -q "schema version $version" "$tmp/err"
+	check "version $version: what to do is said: $(cat "$tmp/err")" grep -q 'load .*into a new file' "$tmp/err"
 done
 expect 1 "writing is refused" "$PT_BIN/pt-query" "$tmp/db" --sql 'DELETE FROM slice'
 expect 1 "the same recording twice" "$PT_BIN/pt-load" -q "$tmp/db" "$tmp/s"

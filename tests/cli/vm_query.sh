@@ -33,7 +33,7 @@ cp "$tmp/db" "$tmp/wrong"
 sqlite3 "$tmp/wrong" 'UPDATE guest_run SET exit_tsc = entry_tsc, exit_uncertainty_tsc = 0 WHERE id = 50'
 check "a stay that is too short" test "$("$PT_BIN/pt-query" "$tmp/wrong" vm-check --format csv | grep -c '^run,')" -ge 1
 cp "$tmp/db" "$tmp/wrong"
-sqlite3 "$tmp/wrong" "UPDATE event SET tsc = (SELECT exit_tsc + 100 FROM round_trip WHERE vcpu = event.vcpu LIMIT 1)
+sqlite3 "$tmp/wrong" "UPDATE event SET tsc = (SELECT exit_tsc + 100 FROM vm_exit WHERE vcpu = event.vcpu LIMIT 1)
 	WHERE id = (SELECT min(id) FROM event WHERE vcpu IS NOT NULL)"
 check "an event outside" test "$("$PT_BIN/pt-query" "$tmp/wrong" vm-check --format csv | grep -c '^event,')" = 1
 
@@ -49,7 +49,7 @@ for name in vmexit-latency vmentry-latency exits-by-function vcpu-time interrupt
 done
 check "vm-check of both" test "$("$PT_BIN/pt-query" "$tmp/db" vm-check --format csv | wc -l)" = 1
 check "--replace takes it away" "$PT_BIN/pt-load" -q --replace "$tmp/db" "$tmp/s2"
-check "nothing is left of it" test "$(sqlite3 "$tmp/db" 'SELECT count(*) FROM round_trip WHERE trace = 2 OR trace = 3')" = 500
+check "nothing is left of it" test "$(sqlite3 "$tmp/db" 'SELECT count(*) FROM vm_exit WHERE trace = 2 OR trace = 3')" = 500
 
 # What users' SQL may rely on.
 while read -r view columns; do

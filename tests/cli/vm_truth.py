@@ -136,7 +136,7 @@ for s in stays:
 # Reasons without a name share one, so groups are compared where there is one.
 named = [s for s in stays if s["ended"]]
 rows = [r for r in query("vmentry-latency") if r["ended_by"]]
-check("vmentry-latency: stays", Counter(s["ended"] for s in named), Counter({r["ended_by"]: r["stays"] for r in rows}))
+check("vmentry-latency: stays", Counter(s["ended"] for s in named), Counter({r["ended_by"]: r["guest_runs"] for r in rows}))
 for r in rows:
     same_percentiles(f"vmentry-latency {r['ended_by']}", known([s for s in named if s["ended"] == r["ended_by"]]), r)
 
@@ -176,7 +176,7 @@ for whole in (0, 1):
         same_percentiles(f"vcpu-stolen {key}", [x["off"] for x in groups[key] if x["latency"] is not None], r)
         check(f"vcpu-stolen {key}: times", len(groups[key]), r["times"])
 
-# Causes in round trips that were not wholly seen are no cases.
+# Causes in VM exits that were not wholly seen are no cases.
 whole = {}
 for x in exits:
     if x["latency"] is not None:

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "capture/perfdata/file.h"
+#include "capture/perfdata/perf_user.h"
 #include "capture/perfdata/run.h"
 #include "schema/container.h"
 #include "tests/fuzz/container_output.h"

@@ -7,7 +7,7 @@
  * instruction, "(bad)", ours must find none either. Code that a compiler made has no difference at all; but some
  * libraries keep tables among their code, and of such bytes objdump prints readings that no CPU shares. Each
  * kind of these is a rule below, counted and printed; all of them together, and the (bad) ones, may be at most PPM
- * millionths of the instructions. Prints a line a check, "ok" or "FAIL", and the first differences; exits 1 when
+ * millionths of the instructions. Prints one line per check, "ok" or "FAIL", and the first differences; exits 1 when
  * a check failed.
  */
 #include <inttypes.h>

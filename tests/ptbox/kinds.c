@@ -1,6 +1,6 @@
 /*
  * kinds - a program for recordings in the emulated PC: PTWRITE in all its forms, perf's emulated one, functions to be filtered by, branches of every
- * kind, system calls, a page fault, a signal, an idle moment. Static and at a fixed address: `nm` tells where everything is.
+ * kind, system calls, a page fault, a signal, an idle moment. Static and at a fixed address: `nm` says where everything is.
  */
 #include <signal.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /*
- * odd_calls.c - writes a record stream of calls of every size and kind, and a line a call of what the view `call` must say.
+ * odd_calls.c - writes a record stream of calls of every size and kind, and one line per call of what the view `call` must say.
  *
  *   odd_calls CALLS SEED TRUTH > stream
  *

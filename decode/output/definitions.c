@@ -1,0 +1,230 @@
+/* definitions.c - see definitions.h. */
+#include "decode/output/definitions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/output/text_runs.h"
+
+struct named { /* a symbol or (name NULL) file with its record number */
+	const void *file;
+	uint64_t start;
+	uint32_t index, number;
+};
+
+/* Open addressing with the key in the slot: it is asked for each new edge. */
+struct pt_names {
+	struct named *slots;
+	uint32_t mask, count;
+};
+
+uint32_t pt_emit_put(struct pt_emit *m, int64_t number)
+{
+	if (number >= 0)
+		return (uint32_t)number;
+	m->failed = true;
+	return 0;
+}
+
+void pt_emit_no_memory(struct pt_emit *m, const char *what)
+{
+	if (m->failed)
+		return;
+	m->failed = true;
+	pt_fail_no_memory(&m->error, what);
+}
+
+int pt_emit_names_init(struct pt_emit *m, struct pt_error *e)
+{
+	m->names = calloc(1, sizeof *m->names);
+	if (m->names) {
+		m->names->mask = (1u << 10) - 1;
+		m->names->slots = calloc(m->names->mask + 1, sizeof *m->names->slots);
+	}
+	return m->names && m->names->slots ? 0 : pt_fail_no_memory(e, "the records");
+}
+
+void pt_emit_names_deinit(struct pt_emit *m)
+{
+	if (m->names)
+		free(m->names->slots);
+	free(m->names);
+	m->names = NULL;
+}
+
+static uint32_t slot(const struct pt_names *n, const void *file, uint64_t start, uint32_t index)
+{
+	uint64_t x = ((uintptr_t)file + start) * 0x9e3779b97f4a7c15u + index;
+	uint32_t i = (uint32_t)(x >> 32) & n->mask;
+
+	while (n->slots[i].number &&
+	       (n->slots[i].file != file || n->slots[i].start != start || n->slots[i].index != index))
+		i = (i + 1) & n->mask;
+	return i;
+}
+
+static void name_add(struct pt_emit *m, const void *file, uint64_t start, uint32_t index, uint32_t number)
+{
+	struct pt_names *n = m->names;
+
+	if (!number)
+		return;
+	if (n->count++ > n->mask / 2) {
+		struct pt_names bigger = {.mask = n->mask * 4 + 3};
+
+		bigger.slots = calloc((size_t)bigger.mask + 1, sizeof *bigger.slots);
+		if (!bigger.slots) {
+			pt_emit_no_memory(m, "the symbols");
+			return;
+		}
+		for (uint32_t i = 0; i <= n->mask; i++) {
+			const struct named *s = &n->slots[i];
+
+			if (s->number)
+				bigger.slots[slot(&bigger, s->file, s->start, s->index)] = *s;
+		}
+		bigger.count = n->count;
+		free(n->slots);
+		*n = bigger;
+	}
+	n->slots[slot(n, file, start, index)] =
+	    (struct named){.file = file, .start = start, .index = index, .number = number};
+}
+
+static uint32_t dso(struct pt_emit *m, const struct img_file *file)
+{
+	struct ptr_dso r = {.name = img_file_name(file), .build_id = img_file_build_id(file)};
+	uint32_t i = slot(m->names, file, 0, UINT32_MAX), number = m->names->slots[i].number;
+
+	if (number)
+		return number;
+	number = pt_emit_put(m, ptr_put_dso(m->writer, &r, &m->error));
+	name_add(m, file, 0, UINT32_MAX, number);
+	return number;
+}
+
+uint32_t pt_emit_symbol(struct pt_emit *m, struct img_space *space, uint64_t ip)
+{
+	struct img_symbol sym;
+	struct ptr_symbol r;
+	uint32_t i, number;
+
+	if (m->failed || img_space_symbol(space, ip, &sym) < 0)
+		return 0;
+	i = slot(m->names, sym.file, sym.start, sym.index);
+	if (m->names->slots[i].number)
+		return m->names->slots[i].number;
+	r = (struct ptr_symbol){
+	    .dso = dso(m, sym.file), .start = sym.start, .end = sym.end, .name = sym.name};
+	if (m->failed)
+		return 0;
+	number = pt_emit_put(m, ptr_put_symbol(m->writer, &r, &m->error));
+	name_add(m, sym.file, sym.start, sym.index, number);
+	return number;
+}
+
+uint32_t pt_emit_machine(struct pt_emit *m, struct pt_machine *machine)
+{
+	struct ptr_machine r = {.pid = (uint32_t)machine->pid, .name = machine->name};
+
+	if (!machine->number && !m->failed)
+		machine->number = pt_emit_put(m, ptr_put_machine(m->writer, &r, &m->error));
+	return machine->number;
+}
+
+uint32_t pt_emit_thread(struct pt_emit *m, struct pt_task *task)
+{
+	struct ptr_thread r;
+
+	if (!task || m->failed)
+		return 0;
+	if (task->number && task->number_version == task->version)
+		return task->number;
+	r = (struct ptr_thread){.machine = pt_emit_machine(m, task->machine),
+				.pid = task->pid,
+				.tid = task->tid,
+				.comm = task->comm};
+	if (m->failed)
+		return 0;
+	task->number_version = task->version;
+	task->number = pt_emit_put(m, ptr_put_thread(m->writer, &r, &m->error));
+	return task->number;
+}
+
+static uint32_t edge_number(struct pt_emit *m, struct pt_edge *edge)
+{
+	struct img_space *space =
+	    m->graph->codes[edge->code]->space; /* not the path's: an edge may lead to user space */
+	struct ptr_edge r;
+
+	if (edge->number || m->failed)
+		return edge->number;
+	r = (struct ptr_edge){.from = edge->from, .to = edge->to, .kind = edge->kind};
+	if (edge->from)
+		r.from_symbol = pt_emit_symbol(m, space, edge->from);
+	if (edge->to)
+		r.to_symbol = pt_emit_symbol(m, space, edge->to);
+	if (m->failed)
+		return 0;
+	edge->number = pt_emit_put(m, ptr_put_edge(m->writer, &r, &m->error));
+	return edge->number;
+}
+
+uint32_t pt_emit_path(struct pt_emit *m, struct pt_path *path)
+{
+	struct pt_graph *g = m->graph;
+	struct ptr_path r;
+
+	if (path->number)
+		return path->number;
+	r.start_ip = path->start_ip;
+	r.end_ip = path->end_ip;
+	r.count = path->count;
+	r.not_taken = path->not_taken;
+	r.tail_insns = path->tail_insns;
+	for (uint32_t i = 0; i < path->count; i++) {
+		r.edge[i] = edge_number(m, &g->edges[g->path_edges[path->first + i]]);
+		r.insns[i] = g->path_insns[path->first + i];
+	}
+	if (m->failed)
+		return 0;
+	path->number = pt_emit_put(m, ptr_put_path(m->writer, &r, &m->error));
+	return path->number;
+}
+
+/* ---- Errors ----------------------------------------------------------------------------------------- */
+
+bool pt_emit_has_text(struct pt_emit *m)
+{
+	if (!m->text || m->failed)
+		return false;
+	if (!m->text_runs)
+		m->text_runs = pt_text_runs_create(m->graph, m->text);
+	if (!m->text_runs)
+		pt_emit_no_memory(m, NULL);
+	return !m->failed;
+}
+
+void pt_emit_text_error(struct pt_emit *m, const struct pt_error_line *line)
+{
+	if (pt_emit_has_text(m) && !pt_text_runs_error(m->text_runs, line))
+		pt_emit_no_memory(m, NULL);
+}
+
+void pt_emit_error(struct pt_emit *m, uint32_t stream, int32_t cpu, uint64_t tsc, const char *kind,
+		   const char *message)
+{
+	struct ptr_error r = {.stream = stream,
+			      .cpu = cpu,
+			      .tsc = tsc,
+			      .tsc_end = PTR_NO_TSC,
+			      .aux_offset = PTR_UNKNOWN,
+			      .kind = kind,
+			      .message = message};
+
+	m->errors++;
+	pt_emit_text_error(m, &(struct pt_error_line){
+				  .cpu = cpu, .aux_offset = PTR_UNKNOWN, .kind = kind, .message = message});
+	if (!m->failed)
+		pt_emit_put(m, ptr_put_error(m->writer, &r, &m->error));
+}

@@ -1,0 +1,134 @@
+/* database.c - see database.h. */
+#include "queries/database.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "schema/file_kind.h"
+#include "schema/version.h"
+
+/* Whether pt-load made it, and this release's. */
+static int check_ours(sqlite3 *db, const char *path, struct pt_error *e)
+{
+	sqlite3_stmt *st = NULL;
+	int id = 0, version = 0;
+	bool read = sqlite3_prepare_v2(db,
+				       "SELECT (SELECT application_id FROM pragma_application_id), "
+				       "(SELECT user_version FROM pragma_user_version)",
+				       -1, &st, NULL) == SQLITE_OK &&
+		    sqlite3_step(st) == SQLITE_ROW;
+
+	if (read) {
+		id = sqlite3_column_int(st, 0);
+		version = sqlite3_column_int(st, 1);
+	} else if (sqlite3_errcode(db) == SQLITE_BUSY) {
+		pt_fail(e, PT_ERR_IO, PT_NO_OFFSET,
+			"%s: another program is writing it: try again when that is done", path);
+	} else {
+		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s: %s%s", path, sqlite3_errmsg(db),
+			sqlite3_errcode(db) == SQLITE_NOTADB ? pt_file_kind_of(path) : "");
+	}
+	sqlite3_finalize(st);
+	if (!read)
+		return -1;
+	if (id != PT_DB_APPLICATION)
+		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
+			       "%s is a database, but pt-load did not make it", path);
+	if (version != PT_DB_VERSION)
+		return pt_fail(
+		    e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
+		    "%s has schema version %d, of %s pt-load, and this pt-query reads version %d: load the "
+		    "recordings again, into a new file",
+		    path, version, version < PT_DB_VERSION ? "an older" : "a newer", PT_DB_VERSION);
+	return 0;
+}
+
+sqlite3 *database_open(const char *path, struct pt_error *e)
+{
+	sqlite3 *db = NULL;
+	struct stat st;
+
+	if (access(path, R_OK) < 0 || stat(path, &st) < 0) {
+		pt_fail_errno(e, "cannot open %s", path);
+		return NULL;
+	}
+	if (S_ISDIR(st.st_mode)) {
+		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s is a directory", path);
+		return NULL;
+	}
+	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK) {
+		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s: %s", path, sqlite3_errmsg(db));
+		goto fail;
+	}
+	sqlite3_busy_timeout(db, 5000);
+	/* So that a hundred thousand rows are sorted in memory; it changes no result. */
+	sqlite3_exec(db, "PRAGMA cache_size = -65536", NULL, NULL, NULL);
+	if (check_ours(db, path, e) == 0)
+		return db;
+fail:
+	sqlite3_close(db);
+	return NULL;
+}
+
+sqlite3_stmt *database_prepare(sqlite3 *db, const char *sql, struct pt_error *e)
+{
+	sqlite3_stmt *st;
+	const char *tail;
+
+	if (sqlite3_prepare_v2(db, sql, -1, &st, &tail) != SQLITE_OK) {
+		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s", sqlite3_errmsg(db));
+		return NULL;
+	}
+	if (!st) {
+		pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "there is no statement in it");
+	} else if (tail[strspn(tail, " \t\r\n;")]) {
+		pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "one statement at a time");
+		sqlite3_finalize(st);
+		st = NULL;
+	}
+	return st;
+}
+
+static int no_such_parameter(sqlite3_stmt *st, const char *name, struct pt_error *e)
+{
+	char known[256] = "";
+
+	for (int k = 1; k <= sqlite3_bind_parameter_count(st); k++) {
+		const char *other = sqlite3_bind_parameter_name(st, k);
+
+		snprintf(known + strlen(known), sizeof known - strlen(known), " %s", other ? other + 1 : "?");
+	}
+	return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "the query has no parameter %s; it has%s", name,
+		       known[0] ? known : " none");
+}
+
+int database_bind(sqlite3_stmt *st, const char *parameter, struct pt_error *e)
+{
+	const char *value = strchr(parameter, '=') + 1;
+	char name[128], *end;
+	long long number;
+	double real;
+	int index;
+
+	snprintf(name, sizeof name, ":%.*s", (int)(value - 1 - parameter), parameter);
+	index = sqlite3_bind_parameter_index(st, name);
+	if (!index)
+		return no_such_parameter(st, name + 1, e);
+	errno = 0;
+	number = strtoll(value, &end, 0);
+	if (*value && !*end && !errno) {
+		sqlite3_bind_int64(st, index, number);
+		return 0;
+	}
+	real = strtod(value, &end);
+	if (*value && !*end)
+		sqlite3_bind_double(st, index, real);
+	else
+		sqlite3_bind_text(st, index, value, -1, SQLITE_TRANSIENT);
+	return 0;
+}
