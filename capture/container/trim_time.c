@@ -613,8 +613,10 @@ static int copy_aux(struct trim_time *t, struct ptc_writer *w, const struct ptc_
 	/* What was lost behind the piece is not lost before its end. */
 	if (to < a.aux_offset + a.size)
 		a.flags &= ~(uint64_t)PTC_AUX_TRUNCATED;
-	return ptc_put_aux(w, c->stream, from, a.flags, a.time_ns, a.bytes + (from - a.aux_offset), to - from,
-			   e);
+	a.bytes += from - a.aux_offset;
+	a.aux_offset = from;
+	a.size = to - from;
+	return ptc_put_aux(w, c->stream, &a, e);
 }
 
 int trim_time_copy(struct trim_time *t, struct ptc_writer *w, const struct ptc_chunk *c, struct pt_error *e)

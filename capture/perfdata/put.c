@@ -40,8 +40,16 @@ int perf_put_init(struct perf_put *s, struct ptc_writer *w, const struct perf_fi
 		if (!f->pt.present || attr.type != f->pt.pmu_type)
 			snprintf(name, sizeof name, "type %u config 0x%llx", attr.type,
 				 (unsigned long long)attr.config);
-		if (ptc_put_guest_attr(w, machine, ev->name[0] ? ev->name : name, &attr, attr.size, ev->ids,
-				       ev->id_count, e))
+		if (ptc_put_attr(
+			w,
+			&(struct ptc_attr){.name = ev->name[0] ? ev->name : name,
+					   .name_bytes = (uint32_t)strlen(ev->name[0] ? ev->name : name),
+					   .attr = (const uint8_t *)&attr,
+					   .attr_bytes = attr.size,
+					   .ids = (const uint8_t *)ev->ids,
+					   .count = ev->id_count,
+					   .machine_pid = machine},
+			e))
 			return -1;
 		s->attr_of[i] = (*next_attr)++;
 		s->shape_of[i] = s->attr_of[i];
@@ -170,11 +178,15 @@ static int copy(struct aux_put *a, struct aux_put_stream *s, const struct aux_pi
 	do {
 		uint64_t n = piece->bytes - done < COPY_BYTES ? piece->bytes - done : COPY_BYTES;
 		bool last = done + n == piece->bytes;
+		struct ptc_aux aux = {.aux_offset = s->end,
+				      .flags =
+					  last ? piece->flags : piece->flags & ~(uint64_t)PTC_AUX_TRUNCATED,
+				      .time_ns = piece->end_ns,
+				      .bytes = a->buffer,
+				      .size = n};
 
 		if (perf_file_read_aux(a->file, piece->part, piece->file_offset + done, a->buffer, n, e) ||
-		    ptc_put_aux(a->w, (uint32_t)s->number, s->end,
-				last ? piece->flags : piece->flags & ~(uint64_t)PTC_AUX_TRUNCATED,
-				piece->end_ns, a->buffer, n, e))
+		    ptc_put_aux(a->w, (uint32_t)s->number, &aux, e))
 			return -1;
 		done += n;
 		s->end += n;
@@ -327,7 +339,13 @@ int aux_put_sample(struct aux_put *a, const struct ordered_record *r, struct pt_
 	s = sampled_stream(a, &r->stamp, e);
 	if (!s || aux_sample_next(&s->samples, bytes, n, &known, &at, e))
 		return -1;
-	return known == n ? 0
-			  : ptc_put_aux(a->w, (uint32_t)s->number, at, PTC_AUX_OVERWRITE, r->stamp.time_ns,
-					bytes + known, n - known, e);
+	if (known == n)
+		return 0;
+	return ptc_put_aux(a->w, (uint32_t)s->number,
+			   &(struct ptc_aux){.aux_offset = at,
+					     .flags = PTC_AUX_OVERWRITE,
+					     .time_ns = r->stamp.time_ns,
+					     .bytes = bytes + known,
+					     .size = n - known},
+			   e);
 }

@@ -102,8 +102,11 @@ static int put_pieces(struct reader *readers, size_t count, const struct perf_fi
 			if (ptc_put_round(w, round_ns, e))
 				return -1;
 		}
-		if (ptc_put_aux(w, (uint32_t)oldest + 1, readers[oldest].offset, 0, 0, readers[oldest].bytes,
-				readers[oldest].piece, e) ||
+		if (ptc_put_aux(w, (uint32_t)oldest + 1,
+				&(struct ptc_aux){.aux_offset = readers[oldest].offset,
+						  .bytes = readers[oldest].bytes,
+						  .size = readers[oldest].piece},
+				e) ||
 		    next_piece(&readers[oldest], clock, e))
 			return -1;
 	}

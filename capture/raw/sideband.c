@@ -40,7 +40,14 @@ int sideband_put_attr(struct ptc_writer *w, struct pt_error *e)
 				       .task = 1,
 				       .sample_id_all = 1};
 
-	return ptc_put_attr(w, "dummy:u", &attr, sizeof attr, &id, 1, e);
+	return ptc_put_attr(w,
+			    &(struct ptc_attr){.name = "dummy:u",
+					       .name_bytes = 7,
+					       .attr = (const uint8_t *)&attr,
+					       .attr_bytes = sizeof attr,
+					       .ids = (const uint8_t *)&id,
+					       .count = 1},
+			    e);
 }
 
 /* Appends a zeroed record with that many bytes between header and trailer; NULL: no memory. */

@@ -132,8 +132,13 @@ static int put_samples(struct hw_drain *d, struct pt_error *e)
 		r = &d->rings[w.ring];
 		if (aux_sample_next(&r->samples, bytes, w.bytes, &known, &offset, e))
 			return -1;
-		if (known < w.bytes && ptc_put_aux(d->w, r->stream, offset, PTC_AUX_OVERWRITE, w.time_ns,
-						   bytes + known, w.bytes - known, e))
+		if (known < w.bytes && ptc_put_aux(d->w, r->stream,
+						   &(struct ptc_aux){.aux_offset = offset,
+								     .flags = PTC_AUX_OVERWRITE,
+								     .time_ns = w.time_ns,
+								     .bytes = bytes + known,
+								     .size = w.bytes - known},
+						   e))
 			return -1;
 		d->aux_bytes += w.bytes - known;
 	}
@@ -321,16 +326,16 @@ static int put_piece(struct hw_drain *d, struct hw_drain_ring *r, struct ptc_aux
 		     uint64_t to, const struct hw_aux_record *a, struct pt_error *e)
 {
 	do {
-		const uint8_t *bytes;
-		uint64_t n = next_bytes(d, r, to - r->taken, &bytes), flags = a ? a->flags : 0,
-			 time_ns = a ? a->time_ns : 0;
+		struct ptc_aux aux = {
+		    .aux_offset = r->taken, .flags = a ? a->flags : 0, .time_ns = a ? a->time_ns : 0};
+		uint64_t n = next_bytes(d, r, to - r->taken, &aux.bytes);
 
+		aux.size = n;
 		/* The loss is behind the record's last byte. */
 		if (a && r->taken + n != a->offset + a->size)
-			flags &= ~(uint64_t)PERF_AUX_FLAG_TRUNCATED;
-		if (aux_writer
-			? ptc_aux_writer_put(aux_writer, r->stream, r->taken, flags, time_ns, bytes, n, e)
-			: ptc_put_aux(d->w, r->stream, r->taken, flags, time_ns, bytes, n, e))
+			aux.flags &= ~(uint64_t)PERF_AUX_FLAG_TRUNCATED;
+		if (aux_writer ? ptc_aux_writer_put(aux_writer, r->stream, &aux, e)
+			       : ptc_put_aux(d->w, r->stream, &aux, e))
 			return -1;
 		__atomic_fetch_add(&d->aux_bytes, n, __ATOMIC_RELAXED);
 		taken(d, r, n);

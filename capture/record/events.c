@@ -609,7 +609,13 @@ int hw_events_declare(struct hw_events *ev, struct ptc_writer *w, struct hw_drai
 		if (ev->attrs[a].kind == HW_EVENT_SIDEBAND)
 			d->sideband_attr = a;
 		d->sample_types[a] = ev->attrs[a].attr.sample_type;
-		if (ptc_put_attr(w, ev->attrs[a].name, &ev->attrs[a].attr, sizeof ev->attrs[a].attr, mine, n,
+		if (ptc_put_attr(w,
+				 &(struct ptc_attr){.name = ev->attrs[a].name,
+						    .name_bytes = (uint32_t)strlen(ev->attrs[a].name),
+						    .attr = (const uint8_t *)&ev->attrs[a].attr,
+						    .attr_bytes = sizeof ev->attrs[a].attr,
+						    .ids = (const uint8_t *)mine,
+						    .count = n},
 				 e))
 			goto out;
 	}

@@ -102,8 +102,15 @@ static int event_id(struct dat_put *p, struct dat_source *s, uint32_t id, uint64
 				    .name_bytes = (uint32_t)strlen(f.name),
 				    .format = f.text,
 				    .format_bytes = (uint32_t)strlen(f.text)};
-	r = s->machine_pid ? ptc_put_guest_attr(p->w, s->machine_pid, name, &a, sizeof a, &sample_id, 1, e)
-			   : ptc_put_attr(p->w, name, &a, sizeof a, &sample_id, 1, e);
+	r = ptc_put_attr(p->w,
+			 &(struct ptc_attr){.name = name,
+					    .name_bytes = (uint32_t)strlen(name),
+					    .attr = (const uint8_t *)&a,
+					    .attr_bytes = sizeof a,
+					    .ids = (const uint8_t *)&sample_id,
+					    .count = 1,
+					    .machine_pid = s->machine_pid},
+			 e);
 	if (r == 0)
 		r = ptc_put_format(p->w, &t, e);
 	free(f.text);

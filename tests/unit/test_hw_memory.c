@@ -157,7 +157,14 @@ int main(void)
 	drain.sample_types[0] = HW_SAMPLE_TYPE;
 	if (pthread_create(&reader, NULL, output, &pipes[0]))
 		return 1;
-	ptc_put_attr(drain.w, "dummy", &attr, sizeof attr, ids, 1, &e);
+	ptc_put_attr(drain.w,
+		     &(struct ptc_attr){.name = "dummy",
+					.name_bytes = 5,
+					.attr = (const uint8_t *)&attr,
+					.attr_bytes = sizeof attr,
+					.ids = (const uint8_t *)ids,
+					.count = 1},
+		     &e);
 	for (int i = 0; i < RINGS; i++)
 		make_ring(i, &e);
 	before = status_kb("VmRSS:");
