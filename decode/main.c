@@ -162,38 +162,40 @@ static int print_packets(struct pt_arguments *a, struct ptc_reader *reader, int 
 {
 	struct pt_error e = {0};
 	uint64_t errors;
-	int status = pt_packets_print(reader, stdout, &errors, &e) < 0 ? fail(&e)
-		     : errors					       ? INCOMPLETE
-								       : COMPLETE;
+	int status = COMPLETE;
 
+	if (pt_packets_print(reader, stdout, &errors, &e) < 0)
+		status = fail(&e);
+	else if (errors)
+		status = INCOMPLETE;
 	if (flush_stdout(&e) < 0)
 		status = fail(&e);
 	return close_input(a, in, status);
 }
 
+/* Into w, or as lines to standard output. */
 static int run_session(const struct pt_arguments *a, struct ptc_reader *reader, struct ptr_writer *w,
 		       struct pt_session_result *result, struct pt_error *e)
 {
-	const struct pt_session_options options = {.calls = !a->no_calls && !a->null && !a->text,
-						   .definitions = !a->null && !a->text,
-						   .stats = a->stats,
-						   .graph_bytes = (size_t)a->memory_mb << 20,
-						   .guest_code = a->guest_code,
-						   .used_code = a->used_code ? stdout : NULL,
-						   .selection = &a->selection,
-						   .quick = a->quick,
-						   .tsc_offsets = &a->tsc_offsets};
-	struct pt_session_options with_text = options;
-	struct pt_lines *lines;
+	struct pt_session_options options = {.calls = !a->no_calls && !a->null && !a->text,
+					     .definitions = !a->null && !a->text,
+					     .stats = a->stats,
+					     .graph_bytes = (size_t)a->memory_mb << 20,
+					     .guest_code = a->guest_code,
+					     .used_code = a->used_code ? stdout : NULL,
+					     .selection = &a->selection,
+					     .quick = a->quick,
+					     .tsc_offsets = &a->tsc_offsets};
+	struct pt_lines *lines = NULL;
 	int r;
 
-	if (!a->text)
-		return pt_session_run(reader, w, &options, result, e);
-	lines = pt_lines_create(stdout, a->fields, e);
-	if (!lines)
-		return -1;
-	with_text.text = pt_lines_text(lines);
-	r = pt_session_run(reader, w, &with_text, result, e);
+	if (a->text) {
+		lines = pt_lines_create(stdout, a->fields, e);
+		if (!lines)
+			return -1;
+		options.text = pt_lines_text(lines);
+	}
+	r = pt_session_run(reader, w, &options, result, e);
 	pt_lines_destroy(lines);
 	return r;
 }

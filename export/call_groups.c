@@ -9,10 +9,10 @@
 #include "export/digits.h"
 
 enum {
-	POSITIONS = 128, /* in a row: runs, those without calls between included */
+	POSITIONS = 128, /* in a row: runs, with those without calls in between */
 	CALLS = DIGITS_ROW * SHAPE_CALLS,
 	FAR_CALLERS = DIGITS_ROW * SHAPE_CALLS,
-	NEAR = 64, /* callers that are less than that behind the run's last call are told by how much */
+	NEAR = 64, /* a caller that is less than that after the run's last call is stored as the difference */
 	TOP_BITS = 19
 };
 
@@ -22,12 +22,13 @@ struct call_groups {
 	uint64_t run;	     /* the first one */
 	uint32_t runs;	     /* of DIGITS_ROW */
 	uint32_t calls;	     /* in them */
-	int64_t elapsed_max; /* -1 none */
+	int64_t elapsed_max; /* TSC ticks; -1 none is known */
 	uint32_t run_add[DIGITS_ROW], shape[DIGITS_ROW], path[DIGITS_ROW], caller[DIGITS_ROW],
 	    before[DIGITS_ROW];
 	uint32_t cyc[CALLS];
 	uint32_t far[FAR_CALLERS], far_top[FAR_CALLERS], far_count;
-	char text[2][CALLS * DIGITS_BYTES]; /* of the longest ones */
+	/* While the statement runs: texts of cyc, and of far and far_top */
+	char text[2][CALLS * DIGITS_BYTES];
 	char far_text[2][FAR_CALLERS * DIGITS_BYTES];
 };
 
@@ -71,7 +72,7 @@ static void bind_head(struct call_groups *g, int64_t id, uint32_t calls, int64_t
 	db_bind(s, 6, elapsed_max >= 0, elapsed_max);
 }
 
-/* Runs without calls between the others may take less room than saying which the others are. True: they were put in, and
+/* Empty positions for runs without calls may take less room than run_add. True: they are in `to`, and
  * *n counts them, too. */
 static bool spread(const struct call_groups *g, uint32_t to[][POSITIONS], uint32_t *n)
 {
@@ -105,7 +106,7 @@ int call_groups_flush(struct call_groups *g, struct pt_error *e)
 	for (uint32_t i = 0; i < n; i++)
 		if (g->path[i] && g->path[i] < least)
 			least = g->path[i];
-	/* A run without any call path says so by a shape of nothing but zeros. */
+	/* In a run without any call path all path_adds of the shape are 0. */
 	for (uint32_t i = 0; i < n; i++)
 		g->path[i] = g->path[i] ? g->path[i] - least : 0;
 	bind_head(g, g->id, g->calls, g->thread, g->elapsed_max);
@@ -162,7 +163,9 @@ static int add_whole(struct call_groups *g, const struct group_calls *c, struct 
 
 /* ---- Adding -------------------------------------------------------------------------------------------- */
 
-/* Callers one after another in the list of the row's; a single one that is there already is not put in again. */
+/*
+ * Callers one after another in the list of the row's; a single one that is there already is not put in again.
+ */
 static int put_far(struct call_groups *g, const struct group_calls *c, uint32_t *ret, struct pt_error *e)
 {
 	const uint32_t mask = (1u << DIGITS_BITS) - 1;
@@ -173,7 +176,7 @@ static int put_far(struct call_groups *g, const struct group_calls *c, uint32_t 
 
 		if (far >> DIGITS_BITS >> TOP_BITS)
 			return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "too many calls for one database");
-		/* From the last on: its callees come before it does. */
+		/* The last one first: it is the most likely, for callees come before their caller. */
 		for (uint32_t k = g->far_count; c->callers == 1 && k-- > 0;)
 			if (g->far[k] == (far & mask) && g->far_top[k] == far >> DIGITS_BITS) {
 				*ret = NEAR + k;
@@ -188,7 +191,7 @@ static int put_far(struct call_groups *g, const struct group_calls *c, uint32_t 
 int call_groups_add(struct call_groups *g, const struct group_calls *c, struct pt_error *e)
 {
 	uint64_t run_add = c->return_run - g->run;
-	uint64_t behind = c->caller[0] - (uint64_t)(c->id + c->n - 1);
+	uint64_t after = c->caller[0] - (uint64_t)(c->id + c->n - 1); /* the caller, after the last call */
 	uint32_t i;
 
 	if (g->runs &&
@@ -211,8 +214,8 @@ int call_groups_add(struct call_groups *g, const struct group_calls *c, struct p
 	g->shape[i] = c->shape;
 	g->path[i] = c->path;
 	g->before[i] = g->calls;
-	if (c->callers == 1 && (!c->caller[0] || behind < NEAR))
-		g->caller[i] = c->caller[0] ? (uint32_t)behind : 0;
+	if (c->callers == 1 && (!c->caller[0] || after < NEAR))
+		g->caller[i] = c->caller[0] ? (uint32_t)after : 0;
 	else if (put_far(g, c, &g->caller[i], e) < 0)
 		return -1;
 	for (uint32_t k = 0; k < c->n; k++)

@@ -1,4 +1,5 @@
-/* call_shapes.c - see call_shapes.h. A shape in memory is its numbers, 7 bits a byte, as call_shapes.h lists them. */
+/* call_shapes.c - see call_shapes.h. In memory a shape is the numbers of its calls, in the order of
+ * struct shaped_call, 7 bits per byte. */
 #include "export/call_shapes.h"
 
 #include <stdbool.h>
@@ -7,41 +8,50 @@
 
 #include "export/db.h"
 #include "export/digits.h"
+#include "schema/array.h"
+#include "schema/hash.h"
 
 enum {
 	FIELDS = 8,	  /* of struct shaped_call */
-	ROW_CALLS = 126,  /* in a row, unless a single shape has more: their places are a byte each */
-	NUMBER_BYTES = 5, /* of 32 bits, 7 bits a byte */
+	ROW_CALLS = 126,  /* in a row: their positions are a byte each */
+	NUMBER_BYTES = 5, /* of 32 bits, at most */
 	TRACE_SHIFT = 32, /* see tables.sql */
 	FIRST_COLUMN = 3  /* of the numbers */
 };
 
-#define LATE_HANDLES (UINT32_C(1) << 31) /* a late shape's is that + its number */
+/* The handle of a ranked shape is its index, that of a late one LATE_HANDLES + its number. */
+#define LATE_HANDLES (UINT32_C(1) << 31)
 
-struct counted {
-	uint32_t at, bytes; /* in pool */
-	uint32_t hash, runs;
+struct ranked {
+	uint32_t at, size; /* in pool */
+	uint32_t hash;
+	uint32_t runs; /* how many have it */
 };
 
 struct cached {
-	uint32_t number; /* 0: free */
+	uint32_t number; /* 0: a free slot */
 	uint8_t bytes, key[SHAPES_CACHED_BYTES];
+};
+
+/* A shape as bytes, with its hash. */
+struct packed {
+	uint8_t bytes[SHAPE_CALLS * FIELDS * NUMBER_BYTES];
+	uint32_t size, hash;
 };
 
 struct call_shapes {
 	sqlite3_stmt *insert;
 	int64_t trace;
-	uint8_t *pool;
+	uint8_t *pool; /* bytes of the ranked shapes */
 	size_t pool_bytes, pool_room;
-	struct counted *ranked;
-	uint32_t count, room;
-	bool full;	 /* what comes is late */
-	uint32_t *slots; /* ranked's index + 1, 0 free */
-	uint32_t mask;
-	uint32_t *numbers; /* by ranked's index, from call_shapes_finish() on */
+	struct ranked *ranked; /* number n at n - 1 */
+	size_t count, room;
+	struct pt_hash by_bytes; /* of ranked's numbers */
+	bool full;		 /* what comes is late */
+	uint32_t *numbers;	 /* by ranked's index, from call_shapes_finish() on */
 	struct cached *cache;
 	uint32_t next; /* the number of the next late one */
-	/* The row that is being filled: shapes first to first + n - 1, with so many calls */
+	/* The row that is being filled: shapes first to first + n - 1, with `calls` calls */
 	uint32_t first, n, calls;
 	uint32_t begins[DIGITS_ROW + 1], number[FIELDS][ROW_CALLS];
 };
@@ -60,11 +70,10 @@ struct call_shapes *call_shapes_create(sqlite3 *db, int64_t trace, struct pt_err
 	s->trace = trace;
 	s->next = SHAPES_RANKED + 1;
 	s->insert = db_insert(db, "call_shape", 13, e);
-	if (!s->insert) {
-		free(s);
-		return NULL;
-	}
-	return s;
+	if (s->insert && !pt_hash_init(&s->by_bytes, 11, e))
+		return s;
+	call_shapes_destroy(s);
+	return NULL;
 }
 
 void call_shapes_destroy(struct call_shapes *s)
@@ -74,13 +83,15 @@ void call_shapes_destroy(struct call_shapes *s)
 	sqlite3_finalize(s->insert);
 	free(s->pool);
 	free(s->ranked);
-	free(s->slots);
+	pt_hash_deinit(&s->by_bytes);
 	free(s->numbers);
 	free(s->cache);
 	free(s);
 }
 
-/* ---- Shapes as bytes ------------------------------------------------------------------------------------ */
+/*
+ * ---- Shapes as bytes ------------------------------------------------------------------------------------
+ */
 
 static uint8_t *put_number(uint8_t *p, uint32_t n)
 {
@@ -101,45 +112,47 @@ static const uint8_t *get_number(const uint8_t *p, uint32_t *ret)
 	return p;
 }
 
-static uint32_t pack(const struct shaped_call *calls, uint32_t n, uint8_t *to)
+static uint32_t hash_of(const uint8_t *bytes, uint32_t n)
 {
-	const uint32_t *number = (const uint32_t *)calls;
-	uint8_t *p = to;
+	uint64_t h = n, word;
 
-	for (uint32_t i = 0; i < n * FIELDS; i++)
-		p = put_number(p, number[i]);
-	return (uint32_t)(p - to);
-}
-
-static uint32_t unpack(const uint8_t *from, uint32_t bytes, struct shaped_call *to)
-{
-	uint32_t *number = (uint32_t *)to, n = 0;
-
-	for (const uint8_t *p = from; p < from + bytes; n++)
-		p = get_number(p, &number[n]);
-	return n / FIELDS;
-}
-
-static uint32_t hash(const uint8_t *key, uint32_t bytes)
-{
-	uint64_t h = bytes, word;
-
-	for (; bytes >= 8; key += 8, bytes -= 8) {
-		memcpy(&word, key, 8);
+	for (; n >= 8; bytes += 8, n -= 8) {
+		memcpy(&word, bytes, 8);
 		h = (h ^ word) * 0x9e3779b97f4a7c15u;
 		h ^= h >> 32;
 	}
 	word = 0;
-	memcpy(&word, key, bytes);
+	memcpy(&word, bytes, n);
 	h = (h ^ word) * 0xbf58476d1ce4e5b9u;
 	return (uint32_t)(h >> 32);
+}
+
+static void pack(const struct shaped_call *calls, uint32_t n, struct packed *ret)
+{
+	const uint32_t *number = (const uint32_t *)calls;
+	uint8_t *p = ret->bytes;
+
+	for (uint32_t i = 0; i < n * FIELDS; i++)
+		p = put_number(p, number[i]);
+	ret->size = (uint32_t)(p - ret->bytes);
+	ret->hash = hash_of(ret->bytes, ret->size);
+}
+
+/* Returns the number of calls. */
+static uint32_t unpack(const uint8_t *bytes, uint32_t size, struct shaped_call *to)
+{
+	uint32_t *number = (uint32_t *)to, n = 0;
+
+	for (const uint8_t *p = bytes; p < bytes + size; n++)
+		p = get_number(p, &number[n]);
+	return n / FIELDS;
 }
 
 /* ---- The table ---------------------------------------------------------------------------------------- */
 
 static int flush(struct call_shapes *s, struct pt_error *e)
 {
-	/* Which of them may have two digits. */
+	/* Which fields may have two digits. */
 	static const bool has_high[FIELDS] = {true, true, false, false, false, true, false, false};
 	char begins[sizeof s->begins / sizeof *s->begins * DIGITS_BYTES];
 	char text[FIELDS][2][ROW_CALLS * DIGITS_BYTES];
@@ -160,7 +173,7 @@ static int flush(struct call_shapes *s, struct pt_error *e)
 	return db_run(st, e);
 }
 
-/* Numbers come one after another, but for where the ranked ones begin behind the late ones. */
+/* Numbers come one after another, but that the ranked ones begin after the late ones. */
 static int put(struct call_shapes *s, const struct shaped_call *calls, uint32_t n, uint32_t number,
 	       struct pt_error *e)
 {
@@ -177,32 +190,6 @@ static int put(struct call_shapes *s, const struct shaped_call *calls, uint32_t 
 
 /* ---- Adding ------------------------------------------------------------------------------------------- */
 
-static int grow(struct call_shapes *s, struct pt_error *e)
-{
-	uint32_t room = s->room ? s->room * 2 : 1024;
-	struct counted *ranked = realloc(s->ranked, room * sizeof *ranked);
-	uint32_t *slots = calloc((size_t)room * 2, sizeof *slots);
-
-	if (ranked)
-		s->ranked = ranked;
-	if (!ranked || !slots) {
-		free(slots);
-		return pt_fail_no_memory(e, "calls");
-	}
-	free(s->slots);
-	s->slots = slots;
-	s->mask = room * 2 - 1;
-	s->room = room;
-	for (uint32_t i = 0; i < s->count; i++) {
-		uint32_t at = ranked[i].hash & s->mask;
-
-		while (slots[at])
-			at = (at + 1) & s->mask;
-		slots[at] = i + 1;
-	}
-	return 0;
-}
-
 static int pool_grow(struct call_shapes *s, uint32_t bytes, struct pt_error *e)
 {
 	size_t room = s->pool_room ? s->pool_room * 2 : 1 << 16;
@@ -218,15 +205,16 @@ static int pool_grow(struct call_shapes *s, uint32_t bytes, struct pt_error *e)
 	return 0;
 }
 
-static int add_late(struct call_shapes *s, const struct shaped_call *calls, uint32_t n, const uint8_t *key,
-		    uint32_t bytes, uint32_t h, uint32_t *ret_handle, struct pt_error *e)
+/* A shape that is not ranked: its number is known at once. */
+static int add_late(struct call_shapes *s, const struct shaped_call *calls, uint32_t n,
+		    const struct packed *key, uint32_t *ret_handle, struct pt_error *e)
 {
 	struct cached *c;
 
 	if (!s->cache && !(s->cache = calloc(SHAPES_CACHED, sizeof *s->cache)))
 		return pt_fail_no_memory(e, "calls");
-	c = &s->cache[h % SHAPES_CACHED];
-	if (c->number && c->bytes == bytes && !memcmp(c->key, key, bytes)) {
+	c = &s->cache[key->hash % SHAPES_CACHED];
+	if (c->number && c->bytes == key->size && !memcmp(c->key, key->bytes, key->size)) {
 		*ret_handle = LATE_HANDLES + c->number;
 		return 0;
 	}
@@ -237,50 +225,61 @@ static int add_late(struct call_shapes *s, const struct shaped_call *calls, uint
 	if (put(s, calls, n, s->next, e) < 0)
 		return -1;
 	*ret_handle = LATE_HANDLES + s->next;
-	if (bytes <= SHAPES_CACHED_BYTES) {
+	if (key->size <= SHAPES_CACHED_BYTES) {
 		c->number = s->next;
-		c->bytes = (uint8_t)bytes;
-		memcpy(c->key, key, bytes);
+		c->bytes = (uint8_t)key->size;
+		memcpy(c->key, key->bytes, key->size);
 	}
 	s->next++;
+	return 0;
+}
+
+static uint64_t hash_of_number(const void *ranked, uint32_t n)
+{
+	return ((const struct ranked *)ranked)[n - 1].hash;
+}
+
+static int add_ranked(struct call_shapes *s, const struct packed *key, struct pt_error *e)
+{
+	if (pool_grow(s, key->size, e) < 0 || pt_array_grow(&s->ranked, s->count, &s->room, e) ||
+	    pt_hash_insert(&s->by_bytes, key->hash, (uint32_t)s->count + 1, hash_of_number, s->ranked, e))
+		return -1;
+	s->ranked[s->count++] =
+	    (struct ranked){.at = (uint32_t)s->pool_bytes, .size = key->size, .hash = key->hash, .runs = 1};
+	memcpy(s->pool + s->pool_bytes, key->bytes, key->size);
+	s->pool_bytes += key->size;
 	return 0;
 }
 
 int call_shapes_add(struct call_shapes *s, const struct shaped_call *calls, uint32_t n, uint32_t *ret_handle,
 		    struct pt_error *e)
 {
-	uint8_t key[SHAPE_CALLS * FIELDS * NUMBER_BYTES];
-	uint32_t bytes = pack(calls, n, key), h = hash(key, bytes), at;
+	struct packed key;
+	uint32_t number;
 
-	if (s->count == s->room && s->count < SHAPES_RANKED && grow(s, e) < 0)
-		return -1;
-	for (at = h & s->mask; s->slots[at]; at = (at + 1) & s->mask) {
-		struct counted *c = &s->ranked[s->slots[at] - 1];
+	pack(calls, n, &key);
+	for (uint32_t i = pt_hash_first(&s->by_bytes, key.hash); (number = s->by_bytes.slots[i]);
+	     i = pt_hash_next(&s->by_bytes, i)) {
+		struct ranked *r = &s->ranked[number - 1];
 
-		if (c->hash != h || c->bytes != bytes || memcmp(s->pool + c->at, key, bytes))
+		if (r->hash != key.hash || r->size != key.size ||
+		    memcmp(s->pool + r->at, key.bytes, key.size))
 			continue;
-		c->runs += c->runs < UINT32_MAX;
-		*ret_handle = s->slots[at] - 1;
+		r->runs += r->runs < UINT32_MAX;
+		*ret_handle = number - 1;
 		return 0;
 	}
-	s->full |= s->count == SHAPES_RANKED || s->pool_bytes + bytes > SHAPES_BYTES;
+	s->full |= s->count == SHAPES_RANKED || s->pool_bytes + key.size > SHAPES_BYTES;
 	if (s->full)
-		return add_late(s, calls, n, key, bytes, h, ret_handle, e);
-	if (pool_grow(s, bytes, e) < 0)
-		return -1;
-	s->ranked[s->count] =
-	    (struct counted){.at = (uint32_t)s->pool_bytes, .bytes = bytes, .hash = h, .runs = 1};
-	memcpy(s->pool + s->pool_bytes, key, bytes);
-	s->pool_bytes += bytes;
-	*ret_handle = s->count++;
-	s->slots[at] = s->count;
-	return 0;
+		return add_late(s, calls, n, &key, ret_handle, e);
+	*ret_handle = (uint32_t)s->count;
+	return add_ranked(s, &key, e);
 }
 
 /* ---- Finishing ---------------------------------------------------------------------------------------- */
 
-/* Runs in the high half, so that one number tells the order; equal ones stay in theirs: the same stream makes the same
- * database. */
+/* The runs are the high half, so that one number gives the order. Of equal ones it is that of the
+ * index, so that the same stream makes the same database. */
 static int compare(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -305,10 +304,10 @@ int call_shapes_finish(struct call_shapes *s, struct pt_error *e)
 	ret = flush(s, e);
 	for (uint32_t i = 0; !ret && i < s->count; i++) {
 		uint32_t index = (uint32_t)order[i];
-		const struct counted *c = &s->ranked[index];
+		const struct ranked *r = &s->ranked[index];
 
 		s->numbers[index] = i + 1;
-		ret = put(s, calls, unpack(s->pool + c->at, c->bytes, calls), i + 1, e);
+		ret = put(s, calls, unpack(s->pool + r->at, r->size, calls), i + 1, e);
 	}
 	free(order);
 	return ret < 0 ? -1 : flush(s, e);

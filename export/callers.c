@@ -1,27 +1,30 @@
 /* callers.c - see callers.h. */
 #include "export/callers.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "export/scratch.h"
+#include "schema/hash.h"
 
 enum {
 	PAGE = 512, /* places */
 	PAGES = 512 /* in memory; a power of two */
 };
 
+/* A cache with one slot for each page number modulo PAGES. */
 struct page {
-	uint64_t number; /* of the page, + 1; 0: none is here */
+	uint64_t number; /* of the page, + 1; 0: the slot is free */
 	bool changed;
 	uint64_t places[PAGE];
 };
 
-/* What waits for a call of a thread to return, below that. */
+/* The calls of a thread and depth that wait for their caller: a slot of a hash table. It is looked up
+ * twice per call, so the entries lie in the slots themselves, which schema/hash.h's do not. */
 struct waiting {
-	uint32_t thread, depth; /* of what waits; depth 0: a free slot */
-	uint64_t place;		/* 0: nothing does */
+	uint32_t thread, depth; /* depth 0: a free slot */
+	uint64_t place;		/* 0: none waits */
 };
 
 struct callers {
@@ -54,8 +57,8 @@ void callers_destroy(struct callers *c)
 {
 	if (!c)
 		return;
-	free(c->pages);
 	free(c->slots);
+	free(c->pages);
 	free(c);
 }
 
@@ -63,43 +66,24 @@ void callers_destroy(struct callers *c)
 
 static int write_page(struct callers *c, struct page *p, struct pt_error *e)
 {
-	const char *from = (const char *)p->places;
-	size_t bytes = sizeof p->places;
-	off_t at = (off_t)((p->number - 1) * sizeof p->places);
-
-	while (bytes) {
-		ssize_t done = pwrite(c->scratch, from, bytes, at);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return pt_fail_errno(e, "writing the scratch file of callers");
-		from += done;
-		bytes -= (size_t)done;
-		at += done;
-	}
+	if (scratch_write(c->scratch, p->places, sizeof p->places, (p->number - 1) * sizeof p->places, e) < 0)
+		return -1;
 	if (c->written < p->number)
 		c->written = p->number;
 	p->changed = false;
 	return 0;
 }
 
-/* What was never written, a hole or behind the end, is zeros. */
+/* What was never written, a hole or beyond the end, is zeros. */
 static int read_page(struct callers *c, struct page *p, struct pt_error *e)
 {
-	char *to = (char *)p->places;
-	size_t bytes = 0;
-	ssize_t done = p->number <= c->written;
+	size_t bytes;
 
 	memset(p->places, 0, sizeof p->places);
-	while (bytes < sizeof p->places && done) {
-		done = pread(c->scratch, to + bytes, sizeof p->places - bytes,
-			     (off_t)((p->number - 1) * sizeof p->places + bytes));
-		if (done < 0 && errno != EINTR)
-			return pt_fail_errno(e, "reading the scratch file of callers");
-		bytes += done > 0 ? (size_t)done : 0;
-	}
-	return 0;
+	if (p->number > c->written)
+		return 0;
+	return scratch_read(c->scratch, p->places, sizeof p->places, (p->number - 1) * sizeof p->places,
+			    &bytes, e);
 }
 
 static struct page *page_of(struct callers *c, uint64_t place, struct pt_error *e)
@@ -115,11 +99,12 @@ static struct page *page_of(struct callers *c, uint64_t place, struct pt_error *
 	return read_page(c, p, e) < 0 ? NULL : p;
 }
 
-/* ---- Who waits ------------------------------------------------------------------------------------------ */
+/* ---- Waiting calls ------------------------------------------------------------------------------------- */
 
+/* The slot that has it, or is free for it. */
 static struct waiting *slot_of(const struct callers *c, uint32_t thread, uint32_t depth)
 {
-	uint32_t i = (uint32_t)((thread * 0x9e3779b97f4a7c15u + depth) * 0x9fb21c651e98df25u >> 32) & c->mask;
+	uint32_t i = (uint32_t)(pt_hash_mix((uint64_t)thread << 32 | depth)) & c->mask;
 
 	while (c->slots[i].depth && (c->slots[i].thread != thread || c->slots[i].depth != depth))
 		i = (i + 1) & c->mask;

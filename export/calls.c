@@ -8,69 +8,50 @@
 #include "export/call_groups.h"
 #include "export/call_shapes.h"
 #include "export/callers.h"
-#include "export/db.h"
 #include "export/digits.h"
 #include "export/spool.h"
-#include "export/thread_paths.h"
 
 enum {
-	RECENT_RUNS = 1 << 16, /* whose times are at hand; calls from before that store theirs */
-	POLL = 8192	       /* runs with calls between two looks at interrupted() */
+	RECENT_RUNS = 1 << 16, /* runs whose times are kept; calls from before store their own */
+	POLL_RUNS = 8192       /* runs with calls between two polls */
 };
 
-/* What waits in the scratch file for callers and shapes to be known, in the order of the calls. Of the arrays that there is,
- * one after another: the callers' places, cycles when there are any, or the call when shape is SHAPE_NONE. */
+/* What waits in the scratch file: the calls that return in a run, or a single one that fits no shape. */
 struct stored {
 	uint64_t return_run;
-	uint32_t thread, shape, path, elapsed; /* see struct group_calls */
+	uint32_t thread, shape, path, elapsed; /* as in struct group_calls; shape is a handle */
 	uint32_t n, callers, has_cyc;
-	uint32_t rest; /* bytes behind this, of: */
+	uint32_t rest; /* bytes of u that are used */
 	union {
-		struct {
+		struct { /* when shape is SHAPE_NONE */
 			uint64_t place;
 			struct ptr_call call;
 		} whole;
+		/* else the callers' places, then the cycles (group_calls.cyc) when has_cyc */
 		char arrays[SHAPE_CALLS * (sizeof(uint64_t) + sizeof(uint32_t))];
 	} u;
 };
 
 #define STORED_HEAD offsetof(struct stored, u)
 
-struct path {
-	uint32_t parent, symbol;
-	uint64_t ip; /* 0: the symbol's start */
-	uint64_t calls, branches, insns, cycles, elapsed_tsc;
-	bool has_cycles, has_elapsed;
-	bool
-	    shared; /* several threads, or an unknown one, have calls of it: their sums are in thread_paths */
-	uint32_t thread; /* the first that had one */
-};
-
 struct calls {
-	sqlite3 *db;
-	struct calls_bases bases;
-	sqlite3_stmt *insert_path;
+	struct trace_bases bases;
+	struct call_paths *paths;
 	struct call_groups *groups;
 	struct call_shapes *shapes;
 	struct callers *callers;
-	uint64_t count; /* calls in the spool */
-	struct path *paths;
-	size_t path_count, path_room;
-	struct thread_paths *shared;
-	uint64_t *symbol_starts;
-	size_t symbol_count, symbol_room;
-	uint64_t recent[RECENT_RUNS], runs;
-	/* The calls that return in the run that is read now */
+	struct spool spool;
+	uint64_t count;			    /* calls in the spool */
+	uint64_t recent[RECENT_RUNS], runs; /* run n's time at n % RECENT_RUNS; the last run's number */
+	/* The calls that return in the present run */
 	struct ptr_call held[SHAPE_CALLS];
 	uint32_t held_count;
-	uint32_t depths[SHAPE_CALLS]; /* of those that wait for callers */
-	struct stored stored;	      /* that is written or read */
+	struct stored stored; /* that is written or read */
 	struct group_calls group;
-	struct spool spool;
 };
 
-struct calls *calls_create(sqlite3 *db, const int scratch[2], const struct calls_bases *bases,
-			   struct pt_error *e)
+struct calls *calls_create(sqlite3 *db, struct call_paths *paths, const int scratch[2],
+			   const struct trace_bases *bases, struct pt_error *e)
 {
 	struct calls *c = calloc(1, sizeof *c);
 
@@ -78,72 +59,26 @@ struct calls *calls_create(sqlite3 *db, const int scratch[2], const struct calls
 		pt_fail_no_memory(e, "calls");
 		return NULL;
 	}
-	c->db = db;
+	c->paths = paths;
 	c->spool.scratch = scratch[0];
 	c->bases = *bases;
-	c->insert_path = db_insert(db, "call_path", 11, e);
-	c->groups = c->insert_path ? call_groups_create(db, bases->trace, e) : NULL;
+	c->groups = call_groups_create(db, bases->trace, e);
 	c->shapes = c->groups ? call_shapes_create(db, bases->trace, e) : NULL;
 	c->callers = c->shapes ? callers_create(scratch[1], e) : NULL;
-	c->shared = c->callers ? thread_paths_create(e) : NULL;
-	if (!c->shared) {
-		calls_destroy(c);
-		return NULL;
-	}
-	return c;
+	if (c->callers)
+		return c;
+	calls_destroy(c);
+	return NULL;
 }
 
 void calls_destroy(struct calls *c)
 {
 	if (!c)
 		return;
-	sqlite3_finalize(c->insert_path);
 	call_groups_destroy(c->groups);
 	call_shapes_destroy(c->shapes);
 	callers_destroy(c->callers);
-	thread_paths_destroy(c->shared);
-	free(c->symbol_starts);
-	free(c->paths);
 	free(c);
-}
-
-int calls_symbol(struct calls *c, uint64_t start, struct pt_error *e)
-{
-	if (c->symbol_count + 1 >= c->symbol_room) {
-		size_t room = c->symbol_room ? c->symbol_room * 2 : 1024;
-		uint64_t *starts = realloc(c->symbol_starts, room * sizeof *starts);
-
-		if (!starts)
-			return pt_fail_no_memory(e, "calls");
-		c->symbol_starts = starts;
-		c->symbol_room = room;
-	}
-	c->symbol_starts[++c->symbol_count] = start;
-	return 0;
-}
-
-int calls_path(struct calls *c, const struct ptr_record *r, struct pt_error *e)
-{
-	const struct ptr_call_path *p = &r->call_path;
-
-	/* Two digits of call_shape. */
-	if (c->bases.call_path + (int64_t)r->number >= DIGITS_MAX)
-		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "too many call paths for one database");
-	if (c->path_count + 1 >= c->path_room) {
-		size_t room = c->path_room ? c->path_room * 2 : 1024;
-		struct path *paths = realloc(c->paths, room * sizeof *paths);
-
-		if (!paths)
-			return pt_fail_no_memory(e, "calls");
-		c->paths = paths;
-		c->path_room = room;
-	}
-	c->path_count = r->number;
-	c->paths[r->number] =
-	    (struct path){.parent = p->parent,
-			  .symbol = p->symbol,
-			  .ip = p->symbol && c->symbol_starts[p->symbol] == p->ip ? 0 : p->ip};
-	return 0;
 }
 
 void calls_run(struct calls *c, uint64_t number, uint64_t tsc)
@@ -154,51 +89,7 @@ void calls_run(struct calls *c, uint64_t number, uint64_t tsc)
 
 /* ---- Adding ------------------------------------------------------------------------------------------ */
 
-/* Counts are 64-bit in the stream and in SQLite: sums of what a broken stream claims may wrap, and no more. */
-static int sum(struct calls *c, const struct ptr_call *r, struct pt_error *e)
-{
-	struct path *s = &c->paths[r->call_path];
-
-	if (!s->calls)
-		s->thread = r->thread;
-	if (!s->shared && (s->thread != r->thread || !r->thread)) {
-		struct thread_path first = {.thread = s->thread,
-					    .path = r->call_path,
-					    .calls = s->calls,
-					    .insns = s->insns,
-					    .cycles = s->cycles,
-					    .has_cycles = s->has_cycles};
-
-		s->shared = true;
-		if (s->calls && thread_paths_add(c->shared, &first, e) < 0)
-			return -1;
-	}
-	if (s->shared) {
-		struct thread_path one = {.thread = r->thread,
-					  .path = r->call_path,
-					  .calls = 1,
-					  .insns = r->insn_count,
-					  .has_cycles = r->cyc_count != PTR_UNKNOWN};
-
-		one.cycles = one.has_cycles ? r->cyc_count : 0;
-		if (thread_paths_add(c->shared, &one, e) < 0)
-			return -1;
-	}
-	s->calls++;
-	s->branches += r->branch_count;
-	s->insns += r->insn_count;
-	if (r->cyc_count != PTR_UNKNOWN) {
-		s->cycles += r->cyc_count;
-		s->has_cycles = true;
-	}
-	if (r->call_tsc != PTR_NO_TSC && r->return_tsc != PTR_NO_TSC) {
-		s->elapsed_tsc += r->return_tsc - r->call_tsc;
-		s->has_elapsed = true;
-	}
-	return 0;
-}
-
-/* Whether the branch's run, looked up, will tell that time. */
+/* Whether that is the time of the branch's run. */
 static bool is_time_of(const struct calls *c, uint64_t branch, uint64_t tsc)
 {
 	uint64_t run = branch / PTR_RUN_BRANCHES;
@@ -206,7 +97,7 @@ static bool is_time_of(const struct calls *c, uint64_t branch, uint64_t tsc)
 	return run && c->runs - run < RECENT_RUNS && c->recent[run % RECENT_RUNS] == tsc;
 }
 
-/* Whether all that it is can be told by the run it returns in and a shape. */
+/* Whether the run that it returns in and a shape say all of it. */
 static bool fits_shape(const struct calls *c, const struct ptr_call *r)
 {
 	uint64_t runs_back = r->return_branch / PTR_RUN_BRANCHES - r->call_branch / PTR_RUN_BRANCHES;
@@ -234,15 +125,15 @@ static int put_whole(struct calls *c, const struct ptr_call *r, struct pt_error 
 	return spool_write(&c->spool, s, STORED_HEAD + s->rest, e);
 }
 
-/* Fills in who calls whom, and the depths of those that have their callers elsewhere; returns how many different ones.
- * Backwards, because a caller is the next call that returns at one depth less. */
+/* Fills in the callers, and the depths of the calls whose callers are not in the shape; returns how
+ * many such depths. Backwards, because a caller is the next call that returns at one depth less. */
 static uint32_t find_callers(const struct ptr_call *held, uint32_t n, struct shaped_call *calls,
 			     uint32_t *depths)
 {
 	struct {
 		uint32_t depth, at;
-	} seen[SHAPE_CALLS];
-	uint32_t seen_count = 0, others = 0, k;
+	} seen[SHAPE_CALLS]; /* for each depth the call that returned there last, looking backwards */
+	uint32_t seen_count = 0, others = 0;
 
 	if (n == 1) {
 		calls->caller = 0;
@@ -250,29 +141,30 @@ static uint32_t find_callers(const struct ptr_call *held, uint32_t n, struct sha
 		return 1;
 	}
 	for (uint32_t i = n; i-- > 0;) {
-		uint32_t depth = held[i].depth;
+		uint32_t depth = held[i].depth, caller = 0, same = seen_count, k;
 
-		calls[i].caller = 0;
-		for (k = 0; depth && k < seen_count; k++)
+		for (k = 0; k < seen_count; k++) {
 			if (seen[k].depth == depth - 1)
-				calls[i].caller = seen[k].at - i;
-		if (!calls[i].caller) {
+				caller = seen[k].at - i;
+			if (seen[k].depth == depth)
+				same = k;
+		}
+		if (!depth || !caller) {
 			for (k = 0; k < others && depths[k] != depth; k++)
 				;
 			depths[k] = depth;
 			others += k == others;
-			calls[i].caller = k ? SHAPE_CALLER_OTHER + k - 1 : 0;
+			caller = k ? SHAPE_CALLER_OTHER + k - 1 : 0;
 		}
-		for (k = 0; k < seen_count && seen[k].depth != depth; k++)
-			;
-		seen[k].depth = depth;
-		seen[k].at = i;
-		seen_count += k == seen_count;
+		calls[i].caller = caller;
+		seen[same].depth = depth;
+		seen[same].at = i;
+		seen_count += same == seen_count;
 	}
 	return others;
 }
 
-/* The smallest call path of them, 0 when none is known. */
+/* All but the callers. Returns the smallest call path, 0 when none is known. */
 static uint32_t fill_shape(const struct ptr_call *held, uint32_t n, struct shaped_call *calls)
 {
 	uint32_t least = 0;
@@ -295,38 +187,29 @@ static uint32_t fill_shape(const struct ptr_call *held, uint32_t n, struct shape
 	return least;
 }
 
-/* The run's calls go to the scratch file. */
-static int put_held(struct calls *c, struct pt_error *e)
+/* TSC ticks + 1, 0 when they are not known. */
+static uint32_t elapsed_of(const struct ptr_call *r)
 {
-	uint32_t n = c->held_count, *depths = c->depths, cyc[SHAPE_CALLS], any_cyc = 0;
-	const struct ptr_call *first = c->held;
-	struct shaped_call calls[SHAPE_CALLS];
+	bool timed = r->call_tsc != PTR_NO_TSC && r->return_tsc != PTR_NO_TSC;
+
+	return timed ? (uint32_t)(r->return_tsc - r->call_tsc) + 1 : 0;
+}
+
+/* The held calls, of a shape that has a handle, go to the scratch file. depths: of those whose
+ * callers are elsewhere. */
+static int put_shaped(struct calls *c, uint32_t n, const uint32_t *depths, struct pt_error *e)
+{
+	uint32_t cyc[SHAPE_CALLS], any_cyc = 0;
 	struct stored *s = &c->stored;
 	char *p = s->u.arrays;
-	uint32_t path;
 
-	if (!n)
-		return 0;
-	c->held_count = 0;
-	path = fill_shape(first, n, calls);
-	s->callers = find_callers(first, n, calls, depths);
-	if (call_shapes_add(c->shapes, calls, n, &s->shape, e) < 0)
-		return -1;
-	if (s->shape == SHAPE_NONE) {
-		for (uint32_t i = 0; i < n; i++)
-			if (put_whole(c, &c->held[i], e) < 0)
-				return -1;
-		return 0;
-	}
-	s->return_run = first->return_branch / PTR_RUN_BRANCHES;
-	s->thread = first->thread;
-	s->path = path;
+	s->return_run = c->held->return_branch / PTR_RUN_BRANCHES;
+	s->thread = c->held->thread;
 	s->n = n;
 	s->elapsed = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct ptr_call *r = &c->held[i];
-		bool timed = r->call_tsc != PTR_NO_TSC && r->return_tsc != PTR_NO_TSC;
-		uint32_t elapsed = timed ? (uint32_t)(r->return_tsc - r->call_tsc) + 1 : 0;
+		uint32_t elapsed = elapsed_of(r);
 
 		if (elapsed > s->elapsed)
 			s->elapsed = elapsed;
@@ -350,27 +233,48 @@ static int put_held(struct calls *c, struct pt_error *e)
 	return spool_write(&c->spool, s, STORED_HEAD + s->rest, e);
 }
 
-int calls_add(struct calls *c, const struct ptr_call *r, struct pt_error *e)
+static int put_held(struct calls *c, struct pt_error *e)
 {
-	bool fits = fits_shape(c, r);
+	uint32_t n = c->held_count, depths[SHAPE_CALLS];
+	struct shaped_call calls[SHAPE_CALLS];
+	struct stored *s = &c->stored;
+
+	if (!n)
+		return 0;
+	c->held_count = 0;
+	s->path = fill_shape(c->held, n, calls);
+	s->callers = find_callers(c->held, n, calls, depths);
+	if (call_shapes_add(c->shapes, calls, n, &s->shape, e) < 0)
+		return -1;
+	if (s->shape != SHAPE_NONE)
+		return put_shaped(c, n, depths, e);
+	for (uint32_t i = 0; i < n; i++)
+		if (put_whole(c, &c->held[i], e) < 0)
+			return -1;
+	return 0;
+}
+
+int calls_add(struct calls *c, const struct ptr_call *call, struct pt_error *e)
+{
+	bool fits = fits_shape(c, call);
 	const struct ptr_call *first = c->held;
 
-	if (r->call_path && sum(c, r, e) < 0)
+	if (call_paths_sum(c->paths, call, e) < 0)
 		return -1;
 	if (c->held_count &&
-	    (!fits || c->held_count == SHAPE_CALLS || first->thread != r->thread ||
-	     first->return_branch / PTR_RUN_BRANCHES != r->return_branch / PTR_RUN_BRANCHES) &&
+	    (!fits || c->held_count == SHAPE_CALLS || first->thread != call->thread ||
+	     first->return_branch / PTR_RUN_BRANCHES != call->return_branch / PTR_RUN_BRANCHES) &&
 	    put_held(c, e) < 0)
 		return -1;
 	if (!fits)
-		return put_whole(c, r, e);
-	c->held[c->held_count++] = *r;
+		return put_whole(c, call, e);
+	c->held[c->held_count++] = *call;
 	return 0;
 }
 
 /* ---- Tables ------------------------------------------------------------------------------------------ */
 
-/* The next from the scratch file, its first call's number, which goes on. */
+/* The next calls of the scratch file. *number: that of the first, and then of the first after them. */
 static int insert(struct calls *c, uint64_t *number, struct pt_error *e)
 {
 	struct stored *s = &c->stored;
@@ -414,61 +318,15 @@ static int insert(struct calls *c, uint64_t *number, struct pt_error *e)
 	return call_groups_add(c->groups, g, e);
 }
 
-static int insert_paths(struct calls *c, struct pt_error *e)
-{
-	sqlite3_stmt *s = c->insert_path;
-
-	for (size_t i = 1; i <= c->path_count; i++) {
-		const struct path *p = &c->paths[i];
-
-		sqlite3_bind_int64(s, 1, c->bases.call_path + (int64_t)i);
-		sqlite3_bind_int64(s, 2, c->bases.trace);
-		db_bind(s, 3, p->parent, c->bases.call_path + p->parent);
-		db_bind(s, 4, p->symbol, c->bases.symbol + p->symbol);
-		db_bind(s, 5, p->ip, (int64_t)p->ip);
-		sqlite3_bind_int64(s, 6, (int64_t)p->calls);
-		sqlite3_bind_int64(s, 7, (int64_t)p->branches);
-		sqlite3_bind_int64(s, 8, (int64_t)p->insns);
-		db_bind(s, 9, p->has_cycles, (int64_t)p->cycles);
-		db_bind(s, 10, p->has_elapsed, (int64_t)p->elapsed_tsc);
-		db_bind(s, 11, p->thread && !p->shared, c->bases.thread + p->thread);
-		if (db_run(s, e) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int insert_thread_paths(struct calls *c, struct pt_error *e)
-{
-	sqlite3_stmt *s = db_insert(c->db, "thread_path", 6, e);
-	struct thread_path *p;
-	size_t n = thread_paths_sorted(c->shared, &p);
-	int ret = s ? 0 : -1;
-
-	for (size_t i = 0; !ret && i < n; i++) {
-		sqlite3_bind_int64(s, 1, c->bases.trace);
-		db_bind(s, 2, p[i].thread, c->bases.thread + p[i].thread);
-		sqlite3_bind_int64(s, 3, c->bases.call_path + p[i].path);
-		sqlite3_bind_int64(s, 4, (int64_t)p[i].calls);
-		sqlite3_bind_int64(s, 5, (int64_t)p[i].insns);
-		db_bind(s, 6, p[i].has_cycles, (int64_t)p[i].cycles);
-		ret = db_run(s, e);
-	}
-	sqlite3_finalize(s);
-	return ret;
-}
-
-int calls_finish(struct calls *c, bool (*interrupted)(void), struct pt_error *e)
+int calls_finish(struct calls *c, const struct pt_sink_poll *poll, struct pt_error *e)
 {
 	if (put_held(c, e) < 0 || call_shapes_finish(c->shapes, e) < 0 || spool_rewind(&c->spool, e) < 0)
 		return -1;
 	for (uint64_t number = 1, runs = 0; number <= c->count; runs++) {
-		if (!(runs % POLL) && interrupted && interrupted())
+		if (!(runs % POLL_RUNS) && poll->interrupted && poll->interrupted(poll->arg))
 			return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "interrupted");
 		if (insert(c, &number, e) < 0)
 			return -1;
 	}
-	if (call_groups_flush(c->groups, e) < 0 || insert_paths(c, e) < 0)
-		return -1;
-	return insert_thread_paths(c, e);
+	return call_groups_flush(c->groups, e);
 }

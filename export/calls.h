@@ -1,37 +1,33 @@
 /*
- * calls.h - calls and call paths: tables call_group, call_shape, call_whole and call_path.
+ * calls.h - calls: tables call_group, call_shape and call_whole.
  *
- * A call comes when it returns, before its caller does, and how often calls of its shape come is known at the end: what
- * is to be stored waits in a scratch file (memory stays flat), which is read once. Call paths are kept in memory, with sums of
- * their calls.
+ * A call comes when it returns, before its caller does, and how frequent its shape is is known at the
+ * end only. So calls wait in a scratch file, which is read once at the end.
  */
 #ifndef EXPORT_CALLS_H
 #define EXPORT_CALLS_H
 
 #include <sqlite3.h>
-#include <stdbool.h>
 #include <stdint.h>
 
+#include "export/bases.h"
+#include "export/call_paths.h"
+#include "export/sink.h"
 #include "schema/records.h"
-
-struct calls_bases {   /* what is added to the stream's numbers */
-	int64_t trace; /* the trace itself */
-	int64_t thread, symbol, run, call_path, call;
-};
 
 struct calls;
 
-/* scratch: two files of the caller's. NULL: PT_ERR_NO_MEMORY, PT_ERR_IO. */
-struct calls *calls_create(sqlite3 *db, const int scratch[2], const struct calls_bases *bases,
-			   struct pt_error *e);
-void calls_destroy(struct calls *c);
-/* The next symbol's first address, and the next call path. */
-int calls_symbol(struct calls *c, uint64_t start, struct pt_error *e);
-int calls_path(struct calls *c, const struct ptr_record *r, struct pt_error *e);
-int calls_add(struct calls *c, const struct ptr_call *r, struct pt_error *e);
-/* Every run's time, in order: a call whose branch tells its time need not store it. */
+/* scratch: two files; they and paths are the caller's. bases are copied. NULL: PT_ERR_NO_MEMORY, or
+ * SQLite's error. */
+struct calls *calls_create(sqlite3 *db, struct call_paths *paths, const int scratch[2],
+			   const struct trace_bases *bases, struct pt_error *e);
+void calls_destroy(struct calls *c); /* NULL is fine */
+/* The next run and its tsc: a call whose times are those of its branches' runs need not store them. */
 void calls_run(struct calls *c, uint64_t number, uint64_t tsc);
-/* After the last: fills the tables. */
-int calls_finish(struct calls *c, bool (*interrupted)(void), struct pt_error *e);
+/* The next call; it is added to the sums of its path, too. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_IO,
+ * SQLite's error. */
+int calls_add(struct calls *c, const struct ptr_call *call, struct pt_error *e);
+/* After the last call: fills the tables. 0, or -1, also PT_ERR_REFUSED: the poll ended it. */
+int calls_finish(struct calls *c, const struct pt_sink_poll *poll, struct pt_error *e);
 
 #endif

@@ -10,10 +10,12 @@
 
 #include "schema/error.h"
 
-/* Fills e with what SQLite says about the connection's last failure. what: "writing trace.db". Returns -1. */
+/* Fills e with what SQLite says about the connection's last failure: PT_ERR_IO, PT_ERR_NO_MEMORY,
+ * PT_ERR_REFUSED (interrupted, or no database). what: "writing trace.db". Returns -1. */
 int db_fail(sqlite3 *db, const char *what, struct pt_error *e);
 
-/* The same, about the database under the name that the user gave it: without what follows DB_LOADING. */
+/* The same about the database under the name that the user gave it: without DB_LOADING and what
+ * follows (store.h). */
 #define DB_LOADING ".loading-"
 int db_fail_main(sqlite3 *db, struct pt_error *e);
 
@@ -22,10 +24,10 @@ int db_exec(sqlite3 *db, const char *sql, struct pt_error *e);
 /* The same of SQL with macros (schema/sql_macros.h). */
 int db_exec_macros(sqlite3 *db, const char *sql, struct pt_error *e);
 
-/* The first column of the first row; otherwise when there is no row or it is NULL. 0 or -1. */
+/* *ret: the first column of the first row; `otherwise` when there is no row or it is NULL. 0 or -1. */
 int db_number(sqlite3 *db, const char *sql, int64_t otherwise, int64_t *ret, struct pt_error *e);
 
-/* A statement that inserts a row of `columns` values into table, kept with its connection. NULL: failed. */
+/* A statement that inserts a row of `columns` values into table, for sqlite3_finalize(). NULL: failed. */
 sqlite3_stmt *db_insert(sqlite3 *db, const char *table, int columns, struct pt_error *e);
 
 /* Runs a bound statement that returns nothing, and makes it ready to be bound again. 0 or -1. */

@@ -1,19 +1,22 @@
 /* dictionary.c - see dictionary.h. */
 #include "export/dictionary.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "export/db.h"
 #include "export/digits.h"
+#include "export/scratch.h"
+#include "schema/array.h"
 
 enum {
-	PAIRS = 1 << 22,     /* for a chunk table in memory at a time */
-	CHUNKS_ROW = 1024,   /* chunks in a row of a chunk table, at most: as the table number goes */
-	STEPS_HELD = 1 << 14 /* of paths in memory at a time */
+	CHUNK_RUNS = 4096,   /* runs in a chunk of path_chunk */
+	CHUNK_PATHS = 256,   /* paths in a chunk of edge_chunk */
+	CHUNK_BITS = 24,     /* of a chunk's number */
+	PAIRS = 1 << 22,     /* of a chunk table in memory at a time */
+	CHUNKS_ROW = 1024,   /* chunks in a row of a chunk table, at most: as many as the table number has */
+	STEPS_HELD = 1 << 14 /* edges of paths in memory at a time */
 };
 
 /* An edge of a path, in the scratch file. */
@@ -25,11 +28,11 @@ struct path {
 	uint64_t runs, repeats, insn_timed;
 	double cycles;
 	uint64_t insns, start_ip, end_ip;
-	uint32_t chunk; /* the last one that has it, + 1 */
+	uint32_t chunk; /* the last chunk of runs that has it, + 1 */
 	uint32_t tail_insns, not_taken;
 	uint32_t edges;
 	uint32_t interrupts; /* see struct dictionary_path */
-	uint32_t machine;    /* that took it first, 0 unknown */
+	uint32_t machine;    /* the one that took it first, 0 unknown */
 	uint32_t first_insns;
 	uint8_t first_kind, last_kind;
 };
@@ -38,35 +41,38 @@ struct edge {
 	struct ptr_edge def;
 	uint64_t taken, insns, tail_insns, insn_timed;
 	double cycles;
-	uint32_t chunk; /* the last one that has it, + 1 */
+	uint32_t chunk; /* the last chunk of paths that has it, + 1 */
 };
 
-/* What chunks tell, gathered to be sorted: columns of the table itself and, of what does not fit there, the rows of a
- * table of its own. */
+/*
+ * Which chunks an edge or path is in: pairs id << CHUNK_BITS | chunk, gathered to be sorted. At the
+ * end the first chunks of each go into columns of its own row, and what does not fit there into rows
+ * of the chunk table.
+ */
 struct pairs {
-	sqlite3_stmt *insert;
+	sqlite3_stmt *insert; /* into the chunk table */
 	int64_t *ids;
 	size_t count, room;
-	size_t at; /* when all have come and are sorted: the next for a row of the table itself */
+	size_t at; /* when all have come and are sorted: the next pair for a column */
 };
 
 struct dictionary {
 	sqlite3 *db;
-	struct dictionary_bases bases;
+	struct trace_bases bases;
 	sqlite3_stmt *insert_path, *insert_edge;
 	struct path *paths; /* number n at n */
 	struct edge *edges;
 	size_t path_count, path_room, edge_count, edge_room;
-	uint32_t last_symbol; /* that any edge has */
+	uint32_t last_symbol; /* of all edges */
 	struct pairs path_chunks, edge_chunks;
-	/* What paths consist of, one after another: in memory it would be the biggest part. */
+	/* The edges of all paths, one after another: in memory they would be the biggest part. */
 	int scratch;
 	struct step steps[STEPS_HELD];
-	size_t held, at;  /* in steps; the next to be read of it */
-	uint64_t written; /* to the file, in front of what is held; when reading: read */
+	size_t held, at;  /* in steps; the next one to be read */
+	uint64_t written; /* steps written to the file, before those held; when reading: read from it */
 };
 
-struct dictionary *dictionary_create(sqlite3 *db, int scratch, const struct dictionary_bases *bases,
+struct dictionary *dictionary_create(sqlite3 *db, int scratch, const struct trace_bases *bases,
 				     struct pt_error *e)
 {
 	struct dictionary *d = calloc(1, sizeof *d);
@@ -105,7 +111,7 @@ void dictionary_destroy(struct dictionary *d)
 
 /* ---- Chunk tables ------------------------------------------------------------------------------------- */
 
-/* By the lowest byte first; ids are not negative. */
+/* A radix sort by 11 bits at a time, the lowest first; ids are not negative. */
 static int sort(struct pairs *p, struct pt_error *e)
 {
 	int64_t *from = p->ids, *to = malloc((p->count + 1) * sizeof *to), *tmp, all = 0;
@@ -137,20 +143,20 @@ static int sort(struct pairs *p, struct pt_error *e)
 	return 0;
 }
 
-/* How many from there on go into one text, the first apart. */
+/* How many of the pairs from there on make one text and the chunk before it. */
 static uint32_t count_chunks(const struct pairs *p, size_t at)
 {
 	uint32_t n;
 
 	for (n = 1; at + n < p->count && n < CHUNKS_ROW &&
-		    p->ids[at + n] >> DICTIONARY_CHUNK_BITS == p->ids[at] >> DICTIONARY_CHUNK_BITS &&
+		    p->ids[at + n] >> CHUNK_BITS == p->ids[at] >> CHUNK_BITS &&
 		    p->ids[at + n] - p->ids[at] < 1 << DIGITS_BITS;
 	     n++)
 		;
 	return n;
 }
 
-/* The first chunk is the caller's to bind; how far behind it the others are. */
+/* The text of the chunks after the first, as differences to it. */
 static void bind_more(const struct pairs *p, size_t at, uint32_t n, sqlite3_stmt *s, int column, char *text)
 {
 	uint32_t offsets[CHUNKS_ROW];
@@ -169,7 +175,7 @@ static int write_chunks(struct pairs *p, size_t at, uint32_t n, struct pt_error 
 	return db_run(p->insert, e);
 }
 
-/* Sorted, so that the table grows at its end; only traces of a hundred million runs have so many. */
+/* Sorted, so that the table grows at its end. Only traces of a hundred million runs have PAIRS. */
 static int write_pairs(struct pairs *p, struct pt_error *e)
 {
 	uint32_t n;
@@ -185,8 +191,8 @@ static int write_pairs(struct pairs *p, struct pt_error *e)
 	return 0;
 }
 
-/* The columns chunk and more of the row with that id; what does not fit goes to the table. Rows come in the order of ids. text:
- * room for CHUNKS_ROW digits. */
+/* The columns chunk and more of the row with that id; what does not fit becomes rows of the chunk
+ * table. Rows come in the order of ids. text: room for CHUNKS_ROW digits. */
 static int bind_chunks(struct pairs *p, int64_t id, sqlite3_stmt *s, int column, char *text,
 		       struct pt_error *e)
 {
@@ -194,12 +200,12 @@ static int bind_chunks(struct pairs *p, int64_t id, sqlite3_stmt *s, int column,
 
 	sqlite3_bind_null(s, column);
 	sqlite3_bind_null(s, column + 1);
-	if (p->at == p->count || p->ids[p->at] >> DICTIONARY_CHUNK_BITS != id)
+	if (p->at == p->count || p->ids[p->at] >> CHUNK_BITS != id)
 		return 0;
 	n = count_chunks(p, p->at);
-	sqlite3_bind_int64(s, column, p->ids[p->at] & ((1 << DICTIONARY_CHUNK_BITS) - 1));
+	sqlite3_bind_int64(s, column, p->ids[p->at] & ((1 << CHUNK_BITS) - 1));
 	bind_more(p, p->at, n, s, column + 1, text);
-	for (p->at += n; p->at < p->count && p->ids[p->at] >> DICTIONARY_CHUNK_BITS == id; p->at += n) {
+	for (p->at += n; p->at < p->count && p->ids[p->at] >> CHUNK_BITS == id; p->at += n) {
 		n = count_chunks(p, p->at);
 		if (write_chunks(p, p->at, n, e) < 0)
 			return -1;
@@ -211,38 +217,19 @@ static int add_pair(struct pairs *p, int64_t id, int64_t chunk, struct pt_error 
 {
 	if (p->count == PAIRS && write_pairs(p, e) < 0)
 		return -1;
-	if (p->count == p->room) {
-		size_t room = p->room ? p->room * 2 : 4096;
-		int64_t *ids = realloc(p->ids, room * sizeof *ids);
-
-		if (!ids)
-			return pt_fail_no_memory(e, "the dictionary");
-		p->ids = ids;
-		p->room = room;
-	}
-	p->ids[p->count++] = id << DICTIONARY_CHUNK_BITS | chunk;
+	if (pt_array_grow(&p->ids, p->count, &p->room, e))
+		return -1;
+	p->ids[p->count++] = id << CHUNK_BITS | chunk;
 	return 0;
 }
 
-/* ---- What paths consist of -----------------------------------------------------------------------------  */
+/* ---- The edges of paths -------------------------------------------------------------------------------- */
 
 static int write_steps(struct dictionary *d, struct pt_error *e)
 {
-	const char *p = (const char *)d->steps;
-	size_t bytes = d->held * sizeof *d->steps;
-	off_t at = (off_t)(d->written * sizeof *d->steps);
-
-	while (bytes) {
-		ssize_t done = pwrite(d->scratch, p, bytes, at);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return pt_fail_errno(e, "writing the scratch file of paths");
-		p += done;
-		bytes -= (size_t)done;
-		at += done;
-	}
+	if (scratch_write(d->scratch, d->steps, d->held * sizeof *d->steps, d->written * sizeof *d->steps,
+			  e) < 0)
+		return -1;
 	d->written += d->held;
 	d->held = 0;
 	return 0;
@@ -250,37 +237,49 @@ static int write_steps(struct dictionary *d, struct pt_error *e)
 
 static int read_steps(struct dictionary *d, struct pt_error *e)
 {
-	char *p = (char *)d->steps;
-	size_t bytes = 0;
-	ssize_t done = 1;
+	size_t bytes;
 
-	while (bytes < sizeof d->steps && done) {
-		done = pread(d->scratch, p + bytes, sizeof d->steps - bytes,
-			     (off_t)(d->written * sizeof *d->steps + bytes));
-		if (done < 0 && errno != EINTR)
-			return pt_fail_errno(e, "reading the scratch file of paths");
-		bytes += done > 0 ? (size_t)done : 0;
-	}
+	if (scratch_read(d->scratch, d->steps, sizeof d->steps, d->written * sizeof *d->steps, &bytes, e) < 0)
+		return -1;
 	d->held = bytes / sizeof *d->steps;
 	d->written += d->held;
 	d->at = 0;
-	return d->held ? 0 : pt_fail(e, PT_ERR_IO, PT_NO_OFFSET, "the scratch file of paths is cut");
+	return d->held ? 0 : pt_fail(e, PT_ERR_IO, PT_NO_OFFSET, "a scratch file was cut");
+}
+
+static int add_step(struct dictionary *d, uint32_t edge, uint32_t insns, struct pt_error *e)
+{
+	if (d->held == STEPS_HELD && write_steps(d, e) < 0)
+		return -1;
+	d->steps[d->held++] = (struct step){.edge = edge, .insns = insns};
+	return 0;
+}
+
+/* All steps are known. What is held need not go through the file when it is all. */
+static int rewind_steps(struct dictionary *d, struct pt_error *e)
+{
+	if (d->written && write_steps(d, e) < 0)
+		return -1;
+	d->written = 0;
+	d->at = 0;
+	return 0;
+}
+
+/* NULL: failed. */
+static const struct step *next_step(struct dictionary *d, struct pt_error *e)
+{
+	if (d->at == d->held && read_steps(d, e) < 0)
+		return NULL;
+	return &d->steps[d->at++];
 }
 
 /* ---- Definitions -------------------------------------------------------------------------------------- */
 
 int dictionary_edge(struct dictionary *d, const struct ptr_edge *edge, struct pt_error *e)
 {
-	if (d->edge_count + 1 >= d->edge_room) {
-		size_t room = d->edge_room ? d->edge_room * 2 : 1024;
-		struct edge *edges = realloc(d->edges, room * sizeof *edges);
-
-		if (!edges)
-			return pt_fail_no_memory(e, "the dictionary");
-		d->edges = edges;
-		d->edge_room = room;
-	}
-	/* Two digits of path. */
+	if (pt_array_grow(&d->edges, d->edge_count + 1, &d->edge_room, e))
+		return -1;
+	/* A path has two digits for it. */
 	if (d->bases.edge + (int64_t)++d->edge_count >= DIGITS_MAX)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "too many edges for one database");
 	d->edges[d->edge_count] = (struct edge){.def = *edge};
@@ -291,23 +290,37 @@ int dictionary_edge(struct dictionary *d, const struct ptr_edge *edge, struct pt
 	return 0;
 }
 
+/* The i-th edge of the path p, whose id is given. */
+static int add_edge(struct dictionary *d, struct path *p, int64_t id, uint32_t i, const struct ptr_path *path,
+		    struct pt_error *e)
+{
+	struct edge *edge = &d->edges[path->edge[i]];
+	uint32_t chunk = (uint32_t)(id / CHUNK_PATHS);
+
+	p->insns += path->insns[i];
+	p->last_kind = (uint8_t)edge->def.kind;
+	if (!i)
+		p->first_kind = p->last_kind;
+	if (edge->def.kind == PTR_ASYNC && edge->def.to)
+		p->interrupts |= 1u << i;
+	if (add_step(d, path->edge[i], path->insns[i], e) < 0)
+		return -1;
+	if (edge->chunk == chunk + 1)
+		return 0;
+	edge->chunk = chunk + 1;
+	return add_pair(&d->edge_chunks, d->bases.edge + path->edge[i], chunk, e);
+}
+
 int dictionary_path(struct dictionary *d, const struct ptr_path *path, struct pt_error *e)
 {
 	int64_t id = d->bases.path + (int64_t)++d->path_count;
 	struct path *p;
 
-	/* Two digits of run_group. */
+	/* A run has two digits for it. */
 	if (id >= DIGITS_MAX)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "too many paths for one database");
-	if (d->path_count >= d->path_room) {
-		size_t room = d->path_room ? d->path_room * 2 : 1024;
-
-		p = realloc(d->paths, room * sizeof *p);
-		if (!p)
-			return pt_fail_no_memory(e, "the dictionary");
-		d->paths = p;
-		d->path_room = room;
-	}
+	if (pt_array_grow(&d->paths, d->path_count, &d->path_room, e))
+		return -1;
 	p = &d->paths[d->path_count];
 	*p = (struct path){.insns = path->tail_insns,
 			   .start_ip = path->start_ip,
@@ -316,46 +329,30 @@ int dictionary_path(struct dictionary *d, const struct ptr_path *path, struct pt
 			   .not_taken = path->not_taken,
 			   .edges = path->count,
 			   .first_insns = path->count ? path->insns[0] : 0};
-	for (uint32_t i = 0; i < path->count; i++) {
-		struct edge *edge = &d->edges[path->edge[i]];
-		uint32_t chunk = (uint32_t)(id / DICTIONARY_CHUNK_PATHS);
-
-		p->insns += path->insns[i];
-		p->last_kind = (uint8_t)edge->def.kind;
-		if (!i)
-			p->first_kind = p->last_kind;
-		if (edge->def.kind == PTR_ASYNC && edge->def.to)
-			p->interrupts |= 1u << i;
-		if (d->held == STEPS_HELD && write_steps(d, e) < 0)
+	for (uint32_t i = 0; i < path->count; i++)
+		if (add_edge(d, p, id, i, path, e) < 0)
 			return -1;
-		d->steps[d->held++] = (struct step){.edge = path->edge[i], .insns = path->insns[i]};
-		if (edge->chunk == chunk + 1)
-			continue;
-		edge->chunk = chunk + 1;
-		if (add_pair(&d->edge_chunks, d->bases.edge + path->edge[i], chunk, e) < 0)
-			return -1;
-	}
 	return 0;
 }
 
 /* ---- Sums --------------------------------------------------------------------------------------------- */
 
-int dictionary_run(struct dictionary *d, int64_t id, uint32_t path, uint32_t repeats, uint32_t machine,
+int dictionary_run(struct dictionary *d, int64_t id, const struct ptr_run *run, uint32_t machine,
 		   struct pt_error *e)
 {
-	struct path *p = &d->paths[path];
-	int64_t chunk = id / DICTIONARY_CHUNK_RUNS;
+	struct path *p = &d->paths[run->path];
+	int64_t chunk = id / CHUNK_RUNS;
 
 	p->runs++;
-	p->repeats += repeats;
+	p->repeats += run->repeats;
 	if (!p->machine)
 		p->machine = machine;
 	if (p->chunk == (uint32_t)chunk + 1)
 		return 0;
-	if (chunk >> DICTIONARY_CHUNK_BITS)
+	if (chunk >> CHUNK_BITS)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "too many runs for one database");
 	p->chunk = (uint32_t)chunk + 1;
-	return add_pair(&d->path_chunks, d->bases.path + path, chunk, e);
+	return add_pair(&d->path_chunks, d->bases.path + run->path, chunk, e);
 }
 
 void dictionary_timed(struct dictionary *d, uint32_t path, uint64_t insns_timed, double cycles)
@@ -388,13 +385,13 @@ static void bind_timed(sqlite3_stmt *s, int at, uint64_t insn_timed, double cycl
 		sqlite3_bind_null(s, at + 1);
 }
 
-/* The path's i-th edge was taken as often as the path was. */
+/* The path's i-th edge was taken as often as the path. symbol_machines: to be filled, by symbols' numbers. */
 static void sum_edge(struct dictionary *d, const struct path *p, uint32_t i, const struct step *step,
 		     uint32_t *symbol_machines)
 {
 	struct edge *edge = &d->edges[step->edge];
 
-	/* Both ends are in the machine whose path it is, but for those of the transitions between two. */
+	/* Both ends are code of the machine whose path it is, but for transitions between host and guest. */
 	if (p->machine && edge->def.kind != PTR_VMENTRY && edge->def.kind != PTR_VMEXIT) {
 		symbol_machines[edge->def.from_symbol] = p->machine;
 		symbol_machines[edge->def.to_symbol] = p->machine;
@@ -411,64 +408,77 @@ static void sum_edge(struct dictionary *d, const struct path *p, uint32_t i, con
 	}
 }
 
-static int insert_paths(struct dictionary *d, uint32_t *symbol_machines, struct pt_error *e)
+/* The edges of a path as columns, with the texts that the statement binds. */
+struct path_columns {
+	uint32_t edges[PTR_PATH_EDGES], insns[PTR_PATH_EDGES], least;
+	uint64_t first_from; /* the first edge's address */
+	char text[4][PTR_PATH_EDGES * DIGITS_BYTES], more[CHUNKS_ROW * DIGITS_BYTES];
+};
+
+/* Takes the path's steps. */
+static int read_path(struct dictionary *d, const struct path *p, uint32_t *symbol_machines,
+		     struct path_columns *ret, struct pt_error *e)
+{
+	ret->least = UINT32_MAX;
+	ret->first_from = 0;
+	for (uint32_t k = 0; k < p->edges; k++) {
+		const struct step *step = next_step(d, e);
+
+		if (!step)
+			return -1;
+		sum_edge(d, p, k, step, symbol_machines);
+		ret->edges[k] = step->edge;
+		ret->insns[k] = step->insns;
+		if (step->edge < ret->least)
+			ret->least = step->edge;
+		if (!k)
+			ret->first_from = d->edges[step->edge].def.from;
+	}
+	for (uint32_t k = 0; k < p->edges; k++)
+		ret->edges[k] -= ret->least;
+	return 0;
+}
+
+static int insert_path(struct dictionary *d, const struct path *p, int64_t id, struct path_columns *c,
+		       struct pt_error *e)
 {
 	sqlite3_stmt *s = d->insert_path;
 
-	/* What is held need not go through the file when it is all. */
-	if (d->written) {
-		if (write_steps(d, e) < 0)
-			return -1;
-		d->written = 0;
-	}
-	d->at = 0;
-	for (size_t i = 1; i <= d->path_count; i++) {
-		const struct path *p = &d->paths[i];
-		uint32_t edges[PTR_PATH_EDGES], insns[PTR_PATH_EDGES], least = UINT32_MAX;
-		char text[4][PTR_PATH_EDGES * DIGITS_BYTES], more[CHUNKS_ROW * DIGITS_BYTES];
-		uint64_t first_from = 0;
+	sqlite3_bind_int64(s, 1, id);
+	sqlite3_bind_int64(s, 2, d->bases.trace);
+	sqlite3_bind_int64(s, 3, p->edges);
+	db_bind(s, 4, p->edges, d->bases.edge + c->least - 1);
+	/* Zeros only are a text, too: that it is never NULL makes the view branches faster. */
+	digits_bind_always(c->edges, p->edges, 0, s, 5, c->text[0]);
+	digits_bind_array(c->edges, p->edges, DIGITS_BITS, s, 6, c->text[1]);
+	digits_bind_array(c->insns, p->edges, 0, s, 7, c->text[2]);
+	digits_bind_array(c->insns, p->edges, DIGITS_BITS, s, 8, c->text[3]);
+	sqlite3_bind_int64(s, 9, (int64_t)p->insns);
+	sqlite3_bind_int64(s, 10, p->not_taken);
+	sqlite3_bind_int64(s, 11, p->tail_insns);
+	if (p->edges)
+		db_bind(s, 12, p->start_ip && c->first_from, (int64_t)(c->first_from - p->start_ip));
+	else
+		db_bind(s, 12, p->start_ip, (int64_t)p->start_ip);
+	db_bind(s, 13, p->end_ip, (int64_t)p->end_ip);
+	sqlite3_bind_int64(s, 14, (int64_t)p->runs);
+	db_bind(s, 15, p->repeats != p->runs, (int64_t)p->repeats);
+	bind_timed(s, 16, p->insn_timed, p->cycles);
+	if (bind_chunks(&d->path_chunks, id, s, 18, c->more, e) < 0)
+		return -1;
+	return db_run(s, e);
+}
 
-		for (uint32_t k = 0; k < p->edges; k++) {
-			const struct step *step;
+static int insert_paths(struct dictionary *d, uint32_t *symbol_machines, struct pt_error *e)
+{
+	struct path_columns columns;
 
-			if (d->at == d->held && read_steps(d, e) < 0)
-				return -1;
-			step = &d->steps[d->at++];
-			sum_edge(d, p, k, step, symbol_machines);
-			edges[k] = step->edge;
-			insns[k] = step->insns;
-			if (step->edge < least)
-				least = step->edge;
-			if (!k)
-				first_from = d->edges[step->edge].def.from;
-		}
-		for (uint32_t k = 0; k < p->edges; k++)
-			edges[k] -= least;
-		sqlite3_bind_int64(s, 1, d->bases.path + (int64_t)i);
-		sqlite3_bind_int64(s, 2, d->bases.trace);
-		sqlite3_bind_int64(s, 3, p->edges);
-		db_bind(s, 4, p->edges, d->bases.edge + least - 1);
-		/* Zeros, too, are written: that it is no NULL spares the view branches a question. */
-		digits_bind_always(edges, p->edges, 0, s, 5, text[0]);
-		digits_bind_array(edges, p->edges, DIGITS_BITS, s, 6, text[1]);
-		digits_bind_array(insns, p->edges, 0, s, 7, text[2]);
-		digits_bind_array(insns, p->edges, DIGITS_BITS, s, 8, text[3]);
-		sqlite3_bind_int64(s, 9, (int64_t)p->insns);
-		sqlite3_bind_int64(s, 10, p->not_taken);
-		sqlite3_bind_int64(s, 11, p->tail_insns);
-		if (p->edges)
-			db_bind(s, 12, p->start_ip && first_from, (int64_t)(first_from - p->start_ip));
-		else
-			db_bind(s, 12, p->start_ip, (int64_t)p->start_ip);
-		db_bind(s, 13, p->end_ip, (int64_t)p->end_ip);
-		sqlite3_bind_int64(s, 14, (int64_t)p->runs);
-		db_bind(s, 15, p->repeats != p->runs, (int64_t)p->repeats);
-		bind_timed(s, 16, p->insn_timed, p->cycles);
-		if (bind_chunks(&d->path_chunks, d->bases.path + (int64_t)i, s, 18, more, e) < 0)
+	if (rewind_steps(d, e) < 0)
+		return -1;
+	for (size_t i = 1; i <= d->path_count; i++)
+		if (read_path(d, &d->paths[i], symbol_machines, &columns, e) < 0 ||
+		    insert_path(d, &d->paths[i], d->bases.path + (int64_t)i, &columns, e) < 0)
 			return -1;
-		if (db_run(s, e) < 0)
-			return -1;
-	}
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* digits.c - see digits.h. */
 #include "export/digits.h"
 
-/* 0x7f or more: what takes one byte is the callers' business. */
+/* Of digits from 0x7f on: the callers write those of one byte. */
 static char *put_digit(char *p, uint32_t digit)
 {
 	uint32_t c = digit + 1;

@@ -1,9 +1,9 @@
 /*
- * digits.h - a column of up to 64 numbers as text, one character a number: schema/tables.sql says how and why.
+ * digits.h - numbers as text, one character per number: schema/tables.sql says how and why.
  *
- * A number below DIGITS_MAX has two digits, the low one of 19 bits; the low ones make one text, the high ones another, and a
- * text of nothing but zeros is NULL. A digit d is the code point d + 1. Surrogates are none, nor what else is in UTF-8's
- * way up to 65535: those stand 2^20 higher.
+ * A number below DIGITS_MAX has two digits: its low 19 bits, and the rest. The low digits make one
+ * text, the high ones another; a text of zeros only is NULL. Digit d is the code point d + 1. Code
+ * points from 0xd800 (the surrogates, which UTF-8 has not) to 0xffff are written 2^20 higher.
  */
 #ifndef EXPORT_DIGITS_H
 #define EXPORT_DIGITS_H
@@ -14,34 +14,37 @@
 #include <stdint.h>
 
 enum {
-	DIGITS_ROW = 64,
-	DIGITS_BITS = 19,
-	DIGITS_MAX = 1 << 30,
-	DIGITS_ONE = 1 << 15, /* where a number has one digit, it is below that */
-	DIGITS_BYTES = 4      /* that a digit takes, at most */
+	DIGITS_ROW = 64,      /* numbers in struct digits */
+	DIGITS_BITS = 19,     /* of a digit */
+	DIGITS_MAX = 1 << 30, /* numbers of two digits are below that */
+	DIGITS_ONE = 1 << 15, /* numbers that have one digit by design are below that */
+	DIGITS_BYTES = 4      /* of a digit as UTF-8, at most */
 };
 
+/* A column of up to DIGITS_ROW numbers. */
 struct digits {
 	uint32_t any; /* all numbers or'ed */
 	uint32_t number[DIGITS_ROW];
 	char text[2][DIGITS_ROW * DIGITS_BYTES];
 };
 
+/* Sets number i. A column is filled from 0 on. */
 static inline void digits_set(struct digits *d, uint32_t i, uint32_t number)
 {
 	d->number[i] = number;
 	d->any = i ? d->any | number : number;
 }
 
-/* Binds the first n numbers to the parameters low and high (0: there is none, the numbers have one digit). d must stay
- * as it is until the statement has run. */
+/* Binds the first n numbers to the parameters low and high (0: the numbers have one digit). d must
+ * not change until the statement has run. */
 void digits_bind(struct digits *d, uint32_t n, sqlite3_stmt *statement, int low, int high);
 
-/* The same for any array, of the digit from bit `shift` on. text has room for n * DIGITS_BYTES. */
+/* The same for one digit of an array: shift is 0 or DIGITS_BITS. text has room for n * DIGITS_BYTES,
+ * and must not change until the statement has run. */
 void digits_bind_array(const uint32_t *numbers, uint32_t n, unsigned shift, sqlite3_stmt *statement, int at,
 		       char *text);
 
-/* The same, but zeros are a text, too. */
+/* The same, but zeros only are a text, too, and not NULL. */
 void digits_bind_always(const uint32_t *numbers, uint32_t n, unsigned shift, sqlite3_stmt *statement, int at,
 			char *text);
 

@@ -1,7 +1,6 @@
 /* main.c - pt-load: a record stream in, a database out. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,45 +11,70 @@
 #include <unistd.h>
 
 #include "export/sink.h"
+#include "schema/options.h"
 #include "schema/version.h"
 
 static const char usage[] =
     "usage: pt-load [options] DATABASE [STREAM]\n"
-    "Loads what pt-decode writes (standard input, or the file STREAM) into an SQLite database. A database "
-    "that is\n"
-    "there already gets one more trace. It happens as a whole or not at all.\n"
+    "Loads what pt-decode writes (standard input, or the file STREAM) into an SQLite database. A database\n"
+    "that is there already gets one more trace. It happens as a whole or not at all.\n"
+    "\n";
+
+static const char notes[] =
     "\n"
-    "      --replace     the trace of the same recording that is there already goes\n"
-    "      --name NAME   what to call the trace (default: the traced command)\n"
-    "  -q, --quiet       say nothing but errors\n"
-    "  -v, --verbose     say more\n"
-    "  -h, --help        this text\n"
-    "      --version     the version\n"
-    "\n"
-    "Exit status: 0 all is loaded; 1 failed, the database is as it was; 2 wrong usage; 3 loaded, but the "
-    "trace has\n"
-    "errors or gaps, which are rows of the view `errors`.\n"
+    "Exit status: 0 all is loaded; 1 failed, the database is as it was; 2 wrong usage; 3 loaded, but the\n"
+    "trace has errors or gaps, which are rows of the view `errors`.\n"
     "\n"
     "Example: pt-capture -- ls | pt-decode | pt-load trace.db && pt-query trace.db summary\n";
 
-struct options {
-	const char *database, *stream;
-	struct pt_sink_options sink;
-	bool quiet, verbose;
+struct arguments {
+	const char *database;
+	const char *stream; /* NULL: standard input */
+	const char *name;   /* the trace's, NULL: its command */
+	bool replace, quiet, verbose, version;
 };
 
-struct progress {
-	bool on;
-	double start, last;
-	uint64_t runs, branches;
+static const struct pt_option options[] = {
+    {.name = "replace",
+     .help = "take the place of the trace of the same recording",
+     PT_OPTION_FLAG(struct arguments, replace)},
+    {.name = "name",
+     .argument = "NAME",
+     .help = "call the trace NAME, and not by the traced command",
+     PT_OPTION_TEXT(struct arguments, name)},
+    {.name = "quiet",
+     .letter = 'q',
+     .help = "say nothing but errors",
+     PT_OPTION_FLAG(struct arguments, quiet)},
+    {.name = "verbose",
+     .letter = 'v',
+     .help = "say what was loaded, and in which time",
+     PT_OPTION_FLAG(struct arguments, verbose)},
+    {.name = "version", .help = "print the version", PT_OPTION_FLAG(struct arguments, version)},
+    PT_OPTION_END};
+
+/* One load: what runs, and what is known of it for progress and messages. */
+struct job {
+	const struct arguments *arguments;
+	struct ptr_reader *reader;
+	struct pt_sink *sink;
+	struct ptr_end end;	  /* the stream's counts, when it was read to its end */
+	bool finishing;		  /* all is read; the sink is busy */
+	bool progress;		  /* is shown */
+	double start, last_shown; /* seconds */
+	uint64_t runs;
 };
 
+/* What the signal handler knows and does. */
 static volatile sig_atomic_t signals; /* 2: stop */
 static volatile sig_atomic_t stream_fd = -1;
-static bool from_pipe;
+static volatile sig_atomic_t from_pipe;
 
-/* Ctrl-C goes to the whole pipeline: pt-capture then ends well, and what it captured is to be loaded. A second one, or
- * another signal, stops: a read that waits for data finds an end, and the load fails as with any cut stream. */
+/*
+ * Ctrl-C reaches the whole pipeline: pt-capture then ends well, and what it captured is to be loaded.
+ * A second one, or another signal, stops: a read that waits for data finds an end, and the load fails
+ * as with any cut stream.
+ */
 static void on_signal(int sig)
 {
 	int saved = errno, null;
@@ -83,177 +107,171 @@ static int fail(const struct pt_error *e)
 			e->offset);
 	else
 		fprintf(stderr, "pt-load: %s\n", e->message);
-	if (e->kind == PT_ERR_USAGE)
-		fprintf(stderr, "Try pt-load --help.\n");
 	return pt_exit_status(e);
 }
 
-static void show_progress(struct progress *p, const struct ptr_reader *r, const char *busy_with)
+static void show_progress(struct job *j, const char *busy_with)
 {
 	double t = now();
 
-	if (!p->on || t - p->last < 0.2)
+	if (!j->progress || t - j->last_shown < 0.2)
 		return;
-	p->last = t;
-	fprintf(stderr, "\r\033[Kpt-load: %.1f s, %.1f MB read, %.2f M runs%s%s", t - p->start,
-		(double)ptr_reader_bytes(r) / 1e6, (double)p->runs / 1e6, busy_with ? ", " : "",
+	j->last_shown = t;
+	fprintf(stderr, "\r\033[Kpt-load: %.1f s, %.1f MB read, %.2f M runs%s%s", t - j->start,
+		(double)ptr_reader_bytes(j->reader) / 1e6, (double)j->runs / 1e6, busy_with ? ", " : "",
 		busy_with ? busy_with : "");
 }
 
-static void clear_progress(const struct progress *p)
+/* The sink polls this during long work, so the work is shown here, too. */
+static bool interrupted(void *arg)
 {
-	if (p->on)
-		fprintf(stderr, "\r\033[K");
-}
+	struct job *j = arg;
 
-/* What the sink polls during long work is where that work is shown, too. */
-static struct {
-	struct progress *progress;
-	const struct ptr_reader *reader;
-	const struct pt_sink *sink; /* NULL: not now */
-} finishing;
-
-static bool interrupted(void)
-{
-	if (finishing.sink)
-		show_progress(finishing.progress, finishing.reader,
-			      finishing.sink->ops->busy_with(finishing.sink));
+	if (j->finishing)
+		show_progress(j, j->sink->ops->busy_with(j->sink));
 	return signals >= 2;
 }
 
-/* All records into the sink; *ret is the END. */
-static int copy(struct ptr_reader *r, struct pt_sink *sink, struct progress *p, struct ptr_end *ret,
-		struct pt_error *e)
+/* All records into the sink. */
+static int copy(struct job *j, struct pt_error *e)
 {
 	struct ptr_record record;
 	unsigned n = 0;
 	int more;
 
-	while ((more = ptr_next(r, &record, e)) > 0) {
+	while ((more = ptr_next(j->reader, &record, e)) > 0) {
 		if (record.type == PTR_END) {
-			*ret = record.end;
+			j->end = record.end;
 			continue;
 		}
-		if (sink->ops->record(sink, &record, e) < 0)
+		if (j->sink->ops->record(j->sink, &record, e) < 0)
 			return -1;
-		p->runs += record.type == PTR_RUN;
+		j->runs += record.type == PTR_RUN;
 		if (++n % 8192)
 			continue;
-		if (interrupted())
+		if (interrupted(j))
 			return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "interrupted: nothing was loaded");
-		show_progress(p, r, NULL);
+		show_progress(j, NULL);
 	}
 	return more;
 }
 
-static int load(const struct options *o, struct ptr_end *end, struct pt_error *e)
+/* From the stream into the database; reader and sink are the caller's to destroy. */
+static int run(struct job *j, int fd, struct pt_error *e)
 {
-	struct progress p = {.on = !o->quiet && isatty(2), .start = now()};
-	struct ptr_reader *r = NULL;
-	struct pt_sink *sink = NULL;
-	struct stat st;
-	int fd = 0, ret = -1;
+	struct pt_sink_options wanted = {
+	    .name = j->arguments->name, .replace = j->arguments->replace, .poll = {interrupted, j}};
+	int ret;
 
-	if (o->stream) {
-		fd = open(o->stream, O_RDONLY | O_CLOEXEC);
+	/* The stream first: a pipeline whose head failed is not to touch the database. */
+	j->reader = ptr_reader_create(fd, e);
+	j->sink = j->reader ? pt_sqlite_sink_create(j->arguments->database, &wanted, e) : NULL;
+	if (!j->sink || copy(j, e) < 0)
+		return -1;
+	j->last_shown = 0;
+	show_progress(j, "finishing");
+	j->finishing = true;
+	ret = j->sink->ops->commit(j->sink, e);
+	j->finishing = false;
+	return ret;
+}
+
+static int load(struct job *j, struct pt_error *e)
+{
+	const struct arguments *a = j->arguments;
+	struct stat st;
+	int fd = 0, ret;
+
+	if (a->stream) {
+		fd = open(a->stream, O_RDONLY | O_CLOEXEC);
 		if (fd < 0)
-			return pt_fail_errno(e, "%s", o->stream);
+			return pt_fail_errno(e, "%s", a->stream);
 	} else if (isatty(0)) {
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			       "a record stream is expected, from pt-decode or a file");
+			       "a record stream is expected, from pt-decode or a file; see 'pt-load --help'");
 	}
 	from_pipe = !fstat(fd, &st) && !S_ISREG(st.st_mode);
 	stream_fd = fd;
-	/* The stream first: a pipeline whose head failed is not to touch the database. */
-	r = ptr_reader_create(fd, e);
-	if (r)
-		sink = pt_sqlite_sink_create(o->database, &o->sink, e);
-	if (sink && !copy(r, sink, &p, end, e)) {
-		p.last = 0;
-		show_progress(&p, r, "finishing");
-		finishing.progress = &p;
-		finishing.reader = r;
-		finishing.sink = sink;
-		ret = sink->ops->commit(sink, e);
-		finishing.sink = NULL;
-	}
+	j->start = now();
+	ret = run(j, fd, e);
 	/* A stop during the commit is seen by SQLite first, which then says less. */
-	if (ret < 0 && interrupted())
+	if (ret < 0 && signals >= 2)
 		pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "interrupted: nothing was loaded");
-	clear_progress(&p);
-	if (!ret && o->verbose)
+	if (j->progress)
+		fprintf(stderr, "\r\033[K");
+	if (!ret && a->verbose)
 		fprintf(stderr,
 			"pt-load: %" PRIu64 " runs, %" PRIu64 " branches, %" PRIu64 " calls in %.2f s\n",
-			end->counts[PTR_RUN], end->branches, end->counts[PTR_CALL], now() - p.start);
-	if (sink)
-		sink->ops->destroy(sink);
-	ptr_reader_destroy(r);
+			j->end.counts[PTR_RUN], j->end.branches, j->end.counts[PTR_CALL], now() - j->start);
+	if (j->sink)
+		j->sink->ops->destroy(j->sink);
+	ptr_reader_destroy(j->reader);
 	stream_fd = -1;
-	if (o->stream)
+	if (a->stream)
 		close(fd);
 	return ret;
 }
 
-static int parse(int argc, char **argv, struct options *o, struct pt_error *e)
+/* 0; 1: --help; -1. */
+static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 {
-	enum { REPLACE = 256, NAME, VERSION };
-	static const struct option options[] = {{"replace", no_argument, NULL, REPLACE},
-						{"name", required_argument, NULL, NAME},
-						{"quiet", no_argument, NULL, 'q'},
-						{"verbose", no_argument, NULL, 'v'},
-						{"help", no_argument, NULL, 'h'},
-						{"version", no_argument, NULL, VERSION},
-						{NULL, 0, NULL, 0}};
-	int c;
+	static const struct pt_command_line line = {.program = "pt-load", .options = options};
+	int operand, ret = pt_options_parse(&line, argc, argv, a, &operand, e);
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":qvh", options, NULL)) != -1) {
-		switch (c) {
-		case REPLACE: o->sink.replace = true; break;
-		case NAME: o->sink.name = optarg; break;
-		case 'q': o->quiet = true; break;
-		case 'v': o->verbose = true; break;
-		case 'h': fputs(usage, stdout); exit(fflush(stdout) ? 1 : 0);
-		case VERSION: puts("pt-load " PT_VERSION); exit(fflush(stdout) ? 1 : 0);
-		case ':': return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "%s needs a value", argv[optind - 1]);
-		default: return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "unknown option %s", argv[optind - 1]);
-		}
-	}
-	if (optind == argc)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "which database? pt-load DATABASE [STREAM]");
-	if (argc - optind > 2)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			       "one database and one stream, please: what is %s?", argv[optind + 2]);
-	o->database = argv[optind];
-	if (!*o->database)
+	if (ret || a->version)
+		return ret;
+	if (operand == argc)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "no database; see 'pt-load --help'");
+	if (argc - operand > 2)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "'%s' is too much; see 'pt-load --help'",
+			       argv[operand + 2]);
+	a->database = argv[operand];
+	if (!*a->database)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "the database's name is empty");
-	if (optind + 1 < argc && strcmp(argv[optind + 1], "-"))
-		o->stream = argv[optind + 1];
+	if (operand + 1 < argc && strcmp(argv[operand + 1], "-"))
+		a->stream = argv[operand + 1];
 	return 0;
+}
+
+static void print_help(void)
+{
+	fputs(usage, stdout);
+	pt_options_print(options, stdout);
+	puts("  -h, --help                print this text");
+	fputs(notes, stdout);
 }
 
 int main(int argc, char **argv)
 {
-	struct options o = {.sink = {.interrupted = interrupted}};
 	struct sigaction act = {.sa_handler = on_signal}; /* no SA_RESTART: see on_signal() */
-	struct ptr_end end = {0};
+	struct arguments a = {0};
+	struct job j = {.arguments = &a};
+	uint64_t errors;
 	struct pt_error e;
+	int r;
 
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write(), with a message */
-	if (parse(argc, argv, &o, &e) < 0)
+	r = parse(argc, argv, &a, &e);
+	if (r < 0)
 		return fail(&e);
+	if (r > 0 || a.version) {
+		r > 0 ? print_help() : (void)puts("pt-load " PT_VERSION);
+		return fflush(stdout) ? 1 : 0;
+	}
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
 	sigaction(SIGHUP, &act, NULL);
-	if (load(&o, &end, &e) < 0)
+	j.progress = !a.quiet && isatty(2);
+	if (load(&j, &e) < 0)
 		return fail(&e);
-	if (!end.counts[PTR_ERROR])
+	errors = j.end.counts[PTR_ERROR];
+	if (!errors)
 		return 0;
-	if (!o.quiet)
+	if (!a.quiet)
 		fprintf(stderr,
 			"pt-load: loaded, but %" PRIu64
 			" place%s in the trace could not be seen: pt-query %s errors\n",
-			end.counts[PTR_ERROR], end.counts[PTR_ERROR] == 1 ? "" : "s", o.database);
+			errors, errors == 1 ? "" : "s", a.database);
 	return 3;
 }

@@ -13,11 +13,11 @@ struct run_groups {
 	uint64_t tsc; /* the first run's */
 	uint32_t n;
 	struct digits path, step, time, repeats, cyc, insn, back, est;
-	uint32_t times; /* in time: a run's is number step */
-	uint64_t exact; /* bit n: run n is timed */
+	uint32_t times; /* numbers in time: that of a run is at its step */
+	uint64_t exact; /* bit n: run n is exact */
 	uint64_t next;	/* of the last run: tsc_next */
 	uint64_t tscs[DIGITS_ROW], ests[DIGITS_ROW], ends[DIGITS_ROW];
-	bool whole; /* one run, whose cycles and instructions are these: */
+	bool whole; /* the only run's cycles and instructions fit no text: */
 	uint64_t cyc_whole, insn_whole;
 };
 
@@ -44,7 +44,7 @@ void run_groups_destroy(struct run_groups *g)
 	free(g);
 }
 
-/* Whether estimates need a text: not when all runs have their tsc as one, or lie evenly in time. */
+/* Whether estimates need a text: not when each is its run's tsc, or they lie evenly in time. */
 static bool uneven(const struct run_groups *g)
 {
 	uint64_t span = g->next - g->ests[0], slack = span / 64 > 32 ? span / 64 : 32;
@@ -60,7 +60,7 @@ static bool uneven(const struct run_groups *g)
 	return false;
 }
 
-/* The runs whose upper bound is not the next other tsc: the group's has to do. */
+/* Bit n: the upper bound of run n is not the next other tsc of the group, but the group's own. */
 static uint64_t open_runs(const struct run_groups *g)
 {
 	uint64_t open = 0, next = PTR_NO_TSC;
@@ -124,7 +124,7 @@ int run_groups_flush(struct run_groups *g, struct pt_error *e)
 	return db_run(s, e);
 }
 
-/* Whether the run does not fit the group for its time. */
+/* Whether the run's time does not fit into the group. */
 static bool other_time(const struct run_groups *g, const struct group_run *r)
 {
 	return (r->tsc == PTR_NO_TSC) != (g->tsc == PTR_NO_TSC) ||
@@ -163,7 +163,7 @@ int run_groups_add(struct run_groups *g, const struct group_run *r, struct pt_er
 	digits_set(&g->repeats, i, r->repeats - 1);
 	digits_set(&g->cyc, i, known && !whole ? (uint32_t)r->cyc_count + 1 : 0);
 	digits_set(&g->insn, i, known && !whole ? (uint32_t)r->insn_count + 1 : 0);
-	/* A stretch of more runs than that is said to have begun no earlier. */
+	/* Of a longer stretch the last DIGITS_ONE - 1 runs are kept. */
 	digits_set(&g->back, i, !known ? 0 : r->back < DIGITS_ONE ? (uint32_t)r->back : DIGITS_ONE - 1);
 	if (whole) {
 		g->whole = true;

@@ -1,5 +1,5 @@
 /*
- * run_groups.h - runs packed 64 a row, as schema/tables.sql explains: table run_group.
+ * run_groups.h - runs packed 64 per row, as schema/tables.sql explains: table run_group.
  */
 #ifndef EXPORT_RUN_GROUPS_H
 #define EXPORT_RUN_GROUPS_H
@@ -20,7 +20,7 @@ struct group_run {
 	uint32_t repeats;
 	uint64_t cyc_count;		     /* PTR_UNKNOWN */
 	uint64_t insn_count;		     /* of the stretch, when cyc_count is known */
-	uint64_t back;			     /* its stretch began that many ids before */
+	uint64_t back;			     /* its stretch began that many runs before */
 	bool exact;			     /* PTR_TIME_EXACT */
 	uint64_t tsc_est, tsc_next, tsc_end; /* as in struct ptr_timed_run */
 };
@@ -29,12 +29,12 @@ enum { RUN_GROUP_EST = 125 }; /* steps of est_add: one byte each */
 
 struct run_groups;
 
-/* NULL: no memory, or the table is not there. */
+/* NULL: PT_ERR_NO_MEMORY, or SQLite's error. */
 struct run_groups *run_groups_create(sqlite3 *db, struct pt_error *e);
-void run_groups_destroy(struct run_groups *g);
-/* Runs come in the order of their ids. 0 or -1. */
+void run_groups_destroy(struct run_groups *g); /* NULL is fine */
+/* The next run, in the order of ids. 0, or -1: SQLite's error. */
 int run_groups_add(struct run_groups *g, const struct group_run *r, struct pt_error *e);
-/* Writes what is held back. 0 or -1. */
+/* Writes the row that is not full yet. 0, or -1: SQLite's error. */
 int run_groups_flush(struct run_groups *g, struct pt_error *e);
 
 #endif

@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "export/db.h"
+#include "schema/array.h"
 
-/* Runs of a stretch that are remembered for sharing its cycles out; more than that without a CYC have none. */
+/* Runs of a stretch that are kept to divide its cycles. The runs of longer stretches get none. */
 enum { STRETCH_MAX = 4096 };
 
 struct stretch_run {
@@ -19,24 +20,25 @@ struct open_slice {
 	uint64_t first_run, last_run; /* ids; 0 none */
 	uint64_t branches, insns, not_taken, cycles, last_tsc;
 	bool has_cycles;
+	/* The stretch since the last run with cycles */
 	struct stretch_run *stretch;
-	uint32_t stretch_count, stretch_room; /* count STRETCH_MAX + 1: too many */
+	size_t stretch_count, stretch_room; /* count STRETCH_MAX + 1: too many */
 	uint64_t stretch_first, stretch_insns;
 };
 
 struct slices {
 	sqlite3 *db;
 	struct dictionary *dictionary;
-	struct slices_bases bases;
+	struct trace_bases bases;
 	sqlite3_stmt *insert;
 	struct open_slice **open; /* ascending numbers */
 	size_t count, room;
-	struct open_slice *last; /* that had a run */
+	struct open_slice *last; /* the one of the last run */
 	uint64_t first_tsc, last_tsc, cycles;
 	bool has_cycles;
 };
 
-struct slices *slices_create(sqlite3 *db, struct dictionary *dictionary, const struct slices_bases *bases,
+struct slices *slices_create(sqlite3 *db, struct dictionary *dictionary, const struct trace_bases *bases,
 			     struct pt_error *e)
 {
 	struct slices *s = calloc(1, sizeof *s);
@@ -74,7 +76,7 @@ void slices_destroy(struct slices *s)
 	free(s);
 }
 
-static void seen(struct slices *s, uint64_t tsc)
+static void note_time(struct slices *s, uint64_t tsc)
 {
 	if (tsc == PTR_NO_TSC)
 		return;
@@ -88,16 +90,8 @@ int slices_begin(struct slices *s, const struct ptr_record *r, struct pt_error *
 {
 	struct open_slice *o;
 
-	if (s->count == s->room) {
-		size_t room = s->room ? s->room * 2 : 16;
-		/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
-		struct open_slice **open = realloc(s->open, room * sizeof *open);
-
-		if (!open)
-			return pt_fail_no_memory(e, "slices");
-		s->open = open;
-		s->room = room;
-	}
+	if (pt_array_grow(&s->open, s->count, &s->room, e))
+		return -1;
 	o = calloc(1, sizeof *o);
 	if (!o)
 		return pt_fail_no_memory(e, "slices");
@@ -105,10 +99,11 @@ int slices_begin(struct slices *s, const struct ptr_record *r, struct pt_error *
 	o->number = (uint32_t)r->number;
 	o->last_tsc = PTR_NO_TSC;
 	s->open[s->count++] = o;
-	seen(s, r->slice.tsc);
+	note_time(s, r->slice.tsc);
 	return 0;
 }
 
+/* The index of the open slice, or where it would be. */
 static size_t find(const struct slices *s, uint32_t number)
 {
 	size_t low = 0, high = s->count;
@@ -124,13 +119,13 @@ static size_t find(const struct slices *s, uint32_t number)
 	return low;
 }
 
-/* The cycles belong to the stretch's runs by their shares of its instructions. */
-static void share_out(struct slices *s, struct open_slice *o, uint64_t cycles)
+/* Divides the cycles among the runs of the stretch, by their instructions. */
+static void divide(struct slices *s, struct open_slice *o, uint64_t cycles)
 {
 	if (o->stretch_count <= STRETCH_MAX && o->stretch_insns) {
 		double per_insn = (double)cycles / (double)o->stretch_insns;
 
-		for (uint32_t i = 0; i < o->stretch_count; i++) {
+		for (size_t i = 0; i < o->stretch_count; i++) {
 			const struct stretch_run *r = &o->stretch[i];
 			uint64_t insns = r->repeats * dictionary_path_of(s->dictionary, r->path).insns;
 
@@ -150,15 +145,8 @@ static int stretch_add(struct open_slice *o, int64_t id, const struct ptr_run *r
 		o->stretch_count = STRETCH_MAX + 1;
 		return 0;
 	}
-	if (o->stretch_count == o->stretch_room) {
-		uint32_t room = o->stretch_room ? o->stretch_room * 4 : 16;
-		struct stretch_run *stretch = realloc(o->stretch, room * sizeof *stretch);
-
-		if (!stretch)
-			return pt_fail_no_memory(e, "slices");
-		o->stretch = stretch;
-		o->stretch_room = room;
-	}
+	if (pt_array_grow(&o->stretch, o->stretch_count, &o->stretch_room, e))
+		return -1;
 	o->stretch[o->stretch_count++] = (struct stretch_run){.path = r->path, .repeats = r->repeats};
 	o->stretch_insns += insns;
 	return 0;
@@ -185,7 +173,7 @@ int slices_run(struct slices *s, int64_t id, const struct ptr_run *r, const stru
 		*ret_back = (uint64_t)id - o->stretch_first;
 		o->cycles += r->cyc_count;
 		o->has_cycles = true;
-		share_out(s, o, r->cyc_count);
+		divide(s, o, r->cyc_count);
 	}
 	return 0;
 }
@@ -196,7 +184,7 @@ static int insert(struct slices *s, const struct open_slice *o, const struct ptr
 	const struct ptr_slice *d = &o->slice;
 	sqlite3_stmt *st = s->insert;
 
-	seen(s, r->tsc);
+	note_time(s, r->tsc);
 	if (r->cyc_count != PTR_UNKNOWN) {
 		s->cycles += r->cyc_count;
 		s->has_cycles = true;

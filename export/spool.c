@@ -1,25 +1,16 @@
 /* spool.c - see spool.h. */
 #include "export/spool.h"
 
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "export/scratch.h"
 
 static int flush(struct spool *s, struct pt_error *e)
 {
-	const char *p = s->buffer;
-
-	while (s->held) {
-		ssize_t done = pwrite(s->scratch, p, s->held, (off_t)s->flushed);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return pt_fail_errno(e, "writing a scratch file");
-		p += done;
-		s->held -= (size_t)done;
-		s->flushed += (uint64_t)done;
-	}
+	if (scratch_write(s->scratch, s->buffer, s->held, s->flushed, e) < 0)
+		return -1;
+	s->flushed += s->held;
+	s->held = 0;
 	return 0;
 }
 
@@ -58,19 +49,11 @@ int spool_rewind(struct spool *s, struct pt_error *e)
 
 static int fill(struct spool *s, struct pt_error *e)
 {
-	ssize_t done;
-
-	do
-		done = pread(s->scratch, s->buffer, SPOOL_HELD, (off_t)s->flushed);
-	while (done < 0 && errno == EINTR);
-	if (done < 0)
-		return pt_fail_errno(e, "reading a scratch file");
-	if (!done)
-		return pt_fail(e, PT_ERR_IO, PT_NO_OFFSET, "a scratch file is cut");
-	s->held = (size_t)done;
-	s->flushed += (uint64_t)done;
+	if (scratch_read(s->scratch, s->buffer, SPOOL_HELD, s->flushed, &s->held, e) < 0)
+		return -1;
+	s->flushed += s->held;
 	s->at = 0;
-	return 0;
+	return s->held ? 0 : pt_fail(e, PT_ERR_IO, PT_NO_OFFSET, "a scratch file was cut");
 }
 
 int spool_read(struct spool *s, void *to, size_t bytes, struct pt_error *e)

@@ -1,12 +1,15 @@
-/* sqlite_sink.c - the sink that makes an SQLite database: the records' way into the tables of schema/tables.sql. */
+/* sqlite_sink.c - the sink that makes an SQLite database: which records lead to which tables
+ * (schema/tables.sql). */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "export/call_paths.h"
 #include "export/calls.h"
 #include "export/db.h"
 #include "export/dictionary.h"
+#include "export/plain_rows.h"
 #include "export/run_groups.h"
 #include "export/schema_sql.h"
 #include "export/sink.h"
@@ -14,68 +17,38 @@
 #include "export/store.h"
 #include "export/traces.h"
 #include "export/vm_rows.h"
+#include "schema/array.h"
 #include "schema/derived/run_times.h"
-#include "schema/vm_reasons.h"
 
-enum { SCRATCHES = 3 };
-
-enum table { MACHINE, THREAD, DSO, SYMBOL, EVENT, ERROR, INTERRUPT, TABLES };
-
-static const struct {
-	const char *name;
-	int columns;
-} tables[TABLES] = {
-    [MACHINE] = {"machine", 4},	    [THREAD] = {"thread", 7}, [DSO] = {"dso", 5},
-    [SYMBOL] = {"symbol", 7},	    [EVENT] = {"event", 11},  [ERROR] = {"error", 11},
-    [INTERRUPT] = {"interrupt", 5},
-};
+enum { SCRATCHES = 3 }; /* scratch files: two of calls, one of the dictionary */
 
 struct sqlite_sink {
 	struct pt_sink sink; /* first: a pt_sink is one of these */
 	struct store store;
 	char *name;
 	bool replace;
-	bool (*interrupted)(void);
-	bool began; /* the identity was looked at, the bases are set, what follows is open */
+	struct pt_sink_poll poll;
 	const char *busy_with;
+	bool began; /* the bases are set, and what is below them is there */
 	struct trace_bases base;
 	struct trace_meta meta;
 	struct trace_totals totals;
-	sqlite3_stmt *insert[TABLES];
+	struct plain_rows *rows;
 	struct run_groups *runs;
-	struct ptr_times *times; /* of runs on the way there */
+	struct ptr_times *times; /* what runs go through on their way to run_groups */
 	struct dictionary *dictionary;
 	struct slices *slices;
+	struct call_paths *call_paths;
 	struct calls *calls;
 	struct vm_rows *vms;
-	uint32_t *thread_machines; /* by the threads' numbers */
-	size_t thread_room;
-	int scratch[SCRATCHES]; /* two of calls, one of paths */
+	uint32_t *thread_machines; /* of thread number n at n - 1 */
+	size_t thread_count, thread_room;
+	int scratch[SCRATCHES]; /* -1: not open */
 };
 
-/* ---- Small things ------------------------------------------------------------------------------------- */
-
-static void bind_ref(sqlite3_stmt *s, int at, uint32_t number, int64_t base)
-{
-	db_bind(s, at, number, base + number);
-}
-
-static void bind_ip(sqlite3_stmt *s, int at, uint64_t ip)
-{
-	db_bind(s, at, ip, (int64_t)ip);
-}
-
-static void bind_tsc(sqlite3_stmt *s, int at, uint64_t tsc)
-{
-	db_bind(s, at, tsc != PTR_NO_TSC, (int64_t)tsc);
-}
-
-static void bind_text(sqlite3_stmt *s, int at, const char *text)
-{
-	sqlite3_bind_text(s, at, *text ? text : NULL, -1, SQLITE_STATIC);
-}
-
-/* ---- Beginning: once, at the first record that is no META ------------------------------------------------ */
+/*
+ * ---- Beginning: once, at the first record that is no META ------------------------------------------------
+ */
 
 static int check_identity(struct sqlite_sink *s, struct pt_error *e)
 {
@@ -108,134 +81,59 @@ static int begin(struct sqlite_sink *s, struct pt_error *e)
 	s->began = true;
 	if (check_identity(s, e) < 0 || trace_bases(db, &s->base, e) < 0)
 		return -1;
-	for (int t = 0; t < TABLES; t++) {
-		s->insert[t] = db_insert(db, tables[t].name, tables[t].columns, e);
-		if (!s->insert[t])
-			return -1;
-	}
 	for (int i = 0; i < SCRATCHES; i++) {
 		s->scratch[i] = store_scratch(&s->store, e);
 		if (s->scratch[i] < 0)
 			return -1;
 	}
-	s->runs = run_groups_create(db, e);
-	if (!s->runs)
-		return -1;
 	s->times = ptr_times_create();
 	if (!s->times)
-		return pt_fail_no_memory(e, NULL);
-	s->dictionary = dictionary_create(db, s->scratch[2],
-					  &(struct dictionary_bases){.trace = s->base.trace,
-								     .symbol = s->base.symbol,
-								     .edge = s->base.edge,
-								     .path = s->base.path,
-								     .machine = s->base.machine},
-					  e);
-	if (!s->dictionary)
+		return pt_fail_no_memory(e, "times");
+	if (!(s->rows = plain_rows_create(db, &s->base, e)) || !(s->runs = run_groups_create(db, e)) ||
+	    !(s->dictionary = dictionary_create(db, s->scratch[2], &s->base, e)) ||
+	    !(s->slices = slices_create(db, s->dictionary, &s->base, e)) ||
+	    !(s->call_paths = call_paths_create(db, &s->base, e)) ||
+	    !(s->calls = calls_create(db, s->call_paths, s->scratch, &s->base, e)) ||
+	    !(s->vms = vm_rows_create(db, &s->base, e)))
 		return -1;
-	s->slices = slices_create(
-	    db, s->dictionary,
-	    &(struct slices_bases){.trace = s->base.trace, .thread = s->base.thread, .slice = s->base.slice},
-	    e);
-	if (!s->slices)
-		return -1;
-	s->calls = calls_create(db, s->scratch,
-				&(struct calls_bases){.trace = s->base.trace,
-						      .thread = s->base.thread,
-						      .symbol = s->base.symbol,
-						      .run = s->base.run,
-						      .call_path = s->base.call_path,
-						      .call = s->base.call},
-				e);
-	s->vms = s->calls ? vm_rows_create(db, &s->base, e) : NULL;
-	return s->vms ? 0 : -1;
+	return 0;
 }
 
-/* ---- Records -------------------------------------------------------------------------------------------- */
-
-static int put_machine(struct sqlite_sink *s, const struct ptr_record *r, struct pt_error *e)
-{
-	sqlite3_stmt *st = s->insert[MACHINE];
-
-	sqlite3_bind_int64(st, 1, s->base.machine + (int64_t)r->number);
-	sqlite3_bind_int64(st, 2, s->base.trace);
-	sqlite3_bind_int64(st, 3, r->machine.pid);
-	bind_text(st, 4, r->machine.name);
-	return db_run(st, e);
-}
+/*
+ * ---- Records --------------------------------------------------------------------------------------------
+ */
 
 static int put_thread(struct sqlite_sink *s, const struct ptr_record *r, struct pt_error *e)
 {
-	sqlite3_stmt *st = s->insert[THREAD];
-
-	if (r->number >= s->thread_room) {
-		size_t room = (size_t)r->number * 2;
-		uint32_t *machines = realloc(s->thread_machines, room * sizeof *machines);
-
-		if (!machines)
-			return pt_fail_no_memory(e, "threads");
-		s->thread_machines = machines;
-		s->thread_room = room;
-	}
-	s->thread_machines[r->number] = r->thread.machine;
-	sqlite3_bind_int64(st, 1, s->base.thread + (int64_t)r->number);
-	sqlite3_bind_int64(st, 2, s->base.trace);
-	bind_ref(st, 3, r->thread.machine, s->base.machine);
-	db_bind(st, 4, r->thread.pid >= 0, r->thread.pid);
-	db_bind(st, 5, r->thread.tid >= 0, r->thread.tid);
-	bind_text(st, 6, r->thread.comm);
-	sqlite3_bind_int64(st, 7, s->base.thread + (int64_t)r->number);
-	return db_run(st, e);
-}
-
-static int put_dso(struct sqlite_sink *s, const struct ptr_record *r, struct pt_error *e)
-{
-	sqlite3_stmt *st = s->insert[DSO];
-
-	sqlite3_bind_int64(st, 1, s->base.dso + (int64_t)r->number);
-	sqlite3_bind_int64(st, 2, s->base.trace);
-	bind_text(st, 3, r->dso.name);
-	bind_text(st, 4, r->dso.build_id);
-	sqlite3_bind_null(st, 5); /* dictionary_finish() */
-	return db_run(st, e);
+	if (pt_array_grow(&s->thread_machines, s->thread_count, &s->thread_room, e))
+		return -1;
+	s->thread_machines[s->thread_count++] = r->thread.machine;
+	return plain_rows_thread(s->rows, r, e);
 }
 
 static int put_symbol(struct sqlite_sink *s, const struct ptr_record *r, struct pt_error *e)
 {
-	sqlite3_stmt *st = s->insert[SYMBOL];
-
-	sqlite3_bind_int64(st, 1, s->base.symbol + (int64_t)r->number);
-	sqlite3_bind_int64(st, 2, s->base.trace);
-	bind_ref(st, 3, r->symbol.dso, s->base.dso);
-	bind_ip(st, 4, r->symbol.start);
-	bind_ip(st, 5, r->symbol.end);
-	bind_text(st, 6, r->symbol.name);
-	sqlite3_bind_null(st, 7); /* dictionary_finish() */
-	return calls_symbol(s->calls, r->symbol.start, e) < 0 ? -1 : db_run(st, e);
+	return call_paths_symbol(s->call_paths, r->symbol.start, e) < 0 ? -1
+									: plain_rows_symbol(s->rows, r, e);
 }
 
 static int put_interrupts(struct sqlite_sink *s, const struct group_run *run,
 			  const struct dictionary_path *path, struct pt_error *e)
 {
-	sqlite3_stmt *st = s->insert[INTERRUPT];
-
 	for (uint32_t i = 0; i < run->repeats * path->edges; i++) {
 		uint32_t at = i % path->edges;
+		struct interrupt_row row = {.branch = run->id * PTR_RUN_BRANCHES + i,
+					    .slice = run->slice,
+					    .path_edge = (int64_t)run->path * PTR_PATH_EDGES + at,
+					    .tsc = run->tsc};
 
-		if (!(path->interrupts >> at & 1))
-			continue;
-		sqlite3_bind_int64(st, 1, run->id * PTR_RUN_BRANCHES + i);
-		sqlite3_bind_int64(st, 2, s->base.trace);
-		sqlite3_bind_int64(st, 3, run->slice);
-		bind_tsc(st, 4, run->tsc);
-		sqlite3_bind_int64(st, 5, (int64_t)run->path * PTR_PATH_EDGES + at);
-		if (db_run(st, e) < 0)
+		if (path->interrupts >> at & 1 && plain_rows_interrupt(s->rows, &row, e) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-/* What is known of times by now goes to the tables. */
+/* Runs whose times are known by now go into the tables. */
 static int put_settled(struct sqlite_sink *s, struct pt_error *e)
 {
 	const struct ptr_timed_run *r;
@@ -294,49 +192,11 @@ static int put_run(struct sqlite_sink *s, const struct ptr_record *r, struct pt_
 	if (slices_run(s->slices, g.id, &r->run, &path, &g.back, e) < 0)
 		return -1;
 	thread = slices_thread(s->slices);
-	if (dictionary_run(s->dictionary, g.id, r->run.path, r->run.repeats,
-			   thread ? s->thread_machines[thread] : 0, e) < 0 ||
+	if (dictionary_run(s->dictionary, g.id, &r->run, thread ? s->thread_machines[thread - 1] : 0, e) <
+		0 ||
 	    (path.interrupts && put_interrupts(s, &g, &path, e) < 0))
 		return -1;
 	return put_timed(s, &g, &path, r, e);
-}
-
-static int put_event(struct sqlite_sink *s, const struct ptr_record *r, struct pt_error *e)
-{
-	sqlite3_stmt *st = s->insert[EVENT];
-
-	s->totals.events++;
-	sqlite3_bind_int64(st, 1, s->base.event + (int64_t)r->number);
-	sqlite3_bind_int64(st, 2, s->base.trace);
-	bind_ref(st, 3, r->event.slice, s->base.slice);
-	bind_ref(st, 4, r->event.machine, s->base.machine);
-	bind_ref(st, 5, r->event.thread, s->base.thread);
-	db_bind(st, 6, r->event.cpu >= 0, r->event.cpu);
-	db_bind(st, 7, r->event.vcpu >= 0, r->event.vcpu);
-	bind_tsc(st, 8, r->event.tsc);
-	bind_ip(st, 9, r->event.ip);
-	bind_text(st, 10, r->event.name);
-	bind_text(st, 11, r->event.fields);
-	return db_run(st, e);
-}
-
-static int put_error(struct sqlite_sink *s, const struct ptr_record *r, struct pt_error *e)
-{
-	sqlite3_stmt *st = s->insert[ERROR];
-
-	s->totals.errors++;
-	sqlite3_bind_int64(st, 1, s->base.error + (int64_t)r->number);
-	sqlite3_bind_int64(st, 2, s->base.trace);
-	bind_ref(st, 3, r->error.slice, s->base.slice);
-	sqlite3_bind_int64(st, 4, r->error.stream);
-	db_bind(st, 5, r->error.cpu >= 0, r->error.cpu);
-	bind_tsc(st, 6, r->error.tsc);
-	bind_tsc(st, 7, r->error.tsc_end);
-	bind_ip(st, 8, r->error.ip);
-	db_bind(st, 9, r->error.aux_offset != PTR_UNKNOWN, (int64_t)r->error.aux_offset);
-	bind_text(st, 10, r->error.kind);
-	bind_text(st, 11, r->error.message);
-	return db_run(st, e);
 }
 
 static int sink_record(struct pt_sink *sink, const struct ptr_record *r, struct pt_error *e)
@@ -348,19 +208,19 @@ static int sink_record(struct pt_sink *sink, const struct ptr_record *r, struct 
 	if (!s->began && begin(s, e) < 0)
 		return -1;
 	switch (r->type) {
-	case PTR_MACHINE: return put_machine(s, r, e);
+	case PTR_MACHINE: return plain_rows_machine(s->rows, r, e);
 	case PTR_THREAD: return put_thread(s, r, e);
-	case PTR_DSO: return put_dso(s, r, e);
+	case PTR_DSO: return plain_rows_dso(s->rows, r, e);
 	case PTR_SYMBOL: return put_symbol(s, r, e);
 	case PTR_EDGE: s->totals.edges++; return dictionary_edge(s->dictionary, &r->edge, e);
 	case PTR_PATH: s->totals.paths++; return dictionary_path(s->dictionary, &r->path, e);
 	case PTR_SLICE: return slices_begin(s->slices, r, e);
 	case PTR_RUN: return put_run(s, r, e);
 	case PTR_SLICE_END: return slices_end(s->slices, &r->slice_end, e);
-	case PTR_CALL_PATH: return calls_path(s->calls, r, e);
+	case PTR_CALL_PATH: return call_paths_add(s->call_paths, &r->call_path, e);
 	case PTR_CALL: s->totals.calls++; return calls_add(s->calls, &r->call, e);
-	case PTR_EVENT: return put_event(s, r, e);
-	case PTR_ERROR: return put_error(s, r, e);
+	case PTR_EVENT: s->totals.events++; return plain_rows_event(s->rows, r, e);
+	case PTR_ERROR: s->totals.errors++; return plain_rows_error(s->rows, r, e);
 	case PTR_GUEST_RUN: return vm_rows_guest_run(s->vms, r, e);
 	case PTR_VMEXIT_INTERVAL: return vm_rows_vmexit(s->vms, r, e);
 	case PTR_VM_CLOCK: return vm_rows_clock(s->vms, r, e);
@@ -371,39 +231,27 @@ static int sink_record(struct pt_sink *sink, const struct ptr_record *r, struct 
 	return 0;
 }
 
-/* ---- End ------------------------------------------------------------------------------------------------ */
+/*
+ * ---- End ------------------------------------------------------------------------------------------------
+ */
 
-/* A thread that had several names has several rows; each knows the first. */
-static int join_threads(struct sqlite_sink *s, struct pt_error *e)
-{
-	char sql[512];
-
-	sqlite3_snprintf(
-	    sizeof sql, sql,
-	    "UPDATE thread SET first = f.first FROM (SELECT id, first_value(id) OVER (PARTITION BY"
-	    " machine, pid, tid ORDER BY id) AS first FROM thread WHERE trace = %lld"
-	    " AND pid IS NOT NULL AND tid IS NOT NULL) AS f"
-	    " WHERE thread.id = f.id AND f.first <> f.id",
-	    (long long)s->base.trace);
-	return db_exec(s->store.db, sql, e);
-}
-
+/* The statements, before the database is closed. */
 static void finalize(struct sqlite_sink *s)
 {
-	for (int t = 0; t < TABLES; t++) {
-		sqlite3_finalize(s->insert[t]);
-		s->insert[t] = NULL;
-	}
+	plain_rows_destroy(s->rows);
 	run_groups_destroy(s->runs);
 	ptr_times_destroy(s->times);
 	slices_destroy(s->slices);
 	dictionary_destroy(s->dictionary);
+	call_paths_destroy(s->call_paths);
 	calls_destroy(s->calls);
 	vm_rows_destroy(s->vms);
+	s->rows = NULL;
 	s->runs = NULL;
 	s->times = NULL;
 	s->slices = NULL;
 	s->dictionary = NULL;
+	s->call_paths = NULL;
 	s->calls = NULL;
 	s->vms = NULL;
 }
@@ -422,16 +270,17 @@ static int sink_commit(struct pt_sink *sink, struct pt_error *e)
 	s->totals.last_tsc = slices_last_tsc(s->slices);
 	s->totals.cyc_count = slices_cyc_count(s->slices);
 	s->busy_with = "writing calls";
-	if (calls_finish(s->calls, s->interrupted, e) < 0)
+	if (calls_finish(s->calls, &s->poll, e) < 0 || call_paths_finish(s->call_paths, e) < 0)
 		return -1;
 	s->busy_with = "summing up";
-	if (dictionary_finish(s->dictionary, e) < 0 || join_threads(s, e) < 0 ||
+	if (dictionary_finish(s->dictionary, e) < 0 || plain_rows_finish(s->rows, e) < 0 ||
 	    vm_rows_finish(s->vms, e) < 0 || trace_insert(db, &s->base, &s->meta, s->name, &s->totals, e) < 0)
 		return -1;
 	finalize(s);
 	s->busy_with = "building indexes";
 	/* No ANALYZE: what it finds out of the first trace would mislead with the second. */
-	if (s->store.fresh && (db_exec_macros(db, pt_indexes_sql, e) < 0 || db_exec_macros(db, pt_views_sql, e) < 0))
+	if (s->store.fresh &&
+	    (db_exec_macros(db, pt_indexes_sql, e) < 0 || db_exec_macros(db, pt_views_sql, e) < 0))
 		return -1;
 	s->busy_with = "flushing";
 	return store_commit(&s->store, e);
@@ -463,54 +312,7 @@ static int poll_interrupt(void *arg)
 {
 	const struct sqlite_sink *s = arg;
 
-	return s->interrupted();
-}
-
-/* A row of a table of names; those without a name are left out. */
-static int fill_name(sqlite3_stmt *st, int64_t id, const char *name, struct pt_error *e)
-{
-	if (!name || !*name)
-		return 0;
-	sqlite3_bind_int64(st, 1, id);
-	bind_text(st, 2, name);
-	return db_run(st, e);
-}
-
-/* What the views join with: numbers and names. */
-static int fill_constants(sqlite3 *db, struct pt_error *e)
-{
-	enum { NUMBER, KIND, REASON, REASON_SOURCE, CLOCK_SOURCE, COUNT };
-	static const struct {
-		const char *table;
-		int columns;
-	} constants[COUNT] = {
-	    {"number", 1}, {"kind", 3}, {"exit_reason", 3}, {"reason_source", 2}, {"clock_source", 2}};
-	sqlite3_stmt *st[COUNT] = {NULL};
-	int ret = 0;
-
-	for (int i = 0; !ret && i < COUNT; i++) {
-		st[i] = db_insert(db, constants[i].table, constants[i].columns, e);
-		ret = st[i] ? 0 : -1;
-	}
-	for (int i = 0; !ret && i < PTR_RUN_BRANCHES; i++) {
-		sqlite3_bind_int64(st[NUMBER], 1, i);
-		ret = db_run(st[NUMBER], e);
-	}
-	for (int i = 0; !ret && i < PTR_KINDS; i++) {
-		sqlite3_bind_int64(st[KIND], 3, ptr_kind_perf_flags((enum ptr_kind)i));
-		ret = fill_name(st[KIND], i, ptr_kind_name((enum ptr_kind)i), e);
-	}
-	for (int i = 0; !ret && i < PT_VM_REASONS; i++) {
-		sqlite3_bind_text(st[REASON], 3, pt_vm_reason_kvm_name((uint64_t)i), -1, SQLITE_STATIC);
-		ret = fill_name(st[REASON], i, pt_vm_reason_name((uint64_t)i), e);
-	}
-	for (int i = 0; !ret && i < PTR_REASON_SOURCES; i++)
-		ret = fill_name(st[REASON_SOURCE], i, ptr_reason_source_name((enum ptr_reason_source)i), e);
-	for (int i = 0; !ret && i < PTR_CLOCK_SOURCES; i++)
-		ret = fill_name(st[CLOCK_SOURCE], i, ptr_clock_source_name((enum ptr_clock_source)i), e);
-	for (int i = 0; i < COUNT; i++)
-		sqlite3_finalize(st[i]);
-	return ret;
+	return s->poll.interrupted(s->poll.arg);
 }
 
 struct pt_sink *pt_sqlite_sink_create(const char *path, const struct pt_sink_options *options,
@@ -529,15 +331,15 @@ struct pt_sink *pt_sqlite_sink_create(const char *path, const struct pt_sink_opt
 	}
 	s->sink.ops = &ops;
 	s->replace = options->replace;
-	s->interrupted = options->interrupted;
+	s->poll = options->poll;
 	for (int i = 0; i < SCRATCHES; i++)
 		s->scratch[i] = -1;
 	if (store_open(&s->store, path, e) < 0)
 		goto fail;
 	if (s->store.fresh &&
-	    (db_exec(s->store.db, pt_tables_sql, e) < 0 || fill_constants(s->store.db, e) < 0))
+	    (db_exec(s->store.db, pt_tables_sql, e) < 0 || plain_rows_constants(s->store.db, e) < 0))
 		goto fail;
-	if (s->interrupted)
+	if (s->poll.interrupted)
 		sqlite3_progress_handler(s->store.db, 100000, poll_interrupt, s);
 	return &s->sink;
 fail:

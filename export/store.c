@@ -15,7 +15,7 @@
 #include "export/db.h"
 #include "schema/version.h"
 
-/* path's folder, to free. */
+/* path's folder, malloc()ed. */
 static char *folder_of(const char *path)
 {
 	char *copy = strdup(path), *ret = copy ? strdup(dirname(copy)) : NULL;
@@ -24,7 +24,7 @@ static char *folder_of(const char *path)
 	return ret;
 }
 
-/* Removes what killed loads of the same database left: files that nobody holds locked. */
+/* Removes what killed loads of the same database left: files without a lock. */
 static void remove_stale(const char *path)
 {
 	char *folder = folder_of(path);
@@ -51,7 +51,7 @@ static void remove_stale(const char *path)
 	free(folder);
 }
 
-/* No journal and no flushing: until the rename nobody knows the file. */
+/* No journal and no flushing: until the rename no other program uses the file. */
 static int open_fresh(struct store *s, struct pt_error *e)
 {
 	remove_stale(s->path);
@@ -97,11 +97,12 @@ static int open_existing(struct store *s, struct pt_error *e)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
 			       "%s is a database, but not one that pt-load made: give another name", s->path);
 	if (version != PT_DB_VERSION)
-		return pt_fail(
-		    e, PT_ERR_REFUSED, PT_NO_OFFSET,
-		    "%s has schema version %d, of %s pt-load, and this one writes version %d: load the recordings "
-		    "again, into a new file",
-		    s->path, (int)version, version < PT_DB_VERSION ? "an older" : "a newer", PT_DB_VERSION);
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+			       "%s has schema version %d, of %s pt-load, and this one writes version %d: "
+			       "load the recordings "
+			       "again, into a new file",
+			       s->path, (int)version, version < PT_DB_VERSION ? "an older" : "a newer",
+			       PT_DB_VERSION);
 	return db_exec(s->db,
 		       "PRAGMA cache_size = -65536;"
 		       "PRAGMA temp_store = FILE;"
@@ -150,7 +151,7 @@ static int remove_journals(const struct store *s, struct pt_error *e)
 	return 0;
 }
 
-/* The file gets its name, unless another program has made a database of that name meanwhile. */
+/* Gives the file its name, unless another program has made a database of that name meanwhile. */
 static int publish(struct store *s, struct pt_error *e)
 {
 	char *folder;

@@ -1,10 +1,11 @@
 /*
  * store.h - a database file that changes as a whole or not at all.
  *
- * A database that is there already is changed in one SQLite transaction, with its journal: kill -9 and power cuts roll
- * back when it is opened next. One that is not there yet (or is an empty file) is made aside without any journal, which
- * is fast, as DB.loading-PID, flushed, and renamed. What a killed pt-load left aside is removed by the next one for the
- * same DB; a lock (flock) on it tells that its maker is gone.
+ * A database that exists is changed in one SQLite transaction with a journal: after kill -9 or a
+ * power cut it is rolled back when it is opened next. One that does not exist (or is an empty file)
+ * is made beside its place, as DB.loading-PID, without a journal, which is fast; then it is flushed
+ * and renamed. What a killed pt-load left there is removed by the next one for the same DB: a lock
+ * (flock) on it shows whether its maker is alive.
  */
 #ifndef EXPORT_STORE_H
 #define EXPORT_STORE_H
@@ -16,22 +17,22 @@
 
 struct store {
 	sqlite3 *db;
-	bool fresh;	 /* made aside: empty, without tables */
+	bool fresh;	 /* a new database: empty, without tables */
 	char *path;	 /* the user's */
-	char *temporary; /* the file aside, NULL when not fresh */
-	int lock;	 /* on it, -1 */
+	char *temporary; /* DB.loading-PID, NULL when not fresh */
+	int lock;	 /* a descriptor of that file, which holds its lock; -1 */
 };
 
-/* Opens path and begins the transaction. 0, or -1 (PT_ERR_IO, PT_ERR_NO_MEMORY, PT_ERR_REFUSED: not a database of
- * ours, or a newer one). */
+/* Opens path and begins the transaction. 0, or -1, after which store_close() is due, too: PT_ERR_IO,
+ * PT_ERR_NO_MEMORY, PT_ERR_REFUSED (no database of pt-load's, or one of another schema version). */
 int store_open(struct store *s, const char *path, struct pt_error *e);
-/* 0: all is on the disk under path. -1: store_close() undoes it. */
+/* 0: all is on the disk under path. -1 (PT_ERR_IO, PT_ERR_REFUSED): store_close() undoes it. */
 int store_commit(struct store *s, struct pt_error *e);
-/* Without commit before: everything is as it was. A zeroed struct is fine. */
+/* Without store_commit() before, everything is as it was. A zeroed struct is fine. */
 void store_close(struct store *s);
 
-/* An unnamed file for n bytes to come back later, in the database's folder, where there is room for such. A descriptor
- * to close, or -1. */
+/* An unnamed file in the database's folder, where there is room for data of that size. A descriptor
+ * to close, or -1: PT_ERR_IO, PT_ERR_NO_MEMORY. */
 int store_scratch(const struct store *s, struct pt_error *e);
 
 #endif

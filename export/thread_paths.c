@@ -1,72 +1,76 @@
-/* thread_paths.c - see thread_paths.h: an open hash. */
+/* thread_paths.c - see thread_paths.h. */
 #include "export/thread_paths.h"
 
 #include <stdlib.h>
 
+#include "schema/array.h"
+#include "schema/hash.h"
+
 struct thread_paths {
-	struct thread_path *slots; /* path 0: free */
-	size_t mask, count;
+	struct thread_path *sums; /* number n at n - 1 */
+	size_t count, room;
+	struct pt_hash by_key; /* of numbers */
 };
 
 struct thread_paths *thread_paths_create(struct pt_error *e)
 {
 	struct thread_paths *t = calloc(1, sizeof *t);
 
-	if (t) {
-		t->mask = 255;
-		t->slots = calloc(t->mask + 1, sizeof *t->slots);
+	if (!t) {
+		pt_fail_no_memory(e, "call paths");
+		return NULL;
 	}
-	if (t && t->slots)
-		return t;
-	free(t);
-	pt_fail_no_memory(e, NULL);
-	return NULL;
+	if (pt_hash_init(&t->by_key, 8, e) < 0) {
+		free(t);
+		return NULL;
+	}
+	return t;
 }
 
 void thread_paths_destroy(struct thread_paths *t)
 {
-	if (t)
-		free(t->slots);
+	if (!t)
+		return;
+	pt_hash_deinit(&t->by_key);
+	free(t->sums);
 	free(t);
 }
 
-static struct thread_path *slot_of(struct thread_path *slots, size_t mask, uint32_t thread, uint32_t path)
+static uint64_t key_of(uint32_t thread, uint32_t path)
 {
-	size_t i = (size_t)(((uint64_t)thread << 32 | path) * 0x9e3779b97f4a7c15u >> 32) & mask;
-
-	while (slots[i].path && (slots[i].path != path || slots[i].thread != thread))
-		i = (i + 1) & mask;
-	return &slots[i];
+	return pt_hash_mix((uint64_t)thread << 32 | path);
 }
 
-static int grow(struct thread_paths *t, struct pt_error *e)
+static uint64_t key_of_number(const void *sums, uint32_t n)
 {
-	size_t mask = t->mask * 2 + 1;
-	struct thread_path *slots = calloc(mask + 1, sizeof *slots);
+	const struct thread_path *s = (const struct thread_path *)sums + n - 1;
 
-	if (!slots)
-		return pt_fail_no_memory(e, "call paths");
-	for (size_t i = 0; i <= t->mask; i++)
-		if (t->slots[i].path)
-			*slot_of(slots, mask, t->slots[i].thread, t->slots[i].path) = t->slots[i];
-	free(t->slots);
-	t->slots = slots;
-	t->mask = mask;
-	return 0;
+	return key_of(s->thread, s->path);
+}
+
+/* The sums of that thread and path, begun when there are none. NULL: no memory. */
+static struct thread_path *sums_of(struct thread_paths *t, uint32_t thread, uint32_t path, struct pt_error *e)
+{
+	uint64_t key = key_of(thread, path);
+	uint32_t n;
+
+	for (uint32_t i = pt_hash_first(&t->by_key, key); (n = t->by_key.slots[i]);
+	     i = pt_hash_next(&t->by_key, i))
+		if (t->sums[n - 1].thread == thread && t->sums[n - 1].path == path)
+			return &t->sums[n - 1];
+	if (pt_array_grow(&t->sums, t->count, &t->room, e) ||
+	    pt_hash_insert(&t->by_key, key, (uint32_t)t->count + 1, key_of_number, t->sums, e))
+		return NULL;
+	t->sums[t->count] = (struct thread_path){.thread = thread, .path = path};
+	return &t->sums[t->count++];
 }
 
 int thread_paths_add(struct thread_paths *t, const struct thread_path *add, struct pt_error *e)
 {
-	struct thread_path *s;
+	struct thread_path *s = sums_of(t, add->thread, add->path, e);
 
-	if (t->count > t->mask / 2 && grow(t, e) < 0)
+	if (!s)
 		return -1;
-	s = slot_of(t->slots, t->mask, add->thread, add->path);
-	if (!s->path) {
-		t->count++;
-		s->path = add->path;
-		s->thread = add->thread;
-	}
 	s->calls += add->calls;
 	s->insns += add->insns;
 	s->cycles += add->cycles;
@@ -85,12 +89,8 @@ static int compare(const void *a, const void *b)
 
 size_t thread_paths_sorted(struct thread_paths *t, struct thread_path **ret)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i <= t->mask; i++)
-		if (t->slots[i].path)
-			t->slots[n++] = t->slots[i];
-	qsort(t->slots, n, sizeof *t->slots, compare);
-	*ret = t->slots;
-	return n;
+	if (t->count)
+		qsort(t->sums, t->count, sizeof *t->sums, compare);
+	*ret = t->sums;
+	return t->count;
 }

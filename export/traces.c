@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "export/db.h"
+#include "schema/array.h"
 #include "schema/records.h"
 #include "schema/version.h"
 
@@ -17,26 +18,17 @@ int trace_meta_add(struct trace_meta *m, const char *key, const char *value, str
 {
 	struct trace_pair pair;
 
-	if (m->count == m->room) {
-		size_t room = m->room ? m->room * 2 : 64;
-		struct trace_pair *pairs = realloc(m->pairs, room * sizeof *pairs);
-
-		if (!pairs)
-			goto no_memory;
-		m->pairs = pairs;
-		m->room = room;
-	}
+	if (pt_array_grow(&m->pairs, m->count, &m->room, e))
+		return -1;
 	pair.key = strdup(key);
 	pair.value = strdup(value);
 	if (!pair.key || !pair.value) {
 		free(pair.key);
 		free(pair.value);
-		goto no_memory;
+		return pt_fail_no_memory(e, "META");
 	}
 	m->pairs[m->count++] = pair;
 	return 0;
-no_memory:
-	return pt_fail_no_memory(e, "META");
 }
 
 void trace_meta_deinit(struct trace_meta *m)
@@ -49,7 +41,6 @@ void trace_meta_deinit(struct trace_meta *m)
 	memset(m, 0, sizeof *m);
 }
 
-/* The last one wins. */
 const char *trace_meta_get(const struct trace_meta *m, const char *key)
 {
 	for (size_t i = m->count; i-- > 0;) {
@@ -61,6 +52,7 @@ const char *trace_meta_get(const struct trace_meta *m, const char *key)
 
 /* ---- Identity ----------------------------------------------------------------------------------------- */
 
+/* FNV-1a over the text and its NUL. */
 static uint64_t fnv(uint64_t h, const char *s)
 {
 	do
@@ -110,7 +102,8 @@ int trace_find(sqlite3 *db, const char *identity, int64_t *ret, struct pt_error 
 
 int trace_delete(sqlite3 *db, int64_t trace, struct pt_error *e)
 {
-	/* What has no trace column goes by the ranges of the trace's row, which goes last. */
+	/* Tables without a column `trace` are cleared by the ranges in the trace's row, which is
+	 * deleted last. */
 	char *sql = sqlite3_mprintf("CREATE TEMP TABLE gone AS SELECT * FROM trace WHERE id = %lld;"
 				    "DELETE FROM path_chunk WHERE id >= (SELECT first_path << 24 FROM gone)"
 				    " AND id < (SELECT (last_path + 1) << 24 FROM gone);"
@@ -121,10 +114,10 @@ int trace_delete(sqlite3 *db, int64_t trace, struct pt_error *e)
 				    "DELETE FROM call_shape WHERE id >> 32 = (SELECT id FROM gone);"
 				    "DROP TABLE gone;",
 				    (long long)trace);
-	static const char *const tables[] = {
-	    "trace_meta", "machine",	 "thread",    "dso",	    "symbol",	  "edge",
-	    "path",	  "slice",	 "call_path", "call_group", "call_whole", "event",
-	    "error",	  "thread_path", "interrupt", "guest_run",  "vm_exit", "vm_clock"};
+	static const char *const tables[] = {"trace_meta", "machine", "thread",	 "dso",		"symbol",
+					     "edge",	   "path",    "slice",	 "call_path",	"call_group",
+					     "call_whole", "event",   "error",	 "thread_path", "interrupt",
+					     "guest_run",  "vm_exit", "vm_clock"};
 	int ret;
 
 	if (!sql)
@@ -149,10 +142,10 @@ int trace_bases(sqlite3 *db, struct trace_bases *ret, struct pt_error *e)
 		const char *table;
 		int64_t *base;
 	} all[] = {
-	    {"trace", &ret->trace},	  {"machine", &ret->machine},	{"thread", &ret->thread},
-	    {"dso", &ret->dso},		  {"symbol", &ret->symbol},	{"edge", &ret->edge},
-	    {"path", &ret->path},	  {"slice", &ret->slice},	{"call_path", &ret->call_path},
-	    {"event", &ret->event},	  {"error", &ret->error},	{"guest_run", &ret->guest_run},
+	    {"trace", &ret->trace},    {"machine", &ret->machine},   {"thread", &ret->thread},
+	    {"dso", &ret->dso},	       {"symbol", &ret->symbol},     {"edge", &ret->edge},
+	    {"path", &ret->path},      {"slice", &ret->slice},	     {"call_path", &ret->call_path},
+	    {"event", &ret->event},    {"error", &ret->error},	     {"guest_run", &ret->guest_run},
 	    {"vm_exit", &ret->vmexit}, {"vm_clock", &ret->vm_clock},
 	};
 	char sql[64];
@@ -170,7 +163,7 @@ int trace_bases(sqlite3 *db, struct trace_bases *ret, struct pt_error *e)
 
 /* ---- The row ------------------------------------------------------------------------------------------ */
 
-/* A META number, decimal or 0x...: false when there is none. */
+/* A number of META, decimal or 0x.... False: there is none. */
 static bool number(const struct trace_meta *m, const char *key, uint64_t *ret)
 {
 	const char *text = trace_meta_get(m, key);
@@ -183,8 +176,11 @@ static bool number(const struct trace_meta *m, const char *key, uint64_t *ret)
 	return !*end && !errno;
 }
 
-/* The views compute (tsc >> shift) * mult + ((tsc & mask) * mult >> shift) in signed 64 bits, where SQLite turns what
- * overflows into a floating-point number: a clock that would overflow counts as unknown. Perf's never do. */
+/*
+ * The views compute (tsc >> shift) * mult + ((tsc & mask) * mult >> shift) in signed 64 bits, and
+ * SQLite turns what overflows into a floating-point number. So a clock that would overflow counts as
+ * unknown; perf's never do.
+ */
 static bool clock_fits(uint64_t mult, uint64_t shift, uint64_t last_tsc)
 {
 	unsigned __int128 limit = (unsigned __int128)1 << 62;
@@ -263,28 +259,8 @@ static int insert_meta(sqlite3 *db, int64_t trace, const struct trace_meta *m, s
 	return ret;
 }
 
-int trace_insert(sqlite3 *db, const struct trace_bases *b, const struct trace_meta *m, const char *name,
-		 const struct trace_totals *t, struct pt_error *e)
+static void bind_totals(sqlite3_stmt *s, const struct trace_bases *b, const struct trace_totals *t)
 {
-	char identity[64];
-	sqlite3_stmt *s;
-	int ret;
-
-	if (sqlite3_prepare_v2(
-		db,
-		"INSERT INTO trace VALUES (:id, :uuid, :name, :command, :host, :kernel, :arch, :cpu, :engine,"
-		":synthetic, :start_time, :tsc_hz, :time_zero, :time_mult, :time_shift, :first_tsc, "
-		":last_tsc,"
-		":runs, :branches, :insn_count, :not_taken, :cyc_count, :calls, :events, :errors, :complete,"
-		":first_run, :last_run, :first_path, :last_path, :first_edge, :last_edge, :load_time, "
-		":load_version)",
-		-1, &s, NULL) != SQLITE_OK)
-		return db_fail_main(db, e);
-	trace_identity(m, identity);
-	bind(s, ":id", true, (uint64_t)b->trace);
-	bind_text(s, ":uuid", identity);
-	bind_meta(s, m, t);
-	bind_text(s, ":name", name ? name : trace_meta_get(m, "command"));
 	bind(s, ":first_tsc", t->first_tsc != PTR_NO_TSC, t->first_tsc);
 	bind(s, ":last_tsc", t->last_tsc != PTR_NO_TSC, t->last_tsc);
 	bind(s, ":runs", true, t->runs);
@@ -298,6 +274,29 @@ int trace_insert(sqlite3 *db, const struct trace_bases *b, const struct trace_me
 	bind_range(s, ":first_run", ":last_run", b->run, t->runs);
 	bind_range(s, ":first_path", ":last_path", b->path, t->paths);
 	bind_range(s, ":first_edge", ":last_edge", b->edge, t->edges);
+}
+
+int trace_insert(sqlite3 *db, const struct trace_bases *b, const struct trace_meta *m, const char *name,
+		 const struct trace_totals *t, struct pt_error *e)
+{
+	static const char sql[] =
+	    "INSERT INTO trace VALUES (:id, :uuid, :name, :command, :host, :kernel, :arch, :cpu, :engine,"
+	    ":synthetic, :start_time, :tsc_hz, :time_zero, :time_mult, :time_shift, :first_tsc, :last_tsc,"
+	    ":runs, :branches, :insn_count, :not_taken, :cyc_count, :calls, :events, :errors, :complete,"
+	    ":first_run, :last_run, :first_path, :last_path, :first_edge, :last_edge, :load_time,"
+	    ":load_version)";
+	char identity[64];
+	sqlite3_stmt *s;
+	int ret;
+
+	if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK)
+		return db_fail_main(db, e);
+	trace_identity(m, identity);
+	bind(s, ":id", true, (uint64_t)b->trace);
+	bind_text(s, ":uuid", identity);
+	bind_meta(s, m, t);
+	bind_text(s, ":name", name ? name : trace_meta_get(m, "command"));
+	bind_totals(s, b, t);
 	bind(s, ":load_time", true, (uint64_t)time(NULL));
 	bind_text(s, ":load_version", PT_VERSION);
 	ret = db_run(s, e);

@@ -57,7 +57,7 @@ static void put_known(struct row *r, bool known, uint64_t value)
 	db_bind(r->s, ++r->at, known, (int64_t)value);
 }
 
-/* Number n of the stream; 0 is none. */
+/* The id of number n of the stream; 0 is none. */
 static void put_ref(struct row *r, uint32_t n, int64_t base)
 {
 	put_known(r, n, (uint64_t)base + n);
@@ -68,7 +68,7 @@ static void put_index(struct row *r, int32_t cpu)
 	put_known(r, cpu >= 0, (uint64_t)cpu);
 }
 
-/* Counts and times: the same number is unknown. */
+/* Counts, and times: both have the same number for unknown. */
 static void put_count(struct row *r, uint64_t n)
 {
 	_Static_assert(PTR_UNKNOWN == PTR_NO_TSC, "a time is bound as a count");
@@ -85,7 +85,7 @@ static void put_branch(struct row *r, const struct vm_rows *v, uint64_t branch)
 	put_known(r, branch, (uint64_t)v->base.run * PTR_RUN_BRANCHES + branch);
 }
 
-/* From one transition to the next; not when something in between was not seen. */
+/* Ticks from one transition to the next, unless something in between was not seen. */
 static void put_length(struct row *r, uint32_t flags, uint64_t from, uint64_t to)
 {
 	uint32_t unknown = PTR_VM_BEGIN_UNSEEN | PTR_VM_END_UNSEEN | PTR_VM_GAP | PTR_VM_CONCEALED;
@@ -186,40 +186,37 @@ int vm_rows_clock(struct vm_rows *v, const struct ptr_record *record, struct pt_
 	return db_run(r.s, e);
 }
 
-/*
- * A round trip's `after` may be a stay that never ended. The function that an entry goes to is the one that the branch of
- * the entry went to, or else that of the exit before, which it mostly goes back to.
- */
 int vm_rows_finish(struct vm_rows *v, struct pt_error *e)
 {
+	static const char format[] =
+	    /* The guest run after an exit may never have ended: then there is no such row. */
+	    "UPDATE vm_exit SET after = NULL WHERE trace = %lld AND after > %lld;"
+	    "UPDATE guest_run SET ended_by = r.reason FROM vm_exit r"
+	    " WHERE r.trace = %lld AND guest_run.id = r.before;"
+	    /*
+	     * The function that is entered: that of the exit before, where the entry mostly returns to, ...
+	     */
+	    "UPDATE guest_run SET entry_symbol = y.id FROM vm_exit r, symbol y"
+	    " WHERE r.trace = %lld AND guest_run.id = r.after AND y.id = r.guest_symbol"
+	    " AND guest_run.entry_ip >= y.start_ip AND guest_run.entry_ip < y.end_ip;"
+	    /* ... or rather the target of the entry's branch. */
+	    "CREATE MACRO RUN(branch) AS branch / 1024;"
+	    "CREATE MACRO POSITION(branch, p) AS (branch %% 1024 %% p.edges + 1);"
+	    "UPDATE guest_run SET entry_symbol = coalesce("
+	    "(SELECT e.to_symbol FROM (SELECT * FROM run_group WHERE id <= RUN(guest_run.entry_branch)"
+	    " ORDER BY id DESC LIMIT 1) g, path p, edge e"
+	    " WHERE p.id = PATH_AT(g, RUN(guest_run.entry_branch) - g.id + 1)"
+	    " AND e.id = EDGE_AT(p, POSITION(guest_run.entry_branch, p))"
+	    " AND e.to_ip = guest_run.entry_ip), entry_symbol)"
+	    " WHERE trace = %lld AND entry_ip IS NOT NULL AND entry_branch IS NOT NULL";
 	long long trace = v->base.trace;
 	char *sql;
 	int ret;
 
 	if (!v->guest_runs)
 		return 0;
-	sql = sqlite3_mprintf(
-	    "UPDATE vm_exit SET after = NULL WHERE trace = %lld AND after > %lld;"
-	    "UPDATE guest_run SET ended_by = r.reason FROM vm_exit r"
-	    " WHERE r.trace = %lld AND guest_run.id = r.before;"
-	    "UPDATE guest_run SET entry_symbol = y.id FROM vm_exit r, symbol y"
-	    " WHERE r.trace = %lld AND guest_run.id = r.after AND y.id = r.guest_symbol"
-	    " AND guest_run.entry_ip >= y.start_ip AND guest_run.entry_ip < y.end_ip;"
-	    "UPDATE guest_run SET entry_symbol = coalesce("
-	    "(SELECT e.to_symbol FROM (SELECT * FROM run_group WHERE id <= guest_run.entry_branch / 1024"
-	    " ORDER BY id DESC LIMIT 1) g, path p, edge e"
-	    " WHERE p.id = coalesce((unicode(substr(g.path, guest_run.entry_branch / 1024 - g.id + 1, 1)) & "
-	    "1048575) - 1, 0)"
-	    " + coalesce((unicode(substr(g.path_high, guest_run.entry_branch / 1024 - g.id + 1, 1)) - 1) << "
-	    "19, 0)"
-	    " AND e.id = p.edge + (unicode(substr(p.edge_add, guest_run.entry_branch %% 1024 %% p.edges + 1, "
-	    "1)) "
-	    "& 1048575) + coalesce((unicode(substr(p.edge_add_high, guest_run.entry_branch %% 1024 %% "
-	    "p.edges + 1"
-	    ", 1)) - 1) << 19, 0)"
-	    " AND e.to_ip = guest_run.entry_ip), entry_symbol)"
-	    " WHERE trace = %lld AND entry_ip IS NOT NULL AND entry_branch IS NOT NULL",
-	    trace, (long long)v->base.guest_run + (long long)v->guest_runs, trace, trace, trace);
+	sql = sqlite3_mprintf(format, trace, (long long)v->base.guest_run + (long long)v->guest_runs, trace,
+			      trace, trace);
 	if (!sql)
 		return pt_fail_no_memory(e, NULL);
 	ret = db_exec_macros(v->db, sql, e);

@@ -25,7 +25,7 @@ extern const char html_js[] __attribute__((visibility("hidden")));
 void html_begin(FILE *out, const char *title)
 {
 	fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-	      /* The browser is told to load nothing, whatever the data holds. */
+	      /* The browser may load nothing, whatever the data holds. */
 	      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
 	      "'unsafe-inline'; script-src 'unsafe-inline'\">\n"
 	      "<meta name=\"viewport\" content=\"width=device-width\">\n<title>",

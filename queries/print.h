@@ -35,9 +35,12 @@ enum print_format {
 /* PRINT_NONE when there is none of that name. */
 enum print_format print_format_find(const char *name);
 
-/* Runs the statement to its end. name: the query's; width: the table's (table.h). Tables and Prometheus' text are gathered whole first, the others need
- * little memory. Returns 0, or -1: PT_ERR_BAD_INPUT (SQLite's message), PT_ERR_USAGE (folded, but no column `stack`),
- * PT_ERR_NO_MEMORY. Whether the rows arrived tells print_flush(). */
+/*
+ * Runs the statement to its end. name: the query's; width: the table's (table.h). Tables and
+ * Prometheus' text are gathered whole first, the others need little memory. Returns 0, or -1:
+ * PT_ERR_BAD_INPUT (SQLite's message), PT_ERR_USAGE (folded, but no column `stack`),
+ * PT_ERR_NO_MEMORY. Whether the rows arrived is known from print_flush().
+ */
 int print_rows(sqlite3_stmt *statement, enum print_format format, const char *name, size_t width, FILE *out,
 	       struct pt_error *e);
 

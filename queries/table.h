@@ -10,9 +10,11 @@
 
 #include "schema/error.h"
 
-/* width: of a line, in characters; 0: any. Texts are cut, the longest first, to fit ("…" is where); never numbers, and no
- * text below TABLE_TEXT_MIN. Rows that would still take more than two lines are shown a column a line, whole. Returns as
- * print_rows(). */
+/*
+ * width: of a line, in characters; 0: any. Texts are cut, the longest first, to fit ("…" is where);
+ * never numbers, and no text below TABLE_TEXT_MIN. Rows that would still take more than two lines are
+ * shown a column a line, whole. Returns as print_rows().
+ */
 enum { TABLE_TEXT_MIN = 16 };
 int table_print(sqlite3_stmt *statement, size_t width, FILE *out, struct pt_error *e);
 

@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Writes the first character of s, which is not empty; a byte that begins no valid one as U+FFFD. Returns its bytes. */
+/* Writes the first character of s, which is not empty; a byte that begins no valid one as U+FFFD.
+ * Returns its bytes. */
 size_t text_put_utf8(FILE *out, const char *s);
 
 /* Writes s as text or as a quoted attribute's value of HTML. */

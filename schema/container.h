@@ -28,14 +28,16 @@
  *   36  4  crc32 of bytes 0..35
  *   40  stored_bytes: exactly one zstd frame, with content size and content checksum
  *
- * PTC_CHUNK_LATER is for a PTC_IMAGE: the frame's first block ends where the image's bytes begin. So a reader can see that
- * the chunk is whole and what it is, and decompress the rest when that code is executed: little of a program is.
+ * PTC_CHUNK_LATER is for a PTC_IMAGE: the frame's first block ends where the image's bytes begin. So
+ * a reader can see that the chunk is whole and what it is, and decompress the rest when that code is
+ * executed: little of a program is.
  *
- * The last chunk is PTC_END. Behind it, only when the output is a file, the index: the chunk PTC_INDEX, then 16
- * bytes that no chunk contains:
+ * The last chunk is PTC_END. Behind it, only when the output is a file, the index: the chunk
+ * PTC_INDEX, then 16 bytes that no chunk contains:
  *    0  8  offset of the PTC_INDEX chunk from the container's start
  *    8  8  'P' 'T' 'C' 'I' 'N' 'D' 'E' 'X'
- * A reader of a stream stops at PTC_END and never sees them. A capture of more than PTC_INDEX_MAX chunks has none.
+ * A reader of a stream stops at PTC_END and never sees them. A capture of more than PTC_INDEX_MAX
+ * chunks has none.
  *
  * ## Payloads
  *
@@ -72,27 +74,30 @@
  *
  * ## Order
  *
- * Images and symbols come in pieces: a PTC_IMAGE with `continues` 0 begins an image, those with 1 add ranges to the
- * image of this name and build id that was begun last. PTC_SYMBOLS chunks add to that image likewise.
+ * Images and symbols come in pieces: a PTC_IMAGE with `continues` 0 begins an image, those with 1 add
+ * ranges to the image of this name and build id that was begun last. PTC_SYMBOLS chunks add to that
+ * image likewise.
  *
  * What AUX data needs comes before it: stream, attr, the sideband that is older than it, the images and
  * symbols of what that sideband maps. (So whatever a cut leaves is right, if shorter.)
  *
  * ## Which image belongs to a mapping
  *
- * A PERF_RECORD_MMAP(2) with a build id: the image of the same build id. Else: the last image of that file name
- * before the record in the container. Byte at file offset o of the mapping is byte o of the image; ranges that
- * no image has are unknown code. PTC_IMAGE_MEMORY images (kernel, JIT, guests' memory) need no mapping.
+ * A PERF_RECORD_MMAP(2) with a build id: the image of the same build id. Else: the last image of that
+ * file name before the record in the container. Byte at file offset o of the mapping is byte o of the
+ * image; ranges that no image has are unknown code. PTC_IMAGE_MEMORY images (kernel, JIT, guests'
+ * memory) need no mapping.
  *
  * ## Validity, and the reader's algorithm
  *
- * Read the file header; check magic, crc and major. Then for each chunk: read 40 bytes; check magic, crc, that
- * the chunk number is the expected one, raw_bytes <= PTC_CHUNK_MAX and stored_bytes <= ZSTD_compressBound(raw_bytes);
- * read the frame; it must be one frame of exactly stored_bytes, with a checksum, its content size raw_bytes, and
- * zstd must accept it (with PTC_CHUNK_LATER, the CRC-32C may speak for that); in PTC_END the number of chunks must be right. The first thing
- * that fails ends the container: what was before it is good, what is behind it is never looked at (a reader
- * that skipped a lost mapping or image would decode wrong branches from then on). End of input before PTC_END is
- * a cut. Unknown types are skipped.
+ * Read the file header; check magic, crc and major. Then for each chunk: read 40 bytes; check magic,
+ * crc, that the chunk number is the expected one, raw_bytes <= PTC_CHUNK_MAX and stored_bytes <=
+ * ZSTD_compressBound(raw_bytes); read the frame; it must be one frame of exactly stored_bytes, with a
+ * checksum, its content size raw_bytes, and zstd must accept it (with PTC_CHUNK_LATER, the CRC-32C
+ * may speak for that); in PTC_END the number of chunks must be right. The first thing that fails ends
+ * the container: what was before it is good, what is behind it is never looked at (a reader that
+ * skipped a lost mapping or image would decode wrong branches from then on). End of input before
+ * PTC_END is a cut. Unknown types are skipped.
  */
 #ifndef SCHEMA_CONTAINER_H
 #define SCHEMA_CONTAINER_H
@@ -172,9 +177,11 @@ enum ptc_image_kind {
 
 #define PTC_ANY_PID (-1)
 
-/* A piece of an image; a long one comes in several chunks, each with its own range. In the payload's order:
- * u32 kind, i32 machine_pid, i32 pid, u32 continues, u64 offset, u64 vaddr, u64 time_ns, str build_id, str name,
- * u64 size, bytes. */
+/*
+ * A piece of an image; a long one comes in several chunks, each with its own range. In the payload's
+ * order: u32 kind, i32 machine_pid, i32 pid, u32 continues, u64 offset, u64 vaddr, u64 time_ns, str
+ * build_id, str name, u64 size, bytes.
+ */
 struct ptc_chunk;
 struct ptc_image {
 	enum ptc_image_kind kind;
@@ -256,7 +263,7 @@ struct ptc_writer;
 #define PTC_LEVEL_FASTEST (-100) /* of zstd's levels: below it nothing is gained */
 
 /*
- * Starts a container on fd (a file, pipe or socket; it stays the caller's) and writes its header.
+ * Starts a container on fd (a file, pipe or socket; it remains the caller's) and writes its header.
  * level: zstd's, PTC_LEVEL_FASTEST to 19. Returns NULL on PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY.
  */
 struct ptc_writer *ptc_writer_create(int fd, int level, struct pt_error *e);
@@ -264,7 +271,8 @@ struct ptc_writer *ptc_writer_create(int fd, int level, struct pt_error *e);
 /* Another zstd level from the next chunk on: a capture that falls behind compresses less. */
 void ptc_writer_level(struct ptc_writer *w, int level);
 
-/* Calls fn after each chunk, so that a capture can look after its buffers while much is written. fn must not use w. */
+/* Calls fn after each chunk, so that a capture can look after its buffers while much is written. fn
+ * must not use w. */
 void ptc_writer_on_chunk(struct ptc_writer *w, void (*fn)(void *arg), void *arg);
 
 /* Frees w; writes nothing: without ptc_writer_finish() before, the container counts as cut. NULL is fine. */
@@ -273,25 +281,29 @@ void ptc_writer_destroy(struct ptc_writer *w);
 /* Writes PTC_END and, if fd can seek, the index. Returns 0, or -1 (PT_ERR_IO, PT_ERR_CLOSED). */
 int ptc_writer_finish(struct ptc_writer *w, struct pt_error *e);
 
-/* Each writes one chunk, or several when the bytes are many: AUX, SIDEBAND (at record borders), IMAGE (the further
- * ones with `continues`), SYMBOLS. Return 0, or -1: PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY, or
- * PT_ERR_REFUSED for what the format cannot hold; after a failure only destroy may be called. */
+/*
+ * Each writes one chunk, or several when the bytes are many: AUX, SIDEBAND (at record borders), IMAGE
+ * (the further ones with `continues`), SYMBOLS. Return 0, or -1: PT_ERR_IO, PT_ERR_CLOSED,
+ * PT_ERR_NO_MEMORY, or PT_ERR_REFUSED for what the format cannot hold; after a failure only destroy
+ * may be called.
+ */
 int ptc_put_meta(struct ptc_writer *w, const char *key, const char *value, struct pt_error *e);
 int ptc_put_metaf(struct ptc_writer *w, struct pt_error *e, const char *key, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* A key has no '=' and no newline. META lines are gathered and written as one chunk before the next other chunk,
- * or by this. */
+/* A key has no '=' and no newline. META lines are gathered and written as one chunk before the next
+ * other chunk, or by this. */
 int ptc_flush_meta(struct ptc_writer *w, struct pt_error *e);
 /* Declares the next stream; returns its number (1...) or -1. */
 int64_t ptc_put_stream(struct ptc_writer *w, const struct ptc_stream *s, struct pt_error *e);
-/* size may be 0 when flags tell something. PTC_AUX_TRUNCATED stays with the last of several chunks. aux_offset
+/* size may be 0 when there are flags. PTC_AUX_TRUNCATED belongs to the last of several chunks. aux_offset
  * must not be below the stream's last end, except in a snapshot stream. */
 int ptc_put_aux(struct ptc_writer *w, uint32_t stream, uint64_t aux_offset, uint64_t flags, uint64_t time_ns,
 		const void *bytes, uint64_t size, struct pt_error *e);
 /*
- * Lanes: several threads put AUX data at the same time, each through a lane of its own (2 MB, and zstd's few) and to streams that no
- * other thread puts to; compressing is done side by side, writing one at a time. Meanwhile nothing else may be called for w; META that
- * waits is to be flushed before (ptc_flush_meta()); on_chunk is not called. Errors as of ptc_put_aux().
+ * Lanes: several threads put AUX data at the same time, each through a lane of its own (2 MB, and
+ * zstd's few) and to streams that no other thread puts to; compressing is done side by side, writing
+ * one at a time. Meanwhile nothing else may be called for w; META that waits is to be flushed before
+ * (ptc_flush_meta()); on_chunk is not called. Errors as of ptc_put_aux().
  */
 struct ptc_aux_writer;
 struct ptc_aux_writer *ptc_aux_writer_create(struct ptc_writer *w,
@@ -328,36 +340,38 @@ struct ptc_chunk {
 	bool later; /* an image's description only: ptc_keep() has the rest */
 };
 
-/* Reads the file header from fd (which stays the caller's). NULL: PT_ERR_IO, PT_ERR_BAD_INPUT (not a container,
- * or another major version: the message says which), PT_ERR_TRUNCATED, PT_ERR_NO_MEMORY. */
+/* Reads the file header from fd (which remains the caller's). NULL: PT_ERR_IO, PT_ERR_BAD_INPUT (not
+ * a container, or another major version: the message says which), PT_ERR_TRUNCATED, PT_ERR_NO_MEMORY. */
 struct ptc_reader *ptc_reader_create(int fd, struct pt_error *e);
 void ptc_reader_destroy(struct ptc_reader *r);
 
 /*
- * The next chunk. Returns 1 and fills *ret; 0 after PTC_END (which it delivers first); -1: PT_ERR_BAD_INPUT or
- * PT_ERR_TRUNCATED (offset says where, the chunks before were good and decoding them is right), PT_ERR_IO,
- * PT_ERR_NO_MEMORY. After 0 or -1 it goes on returning the same.
+ * The next chunk. Returns 1 and fills *ret; 0 after PTC_END (which it delivers first); -1:
+ * PT_ERR_BAD_INPUT or PT_ERR_TRUNCATED (offset says where, the chunks before were good and decoding
+ * them is right), PT_ERR_IO, PT_ERR_NO_MEMORY. After 0 or -1 it goes on returning the same.
  */
 int ptc_next(struct ptc_reader *r, struct ptc_chunk *ret, struct pt_error *e);
 
 /* From now on images come without their bytes where the container allows that (PTC_CHUNK_LATER). */
 void ptc_reader_leave_images(struct ptc_reader *r);
-/* The bytes of the chunk at hand, which is `later`: free() it. They stay in the container when that is a file, which then
- * must stay as it is until the reader is destroyed. NULL: PT_ERR_NO_MEMORY. */
+/* The bytes of the chunk at hand, which is `later`: free() it. They stay in the container when that
+ * is a file, which then must stay as it is until the reader is destroyed. NULL: PT_ERR_NO_MEMORY. */
 struct ptc_kept;
 struct ptc_kept *ptc_keep(const struct ptc_reader *r, const struct ptc_chunk *c, struct pt_error *e);
 size_t ptc_kept_room(const struct ptc_kept *k);
-/* The image's bytes, somewhere in room, which is the caller's and of ptc_kept_room() bytes. NULL: PT_ERR_IO (also when the
- * container is not what it was), PT_ERR_NO_MEMORY. */
+/* The image's bytes, somewhere in room, which is the caller's and of ptc_kept_room() bytes. NULL:
+ * PT_ERR_IO (also when the container is not what it was), PT_ERR_NO_MEMORY. */
 const uint8_t *ptc_kept_read(struct ptc_reader *r, const struct ptc_kept *k, uint8_t *room,
 			     struct pt_error *e);
 
 /* Bytes of the container read so far. */
 uint64_t ptc_reader_bytes(const struct ptc_reader *r);
 
-/* Each takes a chunk's payload apart, checking every bound; pointers in *ret point into the chunk's data. Sideband
- * has been walked: each record's size is at least 8 and within the bounds. Symbols: each name is within strings.
- * Return 0, or -1 with PT_ERR_BAD_INPUT. */
+/*
+ * Each takes a chunk's payload apart, checking every bound; pointers in *ret point into the chunk's
+ * data. Sideband has been walked: each record's size is at least 8 and within the bounds. Symbols:
+ * each name is within strings. Return 0, or -1 with PT_ERR_BAD_INPUT.
+ */
 int ptc_parse_stream(const struct ptc_chunk *c, struct ptc_stream *ret, struct pt_error *e);
 int ptc_parse_aux(const struct ptc_chunk *c, struct ptc_aux *ret, struct pt_error *e);
 int ptc_parse_attr(const struct ptc_chunk *c, struct ptc_attr *ret, struct pt_error *e);
@@ -368,9 +382,11 @@ int ptc_parse_image(const struct ptc_chunk *c, struct ptc_image *ret, struct pt_
 int ptc_parse_symbols(const struct ptc_chunk *c, struct ptc_symbols *ret, struct pt_error *e);
 int ptc_parse_round(const struct ptc_chunk *c, uint64_t *ret_time_ns, struct pt_error *e);
 
-/* The recording's META, gathered: feed every PTC_META chunk, ask by key. ptc_meta_add(): 0, or -1
- * (PT_ERR_BAD_INPUT for what is no META, or more than PTC_META_MAX keys or PTC_META_MAX_BYTES; PT_ERR_NO_MEMORY).
- * Pointers live until the next add or destroy. */
+/*
+ * The recording's META, gathered: feed every PTC_META chunk, ask by key. ptc_meta_add(): 0, or -1
+ * (PT_ERR_BAD_INPUT for what is no META, or more than PTC_META_MAX keys or PTC_META_MAX_BYTES;
+ * PT_ERR_NO_MEMORY). Pointers live until the next add or destroy.
+ */
 #define PTC_META_MAX	   16384
 #define PTC_META_MAX_BYTES ((size_t)64 << 20)
 struct ptc_meta;

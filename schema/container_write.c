@@ -16,8 +16,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
-/* Bytes of AUX data or of an image in one chunk: a reader's buffers stay small and warm, and zstd loses nothing. Of files less,
- * for a reader decompresses those that it needs. */
+/* Bytes of AUX data or of an image in one chunk: a reader's buffers stay small and warm, and zstd
+ * loses nothing. Of files less, for a reader decompresses those that it needs. */
 #define PIECE_MAX	 ((size_t)1 << 20)
 #define FILE_PIECE_MAX	 ((size_t)64 << 10)
 #define META_FLUSH_BYTES 65536

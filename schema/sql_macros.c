@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +29,12 @@ struct macro {
 	size_t parameter_count;
 };
 
+/* A text that grows; a NUL is not part of it. */
+struct text {
+	char *bytes;
+	size_t n, room;
+};
+
 struct expander {
 	struct macro *macros;
 	size_t count, room;
@@ -53,8 +58,8 @@ static bool is_comment(struct span s)
 	return s.end - s.at >= 2 && (!strncmp(s.at, "--", 2) || !strncmp(s.at, "/*", 2));
 }
 
-/* The token that s, which is not empty, begins with: a comment, a string, blanks, a word (with the "." or ":" in front of it),
- * or one character. One that does not end takes all. */
+/* The token that s, which is not empty, begins with: a comment, a string, blanks, a word (with the
+ * "." or ":" in front of it), or one character. One that does not end takes all. */
 static struct span token_of(struct span s)
 {
 	const char *p = s.at;
@@ -168,9 +173,34 @@ static int define(struct expander *x, struct span *s)
 
 /* ---- Expansion ---------------------------------------------------------------------------------------- */
 
-static void put(FILE *out, struct span s)
+static int put(struct text *t, struct span s, struct pt_error *e)
 {
-	fwrite(s.at, 1, (size_t)(s.end - s.at), out);
+	size_t n = (size_t)(s.end - s.at), room = t->room ? t->room : 64;
+	char *bytes;
+
+	while (room - t->n <= n)
+		room *= 2;
+	if (room > t->room) {
+		bytes = realloc(t->bytes, room);
+		if (!bytes)
+			return pt_fail_no_memory(e, NULL);
+		t->bytes = bytes;
+		t->room = room;
+	}
+	memcpy(t->bytes + t->n, s.at, n);
+	t->n += n;
+	t->bytes[t->n] = 0;
+	return 0;
+}
+
+static int put_text(struct text *t, const char *s, struct pt_error *e)
+{
+	return put(t, (struct span){s, s + strlen(s)}, e);
+}
+
+static struct span span_of(const struct text *t)
+{
+	return (struct span){t->bytes, t->bytes + t->n};
 }
 
 /* Whether what stands beside it cannot tear it apart: a name, a number, f(...), (...). */
@@ -188,43 +218,48 @@ static bool is_primary(struct span s)
 	return s.at == s.end;
 }
 
-/* The body with the arguments, which are strings, in the parameters' places. */
-static void substitute(const struct macro *m, char *const *arguments, FILE *out)
+/* The body with the arguments in the parameters' places. */
+static int substitute(const struct macro *m, const struct text *arguments, struct text *ret,
+		      struct pt_error *e)
 {
 	struct span rest = m->body;
+	int failed = 0;
 
-	while (rest.at < rest.end) {
+	while (!failed && rest.at < rest.end) {
 		struct span token = token_of(rest);
 		size_t i = 0;
 
 		rest.at = token.end;
 		if (is_blank(*token.at) || is_comment(token)) {
 			skip_blanks(&rest);
-			putc(' ', out);
+			failed = put_text(ret, " ", e);
 			continue;
 		}
 		while (i < m->parameter_count && !span_is(token, m->parameters[i]))
 			i++;
 		if (i == m->parameter_count)
-			put(out, token);
-		else if (is_primary((struct span){arguments[i], arguments[i] + strlen(arguments[i])}))
-			fputs(arguments[i], out);
+			failed = put(ret, token, e);
+		else if (is_primary(span_of(&arguments[i])))
+			failed = put(ret, span_of(&arguments[i]), e);
 		else
-			fprintf(out, "(%s)", arguments[i]);
+			failed = put_text(ret, "(", e) || put(ret, span_of(&arguments[i]), e) ||
+				 put_text(ret, ")", e);
 	}
+	return failed ? -1 : 0;
 }
 
-static char *expand(struct expander *x, struct span s, int depth);
+static int expand(struct expander *x, struct span s, int depth, struct text *ret);
 
-/* Takes the arguments up to ")", and expands each. On failure those that are there are the caller's to free, too. */
+/* Takes the arguments up to ")", and expands each. What is in arguments is the caller's to free, on
+ * failure, too. */
 static int take_arguments(struct expander *x, const struct macro *m, struct span *s, int depth,
-			  char *arguments[PARAMETERS_MAX], size_t *ret_count)
+			  struct text *arguments)
 {
-	bool more = true;
+	size_t count = 0;
+	bool more;
 
-	for (*ret_count = 0; more; ++*ret_count) {
+	do {
 		struct span argument = *s;
-		char *text;
 		int open = 0;
 
 		while (s->at < s->end && (open || (*s->at != ',' && *s->at != ')'))) {
@@ -233,61 +268,43 @@ static int take_arguments(struct expander *x, const struct macro *m, struct span
 		}
 		if (s->at == s->end)
 			return fail(x, m->name, "no ) ends its arguments");
-		if (*ret_count == m->parameter_count)
+		if (count == m->parameter_count)
 			return fail(x, m->name, "too many arguments");
 		argument.end = s->at;
 		trim(&argument);
 		if (argument.at == argument.end)
 			return fail(x, m->name, "an argument is empty");
-		more = *s->at++ == ',';
-		text = expand(x, argument, depth + 1);
-		if (!text)
+		if (expand(x, argument, depth + 1, &arguments[count]) < 0)
 			return -1;
-		for (size_t n = strlen(text); n && is_blank(text[n - 1]); n--)
-			text[n - 1] = 0;
-		arguments[*ret_count] = text;
-	}
-	return *ret_count == m->parameter_count ? 0 : fail(x, m->name, "too few arguments");
+		while (is_blank(arguments[count].bytes[arguments[count].n - 1]))
+			arguments[count].n--;
+		count++;
+		more = *s->at++ == ',';
+	} while (more);
+	return count == m->parameter_count ? 0 : fail(x, m->name, "too few arguments");
 }
 
-/* Takes a call of m, from behind its "(". */
-static int call(struct expander *x, const struct macro *m, struct span *s, int depth, FILE *out)
+/* Takes a call of m, from after its "(". */
+static int call(struct expander *x, const struct macro *m, struct span *s, int depth, struct text *ret)
 {
-	char *arguments[PARAMETERS_MAX], *text = NULL, *expanded = NULL;
-	size_t count = 0, bytes;
-	FILE *body;
-	int ret = depth < DEPTH_MAX ? take_arguments(x, m, s, depth, arguments, &count)
-				    : fail(x, m->name, "it calls itself");
+	struct text arguments[PARAMETERS_MAX] = {0}, body = {0};
+	int failed;
 
-	if (!ret && !(body = open_memstream(&text, &bytes)))
-		ret = pt_fail_no_memory(x->e, NULL);
-	if (!ret) {
-		substitute(m, arguments, body);
-		ret = fclose(body) ? pt_fail_no_memory(x->e, NULL) : 0;
-	}
-	if (!ret && !(expanded = expand(x, (struct span){text, text + bytes}, depth + 1)))
-		ret = -1;
-	if (!ret)
-		fputs(expanded, out);
-	for (size_t i = 0; i < count; i++)
-		free(arguments[i]);
-	free(text);
-	free(expanded);
-	return ret;
+	if (depth == DEPTH_MAX)
+		return fail(x, m->name, "it calls itself");
+	failed = take_arguments(x, m, s, depth, arguments) < 0 || substitute(m, arguments, &body, x->e) < 0 ||
+		 expand(x, span_of(&body), depth + 1, ret) < 0;
+	for (size_t i = 0; i < PARAMETERS_MAX; i++)
+		free(arguments[i].bytes);
+	free(body.bytes);
+	return failed ? -1 : 0;
 }
 
-/* All of s, NULL on failure. */
-static char *expand(struct expander *x, struct span s, int depth)
+/* Appends what becomes of s, which is not empty but at depth 0. */
+static int expand(struct expander *x, struct span s, int depth, struct text *ret)
 {
-	char *ret = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&ret, &bytes);
-	int failed = 0;
+	int failed = put_text(ret, "", x->e);
 
-	if (!out) {
-		pt_fail_no_memory(x->e, NULL);
-		return NULL;
-	}
 	while (!failed && s.at < s.end) {
 		struct span token = token_of(s), next = {token.end, s.end};
 		const struct macro *m = is_word(*token.at) ? find(x, token) : NULL;
@@ -295,31 +312,31 @@ static char *expand(struct expander *x, struct span s, int depth)
 		s.at = token.end;
 		if (m && span_is_text(take(&next), "(")) {
 			s.at = next.at;
-			failed = call(x, m, &s, depth, out);
+			failed = call(x, m, &s, depth, ret);
 		} else if (!depth && span_is_text(token, "CREATE") && span_is_text(take(&next), "MACRO")) {
 			s.at = next.at;
 			failed = define(x, &s);
 		} else if (depth && is_comment(token)) {
-			putc(' ', out); /* an argument becomes a part of a line */
+			failed = put_text(ret, " ", x->e); /* an argument becomes a part of a line */
 		} else {
-			put(out, token);
+			failed = put(ret, token, x->e);
 		}
 	}
-	if (fclose(out) && !failed)
-		failed = pt_fail_no_memory(x->e, NULL);
-	if (!failed)
-		return ret;
-	free(ret);
-	return NULL;
+	return failed ? -1 : 0;
 }
 
 char *pt_sql_expand(const char *sql, struct pt_error *e)
 {
 	struct expander x = {.e = e};
-	char *common = expand(&x, (struct span){pt_macros_sql, pt_macros_sql + strlen(pt_macros_sql)}, 0);
-	char *ret = common ? expand(&x, (struct span){sql, sql + strlen(sql)}, 0) : NULL;
+	struct text common = {0}, ret = {0};
+	bool failed =
+	    expand(&x, (struct span){pt_macros_sql, pt_macros_sql + strlen(pt_macros_sql)}, 0, &common) < 0 ||
+	    expand(&x, (struct span){sql, sql + strlen(sql)}, 0, &ret) < 0;
 
-	free(common);
+	free(common.bytes);
 	free(x.macros);
-	return ret;
+	if (!failed)
+		return ret.bytes;
+	free(ret.bytes);
+	return NULL;
 }

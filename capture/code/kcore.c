@@ -36,7 +36,8 @@ void hw_kernel_deinit(struct hw_kernel *k)
 	free(k->areas);
 }
 
-/* Below a guest's root as the guest would open it: its proc may be a link to ours, whose kernel is not its, or what blocks. */
+/* Below a guest's root as the guest would open it: its proc may be a link to ours, whose kernel is
+ * not its, or what blocks. */
 static int open_proc(const struct hw_kernel *k, const char *name)
 {
 	struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
@@ -118,8 +119,9 @@ static bool empty(const uint8_t *p, size_t n)
 }
 
 /*
- * Where no page is, kcore of Linux 6.1 returns the bytes of the page that was read last (read_kcore() takes vread()'s buffer,
- * which is not touched then). So it is read again, after another page: a hole then shows that page's bytes.
+ * Where no page is, kcore of Linux 6.1 returns the bytes of the page that was read last (read_kcore()
+ * takes vread()'s buffer, which is not touched then). So it is read again, after another page: a hole
+ * then shows that page's bytes.
  */
 static bool is_hole(const struct hw_kernel *k, uint64_t address, const uint8_t *page)
 {
@@ -270,8 +272,8 @@ static bool in_areas(const struct hw_kernel_area *areas, size_t n, uint64_t addr
 }
 
 /*
- * What else of module space is not empty. The kernel allocates at the lowest free place, the first at most 4 MB above the
- * beginning: after a long hole without a known symbol nothing follows.
+ * What else of module space is not empty. The kernel allocates at the lowest free place, the first at
+ * most 4 MB above the beginning: after a long hole without a known symbol nothing follows.
  */
 static int areas_by_looking(const struct hw_kernel *k, struct hw_kernel_area **areas, size_t *count,
 			    struct pt_error *e)
@@ -318,7 +320,8 @@ static int areas_by_looking(const struct hw_kernel *k, struct hw_kernel_area **a
 	return r;
 }
 
-/* vmallocinfo's addresses are hashes where kptr_restrict is 0, as it is mostly, and then none of them is in module space. */
+/* vmallocinfo's addresses are hashes where kptr_restrict is 0, as it is mostly, and then none of them
+ * is in module space. */
 static int find_areas(const struct hw_kernel *k, struct hw_kernel_area **ret, size_t *ret_count,
 		      struct pt_error *e)
 {

@@ -324,7 +324,8 @@ static unsigned branch_opcode(const struct module *m, uint64_t at)
 	return at >= 2 && m->text[at - 2] == 0x0f && (m->text[at - 1] & 0xf0) == 0x80 ? 2 : 0;
 }
 
-/* How a relocation's value is made: as many bytes, relative to its place or not. False: the kernel knows no such type. */
+/* How a relocation's value is made: as many bytes, relative to its place or not. False: the kernel
+ * knows no such type. */
 static bool relocation_type(unsigned type, unsigned *ret_bytes, bool *ret_relative)
 {
 	*ret_relative = type == R_X86_64_PC32 || type == R_X86_64_PLT32 || type == R_X86_64_PC64;

@@ -7,8 +7,8 @@
 #include <string.h>
 
 /*
- * Reads the next line into to (room bytes), without its end. What does not fit is dropped, and *ret_cut is set. False: there is
- * no line, or ferror(f).
+ * Reads the next line into to (room bytes), without its end. What does not fit is dropped, and
+ * *ret_cut is set. False: there is no line, or ferror(f).
  */
 static inline bool text_line(FILE *f, char *to, size_t room, bool *ret_cut)
 {

@@ -30,7 +30,7 @@ struct perf_order *perf_order_create(struct perf_file *f);
 void perf_order_destroy(struct perf_order *o);
 
 /*
- * The oldest record, which stays the order's until it is taken: 1; 0 at the end; -1 as perf_file_next() and
+ * The oldest record, which remains the order's until it is taken: 1; 0 at the end; -1 as perf_file_next() and
  * perf_stamp_read().
  */
 int perf_order_peek(struct perf_order *o, const struct ordered_record **ret, struct pt_error *e);

@@ -16,7 +16,7 @@ struct perf_out {
 	uint64_t offset; /* where the next byte goes */
 };
 
-/* fd stays the caller's, and must be seekable. 0, or -1 (PT_ERR_IO), as all here. */
+/* fd remains the caller's, and must be seekable. 0, or -1 (PT_ERR_IO), as all here. */
 int perf_out_open(struct perf_out *o, int fd, struct pt_error *e);
 int perf_out_bytes(struct perf_out *o, const void *bytes, size_t n, struct pt_error *e);
 int perf_out_u32(struct perf_out *o, uint32_t v, struct pt_error *e);

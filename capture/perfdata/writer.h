@@ -42,7 +42,7 @@ struct perf_data_aux {
 };
 
 /*
- * Begins a perf.data in fd, which stays the caller's and must be seekable. machine_pid: 0 the host; else a
+ * Begins a perf.data in fd, which remains the caller's and must be seekable. machine_pid: 0 the host; else a
  * guest, which has no AUX data. meta is to live as long; what it says when the first record is written goes
  * into the records before all others.
  */

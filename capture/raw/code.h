@@ -1,6 +1,6 @@
 /*
- * code.h - the code that a raw trace ran, as the command line of `pt-capture import --raw` tells it: which
- * bytes of which files were mapped where.
+ * code.h - the code that a raw trace ran, as the options of `pt-capture import --raw` say: which bytes of
+ * which files were mapped where.
  */
 #ifndef CAPTURE_RAW_CODE_H
 #define CAPTURE_RAW_CODE_H
@@ -19,7 +19,7 @@ struct import_mapping {
 };
 
 struct import_code {
-	/* in the order in which they were given: a later one covers earlier ones */
+	/* In the order in which they were given: a later one covers earlier ones. */
 	struct import_mapping *mappings;
 	size_t count, room;
 };

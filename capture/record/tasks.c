@@ -31,7 +31,7 @@ int hw_tasks_read(struct hw_tasks *t, const struct hw_list *pids, const struct h
 			goto out;
 		pids = &all;
 	}
-	/* cppcheck-suppress nullPointerRedundantCheck ; after a failed hw_proc_threads() this is not reached */
+	/* cppcheck-suppress nullPointerRedundantCheck ; a failed hw_proc_threads() does not get here */
 	t->tasks = calloc(pids->count + 1, sizeof *t->tasks);
 	if (!t->tasks) {
 		pt_fail_no_memory(e, "the running tasks");

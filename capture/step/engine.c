@@ -23,8 +23,8 @@
 #define CS_32	      0x23 /* Linux's code segment of 32-bit programs */
 
 /*
- * A register of a stopped thread. False when it cannot be read, and *ret is as it was: the thread is being killed, so it counts as
- * running until waitpid() reports its end.
+ * A register of a stopped thread. False when it cannot be read, and *ret is as it was: the thread is
+ * being killed, so it counts as running until waitpid() reports its end.
  */
 static bool peek(struct step_thread *t, size_t offset, uint64_t *ret)
 {
@@ -86,8 +86,8 @@ static void execed(struct step *s, struct step_thread *t)
 	unsigned long former = 0;
 	uint64_t cs;
 
-	/* The other threads are gone, and t has the first one's number, whichever of them called exec. Their exits were or
-	 * will be reported, but for the one that is t now. */
+	/* The other threads are gone, and t has the first one's number, whichever of them called
+	 * exec. Their exits were or will be reported, but for the one that is t now. */
 	ptrace(PTRACE_GETEVENTMSG, t->tid, 0, &former);
 	if (former && (pid_t)former != t->tid) {
 		struct step_thread *old = step_thread_find(s, (pid_t)former);
@@ -136,8 +136,11 @@ static bool own_trap(struct step_thread *t)
 	bool far_trap = t->far_trap;
 	siginfo_t info;
 
-	/* One that was sent to this very thread as it ran takes the place of the step's: the kernel keeps the first of two. (Sent
-	 * between the step's trap and its stop, it is the second: nobody gets to know of it.) */
+	/*
+	 * One that was sent to this very thread as it ran takes the place of the step's: the kernel
+	 * keeps the first of two. (Sent between the step's trap and its stop, it is the second:
+	 * nobody gets to know of it.)
+	 */
 	if (ptrace(PTRACE_GETSIGINFO, t->tid, 0, &info) < 0)
 		return false;
 	t->far_trap = false;
@@ -198,8 +201,9 @@ static bool overlaps_code(const struct step_process *p, uint64_t start, uint64_t
 }
 
 /*
- * May the system call change the executable mappings? To look at them costs a read of /proc/PID/maps, so calls that only concern
- * data are told apart by their arguments. False also when these cannot be read: the thread is being killed.
+ * May the system call change the executable mappings? To look at them costs a read of /proc/PID/maps,
+ * so calls that only concern data are recognised by their arguments. False also when these cannot be
+ * read: the thread is being killed.
  */
 static bool changes_maps(struct step_thread *t, uint64_t number)
 {
@@ -224,7 +228,8 @@ static bool changes_maps(struct step_thread *t, uint64_t number)
 	}
 }
 
-/* Does the call write to a process's memory by its file, /proc/PID/mem, which mappings' protection does not keep it from? */
+/* Does the call write to a process's memory by its file, /proc/PID/mem, which mappings' protection
+ * does not keep it from? */
 static bool writes_memory(struct step_thread *t, uint64_t number)
 {
 	char path[64], to[64];
@@ -284,7 +289,8 @@ static void hide_trap_flag_of_pushf(struct step_thread *t)
 	}
 }
 
-/* While a handler of SIGTRAP runs the signal is blocked; a step's end would then take the handler away for good. */
+/* While a handler of SIGTRAP runs the signal is blocked; a step's end would then take the handler
+ * away for good. */
 static void unblock_trap(struct step_thread *t)
 {
 	const uint64_t trap = (uint64_t)1 << (SIGTRAP - 1);
@@ -322,7 +328,8 @@ static void arrived(struct step *s, struct step_thread *t, uint64_t ip)
 		step_put_aux(s, t);
 	s->model.cycles += 3000;
 	if (t->emulating) {
-		/* The kernel did what the call asks for and returned from it; no trap stops it before the next instruction. */
+		/* The kernel did what the call asks for and returned from it; no trap stops it before
+		 * the next instruction. */
 		step_begin(s, t, t->emulating);
 		t->emulating = 0;
 		if (ip != t->ip && step_insn(s, t, &t->insn))
@@ -391,7 +398,8 @@ static void interrupted(struct step *s, struct step_thread *t)
 	t->shadow = 0;
 }
 
-/* A thread in a group stop waits for SIGCONT, and is no longer stopped for ptrace: its registers must have been read before. */
+/* A thread in a group stop waits for SIGCONT, and is no longer stopped for ptrace: its registers must
+ * have been read before. */
 static void listen_in_group_stop(struct step_thread *t)
 {
 	if (!t->group_stop || t->state != STEP_STOPPED)
@@ -488,7 +496,8 @@ static bool step(struct step_thread *t)
 	return false; /* it is being killed: waitpid() will report that */
 }
 
-/* The thread's next stop; 0 when it sleeps in the kernel, maybe until another thread does something. -1: ask later. */
+/* The thread's next stop; 0 when it sleeps in the kernel, maybe until another thread does something.
+ * -1: ask later. */
 static pid_t wait_for(const struct step *s, const struct step_thread *t, int *status)
 {
 	pid_t got;
@@ -582,7 +591,7 @@ static void woke(struct step *s, struct step_thread *t)
 	}
 }
 
-/* Tells the program of Ctrl-C: first the signal, then the end. */
+/* Passes Ctrl-C on to the program: first the signal, then the end. */
 static void pass_on_stop(struct step *s, int *sent)
 {
 	if (*s->options->stop <= *sent)

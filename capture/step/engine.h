@@ -2,7 +2,8 @@
  * engine.h - runs a program under ptrace, an instruction at a time, and writes a container of what Intel PT
  * hardware and perf would have recorded of it in user-only, per-thread mode.
  *
- * Branches, code and sideband are real. Time is a model, and reproducible as far as the program is: one core, a TSC of 2.0 GHz,
+ * Branches, code and sideband are real. Time is a model, and reproducible as far as the program is:
+ * one core, a TSC of 2.0 GHz,
  * 1.5 core cycles per TSC tick, one cycle per instruction, 6000 per system call. META says synthetic=1.
  */
 #ifndef CAPTURE_STEP_ENGINE_H
@@ -35,9 +36,9 @@ struct step_result {
 };
 
 /*
- * Runs argv to its end. The container w must be fresh; ptc_writer_finish() is the caller's. Returns 0; or -1:
- * PT_ERR_REFUSED when the program cannot be traced (the message says why and what to do; nothing was written),
- * PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY; the program is killed then.
+ * Runs argv to its end. The container w must be fresh; ptc_writer_finish() is the caller's. Returns
+ * 0; or -1: PT_ERR_REFUSED when the program cannot be traced (the message says why and what to do;
+ * nothing was written), PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY; the program is killed then.
  */
 int step_run(char **argv, const struct step_options *options, struct ptc_writer *w,
 	     struct step_result *result, struct pt_error *e);

@@ -1,6 +1,8 @@
-/* internal.h - what the step engine's files share: engine.c (ptrace: steps and stops), start.c (the
- * program's start and the end of tracing), tasks.c (processes and threads), thread.c (what an instruction did),
- * maps.c (mappings, images, sideband). Private to them. */
+/*
+ * internal.h - what the step engine's files share: engine.c (ptrace: steps and stops), start.c (the
+ * program's start and the end of tracing), tasks.c (processes and threads), thread.c (what an
+ * instruction did), maps.c (mappings, images, sideband). Private to them.
+ */
 #ifndef CAPTURE_STEP_INTERNAL_H
 #define CAPTURE_STEP_INTERNAL_H
 
@@ -130,7 +132,8 @@ bool step_is_caught(pid_t tid, int sig);
 int step_error(struct step *s, const char *what);
 
 /* start.c */
-/* Starts the program: its first thread is stopped after its exec, with waitpid()'s *ret_status. 0, or -1 as step_run(). */
+/* Starts the program: its first thread is stopped after its exec, with waitpid()'s *ret_status. 0, or
+ * -1 as step_run(). */
 int step_start(struct step *s, char **argv, int *ret_status);
 /* All threads go on without us. */
 void step_detach(struct step *s);
@@ -143,7 +146,8 @@ void step_fork(struct step *s, struct step_thread *t, pid_t ppid, pid_t ptid);
 void step_exit(struct step *s, struct step_thread *t);
 void step_itrace_start(struct step *s, struct step_thread *t);
 void step_switch(struct step *s, struct step_thread *t, bool out);
-/* Writes records and images of what is mapped now and was not. written: mprotect() was called, pages may have been written. */
+/* Writes records and images of what is mapped now and was not. written: mprotect() was called, pages
+ * may have been written. */
 void step_maps_update(struct step *s, struct step_thread *t, bool written);
 /* Any code, of whichever process, may no longer be its file's: it is looked at anew where it is executed. */
 void step_maps_written(struct step *s);
@@ -151,7 +155,8 @@ void step_maps_forget(struct step_process *p);
 /* A fork's child begins with its parent's. */
 void step_maps_copy(struct step *s, struct step_process *to, const struct step_process *from);
 const struct step_map *step_map_at(const struct step_process *p, uint64_t ip);
-/* Code outside of files: the container gets the page when it has not got these bytes. True when it was written. */
+/* Code outside of files: the container gets the page when it has not got these bytes. True when it
+ * was written. */
 bool step_code_page(struct step *s, struct step_thread *t, uint64_t ip);
 void step_put_sideband(struct step *s);
 /* Writes what the thread has encoded. */

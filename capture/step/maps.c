@@ -207,7 +207,8 @@ static bool same(const struct step_map *a, const struct step_map *b)
 	       !strcmp(a->name, b->name);
 }
 
-/* Writes the mapping's image. False when there is none: its pages are written as they run, like code that no file holds. */
+/* Writes the mapping's image. False when there is none: its pages are written as they run, like code
+ * that no file holds. */
 static bool image(struct step *s, struct step_thread *t, const struct step_map *m)
 {
 	char path[128];

@@ -27,8 +27,8 @@ static void child(char **argv, const struct step_options *o, int ready, int fail
 }
 
 /*
- * Tracer and program take turns, so one CPU is enough for both, and handing over is five times faster when no other CPU has
- * to be woken.
+ * Tracer and program take turns, so one CPU is enough for both, and handing over is five times faster
+ * when no other CPU has to be woken.
  */
 static void one_cpu(struct step *s)
 {

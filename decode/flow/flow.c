@@ -1,18 +1,8 @@
-/* flow.c - a flow's runs and slices, and how it loses its way; see flow.h. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-
+/* flow.c - a flow's life: made, asked, interrupted, ended; see flow.h. */
 #include "decode/flow/internal.h"
 #include "decode/flow/vm_transition.h"
 
-const char *pt_flow_error_name(enum pt_flow_error_kind kind)
-{
-	static const char *const name[] = {"bad packet", "no code", "bad instruction", "mismatch",
-					   "overflow",	 "lost",    "truncated",       "out of memory"};
-
-	return (unsigned)kind < sizeof name / sizeof *name ? name[kind] : "?";
-}
+#include <stdlib.h>
 
 /* ---- Creation, settings, state ---------------------------------------------------------------------- */
 
@@ -134,150 +124,81 @@ const struct pt_flow_counts *pt_flow_counts(const struct pt_flow *f)
 	return &f->counts;
 }
 
-/* ---- Runs ------------------------------------------------------------------------------------------- */
+/* ---- Interruptions ---------------------------------------------------------------------------------- */
 
-void pt_flow_deliver_runs(struct pt_flow *f)
+void pt_flow_lost(struct pt_flow *f, uint64_t aux_offset, bool whole, const char *message)
 {
-	uint32_t n = f->undelivered.count;
-
-	f->undelivered.count = 0;
-	for (uint32_t i = 0; i < n && !f->graph->bare; i++)
-		f->graph->paths[f->undelivered.runs[i].path].times += f->undelivered.runs[i].repeats;
-	f->output->runs(f->output_arg, f, f->undelivered.runs, n);
-}
-
-void pt_flow_hold(struct pt_flow *f, uint32_t path)
-{
-	uint32_t count;
-
-	/* It is told of when others have come: until then it is not looked at. */
-	if (!f->graph->bare)
-		__builtin_prefetch(&f->graph->paths[path], 1);
-	if (f->run.repeats) {
-		if (path == f->run.path) {
-			count = f->graph->path_counts[path];
-			if (count && (f->run.repeats + 1) * count <= PTR_RUN_BRANCHES) {
-				f->run.repeats++;
-				return;
-			}
-		}
-		pt_flow_put_run(f, PTR_UNKNOWN, 0);
-	}
-	f->run.path = path;
-	f->run.repeats = 1;
-}
-
-/* The edges gathered become a path. The next one starts where they end. */
-void pt_flow_flush(struct pt_flow *f)
-{
-	uint32_t path;
-
-	if (!f->path.len)
-		return;
-	/* Without CYCs short paths are what an MTC has cut off, wherever it came: nothing follows them as a rule. */
-	path = pt_graph_path(f->graph,
-			     &(struct pt_path_key){.code = f->at.code,
-						   .start_ip = f->path.start_ip,
-						   .edges = f->path.edges,
-						   .count = f->path.len,
-						   .mode = f->at.mode},
-			     f->timing.has_cyc ? f->path.last : 0);
-	f->path.last = path;
-	f->path.flushes++;
-	f->path.start_ip = f->graph->unnumbered ? 0 : f->graph->edges[f->path.edges[f->path.len - 1]].to;
-	f->path.len = 0;
-	if (path)
-		pt_flow_hold(f, path);
-}
-
-/* As pt_flow_flush(), with the straight code behind the last edge, up to ip: execution is not continued from there. */
-void pt_flow_flush_tail(struct pt_flow *f, uint64_t ip)
-{
-	uint64_t at = f->path.len ? f->graph->edges[f->path.edges[f->path.len - 1]].to : f->path.start_ip;
-	uint32_t path;
-
-	if (!at || !ip || at == ip || f->graph->unnumbered) {
-		pt_flow_flush(f);
-		return;
-	}
-	path = pt_graph_path(f->graph,
-			     &(struct pt_path_key){.code = f->at.code,
-						   .start_ip = f->path.start_ip,
-						   .end_ip = ip,
-						   .edges = f->path.edges,
-						   .count = f->path.len,
-						   .mode = f->at.mode},
-			     f->path.last);
-	f->path.last = path;
-	f->path.flushes++;
-	f->path.len = 0;
-	f->path.start_ip = ip;
-	if (path)
-		pt_flow_hold(f, path);
-}
-
-/* Ends the run: the clock has moved since the branches before were taken. more_insns: what was executed behind them
- * until now. */
-void pt_flow_cut(struct pt_flow *f, uint32_t more_insns)
-{
-	f->timing.clock_moved = false;
-	pt_flow_flush(f);
-	if (f->run.repeats) {
-		if (f->timing.cyc_fresh) {
-			pt_flow_put_run(f, f->clock.cyc - f->timing.cyc_cyc,
-					f->counts.insns + more_insns - f->timing.cyc_insns);
-			f->timing.cyc_cyc = f->clock.cyc;
-			f->timing.cyc_insns = f->counts.insns + more_insns;
-		} else {
-			pt_flow_put_run(f, PTR_UNKNOWN, 0);
-		}
-	}
-	pt_flow_run_begins(f, f->timing.cyc_fresh, true);
-	f->timing.cyc_fresh = false;
-}
-
-/* Its branches are not older than tsc. */
-static void begin_slice(struct pt_flow *f, uint64_t tsc)
-{
-	f->slice.open = true;
-	f->run.timing = PTR_TIME_BEFORE;
-	f->run.tsc = tsc;
-	f->slice.insns = f->timing.cyc_insns = f->counts.insns;
-	f->slice.cyc = f->timing.cyc_cyc = f->clock.cyc;
+	pt_flow_report_held(f, pt_flow_here(f));
+	f->packet.aux_offset = aux_offset;
+	pt_flow_desync(f, PT_FLOW_LOST, pt_flow_here(f), message);
+	if (whole && f->psb.ever)
+		f->state = PT_FLOW_DATA_LOST;
+	pt_clock_lost(&f->clock);
+	f->packet.last_ip = 0;
+	f->side.cr3 = 0;
+	f->tsc.waits = f->tsc.tma_waits = false;
 	pt_flow_deliver(f);
-	f->output->begin(f->output_arg, f, tsc, f->at.code, f->path.start_ip);
-	if (f->cbr.ratio != f->cbr.reported) {
-		char fields[24];
+}
 
-		snprintf(fields, sizeof fields, "\"cbr\":%" PRIu32, f->cbr.ratio);
-		f->cbr.reported = f->cbr.ratio;
-		f->output->event(f->output_arg, f, "cbr", 0, fields);
+void pt_flow_restart(struct pt_flow *f)
+{
+	pt_flow_interrupt(f, true);
+	f->state = PT_FLOW_UNSYNCED;
+	f->at.position = 0;
+	f->tnt.n = 0;
+	f->packet.bip_bytes = 0;
+	f->packet.last_ip = 0;
+	f->psb.open = f->overflow.pending = false;
+	f->fup.pending = f->fup.binds = f->fup.tsx_abort = false;
+	f->side.changes = f->side.concealed = f->tsc.waits = f->tsc.tma_waits = false;
+	f->stack_state.guest_unseen = true;
+	f->stack.bottom = f->stack.top;
+	f->path.len = 0;
+	f->side.cr3 = 0;
+	pt_clock_lost(&f->clock);
+}
+
+void pt_flow_finish(struct pt_flow *f)
+{
+	pt_flow_report_held(f, pt_flow_here(f));
+	if (f->state == PT_FLOW_RUNNING)
+		pt_flow_end_path_at(f, pt_flow_here(f));
+	pt_flow_end_slice(f);
+	pt_flow_deliver(f);
+	f->state = PT_FLOW_UNSYNCED;
+}
+
+void pt_flow_pause(struct pt_flow *f, bool end_slice)
+{
+	pt_flow_interrupt(f, end_slice);
+}
+
+/* The entries' positions in the code as it is now. */
+static void look_up_again(struct pt_graph *g, struct flow_return_stack *stack)
+{
+	for (uint32_t i = stack->bottom; i != stack->top; i++) {
+		uint32_t *entry = &stack->entries[i % PT_STACK];
+		const struct pt_where *w = &g->where[*entry];
+
+		*entry = pt_graph_position(g, g->codes[w->code], w->ip, w->mode);
 	}
 }
 
-void pt_flow_begin_slice(struct pt_flow *f)
+void pt_flow_resume(struct pt_flow *f)
 {
-	f->timing.clock_moved = false;
-	begin_slice(f, f->clock.tsc);
-}
-
-void pt_flow_resume_slice(struct pt_flow *f)
-{
-	/* The clock may have moved since the last packet: direct branches to come are older. */
-	begin_slice(f, f->timing.clock_moved ? f->run.tsc : f->clock.tsc);
-}
-
-void pt_flow_end_slice(struct pt_flow *f)
-{
+	look_up_again(f->graph, &f->stack);
+	look_up_again(f->graph, &f->host_stack);
+	if (f->state != PT_FLOW_RUNNING)
+		return;
+	if (f->detail != PT_FLOW_FOLLOW) {
+		pt_flow_skip_code(f);
+		return;
+	}
 	if (!f->slice.open)
-		return;
-	pt_flow_flush(f);
-	if (f->run.repeats)
-		pt_flow_put_run(f, PTR_UNKNOWN, 0);
-	f->slice.open = false;
-	pt_flow_deliver(f);
-	f->output->end(f->output_arg, f, f->clock.tsc, f->counts.insns - f->slice.insns,
-		       f->timing.has_cyc ? f->clock.cyc - f->slice.cyc : PTR_UNKNOWN);
+		pt_flow_resume_slice(f);
+	f->path.start_ip = pt_flow_here(f);
+	f->at.code = NULL;
+	pt_flow_arrive(f, f->path.start_ip);
 }
 
 /* ---- Detaching from the graph ----------------------------------------------------------------------- */
@@ -306,24 +227,33 @@ static uint32_t position_at(struct pt_flow *f, const struct place *place)
 	return place->code ? pt_graph_position(f->graph, place->code, place->ip, place->mode) : 0;
 }
 
+static void detach_stack(const struct pt_flow *f, const struct flow_return_stack *stack, struct place *places)
+{
+	for (uint32_t i = stack->bottom; i != stack->top; i++)
+		places[i % PT_STACK] = place_of(f, stack->entries[i % PT_STACK]);
+}
+
+static void reattach_stack(struct pt_flow *f, struct flow_return_stack *stack, const struct place *places)
+{
+	for (uint32_t i = stack->bottom; i != stack->top; i++)
+		stack->entries[i % PT_STACK] = position_at(f, &places[i % PT_STACK]);
+}
+
 int pt_flow_detach(struct pt_flow *f, struct pt_error *e)
 {
 	struct flow_places *places = malloc(sizeof *places);
-	uint32_t i;
 
 	if (!places)
 		return pt_fail_no_memory(e, NULL);
-	f->recorder.memo = NULL;
-	pt_flow_flush(f); /* what was executed behind the last edge is the next path's */
+	pt_flow_stop_recording(f);
+	pt_flow_end_path(f); /* what was executed after the last edge is the next path's */
 	if (f->run.repeats)
 		pt_flow_put_run(f, PTR_UNKNOWN, 0);
 	pt_flow_deliver(f);
 	f->run.path = f->path.last = 0;
 	places->here = place_of(f, f->at.position);
-	for (i = f->stack.bottom; i != f->stack.top; i++)
-		places->stack[i % PT_STACK] = place_of(f, f->stack.entries[i % PT_STACK]);
-	for (i = f->host_stack.bottom; i != f->host_stack.top; i++)
-		places->host_stack[i % PT_STACK] = place_of(f, f->host_stack.entries[i % PT_STACK]);
+	detach_stack(f, &f->stack, places->stack);
+	detach_stack(f, &f->host_stack, places->host_stack);
 	free(f->places);
 	f->places = places;
 	return 0;
@@ -331,101 +261,10 @@ int pt_flow_detach(struct pt_flow *f, struct pt_error *e)
 
 void pt_flow_reattach(struct pt_flow *f)
 {
-	const struct flow_places *places = f->places;
-	uint32_t i;
-
-	f->at.position = position_at(f, &places->here);
+	f->at.position = position_at(f, &f->places->here);
 	f->at.decision = PT_D_UNRESOLVED;
-	for (i = f->stack.bottom; i != f->stack.top; i++)
-		f->stack.entries[i % PT_STACK] = position_at(f, &places->stack[i % PT_STACK]);
-	for (i = f->host_stack.bottom; i != f->host_stack.top; i++)
-		f->host_stack.entries[i % PT_STACK] = position_at(f, &places->host_stack[i % PT_STACK]);
+	reattach_stack(f, &f->stack, f->places->stack);
+	reattach_stack(f, &f->host_stack, f->places->host_stack);
 	free(f->places);
 	f->places = NULL;
-}
-
-/* ---- Errors ----------------------------------------------------------------------------------------- */
-
-uint64_t pt_flow_here(const struct pt_flow *f)
-{
-	return f->state == PT_FLOW_RUNNING && f->at.position ? f->graph->where[f->at.position].ip : 0;
-}
-
-void pt_flow_report_error(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message,
-			  bool no_image)
-{
-	struct pt_flow_error err = {.kind = kind,
-				    .ip = ip,
-				    .aux_offset = f->packet.aux_offset,
-				    .tsc = f->clock.tsc,
-				    .message = message,
-				    .no_image = no_image};
-
-	if (f->state == PT_FLOW_RUNNING)
-		pt_flow_flush_tail(f, pt_flow_here(f));
-	pt_flow_end_slice(f);
-	pt_flow_deliver(f);
-	f->output->error(f->output_arg, f, &err);
-	f->at.position = 0;
-	f->tnt.n = 0;
-	f->fup.pending = f->fup.binds = f->overflow.pending = f->fup.tsx_abort = false;
-	f->side.changes = f->side.concealed = false;
-	f->stack_state.guest_unseen = f->stack_state.stale_hw = true;
-	f->stack_state.unsure = false;
-	f->stack_state.skipped |= f->detail != PT_FLOW_FOLLOW;
-	f->stack.bottom = f->stack.top;
-	f->path.len = 0;
-}
-
-void pt_flow_err(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message)
-{
-	pt_flow_report_error(f, kind, ip, message, false);
-}
-
-/* As pt_flow_err(), and nothing is certain before the next PSB; or, when it is only that the code is another one than
- * what ran, before the next change between user, kernel, host and guest. Returns false for its callers to return. */
-bool pt_flow_lose(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message)
-{
-	if (f->graph->full) {
-		kind = PT_FLOW_FULL;
-		message = "out of room for decoded code; what follows is not decoded";
-	}
-	if (kind == PT_FLOW_MISMATCH && f->state == PT_FLOW_RUNNING && f->kernel)
-		return pt_flow_lose_image(f, kind, ip, message, true);
-	pt_flow_err(f, kind, ip, message);
-	f->state = PT_FLOW_UNSYNCED;
-	f->psb.open = false;
-	f->packet.bip_bytes = 0;
-	return false;
-}
-
-const char *pt_flow_no_code(const struct pt_code *code)
-{
-	return code->unknown_process ? "it is not known which process runs"
-				     : "the container has no code for this address";
-}
-
-bool pt_flow_lose_dead(struct pt_flow *f)
-{
-	const struct pt_where *w = &f->graph->where[f->at.position];
-	uint64_t ip = w->decision_ip;
-
-	switch ((enum pt_dead)w->why) {
-	case PT_DEAD_NO_CODE:
-		return pt_flow_lose_image(f, PT_FLOW_NO_CODE, ip, pt_flow_no_code(f->graph->codes[w->code]),
-					  false);
-	case PT_DEAD_BAD_INSN:
-		return pt_flow_lose_image(f, PT_FLOW_BAD_INSN, ip,
-					  "no CPU decodes these bytes as an instruction", true);
-	case PT_DEAD_SEGMENT:
-		return pt_flow_lose_image(
-		    f, PT_FLOW_NO_CODE, ip,
-		    "a 16-bit branch across 64 KB: where to depends on the code segment's base, which "
-		    "is not in the trace",
-		    false);
-	default:
-		return pt_flow_lose_image(f, PT_FLOW_MISMATCH, ip,
-					  "an endless loop without a branch that the trace could tell of",
-					  true);
-	}
 }

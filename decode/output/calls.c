@@ -37,8 +37,8 @@ struct stack {
 };
 
 /*
- * Of the call path tree, in an open hash with the key in the slot: one cache miss per lookup. A function is known by its symbol;
- * code without one by the address that was called.
+ * Of the call path tree, in an open hash with the key in the slot: one cache miss per lookup. A
+ * function is known by its symbol; code without one by the address that was called.
  */
 struct node {
 	uint64_t what;
@@ -436,8 +436,9 @@ static void returned(struct pt_calls *c, struct stack *st, const struct now *now
 }
 
 /*
- * SYSRET, IRET: what was entered last returns to where it was entered from; or to a signal's handler, or next to that place (a
- * system call that is restarted, an instruction that the kernel has emulated).
+ * SYSRET, IRET: what was entered last returns to where it was entered from; or to a signal's handler,
+ * or next to that place (a system call that is restarted, an instruction that the kernel has
+ * emulated).
  */
 static void returned_from_kernel(struct pt_calls *c, struct stack *st, const struct now *now,
 				 struct pt_code *code, uint64_t to)
@@ -467,7 +468,8 @@ static void returned_from_kernel(struct pt_calls *c, struct stack *st, const str
 	if (st->depth == 0) {
 		bottom(c, st, now, symbol, to);
 	} else if (symbol_at(c, code, ret, NULL) != symbol) {
-		/* Into the middle of what was not called in the trace: back from a handler that was entered before it. */
+		/* Into the middle of what was not called in the trace: back from a handler that was
+		 * entered before it. */
 		if (st->depth == 1 && !first)
 			unwind_all(c, st, now);
 		if (st->depth)
@@ -495,8 +497,9 @@ enum role {
 #define SKIPPED_BYTES_MAX 16
 
 /*
- * A call that calls no function: to the next instruction, to get its own address; or, within a function, over a few instructions
- * that never run, as retpolines and return stack stuffing have them.
+ * A call that calls no function: to the next instruction, to get its own address; or, within a
+ * function, over a few instructions that never run, as retpolines and return stack stuffing have
+ * them.
  */
 static bool calls_nothing(struct pt_calls *c, struct pt_code *code, const struct pt_edge *edge, uint64_t next)
 {

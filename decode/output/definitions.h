@@ -1,6 +1,6 @@
 /*
- * definitions.h - the emitter's state, and the definitions of the record stream: machines, threads, files, symbols, edges, paths,
- * each written once, before its first use.
+ * definitions.h - the emitter's state, and the definitions of the record stream: machines, threads,
+ * files, symbols, edges, paths, each written once, before its first use.
  *
  * Below emit.h, which takes what flows report, and calls.h, which keeps call stacks: both write by this.
  */
@@ -89,8 +89,8 @@ struct pt_emit_stream {
 };
 
 /*
- * The record numbers of definitions, each of which is written when it is first asked for. All return 0 when it is unknown, and
- * after a failure, which is kept in m->failed and m->error.
+ * The record numbers of definitions, each of which is written when it is first asked for. All return
+ * 0 when it is unknown, and after a failure, which is kept in m->failed and m->error.
  */
 uint32_t pt_emit_machine(struct pt_emit *m, struct pt_machine *machine);
 /* A task whose name has changed gets another THREAD. */

@@ -159,7 +159,8 @@ static void put_run(struct pt_emit_stream *s, const struct pt_flow_run *run)
 		emulated(s, path, run);
 }
 
-/* Of runs of which only the number is wanted. False, with nothing done, when emulated PTWRITE values are in them. */
+/* Of runs of which only the number is wanted. False, with nothing done, when emulated PTWRITE values
+ * are in them. */
 static bool count_runs(struct pt_emit_stream *s, const struct pt_flow_run *runs, uint32_t n)
 {
 	struct pt_emit *m = s->emit;

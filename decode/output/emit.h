@@ -1,8 +1,9 @@
 /*
  * emit.h - what flows report, as records: runs, calls, events, errors.
  *
- * One emitter for all streams of a trace, one context for each stream. It takes what flows report (pt_flow_output, flow/flow.h),
- * feeds the call stacks (calls.h), and writes a record stream (schema/records.h) or lines of text.
+ * One emitter for all streams of a trace, one context for each stream. It takes what flows report
+ * (pt_flow_output, flow/flow.h), feeds the call stacks (calls.h), and writes a record stream
+ * (schema/records.h) or lines of text.
  */
 #ifndef DECODE_OUTPUT_EMIT_H
 #define DECODE_OUTPUT_EMIT_H

@@ -1,4 +1,4 @@
-/* text.c - pt-decode --text: a line a branch. */
+/* text.c - pt-decode --text: one line per branch. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /*
- * vforks.c - processes that share their parent's address space for a while: vfork and exec, vfork and an exec that fails, posix_spawn,
- * clone(CLONE_VM) without CLONE_THREAD, and vfork in a program with threads. vforks ROUNDS; static.
+ * vforks.c - processes that share their parent's address space for a while: vfork and exec, vfork and
+ * an exec that fails, posix_spawn, clone(CLONE_VM) without CLONE_THREAD, and vfork in a program with
+ * threads. vforks ROUNDS; static.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -1,12 +1,12 @@
 /*
  * main.c - random programs, decoded: random_flow [-v] COUNT [FIRST]
  *
- * Each program FIRST..FIRST+COUNT-1 (default 1) is made, run and encoded (random.h); the flow must come to the facts,
- * branch for branch, with no error but the overflows. Its times must fit: no branch is older than its run's. Bytes
- * come whole, and for every fourth program in pieces. Programs that libipt can follow go to it, too: it must come to
- * the same branches. Where only user space is traced, they are decoded once more by a graph that numbers no paths: to as many
- * branches, instructions and cycles at each time.
- * -v shows the first program that differs. The last line is "N passed, N failed".
+ * Each program FIRST..FIRST+COUNT-1 (default 1) is made, run and encoded (random.h); the flow must come to
+ * the facts, branch for branch, with no error but the overflows. Its times must fit: no branch is earlier
+ * than its run. Bytes come whole, and for every fourth program in pieces. Programs that libipt can follow go
+ * to it, too: it must come to the same branches. Where only user space is traced, they are decoded once more
+ * by a graph that numbers no paths: to as many branches, instructions and cycles at each time. -v shows the
+ * first program that differs. The last line is "N passed, N failed".
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "decode/flow/flow.h"
 #include "tests/oracle/random/random.h"
 
-/* What is told of a time: runs' branches, or that execution begins or ends, or an error. */
+/* What is reported of a time: the branches of runs, a slice that begins or ends, or an error. */
 struct moment {
 	uint64_t tsc, branches, insns, cycles;
 	uint32_t timing;
@@ -228,8 +228,8 @@ static void print(const char *what, const struct fact *f)
 	       f->kind >= FACT_BEGIN ? others[f->kind - FACT_BEGIN] : ptr_kind_name(f->kind), f->tsc);
 }
 
-/* timed: the packets tell when; deferred TIPs come later than their branches. Of a direct branch nothing tells whether
- * it came before an MTC. */
+/* timed: the packets say when; deferred TIPs come later than their branches. Of a direct branch nothing says
+ * whether it came before an MTC. */
 static bool same(const struct trace *t, const struct got *g, bool timed, bool verbose)
 {
 	uint64_t last = 0;
@@ -243,13 +243,13 @@ static bool same(const struct trace *t, const struct got *g, bool timed, bool ve
 		    (a->to != b->to && a->kind != FACT_ERROR))
 			why = "differs";
 		else if (timed && b->tsc != PT_CLOCK_UNKNOWN && b->kind < FACT_BEGIN && b->tsc > a->tsc + 2)
-			why = "is older than its run";
+			why = "is earlier than its run";
 		else if (b->tsc != PT_CLOCK_UNKNOWN && b->kind < FACT_BEGIN && b->tsc < last)
 			why = "goes back in time";
 		else if (timed && i && a[-1].kind != PTR_JMP && a[-1].kind != PTR_CALL_DIR &&
 			 b->kind < FACT_BEGIN && a[-1].kind < FACT_BEGIN && b[-1].tsc != b->tsc &&
 			 a[-1].tsc > b->tsc + 2)
-			why = "follows a branch that is younger than its run";
+			why = "follows a branch that is later than its run";
 		if (b && b->tsc != PT_CLOCK_UNKNOWN && b->kind < FACT_BEGIN)
 			last = b->tsc;
 		if (!why)
@@ -360,15 +360,15 @@ static bool one(uint64_t seed, bool verbose, struct totals *sum)
 
 		decode(&p, &c, &t, &d, seed % 8 == 0, false, &counted);
 		if (!same_moments(&g, &counted, verbose)) {
-			printf("FAILED: program %" PRIu64 ": not so many without numbers\n", seed);
+			printf("FAILED: program %" PRIu64 ": other counts without numbers\n", seed);
 			ok = false;
 		}
 		free(counted.facts);
 		free(counted.moments);
 		sum->counted++;
 	}
-	/* libipt leaves the entry of a return that goes elsewhere on its stack, and takes any MOV to CR3 for what ended
-	 * tracing; what else it cannot decode it says. */
+	/* libipt leaves the entry of a return that goes elsewhere on its stack, and takes any MOV to CR3 for
+	 * what ended tracing; what else it cannot decode it says. */
 	if (!t.overflows && !t.odd_returns && !p.vm && !(t.pips && t.disables)) {
 		enum verdict v = libipt_judges(&p, &c, &t);
 

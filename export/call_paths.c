@@ -1,0 +1,183 @@
+/* call_paths.c - see call_paths.h. */
+#include "export/call_paths.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "export/db.h"
+#include "export/digits.h"
+#include "export/thread_paths.h"
+#include "schema/array.h"
+
+struct path {
+	uint32_t parent, symbol;
+	uint64_t ip; /* 0: the symbol's start */
+	uint64_t calls, branches, insns, cycles, elapsed_tsc;
+	bool has_cycles, has_elapsed; /* of any call */
+	bool shared;	 /* by several threads, or an unknown one: their sums are in thread_paths */
+	uint32_t thread; /* of the first call */
+};
+
+struct call_paths {
+	sqlite3 *db;
+	struct trace_bases bases;
+	sqlite3_stmt *insert;
+	struct path *paths; /* number n at n - 1 */
+	size_t count, room;
+	struct thread_paths *shared;
+	uint64_t *symbol_starts; /* number n at n - 1 */
+	size_t symbol_count, symbol_room;
+};
+
+struct call_paths *call_paths_create(sqlite3 *db, const struct trace_bases *bases, struct pt_error *e)
+{
+	struct call_paths *c = calloc(1, sizeof *c);
+
+	if (!c) {
+		pt_fail_no_memory(e, "call paths");
+		return NULL;
+	}
+	c->db = db;
+	c->bases = *bases;
+	c->insert = db_insert(db, "call_path", 11, e);
+	c->shared = c->insert ? thread_paths_create(e) : NULL;
+	if (c->shared)
+		return c;
+	call_paths_destroy(c);
+	return NULL;
+}
+
+void call_paths_destroy(struct call_paths *c)
+{
+	if (!c)
+		return;
+	sqlite3_finalize(c->insert);
+	thread_paths_destroy(c->shared);
+	free(c->symbol_starts);
+	free(c->paths);
+	free(c);
+}
+
+int call_paths_symbol(struct call_paths *c, uint64_t start, struct pt_error *e)
+{
+	if (pt_array_grow(&c->symbol_starts, c->symbol_count, &c->symbol_room, e))
+		return -1;
+	c->symbol_starts[c->symbol_count++] = start;
+	return 0;
+}
+
+int call_paths_add(struct call_paths *c, const struct ptr_call_path *path, struct pt_error *e)
+{
+	bool at_start = path->symbol && c->symbol_starts[path->symbol - 1] == path->ip;
+
+	/* call_shape has two digits for an id. */
+	if (c->bases.call_path + (int64_t)c->count + 1 >= DIGITS_MAX)
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "too many call paths for one database");
+	if (pt_array_grow(&c->paths, c->count, &c->room, e))
+		return -1;
+	c->paths[c->count++] =
+	    (struct path){.parent = path->parent, .symbol = path->symbol, .ip = at_start ? 0 : path->ip};
+	return 0;
+}
+
+/* Adds a call of a path that several threads have to the sums of its thread. Not inlined: the other
+ * calls are many. */
+__attribute__((noinline)) static int sum_shared(struct call_paths *c, struct path *p,
+						const struct ptr_call *call, struct pt_error *e)
+{
+	struct thread_path first = {.thread = p->thread,
+				    .path = call->call_path,
+				    .calls = p->calls,
+				    .insns = p->insns,
+				    .cycles = p->cycles,
+				    .has_cycles = p->has_cycles};
+	struct thread_path one = {.thread = call->thread,
+				  .path = call->call_path,
+				  .calls = 1,
+				  .insns = call->insn_count,
+				  .has_cycles = call->cyc_count != PTR_UNKNOWN};
+
+	one.cycles = one.has_cycles ? call->cyc_count : 0;
+	/* Until now all were of one thread. */
+	if (!p->shared && p->calls && thread_paths_add(c->shared, &first, e) < 0)
+		return -1;
+	p->shared = true;
+	return thread_paths_add(c->shared, &one, e);
+}
+
+/*
+ * Counts are 64-bit in the stream and in SQLite: sums of what a broken stream claims may wrap, and no more.
+ */
+int call_paths_sum(struct call_paths *c, const struct ptr_call *call, struct pt_error *e)
+{
+	struct path *p;
+
+	if (!call->call_path)
+		return 0;
+	p = &c->paths[call->call_path - 1];
+	if (!p->calls)
+		p->thread = call->thread;
+	if ((p->shared || p->thread != call->thread || !call->thread) && sum_shared(c, p, call, e) < 0)
+		return -1;
+	p->calls++;
+	p->branches += call->branch_count;
+	p->insns += call->insn_count;
+	if (call->cyc_count != PTR_UNKNOWN) {
+		p->cycles += call->cyc_count;
+		p->has_cycles = true;
+	}
+	if (call->call_tsc != PTR_NO_TSC && call->return_tsc != PTR_NO_TSC) {
+		p->elapsed_tsc += call->return_tsc - call->call_tsc;
+		p->has_elapsed = true;
+	}
+	return 0;
+}
+
+static int insert_paths(struct call_paths *c, struct pt_error *e)
+{
+	sqlite3_stmt *s = c->insert;
+
+	for (size_t i = 0; i < c->count; i++) {
+		const struct path *p = &c->paths[i];
+
+		sqlite3_bind_int64(s, 1, c->bases.call_path + (int64_t)i + 1);
+		sqlite3_bind_int64(s, 2, c->bases.trace);
+		db_bind(s, 3, p->parent, c->bases.call_path + p->parent);
+		db_bind(s, 4, p->symbol, c->bases.symbol + p->symbol);
+		db_bind(s, 5, p->ip, (int64_t)p->ip);
+		sqlite3_bind_int64(s, 6, (int64_t)p->calls);
+		sqlite3_bind_int64(s, 7, (int64_t)p->branches);
+		sqlite3_bind_int64(s, 8, (int64_t)p->insns);
+		db_bind(s, 9, p->has_cycles, (int64_t)p->cycles);
+		db_bind(s, 10, p->has_elapsed, (int64_t)p->elapsed_tsc);
+		db_bind(s, 11, p->thread && !p->shared, c->bases.thread + p->thread);
+		if (db_run(s, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int insert_thread_paths(struct call_paths *c, struct pt_error *e)
+{
+	sqlite3_stmt *s = db_insert(c->db, "thread_path", 6, e);
+	struct thread_path *p;
+	size_t n = thread_paths_sorted(c->shared, &p);
+	int ret = s ? 0 : -1;
+
+	for (size_t i = 0; !ret && i < n; i++) {
+		sqlite3_bind_int64(s, 1, c->bases.trace);
+		db_bind(s, 2, p[i].thread, c->bases.thread + p[i].thread);
+		sqlite3_bind_int64(s, 3, c->bases.call_path + p[i].path);
+		sqlite3_bind_int64(s, 4, (int64_t)p[i].calls);
+		sqlite3_bind_int64(s, 5, (int64_t)p[i].insns);
+		db_bind(s, 6, p[i].has_cycles, (int64_t)p[i].cycles);
+		ret = db_run(s, e);
+	}
+	sqlite3_finalize(s);
+	return ret;
+}
+
+int call_paths_finish(struct call_paths *c, struct pt_error *e)
+{
+	return insert_paths(c, e) < 0 ? -1 : insert_thread_paths(c, e);
+}
