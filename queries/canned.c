@@ -15,7 +15,7 @@
 		".popsection\n");                                                                            \
 	extern const char query_##symbol[] __attribute__((visibility("hidden")));
 
-/* In the order that the list and the dashboard have; the last column: whether the dashboard has it. */
+/* In the order of the list and of the dashboard. The last column: the dashboard has it. */
 #define QUERIES(X)                                                                                           \
 	X(summary, "summary", true)                                                                          \
 	X(hot_functions, "hot-functions", true)                                                              \
@@ -62,7 +62,7 @@ const struct canned *canned_find(const char *name)
 	return NULL;
 }
 
-/* Levenshtein's distance, of names of up to 63 characters. */
+/* Levenshtein distance of two names; only the first 63 characters of b count. */
 static unsigned distance(const char *a, const char *b)
 {
 	unsigned row[64], n = (unsigned)strnlen(b, 63);

@@ -1,12 +1,11 @@
 /*
- * canned.h - the queries that are built in: queries/NAME.sql, and those of a folder of the user's.
+ * canned.h - the queries that are built in: queries/NAME.sql.
  *
- * A query is SQL that runs as it is in the sqlite3 shell, too. Its first line is "-- NAME: what it
- * answers"; comment lines follow: units, and a line "-- :PARAMETER = DEFAULT what it is" for each
- * parameter. In the SQL a parameter that is not given is NULL, so it stands there as
- * coalesce(:PARAMETER, DEFAULT). Three more lines are for pt-query: "-- format: folded" names the
- * format when none is asked for, "-- chart: lines" is for html.h, "-- dashboard: PARAMETER=VALUE" is
- * what the dashboard gives.
+ * A query is one SELECT with macros (schema/sql_macros.h), which source.h expands. Its first line is "-- NAME: what it answers". Comment
+ * lines follow: units, and a line "-- :PARAMETER = DEFAULT what it is" for each parameter. In the SQL a parameter that is not
+ * given is NULL, so it is written as coalesce(:PARAMETER, DEFAULT). Three more lines are for pt-query: "-- format: folded" names the
+ * format when none is asked for, "-- chart: lines" is for html.h, "-- dashboard: PARAMETER=VALUE" sets a parameter in the
+ * dashboard.
  */
 #ifndef QUERIES_CANNED_H
 #define QUERIES_CANNED_H
@@ -16,21 +15,22 @@
 
 struct canned {
 	const char *name;
-	const char *sql; /* NUL-terminated */
-	bool dashboard;	 /* is part of it */
+	const char *sql; /* with macros */
+	bool dashboard;	 /* the dashboard has it */
 };
 
 extern const struct canned canned_queries[];
 extern const size_t canned_count;
 
-/* The built-in query, NULL when there is none of that name. */
+/* The query of that name; NULL: there is none. */
 const struct canned *canned_find(const char *name);
-/* The one whose name is most like it. */
+/* The query whose name is most like it. */
 const struct canned *canned_nearest(const char *name);
-/* Whether the leading comment has a line that begins with "-- NOTE"; the rest of the line goes to ret
- * (room bytes, cut). */
+
+/* Of any query's leading comment: whether it has a line that begins with "-- NOTE". ret gets the rest of that line, cut to room bytes
+ * with its NUL; room 0: it is not wanted. */
 bool canned_note(const char *sql, const char *note, char *ret, size_t room);
-/* What it answers: the first line behind the name. *ret_length of it. */
+/* What the query answers: the first line after the name, *ret_length bytes of it. No comment of that form: 0 bytes. */
 const char *canned_title(const char *sql, size_t *ret_length);
 
 #endif

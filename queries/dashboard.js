@@ -58,7 +58,7 @@
 			const top = Math.max(...data.map((r) => r[c] || 0)) || 1;
 			const x = (v) => L + (v - x0) / (x1 - x0 || 1) * (W - L - 10);
 			const y = (v) => H - B - v / top * (H - B - 10);
-			// What is not known is a gap of the line.
+			// Where a value is not known the line has a gap.
 			let d = '', open = false;
 			for (const r of data) {
 				const known = !Number.isNaN(r[c]);

@@ -25,7 +25,7 @@ extern const char html_js[] __attribute__((visibility("hidden")));
 void html_begin(FILE *out, const char *title)
 {
 	fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-	      /* The browser may load nothing, whatever the data holds. */
+	      /* Whatever the data holds, the browser loads nothing. */
 	      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
 	      "'unsafe-inline'; script-src 'unsafe-inline'\">\n"
 	      "<meta name=\"viewport\" content=\"width=device-width\">\n<title>",
@@ -38,7 +38,7 @@ void html_begin(FILE *out, const char *title)
 	fputs("</h1>\n<nav></nav>\n", out);
 }
 
-/* The comment lines behind the first, but for those that are for programs. */
+/* The query's comment lines after the first, but for those that are for programs. */
 static void put_notes(FILE *out, const char *sql)
 {
 	const char *line = strchr(sql, '\n');

@@ -72,7 +72,7 @@ static int csv(sqlite3_stmt *st, FILE *out, struct pt_error *e)
 	return r == SQLITE_DONE ? 0 : rows_sql_error(st, e);
 }
 
-/* SQLite's infinities are no JSON; a number too big for anybody is. */
+/* SQLite's infinities are no JSON. A number that is too big for a double is, and is read as infinity. */
 static void json_number(FILE *out, const char *s)
 {
 	fputs(strstr(s, "Inf") ? (*s == '-' ? "-1e999" : "1e999") : s, out);
@@ -104,7 +104,7 @@ static int json(sqlite3_stmt *st, FILE *out, struct pt_error *e)
 	return r == SQLITE_DONE ? 0 : rows_sql_error(st, e);
 }
 
-/* flamegraph.pl and its kin cut a line at its last blank. */
+/* Readers such as flamegraph.pl cut a line at its last blank. */
 static int folded(sqlite3_stmt *st, FILE *out, struct pt_error *e)
 {
 	int n = sqlite3_column_count(st), stack = -1, r;

@@ -1,5 +1,4 @@
-/* prometheus.c - see prometheus.h. The format: prometheus.io/docs/instrumenting/exposition_formats,
- * "Text-based format". */
+/* prometheus.c - see prometheus.h. The format: prometheus.io/docs/instrumenting/exposition_formats, "Text-based format". */
 #include "queries/prometheus.h"
 
 #include <ctype.h>
@@ -9,8 +8,9 @@
 
 #include "queries/rows.h"
 #include "queries/text.h"
+#include "schema/hash.h"
 
-/* Numbers that are names. */
+/* Columns whose numbers name something. */
 static bool is_dimension(const char *column)
 {
 	static const char *const names[] = {"trace",  "id",  "cpu",   "vcpu", "pid", "tid",	"reason",
@@ -22,11 +22,14 @@ static bool is_dimension(const char *column)
 	return false;
 }
 
-/*
- * A column is a label when its name says so or any of its values is a text. Columns of nothing but
- * NULL are neither. Where this leaves no metric, it is the last column that has a number somewhere
- * (summary's).
- */
+/* What each column of the rows is. Columns of NULLs only are neither. */
+struct columns {
+	const struct rows *rows;
+	bool *label, *metric;
+};
+
+/* A column is a label when its name says so or any of its values is a text, else a metric. Where this leaves no metric, it is
+ * the last column that has a number somewhere (summary's). */
 static void find_labels(const struct rows *r, bool *ret_label, bool *ret_metric)
 {
 	size_t mixed = SIZE_MAX;
@@ -59,22 +62,24 @@ static const char *text_of(const struct rows *r, size_t row, size_t column)
 	return s ? s : "";
 }
 
-static bool same_labels(const struct rows *r, const bool *label, size_t a, size_t b)
+static bool same_labels(const struct columns *c, size_t a, size_t b)
 {
-	for (size_t i = 0; i < r->columns; i++)
-		if (label[i] && strcmp(text_of(r, a, i), text_of(r, b, i)) != 0)
+	for (size_t i = 0; i < c->rows->columns; i++)
+		if (c->label[i] && strcmp(text_of(c->rows, a, i), text_of(c->rows, b, i)) != 0)
 			return false;
 	return true;
 }
 
-static uint64_t hash_labels(const struct rows *r, const bool *label, size_t row)
+/* Of row n, counted from 1: FNV-1a over its labels. */
+static uint64_t hash_labels(const void *columns, uint32_t n)
 {
+	const struct columns *c = columns;
 	uint64_t h = 0xcbf29ce484222325u;
 
-	for (size_t i = 0; i < r->columns; i++) {
-		const char *s = text_of(r, row, i);
+	for (size_t i = 0; i < c->rows->columns; i++) {
+		const char *s = text_of(c->rows, n - 1, i);
 
-		if (!label[i])
+		if (!c->label[i])
 			continue;
 		do
 			h = (h ^ (unsigned char)*s) * 0x100000001b3u;
@@ -83,29 +88,29 @@ static uint64_t hash_labels(const struct rows *r, const bool *label, size_t row)
 	return h;
 }
 
-/* Whether two rows have the same labels. -1: no memory. */
-static int find_duplicate(const struct rows *r, const bool *label)
+/* 1: two rows have the same labels. 0: none have. -1: no memory. */
+static int find_duplicate(const struct columns *c, struct pt_error *e)
 {
-	size_t room = 16, *slots;
+	struct pt_hash rows;
 	int ret = 0;
 
-	while (room < r->count * 2)
-		room *= 2;
-	slots = calloc(room, sizeof *slots); /* row + 1 */
-	if (!slots)
+	if (pt_hash_init(&rows, 6, e) < 0)
 		return -1;
-	for (size_t k = 0; k < r->count && !ret; k++) {
-		size_t at = hash_labels(r, label, k) & (room - 1);
+	for (uint32_t k = 1; k <= c->rows->count && !ret; k++) {
+		uint64_t key = hash_labels(c, k);
+		uint32_t n;
 
-		for (; slots[at] && !ret; at = (at + 1) & (room - 1))
-			ret = same_labels(r, label, slots[at] - 1, k);
-		slots[at] = k + 1;
+		for (uint32_t i = pt_hash_first(&rows, key); (n = rows.slots[i]) && !ret;
+		     i = pt_hash_next(&rows, i))
+			ret = same_labels(c, n - 1, k - 1);
+		if (!ret)
+			ret = pt_hash_insert(&rows, key, k, hash_labels, c, e);
 	}
-	free(slots);
+	pt_hash_deinit(&rows);
 	return ret;
 }
 
-/* Letters, digits and _ only; a name does not begin with a digit, nor does ours. */
+/* Letters, digits and _ only. A metric's name must not begin with a digit, and begins with pt_. */
 static void put_name(FILE *out, const char *s, size_t n)
 {
 	for (size_t i = 0; i < n && s[i]; i++)
@@ -169,63 +174,66 @@ static void put_seconds(FILE *out, const char *ns)
 		fprintf(out, "0.%.*s%s", (int)(9 - n), "000000000", ns);
 }
 
-static void put_metric(const struct rows *r, const bool *label, size_t column, bool numbered,
-		       const char *query, FILE *out)
+/* The sample of row k: name, labels, value. */
+static void put_sample(const struct columns *c, size_t column, size_t k, bool numbered, const char *query,
+		       FILE *out)
 {
-	const char *name = r->names[column];
+	const struct rows *r = c->rows;
+	bool first = true;
 
-	fputs("# TYPE ", out);
-	put_metric_name(out, query, name);
-	fputs(" gauge\n", out);
-	for (size_t k = 0; k < r->count; k++) {
-		bool first = true;
-
-		if (!rows_at(r, k, column)->text || !rows_at(r, k, column)->number)
+	put_metric_name(out, query, r->names[column]);
+	for (size_t i = 0; i < r->columns; i++) {
+		if (!c->label[i] || !rows_at(r, k, i)->text)
 			continue;
-		put_metric_name(out, query, name);
-		for (size_t i = 0; i < r->columns; i++) {
-			if (!label[i] || !rows_at(r, k, i)->text)
-				continue;
-			put_label(out, first, r->names[i], text_of(r, k, i));
-			first = false;
-		}
-		if (numbered) {
-			char number[24];
-
-			snprintf(number, sizeof number, "%zu", k + 1);
-			put_label(out, first, "row", number);
-			first = false;
-		}
-		fputs(first ? " " : "} ", out);
-		if (is_ns(name))
-			put_seconds(out, text_of(r, k, column));
-		else
-			fputs(text_of(r, k, column), out);
-		putc('\n', out);
+		put_label(out, first, r->names[i], text_of(r, k, i));
+		first = false;
 	}
+	if (numbered) {
+		char number[24];
+
+		snprintf(number, sizeof number, "%zu", k + 1);
+		put_label(out, first, "row", number);
+		first = false;
+	}
+	fputs(first ? " " : "} ", out);
+	if (is_ns(r->names[column]))
+		put_seconds(out, text_of(r, k, column));
+	else
+		fputs(text_of(r, k, column), out);
+	putc('\n', out);
+}
+
+static void put_metric(const struct columns *c, size_t column, bool numbered, const char *query, FILE *out)
+{
+	fputs("# TYPE ", out);
+	put_metric_name(out, query, c->rows->names[column]);
+	fputs(" gauge\n", out);
+	for (size_t k = 0; k < c->rows->count; k++)
+		if (rows_at(c->rows, k, column)->text && rows_at(c->rows, k, column)->number)
+			put_sample(c, column, k, numbered, query, out);
 }
 
 int prometheus(sqlite3_stmt *st, const char *query, FILE *out, struct pt_error *e)
 {
 	struct rows rows;
-	bool *label, *metric;
+	struct columns c = {.rows = &rows};
 	int numbered = -1;
 
 	if (rows_init(&rows, st, e) < 0)
 		return -1;
-	label = calloc(rows.columns + 1, sizeof *label);
-	metric = calloc(rows.columns + 1, sizeof *metric);
-	if (label && metric) {
-		find_labels(&rows, label, metric);
-		numbered = find_duplicate(&rows, label);
+	c.label = calloc(rows.columns + 1, sizeof *c.label);
+	c.metric = calloc(rows.columns + 1, sizeof *c.metric);
+	if (c.label && c.metric) {
+		find_labels(&rows, c.label, c.metric);
+		numbered = find_duplicate(&c, e);
+	} else {
+		pt_fail_no_memory(e, NULL);
 	}
 	for (size_t i = 0; numbered >= 0 && i < rows.columns; i++)
-		if (metric[i])
-			put_metric(&rows, label, i, numbered, query, out);
-	free(label);
-	free(metric);
+		if (c.metric[i])
+			put_metric(&c, i, numbered, query, out);
+	free(c.label);
+	free(c.metric);
 	rows_deinit(&rows);
-	if (numbered < 0)
-		return pt_fail_no_memory(e, NULL);
-	return 0;
+	return numbered < 0 ? -1 : 0;
 }

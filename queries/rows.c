@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/array.h"
+
 int rows_sql_error(sqlite3_stmt *st, struct pt_error *e)
 {
 	return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s", sqlite3_errmsg(sqlite3_db_handle(st)));
@@ -44,18 +46,9 @@ int rows_init(struct rows *r, sqlite3_stmt *st, struct pt_error *e)
 	if (!r->names)
 		goto fail;
 	while ((result = sqlite3_step(st)) == SQLITE_ROW) {
-		if (r->count == room) {
-			size_t more = room ? room * 2 : 64;
-			struct cell *cells = realloc(r->cells, more * r->columns * sizeof *cells);
-
-			result = SQLITE_NOMEM;
-			if (!cells)
-				goto fail;
-			r->cells = cells;
-			room = more;
-		}
 		result = SQLITE_NOMEM;
-		if (!copy_row(r, st))
+		if (pt_array_grow_bytes(&r->cells, r->count, &room, r->columns * sizeof *r->cells, e) ||
+		    !copy_row(r, st))
 			goto fail;
 	}
 	if (result == SQLITE_DONE)

@@ -7,8 +7,8 @@
 #include "queries/rows.h"
 
 struct column {
-	size_t wide, least;
-	bool number; /* there is one in it */
+	size_t wide, least; /* characters: to show all of it; after cutting */
+	bool number;	    /* some of its values are numbers */
 };
 
 /* Columns on a terminal: UTF-8's continuation bytes take none. */
@@ -27,7 +27,7 @@ static void pad(FILE *out, size_t n, char c)
 		putc(c, out);
 }
 
-/* At most so many characters. */
+/* At most `wide` characters. */
 static void put_text(FILE *out, const char *s, size_t wide)
 {
 	bool cut = width_of(s) > wide;

@@ -10,12 +10,10 @@
 
 #include "schema/error.h"
 
-/*
- * width: of a line, in characters; 0: any. Texts are cut, the longest first, to fit ("…" is where);
- * never numbers, and no text below TABLE_TEXT_MIN. Rows that would still take more than two lines are
- * shown a column a line, whole. Returns as print_rows().
- */
-enum { TABLE_TEXT_MIN = 16 };
+enum { TABLE_TEXT_MIN = 16 }; /* characters that are left of a text that is cut, at least */
+
+/* width: of a line, in characters; 0: any. To fit, texts are cut, the longest first ("…" is where), and numbers never. Rows that
+ * would still take more than two lines are shown whole, one line per column. Returns as print_rows(). */
 int table_print(sqlite3_stmt *statement, size_t width, FILE *out, struct pt_error *e);
 
 #endif

@@ -19,7 +19,7 @@ static size_t utf8_length(const unsigned char *s)
 			return 0;
 		c = c << 6 | (s[i] & 0x3f);
 	}
-	/* Too long for what it says, surrogates, and what is beyond Unicode. */
+	/* Overlong encodings, surrogates, and what is beyond Unicode. */
 	if ((n == 3 && (c < 0x800 || (c >= 0xd800 && c < 0xe000))) ||
 	    (n == 4 && (c < 0x10000 || c > 0x10ffff)))
 		return 0;

@@ -1,5 +1,5 @@
 /*
- * text.h - text from a database, which is any bytes, on its way into a format that wants UTF-8.
+ * text.h - text from a database, which may be any bytes, in formats that must be UTF-8.
  */
 #ifndef QUERIES_TEXT_H
 #define QUERIES_TEXT_H
@@ -7,11 +7,11 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Writes the first character of s, which is not empty; a byte that begins no valid one as U+FFFD.
- * Returns its bytes. */
+/* Writes the first character of s, which is not empty; a byte that begins no valid character as U+FFFD. Returns its size in
+ * bytes. */
 size_t text_put_utf8(FILE *out, const char *s);
 
-/* Writes s as text or as a quoted attribute's value of HTML. */
+/* Writes s as HTML: text, or the value of a quoted attribute. */
 void text_put_html(FILE *out, const char *s);
 
 #endif

@@ -48,7 +48,7 @@ static const uint64_t upper_half = 0xffffffff80000000;
 
 #define LOSSES 4
 struct scenario {
-	const struct pt_graph *graph;
+	struct pt_graph graph;
 	uint8_t code[SPACES][1 << 16];
 	uint8_t known[SPACES][1 << 16];
 	uint8_t packets[8192];
@@ -373,7 +373,7 @@ static void on_begin(void *arg, const struct pt_flow *f, uint64_t tsc, struct pt
 
 static void on_run(void *arg, const struct pt_flow *f, const struct pt_flow_run *run)
 {
-	const struct pt_graph *graph = ((const struct scenario *)arg)->graph;
+	const struct pt_graph *graph = &((const struct scenario *)arg)->graph;
 	const struct pt_path *path = &graph->paths[run->path];
 
 	(void)f;
@@ -534,8 +534,7 @@ static void see_all(void)
 static int decode(struct scenario *s)
 {
 	struct pt_error e;
-	struct pt_graph graph;
-	struct pt_flow_config config = {.graph = &graph,
+	struct pt_flow_config config = {.graph = &s->graph,
 					.clock = s->clock,
 					.env = &env,
 					.env_arg = s,
@@ -551,14 +550,13 @@ static int decode(struct scenario *s)
 
 	for (unsigned i = 0; i < SPACES; i++)
 		img_space_init(&spaces[i]);
-	if (!flow || !store || pt_graph_init(&graph, &e) < 0)
+	if (!flow || !store || pt_graph_init(&s->graph, &e) < 0)
 		goto out;
 	for (unsigned i = 0; i < SPACES; i++) {
 		map(s, i, &spaces[i], store);
 		s->codes[i] =
-		    memchr(s->known[i], 1, sizeof s->known[i]) ? pt_graph_code(&graph, &spaces[i]) : NULL;
+		    memchr(s->known[i], 1, sizeof s->known[i]) ? pt_graph_code(&s->graph, &spaces[i]) : NULL;
 	}
-	s->graph = &graph;
 	pt_flow_set_code(flow, s->codes[USER], s->codes[KERNEL]);
 	for (unsigned i = 0; i < s->losses; i++) {
 		feed(s, flow, from, s->lost_at[i], false);
@@ -568,7 +566,7 @@ static int decode(struct scenario *s)
 	feed(s, flow, from, s->packet_bytes, true);
 	pt_flow_finish(flow);
 	see(s);
-	pt_graph_deinit(&graph);
+	pt_graph_deinit(&s->graph);
 	r = 0;
 out:
 	for (unsigned i = 0; i < SPACES; i++)
