@@ -1,4 +1,4 @@
-/* import.c - pt-capture import: which kind of input it is. */
+/* import.c - pt-capture import: hands its arguments to the importer of that kind of input. */
 #include "capture/commands.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ int cmd_import(int argc, char **argv)
 		for (size_t o = 0; o < sizeof raw_options / sizeof *raw_options; o++)
 			if (strncmp(argv[i], raw_options[o], strlen(raw_options[o])) == 0)
 				return import_raw(argc, argv);
-	/* A trace.dat tells by its first bytes. */
+	/* A trace.dat is known by its first bytes. */
 	for (int i = 1; i < argc; i++)
 		if (argv[i][0] != '-' && trace_dat_is(argv[i]))
 			return import_tracecmd(argc, argv);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* In the usage text's order. Without the name of a subcommand, all arguments are the first one's. */
+/* In the usage text's order. Arguments that do not begin with a subcommand's name are the first one's. */
 static const struct command {
 	const char *name; /* NULL: the capture itself */
 	const char *arguments;
@@ -15,7 +15,7 @@ static const struct command {
 	int (*run)(int argc, char **argv);
 } commands[] = {
     {NULL, "[options] [-- PROGRAM [ARGUMENTS]]", "trace; the options are listed below", cmd_capture},
-    {"check", "", "tell whether Processor Trace works here, and what to do where not", cmd_check},
+    {"check", "", "whether Processor Trace works here, and what to do where not", cmd_check},
     {"merge", "[-o FILE] HOST GUEST[,PID]...", "join a host's container and what was recorded in its guests",
      cmd_merge},
     {"info", "[--json] [CONTAINER|-]", "print what is inside a container", cmd_info},
@@ -42,7 +42,7 @@ static void usage(FILE *to)
 	      to);
 }
 
-/* A subcommand's status, unless what it printed found no room. */
+/* A subcommand's status, unless what it printed could not be written. */
 static int printed(int status)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
@@ -54,7 +54,7 @@ static int printed(int status)
 
 int main(int argc, char **argv)
 {
-	/* A reader that has gone is an error of write(), which is handled. */
+	/* A closed pipe is an error of write() then, which is handled. */
 	signal(SIGPIPE, SIG_IGN);
 	if (argc < 2) {
 		usage(stderr);

@@ -1,348 +1,67 @@
 /*
- * insn.c - x86 instruction lengths and branch classes from tables.
+ * insn.c - x86 instruction lengths and branch classes from tables (insn_tables.h).
  *
- * A table entry says everything about an opcode that its ModRM byte cannot change: whether there is one,
- * the immediate's size, the mandatory prefixes it accepts, its class. What ModRM does change is in group().
- *
- * An opcode is judged by its number, mandatory prefix, group digit (/r), and memory or register form. Fields
- * that can only raise #UD without changing the length (VEX.L, W, vvvv, reserved registers, CPUID features)
- * are not looked at. Beside the SDM's opcodes the tables hold those that only AMD or VIA execute: 3DNow!,
- * XOP, FMA4, SSE4a, SVM, PadLock; a decoder that rejected them would be wrong on those CPUs. Not known: APX
- * (REX2, EVEX map 4).
+ * An opcode is judged by its number, mandatory prefix, group digit (ModRM's /r), and memory or register form.
+ * Fields that can only raise #UD without changing the length (VEX.L, W, vvvv, reserved registers, CPUID
+ * features) are not looked at.
  */
 #include <stdbool.h>
 
 #include "decode/insn.h"
+#include "decode/insn_tables.h"
 
 enum { MAX_LEN = 15 };
 
-/* A mandatory prefix, numbered as in VEX.pp. F2 and F3 win over 66, the last of them over the first. */
-enum { PP_NONE, PP_66, PP_F3, PP_F2 };
-
-enum imm {
-	IMM_NONE,
-	IMM_8,
-	IMM_16,
-	IMM_16_8, /* ENTER */
-	IMM_8_8,  /* EXTRQ, INSERTQ */
-	IMM_32,
-	IMM_Z,	 /* by operand size, 4 bytes at most */
-	IMM_V,	 /* by operand size */
-	IMM_FAR, /* by operand size, and a selector */
-	IMM_REL8,
-	IMM_RELZ,  /* as IMM_Z, but 66 is ignored in 64-bit mode */
-	IMM_MOFFS, /* by address size */
-	IMM_3DNOW  /* the real opcode, after the operands */
+/* An instruction that is being decoded. */
+struct op {
+	const uint8_t *p;
+	size_t n;      /* bytes that may be read */
+	size_t max;    /* of them those that an instruction can have */
+	size_t length; /* so far */
+	enum insn_mode mode;
+	unsigned rex; /* 0: none */
+	bool p66, p67, lock;
+	bool m64;     /* mode is INSN_64 */
+	unsigned pp;  /* the mandatory prefix */
+	unsigned map; /* 0: one-byte opcodes, 1: 0F; 2: 0F 38; 3: 0F 3A; or VEX_MAP, EVEX_MAP, XOP_MAP + n */
+	unsigned opcode; /* its last byte */
+	unsigned modrm;
 };
 
-/* Bytes by operand (IMM_MOFFS: address) size: 16, 32, 64 bits. */
-static const uint8_t imm_bytes[][3] = {
-    [IMM_NONE] = {0, 0, 0},  [IMM_8] = {1, 1, 1},    [IMM_16] = {2, 2, 2},   [IMM_16_8] = {3, 3, 3},
-    [IMM_8_8] = {2, 2, 2},   [IMM_32] = {4, 4, 4},   [IMM_Z] = {2, 4, 4},    [IMM_V] = {2, 4, 8},
-    [IMM_FAR] = {4, 6, 6},   [IMM_REL8] = {1, 1, 1}, [IMM_RELZ] = {2, 4, 4}, [IMM_MOFFS] = {2, 4, 8},
-    [IMM_3DNOW] = {1, 1, 1},
-};
-
-/*
- * A table entry; 0 is an undefined opcode. Bits 0-3: enum imm; 4-8: enum insn_class; 9-12: accepted
- * mandatory prefixes, a bit for each PP_; then flags.
- */
-#define CLS(c)	     ((uint32_t)(c) << 4)
-#define PP(mask)     ((uint32_t)(mask) << 9)
-#define MODRM	     (1u << 13)
-#define MEM	     (1u << 14) /* memory form only */
-#define REG	     (1u << 15) /* register form only */
-#define GROUP	     (1u << 16) /* ask group() */
-#define LOCKABLE     (1u << 17) /* the memory form takes a LOCK */
-#define NOT64	     (1u << 18) /* undefined in 64-bit mode */
-#define PREFIX	     (1u << 19)
-#define ALWAYSREG    (1u << 20) /* ModRM.mod is ignored: register form */
-
-#define ENTRY_IMM(e) ((e)&0xf)
-#define ENTRY_CLS(e) ((e) >> 4 & 0x1f)
-#define ENTRY_PP(e)  ((e) >> 9 & 0xf)
-
-/* The tables' alphabet. s(mask): an SSE or MMX opcode. */
-/* clang-format off */
-#define N	PP(15)
-#define M	(N | MODRM)
-#define G	(M | GROUP)
-#define L	(M | LOCKABLE)
-#define m	(M | MEM)
-#define B	(N | IMM_8)
-#define Z	(N | IMM_Z)
-#define V	(N | IMM_V)
-#define O	(N | IMM_MOFFS)
-#define MB	(M | IMM_8)
-#define MZ	(M | IMM_Z)
-#define GB	(G | IMM_8)
-#define GZ	(G | IMM_Z)
-#define LB	(L | IMM_8)
-#define LZ	(L | IMM_Z)
-#define n	(N | NOT64)
-#define nB	(B | NOT64)
-#define nm	(m | NOT64)
-#define P	PREFIX
-#define J	(N | IMM_REL8 | CLS(INSN_JCC))
-#define JZ	(N | IMM_RELZ | CLS(INSN_JCC))
-#define T(c)	(N | CLS(INSN_##c))
-#define s(mask)	(PP(mask) | MODRM)
-#define X	0
-
-static const uint32_t map0[256] = {
-	/* 00 */ L, L, M, M, B, Z, n, n,  L, L, M, M, B, Z, n, X,
-	/* 10 */ L, L, M, M, B, Z, n, n,  L, L, M, M, B, Z, n, n,
-	/* 20 */ L, L, M, M, B, Z, P, n,  L, L, M, M, B, Z, P, n,
-	/* 30 */ L, L, M, M, B, Z, P, n,  M, M, M, M, B, Z, P, n,
-	/* 40 */ N, N, N, N, N, N, N, N,  N, N, N, N, N, N, N, N, /* REX in 64-bit mode */
-	/* 50 */ N, N, N, N, N, N, N, N,  N, N, N, N, N, N, N, N,
-	/* 60 */ n, n, nm, M, P, P, P, P, Z, MZ, B, MB, N, N, N, N,
-	/* 70 */ J, J, J, J, J, J, J, J,  J, J, J, J, J, J, J, J,
-	/* 80 */ LB, LZ, LB | NOT64, LB, M, M, L, L,  M, M, M, M, G, m, G, G,
-	/* 90 */ N, N, N, N, N, N, N, N,
-	/* 98 */ N, N, T(CALL_FAR) | IMM_FAR | NOT64, N, N, N, N, N,
-	/* a0 */ O, O, O, O, N, N, N, N,  B, Z, N, N, N, N, N, N,
-	/* b0 */ B, B, B, B, B, B, B, B,  V, V, V, V, V, V, V, V,
-	/* c0 */ MB, MB, T(RET) | IMM_16, T(RET), nm, nm, GB, GZ,
-	/* c8 */ N | IMM_16_8, N, T(RET_FAR) | IMM_16, T(RET_FAR), T(INT), T(INT) | IMM_8, T(INT) | NOT64, T(IRET),
-	/* d0 */ M, M, M, M, nB, nB, n, N,  G, G, G, G, G, G, G, G,
-	/* e0 */ J, J, J, J, B, B, B, B,
-	/* e8 */ T(CALL) | IMM_RELZ, T(JMP) | IMM_RELZ, T(JMP_FAR) | IMM_FAR | NOT64, T(JMP) | IMM_REL8, N, N, N, N,
-	/* f0 */ P, T(INT), P, P, T(HLT), N, G, G,  N, N, N, N, N, N, G, G,
-};
-
-static const uint32_t map1[256] = {
-	/* 00 */ G, G, M, M, X, T(SYSCALL), N, T(SYSRET),  N, N, X, N, X, M, N, M | IMM_3DNOW,
-	/* 10 */ s(15), s(15), G, s(3) | MEM, s(3), s(3), G, s(3) | MEM,  M, M, M, M, M, M, M, M,
-	/* 20 */ G | ALWAYSREG, G | ALWAYSREG, G | ALWAYSREG, G | ALWAYSREG, X, X, X, X,
-	/* 28 */ s(3), s(3), s(15), s(15) | MEM, s(15), s(15), s(3), s(3),
-	/* 30 */ N, N, N, N, T(SYSCALL), T(SYSRET), X, PP(1),  X, X, X, X, X, X, X, X,
-	/* 40 */ M, M, M, M, M, M, M, M,  M, M, M, M, M, M, M, M,
-	/* 50 */ s(3) | REG, s(15), s(5), s(5), s(3), s(3), s(3), s(3),
-	/* 58 */ s(15), s(15), s(15), s(7), s(15), s(15), s(15), s(15),
-	/* 60 */ s(3), s(3), s(3), s(3), s(3), s(3), s(3), s(3),
-	/* 68 */ s(3), s(3), s(3), s(3), s(2), s(2), s(3), s(7),
-	/* 70 */ s(15) | IMM_8, s(3) | REG | GROUP | IMM_8, s(3) | REG | GROUP | IMM_8, s(3) | REG | GROUP | IMM_8,
-	/* 74 */ s(3), s(3), s(3), PP(1), s(11) | GROUP, s(11) | GROUP, X, X, s(10), s(10), s(7), s(7),
-	/* 80 */ JZ, JZ, JZ, JZ, JZ, JZ, JZ, JZ,  JZ, JZ, JZ, JZ, JZ, JZ, JZ, JZ,
-	/* 90 */ M, M, M, M, M, M, M, M,  M, M, M, M, M, M, M, M,
-	/* a0 */ N, N, N, M, MB, M, G | REG, G | REG,  N, N, T(RSM), L, MB, M, G, M,
-	/* b0 */ L, L, m, L, m, m, M, M,  s(4), M, GB, L, M, M, M, M,
-	/* c0 */ L, L, s(15) | IMM_8, s(1) | MEM, s(3) | IMM_8, s(3) | REG | IMM_8, s(3) | IMM_8, G,
-	/* c8 */ N, N, N, N, N, N, N, N,
-	/* d0 */ s(10), s(3), s(3), s(3), s(3), s(3), G, s(3) | REG,  s(3), s(3), s(3), s(3), s(3), s(3), s(3), s(3),
-	/* e0 */ s(3), s(3), s(3), s(3), s(3), s(3), s(14), s(3) | MEM,  s(3), s(3), s(3), s(3), s(3), s(3), s(3), s(3),
-	/* f0 */ s(8) | MEM, s(3), s(3), s(3), s(3), s(3), s(3), s(3) | REG,  s(3), s(3), s(3), s(3), s(3), s(3), s(3), M,
-};
-#undef N
-#undef M
-#undef G
-#undef L
-#undef m
-#undef B
-#undef Z
-#undef V
-#undef O
-#undef MB
-#undef MZ
-#undef GB
-#undef GZ
-#undef LB
-#undef LZ
-#undef n
-#undef nB
-#undef nm
-#undef P
-#undef J
-#undef JZ
-#undef T
-#undef s
-#undef X
-
-/*
- * The three maps that VEX and EVEX share with legacy opcodes: 0F (map1 above has its legacy half), 0F 38,
- * 0F 3A. Hexadecimal digits of an entry, low to high: the mandatory prefixes (a bit for each PP_) that the
- * opcode accepts as legacy, as VEX, as EVEX; then 1: memory only as legacy, 2: as VEX, 4: as EVEX, 8: register
- * only in all three.
- */
-static const uint16_t vec1[256] = {
-	/* 00 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* 08 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* 10 */ 0x0ff0, 0x0ff0, 0x0ff0, 0x6330, 0x0330, 0x0330, 0x0770, 0x6330,
-	/* 18 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* 20 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* 28 */ 0x0330, 0x0330, 0x0cc0, 0x6330, 0x0cc0, 0x0cc0, 0x0f30, 0x0f30,
-	/* 30 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* 38 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* 40 */ 0x0000, 0x8030, 0x8030, 0x8000, 0x8030, 0x8030, 0x8030, 0x8030,
-	/* 48 */ 0x8000, 0x8000, 0x8030, 0x8030, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* 50 */ 0x8030, 0x0ff0, 0x0050, 0x0050, 0x0330, 0x0330, 0x0330, 0x0330,
-	/* 58 */ 0x0ff0, 0x0ff0, 0x0ff0, 0x0770, 0x0ff0, 0x0ff0, 0x0ff0, 0x0ff0,
-	/* 60 */ 0x0220, 0x0220, 0x0220, 0x0220, 0x0220, 0x0220, 0x0220, 0x0220,
-	/* 68 */ 0x0220, 0x0220, 0x0220, 0x0220, 0x0220, 0x0220, 0x0220, 0x0e60,
-	/* 70 */ 0x0ee0, 0x0220, 0x0220, 0x0220, 0x0220, 0x0220, 0x0220, 0x0010,
-	/* 78 */ 0x0f00, 0x0f00, 0x0e00, 0x0e00, 0x00a0, 0x00a0, 0x0660, 0x0e60,
-	/* 80 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* 88 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* 90 */ 0x0030, 0x2030, 0x80b0, 0x80b0, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* 98 */ 0x8030, 0x8030, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* a0 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* a8 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x2010, 0x0000,
-	/* b0 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* b8 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* c0 */ 0x0000, 0x0000, 0x0ff0, 0x0000, 0x0220, 0x8220, 0x0330, 0x0000,
-	/* c8 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* d0 */ 0x00a0, 0x0220, 0x0220, 0x0220, 0x0220, 0x0220, 0x0220, 0x8020,
-	/* d8 */ 0x0220, 0x0220, 0x0220, 0x0220, 0x0220, 0x0220, 0x0220, 0x0220,
-	/* e0 */ 0x0220, 0x0220, 0x0220, 0x0220, 0x0220, 0x0220, 0x0ee0, 0x6220,
-	/* e8 */ 0x0220, 0x0220, 0x0220, 0x0220, 0x0220, 0x0220, 0x0220, 0x0220,
-	/* f0 */ 0x2080, 0x0220, 0x0220, 0x0220, 0x0220, 0x0220, 0x0220, 0x8020,
-	/* f8 */ 0x0220, 0x0220, 0x0220, 0x0220, 0x0220, 0x0220, 0x0220, 0x0000,
-};
-static const uint16_t vec2[256] = {
-	/* 00 */ 0x0223, 0x0023, 0x0023, 0x0023, 0x0223, 0x0023, 0x0023, 0x0023,
-	/* 08 */ 0x0023, 0x0023, 0x0023, 0x0223, 0x0220, 0x0220, 0x0020, 0x0020,
-	/* 10 */ 0x0602, 0x0600, 0x0600, 0x0620, 0x0602, 0x0602, 0x0220, 0x0022,
-	/* 18 */ 0x0220, 0x0220, 0x6220, 0x4200, 0x0223, 0x0223, 0x0223, 0x0200,
-	/* 20 */ 0x0622, 0x0622, 0x0622, 0x0622, 0x0622, 0x0622, 0x0600, 0x0600,
-	/* 28 */ 0x0622, 0x0622, 0x3622, 0x0222, 0x2220, 0x2220, 0x2020, 0x2020,
-	/* 30 */ 0x0622, 0x0622, 0x0622, 0x0622, 0x0622, 0x0622, 0x0220, 0x0222,
-	/* 38 */ 0x0622, 0x0622, 0x0622, 0x0222, 0x0222, 0x0222, 0x0222, 0x0222,
-	/* 40 */ 0x0222, 0x0022, 0x0200, 0x0200, 0x0200, 0x0220, 0x0220, 0x0220,
-	/* 48 */ 0x8030, 0x00b0, 0x26a0, 0x20e0, 0x0200, 0x0200, 0x0200, 0x0200,
-	/* 50 */ 0x0ff0, 0x0ff0, 0x0f20, 0x0a20, 0x0200, 0x0200, 0x0000, 0x0000,
-	/* 58 */ 0x0220, 0x0220, 0x6220, 0x4200, 0x80c0, 0x0000, 0x80f0, 0x0000,
-	/* 60 */ 0x0000, 0x0000, 0x0200, 0x0200, 0x0200, 0x0200, 0x0200, 0x0200,
-	/* 68 */ 0x0800, 0x0000, 0x0000, 0x0000, 0x8030, 0x0f00, 0x0000, 0x0000,
-	/* 70 */ 0x0200, 0x0200, 0x0e40, 0x0200, 0x0d00, 0x0200, 0x0200, 0x0200,
-	/* 78 */ 0x0220, 0x0220, 0x8200, 0x8200, 0x8200, 0x0200, 0x0200, 0x0200,
-	/* 80 */ 0x1002, 0x1002, 0x1002, 0x0200, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* 88 */ 0x0200, 0x0200, 0x1201, 0x1201, 0x2020, 0x0200, 0x2020, 0x0200,
-	/* 90 */ 0x6220, 0x6220, 0x6220, 0x6220, 0x0000, 0x0000, 0x0220, 0x0220,
-	/* 98 */ 0x0220, 0x0220, 0x0a20, 0x0a20, 0x0220, 0x0220, 0x0220, 0x0220,
-	/* a0 */ 0x4200, 0x4200, 0x4200, 0x4200, 0x0000, 0x0000, 0x0220, 0x0220,
-	/* a8 */ 0x0220, 0x0220, 0x0a20, 0x0a20, 0x0220, 0x0220, 0x0220, 0x0220,
-	/* b0 */ 0x20f0, 0x2060, 0x0000, 0x0000, 0x0220, 0x0220, 0x0220, 0x0220,
-	/* b8 */ 0x0220, 0x0220, 0x0220, 0x0220, 0x0220, 0x0220, 0x0220, 0x0220,
-	/* c0 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0200, 0x0000, 0x4200, 0x4200,
-	/* c8 */ 0x0201, 0x0001, 0x0201, 0x0281, 0x0281, 0x0281, 0x0000, 0x0222,
-	/* d0 */ 0x0000, 0x0000, 0x0770, 0x0770, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* d8 */ 0x1004, 0x0000, 0x0cf0, 0x0022, 0x0226, 0x0226, 0x0226, 0x0226,
-	/* e0 */ 0x2020, 0x2020, 0x2020, 0x2020, 0x2020, 0x2020, 0x2020, 0x2020,
-	/* e8 */ 0x2020, 0x2020, 0x2020, 0x2020, 0x2020, 0x2020, 0x2020, 0x2020,
-	/* f0 */ 0x000b, 0x000b, 0x0010, 0x0010, 0x0000, 0x10d2, 0x0087, 0x00f0,
-	/* f8 */ 0x000e, 0x1001, 0x8004, 0x8004, 0x100f, 0x0000, 0x0000, 0x0000,
-};
-static const uint16_t vec3[256] = {
-	/* 00 */ 0x0220, 0x0220, 0x0020, 0x0200, 0x0220, 0x0220, 0x0020, 0x0f00,
-	/* 08 */ 0x0b22, 0x0222, 0x0322, 0x0222, 0x0022, 0x0022, 0x0022, 0x0223,
-	/* 10 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0222, 0x0222, 0x0222, 0x0222,
-	/* 18 */ 0x0220, 0x0220, 0x0200, 0x0200, 0x0000, 0x0220, 0x0200, 0x0200,
-	/* 20 */ 0x0222, 0x0222, 0x0222, 0x0200, 0x0000, 0x0200, 0x0b00, 0x0300,
-	/* 28 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* 30 */ 0x8020, 0x8020, 0x8020, 0x8020, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* 38 */ 0x0220, 0x0220, 0x0200, 0x0200, 0x0000, 0x0000, 0x0200, 0x0200,
-	/* 40 */ 0x0022, 0x0022, 0x0622, 0x0200, 0x0222, 0x0000, 0x0020, 0x0000,
-	/* 48 */ 0x0020, 0x0020, 0x0020, 0x0020, 0x0020, 0x0000, 0x0000, 0x0000,
-	/* 50 */ 0x0200, 0x0200, 0x0b00, 0x0300, 0x0200, 0x0200, 0x0b00, 0x0300,
-	/* 58 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0020, 0x0020, 0x0020, 0x0020,
-	/* 60 */ 0x0022, 0x0022, 0x0022, 0x0022, 0x0000, 0x0000, 0x0b00, 0x0300,
-	/* 68 */ 0x0020, 0x0020, 0x0020, 0x0020, 0x0020, 0x0020, 0x0020, 0x0020,
-	/* 70 */ 0x0200, 0x0200, 0x0200, 0x0200, 0x0000, 0x0000, 0x0000, 0x0f00,
-	/* 78 */ 0x0020, 0x0020, 0x0020, 0x0020, 0x0020, 0x0020, 0x0020, 0x0020,
-	/* 80 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* 88 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* 90 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* 98 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* a0 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* a8 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* b0 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* b8 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* c0 */ 0x0000, 0x0000, 0x0d00, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* c8 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0001, 0x0000, 0x0222, 0x0222,
-	/* d0 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* d8 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0020, 0x0022,
-	/* e0 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* e8 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* f0 */ 0x0084, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000,
-	/* f8 */ 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000, 0x0000,
-};
-
-/* EVEX only: low digit map 5, high digit map 6. */
-static const uint8_t evex56[256] = {
-	/* 00 */ 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-	/* 10 */ 0x04, 0x04, 0x00, 0x30, 0x00, 0x00, 0x00, 0x00, 0x0d, 0x00, 0x00, 0x0d, 0x00, 0x03, 0x08, 0x00,
-	/* 20 */ 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x04, 0x00, 0x34, 0x24, 0x05, 0x07,
-	/* 30 */ 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-	/* 40 */ 0x00, 0x00, 0x30, 0x20, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x30, 0x20, 0x30, 0x20,
-	/* 50 */ 0x00, 0x07, 0x00, 0x00, 0x00, 0x00, 0xc0, 0xc0, 0x07, 0x07, 0x0f, 0x07, 0x07, 0x07, 0x07, 0x07,
-	/* 60 */ 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x0b, 0x0b, 0x0b, 0x0b, 0x0f, 0x0f, 0x06, 0x0e,
-	/* 70 */ 0x00, 0x00, 0x00, 0x00, 0x0d, 0x00, 0x00, 0x00, 0x07, 0x07, 0x0a, 0x06, 0x03, 0x0f, 0x06, 0x00,
-	/* 80 */ 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-	/* 90 */ 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x20, 0x20, 0x30, 0x20, 0x30, 0x20, 0x30, 0x20, 0x30, 0x20,
-	/* a0 */ 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x20, 0x20, 0x30, 0x20, 0x30, 0x20, 0x30, 0x20, 0x30, 0x20,
-	/* b0 */ 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x20, 0x20, 0x30, 0x20, 0x30, 0x20, 0x30, 0x20, 0x30, 0x20,
-	/* c0 */ 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-	/* d0 */ 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xc0, 0xc0, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-	/* e0 */ 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-	/* f0 */ 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-};
-/* clang-format on */
-
-/* Sets of byte values: value v is bit v % 64 of word v / 64. */
-static const uint64_t xop_maps[3][4] = {
-    {0, 0, 0x40004cc0e0c0e0, 0xf0000000f00f}, /* map 8: imm8 */
-    {0x40006, 0, 0xfff000f, 0xe08ce08ce},     /* map 9 */
-    {0x50000, 0, 0, 0},			      /* map a: imm32 */
-};
-static const uint64_t amd_3dnow[4] = {0x30003000, 0, 0x88d144d144d14400, 0};
-
-/* x87, by opcode - d8: the defined /r of the memory forms, the defined ModRM - c0 of the register forms. */
-static const uint8_t x87_mem[8] = {0xff, 0xfd, 0xff, 0xaf, 0xff, 0xdf, 0xff, 0xff};
-static const uint64_t x87_reg[8] = {
-    0xffffffffffffffff, 0xffff7f33ff01ffff, 0x00000200ffffffff, 0x00ffff1fffffffff,
-    0xffffffffffffffff, 0x0000ffffffffffff, 0xffffffff02ffffff, 0x00ffff01ffffffff,
-};
-
-/* 0F 01, register forms but SMSW and LMSW: the mandatory prefixes that each accepts, by ModRM - c0. */
-static const uint8_t grp7_pp[64] = {
-    15, 15, 15, 15, 15, 1,  13, 1,  15, 15, 13, 1,  2,	2,  2,	3,  /* c0: VMX, MONITOR, FRED, TDX, ENCLS */
-    1,	1,  0,	0,  1,	1,  1,	1,  15, 15, 15, 15, 15, 15, 15, 15, /* d0: XGETBV, VMFUNC, TSX; SVM */
-    15, 15, 15, 15, 15, 15, 15, 15, 13, 8,  4,	0,  4,	4,  5,	5, /* e0: SMSW; SERIALIZE, CET, UINTR, PKRU */
-    15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 5,	1,  15, 15, 13, 13, /* f0: LMSW; SWAPGS, RDTSCP; AMD */
-};
+enum { VEX_MAP = 0x10, EVEX_MAP = 0x20, XOP_MAP = 0x30 };
+enum { REX_W = 8, REX_R = 4 };
 
 static bool has(const uint64_t set[4], unsigned v)
 {
 	return set[v >> 6] >> (v & 63) & 1;
 }
 
-/* Where the n bytes have ended before the instruction has. */
-static int past_end(size_t n)
+/* The bytes have ended before the instruction has. */
+static int past_end(const struct op *o)
 {
-	return n < MAX_LEN ? INSN_TRUNCATED : INSN_INVALID;
+	return o->n < MAX_LEN ? INSN_TRUNCATED : INSN_INVALID;
 }
 
-/* What group() needs to know. */
-struct op {
-	unsigned map; /* 0 one byte, 1 0F; VEX_MAP + n, EVEX_MAP + n */
-	unsigned opcode;
-	unsigned modrm;
-	unsigned pp;
-	bool m64;
-	bool rex_r;
-	bool p66;
-};
+/* ---- Opcodes that ModRM extends or restricts -------------------------------------------------------- */
 
-enum { VEX_MAP = 0x10, EVEX_MAP = 0x20, XOP_MAP = 0x30 };
+/* All return what an entry becomes once ModRM is known: 0 where that makes it undefined. */
 
-#define KEY(map, opcode) ((map) << 8 | (opcode))
+static unsigned reg_of(const struct op *o)
+{
+	return o->modrm >> 3 & 7;
+}
 
+static bool is_memory(const struct op *o)
+{
+	return o->modrm < 0xc0;
+}
+
+/* 0F 01 */
 static uint32_t grp7(const struct op *o, uint32_t e)
 {
-	unsigned reg = o->modrm >> 3 & 7;
+	unsigned reg = reg_of(o);
 
-	if (o->modrm < 0xc0)
+	if (is_memory(o))
 		return reg == 5 && o->pp != PP_F3 ? 0 : e; /* RSTORSSP */
 	if (!(grp7_pp[o->modrm - 0xc0] >> o->pp & 1))
 		return 0;
@@ -365,11 +84,12 @@ static uint32_t grp7(const struct op *o, uint32_t e)
 	return e;
 }
 
+/* 0F AE */
 static uint32_t grp15(const struct op *o, uint32_t e)
 {
-	unsigned reg = o->modrm >> 3 & 7;
+	unsigned reg = reg_of(o);
 
-	if (o->modrm < 0xc0) {
+	if (is_memory(o)) {
 		switch (o->pp) {
 		case PP_NONE: return e;
 		case PP_66: return reg == 6 || reg == 7 ? e : 0; /* CLWB, CLFLUSHOPT */
@@ -391,11 +111,12 @@ static uint32_t grp15(const struct op *o, uint32_t e)
 	return reg == 6 ? e | CLS(INSN_MWAIT) : 0; /* UMWAIT */
 }
 
+/* 0F C7 */
 static uint32_t grp9(const struct op *o, uint32_t e)
 {
-	unsigned reg = o->modrm >> 3 & 7;
+	unsigned reg = reg_of(o);
 
-	if (o->modrm >= 0xc0) {
+	if (!is_memory(o)) {
 		if (o->pp == PP_F3)
 			return reg == 7 || (reg == 6 && o->m64) ? e : 0; /* RDPID, SENDUIPI */
 		return reg >= 6 && o->pp != PP_F2 ? e : 0;		 /* RDRAND, RDSEED */
@@ -414,13 +135,15 @@ static uint32_t grp9(const struct op *o, uint32_t e)
 	return 0;
 }
 
-/* What an entry becomes once ModRM is known; 0 where that makes it undefined. */
-static uint32_t group(const struct op *o, uint32_t e)
-{
-	unsigned reg = o->modrm >> 3 & 7;
-	bool mem = o->modrm < 0xc0;
+#define KEY(map, opcode) ((map) << 8 | (opcode))
 
-	switch (KEY(o->map, o->opcode)) {
+/* One-byte opcodes. */
+static uint32_t group_one_byte(const struct op *o, uint32_t e)
+{
+	unsigned reg = reg_of(o);
+	bool mem = is_memory(o);
+
+	switch (o->opcode) {
 	case 0x8c: return reg < 6 ? e : 0;
 	case 0x8e: return reg < 6 && reg != 1 ? e : 0;
 	case 0x8f: return reg == 0 ? e : 0;
@@ -454,86 +177,183 @@ static uint32_t group(const struct op *o, uint32_t e)
 		case 6: return e;
 		}
 		return 0;
-	case 0x100: return reg < 6 || (reg == 6 && o->pp == PP_F2 && o->m64) ? e : 0; /* LKGS */
-	case 0x101: return grp7(o, e);
-	case 0x112: return mem || o->pp != PP_66 ? e : 0;
-	case 0x116: return o->pp != PP_F2 && (mem || o->pp != PP_66) ? e : 0;
-	case 0x120:
-	case 0x122:
-		if (o->rex_r)
+	}
+	return e;
+}
+
+/* 0F. */
+static uint32_t group_0f(const struct op *o, uint32_t e)
+{
+	unsigned reg = reg_of(o);
+	bool mem = is_memory(o);
+
+	switch (o->opcode) {
+	case 0x00: return reg < 6 || (reg == 6 && o->pp == PP_F2 && o->m64) ? e : 0; /* LKGS */
+	case 0x01: return grp7(o, e);
+	case 0x12: return mem || o->pp != PP_66 ? e : 0;
+	case 0x16: return o->pp != PP_F2 && (mem || o->pp != PP_66) ? e : 0;
+	case 0x20:
+	case 0x22:
+		if (o->rex & REX_R)
 			return reg == 0 ? e : 0; /* CR8 */
 		if (reg == 3 && o->opcode == 0x22)
 			return e | CLS(INSN_MOV_CR3);
 		return reg == 0 || (reg >= 2 && reg <= 4) ? e : 0;
-	case 0x121:
-	case 0x123: return o->rex_r ? 0 : e;
-	case 0x171:
-	case 0x172: return reg == 2 || reg == 4 || reg == 6 ? e : 0;
-	case 0x173:
+	case 0x21:
+	case 0x23: return o->rex & REX_R ? 0 : e;
+	case 0x71:
+	case 0x72: return reg == 2 || reg == 4 || reg == 6 ? e : 0;
+	case 0x73:
 		if (reg == 3 || reg == 7)
 			return o->pp == PP_66 ? e : 0;
 		return reg == 2 || reg == 6 ? e : 0;
-	case 0x178: /* VMREAD; AMD's EXTRQ and INSERTQ, registers only, with two immediates */
-	case 0x179:
+	case 0x78: /* VMREAD; AMD's EXTRQ and INSERTQ, registers only, with two immediates */
+	case 0x79:
 		if (o->pp == PP_NONE)
 			return e;
 		if (mem || (o->opcode == 0x78 && o->pp == PP_66 && reg != 0))
 			return 0;
 		return o->opcode == 0x78 ? e | IMM_8_8 : e;
-	case 0x1a6: /* PadLock */ return o->pp == PP_F3 && (o->modrm & 7) == 0 && reg < 3 ? e : 0;
-	case 0x1a7: /* XSTORE needs no F3 */
+	case 0xa6: /* PadLock */ return o->pp == PP_F3 && (o->modrm & 7) == 0 && reg < 3 ? e : 0;
+	case 0xa7: /* XSTORE needs no F3 */
 		return (o->pp == PP_F3 || reg == 0) && (o->modrm & 7) == 0 && reg < 6 ? e : 0;
-	case 0x1ae: return grp15(o, e);
-	case 0x1ba: return reg < 4 ? 0 : reg > 4 ? e | LOCKABLE : e;
-	case 0x1c7: return grp9(o, e);
-	case 0x1d6: return o->pp != PP_NONE && (o->pp == PP_66 || !mem) ? e : 0;
-	case 0x2d8: return reg < 4 ? e : 0;
-	case 0x2dd:
-	case 0x2de:
-	case 0x2df: return mem || o->pp == PP_66 ? e : 0; /* with F3 Key Locker */
-	case 0x2f0:
-	case 0x2f1: return mem || o->pp == PP_F2 ? e : 0;   /* MOVBE, CRC32 */
-	case 0x2f6: return mem || o->pp != PP_NONE ? e : 0; /* WRSS */
-	case 0x2f8: return mem || o->pp != PP_66 ? e : 0;   /* MOVDIR64B */
-	case 0x3f0: return o->modrm == 0xc0 ? e : 0;	    /* HRESET */
-	case KEY(VEX_MAP + 1, 0x12):
-	case KEY(VEX_MAP + 1, 0x16):
-	case KEY(EVEX_MAP + 1, 0x12):
-	case KEY(EVEX_MAP + 1, 0x16): return mem || o->pp != PP_66 ? e : 0;
-	case KEY(VEX_MAP + 1, 0x71):
-	case KEY(VEX_MAP + 1, 0x72): return !mem && (reg == 2 || reg == 4 || reg == 6) ? e : 0;
-	case KEY(VEX_MAP + 1, 0x73): return !mem && (reg & 2) ? e : 0;
-	case KEY(VEX_MAP + 1, 0xae): return reg == 2 || reg == 3 ? e : 0; /* VLDMXCSR, VSTMXCSR */
-	case KEY(VEX_MAP + 2, 0x49): /* LDTILECFG, TILERELEASE; STTILECFG; TILEZERO */
+	case 0xae: return grp15(o, e);
+	case 0xba: return reg < 4 ? 0 : reg > 4 ? e | LOCKABLE : e;
+	case 0xc7: return grp9(o, e);
+	case 0xd6: return o->pp != PP_NONE && (o->pp == PP_66 || !mem) ? e : 0;
+	}
+	return e;
+}
+
+/* 0F 38, 0F 3A. */
+static uint32_t group_0f38_0f3a(const struct op *o, uint32_t e)
+{
+	unsigned reg = reg_of(o);
+	bool mem = is_memory(o);
+
+	switch (KEY(o->map, o->opcode)) {
+	case KEY(2, 0xd8): return reg < 4 ? e : 0;
+	case KEY(2, 0xdd):
+	case KEY(2, 0xde):
+	case KEY(2, 0xdf): return mem || o->pp == PP_66 ? e : 0; /* with F3 Key Locker */
+	case KEY(2, 0xf0):
+	case KEY(2, 0xf1): return mem || o->pp == PP_F2 ? e : 0;   /* MOVBE, CRC32 */
+	case KEY(2, 0xf6): return mem || o->pp != PP_NONE ? e : 0; /* WRSS */
+	case KEY(2, 0xf8): return mem || o->pp != PP_66 ? e : 0;   /* MOVDIR64B */
+	case KEY(3, 0xf0): return o->modrm == 0xc0 ? e : 0;	   /* HRESET */
+	}
+	return e;
+}
+
+/* VEX. */
+static uint32_t group_vex(const struct op *o, uint32_t e)
+{
+	unsigned reg = reg_of(o);
+	bool mem = is_memory(o);
+
+	switch (KEY(o->map - VEX_MAP, o->opcode)) {
+	case KEY(1, 0x12):
+	case KEY(1, 0x16): return mem || o->pp != PP_66 ? e : 0;
+	case KEY(1, 0x71):
+	case KEY(1, 0x72): return !mem && (reg == 2 || reg == 4 || reg == 6) ? e : 0;
+	case KEY(1, 0x73): return !mem && (reg & 2) ? e : 0;
+	case KEY(1, 0xae): return reg == 2 || reg == 3 ? e : 0; /* VLDMXCSR, VSTMXCSR */
+	case KEY(2, 0x49): /* LDTILECFG, TILERELEASE; STTILECFG; TILEZERO */
 		if (mem)
 			return reg == 0 && o->pp != PP_F2 ? e : 0;
 		if (o->pp == PP_NONE)
 			return o->modrm == 0xc0 ? e : 0;
 		return o->pp == PP_F2 && (o->modrm & 7) == 0 ? e : 0;
-	case KEY(VEX_MAP + 2, 0xf3): return reg >= 1 && reg <= 3 ? e : 0;
-	case KEY(EVEX_MAP + 1, 0x71): return reg == 2 || reg == 4 || reg == 6 ? e : 0;
-	case KEY(EVEX_MAP + 1, 0x72): return reg == 0 || reg == 1 || reg == 2 || reg == 4 || reg == 6 ? e : 0;
-	case KEY(EVEX_MAP + 1, 0x73): return reg & 2 ? e : 0;
-	case KEY(EVEX_MAP + 2, 0x28): /* with F3 mask moves, registers only */
-	case KEY(EVEX_MAP + 2, 0x29):
-	case KEY(EVEX_MAP + 2, 0x38):
-	case KEY(EVEX_MAP + 2, 0x39):
-	case KEY(EVEX_MAP + 2, 0x3a): return mem && o->pp == PP_F3 ? 0 : e;
-	case KEY(EVEX_MAP + 2, 0x2a): return mem == (o->pp == PP_66) ? e : 0;
-	case KEY(EVEX_MAP + 2, 0x52): /* with F2 four-operand forms, memory only */
-	case KEY(EVEX_MAP + 2, 0x53):
-	case KEY(EVEX_MAP + 2, 0x9a):
-	case KEY(EVEX_MAP + 2, 0x9b):
-	case KEY(EVEX_MAP + 2, 0xaa):
-	case KEY(EVEX_MAP + 2, 0xab): return !mem && o->pp == PP_F2 ? 0 : e;
-	case KEY(EVEX_MAP + 2, 0xc6):
-	case KEY(EVEX_MAP + 2, 0xc7): return reg == 1 || reg == 2 || reg == 5 || reg == 6 ? e : 0;
-	case KEY(XOP_MAP + 9, 0x01): return reg != 0 ? e : 0;
-	case KEY(XOP_MAP + 9, 0x02): return reg == 1 || reg == 6 ? e : 0;
-	case KEY(XOP_MAP + 9, 0x12): return !mem && reg < 2 ? e : 0;
-	case KEY(XOP_MAP + 10, 0x12): return reg < 2 ? e : 0;
+	case KEY(2, 0xf3): return reg >= 1 && reg <= 3 ? e : 0;
 	}
 	return e;
+}
+
+/* EVEX. */
+static uint32_t group_evex(const struct op *o, uint32_t e)
+{
+	unsigned reg = reg_of(o);
+	bool mem = is_memory(o);
+
+	switch (KEY(o->map - EVEX_MAP, o->opcode)) {
+	case KEY(1, 0x12):
+	case KEY(1, 0x16): return mem || o->pp != PP_66 ? e : 0;
+	case KEY(1, 0x71): return reg == 2 || reg == 4 || reg == 6 ? e : 0;
+	case KEY(1, 0x72): return reg == 0 || reg == 1 || reg == 2 || reg == 4 || reg == 6 ? e : 0;
+	case KEY(1, 0x73): return reg & 2 ? e : 0;
+	case KEY(2, 0x28): /* with F3 mask moves, registers only */
+	case KEY(2, 0x29):
+	case KEY(2, 0x38):
+	case KEY(2, 0x39):
+	case KEY(2, 0x3a): return mem && o->pp == PP_F3 ? 0 : e;
+	case KEY(2, 0x2a): return mem == (o->pp == PP_66) ? e : 0;
+	case KEY(2, 0x52): /* with F2 four-operand forms, memory only */
+	case KEY(2, 0x53):
+	case KEY(2, 0x9a):
+	case KEY(2, 0x9b):
+	case KEY(2, 0xaa):
+	case KEY(2, 0xab): return !mem && o->pp == PP_F2 ? 0 : e;
+	case KEY(2, 0xc6):
+	case KEY(2, 0xc7): return reg == 1 || reg == 2 || reg == 5 || reg == 6 ? e : 0;
+	}
+	return e;
+}
+
+/* XOP. */
+static uint32_t group_xop(const struct op *o, uint32_t e)
+{
+	unsigned reg = reg_of(o);
+	bool mem = is_memory(o);
+
+	switch (KEY(o->map - XOP_MAP, o->opcode)) {
+	case KEY(9, 0x01): return reg != 0 ? e : 0;
+	case KEY(9, 0x02): return reg == 1 || reg == 6 ? e : 0;
+	case KEY(9, 0x12): return !mem && reg < 2 ? e : 0;
+	case KEY(10, 0x12): return reg < 2 ? e : 0;
+	}
+	return e;
+}
+
+static uint32_t group(const struct op *o, uint32_t e)
+{
+	switch (o->map) {
+	case 0: return group_one_byte(o, e);
+	case 1: return group_0f(o, e);
+	case 2:
+	case 3: return group_0f38_0f3a(o, e);
+	}
+	return o->map < EVEX_MAP ? group_vex(o, e) : o->map < XOP_MAP ? group_evex(o, e) : group_xop(o, e);
+}
+
+/* ---- The parts of an instruction, in their order ---------------------------------------------------- */
+
+/* Prefixes come in any order and number; a REX counts only directly before the opcode. Ends with the opcode's
+ * first byte. */
+static int take_prefixes(struct op *o)
+{
+	unsigned rep = PP_NONE;
+
+	for (;;) {
+		if (o->length == o->max)
+			return past_end(o);
+		o->opcode = o->p[o->length++];
+		if (o->m64 && (o->opcode & 0xf0) == 0x40) {
+			o->rex = o->opcode;
+			continue;
+		}
+		if (!(map0[o->opcode] & PREFIX))
+			break;
+		o->rex = 0;
+		switch (o->opcode) {
+		case 0x66: o->p66 = true; break;
+		case 0x67: o->p67 = true; break;
+		case 0xf0: o->lock = true; break;
+		case 0xf2: rep = PP_F2; break;
+		case 0xf3: rep = PP_F3; break;
+		}
+	}
+	o->pp = rep ? rep : o->p66 ? PP_66 : PP_NONE;
+	return 0;
 }
 
 /* An entry from one of vec1, vec2, vec3. `kind` 0: legacy, 1: VEX, 2: EVEX. */
@@ -549,8 +369,8 @@ static uint32_t shared_entry(unsigned v, unsigned kind)
 }
 
 /*
- * The VEX, EVEX or XOP prefix that starts with `first`; q are the bytes behind it, up to and with the opcode.
- * Fills o's map, opcode, pp; returns the entry, 0 when undefined.
+ * The VEX, EVEX or XOP prefix that starts with `first`; q are the bytes after it, up to and including the
+ * opcode. Fills o's map, opcode, pp; returns the entry, 0 when undefined.
  */
 static uint32_t vector_entry(unsigned first, const uint8_t *q, struct op *o)
 {
@@ -602,6 +422,121 @@ static uint32_t vector_entry(unsigned first, const uint8_t *q, struct op *o)
 	return 0;
 }
 
+/* After 0F: the rest of the opcode. */
+static int take_0f(struct op *o, uint32_t *ret)
+{
+	if (o->length == o->max)
+		return past_end(o);
+	o->map = 1;
+	o->opcode = o->p[o->length++];
+	*ret = map1[o->opcode];
+	if (o->opcode == 0x38 || o->opcode == 0x3a) {
+		o->map = o->opcode == 0x3a ? 3 : 2;
+		if (o->length == o->max)
+			return past_end(o);
+		o->opcode = o->p[o->length++];
+		*ret = GROUP | (o->map == 3 ? shared_entry(vec3[o->opcode], 0) | IMM_8
+					    : shared_entry(vec2[o->opcode], 0));
+	}
+	return 0;
+}
+
+/* After 62, 8F, C4 or C5: the prefix that it begins; or nothing, when it is an opcode. */
+static int take_vector_prefix(struct op *o, uint32_t *ret)
+{
+	unsigned first = o->opcode, next;
+	size_t bytes = first == 0xc5 ? 2 : first == 0x62 ? 4 : 3;
+
+	if (o->length == o->max)
+		return past_end(o);
+	next = o->p[o->length];
+	/* In the older modes BOUND, LES and LDS, which take memory only; everywhere POP, with an /r of 0. */
+	if (first == 0x8f ? (next & 0x1f) < 8 : !o->m64 && next < 0xc0)
+		return 0;
+	if (o->rex || o->lock || o->pp != PP_NONE)
+		return INSN_INVALID;
+	if (o->max - o->length < bytes)
+		return past_end(o);
+	*ret = vector_entry(first, o->p + o->length, o);
+	o->length += bytes;
+	return 0;
+}
+
+/* The opcode's entry. */
+static int take_opcode(struct op *o, uint32_t *ret)
+{
+	int error = 0;
+
+	*ret = map0[o->opcode];
+	switch (o->opcode) {
+	case 0x0f: error = take_0f(o, ret); break;
+	case 0x62:
+	case 0x8f:
+	case 0xc4:
+	case 0xc5: error = take_vector_prefix(o, ret); break;
+	}
+	if (error)
+		return error;
+	return !(ENTRY_PP(*ret) >> o->pp & 1) || (o->m64 && (*ret & NOT64)) ? INSN_INVALID : 0;
+}
+
+/* ModRM, SIB and displacement, of which the latter two may lie beyond the bytes. */
+static int take_operands(struct op *o, uint32_t *entry)
+{
+	unsigned mod, rm;
+
+	if (o->length == o->max)
+		return past_end(o);
+	o->modrm = o->p[o->length++];
+	if (*entry & ALWAYSREG)
+		o->modrm |= 0xc0;
+	if (*entry & GROUP)
+		*entry = group(o, *entry);
+	if (*entry == 0)
+		return INSN_INVALID;
+	mod = o->modrm >> 6;
+	rm = o->modrm & 7;
+	if (*entry & (mod == 3 ? MEM : REG))
+		return INSN_INVALID;
+	if (mod == 3)
+		return 0;
+	if (!o->m64 && (o->mode == INSN_16) != o->p67) { /* 16-bit addressing */
+		o->length += mod == 0 ? (rm == 6 ? 2 : 0) : mod;
+		return 0;
+	}
+	if (rm == 4) {
+		if (o->length == o->max)
+			return past_end(o);
+		rm = o->p[o->length++] & 7; /* SIB.base, which has the same special case */
+	}
+	o->length += mod == 1 ? 1 : mod == 2 || rm == 5 ? 4 : 0;
+	return 0;
+}
+
+static bool takes_lock(const struct op *o, uint32_t entry)
+{
+	bool cmp = o->map == 0 && (o->opcode & 0xfc) == 0x80 && reg_of(o) == 7;
+
+	return (entry & LOCKABLE) && is_memory(o) && !cmp;
+}
+
+/* An index into imm_bytes' rows. */
+enum { SIZE_16, SIZE_32, SIZE_64 };
+
+static unsigned operand_size(const struct op *o, unsigned imm)
+{
+	if (imm == IMM_RELZ && o->m64)
+		return SIZE_32;
+	return o->rex & REX_W ? SIZE_64 : (o->mode == INSN_16) == o->p66 ? SIZE_32 : SIZE_16;
+}
+
+static unsigned address_size(const struct op *o)
+{
+	if (o->m64)
+		return o->p67 ? SIZE_32 : SIZE_64;
+	return (o->mode == INSN_16) == o->p67 ? SIZE_32 : SIZE_16;
+}
+
 static int32_t read_rel(const uint8_t *p, unsigned bytes)
 {
 	if (bytes == 1)
@@ -613,145 +548,45 @@ static int32_t read_rel(const uint8_t *p, unsigned bytes)
 
 int insn_decode(const uint8_t *p, size_t n, enum insn_mode mode, struct insn *ret)
 {
-	const size_t max = n < MAX_LEN ? n : MAX_LEN;
-	struct op o = {.m64 = mode == INSN_64};
-	unsigned rex = 0, rep = 0, kind, cls, bytes, opsize;
-	bool p67 = false, lock = false;
-	size_t i = 0, imm_at;
-	uint32_t e;
+	struct op o = {
+	    .p = p, .n = n, .max = n < MAX_LEN ? n : MAX_LEN, .mode = mode, .m64 = mode == INSN_64};
+	unsigned imm, cls, bytes, opsize;
+	size_t imm_at;
+	uint32_t entry;
+	int error;
 
-	/* Prefixes, in any order and number; a REX counts only directly before the opcode. */
-	for (;;) {
-		if (i == max)
-			return past_end(n);
-		o.opcode = p[i++];
-		if (o.m64 && (o.opcode & 0xf0) == 0x40) {
-			rex = o.opcode;
-			continue;
-		}
-		e = map0[o.opcode];
-		if (!(e & PREFIX))
-			break;
-		rex = 0;
-		switch (o.opcode) {
-		case 0x66: o.p66 = true; break;
-		case 0x67: p67 = true; break;
-		case 0xf0: lock = true; break;
-		case 0xf2: rep = PP_F2; break;
-		case 0xf3: rep = PP_F3; break;
-		}
-	}
-	o.rex_r = rex & 4;
-	o.pp = rep ? rep : o.p66 ? PP_66 : PP_NONE;
-
-	/* The opcode's entry. */
-	switch (o.opcode) {
-	case 0x0f:
-		if (i == max)
-			return past_end(n);
-		o.map = 1;
-		o.opcode = p[i++];
-		e = map1[o.opcode];
-		if (o.opcode == 0x38 || o.opcode == 0x3a) {
-			bool map3 = o.opcode == 0x3a;
-
-			if (i == max)
-				return past_end(n);
-			o.map = map3 ? 3 : 2;
-			o.opcode = p[i++];
-			e = GROUP | (map3 ? shared_entry(vec3[o.opcode], 0) | IMM_8
-					  : shared_entry(vec2[o.opcode], 0));
-		}
-		break;
-	case 0x62:
-	case 0x8f:
-	case 0xc4:
-	case 0xc5:
-		/* In the older modes BOUND, LES and LDS, which take memory only; everywhere POP, whose /r is 0. */
-		if (i == max)
-			return past_end(n);
-		if (o.opcode == 0x8f ? (p[i] & 0x1f) >= 8 : o.m64 || p[i] >= 0xc0) {
-			unsigned first = o.opcode;
-			size_t more = first == 0xc5 ? 2 : first == 0x62 ? 4 : 3;
-
-			if (rex || lock || o.pp != PP_NONE)
-				return INSN_INVALID;
-			if (max - i < more)
-				return past_end(n);
-			e = vector_entry(first, p + i, &o);
-			i += more;
-		}
-		break;
-	}
-	if (!(ENTRY_PP(e) >> o.pp & 1) || (o.m64 && (e & NOT64)))
+	error = take_prefixes(&o);
+	if (!error)
+		error = take_opcode(&o, &entry);
+	if (!error && (entry & MODRM))
+		error = take_operands(&o, &entry);
+	if (error)
+		return error;
+	if (o.lock && !takes_lock(&o, entry))
 		return INSN_INVALID;
 
-	/* Operands. */
-	if (e & MODRM) {
-		unsigned mod, rm;
-
-		if (i == max)
-			return past_end(n);
-		o.modrm = p[i++];
-		if (e & ALWAYSREG)
-			o.modrm |= 0xc0;
-		if (e & GROUP) {
-			e = group(&o, e);
-			if (e == 0)
-				return INSN_INVALID;
-		}
-		mod = o.modrm >> 6;
-		rm = o.modrm & 7;
-		if (e & (mod == 3 ? MEM : REG))
-			return INSN_INVALID;
-		if (mod == 3) {
-			/* no more bytes */
-		} else if (!o.m64 && (mode == INSN_16) != p67) {
-			i += mod == 0 ? (rm == 6 ? 2 : 0) : mod;
-		} else {
-			if (rm == 4) {
-				if (i == max)
-					return past_end(n);
-				rm = p[i++] & 7; /* SIB.base, which has the same special case */
-			}
-			i += mod == 1 ? 1 : mod == 2 || rm == 5 ? 4 : 0;
-		}
-	}
-	if (lock) {
-		bool cmp = o.map == 0 && (o.opcode & 0xfc) == 0x80 && (o.modrm >> 3 & 7) == 7;
-
-		if (!(e & LOCKABLE) || o.modrm >= 0xc0 || cmp)
-			return INSN_INVALID;
-	}
-
-	/* The immediate. `opsize` 0: 16 bits, 1: 32, 2: 64. */
-	kind = ENTRY_IMM(e);
-	cls = ENTRY_CLS(e);
-	opsize = rex & 8 ? 2 : (mode == INSN_16) == o.p66;
-	if (kind == IMM_RELZ && o.m64)
-		opsize = 1;
-	if (kind == IMM_MOFFS)
-		bytes = imm_bytes[kind][o.m64 ? 2 - p67 : (mode == INSN_16) == p67];
-	else
-		bytes = imm_bytes[kind][opsize];
-	imm_at = i;
-	i += bytes;
-	if (i > MAX_LEN)
+	imm = ENTRY_IMM(entry);
+	cls = ENTRY_CLS(entry);
+	opsize = operand_size(&o, imm);
+	bytes = imm_bytes[imm][imm == IMM_MOFFS ? address_size(&o) : opsize];
+	imm_at = o.length;
+	o.length += bytes;
+	if (o.length > MAX_LEN)
 		return INSN_INVALID;
-	if (i > n)
+	if (o.length > n)
 		return INSN_TRUNCATED;
-	if (kind == IMM_3DNOW && !has(amd_3dnow, p[imm_at]))
+	if (imm == IMM_3DNOW && !has(amd_3dnow, p[imm_at]))
 		return INSN_INVALID;
 
-	ret->len = (uint8_t)i;
+	ret->len = (uint8_t)o.length;
 	ret->cls = (uint8_t)cls;
-	ret->ptw_bytes = cls != INSN_PTWRITE ? 0 : rex & 8 ? 8 : 4;
+	ret->ptw_bytes = cls != INSN_PTWRITE ? 0 : o.rex & REX_W ? 8 : 4;
 	/* The abort address of an XBEGIN is never cut to 16 bits (SDM vol. 2). */
-	ret->opsize16 = !o.m64 && opsize == 0 && cls != INSN_XBEGIN;
+	ret->opsize16 = !o.m64 && opsize == SIZE_16 && cls != INSN_XBEGIN;
 	ret->rel = 0;
 	if (cls == INSN_JCC || cls == INSN_JMP || cls == INSN_CALL || cls == INSN_XBEGIN)
 		ret->rel = read_rel(p + imm_at, bytes);
-	return (int)i;
+	return (int)o.length;
 }
 
 const char *insn_class_name(enum insn_class cls)

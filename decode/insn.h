@@ -2,16 +2,18 @@
  * insn.h - what a PT decoder must know of an x86 instruction: its length, its class, its target.
  *
  * Pure: bytes in, struct out; no globals, no allocation, no I/O. Lengths are never wrong: an encoding that no
- * CPU decodes is INSN_INVALID, not a guess. What decides is the opcode with its mandatory prefix, its /r, memory
- * or register form, and LOCK. Where only another field raises #UD (VEX.W, L, vvvv, a mask), or the instruction
- * is there to raise it (UD0, UD1, UD2), the length is that of the encoding.
+ * CPU decodes is INSN_INVALID, not a guess. What decides is the opcode with its mandatory prefix, its /r,
+ * memory or register form, and LOCK. Where only another field raises #UD (VEX.W, L, vvvv, a mask), or the
+ * instruction is there to raise it (UD0, UD1, UD2), the length is that of the encoding.
  *
- * The classes follow the Intel SDM, vol. 3, "Change of Flow Instruction (COFI) tracing": they say which packet
- * the instruction can cause. pt-capture's step engine uses this too (the one thing shared beside schema/).
+ * The classes follow the Intel SDM, vol. 3, "Change of Flow Instruction (COFI) tracing": they say which
+ * packet the instruction can cause. pt-capture's step engine uses this too (the one thing shared beside
+ * schema/).
  */
 #ifndef DECODE_INSN_H
 #define DECODE_INSN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -41,7 +43,7 @@ enum insn_class {
 	INSN_MOV_CR3, /* mov to cr3: PIP */
 	INSN_VMPTRLD, /* VMCS packet */
 	INSN_PTWRITE, /* PTW packet; operand size in `ptw_bytes` */
-	INSN_XBEGIN,  /* falls through; an abort is asynchronous and goes to `rel` */
+	INSN_XBEGIN,  /* falls through; an abort is asynchronous and leads to `rel` */
 	INSN_MWAIT,   /* MWAIT, UMWAIT, TPAUSE: power packets */
 	INSN_HLT
 };
@@ -64,27 +66,28 @@ enum {
  * Returns its length, 1..15, and fills *ret; or INSN_INVALID or INSN_TRUNCATED, and *ret is untouched.
  *
  * Direct near branches use Intel's rule in 64-bit mode: operand-size prefix 66 is ignored for them
- * (rel32 stays; SDM vol. 2, Jcc/JMP/CALL).
+ * (rel32 remains; SDM vol. 2, Jcc/JMP/CALL).
  */
 int insn_decode(const uint8_t *p, size_t n, enum insn_mode mode, struct insn *ret);
 
-/* The target of a direct branch at ip (uses rel, len, opsize16 and mode's IP width). */
+/* The target of a direct branch at ip. */
 static inline uint64_t insn_target(const struct insn *in, uint64_t ip, enum insn_mode mode)
 {
 	uint64_t to = ip + in->len + (uint64_t)(int64_t)in->rel;
 
 	if (mode == INSN_64)
 		return to;
-	/* 16-bit code above 64 KB: the address holds its segment's base, which is no part of what is cut. */
+	/* 16-bit code above 64 KB: the address holds its segment's base, which is not cut. */
 	if (mode == INSN_16 && ip > 0xffff)
 		return to & 0xffffffff;
 	return in->opsize16 ? to & 0xffff : to & 0xffffffff;
 }
 
 /*
- * Whether that is sure. Addresses are linear on CPUs that enumerate so, else without the code segment's base (CPUID.14H:ECX.LIP; SDM,
- * "Packet Decoding of RIP versus LIP"). In 16-bit code IP is cut to 16 bits before the base is added, which the trace does not
- * tell: across a multiple of 64 KB one that IP can be cut at, and one that it need not be, are two addresses.
+ * False when insn_target() may be wrong. On CPUs with linear IPs (CPUID.14H:ECX.LIP; SDM, "Packet Decoding of
+ * RIP versus LIP") addresses hold the code segment's base, which cannot be separated from IP. In 16-bit code
+ * IP is cut to 16 bits before the base is added. So for a branch across a multiple of 64 KB it is not known
+ * whether IP was cut.
  */
 static inline bool insn_target_sure(const struct insn *in, uint64_t ip, enum insn_mode mode)
 {

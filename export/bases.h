@@ -1,5 +1,6 @@
 /*
- * bases.h - what is added to the record stream's numbers to make ids, so that several traces share a database.
+ * bases.h - what is added to the record stream's numbers to make ids, so that several traces share a
+ * database.
  *
  * Number n of the stream (1, 2, ...) becomes the id base + n.
  */

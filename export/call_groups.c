@@ -72,7 +72,8 @@ static void bind_head(struct call_groups *g, int64_t id, uint32_t calls, int64_t
 	db_bind(s, 6, elapsed_max >= 0, elapsed_max);
 }
 
-/* Empty positions for runs without calls may take less room than run_add. True: they are in `to`, and *n counts them, too. */
+/* Empty positions for runs without calls may take less room than run_add. True: they are in `to`, and
+ * *n counts them, too. */
 static bool spread(const struct call_groups *g, uint32_t to[][POSITIONS], uint32_t *n)
 {
 	uint32_t span = g->run_add[g->runs - 1] + 1;
@@ -162,7 +163,9 @@ static int add_whole(struct call_groups *g, const struct group_calls *c, struct 
 
 /* ---- Adding -------------------------------------------------------------------------------------------- */
 
-/* Callers one after another in the list of the row's; a single one that is there already is not put in again. */
+/*
+ * Callers one after another in the list of the row's; a single one that is there already is not put in again.
+ */
 static int put_far(struct call_groups *g, const struct group_calls *c, uint32_t *ret, struct pt_error *e)
 {
 	const uint32_t mask = (1u << DIGITS_BITS) - 1;

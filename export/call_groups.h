@@ -1,6 +1,6 @@
 /*
- * call_groups.h - the runs that calls return in, packed 64 per row, as schema/tables.sql explains: tables call_group and
- * call_whole.
+ * call_groups.h - the runs that calls return in, packed 64 per row, as schema/tables.sql explains:
+ * tables call_group and call_whole.
  */
 #ifndef EXPORT_CALL_GROUPS_H
 #define EXPORT_CALL_GROUPS_H
@@ -21,13 +21,13 @@ struct group_calls {
 	uint32_t shape;	  /* its number */
 	uint32_t path;	  /* the smallest call path, 0 when there is none */
 	uint32_t elapsed; /* TSC ticks of the longest + 1; 0 unknown */
-	/* Callers that are not in the shape, 0 none: of the calls whose shaped_call has 0 the first of these, of those that have
-	 * SHAPE_CALLER_OTHER + i number 1 + i. */
+	/* Callers that are not in the shape, 0 none: of the calls whose shaped_call has 0 the first
+	 * of these, of those that have SHAPE_CALLER_OTHER + i number 1 + i. */
 	uint32_t callers;
 	uint64_t caller[SHAPE_CALLS];
 	const uint32_t *cyc; /* n numbers + 1, 0 unknown; NULL: all are unknown */
-	/* A single call that fits no shape, with the database's ids. Of the fields above only id, thread and caller[0] are used
-	 * then. */
+	/* A single call that fits no shape, with the database's ids. Of the fields above only id,
+	 * thread and caller[0] are used then. */
 	const struct ptr_call *whole;
 };
 
@@ -36,7 +36,8 @@ struct call_groups;
 /* NULL: PT_ERR_NO_MEMORY, or SQLite's error. */
 struct call_groups *call_groups_create(sqlite3 *db, int64_t trace, struct pt_error *e);
 void call_groups_destroy(struct call_groups *g); /* NULL is fine */
-/* The next calls, in the order of ids. 0, or -1: SQLite's error, PT_ERR_REFUSED (more calls than ids can be told apart). */
+/* The next calls, in the order of ids. 0, or -1: SQLite's error, PT_ERR_REFUSED (more calls than
+ * there are ids). */
 int call_groups_add(struct call_groups *g, const struct group_calls *c, struct pt_error *e);
 /* Writes the row that is not full yet. 0, or -1: SQLite's error. */
 int call_groups_flush(struct call_groups *g, struct pt_error *e);

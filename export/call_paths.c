@@ -80,7 +80,8 @@ int call_paths_add(struct call_paths *c, const struct ptr_call_path *path, struc
 	return 0;
 }
 
-/* Adds a call of a path that several threads have to the sums of its thread. Not inlined: the other calls are many. */
+/* Adds a call of a path that several threads have to the sums of its thread. Not inlined: the other
+ * calls are many. */
 __attribute__((noinline)) static int sum_shared(struct call_paths *c, struct path *p,
 						const struct ptr_call *call, struct pt_error *e)
 {
@@ -104,7 +105,9 @@ __attribute__((noinline)) static int sum_shared(struct call_paths *c, struct pat
 	return thread_paths_add(c->shared, &one, e);
 }
 
-/* Counts are 64-bit in the stream and in SQLite: sums of what a broken stream claims may wrap, and no more. */
+/*
+ * Counts are 64-bit in the stream and in SQLite: sums of what a broken stream claims may wrap, and no more.
+ */
 int call_paths_sum(struct call_paths *c, const struct ptr_call *call, struct pt_error *e)
 {
 	struct path *p;

@@ -1,5 +1,5 @@
-/* call_shapes.c - see call_shapes.h. In memory a shape is the numbers of its calls, in the order of struct shaped_call, 7 bits per
- * byte. */
+/* call_shapes.c - see call_shapes.h. In memory a shape is the numbers of its calls, in the order of
+ * struct shaped_call, 7 bits per byte. */
 #include "export/call_shapes.h"
 
 #include <stdbool.h>
@@ -89,7 +89,9 @@ void call_shapes_destroy(struct call_shapes *s)
 	free(s);
 }
 
-/* ---- Shapes as bytes ------------------------------------------------------------------------------------ */
+/*
+ * ---- Shapes as bytes ------------------------------------------------------------------------------------
+ */
 
 static uint8_t *put_number(uint8_t *p, uint32_t n)
 {
@@ -276,8 +278,8 @@ int call_shapes_add(struct call_shapes *s, const struct shaped_call *calls, uint
 
 /* ---- Finishing ---------------------------------------------------------------------------------------- */
 
-/* The runs are the high half, so that one number gives the order. Of equal ones it is that of the index, so that the same stream
- * makes the same database. */
+/* The runs are the high half, so that one number gives the order. Of equal ones it is that of the
+ * index, so that the same stream makes the same database. */
 static int compare(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;

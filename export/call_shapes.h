@@ -1,13 +1,14 @@
 /*
  * call_shapes.h - what the calls that return in a run look like, interned: table call_shape.
  *
- * A shape is all that the calls of one run have in common with those of others: from where in which run before each was
- * made, where it returns, its counts, which of them calls which, and their call paths, as differences to the smallest. The same
- * runs return from the same calls again and again: some 8 % of a program's calls are of a shape that is new.
+ * A shape is all that the calls of one run have in common with those of others: from where in which
+ * run before each was made, where it returns, its counts, which of them calls which, and their call
+ * paths, as differences to the smallest. The same runs return from the same calls again and again:
+ * some 8 % of a program's calls are of a shape that is new.
  *
- * Memory is bounded. The first SHAPES_RANKED shapes are counted, and at the end the most frequent get the smallest numbers,
- * which take the least room in call_group. Later shapes are written as they come, and are found again only while a small
- * cache has them.
+ * Memory is bounded. The first SHAPES_RANKED shapes are counted, and at the end the most frequent get
+ * the smallest numbers, which take the least room in call_group. Later shapes are written as they
+ * come, and are found again only while a small cache has them.
  */
 #ifndef EXPORT_CALL_SHAPES_H
 #define EXPORT_CALL_SHAPES_H
@@ -28,12 +29,13 @@ enum {
 
 #define SHAPE_NONE UINT32_MAX
 
-/* A call of a shape. Numbers are below DIGITS_MAX; call_at, return_at, branch_count, flags and caller below DIGITS_ONE. */
+/* A call of a shape. Numbers are below DIGITS_MAX; call_at, return_at, branch_count, flags and caller
+ * below DIGITS_ONE. */
 struct shaped_call {
 	uint32_t path_add; /* call path - the shape's smallest + 1; 0 unknown */
 	uint32_t runs_back, call_at, return_at, branch_count, insn_count, flags;
-	/* 1 to 63: the caller is that many calls further on in the shape. 0, and SHAPE_CALLER_OTHER + n: it is none of these, and
-	 * struct group_calls has it. */
+	/* 1 to 63: the caller is that many calls further on in the shape. 0, and SHAPE_CALLER_OTHER +
+	 * n: it is none of these, and struct group_calls has it. */
 	uint32_t caller;
 };
 
@@ -42,8 +44,8 @@ struct call_shapes;
 /* NULL: PT_ERR_NO_MEMORY, or SQLite's error. */
 struct call_shapes *call_shapes_create(sqlite3 *db, int64_t trace, struct pt_error *e);
 void call_shapes_destroy(struct call_shapes *s); /* NULL is fine */
-/* The calls of one more run, 1 <= n <= SHAPE_CALLS. *ret_handle is for call_shapes_number(); SHAPE_NONE when all numbers
- * are taken. 0, or -1: PT_ERR_NO_MEMORY, SQLite's error. */
+/* The calls of one more run, 1 <= n <= SHAPE_CALLS. *ret_handle is for call_shapes_number();
+ * SHAPE_NONE when all numbers are taken. 0, or -1: PT_ERR_NO_MEMORY, SQLite's error. */
 int call_shapes_add(struct call_shapes *s, const struct shaped_call *calls, uint32_t n, uint32_t *ret_handle,
 		    struct pt_error *e);
 /* After the last run: numbers the shapes and fills the table. 0, or -1. */

@@ -20,8 +20,8 @@ struct page {
 	uint64_t places[PAGE];
 };
 
-/* The calls of a thread and depth that wait for their caller: a slot of a hash table. It is looked up twice per call, so the
- * entries lie in the slots themselves, which schema/hash.h's do not. */
+/* The calls of a thread and depth that wait for their caller: a slot of a hash table. It is looked up
+ * twice per call, so the entries lie in the slots themselves, which schema/hash.h's do not. */
 struct waiting {
 	uint32_t thread, depth; /* depth 0: a free slot */
 	uint64_t place;		/* 0: none waits */

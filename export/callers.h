@@ -1,9 +1,11 @@
 /*
- * callers.h - which call is the caller of which. Calls come in the order of returning, callees before their callers.
+ * callers.h - which call is the caller of which. Calls come in the order of returning, callees before
+ * their callers.
  *
- * A call's caller is the thread's next call that returns at one depth less. All calls of one depth that wait for the same
- * caller share a place. They get it at once, and the caller's number stands in it when the caller has returned. Places are in
- * a scratch file but for those used last, so that memory is bounded.
+ * A call's caller is the thread's next call that returns at one depth less. All calls of one depth
+ * that wait for the same caller share a place. They get it at once, and the caller's number stands in
+ * it when the caller has returned. Places are in a scratch file but for those used last, so that
+ * memory is bounded.
  */
 #ifndef EXPORT_CALLERS_H
 #define EXPORT_CALLERS_H
@@ -19,8 +21,8 @@ struct callers *callers_create(int scratch, struct pt_error *e);
 void callers_destroy(struct callers *c); /* NULL is fine */
 
 /*
- * Of each call first callers_returned(), then callers_wait(). Numbers are >= 1; depth 0 is the bottom of the stack. Both return 0,
- * or -1: PT_ERR_IO, PT_ERR_NO_MEMORY.
+ * Of each call first callers_returned(), then callers_wait(). Numbers are >= 1; depth 0 is the bottom
+ * of the stack. Both return 0, or -1: PT_ERR_IO, PT_ERR_NO_MEMORY.
  */
 /* The call `number` returned: it is the caller of the calls of its thread that wait one level deeper. */
 int callers_returned(struct callers *c, uint32_t thread, uint32_t depth, uint64_t number, struct pt_error *e);

@@ -125,8 +125,8 @@ static int put_whole(struct calls *c, const struct ptr_call *r, struct pt_error 
 	return spool_write(&c->spool, s, STORED_HEAD + s->rest, e);
 }
 
-/* Fills in the callers, and the depths of the calls whose callers are not in the shape; returns how many such depths.
- * Backwards, because a caller is the next call that returns at one depth less. */
+/* Fills in the callers, and the depths of the calls whose callers are not in the shape; returns how
+ * many such depths. Backwards, because a caller is the next call that returns at one depth less. */
 static uint32_t find_callers(const struct ptr_call *held, uint32_t n, struct shaped_call *calls,
 			     uint32_t *depths)
 {
@@ -195,7 +195,8 @@ static uint32_t elapsed_of(const struct ptr_call *r)
 	return timed ? (uint32_t)(r->return_tsc - r->call_tsc) + 1 : 0;
 }
 
-/* The held calls, of a shape that has a handle, go to the scratch file. depths: of those whose callers are elsewhere. */
+/* The held calls, of a shape that has a handle, go to the scratch file. depths: of those whose
+ * callers are elsewhere. */
 static int put_shaped(struct calls *c, uint32_t n, const uint32_t *depths, struct pt_error *e)
 {
 	uint32_t cyc[SHAPE_CALLS], any_cyc = 0;

@@ -25,8 +25,8 @@ int db_fail(sqlite3 *db, const char *what, struct pt_error *e)
 		break;
 	case SQLITE_INTERRUPT: kind = PT_ERR_REFUSED; break;
 	case SQLITE_IOERR:
-		/* Only errno, which a commit leaves with the file, distinguishes a file that may not grow from a disk that
-		 * fails. */
+		/* Only errno, which a commit leaves with the file, distinguishes a file that may not
+		 * grow from a disk that fails. */
 		if (!number)
 			sqlite3_file_control(db, "main", SQLITE_FCNTL_LAST_ERRNO, &number);
 		if (number)

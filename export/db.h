@@ -10,11 +10,12 @@
 
 #include "schema/error.h"
 
-/* Fills e with what SQLite says about the connection's last failure: PT_ERR_IO, PT_ERR_NO_MEMORY, PT_ERR_REFUSED (interrupted, or
- * no database). what: "writing trace.db". Returns -1. */
+/* Fills e with what SQLite says about the connection's last failure: PT_ERR_IO, PT_ERR_NO_MEMORY,
+ * PT_ERR_REFUSED (interrupted, or no database). what: "writing trace.db". Returns -1. */
 int db_fail(sqlite3 *db, const char *what, struct pt_error *e);
 
-/* The same about the database under the name that the user gave it: without DB_LOADING and what follows (store.h). */
+/* The same about the database under the name that the user gave it: without DB_LOADING and what
+ * follows (store.h). */
 #define DB_LOADING ".loading-"
 int db_fail_main(sqlite3 *db, struct pt_error *e);
 

@@ -44,8 +44,11 @@ struct edge {
 	uint32_t chunk; /* the last chunk of paths that has it, + 1 */
 };
 
-/* Which chunks an edge or path is in: pairs id << CHUNK_BITS | chunk, gathered to be sorted. At the end the first chunks of
- * each go into columns of its own row, and what does not fit there into rows of the chunk table. */
+/*
+ * Which chunks an edge or path is in: pairs id << CHUNK_BITS | chunk, gathered to be sorted. At the
+ * end the first chunks of each go into columns of its own row, and what does not fit there into rows
+ * of the chunk table.
+ */
 struct pairs {
 	sqlite3_stmt *insert; /* into the chunk table */
 	int64_t *ids;
@@ -188,8 +191,8 @@ static int write_pairs(struct pairs *p, struct pt_error *e)
 	return 0;
 }
 
-/* The columns chunk and more of the row with that id; what does not fit becomes rows of the chunk table. Rows come in the order of
- * ids. text: room for CHUNKS_ROW digits. */
+/* The columns chunk and more of the row with that id; what does not fit becomes rows of the chunk
+ * table. Rows come in the order of ids. text: room for CHUNKS_ROW digits. */
 static int bind_chunks(struct pairs *p, int64_t id, sqlite3_stmt *s, int column, char *text,
 		       struct pt_error *e)
 {

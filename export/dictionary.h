@@ -1,8 +1,10 @@
 /*
- * dictionary.h - edges and paths, with sums over the runs that take them: tables edge, path, path_chunk and edge_chunk.
+ * dictionary.h - edges and paths, with sums over the runs that take them: tables edge, path,
+ * path_chunk and edge_chunk.
  *
- * Numbers of edges and paths are the stream's; ids in the tables are base + number. In memory an edge takes 88 bytes, a path 80: runs
- * are many and must find them. The edges of each path are in a scratch file until the end.
+ * Numbers of edges and paths are the stream's; ids in the tables are base + number. In memory an edge
+ * takes 88 bytes, a path 80: runs are many and must find them. The edges of each path are in a
+ * scratch file until the end.
  */
 #ifndef EXPORT_DICTIONARY_H
 #define EXPORT_DICTIONARY_H
@@ -20,12 +22,13 @@ struct dictionary *dictionary_create(sqlite3 *db, int scratch, const struct trac
 				     struct pt_error *e);
 void dictionary_destroy(struct dictionary *d); /* NULL is fine */
 
-/* The next edge, the next path. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_IO, SQLite's error, PT_ERR_REFUSED (more than the tables can
- * hold). */
+/* The next edge, the next path. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_IO, SQLite's error, PT_ERR_REFUSED
+ * (more than the tables can hold). */
 int dictionary_edge(struct dictionary *d, const struct ptr_edge *edge, struct pt_error *e);
 int dictionary_path(struct dictionary *d, const struct ptr_path *path, struct pt_error *e);
 
-/* A run, by its id in the database, took the path. machine: number of the one whose thread it was, 0 unknown. 0, or -1 as above. */
+/* A run, by its id in the database, took the path. machine: number of the one whose thread it was, 0
+ * unknown. 0, or -1 as above. */
 int dictionary_run(struct dictionary *d, int64_t id, const struct ptr_run *run, uint32_t machine,
 		   struct pt_error *e);
 /* insns_timed instructions of the path took that many core cycles. */

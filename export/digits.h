@@ -1,9 +1,9 @@
 /*
  * digits.h - numbers as text, one character per number: schema/tables.sql says how and why.
  *
- * A number below DIGITS_MAX has two digits: its low 19 bits, and the rest. The low digits make one text, the high ones
- * another; a text of zeros only is NULL. Digit d is the code point d + 1. Code points from 0xd800 (the surrogates, which
- * UTF-8 has not) to 0xffff are written 2^20 higher.
+ * A number below DIGITS_MAX has two digits: its low 19 bits, and the rest. The low digits make one
+ * text, the high ones another; a text of zeros only is NULL. Digit d is the code point d + 1. Code
+ * points from 0xd800 (the surrogates, which UTF-8 has not) to 0xffff are written 2^20 higher.
  */
 #ifndef EXPORT_DIGITS_H
 #define EXPORT_DIGITS_H
@@ -35,12 +35,12 @@ static inline void digits_set(struct digits *d, uint32_t i, uint32_t number)
 	d->any = i ? d->any | number : number;
 }
 
-/* Binds the first n numbers to the parameters low and high (0: the numbers have one digit). d must not change until the
- * statement has run. */
+/* Binds the first n numbers to the parameters low and high (0: the numbers have one digit). d must
+ * not change until the statement has run. */
 void digits_bind(struct digits *d, uint32_t n, sqlite3_stmt *statement, int low, int high);
 
-/* The same for one digit of an array: shift is 0 or DIGITS_BITS. text has room for n * DIGITS_BYTES, and must not change
- * until the statement has run. */
+/* The same for one digit of an array: shift is 0 or DIGITS_BITS. text has room for n * DIGITS_BYTES,
+ * and must not change until the statement has run. */
 void digits_bind_array(const uint32_t *numbers, uint32_t n, unsigned shift, sqlite3_stmt *statement, int at,
 		       char *text);
 

@@ -70,8 +70,11 @@ static volatile sig_atomic_t signals; /* 2: stop */
 static volatile sig_atomic_t stream_fd = -1;
 static volatile sig_atomic_t from_pipe;
 
-/* Ctrl-C reaches the whole pipeline: pt-capture then ends well, and what it captured is to be loaded. A second one, or
- * another signal, stops: a read that waits for data finds an end, and the load fails as with any cut stream. */
+/*
+ * Ctrl-C reaches the whole pipeline: pt-capture then ends well, and what it captured is to be loaded.
+ * A second one, or another signal, stops: a read that waits for data finds an end, and the load fails
+ * as with any cut stream.
+ */
 static void on_signal(int sig)
 {
 	int saved = errno, null;

@@ -52,7 +52,9 @@ void plain_rows_destroy(struct plain_rows *p)
 	free(p);
 }
 
-/* ---- Rows ----------------------------------------------------------------------------------------------- */
+/*
+ * ---- Rows -----------------------------------------------------------------------------------------------
+ */
 
 static void bind_ref(sqlite3_stmt *s, int at, uint32_t number, int64_t base)
 {
@@ -187,7 +189,9 @@ int plain_rows_finish(struct plain_rows *p, struct pt_error *e)
 	return db_exec(p->db, sql, e);
 }
 
-/* ---- Constants ------------------------------------------------------------------------------------------ */
+/*
+ * ---- Constants ------------------------------------------------------------------------------------------
+ */
 
 /* A row of a table of names. Numbers without a name get none. */
 static int fill_name(sqlite3_stmt *st, int64_t id, const char *name, struct pt_error *e)

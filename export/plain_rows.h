@@ -1,6 +1,6 @@
 /*
- * plain_rows.h - records that become a row as they are: tables machine, thread, dso, symbol, event, error, interrupt; and the
- * tables of numbers and names that the views join with.
+ * plain_rows.h - records that become a row as they are: tables machine, thread, dso, symbol, event,
+ * error, interrupt; and the tables of numbers and names that the views join with.
  */
 #ifndef EXPORT_PLAIN_ROWS_H
 #define EXPORT_PLAIN_ROWS_H
@@ -31,7 +31,8 @@ struct interrupt_row { /* ids are the database's */
 };
 int plain_rows_interrupt(struct plain_rows *p, const struct interrupt_row *row, struct pt_error *e);
 
-/* After the last record: a thread that had several names has several rows, each of which gets the id of the first. 0 or -1. */
+/* After the last record: a thread that had several names has several rows, each of which gets the id
+ * of the first. 0 or -1. */
 int plain_rows_finish(struct plain_rows *p, struct pt_error *e);
 
 /* Fills the tables number, kind, exit_reason, reason_source and clock_source of a new database. 0 or -1. */

@@ -1,5 +1,6 @@
 /*
- * schema_sql.h - the SQL of schema/, embedded: text with a NUL at its end. Indexes and views have macros (schema/sql_macros.h).
+ * schema_sql.h - the SQL of schema/, embedded: text with a NUL at its end. Indexes and views have
+ * macros (schema/sql_macros.h).
  */
 #ifndef EXPORT_SCHEMA_SQL_H
 #define EXPORT_SCHEMA_SQL_H

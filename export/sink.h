@@ -1,9 +1,10 @@
 /*
  * sink.h - where pt-load puts a record stream: SQLite now, others later.
  *
- * A sink takes the records of one stream in order and makes a trace of them. Nothing of it can be seen before commit() has
- * returned 0. destroy() without commit(), or the end of the process whatever its cause, leaves what was there before. The reader
- * (schema/records.h) has checked all references and counts.
+ * A sink takes the records of one stream in order and makes a trace of them. Nothing of it can be
+ * seen before commit() has returned 0. destroy() without commit(), or the end of the process whatever
+ * its cause, leaves what was there before. The reader (schema/records.h) has checked all references
+ * and counts.
  */
 #ifndef EXPORT_SINK_H
 #define EXPORT_SINK_H
@@ -19,8 +20,8 @@ struct pt_sink_ops {
 	/* The next record; never PTR_END. 0, or -1: then only destroy() may follow. PT_ERR_REFUSED when the
 	 * trace is there already. */
 	int (*record)(struct pt_sink *s, const struct ptr_record *r, struct pt_error *e);
-	/* The stream is complete: makes the trace visible, all at once and for good. 0, or -1: then only destroy() may
-	 * follow. */
+	/* The stream is complete: makes the trace visible, all at once and for good. 0, or -1: then
+	 * only destroy() may follow. */
 	int (*commit)(struct pt_sink *s, struct pt_error *e);
 	void (*destroy)(struct pt_sink *s);
 	/* What commit() does now, for progress: "building indexes", ...; NULL: nothing that takes long. */
@@ -31,7 +32,8 @@ struct pt_sink {
 	const struct pt_sink_ops *ops;
 };
 
-/* Called now and then during long work. true ends the work with PT_ERR_REFUSED. interrupted NULL: nothing is called. */
+/* Called now and then during long work. true ends the work with PT_ERR_REFUSED. interrupted NULL:
+ * nothing is called. */
 struct pt_sink_poll {
 	bool (*interrupted)(void *arg);
 	void *arg;
@@ -43,8 +45,8 @@ struct pt_sink_options {
 	struct pt_sink_poll poll;
 };
 
-/* Opens the database at path, or begins one. options are copied. NULL: PT_ERR_IO, PT_ERR_NO_MEMORY, PT_ERR_REFUSED (a
- * file that is no database of pt-load's, or one of another schema version). */
+/* Opens the database at path, or begins one. options are copied. NULL: PT_ERR_IO, PT_ERR_NO_MEMORY,
+ * PT_ERR_REFUSED (a file that is no database of pt-load's, or one of another schema version). */
 struct pt_sink *pt_sqlite_sink_create(const char *path, const struct pt_sink_options *options,
 				      struct pt_error *e);
 

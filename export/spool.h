@@ -1,6 +1,6 @@
 /*
- * spool.h - bytes that are written one after another and later read once in that order, through a scratch file. Memory
- * is SPOOL_HELD bytes; what fits into them never reaches the file.
+ * spool.h - bytes that are written one after another and later read once in that order, through a
+ * scratch file. Memory is SPOOL_HELD bytes; what fits into them never reaches the file.
  */
 #ifndef EXPORT_SPOOL_H
 #define EXPORT_SPOOL_H

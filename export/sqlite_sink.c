@@ -1,4 +1,5 @@
-/* sqlite_sink.c - the sink that makes an SQLite database: which records lead to which tables (schema/tables.sql). */
+/* sqlite_sink.c - the sink that makes an SQLite database: which records lead to which tables
+ * (schema/tables.sql). */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,9 @@ struct sqlite_sink {
 	int scratch[SCRATCHES]; /* -1: not open */
 };
 
-/* ---- Beginning: once, at the first record that is no META ------------------------------------------------ */
+/*
+ * ---- Beginning: once, at the first record that is no META ------------------------------------------------
+ */
 
 static int check_identity(struct sqlite_sink *s, struct pt_error *e)
 {
@@ -96,7 +99,9 @@ static int begin(struct sqlite_sink *s, struct pt_error *e)
 	return 0;
 }
 
-/* ---- Records -------------------------------------------------------------------------------------------- */
+/*
+ * ---- Records --------------------------------------------------------------------------------------------
+ */
 
 static int put_thread(struct sqlite_sink *s, const struct ptr_record *r, struct pt_error *e)
 {
@@ -226,7 +231,9 @@ static int sink_record(struct pt_sink *sink, const struct ptr_record *r, struct 
 	return 0;
 }
 
-/* ---- End ------------------------------------------------------------------------------------------------ */
+/*
+ * ---- End ------------------------------------------------------------------------------------------------
+ */
 
 /* The statements, before the database is closed. */
 static void finalize(struct sqlite_sink *s)

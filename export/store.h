@@ -1,10 +1,11 @@
 /*
  * store.h - a database file that changes as a whole or not at all.
  *
- * A database that exists is changed in one SQLite transaction with a journal: after kill -9 or a power cut it is rolled back when it
- * is opened next. One that does not exist (or is an empty file) is made beside its place, as DB.loading-PID, without a journal, which
- * is fast; then it is flushed and renamed. What a killed pt-load left there is removed by the next one for the same DB: a lock (flock)
- * on it shows whether its maker is alive.
+ * A database that exists is changed in one SQLite transaction with a journal: after kill -9 or a
+ * power cut it is rolled back when it is opened next. One that does not exist (or is an empty file)
+ * is made beside its place, as DB.loading-PID, without a journal, which is fast; then it is flushed
+ * and renamed. What a killed pt-load left there is removed by the next one for the same DB: a lock
+ * (flock) on it shows whether its maker is alive.
  */
 #ifndef EXPORT_STORE_H
 #define EXPORT_STORE_H
@@ -22,16 +23,16 @@ struct store {
 	int lock;	 /* a descriptor of that file, which holds its lock; -1 */
 };
 
-/* Opens path and begins the transaction. 0, or -1, after which store_close() is due, too: PT_ERR_IO, PT_ERR_NO_MEMORY, PT_ERR_REFUSED
- * (no database of pt-load's, or one of another schema version). */
+/* Opens path and begins the transaction. 0, or -1, after which store_close() is due, too: PT_ERR_IO,
+ * PT_ERR_NO_MEMORY, PT_ERR_REFUSED (no database of pt-load's, or one of another schema version). */
 int store_open(struct store *s, const char *path, struct pt_error *e);
 /* 0: all is on the disk under path. -1 (PT_ERR_IO, PT_ERR_REFUSED): store_close() undoes it. */
 int store_commit(struct store *s, struct pt_error *e);
 /* Without store_commit() before, everything is as it was. A zeroed struct is fine. */
 void store_close(struct store *s);
 
-/* An unnamed file in the database's folder, where there is room for data of that size. A descriptor to close, or -1: PT_ERR_IO,
- * PT_ERR_NO_MEMORY. */
+/* An unnamed file in the database's folder, where there is room for data of that size. A descriptor
+ * to close, or -1: PT_ERR_IO, PT_ERR_NO_MEMORY. */
 int store_scratch(const struct store *s, struct pt_error *e);
 
 #endif

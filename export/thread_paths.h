@@ -1,6 +1,6 @@
 /*
- * thread_paths.h - sums of calls for each thread and call path, of the call paths that several threads share: table
- * thread_path.
+ * thread_paths.h - sums of calls for each thread and call path, of the call paths that several
+ * threads share: table thread_path.
  */
 #ifndef EXPORT_THREAD_PATHS_H
 #define EXPORT_THREAD_PATHS_H
@@ -23,7 +23,8 @@ struct thread_paths *thread_paths_create(struct pt_error *e); /* NULL: PT_ERR_NO
 void thread_paths_destroy(struct thread_paths *t);	      /* NULL is fine */
 /* Adds to the sums of its thread and path. 0, or -1: PT_ERR_NO_MEMORY. */
 int thread_paths_add(struct thread_paths *t, const struct thread_path *add, struct pt_error *e);
-/* *ret: all of them by path, then thread; they belong to t, to which nothing may be added any more. Returns how many. */
+/* *ret: all of them by path, then thread; they belong to t, to which nothing may be added any more.
+ * Returns how many. */
 size_t thread_paths_sorted(struct thread_paths *t, struct thread_path **ret);
 
 #endif

@@ -102,7 +102,8 @@ int trace_find(sqlite3 *db, const char *identity, int64_t *ret, struct pt_error 
 
 int trace_delete(sqlite3 *db, int64_t trace, struct pt_error *e)
 {
-	/* Tables without a column `trace` are cleared by the ranges in the trace's row, which is deleted last. */
+	/* Tables without a column `trace` are cleared by the ranges in the trace's row, which is
+	 * deleted last. */
 	char *sql = sqlite3_mprintf("CREATE TEMP TABLE gone AS SELECT * FROM trace WHERE id = %lld;"
 				    "DELETE FROM path_chunk WHERE id >= (SELECT first_path << 24 FROM gone)"
 				    " AND id < (SELECT (last_path + 1) << 24 FROM gone);"
@@ -175,8 +176,11 @@ static bool number(const struct trace_meta *m, const char *key, uint64_t *ret)
 	return !*end && !errno;
 }
 
-/* The views compute (tsc >> shift) * mult + ((tsc & mask) * mult >> shift) in signed 64 bits, and SQLite turns what overflows
- * into a floating-point number. So a clock that would overflow counts as unknown; perf's never do. */
+/*
+ * The views compute (tsc >> shift) * mult + ((tsc & mask) * mult >> shift) in signed 64 bits, and
+ * SQLite turns what overflows into a floating-point number. So a clock that would overflow counts as
+ * unknown; perf's never do.
+ */
 static bool clock_fits(uint64_t mult, uint64_t shift, uint64_t last_tsc)
 {
 	unsigned __int128 limit = (unsigned __int128)1 << 62;

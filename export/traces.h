@@ -1,6 +1,6 @@
 /*
- * traces.h - the row of `trace` and its META: which recording it is, where its ids begin, what it amounts to; and how a trace is
- * removed.
+ * traces.h - the row of `trace` and its META: which recording it is, where its ids begin, what it
+ * amounts to; and how a trace is removed.
  */
 #ifndef EXPORT_TRACES_H
 #define EXPORT_TRACES_H
@@ -32,7 +32,8 @@ const char *trace_meta_get(const struct trace_meta *m,
 			   const char *key); /* NULL: absent; of several the last */
 void trace_meta_deinit(struct trace_meta *m);
 
-/* The container's identity: its uuid; without one, "meta-" and a hash of its META; "" when it has none at all. */
+/* The container's identity: its uuid; without one, "meta-" and a hash of its META; "" when it has
+ * none at all. */
 void trace_identity(const struct trace_meta *m, char ret[64]);
 
 /* The functions below return 0, or -1: PT_ERR_NO_MEMORY, SQLite's error. */

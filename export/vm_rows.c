@@ -193,7 +193,9 @@ int vm_rows_finish(struct vm_rows *v, struct pt_error *e)
 	    "UPDATE vm_exit SET after = NULL WHERE trace = %lld AND after > %lld;"
 	    "UPDATE guest_run SET ended_by = r.reason FROM vm_exit r"
 	    " WHERE r.trace = %lld AND guest_run.id = r.before;"
-	    /* The function that is entered: that of the exit before, where the entry mostly returns to, ... */
+	    /*
+	     * The function that is entered: that of the exit before, where the entry mostly returns to, ...
+	     */
 	    "UPDATE guest_run SET entry_symbol = y.id FROM vm_exit r, symbol y"
 	    " WHERE r.trace = %lld AND guest_run.id = r.after AND y.id = r.guest_symbol"
 	    " AND guest_run.entry_ip >= y.start_ip AND guest_run.entry_ip < y.end_ip;"

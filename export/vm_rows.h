@@ -21,7 +21,8 @@ int vm_rows_guest_run(struct vm_rows *v, const struct ptr_record *r, struct pt_e
 int vm_rows_vmexit(struct vm_rows *v, const struct ptr_record *r, struct pt_error *e);
 int vm_rows_clock(struct vm_rows *v, const struct ptr_record *r, struct pt_error *e);
 
-/* After the last record, when edges and paths are in their tables: fills what refers to later records. 0, or -1 as above. */
+/* After the last record, when edges and paths are in their tables: fills what refers to later
+ * records. 0, or -1 as above. */
 int vm_rows_finish(struct vm_rows *v, struct pt_error *e);
 
 #endif

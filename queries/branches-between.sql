@@ -1,6 +1,7 @@
 -- branches-between: every branch from one id to another; without ids, those of the slowest VM exit, by the vCPU's thread
--- id, tsc: of the view branches, which has to unpack the whole trace for the same. :from and :to may be vmexits' exit_branch
--- and entry_branch, vmentries' or calls' (call_id, return_id). Branches of other CPUs lie between them: :thread leaves them out.
+-- id, tsc: of the view branches, which has to unpack the whole trace for the same. :from and :to may be
+-- vmexits' exit_branch and entry_branch, vmentries' or calls' (call_id, return_id). Branches of other
+-- CPUs lie between them: :thread leaves them out.
 -- :from = the slowest VM exit's exit_branch
 -- :to = its entry_branch
 -- :thread = all, or the slowest VM exit's; a tid

@@ -1,5 +1,6 @@
 -- call-times: functions by the time that their calls took, callees included
--- elapsed_ns: of the calls whose times are known, together; mean_ns: of one call. Of a recursive function each level counts.
+-- elapsed_ns: of the calls whose times are known, together; mean_ns: of one call. Of a recursive
+-- function each level counts.
 -- :limit = 20 rows
 SELECT c.trace, coalesce(s.name, printf('%x', c.ip)) AS function, sum(c.calls) AS calls,
 	CAST(sum(1.0 * c.elapsed_tsc) * t.time_mult / (1 << t.time_shift) AS INTEGER) AS elapsed_ns,

@@ -1,5 +1,6 @@
 -- call-tree: who called whom, with the instructions spent in and below each
--- insn_percent is of the trace's instructions; paths below :percent of them are left out. Depth is shown by indentation.
+-- insn_percent is of the trace's instructions; paths below :percent of them are left out. Depth is
+-- shown by indentation.
 -- :limit = 60 rows
 -- :percent = 1.0 percent
 WITH RECURSIVE tree(id, trace, depth, label, insn_count, calls, sort) AS (

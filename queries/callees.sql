@@ -1,5 +1,6 @@
 -- callees: whom a function calls, how often
--- calls: by call instructions; jumps: to the start of another function (tail calls, PLT). places: distinct branches.
+-- calls: by call instructions; jumps: to the start of another function (tail calls, PLT). places:
+-- distinct branches.
 -- :function = all; the calling function's name
 -- :limit = 40 rows
 SELECT e.trace, f.name AS function, coalesce(t.name, printf('%x', e.to_ip)) AS callee, td.name AS callee_dso,

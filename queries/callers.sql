@@ -1,5 +1,6 @@
 -- callers: who calls a function, how often
--- calls: by call instructions; jumps: to the start of the function (tail calls, PLT). places: distinct branches.
+-- calls: by call instructions; jumps: to the start of the function (tail calls, PLT). places: distinct
+-- branches.
 -- :function = all; the called function's name
 -- :limit = 40 rows
 SELECT e.trace, t.name AS function, coalesce(f.name, '[no symbol]') AS caller, fd.name AS caller_dso,

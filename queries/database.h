@@ -9,16 +9,19 @@
 
 #include "schema/error.h"
 
-/* Opens it read-only. For sqlite3_close(). NULL: PT_ERR_IO (there is none, or another program is writing it), PT_ERR_BAD_INPUT (it is
- * no database, not one of pt-load's, or one of another version: the message says what to do). */
+/*
+ * Opens it read-only. For sqlite3_close(). NULL: PT_ERR_IO (there is none, or another program is
+ * writing it), PT_ERR_BAD_INPUT (it is no database, not one of pt-load's, or one of another version:
+ * the message says what to do).
+ */
 sqlite3 *database_open(const char *path, struct pt_error *e);
 
-/* The one statement that sql is. For sqlite3_finalize(). NULL: PT_ERR_BAD_INPUT (SQLite's message), PT_ERR_USAGE (no statement, or
- * several). */
+/* The one statement that sql is. For sqlite3_finalize(). NULL: PT_ERR_BAD_INPUT (SQLite's message),
+ * PT_ERR_USAGE (no statement, or several). */
 sqlite3_stmt *database_prepare(sqlite3 *db, const char *sql, struct pt_error *e);
 
-/* Binds a parameter, given as "NAME=VALUE": a number when VALUE looks like one (decimal, 0x..., 1.5), else a text. 0, or -1:
- * PT_ERR_USAGE, the statement has none of that name. */
+/* Binds a parameter, given as "NAME=VALUE": a number when VALUE looks like one (decimal, 0x..., 1.5),
+ * else a text. 0, or -1: PT_ERR_USAGE, the statement has none of that name. */
 int database_bind(sqlite3_stmt *statement, const char *parameter, struct pt_error *e);
 
 #endif

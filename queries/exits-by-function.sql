@@ -1,6 +1,6 @@
 -- exits-by-function: VM exits by guest function and reason: how many, and how long until the next VM entry
--- guest_symbol NULL: code without a symbol. pNN_ns: exact percentiles (nearest rank, as vmexit-latency) of the exits
--- whose latency is known (timed). exit_percent: of all exits' total_ns.
+-- guest_symbol NULL: code without a symbol. pNN_ns: exact percentiles (nearest rank, as vmexit-latency)
+-- of the exits whose latency is known (timed). exit_percent: of all exits' total_ns.
 -- :limit = 40 rows
 -- :machine = all; the VM's name
 -- :vcpu = all

@@ -1,6 +1,6 @@
 -- exits-by-rip: VM exits by guest instruction and reason: how many, and how long until the next VM entry
--- guest_ip: where the guest was when it exited. pNN_ns: exact percentiles (nearest rank, as vmexit-latency) of the
--- exits whose latency is known (timed). exit_percent: of all exits' total_ns.
+-- guest_ip: where the guest was when it exited. pNN_ns: exact percentiles (nearest rank, as
+-- vmexit-latency) of the exits whose latency is known (timed). exit_percent: of all exits' total_ns.
 -- :limit = 40 rows
 -- :machine = all; the VM's name
 -- :vcpu = all

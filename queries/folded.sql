@@ -1,8 +1,8 @@
 -- folded: call stacks with the instructions spent in each, for flame graphs
--- pt-query DB folded | flamegraph.pl >flame.svg; speedscope and others read it, too. The first frame is the thread. A
--- guest's frames are above those of its vCPU thread, where it entered the guest, with [guest VM] and the guest's thread between
--- (on [vCPUs N, N of VM] when several vCPUs ran the thread). instructions: executed in the last frame's function
--- itself, callees apart.
+-- pt-query DB folded | flamegraph.pl >flame.svg; speedscope and others read it, too. The first frame is
+-- the thread. A guest's frames are above those of its vCPU thread, where it entered the guest, with
+-- [guest VM] and the guest's thread between (on [vCPUs N, N of VM] when several vCPUs ran the thread).
+-- instructions: executed in the last frame's function itself, callees apart.
 -- :percent = 0.01; stacks with less than that of the trace's instructions are left out (0: none)
 -- format: folded
 -- dashboard: percent=0.05

@@ -1,9 +1,9 @@
 /*
  * html.h - rows as sections of one HTML file that needs nothing else: no network, no other file.
  *
- * The rows are plain tables, to be read without JavaScript. With it (dashboard.js) tables sort by a click on a column,
- * columns named *percent get bars, a section `folded` becomes a flame graph, and one whose query says
- * `-- chart: lines` a line chart over its first column.
+ * The rows are plain tables, to be read without JavaScript. With it (dashboard.js) tables sort by a
+ * click on a column, columns named *percent get bars, a section `folded` becomes a flame graph, and
+ * one whose query says `-- chart: lines` a line chart over its first column.
  */
 #ifndef QUERIES_HTML_H
 #define QUERIES_HTML_H

@@ -1,8 +1,8 @@
 -- interrupt-latency: from the host's timer interrupt to the guest's handler of the interrupt that came of it
--- A case is an interrupt that the guest's trace shows reaching :handler, and the cause in the VM exit interval before the
--- guest run it is in. cause: 'preemption timer' (that exit), 'external interrupt' (that exit, by the timer's vector or an
--- unknown one), or 'host handler' (the last time before the entry that the host's own :handler was run on that CPU).
--- pNN_ns: exact percentiles (nearest rank).
+-- A case is an interrupt that the guest's trace shows reaching :handler, and the cause in the VM exit
+-- interval before the guest run it is in. cause: 'preemption timer' (that exit), 'external interrupt'
+-- (that exit, by the timer's vector or an unknown one), or 'host handler' (the last time before the
+-- entry that the host's own :handler was run on that CPU). pNN_ns: exact percentiles (nearest rank).
 -- :handler = asm_sysvec_apic_timer_interrupt; the function's name in host and guest
 -- :vector = 236; the host's interrupt vector
 WITH place AS MATERIALIZED ( -- path_edges that lead to the handler

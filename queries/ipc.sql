@@ -1,5 +1,6 @@
 -- ipc: instructions per core cycle by function, lowest first
--- Of the instructions whose cycles are known (pt-capture -e cyc); functions with fewer than :min of them are left out.
+-- Of the instructions whose cycles are known (pt-capture -e cyc); functions with fewer than :min of
+-- them are left out.
 -- :limit = 20 rows
 -- :min = 1000 instructions
 SELECT f.trace, f.machine, coalesce(f.name, '[no symbol]') AS function, f.dso,

@@ -1,6 +1,7 @@
 -- merged-events: tracepoints of host and guests, VM exits and entries on one clock, with the time since the row before
--- As trace-cmd report --ts-diff over merged files. time_ns: the host's perf clock; ts_diff_ns: since the row before, of
--- whichever machine and CPU. name: "system:event", or vmexit and vmentry of the trace itself; fields: a JSON object.
+-- As trace-cmd report --ts-diff over merged files. time_ns: the host's perf clock; ts_diff_ns: since
+-- the row before, of whichever machine and CPU. name: "system:event", or vmexit and vmentry of the
+-- trace itself; fields: a JSON object.
 -- :after = the start; time_ns of the first row
 -- :machine = all; host, or the VM's name
 -- :limit = 200 rows

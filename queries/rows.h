@@ -1,5 +1,6 @@
 /*
- * rows.h - a statement's rows, all in memory: for the formats that must see them before they can write the first.
+ * rows.h - a statement's rows, all in memory: for the formats that must see them before they can
+ * write the first.
  */
 #ifndef QUERIES_ROWS_H
 #define QUERIES_ROWS_H

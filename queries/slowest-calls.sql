@@ -1,7 +1,7 @@
 -- slowest-calls: the calls that took longest, callees included
--- time_ns: when it was called, on the perf clock; elapsed_tsc: how long it took, in TSC ticks, elapsed_ns in nanoseconds.
--- flags: perf's (1: the call was not seen, 2: the return was not seen, 4: entered by a jump). Calls whose times are not known
--- are left out. id: of the view calls.
+-- time_ns: when it was called, on the perf clock; elapsed_tsc: how long it took, in TSC ticks,
+-- elapsed_ns in nanoseconds. flags: perf's (1: the call was not seen, 2: the return was not seen, 4:
+-- entered by a jump). Calls whose times are not known are left out. id: of the view calls.
 -- :limit = 20 rows
 WITH longest AS ( -- the longest calls are in the groups with the longest calls
 	SELECT * FROM call_group WHERE elapsed_max IS NOT NULL ORDER BY elapsed_max DESC, id LIMIT coalesce(:limit, 20)

@@ -1,7 +1,8 @@
 -- slowest-exits: the VM exits that took longest until the next entry, and what the host did meanwhile
--- latency_ns: from exit to entry; off_cpu_ns, userspace_ns: of it, while other threads ran, and in the VM process's own
--- code. host_insns: the vCPU thread's instructions; host_functions: where most of them were (NULL when the interval has
--- over 20,000 runs). deepest: the innermost function of the longest call chain below handler. id: of the view vmexits.
+-- latency_ns: from exit to entry; off_cpu_ns, userspace_ns: of it, while other threads ran, and in the
+-- VM process's own code. host_insns: the vCPU thread's instructions; host_functions: where most of them
+-- were (NULL when the interval has over 20,000 runs). deepest: the innermost function of the longest
+-- call chain below handler. id: of the view vmexits.
 -- :limit = 20 rows
 -- :machine = all; the VM's name
 -- :vcpu = all

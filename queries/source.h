@@ -15,9 +15,9 @@ struct source {
 };
 
 /*
- * The text as SQLite can run it: with schema/macros.sql's macros expanded. The caller free()s it. NULL: PT_ERR_USAGE (no query of
- * that name; the message has the nearest one), PT_ERR_IO (the file cannot be read), PT_ERR_NO_MEMORY, PT_ERR_BAD_INPUT (a
- * macro is used wrongly).
+ * The text as SQLite can run it: with schema/macros.sql's macros expanded. The caller free()s it.
+ * NULL: PT_ERR_USAGE (no query of that name; the message has the nearest one), PT_ERR_IO (the file
+ * cannot be read), PT_ERR_NO_MEMORY, PT_ERR_BAD_INPUT (a macro is used wrongly).
  */
 char *source_read(const struct source *s, struct pt_error *e);
 

@@ -1,6 +1,6 @@
 -- summary: what was traced, how much of it, how complete it is
--- One row per fact of each loaded trace. Counts are of the whole trace; times in nanoseconds (a model when time is one).
--- NULL is unknown.
+-- One row per fact of each loaded trace. Counts are of the whole trace; times in nanoseconds (a model
+-- when time is one). NULL is unknown.
 WITH fact (trace, n, what, value) AS (
 	SELECT id, 1, 'name', name FROM traces
 	UNION ALL SELECT id, 2, 'command', command FROM traces

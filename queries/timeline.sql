@@ -1,7 +1,8 @@
 -- timeline: VM exits, time in the guests and out of them, interrupts and events, for each stretch of time
--- time_ns: where the stretch begins, on the perf clock; rows without anything are left out. guest_ns, exit_ns: of all
--- vCPUs, shared out exactly among the stretches they lie in; exits, latencies, interrupts, events: of those that begin
--- in it. not_seen_ns: of all CPUs, where the trace has gaps of known length.
+-- time_ns: where the stretch begins, on the perf clock; rows without anything are left out. guest_ns,
+-- exit_ns: of all vCPUs, shared out exactly among the stretches they lie in; exits, latencies,
+-- interrupts, events: of those that begin in it. not_seen_ns: of all CPUs, where the trace has gaps of
+-- known length.
 -- :ms = 10 milliseconds
 -- :trace = 1
 -- chart: lines

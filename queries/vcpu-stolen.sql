@@ -1,8 +1,8 @@
 -- vcpu-stolen: which threads ran in place of a vCPU that was scheduled out inside a VM exit, and for how long
--- how: 'preempted', 'halted' (the guest had nothing to do: HLT, MWAIT) or 'in user space' (the VM process may have
--- waited). times: how often that thread was the first to run in its place; pNN_ns, total_ns: how long the vCPU was off
--- its CPU then, exact percentiles (nearest rank), of the exits that were wholly seen. stolen_by_* NULL: not known, or
--- nobody, for the CPU was idle.
+-- how: 'preempted', 'halted' (the guest had nothing to do: HLT, MWAIT) or 'in user space' (the VM
+-- process may have waited). times: how often that thread was the first to run in its place; pNN_ns,
+-- total_ns: how long the vCPU was off its CPU then, exact percentiles (nearest rank), of the exits that
+-- were wholly seen. stolen_by_* NULL: not known, or nobody, for the CPU was idle.
 -- :all = 0; 1: those that halted or were in user space, too
 WITH x AS MATERIALIZED (
 	SELECT trace, machine, vcpu, stolen_by, CASE WHEN flags & 15 = 0 THEN off_cpu_tsc END AS v,

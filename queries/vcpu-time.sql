@@ -1,7 +1,8 @@
 -- vcpu-time: where each vCPU's time went: in the guest, in the host for it, off the CPU; with instructions per cycle
--- guest_ns + host_ns + userspace_ns + off_cpu_ns is the time that is known; guest_percent is of it. host_ns: KVM and
--- the host's kernel for it; userspace_ns: the VM process; off_cpu_ns: other threads (or idle) ran. not_timed: exits and
--- guest runs of unknown length, which are not in it. *_ipc: of the stretches whose instructions and cycles are known.
+-- guest_ns + host_ns + userspace_ns + off_cpu_ns is the time that is known; guest_percent is of it.
+-- host_ns: KVM and the host's kernel for it; userspace_ns: the VM process; off_cpu_ns: other threads
+-- (or idle) ran. not_timed: exits and guest runs of unknown length, which are not in it. *_ipc: of the
+-- stretches whose instructions and cycles are known.
 WITH inside AS (
 	SELECT trace, machine, vcpu, thread, sum(residency_tsc) AS tsc, count(*) - count(residency_tsc) AS unknown,
 		sum(CASE WHEN residency_tsc IS NOT NULL AND cyc_count IS NOT NULL THEN insn_count END) AS insns,

@@ -1,7 +1,7 @@
 -- vmentry-latency: guest runs by what ended them: how many, and how long from VM entry to VM exit
--- guest_runs: all; timed: those whose length is known, which the other columns are of. pNN_ns: exact percentiles by nearest
--- rank: the smallest length that NN % of all do not exceed, so of few p99_9 is the longest. guest_percent: of all guest runs'
--- total_ns.
+-- guest_runs: all; timed: those whose length is known, which the other columns are of. pNN_ns: exact
+-- percentiles by nearest rank: the smallest length that NN % of all do not exceed, so of few p99_9 is
+-- the longest. guest_percent: of all guest runs' total_ns.
 -- :machine = all; the VM's name
 -- :vcpu = all
 WITH ranked AS ( -- k: from the shortest on; unknown lengths come first

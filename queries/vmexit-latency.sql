@@ -1,8 +1,9 @@
 -- vmexit-latency: VM exits by reason: how many, and how long until the next VM entry
--- exits: all; timed: those whose latency is known, which the other columns are of. pNN_ns: exact percentiles by
--- nearest rank: the smallest latency that NN % of all do not exceed, so of few p99_9 is the longest. total_ns: of all
--- latencies; exit_percent: of all reasons' total; vcpu_percent: of the vCPUs' known time, in the guest and out of it.
--- reason: not known when NULL. Nanoseconds are NULL without a clock that says how TSC and time relate.
+-- exits: all; timed: those whose latency is known, which the other columns are of. pNN_ns: exact
+-- percentiles by nearest rank: the smallest latency that NN % of all do not exceed, so of few p99_9 is
+-- the longest. total_ns: of all latencies; exit_percent: of all reasons' total; vcpu_percent: of the
+-- vCPUs' known time, in the guest and out of it. reason: not known when NULL. Nanoseconds are NULL
+-- without a clock that says how TSC and time relate.
 -- :machine = all; the VM's name
 -- :vcpu = all
 WITH ranked AS ( -- k: from the shortest on; unknown lengths come first

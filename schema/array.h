@@ -16,9 +16,10 @@
 #include "schema/error.h"
 
 /*
- * Makes room for one element more than count in the array whose pointer is at *items (NULL: none yet) and which has *room
- * elements of element_bytes. The room at least doubles, so n additions take time O(n). Returns 0; or -1 (PT_ERR_NO_MEMORY), and
- * array and room are as they were. New elements are not initialised.
+ * Makes room for one element more than count in the array whose pointer is at *items (NULL: none yet)
+ * and which has *room elements of element_bytes. The room at least doubles, so n additions take time
+ * O(n). Returns 0; or -1 (PT_ERR_NO_MEMORY), and array and room are as they were. New elements are
+ * not initialised.
  */
 static inline int pt_array_grow_bytes(void *items, size_t count, size_t *room, size_t element_bytes,
 				      struct pt_error *e)
@@ -36,6 +37,7 @@ static inline int pt_array_grow_bytes(void *items, size_t count, size_t *room, s
 		return pt_fail_no_memory(e, NULL);
 	memcpy(items, &grown, sizeof grown);
 	*room = wanted;
+	/* cppcheck-suppress memleak ; it is in *items */
 	return 0;
 }
 

@@ -1,4 +1,5 @@
-/* bytes.h - numbers at any address of what this machine, or perf on one like it, has written: little endian, as they lie. */
+/* bytes.h - numbers at any address of what this machine, or perf on one like it, has written: little
+ * endian, as they lie. */
 #ifndef SCHEMA_BYTES_H
 #define SCHEMA_BYTES_H
 

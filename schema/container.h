@@ -1,9 +1,10 @@
 /*
  * container.h - the file between pt-capture and pt-decode.
  *
- * A container is one recording: raw PT bytes (AUX data), the perf records beside them (sideband), the code bytes that ran
- * (images), symbols, and what is needed to interpret them. It decodes on another machine, years later, without any other
- * file. It is written strictly append-only, so it can be piped, and can be read up to the place where it was cut.
+ * A container is one recording: raw PT bytes (AUX data), the perf records beside them (sideband), the
+ * code bytes that ran (images), symbols, and what is needed to interpret them. It decodes on another
+ * machine, years later, without any other file. It is written strictly append-only, so it can be
+ * piped, and can be read up to the place where it was cut.
  *
  * ## Bytes
  *
@@ -27,15 +28,16 @@
  *   36  4  crc32 of bytes 0..35
  *   40  stored_bytes: exactly one zstd frame, with content size and content checksum
  *
- * PTC_CHUNK_LATER is a flag of PTC_IMAGE: the frame's first block ends where the image's bytes begin. So a reader can check
- * that the chunk is whole, read what image it is, and decompress the bytes only when that code is executed. Little of a
- * program is.
+ * PTC_CHUNK_LATER is a flag of PTC_IMAGE: the frame's first block ends where the image's bytes begin.
+ * So a reader can check that the chunk is whole, read what image it is, and decompress the bytes only
+ * when that code is executed. Little of a program is.
  *
- * The last chunk is PTC_END. After it, only when the output is a file, comes the index: the chunk PTC_INDEX, then 16
- * bytes that belong to no chunk:
+ * The last chunk is PTC_END. After it, only when the output is a file, comes the index: the chunk
+ * PTC_INDEX, then 16 bytes that belong to no chunk:
  *    0  8  offset of the PTC_INDEX chunk from the container's start
  *    8  8  'P' 'T' 'C' 'I' 'N' 'D' 'E' 'X'
- * A reader of a stream stops at PTC_END and never sees them. A capture of more than PTC_INDEX_MAX chunks has none.
+ * A reader of a stream stops at PTC_END and never sees them. A capture of more than PTC_INDEX_MAX
+ * chunks has none.
  *
  * ## Payloads
  *
@@ -72,27 +74,30 @@
  *
  * ## Order
  *
- * Images and symbols come in pieces: a PTC_IMAGE with `continues` 0 begins an image, those with 1 add ranges to the
- * image of this name and build id that was begun last. PTC_SYMBOLS chunks add to that image likewise.
+ * Images and symbols come in pieces: a PTC_IMAGE with `continues` 0 begins an image, those with 1 add
+ * ranges to the image of this name and build id that was begun last. PTC_SYMBOLS chunks add to that
+ * image likewise.
  *
  * What AUX data needs comes before it: stream, attr, the sideband that is older than it, the images and
  * symbols of what that sideband maps. So what is before a cut decodes correctly.
  *
  * ## Which image belongs to a mapping
  *
- * A PERF_RECORD_MMAP(2) with a build id: the image of the same build id. Else: the last image of that file name
- * before the record in the container. Byte at file offset o of the mapping is byte o of the image; ranges that
- * no image has are unknown code. PTC_IMAGE_MEMORY images (kernel, JIT, guests' memory) need no mapping.
+ * A PERF_RECORD_MMAP(2) with a build id: the image of the same build id. Else: the last image of that
+ * file name before the record in the container. Byte at file offset o of the mapping is byte o of the
+ * image; ranges that no image has are unknown code. PTC_IMAGE_MEMORY images (kernel, JIT, guests'
+ * memory) need no mapping.
  *
  * ## Validity, and the reader's algorithm
  *
- * Read the file header; check magic, crc and major. Then for each chunk: read 40 bytes; check magic, crc, that
- * the chunk number is the expected one, raw_bytes <= PTC_CHUNK_MAX and stored_bytes <= ZSTD_compressBound(raw_bytes);
- * read the frame; it must be one frame of exactly stored_bytes, with a checksum, its content size raw_bytes, and
- * zstd must accept it (with PTC_CHUNK_LATER it is enough that the CRC-32C is right); in PTC_END the number of chunks must be
- * right. The first check that fails ends the container: what was before it is good, and what comes after it is not read (a
- * reader that skipped a mapping or an image would decode wrong branches from then on). End of input before PTC_END is a
- * cut. Unknown types are skipped.
+ * Read the file header; check magic, crc and major. Then for each chunk: read 40 bytes; check magic,
+ * crc, that the chunk number is the expected one, raw_bytes <= PTC_CHUNK_MAX and stored_bytes <=
+ * ZSTD_compressBound(raw_bytes); read the frame; it must be one frame of exactly stored_bytes, with a
+ * checksum, its content size raw_bytes, and zstd must accept it (with PTC_CHUNK_LATER it is enough
+ * that the CRC-32C is right); in PTC_END the number of chunks must be right. The first check that
+ * fails ends the container: what was before it is good, and what comes after it is not read (a reader
+ * that skipped a mapping or an image would decode wrong branches from then on). End of input before
+ * PTC_END is a cut. Unknown types are skipped.
  */
 #ifndef SCHEMA_CONTAINER_H
 #define SCHEMA_CONTAINER_H
@@ -100,6 +105,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "schema/error.h"
 
@@ -172,9 +178,11 @@ enum ptc_image_kind {
 
 #define PTC_ANY_PID (-1)
 
-/* A range of an image. A long image has several chunks, each with its own range. In the payload's order:
- * u32 kind, i32 machine_pid, i32 pid, u32 continues, u64 offset, u64 vaddr, u64 time_ns, str build_id, str name,
- * u64 size, bytes. */
+/*
+ * A range of an image. A long image has several chunks, each with its own range. In the payload's
+ * order: u32 kind, i32 machine_pid, i32 pid, u32 continues, u64 offset, u64 vaddr, u64 time_ns, str
+ * build_id, str name, u64 size, bytes.
+ */
 struct ptc_chunk;
 struct ptc_image {
 	enum ptc_image_kind kind;
@@ -236,6 +244,20 @@ struct ptc_attr {
 	int32_t machine_pid; /* 0 host; else the pid of the guest's VM process */
 };
 
+/*
+ * An event of the host, to put: attr is a struct perf_event_attr of so many bytes. The pointers are borrowed.
+ */
+static inline struct ptc_attr ptc_host_attr(const char *name, const void *attr, uint32_t attr_bytes,
+					    const uint64_t *ids, uint32_t count)
+{
+	return (struct ptc_attr){.name = name,
+				 .name_bytes = (uint32_t)strlen(name),
+				 .attr = attr,
+				 .attr_bytes = attr_bytes,
+				 .ids = (const uint8_t *)ids,
+				 .count = count};
+}
+
 struct ptc_tracepoint {
 	int32_t machine_pid;
 	uint32_t id;
@@ -264,18 +286,23 @@ struct ptc_writer *ptc_writer_create(int fd, int level, struct pt_error *e);
 /* Another zstd level from the next chunk on: a capture that falls behind compresses less. */
 void ptc_writer_level(struct ptc_writer *w, int level);
 
-/* Calls fn after each chunk, so that a capture can drain its buffers while much is written. fn must not use w. */
+/* Calls fn after each chunk, so that a capture can drain its buffers while much is written. fn must
+ * not use w. */
 void ptc_writer_on_chunk(struct ptc_writer *w, void (*fn)(void *arg), void *arg);
 
-/* Frees w, and writes nothing: without ptc_writer_finish() before, the container is one that was cut. NULL is fine. */
+/* Frees w, and writes nothing: without ptc_writer_finish() before, the container is one that was cut.
+ * NULL is fine. */
 void ptc_writer_destroy(struct ptc_writer *w);
 
 /* Writes PTC_END and, if fd can seek, the index. Returns 0, or -1 (PT_ERR_IO, PT_ERR_CLOSED). */
 int ptc_writer_finish(struct ptc_writer *w, struct pt_error *e);
 
-/* Each of the functions below writes one chunk, or several for many bytes: AUX, SIDEBAND (each has whole records), IMAGE (the
- * further ones with `continues`), SYMBOLS. They return 0, or -1: PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY, or
- * PT_ERR_REFUSED for what the format cannot hold. After a failure only ptc_writer_destroy() may be called. */
+/*
+ * Each of the functions below writes one chunk, or several for many bytes: AUX, SIDEBAND (each has
+ * whole records), IMAGE (the further ones with `continues`), SYMBOLS. They return 0, or -1:
+ * PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY, or PT_ERR_REFUSED for what the format cannot hold.
+ * After a failure only ptc_writer_destroy() may be called.
+ */
 
 /* A line of META. A key has no '=' and no newline. */
 int ptc_put_meta(struct ptc_writer *w, const char *key, const char *value, struct pt_error *e);
@@ -285,14 +312,18 @@ int ptc_put_metaf(struct ptc_writer *w, struct pt_error *e, const char *key, con
 int ptc_flush_meta(struct ptc_writer *w, struct pt_error *e);
 /* Declares the next stream. Returns its number (1...) or -1. */
 int64_t ptc_put_stream(struct ptc_writer *w, const struct ptc_stream *s, struct pt_error *e);
-/* Puts the PT bytes of a stream; aux->seq is not used. size may be 0 when there are flags. Of several chunks the last one has
- * PTC_AUX_TRUNCATED. aux_offset must not be below the stream's last end, except in a snapshot stream. */
+/*
+ * Puts the PT bytes of a stream; aux->seq is not used. size may be 0 when there are flags. Of several
+ * chunks the last one has PTC_AUX_TRUNCATED. aux_offset must not be below the stream's last end,
+ * except in a snapshot stream.
+ */
 int ptc_put_aux(struct ptc_writer *w, uint32_t stream, const struct ptc_aux *aux, struct pt_error *e);
 /*
- * AUX writers: several threads put AUX data at the same time, each through an AUX writer of its own (2 MB, and zstd's few)
- * and to streams that no other thread puts to. They compress in parallel and write one at a time. Meanwhile nothing else may
- * be called for w. META must have been flushed (ptc_flush_meta()), and the function of ptc_writer_on_chunk() is not called.
- * Errors as of ptc_put_aux().
+ * AUX writers: several threads put AUX data at the same time, each through an AUX writer of its own
+ * (2 MB, and zstd's few) and to streams that no other thread puts to. They compress in parallel and
+ * write one at a time. Meanwhile nothing else may be called for w. META must have been flushed
+ * (ptc_flush_meta()), and the function of ptc_writer_on_chunk() is not called. Errors as of
+ * ptc_put_aux().
  */
 struct ptc_aux_writer;
 /* NULL: PT_ERR_NO_MEMORY. */
@@ -326,37 +357,42 @@ struct ptc_chunk {
 	bool later; /* data is an image's description only: ptc_keep() has the bytes */
 };
 
-/* Reads the file header from fd, which remains the caller's. NULL: PT_ERR_IO, PT_ERR_BAD_INPUT (not a container,
- * or another major version: the message says which), PT_ERR_TRUNCATED, PT_ERR_NO_MEMORY. */
+/* Reads the file header from fd, which remains the caller's. NULL: PT_ERR_IO, PT_ERR_BAD_INPUT (not a
+ * container, or another major version: the message says which), PT_ERR_TRUNCATED, PT_ERR_NO_MEMORY. */
 struct ptc_reader *ptc_reader_create(int fd, struct pt_error *e);
 void ptc_reader_destroy(struct ptc_reader *r); /* NULL is fine */
 
 /*
- * The next chunk. Returns 1 and fills *ret; 0 after PTC_END (which it delivers first); -1: PT_ERR_BAD_INPUT or
- * PT_ERR_TRUNCATED (offset says where, the chunks before were good and decoding them is right), PT_ERR_IO,
- * PT_ERR_NO_MEMORY. After 0 or -1 it goes on returning the same.
+ * The next chunk. Returns 1 and fills *ret; 0 after PTC_END (which it delivers first); -1:
+ * PT_ERR_BAD_INPUT or PT_ERR_TRUNCATED (offset says where, the chunks before were good and decoding
+ * them is right), PT_ERR_IO, PT_ERR_NO_MEMORY. After 0 or -1 it goes on returning the same.
  */
 int ptc_next(struct ptc_reader *r, struct ptc_chunk *ret, struct pt_error *e);
 
 /* From now on images come without their bytes where the container allows that (PTC_CHUNK_LATER). */
 void ptc_reader_leave_images(struct ptc_reader *r);
-/* What it takes to get the bytes of a chunk that is `later`, which must be the reader's last one; free() it. If the container
- * is a file, they are read from it again, and it must not change until the reader is destroyed. NULL: PT_ERR_NO_MEMORY,
- * PT_ERR_BAD_INPUT. */
+/*
+ * What it takes to get the bytes of a chunk that is `later`, which must be the reader's last one;
+ * free() it. If the container is a file, they are read from it again, and it must not change until
+ * the reader is destroyed. NULL: PT_ERR_NO_MEMORY, PT_ERR_BAD_INPUT.
+ */
 struct ptc_kept;
 struct ptc_kept *ptc_keep(const struct ptc_reader *r, const struct ptc_chunk *c, struct pt_error *e);
 /* The bytes of room that ptc_kept_read() needs. */
 size_t ptc_kept_room(const struct ptc_kept *k);
-/* The image's bytes, somewhere in room, which is the caller's. NULL: PT_ERR_IO (also when the container has changed),
- * PT_ERR_NO_MEMORY. */
+/* The image's bytes, somewhere in room, which is the caller's. NULL: PT_ERR_IO (also when the
+ * container has changed), PT_ERR_NO_MEMORY. */
 const uint8_t *ptc_kept_read(struct ptc_reader *r, const struct ptc_kept *k, uint8_t *room,
 			     struct pt_error *e);
 
 /* Bytes of the container read so far. */
 uint64_t ptc_reader_bytes(const struct ptc_reader *r);
 
-/* Each parses a chunk's payload and checks every bound. Pointers in *ret point into the chunk's data. Sideband: each
- * record's size is at least 8 and within the bounds. Symbols: each name is within strings. 0, or -1: PT_ERR_BAD_INPUT. */
+/*
+ * Each parses a chunk's payload and checks every bound. Pointers in *ret point into the chunk's data.
+ * Sideband: each record's size is at least 8 and within the bounds. Symbols: each name is within
+ * strings. 0, or -1: PT_ERR_BAD_INPUT.
+ */
 int ptc_parse_stream(const struct ptc_chunk *c, struct ptc_stream *ret, struct pt_error *e);
 int ptc_parse_aux(const struct ptc_chunk *c, struct ptc_aux *ret, struct pt_error *e);
 int ptc_parse_attr(const struct ptc_chunk *c, struct ptc_attr *ret, struct pt_error *e);
@@ -367,8 +403,11 @@ int ptc_parse_image(const struct ptc_chunk *c, struct ptc_image *ret, struct pt_
 int ptc_parse_symbols(const struct ptc_chunk *c, struct ptc_symbols *ret, struct pt_error *e);
 int ptc_parse_round(const struct ptc_chunk *c, uint64_t *ret_time_ns, struct pt_error *e);
 
-/* The recording's META: ptc_meta_add() takes every PTC_META chunk, and returns 0, or -1: PT_ERR_BAD_INPUT (no META, or more
- * than PTC_META_MAX keys or PTC_META_MAX_BYTES), PT_ERR_NO_MEMORY. Pointers are valid until the next add or destroy. */
+/*
+ * The recording's META: ptc_meta_add() takes every PTC_META chunk, and returns 0, or -1:
+ * PT_ERR_BAD_INPUT (no META, or more than PTC_META_MAX keys or PTC_META_MAX_BYTES), PT_ERR_NO_MEMORY.
+ * Pointers are valid until the next add or destroy.
+ */
 #define PTC_META_MAX	   16384
 #define PTC_META_MAX_BYTES ((size_t)64 << 20)
 struct ptc_meta;

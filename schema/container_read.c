@@ -163,12 +163,14 @@ static int decompress(struct ptc_reader *r, uint64_t at, size_t stored, size_t r
 	return 0;
 }
 
-/* The content of the frame's first block, which is at most LATER_HEAD_MAX bytes. *ret_size: 0 when it is more. */
+/* The content of the frame's first block, which is at most LATER_HEAD_MAX bytes. *ret_size: 0 when it
+ * is more. */
 #define LATER_HEAD_MAX 8192
 static int decompress_head(struct ptc_reader *r, uint64_t at, size_t stored, size_t *ret_size,
 			   struct pt_error *e)
 {
-	/* Frame header: magic, descriptor, window unless single-segment, dictionary id, content size (RFC 8878, 3.1.1.1). */
+	/* Frame header: magic, descriptor, window unless single-segment, dictionary id, content size
+	 * (RFC 8878, 3.1.1.1). */
 	uint8_t d = r->stored[4];
 	size_t header =
 	    5 + !(d & 0x20) + (size_t[]){0, 1, 2, 4}[d & 3] + (size_t[]){d & 0x20 ? 1 : 0, 2, 4, 8}[d >> 6];

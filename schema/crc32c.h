@@ -1,4 +1,5 @@
-/* crc32c.h - the checksum CRC-32C (Castagnoli; as iSCSI's, RFC 3720 B.4), by the CPU's instruction where it has one. */
+/* crc32c.h - the checksum CRC-32C (Castagnoli; as iSCSI's, RFC 3720 B.4), by the CPU's instruction
+ * where it has one. */
 #ifndef SCHEMA_CRC32C_H
 #define SCHEMA_CRC32C_H
 

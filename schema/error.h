@@ -39,7 +39,7 @@ int pt_fail_errno(struct pt_error *e, const char *format, ...) __attribute__((fo
 /* As pt_fail() with PT_ERR_NO_MEMORY: "out of memory for WHAT", or "out of memory" when what is NULL. */
 int pt_fail_no_memory(struct pt_error *e, const char *what);
 
-/* The analyzer sees one source at a time, so it has to be told that they return -1. */
+/* The analyzer sees one source at a time, so it needs to know that they return -1. */
 #ifdef __clang_analyzer__
 #define pt_fail(...)	       (pt_fail(__VA_ARGS__), -1)
 #define pt_fail_errno(...)     (pt_fail_errno(__VA_ARGS__), -1)

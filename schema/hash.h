@@ -1,7 +1,8 @@
 /*
  * hash.h - a hash index with open addressing and linear probing over entries that its user keeps in an array.
  *
- * A slot holds an entry's number, counted from 1; 0 is a free slot. The user compares the entries, so keys can be anything:
+ * A slot holds an entry's number, counted from 1; 0 is a free slot. The user compares the entries, so
+ * keys can be anything:
  *
  *     uint64_t key = pt_hash_mix(ip) + pid;
  *     uint32_t n;
@@ -12,8 +13,8 @@
  *     ... append entry number n, then
  *     pt_hash_insert(&h, key, n, key_of, entries, e);
  *
- * Entries are never removed. At most half of the slots are taken. Tables in the hottest loops (graph.h, paths.c) have layouts of
- * their own, with the key in the slot.
+ * Entries are never removed. At most half of the slots are taken. Tables in the hottest loops
+ * (graph.h, paths.c) have layouts of their own, with the key in the slot.
  */
 #ifndef SCHEMA_HASH_H
 #define SCHEMA_HASH_H
@@ -28,7 +29,8 @@ struct pt_hash {
 	uint32_t mask, count;
 };
 
-/* Spreads a number over 64 bits: Fibonacci hashing (Knuth, TAOCP vol. 3, 6.4), then the high half onto the low one. */
+/* Spreads a number over 64 bits: Fibonacci hashing (Knuth, TAOCP vol. 3, 6.4), then the high half
+ * onto the low one. */
 static inline uint64_t pt_hash_mix(uint64_t x)
 {
 	x *= 0x9e3779b97f4a7c15u;
@@ -73,8 +75,9 @@ static inline void pt_hash_place(struct pt_hash *h, uint64_t key, uint32_t n)
 }
 
 /*
- * Adds entry n (not 0), which no slot has yet. When the table gets more than half full it doubles, and asks key_of for the keys of
- * all entries that it has. Returns 0; or -1 (PT_ERR_NO_MEMORY), and the table is as it was, without n.
+ * Adds entry n (not 0), which no slot has yet. When the table gets more than half full it doubles,
+ * and asks key_of for the keys of all entries that it has. Returns 0; or -1 (PT_ERR_NO_MEMORY), and
+ * the table is as it was, without n.
  */
 static inline int pt_hash_insert(struct pt_hash *h, uint64_t key, uint32_t n, pt_hash_key_fn *key_of,
 				 const void *entries, struct pt_error *e)

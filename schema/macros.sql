@@ -1,7 +1,8 @@
 -- macros.sql - what the SQL of this project has names for. sql_macros.h says how macros are expanded, tables.sql what these read.
 --
--- Positions (at) count from 1, as substr() counts. One-letter parameters are the names of rows: g of run_group or call_group, p of
--- path, s of call_shape, t of anything with the columns time_zero, time_mult and time_shift.
+-- Positions (at) count from 1, as substr() counts. One-letter parameters are the names of rows: g of
+-- run_group or call_group, p of path, s of call_shape, t of anything with the columns time_zero,
+-- time_mult and time_shift.
 
 -- ---- Numbers packed into texts, one character each ----
 
@@ -47,15 +48,16 @@ CREATE MACRO ESTIMATE_AT(g, at) AS
 		THEN max(TSC_AT(g, at), ESTIMATE_BEGIN(g) + ESTIMATE_SPAN(g) * (CODE_AT(g.est_add, at) - 2) / 125)
 	WHEN g.time IS NULL THEN ESTIMATE_BEGIN(g) + ESTIMATE_SPAN(g) * (at - 1) / g.n
 	ELSE max(TSC_AT(g, at), ESTIMATE_BEGIN(g)) END;
--- The estimate for a branch of run r. The first branch has the run's own, the others lie evenly up to the next run. repeat, edge: which
--- branch it is, both from 0; edges: how many the run's path has.
+-- The estimate for a branch of run r. The first branch has the run's own, the others lie evenly up to
+-- the next run. repeat, edge: which branch it is, both from 0; edges: how many the run's path has.
 CREATE MACRO BRANCH_ESTIMATE(r, repeat, edge, edges) AS
 	CASE WHEN repeat = 0 AND edge = 0 THEN r.tsc_est
 	ELSE r.tsc_est + (r.tsc_next - r.tsc_est) * (repeat * edges + edge) / (r.repeats * edges) END;
 
 -- ---- Calls ----
 
--- Of the run at a position of a group: its first call's id, the run's id, its shape's id, and the smallest call path.
+-- Of the run at a position of a group: its first call's id, the run's id, its shape's id, and the
+-- smallest call path.
 CREATE MACRO FIRST_CALL_AT(g, at) AS (g.id + NUMBER_AT(g.before, at));
 CREATE MACRO RETURN_RUN_AT(g, at) AS (g.run + coalesce(CODE_AT(g.run_add, at) - 2, at - 1));
 CREATE MACRO SHAPE_AT(g, at) AS ((g.trace << 32) + nullif(WIDE_NUMBER_AT(g.shape, g.shape_high, at), 0));
@@ -84,7 +86,8 @@ CREATE MACRO NEAREST_RANK(n, per_mille) AS ((n * per_mille + 999) / 1000);
 CREATE MACRO PERCENTILE(r, per_mille) AS max(CASE WHEN r.rn = NEAREST_RANK(r.n, per_mille) THEN r.v END);
 CREATE MACRO PERCENTILES(r) AS PERCENTILE(r, 500) AS p50, PERCENTILE(r, 900) AS p90, PERCENTILE(r, 990) AS p99,
 	PERCENTILE(r, 999) AS p99_9, max(r.v) AS longest;
--- For many rows: first those whose ranks are wanted, then of these, p, with their per_mille and ns, the columns.
+-- For many rows: first those whose ranks are wanted, then of these, p, with their per_mille and ns, the
+-- columns.
 CREATE MACRO WANTED_RANKS(q) AS (SELECT 500 AS per_mille UNION ALL VALUES (900), (990), (999), (1000)) q;
 CREATE MACRO WANTED_PERCENTILES(p) AS
 	max(CASE p.per_mille WHEN 500 THEN p.ns END) AS p50_ns, max(CASE p.per_mille WHEN 900 THEN p.ns END) AS p90_ns,

@@ -13,9 +13,14 @@ static bool is_end(const struct pt_option *o)
 	return !o->name && !o->help;
 }
 
+static bool is_optional(const char *argument)
+{
+	return strncmp(argument, "[=", 2) == 0;
+}
+
 static int kind_of(const struct pt_option *o)
 {
-	return !o->argument ? no_argument : o->argument[0] == '[' ? optional_argument : required_argument;
+	return !o->argument ? no_argument : is_optional(o->argument) ? optional_argument : required_argument;
 }
 
 /* What getopt_long() wants: longs' val is FIRST_LONG plus the index in the table. */
@@ -110,20 +115,28 @@ static void print_wrapped(const char *text, int column, FILE *to)
 	fputc('\n', to);
 }
 
+/* What is in front of the help: "  -o, --output FILE". Returns its columns. */
+static int print_name(const struct pt_option *o, FILE *to)
+{
+	const char *a = o->argument;
+	int at;
+
+	if (!o->name)
+		return fprintf(to, "  %s", a);
+	at = o->letter ? fprintf(to, "  -%c, --%s", o->letter, o->name) : fprintf(to, "      --%s", o->name);
+	return a ? at + fprintf(to, "%s%s", is_optional(a) ? "" : " ", a) : at;
+}
+
 void pt_options_print(const struct pt_option *options, FILE *to)
 {
 	for (; !is_end(options); options++) {
-		const char *a = options->argument;
 		int at;
 
-		if (!options->name) {
+		if (!options->name && !options->argument) {
 			fprintf(to, "%s\n", options->help);
 			continue;
 		}
-		at = options->letter ? fprintf(to, "  -%c, --%s", options->letter, options->name)
-				     : fprintf(to, "      --%s", options->name);
-		if (a)
-			at += fprintf(to, "%s%s", *a == '[' ? "" : " ", a);
+		at = print_name(options, to);
 		if (at + 2 > HELP_COLUMN)
 			fprintf(to, "\n%*s", HELP_COLUMN, "");
 		else

@@ -18,7 +18,8 @@ static char *target_of(const char *path)
 	return real ? real : strdup(path);
 }
 
-/* A file without a name in path's directory, or one with a temporary name where the file system knows no such. */
+/* A file without a name in path's directory, or one with a temporary name where the file system knows
+ * no such. */
 static int open_temporary(struct output *o, mode_t rights, struct pt_error *e)
 {
 	char *copy = strdup(o->path), *name;
@@ -48,8 +49,8 @@ static int open_temporary(struct output *o, mode_t rights, struct pt_error *e)
 	return 0;
 }
 
-/* PATH.part, in place of what an earlier capture may have left there: a new file, since an old one keeps its rights, and those who have
- * it open. */
+/* PATH.part, in place of what an earlier capture may have left there: a new file, since an old one
+ * keeps its rights, and those who have it open. */
 static int open_part(struct output *o, mode_t rights, struct pt_error *e)
 {
 	if (asprintf(&o->temporary, "%s.part", o->path) < 0) {

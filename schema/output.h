@@ -1,9 +1,10 @@
 /*
  * output.h - an output file that appears whole or not at all.
  *
- * A regular file is written without a name (or under a temporary one beside its place) and takes the name's place
- * when it is committed; what was there before stays until then. Anything else (a pipe, a device, standard output)
- * is written as it goes. A file has the rights that the umask leaves, where nothing else is said.
+ * A regular file is written without a name (or under a temporary one beside its place) and takes the
+ * name's place when it is committed; what was there before is kept until then. Anything else (a pipe,
+ * a device, standard output) is written as it goes. A file has the rights that the umask leaves,
+ * where nothing else is said.
  */
 #ifndef SCHEMA_OUTPUT_H
 #define SCHEMA_OUTPUT_H
@@ -17,17 +18,18 @@ struct output {
 };
 
 /*
- * path NULL or "-": standard output, refused when it is a terminal (PT_ERR_REFUSED; what: what is not written to
- * it, "a container"). Fills *ret and returns 0, or -1: PT_ERR_REFUSED, PT_ERR_IO, PT_ERR_NO_MEMORY.
+ * path NULL or "-": standard output, refused when it is a terminal (PT_ERR_REFUSED; what: what is not
+ * written to it, "a container"). Fills *ret and returns 0, or -1: PT_ERR_REFUSED, PT_ERR_IO,
+ * PT_ERR_NO_MEMORY.
  */
 int output_open(struct output *ret, const char *path, const char *what, struct pt_error *e);
-/* The same, and a file is for its owner only (0600), whatever was there before: what ran on a machine, and where, as a recording has
- * it, is nobody else's business. */
+/* The same, and a file is for its owner only (0600), whatever was there before: what ran on a
+ * machine, and where, as a recording has it, is nobody else's business. */
 int output_open_private(struct output *ret, const char *path, const char *what, struct pt_error *e);
-/* That, for what cannot be made again: a file is PATH.part until it is committed, so that what there is of it can be decoded when the
- * capture is killed. */
+/* That, for what cannot be made again: a file is PATH.part until it is committed, so that what there
+ * is of it can be decoded when the capture is killed. */
 int output_open_capture(struct output *ret, const char *path, const char *what, struct pt_error *e);
-/* Names and closes it. Returns 0, or -1 (PT_ERR_IO) and nothing is left. Standard output stays open. */
+/* Names and closes it. Returns 0, or -1 (PT_ERR_IO) and nothing is left. Standard output is left open. */
 int output_commit(struct output *o, struct pt_error *e);
 /* Closes it and leaves nothing of it. After commit, or on a zeroed struct, it does nothing. */
 void output_abort(struct output *o);

@@ -7,12 +7,13 @@
  *
  * ## Branches are runs of paths
  *
- * An edge is a distinct taken branch. A path is a start address and up to PTR_PATH_EDGES edges in order; a run
- * says that a path was executed `repeats` times in a row by a slice. Between two edges of a path the code is
- * straight: from the first edge's `to` up to the second's `from`. The trace's own beginnings and ends are edges
- * too: from = 0 when what led there was not seen (kind TRACE_BEGIN), to = 0 when tracing stopped with the branch
- * (its kind says how: a SYSCALL in user-only tracing; ASYNC for an interrupt; TRACE_END when unknown).
- * Branch i (from 0) of run r has the id r * PTR_RUN_BRANCHES + i; repeats x edges <= PTR_RUN_BRANCHES.
+ * An edge is a distinct taken branch. A path is a start address and up to PTR_PATH_EDGES edges in
+ * order; a run says that a path was executed `repeats` times in a row by a slice. Between two edges
+ * of a path the code is straight: from the first edge's `to` up to the second's `from`. The trace's
+ * own beginnings and ends are edges too: from = 0 when what led there was not seen (kind
+ * TRACE_BEGIN), to = 0 when tracing stopped with the branch (its kind says how: a SYSCALL in
+ * user-only tracing; ASYNC for an interrupt; TRACE_END when unknown). Branch i (from 0) of run r has
+ * the id r * PTR_RUN_BRANCHES + i; repeats x edges <= PTR_RUN_BRANCHES.
  *
  * ## Bytes
  *
@@ -34,11 +35,11 @@
  *   (v repeats follows), 0x80 cycles known (v cyc_count, v insn_count follow); then v path. No other record's first
  *   byte has 9 to 12 in its lower four bits.
  *
- * The last record is END with the counts of everything; a stream without it was cut, and pt-load refuses it. Nothing
- * follows END.
+ * The last record is END with the counts of everything; a stream without it was cut, and pt-load
+ * refuses it. Nothing follows END.
  *
- * A reader refuses another major version. A minor version may bring new META keys, kinds of events and errors, and
- * nothing that a reader has to know; whatever else changes raises the major.
+ * A reader refuses another major version. A minor version may bring new META keys, kinds of events
+ * and errors, and nothing that a reader has to know; whatever else changes raises the major.
  */
 #ifndef SCHEMA_RECORDS_H
 #define SCHEMA_RECORDS_H
@@ -105,10 +106,13 @@ enum ptr_kind {
 	PTR_KINDS
 };
 const char *ptr_kind_name(enum ptr_kind kind);
-/* perf's branch flag bits of a kind (facts: PERF_IP_FLAG_*): to be or'ed with 256 if from is 0, 512 if to is 0. */
+/* perf's branch flag bits of a kind (facts: PERF_IP_FLAG_*): to be or'ed with 256 if from is 0, 512
+ * if to is 0. */
 uint32_t ptr_kind_perf_flags(enum ptr_kind kind);
 
-/* A key and value about the whole trace: all META of the container, and decode.* results (decimal numbers). */
+/*
+ * A key and value about the whole trace: all META of the container, and decode.* results (decimal numbers).
+ */
 struct ptr_meta {
 	const char *key, *value;
 };
@@ -176,7 +180,8 @@ struct ptr_slice_end {
 enum ptr_timing {
 	PTR_TIME_BEFORE, /* before it. Direct branches at the end of the run before may be younger */
 	PTR_TIME_CYC,	 /* a CYC packet of what the run begins with: no branch before is younger */
-	PTR_TIME_EXACT, /* that, of its first branch, and the ratio of core cycles to TSC is known: its own time */
+	/* that, of its first branch, and the ratio of core cycles to TSC is known: its own time */
+	PTR_TIME_EXACT,
 	PTR_TIME_AFTER, /* a CYC packet of the last conditional branch or compressed return before it */
 	PTR_TIMINGS
 };
@@ -253,8 +258,8 @@ enum ptr_vm_flags {
 };
 
 /*
- * A stay in a guest: from a VM entry to the VM exit behind it. Times are lower bounds, as a run's: the transition lies
- * in [tsc, tsc + uncertainty]. insn_count and cyc_count are the guest's own.
+ * A stay in a guest: from a VM entry to the VM exit behind it. Times are lower bounds, as a run's:
+ * the transition lies in [tsc, tsc + uncertainty]. insn_count and cyc_count are the guest's own.
  */
 struct ptr_guest_run {	  /* numbered, in the order of ending */
 	uint32_t machine; /* the guest, 0 unknown */
@@ -282,7 +287,7 @@ enum ptr_reason_source {
 const char *ptr_reason_source_name(enum ptr_reason_source source); /* "" unknown */
 
 /*
- * A round trip out of a guest: from a VM exit to the same vCPU's next VM entry, perhaps on another CPU. Its latency is
+ * A VM exit interval: from a VM exit to the same vCPU's next VM entry, perhaps on another CPU. Its latency is
  * known when flags has none of BEGIN_UNSEEN, END_UNSEEN, GAP, CONCEALED.
  */
 struct ptr_vmexit {		  /* numbered, in the order of ending */
@@ -411,17 +416,21 @@ int ptr_writer_finish(struct ptr_writer *w, struct pt_error *e);
 
 struct ptr_reader;
 
-/* Reads the stream header from fd (which stays the caller's). NULL: PT_ERR_IO, PT_ERR_BAD_INPUT (not a record stream,
- * or another major version: the message says which), PT_ERR_TRUNCATED, PT_ERR_NO_MEMORY. */
+/*
+ * Reads the stream header from fd (which remains the caller's). NULL: PT_ERR_IO, PT_ERR_BAD_INPUT
+ * (not a record stream, or another major version: the message says which), PT_ERR_TRUNCATED,
+ * PT_ERR_NO_MEMORY.
+ */
 struct ptr_reader *ptr_reader_create(int fd, struct pt_error *e);
 void ptr_reader_destroy(struct ptr_reader *r);
 
 /*
- * The next record: 1, and *ret is filled (its strings are the reader's, valid until the next call); 0 after END,
- * whose counts were checked (END itself is delivered first); -1: PT_ERR_BAD_INPUT (checksum, order, a reference to
- * what was not defined, counts), PT_ERR_TRUNCATED, PT_ERR_IO, PT_ERR_NO_MEMORY. After 0 or -1 it goes on returning
- * the same. References, limits (edges of a path, branches of a run, kinds) and counts are checked, so a consumer need
- * not; a slice has one SLICE_END at most, and no RUN behind it.
+ * The next record: 1, and *ret is filled (its strings are the reader's, valid until the next call); 0
+ * after END, whose counts were checked (END itself is delivered first); -1: PT_ERR_BAD_INPUT
+ * (checksum, order, a reference to what was not defined, counts), PT_ERR_TRUNCATED, PT_ERR_IO,
+ * PT_ERR_NO_MEMORY. After 0 or -1 it goes on returning the same. References, limits (edges of a path,
+ * branches of a run, kinds) and counts are checked, so a consumer need not; a slice has one SLICE_END
+ * at most, and no RUN behind it.
  */
 int ptr_next(struct ptr_reader *r, struct ptr_record *ret, struct pt_error *e);
 

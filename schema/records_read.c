@@ -12,8 +12,8 @@
 #include "schema/file_kind.h"
 #include "schema/records_format.h"
 
-/* Zeros behind the payload: whatever reads beyond the end of a cut record finds integers of one byte, and no record
- * has more than PAD integers. So bounds are checked once a record, not once a byte. */
+/* Zeros behind the payload: whatever reads beyond the end of a cut record finds integers of one byte,
+ * and no record has more than PAD integers. So bounds are checked once a record, not once a byte. */
 enum { PAD = 128 };
 
 struct ptr_reader {

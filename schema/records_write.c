@@ -10,7 +10,7 @@
 
 #include "schema/records_format.h"
 
-/* A block goes out when it holds this much: it stays in the caches of both ends of the pipe. */
+/* A block goes out when it holds this much: it fits into the caches of both ends of the pipe. */
 enum { BLOCK_TARGET = 256 * 1024, RUN_ROOM = 64 };
 
 _Static_assert(BLOCK_TARGET + RUN_ROOM <= PTR_BLOCK_MAX, "a block of runs fits");

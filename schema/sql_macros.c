@@ -58,8 +58,8 @@ static bool is_comment(struct span s)
 	return s.end - s.at >= 2 && (!strncmp(s.at, "--", 2) || !strncmp(s.at, "/*", 2));
 }
 
-/* The token that s, which is not empty, begins with: a comment, a string, blanks, a word (with the "." or ":" in front of it),
- * or one character. One that does not end takes all. */
+/* The token that s, which is not empty, begins with: a comment, a string, blanks, a word (with the
+ * "." or ":" in front of it), or one character. One that does not end takes all. */
 static struct span token_of(struct span s)
 {
 	const char *p = s.at;
@@ -250,7 +250,8 @@ static int substitute(const struct macro *m, const struct text *arguments, struc
 
 static int expand(struct expander *x, struct span s, int depth, struct text *ret);
 
-/* Takes the arguments up to ")", and expands each. What is in arguments is the caller's to free, on failure, too. */
+/* Takes the arguments up to ")", and expands each. What is in arguments is the caller's to free, on
+ * failure, too. */
 static int take_arguments(struct expander *x, const struct macro *m, struct span *s, int depth,
 			  struct text *arguments)
 {

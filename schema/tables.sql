@@ -1,9 +1,10 @@
 -- tables.sql - where pt-load puts a trace. Query the views (views.sql): they are a promise, tables may change.
 --
--- Unknown is NULL, never 0. Addresses are signed 64-bit integers, as in perf's export: printf('%x', ip) shows them.
--- Times (tsc) are the host's TSC; the view's time_ns converts them. Ids are the numbers of the record stream plus a
--- base for each trace, so that several traces share a database; every row says which trace it is from, but for those
--- of run_group, call_shape and the chunk tables, whose ids lie in ranges that `trace` names.
+-- Unknown is NULL, never 0. Addresses are signed 64-bit integers, as in perf's export: printf('%x', ip)
+-- shows them. Times (tsc) are the host's TSC; the view's time_ns converts them. Ids are the numbers of
+-- the record stream plus a base for each trace, so that several traces share a database; every row says
+-- which trace it is from, but for those of run_group, call_shape and the chunk tables, whose ids lie in
+-- ranges that `trace` names.
 --
 -- ## How branches are stored
 --
@@ -14,18 +15,20 @@
 --   run         a fact: this slice took this path, this many times in a row, at this time
 --   run_group   up to 64 consecutive runs of one slice in a row
 --
--- A run_group keeps each field of its runs as a text of one character a run: the character at position i + 1 belongs
--- to run id + i, and a number v is the character of code point v + 1, so `unicode(substr(x, i + 1, 1)) - 1` reads it.
--- That takes 1 byte for numbers below 127, 2 below 2047, 3 below 55295, else 4, and no row overhead: 5 bytes a run and not
--- 25. Numbers in a text x that has an x_high beside it may be larger: their bits from 19 up are in that, and in x
--- code points from 55296 (surrogates) to 65535 stand 2^20 higher, so `(unicode(substr(x, i + 1, 1)) & 1048575) - 1` reads
--- it. A text is NULL when all of its numbers are 0.
--- The view `run` reads them back: a row a run. The view `branches` reads all: a row a branch. Calls are stored alike in
--- call_group and call_shape, those of a run together, and read back by the view `call`.
+-- A run_group keeps each field of its runs as a text of one character a run: the character at position
+-- i + 1 belongs to run id + i, and a number v is the character of code point v + 1, so
+-- `unicode(substr(x, i + 1, 1)) - 1` reads it. That takes 1 byte for numbers below 127, 2 below 2047, 3
+-- below 55295, else 4, and no row overhead: 5 bytes a run and not 25. Numbers in a text x that has an
+-- x_high beside it may be larger: their bits from 19 up are in that, and in x code points from 55296
+-- (surrogates) to 65535 stand 2^20 higher, so `(unicode(substr(x, i + 1, 1)) & 1048575) - 1` reads it.
+-- A text is NULL when all of its numbers are 0. The view `run` reads them back: a row a run. The view
+-- `branches` reads all: a row a branch. Calls are stored alike in call_group and call_shape, those of a
+-- run together, and read back by the view `call`.
 --
--- Edges, paths and call paths carry sums over all their runs and calls, so that "what is hot?" need not read the facts.
--- Where cycles are known (CYC packets) only for stretches of several runs, a stretch's cycles are shared out among its
--- code by instructions: insn_timed says how many instructions have such cycles; cyc_count is NULL when none have.
+-- Edges, paths and call paths carry sums over all their runs and calls, so that "what is hot?" need not
+-- read the facts. Where cycles are known (CYC packets) only for stretches of several runs, a stretch's
+-- cycles are shared out among its code by instructions: insn_timed says how many instructions have such
+-- cycles; cyc_count is NULL when none have.
 
 PRAGMA application_id = 1347708002; -- 'PTdb'
 PRAGMA user_version = 9;
@@ -36,7 +39,8 @@ CREATE TABLE number (i INTEGER PRIMARY KEY);
 -- What makes a branch. perf_flags: perf's PERF_IP_FLAG_* bits.
 CREATE TABLE kind (id INTEGER PRIMARY KEY, name TEXT, perf_flags INTEGER);
 
--- The names of VM exits (schema/vm_reasons.h), and of where a reason or a clock is known from (schema/records.h).
+-- The names of VM exits (schema/vm_reasons.h), and of where a reason or a clock is known from
+-- (schema/records.h).
 CREATE TABLE exit_reason (reason INTEGER PRIMARY KEY, name TEXT, kvm_name TEXT);
 CREATE TABLE reason_source (id INTEGER PRIMARY KEY, name TEXT);
 CREATE TABLE clock_source (id INTEGER PRIMARY KEY, name TEXT);
@@ -82,9 +86,9 @@ CREATE TABLE symbol (
 	id INTEGER PRIMARY KEY, trace INTEGER, dso INTEGER, start_ip INTEGER, end_ip INTEGER, name TEXT, machine INTEGER
 );
 
--- from_ip NULL: where it came from was not seen (the trace began); to_ip NULL: tracing stopped with it. taken: how
--- often. insn_count: in the straight code that leads to it, which is from_symbol's. tail_insns: behind it, where a path
--- stops without a branch, which is to_symbol's.
+-- from_ip NULL: where it came from was not seen (the trace began); to_ip NULL: tracing stopped with it.
+-- taken: how often. insn_count: in the straight code that leads to it, which is from_symbol's.
+-- tail_insns: behind it, where a path stops without a branch, which is to_symbol's.
 CREATE TABLE edge (
 	id INTEGER PRIMARY KEY, trace INTEGER,
 	from_ip INTEGER, to_ip INTEGER, kind INTEGER, from_symbol INTEGER, to_symbol INTEGER,
@@ -92,11 +96,13 @@ CREATE TABLE edge (
 	chunk INTEGER, more TEXT -- of paths, see below
 );
 
--- edges: how many; edge + edge_add's code point (with edge_add_high: + its number * 2^19; edge_add is never NULL) is the id of each;
--- insn: from the edge before (or the start) up to this branch, inclusive. insn_count: instructions in all of it, once. not_taken:
--- conditional branches passed and not taken. tail_insns: instructions behind the last edge, up to end_ip, when the path stops there and
--- not at a branch. start: where it begins, as bytes in front of its first branch; without branches, the address; NULL when
--- the first branch came from nowhere. runs: how many have it; repeats: how often it was executed, NULL: as often.
+-- edges: how many; edge + edge_add's code point (with edge_add_high: + its number * 2^19; edge_add is
+-- never NULL) is the id of each; insn: from the edge before (or the start) up to this branch,
+-- inclusive. insn_count: instructions in all of it, once. not_taken: conditional branches passed and
+-- not taken. tail_insns: instructions behind the last edge, up to end_ip, when the path stops there and
+-- not at a branch. start: where it begins, as bytes in front of its first branch; without branches, the
+-- address; NULL when the first branch came from nowhere. runs: how many have it; repeats: how often it
+-- was executed, NULL: as often.
 CREATE TABLE path (
 	id INTEGER PRIMARY KEY, trace INTEGER,
 	edges INTEGER, edge INTEGER, edge_add TEXT, edge_add_high TEXT, insn TEXT, insn_high TEXT,
@@ -105,30 +111,32 @@ CREATE TABLE path (
 	chunk INTEGER, more TEXT -- of runs, see below
 );
 
--- Which paths were taken in which 4096 runs: a path's first chunk of them is run / 4096 = chunk, the next, up to 1023, are by more's
--- numbers further on, more being a text as above. Further ones are in path_chunk: id = path * 2^24 + chunk. And likewise which edges
--- are in which 256 paths. They are the way from an edge to its runs: the canned query `branches-at` goes it. Indexes of all would take
--- as much as the runs themselves.
+-- Which paths were taken in which 4096 runs: a path's first chunk of them is run / 4096 = chunk, the
+-- next, up to 1023, are by more's numbers further on, more being a text as above. Further ones are in
+-- path_chunk: id = path * 2^24 + chunk. And likewise which edges are in which 256 paths. They are the
+-- way from an edge to its runs: the canned query `branches-at` goes it. Indexes of all would take as
+-- much as the runs themselves.
 CREATE TABLE path_chunk (id INTEGER PRIMARY KEY, more TEXT);
 CREATE TABLE edge_chunk (id INTEGER PRIMARY KEY, more TEXT);
 
--- One thread, host or guest, on one CPU, without interruption or gap. Its runs lie within first_run..last_run (NULL:
--- none), not always without others between.
+-- One thread, host or guest, on one CPU, without interruption or gap. Its runs lie within
+-- first_run..last_run (NULL: none), not always without others between.
 CREATE TABLE slice (
 	id INTEGER PRIMARY KEY, trace INTEGER, thread INTEGER, cpu INTEGER, vcpu INTEGER, stream INTEGER,
 	tsc INTEGER, tsc_end INTEGER, first_run INTEGER, last_run INTEGER,
 	branches INTEGER, insn_count INTEGER, cyc_count INTEGER, not_taken INTEGER
 );
 
--- Runs id .. id + n - 1. Texts as explained above; tsc: the first run's, NULL unknown for all of them; a run's is
--- tsc + time's number at position step + 1 (less than 32768), time holding those that differ from the run before.
--- repeats: number - 1. cyc, insn: number + 1 (0: unknown); insn: the instructions of the cycles' stretch, which began `back`
--- runs before. A group of one run whose cycles fit no text has them in cyc_whole and insn_whole.
--- Times (schema/derived/run_times.h): tsc is a run's lower bound; its upper one is time's next, or tsc + end_add
--- (NULL: unknown) when there is none or the run's bit of open is set. Bit n of exact: run n begins with a branch that a CYC
--- timed. Estimates of their first branches: of the exact ones tsc; else by est_add, 2 + (estimate - begin) * 125 / (end - begin)
--- in a character; without that evenly from begin to end when all have one tsc, else tsc. begin: tsc + est (NULL 0), end:
--- tsc + est_next, the estimate for the run behind.
+-- Runs id .. id + n - 1. Texts as explained above; tsc: the first run's, NULL unknown for all of them;
+-- a run's is tsc + time's number at position step + 1 (less than 32768), time holding those that differ
+-- from the run before. repeats: number - 1. cyc, insn: number + 1 (0: unknown); insn: the instructions
+-- of the cycles' stretch, which began `back` runs before. A group of one run whose cycles fit no text
+-- has them in cyc_whole and insn_whole. Times (schema/derived/run_times.h): tsc is a run's lower bound;
+-- its upper one is time's next, or tsc + end_add (NULL: unknown) when there is none or the run's bit of
+-- open is set. Bit n of exact: run n begins with a branch that a CYC timed. Estimates of their first
+-- branches: of the exact ones tsc; else by est_add, 2 + (estimate - begin) * 125 / (end - begin) in a
+-- character; without that evenly from begin to end when all have one tsc, else tsc. begin: tsc + est
+-- (NULL 0), end: tsc + est_next, the estimate for the run behind.
 CREATE TABLE run_group (
 	id INTEGER PRIMARY KEY, n INTEGER, slice INTEGER, tsc INTEGER,
 	path TEXT, path_high TEXT, step TEXT, time TEXT, repeats TEXT,
@@ -137,9 +145,10 @@ CREATE TABLE run_group (
 	est INTEGER, est_next INTEGER, end_add INTEGER, est_add TEXT, exact INTEGER, open INTEGER
 );
 
--- ip: where the callee begins, NULL when that is where its symbol does. parent NULL: a root. Sums over its calls; callees'
--- counts are included. elapsed_tsc: of the calls whose times are known. thread: the one whose calls all of them are;
--- NULL when there are several or unknown ones, which thread_path tells apart.
+-- ip: where the callee begins, NULL when that is where its symbol does. parent NULL: a root. Sums over
+-- its calls; callees' counts are included. elapsed_tsc: of the calls whose times are known. thread: the
+-- one whose calls all of them are; NULL when there are several or unknown ones, which thread_path
+-- distinguishes.
 CREATE TABLE call_path (
 	id INTEGER PRIMARY KEY, trace INTEGER, parent INTEGER, symbol INTEGER, ip INTEGER,
 	calls INTEGER, branch_count INTEGER, insn_count INTEGER, cyc_count INTEGER, elapsed_tsc INTEGER, thread INTEGER
@@ -148,25 +157,28 @@ CREATE TABLE thread_path (
 	trace INTEGER, thread INTEGER, call_path INTEGER, calls INTEGER, insn_count INTEGER, cyc_count INTEGER
 );
 
--- What the calls that return in a run have in common with others', up to 64 shapes and mostly not more than 126 calls a row, in
--- texts as above: shape s of a trace is in the row of the largest id up to trace * 2^32 + s, whose first shape that id
--- names. Its calls are the characters from position begin's number at p (+ 1) up to, not including, that at p + 1, p counting the row's
--- shapes. path_add: call path - the run's smallest + 1 (0: unknown). The returning branch is number return_at of the run, the
--- calling one number call_at of the run runs_back before that. flags: perf's (1 no call, 2 no return, 4 not by a call). The counts
--- include callees'. caller: 1..63 the caller is the shape's that many further on; 0 and from 64 on see call_group.
+-- What the calls that return in a run have in common with others', up to 64 shapes and mostly not more
+-- than 126 calls a row, in texts as above: shape s of a trace is in the row of the largest id up to
+-- trace * 2^32 + s, whose first shape that id names. Its calls are the characters from position begin's
+-- number at p (+ 1) up to, not including, that at p + 1, p counting the row's shapes. path_add: call
+-- path - the run's smallest + 1 (0: unknown). The returning branch is number return_at of the run, the
+-- calling one number call_at of the run runs_back before that. flags: perf's (1 no call, 2 no return, 4
+-- not by a call). The counts include callees'. caller: 1..63 the caller is the shape's that many
+-- further on; 0 and from 64 on see call_group.
 CREATE TABLE call_shape (
 	id INTEGER PRIMARY KEY, begin TEXT, path_add TEXT, path_add_high TEXT, runs_back TEXT, runs_back_high TEXT, call_at TEXT,
 	return_at TEXT, branch_count TEXT, insn_count TEXT, insn_count_high TEXT, flags TEXT, caller TEXT
 );
 
--- Calls id .. id + n - 1 of a thread, in the order of returning, which is in up to 64 different runs; the texts up to cyc_high have
--- `runs` characters. The i-th (from 0) is run + run_add's number - 1, without run_add run + i. shape: of its calls; 0: none
--- return in it. Times of runs are the calls'. Its smallest call path is call_path + path_add, its first call id + before's number.
--- elapsed_max: the longest call, in TSC ticks. cyc: a character a call, number + 1 (0: unknown).
--- caller: of the calls that have it not in their shape: 0 none, up to 63 that much more than the run's last call; from 64 on id +
--- far_caller's number at position caller - 64 + 1 (0: none; far_top: its bits from 19 up), for calls whose shape has a caller from 64 on so
--- many - 63 positions further on.
--- shape NULL: a call that does not fit this, told by call_whole.
+-- Calls id .. id + n - 1 of a thread, in the order of returning, which is in up to 64 different runs;
+-- the texts up to cyc_high have `runs` characters. The i-th (from 0) is run + run_add's number - 1,
+-- without run_add run + i. shape: of its calls; 0: none return in it. Times of runs are the calls'. Its
+-- smallest call path is call_path + path_add, its first call id + before's number. elapsed_max: the
+-- longest call, in TSC ticks. cyc: a character a call, number + 1 (0: unknown). caller: of the calls
+-- that have it not in their shape: 0 none, up to 63 that much more than the run's last call; from 64 on
+-- id + far_caller's number at position caller - 64 + 1 (0: none; far_top: its bits from 19 up), for
+-- calls whose shape has a caller from 64 on so many - 63 positions further on. shape NULL: a call that
+-- does not fit this, stored in call_whole.
 CREATE TABLE call_group (
 	id INTEGER PRIMARY KEY, n INTEGER, runs INTEGER, trace INTEGER, thread INTEGER, elapsed_max INTEGER,
 	run INTEGER, run_add TEXT, shape TEXT, shape_high TEXT, call_path INTEGER, path_add TEXT, path_add_high TEXT, before TEXT,
@@ -183,15 +195,17 @@ CREATE TABLE event (
 	tsc INTEGER, ip INTEGER, name TEXT, fields TEXT
 );
 
--- The branches of kind async whose target was seen: interrupts, exceptions, faults. id: the branch's; path_edge: which (see the view).
--- They are rows of run_group, too; few among many, and asked for often.
+-- The branches of kind async whose target was seen: interrupts, exceptions, faults. id: the branch's;
+-- path_edge: which (see the view). They are rows of run_group, too; few among many, and asked for
+-- often.
 CREATE TABLE interrupt (id INTEGER PRIMARY KEY, trace INTEGER, slice INTEGER, tsc INTEGER, path_edge INTEGER);
 
 -- ## Virtual machines: see schema/records.h, whose GUEST_RUN, ROUND_TRIP and VM_CLOCK these are
 --
--- machine is the guest, thread the host's vCPU thread. flags: enum ptr_vm_flags; with any of 15 something inside was not
--- seen, so no time between entry and exit is known: latency_tsc, residency_tsc are NULL then. symbols: of the guest at entry_ip
--- and guest_ip; handler, deepest: the host's. ended_by: the reason of the round trip behind it.
+-- machine is the guest, thread the host's vCPU thread. flags: enum ptr_vm_flags; with any of 15
+-- something inside was not seen, so no time between entry and exit is known: latency_tsc, residency_tsc
+-- are NULL then. symbols: of the guest at entry_ip and guest_ip; handler, deepest: the host's.
+-- ended_by: the reason of the VM exit after it.
 
 CREATE TABLE guest_run (
 	id INTEGER PRIMARY KEY, trace INTEGER, machine INTEGER, thread INTEGER, cpu INTEGER, vcpu INTEGER, vmcs INTEGER,

@@ -1,4 +1,5 @@
-/* version.h - the release, printed by every program's --version, and the database's own, which tables.sql sets, too. */
+/* version.h - the release, printed by every program's --version, and the database's own, which
+ * tables.sql sets, too. */
 #ifndef SCHEMA_VERSION_H
 #define SCHEMA_VERSION_H
 

@@ -7,11 +7,13 @@
 --                                                                   the names and columns of perf's export-to-sqlite.py, for SQL
 --                                                                   and viewers made for that; ..._view likewise
 --
--- Unknown is NULL in ours and 0 in perf's, as there. time_ns is perf's clock, exactly; NULL when the container does not say how TSC and
--- clock relate. *_hex columns are for reading. Words in capitals before "(" are macros: see macros.sql.
+-- Unknown is NULL in ours and 0 in perf's, as there. time_ns is perf's clock, exactly; NULL when the
+-- container does not say how TSC and clock relate. *_hex columns are for reading. Words in capitals
+-- before "(" are macros: see macros.sql.
 --
--- Two habits make these views fast. LIMIT -1 keeps SQLite from merging a subquery into the one around it, so that what a subquery
--- unpacks is unpacked once per row of its own. CROSS JOIN keeps the order of the tables: from groups to what is inside.
+-- Two habits make these views fast. LIMIT -1 keeps SQLite from merging a subquery into the one around
+-- it, so that what a subquery unpacks is unpacked once per row of its own. CROSS JOIN keeps the order
+-- of the tables: from groups to what is inside.
 
 -- One row per edge of a path. `path = N` finds those of one path.
 CREATE VIEW path_edge AS
@@ -19,7 +21,8 @@ SELECT p.id * 32 + n.i AS id, p.trace, p.id AS path, EDGE_AT(p, n.i + 1) AS edge
 FROM path p CROSS JOIN number n
 WHERE n.i < p.edges;
 
--- One row per run. `run_group > ID - 64 AND run_group <= ID AND id = ID` finds one without unpacking the whole trace.
+-- One row per run. `run_group > ID - 64 AND run_group <= ID AND id = ID` finds one without unpacking
+-- the whole trace.
 CREATE VIEW run AS
 SELECT
 	g.id + i.i AS id, s.trace, g.slice,
@@ -44,7 +47,8 @@ FROM run_group g CROSS JOIN slice s CROSS JOIN trace t
 	CROSS JOIN number i
 WHERE s.id = g.slice AND t.id = s.trace AND i.i < g.n;
 
--- One row per call, in the order of returning. u unpacks the runs that calls return in, b finds the shapes of those, c unpacks the calls.
+-- One row per call, in the order of returning. u unpacks the runs that calls return in, b finds the
+-- shapes of those, c unpacks the calls.
 CREATE VIEW call AS
 SELECT id, trace, thread, call_path, call_branch, return_branch, call_tsc, return_tsc, return_tsc - call_tsc AS elapsed_tsc,
 	branch_count, insn_count, cyc_count, flags, parent
@@ -105,8 +109,8 @@ SELECT
 	t.load_time, t.load_version
 FROM trace t;
 
--- One row per taken branch, in the order that each CPU took them. The view run in short, in two steps: u reads characters, r computes times
--- of runs; then edges and symbols are looked up for each branch.
+-- One row per taken branch, in the order that each CPU took them. The view run in short, in two steps:
+-- u reads characters, r computes times of runs; then edges and symbols are looked up for each branch.
 CREATE VIEW branches AS
 SELECT
 	id, trace, TSC_TO_TIME(b, tsc) AS time_ns,
@@ -163,9 +167,10 @@ FROM (
 	WHERE p.id = r.path AND k.i < r.repeats AND n.i < p.edges AND e.id = EDGE_AT(p, n.i + 1)
 ) b;
 
--- One row per stretch whose core cycles are known. Those of source 'mtc' are estimated: the TSC ticks between two TSC or MTC packets times
--- the core:bus ratio (CBR packet) by the nominal ratio. No row where tracing begins or stops in the stretch.
--- Of the slice's CPU, or where that is not known of its thread.
+-- One row per stretch whose core cycles are known. Those of source 'mtc' are estimated: the TSC ticks
+-- between two TSC or MTC packets times the core:bus ratio (CBR packet) by the nominal ratio. No row
+-- where tracing begins or stops in the stretch. Of the slice's CPU, or where that is not known of its
+-- thread.
 CREATE MACRO SAME_CPU(e, s) AS (s.cpu IS NOT NULL OR e.thread IS s.thread);
 CREATE VIEW ipc AS
 SELECT

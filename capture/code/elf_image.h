@@ -32,8 +32,8 @@ enum image_set_result {
 };
 
 /*
- * Puts the file into the container, unless it is there already under this name with this content (told by
- * device, inode, size and mtime; then the file is not even read).
+ * Puts the file into the container, unless it is there already under this name with this content (as
+ * device, inode, size and mtime say; then the file is not even read).
  *
  * name: as in the MMAP2 record. path: what to open, e.g. /proc/PID/map_files/START-END; may equal name.
  * Returns an image_set_result; or -1 when the container cannot be written (PT_ERR_IO, PT_ERR_CLOSED) or

@@ -33,8 +33,9 @@ void elf_symbols_deinit(struct elf_symbols *s)
 }
 
 /*
- * Sections of a linker's make do not overlap, and names are shared by few: what is read of a file is a few times as long as it is.
- * One that was made to be long (its headers all of the same section, its symbols all of one long name) has what is read up to here.
+ * Sections of a linker's make do not overlap, and names are shared by few: what is read of a file is
+ * a few times as long as it is. One that was made to be long (its headers all of the same section,
+ * its symbols all of one long name) has what is read up to here.
  */
 static bool exhausted(struct elf_symbols *s, uint64_t bytes)
 {
@@ -93,7 +94,9 @@ static int put_symbol(struct elf_symbols *s, uint64_t value, uint64_t size, uint
 	return 0;
 }
 
-/* Bytes of a section, of the one that it links to (its strings, or symbols), and that one's (their strings). */
+/*
+ * Bytes of a section, of the one that it links to (its strings, or symbols), and that one's (their strings).
+ */
 static uint64_t bytes_with_links(Elf *elf, const GElf_Shdr *sh)
 {
 	uint64_t sum = sh->sh_size;
@@ -230,8 +233,8 @@ static void sort(struct elf_symbols *s)
 
 #define ALIASES_MAX 256
 
-/* The name of an IFUNC whose resolver is at value, as static programs' PLT entries have no name of their own. The
- * symbols are sorted. */
+/* The name of an IFUNC whose resolver is at value, as static programs' PLT entries have no name of
+ * their own. The symbols are sorted. */
 static const char *ifunc_name(const struct elf_symbols *s, uint64_t value)
 {
 	const char *found = NULL;

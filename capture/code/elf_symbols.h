@@ -20,11 +20,12 @@ struct elf_symbols {
 };
 
 /*
- * Gathers into *ret, which is zeroed before: functions (STT_FUNC, STT_GNU_IFUNC) and untyped labels in executable
- * sections, of .symtab and .dynsym, under their raw (mangled) names; an entry of the PLT as "name@plt". Has the file
- * no .symtab, that of its debug file (/usr/lib/debug/.build-id/...), if installed, stands in.
- * What is broken in the file is left out; so is what makes more work than 16 times the file's length (file_bytes), which is none
- * that a linker has made. Returns 0, or -1: PT_ERR_NO_MEMORY. Free with deinit in both cases.
+ * Gathers into *ret, which is zeroed before: functions (STT_FUNC, STT_GNU_IFUNC) and untyped labels
+ * in executable sections, of .symtab and .dynsym, under their raw (mangled) names; an entry of the
+ * PLT as "name@plt". Has the file no .symtab, that of its debug file (/usr/lib/debug/.build-id/...),
+ * if installed, stands in. What is broken in the file is left out; so is what makes more work than 16
+ * times the file's length (file_bytes), which is none that a linker has made. Returns 0, or -1:
+ * PT_ERR_NO_MEMORY. Free with deinit in both cases.
  */
 int elf_symbols_read(struct elf_symbols *ret, Elf *elf, uint64_t file_bytes, const uint8_t *build_id,
 		     uint32_t build_id_bytes, struct pt_error *e);

@@ -47,7 +47,7 @@ static int open_image(const struct guest_image *image, int *ret_fd, uint64_t *re
 	else if (*ret_fd < 0 || st.st_size <= 0)
 		ret = pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "%s is no file with code in it", path);
 	else if (image->address + (uint64_t)st.st_size < image->address)
-		ret = pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "%s does not fit in behind 0x%llx", path,
+		ret = pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "%s does not fit in after 0x%llx", path,
 			      (unsigned long long)image->address);
 	if (ret && *ret_fd >= 0)
 		close(*ret_fd);
@@ -143,16 +143,16 @@ int guest_kernels_resolve(struct guest_kernels *g, int32_t pid, struct pt_error 
 
 static int put(const struct guest_kernel *k, struct ptc_writer *w, struct pt_error *e)
 {
-	struct kernel_ranges written = {0};
+	struct kernel_output to = {.w = w, .machine_pid = k->pid};
 	struct kernel_symbols *symbols;
 	int ret = 0;
 
 	if (k->kcore) {
-		ret = kernel_put_kcore(k->kcore, NULL, w, k->pid, &written, e);
-		if (ret == 0 && !written.count)
+		ret = kernel_put_kcore(k->kcore, NULL, &to, e);
+		if (ret == 0 && !to.written.count)
 			ret = pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s has no code of a kernel",
 				      k->kcore);
-		kernel_ranges_deinit(&written);
+		kernel_ranges_deinit(&to.written);
 	}
 	if (ret == 0 && k->kallsyms) {
 		symbols = kernel_symbols_read(k->kallsyms, e);

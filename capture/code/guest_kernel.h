@@ -1,10 +1,12 @@
 /*
- * guest_kernel.h - the kernels of guests from files that the user names: --guest-kcore, --guest-kallsyms and --guest-root
- * (guest_root.h) of a capture of VMs and of `merge`; and what else of a guest's memory is known: --guest-image, firmware, a boot
- * loader, a guest without an operating system.
+ * guest_kernel.h - the kernels of guests from files that the user names: --guest-kcore,
+ * --guest-kallsyms and --guest-root (guest_root.h) of a capture of VMs and of `merge`; and what else
+ * of a guest's memory is known: --guest-image, firmware, a boot loader, a guest without an operating
+ * system.
  *
- * In the container they are what kernel_files.h writes, of the machine whose pid is the VM's process on the host. An image is
- * memory of its kernel's from the start on: the guest runs it as long as nobody knows which of its processes runs.
+ * In the container they are what kernel_files.h writes, of the machine whose pid is the VM's process
+ * on the host. An image is memory of its kernel's from the start on: the guest runs it as long as
+ * nobody knows which of its processes runs.
  */
 #ifndef CAPTURE_CODE_GUEST_KERNEL_H
 #define CAPTURE_CODE_GUEST_KERNEL_H
@@ -40,15 +42,19 @@ struct guest_kernels {
 
 enum guest_kernel_file { GUEST_KCORE, GUEST_KALLSYMS, GUEST_ROOT, GUEST_IMAGE };
 
-/* An option's argument, "[PID:]FILE", a later one in place of an earlier one; of an image "[PID:]FILE:ADDRESS" (hexadecimal),
- * each one more. 0, or -1: PT_ERR_IO (it cannot be opened), PT_ERR_USAGE (a PID or ADDRESS that is none, or too many). */
+/*
+ * An option's argument, "[PID:]FILE", a later one in place of an earlier one; of an image
+ * "[PID:]FILE:ADDRESS" (hexadecimal), each one more. 0, or -1: PT_ERR_IO (it cannot be opened),
+ * PT_ERR_USAGE (a PID or ADDRESS that is none, or too many).
+ */
 int guest_kernels_add(struct guest_kernels *g, enum guest_kernel_file which, const char *argument,
 		      struct pt_error *e);
 
 /* Those whose PID was not said are of VM pid. 0, or -1 with PT_ERR_USAGE: another was given for that PID. */
 int guest_kernels_resolve(struct guest_kernels *g, int32_t pid, struct pt_error *e);
 
-/* Writes all of them. *ret_empty: a root that has nothing of a kernel, NULL: none. 0, or -1: the errors of kernel_files.h. */
+/* Writes all of them. *ret_empty: a root that has nothing of a kernel, NULL: none. 0, or -1: the
+ * errors of kernel_files.h. */
 int guest_kernels_put(const struct guest_kernels *g, struct ptc_writer *w, const char **ret_empty,
 		      struct pt_error *e);
 

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define KERNEL_TEXT_MAP 0xffffffff80000000u /* Documentation/x86/x86_64/mm.rst; modules lie behind it */
+#define KERNEL_TEXT_MAP 0xffffffff80000000u /* Documentation/x86/x86_64/mm.rst; modules lie above it */
 #define MODULES_END	0xffffffffff000000u
 #define PIECE		((size_t)1 << 20)
 #define PAGE		((uint64_t)4096)
@@ -36,7 +36,8 @@ void hw_kernel_deinit(struct hw_kernel *k)
 	free(k->areas);
 }
 
-/* Below a guest's root as the guest would open it: its proc may be a link to ours, whose kernel is not its, or what blocks. */
+/* Below a guest's root as the guest would open it: its proc may be a link to ours, whose kernel is
+ * not its, or what blocks. */
 static int open_proc(const struct hw_kernel *k, const char *name)
 {
 	struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
@@ -117,8 +118,11 @@ static bool empty(const uint8_t *p, size_t n)
 	return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
 }
 
-/* Where no page is, kcore of Linux 6.1 gives what it gave before: the bytes of the page that was read last (read_kcore() takes vread()'s
- * buffer, which that does not touch then). So it is asked again, behind another page. */
+/*
+ * Where no page is, kcore of Linux 6.1 returns the bytes of the page that was read last (read_kcore()
+ * takes vread()'s buffer, which is not touched then). So it is read again, after another page: a hole
+ * then shows that page's bytes.
+ */
 static bool is_hole(const struct hw_kernel *k, uint64_t address, const uint8_t *page)
 {
 	uint8_t other[PAGE], again[PAGE];
@@ -134,14 +138,14 @@ static bool is_hole(const struct hw_kernel *k, uint64_t address, const uint8_t *
 	return false;
 }
 
-/* The same; behind the kernel's text, zeros where no page is. From a page's beginning. */
+/* The same above the kernel's text: zeros where no page is. From a page's beginning. */
 static size_t kcore_read(const struct hw_kernel *k, uint64_t address, uint8_t *to, size_t n)
 {
 	size_t got = kcore_bytes(k, address, to, n);
 
 	if (!k->text_start || address < k->text_end)
 		return got;
-	/* The last first: whether a page is as the one in front of it was is to be seen by what was read. */
+	/* The last first: whether a page equals the one before it is seen by what was read. */
 	for (size_t at = got & ~(size_t)(PAGE - 1); at > 0; at -= PAGE) {
 		uint8_t *page = to + at - PAGE;
 
@@ -175,7 +179,7 @@ int hw_kernel_put_range(struct hw_kernel *k, struct ptc_writer *w, uint64_t addr
 
 		if (got == 0)
 			break;
-		/* The guard page behind an area, and what is gone again, reads as zeros. */
+		/* The guard page after an area, and what is gone again, reads as zeros. */
 		n = got;
 		while (n >= PAGE && empty(buffer + n - PAGE, PAGE))
 			n -= PAGE;
@@ -267,8 +271,10 @@ static bool in_areas(const struct hw_kernel_area *areas, size_t n, uint64_t addr
 	return false;
 }
 
-/* What else of module space is not empty. Its areas are made at the lowest place that is free, the first at most 4 MB behind its beginning:
- * where nothing was for a while, and no symbol is known any more, nothing follows. */
+/*
+ * What else of module space is not empty. The kernel allocates at the lowest free place, the first at
+ * most 4 MB above the beginning: after a long hole without a known symbol nothing follows.
+ */
 static int areas_by_looking(const struct hw_kernel *k, struct hw_kernel_area **areas, size_t *count,
 			    struct pt_error *e)
 {
@@ -314,7 +320,8 @@ static int areas_by_looking(const struct hw_kernel *k, struct hw_kernel_area **a
 	return r;
 }
 
-/* vmallocinfo's addresses are hashes where kptr_restrict is 0, as it is mostly, and then none of them is in module space. */
+/* vmallocinfo's addresses are hashes where kptr_restrict is 0, as it is mostly, and then none of them
+ * is in module space. */
 static int find_areas(const struct hw_kernel *k, struct hw_kernel_area **ret, size_t *ret_count,
 		      struct pt_error *e)
 {

@@ -1,11 +1,12 @@
 /*
- * kcore.h - the running kernel's code, from /proc/kcore, and its symbols, from /proc/kallsyms. record/images.h has the
- * functions that others call.
+ * kcore.h - the running kernel's code, from /proc/kcore, and its symbols, from /proc/kallsyms.
+ * record/images.h is the interface that the capture uses.
  *
- * kcore is an ELF core file of the kernel's memory (fs/proc/kcore.c). Its text reads as it runs. Module space holds modules,
- * BPF programs, ftrace's and kprobes' trampolines, and thunks (ITS) that no symbol names: all of its areas are taken, as
- * /proc/vmallocinfo tells them. It tells none to those who may not know, and hashes to everybody where kptr_restrict is 0: then it is the
- * areas of /proc/modules, and what else is not empty there.
+ * kcore is an ELF core file of the kernel's memory (fs/proc/kcore.c). Its text reads as it runs.
+ * Module space holds modules, BPF programs, trampolines of ftrace and kprobes, and thunks (ITS) that
+ * no symbol names. All of its areas are taken, as /proc/vmallocinfo lists them. That file is empty
+ * without CAP_SYSLOG, and has hashes for addresses where kptr_restrict is
+ * 0. Then the areas are those of /proc/modules, and whatever else in module space is not empty.
  */
 #ifndef CAPTURE_CODE_KCORE_H
 #define CAPTURE_CODE_KCORE_H
@@ -37,10 +38,15 @@ struct hw_kernel {
 
 void hw_kernel_init(struct hw_kernel *k);
 void hw_kernel_deinit(struct hw_kernel *k);
+/* Opens the files, while the process may. False when kcore cannot be read: *why says why. */
 bool hw_kernel_files(struct hw_kernel *k, struct pt_error *why);
+/* Symbols, kernel text and module space as they are now. This and the next two return 0, or -1: the
+ * writer's errors. */
 int hw_kernel_put_all(struct hw_kernel *k, struct ptc_writer *w, struct pt_error *e);
+/* A range whose code has appeared or changed at time_ns (KSYMBOL, TEXT_POKE records). */
 int hw_kernel_put_range(struct hw_kernel *k, struct ptc_writer *w, uint64_t address, uint64_t bytes,
 			uint64_t time_ns, struct pt_error *e);
+/* Areas of module space that were not there at the last look. */
 int hw_kernel_put_new(struct hw_kernel *k, struct ptc_writer *w, uint64_t time_ns, struct pt_error *e);
 
 #endif

@@ -373,9 +373,9 @@ void kernel_unfentry(const struct kernel_symbols *s, uint64_t vaddr, uint8_t *by
 	uint64_t fentry = s ? kernel_symbols_find(s, "__fentry__") : 0;
 
 	for (size_t i = 0; fentry && i < s->count; i++) {
-		/* Behind an ENDBR64, if the kernel has them. */
-		for (uint64_t behind = 0; behind <= 4; behind += 4) {
-			uint64_t at = s->symbols[i].addr + behind - vaddr;
+		/* After an ENDBR64 (4 bytes), if the kernel has them. */
+		for (uint64_t endbr = 0; endbr <= 4; endbr += 4) {
+			uint64_t at = s->symbols[i].addr + endbr - vaddr;
 			int32_t displacement;
 
 			if (at >= size || size - at < sizeof nop5 || bytes[at] != 0xe8)
@@ -527,88 +527,112 @@ static bool clip(Elf64_Phdr *ph, const struct kernel_range *range)
 	return true;
 }
 
-/* Writes the segments; linked: the executable ones of a vmlinux. Their addresses are moved by slide. */
-static int put_segments(int fd, const char *path, const Elf64_Phdr *ph, unsigned count, bool linked,
-			uint64_t slide, const struct kernel_symbols *symbols,
-			const struct kernel_ranges *wanted, struct ptc_writer *w, int32_t machine_pid,
-			struct kernel_ranges *ret, struct pt_error *e)
+/* A kcore or vmlinux that is being written. */
+struct kernel_elf {
+	int fd;
+	const char *path;
+	Elf64_Phdr *segments; /* with code of a kernel: count of them */
+	unsigned count;
+	bool linked;	/* a vmlinux: its executable segments, their addresses moved by slide */
+	uint64_t slide; /* modulo 2^64 */
+	const struct kernel_symbols *symbols; /* of a vmlinux, NULL: none */
+	const struct kernel_ranges *wanted;   /* of a kcore as long as /proc/kcore's, NULL: nothing of it */
+	uint64_t bytes;			      /* written so far */
+};
+
+static int kernel_elf_open(struct kernel_elf *k, uint16_t type, struct pt_error *e)
+{
+	k->fd = open(k->path, O_RDONLY | O_CLOEXEC);
+	if (k->fd < 0)
+		return pt_fail_errno(e, "cannot read %s", k->path);
+	k->segments = read_headers(k->fd, k->path, type, &k->count, e);
+	if (k->segments)
+		return 0;
+	close(k->fd);
+	return -1;
+}
+
+static void kernel_elf_close(struct kernel_elf *k)
+{
+	free(k->segments);
+	close(k->fd);
+}
+
+/* What of a segment is wanted, by range (NULL: all of it). */
+static int put_part(struct kernel_elf *k, Elf64_Phdr segment, const struct kernel_range *range,
+		    uint8_t *buffer, struct kernel_output *to, struct pt_error *e)
 {
 	struct ptc_image image = {.kind = PTC_IMAGE_MEMORY,
-				  .machine_pid = machine_pid,
+				  .machine_pid = to->machine_pid,
 				  .pid = PTC_ANY_PID,
 				  .name = KERNEL_IMAGE_NAME,
 				  .name_bytes = sizeof KERNEL_IMAGE_NAME - 1};
+
+	if (!clip(&segment, range))
+		return 0;
+	k->bytes += segment.p_filesz;
+	if (k->bytes > WRITTEN_MAX)
+		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
+			       "%s has segments of more than %llu bytes in all", k->path,
+			       (unsigned long long)WRITTEN_MAX);
+	segment.p_vaddr += k->slide;
+	if (k->linked ? put_linked_segment(k->fd, k->path, &segment, k->symbols, to->w, &image, e)
+		      : put_segment(k->fd, k->path, &segment, to->w, &image, buffer, e))
+		return -1;
+	return kernel_ranges_add(&to->written, segment.p_vaddr, segment.p_vaddr + segment.p_filesz)
+		   ? 0
+		   : pt_fail_no_memory(e, "the kernel's symbols");
+}
+
+static int put_segments(struct kernel_elf *k, struct kernel_output *to, struct pt_error *e)
+{
 	uint8_t *buffer = malloc(COPY_BYTES);
 	int failed = buffer ? 0 : pt_fail_no_memory(e, "the kernel's symbols");
-	uint64_t sum = 0;
 
-	for (unsigned i = 0; i < count && !failed; i++) {
-		size_t pieces = ph[i].p_filesz > WHOLE_MAX && wanted ? wanted->count : 1;
+	for (unsigned i = 0; i < k->count && !failed; i++) {
+		bool by_range = k->segments[i].p_filesz > WHOLE_MAX && k->wanted;
+		size_t pieces = by_range ? k->wanted->count : 1;
 
-		if (linked && !(ph[i].p_flags & PF_X))
+		if (k->linked && !(k->segments[i].p_flags & PF_X))
 			continue;
-		for (size_t k = 0; k < pieces && !failed; k++) {
-			Elf64_Phdr moved = ph[i];
-
-			if (!clip(&moved, ph[i].p_filesz > WHOLE_MAX && wanted ? &wanted->all[k] : NULL))
-				continue;
-			sum += moved.p_filesz;
-			if (sum > WRITTEN_MAX)
-				failed = pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
-						 "%s has segments of more than %llu bytes in all", path,
-						 (unsigned long long)WRITTEN_MAX);
-			if (failed)
-				break;
-			moved.p_vaddr += slide;
-			failed = linked ? put_linked_segment(fd, path, &moved, symbols, w, &image, e)
-					: put_segment(fd, path, &moved, w, &image, buffer, e);
-			if (!failed && !kernel_ranges_add(ret, moved.p_vaddr, moved.p_vaddr + moved.p_filesz))
-				failed = pt_fail_no_memory(e, "the kernel's symbols");
-		}
+		for (size_t p = 0; p < pieces && !failed; p++)
+			failed =
+			    put_part(k, k->segments[i], by_range ? &k->wanted->all[p] : NULL, buffer, to, e);
 	}
 	free(buffer);
 	return failed;
 }
 
-int kernel_put_kcore(const char *path, const struct kernel_ranges *wanted, struct ptc_writer *w,
-		     int32_t machine_pid, struct kernel_ranges *ret, struct pt_error *e)
+int kernel_put_kcore(const char *path, const struct kernel_ranges *wanted, struct kernel_output *to,
+		     struct pt_error *e)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), done = -1;
-	Elf64_Phdr *ph;
-	unsigned count;
+	struct kernel_elf k = {.path = path, .wanted = wanted};
+	int done;
 
-	if (fd < 0)
-		return pt_fail_errno(e, "cannot read %s", path);
-	ph = read_headers(fd, path, ET_CORE, &count, e);
-	if (ph)
-		done = put_segments(fd, path, ph, count, false, 0, NULL, wanted, w, machine_pid, ret, e);
-	free(ph);
-	close(fd);
+	if (kernel_elf_open(&k, ET_CORE, e) < 0)
+		return -1;
+	done = put_segments(&k, to, e);
+	kernel_elf_close(&k);
 	return done;
 }
 
 int kernel_put_vmlinux(const char *path, uint64_t text, const struct kernel_symbols *symbols,
-		       struct ptc_writer *w, int32_t machine_pid, struct kernel_ranges *ret,
-		       struct pt_error *e)
+		       struct kernel_output *to, struct pt_error *e)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), done = -1;
+	struct kernel_elf k = {.path = path, .linked = true, .symbols = symbols};
 	uint64_t lowest = UINT64_MAX;
-	Elf64_Phdr *ph;
-	unsigned count;
+	int done;
 
-	if (fd < 0)
-		return pt_fail_errno(e, "cannot read %s", path);
-	ph = read_headers(fd, path, ET_EXEC, &count, e);
+	if (kernel_elf_open(&k, ET_EXEC, e) < 0)
+		return -1;
 	/* _text is where the linker's script puts the first segment. */
-	for (unsigned i = 0; ph && i < count; i++)
-		if ((ph[i].p_flags & PF_X) && ph[i].p_vaddr < lowest)
-			lowest = ph[i].p_vaddr;
-	if (ph && lowest == UINT64_MAX)
-		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s has no code of a kernel", path);
-	else if (ph)
-		done = put_segments(fd, path, ph, count, true, text - lowest, symbols, NULL, w, machine_pid,
-				    ret, e);
-	free(ph);
-	close(fd);
+	for (unsigned i = 0; i < k.count; i++)
+		if ((k.segments[i].p_flags & PF_X) && k.segments[i].p_vaddr < lowest)
+			lowest = k.segments[i].p_vaddr;
+	k.slide = text - lowest;
+	done = lowest == UINT64_MAX
+		   ? pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s has no code of a kernel", path)
+		   : put_segments(&k, to, e);
+	kernel_elf_close(&k);
 	return done;
 }

@@ -34,7 +34,7 @@ struct module {
 
 static const char *const suffixes[] = {".ko", ".ko.xz", ".ko.zst", ".ko.gz"};
 
-/* The bytes of a file's name that are in front of ".ko...", 0: it is no module's. */
+/* The length of a file's name before ".ko...", 0: it is no module's. */
 static size_t stem_bytes(const char *name)
 {
 	size_t n = strlen(name);
@@ -300,7 +300,7 @@ static int check_symbols(const struct module *m, uint64_t end, struct pt_error *
 
 /* ---- Relocation ---- */
 
-/* Of a symbol; false: nobody tells, or it is data. *ret_code: code may be there. */
+/* A symbol's address. False: it is not known, or the symbol is data. *ret_code: code may be there. */
 static bool value_of(const struct module *m, const GElf_Sym *sym, uint64_t *ret, bool *ret_code)
 {
 	*ret_code = true;
@@ -316,7 +316,7 @@ static bool value_of(const struct module *m, const GElf_Sym *sym, uint64_t *ret,
 	return false;
 }
 
-/* The opcode bytes in front of a branch's displacement: E8, E9, 0F 8x. 0: it is no branch. */
+/* The number of opcode bytes before a branch's displacement: E8, E9, 0F 8x. 0: it is no branch. */
 static unsigned branch_opcode(const struct module *m, uint64_t at)
 {
 	if (at >= 1 && (m->text[at - 1] & 0xfe) == 0xe8)
@@ -324,28 +324,41 @@ static unsigned branch_opcode(const struct module *m, uint64_t at)
 	return at >= 2 && m->text[at - 2] == 0x0f && (m->text[at - 1] & 0xf0) == 0x80 ? 2 : 0;
 }
 
+/* How a relocation's value is made: as many bytes, relative to its place or not. False: the kernel
+ * knows no such type. */
+static bool relocation_type(unsigned type, unsigned *ret_bytes, bool *ret_relative)
+{
+	*ret_relative = type == R_X86_64_PC32 || type == R_X86_64_PLT32 || type == R_X86_64_PC64;
+	*ret_bytes = type == R_X86_64_64 || type == R_X86_64_PC64 ? 8 : 4;
+	return *ret_relative || type == R_X86_64_64 || type == R_X86_64_32 || type == R_X86_64_32S;
+}
+
+/* The types are those of the kernel's arch/x86/kernel/module.c, __write_relocate_add(). */
 static void relocate_one(struct module *m, const GElf_Rela *rela, uint64_t section)
 {
-	uint64_t at = section - m->start + rela->r_offset, value = 0, place = section + rela->r_offset;
-	unsigned type = (unsigned)GELF_R_TYPE(rela->r_info), bytes = 4, opcode;
-	bool code = true, known;
+	uint64_t at = section - m->start + rela->r_offset, value = 0;
+	unsigned type = (unsigned)GELF_R_TYPE(rela->r_info), bytes, opcode;
+	bool code = true, known_type, relative;
 	GElf_Sym sym;
 
-	if (type == R_X86_64_64 || type == R_X86_64_PC64)
-		bytes = 8;
-	if (at > m->bytes || bytes > m->bytes - at ||
-	    !gelf_getsym(m->symbols, (int)GELF_R_SYM(rela->r_info), &sym))
+	if (type == R_X86_64_NONE || at > m->bytes)
 		return;
-	known = value_of(m, &sym, &value, &code);
-	value += (uint64_t)rela->r_addend;
-	if (type == R_X86_64_PC32 || type == R_X86_64_PLT32 || type == R_X86_64_PC64)
-		value -= place;
-	if (known) {
+	known_type = relocation_type(type, &bytes, &relative);
+	if (!known_type) {
+		/* What the bytes would become is not known, nor how many they are: at most 8. */
+		memset(m->hole + at, 1, m->bytes - at < 8 ? m->bytes - at : 8);
+		m->unknown++;
+		return;
+	}
+	if (bytes > m->bytes - at || !gelf_getsym(m->symbols, (int)GELF_R_SYM(rela->r_info), &sym))
+		return;
+	if (value_of(m, &sym, &value, &code)) {
+		value += (uint64_t)rela->r_addend - (relative ? section + rela->r_offset : 0);
 		memcpy(m->text + at, &value, bytes);
 		return;
 	}
 	/* An operand's length is right in any case; a branch's target would be wrong. */
-	opcode = code && (type == R_X86_64_PC32 || type == R_X86_64_PLT32) ? branch_opcode(m, at) : 0;
+	opcode = code && relative && bytes == 4 ? branch_opcode(m, at) : 0;
 	if (opcode) {
 		memset(m->hole + at - opcode, 1, opcode + 4);
 		m->unknown++;
@@ -415,11 +428,10 @@ static void copy_sections(struct module *m)
 
 /* ---- Into the container ---- */
 
-static int put_text(const struct module *m, const char *name, struct ptc_writer *w, int32_t machine_pid,
-		    struct kernel_ranges *ret, struct pt_error *e)
+static int put_text(const struct module *m, const char *name, struct kernel_output *to, struct pt_error *e)
 {
 	struct ptc_image image = {.kind = PTC_IMAGE_MEMORY,
-				  .machine_pid = machine_pid,
+				  .machine_pid = to->machine_pid,
 				  .pid = PTC_ANY_PID,
 				  .name = name,
 				  .name_bytes = (uint32_t)strlen(name)};
@@ -432,18 +444,17 @@ static int put_text(const struct module *m, const char *name, struct ptc_writer 
 		image.vaddr = m->start + at;
 		image.bytes = m->text + at;
 		image.size = end - at;
-		if (ptc_put_image(w, &image, e))
+		if (ptc_put_image(to->w, &image, e))
 			return -1;
 		image.continues = 1;
 	}
-	return kernel_ranges_add(ret, m->start, m->start + m->bytes)
+	return kernel_ranges_add(&to->written, m->start, m->start + m->bytes)
 		   ? 0
 		   : pt_fail_no_memory(e, "a kernel module");
 }
 
-int kernel_put_module(const uint8_t *bytes, size_t size, const char *name, uint64_t start, uint64_t end,
-		      const struct kernel_symbols *symbols, struct ptc_writer *w, int32_t machine_pid,
-		      struct kernel_ranges *ret, unsigned *ret_unknown, struct pt_error *e)
+int kernel_put_module(const struct kernel_module *module, const struct kernel_symbols *symbols,
+		      struct kernel_output *to, unsigned *ret_unknown, struct pt_error *e)
 {
 	struct module *m = calloc(1, sizeof *m);
 	int done = -1;
@@ -451,16 +462,16 @@ int kernel_put_module(const uint8_t *bytes, size_t size, const char *name, uint6
 
 	if (!m)
 		return pt_fail_no_memory(e, "a kernel module");
-	m->start = start;
+	m->start = module->start;
 	m->kernel = symbols;
 	elf_version(EV_CURRENT);
-	m->elf = elf_memory((char *)(uintptr_t)bytes, size);
+	m->elf = elf_memory((char *)(uintptr_t)module->bytes, module->size);
 	if (!m->elf || !gelf_getehdr(m->elf, &eh) || eh.e_type != ET_REL || eh.e_machine != EM_X86_64 ||
 	    !find_symbols(m)) {
 		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "it is no kernel module of x86-64");
 		goto out;
 	}
-	if (lay_out(m, end, e) || check_symbols(m, end, e))
+	if (lay_out(m, module->end, e) || check_symbols(m, module->end, e))
 		goto out;
 	m->text = calloc(1, m->bytes);
 	m->hole = malloc(m->bytes);
@@ -472,7 +483,7 @@ int kernel_put_module(const uint8_t *bytes, size_t size, const char *name, uint6
 	each_relocation(m, false);
 	each_relocation(m, true);
 	*ret_unknown += m->unknown;
-	done = put_text(m, name, w, machine_pid, ret, e);
+	done = put_text(m, module->name, to, e);
 out:
 	elf_end(m->elf);
 	free(m->text);

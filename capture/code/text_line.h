@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The next line into to, without its end; what of it goes beyond room - 1 bytes is left out, and *ret_cut then. False: there is none (or
- * ferror()). */
+/*
+ * Reads the next line into to (room bytes), without its end. What does not fit is dropped, and
+ * *ret_cut is set. False: there is no line, or ferror(f).
+ */
 static inline bool text_line(FILE *f, char *to, size_t room, bool *ret_cut)
 {
 	size_t n = 0;

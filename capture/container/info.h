@@ -10,7 +10,7 @@
 
 #include "schema/container.h"
 
-#define INFO_TYPES  16	 /* chunk types told apart; what is beyond counts as type 0 */
+#define INFO_TYPES  16	 /* chunk types counted by type; others count as type 0 */
 #define INFO_IMAGES 4096 /* listed; the last one sums up all further ones */
 #define INFO_RANGES 32	 /* of an image, listed; further ones are only counted */
 

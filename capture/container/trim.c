@@ -31,7 +31,7 @@ static const char usage[] = "usage: pt-capture trim [--time A..B] [--used-code] 
 			    "  -q, --quiet        say nothing but errors\n"
 			    "  -h, --help         this text\n"
 			    "\n"
-			    "What was mapped and named before the range stays. The result is a recording of "
+			    "What was mapped and named before the range is kept. The result is a recording of "
 			    "its own (META uuid), and says what\n"
 			    "it was trimmed from (trimmed_from, trimmed).\n"
 			    "Exit status: 0 done; 1 failed, nothing is left; 2 wrong usage; 3 done, but "

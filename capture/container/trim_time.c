@@ -231,7 +231,7 @@ static int read_all(int fd, int (*take)(void *arg, const struct ptc_chunk *c, st
 		if (take(arg, &c, e) < 0)
 			break;
 	ptc_reader_destroy(r);
-	/* A cut or damaged one is told when it is copied. */
+	/* A cut or damaged one is reported when it is copied. */
 	return got > 0 || (got < 0 && e->kind != PT_ERR_TRUNCATED && e->kind != PT_ERR_BAD_INPUT) ? -1 : 0;
 }
 
@@ -336,7 +336,7 @@ static uint32_t event_of(const struct trim_time *t, uint64_t id, uint32_t otherw
 	return low < t->id_count && t->ids[low].id == id ? t->ids[low].event : otherwise;
 }
 
-/* What the record tells of itself: struct sample_id at its end, or a sample's own beginning. */
+/* What the record says of itself: struct sample_id at its end, or a sample's own beginning. */
 static void look(const struct trim_time *t, uint32_t attr, const uint8_t *p, struct record *ret)
 {
 	static const uint64_t in_trailer[] = {PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_CPU,	PERF_SAMPLE_STREAM_ID,
@@ -381,7 +381,7 @@ static void look(const struct trim_time *t, uint32_t attr, const uint8_t *p, str
 	}
 }
 
-/* Whose switch it is: of a CPU when the record tells of both sides, else of a thread. */
+/* Whose switch it is: of a CPU when the record names both threads, else of a thread. */
 static struct switched key_of(const struct record *r)
 {
 	bool wide = r->h.type == PERF_RECORD_SWITCH_CPU_WIDE;

@@ -9,12 +9,12 @@
 #define NAME "bpf_prog_"
 
 struct program {
-	struct bpf_prog_info info; /* what the file has less of is 0 */
+	struct bpf_prog_info info; /* fields that the file lacks are 0 */
 	const uint8_t *data;
 	uint32_t bytes; /* of data */
 };
 
-struct ksymbol { /* as in PERF_RECORD_KSYMBOL */
+struct ksymbol { /* PERF_RECORD_KSYMBOL up to its name */
 	struct perf_event_header header;
 	uint64_t addr;
 	uint32_t len;
@@ -49,7 +49,7 @@ static const uint8_t *array(const struct program *p, uint64_t offset, uint64_t n
 	return p->data + offset;
 }
 
-/* The code of the program's function at addr, of `len` bytes. NULL: it is another program. */
+/* The code of the program's function at addr, of len bytes. NULL: the program has no such function. */
 static const uint8_t *function(const struct program *p, uint64_t addr, uint32_t len)
 {
 	const struct bpf_prog_info *i = &p->info;
@@ -96,17 +96,17 @@ static bool has_tag(const struct program *p, const char *name, size_t bytes)
 	return false;
 }
 
-int perf_bpf_begins(const struct perf_file *f, int32_t machine_pid, const struct ordered_record *rec,
+int perf_bpf_begins(const struct perf_description *d, int32_t machine_pid, const struct ordered_record *rec,
 		    struct ptc_writer *w, struct pt_error *e)
 {
-	const uint8_t *p = f->bpf, *end;
+	const uint8_t *p = d->bpf, *end;
 	struct ksymbol k;
 	struct program program;
 	const char *name;
 
-	if (!p || rec->size <= sizeof k || f->bpf_bytes < 4)
+	if (!p || rec->size <= sizeof k || d->bpf_bytes < 4)
 		return 0;
-	end = p + f->bpf_bytes;
+	end = p + d->bpf_bytes;
 	memcpy(&k, rec->bytes, sizeof k);
 	if (k.header.type != PERF_RECORD_KSYMBOL || k.type != PERF_RECORD_KSYMBOL_TYPE_BPF ||
 	    k.flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER)

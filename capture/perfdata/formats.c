@@ -54,7 +54,7 @@ static const char *take_name(struct cursor *c)
 	return (const char *)take(c, (uint64_t)(nul - p) + 1);
 }
 
-/* The word behind "key" at a line's begin; its length in *ret_bytes, NULL when there is none. */
+/* The rest of the first line that begins with key; its length in *ret_bytes. NULL: there is none. */
 static const char *value_of(const char *text, size_t n, const char *key, size_t *ret_bytes)
 {
 	const char *at = text, *end = text + n;
@@ -102,18 +102,18 @@ static void skip_header_file(struct cursor *c)
 	take(c, take64(c));
 }
 
-int import_perf_formats(const struct perf_file *f, struct ptc_writer *w, int32_t machine_pid, bool *ret_whole,
-			struct pt_error *e)
+int import_perf_formats(const struct perf_description *d, struct ptc_writer *w, int32_t machine_pid,
+			bool *ret_whole, struct pt_error *e)
 {
 	struct cursor c;
 	uint32_t count;
 
 	*ret_whole = true;
-	if (!f->tracing_data)
+	if (!d->tracing_data)
 		return 0;
-	c = (struct cursor){.p = f->tracing_data, .end = f->tracing_data + f->tracing_bytes};
+	c = (struct cursor){.p = d->tracing_data, .end = d->tracing_data + d->tracing_bytes};
 	*ret_whole = false;
-	if (f->tracing_bytes < sizeof magic - 1 || memcmp(f->tracing_data, magic, sizeof magic - 1) != 0)
+	if (d->tracing_bytes < sizeof magic - 1 || memcmp(d->tracing_data, magic, sizeof magic - 1) != 0)
 		return 0;
 	take(&c, sizeof magic - 1);
 	take_name(&c); /* version */

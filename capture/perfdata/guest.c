@@ -2,10 +2,10 @@
 #include "capture/perfdata/guest.h"
 #include "capture/perfdata/bpf.h"
 #include "capture/perfdata/formats.h"
-#include "capture/perfdata/put.h"
+#include "capture/perfdata/meta.h"
+#include "capture/perfdata/perf_user.h"
+#include "capture/perfdata/put_records.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,8 @@ int perf_guest_open(struct perf_guest *g, const struct import_guest *of, struct 
 	int got;
 
 	*g = (struct perf_guest){.of = of};
-	if (perf_file_open(&g->file, of->path, e) || perf_machines_add(machines, of->pid, &g->file, e))
+	if (perf_file_open(&g->file, of->path, e) ||
+	    perf_machines_add(machines, of->pid, &g->file.description, g->file.directory, e))
 		return -1;
 	while ((got = perf_file_next(&g->file, &rec, e)) > 0) {
 		if (perf_machines_kernel_map(machines, of->pid, &rec, e))
@@ -26,7 +27,7 @@ int perf_guest_open(struct perf_guest *g, const struct import_guest *of, struct 
 				       "%s has AUX data: --guest takes a guest's sideband alone",
 				       g->file.path);
 	}
-	perf_file_sort_ids(&g->file);
+	perf_description_sort_ids(&g->file.description);
 	perf_file_rewind(&g->file);
 	return got;
 }
@@ -36,42 +37,17 @@ void perf_guest_close(struct perf_guest *g)
 	perf_file_close(&g->file);
 }
 
-static int put(struct ptc_writer *w, int32_t pid, const char *key, const char *value, struct pt_error *e)
-{
-	char name[64];
-
-	snprintf(name, sizeof name, "machine.%" PRId32 ".%s", pid, key);
-	return value ? ptc_put_meta(w, name, value, e) : 0;
-}
-
-static int put_number(struct ptc_writer *w, int32_t pid, const char *key, uint64_t value, struct pt_error *e)
-{
-	char text[32];
-
-	snprintf(text, sizeof text, "%" PRIu64, value);
-	return put(w, pid, key, text, e);
-}
-
 int perf_guest_put_meta(const struct perf_guest *g, struct ptc_writer *w, struct pt_error *e)
 {
-	const struct perf_file_clock *clock = &g->file.clock;
+	const struct perf_description *d = &g->file.description;
+	uint32_t vcpus = d->cpus_online ? d->cpus_online : 1;
 	int32_t pid = g->of->pid;
 
-	if (put(w, pid, "host", g->file.text[PERF_TEXT_HOST], e) ||
-	    put(w, pid, "kernel", g->file.text[PERF_TEXT_RELEASE], e))
+	if (perf_meta_put_guest(w, pid, d, e) || perf_meta_put_clock(w, pid, &d->clock, e))
 		return -1;
-	if (clock->mult && (put_number(w, pid, "time_zero", clock->zero, e) ||
-			    put_number(w, pid, "time_mult", clock->mult, e) ||
-			    put_number(w, pid, "time_shift", clock->shift, e)))
-		return -1;
-	for (uint32_t vcpu = 0; g->of->has_offset && vcpu < (g->file.cpus_online ? g->file.cpus_online : 1);
-	     vcpu++) {
-		char key[64];
-
-		snprintf(key, sizeof key, "kvm.%" PRId32 ".%" PRIu32 ".tsc_offset", pid, vcpu);
-		if (ptc_put_metaf(w, e, key, "%" PRId64, g->of->tsc_offset))
+	for (uint32_t vcpu = 0; g->of->has_offset && vcpu < vcpus; vcpu++)
+		if (perf_meta_put_tsc_offset(w, pid, vcpu, g->of->tsc_offset, e))
 			return -1;
-	}
 	return 0;
 }
 
@@ -90,7 +66,7 @@ static int put_records(struct perf_guest *g, struct ptc_writer *w, struct perf_m
 		if (h.type == PERF_RECORD_MMAP || h.type == PERF_RECORD_MMAP2)
 			ret = perf_machines_mapped(machines, g->of->pid, rec, w, e);
 		else if (h.type == PERF_RECORD_KSYMBOL)
-			ret = perf_bpf_begins(&g->file, g->of->pid, rec, w, e);
+			ret = perf_bpf_begins(&g->file.description, g->of->pid, rec, w, e);
 		if (ret == 0)
 			ret = perf_put_record(side, rec, e);
 		free(rec);
@@ -108,19 +84,16 @@ int perf_guest_put(struct perf_guest *g, struct ptc_writer *w, struct perf_machi
 	struct perf_order *order = perf_order_create(&g->file);
 	int ret = -1;
 
-	if (!order) {
-		pt_fail_no_memory(e, "the guest's records");
-		return -1;
-	}
-	if (perf_machines_add(machines, g->of->pid, &g->file, e) ||
-	    perf_machines_kernel(machines, g->of->pid, w, e) ||
-	    perf_put_init(&side, w, &g->file, g->of->pid, next_attr, e) ||
-	    import_perf_formats(&g->file, w, g->of->pid, &whole, e) ||
+	if (!order)
+		return pt_fail_no_memory(e, "the guest's records");
+	if (perf_machines_kernel(machines, g->of->pid, w, e) ||
+	    perf_put_init(&side, w, &g->file.description, g->of->pid, next_attr, e) ||
+	    import_perf_formats(&g->file.description, w, g->of->pid, &whole, e) ||
 	    put_records(g, w, machines, &side, order, e))
 		goto out;
 	if (!whole)
 		import_perf_note(notes, "%s: the tracepoints' formats are malformed", g->file.path);
-	if (!g->file.clock.mult)
+	if (!g->file.description.clock.mult)
 		import_perf_note(notes, "%s does not say how the guest's clock relates to its TSC",
 				 g->file.path);
 	if (g->file.unfinished || perf_order_late(order)) {

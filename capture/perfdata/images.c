@@ -1,9 +1,11 @@
 /* images.c - see images.h. The cache's layout: perf's util/build-id.c. */
 #include "capture/perfdata/images.h"
 #include "capture/code/elf_image.h"
+#include "capture/perfdata/path.h"
+#include "schema/array.h"
+#include "schema/hash.h"
 
 #include <glob.h>
-#include <search.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,74 +15,77 @@
 #include <unistd.h>
 
 #define BUILD_ID_BYTES 20
-#define HEX_BYTES      (2 * BUILD_ID_BYTES + 1)
 #define VDSO	       "[vdso]"
 
 /* A file that was mapped. */
 struct mapped {
 	uint8_t build_id[BUILD_ID_BYTES];
-	uint32_t build_id_bytes;
+	uint32_t build_id_bytes; /* 0 unknown */
 	bool found;
-	struct perf_image_missing missing;
+	struct perf_image_missing missing; /* its name, and when it was not found, why */
 };
 
 struct perf_images {
-	int32_t machine_pid;
-	char *root, *cache;
-	bool own_cache, own_kernel;
+	struct perf_images_places places;
+	const struct perf_description *description;
 	struct image_set *set;
-	const struct perf_file *file;
-	const struct perf_file_build_id **listed; /* the recording's of this machine, by name */
-	size_t listed_count, listed_of; /* listed_of: so many there were in all when they were sorted */
-	void *mapped;			/* tsearch()'s, of all by name and build id */
-	struct mapped **all;
+	const struct perf_file_build_id **listed; /* the description's of this machine, by name */
+	size_t listed_count, listed_of; /* listed_of: description->build_id_count when they were sorted */
+	struct mapped *all;
 	size_t count, room;
+	struct pt_hash by_name; /* numbers of all, from 1, by name and build id */
 	uint64_t mapped_bytes;
 };
 
-struct perf_images *perf_images_create(int32_t machine_pid, const char *root, const char *cache,
-				       bool own_cache, bool own_kernel)
+struct perf_images *perf_images_create(const struct perf_images_places *places,
+				       const struct perf_description *description)
 {
 	struct perf_images *i = calloc(1, sizeof *i);
 
 	if (!i)
 		return NULL;
-	i->machine_pid = machine_pid;
-	i->own_cache = own_cache;
-	i->own_kernel = own_kernel;
-	i->root = strdup(root);
-	i->cache = cache ? strdup(cache) : NULL;
-	i->set = image_set_create_for(machine_pid);
-	if (!i->root || (cache && !i->cache) || !i->set) {
+	i->places = *places;
+	i->description = description;
+	i->set = image_set_create_for(places->machine_pid);
+	if (!i->set || pt_hash_init(&i->by_name, 6, NULL)) {
 		perf_images_destroy(i);
 		return NULL;
 	}
 	return i;
 }
 
-/* Of what the list of all of them frees. */
-static void leave(void *node)
-{
-	(void)node;
-}
-
 void perf_images_destroy(struct perf_images *i)
 {
 	if (!i)
 		return;
-	tdestroy(i->mapped, leave);
-	free(i->listed);
 	for (size_t k = 0; k < i->count; k++) {
-		free(i->all[k]->missing.name);
-		free(i->all[k]->missing.why);
-		free(i->all[k]);
+		free(i->all[k].missing.name);
+		free(i->all[k].missing.why);
 	}
 	free(i->all);
-	free(i->root);
-	free(i->cache);
+	free(i->listed);
+	pt_hash_deinit(&i->by_name);
 	image_set_destroy(i->set);
 	free(i);
 }
+
+uint64_t perf_images_mapped_bytes(const struct perf_images *i)
+{
+	return i->mapped_bytes;
+}
+
+const struct perf_image_missing *perf_images_missing(const struct perf_images *i, size_t *at)
+{
+	while (*at < i->count) {
+		const struct mapped *m = &i->all[(*at)++];
+
+		if (!m->found)
+			return &m->missing;
+	}
+	return NULL;
+}
+
+/* ---- The recording's list of build ids ---- */
 
 static int by_listed_name(const void *a, const void *b)
 {
@@ -91,16 +96,12 @@ static int by_listed_name(const void *a, const void *b)
 	return order ? order : (x > y) - (x < y);
 }
 
-void perf_images_build_ids(struct perf_images *i, const struct perf_file *f)
-{
-	i->file = f;
-}
-
 /* They come as the recording is read, so they are sorted when they are asked for. */
 static int sort_build_ids(struct perf_images *i, struct pt_error *e)
 {
-	const struct perf_file *f = i->file;
-	size_t all = f ? f->build_id_count : 0;
+	const struct perf_description *d = i->description;
+	int32_t pid = i->places.machine_pid;
+	size_t all = d->build_id_count;
 
 	if (all == i->listed_of)
 		return 0;
@@ -112,9 +113,9 @@ static int sort_build_ids(struct perf_images *i, struct pt_error *e)
 		return pt_fail_no_memory(e, "the list of mapped files");
 	i->listed_of = all;
 	for (size_t k = 0; k < all; k++) {
-		const struct perf_file_build_id *b = &f->build_ids[k];
+		const struct perf_file_build_id *b = &d->build_ids[k];
 
-		if (i->machine_pid ? b->pid == i->machine_pid : b->pid <= 0)
+		if (pid ? b->pid == pid : b->pid <= 0)
 			i->listed[i->listed_count++] = b;
 	}
 	if (i->listed_count)
@@ -123,37 +124,7 @@ static int sort_build_ids(struct perf_images *i, struct pt_error *e)
 	return 0;
 }
 
-uint64_t perf_images_mapped_bytes(const struct perf_images *i)
-{
-	return i->mapped_bytes;
-}
-
-const struct perf_image_missing *perf_images_missing(const struct perf_images *i, size_t *at)
-{
-	while (*at < i->count) {
-		const struct mapped *m = i->all[(*at)++];
-
-		if (!m->found)
-			return &m->missing;
-	}
-	return NULL;
-}
-
-static void hex(char *to, const uint8_t *bytes, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		snprintf(to + 2 * (size_t)i, 3, "%02x", bytes[i]);
-	to[2 * (size_t)n] = 0;
-}
-
-static bool is_file(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
-}
-
-/* The build id that the recording's table of them has for name: the first. */
+/* The first entry of a name. NULL: there is none. */
 static const struct perf_file_build_id *listed(const struct perf_images *i, const char *name)
 {
 	size_t low = 0, high = i->listed_count;
@@ -169,6 +140,16 @@ static const struct perf_file_build_id *listed(const struct perf_images *i, cons
 	return low < i->listed_count && strcmp(i->listed[low]->name, name) == 0 ? i->listed[low] : NULL;
 }
 
+/* ---- Files ---- */
+
+static bool is_file(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* Says why the file is missing. */
 static void why(struct mapped *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void why(struct mapped *m, const char *format, ...)
 {
@@ -188,7 +169,7 @@ static int try_path(struct perf_images *i, struct ptc_writer *w, struct mapped *
 		    struct pt_error *e)
 {
 	uint8_t build_id[BUILD_ID_BYTES];
-	char has[HEX_BYTES], wants[HEX_BYTES];
+	char has[41], wants[41];
 	struct pt_error not_taken = {0};
 	int bytes, ret;
 
@@ -201,8 +182,8 @@ static int try_path(struct perf_images *i, struct ptc_writer *w, struct mapped *
 	}
 	if (m->build_id_bytes && bytes &&
 	    ((uint32_t)bytes != m->build_id_bytes || memcmp(build_id, m->build_id, m->build_id_bytes) != 0)) {
-		hex(has, build_id, (uint32_t)bytes);
-		hex(wants, m->build_id, m->build_id_bytes);
+		perf_build_id_text(has, build_id, (uint32_t)bytes);
+		perf_build_id_text(wants, m->build_id, m->build_id_bytes);
 		why(m, "%s is another build (%s, not %s)", path, has, wants);
 		return 0;
 	}
@@ -218,6 +199,7 @@ static int try_path(struct perf_images *i, struct ptc_writer *w, struct mapped *
 	return 1;
 }
 
+/* try_path() of a path that is made as printf() does. */
 static int try_format(struct perf_images *i, struct ptc_writer *w, struct mapped *m, struct pt_error *e,
 		      const char *format, ...) __attribute__((format(printf, 5, 6)));
 static int try_format(struct perf_images *i, struct ptc_writer *w, struct mapped *m, struct pt_error *e,
@@ -240,44 +222,51 @@ static int try_format(struct perf_images *i, struct ptc_writer *w, struct mapped
 static int try_cache(struct perf_images *i, struct ptc_writer *w, struct mapped *m, struct pt_error *e)
 {
 	const char *leaf = strcmp(m->missing.name, VDSO) == 0 ? "vdso" : "elf";
-	char id[HEX_BYTES];
+	char id[41];
 	int ret;
 
-	if (!i->cache || !m->build_id_bytes)
+	if (!i->places.cache || !m->build_id_bytes)
 		return 0;
-	hex(id, m->build_id, m->build_id_bytes);
-	ret = try_format(i, w, m, e, "%s/.build-id/%.2s/%s/%s", i->cache, id, id + 2, leaf);
+	perf_build_id_text(id, m->build_id, m->build_id_bytes);
+	ret = try_format(i, w, m, e, "%s/.build-id/%.2s/%s/%s", i->places.cache, id, id + 2, leaf);
 	/* Before 4.5 perf linked to the file itself. */
 	if (ret == 0)
-		ret = try_format(i, w, m, e, "%s/.build-id/%.2s/%s", i->cache, id, id + 2);
+		ret = try_format(i, w, m, e, "%s/.build-id/%.2s/%s", i->places.cache, id, id + 2);
 	if (ret == 0)
-		ret = try_format(i, w, m, e, "%s/%s/%s/%s", i->cache, m->missing.name, id, leaf);
+		ret = try_format(i, w, m, e, "%s/%s/%s/%s", i->places.cache, m->missing.name, id, leaf);
 	return ret;
 }
 
-/* The vdso has no file: a copy in the cache, when there is but one, or that of this kernel. */
-static int try_vdso(struct perf_images *i, struct ptc_writer *w, struct mapped *m, struct pt_error *e)
+/* The only copy of a vDSO in the cache. */
+static int try_cached_vdso(struct perf_images *i, struct ptc_writer *w, struct mapped *m, struct pt_error *e)
 {
-	struct pt_error not_taken = {0};
-	const uint8_t *own;
 	char *pattern;
 	glob_t found;
 	int ret = 0;
 
-	if (i->cache && i->own_cache && !m->build_id_bytes) {
-		if (asprintf(&pattern, "%s/\\[vdso\\]/*/vdso", i->cache) < 0)
-			return pt_fail_no_memory(e, "the list of mapped files");
-		if (glob(pattern, 0, NULL, &found) == 0) {
-			if (found.gl_pathc == 1)
-				ret = try_path(i, w, m, found.gl_pathv[0], e);
-			globfree(&found);
-		}
-		free(pattern);
-		if (ret)
-			return ret;
+	if (path_make(&pattern, e, "%s/\\[vdso\\]/*/vdso", i->places.cache))
+		return -1;
+	if (glob(pattern, 0, NULL, &found) == 0) {
+		if (found.gl_pathc == 1)
+			ret = try_path(i, w, m, found.gl_pathv[0], e);
+		globfree(&found);
 	}
-	own = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
-	if (!i->own_kernel || !own)
+	free(pattern);
+	return ret;
+}
+
+/* The vDSO has no file: one in the cache is taken, or that of this kernel. */
+static int try_vdso(struct perf_images *i, struct ptc_writer *w, struct mapped *m, struct pt_error *e)
+{
+	const uint8_t *own = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
+	struct pt_error not_taken = {0};
+	int ret = 0;
+
+	if (i->places.cache && i->places.own_cache && !m->build_id_bytes)
+		ret = try_cached_vdso(i, w, m, e);
+	if (ret)
+		return ret;
+	if (!i->places.own_kernel || !own)
 		return 0;
 	ret = image_set_add_bytes(i->set, w, m->missing.name, own, 2 * (size_t)getpagesize(), &not_taken);
 	if (ret < 0)
@@ -285,6 +274,7 @@ static int try_vdso(struct perf_images *i, struct ptc_writer *w, struct mapped *
 	return ret < 0 ? -1 : ret == IMAGE_SET_DONE;
 }
 
+/* Looks for the file everywhere. 0, or -1. */
 static int find(struct perf_images *i, struct ptc_writer *w, struct mapped *m, struct pt_error *e)
 {
 	const char *name = m->missing.name;
@@ -293,7 +283,7 @@ static int find(struct perf_images *i, struct ptc_writer *w, struct mapped *m, s
 	if (ret == 0 && strcmp(name, VDSO) == 0)
 		ret = try_vdso(i, w, m, e);
 	if (ret == 0 && name[0] == '/' && name[1] != '/')
-		ret = try_format(i, w, m, e, "%s%s", i->root, name);
+		ret = try_format(i, w, m, e, "%s%s", i->places.root, name);
 	if (ret < 0)
 		return -1;
 	m->found = ret;
@@ -302,78 +292,109 @@ static int find(struct perf_images *i, struct ptc_writer *w, struct mapped *m, s
 	return 0;
 }
 
-static int by_name_and_id(const void *a, const void *b)
-{
-	const struct mapped *x = a, *y = b;
+/* ---- Mappings ---- */
 
-	if (x->build_id_bytes != y->build_id_bytes)
-		return x->build_id_bytes < y->build_id_bytes ? -1 : 1;
-	if (x->build_id_bytes && memcmp(x->build_id, y->build_id, x->build_id_bytes) != 0)
-		return memcmp(x->build_id, y->build_id, x->build_id_bytes);
-	return strcmp(x->missing.name, y->missing.name);
+/* What a mapping is of: the file's name, NUL-terminated, and build id. */
+struct key {
+	const char *name;
+	const uint8_t *build_id;
+	uint32_t build_id_bytes;
+};
+
+/* FNV-1a, 64 bits. */
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
+{
+	for (const uint8_t *p = bytes; n; n--, p++)
+		hash = (hash ^ *p) * 0x100000001b3u;
+	return hash;
 }
 
-static struct mapped *mapped_of(struct perf_images *i, const char *name, const uint8_t *build_id,
-				uint32_t build_id_bytes, bool *is_new, struct pt_error *e)
+static uint64_t hash_of(const struct key *key)
 {
-	struct mapped key = {.missing.name = (char *)(uintptr_t)name}, *m;
-	const struct perf_file_build_id *known;
-	struct mapped *const *found;
+	uint64_t hash = hash_bytes(0xcbf29ce484222325u, key->name, strlen(key->name));
 
-	if (sort_build_ids(i, e))
-		return NULL;
-	known = build_id_bytes ? NULL : listed(i, name);
-	if (known) {
-		build_id = known->bytes;
-		build_id_bytes = known->size;
-	}
-	key.build_id_bytes = build_id_bytes;
-	if (build_id_bytes)
-		memcpy(key.build_id, build_id, build_id_bytes);
+	return pt_hash_mix(hash_bytes(hash, key->build_id, key->build_id_bytes));
+}
+
+static uint64_t mapped_hash(const void *all, uint32_t n)
+{
+	const struct mapped *m = (const struct mapped *)all + (n - 1);
+
+	return hash_of(&(struct key){m->missing.name, m->build_id, m->build_id_bytes});
+}
+
+static bool is_of(const struct mapped *m, const struct key *key)
+{
+	return m->build_id_bytes == key->build_id_bytes &&
+	       (!m->build_id_bytes || memcmp(m->build_id, key->build_id, m->build_id_bytes) == 0) &&
+	       strcmp(m->missing.name, key->name) == 0;
+}
+
+/* The entry of a mapped file; *is_new: it was added. NULL: no memory. */
+static struct mapped *mapped_of(struct perf_images *i, const struct key *key, bool *is_new,
+				struct pt_error *e)
+{
+	uint64_t hash = hash_of(key);
+	struct mapped *m;
+	uint32_t n;
+
 	*is_new = false;
-	found = tfind(&key, &i->mapped, by_name_and_id);
-	if (found)
-		return *found;
-	if (i->count == i->room) {
-		size_t room = i->room ? 2 * i->room : 64;
-		struct mapped **grown = realloc(i->all, room * sizeof(struct mapped *));
-
-		if (!grown) {
-			pt_fail_no_memory(e, "the list of mapped files");
-			return NULL;
-		}
-		i->all = grown;
-		i->room = room;
-	}
-	m = malloc(sizeof *m);
-	if (m) {
-		*m = key;
-		m->missing.name = strdup(name);
-	}
-	if (!m || !m->missing.name || !tsearch(m, &i->mapped, by_name_and_id)) {
-		if (m)
-			free(m->missing.name);
-		free(m);
+	for (uint32_t at = pt_hash_first(&i->by_name, hash); (n = i->by_name.slots[at]);
+	     at = pt_hash_next(&i->by_name, at))
+		if (is_of(&i->all[n - 1], key))
+			return &i->all[n - 1];
+	if (pt_array_grow(&i->all, i->count, &i->room, e))
+		return NULL;
+	m = &i->all[i->count];
+	*m = (struct mapped){.build_id_bytes = key->build_id_bytes, .missing.name = strdup(key->name)};
+	if (!m->missing.name) {
 		pt_fail_no_memory(e, "the list of mapped files");
 		return NULL;
 	}
-	i->all[i->count++] = m;
+	if (key->build_id_bytes)
+		memcpy(m->build_id, key->build_id, key->build_id_bytes);
+	if (pt_hash_insert(&i->by_name, hash, (uint32_t)i->count + 1, mapped_hash, i->all, e)) {
+		free(m->missing.name);
+		return NULL;
+	}
+	i->count++;
 	*is_new = true;
 	return m;
 }
 
-int perf_images_map(struct perf_images *i, struct ptc_writer *w, const char *name, const uint8_t *build_id,
-		    uint32_t build_id_bytes, uint64_t mapped_bytes, struct pt_error *e)
+static int map_file(struct perf_images *i, struct ptc_writer *w, struct key *key, uint64_t mapped_bytes,
+		    struct pt_error *e)
 {
+	const struct perf_file_build_id *known;
 	struct mapped *m;
 	bool is_new;
 
-	m = mapped_of(i, name, build_id, build_id_bytes <= BUILD_ID_BYTES ? build_id_bytes : 0, &is_new, e);
+	if (sort_build_ids(i, e))
+		return -1;
+	known = key->build_id_bytes ? NULL : listed(i, key->name);
+	if (known) {
+		key->build_id = known->bytes;
+		key->build_id_bytes = known->size;
+	}
+	m = mapped_of(i, key, &is_new, e);
 	if (!m || (is_new && find(i, w, m, e)))
 		return -1;
+	/* (Sums are for percentages: what a damaged recording makes too large for them does not count.) */
 	if (mapped_bytes > UINT64_MAX / 128 - i->mapped_bytes)
 		mapped_bytes = 0;
 	m->missing.mapped_bytes += mapped_bytes;
 	i->mapped_bytes += mapped_bytes;
 	return 0;
+}
+
+int perf_images_map(struct perf_images *i, struct ptc_writer *w, const struct perf_mmap *map,
+		    struct pt_error *e)
+{
+	char *name = strndup(map->name, map->name_bytes);
+	struct key key = {name, map->build_id, map->build_id_bytes};
+	int ret =
+	    name ? map_file(i, w, &key, map->bytes, e) : pt_fail_no_memory(e, "the list of mapped files");
+
+	free(name);
+	return ret;
 }

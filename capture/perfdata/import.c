@@ -1,109 +1,48 @@
 /* import.c - pt-capture import FILE|DIR: the command line for perf recordings. */
 #include "capture/commands.h"
+#include "capture/perfdata/path.h"
 #include "capture/perfdata/run.h"
-#include "schema/output.h"
 #include "schema/container.h"
+#include "schema/options.h"
+#include "schema/output.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static const char usage[] =
-    "usage: pt-capture import [options] FILE|DIR|-\n"
-    "       pt-capture import --raw AUX [options]          (raw Intel PT bytes: see import --raw --help)\n"
-    "Makes a container from a recording of `perf record -e intel_pt//`: a perf.data, the directory that "
-    "--kcore makes, or\n"
-    "a pipe's output (- is standard input). Files of perf inject are taken, too.\n"
-    "\n"
-    "Where the code is (perf's options):\n"
-    "      --symfs DIR          the traced machine's files are below DIR, its build-id cache is DIR/.debug\n"
-    "      --buildid-dir DIR    the build-id cache (~/.debug)\n"
-    "      --kcore FILE         the kernel's code (DIR/kcore_dir/kcore, or the build-id cache's); "
-    "/proc/kcore, while "
-    "it still\n"
-    "                           runs\n"
-    "      --vmlinux FILE       the same from the file that was linked: without what the kernel patched "
-    "since\n"
-    "      --kallsyms FILE      the kernel's symbols (DIR/kcore_dir/kallsyms)\n"
-    "      --modules FILE|DIR   its modules, as /proc/modules (DIR/kcore_dir/modules); or a folder with "
-    "their files "
-    "(.ko,\n"
-    "                           .ko.xz, .ko.zst, .ko.gz), where there is no kcore. Else these are looked for "
-    "in "
-    "/lib/modules\n"
-    "                           below --symfs, and in the build-id cache. They need --kallsyms\n"
-    "\n"
-    "Guests, whose processes' pid on the host is PID:\n"
-    "      --guest FILE,PID[,OFFSET]   what perf recorded in the guest (a perf.data without Intel PT, or its "
-    "directory);\n"
-    "                           OFFSET: guest TSC - host TSC, if it is known (KVM's tsc-offset)\n"
-    "      --guestmount DIR     the guests' files are below DIR/PID\n"
-    "      --guestkcore, --guestvmlinux, --guestkallsyms, --guestmodules FILE   of the guests' kernel\n"
-    "\n"
-    "  -o, --output FILE        write the container to FILE, not to standard output\n"
-    "  -z, --level N            zstd's level, -100 (fast) to 19 (small); default 1\n"
-    "  -q, --quiet              do not say what is missing\n"
-    "  -h, --help               this text\n"
-    "\n"
-    "Exit status: 0 done; 1 failed, nothing is left; 2 wrong usage; 3 done, but the recording has gaps.\n";
-
-enum {
-	OPT_SYMFS = 256,
-	OPT_CACHE,
-	OPT_KCORE,
-	OPT_KALLSYMS,
-	OPT_MODULES,
-	OPT_VMLINUX,
-	OPT_GUEST,
-	OPT_GUEST_MOUNT,
-	OPT_GUEST_KCORE,
-	OPT_GUEST_KALLSYMS,
-	OPT_GUEST_MODULES,
-	OPT_GUEST_VMLINUX
+struct arguments {
+	struct import_perf_request request;
+	const char *output;
 };
 
-static const struct option options[] = {{"symfs", required_argument, NULL, OPT_SYMFS},
-					{"buildid-dir", required_argument, NULL, OPT_CACHE},
-					{"kcore", required_argument, NULL, OPT_KCORE},
-					{"kallsyms", required_argument, NULL, OPT_KALLSYMS},
-					{"modules", required_argument, NULL, OPT_MODULES},
-					{"vmlinux", required_argument, NULL, OPT_VMLINUX},
-					{"guest", required_argument, NULL, OPT_GUEST},
-					{"guestmount", required_argument, NULL, OPT_GUEST_MOUNT},
-					{"guestkcore", required_argument, NULL, OPT_GUEST_KCORE},
-					{"guestkallsyms", required_argument, NULL, OPT_GUEST_KALLSYMS},
-					{"guestmodules", required_argument, NULL, OPT_GUEST_MODULES},
-					{"guestvmlinux", required_argument, NULL, OPT_GUEST_VMLINUX},
-					{"output", required_argument, NULL, 'o'},
-					{"level", required_argument, NULL, 'z'},
-					{"quiet", no_argument, NULL, 'q'},
-					{"help", no_argument, NULL, 'h'},
-					{NULL, 0, NULL, 0}};
+/* ---- Guests ---- */
 
-static int take_level(const char *value, int *ret, struct pt_error *e)
+/* Cuts ",NUMBER" off the end of text: decimal, or hexadecimal with 0x. False: it does not end so. */
+static bool cut_number(char *text, long long *ret)
 {
-	char *end;
-	long v;
+	char *comma = strrchr(text, ','), *end;
+	long long number;
 
+	if (!comma)
+		return false;
 	errno = 0;
-	v = strtol(value, &end, 10);
-	if (errno || end == value || *end || v < PTC_LEVEL_FASTEST || v > 19)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--level %s: expected -100 to 19", value);
-	*ret = (int)v;
-	return 0;
+	number = comma[1] == '0' && comma[2] == 'x' ? (long long)strtoull(comma + 1, &end, 16)
+						    : strtoll(comma + 1, &end, 10);
+	if (errno || end == comma + 1 || *end)
+		return false;
+	*comma = 0;
+	*ret = number;
+	return true;
 }
 
 /* FILE,PID[,OFFSET]; a FILE may have commas. */
-static int take_guest(struct import_perf_request *r, const char *value, struct pt_error *e)
+static int add_guest(struct import_perf_request *r, const char *value, struct pt_error *e)
 {
 	struct import_guest *grown = realloc(r->guests, (r->guest_count + 1) * sizeof *grown), *g;
-	char *comma, *end;
-	long long number, numbers[2];
-	int count = 0;
+	long long pid = 0, offset;
 
 	if (!grown)
 		return pt_fail_no_memory(e, NULL);
@@ -114,137 +53,213 @@ static int take_guest(struct import_perf_request *r, const char *value, struct p
 		return pt_fail_no_memory(e, NULL);
 	r->guest_count++;
 	/* From the end: one number is the pid, two are the pid and the offset. */
-	for (int field = 0; field < 2 && (comma = strrchr(g->path, ',')); field++) {
-		errno = 0;
-		number = comma[1] == '0' && comma[2] == 'x' ? (long long)strtoull(comma + 1, &end, 16)
-							    : strtoll(comma + 1, &end, 10);
-		if (errno || end == comma + 1 || *end)
-			break;
-		*comma = 0;
-		numbers[field] = number;
-		count++;
+	if (cut_number(g->path, &pid)) {
+		offset = pid;
+		g->has_offset = cut_number(g->path, &pid);
+		g->tsc_offset = g->has_offset ? offset : 0;
 	}
-	g->has_offset = count == 2;
-	if (g->has_offset)
-		g->tsc_offset = numbers[0];
-	number = count ? numbers[count - 1] : 0;
-	if (number <= 0 || number > INT32_MAX || !g->path[0])
+	if (pid <= 0 || pid > INT32_MAX || !g->path[0])
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "--guest %s: expected FILE,PID or FILE,PID,OFFSET: the guest's recording, its "
-			       "VM's process, "
-			       "guest TSC - host TSC",
+			       "VM's process, guest TSC - host TSC",
 			       value);
-	g->pid = (int32_t)number;
+	g->pid = (int32_t)pid;
 	return 0;
+}
+
+static bool has_guest(const struct import_perf_request *r, int pid)
+{
+	for (size_t i = 0; i < r->guest_count; i++)
+		if (r->guests[i].pid == pid)
+			return true;
+	return false;
+}
+
+/* Adds the guest of a folder that an export has made: guest__PID. */
+static int add_found(struct import_perf_request *r, const char *folder, struct pt_error *e)
+{
+	const char *pid = strrchr(folder, '_') + 1;
+	char *guest;
+	int ret;
+
+	if (pid[strspn(pid, "0123456789")] != 0 || !*pid || has_guest(r, atoi(pid)))
+		return 0;
+	if (path_make(&guest, e, "%s,%s", folder, pid))
+		return -1;
+	ret = add_guest(r, guest, e);
+	free(guest);
+	return ret;
 }
 
 /* Guests that an export has put beside its data, unless the command line names them. */
 static int find_guests(struct import_perf_request *r, struct pt_error *e)
 {
-	char *pattern, *guest;
+	char *pattern;
 	glob_t found;
 	int ret = 0;
 
-	if (asprintf(&pattern, "%s/guest__*", r->input) < 0)
-		return pt_fail_no_memory(e, NULL);
+	if (path_make(&pattern, e, "%s/guest__*", r->input))
+		return -1;
 	if (glob(pattern, 0, NULL, &found) == 0) {
-		for (size_t i = 0; i < found.gl_pathc && ret == 0; i++) {
-			const char *pid = strrchr(found.gl_pathv[i], '_') + 1;
-			bool known = pid[strspn(pid, "0123456789")] != 0 || !*pid;
-
-			for (size_t k = 0; k < r->guest_count; k++)
-				known = known || r->guests[k].pid == atoi(pid);
-			if (known)
-				continue;
-			if (asprintf(&guest, "%s,%s", found.gl_pathv[i], pid) < 0) {
-				ret = pt_fail_no_memory(e, NULL);
-				break;
-			}
-			ret = take_guest(r, guest, e);
-			free(guest);
-		}
+		for (size_t i = 0; i < found.gl_pathc && ret == 0; i++)
+			ret = add_found(r, found.gl_pathv[i], e);
 		globfree(&found);
 	}
 	free(pattern);
 	return ret;
 }
 
-/* 0; 1: --help was asked for; -1. */
-static int take_options(struct import_perf_request *r, const char **output, int argc, char **argv,
-			struct pt_error *e)
-{
-	int c;
+/* ---- Options ---- */
 
-	while ((c = getopt_long(argc, argv, "o:z:qh", options, NULL)) != -1) {
-		switch (c) {
-		case OPT_SYMFS: r->symfs = optarg; break;
-		case OPT_CACHE: r->cache = optarg; break;
-		case OPT_KCORE: r->host.kcore = optarg; break;
-		case OPT_KALLSYMS: r->host.kallsyms = optarg; break;
-		case OPT_GUEST:
-			if (take_guest(r, optarg, e))
-				return -1;
-			break;
-		case OPT_MODULES: r->host.modules = optarg; break;
-		case OPT_VMLINUX: r->host.vmlinux = optarg; break;
-		case OPT_GUEST_MODULES: r->guest.modules = optarg; break;
-		case OPT_GUEST_VMLINUX: r->guest.vmlinux = optarg; break;
-		case OPT_GUEST_MOUNT: r->guest_mount = optarg; break;
-		case OPT_GUEST_KCORE: r->guest.kcore = optarg; break;
-		case OPT_GUEST_KALLSYMS: r->guest.kallsyms = optarg; break;
-		case 'o': *output = optarg; break;
-		case 'z':
-			if (take_level(optarg, &r->level, e))
-				return -1;
-			break;
-		case 'q': r->quiet = true; break;
-		case 'h': return 1;
-		default: return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "see `pt-capture import --help`");
-		}
-	}
-	if (optind >= argc)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			       "import needs a perf.data, or --raw AUX; see `pt-capture import --help`");
-	r->input = argv[optind++];
-	if (optind < argc)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "import takes one recording, '%s' is too much",
-			       argv[optind]);
-	if (strcmp(r->input, "-") == 0 && isatty(STDIN_FILENO))
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			       "standard input is a terminal: import needs a file or a pipe");
-	return find_guests(r, e);
+static int set_guest(void *arg, const char *value, struct pt_error *e)
+{
+	return add_guest(&((struct arguments *)arg)->request, value, e);
 }
 
-int import_perf(int argc, char **argv)
+static int set_level(void *arg, const char *value, struct pt_error *e)
 {
-	struct import_perf_request request = {.level = 1};
-	struct import_perf_notes notes = {0};
-	struct pt_error e = {.offset = PT_NO_OFFSET};
-	struct output out = {0};
-	const char *to = NULL;
-	int ret = take_options(&request, &to, argc, argv, &e);
+	long long level;
 
-	if (ret > 0) {
-		fputs(usage, stdout);
-		ret = fflush(stdout) ? 1 : 0;
-		goto done;
-	}
+	if (pt_option_number("--level", value, PTC_LEVEL_FASTEST, 19, &level, e))
+		return -1;
+	((struct arguments *)arg)->request.level = (int)level;
+	return 0;
+}
+
+#define TEXT(field) PT_OPTION_TEXT(struct arguments, field)
+
+static const struct pt_option options[] = {
+    PT_OPTION_HEADING("Where the code is (perf's options):"),
+    {.name = "symfs",
+     .argument = "DIR",
+     .help = "the traced machine's files are below DIR, its build-id cache is DIR/.debug",
+     TEXT(request.symfs)},
+    {.name = "buildid-dir", .argument = "DIR", .help = "the build-id cache (~/.debug)", TEXT(request.cache)},
+    {.name = "kcore",
+     .argument = "FILE",
+     .help = "the kernel's code (DIR/kcore_dir/kcore, or the build-id cache's); /proc/kcore, while it still "
+	     "runs",
+     TEXT(request.host.kcore)},
+    {.name = "vmlinux",
+     .argument = "FILE",
+     .help = "the same from the file that was linked: without what the kernel patched since",
+     TEXT(request.host.vmlinux)},
+    {.name = "kallsyms",
+     .argument = "FILE",
+     .help = "the kernel's symbols (DIR/kcore_dir/kallsyms)",
+     TEXT(request.host.kallsyms)},
+    {.name = "modules",
+     .argument = "FILE|DIR",
+     .help = "its modules, as /proc/modules (DIR/kcore_dir/modules); or a folder with their files (.ko, "
+	     ".ko.xz, .ko.zst, .ko.gz), where there is no kcore. Else these are looked for in /lib/modules "
+	     "below --symfs, and in the build-id cache. They need --kallsyms",
+     TEXT(request.host.modules)},
+    PT_OPTION_HEADING("\nGuests, whose processes' pid on the host is PID:"),
+    {.name = "guest",
+     .argument = "FILE,PID[,OFFSET]",
+     .help =
+	 "what perf recorded in the guest (a perf.data without Intel PT, or its directory); OFFSET: guest "
+	 "TSC - host TSC, if it is known (KVM's tsc-offset)",
+     .set = set_guest},
+    {.name = "guestmount",
+     .argument = "DIR",
+     .help = "the guests' files are below DIR/PID",
+     TEXT(request.guest_mount)},
+    {.name = "guestkcore", .argument = "FILE", .help = "of the guests' kernel", TEXT(request.guest.kcore)},
+    {.name = "guestvmlinux", .argument = "FILE", .help = "the same", TEXT(request.guest.vmlinux)},
+    {.name = "guestkallsyms", .argument = "FILE", .help = "its symbols", TEXT(request.guest.kallsyms)},
+    {.name = "guestmodules", .argument = "FILE|DIR", .help = "its modules", TEXT(request.guest.modules)},
+    PT_OPTION_HEADING(""),
+    {.name = "output",
+     .letter = 'o',
+     .argument = "FILE",
+     .help = "write the container to FILE, not to standard output",
+     TEXT(output)},
+    {.name = "level",
+     .letter = 'z',
+     .argument = "N",
+     .help = "zstd's level, -100 (fast) to 19 (small); default 1",
+     .set = set_level},
+    {.name = "quiet",
+     .letter = 'q',
+     .help = "do not say what is missing",
+     PT_OPTION_FLAG(struct arguments, request.quiet)},
+    PT_OPTION_END};
+
+static int usage(void)
+{
+	fputs(
+	    "usage: pt-capture import [options] FILE|DIR|-\n"
+	    "       pt-capture import --raw AUX [options]         (raw Intel PT bytes: see import --raw "
+	    "--help)\n"
+	    "Makes a container from a recording of `perf record -e intel_pt//`: a perf.data, the directory "
+	    "that\n"
+	    "--kcore makes, or a pipe's output (- is standard input). Files of perf inject are taken, too.\n"
+	    "\n",
+	    stdout);
+	pt_options_print(options, stdout);
+	fputs("  -h, --help                this text\n"
+	      "\n"
+	      "Exit status: 0 done; 1 failed, nothing is left; 2 wrong usage; 3 done, but the recording has "
+	      "gaps.\n",
+	      stdout);
+	return fflush(stdout) ? 1 : 0;
+}
+
+/* 0; 1: --help was asked for; -1. */
+static int parse(struct arguments *a, int argc, char **argv, struct pt_error *e)
+{
+	static const struct pt_command_line line = {"pt-capture import", options, false};
+	int operand, ret = pt_options_parse(&line, argc, argv, a, &operand, e);
+
+	if (ret)
+		return ret;
+	if (operand >= argc)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "import needs a perf.data, or --raw AUX; see `pt-capture import --help`");
+	a->request.input = argv[operand++];
+	if (operand < argc)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "import takes one recording, '%s' is too much",
+			       argv[operand]);
+	if (strcmp(a->request.input, "-") == 0 && isatty(STDIN_FILENO))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "standard input is a terminal: import needs a file or a pipe");
+	return find_guests(&a->request, e);
+}
+
+/* 0, 3: the recording has gaps; or -1. */
+static int import(const struct arguments *a, struct pt_error *e)
+{
+	struct import_perf_notes notes = {0};
+	struct output out = {0};
+	int ret = output_open_private(&out, a->output, "a container", e);
+
 	if (ret == 0)
-		ret = output_open_private(&out, to, "a container", &e);
-	if (ret == 0)
-		ret = import_perf_run(&request, out.fd, &notes, &e);
+		ret = import_perf_run(&a->request, out.fd, &notes, e);
 	if (ret)
 		output_abort(&out);
 	else
-		ret = output_commit(&out, &e);
-	for (size_t i = 0; ret == 0 && !request.quiet && i < notes.count; i++)
+		ret = output_commit(&out, e);
+	for (size_t i = 0; ret == 0 && !a->request.quiet && i < notes.count; i++)
 		fprintf(stderr, "pt-capture: %s\n", notes.lines[i]);
 	if (ret == 0 && notes.gaps)
 		ret = 3;
 	import_perf_notes_free(&notes);
-done:
-	for (size_t i = 0; i < request.guest_count; i++)
-		free(request.guests[i].path);
-	free(request.guests);
+	return ret;
+}
+
+int import_perf(int argc, char **argv)
+{
+	struct arguments a = {.request.level = 1};
+	struct pt_error e = {.offset = PT_NO_OFFSET};
+	int ret = parse(&a, argc, argv, &e);
+
+	if (ret > 0)
+		ret = usage();
+	else if (ret == 0)
+		ret = import(&a, &e);
+	for (size_t i = 0; i < a.request.guest_count; i++)
+		free(a.request.guests[i].path);
+	free(a.request.guests);
 	return ret < 0 ? command_failed(&e) : ret;
 }

@@ -1,5 +1,5 @@
 /*
- * notes.h - what people should know of an import: what is missing, skipped, late. A line each.
+ * notes.h - what people should know about an import: what is missing, skipped, late. One line each.
  */
 #ifndef CAPTURE_PERFDATA_NOTES_H
 #define CAPTURE_PERFDATA_NOTES_H
@@ -13,7 +13,7 @@ struct import_perf_notes {
 	bool gaps; /* something of the recording is not in the container */
 };
 
-/* Adds a line; without memory, or after some thousand of them, it is lost. */
+/* Adds a line; after 4096 of them, or without memory, none is added. */
 void import_perf_note(struct import_perf_notes *notes, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void import_perf_notes_free(struct import_perf_notes *notes);

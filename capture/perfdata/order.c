@@ -1,5 +1,7 @@
 /* order.c - see order.h. */
 #include "capture/perfdata/order.h"
+#include "capture/perfdata/perf_user.h"
+#include "schema/array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,11 +10,12 @@ struct perf_order {
 	struct perf_file *file;
 	struct ordered_record **heap; /* the oldest first */
 	size_t count, room, bytes;
-	uint64_t arrived;
-	uint64_t youngest_ns; /* so far */
-	uint64_t round_ns;    /* the youngest when the last round ended */
-	uint64_t complete_ns; /* what is not younger may go */
-	uint64_t gone_ns, late;
+	uint64_t arrived;     /* records read */
+	uint64_t youngest_ns; /* of them */
+	uint64_t round_ns;    /* youngest_ns when the last round ended */
+	uint64_t complete_ns; /* no record that is still to be read is older */
+	uint64_t gone_ns,
+	    late;	   /* youngest that was taken; how many were read after a younger one was taken */
 	uint64_t *part_ns; /* [part]: the youngest of it so far */
 	bool at_end;
 };
@@ -55,20 +58,15 @@ static bool before(const struct ordered_record *a, const struct ordered_record *
 	return a->order < b->order;
 }
 
+/* Takes r. */
 static int push(struct perf_order *o, struct ordered_record *r, struct pt_error *e)
 {
 	size_t i;
 
-	if (o->count == o->room) {
-		size_t room = o->room ? 2 * o->room : 1024;
-		struct ordered_record **grown = realloc(o->heap, room * sizeof(struct ordered_record *));
-
-		if (!grown) {
-			free(r);
-			return pt_fail_no_memory(e, "the sideband");
-		}
-		o->heap = grown;
-		o->room = room;
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
+	if (pt_array_grow(&o->heap, o->count, &o->room, e)) {
+		free(r);
+		return -1;
 	}
 	for (i = o->count++; i > 0 && before(r, o->heap[(i - 1) / 2]); i = (i - 1) / 2)
 		o->heap[i] = o->heap[(i - 1) / 2];
@@ -102,7 +100,7 @@ struct ordered_record *perf_order_take(struct perf_order *o)
 	return top;
 }
 
-/* Of several files, each of them in order, the one that is behind the others is read next. */
+/* Of several files, each of them in order, the one whose last record is the oldest is read next. */
 static void turn_to_oldest(struct perf_order *o)
 {
 	uint32_t oldest = 0;
@@ -114,7 +112,7 @@ static void turn_to_oldest(struct perf_order *o)
 		o->part_ns[oldest] = UINT64_MAX;
 }
 
-/* Takes one more record in. 1; 0 at the end; -1. */
+/* Reads one more record. 1; 0 at the end; -1. */
 static int read_one(struct perf_order *o, struct pt_error *e)
 {
 	struct ordered_record *r;
@@ -136,7 +134,8 @@ static int read_one(struct perf_order *o, struct pt_error *e)
 	r = malloc(sizeof *r + rec.size);
 	if (!r)
 		return pt_fail_no_memory(e, "the sideband");
-	if (perf_stamp_read(o->file, &rec, &r->stamp, e)) {
+	if (perf_stamp_read(&o->file->description, &rec, &r->stamp, e)) {
+		pt_error_in(e, o->file->path);
 		free(r);
 		return -1;
 	}

@@ -1,6 +1,6 @@
 /*
- * perf_user.h - numbers of the perf tool's own in perf.data files, which no kernel header has: its records and the features
- * behind the data (tools/perf/util/header.h).
+ * perf_user.h - numbers of the perf tool's own in perf.data files, which no kernel header has: its records,
+ * and the features after the data (tools/perf/util/header.h).
  */
 #ifndef CAPTURE_PERFDATA_PERF_USER_H
 #define CAPTURE_PERFDATA_PERF_USER_H
@@ -24,7 +24,7 @@ enum perf_user_record {
 	PERF_USER_FIRST = 64
 };
 
-/* HEADER_*; those that are written or read here. */
+/* HEADER_*, those that are read or written here. */
 enum perf_feature {
 	FEATURE_TRACING_DATA = 1,
 	FEATURE_BUILD_ID = 2,

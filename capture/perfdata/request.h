@@ -1,5 +1,5 @@
 /*
- * request.h - what the command line of pt-capture import says of a perf recording.
+ * request.h - what the command line of pt-capture import says about a perf recording.
  */
 #ifndef CAPTURE_PERFDATA_REQUEST_H
 #define CAPTURE_PERFDATA_REQUEST_H
@@ -16,12 +16,12 @@ struct import_guest {
 	int64_t tsc_offset; /* guest TSC = host TSC + it */
 };
 
-/* Where a kernel's files are; NULL: nobody said. */
+/* Where a kernel's files are; NULL: not said. */
 struct import_kernel_files {
 	const char *kcore, *vmlinux, *kallsyms, *modules;
 };
 
-/* Strings are NULL when the command line does not say. */
+/* Strings are NULL where the command line does not say. */
 struct import_perf_request {
 	const char *input; /* a file, a directory, "-" */
 	const char *symfs, *cache;

@@ -6,24 +6,17 @@
 #include "capture/perfdata/formats.h"
 #include "capture/perfdata/guest.h"
 #include "capture/perfdata/machines.h"
+#include "capture/perfdata/meta.h"
 #include "capture/perfdata/order.h"
-#include "capture/perfdata/put.h"
-#include "schema/version.h"
+#include "capture/perfdata/perf_user.h"
+#include "capture/perfdata/put_aux.h"
+#include "capture/perfdata/put_records.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
-#define RECORD_TYPE_LAST 22 /* PERF_RECORD_CALLCHAIN_DEFERRED: what is beyond is not known here */
-
-#define PT_BIT_CYC	 ((uint64_t)1 << 1)
-#define PT_BIT_MTC	 ((uint64_t)1 << 9)
-#define PT_BIT_TSC	 ((uint64_t)1 << 10)
-#define PT_BIT_NORETCOMP ((uint64_t)1 << 11)
-#define PT_MTC_SHIFT	 14
-#define PT_MTC_BITS	 ((uint64_t)15 << PT_MTC_SHIFT)
+#define RECORD_TYPE_LAST 22 /* PERF_RECORD_CALLCHAIN_DEFERRED: later ones are not known here */
 
 struct run {
 	const struct import_perf_request *request;
@@ -38,7 +31,7 @@ struct run {
 	uint32_t next_attr;
 	bool has_switches, user_only;
 	uint32_t pt_event;     /* UINT32_MAX: none */
-	uint64_t unknown[256]; /* records by type (the last: all further ones) */
+	uint64_t unknown[256]; /* records of types that are not known here; [255]: that one and all above */
 	uint64_t last_round_ns;
 };
 
@@ -56,182 +49,91 @@ static int take_thread(struct run *r, const struct perf_record *rec, struct pt_e
 	return aux_plan_thread(&r->plan, pid, tid, e);
 }
 
+static bool is_known(uint32_t type)
+{
+	return type <= RECORD_TYPE_LAST || (type >= PERF_USER_FIRST && type <= PERF_USER_COMPRESSED2);
+}
+
+/* What the plan, the machines and the notes need of a record. */
+static int take_first(struct run *r, const struct perf_record *rec, struct pt_error *e)
+{
+	struct perf_description *d = &r->file.description;
+
+	switch (rec->type) {
+	case PERF_RECORD_SWITCH:
+	case PERF_RECORD_SWITCH_CPU_WIDE:
+	case PERF_RECORD_ITRACE_START: r->has_switches = true; return 0;
+	case PERF_RECORD_AUX:
+	case PERF_USER_AUXTRACE: return aux_plan_add(&r->plan, d, rec, e);
+	case PERF_RECORD_COMM:
+	case PERF_RECORD_FORK: return d->pt.per_cpu ? 0 : take_thread(r, rec, e);
+	case PERF_USER_HEADER_ATTR:
+	case PERF_USER_ID_INDEX: perf_description_sort_ids(d); return 0;
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		/* A guest's, in a file of perf inject, is not the host's. */
+		return (rec->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_GUEST_KERNEL
+			   ? 0
+			   : perf_machines_kernel_map(r->machines, 0, rec, e);
+	default:
+		if (!is_known(rec->type))
+			r->unknown[rec->type < 255 ? rec->type : 255]++;
+		return 0;
+	}
+}
+
 static int first_pass(struct run *r, struct pt_error *e)
 {
+	struct perf_description *d = &r->file.description;
 	struct perf_record rec;
 	int got;
 
-	perf_file_sort_ids(&r->file);
-	if (aux_plan_init(&r->plan, e) || perf_machines_add(r->machines, 0, &r->file, e))
+	perf_description_sort_ids(d);
+	if (aux_plan_init(&r->plan, e) || perf_machines_add(r->machines, 0, d, r->file.directory, e))
 		return -1;
-	while ((got = perf_file_next(&r->file, &rec, e)) > 0) {
-		switch (rec.type) {
-		case PERF_RECORD_SWITCH:
-		case PERF_RECORD_SWITCH_CPU_WIDE:
-		case PERF_RECORD_ITRACE_START: r->has_switches = true; break;
-		case PERF_RECORD_AUX:
-		case PERF_USER_AUXTRACE:
-			if (aux_plan_add(&r->plan, &r->file, &rec, e))
-				return -1;
-			break;
-		case PERF_RECORD_COMM:
-		case PERF_RECORD_FORK:
-			if (!r->file.pt.per_cpu && take_thread(r, &rec, e))
-				return -1;
-			break;
-		case PERF_USER_HEADER_ATTR:
-		case PERF_USER_ID_INDEX: perf_file_sort_ids(&r->file); break;
-		case PERF_RECORD_MMAP:
-		case PERF_RECORD_MMAP2:
-			/* A guest's, in a file of perf inject, is not the host's. */
-			if ((rec.misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_GUEST_KERNEL &&
-			    perf_machines_kernel_map(r->machines, 0, &rec, e))
-				return -1;
-			break;
-		default:
-			if (rec.type > RECORD_TYPE_LAST &&
-			    (rec.type < PERF_USER_FIRST || rec.type > PERF_USER_COMPRESSED2))
-				r->unknown[rec.type < 255 ? rec.type : 255]++;
-		}
-	}
+	while ((got = perf_file_next(&r->file, &rec, e)) > 0)
+		if (take_first(r, &rec, e))
+			return -1;
 	if (got < 0)
 		return -1;
-	perf_file_sort_ids(&r->file);
+	perf_description_sort_ids(d);
 	perf_file_rewind(&r->file);
-	if (r->file.aux_type && !r->file.pt.present)
+	if (d->aux_type && !d->pt.present)
 		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
 			       "%s has AUX data of another kind than Intel PT (type %u)", r->file.path,
-			       r->file.aux_type);
+			       d->aux_type);
 	return aux_plan_finish(&r->plan, &r->file, e);
 }
 
 /* ---- What is known of the recording ---- */
 
-/* The event of intel_pt: its config's bits where sysfs has them on every kernel so far. */
-static uint64_t pt_config(const struct perf_file_pt *pt, uint64_t config)
-{
-	const struct {
-		uint64_t there, here;
-	} bits[] = {{pt->tsc_bit, PT_BIT_TSC},
-		    {pt->noretcomp_bit, PT_BIT_NORETCOMP},
-		    {pt->mtc_bit, PT_BIT_MTC},
-		    {pt->cyc_bit, PT_BIT_CYC}};
-	uint64_t ret = config;
-
-	for (size_t i = 0; i < sizeof bits / sizeof *bits; i++)
-		if (bits[i].there && bits[i].there != bits[i].here)
-			ret = (ret & ~bits[i].here) | (config & bits[i].there ? bits[i].here : 0);
-	if (pt->mtc_freq_bits && pt->mtc_freq_bits != PT_MTC_BITS)
-		ret = (ret & ~PT_MTC_BITS) |
-		      (((config & pt->mtc_freq_bits) >> __builtin_ctzll(pt->mtc_freq_bits)) << PT_MTC_SHIFT &
-		       PT_MTC_BITS);
-	return ret;
-}
-
 static void find_pt_event(struct run *r)
 {
-	const struct perf_file *f = &r->file;
+	const struct perf_description *d = &r->file.description;
 
 	r->pt_event = UINT32_MAX;
 	r->user_only = true;
-	for (uint32_t i = 0; f->pt.present && i < f->event_count; i++) {
-		if (f->events[i].attr.type != f->pt.pmu_type || f->events[i].machine_pid)
+	for (uint32_t i = 0; d->pt.present && i < d->event_count; i++) {
+		if (d->events[i].attr.type != d->pt.pmu_type || d->events[i].machine_pid)
 			continue;
 		if (r->pt_event == UINT32_MAX)
 			r->pt_event = i;
-		if (!f->events[i].attr.exclude_kernel)
+		if (!d->events[i].attr.exclude_kernel)
 			r->user_only = false;
 	}
 	if (r->pt_event == UINT32_MAX)
 		r->user_only = false;
 }
 
-static int put_cpuid(struct run *r, struct pt_error *e)
-{
-	const char *text = r->file.text[PERF_TEXT_CPUID];
-	char vendor[32];
-	unsigned family, model, stepping;
-
-	if (!text || sscanf(text, "%31[^,],%u,%u,%u", vendor, &family, &model, &stepping) != 4)
-		return 0;
-	return ptc_put_meta(r->w, "cpu_vendor", vendor, e) ||
-		       ptc_put_metaf(r->w, e, "cpu_family", "%u", family) ||
-		       ptc_put_metaf(r->w, e, "cpu_model", "%u", model) ||
-		       ptc_put_metaf(r->w, e, "cpu_stepping", "%u", stepping)
-		   ? -1
-		   : 0;
-}
-
-static int put_number(struct run *r, const char *key, uint64_t value, struct pt_error *e)
-{
-	return ptc_put_metaf(r->w, e, key, "%" PRIu64, value);
-}
-
-static int put_pt_meta(struct run *r, struct pt_error *e)
-{
-	const struct perf_file_pt *pt = &r->file.pt;
-
-	if (r->file.clock.mult && (put_number(r, "time_zero", r->file.clock.zero, e) ||
-				   put_number(r, "time_mult", r->file.clock.mult, e) ||
-				   put_number(r, "time_shift", r->file.clock.shift, e)))
-		return -1;
-	if (!pt->present)
-		return 0;
-	if (pt->tsc_ctc_numerator && pt->tsc_ctc_denominator &&
-	    (put_number(r, "tsc_ctc_numerator", pt->tsc_ctc_numerator, e) ||
-	     put_number(r, "tsc_ctc_denominator", pt->tsc_ctc_denominator, e)))
-		return -1;
-	if (pt->filter[0] && ptc_put_meta(r->w, "addr_filter", pt->filter, e))
-		return -1;
-	if (pt->max_nonturbo_ratio && put_number(r, "nominal_ratio", pt->max_nonturbo_ratio, e))
-		return -1;
-	if (r->pt_event != UINT32_MAX) {
-		uint64_t config = pt_config(pt, r->file.events[r->pt_event].attr.config);
-
-		if (ptc_put_metaf(r->w, e, "pt_config", "0x%" PRIx64, config) ||
-		    put_number(r, "mtc_freq", (config & PT_MTC_BITS) >> PT_MTC_SHIFT, e))
-			return -1;
-	}
-	return r->user_only ? ptc_put_meta(r->w, "pt_user_only", "1", e) : 0;
-}
-
-static int put_meta(struct run *r, struct pt_error *e)
-{
-	char *const *text = r->file.text;
-	const struct {
-		const char *key, *value;
-	} plain[] = {
-	    {"tool", "pt-capture"},
-	    {"tool_version", PT_VERSION},
-	    {"engine", "import-perf"},
-	    {"host", text[PERF_TEXT_HOST]},
-	    {"kernel", text[PERF_TEXT_RELEASE]},
-	    {"arch", text[PERF_TEXT_ARCH] ? text[PERF_TEXT_ARCH] : "x86_64"},
-	    {"cpu_name", text[PERF_TEXT_CPU]},
-	    {"command", text[PERF_TEXT_COMMAND] ? text[PERF_TEXT_COMMAND] : r->request->command},
-	};
-	uint64_t uuid[2];
-
-	if (getrandom(uuid, sizeof uuid, 0) != sizeof uuid)
-		return pt_fail_errno(e, "no random numbers for the uuid");
-	if (ptc_put_metaf(r->w, e, "uuid", "%016" PRIx64 "%016" PRIx64, uuid[0], uuid[1]))
-		return -1;
-	for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
-		if (plain[i].value && ptc_put_meta(r->w, plain[i].key, plain[i].value, e))
-			return -1;
-	return put_cpuid(r, e) || put_pt_meta(r, e) ? -1 : 0;
-}
-
 static int put_streams(struct run *r, struct pt_error *e)
 {
 	for (uint32_t i = 0; i < r->plan.stream_count; i++) {
 		struct aux_stream of = r->plan.streams[i];
-		uint32_t index;
 
-		/* Who runs on a CPU is told by switches; the thread in the file is but the first. */
+		/* Switches say who runs on a CPU; the thread that perf names is only the first. */
 		if (of.cpu >= 0 && r->has_switches)
 			of.tid = -1;
-		if (aux_put_stream(&r->aux, &of, &index, e))
+		if (aux_put_stream(&r->aux, &of, e))
 			return -1;
 	}
 	return 0;
@@ -251,7 +153,7 @@ static int put_record(struct run *r, const struct ordered_record *rec, struct pt
 	if ((h.type == PERF_RECORD_MMAP || h.type == PERF_RECORD_MMAP2) &&
 	    perf_machines_mapped(r->machines, machine_pid, rec, r->w, e))
 		return -1;
-	if (h.type == PERF_RECORD_KSYMBOL && perf_bpf_begins(&r->file, machine_pid, rec, r->w, e))
+	if (h.type == PERF_RECORD_KSYMBOL && perf_bpf_begins(&r->file.description, machine_pid, rec, r->w, e))
 		return -1;
 	if (perf_put_record(&r->side, rec, e))
 		return -1;
@@ -285,6 +187,7 @@ static int put_round(struct run *r, uint64_t time_ns, struct pt_error *e)
 	return ptc_put_round(r->w, time_ns, e);
 }
 
+/* Each piece of AUX data after the records that are older than its end. */
 static int second_pass(struct run *r, struct perf_order *order, struct pt_error *e)
 {
 	uint64_t complete_ns = 0;
@@ -298,7 +201,7 @@ static int second_pass(struct run *r, struct perf_order *order, struct pt_error 
 			if (put_records_until(r, order, complete_ns, e))
 				return -1;
 		}
-		if (aux_put_piece(&r->aux, piece->stream, piece, e))
+		if (aux_put_piece(&r->aux, piece, e))
 			return -1;
 		/* All that follows is younger than the next piece's start. */
 		if (i + 1 < r->plan.count) {
@@ -317,7 +220,7 @@ static void note_rest(struct run *r, const struct perf_order *order)
 {
 	const char *path = r->file.path;
 
-	if (!r->file.pt.present)
+	if (!r->file.description.pt.present)
 		import_perf_note(r->notes, "%s has no Intel PT data", path);
 	else if (r->plan.bytes == 0 && r->aux.count == 0)
 		import_perf_note(r->notes, "%s was recorded with Intel PT, but has no AUX data", path);
@@ -342,51 +245,30 @@ static void note_rest(struct run *r, const struct perf_order *order)
 
 /* ---- All of it ---- */
 
-/* The guests whose records perf inject has put into the file, and the kernels of all machines. */
+/* Whether an event before event i is of the same machine. */
+static bool is_known_machine(const struct perf_description *d, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (d->events[k].machine_pid == d->events[i].machine_pid)
+			return true;
+	return false;
+}
+
+/* The kernels of the host, and of guests whose records perf inject has put into the file. */
 static int put_kernels(struct run *r, struct pt_error *e)
 {
+	const struct perf_description *d = &r->file.description;
 	/* Without PT it may be a guest's sideband, which pt-capture merge puts beside the host's trace. */
-	bool wanted = r->file.pt.present ? !r->user_only : perf_machines_has_kernel(r->machines, 0);
+	bool wanted = d->pt.present ? !r->user_only : perf_machines_has_kernel(r->machines, 0);
 
 	if (wanted && perf_machines_kernel(r->machines, 0, r->w, e))
 		return -1;
-	for (uint32_t i = 0; i < r->file.event_count; i++) {
-		int32_t pid = r->file.events[i].machine_pid;
-		bool is_new = pid > 0;
+	for (size_t i = 0; i < d->event_count; i++) {
+		int32_t pid = d->events[i].machine_pid;
 
-		for (uint32_t k = 0; k < i; k++)
-			if (r->file.events[k].machine_pid == pid)
-				is_new = false;
-		if (is_new && (perf_machines_add(r->machines, pid, &r->file, e) ||
-			       perf_machines_kernel(r->machines, pid, r->w, e)))
-			return -1;
-	}
-	return 0;
-}
-
-/* Of guests that are in the file already: their records' times are the host's, and the trace's TSC is, too. */
-static int put_merged_meta(struct run *r, struct pt_error *e)
-{
-	const struct perf_file *f = &r->file;
-
-	for (size_t i = 0; i < f->id_count; i++) {
-		const struct perf_file_id *id = &f->ids[i];
-		char key[64];
-
-		if (id->machine_pid <= 0)
-			continue;
-		snprintf(key, sizeof key, "machine.%" PRId32 ".time_zero", id->machine_pid);
-		if (f->clock.mult && ptc_put_metaf(r->w, e, key, "%" PRIu64, f->clock.zero))
-			return -1;
-		snprintf(key, sizeof key, "machine.%" PRId32 ".time_mult", id->machine_pid);
-		if (f->clock.mult && ptc_put_metaf(r->w, e, key, "%" PRIu64, f->clock.mult))
-			return -1;
-		snprintf(key, sizeof key, "machine.%" PRId32 ".time_shift", id->machine_pid);
-		if (f->clock.mult && ptc_put_metaf(r->w, e, key, "%" PRIu64, f->clock.shift))
-			return -1;
-		snprintf(key, sizeof key, "kvm.%" PRId32 ".%" PRId32 ".tsc_offset", id->machine_pid,
-			 id->vcpu);
-		if (id->vcpu >= 0 && ptc_put_meta(r->w, key, "0", e))
+		if (pid > 0 && !is_known_machine(d, i) &&
+		    (perf_machines_add(r->machines, pid, d, r->file.directory, e) ||
+		     perf_machines_kernel(r->machines, pid, r->w, e)))
 			return -1;
 	}
 	return 0;
@@ -413,7 +295,10 @@ static int put_guests(struct run *r, struct pt_error *e)
 
 static int put_all_meta(struct run *r, struct pt_error *e)
 {
-	if (put_meta(r, e) || put_merged_meta(r, e))
+	const struct perf_description *d = &r->file.description;
+
+	if (perf_meta_put(r->w, d, r->pt_event, r->user_only, r->request->command, e) ||
+	    perf_meta_put_injected(r->w, d, e))
 		return -1;
 	for (size_t i = 0; i < r->request->guest_count; i++)
 		if (perf_guest_put_meta(&r->guests[i], r->w, e))
@@ -425,7 +310,7 @@ static int put_formats(struct run *r, struct pt_error *e)
 {
 	bool whole;
 
-	if (import_perf_formats(&r->file, r->w, 0, &whole, e))
+	if (import_perf_formats(&r->file.description, r->w, 0, &whole, e))
 		return -1;
 	if (!whole)
 		import_perf_note(r->notes, "%s: the tracepoints' formats are malformed", r->file.path);
@@ -437,14 +322,12 @@ static int write_container(struct run *r, int fd, struct pt_error *e)
 	struct perf_order *order = perf_order_create(&r->file);
 	int ret = -1;
 
-	if (!order) {
-		pt_fail_no_memory(e, "the import");
-		goto out;
-	}
+	if (!order)
+		return pt_fail_no_memory(e, "the import");
 	r->w = ptc_writer_create(fd, r->request->level, e);
 	if (!r->w)
 		goto out;
-	if (put_all_meta(r, e) || perf_put_init(&r->side, r->w, &r->file, 0, &r->next_attr, e) ||
+	if (put_all_meta(r, e) || perf_put_init(&r->side, r->w, &r->file.description, 0, &r->next_attr, e) ||
 	    put_formats(r, e) || aux_put_init(&r->aux, r->w, &r->file, r->pt_event, e) || put_streams(r, e) ||
 	    put_kernels(r, e) || put_guests(r, e) || second_pass(r, order, e) || ptc_writer_finish(r->w, e))
 		goto out;

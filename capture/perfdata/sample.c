@@ -1,5 +1,5 @@
-/* sample.c - see sample.h. The order of the fields is that of the kernel's
- * perf_output_sample() and perf_event__output_id_sample(). */
+/* sample.c - see sample.h. The order of the fields is that of the kernel's perf_output_sample() and
+ * perf_event__output_id_sample(). */
 #include "capture/perfdata/sample.h"
 #include "schema/bytes.h"
 
@@ -14,46 +14,52 @@ uint64_t perf_stamp_shape(const struct perf_event_attr *attr)
 	return attr->sample_id_all ? (attr->sample_type & TRAILER_TYPES) | (uint64_t)1 << 63 : 0;
 }
 
-/* The event of an id; with one event, or events of one shape, it does not take an id. */
-static void set_event(const struct perf_file *f, struct perf_stamp *s, bool has_id, uint64_t id)
+/* The event of an id. One event, or several that write no ids, need none: then it is the first. */
+static void set_event(const struct perf_description *d, struct perf_stamp *s, bool has_id, uint64_t id)
 {
 	if (has_id)
-		s->id = perf_file_find_id(f, id);
-	if (s->id && s->id->event < f->event_count)
+		s->id = perf_description_find_id(d, id);
+	if (s->id && s->id->event < d->event_count)
 		s->event = s->id->event;
-	else if (f->event_count)
+	else if (d->event_count)
 		s->event = 0;
 }
 
-static void read_trailer(const struct perf_file *f, const struct perf_record *r, struct perf_stamp *s)
+/*
+ * Takes the last word off a trailer. NULL: the event does not write this field, or the record ends before it.
+ */
+static const uint8_t *take_last(const uint8_t *begin, const uint8_t **end, uint64_t type, uint64_t field)
 {
-	const uint8_t *begin = r->bytes + sizeof(struct perf_event_header), *p = r->bytes + r->size;
-	const struct perf_event_attr *attr = &f->events[0].attr;
-	uint64_t type = attr->sample_type, id = 0;
-	bool has_id = false;
+	if (!(type & field) || *end - begin < 8)
+		return NULL;
+	*end -= 8;
+	return *end;
+}
+
+/* From its end on: what is in front of it has another length in each type of record. */
+static void read_trailer(const struct perf_description *d, const struct perf_record *r, struct perf_stamp *s)
+{
+	const uint8_t *begin = r->bytes + sizeof(struct perf_event_header), *end = r->bytes + r->size;
+	const struct perf_event_attr *attr = &d->events[0].attr;
+	uint64_t type = attr->sample_type;
+	const uint8_t *id, *second_id, *p;
 
 	if (!attr->sample_id_all)
 		return;
-#define BACK(flag) ((type & (flag)) && p - begin >= 8 && (p -= 8))
-	if (BACK(PERF_SAMPLE_IDENTIFIER)) {
-		id = u64(p);
-		has_id = true;
-	}
-	if (BACK(PERF_SAMPLE_CPU))
+	id = take_last(begin, &end, type, PERF_SAMPLE_IDENTIFIER);
+	if ((p = take_last(begin, &end, type, PERF_SAMPLE_CPU)))
 		s->cpu = (int32_t)u32(p);
-	(void)BACK(PERF_SAMPLE_STREAM_ID);
-	if (BACK(PERF_SAMPLE_ID) && !has_id) {
-		id = u64(p);
-		has_id = true;
-	}
-	if (BACK(PERF_SAMPLE_TIME))
+	take_last(begin, &end, type, PERF_SAMPLE_STREAM_ID);
+	second_id = take_last(begin, &end, type, PERF_SAMPLE_ID);
+	if (!id)
+		id = second_id;
+	if ((p = take_last(begin, &end, type, PERF_SAMPLE_TIME)))
 		s->time_ns = u64(p);
-	if (BACK(PERF_SAMPLE_TID)) {
+	if ((p = take_last(begin, &end, type, PERF_SAMPLE_TID))) {
 		s->pid = (int32_t)u32(p);
 		s->tid = (int32_t)u32(p + 4);
 	}
-#undef BACK
-	set_event(f, s, has_id, id);
+	set_event(d, s, id != NULL, id ? u64(id) : 0);
 }
 
 /* Where a sample is being read. */
@@ -105,7 +111,7 @@ static void skip_registers(struct cursor *c, uint64_t mask)
 		skip(c, (uint64_t)__builtin_popcountll(mask));
 }
 
-/* Over what stands between a sample's period and its AUX data. */
+/* Skips what is between a sample's period and its AUX data. */
 static void skip_middle(struct cursor *c, const struct perf_event_attr *attr)
 {
 	uint64_t type = attr->sample_type, n;
@@ -146,31 +152,31 @@ static void skip_middle(struct cursor *c, const struct perf_event_attr *attr)
 	skip(c, !!(type & PERF_SAMPLE_CODE_PAGE_SIZE));
 }
 
-/* The id is the first field, or stands behind IP, TID, TIME and ADDR of the (equally shaped) events. */
-static void find_sample_event(const struct perf_file *f, const struct cursor *c, struct perf_stamp *s)
+/* The id is the first field, or follows IP, TID, TIME and ADDR; all events have it at the same place. */
+static void find_sample_event(const struct perf_description *d, const struct cursor *c, struct perf_stamp *s)
 {
-	uint64_t type = f->events[0].attr.sample_type;
+	uint64_t type = d->events[0].attr.sample_type;
 	struct cursor id = *c;
 
 	if (!(type & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID))) {
-		set_event(f, s, false, 0);
+		set_event(d, s, false, 0);
 		return;
 	}
 	if (!(type & PERF_SAMPLE_IDENTIFIER))
 		skip(&id, (uint64_t)__builtin_popcountll(type & (PERF_SAMPLE_IP | PERF_SAMPLE_TID |
 								 PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR)));
-	set_event(f, s, true, take(&id));
+	set_event(d, s, true, take(&id));
 }
 
-static int read_sample(const struct perf_file *f, const struct perf_record *r, struct perf_stamp *s,
+static int read_sample(const struct perf_description *d, const struct perf_record *r, struct perf_stamp *s,
 		       struct pt_error *e)
 {
 	struct cursor c = {.p = r->bytes + sizeof(struct perf_event_header), .end = r->bytes + r->size};
 	const struct perf_event_attr *attr;
 	uint64_t type, v;
 
-	find_sample_event(f, &c, s);
-	attr = &f->events[s->event].attr;
+	find_sample_event(d, &c, s);
+	attr = &d->events[s->event].attr;
 	type = attr->sample_type;
 	skip(&c, !!(type & PERF_SAMPLE_IDENTIFIER));
 	skip(&c, !!(type & PERF_SAMPLE_IP));
@@ -197,20 +203,19 @@ static int read_sample(const struct perf_file *f, const struct perf_record *r, s
 	}
 	if (c.cut)
 		return pt_fail(e, PT_ERR_BAD_INPUT, r->offset,
-			       "%s: a sample of event %u ends too early, after %u bytes", f->path, s->event,
-			       r->size);
+			       "a sample of event %u ends too early, after %u bytes", s->event, r->size);
 	return 0;
 }
 
-int perf_stamp_read(const struct perf_file *f, const struct perf_record *r, struct perf_stamp *ret,
+int perf_stamp_read(const struct perf_description *d, const struct perf_record *r, struct perf_stamp *ret,
 		    struct pt_error *e)
 {
-	*ret = (struct perf_stamp){.event = UINT32_MAX, .pid = -1, .tid = -1, .cpu = -1};
-	if (f->event_count == 0)
+	*ret = (struct perf_stamp){.event = PERF_EVENT_UNKNOWN, .pid = -1, .tid = -1, .cpu = -1};
+	if (d->event_count == 0)
 		return 0;
 	if (r->type != PERF_RECORD_SAMPLE)
-		read_trailer(f, r, ret);
-	else if (read_sample(f, r, ret, e))
+		read_trailer(d, r, ret);
+	else if (read_sample(d, r, ret, e))
 		return -1;
 	/* Records that do not say their CPU have an id for each. */
 	if (ret->cpu < 0 && ret->id)

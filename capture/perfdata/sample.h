@@ -1,14 +1,15 @@
 /*
- * sample.h - whose a perf record is, and when it was written: the fields that perf_event_open(2) puts into
- * samples and, with sample_id_all, behind all other records of the kernel.
+ * sample.h - the stamp of a kernel's record: its event, thread, CPU and time. perf_event_open(2) puts them
+ * into samples and, with sample_id_all, at the end of all other records.
  */
 #ifndef CAPTURE_PERFDATA_SAMPLE_H
 #define CAPTURE_PERFDATA_SAMPLE_H
 
-#include "capture/perfdata/file.h"
+#include "capture/perfdata/description.h"
+#include "capture/perfdata/record.h"
 
 struct perf_stamp {
-	uint32_t event;		       /* index in the file's; UINT32_MAX: unknown */
+	uint32_t event;		       /* index in the description's, or PERF_EVENT_UNKNOWN */
 	uint64_t time_ns;	       /* 0 unknown */
 	int32_t pid, tid, cpu;	       /* -1 unknown */
 	const struct perf_file_id *id; /* NULL unknown */
@@ -16,13 +17,13 @@ struct perf_stamp {
 };
 
 /*
- * The stamp of a record of type < PERF_USER_FIRST. 0, or -1: PT_ERR_BAD_INPUT when a sample is shorter than what its
- * event says is in it.
+ * The stamp of a record of type < PERF_USER_FIRST. 0, or -1: PT_ERR_BAD_INPUT, a sample is shorter than what
+ * its event says is in it.
  */
-int perf_stamp_read(const struct perf_file *f, const struct perf_record *r, struct perf_stamp *ret,
+int perf_stamp_read(const struct perf_description *d, const struct perf_record *r, struct perf_stamp *ret,
 		    struct pt_error *e);
 
-/* What an event puts at the end of records: two events with equal ones write the same trailers. */
+/* What the event puts at the end of its records: events of equal shape write equal trailers. */
 uint64_t perf_stamp_shape(const struct perf_event_attr *attr);
 
 #endif

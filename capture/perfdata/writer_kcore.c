@@ -1,20 +1,22 @@
 /* writer_kcore.c - see writer_kcore.h. */
 #include "capture/perfdata/writer_kcore.h"
 #include "capture/code/kernel_files.h"
+#include "capture/perfdata/path.h"
+#include "capture/perfdata/record.h"
+#include "schema/array.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define DATA_OFFSET 4096u
-#define ALIGN	    4096u
-#define NAME_MAX    256
-#define KERNEL_HALF ((uint64_t)1 << 63)
+#define DATA_OFFSET	4096u
+#define ALIGN		4096u
+#define MODULE_NAME_MAX 256
+#define KERNEL_HALF	((uint64_t)1 << 63)
 
 enum { KCORE, KALLSYMS, MODULES };
 
@@ -45,6 +47,7 @@ static FILE *file_of(struct perf_kcore *k, int which, const char *beside, struct
 
 /* ---- kcore ---- */
 
+/* Writes code, as one piece with the last if it follows it. */
 static int put_piece(struct perf_kcore *k, FILE *f, uint64_t start, const uint8_t *bytes, uint64_t size,
 		     struct pt_error *e)
 {
@@ -53,19 +56,12 @@ static int put_piece(struct perf_kcore *k, FILE *f, uint64_t start, const uint8_
 	if (last && last->end == start && last->offset + (last->end - last->start) == k->offset) {
 		last->end += size;
 	} else {
-		/* More is not to be told in the header's 16 bits. */
+		/* The header has 16 bits for their number. */
 		if (k->count == PN_XNUM - 1)
 			return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
 				       "the kernel's code is in too many pieces for a kcore");
-		if (k->count == k->room) {
-			size_t room = k->room ? 2 * k->room : 64;
-			struct kcore_piece *grown = realloc(k->pieces, room * sizeof *grown);
-
-			if (!grown)
-				return pt_fail_no_memory(e, "the kernel's code");
-			k->pieces = grown;
-			k->room = room;
-		}
+		if (pt_array_grow(&k->pieces, k->count, &k->room, e))
+			return -1;
 		k->offset = (k->offset + ALIGN - 1) / ALIGN * ALIGN;
 		k->pieces[k->count++] =
 		    (struct kcore_piece){.start = start, .end = start + size, .offset = k->offset};
@@ -74,6 +70,23 @@ static int put_piece(struct perf_kcore *k, FILE *f, uint64_t start, const uint8_
 		return failed(KCORE, e);
 	k->offset += size;
 	return 0;
+}
+
+/*
+ * The piece that has an address. NULL: none has; then *end becomes the start of the next piece, if that is
+ * before it.
+ */
+static const struct kcore_piece *piece_at(const struct perf_kcore *k, uint64_t at, uint64_t *end)
+{
+	for (size_t i = 0; i < k->count; i++) {
+		const struct kcore_piece *p = &k->pieces[i];
+
+		if (p->start <= at && at < p->end)
+			return p;
+		if (p->start > at && p->start < *end)
+			*end = p->start;
+	}
+	return NULL;
 }
 
 int perf_kcore_image(struct perf_kcore *k, const char *beside, const struct ptc_image *image,
@@ -91,23 +104,14 @@ int perf_kcore_image(struct perf_kcore *k, const char *beside, const struct ptc_
 		k->offset = DATA_OFFSET;
 		k->code_start = at;
 	}
-	/* What is there already stays. */
+	/* Addresses that have code keep it. */
 	while (at < end) {
 		uint64_t until = end;
-		bool there = false;
+		const struct kcore_piece *has = piece_at(k, at, &until);
 
-		for (size_t i = 0; i < k->count; i++) {
-			const struct kcore_piece *p = &k->pieces[i];
-
-			if (p->start <= at && at < p->end) {
-				there = true;
-				until = p->end < end ? p->end : end;
-				break;
-			}
-			if (p->start > at && p->start < until)
-				until = p->start;
-		}
-		if (!there && put_piece(k, f, at, image->bytes + (at - image->vaddr), until - at, e))
+		if (has)
+			until = has->end < end ? has->end : end;
+		else if (put_piece(k, f, at, image->bytes + (at - image->vaddr), until - at, e))
 			return -1;
 		at = until;
 	}
@@ -189,67 +193,61 @@ int perf_kcore_symbols(struct perf_kcore *k, const char *beside, const struct pt
 /* ---- modules ---- */
 
 /* "[kvm]", "/lib/modules/6.1.0/kernel/arch/x86/kvm/kvm-intel.ko.xz": the name as /proc/modules has it. */
-static void module_name(char to[NAME_MAX], const char *name)
+static void module_name(char to[MODULE_NAME_MAX], const char *name)
 {
 	const char *from = name[0] == '[' ? name + 1 : strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
 	size_t n = strcspn(from, "].");
 
-	if (n >= NAME_MAX)
-		n = NAME_MAX - 1;
+	if (n >= MODULE_NAME_MAX)
+		n = MODULE_NAME_MAX - 1;
 	for (size_t i = 0; i < n; i++)
 		to[i] = from[i] == '-' ? '_' : from[i];
 	to[n] = 0;
 }
 
-int perf_kcore_record(struct perf_kcore *k, const char *beside, const void *record, struct pt_error *e)
+/* The module's line, once by address. */
+static int put_module(struct perf_kcore *k, const char *beside, const char *name, const struct perf_mmap *map,
+		      struct pt_error *e)
 {
-	const uint8_t *p = record;
-	struct perf_event_header h;
-	char name[NAME_MAX], module[NAME_MAX];
-	uint64_t start, bytes, *grown;
-	int32_t process;
-	size_t fixed;
+	char module[MODULE_NAME_MAX];
 	FILE *f;
 
-	memcpy(&h, p, sizeof h);
-	if (h.type != PERF_RECORD_MMAP && h.type != PERF_RECORD_MMAP2)
+	for (size_t i = 0; i < k->module_count; i++)
+		if (k->modules[i] == map->start)
+			return 0;
+	if (pt_array_grow(&k->modules, k->module_count, &k->module_room, e))
+		return -1;
+	k->modules[k->module_count++] = map->start;
+	f = file_of(k, MODULES, beside, e);
+	if (!f)
+		return -1;
+	module_name(module, name);
+	if (fprintf(f, "%s %" PRIu64 " 0 - Live 0x%016" PRIx64 "\n", module, map->bytes, map->start) < 0)
+		return failed(MODULES, e);
+	return 0;
+}
+
+int perf_kcore_record(struct perf_kcore *k, const char *beside, const void *record, struct pt_error *e)
+{
+	char name[MODULE_NAME_MAX];
+	struct perf_event_header h;
+	struct perf_mmap map;
+
+	memcpy(&h, record, sizeof h);
+	if (!perf_mmap_read(record, h.size, &map) || map.pid != -1 || map.start < KERNEL_HALF)
 		return 0;
-	fixed = h.type == PERF_RECORD_MMAP2 ? 8 + 64 : 8 + 32;
-	if (h.size <= fixed)
-		return 0;
-	memcpy(&process, p + 8, 4);
-	memcpy(&start, p + 16, 8);
-	memcpy(&bytes, p + 24, 8);
-	if (process != -1 || start < KERNEL_HALF)
-		return 0;
-	snprintf(name, sizeof name, "%.*s", (int)(h.size - fixed), (const char *)p + fixed);
+	snprintf(name, sizeof name, "%.*s", (int)map.name_bytes, map.name);
 	/* (A guest's is "[guest.kernel.kallsyms]..." in a file of perf inject.) */
 	if (strstr(name, "kernel.kallsyms")) {
 		k->has_map = true;
 		return 0;
 	}
-	if (!strstr(name, ".ko") && name[0] != '[')
-		return 0;
-	for (size_t i = 0; i < k->module_count; i++)
-		if (k->modules[i] == start)
-			return 0;
-	grown = realloc(k->modules, (k->module_count + 1) * sizeof *grown);
-	if (!grown)
-		return pt_fail_no_memory(e, "the kernel's code");
-	k->modules = grown;
-	k->modules[k->module_count++] = start;
-	f = file_of(k, MODULES, beside, e);
-	if (!f)
-		return -1;
-	module_name(module, name);
-	if (fprintf(f, "%s %" PRIu64 " 0 - Live 0x%016" PRIx64 "\n", module, bytes, start) < 0)
-		return failed(MODULES, e);
-	return 0;
+	return strstr(name, ".ko") || name[0] == '[' ? put_module(k, beside, name, &map, e) : 0;
 }
 
 /* ---- All of it ---- */
 
-bool perf_kcore_there(const struct perf_kcore *k)
+bool perf_kcore_has_code(const struct perf_kcore *k)
 {
 	return k->count > 0;
 }
@@ -265,8 +263,8 @@ int perf_kcore_commit(struct perf_kcore *k, const char *folder, struct pt_error 
 		char *path;
 		FILE *f;
 
-		if (asprintf(&path, "%s/%s", folder, names[i]) < 0)
-			return pt_fail_no_memory(e, "the kernel's code");
+		if (path_make(&path, e, "%s/%s", folder, names[i]))
+			return -1;
 		f = file_of(k, i, path, e);
 		k->file[i] = NULL;
 		if (!f || fclose(f)) {

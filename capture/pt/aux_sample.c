@@ -19,8 +19,9 @@ bool aux_sample_has_time(const uint8_t *p, size_t n)
 }
 
 /*
- * How many bytes at b's begin are a's end, the most that it can be. Knuth, Morris and Pratt's way, since both may be the same few
- * bytes over and over: border[i] is the most that b[0..i] has at its begin and, less than all, at its end.
+ * The length of the longest beginning of b that is an end of a. By Knuth, Morris and Pratt's algorithm, since
+ * both may be the same few bytes over and over: border[i] is the length of the longest beginning of b[0..i],
+ * shorter than it, that is its end, too.
  */
 static size_t overlap(const uint8_t *a, size_t a_bytes, const uint8_t *b, size_t b_bytes, uint16_t *border)
 {
@@ -42,7 +43,7 @@ static size_t overlap(const uint8_t *a, size_t a_bytes, const uint8_t *b, size_t
 	return k;
 }
 
-/* Keeps the sample for the next one's sake. */
+/* Keeps the sample, to compare the next one with it. */
 static int keep(struct aux_sample *s, const uint8_t *bytes, size_t n, struct pt_error *e)
 {
 	if (n > s->last_room) {

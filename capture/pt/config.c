@@ -14,9 +14,35 @@ static const struct {
     {"mtc_period", 14, 4, 9}, {"cyc_thresh", 19, 4, 12}, {"psb_period", 24, 4, 9},
 };
 
-const char *pt_config_terms(void)
+#define TERMS "cyc, cyc_thresh=0..12, mtc, mtc_period=0..9, noretcomp, psb_period=0..9, tsc, branch, pt"
+
+/* "NAME" or "NAME=NUMBER", of n bytes. */
+static int set_term(const char *p, size_t n, uint64_t *config, struct pt_error *e)
 {
-	return "cyc, cyc_thresh=0..12, mtc, mtc_period=0..9, noretcomp, psb_period=0..9, tsc, branch, pt";
+	size_t name = strcspn(p, "=,/"), i;
+	unsigned long value = 1;
+	char *stop;
+
+	if (name > n)
+		name = n;
+	for (i = 0; i < sizeof terms / sizeof *terms; i++)
+		if (strlen(terms[i].name) == name && !strncmp(terms[i].name, p, name))
+			break;
+	if (i == sizeof terms / sizeof *terms)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "-e: no term is called '%.*s' here; there are: " TERMS, (int)name, p);
+	if (name < n) {
+		value = strtoul(p + name + 1, &stop, 0);
+		if (stop != p + n || stop == p + name + 1)
+			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-e: '%.*s' is not NAME=NUMBER", (int)n,
+				       p);
+	}
+	if (value > terms[i].max)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-e: %s=%lu: it can be 0 to %u", terms[i].name,
+			       value, terms[i].max);
+	*config &= ~((((uint64_t)1 << terms[i].bits) - 1) << terms[i].shift);
+	*config |= (uint64_t)value << terms[i].shift;
+	return 0;
 }
 
 int pt_config_parse(const char *text, uint64_t *config, struct pt_error *e)
@@ -35,33 +61,12 @@ int pt_config_parse(const char *text, uint64_t *config, struct pt_error *e)
 				       text);
 	}
 	while (p < end) {
-		size_t n = strcspn(p, ",/"), name = strcspn(p, "=,/"), i;
-		unsigned long value = 1;
+		size_t n = strcspn(p, ",/");
 
 		if (n > (size_t)(end - p))
 			n = (size_t)(end - p);
-		if (name > n)
-			name = n;
-		for (i = 0; i < sizeof terms / sizeof *terms; i++)
-			if (strlen(terms[i].name) == name && !strncmp(terms[i].name, p, name))
-				break;
-		if (i == sizeof terms / sizeof *terms)
-			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-				       "-e: no term is called '%.*s' here; there are: %s", (int)name, p,
-				       pt_config_terms());
-		if (name < n) {
-			char *stop;
-
-			value = strtoul(p + name + 1, &stop, 0);
-			if (stop != p + n || stop == p + name + 1)
-				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-e: '%.*s' is not NAME=NUMBER",
-					       (int)n, p);
-		}
-		if (value > terms[i].max)
-			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-e: %s=%lu: it can be 0 to %u",
-				       terms[i].name, value, terms[i].max);
-		c &= ~((((uint64_t)1 << terms[i].bits) - 1) << terms[i].shift);
-		c |= (uint64_t)value << terms[i].shift;
+		if (set_term(p, n, &c, e))
+			return -1;
 		p += n;
 		if (p < end)
 			p++;

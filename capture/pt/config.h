@@ -1,6 +1,6 @@
 /*
- * config.h - perf's config terms for intel_pt: "cyc,mtc_period=3,noretcomp", with "intel_pt/" before and "/u" behind
- * them or not.
+ * config.h - perf's terms for intel_pt, as far as the step engine has them: "cyc,mtc_period=3,noretcomp", or
+ * with "intel_pt/" before and "/" or "/u" after them. What the hardware can do is in record/pmu.h.
  */
 #ifndef CAPTURE_PT_CONFIG_H
 #define CAPTURE_PT_CONFIG_H
@@ -23,11 +23,13 @@ enum {
 };
 #define PT_CONFIG_DEFAULT 0x300e601 /* perf record's: tsc,mtc,mtc_period=3,psb_period=3,pt,branch */
 
-/* Changes *config by the terms. 0, or -1 with PT_ERR_USAGE: the message names the term and what there is. */
+/*
+ * Changes *config by the terms. 0; or -1 with PT_ERR_USAGE, and *config is as it was: the message names the
+ * term and what it can be.
+ */
 int pt_config_parse(const char *terms, uint64_t *config, struct pt_error *e);
-/* The terms' names, for --help. */
-const char *pt_config_terms(void);
 
+/* A field of 4 bits. */
 static inline unsigned pt_config_field(uint64_t config, unsigned shift)
 {
 	return config >> shift & 15;

@@ -1,6 +1,7 @@
 /*
- * packet_len.h - how long an Intel PT packet is, from its first bytes; just enough to cut AUX data between two
- * packets. From the Intel SDM, volume 3, "Intel Processor Trace", packet definitions.
+ * packet_len.h - the length of an Intel PT packet, from its first bytes: just enough to cut AUX data between
+ * two packets. From the Intel SDM, volume 3, "Intel Processor Trace", packet definitions. (The decoder has a
+ * reader of its own, as the stages share schema/ only.)
  */
 #ifndef CAPTURE_PT_PACKET_LEN_H
 #define CAPTURE_PT_PACKET_LEN_H
@@ -11,7 +12,7 @@
 #include <string.h>
 
 #define PT_PSB_BYTES	16
-#define PT_PSB_PLUS_MAX 512 /* bytes that a PSB+ may have; more is a PSB without a time */
+#define PT_PSB_PLUS_MAX 512 /* bytes that a PSB+ may have; the PSB of a longer one counts as without a time */
 
 enum { PT_PACKET_CUT = 0, PT_PACKET_BAD = -1 };
 
@@ -30,7 +31,7 @@ static inline bool pt_is_psb(const uint8_t *p, size_t n)
 	return n >= PT_PSB_BYTES && pt_may_be_psb(p, n);
 }
 
-/* Packets that begin with 02; n >= 1. */
+/* pt_packet_len() of packets that begin with 02. */
 static inline int pt_extended_len(const uint8_t *p, size_t n)
 {
 	if (n < 2)
@@ -62,6 +63,7 @@ static inline int pt_extended_len(const uint8_t *p, size_t n)
 	}
 }
 
+/* pt_packet_len() of CYC: bit 2 of the first byte, bit 0 of the others: one more follows. */
 static inline int pt_cyc_len(const uint8_t *p, size_t n)
 {
 	bool more = p[0] & 4;
@@ -78,9 +80,9 @@ static inline int pt_cyc_len(const uint8_t *p, size_t n)
 }
 
 /*
- * The bytes of the packet at p, of which n >= 1 bytes are there. PT_PACKET_CUT: it goes on beyond them;
- * PT_PACKET_BAD: none begins like that. *block: bytes of a block item's payload while between BBP and BEP (4, 8), else
- * 0; start with 0.
+ * The length of the packet at p, of which n >= 1 bytes are there. PT_PACKET_CUT: it continues beyond them;
+ * PT_PACKET_BAD: no packet begins like that. *block: the payload bytes of a block item (4, 8) while between
+ * BBP and BEP, else 0; 0 at the start.
  */
 static inline int pt_packet_len(const uint8_t *p, size_t n, int *block)
 {
@@ -137,8 +139,8 @@ static inline size_t pt_whole_packets(const uint8_t *p, size_t n)
 }
 
 /*
- * The TSC in the PSB+ that begins at p, of n bytes: how many bytes there are up to the end of it, and *ret; 0: it is not all
- * there, or has none. No more than PT_PSB_PLUS_MAX bytes are looked at.
+ * The TSC in the PSB+ that begins at p, of n bytes: how many bytes there are up to the end of it, and *ret;
+ * 0: it is not all there, or has none. No more than PT_PSB_PLUS_MAX bytes are looked at.
  */
 static inline size_t pt_psb_tsc(const uint8_t *p, size_t n, uint64_t *ret)
 {
@@ -163,8 +165,8 @@ static inline size_t pt_psb_tsc(const uint8_t *p, size_t n, uint64_t *ret)
 }
 
 /*
- * The PSB+ at p, of n bytes: 1 and its TSC when it has one and lies in the host, 0 when not, -1 when more bytes are
- * needed. No more than PT_PSB_PLUS_MAX bytes are looked at.
+ * The PSB+ at p, of n bytes: 1 and its TSC when it has one and lies in the host, 0 when not, -1 when more
+ * bytes are needed. No more than PT_PSB_PLUS_MAX bytes are looked at.
  */
 static inline int pt_psb_plus(const uint8_t *p, size_t n, uint64_t *tsc)
 {

@@ -1,7 +1,6 @@
 /* aux_data.c - see aux_data.h. */
 #include "capture/raw/aux_data.h"
 #include "capture/raw/byte_source.h"
-#include "capture/perfdata/aux_data.h"
 #include "capture/pt/packet_len.h"
 
 #include <stdbool.h>
@@ -16,13 +15,13 @@ struct reader {
 	struct byte_source *source;
 	uint8_t *bytes;
 	size_t count, piece;
-	uint64_t offset; /* of bytes[0] in the AUX data */
-	uint64_t start_ns,
-	    next_ns; /* no byte from there on is older: of the piece, of what is behind it; 0 unknown */
+	uint64_t offset;   /* of bytes[0] in the AUX data */
+	uint64_t start_ns; /* no byte of the piece is older; 0 unknown */
+	uint64_t next_ns;  /* the same of the bytes after it */
 	bool ended;
 };
 
-/* The piece ends before a PSB that tells its time, or where the room ends. */
+/* The piece ends before a PSB with its time, or where the room ends. */
 static void cut(struct reader *r, const struct perf_file_clock *clock)
 {
 	uint64_t tsc;
@@ -83,39 +82,44 @@ static int open_one(struct reader *r, const struct raw_aux *aux, const struct pe
 			: pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s: the AUX data is empty", aux->path);
 }
 
+/* The reader whose piece is the oldest; count: all are at their end. */
+static size_t oldest_of(const struct reader *readers, size_t count)
+{
+	size_t oldest = count;
+
+	for (size_t i = 0; i < count; i++)
+		if (readers[i].count && (oldest == count || readers[i].start_ns < readers[oldest].start_ns))
+			oldest = i;
+	return oldest;
+}
+
 static int put_pieces(struct reader *readers, size_t count, const struct perf_file_clock *clock,
 		      struct ptc_writer *w, struct pt_error *e)
 {
 	uint64_t round_ns = 0;
+	size_t oldest;
 
-	for (;;) {
-		size_t oldest = count;
+	while ((oldest = oldest_of(readers, count)) < count) {
+		struct reader *r = &readers[oldest];
 
-		for (size_t i = 0; i < count; i++)
-			if (readers[i].count &&
-			    (oldest == count || readers[i].start_ns < readers[oldest].start_ns))
-				oldest = i;
-		if (oldest == count)
-			return ptc_put_round(w, UINT64_MAX, e);
-		if (readers[oldest].start_ns > round_ns) {
-			round_ns = readers[oldest].start_ns;
+		if (r->start_ns > round_ns) {
+			round_ns = r->start_ns;
 			if (ptc_put_round(w, round_ns, e))
 				return -1;
 		}
-		if (ptc_put_aux(w, (uint32_t)oldest + 1,
-				&(struct ptc_aux){.aux_offset = readers[oldest].offset,
-						  .bytes = readers[oldest].bytes,
-						  .size = readers[oldest].piece},
-				e) ||
-		    next_piece(&readers[oldest], clock, e))
+		if (ptc_put_aux(
+			w, (uint32_t)oldest + 1,
+			&(struct ptc_aux){.aux_offset = r->offset, .bytes = r->bytes, .size = r->piece}, e) ||
+		    next_piece(r, clock, e))
 			return -1;
 	}
+	return ptc_put_round(w, UINT64_MAX, e);
 }
 
 int raw_aux_streams(const struct raw_aux *aux, size_t count, struct ptc_writer *w, struct pt_error *e)
 {
 	for (size_t i = 0; i < count; i++) {
-		bool of_cpu = aux[i].cpu >= 0; /* sideband tells whose it is */
+		bool of_cpu = aux[i].cpu >= 0; /* the sideband says who runs there */
 		struct ptc_stream stream = {.cpu = aux[i].cpu,
 					    .pid = of_cpu ? -1 : aux[i].pid,
 					    .tid = of_cpu ? -1 : aux[i].tid,

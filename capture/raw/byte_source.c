@@ -75,7 +75,7 @@ struct byte_source *byte_source_open(const char *path, struct pt_error *e)
 	}
 	return s;
 no_memory:
-	pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory reading %s", path);
+	pt_fail_no_memory(e, path);
 fail:
 	byte_source_close(s);
 	return NULL;

@@ -1,6 +1,6 @@
 /*
- * byte_source.h - a file's bytes from front to back; what is compressed with zstd is decompressed on the way,
- * told by its first bytes. Constant memory, whatever the file's length.
+ * byte_source.h - a file's bytes from front to back. What begins as zstd data does is decompressed on the
+ * way. Constant memory, whatever the file's length.
  */
 #ifndef CAPTURE_RAW_BYTE_SOURCE_H
 #define CAPTURE_RAW_BYTE_SOURCE_H
@@ -23,9 +23,10 @@ void byte_source_close(struct byte_source *s);
  */
 ssize_t byte_source_read(struct byte_source *s, void *to, size_t n, struct pt_error *e);
 
-/* Reads over n bytes. Returns 0, also when there were fewer; -1 as above. */
+/* Skips n bytes. Returns 0, also when there were fewer; -1 as above. */
 int byte_source_skip(struct byte_source *s, uint64_t n, struct pt_error *e);
 
+/* Whether the file is compressed. */
 bool byte_source_compressed(const struct byte_source *s);
 
 #endif

@@ -1,8 +1,9 @@
 /* code.c - see code.h. */
 #include "capture/raw/code.h"
-#include "capture/raw/byte_source.h"
 #include "capture/code/elf_image.h"
 #include "capture/code/text_line.h"
+#include "capture/raw/byte_source.h"
+#include "schema/array.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -56,32 +57,25 @@ static int find_file(struct import_mapping *m, const char *file, struct pt_error
 		   : pt_fail_no_memory(e, "the mappings");
 }
 
-static int add(struct import_code *c, const char *file, uint64_t addr, uint64_t bytes, uint64_t offset,
-	       struct pt_error *e)
+/* Adds a mapping of the file; *m has its addresses and offset. */
+static int add(struct import_code *c, const char *file, const struct import_mapping *m, struct pt_error *e)
 {
-	struct import_mapping *m;
+	struct import_mapping *to;
 
-	if (c->count == c->room) {
-		size_t room = c->room ? 2 * c->room : 32;
-		struct import_mapping *grown = realloc(c->mappings, room * sizeof *grown);
-
-		if (!grown)
-			return pt_fail_no_memory(e, "the mappings");
-		c->mappings = grown;
-		c->room = room;
-	}
-	m = &c->mappings[c->count];
-	*m = (struct import_mapping){.addr = addr, .bytes = bytes, .offset = offset};
-	if (find_file(m, file, e)) {
-		free(m->name);
-		free(m->path);
+	if (pt_array_grow(&c->mappings, c->count, &c->room, e))
+		return -1;
+	to = &c->mappings[c->count];
+	*to = *m;
+	if (find_file(to, file, e)) {
+		free(to->name);
+		free(to->path);
 		return -1;
 	}
 	c->count++;
 	return 0;
 }
 
-/* Hex, with or without 0x; *at moves behind it. */
+/* Hex, with or without 0x; *at moves past it. */
 static bool parse_hex(char **at, uint64_t *ret)
 {
 	char *end;
@@ -112,60 +106,69 @@ static bool cut_hex(char *text, uint64_t *ret)
 	return true;
 }
 
-int import_code_elf(struct import_code *c, const char *argument, struct pt_error *e)
+/* The executable segments of the file, moved by addr - lowest address if it is moved. */
+static int add_segments(struct import_code *c, const char *file, bool moved, uint64_t addr,
+			struct pt_error *e)
 {
 	struct elf_segment segments[SEGMENTS_MAX];
-	uint64_t lowest, addr = 0, bias = 0;
+	uint64_t lowest;
+	int count = elf_file_segments(file, segments, SEGMENTS_MAX, &lowest, e);
+
+	if (count < 0)
+		return -1;
+	if (count == 0 || count > SEGMENTS_MAX)
+		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s: %s executable segments", file,
+			       count ? "too many" : "no");
+	for (int i = 0; i < count; i++) {
+		const struct import_mapping m = {.addr = segments[i].vaddr + (moved ? addr - lowest : 0),
+						 .bytes = segments[i].map_bytes,
+						 .offset = segments[i].offset};
+
+		if (add(c, file, &m, e))
+			return -1;
+	}
+	return 0;
+}
+
+int import_code_elf(struct import_code *c, const char *argument, struct pt_error *e)
+{
 	char *file = strdup(argument);
+	uint64_t addr = 0;
 	bool moved;
-	int count;
+	int ret;
 
 	if (!file)
 		return pt_fail_no_memory(e, "the mappings");
 	/* A name may have colons itself. */
 	moved = access(file, F_OK) != 0 && cut_hex(file, &addr);
-	count = elf_file_segments(file, segments, SEGMENTS_MAX, &lowest, e);
-	if (count < 0)
-		goto fail;
-	if (count == 0 || count > SEGMENTS_MAX) {
-		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s: %s executable segments", file,
-			count ? "too many" : "no");
-		goto fail;
-	}
-	if (moved)
-		bias = addr - lowest;
-	for (int i = 0; i < count; i++)
-		if (add(c, file, segments[i].vaddr + bias, segments[i].map_bytes, segments[i].offset, e))
-			goto fail;
+	ret = add_segments(c, file, moved, addr, e);
 	free(file);
-	return 0;
-fail:
-	free(file);
-	return -1;
+	return ret;
 }
 
 int import_code_raw(struct import_code *c, const char *argument, struct pt_error *e)
 {
-	uint64_t offset = 0, bytes = 0, addr = 0;
+	struct import_mapping m = {0};
 	char *file = strdup(argument);
 	int ret;
 
 	if (!file)
 		return pt_fail_no_memory(e, "the mappings");
-	if (!cut_hex(file, &addr) || !cut_hex(file, &bytes) || !cut_hex(file, &offset) || bytes == 0 ||
-	    addr + bytes < addr || offset + bytes < offset)
+	if (!cut_hex(file, &m.addr) || !cut_hex(file, &m.bytes) || !cut_hex(file, &m.offset) ||
+	    m.bytes == 0 || m.addr + m.bytes < m.addr || m.offset + m.bytes < m.offset)
 		ret = pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--raw-code %s: expected FILE:OFFSET:SIZE:ADDR",
 			      argument);
 	else
-		ret = add(c, file, addr, bytes, offset, e);
+		ret = add(c, file, &m, e);
 	free(file);
 	return ret;
 }
 
 /* "start end offset file". 0, 1 for an empty line or a comment, or -1. */
-static int parse_line(char *line, uint64_t number[3], char **ret_file)
+static int parse_line(char *line, struct import_mapping *ret, char **ret_file)
 {
 	char *at = line + strspn(line, " \t"), *end = at + strlen(at);
+	uint64_t number[3];
 
 	while (end > at && strchr(" \t\r\n", end[-1]))
 		*--end = 0;
@@ -176,41 +179,51 @@ static int parse_line(char *line, uint64_t number[3], char **ret_file)
 			return -1;
 		at += strspn(at, " \t");
 	}
+	if (number[0] >= number[1])
+		return -1;
 	*ret_file = at;
-	return number[0] < number[1] && number[2] + (number[1] - number[0]) >= number[2] ? 0 : -1;
+	*ret =
+	    (struct import_mapping){.addr = number[0], .bytes = number[1] - number[0], .offset = number[2]};
+	return ret->offset + ret->bytes >= ret->offset ? 0 : -1;
+}
+
+/* A file that is named in the maps file at path, whose folder its name is relative to. */
+static int add_named(struct import_code *c, const char *path, const char *file,
+		     const struct import_mapping *m, struct pt_error *e)
+{
+	const char *slash = strrchr(path, '/');
+	char *full;
+	int ret;
+
+	if (asprintf(&full, "%.*s%s", slash && file[0] != '/' ? (int)(slash - path + 1) : 0, path, file) < 0)
+		return pt_fail_no_memory(e, "the mappings");
+	ret = add(c, full, m, e);
+	free(full);
+	return ret;
 }
 
 int import_code_maps(struct import_code *c, const char *path, struct pt_error *e)
 {
-	const char *slash = strrchr(path, '/');
-	int folder = slash ? (int)(slash - path + 1) : 0, ret = 0;
 	unsigned line_number = 0;
 	char line[LINE_MAX];
-	bool cut;
 	FILE *in = fopen(path, "re");
+	int ret = 0;
+	bool cut;
 
 	if (!in)
 		return pt_fail_errno(e, "cannot read %s", path);
 	while (ret == 0 && (errno = 0, text_line(in, line, sizeof line, &cut))) {
-		uint64_t number[3];
-		char *file, *full;
-		int got = cut ? -1 : parse_line(line, number, &file);
+		struct import_mapping m;
+		char *file;
+		int got = cut ? -1 : parse_line(line, &m, &file);
 
 		line_number++;
-		if (got > 0)
-			continue;
-		if (got < 0) {
+		if (got < 0)
 			ret = pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
 				      "%s, line %u: expected START END OFFSET FILE, numbers in hex", path,
 				      line_number);
-			break;
-		}
-		if (asprintf(&full, "%.*s%s", file[0] == '/' ? 0 : folder, path, file) < 0) {
-			ret = pt_fail_no_memory(e, "the mappings");
-			break;
-		}
-		ret = add(c, full, number[0], number[1] - number[0], number[2], e);
-		free(full);
+		else if (got == 0)
+			ret = add_named(c, path, file, &m, e);
 	}
 	if (ret == 0 && ferror(in))
 		ret = pt_fail_errno(e, "cannot read %s", path);
@@ -235,7 +248,7 @@ static int by_start(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* What of the file is mapped: the ranges, sorted and joined. room: the mappings' number. */
+/* Which ranges of the file are mapped, sorted and joined. Returns how many, at most one per mapping. */
 static size_t mapped_ranges(const struct import_code *c, const char *name, struct range *ret)
 {
 	size_t count = 0, kept = 0;
@@ -256,9 +269,18 @@ static size_t mapped_ranges(const struct import_code *c, const char *name, struc
 	return kept;
 }
 
-/* Copies [r->start, r->end) of the file, where source stands at *at, into the image. */
-static int write_range(struct ptc_writer *w, struct byte_source *source, uint64_t *at, const struct range *r,
-		       struct ptc_image *image, uint8_t *buffer, struct pt_error *e)
+/* What it takes to write the images. */
+struct writing {
+	const struct import_code *code;
+	struct image_set *images;
+	struct ptc_writer *w;
+	struct range *ranges; /* room for all mappings, and SEGMENTS_MAX more */
+	uint8_t *buffer;
+};
+
+/* Copies a range of the file, where source is at *at, into the image. */
+static int write_range(const struct writing *x, struct byte_source *source, uint64_t *at,
+		       const struct range *r, struct ptc_image *image, struct pt_error *e)
 {
 	uint64_t start = r->start;
 	ssize_t got = 1;
@@ -266,7 +288,7 @@ static int write_range(struct ptc_writer *w, struct byte_source *source, uint64_
 	if (byte_source_skip(source, start - *at, e))
 		return -1;
 	while (start < r->end && got > 0) {
-		got = byte_source_read(source, buffer,
+		got = byte_source_read(source, x->buffer,
 				       r->end - start < COPY_BYTES ? r->end - start : COPY_BYTES, e);
 		if (got < 0)
 			return -1;
@@ -274,10 +296,10 @@ static int write_range(struct ptc_writer *w, struct byte_source *source, uint64_
 			return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
 				       "%.*s ends before offset 0x%llx, which is mapped",
 				       (int)image->name_bytes, image->name, (unsigned long long)start);
-		image->bytes = buffer;
+		image->bytes = x->buffer;
 		image->offset = image->vaddr = start;
 		image->size = (uint64_t)got;
-		if (got && ptc_put_image(w, image, e))
+		if (got && ptc_put_image(x->w, image, e))
 			return -1;
 		image->continues = 1;
 		start += (uint64_t)got;
@@ -286,7 +308,10 @@ static int write_range(struct ptc_writer *w, struct byte_source *source, uint64_
 	return 0;
 }
 
-/* What of the ranges no segment covers. room: of ranges, count + segment_count at least; returns the new count. */
+/*
+ * Cuts what segments cover off the ranges, which have room for segment_count more. Returns how many there
+ * are.
+ */
 static size_t uncovered(struct range *ranges, size_t count, const struct elf_segment *segments,
 			int segment_count)
 {
@@ -313,43 +338,50 @@ static size_t uncovered(struct range *ranges, size_t count, const struct elf_seg
 	return count;
 }
 
-static int write_file(const struct import_code *c, const struct import_mapping *m, struct image_set *images,
-		      struct ptc_writer *w, struct range *ranges, uint8_t *buffer, struct pt_error *e)
+static int write_ranges(const struct writing *x, const struct import_mapping *m, size_t count,
+			struct ptc_image *image, struct pt_error *e)
+{
+	struct byte_source *source = byte_source_open(m->path, e);
+	uint64_t at = 0;
+	int ret = 0;
+
+	if (!source)
+		return -1;
+	for (size_t i = 0; i < count && ret == 0; i++)
+		ret = write_range(x, source, &at, &x->ranges[i], image, e);
+	byte_source_close(source);
+	return ret;
+}
+
+/*
+ * What is mapped of the file: as an ELF file's segments, if it is one, and the ranges that these do not
+ * cover.
+ */
+static int write_file(const struct writing *x, const struct import_mapping *m, struct pt_error *e)
 {
 	struct ptc_image image = {.kind = PTC_IMAGE_FILE,
 				  .pid = PTC_ANY_PID,
 				  .name = m->name,
 				  .name_bytes = (uint32_t)strlen(m->name)};
 	struct elf_segment segments[SEGMENTS_MAX];
-	size_t count = mapped_ranges(c, m->name, ranges);
-	struct byte_source *source;
+	size_t count = mapped_ranges(x->code, m->name, x->ranges);
 	struct pt_error not_elf;
-	uint64_t at = 0;
-	int got, ret = 0;
+	int got, found;
 
-	got = image_set_add_file(images, w, m->name, m->path, &not_elf);
+	got = image_set_add_file(x->images, x->w, m->name, m->path, &not_elf);
 	if (got < 0) {
 		*e = not_elf;
 		return -1;
 	}
 	if (got == IMAGE_SET_DONE) {
-		int found = elf_file_segments(m->path, segments, SEGMENTS_MAX, NULL, e);
-
+		found = elf_file_segments(m->path, segments, SEGMENTS_MAX, NULL, e);
 		if (found < 0)
 			return -1;
-		count = uncovered(ranges, count, segments, found < SEGMENTS_MAX ? found : SEGMENTS_MAX);
+		count = uncovered(x->ranges, count, segments, found < SEGMENTS_MAX ? found : SEGMENTS_MAX);
 		image.continues = 1;
-		image.build_id_bytes = image_set_build_id(images, m->name, &image.build_id);
+		image.build_id_bytes = image_set_build_id(x->images, m->name, &image.build_id);
 	}
-	if (count == 0)
-		return 0;
-	source = byte_source_open(m->path, e);
-	if (!source)
-		return -1;
-	for (size_t i = 0; i < count && ret == 0; i++)
-		ret = write_range(w, source, &at, &ranges[i], &image, buffer, e);
-	byte_source_close(source);
-	return ret;
+	return count ? write_ranges(x, m, count, &image, e) : 0;
 }
 
 /* Whether an earlier mapping is of the same file. */
@@ -363,21 +395,20 @@ static bool seen(const struct import_code *c, size_t mapping)
 
 int import_code_write(const struct import_code *c, struct ptc_writer *w, struct pt_error *e)
 {
-	struct image_set *images = image_set_create();
-	struct range *ranges = calloc(c->count + SEGMENTS_MAX, sizeof *ranges);
-	uint8_t *buffer = malloc(COPY_BYTES);
+	struct writing x = {.code = c,
+			    .images = image_set_create(),
+			    .w = w,
+			    .ranges = calloc(c->count + SEGMENTS_MAX, sizeof *x.ranges),
+			    .buffer = malloc(COPY_BYTES)};
 	int ret = 0;
 
-	if (!images || !ranges || !buffer) {
+	if (!x.images || !x.ranges || !x.buffer)
 		ret = pt_fail_no_memory(e, "the mappings");
-		goto out;
-	}
 	for (size_t i = 0; ret == 0 && i < c->count; i++)
 		if (!seen(c, i))
-			ret = write_file(c, &c->mappings[i], images, w, ranges, buffer, e);
-out:
-	free(buffer);
-	free(ranges);
-	image_set_destroy(images);
+			ret = write_file(&x, &c->mappings[i], e);
+	free(x.buffer);
+	free(x.ranges);
+	image_set_destroy(x.images);
 	return ret;
 }

@@ -1,20 +1,23 @@
 /* perf_records.c - see perf_records.h. */
 #include "capture/raw/perf_records.h"
 #include "capture/raw/byte_source.h"
+#include "capture/perfdata/features.h"
 #include "capture/perfdata/machines.h"
 #include "capture/perfdata/order.h"
-#include "capture/perfdata/put.h"
+#include "capture/perfdata/perf_user.h"
+#include "capture/perfdata/put_records.h"
 #include "capture/perfdata/sample.h"
+#include "schema/array.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define BYTES_MAX    ((uint64_t)1 << 30) /* of memory: short records take much more than they are long */
-#define RECORD_LAST  22 /* PERF_RECORD_CALLCHAIN_DEFERRED: what is beyond is not known here */
+#define RECORD_LAST  22			 /* PERF_RECORD_CALLCHAIN_DEFERRED: later ones are not known here */
 #define HEADER_BYTES sizeof(struct perf_event_header)
 
 struct raw_records {
-	struct perf_file file; /* as if they were of a perf.data with one event */
+	struct perf_description description; /* as of a perf.data with one event */
 	struct ordered_record **records;
 	size_t count, room;
 	uint64_t bytes;
@@ -22,8 +25,10 @@ struct raw_records {
 
 /* ---- Reading ---- */
 
-/* Where the CPU belongs in a record that has none: the order is that of the kernel's perf_output_sample() and
- * perf_event__output_id_sample(). */
+/*
+ * Where the CPU belongs in a record that has none: the order is that of the kernel's perf_output_sample() and
+ * perf_event__output_id_sample().
+ */
 static size_t cpu_at(uint32_t type, uint64_t sample_type, size_t size)
 {
 	const uint64_t before = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
@@ -34,58 +39,61 @@ static size_t cpu_at(uint32_t type, uint64_t sample_type, size_t size)
 	return size - (sample_type & PERF_SAMPLE_IDENTIFIER ? 8 : 0);
 }
 
+/* Puts a CPU into the record, which has room for 8 bytes more. -1: PT_ERR_BAD_INPUT. */
+static int add_cpu(struct ordered_record *rec, uint64_t sample_type, int32_t cpu, struct pt_error *e)
+{
+	const uint64_t word = (uint32_t)cpu;
+	struct perf_event_header h;
+	size_t at;
+
+	memcpy(&h, rec->bytes, sizeof h);
+	at = cpu_at(h.type, sample_type, h.size);
+	if (at > h.size || at < HEADER_BYTES || h.size > UINT16_MAX - 8)
+		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
+			       "a record of %u bytes is too short for its sample type, or too long", h.size);
+	memmove(rec->bytes + at + 8, rec->bytes + at, h.size - at);
+	memcpy(rec->bytes + at, &word, 8);
+	h.size = (uint16_t)(h.size + 8);
+	memcpy(rec->bytes, &h, sizeof h);
+	rec->size = h.size;
+	return 0;
+}
+
+static struct perf_record view_of(const struct ordered_record *r)
+{
+	struct perf_event_header h;
+
+	memcpy(&h, r->bytes, sizeof h);
+	return (struct perf_record){.bytes = r->bytes, .type = h.type, .misc = h.misc, .size = h.size};
+}
+
 static int add(struct raw_records *s, const uint8_t *bytes, const struct raw_records_file *of,
 	       uint64_t sample_type, struct pt_error *e)
 {
-	struct perf_event_attr *attr = &s->file.events[0].attr;
-	bool adds_cpu = attr->sample_type != sample_type;
+	bool without_cpu = s->description.events[0].attr.sample_type != sample_type;
 	struct perf_event_header h;
 	struct ordered_record *rec;
-	struct perf_record view = {0};
-	size_t at;
+	struct perf_record view;
 
 	memcpy(&h, bytes, sizeof h);
-	at = cpu_at(h.type, sample_type, h.size);
-	if (adds_cpu && (at > h.size || at < HEADER_BYTES || h.size > UINT16_MAX - 8))
-		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
-			       "a record of %u bytes is too short for its "
-			       "sample type, or too long",
-			       h.size);
 	rec = malloc(sizeof *rec + h.size + 8);
 	if (!rec)
 		return pt_fail_no_memory(e, "the sideband");
 	memcpy(rec->bytes, bytes, h.size);
-	if (adds_cpu) {
-		const uint64_t cpu = (uint32_t)of->cpu;
-
-		memmove(rec->bytes + at + 8, rec->bytes + at, h.size - at);
-		memcpy(rec->bytes + at, &cpu, 8);
-		h.size = (uint16_t)(h.size + 8);
-		memcpy(rec->bytes, &h, sizeof h);
-	}
 	rec->size = h.size;
 	rec->order = s->count;
-	view.bytes = rec->bytes;
-	view.type = h.type;
-	view.misc = h.misc;
-	view.size = h.size;
-	if (perf_stamp_read(&s->file, &view, &rec->stamp, e)) {
-		free(rec);
-		return -1;
-	}
-	if (s->count == s->room) {
-		size_t room = s->room ? 2 * s->room : 256;
-		struct ordered_record **grown = realloc(s->records, room * sizeof(struct ordered_record *));
-
-		if (!grown) {
-			free(rec);
-			return pt_fail_no_memory(e, "the sideband");
-		}
-		s->records = grown;
-		s->room = room;
-	}
+	if (without_cpu && add_cpu(rec, sample_type, of->cpu, e))
+		goto fail;
+	view = view_of(rec);
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
+	if (perf_stamp_read(&s->description, &view, &rec->stamp, e) ||
+	    pt_array_grow(&s->records, s->count, &s->room, e))
+		goto fail;
 	s->records[s->count++] = rec;
 	return 0;
+fail:
+	free(rec);
+	return -1;
 }
 
 static int take(struct raw_records *s, const uint8_t *bytes, const struct raw_records_file *of,
@@ -98,7 +106,7 @@ static int take(struct raw_records *s, const uint8_t *bytes, const struct raw_re
 	if (h.type == PERF_USER_TIME_CONV) {
 		view.type = h.type;
 		view.size = h.size;
-		return perf_file_describe(&s->file, &view, e);
+		return perf_feature_take_record(&s->description, &view, e);
 	}
 	return h.type > RECORD_LAST ? 0 : add(s, bytes, of, sample_type, e);
 }
@@ -150,7 +158,7 @@ static int older(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* All records are taken for those of one event: their trailers are alike, and no more is known of it. */
+/* All records count as those of one event: their trailers are alike, and no more is known of it. */
 static int add_event(struct raw_records *s, const struct raw_records_file *files, size_t count,
 		     uint64_t sample_type, struct pt_error *e)
 {
@@ -165,7 +173,7 @@ static int add_event(struct raw_records *s, const struct raw_records_file *files
 		all_known = all_known && files[i].cpu >= 0;
 	if (all_known)
 		attr.sample_type |= PERF_SAMPLE_CPU;
-	return perf_file_add_event(&s->file, (const uint8_t *)&attr, sizeof attr, e);
+	return perf_description_add_event(&s->description, (const uint8_t *)&attr, sizeof attr, e);
 }
 
 int raw_records_read(const struct raw_records_file *files, size_t count, uint64_t sample_type,
@@ -198,13 +206,13 @@ void raw_records_destroy(struct raw_records *s)
 	for (size_t i = 0; i < s->count; i++)
 		free(s->records[i]);
 	free(s->records);
-	perf_file_close(&s->file);
+	perf_description_deinit(&s->description);
 	free(s);
 }
 
 struct perf_file_clock raw_records_clock(const struct raw_records *s)
 {
-	return s->file.clock;
+	return s->description.clock;
 }
 
 bool raw_records_thread(const struct raw_records *s, int32_t *ret_pid, int32_t *ret_tid)
@@ -224,14 +232,6 @@ bool raw_records_thread(const struct raw_records *s, int32_t *ret_pid, int32_t *
 }
 
 /* ---- Writing ---- */
-
-static struct perf_record view_of(const struct ordered_record *r)
-{
-	struct perf_event_header h;
-
-	memcpy(&h, r->bytes, sizeof h);
-	return (struct perf_record){.bytes = r->bytes, .type = h.type, .misc = h.misc, .size = h.size};
-}
 
 static int put_kernel(struct raw_records *s, struct perf_machines *m, struct ptc_writer *w,
 		      struct pt_error *e)
@@ -260,17 +260,18 @@ static int put_records(struct raw_records *s, struct perf_machines *m, struct pt
 	return perf_put_flush(side, e);
 }
 
-int raw_records_put(struct raw_records *s, struct ptc_writer *w, const struct import_perf_request *request,
-		    bool kernel, struct import_perf_notes *notes, uint32_t *next_attr, struct pt_error *e)
+int raw_records_put(struct raw_records *s, struct ptc_writer *w, const struct raw_records_code *code,
+		    uint32_t *next_attr, struct pt_error *e)
 {
-	struct perf_machines *m = perf_machines_create(request, notes);
+	struct perf_machines *m = perf_machines_create(code->request, code->notes);
 	struct perf_put side = {0};
 	int ret = -1;
 
 	if (!m)
 		return pt_fail_no_memory(e, "the sideband");
-	if (perf_machines_add(m, 0, &s->file, e) || perf_put_init(&side, w, &s->file, 0, next_attr, e) ||
-	    (kernel && put_kernel(s, m, w, e)) || put_records(s, m, w, &side, e))
+	if (perf_machines_add(m, 0, &s->description, NULL, e) ||
+	    perf_put_init(&side, w, &s->description, 0, next_attr, e) ||
+	    (code->kernel && put_kernel(s, m, w, e)) || put_records(s, m, w, &side, e))
 		goto out;
 	perf_machines_note_missing(m);
 	ret = 0;

@@ -26,6 +26,11 @@ bool hw_capabilities_have(unsigned capability)
 	return get(&effective, &permitted) && effective >> capability & 1;
 }
 
+bool hw_capabilities_may_trace_all(void)
+{
+	return hw_capabilities_have(CAP_PERFMON) || hw_capabilities_have(CAP_SYS_ADMIN);
+}
+
 static bool set(uint64_t effective, uint64_t permitted)
 {
 	struct __user_cap_header_struct h = {_LINUX_CAPABILITY_VERSION_3, 0};

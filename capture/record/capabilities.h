@@ -1,14 +1,29 @@
-/* capabilities.h - capabilities of this process: what there is, and giving up what is no longer needed. */
+/* capabilities.h - the capabilities of this process, and giving up those that it no longer needs. */
 #ifndef CAPTURE_RECORD_CAPABILITIES_H
 #define CAPTURE_RECORD_CAPABILITIES_H
 
 #include <stdbool.h>
 
-bool hw_capabilities_have(unsigned capability); /* effective; linux/capability.h's number */
-/* Keeps only reading of other processes' files and memory: CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE; the
- * others cannot be had again, but for CAP_DAC_OVERRIDE (not in effect until hw_capabilities_output()). False: the kernel refused. */
+/* Whether a capability (a number of linux/capability.h) is in effect. */
+bool hw_capabilities_have(unsigned capability);
+
+/*
+ * Whether perf events of the kernel, of other users and of whole CPUs may be opened: CAP_PERFMON or
+ * CAP_SYS_ADMIN.
+ */
+bool hw_capabilities_may_trace_all(void);
+
+/*
+ * Keeps only what reading other processes' files and memory takes: CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE,
+ * CAP_CHECKPOINT_RESTORE. The others cannot be regained, except CAP_DAC_OVERRIDE, which is not in effect
+ * until hw_capabilities_output(). Returns false when the kernel refused.
+ */
 bool hw_capabilities_drop(void);
-/* At the end, to give the output its name in a folder that root itself could not write to without CAP_DAC_OVERRIDE. */
+
+/*
+ * At the end: lets the output get its name also in a folder that root cannot write to without
+ * CAP_DAC_OVERRIDE.
+ */
 void hw_capabilities_output(void);
 
 #endif

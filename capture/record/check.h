@@ -1,8 +1,8 @@
 /*
- * check.h - whether Processor Trace will work here: one line a condition, with the remedy when it is not met.
+ * check.h - `pt-capture check`: whether Processor Trace will work here, one line per condition, with the
+ * remedy when it is not met.
  *
- * Works without privileges, and says what it could not see for want of them. root: where /proc and /sys are (""; a test's
- * folder), so that machines can be described that one does not have.
+ * It works without privileges, and says what it could not see for want of them.
  */
 #ifndef CAPTURE_RECORD_CHECK_H
 #define CAPTURE_RECORD_CHECK_H
@@ -30,15 +30,22 @@ struct check_result {
 struct check_cpu {
 	int intel, pt, invariant_tsc, hypervisor;
 	int vmx;    /* the CPU has VMX */
-	int vmx_pt; /* IA32_VMX_MISC bit 14; -1: not to be seen */
+	int vmx_pt; /* IA32_VMX_MISC bit 14; -1: it cannot be read */
 	char name[64];
 	int own;   /* perf_event_open() for a program of one's own: 1 permitted, -errno, 0 not tried */
 	int all;   /* the same for whole CPUs, with the kernel */
 	int clock; /* perf's clock: 1 the TSC, -1 another, 0 not seen */
 };
 
+/* In check_cpu.c. */
 struct check_cpu check_this_cpu(void);
+
+/*
+ * In check_conditions.c. root: a folder with /proc and /sys beneath it: "", or a test's, which describes
+ * another machine.
+ */
 void check_all(struct check_result *ret, const char *root, const struct check_cpu *cpu);
+
 void check_print(const struct check_result *r, FILE *to);
 
 #endif

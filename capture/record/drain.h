@@ -1,24 +1,28 @@
 /*
  * drain.h - rounds: what all rings hold goes into the container, in an order that its reader can rely on.
  *
- * A round is: how far each ring's AUX data is (1), then all rings' records (2), then the AUX data up to (1). A record that
- * AUX data needs (the mapping of its code, say) was in its ring when that AUX data was published, so it is in the container
- * before it. Each piece of AUX data gets the flags and the time of its PERF_RECORD_AUX. aux_tail moves when the container has
- * the bytes.
+ * A round is: (1) it reads how far each ring's AUX data is, (2) it puts all rings' records, (3) it puts the
+ * AUX data up to (1). A record that AUX data needs (the mapping of its code, say) was in its ring when that
+ * AUX data was published, so it is in the container before it. Each piece of AUX data gets the flags and the
+ * time of its PERF_RECORD_AUX. aux_tail moves when the container has the bytes.
  *
- * With readers (drain_threads.h) the AUX data of several rings is taken side by side: each stream's in order, streams mixed.
+ * With drain threads (drain_threads.h) the AUX data of several rings is read at the same time: each stream's
+ * pieces are in order, pieces of different streams are mixed.
  *
- * While much is written (the images of what has just been mapped, all of the kernel at the beginning) the rings go on filling.
- * hw_drain_stash(), called after each chunk and from another thread (spill_thread.h), copies what is in a ring that is over
- * a third full to memory, of AUX data up to
- * HW_STASH_MAX for all rings together, of records HW_EARLY_MAX. AUX data is copied for no other reason.
+ * While the capture writes much (the images of what was just mapped, the whole kernel at the beginning) the
+ * rings go on filling. hw_drain_spill(), called after each chunk and from another thread (spill_thread.h),
+ * copies what a ring holds to memory when the ring is over a third full: of AUX data up to HW_SPILL_AUX_MAX,
+ * of records up to HW_SPILL_RECORDS_MAX for all rings together. AUX data is copied for no other reason.
  *
- * AUX data in samples (PERF_SAMPLE_AUX) is taken out of them, and put a round later: by then all records that it needs are there.
+ * AUX data in samples (PERF_SAMPLE_AUX) is cut out of them and put one round later: by then all records that
+ * it needs are in the container.
  *
- * Where a ring has the switches of all tasks, those of the target, which say which are its, are used here and not put.
+ * Where a ring records the switches of all tasks, the target's own switch records only say which of those
+ * tasks are traced; they are used here and not put.
  *
- * PTC_ROUND tells a time that all AUX data still to come is later than: what the kernel has not published may be as old as
- * the last time that it published something in that ring; a ring whose task has left its CPU has nothing unpublished.
+ * PTC_ROUND states a time that all AUX data still to come is later than. Data that the kernel has not
+ * published may be as old as the last time that it published something in that ring; a ring whose task has
+ * left its CPU has nothing unpublished.
  */
 #ifndef CAPTURE_RECORD_DRAIN_H
 #define CAPTURE_RECORD_DRAIN_H
@@ -28,14 +32,18 @@
 #include <stdint.h>
 
 #include "capture/pt/aux_sample.h"
+#include "capture/record/byte_buffer.h"
 #include "capture/record/drain_threads.h"
 #include "capture/record/ring.h"
 #include "schema/container.h"
 
-#define HW_DRAIN_ATTRS 64
-#define HW_STASH_MAX   ((uint64_t)256 << 20) /* bytes of AUX data */
-/* Of records; sorting them takes as much twice more, and none of it is kept when they have been put. */
-#define HW_EARLY_MAX ((uint64_t)64 << 20)
+#define HW_DRAIN_ATTRS	 64
+#define HW_SPILL_AUX_MAX ((uint64_t)256 << 20) /* bytes */
+/*
+ * Bytes. Sorting them takes twice as much for the time of a round; none of it is kept when they have been
+ * put.
+ */
+#define HW_SPILL_RECORDS_MAX ((uint64_t)64 << 20)
 
 /* What was lost, summed up for people; each loss is in the container in its place as well. */
 struct hw_losses {
@@ -44,79 +52,117 @@ struct hw_losses {
 	uint64_t records;   /* sideband records that the kernel dropped (PERF_RECORD_LOST) */
 };
 
+/* A PERF_RECORD_AUX. */
 struct hw_aux_record {
 	uint64_t offset, size, flags, time_ns;
 };
 
-/* AUX data that was copied out of its ring, in order. */
-struct hw_stash {
-	struct hw_stash *next;
+/* AUX data that was copied out of its ring. */
+struct hw_spilled_aux {
+	struct hw_spilled_aux *next; /* the bytes that follow */
 	uint64_t offset, size;
 	uint8_t bytes[];
 };
 
 struct hw_drain_ring {
+	/* What it is: filled by its owner. */
 	struct hw_ring ring;
-	struct hw_stash *stash, *stash_last;
-	struct hw_bytes early; /* records that were copied out of it */
-	bool busy;	       /* its ring is being read: not to be stashed */
-	uint64_t taken;	       /* position of the first byte that is not in the container */
 	int32_t cpu, tid;
 	uint32_t stream; /* the container's; 0: this ring has no AUX data */
-	bool overwrite;	 /* its AUX data is taken by snapshots, not by rounds */
+	bool overwrite;	 /* its AUX data is read by snapshots, not by rounds */
 	bool task;	 /* traced tasks come and go: an absent one leaves nothing unpublished */
-	/* PERF_RECORD_SWITCH_CPU_WIDE tells of all tasks; PERF_RECORD_SWITCH, of the target, says the same again */
+	/* It has PERF_RECORD_SWITCH_CPU_WIDE of all tasks; the target's PERF_RECORD_SWITCH repeats some of
+	 * them. */
 	bool all_switches;
-	struct hw_aux_record *records; /* PERF_RECORD_AUX of data not yet put, in order */
-	size_t record_count, record_room;
-	uint64_t head, last_head; /* aux_head of this round and the one before */
-	uint64_t published_ns;	  /* no unpublished AUX data is older */
+
+	/* What was copied out of it. With `taken` under hw_drain.spill.lock. */
+	struct {
+		struct hw_spilled_aux *aux, *aux_last;
+		struct hw_bytes records;
+		bool reading; /* the AUX area is being read: not to be copied */
+	} spill;
+
+	/* Its AUX data. */
+	uint64_t taken;			   /* position of the first byte that is not in the container */
+	struct hw_aux_record *aux_records; /* of data that is not in the container, in order */
+	size_t aux_record_count, aux_record_room;
+	uint64_t head, last_head; /* aux_head of this round and of the one before */
+	uint64_t published_ns; /* no unpublished AUX data is older; set by the owner to the capture's start */
 	enum { HW_TASK_AWAY, HW_TASK_ON, HW_TASK_LEAVING } presence;
-	bool truncated; /* in this round: the event has to be started again */
-	uint64_t lost;	/* sum of its PERF_RECORD_LOST */
+	bool truncated; /* in this round: the event must be started again */
 	struct aux_sample samples;
+
+	uint64_t lost; /* sum of its PERF_RECORD_LOST */
 };
 
-/* The caller's part: each record before it is put. It may put images. 0, or -1 (e filled). */
-typedef int hw_record_fn(void *arg, struct hw_drain_ring *ring, const uint8_t *record, uint64_t time_ns,
-			 int32_t pid, int32_t tid, uint32_t attr, struct pt_error *e);
+/* A record that is about to be put. */
+struct hw_record {
+	const uint8_t *bytes; /* header.size of them; the drain's, until the next record */
+	struct perf_event_header header;
+	uint32_t attr;	  /* index of its event's attr */
+	bool has_id;	  /* false: it is too short for a sample id, and the fields below are not known */
+	int32_t pid, tid; /* -1: not known */
+	uint64_t time_ns; /* perf's clock; 0: not known */
+};
 
-struct hw_drain {
-	struct ptc_writer *w;
-	struct hw_drain_threads *readers; /* the caller's; NULL: none */
-	struct hw_drain_ring *rings;	  /* the caller's */
-	size_t ring_count;
-	/* Sample id -> attr index, of all events; all have sample_id_all and the sample_type HW_SAMPLE_TYPE, and no other
-	 * field that stands before or behind them but IP, RAW and AUX. */
-	uint64_t *ids;
-	uint32_t *id_attrs;
-	size_t id_count;
-	uint32_t sideband_attr; /* what is no sample goes under it */
+/* The caller's part: sees each record before it is put, and may put images. 0, or -1 (e filled). */
+typedef int hw_record_fn(void *arg, const struct hw_record *r, struct pt_error *e);
+
+/*
+ * The events that write into the rings; all as sample_id.h has it, and with no other sample_type bits than
+ * IP, RAW and AUX.
+ */
+struct hw_drain_events {
+	uint64_t *ids;	 /* sample ids, sorted */
+	uint32_t *attrs; /* the attr index of each */
+	size_t count;
+	uint32_t sideband_attr; /* records that are no samples are put under it */
 	uint64_t sample_types[HW_DRAIN_ATTRS];
+};
+
+/* Zeroed but for what the owner sets. */
+struct hw_drain {
+	/* Set by the owner. */
+	struct ptc_writer *w;
+	struct hw_drain_threads *threads; /* NULL: AUX data is read by the caller's thread alone */
+	struct hw_drain_ring *rings;
+	size_t ring_count;
+	struct hw_drain_events events; /* its arrays are freed by hw_drain_deinit() */
 	hw_record_fn *on_record;
 	void *arg;
+
+	/* What the rounds found. */
 	struct hw_losses losses;
-	uint64_t aux_bytes, sideband_bytes;
-	/* PTHREAD_MUTEX_INITIALIZER (zeroes). Around what hw_drain_stash() uses: the rings' tails, early, stash, taken, busy. */
-	pthread_mutex_t lock;
-	uint64_t round_ns;	     /* the last PTC_ROUND's */
-	uint64_t stashed;	     /* bytes, in all rings' stashes */
-	uint64_t early;		     /* bytes, in all rings' early records */
-	struct pt_error early_error; /* of hw_drain_stash(), for the next round */
-	unsigned fill;		     /* of the fullest AUX ring in this round, percent */
-	struct hw_bytes raw;	     /* scratch */
-	struct hw_bytes sorted[HW_DRAIN_ATTRS];
-	struct hw_bytes samples, next_samples; /* AUX data of samples: to be put in this round, in the next */
-	uint64_t sample_count,
-	    empty_samples; /* with PERF_SAMPLE_AUX; those that the kernel gave no AUX data */
+	uint64_t aux_bytes;
+	uint64_t sample_count;	/* with PERF_SAMPLE_AUX */
+	uint64_t empty_samples; /* of them those that the kernel gave no AUX data */
+	uint64_t round_ns;	/* the last PTC_ROUND's */
+	unsigned fill;		/* of the fullest AUX area when the round began, percent */
+
+	struct {
+		pthread_mutex_t lock; /* PTHREAD_MUTEX_INITIALIZER; around the rings' tails and spills, too */
+		uint64_t aux_bytes, record_bytes; /* of all rings */
+		struct pt_error error;		  /* of hw_drain_spill(), for the next round */
+	} spill;
+
+	/* Of the round that runs: a ring's records, all records by attr, samples' AUX data for this round and
+	 * the next. */
+	struct hw_bytes raw, sorted[HW_DRAIN_ATTRS], samples, next_samples;
 };
 
-#define HW_SAMPLE_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER)
-
-/* One round; now_ns: the perf clock, read before (0: unknown, then no PTC_ROUND is put). 0, or -1: the writer's and the
- * rings' errors, and on_record's. */
+/*
+ * One round. now_ns: perf's clock, read before (0: unknown, then no PTC_ROUND is put). 0, or -1: the errors
+ * of the writer, the rings and on_record.
+ */
 int hw_drain_round(struct hw_drain *d, uint64_t now_ns, struct pt_error *e);
-void hw_drain_stash(struct hw_drain *d);
-void hw_drain_deinit(struct hw_drain *d); /* frees what it holds; not the rings' memory */
+
+/*
+ * Copies out of the rings what would soon be lost. From any thread; on_chunk of the writer may call it inside
+ * a round.
+ */
+void hw_drain_spill(struct hw_drain *d);
+
+/* Frees what it holds and what its rings hold beside their memory. */
+void hw_drain_deinit(struct hw_drain *d);
 
 #endif

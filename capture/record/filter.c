@@ -9,8 +9,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { ANY = -1, GLOBAL = 0 }; /* which of several symbols; else the Nth */
+enum { ANY = -1, GLOBAL = 0 }; /* which of several functions of a name; else the Nth */
 
+/* START or SIZE, as written; number is set by resolve() where it is a name. */
 struct place {
 	bool is_number, is_all;
 	uint64_t number;
@@ -18,19 +19,29 @@ struct place {
 	int which;
 };
 
-struct one {
-	const char *action;
-	bool range;
-	struct place from, to;
-	bool has_to;
+struct filter {
+	const char *action; /* the kernel's */
+	bool range;	    /* it has a size */
+	struct place from, size;
+	bool has_size;
 	char file[PATH_MAX]; /* "": the kernel */
 };
 
 struct parser {
-	const char *text, *at;
-	char *out;
+	const char *at;
+	char *out; /* the text for the kernel, as far as it is known */
 	size_t out_bytes;
 };
+
+/* The symbols of the file, or of the kernel, that a filter was last in. */
+struct loaded {
+	const char *kallsyms;
+	struct filter_symbols symbols;
+	char file[PATH_MAX]; /* "": the kernel */
+	bool any;
+};
+
+/* ---- Parsing ---- */
 
 static const char *skip(const char *p)
 {
@@ -48,7 +59,7 @@ static int wrong(const struct parser *p, const char *what, struct pt_error *e)
 		       what, *p->at ? p->at : "the end");
 }
 
-static int parse_action(struct parser *p, struct one *f, struct pt_error *e)
+static int parse_action(struct parser *p, struct filter *f, struct pt_error *e)
 {
 	/* To the kernel a tracestop is a stop with a size. */
 	static const struct {
@@ -72,7 +83,7 @@ static int parse_action(struct parser *p, struct one *f, struct pt_error *e)
 	return wrong(p, "no action", e);
 }
 
-/* "#2", "#g" behind a name, if it is there. */
+/* "#2" or "#g" after a name, if it is there. */
 static int parse_which(struct parser *p, struct place *to, struct pt_error *e)
 {
 	const char *at = skip(p->at);
@@ -118,7 +129,7 @@ static int parse_place(struct parser *p, struct place *to, struct pt_error *e)
 	return parse_which(p, to, e);
 }
 
-static int parse_file(struct parser *p, struct one *f, struct pt_error *e)
+static int parse_file(struct parser *p, struct filter *f, struct pt_error *e)
 {
 	size_t n;
 	char name[PATH_MAX];
@@ -135,19 +146,19 @@ static int parse_file(struct parser *p, struct one *f, struct pt_error *e)
 	return 0;
 }
 
-static int parse_one(struct parser *p, struct one *f, struct pt_error *e)
+static int parse_one(struct parser *p, struct filter *f, struct pt_error *e)
 {
 	const char *next;
 
-	*f = (struct one){0};
+	*f = (struct filter){0};
 	if (parse_action(p, f, e) || parse_place(p, &f->from, e))
 		return -1;
 	next = skip(p->at);
 	if (*next == '/') {
 		p->at = skip(next + 1);
-		f->has_to = true;
-		if (f->from.is_all || parse_place(p, &f->to, e) || f->to.is_all)
-			return f->from.is_all || f->to.is_all ? wrong(p, "* has no size", e) : -1;
+		f->has_size = true;
+		if (f->from.is_all || parse_place(p, &f->size, e) || f->size.is_all)
+			return f->from.is_all || f->size.is_all ? wrong(p, "* has no size", e) : -1;
 		next = skip(p->at);
 	}
 	if (*next == '@') {
@@ -156,18 +167,19 @@ static int parse_one(struct parser *p, struct one *f, struct pt_error *e)
 			return -1;
 		next = skip(p->at);
 	}
-	if (f->from.is_all && !f->range) {
+	if (f->from.is_all && !f->range)
 		return wrong(p, "start and stop are at one address, not at *,", e);
-	}
 	p->at = next;
 	if (*p->at == ',')
 		p->at = skip(p->at + 1);
+	if (f->range && f->from.is_number && !f->has_size)
+		return wrong(p, "a size is missing", e);
 	return 0;
 }
 
 /* ---- Names ---- */
 
-/* The symbols of that name, which are several. */
+/* The error that lists the functions of a name that several have. */
 static int ambiguous(const struct filter_symbols *s, const char *name, struct pt_error *e)
 {
 	char there[512] = "";
@@ -210,7 +222,8 @@ static int find(const struct filter_symbols *s, const struct place *p, const cha
 }
 
 /* All of a file, or from the kernel's first function to its last. */
-static int resolve_all(const struct filter_symbols *s, struct one *f, const char *where, struct pt_error *e)
+static int resolve_all(const struct filter_symbols *s, struct filter *f, const char *where,
+		       struct pt_error *e)
 {
 	const struct filter_symbol *last;
 	struct stat st;
@@ -219,21 +232,21 @@ static int resolve_all(const struct filter_symbols *s, struct one *f, const char
 		if (stat(f->file, &st))
 			return pt_fail_errno(e, "--filter: cannot read %s", f->file);
 		f->from.number = 0;
-		f->to.number = (uint64_t)st.st_size;
+		f->size.number = (uint64_t)st.st_size;
 		return 0;
 	}
 	if (!s->count)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--filter: %s has no functions", where);
 	last = &s->at[s->count - 1];
 	f->from.number = s->at[0].start;
-	f->to.number = last->start + last->size - f->from.number;
+	f->size.number = last->start + last->size - f->from.number;
 	return 0;
 }
 
-/* Names become numbers. */
-static int resolve(const struct filter_symbols *s, struct one *f, const char *where, struct pt_error *e)
+/* Names become numbers. A SIZE that is a name is up to that function's end. */
+static int resolve(const struct filter_symbols *s, struct filter *f, const char *where, struct pt_error *e)
 {
-	const struct filter_symbol *from = NULL, *to = NULL;
+	const struct filter_symbol *from = NULL, *last = NULL;
 
 	if (f->from.is_all)
 		return resolve_all(s, f, where, e);
@@ -241,77 +254,83 @@ static int resolve(const struct filter_symbols *s, struct one *f, const char *wh
 		if (find(s, &f->from, where, &from, e))
 			return -1;
 		f->from.number = from->start;
-		if (!f->has_to && f->range) {
+		if (!f->has_size && f->range) {
 			if (!from->size)
 				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 					       "--filter: how long '%s' is is not known: say its size",
 					       f->from.name);
-			f->to.number = from->size;
+			f->size.number = from->size;
 		}
 	}
-	if (f->has_to && !f->to.is_number) {
-		if (find(s, &f->to, where, &to, e))
+	if (f->has_size && !f->size.is_number) {
+		if (find(s, &f->size, where, &last, e))
 			return -1;
-		if (to->start + to->size <= f->from.number)
+		if (last->start + last->size <= f->from.number)
 			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-				       "--filter: '%s' (0x%llx) is before '%s' (0x%llx)", f->to.name,
-				       (unsigned long long)to->start, f->from.name,
+				       "--filter: '%s' (0x%llx) is before '%s' (0x%llx)", f->size.name,
+				       (unsigned long long)last->start, f->from.name,
 				       (unsigned long long)f->from.number);
-		f->to.number = to->start + to->size - f->from.number;
+		f->size.number = last->start + last->size - f->from.number;
 	}
 	return 0;
 }
 
-static int add(struct parser *p, const struct one *f, struct pt_error *e)
+static bool has_names(const struct filter *f)
+{
+	return !f->from.is_number || (f->has_size && !f->size.is_number);
+}
+
+static int load(struct loaded *l, const char *file, struct pt_error *e)
+{
+	if (l->any && strcmp(l->file, file) == 0)
+		return 0;
+	filter_symbols_deinit(&l->symbols);
+	l->any = true;
+	strcpy(l->file, file);
+	return file[0] ? filter_symbols_file(&l->symbols, file, e)
+		       : filter_symbols_kernel(&l->symbols, l->kallsyms, e);
+}
+
+/* ---- The kernel's text ---- */
+
+static int add(struct parser *p, const struct filter *f, struct pt_error *e)
 {
 	size_t room = strlen(f->file) + 80;
-	char *grown = realloc(p->out, p->out_bytes + room);
+	char *grown = realloc(p->out, p->out_bytes + room), size[24] = "";
 
 	if (!grown)
 		return pt_fail_no_memory(e, "--filter");
 	p->out = grown;
-	grown += p->out_bytes;
-	p->out_bytes += (size_t)snprintf(grown, room, "%s%s 0x%llx", p->out_bytes ? "," : "", f->action,
-					 (unsigned long long)f->from.number);
-	grown = p->out + p->out_bytes;
-	if (f->range || f->to.number)
-		p->out_bytes += (size_t)snprintf(grown, 24, "/0x%llx", (unsigned long long)f->to.number);
-	grown = p->out + p->out_bytes;
-	if (f->file[0])
-		p->out_bytes += (size_t)snprintf(grown, strlen(f->file) + 2, "@%s", f->file);
+	if (f->range || f->size.number)
+		snprintf(size, sizeof size, "/0x%llx", (unsigned long long)f->size.number);
+	p->out_bytes += (size_t)snprintf(
+	    grown + p->out_bytes, room, "%s%s 0x%llx%s%s%s", p->out_bytes ? "," : "", f->action,
+	    (unsigned long long)f->from.number, size, f->file[0] ? "@" : "", f->file);
 	return 0;
+}
+
+static int take_one(struct parser *p, struct filter *f, struct loaded *l, struct pt_error *e)
+{
+	if (parse_one(p, f, e))
+		return -1;
+	if (has_names(f) &&
+	    (load(l, f->file, e) || resolve(&l->symbols, f, f->file[0] ? f->file : "the kernel", e)))
+		return -1;
+	return add(p, f, e);
 }
 
 char *hw_filter_resolve(const char *text, const char *kallsyms, struct pt_error *e)
 {
-	struct parser p = {text, skip(text), NULL, 0};
-	struct filter_symbols symbols = {0};
-	char loaded[PATH_MAX] = "";
-	bool any = false;
-	struct one *f = malloc(sizeof *f);
+	struct parser p = {.at = skip(text)};
+	struct loaded l = {.kallsyms = kallsyms};
+	struct filter *f = malloc(sizeof *f);
 	int ret = f ? 0 : pt_fail_no_memory(e, "--filter");
 
 	if (ret == 0 && !*p.at)
 		ret = wrong(&p, "nothing", e);
-	while (ret == 0 && *p.at) {
-		ret = parse_one(&p, f, e);
-		if (ret == 0 && f->range && f->from.is_number && !f->has_to)
-			ret = wrong(&p, "a size is missing", e);
-		if (ret == 0 && (!f->from.is_number || (f->has_to && !f->to.is_number))) {
-			if (!any || strcmp(loaded, f->file) != 0) {
-				filter_symbols_deinit(&symbols);
-				ret = f->file[0] ? filter_symbols_file(&symbols, f->file, e)
-						 : filter_symbols_kernel(&symbols, kallsyms, e);
-				any = true;
-				strcpy(loaded, f->file);
-			}
-			if (ret == 0)
-				ret = resolve(&symbols, f, f->file[0] ? f->file : "the kernel", e);
-		}
-		if (ret == 0)
-			ret = add(&p, f, e);
-	}
-	filter_symbols_deinit(&symbols);
+	while (ret == 0 && *p.at)
+		ret = take_one(&p, f, &l, e);
+	filter_symbols_deinit(&l.symbols);
 	free(f);
 	if (ret == 0)
 		return p.out;

@@ -1,6 +1,7 @@
 /* filter_symbols.c - see filter_symbols.h. */
 #include "capture/record/filter_symbols.h"
 #include "capture/code/elf_symbols.h"
+#include "schema/array.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -11,20 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int add(struct filter_symbols *s, uint64_t start, uint64_t size, bool global, const char *name,
-	       struct pt_error *e)
+static int add_string(struct filter_symbols *s, const char *text, struct pt_error *e)
 {
-	size_t n = strlen(name) + 1;
+	size_t n = strlen(text) + 1;
 
-	if (s->count == s->room) {
-		size_t room = s->room ? 2 * s->room : 1024;
-		struct filter_symbol *grown = realloc(s->at, room * sizeof *grown);
-
-		if (!grown)
-			return pt_fail_no_memory(e, "--filter's symbols");
-		s->at = grown;
-		s->room = room;
-	}
 	if (s->strings_bytes + n > s->strings_room) {
 		size_t room = 2 * (s->strings_bytes + n) + 4096;
 		char *grown = room < UINT32_MAX ? realloc(s->strings, room) : NULL;
@@ -34,9 +25,19 @@ static int add(struct filter_symbols *s, uint64_t start, uint64_t size, bool glo
 		s->strings = grown;
 		s->strings_room = room;
 	}
-	memcpy(s->strings + s->strings_bytes, name, n);
-	s->at[s->count++] = (struct filter_symbol){start, size, (uint32_t)s->strings_bytes, global};
+	memcpy(s->strings + s->strings_bytes, text, n);
 	s->strings_bytes += n;
+	return 0;
+}
+
+static int add(struct filter_symbols *s, uint64_t start, uint64_t size, bool global, const char *name,
+	       struct pt_error *e)
+{
+	uint32_t at = (uint32_t)s->strings_bytes;
+
+	if (pt_array_grow(&s->at, s->count, &s->room, e) || add_string(s, name, e))
+		return -1;
+	s->at[s->count++] = (struct filter_symbol){start, size, at, global};
 	return 0;
 }
 
@@ -56,7 +57,7 @@ static int by_start(const void *a, const void *b)
 	return (x->name > y->name) - (x->name < y->name);
 }
 
-/* Sizes that are not told reach to the next symbol that begins elsewhere. */
+/* Unknown sizes reach to the next symbol that begins elsewhere. */
 static void sort(struct filter_symbols *s)
 {
 	if (s->count)
@@ -69,8 +70,10 @@ static void sort(struct filter_symbols *s)
 	}
 }
 
-/* Moves the symbols from addresses to file offsets; those that are in no PT_LOAD's bytes are dropped. The last one's size is unknown, so
- * it reaches to the end of what is mapped. */
+/*
+ * Moves the symbols from addresses to file offsets; those that are in no PT_LOAD's bytes are dropped. An
+ * unknown size, the last symbol's, reaches to the end of what is mapped.
+ */
 static int to_offsets(struct filter_symbols *s, Elf *elf)
 {
 	size_t n, kept = 0;
@@ -136,7 +139,7 @@ int filter_symbols_kernel(struct filter_symbols *s, const char *kallsyms, struct
 
 	if (!f)
 		return pt_fail_errno(e, "--filter: cannot read %s", kallsyms);
-	/* Data, too: it ends the function before it. */
+	/* Data symbols, too: they end the function before them. */
 	while (ret == 0 && getline(&line, &room, f) > 0) {
 		unsigned long long address;
 		char type, name[512];

@@ -7,19 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Digits, and one of kKmM where `sizes`; 0: it is none, or not in 1..most. */
-static uint64_t number(const char *text, bool sizes, uint64_t most)
+/* A number, with a K after it where kilobytes are allowed; 0: it is none, or not in 1..max. */
+static uint64_t number(const char *text, bool kilobytes, uint64_t max)
 {
 	char *end;
 	unsigned long long v = isdigit((unsigned char)*text) ? strtoull(text, &end, 10) : 0;
 
-	if (v == 0 || v > most)
+	if (v == 0 || v > max)
 		return 0;
-	if (sizes && (*end == 'k' || *end == 'K')) {
+	if (kilobytes && (*end == 'k' || *end == 'K')) {
 		v <<= 10;
 		end++;
 	}
-	return *end || v > most ? 0 : v;
+	return *end || v > max ? 0 : v;
 }
 
 int hw_group_aux_sample(struct hw_group *g, const char *size, struct pt_error *e)
@@ -91,7 +91,7 @@ int hw_group_tracepoint(struct hw_group *g, const char *text, int *ret_taken, st
 		return pt_fail(
 		    e, PT_ERR_USAGE, PT_NO_OFFSET,
 		    "--tracepoint %s: not SYSTEM:NAME, with /aux-action=pause/ or /aux-action=resume/ "
-		    "behind it",
+		    "after it",
 		    text);
 	if (add(g, text, (size_t)(slash - text), e))
 		return -1;
@@ -120,7 +120,7 @@ int hw_group_terms(struct hw_group *g, const char *text, char *to, struct pt_err
 			    "and resume it: --tracepoint SYSTEM:NAME/aux-action=pause/",
 			    (int)n, found);
 		g->start_paused = true;
-		/* One comma of the two around it goes, too. */
+		/* One comma of the two around it is removed, too. */
 		if (found[n] == ',')
 			n++;
 		else if (found > to && found[-1] == ',') {
@@ -133,6 +133,20 @@ int hw_group_terms(struct hw_group *g, const char *text, char *to, struct pt_err
 	return 0;
 }
 
+/* The options without AUX sampling. */
+static int check_unsampled(const struct hw_group *g, bool sampled_events, struct pt_error *e)
+{
+	if (sampled_events || g->frequency || g->period)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "--sample-event, -F and -c are for AUX sampling: with --aux-sample");
+	if (g->start_paused && !g->actions)
+		return pt_fail(
+		    e, PT_ERR_USAGE, PT_NO_OFFSET,
+		    "aux-action=start-paused: nothing would be traced; resume it with --tracepoint "
+		    "SYSTEM:NAME/aux-action=resume/");
+	return 0;
+}
+
 int hw_group_finish(struct hw_group *g, struct pt_error *e)
 {
 	const char *name;
@@ -140,17 +154,8 @@ int hw_group_finish(struct hw_group *g, struct pt_error *e)
 
 	for (size_t i = 0; i < g->count; i++)
 		sampled += !g->at[i].action;
-	if (!g->sample_bytes) {
-		if (sampled || g->frequency || g->period)
-			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-				       "--sample-event, -F and -c are for AUX sampling: with --aux-sample");
-		if (g->start_paused && !g->actions)
-			return pt_fail(
-			    e, PT_ERR_USAGE, PT_NO_OFFSET,
-			    "aux-action=start-paused: nothing would be traced; resume it with --tracepoint "
-			    "SYSTEM:NAME/aux-action=resume/");
-		return 0;
-	}
+	if (!g->sample_bytes)
+		return check_unsampled(g, sampled > 0, e);
 	if (g->actions || g->start_paused)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--aux-sample and aux-action=: choose one");
 	/* perf's default, and what it takes where the CPU's counters cannot be had. */
@@ -163,7 +168,7 @@ int hw_group_finish(struct hw_group *g, struct pt_error *e)
 		one->sample_bytes = g->sample_bytes;
 		one->period = g->period;
 		one->frequency = g->frequency;
-		/* Of a tracepoint each one counts, as with perf. */
+		/* Each event of a tracepoint is a sample, as with perf. */
 		if (!one->period && !one->frequency) {
 			one->period = strchr(one->name, ':') ? 1 : 0;
 			one->frequency = one->period ? 0 : HW_SAMPLE_HZ;

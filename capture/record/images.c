@@ -1,9 +1,11 @@
-/* images.c - files' code; see images.h. */
+/* images.c - see images.h. */
 #include "capture/record/images.h"
 #include "capture/code/elf_image.h"
 #include "capture/code/kcore.h"
+#include "schema/bytes.h"
 
 #include <inttypes.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +20,7 @@ struct hw_images {
 	struct image_set *set;
 	struct hw_kernel kernel;
 	uint64_t missing;
-	char why[256]; /* the first missing one */
+	char why[256]; /* of the first missing one */
 };
 
 struct hw_images *hw_images_create(struct ptc_writer *w)
@@ -59,96 +61,113 @@ static int missing(struct hw_images *im, const char *name, const char *why)
 	return 0;
 }
 
-/* The process's vdso; when it has gone, ours: the kernel has one for all 64-bit programs. */
-static int vdso(struct hw_images *im, int32_t pid, uint64_t start, uint64_t bytes, struct pt_error *e)
+/* Our own vdso, when it is of that size: the kernel has one for all 64-bit programs. */
+static int put_own_vdso(struct hw_images *im, uint64_t bytes, struct pt_error *e)
 {
-	uint8_t *copy;
+	FILE *f = fopen("/proc/self/maps", "re");
 	int r = IMAGE_SET_SKIPPED;
+	char line[512];
 
-	if (bytes > VDSO_MAX)
-		return missing(im, "[vdso]", "too big");
-	copy = malloc(bytes ? bytes : 1);
-	if (!copy)
-		return pt_fail_no_memory(e, "the vdso");
-	struct iovec to = {copy, bytes}, from = {(void *)(uintptr_t)start, bytes};
+	while (f && fgets(line, sizeof line, f)) {
+		uint64_t at, end;
 
-	if (process_vm_readv(pid, &to, 1, &from, 1, 0) == (ssize_t)bytes) {
-		r = image_set_add_bytes(im->set, im->w, "[vdso]", copy, bytes, e);
-	} else {
-		char line[512];
-		FILE *f = fopen("/proc/self/maps", "re");
-
-		while (f && fgets(line, sizeof line, f)) {
-			uint64_t at, end;
-
-			if (strstr(line, "[vdso]") && sscanf(line, "%" SCNx64 "-%" SCNx64, &at, &end) == 2 &&
-			    end - at == bytes)
-				r = image_set_add_bytes(im->set, im->w, "[vdso]", (void *)(uintptr_t)at,
-							bytes, e);
-		}
-		if (f)
-			fclose(f);
+		if (strstr(line, "[vdso]") && sscanf(line, "%" SCNx64 "-%" SCNx64, &at, &end) == 2 &&
+		    end - at == bytes)
+			r = image_set_add_bytes(im->set, im->w, "[vdso]", (void *)(uintptr_t)at, bytes, e);
 	}
-	free(copy);
-	if (r == IMAGE_SET_SKIPPED)
-		return missing(im, "[vdso]", "its process has ended");
+	if (f)
+		fclose(f);
 	return r;
 }
 
-int hw_images_mapping(struct hw_images *im, int32_t pid, const char *name, uint64_t start, uint64_t bytes,
-		      uint64_t inode, struct pt_error *e)
+/* The process's vdso; ours, when the process has ended. */
+static int put_vdso(struct hw_images *im, const struct hw_mapping *m, struct pt_error *e)
+{
+	uint8_t *copy;
+	int r;
+
+	if (m->bytes > VDSO_MAX)
+		return missing(im, "[vdso]", "too big");
+	copy = malloc(m->bytes ? m->bytes : 1);
+	if (!copy)
+		return pt_fail_no_memory(e, "the vdso");
+	struct iovec to = {copy, m->bytes}, from = {(void *)(uintptr_t)m->start, m->bytes};
+
+	if (process_vm_readv(m->pid, &to, 1, &from, 1, 0) == (ssize_t)m->bytes)
+		r = image_set_add_bytes(im->set, im->w, "[vdso]", copy, m->bytes, e);
+	else
+		r = put_own_vdso(im, m->bytes, e);
+	free(copy);
+	return r == IMAGE_SET_SKIPPED ? missing(im, "[vdso]", "its process has ended") : r;
+}
+
+struct hw_mapping hw_mapping_of(const uint8_t *p)
+{
+	struct perf_event_header h;
+
+	memcpy(&h, p, sizeof h);
+	return (struct hw_mapping){.pid = (int32_t)u32(p + 8),
+				   .name = (const char *)p + 72,
+				   .start = u64(p + 16),
+				   .bytes = u64(p + 24),
+				   .inode = h.misc & PERF_RECORD_MISC_MMAP_BUILD_ID ? 0 : u64(p + 48)};
+}
+
+int hw_images_mapping(struct hw_images *im, const struct hw_mapping *m, struct pt_error *e)
 {
 	char path[3][4200];
 	struct pt_error why = {0};
 	struct stat st;
-	bool other = false;
+	bool replaced = false;
 
-	if (strcmp(name, "[vdso]") == 0)
-		return vdso(im, pid, start, bytes, e);
-	if (name[0] != '/' || name[1] == '/') /* "//anon", "[stack]": no file holds it */
+	if (strcmp(m->name, "[vdso]") == 0)
+		return put_vdso(im, m, e);
+	if (m->name[0] != '/' || m->name[1] == '/') /* "//anon", "[stack]": no file holds it */
 		return 0;
-	snprintf(path[0], sizeof path[0], "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, start,
-		 start + bytes);
-	snprintf(path[1], sizeof path[1], "/proc/%d/root%s", pid, name);
-	snprintf(path[2], sizeof path[2], "%s", name);
+	snprintf(path[0], sizeof path[0], "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, m->pid, m->start,
+		 m->start + m->bytes);
+	snprintf(path[1], sizeof path[1], "/proc/%d/root%s", m->pid, m->name);
+	snprintf(path[2], sizeof path[2], "%s", m->name);
 	for (unsigned i = 0; i < 3; i++) {
 		int r;
 
 		if (stat(path[i], &st))
 			continue;
-		if (inode && st.st_ino != inode) {
-			other = true;
+		if (m->inode && st.st_ino != m->inode) {
+			replaced = true;
 			continue;
 		}
-		r = image_set_add_file(im->set, im->w, name, path[i], &why);
+		r = image_set_add_file(im->set, im->w, m->name, path[i], &why);
 		if (r < 0)
 			*e = why;
 		if (r != IMAGE_SET_SKIPPED)
 			return r;
 	}
-	return missing(im, name,
+	return missing(im, m->name,
 		       why.message[0] ? why.message
-		       : other	      ? "it was replaced since it was mapped"
+		       : replaced     ? "it was replaced since it was mapped"
 				      : "not there");
 }
 
-bool hw_kernel_open(struct hw_images *im, struct pt_error *why)
+/* ---- The kernel's ---- */
+
+bool hw_images_open_kernel(struct hw_images *im, struct pt_error *why)
 {
 	return hw_kernel_files(&im->kernel, why);
 }
 
-int hw_kernel_put(struct hw_images *im, struct pt_error *e)
+int hw_images_put_kernel(struct hw_images *im, struct pt_error *e)
 {
 	return hw_kernel_put_all(&im->kernel, im->w, e);
 }
 
-int hw_kernel_code(struct hw_images *im, uint64_t address, uint64_t bytes, uint64_t time_ns,
-		   struct pt_error *e)
+int hw_images_put_kernel_code(struct hw_images *im, uint64_t address, uint64_t bytes, uint64_t time_ns,
+			      struct pt_error *e)
 {
 	return hw_kernel_put_range(&im->kernel, im->w, address, bytes, time_ns, e);
 }
 
-int hw_kernel_rescan(struct hw_images *im, uint64_t time_ns, struct pt_error *e)
+int hw_images_rescan_modules(struct hw_images *im, uint64_t time_ns, struct pt_error *e)
 {
 	return hw_kernel_put_new(&im->kernel, im->w, time_ns, e);
 }

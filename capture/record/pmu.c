@@ -76,7 +76,7 @@ int hw_pmu_read(struct hw_pmu *ret, const char *dir, struct pt_error *e)
 
 	if (read_line(dir, "type", line, sizeof line))
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
-			       "this kernel offers no intel_pt (%s: %s); `pt-capture check` tells why", dir,
+			       "this kernel offers no intel_pt (%s: %s); `pt-capture check` says why", dir,
 			       strerror(errno));
 	p.type = (uint32_t)strtoul(line, &end, 10);
 	if (*end || end == line)
@@ -182,7 +182,7 @@ static const char *list(uint32_t allowed, char *to, size_t room)
 
 int hw_pmu_check(const struct hw_pmu *p, uint64_t config, struct pt_error *e)
 {
-	/* A value of 0 always goes: pt_event_valid() looks at others only. */
+	/* A value of 0 is always allowed: pt_event_valid() looks at others only. */
 	const struct {
 		const char *term;
 		uint32_t allowed;
@@ -238,6 +238,48 @@ static int unknown(const struct hw_pmu *p, const char *name, size_t n, struct pt
 		       "-e: this kernel's intel_pt has no term '%.*s'; it has: %s", (int)n, name, there);
 }
 
+/* The levels after the terms, "uk". */
+static int parse_levels(const char *text, const char *at, unsigned *levels, struct pt_error *e)
+{
+	for (; *at; at++) {
+		if (*at != 'u' && *at != 'k')
+			return pt_fail(
+			    e, PT_ERR_USAGE, PT_NO_OFFSET,
+			    "-e %s: after the terms can be u (user space) and k (kernel), not '%c'", text,
+			    *at);
+		*levels |= *at == 'u' ? HW_USER : HW_KERNEL;
+	}
+	return 0;
+}
+
+/* "NAME" or "NAME=NUMBER", of n bytes. */
+static int set_term(const struct hw_pmu *p, const char *at, size_t n, uint64_t *config, struct pt_error *e)
+{
+	size_t name = strcspn(at, "=,/");
+	const struct hw_term *t;
+	uint64_t value = 1, max;
+
+	if (name > n)
+		name = n;
+	t = term_of(p, at, name);
+	if (!t)
+		return unknown(p, at, name, e);
+	if (name < n) {
+		char *stop;
+
+		value = strtoull(at + name + 1, &stop, 0);
+		if (stop != at + n || stop == at + name + 1 || !isdigit((unsigned char)at[name + 1]))
+			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-e: '%.*s' is not NAME=NUMBER", (int)n,
+				       at);
+	}
+	max = mask_of(t) >> t->low;
+	if (value > max)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-e: %s=%llu: it can be 0 to %llu", t->name,
+			       (unsigned long long)value, (unsigned long long)max);
+	set(p, config, t->name, value);
+	return 0;
+}
+
 int hw_pmu_terms(const struct hw_pmu *p, const char *text, uint64_t *config, unsigned *levels,
 		 struct pt_error *e)
 {
@@ -249,42 +291,17 @@ int hw_pmu_terms(const struct hw_pmu *p, const char *text, uint64_t *config, uns
 		const char *slash = strchr(at + 9, '/');
 
 		at += 9;
+		if (slash && parse_levels(text, slash + 1, &l, e))
+			return -1;
 		end = slash ? slash : end;
-		for (const char *m = slash ? slash + 1 : end; *m; m++) {
-			if (*m != 'u' && *m != 'k')
-				return pt_fail(
-				    e, PT_ERR_USAGE, PT_NO_OFFSET,
-				    "-e %s: behind the terms can be u (user space) and k (kernel), "
-				    "not '%c'",
-				    text, *m);
-			l |= *m == 'u' ? HW_USER : HW_KERNEL;
-		}
 	}
 	while (at < end) {
-		size_t n = strcspn(at, ",/"), name = strcspn(at, "=,/");
-		const struct hw_term *t;
-		uint64_t value = 1, most;
+		size_t n = strcspn(at, ",/");
 
 		if (n > (size_t)(end - at))
 			n = (size_t)(end - at);
-		if (name > n)
-			name = n;
-		t = term_of(p, at, name);
-		if (!t)
-			return unknown(p, at, name, e);
-		if (name < n) {
-			char *stop;
-
-			value = strtoull(at + name + 1, &stop, 0);
-			if (stop != at + n || stop == at + name + 1 || !isdigit((unsigned char)at[name + 1]))
-				return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-e: '%.*s' is not NAME=NUMBER",
-					       (int)n, at);
-		}
-		most = mask_of(t) >> t->low;
-		if (value > most)
-			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-e: %s=%llu: it can be 0 to %llu",
-				       t->name, (unsigned long long)value, (unsigned long long)most);
-		set(p, &c, t->name, value);
+		if (set_term(p, at, n, &c, e))
+			return -1;
 		at += n;
 		if (at < end)
 			at++;

@@ -1,11 +1,12 @@
 /*
- * snapshot.h - AUX rings that are overwritten, and what is in them when somebody wants it.
+ * snapshot.h - AUX rings that are overwritten, and what a snapshot finds in them.
  *
- * In this mode the AUX area is mapped read-only and intel_pt writes around it without end; when the event stops, aux_head is
- * the position in the buffer behind its last byte (arch/x86/events/intel/pt.c, buf->snapshot). Whether it has been all around the
- * first time shows by what is behind: the kernel hands out zeroed pages. From one snapshot to the next the bytes before the
- * last head tell: when they are as they were, what is new follows on from there; when not, some of it is gone, and the piece
- * gets an offset with a gap before it.
+ * In overwrite mode the AUX area is mapped read-only and intel_pt writes around it without end; when the
+ * event stops, aux_head is the position in the buffer after its last byte (arch/x86/events/intel/pt.c,
+ * buf->snapshot). Whether it has been around for the first time shows by the bytes after it: the kernel hands
+ * out zeroed pages. From one snapshot to the next the bytes before the last head are compared: when they are
+ * unchanged, the new data follows them; else some of it is gone, and the piece gets an offset with a gap
+ * before it.
  */
 #ifndef CAPTURE_RECORD_SNAPSHOT_H
 #define CAPTURE_RECORD_SNAPSHOT_H
@@ -17,18 +18,20 @@
 
 #define HW_SNAPSHOT_REF 4096
 
+/* What is known of a ring; zeroed: no snapshot yet. */
 struct hw_snapshot {
 	bool any, wrapped;
-	uint64_t head; /* of the last snapshot, in the buffer */
-	uint64_t end;  /* its end in the stream */
-	uint8_t ref[HW_SNAPSHOT_REF];
+	uint64_t head;		      /* of the last snapshot, in the buffer */
+	uint64_t end;		      /* the last snapshot's end in the stream */
+	uint8_t ref[HW_SNAPSHOT_REF]; /* the bytes before head */
 	uint64_t ref_bytes;
 };
 
-/* What of the buffer is new: from `from` on, `bytes` of it, around the buffer's end if need be, at `offset` in the stream. */
+/* The new part of the buffer: `bytes` from position `from` on, around the buffer's end if need be. */
 struct hw_snapshot_piece {
-	uint64_t from, bytes, offset;
-	bool gap; /* bytes before it are gone */
+	uint64_t from, bytes;
+	uint64_t offset; /* in the stream */
+	bool gap;	 /* bytes before it are gone */
 };
 
 /* The event must be stopped. */

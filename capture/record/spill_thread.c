@@ -6,7 +6,11 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define LOOK_NS 2000000 /* how often; a ring has room for two thirds more when it is noticed */
+/*
+ * Between two looks. A ring is emptied at a third full: two thirds of its room are left for what comes until
+ * the next look.
+ */
+#define LOOK_NS 2000000
 
 struct hw_spill_thread {
 	struct hw_drain *drain;
@@ -18,69 +22,69 @@ struct hw_spill_thread {
 
 static void *spill_thread_main(void *arg)
 {
-	struct hw_spill_thread *g = arg;
+	struct hw_spill_thread *t = arg;
 	struct timespec pause = {.tv_nsec = LOOK_NS};
 
-	pthread_mutex_lock(&g->lock);
-	while (!g->end) {
-		if (!g->busy) {
-			pthread_cond_wait(&g->changed, &g->lock);
+	pthread_mutex_lock(&t->lock);
+	while (!t->end) {
+		if (!t->busy) {
+			pthread_cond_wait(&t->changed, &t->lock);
 			continue;
 		}
-		pthread_mutex_unlock(&g->lock);
+		pthread_mutex_unlock(&t->lock);
 		nanosleep(&pause, NULL);
-		hw_drain_stash(g->drain);
-		pthread_mutex_lock(&g->lock);
+		hw_drain_spill(t->drain);
+		pthread_mutex_lock(&t->lock);
 	}
-	pthread_mutex_unlock(&g->lock);
+	pthread_mutex_unlock(&t->lock);
 	return NULL;
 }
 
 struct hw_spill_thread *hw_spill_thread_create(struct hw_drain *d, struct pt_error *e)
 {
-	struct hw_spill_thread *g = calloc(1, sizeof *g);
+	struct hw_spill_thread *t = calloc(1, sizeof *t);
 	sigset_t all, before;
 	int r;
 
-	if (!g) {
+	if (!t) {
 		pt_fail_no_memory(e, "a thread");
 		return NULL;
 	}
-	*g = (struct hw_spill_thread){.drain = d, .busy = true};
-	pthread_mutex_init(&g->lock, NULL);
-	pthread_cond_init(&g->changed, NULL);
+	*t = (struct hw_spill_thread){.drain = d, .busy = true};
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_cond_init(&t->changed, NULL);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&g->thread, NULL, spill_thread_main, g);
+	r = pthread_create(&t->thread, NULL, spill_thread_main, t);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (r == 0)
-		return g;
-	pthread_mutex_destroy(&g->lock);
-	pthread_cond_destroy(&g->changed);
-	free(g);
-	pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "cannot begin a thread");
+		return t;
+	pthread_mutex_destroy(&t->lock);
+	pthread_cond_destroy(&t->changed);
+	free(t);
+	pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "cannot create a thread");
 	return NULL;
 }
 
-void hw_spill_thread_busy(struct hw_spill_thread *g, bool busy)
+void hw_spill_thread_busy(struct hw_spill_thread *t, bool busy)
 {
-	pthread_mutex_lock(&g->lock);
-	g->busy = busy;
+	pthread_mutex_lock(&t->lock);
+	t->busy = busy;
 	if (busy)
-		pthread_cond_signal(&g->changed);
-	pthread_mutex_unlock(&g->lock);
+		pthread_cond_signal(&t->changed);
+	pthread_mutex_unlock(&t->lock);
 }
 
-void hw_spill_thread_destroy(struct hw_spill_thread *g)
+void hw_spill_thread_destroy(struct hw_spill_thread *t)
 {
-	if (!g)
+	if (!t)
 		return;
-	pthread_mutex_lock(&g->lock);
-	g->end = true;
-	pthread_cond_signal(&g->changed);
-	pthread_mutex_unlock(&g->lock);
-	pthread_join(g->thread, NULL);
-	pthread_mutex_destroy(&g->lock);
-	pthread_cond_destroy(&g->changed);
-	free(g);
+	pthread_mutex_lock(&t->lock);
+	t->end = true;
+	pthread_cond_signal(&t->changed);
+	pthread_mutex_unlock(&t->lock);
+	pthread_join(t->thread, NULL);
+	pthread_mutex_destroy(&t->lock);
+	pthread_cond_destroy(&t->changed);
+	free(t);
 }

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -16,14 +17,14 @@
 #include "capture/step/internal.h"
 
 #define QUANTUM	      4000		  /* steps of one thread before another's turn */
-#define AUX_BYTES     ((size_t)256 << 10) /* a piece is written when it holds so many */
-#define TRAP_FLAG     0x100u		  /* of RFLAGS: by it the CPU is told to step */
+#define AUX_BYTES     ((size_t)256 << 10) /* of a thread: written when it holds that many */
+#define TRAP_FLAG     0x100u		  /* RFLAGS.TF: the CPU traps after each instruction */
 #define VSYSCALL_PAGE 0xffffffffff600000u
 #define CS_32	      0x23 /* Linux's code segment of 32-bit programs */
 
 /*
- * A register of a stopped thread. False when it cannot be read, and *ret is as it was: the thread is being killed, so it counts as
- * running until waitpid() reports its end.
+ * A register of a stopped thread. False when it cannot be read, and *ret is as it was: the thread is
+ * being killed, so it counts as running until waitpid() reports its end.
  */
 static bool peek(struct step_thread *t, size_t offset, uint64_t *ret)
 {
@@ -42,7 +43,7 @@ static bool peek(struct step_thread *t, size_t offset, uint64_t *ret)
 
 /* ---- Events ----------------------------------------------------------------------------------------- */
 
-/* What ran so far ran with the mappings so far: where nothing has a time, the container's order tells so. */
+/* What ran so far ran with the mappings so far. Without time the container's order is the only sign of it. */
 static void put_all(struct step *s)
 {
 	for (struct step_thread *t = s->threads; t; t = t->next) {
@@ -66,6 +67,7 @@ static void born(struct step *s, struct step_thread *parent, pid_t tid)
 	if (p != parent->process && !p->map_count) {
 		step_maps_copy(s, p, parent->process);
 		p->untraced = parent->process->untraced;
+		p->read_implies_exec = parent->process->read_implies_exec;
 	}
 	if (!t)
 		t = step_thread_add(s, tid, p);
@@ -84,8 +86,8 @@ static void execed(struct step *s, struct step_thread *t)
 	unsigned long former = 0;
 	uint64_t cs;
 
-	/* The other threads are gone, and t has the first one's number, whichever of them called exec. Their exits were or
-	 * will be reported, but for the one that is t now. */
+	/* The other threads are gone, and t has the first one's number, whichever of them called
+	 * exec. Their exits were or will be reported, but for the one that is t now. */
 	ptrace(PTRACE_GETEVENTMSG, t->tid, 0, &former);
 	if (former && (pid_t)former != t->tid) {
 		struct step_thread *old = step_thread_find(s, (pid_t)former);
@@ -108,6 +110,7 @@ static void execed(struct step *s, struct step_thread *t)
 	s->model.cycles += 300;
 	t->want_psb = true;
 	t->process->untraced = PEEK(t, cs, &cs) && cs == CS_32;
+	t->process->read_implies_exec = step_read_implies_exec(t->process->pid);
 	s->result->untraced += t->process->untraced;
 }
 
@@ -133,8 +136,11 @@ static bool own_trap(struct step_thread *t)
 	bool far_trap = t->far_trap;
 	siginfo_t info;
 
-	/* One that was sent to this very thread as it ran takes the place of the step's: the kernel keeps the first of two. (Sent
-	 * between the step's trap and its stop, it is the second: nobody gets to know of it.) */
+	/*
+	 * One that was sent to this very thread as it ran takes the place of the step's: the kernel
+	 * keeps the first of two. (Sent between the step's trap and its stop, it is the second:
+	 * nobody gets to know of it.)
+	 */
 	if (ptrace(PTRACE_GETSIGINFO, t->tid, 0, &info) < 0)
 		return false;
 	t->far_trap = false;
@@ -184,14 +190,37 @@ static void deliver(struct step *s, struct step_thread *t)
 
 /* ---- Stepping --------------------------------------------------------------------------------------- */
 
-static bool changes_maps(uint64_t number)
+/* Does [start, start + bytes) overlap an executable mapping? */
+static bool overlaps_code(const struct step_process *p, uint64_t start, uint64_t bytes)
 {
+	for (size_t i = 0; i < p->map_count; i++)
+		if (start < p->maps[i].end &&
+		    (bytes > UINT64_MAX - start || start + bytes > p->maps[i].start))
+			return true;
+	return false;
+}
+
+/*
+ * May the system call change the executable mappings? To look at them costs a read of /proc/PID/maps,
+ * so calls that only concern data are recognised by their arguments. False also when these cannot be
+ * read: the thread is being killed.
+ */
+static bool changes_maps(struct step_thread *t, uint64_t number)
+{
+	struct step_process *p = t->process;
+	uint64_t start, bytes, prot;
+
 	switch (number) {
 	case SYS_mmap:
 	case SYS_mprotect:
-	case SYS_munmap:
-	case SYS_mremap:
 	case SYS_pkey_mprotect:
+	case SYS_munmap:
+		if (!PEEK(t, rdi, &start) || !PEEK(t, rsi, &bytes) || !PEEK(t, rdx, &prot))
+			return false;
+		return p->read_implies_exec || overlaps_code(p, start, bytes) ||
+		       (number != SYS_munmap && (prot & PROT_EXEC));
+	case SYS_personality: p->read_implies_exec = true; return false; /* it may be, from now on */
+	case SYS_mremap:
 	case SYS_shmat:
 	case SYS_shmdt:
 	case SYS_remap_file_pages: return true;
@@ -199,7 +228,8 @@ static bool changes_maps(uint64_t number)
 	}
 }
 
-/* Does the call write to a process's memory by its file, /proc/PID/mem, which mappings' protection does not keep it from? */
+/* Does the call write to a process's memory by its file, /proc/PID/mem, which mappings' protection
+ * does not keep it from? */
 static bool writes_memory(struct step_thread *t, uint64_t number)
 {
 	char path[64], to[64];
@@ -259,7 +289,8 @@ static void hide_trap_flag_of_pushf(struct step_thread *t)
 	}
 }
 
-/* While a handler of SIGTRAP runs the signal is blocked; a step's end would then take the handler away for good. */
+/* While a handler of SIGTRAP runs the signal is blocked; a step's end would then take the handler
+ * away for good. */
 static void unblock_trap(struct step_thread *t)
 {
 	const uint64_t trap = (uint64_t)1 << (SIGTRAP - 1);
@@ -297,7 +328,8 @@ static void arrived(struct step *s, struct step_thread *t, uint64_t ip)
 		step_put_aux(s, t);
 	s->model.cycles += 3000;
 	if (t->emulating) {
-		/* The kernel did what the call asks for and returned from it; no trap stops it before the next instruction. */
+		/* The kernel did what the call asks for and returned from it; no trap stops it before
+		 * the next instruction. */
 		step_begin(s, t, t->emulating);
 		t->emulating = 0;
 		if (ip != t->ip && step_insn(s, t, &t->insn))
@@ -366,7 +398,8 @@ static void interrupted(struct step *s, struct step_thread *t)
 	t->shadow = 0;
 }
 
-/* A thread in a group stop waits for SIGCONT, and is no longer stopped for ptrace: its registers must have been read before. */
+/* A thread in a group stop waits for SIGCONT, and is no longer stopped for ptrace: its registers must
+ * have been read before. */
 static void listen_in_group_stop(struct step_thread *t)
 {
 	if (!t->group_stop || t->state != STEP_STOPPED)
@@ -413,7 +446,7 @@ static void leave(struct step *s, struct step_thread *t)
 
 		if (!PEEK(t, rax, &number) || !PEEK(t, rdi, &first))
 			return;
-		t->maps_changed = changes_maps(number);
+		t->maps_changed = changes_maps(t, number);
 		t->protects = number == SYS_mprotect || number == SYS_pkey_mprotect;
 		t->pokes = writes_memory(t, number);
 		t->renames = number == SYS_prctl && first == PR_SET_NAME;
@@ -451,7 +484,7 @@ static void prepare(struct step *s, struct step_thread *t)
 	}
 }
 
-/* Lets a thread run one instruction. False when the thread cannot be told to. */
+/* Lets a thread run one instruction. False when it is not possible. */
 static bool step(struct step_thread *t)
 {
 	t->state = STEP_RUNNING;
@@ -460,10 +493,11 @@ static bool step(struct step_thread *t)
 		t->signal = 0;
 		return true;
 	}
-	return false; /* it is being killed: waitpid() will tell */
+	return false; /* it is being killed: waitpid() will report that */
 }
 
-/* The thread's next stop; 0 when it sleeps in the kernel, maybe until another thread does something. -1: ask later. */
+/* The thread's next stop; 0 when it sleeps in the kernel, maybe until another thread does something.
+ * -1: ask later. */
 static pid_t wait_for(const struct step *s, const struct step_thread *t, int *status)
 {
 	pid_t got;
@@ -557,20 +591,20 @@ static void woke(struct step *s, struct step_thread *t)
 	}
 }
 
-/* Tells the program of Ctrl-C: first the signal, then the end. */
-static void pass_on_stop(struct step *s, int *told)
+/* Passes Ctrl-C on to the program: first the signal, then the end. */
+static void pass_on_stop(struct step *s, int *sent)
 {
-	if (*s->options->stop <= *told)
+	if (*s->options->stop <= *sent)
 		return;
-	*told = *s->options->stop;
-	if (kill(s->first, *told == 1 ? (int)*s->options->stop_signal : SIGKILL) < 0 || *told > 1)
+	*sent = *s->options->stop;
+	if (kill(s->first, *sent == 1 ? (int)*s->options->stop_signal : SIGKILL) < 0 || *sent > 1)
 		for (struct step_thread *t = s->threads; t; t = t->next)
 			kill(t->process->pid, SIGKILL);
 }
 
 static void loop(struct step *s)
 {
-	int told = 0;
+	int sent = 0;
 
 	while (s->threads && !s->failed) {
 		struct step_thread *t, *next;
@@ -582,7 +616,7 @@ static void loop(struct step *s)
 			step_detach(s);
 			return;
 		}
-		pass_on_stop(s, &told);
+		pass_on_stop(s, &sent);
 		for (t = s->threads; t && !s->failed && !ran; t = next) {
 			next = t->next;
 			/* A child that came before its parent's event waits for it. */
@@ -635,6 +669,6 @@ int step_run(char **argv, const struct step_options *options, struct ptc_writer 
 	while (s.processes)
 		step_process_drop(&s, s.processes);
 	image_set_destroy(s.images);
-	free(s.side);
+	free(s.sideband);
 	return s.failed ? -1 : 0;
 }

@@ -2,8 +2,9 @@
  * engine.h - runs a program under ptrace, an instruction at a time, and writes a container of what Intel PT
  * hardware and perf would have recorded of it in user-only, per-thread mode.
  *
- * Branches, code and sideband are real. Time is a model and reproducible as far as the program is: one core of 2.0 GHz TSC, 1.5 core
- * cycles a TSC tick, one cycle an instruction, 6000 a system call; META says synthetic=1.
+ * Branches, code and sideband are real. Time is a model, and reproducible as far as the program is:
+ * one core, a TSC of 2.0 GHz,
+ * 1.5 core cycles per TSC tick, one cycle per instruction, 6000 per system call. META says synthetic=1.
  */
 #ifndef CAPTURE_STEP_ENGINE_H
 #define CAPTURE_STEP_ENGINE_H
@@ -18,8 +19,8 @@
 struct step_options {
 	struct pt_encode_config encode;
 	uint64_t config; /* perf's attr.config of it */
-	FILE *
-	    truth; /* NULL: none. A line a taken branch: tid (decimal), from, to (hexadecimal, 0 not traced) */
+	/* NULL: none. One line per taken branch: tid (decimal), from, to (hexadecimal, 0 not traced). */
+	FILE *truth;
 	bool stdout_to_stderr; /* the program's standard output is the container's */
 	uint64_t max_steps;    /* 0: no limit; then tracing ends and the program goes on without */
 	volatile sig_atomic_t *stop_signal; /* what to send the program then, first */
@@ -35,9 +36,9 @@ struct step_result {
 };
 
 /*
- * Runs argv to its end. The container w must be fresh; ptc_writer_finish() is the caller's. Returns 0; or -1:
- * PT_ERR_REFUSED when the program cannot be traced (the message says why and what to do; nothing was written),
- * PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY; the program is killed then.
+ * Runs argv to its end. The container w must be fresh; ptc_writer_finish() is the caller's. Returns
+ * 0; or -1: PT_ERR_REFUSED when the program cannot be traced (the message says why and what to do;
+ * nothing was written), PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY; the program is killed then.
  */
 int step_run(char **argv, const struct step_options *options, struct ptc_writer *w,
 	     struct step_result *result, struct pt_error *e);

@@ -1,9 +1,12 @@
-/* internal.h - what the step engine's files share: engine.c (ptrace: steps and stops), start.c (the
- * program's start and the end of tracing), tasks.c (processes and threads), thread.c (what an instruction did),
- * maps.c (mappings, images, sideband). Private to them. */
+/*
+ * internal.h - what the step engine's files share: engine.c (ptrace: steps and stops), start.c (the
+ * program's start and the end of tracing), tasks.c (processes and threads), thread.c (what an
+ * instruction did), maps.c (mappings, images, sideband). Private to them.
+ */
 #ifndef CAPTURE_STEP_INTERNAL_H
 #define CAPTURE_STEP_INTERNAL_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -48,7 +51,8 @@ struct step_cached {
 struct step_process {
 	struct step_process *next;
 	pid_t pid;
-	bool untraced; /* its program is a 32-bit one: it runs freely */
+	bool untraced;		/* its program is a 32-bit one: it runs freely */
+	bool read_implies_exec; /* what is readable may be executable, too (personality(2)) */
 	struct step_map *maps;
 	size_t map_count;
 	struct step_page *pages;
@@ -74,7 +78,7 @@ struct step_thread {
 	bool pokes;	   /* a file /proc/PID/mem is being written to */
 	bool protects;	   /* mprotect() is: what it makes executable may have been written to */
 	bool event;	   /* this stop is no step's end */
-	bool traced;	   /* has been told of: FORK, ITRACE_START */
+	bool traced;	   /* the container has its FORK, ITRACE_START */
 	bool signalled;	   /* a signal was delivered: a handler may begin */
 	bool group_stop;   /* this stop is job control's (SIGSTOP): it lasts until SIGCONT */
 	int signal;	   /* to be delivered with the next step */
@@ -97,10 +101,11 @@ struct step {
 	struct image_set *images;
 	struct step_process *processes;
 	struct step_thread *threads;
+	cpu_set_t cpus_before;	     /* given back to a program that goes on without us */
 	pid_t first;		     /* the program itself */
-	struct step_thread *current; /* whom the model's core runs */
+	struct step_thread *current; /* which the model's core runs */
 	struct step_result *result;
-	uint8_t *side; /* sideband records that wait */
+	uint8_t *sideband; /* records that wait */
 	size_t sideband_bytes, sideband_room;
 	struct pt_error *e;
 	bool failed;
@@ -115,17 +120,20 @@ struct step_thread *step_thread_find(struct step *s, pid_t tid);
 struct step_thread *step_thread_add(struct step *s, pid_t tid, struct step_process *p);
 /* The thread is gone; its trace ends where it was. Frees it, and its process with the last one. */
 void step_thread_end(struct step *s, struct step_thread *t);
-/* Puts it at the end of the line of those that wait for a turn. */
+/* Puts it at the end of the queue for a turn. */
 void step_thread_last(struct step *s, struct step_thread *t);
 pid_t step_tgid_of(pid_t tid);
 pid_t step_tracer_of(pid_t tid); /* 0: none */
+/* Is what the process may read executable, too (personality(2))? True also when that is not known. */
+bool step_read_implies_exec(pid_t pid);
 /* Is sig handled by a function of the program? */
 bool step_is_caught(pid_t tid, int sig);
 /* Keeps errno's message, if none was kept before; -1. */
 int step_error(struct step *s, const char *what);
 
 /* start.c */
-/* The program's first thread, stopped behind its exec with *ret_status, as waitpid() gave it. 0, or -1 as step_run(). */
+/* Starts the program: its first thread is stopped after its exec, with waitpid()'s *ret_status. 0, or
+ * -1 as step_run(). */
 int step_start(struct step *s, char **argv, int *ret_status);
 /* All threads go on without us. */
 void step_detach(struct step *s);
@@ -138,7 +146,8 @@ void step_fork(struct step *s, struct step_thread *t, pid_t ppid, pid_t ptid);
 void step_exit(struct step *s, struct step_thread *t);
 void step_itrace_start(struct step *s, struct step_thread *t);
 void step_switch(struct step *s, struct step_thread *t, bool out);
-/* Tells of what is mapped now and was not. */
+/* Writes records and images of what is mapped now and was not. written: mprotect() was called, pages
+ * may have been written. */
 void step_maps_update(struct step *s, struct step_thread *t, bool written);
 /* Any code, of whichever process, may no longer be its file's: it is looked at anew where it is executed. */
 void step_maps_written(struct step *s);
@@ -146,7 +155,8 @@ void step_maps_forget(struct step_process *p);
 /* A fork's child begins with its parent's. */
 void step_maps_copy(struct step *s, struct step_process *to, const struct step_process *from);
 const struct step_map *step_map_at(const struct step_process *p, uint64_t ip);
-/* Code outside of files: the container gets the page when it has not got these bytes. True when it was written. */
+/* Code outside of files: the container gets the page when it has not got these bytes. True when it
+ * was written. */
 bool step_code_page(struct step *s, struct step_thread *t, uint64_t ip);
 void step_put_sideband(struct step *s);
 /* Writes what the thread has encoded. */
@@ -157,7 +167,7 @@ void step_fail(struct step *s);
 /* thread.c */
 /* The instruction at t->ip, from the cache or the process. False when it cannot be read. */
 bool step_insn(struct step *s, struct step_thread *t, struct step_insn *ret);
-/* Was a conditional branch with that condition taken, by the registers behind it? */
+/* Was a conditional branch with that condition taken, by the registers after it? */
 bool step_condition(uint8_t condition, uint64_t flags, uint64_t rcx);
 /* The thread went from t->ip to `to` by executing in. Updates t->ip. */
 void step_executed(struct step *s, struct step_thread *t, const struct insn *in, uint64_t to);

@@ -1,4 +1,4 @@
-/* maps.c - what is mapped, the sideband that tells of it, and the images. See internal.h. */
+/* maps.c - what is mapped, its sideband records, and its images. See internal.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 
 #include "capture/step/internal.h"
 
-#define SIDE_ID 2 /* of the dummy event, whose records these are */
+#define SIDEBAND_ID 2 /* of the dummy event, whose records these are */
 
 void step_fail(struct step *s)
 {
@@ -31,14 +31,9 @@ uint64_t step_now_ns(const struct step *s)
 
 static int put_attr(struct step *s, const char *name, const struct perf_event_attr *attr, uint64_t id)
 {
-	return ptc_put_attr(s->w,
-			    &(struct ptc_attr){.name = name,
-					       .name_bytes = (uint32_t)strlen(name),
-					       .attr = (const uint8_t *)attr,
-					       .attr_bytes = sizeof *attr,
-					       .ids = (const uint8_t *)&id,
-					       .count = 1},
-			    s->e);
+	struct ptc_attr put = ptc_host_attr(name, attr, sizeof *attr, &id, 1);
+
+	return ptc_put_attr(s->w, &put, s->e);
 }
 
 int step_attrs(struct step *s, const char *command)
@@ -56,7 +51,7 @@ int step_attrs(struct step *s, const char *command)
 	a.type = PERF_TYPE_SOFTWARE;
 	a.config = PERF_COUNT_SW_DUMMY;
 	a.mmap = a.mmap2 = a.comm = a.comm_exec = a.task = a.context_switch = 1;
-	return put_attr(s, "dummy:u", &a, SIDE_ID);
+	return put_attr(s, "dummy:u", &a, SIDEBAND_ID);
 }
 
 /* ---- Records ---------------------------------------------------------------------------------------- */
@@ -69,23 +64,23 @@ static void record(struct step *s, struct step_thread *t, uint32_t type, uint16_
 		uint64_t time;
 		uint32_t cpu, zero;
 		uint64_t id;
-	} trailer = {(uint32_t)t->process->pid, (uint32_t)t->tid, step_now_ns(s), 0, 0, SIDE_ID};
+	} trailer = {(uint32_t)t->process->pid, (uint32_t)t->tid, step_now_ns(s), 0, 0, SIDEBAND_ID};
 	struct perf_event_header h = {type, misc, (uint16_t)(sizeof h + bytes + sizeof trailer)};
 
 	if (s->sideband_bytes + h.size > s->sideband_room) {
 		size_t room = s->sideband_room ? s->sideband_room * 2 : 65536;
-		uint8_t *side = realloc(s->side, room);
+		uint8_t *sideband = realloc(s->sideband, room);
 
-		if (!side) {
+		if (!sideband) {
 			no_memory(s);
 			return;
 		}
-		s->side = side;
+		s->sideband = sideband;
 		s->sideband_room = room;
 	}
-	memcpy(s->side + s->sideband_bytes, &h, sizeof h);
-	memcpy(s->side + s->sideband_bytes + sizeof h, body, bytes);
-	memcpy(s->side + s->sideband_bytes + sizeof h + bytes, &trailer, sizeof trailer);
+	memcpy(s->sideband + s->sideband_bytes, &h, sizeof h);
+	memcpy(s->sideband + s->sideband_bytes + sizeof h, body, bytes);
+	memcpy(s->sideband + s->sideband_bytes + sizeof h + bytes, &trailer, sizeof trailer);
 	s->sideband_bytes += h.size;
 }
 
@@ -218,7 +213,8 @@ static bool same(const struct step_map *a, const struct step_map *b)
 	       !strcmp(a->name, b->name);
 }
 
-/* False when there is none to be had: its pages are told as they run, like code that no file holds. */
+/* Writes the mapping's image. False when there is none: its pages are written as they run, like code
+ * that no file holds. */
 static bool image(struct step *s, struct step_thread *t, const struct step_map *m)
 {
 	char path[128];
@@ -375,7 +371,7 @@ bool step_code_page(struct step *s, struct step_thread *t, uint64_t ip)
 		page->address = address;
 	}
 	memcpy(page->bytes, bytes, sizeof bytes);
-	/* What ran before ran the old bytes: where nothing has a time, the container's order tells so. */
+	/* What ran before ran the old bytes. Without time the container's order is the only sign of it. */
 	pt_encode_flush(&t->encoder);
 	step_put_aux(s, t);
 	if (ptc_put_image(s->w, &image, s->e) < 0)
@@ -388,7 +384,7 @@ bool step_code_page(struct step *s, struct step_thread *t, uint64_t ip)
 void step_put_sideband(struct step *s)
 {
 	if (s->sideband_bytes && !s->failed &&
-	    ptc_put_sideband(s->w, 1, s->side, s->sideband_bytes, s->e) < 0)
+	    ptc_put_sideband(s->w, 1, s->sideband, s->sideband_bytes, s->e) < 0)
 		step_fail(s);
 	s->sideband_bytes = 0;
 }

@@ -10,8 +10,6 @@
 
 #include "capture/step/internal.h"
 
-static cpu_set_t cpus_before; /* given back to a program that goes on without us */
-
 static void child(char **argv, const struct step_options *o, int ready, int failed)
 {
 	char c;
@@ -29,15 +27,15 @@ static void child(char **argv, const struct step_options *o, int ready, int fail
 }
 
 /*
- * Tracer and program take turns, so one CPU is enough for both, and handing over is five times faster when none has to
- * be woken elsewhere. The program is told nothing that is not so: it runs one thread at a time anyway.
+ * Tracer and program take turns, so one CPU is enough for both, and handing over is five times faster
+ * when no other CPU has to be woken.
  */
-static void one_cpu(void)
+static void one_cpu(struct step *s)
 {
 	cpu_set_t set;
 	int cpu = sched_getcpu();
 
-	sched_getaffinity(0, sizeof cpus_before, &cpus_before);
+	sched_getaffinity(0, sizeof s->cpus_before, &s->cpus_before);
 	if (cpu < 0)
 		return;
 	CPU_ZERO(&set);
@@ -77,7 +75,7 @@ int step_start(struct step *s, char **argv, int *ret_status)
 
 	if (pipe2(ready, O_CLOEXEC) < 0 || pipe2(failed, O_CLOEXEC) < 0)
 		return step_error(s, "cannot make a pipe");
-	one_cpu();
+	one_cpu(s);
 	pid = fork();
 	if (pid < 0)
 		return step_error(s, "cannot fork");
@@ -97,7 +95,7 @@ int step_start(struct step *s, char **argv, int *ret_status)
 		errno = err;
 		return step_error(s, "cannot start the program");
 	}
-	/* Either exec stops it, or it tells why there was none. */
+	/* Either exec stops it, or it writes why there was none. */
 	for (;;) {
 		if (waitpid(pid, &status, __WALL) < 0) {
 			if (errno == EINTR)
@@ -134,7 +132,7 @@ void step_detach(struct step *s)
 			ptrace(PTRACE_INTERRUPT, tid, 0, 0);
 			waitpid(tid, &status, __WALL);
 		}
-		sched_setaffinity(tid, sizeof cpus_before, &cpus_before);
+		sched_setaffinity(tid, sizeof s->cpus_before, &s->cpus_before);
 		ptrace(PTRACE_DETACH, tid, 0, (long)t->signal);
 		t->state = STEP_STOPPED;
 	}

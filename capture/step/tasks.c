@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 
 #include "capture/step/internal.h"
 
@@ -118,7 +119,7 @@ void step_thread_last(struct step *s, struct step_thread *t)
 	*at = t;
 }
 
-/* The value behind NAME: in /proc/TID/status, by the format of one number. */
+/* A number in /proc/TID/status, by a scanf format of its line. */
 static unsigned long long status_of(pid_t tid, const char *format, unsigned long long otherwise)
 {
 	unsigned long long value = otherwise;
@@ -133,6 +134,21 @@ static unsigned long long status_of(pid_t tid, const char *format, unsigned long
 	if (f)
 		fclose(f);
 	return value;
+}
+
+bool step_read_implies_exec(pid_t pid)
+{
+	unsigned long value = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/personality", pid);
+	f = fopen(path, "re");
+	if (f && fscanf(f, "%lx", &value) != 1)
+		value = READ_IMPLIES_EXEC;
+	if (f)
+		fclose(f);
+	return !f || value & READ_IMPLIES_EXEC;
 }
 
 pid_t step_tgid_of(pid_t tid)

@@ -112,7 +112,7 @@ bool step_insn(struct step *s, struct step_thread *t, struct step_insn *ret)
 	map = step_map_at(p, t->ip);
 	c->volatile_code = !map || map->writable;
 	if (!map || !map->file) {
-		/* Code that changes is told with its time: the decoder must know the clock here. */
+		/* An image has a time: the decoder must know the clock where the code changes. */
 		bool changed = step_code_page(s, t, t->ip);
 
 		if (((t->ip + c->insn.insn.len - 1) ^ t->ip) >> 12)
@@ -188,7 +188,8 @@ void step_executed(struct step *s, struct step_thread *t, const struct insn *in,
 		pt_encode_ret(&t->encoder, to);
 		return;
 	default:
-		/* Elsewhere than behind it: an abort, or what only a trace can tell. Itself: a string instruction goes on. */
+		/* Not to the next instruction: an abort, or another asynchronous branch. To itself: a
+		 * string instruction goes on. */
 		if (to != next && to != from) {
 			truth(s, t, from, to);
 			pt_encode_async(&t->encoder, from, to, in->cls == INSN_XBEGIN);

@@ -70,6 +70,7 @@ static int event_id(struct dat_put *p, struct dat_source *s, uint32_t id, uint64
 				    .sample_id_all = 1};
 	struct trace_dat_format f;
 	struct ptc_tracepoint t;
+	struct ptc_attr put;
 	uint64_t sample_id;
 	char name[256];
 	int r;
@@ -102,15 +103,9 @@ static int event_id(struct dat_put *p, struct dat_source *s, uint32_t id, uint64
 				    .name_bytes = (uint32_t)strlen(f.name),
 				    .format = f.text,
 				    .format_bytes = (uint32_t)strlen(f.text)};
-	r = ptc_put_attr(p->w,
-			 &(struct ptc_attr){.name = name,
-					    .name_bytes = (uint32_t)strlen(name),
-					    .attr = (const uint8_t *)&a,
-					    .attr_bytes = sizeof a,
-					    .ids = (const uint8_t *)&sample_id,
-					    .count = 1,
-					    .machine_pid = s->machine_pid},
-			 e);
+	put = ptc_host_attr(name, &a, sizeof a, &sample_id, 1);
+	put.machine_pid = s->machine_pid;
+	r = ptc_put_attr(p->w, &put, e);
 	if (r == 0)
 		r = ptc_put_format(p->w, &t, e);
 	free(f.text);

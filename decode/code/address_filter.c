@@ -45,7 +45,7 @@ bool pt_filter_shuts_out(const struct pt_filter *f, struct img_space *space, uin
 {
 	const struct img_map *map = img_space_find(space, ip);
 	const char *name = map && map->file ? img_file_name(map->file) : NULL;
-	bool filters = false, lets = false;
+	bool has_filters = false, in_filter = false;
 
 	for (unsigned i = 0; i < f->count; i++) {
 		uint64_t at = ip;
@@ -61,8 +61,8 @@ bool pt_filter_shuts_out(const struct pt_filter *f, struct img_space *space, uin
 					    !memcmp(name, f->range[i].file, f->range[i].file_length)));
 		if (f->range[i].stop && in)
 			return true;
-		filters |= !f->range[i].stop;
-		lets |= in && !f->range[i].stop;
+		has_filters |= !f->range[i].stop;
+		in_filter |= in && !f->range[i].stop;
 	}
-	return filters && !lets;
+	return has_filters && !in_filter;
 }

@@ -1,9 +1,10 @@
 /*
- * address_filter.h - which addresses a recording's address filters let through: perf's filter, as the container's META addr_filter has it.
+ * address_filter.h - which addresses a recording's address filters let through.
  *
- * "filter START/SIZE[@FILE],stop START/SIZE[@FILE]": of a file by offsets, else of the kernel by addresses. Traced is what lies in one
- * of the ranges to filter by, if there are any, and in none to stop at (SDM, "Filtering by IP"). The decoder needs
- * this for one erratum only (SKL014): packets tell where tracing stops.
+ * The filters are perf's text, which the container's META addr_filter has: "filter START/SIZE[@FILE],stop
+ * START/SIZE[@FILE]". Of a file START is an offset, else an address in the kernel. Traced is what lies in one
+ * of the ranges to filter by, if there are any, and in none to stop at (SDM, "Filtering by IP"). Packets say
+ * where tracing stops, so the decoder needs this for one erratum only (SKL014).
  */
 #ifndef DECODE_CODE_ADDRESS_FILTER_H
 #define DECODE_CODE_ADDRESS_FILTER_H
@@ -11,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "decode/code/image.h"
+#include "decode/code/address_space.h"
 
 #define PT_FILTER_RANGES 8 /* CPUs have 4 at most */
 
@@ -25,9 +26,9 @@ struct pt_filter {
 	} range[PT_FILTER_RANGES];
 };
 
-/* text (NULL: no filters) must outlive *ret. What is no such text is as none. */
+/* text (NULL: no filters) must outlive *ret. A text of another form is taken as no filters. */
 void pt_filter_parse(struct pt_filter *ret, const char *text);
-/* ip in that space is not traced. False where that is not known. */
+/* True when ip in that space is not traced. False where that is not known. */
 bool pt_filter_shuts_out(const struct pt_filter *f, struct img_space *space, uint64_t ip);
 
 #endif

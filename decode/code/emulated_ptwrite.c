@@ -1,22 +1,11 @@
 /* emulated_ptwrite.c - see emulated_ptwrite.h. */
 #include "decode/code/emulated_ptwrite.h"
 
-#include <string.h>
+#include "decode/code/ptwrite_magic.h"
 
-enum { MAGIC_BYTES = 16, VALUE_BITS = 64, JMP_REL8 = 2, JMP_REL32 = 5 };
+#define VALUE_BITS 64
 
-bool pt_emulated_begins(struct img_space *space, uint64_t from, uint64_t to)
-{
-	static const char magic[MAGIC_BYTES] = "\x0f\x0bperf,ptwrite  ";
-	const uint8_t *code;
-
-	if (to - from != JMP_REL8 + MAGIC_BYTES && to - from != JMP_REL32 + MAGIC_BYTES)
-		return false;
-	return img_space_code(space, to - MAGIC_BYTES, &code) >= MAGIC_BYTES &&
-	       !memcmp(code, magic, MAGIC_BYTES);
-}
-
-/* False when that was the last one. */
+/* False when that was the last bit. */
 static bool add_bit(struct pt_emulated *e, unsigned bit)
 {
 	e->value = e->value << 1 | bit;
@@ -24,9 +13,12 @@ static bool add_bit(struct pt_emulated *e, unsigned bit)
 	return e->reading;
 }
 
-/* The straight code from e->at to the branch at `from`: each conditional branch that it passes was not taken. False when the
- * value is complete. */
-static bool pass(struct pt_emulated *e, struct pt_graph *g, struct pt_code *code, uint64_t from, bool async)
+/*
+ * Reads the straight code from e->at to the branch at `from`: each conditional branch in it was not taken.
+ * False when the value is complete.
+ */
+static bool read_straight(struct pt_emulated *e, struct pt_graph *g, struct pt_code *code, uint64_t from,
+			  bool async)
 {
 	struct pt_block *b = pt_graph_block(g, code, e->at, INSN_64);
 
@@ -43,7 +35,7 @@ static bool pass(struct pt_emulated *e, struct pt_graph *g, struct pt_code *code
 }
 
 void pt_emulated_path(struct pt_emulated *e, struct pt_graph *g, const struct pt_path *path,
-		      const struct pt_task *task, pt_emulated_report_fn *tell, void *arg)
+		      const struct pt_task *task, pt_emulated_report_fn *report, void *arg)
 {
 	struct pt_code *code = g->codes[path->code];
 
@@ -51,11 +43,10 @@ void pt_emulated_path(struct pt_emulated *e, struct pt_graph *g, const struct pt
 		return;
 	for (uint32_t i = 0; i < path->count; i++) {
 		const struct pt_edge *edge = &g->edges[g->path_edges[path->first + i]];
-		bool async =
-		    edge->kind == PTR_ASYNC || edge->kind == PTR_VMEXIT || edge->kind == PTR_TX_ABORT;
+		bool async = pt_kind_is_async(edge->kind);
 
 		if (path->emulated && edge->kind == PTR_JMP &&
-		    pt_emulated_begins(code->space, edge->from, edge->to)) {
+		    pt_ptwrite_magic(code->space, edge->from, edge->to)) {
 			e->reading = true;
 			e->interrupted = false;
 			e->bits = 0;
@@ -69,14 +60,14 @@ void pt_emulated_path(struct pt_emulated *e, struct pt_graph *g, const struct pt
 			e->interrupted = edge->to != e->at;
 			continue;
 		}
-		if (!pass(e, g, code, edge->from, async)) {
-			tell(arg, e->ip, e->value);
+		if (!read_straight(e, g, code, edge->from, async)) {
+			report(arg, e->ip, e->value);
 			continue;
 		}
 		e->at = edge->to;
 		if (edge->kind == PTR_JCC) {
 			if (!add_bit(e, 1))
-				tell(arg, e->ip, e->value);
+				report(arg, e->ip, e->value);
 		} else if (async || !edge->to) {
 			e->at = edge->from;
 			e->interrupted = true;

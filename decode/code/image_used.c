@@ -5,12 +5,14 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define MAX_INSN_BYTES 15
+#include "schema/array.h"
+
+#define INSN_BYTES_MAX 15
 
 struct img_used {
 	uint64_t *grains; /* some of them more than once, until they are sorted */
 	size_t count, room;
-	bool lost;
+	bool failed; /* out of memory: some are missing */
 };
 
 struct img_used *img_used_create(void)
@@ -50,17 +52,10 @@ static void add_grain(struct img_used *u, uint64_t grain)
 		return;
 	if (u->count == u->room) {
 		unique(u);
-		if (u->count * 2 >= u->room) {
-			size_t room = u->room ? u->room * 2 : 1024;
-			uint64_t *grains = realloc(u->grains, room * sizeof *grains);
-
-			if (!grains) {
-				u->lost = true;
-				u->count = 0;
-				return;
-			}
-			u->grains = grains;
-			u->room = room;
+		if (u->count * 2 >= u->room && pt_array_grow(&u->grains, u->room, &u->room, NULL) < 0) {
+			u->failed = true;
+			u->count = 0;
+			return;
 		}
 	}
 	u->grains[u->count++] = grain;
@@ -69,13 +64,13 @@ static void add_grain(struct img_used *u, uint64_t grain)
 void img_used_add(struct img_used *u, uint64_t offset)
 {
 	add_grain(u, offset / IMG_USED_GRAIN);
-	if ((offset + MAX_INSN_BYTES - 1) / IMG_USED_GRAIN != offset / IMG_USED_GRAIN)
-		add_grain(u, (offset + MAX_INSN_BYTES - 1) / IMG_USED_GRAIN);
+	if ((offset + INSN_BYTES_MAX - 1) / IMG_USED_GRAIN != offset / IMG_USED_GRAIN)
+		add_grain(u, (offset + INSN_BYTES_MAX - 1) / IMG_USED_GRAIN);
 }
 
 int img_used_print(struct img_used *u, const char *prefix, const char *name, FILE *to, struct pt_error *e)
 {
-	if (u->lost)
+	if (u->failed)
 		return pt_fail_no_memory(e, "the list of used code");
 	unique(u);
 	for (size_t i = 0, n; i < u->count; i += n) {

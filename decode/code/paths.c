@@ -1,10 +1,34 @@
-/* paths.c - the graph's dictionaries: edges and paths, each interned once. See graph.h. */
+/* paths.c - see paths.h. */
 #include "decode/code/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/code/emulated_ptwrite.h"
+#include "decode/code/huge_pages.h"
+#include "decode/code/ptwrite_magic.h"
+
+enum ptr_kind pt_kind_of(enum insn_class cls)
+{
+	switch (cls) {
+	case INSN_JCC: return PTR_JCC;
+	case INSN_JMP: return PTR_JMP;
+	case INSN_CALL: return PTR_CALL_DIR;
+	case INSN_JMP_IND: return PTR_JMP_IND;
+	case INSN_CALL_IND: return PTR_CALL_IND;
+	case INSN_RET: return PTR_RET;
+	case INSN_SYSCALL: return PTR_SYSCALL;
+	case INSN_SYSRET: return PTR_SYSRET;
+	case INSN_INT: return PTR_INT;
+	case INSN_IRET: return PTR_IRET;
+	case INSN_JMP_FAR: return PTR_JMP_FAR;
+	case INSN_CALL_FAR: return PTR_CALL_FAR;
+	case INSN_RET_FAR: return PTR_RET_FAR;
+	case INSN_ERET: return PTR_ERET;
+	case INSN_RSM: return PTR_RSM;
+	case INSN_VMENTRY: return PTR_VMENTRY;
+	default: return PTR_TRACE_END;
+	}
+}
 
 static uint64_t edge_key(uint32_t code, uint64_t from, uint64_t to, unsigned kind)
 {
@@ -14,15 +38,24 @@ static uint64_t edge_key(uint32_t code, uint64_t from, uint64_t to, unsigned kin
 	return x ^ x >> 32;
 }
 
-static uint32_t *grow(uint32_t *hash, uint32_t *mask)
+static bool rehash_edges(struct pt_graph *g)
 {
-	uint32_t m = *mask * 2 + 1, *h = pt_table_create((size_t)m + 1, sizeof *h);
+	uint32_t mask = g->edge_mask * 2 + 1, *hash = pt_table_create((size_t)mask + 1, sizeof *hash);
 
-	if (h) {
-		free(hash);
-		*mask = m;
+	if (!hash)
+		return false;
+	for (uint32_t n = 1; n < g->edge_count; n++) {
+		const struct pt_edge *edge = &g->edges[n];
+		uint32_t i = (uint32_t)edge_key(edge->code, edge->from, edge->to, edge->kind) & mask;
+
+		while (hash[i])
+			i = (i + 1) & mask;
+		hash[i] = n;
 	}
-	return h;
+	free(g->edge_hash);
+	g->edge_hash = hash;
+	g->edge_mask = mask;
+	return true;
 }
 
 uint32_t pt_graph_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, uint64_t to,
@@ -50,26 +83,14 @@ uint32_t pt_graph_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, 
 	edge->to = to;
 	edge->code = code->uid;
 	edge->kind = (uint8_t)kind;
-	if (g->edge_count > g->edge_mask / 8 * 5) {
-		uint32_t *hash = grow(g->edge_hash, &g->edge_mask);
-
-		if (!hash) {
-			g->full = true;
-			return 0;
-		}
-		g->edge_hash = hash;
-		for (uint32_t n = 1; n <= g->edge_count; n++) {
-			edge = &g->edges[n];
-			i = (uint32_t)edge_key(edge->code, edge->from, edge->to, edge->kind) & g->edge_mask;
-			while (hash[i])
-				i = (i + 1) & g->edge_mask;
-			hash[i] = n;
-		}
+	if (g->edge_count++ > g->edge_mask / 8 * 5 && !rehash_edges(g)) {
+		g->full = true;
+		return 0;
 	}
-	return g->edge_count++;
+	return g->edge_count - 1;
 }
 
-/* 64 x 64 -> 128 bits, folded: the mixing step of the multiply hashes. */
+/* 64 x 64 -> 128 bits, folded: the mixing step of wyhash. */
 static inline uint64_t fold(uint64_t a, uint64_t b)
 {
 	unsigned __int128 m = (unsigned __int128)a * b;
@@ -77,27 +98,24 @@ static inline uint64_t fold(uint64_t a, uint64_t b)
 	return (uint64_t)m ^ (uint64_t)(m >> 64);
 }
 
-static inline void path_key(uint32_t code, uint64_t start_ip, uint32_t *edges, uint32_t count,
-			    uint64_t end_ip, struct pt_path_slot *ret)
+static inline struct pt_path_slot path_hash(const struct pt_path_key *key)
 {
-	uint64_t x =
-	    fold(start_ip ^ 0xa0761d6478bd642fu, end_ip ^ 0xe7037ed1a0b428dbu ^ (uint64_t)count << 32 ^ code);
-	uint64_t y =
-	    fold(start_ip ^ 0x8ebc6af09c88c6e3u, end_ip ^ 0x589965cc75374cc3u ^ (uint64_t)code << 32 ^ count);
+	uint64_t start_ip = key->start_ip, end_ip = key->end_ip, code = key->code->id, count = key->count;
+	uint64_t x = fold(start_ip ^ 0xa0761d6478bd642fu, end_ip ^ 0xe7037ed1a0b428dbu ^ count << 32 ^ code);
+	uint64_t y = fold(start_ip ^ 0x8ebc6af09c88c6e3u, end_ip ^ 0x589965cc75374cc3u ^ code << 32 ^ count);
+	uint32_t *edges = key->edges;
 	uint64_t v, w;
 
 	edges[count] = edges[count + 1] = edges[count + 2] = 0;
-	for (uint32_t i = 0; i < count; i += 4) {
+	for (uint64_t i = 0; i < count; i += 4) {
 		memcpy(&v, edges + i, 8);
 		memcpy(&w, edges + i + 2, 8);
 		x = fold(x ^ v ^ 0x1d8e4e27c47d124fu, w ^ 0xeb44accab455d165u);
 		y = fold(y ^ w ^ 0x9e3779b97f4a7c15u, v ^ 0xc2b2ae3d27d4eb4fu);
 	}
-	ret->high = fold(x, y ^ 0xd6e8feb86659fd93u);
-	ret->low = (uint32_t)(x ^ y >> 32);
+	return (struct pt_path_slot){.high = fold(x, y ^ 0xd6e8feb86659fd93u),
+				     .low = (uint32_t)(x ^ y >> 32)};
 }
-
-#define GUESS_EDGES 8
 
 /* memcmp() for a few words: a call to it costs more than most paths are long. */
 static inline bool same(const uint32_t *a, const uint32_t *b, uint32_t count)
@@ -109,10 +127,27 @@ static inline bool same(const uint32_t *a, const uint32_t *b, uint32_t count)
 	return !d;
 }
 
-/* The edge leaves from an instruction that was not executed, or only begun. */
-static bool is_async(unsigned kind)
+int pt_graph_count_stats(struct pt_graph *g, struct pt_error *e)
 {
-	return kind == PTR_ASYNC || kind == PTR_VMEXIT || kind == PTR_TX_ABORT;
+	g->path_stats = pt_pages_reserve(g->path_room, sizeof *g->path_stats);
+	if (!g->path_stats)
+		return pt_fail_no_memory(e, "statistics");
+	return 0;
+}
+
+void pt_graph_sum(const struct pt_graph *g, struct pt_graph_sums *ret)
+{
+	*ret = g->sums;
+	for (uint32_t i = 1; i < g->path_count && !g->bare; i++) {
+		const struct pt_path *path = &g->paths[i];
+
+		ret->not_taken += path->not_taken * path->times;
+		if (!g->path_stats)
+			continue;
+		ret->hash += g->path_stats[i].hash * path->times;
+		for (int k = 0; k < PTR_KINDS; k++)
+			ret->by_kind[k] += g->path_stats[i].by_kind[k] * path->times;
+	}
 }
 
 static uint64_t branch_mix(uint64_t from, uint64_t to)
@@ -129,16 +164,23 @@ static bool is_near(unsigned kind)
 	return kind >= PTR_JCC && kind <= PTR_RET;
 }
 
-/*
- * Counts the straight code from ip to the branch at `from` (exclusive when async): instructions, and conditional
- * branches passed. A block that ends in a branch which is not `from`'s was passed: it was not taken. b: the one at ip.
- */
-static uint32_t straight(struct pt_graph *g, struct pt_block *b, uint64_t ip, uint64_t from, bool exclusive,
-			 uint32_t *not_taken, struct pt_path_stats *stats)
+static struct pt_path_stats *stats_of(struct pt_graph *g, const struct pt_path *path)
 {
+	return g->path_stats ? &g->path_stats[path - g->paths] : NULL;
+}
+
+/*
+ * Counts the straight code from block b to the branch at `from` (without that instruction when exclusive):
+ * returns the number of instructions, and adds its conditional branches to the path's. A block
+ * that ends in a branch other than that at `from` was passed, so its branch was not taken.
+ */
+static uint32_t count_straight(struct pt_graph *g, struct pt_path *path, struct pt_block *b, uint64_t from,
+			       bool exclusive)
+{
+	struct pt_path_stats *stats = stats_of(g, path);
 	uint32_t insns = 0;
 
-	if (exclusive && ip == from)
+	if (exclusive && b && b->ip == from)
 		return 0;
 	for (int i = 0; b && i < 1 << 16; i++) {
 		if (exclusive && from > b->ip && from <= b->term_ip) {
@@ -152,7 +194,7 @@ static uint32_t straight(struct pt_graph *g, struct pt_block *b, uint64_t ip, ui
 		if (b->dead)
 			break;
 		if (b->cls == INSN_JCC) {
-			++*not_taken;
+			path->not_taken++;
 			if (stats)
 				stats->hash += branch_mix(b->term_ip, b->next_ip);
 		}
@@ -179,9 +221,10 @@ static struct pt_block *block_after(struct pt_graph *g, struct pt_code *code, st
 	return b;
 }
 
-static void fill(struct pt_graph *g, struct pt_code *code, struct pt_path *path, enum insn_mode mode)
+/* Counts what lies between the path's edges, and after the last one. */
+static void count_path(struct pt_graph *g, struct pt_code *code, struct pt_path *path, enum insn_mode mode)
 {
-	struct pt_path_stats *stats = g->path_stats ? &g->path_stats[path - g->paths] : NULL;
+	struct pt_path_stats *stats = stats_of(g, path);
 	struct pt_edge *before = NULL;
 	uint64_t ip = path->start_ip;
 
@@ -190,10 +233,10 @@ static void fill(struct pt_graph *g, struct pt_code *code, struct pt_path *path,
 		uint32_t n = 0;
 
 		if (edge->from && ip)
-			n = straight(g, block_after(g, code, before, ip, mode), ip, edge->from,
-				     is_async(edge->kind), &path->not_taken, stats);
+			n = count_straight(g, path, block_after(g, code, before, ip, mode), edge->from,
+					   pt_kind_is_async(edge->kind));
 		if (edge->kind == PTR_JMP && mode == INSN_64)
-			path->emulated |= pt_emulated_begins(code->space, edge->from, edge->to);
+			path->emulated |= pt_ptwrite_magic(code->space, edge->from, edge->to);
 		g->path_insns[path->first + i] = n;
 		path->insns += n;
 		ip = edge->to;
@@ -205,8 +248,8 @@ static void fill(struct pt_graph *g, struct pt_code *code, struct pt_path *path,
 			stats->hash += branch_mix(edge->from, edge->to);
 	}
 	if (path->end_ip && ip) {
-		path->tail_insns = straight(g, block_after(g, code, before, ip, mode), ip, path->end_ip, true,
-					    &path->not_taken, stats);
+		path->tail_insns =
+		    count_straight(g, path, block_after(g, code, before, ip, mode), path->end_ip, true);
 		path->insns += path->tail_insns;
 	}
 }
@@ -233,38 +276,13 @@ static bool rehash_paths(struct pt_graph *g)
 	return true;
 }
 
-void pt_graph_number_no_paths(struct pt_graph *g)
+/* A new path, for the free slot i. Its number; 0 when the graph is full. */
+static uint32_t path_add(struct pt_graph *g, const struct pt_path_key *key, struct pt_path_slot hash,
+			 uint32_t i)
 {
-	g->unnumbered = true;
-	for (uint32_t n = 0; n <= PTR_PATH_EDGES; n++)
-		g->path_counts[n + 1] = (uint8_t)n;
-}
+	struct pt_path *path = &g->paths[g->path_count];
 
-uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_ip, uint32_t *edges,
-		       uint32_t count, uint64_t end_ip, enum insn_mode mode, uint32_t after)
-{
-	struct pt_path_slot key;
-	struct pt_path *path;
-	uint32_t i;
-
-	if (g->unnumbered)
-		return g->full ? 0 : count + 1;
-	/* Short paths come one a packet (CYC) and repeat themselves: looking beats hashing. Long ones do not. */
-	if (count <= GUESS_EDGES) {
-		path = &g->paths[g->paths[after].follow];
-		if (path->start_ip == start_ip && path->count == count && path->code == code->id &&
-		    path->end_ip == end_ip && same(g->path_edges + path->first, edges, count) &&
-		    path != g->paths)
-			return g->paths[after].follow;
-	}
-	path_key(code->id, start_ip, edges, count, end_ip, &key);
-	for (i = (uint32_t)key.high & g->path_mask; g->path_hash[i].path; i = (i + 1) & g->path_mask)
-		if (g->path_hash[i].high == key.high && g->path_hash[i].low == key.low) {
-			if (count <= GUESS_EDGES)
-				g->paths[after].follow = g->path_hash[i].path;
-			return g->path_hash[i].path;
-		}
-	if (g->path_count == g->path_room || g->path_edge_count + count > g->path_edge_room || g->full) {
+	if (g->path_count == g->path_room || g->path_edge_count + key->count > g->path_edge_room || g->full) {
 		g->full = true;
 		return 0;
 	}
@@ -273,22 +291,57 @@ uint32_t pt_graph_path(struct pt_graph *g, struct pt_code *code, uint64_t start_
 			g->full = true;
 			return 0;
 		}
-		for (i = (uint32_t)key.high & g->path_mask; g->path_hash[i].path; i = (i + 1) & g->path_mask)
+		for (i = (uint32_t)hash.high & g->path_mask; g->path_hash[i].path; i = (i + 1) & g->path_mask)
 			;
 	}
 	if (g->path_count >= g->path_limit || g->path_edge_count >= g->path_edge_limit)
 		g->cache_full = true;
-	key.path = g->path_count;
-	g->path_hash[i] = key;
-	path = &g->paths[g->path_count];
-	path->start_ip = start_ip;
-	path->end_ip = end_ip;
-	path->count = g->path_counts[g->path_count] = (uint8_t)count;
-	path->code = code->id;
+	hash.path = g->path_count;
+	g->path_hash[i] = hash;
+	path->start_ip = key->start_ip;
+	path->end_ip = key->end_ip;
+	path->count = g->path_counts[g->path_count] = (uint8_t)key->count;
+	path->code = key->code->id;
 	path->first = g->path_edge_count;
-	memcpy(g->path_edges + path->first, edges, count * sizeof *edges);
-	g->path_edge_count += count;
+	memcpy(g->path_edges + path->first, key->edges, key->count * sizeof *key->edges);
+	g->path_edge_count += key->count;
 	if (!g->bare)
-		fill(g, code, path, mode);
+		count_path(g, key->code, path, key->mode);
 	return g->path_count++;
+}
+
+/* Short paths come one per packet (CYC) and repeat themselves: guessing the successor beats hashing. Long
+ * ones do not. */
+#define GUESS_EDGES 8
+
+uint32_t pt_graph_path(struct pt_graph *g, const struct pt_path_key *key, uint32_t after)
+{
+	struct pt_path_slot hash;
+	uint32_t i;
+
+	if (g->unnumbered)
+		return g->full ? 0 : key->count + 1;
+	if (key->count <= GUESS_EDGES) {
+		const struct pt_path *path = &g->paths[g->paths[after].follow];
+
+		if (path->start_ip == key->start_ip && path->count == key->count &&
+		    path->code == key->code->id && path->end_ip == key->end_ip &&
+		    same(g->path_edges + path->first, key->edges, key->count) && path != g->paths)
+			return g->paths[after].follow;
+	}
+	hash = path_hash(key);
+	for (i = (uint32_t)hash.high & g->path_mask; g->path_hash[i].path; i = (i + 1) & g->path_mask)
+		if (g->path_hash[i].high == hash.high && g->path_hash[i].low == hash.low) {
+			if (key->count <= GUESS_EDGES)
+				g->paths[after].follow = g->path_hash[i].path;
+			return g->path_hash[i].path;
+		}
+	return path_add(g, key, hash, i);
+}
+
+void pt_graph_number_no_paths(struct pt_graph *g)
+{
+	g->unnumbered = true;
+	for (uint32_t n = 0; n <= PTR_PATH_EDGES; n++)
+		g->path_counts[n + 1] = (uint8_t)n;
 }

@@ -1,19 +1,33 @@
 /* unknown_process.c - see unknown_process.h. */
 #include "decode/code/unknown_process.h"
 
-void pt_unknown_process_deinit(struct pt_unknown_process *a)
+void pt_unknown_process_deinit(struct pt_unknown_process *u)
 {
-	img_space_deinit(&a->space);
+	img_space_deinit(&u->space);
 }
 
-static bool alike(const struct img_map *a, const struct img_map *b)
+static int create_code(struct pt_unknown_process *u, struct pt_graph *graph, struct img_space *upper,
+		       struct pt_error *e)
+{
+	img_space_init(&u->space);
+	img_space_of(&u->space, upper->store, upper->machine_pid, PTC_ANY_PID);
+	u->space.upper = upper;
+	u->code = pt_graph_code(graph, &u->space);
+	if (!u->code)
+		return pt_fail_no_memory(e, "code");
+	u->code->unknown_process = true;
+	return 0;
+}
+
+static bool same_code(const struct img_map *a, const struct img_map *b)
 {
 	return a->file == b->file && a->offset - a->start == b->offset - b->start;
 }
 
-/* What of the map lies between `at` and where another one begins or ends; and that other one, NULL: there is none there. */
-static const struct img_map *part(const struct img_space *sp, const struct img_map *map, uint64_t at,
-				  struct img_map *ret)
+/* The piece of map from `at` on, up to where another mapping of sp begins or ends. Returns that which is
+ * there, or NULL. */
+static const struct img_map *next_piece(const struct img_space *sp, const struct img_map *map, uint64_t at,
+					struct img_map *ret)
 {
 	size_t i = img_space_after(sp, at);
 	const struct img_map *there = i < sp->count && sp->maps[i].start <= at ? &sp->maps[i] : NULL;
@@ -26,43 +40,33 @@ static const struct img_map *part(const struct img_space *sp, const struct img_m
 	return there;
 }
 
-int pt_unknown_process_map(struct pt_unknown_process *a, struct pt_graph *graph, struct img_space *upper,
-			   const struct img_map *map, bool anew, struct pt_error *e)
+int pt_unknown_process_map(struct pt_unknown_process *u, struct pt_graph *graph, struct img_space *upper,
+			   const struct img_map *map, bool fresh, struct pt_error *e)
 {
 	bool same = true;
 
-	if (a->never || map->start < PT_UNKNOWN_PROCESS_LOWEST || map->end <= map->start)
+	if (u->not_random || map->start < PT_UNKNOWN_PROCESS_LOWEST || map->end <= map->start)
 		return 0;
-	if (!a->code) {
-		img_space_init(&a->space);
-		a->space.upper = upper;
-		a->space.store = upper->store;
-		a->space.machine_pid = upper->machine_pid;
-		a->space.pid = PTC_ANY_PID;
-		a->code = pt_graph_code(graph, &a->space);
-		if (!a->code)
-			return pt_fail_no_memory(e, "code");
-		a->code->unknown_process = true;
-	}
-	a->told++;
+	if (!u->code && create_code(u, graph, upper, e) < 0)
+		return -1;
+	u->mappings++;
 	for (uint64_t at = map->start; at < map->end;) {
 		struct img_map piece;
-		const struct img_map *there = part(&a->space, map, at, &piece);
-		bool equal = there && alike(there, &piece);
+		const struct img_map *there = next_piece(&u->space, map, at, &piece);
+		bool equal = there && same_code(there, &piece);
 
 		same &= equal;
-		/* What two have differently is nobody's. */
 		if (there && !equal)
 			piece.file = NULL;
 		if (!equal &&
-		    img_space_map(&a->space, piece.start, piece.end, piece.offset, piece.file, e) < 0)
+		    img_space_map(&u->space, piece.start, piece.end, piece.offset, piece.file, e) < 0)
 			return -1;
 		at = piece.end;
 	}
-	a->again += same && anew;
-	if (a->again > 2 + a->told / 256) {
-		a->never = true;
-		img_space_clear(&a->space);
+	u->repeated += same && fresh;
+	if (u->repeated > 2 + u->mappings / 256) {
+		u->not_random = true;
+		img_space_clear(&u->space);
 	}
 	return 0;
 }

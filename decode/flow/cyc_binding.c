@@ -6,30 +6,28 @@ static uint64_t distance(uint64_t a, uint64_t b)
 	return a > b ? a - b : b - a;
 }
 
-void pt_cyc_binding_sample(struct pt_cyc_binding *l, uint64_t packet, uint64_t cyc, uint64_t first,
-			   uint64_t last)
+void pt_cyc_binding_sample(struct pt_cyc_binding *b, const struct pt_cyc_sample *s)
 {
-	uint64_t cycles = cyc - l->cyc, firsts = first - l->first, lasts = last - l->last;
+	uint64_t cycles = s->cyc - b->previous.cyc, firsts = s->first_insns - b->previous.first_insns,
+		 lasts = s->last_insns - b->previous.last_insns;
 
-	/* By the SDM the cycles up to this TNT's CYC go with the instructions from the first branch before to this one's.
-	 * Else those up to the CYC before, whose TNT is over now, go with the instructions that it was the end of. */
-	l->samples++;
-	l->in_a_row = packet - l->packet == 2 ? l->in_a_row + 1 : 0;
-	l->packet = packet;
-	if (l->in_a_row >= 2 && cycles < PT_CYC_BINDING_SHORT && l->cycles < PT_CYC_BINDING_SHORT &&
+	b->samples++;
+	b->in_a_row = s->packet - b->previous.packet == 2 ? b->in_a_row + 1 : 0;
+	/* By the SDM these cycles belong to the instructions from the first branch of the TNT before to the
+	 * first of this one. Else the cycles before belong to the TNT before, which is over now: to the
+	 * instructions up to its last branch. */
+	if (b->in_a_row >= 2 && cycles < PT_CYC_BINDING_SHORT && b->previous_cycles < PT_CYC_BINDING_SHORT &&
 	    firsts < PT_CYC_BINDING_SHORT && lasts < PT_CYC_BINDING_SHORT) {
 		uint64_t by_first, by_last;
 
-		l->insn_sum += firsts;
-		l->cyc_sum += cycles;
-		by_first = distance(cycles * l->insn_sum, firsts * l->cyc_sum);
-		by_last = distance(l->cycles * l->insn_sum, lasts * l->cyc_sum);
-		l->for_first += by_first < by_last;
-		l->for_last += by_last < by_first;
+		b->insn_sum += firsts;
+		b->cyc_sum += cycles;
+		by_first = distance(cycles * b->insn_sum, firsts * b->cyc_sum);
+		by_last = distance(b->previous_cycles * b->insn_sum, lasts * b->cyc_sum);
+		b->for_first += by_first < by_last;
+		b->for_last += by_last < by_first;
 	}
-	l->cycles = cycles;
-	l->cyc = cyc;
-	l->first = first;
-	l->last = last;
-	l->late = l->for_first + l->for_last >= PT_CYC_BINDING_LEAST && l->for_last > 2 * l->for_first;
+	b->previous = *s;
+	b->previous_cycles = cycles;
+	b->times_last = b->for_first + b->for_last >= PT_CYC_BINDING_LEAST && b->for_last > 2 * b->for_first;
 }

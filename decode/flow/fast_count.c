@@ -1,51 +1,58 @@
-/* fast_count.c - running code's usual packets where branches are only counted, bit by bit along the arcs, with all that
- * moves in registers; see internal.h. */
-#include "decode/flow/internal.h"
-#include "decode/flow/cyc_binding.h"
+/*
+ * fast_count.c - the packets that running code mostly has, where branches are only counted; see fast.h.
+ *
+ * Without edges and paths nothing is left of a TNT bit but an arc: where it leads to, how many branches and
+ * instructions are on the way, and what becomes of the return stack. All of that is in variables while the
+ * loop runs.
+ */
+#include "decode/flow/fast.h"
 
-/* A TNT's bits, the next one highest, have a 1 behind them. */
+/* TNT bits: the next one is the highest, and after the last one comes a 1. */
 #define NO_BITS 0x80000000u
 
-/* The parts of a flow that move with every bit. */
+/* What of a flow moves with every bit. */
 struct walk {
-	uint32_t position, top, peak; /* peak: highest top so far */
+	uint32_t position, top, peak; /* peak: the highest top so far */
 	uint64_t branches;	      /* since the run began */
 	uint64_t insns;
 };
 
-/* What lies below the bottom of the stack is no position, so that a return there leads nowhere. */
+/* ---- Between the flow and the walk ------------------------------------------------------------------ */
+
+/* What lies below the bottom of the stack is no position, so that a return to there is one that leads
+ * nowhere. */
 static inline void seal(struct pt_flow *f)
 {
-	f->stack[(f->bottom - 1) % PT_STACK] = 0;
+	f->stack.entries[(f->stack.bottom - 1) % PT_STACK] = 0;
 }
 
 static inline void rise(struct pt_flow *f, uint32_t peak)
 {
-	if (__builtin_expect(peak - f->bottom > 64, 0)) {
-		f->bottom = peak - 64;
+	if (__builtin_expect(peak - f->stack.bottom > PT_STACK_HW, 0)) {
+		f->stack.bottom = peak - PT_STACK_HW;
 		seal(f);
 	}
 }
 
-/* Takes the flow's state, with what it has gathered and holds back. */
+/* Takes over the flow's state, with the branches that it has gathered and the run that it holds back. */
 static void enter(struct pt_flow *f, struct walk *ret)
 {
-	ret->branches = f->len;
-	if (f->run_repeats)
-		ret->branches += (uint64_t)f->graph->path_counts[f->run_path] * f->run_repeats;
-	f->len = f->run_repeats = 0;
-	ret->position = f->position;
-	ret->top = ret->peak = f->top;
-	ret->insns = f->insns;
+	ret->branches = f->path.len;
+	if (f->run.repeats)
+		ret->branches += (uint64_t)f->graph->path_counts[f->run.path] * f->run.repeats;
+	f->path.len = f->run.repeats = 0;
+	ret->position = f->at.position;
+	ret->top = ret->peak = f->stack.top;
+	ret->insns = f->counts.insns;
 	seal(f);
 }
 
-/* A path of one branch, so many times. */
+/* Of an unnumbered graph, the path of one branch. */
 #define ONE_BRANCH 2
-static inline void put(struct pt_flow *f, struct walk *w, uint64_t cyc, uint64_t insns)
+static inline void put_run(struct pt_flow *f, struct walk *w, uint64_t cyc, uint64_t insns)
 {
-	f->run_path = ONE_BRANCH;
-	f->run_repeats = (uint32_t)w->branches;
+	f->run.path = ONE_BRANCH;
+	f->run.repeats = (uint32_t)w->branches;
 	pt_flow_put_run(f, cyc, insns);
 	w->branches = 0;
 }
@@ -53,80 +60,97 @@ static inline void put(struct pt_flow *f, struct walk *w, uint64_t cyc, uint64_t
 static void leave(struct pt_flow *f, struct walk *w)
 {
 	rise(f, w->peak);
-	f->position = w->position;
-	f->decision = f->graph->decisions[w->position];
-	f->top = w->top;
-	f->insns = w->insns;
+	f->at.position = w->position;
+	f->at.decision = f->graph->decisions[w->position];
+	f->stack.top = w->top;
+	f->counts.insns = w->insns;
 	if (w->branches > UINT32_MAX / 2)
-		put(f, w, PTR_UNKNOWN, 0);
-	f->run_path = ONE_BRANCH;
-	f->run_repeats = (uint32_t)w->branches;
+		put_run(f, w, PTR_UNKNOWN, 0);
+	f->run.path = ONE_BRANCH;
+	f->run.repeats = (uint32_t)w->branches;
 }
 
+/* ---- Runs ------------------------------------------------------------------------------------------- */
+
 /* The clock has moved: the run ends. insns: executed up to the first branch of the one that begins. */
-static inline void cut(struct pt_flow *f, struct walk *w, uint64_t insns)
+static inline void end_run(struct pt_flow *f, struct walk *w, uint64_t insns)
 {
 	if (w->branches) {
 		uint64_t cyc = PTR_UNKNOWN, between = 0;
 
-		if (f->cyc_fresh) {
-			cyc = f->clock.cyc - f->cyc_cyc;
-			between = insns - f->cyc_insns;
-			f->cyc_cyc = f->clock.cyc;
-			f->cyc_insns = insns;
+		if (f->timing.cyc_fresh) {
+			cyc = f->clock.cyc - f->timing.cyc_cyc;
+			between = insns - f->timing.cyc_insns;
+			f->timing.cyc_cyc = f->clock.cyc;
+			f->timing.cyc_insns = insns;
 		}
-		put(f, w, cyc, between);
+		put_run(f, w, cyc, between);
 	}
-	pt_flow_run_begins(f, f->cyc_fresh, true);
-	f->cut = f->cyc_fresh = false;
+	pt_flow_begin_run(f, f->timing.cyc_fresh, true);
+	f->timing.clock_moved = f->timing.cyc_fresh = false;
 }
 
-/* The same before a TNT, whose first bit goes along the arc; the direct branches before that are of the run before. */
-static inline void cut_tnt(struct pt_flow *f, struct walk *w, const struct pt_arc *arc, uint32_t bit)
+/* The same before a TNT whose first bit goes along the arc; direct branches before that bit are of the run
+ * that ends. */
+static inline void end_run_before_tnt(struct pt_flow *f, struct walk *w, const struct pt_arc *arc,
+				      uint32_t bit)
 {
-	bool sample = f->cyc_fresh && f->late.samples < PT_CYC_BINDING_SAMPLES;
-	uint32_t lead = arc->n_edges - bit;
+	bool sample = f->timing.cyc_fresh && f->cyc_binding.samples < PT_CYC_BINDING_SAMPLES;
+	uint32_t direct = arc->n_edges - bit;
 	uint64_t insns = w->insns + arc->insns;
 
-	w->branches += lead;
-	cut(f, w, insns);
-	if (!bit && f->run_timing)
-		f->run_timing = PTR_TIME_CYC;
-	w->branches -= lead;
+	w->branches += direct;
+	end_run(f, w, insns);
+	if (!bit && f->run.timing)
+		f->run.timing = PTR_TIME_CYC;
+	w->branches -= direct;
 	pt_flow_bind_cyc_to_last(f);
 	if (__builtin_expect(sample, 0))
-		pt_cyc_binding_sample(&f->late, f->packets, f->clock.cyc, insns, w->insns);
+		pt_cyc_binding_sample(&f->cyc_binding, &(struct pt_cyc_sample){.packet = f->counts.packets,
+									       .cyc = f->clock.cyc,
+									       .first_insns = insns,
+									       .last_insns = w->insns});
 }
 
-/* Whether a TNT bit tells what happens next; else goes on to where one does, if that is known and near. */
-static inline bool decides(struct pt_flow *f, struct walk *w)
+/* ---- TNT -------------------------------------------------------------------------------------------- */
+
+static inline bool tnt_decides(unsigned decision)
+{
+	return decision - PT_D_JCC <= PT_D_RET - PT_D_JCC;
+}
+
+/* Whether a TNT bit says what happens next. Goes on to where one does before, if the way is known and
+ * short. */
+static inline bool reach_tnt_decision(struct pt_flow *f, struct walk *w)
 {
 	const struct pt_graph *g = f->graph;
 
 	for (unsigned i = 0; g->decisions[w->position] == PT_D_CONT && i < 8; i++) {
 		const struct pt_arc *arc = &g->positions[w->position].arc[0];
 
-		if (!arc->next || g->where[arc->next].ip == f->code->switch_ip)
+		if (!arc->next || g->where[arc->next].ip == f->at.code->switch_ip)
 			break;
 		if (arc->rise)
-			f->stack[w->top++ % PT_STACK] = arc->push;
+			f->stack.entries[w->top++ % PT_STACK] = arc->push;
 		w->peak = (int32_t)(w->top - w->peak) > 0 ? w->top : w->peak;
 		w->branches += arc->n_edges;
 		w->insns += arc->insns;
 		w->position = arc->next;
 	}
-	return g->decisions[w->position] - PT_D_JCC + 0u <= PT_D_RET - PT_D_JCC;
+	return tnt_decides(g->decisions[w->position]);
 }
 
 /*
- * Along the arcs of the bits, while they answer. False where one is not known, with all before it taken. What the speed of
- * counting is made of: a load from position to position.
+ * Goes along the arcs of the bits, as long as bits say what happens. False at an arc that is not known, with
+ * all before it taken. What the speed of counting is made of: each position is loaded when the one before is
+ * known, and nothing else waits.
  */
 static inline __attribute__((always_inline)) bool walk_tnt(struct pt_flow *f, struct walk *w, uint32_t *left)
 {
 	const uint8_t *decisions = f->graph->decisions;
 	const char *positions = (const char *)f->graph->positions;
-	uint32_t *stack = f->stack, position = w->position, top = w->top, peak = w->peak, bits = *left;
+	uint32_t *stack = f->stack.entries, position = w->position, top = w->top, peak = w->peak,
+		 bits = *left;
 	uint64_t branches = w->branches, insns = w->insns;
 	bool known = true;
 
@@ -135,11 +159,11 @@ static inline __attribute__((always_inline)) bool walk_tnt(struct pt_flow *f, st
 		const struct pt_arc *arc;
 		uint32_t next;
 
-		/* Added up first, for it does not wait for the position; compilers do it last. */
+		/* This sum does not wait for the position: compilers would make it last. */
 		__asm__("" : "+r"(half));
 		arc = (const struct pt_arc *)(half + (size_t)position * sizeof(union pt_position));
 		next = arc->next;
-		/* A guess is faster here than to do what all three would. */
+		/* The CPU's guess which of the three it is costs less than to do what all of them would. */
 		if (arc->rise < 0)
 			next = stack[(top - 1) % PT_STACK];
 		if (__builtin_expect(!next, 0)) {
@@ -155,88 +179,97 @@ static inline __attribute__((always_inline)) bool walk_tnt(struct pt_flow *f, st
 		insns += arc->insns;
 		position = next;
 		bits <<= 1;
-	} while (bits != NO_BITS && decisions[position] - PT_D_JCC + 0u <= PT_D_RET - PT_D_JCC);
+	} while (bits != NO_BITS && tnt_decides(decisions[position]));
 	*w = (struct walk){position, top, peak, branches, insns};
 	*left = bits;
 	return known;
 }
 
-/* All bits of the TNT, *bits. False where the flow does not know its way: what is left is in *bits. */
-static inline bool tnt(struct pt_flow *f, struct walk *w, uint32_t *bits)
+/* All bits of a TNT. False where the graph does not say how to go on: what is left is in *bits. */
+static inline bool take_tnt(struct pt_flow *f, struct walk *w, uint32_t *bits)
 {
-	f->fup = false;
-	if (!decides(f, w))
+	f->fup.pending = false;
+	if (!reach_tnt_decision(f, w))
 		return false;
-	if (f->cut) {
+	if (f->timing.clock_moved) {
 		uint32_t bit = *bits >> 31;
 		const struct pt_arc *arc = &f->graph->positions[w->position].arc[bit];
 
-		if (arc->decision == PT_D_UNRESOLVED || (arc->rise < 0 && w->top == f->bottom))
+		if (arc->decision == PT_D_UNRESOLVED || (arc->rise < 0 && w->top == f->stack.bottom))
 			return false;
-		cut_tnt(f, w, arc, bit);
+		end_run_before_tnt(f, w, arc, bit);
 	}
 	while (walk_tnt(f, w, bits)) {
 		if (*bits == NO_BITS) {
 			rise(f, w->peak);
 			return true;
 		}
-		if (!decides(f, w))
+		if (!reach_tnt_decision(f, w))
 			break;
 	}
 	rise(f, w->peak);
 	return false;
 }
 
-/* What is left of a TNT. False when the fast loop ends behind it. */
-static __attribute__((noinline)) bool slow_tnt(struct pt_flow *f, struct walk *w, uint32_t bits)
+static bool may_go_on(const struct pt_flow *f, bool ok)
+{
+	return ok && !f->tnt.n && !f->graph->cache_full && pt_flow_countable(f);
+}
+
+/* What is left of a TNT, by tnt.c. False when the fast loop ends after it. */
+static __attribute__((noinline)) bool take_tnt_slowly(struct pt_flow *f, struct walk *w, uint32_t bits)
 {
 	bool ok;
 
 	leave(f, w);
-	f->tnt_n = 31u - (unsigned)__builtin_ctz(bits);
-	f->tnt = bits >> (32 - f->tnt_n);
-	ok = pt_flow_run_tnt(f) && !f->tnt_n && !f->graph->cache_full && pt_flow_countable(f);
+	f->tnt.n = 31u - (unsigned)__builtin_ctz(bits);
+	f->tnt.bits = bits >> (32 - f->tnt.n);
+	ok = may_go_on(f, pt_flow_run_tnt(f));
 	enter(f, w);
 	return ok;
 }
 
-static __attribute__((noinline)) bool slow_tip(struct pt_flow *f, struct walk *w, uint64_t ip)
+/* ---- TIP -------------------------------------------------------------------------------------------- */
+
+/* A TIP, by ip.c. */
+static __attribute__((noinline)) bool take_tip_slowly(struct pt_flow *f, struct walk *w, uint64_t ip)
 {
 	bool ok;
 
 	leave(f, w);
-	ok = pt_flow_on_tip(f, ip) && !f->tnt_n && !f->graph->cache_full && pt_flow_countable(f);
+	ok = may_go_on(f, pt_flow_on_tip(f, ip));
 	enter(f, w);
 	return ok;
 }
 
-/* A TIP of an indirect branch to where it went before, or of a return to its caller. */
-static inline bool tip(struct pt_flow *f, struct walk *w, uint64_t ip)
+/* A TIP of an indirect branch to where it went before, or of a return to its caller. False, with nothing
+ * taken, for all others. */
+static inline bool take_tip(struct pt_flow *f, struct walk *w, uint64_t ip)
 {
 	const struct pt_graph *g = f->graph;
 	const union pt_position *p = &g->positions[w->position];
 	uint32_t next, top = w->top, peak;
 
-	if (f->fup)
+	if (f->fup.pending)
 		return false;
 	if (p->ind.prefix.rise)
-		f->stack[top++ % PT_STACK] = p->ind.prefix.push;
+		f->stack.entries[top++ % PT_STACK] = p->ind.prefix.push;
 	peak = top;
 	if (g->decisions[w->position] == PT_D_RET) {
-		next = f->stack[--top % PT_STACK];
+		next = f->stack.entries[--top % PT_STACK];
 		if (!next || g->where[next].ip != ip)
 			return false;
 	} else if (g->decisions[w->position] == PT_D_IND) {
 		next = p->ind.next;
 		if (p->ind.ip != ip) {
-			const struct pt_jump *j = jump_of(f->graph, w->position, ip);
+			const struct pt_jump *j = pt_flow_jump_slot(f->graph, w->position, ip);
 
 			if (j->position != w->position || j->to != ip)
 				return false;
 			next = j->next;
 		}
 		if (p->ind.calls)
-			f->stack[top++ % PT_STACK] = g->edge_lists[w->position].push;
+			f->stack.entries[top++ % PT_STACK] = g->edge_lists[w->position].push;
 		peak = top;
 	} else {
 		return false;
@@ -247,17 +280,19 @@ static inline bool tip(struct pt_flow *f, struct walk *w, uint64_t ip)
 	rise(f, w->peak);
 	w->branches += p->ind.prefix.n_edges;
 	w->insns += p->ind.prefix.insns;
-	if (f->cut)
-		cut(f, w, w->insns);
+	if (f->timing.clock_moved)
+		end_run(f, w, w->insns);
 	w->branches++;
 	w->position = next;
 	return true;
 }
 
-const uint8_t *pt_flow_counted(struct pt_flow *f, const uint8_t *p, const uint8_t *fast_end,
-			       uint64_t aux_offset)
+/* ---- The loop --------------------------------------------------------------------------------------- */
+
+const uint8_t *pt_flow_fast_count(struct pt_flow *f, const uint8_t *p, const uint8_t *fast_end,
+				  uint64_t aux_offset)
 {
-	const uint8_t *begins = p;
+	const uint8_t *begin = p;
 	struct walk w;
 
 	if (f->graph->cache_full)
@@ -266,32 +301,32 @@ const uint8_t *pt_flow_counted(struct pt_flow *f, const uint8_t *p, const uint8_
 	while (p < fast_end) {
 		unsigned b = *p;
 
-		if (!(b & 1) && b > 2) {
-			/* The stop bit falls off, and one behind the last bit takes its place. */
+		if (is_short_tnt(b)) {
+			/* The stop bit falls off, and one after the last bit takes its place. */
 			uint32_t bits = (b | 1u) << (__builtin_clz(b) + 1);
 
-			f->packets++;
+			f->counts.packets++;
 			p++;
-			if (tnt(f, &w, &bits))
+			if (take_tnt(f, &w, &bits))
 				continue;
-			f->aux_offset = aux_offset + (uint64_t)(p - 1 - begins);
-			if (!slow_tnt(f, &w, bits))
+			f->packet.aux_offset = aux_offset + (uint64_t)(p - 1 - begin);
+			if (!take_tnt_slowly(f, &w, bits))
 				break;
-		} else if ((b & 3) == 3 && f->has_cyc) {
-			if (!pt_flow_take_cyc(f, &p))
+		} else if (is_cyc(b) && f->timing.has_cyc) {
+			if (!take_cyc(f, &p))
 				break;
-		} else if (pt_flow_short_tip(b)) {
+		} else if (is_short_tip(b)) {
 			const uint8_t *packet = p;
 
-			p = pt_flow_take_ip(f, p);
-			f->packets++;
-			if (tip(f, &w, f->last_ip))
+			p = take_ip(f, p);
+			f->counts.packets++;
+			if (take_tip(f, &w, f->packet.last_ip))
 				continue;
-			f->aux_offset = aux_offset + (uint64_t)(packet - begins);
-			if (!slow_tip(f, &w, f->last_ip))
+			f->packet.aux_offset = aux_offset + (uint64_t)(packet - begin);
+			if (!take_tip_slowly(f, &w, f->packet.last_ip))
 				break;
-		} else if (b == PT_MTC_BYTE) {
-			bool more = pt_flow_take_mtc(f, p);
+		} else if (b == MTC_BYTE) {
+			bool more = take_mtc(f, p);
 
 			p += 2;
 			if (!more)

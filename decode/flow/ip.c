@@ -1,440 +1,482 @@
-/* ip.c - the packets that carry an IP: TIP, TIP.PGE, TIP.PGD, FUP; see flow.h. */
+/* ip.c - the packets that carry an IP: TIP, TIP.PGE, TIP.PGD, FUP; see internal.h. */
 #include "decode/flow/internal.h"
 
-/* ---- TIP, FUP --------------------------------------------------------------------------------------- */
+/* ---- What they share -------------------------------------------------------------------------------- */
 
 /* What comes is the first to happen at the clock's time, or later. */
-static void time_moved(struct pt_flow *f)
+static void end_run_if_clock_moved(struct pt_flow *f)
 {
-	if (f->cut)
-		pt_flow_cut(f, 0);
+	if (f->timing.clock_moved)
+		pt_flow_end_run(f, 0);
 }
 
+/* The TIP's branch has been taken: it is the one that is timed, and TNT bits that waited for it go on. */
 static bool after_tip(struct pt_flow *f)
 {
-	if (f->cut)
-		pt_flow_cut_after(f, true);
-	return !f->tnt_n || pt_flow_run_tnt(f);
+	if (f->timing.clock_moved)
+		pt_flow_end_run_before_last(f, true);
+	return !f->tnt.n || pt_flow_run_tnt(f);
 }
 
-static bool async_to(struct pt_flow *f, uint64_t ip)
+/* An asynchronous event leads from the FUP's IP to ip (0: not traced). */
+static bool take_async(struct pt_flow *f, uint64_t ip)
 {
-	enum ptr_kind kind = f->tsx_abort ? PTR_TX_ABORT : PTR_ASYNC;
-	uint32_t edge = pt_flow_edge(f, f->fup_ip, ip, kind);
+	enum ptr_kind kind = f->fup.tsx_abort ? PTR_TX_ABORT : PTR_ASYNC;
+	uint32_t edge = pt_flow_edge(f, f->fup.ip, ip, kind);
 
-	f->fup = f->tsx_abort = false;
-	f->pips = 0;
+	f->fup.pending = f->fup.tsx_abort = false;
+	f->pips.count = 0;
 	if (!edge)
-		return pt_flow_lose(f, PT_FLOW_FULL, ip, "");
+		return pt_flow_desync(f, PT_FLOW_FULL, ip, "");
 	pt_flow_add_edge(f, edge);
 	return true;
 }
 
-/* With TNT disabled: what was executed between here and the next IP packet is not known. */
+/* With TNT disabled: what is executed between here and the next IP packet is not known. */
 static void pass_over(struct pt_flow *f)
 {
-	pt_flow_flush_tail(f, pt_flow_here(f));
+	pt_flow_end_path_at(f, pt_flow_here(f));
 	pt_flow_end_slice(f);
-	f->trail.to = NULL;
-	f->position = 0;
-	f->len = 0;
-	f->bottom = f->top;
+	pt_flow_stop_recording(f);
+	f->at.position = 0;
+	f->path.len = 0;
+	f->stack.bottom = f->stack.top;
 	f->state = PT_FLOW_DISABLED;
 }
 
-/*
- * Whether the return at hand may go to ip. One that goes to its caller would be compressed, so one that does not goes
- * elsewhere; as code behind a VM entry that has failed does not do. "Conceal VM entries from Intel PT" has the guest's TIP there.
- */
+/* ---- TIP -------------------------------------------------------------------------------------------- */
+
+/* A hypervisor whose VM entry has failed returns to its caller. When the TIP leads elsewhere, it is the
+ * guest's: the entry has not failed, but is concealed (the VMX control "Conceal VM entries from Intel PT").
+ * False only where that is certain. */
 static bool may_return(const struct pt_flow *f, uint64_t ip)
 {
 	const struct pt_graph *g = f->graph;
 
-	return g->positions[f->position].ind.prefix.rise || f->top == f->bottom || f->unsure ||
-	       g->where[f->stack[(f->top - 1) % PT_STACK]].ip == ip;
+	return g->positions[f->at.position].ind.prefix.rise || f->stack.top == f->stack.bottom ||
+	       f->stack_state.unsure || g->where[f->stack.entries[(f->stack.top - 1) % PT_STACK]].ip == ip;
 }
 
-bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
+/* Looks up the branch's target, and fills its slot of the jump cache. */
+static bool find_target(struct pt_flow *f, uint64_t ip, struct pt_jump *j, bool *ret_backward)
+{
+	uint32_t from = f->at.position, edge;
+	const struct pt_where *w = &f->graph->where[from];
+	bool far = f->at.decision == PT_D_FAR;
+
+	edge = pt_flow_edge(f, w->decision_ip, ip, pt_kind_of(w->cls));
+	if (!edge)
+		return pt_flow_desync(f, PT_FLOW_FULL, ip, "");
+	*ret_backward = ip <= w->decision_ip;
+	f->path.edges[f->path.len++] = edge;
+	if (!pt_flow_arrive(f, ip))
+		return false;
+	if (far)
+		return true;
+	f->at.decision = pt_graph_decision(f->graph, f->at.position);
+	*j = (struct pt_jump){.to = ip,
+			      .position = from,
+			      .edge = edge,
+			      .next = f->at.position,
+			      .decision = (uint8_t)f->at.decision,
+			      .backward = *ret_backward};
+	return true;
+}
+
+/* The branch of the flow's position goes to ip: where it went last, where it went before, or where it never
+ * went. */
+static inline bool take_to(struct pt_flow *f, uint64_t ip, bool *ret_backward)
+{
+	unsigned d = f->at.decision;
+	bool same_mode = f->at.mode == f->at.next_mode;
+	union pt_position *p = &f->graph->positions[f->at.position];
+	union pt_edge_list *edge_list = &f->graph->edge_lists[f->at.position];
+	struct pt_jump *j;
+
+	if (d == PT_D_IND && p->ind.ip == ip && same_mode) {
+		f->path.edges[f->path.len++] = edge_list->edge;
+		f->at.position = p->ind.next;
+		f->at.decision = p->ind.decision;
+		*ret_backward = p->ind.backward;
+		return true;
+	}
+	j = pt_flow_jump_slot(f->graph, f->at.position, ip);
+	if (j->position == f->at.position && j->to == ip && d != PT_D_FAR && same_mode) {
+		f->path.edges[f->path.len++] = j->edge;
+		f->at.position = j->next;
+		f->at.decision = j->decision;
+		*ret_backward = j->backward;
+	} else if (!find_target(f, ip, j, ret_backward)) {
+		return false;
+	}
+	if (d == PT_D_IND && f->path.len) {
+		p->ind.ip = ip;
+		edge_list->edge = f->path.edges[f->path.len - 1];
+		p->ind.next = f->at.position;
+		p->ind.backward = *ret_backward;
+		p->ind.decision = (uint8_t)f->at.decision;
+	}
+	return true;
+}
+
+/* The next branch of the code that needs a packet goes to ip. */
+static inline bool branch_to(struct pt_flow *f, uint64_t ip)
 {
 	uint64_t failed_entry = 0;
-	union pt_position *p;
-	union pt_edge_list *edge_list;
 	const struct pt_where *w;
 	unsigned d;
-	bool back;
+	bool backward = false;
 
-	if (f->overflow && f->errata & PT_SKD010 && ip) /* the FUP was dropped */
-		return pt_flow_sync_at(f, ip);
-	if (f->state < PT_FLOW_NO_IMAGE)
-		return pt_flow_lose(f, PT_FLOW_MISMATCH, ip, "a TIP packet while tracing is disabled");
-	if (!ip)
-		return pt_flow_lose(f, PT_FLOW_BAD_PACKET, 0, "a TIP packet without an IP");
-	if (f->side_changes)
-		return pt_flow_change_side(f, ip) && after_tip(f);
-	if (f->state == PT_FLOW_NO_IMAGE) {
-		f->fup = false;
-		return pt_flow_see(f, ip);
-	}
-	if (f->code == f->kernel && f->tnt_n == 0)
-		pt_flow_approach(f, ip);
-	if (f->fup) {
-		time_moved(f);
-		if (!async_to(f, ip) || !pt_flow_stand(f, ip))
-			return false;
-		return after_tip(f);
-	}
 	for (;;) {
-		d = pt_flow_settle(f);
+		d = pt_flow_reach_decision(f);
 		if (d == PT_D_DEAD)
-			return f->state == PT_FLOW_NO_IMAGE && pt_flow_see(f, ip);
-		p = &f->graph->positions[f->position];
-		edge_list = &f->graph->edge_lists[f->position];
-		w = &f->graph->where[f->position];
+			return f->state == PT_FLOW_NO_IMAGE && pt_flow_leave_no_image(f, ip);
+		w = &f->graph->where[f->at.position];
 		if (d != PT_D_FAR || w->cls != INSN_VMENTRY)
 			break;
 		/* Without a PIP it was no VM entry: it failed and fell through (SDM, VMLAUNCH: VMfail). */
 		failed_entry = w->decision_ip;
-		take(f);
+		pt_flow_take_prefix(f);
 		if (!pt_flow_fall_through(f, w->decision_next))
 			return false;
 	}
 	if (failed_entry && d == PT_D_RET && !may_return(f, ip))
-		return pt_flow_lose(f, PT_FLOW_MISMATCH, failed_entry,
-				    "a VM entry without a PIP that has not failed: its guest is concealed");
+		return pt_flow_desync(f, PT_FLOW_MISMATCH, failed_entry,
+				      "a VM entry without a PIP that has not failed: its guest is concealed");
 	if (d == PT_D_JCC && f->no_tnt) {
 		pass_over(f);
 		return pt_flow_on_tip_pge(f, ip);
 	}
 	if (d == PT_D_JCC)
-		return pt_flow_lose(f, PT_FLOW_MISMATCH, w->decision_ip,
-				    "a TIP packet where the code has a conditional branch");
-	take(f);
-	time_moved(f);
+		return pt_flow_desync(f, PT_FLOW_MISMATCH, w->decision_ip,
+				      "a TIP packet where the code has a conditional branch");
+	pt_flow_take_prefix(f);
+	end_run_if_clock_moved(f);
 	if (d == PT_D_FAR)
-		f->trail.to = NULL;
+		pt_flow_stop_recording(f);
 	if (d == PT_D_RET)
-		pt_flow_popped(f, ip);
-	if (d == PT_D_IND && p->ind.calls)
-		pt_flow_push(f, edge_list->push);
-	if (d == PT_D_IND && p->ind.ip == ip && f->mode == f->next_mode) {
-		f->edges[f->len++] = edge_list->edge;
-		f->position = p->ind.next;
-		f->decision = p->ind.decision;
-		back = p->ind.backward;
-	} else {
-		struct pt_jump *j = jump_of(f->graph, f->position, ip);
-
-		if (j->position != f->position || j->to != ip || d == PT_D_FAR || f->mode != f->next_mode) {
-			uint32_t from = f->position;
-			uint32_t edge = pt_flow_edge(f, w->decision_ip, ip, pt_kind_of(w->cls));
-
-			if (!edge)
-				return pt_flow_lose(f, PT_FLOW_FULL, ip, "");
-			back = ip <= w->decision_ip;
-			f->edges[f->len++] = edge;
-			if (!pt_flow_stand(f, ip))
-				return false;
-			if (d != PT_D_FAR) {
-				f->decision = pt_graph_decision(f->graph, f->position);
-				*j = (struct pt_jump){.to = ip,
-						      .position = from,
-						      .edge = edge,
-						      .next = f->position,
-						      .decision = (uint8_t)f->decision,
-						      .backward = back};
-			}
-		} else {
-			f->edges[f->len++] = j->edge;
-			f->position = j->next;
-			f->decision = j->decision;
-			back = j->backward;
-		}
-		if (d == PT_D_IND && f->len) {
-			p->ind.ip = ip;
-			edge_list->edge = f->edges[f->len - 1];
-			p->ind.next = f->position;
-			p->ind.backward = back;
-			p->ind.decision = (uint8_t)f->decision;
-		}
-	}
-	if (f->len >= CUT_EDGES && (back || f->len >= FULL_EDGES))
-		pt_flow_flush(f);
+		pt_flow_stack_return_to(f, ip);
+	if (d == PT_D_IND && f->graph->positions[f->at.position].ind.calls)
+		pt_flow_stack_push(f, f->graph->edge_lists[f->at.position].push);
+	if (!take_to(f, ip, &backward))
+		return false;
+	if (f->path.len >= PATH_BREAK_EDGES && (backward || f->path.len >= PATH_FULL_EDGES))
+		pt_flow_end_path(f);
 	return after_tip(f);
 }
 
-/* The first MOV to CR3 in a block that no PIP packet was seen for: had tracing gone on, there would be one. */
-static uint64_t unseen_mov_cr3(struct pt_flow *f, const struct pt_block *b, uint32_t *pips,
-			       uint32_t *ret_insns)
+bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 {
-	uint64_t ip = 0;
-
-	for (*ret_insns = 0; (ip = pt_graph_find(f->graph, b, INSN_MOV_CR3, ret_insns)) != 0; --*pips)
-		if (*pips == 0)
-			break;
-	return ip;
+	if (f->overflow.pending && f->errata & PT_SKD010 && ip) /* the FUP was dropped */
+		return pt_flow_sync_at(f, ip);
+	if (f->state < PT_FLOW_NO_IMAGE)
+		return pt_flow_desync(f, PT_FLOW_MISMATCH, ip, "a TIP packet while tracing is disabled");
+	if (!ip)
+		return pt_flow_desync(f, PT_FLOW_BAD_PACKET, 0, "a TIP packet without an IP");
+	if (f->side.changes)
+		return pt_flow_vm_transition(f, ip) && after_tip(f);
+	if (f->state == PT_FLOW_NO_IMAGE) {
+		f->fup.pending = false;
+		return pt_flow_leave_no_image(f, ip);
+	}
+	if (f->at.code == f->kernel && f->tnt.n == 0)
+		pt_flow_ask_user(f, ip);
+	if (!f->fup.pending)
+		return branch_to(f, ip);
+	end_run_if_clock_moved(f);
+	return take_async(f, ip) && pt_flow_arrive(f, ip) && after_tip(f);
 }
 
-/* Tracing has stopped, nobody knows where. */
+/* ---- TIP.PGD ---------------------------------------------------------------------------------------- */
+
+/* Tracing has stopped, and it is not known where. */
 static bool ended_somewhere(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message)
 {
-	pt_flow_err(f, kind, ip, message);
+	pt_flow_end_with_error(f, kind, ip, message);
 	f->state = PT_FLOW_DISABLED;
 	return false;
 }
 
-/* SKL014: with a direct branch to ip tracing may have stopped without a packet that says so. */
+/* SKL014: a direct branch to ip may have been the end, though the TIP.PGD has no IP. */
 static bool leaves_filter(struct pt_flow *f, uint64_t ip)
 {
-	return f->errata & PT_SKL014 && f->sink->shut_out && f->sink->shut_out(f->arg, f, ip);
+	return f->errata & PT_SKL014 && f->env->filtered && f->env->filtered(f->env_arg, f, ip);
+}
+
+/* The branch with which tracing stopped. */
+struct trace_end {
+	uint64_t to; /* TIP.PGD's IP, 0 none */
+	uint64_t from;
+	enum ptr_kind kind;
+	uint32_t pips; /* PIP packets that have come, of which the MOV to CR3 is still to be found */
+};
+
+/* Tracing has stopped at the first MOV to CR3 in b that no PIP packet was seen of: had it gone on, there
+ * would be one. Only a kernel can execute it. Counts the instructions up to there. */
+static bool ends_at_mov_cr3(struct pt_flow *f, const struct pt_block *b, struct trace_end *end)
+{
+	uint32_t insns = 0;
+	uint64_t ip;
+
+	if (end->to || !(pt_flow_here(f) >> 63))
+		return false;
+	for (; (ip = pt_graph_find(f->graph, b, INSN_MOV_CR3, &insns)) != 0; end->pips--)
+		if (end->pips == 0)
+			break;
+	end->from = ip;
+	end->kind = PTR_TRACE_END;
+	f->counts.insns += ip ? insns : 0;
+	return ip;
+}
+
+/* Tracing has stopped at b's conditional branch, if that can have led there. */
+static bool ends_at_jcc(struct pt_flow *f, const struct pt_block *b, const struct trace_end *end)
+{
+	if (f->no_tnt) {
+		f->counts.insns -= b->insns;
+		pass_over(f);
+		return false;
+	}
+	if (end->to && b->target != end->to) {
+		f->counts.insns -= b->insns;
+		return ended_somewhere(f, PT_FLOW_MISMATCH, end->to,
+				       "a TIP.PGD packet where the code has no branch to its IP");
+	}
+	return true;
 }
 
 /*
- * The branch with which tracing stopped, in *ret_from and *ret_kind (SDM, "Packet Generation under Different Enable
- * Conditions"). With an IP it left an IP filter's range, and the IP is its target. Without, it is the next one that the
- * code has and that is no direct jump or call: a far one that leaves what is traced; a conditional branch, taken, or a
- * compressed return that leaves the range; or a MOV to CR3. False after an error was told.
+ * Finds the branch with which tracing stopped (SDM, "Packet Generation under Different Enable Conditions").
+ * With an IP it left an IP filter's range, and the IP is its target. Without, it is the next one that the
+ * code has and that is no direct jump or call: a far one that leaves what is traced; a conditional branch,
+ * taken, or a compressed return that leaves the range; or a MOV to CR3. False after an error was reported.
  */
-static bool find_end(struct pt_flow *f, uint64_t ip, uint64_t *ret_from, enum ptr_kind *ret_kind)
+static bool find_end(struct pt_flow *f, struct trace_end *end)
 {
-	struct pt_block *b = pt_graph_block(f->graph, f->code, pt_flow_here(f), f->mode);
-	uint32_t pips = f->pip_insns == f->insns ? f->pips : 0, insns;
+	struct pt_block *b = pt_graph_block(f->graph, f->at.code, pt_flow_here(f), f->at.mode);
 
 	for (int i = 0; b && i < 1 << 16; i++) {
 		if (b->dead) {
-			if (b->why != PT_DEAD_NO_CODE || !pt_flow_missing(f, b->term_ip))
+			if (b->why != PT_DEAD_NO_CODE || !pt_flow_ask_missing(f, b->term_ip))
 				break;
-			b = pt_graph_block(f->graph, f->code, b->ip, f->mode);
+			b = pt_graph_block(f->graph, f->at.code, b->ip, f->at.mode);
 			continue;
 		}
-		if (!ip && pt_flow_here(f) >> 63) { /* only a kernel can */
-			*ret_from = unseen_mov_cr3(f, b, &pips, &insns);
-			*ret_kind = PTR_TRACE_END;
-			if (*ret_from) {
-				f->insns += insns;
-				return true;
-			}
-		}
-		f->insns += b->insns;
-		*ret_from = b->term_ip;
-		*ret_kind = pt_kind_of(b->cls);
-		switch (b->cls) {
-		case INSN_JCC:
-			if (f->no_tnt) {
-				f->insns -= b->insns;
-				pass_over(f);
-				return false;
-			}
-			if (ip && b->target != ip) {
-				f->insns -= b->insns;
-				return ended_somewhere(
-				    f, PT_FLOW_MISMATCH, ip,
-				    "a TIP.PGD packet where the code has no branch to its IP");
-			}
+		if (ends_at_mov_cr3(f, b, end))
 			return true;
+		f->counts.insns += b->insns;
+		end->from = b->term_ip;
+		end->kind = pt_kind_of(b->cls);
+		switch (b->cls) {
+		case INSN_JCC: return ends_at_jcc(f, b, end);
 		case INSN_JMP:
 		case INSN_CALL:
-			if (ip ? b->target == ip : leaves_filter(f, b->target))
+			if (end->to ? b->target == end->to : leaves_filter(f, b->target))
 				return true;
-			pt_flow_add_edge(f, pt_flow_edge(f, b->term_ip, b->target, *ret_kind));
-			if (b->cls == INSN_CALL && !b->rel0)
-				pt_flow_push(f, pt_graph_position(f->graph, f->code, b->next_ip, f->mode));
-			b = pt_graph_block(f->graph, f->code, b->target, f->mode);
+			pt_flow_take_direct(f, b);
+			b = pt_graph_block(f->graph, f->at.code, b->target, f->at.mode);
 			break;
 		case INSN_OTHER: b = pt_graph_next_block(f->graph, b); break;
 		case INSN_RET:
-			if (f->top != f->bottom)
-				f->top--;
+			if (f->stack.top != f->stack.bottom)
+				f->stack.top--;
 			return true;
 		case INSN_CALL_IND:
-			pt_flow_push(f, pt_graph_position(f->graph, f->code, b->next_ip, f->mode));
+			pt_flow_stack_push(f,
+					   pt_graph_position(f->graph, f->at.code, b->next_ip, f->at.mode));
 			return true;
 		default: return true;
 		}
 	}
 	if (f->graph->full)
-		return pt_flow_lose(f, PT_FLOW_FULL, ip, "");
+		return pt_flow_desync(f, PT_FLOW_FULL, end->to, "");
 	return ended_somewhere(f, PT_FLOW_NO_CODE, b ? b->term_ip : 0,
 			       "the container has no code for the branch that ended tracing");
 }
 
-/* TIP.PGD: tracing stops. With a FUP before, from there; else with a branch that the code tells. */
-bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
+/* Takes the branch with which tracing stopped. */
+static bool take_end(struct pt_flow *f, struct trace_end *end)
 {
-	uint64_t from = 0;
-	enum ptr_kind kind = PTR_TRACE_END;
 	uint32_t edge;
 
-	f->overflow = false;
-	if (f->side_changes && f->state >= PT_FLOW_DISABLED)
-		return pt_flow_change_side(f, 0);
-	if (f->state != PT_FLOW_RUNNING) {
-		f->cr3 = ip ? f->cr3 : 0; /* as below */
-		f->state = f->state == PT_FLOW_NO_IMAGE ? PT_FLOW_DISABLED : f->state;
-		f->fup = false;
-		if (f->state == PT_FLOW_DISABLED) /* told twice: nothing was executed between */
-			return true;
-		return pt_flow_lose(f, PT_FLOW_MISMATCH, ip, "a TIP.PGD packet before a PSB");
-	}
-	if (f->fup && f->errata & PT_SKD022) {
-		struct pt_block *b = pt_graph_block(f->graph, f->code, f->fup_ip, f->mode);
+	if (f->fup.pending && f->errata & PT_SKD022) {
+		struct pt_block *b = pt_graph_block(f->graph, f->at.code, f->fup.ip, f->at.mode);
 
-		f->fup = !b || b->insns != 1 || b->cls != INSN_VMENTRY;
+		f->fup.pending = !b || b->insns != 1 || b->cls != INSN_VMENTRY;
 	}
-	if (f->fup) {
-		time_moved(f);
-		if (!async_to(f, 0))
-			return false;
-	} else {
-		if (!find_end(f, ip, &from, &kind))
-			return false;
-		edge = pt_graph_edge(f->graph, f->code, from, 0, kind);
-		if (!edge)
-			return pt_flow_lose(f, PT_FLOW_FULL, ip, "");
-		pt_flow_add_edge(f, edge);
+	if (f->fup.pending) {
+		end_run_if_clock_moved(f);
+		return take_async(f, 0);
 	}
-	/* Neither out of a filter's range (that has an IP), nor to where the CPU is not traced: the kernel has switched tracing off,
-	 * and may load CR3 before it switches it on again without a packet that says so. */
-	if (!ip && kind == PTR_TRACE_END)
-		f->cr3 = 0;
-	if (f->cut)
-		pt_flow_cut_after(f, true);
-	if (f->len)
-		f->stop_ip = f->graph->edges[f->edges[f->len - 1]].from;
-	pt_flow_flush(f);
-	f->start_ip = 0;
-	f->state = PT_FLOW_DISABLED;
-	f->position = 0;
-	f->tnt_n = 0;
-	f->cut = true;
-	pt_flow_cut(f, 0);
-	if (kind == PTR_VMENTRY && !ip)
-		pt_flow_conceal(f, from);
+	end->pips = f->pips.insns == f->counts.insns ? f->pips.count : 0;
+	if (!find_end(f, end))
+		return false;
+	edge = pt_graph_edge(f->graph, f->at.code, end->from, 0, end->kind);
+	if (!edge)
+		return pt_flow_desync(f, PT_FLOW_FULL, end->to, "");
+	pt_flow_add_edge(f, edge);
 	return true;
 }
+
+static bool pgd_not_running(struct pt_flow *f, uint64_t ip)
+{
+	if (!ip)
+		f->side.cr3 = 0; /* as in pt_flow_on_tip_pgd() */
+	if (f->state == PT_FLOW_NO_IMAGE)
+		f->state = PT_FLOW_DISABLED;
+	f->fup.pending = false;
+	/* When it was disabled already, this is a repetition: nothing was executed between the two. */
+	return f->state == PT_FLOW_DISABLED ||
+	       pt_flow_desync(f, PT_FLOW_MISMATCH, ip, "a TIP.PGD packet before a PSB");
+}
+
+bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
+{
+	struct trace_end end = {.to = ip, .kind = PTR_TRACE_END};
+
+	f->overflow.pending = false;
+	if (f->side.changes && f->state >= PT_FLOW_DISABLED)
+		return pt_flow_vm_transition(f, 0);
+	if (f->state != PT_FLOW_RUNNING)
+		return pgd_not_running(f, ip);
+	if (!take_end(f, &end))
+		return false;
+	/* Neither out of a filter's range (that has an IP), nor to where the CPU is not traced: the kernel
+	 * has switched tracing off, and may load CR3 before it switches it on again without a packet that
+	 * says so. */
+	if (!ip && end.kind == PTR_TRACE_END)
+		f->side.cr3 = 0;
+	if (f->timing.clock_moved)
+		pt_flow_end_run_before_last(f, true);
+	if (f->path.len)
+		f->stop_ip = f->graph->edges[f->path.edges[f->path.len - 1]].from;
+	pt_flow_end_path(f);
+	f->path.start_ip = 0;
+	f->state = PT_FLOW_DISABLED;
+	f->at.position = 0;
+	f->tnt.n = 0;
+	pt_flow_end_run(f, 0);
+	if (end.kind == PTR_VMENTRY && !ip)
+		pt_flow_conceal_guest(f, end.from);
+	return true;
+}
+
+/* ---- TIP.PGE ---------------------------------------------------------------------------------------- */
 
 bool pt_flow_on_tip_pge(struct pt_flow *f, uint64_t ip)
 {
 	uint32_t edge;
 
-	f->overflow = false;
-	/* Erratum BDM70 and its like: a PSB+ before a TIP.PGE may hold a FUP although tracing is still disabled. */
-	if (f->state == PT_FLOW_RUNNING && f->psb_only)
+	f->overflow.pending = false;
+	/* Erratum BDM70 and its like: a PSB+ before a TIP.PGE may hold a FUP although tracing is still
+	 * disabled. */
+	if (f->state == PT_FLOW_RUNNING && f->psb.alone)
 		f->state = PT_FLOW_DISABLED;
 	if (f->state == PT_FLOW_RUNNING)
-		return pt_flow_lose(f, PT_FLOW_MISMATCH, pt_flow_here(f),
-				    "a TIP.PGE packet while tracing is enabled");
+		return pt_flow_desync(f, PT_FLOW_MISMATCH, pt_flow_here(f),
+				      "a TIP.PGE packet while tracing is enabled");
 	if (!ip)
-		return pt_flow_lose(f, PT_FLOW_BAD_PACKET, 0, "a TIP.PGE packet without an IP");
-	if (f->side_changes) {
+		return pt_flow_desync(f, PT_FLOW_BAD_PACKET, 0, "a TIP.PGE packet without an IP");
+	if (f->side.changes) {
 		f->state = PT_FLOW_DISABLED;
-		return pt_flow_change_side(f, ip) && after_tip(f);
+		return pt_flow_vm_transition(f, ip) && after_tip(f);
 	}
-	if (f->concealed)
-		pt_flow_reveal(f, ip);
-	pt_flow_approach(f, ip);
-	f->state = PT_FLOW_RUNNING;
-	f->pips = 0;
-	f->mode = f->next_mode;
-	f->code = pt_flow_code_at(f, ip);
-	if (!f->code)
-		return pt_flow_lose_image(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs",
-					  false);
-	if (f->in_slice) {
-		time_moved(f);
+	if (f->side.concealed)
+		pt_flow_reveal_host(f, ip);
+	pt_flow_ask_user(f, ip);
+	f->pips.count = 0;
+	if (!pt_flow_begin_at(f, ip))
+		return false;
+	if (f->slice.open) {
+		end_run_if_clock_moved(f);
 	} else {
 		pt_flow_begin_slice(f);
-		pt_flow_time_begin(f);
+		pt_flow_time_slice(f);
 	}
-	f->start_ip = 0;
-	edge = pt_graph_edge(f->graph, f->code, 0, ip, PTR_TRACE_BEGIN);
+	f->path.start_ip = 0;
+	edge = pt_graph_edge(f->graph, f->at.code, 0, ip, PTR_TRACE_BEGIN);
 	if (!edge)
-		return pt_flow_lose(f, PT_FLOW_FULL, ip, "");
+		return pt_flow_desync(f, PT_FLOW_FULL, ip, "");
 	pt_flow_add_edge(f, edge);
-	if (!pt_flow_stand(f, ip))
-		return false;
-	return after_tip(f);
+	return pt_flow_arrive(f, ip) && after_tip(f);
 }
 
-bool pt_flow_sync_at(struct pt_flow *f, uint64_t ip)
+/* ---- FUP -------------------------------------------------------------------------------------------- */
+
+/* The code does not lead from where the flow is to the FUP's IP. */
+static bool fup_elsewhere(struct pt_flow *f, uint64_t ip, const struct flow_obstacle *why)
 {
-	pt_flow_approach(f, ip);
-	f->state = PT_FLOW_RUNNING;
-	f->pips = 0;
-	f->overflow = false;
-	f->mode = f->next_mode;
-	f->code = pt_flow_code_at(f, ip);
-	f->len = 0;
-	f->start_ip = ip;
-	if (!f->code)
-		return pt_flow_lose_image(f, PT_FLOW_NO_CODE, ip, "it is not known which process runs",
-					  false);
-	if (!f->in_slice)
-		pt_flow_begin_slice(f);
-	return pt_flow_stand(f, ip);
+	uint64_t where = why->ip ? why->ip : ip;
+	bool binds = f->fup.binds;
+
+	if (f->state != PT_FLOW_RUNNING)
+		return false;
+	if (f->no_tnt && why->kind == PT_FLOW_MISMATCH) {
+		pass_over(f);
+		if (!pt_flow_sync_at(f, ip))
+			return false;
+		f->fup.binds = binds;
+		return pt_flow_on_fup(f, ip);
+	}
+	if (why->kind == PT_FLOW_NO_CODE)
+		pt_flow_enter_no_image(f, why->kind, where, pt_flow_no_code_message(f->at.code), false);
+	else if (why->kind == PT_FLOW_BAD_INSN)
+		pt_flow_enter_no_image(f, why->kind, why->ip, PT_FLOW_BAD_INSN_MESSAGE, true);
+	else
+		pt_flow_desync(f, why->kind, where, "the code does not lead to the FUP's IP");
+	return f->state == PT_FLOW_NO_IMAGE && pt_flow_on_fup(f, ip);
+}
+
+/* In sync and running. A FUP that is bound to a packet says where that was; any other where an asynchronous
+ * event took place, whose TIP follows. */
+static bool fup_running(struct pt_flow *f, uint64_t ip)
+{
+	struct flow_obstacle why;
+	bool bound;
+
+	if (f->tnt.n)
+		return pt_flow_desync(f, PT_FLOW_MISMATCH, pt_flow_here(f),
+				      "a FUP packet where a TIP is owed");
+	if (!pt_flow_walk_to(f, ip, &why))
+		return fup_elsewhere(f, ip, &why);
+	bound = f->fup.binds && !f->fup.tsx_abort;
+	f->fup.binds = false;
+	if (!bound) {
+		f->fup.pending = true;
+		f->fup.ip = ip;
+	}
+	return true;
 }
 
 bool pt_flow_on_fup(struct pt_flow *f, uint64_t ip)
 {
-	enum pt_flow_error_kind why = PT_FLOW_MISMATCH;
-	uint64_t where = 0;
-
-	if (f->in_psb) {
-		f->psb_ip = ip;
-		f->psb_fup = ip != 0;
+	if (f->psb.open) {
+		f->psb.ip = ip;
+		f->psb.fup = ip != 0;
 		return true;
 	}
-	if (f->state <= PT_FLOW_LOSING)
+	if (f->state <= PT_FLOW_DATA_LOST)
 		return true;
-	if (f->overflow) { /* tracing goes on from here */
+	if (f->overflow.pending) { /* tracing goes on from here */
 		bool ok;
 
-		f->overflow = f->fup_binds = false;
+		f->overflow.pending = f->fup.binds = false;
 		ok = !ip || pt_flow_sync_at(f, ip);
-		f->psb_only = ip != 0; /* erratum APL12: it may be disabled all the same */
+		f->psb.alone = ip != 0; /* erratum APL12: it may be disabled all the same */
 		return ok;
 	}
-	if (f->overflow_fup && f->overflow_insns == f->insns && ip == pt_flow_here(f)) {
-		f->overflow_fup = f->fup_binds = false;
+	if (f->overflow.psb_fup && f->overflow.insns == f->counts.insns && ip == pt_flow_here(f)) {
+		f->overflow.psb_fup = f->fup.binds = false;
 		return true;
 	}
-	if (f->state == PT_FLOW_NO_IMAGE && ip && !f->fup_binds) {
-		f->fup = true;
-		f->fup_ip = ip;
+	if (f->state == PT_FLOW_NO_IMAGE && ip && !f->fup.binds) {
+		f->fup.pending = true;
+		f->fup.ip = ip;
 		return true;
 	}
 	if (f->state != PT_FLOW_RUNNING || !ip) {
-		f->fup_binds = false;
+		f->fup.binds = false;
 		return true; /* of a packet that may come while disabled */
 	}
-	if (f->tnt_n)
-		return pt_flow_lose(f, PT_FLOW_MISMATCH, pt_flow_here(f), "a FUP packet where a TIP is owed");
-	if (!pt_flow_walk_to(f, ip, &why, &where)) {
-		if (f->state != PT_FLOW_RUNNING)
-			return false;
-		if (f->no_tnt && why == PT_FLOW_MISMATCH) {
-			bool binds = f->fup_binds;
-
-			pass_over(f);
-			if (!pt_flow_sync_at(f, ip))
-				return false;
-			f->fup_binds = binds;
-			return pt_flow_on_fup(f, ip);
-		}
-		if (why == PT_FLOW_NO_CODE)
-			pt_flow_lose_image(f, why, where ? where : ip, pt_flow_no_code(f->code), false);
-		else if (why == PT_FLOW_BAD_INSN)
-			pt_flow_lose_image(f, why, where, "no CPU decodes these bytes as an instruction",
-					   true);
-		else
-			pt_flow_lose(f, why, where ? where : ip, "the code does not lead to the FUP's IP");
-		return f->state == PT_FLOW_NO_IMAGE && pt_flow_on_fup(f, ip);
-	}
-	if (f->fup_binds && !f->tsx_abort) {
-		f->fup_binds = false;
-		return true;
-	}
-	f->fup_binds = false;
-	f->fup = true;
-	f->fup_ip = ip;
-	return true;
+	return fup_running(f, ip);
 }

@@ -3,22 +3,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "decode/output/calls.h"
 #include "decode/output/text_runs.h"
-
-struct named { /* a symbol or (name NULL) file with its record number */
-	const void *file;
-	uint64_t start;
-	uint32_t index, number;
-};
-
-struct pt_names {
-	struct named *slots;
-	uint32_t mask, count;
-};
 
 int pt_emit_init(struct pt_emit *m, struct ptr_writer *w, struct pt_graph *graph, struct pt_error *e)
 {
@@ -26,13 +14,8 @@ int pt_emit_init(struct pt_emit *m, struct ptr_writer *w, struct pt_graph *graph
 	m->writer = w;
 	m->graph = graph;
 	m->call_paths = PT_CALL_PATHS;
-	m->names = calloc(1, sizeof *m->names);
 	m->stacks = pt_calls_create(m);
-	if (m->names) {
-		m->names->mask = (1u << 10) - 1;
-		m->names->slots = calloc(m->names->mask + 1, sizeof *m->names->slots);
-	}
-	if (!m->names || !m->names->slots || !m->stacks) {
+	if (pt_emit_names_init(m, e) < 0 || !m->stacks) {
 		pt_emit_deinit(m);
 		return pt_fail_no_memory(e, "the records");
 	}
@@ -41,169 +24,14 @@ int pt_emit_init(struct pt_emit *m, struct ptr_writer *w, struct pt_graph *graph
 
 void pt_emit_deinit(struct pt_emit *m)
 {
-	if (m->names)
-		free(m->names->slots);
-	free(m->names);
+	pt_emit_names_deinit(m);
 	pt_calls_destroy(m->stacks);
 	pt_text_runs_destroy(m->text_runs);
-	m->names = NULL;
 	m->stacks = NULL;
 	m->text_runs = NULL;
 }
 
-/* The record's number, or 0 after a failure, which is kept. */
-static uint32_t put(struct pt_emit *m, int64_t number)
-{
-	if (number >= 0)
-		return (uint32_t)number;
-	m->failed = true;
-	return 0;
-}
-
-static uint32_t slot(const struct pt_names *n, const void *file, uint64_t start, uint32_t index)
-{
-	uint64_t x = ((uintptr_t)file + start) * 0x9e3779b97f4a7c15u + index;
-	uint32_t i = (uint32_t)(x >> 32) & n->mask;
-
-	while (n->slots[i].number &&
-	       (n->slots[i].file != file || n->slots[i].start != start || n->slots[i].index != index))
-		i = (i + 1) & n->mask;
-	return i;
-}
-
-static void name_add(struct pt_emit *m, const void *file, uint64_t start, uint32_t index, uint32_t number)
-{
-	struct pt_names *n = m->names;
-
-	if (!number)
-		return;
-	if (n->count++ > n->mask / 2) {
-		struct pt_names bigger = {.mask = n->mask * 4 + 3};
-
-		bigger.slots = calloc((size_t)bigger.mask + 1, sizeof *bigger.slots);
-		if (!bigger.slots) {
-			m->failed = true;
-			pt_fail_no_memory(&m->error, "the symbols");
-			return;
-		}
-		for (uint32_t i = 0; i <= n->mask; i++) {
-			const struct named *s = &n->slots[i];
-
-			if (s->number)
-				bigger.slots[slot(&bigger, s->file, s->start, s->index)] = *s;
-		}
-		bigger.count = n->count;
-		free(n->slots);
-		*n = bigger;
-	}
-	n->slots[slot(n, file, start, index)] =
-	    (struct named){.file = file, .start = start, .index = index, .number = number};
-}
-
-static uint32_t dso(struct pt_emit *m, const struct img_file *file)
-{
-	struct ptr_dso r = {.name = img_file_name(file), .build_id = img_file_build_id(file)};
-	uint32_t i = slot(m->names, file, 0, UINT32_MAX), number = m->names->slots[i].number;
-
-	if (number)
-		return number;
-	number = put(m, ptr_put_dso(m->writer, &r, &m->error));
-	name_add(m, file, 0, UINT32_MAX, number);
-	return number;
-}
-
-uint32_t pt_emit_symbol(struct pt_emit *m, struct img_space *space, uint64_t ip)
-{
-	struct img_symbol sym;
-	struct ptr_symbol r;
-	uint32_t i, number;
-
-	if (m->failed || img_space_symbol(space, ip, &sym) < 0)
-		return 0;
-	i = slot(m->names, sym.file, sym.start, sym.index);
-	if (m->names->slots[i].number)
-		return m->names->slots[i].number;
-	r = (struct ptr_symbol){
-	    .dso = dso(m, sym.file), .start = sym.start, .end = sym.end, .name = sym.name};
-	if (m->failed)
-		return 0;
-	number = put(m, ptr_put_symbol(m->writer, &r, &m->error));
-	name_add(m, sym.file, sym.start, sym.index, number);
-	return number;
-}
-
-uint32_t pt_emit_machine(struct pt_emit *m, struct pt_machine *machine)
-{
-	struct ptr_machine r = {.pid = (uint32_t)machine->pid, .name = machine->name};
-
-	if (!machine->number && !m->failed)
-		machine->number = put(m, ptr_put_machine(m->writer, &r, &m->error));
-	return machine->number;
-}
-
-uint32_t pt_emit_thread(struct pt_emit *m, struct pt_task *task)
-{
-	struct ptr_thread r;
-
-	if (!task || m->failed)
-		return 0;
-	if (task->number && task->number_version == task->version)
-		return task->number;
-	r = (struct ptr_thread){.machine = pt_emit_machine(m, task->machine),
-				.pid = task->pid,
-				.tid = task->tid,
-				.comm = task->comm};
-	if (m->failed)
-		return 0;
-	task->number_version = task->version;
-	task->number = put(m, ptr_put_thread(m->writer, &r, &m->error));
-	return task->number;
-}
-
-/* ---- Dictionary ------------------------------------------------------------------------------------- */
-
-static uint32_t edge_number(struct pt_emit *m, struct pt_edge *edge)
-{
-	struct img_space *space =
-	    m->graph->codes[edge->code]->space; /* not the path's: an edge may lead to user space */
-	struct ptr_edge r;
-
-	if (edge->number || m->failed)
-		return edge->number;
-	r = (struct ptr_edge){.from = edge->from, .to = edge->to, .kind = edge->kind};
-	if (edge->from)
-		r.from_symbol = pt_emit_symbol(m, space, edge->from);
-	if (edge->to)
-		r.to_symbol = pt_emit_symbol(m, space, edge->to);
-	if (m->failed)
-		return 0;
-	edge->number = put(m, ptr_put_edge(m->writer, &r, &m->error));
-	return edge->number;
-}
-
-static uint32_t path_number(struct pt_emit *m, struct pt_path *path)
-{
-	struct pt_graph *g = m->graph;
-	struct ptr_path r;
-
-	if (path->number)
-		return path->number;
-	r.start_ip = path->start_ip;
-	r.end_ip = path->end_ip;
-	r.count = path->count;
-	r.not_taken = path->not_taken;
-	r.tail_insns = path->tail_insns;
-	for (uint32_t i = 0; i < path->count; i++) {
-		r.edge[i] = edge_number(m, &g->edges[g->path_edges[path->first + i]]);
-		r.insns[i] = g->path_insns[path->first + i];
-	}
-	if (m->failed)
-		return 0;
-	path->number = put(m, ptr_put_path(m->writer, &r, &m->error));
-	return path->number;
-}
-
-/* ---- Sink ------------------------------------------------------------------------------------------- */
+/* ---- What flows report ------------------------------------------------------------------------------ */
 
 static void put_pending(struct pt_emit_stream *s, uint64_t tsc_end)
 {
@@ -214,7 +42,7 @@ static void put_pending(struct pt_emit_stream *s, uint64_t tsc_end)
 	s->has_pending = false;
 	s->pending.tsc_end = tsc_end;
 	if (!m->failed)
-		put(m, ptr_put_error(m->writer, &s->pending, &m->error));
+		pt_emit_put(m, ptr_put_error(m->writer, &s->pending, &m->error));
 }
 
 void pt_emit_stream_end(struct pt_emit_stream *s)
@@ -222,12 +50,13 @@ void pt_emit_stream_end(struct pt_emit_stream *s)
 	put_pending(s, PTR_NO_TSC);
 }
 
-static void on_begin(void *arg, struct pt_flow *f, uint64_t tsc)
+static void on_begin(void *arg, const struct pt_flow *f, uint64_t tsc, struct pt_code *code, uint64_t ip)
 {
 	struct pt_emit_stream *s = arg;
 	struct pt_emit *m = s->emit;
 	struct ptr_slice r;
 
+	(void)f;
 	put_pending(s, tsc);
 	if (m->failed)
 		return;
@@ -236,39 +65,11 @@ static void on_begin(void *arg, struct pt_flow *f, uint64_t tsc)
 	    .thread = s->thread, .cpu = s->cpu, .vcpu = s->vcpu, .stream = s->stream, .tsc = tsc};
 	if (m->failed)
 		return;
-	s->slice = put(m, ptr_put_slice(m->writer, &r, &m->error));
+	s->slice = pt_emit_put(m, ptr_put_slice(m->writer, &r, &m->error));
 	s->not_taken = 0;
 	s->missed = PT_SEEN;
 	if (m->calls)
-		pt_calls_begin(m->stacks, s, f->code, f->start_ip, tsc);
-}
-
-/* Text takes runs and errors by way of text_runs.h. False: there is none. */
-static bool text_runs(struct pt_emit *m)
-{
-	if (!m->text || m->failed)
-		return false;
-	if (!m->text_runs)
-		m->text_runs = pt_text_runs_create(m->graph, m->text);
-	if (!m->text_runs) {
-		m->failed = true;
-		pt_fail_no_memory(&m->error, NULL);
-	}
-	return !m->failed;
-}
-
-static void text_done(struct pt_emit *m, bool ok)
-{
-	if (ok)
-		return;
-	m->failed = true;
-	pt_fail_no_memory(&m->error, NULL);
-}
-
-static void text_error(struct pt_emit *m, const struct pt_error_line *line)
-{
-	if (m->text && text_runs(m))
-		text_done(m, pt_text_runs_error(m->text_runs, line));
+		pt_calls_begin(m->stacks, s, code, ip, tsc);
 }
 
 static void put_event(struct pt_emit_stream *s, uint64_t tsc, const char *name, uint64_t ip,
@@ -288,7 +89,7 @@ static void put_event(struct pt_emit_stream *s, uint64_t tsc, const char *name, 
 
 	snprintf(json, sizeof json, "{%s}", fields);
 	if (!m->failed)
-		put(m, ptr_put_event(m->writer, &r, &m->error));
+		pt_emit_put(m, ptr_put_event(m->writer, &r, &m->error));
 }
 
 /* A run that may be part of emulated PTWRITEs. */
@@ -326,12 +127,12 @@ static void put_run(struct pt_emit_stream *s, const struct pt_flow_run *run)
 		return;
 	m->branches += (uint64_t)path->count * run->repeats;
 	s->not_taken += (uint64_t)path->not_taken * run->repeats;
-	if (m->text && text_runs(m))
-		text_done(m, pt_text_runs_put(m->text_runs, s, path, run));
+	if (m->text && pt_emit_has_text(m) && !pt_text_runs_put(m->text_runs, s, path, run))
+		pt_emit_no_memory(m, NULL);
 	r.slice = s->slice;
 	r.tsc = run->tsc;
 	r.timing = run->timing;
-	r.path = m->definitions ? path_number(m, path) : run->path;
+	r.path = !m->definitions ? run->path : path->number ? path->number : pt_emit_path(m, path);
 	r.repeats = run->repeats;
 	r.cyc_count = run->cyc_count;
 	r.insn_count = run->insn_count;
@@ -358,7 +159,8 @@ static void put_run(struct pt_emit_stream *s, const struct pt_flow_run *run)
 		emulated(s, path, run);
 }
 
-/* Of runs that nobody takes but their number. False, with nothing done, when values are in them. */
+/* Of runs of which only the number is wanted. False, with nothing done, when emulated PTWRITE values
+ * are in them. */
 static bool count_runs(struct pt_emit_stream *s, const struct pt_flow_run *runs, uint32_t n)
 {
 	struct pt_emit *m = s->emit;
@@ -384,7 +186,7 @@ static bool count_runs(struct pt_emit_stream *s, const struct pt_flow_run *runs,
 	return true;
 }
 
-static void on_runs(void *arg, struct pt_flow *f, const struct pt_flow_run *runs, uint32_t n)
+static void on_runs(void *arg, const struct pt_flow *f, const struct pt_flow_run *runs, uint32_t n)
 {
 	struct pt_emit_stream *s = arg;
 	const struct pt_emit *m = s->emit;
@@ -406,7 +208,7 @@ void pt_emit_who(struct pt_emit_stream *s)
 	pt_calls_gap(m->stacks, s, PTR_NO_TSC, s->missed == PT_MISSED_CODE);
 }
 
-static void on_end(void *arg, struct pt_flow *f, uint64_t tsc, uint64_t insn_count, uint64_t cyc_count)
+static void on_end(void *arg, const struct pt_flow *f, uint64_t tsc, uint64_t insn_count, uint64_t cyc_count)
 {
 	struct pt_emit_stream *s = arg;
 	struct pt_emit *m = s->emit;
@@ -420,15 +222,15 @@ static void on_end(void *arg, struct pt_flow *f, uint64_t tsc, uint64_t insn_cou
 	if (m->calls)
 		pt_calls_end(m->stacks, s);
 	if (!m->failed)
-		put(m, ptr_put_slice_end(m->writer, &r, &m->error));
+		pt_emit_put(m, ptr_put_slice_end(m->writer, &r, &m->error));
 }
 
-static void on_error(void *arg, struct pt_flow *f, const struct pt_flow_error *err)
+static void on_error(void *arg, const struct pt_flow *f, const struct pt_flow_error *err)
 {
 	struct pt_emit_stream *s = arg;
 	struct pt_emit *m = s->emit;
 
-	if (f->skip) { /* blind by wish; what else may be wrong there is not wanted, too */
+	if (!pt_flow_follows(f)) { /* what is wrong with what is not wanted is not wanted, too */
 		if (m->vm && !err->no_image)
 			m->vm->gap(m->vm_arg, s, f);
 		return;
@@ -446,12 +248,12 @@ static void on_error(void *arg, struct pt_flow *f, const struct pt_flow_error *e
 					.message = err->message};
 	m->errors++;
 	s->emulated.reading = false;
-	text_error(m, &(struct pt_error_line){.task = s->task,
-					      .cpu = s->cpu,
-					      .ip = err->ip,
-					      .aux_offset = err->aux_offset,
-					      .kind = s->pending.kind,
-					      .message = err->message});
+	pt_emit_text_error(m, &(struct pt_error_line){.task = s->task,
+						      .cpu = s->cpu,
+						      .ip = err->ip,
+						      .aux_offset = err->aux_offset,
+						      .kind = s->pending.kind,
+						      .message = err->message});
 	s->missed = err->no_image && s->missed != PT_MISSED ? PT_MISSED_CODE : PT_MISSED;
 	s->missed_machine = s->machine;
 	if (m->calls)
@@ -462,63 +264,21 @@ static void on_error(void *arg, struct pt_flow *f, const struct pt_flow_error *e
 		m->vm->gap(m->vm_arg, s, f);
 }
 
-static bool on_missing(void *arg, struct pt_flow *f, uint64_t ip)
-{
-	struct pt_emit_stream *s = arg;
-
-	(void)f;
-	return s->missing && s->missing(s->missing_arg, s, ip);
-}
-
-static void on_user(void *arg, struct pt_flow *f)
-{
-	struct pt_emit_stream *s = arg;
-
-	(void)f;
-	s->user(s->missing_arg, s);
-}
-
-static void on_switching(void *arg, struct pt_flow *f)
-{
-	struct pt_emit_stream *s = arg;
-
-	(void)f;
-	s->switching(s->missing_arg, s);
-}
-
-static void on_side(void *arg, struct pt_flow *f, const struct pt_vm_transition *t)
+static void on_transition(void *arg, const struct pt_flow *f, const struct pt_vm_transition *t)
 {
 	struct pt_emit_stream *s = arg;
 	struct pt_emit *m = s->emit;
 
-	if (t && !t->entry && !s->unwanted && m->vm && m->vm->transition)
-		m->vm->transition(m->vm_arg, s, f, t);
-	s->side(s->missing_arg, s, t);
-	if (t && t->entry && !s->unwanted && m->vm && m->vm->transition)
+	if (!s->unwanted && m->vm && m->vm->transition)
 		m->vm->transition(m->vm_arg, s, f, t);
 }
 
-static uint64_t on_guest_tsc(void *arg, struct pt_flow *f, uint64_t guest_tsc)
+static void on_event(void *arg, const struct pt_flow *f, const char *name, uint64_t ip, const char *fields)
 {
-	struct pt_emit_stream *s = arg;
-	struct pt_emit *m = s->emit;
-
-	return m->vm && m->vm->host_tsc ? m->vm->host_tsc(m->vm_arg, s, f, guest_tsc) : PT_CLOCK_UNKNOWN;
+	put_event(arg, pt_flow_tsc(f), name, ip, fields);
 }
 
-static void on_event(void *arg, struct pt_flow *f, const char *name, uint64_t ip, const char *fields)
-{
-	put_event(arg, f->clock.tsc, name, ip, fields);
-}
-
-static bool on_shut_out(void *arg, struct pt_flow *f, uint64_t ip)
-{
-	struct pt_emit_stream *s = arg;
-
-	return pt_filter_shuts_out(&s->emit->filter, f->code->space, ip);
-}
-
-static void on_event_trace(void *arg, struct pt_flow *f, bool is_cfe, uint32_t type, uint64_t value)
+static void on_event_trace(void *arg, const struct pt_flow *f, bool is_cfe, uint32_t type, uint64_t value)
 {
 	struct pt_emit_stream *s = arg;
 	struct pt_emit *m = s->emit;
@@ -528,36 +288,13 @@ static void on_event_trace(void *arg, struct pt_flow *f, bool is_cfe, uint32_t t
 		m->vm->event_trace(m->vm_arg, s, is_cfe, type, value);
 }
 
-const struct pt_flow_sink pt_emit_sink = {.begin = on_begin,
-					  .runs = on_runs,
-					  .end = on_end,
-					  .error = on_error,
-					  .missing = on_missing,
-					  .user = on_user,
-					  .switching = on_switching,
-					  .side = on_side,
-					  .guest_tsc = on_guest_tsc,
-					  .shut_out = on_shut_out,
-					  .event = on_event,
-					  .event_trace = on_event_trace};
-
-void pt_emit_error(struct pt_emit *m, uint32_t stream, int32_t cpu, uint64_t tsc, const char *kind,
-		   const char *message)
-{
-	struct ptr_error r = {.stream = stream,
-			      .cpu = cpu,
-			      .tsc = tsc,
-			      .tsc_end = PTR_NO_TSC,
-			      .aux_offset = PTR_UNKNOWN,
-			      .kind = kind,
-			      .message = message};
-
-	m->errors++;
-	text_error(m, &(struct pt_error_line){
-			  .cpu = cpu, .aux_offset = PTR_UNKNOWN, .kind = kind, .message = message});
-	if (!m->failed)
-		put(m, ptr_put_error(m->writer, &r, &m->error));
-}
+const struct pt_flow_output pt_emit_output = {.begin = on_begin,
+					      .runs = on_runs,
+					      .end = on_end,
+					      .error = on_error,
+					      .event = on_event,
+					      .event_trace = on_event_trace,
+					      .transition = on_transition};
 
 void pt_emit_recycle(struct pt_emit *m)
 {

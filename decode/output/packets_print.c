@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/commands.h"
+#include "decode/output/packets_print.h"
 #include "decode/packet/packet.h"
 
 struct printer {

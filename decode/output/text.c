@@ -1,9 +1,9 @@
-/* text.c - pt-decode --text: a line a branch. */
+/* text.c - pt-decode --text: one line per branch. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/commands.h"
+#include "decode/output/text.h"
 
 enum field {
 	F_TID,

@@ -1,16 +1,17 @@
 /*
  * text_runs.h - runs to the lines of pt-decode --text, each branch with its time: estimate, bounds and class.
  *
- * Lines come out in the order of runs and errors, as soon as their times are settled (schema/derived/run_times.h).
+ * Lines come out in the order of runs and errors, as soon as their times are settled
+ * (schema/derived/run_times.h).
  */
 #ifndef DECODE_OUTPUT_TEXT_RUNS_H
 #define DECODE_OUTPUT_TEXT_RUNS_H
 
-#include "decode/output/emit.h"
+#include "decode/output/definitions.h"
 
 struct pt_text_runs;
 
-/* text is the caller's and stays. NULL: no memory. */
+/* text is the caller's and must outlive this. NULL: no memory. */
 struct pt_text_runs *pt_text_runs_create(const struct pt_graph *graph, const struct pt_text *text);
 void pt_text_runs_destroy(struct pt_text_runs *t);
 /* False: no memory. */

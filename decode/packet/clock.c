@@ -32,7 +32,7 @@ void pt_clock_tsc(struct pt_clock *c, uint64_t tsc)
 {
 	const uint64_t low = ((uint64_t)1 << 56) - 1;
 
-	/* The packet has 56 bits: take the upper ones from the clock, across a wrap too. */
+	/* The upper bits are the clock's, or one more where the packet's 56 bits have wrapped. */
 	if (c->tsc != PT_CLOCK_UNKNOWN) {
 		uint64_t t = (c->tsc & ~low) | (tsc & low);
 
@@ -63,7 +63,7 @@ void pt_clock_tma(struct pt_clock *c, uint32_t ctc, uint32_t fast)
 		return;
 	/* TMA follows its TSC: that was `fast` TSC ticks after the CTC ticked to `ctc`. */
 	c->ctc_tsc = c->anchor_tsc - fast;
-	/* High enough that an MTC's bits can always be found at or above it. */
+	/* High, so that an MTC's bits are always found at or above it. */
 	c->ctc_base = c->ctc = ((uint64_t)1 << 32) | ctc;
 	c->have_ctc = true;
 	set_limit(c);
@@ -94,18 +94,19 @@ void pt_clock_mtc(struct pt_clock *c, uint32_t ctc, bool cyc_before)
 
 	if (!c->have_ctc)
 		return;
-	/* With mtc_shift > 8 TMA's 16 bits do not reach the MTC's top bits: those that are known decide. */
+	/* With mtc_shift > 8 the MTC has bits that TMA has not: those that both have decide. */
 	step = shift > 8
 		   ? (ctc - (uint32_t)(c->ctc >> shift)) & ((1u << (16 - (shift < 16 ? shift : 15))) - 1)
 		   : (ctc - (uint32_t)(c->ctc >> shift)) & 0xff;
 	if (step == 0)
-		return; /* the tick that TMA has already told of */
+		return; /* the tick at which the TMA was */
 	c->ctc = ((c->ctc >> shift) + step) << shift;
 	t = ctc_to_tsc(c, c->ctc - c->ctc_base);
 	set_limit(c);
 	if (c->cyc && !cyc_before && before != PT_CLOCK_UNKNOWN) {
-		/* It came in the cycle of the last CYC, or shortly behind it. When the tick was before that cycle, it is
-		 * told late (behind a VM entry, say), and the CYC's time stands; but for a ratio that is wrong. */
+		/* The MTC came in the cycle of the last CYC, or shortly after it. When its tick was before
+		 * that cycle, it was sent late (after a VM entry, say), and the CYC's time stands; unless the
+		 * two are so far apart that the ratio must be wrong. */
 		uint64_t by_cyc = pt_clock_by_cyc(c);
 
 		if (by_cyc >= t && by_cyc - t <= 2 * (c->limit_tsc - t)) {
@@ -116,11 +117,9 @@ void pt_clock_mtc(struct pt_clock *c, uint32_t ctc, bool cyc_before)
 		}
 	}
 	if (!c->tsc_per_cyc || !c->config.nominal_ratio) {
-		/* No CBR ratio: the cycles between two MTCs tell how long one is. */
-		if (cycles && t > c->anchor_tsc) {
+		/* The ratio is not known: it is measured, by the cycles between two MTCs. */
+		if (cycles && t > c->anchor_tsc)
 			c->tsc_per_cyc = ((t - c->anchor_tsc) << 32) / cycles;
-			c->calibrated = true;
-		}
 	}
 	anchor(c, t);
 	if (before != PT_CLOCK_UNKNOWN && c->tsc < before)
@@ -135,7 +134,7 @@ void pt_clock_cbr(struct pt_clock *c, uint32_t ratio)
 	c->cbr = ratio;
 	if (!ratio || !c->config.nominal_ratio)
 		return;
-	/* What has passed was at the old ratio. */
+	/* The cycles so far were at the old ratio. */
 	if (c->tsc != PT_CLOCK_UNKNOWN) {
 		c->anchor_tsc = c->tsc;
 		c->anchor_cyc = c->cyc;

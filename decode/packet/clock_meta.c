@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "decode/packet/perf_clock.h"
+
 /* The sysfs format of intel_pt, as attr.config: mtc is bit 9, mtc_period bits 14..17. */
 #define CONFIG_MTC	  ((uint64_t)1 << 9)
 #define CONFIG_MTC_PERIOD 14
@@ -20,20 +22,13 @@ void pt_clock_config_from_meta(const struct ptc_meta *meta, struct pt_clock_conf
 	ret->mtc = !known || (config & CONFIG_MTC);
 }
 
-void pt_conversion_from_meta(const struct ptc_meta *meta, struct pt_conversion *ret)
-{
-	ret->zero = ptc_meta_number(meta, "time_zero", 0);
-	ret->mult = (uint32_t)ptc_meta_number(meta, "time_mult", 0);
-	ret->shift = (uint32_t)ptc_meta_number(meta, "time_shift", 0) & 63;
-}
-
 uint64_t pt_tsc_khz_from_meta(const struct ptc_meta *meta)
 {
-	struct pt_conversion c;
+	struct pt_perf_clock c;
 	uint64_t hz = ptc_meta_number(meta, "tsc_hz", 0);
 
 	/* The kernel makes mult from its whole kHz: that is more exact than what CPUID says in Hz. */
-	pt_conversion_from_meta(meta, &c);
+	pt_perf_clock_from_meta(meta, &c);
 	if (c.mult)
 		return (uint64_t)((((unsigned __int128)1000000 << c.shift) + c.mult / 2) / c.mult);
 	return (hz + 500) / 1000;

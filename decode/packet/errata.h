@@ -1,14 +1,16 @@
 /*
  * errata.h - what is wrong with the packets of some CPU models, and must be known to read them.
  *
- * From Intel's specification updates, by the models that libipt's pt_cpu_errata() has them for. The others that it or perf
- * know, and what becomes of them (each that is read has a scenario that ends in its name):
+ * From Intel's specification updates, for the models for which libipt's pt_cpu_errata() has them. Those that
+ * this decoder knows are enum pt_erratum. Of the others that libipt or perf know:
  *
- *   BDM70   a FUP in PSB+ while tracing is disabled             no correct CPU writes it: taken for what it means, on all models
- *   APL11   TIP.PGD instead of a FUP behind OVF                 as BDM70
- *   APL12   a FUP behind OVF while tracing is disabled          as BDM70
- *   SKL168  CYC packets are lost around a PSB                   nothing to do: the next timing packet tells; a loss is no count
- *   BDM64   a wrong branch record behind a TSX abort            Broadwell only: not read
+ *   BDM70   a FUP in PSB+ while tracing is disabled: no correct CPU writes it, so it is read so on all models
+ *   APL11   TIP.PGD instead of a FUP after OVF: as BDM70
+ *   APL12   a FUP after OVF while tracing is disabled: as BDM70
+ *   SKL168  CYC packets are lost around a PSB: nothing to do, the next timing packet corrects the clock
+ *   BDM64   a wrong branch record after a TSX abort (Broadwell): not handled
+ *
+ * Each that is handled has a scenario in tests/scenarios, with a name that ends in its name.
  */
 #ifndef DECODE_PACKET_ERRATA_H
 #define DECODE_PACKET_ERRATA_H
@@ -16,15 +18,19 @@
 #include <stdint.h>
 
 enum pt_erratum {
-	PT_SKD007 = 1, /* an OVF may stand in place of a CYC's second byte */
-	PT_SKD010 = 2, /* an OVF may lack its FUP or TIP.PGE */
-	PT_SKD022 = 4, /* a VM entry that clears TraceEn may have a FUP before its TIP.PGD */
-	PT_SKZ84 =
-	    8, /* in a guest with a TSC offset or scaling, TMA is corrupt and a byte follows that is no packet */
-	PT_SKL014 = 16 /* TIP.PGD may lack its IP where a direct jump or call leaves what is filtered by */
+	/* An OVF may stand in place of a CYC's second byte. */
+	PT_SKD007 = 1,
+	/* An OVF may lack its FUP or TIP.PGE. */
+	PT_SKD010 = 2,
+	/* A VM entry that clears TraceEn may have a FUP before its TIP.PGD. */
+	PT_SKD022 = 4,
+	/* In a guest with a TSC offset or scaling, TMA is corrupt, and a byte after it is no packet. */
+	PT_SKZ84 = 8,
+	/* TIP.PGD may lack its IP where a direct jump or call leaves the range of an address filter. */
+	PT_SKL014 = 16
 };
 
-/* Of CPUID's family and model; 0 for those that have none, or are not known. */
+/* The errata of a CPU by CPUID's family and model, or'ed; 0 for a model that has none or is not known. */
 uint32_t pt_errata_of(uint32_t family, uint32_t model);
 
 #endif

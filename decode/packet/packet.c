@@ -2,6 +2,7 @@
 #include "decode/packet/packet.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,115 +33,97 @@ static unsigned top_bit(uint64_t v)
 
 static const uint8_t psb[16] = {2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82};
 
-/* Packets that begin with 02. `have` bytes are there. */
-static int extended(const uint8_t *p, size_t have, struct pt_packet *ret)
+/* ---- Packets that begin with 02 --------------------------------------------------------------------- */
+
+/* By the second byte. size 0: no packet. Bit 7 of PTW, EXSTOP and BEP is IP; bit 5 of PTW is PayloadBytes. */
+static const struct {
+	uint8_t size, type;
+} extended[256] = {
+    [0x03] = {4, PT_CBR},    [0x12] = {6, PT_PTW},    [0x13] = {4, PT_CFE},    [0x22] = {4, PT_PWRE},
+    [0x23] = {2, PT_PSBEND}, [0x32] = {10, PT_PTW},   [0x33] = {2, PT_BEP},    [0x43] = {8, PT_PIP},
+    [0x53] = {11, PT_EVD},   [0x62] = {2, PT_EXSTOP}, [0x63] = {3, PT_BBP},    [0x73] = {7, PT_TMA},
+    [0x82] = {16, PT_PSB},   [0x83] = {2, PT_STOP},   [0x92] = {6, PT_PTW},    [0xa2] = {7, PT_PWRX},
+    [0xa3] = {8, PT_TNT_64}, [0xb2] = {10, PT_PTW},   [0xb3] = {2, PT_BEP},    [0xc2] = {10, PT_MWAIT},
+    [0xc3] = {11, PT_MNT},   [0xc8] = {7, PT_VMCS},   [0xe2] = {2, PT_EXSTOP}, [0xf3] = {2, PT_OVF},
+};
+
+/* The packet is all there, and *ret has its type and size. False: it is none. */
+static bool extended_fields(const uint8_t *p, struct pt_packet *ret)
 {
-	unsigned op;
+	uint64_t v;
+
+	switch ((enum pt_type)ret->type) {
+	case PT_TNT_64:
+		v = le(p + 2, 6);
+		if (v <= 1) /* no stop bit, or no bit below it */
+			return false;
+		ret->n = (uint8_t)top_bit(v);
+		ret->a = v & (((uint64_t)1 << ret->n) - 1);
+		break;
+	case PT_PIP:
+		v = le(p + 2, 6);
+		ret->a = v >> 1 << 5;
+		ret->b = v & 1;
+		break;
+	case PT_TMA:
+		ret->a = le(p + 2, 2);
+		ret->b = (uint32_t)le(p + 5, 2);
+		return !p[4] && !(p[6] & 0xfe);
+	case PT_CBR: ret->a = p[2]; break;
+	case PT_VMCS: ret->a = le(p + 2, 5) << 12; break;
+	case PT_MNT: ret->a = le(p + 3, 8); break;
+	case PT_EXSTOP:
+	case PT_BEP: ret->ip = p[1] >> 7; break;
+	case PT_MWAIT:
+		ret->a = p[2];
+		ret->b = p[6] & 3;
+		break;
+	case PT_PWRE: ret->a = le(p + 2, 2) & 0xff80; break;
+	case PT_PWRX: ret->a = le(p + 2, 2) & 0xfff; break;
+	case PT_BBP:
+		ret->n = p[2] & 0x80 ? 4 : 8;
+		ret->b = p[2] & 0x1f;
+		break;
+	case PT_CFE:
+		ret->n = p[2] & 0x1f;
+		ret->a = p[2] & 0x1f;
+		ret->ip = p[2] >> 7;
+		ret->b = p[3];
+		break;
+	case PT_EVD:
+		ret->n = p[2] & 0x3f;
+		ret->a = le(p + 3, 8);
+		ret->b = p[2] & 0x3f;
+		break;
+	case PT_PTW:
+		ret->n = ret->size - 2;
+		ret->a = le(p + 2, ret->n);
+		ret->ip = p[1] >> 7;
+		break;
+	default: break;
+	}
+	return true;
+}
+
+static int decode_extended(const uint8_t *p, size_t have, struct pt_packet *ret)
+{
+	unsigned size;
+	enum pt_type type;
 
 	if (have < 2)
 		return PT_NEED_MORE_BYTES;
-	op = p[1];
-#define NEED(bytes)                                                                                          \
-	do {                                                                                                 \
-		if (have < (bytes))                                                                          \
-			return PT_NEED_MORE_BYTES;                                                           \
-	} while (0)
-
-	switch (op) {
-	case 0x82:
-		if (memcmp(p, psb, have < 16 ? have : 16) != 0)
-			return PT_BAD_PACKET;
-		NEED(16);
-		return put(ret, PT_PSB, 16, 0, 0);
-	case 0x23: return put(ret, PT_PSBEND, 2, 0, 0);
-	case 0xf3: return put(ret, PT_OVF, 2, 0, 0);
-	case 0x83: return put(ret, PT_STOP, 2, 0, 0);
-	case 0xa3: {
-		uint64_t v;
-		unsigned n;
-
-		NEED(8);
-		v = le(p + 2, 6);
-		if (v == 0) /* no stop bit */
-			return PT_BAD_PACKET;
-		n = top_bit(v);
-		if (n == 0)
-			return PT_BAD_PACKET;
-		return put(ret, PT_TNT_64, 8, n, v & (((uint64_t)1 << n) - 1));
-	}
-	case 0x43: {
-		uint64_t v;
-
-		NEED(8);
-		v = le(p + 2, 6);
-		put(ret, PT_PIP, 8, 0, v >> 1 << 5);
-		ret->b = v & 1;
-		return 8;
-	}
-	case 0x03: NEED(4); return put(ret, PT_CBR, 4, 0, p[2]);
-	case 0x73:
-		NEED(7);
-		if (p[4] || p[6] & 0xfe)
-			return PT_BAD_PACKET;
-		put(ret, PT_TMA, 7, 0, le(p + 2, 2));
-		ret->b = (uint32_t)le(p + 5, 2);
-		return 7;
-	case 0xc8: NEED(7); return put(ret, PT_VMCS, 7, 0, le(p + 2, 5) << 12);
-	case 0xc3:
-		NEED(3);
-		if (p[2] != 0x88)
-			return PT_BAD_PACKET;
-		NEED(11);
-		return put(ret, PT_MNT, 11, 0, le(p + 3, 8));
-	case 0x62:
-	case 0xe2:
-		put(ret, PT_EXSTOP, 2, 0, 0);
-		ret->ip = op >> 7;
-		return 2;
-	case 0xc2:
-		NEED(10);
-		put(ret, PT_MWAIT, 10, 0, p[2]);
-		ret->b = p[6] & 3;
-		return 10;
-	case 0x22: NEED(4); return put(ret, PT_PWRE, 4, 0, le(p + 2, 2) & 0xff80);
-	case 0xa2: NEED(7); return put(ret, PT_PWRX, 7, 0, le(p + 2, 2) & 0xfff);
-	case 0x63:
-		NEED(3);
-		put(ret, PT_BBP, 3, p[2] & 0x80 ? 4 : 8, 0);
-		ret->b = p[2] & 0x1f;
-		return 3;
-	case 0x33:
-	case 0xb3:
-		put(ret, PT_BEP, 2, 0, 0);
-		ret->ip = op >> 7;
-		return 2;
-	case 0x13:
-		NEED(4);
-		put(ret, PT_CFE, 4, p[2] & 0x1f, p[2] & 0x1f);
-		ret->ip = p[2] >> 7;
-		ret->b = p[3];
-		return 4;
-	case 0x53:
-		NEED(11);
-		put(ret, PT_EVD, 11, p[2] & 0x3f, le(p + 3, 8));
-		ret->b = p[2] & 0x3f;
-		return 11;
-	default: break;
-	}
-	if ((op & 0x1f) == 0x12) { /* PTW: IP in bit 7, PayloadBytes in bits 6:5 */
-		unsigned bytes = op >> 5 & 3;
-
-		if (bytes > 1)
-			return PT_BAD_PACKET;
-		bytes = bytes ? 8 : 4;
-		NEED(2 + bytes);
-		put(ret, PT_PTW, 2 + bytes, bytes, le(p + 2, bytes));
-		ret->ip = op >> 7;
-		return (int)(2 + bytes);
-	}
-	return PT_BAD_PACKET;
-#undef NEED
+	size = extended[p[1]].size;
+	type = (enum pt_type)extended[p[1]].type;
+	if (!size || (type == PT_PSB && memcmp(p, psb, have < size ? have : size) != 0) ||
+	    (type == PT_MNT && have > 2 && p[2] != 0x88))
+		return PT_BAD_PACKET;
+	if (have < size)
+		return PT_NEED_MORE_BYTES;
+	put(ret, type, size, 0, 0);
+	return extended_fields(p, ret) ? (int)size : PT_BAD_PACKET;
 }
+
+/* ---- All others ------------------------------------------------------------------------------------- */
 
 static int cycles(const uint8_t *p, size_t have, struct pt_packet *ret)
 {
@@ -175,6 +158,32 @@ static int with_ip(const uint8_t *p, size_t have, enum pt_type type, struct pt_p
 	return put(ret, type, 1 + (unsigned)n, p[0] >> 5, le(p + 1, (unsigned)n));
 }
 
+static int mode(const uint8_t *p, struct pt_packet *ret)
+{
+	switch (p[1] >> 5) {
+	case 0:
+		if ((p[1] & (PT_EXEC_CSL | PT_EXEC_CSD)) == (PT_EXEC_CSL | PT_EXEC_CSD))
+			return PT_BAD_PACKET; /* no such mode */
+		return put(ret, PT_MODE_EXEC, 2, p[1] & 7, 0);
+	case 1: return put(ret, PT_MODE_TSX, 2, p[1] & 3, 0);
+	default: return PT_BAD_PACKET;
+	}
+}
+
+/* The bits are those of libipt's pt_pkt_read_trig(). */
+static int trig(const uint8_t *p, size_t have, struct pt_packet *ret)
+{
+	bool icnt = p[1] & 0x40, mult = p[1] & 0x20;
+	unsigned size = icnt ? 5 : 3;
+
+	if (have < size)
+		return PT_NEED_MORE_BYTES;
+	put(ret, PT_TRIG, size, icnt * PT_TRIG_ICNTV + mult * PT_TRIG_MULT, icnt ? le(p + 3, 2) : 0);
+	ret->ip = p[1] >> 7;
+	ret->b = p[2];
+	return (int)size;
+}
+
 int pt_packet_decode(const uint8_t *p, const uint8_t *end, unsigned bip_bytes, struct pt_packet *ret)
 {
 	size_t have = (size_t)(end - p);
@@ -186,7 +195,7 @@ int pt_packet_decode(const uint8_t *p, const uint8_t *end, unsigned bip_bytes, s
 	if (b == 0)
 		return put(ret, PT_PAD, 1, 0, 0);
 	if (b == 2)
-		return extended(p, have, ret);
+		return decode_extended(p, have, ret);
 	if (bip_bytes && (b & 7) == 4) {
 		if (have < 1 + bip_bytes)
 			return PT_NEED_MORE_BYTES;
@@ -209,39 +218,10 @@ int pt_packet_decode(const uint8_t *p, const uint8_t *end, unsigned bip_bytes, s
 	default: break;
 	}
 	switch (b) {
-	case 0x19:
-		if (have < 8)
-			return PT_NEED_MORE_BYTES;
-		return put(ret, PT_TSC, 8, 0, le(p + 1, 7));
-	case 0x59:
-		if (have < 2)
-			return PT_NEED_MORE_BYTES;
-		return put(ret, PT_MTC, 2, 0, p[1]);
-	case 0x99:
-		if (have < 2)
-			return PT_NEED_MORE_BYTES;
-		if (p[1] >> 5 == 0) {
-			if ((p[1] & (PT_EXEC_CSL | PT_EXEC_CSD)) == (PT_EXEC_CSL | PT_EXEC_CSD))
-				return PT_BAD_PACKET; /* no such mode */
-			return put(ret, PT_MODE_EXEC, 2, p[1] & 7, 0);
-		}
-		if (p[1] >> 5 == 1)
-			return put(ret, PT_MODE_TSX, 2, p[1] & 3, 0);
-		return PT_BAD_PACKET;
-	case 0xd9: { /* libipt's pt_pkt_read_trig() tells the bits */
-		unsigned size;
-
-		if (have < 2)
-			return PT_NEED_MORE_BYTES;
-		size = p[1] & 0x40 ? 5 : 3;
-		if (have < size)
-			return PT_NEED_MORE_BYTES;
-		put(ret, PT_TRIG, size, (p[1] >> 6 & 1) * PT_TRIG_ICNTV + (p[1] >> 5 & 1) * PT_TRIG_MULT,
-		    size == 5 ? le(p + 3, 2) : 0);
-		ret->ip = p[1] >> 7;
-		ret->b = p[2];
-		return (int)size;
-	}
+	case 0x19: return have < 8 ? PT_NEED_MORE_BYTES : put(ret, PT_TSC, 8, 0, le(p + 1, 7));
+	case 0x59: return have < 2 ? PT_NEED_MORE_BYTES : put(ret, PT_MTC, 2, 0, p[1]);
+	case 0x99: return have < 2 ? PT_NEED_MORE_BYTES : mode(p, ret);
+	case 0xd9: return have < 2 ? PT_NEED_MORE_BYTES : trig(p, have, ret);
 	default: return PT_BAD_PACKET;
 	}
 }
@@ -252,6 +232,8 @@ const uint8_t *pt_find_psb(const uint8_t *p, const uint8_t *end)
 		return NULL;
 	return memmem(p, (size_t)(end - p), psb, sizeof psb);
 }
+
+/* ---- Names and text --------------------------------------------------------------------------------- */
 
 static const char *const names[PT_TYPES] = {
     [PT_PAD] = "pad",	    [PT_PSB] = "psb",	      [PT_PSBEND] = "psbend",	[PT_FUP] = "fup",
@@ -269,6 +251,7 @@ const char *pt_type_name(enum pt_type type)
 	return (unsigned)type < PT_TYPES ? names[type] : "?";
 }
 
+/* All but TNT. */
 static int text(const struct pt_packet *k, char *s, size_t size)
 {
 	unsigned a = (unsigned)k->a;

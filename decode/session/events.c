@@ -3,141 +3,276 @@
 
 #include <inttypes.h>
 #include <linux/perf_event.h>
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/sideband/tracepoint.h"
 #include "decode/sideband/sample.h"
+#include "decode/sideband/tracepoint.h"
+#include "schema/array.h"
+#include "schema/hash.h"
 
+struct format;
+
+/* A sample of one of KVM's tracepoints, in the host. */
+struct kvm_sample {
+	const struct format *format;
+	const struct pt_sample *sample;
+	uint64_t tsc; /* the host's */
+};
+typedef void kvm_report_fn(struct pt_vm *vm, const struct kvm_sample *k);
+
+/* A tracepoint's fields, of a machine. */
 struct format {
 	struct format *next;
 	int32_t machine_pid;
 	uint32_t id;
 	char *name; /* "system:name" */
 	struct pt_tracepoint *tracepoint;
+	kvm_report_fn *report; /* NULL: its samples say nothing about VMs */
 };
 
-struct pt_event { /* of an attr */
-	bool known, is_tracepoint;
+/* A perf event: what an attr says. */
+struct pt_event {
 	char *name;
 	int32_t machine_pid;
-	uint64_t config, sample_type, read_format;
-	const struct format *format; /* found with its first sample */
+	bool is_tracepoint;
+	uint64_t config; /* a tracepoint's id */
+	uint64_t sample_type, read_format;
+	const struct format *format; /* of a tracepoint; NULL until its first sample */
 };
 
-struct known_id {
+/* An event's id, by which samples name it. */
+struct event_id {
 	int32_t machine_pid;
-	uint32_t attr; /* of several that have it, the first */
+	uint32_t attr; /* if several attrs have the id, the lowest */
 	uint64_t id;
 };
 
 struct pt_session_events {
-	struct pt_event **attrs; /* pt_sideband_record.event points at them */
-	uint32_t count;
-	void *ids; /* tsearch()'s, of struct known_id */
+	struct pt_event *
+	    *attrs; /* by index, NULL where there is none; pt_sideband_record.event points at them */
+	size_t attr_count, attr_room;
+	struct event_id *ids; /* number n of the hash is ids[n - 1] */
+	size_t id_count, id_room;
+	struct pt_hash id_hash;
 	struct format *formats;
-	struct pt_text_buffer text;
+	struct pt_text_buffer text; /* the fields of the event at hand */
 };
 
 struct pt_session_events *pt_session_events_create(void)
 {
-	return calloc(1, sizeof(struct pt_session_events));
+	struct pt_session_events *ev = calloc(1, sizeof *ev);
+
+	if (ev && pt_hash_init(&ev->id_hash, 6, NULL) < 0) {
+		free(ev);
+		return NULL;
+	}
+	return ev;
 }
 
-static void event_destroy(struct pt_event *a)
+static void event_destroy(struct pt_event *event)
 {
-	if (!a)
+	if (!event)
 		return;
-	free(a->name);
-	free(a);
+	free(event->name);
+	free(event);
+}
+
+static void format_destroy(struct format *f)
+{
+	pt_tracepoint_destroy(f->tracepoint);
+	free(f->name);
+	free(f);
 }
 
 void pt_session_events_destroy(struct pt_session_events *ev)
 {
 	if (!ev)
 		return;
-	for (uint32_t i = 0; i < ev->count; i++)
+	for (size_t i = 0; i < ev->attr_count; i++)
 		event_destroy(ev->attrs[i]);
 	free(ev->attrs);
-	tdestroy(ev->ids, free);
+	free(ev->ids);
+	pt_hash_deinit(&ev->id_hash);
 	while (ev->formats) {
 		struct format *f = ev->formats;
 
 		ev->formats = f->next;
-		pt_tracepoint_destroy(f->tracepoint);
-		free(f->name);
-		free(f);
+		format_destroy(f);
 	}
 	free(ev->text.text);
 	free(ev);
 }
 
-static int by_id(const void *a, const void *b)
-{
-	const struct known_id *x = a, *y = b;
+/* ---- KVM's tracepoints ------------------------------------------------------------------------------ */
 
-	if (x->machine_pid != y->machine_pid)
-		return x->machine_pid < y->machine_pid ? -1 : 1;
-	return (x->id > y->id) - (x->id < y->id);
+/* The number in a field; PTR_UNKNOWN when the tracepoint has no such field. */
+static uint64_t number(const struct kvm_sample *k, const char *field)
+{
+	uint64_t v;
+
+	return pt_tracepoint_number(k->format->tracepoint, k->sample->raw, k->sample->raw_bytes, field, &v)
+		   ? v
+		   : PTR_UNKNOWN;
+}
+
+static void report_exit(struct pt_vm *vm, const struct kvm_sample *k)
+{
+	struct pt_vm_exit_sample x = {.tid = k->sample->tid,
+				      .tsc = k->tsc,
+				      .reason = number(k, "exit_reason"),
+				      .qualification = number(k, "info1"),
+				      .intr_info = number(k, "intr_info"),
+				      .guest_rip = number(k, "guest_rip")};
+
+	if (x.guest_rip == PTR_UNKNOWN)
+		x.guest_rip = 0;
+	pt_vm_sample_exit(vm, &x);
+}
+
+/* vector: may be PTR_UNKNOWN. type: PT_VM_INFO_*. */
+static void report_injection(struct pt_vm *vm, const struct kvm_sample *k, uint64_t vector, uint64_t type)
+{
+	pt_vm_sample_inject(vm, k->sample->tid, k->tsc,
+			    vector == PTR_UNKNOWN ? vector : PT_VM_INFO_VALID | type | (vector & 0xff));
+}
+
+static void report_interrupt(struct pt_vm *vm, const struct kvm_sample *k)
+{
+	uint64_t vector = number(k, "irq");
+
+	if (vector == PTR_UNKNOWN)
+		vector = number(k, "vector"); /* since Linux 6.0 */
+	report_injection(vm, k, vector, number(k, "soft") == 1 ? PT_VM_INFO_SOFTWARE : 0);
+}
+
+static void report_exception(struct pt_vm *vm, const struct kvm_sample *k)
+{
+	report_injection(vm, k, number(k, "exception"), PT_VM_INFO_EXCEPTION);
+}
+
+static void report_entry(struct pt_vm *vm, const struct kvm_sample *k)
+{
+	uint64_t info = number(k, "intr_info"); /* since Linux 6.14 */
+
+	if (info != PTR_UNKNOWN && (info & PT_VM_INFO_VALID))
+		pt_vm_sample_inject(vm, k->sample->tid, k->tsc, info);
+}
+
+static void report_tsc_offset(struct pt_vm *vm, const struct kvm_sample *k)
+{
+	uint64_t previous = number(k, "previous_tsc_offset"), next = number(k, "next_tsc_offset");
+	struct pt_vm_offset_sample x = {.pid = k->sample->pid,
+					.vcpu = (int32_t)number(k, "vcpu_id"),
+					.tsc = k->tsc,
+					.previous = (int64_t)previous,
+					.next = (int64_t)next};
+
+	if (previous != PTR_UNKNOWN && next != PTR_UNKNOWN)
+		pt_vm_sample_tsc_offset(vm, &x);
+}
+
+static kvm_report_fn *kvm_report_of(const char *name)
+{
+	static const struct {
+		const char *name;
+		kvm_report_fn *report;
+	} tracepoints[] = {
+	    {"kvm:kvm_exit", report_exit},
+	    {"kvm:kvm_entry", report_entry},
+	    {"kvm:kvm_inj_virq", report_interrupt},
+	    {"kvm:kvm_inj_exception", report_exception},
+	    {"kvm:kvm_write_tsc_offset", report_tsc_offset},
+	};
+
+	for (size_t i = 0; i < sizeof tracepoints / sizeof *tracepoints; i++)
+		if (!strcmp(name, tracepoints[i].name))
+			return tracepoints[i].report;
+	return NULL;
+}
+
+/* ---- What the container says of events ---------------------------------------------------------------- */
+
+static uint64_t id_key(int32_t machine_pid, uint64_t id)
+{
+	return pt_hash_mix(id) + (uint32_t)machine_pid;
+}
+
+static uint64_t id_key_of(const void *entries, uint32_t n)
+{
+	const struct event_id *id = (const struct event_id *)entries + n - 1;
+
+	return id_key(id->machine_pid, id->id);
+}
+
+static struct event_id *find_id(const struct pt_session_events *ev, int32_t machine_pid, uint64_t id)
+{
+	const struct pt_hash *h = &ev->id_hash;
+	uint32_t n;
+
+	for (uint32_t i = pt_hash_first(h, id_key(machine_pid, id)); (n = h->slots[i]);
+	     i = pt_hash_next(h, i))
+		if (ev->ids[n - 1].machine_pid == machine_pid && ev->ids[n - 1].id == id)
+			return &ev->ids[n - 1];
+	return NULL;
 }
 
 static int add_ids(struct pt_session_events *ev, const struct ptc_attr *a, struct pt_error *e)
 {
 	for (uint32_t i = 0; i < a->count; i++) {
-		struct known_id *id = malloc(sizeof *id), **node;
+		struct event_id id = {.machine_pid = a->machine_pid, .attr = a->index}, *known;
 
-		if (!id)
-			return pt_fail_no_memory(e, "events");
-		*id = (struct known_id){.machine_pid = a->machine_pid, .attr = a->index};
-		memcpy(&id->id, a->ids + (size_t)i * sizeof id->id, sizeof id->id);
-		node = tsearch(id, &ev->ids, by_id);
-		if (node && *node != id && (*node)->attr > id->attr)
-			(*node)->attr = id->attr;
-		if (!node || *node != id)
-			free(id);
-		if (!node)
-			return pt_fail_no_memory(e, "events");
+		memcpy(&id.id, a->ids + (size_t)i * sizeof id.id, sizeof id.id);
+		known = find_id(ev, id.machine_pid, id.id);
+		if (known) {
+			if (known->attr > id.attr)
+				known->attr = id.attr;
+			continue;
+		}
+		if (pt_array_grow(&ev->ids, ev->id_count, &ev->id_room, e) < 0)
+			return -1;
+		ev->ids[ev->id_count++] = id;
+		if (pt_hash_insert(&ev->id_hash, id_key(id.machine_pid, id.id), (uint32_t)ev->id_count,
+				   id_key_of, ev->ids, e) < 0)
+			return -1;
 	}
 	return 0;
 }
 
-int pt_session_events_attr(struct pt_session_events *ev, const struct ptc_attr *a, struct pt_error *e)
+/* NULL: no memory. */
+static struct pt_event *event_create(const struct ptc_attr *a)
 {
 	struct perf_event_attr attr = {0};
 	struct pt_event *event = calloc(1, sizeof *event);
 
 	if (!event)
-		return pt_fail_no_memory(e, "events");
+		return NULL;
 	memcpy(&attr, a->attr, a->attr_bytes < sizeof attr ? a->attr_bytes : sizeof attr);
-	event->known = true;
 	event->is_tracepoint = attr.type == PERF_TYPE_TRACEPOINT;
 	event->machine_pid = a->machine_pid;
 	event->config = attr.config;
 	event->sample_type = attr.sample_type;
 	event->read_format = attr.read_format;
 	event->name = strndup(a->name, a->name_bytes);
-	if (!event->name) {
-		event_destroy(event);
-		return pt_fail_no_memory(e, "events");
-	}
-	if (a->index >= ev->count) {
-		struct pt_event **attrs = realloc(ev->attrs, (a->index + 1) * sizeof(struct pt_event *));
+	if (event->name)
+		return event;
+	event_destroy(event);
+	return NULL;
+}
 
-		if (!attrs) {
-			event_destroy(event);
-			return pt_fail_no_memory(e, "events");
-		}
-		for (uint32_t i = ev->count; i <= a->index; i++)
-			attrs[i] = NULL;
-		ev->attrs = attrs;
-		ev->count = a->index + 1;
+int pt_session_events_attr(struct pt_session_events *ev, const struct ptc_attr *a, struct pt_error *e)
+{
+	while (a->index >= ev->attr_count) {
+		/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
+		if (pt_array_grow(&ev->attrs, ev->attr_count, &ev->attr_room, e) < 0)
+			return -1;
+		ev->attrs[ev->attr_count++] = NULL;
 	}
-	if (ev->attrs[a->index]) {
-		event_destroy(event);
+	if (ev->attrs[a->index])
 		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "attr %u is declared twice", a->index);
-	}
-	ev->attrs[a->index] = event;
+	ev->attrs[a->index] = event_create(a);
+	if (!ev->attrs[a->index])
+		return pt_fail_no_memory(e, "events");
 	return add_ids(ev, a, e);
 }
 
@@ -153,26 +288,27 @@ int pt_session_events_format(struct pt_session_events *ev, const struct ptc_trac
 	f->name = calloc(1, bytes);
 	f->tracepoint = pt_tracepoint_create(t->format, t->format_bytes);
 	if (!f->name || !f->tracepoint) {
-		pt_tracepoint_destroy(f->tracepoint);
-		free(f->name);
-		free(f);
+		format_destroy(f);
 		return pt_fail_no_memory(e, "events");
 	}
 	memcpy(f->name, t->system, t->system_bytes);
 	f->name[t->system_bytes] = ':';
 	memcpy(f->name + t->system_bytes + 1, t->name, t->name_bytes);
+	f->report = kvm_report_of(f->name);
 	f->next = ev->formats;
 	ev->formats = f;
 	return 0;
 }
 
-/* Whose sample it is: by its identifier, else the chunk's. */
-static struct pt_event *event_of(struct pt_session_events *ev, uint32_t attr, const uint8_t *record,
+/* ---- Samples ---------------------------------------------------------------------------------------- */
+
+/* The event of a sample in a chunk of that attr: by the id in the sample, else the attr's. NULL: not
+ * known. */
+static struct pt_event *event_of(const struct pt_session_events *ev, uint32_t attr, const uint8_t *record,
 				 uint32_t size)
 {
-	struct pt_event *own = attr < ev->count ? ev->attrs[attr] : NULL;
-	struct known_id *const *known;
-	struct known_id key;
+	struct pt_event *own = attr < ev->attr_count ? ev->attrs[attr] : NULL;
+	const struct event_id *known;
 	struct pt_sample sample;
 	uint64_t id;
 
@@ -188,154 +324,116 @@ static struct pt_event *event_of(struct pt_session_events *ev, uint32_t attr, co
 	} else {
 		return own;
 	}
-	key = (struct known_id){.machine_pid = own->machine_pid, .id = id};
-	known = tfind(&key, &ev->ids, by_id);
-	return known ? ev->attrs[(*known)->attr] : own;
+	known = find_id(ev, own->machine_pid, id);
+	return known ? ev->attrs[known->attr] : own;
 }
 
-int pt_session_events_sample(struct pt_session_events *ev, uint32_t attr, const uint8_t *record,
-			     uint32_t size, struct pt_sideband_record **ret_side, struct pt_error *e)
+int pt_session_events_sample(struct pt_session_events *ev, uint32_t attr, const uint8_t *sample,
+			     uint32_t sample_bytes, struct pt_sideband_record **ret, struct pt_error *e)
 {
-	struct pt_event *event = event_of(ev, attr, record, size);
-	struct pt_sample sample;
-	struct pt_sideband_record *side;
+	struct pt_event *event = event_of(ev, attr, sample, sample_bytes);
+	struct pt_sample s;
+	struct pt_sideband_record *record;
 
-	*ret_side = NULL;
-	if (!event || !pt_sample_parse(record, size, event->sample_type, event->read_format, &sample))
+	*ret = NULL;
+	if (!event || !pt_sample_parse(sample, sample_bytes, event->sample_type, event->read_format, &s))
 		return 0;
-	side = calloc(1, sizeof *side + size + 80);
-	if (!side)
+	record = pt_sideband_record_create(sample, sample_bytes);
+	if (!record)
 		return pt_fail_no_memory(e, "events");
-	side->time_ns = sample.time_ns;
-	side->pid = sample.pid;
-	side->tid = sample.tid;
-	side->cpu = sample.cpu;
-	side->event = event;
-	side->size = size;
-	memcpy(side->record, record, size);
-	*ret_side = side;
+	record->time_ns = s.time_ns;
+	record->pid = s.pid;
+	record->tid = s.tid;
+	record->cpu = s.cpu;
+	record->event = event;
+	*ret = record;
 	return 0;
 }
 
-/* ---- KVM's ------------------------------------------------------------------------------------------ */
-
-static uint64_t field(const struct format *f, const struct pt_sample *s, const char *name)
+/* A tracepoint's format, NULL of other events. Formats may come after attrs. */
+static const struct format *format_of(const struct pt_session_events *ev, struct pt_event *event)
 {
-	uint64_t v;
-
-	return pt_tracepoint_number(f->tracepoint, s->raw, s->raw_bytes, name, &v) ? v : PTR_UNKNOWN;
+	if (!event->is_tracepoint || event->format)
+		return event->format;
+	for (const struct format *f = ev->formats; f && !event->format; f = f->next)
+		if (f->id == event->config && f->machine_pid == event->machine_pid)
+			event->format = f;
+	return event->format;
 }
 
-static void report_to_vm(struct pt_vm *vm, const struct format *f, const struct pt_sample *s, uint64_t tsc)
+/* ---- EVENT records ---------------------------------------------------------------------------------- */
+
+/* The fields in text are complete. False: no memory, which is emit's failure. */
+static bool end_fields(struct pt_text_buffer *text, struct pt_emit *emit)
 {
-	uint64_t v, previous;
-
-	if (!strcmp(f->name, "kvm:kvm_exit")) {
-		struct pt_vm_exit_sample x = {.tid = s->tid,
-					      .tsc = tsc,
-					      .reason = field(f, s, "exit_reason"),
-					      .qualification = field(f, s, "info1"),
-					      .intr_info = field(f, s, "intr_info"),
-					      .guest_rip = field(f, s, "guest_rip")};
-
-		x.guest_rip = x.guest_rip == PTR_UNKNOWN ? 0 : x.guest_rip;
-		pt_vm_sample_exit(vm, &x);
-	} else if (!strcmp(f->name, "kvm:kvm_inj_virq")) {
-		v = field(f, s, "irq");
-		if (v == PTR_UNKNOWN)
-			v = field(f, s, "vector"); /* since Linux 6.0 */
-		pt_vm_sample_inject(vm, s->tid, tsc,
-				    v == PTR_UNKNOWN ? v
-				    : field(f, s, "soft") == 1
-					? PT_VM_INFO_VALID | PT_VM_INFO_SOFTWARE | (v & 0xff)
-					: PT_VM_INFO_VALID | (v & 0xff));
-	} else if (!strcmp(f->name, "kvm:kvm_inj_exception")) {
-		v = field(f, s, "exception");
-		pt_vm_sample_inject(vm, s->tid, tsc,
-				    v == PTR_UNKNOWN ? v
-						     : PT_VM_INFO_VALID | PT_VM_INFO_EXCEPTION | (v & 0xff));
-	} else if (!strcmp(f->name, "kvm:kvm_entry")) {
-		v = field(f, s, "intr_info"); /* since Linux 6.14 */
-		if (v != PTR_UNKNOWN && (v & PT_VM_INFO_VALID))
-			pt_vm_sample_inject(vm, s->tid, tsc, v);
-	} else if (!strcmp(f->name, "kvm:kvm_write_tsc_offset")) {
-		v = field(f, s, "next_tsc_offset");
-		previous = field(f, s, "previous_tsc_offset");
-		if (v != PTR_UNKNOWN && previous != PTR_UNKNOWN)
-			pt_vm_sample_tsc_offset(vm, s->pid, (int32_t)field(f, s, "vcpu_id"), tsc,
-						(int64_t)previous, (int64_t)v);
+	pt_text_add(text, "}");
+	if (text->failed) {
+		emit->failed = true;
+		pt_fail_no_memory(&emit->error, "events");
 	}
+	return !text->failed;
 }
 
-/* ---- Records ---------------------------------------------------------------------------------------- */
-
-static const struct format *format_of(struct pt_session_events *ev, struct pt_event *a)
-{
-	if (!a->is_tracepoint || a->format)
-		return a->format;
-	for (const struct format *f = ev->formats; f && !a->format; f = f->next)
-		if (f->id == a->config && f->machine_pid == a->machine_pid)
-			a->format = f;
-	return a->format;
-}
-
-static void put(struct pt_emit *emit, const struct pt_sideband_record *side, uint32_t slice, uint64_t ip,
-		const char *name, const char *fields)
+/* Of machine, thread, CPU and time of the record; the rest is the caller's. */
+static struct ptr_event event_record(struct pt_emit *emit, const struct pt_sideband_record *record)
 {
 	struct pt_task *task =
-	    side->tid >= 0 ? pt_tasks_get(side->machine->tasks, side->pid, side->tid) : NULL;
-	bool guest = side->machine->pid != 0;
-	struct ptr_event r = {.slice = slice,
-			      .machine = pt_emit_machine(emit, side->machine),
-			      .thread = pt_emit_thread(emit, task),
-			      .cpu = guest ? -1 : side->cpu,
-			      .vcpu = guest ? side->cpu : -1,
-			      .tsc = side->tsc ? side->tsc : PTR_NO_TSC,
-			      .ip = ip,
-			      .name = name,
-			      .fields = fields};
+	    record->tid >= 0 ? pt_tasks_get(record->machine->tasks, record->pid, record->tid) : NULL;
+	bool guest = record->machine->pid != 0;
 
-	if (!emit->failed && ptr_put_event(emit->writer, &r, &emit->error) < 0)
+	return (struct ptr_event){.machine = pt_emit_machine(emit, record->machine),
+				  .thread = pt_emit_thread(emit, task),
+				  .cpu = guest ? -1 : record->cpu,
+				  .vcpu = guest ? record->cpu : -1,
+				  .tsc = record->tsc ? record->tsc : PTR_NO_TSC};
+}
+
+static void put(struct pt_emit *emit, const struct ptr_event *r)
+{
+	if (!emit->failed && ptr_put_event(emit->writer, r, &emit->error) < 0)
 		emit->failed = true;
 }
 
-static void put_sample(struct pt_session_events *ev, const struct pt_sideband_record *side,
+static void put_sample(struct pt_session_events *ev, const struct pt_sideband_record *record,
 		       struct pt_emit *emit, struct pt_vm *vm, uint32_t slice)
 {
-	struct pt_event *a = side->event;
-	const struct format *f = format_of(ev, a);
+	struct pt_event *event = record->event;
+	const struct format *f = format_of(ev, event);
 	struct pt_text_buffer *b = &ev->text;
 	struct pt_sample s;
+	struct ptr_event r;
 
-	if (!pt_sample_parse(side->record, side->size, a->sample_type, a->read_format, &s))
+	if (!pt_sample_parse(record->record, record->size, event->sample_type, event->read_format, &s))
 		return;
 	b->length = 0;
 	pt_text_add(b, "{");
 	if (f && s.raw)
 		pt_tracepoint_json(f->tracepoint, s.raw, s.raw_bytes, b);
-	if (!a->is_tracepoint && s.has_period)
+	if (!event->is_tracepoint && s.has_period)
 		pt_text_add(b, "\"period\":%" PRIu64, s.period);
-	if (!a->is_tracepoint && s.has_addr)
+	if (!event->is_tracepoint && s.has_addr)
 		pt_text_add(b, "%s\"addr\":%" PRId64, s.has_period ? "," : "", (int64_t)s.addr);
-	pt_text_add(b, "}");
-	if (b->failed) {
-		emit->failed = true;
-		pt_fail_no_memory(&emit->error, "events");
+	if (!end_fields(b, emit))
 		return;
-	}
-	if (f && s.raw && !side->machine->pid && vm)
-		report_to_vm(vm, f, &s, side->tsc);
-	put(emit, side, slice, s.has_ip ? s.ip : 0, f ? f->name : a->name, b->text);
+	if (f && f->report && s.raw && !record->machine->pid && vm)
+		f->report(vm, &(struct kvm_sample){.format = f, .sample = &s, .tsc = record->tsc});
+	r = event_record(emit, record);
+	r.slice = slice;
+	r.ip = s.has_ip ? s.ip : 0;
+	r.name = f ? f->name : event->name;
+	r.fields = b->text;
+	put(emit, &r);
 }
 
-static void put_switch(struct pt_session_events *ev, const struct pt_sideband_record *side,
+static void put_switch(struct pt_session_events *ev, const struct pt_sideband_record *record,
 		       struct pt_emit *emit, uint32_t slice)
 {
 	struct pt_text_buffer *b = &ev->text;
 	struct perf_event_header h;
-	int32_t other[2];
+	struct ptr_event r;
+	int32_t other[2]; /* pid, tid */
 
-	memcpy(&h, side->record, sizeof h);
+	memcpy(&h, record->record, sizeof h);
 	if (h.type != PERF_RECORD_SWITCH && h.type != PERF_RECORD_SWITCH_CPU_WIDE)
 		return;
 	b->length = 0;
@@ -344,25 +442,25 @@ static void put_switch(struct pt_session_events *ev, const struct pt_sideband_re
 		pt_text_add(b, ",\"preempt\":%s",
 			    h.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT ? "true" : "false");
 	if (h.type == PERF_RECORD_SWITCH_CPU_WIDE && h.size >= sizeof h + sizeof other) {
-		memcpy(other, side->record + sizeof h, sizeof other);
+		memcpy(other, record->record + sizeof h, sizeof other);
 		pt_text_add(b, ",\"pid\":%" PRId32 ",\"tid\":%" PRId32, other[0], other[1]);
 	}
-	pt_text_add(b, "}");
-	if (b->failed) {
-		emit->failed = true;
-		pt_fail_no_memory(&emit->error, "events");
+	if (!end_fields(b, emit))
 		return;
-	}
-	put(emit, side, slice, 0, "context_switch", b->text);
+	r = event_record(emit, record);
+	r.slice = slice;
+	r.name = "context_switch";
+	r.fields = b->text;
+	put(emit, &r);
 }
 
-void pt_session_events_put(struct pt_session_events *ev, const struct pt_sideband_record *side,
+void pt_session_events_put(struct pt_session_events *ev, const struct pt_sideband_record *record,
 			   struct pt_emit *emit, struct pt_vm *vm, uint32_t slice)
 {
 	if (emit->failed)
 		return;
-	if (side->event)
-		put_sample(ev, side, emit, vm, slice);
-	else if (!side->memory)
-		put_switch(ev, side, emit, slice);
+	if (record->event)
+		put_sample(ev, record, emit, vm, slice);
+	else if (!record->memory)
+		put_switch(ev, record, emit, slice);
 }

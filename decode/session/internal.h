@@ -1,167 +1,348 @@
 /*
- * internal.h - what the session's files share: session.c (chunks, results), queue.c (sideband in its
- * time) and context.c (streams, and who runs in them). Private to them; session.h is the contract.
+ * internal.h - what the session's files share. Private to them; session.h is the contract.
+ *
+ * Layers, the highest first. A file calls those below it, never those above or beside it:
+ *
+ *     session.c                 a whole decode: sets it up, reads chunks, writes the results
+ *     chunks.c                  one chunk of the container, to where it belongs
+ *     advance.c                 decodes streams and applies sideband records, in the order of time
+ *     guest_clock.c             holds AUX data back until the guests' clocks are known
+ *     stream.c                  a stream: its AUX data and its flow
+ *     address_space.c, vcpu.c   answer the flow: which process comes to user space; which vCPU is entered
+ *     ahead.c                   sideband records that are applied ahead of their time
+ *     apply.c                   a sideband record whose time has come
+ *     context.c                 which thread runs where, and so which code a flow follows
+ *     select.c                  what is not selected (selection.h) is left out
+ *     queue.c                   sideband records in the order of time
+ *
+ * selection.c, psb_time.c and events.c know nothing of a session.
+ *
+ * A flow calls back while it is fed: stream.c -> pt_flow_feed() -> address_space.c -> ahead.c -> apply.c ->
+ * context.c, which sets the flow's code. A callback that fails leaves its error in the session
+ * (pt_session_fail()), and advance.c stops there.
+ *
+ * Functions that return int without saying more: 0, or -1 and *e.
  */
 #ifndef DECODE_SESSION_INTERNAL_H
 #define DECODE_SESSION_INTERNAL_H
 
+#include "decode/code/graph.h"
+#include "decode/flow/flow.h"
+#include "decode/flow/vm_transition.h"
+#include "decode/packet/clock.h"
+#include "decode/packet/perf_clock.h"
+#include "decode/session/events.h"
 #include "decode/session/selection.h"
 #include "decode/session/session.h"
-#include "decode/session/events.h"
-#include "decode/vm/vm.h"
 #include "decode/vm/scan.h"
+#include "decode/vm/vm.h"
 
+/* Bits of pt_config in META, which is IA32_RTIT_CTL (SDM vol. 3, "IA32_RTIT_CTL MSR"). */
+#define PT_RTIT_CYC_EN	((uint64_t)1 << 1)
+#define PT_RTIT_MTC_EN	((uint64_t)1 << 9)
+#define PT_RTIT_TSC_EN	((uint64_t)1 << 10)
+#define PT_RTIT_DIS_TNT ((uint64_t)1 << 55)
+
+/* AUX data of a stream that has not been fed to its flow. Those of a stream are a list, in order. */
 struct piece {
 	struct piece *next;
-	uint64_t aux_offset; /* of `at` */
-	uint8_t *at, *end;
-	bool lost_after; /* PTC_AUX_TRUNCATED */
-	bool left_out;	 /* bytes before it are not wanted */
-	uint64_t bytes;	 /* that it takes */
-	uint8_t room[];	 /* headroom, then the bytes */
+	uint64_t aux_offset;   /* of `at` in the stream */
+	uint8_t *at, *end;     /* in bytes[] */
+	bool lost_after;       /* PTC_AUX_TRUNCATED: the AUX buffer was full */
+	bool skipped_before;   /* bytes that are not selected were left out before it */
+	uint64_t memory_bytes; /* that the piece takes */
+	uint8_t bytes[];       /* headroom for the end of the piece before, then AUX data */
 };
 
+/*
+ * A stream: the AUX data of one CPU, or of one thread. cpu is the host's CPU of the stream, or stands for
+ * the one where its thread runs. In VMX non-root operation the stream is at a vCPU of a guest.
+ */
 struct stream {
 	struct stream *next;
-	struct ptc_stream info;
-	uint32_t id;
-	struct pt_flow flow;
-	struct pt_emit_stream out;
-	struct piece *first, **last;
 	struct session *session;
-	struct pt_cpu_context cpu;	    /* the host's CPU or thread that it is of */
-	struct pt_cpu_context *cpu_context; /* where it is now: &cpu, or a guest's vCPU */
-	bool begun;			    /* at or before the time that is wanted */
-	uint64_t switch_vmcs;		    /* at the last switch of the CPU */
+	uint32_t id;
+	struct ptc_stream info;
+	struct pt_flow *flow;	   /* owned */
+	struct pt_emit_stream out; /* what the flow reports, by who runs */
+
+	struct piece *first, **last;
+	bool reached_begin; /* of the time that is selected (select.c) */
+
+	struct pt_cpu_context cpu;
+	struct pt_cpu_context
+	    *cpu_context;     /* where the flow is now: &cpu, or a guest's vCPU (the machine's) */
+	uint64_t switch_vmcs; /* the VMCS, when the CPU last switched threads */
 };
 
-struct vmcs { /* which vCPU it was last */
-	uint64_t address;
-	struct pt_cpu_context *cpu_context;
-	struct pt_task *task; /* its thread in the host */
+/* The vCPU that had this VMCS last, and its thread in the host (vcpu.c). */
+struct vmcs_owner {
+	uint64_t vmcs;
+	struct pt_cpu_context *vcpu;
+	struct pt_task *task;
+};
+
+/*
+ * Sideband records in the order of host time. They lie in [first, end) of records, with room on both sides.
+ * Records of a guest whose clock is not known yet wait in a list beside it, in the order of arrival.
+ */
+struct record_queue {
+	struct pt_sideband_record **records;
+	size_t first, end, room;
+	struct pt_sideband_record *waiting, **waiting_last;
+	uint64_t arrived; /* records so far: gives each its `order` */
+};
+
+/*
+ * What is selected, with `selection` having the VMs' pids. The ends of the selected time stand in the queue
+ * as marks, from when begin_known is true. before_begin and after_end say where the records that were
+ * applied are.
+ */
+struct selected {
+	bool all; /* nothing below counts */
+	struct pt_selection selection;
+	bool begin_known;
+	uint64_t begin_tsc; /* host TSC */
+	bool before_begin, after_end;
+};
+
+/*
+ * While a guest's sideband waits for its clock, AUX data is scanned for the guest's TSC and not decoded
+ * (guest_clock.c). done: the clocks are as well known as the scan can make them, and it was the last.
+ */
+struct guest_clock_search {
+	struct pt_vm_scan *scan; /* NULL: none is under way */
+	uint64_t scanned_bytes;
+	bool done;
+};
+
+/*
+ * A container has rounds (container.h, PTC_ROUND): up to round_tsc its sideband is complete, and its AUX
+ * data up to last_round_tsc, the round before. clock_changes: the state of the guests' clocks by which the
+ * records' times were computed (pt_vm_clocks_changes()).
+ */
+struct progress {
+	uint64_t round_tsc, last_round_tsc;
+	uint64_t clock_changes;
 };
 
 struct session {
+	const struct pt_session_options *options;
+	struct pt_session_result *result;
+
+	/* The recording: META, and what chunks.c reads from it before the first chunk of another kind
+	 * (started). */
 	struct ptc_meta *meta;
+	bool started;
+	struct pt_perf_clock perf_clock; /* the host's */
+	struct pt_clock_config clock;
+	bool timeless; /* AUX data or sideband has no time: the order of the container is all that is known */
+	bool kernel_traced; /* the host's */
+	/* A sideband record may explain what a stream shows if it is at most this far ahead of the stream's
+	 * clock: 1 ms where MTC or CYC packets keep the clock exact, else UINT64_MAX. TSC ticks. */
+	uint64_t window_tsc;
+	/* By the number of a perf_event_attr: the machine that recorded with it. */
+	struct pt_machine **attr_machines;
+	size_t attr_count, attr_room;
+
+	/* What decodes it. All are owned; vm exists once started. */
 	struct img_store *store;
 	struct pt_graph graph;
 	struct pt_machines *machines;
-	struct pt_machine *host;
-	struct pt_emit emit;
-	struct stream *streams;
-	struct pt_sideband_record **queue; /* [queue_at, queue_count): sideband that waits, in time order */
-	size_t queue_at, queue_count, queue_room;
-	struct pt_sideband_record *waiting,
-	    **waiting_last;	   /* guests' sideband whose time in the host is not known yet, in order */
-	struct pt_machine **attrs; /* whose the attrs are */
-	uint32_t attr_count;
-	unsigned quick; /* no code is followed: 1, 2 as in flow/flow.h */
-	struct pt_only chosen;
-	const struct pt_only *only; /* it; NULL: all is wanted */
-	bool before, past;	    /* the time that is wanted is to come; is over */
-	bool from_known;
-	uint64_t from_tsc;		  /* where it begins */
-	struct pt_session_events *events; /* samples */
-	struct pt_vm *vm;		  /* clocks, stays and round trips of guests */
+	struct pt_machine *host; /* one of them */
+	struct pt_session_events *events;
 	struct pt_vcpus vcpus;
-	struct pt_vm_scan *scan; /* while AUX data is held for it; NULL */
-	uint64_t held_bytes;
-	uint64_t clock_changes; /* that the queue's times are by */
-	bool clocks_known;	/* as well as AUX data that was held tells */
-	const struct pt_vm_options *tsc_offsets;
-	struct vmcs *vmcs;
-	size_t vmcs_count;
-	uint64_t order;
-	struct pt_conversion conversion;
-	struct pt_clock_config clock;
-	bool timeless, started, kernel_traced, guest_code;
-	uint64_t round_tsc,
-	    last_round_tsc; /* sideband is complete up to the first; AUX data up to the second */
-	/* how far a record may be ahead of a stream's clock to explain what the trace shows */
-	uint64_t window_tsc;
-	uint64_t kept_bytes, kept_max; /* of pieces and sideband that wait */
-	struct pt_session_result *result;
-	struct pt_error error; /* of a callback */
+	struct pt_vm *vm;
+	struct pt_emit emit;
+	enum pt_flow_detail detail; /* of what is selected */
+
+	struct stream *streams;
+	struct vmcs_owner *vmcs_owners;
+	size_t vmcs_owner_count, vmcs_owner_room;
+
+	struct record_queue queue;
+	struct selected selected;
+	struct guest_clock_search guest_clock;
+	struct progress progress;
+
+	/* Memory for pieces and for records that were not applied. */
+	uint64_t held_bytes, held_bytes_max;
+
+	/* Of a callback. */
 	bool failed;
+	struct pt_error error;
 };
 
-/* queue.c. Functions that return int: 0, or -1 and *e. */
+/* A callback has failed with *e. Only the first error is kept. */
+static inline void pt_session_fail(struct session *s, const struct pt_error *e)
+{
+	if (s->failed)
+		return;
+	s->failed = true;
+	s->error = *e;
+}
 
-/* Takes side, which the queue frees. */
-int pt_session_queue(struct session *s, struct pt_sideband_record *side, struct pt_error *e);
-/* Guests' sideband that waited for its clock, when that is known now. */
-/* The machine's sideband has no time: the trace has none, or nobody knows its clock. */
-bool pt_session_timeless(const struct session *s, const struct pt_machine *m);
+/* ---- queue.c ------------------------------------------------------------------------------------------ */
+
+/*
+ * Accounts for bytes that are held from now on; whoever frees them subtracts them from held_bytes.
+ * PT_ERR_NO_MEMORY: they would be more than held_bytes_max.
+ */
+int pt_session_hold_bytes(struct session *s, uint64_t bytes, struct pt_error *e);
+
+/* True if the machine's sideband records cannot be ordered by time: the recording has no time, or
+ * --tsc-offset contradicts the guest's TSC packets. */
+bool pt_session_is_timeless(const struct session *s, const struct pt_machine *m);
+
+/* Puts the record, which becomes the queue's also on failure, at its time; or among the waiting ones while
+ * that is not known. PT_ERR_NO_MEMORY. */
+int pt_session_queue_add(struct session *s, struct pt_sideband_record *record, struct pt_error *e);
+
+/* Queues the guests' records that were waiting for their clock. With all, also those whose time is still
+ * unknown (at the end of the trace). PT_ERR_NO_MEMORY. */
 int pt_session_queue_waiting(struct session *s, bool all, struct pt_error *e);
-/* What is known of the guests' clocks has changed: their sideband in the queue gets its time anew. */
-int pt_session_retime(struct session *s, struct pt_error *e);
-int pt_session_apply(struct session *s, const struct pt_sideband_record *side, struct pt_error *e);
-/* Applies at once, ahead of its time, what of the queue is not later than now + window_tsc and `matches`, up to the last
- * that `wanted` says yes to; nothing when there is none. True when there was. */
-bool pt_session_ahead(struct session *s, uint64_t now, uint64_t window_tsc,
-		      bool (*matches)(const struct pt_sideband_record *side, void *arg),
-		      bool (*wanted)(const struct pt_sideband_record *side, void *arg), void *arg);
-bool pt_session_missing(void *arg, struct pt_emit_stream *out, uint64_t ip);
-void pt_session_sideband_free(struct session *s);
+
+/* After the guests' clocks have changed: their records in the queue get new times, or wait again.
+ * PT_ERR_NO_MEMORY. */
+int pt_session_queue_retime(struct session *s, struct pt_error *e);
+
+/* The TSC of the first record; UINT64_MAX if there is none. */
+uint64_t pt_session_queue_tsc(const struct session *s);
+
+/* Takes the first record out; there must be one. Free it with pt_session_record_free(). */
+struct pt_sideband_record *pt_session_queue_take(struct session *s);
+
+/* Which records pt_session_queue_take_until() takes. Each function gets arg. */
+struct record_filter {
+	bool (*matches)(const struct pt_sideband_record *record, const void *arg);
+	bool (*is_last)(const struct pt_sideband_record *record, const void *arg); /* of records that match */
+	const void *arg;
+};
 
 /*
- * guest_clock.c. A guest's sideband that waits for its clock holds back the decode until AUX data tells the clock, at most
- * for 64 MB of it: what the guest mapped before has to be there when its code is met. Whether the container is a file
- * or a pipe makes no difference.
+ * Looks for the first record not later than limit_tsc that matches and is_last. Takes it out, and all that
+ * match before it. Returns them in order, linked by `next`; NULL if there is no such record, and then the
+ * queue is as it was.
  */
+struct pt_sideband_record *pt_session_queue_take_until(struct session *s, uint64_t limit_tsc,
+						       const struct record_filter *filter);
 
-/* Looks at AUX data: 1: it is to be held, 0: go on, -1 and *e. */
-int pt_session_hold(struct session *s, const struct ptc_aux *aux, uint32_t stream, struct pt_error *e);
-/* Before a decode. last: no AUX data follows. 1: hold on, 0: go on, -1 and *e. */
-int pt_session_release(struct session *s, bool last, struct pt_error *e);
+/* Of a record that was taken out. */
+void pt_session_record_free(struct session *s, struct pt_sideband_record *record);
+
+/* Frees all records. */
+void pt_session_queue_deinit(struct session *s);
+
+/* ---- select.c ----------------------------------------------------------------------------------------- */
+
+/* Once META is complete: the names of --vm become pids. PT_ERR_USAGE: there is no VM of a name. */
+int pt_session_select_vms(struct session *s, struct pt_error *e);
 
 /*
- * select.c. Ends of the time that is wanted are marks in the queue of sideband.
+ * Whether AUX data of the stream is to be kept: 1 yes, without its first *ret_skip bytes; 0 no; or -1 and
+ * *e: PT_ERR_USAGE (--time, but the trace has no time), PT_ERR_NO_MEMORY.
  */
+int pt_session_selects_aux(struct session *s, struct stream *st, const struct ptc_aux *aux,
+			   uint64_t *ret_skip, struct pt_error *e);
 
-/* META is there: names become pids. 0, or -1: PT_ERR_USAGE. */
-int pt_session_names(struct session *s, struct pt_error *e);
-/* AUX data of a stream that is to be looked at: *ret_skip bytes at its beginning are not. False: none of it is. */
-bool pt_session_wants(struct session *s, struct stream *st, const struct ptc_aux *aux, uint64_t *ret_skip,
-		      struct pt_error *e);
-/* Whether the stream's flow is wanted now: sets flow.skip and out.unwanted. */
-void pt_session_choose(struct stream *st);
-/* A mark's time has come. */
-void pt_session_mark(struct session *s, const struct pt_sideband_record *mark);
-/* A sample or switch is wanted. */
-bool pt_session_wants_event(const struct session *s, const struct pt_sideband_record *side);
+/* Sets how closely the stream's flow looks at what runs now, and out.unwanted. */
+void pt_session_select_detail(struct stream *st);
 
-/* context.c */
+/* A mark was reached: the beginning or the end of the selected time. */
+void pt_session_select_mark(struct session *s, const struct pt_sideband_record *mark);
 
-struct stream *pt_session_stream(struct session *s, uint32_t id); /* NULL: not declared */
-int pt_session_stream_add(struct session *s, uint32_t id, const struct ptc_stream *info, struct pt_error *e);
-void pt_session_streams_free(struct session *s);
-/* Whose code the stream's flow sees, from its seat. */
-void pt_session_codes(struct stream *st);
-/* Tells it to the VMs, where the record is of a thread that is traced by itself. */
-int pt_session_moved(struct session *s, const struct pt_sideband_record *side, struct pt_error *e);
-/* pid, tid run in seat from now on. */
+/* Whether a sample or switch record is to become an EVENT. */
+bool pt_session_selects_event(const struct session *s, const struct pt_sideband_record *record);
+
+/* ---- context.c ---------------------------------------------------------------------------------------- */
+
+/* Says to the stream's flow and output who runs in it, by cpu_context: which code the flow follows, and
+ * which thread, vCPU and machine the records are of. */
+void pt_session_update_context(struct stream *st);
+
+/*
+ * Thread tid of process pid runs in the context from now on. In a stream whose flow is still before the
+ * kernel's switch the change waits, as cpu_context->late. PT_ERR_NO_MEMORY.
+ */
 int pt_session_switch(struct session *s, struct pt_cpu_context *cpu_context, int32_t pid, int32_t tid,
 		      struct pt_error *e);
-/* The seat that a switch record tells of, NULL when no stream is there. */
-struct pt_cpu_context *pt_session_cpu_context(struct session *s, const struct pt_sideband_record *side);
 
-/* Bytes that are kept from now on: 0, or -1, they are too many. */
-static inline int pt_session_keep(struct session *s, uint64_t bytes, struct pt_error *e)
-{
-	if (bytes > s->kept_max - s->kept_bytes)
-		return pt_fail(
-		    e, PT_ERR_NO_MEMORY, PT_NO_OFFSET,
-		    "out of memory: sideband and AUX data that wait for their time take more than %llu MB",
-		    (unsigned long long)(s->kept_max >> 20));
-	s->kept_bytes += bytes;
-	return 0;
-}
+/* Makes the switch that waits in the context, if there is one. */
+void pt_session_switch_late(struct stream *st, struct pt_cpu_context *cpu_context);
 
-static inline uint64_t pt_session_sideband_bytes(const struct pt_sideband_record *side)
-{
-	return sizeof *side + side->size +
-	       112; /* the zeros behind it, its place in the queue, malloc()'s own */
-}
+/* The context that a switch record is about. NULL: no stream is of that CPU. */
+struct pt_cpu_context *pt_session_context_of(struct session *s, const struct pt_sideband_record *record);
+
+/* True if the task (may be NULL) is of a process that has code. */
+bool pt_session_has_user_code(const struct pt_task *task);
+
+/* True if the host's record was written by the thread, or on the CPU, that the stream is of. */
+bool pt_session_is_of_stream(const struct pt_sideband_record *record, const struct stream *st);
+
+/* ---- apply.c ------------------------------------------------------------------------------------------ */
+
+/* Changes code and threads, and writes events, as the record says. The caller frees it. PT_ERR_NO_MEMORY. */
+int pt_session_apply(struct session *s, const struct pt_sideband_record *record, struct pt_error *e);
+
+/* ---- ahead.c ------------------------------------------------------------------------------------------ */
+
+/* All return true if there was such a record. It has been applied then, and those of the same context, or
+ * process, before it. */
+
+/* A switch to that process; to that thread; to any that has user code, or an exec of the process that
+ * runs. */
+bool pt_session_ahead_to_process(struct stream *st, struct pt_cpu_context *cpu_context,
+				 const struct pt_process *process);
+bool pt_session_ahead_to_task(struct stream *st, struct pt_cpu_context *cpu_context,
+			      const struct pt_task *task);
+bool pt_session_ahead_to_user_code(struct stream *st, struct pt_cpu_context *cpu_context);
+
+/* Callbacks of struct pt_flow_env; arg is the stream. missing: a mapping of code at ip. switching: the next
+ * switch. */
+bool pt_session_on_missing(void *arg, struct pt_flow *f, uint64_t ip);
+void pt_session_on_switching(void *arg, struct pt_flow *f);
+
+/* ---- address_space.c, vcpu.c: callbacks of struct pt_flow_env; arg is the stream ----------------------- */
+
+void pt_session_on_user(void *arg, struct pt_flow *f);
+void pt_session_on_side(void *arg, struct pt_flow *f, const struct pt_vm_transition *transition);
+
+/* ---- stream.c ----------------------------------------------------------------------------------------- */
+
+/* NULL: it was not declared. */
+struct stream *pt_session_stream(struct session *s, uint32_t id);
+/* PT_ERR_BAD_INPUT (it was declared before), PT_ERR_NO_MEMORY. */
+int pt_session_stream_add(struct session *s, uint32_t id, const struct ptc_stream *info, struct pt_error *e);
+/* Keeps a copy of the AUX data but for its first `skip` bytes. PT_ERR_NO_MEMORY. */
+int pt_session_stream_add_aux(struct stream *st, const struct ptc_aux *aux, uint64_t skip,
+			      struct pt_error *e);
+/* Decodes up to the host TSC stop_tsc, or what there is of AUX data. last: no more follows. */
+void pt_session_stream_feed(struct stream *st, uint64_t stop_tsc, bool last);
+void pt_session_streams_deinit(struct session *s);
+
+/* ---- guest_clock.c ------------------------------------------------------------------------------------ */
+
+/* Scans AUX data if a guest's clock is wanted. PT_ERR_NO_MEMORY. */
+int pt_session_scan_aux(struct session *s, uint32_t stream, const struct ptc_aux *aux, struct pt_error *e);
+/* Before decoding. last: no AUX data follows. 1: the scan goes on, do not decode; 0: decode; or -1 and *e:
+ * PT_ERR_NO_MEMORY. */
+int pt_session_scan_end(struct session *s, bool last, struct pt_error *e);
+
+/* ---- advance.c ---------------------------------------------------------------------------------------- */
+
+/*
+ * Decodes up to decode_tsc and applies sideband records up to record_tsc, which is older than all AUX data
+ * to come. last: nothing follows. -1: any error of a callback, too.
+ */
+int pt_session_advance(struct session *s, uint64_t decode_tsc, uint64_t record_tsc, bool last,
+		       struct pt_error *e);
+
+/* ---- chunks.c ----------------------------------------------------------------------------------------- */
+
+/* Reads from META what decoding needs, and writes META records. Once, when META is complete; then it does
+ * nothing. PT_ERR_USAGE (--vm), PT_ERR_NO_MEMORY, errors of the writer. */
+int pt_session_start(struct session *s, struct pt_error *e);
+/* PT_ERR_BAD_INPUT or PT_ERR_TRUNCATED: the chunk is damaged. */
+int pt_session_take_chunk(struct session *s, const struct ptc_chunk *c, struct pt_error *e);
 
 #endif

@@ -1,135 +1,137 @@
 /*
- * select.c - a session that decodes only what is wanted (selection.h): which bytes, which threads, which time.
+ * select.c - a session that decodes a part of the trace (selection.h): which bytes, which threads, what
+ * time. The beginning and the end of the selected time are marks in the queue of sideband records, so that
+ * they take effect when all streams have reached them.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "decode/session/internal.h"
+#include "decode/session/psb_time.h"
 
-static int mark_add(struct session *s, uint64_t tsc, bool end, struct pt_error *e)
+int pt_session_select_vms(struct session *s, struct pt_error *e)
 {
-	/* As empty as a record can be: whoever looks at it sees type 0. */
-	struct pt_sideband_record *side = calloc(1, sizeof *side + 80);
-
-	if (!side)
-		return pt_fail_no_memory(e, NULL);
-	side->machine = s->host;
-	side->pid = side->tid = side->cpu = -1;
-	side->mark = true;
-	side->mark_end = end;
-	side->tsc = tsc;
-	return pt_session_queue(s, side, e);
-}
-
-/* The first AUX data tells when the trace begins: the times that are wanted, as TSC. */
-static int start_time(struct session *s, const struct ptc_aux *aux, struct pt_error *e)
-{
-	const struct pt_only *o = s->only;
-	uint64_t begin = 0, to;
-
-	if (s->from_known || (!o->from.given && !o->to.given))
-		return 0;
-	if (o->from.relative || o->to.relative) {
-		begin = pt_only_first_tsc(aux->bytes, aux->size);
-		if (begin == UINT64_MAX)
-			return 0; /* the next bytes may tell */
-	}
-	s->from_known = true;
-	s->from_tsc = o->from.given ? pt_only_tsc(&o->from, &s->conversion, begin) : 0;
-	to = o->to.given ? pt_only_tsc(&o->to, &s->conversion, begin) : UINT64_MAX;
-	if (s->timeless || (o->from.given && s->from_tsc == UINT64_MAX) || (o->to.given && to == UINT64_MAX))
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			       "the trace has no time, or not perf's clock: --time cannot be told");
-	if (o->from.given && mark_add(s, s->from_tsc, false, e) < 0)
-		return -1;
-	return o->to.given ? mark_add(s, to, true, e) : 0;
-}
-
-int pt_session_names(struct session *s, struct pt_error *e)
-{
-	const char *missing = pt_only_name_vms(&s->chosen, s->meta), *key, *value;
+	const char *missing = pt_selection_resolve_vms(&s->selected.selection, s->meta), *key, *value;
 	char there[256] = "none with a name";
 	size_t n = 0;
 
-	for (size_t i = 0; missing && n < sizeof there && ptc_meta_pair(s->meta, i, &key, &value); i++) {
+	if (!missing)
+		return 0;
+	for (size_t i = 0; n < sizeof there && ptc_meta_pair(s->meta, i, &key, &value); i++) {
 		const char *what = strrchr(key, '.');
 
 		if (strncmp(key, "machine.", 8) == 0 && (!strcmp(what, ".name") || !strcmp(what, ".host")))
 			n += (size_t)snprintf(there + n, sizeof there - n, "%s%s (%d)", n ? ", " : "", value,
 					      atoi(key + 8));
 	}
-	return missing ? pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-				 "--vm %s: the recording has no such VM; it has: %s", missing, there)
-		       : 0;
+	return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--vm %s: the recording has no such VM; it has: %s",
+		       missing, there);
 }
 
-bool pt_session_wants(struct session *s, struct stream *st, const struct ptc_aux *aux, uint64_t *ret_skip,
-		      struct pt_error *e)
+static int queue_mark(struct session *s, uint64_t tsc, bool end, struct pt_error *e)
 {
-	bool past;
+	/* As empty as a record can be: its perf_event_header reads as zeros, which is no type of perf's. */
+	struct pt_sideband_record *mark = pt_sideband_record_create(NULL, 0);
+
+	if (!mark)
+		return pt_fail_no_memory(e, "sideband");
+	mark->machine = s->host;
+	mark->mark = true;
+	mark->mark_end = end;
+	mark->tsc = tsc;
+	return pt_session_queue_add(s, mark, e);
+}
+
+/* The selected time as TSC, once it is known when the trace begins: the first AUX data with a time says
+ * so. */
+static int find_time(struct session *s, const struct ptc_aux *aux, struct pt_error *e)
+{
+	const struct pt_time_bound *from = &s->selected.selection.from, *to = &s->selected.selection.to;
+	uint64_t trace_tsc = 0, end_tsc;
+
+	if (s->selected.begin_known || (!from->given && !to->given))
+		return 0;
+	if (from->relative || to->relative) {
+		trace_tsc = pt_psb_time_first(aux->bytes, aux->size);
+		if (trace_tsc == UINT64_MAX)
+			return 0;
+	}
+	s->selected.begin_known = true;
+	s->selected.begin_tsc = from->given ? pt_time_bound_tsc(from, &s->perf_clock, trace_tsc) : 0;
+	end_tsc = to->given ? pt_time_bound_tsc(to, &s->perf_clock, trace_tsc) : UINT64_MAX;
+	if (s->timeless || (from->given && s->selected.begin_tsc == UINT64_MAX) ||
+	    (to->given && end_tsc == UINT64_MAX))
+		return pt_fail(
+		    e, PT_ERR_USAGE, PT_NO_OFFSET,
+		    "--time: the recording has no time, or its relation to perf's clock is unknown");
+	if (from->given && queue_mark(s, s->selected.begin_tsc, false, e) < 0)
+		return -1;
+	return to->given ? queue_mark(s, end_tsc, true, e) : 0;
+}
+
+int pt_session_selects_aux(struct session *s, struct stream *st, const struct ptc_aux *aux,
+			   uint64_t *ret_skip, struct pt_error *e)
+{
+	const struct pt_selection *selection = &s->selected.selection;
 
 	*ret_skip = 0;
-	if (!s->only)
-		return true;
-	if (start_time(s, aux, e) < 0) {
-		s->failed = true;
-		s->error = *e;
-		return false;
-	}
-	if (s->past || !pt_only_cpu(s->only, st->info.cpu))
-		return false;
-	if (st->info.tid > 0 && !pt_only_thread(s->only, st->info.pid, st->info.tid))
-		return false;
-	if (s->only->from.given && s->from_known && !st->begun) {
-		*ret_skip = pt_only_psb(aux->bytes, aux->size, s->from_tsc, &past);
-		st->begun = past;
-	}
-	return true;
+	if (s->selected.all)
+		return 1;
+	if (find_time(s, aux, e) < 0)
+		return -1;
+	if (s->selected.after_end || !pt_selection_has_cpu(selection, st->info.cpu))
+		return 0;
+	if (st->info.tid > 0 && !pt_selection_has_thread(selection, st->info.pid, st->info.tid))
+		return 0;
+	if (selection->from.given && s->selected.begin_known && !st->reached_begin)
+		*ret_skip =
+		    pt_psb_time_last(aux->bytes, aux->size, s->selected.begin_tsc, &st->reached_begin);
+	return 1;
 }
 
-void pt_session_choose(struct stream *st)
+void pt_session_select_detail(struct stream *st)
 {
 	struct session *s = st->session;
+	const struct pt_selection *selection = &s->selected.selection;
 	const struct pt_task *task = st->cpu.task;
-	bool was = st->out.unwanted, guest = st->cpu_context != &st->cpu;
+	bool was_unwanted = st->out.unwanted, selected;
 
-	st->flow.quick = s->quick;
-	if (s->quick)
-		st->flow.skip = true;
-	if (!s->only)
+	if (s->selected.all) {
+		pt_flow_set_detail(st->flow, s->detail);
 		return;
-	st->out.unwanted = s->before || s->past || !pt_only_cpu(s->only, st->info.cpu) ||
-			   !pt_only_thread(s->only, task ? task->pid : -1, task ? task->tid : -1);
-	st->flow.skip = s->quick || st->out.unwanted || !pt_only_side(s->only, guest);
-	if (st->out.unwanted || !pt_only_side(s->only, guest))
-		st->flow.quick = 0;
-	if (st->out.unwanted && !was)
-		s->emit.vm->gap(s->emit.vm_arg, &st->out, &st->flow);
-	else if (st->flow.skip)
-		s->emit.vm->no_image(s->emit.vm_arg, &st->out, &st->flow);
+	}
+	st->out.unwanted = s->selected.before_begin || s->selected.after_end ||
+			   !pt_selection_has_cpu(selection, st->info.cpu) ||
+			   !pt_selection_has_thread(selection, task ? task->pid : -1, task ? task->tid : -1);
+	selected = !st->out.unwanted && pt_selection_has_side(selection, st->cpu_context != &st->cpu);
+	pt_flow_set_detail(st->flow, selected ? s->detail : PT_FLOW_TRANSITIONS_ONLY);
+	if (st->out.unwanted && !was_unwanted)
+		s->emit.vm->gap(s->emit.vm_arg, &st->out, st->flow);
+	else if (!pt_flow_follows(st->flow))
+		s->emit.vm->no_image(s->emit.vm_arg, &st->out, st->flow);
 }
 
-void pt_session_mark(struct session *s, const struct pt_sideband_record *mark)
+void pt_session_select_mark(struct session *s, const struct pt_sideband_record *mark)
 {
 	if (mark->mark_end)
-		s->past = true;
+		s->selected.after_end = true;
 	else
-		s->before = false;
-	for (struct stream *st = s->streams; st; st = st->next) {
-		pt_flow_pause(&st->flow, true);
-		pt_session_codes(st);
-		pt_flow_resume(&st->flow);
-	}
+		s->selected.before_begin = false;
 }
 
-bool pt_session_wants_event(const struct session *s, const struct pt_sideband_record *side)
+bool pt_session_selects_event(const struct session *s, const struct pt_sideband_record *record)
 {
-	if (!s->only)
+	const struct selected *selected = &s->selected;
+	const struct pt_selection *selection = &selected->selection;
+	bool guest = record->machine->pid != 0;
+
+	if (selected->all)
 		return true;
-	if (s->before || s->past || !pt_only_side(s->only, side->machine->pid != 0))
+	if (selected->before_begin || selected->after_end || !pt_selection_has_side(selection, guest))
 		return false;
-	if (side->machine->pid) /* a guest's: of which vCPU thread is not known */
-		return pt_only_thread(s->only, side->machine->pid, -1) || !s->only->pids.count;
-	return pt_only_cpu(s->only, side->cpu) && pt_only_thread(s->only, side->pid, side->tid);
+	if (guest) /* of which vCPU thread is not known */
+		return pt_selection_has_thread(selection, record->machine->pid, -1) || !selection->pids.count;
+	return pt_selection_has_cpu(selection, record->cpu) &&
+	       pt_selection_has_thread(selection, record->pid, record->tid);
 }

@@ -1,9 +1,9 @@
 /*
  * session.h - a whole decode: container in, records out.
  *
- * Reads chunks, keeps sideband until its time has come, gives each stream's bytes to its flow, and applies what
- * changes code or threads when all streams have reached its time. Memory holds the AUX data of about two rounds
- * (container.h, PTC_ROUND). A container that makes it hold more than there is (a small one can, compressed) is refused.
+ * Reads chunks, keeps sideband records until their time has come, gives each stream's AUX data to its flow,
+ * and applies what changes code or threads when all streams have reached its time. Memory holds the AUX
+ * data of about two rounds (container.h, PTC_ROUND).
  */
 #ifndef DECODE_SESSION_SESSION_H
 #define DECODE_SESSION_SESSION_H
@@ -11,41 +11,50 @@
 #include "decode/output/emit.h"
 #include "schema/container.h"
 
-struct pt_only;
+struct pt_selection;
 struct pt_vm_options;
 
+/* Zeroed but for what is wanted. What pointers point at is the caller's and must live until the end of
+ * pt_session_run(). */
 struct pt_session_options {
-	bool calls;	  /* build call stacks */
-	bool definitions; /* write names, edges, paths (not for --null) */
-	/* VMs without a kernel in the container run code of their own process (KVM selftests) */
-	bool guest_code;
-	bool stats; /* hash and counts by kind, as ../shared/bench has them */
-	size_t
-	    graph_bytes; /* for decoded code and paths (pt_graph_limit()); 0: PT_GRAPH_BYTES. Call paths in proportion */
-	/* for what is held of the container: sideband and AUX data whose time has not come, code, symbols; 0: three quarters of the
-	 * machine's memory */
-	uint64_t held_bytes;
-	const struct pt_text *text;
-	FILE *used_code; /* list the code that was read there at the end (code/image_used.h); NULL: do not */
-	/* 1: no code, but the addresses that packets have, as events; 2: those of PSBs only; 0: no */
-	unsigned quick;
-	const struct pt_only *only;		 /* what is wanted; NULL: all */
+	/* What is decoded. */
+	const struct pt_selection *selection; /* NULL: all */
+	unsigned quick;	 /* 1: no code, but the addresses in packets, as events; 2: in PSB+ only */
+	bool guest_code; /* VMs without a kernel in the container run code of their own process */
 	const struct pt_vm_options *tsc_offsets; /* --tsc-offset; NULL: none */
+
+	/* What is written. */
+	bool calls;		    /* build call stacks */
+	bool definitions;	    /* names, edges, paths; false for --null */
+	bool stats;		    /* count branches by kind, and hash them */
+	const struct pt_text *text; /* lines instead of records; NULL: records */
+	FILE *used_code; /* lists the code that was read, at the end (code/image_used.h); NULL: no */
+
+	/*
+	 * Memory, in bytes. graph_bytes: for decoded code and paths (pt_graph_limit()), and call paths in
+	 * proportion; 0: PT_GRAPH_BYTES. held_bytes: for sideband and AUX data whose time has not come, and
+	 * as much for code and symbols; 0: three quarters of the machine's memory.
+	 */
+	size_t graph_bytes;
+	uint64_t held_bytes;
 };
 
 struct pt_session_result {
-	uint64_t aux_bytes, packets, psbs, insns, branches, errors, runs, not_taken;
-	uint64_t by_kind[PTR_KINDS];
-	uint64_t hash;	  /* stats only */
-	uint64_t stop_ip; /* of the last stream: where it was when tracing stopped */
+	uint64_t aux_bytes, packets, psbs, insns, branches, errors, runs;
+	uint64_t not_taken;	     /* conditional branches */
+	uint64_t by_kind[PTR_KINDS]; /* branches; with stats only */
+	uint64_t hash;		     /* of all branches, as ../shared/bench defines it; with stats only */
+	uint64_t stop_ip;	     /* where the last stream was when tracing stopped */
 	bool incomplete;  /* the container was cut or damaged, or something was not seen: exit status 3 */
-	char damage[256]; /* how, "" when it was whole */
+	char damage[256]; /* how it was cut or damaged, "" when it was whole */
 };
 
 /*
- * Decodes all of r into w (ptr_writer_finish() is the caller's). Returns 0; or -1: PT_ERR_IO, PT_ERR_CLOSED,
- * PT_ERR_NO_MEMORY (of held_bytes, too), PT_ERR_BAD_INPUT (nothing could be decoded). A container that is cut or damaged gives 0 and
- * result->incomplete, with an error record.
+ * Decodes all of r into w; ptr_writer_finish() is left to the caller. Of a container that is cut or damaged
+ * all before that place is decoded; then result->incomplete is set, and there is an error record. Returns
+ * 0; or -1: PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_USAGE (the selection does not fit the recording),
+ * PT_ERR_NO_MEMORY (or more than held_bytes, as a small compressed container may make it), PT_ERR_BAD_INPUT
+ * or PT_ERR_TRUNCATED (nothing could be decoded).
  */
 int pt_session_run(struct ptc_reader *r, struct ptr_writer *w, const struct pt_session_options *options,
 		   struct pt_session_result *result, struct pt_error *e);

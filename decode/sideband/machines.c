@@ -1,10 +1,18 @@
 /* machines.c - see machines.h. */
 #include "decode/sideband/machines.h"
+#include "schema/array.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+struct pt_page_tables {
+	uint64_t cr3;
+	struct pt_process *process;	/* NULL: not learnt, only doubted */
+	const struct pt_process *doubt; /* another one, which the sideband says it is */
+	uint32_t doubts;		/* that many times in a row */
+};
 
 struct pt_machines {
 	struct img_store *store;
@@ -30,6 +38,22 @@ struct pt_machines *pt_machines_create(struct img_store *store, struct pt_graph 
 	return m;
 }
 
+static void machine_destroy(struct pt_machine *m)
+{
+	while (m->cpu_contexts) {
+		struct pt_cpu_context *cpu_context = m->cpu_contexts;
+
+		m->cpu_contexts = cpu_context->next;
+		free(cpu_context);
+	}
+	pt_tasks_destroy(m->tasks);
+	pt_sideband_attrs_deinit(&m->attrs);
+	img_space_deinit(&m->space);
+	pt_unknown_process_deinit(&m->unknown_process);
+	free(m->page_tables);
+	free(m);
+}
+
 void pt_machines_destroy(struct pt_machines *m)
 {
 	if (!m)
@@ -38,17 +62,7 @@ void pt_machines_destroy(struct pt_machines *m)
 		struct pt_machine *one = m->first;
 
 		m->first = one->next;
-		while (one->cpu_contexts) {
-			struct pt_cpu_context *cpu_context = one->cpu_contexts;
-
-			one->cpu_contexts = cpu_context->next;
-			free(cpu_context);
-		}
-		pt_tasks_destroy(one->tasks);
-		img_space_deinit(&one->space);
-		pt_unknown_process_deinit(&one->unknown_process);
-		free(one->spaces);
-		free(one);
+		machine_destroy(one);
 	}
 	free(m);
 }
@@ -58,7 +72,8 @@ struct pt_machine *pt_machines_first(struct pt_machines *m)
 	return m->first;
 }
 
-/* Its VM's name, with the pid where another machine has that: a VM can be called "host", and two can be called alike. */
+/* Its VM's name, and the pid where another machine has that name: a VM can be called "host", and two can be
+ * called alike. */
 static void name_machine(const struct pt_machines *m, struct pt_machine *one)
 {
 	const struct pt_machine *other = m->first;
@@ -89,11 +104,12 @@ struct pt_machine *pt_machine_get(struct pt_machines *m, int32_t pid)
 	if (!one)
 		return NULL;
 	one->pid = pid;
+	one->graph = m->graph;
 	name_machine(m, one);
 	img_space_init(&one->space);
 	img_space_of(&one->space, m->store, pid, PTC_ANY_PID);
 	one->code = pt_graph_code(m->graph, &one->space);
-	one->tasks = one->code ? pt_tasks_create(m->store, m->graph, one) : NULL;
+	one->tasks = one->code ? pt_tasks_create(m->graph, one, &one->space) : NULL;
 	if (!one->tasks) {
 		free(one);
 		return NULL;
@@ -124,77 +140,72 @@ struct pt_cpu_context *pt_machine_cpu_context(struct pt_machine *m, int32_t vcpu
 	return *at;
 }
 
-static struct pt_address_space *find(const struct pt_machine *m, uint64_t cr3)
+/* ---- Page tables ------------------------------------------------------------------------------------ */
+
+static struct pt_page_tables *find(const struct pt_machine *m, uint64_t cr3)
 {
-	for (uint32_t i = m->space_count; i-- > 0;)
-		if (m->spaces[i].cr3 == cr3)
-			return &m->spaces[i];
+	for (size_t i = m->page_table_count; i-- > 0;)
+		if (m->page_tables[i].cr3 == cr3)
+			return &m->page_tables[i];
 	return NULL;
 }
 
 struct pt_process *pt_machine_process(const struct pt_machine *m, uint64_t cr3)
 {
-	const struct pt_address_space *a = find(m, cr3);
+	const struct pt_page_tables *t = find(m, cr3);
 
-	return a ? a->process : NULL;
+	return t ? t->process : NULL;
 }
 
-static struct pt_address_space *find_or_add(struct pt_machine *m, uint64_t cr3)
+/* NULL: no memory. It is asked for again, so no error comes of it. */
+static struct pt_page_tables *find_or_add(struct pt_machine *m, uint64_t cr3)
 {
-	struct pt_address_space *a = find(m, cr3);
+	struct pt_page_tables *t = find(m, cr3);
 
-	if (!a && m->space_count == m->space_room) {
-		uint32_t room = m->space_room ? m->space_room * 2 : 32;
-		struct pt_address_space *spaces = realloc(m->spaces, room * sizeof *spaces);
-
-		if (!spaces)
-			return NULL; /* it is asked for again */
-		m->spaces = spaces;
-		m->space_room = room;
-	}
-	if (!a) {
-		a = &m->spaces[m->space_count++];
-		*a = (struct pt_address_space){.cr3 = cr3};
-	}
-	return a;
+	if (t || pt_array_grow(&m->page_tables, m->page_table_count, &m->page_table_room, NULL) < 0)
+		return t;
+	t = &m->page_tables[m->page_table_count++];
+	*t = (struct pt_page_tables){.cr3 = cr3};
+	return t;
 }
 
 void pt_machine_learn(struct pt_machine *m, uint64_t cr3, struct pt_process *process)
 {
-	struct pt_address_space *a;
+	struct pt_page_tables *t;
 
 	pt_machine_forget(m, process);
-	a = find_or_add(m, cr3);
-	if (!a)
+	t = find_or_add(m, cr3);
+	if (!t)
 		return;
-	if (a->process)
-		a->process->fresh = true;
-	*a = (struct pt_address_space){.cr3 = cr3, .process = process};
-	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): nobody has a space, but somebody learns of it */
+	if (t->process)
+		t->process->fresh = true;
+	*t = (struct pt_page_tables){.cr3 = cr3, .process = process};
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): page tables without a process are not
+	 * learnt */
 	process->fresh = false;
 }
 
 uint32_t pt_machine_doubt(struct pt_machine *m, uint64_t cr3, const struct pt_process *process, bool again)
 {
-	struct pt_address_space *a = process ? find_or_add(m, cr3) : find(m, cr3);
+	struct pt_page_tables *t = process ? find_or_add(m, cr3) : find(m, cr3);
 
-	if (!a)
+	if (!t)
 		return 0;
-	if (a->doubt != process)
-		a->doubts = 0;
-	if (process && (!again || !a->doubts))
-		a->doubts++;
-	a->doubt = process;
-	return a->doubts;
+	if (t->doubt != process)
+		t->doubts = 0;
+	if (process && (!again || !t->doubts))
+		t->doubts++;
+	t->doubt = process;
+	return t->doubts;
 }
 
 void pt_machine_forget(struct pt_machine *m, const struct pt_process *process)
 {
-	uint32_t to = 0;
+	size_t to = 0;
 
-	for (uint32_t i = 0; i < m->space_count; i++)
-		if (m->spaces[i].process != process &&
-		    (m->spaces[i].process || m->spaces[i].doubt != process))
-			m->spaces[to++] = m->spaces[i];
-	m->space_count = to;
+	for (size_t i = 0; i < m->page_table_count; i++)
+		if (m->page_tables[i].process != process &&
+		    (m->page_tables[i].process || m->page_tables[i].doubt != process))
+			m->page_tables[to++] = m->page_tables[i];
+	m->page_table_count = to;
 }

@@ -18,12 +18,15 @@ struct pt_sample {
 	size_t raw_bytes;
 };
 
-/* record: from its perf_event_header on, of its size (>= 8). Fields behind the raw bytes are not looked at. False when the
- * record is too short for what sample_type says is in it, or is no sample. */
+/*
+ * record: from its perf_event_header on, size (>= 8) bytes. Fields after the raw bytes are ignored. False
+ * when the record is too short for what sample_type says is in it, or is no sample.
+ */
 bool pt_sample_parse(const uint8_t *record, size_t size, uint64_t sample_type, uint64_t read_format,
 		     struct pt_sample *ret);
 
-/* The event's id alone, when sample_type has PERF_SAMPLE_IDENTIFIER: then it is at the same place in all events' samples. */
+/* The event's id alone, when sample_type has PERF_SAMPLE_IDENTIFIER, which puts it at the same place in the
+ * samples of all events. False when the record is too short. */
 bool pt_sample_identifier(const uint8_t *record, size_t size, uint64_t *ret);
 
 #endif

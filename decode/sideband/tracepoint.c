@@ -3,13 +3,15 @@
 
 #include <ctype.h>
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define FIELDS_MAX   512 /* more than any tracepoint has */
-#define FIELDS_TIMES 4	 /* bytes of all fields of an event, in its lengths */
+#include "schema/array.h"
+
+#define FIELDS_MAX 512 /* more than any tracepoint has */
+/* Bytes of all fields of a sample together, in multiples of its length. Fields of a sound format hardly
+ * overlap. */
+#define FIELDS_TIMES 4
 
 enum kind { NUMBER, STRING, DYNAMIC_STRING, ARRAY, DYNAMIC_ARRAY, BYTES };
 
@@ -23,89 +25,12 @@ struct field {
 
 struct pt_tracepoint {
 	struct field *fields;
-	size_t count;
+	size_t count, room;
 };
-
-/* ---- Text ------------------------------------------------------------------------------------------- */
-
-static bool reserve(struct pt_text_buffer *b, size_t more)
-{
-	size_t need = b->length + more + 1, room = b->room ? b->room : 256;
-	char *text;
-
-	if (need <= b->room)
-		return true;
-	while (room < need)
-		room *= 2;
-	text = b->failed ? NULL : realloc(b->text, room);
-	if (!text) {
-		b->failed = true;
-		return false;
-	}
-	b->text = text;
-	b->room = room;
-	return true;
-}
-
-void pt_text_add(struct pt_text_buffer *b, const char *format, ...)
-{
-	va_list ap;
-	int n;
-
-	va_start(ap, format);
-	n = vsnprintf(NULL, 0, format, ap);
-	va_end(ap);
-	if (n < 0 || !reserve(b, (size_t)n))
-		return;
-	va_start(ap, format);
-	vsnprintf(b->text + b->length, (size_t)n + 1, format, ap);
-	va_end(ap);
-	b->length += (size_t)n;
-}
-
-/* Bytes of the UTF-8 character at p, 0 when it is none (Unicode, table 3-7). */
-static size_t utf8(const uint8_t *p, size_t n)
-{
-	size_t bytes = p[0] < 0x80		     ? 1
-		       : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
-		       : (p[0] & 0xf0) == 0xe0	     ? 3
-		       : p[0] >= 0xf0 && p[0] < 0xf5 ? 4
-						     : 0;
-
-	if (!bytes || bytes > n)
-		return 0;
-	for (size_t i = 1; i < bytes; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	if (bytes == 3 && ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] >= 0xa0)))
-		return 0;
-	if (bytes == 4 && ((p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] >= 0x90)))
-		return 0;
-	return bytes;
-}
-
-void pt_text_add_json(struct pt_text_buffer *b, const uint8_t *s, size_t size)
-{
-	size_t n = strnlen((const char *)s, size), i = 0;
-
-	pt_text_add(b, "\"");
-	while (i < n) {
-		size_t bytes = utf8(s + i, n - i);
-
-		if (bytes == 0 || s[i] < 0x20 || s[i] == 0x7f)
-			pt_text_add(b, "\\u%04x", s[i]);
-		else if (s[i] == '"' || s[i] == '\\')
-			pt_text_add(b, "\\%c", s[i]);
-		else
-			pt_text_add(b, "%.*s", (int)bytes, (const char *)s + i);
-		i += bytes ? bytes : 1;
-	}
-	pt_text_add(b, "\"");
-}
 
 /* ---- The format ------------------------------------------------------------------------------------- */
 
-/* The text behind `key` in [p, end), up to the ';'; false when it is not there. */
+/* The text after `key` in [p, end), up to the ';'. False when it is not there. */
 static bool part(const char *p, const char *end, const char *key, const char **ret, size_t *ret_size)
 {
 	size_t n = strlen(key);
@@ -162,7 +87,8 @@ static unsigned element_size(const char *type, size_t n)
 	return 1;
 }
 
-/* "char prev_comm[16]", "__data_loc char[] name", "u64 ip", "const char * name": fills name, kind and element. */
+/* "char prev_comm[16]", "__data_loc char[] name", "u64 ip", "const char * name": fills name, kind and
+ * element. */
 static bool declaration(const char *p, size_t n, struct field *f)
 {
 	size_t end = n, begin, type;
@@ -208,7 +134,7 @@ struct pt_tracepoint *pt_tracepoint_create(const char *format, size_t bytes)
 		return NULL;
 	while (p < end && t->count < FIELDS_MAX) {
 		const char *line = p, *stop = memchr(p, '\n', (size_t)(end - p)), *text;
-		struct field f = {0}, *fields;
+		struct field f = {0};
 		unsigned is_signed = 0;
 		size_t n;
 
@@ -222,13 +148,11 @@ struct pt_tracepoint *pt_tracepoint_create(const char *format, size_t bytes)
 		f.is_signed = is_signed;
 		if (!declaration(text, n, &f) || !strncmp(f.name, "common_", 7))
 			continue;
-		fields = realloc(t->fields, (t->count + 1) * sizeof *fields);
-		if (!fields) {
+		if (pt_array_grow(&t->fields, t->count, &t->room, NULL) < 0) {
 			pt_tracepoint_destroy(t);
 			return NULL;
 		}
-		t->fields = fields;
-		fields[t->count++] = f;
+		t->fields[t->count++] = f;
 	}
 	return t;
 }
@@ -282,7 +206,7 @@ static bool locate(const struct field *f, const uint8_t *raw, size_t raw_bytes, 
 	return at <= raw_bytes && where[1] <= raw_bytes - at;
 }
 
-/* *left: bytes that may still be told of the event. Fields hardly overlap, so that a sound format does with these. */
+/* *left: bytes of the sample that may still be printed. */
 static void add_value(struct pt_text_buffer *b, const struct field *f, const uint8_t *raw, size_t raw_bytes,
 		      size_t *left)
 {

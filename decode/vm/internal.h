@@ -1,139 +1,219 @@
 /*
- * internal.h - what vm.c (clocks, samples), exits.c (stays and round trips) and host.c (what the host did in a round
- * trip) share; vm.h is the contract.
+ * internal.h - what the sources of vm.h's contract share:
+ *
+ * - vm.c: the object; what streams show, handed on to the others.
+ * - exits.c: guest runs and VM exit intervals, from their beginning to their record.
+ * - schedule.c: a vCPU's thread leaves its CPU and comes back, in a VM exit interval.
+ * - host.c: what the host did in a VM exit interval.
+ * - samples.c: what Event Trace and KVM's tracepoints say about a VM exit or entry.
+ * - vmcs.c: which vCPU a VMCS belongs to, and so which clock a guest has.
  */
 #ifndef DECODE_VM_INTERNAL_H
 #define DECODE_VM_INTERNAL_H
 
-#include "decode/vm/vm.h"
+#include "decode/flow/flow.h"
+#include "decode/flow/vm_transition.h"
+#include "decode/sideband/machines.h"
 #include "decode/vm/kvm.h"
+#include "decode/vm/vm.h"
 
-/* What the host's own trace tells of a round trip. */
+struct pt_vm_stream;
+
+/* ---- A vCPU ----------------------------------------------------------------------------------------- */
+
+/* What the host's trace shows in a VM exit interval: its functions (kvm.h). */
 struct pt_vm_host {
-	bool found;	   /* a handler */
-	bool interrupt;	   /* an interrupt was handed on; its entry comes next */
-	bool in_handler;   /* depth counts frames under it */
-	bool in_user;	   /* the VM process's own code runs, since user_tsc */
-	bool halt, blocks; /* kvm_vcpu_halt() was called; kvm_vcpu_block() was */
-	uint32_t checks;   /* calls of kvm_vcpu_check_block() before another thread ran */
-	int64_t depth, deepest_depth;
-	struct img_space *space;
-	uint64_t handler_ip, deepest_ip;
-	uint64_t user_tsc;
+	struct {
+		bool found;    /* KVM has called one: it says the reason */
+		bool on_stack; /* it has not returned: depth counts frames under it */
+		struct img_space *space;
+		uint64_t ip, deepest_ip;
+		int64_t depth, deepest_depth;
+	} handler;
+	bool interrupt; /* an interrupt was handed on; its entry comes next */
+	struct {
+		bool called, blocks; /* kvm_vcpu_halt() was called; kvm_vcpu_block() was */
+		uint32_t checks;     /* calls of kvm_vcpu_check_block() before another thread ran */
+	} halt;
+	struct {
+		bool inside; /* the VM process's own code runs */
+		uint64_t since_tsc;
+	} user;
+};
+
+/* The intervals of a vCPU are written late: a guest run when the uncertainty of its exit is known; a VM exit
+ * after the guest run that follows, whose number it has. */
+struct pt_vm_run_interval {
+	struct ptr_guest_run record;
+	bool open;			    /* the vCPU is in it */
+	bool ended;			    /* and it is still to be written */
+	uint64_t entry_insns, entry_cycles; /* the stream's at the entry */
+};
+
+struct pt_vm_exit_interval {
+	struct ptr_vmexit record; /* the vCPU is in it when open */
+	bool open;
+	struct ptr_vmexit last; /* the one before, still to be written when last_ended */
+	bool last_ended;
+};
+
+/* Its thread's time on and off CPUs, in a VM exit interval. */
+struct pt_vm_cpu_time {
+	uint64_t insns, cycles; /* the stream's when it came on: what comes after is its own */
+	uint64_t off_tsc;	/* when it went off; PTR_NO_TSC: it is on, or unknown */
+	bool leaving;		/* it leaves its CPU at leaving_tsc, and it is unknown which thread follows */
+	uint64_t leaving_tsc;
 };
 
 enum pt_vm_place { PT_VM_NOWHERE, PT_VM_IN_GUEST, PT_VM_IN_HOST };
 
-/* A VM's thread, by the host's task; by the VMCS when that is not known. */
-struct pt_vm_cpu {
-	struct pt_vm_cpu *next;
-	const struct pt_task *task;
-	uint64_t vmcs; /* of the last transition */
-	bool used;     /* and it is told in uses */
-	struct pt_machine *machine;
-	int32_t vcpu;
-	enum pt_vm_place place;
-	struct pt_vm_stream *on; /* where it runs; NULL: on no CPU */
-
-	struct ptr_guest_run run; /* in the guest; or over, and held until its exit's uncertainty is known */
-	bool run_open, run_held;
-	uint64_t run_insns, run_cycles; /* the stream's at the entry */
-
-	struct ptr_vmexit vmexit; /* in the host */
-	bool vmexit_open;
-	struct ptr_vmexit held; /* over, and held for the number of the stay behind it */
-	bool has_held;
+struct pt_vm_vcpu {
+	struct pt_vm_vcpu *next;
+	const struct pt_task *task;  /* the host's thread that runs it; NULL unknown: it is known by vmcs */
+	struct pt_machine *machine;  /* the guest, NULL unknown */
+	int32_t number;		     /* -1 unknown */
+	uint64_t vmcs;		     /* of the last transition */
+	bool vmcs_used;		     /* pt_vm.uses has it */
+	enum pt_vm_place place;	     /* NOWHERE: unknown */
+	struct pt_vm_stream *stream; /* of the CPU where it runs; NULL: on none */
+	struct pt_vm_run_interval run;
+	struct pt_vm_exit_interval exit;
 	struct pt_vm_host host;
-	uint64_t host_insns, host_cycles; /* the stream's when it came on */
-	uint64_t off_tsc;		  /* when it went off its CPU; PTR_NO_TSC: it is on, or unknown */
-	bool left;			  /* it goes off its CPU, at left_tsc, and nobody knows for whom */
-	uint64_t left_tsc;
-	bool no_image;	  /* instructions since the last transition are not all counted */
-	bool uncounted;	  /* nor are cycles */
-	bool nested_next; /* KVM is about to enter a nested guest */
-	bool nested;	  /* the last entry was into one */
-
-	struct pt_vm_exit_sample early; /* a sample of an exit that was not decoded yet */
-	bool has_early;
-	uint64_t injected; /* for the next entry, PTR_UNKNOWN */
+	struct pt_vm_cpu_time on_cpu;
+	struct {
+		bool insns, cycles; /* since the last transition, not all were counted */
+	} uncounted;
+	struct {
+		bool now;  /* the last entry was into a nested guest */
+		bool next; /* the next entry will be */
+	} nested;
+	struct {
+		bool any;
+		struct pt_vm_exit_sample sample;
+	} early;	   /* of an exit that is still to be decoded */
+	uint64_t injected; /* by the next entry; PTR_UNKNOWN */
 };
+
+/* ---- A stream --------------------------------------------------------------------------------------- */
 
 struct pt_vm_stream {
 	struct pt_vm_stream *next;
 	struct pt_emit_stream *s;
-	const struct pt_flow *flow;
-	struct pt_vm_cpu *cpu;		 /* that runs on it, in host or guest; NULL: none that is known */
-	uint64_t branch;		 /* id of the last branch, 0 none */
-	uint64_t *uncertainty;		 /* of the last transition: not known yet. NULL: nothing waits */
-	uint64_t waiting_tsc, reach_tsc; /* the transition's; the time that it may have had by its cycles */
+	const struct pt_flow *flow; /* NULL before the first transition */
+	struct pt_vm_vcpu *vcpu;    /* that runs on its CPU, in host or guest; NULL: none that is known */
+	uint64_t branch;	    /* the last branch's id, 0 none */
+	struct {
+		uint64_t *uncertainty; /* in a record of a vCPU; NULL: none waits */
+		uint64_t tsc;	       /* the transition's */
+		uint64_t cycles_tsc;   /* the latest time that it may have had, by its cycles */
+	} waiting;		       /* for the next timing packet: the last transition's uncertainty */
 	bool in_gap;
-	/* Event Trace, of the exit that comes: PTR_UNKNOWN */
-	uint64_t reason, qualification, vector;
-	bool exit_reported;
+	struct {
+		bool exit;				/* a CFE packet has reported it */
+		uint64_t reason, qualification, vector; /* PTR_UNKNOWN */
+	} event_trace;					/* of the VM exit that comes next */
 };
 
-struct pt_vm_role {	  /* of an edge */
-	uint8_t what;	  /* enum pt_vm_step; 0 not asked yet */
+/* ---- The machine ------------------------------------------------------------------------------------ */
+
+/* What an edge of the graph means to host.c. */
+struct pt_vm_role {
+	uint8_t step;	  /* enum step; 0 not asked yet */
 	uint8_t function; /* pt_kvm_find() of its target */
 	uint8_t begins;	  /* its target is a function's first instruction */
 };
 
 struct pt_vm {
 	struct pt_emit *emit;
-	const struct pt_vcpus *vcpus;
+	const struct pt_vcpus *vcpus; /* that META knows */
 	struct pt_vm_clocks *clocks;
-	struct pt_vm_owner { /* of a VMCS */
-		uint64_t vmcs;
-		int32_t pid;
-	} * owners;
-	size_t owner_count;
-	struct pt_vm_use { /* of a VMCS: whose it was from from_tsc on (0: from its first entry) */
-		uint64_t vmcs, from_tsc;
-		const struct pt_vm_cpu *cpu;
-	} * uses; /* in the order of time */
-	size_t use_count;
-	struct pt_vm_write { /* the last one that KVM made of a vCPU's TSC offset */
-		int32_t pid, vcpu;
-		int64_t offset;
-	} * writes;
-	size_t write_count;
-	struct pt_vm_cpu *cpus;
+	struct pt_vm_vcpu *vcpu_list;
 	struct pt_vm_stream *streams;
-	struct pt_vm_role *roles; /* of the graph's edges */
-	uint32_t role_count;
-	uint32_t edge_count; /* of the graph, at the last run: fewer now means that it has forgotten them */
+	struct {
+		struct pt_vm_role *items; /* by edge number */
+		uint32_t count;
+		uint32_t edges; /* the graph's number at the last run: fewer now mean that it was recycled */
+	} roles;
+	/* vmcs.c's. */
+	struct {
+		struct pt_vm_owner {
+			uint64_t vmcs;
+			int32_t pid; /* of the VM process */
+		} * items;
+		size_t count, room;
+	} owners; /* known before the decode */
+	struct {
+		struct pt_vm_use {
+			uint64_t vmcs, from_tsc; /* 0: since its first entry */
+			const struct pt_vm_vcpu *vcpu;
+		} * items;
+		size_t count, room;
+	} uses; /* of VMCSs by vCPUs, in the order of time */
+	struct {
+		struct pt_vm_write {
+			int32_t pid, vcpu;
+			int64_t offset;
+		} * items;
+		size_t count, room;
+	} writes; /* the last one by KVM of each vCPU's TSC offset */
 };
 
+/* PT_CLOCK_UNKNOWN is PTR_NO_TSC in records. */
+static inline uint64_t pt_vm_record_tsc(uint64_t tsc)
+{
+	return tsc == PT_CLOCK_UNKNOWN ? PTR_NO_TSC : tsc;
+}
+
 /* vm.c */
-struct pt_vm_stream *pt_vm_stream_of(struct pt_vm *vm,
-				     struct pt_emit_stream *s); /* NULL: no memory, emit has failed */
 void pt_vm_no_memory(struct pt_vm *vm);
-/* The clock has come to `now`: the transition that waits lies before. */
-void pt_vm_pass(struct pt_vm_stream *st, uint64_t now);
-/* By the cycles since the last timing packet, though the MTC that should have come by then is still to come: the clock
- * does not go past it. */
-uint64_t pt_vm_reach(const struct pt_clock *c);
+/* The thread's record number, 0 for NULL. Its name may change: to be called when a record is written. */
+uint32_t pt_vm_thread_number(struct pt_vm *vm, const struct pt_task *task);
 
 /* exits.c */
-void pt_vm_transition(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow *f,
+void pt_vm_transition(struct pt_vm *vm, struct pt_vm_stream *st, const struct pt_flow *f,
 		      const struct pt_vm_transition *t);
-void pt_vm_switched(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow *f);
-void pt_vm_moved(struct pt_vm *vm, struct pt_vm_stream *st, const struct pt_flow *f,
-		 const struct pt_task *task, bool left, uint64_t tsc);
+/* The stream's clock has come to now_tsc: the transition that waits lies before that. */
+void pt_vm_settle_uncertainty(struct pt_vm_stream *st, uint64_t now_tsc);
 void pt_vm_gap(struct pt_vm *vm, struct pt_vm_stream *st);
 void pt_vm_close_all(struct pt_vm *vm);
-/* The VMCS is c's from tsc on: it takes it from who had it before. */
-void pt_vm_use(struct pt_vm *vm, uint64_t vmcs, struct pt_vm_cpu *c, uint64_t tsc);
-struct pt_vm_cpu *pt_vm_cpu_by_tid(struct pt_vm *vm, int32_t tid);
-/* Gives the trip the sample's reason, when it is its: false when it is another's. */
-bool pt_vmexit_sample(struct ptr_vmexit *vmexit, const struct pt_vm_exit_sample *sample);
+
+/* schedule.c */
+/* The vCPU's thread comes on the stream's CPU, of which these are the counts. */
+void pt_vm_come_on(struct pt_vm_vcpu *vcpu, struct pt_vm_stream *st, uint64_t insns, uint64_t cycles);
+/* What the thread has executed in the host up to these counts of its stream is the VM exit's. */
+void pt_vm_count_host(struct pt_vm_vcpu *vcpu, uint64_t insns, uint64_t cycles, bool has_cyc);
+/* pt_vm_events' switched() and moved(). */
+void pt_vm_switched(struct pt_vm *vm, struct pt_vm_stream *st, const struct pt_flow *f);
+void pt_vm_moved(struct pt_vm *vm, struct pt_vm_stream *st, const struct pt_flow *f,
+		 const struct pt_task *task, bool left, uint64_t tsc);
 
 /* host.c */
-void pt_vm_host_begin(struct pt_vm_host *h);
-void pt_vm_host_path(struct pt_vm *vm, struct pt_vm_cpu *c, const struct pt_path *path,
+void pt_vm_host_path(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, const struct pt_path *path,
 		     const struct pt_flow_run *run);
-/* The thread has left the CPU, or the trip is over: fills what the host's trace told. */
-void pt_vm_host_pause(struct pt_vm_cpu *c, uint64_t tsc);
-void pt_vm_host_end(struct pt_vm *vm, struct pt_vm_cpu *c);
+/* The thread leaves its CPU, or enters the guest. */
+void pt_vm_host_pause(struct pt_vm_vcpu *vcpu, uint64_t tsc);
+/* The interval is over: its record gets the handler. */
+void pt_vm_host_end(struct pt_vm *vm, struct pt_vm_vcpu *vcpu);
+/* Edges' roles are asked anew after the graph was recycled. */
+void pt_vm_host_check_graph(struct pt_vm *vm);
+
+/* samples.c */
+void pt_vm_event_trace(struct pt_vm_stream *st, bool is_cfe, uint32_t type, uint64_t value);
+void pt_vm_event_trace_reset(struct pt_vm_stream *st);
+/* The VM exit that begins gets what is known of its reason already. */
+void pt_vm_apply_reasons(struct pt_vm_vcpu *vcpu, const struct pt_vm_stream *st);
+
+/* vmcs.c */
+/* The VMCS is the vCPU's from tsc on: it takes it from the one that had it before. */
+void pt_vm_use_vmcs(struct pt_vm *vm, uint64_t vmcs, struct pt_vm_vcpu *vcpu, uint64_t tsc);
+/* The clock of the VMCS, which the stream's vCPU runs with. NULL: no memory. */
+struct pt_vm_clock *pt_vm_clock_of(struct pt_vm *vm, const struct pt_emit_stream *s, uint64_t vmcs);
+/* pt_vm_events' host_tsc() and host_time(). */
+uint64_t pt_vm_host_tsc(void *arg, struct pt_emit_stream *s, struct pt_flow *f,
+			const struct pt_tsc_packet *packet);
+bool pt_vm_host_time(void *arg, struct pt_machine *machine, int32_t vcpu, uint64_t guest_tsc,
+		     uint64_t after_tsc, uint64_t *ret);
+/* Writes the VM_CLOCK records of one clock. */
+void pt_vm_put_clock(struct pt_vm *vm, const struct pt_vm_clock *clock);
 
 #endif

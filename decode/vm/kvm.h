@@ -1,11 +1,11 @@
 /*
- * kvm.h - what KVM's functions tell, by their names: why a guest was left, and what happened until it went on.
+ * kvm.h - KVM's functions, by name: why a VM exit happened, and what the host did until the next VM entry.
  *
- * vmx_handle_exit() calls one handler an exit reason, from the table kvm_vmx_exit_handlers (the kernel's
- * arch/x86/kvm/vmx/vmx.c, Linux 4.19 to 6.12; nested_vmx's handlers likewise); before it, with interrupts off,
- * vmx_handle_exit_irqoff() hands interrupts, NMIs and machine checks to the host's own entries, and the fastpath takes
- * MSR writes, the preemption timer and halts. So the first of these functions that the host's trace shows behind an exit
- * says the reason. The reasons' numbers are the SDM's (vol. 3, appendix C).
+ * vmx_handle_exit() calls one handler per exit reason, from the table kvm_vmx_exit_handlers (the kernel's
+ * arch/x86/kvm/vmx/vmx.c, Linux 4.19 to 6.12; nested_vmx's handlers likewise). Before it, with interrupts
+ * off, vmx_handle_exit_irqoff() hands interrupts, NMIs and machine checks on to the host's own entries, and
+ * the fastpath handles MSR writes, the preemption timer and halts. So the first of these functions in the
+ * host's trace after a VM exit says the reason. The numbers of reasons are the SDM's (vol. 3, appendix C).
  */
 #ifndef DECODE_VM_KVM_H
 #define DECODE_VM_KVM_H
@@ -16,10 +16,11 @@
 enum pt_kvm_role {
 	PT_KVM_NOTHING,
 	PT_KVM_HANDLER, /* called for exits of `reason` */
-	PT_KVM_INTERRUPT, /* hands the interrupt or NMI that exited to the host's entry, which is called next: reason 1, or
-				 * 0 when that is the NMI's */
+	/* Hands the interrupt or NMI that caused the exit on to the host's entry, which is called next:
+	 * reason 1, or 0 when that is the NMI's. */
+	PT_KVM_INTERRUPT,
 	PT_KVM_ENTRY,	    /* an interrupt's entry: its vector */
-	PT_KVM_ENTRY_STUBS, /* entries of device interrupts, one a vector from 32 on: the place in it tells */
+	PT_KVM_ENTRY_STUBS, /* entries of device interrupts, one per vector from 32 on: the IP says which */
 	PT_KVM_HALT,	    /* kvm_vcpu_halt(): polls, then blocks */
 	PT_KVM_CHECK_BLOCK, /* kvm_vcpu_check_block(): asks whether the halted vCPU has been woken */
 	PT_KVM_BLOCK,	    /* kvm_vcpu_block() */
@@ -37,8 +38,9 @@ struct pt_kvm_function {
 #define PT_KVM_NO_VECTOR 0xffff
 
 /*
- * The function's number, from 1 on, or 0: it tells nothing. A symbol's suffix that a compiler adds (".constprop.0",
- * ".isra.1", ".part.2") is not part of the name, nor is a module's ("\t[kvm_intel]"); ".cold" parts are no functions.
+ * The function's number, from 1 on; 0: none of them. A symbol's suffix that a compiler adds (".constprop.0",
+ * ".isra.1", ".part.2") is not part of the name, nor is a module's ("\t[kvm_intel]"); ".cold" parts are no
+ * functions.
  */
 unsigned pt_kvm_find(const char *symbol);
 const struct pt_kvm_function *pt_kvm_function(unsigned number); /* of one that was found */

@@ -6,7 +6,9 @@
 
 #include "decode/packet/packet.h"
 #include "decode/vm/guest_tsc.h"
+#include "schema/array.h"
 
+/* A guest TSC packet, and what is known of its host TSC. */
 struct found {
 	uint64_t vmcs;
 	uint32_t stream;
@@ -16,19 +18,28 @@ struct found {
 struct stream {
 	struct stream *next;
 	uint32_t id;
+	struct {
+		bool any;	      /* there were some */
+		uint64_t next_offset; /* in the stream, after them */
+		bool lost_after;      /* PTC_AUX_TRUNCATED */
+		uint8_t rest[PT_PACKET_MAX];
+		unsigned rest_bytes; /* of a packet that is not complete */
+	} bytes;
+	struct {
+		bool synced;
+		bool in_psb;
+		bool cyc_before; /* the last packet was a CYC */
+		unsigned bip_bytes;
+	} packets;
+	struct {
+		bool known, in_guest; /* NR of the last PIP */
+		uint64_t vmcs;	      /* PTR_UNKNOWN */
+	} vmx;
 	struct pt_clock clock;
-	uint64_t next_offset;
-	uint8_t rest[PT_PACKET_MAX]; /* the beginning of a packet */
-	unsigned rest_bytes, bip_bytes;
-	bool any, synced, lost_after;
-	bool knows_side, guest; /* NR of the last PIP */
-	bool in_psb, has_tsc, has_tma;
-	bool cyc_before; /* the packet before was a CYC */
-	uint64_t tsc;	 /* a TSC packet that waits: in PSB+, for the PIP behind it; else for a TMA */
-	uint32_t ctc, fast;
-	uint64_t vmcs;
-	uint64_t host_tsc; /* the last certain one; PT_CLOCK_UNKNOWN */
-	struct found open; /* a guest TSC without TMA: the next host TSC is its upper bound */
+	uint64_t host_tsc;	  /* the last that is certain; PT_CLOCK_UNKNOWN */
+	struct pt_tsc_packet tsc; /* waits: in PSB+ for the PIP after it; else for its TMA */
+	bool has_tsc;
+	struct found open; /* a guest TSC without TMA, of which the next host TSC is the upper bound */
 	bool has_open;
 };
 
@@ -36,11 +47,10 @@ struct pt_vm_scan {
 	struct pt_clock_config config;
 	struct pt_vm_clocks *clocks;
 	struct stream *streams;
-	struct found *found;
+	struct found *found; /* since the last flush */
 	size_t count, room;
-	struct found *firsts; /* of each VMCS */
-	size_t first_count;
-	uint64_t guest_tscs;
+	struct found *firsts; /* the first of each VMCS */
+	size_t first_count, first_room;
 };
 
 struct pt_vm_scan *pt_vm_scan_create(const struct pt_clock_config *config, struct pt_vm_clocks *clocks)
@@ -71,121 +81,125 @@ void pt_vm_scan_destroy(struct pt_vm_scan *scan)
 
 static int add(struct pt_vm_scan *scan, const struct found *f)
 {
-	if (scan->count == scan->room) {
-		size_t room = scan->room ? scan->room * 2 : 64;
-		struct found *found = realloc(scan->found, room * sizeof *found);
-
-		if (!found)
-			return -1;
-		scan->found = found;
-		scan->room = room;
-	}
+	if (pt_array_grow(&scan->found, scan->count, &scan->room, NULL) < 0)
+		return -1;
 	scan->found[scan->count++] = *f;
 	return 0;
 }
 
-/* The TSC packet that waits, and perhaps its TMA, are complete, and it is known whose they are. */
+/* ---- Packets ---------------------------------------------------------------------------------------- */
+
+/* `tsc` is the host's TSC at a TSC packet, which may have a TMA. */
+static void set_clock(struct stream *s, uint64_t tsc)
+{
+	pt_clock_tsc(&s->clock, tsc);
+	if (s->tsc.has_tma)
+		pt_clock_tma(&s->clock, s->tsc.ctc, s->tsc.fast);
+}
+
+static int settle_host(struct pt_vm_scan *scan, struct stream *s)
+{
+	set_clock(s, s->tsc.tsc);
+	s->host_tsc = s->clock.anchor_tsc;
+	if (!s->has_open)
+		return 0;
+	s->has_open = false;
+	s->open.o.host_hi = s->host_tsc;
+	return s->open.o.host_hi >= s->open.o.host_lo ? add(scan, &s->open) : 0;
+}
+
+static int settle_guest(struct pt_vm_scan *scan, struct stream *s)
+{
+	struct found f = {.vmcs = s->vmx.vmcs, .stream = s->id, .o = {.guest_tsc = s->tsc.tsc}};
+	uint64_t host;
+	bool sure = false;
+
+	if (pt_vm_tsc_to_host(&s->clock, pt_vm_clocks_find(scan->clocks, s->vmx.vmcs), &s->tsc, &host, &sure))
+		set_clock(s, host);
+	if (sure) {
+		f.o.host_lo = f.o.host_hi = host;
+		return add(scan, &f);
+	}
+	if (s->host_tsc != PT_CLOCK_UNKNOWN) {
+		f.o.host_lo = s->host_tsc;
+		s->open = f;
+		s->has_open = true;
+	}
+	return 0;
+}
+
+/* The TSC packet that waits is complete, and it is known on which side it was sent. */
 static int settle(struct pt_vm_scan *scan, struct stream *s)
 {
-	uint64_t host;
-	int r = 0;
+	int r;
 
 	if (!s->has_tsc)
 		return 0;
 	s->has_tsc = false;
-	if (!s->guest) {
-		pt_clock_tsc(&s->clock, s->tsc);
-		if (s->has_tma)
-			pt_clock_tma(&s->clock, s->ctc, s->fast);
-		s->host_tsc = s->clock.anchor_tsc;
-		if (s->has_open) {
-			s->open.o.host_hi = s->host_tsc;
-			s->has_open = false;
-			r = s->open.o.host_hi >= s->open.o.host_lo ? add(scan, &s->open) : 0;
-		}
-	} else {
-		struct pt_vm_tsc tsc = {
-		    .guest_tsc = s->tsc, .has_tma = s->has_tma, .ctc = s->ctc, .fast = s->fast};
-		struct found f = {.vmcs = s->vmcs, .stream = s->id, .o = {.guest_tsc = s->tsc}};
-		bool sure = false, known;
-
-		scan->guest_tscs++;
-		known = pt_vm_tsc_to_host(&s->clock, pt_vm_clocks_find(scan->clocks, s->vmcs), &tsc, &host,
-					  &sure);
-		if (known) {
-			pt_clock_tsc(&s->clock, host);
-			if (s->has_tma)
-				pt_clock_tma(&s->clock, s->ctc, s->fast);
-		}
-		if (sure) {
-			f.o.host_lo = f.o.host_hi = host;
-			r = add(scan, &f);
-		} else if (s->host_tsc != PT_CLOCK_UNKNOWN) {
-			f.o.host_lo = s->host_tsc;
-			s->open = f;
-			s->has_open = true;
-		}
-	}
-	s->has_tma = false;
+	r = s->vmx.in_guest ? settle_guest(scan, s) : settle_host(scan, s);
+	s->tsc.has_tma = false;
 	return r;
 }
 
 static void lost(struct stream *s)
 {
 	pt_clock_lost(&s->clock);
-	s->has_tsc = s->has_tma = s->in_psb = s->has_open = false;
-	s->bip_bytes = 0;
+	s->has_tsc = s->tsc.has_tma = s->packets.in_psb = s->has_open = false;
+	s->packets.bip_bytes = 0;
 }
 
 static int handle(struct pt_vm_scan *scan, struct stream *s, const struct pt_packet *k)
 {
-	/* Outside of PSB+ the side is known: only the TMA is waited for, and it comes at once. */
-	if (s->has_tsc && !s->in_psb && k->type != PT_TMA && settle(scan, s) < 0)
+	/* Outside of PSB+ only the TMA is waited for, which comes next if at all. */
+	if (s->has_tsc && !s->packets.in_psb && k->type != PT_TMA && settle(scan, s) < 0)
 		return -1;
 	switch ((enum pt_type)k->type) {
 	case PT_TSC:
-		s->tsc = k->a;
-		s->has_tsc = s->in_psb || s->knows_side;
-		s->has_tma = false;
+		s->tsc.tsc = k->a;
+		s->tsc.has_tma = false;
+		s->has_tsc = s->packets.in_psb || s->vmx.known;
 		return 0;
 	case PT_TMA:
 		if (!s->has_tsc)
 			return 0;
-		s->ctc = (uint32_t)k->a;
-		s->fast = k->b;
-		s->has_tma = true;
-		return s->in_psb ? 0 : settle(scan, s);
+		s->tsc.ctc = (uint32_t)k->a;
+		s->tsc.fast = k->b;
+		s->tsc.has_tma = true;
+		return s->packets.in_psb ? 0 : settle(scan, s);
 	case PT_MTC:
 		if (!s->has_tsc)
-			pt_clock_mtc(&s->clock, (uint32_t)k->a, s->cyc_before);
+			pt_clock_mtc(&s->clock, (uint32_t)k->a, s->packets.cyc_before);
 		return 0;
 	case PT_CYC: pt_clock_cyc(&s->clock, k->a); return 0;
 	case PT_CBR: pt_clock_cbr(&s->clock, (uint32_t)k->a); return 0;
 	case PT_PIP:
-		s->guest = k->b;
-		s->knows_side = true;
+		s->vmx.in_guest = k->b;
+		s->vmx.known = true;
 		return 0;
-	case PT_VMCS: s->vmcs = k->a; return 0;
+	case PT_VMCS: s->vmx.vmcs = k->a; return 0;
 	case PT_PSB:
-		s->in_psb = true;
-		s->bip_bytes = 0;
+		s->packets.in_psb = true;
+		s->packets.bip_bytes = 0;
 		return 0;
 	case PT_PSBEND:
-		s->in_psb = false;
-		/* No PIP in the first PSB+: no kernel is traced, and no guest can be told from the host. */
-		s->knows_side = true;
+		s->packets.in_psb = false;
+		/* Without a PIP in the first PSB+ no kernel is traced, so guest and host cannot be
+		 * distinguished. */
+		s->vmx.known = true;
 		return settle(scan, s);
 	case PT_OVF:
-		/* TSC and TMA come behind it, and are new anchors; what was between is not known. */
+		/* TSC and TMA follow and anchor the clock anew; what lies between is not known. */
 		lost(s);
 		return 0;
-	case PT_BBP: s->bip_bytes = k->n; return 0;
-	case PT_BEP: s->bip_bytes = 0; return 0;
+	case PT_BBP: s->packets.bip_bytes = k->n; return 0;
+	case PT_BEP: s->packets.bip_bytes = 0; return 0;
 	default: return 0;
 	}
 }
 
-/* Takes the whole packets of [p, end): returns the first byte that is left, NULL: no memory. */
+/* ---- Bytes ------------------------------------------------------------------------------------------ */
+
+/* Takes the whole packets of [p, end). Returns the first byte that is not taken; NULL: no memory. */
 static const uint8_t *take(struct pt_vm_scan *scan, struct stream *s, const uint8_t *p, const uint8_t *end)
 {
 	struct pt_packet k;
@@ -193,30 +207,30 @@ static const uint8_t *take(struct pt_vm_scan *scan, struct stream *s, const uint
 	while (p < end) {
 		int n;
 
-		if (!s->synced) {
+		if (!s->packets.synced) {
 			const uint8_t *next = pt_find_psb(p, end);
 
 			if (!next)
 				return end - p >= PT_PACKET_MAX ? end - (PT_PACKET_MAX - 1) : p;
 			p = next;
-			s->synced = true;
+			s->packets.synced = true;
 		}
-		if (!(*p & 1) && *p > 2 && !s->bip_bytes) { /* a short TNT: most packets */
+		if (!(*p & 1) && *p > 2 && !s->packets.bip_bytes) { /* a short TNT: most packets */
 			p++;
 			continue;
 		}
-		n = pt_packet_decode(p, end, s->bip_bytes, &k);
+		n = pt_packet_decode(p, end, s->packets.bip_bytes, &k);
 		if (n == PT_NEED_MORE_BYTES)
 			return p;
 		if (n < 0) {
 			lost(s);
-			s->synced = false;
+			s->packets.synced = false;
 			p++;
 			continue;
 		}
 		if (handle(scan, s, &k) < 0)
 			return NULL;
-		s->cyc_before = k.type == PT_CYC;
+		s->packets.cyc_before = k.type == PT_CYC;
 		p += n;
 	}
 	return p;
@@ -234,7 +248,7 @@ static struct stream *stream_of(struct pt_vm_scan *scan, uint32_t id)
 	if (!s)
 		return NULL;
 	s->id = id;
-	s->vmcs = PTR_UNKNOWN;
+	s->vmx.vmcs = PTR_UNKNOWN;
 	s->host_tsc = PT_CLOCK_UNKNOWN;
 	pt_clock_init(&s->clock, &scan->config);
 	s->next = scan->streams;
@@ -242,58 +256,73 @@ static struct stream *stream_of(struct pt_vm_scan *scan, uint32_t id)
 	return s;
 }
 
-int pt_vm_scan_feed(struct pt_vm_scan *scan, uint32_t id, uint64_t aux_offset, const uint8_t *bytes,
-		    uint64_t size, bool lost_after)
+/* Takes the packets that began in the bytes before; *at is then the first byte that is not taken. 0, or -1:
+ * no memory. */
+static int take_rest(struct pt_vm_scan *scan, struct stream *s, const uint8_t **at, const uint8_t *end)
 {
-	struct stream *s = stream_of(scan, id);
-	const uint8_t *at;
+	while (s->bytes.rest_bytes && *at < end) {
+		uint8_t joined[2 * PT_PACKET_MAX];
+		size_t more = (size_t)(end - *at), n, left;
+		const uint8_t *next;
+
+		more = more < PT_PACKET_MAX ? more : PT_PACKET_MAX;
+		n = s->bytes.rest_bytes + more;
+		memcpy(joined, s->bytes.rest, s->bytes.rest_bytes);
+		memcpy(joined + s->bytes.rest_bytes, *at, more);
+		next = take(scan, s, joined, joined + n);
+		if (!next)
+			return -1;
+		left = (size_t)(joined + n - next);
+		if (left > more) { /* still not complete */
+			memcpy(s->bytes.rest, next, left);
+			s->bytes.rest_bytes = (unsigned)left;
+			*at = end;
+			return 0;
+		}
+		s->bytes.rest_bytes = 0;
+		*at += more - left;
+	}
+	return 0;
+}
+
+int pt_vm_scan_feed(struct pt_vm_scan *scan, uint32_t stream, const struct ptc_aux *aux)
+{
+	struct stream *s = stream_of(scan, stream);
+	const uint8_t *at = aux->bytes, *end = at + aux->size;
+	uint64_t offset = aux->aux_offset;
 
 	if (!s)
 		return -1;
-	if (s->any && aux_offset < s->next_offset) {
-		uint64_t skip = s->next_offset - aux_offset < size ? s->next_offset - aux_offset : size;
+	if (s->bytes.any && offset < s->bytes.next_offset) {
+		uint64_t seen = s->bytes.next_offset - offset;
 
-		bytes += skip;
-		size -= skip;
-		aux_offset += skip;
+		seen = seen < aux->size ? seen : aux->size;
+		at += seen;
+		offset += seen;
 	}
-	if (s->lost_after || (s->any && aux_offset > s->next_offset)) {
+	if (s->bytes.lost_after || (s->bytes.any && offset > s->bytes.next_offset)) {
 		lost(s);
-		s->synced = false;
-		s->rest_bytes = 0;
+		s->packets.synced = false;
+		s->bytes.rest_bytes = 0;
 	}
-	s->lost_after = lost_after;
-	if (!size)
+	s->bytes.lost_after = aux->flags & PTC_AUX_TRUNCATED;
+	if (at == end)
 		return 0;
-	s->any = true;
-	s->next_offset = aux_offset + size;
-	/* The packet that began in the bytes before ends in these. */
-	while (s->rest_bytes && size) {
-		uint8_t joined[2 * PT_PACKET_MAX];
-		size_t more = size < PT_PACKET_MAX ? size : PT_PACKET_MAX, n = s->rest_bytes + more, left;
-
-		memcpy(joined, s->rest, s->rest_bytes);
-		memcpy(joined + s->rest_bytes, bytes, more);
-		at = take(scan, s, joined, joined + n);
-		if (!at)
-			return -1;
-		left = (size_t)(joined + n - at);
-		if (left > more) { /* not even with all there is */
-			memcpy(s->rest, at, left);
-			s->rest_bytes = (unsigned)left;
-			return 0;
-		}
-		s->rest_bytes = 0;
-		bytes += more - left;
-		size -= more - left;
-	}
-	at = take(scan, s, bytes, bytes + size);
+	s->bytes.any = true;
+	s->bytes.next_offset = offset + (uint64_t)(end - at);
+	if (take_rest(scan, s, &at, end) < 0)
+		return -1;
+	if (at == end)
+		return 0;
+	at = take(scan, s, at, end);
 	if (!at)
 		return -1;
-	s->rest_bytes = (unsigned)(bytes + size - at);
-	memcpy(s->rest, at, s->rest_bytes);
+	s->bytes.rest_bytes = (unsigned)(end - at);
+	memcpy(s->bytes.rest, at, s->bytes.rest_bytes);
 	return 0;
 }
+
+/* ---- What was found --------------------------------------------------------------------------------- */
 
 static int by_time(const void *a, const void *b)
 {
@@ -306,16 +335,12 @@ static int by_time(const void *a, const void *b)
 
 static int note_first(struct pt_vm_scan *scan, const struct found *f)
 {
-	struct found *firsts;
-
 	for (size_t i = 0; i < scan->first_count; i++)
 		if (scan->firsts[i].vmcs == f->vmcs)
 			return 0;
-	firsts = realloc(scan->firsts, (scan->first_count + 1) * sizeof *firsts);
-	if (!firsts)
+	if (pt_array_grow(&scan->firsts, scan->first_count, &scan->first_room, NULL) < 0)
 		return -1;
-	scan->firsts = firsts;
-	firsts[scan->first_count++] = *f;
+	scan->firsts[scan->first_count++] = *f;
 	return 0;
 }
 
@@ -332,11 +357,9 @@ bool pt_vm_scan_first(const struct pt_vm_scan *scan, size_t i, uint64_t *ret_vmc
 
 int pt_vm_scan_flush(struct pt_vm_scan *scan)
 {
-	size_t i;
-
 	if (scan->count)
 		qsort(scan->found, scan->count, sizeof *scan->found, by_time);
-	for (i = 0; i < scan->count; i++) {
+	for (size_t i = 0; i < scan->count; i++) {
 		struct pt_vm_clock *c = pt_vm_clocks_get(scan->clocks, scan->found[i].vmcs);
 
 		if (!c || pt_vm_clock_observe(c, &scan->found[i].o) < 0 ||
@@ -345,9 +368,4 @@ int pt_vm_scan_flush(struct pt_vm_scan *scan)
 	}
 	scan->count = 0;
 	return 0;
-}
-
-uint64_t pt_vm_scan_guest_tscs(const struct pt_vm_scan *scan)
-{
-	return scan->guest_tscs;
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/array.h"
+
 static const char *number(const char *p, int32_t *ret)
 {
 	char *end;
@@ -35,18 +37,39 @@ static const char *parse_key(const char *key, int32_t *pid, int32_t *vcpu, bool 
 
 static struct pt_vcpu *vcpu_of(struct pt_vcpus *v, int32_t pid, int32_t vcpu)
 {
-	struct pt_vcpu *at;
-
 	for (size_t i = 0; i < v->count; i++)
-		if (v->at[i].pid == pid && v->at[i].vcpu == vcpu)
-			return &v->at[i];
-	at = realloc(v->at, (v->count + 1) * sizeof *at);
-	if (!at)
+		if (v->items[i].pid == pid && v->items[i].vcpu == vcpu)
+			return &v->items[i];
+	if (pt_array_grow(&v->items, v->count, &v->room, NULL) < 0)
 		return NULL;
-	v->at = at;
-	at += v->count++;
-	*at = (struct pt_vcpu){.pid = pid, .vcpu = vcpu, .tid = -1, .vmcs = PTR_UNKNOWN};
-	return at;
+	v->items[v->count] = (struct pt_vcpu){.pid = pid, .vcpu = vcpu, .tid = -1, .vmcs = PTR_UNKNOWN};
+	return &v->items[v->count++];
+}
+
+static void set_field(struct pt_vcpu *v, const char *field, bool end, const struct ptc_meta *meta,
+		      const char *key)
+{
+	if (!strcmp(field, "tsc_offset")) {
+		int64_t offset = (int64_t)ptc_meta_number(meta, key, 0);
+
+		if (end) {
+			v->end.known = true;
+			v->end.offset = offset;
+		} else {
+			v->begin.known = true;
+			v->begin.offset = offset;
+		}
+	} else if (end) {
+		return;
+	} else if (!strcmp(field, "tsc_ratio")) {
+		v->ratio = ptc_meta_number(meta, key, 0);
+	} else if (!strcmp(field, "tsc_frac_bits")) {
+		v->frac_bits = (unsigned)ptc_meta_number(meta, key, PT_VM_RATIO_BITS);
+	} else if (!strcmp(field, "tid")) {
+		v->tid = (int32_t)ptc_meta_number(meta, key, UINT64_MAX);
+	} else if (!strcmp(field, "vmcs")) {
+		v->vmcs = ptc_meta_number(meta, key, PTR_UNKNOWN);
+	}
 }
 
 int pt_vcpus_init(struct pt_vcpus *ret, const struct ptc_meta *meta)
@@ -67,72 +90,72 @@ int pt_vcpus_init(struct pt_vcpus *ret, const struct ptc_meta *meta)
 			pt_vcpus_deinit(ret);
 			return -1;
 		}
-		if (!strcmp(field, "tsc_offset")) {
-			*(end ? &v->end_offset : &v->offset) = (int64_t)ptc_meta_number(meta, key, 0);
-			*(end ? &v->has_end : &v->has_offset) = true;
-		} else if (!end && !strcmp(field, "tsc_ratio")) {
-			v->ratio = ptc_meta_number(meta, key, 0);
-		} else if (!end && !strcmp(field, "tsc_frac_bits")) {
-			v->frac_bits = (unsigned)ptc_meta_number(meta, key, PT_VM_RATIO_BITS);
-		} else if (!end && !strcmp(field, "tid")) {
-			v->tid = (int32_t)ptc_meta_number(meta, key, UINT64_MAX);
-		} else if (!end && !strcmp(field, "vmcs")) {
-			v->vmcs = ptc_meta_number(meta, key, PTR_UNKNOWN);
-		}
+		set_field(v, field, end, meta, key);
 	}
 	return 0;
 }
 
 void pt_vcpus_deinit(struct pt_vcpus *v)
 {
-	free(v->at);
+	free(v->items);
 	memset(v, 0, sizeof *v);
 }
 
 const struct pt_vcpu *pt_vcpus_by_tid(const struct pt_vcpus *v, int32_t tid)
 {
 	for (size_t i = 0; i < v->count; i++)
-		if (tid > 0 && v->at[i].tid == tid)
-			return &v->at[i];
+		if (tid > 0 && v->items[i].tid == tid)
+			return &v->items[i];
 	return NULL;
 }
 
 const struct pt_vcpu *pt_vcpus_by_number(const struct pt_vcpus *v, int32_t pid, int32_t vcpu)
 {
 	for (size_t i = 0; i < v->count; i++)
-		if (v->at[i].pid == pid && v->at[i].vcpu == vcpu)
-			return &v->at[i];
+		if (v->items[i].pid == pid && v->items[i].vcpu == vcpu)
+			return &v->items[i];
 	return NULL;
+}
+
+static struct pt_vm_known known_of(const struct pt_vcpu *v)
+{
+	return (struct pt_vm_known){.offset = v->begin.offset,
+				    .ratio = v->ratio,
+				    .frac_bits = v->frac_bits,
+				    .source = PTR_CLOCK_CONTAINER};
 }
 
 int pt_vcpu_apply(const struct pt_vcpu *v, struct pt_vm_clock *c)
 {
-	if (v->has_offset &&
-	    pt_vm_clock_know(c, 0, v->offset, v->ratio, v->frac_bits, PTR_CLOCK_CONTAINER) < 0)
+	struct pt_vm_known known = known_of(v);
+
+	if (v->begin.known && pt_vm_clock_know(c, 0, &known) < 0)
 		return -1;
-	if (v->has_end)
-		pt_vm_clock_know_end(c, v->end_offset);
+	if (v->end.known)
+		pt_vm_clock_know_end(c, v->end.offset);
 	return 0;
 }
 
 int pt_vcpus_apply_all(const struct pt_vcpus *v, struct pt_vm_clocks *clocks)
 {
-	const struct pt_vcpu *a = v->at;
+	const struct pt_vcpu *a = v->items;
+	struct pt_vm_known known;
 
 	for (size_t i = 0; i < v->count; i++) {
-		const struct pt_vcpu *b = &v->at[i];
+		const struct pt_vcpu *b = &v->items[i];
 
-		if (!b->has_offset || b->offset != a->offset || b->ratio != a->ratio ||
-		    b->frac_bits != a->frac_bits || b->has_end != a->has_end ||
-		    b->end_offset != a->end_offset)
+		if (!b->begin.known || b->begin.offset != a->begin.offset || b->ratio != a->ratio ||
+		    b->frac_bits != a->frac_bits || b->end.known != a->end.known ||
+		    b->end.offset != a->end.offset)
 			return 0;
 	}
 	if (!v->count)
 		return 0;
-	if (pt_vm_clocks_know_any(clocks, a->offset, a->ratio, a->frac_bits, PTR_CLOCK_CONTAINER) < 0)
+	known = known_of(a);
+	if (pt_vm_clocks_know_any(clocks, &known) < 0)
 		return -1;
-	if (a->has_end)
-		pt_vm_clocks_know_end_any(clocks, a->end_offset);
+	if (a->end.known)
+		pt_vm_clocks_know_end_any(clocks, a->end.offset);
 	return 0;
 }
 

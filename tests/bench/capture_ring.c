@@ -1,7 +1,11 @@
-/* capture_ring.c - how fast a capture empties its rings: capture_ring FILE LEVEL MB [RINGS] publishes the bytes of FILE over and
- * over in rings of 4 MB (1), drains them in rounds into /dev/null, several by a thread each, and prints MB of AUX data a CPU second of all
- * threads, and how much smaller they got. The
- * copying into the ring, which is the CPU's own work in a real capture, is measured apart and taken off. */
+/*
+ * capture_ring.c - how fast a capture empties its rings.
+ *
+ * capture_ring FILE LEVEL MB [RINGS] publishes the bytes of FILE over and over in rings of 4 MB (1), drains
+ * them in rounds into /dev/null, several rings by one thread each, and prints MB of AUX data per CPU second
+ * of all threads, and the compression ratio. The copying into the ring, which is the CPU's own work in a real
+ * capture, is measured and subtracted.
+ */
 #include "capture/record/drain.h"
 
 #include <fcntl.h>
@@ -69,7 +73,7 @@ int main(int argc, char **argv)
 			return 2;
 	}
 	if (d.ring_count > 1)
-		d.readers = hw_drain_threads_create(d.w, (unsigned)d.ring_count, &e);
+		d.threads = hw_drain_threads_create(d.w, (unsigned)d.ring_count, &e);
 	begin = cpu_seconds();
 	while (d.aux_bytes < bytes) {
 		double before = cpu_seconds();
@@ -85,7 +89,7 @@ int main(int argc, char **argv)
 	all = cpu_seconds() - begin;
 	printf("%.0f MB/s, %.1f times smaller\n", (double)d.aux_bytes / 1e6 / (all - copying),
 	       (double)d.aux_bytes / (double)ptc_writer_bytes(d.w));
-	hw_drain_threads_destroy(d.readers);
+	hw_drain_threads_destroy(d.threads);
 	ptc_writer_destroy(d.w);
 	hw_drain_deinit(&d);
 	return 0;

@@ -1,6 +1,6 @@
 /*
- * cputime.c - runs a command and prints, to file descriptor 3, its CPU seconds (user + system, with those of its
- * waited-for children), wall seconds and peak RSS in MB. Exit status: the command's.
+ * cputime.c - runs a command and prints, to file descriptor 3, its CPU seconds (user + system, with those of
+ * its waited-for children), wall seconds and peak RSS in MB. Exit status: the command's.
  */
 #include <stdio.h>
 #include <sys/resource.h>

@@ -1,7 +1,7 @@
 /*
- * insert_loop.c STREAM DB - what a loader that does the plain thing costs: a row a taken branch of the record stream, by a
- * prepared INSERT, in one transaction without journal. The same branches as pt-load's view has: id, slice, tsc, from, to, kind.
- * Prints "rows N" and "bytes N".
+ * insert_loop.c STREAM DB - what a loader that does the plain thing costs: a row a taken branch of the record
+ * stream, by a prepared INSERT, in one transaction without journal. The same branches as pt-load's view has:
+ * id, slice, tsc, from, to, kind. Prints "rows N" and "bytes N".
  */
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,5 +1,7 @@
-/* ptrace_loop.c - what single-stepping costs at least: runs a program under ptrace and counts its steps, nothing else.
- * Tracer and program share a CPU, as in pt-capture. Prints the steps. */
+/*
+ * ptrace_loop.c - what single-stepping costs at least: runs a program under ptrace and counts its steps,
+ * nothing else. Tracer and program share a CPU, as in pt-capture. Prints the steps.
+ */
 #include <sched.h>
 #include <stdio.h>
 #include <sys/ptrace.h>

@@ -55,7 +55,7 @@ check "nothing is left of what failed" test -z "$(find "$tmp" -name 'c.ptc?*')"
 expect 2 'merge needs' merge
 expect 1 'cannot read' merge -o "$tmp/m.ptc" "$tmp/none" "$tmp/none,1"
 
-# The VM's process can be told only when the host knows of it.
+# The VM's process can be left out only when the host's container names it.
 "$capture" --engine step -q "${o[@]}" -- /bin/true
 expect 2 'no VM: say' merge -o "$tmp/m.ptc" "$tmp/c.ptc" "$tmp/c.ptc"
 expect 1 'only sideband can be merged' merge -o "$tmp/m.ptc" "$tmp/c.ptc" "$tmp/c.ptc,7"
@@ -189,7 +189,7 @@ succeeded $? "merge: $(cat "$tmp/err")"
 "$PT_BIN/pt-decode" --text -F from,to "$tmp/m.ptc" >"$tmp/got"
 same "a guest that never ran changes no branch of the host" "$tmp/expected" "$tmp/got"
 
-# What is dropped behind the last record that could have told of it is counted all the same: the reader sleeps, the target makes
+# What is dropped after the last record that could have reported it is counted all the same: the reader sleeps, the target makes
 # thousands of records and then none.
 mkfifo "$tmp/go"
 bash -c 'read x <"$1"; for ((i = 0; i < 300; i++)); do /bin/true; done; echo >"$2"; read x <"$1"' _ "$tmp/go" "$tmp/done" &
@@ -208,7 +208,7 @@ kill -INT $p
 kill -CONT $p
 wait $p
 check "records that nobody read: status 3" test $? -eq 3
-check "they are told: $(cat "$tmp/err")" grep -qE '[0-9]{3,} sideband records' "$tmp/err"
+check "they are reported: $(cat "$tmp/err")" grep -qE '[0-9]{3,} sideband records' "$tmp/err"
 check "and in the container" grep -q '^  LOST ' <("$capture" info "$tmp/lost.ptc")
 kill $target
 wait $target 2>/dev/null || true

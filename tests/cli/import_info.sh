@@ -40,7 +40,7 @@ expect 2 'raw' import
 expect 2 'raw' import --elf /bin/true
 expect 2 'both of thread 1' import --raw "$aux" --raw "$aux"
 expect 2 'both of CPU 3' import --raw "$aux" --on-cpu 3 --raw "$aux" --on-cpu 3
-expect 2 'behind a --raw' import --on-cpu 3 --raw "$aux"
+expect 2 'after a --raw' import --on-cpu 3 --raw "$aux"
 expect 2 'there is none' import --raw "$aux" --sample-type 6
 expect 2 'a number' import --raw "$aux" --sideband "$aux" --sample-type x
 expect 2 'unrecognized|invalid' import --raw "$aux" --nonsense

@@ -176,7 +176,7 @@ for whole in (0, 1):
         same_percentiles(f"vcpu-stolen {key}", [x["off"] for x in groups[key] if x["latency"] is not None], r)
         check(f"vcpu-stolen {key}: times", len(groups[key]), r["times"])
 
-# Causes in round trips that were not wholly seen are no cases.
+# Causes in VM exits that were not wholly seen are no cases.
 whole = {}
 for x in exits:
     if x["latency"] is not None:

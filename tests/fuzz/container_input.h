@@ -1,8 +1,9 @@
 /*
  * container_input.h - a harness's input as a container.
  *
- * The first byte odd: the rest is a container as it is. Even: the rest is chunks, each u8 type, u8 stream, u16 size,
- * payload, and is given its header, frame and checksums here; so that what is behind those is reached.
+ * The first byte odd: the rest is a container as it is. Even: the rest is chunks, each u8 type, u8
+ * stream, u16 size, payload, and is given its header, frame and checksums here; so that what is
+ * behind those is reached.
  */
 #ifndef FUZZ_CONTAINER_INPUT_H
 #define FUZZ_CONTAINER_INPUT_H

@@ -7,7 +7,8 @@
 
 #include "schema/container.h"
 
-/* Reads all of it, from its beginning; aborts when the reader does not get to its end, or a chunk is not what it promises. */
+/* Reads all of it, from its beginning; aborts when the reader does not get to its end, or a chunk is
+ * not what it promises. */
 static inline void fuzz_read_container(int fd)
 {
 	struct ptc_reader *r;

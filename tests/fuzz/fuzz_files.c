@@ -1,6 +1,6 @@
 /*
- * fuzz_files.c - files that captures and imports read beside the trace, each by the function that reads it: the first byte says
- * which, the rest is the file.
+ * fuzz_files.c - files that captures and imports read beside the trace, each by the function that
+ * reads it: the first byte says which, the rest is the file.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,8 +29,8 @@ struct file {
 	struct pt_error e;
 };
 
-/* Who fails says why. */
-static void told(const struct file *f, int failed)
+/* A function that fails has said why. */
+static void checked(const struct file *f, int failed)
 {
 	if (failed && !f->e.message[0])
 		abort();
@@ -41,14 +41,14 @@ static void kallsyms(struct file *f)
 	struct kernel_symbols *s = kernel_symbols_read(f->path, &f->e);
 	uint8_t code[4096];
 
-	told(f, !s);
+	checked(f, !s);
 	if (!s)
 		return;
 	memset(code, 0xe8, sizeof code);
 	kernel_unfentry(s, TEXT, code, sizeof code);
 	kernel_symbols_has(s, "_text", TEXT);
 	kernel_symbols_find_in(s, "_text", 0, UINT64_MAX);
-	told(f, kernel_symbols_put(s, f->w, 0, &f->e));
+	checked(f, kernel_symbols_put(s, f->w, 0, &f->e));
 	kernel_symbols_destroy(s);
 }
 
@@ -61,14 +61,14 @@ static void elf(struct file *f)
 
 	if (!set || !code)
 		abort();
-	told(f, elf_file_build_id(f->path, id, &f->e) < 0);
-	told(f, filter_symbols_file(&symbols, f->path, &f->e));
+	checked(f, elf_file_build_id(f->path, id, &f->e) < 0);
+	checked(f, filter_symbols_file(&symbols, f->path, &f->e));
 	filter_symbols_deinit(&symbols);
-	told(f, image_set_add_file(set, f->w, "/a", f->path, &f->e));
+	checked(f, image_set_add_file(set, f->w, "/a", f->path, &f->e));
 	if (image_set_add_bytes(set, f->w, "/b", f->bytes, f->size, &f->e) < 0)
 		abort();
 	if (import_code_elf(code, f->path, &f->e) == 0)
-		told(f, import_code_write(code, f->w, &f->e));
+		checked(f, import_code_write(code, f->w, &f->e));
 	import_code_destroy(code);
 	image_set_destroy(set);
 }
@@ -77,25 +77,25 @@ static void kernel_file(struct file *f, bool core)
 {
 	struct kernel_range all[] = {{TEXT, TEXT + 4096}, {0xffffffffc0000000u, UINT64_MAX}};
 	const struct kernel_ranges wanted = {all, 2};
-	struct kernel_ranges written = {0};
+	struct kernel_output to = {.w = f->w};
 
-	told(f, core ? kernel_put_kcore(f->path, &wanted, f->w, 0, &written, &f->e)
-		     : kernel_put_vmlinux(f->path, TEXT, NULL, f->w, 0, &written, &f->e));
-	kernel_ranges_deinit(&written);
+	checked(f, core ? kernel_put_kcore(f->path, &wanted, &to, &f->e)
+			: kernel_put_vmlinux(f->path, TEXT, NULL, &to, &f->e));
+	kernel_ranges_deinit(&to.written);
 }
 
 static void module(struct file *f)
 {
-	size_t size;
+	size_t size = 0;
 	uint8_t *bytes = kernel_module_read(f->path, &size, &f->e);
-	struct kernel_ranges written = {0};
+	const struct kernel_module it = {bytes, size, "[m]", 0xffffffffc0000000u, 0xffffffffc0100000u};
+	struct kernel_output to = {.w = f->w};
 	unsigned unknown = 0;
 
-	told(f, !bytes);
+	checked(f, !bytes);
 	if (bytes)
-		told(f, kernel_put_module(bytes, size, "[m]", 0xffffffffc0000000u, 0xffffffffc0100000u, NULL,
-					  f->w, 0, &written, &unknown, &f->e));
-	kernel_ranges_deinit(&written);
+		checked(f, kernel_put_module(&it, NULL, &to, &unknown, &f->e));
+	kernel_ranges_deinit(&to.written);
 	free(bytes);
 }
 
@@ -105,7 +105,7 @@ static void maps(struct file *f)
 
 	if (!code)
 		abort();
-	told(f, import_code_maps(code, f->path, &f->e));
+	checked(f, import_code_maps(code, f->path, &f->e));
 	import_code_comm(code);
 	import_code_destroy(code);
 }
@@ -114,8 +114,9 @@ static void maps(struct file *f)
 static void sideband(struct file *f)
 {
 	const struct import_perf_request request = {.symfs = "/nonexistent"};
-	const struct raw_records_file side = {.path = f->path, .cpu = f->size % 3 ? 1 : -1};
 	struct import_perf_notes notes = {0};
+	const struct raw_records_code code = {.request = &request, .kernel = true, .notes = &notes};
+	const struct raw_records_file side = {.path = f->path, .cpu = f->size % 3 ? 1 : -1};
 	struct raw_records *s = NULL;
 	uint64_t sample_type = 0;
 	uint32_t next_attr = 0;
@@ -123,10 +124,10 @@ static void sideband(struct file *f)
 
 	if (f->size >= 8)
 		memcpy(&sample_type, f->bytes + f->size - 8, 8);
-	told(f, raw_records_read(&side, 1, sample_type, &s, &f->e));
+	checked(f, raw_records_read(&side, 1, sample_type, &s, &f->e));
 	if (s) {
 		raw_records_thread(s, &pid, &tid);
-		told(f, raw_records_put(s, f->w, &request, true, &notes, &next_attr, &f->e));
+		checked(f, raw_records_put(s, f->w, &code, &next_attr, &f->e));
 	}
 	raw_records_destroy(s);
 	import_perf_notes_free(&notes);
@@ -137,7 +138,7 @@ static void aux(struct file *f)
 	const struct perf_file_clock clock = {.mult = 3, .shift = 1};
 	const struct raw_aux raws[] = {{.path = f->path, .cpu = 0}, {.path = f->path, .cpu = 1}};
 
-	told(f, raw_aux_streams(raws, 2, f->w, &f->e) || raw_aux_put(raws, 2, &clock, f->w, &f->e));
+	checked(f, raw_aux_streams(raws, 2, f->w, &f->e) || raw_aux_put(raws, 2, &clock, f->w, &f->e));
 }
 
 static void filter(struct file *f)
@@ -148,7 +149,7 @@ static void filter(struct file *f)
 	if (!text)
 		abort();
 	resolved = hw_filter_resolve(text, f->path, &f->e);
-	told(f, !resolved);
+	checked(f, !resolved);
 	pt_filter_parse(&of, resolved);
 	pt_filter_parse(&of, text);
 	free(resolved);

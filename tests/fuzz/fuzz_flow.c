@@ -1,9 +1,10 @@
 /*
- * fuzz_flow.c - packets and hostile code through a flow: what it tells must be in order, and fit together.
+ * fuzz_flow.c - packets and hostile code through a flow: what it reports must be in order, and fit together.
  *
- *   u8  bit 0: MTC expected; bits 1-2: no CBR ratio, byte by byte; bit 3: user space only, and then once more by a graph that
- *       numbers no paths, which must come to as much; bits 4-7: errata
- *   u8  segments of code; each: u8 space (user, kernel, guest's user, guest's kernel), u16 address, u8 size, bytes
+ *   u8  bit 0: MTC expected; bits 1-2: no CBR ratio, byte by byte; bit 3: user space only, and then once more by
+ *       a graph that numbers no paths, which must come to as much; bits 4-7: errata
+ *   u8  segments of code; each: u8 space (user, kernel, guest's user, guest's kernel), u16 address, u8 size,
+ *       bytes
  *   the rest: packets
  */
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 enum { SPACES = 4 };
 
 struct state {
+	const struct pt_graph *graph;
 	struct pt_code *codes[SPACES];
 	bool running; /* between begin() and end() */
 	uint64_t last_tsc;
@@ -24,27 +26,31 @@ struct state {
 	} sums;
 };
 
-static void on_begin(void *arg, struct pt_flow *f, uint64_t tsc)
+static void on_begin(void *arg, const struct pt_flow *f, uint64_t tsc, struct pt_code *code, uint64_t ip)
 {
 	struct state *s = arg;
 
 	(void)f;
+	(void)code;
+	(void)ip;
 	if (s->running)
 		abort();
 	s->running = true;
 	s->last_tsc = tsc;
 }
 
-static void on_run(void *arg, struct pt_flow *f, const struct pt_flow_run *run)
+static void on_run(void *arg, const struct pt_flow *f, const struct pt_flow_run *run)
 {
 	struct state *s = arg;
-	const struct pt_path *path = &f->graph->paths[f->graph->unnumbered ? 0 : run->path];
+	const struct pt_graph *graph = s->graph;
+	const struct pt_path *path = &graph->paths[graph->unnumbered ? 0 : run->path];
 
-	s->sums.branches += (uint64_t)f->graph->path_counts[run->path] * run->repeats;
+	(void)f;
+	s->sums.branches += (uint64_t)graph->path_counts[run->path] * run->repeats;
 	if (run->cyc_count != PTR_UNKNOWN)
 		s->sums.cycles += run->cyc_count;
 	if (!s->running || !run->repeats ||
-	    (f->graph->unnumbered ? run->path > PTR_PATH_EDGES + 1 : run->path >= f->graph->path_count) ||
+	    (graph->unnumbered ? run->path > PTR_PATH_EDGES + 1 : run->path >= graph->path_count) ||
 	    path->count > PTR_PATH_EDGES || run->repeats * (path->count ? path->count : 1) > PTR_RUN_BRANCHES)
 		abort();
 	if (run->tsc != PT_CLOCK_UNKNOWN) {
@@ -53,17 +59,17 @@ static void on_run(void *arg, struct pt_flow *f, const struct pt_flow_run *run)
 		s->last_tsc = run->tsc;
 	}
 	for (uint32_t i = 0; i < path->count; i++)
-		if (f->graph->path_edges[path->first + i] >= f->graph->edge_count)
+		if (graph->path_edges[path->first + i] >= graph->edge_count)
 			abort();
 }
 
-static void on_runs(void *arg, struct pt_flow *f, const struct pt_flow_run *runs, uint32_t n)
+static void on_runs(void *arg, const struct pt_flow *f, const struct pt_flow_run *runs, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		on_run(arg, f, &runs[i]);
 }
 
-static void on_end(void *arg, struct pt_flow *f, uint64_t tsc, uint64_t insns, uint64_t cyc)
+static void on_end(void *arg, const struct pt_flow *f, uint64_t tsc, uint64_t insns, uint64_t cyc)
 {
 	struct state *s = arg;
 
@@ -77,7 +83,7 @@ static void on_end(void *arg, struct pt_flow *f, uint64_t tsc, uint64_t insns, u
 	s->running = false;
 }
 
-static void on_error(void *arg, struct pt_flow *f, const struct pt_flow_error *err)
+static void on_error(void *arg, const struct pt_flow *f, const struct pt_flow_error *err)
 {
 	struct state *s = arg;
 
@@ -102,11 +108,10 @@ static void on_side(void *arg, struct pt_flow *f, const struct pt_vm_transition 
 	(void)t;
 	if (s->running)
 		abort();
-	f->user = s->codes[f->nr ? 2 : 0];
-	f->kernel = s->codes[f->nr ? 3 : 1];
+	pt_flow_set_code(f, s->codes[pt_flow_in_guest(f) ? 2 : 0], s->codes[pt_flow_in_guest(f) ? 3 : 1]);
 }
 
-static void on_event(void *arg, struct pt_flow *f, const char *name, uint64_t ip, const char *fields)
+static void on_event(void *arg, const struct pt_flow *f, const char *name, uint64_t ip, const char *fields)
 {
 	(void)arg;
 	(void)f;
@@ -115,13 +120,9 @@ static void on_event(void *arg, struct pt_flow *f, const char *name, uint64_t ip
 		abort();
 }
 
-static const struct pt_flow_sink sink = {.begin = on_begin,
-					 .runs = on_runs,
-					 .end = on_end,
-					 .error = on_error,
-					 .missing = on_missing,
-					 .side = on_side,
-					 .event = on_event};
+static const struct pt_flow_env env = {.missing = on_missing, .side = on_side};
+static const struct pt_flow_output output = {
+    .begin = on_begin, .runs = on_runs, .end = on_end, .error = on_error, .event = on_event};
 
 static const uint8_t *map(const uint8_t *p, const uint8_t *end, struct img_space *spaces,
 			  struct img_store *store)
@@ -153,15 +154,21 @@ static void decode(const uint8_t *data, size_t size, bool numbered, struct sums 
 	const uint8_t *p = data, *end = data + size, *from;
 	struct img_space spaces[SPACES];
 	struct img_store *store;
-	struct pt_flow *flow;
 	struct pt_graph graph;
+	struct pt_flow *flow;
 	struct pt_error e;
-	struct state s = {.last_tsc = PT_CLOCK_UNKNOWN};
+	struct state s = {.graph = &graph, .last_tsc = PT_CLOCK_UNKNOWN};
 	uint8_t flags = *p++;
 
 	clock.mtc = flags & 1;
 	clock.nominal_ratio = flags & 2 ? 0 : 20;
-	flow = malloc(sizeof *flow);
+	flow = pt_flow_create(&(struct pt_flow_config){.graph = &graph,
+						       .clock = clock,
+						       .env = &env,
+						       .env_arg = &s,
+						       .output = &output,
+						       .output_arg = &s,
+						       .errata = flags >> 4});
 	store = img_store_create();
 	if (!flow || !store || pt_graph_init(&graph, &e) < 0)
 		abort();
@@ -176,10 +183,7 @@ static void decode(const uint8_t *data, size_t size, bool numbered, struct sums 
 		s.codes[i] = pt_graph_code(&graph, &spaces[i]);
 	if (flags & 8)
 		s.codes[1] = s.codes[3] = NULL;
-	pt_flow_init(flow, &graph, &clock, &sink, &s);
-	flow->user = s.codes[0];
-	flow->kernel = s.codes[1];
-	flow->errata = flags >> 4;
+	pt_flow_set_code(flow, s.codes[0], s.codes[1]);
 	for (from = p; flags & 4 && from < end; from++)
 		pt_flow_feed(flow, p, from, (uint64_t)(p - data), false, &p);
 	pt_flow_feed(flow, p, end, (uint64_t)(p - data), true, &p);
@@ -190,7 +194,7 @@ static void decode(const uint8_t *data, size_t size, bool numbered, struct sums 
 	for (unsigned i = 0; i < SPACES; i++)
 		img_space_deinit(&spaces[i]);
 	img_store_destroy(store);
-	free(flow);
+	pt_flow_destroy(flow);
 	*ret = s.sums;
 }
 

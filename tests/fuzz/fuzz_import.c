@@ -1,9 +1,9 @@
 /*
  * fuzz_import.c - a perf.data, imported; what comes of it is read as a container.
  *
- * The first byte odd: the rest is a file as it is. Even: the rest is records, each u8 type (from 128 on: perf's own, from 64 on),
- * u8 misc, u16 size, body, behind the head of a recording of Intel PT in pipe mode; an AUXTRACE record is followed by as many
- * bytes as its first byte says.
+ * The first byte odd: the rest is a file as it is. Even: the rest is records, each u8 type (from 128
+ * on: perf's own, from 64 on), u8 misc, u16 size, body, behind the head of a recording of Intel PT in
+ * pipe mode; an AUXTRACE record is followed by as many bytes as its first byte says.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "capture/perfdata/file.h"
+#include "capture/perfdata/perf_user.h"
 #include "capture/perfdata/run.h"
 #include "schema/container.h"
 #include "tests/fuzz/container_output.h"

@@ -1,6 +1,6 @@
 /*
- * fuzz_load.c - a record stream (records_input.h), loaded into a database: whatever the reader lets through, up to where it
- * stops, is a trace, as if the stream had ended there.
+ * fuzz_load.c - a record stream (records_input.h), loaded into a database: whatever the reader lets
+ * through, up to where it stops, is a trace, as if the stream had ended there.
  */
 #include "tests/fuzz/records_input.h"
 

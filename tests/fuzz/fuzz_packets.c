@@ -1,5 +1,5 @@
-/* fuzz_packets.c - any bytes as packets: sizes are within what is there, texts within their buffer, a cut packet asks for
- * more. The first byte is the size of BIP packets to begin with. */
+/* fuzz_packets.c - any bytes as packets: sizes are within what is there, texts within their buffer, a cut
+ * packet asks for more. The first byte is the size of BIP packets to begin with. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
- * fuzz_rewrite.c - a container (container_input.h), given to the subcommands that make something else of one: info, trim,
- * merge, export. The input's last byte says how: bit 0: a time range, by TSC, not by seconds; bit 1: merge takes it as
- * the host's, too.
+ * fuzz_rewrite.c - a container (container_input.h), given to the subcommands that make something else
+ * of one: info, trim, merge, export. The input's last byte says how: bit 0: a time range, by TSC, not
+ * by seconds; bit 1: merge takes it as the host's, too.
  */
 #include "tests/fuzz/container_input.h"
 

@@ -1,12 +1,15 @@
 /*
- * fuzz_trace_dat.c - a trace.dat, its events put into a container as `pt-capture import` does; what comes of it is read again.
+ * fuzz_trace_dat.c - a trace.dat, its events put into a container as `pt-capture import` does; what
+ * comes of it is read again.
  *
- * The first byte odd: the rest is a file as it is. Even: the rest becomes one of version 6 whose head is sound:
+ * The first byte odd: the rest is a file as it is. Even: the rest becomes one of version 6 whose head
+ * is sound:
  *   u16 size, options (u16 id, u32 size, bytes, each); u16 size, the format of the event "x:y"; pages of CPU 0's buffer, each
  *   u64 time, and the rest of 4096 bytes behind a size that fits, the last one filled with zeros.
  *
- * libtracecmd itself runs wild on some damaged files, and leaks: capture/tracecmd/import.c says what the project does about it. Where it
- * crashes, and not the project's own code, is for the reader of the stack: make fuzz-trace_dat goes on behind a crash.
+ * libtracecmd itself crashes on some damaged files, and leaks: capture/tracecmd/import.c says what
+ * the project does about it. Where it crashes, and not the project's own code, is for the reader of
+ * the stack: make fuzz-trace_dat goes on behind a crash.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * records_input.h - a harness's input as a record stream. The first byte odd: as it is. Even: the rest is blocks, each u16
- * size and records, and is given its headers and checksums here.
+ * records_input.h - a harness's input as a record stream. The first byte odd: as it is. Even: the
+ * rest is blocks, each u16 size and records, and is given its headers and checksums here.
  */
 #ifndef FUZZ_RECORDS_INPUT_H
 #define FUZZ_RECORDS_INPUT_H

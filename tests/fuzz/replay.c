@@ -1,4 +1,5 @@
-/* replay.c - replay_NAME FOLDER: gives every file of FOLDER to the harness. The last line is "N passed, 0 failed". */
+/* replay.c - replay_NAME FOLDER: gives every file of FOLDER to the harness. The last line is "N
+ * passed, 0 failed". */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,10 +6,10 @@
  *     damage mutate FILE N       N containers with good checksums and nonsense inside
  *     damage records-cuts, records-flips FILE [N], records-mutate FILE N    the same of a record stream
  *
- * Decoded in a child process, a damaged container must give an error, or a beginning of each thread's right branches
- * together with an error; never a crash, a hang or another branch. A damaged record stream must be refused by its
- * reader. What has good checksums may give any branches, but must not crash or hang.
- * Prints the failures and "N passed, N failed".
+ * Decoded in a child process, a damaged container must give an error, or a beginning of each thread's
+ * right branches together with an error; never a crash, a hang or another branch. A damaged record
+ * stream must be refused by its reader. What has good checksums may give any branches, but must not
+ * crash or hang. Prints the failures and "N passed, N failed".
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@
 #include <zstd.h>
 
 #include "capture/commands.h"
-#include "decode/commands.h"
+#include "decode/output/packets_print.h"
 #include "decode/session/session.h"
 #include "schema/container.h"
 #include "schema/records.h"
@@ -103,7 +103,9 @@ static void on_branch(void *arg, const struct pt_branch_line *line)
 	}
 }
 
-/* What else reads containers: the packet printer and pt-capture's subcommands. What they print goes nowhere. */
+/*
+ * What else reads containers: the packet printer and pt-capture's subcommands. What they print goes nowhere.
+ */
 static void others(int fd)
 {
 	char path[64];
@@ -127,7 +129,9 @@ static void others(int fd)
 	cmd_export(4, export);
 }
 
-/* Decodes the container at the start of fd with everything on. Strict: the branches must be the right ones. */
+/*
+ * Decodes the container at the start of fd with everything on. Strict: the branches must be the right ones.
+ */
 static int decode(int fd, bool strict)
 {
 	struct pt_error e = {0};

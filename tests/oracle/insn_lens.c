@@ -3,12 +3,12 @@
  *
  *   objdump -d -z -w -M intel64 --insn-width=16 FILE | insn_lens NAME PPM
  *
- * Compares length, class (from the mnemonic) and branch target (from the operand). Where objdump finds no
- * instruction, "(bad)", ours must find none either. Code that a compiler made has no difference at all; but some
- * libraries keep tables among their code, and of such bytes objdump prints readings that no CPU shares. Each
- * kind of these is a rule below, counted and printed; all of them together, and the (bad) ones, may be at most PPM
- * millionths of the instructions. Prints a line a check, "ok" or "FAIL", and the first differences; exits 1 when
- * a check failed.
+ * Compares length, class (from the mnemonic) and branch target (from the operand). Where objdump
+ * finds no instruction, "(bad)", ours must find none either. Code that a compiler made has no
+ * difference at all; but some libraries keep tables among their code, and of such bytes objdump
+ * prints readings that no CPU shares. Each kind of these is a rule below, counted and printed; all of
+ * them together, and the (bad) ones, may be at most PPM millionths of the instructions. Prints one
+ * line per check, "ok" or "FAIL", and the first differences; exits 1 when a check failed.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -29,8 +29,9 @@ struct line {
 
 enum rule {
 	RULE_NONE,
-	RULE_BAD,   /* objdump: (bad); ours: invalid. No difference, but no code either. */
-	RULE_FWAIT, /* 9b is WAIT, an instruction (SDM vol. 2); objdump joins it to the x87 one behind: fstcw */
+	RULE_BAD, /* objdump: (bad); ours: invalid. No difference, but no code either. */
+	/* 9b is WAIT, an instruction (SDM vol. 2); objdump joins it to the x87 one behind: fstcw */
+	RULE_FWAIT,
 	RULE_PREFIX, /* prefixes alone on a line: a second REX behind, or what follows is bad with them */
 	RULE_BYTE,   /* .byte: a symbol begins within the instruction */
 	/* What #UD is for the SDM, and invalid for ours, though objdump has a mnemonic: */
@@ -39,7 +40,8 @@ enum rule {
 	RULE_VEX,  /* REX, 66, F2, F3 before VEX, EVEX (vol. 2, 2.3.2 to 2.3.5, 2.7.1) */
 	RULE_287,  /* FRSTPM: "287 only" (vol. 2, opcode map) */
 	/* What objdump rejects, but ours gives the length of: */
-	RULE_FIELD, /* VEX, EVEX, XOP with an L, W, vvvv or mask that the opcode does not have: #UD, length certain */
+	/* VEX, EVEX, XOP with an L, W, vvvv or mask that the opcode does not have: #UD, length certain */
+	RULE_FIELD,
 	RULE_X87, /* x87 aliases that all CPUs execute: dc d0 is fcom */
 	RULE_BND, /* BNDLDX, BNDSTX with an address that has no MPX meaning: a NOP where MPX is off */
 	RULE_COUNT

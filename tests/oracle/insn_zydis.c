@@ -1,10 +1,11 @@
 /*
  * insn_zydis [COUNT [SEED]] - decode/insn.c against Zydis over random bytes, COUNT strings in each mode.
  *
- * Half of the strings begin like an instruction of one of the opcode maps, with up to three prefixes; half are plain
- * random bytes. Where both find an instruction, length, class, displacement and operand size must agree. Where
- * one of them does not, a rule below must say why; each rule's cases are counted. Every shorter beginning of an
- * instruction must be INSN_TRUNCATED. Written for Zydis 4.0.
+ * Half of the strings begin like an instruction of one of the opcode maps, with up to three prefixes;
+ * half are plain random bytes. Where both find an instruction, length, class, displacement and
+ * operand size must agree. Where one of them does not, a rule below must say why; each rule's cases
+ * are counted. Every shorter beginning of an instruction must be INSN_TRUNCATED. Written for Zydis
+ * 4.0.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -23,7 +24,10 @@ enum rule {
 	RULE_KNC,     /* Knights Corner, a coprocessor whose VEX and MVEX opcodes are not in the SDM */
 	RULE_PTWRITE, /* 66 PTWRITE: "#UD if prefix 66H is used" (SDM vol. 2, PTWRITE) */
 	/* Ours only: */
-	RULE_FIELD, /* VEX, EVEX, XOP: the opcode exists, with another L, W, vvvv, mask, or register: #UD, length certain */
+	/*
+	 * VEX, EVEX, XOP: the opcode exists, with another L, W, vvvv, mask, or register: #UD, length certain
+	 */
+	RULE_FIELD,
 	RULE_NEWER, /* instructions that Zydis 4.0 does not know */
 	RULE_MPX,   /* 0F 1A, 0F 1B with operands that MPX does not define: a NOP on CPUs without MPX */
 	RULE_GRP7, /* 0F 01 register forms without NP in the SDM (VMCALL, MONITOR...): prefixes are ignored */

@@ -1,11 +1,13 @@
 /*
  * libipt_flow.c - a container's taken branches as Intel's libipt sees them.
  *
- *     libipt_flow CONTAINER        prints "tid from to" a line (hexadecimal, 0 = not seen), stream by stream
+ *     libipt_flow CONTAINER        prints lines of "tid from to" (hexadecimal, 0: not seen), stream by
+ *                                  stream
  *
- * It shares with the project only the container's reader: packets, time, blocks and flow are libipt's, the address
- * spaces are built here from the sideband. Memory reaches libipt through its callback. Exit status 0; 1 when libipt
- * met an error (said on stderr, decoding goes on at the next PSB); 2 when the container cannot be read.
+ * It shares with the project only the container's reader: packets, time, blocks and flow are libipt's, the
+ * address spaces are built here from the sideband. Memory reaches libipt through its callback. Exit status 0;
+ * 1 when libipt met an error (said on stderr, decoding goes on at the next PSB); 2 when the container cannot
+ * be read.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -128,15 +130,15 @@ static const struct image *find_image(const char *name, const uint8_t *build_id,
 /* The time in a record's sample_id trailer. */
 static uint64_t record_time(const uint8_t *p, uint32_t size, const struct perf_event_attr *a)
 {
-	static const uint64_t behind[] = {PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU,
-					  PERF_SAMPLE_IDENTIFIER};
+	static const uint64_t after[] = {PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU,
+					 PERF_SAMPLE_IDENTIFIER};
 	uint32_t from_end = 8;
 	uint64_t t;
 
 	if (!a->sample_id_all || !(a->sample_type & PERF_SAMPLE_TIME))
 		return 0;
-	for (size_t i = 0; i < sizeof behind / sizeof *behind; i++)
-		if (a->sample_type & behind[i])
+	for (size_t i = 0; i < sizeof after / sizeof *after; i++)
+		if (a->sample_type & after[i])
 			from_end += 8;
 	if (size < 8 + from_end)
 		return 0;
@@ -434,7 +436,7 @@ static int flow(struct stream *st, const struct ptc_meta *meta)
 		if (status >= 0 || status == -pte_eos)
 			break;
 		pt_insn_get_offset(d, &offset);
-		fprintf(stderr, "libipt_flow: tid %d, offset %" PRIx64 ", behind %" PRIx64 ": %s\n", st->tid,
+		fprintf(stderr, "libipt_flow: tid %d, offset %" PRIx64 ", after %" PRIx64 ": %s\n", st->tid,
 			offset, last.ip, pt_errstr(pt_errcode(status)));
 		errors++;
 	}

@@ -1,15 +1,16 @@
 /*
- * pieces - whether what was decoded is what happened, with gaps only where they are told.
+ * pieces - whether what was decoded is what happened, with gaps only where they are reported.
  *
  *     pieces [-b] [-e] [-f] TRUTH DECODED
  *
- * Both are lines "from to" (hexadecimal, 0: not seen). A line of DECODED that begins with # tells of a gap. Between two of
- * them must be a contiguous piece of TRUTH, all pieces in order; the first begins where TRUTH begins, the last ends where it
- * ends, unless a gap is told there. At a gap, the lines where decoding began ("0 to") and ended ("from 0") may be new: also a "0 to"
- * in front of it, for the packet with which the buffer is full is in it, when the emulated PC's log has
- * the branch that it tells of as one without PT already.
- * -b, -e: the beginning, the end may be missing. -f: a line "0 to" is a gap, too (TNT packets disabled: what is between is not in the trace).
- * Prints "branches decoded gaps missing", or what is wrong, with exit status 1.
+ * Both are lines "from to" (hexadecimal, 0: not seen). A line of DECODED that begins with # reports a
+ * gap. Between two of them must be a contiguous piece of TRUTH, all pieces in order; the first begins
+ * where TRUTH begins, the last ends where it ends, unless a gap is reported there. At a gap, the
+ * lines where decoding began ("0 to") and ended ("from 0") may be new: also a "0 to" in front of it,
+ * for the packet with which the buffer is full is in it, when the emulated PC's log has the branch
+ * that it reports as one without PT already. -b, -e: the beginning, the end may be missing. -f: a
+ * line "0 to" is a gap, too (TNT packets disabled: what is between is not in the trace). Prints
+ * "branches decoded gaps missing", or what is wrong, with exit status 1.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -148,7 +149,7 @@ int main(int argc, char **argv)
 			return 1;
 		}
 		if (first && found) {
-			printf("%zu branches before the first decoded one, and no gap is told\n", found);
+			printf("%zu branches before the first decoded one, and no gap is reported\n", found);
 			return 1;
 		}
 		at = found + (e - b);
@@ -163,7 +164,7 @@ int main(int argc, char **argv)
 		while (same < n && !got.at[got.count - 1 - same].from)
 			same++;
 		if (same < n) {
-			printf("%zu branches behind the last decoded one, and no gap is told\n",
+			printf("%zu branches after the last decoded one, and no gap is reported\n",
 			       truth.count - at);
 			return 1;
 		}

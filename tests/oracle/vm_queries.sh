@@ -13,7 +13,7 @@ fi
 	"$PT_BIN/pt-decode" -q | "$PT_BIN/pt-load" -q "$tmp/db"
 check "loaded: $(head -n 3 "$tmp/err")" test -s "$tmp/db"
 
-# The truth: a row a round trip (of one vCPU on one CPU), from a VM exit to the entry behind it, and a row a stay.
+# The truth: one row per VM exit (of one vCPU on one CPU), to the entry after it, and one row per guest run.
 "$tmp/truthdump" "$tmp/qemu-guest/truth-cpu0.bin" | awk -v OFS=, '
 	$6 == "vmexit" { exit_tsc = $1; reason = $12; if (entry_tsc) print "stay", entry_tsc, exit_tsc, reason }
 	$6 == "vmentry" { entry_tsc = $1; if (exit_tsc) print "trip", exit_tsc, entry_tsc, reason }' >"$tmp/truth.csv"

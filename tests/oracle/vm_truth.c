@@ -1,9 +1,9 @@
 /*
- * vm_truth - checks the stays in guests and round trips of a record stream against an emulator's ground truth.
+ * vm_truth - checks the guest runs and VM exits of a record stream against an emulator's ground truth.
  *
  *     pt-decode C | vm_truth TRUTH OFFSET [insns] [SOURCE]
  *
- * TRUTH is one CPU's log (../shared/ptbox/CORE.md, "Ground truth"); OFFSET the guest's TSC offset, as perf or KVM says it. All VM
+ * TRUTH is one CPU's log (../shared/ptbox/CORE.md, "Ground truth"); OFFSET the guest's TSC offset, as perf or KVM has it. All VM
  * entries and exits of the log have to be there, in order: where, when (within the stated uncertainty), why (at least
  * 99 of 100); and with `insns` (older logs count a string instruction's rounds and the instruction that exits) the instructions
  * between them, as far as they were counted. SOURCE is where all reasons are known from, as ptr_reason_source_name() says it
@@ -219,23 +219,24 @@ int main(int argc, char **argv)
 	ptr_reader_destroy(reader);
 	check("VM exits", x.seen == exit_count, x.seen, exit_count);
 	check("VM entries", n.seen == entry_count, n.seen, entry_count);
-	check("stays", r.seen == entry_count, r.seen, entry_count);
+	check("guest runs", r.seen == entry_count, r.seen, entry_count);
 	check("exits from elsewhere", !x.elsewhere, x.elsewhere, x.seen);
-	check("stays elsewhere", !r.elsewhere, r.elsewhere, r.seen);
+	check("guest runs elsewhere", !r.elsewhere, r.elsewhere, r.seen);
 	check("exits outside of their time", !x.outside, x.outside, x.seen);
 	check("entries outside of their time", !n.outside, n.outside, n.seen);
 	check("exits for other reasons", x.others * 100 <= x.seen, x.others, x.seen);
-	check("exits whose reason is known from it", x.sourced == x.seen, x.sourced, x.seen);
+	check("exits of which SOURCE gives the reason", x.sourced == x.seen, x.sourced, x.seen);
 	check("qualifications",
 	      x.qualified == (source == PTR_REASON_INFERRED ? 0 : x.seen) && !x.misqualified, x.misqualified,
 	      x.qualified);
 	if (insns) {
-		check("round trips whose instructions are miscounted", !x.miscounted, x.miscounted,
+		check("VM exits of which the instructions are miscounted", !x.miscounted, x.miscounted,
 		      x.counted);
-		check("stays whose instructions are miscounted", !r.miscounted, r.miscounted, r.counted);
+		check("guest runs of which the instructions are miscounted", !r.miscounted, r.miscounted,
+		      r.counted);
 	}
 	check("the clock's offset", clocks == 1 && right == 1, right, clocks);
-	printf("# %zu exits, %zu other reasons; %zu of %zu round trips and %zu of %zu stays counted\n",
+	printf("# %zu exits, %zu other reasons; %zu of %zu VM exits and %zu of %zu guest runs counted\n",
 	       x.seen, x.others, x.counted, x.seen, r.counted, r.seen);
 	check(NULL, 0, 0, 0);
 }

@@ -1,7 +1,7 @@
 /*
- * What stepping by the trap flag changes unless care is taken: PUSHF shows the flag, so does R11 after SYSCALL, MOV SS is
- * followed by no trap; and software interrupts, SIGTRAPs that somebody sent, the vsyscall page. It prints what an
- * untraced run prints.
+ * What stepping by the trap flag changes unless care is taken: PUSHF shows the flag, so does R11
+ * after SYSCALL, MOV SS is followed by no trap; and software interrupts, SIGTRAPs that somebody sent,
+ * the vsyscall page. It prints what an untraced run prints.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* Function pointers, a jump table, recursion deeper than the CPU's 64 return addresses, a call to the next instruction, a
- * return that goes elsewhere. */
+/* Function pointers, a jump table, recursion deeper than the CPU's 64 return addresses, a call to the
+ * next instruction, a return that goes elsewhere. */
 #include <stdio.h>
 
 static int add(int x)

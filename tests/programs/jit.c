@@ -1,4 +1,5 @@
-/* Code that is made at run time: writable and executable, rewritten in place; then written, protected, executed. */
+/* Code that is made at run time: writable and executable, rewritten in place; then written,
+ * protected, executed. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>

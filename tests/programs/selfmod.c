@@ -1,5 +1,5 @@
-/* Code that changes as it runs: the next instruction, without a branch between; by another mapping of its page; and, though
- * it is write-protected, by /proc/self/mem. */
+/* Code that changes as it runs: the next instruction, without a branch between; by another mapping of
+ * its page; and, though it is write-protected, by /proc/self/mem. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdint.h>

@@ -1,4 +1,5 @@
-/* Handlers, a fault that one returns from by siglongjmp, an interrupting timer, raise, a blocked signal, an ignored one. */
+/* Handlers, a fault that one returns from by siglongjmp, an interrupting timer, raise, a blocked
+ * signal, an ignored one. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>

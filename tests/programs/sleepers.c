@@ -1,4 +1,5 @@
-/* Threads that sleep in system calls while signals that nobody heeds, and ones that have a handler, interrupt them. */
+/* Threads that sleep in system calls while signals that nobody heeds, and ones that have a handler,
+ * interrupt them. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>

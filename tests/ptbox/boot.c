@@ -1,6 +1,6 @@
 /*
- * boot - a virtual machine that begins in real mode, for recordings in the emulated PC: the bytes of FILE at the linear address
- * 0x7c00 of an otherwise empty memory of 1 MB, and nothing else.
+ * boot - a virtual machine that begins in real mode, for recordings in the emulated PC: the bytes of
+ * FILE at the linear address 0x7c00 of an otherwise empty memory of 1 MB, and nothing else.
  *
  *     boot FILE
  *

@@ -1,6 +1,7 @@
 /*
- * kinds - a program for recordings in the emulated PC: PTWRITE in all its forms, perf's emulated one, functions to be filtered by, branches of every
- * kind, system calls, a page fault, a signal, an idle moment. Static and at a fixed address: `nm` tells where everything is.
+ * kinds - a program for recordings in the emulated PC: PTWRITE in all its forms, perf's emulated one,
+ * functions to be filtered by, branches of every kind, system calls, a page fault, a signal, an idle
+ * moment. Static and at a fixed address: `nm` says where everything is.
  */
 #include <signal.h>
 #include <stdint.h>
@@ -59,7 +60,9 @@ __attribute__((noinline)) void write_values(uint64_t n)
 	}
 }
 
-/* perf's emulated PTWRITE: a value in 64 conditional branches behind a jump over 16 bytes (perf-intel-pt(1)). */
+/*
+ * perf's emulated PTWRITE: a value in 64 conditional branches behind a jump over 16 bytes (perf-intel-pt(1)).
+ */
 #define BIT  "1: shl %rax\njc 1f\n"
 #define BITS BIT BIT BIT BIT BIT BIT BIT BIT
 __attribute__((naked, noinline)) void emulate(uint64_t value)

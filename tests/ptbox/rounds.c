@@ -1,5 +1,5 @@
-/* The same work again and again, with a pause between, until the file `done` is there: between begin() and end() its branches are the
- * same each time, whoever records it. */
+/* The same work again and again, with a pause between, until the file `done` is there: between
+ * begin() and end() its branches are the same each time, whoever records it. */
 #include <sys/prctl.h>
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # trace-cmd records KVM's tracepoints while pt-capture records a VM with Processor Trace: of one run, merged on one clock. Each
 # kvm_exit of trace-cmd's lies behind the VM exit of the machine's log that it tells of, and before the next entry; and is the
-# round trip of the view vmexits that has its reason and its address.
+# VM exit of the view vmexits that has its reason and its address.
 # timeout: 900
 source tests/common.bash
 source tests/ptbox.bash
@@ -46,8 +46,8 @@ echo "$events kvm_exit events, $wrong wrong; $(wc -l <"$tmp/truth") exits in the
 check "each kvm_exit lies behind its VM exit: $result" test "$wrong" -eq 0
 check "there are exits: $result" test "$events" -gt 100
 check "each exit has its event: $events of $(wc -l <"$tmp/truth")" test "$events" -eq "$(wc -l <"$tmp/truth")"
-# The same in the database: the round trip around each event has its reason, which is the tracepoint's, and address.
+# The same in the database: the VM exit around each event has its reason, which is the tracepoint's, and address.
 wrong=$(sqlite3 "$tmp/db" "SELECT count(*) FROM events e WHERE name = 'kvm:kvm_exit' AND NOT EXISTS (
 	SELECT 1 FROM vmexits v WHERE v.tsc <= e.tsc AND (v.latency_tsc IS NULL OR e.tsc < v.tsc + v.latency_tsc) AND v.reason_source = 'tracepoint'
 	AND v.reason = json_extract(e.fields, '\$.exit_reason') AND v.guest_ip = json_extract(e.fields, '\$.guest_rip'))")
-check "$wrong events are in no round trip of theirs" test "$wrong" = 0
+check "$wrong events are in no VM exit of theirs" test "$wrong" = 0

@@ -1,10 +1,12 @@
 /*
- * vms - virtual machines for recordings in the emulated PC: each does one thing that is hard to tell from a trace. They have no
- * kernel; their code is this program's own (pt-decode --guest-code), at its own addresses, and all have the same CR3.
+ * vms - virtual machines for recordings in the emulated PC: each does one thing that is hard to tell
+ * from a trace. They have no kernel; their code is this program's own (pt-decode --guest-code), at
+ * its own addresses, and all have the same CR3.
  *
  *     vms [-p CPU] [-m CPU,CPU] [-x TICKS] WHAT ROUNDS
  *
- * WHAT: exits    leaves for CPUID, an unknown VMCALL, an EPT violation, a port (to user space), and computes in between
+ * WHAT: exits leaves for CPUID, an unknown VMCALL, an EPT violation, a port (to user space), and
+ * computes in between
  *       halts    sleeps (HLT) until its timer comes, after 10 us to 1 ms
  *       window   gets a timer's interrupt while it has interrupts off: an interrupt window
  *       tsc      writes IA32_TSC, now and then; -x: the host does, by as many ticks, as a migration would
@@ -168,7 +170,8 @@ static GUEST void window(unsigned round)
 	wrmsr(X2APIC_COUNT, 20000);
 	while (rdtsc() - begin < 100000)
 		compute(round);
-	/* KVM learns of it here, and waits for the window; else it does when the host's timer interrupts the guest. */
+	/* KVM learns of it here, and waits for the window; else it does when the host's timer
+	 * interrupts the guest. */
 	if (round & 1)
 		cpuid();
 	__asm__ volatile("sti; nop; nop; cli" : : : "memory");
@@ -185,7 +188,8 @@ static GUEST void writes_tsc(unsigned round, bool by_host)
 		wrmsr(IA32_TSC, rdtsc() + (round & 16 ? 1000000000 : -777777777ull));
 }
 
-/* A guest of the guest, which has the same page tables. Nothing but its instruction and stack pointer is kept for it. */
+/* A guest of the guest, which has the same page tables. Nothing but its instruction and stack pointer
+ * is kept for it. */
 #define EVERYTHING                                                                                           \
 	"rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "r8", "r9", "r10", "r11", "r12", "r13", "r14",      \
 	    "r15", "memory", "cc"

@@ -2,7 +2,8 @@
 source tests/common.bash
 
 # options FILE: the options that a text names, one per line
-options() { grep -oE '(^|[^-[:alnum:]])--[a-z][-a-z0-9]+' "$1" | grep -oE -- '--[a-z][-a-z0-9]+' | sort -u; }
+# (perf's own, as in `perf record --kcore`, are not ours.)
+options() { sed 's/`perf [^`]*`//g; s/perf record --[-a-z]*//g' "$1" | grep -oE '(^|[^-[:alnum:]])--[a-z][-a-z0-9]+' | grep -oE -- '--[a-z][-a-z0-9]+' | sort -u; }
 # page PROGRAM: its man page as text
 page() {
 	sed -e 's/\\-/-/g' -e 's/\\f[BIRP]//g' -e 's/^\.[A-Z]* *//' "docs/$1.1"

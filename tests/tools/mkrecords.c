@@ -4,9 +4,10 @@
  *   mkrecords [--runs N] [--paths N] [--threads N] [--calls N] [--errors N] [--events N] [--seed N]
  *             [--uuid TEXT] [--cyc] [--no-time] [--no-clock] [--slow-us N] > stream
  *
- * The same options give the same bytes. The shape is that of ../shared/bench: 12 to 32 edges a path, few hot paths,
- * several runs with one TSC, calls that nest. --slow-us sleeps between every 1000 runs, so that a test can interrupt
- * its reader. The last line on standard error counts: runs=N branches=N insns=N.
+ * The same options give the same bytes. The shape is that of ../shared/bench: 12 to 32 edges a path,
+ * few hot paths, several runs with one TSC, calls that nest. --slow-us sleeps between every 1000
+ * runs, so that a test can interrupt its reader. The last line on standard error counts: runs=N
+ * branches=N insns=N.
  */
 #include <getopt.h>
 #include <inttypes.h>

@@ -1,11 +1,12 @@
 /*
- * mkvmrecords.c - writes a record stream of made-up virtual machines, and what is true of them, for tests and for timing the
- * queries.
+ * mkvmrecords.c - writes a record stream of made-up virtual machines, and what is true of them, for
+ * tests and for timing the queries.
  *
  *   mkvmrecords [--exits N] [--vcpus N] [--runs N] [--seed N] [--truth FILE] > stream
  *
- * The same options give the same bytes. One VM of N vCPUs, each on a CPU of its own: guest and host take turns, and time goes
- * on as they do. --runs: the runs of a stay in the guest. The truth is CSV with a first column that says what a line is:
+ * The same options give the same bytes. One VM of N vCPUs, each on a CPU of its own: guest and host
+ * take turns, and time goes on as they do. --runs: the runs of a stay in the guest. The truth is CSV
+ * with a first column that says what a line is:
  *   exit,trip,vcpu,reason,exit_tsc,entry_tsc,flags,host_insns,host_cycles,off_cpu_tsc,userspace_tsc,stolen_by,symbol
  *   stay,run,vcpu,entry_tsc,exit_tsc,flags,insns,cycles
  *   timer,vcpu,interrupt_tsc,handler_tsc        a host timer interrupt that the guest's handler was run for
@@ -145,7 +146,9 @@ static void put_code(void)
 	}
 }
 
-/* ---- What goes on --------------------------------------------------------------------------------------- */
+/*
+ * ---- What goes on ---------------------------------------------------------------------------------------
+ */
 
 struct vcpu {
 	uint32_t thread, slice;
@@ -158,7 +161,7 @@ struct vcpu {
 	uint64_t timer_tsc;
 	struct ptr_guest_run run;
 	struct ptr_vmexit vmexit;
-	uint64_t host_insns, guest_insns; /* of all trips and stays */
+	uint64_t host_insns, guest_insns; /* of all VM exits and guest runs */
 };
 
 static struct vcpu vcpus[VCPUS_MAX];
@@ -354,7 +357,8 @@ static void vmexit(struct vcpu *v)
 	t->host_insns = rnd(40) ? v->slice_insns : PTR_UNKNOWN; /* some code is not there */
 	t->host_cycles = rnd(3) ? v->slice_insns * 2 : PTR_UNKNOWN;
 	t->flags |= rnd(80) ? 0 : rnd(2) ? PTR_VM_GAP : PTR_VM_CONCEALED;
-	/* The stay that follows ends after this one is told; stays of other vCPUs may end before. */
+	/* The guest run that follows ends after this one is written; guest runs of other vCPUs may
+	 * end before. */
 	t->after = 0;
 	v->host_insns += v->slice_insns;
 	end_slice(v);
@@ -371,7 +375,7 @@ static void vmexit(struct vcpu *v)
 					.entry_branch = t->entry_branch};
 }
 
-/* A round trip is told when the stay behind it has its number: then `after` is known. */
+/* A VM exit is written when the guest run after it has its number: then `after` is known. */
 static void put_vmexit(struct vcpu *v)
 {
 	const struct ptr_vmexit *t = &v->vmexit;
@@ -519,6 +523,6 @@ int main(int argc, char **argv)
 	ok(ptr_put_meta(w, "decode.container", "complete", &error));
 	ok(ptr_writer_finish(w, &error));
 	ptr_writer_destroy(w);
-	fprintf(stderr, "exits=%u stays=%u branches=%" PRIu64 "\n", vmexits, guest_runs, branches);
+	fprintf(stderr, "exits=%u guest_runs=%u branches=%" PRIu64 "\n", vmexits, guest_runs, branches);
 	return fclose(truth) != 0;
 }

@@ -1,11 +1,14 @@
 /*
- * odd_calls.c - writes a record stream of calls of every size and kind, and a line a call of what the view `call` must say.
+ * odd_calls.c - writes a record stream of calls of every size and kind, and one line per call of what
+ * the view `call` must say.
  *
  *   odd_calls CALLS SEED TRUTH > stream
  *
- * TRUTH: id|thread|call_path|call_branch|return_branch|call_tsc|return_tsc|elapsed_tsc|branch_count|insn_count|cyc_count|flags|parent
- * in the order of returning, empty where unknown. Hardly two calls are alike; numbers, distances and times lie at, below and
- * beyond what a text of call_group and call_shape holds; some runs have many calls, many have none. Callers are found here as records.h defines them, looking forward.
+ * TRUTH:
+ * id|thread|call_path|call_branch|return_branch|call_tsc|return_tsc|elapsed_tsc|branch_count|insn_count|cyc_count|flags|parent
+ * in the order of returning, empty where unknown. Hardly two calls are alike; numbers, distances and
+ * times lie at, below and beyond what a text of call_group and call_shape holds; some runs have many
+ * calls, many have none. Callers are found here as records.h defines them, looking forward.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -84,7 +87,8 @@ int main(int argc, char **argv)
 {
 	uint64_t calls = argc == 4 ? strtoull(argv[1], NULL, 0) : 0, tsc = 1000000, run = 0;
 	struct ptr_call *all = calloc(calls + 1, sizeof *all);
-	/* The calls of a thread and depth whose caller has not come yet: the last one, and by it the one before. */
+	/* The calls of a thread and depth whose caller has not come yet: the last one, and by it the
+	 * one before. */
 	uint64_t waiting[THREADS + 1][DEPTH + 1] = {{0}}, *before = calloc(calls + 1, sizeof *before),
 					      *parent = calloc(calls + 1, sizeof *parent);
 	struct ptr_writer *w = calls ? ptr_writer_create(STDOUT_FILENO, &error) : NULL;
@@ -133,7 +137,8 @@ int main(int argc, char **argv)
 		}
 		/* Seldom the bottom, so that the way there is long. */
 		depth = rnd(3) ? (depth > 1 ? depth - 1 : 1) : 1 + (uint32_t)rnd(rnd(100) ? 8 : DEPTH - 1);
-		/* Of many calls only the last, so that some callers are further away than a text's number goes. */
+		/* Of many calls only the last, so that some callers are further away than a text's
+		 * number goes. */
 		if (calls > 100000 ? i + 2000 > calls && !rnd(20) : !rnd(30000))
 			depth = 0;
 		*c = make_call(run);

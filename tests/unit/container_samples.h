@@ -147,20 +147,10 @@ static void write_all_types(int fd)
 					    .name_bytes = 8,
 					    .format = "name: kvm_exit\nID: 1234\n",
 					    .format_bytes = 24};
-	struct ptc_attr pt_attr = {.name = "intel_pt//u",
-				   .name_bytes = 11,
-				   .attr = (const uint8_t *)"0123456789",
-				   .attr_bytes = 10,
-				   .ids = (const uint8_t *)ids,
-				   .count = 2};
-	struct ptc_attr guest_attr = {.name = "dummy:u",
-				      .name_bytes = 7,
-				      .attr = (const uint8_t *)"01234567",
-				      .attr_bytes = 8,
-				      .ids = (const uint8_t *)ids,
-				      .count = 1,
-				      .machine_pid = 77};
+	struct ptc_attr pt_attr = ptc_host_attr("intel_pt//u", "0123456789", 10, ids, 2);
+	struct ptc_attr guest_attr = ptc_host_attr("dummy:u", "01234567", 8, ids, 1);
 
+	guest_attr.machine_pid = 77;
 	CHECK(w != NULL);
 	CHECK(ptc_put_meta(w, "command", "a\nb\\n=c", &e) == 0);
 	CHECK(ptc_put_metaf(w, &e, "mtc_freq", "%d", 3) == 0);

@@ -5,6 +5,7 @@
 #define TESTS_PERF_DATA_SAMPLES_H
 
 #include "capture/perfdata/file.h"
+#include "capture/perfdata/perf_user.h"
 #include "capture/perfdata/run.h"
 #include "schema/container.h"
 

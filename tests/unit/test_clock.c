@@ -79,7 +79,7 @@ static void losses(void)
 	check("three MTCs are missing", c.tsc, 0x1000 + 4 * 8 * 80);
 	pt_clock_lost(&c);
 	pt_clock_mtc(&c, 9, false);
-	check("behind a loss MTC means nothing", c.tsc, 0x1000 + 4 * 8 * 80);
+	check("after a loss MTC means nothing", c.tsc, 0x1000 + 4 * 8 * 80);
 	pt_clock_tsc(&c, 0x9000);
 	pt_clock_tma(&c, 16, 0);
 	pt_clock_mtc(&c, 3, false);
@@ -107,7 +107,7 @@ static void cycles(void)
 	pt_clock_cyc(&c, 20);
 	check("and on from it", c.tsc, 0x2000 + 8 * 80 + 10);
 
-	/* No CBR ratio: the cycles between two MTCs tell. */
+	/* The ratio is not known: it is measured between two MTCs. */
 	c = clock_of(3, 0, true);
 	pt_clock_tsc(&c, 0x1000);
 	pt_clock_tma(&c, 0, 0);

@@ -36,7 +36,7 @@ int main(void)
 	check(out(x, BASE + 0xf) && !out(x, BASE + 0x10), "the first address");
 	check(!out(x, BASE + 0x2f) && out(x, BASE + 0x30), "the last address");
 	check(out("filter 0x1010/0x20@/bin/y", BASE + 0x10), "another file");
-	check(out("filter 0x1010/0x20@/bin/xy", BASE + 0x10), "a file whose name begins so");
+	check(out("filter 0x1010/0x20@/bin/xy", BASE + 0x10), "a file with a name that begins so");
 	check(!out(x, BASE + 0x1000), "a file that is not known");
 	check(!out(both, BASE + 0x10) && !out(both, BASE + 0x20) && out(both, BASE + 0x18), "two ranges");
 	check(out("stop 0x1010/0x8@/bin/x", BASE + 0x10) && !out("stop 0x1010/0x8@/bin/x", BASE + 0x18),

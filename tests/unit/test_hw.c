@@ -1,9 +1,12 @@
-/* test_hw.c - the PMU's terms against what a CPU can, snapshots of an overwritten ring, triggers, the control FIFO, check's
- * answers for machines that are described by files. */
+/*
+ * test_hw.c - the PMU's terms against what a CPU can do, snapshots of an overwritten ring, triggers, the
+ * control FIFO, check's answers for machines that are described by files.
+ */
 #include "capture/record/check.h"
 #include "capture/record/control.h"
 #include "capture/record/pmu.h"
 #include "capture/record/snapshot.h"
+#include "capture/record/trigger.h"
 #include "tests/unit/check.h"
 
 #include <errno.h>
@@ -186,7 +189,9 @@ static void test_snapshot(void)
 	check(p.bytes == AUX && p.offset == 0 && holds(p, written - AUX), "the first, of a full buffer");
 }
 
-/* Any lengths between snapshots: all that is still there and no byte of it twice; where some is gone, a gap is told. */
+/*
+ * Any lengths between snapshots: all that is still there, no byte of it twice, and a gap where some is gone.
+ */
 static void test_snapshots(uint64_t seed)
 {
 	struct hw_ring r = {.page = &page, .aux = aux, .aux_size = AUX};
@@ -290,7 +295,7 @@ static void test_check_kernel(struct check_cpu cpu)
 		int own, all;
 		enum check_answer answer;
 		const char *word; /* in the remedy */
-	} rights[] = {
+	} permissions[] = {
 	    {"2\n", 1, 1, CHECK_YES, ""},
 	    {"4\n", 1, 1, CHECK_YES, ""},
 	    {"2\n", 1, -EACCES, CHECK_LIMITED, "CAP_PERFMON"},
@@ -306,13 +311,13 @@ static void test_check_kernel(struct check_cpu cpu)
 	struct check_result r;
 	char path[128];
 
-	for (size_t i = 0; i < sizeof rights / sizeof *rights; i++) {
-		write_file("/proc/sys/kernel/perf_event_paranoid", rights[i].paranoid);
-		cpu.own = rights[i].own;
-		cpu.all = rights[i].all;
+	for (size_t i = 0; i < sizeof permissions / sizeof *permissions; i++) {
+		write_file("/proc/sys/kernel/perf_event_paranoid", permissions[i].paranoid);
+		cpu.own = permissions[i].own;
+		cpu.all = permissions[i].all;
 		check_all(&r, root, &cpu);
-		check((l = line(&r, "permission")) && l->answer == rights[i].answer &&
-			  strstr(l->remedy, rights[i].word) && r.can_trace == (l->answer != CHECK_NO),
+		check((l = line(&r, "permission")) && l->answer == permissions[i].answer &&
+			  strstr(l->remedy, permissions[i].word) && r.can_trace == (l->answer != CHECK_NO),
 		      "permission by what the kernel permits");
 	}
 	cpu.own = cpu.all = cpu.clock = 1;
@@ -370,7 +375,7 @@ static void test_check(void)
 	check((l = line(&r, "VMX")) && l->answer == CHECK_NO && strstr(l->remedy, "kvm_intel") &&
 		  !r.can_trace,
 	      "a Broadwell with kvm_intel loaded");
-	/* It turns VMX on when there is a VM, or, if told so, at once. */
+	/* It turns VMX on when there is a VM, or, with enable_virt_at_load, at once. */
 	write_file("/sys/module/kvm_intel/refcnt", "0\n");
 	check_all(&r, root, &cpu);
 	check((l = line(&r, "VMX")) && l->answer == CHECK_LIMITED && r.can_trace, "a Broadwell without VMs");

@@ -1,5 +1,8 @@
-/* test_hw_events.c - which perf events a capture opens, by a double of perf_event_open(): groups of AUX sampling, pause and resume; what
- * is said when a kernel refuses; records that it lost; the options that ask for all that. */
+/*
+ * test_hw_events.c - the perf events that a capture opens, by a double of perf_event_open(): groups of AUX
+ * sampling, pause and resume; the message when a kernel refuses; records that it lost; the options that ask
+ * for all that.
+ */
 #include "capture/record/event_name.h"
 #include "capture/record/events.h"
 #include "capture/record/group.h"
@@ -16,7 +19,7 @@
 
 /* ---- The double: an event is a memfd, which can be mapped and read ---- */
 
-#define MOST 64
+#define OPENED_MAX 64
 
 static struct opened {
 	struct perf_event_attr attr;
@@ -25,7 +28,7 @@ static struct opened {
 	unsigned enabled, disabled;
 	int output;
 	char filter[256];
-} opened[MOST];
+} opened[OPENED_MAX];
 static size_t count;
 static bool old_kernel; /* before 6.0: no PERF_FORMAT_LOST, no aux_action */
 static uint64_t lost_each;
@@ -49,7 +52,8 @@ static int double_open(struct perf_event_attr *a, int32_t tid, int32_t cpu, int 
 		return -1;
 	}
 	fd = memfd_create("event", 0);
-	if (fd < 0 || count == MOST || ftruncate(fd, 1 << 20) || pwrite(fd, values, sizeof values, 0) < 0) {
+	if (fd < 0 || count == OPENED_MAX || ftruncate(fd, 1 << 20) ||
+	    pwrite(fd, values, sizeof values, 0) < 0) {
 		perror("memfd");
 		exit(1);
 	}
@@ -81,16 +85,14 @@ static int double_ioctl(int fd, unsigned long request, void *arg)
 }
 
 static const struct hw_perf_calls calls = {double_open, double_ioctl};
-static const int32_t cpus[] = {0, 1}, tids[] = {70};
+static int32_t numbers[] = {0, 1, 70};
+static const struct hw_list cpus = {numbers, 2, 2}, cpu_1 = {numbers + 1, 1, 1}, tids = {numbers + 2, 1, 1};
 static struct hw_events ev;
 
 /* A thread with what it starts, on two CPUs. */
-static const struct hw_events_options target = {.tids = tids,
-						.tid_count = 1,
-						.cpus = cpus,
-						.cpu_count = 2,
-						.online = cpus,
-						.online_count = 2,
+static const struct hw_events_options target = {.tids = &tids,
+						.cpus = &cpus,
+						.online = &cpus,
 						.pt_type = 8,
 						.config = 0xe601,
 						.levels = HW_USER,
@@ -145,7 +147,7 @@ static void test_sampling(void)
 	for (unsigned i = 0; i < 2; i++) {
 		struct opened *pt = event(8, 0xe601, i), *clock = event(PERF_TYPE_SOFTWARE, 0, i);
 
-		check(pt && clock && pt->cpu == cpus[i] && clock->cpu == cpus[i] && clock->tid == 70,
+		check(pt && clock && pt->cpu == cpus.at[i] && clock->cpu == cpus.at[i] && clock->tid == 70,
 		      "an event of each on each CPU");
 		if (!pt || !clock)
 			continue;
@@ -208,15 +210,13 @@ static void test_actions(void)
 static void test_elsewhere(void)
 {
 	struct pt_error e = {0};
-	struct hw_events_options o = {.cpus = cpus + 1,
-				      .cpu_count = 1,
-				      .online = cpus,
-				      .online_count = 2,
+	struct hw_events_options o = {.cpus = &cpu_1,
+				      .online = &cpus,
 				      .pt_type = 8,
 				      .config = 0xe601,
 				      .levels = HW_USER | HW_KERNEL,
 				      .pt = true,
-				      .kernel_side = true,
+				      .kernel_sideband = true,
 				      .data_bytes = 65536,
 				      .aux_bytes = 131072,
 				      .calls = &calls};
@@ -229,12 +229,12 @@ static void test_elsewhere(void)
 	check(event(8, 0xe601, 0) && event(8, 0xe601, 0)->cpu == 1 && !event(8, 0xe601, 1),
 	      "it alone is traced");
 	for (unsigned i = 0; i < 2; i++) {
-		const struct opened *side = event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, i);
+		const struct opened *one = event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, i);
 
-		if (side && side->cpu == 1)
-			here = side;
-		else if (side)
-			there = side;
+		if (one && one->cpu == 1)
+			here = one;
+		else if (one)
+			there = one;
 	}
 	check(here && here->attr.task && here->attr.context_switch && here->attr.text_poke, "its sideband");
 	check(there && there->cpu == 0 && there->tid == -1 && there->attr.task && there->attr.mmap2 &&
@@ -265,7 +265,7 @@ static void test_lost(void)
 	lost_each = 0;
 }
 
-/* Who else runs: one more event a CPU, of whole CPUs. The target's own switches are told beside. */
+/* Which other tasks run: one more event per CPU, of the whole CPU, besides the target's own switches. */
 static void test_switches(void)
 {
 	struct pt_error e = {0};
@@ -289,8 +289,8 @@ static void test_switches(void)
 	check(hw_events_declare(&ev, w, &d, &e) == 0 && d.ring_count == 2 && d.rings[0].all_switches &&
 		  d.rings[1].all_switches,
 	      "and the rings know");
-	free(d.ids);
-	free(d.id_attrs);
+	free(d.events.ids);
+	free(d.events.attrs);
 	ptc_writer_destroy(w);
 	close(fd);
 	hw_events_close(&ev);

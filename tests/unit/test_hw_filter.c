@@ -1,5 +1,7 @@
-/* test_hw_filter.c - address filters by names: of the file that runs, where the dynamic linker tells where its functions are, and of a
- * kallsyms. */
+/*
+ * test_hw_filter.c - address filters by names: of this very file, where the dynamic linker says where its
+ * functions are, and of a kallsyms.
+ */
 #include "capture/record/filter.h"
 #include "tests/unit/check.h"
 

@@ -1,10 +1,14 @@
 /*
- * test_hw_memory.c - how much memory a capture takes at most, as pt-capture(1) says it: its buffers, 4 MB for each CPU, 256 MB of AUX data
- * and 192 MB for records. Rings that are full whenever somebody looks, a flood of records from one after the other, an output that now and then
- * takes nothing for a while: what is set aside reaches its limits, and the process's greatest size is asked of the kernel.
+ * test_hw_memory.c - how much memory a capture takes at most, as pt-capture(1) states it: its buffers, 4 MB
+ * for each CPU, 256 MB of AUX data and 192 MB for records.
+ *
+ * Rings that are full at every look, a flood of records from one ring after the other, an output that now and
+ * then takes nothing for a while: what is spilled reaches its limits, and the kernel says how much memory the
+ * process had at most.
  */
-#include "capture/record/spill_thread.h"
 #include "capture/record/drain_threads.h"
+#include "capture/record/sample_id.h"
+#include "capture/record/spill_thread.h"
 #include "tests/unit/check.h"
 
 #include <errno.h>
@@ -28,10 +32,16 @@
 #endif
 
 static struct hw_drain_ring rings[RINGS];
-static struct hw_drain drain = {.rings = rings, .ring_count = RINGS, .sideband_attr = 0};
-static int flooded = -1, stopped,
-	   end; /* which ring records come from; the output takes nothing; all threads are to end */
-static uint64_t early_max, stash_max, taken;
+static struct hw_drain drain = {.rings = rings, .ring_count = RINGS};
+static int flooded = -1; /* the ring that records come from */
+static int stopped;	 /* the output takes nothing */
+static int end;		 /* all threads are to end */
+static uint64_t records_max, aux_max, taken;
+
+static uint64_t max(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
 
 static void pause_us(long us)
 {
@@ -62,7 +72,7 @@ static void *kernel(void *arg)
 	return arg;
 }
 
-/* The output's other end. It stops until as much is set aside as can be. */
+/* The output's other end. While it is stopped it waits until as much is spilled as can be. */
 static void *output(void *arg)
 {
 	static char bytes[1 << 20];
@@ -74,11 +84,12 @@ static void *output(void *arg)
 		     waited++) {
 			bool full;
 
-			pthread_mutex_lock(&drain.lock);
-			early_max = drain.early > early_max ? drain.early : early_max;
-			stash_max = drain.stashed > stash_max ? drain.stashed : stash_max;
-			full = drain.early > HW_EARLY_MAX - DATA && drain.stashed > HW_STASH_MAX - AUX;
-			pthread_mutex_unlock(&drain.lock);
+			pthread_mutex_lock(&drain.spill.lock);
+			records_max = max(records_max, drain.spill.record_bytes);
+			aux_max = max(aux_max, drain.spill.aux_bytes);
+			full = drain.spill.record_bytes > HW_SPILL_RECORDS_MAX - DATA &&
+			       drain.spill.aux_bytes > HW_SPILL_AUX_MAX - AUX;
+			pthread_mutex_unlock(&drain.spill.lock);
 			if (full)
 				break;
 			pause_us(1000);
@@ -131,83 +142,102 @@ static void make_ring(int i, struct pt_error *e)
 	rings[i].stream = (uint32_t)ptc_put_stream(drain.w, &s, e);
 }
 
-int main(void)
+/* One event, whose id is 1. */
+static void make_events(struct pt_error *e)
 {
-	static uint64_t ids[] = {1};
-	static uint32_t attrs[] = {0};
+	static const uint64_t id = 1;
 	struct perf_event_attr attr = {
 	    .size = sizeof attr, .sample_type = HW_SAMPLE_TYPE, .sample_id_all = 1};
-	pthread_t cpu, reader;
-	struct pt_error e = {0};
-	struct hw_spill_thread *spill_thread;
-	uint64_t before, most, limit;
-	int pipes[2], r = 0;
+	struct ptc_attr put = ptc_host_attr("dummy", &attr, sizeof attr, &id, 1);
 
-	if (pipe(pipes))
-		return 1;
-	fcntl(pipes[1], F_SETPIPE_SZ, 4096);
-	drain.w = ptc_writer_create(pipes[1], -7, &e);
-	drain.ids = malloc(sizeof ids);
-	drain.id_attrs = malloc(sizeof attrs);
-	if (!drain.w || !drain.ids || !drain.id_attrs)
-		return 1;
-	memcpy(drain.ids, ids, sizeof ids);
-	memcpy(drain.id_attrs, attrs, sizeof attrs);
-	drain.id_count = 1;
-	drain.sample_types[0] = HW_SAMPLE_TYPE;
-	if (pthread_create(&reader, NULL, output, &pipes[0]))
-		return 1;
-	ptc_put_attr(drain.w,
-		     &(struct ptc_attr){.name = "dummy",
-					.name_bytes = 5,
-					.attr = (const uint8_t *)&attr,
-					.attr_bytes = sizeof attr,
-					.ids = (const uint8_t *)ids,
-					.count = 1},
-		     &e);
-	for (int i = 0; i < RINGS; i++)
-		make_ring(i, &e);
-	before = status_kb("VmRSS:");
-	drain.readers = hw_drain_threads_create(drain.w, RINGS, &e);
-	spill_thread = hw_spill_thread_create(&drain, &e);
-	if (!drain.readers || !spill_thread || pthread_create(&cpu, NULL, kernel, NULL))
-		return 1;
-	/* What one ring's flood leaves behind, the next one's must not add to. */
+	drain.events.ids = malloc(sizeof *drain.events.ids);
+	drain.events.attrs = calloc(1, sizeof *drain.events.attrs);
+	if (!drain.events.ids || !drain.events.attrs)
+		exit(1);
+	drain.events.ids[0] = id;
+	drain.events.count = 1;
+	drain.events.sample_types[0] = HW_SAMPLE_TYPE;
+	ptc_put_attr(drain.w, &put, e);
+}
+
+/* A flood of records from each ring in turn; what one leaves behind, the next one must not add to. */
+static int flood(struct pt_error *e)
+{
+	int r = 0;
+
 	for (int phase = 0; phase <= RINGS && r == 0; phase++) {
 		__atomic_store_n(&stopped, 1, __ATOMIC_RELEASE);
 		__atomic_store_n(&flooded, phase % RINGS, __ATOMIC_RELAXED);
 		while (r == 0 && __atomic_load_n(&stopped, __ATOMIC_ACQUIRE))
-			r = hw_drain_round(&drain, 0, &e);
+			r = hw_drain_round(&drain, 0, e);
 		__atomic_store_n(&flooded, -1, __ATOMIC_RELAXED);
 		for (int i = 0; i < 4 && r == 0; i++)
-			r = hw_drain_round(&drain, 0, &e);
+			r = hw_drain_round(&drain, 0, e);
 	}
-	most = status_kb("VmHWM:");
-	__atomic_store_n(&end, 1, __ATOMIC_RELAXED);
-	pthread_join(cpu, NULL);
-	hw_spill_thread_destroy(spill_thread);
-	check(r == 0, e.message[0] ? e.message : "rounds");
-	hw_drain_threads_destroy(drain.readers);
-	ptc_writer_destroy(drain.w);
-	close(pipes[1]);
-	pthread_join(reader, NULL);
+	return r;
+}
+
+static void free_rings(void)
+{
 	for (int i = 0; i < RINGS; i++) {
 		free(rings[i].ring.page);
 		free((void *)(uintptr_t)rings[i].ring.data);
 		free((void *)(uintptr_t)rings[i].ring.aux);
 	}
-	hw_drain_deinit(&drain);
-	limit = ((256 + 192) << 10) + RINGS * 4096;
+}
+
+/* kb: the most that there was above the buffers. */
+static void check_memory(uint64_t kb)
+{
+	uint64_t limit_kb = ((256 + 192) << 10) + RINGS * 4096;
+
 	printf("%.0f MB above the buffers at most, of %.0f MB that are stated; %.0f MB of records and %.0f "
-	       "MB of AUX data were set aside at once; %.0f "
-	       "MB came out\n",
-	       (double)(most - before) / 1024, (double)limit / 1024, (double)early_max / 1048576,
-	       (double)stash_max / 1048576, (double)taken / 1048576);
-	check(early_max > HW_EARLY_MAX - DATA, "records were set aside up to their limit");
-	check(stash_max > HW_STASH_MAX - AUX, "AUX data was set aside up to its limit");
+	       "MB of "
+	       "AUX data were spilled at once; %.0f MB came out\n",
+	       (double)kb / 1024, (double)limit_kb / 1024, (double)records_max / 1048576,
+	       (double)aux_max / 1048576, (double)taken / 1048576);
+	check(records_max > HW_SPILL_RECORDS_MAX - DATA, "records were spilled up to their limit");
+	check(aux_max > HW_SPILL_AUX_MAX - AUX, "AUX data was spilled up to its limit");
 	if (SANITIZED)
 		printf("built with a sanitizer, which takes memory of its own\n");
 	else
-		check(most - before <= limit, "the memory that a capture takes");
+		check(kb <= limit_kb, "the memory that a capture takes");
+}
+
+int main(void)
+{
+	struct hw_spill_thread *spill_thread;
+	pthread_t cpu, reader;
+	struct pt_error e = {0};
+	uint64_t before, most;
+	int pipes[2], r;
+
+	if (pipe(pipes))
+		return 1;
+	fcntl(pipes[1], F_SETPIPE_SZ, 4096);
+	drain.w = ptc_writer_create(pipes[1], -7, &e);
+	if (!drain.w || pthread_create(&reader, NULL, output, &pipes[0]))
+		return 1;
+	make_events(&e);
+	for (int i = 0; i < RINGS; i++)
+		make_ring(i, &e);
+	before = status_kb("VmRSS:");
+	drain.threads = hw_drain_threads_create(drain.w, RINGS, &e);
+	spill_thread = hw_spill_thread_create(&drain, &e);
+	if (!drain.threads || !spill_thread || pthread_create(&cpu, NULL, kernel, NULL))
+		return 1;
+	r = flood(&e);
+	most = status_kb("VmHWM:");
+	__atomic_store_n(&end, 1, __ATOMIC_RELAXED);
+	pthread_join(cpu, NULL);
+	hw_spill_thread_destroy(spill_thread);
+	check(r == 0, e.message[0] ? e.message : "rounds");
+	hw_drain_threads_destroy(drain.threads);
+	ptc_writer_destroy(drain.w);
+	close(pipes[1]);
+	pthread_join(reader, NULL);
+	free_rings();
+	hw_drain_deinit(&drain);
+	check_memory(most - before);
 	return sum_up();
 }

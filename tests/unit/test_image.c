@@ -1,9 +1,9 @@
-/* The store of images: symbols that come in several chunks. */
+/* The store of images: symbols that come in several chunks. And address spaces. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "decode/code/image.h"
+#include "decode/code/address_space.h"
 
 #define BASE 0x400000
 
@@ -43,6 +43,26 @@ static void named(struct img_space *sp, uint64_t ip, const char *name, uint64_t 
 	check(name, ret->end, end);
 }
 
+/* A space that was copied has no room to spare; in the middle of its one map another makes three. */
+static void split(struct img_file *f)
+{
+	struct img_space from, to;
+	struct pt_error e;
+
+	img_space_init(&from);
+	img_space_init(&to);
+	check("from", img_space_map(&from, BASE, BASE + 0x3000, 0, f, &e) == 0, true);
+	check("copied", img_space_copy(&to, &from, &e) == 0, true);
+	check("split", img_space_map(&to, BASE + 0x1000, BASE + 0x2000, 0, NULL, &e) == 0, true);
+	check("three", to.count, 3);
+	check("left", to.maps[0].start == BASE && to.maps[0].end == BASE + 0x1000, true);
+	check("right", to.maps[2].start == BASE + 0x2000 && to.maps[2].end == BASE + 0x3000, true);
+	check("offset", to.maps[2].offset, 0x2000);
+	check("the other one", from.count, 1);
+	img_space_deinit(&from);
+	img_space_deinit(&to);
+}
+
 int main(void)
 {
 	struct img_store *s = img_store_create();
@@ -63,7 +83,7 @@ int main(void)
 	      true);
 	check("one", add(s, 0x1010, 0, 't', "one") == 0, true);
 	named(&sp, BASE + 0x20, "one", BASE + 0x10, BASE + 64, &first);
-	/* More of them: what was there stays, and one without size ends where a new one begins. */
+	/* More of them: what was there remains, and one without size ends where a new one begins. */
 	check("two", add(s, 0x1030, 8, 't', "two") == 0, true);
 	check("zero", add(s, 0x1000, 4, 't', "zero") == 0, true);
 	named(&sp, BASE + 0x20, "one", BASE + 0x10, BASE + 0x30, &again);
@@ -74,6 +94,7 @@ int main(void)
 	check("global", add(s, 0x1030, 8, 'T', "global") == 0, true);
 	check("local", add(s, 0x1030, 8, 't', "local") == 0, true);
 	named(&sp, BASE + 0x30, "global", BASE + 0x30, BASE + 0x38, &again);
+	split(img_store_find(s, 0, "f", NULL, 0));
 	img_space_deinit(&sp);
 	img_store_destroy(s);
 	printf("%d passed, %d failed\n", passed, failed);

@@ -53,7 +53,7 @@ static void put_program(uint64_t addr, uint8_t tag, const char *code, uint32_t i
 }
 
 /* What a KSYMBOL record brings into the container: "ADDRESS TIME BYTES". */
-static const char *begins(const struct perf_file *f, uint64_t addr, uint32_t len, uint16_t type,
+static const char *begins(const struct perf_description *d, uint64_t addr, uint32_t len, uint16_t type,
 			  uint16_t flags, const char *name)
 {
 	static char got[128];
@@ -77,7 +77,7 @@ static const char *begins(const struct perf_file *f, uint64_t addr, uint32_t len
 	memcpy(rec->bytes + 22, &flags, 2);
 	memcpy(rec->bytes + 24, name, strlen(name));
 	snprintf(got, sizeof got, "nothing");
-	if (perf_bpf_begins(f, 0, rec, w, &e) || ptc_writer_finish(w, &e))
+	if (perf_bpf_begins(d, 0, rec, w, &e) || ptc_writer_finish(w, &e))
 		snprintf(got, sizeof got, "%.100s", e.message);
 	ptc_writer_destroy(w);
 	lseek(fd, 0, SEEK_SET);
@@ -96,7 +96,7 @@ static const char *begins(const struct perf_file *f, uint64_t addr, uint32_t len
 int main(void)
 {
 	const char *one = "bpf_prog_1111111111111111_one", *two = "bpf_prog_2222222222222222_two";
-	struct perf_file f = {.bpf = feature};
+	struct perf_description d = {.bpf = feature};
 	uint32_t count = 3;
 
 	put(&count, 4);
@@ -105,35 +105,35 @@ int main(void)
 	put_program(0xa000, 0x22, "fghij", sizeof(struct bpf_prog_info) + 16);
 	/* of one with a smaller struct */
 	put_program(0xb000, 0x11, "klmno", 128);
-	f.bpf_bytes = feature_bytes;
-	check("a function", !strcmp(begins(&f, 0xa000, 3, 1, 0, one), "a000 77 abc"));
-	check("its second", !strcmp(begins(&f, 0xa100, 2, 1, 0, one), "a100 77 de"));
-	check("another at its place", !strcmp(begins(&f, 0xa000, 3, 1, 0, two), "a000 77 fgh"));
-	check("less info", !strcmp(begins(&f, 0xb100, 2, 1, 0, one), "b100 77 no"));
-	check("another address", !strcmp(begins(&f, 0xa001, 3, 1, 0, one), "nothing"));
-	check("another length", !strcmp(begins(&f, 0xa000, 4, 1, 0, one), "nothing"));
-	check("another tag", !strcmp(begins(&f, 0xb000, 3, 1, 0, two), "nothing"));
-	check("no program", !strcmp(begins(&f, 0xa000, 3, 2, 0, one), "nothing"));
-	check("it ends", !strcmp(begins(&f, 0xa000, 3, 1, 1, one), "nothing"));
+	d.bpf_bytes = feature_bytes;
+	check("a function", !strcmp(begins(&d, 0xa000, 3, 1, 0, one), "a000 77 abc"));
+	check("its second", !strcmp(begins(&d, 0xa100, 2, 1, 0, one), "a100 77 de"));
+	check("another at its place", !strcmp(begins(&d, 0xa000, 3, 1, 0, two), "a000 77 fgh"));
+	check("less info", !strcmp(begins(&d, 0xb100, 2, 1, 0, one), "b100 77 no"));
+	check("another address", !strcmp(begins(&d, 0xa001, 3, 1, 0, one), "nothing"));
+	check("another length", !strcmp(begins(&d, 0xa000, 4, 1, 0, one), "nothing"));
+	check("another tag", !strcmp(begins(&d, 0xb000, 3, 1, 0, two), "nothing"));
+	check("no program", !strcmp(begins(&d, 0xa000, 3, 2, 0, one), "nothing"));
+	check("it ends", !strcmp(begins(&d, 0xa000, 3, 1, 1, one), "nothing"));
 	for (size_t n = 0; n < feature_bytes; n++) {
 		uint8_t *cut = malloc(n ? n : 1); /* for a sanitizer to watch */
 
-		f.bpf = memcpy(cut, feature, n);
-		f.bpf_bytes = n;
-		begins(&f, 0xb100, 2, 1, 0, one);
-		if (n < feature_bytes - 40 && strcmp(begins(&f, 0xb100, 2, 1, 0, one), "nothing") != 0)
+		d.bpf = memcpy(cut, feature, n);
+		d.bpf_bytes = n;
+		begins(&d, 0xb100, 2, 1, 0, one);
+		if (n < feature_bytes - 40 && strcmp(begins(&d, 0xb100, 2, 1, 0, one), "nothing") != 0)
 			check("cut: code that was not there", false);
 		free(cut);
 	}
-	f.bpf_bytes = feature_bytes;
+	d.bpf_bytes = feature_bytes;
 	for (size_t n = 0; n < feature_bytes; n++) {
 		uint8_t *flipped = malloc(feature_bytes);
 
-		f.bpf = memcpy(flipped, feature, feature_bytes);
+		d.bpf = memcpy(flipped, feature, feature_bytes);
 		flipped[n] ^= 0x80;
-		begins(&f, 0xb100, 2, 1, 0, one);
+		begins(&d, 0xb100, 2, 1, 0, one);
 		flipped[n] ^= 0xff;
-		begins(&f, 0xb100, 2, 1, 0, one);
+		begins(&d, 0xb100, 2, 1, 0, one);
 		free(flipped);
 	}
 	printf("%u passed, %u failed\n", passed, failed);

@@ -1,6 +1,6 @@
 /*
- * test_insn - decode/insn.c, an instruction a case: length, class, displacement. Each case is decoded also cut short
- * at every byte, from memory that ends with it, and with other bytes behind it.
+ * test_insn - decode/insn.c, one instruction per case: length, class, displacement. Each case is decoded also
+ * cut short at every byte, from memory that ends with it, and with other bytes after it.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -498,11 +498,11 @@ static void test_valid(void)
 		check(untouched.len == 0x5a && untouched.cls == 0x5a && untouched.rel == 0x5a5a5a5a, v->name,
 		      "*ret after a failure", untouched.len, 0x5a);
 
-		for (int behind = 0; behind < 256; behind += 85) {
-			memset(b + n, behind, sizeof b - n);
+		for (int after = 0; after < 256; after += 85) {
+			memset(b + n, after, sizeof b - n);
 			len = insn_decode(b, sizeof b, v->mode, &again);
 			check(len == (int)n && again.cls == in.cls && again.rel == in.rel, v->name,
-			      "with bytes behind", len, (long)n);
+			      "with bytes after it", len, (long)n);
 		}
 	}
 }
@@ -575,7 +575,7 @@ static void test_target(void)
 	    {"to the end of 64 KB", "eb 0d", M16, 0xffff0, 0xfffff, false},
 	    {"back to the beginning of 64 KB", "eb f0", M16, 0xf000e, 0xf0000, false},
 	    {"back before it, or wraps", "eb ef", M16, 0xf000e, 0xeffff, true},
-	    {"behind the last of 64 KB", "eb 00", M16, 0xffffe, 0x100000, false},
+	    {"after the last of 64 KB", "eb 00", M16, 0xffffe, 0x100000, false},
 	    {"32 bits in 16-bit mode", "66 e9 00 00 01 00", M16, 0x100, 0x10106, false},
 	    {"xbegin is not cut", "66 c7 f8 00 00", M32, 0x12345, 0x1234a, false},
 	    {"xbegin rel16, 64-bit", "66 c7 f8 fb ff", M64, 0x401000, 0x401000, false},

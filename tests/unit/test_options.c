@@ -9,7 +9,7 @@ struct arguments {
 	const char *output;
 	bool quiet, all;
 	long long level;
-	const char *sample;
+	const char *sample, *guest;
 	int samples;
 };
 
@@ -35,10 +35,15 @@ static const struct pt_option table[] = {
      .argument = "FILE",
      .help = "write to FILE",
      PT_OPTION_TEXT(struct arguments, output)},
+    PT_OPERAND("-- PROGRAM", "a program"),
     {.name = "quiet", .letter = 'q', .help = "no progress", PT_OPTION_FLAG(struct arguments, quiet)},
     {.name = "all", .help = "a\nb", PT_OPTION_FLAG(struct arguments, all)},
     {.name = "level", .letter = 'z', .argument = "N", .help = "zstd level", .set = set_level},
     {.name = "aux-sample", .argument = "[=SIZE]", .help = "samples", .set = set_sample},
+    {.name = "guest",
+     .argument = "[PID:]FILE",
+     .help = "a file of a guest",
+     PT_OPTION_TEXT(struct arguments, guest)},
     PT_OPTION_END};
 
 static int parse(bool stop, struct arguments *a, int *operand, struct pt_error *e, char **argv)
@@ -71,6 +76,8 @@ int main(void)
 		  !strcmp(a.sample, "8K"),
 	      "an argument that may be missing");
 	check(PARSE(false, "--aux-sample", "x") == 0 && !a.sample, "is not taken from the next word");
+	check(PARSE(false, "--guest", "7:x", "in") == 0 && !strcmp(a.guest, "7:x") && operand == 3,
+	      "an argument that has a part in brackets");
 	check(PARSE(false, "--", "-q") == 0 && !a.quiet && operand == 2, "-- ends them");
 	check(PARSE(false, "-z", "20") == -1 && e.kind == PT_ERR_USAGE && strstr(e.message, "-7 to 19"),
 	      "range");
@@ -87,6 +94,7 @@ int main(void)
 	check(!strncmp(text, "Output:\n  -o, --output FILE         write to FILE\n", 49),
 	      "help of an option");
 	check(strstr(text, "      --aux-sample[=SIZE]   samples\n") != NULL, "help of an optional argument");
+	check(strstr(text, "\n  -- PROGRAM                a program\n") != NULL, "help of an operand");
 	check(strstr(text, "--all                 a\n                            b\n") != NULL, "line break");
 	free(text);
 	return sum_up();

@@ -179,7 +179,7 @@ int main(void)
 			}
 		}
 	}
-	/* Short TNTs: each byte with a stop bit behind at least one bit. */
+	/* Short TNTs: each byte with a stop bit above at least one bit. */
 	for (unsigned v = 4; v < 256; v += 2) {
 		uint8_t b = (uint8_t)v;
 		struct pt_packet k;

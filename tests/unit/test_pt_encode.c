@@ -1,6 +1,7 @@
 /*
- * test_pt_encode.c - the step engine's packets, byte for byte as the Intel SDM (vol. 3, "Intel Processor Trace") has them,
- * and their order and times as its "Packet Generation Scenarios", "Cycle Packet Semantics" say.
+ * test_pt_encode.c - the step engine's packets, byte for byte as the Intel SDM (vol. 3, "Intel Processor
+ * Trace") has them, and their order and times as its "Packet Generation Scenarios", "Cycle Packet Semantics"
+ * say.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -36,7 +37,7 @@ static void words(const uint8_t *p, size_t n, char *to, size_t room)
 			snprintf(to + at, room - at, " bad.%02x", *p);
 			return;
 		}
-		if (!(p[0] & 1) && p[0] != 2) { /* short TNT: bits behind the highest one */
+		if (!(p[0] & 1) && p[0] != 2) { /* short TNT: the bits below the highest one */
 			int top = 7;
 
 			at += (size_t)snprintf(to + at, room - at, " tnt.");
@@ -54,7 +55,7 @@ static void words(const uint8_t *p, size_t n, char *to, size_t room)
 	memmove(to, to + (*to == ' '), strlen(to) + 1);
 }
 
-/* A test gives an encoder, behind a PSB+, and what it then has appended is compared. */
+/* begin() makes an encoder, after a PSB+; end() compares what it appended since. */
 static struct pt_model model;
 static struct pt_encode_config config;
 static struct pt_encoder e;
@@ -79,7 +80,7 @@ static void end(const char *name, const char *want)
 
 #define PSB "02820282028202820282028202820282"
 
-int main(void)
+static void test_psb(void)
 {
 	begin(true, true, false);
 	end("PSB+: TSC, TMA, CBR, MODE.TSX, PSBEND; tracing is still off; then MODE.Exec, TIP.PGE with all "
@@ -89,9 +90,12 @@ int main(void)
 	begin(true, true, false);
 	e.size = 0;
 	pt_encode_psb(&e, 0x401002);
-	end("PSB+ in the midst: with MODE.Exec and FUP",
+	end("PSB+ while tracing: with MODE.Exec and FUP",
 	    PSB " 1980841e00000000 0273a861000000 02031e00 9920 9901 7d021040000000 0223");
+}
 
+static void test_branches(void)
+{
 	begin(false, false, false);
 	e.size = 0;
 	for (int i = 0; i < 6; i++)
@@ -108,7 +112,7 @@ int main(void)
 	pt_encode_indirect(&e, 0x7f0012341234);
 	pt_encode_indirect(&e, 0xffffffff81000000);
 	pt_encode_indirect(&e, 0x0012345678901234);
-	end("TIP: behind the TNT; 2, 6, 4, 6 (sign extended), 8 bytes",
+	end("TIP: after the TNT; 2, 6, 4, 6 (sign extended), 8 bytes",
 	    "tnt.1 2d3412 8d34124000007f 4d34123412 6d00000081ffff cd3412907856341200");
 
 	begin(false, false, false);
@@ -118,7 +122,7 @@ int main(void)
 	pt_encode_push(&e, 0x401005);
 	pt_encode_ret(&e, 0x401006);
 	pt_encode_ret(&e, 0x401005);
-	end("RET: a TNT bit when it returns to behind its call, else TIP", "tnt.1 2d0610 2d0510");
+	end("RET: a TNT bit when it returns to after its call, else TIP", "tnt.1 2d0610 2d0510");
 
 	begin(false, false, false);
 	config.retcomp = false;
@@ -126,7 +130,10 @@ int main(void)
 	pt_encode_push(&e, 0x401005);
 	pt_encode_ret(&e, 0x401005);
 	end("RET, not compressed", "2d0510");
+}
 
+static void test_ends(void)
+{
 	begin(false, false, false);
 	e.size = 0;
 	pt_encode_end(&e);
@@ -143,14 +150,17 @@ int main(void)
 	e.size = 0;
 	pt_encode_async(&e, 0x401003, 0x401050, true);
 	end("a transaction's abort: MODE.TSX, FUP, TIP", "9922 3d0310 2d5010");
+}
 
+static void test_time(void)
+{
 	begin(true, true, false);
 	e.size = 0;
 	pt_encode_jcc(&e, true, 0);
 	model.cycles += 2000; /* 1,333 TSC, 16 CTC: two periods */
 	pt_encode_jcc(&e, true, 0);
 	pt_encode_flush(&e);
-	end("MTC: what retired before is told before; one a period", "tnt.1 5936 5937 tnt.1");
+	end("MTC: what retired before it is written before it; one per period", "tnt.1 5936 5937 tnt.1");
 
 	/* CYC: 5 bits in its first byte; the cycles up to what follows it, of a TNT the first branch. */
 	begin(true, false, true);
@@ -180,7 +190,14 @@ int main(void)
 	model.cycles += 1;
 	pt_encode_indirect(&e, 0x401020);
 	end("CYC threshold: none before its cycles are over, then all of them", "2d1010 0704 2d2010");
+}
 
+int main(void)
+{
+	test_psb();
+	test_branches();
+	test_ends();
+	test_time();
 	printf("%u passed, %u failed\n", passed, failed);
 	return failed ? 1 : 0;
 }

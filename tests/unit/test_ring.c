@@ -1,6 +1,8 @@
-/* test_ring.c - rounds (capture/hw_drain) against a double of the kernel's side of the ring buffers: head and tail, wrap,
- * truncation, LOST records, data whose record comes late or never, a slow reader; schedules that are written down and random
- * ones. What is checked is the container. */
+/*
+ * test_ring.c - rounds (capture/record/drain.h) against a double of the kernel as the rings' writer: head and
+ * tail, wrap, truncation, LOST records, data whose record comes a round later or never, a slow reader;
+ * schedules that are written down and random ones. What is checked is the container.
+ */
 #include "capture/record/drain.h"
 
 #include <fcntl.h>
@@ -24,7 +26,7 @@ static void check(bool ok, const char *what, uint64_t seed)
 	printf("FAILED: schedule %" PRIu64 ": %s\n", seed, what);
 }
 
-/* ---- The kernel's side ------------------------------------------------------------------------------ */
+/* ---- The kernel ------------------------------------------------------------------------------ */
 
 #define DATA  4096u
 #define AUX   8192u
@@ -38,9 +40,10 @@ struct piece { /* of AUX data, as it was published */
 struct kernel_ring {
 	struct perf_event_mmap_page *page;
 	uint8_t *data, *aux;
-	uint64_t lost;		     /* records dropped since the last LOST record */
-	uint64_t made, dropped, own; /* own: of made those that are used, not put */
-	uint64_t unpublished_ns;     /* when the next AUX byte that will be published was made */
+	uint64_t lost; /* records dropped since the last LOST record */
+	uint64_t made, dropped;
+	uint64_t own;		 /* of those made: they are used, and not put */
+	uint64_t unpublished_ns; /* when the next AUX byte that will be published was made */
 	struct piece *pieces;
 	size_t piece_count;
 	bool task, on;
@@ -73,7 +76,7 @@ static bool put_bytes(struct kernel_ring *r, const void *record, size_t n)
 	if (head + n - __atomic_load_n(&r->page->data_tail, __ATOMIC_ACQUIRE) > DATA)
 		return false;
 	for (size_t i = 0; i < n; i++)
-		/* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): it loses sight of a struct's bytes */
+		/* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): of a struct's bytes */
 		r->data[(head + i) % DATA] = ((const uint8_t *)record)[i];
 	__atomic_store_n(&r->page->data_head, head + n, __ATOMIC_RELEASE);
 	return true;
@@ -118,8 +121,10 @@ static bool put_record(struct kernel *k, struct kernel_ring *r, uint32_t type, u
 	return false;
 }
 
-/* How much the CPU writes before it stops, by intel_pt's reckoning (pt_buffer_reset_markers(), regions of a page): if the stop is
- * not before the tail, over what was not read. */
+/*
+ * How much the CPU writes before it stops, as intel_pt computes it (pt_buffer_reset_markers(), regions of a
+ * page). If the stop is not before the tail, it writes over what was not read.
+ */
 static uint64_t room_of(const struct kernel_ring *r)
 {
 	uint64_t head = r->page->aux_head, tail = __atomic_load_n(&r->page->aux_tail, __ATOMIC_ACQUIRE), size,
@@ -190,7 +195,7 @@ static int memory(void)
 	return fd;
 }
 
-/* ---- The container's side --------------------------------------------------------------------------- */
+/* ---- The container --------------------------------------------------------------------------- */
 
 static uint64_t u64(const uint8_t *p)
 {
@@ -200,7 +205,7 @@ static uint64_t u64(const uint8_t *p)
 	return v;
 }
 
-/* The time at which the AUX byte at that offset was made, at the latest the begin of its piece. */
+/* The time at which the AUX byte at that offset was made, at the earliest: the beginning of its piece. */
 static uint64_t made_ns(const struct kernel_ring *r, uint64_t offset)
 {
 	for (size_t i = 0; i < r->piece_count; i++)
@@ -287,8 +292,8 @@ static void check_container(struct kernel *k, int fd, uint64_t seed)
 			truncated_made += r->pieces[p].flags != 0;
 	}
 	check(records == made - dropped, "each record once", seed);
-	check(lost == dropped - still, "each dropped record is told of", seed);
-	check(truncated == truncated_made, "each loss of AUX data is told of", seed);
+	check(lost == dropped - still, "each dropped record is reported", seed);
+	check(truncated == truncated_made, "each loss of AUX data is reported", seed);
 	ptc_reader_destroy(reader);
 }
 
@@ -298,50 +303,57 @@ struct bench {
 	struct kernel k;
 	struct hw_drain d;
 	struct hw_drain_ring rings[RINGS];
-	uint64_t ids[1];
-	uint32_t attrs[1];
 	int fd;
-	bool late; /* the kernel works on while a round runs */
-	bool readers;
-	pthread_t spill_thread; /* another thread that sets aside what fills up, at any time */
-	bool guarded, end;
+	bool concurrent;	/* the kernel works on while a round runs */
+	bool threads;		/* AUX data is read by drain threads */
+	pthread_t spill_thread; /* empties what fills up, at any time */
+	bool spills, end;
 };
+
+static void free_rings(struct kernel *k)
+{
+	for (unsigned i = 0; i < RINGS; i++) {
+		free(k->rings[i].page);
+		free(k->rings[i].data);
+		free(k->rings[i].aux);
+		free(k->rings[i].pieces);
+	}
+}
 
 static void *spill_thread(void *arg)
 {
 	struct bench *b = arg;
 
 	while (!__atomic_load_n(&b->end, __ATOMIC_RELAXED))
-		hw_drain_stash(&b->d);
+		hw_drain_spill(&b->d);
 	return NULL;
 }
 
-/* In the midst of a round: the kernel does not wait for its reader. */
-static int on_record(void *arg, struct hw_drain_ring *ring, const uint8_t *record, uint64_t time_ns,
-		     int32_t pid, int32_t tid, uint32_t attr, struct pt_error *e)
+/* During a round: the kernel does not wait for its reader. */
+static int on_record(void *arg, const struct hw_record *record, struct pt_error *e)
 {
 	struct bench *b = arg;
 	unsigned i = (unsigned)roll(&b->k, RINGS);
 
-	(void)ring, (void)record, (void)time_ns, (void)pid, (void)tid, (void)attr, (void)e;
-	if (b->late && (!b->k.rings[i].task || b->k.rings[i].on) && roll(&b->k, 4) == 0)
+	(void)record, (void)e;
+	if (b->concurrent && (!b->k.rings[i].task || b->k.rings[i].on) && roll(&b->k, 4) == 0)
 		publish(&b->k, i, roll(&b->k, 2000));
 	return 0;
 }
 
 static void on_chunk(void *arg)
 {
-	hw_drain_stash(arg);
+	hw_drain_spill(arg);
 }
 
-static void begin(struct bench *b, uint64_t seed, bool late)
+static void begin(struct bench *b, uint64_t seed, bool concurrent)
 {
 	struct pt_error e = {0};
 
 	memset(b, 0, sizeof *b);
 	b->k.random = seed * 0x9E3779B97F4A7C15u + 1;
 	b->k.now_ns = 1000;
-	b->late = late;
+	b->concurrent = concurrent;
 	b->fd = memory();
 	b->d.w = ptc_writer_create(b->fd, -7, &e);
 	for (unsigned i = 0; i < RINGS; i++) {
@@ -364,15 +376,15 @@ static void begin(struct bench *b, uint64_t seed, bool late)
 	}
 	b->d.rings = b->rings;
 	b->d.ring_count = RINGS;
-	b->readers = seed % 3 == 0;
-	if (b->readers)
-		b->d.readers = hw_drain_threads_create(b->d.w, RINGS, &e);
-	check(!b->readers || b->d.readers, "readers", seed);
+	b->threads = seed % 3 == 0;
+	if (b->threads)
+		b->d.threads = hw_drain_threads_create(b->d.w, RINGS, &e);
+	check(!b->threads || b->d.threads, "drain threads", seed);
 	b->d.on_record = on_record;
 	b->d.arg = b;
 	ptc_writer_on_chunk(b->d.w, on_chunk, &b->d);
-	b->guarded = seed % 5 == 0;
-	if (b->guarded)
+	b->spills = seed % 5 == 0;
+	if (b->spills)
 		check(pthread_create(&b->spill_thread, NULL, spill_thread, b) == 0, "a thread", seed);
 }
 
@@ -392,24 +404,18 @@ static void end(struct bench *b, uint64_t seed)
 {
 	struct pt_error e = {0};
 
-	b->late = false;
+	b->concurrent = false;
 	__atomic_store_n(&b->end, true, __ATOMIC_RELAXED);
-	if (b->guarded)
+	if (b->spills)
 		pthread_join(b->spill_thread, NULL);
 	round_(b, seed);
 	round_(b, seed);
 	check(ptc_writer_finish(b->d.w, &e) == 0, "finish", seed);
 	check_container(&b->k, b->fd, seed);
-	hw_drain_threads_destroy(b->d.readers);
+	hw_drain_threads_destroy(b->d.threads);
 	ptc_writer_destroy(b->d.w);
-	b->d.ids = NULL;
 	hw_drain_deinit(&b->d);
-	for (unsigned i = 0; i < RINGS; i++) {
-		free(b->k.rings[i].page);
-		free(b->k.rings[i].data);
-		free(b->k.rings[i].aux);
-		free(b->k.rings[i].pieces);
-	}
+	free_rings(&b->k);
 	close(b->fd);
 }
 
@@ -447,7 +453,10 @@ static void random_schedule(uint64_t seed)
 	end(&b, seed);
 }
 
-/* A buffer that is full to the last byte; one that is read when it is empty; a loss without a byte; and again. */
+/*
+ * A buffer that is full to the last byte; one that is read when it is empty; a loss without a byte; and
+ * again.
+ */
 static void written_schedules(void)
 {
 	static struct bench b;
@@ -464,14 +473,14 @@ static void written_schedules(void)
 	end(&b, 1000);
 	check(b.d.losses.truncated == 2, "two losses are counted", 1000);
 
-	/* So many records that AUX's own are dropped: the data comes, late and without flags. */
+	/* So many records that AUX's own are dropped: the data comes a round later, without flags. */
 	begin(&b, 2, false);
 	for (unsigned i = 0; i < 200; i++)
 		put_record(&b.k, &b.k.rings[0], PERF_RECORD_COMM, 0, "12345678", 8);
 	publish(&b.k, 0, 500);
 	round_(&b, 1001);
 	put_record(&b.k, &b.k.rings[0], PERF_RECORD_COMM, 0, "12345678",
-		   8); /* the next one that fits tells */
+		   8); /* the next one that fits reports them */
 	end(&b, 1001);
 	check(b.d.losses.records > 0, "dropped records are counted", 1001);
 
@@ -501,7 +510,7 @@ static void written_schedules(void)
 	end(&b, 1003);
 }
 
-/* What readers cannot write is the round's error. */
+/* What drain threads cannot write is the round's error. */
 static void full_disk(void)
 {
 	static struct bench b;
@@ -511,20 +520,15 @@ static void full_disk(void)
 	begin(&b, 3, false);
 	publish(&b.k, 0, AUX);
 	publish(&b.k, 1, AUX);
-	check(b.readers && dup2(full, b.fd) >= 0, "/dev/full, with readers", 1003);
+	check(b.threads && dup2(full, b.fd) >= 0, "/dev/full, with drain threads", 1003);
 	check(hw_drain_round(&b.d, b.k.now_ns, &e) == -1 && e.kind == PT_ERR_IO, "a full disk is an error",
 	      1003);
 	close(full);
-	hw_drain_threads_destroy(b.d.readers);
+	hw_drain_threads_destroy(b.d.threads);
 	ptc_writer_destroy(b.d.w);
 	hw_drain_deinit(&b.d);
 	close(b.fd);
-	for (unsigned i = 0; i < RINGS; i++) {
-		free(b.k.rings[i].page);
-		free(b.k.rings[i].data);
-		free(b.k.rings[i].aux);
-		free(b.k.rings[i].pieces);
-	}
+	free_rings(&b.k);
 }
 
 int main(void)

@@ -1,27 +1,31 @@
 /*
- * test_scenarios.c - the flow's rules, one a file: tests/scenarios/NAME.pts holds code, packets and what must come out.
+ * test_scenarios.c - the rules by which packets are understood, one per file: tests/scenarios/NAME.pts has
+ * code, packets and what must come out.
  *
  *   # what rule, and where the SDM states it
  *   config             optional: "mtc SHIFT", "ratio NUM DEN", "nominal N" (0: no CBR ratio),
  *                      "model M" (of family 6, hexadecimal: its errata), "notnt",
  *                      "filter START END" (hexadecimal, the end is out: traced by the CPU's address filter)
- *   code 1000 [guest]  a label for the address; then an instruction a line (see assemble()). Addresses of the upper half
- *                      (ffffffff8000xxxx) are the kernel's; there are 64 KB of each, by the low 16 bits
- *   packets            a packet a word and its arguments, a line each (see packet()); "lost" and "lost whole": AUX data is
- *                      missing here (and what follows begins with a whole packet)
- *   expect             what the flow tells, a line each:
+ *   code 1000 [guest]  a label for the address; then one instruction per line (see assemble()). Addresses of
+ *                      the upper half (ffffffff8000xxxx) are the kernel's; there are 64 KB of each, by the
+ *                      low 16 bits
+ *   packets            one packet per line, a word and its arguments (see packet()); "lost" and "lost whole":
+ *                      AUX data is missing here (and what follows begins with a whole packet)
+ *   expect             what the flow reports, one line each:
  *     begin [TSC]      execution is seen from here on
  *     1000 2000 jcc    a taken branch: from, to (0: not seen), kind; a third number is the TSC of its run
  *     cyc N insn M     the run's cycles and their instructions
  *     end N            it is not seen any more; N instructions were executed
  *     error KIND [IP]
  *     event NAME FIELDS
- *     enter GUEST-IP HOST-IP VMCS CR3 [concealed], exit (the same): a VM entry or exit; side NR: it was not seen
+ *     enter GUEST-IP HOST-IP VMCS CR3 [concealed], exit (the same): a VM entry or exit
+ *     side NR          a VM entry or exit that was not seen
  *
- * Runs and repeats are flattened. Lines of "expect" may be fewer in fields than what comes (a prefix of words).
- * Each scenario is decoded as a whole, and byte by byte.
+ * Runs and repeats are flattened. Lines of "expect" may be fewer in fields than what comes (a prefix of
+ * words). Each scenario is decoded as a whole, and byte by byte.
  *
- * test_scenarios [FOLDER [SEEDS]]: with SEEDS, each is written there as an input of tests/fuzz/fuzz_flow.c instead.
+ * test_scenarios [FOLDER [SEEDS]]: with SEEDS, each is written there as an input of tests/fuzz/fuzz_flow.c
+ * instead.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -33,6 +37,7 @@
 
 #include "decode/flow/flow.h"
 #include "decode/flow/vm_transition.h"
+#include "decode/packet/packet.h"
 
 static int passed, failed;
 static bool packet_seen[PT_TYPES], kind_seen[PTR_KINDS]; /* in any scenario */
@@ -43,6 +48,7 @@ static const uint64_t upper_half = 0xffffffff80000000;
 
 #define LOSSES 4
 struct scenario {
+	struct pt_graph graph;
 	uint8_t code[SPACES][1 << 16];
 	uint8_t known[SPACES][1 << 16];
 	uint8_t packets[8192];
@@ -125,8 +131,8 @@ static const struct {
     {"rep-movs", "\xf3\xa4", 2},
 };
 
-/* One of plain[]; jcc X, jmp X, call X, xbegin X (rel32, or rel16 after "bits 16"), jrcxz X, loop X, jshort X (rel8);
- * bits 16|32|64; nops N; skip N: unknown code; bytes XX... */
+/* One of plain[]; jcc X, jmp X, call X, xbegin X (rel32, or rel16 after "bits 16"), jrcxz X, loop X, jshort X
+ * (rel8); bits 16|32|64; nops N; skip N: unknown code; bytes XX... */
 static int assemble(struct scenario *s, char *line, unsigned space, uint64_t *at)
 {
 	static const struct {
@@ -196,132 +202,153 @@ static void le(struct scenario *s, uint64_t v, size_t n)
 	bytes(s, &v, n);
 }
 
-/* tip, pge, pgd, fup [IP[/IPBYTES]] (without IP: suppressed; default 6); tnt TTN; tnt64 TNT...; psb psbend pad ovf stop;
- * mode64 mode32 mode16, modeif (64, IF=1); tsx BITS; tsc X; tma CTC FC; mtc X; cyc N; cbr N; pip CR3 NR; vmcs X; ptw X [ip]; exstop [ip];
- * ptw32 X [ip]; mwait X; pwre X; pwrx X; bbp bbp32; bip ID X, bip32 ID X; bep [ip]; cfe TYPE VECTOR [ip]; evd TYPE X;
- * trig TRBV [ip]; mnt X; hex BYTES; lost [whole]. Numbers are hex. */
+/* Packets that are a head, then numbers of some bytes each. ip: the word "ip" sets bit 7 of the head's last
+ * byte. */
+static const struct plain_packet {
+	const char *word;
+	uint8_t head[3], n, x, y; /* bytes */
+	bool ip;
+} plain_packets[] = {
+    {"pad", {0x00}, .n = 1},
+    {"psbend", {0x02, 0x23}, .n = 2},
+    {"ovf", {0x02, 0xf3}, .n = 2},
+    {"stop", {0x02, 0x83}, .n = 2},
+    {"mode64", {0x99, 0x01}, .n = 2},
+    {"mode32", {0x99, 0x02}, .n = 2},
+    {"mode16", {0x99, 0x00}, .n = 2},
+    {"modeif", {0x99, 0x05}, .n = 2},
+    {"tsc", {0x19}, .n = 1, .x = 7},
+    {"mtc", {0x59}, .n = 1, .x = 1},
+    {"cbr", {0x02, 0x03}, .n = 2, .x = 2},
+    {"ptw", {0x02, 0x32}, .n = 2, .x = 8, .ip = true},
+    {"ptw32", {0x02, 0x12}, .n = 2, .x = 4, .ip = true},
+    {"exstop", {0x02, 0x62}, .n = 2, .ip = true},
+    {"mwait", {0x02, 0xc2}, .n = 2, .x = 8},
+    {"pwre", {0x02, 0x22}, .n = 2, .x = 2},
+    {"pwrx", {0x02, 0xa2}, .n = 2, .x = 5},
+    {"bbp", {0x02, 0x63, 0x01}, .n = 3},
+    {"bbp32", {0x02, 0x63, 0x81}, .n = 3},
+    {"bep", {0x02, 0x33}, .n = 2, .ip = true},
+    {"evd", {0x02, 0x53}, .n = 2, .x = 1, .y = 8},
+    {"trig", {0xd9, 0x00}, .n = 2, .x = 1, .ip = true},
+    {"mnt", {0x02, 0xc3, 0x88}, .n = 3, .x = 8},
+};
+
+/* A line of words. x, y: the first two after the packet's, as numbers; ip: the last is "ip". */
+struct words {
+	char op[32], a[64], b[64], c[64];
+	int n;
+	uint64_t x, y;
+	bool ip;
+};
+
+static bool put_plain(struct scenario *s, const struct words *w)
+{
+	for (size_t i = 0; i < sizeof plain_packets / sizeof *plain_packets; i++) {
+		const struct plain_packet *k = &plain_packets[i];
+
+		if (strcmp(w->op, k->word) != 0)
+			continue;
+		bytes(s, k->head, k->n);
+		s->packets[s->packet_bytes - 1] |= k->ip && w->ip ? 0x80 : 0;
+		le(s, w->x, k->x);
+		le(s, w->y, k->y);
+		return true;
+	}
+	return false;
+}
+
+static void ip_packet(struct scenario *s, const struct words *w, unsigned opcode)
+{
+	static const uint8_t size[8] = {0, 2, 4, 6, 6, 0, 8, 0};
+	const char *slash = strchr(w->a, '/');
+	unsigned ipbytes = w->n == 1 ? 0 : slash ? (unsigned)atoi(slash + 1) & 7 : 6;
+
+	le(s, opcode | ipbytes << 5, 1);
+	le(s, w->x, size[ipbytes]);
+}
+
+/* "TTN": the bits after a 1. */
+static uint64_t tnt_bits(const char *p)
+{
+	uint64_t v = 1;
+
+	for (; *p; p++)
+		v = v << 1 | (*p == 'T');
+	return v;
+}
+
+static void cyc_packet(struct scenario *s, uint64_t cycles)
+{
+	le(s, (cycles & 31) << 3 | (cycles > 31 ? 7 : 3), 1);
+	for (cycles >>= 5; cycles; cycles >>= 7)
+		le(s, (cycles & 127) << 1 | (cycles > 127), 1);
+}
+
+static int lost(struct scenario *s, bool whole)
+{
+	if (s->losses == LOSSES)
+		return -1;
+	s->lost_whole[s->losses] = whole;
+	s->lost_at[s->losses++] = s->packet_bytes;
+	return 0;
+}
+
+/* The plain ones, with X and Y; tip, pge, pgd, fup [IP[/IPBYTES]] (without IP: suppressed; default 6); tnt
+ * TTN; tnt64 TNT...; psb; tsx BITS; tma CTC FC; cyc N; pip CR3 NR; vmcs X; bip ID X, bip32 ID X; cfe TYPE
+ * VECTOR [ip]; hex BYTES; lost [whole]. Numbers are hex. */
 static int packet(struct scenario *s, char *line)
 {
 	static const uint8_t psb[16] = {2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82,
 					2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82};
-	static const int size[8] = {0, 2, 4, 6, 6, 0, 8, 0};
-	char op[32], a[64] = "", b[64] = "", c[64] = "";
-	int n = sscanf(line, "%31s %63s %63s %63s", op, a, b, c);
-	uint64_t x = strtoull(a, NULL, 16), y = strtoull(b, NULL, 16);
-	const char *last = n > 3 ? c : n > 2 ? b : a;
-	bool ip = !strcmp(last, "ip");
+	struct words w = {0};
+	const char *op = w.op;
 
-	if (n < 1)
+	w.n = sscanf(line, "%31s %63s %63s %63s", w.op, w.a, w.b, w.c);
+	w.x = strtoull(w.a, NULL, 16);
+	w.y = strtoull(w.b, NULL, 16);
+	w.ip = !strcmp(w.n > 3 ? w.c : w.n > 2 ? w.b : w.a, "ip");
+	if (w.n < 1 || put_plain(s, &w))
 		return 0;
-	if (!strcmp(op, "tip") || !strcmp(op, "pge") || !strcmp(op, "pgd") || !strcmp(op, "fup")) {
-		unsigned low = op[0] == 't' ? 0x0d : op[0] == 'f' ? 0x1d : op[2] == 'e' ? 0x11 : 0x01;
-		char *slash = strchr(a, '/');
-		unsigned ipbytes = n == 1 ? 0 : slash ? (unsigned)atoi(slash + 1) : 6;
-
-		le(s, low | ipbytes << 5, 1);
-		le(s, x, (size_t)size[ipbytes]);
+	if (!strcmp(op, "tip")) {
+		ip_packet(s, &w, 0x0d);
+	} else if (!strcmp(op, "pge")) {
+		ip_packet(s, &w, 0x11);
+	} else if (!strcmp(op, "pgd")) {
+		ip_packet(s, &w, 0x01);
+	} else if (!strcmp(op, "fup")) {
+		ip_packet(s, &w, 0x1d);
 	} else if (!strcmp(op, "tnt")) {
-		unsigned v = 1;
-
-		for (const char *p = a; *p; p++)
-			v = v << 1 | (*p == 'T');
-		le(s, v << 1, 1);
+		le(s, tnt_bits(w.a) << 1, 1);
 	} else if (!strcmp(op, "tnt64")) {
-		uint64_t v = 1;
-
-		for (const char *p = a; *p; p++)
-			v = v << 1 | (*p == 'T');
 		bytes(s, "\x02\xa3", 2);
-		le(s, v, 6);
+		le(s, tnt_bits(w.a), 6);
 	} else if (!strcmp(op, "psb")) {
 		bytes(s, psb, 16);
-	} else if (!strcmp(op, "psbend")) {
-		bytes(s, "\x02\x23", 2);
-	} else if (!strcmp(op, "pad")) {
-		bytes(s, "", 1);
-	} else if (!strcmp(op, "ovf")) {
-		bytes(s, "\x02\xf3", 2);
-	} else if (!strcmp(op, "stop")) {
-		bytes(s, "\x02\x83", 2);
-	} else if (!strcmp(op, "mode64")) {
-		bytes(s, "\x99\x01", 2);
-	} else if (!strcmp(op, "mode32")) {
-		bytes(s, "\x99\x02", 2);
-	} else if (!strcmp(op, "mode16")) {
-		bytes(s, "\x99\x00", 2);
-	} else if (!strcmp(op, "modeif")) {
-		bytes(s, "\x99\x05", 2);
 	} else if (!strcmp(op, "tsx")) {
 		bytes(s, "\x99", 1);
-		le(s, 0x20 | x, 1);
-	} else if (!strcmp(op, "tsc")) {
-		bytes(s, "\x19", 1);
-		le(s, x, 7);
+		le(s, 0x20 | w.x, 1);
 	} else if (!strcmp(op, "tma")) {
 		bytes(s, "\x02\x73", 2);
-		le(s, x, 2);
-		le(s, 0, 1);
-		le(s, y, 2);
-	} else if (!strcmp(op, "mtc")) {
-		bytes(s, "\x59", 1);
-		le(s, x, 1);
+		le(s, w.x, 3);
+		le(s, w.y, 2);
 	} else if (!strcmp(op, "cyc")) {
-		le(s, (x & 31) << 3 | (x > 31 ? 7 : 3), 1);
-		for (x >>= 5; x; x >>= 7)
-			le(s, (x & 127) << 1 | (x > 127), 1);
-	} else if (!strcmp(op, "cbr")) {
-		bytes(s, "\x02\x03", 2);
-		le(s, x, 2);
+		cyc_packet(s, w.x);
 	} else if (!strcmp(op, "pip")) {
 		bytes(s, "\x02\x43", 2);
-		le(s, x >> 5 << 1 | y, 6);
+		le(s, w.x >> 5 << 1 | w.y, 6);
 	} else if (!strcmp(op, "vmcs")) {
 		bytes(s, "\x02\xc8", 2);
-		le(s, x >> 12, 5);
-	} else if (!strcmp(op, "ptw") || !strcmp(op, "ptw32")) {
-		le(s, 2, 1);
-		le(s, (op[3] ? 0x12 : 0x32) | (ip ? 0x80u : 0), 1);
-		le(s, x, op[3] ? 4 : 8);
-	} else if (!strcmp(op, "exstop")) {
-		le(s, 2, 1);
-		le(s, 0x62 | (ip ? 0x80 : 0), 1);
-	} else if (!strcmp(op, "mwait")) {
-		bytes(s, "\x02\xc2", 2);
-		le(s, x, 8);
-	} else if (!strcmp(op, "pwre")) {
-		bytes(s, "\x02\x22", 2);
-		le(s, x, 2);
-	} else if (!strcmp(op, "pwrx")) {
-		bytes(s, "\x02\xa2", 2);
-		le(s, x, 5);
-	} else if (!strcmp(op, "bbp") || !strcmp(op, "bbp32")) {
-		bytes(s, op[3] ? "\x02\x63\x81" : "\x02\x63\x01", 3);
+		le(s, w.x >> 12, 5);
 	} else if (!strcmp(op, "bip") || !strcmp(op, "bip32")) {
-		le(s, x << 3 | 4, 1);
-		le(s, y, op[3] ? 4 : 8);
-	} else if (!strcmp(op, "trig")) {
-		bytes(s, "\xd9", 1);
-		le(s, ip ? 0x80 : 0, 1);
-		le(s, x, 1);
-	} else if (!strcmp(op, "lost")) {
-		if (s->losses == LOSSES)
-			return -1;
-		s->lost_whole[s->losses] = !strcmp(a, "whole");
-		s->lost_at[s->losses++] = s->packet_bytes;
-	} else if (!strcmp(op, "bep")) {
-		le(s, 2, 1);
-		le(s, 0x33 | (ip ? 0x80 : 0), 1);
+		le(s, w.x << 3 | 4, 1);
+		le(s, w.y, op[3] ? 4 : 8);
 	} else if (!strcmp(op, "cfe")) {
 		bytes(s, "\x02\x13", 2);
-		le(s, x | (ip ? 0x80 : 0), 1);
-		le(s, y, 1);
-	} else if (!strcmp(op, "evd")) {
-		bytes(s, "\x02\x53", 2);
-		le(s, x, 1);
-		le(s, y, 8);
-	} else if (!strcmp(op, "mnt")) {
-		bytes(s, "\x02\xc3\x88", 3);
-		le(s, x, 8);
+		le(s, w.x | (w.ip ? 0x80 : 0), 1);
+		le(s, w.y, 1);
+	} else if (!strcmp(op, "lost")) {
+		return lost(s, !strcmp(w.a, "whole"));
 	} else if (!strcmp(op, "hex")) {
 		for (char *rest, *p = strtok_r(line + 3, " \n", &rest); p; p = strtok_r(NULL, " \n", &rest))
 			le(s, strtoull(p, NULL, 16), 1);
@@ -331,26 +358,30 @@ static int packet(struct scenario *s, char *line)
 	return 0;
 }
 
-/* ---- What the flow tells ---------------------------------------------------------------------------- */
+/* ---- What the flow reports -------------------------------------------------------------------------- */
 
-static void on_begin(void *arg, struct pt_flow *f, uint64_t tsc)
+static void on_begin(void *arg, const struct pt_flow *f, uint64_t tsc, struct pt_code *code, uint64_t ip)
 {
 	(void)f;
+	(void)code;
+	(void)ip;
 	if (tsc == PT_CLOCK_UNKNOWN)
 		say(arg, "begin\n");
 	else
 		say(arg, "begin %" PRIx64 "\n", tsc);
 }
 
-static void on_run(void *arg, struct pt_flow *f, const struct pt_flow_run *run)
+static void on_run(void *arg, const struct pt_flow *f, const struct pt_flow_run *run)
 {
-	const struct pt_path *path = &f->graph->paths[run->path];
+	const struct pt_graph *graph = &((const struct scenario *)arg)->graph;
+	const struct pt_path *path = &graph->paths[run->path];
 
+	(void)f;
 	if (path->count > PTR_PATH_EDGES)
 		say(arg, "a path of %u edges\n", path->count);
 	for (uint32_t r = 0; r < run->repeats; r++) {
 		for (uint32_t i = 0; i < path->count; i++) {
-			const struct pt_edge *edge = &f->graph->edges[f->graph->path_edges[path->first + i]];
+			const struct pt_edge *edge = &graph->edges[graph->path_edges[path->first + i]];
 
 			kind_seen[edge->kind] = true;
 			say(arg, "%" PRIx64 " %" PRIx64 " %s", edge->from, edge->to,
@@ -364,13 +395,13 @@ static void on_run(void *arg, struct pt_flow *f, const struct pt_flow_run *run)
 		say(arg, "cyc %" PRIu64 " insn %" PRIu64 "\n", run->cyc_count, run->insn_count);
 }
 
-static void on_runs(void *arg, struct pt_flow *f, const struct pt_flow_run *runs, uint32_t n)
+static void on_runs(void *arg, const struct pt_flow *f, const struct pt_flow_run *runs, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		on_run(arg, f, &runs[i]);
 }
 
-static void on_end(void *arg, struct pt_flow *f, uint64_t tsc, uint64_t insns, uint64_t cyc)
+static void on_end(void *arg, const struct pt_flow *f, uint64_t tsc, uint64_t insns, uint64_t cyc)
 {
 	(void)f;
 	(void)tsc;
@@ -378,7 +409,7 @@ static void on_end(void *arg, struct pt_flow *f, uint64_t tsc, uint64_t insns, u
 	say(arg, "end %" PRIu64 "\n", insns);
 }
 
-static void on_error(void *arg, struct pt_flow *f, const struct pt_flow_error *err)
+static void on_error(void *arg, const struct pt_flow *f, const struct pt_flow_error *err)
 {
 	(void)f;
 	say(arg, "error %s %" PRIx64 "\n", pt_flow_error_name(err->kind), err->ip);
@@ -392,27 +423,31 @@ static bool on_missing(void *arg, struct pt_flow *f, uint64_t ip)
 	return false;
 }
 
-static void on_event(void *arg, struct pt_flow *f, const char *name, uint64_t ip, const char *fields)
+static void on_event(void *arg, const struct pt_flow *f, const char *name, uint64_t ip, const char *fields)
 {
 	(void)f;
 	say(arg, "event %s %s%sip %" PRIx64 "\n", name, fields, fields[0] ? " " : "", ip);
 }
 
+static void on_transition(void *arg, const struct pt_flow *f, const struct pt_vm_transition *t)
+{
+	(void)f;
+	say(arg, "%s %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 "%s\n", t->entry ? "enter" : "exit",
+	    t->guest_ip, t->host_ip, t->vmcs == PT_VMCS_UNKNOWN ? 0 : t->vmcs, t->cr3,
+	    t->concealed ? " concealed" : "");
+}
+
 static void on_side(void *arg, struct pt_flow *f, const struct pt_vm_transition *t)
 {
 	struct scenario *s = arg;
+	bool guest = pt_flow_in_guest(f);
 
-	if (t)
-		say(s, "%s %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 "%s\n", t->entry ? "enter" : "exit",
-		    t->guest_ip, t->host_ip, t->vmcs == PT_VMCS_UNKNOWN ? 0 : t->vmcs, t->cr3,
-		    t->concealed ? " concealed" : "");
-	else
-		say(s, "side %u\n", f->nr);
-	f->user = s->codes[f->nr ? GUEST_USER : USER];
-	f->kernel = s->codes[f->nr ? GUEST_KERNEL : KERNEL];
+	if (!t)
+		say(s, "side %u\n", guest);
+	pt_flow_set_code(f, s->codes[guest ? GUEST_USER : USER], s->codes[guest ? GUEST_KERNEL : KERNEL]);
 }
 
-static bool on_shut_out(void *arg, struct pt_flow *f, uint64_t ip)
+static bool is_filtered(void *arg, struct pt_flow *f, uint64_t ip)
 {
 	const struct scenario *s = arg;
 
@@ -420,14 +455,13 @@ static bool on_shut_out(void *arg, struct pt_flow *f, uint64_t ip)
 	return s->filter_end && (ip < s->filter_start || ip >= s->filter_end);
 }
 
-static const struct pt_flow_sink sink = {.shut_out = on_shut_out,
-					 .begin = on_begin,
-					 .runs = on_runs,
-					 .end = on_end,
-					 .error = on_error,
-					 .missing = on_missing,
-					 .side = on_side,
-					 .event = on_event};
+static const struct pt_flow_env env = {.missing = on_missing, .side = on_side, .filtered = is_filtered};
+static const struct pt_flow_output output = {.begin = on_begin,
+					     .runs = on_runs,
+					     .end = on_end,
+					     .error = on_error,
+					     .event = on_event,
+					     .transition = on_transition};
 
 /* ---- Running ---------------------------------------------------------------------------------------- */
 
@@ -500,8 +534,15 @@ static void see_all(void)
 static int decode(struct scenario *s)
 {
 	struct pt_error e;
-	struct pt_graph graph;
-	struct pt_flow *flow = malloc(sizeof *flow);
+	struct pt_flow_config config = {.graph = &s->graph,
+					.clock = s->clock,
+					.env = &env,
+					.env_arg = s,
+					.output = &output,
+					.output_arg = s,
+					.errata = s->errata,
+					.no_tnt = s->no_tnt};
+	struct pt_flow *flow = pt_flow_create(&config);
 	struct img_store *store = img_store_create();
 	struct img_space spaces[SPACES];
 	size_t from = 0;
@@ -509,18 +550,14 @@ static int decode(struct scenario *s)
 
 	for (unsigned i = 0; i < SPACES; i++)
 		img_space_init(&spaces[i]);
-	if (!flow || !store || pt_graph_init(&graph, &e) < 0)
+	if (!flow || !store || pt_graph_init(&s->graph, &e) < 0)
 		goto out;
 	for (unsigned i = 0; i < SPACES; i++) {
 		map(s, i, &spaces[i], store);
 		s->codes[i] =
-		    memchr(s->known[i], 1, sizeof s->known[i]) ? pt_graph_code(&graph, &spaces[i]) : NULL;
+		    memchr(s->known[i], 1, sizeof s->known[i]) ? pt_graph_code(&s->graph, &spaces[i]) : NULL;
 	}
-	pt_flow_init(flow, &graph, &s->clock, &sink, s);
-	flow->errata = s->errata;
-	flow->no_tnt = s->no_tnt;
-	flow->user = s->codes[USER];
-	flow->kernel = s->codes[KERNEL];
+	pt_flow_set_code(flow, s->codes[USER], s->codes[KERNEL]);
 	for (unsigned i = 0; i < s->losses; i++) {
 		feed(s, flow, from, s->lost_at[i], false);
 		from = s->lost_at[i];
@@ -529,13 +566,13 @@ static int decode(struct scenario *s)
 	feed(s, flow, from, s->packet_bytes, true);
 	pt_flow_finish(flow);
 	see(s);
-	pt_graph_deinit(&graph);
+	pt_graph_deinit(&s->graph);
 	r = 0;
 out:
 	for (unsigned i = 0; i < SPACES; i++)
 		img_space_deinit(&spaces[i]);
 	img_store_destroy(store);
-	free(flow);
+	pt_flow_destroy(flow);
 	return r;
 }
 

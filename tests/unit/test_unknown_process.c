@@ -1,4 +1,4 @@
-/* test_unknown_process.c - code that is known without knowing whose it is. */
+/* test_unknown_process.c - code that is known although its process is not. */
 #include "decode/code/unknown_process.h"
 
 #include <stdio.h>
@@ -40,7 +40,7 @@ static void map(struct pt_unknown_process *a, struct pt_graph *g, struct img_spa
 	check("mapped", pt_unknown_process_map(a, g, kernel, &m, anew, &e) == 0);
 }
 
-/* Whose code there is at ip, NULL: nobody's. */
+/* The file with the code at ip; NULL: none is known. */
 static const struct img_file *at(struct pt_unknown_process *a, uint64_t ip)
 {
 	const struct img_map *m = a->code ? img_space_find(&a->space, ip) : NULL;
@@ -74,16 +74,16 @@ int main(void)
 	      a.space.generation == generation && at(&a, PLACE + 0x150) == f);
 	/* From in the middle of f, over the gap, into g. */
 	map(&a, &graph, &kernel, PLACE + 0x800, 0x3000, g, true);
-	check("what two have differently is nobody's",
+	check("where two have different code there is none",
 	      !at(&a, PLACE + 0x800) && !at(&a, PLACE + 0xfff) && at(&a, PLACE + 0x7ff) == f);
 	check("what one has alone is known", at(&a, PLACE + 0x1000) == g && at(&a, PLACE + 0x2fff) == g);
 	map(&a, &graph, &kernel, PLACE + 0x800, 0x800, f, true);
-	check("and stays so", !at(&a, PLACE + 0x900));
+	check("and it remains so", !at(&a, PLACE + 0x900));
 
 	/* Places that come again with every program are not random. */
 	for (int i = 0; i < 6; i++)
 		map(&b, &graph, &kernel, PLACE, 0x1000, f, true);
-	check("not placed at random: nothing is known", b.never && !at(&b, PLACE));
+	check("not placed at random: nothing is known", b.not_random && !at(&b, PLACE));
 	map(&b, &graph, &kernel, PLACE + 0x10000, 0x1000, f, true);
 	check("nor anything later", !at(&b, PLACE + 0x10000));
 

@@ -1,9 +1,11 @@
-/* A guest's clock from observations: offset, ratio, changes of both; what was told; the option's value. */
+/* test_vm_clock.c - a guest's clock: from observations (offset, ratio, changes of both), from known values,
+ * from --tsc-offset. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "decode/vm/clock.h"
+#include "decode/vm/clocks.h"
+#include "decode/vm/tsc_offset.h"
 
 static int passed, failed;
 
@@ -18,7 +20,7 @@ static void check(const char *what, int ok)
 }
 
 #define KHZ   1497600
-#define TICK  78 /* TSC ticks a CTC tick */
+#define TICK  78 /* TSC ticks per CTC tick */
 #define HOST0 3250243000000u
 #define LOW56 (((uint64_t)1 << 56) - 1)
 
@@ -27,14 +29,25 @@ static const struct pt_vm_span *spans(struct pt_vm_clock *c, size_t *n)
 	return pt_vm_clock_spans(c, n);
 }
 
-/* What a guest with this offset and ratio shows in a packet at a host TSC. */
+/* The values of pt_vm_clock_know(). */
+static const struct pt_vm_known *known(int64_t offset, uint64_t ratio, unsigned frac_bits,
+				       enum ptr_clock_source source)
+{
+	static struct pt_vm_known k;
+
+	k = (struct pt_vm_known){offset, ratio, frac_bits, source};
+	return &k;
+}
+
+/* The packet of a guest with this offset and ratio at a host TSC, which is known to lie `before` to `after`
+ * around it. */
 static void observe(struct pt_vm_clock *c, uint64_t host, int64_t offset, uint64_t ratio, uint64_t before,
-		    uint64_t behind)
+		    uint64_t after)
 {
 	struct pt_vm_span s = {.ratio = ratio, .offset = offset};
 	struct pt_vm_observation o = {.guest_tsc = pt_vm_span_to_guest(&s, host) & LOW56,
 				      .host_lo = host - before,
-				      .host_hi = host + behind};
+				      .host_hi = host + after};
 
 	pt_vm_clock_observe(c, &o);
 }
@@ -135,7 +148,7 @@ static void changed(void)
 	pt_vm_clock_written(c, HOST0 + 240000);
 	for (int i = 5; i < 9; i++)
 		observe(c, HOST0 + (uint64_t)i * 50000, 3000000000 - 100, PT_VM_RATIO_ONE, 0, 0);
-	/* and back, as a Linux guest does some ten milliseconds later; unseen when */
+	/* and back, as a Linux guest does some ten milliseconds later; it is not seen when */
 	for (int i = 9; i < 12; i++)
 		observe(c, HOST0 + (uint64_t)i * 50000, -90000, PT_VM_RATIO_ONE, 0, 0);
 	s = spans(c, &n);
@@ -160,15 +173,15 @@ static void changed(void)
 	changes = pt_vm_clocks_changes(all);
 	pt_vm_clock_written(c, HOST0 + 430000);
 	s = spans(c, &n);
-	check("it is told later from where on", s[2].from_tsc == HOST0 + 430000 &&
-						    s[1].from_tsc == HOST0 + 240000 &&
-						    pt_vm_clocks_changes(all) != changes);
+	check("KVM's write, which is reported later, says from when on",
+	      s[2].from_tsc == HOST0 + 430000 && s[1].from_tsc == HOST0 + 240000 &&
+		  pt_vm_clocks_changes(all) != changes);
 	changes = pt_vm_clocks_changes(all);
 	pt_vm_clock_written(c, HOST0 + 150000);
 	check("a write that the trace contradicts moves nothing", pt_vm_clocks_changes(all) == changes);
 	pt_vm_clocks_destroy(all);
 
-	/* A change right behind the first observation could be a slope: the third observation tells. */
+	/* A change right after the first observation could be a slope: the third observation decides. */
 	all = pt_vm_clocks_create(TICK, KHZ);
 	c = pt_vm_clocks_get(all, 1);
 	observe(c, HOST0, 0, PT_VM_RATIO_ONE, 0, 0);
@@ -191,17 +204,17 @@ static void changed(void)
 	pt_vm_clocks_destroy(all);
 }
 
-static void told(void)
+static void values(void)
 {
 	struct pt_vm_clocks *all = pt_vm_clocks_create(TICK, KHZ);
 	struct pt_vm_clock *a, *b;
 	const struct pt_vm_span *s;
 	size_t n;
 
-	pt_vm_clocks_know_any(all, -500, 0, 0, PTR_CLOCK_CONTAINER);
+	pt_vm_clocks_know_any(all, known(-500, 0, 0, PTR_CLOCK_CONTAINER));
 	a = pt_vm_clocks_get(all, 1);
 	b = pt_vm_clocks_get(all, 2);
-	check("all of them",
+	check("for all of them",
 	      spans(a, &n)->offset == -500 && spans(b, &n)->offset == -500 && pt_vm_clock_settled(a));
 	check("the same again is the same clock", pt_vm_clocks_get(all, 2) == b &&
 						      pt_vm_clocks_at(all, 1) == b &&
@@ -218,7 +231,7 @@ static void told(void)
 	observe(b, HOST0, 700, PT_VM_RATIO_ONE, 0, 0);
 	s = spans(b, &n);
 	check("contradicted", n == 2 && s[1].offset == 700 && s[1].source == PTR_CLOCK_SOLVED);
-	pt_vm_clock_know(b, HOST0 + 10, 900, (uint64_t)2 << 32, 32, PTR_CLOCK_TRACEPOINT);
+	pt_vm_clock_know(b, HOST0 + 10, known(900, (uint64_t)2 << 32, 32, PTR_CLOCK_TRACEPOINT));
 	s = spans(b, &n);
 	check("a tracepoint adds a span", n == 3 && s[2].ratio == 2 * PT_VM_RATIO_ONE &&
 					      s[2].from_tsc == HOST0 + 10 &&
@@ -226,11 +239,11 @@ static void told(void)
 	pt_vm_clocks_destroy(all);
 
 	all = pt_vm_clocks_create(TICK, KHZ);
-	pt_vm_clocks_know_any(all, -500, 0, 0, PTR_CLOCK_OPTION);
+	pt_vm_clocks_know_any(all, known(-500, 0, 0, PTR_CLOCK_OPTION));
 	a = pt_vm_clocks_get(all, 1);
 	observe(a, HOST0, 700, PT_VM_RATIO_ONE, 0, 0);
 	s = spans(a, &n);
-	check("an option is believed, its residual told",
+	check("an option's value is kept, the residual is counted",
 	      n == 1 && s->offset == -500 && s->worst_residual == 1200);
 	pt_vm_clocks_destroy(all);
 }
@@ -267,8 +280,8 @@ static void parsing(void)
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct pt_vm_options o = {0};
 		bool ok = pt_vm_options_add(&o, cases[i].text);
-		uint64_t vmcs = o.told[0].vmcs, ratio = o.told[0].ratio;
-		int64_t offset = o.told[0].offset;
+		uint64_t vmcs = o.given[0].vmcs, ratio = o.given[0].ratio;
+		int64_t offset = o.given[0].offset;
 
 		if (ok == (cases[i].ratio != 0) &&
 		    (!ok ||
@@ -289,13 +302,13 @@ static void options(void)
 	size_t n;
 
 	check("a list", pt_vm_options_add(&o, "-7,0x2:9*0.5") && o.count == 2);
-	check("told", pt_vm_options_apply(&o, all) == 0);
+	check("applied", pt_vm_options_apply(&o, all) == 0);
 	check("one's own, and any", spans(pt_vm_clocks_get(all, 0x2000), &n)->offset == 9 &&
 					spans(pt_vm_clocks_get(all, 0x3000), &n)->offset == -7);
-	pt_vm_clock_know(pt_vm_clocks_get(all, 0x3000), 0, 5, 0, 0, PTR_CLOCK_CONTAINER);
+	pt_vm_clock_know(pt_vm_clocks_get(all, 0x3000), 0, known(5, 0, 0, PTR_CLOCK_CONTAINER));
 	check("an option outdoes the rest", spans(pt_vm_clocks_get(all, 0x3000), &n)->offset == -7 && n == 1);
 	for (size_t i = 0; i < PT_VM_OPTIONS_MAX - 2; i++)
-		check("as many as there is room for", pt_vm_options_add(&o, "1"));
+		check("as many as there may be", pt_vm_options_add(&o, "1"));
 	check("and no more", !pt_vm_options_add(&o, "1"));
 	pt_vm_clocks_destroy(all);
 }
@@ -325,10 +338,10 @@ static void reused(void)
 	pt_vm_clocks_destroy(all);
 	all = pt_vm_clocks_create(TICK, KHZ);
 	c = pt_vm_clocks_get(all, 1);
-	pt_vm_clock_know(c, 0, 77, 0, PT_VM_RATIO_BITS, PTR_CLOCK_CONTAINER);
-	check("told: another VM's", pt_vm_clock_restart(c, HOST0));
-	pt_vm_clock_know(c, 0, 78, 0, PT_VM_RATIO_BITS, PTR_CLOCK_CONTAINER);
-	check("what is told of the other holds from then on",
+	pt_vm_clock_know(c, 0, known(77, 0, PT_VM_RATIO_BITS, PTR_CLOCK_CONTAINER));
+	check("known: another VM's", pt_vm_clock_restart(c, HOST0));
+	pt_vm_clock_know(c, 0, known(78, 0, PT_VM_RATIO_BITS, PTR_CLOCK_CONTAINER));
+	check("the other's values hold from then on",
 	      spans(c, &n)[1].from_tsc == HOST0 && n == 2 && spans(c, &n)[1].offset == 78);
 	pt_vm_clocks_destroy(all);
 }
@@ -341,7 +354,7 @@ int main(void)
 	bounds();
 	scaled();
 	changed();
-	told();
+	values();
 	parsing();
 	printf("%d passed, %d failed\n", passed, failed);
 	return failed != 0;

@@ -45,7 +45,7 @@ static void link_file(int pid, int fd, const char *target)
 	}
 }
 
-/* command: arguments with a NUL behind each. */
+/* command: arguments with a NUL after each. */
 static void process(int pid, int parent, const char *comm, const char *command, size_t bytes)
 {
 	char path[128], text[64];
@@ -97,19 +97,18 @@ static bool is(const struct vms *v, size_t i, int pid, const char *name, size_t 
 	return false;
 }
 
-int main(void)
+static void hide_files(int pid)
 {
-	struct pt_error e = {0};
-	struct vms v;
 	char command[128];
 
-	snprintf(root, sizeof root, "/tmp/test_vm_find.XXXXXX");
-	if (!mkdtemp(root)) {
-		perror(root);
-		return 1;
-	}
-	check(vm_find_all(&v, root, &e) == 0 && v.count == 0, "none without /proc");
-	process(1, 0, "systemd", COMMAND("/sbin/init"));
+	snprintf(command, sizeof command, "rm -rf '%s/proc/%d/fd'", root, pid);
+	check(system(command) == 0, "removed");
+}
+
+/* ---- Processes ---- */
+
+static void make_qemu(void)
+{
 	/* As libvirt starts it. */
 	process(100, 1, "qemu-system-x86",
 		COMMAND("/usr/bin/qemu-system-x86_64\0-name\0guest=web,,1,debug-threads=on\0-S"));
@@ -122,7 +121,7 @@ int main(void)
 	process(200, 1, "qemu-system-x86", COMMAND("qemu-system-x86_64\0-name\0plain,process=x\0-smp\0002"));
 	files(200, 2);
 	thread(200, 200, "qemu-system-x86");
-	/* The same, and KVM tells. */
+	/* The same, and debugfs has its threads. */
 	process(250, 1, "qemu-system-x86", COMMAND("qemu-system-x86_64\0-m\0001G"));
 	files(250, 1);
 	thread(250, 251, "qemu-system-x86");
@@ -133,10 +132,14 @@ int main(void)
 			"x\0--name\0process=renamed,guest=second"));
 	files(260, 1);
 	thread(260, 261, "CPU 0/KVM");
-	/* No guest in it. */
+	/* No guest is named in it. */
 	process(270, 1, "qemu-system-x86", COMMAND("qemu-system-x86_64\0-name\0debug-threads=on"));
 	files(270, 1);
 	thread(270, 271, "CPU 0/KVM");
+}
+
+static void make_other_monitors(void)
+{
 	process(300, 1, "cloud-hyperviso", COMMAND("cloud-hypervisor\0--kernel\0vmlinux"));
 	files(300, 1);
 	thread(300, 301, "vmm");
@@ -163,15 +166,18 @@ int main(void)
 	process(600, 1, "lkvm", COMMAND("lkvm\0run\0--name\0guest-600"));
 	files(600, 1);
 	thread(600, 601, "kvm-vcpu-0");
-	/* Files that nobody may see: the name alone. */
+	/* Its files cannot be seen: the name alone. */
 	process(700, 1, "firecracker", COMMAND("firecracker\0--id\0hidden"));
-	snprintf(command, sizeof command, "rm -rf '%s/proc/700/fd'", root);
-	check(system(command) == 0, "removed");
+	hide_files(700);
 	thread(700, 701, "fc_vcpu 0");
-	/* Whose options are not known: no word of it is taken for a name. */
+	/* A monitor of which no options are known: no word of it is taken for a name. */
 	process(720, 1, "my-vmm", COMMAND("my-vmm\0-n\0005\0--name\0x\0--id\0y\0-name\0z"));
 	files(720, 1);
-	/* Not VMs. */
+}
+
+static void make_others(void)
+{
+	process(1, 0, "systemd", COMMAND("/sbin/init"));
 	process(800, 1, "bash", COMMAND("bash\0-c\0qemu"));
 	process(801, 2, "kvm-nx-lpage-re", "", 0);
 	process(802, 1, "qemu-ga", COMMAND("qemu-ga\0-m\0virtio-serial"));
@@ -179,11 +185,14 @@ int main(void)
 	process(804, 1, "qemu-system-x86", COMMAND("qemu-system-x86_64\0-name\0emulated,debug-threads=on"));
 	thread(804, 805, "CPU 0/TCG");
 	process(806, 1, "qemu-system-x86", COMMAND("qemu-system-x86_64\0-name\0own"));
-	for (int pid = 803; pid <= 804; pid++) {
-		snprintf(command, sizeof command, "rm -rf '%s/proc/%d/fd'", root, pid);
-		check(system(command) == 0, "removed");
-	}
+	hide_files(803);
+	hide_files(804);
+}
 
+/* ---- What is found ---- */
+
+static void test_all(void)
+{
 	static const struct {
 		const char *what, *name;
 		int pid;
@@ -206,11 +215,23 @@ int main(void)
 	    {"an unknown monitor", "my-vmm", 720, 1, -1},
 	};
 	const size_t count = sizeof all / sizeof *all;
+	struct pt_error e = {0};
+	struct vms v;
 
 	check(vm_find_all(&v, root, &e) == 0 && v.count == count, "each once, and no other");
 	for (size_t i = 0; i < count; i++)
 		check(is(&v, i, all[i].pid, all[i].name, all[i].vcpus, all[i].first_tid), all[i].what);
-	check(vm_choose(&v, "plain", &e) == 0 && v.count == 1 && v.at[0].pid == 200, "by its name");
+	vm_free(&v);
+}
+
+static void test_choose(void)
+{
+	struct pt_error e = {0};
+	struct vms v;
+
+	check(vm_find_all(&v, root, &e) == 0 && vm_choose(&v, "plain", &e) == 0 && v.count == 1 &&
+		  v.at[0].pid == 200,
+	      "by its name");
 	vm_free(&v);
 	check(vm_find_all(&v, root, &e) == 0 && vm_choose(&v, "700", &e) == 0 && v.count == 1, "by its pid");
 	vm_free(&v);
@@ -218,6 +239,25 @@ int main(void)
 		  strstr(e.message, "fc-7 (400)"),
 	      "a name that is none: which there are");
 	vm_free(&v);
+}
+
+int main(void)
+{
+	struct pt_error e = {0};
+	char command[128];
+	struct vms v;
+
+	snprintf(root, sizeof root, "/tmp/test_vm_find.XXXXXX");
+	if (!mkdtemp(root)) {
+		perror(root);
+		return 1;
+	}
+	check(vm_find_all(&v, root, &e) == 0 && v.count == 0, "none without /proc");
+	make_qemu();
+	make_other_monitors();
+	make_others();
+	test_all();
+	test_choose();
 	snprintf(command, sizeof command, "rm -rf '%s'", root);
 	if (system(command))
 		return 1;

@@ -1,6 +1,7 @@
 /*
- * encode.c - packets as the SDM says that a CPU writes them (vol. 3, "Intel Processor Trace": "Packet definitions",
- * "Deferred TIPs", "IP compression", "Indirect transfer compression for returns"); see random.h.
+ * encode.c - packets as the SDM says that a CPU writes them (vol. 3, "Intel Processor Trace": "Packet
+ * definitions", "Deferred TIPs", "IP compression", "Indirect transfer compression for returns"); see
+ * random.h.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,7 @@ uint64_t encode_tsc(const struct encoder *e)
 	return 1000000 + e->cycles * e->config->nominal_ratio / e->config->cbr;
 }
 
-/* CYC comes before the packets that the SDM calls CYC-eligible, with the time of what they tell of. */
+/* CYC comes before the packets that the SDM calls CYC-eligible, with the time of what they report. */
 static void cyc(struct encoder *e, uint64_t cycles)
 {
 	uint64_t n = cycles - e->cyc_sent;

@@ -22,8 +22,8 @@ struct machine {
 	/* Where returns go, if they go where they should. */
 	struct place calls[DEEP], contexts[DEEP];
 	uint32_t call_depth, context_depth;
-	/* Facts that are not in the packets yet: from `decided` on a packet is still to come, from `sure` on it may get
-	 * lost. */
+	/* Facts that are not in the packets yet: from `decided` on a packet is still to come, from `sure` on
+	 * it may get lost. */
 	size_t sure, decided;
 	uint64_t insns, sure_insns, decided_insns; /* of the slice */
 	bool in_slice;
@@ -132,7 +132,7 @@ static struct place somewhere(const struct machine *m, bool kernel, bool same_wi
 	}
 }
 
-/* Near branches stay in their privilege and width. */
+/* Near branches do not leave their privilege and width. */
 static struct place near(const struct machine *m)
 {
 	const struct region *r = region(m, m->at);
@@ -179,78 +179,89 @@ static void enable(struct machine *m, struct place to)
 	settle(m);
 }
 
-/* Goes from the instruction at hand by a branch that packets tell of (or direct) to `to`. */
+/* Goes from the instruction at hand to `to`, by a branch that has a packet or is direct. */
+/* The packets of a branch that is traced at both its ends. */
+static void encode_branch(struct machine *m, struct place to, enum op op)
+{
+	struct encoder *e = &m->encoder;
+	uint64_t ip = ip_of(m, to);
+
+	switch (op) {
+	case OP_JMP:
+	case OP_CALL:
+	case OP_CALL_NEXT: break;
+	case OP_JCC:
+		decide(m);
+		encode_tnt(e, true);
+		break;
+	case OP_RET:
+		if (!e->depth || e->stack[e->depth - 1] != ip || m->config->disretc) {
+			encode_flush(e); /* what was decided before */
+			settle(m);
+		}
+		decide(m);
+		encode_ret(e, ip);
+		break;
+	case OP_JMP_IND:
+	case OP_CALL_IND:
+		decide(m);
+		encode_tip(e, ip);
+		break;
+	default: /* far */
+		decide(m);
+		if (e->config->defer_tips && m->sent == region(m, to)->width && !m->mode_unknown) {
+			encode_tip(e, ip);
+		} else {
+			send_mode(m, to);
+			encode_ip(e, IP_TIP, ip);
+		}
+	}
+	settle(m);
+}
+
+/* The branch leaves what is traced. */
+static void disable(struct machine *m, struct place to, enum op op, enum ptr_kind kind)
+{
+	struct encoder *e = &m->encoder;
+	uint64_t ip = ip_of(m, to);
+	bool compressed = op == OP_RET && e->depth && e->stack[e->depth - 1] == ip && !m->config->disretc;
+
+	if (op == OP_CALL || op == OP_CALL_IND)
+		e->depth = 0; /* whether the CPU keeps it is not documented */
+	if (op == OP_RET && e->depth)
+		e->depth--;
+	if (e->overflow)
+		return;
+	fact(m, ip_of(m, m->at), 0, kind);
+	m->trace->branches++;
+	m->trace->disables++;
+	decide(m);
+	if (context(m, to) && op != OP_JCC && !compressed)
+		encode_ip(e, IP_PGD, ip);
+	else
+		encode_no_ip(e, IP_PGD);
+	settle(m);
+}
+
 static void transfer(struct machine *m, struct place to, enum op op, enum ptr_kind kind)
 {
 	struct encoder *e = &m->encoder;
-	uint64_t from = ip_of(m, m->at), ip = ip_of(m, to);
-	bool before = m->enabled, after = may_trace(m, to);
-	bool visible = before && !e->overflow;
+	uint64_t from = ip_of(m, m->at), ip = ip_of(m, to), next = from + ins(m, m->at)->len;
+	bool before = m->enabled;
 
-	m->enabled = after;
-	if (before && after) {
+	m->enabled = may_trace(m, to);
+	if (before && m->enabled) {
 		if (op == OP_CALL || op == OP_CALL_IND)
-			encode_call(e, from + ins(m, m->at)->len);
-		if (visible) {
+			encode_call(e, next);
+		if (!e->overflow) {
 			fact(m, from, ip, kind);
-			m->trace->facts[m->trace->count - 1].to_next =
-			    op == OP_JCC && ip == from + ins(m, m->at)->len;
+			m->trace->facts[m->trace->count - 1].to_next = op == OP_JCC && ip == next;
 			m->trace->branches++;
 		}
-		switch (op) {
-		case OP_JMP:
-		case OP_CALL:
-		case OP_CALL_NEXT: break;
-		case OP_JCC:
-			decide(m);
-			encode_tnt(e, true);
-			break;
-		case OP_RET:
-			if (e->depth && e->stack[e->depth - 1] == ip && !m->config->disretc) {
-				decide(m);
-				encode_ret(e, ip);
-				break;
-			}
-			encode_flush(e); /* what was decided before */
-			settle(m);
-			decide(m);
-			encode_ret(e, ip);
-			break;
-		case OP_JMP_IND:
-		case OP_CALL_IND:
-			decide(m);
-			encode_tip(e, ip);
-			break;
-		default: /* far */
-			decide(m);
-			if (e->config->defer_tips && m->sent == region(m, to)->width && !m->mode_unknown) {
-				encode_tip(e, ip);
-			} else {
-				send_mode(m, to);
-				encode_ip(e, IP_TIP, ip);
-			}
-		}
-		settle(m);
+		encode_branch(m, to, op);
 	} else if (before) {
-		bool compressed =
-		    op == OP_RET && e->depth && e->stack[e->depth - 1] == ip && !m->config->disretc;
-
-		if (op == OP_CALL || op == OP_CALL_IND)
-			e->depth = 0; /* whether the CPU keeps it is not told */
-		if (op == OP_RET && e->depth)
-			e->depth--;
-		if (visible) {
-			fact(m, from, 0, kind);
-			m->trace->branches++;
-			m->trace->disables++;
-			decide(m);
-			if (context(m, to) && op != OP_JCC && !compressed)
-				encode_ip(e, IP_PGD, ip);
-			else
-				encode_no_ip(e, IP_PGD);
-			settle(m);
-		}
-	} else if (after) {
+		disable(m, to, op, kind);
+	} else if (m->enabled) {
 		enable(m, to);
 	}
 	m->at = to;
@@ -364,8 +375,9 @@ static void vm_exit(struct machine *m, struct place guest_goes_on)
 }
 
 /*
- * Direct branches lead to another VM entry, and which of them was the one that succeeded nobody could tell; or to a return,
- * whose TIP, if it goes elsewhere than its call came from, might be a concealed guest's (decode/flow/ip.c, may_return()).
+ * Direct branches lead to another VM entry, and which of them was the one that succeeded is not known; or to
+ * a return, whose TIP, if it goes elsewhere than its call came from, might be a concealed guest's
+ * (decode/flow/ip.c, may_return()).
  */
 static bool must_succeed(const struct machine *m, struct place at)
 {
@@ -402,103 +414,117 @@ static void vm_entry(struct machine *m, struct place next)
 	change_side(m, to, PTR_VMENTRY);
 }
 
+static void ptwrite(struct machine *m, const struct ins *in)
+{
+	uint64_t payload;
+
+	if (!m->enabled || m->encoder.overflow)
+		return;
+	payload = roll(m->dice) & 0xffffffff;
+	if (m->config->fup_on_ptw) {
+		m->insns--; /* the FUP is of before it */
+		decide(m);
+		m->insns++;
+	}
+	encode_ptwrite(&m->encoder, payload, false, m->config->fup_on_ptw);
+	if (m->config->fup_on_ptw)
+		encode_ip(&m->encoder, IP_FUP, in->ip);
+	settle(m);
+	m->trace->ptwrites = m->trace->ptwrites * 31 + payload;
+}
+
+static void jcc(struct machine *m, struct place goal, struct place next)
+{
+	if (one_in(m->dice, 2)) {
+		transfer(m, goal, OP_JCC, PTR_JCC);
+		return;
+	}
+	if (m->enabled) {
+		decide(m);
+		encode_tnt(&m->encoder, false);
+		settle(m);
+	}
+	m->at = next;
+}
+
+static void ret(struct machine *m)
+{
+	if (m->call_depth && (m->config->balanced || !one_in(m->dice, 8))) {
+		struct place back = m->calls[--m->call_depth];
+
+		if (region(m, back)->kernel == region(m, m->at)->kernel &&
+		    region(m, back)->guest == m->guest && region(m, back)->width == region(m, m->at)->width) {
+			transfer(m, back, OP_RET, PTR_RET);
+			return;
+		}
+	}
+	if (m->config->balanced && m->encoder.depth) { /* not now: its caller is another program */
+		m->insns -= m->enabled;
+		interrupt(m);
+		return;
+	}
+	transfer(m, near(m), OP_RET, PTR_RET);
+}
+
+/* SYSRET, IRET */
+static void context_return(struct machine *m, enum op op)
+{
+	struct place back = somewhere(m, false, false, WIDTH_64);
+
+	if (m->context_depth && !one_in(m->dice, 8))
+		back = m->contexts[--m->context_depth];
+	if (region(m, back)->guest != m->guest)
+		back = somewhere(m, false, false, WIDTH_64);
+	if (op == OP_SYSRET && (region(m, back)->kernel || region(m, back)->width != WIDTH_64))
+		back = somewhere(m, false, true, WIDTH_64);
+	transfer(m, back, op, op == OP_IRET ? PTR_IRET : PTR_SYSRET);
+}
+
 static void execute(struct machine *m)
 {
 	const struct ins *in = ins(m, m->at);
-	struct place to = next_of(m), goal = {m->at.region, in->goal};
+	struct place next = next_of(m), goal = {m->at.region, in->goal};
+	enum op op = (enum op)in->op;
 
 	encode_pass(&m->encoder, pick(m->dice, 4));
 	settle(m);
 	if (m->enabled)
 		m->insns++;
-	switch ((enum op)in->op) {
-	case OP_NOP: m->at = to; return;
-	case OP_VMENTRY: vm_entry(m, to); return;
+	switch (op) {
+	case OP_NOP: m->at = next; break;
+	case OP_VMENTRY: vm_entry(m, next); break;
 	case OP_CPUID:
 		m->insns -= m->enabled; /* it exits before it is done */
-		vm_exit(m, to);
-		return;
+		vm_exit(m, next);
+		break;
 	case OP_PTWRITE:
-		if (m->enabled && !m->encoder.overflow) {
-			uint64_t payload = roll(m->dice) & 0xffffffff;
-
-			if (m->config->fup_on_ptw) {
-				m->insns--; /* the FUP is of before it */
-				decide(m);
-				m->insns++;
-			}
-			encode_ptwrite(&m->encoder, payload, false, m->config->fup_on_ptw);
-			if (m->config->fup_on_ptw)
-				encode_ip(&m->encoder, IP_FUP, in->ip);
-			settle(m);
-			m->trace->ptwrites = m->trace->ptwrites * 31 + payload;
-		}
-		m->at = to;
-		return;
-	case OP_MOV_CR3: mov_cr3(m, to); return;
-	case OP_JCC:
-		if (one_in(m->dice, 2)) {
-			transfer(m, goal, OP_JCC, PTR_JCC);
-			return;
-		}
-		if (m->enabled) {
-			decide(m);
-			encode_tnt(&m->encoder, false);
-			settle(m);
-		}
-		m->at = to;
-		return;
-	case OP_JMP: transfer(m, goal, OP_JMP, PTR_JMP); return;
+		ptwrite(m, in);
+		m->at = next;
+		break;
+	case OP_MOV_CR3: mov_cr3(m, next); break;
+	case OP_JCC: jcc(m, goal, next); break;
+	case OP_JMP: transfer(m, goal, OP_JMP, PTR_JMP); break;
 	case OP_CALL:
-		push(m->calls, &m->call_depth, to);
+		push(m->calls, &m->call_depth, next);
 		transfer(m, goal, OP_CALL, PTR_CALL_DIR);
-		return;
-	case OP_CALL_NEXT: transfer(m, to, OP_CALL_NEXT, PTR_CALL_DIR); return;
-	case OP_JMP_IND: transfer(m, near(m), OP_JMP_IND, PTR_JMP_IND); return;
+		break;
+	case OP_CALL_NEXT: transfer(m, next, OP_CALL_NEXT, PTR_CALL_DIR); break;
+	case OP_JMP_IND: transfer(m, near(m), OP_JMP_IND, PTR_JMP_IND); break;
 	case OP_CALL_IND:
-		push(m->calls, &m->call_depth, to);
+		push(m->calls, &m->call_depth, next);
 		transfer(m, near(m), OP_CALL_IND, PTR_CALL_IND);
-		return;
-	case OP_RET:
-		if (m->call_depth && (m->config->balanced || !one_in(m->dice, 8))) {
-			struct place back = m->calls[--m->call_depth];
-
-			if (region(m, back)->kernel == region(m, m->at)->kernel &&
-			    region(m, back)->guest == m->guest &&
-			    region(m, back)->width == region(m, m->at)->width) {
-				transfer(m, back, OP_RET, PTR_RET);
-				return;
-			}
-		}
-		if (m->config->balanced && m->encoder.depth) { /* not now: its caller is another program */
-			m->insns -= m->enabled;
-			interrupt(m);
-			return;
-		}
-		transfer(m, near(m), OP_RET, PTR_RET);
-		return;
+		break;
+	case OP_RET: ret(m); break;
 	case OP_SYSCALL:
 	case OP_INT:
-		push(m->contexts, &m->context_depth, to);
-		transfer(m, somewhere(m, true, false, WIDTH_64), (enum op)in->op,
-			 in->op == OP_INT ? PTR_INT : PTR_SYSCALL);
-		return;
+		push(m->contexts, &m->context_depth, next);
+		transfer(m, somewhere(m, true, false, WIDTH_64), op, op == OP_INT ? PTR_INT : PTR_SYSCALL);
+		break;
 	case OP_SYSRET:
-	case OP_IRET: {
-		struct place back = somewhere(m, false, false, WIDTH_64);
-
-		if (m->context_depth && !one_in(m->dice, 8))
-			back = m->contexts[--m->context_depth];
-		if (region(m, back)->guest != m->guest)
-			back = somewhere(m, false, false, WIDTH_64);
-		if (in->op == OP_SYSRET && (region(m, back)->kernel || region(m, back)->width != WIDTH_64))
-			back = somewhere(m, false, true, WIDTH_64);
-		transfer(m, back, (enum op)in->op, in->op == OP_IRET ? PTR_IRET : PTR_SYSRET);
-		return;
-	}
+	case OP_IRET: context_return(m, op); break;
 	default:
-		transfer(m, somewhere(m, false, false, WIDTH_64), (enum op)in->op,
-			 (enum ptr_kind)(PTR_JMP_FAR + in->op - OP_JMP_FAR));
+		transfer(m, somewhere(m, false, false, WIDTH_64), op,
+			 (enum ptr_kind)(PTR_JMP_FAR + op - OP_JMP_FAR));
 	}
 }
 
@@ -539,7 +565,7 @@ static void overflow_end(struct machine *m)
 	encode_overflow_end(&m->encoder);
 	m->mode_unknown = true;
 	if (m->side_changed)
-		psb(m); /* nothing else tells which side it is */
+		psb(m); /* nothing else says which side it is */
 	m->side_changed = false;
 	if (m->enabled) {
 		send_mode(m, m->at);

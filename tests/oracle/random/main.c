@@ -1,12 +1,12 @@
 /*
  * main.c - random programs, decoded: random_flow [-v] COUNT [FIRST]
  *
- * Each program FIRST..FIRST+COUNT-1 (default 1) is made, run and encoded (random.h); the flow must come to the facts,
- * branch for branch, with no error but the overflows. Its times must fit: no branch is older than its run's. Bytes
- * come whole, and for every fourth program in pieces. Programs that libipt can follow go to it, too: it must come to
- * the same branches. Where only user space is traced, they are decoded once more by a graph that numbers no paths: to as many
- * branches, instructions and cycles at each time.
- * -v shows the first program that differs. The last line is "N passed, N failed".
+ * Each program FIRST..FIRST+COUNT-1 (default 1) is made, run and encoded (random.h); the flow must come to
+ * the facts, branch for branch, with no error but the overflows. Its times must fit: no branch is earlier
+ * than its run. Bytes come whole, and for every fourth program in pieces. Programs that libipt can follow go
+ * to it, too: it must come to the same branches. Where only user space is traced, they are decoded once more
+ * by a graph that numbers no paths: to as many branches, instructions and cycles at each time. -v shows the
+ * first program that differs. The last line is "N passed, N failed".
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "decode/flow/flow.h"
 #include "tests/oracle/random/random.h"
 
-/* What is told of a time: runs' branches, or that execution begins or ends, or an error. */
+/* What is reported of a time: the branches of runs, a slice that begins or ends, or an error. */
 struct moment {
 	uint64_t tsc, branches, insns, cycles;
 	uint32_t timing;
@@ -29,6 +29,7 @@ struct got {
 	struct moment *moments;
 	size_t moment_count, moment_room;
 	uint64_t ptwrites;
+	const struct pt_graph *graph;
 	struct pt_code *codes[4]; /* user, kernel; the guest's */
 };
 
@@ -65,49 +66,52 @@ static void add_moment(struct got *g, const struct moment *m)
 	g->moments[g->moment_count++] = *m;
 }
 
-static void on_begin(void *arg, struct pt_flow *f, uint64_t tsc)
+static void on_begin(void *arg, const struct pt_flow *f, uint64_t tsc, struct pt_code *code, uint64_t ip)
 {
 	(void)f;
+	(void)code;
+	(void)ip;
 	add(arg, 0, 0, FACT_BEGIN, tsc);
 	add_moment(arg, &(struct moment){.tsc = tsc, .what = FACT_BEGIN});
 }
 
-static void on_run(void *arg, struct pt_flow *f, const struct pt_flow_run *run)
+static void on_run(void *arg, const struct pt_flow *f, const struct pt_flow_run *run)
 {
-	const struct pt_path *path = &f->graph->paths[run->path];
+	const struct pt_graph *graph = ((const struct got *)arg)->graph;
+	const struct pt_path *path = &graph->paths[run->path];
 	bool timed = run->cyc_count != PTR_UNKNOWN;
 
-	add_moment(arg,
-		   &(struct moment){.tsc = run->tsc,
-				    .branches = (uint64_t)f->graph->path_counts[run->path] * run->repeats,
-				    .insns = timed ? run->insn_count : 0,
-				    .cycles = timed ? run->cyc_count : 0,
-				    .timing = run->timing});
-	if (f->graph->unnumbered)
+	(void)f;
+	add_moment(arg, &(struct moment){.tsc = run->tsc,
+					 .branches = (uint64_t)graph->path_counts[run->path] * run->repeats,
+					 .insns = timed ? run->insn_count : 0,
+					 .cycles = timed ? run->cyc_count : 0,
+					 .timing = run->timing});
+	if (graph->unnumbered)
 		return;
 	for (uint32_t r = 0; r < run->repeats; r++) {
 		for (uint32_t i = 0; i < path->count; i++) {
-			const struct pt_edge *edge = &f->graph->edges[f->graph->path_edges[path->first + i]];
+			const struct pt_edge *edge = &graph->edges[graph->path_edges[path->first + i]];
 
 			add(arg, edge->from, edge->to, edge->kind, run->tsc);
 		}
 	}
 }
 
-static void on_runs(void *arg, struct pt_flow *f, const struct pt_flow_run *runs, uint32_t n)
+static void on_runs(void *arg, const struct pt_flow *f, const struct pt_flow_run *runs, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		on_run(arg, f, &runs[i]);
 }
 
-static void on_end(void *arg, struct pt_flow *f, uint64_t tsc, uint64_t insns, uint64_t cyc)
+static void on_end(void *arg, const struct pt_flow *f, uint64_t tsc, uint64_t insns, uint64_t cyc)
 {
 	(void)f;
 	add(arg, insns, 0, FACT_END, tsc);
 	add_moment(arg, &(struct moment){.tsc = tsc, .insns = insns, .cycles = cyc, .what = FACT_END});
 }
 
-static void on_error(void *arg, struct pt_flow *f, const struct pt_flow_error *err)
+static void on_error(void *arg, const struct pt_flow *f, const struct pt_flow_error *err)
 {
 	(void)f;
 	add_moment(arg,
@@ -127,7 +131,7 @@ static bool on_missing(void *arg, struct pt_flow *f, uint64_t ip)
 	return false;
 }
 
-static void on_event(void *arg, struct pt_flow *f, const char *name, uint64_t ip, const char *fields)
+static void on_event(void *arg, const struct pt_flow *f, const char *name, uint64_t ip, const char *fields)
 {
 	struct got *g = arg;
 	uint64_t payload;
@@ -143,17 +147,12 @@ static void on_side(void *arg, struct pt_flow *f, const struct pt_vm_transition 
 	struct got *g = arg;
 
 	(void)t;
-	f->user = g->codes[f->nr ? 2 : 0];
-	f->kernel = g->codes[f->nr ? 3 : 1];
+	pt_flow_set_code(f, g->codes[pt_flow_in_guest(f) ? 2 : 0], g->codes[pt_flow_in_guest(f) ? 3 : 1]);
 }
 
-static const struct pt_flow_sink sink = {.begin = on_begin,
-					 .runs = on_runs,
-					 .end = on_end,
-					 .error = on_error,
-					 .missing = on_missing,
-					 .side = on_side,
-					 .event = on_event};
+static const struct pt_flow_env env = {.missing = on_missing, .side = on_side};
+static const struct pt_flow_output output = {
+    .begin = on_begin, .runs = on_runs, .end = on_end, .error = on_error, .event = on_event};
 
 static void map(struct img_space *space, struct img_store *store, const struct region *r)
 {
@@ -173,30 +172,34 @@ static void map(struct img_space *space, struct img_store *store, const struct r
 static void decode(const struct program *p, const struct config *c, const struct trace *t, struct dice *d,
 		   bool pieces, bool numbered, struct got *ret)
 {
-	struct pt_clock_config clock = {.ctc_num = c->ctc_num,
-					.ctc_den = c->ctc_den,
-					.mtc_shift = c->mtc_shift,
-					.nominal_ratio = c->nominal_ratio,
-					.mtc = c->mtc};
 	const uint8_t *at = t->packets, *end = at + t->bytes, *upto = end;
 	struct img_space spaces[4];
 	struct img_store *store = img_store_create();
-	struct pt_flow *flow = malloc(sizeof *flow);
 	struct pt_graph graph;
+	struct pt_flow_config config = {.graph = &graph,
+					.clock = {.ctc_num = c->ctc_num,
+						  .ctc_den = c->ctc_den,
+						  .mtc_shift = c->mtc_shift,
+						  .nominal_ratio = c->nominal_ratio,
+						  .mtc = c->mtc},
+					.env = &env,
+					.env_arg = ret,
+					.output = &output,
+					.output_arg = ret};
+	struct pt_flow *flow = pt_flow_create(&config);
 	struct pt_error e;
 
 	memset(ret, 0, sizeof *ret);
+	ret->graph = &graph;
 	for (unsigned i = 0; i < 4; i++)
 		img_space_init(&spaces[i]);
 	if (!store || !flow || pt_graph_init(&graph, &e) < 0)
 		abort();
 	for (uint32_t i = 0; i < p->count; i++)
 		map(&spaces[p->regions[i].kernel + 2 * p->regions[i].guest], store, &p->regions[i]);
-	pt_flow_init(flow, &graph, &clock, &sink, ret);
 	for (unsigned i = 0; i < 4; i++)
 		ret->codes[i] = pt_graph_code(&graph, &spaces[i]);
-	flow->user = ret->codes[0];
-	flow->kernel = numbered ? ret->codes[1] : NULL;
+	pt_flow_set_code(flow, ret->codes[0], numbered ? ret->codes[1] : NULL);
 	if (!numbered) {
 		graph.bare = true;
 		pt_graph_number_no_paths(&graph);
@@ -214,7 +217,7 @@ static void decode(const struct program *p, const struct config *c, const struct
 	for (unsigned i = 0; i < 4; i++)
 		img_space_deinit(&spaces[i]);
 	img_store_destroy(store);
-	free(flow);
+	pt_flow_destroy(flow);
 }
 
 static void print(const char *what, const struct fact *f)
@@ -225,8 +228,8 @@ static void print(const char *what, const struct fact *f)
 	       f->kind >= FACT_BEGIN ? others[f->kind - FACT_BEGIN] : ptr_kind_name(f->kind), f->tsc);
 }
 
-/* timed: the packets tell when; deferred TIPs come later than their branches. Of a direct branch nothing tells whether
- * it came before an MTC. */
+/* timed: the packets say when; deferred TIPs come later than their branches. Of a direct branch nothing says
+ * whether it came before an MTC. */
 static bool same(const struct trace *t, const struct got *g, bool timed, bool verbose)
 {
 	uint64_t last = 0;
@@ -240,13 +243,13 @@ static bool same(const struct trace *t, const struct got *g, bool timed, bool ve
 		    (a->to != b->to && a->kind != FACT_ERROR))
 			why = "differs";
 		else if (timed && b->tsc != PT_CLOCK_UNKNOWN && b->kind < FACT_BEGIN && b->tsc > a->tsc + 2)
-			why = "is older than its run";
+			why = "is earlier than its run";
 		else if (b->tsc != PT_CLOCK_UNKNOWN && b->kind < FACT_BEGIN && b->tsc < last)
 			why = "goes back in time";
 		else if (timed && i && a[-1].kind != PTR_JMP && a[-1].kind != PTR_CALL_DIR &&
 			 b->kind < FACT_BEGIN && a[-1].kind < FACT_BEGIN && b[-1].tsc != b->tsc &&
 			 a[-1].tsc > b->tsc + 2)
-			why = "follows a branch that is younger than its run";
+			why = "follows a branch that is later than its run";
 		if (b && b->tsc != PT_CLOCK_UNKNOWN && b->kind < FACT_BEGIN)
 			last = b->tsc;
 		if (!why)
@@ -357,15 +360,15 @@ static bool one(uint64_t seed, bool verbose, struct totals *sum)
 
 		decode(&p, &c, &t, &d, seed % 8 == 0, false, &counted);
 		if (!same_moments(&g, &counted, verbose)) {
-			printf("FAILED: program %" PRIu64 ": not so many without numbers\n", seed);
+			printf("FAILED: program %" PRIu64 ": other counts without numbers\n", seed);
 			ok = false;
 		}
 		free(counted.facts);
 		free(counted.moments);
 		sum->counted++;
 	}
-	/* libipt leaves the entry of a return that goes elsewhere on its stack, and takes any MOV to CR3 for what ended
-	 * tracing; what else it cannot decode it says. */
+	/* libipt leaves the entry of a return that goes elsewhere on its stack, and takes any MOV to CR3 for
+	 * what ended tracing; what else it cannot decode it says. */
 	if (!t.overflows && !t.odd_returns && !p.vm && !(t.pips && t.disables)) {
 		enum verdict v = libipt_judges(&p, &c, &t);
 

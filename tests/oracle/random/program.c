@@ -164,7 +164,7 @@ static uint32_t silent_next(const struct region *r, uint32_t i)
 	}
 }
 
-/* No circle of direct branches: nobody could tell how often it was run. */
+/* No loop of direct branches: how often it was run would not be known. */
 static void break_circles(struct region *r, struct dice *d)
 {
 	uint8_t *seen = calloc(r->count, 1); /* 1: on this walk, 2: comes to a packet */
@@ -177,7 +177,8 @@ static void break_circles(struct region *r, struct dice *d)
 
 			seen[at] = 1;
 			if (next < r->count && seen[next] == 1) {
-				/* One of its jumps or calls goes backward: forward instead. The last instruction is none. */
+				/* One of its jumps or calls goes backward: forward instead. The last
+				 * instruction is none. */
 				at = next;
 				while ((r->ins[at].op != OP_JMP && r->ins[at].op != OP_CALL) ||
 				       r->ins[at].goal > at)

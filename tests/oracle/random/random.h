@@ -1,10 +1,10 @@
 /*
  * random.h - random programs and the Processor Trace that a CPU would write of them.
  *
- * program.c lays random code into regions (user, kernel; 64, 32 and 16 bit). machine.c runs it: every conditional
- * branch, indirect target, interrupt, overflow and PSB is a throw of dice. encode.c writes the packets, from the SDM's
- * rules alone; nothing here is shared with the decoder or with pt-capture's encoder. What was executed and can be
- * known from the packets is the list of facts that a decoder must come to.
+ * program.c lays random code into regions (user, kernel; 64, 32 and 16 bit). machine.c runs it: every
+ * conditional branch, indirect target, interrupt, overflow and PSB is a throw of dice. encode.c writes the
+ * packets, from the SDM's rules alone; nothing here is shared with the decoder or with pt-capture's encoder.
+ * What was executed and can be known from the packets is the list of facts that a decoder must come to.
  */
 #ifndef RANDOM_H
 #define RANDOM_H
@@ -90,10 +90,12 @@ struct program {
 	bool vm; /* it has a guest */
 };
 
-/* Regions of random code. Each straight walk comes to a branch, and each circle of direct ones to a packet. */
+/* Regions of random code. Each straight walk comes to a branch, and each circle of direct ones to a
+ * packet. */
 void program_make(struct program *p, struct dice *d);
 void program_free(struct program *p);
-/* True when no straight code leads from instruction i - 1 to i: an IP filter may begin here, or end before. */
+/* True when no straight code leads from instruction i - 1 to i: an IP filter may begin here, or end
+ * before. */
 bool program_border(const struct region *r, uint32_t i);
 
 /* ---- Configuration: IA32_RTIT_CTL and the dice's weights --------------------------------------------- */
@@ -111,7 +113,7 @@ struct config {
 	uint32_t steps;
 };
 
-/* ---- What was executed, as far as packets tell ------------------------------------------------------- */
+/* ---- What was executed, as far as packets say ------------------------------------------------------- */
 
 enum { FACT_BEGIN = 100, FACT_END, FACT_OVERFLOW, FACT_ERROR };
 
@@ -149,8 +151,8 @@ struct encoder {
 	struct trace *trace;
 	uint64_t tnt;
 	unsigned tnt_n;
-	uint64_t tnt_cycles;	 /* at the first bit: what a CYC before the packet tells */
-	uint64_t tips[TIPS_MAX]; /* deferred behind the TNT bits */
+	uint64_t tnt_cycles;	 /* at the first bit: what a CYC before the packet reports */
+	uint64_t tips[TIPS_MAX]; /* deferred after the TNT bits */
 	unsigned tips_n;
 	uint64_t last_ip;
 	uint64_t stack[64]; /* return compression */

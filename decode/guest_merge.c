@@ -1,5 +1,5 @@
-/* guests.c - see guests.h. */
-#include "decode/guests.h"
+/* guest_merge.c - see guest_merge.h. */
+#include "decode/guest_merge.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,18 +8,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-bool pt_guests_add(struct pt_guests *g, const char *file)
+bool pt_guest_merge_add(struct pt_guest_merge *g, const char *file)
 {
-	if (g->count == PT_GUESTS_MAX)
+	if (g->count == PT_GUEST_MERGE_MAX)
 		return false;
 	g->files[g->count++] = file;
 	return true;
 }
 
-/* In the child. */
-static void run_merge(const struct pt_guests *g, const char *host, int out)
+/* In the child process: does not return. */
+static void exec_merge(const struct pt_guest_merge *g, const char *host, int out)
 {
-	const char *argv[PT_GUESTS_MAX + 8] = {"pt-capture", "merge", "-z", "-7", "--", host};
+	const char *argv[PT_GUEST_MERGE_MAX + 8] = {"pt-capture", "merge", "-z", "-7", "--", host};
 	char path[4096];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof path - 16);
 
@@ -35,7 +35,7 @@ static void run_merge(const struct pt_guests *g, const char *host, int out)
 	_exit(1);
 }
 
-int pt_guests_join(struct pt_guests *g, const char *host, int *ret_fd, struct pt_error *e)
+int pt_guest_merge_start(struct pt_guest_merge *g, const char *host, int *ret_fd, struct pt_error *e)
 {
 	struct stat st;
 	int ends[2];
@@ -50,7 +50,7 @@ int pt_guests_join(struct pt_guests *g, const char *host, int *ret_fd, struct pt
 		return pt_fail_errno(e, "cannot make a pipe");
 	g->child = fork();
 	if (g->child == 0)
-		run_merge(g, host, ends[1]);
+		exec_merge(g, host, ends[1]);
 	close(ends[1]);
 	if (g->child < 0) {
 		close(ends[0]);
@@ -60,14 +60,14 @@ int pt_guests_join(struct pt_guests *g, const char *host, int *ret_fd, struct pt
 	return 0;
 }
 
-int pt_guests_end(struct pt_guests *g, int fd, struct pt_error *e)
+int pt_guest_merge_finish(struct pt_guest_merge *g, int fd, struct pt_error *e)
 {
 	char rest[65536];
 	int status;
 
 	if (!g->count)
 		return 0;
-	/* --time leaves a rest, and pt-capture is not to fail by it. */
+	/* With --time not all is decoded. pt-capture would fail with EPIPE if the rest were not read. */
 	while (read(fd, rest, sizeof rest) > 0)
 		;
 	close(fd);
@@ -79,7 +79,7 @@ int pt_guests_end(struct pt_guests *g, int fd, struct pt_error *e)
 		       PT_NO_OFFSET, "--guest: pt-capture merge could not join them");
 }
 
-void pt_guests_abort(struct pt_guests *g, int fd)
+void pt_guest_merge_abort(struct pt_guest_merge *g, int fd)
 {
 	if (!g->count)
 		return;

@@ -1,0 +1,148 @@
+/* contents.c - see contents.h. */
+#include "capture/perfdata/contents.h"
+#include "schema/array.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void perf_contents_deinit(struct perf_contents *c)
+{
+	for (size_t i = 0; i < c->event_count; i++) {
+		free(c->events[i].name);
+		free(c->events[i].ids);
+	}
+	for (size_t i = 0; i < c->format_count; i++) {
+		free(c->formats[i].system);
+		free(c->formats[i].text);
+	}
+	for (size_t i = 0; i < c->build_id_count; i++)
+		free(c->build_ids[i].name);
+	free(c->events);
+	free(c->formats);
+	free(c->build_ids);
+	free(c->ids);
+	free(c->aux);
+	*c = (struct perf_contents){0};
+}
+
+/* The key as it is in META; name has room for a guest's. */
+static const char *meta_key(const struct perf_contents *c, const char *key, char name[64])
+{
+	if (!c->machine_pid)
+		return key;
+	snprintf(name, 64, "machine.%" PRId32 ".%s", c->machine_pid, key);
+	return name;
+}
+
+const char *perf_contents_meta(const struct perf_contents *c, const char *key)
+{
+	char name[64];
+
+	return ptc_meta_get(c->meta, meta_key(c, key, name));
+}
+
+uint64_t perf_contents_meta_number(const struct perf_contents *c, const char *key)
+{
+	char name[64];
+
+	return ptc_meta_number(c->meta, meta_key(c, key, name), 0);
+}
+
+struct perf_out_event *perf_contents_add_event(struct perf_contents *c, const char *name, size_t name_bytes,
+					       uint32_t ids, struct pt_error *e)
+{
+	struct perf_out_event *ev;
+
+	if (pt_array_grow(&c->events, c->event_count, &c->event_room, e))
+		return NULL;
+	ev = &c->events[c->event_count];
+	*ev = (struct perf_out_event){.name = strndup(name, name_bytes),
+				      .ids = calloc((size_t)ids + 1, sizeof *ev->ids),
+				      .id_count = ids};
+	if (!ev->name || !ev->ids) {
+		free(ev->name);
+		free(ev->ids);
+		pt_fail_no_memory(e, "the perf.data");
+		return NULL;
+	}
+	c->event_count++;
+	return ev;
+}
+
+int perf_contents_add_format(struct perf_contents *c, const struct ptc_tracepoint *t, struct pt_error *e)
+{
+	struct perf_out_format *f;
+
+	if (pt_array_grow(&c->formats, c->format_count, &c->format_room, e))
+		return -1;
+	f = &c->formats[c->format_count++];
+	f->system = strndup(t->system, t->system_bytes);
+	f->text = malloc((size_t)t->format_bytes + 1);
+	f->text_bytes = t->format_bytes;
+	if (!f->system || !f->text)
+		return pt_fail_no_memory(e, "the perf.data");
+	memcpy(f->text, t->format, t->format_bytes);
+	return 0;
+}
+
+int perf_contents_add_build_id(struct perf_contents *c, const struct ptc_image *image, struct pt_error *e)
+{
+	struct perf_out_build_id *b;
+
+	for (size_t i = 0; i < c->build_id_count; i++)
+		if (strlen(c->build_ids[i].name) == image->name_bytes &&
+		    memcmp(c->build_ids[i].name, image->name, image->name_bytes) == 0)
+			return 0;
+	if (pt_array_grow(&c->build_ids, c->build_id_count, &c->build_id_room, e))
+		return -1;
+	b = &c->build_ids[c->build_id_count];
+	*b = (struct perf_out_build_id){.name = strndup(image->name, image->name_bytes),
+					.count = (uint8_t)image->build_id_bytes};
+	if (!b->name)
+		return pt_fail_no_memory(e, "the perf.data");
+	memcpy(b->bytes, image->build_id, image->build_id_bytes);
+	c->build_id_count++;
+	return 0;
+}
+
+static bool is_event_id(const struct perf_contents *c, uint64_t id)
+{
+	for (size_t i = 0; i < c->event_count; i++)
+		for (uint32_t k = 0; k < c->events[i].id_count; k++)
+			if (c->events[i].ids[k] == id)
+				return true;
+	return false;
+}
+
+int perf_contents_add_id(struct perf_contents *c, const uint8_t *record, size_t bytes, struct pt_error *e)
+{
+	const uint64_t wanted = PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
+	struct perf_event_header h;
+	struct perf_out_id id;
+
+	memcpy(&h, record, sizeof h);
+	if (c->event_count == 0 || !c->events[0].attr.sample_id_all || h.type == PERF_RECORD_SAMPLE ||
+	    (c->events[0].attr.sample_type & wanted) != wanted || bytes < sizeof h + 16)
+		return 0;
+	memcpy(&id.id, record + bytes - 8, 8);
+	memcpy(&id.cpu, record + bytes - 16, 4);
+	for (size_t i = 0; i < c->id_count; i++)
+		if (c->ids[i].id == id.id)
+			return 0;
+	if (!is_event_id(c, id.id))
+		return 0;
+	if (pt_array_grow(&c->ids, c->id_count, &c->id_room, e))
+		return -1;
+	c->ids[c->id_count++] = id;
+	return 0;
+}
+
+int perf_contents_add_aux(struct perf_contents *c, uint64_t offset, uint64_t size, struct pt_error *e)
+{
+	if (pt_array_grow(&c->aux, c->aux_count, &c->aux_room, e))
+		return -1;
+	c->aux[c->aux_count++] = (struct perf_out_aux){offset, size};
+	return 0;
+}

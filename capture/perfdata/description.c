@@ -1,0 +1,141 @@
+/* description.c - see description.h. */
+#include "capture/perfdata/description.h"
+#include "schema/array.h"
+#include "schema/bytes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EVENTS_MAX 65536
+#define IDS_MAX	   ((size_t)4 << 20)
+
+void perf_description_deinit(struct perf_description *d)
+{
+	for (size_t i = 0; i < d->event_count; i++) {
+		free(d->events[i].name);
+		free(d->events[i].ids);
+	}
+	for (size_t i = 0; i < d->build_id_count; i++)
+		free(d->build_ids[i].name);
+	for (int i = 0; i < PERF_TEXTS; i++)
+		free(d->text[i]);
+	free(d->events);
+	free(d->ids);
+	free(d->build_ids);
+	free(d->tracing_data);
+	free(d->bpf);
+	*d = (struct perf_description){0};
+}
+
+int perf_description_add_event(struct perf_description *d, const uint8_t *attr, size_t bytes,
+			       struct pt_error *e)
+{
+	struct perf_file_event *ev;
+
+	if (d->event_count == EVENTS_MAX)
+		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "the perf.data has more than %u events",
+			       EVENTS_MAX);
+	if (pt_array_grow(&d->events, d->event_count, &d->event_room, e))
+		return -1;
+	ev = &d->events[d->event_count];
+	*ev = (struct perf_file_event){.name = strdup("")};
+	if (!ev->name)
+		return pt_fail_no_memory(e, "the perf.data");
+	if (bytes > sizeof ev->attr)
+		bytes = sizeof ev->attr;
+	memcpy(&ev->attr, attr, bytes);
+	ev->attr.size = (uint32_t)bytes;
+	d->event_count++;
+	return 0;
+}
+
+/* The event's own list of ids. */
+static int add_event_ids(struct perf_file_event *ev, const uint8_t *ids, size_t count, struct pt_error *e)
+{
+	uint64_t *grown = realloc(ev->ids, (ev->id_count + count + 1) * sizeof *grown);
+
+	if (!grown)
+		return pt_fail_no_memory(e, "the perf.data");
+	ev->ids = grown;
+	for (size_t i = 0; i < count; i++)
+		grown[ev->id_count++] = u64(ids + 8 * i);
+	return 0;
+}
+
+int perf_description_add_ids(struct perf_description *d, uint32_t event, const uint8_t *ids, size_t count,
+			     struct pt_error *e)
+{
+	if (count > IDS_MAX || d->id_count + count > IDS_MAX)
+		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
+			       "the perf.data has more than %zu sample ids", IDS_MAX);
+	for (size_t i = 0; i < count; i++) {
+		if (pt_array_grow(&d->ids, d->id_count, &d->id_room, e))
+			return -1;
+		d->ids[d->id_count++] = (struct perf_file_id){
+		    .id = u64(ids + 8 * i), .event = event, .cpu = -1, .tid = -1, .vcpu = -1};
+	}
+	return event == PERF_EVENT_UNKNOWN ? 0 : add_event_ids(&d->events[event], ids, count, e);
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct perf_file_id *x = a, *y = b;
+
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	return (x->event > y->event) - (x->event < y->event);
+}
+
+void perf_description_sort_ids(struct perf_description *d)
+{
+	size_t kept = 0;
+
+	if (d->id_count)
+		qsort(d->ids, d->id_count, sizeof *d->ids, by_id);
+	for (size_t i = 0; i < d->id_count; i++) {
+		struct perf_file_id *to = kept ? &d->ids[kept - 1] : NULL, *id = &d->ids[i];
+
+		if (!to || to->id != id->id) {
+			d->ids[kept++] = *id;
+		} else if (id->event == PERF_EVENT_UNKNOWN) { /* ID_INDEX's entry of it, which knows more */
+			uint32_t event = to->event;
+
+			*to = *id;
+			to->event = event;
+		}
+	}
+	d->id_count = kept;
+	for (size_t i = 0; i < kept; i++)
+		if (d->ids[i].event < d->event_count && d->ids[i].machine_pid > 0)
+			d->events[d->ids[i].event].machine_pid = d->ids[i].machine_pid;
+}
+
+const struct perf_file_id *perf_description_find_id(const struct perf_description *d, uint64_t id)
+{
+	size_t low = 0, high = d->id_count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (d->ids[mid].id < id)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < d->id_count && d->ids[low].id == id ? &d->ids[low] : NULL;
+}
+
+uint64_t perf_tsc_to_ns(const struct perf_file_clock *clock, uint64_t tsc)
+{
+	if (!clock->mult || clock->shift > 63)
+		return 0;
+	return clock->zero + (uint64_t)(((unsigned __int128)tsc * clock->mult) >> clock->shift);
+}
+
+void perf_build_id_text(char to[41], const uint8_t *bytes, uint32_t count)
+{
+	to[0] = 0;
+	for (uint32_t i = 0; i < count && i < 20; i++)
+		snprintf(to + 2 * (size_t)i, 3, "%02x", bytes[i]);
+}

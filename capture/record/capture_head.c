@@ -1,0 +1,213 @@
+/* capture_head.c - the container's beginning: META, events, the kernel, what runs already. */
+#include "capture/pt/host_meta.h"
+#include "capture/record/capabilities.h"
+#include "capture/record/capture_internal.h"
+#include "capture/record/event_name.h"
+#include "capture/record/proc.h"
+#include "capture/record/trace_meta.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int put_meta(struct capture *c, struct pt_error *e)
+{
+	struct host_meta m = {.engine = c->o->target.sideband_only ? "sideband" : "perf",
+			      .command = c->o->target.program};
+
+	if (host_meta_put(c->w, &m, e) || hw_clock_meta_put(c->w, &c->clock, e))
+		return -1;
+	return c->pmu ? hw_trace_meta_put(c->w, c->pmu, c->o->events.config, c->levels, e) : 0;
+}
+
+static int put_vms(struct capture *c, struct pt_error *e)
+{
+	const struct vms *vms = c->o->guests.vms;
+	char key[64];
+
+	for (size_t i = 0; i < vms->count; i++) {
+		snprintf(key, sizeof key, "machine.%d.name", vms->at[i].pid);
+		if (ptc_put_meta(c->w, key, vms->at[i].name, e))
+			return -1;
+	}
+	c->vm_clocks = vm_clocks_open(vms);
+	if (!c->vm_clocks)
+		return pt_fail_no_memory(e, "the guests' clocks");
+	return vm_clocks_put(c->vm_clocks, c->w, "kvm", &c->result->clocks, e);
+}
+
+/* How to read a tracepoint's raw bytes: the text of its format file, if it can be read. */
+static int put_format(struct capture *c, const struct hw_event_attr *a, struct pt_error *e)
+{
+	const char *colon = strchr(a->name, ':');
+	char path[512], text[65536];
+	FILE *f = NULL;
+	size_t n;
+
+	if (a->attr.type == PERF_TYPE_TRACEPOINT && hw_tracepoint_file(a->name, "format", path, sizeof path))
+		f = fopen(path, "re");
+	if (!f)
+		return 0;
+	n = fread(text, 1, sizeof text, f);
+	fclose(f);
+	struct ptc_tracepoint t = {.id = (uint32_t)a->attr.config,
+				   .system = a->name,
+				   .system_bytes = (uint32_t)(colon - a->name),
+				   .name = colon + 1,
+				   .name_bytes = (uint32_t)strlen(colon + 1),
+				   .format = text,
+				   .format_bytes = (uint32_t)n};
+
+	return ptc_put_format(c->w, &t, e);
+}
+
+static int put_formats(struct capture *c, struct pt_error *e)
+{
+	for (uint32_t a = 0; a < c->ev.attr_count; a++)
+		if (put_format(c, &c->ev.attrs[a], e))
+			return -1;
+	return 0;
+}
+
+/* ---- Kernels ---- */
+
+static bool wants_kernel(const struct capture *c)
+{
+	return c->levels & HW_KERNEL || c->o->target.sideband_only;
+}
+
+static void open_kernel(struct capture *c)
+{
+	struct pt_error why = {0};
+	char text[1200];
+
+	if (hw_images_open_kernel(c->images, &why))
+		return;
+	snprintf(text, sizeof text,
+		 "%s: the kernel's code is not in the container, and branches in it cannot be decoded",
+		 why.message);
+	c->notice(text);
+}
+
+static int put_guest_kernels(struct capture *c, struct pt_error *e)
+{
+	const char *empty;
+	char text[1200];
+
+	if (guest_kernels_put(c->o->guests.kernels, c->w, &empty, e))
+		return -1;
+	if (empty) {
+		snprintf(
+		    text, sizeof text,
+		    "%.1000s has no proc/kallsyms beneath it that shows addresses: the guest's kernel is "
+		    "not in the container; its files are for `pt-capture merge --guest-root`",
+		    empty);
+		c->notice(text);
+	}
+	return 0;
+}
+
+/* ---- Tasks ---- */
+
+static void spill(void *arg)
+{
+	struct capture *c = arg;
+
+	hw_drain_spill(&c->drain);
+}
+
+/* The processes that the threads belong to. */
+static int find_processes(const struct hw_list *tids, struct hw_list *ret, struct pt_error *e)
+{
+	for (size_t i = 0; i < tids->count; i++) {
+		int32_t pid = hw_proc_of_thread(tids->at[i]);
+
+		if (pid > 0 && !hw_list_has(ret, pid) && hw_list_add(ret, pid, e))
+			return -1;
+	}
+	return 0;
+}
+
+/* The target's tasks; of all tasks only when they are seen (tasks.h). */
+static int put_tasks(struct capture *c, const struct hw_list *pids, const struct hw_record_origin *origin,
+		     struct pt_error *e)
+{
+	bool all = c->o->target.system_wide;
+
+	if (!all && !c->tids.count)
+		return 0;
+	if (hw_tasks_read(&c->tasks, all ? NULL : pids, origin, spill, c, e))
+		return -1;
+	return all ? 0 : hw_tasks_put_all(&c->tasks, e);
+}
+
+/* Tasks that may run in the target's place: their names only. */
+static int put_other_names(struct capture *c, const struct hw_list *pids, uint64_t id, struct pt_error *e)
+{
+	struct hw_record_origin now = {capture_now_ns(c), id};
+	struct hw_bytes b = {0};
+	int ret = hw_task_names(&b, pids, &now, e);
+
+	if (ret == 0 && b.count)
+		ret = ptc_put_sideband(c->w, c->drain.events.sideband_attr, b.bytes, b.count, e);
+	hw_bytes_deinit(&b);
+	return ret;
+}
+
+/* The sample id of a sideband event, for records that are made here. */
+static uint64_t sideband_id(const struct hw_events *ev)
+{
+	for (size_t i = 0; i < ev->count; i++)
+		if (ev->events[i].kind == HW_EVENT_SIDEBAND && ev->events[i].id)
+			return ev->events[i].id;
+	return 0;
+}
+
+/*
+ * What runs already. Events that report changes count by now, so what is read here is no older than they are.
+ */
+static int put_running(struct capture *c, struct pt_error *e)
+{
+	uint64_t id = sideband_id(&c->ev);
+	struct hw_record_origin now = {capture_now_ns(c), id};
+	struct hw_list pids = {0};
+	int ret = -1;
+
+	if (find_processes(&c->tids, &pids, e) || put_tasks(c, &pids, &now, e))
+		goto out;
+	if (!c->o->target.system_wide && c->ev.rings[0].all_switches &&
+	    ((c->child.pid && hw_list_add(&pids, c->child.pid, e)) || put_other_names(c, &pids, id, e)))
+		goto out;
+	ret = 0;
+out:
+	hw_list_deinit(&pids);
+	return ret;
+}
+
+int capture_put_head(struct capture *c, struct pt_error *e)
+{
+	c->clock = hw_clock_read(c->ev.rings[0].ring.page);
+	if (put_meta(c, e) || (c->o->guests.vms && put_vms(c, e)) ||
+	    hw_events_declare(&c->ev, c->w, &c->drain, e) || put_formats(c, e))
+		return -1;
+	if (!c->clock.mult)
+		c->notice(
+		    "this kernel's perf clock is not the TSC: sideband has no place in the trace's time");
+	c->tasks.w = c->w;
+	c->tasks.images = c->images;
+	c->tasks.attr = c->drain.events.sideband_attr;
+	if (wants_kernel(c))
+		open_kernel(c);
+	if (c->o->guests.kernels && put_guest_kernels(c, e))
+		return -1;
+	if (!hw_capabilities_drop() && c->o->verbose)
+		c->notice("capabilities could not be dropped");
+	c->spill_thread = hw_spill_thread_create(&c->drain, e);
+	if (!c->spill_thread)
+		return -1;
+	if (wants_kernel(c) && hw_images_put_kernel(c->images, e))
+		return -1;
+	if (put_running(c, e))
+		return -1;
+	return ptc_flush_meta(c->w, e);
+}

@@ -1,0 +1,106 @@
+/* capture_open.c - the threads of the target, and their events. */
+#include "capture/record/buffer_size.h"
+#include "capture/record/capabilities.h"
+#include "capture/record/capture_internal.h"
+#include "capture/record/proc.h"
+
+int capture_find_threads(struct capture *c, struct pt_error *e)
+{
+	const struct hw_list *pids = &c->o->target.pids, *tids = &c->o->target.tids;
+	size_t before;
+
+	for (size_t i = 0; i < tids->count; i++)
+		if (hw_list_add(&c->tids, tids->at[i], e))
+			return -1;
+	/* Again until no new one turns up: a thread that is made while they are listed may be missed. */
+	do {
+		before = c->tids.count;
+		for (size_t i = 0; i < pids->count; i++)
+			if (hw_proc_threads(&c->tids, pids->at[i], e))
+				return -1;
+	} while (c->tids.count != before);
+	for (size_t i = 0; i < tids->count; i++)
+		if (hw_proc_of_thread(tids->at[i]) < 0)
+			return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "there is no thread %d", tids->at[i]);
+	return 0;
+}
+
+static int check_cpus(const struct capture *c, struct pt_error *e)
+{
+	const struct hw_list *cpus = &c->o->target.cpus;
+
+	for (size_t i = 0; i < cpus->count; i++)
+		if (!hw_list_has(&c->online, cpus->at[i]))
+			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-C: CPU %d is not online",
+				       cpus->at[i]);
+	return 0;
+}
+
+/* privileged: all tasks and the kernel may be traced. */
+static void choose_buffers(struct hw_events_options *eo, const struct hw_event_choice *choice,
+			   bool privileged)
+{
+	bool sampled = choice->group->sample_bytes;
+
+	eo->data_bytes = choice->data_bytes		? choice->data_bytes
+			 : !privileged			? HW_DATA_KB_UNPRIVILEGED * 1024
+			 : sampled && !choice->snapshot ? HW_DATA_KB_SAMPLED * 1024
+							: HW_DATA_KB * 1024;
+	eo->aux_bytes =
+	    choice->aux_bytes ? choice->aux_bytes : (privileged ? HW_AUX_KB : HW_AUX_KB_UNPRIVILEGED) * 1024;
+	eo->overwrite = choice->snapshot || sampled;
+}
+
+static void set_levels(struct hw_events_options *eo, unsigned levels, bool privileged)
+{
+	eo->levels = levels;
+	eo->kernel_sideband = levels & HW_KERNEL && privileged;
+}
+
+int capture_open_events(struct capture *c, struct pt_error *e)
+{
+	const struct hw_target *target = &c->o->target;
+	const struct hw_event_choice *choice = &c->o->events;
+	bool privileged = hw_capabilities_may_trace_all();
+	int32_t child = c->child.pid;
+	struct hw_list child_only = {&child, 1, 1};
+	struct hw_events_options eo = {
+	    .tids = c->tids.count	  ? &c->tids
+		    : target->system_wide ? NULL
+					  : &child_only,
+	    .cpus = target->cpus.count ? &target->cpus : &c->online,
+	    .online = &c->online,
+	    .per_thread = target->per_thread,
+	    .inherit = !target->per_thread && !target->system_wide,
+	    .enable_on_exec = target->program && !target->system_wide && !c->tids.count,
+	    .pt = !target->sideband_only,
+	    .pt_type = c->pmu ? c->pmu->type : 0,
+	    .config = choice->config,
+	    .start_paused = choice->group->start_paused,
+	    .group = choice->group->at,
+	    .group_count = choice->group->count,
+	    .all_switches = privileged && !target->per_thread && !target->sideband_only,
+	    .tracepoints = &choice->tracepoints};
+	int r;
+
+	if (check_cpus(c, e))
+		return -1;
+	choose_buffers(&eo, choice, privileged);
+	set_levels(&eo, choice->levels ? choice->levels : HW_USER | HW_KERNEL, privileged);
+	r = hw_events_open(&c->ev, &eo, e);
+	if (r < 0 && !choice->levels && e->kind == PT_ERR_REFUSED && !privileged && !target->system_wide) {
+		/* The kernel was not asked for by name: user space alone will do. */
+		struct pt_error again = {0};
+
+		hw_events_close(&c->ev);
+		set_levels(&eo, HW_USER, privileged);
+		r = hw_events_open(&c->ev, &eo, &again);
+		if (r < 0)
+			*e = again;
+		else
+			c->notice("only user space is traced: the kernel needs root, CAP_PERFMON or a "
+				  "perf_event_paranoid of 1 or less");
+	}
+	c->levels = eo.levels;
+	return r;
+}

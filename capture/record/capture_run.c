@@ -1,0 +1,238 @@
+/* capture_run.c - rounds, until the target, the user or the time ends the capture. */
+#include "capture/record/capture_internal.h"
+#include "capture/record/sample_id.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TRIGGER_MS    1	    /* between looks for a trigger: meanwhile the buffer is overwritten */
+#define ROUND_MS      20    /* between rounds when no ring asks for one */
+#define TARGET_S      0.2   /* between looks whether the target's threads are there */
+#define GRACE_S	      2	    /* that the program has to end by a signal */
+#define FAST_LEVEL    (-7)  /* zstd's: what a user may ask for */
+#define FASTEST_LEVEL (-50) /* 600 MB/s per core; still a fifth smaller (tests/bench/capture.sh) */
+
+/* ---- One round ---- */
+
+/* Compresses less when rings fill faster than they are emptied, and more again when they do not. */
+static void adapt(struct capture *c)
+{
+	int wanted = c->o->level, level = c->compression.level;
+	unsigned fill = c->drain.fill;
+	char text[100];
+
+	if (fill > 75 || (fill > 50 && level <= FAST_LEVEL))
+		level = FASTEST_LEVEL;
+	else if (fill > 50)
+		level = level - 3 > FAST_LEVEL ? level - 3 : FAST_LEVEL;
+	else if (fill < 25 && ++c->compression.calm_rounds > 50 && level < wanted)
+		level = level < FAST_LEVEL && wanted >= FAST_LEVEL ? FAST_LEVEL : level + 1;
+	if (level == c->compression.level)
+		return;
+	c->compression.calm_rounds = 0;
+	c->compression.level = level;
+	ptc_writer_level(c->w, level);
+	if (!c->o->verbose)
+		return;
+	/* It can be more than full: some of it was spilled. */
+	snprintf(text, sizeof text, "a buffer was %u %% full: zstd level %d from now on",
+		 fill < 100 ? fill : 100, level);
+	c->notice(text);
+}
+
+/*
+ * After a loss an event may be off, or (Linux 6.1 on CPU 0) on and not tracing: off and on again mends both.
+ */
+static void restart_truncated(struct capture *c)
+{
+	for (size_t i = 0; i < c->drain.ring_count; i++) {
+		if (!c->drain.rings[i].truncated)
+			continue;
+		hw_events_enable_ring(&c->ev, i, false);
+		hw_events_enable_ring(&c->ev, i, true);
+	}
+}
+
+/* Says that data is lost: the first time, and when it has become more than twice as much. */
+static void report_losses(struct capture *c)
+{
+	const struct hw_losses *l = &c->drain.losses;
+	uint64_t lost = l->truncated + l->partial + l->records;
+	char text[160];
+
+	if (lost <= c->reported_losses || c->o->quiet)
+		return;
+	if (c->reported_losses && lost <= 2 * c->reported_losses)
+		return;
+	snprintf(text, sizeof text, "data is being lost: %llu times AUX data, %llu records",
+		 (unsigned long long)l->truncated + l->partial, (unsigned long long)l->records);
+	c->notice(text);
+	c->reported_losses = lost;
+}
+
+static int one_round(struct capture *c, struct pt_error *e)
+{
+	if (hw_drain_round(&c->drain, capture_now_ns(c), e))
+		return -1;
+	restart_truncated(c);
+	adapt(c);
+	report_losses(c);
+	return 0;
+}
+
+/* ---- What steers it ---- */
+
+/* The control FIFO's commands. 1: stop. */
+static int obey(struct capture *c, struct pt_error *e)
+{
+	struct hw_control *control = c->o->steering.control;
+	enum hw_command command;
+
+	while (control && (command = hw_control_next(control)) != HW_NO_COMMAND) {
+		switch (command) {
+		case HW_SNAPSHOT:
+			if (capture_take_snapshot(c, true, e))
+				return -1;
+			break;
+		case HW_ENABLE:
+		case HW_DISABLE:
+			c->paused = command == HW_DISABLE;
+			if (c->paused)
+				hw_events_disable(&c->ev);
+			else
+				hw_events_enable(&c->ev);
+			break;
+		case HW_STOP: hw_control_ack(control); return 1;
+		case HW_UNKNOWN_COMMAND: c->notice("the control FIFO says what is no command"); continue;
+		default: break;
+		}
+		hw_control_ack(control);
+	}
+	return 0;
+}
+
+/* *taken: the value of *want_snapshot at the last snapshot. */
+static bool snapshot_wanted(const struct capture *c, sig_atomic_t *taken)
+{
+	sig_atomic_t wanted = c->o->steering.want_snapshot ? *c->o->steering.want_snapshot : 0;
+
+	if (!c->fire && wanted == *taken)
+		return false;
+	*taken = wanted;
+	return true;
+}
+
+static bool target_gone(const struct capture *c)
+{
+	char path[64];
+
+	for (size_t i = 0; i < c->tids.count; i++) {
+		snprintf(path, sizeof path, "/proc/%d", c->tids.at[i]);
+		if (access(path, F_OK) == 0)
+			return false;
+	}
+	return c->tids.count > 0;
+}
+
+/* What is known of the end that is near; times as of capture_seconds(). */
+struct ending {
+	bool signalled; /* the program got the user's signal */
+	double signalled_s, looked_s;
+};
+
+static bool has_ended(struct capture *c, struct ending *end)
+{
+	const struct hw_steering *steering = &c->o->steering;
+	double now = capture_seconds();
+
+	if (c->child.pid && hw_child_ended(&c->child))
+		return true;
+	if (steering->seconds > 0 && now - c->started_s >= steering->seconds)
+		return true;
+	if (*steering->stop > 1 || (*steering->stop && !c->child.pid))
+		return true;
+	if (*steering->stop && !end->signalled) {
+		kill(c->child.pid, *steering->stop_signal);
+		end->signalled = true;
+		end->signalled_s = now;
+	}
+	if (end->signalled && now - end->signalled_s > GRACE_S)
+		return true;
+	if (now - end->looked_s <= TARGET_S)
+		return false;
+	end->looked_s = now;
+	return !c->child.pid && target_gone(c);
+}
+
+int capture_run(struct capture *c, struct pt_error *e)
+{
+	struct ending end = {0};
+	sig_atomic_t taken = 0;
+	int command;
+
+	if (c->child.pid && hw_child_go(&c->child, c->o->target.program[0], e))
+		return -1;
+	do {
+		hw_spill_thread_busy(c->spill_thread, false);
+		hw_events_wait(&c->ev, c->o->steering.trigger ? TRIGGER_MS : ROUND_MS);
+		hw_spill_thread_busy(c->spill_thread, true);
+		if (one_round(c, e) || (snapshot_wanted(c, &taken) && capture_take_snapshot(c, true, e)))
+			return -1;
+		command = obey(c, e);
+		if (command)
+			return command < 0 ? -1 : 0;
+	} while (!has_ended(c, &end));
+	return 0;
+}
+
+/* ---- The end ---- */
+
+/*
+ * Puts a PERF_RECORD_LOST for what was dropped after a ring's last one: no record came any more that could
+ * have reported it.
+ */
+static int put_unreported_losses(struct capture *c, struct pt_error *e)
+{
+	for (size_t i = 0; i < c->ev.ring_count; i++) {
+		struct hw_drain_ring *r = &c->ev.rings[i];
+		uint64_t id, lost = hw_events_lost(&c->ev, i, &id);
+		struct {
+			struct perf_event_header h;
+			uint64_t id, lost;
+			struct hw_sample_id sample_id;
+		} record = {{PERF_RECORD_LOST, 0, sizeof record},
+			    id,
+			    lost - r->lost,
+			    {0, 0, capture_now_ns(c), (uint32_t)r->cpu, 0, id}};
+
+		if (lost <= r->lost)
+			continue;
+		c->drain.losses.records += record.lost;
+		if (ptc_put_sideband(c->w, c->drain.events.sideband_attr, &record, sizeof record, e))
+			return -1;
+	}
+	return 0;
+}
+
+int capture_finish(struct capture *c, struct pt_error *e)
+{
+	size_t seen;
+
+	hw_events_disable(&c->ev);
+	if (c->o->events.snapshot && capture_take_snapshot(c, false, e))
+		return -1;
+	/* Twice: data whose record was not published yet in the first. */
+	/* NOLINTNEXTLINE(misc-redundant-expression): each call reads anew */
+	if (hw_drain_round(&c->drain, capture_now_ns(c), e) ||
+	    /* NOLINTNEXTLINE(misc-redundant-expression) */
+	    hw_drain_round(&c->drain, capture_now_ns(c), e))
+		return -1;
+	if (put_unreported_losses(c, e))
+		return -1;
+	if (c->vm_clocks && vm_clocks_put(c->vm_clocks, c->w, "kvm_end", &seen, e))
+		return -1;
+	if (c->child.pid && c->child.ended && ptc_put_metaf(c->w, e, "exit_status", "%d", c->child.status))
+		return -1;
+	return ptc_writer_finish(c->w, e);
+}

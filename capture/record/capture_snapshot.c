@@ -1,0 +1,44 @@
+/* capture_snapshot.c - a snapshot of all overwritten buffers goes into the container. */
+#include "capture/record/capture_internal.h"
+
+static int put_ring(struct capture *c, size_t i, struct pt_error *e)
+{
+	struct hw_drain_ring *r = &c->ev.rings[i];
+	struct hw_snapshot_piece p = hw_snapshot_take(&c->snapshots[i], &r->ring);
+
+	while (p.bytes) {
+		struct ptc_aux aux = {
+		    .aux_offset = p.offset, .flags = PTC_AUX_OVERWRITE, .time_ns = capture_now_ns(c)};
+		uint64_t n = hw_ring_aux(&r->ring, p.from, p.bytes, &aux.bytes);
+
+		aux.size = n;
+		if (ptc_put_aux(c->w, r->stream, &aux, e))
+			return -1;
+		c->drain.aux_bytes += n;
+		p.from += n;
+		p.offset += n;
+		p.bytes -= n;
+	}
+	return 0;
+}
+
+int capture_take_snapshot(struct capture *c, bool resume, struct pt_error *e)
+{
+	if (!c->o->events.snapshot)
+		return 0;
+	hw_events_disable(&c->ev);
+	if (hw_drain_round(&c->drain, capture_now_ns(c), e))
+		return -1;
+	for (size_t i = 0; i < c->ev.ring_count; i++)
+		if (c->ev.rings[i].ring.aux && put_ring(c, i, e))
+			return -1;
+	if (c->o->steering.trigger)
+		c->o->steering.trigger->armed_ns = capture_now_ns(c);
+	c->fire = false;
+	c->result->snapshots++;
+	if (c->o->verbose)
+		c->notice("snapshot taken");
+	if (resume && !c->paused)
+		hw_events_enable(&c->ev);
+	return 0;
+}

@@ -1,0 +1,214 @@
+/* events_open.c - opens the events and maps their rings; see events.h. */
+#include "capture/record/events_internal.h"
+#include "schema/array.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int kernel_open(struct perf_event_attr *a, int32_t tid, int32_t cpu, int group_fd)
+{
+	return (int)syscall(SYS_perf_event_open, a, tid, cpu, group_fd, PERF_FLAG_FD_CLOEXEC);
+}
+
+static int kernel_ioctl(int fd, unsigned long request, void *arg)
+{
+	return ioctl(fd, request, arg);
+}
+
+static const struct hw_perf_calls kernel_calls = {kernel_open, kernel_ioctl};
+
+/* ---- Rings ---- */
+
+/* The ring of that CPU or thread, or, when it has none yet, a new one without memory; -1 (e filled). */
+static long ring_of(struct hw_events *ev, int32_t cpu, int32_t tid, struct pt_error *e)
+{
+	for (size_t i = 0; i < ev->ring_count; i++)
+		if (ev->rings[i].cpu == cpu && (cpu >= 0 || ev->rings[i].tid == tid))
+			return (long)i;
+	if (pt_array_grow(&ev->rings, ev->ring_count, &ev->ring_room, e))
+		return -1;
+	ev->rings[ev->ring_count] = (struct hw_drain_ring){.cpu = cpu, .tid = cpu >= 0 ? -1 : tid};
+	return (long)ev->ring_count++;
+}
+
+/* Maps the memory of a ring, which belongs to its first event. */
+static int map_ring(struct hw_events *ev, struct hw_drain_ring *r, int fd, bool aux, struct pt_error *e)
+{
+	void *p = mmap(NULL, HW_PAGE + ev->data_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (p == MAP_FAILED)
+		return hw_ring_refused(ev, "a ring buffer", e);
+	r->ring.page = p;
+	r->ring.data = (uint8_t *)p + HW_PAGE;
+	r->ring.data_size = ev->data_bytes;
+	if (!aux)
+		return 0;
+	r->ring.page->aux_offset = HW_PAGE + ev->data_bytes;
+	r->ring.page->aux_size = ev->aux_bytes;
+	p = mmap(NULL, ev->aux_bytes, ev->overwrite ? PROT_READ : PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		 (off_t)r->ring.page->aux_offset);
+	if (p == MAP_FAILED)
+		return hw_ring_refused(ev, "an AUX buffer", e);
+	r->overwrite = ev->overwrite;
+	r->ring.aux = p;
+	r->ring.aux_size = ev->aux_bytes;
+	return 0;
+}
+
+/* The event writes into its ring: the first one into new memory, the others into the first one's. */
+static int join_ring(struct hw_events *ev, const struct hw_event *event, struct pt_error *e)
+{
+	const struct hw_event_attr *a = &ev->attrs[event->attr];
+	struct hw_drain_ring *r = &ev->rings[event->ring];
+	const struct hw_event *first = ev->events;
+
+	if (!r->ring.page)
+		return map_ring(ev, r, event->fd, event->kind == HW_EVENT_PT, e);
+	while (first->ring != event->ring)
+		first++;
+	if (ev->calls->ioctl(event->fd, PERF_EVENT_IOC_SET_OUTPUT, (void *)(intptr_t)first->fd))
+		return pt_fail_errno(e, "cannot join %s to its ring buffer", a->name);
+	return 0;
+}
+
+/* ---- Events ---- */
+
+/* The PT event of that thread and CPU; -1: the thread had ended. */
+static int leader_of(const struct hw_events *ev, int32_t tid, int32_t cpu)
+{
+	for (size_t i = 0; i < ev->count; i++)
+		if (ev->events[i].kind == HW_EVENT_PT && ev->events[i].tid == tid && ev->events[i].cpu == cpu)
+			return ev->events[i].fd;
+	return -1;
+}
+
+/* perf_event_open(), again with the highest limit of open files where ours is too low. */
+static int open_one(const struct hw_events *ev, struct perf_event_attr *a, int32_t tid, int32_t cpu,
+		    int leader)
+{
+	int fd = ev->calls->open(a, tid, cpu, leader);
+	struct rlimit l;
+
+	if (fd >= 0 || errno != EMFILE)
+		return fd;
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+		l.rlim_cur = l.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &l);
+		return ev->calls->open(a, tid, cpu, leader);
+	}
+	errno = EMFILE;
+	return -1;
+}
+
+/* 1: the thread has ended. */
+static int add_event(struct hw_events *ev, uint32_t attr, int32_t tid, int32_t cpu, struct pt_error *e)
+{
+	struct hw_event_attr *a = &ev->attrs[attr];
+	int leader = a->kind == HW_EVENT_GROUP ? leader_of(ev, tid, cpu) : -1, fd;
+	struct hw_event *event;
+	long ring;
+
+	if (a->kind == HW_EVENT_GROUP && leader < 0)
+		return 1;
+	fd = open_one(ev, &a->attr, tid, cpu, leader);
+	if (fd < 0)
+		return errno == ESRCH ? 1 : hw_event_refused(a, tid, cpu, e);
+	ring = ring_of(ev, cpu, tid, e);
+	if (ring < 0 || pt_array_grow(&ev->events, ev->count, &ev->room, e)) {
+		close(fd);
+		return -1;
+	}
+	event = &ev->events[ev->count++]; /* from here on it is closed with the others */
+	*event = (struct hw_event){fd, a->kind, attr, 0, (size_t)ring, tid, cpu};
+	if (join_ring(ev, event, e))
+		return -1;
+	if (ev->calls->ioctl(fd, PERF_EVENT_IOC_ID, &event->id))
+		return pt_fail_errno(e, "cannot ask %s for its id", a->name);
+	return 0;
+}
+
+/* Where an attr's events are: on each of these CPUs for each of these threads. */
+struct placement {
+	const int32_t *tids, *cpus;
+	size_t tid_count, cpu_count;
+	const struct hw_list *except; /* not on these CPUs; NULL: on all */
+	bool optional;		      /* left out where the kernel refuses them */
+};
+
+static struct placement place(const struct hw_events_options *o, enum hw_event_kind kind)
+{
+	static const int32_t all = -1;
+	bool kernel = kind == HW_EVENT_KERNEL, elsewhere = kind == HW_EVENT_ELSEWHERE;
+	struct placement p = {&all, &all, 1, 1, NULL, kernel || elsewhere || kind == HW_EVENT_TRACE};
+	/* The kernel's code may be changed on any CPU; which other tasks run matters on those that are
+	 * traced. */
+	const struct hw_list *cpus = elsewhere || (kernel && o->kernel_sideband) ? o->online
+				     : o->per_thread				 ? NULL
+										 : o->cpus;
+
+	if (o->tids && !kernel) {
+		p.tids = o->tids->at;
+		p.tid_count = o->tids->count;
+	}
+	if (cpus) {
+		p.cpus = cpus->at;
+		p.cpu_count = cpus->count;
+	}
+	if (elsewhere)
+		p.except = o->cpus;
+	return p;
+}
+
+/* Opens an attr's events. *opened: increased by their number. */
+static int add_events(struct hw_events *ev, uint32_t attr, const struct placement *p, size_t *opened,
+		      struct pt_error *e)
+{
+	for (size_t t = 0; t < p->tid_count; t++) {
+		for (size_t c = 0; c < p->cpu_count; c++) {
+			int r;
+
+			if (p->except && hw_list_has(p->except, p->cpus[c]))
+				continue;
+			r = add_event(ev, attr, p->tids[t], p->cpus[c], e);
+			if (r < 0 && p->optional && e->kind == PT_ERR_REFUSED)
+				break;
+			if (r < 0)
+				return -1;
+			*opened += r == 0;
+		}
+	}
+	return 0;
+}
+
+int hw_events_open(struct hw_events *ev, const struct hw_events_options *o, struct pt_error *e)
+{
+	size_t opened = 0, traced = 0;
+
+	ev->data_bytes = o->data_bytes;
+	ev->aux_bytes = o->pt ? o->aux_bytes : 0;
+	ev->overwrite = o->overwrite;
+	ev->calls = o->calls ? o->calls : &kernel_calls;
+	if (hw_events_make_attrs(ev, o, e))
+		return -1;
+	/* PT first: a ring's first event has its memory, and only PT's can have an AUX area. */
+	for (uint32_t a = 0; a < ev->attr_count; a++) {
+		struct placement p = place(o, ev->attrs[a].kind);
+
+		if (add_events(ev, a, &p, a == 0 ? &traced : &opened, e))
+			return -1;
+	}
+	if (!traced)
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "what was to be traced has ended already");
+	ev->polls = calloc(ev->count, sizeof *ev->polls);
+	if (!ev->polls)
+		return pt_fail_no_memory(e, "events");
+	for (size_t i = 0; i < ev->count; i++)
+		ev->polls[i] = (struct pollfd){.fd = ev->events[i].fd, .events = POLLIN};
+	return 0;
+}

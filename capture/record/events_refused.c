@@ -1,0 +1,93 @@
+/* events_refused.c - why the kernel refused an event, its memory or its filter, and what helps. */
+#include "capture/record/events_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+static int paranoid(void)
+{
+	FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+	int v = 2;
+
+	if (f && fscanf(f, "%d", &v) != 1)
+		v = 2;
+	if (f)
+		fclose(f);
+	return v;
+}
+
+static int actions_refused(const struct hw_event_attr *a, int why, struct pt_error *e)
+{
+	struct utsname u = {.release = "?"};
+
+	uname(&u);
+	return pt_fail(
+	    e, PT_ERR_REFUSED, PT_NO_OFFSET,
+	    "this kernel (%s) refuses %s with aux-action (%s): pausing and resuming the trace needs Linux "
+	    "6.13 and a CPU whose driver can",
+	    u.release, a->name, strerror(why));
+}
+
+int hw_event_refused(const struct hw_event_attr *a, int32_t tid, int32_t cpu, struct pt_error *e)
+{
+	int why = errno;
+
+	switch (why) {
+	case EACCES:
+	case EPERM:
+		return pt_fail(
+		    e, PT_ERR_REFUSED, PT_NO_OFFSET,
+		    "the kernel does not permit %s%s (perf_event_paranoid is %d): run as root or with "
+		    "CAP_PERFMON, %s",
+		    a->name, tid == -1 ? " for a whole CPU" : "", paranoid(),
+		    tid == -1 ? "or trace a single program of yours"
+			      : "or trace user space only (-u) of a program of yours");
+	case EBUSY:
+		return pt_fail(
+		    e, PT_ERR_REFUSED, PT_NO_OFFSET,
+		    "Processor Trace is in use already on CPU %d: by another tracer (perf?), or by a "
+		    "guest",
+		    cpu);
+	case EMFILE:
+	case ENFILE:
+		return pt_fail(
+		    e, PT_ERR_REFUSED, PT_NO_OFFSET,
+		    "too many threads and CPUs for the limit of open files: raise it (ulimit -n), or "
+		    "use -C or --per-thread");
+	case EINVAL:
+	case EOPNOTSUPP:
+	case ENODEV:
+		if (hw_aux_action(&a->attr))
+			return actions_refused(a, why, e);
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+			       "the kernel refuses %s (%s); `pt-capture check` says more", a->name,
+			       strerror(why));
+	default: errno = why; return pt_fail_errno(e, "cannot open %s", a->name);
+	}
+}
+
+int hw_ring_refused(const struct hw_events *ev, const char *what, struct pt_error *e)
+{
+	if (errno == EPERM || errno == ENOMEM)
+		return pt_fail(
+		    e, PT_ERR_REFUSED, PT_NO_OFFSET,
+		    "no memory for %s (%llu KB of records and %llu KB of AUX data per CPU): use smaller "
+		    "buffers (-m), or raise perf_event_mlock_kb or ulimit -l",
+		    what, (unsigned long long)ev->data_bytes / 1024,
+		    (unsigned long long)ev->aux_bytes / 1024);
+	return pt_fail_errno(e, "cannot map %s", what);
+}
+
+int hw_filter_refused(const char *filter, struct pt_error *e)
+{
+	const char *note =
+	    errno == EOPNOTSUPP
+		? " (Intel PT has filter and tracestop, as many as this CPU has ranges; of a file for "
+		  "tasks, not for whole CPUs)"
+		: "";
+
+	return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "the kernel refuses --filter '%s': %s%s", filter,
+		       strerror(errno), note);
+}

@@ -1,0 +1,431 @@
+/* options.c - see options.h. */
+#include "capture/record/options.h"
+#include "schema/array.h"
+#include "schema/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SECONDS_MAX 1e9
+
+/* ---- Arguments of options ---- */
+
+/* "512K", "16M", "2G", or bytes: rounded up to a power of two of at least two pages. */
+static int size_of(const char *text, size_t n, uint64_t *ret, struct pt_error *e)
+{
+	char *end;
+	unsigned long long v = strtoull(text, &end, 10), size = 8192;
+	unsigned shift = 0;
+
+	if (end < text + n && strchr("kKmMgG", *end)) {
+		shift = *end == 'k' || *end == 'K' ? 10 : *end == 'm' || *end == 'M' ? 20 : 30;
+		end++;
+	}
+	if (end != text + n || v == 0 || v > (1ull << 36 >> shift))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-m: '%.*s' is not a size like 512K or 16M",
+			       (int)n, text);
+	while (size < v << shift)
+		size *= 2;
+	*ret = size;
+	return 0;
+}
+
+static int set_buffers(void *arg, const char *text, struct pt_error *e)
+{
+	struct hw_event_choice *events = &((struct hw_arguments *)arg)->o.events;
+	const char *comma = strchr(text, ',');
+	size_t n = comma ? (size_t)(comma - text) : strlen(text);
+
+	if (n && size_of(text, n, &events->data_bytes, e))
+		return -1;
+	return comma ? size_of(comma + 1, strlen(comma + 1), &events->aux_bytes, e) : 0;
+}
+
+static int set_pids(void *arg, const char *text, struct pt_error *e)
+{
+	return hw_list_parse(&((struct hw_arguments *)arg)->o.target.pids, text, "-p", e);
+}
+
+static int set_tids(void *arg, const char *text, struct pt_error *e)
+{
+	return hw_list_parse(&((struct hw_arguments *)arg)->o.target.tids, text, "-t", e);
+}
+
+static int set_cpus(void *arg, const char *text, struct pt_error *e)
+{
+	return hw_list_parse(&((struct hw_arguments *)arg)->o.target.cpus, text, "-C", e);
+}
+
+static int set_user(void *arg, const char *text, struct pt_error *e)
+{
+	(void)text, (void)e;
+	((struct hw_arguments *)arg)->o.events.levels |= HW_USER;
+	return 0;
+}
+
+static int set_kernel(void *arg, const char *text, struct pt_error *e)
+{
+	(void)text, (void)e;
+	((struct hw_arguments *)arg)->o.events.levels |= HW_KERNEL;
+	return 0;
+}
+
+static int set_seconds(void *arg, const char *text, struct pt_error *e)
+{
+	double *seconds = &((struct hw_arguments *)arg)->o.steering.seconds;
+	char *end;
+
+	*seconds = strtod(text, &end);
+	if (*end || end == text || !(*seconds > 0) || *seconds > SECONDS_MAX)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-d %s: not a number of seconds", text);
+	return 0;
+}
+
+static int set_level(void *arg, const char *text, struct pt_error *e)
+{
+	long long level;
+
+	if (pt_option_number("-z", text, -7, 19, &level, e))
+		return -1;
+	((struct hw_arguments *)arg)->o.level = (int)level;
+	return 0;
+}
+
+/* ---- Options of samples, snapshots, pause and resume ---- */
+
+static int set_aux_sample(void *arg, const char *text, struct pt_error *e)
+{
+	return hw_group_aux_sample(&((struct hw_arguments *)arg)->group, text, e);
+}
+
+static int set_sample_event(void *arg, const char *text, struct pt_error *e)
+{
+	return hw_group_sample_event(&((struct hw_arguments *)arg)->group, text, e);
+}
+
+static int set_frequency(void *arg, const char *text, struct pt_error *e)
+{
+	return hw_group_frequency(&((struct hw_arguments *)arg)->group, text, e);
+}
+
+static int set_period(void *arg, const char *text, struct pt_error *e)
+{
+	return hw_group_period(&((struct hw_arguments *)arg)->group, text, e);
+}
+
+int hw_options_tracepoint(struct hw_options *o, const char *name, struct pt_error *e)
+{
+	struct hw_tracepoints *t = &o->events.tracepoints;
+
+	for (size_t i = 0; i < t->count; i++)
+		if (!strcmp(t->at[i], name))
+			return 0;
+	if (pt_array_grow(&t->at, t->count, &t->room, e))
+		return -1;
+	t->at[t->count++] = name;
+	return 0;
+}
+
+static int set_tracepoint(void *arg, const char *text, struct pt_error *e)
+{
+	struct hw_arguments *a = arg;
+	int taken;
+
+	if (hw_group_tracepoint(&a->group, text, &taken, e))
+		return -1;
+	if (taken)
+		return 0;
+	if (!strchr(text, ':'))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "--tracepoint %s: not SYSTEM:NAME, as kvm:kvm_exit", text);
+	return hw_options_tracepoint(&a->o, text, e);
+}
+
+static int set_trigger(void *arg, const char *text, struct pt_error *e)
+{
+	struct hw_arguments *a = arg;
+
+	if (hw_trigger_parse(&a->trigger, text, e))
+		return -1;
+	a->o.steering.trigger = &a->trigger;
+	a->o.events.snapshot = true;
+	return 0;
+}
+
+static int set_control(void *arg, const char *text, struct pt_error *e)
+{
+	struct hw_arguments *a = arg;
+
+	hw_control_close(&a->control);
+	if (hw_control_open(&a->control, text, e))
+		return -1;
+	a->o.steering.control = &a->control;
+	return 0;
+}
+
+/* ---- Options of guests ---- */
+
+static int add_guest_file(struct hw_arguments *a, enum guest_kernel_file which, const char *text,
+			  struct pt_error *e)
+{
+	if (guest_kernels_add(&a->kernels, which, text, e))
+		return -1;
+	a->o.guests.kernels = &a->kernels;
+	return 0;
+}
+
+static int set_guest_kcore(void *arg, const char *text, struct pt_error *e)
+{
+	return add_guest_file(arg, GUEST_KCORE, text, e);
+}
+
+static int set_guest_kallsyms(void *arg, const char *text, struct pt_error *e)
+{
+	return add_guest_file(arg, GUEST_KALLSYMS, text, e);
+}
+
+static int set_guest_root(void *arg, const char *text, struct pt_error *e)
+{
+	return add_guest_file(arg, GUEST_ROOT, text, e);
+}
+
+static int set_guest_image(void *arg, const char *text, struct pt_error *e)
+{
+	return add_guest_file(arg, GUEST_IMAGE, text, e);
+}
+
+/* ---- The table ---- */
+
+#define FLAG(field) PT_OPTION_FLAG(struct hw_arguments, field)
+#define TEXT(field) PT_OPTION_TEXT(struct hw_arguments, field)
+
+static const struct pt_option options[] = {
+    PT_OPTION_HEADING("What to trace (one of):"),
+    PT_OPERAND("-- PROGRAM [ARGUMENTS]",
+	       "a program, with all that it starts; with -a, -C, -p or -t: these, for as long as it runs"),
+    {.name = "pid",
+     .letter = 'p',
+     .argument = "PIDS",
+     .help = "processes that run, all their threads, and new ones",
+     .set = set_pids},
+    {.name = "tid", .letter = 't', .argument = "TIDS", .help = "threads", .set = set_tids},
+    {.name = "all", .letter = 'a', .help = "the whole machine", FLAG(o.target.system_wide)},
+    {.name = "cpu",
+     .letter = 'C',
+     .argument = "CPUS",
+     .help = "whole CPUs; with -p, -t or --vm: on these CPUs only",
+     .set = set_cpus},
+    {.name = "vm",
+     .argument = "PID|NAME|all",
+     .help = "virtual machines, with KVM's tracepoints and the guests' clocks; `--vm list` lists them",
+     TEXT(vm)},
+    {.name = "sideband-only",
+     .help = "no trace: tasks, mappings, code and kernel of a machine, a guest; see `merge`",
+     FLAG(o.target.sideband_only)},
+    PT_OPTION_HEADING("How:"),
+    {.name = "event",
+     .letter = 'e',
+     .argument = "TERMS",
+     .help = "perf's terms of intel_pt: cyc,mtc_period=3,noretcomp,psb_period=3,...; intel_pt/cyc/u is user "
+	     "space only, k the kernel only",
+     TEXT(given_terms)},
+    {.name = "user",
+     .letter = 'u',
+     .help = "user space only (default: user space and kernel, where permitted)",
+     .set = set_user},
+    {.name = "kernel", .letter = 'k', .help = "the kernel only", .set = set_kernel},
+    {.name = "duration",
+     .letter = 'd',
+     .argument = "SECONDS",
+     .help = "stop after this time",
+     .set = set_seconds},
+    {.name = "per-thread",
+     .help = "one buffer per thread, not per CPU; new threads are not followed",
+     FLAG(o.target.per_thread)},
+    {.name = "buffers",
+     .letter = 'm',
+     .argument = "RECORDS[,AUX]",
+     .help = "sizes of each CPU's buffers: 512K,16M",
+     .set = set_buffers},
+    {.name = "snapshot",
+     .letter = 'S',
+     .help = "keep only the newest of each buffer; written on SIGUSR2, by --control, and at the end",
+     FLAG(o.events.snapshot)},
+    {.name = "trigger",
+     .argument = "WHAT",
+     .help = "a snapshot when: vmexit>100us (an exit from a guest takes longer), SYSTEM:NAME (a tracepoint), "
+	     "exit (the program ends)",
+     .set = set_trigger},
+    {.name = "control",
+     .argument = "fifo:PATH[,ACK]",
+     .help = "perf's: snapshot, enable, disable, stop, ping",
+     .set = set_control},
+    {.name = "tracepoint",
+     .argument = "SYSTEM:NAME",
+     .help = "record this one, too; may be repeated.\n"
+	     "SYSTEM:NAME/aux-action=pause/ or resume, -e aux-action=start-paused: trace between them only "
+	     "(Linux 6.13)",
+     .set = set_tracepoint},
+    {.name = "aux-sample",
+     .argument = "[=SIZE]",
+     .help = "no trace but SIZE bytes of it (4096; at most 60K) with each sample of an event",
+     .set = set_aux_sample},
+    {.name = "sample-event",
+     .argument = "EVENT",
+     .help = "which event: cycles (else cpu-clock), branches, page-faults, rHEX, SYSTEM:NAME...",
+     .set = set_sample_event},
+    {.name = "freq",
+     .letter = 'F',
+     .argument = "HZ",
+     .help = "samples a second (4000)",
+     .set = set_frequency},
+    {.name = "count", .letter = 'c', .argument = "N", .help = "or a sample each N events", .set = set_period},
+    {.name = "filter",
+     .argument = "FILTER",
+     .help = "trace these addresses only, as perf's: 'filter main @/bin/x', 'tracestop f @/bin/x', of the "
+	     "kernel 'filter vfs_read'; or by numbers: 'filter 0xOFFSET/0xSIZE@/bin/x'",
+     TEXT(filter)},
+    {.name = "guest-kcore",
+     .argument = "[PID:]FILE",
+     .help = "the kernel of a guest, as perf record's --kcore there has it; PID: the VM's process, where "
+	     "there are several",
+     .set = set_guest_kcore},
+    {.name = "guest-kallsyms",
+     .argument = "[PID:]FILE",
+     .help = "its symbols, /proc/kallsyms there",
+     .set = set_guest_kallsyms},
+    {.name = "guest-root",
+     .argument = "[PID:]DIR",
+     .help = "the guest's root (sshfs -o direct_io): its kernel by proc/kcore and proc/kallsyms",
+     .set = set_guest_root},
+    {.name = "guest-image",
+     .argument = "[PID:]FILE:ADDRESS",
+     .help = "FILE is what the guest has in its memory at a (linear) address: firmware, a boot loader",
+     .set = set_guest_image},
+    {.name = "engine",
+     .argument = "ENGINE",
+     .help = "perf (Processor Trace), step (single-stepping), auto: step where PT is missing",
+     TEXT(engine)},
+    PT_OPTION_HEADING("Output:"),
+    {.name = "output",
+     .letter = 'o',
+     .argument = "FILE",
+     .help = "write the container to FILE, not to standard output (then the program's own standard output is "
+	     "written to standard error)",
+     TEXT(output)},
+    {.name = "level",
+     .letter = 'z',
+     .argument = "N",
+     .help = "zstd level, -7 (fastest) to 19; default 1; less when buffers fill up",
+     .set = set_level},
+    {.name = "quiet", .letter = 'q', .help = "say nothing but errors", FLAG(o.quiet)},
+    {.name = "verbose", .letter = 'v', .help = "say more", FLAG(o.verbose)},
+    PT_OPTION_HEADING("Single-stepping:"),
+    {.name = "truth",
+     .argument = "FILE",
+     .help = "also write every taken branch: tid, from, to",
+     TEXT(truth)},
+    {.name = "max-steps",
+     .argument = "N",
+     .help = "trace N instructions, then let the program go on untraced",
+     TEXT(max_steps)},
+    PT_OPTION_END};
+
+void hw_arguments_help(FILE *to)
+{
+	fputc('\n', to);
+	pt_options_print(options, to);
+	fputs("\n"
+	      "Ctrl-C ends a capture and keeps it; the program gets the signal first, and has two seconds.\n"
+	      "Exit status: 0 captured, whatever the program's own status was (it is printed, and is in the\n"
+	      "container); 1 failed; 2 wrong usage; 3 captured, but the kernel lost data (how much is "
+	      "printed,\n"
+	      "where is in the container).\n",
+	      to);
+}
+
+/* ---- All of them ---- */
+
+static int wrong(struct pt_error *e, const char *what)
+{
+	return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "%s", what);
+}
+
+static int check_target(const struct hw_arguments *a, struct pt_error *e)
+{
+	const struct hw_target *t = &a->o.target;
+	bool tasks = t->pids.count || t->tids.count;
+
+	if (t->system_wide && tasks)
+		return wrong(e, "-a and -p or -t: choose one");
+	if (!t->system_wide && !tasks && !t->program && !a->vm)
+		return wrong(e, "nothing to trace: pt-capture [options] -- PROGRAM, or -p, -t, -a, -C");
+	if (t->per_thread && (t->system_wide || t->cpus.count))
+		return wrong(e, "--per-thread has no CPUs: without -a and -C");
+	return 0;
+}
+
+/* Options that do not fit together. */
+static int check(const struct hw_arguments *a, struct pt_error *e)
+{
+	const struct hw_options *o = &a->o;
+	bool sideband_only = o->target.sideband_only;
+
+	if (check_target(a, e))
+		return -1;
+	if (sideband_only && (a->terms || a->vm || o->events.levels))
+		return wrong(e, "--sideband-only traces nothing: without -e, -u, -k and --vm");
+	if (sideband_only && a->filter)
+		return wrong(e, "--sideband-only traces nothing to be filtered");
+	if (o->guests.kernels && !a->vm && (!o->target.system_wide || sideband_only))
+		return wrong(e,
+			     "--guest-kcore, --guest-kallsyms, --guest-root and --guest-image are for VMs: "
+			     "with --vm or -a");
+	if (a->group.sample_bytes && o->events.snapshot)
+		return wrong(e, "--aux-sample and snapshots: both read the buffer; choose one");
+	if (sideband_only && (a->group.sample_bytes || a->group.count))
+		return wrong(e, "--sideband-only traces nothing to be sampled, paused or resumed");
+	if (a->engine && strcmp(a->engine, "auto") && strcmp(a->engine, "perf") && strcmp(a->engine, "step"))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--engine %s: it can be auto, perf or step",
+			       a->engine);
+	return 0;
+}
+
+/* Takes aux-action out of -e's terms. */
+static int split_terms(struct hw_arguments *a, struct pt_error *e)
+{
+	if (!a->given_terms)
+		return 0;
+	a->terms = malloc(strlen(a->given_terms) + 1);
+	return a->terms ? hw_group_terms(&a->group, a->given_terms, a->terms, e) : pt_fail_no_memory(e, NULL);
+}
+
+int hw_arguments_parse(struct hw_arguments *a, int argc, char **argv, struct pt_error *e)
+{
+	const struct pt_command_line line = {
+	    .program = "pt-capture", .options = options, .stop_at_operand = true};
+	struct hw_target *t = &a->o.target;
+	int operand, r;
+
+	*a = (struct hw_arguments){.o.level = 1, .control = {.fd = -1, .ack = -1}};
+	a->o.events.group = &a->group;
+	r = pt_options_parse(&line, argc, argv, a, &operand, e);
+	if (r)
+		return r;
+	t->program = operand < argc ? argv + operand : NULL;
+	if (!t->pids.count && !t->tids.count && ((t->cpus.count && !a->vm) || t->sideband_only))
+		t->system_wide = true;
+	if (split_terms(a, e) || check(a, e))
+		return -1;
+	return hw_group_finish(&a->group, e);
+}
+
+void hw_arguments_deinit(struct hw_arguments *a)
+{
+	hw_list_deinit(&a->o.target.pids);
+	hw_list_deinit(&a->o.target.tids);
+	hw_list_deinit(&a->o.target.cpus);
+	free(a->o.events.tracepoints.at);
+	free(a->terms);
+	hw_control_close(&a->control);
+}

@@ -1,0 +1,260 @@
+/* address_space.c - see address_space.h. */
+#include "decode/code/address_space.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/code/image_used.h"
+#include "schema/array.h"
+
+void img_space_init(struct img_space *sp)
+{
+	memset(sp, 0, sizeof *sp);
+}
+
+void img_space_of(struct img_space *sp, struct img_store *store, int32_t machine_pid, int32_t pid)
+{
+	sp->store = store;
+	sp->machine_pid = machine_pid;
+	sp->pid = pid;
+}
+
+void img_space_deinit(struct img_space *sp)
+{
+	free(sp->maps);
+	sp->maps = NULL;
+	sp->count = sp->room = 0;
+}
+
+/* ---- Mappings --------------------------------------------------------------------------------------- */
+
+int img_space_copy(struct img_space *to, const struct img_space *from, struct pt_error *e)
+{
+	struct img_map *maps = NULL;
+
+	if (from->count && !(maps = malloc(from->count * sizeof *maps)))
+		return pt_fail_no_memory(e, "mappings");
+	if (from->count)
+		memcpy(maps, from->maps, from->count * sizeof *maps);
+	free(to->maps);
+	to->maps = maps;
+	to->count = to->room = from->count;
+	to->hint = 0;
+	to->generation++;
+	to->changes++;
+	return 0;
+}
+
+void img_space_clear(struct img_space *sp)
+{
+	sp->count = 0;
+	sp->hint = 0;
+	sp->generation++;
+	sp->changes++;
+}
+
+size_t img_space_after(const struct img_space *sp, uint64_t ip)
+{
+	size_t lo = 0, hi = sp->count;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (sp->maps[mid].end > ip)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo;
+}
+
+static bool equal(const struct img_map *a, const struct img_map *b)
+{
+	return a->start == b->start && a->end == b->end && a->offset == b->offset && a->file == b->file;
+}
+
+int img_space_map(struct img_space *sp, uint64_t start, uint64_t end, uint64_t offset, struct img_file *file,
+		  struct pt_error *e)
+{
+	struct img_map new = {.start = start, .end = end, .offset = offset, .file = file}, right = {0};
+	size_t n, from, to;
+
+	if (end <= start)
+		return 0;
+	/* In the middle of another map it makes three of one. */
+	while (sp->room < sp->count + 2)
+		if (pt_array_grow(&sp->maps, sp->room, &sp->room, e) < 0)
+			return -1;
+	sp->changes++;
+	from = img_space_after(sp, start);
+	for (to = from; to < sp->count && sp->maps[to].start < end; to++)
+		;
+	if (to - from == 1 && equal(&sp->maps[from], &new))
+		return 0; /* recorded twice */
+	if (to > from) {
+		struct img_map *last = &sp->maps[to - 1];
+
+		sp->generation++;
+		if (last->end > end) {
+			right = *last;
+			right.offset += end - last->start;
+			right.start = end;
+		}
+		if (sp->maps[from].start < start) {
+			sp->maps[from].end = start;
+			from++;
+		}
+	}
+	/* Instead of [from, to) come the new map and `right`. */
+	n = 1 + (right.end != 0);
+	memmove(&sp->maps[from + n], &sp->maps[to], (sp->count - to) * sizeof *sp->maps);
+	sp->count = sp->count - (to - from) + n;
+	sp->maps[from] = new;
+	if (right.end)
+		sp->maps[from + 1] = right;
+	sp->hint = 0;
+	return 0;
+}
+
+bool img_space_overlaps(const struct img_space *sp, uint64_t start, uint64_t end)
+{
+	size_t i = img_space_after(sp, start);
+
+	return i < sp->count && sp->maps[i].start < end;
+}
+
+/* The space that has ip's mappings. */
+static struct img_space *at_ip(struct img_space *sp, uint64_t ip)
+{
+	return ip >> 63 && sp->upper ? sp->upper : sp;
+}
+
+static uint64_t file_offset(const struct img_map *m, uint64_t ip)
+{
+	return m->offset + (ip - m->start);
+}
+
+const struct img_map *img_space_find(struct img_space *sp, uint64_t ip)
+{
+	size_t i;
+
+	sp = at_ip(sp, ip);
+	i = sp->hint;
+	if (i < sp->count && ip >= sp->maps[i].start && ip < sp->maps[i].end)
+		return &sp->maps[i];
+	i = img_space_after(sp, ip);
+	if (i >= sp->count || ip < sp->maps[i].start)
+		return NULL;
+	sp->hint = (uint32_t)i;
+	return &sp->maps[i];
+}
+
+/* ---- Code ------------------------------------------------------------------------------------------- */
+
+size_t img_space_code(struct img_space *sp, uint64_t ip, const uint8_t **ret)
+{
+	const struct img_map *m = img_space_find(sp, ip);
+	size_t n = m && m->file ? img_file_code(m->file, file_offset(m, ip), ret) : 0;
+
+	return n > 0 && n > m->end - ip ? m->end - ip : n;
+}
+
+size_t img_space_read(struct img_space *sp, uint64_t ip, uint8_t *buffer, size_t n)
+{
+	size_t got = 0;
+
+	while (got < n) {
+		const uint8_t *p;
+		size_t k = img_space_code(sp, ip + got, &p);
+
+		if (k == 0)
+			break;
+		if (k > n - got)
+			k = n - got;
+		memcpy(buffer + got, p, k);
+		got += k;
+	}
+	return got;
+}
+
+void img_space_use(struct img_space *sp, uint64_t start, uint64_t end)
+{
+	for (uint64_t at = start; at < end; at = (at | (IMG_USED_GRAIN - 1)) + 1) {
+		const struct img_map *m = img_space_find(sp, at);
+
+		if (!m || !m->file || !img_file_use(m->file, file_offset(m, at)))
+			return;
+		if ((at | (IMG_USED_GRAIN - 1)) == UINT64_MAX)
+			return;
+	}
+}
+
+bool img_space_write(struct img_space *sp, uint64_t start, const uint8_t *bytes, size_t n)
+{
+	bool changed = false;
+
+	for (size_t i = 0, k; i < n; i += k) {
+		const struct img_map *m = img_space_find(sp, start + i);
+		const uint8_t *p;
+
+		k = img_space_code(sp, start + i, &p);
+		if (k == 0 || !img_file_is_memory(m->file)) {
+			k = 1;
+			continue;
+		}
+		if (k > n - i)
+			k = n - i;
+		if (memcmp(p, bytes + i, k) == 0)
+			continue;
+		changed = true;
+		img_file_write(m->file, file_offset(m, start + i), bytes + i, k);
+	}
+	if (changed) {
+		sp->generation++;
+		sp->changes++;
+	}
+	return changed;
+}
+
+/* ---- Symbols ---------------------------------------------------------------------------------------- */
+
+int img_space_name(struct img_space *sp, uint64_t start, uint64_t end, const char *name, struct pt_error *e)
+{
+	struct ptc_symbol symbol = {.value = start, .size = end - start, .type = 't'};
+	struct ptc_symbols t = {.machine_pid = sp->machine_pid,
+				.pid = sp->pid,
+				.absolute = 1,
+				.count = 1,
+				.name = name,
+				.name_bytes = (uint32_t)strlen(name),
+				.symbols = &symbol,
+				.strings = name,
+				.strings_bytes = strlen(name) + 1};
+
+	return sp->store ? img_store_symbols(sp->store, &t, e) : 0;
+}
+
+static int absolute_symbol(const struct img_space *sp, const struct img_map *m, uint64_t ip,
+			   struct img_symbol *ret)
+{
+	struct img_symbol found;
+
+	if (!sp->store || img_store_absolute_symbol(sp->store, sp->machine_pid, sp->pid, ip, &found) < 0 ||
+	    found.start < m->start)
+		return -1;
+	if (found.end > m->end)
+		found.end = m->end;
+	*ret = found;
+	return 0;
+}
+
+int img_space_symbol(struct img_space *sp, uint64_t ip, struct img_symbol *ret)
+{
+	const struct img_map *m = img_space_find(sp, ip);
+
+	if (!m || !m->file)
+		return -1;
+	if (!img_file_has_symbols(m->file))
+		return absolute_symbol(at_ip(sp, ip), m, ip, ret);
+	return img_file_symbol(m->file, file_offset(m, ip), ip, m->end, ret);
+}

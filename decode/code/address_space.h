@@ -1,0 +1,73 @@
+/*
+ * address_space.h - what is mapped where in one address space (a process's, or a kernel's), now.
+ *
+ * A process's space has its kernel's as `upper`: the upper half of its addresses is looked up there. Spaces
+ * change as sideband is applied (sideband/apply.h). A cache of a space's code compares its `generation`
+ * (graph.h).
+ */
+#ifndef DECODE_CODE_ADDRESS_SPACE_H
+#define DECODE_CODE_ADDRESS_SPACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "decode/code/image.h"
+
+/* One mapping of a space. */
+struct img_map {
+	uint64_t start, end;   /* half-open */
+	uint64_t offset;       /* in the file, of start */
+	struct img_file *file; /* NULL: mapped, but the container has no bytes for it */
+};
+
+struct img_space {
+	struct img_map *maps; /* sorted, disjoint */
+	size_t count, room;
+	uint32_t generation;	 /* changes when what was mapped before has changed or gone */
+	uint32_t changes;	 /* changes when anything was mapped */
+	uint32_t hint;		 /* the last map that was hit */
+	struct img_space *upper; /* where the code of the upper half of the addresses is; NULL: here */
+	struct img_store *store; /* with the absolute symbols of machine_pid, pid; NULL: none */
+	int32_t machine_pid, pid;
+};
+
+void img_space_init(struct img_space *sp);
+/* The space is the machine's process (PTC_ANY_PID: its kernel): absolute symbols (ptc_symbols) of both name
+ * its code. */
+void img_space_of(struct img_space *sp, struct img_store *store, int32_t machine_pid, int32_t pid);
+void img_space_deinit(struct img_space *sp);
+
+/* Gives `to` the mappings of `from`, and nothing else of it. 0, or -1 (PT_ERR_NO_MEMORY). */
+int img_space_copy(struct img_space *to, const struct img_space *from, struct pt_error *e);
+/* Maps [start, end), over whatever was there. 0, or -1 (PT_ERR_NO_MEMORY). */
+int img_space_map(struct img_space *sp, uint64_t start, uint64_t end, uint64_t offset, struct img_file *file,
+		  struct pt_error *e);
+/* Nothing is mapped any more. */
+void img_space_clear(struct img_space *sp);
+
+/* The map at ip, NULL when there is none. */
+const struct img_map *img_space_find(struct img_space *sp, uint64_t ip);
+/* The index of the first of sp->maps that ends after ip; sp->count when none does. */
+size_t img_space_after(const struct img_space *sp, uint64_t ip);
+/* True when something is mapped in [start, end). */
+bool img_space_overlaps(const struct img_space *sp, uint64_t start, uint64_t end);
+
+/* The bytes of code that can be read at ip, and *ret pointing at them; 0 when there are none. */
+size_t img_space_code(struct img_space *sp, uint64_t ip, const uint8_t **ret);
+/* Copies up to n bytes at ip, across adjacent mappings. Returns how many. */
+size_t img_space_read(struct img_space *sp, uint64_t ip, uint8_t *buffer, size_t n);
+/* The code in [start, end) was executed, for img_store_track_used(). */
+void img_space_use(struct img_space *sp, uint64_t start, uint64_t end);
+/*
+ * Code was changed in place: what of [start, start + n) is mapped to memory images (which are this space's
+ * alone) has these bytes from now on. True when that is other code than before.
+ */
+bool img_space_write(struct img_space *sp, uint64_t start, const uint8_t *bytes, size_t n);
+
+/* Names [start, end) in the space's machine and process from now on. 0, or -1 (PT_ERR_NO_MEMORY). */
+int img_space_name(struct img_space *sp, uint64_t start, uint64_t end, const char *name, struct pt_error *e);
+/* The symbol that covers ip: 0 and *ret filled, or -1. */
+int img_space_symbol(struct img_space *sp, uint64_t ip, struct img_symbol *ret);
+
+#endif

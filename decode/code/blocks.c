@@ -1,0 +1,196 @@
+/* blocks.c - see blocks.h. */
+#include "decode/code/graph.h"
+#include "decode/code/huge_pages.h"
+
+#include <stdlib.h>
+
+#define BLOCK_INSNS_MAX 4096 /* a longer straight run is several blocks */
+
+static bool is_branch(unsigned cls)
+{
+	return cls >= INSN_JCC && cls <= INSN_RSM;
+}
+
+static bool is_direct(unsigned cls)
+{
+	return cls >= INSN_JCC && cls <= INSN_CALL;
+}
+
+static uint32_t block_key(uint64_t ip, uint32_t code)
+{
+	uint64_t x = (ip ^ (uint64_t)code << 48) * 0x9e3779b97f4a7c15u;
+
+	return (uint32_t)(x >> 32);
+}
+
+static bool rehash(struct pt_graph *g)
+{
+	uint32_t mask = g->block_mask * 2 + 1, *hash = pt_table_create((size_t)mask + 1, sizeof *hash);
+
+	if (!hash)
+		return false;
+	for (uint32_t b = 1; b < g->block_count; b++) {
+		uint32_t i = block_key(g->blocks[b].ip, g->blocks[b].code) & mask;
+
+		while (hash[i])
+			i = (i + 1) & mask;
+		hash[i] = b;
+	}
+	free(g->block_hash);
+	g->block_hash = hash;
+	g->block_mask = mask;
+	return true;
+}
+
+/* The instruction at ip: its length, or an INSN_ error. The code may lie in two mappings. */
+static int decode_at(struct img_space *space, uint64_t ip, enum insn_mode mode, struct insn *ret)
+{
+	uint8_t bytes[16];
+
+	return insn_decode(bytes, img_space_read(space, ip, bytes, sizeof bytes), mode, ret);
+}
+
+static void end_dead(struct pt_block *b, enum pt_dead why)
+{
+	b->dead = true;
+	b->why = (uint8_t)why;
+	b->next_ip = b->term_ip;
+	b->cls = INSN_OTHER;
+}
+
+/* Decodes straight code from b->ip on. */
+static void decode(struct pt_block *b, struct img_space *space)
+{
+	uint64_t ip = b->ip;
+	const uint8_t *p = NULL;
+	size_t n = 0; /* bytes at p, which is ip's */
+
+	for (;;) {
+		struct insn in;
+		int len;
+
+		if (n == 0)
+			n = img_space_code(space, ip, &p);
+		len = n ? insn_decode(p, n, b->mode, &in) : INSN_TRUNCATED;
+		if (len == INSN_TRUNCATED) {
+			len = decode_at(space, ip, b->mode, &in);
+			n = 0;
+		} else if (len > 0) {
+			p += len;
+			n -= (size_t)len;
+		}
+		b->term_ip = ip;
+		if (len < 0) {
+			end_dead(b, len == INSN_TRUNCATED ? PT_DEAD_NO_CODE : PT_DEAD_BAD_INSN);
+			return;
+		}
+		if (is_direct(in.cls) && !insn_target_sure(&in, ip, b->mode)) {
+			end_dead(b, PT_DEAD_SEGMENT);
+			return;
+		}
+		b->insns++;
+		ip += (uint64_t)len;
+		if (b->mode != INSN_64)
+			ip &= 0xffffffff;
+		b->next_ip = ip;
+		if (is_branch(in.cls)) {
+			b->cls = in.cls;
+			b->rel0 = in.rel == 0;
+			if (is_direct(in.cls))
+				b->target = insn_target(&in, b->term_ip, b->mode);
+			return;
+		}
+		if (b->insns == BLOCK_INSNS_MAX) {
+			b->cls = INSN_OTHER;
+			return;
+		}
+	}
+}
+
+struct pt_block *pt_graph_block(struct pt_graph *g, struct pt_code *code, uint64_t ip, enum insn_mode mode)
+{
+	uint32_t i = block_key(ip, code->id) & g->block_mask;
+	struct pt_block *b;
+
+	for (; g->block_hash[i]; i = (i + 1) & g->block_mask) {
+		b = &g->blocks[g->block_hash[i]];
+		if (b->ip == ip && b->code == code->id && b->mode == mode)
+			return b;
+	}
+	if (g->block_count == g->block_room || g->full) {
+		g->full = true;
+		return NULL;
+	}
+	if (g->block_count > g->block_mask / 8 * 5) {
+		if (!rehash(g)) {
+			g->full = true;
+			return NULL;
+		}
+		for (i = block_key(ip, code->id) & g->block_mask; g->block_hash[i];
+		     i = (i + 1) & g->block_mask)
+			;
+	}
+	if (g->block_count >= g->block_limit)
+		g->cache_full = true;
+	g->block_hash[i] = g->block_count;
+	b = &g->blocks[g->block_count++];
+	b->ip = ip;
+	b->code = code->id;
+	b->mode = (uint8_t)mode;
+	decode(b, code->space);
+	img_space_use(code->space, b->ip, b->next_ip);
+	if (b->dead && b->why == PT_DEAD_NO_CODE)
+		code->holes = true;
+	return b;
+}
+
+struct pt_block *pt_graph_next_block(struct pt_graph *g, struct pt_block *b)
+{
+	struct pt_block *next;
+
+	if (b->next)
+		return &g->blocks[b->next];
+	next = pt_graph_block(g, g->codes[b->code], b->next_ip, b->mode);
+	if (next)
+		b->next = (uint32_t)(next - g->blocks);
+	return next;
+}
+
+int pt_graph_insns_before(struct pt_graph *g, const struct pt_block *b, uint64_t ip)
+{
+	struct img_space *space = g->codes[b->code]->space;
+	uint64_t at = b->ip;
+	int n = 0;
+
+	while (at < ip) {
+		struct insn in;
+		int len = decode_at(space, at, b->mode, &in);
+
+		if (len < 0 || at >= b->term_ip)
+			return -1;
+		at += (uint64_t)len;
+		n++;
+	}
+	return at == ip ? n : -1;
+}
+
+uint64_t pt_graph_find(struct pt_graph *g, const struct pt_block *b, enum insn_class cls, uint32_t *insns)
+{
+	struct img_space *space = g->codes[b->code]->space;
+	uint64_t at = b->ip;
+	uint32_t n = 0;
+
+	while (at < b->term_ip) {
+		struct insn in;
+		int len = decode_at(space, at, b->mode, &in);
+
+		if (len < 0)
+			break;
+		if (++n > *insns && in.cls == cls) {
+			*insns = n;
+			return at;
+		}
+		at += (uint64_t)len;
+	}
+	return 0;
+}

@@ -1,0 +1,109 @@
+/*
+ * paths.h - the graph's dictionaries: edges (distinct taken branches) and paths (sequences of them).
+ *
+ * Both are interned. Their numbers begin at 1 and are the graph's own; output/emit.h gives them those of the
+ * record stream.
+ */
+#ifndef DECODE_CODE_PATHS_H
+#define DECODE_CODE_PATHS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "decode/insn.h"
+#include "schema/error.h"
+#include "schema/records.h"
+
+struct pt_code;
+struct pt_graph;
+
+struct pt_edge {
+	uint64_t from, to;
+	uint32_t code;	 /* uid: an edge outlives its code's versions */
+	uint32_t number; /* in the record stream, 0 not there yet (output/emit.h) */
+	uint32_t symbol; /* the target's record number, when role says that there is one (output/calls.c) */
+	uint32_t block;	 /* that was at `to` last; check whether it still is */
+	uint8_t kind;	 /* enum ptr_kind */
+	uint8_t role;	 /* what it does to a call stack, 0 not yet asked (output/calls.c) */
+	uint8_t bytes;	 /* of the branch instruction, when role says that they are known */
+};
+
+struct pt_path {
+	uint64_t start_ip, end_ip;
+	uint64_t times; /* how often run; not counted when the graph is bare */
+	uint32_t first; /* its edges: graph->path_edges[first], count */
+	uint32_t code;	/* id */
+	/* All of them, with the tail; this, the next two and path_insns are 0 when the graph is bare. */
+	uint32_t insns;
+	uint32_t tail_insns; /* from the last edge's target up to end_ip */
+	uint32_t not_taken;  /* conditional branches passed */
+	uint32_t number;     /* in the record stream, 0 not there yet (output/emit.h) */
+	uint32_t follow;     /* the path that came after it last, and probably will again */
+	uint8_t count;	     /* edges */
+	uint8_t role;	     /* of its edges together, 0 not yet asked (output/calls.c) */
+	/* One of its edges begins an emulated PTWRITE (emulated_ptwrite.h); false when the graph is bare. */
+	bool emulated;
+};
+
+/*
+ * A slot of the paths' hash table. Paths are equal when 96 bits of their hashes are: comparing the edges
+ * would cost two more cache misses per run, and of a billion paths two have the same hash once in 10^11
+ * traces.
+ */
+struct pt_path_slot {
+	uint64_t high;
+	uint32_t low;
+	uint32_t path; /* 0 free */
+};
+
+/* What a path adds to --stats: near branches, those not taken too. (tests/oracle/bench_truth.sh has the
+ * truth.) */
+struct pt_path_stats {
+	uint64_t hash;
+	uint16_t by_kind[PTR_KINDS];
+};
+
+/* What executed paths add up to. */
+struct pt_graph_sums {
+	uint64_t not_taken, hash, by_kind[PTR_KINDS]; /* the latter two: of path_stats */
+};
+
+/* What a branch of a class is in the record stream; PTR_TRACE_END when it is none. */
+enum ptr_kind pt_kind_of(enum insn_class cls);
+/* The edge leaves from an instruction that was not executed, or only begun. */
+static inline bool pt_kind_is_async(unsigned kind)
+{
+	return kind == PTR_ASYNC || kind == PTR_VMEXIT || kind == PTR_TX_ABORT;
+}
+
+/* The edge's number. 0 when the graph is full. */
+uint32_t pt_graph_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, uint64_t to,
+		       enum ptr_kind kind);
+
+/* A path to look up. */
+struct pt_path_key {
+	struct pt_code *code;
+	uint64_t start_ip;
+	uint64_t end_ip; /* where straight code after the last edge ends, 0: the path ends with that edge */
+	uint32_t *edges; /* the three words after them may be read and written */
+	uint32_t count;	 /* of edges, <= PTR_PATH_EDGES */
+	enum insn_mode mode;
+};
+/* The path's number, 0 when the graph is full. after: the path before it in the flow (0 none), which
+ * remembers what followed. */
+uint32_t pt_graph_path(struct pt_graph *g, const struct pt_path_key *key, uint32_t after);
+
+/*
+ * Of a bare graph, before the first path: which paths are run is not wanted, only how long they are. Neither
+ * edges nor paths are looked up or kept then, which saves a third of the time where code repeats itself
+ * little. Each edge's number is 1, a path's number is one more than it has edges, and the structs of both are
+ * empty.
+ */
+void pt_graph_number_no_paths(struct pt_graph *g);
+
+/* From now on, which is before the first path, fills path_stats for each. 0, or -1 (PT_ERR_NO_MEMORY). */
+int pt_graph_count_stats(struct pt_graph *g, struct pt_error *e);
+/* Adds up all that was executed so far. */
+void pt_graph_sum(const struct pt_graph *g, struct pt_graph_sums *ret);
+
+#endif

@@ -1,0 +1,198 @@
+/* positions.c - see positions.h. */
+#include "decode/code/graph.h"
+
+#include <string.h>
+
+static bool backward(uint64_t from, uint64_t to)
+{
+	return to <= from;
+}
+
+/* Direct jumps and calls in a prefix: an arc's fourth edge is the decision's own. */
+#define PREFIX_EDGES 3
+#define PREFIX_INSNS (1u << 20) /* about; endless loops have to be noticed */
+
+/* What lies between a position and its decision. */
+struct prefix {
+	struct pt_arc arc;
+	uint32_t edges[4];
+	uint64_t push_ip; /* of the call's return, when arc.rise */
+};
+
+static bool pushes(const struct pt_block *b)
+{
+	return b->cls == INSN_CALL && !b->rel0;
+}
+
+static bool has_room(const struct prefix *prefix, const struct pt_block *b)
+{
+	return prefix->arc.n_edges < PREFIX_EDGES && !(pushes(b) && prefix->arc.rise);
+}
+
+/* Adds the direct jump or call that ends b. False when the graph is full. */
+static bool add_direct(struct pt_graph *g, struct pt_code *code, const struct pt_block *b,
+		       struct prefix *prefix)
+{
+	uint32_t edge = pt_graph_edge(g, code, b->term_ip, b->target, pt_kind_of(b->cls));
+
+	if (!edge)
+		return false;
+	prefix->edges[prefix->arc.n_edges++] = edge;
+	prefix->arc.backward = backward(b->term_ip, b->target);
+	if (pushes(b)) {
+		prefix->push_ip = b->next_ip;
+		prefix->arc.rise = 1;
+	}
+	return true;
+}
+
+static enum pt_decision decision_of(const struct pt_block *b)
+{
+	switch (b->cls) {
+	case INSN_JCC: return PT_D_JCC;
+	case INSN_RET: return PT_D_RET;
+	case INSN_JMP_IND:
+	case INSN_CALL_IND: return PT_D_IND;
+	default: return PT_D_FAR;
+	}
+}
+
+/* The prefix ends before its decision, at ip. */
+static enum pt_decision ends_at(struct pt_where *w, uint64_t ip)
+{
+	w->decision_next = ip;
+	return PT_D_CONT;
+}
+
+/* Runs from the position's address to its decision, and fills *w, and *ret which is zeroed. */
+static enum pt_decision run_to_decision(struct pt_graph *g, struct pt_code *code, struct pt_where *w,
+					struct prefix *ret)
+{
+	struct pt_block *b = pt_graph_block(g, code, w->ip, w->mode);
+
+	w->why = PT_DEAD_NO_CODE;
+	w->decision_ip = w->ip;
+	while (b) {
+		bool direct = b->cls == INSN_JMP || b->cls == INSN_CALL;
+
+		if (ret->arc.insns > PREFIX_INSNS)
+			return ends_at(w, b->ip);
+		w->decision_ip = b->term_ip;
+		w->decision_next = b->next_ip;
+		w->cls = b->cls;
+		if (direct && !has_room(ret, b))
+			return ends_at(w, b->ip);
+		ret->arc.insns += b->insns;
+		if (b->dead) {
+			w->why = b->why;
+			return PT_D_DEAD;
+		}
+		if (direct) {
+			if (!add_direct(g, code, b, ret))
+				return PT_D_DEAD;
+			b = pt_graph_block(g, code, b->target, w->mode);
+			if (b && b->ip == code->switch_ip)
+				return ends_at(w, b->ip);
+		} else if (b->cls == INSN_OTHER) {
+			b = pt_graph_next_block(g, b);
+		} else {
+			w->target = b->target;
+			return decision_of(b);
+		}
+	}
+	return PT_D_DEAD;
+}
+
+static void build(struct pt_graph *g, struct pt_code *code, uint32_t p)
+{
+	struct pt_where *w = &g->where[p];
+	union pt_position *position = &g->positions[p];
+	union pt_edge_list *edge_list = &g->edge_lists[p];
+	struct prefix prefix = {0};
+	enum pt_decision decision = run_to_decision(g, code, w, &prefix);
+	struct pt_arc *arc = &prefix.arc;
+
+	g->decisions[p] = (uint8_t)decision;
+	if (arc->rise)
+		arc->push = pt_graph_position(g, code, prefix.push_ip, w->mode);
+	position->arc[0] = *arc;
+	if (!g->unnumbered)
+		memcpy(edge_list->edges[0], prefix.edges, sizeof prefix.edges);
+	if (decision == PT_D_JCC || decision == PT_D_CONT) {
+		/* What is beyond the decision is resolved when a packet leads there. */
+		position->arc[1] = *arc;
+		if (!g->unnumbered)
+			memcpy(edge_list->edges[1], prefix.edges, sizeof prefix.edges);
+	} else if (decision == PT_D_RET) {
+		position->arc[1] = *arc;
+		position->arc[1].n_edges++;
+		position->arc[1].next = arc->push;
+		position->arc[1].rise--;
+		position->arc[1].decision = PT_D_RET;
+	} else if (w->cls == INSN_CALL_IND) {
+		position->ind.calls = true;
+		edge_list->push = pt_graph_position(g, code, w->decision_next, w->mode);
+	}
+}
+
+uint32_t pt_graph_position(struct pt_graph *g, struct pt_code *code, uint64_t ip, enum insn_mode mode)
+{
+	struct pt_block *b = pt_graph_block(g, code, ip, mode);
+	uint32_t p;
+
+	if (!b)
+		return 0;
+	if (b->position)
+		return b->position;
+	if (g->position_count == g->position_room) {
+		g->full = true;
+		return 0;
+	}
+	if (g->position_count >= g->position_limit)
+		g->cache_full = true;
+	p = g->position_count++;
+	b->position = p;
+	g->where[p].ip = ip;
+	g->where[p].code = code->id;
+	g->where[p].mode = (uint8_t)mode;
+	g->decisions[p] = PT_D_UNRESOLVED; /* built when the flow gets there */
+	return p;
+}
+
+uint8_t pt_graph_decision(struct pt_graph *g, uint32_t p)
+{
+	if (g->decisions[p] == PT_D_UNRESOLVED)
+		build(g, g->codes[g->where[p].code], p);
+	return g->decisions[p];
+}
+
+bool pt_graph_follow(struct pt_graph *g, uint32_t p, unsigned bit)
+{
+	struct pt_where *w = &g->where[p];
+	struct pt_arc *arc = &g->positions[p].arc[bit];
+	struct pt_code *code = g->codes[w->code];
+	uint64_t to;
+	uint32_t next;
+
+	if (g->decisions[p] == PT_D_CONT) {
+		to = w->decision_next;
+	} else if (bit) {
+		uint32_t edge = pt_graph_edge(g, code, w->decision_ip, w->target, PTR_JCC);
+
+		if (!edge)
+			return false;
+		if (!g->unnumbered)
+			g->edge_lists[p].edges[1][arc->n_edges] = edge;
+		arc->n_edges++;
+		arc->backward = backward(w->decision_ip, w->target);
+		to = w->target;
+	} else {
+		to = w->decision_next;
+	}
+	next = pt_graph_position(g, code, to, w->mode);
+	if (!next)
+		return false;
+	arc->next = next;
+	arc->decision = pt_graph_decision(g, next);
+	return !g->full;
+}

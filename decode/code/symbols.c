@@ -1,0 +1,118 @@
+/* symbols.c - see symbols.h. */
+#include "decode/code/symbols.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* How many symbols before the nearest one may cover an address: one of unknown size, or an outer one. */
+#define OUTER_SYMBOLS 4
+
+void img_symbols_deinit(struct img_symbols *s)
+{
+	free(s->all);
+	free(s->strings);
+	*s = (struct img_symbols){0};
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const struct img_symbol_entry *x = a, *y = b;
+
+	if (x->value != y->value)
+		return x->value < y->value ? -1 : 1;
+	return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* Sorts the first n symbols, keeps one for each value, and finds where each ends. */
+static void settle(struct img_symbols *s, size_t n)
+{
+	struct img_symbol_entry *all = s->all;
+
+	qsort(all, n, sizeof *all, by_value);
+	s->count = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct img_symbol_entry *last = s->count ? &all[s->count - 1] : NULL;
+
+		if (!last || last->value != all[i].value) {
+			all[s->count++] = all[i];
+		} else if (last->sizeless && !all[i].sizeless) {
+			last->end = all[i].end;
+			last->sizeless = false;
+		}
+	}
+	for (size_t i = 0; i < s->count; i++)
+		if (all[i].sizeless)
+			all[i].end = i + 1 < s->count ? all[i + 1].value : UINT64_MAX;
+}
+
+/* By nm's letter of the symbol. */
+static uint16_t rank_of(uint32_t type)
+{
+	return type == 'T' ? 0 : type == 'W' || type == 'w' ? 1 : 2;
+}
+
+uint64_t img_symbols_bytes(const struct ptc_symbols *chunk)
+{
+	return chunk->strings_bytes + (uint64_t)chunk->count * sizeof(struct img_symbol_entry);
+}
+
+int img_symbols_add(struct img_symbols *s, const struct ptc_symbols *chunk, struct pt_error *e)
+{
+	size_t n = s->count, base = s->strings_bytes;
+	struct img_symbol_entry *all;
+	char *strings;
+
+	if (base + chunk->strings_bytes >= UINT32_MAX)
+		return pt_fail_no_memory(e, "symbols");
+	all = realloc(s->all, (n + chunk->count + 1) * sizeof *all);
+	if (all)
+		s->all = all;
+	strings = realloc(s->strings, base + chunk->strings_bytes + 1);
+	if (strings)
+		s->strings = strings;
+	if (!all || !strings)
+		return pt_fail_no_memory(e, "symbols");
+	memcpy(strings + base, chunk->strings, chunk->strings_bytes);
+	strings[base + chunk->strings_bytes] = 0;
+	s->strings_bytes = base + chunk->strings_bytes + 1;
+	for (uint32_t i = 0; i < chunk->count; i++) {
+		struct ptc_symbol symbol;
+
+		memcpy(&symbol, (const uint8_t *)chunk->symbols + i * sizeof symbol, sizeof symbol);
+		if (symbol.name >= chunk->strings_bytes)
+			continue;
+		all[n++] = (struct img_symbol_entry){.value = symbol.value,
+						     .end = symbol.value + symbol.size,
+						     .name = (uint32_t)(base + symbol.name),
+						     .rank = rank_of(symbol.type),
+						     .sizeless = symbol.size == 0};
+	}
+	settle(s, n);
+	return 0;
+}
+
+const struct img_symbol_entry *img_symbols_find(const struct img_symbols *s, uint64_t value)
+{
+	size_t lo = 0, hi = s->count;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (s->all[mid].value > value)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	for (size_t i = lo, tries = 0; i > 0 && tries < OUTER_SYMBOLS; i--, tries++)
+		if (value < s->all[i - 1].end)
+			return &s->all[i - 1];
+	return NULL;
+}
+
+const struct img_symbol_entry *img_symbols_find_name(const struct img_symbols *s, const char *name)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (!strcmp(s->strings + s->all[i].name, name))
+			return &s->all[i];
+	return NULL;
+}

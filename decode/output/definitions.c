@@ -1,0 +1,241 @@
+/* definitions.c - see definitions.h. */
+#include "decode/output/definitions.h"
+
+#include <stdlib.h>
+
+#include "decode/output/text_runs.h"
+#include "schema/array.h"
+#include "schema/hash.h"
+
+/* A symbol or, with index NO_SYMBOL, a file, and its record number. */
+struct name {
+	const void *file;
+	uint64_t start;
+	uint32_t index, number;
+};
+#define NO_SYMBOL UINT32_MAX
+
+struct pt_names {
+	struct pt_hash hash;
+	struct name *items; /* number n of the hash is items[n - 1] */
+	size_t count, room;
+};
+
+uint32_t pt_emit_put(struct pt_emit *m, int64_t number)
+{
+	if (number >= 0)
+		return (uint32_t)number;
+	m->failed = true;
+	return 0;
+}
+
+void pt_emit_no_memory(struct pt_emit *m, const char *what)
+{
+	if (m->failed)
+		return;
+	m->failed = true;
+	pt_fail_no_memory(&m->error, what);
+}
+
+int pt_emit_names_init(struct pt_emit *m, struct pt_error *e)
+{
+	m->names = calloc(1, sizeof *m->names);
+	if (!m->names)
+		return pt_fail_no_memory(e, "the records");
+	return pt_hash_init(&m->names->hash, 10, e);
+}
+
+void pt_emit_names_deinit(struct pt_emit *m)
+{
+	if (!m->names)
+		return;
+	pt_hash_deinit(&m->names->hash);
+	free(m->names->items);
+	free(m->names);
+	m->names = NULL;
+}
+
+static uint64_t name_key(const void *file, uint64_t start, uint32_t index)
+{
+	return pt_hash_mix((uintptr_t)file + start) + index;
+}
+
+static uint64_t key_of_name(const void *items, uint32_t n)
+{
+	const struct name *name = (const struct name *)items + (n - 1);
+
+	return name_key(name->file, name->start, name->index);
+}
+
+/* The record number of a name, 0 when it has none. */
+static uint32_t name_find(const struct pt_names *names, const void *file, uint64_t start, uint32_t index)
+{
+	const struct pt_hash *h = &names->hash;
+	uint32_t n;
+
+	for (uint32_t i = pt_hash_first(h, name_key(file, start, index)); (n = h->slots[i]);
+	     i = pt_hash_next(h, i)) {
+		const struct name *name = &names->items[n - 1];
+
+		if (name->file == file && name->start == start && name->index == index)
+			return name->number;
+	}
+	return 0;
+}
+
+static void name_add(struct pt_emit *m, const struct name *name)
+{
+	struct pt_names *names = m->names;
+
+	if (!name->number)
+		return;
+	if (pt_array_grow(&names->items, names->count, &names->room, NULL) < 0) {
+		pt_emit_no_memory(m, "the symbols");
+		return;
+	}
+	names->items[names->count++] = *name;
+	if (pt_hash_insert(&names->hash, name_key(name->file, name->start, name->index),
+			   (uint32_t)names->count, key_of_name, names->items, NULL) < 0)
+		pt_emit_no_memory(m, "the symbols");
+}
+
+static uint32_t dso(struct pt_emit *m, const struct img_file *file)
+{
+	struct ptr_dso r = {.name = img_file_name(file), .build_id = img_file_build_id(file)};
+	struct name name = {.file = file, .index = NO_SYMBOL};
+	uint32_t number = name_find(m->names, file, 0, NO_SYMBOL);
+
+	if (number)
+		return number;
+	name.number = pt_emit_put(m, ptr_put_dso(m->writer, &r, &m->error));
+	name_add(m, &name);
+	return name.number;
+}
+
+uint32_t pt_emit_symbol(struct pt_emit *m, struct img_space *space, uint64_t ip)
+{
+	struct img_symbol sym;
+	struct ptr_symbol r;
+	struct name name;
+	uint32_t number;
+
+	if (m->failed || img_space_symbol(space, ip, &sym) < 0)
+		return 0;
+	number = name_find(m->names, sym.file, sym.start, sym.index);
+	if (number)
+		return number;
+	r = (struct ptr_symbol){
+	    .dso = dso(m, sym.file), .start = sym.start, .end = sym.end, .name = sym.name};
+	if (m->failed)
+		return 0;
+	name = (struct name){.file = sym.file, .start = sym.start, .index = sym.index};
+	name.number = pt_emit_put(m, ptr_put_symbol(m->writer, &r, &m->error));
+	name_add(m, &name);
+	return name.number;
+}
+
+uint32_t pt_emit_machine(struct pt_emit *m, struct pt_machine *machine)
+{
+	struct ptr_machine r = {.pid = (uint32_t)machine->pid, .name = machine->name};
+
+	if (!machine->number && !m->failed)
+		machine->number = pt_emit_put(m, ptr_put_machine(m->writer, &r, &m->error));
+	return machine->number;
+}
+
+uint32_t pt_emit_thread(struct pt_emit *m, struct pt_task *task)
+{
+	struct ptr_thread r;
+
+	if (!task || m->failed)
+		return 0;
+	if (task->number && task->number_version == task->version)
+		return task->number;
+	r = (struct ptr_thread){.machine = pt_emit_machine(m, task->machine),
+				.pid = task->pid,
+				.tid = task->tid,
+				.comm = task->comm};
+	if (m->failed)
+		return 0;
+	task->number_version = task->version;
+	task->number = pt_emit_put(m, ptr_put_thread(m->writer, &r, &m->error));
+	return task->number;
+}
+
+static uint32_t edge_number(struct pt_emit *m, struct pt_edge *edge)
+{
+	struct img_space *space =
+	    m->graph->codes[edge->code]->space; /* not the path's: an edge may lead to user space */
+	struct ptr_edge r;
+
+	if (edge->number || m->failed)
+		return edge->number;
+	r = (struct ptr_edge){.from = edge->from, .to = edge->to, .kind = edge->kind};
+	if (edge->from)
+		r.from_symbol = pt_emit_symbol(m, space, edge->from);
+	if (edge->to)
+		r.to_symbol = pt_emit_symbol(m, space, edge->to);
+	if (m->failed)
+		return 0;
+	edge->number = pt_emit_put(m, ptr_put_edge(m->writer, &r, &m->error));
+	return edge->number;
+}
+
+uint32_t pt_emit_path(struct pt_emit *m, struct pt_path *path)
+{
+	struct pt_graph *g = m->graph;
+	struct ptr_path r;
+
+	if (path->number)
+		return path->number;
+	r.start_ip = path->start_ip;
+	r.end_ip = path->end_ip;
+	r.count = path->count;
+	r.not_taken = path->not_taken;
+	r.tail_insns = path->tail_insns;
+	for (uint32_t i = 0; i < path->count; i++) {
+		r.edge[i] = edge_number(m, &g->edges[g->path_edges[path->first + i]]);
+		r.insns[i] = g->path_insns[path->first + i];
+	}
+	if (m->failed)
+		return 0;
+	path->number = pt_emit_put(m, ptr_put_path(m->writer, &r, &m->error));
+	return path->number;
+}
+
+/* ---- Errors ----------------------------------------------------------------------------------------- */
+
+bool pt_emit_has_text(struct pt_emit *m)
+{
+	if (!m->text || m->failed)
+		return false;
+	if (!m->text_runs)
+		m->text_runs = pt_text_runs_create(m->graph, m->text);
+	if (!m->text_runs)
+		pt_emit_no_memory(m, NULL);
+	return !m->failed;
+}
+
+void pt_emit_text_error(struct pt_emit *m, const struct pt_error_line *line)
+{
+	if (pt_emit_has_text(m) && !pt_text_runs_error(m->text_runs, line))
+		pt_emit_no_memory(m, NULL);
+}
+
+void pt_emit_error(struct pt_emit *m, uint32_t stream, int32_t cpu, uint64_t tsc, const char *kind,
+		   const char *message)
+{
+	struct ptr_error r = {.stream = stream,
+			      .cpu = cpu,
+			      .tsc = tsc,
+			      .tsc_end = PTR_NO_TSC,
+			      .aux_offset = PTR_UNKNOWN,
+			      .kind = kind,
+			      .message = message};
+
+	m->errors++;
+	pt_emit_text_error(m, &(struct pt_error_line){
+				  .cpu = cpu, .aux_offset = PTR_UNKNOWN, .kind = kind, .message = message});
+	if (!m->failed)
+		pt_emit_put(m, ptr_put_error(m->writer, &r, &m->error));
+}

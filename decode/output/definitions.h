@@ -1,0 +1,119 @@
+/*
+ * definitions.h - the emitter's state, and the definitions of the record stream: machines, threads,
+ * files, symbols, edges, paths, each written once, before its first use.
+ *
+ * Below emit.h, which takes what flows report, and calls.h, which keeps call stacks: both write by this.
+ */
+#ifndef DECODE_OUTPUT_DEFINITIONS_H
+#define DECODE_OUTPUT_DEFINITIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "decode/code/emulated_ptwrite.h"
+#include "decode/code/address_filter.h"
+#include "decode/flow/flow.h"
+#include "decode/flow/vm_transition.h"
+#include "decode/output/vm_events.h"
+#include "decode/sideband/machines.h"
+#include "schema/records.h"
+
+struct pt_calls;
+struct pt_text_runs;
+
+#define PT_CALL_PATHS (1u << 20) /* some 50 bytes each */
+
+/* One line of --text per branch, and one per error. */
+struct pt_branch_line {
+	const struct pt_task *task;
+	int32_t cpu;
+	uint64_t tsc;		 /* the best estimate. PT_CLOCK_UNKNOWN */
+	uint64_t tsc_lo, tsc_hi; /* between these, inclusive. PT_CLOCK_UNKNOWN */
+	bool exact;		 /* tsc is that of a timing packet of this very branch */
+	const struct pt_edge *edge;
+	uint32_t insns; /* up to it */
+};
+
+struct pt_error_line {
+	const struct pt_task *task; /* NULL: of none, or unknown */
+	int32_t cpu;		    /* -1: of none */
+	uint64_t ip;		    /* 0 unknown */
+	uint64_t aux_offset;	    /* PTR_UNKNOWN: of no stream */
+	const char *kind, *message;
+};
+
+struct pt_text {
+	void *arg;
+	void (*branch)(void *arg, const struct pt_branch_line *line);
+	void (*error)(void *arg, const struct pt_error_line *line);
+};
+
+/* The emitter: where all streams' records go. Its first failure is kept, and ends the writing. */
+struct pt_emit {
+	struct ptr_writer *writer;
+	struct pt_graph *graph;
+	const struct pt_text *text;	/* NULL: no text */
+	struct pt_text_runs *text_runs; /* with text, from the first run on */
+	bool calls;			/* build call stacks */
+	uint32_t call_paths;		/* of them, at most (at first PT_CALL_PATHS) */
+	bool definitions;		/* false: count only, name nothing (pt-decode --null) */
+	bool failed;
+	struct pt_error error; /* why, when failed */
+	uint64_t errors, branches;
+	struct pt_names *names; /* symbols and files that have numbers */
+	struct pt_calls *stacks;
+	struct pt_filter filter;       /* the recording's */
+	const struct pt_vm_events *vm; /* what keeps VM entries and exits; NULL: nothing */
+	void *vm_arg;
+};
+
+/* A stream's: the output_arg of its flow. */
+struct pt_emit_stream {
+	struct pt_emit *emit;
+	struct pt_machine *machine; /* that runs now */
+	struct pt_task *task;	    /* that runs now, in the host or in the guest; NULL unknown */
+	struct pt_task *host_task;  /* the host's thread: a guest's vCPU thread; NULL unknown */
+	int32_t vcpu;		    /* -1: in the host, or unknown */
+	uint32_t thread, slice;	    /* record numbers, 0 none */
+	uint32_t stream;
+	int32_t cpu;
+	uint64_t insns, branches, cycles; /* of the stream up to the run at hand, for call counts */
+	uint64_t not_taken;		  /* of the slice */
+	bool has_cyc;
+	struct pt_emulated emulated;
+	enum { PT_SEEN, PT_MISSED_CODE, PT_MISSED } missed; /* since its last slice */
+	const struct pt_machine *missed_machine;	    /* PT_MISSED_CODE: of this machine */
+	bool unwanted;					    /* not even VM entries and exits are reported */
+	struct ptr_error pending; /* held until it is known when execution is seen again */
+	bool has_pending;
+};
+
+/*
+ * The record numbers of definitions, each of which is written when it is first asked for. All return
+ * 0 when it is unknown, and after a failure, which is kept in m->failed and m->error.
+ */
+uint32_t pt_emit_machine(struct pt_emit *m, struct pt_machine *machine);
+/* A task gets another THREAD when its name has changed. */
+uint32_t pt_emit_thread(struct pt_emit *m, struct pt_task *task);
+/* The symbol at ip in space. */
+uint32_t pt_emit_symbol(struct pt_emit *m, struct img_space *space, uint64_t ip);
+uint32_t pt_emit_path(struct pt_emit *m, struct pt_path *path);
+
+/* Keeps the failure of a ptr_put_...(). Returns the record's number, or 0. */
+uint32_t pt_emit_put(struct pt_emit *m, int64_t number);
+/* Keeps "out of memory for WHAT". */
+void pt_emit_no_memory(struct pt_emit *m, const char *what);
+
+/* An error row that is of no flow: a damaged container, a lost record. */
+void pt_emit_error(struct pt_emit *m, uint32_t stream, int32_t cpu, uint64_t tsc, const char *kind,
+		   const char *message);
+/* The error's line of --text, if there is text. */
+void pt_emit_text_error(struct pt_emit *m, const struct pt_error_line *line);
+/* True when --text takes runs, in m->text_runs. */
+bool pt_emit_has_text(struct pt_emit *m);
+
+/* For pt_emit_init(): no symbol and file has a number. 0, or -1 (PT_ERR_NO_MEMORY). */
+int pt_emit_names_init(struct pt_emit *m, struct pt_error *e);
+void pt_emit_names_deinit(struct pt_emit *m);
+
+#endif

@@ -1,0 +1,181 @@
+/*
+ * ahead.c - sideband records that are applied ahead of their time.
+ *
+ * Between two timing packets a stream's time stands still, so the trace may already show what a record,
+ * whose time is exact, reports a little later: a switch to the process whose CR3 the flow has just seen, or
+ * the mapping of the code where the flow is. Such a record is looked for up to window_tsc ahead. It is
+ * applied together with those of the same context, or process, that come before it.
+ */
+#include "decode/session/internal.h"
+
+/* A flow reaches the kernel's switch at nearly its right time: the window is smaller by this. */
+#define SWITCH_WINDOW_DIVISOR 50
+
+static uint64_t limit_tsc(const struct stream *st, uint64_t window_tsc)
+{
+	uint64_t tsc = pt_flow_tsc(st->flow);
+
+	return tsc == PT_CLOCK_UNKNOWN || window_tsc > UINT64_MAX - tsc ? UINT64_MAX : tsc + window_tsc;
+}
+
+/* True if there was a record for the filter and it, with those before it, could be applied. */
+static bool apply_until(struct session *s, uint64_t limit, const struct record_filter *filter)
+{
+	struct pt_sideband_record *record, *rest;
+	struct pt_error e;
+
+	if (s->failed)
+		return false;
+	rest = pt_session_queue_take_until(s, limit, filter);
+	if (!rest)
+		return false;
+	while ((record = rest)) {
+		rest = record->next;
+		if (!s->failed && pt_session_apply(s, record, &e) < 0)
+			pt_session_fail(s, &e);
+		pt_session_record_free(s, record);
+	}
+	return !s->failed;
+}
+
+/* ---- Switches --------------------------------------------------------------------------------------- */
+
+/* A switch in the context, to what. */
+struct wanted_switch {
+	struct session *session;
+	const struct pt_cpu_context *cpu_context;
+	enum { TO_PROCESS, TO_TASK, TO_USER_CODE, TO_ANOTHER } to;
+	const struct pt_process *process; /* TO_PROCESS */
+	const struct pt_task *task;	  /* TO_TASK */
+};
+
+static bool is_of_context(const struct pt_sideband_record *record, const void *arg)
+{
+	const struct wanted_switch *w = arg;
+	const struct pt_cpu_context *cpu_context = w->cpu_context;
+
+	if (record->machine != cpu_context->machine)
+		return false;
+	if (w->to == TO_USER_CODE && cpu_context->task && (pt_sideband_effect(record) & PT_SIDEBAND_CODE))
+		return pt_sideband_pid(record) == cpu_context->task->pid;
+	return (pt_sideband_effect(record) & PT_SIDEBAND_SWITCH) &&
+	       pt_session_context_of(w->session, record) == cpu_context;
+}
+
+static bool is_wanted_switch(const struct pt_sideband_record *record, const void *arg)
+{
+	const struct wanted_switch *w = arg;
+	struct pt_tasks *tasks = record->machine->tasks;
+	int32_t pid, tid;
+
+	if (w->to == TO_USER_CODE && w->cpu_context->task &&
+	    pt_sideband_execs(record, w->cpu_context->task->pid))
+		return true;
+	if (!pt_sideband_switched(record, &pid, &tid))
+		return false;
+	switch (w->to) {
+	case TO_PROCESS: return pid == w->process->pid;
+	case TO_TASK: return tid == w->task->tid;
+	case TO_USER_CODE: return pt_session_has_user_code(pt_tasks_get(tasks, pid, tid));
+	default: return pt_tasks_get(tasks, pid, tid) != w->cpu_context->task;
+	}
+}
+
+static bool apply_switch(struct stream *st, const struct wanted_switch *wanted, uint64_t window_tsc)
+{
+	const struct record_filter filter = {
+	    .matches = is_of_context, .is_last = is_wanted_switch, .arg = wanted};
+
+	return apply_until(st->session, limit_tsc(st, window_tsc), &filter);
+}
+
+/* The flow shows that the switch has happened, so it does not wait. */
+static bool ahead_to(struct stream *st, struct pt_cpu_context *cpu_context,
+		     const struct wanted_switch *wanted)
+{
+	bool found = apply_switch(st, wanted, st->session->window_tsc);
+
+	if (found)
+		pt_session_switch_late(st, cpu_context);
+	return found;
+}
+
+bool pt_session_ahead_to_process(struct stream *st, struct pt_cpu_context *cpu_context,
+				 const struct pt_process *process)
+{
+	const struct wanted_switch wanted = {
+	    .session = st->session, .cpu_context = cpu_context, .to = TO_PROCESS, .process = process};
+
+	return ahead_to(st, cpu_context, &wanted);
+}
+
+bool pt_session_ahead_to_task(struct stream *st, struct pt_cpu_context *cpu_context,
+			      const struct pt_task *task)
+{
+	const struct wanted_switch wanted = {
+	    .session = st->session, .cpu_context = cpu_context, .to = TO_TASK, .task = task};
+
+	return ahead_to(st, cpu_context, &wanted);
+}
+
+bool pt_session_ahead_to_user_code(struct stream *st, struct pt_cpu_context *cpu_context)
+{
+	const struct wanted_switch wanted = {
+	    .session = st->session, .cpu_context = cpu_context, .to = TO_USER_CODE};
+
+	return ahead_to(st, cpu_context, &wanted);
+}
+
+void pt_session_on_switching(void *arg, struct pt_flow *f)
+{
+	struct stream *st = arg;
+	const struct wanted_switch wanted = {
+	    .session = st->session, .cpu_context = st->cpu_context, .to = TO_ANOTHER};
+	uint64_t window_tsc = st->session->window_tsc;
+
+	(void)f;
+	if (!st->cpu_context->late)
+		apply_switch(st, &wanted,
+			     window_tsc == UINT64_MAX ? window_tsc : window_tsc / SWITCH_WINDOW_DIVISOR);
+	pt_session_switch_late(st, st->cpu_context);
+}
+
+/* ---- Mappings --------------------------------------------------------------------------------------- */
+
+/* Code at ip of a process (PTC_ANY_PID: the kernel). */
+struct wanted_code {
+	const struct pt_machine *machine;
+	int32_t pid;
+	uint64_t ip;
+};
+
+static bool is_of_process(const struct pt_sideband_record *record, const void *arg)
+{
+	const struct wanted_code *w = arg;
+
+	return record->machine == w->machine && (pt_sideband_effect(record) & PT_SIDEBAND_CODE) &&
+	       pt_sideband_pid(record) == w->pid;
+}
+
+static bool maps_wanted(const struct pt_sideband_record *record, const void *arg)
+{
+	const struct wanted_code *w = arg;
+
+	return pt_sideband_maps(record, w->pid, w->ip);
+}
+
+bool pt_session_on_missing(void *arg, struct pt_flow *f, uint64_t ip)
+{
+	struct stream *st = arg;
+	struct wanted_code wanted = {.machine = st->cpu_context->machine, .pid = PTC_ANY_PID, .ip = ip};
+	const struct record_filter filter = {
+	    .matches = is_of_process, .is_last = maps_wanted, .arg = &wanted};
+
+	(void)f;
+	if (!(ip >> 63 && pt_flow_kernel_code(st->flow))) {
+		if (!st->cpu_context->task)
+			return false;
+		wanted.pid = st->cpu_context->task->pid;
+	}
+	return apply_until(st->session, limit_tsc(st, st->session->window_tsc), &filter);
+}

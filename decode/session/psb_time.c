@@ -1,0 +1,53 @@
+/* psb_time.c - see psb_time.h. */
+#include "decode/session/psb_time.h"
+
+#include "decode/packet/packet.h"
+
+/* The TSC of the PSB+ at p; UINT64_MAX if it does not count. */
+static uint64_t psb_tsc(const uint8_t *p, const uint8_t *end)
+{
+	const uint8_t *begin = p;
+	uint64_t tsc = UINT64_MAX;
+	struct pt_packet k;
+	int n;
+
+	while ((n = pt_packet_decode(p, end, 0, &k)) > 0 && k.type != PT_PSBEND && k.type != PT_OVF) {
+		if (k.type == PT_PSB && p != begin) /* the caller comes to that one, too */
+			return UINT64_MAX;
+		if (k.type == PT_TSC)
+			tsc = k.a;
+		if (k.type == PT_PIP && k.b)
+			return UINT64_MAX;
+		p += n;
+	}
+	return n > 0 && k.type == PT_PSBEND ? tsc : UINT64_MAX;
+}
+
+size_t pt_psb_time_last(const uint8_t *bytes, size_t size, uint64_t tsc, bool *ret_later)
+{
+	const uint8_t *p = bytes, *end = bytes + size, *last = bytes;
+
+	*ret_later = false;
+	for (; (p = pt_find_psb(p, end)); p += PT_PACKET_MAX) {
+		uint64_t t = psb_tsc(p, end);
+
+		if (t == UINT64_MAX)
+			continue;
+		if (t > tsc) {
+			*ret_later = true;
+			break;
+		}
+		last = p;
+	}
+	return (size_t)(last - bytes);
+}
+
+uint64_t pt_psb_time_first(const uint8_t *bytes, size_t size)
+{
+	const uint8_t *p = bytes, *end = bytes + size;
+
+	for (; (p = pt_find_psb(p, end)); p += PT_PACKET_MAX)
+		if (psb_tsc(p, end) != UINT64_MAX)
+			return psb_tsc(p, end);
+	return UINT64_MAX;
+}

@@ -1,0 +1,234 @@
+/* stream.c - a session's streams: their AUX data in pieces, and the flows that decode them. See
+ * internal.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/code/address_filter.h"
+#include "decode/packet/errata.h"
+#include "decode/session/internal.h"
+
+/* Before a piece's bytes: more than the rest of the piece before can be, which is a part of a packet. */
+#define HEADROOM_BYTES 32
+
+static const char buffer_full[] = "AUX data was lost: the buffer was full";
+
+/* ---- Pieces ----------------------------------------------------------------------------------------- */
+
+int pt_session_stream_add_aux(struct stream *st, const struct ptc_aux *aux, uint64_t skip, struct pt_error *e)
+{
+	uint64_t size = aux->size - skip;
+	uint64_t memory_bytes = sizeof(struct piece) + HEADROOM_BYTES + size;
+	struct piece *p;
+
+	if (pt_session_hold_bytes(st->session, memory_bytes, e) < 0)
+		return -1;
+	p = malloc(memory_bytes);
+	if (!p)
+		return pt_fail_no_memory(e, "AUX data");
+	p->next = NULL;
+	p->aux_offset = aux->aux_offset + skip;
+	p->at = p->bytes + HEADROOM_BYTES;
+	p->end = p->at + size;
+	p->lost_after = aux->flags & PTC_AUX_TRUNCATED;
+	p->skipped_before = skip;
+	p->memory_bytes = memory_bytes;
+	if (size)
+		memcpy(p->at, aux->bytes + skip, size);
+	*st->last = p;
+	st->last = &p->next;
+	return 0;
+}
+
+static void piece_free(struct session *s, struct piece *p)
+{
+	s->held_bytes -= p->memory_bytes;
+	free(p);
+}
+
+/* The flow has taken the first piece but for a part of a packet, which is put before the second piece. If
+ * bytes are missing between the two it is lost. */
+static void next_piece(struct stream *st)
+{
+	struct piece *p = st->first, *next = p->next;
+	size_t rest = (size_t)(p->end - p->at);
+	uint64_t end = p->aux_offset + rest;
+
+	if (next->skipped_before) {
+		pt_flow_restart(st->flow);
+	} else if (!p->lost_after && next->aux_offset == end && rest <= HEADROOM_BYTES) {
+		if (rest)
+			memcpy(next->at - rest, p->at, rest);
+		next->at -= rest;
+		next->aux_offset -= rest;
+	} else if (p->lost_after || next->aux_offset > end) {
+		pt_flow_lost(st->flow, end, p->lost_after,
+			     p->lost_after ? buffer_full : "AUX data is missing from the container");
+	} else {
+		/* Snapshots overlap: skip what was decoded. */
+		uint64_t skip = end - next->aux_offset;
+
+		if (skip > (uint64_t)(next->end - next->at))
+			skip = (uint64_t)(next->end - next->at);
+		next->at += skip;
+		next->aux_offset += skip;
+	}
+	st->first = next;
+	piece_free(st->session, p);
+}
+
+/* No AUX data follows the only piece that is left. */
+static void end_piece(struct stream *st)
+{
+	struct piece *p = st->first;
+
+	if (p->lost_after)
+		pt_flow_lost(st->flow, p->aux_offset, true, buffer_full);
+	st->first = NULL;
+	st->last = &st->first;
+	piece_free(st->session, p);
+}
+
+/* ---- Feeding ---------------------------------------------------------------------------------------- */
+
+/* The graph has grown to its limit: all flows go on in an empty one. False: no memory. */
+static bool recycle_graph(struct session *s)
+{
+	struct pt_error e;
+
+	for (struct stream *st = s->streams; st && !s->failed; st = st->next)
+		if (pt_flow_detach(st->flow, &e) < 0)
+			pt_session_fail(s, &e);
+	if (s->failed)
+		return false;
+	pt_emit_recycle(&s->emit);
+	pt_graph_recycle(&s->graph);
+	for (struct stream *st = s->streams; st; st = st->next)
+		pt_flow_reattach(st->flow);
+	return true;
+}
+
+void pt_session_stream_feed(struct stream *st, uint64_t stop_tsc, bool last)
+{
+	pt_flow_set_stop(st->flow, stop_tsc);
+	while (st->first) {
+		struct piece *p = st->first;
+		const uint8_t *at = p->at;
+		enum pt_flow_feed r =
+		    pt_flow_feed(st->flow, p->at, p->end, p->aux_offset, last && !p->next, &at);
+
+		p->aux_offset += (uint64_t)(at - p->at);
+		p->at += at - p->at;
+		if (r == PT_FEED_TIME)
+			return;
+		if (r == PT_FEED_CACHE_FULL) {
+			if (!recycle_graph(st->session))
+				return;
+		} else if (p->next) {
+			next_piece(st);
+		} else {
+			break;
+		}
+	}
+	if (last && st->first)
+		end_piece(st);
+}
+
+/* ---- The flow's environment ------------------------------------------------------------------------- */
+
+static uint64_t on_guest_tsc(void *arg, struct pt_flow *f, const struct pt_tsc_packet *packet)
+{
+	struct stream *st = arg;
+	const struct pt_emit *emit = &st->session->emit;
+
+	return emit->vm && emit->vm->host_tsc ? emit->vm->host_tsc(emit->vm_arg, &st->out, f, packet)
+					      : PT_CLOCK_UNKNOWN;
+}
+
+static bool is_filtered(void *arg, struct pt_flow *f, uint64_t ip)
+{
+	const struct stream *st = arg;
+
+	return pt_filter_shuts_out(&st->session->emit.filter, pt_flow_code(f)->space, ip);
+}
+
+static const struct pt_flow_env flow_env = {.missing = pt_session_on_missing,
+					    .user = pt_session_on_user,
+					    .switching = pt_session_on_switching,
+					    .side = pt_session_on_side,
+					    .guest_tsc = on_guest_tsc,
+					    .filtered = is_filtered};
+
+static struct pt_flow *flow_create(struct stream *st)
+{
+	struct session *s = st->session;
+	uint32_t family = (uint32_t)ptc_meta_number(s->meta, "cpu_family", 0);
+	uint32_t model = (uint32_t)ptc_meta_number(s->meta, "cpu_model", 0);
+	const struct pt_flow_config config = {
+	    .graph = &s->graph,
+	    .clock = s->clock,
+	    .env = &flow_env,
+	    .env_arg = st,
+	    .output = &pt_emit_output,
+	    .output_arg = &st->out,
+	    .errata = pt_errata_of(family, model),
+	    .no_tnt = ptc_meta_number(s->meta, "pt_config", 0) & PT_RTIT_DIS_TNT,
+	};
+
+	return pt_flow_create(&config);
+}
+
+/* ---- Streams ---------------------------------------------------------------------------------------- */
+
+struct stream *pt_session_stream(struct session *s, uint32_t id)
+{
+	struct stream *st;
+
+	for (st = s->streams; st && st->id != id; st = st->next)
+		;
+	return st;
+}
+
+int pt_session_stream_add(struct session *s, uint32_t id, const struct ptc_stream *info, struct pt_error *e)
+{
+	struct stream *st, **at = &s->streams;
+
+	if (pt_session_stream(s, id))
+		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "stream %u is declared twice", id);
+	st = calloc(1, sizeof *st);
+	if (!st)
+		return pt_fail_no_memory(e, NULL);
+	while (*at)
+		at = &(*at)->next;
+	*at = st;
+	st->session = s;
+	st->id = id;
+	st->info = *info;
+	st->last = &st->first;
+	pt_cpu_context_init(&st->cpu, s->host, info->cpu);
+	st->cpu_context = &st->cpu;
+	st->out = (struct pt_emit_stream){.emit = &s->emit, .stream = id, .cpu = info->cpu};
+	st->flow = flow_create(st);
+	if (!st->flow)
+		return pt_fail_no_memory(e, NULL);
+	pt_filter_parse(&s->emit.filter, ptc_meta_get(s->meta, "addr_filter"));
+	pt_session_update_context(st);
+	return info->tid > 0 ? pt_session_switch(s, &st->cpu, info->pid, info->tid, e) : 0;
+}
+
+void pt_session_streams_deinit(struct session *s)
+{
+	while (s->streams) {
+		struct stream *st = s->streams;
+
+		s->streams = st->next;
+		while (st->first) {
+			struct piece *p = st->first;
+
+			st->first = p->next;
+			free(p);
+		}
+		pt_flow_destroy(st->flow);
+		free(st);
+	}
+	free(s->vmcs_owners);
+}

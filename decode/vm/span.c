@@ -1,0 +1,26 @@
+/* span.c - see span.h. */
+#include "decode/vm/span.h"
+
+uint64_t pt_vm_scale(uint64_t host_tsc, uint64_t ratio)
+{
+	return (uint64_t)(((unsigned __int128)host_tsc * ratio) >> PT_VM_RATIO_BITS);
+}
+
+int64_t pt_vm_extend56(uint64_t difference)
+{
+	return (int64_t)(difference << 8) >> 8;
+}
+
+uint64_t pt_vm_span_to_guest(const struct pt_vm_span *s, uint64_t host_tsc)
+{
+	return pt_vm_scale(host_tsc, s->ratio) + (uint64_t)s->offset;
+}
+
+uint64_t pt_vm_span_to_host(const struct pt_vm_span *s, uint64_t guest_tsc)
+{
+	uint64_t ticks = guest_tsc - (uint64_t)s->offset;
+
+	if (s->ratio == PT_VM_RATIO_ONE)
+		return ticks;
+	return (uint64_t)((((unsigned __int128)ticks << PT_VM_RATIO_BITS) + s->ratio - 1) / s->ratio);
+}
