@@ -2,16 +2,16 @@
  * container.h - the file between pt-capture and pt-decode.
  *
  * A container is one recording: raw PT bytes (AUX data), the perf records beside them (sideband), the
- * code bytes that ran (images), symbols, and what is needed to make sense of them. It decodes on another
- * machine, years later, from itself alone. It is written strictly append-only, so it can be piped, and can
- * be read up to the place where it was cut.
+ * code bytes that ran (images), symbols, and what is needed to interpret them. It decodes on another
+ * machine, years later, without any other file. It is written strictly append-only, so it can be
+ * piped, and can be read up to the place where it was cut.
  *
  * ## Bytes
  *
  * All integers are little endian. A container is a file header, then chunks until its end.
  *
  *   File header, 16 bytes
- *    0  8  magic: 89 'P' 'T' 'C' 0d 0a 1a 0a (shows text-mode mangling at once)
+ *    0  8  magic: 89 'P' 'T' 'C' 0d 0a 1a 0a (a transfer in text mode changes it)
  *    8  2  major version, 1: a reader refuses another one
  *   10  2  minor version, 2: a reader accepts any; new chunk types and META keys raise it
  *   12  4  crc32 (zlib's) of bytes 0..11
@@ -28,12 +28,12 @@
  *   36  4  crc32 of bytes 0..35
  *   40  stored_bytes: exactly one zstd frame, with content size and content checksum
  *
- * PTC_CHUNK_LATER is for a PTC_IMAGE: the frame's first block ends where the image's bytes begin. So
- * a reader can see that the chunk is whole and what it is, and decompress the rest when that code is
- * executed: little of a program is.
+ * PTC_CHUNK_LATER is a flag of PTC_IMAGE: the frame's first block ends where the image's bytes begin.
+ * So a reader can check that the chunk is whole, read what image it is, and decompress the bytes only
+ * when that code is executed. Little of a program is.
  *
- * The last chunk is PTC_END. Behind it, only when the output is a file, the index: the chunk
- * PTC_INDEX, then 16 bytes that no chunk contains:
+ * The last chunk is PTC_END. After it, only when the output is a file, comes the index: the chunk
+ * PTC_INDEX, then 16 bytes that belong to no chunk:
  *    0  8  offset of the PTC_INDEX chunk from the container's start
  *    8  8  'P' 'T' 'C' 'I' 'N' 'D' 'E' 'X'
  * A reader of a stream stops at PTC_END and never sees them. A capture of more than PTC_INDEX_MAX
@@ -49,10 +49,10 @@
  *   PTC_STREAM   declares stream N (the header's `stream`, from 1; before its first PTC_AUX):
  *                u32 kind (1 = PT), i32 cpu (-1: any), i32 pid (-1), i32 tid (-1: whatever runs on cpu),
  *                u32 attr (index of the PTC_ATTR that recorded it, or 0xffffffff),
- *                u32 snapshot (1: pieces may overlap and have gaps)
+ *                u32 snapshot (1: its PTC_AUX may overlap and have gaps)
  *   PTC_AUX      u64 seq: 0, 1, 2... in its stream; u64 aux_offset: position of the first byte in the stream's
  *                endless AUX byte sequence; u64 flags: enum ptc_aux_flags; u64 time_ns: perf clock of the
- *                PERF_RECORD_AUX, 0 = unknown; then the PT bytes. Pieces whose offsets join are one sequence:
+ *                PERF_RECORD_AUX, 0 = unknown; then the PT bytes. Chunks whose offsets join are one sequence:
  *                a packet may lie across two of them.
  *   PTC_ATTR     u32 index (0, 1...), str event name, u32 size, struct perf_event_attr of that size,
  *                u32 count, count x u64 sample ids; since minor 1: i32 machine_pid (0: the host, also when absent;
@@ -79,7 +79,7 @@
  * image likewise.
  *
  * What AUX data needs comes before it: stream, attr, the sideband that is older than it, the images and
- * symbols of what that sideband maps. (So whatever a cut leaves is right, if shorter.)
+ * symbols of what that sideband maps. So what is before a cut decodes correctly.
  *
  * ## Which image belongs to a mapping
  *
@@ -93,10 +93,10 @@
  * Read the file header; check magic, crc and major. Then for each chunk: read 40 bytes; check magic,
  * crc, that the chunk number is the expected one, raw_bytes <= PTC_CHUNK_MAX and stored_bytes <=
  * ZSTD_compressBound(raw_bytes); read the frame; it must be one frame of exactly stored_bytes, with a
- * checksum, its content size raw_bytes, and zstd must accept it (with PTC_CHUNK_LATER, the CRC-32C
- * may speak for that); in PTC_END the number of chunks must be right. The first thing that fails ends
- * the container: what was before it is good, what is behind it is never looked at (a reader that
- * skipped a lost mapping or image would decode wrong branches from then on). End of input before
+ * checksum, its content size raw_bytes, and zstd must accept it (with PTC_CHUNK_LATER it is enough
+ * that the CRC-32C is right); in PTC_END the number of chunks must be right. The first check that
+ * fails ends the container: what was before it is good, and what comes after it is not read (a reader
+ * that skipped a mapping or an image would decode wrong branches from then on). End of input before
  * PTC_END is a cut. Unknown types are skipped.
  */
 #ifndef SCHEMA_CONTAINER_H
@@ -105,6 +105,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "schema/error.h"
 
@@ -131,7 +132,7 @@ enum ptc_type {
 
 /* PERF_AUX_FLAG_* of the kernel's perf_event.h, same bits. */
 enum ptc_aux_flags {
-	PTC_AUX_TRUNCATED = 1, /* data was lost behind this piece */
+	PTC_AUX_TRUNCATED = 1, /* data was lost after these bytes */
 	PTC_AUX_OVERWRITE = 2, /* snapshot */
 	PTC_AUX_PARTIAL = 4,   /* gaps inside (VMX without PT) */
 	PTC_AUX_COLLISION = 8
@@ -141,10 +142,10 @@ enum ptc_aux_flags {
  * META keys. All optional; absent is unknown. Numbers decimal unless they begin with 0x.
  *
  *   uuid                        16 random bytes in hex: names this recording
- *   trimmed_from                uuid of the one that this is a part of
+ *   trimmed_from                uuid of the recording that this is a part of
  *   trimmed                     which part: "time A..B"
  *   trimmed_code                1: only code that is executed was kept
- *   tool, tool_version          what wrote the container
+ *   tool, tool_version          the program that wrote the container
  *   engine                      perf, step, import-raw, import-perf, import-trace-cmd
  *   synthetic                   1: time (and CPU) are a model, not measured
  *   start_time                  seconds since 1970, of the capture
@@ -164,10 +165,10 @@ enum ptc_aux_flags {
  *   time_zero, time_mult, time_shift   perf clock: ns = time_zero + (tsc * time_mult >> time_shift), 128 bit inside
  *   kvm.PID.VCPU.tsc_offset, .tsc_ratio, .tsc_frac_bits, .tid    from KVM's debugfs when the capture began; tsc_offset
  *                               is signed: guest TSC = (host TSC * tsc_ratio >> tsc_frac_bits) + tsc_offset
- *   kvm_end.PID.VCPU.*          the same, when it ended: where they differ they have changed in between
+ *   kvm_end.PID.VCPU.*          the same, when it ended: values that differ changed in between
  *   machine.PID.name, .host, .kernel    a guest's: its VM's name, uname's nodename and release
  *   machine.PID.time_zero, .time_mult, .time_shift   a guest's perf clock, of its own TSC
- *   machine.PID.clock_offset_ns  host perf clock = guest perf clock + it: for guests whose TSC says nothing (signed)
+ *   machine.PID.clock_offset_ns  host perf clock = guest perf clock + this (signed): for guests whose TSC is not known
  */
 
 enum ptc_image_kind {
@@ -178,7 +179,7 @@ enum ptc_image_kind {
 #define PTC_ANY_PID (-1)
 
 /*
- * A piece of an image; a long one comes in several chunks, each with its own range. In the payload's
+ * A range of an image. A long image has several chunks, each with its own range. In the payload's
  * order: u32 kind, i32 machine_pid, i32 pid, u32 continues, u64 offset, u64 vaddr, u64 time_ns, str
  * build_id, str name, u64 size, bytes.
  */
@@ -186,19 +187,19 @@ struct ptc_chunk;
 struct ptc_image {
 	enum ptc_image_kind kind;
 	int32_t machine_pid; /* 0 host; else the pid of the guest's VM process */
-	int32_t pid;	     /* MEMORY: whose; PTC_ANY_PID: the machine's kernel */
-	uint32_t continues;  /* 1: one more piece of the image begun last under this name; 0: begins one */
-	uint64_t offset;     /* FILE: file offset of bytes[0] */
-	uint64_t vaddr;	     /* of bytes[0]. FILE: in the ELF file (p_vaddr + offset - p_offset) */
-	uint64_t time_ns;    /* MEMORY: valid from then on (perf clock); 0: from the start */
+	int32_t pid;	     /* MEMORY: of this process; PTC_ANY_PID: of the machine's kernel */
+	uint32_t
+	    continues; /* 1: one more range of the image that was begun last under this name; 0: begins one */
+	uint64_t offset;	 /* FILE: file offset of bytes[0] */
+	uint64_t vaddr;		 /* of bytes[0]. FILE: in the ELF file (p_vaddr + offset - p_offset) */
+	uint64_t time_ns;	 /* MEMORY: valid from then on (perf clock); 0: from the start */
 	const uint8_t *build_id; /* build_id_bytes of them, at most 20; NULL when 0 */
 	uint32_t build_id_bytes;
 	const char *name; /* path as in MMAP2, "[vdso]", "[kernel]"...; when read, no NUL ends it */
 	uint32_t name_bytes;
 	const uint8_t *bytes;
 	uint64_t size;
-	const struct ptc_chunk
-	    *later; /* bytes is NULL, and ptc_keep() of this chunk has them; NULL: as a rule */
+	const struct ptc_chunk *later; /* not NULL: bytes is NULL, and ptc_keep() of this chunk has them */
 };
 
 /* Symbols of one image (same name and build id), or some of them: further chunks add more. Payload:
@@ -214,7 +215,7 @@ struct ptc_symbol {
 
 struct ptc_symbols {
 	int32_t machine_pid;
-	int32_t pid;	   /* absolute: whose addresses; PTC_ANY_PID for the kernel */
+	int32_t pid;	   /* absolute: the process of these addresses; PTC_ANY_PID: the kernel */
 	uint32_t absolute; /* 1: value is an address, as in kallsyms or a JIT map */
 	uint32_t count;
 	const uint8_t *build_id;
@@ -243,6 +244,20 @@ struct ptc_attr {
 	int32_t machine_pid; /* 0 host; else the pid of the guest's VM process */
 };
 
+/*
+ * An event of the host, to put: attr is a struct perf_event_attr of so many bytes. The pointers are borrowed.
+ */
+static inline struct ptc_attr ptc_host_attr(const char *name, const void *attr, uint32_t attr_bytes,
+					    const uint64_t *ids, uint32_t count)
+{
+	return (struct ptc_attr){.name = name,
+				 .name_bytes = (uint32_t)strlen(name),
+				 .attr = attr,
+				 .attr_bytes = attr_bytes,
+				 .ids = (const uint8_t *)ids,
+				 .count = count};
+}
+
 struct ptc_tracepoint {
 	int32_t machine_pid;
 	uint32_t id;
@@ -260,63 +275,65 @@ struct ptc_aux {
 
 struct ptc_writer;
 
-#define PTC_LEVEL_FASTEST (-100) /* of zstd's levels: below it nothing is gained */
+#define PTC_LEVEL_FASTEST (-100) /* of zstd's levels: lower ones are not faster */
 
 /*
- * Starts a container on fd (a file, pipe or socket; it remains the caller's) and writes its header.
- * level: zstd's, PTC_LEVEL_FASTEST to 19. Returns NULL on PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY.
+ * Starts a container on fd (a file, pipe or socket, which remains the caller's) and writes its header.
+ * level: zstd's, PTC_LEVEL_FASTEST to 19. NULL: PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY.
  */
 struct ptc_writer *ptc_writer_create(int fd, int level, struct pt_error *e);
 
 /* Another zstd level from the next chunk on: a capture that falls behind compresses less. */
 void ptc_writer_level(struct ptc_writer *w, int level);
 
-/* Calls fn after each chunk, so that a capture can look after its buffers while much is written. fn
- * must not use w. */
+/* Calls fn after each chunk, so that a capture can drain its buffers while much is written. fn must
+ * not use w. */
 void ptc_writer_on_chunk(struct ptc_writer *w, void (*fn)(void *arg), void *arg);
 
-/* Frees w; writes nothing: without ptc_writer_finish() before, the container counts as cut. NULL is fine. */
+/* Frees w, and writes nothing: without ptc_writer_finish() before, the container is one that was cut.
+ * NULL is fine. */
 void ptc_writer_destroy(struct ptc_writer *w);
 
 /* Writes PTC_END and, if fd can seek, the index. Returns 0, or -1 (PT_ERR_IO, PT_ERR_CLOSED). */
 int ptc_writer_finish(struct ptc_writer *w, struct pt_error *e);
 
 /*
- * Each writes one chunk, or several when the bytes are many: AUX, SIDEBAND (at record borders), IMAGE
- * (the further ones with `continues`), SYMBOLS. Return 0, or -1: PT_ERR_IO, PT_ERR_CLOSED,
- * PT_ERR_NO_MEMORY, or PT_ERR_REFUSED for what the format cannot hold; after a failure only destroy
- * may be called.
+ * Each of the functions below writes one chunk, or several for many bytes: AUX, SIDEBAND (each has
+ * whole records), IMAGE (the further ones with `continues`), SYMBOLS. They return 0, or -1:
+ * PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY, or PT_ERR_REFUSED for what the format cannot hold.
+ * After a failure only ptc_writer_destroy() may be called.
  */
+
+/* A line of META. A key has no '=' and no newline. */
 int ptc_put_meta(struct ptc_writer *w, const char *key, const char *value, struct pt_error *e);
 int ptc_put_metaf(struct ptc_writer *w, struct pt_error *e, const char *key, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* A key has no '=' and no newline. META lines are gathered and written as one chunk before the next
- * other chunk, or by this. */
+/* Writes the META lines that were put. They are gathered until this is called or another chunk is put. */
 int ptc_flush_meta(struct ptc_writer *w, struct pt_error *e);
-/* Declares the next stream; returns its number (1...) or -1. */
+/* Declares the next stream. Returns its number (1...) or -1. */
 int64_t ptc_put_stream(struct ptc_writer *w, const struct ptc_stream *s, struct pt_error *e);
-/* size may be 0 when there are flags. PTC_AUX_TRUNCATED belongs to the last of several chunks. aux_offset
- * must not be below the stream's last end, except in a snapshot stream. */
-int ptc_put_aux(struct ptc_writer *w, uint32_t stream, uint64_t aux_offset, uint64_t flags, uint64_t time_ns,
-		const void *bytes, uint64_t size, struct pt_error *e);
 /*
- * Lanes: several threads put AUX data at the same time, each through a lane of its own (2 MB, and
- * zstd's few) and to streams that no other thread puts to; compressing is done side by side, writing
- * one at a time. Meanwhile nothing else may be called for w; META that waits is to be flushed before
- * (ptc_flush_meta()); on_chunk is not called. Errors as of ptc_put_aux().
+ * Puts the PT bytes of a stream; aux->seq is not used. size may be 0 when there are flags. Of several
+ * chunks the last one has PTC_AUX_TRUNCATED. aux_offset must not be below the stream's last end,
+ * except in a snapshot stream.
+ */
+int ptc_put_aux(struct ptc_writer *w, uint32_t stream, const struct ptc_aux *aux, struct pt_error *e);
+/*
+ * AUX writers: several threads put AUX data at the same time, each through an AUX writer of its own
+ * (2 MB, and zstd's few) and to streams that no other thread puts to. They compress in parallel and
+ * write one at a time. Meanwhile nothing else may be called for w. META must have been flushed
+ * (ptc_flush_meta()), and the function of ptc_writer_on_chunk() is not called. Errors as of
+ * ptc_put_aux().
  */
 struct ptc_aux_writer;
-struct ptc_aux_writer *ptc_aux_writer_create(struct ptc_writer *w,
-					     struct pt_error *e); /* NULL: PT_ERR_NO_MEMORY */
-void ptc_aux_writer_destroy(struct ptc_aux_writer *l);		  /* before w; NULL is fine */
-int ptc_aux_writer_put(struct ptc_aux_writer *l, uint32_t stream, uint64_t aux_offset, uint64_t flags,
-		       uint64_t time_ns, const void *bytes, uint64_t size, struct pt_error *e);
-int ptc_put_attr(struct ptc_writer *w, const char *name, const void *attr, uint32_t attr_bytes,
-		 const uint64_t *ids, uint32_t count, struct pt_error *e);
-/* The same for records that a guest wrote. */
-int ptc_put_guest_attr(struct ptc_writer *w, int32_t machine_pid, const char *name, const void *attr,
-		       uint32_t attr_bytes, const uint64_t *ids, uint32_t count, struct pt_error *e);
-/* How the samples of a tracepoint are shaped: before the first of them. */
+/* NULL: PT_ERR_NO_MEMORY. */
+struct ptc_aux_writer *ptc_aux_writer_create(struct ptc_writer *w, struct pt_error *e);
+void ptc_aux_writer_destroy(struct ptc_aux_writer *a); /* before w; NULL is fine */
+int ptc_aux_writer_put(struct ptc_aux_writer *a, uint32_t stream, const struct ptc_aux *aux,
+		       struct pt_error *e);
+/* Declares an event; its index is the number of those put before (a->index is not used). */
+int ptc_put_attr(struct ptc_writer *w, const struct ptc_attr *a, struct pt_error *e);
+/* The format of a tracepoint's samples, before the first of them. */
 int ptc_put_format(struct ptc_writer *w, const struct ptc_tracepoint *t, struct pt_error *e);
 int ptc_put_sideband(struct ptc_writer *w, uint32_t attr, const void *records, uint64_t size,
 		     struct pt_error *e);
@@ -337,13 +354,13 @@ struct ptc_chunk {
 	uint64_t offset;     /* of its header in the container, bytes */
 	const uint8_t *data; /* owned by the reader, valid until the next ptc_next() or destroy */
 	uint64_t size;
-	bool later; /* an image's description only: ptc_keep() has the rest */
+	bool later; /* data is an image's description only: ptc_keep() has the bytes */
 };
 
-/* Reads the file header from fd (which remains the caller's). NULL: PT_ERR_IO, PT_ERR_BAD_INPUT (not
- * a container, or another major version: the message says which), PT_ERR_TRUNCATED, PT_ERR_NO_MEMORY. */
+/* Reads the file header from fd, which remains the caller's. NULL: PT_ERR_IO, PT_ERR_BAD_INPUT (not a
+ * container, or another major version: the message says which), PT_ERR_TRUNCATED, PT_ERR_NO_MEMORY. */
 struct ptc_reader *ptc_reader_create(int fd, struct pt_error *e);
-void ptc_reader_destroy(struct ptc_reader *r);
+void ptc_reader_destroy(struct ptc_reader *r); /* NULL is fine */
 
 /*
  * The next chunk. Returns 1 and fills *ret; 0 after PTC_END (which it delivers first); -1:
@@ -354,13 +371,17 @@ int ptc_next(struct ptc_reader *r, struct ptc_chunk *ret, struct pt_error *e);
 
 /* From now on images come without their bytes where the container allows that (PTC_CHUNK_LATER). */
 void ptc_reader_leave_images(struct ptc_reader *r);
-/* The bytes of the chunk at hand, which is `later`: free() it. They stay in the container when that
- * is a file, which then must stay as it is until the reader is destroyed. NULL: PT_ERR_NO_MEMORY. */
+/*
+ * What it takes to get the bytes of a chunk that is `later`, which must be the reader's last one;
+ * free() it. If the container is a file, they are read from it again, and it must not change until
+ * the reader is destroyed. NULL: PT_ERR_NO_MEMORY, PT_ERR_BAD_INPUT.
+ */
 struct ptc_kept;
 struct ptc_kept *ptc_keep(const struct ptc_reader *r, const struct ptc_chunk *c, struct pt_error *e);
+/* The bytes of room that ptc_kept_read() needs. */
 size_t ptc_kept_room(const struct ptc_kept *k);
-/* The image's bytes, somewhere in room, which is the caller's and of ptc_kept_room() bytes. NULL:
- * PT_ERR_IO (also when the container is not what it was), PT_ERR_NO_MEMORY. */
+/* The image's bytes, somewhere in room, which is the caller's. NULL: PT_ERR_IO (also when the
+ * container has changed), PT_ERR_NO_MEMORY. */
 const uint8_t *ptc_kept_read(struct ptc_reader *r, const struct ptc_kept *k, uint8_t *room,
 			     struct pt_error *e);
 
@@ -368,9 +389,9 @@ const uint8_t *ptc_kept_read(struct ptc_reader *r, const struct ptc_kept *k, uin
 uint64_t ptc_reader_bytes(const struct ptc_reader *r);
 
 /*
- * Each takes a chunk's payload apart, checking every bound; pointers in *ret point into the chunk's
- * data. Sideband has been walked: each record's size is at least 8 and within the bounds. Symbols:
- * each name is within strings. Return 0, or -1 with PT_ERR_BAD_INPUT.
+ * Each parses a chunk's payload and checks every bound. Pointers in *ret point into the chunk's data.
+ * Sideband: each record's size is at least 8 and within the bounds. Symbols: each name is within
+ * strings. 0, or -1: PT_ERR_BAD_INPUT.
  */
 int ptc_parse_stream(const struct ptc_chunk *c, struct ptc_stream *ret, struct pt_error *e);
 int ptc_parse_aux(const struct ptc_chunk *c, struct ptc_aux *ret, struct pt_error *e);
@@ -383,9 +404,9 @@ int ptc_parse_symbols(const struct ptc_chunk *c, struct ptc_symbols *ret, struct
 int ptc_parse_round(const struct ptc_chunk *c, uint64_t *ret_time_ns, struct pt_error *e);
 
 /*
- * The recording's META, gathered: feed every PTC_META chunk, ask by key. ptc_meta_add(): 0, or -1
- * (PT_ERR_BAD_INPUT for what is no META, or more than PTC_META_MAX keys or PTC_META_MAX_BYTES;
- * PT_ERR_NO_MEMORY). Pointers live until the next add or destroy.
+ * The recording's META: ptc_meta_add() takes every PTC_META chunk, and returns 0, or -1:
+ * PT_ERR_BAD_INPUT (no META, or more than PTC_META_MAX keys or PTC_META_MAX_BYTES), PT_ERR_NO_MEMORY.
+ * Pointers are valid until the next add or destroy.
  */
 #define PTC_META_MAX	   16384
 #define PTC_META_MAX_BYTES ((size_t)64 << 20)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/array.h"
+
 struct pair {
 	char *key; /* "key\0value\0", one allocation */
 	const char *value;
@@ -14,7 +16,7 @@ struct pair {
 struct ptc_meta {
 	struct pair *pairs;
 	size_t count, room;
-	size_t bytes; /* of all lines ever kept: bounds what a small container can blow up to */
+	size_t bytes; /* of all lines that ever came: a small container can expand to many */
 };
 
 static uint32_t hash_of(const char *s)
@@ -82,16 +84,9 @@ static int add_line(struct ptc_meta *m, char *text, uint64_t offset, struct pt_e
 		return pt_fail(e, PT_ERR_BAD_INPUT, offset, "the container has more than %d META keys",
 			       PTC_META_MAX);
 	}
-	if (m->count == m->room) {
-		size_t room = m->room ? 2 * m->room : 64;
-		struct pair *grown = realloc(m->pairs, room * sizeof *grown);
-
-		if (!grown) {
-			free(text);
-			return pt_fail_no_memory(e, "META");
-		}
-		m->pairs = grown;
-		m->room = room;
+	if (pt_array_grow(&m->pairs, m->count, &m->room, e)) {
+		free(text);
+		return -1;
 	}
 	m->pairs[m->count++] = pair;
 	return 0;
@@ -138,8 +133,7 @@ uint64_t ptc_meta_number(const struct ptc_meta *m, const char *key, uint64_t oth
 	unsigned long long number;
 	char *end;
 
-	/* strtoull() would take blanks and signs, which are no numbers here; a negative offset is asked for
-	 * as one. */
+	/* strtoull() would take blanks and a plus sign, too. A minus is that of a negative offset. */
 	if (!value || !*value || !strchr("-0123456789", value[0]))
 		return otherwise;
 	errno = 0;

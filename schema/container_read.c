@@ -22,7 +22,7 @@ struct ptc_reader {
 	size_t stored_room, raw_room;
 	uint64_t offset; /* bytes read so far */
 	uint64_t chunks;
-	int state; /* what ptc_next() returns from now on: 1 until the end or a failure */
+	int state; /* what ptc_next() returns next: 1 until the end or a failure; 2: 0, for PTC_END was delivered */
 	bool leave_images;
 	off_t begin;			  /* of the container in its file; -1: it cannot be read again */
 	uint64_t stored_bytes, raw_bytes; /* of the chunk at hand */
@@ -64,8 +64,7 @@ static int reserve(uint8_t **buffer, size_t *room, size_t bytes, struct pt_error
 	/* The old content is not needed: no realloc(), which would copy it. */
 	grown = malloc(bytes);
 	if (!grown)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for a chunk of %zu bytes",
-			       bytes);
+		return pt_fail_no_memory(e, "a chunk");
 	free(*buffer);
 	*buffer = grown;
 	*room = bytes;
@@ -156,8 +155,7 @@ static int decompress(struct ptc_reader *r, uint64_t at, size_t stored, size_t r
 	got = ZSTD_decompressDCtx(r->zstd, r->raw, raw, r->stored, stored);
 	if (ZSTD_isError(got)) {
 		if (ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation)
-			return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET,
-				       "out of memory decompressing a chunk");
+			return pt_fail_no_memory(e, "decompressing a chunk");
 		return bad_chunk(r, at, "does not decompress, or its checksum is wrong", e);
 	}
 	if (got != raw)
@@ -182,7 +180,7 @@ static int decompress_head(struct ptc_reader *r, uint64_t at, size_t stored, siz
 
 	*ret_size = 0;
 	if (in.size >= stored ||
-	    block > LATER_HEAD_MAX) /* it is the only one; what zstd makes of it is small if it is */
+	    block > LATER_HEAD_MAX) /* the only block, or one too long for a description */
 		return 0;
 	if (reserve(&r->raw, &r->raw_room, LATER_HEAD_MAX, e))
 		return -1;
@@ -197,15 +195,15 @@ static int decompress_head(struct ptc_reader *r, uint64_t at, size_t stored, siz
 	return 0;
 }
 
-static int next(struct ptc_reader *r, struct ptc_chunk *ret, struct pt_error *e)
+/* Reads and checks a chunk's header, and its frame into r->stored. */
+static int read_chunk(struct ptc_reader *r, uint8_t h[PTC_CHUNK_HEADER_BYTES], struct pt_error *e)
 {
-	uint8_t h[PTC_CHUNK_HEADER_BYTES];
 	uint64_t at = r->offset, stored, raw;
-	ssize_t got = read_all(r, h, sizeof h, e);
+	ssize_t got = read_all(r, h, PTC_CHUNK_HEADER_BYTES, e);
 
 	if (got < 0)
 		return -1;
-	if (got < (ssize_t)sizeof h)
+	if (got < PTC_CHUNK_HEADER_BYTES)
 		return pt_fail(e, PT_ERR_TRUNCATED, r->offset,
 			       got ? "the container is cut within the header of chunk %llu"
 				   : "the container is cut before chunk %llu",
@@ -231,23 +229,35 @@ static int next(struct ptc_reader *r, struct ptc_chunk *ret, struct pt_error *e)
 	r->stored_bytes = stored;
 	r->raw_bytes = raw;
 	r->crc32c = u32(h + 32);
-	if (ptc_get16(h + 6) & PTC_CHUNK_LATER && ptc_crc32c(r->stored, stored) != r->crc32c)
+	return 0;
+}
+
+static int next(struct ptc_reader *r, struct ptc_chunk *ret, struct pt_error *e)
+{
+	uint8_t h[PTC_CHUNK_HEADER_BYTES];
+	uint64_t at = r->offset;
+	bool may_wait;
+
+	if (read_chunk(r, h, e) < 0)
+		return -1;
+	may_wait = ptc_get16(h + 6) & PTC_CHUNK_LATER;
+	if (may_wait && ptc_crc32c(r->stored, r->stored_bytes) != r->crc32c)
 		return bad_chunk(r, at, "has a wrong checksum", e);
 	ret->type = (enum ptc_type)ptc_get16(h + 4);
 	ret->size = 0;
-	if (r->leave_images && ret->type == PTC_IMAGE && ptc_get16(h + 6) & PTC_CHUNK_LATER &&
-	    decompress_head(r, at, stored, &ret->size, e))
+	if (r->leave_images && ret->type == PTC_IMAGE && may_wait &&
+	    decompress_head(r, at, r->stored_bytes, &ret->size, e))
 		return -1;
 	ret->later = ret->size != 0;
 	if (!ret->later) {
-		if (decompress(r, at, stored, raw, e))
+		if (decompress(r, at, r->stored_bytes, r->raw_bytes, e))
 			return -1;
-		ret->size = raw;
+		ret->size = r->raw_bytes;
 	}
 	ret->stream = u32(h + 8);
 	ret->offset = at;
 	ret->data = r->raw;
-	if (ret->type == PTC_END && (raw < PTC_END_BYTES || u64(r->raw) != r->chunks))
+	if (ret->type == PTC_END && (ret->size < PTC_END_BYTES || u64(r->raw) != r->chunks))
 		return bad_chunk(r, at, "ends the container at the wrong place", e);
 	r->chunks++;
 	return 1;
@@ -280,7 +290,7 @@ struct ptc_kept {
 	uint64_t offset; /* of the frame in the container */
 	size_t stored_bytes, raw_bytes, head_bytes;
 	uint32_t crc32c;
-	uint8_t stored[]; /* unless it can be read again */
+	uint8_t stored[]; /* the frame, unless it can be read again */
 };
 
 struct ptc_kept *ptc_keep(const struct ptc_reader *r, const struct ptc_chunk *c, struct pt_error *e)
@@ -314,37 +324,42 @@ size_t ptc_kept_room(const struct ptc_kept *k)
 	return k->raw_bytes;
 }
 
+/* Reads the frame from the container's file again. NULL: failed. */
+static const uint8_t *read_again(struct ptc_reader *r, const struct ptc_kept *k, struct pt_error *e)
+{
+	size_t have = 0;
+
+	if (reserve(&r->stored, &r->stored_room, k->stored_bytes, e))
+		return NULL;
+	while (have < k->stored_bytes) {
+		ssize_t n = pread(r->fd, r->stored + have, k->stored_bytes - have,
+				  r->begin + (off_t)(k->offset + have));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			pt_fail_errno(e, "cannot read the container");
+			return NULL;
+		}
+		if (n == 0)
+			break;
+		have += (size_t)n;
+	}
+	if (have < k->stored_bytes || ptc_crc32c(r->stored, have) != k->crc32c) {
+		pt_fail(e, PT_ERR_IO, k->offset, "the container was changed while it was read");
+		return NULL;
+	}
+	return r->stored;
+}
+
 const uint8_t *ptc_kept_read(struct ptc_reader *r, const struct ptc_kept *k, uint8_t *room,
 			     struct pt_error *e)
 {
-	const uint8_t *stored = k->stored;
-	size_t have = 0, got;
+	const uint8_t *stored = r->begin >= 0 ? read_again(r, k, e) : k->stored;
 
-	if (r->begin >= 0) {
-		if (reserve(&r->stored, &r->stored_room, k->stored_bytes, e))
-			return NULL;
-		while (have < k->stored_bytes) {
-			ssize_t n = pread(r->fd, r->stored + have, k->stored_bytes - have,
-					  r->begin + (off_t)(k->offset + have));
-
-			if (n < 0 && errno == EINTR)
-				continue;
-			if (n < 0) {
-				pt_fail_errno(e, "cannot read the container");
-				return NULL;
-			}
-			if (n == 0)
-				break;
-			have += (size_t)n;
-		}
-		stored = r->stored;
-		if (have < k->stored_bytes || ptc_crc32c(stored, have) != k->crc32c) {
-			pt_fail(e, PT_ERR_IO, k->offset, "the container was changed while it was read");
-			return NULL;
-		}
-	}
-	got = ZSTD_decompressDCtx(r->zstd, room, k->raw_bytes, stored, k->stored_bytes);
-	if (got != k->raw_bytes) {
+	if (!stored)
+		return NULL;
+	if (ZSTD_decompressDCtx(r->zstd, room, k->raw_bytes, stored, k->stored_bytes) != k->raw_bytes) {
 		pt_fail(e, PT_ERR_IO, k->offset, "the container is damaged: an image does not decompress");
 		return NULL;
 	}

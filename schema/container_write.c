@@ -16,12 +16,14 @@
 #include <zlib.h>
 #include <zstd.h>
 
-/* Bytes of AUX data or of an image in one chunk: a reader's buffers stay small and warm, and zstd
- * loses nothing. Of files less, for a reader decompresses those that it needs. */
-#define PIECE_MAX	 ((size_t)1 << 20)
-#define FILE_PIECE_MAX	 ((size_t)64 << 10)
-#define META_FLUSH_BYTES 65536
-#define FIRST_ROOM	 65536
+enum {
+	/* Bytes of AUX data or of an image in one chunk, at most: a reader's buffers fit into its caches, and zstd compresses as
+	 * well as with more. Of files less, because a reader decompresses only those chunks that it needs. */
+	PIECE_MAX = 1 << 20,
+	FILE_PIECE_MAX = 64 << 10,
+	META_FLUSH_BYTES = 65536,
+	FIRST_ROOM = 65536
+};
 
 struct buffer {
 	uint8_t *bytes;
@@ -36,7 +38,7 @@ struct stream_state {
 struct ptc_writer {
 	int fd;
 	int level;
-	pthread_mutex_t lock; /* lanes': around everything that follows but raw, stored and zstd */
+	pthread_mutex_t lock; /* of AUX writers: around all fields below but zstd, raw and stored */
 	ZSTD_CCtx *zstd;
 	struct buffer raw;    /* the payload that is being built */
 	struct buffer stored; /* chunk header and zstd frame, one write() */
@@ -70,8 +72,7 @@ static int reserve(struct buffer *b, size_t bytes, struct pt_error *e)
 		room *= 2;
 	grown = realloc(b->bytes, room);
 	if (!grown)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET,
-			       "out of memory writing the container (%zu bytes)", room);
+		return pt_fail_no_memory(e, "writing the container");
 	b->bytes = grown;
 	b->room = room;
 	return 0;
@@ -98,7 +99,15 @@ static int write_all(struct ptc_writer *w, const uint8_t *bytes, size_t n, struc
 	return 0;
 }
 
-/* Compresses raw[0..raw_bytes) to behind the place of a chunk's header. */
+/* What a chunk's header says of its payload. */
+struct chunk {
+	enum ptc_type type;
+	uint32_t stream;
+	size_t raw_bytes;
+	uint64_t aux_offset; /* for the index */
+};
+
+/* Compresses raw[0..raw_bytes) into stored, after the room of a chunk's header. *ret: size of the frame. */
 static int pack(ZSTD_CCtx *zstd, const struct buffer *raw, size_t raw_bytes, struct buffer *stored,
 		size_t *ret, struct pt_error *e)
 {
@@ -113,7 +122,7 @@ static int pack(ZSTD_CCtx *zstd, const struct buffer *raw, size_t raw_bytes, str
 	return 0;
 }
 
-/* The same, and the frame's first block ends behind head_bytes: where an image's bytes begin. */
+/* The same for w->raw, and the frame's first block ends after head_bytes: where an image's bytes begin. */
 static int pack_apart(struct ptc_writer *w, size_t head_bytes, size_t raw_bytes, size_t *ret,
 		      struct pt_error *e)
 {
@@ -139,59 +148,70 @@ static int pack_apart(struct ptc_writer *w, size_t head_bytes, size_t raw_bytes,
 	return 0;
 }
 
-/* Writes what is packed as the next chunk. */
-static int append(struct ptc_writer *w, uint8_t *packed, size_t stored, enum ptc_type type, uint32_t stream,
-		  size_t raw_bytes, uint64_t aux_offset, struct pt_error *e)
+static int add_to_index(struct ptc_writer *w, const struct chunk *c, uint64_t at, struct pt_error *e)
+{
+	uint8_t *p;
+
+	if (w->chunks > PTC_INDEX_MAX) {
+		w->index_wanted = false;
+		return 0;
+	}
+	if (reserve(&w->index, w->index_bytes + PTC_INDEX_BYTES, e))
+		return -1;
+	p = w->index.bytes + w->index_bytes;
+	p = ptc_set64(p, at);
+	p = ptc_set16(p, (uint16_t)c->type);
+	p = ptc_set16(p, 0);
+	p = ptc_set32(p, c->stream);
+	p = ptc_set64(p, c->raw_bytes);
+	ptc_set64(p, c->aux_offset);
+	w->index_bytes += PTC_INDEX_BYTES;
+	return 0;
+}
+
+/* Writes a frame of stored bytes, which is after the room of its chunk's header in packed, as the next chunk. */
+static int append(struct ptc_writer *w, const struct chunk *c, uint8_t *packed, size_t stored,
+		  struct pt_error *e)
 {
 	uint64_t at = w->written;
-	bool later = type == PTC_IMAGE; /* pack_apart() made it */
+	bool later = c->type == PTC_IMAGE; /* pack_apart() made it */
 	uint8_t *h = packed;
 
 	memcpy(h, PTC_CHUNK_MAGIC, 4);
-	h = ptc_set16(h + 4, (uint16_t)type);
+	h = ptc_set16(h + 4, (uint16_t)c->type);
 	h = ptc_set16(h, later ? PTC_CHUNK_LATER : 0);
-	h = ptc_set32(h, stream);
+	h = ptc_set32(h, c->stream);
 	h = ptc_set32(h, (uint32_t)w->chunks);
 	h = ptc_set64(h, stored);
-	h = ptc_set64(h, raw_bytes);
+	h = ptc_set64(h, c->raw_bytes);
 	h = ptc_set32(h, later ? ptc_crc32c(packed + PTC_CHUNK_HEADER_BYTES, stored) : 0);
 	ptc_set32(h, (uint32_t)crc32(0, packed, 36));
 	if (write_all(w, packed, PTC_CHUNK_HEADER_BYTES + stored, e))
 		return -1;
 	w->chunks++;
-	if (w->index_wanted && type != PTC_INDEX) {
-		if (w->chunks > PTC_INDEX_MAX) {
-			w->index_wanted = false;
-			return 0;
-		}
-		if (reserve(&w->index, w->index_bytes + PTC_INDEX_BYTES, e))
-			return -1;
-		h = w->index.bytes + w->index_bytes;
-		h = ptc_set64(h, at);
-		h = ptc_set16(h, (uint16_t)type);
-		h = ptc_set16(h, 0);
-		h = ptc_set32(h, stream);
-		h = ptc_set64(h, raw_bytes);
-		ptc_set64(h, aux_offset);
-		w->index_bytes += PTC_INDEX_BYTES;
-	}
-	return 0;
+	return w->index_wanted && c->type != PTC_INDEX ? add_to_index(w, c, at, e) : 0;
 }
 
-static int put_chunk(struct ptc_writer *w, enum ptc_type type, uint32_t stream, size_t raw_bytes,
-		     uint64_t aux_offset, struct pt_error *e)
+/* Compresses and writes what is in w->raw. */
+static int put_chunk(struct ptc_writer *w, const struct chunk *c, struct pt_error *e)
 {
 	size_t stored;
 
-	if (pack(w->zstd, &w->raw, raw_bytes, &w->stored, &stored, e) ||
-	    append(w, w->stored.bytes, stored, type, stream, raw_bytes, aux_offset, e))
+	if (pack(w->zstd, &w->raw, c->raw_bytes, &w->stored, &stored, e) ||
+	    append(w, c, w->stored.bytes, stored, e))
 		return -1;
 	if (w->on_chunk)
 		w->on_chunk(w->arg);
 	return 0;
 }
 
-/* Begins another chunk: META that waits goes first, and raw has room for bytes. */
+/* The same for a chunk of no stream. */
+static int put_plain(struct ptc_writer *w, enum ptc_type type, size_t raw_bytes, struct pt_error *e)
+{
+	return put_chunk(w, &(struct chunk){.type = type, .raw_bytes = raw_bytes}, e);
+}
+
+/* Begins another chunk: META that waits is written first, and raw gets room for bytes. */
 static int begin(struct ptc_writer *w, size_t bytes, struct pt_error *e)
 {
 	if (ptc_flush_meta(w, e))
@@ -282,7 +302,7 @@ int ptc_writer_finish(struct ptc_writer *w, struct pt_error *e)
 	p = ptc_set64(w->raw.bytes, w->chunks);
 	p = ptc_set64(p, w->aux_bytes);
 	ptc_set64(p, w->sideband_bytes);
-	if (put_chunk(w, PTC_END, 0, PTC_END_BYTES, 0, e))
+	if (put_plain(w, PTC_END, PTC_END_BYTES, e))
 		return -1;
 	if (!w->index_wanted)
 		return 0;
@@ -290,7 +310,7 @@ int ptc_writer_finish(struct ptc_writer *w, struct pt_error *e)
 	if (begin(w, w->index_bytes, e))
 		return -1;
 	memcpy(w->raw.bytes, w->index.bytes, w->index_bytes);
-	if (put_chunk(w, PTC_INDEX, 0, w->index_bytes, 0, e))
+	if (put_plain(w, PTC_INDEX, w->index_bytes, e))
 		return -1;
 	ptc_set64(tail, index_at);
 	memcpy(tail + 8, PTC_INDEX_MAGIC, 8);
@@ -307,7 +327,7 @@ int ptc_flush_meta(struct ptc_writer *w, struct pt_error *e)
 		return -1;
 	memcpy(w->raw.bytes, w->meta.bytes, n);
 	w->meta_bytes = 0;
-	return put_chunk(w, PTC_META, 0, n, 0, e);
+	return put_plain(w, PTC_META, n, e);
 }
 
 int ptc_put_meta(struct ptc_writer *w, const char *key, const char *value, struct pt_error *e)
@@ -358,8 +378,7 @@ int64_t ptc_put_stream(struct ptc_writer *w, const struct ptc_stream *s, struct 
 
 	grown = realloc(w->streams, (w->stream_count + 1) * sizeof *grown);
 	if (!grown)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "out of memory for stream %u",
-			       w->stream_count + 1);
+		return pt_fail_no_memory(e, "a stream");
 	w->streams = grown;
 	grown[w->stream_count] = (struct stream_state){.snapshot = s->snapshot};
 	if (begin(w, PTC_STREAM_BYTES, e))
@@ -370,154 +389,158 @@ int64_t ptc_put_stream(struct ptc_writer *w, const struct ptc_stream *s, struct 
 	p = ptc_set32(p, (uint32_t)s->tid);
 	p = ptc_set32(p, s->attr);
 	ptc_set32(p, s->snapshot);
-	if (put_chunk(w, PTC_STREAM, w->stream_count + 1, PTC_STREAM_BYTES, 0, e))
+	if (put_chunk(w,
+		      &(struct chunk){
+			  .type = PTC_STREAM, .stream = w->stream_count + 1, .raw_bytes = PTC_STREAM_BYTES},
+		      e))
 		return -1;
 	return ++w->stream_count;
 }
 
 /* PTC_AUX's payload. */
-static void set_aux(uint8_t *p, uint64_t seq, uint64_t aux_offset, uint64_t flags, uint64_t time_ns,
-		    const void *bytes, size_t n)
+static void set_aux(uint8_t *p, const struct ptc_aux *aux)
 {
-	p = ptc_set64(p, seq);
-	p = ptc_set64(p, aux_offset);
-	p = ptc_set64(p, flags);
-	p = ptc_set64(p, time_ns);
-	set_bytes(p, bytes, n);
+	p = ptc_set64(p, aux->seq);
+	p = ptc_set64(p, aux->aux_offset);
+	p = ptc_set64(p, aux->flags);
+	p = ptc_set64(p, aux->time_ns);
+	set_bytes(p, aux->bytes, aux->size);
 }
 
-/* One chunk's worth. */
-static int put_piece(struct ptc_writer *w, uint32_t stream, uint64_t aux_offset, uint64_t flags,
-		     uint64_t time_ns, const uint8_t *bytes, size_t n, struct pt_error *e)
+static struct chunk aux_chunk(uint32_t stream, const struct ptc_aux *aux)
 {
-	if (begin(w, PTC_AUX_HEAD + n, e))
+	return (struct chunk){.type = PTC_AUX,
+			      .stream = stream,
+			      .raw_bytes = PTC_AUX_HEAD + aux->size,
+			      .aux_offset = aux->aux_offset};
+}
+
+/* One chunk of AUX data. */
+static int put_piece(struct ptc_writer *w, uint32_t stream, const struct ptc_aux *piece, struct pt_error *e)
+{
+	struct chunk c = aux_chunk(stream, piece);
+
+	if (begin(w, c.raw_bytes, e))
 		return -1;
-	set_aux(w->raw.bytes, w->streams[stream - 1].seq, aux_offset, flags, time_ns, bytes, n);
-	return put_chunk(w, PTC_AUX, stream, PTC_AUX_HEAD + n, aux_offset, e);
+	set_aux(w->raw.bytes, piece);
+	if (put_chunk(w, &c, e))
+		return -1;
+	w->aux_bytes += piece->size;
+	return 0;
 }
 
-static int put_aux_writer_piece(struct ptc_aux_writer *l, uint32_t stream, uint64_t aux_offset,
-				uint64_t flags, uint64_t time_ns, const uint8_t *bytes, size_t n,
+static int put_aux_writer_piece(struct ptc_aux_writer *a, uint32_t stream, const struct ptc_aux *piece,
 				struct pt_error *e)
 {
-	struct ptc_writer *w = l->w;
+	struct chunk c = aux_chunk(stream, piece);
+	struct ptc_writer *w = a->w;
 	size_t stored;
 	int r;
 
-	if (l->level != w->level) {
-		l->level = w->level;
-		ZSTD_CCtx_setParameter(l->zstd, ZSTD_c_compressionLevel, l->level);
+	if (a->level != w->level) {
+		a->level = w->level;
+		ZSTD_CCtx_setParameter(a->zstd, ZSTD_c_compressionLevel, a->level);
 	}
-	if (reserve(&l->raw, PTC_AUX_HEAD + n, e))
+	if (reserve(&a->raw, c.raw_bytes, e))
 		return -1;
-	set_aux(l->raw.bytes, w->streams[stream - 1].seq, aux_offset, flags, time_ns, bytes, n);
-	if (pack(l->zstd, &l->raw, PTC_AUX_HEAD + n, &l->stored, &stored, e))
+	set_aux(a->raw.bytes, piece);
+	if (pack(a->zstd, &a->raw, c.raw_bytes, &a->stored, &stored, e))
 		return -1;
 	pthread_mutex_lock(&w->lock);
-	r = append(w, l->stored.bytes, stored, PTC_AUX, stream, PTC_AUX_HEAD + n, aux_offset, e);
-	w->aux_bytes += r == 0 ? n : 0;
+	r = append(w, &c, a->stored.bytes, stored, e);
+	w->aux_bytes += r == 0 ? piece->size : 0;
 	pthread_mutex_unlock(&w->lock);
 	return r;
 }
 
+/* aux_writer NULL: by w itself. */
 static int put_aux(struct ptc_writer *w, struct ptc_aux_writer *aux_writer, uint32_t stream,
-		   uint64_t aux_offset, uint64_t flags, uint64_t time_ns, const void *bytes, uint64_t size,
-		   struct pt_error *e)
+		   const struct ptc_aux *aux, struct pt_error *e)
 {
-	const uint8_t *from = bytes;
+	struct ptc_aux piece = *aux;
+	uint64_t left = aux->size;
 	struct stream_state *s;
 
 	if (stream == 0 || stream > w->stream_count)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
 			       "AUX data for stream %u, which was not declared", stream);
 	s = &w->streams[stream - 1];
-	if ((aux_offset < s->end && !s->snapshot) || aux_offset + size < aux_offset)
+	if ((aux->aux_offset < s->end && !s->snapshot) || aux->aux_offset + left < aux->aux_offset)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
 			       "AUX data of stream %u goes back from offset 0x%llx to 0x%llx", stream,
-			       (unsigned long long)s->end, (unsigned long long)aux_offset);
+			       (unsigned long long)s->end, (unsigned long long)aux->aux_offset);
 	do {
-		size_t n = size < PIECE_MAX ? size : PIECE_MAX;
-		uint64_t mine = n < size ? flags & ~(uint64_t)PTC_AUX_TRUNCATED : flags;
-
-		if (aux_writer
-			? put_aux_writer_piece(aux_writer, stream, aux_offset, mine, time_ns, from, n, e)
-			: put_piece(w, stream, aux_offset, mine, time_ns, from, n, e))
+		piece.seq = s->seq;
+		piece.size = left < PIECE_MAX ? left : PIECE_MAX;
+		piece.flags = piece.size < left ? aux->flags & ~(uint64_t)PTC_AUX_TRUNCATED : aux->flags;
+		if (aux_writer ? put_aux_writer_piece(aux_writer, stream, &piece, e)
+			       : put_piece(w, stream, &piece, e))
 			return -1;
-		if (!aux_writer)
-			w->aux_bytes += n;
 		s->seq++;
-		aux_offset += n;
-		s->end = aux_offset;
-		size -= n;
-		if (n)
-			from += n;
-	} while (size);
+		piece.aux_offset += piece.size;
+		s->end = piece.aux_offset;
+		left -= piece.size;
+		if (left)
+			piece.bytes += piece.size;
+	} while (left);
 	return 0;
 }
 
-int ptc_put_aux(struct ptc_writer *w, uint32_t stream, uint64_t aux_offset, uint64_t flags, uint64_t time_ns,
-		const void *bytes, uint64_t size, struct pt_error *e)
+int ptc_put_aux(struct ptc_writer *w, uint32_t stream, const struct ptc_aux *aux, struct pt_error *e)
 {
-	return put_aux(w, NULL, stream, aux_offset, flags, time_ns, bytes, size, e);
+	return put_aux(w, NULL, stream, aux, e);
 }
 
-/* ---- Lanes ---- */
+/* ---- AUX writers ---- */
 
 struct ptc_aux_writer *ptc_aux_writer_create(struct ptc_writer *w, struct pt_error *e)
 {
-	struct ptc_aux_writer *l = calloc(1, sizeof *l);
+	struct ptc_aux_writer *a = calloc(1, sizeof *a);
 
-	if (!l || !(l->zstd = ZSTD_createCCtx())) {
-		free(l);
-		pt_fail_no_memory(e, "a thread's part of the writer");
+	if (!a || !(a->zstd = ZSTD_createCCtx())) {
+		free(a);
+		pt_fail_no_memory(e, "an AUX writer");
 		return NULL;
 	}
-	l->w = w;
-	l->level = w->level;
-	set_parameters(l->zstd, l->level);
-	return l;
+	a->w = w;
+	a->level = w->level;
+	set_parameters(a->zstd, a->level);
+	return a;
 }
 
-void ptc_aux_writer_destroy(struct ptc_aux_writer *l)
+void ptc_aux_writer_destroy(struct ptc_aux_writer *a)
 {
-	if (!l)
+	if (!a)
 		return;
-	ZSTD_freeCCtx(l->zstd);
-	free(l->raw.bytes);
-	free(l->stored.bytes);
-	free(l);
+	ZSTD_freeCCtx(a->zstd);
+	free(a->raw.bytes);
+	free(a->stored.bytes);
+	free(a);
 }
 
-int ptc_aux_writer_put(struct ptc_aux_writer *l, uint32_t stream, uint64_t aux_offset, uint64_t flags,
-		       uint64_t time_ns, const void *bytes, uint64_t size, struct pt_error *e)
+int ptc_aux_writer_put(struct ptc_aux_writer *a, uint32_t stream, const struct ptc_aux *aux,
+		       struct pt_error *e)
 {
-	return put_aux(l->w, l, stream, aux_offset, flags, time_ns, bytes, size, e);
+	return put_aux(a->w, a, stream, aux, e);
 }
 
-int ptc_put_attr(struct ptc_writer *w, const char *name, const void *attr, uint32_t attr_bytes,
-		 const uint64_t *ids, uint32_t count, struct pt_error *e)
+int ptc_put_attr(struct ptc_writer *w, const struct ptc_attr *a, struct pt_error *e)
 {
-	return ptc_put_guest_attr(w, 0, name, attr, attr_bytes, ids, count, e);
-}
-
-int ptc_put_guest_attr(struct ptc_writer *w, int32_t machine_pid, const char *name, const void *attr,
-		       uint32_t attr_bytes, const uint64_t *ids, uint32_t count, struct pt_error *e)
-{
-	uint64_t name_bytes = strlen(name), size = 20 + name_bytes + attr_bytes + (uint64_t)count * 8;
+	uint64_t size = 20 + (uint64_t)a->name_bytes + a->attr_bytes + (uint64_t)a->count * 8;
 	uint8_t *p;
 
 	if (size > PTC_CHUNK_MAX)
-		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
-			       "event '%.40s' has too many ids for one chunk", name);
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "event '%.*s' has too many ids for one chunk",
+			       (int)(a->name_bytes < 40 ? a->name_bytes : 40), a->name);
 	if (begin(w, size, e))
 		return -1;
 	p = ptc_set32(w->raw.bytes, w->attr_count);
-	p = set_str(p, name, (uint32_t)name_bytes);
-	p = set_str(p, attr, attr_bytes);
-	p = ptc_set32(p, count);
-	p = set_bytes(p, ids, (size_t)count * 8);
-	ptc_set32(p, (uint32_t)machine_pid);
-	if (put_chunk(w, PTC_ATTR, 0, size, 0, e))
+	p = set_str(p, a->name, a->name_bytes);
+	p = set_str(p, a->attr, a->attr_bytes);
+	p = ptc_set32(p, a->count);
+	p = set_bytes(p, a->ids, (size_t)a->count * 8);
+	ptc_set32(p, (uint32_t)a->machine_pid);
+	if (put_plain(w, PTC_ATTR, size, e))
 		return -1;
 	w->attr_count++;
 	return 0;
@@ -538,7 +561,7 @@ int ptc_put_format(struct ptc_writer *w, const struct ptc_tracepoint *t, struct 
 	p = set_str(p, t->system, t->system_bytes);
 	p = set_str(p, t->name, t->name_bytes);
 	set_str(p, t->format, t->format_bytes);
-	return put_chunk(w, PTC_FORMAT, 0, size, 0, e);
+	return put_plain(w, PTC_FORMAT, size, e);
 }
 
 int ptc_put_sideband(struct ptc_writer *w, uint32_t attr, const void *records, uint64_t size,
@@ -565,7 +588,7 @@ int ptc_put_sideband(struct ptc_writer *w, uint32_t attr, const void *records, u
 		p = ptc_set32(w->raw.bytes, attr);
 		p = ptc_set32(p, 0);
 		set_bytes(p, from, n);
-		if (put_chunk(w, PTC_SIDEBAND, 0, PTC_SIDEBAND_HEAD + n, 0, e))
+		if (put_plain(w, PTC_SIDEBAND, PTC_SIDEBAND_HEAD + n, e))
 			return -1;
 		w->sideband_bytes += n;
 		from += n;
@@ -574,36 +597,53 @@ int ptc_put_sideband(struct ptc_writer *w, uint32_t attr, const void *records, u
 	return 0;
 }
 
+/* Bytes of an image's payload before the image's own. */
+static uint64_t image_head(const struct ptc_image *image)
+{
+	return 56 + image->build_id_bytes + (uint64_t)image->name_bytes;
+}
+
+/* The chunk with n bytes of the image from done on. */
+static int put_image_piece(struct ptc_writer *w, const struct ptc_image *image, uint64_t done, uint64_t n,
+			   struct pt_error *e)
+{
+	uint64_t head = image_head(image);
+	struct chunk c = {.type = PTC_IMAGE, .raw_bytes = head + n};
+	size_t stored = 0;
+	uint8_t *p;
+
+	if (begin(w, c.raw_bytes, e))
+		return -1;
+	p = ptc_set32(w->raw.bytes, image->kind);
+	p = ptc_set32(p, (uint32_t)image->machine_pid);
+	p = ptc_set32(p, (uint32_t)image->pid);
+	p = ptc_set32(p, image->continues || done);
+	p = ptc_set64(p, image->offset + done);
+	p = ptc_set64(p, image->vaddr + done);
+	p = ptc_set64(p, image->time_ns);
+	p = set_str(p, image->build_id, image->build_id_bytes);
+	p = set_str(p, image->name, image->name_bytes);
+	p = ptc_set64(p, n);
+	set_bytes(p, n ? image->bytes + done : NULL, n);
+	if (pack_apart(w, head, c.raw_bytes, &stored, e) || append(w, &c, w->stored.bytes, stored, e))
+		return -1;
+	if (w->on_chunk)
+		w->on_chunk(w->arg);
+	return 0;
+}
+
 int ptc_put_image(struct ptc_writer *w, const struct ptc_image *image, struct pt_error *e)
 {
-	uint64_t head = 56 + image->build_id_bytes + (uint64_t)image->name_bytes, done = 0;
 	size_t most = image->kind == PTC_IMAGE_FILE ? FILE_PIECE_MAX : PIECE_MAX;
+	uint64_t done = 0;
 
-	if (head > PTC_CHUNK_MAX / 2 || image->build_id_bytes > 20)
+	if (image_head(image) > PTC_CHUNK_MAX / 2 || image->build_id_bytes > 20)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "an image with too long a name or build id");
 	do {
 		uint64_t left = image->size - done, n = left < most ? left : most;
-		size_t stored = 0;
-		uint8_t *p;
 
-		if (begin(w, head + n, e))
+		if (put_image_piece(w, image, done, n, e))
 			return -1;
-		p = ptc_set32(w->raw.bytes, image->kind);
-		p = ptc_set32(p, (uint32_t)image->machine_pid);
-		p = ptc_set32(p, (uint32_t)image->pid);
-		p = ptc_set32(p, image->continues || done);
-		p = ptc_set64(p, image->offset + done);
-		p = ptc_set64(p, image->vaddr + done);
-		p = ptc_set64(p, image->time_ns);
-		p = set_str(p, image->build_id, image->build_id_bytes);
-		p = set_str(p, image->name, image->name_bytes);
-		p = ptc_set64(p, n);
-		set_bytes(p, n ? image->bytes + done : NULL, n);
-		if (pack_apart(w, head, head + n, &stored, e) ||
-		    append(w, w->stored.bytes, stored, PTC_IMAGE, 0, head + n, 0, e))
-			return -1;
-		if (w->on_chunk)
-			w->on_chunk(w->arg);
 		done += n;
 	} while (done < image->size);
 	return 0;
@@ -663,7 +703,7 @@ int ptc_put_symbols(struct ptc_writer *w, const struct ptc_symbols *symbols, str
 			to = set_bytes(to, string, bytes);
 			name += (uint32_t)bytes;
 		}
-		if (put_chunk(w, PTC_SYMBOLS, 0, size, 0, e))
+		if (put_plain(w, PTC_SYMBOLS, size, e))
 			return -1;
 		first += n;
 	}
@@ -675,7 +715,7 @@ int ptc_put_round(struct ptc_writer *w, uint64_t time_ns, struct pt_error *e)
 	if (begin(w, 8, e))
 		return -1;
 	ptc_set64(w->raw.bytes, time_ns);
-	return put_chunk(w, PTC_ROUND, 0, 8, 0, e);
+	return put_plain(w, PTC_ROUND, 8, e);
 }
 
 uint64_t ptc_writer_bytes(const struct ptc_writer *w)

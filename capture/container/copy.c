@@ -37,25 +37,8 @@ int container_copy_meta(struct ptc_writer *w, const struct ptc_chunk *c, struct 
 static int copy_attr(struct ptc_writer *w, const struct ptc_chunk *c, struct pt_error *e)
 {
 	struct ptc_attr a;
-	uint64_t *ids;
-	char *name;
-	int r;
 
-	if (ptc_parse_attr(c, &a, e) < 0)
-		return -1;
-	ids = malloc((a.count + 1) * sizeof *ids);
-	name = strndup(a.name, a.name_bytes);
-	if (!ids || !name) {
-		r = pt_fail_no_memory(e, NULL);
-	} else {
-		memcpy(ids, a.ids, a.count * sizeof *ids);
-		r = a.machine_pid
-			? ptc_put_guest_attr(w, a.machine_pid, name, a.attr, a.attr_bytes, ids, a.count, e)
-			: ptc_put_attr(w, name, a.attr, a.attr_bytes, ids, a.count, e);
-	}
-	free(ids);
-	free(name);
-	return r;
+	return ptc_parse_attr(c, &a, e) < 0 ? -1 : ptc_put_attr(w, &a, e);
 }
 
 static int copy_symbols(struct ptc_writer *w, const struct ptc_chunk *c, struct pt_error *e)
@@ -90,10 +73,7 @@ int container_copy_chunk(struct ptc_writer *w, const struct ptc_chunk *c, struct
 	case PTC_META: return container_copy_meta(w, c, e);
 	case PTC_STREAM:
 		return ptc_parse_stream(c, &stream, e) < 0 || ptc_put_stream(w, &stream, e) < 0 ? -1 : 0;
-	case PTC_AUX:
-		return ptc_parse_aux(c, &aux, e) < 0 ? -1
-						     : ptc_put_aux(w, c->stream, aux.aux_offset, aux.flags,
-								   aux.time_ns, aux.bytes, aux.size, e);
+	case PTC_AUX: return ptc_parse_aux(c, &aux, e) < 0 ? -1 : ptc_put_aux(w, c->stream, &aux, e);
 	case PTC_ATTR: return copy_attr(w, c, e);
 	case PTC_FORMAT: return ptc_parse_format(c, &format, e) < 0 ? -1 : ptc_put_format(w, &format, e);
 	case PTC_SIDEBAND:

@@ -83,21 +83,12 @@ static int copy_meta(struct merge *m, const struct ptc_chunk *c, int32_t guest, 
 static int copy_attr(struct merge *m, const struct ptc_chunk *c, int32_t guest, struct pt_error *e)
 {
 	struct ptc_attr a;
-	char name[256];
-	uint64_t *ids;
-	int r;
 
 	if (ptc_parse_attr(c, &a, e))
 		return -1;
-	ids = malloc((size_t)a.count * sizeof *ids + 1);
-	if (!ids)
-		return pt_fail_no_memory(e, "ids");
-	memcpy(ids, a.ids, (size_t)a.count * sizeof *ids);
-	snprintf(name, sizeof name, "%.*s", (int)a.name_bytes, a.name);
-	r = ptc_put_guest_attr(m->w, guest ? guest : a.machine_pid, name, a.attr, a.attr_bytes, ids, a.count,
-			       e);
-	free(ids);
-	return r;
+	if (guest)
+		a.machine_pid = guest;
+	return ptc_put_attr(m->w, &a, e);
 }
 
 /* One chunk of a guest's container (guest: its pid), or of the host's (0), whose attrs come behind the guests'. */
@@ -166,8 +157,7 @@ static int copy(struct merge *m, const struct ptc_chunk *c, int32_t guest, uint3
 	case PTC_AUX:
 		if (ptc_parse_aux(c, &aux, e))
 			return -1;
-		return ptc_put_aux(m->w, c->stream, aux.aux_offset, aux.flags, aux.time_ns, aux.bytes,
-				   aux.size, e);
+		return ptc_put_aux(m->w, c->stream, &aux, e);
 	case PTC_ROUND:
 		if (guest)
 			return 0;

@@ -163,6 +163,8 @@ int trim_streams_copy(const struct trim_streams *s, struct ptc_writer *w, const 
 	/* What was lost after the piece was not lost before its end. */
 	if (to < a.aux_offset + a.size)
 		a.flags &= ~(uint64_t)PTC_AUX_TRUNCATED;
-	return ptc_put_aux(w, c->stream, from, a.flags, a.time_ns, a.bytes + (from - a.aux_offset), to - from,
-			   e);
+	a.bytes += from - a.aux_offset;
+	a.aux_offset = from;
+	a.size = to - from;
+	return ptc_put_aux(w, c->stream, &a, e);
 }

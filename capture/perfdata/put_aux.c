@@ -56,11 +56,15 @@ static int copy(struct aux_put *a, struct aux_put_stream *s, const struct aux_pi
 	do {
 		uint64_t n = piece->bytes - done < COPY_BYTES ? piece->bytes - done : COPY_BYTES;
 		bool last = done + n == piece->bytes;
+		struct ptc_aux aux = {.aux_offset = s->end,
+				      .flags =
+					  last ? piece->flags : piece->flags & ~(uint64_t)PTC_AUX_TRUNCATED,
+				      .time_ns = piece->end_ns,
+				      .bytes = a->buffer,
+				      .size = n};
 
 		if (perf_file_read_aux(a->file, piece->part, piece->file_offset + done, a->buffer, n, e) ||
-		    ptc_put_aux(a->w, s->number, s->end,
-				last ? piece->flags : piece->flags & ~(uint64_t)PTC_AUX_TRUNCATED,
-				piece->end_ns, a->buffer, n, e))
+		    ptc_put_aux(a->w, s->number, &aux, e))
 			return -1;
 		done += n;
 		s->end += n;
@@ -222,7 +226,13 @@ int aux_put_sample(struct aux_put *a, const struct ordered_record *r, struct pt_
 	s = sampled_stream(a, &r->stamp, e);
 	if (!s || aux_sample_next(&s->samples, bytes, n, &known, &at, e))
 		return -1;
-	return known == n ? 0
-			  : ptc_put_aux(a->w, s->number, at, PTC_AUX_OVERWRITE, r->stamp.time_ns,
-					bytes + known, n - known, e);
+	if (known == n)
+		return 0;
+	return ptc_put_aux(a->w, s->number,
+			   &(struct ptc_aux){.aux_offset = at,
+					     .flags = PTC_AUX_OVERWRITE,
+					     .time_ns = r->stamp.time_ns,
+					     .bytes = bytes + known,
+					     .size = n - known},
+			   e);
 }

@@ -48,10 +48,13 @@ int perf_put_init(struct perf_put *s, struct ptc_writer *w, const struct perf_de
 		const struct perf_file_event *ev = &d->events[i];
 		int32_t machine = ev->machine_pid ? ev->machine_pid : machine_pid;
 		char made_up[64];
+		struct ptc_attr put;
 
 		make_name(d, &ev->attr, made_up);
-		if (ptc_put_guest_attr(w, machine, ev->name[0] ? ev->name : made_up, &ev->attr, ev->attr.size,
-				       ev->ids, ev->id_count, e))
+		put = ptc_host_attr(ev->name[0] ? ev->name : made_up, &ev->attr, ev->attr.size, ev->ids,
+				    ev->id_count);
+		put.machine_pid = machine;
+		if (ptc_put_attr(w, &put, e))
 			return -1;
 		s->attr_of[i] = (*next_attr)++;
 		s->shape_of[i] = s->attr_of[first_of_shape(d, i)];

@@ -107,7 +107,9 @@ static int put_pieces(struct reader *readers, size_t count, const struct perf_fi
 			if (ptc_put_round(w, round_ns, e))
 				return -1;
 		}
-		if (ptc_put_aux(w, (uint32_t)oldest + 1, r->offset, 0, 0, r->bytes, r->piece, e) ||
+		if (ptc_put_aux(
+			w, (uint32_t)oldest + 1,
+			&(struct ptc_aux){.aux_offset = r->offset, .bytes = r->bytes, .size = r->piece}, e) ||
 		    next_piece(r, clock, e))
 			return -1;
 	}

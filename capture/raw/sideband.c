@@ -39,8 +39,9 @@ int sideband_put_attr(struct ptc_writer *w, struct pt_error *e)
 				       .comm_exec = 1,
 				       .task = 1,
 				       .sample_id_all = 1};
+	struct ptc_attr put = ptc_host_attr("dummy:u", &attr, sizeof attr, &id, 1);
 
-	return ptc_put_attr(w, "dummy:u", &attr, sizeof attr, &id, 1, e);
+	return ptc_put_attr(w, &put, e);
 }
 
 /* Appends a zeroed record with that many bytes between header and trailer; NULL: no memory. */

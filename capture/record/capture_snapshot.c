@@ -7,10 +7,12 @@ static int put_ring(struct capture *c, size_t i, struct pt_error *e)
 	struct hw_snapshot_piece p = hw_snapshot_take(&c->snapshots[i], &r->ring);
 
 	while (p.bytes) {
-		const uint8_t *bytes;
-		uint64_t n = hw_ring_aux(&r->ring, p.from, p.bytes, &bytes);
+		struct ptc_aux aux = {
+		    .aux_offset = p.offset, .flags = PTC_AUX_OVERWRITE, .time_ns = capture_now_ns(c)};
+		uint64_t n = hw_ring_aux(&r->ring, p.from, p.bytes, &aux.bytes);
 
-		if (ptc_put_aux(c->w, r->stream, p.offset, PTC_AUX_OVERWRITE, capture_now_ns(c), bytes, n, e))
+		aux.size = n;
+		if (ptc_put_aux(c->w, r->stream, &aux, e))
 			return -1;
 		c->drain.aux_bytes += n;
 		p.from += n;

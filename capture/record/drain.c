@@ -17,16 +17,16 @@ static int put_piece(struct hw_drain *d, struct hw_drain_ring *r, struct ptc_aux
 		     uint64_t to, const struct hw_aux_record *a, struct pt_error *e)
 {
 	do {
-		const uint8_t *bytes;
-		uint64_t n = hw_drain_next_aux(d, r, to - r->taken, &bytes), flags = a ? a->flags : 0,
-			 time_ns = a ? a->time_ns : 0;
+		struct ptc_aux aux = {
+		    .aux_offset = r->taken, .flags = a ? a->flags : 0, .time_ns = a ? a->time_ns : 0};
+		uint64_t n = hw_drain_next_aux(d, r, to - r->taken, &aux.bytes);
 
+		aux.size = n;
 		/* The loss is after the record's last byte. */
 		if (a && r->taken + n != a->offset + a->size)
-			flags &= ~(uint64_t)PERF_AUX_FLAG_TRUNCATED;
-		if (aux_writer
-			? ptc_aux_writer_put(aux_writer, r->stream, r->taken, flags, time_ns, bytes, n, e)
-			: ptc_put_aux(d->w, r->stream, r->taken, flags, time_ns, bytes, n, e))
+			aux.flags &= ~(uint64_t)PERF_AUX_FLAG_TRUNCATED;
+		if (aux_writer ? ptc_aux_writer_put(aux_writer, r->stream, &aux, e)
+			       : ptc_put_aux(d->w, r->stream, &aux, e))
 			return -1;
 		__atomic_fetch_add(&d->aux_bytes, n, __ATOMIC_RELAXED);
 		hw_drain_aux_taken(d, r, n);

@@ -173,8 +173,13 @@ int hw_drain_samples(struct hw_drain *d, struct pt_error *e)
 		r = &d->rings[w.ring];
 		if (aux_sample_next(&r->samples, bytes, w.bytes, &known, &offset, e))
 			return -1;
-		if (known < w.bytes && ptc_put_aux(d->w, r->stream, offset, PTC_AUX_OVERWRITE, w.time_ns,
-						   bytes + known, w.bytes - known, e))
+		if (known < w.bytes && ptc_put_aux(d->w, r->stream,
+						   &(struct ptc_aux){.aux_offset = offset,
+								     .flags = PTC_AUX_OVERWRITE,
+								     .time_ns = w.time_ns,
+								     .bytes = bytes + known,
+								     .size = w.bytes - known},
+						   e))
 			return -1;
 		d->aux_bytes += w.bytes - known;
 	}

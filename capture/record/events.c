@@ -129,6 +129,7 @@ static int declare_attrs(const struct hw_events *ev, struct ptc_writer *w, struc
 
 	for (uint32_t a = 0; a < ev->attr_count && r == 0; a++) {
 		const struct hw_event_attr *attr = &ev->attrs[a];
+		struct ptc_attr put;
 		uint32_t n = 0;
 
 		for (size_t i = 0; i < ev->count; i++)
@@ -137,7 +138,8 @@ static int declare_attrs(const struct hw_events *ev, struct ptc_writer *w, struc
 		if (attr->kind == HW_EVENT_SIDEBAND)
 			ret->sideband_attr = a;
 		ret->sample_types[a] = attr->attr.sample_type;
-		r = ptc_put_attr(w, attr->name, &attr->attr, sizeof attr->attr, ids, n, e);
+		put = ptc_host_attr(attr->name, &attr->attr, sizeof attr->attr, ids, n);
+		r = ptc_put_attr(w, &put, e);
 	}
 	free(ids);
 	return r;

@@ -29,9 +29,15 @@ uint64_t step_now_ns(const struct step *s)
 	return pt_model_tsc(&s->model) * (1000000000 / (PT_MODEL_TSC_HZ / 2)) / 2;
 }
 
+static int put_attr(struct step *s, const char *name, const struct perf_event_attr *attr, uint64_t id)
+{
+	struct ptc_attr put = ptc_host_attr(name, attr, sizeof *attr, &id, 1);
+
+	return ptc_put_attr(s->w, &put, s->e);
+}
+
 int step_attrs(struct step *s, const char *command)
 {
-	static const uint64_t ids[2] = {1, SIDEBAND_ID};
 	struct perf_event_attr a = {
 	    .size = sizeof a, .type = 8, .config = s->options->config, .sample_period = 1};
 
@@ -40,12 +46,12 @@ int step_attrs(struct step *s, const char *command)
 	    PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
 	a.read_format = PERF_FORMAT_ID;
 	a.disabled = a.inherit = a.exclude_kernel = a.exclude_hv = a.enable_on_exec = a.sample_id_all = 1;
-	if (ptc_put_attr(s->w, "intel_pt//u", &a, sizeof a, &ids[0], 1, s->e) < 0)
+	if (put_attr(s, "intel_pt//u", &a, 1) < 0)
 		return -1;
 	a.type = PERF_TYPE_SOFTWARE;
 	a.config = PERF_COUNT_SW_DUMMY;
 	a.mmap = a.mmap2 = a.comm = a.comm_exec = a.task = a.context_switch = 1;
-	return ptc_put_attr(s->w, "dummy:u", &a, sizeof a, &ids[1], 1, s->e);
+	return put_attr(s, "dummy:u", &a, SIDEBAND_ID);
 }
 
 /* ---- Records ---------------------------------------------------------------------------------------- */
@@ -402,7 +408,12 @@ void step_put_aux(struct step *s, struct step_thread *t)
 		}
 		t->stream = (uint32_t)number;
 	}
-	if (ptc_put_aux(s->w, t->stream, t->aux_offset, 0, step_now_ns(s), e->bytes, e->size, s->e) < 0)
+	if (ptc_put_aux(s->w, t->stream,
+			&(struct ptc_aux){.aux_offset = t->aux_offset,
+					  .time_ns = step_now_ns(s),
+					  .bytes = e->bytes,
+					  .size = e->size},
+			s->e) < 0)
 		step_fail(s);
 	t->aux_offset += e->size;
 	e->size = 0;

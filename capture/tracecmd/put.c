@@ -98,12 +98,12 @@ static int put_attr(struct dat_put *p, const struct dat_source *s, uint32_t id, 
 					 .format = f->text,
 					 .format_bytes = (uint32_t)strlen(f->text)};
 	char name[256];
-	int r;
+	struct ptc_attr put;
 
 	snprintf(name, sizeof name, "%s:%s", f->system, f->name);
-	r = s->machine_pid ? ptc_put_guest_attr(p->w, s->machine_pid, name, &a, sizeof a, &sample_id, 1, e)
-			   : ptc_put_attr(p->w, name, &a, sizeof a, &sample_id, 1, e);
-	return r ? -1 : ptc_put_format(p->w, &t, e);
+	put = ptc_host_attr(name, &a, sizeof a, &sample_id, 1);
+	put.machine_pid = s->machine_pid;
+	return ptc_put_attr(p->w, &put, e) || ptc_put_format(p->w, &t, e) ? -1 : 0;
 }
 
 /* The event's sample id. Its attr and format are written when it is met first. */

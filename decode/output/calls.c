@@ -4,15 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/code/huge_pages.h"
+#include "decode/output/call_paths.h"
 
-#define NO_PATH	   UINT32_MAX /* there are too many: this one's, and those of its callees, have no number */
-#define FRAMES_MAX 16384      /* deeper recursion is not followed: the bottom is dropped */
+#define FRAMES_MAX 16384 /* deeper recursion is not followed: the bottom is dropped */
 
 struct frame {
 	uint64_t ret; /* where a return leads to; 0: the bottom */
 	uint64_t tsc, branch, insns, branches, cycles;
-	uint32_t call_path; /* or NO_PATH */
+	uint32_t call_path; /* or PT_NO_CALL_PATH */
 	uint32_t parent, symbol;
 	uint64_t ip;	/* what call_path was looked up by */
 	uint16_t flags; /* PTR_CALL_* */
@@ -36,22 +35,10 @@ struct stack {
 	bool has_cyc;
 };
 
-/*
- * Of the call path tree, in an open hash with the key in the slot: one cache miss per lookup. A
- * function is known by its symbol; code without one by the address that was called.
- */
-struct node {
-	uint64_t what;
-	uint32_t parent, number;
-};
-#define A_SYMBOL ((uint64_t)1 << 62) /* in `what`: no address has only this one of its upper bits */
-
 struct pt_calls {
 	struct pt_emit *emit;
 	struct stack *stacks, *last;
-	struct node *nodes; /* an open hash */
-	uint32_t mask, count;
-	bool full; /* and an error row says so */
+	struct pt_call_paths *paths;
 	/* ip to symbol, for calls' targets: a small cache. */
 	struct {
 		uint64_t ip;
@@ -67,9 +54,8 @@ struct pt_calls *pt_calls_create(struct pt_emit *emit)
 	if (!c)
 		return NULL;
 	c->emit = emit;
-	c->mask = (1u << 12) - 1;
-	c->nodes = pt_table_create((size_t)c->mask + 1, sizeof *c->nodes);
-	if (!c->nodes) {
+	c->paths = pt_call_paths_create(emit);
+	if (!c->paths) {
 		free(c);
 		return NULL;
 	}
@@ -87,78 +73,8 @@ void pt_calls_destroy(struct pt_calls *c)
 		free(st->frames);
 		free(st);
 	}
-	free(c->nodes);
+	pt_call_paths_destroy(c->paths);
 	free(c);
-}
-
-static uint32_t hash(uint32_t parent, uint64_t what)
-{
-	uint64_t x = what * 0x9e3779b97f4a7c15u + parent * 0xc2b2ae3d27d4eb4fu;
-
-	return (uint32_t)(x >> 32);
-}
-
-static void insert(struct node *nodes, uint32_t mask, const struct node *n)
-{
-	uint32_t i = hash(n->parent, n->what) & mask;
-
-	while (nodes[i].number)
-		i = (i + 1) & mask;
-	nodes[i] = *n;
-}
-
-static bool grow(struct pt_calls *c)
-{
-	uint32_t mask = c->mask * 2 + 1;
-	struct node *nodes = pt_table_create((size_t)mask + 1, sizeof *nodes);
-
-	if (!nodes) {
-		pt_emit_no_memory(c->emit, "the call stacks");
-		return false;
-	}
-	for (uint32_t i = 0; i <= c->mask; i++)
-		if (c->nodes[i].number)
-			insert(nodes, mask, &c->nodes[i]);
-	free(c->nodes);
-	c->nodes = nodes;
-	c->mask = mask;
-	return true;
-}
-
-static void too_many(struct pt_calls *c)
-{
-	if (!c->full)
-		pt_emit_error(
-		    c->emit, 0, -1, PTR_NO_TSC, "call paths",
-		    "there are more call paths than --memory has room for: calls of further ones have none");
-	c->full = true;
-}
-
-/* The call path's number. */
-static uint32_t call_path(struct pt_calls *c, uint32_t parent, uint32_t symbol, uint64_t ip)
-{
-	struct ptr_call_path r = {.parent = parent, .symbol = symbol, .ip = ip};
-	struct node n = {.parent = parent, .what = symbol ? A_SYMBOL | symbol : ip};
-	uint32_t i;
-
-	if (parent == NO_PATH)
-		return NO_PATH;
-	for (i = hash(parent, n.what) & c->mask; c->nodes[i].number; i = (i + 1) & c->mask)
-		if (c->nodes[i].parent == parent && c->nodes[i].what == n.what)
-			return c->nodes[i].number;
-	if (c->emit->failed)
-		return 0;
-	if (c->count >= c->emit->call_paths) {
-		too_many(c);
-		return NO_PATH;
-	}
-	n.number = pt_emit_put(c->emit, ptr_put_call_path(c->emit->writer, &r, &c->emit->error));
-	if (!n.number)
-		return 0;
-	if (c->count++ > c->mask / 2 && !grow(c))
-		return 0;
-	insert(c->nodes, c->mask, &n);
-	return n.number;
 }
 
 static struct stack *stack_of(struct pt_calls *c, const struct pt_emit_stream *s, const struct pt_task *task)
@@ -211,7 +127,7 @@ static void pop(struct pt_calls *c, struct stack *st, const struct now *now, uin
 {
 	struct frame *f = &st->frames[--st->depth];
 	struct ptr_call r = {.thread = st->thread,
-			     .call_path = f->call_path == NO_PATH ? 0 : f->call_path,
+			     .call_path = f->call_path == PT_NO_CALL_PATH ? 0 : f->call_path,
 			     .call_tsc = f->tsc,
 			     .return_tsc = now->tsc,
 			     .call_branch = f->branch,
@@ -228,41 +144,53 @@ static void pop(struct pt_calls *c, struct stack *st, const struct now *now, uin
 		c->emit->failed = true;
 }
 
-static void push(struct pt_calls *c, struct stack *st, const struct now *now, uint64_t ret, uint32_t symbol,
-		 uint64_t ip, uint32_t flags)
+/* Room for a frame more. False: no memory. */
+static bool grow(struct pt_calls *c, struct stack *st)
+{
+	uint32_t room = st->room ? st->room * 2 : 64;
+	struct frame *frames;
+
+	if (room > FRAMES_MAX) { /* endless recursion: the bottom half is dropped */
+		uint32_t keep = st->depth / 2;
+
+		memmove(st->frames, st->frames + (st->depth - keep), keep * sizeof *st->frames);
+		st->depth = keep;
+		return true;
+	}
+	frames = realloc(st->frames, room * sizeof *frames);
+	if (!frames) {
+		pt_emit_no_memory(c->emit, "the call stacks");
+		return false;
+	}
+	memset(frames + st->room, 0, (room - st->room) * sizeof *frames);
+	st->frames = frames;
+	st->room = room;
+	return true;
+}
+
+/* What is called, and where it returns to (0: a bottom). */
+struct callee {
+	uint64_t ret, ip;
+	uint32_t symbol; /* 0 unknown */
+};
+
+static void push(struct pt_calls *c, struct stack *st, const struct now *now, struct callee to,
+		 uint32_t flags)
 {
 	uint32_t parent = st->depth ? st->frames[st->depth - 1].call_path : base_path(c, st, now);
 	struct frame *f;
 
-	if (st->depth == st->room) {
-		uint32_t room = st->room ? st->room * 2 : 64;
-		struct frame *frames;
-
-		if (room > FRAMES_MAX) { /* drop the bottom half: endless recursion */
-			uint32_t keep = st->depth / 2;
-
-			memmove(st->frames, st->frames + (st->depth - keep), keep * sizeof *st->frames);
-			st->depth = keep;
-		} else {
-			frames = realloc(st->frames, room * sizeof *frames);
-			if (!frames) {
-				pt_emit_no_memory(c->emit, "the call stacks");
-				return;
-			}
-			memset(frames + st->room, 0, (room - st->room) * sizeof *frames);
-			st->frames = frames;
-			st->room = room;
-		}
-	}
+	if (st->depth == st->room && !grow(c, st))
+		return;
 	f = &st->frames[st->depth++];
 	/* What was called last from here is often called again. */
-	if (!f->call_path || f->parent != parent || f->symbol != symbol || f->ip != ip) {
-		f->call_path = call_path(c, parent, symbol, ip);
+	if (!f->call_path || f->parent != parent || f->symbol != to.symbol || f->ip != to.ip) {
+		f->call_path = pt_call_path(c->paths, parent, to.symbol, to.ip);
 		f->parent = parent;
-		f->symbol = symbol;
-		f->ip = ip;
+		f->symbol = to.symbol;
+		f->ip = to.ip;
 	}
-	f->ret = ret;
+	f->ret = to.ret;
 	f->tsc = now->tsc;
 	f->branch = now->branch;
 	f->insns = now->insns;
@@ -289,7 +217,7 @@ static uint32_t symbol_at(struct pt_calls *c, struct pt_code *code, uint64_t ip,
 	return c->symbols[i].symbol;
 }
 
-/* Back to the frame whose caller goes on at `to`. False when there is none. */
+/* Back to the frame that returns to `to`. False when there is none. */
 static bool unwind(struct pt_calls *c, struct stack *st, const struct now *now, uint64_t to)
 {
 	uint32_t i = st->depth;
@@ -333,7 +261,7 @@ static void count_cycles(struct stack *st, const struct pt_emit_stream *s)
 
 static void bottom(struct pt_calls *c, struct stack *st, const struct now *now, uint32_t symbol, uint64_t ip)
 {
-	push(c, st, now, 0, symbol, ip, PTR_CALL_NO_CALL);
+	push(c, st, now, (struct callee){0, ip, symbol}, PTR_CALL_NO_CALL);
 }
 
 /* The stack that the stream runs on now. */
@@ -412,11 +340,11 @@ static void resumed(struct pt_calls *c, struct stack *st, const struct now *now,
 	if (st->depth == 0)
 		bottom(c, st, now, symbol, to);
 	else if (to != st->resume && st->resume && !unwind(c, st, now, to))
-		push(c, st, now, st->resume, symbol, to, 0);
+		push(c, st, now, (struct callee){st->resume, to, symbol}, 0);
 	st->resume = 0;
 }
 
-/* begins: the symbol whose first instruction is returned to, 0 none. */
+/* begins: the symbol of which the first instruction is returned to, 0 none. */
 static void returned(struct pt_calls *c, struct stack *st, const struct now *now, struct pt_code *code,
 		     uint64_t to, uint32_t begins)
 {
@@ -431,7 +359,8 @@ static void returned(struct pt_calls *c, struct stack *st, const struct now *now
 		bottom(c, st, now, symbol_at(c, code, to, NULL), to);
 	} else if (
 	    begins) { /* the address was put there to be jumped to: a retpoline, a signal's trampoline */
-		push(c, st, now, st->frames[st->depth - 1].ret, begins, to, PTR_CALL_NON_CALL);
+		push(c, st, now, (struct callee){st->frames[st->depth - 1].ret, to, begins},
+		     PTR_CALL_NON_CALL);
 	}
 }
 
@@ -473,7 +402,7 @@ static void returned_from_kernel(struct pt_calls *c, struct stack *st, const str
 		if (st->depth == 1 && !first)
 			unwind_all(c, st, now);
 		if (st->depth)
-			push(c, st, now, ret, symbol, to, 0);
+			push(c, st, now, (struct callee){ret, to, symbol}, 0);
 		else
 			bottom(c, st, now, symbol, to);
 	}
@@ -582,12 +511,13 @@ static void find_roles(struct pt_calls *c, struct pt_path *path)
 static void apply(struct pt_calls *c, struct stack *st, const struct now *now, const struct pt_edge *edge)
 {
 	struct pt_code *code = c->emit->graph->codes[edge->code];
+	struct callee callee = {edge->from + edge->bytes, edge->to, edge->symbol};
 
 	switch ((enum role)edge->role) {
-	case ROLE_CALL: push(c, st, now, edge->from + edge->bytes, edge->symbol, edge->to, 0); break;
+	case ROLE_CALL: push(c, st, now, callee, 0); break;
 	case ROLE_RET: returned(c, st, now, code, edge->to, edge->symbol); break;
 	case ROLE_ENTER:
-		push(c, st, now, edge->from + edge->bytes, edge->symbol, edge->to, 0);
+		push(c, st, now, callee, 0);
 		if (st->depth)
 			st->frames[st->depth - 1].entered = true;
 		break;
@@ -597,9 +527,10 @@ static void apply(struct pt_calls *c, struct stack *st, const struct now *now, c
 			bottom(c, st, now, symbol_at(c, code, edge->to, NULL), edge->to);
 		break;
 	case ROLE_TAIL:
-		if (st->depth)
-			push(c, st, now, st->frames[st->depth - 1].ret, edge->symbol, edge->to,
-			     PTR_CALL_NON_CALL);
+		if (st->depth) {
+			callee.ret = st->frames[st->depth - 1].ret;
+			push(c, st, now, callee, PTR_CALL_NON_CALL);
+		}
 		break;
 	case ROLE_BEGIN: resumed(c, st, now, code, edge->to); break;
 	case ROLE_END:

@@ -2,20 +2,23 @@
 #include "decode/output/definitions.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "decode/output/text_runs.h"
+#include "schema/array.h"
+#include "schema/hash.h"
 
-struct named { /* a symbol or (name NULL) file with its record number */
+/* A symbol or, with index NO_SYMBOL, a file, and its record number. */
+struct name {
 	const void *file;
 	uint64_t start;
 	uint32_t index, number;
 };
+#define NO_SYMBOL UINT32_MAX
 
-/* Open addressing with the key in the slot: it is asked for each new edge. */
 struct pt_names {
-	struct named *slots;
-	uint32_t mask, count;
+	struct pt_hash hash;
+	struct name *items; /* number n of the hash is items[n - 1] */
+	size_t count, room;
 };
 
 uint32_t pt_emit_put(struct pt_emit *m, int64_t number)
@@ -37,90 +40,98 @@ void pt_emit_no_memory(struct pt_emit *m, const char *what)
 int pt_emit_names_init(struct pt_emit *m, struct pt_error *e)
 {
 	m->names = calloc(1, sizeof *m->names);
-	if (m->names) {
-		m->names->mask = (1u << 10) - 1;
-		m->names->slots = calloc(m->names->mask + 1, sizeof *m->names->slots);
-	}
-	return m->names && m->names->slots ? 0 : pt_fail_no_memory(e, "the records");
+	if (!m->names)
+		return pt_fail_no_memory(e, "the records");
+	return pt_hash_init(&m->names->hash, 10, e);
 }
 
 void pt_emit_names_deinit(struct pt_emit *m)
 {
-	if (m->names)
-		free(m->names->slots);
+	if (!m->names)
+		return;
+	pt_hash_deinit(&m->names->hash);
+	free(m->names->items);
 	free(m->names);
 	m->names = NULL;
 }
 
-static uint32_t slot(const struct pt_names *n, const void *file, uint64_t start, uint32_t index)
+static uint64_t name_key(const void *file, uint64_t start, uint32_t index)
 {
-	uint64_t x = ((uintptr_t)file + start) * 0x9e3779b97f4a7c15u + index;
-	uint32_t i = (uint32_t)(x >> 32) & n->mask;
-
-	while (n->slots[i].number &&
-	       (n->slots[i].file != file || n->slots[i].start != start || n->slots[i].index != index))
-		i = (i + 1) & n->mask;
-	return i;
+	return pt_hash_mix((uintptr_t)file + start) + index;
 }
 
-static void name_add(struct pt_emit *m, const void *file, uint64_t start, uint32_t index, uint32_t number)
+static uint64_t key_of_name(const void *items, uint32_t n)
 {
-	struct pt_names *n = m->names;
+	const struct name *name = (const struct name *)items + (n - 1);
 
-	if (!number)
-		return;
-	if (n->count++ > n->mask / 2) {
-		struct pt_names bigger = {.mask = n->mask * 4 + 3};
+	return name_key(name->file, name->start, name->index);
+}
 
-		bigger.slots = calloc((size_t)bigger.mask + 1, sizeof *bigger.slots);
-		if (!bigger.slots) {
-			pt_emit_no_memory(m, "the symbols");
-			return;
-		}
-		for (uint32_t i = 0; i <= n->mask; i++) {
-			const struct named *s = &n->slots[i];
+/* The record number of a name, 0 when it has none. */
+static uint32_t name_find(const struct pt_names *names, const void *file, uint64_t start, uint32_t index)
+{
+	const struct pt_hash *h = &names->hash;
+	uint32_t n;
 
-			if (s->number)
-				bigger.slots[slot(&bigger, s->file, s->start, s->index)] = *s;
-		}
-		bigger.count = n->count;
-		free(n->slots);
-		*n = bigger;
+	for (uint32_t i = pt_hash_first(h, name_key(file, start, index)); (n = h->slots[i]);
+	     i = pt_hash_next(h, i)) {
+		const struct name *name = &names->items[n - 1];
+
+		if (name->file == file && name->start == start && name->index == index)
+			return name->number;
 	}
-	n->slots[slot(n, file, start, index)] =
-	    (struct named){.file = file, .start = start, .index = index, .number = number};
+	return 0;
+}
+
+static void name_add(struct pt_emit *m, const struct name *name)
+{
+	struct pt_names *names = m->names;
+
+	if (!name->number)
+		return;
+	if (pt_array_grow(&names->items, names->count, &names->room, NULL) < 0) {
+		pt_emit_no_memory(m, "the symbols");
+		return;
+	}
+	names->items[names->count++] = *name;
+	if (pt_hash_insert(&names->hash, name_key(name->file, name->start, name->index),
+			   (uint32_t)names->count, key_of_name, names->items, NULL) < 0)
+		pt_emit_no_memory(m, "the symbols");
 }
 
 static uint32_t dso(struct pt_emit *m, const struct img_file *file)
 {
 	struct ptr_dso r = {.name = img_file_name(file), .build_id = img_file_build_id(file)};
-	uint32_t i = slot(m->names, file, 0, UINT32_MAX), number = m->names->slots[i].number;
+	struct name name = {.file = file, .index = NO_SYMBOL};
+	uint32_t number = name_find(m->names, file, 0, NO_SYMBOL);
 
 	if (number)
 		return number;
-	number = pt_emit_put(m, ptr_put_dso(m->writer, &r, &m->error));
-	name_add(m, file, 0, UINT32_MAX, number);
-	return number;
+	name.number = pt_emit_put(m, ptr_put_dso(m->writer, &r, &m->error));
+	name_add(m, &name);
+	return name.number;
 }
 
 uint32_t pt_emit_symbol(struct pt_emit *m, struct img_space *space, uint64_t ip)
 {
 	struct img_symbol sym;
 	struct ptr_symbol r;
-	uint32_t i, number;
+	struct name name;
+	uint32_t number;
 
 	if (m->failed || img_space_symbol(space, ip, &sym) < 0)
 		return 0;
-	i = slot(m->names, sym.file, sym.start, sym.index);
-	if (m->names->slots[i].number)
-		return m->names->slots[i].number;
+	number = name_find(m->names, sym.file, sym.start, sym.index);
+	if (number)
+		return number;
 	r = (struct ptr_symbol){
 	    .dso = dso(m, sym.file), .start = sym.start, .end = sym.end, .name = sym.name};
 	if (m->failed)
 		return 0;
-	number = pt_emit_put(m, ptr_put_symbol(m->writer, &r, &m->error));
-	name_add(m, sym.file, sym.start, sym.index, number);
-	return number;
+	name = (struct name){.file = sym.file, .start = sym.start, .index = sym.index};
+	name.number = pt_emit_put(m, ptr_put_symbol(m->writer, &r, &m->error));
+	name_add(m, &name);
+	return name.number;
 }
 
 uint32_t pt_emit_machine(struct pt_emit *m, struct pt_machine *machine)

@@ -35,7 +35,7 @@ struct pt_branch_line {
 };
 
 struct pt_error_line {
-	const struct pt_task *task; /* NULL: nobody's, or unknown */
+	const struct pt_task *task; /* NULL: of none, or unknown */
 	int32_t cpu;		    /* -1: of none */
 	uint64_t ip;		    /* 0 unknown */
 	uint64_t aux_offset;	    /* PTR_UNKNOWN: of no stream */
@@ -70,8 +70,8 @@ struct pt_emit {
 /* A stream's: the output_arg of its flow. */
 struct pt_emit_stream {
 	struct pt_emit *emit;
-	struct pt_machine *machine; /* whose code runs now */
-	struct pt_task *task;	    /* who runs now, in the host or in the guest; NULL unknown */
+	struct pt_machine *machine; /* that runs now */
+	struct pt_task *task;	    /* that runs now, in the host or in the guest; NULL unknown */
 	struct pt_task *host_task;  /* the host's thread: a guest's vCPU thread; NULL unknown */
 	int32_t vcpu;		    /* -1: in the host, or unknown */
 	uint32_t thread, slice;	    /* record numbers, 0 none */
@@ -82,7 +82,7 @@ struct pt_emit_stream {
 	bool has_cyc;
 	struct pt_emulated emulated;
 	enum { PT_SEEN, PT_MISSED_CODE, PT_MISSED } missed; /* since its last slice */
-	const struct pt_machine *missed_machine;	    /* PT_MISSED_CODE: whose */
+	const struct pt_machine *missed_machine;	    /* PT_MISSED_CODE: of this machine */
 	bool unwanted;					    /* not even VM entries and exits are reported */
 	struct ptr_error pending; /* held until it is known when execution is seen again */
 	bool has_pending;
@@ -93,7 +93,7 @@ struct pt_emit_stream {
  * 0 when it is unknown, and after a failure, which is kept in m->failed and m->error.
  */
 uint32_t pt_emit_machine(struct pt_emit *m, struct pt_machine *machine);
-/* A task whose name has changed gets another THREAD. */
+/* A task gets another THREAD when its name has changed. */
 uint32_t pt_emit_thread(struct pt_emit *m, struct pt_task *task);
 /* The symbol at ip in space. */
 uint32_t pt_emit_symbol(struct pt_emit *m, struct img_space *space, uint64_t ip);

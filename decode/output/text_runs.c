@@ -12,9 +12,40 @@ struct pt_text_runs {
 	struct ptr_times *times;
 };
 
-/* In own.u64 of a held run: what its lines say. */
-enum { PATH, WHO, CPU, COMM, ERROR_KIND = COMM + 2, ERROR_IP, ERROR_OFFSET, ERROR_MESSAGE };
-/* ERROR_KIND is "KIND\0MESSAGE", which is the held run's, and ERROR_MESSAGE points into it. */
+/* What the lines of a run, or the line of an error, say: kept in the held run's own. */
+struct held_text {
+	bool has_task;
+	int32_t pid, tid, cpu;
+	char comm[sizeof((struct pt_task *)0)->comm];
+	uint32_t path, repeats; /* of a run */
+	struct {
+		char *kind; /* NULL: it is a run. Allocated; the message follows in the same memory */
+		const char *message; /* NULL: it is a run */
+		uint64_t ip, aux_offset;
+	} error;
+};
+_Static_assert(sizeof(struct held_text) <= sizeof(((struct ptr_timed_run *)0)->own), "it fits");
+
+static struct held_text text_of(const struct ptr_timed_run *r)
+{
+	struct held_text x;
+
+	memcpy(&x, &r->own, sizeof x);
+	return x;
+}
+
+static struct held_text text_by(const struct pt_task *task, int32_t cpu)
+{
+	struct held_text x = {.cpu = cpu};
+
+	if (task) {
+		x.has_task = true;
+		x.pid = task->pid;
+		x.tid = task->tid;
+		memcpy(x.comm, task->comm, sizeof x.comm);
+	}
+	return x;
+}
 
 struct pt_text_runs *pt_text_runs_create(const struct pt_graph *graph, const struct pt_text *text)
 {
@@ -39,61 +70,53 @@ void pt_text_runs_destroy(struct pt_text_runs *t)
 		return;
 	ptr_times_settle(t->times);
 	while ((r = ptr_times_next(t->times)))
-		free(r->own.p[ERROR_KIND]);
+		free(text_of(r).error.kind);
 	ptr_times_destroy(t->times);
 	free(t);
 }
 
-static void set_who(struct ptr_timed_run *r, const struct pt_task *task, int32_t cpu)
-{
-	r->own.u64[WHO] = task ? (uint32_t)task->pid | (uint64_t)(uint32_t)task->tid << 32 : UINT64_MAX;
-	r->own.u64[CPU] = (uint32_t)cpu;
-	if (task)
-		memcpy(&r->own.u64[COMM], task->comm, sizeof task->comm);
-}
-
-static void print_error(struct pt_text_runs *t, const struct ptr_timed_run *r, const struct pt_task *task)
+static void print_error(struct pt_text_runs *t, const struct held_text *x, const struct pt_task *task)
 {
 	struct pt_error_line line = {.task = task,
-				     .cpu = (int32_t)r->own.u64[CPU],
-				     .ip = r->own.u64[ERROR_IP],
-				     .aux_offset = r->own.u64[ERROR_OFFSET],
-				     .kind = r->own.p[ERROR_KIND],
-				     .message = r->own.p[ERROR_MESSAGE]};
+				     .cpu = x->cpu,
+				     .ip = x->error.ip,
+				     .aux_offset = x->error.aux_offset,
+				     .kind = x->error.kind,
+				     .message = x->error.message};
 
 	if (t->text->error)
 		t->text->error(t->text->arg, &line);
-	free(r->own.p[ERROR_KIND]);
+	free(x->error.kind);
 }
 
-/* The branches of a path, so often in a row. */
-static void print_run(struct pt_text_runs *t, const struct ptr_timed_run *r, const struct pt_task *task)
+/* The branches of a path, as often as it was repeated. */
+static void print_run(struct pt_text_runs *t, const struct ptr_timed_run *r, const struct held_text *x,
+		      const struct pt_task *task)
 {
-	const struct pt_path *path = &t->graph->paths[(uint32_t)r->own.u64[PATH]];
-	uint32_t repeats = r->own.u64[PATH] >> 32;
+	const struct pt_path *path = &t->graph->paths[x->path];
 	bool exact = r->timing == PTR_TIME_EXACT;
 	struct pt_branch_line line = {.task = task,
-				      .cpu = (int32_t)r->own.u64[CPU],
+				      .cpu = x->cpu,
 				      .tsc = r->tsc_est,
 				      .tsc_lo = r->tsc,
 				      .tsc_hi = exact ? r->tsc : r->tsc_end,
 				      .exact = exact};
 	double per_insn = r->insns_next ? (double)(r->tsc_next - r->tsc_est) / (double)r->insns_next : 0;
-	uint64_t x = 0;
+	uint64_t insns = 0; /* since the first branch */
 
-	for (uint32_t n = 0; n < repeats; n++) {
+	for (uint32_t n = 0; n < x->repeats; n++) {
 		for (uint32_t i = 0; i < path->count; i++) {
 			line.edge = &t->graph->edges[t->graph->path_edges[path->first + i]];
 			line.insns = t->graph->path_insns[path->first + i];
 			if (n || i) {
-				x += line.insns;
-				line.tsc = r->tsc_est + (uint64_t)((double)x * per_insn);
+				insns += line.insns;
+				line.tsc = r->tsc_est + (uint64_t)((double)insns * per_insn);
 				line.tsc_hi = r->tsc_end;
 				line.exact = false;
 			}
 			t->text->branch(t->text->arg, &line);
 		}
-		x += path->tail_insns;
+		insns += path->tail_insns;
 	}
 }
 
@@ -102,15 +125,14 @@ static void print(struct pt_text_runs *t)
 	const struct ptr_timed_run *r;
 
 	while ((r = ptr_times_next(t->times))) {
-		struct pt_task who = {.pid = (int32_t)r->own.u64[WHO],
-				      .tid = (int32_t)(r->own.u64[WHO] >> 32)};
-		const struct pt_task *task = r->own.u64[WHO] == UINT64_MAX ? NULL : &who;
+		struct held_text x = text_of(r);
+		struct pt_task task = {.pid = x.pid, .tid = x.tid};
 
-		memcpy(who.comm, &r->own.u64[COMM], sizeof who.comm);
-		if (r->own.p[ERROR_MESSAGE])
-			print_error(t, r, task);
+		memcpy(task.comm, x.comm, sizeof task.comm);
+		if (x.error.message)
+			print_error(t, &x, x.has_task ? &task : NULL);
 		else
-			print_run(t, r, task);
+			print_run(t, r, &x, x.has_task ? &task : NULL);
 	}
 }
 
@@ -122,6 +144,7 @@ bool pt_text_runs_put(struct pt_text_runs *t, const struct pt_emit_stream *s, co
 				  .timing = run->timing,
 				  .insns = (uint64_t)path->insns * run->repeats,
 				  .tsc = run->tsc};
+	struct held_text x = text_by(s->task, s->cpu);
 	enum ptr_kind first = PTR_KIND_NONE, last;
 
 	if (path->count) {
@@ -132,8 +155,9 @@ bool pt_text_runs_put(struct pt_text_runs *t, const struct pt_emit_stream *s, co
 	}
 	r.begins = first == PTR_TRACE_BEGIN;
 	r.crosses = first == PTR_VMENTRY || first == PTR_VMEXIT;
-	r.own.u64[PATH] = run->path | (uint64_t)run->repeats << 32;
-	set_who(&r, s->task, s->cpu);
+	x.path = run->path;
+	x.repeats = run->repeats;
+	memcpy(&r.own, &x, sizeof x);
 	if (!ptr_times_put(t->times, &r))
 		return false;
 	print(t);
@@ -143,6 +167,7 @@ bool pt_text_runs_put(struct pt_text_runs *t, const struct pt_emit_stream *s, co
 bool pt_text_runs_error(struct pt_text_runs *t, const struct pt_error_line *line)
 {
 	struct ptr_timed_run r = {.tsc = PTR_NO_TSC};
+	struct held_text x = text_by(line->task, line->cpu);
 	size_t kind_bytes = strlen(line->kind) + 1, message_bytes = strlen(line->message) + 1;
 	char *text = malloc(kind_bytes + message_bytes);
 
@@ -150,11 +175,11 @@ bool pt_text_runs_error(struct pt_text_runs *t, const struct pt_error_line *line
 		return false;
 	memcpy(text, line->kind, kind_bytes);
 	memcpy(text + kind_bytes, line->message, message_bytes);
-	set_who(&r, line->task, line->cpu);
-	r.own.p[ERROR_KIND] = text;
-	r.own.u64[ERROR_IP] = line->ip;
-	r.own.u64[ERROR_OFFSET] = line->aux_offset;
-	r.own.p[ERROR_MESSAGE] = text + kind_bytes;
+	x.error.kind = text;
+	x.error.message = text + kind_bytes;
+	x.error.ip = line->ip;
+	x.error.aux_offset = line->aux_offset;
+	memcpy(&r.own, &x, sizeof x);
 	if (!ptr_times_put(t->times, &r)) {
 		free(text);
 		return false;

@@ -3,7 +3,7 @@
  * exits (vm/vm.h).
  *
  * VM entries and exits are those that flows report (flow/vm_transition.h). Where the transition
- * itself was not seen gap() is called instead.
+ * itself was not seen, gap() is called instead.
  */
 #ifndef DECODE_OUTPUT_VM_EVENTS_H
 #define DECODE_OUTPUT_VM_EVENTS_H
@@ -20,18 +20,18 @@ struct pt_task;
 struct pt_vm_transition;
 
 /*
- * Any of them may be NULL. A transition comes behind the last run and the end of the slice that it
- * ended, before the begin of the other side's; the stream (machine, task, vcpu) is the guest's at
+ * Any of them may be NULL. A transition comes after the last run and the end of the slice that it
+ * ended, before that of the other side begins; the stream (machine, task, vcpu) is the guest's at
  * entries and exits alike.
  */
 struct pt_vm_events {
 	void (*transition)(void *arg, struct pt_emit_stream *s, const struct pt_flow *f,
 			   const struct pt_vm_transition *t);
-	/* n > 0 runs of branches of the host or a guest (s->machine says whose), record numbers from
+	/* n > 0 runs of branches of the host or a guest (s->machine), record numbers from
 	 * `number` on. */
 	void (*runs)(void *arg, struct pt_emit_stream *s, const struct pt_flow_run *runs, uint32_t n,
 		     uint64_t number);
-	/* Something was not seen; the side and all that was pending is not known to go on. */
+	/* Something was not seen: the side may be another one, and what was pending may be over. */
 	void (*gap)(void *arg, struct pt_emit_stream *s, const struct pt_flow *f);
 	/* Code is missing: transitions are still reported, but what is executed is not counted until
 	 * the next one. */
@@ -42,7 +42,7 @@ struct pt_vm_events {
 	void (*switched)(void *arg, struct pt_emit_stream *s, const struct pt_flow *f);
 	/*
 	 * Where threads are traced, not CPUs: the host's thread has come onto the stream's CPU at
-	 * tsc, or (left) leaves it to nobody knows whom. PTR_NO_TSC: unknown. Called before what that
+	 * tsc, or (left) leaves it to an unknown thread. PTR_NO_TSC: unknown. Called before what that
 	 * switches.
 	 */
 	void (*moved)(void *arg, struct pt_emit_stream *s, const struct pt_flow *f,

@@ -2,41 +2,31 @@
 #include "schema/derived/run_times.h"
 
 #include <stdlib.h>
-#include <string.h>
 
+#include "schema/array.h"
 #include "schema/records.h"
 
-enum { NONE = PTR_TIMES_HELD, RATE_INSNS = 256 };
-
-/* The packet is of what the run begins with. */
-static bool is_of_it(uint32_t timing)
-{
-	return timing == PTR_TIME_CYC || timing == PTR_TIME_EXACT;
-}
-
-/* How much of what leads to the first branch of a run is behind its timing packet. Where that lies between two branches
- * that it is not of, half of what is between them. */
-static double after_packet(const struct ptr_timed_run *r)
-{
-	return r->timing == PTR_TIME_EXACT   ? 0
-	       : r->timing == PTR_TIME_AFTER ? r->first_insns
-					     : r->first_insns / 2.0;
-}
+enum { NONE = PTR_TIMES_HELD };
+/* The rate of the intervals before is used when it is known from that many instructions. */
+enum { RATE_INSNS = 256 };
+/* Streams from this number on, which a damaged record stream may have, get no estimates. */
+enum { STREAMS_MAX = 1 << 16 };
 
 struct times_stream {
 	uint32_t slice;	      /* of its last run */
-	uint64_t tsc;	      /* of the stretch */
-	uint32_t first, last; /* of its runs that are held, NONE */
-	/* the first of the runs, up to the stretch's last, whose last branches may be younger than the stretch behind it began, NONE */
+	uint64_t tsc;	      /* at which the interval begins; PTR_NO_TSC before the first */
+	uint32_t first, last; /* of the interval's runs, NONE */
+	/* The first of the runs before the interval of which the last branches are direct ones, which may lie
+	 * after its beginning; NONE. Their upper bound is the next timing packet. */
 	uint32_t open;
-	double rate_tsc, rate_insns; /* of the stretches before */
+	double rate_tsc, rate_insns; /* of the intervals before, of which the older ones count less */
 };
 
 struct ptr_times {
 	struct ptr_timed_run held[PTR_TIMES_HELD]; /* a ring: [head, head + count) */
 	uint32_t head, count;
-	struct times_stream *streams;
-	uint32_t stream_count;
+	struct times_stream *streams; /* by number */
+	size_t stream_count, stream_room;
 };
 
 struct ptr_times *ptr_times_create(void)
@@ -51,24 +41,30 @@ void ptr_times_destroy(struct ptr_times *t)
 	free(t);
 }
 
-/* More streams than that, which only a damaged record stream has, get no estimates. */
-enum { STREAMS_MAX = 1 << 16 };
-
 static struct times_stream *stream_of(struct ptr_times *t, uint32_t stream)
 {
-	struct times_stream *streams;
-	uint32_t n = stream + 16;
-
-	if (stream < t->stream_count)
-		return &t->streams[stream];
-	streams = realloc(t->streams, n * sizeof *streams);
-	if (!streams)
-		return NULL;
-	t->streams = streams;
-	for (; t->stream_count < n; t->stream_count++)
-		streams[t->stream_count] =
+	while (stream >= t->stream_count) {
+		if (pt_array_grow(&t->streams, t->stream_count, &t->stream_room, NULL) < 0)
+			return NULL;
+		t->streams[t->stream_count++] =
 		    (struct times_stream){.tsc = PTR_NO_TSC, .first = NONE, .last = NONE, .open = NONE};
-	return &streams[stream];
+	}
+	return &t->streams[stream];
+}
+
+/* The timing packet times the branch that the run begins with. */
+static bool times_first_branch(uint32_t timing)
+{
+	return timing == PTR_TIME_CYC || timing == PTR_TIME_EXACT;
+}
+
+/* Of the instructions up to the run's first branch, those after its timing packet. A packet that times
+ * neither the branch before nor the one after is taken to lie halfway between them. */
+static double insns_after_packet(const struct ptr_timed_run *r)
+{
+	return r->timing == PTR_TIME_EXACT   ? 0
+	       : r->timing == PTR_TIME_AFTER ? r->first_insns
+					     : r->first_insns / 2.0;
 }
 
 static void settle_one(struct ptr_timed_run *r, uint64_t est, uint64_t next, uint64_t end)
@@ -80,25 +76,59 @@ static void settle_one(struct ptr_timed_run *r, uint64_t est, uint64_t next, uin
 	r->settled = true;
 }
 
-/* How a stretch's time is shared out. */
-struct shares {
-	double per_insn, per_gap; /* TSC */
+/* ---- An interval ------------------------------------------------------------------------------------ */
+
+/* What an interval between two timing packets consists of. */
+struct interval {
+	double tsc, insns;
+	uint32_t gaps; /* in which tracing was off */
 };
 
-static struct shares share(const struct times_stream *s, double tsc, double insns, uint32_t gaps)
+static struct interval interval_of(const struct ptr_times *t, const struct times_stream *s,
+				   const struct ptr_timed_run *next)
+{
+	const struct ptr_timed_run *first = &t->held[s->first];
+	struct interval ret = {.tsc = (double)(next->tsc - s->tsc)};
+
+	for (uint32_t i = s->first; i != NONE; i = t->held[i].next) {
+		ret.insns += (double)t->held[i].insns;
+		ret.gaps += t->held[i].begins && !(i == s->first && times_first_branch(t->held[i].timing));
+	}
+	ret.insns -= first->first_insns - insns_after_packet(first);
+	if (next->begins)
+		ret.gaps++;
+	else
+		ret.insns += next->first_insns - insns_after_packet(next);
+	return ret;
+}
+
+/* How the interval's time is divided. TSC ticks. */
+struct shares {
+	double per_insn, per_gap;
+};
+
+static struct shares share(const struct times_stream *s, const struct interval *v)
 {
 	struct shares ret = {0, 0};
 
-	if (insns > 0)
-		ret.per_insn = tsc / insns;
-	if (gaps) {
+	if (v->insns > 0)
+		ret.per_insn = v->tsc / v->insns;
+	if (v->gaps) {
 		double rate = s->rate_insns >= RATE_INSNS ? s->rate_tsc / s->rate_insns : 1;
 
 		if (rate < ret.per_insn)
 			ret.per_insn = rate;
-		ret.per_gap = (tsc - insns * ret.per_insn) / gaps;
+		ret.per_gap = (v->tsc - v->insns * ret.per_insn) / v->gaps;
 	}
 	return ret;
+}
+
+static void update_rate(struct times_stream *s, const struct interval *v)
+{
+	if (v->gaps)
+		return;
+	s->rate_tsc = s->rate_tsc * 0.9 + v->tsc;
+	s->rate_insns = s->rate_insns * 0.9 + v->insns;
 }
 
 static uint64_t at(uint64_t begin, double offset, uint64_t end)
@@ -108,67 +138,66 @@ static uint64_t at(uint64_t begin, double offset, uint64_t end)
 	return tsc < end ? tsc : end;
 }
 
-/* The stretch is over: `next`, NULL unknown, is the first run behind it. */
-static void end_stretch(struct ptr_times *t, struct times_stream *s, const struct ptr_timed_run *next)
+/* The interval's runs get their times, of which `next` has the upper bound. */
+static void interpolate(struct ptr_times *t, const struct times_stream *s, const struct ptr_timed_run *next,
+			struct shares shares)
 {
-	uint64_t end = next ? next->tsc : PTR_NO_TSC;
-	double insns = 0, x = 0;
-	uint32_t gaps = 0;
-	struct shares shares;
+	uint64_t end = next->tsc;
+	double x = 0; /* TSC ticks since the interval's beginning */
 
-	if (s->first == NONE)
-		return;
-	if (!next) {
-		for (uint32_t i = s->first; i != NONE; i = t->held[i].next)
-			settle_one(&t->held[i], s->tsc, s->tsc, PTR_NO_TSC);
-		s->first = s->last = NONE;
-		return;
-	}
 	for (uint32_t i = s->first; i != NONE; i = t->held[i].next) {
-		insns += (double)t->held[i].insns;
-		gaps += t->held[i].begins && !(i == s->first && is_of_it(t->held[i].timing));
-	}
-	insns -= t->held[s->first].first_insns - after_packet(&t->held[s->first]);
-	if (!next->begins)
-		insns += next->first_insns - after_packet(next);
-	else
-		gaps++;
-	shares = share(s, (double)(end - s->tsc), insns, gaps);
-	if (!gaps) {
-		s->rate_tsc = s->rate_tsc * 0.9 + (double)(end - s->tsc);
-		s->rate_insns = s->rate_insns * 0.9 + insns;
-	}
-	for (uint32_t i = s->first; i != NONE;) {
 		struct ptr_timed_run *r = &t->held[i];
-		const struct ptr_timed_run *behind = r->next == NONE ? next : &t->held[r->next];
+		const struct ptr_timed_run *after = r->next == NONE ? next : &t->held[r->next];
 		uint64_t est;
 
 		if (i != s->first || r->timing != PTR_TIME_EXACT) {
-			x += (i == s->first ? after_packet(r) : r->first_insns) * shares.per_insn;
+			x += (i == s->first ? insns_after_packet(r) : r->first_insns) * shares.per_insn;
 			x += r->begins ? shares.per_gap : 0;
 		}
 		est = at(s->tsc, x, end);
 		x += (double)(r->insns - r->first_insns) * shares.per_insn;
 		settle_one(r, est,
-			   at(s->tsc, behind->begins ? x : x + behind->first_insns * shares.per_insn, end),
+			   at(s->tsc, after->begins ? x : x + after->first_insns * shares.per_insn, end),
 			   end);
-		r->insns_next += behind->begins ? 0 : behind->first_insns;
-		i = r->next;
+		r->insns_next += after->begins ? 0 : after->first_insns;
 	}
-	if (!is_of_it(next->timing)) {
-		uint32_t open = NONE;
+}
 
-		/* Those before, too: the last may have direct branches only. */
+/* The last runs of the interval whose last branches are direct ones have no upper bound yet: the next packet
+ * times none of them. Not the very last alone: it may consist of direct branches only. */
+static void keep_direct_open(struct ptr_times *t, struct times_stream *s)
+{
+	uint32_t open = NONE;
+
+	for (uint32_t i = s->first; i != NONE; i = t->held[i].next)
+		open = !t->held[i].direct_last ? NONE : open == NONE ? i : open;
+	s->open = open;
+	for (; open != NONE; open = t->held[open].next)
+		t->held[open].settled = false;
+}
+
+/* The interval is over. next: the first run after it; NULL unknown. */
+static void end_interval(struct ptr_times *t, struct times_stream *s, const struct ptr_timed_run *next)
+{
+	if (s->first == NONE)
+		return;
+	if (next) {
+		struct interval v = interval_of(t, s, next);
+		struct shares shares = share(s, &v);
+
+		update_rate(s, &v);
+		interpolate(t, s, next, shares);
+		if (!times_first_branch(next->timing))
+			keep_direct_open(t, s);
+	} else {
 		for (uint32_t i = s->first; i != NONE; i = t->held[i].next)
-			open = !t->held[i].direct_last ? NONE : open == NONE ? i : open;
-		s->open = open;
-		for (; open != NONE; open = t->held[open].next)
-			t->held[open].settled = false;
+			settle_one(&t->held[i], s->tsc, s->tsc, PTR_NO_TSC);
 	}
 	s->first = s->last = NONE;
 }
 
-static void push_open(struct ptr_times *t, struct times_stream *s, uint64_t tsc_end)
+/* The runs that end with direct branches get their upper bound. */
+static void settle_open(struct ptr_times *t, struct times_stream *s, uint64_t tsc_end)
 {
 	for (; s->open != NONE; s->open = t->held[s->open].next) {
 		t->held[s->open].tsc_end = tsc_end;
@@ -176,19 +205,13 @@ static void push_open(struct ptr_times *t, struct times_stream *s, uint64_t tsc_
 	}
 }
 
-/* All that is known of the run at the head is known: it leaves. */
-static void push_out(struct ptr_times *t)
+static void settle_stream(struct ptr_times *t, struct times_stream *s)
 {
-	struct ptr_timed_run *r = &t->held[t->head];
-	struct times_stream *s = &t->streams[r->stream];
-
-	if (r->settled)
-		return;
-	if (s->open == t->head)
-		push_open(t, s, PTR_NO_TSC);
-	else
-		end_stretch(t, s, NULL);
+	end_interval(t, s, NULL);
+	settle_open(t, s, PTR_NO_TSC);
 }
+
+/* ---- In and out ------------------------------------------------------------------------------------- */
 
 bool ptr_times_put(struct ptr_times *t, const struct ptr_timed_run *run)
 {
@@ -208,14 +231,12 @@ bool ptr_times_put(struct ptr_times *t, const struct ptr_timed_run *run)
 	}
 	r->begins |= run->slice != s->slice && !run->crosses;
 	s->slice = run->slice;
-	if (s->tsc != PTR_NO_TSC && run->tsc < s->tsc) { /* no decoder writes that */
-		end_stretch(t, s, NULL);
-		push_open(t, s, PTR_NO_TSC);
-	}
-	if (s->first == NONE || run->tsc != s->tsc || is_of_it(run->timing)) {
-		if (run->tsc != s->tsc || is_of_it(run->timing))
-			push_open(t, s, run->tsc);
-		end_stretch(t, s, r);
+	if (s->tsc != PTR_NO_TSC && run->tsc < s->tsc) /* only a damaged record stream has that */
+		settle_stream(t, s);
+	if (s->first == NONE || run->tsc != s->tsc || times_first_branch(run->timing)) {
+		if (run->tsc != s->tsc || times_first_branch(run->timing))
+			settle_open(t, s, run->tsc);
+		end_interval(t, s, r);
 		s->tsc = run->tsc;
 	}
 	if (s->first == NONE)
@@ -226,6 +247,17 @@ bool ptr_times_put(struct ptr_times *t, const struct ptr_timed_run *run)
 	return true;
 }
 
+/* The ring is full: the run at its head gets the times that are known. */
+static void settle_head(struct ptr_times *t)
+{
+	struct times_stream *s = &t->streams[t->held[t->head].stream];
+
+	if (s->open == t->head)
+		settle_open(t, s, PTR_NO_TSC);
+	else
+		end_interval(t, s, NULL);
+}
+
 const struct ptr_timed_run *ptr_times_next(struct ptr_times *t)
 {
 	struct ptr_timed_run *r = &t->held[t->head];
@@ -233,7 +265,7 @@ const struct ptr_timed_run *ptr_times_next(struct ptr_times *t)
 	if (!t->count)
 		return NULL;
 	if (!r->settled && t->count == PTR_TIMES_HELD)
-		push_out(t);
+		settle_head(t);
 	if (!r->settled)
 		return NULL;
 	t->head = (t->head + 1) % PTR_TIMES_HELD;
@@ -243,10 +275,6 @@ const struct ptr_timed_run *ptr_times_next(struct ptr_times *t)
 
 void ptr_times_settle(struct ptr_times *t)
 {
-	for (uint32_t i = 0; i < t->stream_count; i++) {
-		struct times_stream *s = &t->streams[i];
-
-		end_stretch(t, s, NULL);
-		push_open(t, s, PTR_NO_TSC);
-	}
+	for (size_t i = 0; i < t->stream_count; i++)
+		settle_stream(t, &t->streams[i]);
 }

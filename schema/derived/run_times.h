@@ -1,15 +1,19 @@
 /*
- * run_times.h - when branches were: from a stream's runs and their timing packets (records.h) to estimates and bounds.
+ * run_times.h - the times of branches: estimates and bounds, from a stream's runs and their timing packets
+ * (records.h).
  *
- * All runs between two timing packets of a stream carry the earlier one's time: a stretch. Its branches lie between
- * that and the next packet's time. Where in between is estimated: the time is shared out by the instructions
- * executed, of which half lie before a packet that is of neither branch beside it. Where tracing was off meanwhile, what was executed goes at the pace of the stretches before, and the gaps
- * share the rest. Estimates never leave their bounds and never go back within a stream. Exact is only the first branch
- * of a run with PTR_TIME_EXACT.
+ * All runs between two timing packets of a stream carry the time of the first. Their branches lie between
+ * that and the time of the second: these are the bounds. Branch times inside the interval are interpolated by
+ * instruction count. A timing packet that belongs to neither neighbouring branch is taken to lie halfway
+ * between them. If tracing was off in the interval, its instructions take the time that they took in the
+ * intervals before, and the gaps take the rest, in equal parts.
  *
- * Runs go in in the order of the record stream and come out in the same order, as soon as the next timing packet is
- * known. No more than PTR_TIMES_HELD are held: what is pushed out by more has no upper bound, and its lower one as
- * estimate.
+ * An estimate lies within its bounds, and is not before another one of an earlier branch of the stream. Exact
+ * are only the first branches of runs with PTR_TIME_EXACT.
+ *
+ * Runs come out in the order in which they are put in, that of the record stream: each as soon as its next
+ * timing packet is known. At most PTR_TIMES_HELD are held. A run that has to come out before that has no
+ * upper bound, and the lower one as estimate.
  */
 #ifndef SCHEMA_DERIVED_RUN_TIMES_H
 #define SCHEMA_DERIVED_RUN_TIMES_H
@@ -20,23 +24,26 @@
 #define PTR_TIMES_HELD 32768 /* runs */
 
 struct ptr_timed_run {
-	/* The caller's to fill in. */
+	/* To be filled in. */
 	uint32_t stream, slice;
 	uint32_t timing; /* as in struct ptr_run */
-	bool begins;  /* tracing was off before its first branch. It is taken for so in another slice, too, */
-	bool crosses; /* but for a VM entry or exit: then this is true */
-	/* its last branch is a direct jump or call: nothing in the trace is of its own time */
+	/* Tracing was off before its first branch. That is also assumed of the first run of a slice, unless
+	 * crosses. */
+	bool begins;
+	bool crosses; /* its first branch is a VM entry or exit: the slice before ended with the same one */
+	/* Its last branch is a direct jump or call, which has no packet, and so no time of its own. */
 	bool direct_last;
-	uint32_t first_insns; /* up to its first branch, inclusive */
+	uint32_t first_insns; /* instructions up to its first branch, inclusive */
 	uint64_t insns;	      /* in all of it */
-	uint64_t tsc;	      /* PTR_NO_TSC unknown. Never less than that of the stream's run before */
-	/* Found out. PTR_NO_TSC unknown. */
+	uint64_t tsc;	      /* PTR_NO_TSC unknown. Not less than that of the stream's run before */
+	/* Found. PTR_NO_TSC unknown. */
 	uint64_t tsc_est; /* of its first branch; tsc when PTR_TIME_EXACT */
-	/* behind its last branch: of the next run's first, unless tracing was off in between */
+	/* After its last branch: the estimate of the next run's first branch, unless tracing was off in
+	 * between. */
 	uint64_t tsc_next;
 	uint64_t tsc_end;    /* none of its branches is younger */
-	uint64_t insns_next; /* from its first branch to where tsc_next is */
-	/* private */
+	uint64_t insns_next; /* instructions from its first branch to where tsc_next is */
+	/* Private. */
 	uint32_t next;
 	bool settled;
 	/* The caller's own. */
@@ -48,14 +55,14 @@ struct ptr_timed_run {
 
 struct ptr_times;
 
-struct ptr_times *ptr_times_create(void); /* NULL: no memory */
-void ptr_times_destroy(struct ptr_times *t);
+struct ptr_times *ptr_times_create(void);    /* NULL: no memory */
+void ptr_times_destroy(struct ptr_times *t); /* NULL is fine */
 
-/* Takes *run. When ptr_times_full(), take all that ptr_times_next() has first. False: no memory for another stream. */
+/* Takes *run. Before the next put, ptr_times_next() is to be called until it returns NULL. False: no memory */
 bool ptr_times_put(struct ptr_times *t, const struct ptr_timed_run *run);
-/* The next run whose times are settled, valid until the next put; NULL: it is to be waited for, or there is none. */
+/* The next run of which the times are known, valid until the next put. NULL: there is none yet. */
 const struct ptr_timed_run *ptr_times_next(struct ptr_times *t);
-/* No more runs of what is held: all of it is settled as well as can be. */
+/* No more runs follow: those that are held get the times that are known. */
 void ptr_times_settle(struct ptr_times *t);
 
 #endif

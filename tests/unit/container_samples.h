@@ -112,6 +112,14 @@ static struct ptc_image test_image(void)
 				  .size = 3};
 }
 
+/* For ptc_put_aux(). */
+#define AUX(at, flag, time, data, n)                                                                         \
+	&(struct ptc_aux)                                                                                    \
+	{                                                                                                    \
+		.aux_offset = (at), .flags = (flag), .time_ns = (time), .bytes = (const uint8_t *)(data),    \
+		.size = (n)                                                                                  \
+	}
+
 /* A small container with every type. */
 static void write_all_types(int fd)
 {
@@ -139,12 +147,15 @@ static void write_all_types(int fd)
 					    .name_bytes = 8,
 					    .format = "name: kvm_exit\nID: 1234\n",
 					    .format_bytes = 24};
+	struct ptc_attr pt_attr = ptc_host_attr("intel_pt//u", "0123456789", 10, ids, 2);
+	struct ptc_attr guest_attr = ptc_host_attr("dummy:u", "01234567", 8, ids, 1);
 
+	guest_attr.machine_pid = 77;
 	CHECK(w != NULL);
 	CHECK(ptc_put_meta(w, "command", "a\nb\\n=c", &e) == 0);
 	CHECK(ptc_put_metaf(w, &e, "mtc_freq", "%d", 3) == 0);
-	CHECK(ptc_put_attr(w, "intel_pt//u", "0123456789", 10, ids, 2, &e) == 0);
-	CHECK(ptc_put_guest_attr(w, 77, "dummy:u", "01234567", 8, ids, 1, &e) == 0);
+	CHECK(ptc_put_attr(w, &pt_attr, &e) == 0);
+	CHECK(ptc_put_attr(w, &guest_attr, &e) == 0);
 	CHECK(ptc_put_format(w, &tracepoint, &e) == 0);
 	CHECK(ptc_put_stream(w, &stream, &e) == 1);
 	stream.snapshot = 1;
@@ -153,10 +164,10 @@ static void write_all_types(int fd)
 	CHECK(ptc_put_symbols(w, &s, &e) == 0);
 	CHECK(ptc_put_sideband(w, 9, records, sizeof records, &e) == 0);
 	CHECK(ptc_put_meta(w, "command", "second", &e) == 0);
-	CHECK(ptc_put_aux(w, 1, 100, PTC_AUX_PARTIAL, 1234, "abcdef", 6, &e) == 0);
-	CHECK(ptc_put_aux(w, 1, 106, PTC_AUX_TRUNCATED, 0, NULL, 0, &e) == 0);
-	CHECK(ptc_put_aux(w, 2, 50, 0, 0, "xyz", 3, &e) == 0);
-	CHECK(ptc_put_aux(w, 2, 40, 0, 0, "uvw", 3, &e) == 0);
+	CHECK(ptc_put_aux(w, 1, AUX(100, PTC_AUX_PARTIAL, 1234, "abcdef", 6), &e) == 0);
+	CHECK(ptc_put_aux(w, 1, AUX(106, PTC_AUX_TRUNCATED, 0, NULL, 0), &e) == 0);
+	CHECK(ptc_put_aux(w, 2, AUX(50, 0, 0, "xyz", 3), &e) == 0);
+	CHECK(ptc_put_aux(w, 2, AUX(40, 0, 0, "uvw", 3), &e) == 0);
 	CHECK(ptc_put_round(w, 4321, &e) == 0);
 	CHECK(ptc_writer_finish(w, &e) == 0);
 	CHECK(ptc_writer_bytes(w) == (uint64_t)lseek(fd, 0, SEEK_END));

@@ -1,8 +1,10 @@
 /*
- * test_calls.c - call stacks across gaps: whoever may have run in one has a new stack behind it, all others keep theirs.
+ * test_calls.c - call stacks across gaps: the threads that may have run in one have a new stack after it, all
+ * others keep theirs.
  *
- * What flows report is made up: what three threads of the host and those of two guests do; expected is what the record
- * stream has then, a line a call: its path from the bottom, when it began and returned, and "!" when it was not seen to return.
+ * What flows report is made up: the branches of three threads of the host and of two guests' threads.
+ * Expected are the record stream's calls, one per line: the path from the bottom, begin and end, and "!" when
+ * the return was not seen.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +16,8 @@
 #include "decode/output/emit.h"
 #include "decode/sideband/machines.h"
 
-/* 16 functions a code, 'a' and so on, of 256 bytes each: calls of all of them, one each 8 bytes, and a RET. */
+/* 16 functions per code, 'a' and so on, of 256 bytes each: calls of all of them, one every 8 bytes, and a
+ * RET. */
 #define HOST		    0xffffffff81000000u
 #define GUEST		    0xffffffff82000000u
 #define BYTES		    0x1000u
@@ -81,7 +84,7 @@ static void run(struct pt_emit_stream *s, uint64_t from, uint64_t to, enum ptr_k
 	pt_emit_output.runs(s, flow, &r, 1);
 }
 
-/* In function c another is called; from it goes back to c, behind its call. */
+/* In function c another is called; from it a return leads to c, after its call. */
 static void call(struct pt_emit_stream *s, char c, char to, uint64_t tsc)
 {
 	uint64_t base = s->machine->pid ? GUEST : HOST;
@@ -96,8 +99,8 @@ static void back(struct pt_emit_stream *s, char from, char c, uint64_t tsc)
 	run(s, FN(base, from) + 0xff, CALLER(base, c, from) + 5, PTR_RET, tsc);
 }
 
-/* The CPU goes to another thread; guest: 0, or the VM's pid, of whose thread `vcpu` in the host. */
-static void who(struct pt_emit_stream *s, int32_t host, int32_t guest, int32_t tid)
+/* The CPU switches to another thread. guest: 0, or the VM's pid, of which `host` is the vCPU's thread. */
+static void switch_to(struct pt_emit_stream *s, int32_t host, int32_t guest, int32_t tid)
 {
 	struct pt_machine *h = pt_machine_get(machines, 0), *g = pt_machine_get(machines, guest);
 
@@ -122,7 +125,7 @@ static void to(struct pt_emit_stream *s, int32_t host, int32_t guest, int32_t ti
 {
 	if (s->slice)
 		end(s, tsc);
-	who(s, host, guest, tid);
+	switch_to(s, host, guest, tid);
 	begin(s, c, tsc);
 }
 
@@ -243,8 +246,8 @@ int main(void)
 		call(s, 'a', 'b', 36);
 		to(s, 1, 0, 0, 'b', 38);
 		miss(s, 40, no_image);
-		who(s, 2, 0, 0);
-		who(s, 1, 0, 0);
+		switch_to(s, 2, 0, 0);
+		switch_to(s, 1, 0, 0);
 		begin(s, 'c', 50);
 		to(s, 2, 0, 0, 'b', 60);
 		back(s, 'b', 'a', 61);
@@ -257,7 +260,8 @@ int main(void)
 		    "ab 31-40!\na 30-40!\nab 21-21!\na 20-21!\nb 60-61!\nabAB 36-71\nab 11-81\nabA 35-71!\n"
 		    "c 50-50!\na 61-61!\na 10-81!\n");
 	}
-	/* What is lost in the host may have been its guest, with any of its threads; not another CPU's guest. */
+	/* Data lost in the host may have been of its guest, of any of its threads; not of another CPU's
+	 * guest. */
 	start();
 	for (int32_t i = 0; i < 2; i++) {
 		to(&cpus[i], 50 + 10 * i, 0, 0, 'a', 10);
@@ -273,7 +277,7 @@ int main(void)
 	}
 	expect("lost in the host", "a 10-20!\naAB 12-12!\naA 11-12!\naB 40-41!\naAB 12-41\naA 11-41!\na "
 				   "10-13!\naA 41-41!\na 30-30!\n");
-	/* A guest's thread that another vCPU goes on with: a call's path is its caller's and one more. */
+	/* A guest's thread continues on another vCPU: a call's path is its caller's and one more. */
 	start();
 	to(s, 50, 0, 0, 'a', 10);
 	to(s, 50, 50, 7, 'a', 11);
@@ -282,7 +286,7 @@ int main(void)
 	to(&cpus[1], 51, 50, 7, 'b', 21);
 	call(&cpus[1], 'b', 'd', 22);
 	back(&cpus[1], 'd', 'b', 23);
-	expect("another vCPU goes on", "aABD 22-23\nc 20-20!\naAB 12-23!\naA 11-23!\na 10-10!\n");
+	expect("another vCPU continues", "aABD 22-23\nc 20-20!\naAB 12-23!\naA 11-23!\na 10-10!\n");
 	printf("%u passed, %u failed\n", passed, failed);
 	return failed != 0;
 }

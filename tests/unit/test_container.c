@@ -270,7 +270,7 @@ static void test_splits(void)
 	CHECK(ptc_put_image(w, &image, &e) == 0);
 	put_many_symbols(w);
 	CHECK(ptc_put_sideband(w, 0, many, record_bytes, &e) == 0);
-	CHECK(ptc_put_aux(w, 1, 7, PTC_AUX_TRUNCATED | PTC_AUX_PARTIAL, 5, big, BIG, &e) == 0);
+	CHECK(ptc_put_aux(w, 1, AUX(7, PTC_AUX_TRUNCATED | PTC_AUX_PARTIAL, 5, big, BIG), &e) == 0);
 	CHECK(ptc_writer_finish(w, &e) == 0);
 	ptc_writer_destroy(w);
 
@@ -316,12 +316,12 @@ static void test_refusals(void)
 	struct pt_error e = {0};
 	struct ptc_writer *w = ptc_writer_create(fd, 1, &e);
 
-	CHECK(ptc_put_aux(w, 1, 0, 0, 0, "x", 1, &e) == -1 && e.kind == PT_ERR_REFUSED);
+	CHECK(ptc_put_aux(w, 1, AUX(0, 0, 0, "x", 1), &e) == -1 && e.kind == PT_ERR_REFUSED);
 	CHECK(ptc_put_stream(w, &stream, &e) == 1);
-	CHECK(ptc_put_aux(w, 1, 10, 0, 0, "x", 1, &e) == 0);
-	CHECK(ptc_put_aux(w, 1, 10, 0, 0, "x", 1, &e) == -1 && e.kind == PT_ERR_REFUSED);
-	CHECK(ptc_put_aux(w, 1, UINT64_MAX, 0, 0, "x", 1, &e) == -1 && e.kind == PT_ERR_REFUSED);
-	CHECK(ptc_put_aux(w, 0, 20, 0, 0, "x", 1, &e) == -1);
+	CHECK(ptc_put_aux(w, 1, AUX(10, 0, 0, "x", 1), &e) == 0);
+	CHECK(ptc_put_aux(w, 1, AUX(10, 0, 0, "x", 1), &e) == -1 && e.kind == PT_ERR_REFUSED);
+	CHECK(ptc_put_aux(w, 1, AUX(UINT64_MAX, 0, 0, "x", 1), &e) == -1 && e.kind == PT_ERR_REFUSED);
+	CHECK(ptc_put_aux(w, 0, AUX(20, 0, 0, "x", 1), &e) == -1);
 	CHECK(ptc_put_meta(w, "a=b", "", &e) == -1 && ptc_put_meta(w, "", "", &e) == -1);
 	CHECK(ptc_put_sideband(w, 0, bad_records, 8, &e) == -1 && e.kind == PT_ERR_REFUSED);
 	CHECK(ptc_put_sideband(w, 0, records, sizeof records - 1, &e) == -1);
@@ -351,8 +351,8 @@ static void test_pipe(void)
 	if (child == 0) {
 		close(ends[0]);
 		w = ptc_writer_create(ends[1], 1, &e);
-		if (!w || ptc_put_stream(w, &stream, &e) != 1 || ptc_put_aux(w, 1, 0, 0, 0, big, BIG, &e) ||
-		    ptc_writer_finish(w, &e))
+		if (!w || ptc_put_stream(w, &stream, &e) != 1 ||
+		    ptc_put_aux(w, 1, AUX(0, 0, 0, big, BIG), &e) || ptc_writer_finish(w, &e))
 			_exit(1);
 		_exit(0);
 	}

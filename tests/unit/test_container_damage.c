@@ -109,7 +109,7 @@ static void test_damage_of_a_big_one(void)
 		/* Half of it compresses, so that there are literals, sequences and raw blocks. */
 		memset(piece, (int)i, size / 2);
 		fill_random(piece + size / 2, size - size / 2);
-		CHECK(ptc_put_aux(w, 1, i * 60000, 0, i, piece, size, &e) == 0);
+		CHECK(ptc_put_aux(w, 1, AUX(i * 60000, 0, i, piece, size), &e) == 0);
 	}
 	CHECK(ptc_writer_finish(w, &e) == 0);
 	ptc_writer_destroy(w);

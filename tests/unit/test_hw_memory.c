@@ -148,6 +148,7 @@ static void make_events(struct pt_error *e)
 	static const uint64_t id = 1;
 	struct perf_event_attr attr = {
 	    .size = sizeof attr, .sample_type = HW_SAMPLE_TYPE, .sample_id_all = 1};
+	struct ptc_attr put = ptc_host_attr("dummy", &attr, sizeof attr, &id, 1);
 
 	drain.events.ids = malloc(sizeof *drain.events.ids);
 	drain.events.attrs = calloc(1, sizeof *drain.events.attrs);
@@ -156,7 +157,7 @@ static void make_events(struct pt_error *e)
 	drain.events.ids[0] = id;
 	drain.events.count = 1;
 	drain.events.sample_types[0] = HW_SAMPLE_TYPE;
-	ptc_put_attr(drain.w, "dummy", &attr, sizeof attr, &id, 1, e);
+	ptc_put_attr(drain.w, &put, e);
 }
 
 /* A flood of records from each ring in turn; what one leaves behind, the next one must not add to. */

@@ -1,4 +1,5 @@
-/* Runs between timing packets: estimates, bounds, gaps, several streams, and what never ends. */
+/* test_run_times.c - runs between timing packets: estimates, bounds, gaps, several streams, an interval that
+ * does not end. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,9 +62,9 @@ static void between(void)
 	ptr_times_destroy(t);
 }
 
-/* CYCs of the branches before the runs: from one to the next are the 100 instructions of the first run, 3 TSC each; and 5 of the
- * 10 before an MTC. */
-static void behind(void)
+/* CYCs of the branches before the runs: from one to the next are the 100 instructions of the first run, 3 TSC
+ * each; and 5 of the 10 before an MTC. */
+static void after_branch(void)
 {
 	struct ptr_times *t = ptr_times_create();
 	struct ptr_timed_run r = {.tsc = 1000, .timing = PTR_TIME_AFTER, .first_insns = 10, .insns = 100};
@@ -81,7 +82,9 @@ static void behind(void)
 	ptr_times_destroy(t);
 }
 
-/* Direct branches, which have no packet, may be younger than an MTC: all runs that end with such, up to it. */
+/*
+ * Direct branches, which have no packet, may be younger than an MTC: all runs that end with such, up to it.
+ */
 static void direct(void)
 {
 	struct ptr_times *t = ptr_times_create();
@@ -103,7 +106,7 @@ static void direct(void)
 	ptr_times_destroy(t);
 }
 
-/* Tracing was off in the middle: what ran goes at the pace before, the gap has the rest. */
+/* Tracing was off in the middle: what ran has the rate of before, the gap takes the rest. */
 static void gap(void)
 {
 	struct ptr_times *t = ptr_times_create();
@@ -114,14 +117,14 @@ static void gap(void)
 	put(t, 0, 2000, true, 110);
 	check("put", ptr_times_put(t, &r), true);
 	put(t, 0, 3000, true, 10);
-	run(t, "pace 1", 1000, 1510, 1510);
+	run(t, "rate 1", 1000, 1510, 1510);
 	run(t, "then 49", 1510, 2000, 2000);
 	ptr_times_next(t);
 	{
-		const struct ptr_timed_run *behind = ptr_times_next(t);
+		const struct ptr_timed_run *after = ptr_times_next(t);
 
-		check("behind the gap", behind && behind->tsc_est > 2100 && behind->tsc_est < 3000, true);
-		check("up to the end", behind ? behind->tsc_next : 0, 3000);
+		check("after the gap", after && after->tsc_est > 2100 && after->tsc_est < 3000, true);
+		check("up to the end", after ? after->tsc_next : 0, 3000);
 	}
 	ptr_times_destroy(t);
 }
@@ -169,7 +172,7 @@ static void unknown_and_endless(void)
 	ptr_times_destroy(t);
 }
 
-/* Whatever comes in, times stay within bounds and do not go back. */
+/* Whatever comes in, times are within bounds and in order. */
 static void any(void)
 {
 	uint64_t state = 1;
@@ -208,7 +211,7 @@ static void any(void)
 int main(void)
 {
 	between();
-	behind();
+	after_branch();
 	direct();
 	gap();
 	open_end();

@@ -45,9 +45,12 @@ static int container(int what)
 						    .strings_bytes = sizeof bytes};
 
 		r = what == SIDEBAND ? ptc_put_sideband(w, 0, bytes, sizeof bytes, &e)
-		    : what == AUX
-			? ptc_put_aux(w, 1, (uint64_t)i * sizeof bytes, 0, 0, bytes, sizeof bytes, &e)
-			: ptc_put_symbols(w, &symbols, &e);
+		    : what == AUX    ? ptc_put_aux(w, 1,
+						   &(struct ptc_aux){.aux_offset = (uint64_t)i * sizeof bytes,
+								     .bytes = bytes,
+								     .size = sizeof bytes},
+						   &e)
+				     : ptc_put_symbols(w, &symbols, &e);
 	}
 	check(r == 0 && ptc_writer_finish(w, &e) == 0, "the container is written");
 	ptc_writer_destroy(w);

@@ -1,0 +1,27 @@
+/*
+ * call_paths.h - the tree of call paths: a function, and the path of its caller. Each is written once, as a
+ * CALL_PATH record.
+ */
+#ifndef DECODE_OUTPUT_CALL_PATHS_H
+#define DECODE_OUTPUT_CALL_PATHS_H
+
+#include <stdint.h>
+
+#include "decode/output/definitions.h"
+
+/* In place of a call path's number, when there are too many: its own, and those of its callees. */
+#define PT_NO_CALL_PATH UINT32_MAX
+
+struct pt_call_paths;
+
+struct pt_call_paths *pt_call_paths_create(struct pt_emit *emit); /* NULL: no memory */
+void pt_call_paths_destroy(struct pt_call_paths *paths);	  /* NULL is fine */
+
+/*
+ * The number of a call path, which is written when it is new. parent: its caller's, 0 for a root. symbol: the
+ * function's record number; 0 for code without one, which is known by ip. Returns PT_NO_CALL_PATH when there
+ * are emit->call_paths already, which an error record says once; 0 after a failure, which is emit's.
+ */
+uint32_t pt_call_path(struct pt_call_paths *paths, uint32_t parent, uint32_t symbol, uint64_t ip);
+
+#endif
