@@ -19,21 +19,26 @@
  *
  * All integers are little endian or LEB128 varints ("v"; "z" is zigzag, signed); "str" is v length, bytes.
  *
- *   Stream header, 16 bytes: magic 89 'P' 'T' 'R' 0d 0a 1a 0a; u16 major 3; u16 minor 0; u32 crc32 of bytes 0..11
- *   Block: 'P' 'T' 'R' 'B', u32 block number (0, 1...), u32 size, u32 crc32 of the payload, u32 crc32 of the 16
- *   bytes before; then size (<= PTR_BLOCK_MAX) bytes of records. A record does not cross a block's end.
+ *   Stream header, 16 bytes: magic 89 'P' 'T' 'R' 0d 0a 1a 0a; u16 major 3; u16 minor 0; u32 crc32 of
+ *   bytes 0..11
+ *   Block: 'P' 'T' 'R' 'B', u32 block number (0, 1...), u32 size, u32 crc32 of the payload, u32 crc32 of
+ *   the 16 bytes before; then size (<= PTR_BLOCK_MAX) bytes of records. A record does not cross a block's
+ *   end.
  *   Record: a byte enum ptr_type, then its fields in the order of its struct below:
- *     numbers and counts    v; one that may be PTR_UNKNOWN is written as v of it + 1 modulo 2^64, so unknown is 0
+ *     numbers and counts    v; one that may be PTR_UNKNOWN is written as v of it + 1 modulo 2^64, so
+ *                           unknown is 0
  *     signed fields         z
- *     addresses             z of the difference to the address written before it in the block (of the first: to 0)
- *     times (tsc)           z of the difference to the tsc of the last RUN in the block (before the first: to 0)
+ *     addresses             z of the difference to the address written before it in the block (of the
+ *                           first: to 0)
+ *     times (tsc)           z of the difference to the tsc of the last RUN in the block (before the first:
+ *                           to 0)
  *     strings               str, without a NUL inside
  *     arrays                their elements; how many stands in the field count before (END's have PTR_TYPES)
  *   Differences are modulo 2^64, so that a PTR_NO_TSC is a time like any other.
- *   RUN is the exception, for it is the bulk: byte PTR_RUN + its enum ptr_timing | flags: 0x10 another slice than the run before
- *   in the block (v slice follows; of the first: other than 0), 0x20 another tsc (its z follows), 0x40 repeats other than 1
- *   (v repeats follows), 0x80 cycles known (v cyc_count, v insn_count follow); then v path. No other record's first
- *   byte has 9 to 12 in its lower four bits.
+ *   RUN is the exception, for it is the bulk: byte PTR_RUN + its enum ptr_timing | flags: 0x10 another
+ *   slice than the run before in the block (v slice follows; of the first: other than 0), 0x20 another tsc
+ *   (its z follows), 0x40 repeats other than 1 (v repeats follows), 0x80 cycles known (v cyc_count, v
+ *   insn_count follow); then v path. No other record's first byte has 9 to 12 in its lower four bits.
  *
  * The last record is END with the counts of everything; a stream without it was cut, and pt-load
  * refuses it. Nothing follows END.
