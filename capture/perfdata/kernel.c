@@ -1,6 +1,7 @@
 /* kernel.c - see kernel.h. */
 #include "capture/perfdata/kernel.h"
 #include "capture/code/kernel_files.h"
+#include "capture/code/kernel_symbols.h"
 #include "capture/code/kernel_module.h"
 #include "capture/code/text_line.h"
 #include "capture/perfdata/path.h"
