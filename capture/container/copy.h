@@ -16,6 +16,9 @@ int container_copy_chunk(struct ptc_writer *w, const struct ptc_chunk *c, struct
 /* PTC_META without the key uuid: a copy that is not the same needs a name of its own, see container_new_uuid(). */
 int container_copy_meta(struct ptc_writer *w, const struct ptc_chunk *c, struct pt_error *e);
 
+/* Writes symbols that ptc_parse_symbols() returned, which need not be aligned in the chunk. 0, or -1. */
+int container_put_symbols(struct ptc_writer *w, struct ptc_symbols symbols, struct pt_error *e);
+
 /* Writes META uuid, a random one. 0, or -1. */
 int container_new_uuid(struct ptc_writer *w, struct pt_error *e);
 
