@@ -48,8 +48,8 @@ int kernel_put_kcore(const char *path, const struct kernel_ranges *wanted, struc
 		     struct pt_error *e);
 
 /*
- * The same of a vmlinux, the file that the kernel was linked to, now with its text (the symbol _text) at address
- * `text`. It is not quite what ran: a booting kernel patches itself for its CPU
+ * The same of a vmlinux, the file that the kernel was linked to, now with its text (the symbol _text)
+ * at address `text`. It is not quite what ran: a booting kernel patches itself for its CPU
  * (alternatives, paravirtualization, mitigations), and later (static branches and calls). symbols,
  * which may be NULL, undo what is the same on all: kernel_unfentry().
  */
