@@ -14,21 +14,7 @@
 #include "schema/records.h"
 #include "schema/records_format.h"
 #include "schema/vm_reasons.h"
-
-static unsigned passed, failed;
-
-static void check(bool good, int line, const char *what)
-{
-	if (good) {
-		passed++;
-		return;
-	}
-	failed++;
-	if (failed < 50)
-		printf("FAILED: line %d: %s\n", line, what);
-}
-
-#define CHECK(condition) check((condition), __LINE__, #condition)
+#include "tests/unit/check.h"
 
 static uint64_t random_state = 88172645463325252u;
 
@@ -536,6 +522,5 @@ int main(void)
 	test_lies(bytes, n);
 	test_reasons();
 	free(bytes);
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed != 0;
+	return sum_up();
 }

@@ -4,18 +4,7 @@
 
 #include "decode/vm/kvm.h"
 #include "schema/vm_reasons.h"
-
-static int passed, failed;
-
-static void check(const char *what, int ok)
-{
-	if (ok) {
-		passed++;
-	} else {
-		failed++;
-		printf("FAILED: %s\n", what);
-	}
-}
+#include "tests/unit/check.h"
 
 int main(void)
 {
@@ -78,28 +67,25 @@ int main(void)
 
 	for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++) {
 		n = pt_kvm_find(handlers[i].symbol);
-		if (n && pt_kvm_function(n)->role == PT_KVM_HANDLER &&
-		    pt_kvm_function(n)->reason == pt_vm_reason_find(handlers[i].reason)) {
-			passed++;
-		} else {
-			failed++;
-			printf("FAILED: %s is not %s\n", handlers[i].symbol, handlers[i].reason);
-		}
+		check_case(n && pt_kvm_function(n)->role == PT_KVM_HANDLER &&
+			       pt_kvm_function(n)->reason == pt_vm_reason_find(handlers[i].reason),
+			   handlers[i].symbol, handlers[i].reason);
 	}
 	for (n = 1; pt_kvm_find(pt_kvm_function(n)->name) == n &&
 		    strcmp(pt_kvm_function(n)->name, "vmx_write_tsc_offset");
 	     n++)
 		;
-	check("every name is found", !strcmp(pt_kvm_function(n)->name, "vmx_write_tsc_offset") &&
-					 pt_kvm_find("vmx_write_tsc_offset") == n);
-	check("a compiler's suffix", pt_kvm_find("handle_io.constprop.0") == pt_kvm_find("handle_io"));
-	check("a module's", pt_kvm_find("handle_io\t[kvm_intel]") == pt_kvm_find("handle_io") &&
-				pt_kvm_find("handle_io [kvm_intel]") == pt_kvm_find("handle_io"));
-	check("a cold part is none", !pt_kvm_find("handle_io.cold"));
-	check("longer and shorter names are others",
-	      !pt_kvm_find("handle_i") && !pt_kvm_find("handle_iox") && !pt_kvm_find(""));
+	check(!strcmp(pt_kvm_function(n)->name, "vmx_write_tsc_offset") &&
+		  pt_kvm_find("vmx_write_tsc_offset") == n,
+	      "every name is found");
+	check(pt_kvm_find("handle_io.constprop.0") == pt_kvm_find("handle_io"), "a compiler's suffix");
+	check(pt_kvm_find("handle_io\t[kvm_intel]") == pt_kvm_find("handle_io") &&
+		  pt_kvm_find("handle_io [kvm_intel]") == pt_kvm_find("handle_io"),
+	      "a module's");
+	check(!pt_kvm_find("handle_io.cold"), "a cold part is none");
+	check(!pt_kvm_find("handle_i") && !pt_kvm_find("handle_iox") && !pt_kvm_find(""),
+	      "longer and shorter names are others");
 	n = pt_kvm_find("asm_sysvec_apic_timer_interrupt");
-	check("a vector", n && pt_kvm_function(n)->role == PT_KVM_ENTRY && pt_kvm_function(n)->vector == 236);
-	printf("%d passed, %d failed\n", passed, failed);
-	return failed != 0;
+	check(n && pt_kvm_function(n)->role == PT_KVM_ENTRY && pt_kvm_function(n)->vector == 236, "a vector");
+	return sum_up();
 }
