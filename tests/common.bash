@@ -10,6 +10,7 @@ tmp=$(mktemp -d) || exit 1
 # perf keeps a copy of every file that it meets in ~/.debug, and another perf that reads there meanwhile finds half of one.
 export PTBOX_CACHE=${PTBOX_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ptbox} HOME=$tmp/home
 mkdir "$HOME"
+export PYTHONDONTWRITEBYTECODE=1 # the source tree is not written to
 passed=0 failed=0 skipped=0
 
 finish() {

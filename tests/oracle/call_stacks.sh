@@ -15,7 +15,7 @@ recording() {
 		"$PT_BIN/pt-load" -q "$tmp/$1.db"
 	python3 tests/oracle/call_stacks.py "$tmp/$1.db" >"$tmp/out" 2>&1
 	grep -A 2 '^FAILED' "$tmp/out"
-	check "$1: $(tail -n 1 "$tmp/out")" grep -qE '^[1-9][0-9]{4,} passed, 0 failed$' "$tmp/out"
+	check "$1: $(tail -n 1 "$tmp/out")" grep -qE '^[1-9][0-9]{4,} stacks compared, 0 differ$' "$tmp/out"
 	rm -rf "${tmp:?}/$1" "$tmp/$1.db"
 }
 

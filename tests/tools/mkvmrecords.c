@@ -5,10 +5,10 @@
  *   mkvmrecords [--exits N] [--vcpus N] [--runs N] [--seed N] [--truth FILE] > stream
  *
  * The same options give the same bytes. One VM of N vCPUs, each on a CPU of its own: guest and host
- * take turns, and time goes on as they do. --runs: the runs of a stay in the guest. The truth is CSV
+ * take turns, and time goes on as they do. --runs: how many a guest run has. The truth is CSV
  * with a first column that says what a line is:
- *   exit,trip,vcpu,reason,exit_tsc,entry_tsc,flags,host_insns,host_cycles,off_cpu_tsc,userspace_tsc,stolen_by,symbol
- *   stay,run,vcpu,entry_tsc,exit_tsc,flags,insns,cycles
+ *   exit,id,vcpu,reason,exit_tsc,entry_tsc,flags,host_insns,host_cycles,off_cpu_tsc,userspace_tsc,stolen_by,symbol
+ *   guest_run,id,vcpu,entry_tsc,exit_tsc,flags,insns,cycles
  *   timer,vcpu,interrupt_tsc,handler_tsc        a host timer interrupt that the guest's handler was run for
  *   event,tsc,name
  * Unknown is empty.
@@ -155,9 +155,9 @@ struct vcpu {
 	uint32_t guest_threads[2], guest_thread;
 	int32_t index;
 	uint64_t tsc, slice_insns;
-	uint64_t place; /* where the guest is */
-	uint32_t stay;	/* the GUEST_RUN that ended last, 0 none */
-	bool timer;	/* the next entry delivers a timer interrupt, that came at timer_tsc */
+	uint64_t place;	   /* where the guest is */
+	uint32_t last_run; /* the GUEST_RUN that ended last, 0 none */
+	bool timer;	   /* the next entry delivers a timer interrupt, that came at timer_tsc */
 	uint64_t timer_tsc;
 	struct ptr_guest_run run;
 	struct ptr_vmexit vmexit;
@@ -241,7 +241,7 @@ static const char *number(uint64_t n)
 }
 
 /* The guest runs, up to a VM exit. */
-static void stay(struct vcpu *v)
+static void guest_run(struct vcpu *v)
 {
 	struct ptr_guest_run *g = &v->run;
 
@@ -271,11 +271,11 @@ static void stay(struct vcpu *v)
 	g->insn_count = v->slice_insns;
 	g->cyc_count = rnd(3) ? v->slice_insns / 2 + rnd(100) : PTR_UNKNOWN;
 	g->flags = rnd(100) ? 0 : PTR_VM_GAP;
-	v->stay = ok(ptr_put_guest_run(w, g, &error));
+	v->last_run = ok(ptr_put_guest_run(w, g, &error));
 	guest_runs++;
 	v->guest_insns += v->slice_insns;
-	fprintf(truth, "stay,%u,%d,%" PRIu64 ",%" PRIu64 ",%u,%s,%s\n", v->stay, v->index, g->entry_tsc,
-		g->exit_tsc, g->flags, number(g->insn_count), number(g->cyc_count));
+	fprintf(truth, "guest_run,%u,%d,%" PRIu64 ",%" PRIu64 ",%u,%s,%s\n", v->last_run, v->index,
+		g->entry_tsc, g->exit_tsc, g->flags, number(g->insn_count), number(g->cyc_count));
 	end_slice(v);
 	put_call(v, v->guest_thread, guest_paths[v->guest_thread == v->guest_threads[1]], 0, g->entry_tsc,
 		 v->slice_insns);
@@ -308,7 +308,7 @@ static void vmexit(struct vcpu *v)
 				 .vcpu = v->index,
 				 .exit_cpu = v->index,
 				 .entry_cpu = v->index,
-				 .before = v->stay,
+				 .before = v->last_run,
 				 .vmcs = 0x1000u * (uint64_t)(v->index + 1),
 				 .exit_tsc = v->tsc,
 				 .exit_uncertainty_tsc = v->run.exit_uncertainty_tsc,
@@ -380,7 +380,7 @@ static void put_vmexit(struct vcpu *v)
 {
 	const struct ptr_vmexit *t = &v->vmexit;
 
-	v->vmexit.after = v->stay;
+	v->vmexit.after = v->last_run;
 	vmexits = ok(ptr_put_vmexit(w, t, &error));
 	fprintf(truth, "exit,%u,%d,%s,%" PRIu64 ",%" PRIu64 ",%u,%s,%s,%s,%s,%s,%s\n", vmexits, v->index,
 		number(t->reason), t->exit_tsc, t->entry_tsc, t->flags, number(t->host_insns),
@@ -471,7 +471,7 @@ static void put_meta(void)
 		ok(ptr_put_meta(w, pairs[i][0], pairs[i][1], &error));
 }
 
-/* The vCPU that is furthest behind goes on. */
+/* The vCPU of which the time is the earliest. */
 static struct vcpu *next_vcpu(void)
 {
 	struct vcpu *ret = vcpus;
@@ -510,12 +510,12 @@ int main(int argc, char **argv)
 	put_code();
 	put_who();
 	for (uint64_t i = 0; i < opt.vcpus; i++)
-		stay(&vcpus[i]);
+		guest_run(&vcpus[i]);
 	while (vmexits < opt.exits) {
 		struct vcpu *v = next_vcpu();
 
 		vmexit(v);
-		stay(v);
+		guest_run(v);
 		put_vmexit(v);
 	}
 	for (uint64_t i = 0; i < opt.vcpus; i++)
