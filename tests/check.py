@@ -1,5 +1,6 @@
-"""check.py - how the tests that are written in Python count, as tests/unit/check.h does in C: a test is what its text says, the
-same text in a loop is one test, also where only numbers in it differ; it passes when the condition held each time.
+"""check.py - how the tests that are written in Python count, as tests/unit/check.h does in C: a test is what
+its text says, the same text in a loop is one test, also where only numbers in it differ; it passes when the
+condition held each time.
 
     sys.path.append("tests")
     from check import check, same, sum_up

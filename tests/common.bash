@@ -7,7 +7,8 @@ shopt -s extglob
 PT_BIN=${PT_BIN:-$PWD} PT_BUILD=${PT_BUILD:-$PWD/build} PT_SHARED=${PT_SHARED:-$PWD/../shared}
 tools=$PT_BUILD/tests/oracle
 tmp=$(mktemp -d) || exit 1
-# perf keeps a copy of every file that it meets in ~/.debug, and another perf that reads there meanwhile finds half of one.
+# perf keeps a copy of every file that it meets in ~/.debug, and another perf that reads there meanwhile finds
+# half of one.
 export PTBOX_CACHE=${PTBOX_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ptbox} HOME=$tmp/home
 mkdir "$HOME"
 export PYTHONDONTWRITEBYTECODE=1 # the source tree is not written to
@@ -26,8 +27,8 @@ finish() {
 }
 trap finish EXIT
 
-# A test is what its text says: the same text in a loop is one test, also where only numbers in it differ. It has passed when
-# it never failed.
+# A test is what its text says: the same text in a loop is one test, also where only numbers in it differ. It
+# has passed when it never failed.
 declare -A tests_run=()
 test_of() { REPLY=${*//+([0-9])/0}; }
 pass() { # WHAT
@@ -57,8 +58,8 @@ check() {
 }
 # succeeded $? WHAT: the command before did. (check "… $(cat err)" test $? -eq 0 would ask about cat.)
 succeeded() { check "$2" test "$1" -eq 0; }
-# same NAME EXPECTED GOT: two files, or what commands print: <(...); the first differences are shown. Nothing is expected as
-# /dev/null only: otherwise what should have told it has failed.
+# same NAME EXPECTED GOT: two files, or what commands print: <(...); the first differences are shown. Nothing
+# is expected as /dev/null only: otherwise what should have printed it has failed.
 same() {
 	local expected=$2 got=$3
 	[ -f "$expected" ] || { cat "$2" >"$tmp/same.expected" && expected=$tmp/same.expected; }
@@ -72,7 +73,8 @@ same() {
 		diff "$expected" "$got" | head -n 12 | cut -c 1-200
 	fi
 }
-# changed ALGORITHM EXPECTED GOT: sets invented and missing, the numbers of lines that only GOT or only EXPECTED has, by git diff
+# changed ALGORITHM EXPECTED GOT: sets invented and missing, the numbers of lines that only GOT or only
+# EXPECTED has, by git diff
 changed() {
 	local numbers
 	numbers=$(git diff --no-index "--$1" --numstat "$2" "$3")

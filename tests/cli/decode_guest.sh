@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# pt-decode --guest: the same record stream as of the container that pt-capture merge makes of the same two, on a recording of a host
-# and its guest; and what is said where they cannot be joined. (Of a guest's own pt-capture: ptbox/vm.sh, ptbox/qemu.sh.)
+# pt-decode --guest: the same record stream as of the container that pt-capture merge makes of the same two,
+# on a recording of a host and its guest; and what is said where they cannot be joined. (Of a guest's own
+# pt-capture: ptbox/vm.sh, ptbox/qemu.sh.)
 # timeout: 120
 source tests/common.bash
 capture=$PT_BIN/pt-capture decode=$PT_BIN/pt-decode

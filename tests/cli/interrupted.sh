@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Ctrl-C, kills, full disks, a database in use: what was captured is kept, and nothing half-made stands under an output's name.
+# Ctrl-C, kills, full disks, a database in use: what was captured is kept, and nothing half-made stands under
+# an output's name.
 # timeout: 120
 source tests/common.bash
 source tests/programs.bash
@@ -19,7 +20,7 @@ wait $!
 check "Ctrl-C: statuses $(cat "$tmp/status"): $(head -n 2 "$tmp/err")" test "$(cat "$tmp/status")" = "0 0 0"
 check "Ctrl-C: branches are there" test "$(sqlite3 "$tmp/db" "SELECT count(*) > 1000 FROM branches")" = 1
 
-# A second one, or SIGTERM, ends pt-decode; what stood under the name stays, and nothing else.
+# A second one, or SIGTERM, ends pt-decode; what stood under the name remains, and nothing else.
 mkdir "$tmp/dir"
 capture indirect
 for signals in "INT INT" TERM HUP; do
@@ -40,7 +41,7 @@ done
 
 # Nobody says that all is well when its words were lost.
 "$PT_BIN/pt-decode" -q -o "$tmp/stream" "$tmp/c.ptc"
-check "a record stream has the rights that the umask leaves" test "$(stat -c %a "$tmp/stream")" = "$(printf %o $((0666 & ~0$(umask))))"
+check "a record stream has the permissions that the umask leaves" test "$(stat -c %a "$tmp/stream")" = "$(printf %o $((0666 & ~0$(umask))))"
 for arguments in "pt-decode --null --stats $tmp/c.ptc" "pt-decode $tmp/c.ptc" "pt-decode --text $tmp/c.ptc" "pt-decode --packets $tmp/c.ptc" \
 	"pt-capture info $tmp/c.ptc" "pt-capture -q -- /bin/true" "pt-query $tmp/db summary" "pt-query $tmp/db --format html"; do
 	# shellcheck disable=SC2086

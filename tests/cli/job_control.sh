@@ -1,5 +1,6 @@
-# Job control and the step engine: SIGSTOP, SIGTSTP and SIGCONT while a program is traced, and a SIGKILL. What the trace and --truth
-# have is what ran, no more: no register of a thread that cannot be read becomes an address.
+# Job control and the step engine: SIGSTOP, SIGTSTP and SIGCONT while a program is traced, and a SIGKILL. What
+# the trace and --truth have is what ran, no more: no register of a thread that cannot be read becomes an
+# address.
 source tests/common.bash
 name=jc$RANDOM$((${PT_TEST:-0} % 100))
 cat >"$tmp/loop.c" <<'END'

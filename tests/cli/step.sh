@@ -1,5 +1,5 @@
-# pt-capture -- PROGRAM at the command line: what becomes of its exit status, its output, of Ctrl-C, kill -9 and closed pipes;
-# what cannot be traced; and that the program does not notice.
+# pt-capture -- PROGRAM at the command line: what becomes of its exit status, its output, of Ctrl-C, kill -9
+# and closed pipes; what cannot be traced; and that the program does not notice.
 # timeout: 120
 source tests/common.bash
 capture=$PT_BIN/pt-capture
@@ -165,7 +165,7 @@ kill -TERM $pid 2>/dev/null # a background job of a script ignores SIGINT from t
 wait $pid
 check "SIGTERM: status 0" test $? -eq 0
 check "SIGTERM: what was captured is kept" test -s "$tmp/int.ptc"
-check "SIGTERM: the program's end by it is told: $(tail -n 1 "$tmp/err")" grep -q 'status 143' "$tmp/err"
+check "SIGTERM: the program's end by it is reported: $(tail -n 1 "$tmp/err")" grep -q 'status 143' "$tmp/err"
 decodes "$tmp/int.ptc"
 rm -f "$tmp/started"
 if command -v python3 >/dev/null; then
@@ -182,7 +182,7 @@ if command -v python3 >/dev/null; then
 	wait $pid
 	check "SIGINT: status 0" test $? -eq 0
 	check "SIGINT: the program's handler ran" grep -qx interrupted "$tmp/out"
-	check "SIGINT: the program's status is told: $(tail -n 1 "$tmp/err")" grep -q 'status 5' "$tmp/err"
+	check "SIGINT: the program's status is reported: $(tail -n 1 "$tmp/err")" grep -q 'status 5' "$tmp/err"
 	decodes "$tmp/int.ptc"
 else
 	skip 5 "no python3"
@@ -225,7 +225,7 @@ if command -v gcc >/dev/null; then
 else
 	skip 7 "no gcc"
 fi
-# A 32-bit program that a traced one begins runs, and it is told that it was not traced.
+# A 32-bit program that a traced one begins runs, and it is reported that it was not traced.
 cat >"$tmp/m32.s" <<'END'
 .globl _start
 _start:

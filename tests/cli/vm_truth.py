@@ -1,5 +1,5 @@
-"""vm_truth.py PT-QUERY DB TRUTH - compares what pt-query says of a database with the truth that tests/tools/mkvmrecords wrote,
-worked out here from scratch. The last line is "N passed, N failed"."""
+"""vm_truth.py PT-QUERY DB TRUTH - compares what pt-query says of a database with the truth that
+tests/tools/mkvmrecords wrote, worked out here from scratch. The last line is "N passed, N failed"."""
 import csv
 import json
 import subprocess

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Each program given a file that is another's: exit status 1, what it is, and which program takes it. Nothing is written.
+# Each program given a file that is another's: exit status 1, what it is, and which program takes it. Nothing
+# is written.
 # timeout: 60
 source tests/common.bash
 source tests/programs.bash

@@ -1,4 +1,6 @@
-/* replay.c - replay_NAME FOLDER: gives every file of FOLDER to the harness, and prints how many there were. */
+/*
+ * replay.c - replay_NAME FOLDER: gives every file of FOLDER to the harness, and prints how many there were.
+ */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""call_stacks.py DB - rebuilds each thread's stack from its branches alone and compares it, at every call, return and entry of
-the kernel, with the calls that the database has open there. Prints differences and "N stacks compared, N differ".
+"""call_stacks.py DB - rebuilds each thread's stack from its branches alone and compares it, at every call,
+return and entry of the kernel, with the calls that the database has open there. Prints differences and "N
+stacks compared, N differ".
 
-The rules here are a processor's, not the decoder's: a call puts its place on the stack, a return that goes to after the place on
-top takes it off; an interrupt or system call likewise, with what leaves the kernel. What the trace does not show (what was
-called before it, tail calls) is in neither of the two."""
+The rules here are a processor's, not the decoder's: a call puts its place on the stack, a return that goes to
+after the place on top takes it off; an interrupt or system call likewise, with what leaves the kernel. What
+the trace does not show (what was called before it, tail calls) is in neither of the two."""
 import collections
 import sqlite3
 import sys

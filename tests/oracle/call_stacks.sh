@@ -1,5 +1,6 @@
-# Call stacks of host and guest threads, across interrupts, system calls, signals, execs, context switches and VM transitions: what
-# the database has open at every call and return is what its branches say, which oracle/emulated.sh holds to be the truth's.
+# Call stacks of host and guest threads, across interrupts, system calls, signals, execs, context switches and
+# VM transitions: what the database has open at every call and return is what its branches say, which
+# oracle/emulated.sh holds to be the truth's.
 # timeout: 240
 source tests/common.bash
 archives=$PT_SHARED/traces/emulated

@@ -1,5 +1,5 @@
-# A container or record stream that is cut anywhere, or has any bit flipped, gives an error, or the right branches up to
-# there with an error; never a crash, a hang or a wrong branch. See damage.c.
+# A container or record stream that is cut anywhere, or has any bit flipped, gives an error, or the right
+# branches up to there with an error; never a crash, a hang or a wrong branch. See damage.c.
 # timeout: 600
 source tests/common.bash
 

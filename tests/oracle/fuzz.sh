@@ -1,4 +1,5 @@
-# What libFuzzer came to (tests/fuzz/corpus), given to the same harnesses again: no crash, no hang, nothing out of order.
+# What libFuzzer came to (tests/fuzz/corpus), given to the same harnesses again: no crash, no hang, nothing
+# out of order.
 # timeout: 600
 source tests/common.bash
 for name in packets flow container rewrite records load import trace_dat files; do

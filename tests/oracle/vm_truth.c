@@ -3,11 +3,12 @@
  *
  *     pt-decode C | vm_truth TRUTH OFFSET [insns] [SOURCE]
  *
- * TRUTH is one CPU's log (../shared/ptbox/CORE.md, "Ground truth"); OFFSET the guest's TSC offset, as perf or KVM has it. All VM
- * entries and exits of the log have to be there, in order: where, when (within the stated uncertainty), why (at least
- * 99 of 100); and with `insns` (older logs count a string instruction's rounds and the instruction that exits) the instructions
- * between them, as far as they were counted. SOURCE is where all reasons are known from, as ptr_reason_source_name() says it
- * ("inferred"); a tracepoint or Event Trace gives qualifications, too.
+ * TRUTH is one CPU's log (../shared/ptbox/CORE.md, "Ground truth"); OFFSET the guest's TSC offset, as
+ * perf or KVM has it. All VM entries and exits of the log have to be there, in order: where, when
+ * (within the stated uncertainty), why (at least 99 of 100); and with `insns` (older logs count a
+ * string instruction's rounds and the instruction that exits) the instructions between them, as far
+ * as they were counted. SOURCE is where all reasons are known from, as ptr_reason_source_name() says
+ * it ("inferred"); a tracepoint or Event Trace gives qualifications, too.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
-"""vms_truth.py DB FTRACE TRUTHDUMP CPU cpu|threads|events: holds the views vmexits and vm_clocks, and the queries of them, against
-what the kernel itself told (ftrace,
-                             with the TSC as its clock) and the machine's own log of one CPU, while tests/ptbox/vms.c ran.
-Prints how much was compared, and counts. cpu: the CPU was traced; threads: the program's threads; events: with Event Trace.
+"""vms_truth.py DB FTRACE TRUTHDUMP CPU cpu|threads|events: holds the views vmexits and vm_clocks, and the
+queries of them, against what the kernel itself reported (ftrace, with the TSC as its clock) and the machine's
+own log of one CPU, while tests/ptbox/vms.c ran. Prints how much was compared, and counts. cpu: the CPU was
+traced; threads: the program's threads; events: with Event Trace.
 
 ftrace says which thread left its guest, where, why, and what the kernel did with it until it went on: who ran meanwhile,
 what it polled and waited, what it injected. The log says when exactly, and with which VMCS.
@@ -24,7 +24,7 @@ db = sqlite3.connect(db_path)
 db.row_factory = sqlite3.Row
 counted = {}
 PERCENTILES = (("p50_ns", 500), ("p90_ns", 900), ("p99_ns", 990), ("p99_9_ns", 999), ("max_ns", 1000))
-LATE = 4000  # ticks: a tracepoint's time may be so far behind what it tells of
+LATE = 4000  # ticks: a tracepoint's time may be that much later than what it reports
 
 
 def query(name, **params):
@@ -36,17 +36,17 @@ def rows(sql):
     return [dict(r) for r in db.execute(sql)]
 
 
-# ---- What the kernel told ----
+# ---- What the kernel reported ----
 LINE = re.compile(r"^\s*(.*)-(\d+)\s+\[(\d+)\]\s+\S+\s+(\d+): (\w+): (.*)$")
-told = []
+reported = []
 for line in open(ftrace, errors="replace"):
     m = LINE.match(line)
     if m:
-        told.append((int(m[4]), int(m[3]), int(m[2]), m[5], m[6]))
-told.sort(key=lambda e: e[0])
+        reported.append((int(m[4]), int(m[3]), int(m[2]), m[5], m[6]))
+reported.sort(key=lambda e: e[0])
 
 
-class Trip:
+class Exit:
     def __init__(self, tid, cpu, tsc, text):
         m = re.match(r"vcpu (\d+) reason (\S+) rip (0x[0-9a-f]+) info1 (0x[0-9a-f]+) info2 (0x[0-9a-f]+)", text)
         self.tid, self.cpu, self.tsc, self.reason = tid, cpu, tsc, m[2]
@@ -58,20 +58,20 @@ class Trip:
 
 
 last_trip = {}
-trips, open_trip, writes, inner = [], {}, defaultdict(list), set()
-for tsc, on, tid, name, text in told:
-    t = open_trip.get(tid)
+kvm_exits, open_exit, writes, inner = [], {}, defaultdict(list), set()
+for tsc, on, tid, name, text in reported:
+    t = open_exit.get(tid)
     if name == "kvm_exit":
-        t = open_trip[tid] = Trip(tid, on, tsc, text)
+        t = open_exit[tid] = Exit(tid, on, tsc, text)
         t.nested = tid in inner
         # SDM, "IDT-vectoring information": while it was delivered the guest was left again, so the guest has not seen it.
         if t.vectoring >> 31 & 1 and tid in last_trip:
             last_trip[tid].undelivered = True
         last_trip[tid] = t
-        trips.append(t)
+        kvm_exits.append(t)
     elif name == "kvm_entry" and t:
         t.entry, t.entry_cpu = tsc, on
-        del open_trip[tid]
+        del open_exit[tid]
     elif name == "kvm_nested_vmenter":
         inner.add(tid)
     elif name == "kvm_nested_vmexit_inject":
@@ -84,11 +84,11 @@ for tsc, on, tid, name, text in told:
     elif name == "sched_switch":
         m = re.match(r"prev_comm=.* prev_pid=(\d+) .* next_comm=(.*) next_pid=(\d+) ", text)
         before, after = int(m[1]), int(m[3])
-        t = open_trip.get(before)
+        t = open_exit.get(before)
         if t:
             t.out, t.off_since = t.out + 1, tsc
             t.thief = t.thief if t.thief is not None else after
-        t = open_trip.get(after)
+        t = open_exit.get(after)
         if t and t.off_since:
             t.off += tsc - t.off_since
             t.off_since = None
@@ -110,7 +110,7 @@ by_tid = defaultdict(list)
 for e in exits:
     by_tid[e["tid"]].append(e)
 real = defaultdict(list)
-for t in trips:
+for t in kvm_exits:
     if first <= t.tsc <= last + LATE:
         real[t.tid].append(t)
 check(sorted(by_tid) == sorted(real), "vCPU threads", (sorted(by_tid), sorted(real)))
@@ -122,7 +122,7 @@ for tid in sorted(real):
 
 
 def differ(what, of, ours, theirs):
-    """Of all pairs `of`: both say the same. How many there were is told: none is nothing seen."""
+    """Of all pairs `of`: both say the same. How many there were is printed: none is nothing seen."""
     of = list(of)
     bad = [(e["tid"], e["tsc"], ours(e), theirs(t)) for e, t in of if ours(e) != theirs(t)]
     check(not bad, f"{what} ({len(of)} exits)", f"{len(bad)} differ: {bad[:3]}")
@@ -161,7 +161,7 @@ if halted:
            lambda t: 1)
 differ("moved to another CPU", whole, lambda e: bool(e["migrated"]), lambda t: t.cpu != t.entry_cpu)
 if mode != "threads":
-    # Event Trace tells what the guest has seen of it.
+    # Event Trace says what the guest has seen of it.
     of = [p for p in whole if p[1].irqs and not (mode == "events" and p[1].undelivered)]
     differ("injected", of, lambda e: e["injected_vector"], lambda t: t.irqs[-1])
     differ("nothing injected", [p for p in whole if not p[1].irqs], lambda e: e["injected_vector"], lambda t: None)
@@ -260,7 +260,7 @@ for key, values in stolen.items():
         want = ns(values[-(-len(values) * per_mille // 1000) - 1])
         check(r[name] is not None and abs(r[name] - want) <= ns(2 * LATE), f"vcpu-stolen {key}: {name}", (r[name], want))
 
-# ---- How long: each reason's exits of a VM, by the log, a trip to the VM's next entry with one of its VMCSs ----
+# ---- How long: each reason's exits of a VM, by the log, up to the VM's next entry with one of its VMCSs ----
 if not threads:
     own = defaultdict(set)
     for e in exits:
@@ -286,7 +286,7 @@ if not threads:
         for name, per_mille in PERCENTILES:
             want = values[-(-len(values) * per_mille // 1000) - 1]
             check(abs(r[name] - ns(want)) <= ns(slack[key]) + 1, f"vmexit-latency {key}: {name}", (r[name], ns(want)))
-    counted["trips timed"] = sum(map(len, took.values()))
+    counted["exits timed"] = sum(map(len, took.values()))
 check(query("vm-check") == [], "vm-check", query("vm-check")[:2])
 for what, n in counted.items():
     print(f"{n:6} {what}")

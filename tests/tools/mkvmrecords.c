@@ -7,7 +7,8 @@
  * The same options give the same bytes. One VM of N vCPUs, each on a CPU of its own: guest and host
  * take turns, and time goes on as they do. --runs: how many a guest run has. The truth is CSV
  * with a first column that says what a line is:
- *   exit,id,vcpu,reason,exit_tsc,entry_tsc,flags,host_insns,host_cycles,off_cpu_tsc,userspace_tsc,stolen_by,symbol
+ *   exit,id,vcpu,reason,exit_tsc,entry_tsc,flags,host_insns,host_cycles,off_cpu_tsc,userspace_tsc,stolen_by,
+ *        symbol
  *   guest_run,id,vcpu,entry_tsc,exit_tsc,flags,insns,cycles
  *   timer,vcpu,interrupt_tsc,handler_tsc        a host timer interrupt that the guest's handler was run for
  *   event,tsc,name
@@ -297,11 +298,40 @@ static void choose_reason(struct vcpu *v, struct ptr_vmexit *t)
 	}
 }
 
+/* The vCPU's thread sleeps, or is preempted, or is in user space. The thread that ran meanwhile; 0. */
+static uint32_t let_others_run(struct vcpu *v, struct ptr_vmexit *t)
+{
+	uint32_t thief = 0;
+
+	if (t->reason == 12) {
+		/* Sleeps until the timer wakes it. */
+		t->flags |= PTR_VM_SCHEDULED_OUT;
+		t->off_cpu_tsc = 5000 + rnd(100000);
+		thief = thieves[0];
+		v->tsc += t->off_cpu_tsc;
+		v->timer = true;
+		v->timer_tsc = v->tsc;
+		take(v, &host_timer);
+		v->tsc += rnd(500);
+	} else if (!rnd(50)) {
+		t->flags |= PTR_VM_SCHEDULED_OUT;
+		t->off_cpu_tsc = 1000 + rnd(3000000);
+		thief = thieves[1 + rnd(THIEVES - 1)];
+		v->tsc += t->off_cpu_tsc;
+		take(v, &body[H_SCHEDULE]);
+	}
+	if (t->reason == 30) {
+		t->flags |= PTR_VM_TO_USERSPACE;
+		t->userspace_tsc = 3000 + rnd(20000);
+		v->tsc += t->userspace_tsc;
+	}
+	return thief;
+}
+
 /* The host runs, up to the VM entry. */
 static void vmexit(struct vcpu *v)
 {
 	struct ptr_vmexit *t = &v->vmexit;
-	uint32_t thief = 0;
 
 	*t = (struct ptr_vmexit){.machine = vm,
 				 .thread = v->thread,
@@ -326,29 +356,7 @@ static void vmexit(struct vcpu *v)
 	put_event(v, false, "kvm:kvm_exit", "{\"exit_reason\":1}");
 	v->tsc += 200 + rnd(1000);
 	take(v, &body[H_HANDLE]);
-	if (t->reason == 12) {
-		/* Sleeps until the timer wakes it. */
-		t->flags |= PTR_VM_SCHEDULED_OUT;
-		t->off_cpu_tsc = 5000 + rnd(100000);
-		thief = thieves[0];
-		v->tsc += t->off_cpu_tsc;
-		v->timer = true;
-		v->timer_tsc = v->tsc;
-		take(v, &host_timer);
-		v->tsc += rnd(500);
-	} else if (!rnd(50)) {
-		t->flags |= PTR_VM_SCHEDULED_OUT;
-		t->off_cpu_tsc = 1000 + rnd(3000000);
-		thief = thieves[1 + rnd(THIEVES - 1)];
-		v->tsc += t->off_cpu_tsc;
-		take(v, &body[H_SCHEDULE]);
-	}
-	if (t->reason == 30) {
-		t->flags |= PTR_VM_TO_USERSPACE;
-		t->userspace_tsc = 3000 + rnd(20000);
-		v->tsc += t->userspace_tsc;
-	}
-	t->stolen_by = thief;
+	t->stolen_by = let_others_run(v, t);
 	v->tsc += rnd(100);
 	t->entry_tsc = v->tsc;
 	t->entry_uncertainty_tsc = rnd(30);

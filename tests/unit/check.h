@@ -1,10 +1,10 @@
 /*
- * check.h - how the tests that are written in C count: check() and its kin say what must hold, and main() ends with
- * `return sum_up()`.
+ * check.h - how the tests that are written in C count: check() and its kin say what must hold, and
+ * main() ends with `return sum_up()`.
  *
- * A test is what its text says: the same text in a loop is one test, also where only numbers in it differ. It passes when
- * the condition held each time. Each call hashes the text: a loop of millions gathers its result in a bool first, and prints
- * as information how many things it compared.
+ * A test is what its text says: the same text in a loop is one test, also where only numbers in it
+ * differ. It passes when the condition held each time. Each call hashes the text: a loop of millions
+ * gathers its result in a bool first, and prints as information how many things it compared.
  */
 #ifndef TESTS_CHECK_H
 #define TESTS_CHECK_H
@@ -76,7 +76,8 @@ static inline void check_text(const char *got, const char *expected, const char 
 		printf("FAILED: %s\nexpected:\n%s\ngot:\n%s\n", what, expected, got);
 }
 
-/* One of a table's cases: the case is the test, by all of its name, also its numbers. What: what of it did not hold. */
+/* One of a table's cases: the case is the test, by all of its name, also its numbers. What: what of
+ * it did not hold. */
 static inline void check_case(bool ok, const char *name, const char *what)
 {
 	if (check_count(check_hash(name, false), ok))

@@ -1,4 +1,5 @@
-/* insn_cases.h - instructions, valid and not, for test_insn.c: their bytes, class and displacement, by the SDM's volume 2. */
+/* insn_cases.h - instructions, valid and not, for test_insn.c: their bytes, class and displacement,
+ * by the SDM's volume 2. */
 #ifndef TESTS_INSN_CASES_H
 #define TESTS_INSN_CASES_H
 

@@ -200,7 +200,8 @@ static bool noted(const struct imported *i, const char *what)
 	return false;
 }
 
-/* The container in short: "C" for a COMM's name, "A" an AUX piece's bytes, "R" a round's time, in their order. */
+/* The container in short: "C" for a COMM's name, "A" an AUX piece's bytes, "R" a round's time, in
+ * their order. */
 static void summary(struct imported *i, char *ret, size_t room)
 {
 	struct pt_error e = {0};

@@ -1,6 +1,6 @@
 /*
- * scenario_file.h - the file of a scenario, tests/scenarios/NAME.pts: a rule by which packets are understood, as code,
- * packets and what must come out.
+ * scenario_file.h - the file of a scenario, tests/scenarios/NAME.pts: a rule by which packets are
+ * understood, as code, packets and what must come out.
  *
  *   # what rule, and where the SDM states it
  *   config             optional: "mtc SHIFT", "ratio NUM DEN", "nominal N" (0: no CBR ratio),

@@ -1,4 +1,6 @@
-/* test_import_bpf.c - code of BPF programs out of a perf.data's feature, made here; whole, cut and damaged. */
+/*
+ * test_import_bpf.c - code of BPF programs out of a perf.data's feature, made here; whole, cut and damaged.
+ */
 #include "capture/perfdata/bpf.h"
 #include "tests/unit/check.h"
 

@@ -1,5 +1,5 @@
-/* test_import_perf.c - perf.data files of every form, made here: what comes into the container, and in which order; and
- * files that are cut, damaged or of another kind. */
+/* test_import_perf.c - perf.data files of every form, made here: what comes into the container, and
+ * in which order; and files that are cut, damaged or of another kind. */
 #include "capture/perfdata/order.h"
 #include "tests/unit/perf_data_samples.h"
 #include "tests/unit/check.h"
@@ -72,7 +72,8 @@ static void test_order(void)
 	       NULL);
 }
 
-/* Two AUX records are taken for one, whose bytes perf has read at two times: the second half may be as old as the first. */
+/* Two AUX records are taken for one, whose bytes perf has read at two times: the second half may be
+ * as old as the first. */
 static void test_one_record_two_reads(void)
 {
 	begin_file(&b, 0);
@@ -189,7 +190,8 @@ static void test_snapshots(void)
 	b.count -= 160;
 	put_info(&b, 1, true);
 	put_auxtrace(&b, 0, all, 800, 100, 0);
-	/* The second has the last 400 bytes of the first; its offset says nothing. The third has nothing of it. */
+	/* The second has the last 400 bytes of the first; its offset says nothing. The third has
+	 * nothing of it. */
 	put_auxtrace(&b, 0, all + 400, 800, 200, 0);
 	noise(all + 1200, 800, 99);
 	put_auxtrace(&b, 16, all + 1200, 800, 300, 0);

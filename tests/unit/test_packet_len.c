@@ -1,4 +1,6 @@
-/* test_packet_len.c - capture's packet lengths against the decoder's, over all beginnings and random bytes. */
+/*
+ * test_packet_len.c - capture's packet lengths against the decoder's, over all beginnings and random bytes.
+ */
 #include "capture/pt/packet_len.h"
 #include "decode/packet/packet.h"
 #include "tests/unit/check.h"

@@ -471,7 +471,7 @@ static void written_schedules(void)
 	end(&b, 1000);
 	held(b.d.losses.truncated == 2, "two losses are counted", 1000);
 
-	/* So many records that AUX's own are dropped: the data comes a round later, without flags. */
+	/* AUX's own records are dropped: the data comes a round later, without flags. */
 	begin(&b, 2, false);
 	for (unsigned i = 0; i < 200; i++)
 		put_record(&b.k, &b.k.rings[0], PERF_RECORD_COMM, 0, "12345678", 8);

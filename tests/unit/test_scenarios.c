@@ -1,8 +1,9 @@
 /*
- * test_scenarios.c - the rules by which packets are understood, one per file: tests/scenarios/NAME.pts (scenario_file.h).
- * Each is decoded as a whole, and byte by byte.
+ * test_scenarios.c - the rules by which packets are understood, one per file:
+ * tests/scenarios/NAME.pts (scenario_file.h). Each is decoded as a whole, and byte by byte.
  *
- * test_scenarios [FOLDER [SEEDS]]: with SEEDS, each is written there as an input of tests/fuzz/fuzz_flow.c instead.
+ * test_scenarios [FOLDER [SEEDS]]: with SEEDS, each is written there as an input of
+ * tests/fuzz/fuzz_flow.c instead.
  */
 #include <dirent.h>
 #include <inttypes.h>

@@ -325,7 +325,7 @@ static void reused(void)
 		  spans(c, &n)[0].offset == -1000000,
 	      "until it is seen: from the entry on");
 	check(!pt_vm_clock_restart(c, later + 1000) && pt_vm_clock_to_host(c, later, later + 70001, &host),
-	      "what was found before the decode stays");
+	      "what was found before the decode remains");
 	pt_vm_clocks_destroy(all);
 	all = pt_vm_clocks_create(TICK, KHZ);
 	c = pt_vm_clocks_get(all, 1);
