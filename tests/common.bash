@@ -81,6 +81,17 @@ changed() {
 	if [ $? -gt 1 ] || [ ! -s "$2" ]; then fail "$2, $3: nothing to compare"; fi
 	read -r invented missing _ <<<"${numbers:-0 0}"
 }
+# wait_for COMMAND...: until it succeeds. Two minutes at most: what waits for a state, not for a time, does
+# not depend on how fast the machine is.
+wait_for() {
+	local i
+	for ((i = 0; i < 2400; i++)); do
+		"$@" && return
+		sleep 0.05
+	done
+	fail "waited in vain: $*"
+	return 1
+}
 # counts OUTPUT: adds the "N passed, N failed" line of a tool's output to ours and shows its failures
 counts() {
 	local p f

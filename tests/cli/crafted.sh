@@ -13,7 +13,7 @@ python3 tests/cli/crafted.py "$tmp" ${SANITIZE:+8} || fail "crafted.py: status $
 within() {
 	local status seconds mb
 	[ -n "${SANITIZE:-}" ] || ulimit -Sv 16000000
-	timeout 120 "$PT_BUILD/tests/bench/cputime" "$PT_BIN/$3" "${@:4}" 3>"$tmp/cost" >"$tmp/out" 2>"$tmp/err" </dev/null
+	timeout 300 "$PT_BUILD/tests/bench/cputime" "$PT_BIN/$3" "${@:4}" 3>"$tmp/cost" >"$tmp/out" 2>"$tmp/err" </dev/null
 	status=$?
 	ulimit -Sv unlimited
 	check "${*:3}: status $status, not $1: $(head -n 2 "$tmp/err")" test $status -eq "$1"

@@ -45,7 +45,7 @@ same "vm-clock" <("$decode" vm-clock "$tmp/merged.ptc") <("$decode" vm-clock --g
 same "a part of the time" <("$decode" --text --time ..+1ms "$tmp/merged.ptc") \
 	<("$decode" --text --time ..+1ms --guest "$tmp/guest.ptc,101" "$tmp/host.ptc")
 # The reader of its lines goes away, and so do both programs.
-timeout 60 "$decode" --text --guest "$tmp/guest.ptc,101" "$tmp/host.ptc" 2>"$tmp/err" | head -n 3 >"$tmp/out"
+timeout 300 "$decode" --text --guest "$tmp/guest.ptc,101" "$tmp/host.ptc" 2>"$tmp/err" | head -n 3 >"$tmp/out"
 check "closed pipe: ${PIPESTATUS[*]} $(cat "$tmp/err")" test ! -s "$tmp/err" -a "$(wc -l <"$tmp/out")" -eq 3
 
 # refused STATUS PATTERN ARGUMENTS...: and nothing is left

@@ -110,7 +110,7 @@ for i in {1..60}; do
 			dd of="$tmp/broken" bs=1 seek=$((i % 2 ? RANDOM % 1000 : RANDOM % 35000)) conv=notrunc status=none
 	done
 	[ $((i % 5)) -ne 0 ] || truncate -s $((RANDOM % 35000)) "$tmp/broken"
-	timeout 20 "$capture" import --raw "$aux" --elf "$tmp/broken" -o "$tmp/broken.ptc" 2>"$tmp/err"
+	timeout 300 "$capture" import --raw "$aux" --elf "$tmp/broken" -o "$tmp/broken.ptc" 2>"$tmp/err"
 	status=$?
 	check "broken ELF $i: status $status $(head -n 2 "$tmp/err")" test $status -le 1
 	[ $status -ne 0 ] || check "broken ELF $i: info" "$capture" info "$tmp/broken.ptc" >/dev/null

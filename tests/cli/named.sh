@@ -138,7 +138,7 @@ END
 # watched MAY-RUN COMMAND...: from an input on standard input, under strace
 watched() {
 	local status
-	(cd "$out" && HOME=$home TMPDIR=$out timeout 60 strace -f -e trace=%file,%process,%network -s 4096 -o "$tmp/log" "${@:2}" >"$tmp/stdout" 2>"$tmp/err")
+	(cd "$out" && HOME=$home TMPDIR=$out timeout 300 strace -f -e trace=%file,%process,%network -s 4096 -o "$tmp/log" "${@:2}" >"$tmp/stdout" 2>"$tmp/err")
 	status=$?
 	(cd "$out" && python3 "$tmp/judge.py" "$out" "$tmp/fifos" "$1" <"$tmp/log") >"$tmp/bad" 2>&1
 	succeeded $? "${*:2}: $(cat "$tmp/bad")"

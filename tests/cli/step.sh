@@ -1,12 +1,12 @@
 # pt-capture -- PROGRAM at the command line: what becomes of its exit status, its output, of Ctrl-C, kill -9
 # and closed pipes; what cannot be traced; and that the program does not notice.
-# timeout: 120
+# timeout: 240
 source tests/common.bash
 capture=$PT_BIN/pt-capture
 
 # run STATUS PATTERN ARGUMENTS...: exit status, and what standard error says
 run() {
-	timeout 60 "$capture" "${@:3}" >"$tmp/out" 2>"$tmp/err" </dev/null
+	timeout 300 "$capture" "${@:3}" >"$tmp/out" 2>"$tmp/err" </dev/null
 	local status=$?
 	check "${*:3}: status $status, not $1: $(head -n 2 "$tmp/err")" test $status -eq "$1"
 	check "${*:3}: '$2' is not in $(head -n 2 "$tmp/err")" grep -qE -- "$2" "$tmp/err"
@@ -18,14 +18,6 @@ decodes() {
 	local status=$?
 	check "$1: pt-decode: status $status: $(head -n 1 "$tmp/decode.err")" test $status -eq "${2:-0}"
 	check "$1: branches" test "$(grep -vc '^#' "$tmp/text")" -gt "${3:-100}"
-}
-# wait_for COMMAND...: until it succeeds, 30 seconds at most
-wait_for() {
-	for ((i = 0; i < 300; i++)); do
-		"$@" && return
-		sleep 0.1
-	done
-	fail "waited in vain: $*"
 }
 
 # A small program, so that little is stepped: MODE [ARGUMENT].
@@ -218,7 +210,7 @@ if command -v gcc >/dev/null; then
 	for p in corners selfmod sleepers signals; do
 		gcc -O1 -pthread -o "$tmp/$p" "tests/programs/$p.c" || fail "tests/programs/$p.c does not compile"
 		"$tmp/$p" >"$tmp/native" 2>&1
-		timeout 60 "$capture" -q -o "$tmp/c.ptc" -- "$tmp/$p" >"$tmp/out" 2>&1
+		timeout 300 "$capture" -q -o "$tmp/c.ptc" -- "$tmp/$p" >"$tmp/out" 2>&1
 		check "$p ends when traced" test $? -eq 0
 		[ "$p" = signals ] || same "$p prints what it does untraced" "$tmp/native" "$tmp/out"
 	done

@@ -196,7 +196,7 @@ static void one(taker *take, int fd, bool strict, const char *what, uint64_t whe
 	if (pid < 0)
 		stop("fork");
 	if (pid == 0) {
-		alarm(30);
+		alarm(120);
 		status = take(fd, strict);
 		fflush(NULL);
 		_exit(status);

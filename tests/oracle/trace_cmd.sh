@@ -126,7 +126,7 @@ check "--into: the host's events" test "$(sql "SELECT count(*) FROM events WHERE
 
 # ---- The command line
 expect() { # STATUS PATTERN ARGUMENTS...
-	timeout 60 "$capture" import "${@:3}" >"$tmp/out" 2>"$tmp/err" </dev/null
+	timeout 300 "$capture" import "${@:3}" >"$tmp/out" 2>"$tmp/err" </dev/null
 	local status=$?
 	check "${*:3}: status $status, not $1" test $status -eq "$1"
 	check "${*:3}: '$2' is not in $(head -n 2 "$tmp/err")" grep -qE -- "$2" "$tmp/err"

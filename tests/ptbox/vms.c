@@ -252,7 +252,8 @@ static GUEST void describe_inner(void)
 {
 	uint64_t cr0, cr3, cr4, efer = 0x500;
 	static const uint16_t segments[] = {DATA, CODE, DATA, DATA, DATA, DATA, 0, TSS};
-	static const uint32_t access[] = {0xc093, 0xa09b, 0xc093, 0xc093, 0xc093, 0xc093, 0x10000, 0x8b};
+	static const uint32_t segment_access[] = {0xc093, 0xa09b, 0xc093,  0xc093,
+						  0xc093, 0xc093, 0x10000, 0x8b};
 
 	__asm__("mov %%cr0, %0; mov %%cr3, %1; mov %%cr4, %2" : "=r"(cr0), "=r"(cr3), "=r"(cr4));
 	vmwrite(PIN, controls(IA32_VMX_PIN, 1)); /* external interrupts exit */
@@ -265,7 +266,7 @@ static GUEST void describe_inner(void)
 	for (uint64_t i = 0; i < 8; i++) {
 		vmwrite(GUEST_ES + 2 * i, segments[i]);
 		vmwrite(GUEST_LIMITS + 2 * i, i == 7 ? 0x67 : 0xffffffff);
-		vmwrite(GUEST_RIGHTS + 2 * i, access[i]);
+		vmwrite(GUEST_RIGHTS + 2 * i, segment_access[i]);
 		vmwrite(GUEST_BASES + 2 * i, i == 7 ? TSS_AT : 0);
 		if (i < 6)
 			vmwrite(HOST_ES + 2 * i, segments[i]);

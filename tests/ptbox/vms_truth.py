@@ -57,17 +57,18 @@ class Exit:
         self.irqs, self.entry_cpu = [], None
 
 
-last_trip = {}
+last_exit = {}
 kvm_exits, open_exit, writes, inner = [], {}, defaultdict(list), set()
 for tsc, on, tid, name, text in reported:
     t = open_exit.get(tid)
     if name == "kvm_exit":
         t = open_exit[tid] = Exit(tid, on, tsc, text)
         t.nested = tid in inner
-        # SDM, "IDT-vectoring information": while it was delivered the guest was left again, so the guest has not seen it.
-        if t.vectoring >> 31 & 1 and tid in last_trip:
-            last_trip[tid].undelivered = True
-        last_trip[tid] = t
+        # SDM, "IDT-vectoring information": while it was delivered the guest was left again, so the guest has
+        # not seen it.
+        if t.vectoring >> 31 & 1 and tid in last_exit:
+            last_exit[tid].undelivered = True
+        last_exit[tid] = t
         kvm_exits.append(t)
     elif name == "kvm_entry" and t:
         t.entry, t.entry_cpu = tsc, on

@@ -1,6 +1,6 @@
 /*
- * machine.h - the machine's state, for machine.c, which executes instructions, and machine_trace.c, which makes
- * packets and facts of what was executed. See random.h.
+ * machine.h - the machine's state, for machine.c, which executes instructions, and machine_trace.c,
+ * which makes packets and facts of what was executed. See random.h.
  */
 #ifndef TESTS_MACHINE_H
 #define TESTS_MACHINE_H

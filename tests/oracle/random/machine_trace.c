@@ -1,4 +1,6 @@
-/* machine_trace.c - what is traced of the execution: its packets, and the facts that a decoder must come to. */
+/*
+ * machine_trace.c - what is traced of the execution: its packets, and the facts that a decoder must come to.
+ */
 #include <stdlib.h>
 
 #include "tests/oracle/random/machine.h"
