@@ -5,7 +5,8 @@
 -- :limit = 20 rows
 CREATE MACRO CHUNK_AT(c, at) AS (c.chunk + coalesce(LOW_AT(c.more, at), 0));
 WITH place (ip) AS (
-	SELECT coalesce(:ip, (SELECT from_ip FROM edge WHERE from_ip IS NOT NULL ORDER BY taken DESC, id LIMIT 1))
+	SELECT coalesce(:ip, (SELECT from_ip FROM edge WHERE from_ip IS NOT NULL ORDER BY taken DESC, id
+		LIMIT 1))
 ),
 hit AS ( -- edges at it
 	SELECT id FROM edge WHERE from_ip = (SELECT ip FROM place)
@@ -15,13 +16,16 @@ takes AS ( -- the paths that have them: chunk and more say among which 256 to lo
 	SELECT DISTINCT p.id AS path
 	FROM (SELECT e.id AS edge, e.chunk, e.more FROM hit CROSS JOIN edge e WHERE e.id = hit.id
 		UNION ALL SELECT hit.id, c.id & 16777215, c.more FROM hit CROSS JOIN edge_chunk c
-		WHERE c.id >= hit.id << 24 AND c.id < (hit.id + 1) << 24) c CROSS JOIN number i CROSS JOIN path p
+		WHERE c.id >= hit.id << 24 AND c.id < (hit.id + 1) << 24) c CROSS JOIN number i
+			CROSS JOIN path p
 	WHERE i.i <= coalesce(length(c.more), 0)
 		AND p.id >= CHUNK_AT(c, i.i) * 256 AND p.id < CHUNK_AT(c, i.i) * 256 + 256
 		AND instr(p.edge_add, char((c.edge - p.edge - 1 & 524287)
-			+ CASE WHEN c.edge - p.edge - 1 & 524287 BETWEEN 55295 AND 65534 THEN 1048577 ELSE 1 END))
+			+ CASE WHEN c.edge - p.edge - 1 & 524287 BETWEEN 55295 AND 65534 THEN 1048577
+				ELSE 1 END))
 ),
-chunk (n) AS ( -- 4096 runs each, at least one of which takes one of the paths: as many chunks as rows are wanted
+-- 4096 runs each, at least one of which takes one of the paths: as many chunks as rows are wanted
+chunk (n) AS (
 	SELECT DISTINCT CHUNK_AT(c, i.i) AS n
 	FROM (SELECT p.chunk, p.more FROM takes CROSS JOIN path p WHERE p.id = takes.path
 		UNION ALL SELECT c.id & 16777215, c.more FROM takes CROSS JOIN path_chunk c
@@ -39,21 +43,25 @@ found AS ( -- runs of these chunks that take one of the paths; a group may begin
 	) WHERE path IN takes
 ),
 r AS (
-	SELECT f.run, u.trace, u.path, u.repeats, u.tsc_est, u.tsc_next, u.time_zero, u.time_mult, u.time_shift, u.cpu, u.tid, u.comm
+	SELECT f.run, u.trace, u.path, u.repeats, u.tsc_est, u.tsc_next, u.time_zero, u.time_mult,
+		u.time_shift, u.cpu, u.tid, u.comm
 	FROM found f CROSS JOIN run u
 	WHERE u.run_group = f.grp AND u.id = f.run
 	LIMIT -1
 )
-SELECT id, trace, TSC_TO_TIME(b, tsc) AS time_ns, tsc, cpu, tid, comm, kind, from_hex, from_symbol, to_hex, to_symbol
+SELECT id, trace, TSC_TO_TIME(b, tsc) AS time_ns, tsc, cpu, tid, comm, kind, from_hex, from_symbol, to_hex,
+	to_symbol
 FROM (
 	SELECT r.run * 1024 + k.i * p.edges + n.i AS id, r.trace, r.time_zero, r.time_mult, r.time_shift,
 		BRANCH_ESTIMATE(r, k.i, n.i, p.edges) AS tsc,
 		r.cpu, r.tid, r.comm, kd.name AS kind,
-		HEXADECIMAL(e.from_ip) AS from_hex, fs.name AS from_symbol, HEXADECIMAL(e.to_ip) AS to_hex, ts.name AS to_symbol
+		HEXADECIMAL(e.from_ip) AS from_hex, fs.name AS from_symbol, HEXADECIMAL(e.to_ip) AS to_hex,
+		ts.name AS to_symbol
 	FROM r CROSS JOIN path p CROSS JOIN number k CROSS JOIN number n CROSS JOIN edge e CROSS JOIN kind kd
 		LEFT JOIN symbol fs ON fs.id = e.from_symbol
 		LEFT JOIN symbol ts ON ts.id = e.to_symbol
-	WHERE p.id = r.path AND k.i < r.repeats AND n.i < p.edges AND e.id = EDGE_AT(p, n.i + 1) AND kd.id = e.kind
+	WHERE p.id = r.path AND k.i < r.repeats AND n.i < p.edges AND e.id = EDGE_AT(p, n.i + 1)
+		AND kd.id = e.kind
 		AND e.id IN hit AND r.run * 1024 + k.i * p.edges + n.i >= coalesce(:after, 0)
 	ORDER BY 1
 	LIMIT coalesce(:limit, 20)

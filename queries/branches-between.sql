@@ -1,4 +1,4 @@
--- branches-between: every branch from one id to another; without ids, those of the slowest VM exit, by the vCPU's thread
+-- branches-between: every branch between two ids; by default those of the slowest VM exit's thread
 -- id, tsc: of the view branches, which has to unpack the whole trace for the same. :from and :to may be
 -- vmexits' exit_branch and entry_branch, vmentries' or calls' (call_id, return_id). Branches of other
 -- CPUs lie between them: :thread leaves them out.
@@ -11,29 +11,36 @@ WITH slowest AS (
 	WHERE :from IS NULL AND :to IS NULL AND latency_tsc IS NOT NULL ORDER BY latency_tsc DESC, id LIMIT 1
 ),
 span (a, b) AS MATERIALIZED (
-	SELECT coalesce(:from, (SELECT exit_branch FROM slowest), :to), coalesce(:to, (SELECT entry_branch FROM slowest), :from)
+	SELECT coalesce(:from, (SELECT exit_branch FROM slowest), :to),
+		coalesce(:to, (SELECT entry_branch FROM slowest), :from)
 ),
 r AS ( -- the runs between; a group may begin before
-	SELECT u.id AS run, u.trace, u.path, u.repeats, u.tsc_est, u.tsc_next, u.time_zero, u.time_mult, u.time_shift,
+	SELECT u.id AS run, u.trace, u.path, u.repeats, u.tsc_est, u.tsc_next, u.time_zero, u.time_mult,
+		u.time_shift,
 		u.cpu, u.machine, u.tid, u.comm, s.a, s.b
 	FROM span s CROSS JOIN run u
-	WHERE u.run_group > s.a / 1024 - 64 AND u.run_group <= s.b / 1024 AND u.id >= s.a / 1024 AND u.id <= s.b / 1024
+	WHERE u.run_group > s.a / 1024 - 64 AND u.run_group <= s.b / 1024 AND u.id >= s.a / 1024
+		AND u.id <= s.b / 1024
 		AND (:thread IS NULL OR u.tid = :thread)
-		AND (:thread IS NOT NULL OR NOT EXISTS (SELECT 1 FROM slowest) OR u.thread IS (SELECT thread FROM slowest))
+		AND (:thread IS NOT NULL OR NOT EXISTS (SELECT 1 FROM slowest)
+			OR u.thread IS (SELECT thread FROM slowest))
 	LIMIT -1
 )
-SELECT id, trace, TSC_TO_TIME(b, tsc) AS time_ns, tsc, cpu, machine, tid, comm, kind, from_hex, from_symbol, to_hex, to_symbol,
+SELECT id, trace, TSC_TO_TIME(b, tsc) AS time_ns, tsc, cpu, machine, tid, comm, kind, from_hex, from_symbol,
+	to_hex, to_symbol,
 	insn_count
 FROM (
 	SELECT r.run * 1024 + k.i * p.edges + n.i AS id, r.trace, r.time_zero, r.time_mult, r.time_shift,
 		BRANCH_ESTIMATE(r, k.i, n.i, p.edges) AS tsc,
 		r.cpu, r.machine, r.tid, r.comm, kd.name AS kind,
-		HEXADECIMAL(e.from_ip) AS from_hex, fs.name AS from_symbol, HEXADECIMAL(e.to_ip) AS to_hex, ts.name AS to_symbol,
+		HEXADECIMAL(e.from_ip) AS from_hex, fs.name AS from_symbol, HEXADECIMAL(e.to_ip) AS to_hex,
+		ts.name AS to_symbol,
 		EDGE_INSNS_AT(p, n.i + 1) AS insn_count
 	FROM r CROSS JOIN path p CROSS JOIN number k CROSS JOIN number n CROSS JOIN edge e CROSS JOIN kind kd
 		LEFT JOIN symbol fs ON fs.id = e.from_symbol
 		LEFT JOIN symbol ts ON ts.id = e.to_symbol
-	WHERE p.id = r.path AND k.i < r.repeats AND n.i < p.edges AND e.id = EDGE_AT(p, n.i + 1) AND kd.id = e.kind
+	WHERE p.id = r.path AND k.i < r.repeats AND n.i < p.edges AND e.id = EDGE_AT(p, n.i + 1)
+		AND kd.id = e.kind
 		AND r.run * 1024 + k.i * p.edges + n.i BETWEEN r.a AND r.b
 	ORDER BY 1
 	LIMIT coalesce(:limit, 200)

@@ -4,10 +4,12 @@
 -- :limit = 20 rows
 SELECT c.trace, coalesce(s.name, printf('%x', c.ip)) AS function, sum(c.calls) AS calls,
 	CAST(sum(1.0 * c.elapsed_tsc) * t.time_mult / (1 << t.time_shift) AS INTEGER) AS elapsed_ns,
-	round(sum(1.0 * c.elapsed_tsc) * t.time_mult / (1 << t.time_shift) / nullif(sum(c.calls), 0), 1) AS mean_ns,
+	round(sum(1.0 * c.elapsed_tsc) * t.time_mult / (1 << t.time_shift) / nullif(sum(c.calls), 0),
+		1) AS mean_ns,
 	sum(c.insn_count) AS instructions
 FROM (
-	SELECT trace, symbol, CASE WHEN symbol IS NULL THEN ip END AS ip, sum(calls) AS calls, sum(elapsed_tsc) AS elapsed_tsc,
+	SELECT trace, symbol, CASE WHEN symbol IS NULL THEN ip END AS ip, sum(calls) AS calls,
+		sum(elapsed_tsc) AS elapsed_tsc,
 		sum(insn_count) AS insn_count
 	FROM call_path GROUP BY 1, 2, 3
 ) c JOIN trace t ON t.id = c.trace LEFT JOIN symbol s ON s.id = c.symbol

@@ -6,7 +6,8 @@
 SELECT e.trace, t.name AS function, coalesce(f.name, '[no symbol]') AS caller, fd.name AS caller_dso,
 	sum(CASE WHEN k.name IN ('call', 'call_ind') THEN e.taken ELSE 0 END) AS calls,
 	sum(CASE WHEN k.name IN ('call', 'call_ind') THEN 0 ELSE e.taken END) AS jumps, count(*) AS places
-FROM edge e JOIN kind k ON k.id = e.kind JOIN symbol t ON t.id = e.to_symbol LEFT JOIN symbol f ON f.id = e.from_symbol
+FROM edge e JOIN kind k ON k.id = e.kind JOIN symbol t ON t.id = e.to_symbol
+LEFT JOIN symbol f ON f.id = e.from_symbol
 	LEFT JOIN dso fd ON fd.id = f.dso
 WHERE e.to_ip = t.start_ip AND (k.name IN ('call', 'call_ind')
 		OR k.name IN ('jmp', 'jmp_ind', 'jcc') AND e.from_symbol IS NOT e.to_symbol)

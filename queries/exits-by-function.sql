@@ -12,9 +12,11 @@ one AS (
 	FROM vm_exit r LEFT JOIN canon c ON c.id = r.guest_symbol
 	WHERE MACHINE_WANTED(machine) AND VCPU_WANTED(vcpu)
 ),
-ranked AS ( -- k: from the shortest on; unknown lengths come first. Sorted by what differs most, which is faster
+-- k: from the shortest on; unknown lengths come first. Sorted by what differs most, which is faster
+ranked AS (
 	SELECT trace, machine, guest_symbol, reason, latency_tsc,
-		row_number() OVER g AS k, count(*) OVER g AS exits, count(latency_tsc) OVER g AS timed, sum(latency_tsc) OVER g AS elapsed
+		row_number() OVER g AS k, count(*) OVER g AS exits, count(latency_tsc) OVER g AS timed,
+		sum(latency_tsc) OVER g AS elapsed
 	FROM one
 	WINDOW g AS (PARTITION BY guest_symbol, reason, machine, trace ORDER BY latency_tsc
 		ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
@@ -31,7 +33,8 @@ s AS (
 )
 SELECT s.trace, m.name AS machine, y.name AS guest_symbol, x.kvm_name, s.reason, s.exits, s.timed,
 	s.p50_ns, s.p90_ns, s.p99_ns, s.p99_9_ns, s.max_ns, TSC_TO_NS(t, s.elapsed) AS total_ns,
-	round(100.0 * s.elapsed / nullif(sum(s.elapsed) OVER (PARTITION BY s.trace, s.machine), 0), 2) AS exit_percent
+	round(100.0 * s.elapsed / nullif(sum(s.elapsed) OVER (PARTITION BY s.trace, s.machine), 0),
+		2) AS exit_percent
 FROM s JOIN trace t ON t.id = s.trace
 	LEFT JOIN machine m ON m.id = s.machine
 	LEFT JOIN symbol y ON y.id = s.guest_symbol

@@ -4,9 +4,11 @@
 -- :limit = 40 rows
 -- :machine = all; the VM's name
 -- :vcpu = all
-WITH ranked AS ( -- k: from the shortest on; unknown lengths come first. Sorted by what differs most, which is faster
+-- k: from the shortest on; unknown lengths come first. Sorted by what differs most, which is faster
+WITH ranked AS (
 	SELECT trace, machine, guest_ip, reason, latency_tsc,
-		row_number() OVER g AS k, count(*) OVER g AS exits, count(latency_tsc) OVER g AS timed, sum(latency_tsc) OVER g AS elapsed,
+		row_number() OVER g AS k, count(*) OVER g AS exits, count(latency_tsc) OVER g AS timed,
+		sum(latency_tsc) OVER g AS elapsed,
 		max(guest_symbol) OVER g AS guest_symbol
 	FROM vm_exit
 	WHERE MACHINE_WANTED(machine) AND VCPU_WANTED(vcpu)
@@ -14,7 +16,8 @@ WITH ranked AS ( -- k: from the shortest on; unknown lengths come first. Sorted 
 		ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
 ),
 p AS (
-	SELECT r.trace, r.machine, r.guest_ip, r.reason, r.exits, r.timed, r.elapsed, r.guest_symbol, q.per_mille,
+	SELECT r.trace, r.machine, r.guest_ip, r.reason, r.exits, r.timed, r.elapsed, r.guest_symbol,
+		q.per_mille,
 		TSC_TO_NS(t, r.latency_tsc) AS ns
 	FROM ranked r CROSS JOIN WANTED_RANKS(q) CROSS JOIN trace t
 	WHERE r.k = r.exits - r.timed + NEAREST_RANK(r.timed, q.per_mille) AND t.id = r.trace
@@ -26,7 +29,8 @@ s AS (
 SELECT s.trace, m.name AS machine, s.guest_ip, HEXADECIMAL(s.guest_ip) AS guest_ip_hex,
 	y.name AS guest_symbol, x.kvm_name, s.reason, s.exits, s.timed,
 	s.p50_ns, s.p90_ns, s.p99_ns, s.p99_9_ns, s.max_ns, TSC_TO_NS(t, s.elapsed) AS total_ns,
-	round(100.0 * s.elapsed / nullif(sum(s.elapsed) OVER (PARTITION BY s.trace, s.machine), 0), 2) AS exit_percent
+	round(100.0 * s.elapsed / nullif(sum(s.elapsed) OVER (PARTITION BY s.trace, s.machine), 0),
+		2) AS exit_percent
 FROM s JOIN trace t ON t.id = s.trace
 	LEFT JOIN machine m ON m.id = s.machine
 	LEFT JOIN symbol y ON y.id = s.guest_symbol

@@ -6,11 +6,13 @@
 -- :percent = 0.01; stacks with less than that of the trace's instructions are left out (0: none)
 -- format: folded
 -- dashboard: percent=0.05
-WITH RECURSIVE who (id, thread) AS ( -- a thread is its first row, whatever names it had; idle threads have one tid and a name each
+-- a thread is its first row, whatever names it had; idle threads have one tid and a name each
+WITH RECURSIVE who (id, thread) AS (
 	SELECT id, CASE WHEN tid = 0 THEN id ELSE first END FROM thread
 ),
 least (trace, insns) AS MATERIALIZED (SELECT id, coalesce(:percent, 0.01) / 100.0 * insn_count FROM trace),
-used (thread, path, name, insns) AS MATERIALIZED ( -- callees included; name: a row of thread, of the last name it had in the path
+-- callees included; name: a row of thread, of the last name it had in the path
+used (thread, path, name, insns) AS MATERIALIZED (
 	SELECT w.thread, p.id, p.thread, p.insn_count FROM call_path p CROSS JOIN least l CROSS JOIN who w
 	WHERE l.trace = p.trace AND w.id = p.thread AND p.insn_count >= l.insns
 	UNION ALL
@@ -32,7 +34,8 @@ self (thread, path, name, insns) AS MATERIALIZED (
 	)
 	GROUP BY thread, path
 	HAVING sum(insns) > 0
-		AND sum(insns) >= (SELECT l.insns FROM least l WHERE l.trace = (SELECT trace FROM call_path WHERE id = path))
+		AND sum(insns) >= (SELECT l.insns FROM least l
+			WHERE l.trace = (SELECT trace FROM call_path WHERE id = path))
 ),
 need (id) AS ( -- paths on the way to them
 	SELECT path FROM self
@@ -49,7 +52,8 @@ frame (id, symbol, stack) AS ( -- char(1): between host and guest
 	FROM need CROSS JOIN call_path c LEFT JOIN symbol s ON s.id = c.symbol
 	WHERE c.id = need.id AND c.parent IS NULL
 	UNION ALL
-	SELECT c.id, c.symbol, frame.stack || CASE WHEN frame.symbol IN (SELECT symbol FROM entry) THEN char(1) ELSE ';' END
+	SELECT c.id, c.symbol, frame.stack || CASE WHEN frame.symbol IN (SELECT symbol FROM entry)
+		THEN char(1) ELSE ';' END
 		|| replace(coalesce(s.name, printf('%x', c.ip)), ';', ':')
 	FROM frame CROSS JOIN wanted c ON c.parent = frame.id LEFT JOIN symbol s ON s.id = c.symbol
 ),
@@ -60,7 +64,8 @@ vcpu (machine, vcpu, comm) AS (
 ),
 ran (thread, machine, vcpu) AS (
 	SELECT DISTINCT w.thread, h.machine, s.vcpu
-	FROM (SELECT DISTINCT thread, vcpu FROM slice) s JOIN thread h ON h.id = s.thread JOIN who w ON w.id = h.id
+	FROM (SELECT DISTINCT thread, vcpu FROM slice) s JOIN thread h ON h.id = s.thread
+	JOIN who w ON w.id = h.id
 		JOIN machine m ON m.id = h.machine
 	WHERE m.pid <> 0
 	ORDER BY w.thread, s.vcpu
@@ -70,7 +75,8 @@ guest (thread, vcpu, machine) AS MATERIALIZED ( -- names of what is below a gues
 		CASE count(DISTINCT r.vcpu) WHEN 1 THEN coalesce(max(v.comm), '[vCPU ' || max(r.vcpu) || ']')
 			ELSE '[vCPUs ' || group_concat(r.vcpu, ', ') || ' of ' || max(m.name) || ']' END,
 		'[guest ' || max(m.name) || ']'
-	FROM ran r JOIN machine m ON m.id = r.machine LEFT JOIN vcpu v ON v.machine = r.machine AND v.vcpu IS r.vcpu
+	FROM ran r JOIN machine m ON m.id = r.machine
+	LEFT JOIN vcpu v ON v.machine = r.machine AND v.vcpu IS r.vcpu
 	GROUP BY r.thread
 )
 SELECT replace(CASE
@@ -79,7 +85,8 @@ SELECT replace(CASE
 			|| substr(f.stack, 1, instr(f.stack, char(1)) - 1) || ';'
 			|| replace(g.machine || char(1) || coalesce(h.comm, '[thread]'), ';', ':')
 			|| substr(f.stack, instr(f.stack, char(1)))
-		ELSE replace(g.vcpu || char(1) || g.machine || char(1) || coalesce(h.comm, '[thread]'), ';', ':') || ';' || f.stack
+		ELSE replace(g.vcpu || char(1) || g.machine || char(1) || coalesce(h.comm, '[thread]'), ';',
+			':') || ';' || f.stack
 	END, char(1), ';') AS stack, s.insns AS instructions
 FROM self s JOIN frame f ON f.id = s.path
 	LEFT JOIN thread h ON h.id = s.name

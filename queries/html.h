@@ -15,7 +15,8 @@
 
 /* The page is html_begin(), sections, html_end(); print_flush() says whether it arrived. */
 void html_begin(FILE *out, const char *title);
-/* A section with the statement's rows. Its heading and notes are the leading comment of sql. Returns as print_rows(). */
+/* A section with the statement's rows. Its heading and notes are the leading comment of sql. Returns
+ * as print_rows(). */
 int html_section(sqlite3_stmt *statement, const char *name, const char *sql, FILE *out, struct pt_error *e);
 void html_end(FILE *out);
 

@@ -6,26 +6,31 @@
 -- :handler = asm_sysvec_apic_timer_interrupt; the function's name in host and guest
 -- :vector = 236; the host's interrupt vector
 WITH place AS MATERIALIZED ( -- path_edges that lead to the handler
-	SELECT q.path_edge FROM (SELECT DISTINCT path_edge FROM interrupt) q CROSS JOIN path p CROSS JOIN edge e CROSS JOIN symbol y
+	SELECT q.path_edge FROM (SELECT DISTINCT path_edge FROM interrupt) q CROSS JOIN path p
+	CROSS JOIN edge e CROSS JOIN symbol y
 	WHERE p.id = PATH_OF(q.path_edge) AND e.id = EDGE_OF(p, q.path_edge)
 		AND y.id = e.to_symbol AND y.name = coalesce(:handler, 'asm_sysvec_apic_timer_interrupt')
 ),
-hit AS MATERIALIZED ( -- interrupts that reached it in guests, and the guest run each is in; of several in one the first counts
+-- interrupts that reached it in guests, and the guest run each is in; of several in one the first counts
+hit AS MATERIALIZED (
 	SELECT min(id), tsc, run FROM (
 		SELECT i.id, i.tsc, (SELECT g.id FROM guest_run g
 			WHERE g.machine = h.machine AND g.vcpu = s.vcpu AND g.entry_tsc <= i.tsc
 			ORDER BY g.entry_tsc DESC LIMIT 1) AS run
 		FROM interrupt i CROSS JOIN slice s CROSS JOIN thread h
-		WHERE i.path_edge IN (SELECT path_edge FROM place) AND s.id = i.slice AND s.vcpu IS NOT NULL AND h.id = s.thread
+		WHERE i.path_edge IN (SELECT path_edge FROM place) AND s.id = i.slice AND s.vcpu IS NOT NULL
+			AND h.id = s.thread
 			AND h.machine IN (SELECT id FROM machine WHERE pid <> 0)
 		LIMIT -1
 	) WHERE run IS NOT NULL GROUP BY run
 ),
 cause AS (
 	SELECT r.trace, r.machine, r.vcpu, s.tsc AS handled, r.exit_tsc, r.reason, r.vector,
-		CASE WHEN r.reason IS 52 OR r.reason IS 1 AND r.vector IS coalesce(:vector, 236) THEN NULL ELSE
+		CASE WHEN r.reason IS 52 OR r.reason IS 1 AND r.vector IS coalesce(:vector, 236) THEN NULL
+			ELSE
 			(SELECT i.tsc FROM interrupt i CROSS JOIN slice c
-			WHERE i.id > r.exit_branch AND i.id < r.entry_branch AND i.path_edge IN (SELECT path_edge FROM place)
+			WHERE i.id > r.exit_branch AND i.id < r.entry_branch
+				AND i.path_edge IN (SELECT path_edge FROM place)
 				AND c.id = i.slice AND c.vcpu IS NULL AND c.cpu IN (r.exit_cpu, r.entry_cpu)
 			ORDER BY i.id DESC LIMIT 1) END AS host_tsc
 	FROM hit s CROSS JOIN vm_exit r
@@ -34,7 +39,8 @@ cause AS (
 timed AS (
 	SELECT trace, machine, vcpu,
 		CASE WHEN host_tsc IS NOT NULL THEN 'host handler' WHEN reason = 52 THEN 'preemption timer'
-			WHEN reason = 1 AND coalesce(vector, :vector, 236) = coalesce(:vector, 236) THEN 'external interrupt' END AS cause,
+			WHEN reason = 1 AND coalesce(vector, :vector, 236) = coalesce(:vector, 236)
+				THEN 'external interrupt' END AS cause,
 		handled - coalesce(host_tsc, exit_tsc) AS v
 	FROM cause
 ),

@@ -1,11 +1,12 @@
--- merged-events: tracepoints of host and guests, VM exits and entries on one clock, with the time since the row before
+-- merged-events: tracepoints of host and guests, VM exits and entries on one clock, and the time between
 -- As trace-cmd report --ts-diff over merged files. time_ns: the host's perf clock; ts_diff_ns: since
 -- the row before, of whichever machine and CPU. name: "system:event", or vmexit and vmentry of the
 -- trace itself; fields: a JSON object.
 -- :after = the start; time_ns of the first row
 -- :machine = all; host, or the VM's name
 -- :limit = 200 rows
-CREATE MACRO FROM_THEN_ON(tsc) AS tsc IS NOT NULL AND MACHINE_WANTED(r.machine) AND (:after IS NULL OR TSC_TO_TIME(t, tsc) >= :after);
+CREATE MACRO FROM_THEN_ON(tsc) AS tsc IS NOT NULL AND MACHINE_WANTED(r.machine)
+	AND (:after IS NULL OR TSC_TO_TIME(t, tsc) >= :after);
 WITH e AS (
 	SELECT trace, time_ns, tsc, 2 AS kind, id, cpu, machine, vcpu, tid, comm, name, fields FROM events
 	WHERE id IN (
@@ -14,7 +15,8 @@ WITH e AS (
 	)
 	UNION ALL
 	SELECT trace, time_ns, tsc, 0, id, cpu, machine, vcpu, tid, comm, 'vmexit',
-		json_object('reason', coalesce(kvm_name, reason_name, reason), 'rip', guest_ip_hex, 'symbol', guest_symbol)
+		json_object('reason', coalesce(kvm_name, reason_name, reason), 'rip', guest_ip_hex,
+			'symbol', guest_symbol)
 	FROM vmexits
 	WHERE id IN (
 		SELECT r.id FROM vm_exit r JOIN trace t ON t.id = r.trace WHERE FROM_THEN_ON(r.exit_tsc)

@@ -4,13 +4,14 @@
  *   table       aligned, for people: table.h
  *   csv         RFC 4180; NULL is empty
  *   json        an array of objects; NULL is null
- *   prometheus  the text exposition format, version 0.0.4: a gauge pt_QUERY_COLUMN for each column of numbers, with the
- *               other columns as labels, and those whose numbers name something (trace, cpu, vcpu, pid, tid, id, ...).
- *               The unit is the name's end; *_ns become *_seconds, exactly. When two rows have the same labels, all rows
- *               get one more: row, counted from 1. NULL makes no sample. Where no column has numbers only, the last that has
- *               any is the gauge, of those rows.
- *   folded      flame-graph stacks: column `stack` and the last column, of positive integers; rows without either are
- *               left out
+ *   prometheus  the text exposition format, version 0.0.4: a gauge pt_QUERY_COLUMN for each column of
+ *               numbers, with the other columns as labels, and those whose numbers name something (trace,
+ *               cpu, vcpu, pid, tid, id, ...). The unit is the name's end; *_ns become *_seconds, exactly.
+ *               When two rows have the same labels, all rows get one more: row, counted from 1. NULL makes
+ *               no sample. Where no column has numbers only, the last that has any is the gauge, of those
+ *               rows.
+ *   folded      flame-graph stacks: column `stack` and the last column, of positive integers; rows without
+ *               either are left out
  *   html        a page that needs nothing else: html.h, which is not print_rows()'s job
  */
 #ifndef QUERIES_PRINT_H
@@ -35,9 +36,12 @@ enum print_format {
 /* PRINT_NONE when there is none of that name. */
 enum print_format print_format_find(const char *name);
 
-/* Runs the statement to its end. name: the query's; width: the table's (table.h). Tables and Prometheus' text are gathered whole
- * first, the others need little memory. Returns 0, or -1: PT_ERR_BAD_INPUT (SQLite's message), PT_ERR_USAGE (folded, but no
- * column `stack`), PT_ERR_NO_MEMORY. print_flush() says whether the rows arrived. */
+/*
+ * Runs the statement to its end. name: the query's; width: the table's (table.h). Tables and
+ * Prometheus' text are gathered whole first, the others need little memory. Returns 0, or -1:
+ * PT_ERR_BAD_INPUT (SQLite's message), PT_ERR_USAGE (folded, but no column `stack`),
+ * PT_ERR_NO_MEMORY. print_flush() says whether the rows arrived.
+ */
 int print_rows(sqlite3_stmt *statement, enum print_format format, const char *name, size_t width, FILE *out,
 	       struct pt_error *e);
 

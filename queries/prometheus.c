@@ -1,4 +1,5 @@
-/* prometheus.c - see prometheus.h. The format: prometheus.io/docs/instrumenting/exposition_formats, "Text-based format". */
+/* prometheus.c - see prometheus.h. The format: prometheus.io/docs/instrumenting/exposition_formats,
+ * "Text-based format". */
 #include "queries/prometheus.h"
 
 #include <ctype.h>
@@ -28,8 +29,8 @@ struct columns {
 	bool *label, *metric;
 };
 
-/* A column is a label when its name says so or any of its values is a text, else a metric. Where this leaves no metric, it is
- * the last column that has a number somewhere (summary's). */
+/* A column is a label when its name says so or any of its values is a text, else a metric. Where this
+ * leaves no metric, it is the last column that has a number somewhere (summary's). */
 static void find_labels(const struct rows *r, bool *ret_label, bool *ret_metric)
 {
 	size_t mixed = SIZE_MAX;

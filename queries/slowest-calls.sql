@@ -4,17 +4,20 @@
 -- entered by a jump). Calls whose times are not known are left out. id: of the view calls.
 -- :limit = 20 rows
 WITH longest AS ( -- the longest calls are in the groups with the longest calls
-	SELECT * FROM call_group WHERE elapsed_max IS NOT NULL ORDER BY elapsed_max DESC, id LIMIT coalesce(:limit, 20)
+	SELECT * FROM call_group WHERE elapsed_max IS NOT NULL ORDER BY elapsed_max DESC, id
+	LIMIT coalesce(:limit, 20)
 ),
 one AS ( -- their runs; see the view call
 	SELECT g.trace, g.thread, g.shape IS NULL AS whole, FIRST_CALL_AT(g, i.i + 1) AS id,
-		RETURN_RUN_AT(g, i.i + 1) AS run, SHAPE_AT(g, i.i + 1) AS shape, LEAST_CALL_PATH_AT(g, i.i + 1) AS call_path
+		RETURN_RUN_AT(g, i.i + 1) AS run, SHAPE_AT(g, i.i + 1) AS shape,
+		LEAST_CALL_PATH_AT(g, i.i + 1) AS call_path
 	FROM longest g CROSS JOIN number i
 	WHERE i.i < g.runs
 	LIMIT -1
 ),
 shaped AS (
-	SELECT u.*, s.id AS shapes, SHAPE_BEGIN(s, u.shape) AS at, CASE WHEN u.whole THEN 1 ELSE SHAPE_CALLS(s, u.shape) END AS n,
+	SELECT u.*, s.id AS shapes, SHAPE_BEGIN(s, u.shape) AS at, CASE WHEN u.whole THEN 1
+		ELSE SHAPE_CALLS(s, u.shape) END AS n,
 		TSC_OF_RUN(u.run) AS return_tsc
 	FROM one u LEFT JOIN call_shape s ON s.id = (SELECT max(q.id) FROM call_shape q WHERE q.id <= u.shape)
 	WHERE u.whole OR u.shape IS NOT NULL
@@ -33,7 +36,8 @@ run_known AS (
 timed AS ( -- by the times of their runs
 	SELECT c.id, c.trace, c.thread, coalesce(w.call_path, c.call_path) AS call_path,
 		coalesce(w.insn_count, c.insn_count) AS insn_count, coalesce(w.flags, c.flags) AS flags,
-		CASE WHEN c.whole THEN w.call_tsc WHEN c.call_run = c.return_run THEN c.return_tsc ELSE TSC_OF_RUN(c.call_run) END AS tsc,
+		CASE WHEN c.whole THEN w.call_tsc WHEN c.call_run = c.return_run THEN c.return_tsc
+			ELSE TSC_OF_RUN(c.call_run) END AS tsc,
 		CASE WHEN c.whole THEN w.return_tsc ELSE c.return_tsc END AS return_tsc
 	FROM run_known c LEFT JOIN call_whole w ON c.whole AND w.id = c.id
 	LIMIT -1
@@ -44,7 +48,8 @@ slow AS (
 	ORDER BY elapsed_tsc DESC, id
 	LIMIT coalesce(:limit, 20)
 )
-SELECT c.id, c.trace, coalesce(s.name, printf('%x', cp.ip)) AS function, th.tid, th.comm, TSC_TO_TIME(t, c.tsc) AS time_ns,
+SELECT c.id, c.trace, coalesce(s.name, printf('%x', cp.ip)) AS function, th.tid, th.comm,
+	TSC_TO_TIME(t, c.tsc) AS time_ns,
 	c.elapsed_tsc, TSC_TO_NS(t, c.elapsed_tsc) AS elapsed_ns, c.insn_count AS instructions, c.flags
 FROM slow c JOIN trace t ON t.id = c.trace
 	LEFT JOIN thread th ON th.id = c.thread

@@ -22,7 +22,8 @@ spent (id, symbol, insns) AS ( -- host's runs between the two branches, of the v
 	FROM slow x CROSS JOIN vm_exit r CROSS JOIN run_group g CROSS JOIN slice s CROSS JOIN number i
 		CROSS JOIN path p CROSS JOIN number n CROSS JOIN edge e
 	WHERE r.id = x.id AND r.entry_branch - r.exit_branch < 20000 * 1024
-		AND g.id > r.exit_branch / 1024 - 64 AND g.id <= r.entry_branch / 1024 AND s.id = g.slice AND s.thread = r.thread
+		AND g.id > r.exit_branch / 1024 - 64 AND g.id <= r.entry_branch / 1024 AND s.id = g.slice
+			AND s.thread = r.thread
 		AND i.i < g.n AND g.id + i.i >= r.exit_branch / 1024 AND g.id + i.i <= r.entry_branch / 1024
 		AND p.id = PATH_AT(g, i.i + 1) AND n.i < p.edges AND e.id = EDGE_AT(p, n.i + 1)
 	GROUP BY x.id, e.from_symbol
@@ -35,8 +36,10 @@ named (id, text) AS (
 		ORDER BY p.id, p.insns DESC, s.name
 	) WHERE k <= 4 GROUP BY id
 )
-SELECT slow.id, trace, time_ns, cpu, machine, vcpu, kvm_name, reason_name, reason_source, latency_ns, off_cpu_ns, userspace_ns,
-	host_insns, host_cycles, handler, deepest, named.text AS host_functions, stolen_by_comm, stolen_by_tid, halt_polled,
+SELECT slow.id, trace, time_ns, cpu, machine, vcpu, kvm_name, reason_name, reason_source, latency_ns,
+	off_cpu_ns, userspace_ns,
+	host_insns, host_cycles, handler, deepest, named.text AS host_functions, stolen_by_comm,
+	stolen_by_tid, halt_polled,
 	to_userspace, migrated, injected_vector, guest_ip_hex, guest_symbol
 FROM slow LEFT JOIN named ON named.id = slow.id
 ORDER BY latency_tsc DESC, slow.id;

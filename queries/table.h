@@ -12,8 +12,11 @@
 
 enum { TABLE_TEXT_MIN = 16 }; /* characters that are left of a text that is cut, at least */
 
-/* width: of a line, in characters; 0: any. To fit, texts are cut, the longest first ("…" is where), and numbers never. Rows that
- * would still take more than two lines are shown whole, one line per column. Returns as print_rows(). */
+/*
+ * width: of a line, in characters; 0: any. To fit, texts are cut, the longest first ("…" is where),
+ * and numbers never. Rows that would still take more than two lines are shown whole, one line per
+ * column. Returns as print_rows().
+ */
 int table_print(sqlite3_stmt *statement, size_t width, FILE *out, struct pt_error *e);
 
 #endif

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Writes the first character of s, which is not empty; a byte that begins no valid character as U+FFFD. Returns its size in
- * bytes. */
+/* Writes the first character of s, which is not empty; a byte that begins no valid character as
+ * U+FFFD. Returns its size in bytes. */
 size_t text_put_utf8(FILE *out, const char *s);
 
 /* Writes s as HTML: text, or the value of a quoted attribute. */

@@ -6,7 +6,8 @@
 -- :ms = 10 milliseconds
 -- :trace = 1
 -- chart: lines
-CREATE MACRO AT_NS(tsc) AS (t.time_zero + (tsc >> t.time_shift) * t.time_mult + ((tsc & t.mask) * t.time_mult >> t.time_shift));
+CREATE MACRO AT_NS(tsc) AS (t.time_zero + (tsc >> t.time_shift) * t.time_mult
+	+ ((tsc & t.mask) * t.time_mult >> t.time_shift));
 WITH RECURSIVE t AS MATERIALIZED ( -- ns: of a stretch
 	SELECT *, CAST(coalesce(:ms, 10) * 1000000 AS INTEGER) AS ns, (1 << time_shift) - 1 AS mask
 	FROM trace WHERE id = coalesce(:trace, 1)
@@ -18,7 +19,8 @@ exit (ns, at, a, b, latency_tsc) AS MATERIALIZED (
 	)
 ),
 gone AS MATERIALIZED ( -- exits by the stretches they begin and end in; timed: those of known latency
-	SELECT ns, at, b / ns AS last, count(*) AS exits, count(latency_tsc) AS timed, max(latency_tsc) AS longest,
+	SELECT ns, at, b / ns AS last, count(*) AS exits, count(latency_tsc) AS timed,
+		max(latency_tsc) AS longest,
 		sum(CASE WHEN latency_tsc IS NOT NULL THEN ns - a % ns END) AS head_ns,
 		sum(CASE WHEN latency_tsc IS NOT NULL THEN b % ns END) AS tail_ns,
 		sum(CASE WHEN latency_tsc IS NOT NULL THEN b - a END) AS whole_ns
@@ -39,9 +41,11 @@ span (kind, ns, first, last, n, head_ns, tail_ns, whole_ns) AS (
 	) GROUP BY a / ns, b / ns
 ),
 piece (kind, ns, at, last, n, tail_ns, spent_ns) AS ( -- those that lie in several stretches, cut
-	SELECT kind, ns, first, last, n, tail_ns, CASE WHEN first = last THEN whole_ns ELSE head_ns END FROM span
+	SELECT kind, ns, first, last, n, tail_ns, CASE WHEN first = last THEN whole_ns ELSE head_ns END
+	FROM span
 	UNION ALL
-	SELECT kind, ns, at + 1, last, n, tail_ns, CASE WHEN at + 1 = last THEN tail_ns ELSE n * ns END FROM piece
+	SELECT kind, ns, at + 1, last, n, tail_ns, CASE WHEN at + 1 = last THEN tail_ns ELSE n * ns END
+	FROM piece
 	WHERE at + 1 < last OR at + 1 = last AND tail_ns > 0
 ),
 spent (at, guest_ns, exit_ns, not_seen_ns) AS (
@@ -75,7 +79,8 @@ happened (at, interrupts, events) AS (
 )
 SELECT k.at AS time_ns, coalesce(c.exits, 0) AS exits, s.guest_ns, s.exit_ns,
 	round(100.0 * s.guest_ns / nullif(s.guest_ns + s.exit_ns, 0), 2) AS guest_percent,
-	TSC_TO_NS(t, c.p50) AS latency_p50_ns, TSC_TO_NS(t, c.p99) AS latency_p99_ns, TSC_TO_NS(t, c.longest) AS latency_max_ns,
+	TSC_TO_NS(t, c.p50) AS latency_p50_ns, TSC_TO_NS(t, c.p99) AS latency_p99_ns,
+	TSC_TO_NS(t, c.longest) AS latency_max_ns,
 	coalesce(h.interrupts, 0) AS interrupts, coalesce(h.events, 0) AS events, s.not_seen_ns
 FROM (SELECT at FROM spent UNION SELECT at FROM counted UNION SELECT at FROM happened) k CROSS JOIN t
 	LEFT JOIN spent s ON s.at = k.at

@@ -6,12 +6,14 @@
 -- :all = 0; 1: those that halted or were in user space, too
 WITH x AS MATERIALIZED (
 	SELECT trace, machine, vcpu, stolen_by, CASE WHEN flags & 15 = 0 THEN off_cpu_tsc END AS v,
-		CASE WHEN reason IN (12, 36) THEN 'halted' WHEN flags & 128 THEN 'in user space' ELSE 'preempted' END AS how
+		CASE WHEN reason IN (12, 36) THEN 'halted' WHEN flags & 128 THEN 'in user space'
+			ELSE 'preempted' END AS how
 	FROM vm_exit
 	WHERE flags & 32 AND (coalesce(:all, 0) OR coalesce(reason, -1) NOT IN (12, 36) AND NOT flags & 128)
 ),
 r AS (
-	SELECT x.*, row_number() OVER (PARTITION BY trace, machine, vcpu, how, stolen_by ORDER BY v IS NULL, v) AS rn,
+	SELECT x.*, row_number() OVER (PARTITION BY trace, machine, vcpu, how, stolen_by
+		ORDER BY v IS NULL, v) AS rn,
 		count(v) OVER (PARTITION BY trace, machine, vcpu, how, stolen_by) AS n
 	FROM x
 ),
@@ -21,7 +23,8 @@ p AS (
 )
 SELECT p.trace, m.name AS machine, p.vcpu, p.how, h.tid AS stolen_by_tid, h.comm AS stolen_by_comm, p.times,
 	TSC_TO_NS(t, p.p50) AS p50_ns, TSC_TO_NS(t, p.p90) AS p90_ns, TSC_TO_NS(t, p.p99) AS p99_ns,
-	TSC_TO_NS(t, p.p99_9) AS p99_9_ns, TSC_TO_NS(t, p.longest) AS max_ns, TSC_TO_NS(t, p.elapsed) AS total_ns
+	TSC_TO_NS(t, p.p99_9) AS p99_9_ns, TSC_TO_NS(t, p.longest) AS max_ns,
+	TSC_TO_NS(t, p.elapsed) AS total_ns
 FROM p JOIN trace t ON t.id = p.trace
 	LEFT JOIN machine m ON m.id = p.machine
 	LEFT JOIN thread h ON h.id = p.stolen_by

@@ -1,30 +1,40 @@
--- vcpu-time: where each vCPU's time went: in the guest, in the host for it, off the CPU; with instructions per cycle
+-- vcpu-time: each vCPU's time in the guest, in the host for it and off the CPU, with instructions per cycle
 -- guest_ns + host_ns + userspace_ns + off_cpu_ns is the time that is known; guest_percent is of it.
 -- host_ns: KVM and the host's kernel for it; userspace_ns: the VM process; off_cpu_ns: other threads
 -- (or idle) ran. not_timed: exits and guest runs of unknown length, which are not in it. *_ipc: of the
 -- stretches whose instructions and cycles are known.
 WITH inside AS (
-	SELECT trace, machine, vcpu, thread, sum(residency_tsc) AS tsc, count(*) - count(residency_tsc) AS unknown,
-		sum(CASE WHEN residency_tsc IS NOT NULL AND cyc_count IS NOT NULL THEN insn_count END) AS insns,
-		sum(CASE WHEN residency_tsc IS NOT NULL AND insn_count IS NOT NULL THEN cyc_count END) AS cycles
+	SELECT trace, machine, vcpu, thread, sum(residency_tsc) AS tsc,
+		count(*) - count(residency_tsc) AS unknown,
+		sum(CASE WHEN residency_tsc IS NOT NULL AND cyc_count IS NOT NULL
+			THEN insn_count END) AS insns,
+		sum(CASE WHEN residency_tsc IS NOT NULL AND insn_count IS NOT NULL
+			THEN cyc_count END) AS cycles
 	FROM guest_run GROUP BY trace, machine, vcpu, thread
 ),
 outside AS (
 	SELECT trace, machine, vcpu, thread, count(*) AS exits, count(*) - count(latency_tsc) AS unknown,
 		sum(CASE WHEN latency_tsc IS NOT NULL THEN coalesce(off_cpu_tsc, 0) END) AS off,
-		sum(CASE WHEN latency_tsc IS NOT NULL THEN coalesce(userspace_tsc, 0) END) AS user, sum(latency_tsc) AS tsc,
-		sum(CASE WHEN latency_tsc IS NOT NULL AND host_cycles IS NOT NULL THEN host_insns END) AS insns,
-		sum(CASE WHEN latency_tsc IS NOT NULL AND host_insns IS NOT NULL THEN host_cycles END) AS cycles
+		sum(CASE WHEN latency_tsc IS NOT NULL THEN coalesce(userspace_tsc, 0) END) AS user,
+		sum(latency_tsc) AS tsc,
+		sum(CASE WHEN latency_tsc IS NOT NULL AND host_cycles IS NOT NULL
+			THEN host_insns END) AS insns,
+		sum(CASE WHEN latency_tsc IS NOT NULL AND host_insns IS NOT NULL
+			THEN host_cycles END) AS cycles
 	FROM vm_exit GROUP BY trace, machine, vcpu, thread
 )
 SELECT o.trace, m.name AS machine, o.vcpu, h.tid, h.comm, TSC_TO_NS(t, i.tsc) AS guest_ns,
-	TSC_TO_NS(t, o.tsc - o.off - o.user) AS host_ns, TSC_TO_NS(t, o.user) AS userspace_ns, TSC_TO_NS(t, o.off) AS off_cpu_ns,
+	TSC_TO_NS(t, o.tsc - o.off - o.user) AS host_ns, TSC_TO_NS(t, o.user) AS userspace_ns,
+	TSC_TO_NS(t, o.off) AS off_cpu_ns,
 	round(100.0 * i.tsc / nullif(i.tsc + o.tsc, 0), 2) AS guest_percent, o.exits,
-	round(o.exits / nullif((i.tsc + o.tsc) * (1.0 * t.time_mult / (1 << t.time_shift)), 0) * 1e9, 1) AS exits_per_second,
-	round(1.0 * i.insns / nullif(i.cycles, 0), 2) AS guest_ipc, round(1.0 * o.insns / nullif(o.cycles, 0), 2) AS host_ipc,
+	round(o.exits / nullif((i.tsc + o.tsc) * (1.0 * t.time_mult / (1 << t.time_shift)), 0) * 1e9,
+		1) AS exits_per_second,
+	round(1.0 * i.insns / nullif(i.cycles, 0), 2) AS guest_ipc,
+	round(1.0 * o.insns / nullif(o.cycles, 0), 2) AS host_ipc,
 	i.unknown + o.unknown AS not_timed
 FROM outside o JOIN trace t ON t.id = o.trace
-	LEFT JOIN inside i ON i.trace = o.trace AND i.machine IS o.machine AND i.vcpu IS o.vcpu AND i.thread IS o.thread
+	LEFT JOIN inside i ON i.trace = o.trace AND i.machine IS o.machine AND i.vcpu IS o.vcpu
+		AND i.thread IS o.thread
 	LEFT JOIN machine m ON m.id = o.machine
 	LEFT JOIN thread h ON h.id = o.thread
 ORDER BY o.trace, machine, o.vcpu, h.tid;

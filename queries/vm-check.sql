@@ -9,14 +9,16 @@ WITH guest_slice AS (
 	SELECT s.id, s.vcpu, h.machine FROM slice s CROSS JOIN thread h
 	WHERE h.id = s.thread AND h.machine IN (SELECT id FROM machine WHERE pid <> 0)
 ),
-seen (what, machine, vcpu, id, tsc, last_tsc) AS ( -- times do not fall within a group: its first run and its last will do
+-- times do not fall within a group: its first run and its last will do
+seen (what, machine, vcpu, id, tsc, last_tsc) AS (
 	SELECT 'run', x.machine, x.vcpu, g.id, TSC_AT(g, 1), TSC_AT(g, g.n)
 	FROM run_group g CROSS JOIN guest_slice x
 	WHERE x.id = g.slice AND g.tsc IS NOT NULL
 	UNION ALL
 	SELECT 'event', e.machine, e.vcpu, e.id, e.tsc, e.tsc
 	FROM event e JOIN (
-		SELECT machine, vcpu, min(entry_tsc) AS from_tsc, max(exit_tsc) AS to_tsc FROM guest_run GROUP BY machine, vcpu
+		SELECT machine, vcpu, min(entry_tsc) AS from_tsc, max(exit_tsc) AS to_tsc FROM guest_run
+		GROUP BY machine, vcpu
 	) g ON g.machine = e.machine AND g.vcpu = e.vcpu AND e.tsc BETWEEN g.from_tsc AND g.to_tsc
 	WHERE e.machine IN (SELECT id FROM machine WHERE pid <> 0)
 ),
@@ -28,16 +30,19 @@ placed AS ( -- in the guest run whose entry was the last before it
 	LIMIT -1
 ),
 wrong (what, machine, vcpu, id, tsc, from_tsc, to_tsc) AS (
-	SELECT s.what, s.machine, s.vcpu, s.id, CASE WHEN g.id IS NULL THEN s.tsc ELSE s.last_tsc END, g.entry_tsc,
+	SELECT s.what, s.machine, s.vcpu, s.id, CASE WHEN g.id IS NULL THEN s.tsc ELSE s.last_tsc END,
+		g.entry_tsc,
 		g.exit_tsc + coalesce(g.exit_uncertainty_tsc, 0)
 	FROM placed s LEFT JOIN guest_run g ON g.id = s.run
 	WHERE g.id IS NULL OR s.last_tsc > g.exit_tsc + coalesce(g.exit_uncertainty_tsc, 0)
 	UNION ALL
-	SELECT 'vmentry', machine, vcpu, id, exit_tsc, entry_tsc, NULL FROM guest_run WHERE exit_tsc < entry_tsc
+	SELECT 'vmentry', machine, vcpu, id, exit_tsc, entry_tsc, NULL FROM guest_run
+	WHERE exit_tsc < entry_tsc
 	UNION ALL
 	SELECT 'vmexit', machine, vcpu, id, entry_tsc, exit_tsc, NULL FROM vm_exit WHERE entry_tsc < exit_tsc
 	UNION ALL
-	SELECT 'vmexit', r.machine, r.vcpu, r.id, r.exit_tsc, b.exit_tsc, b.exit_tsc + coalesce(b.exit_uncertainty_tsc, 0)
+	SELECT 'vmexit', r.machine, r.vcpu, r.id, r.exit_tsc, b.exit_tsc,
+		b.exit_tsc + coalesce(b.exit_uncertainty_tsc, 0)
 	FROM vm_exit r JOIN guest_run b ON b.id = r.before
 	WHERE r.exit_tsc < b.exit_tsc OR r.exit_tsc > b.exit_tsc + coalesce(b.exit_uncertainty_tsc, 0)
 )

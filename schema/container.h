@@ -50,25 +50,25 @@
  *                u32 kind (1 = PT), i32 cpu (-1: any), i32 pid (-1), i32 tid (-1: whatever runs on cpu),
  *                u32 attr (index of the PTC_ATTR that recorded it, or 0xffffffff),
  *                u32 snapshot (1: its PTC_AUX may overlap and have gaps)
- *   PTC_AUX      u64 seq: 0, 1, 2... in its stream; u64 aux_offset: position of the first byte in the stream's
- *                endless AUX byte sequence; u64 flags: enum ptc_aux_flags; u64 time_ns: perf clock of the
- *                PERF_RECORD_AUX, 0 = unknown; then the PT bytes. Chunks whose offsets join are one sequence:
- *                a packet may lie across two of them.
+ *   PTC_AUX      u64 seq: 0, 1, 2... in its stream; u64 aux_offset: position of the first byte in the
+ *                stream's endless AUX byte sequence; u64 flags: enum ptc_aux_flags; u64 time_ns: perf clock
+ *                of the PERF_RECORD_AUX, 0 = unknown; then the PT bytes. Chunks whose offsets join are one
+ *                sequence: a packet may lie across two of them.
  *   PTC_ATTR     u32 index (0, 1...), str event name, u32 size, struct perf_event_attr of that size,
- *                u32 count, count x u64 sample ids; since minor 1: i32 machine_pid (0: the host, also when absent;
- *                else the pid of the VM process whose guest wrote the records: their pids, times and
- *                addresses are the guest's)
- *   PTC_FORMAT   (since minor 1) a tracepoint: i32 machine_pid, u32 id (attr.config of its PTC_ATTR), str system, str name,
- *                str format (the text of tracefs's `format` file)
+ *                u32 count, count x u64 sample ids; since minor 1: i32 machine_pid (0: the host, also when
+ *                absent; else the pid of the VM process whose guest wrote the records: their pids, times
+ *                and addresses are the guest's)
+ *   PTC_FORMAT   (since minor 1) a tracepoint: i32 machine_pid, u32 id (attr.config of its PTC_ATTR), str
+ *                system, str name, str format (the text of tracefs's `format` file)
  *   PTC_SIDEBAND u32 attr index (whose sample_type shapes the records' trailers when ids do not say), u32 0,
- *                then whole perf records (struct perf_event_header first; its size is at least 8) back to back,
- *                in time order per chunk
+ *                then whole perf records (struct perf_event_header first; its size is at least 8) back to
+ *                back, in time order per chunk
  *   PTC_IMAGE    code bytes, see struct ptc_image
  *   PTC_SYMBOLS  symbols, see struct ptc_symbols
  *   PTC_ROUND    u64 time_ns: no sideband record older than this follows, and no AUX data older than the last
  *                PTC_ROUND's time follows. Lets a reader of a pipe decode with bounded memory. Optional.
- *   PTC_INDEX    each chunk up to and with PTC_END: { u64 file offset, u16 type, u16 0, u32 stream, u64 raw_bytes,
- *                u64 aux_offset or 0 }
+ *   PTC_INDEX    each chunk up to and with PTC_END: { u64 file offset, u16 type, u16 0, u32 stream, u64
+ *                raw_bytes, u64 aux_offset or 0 }
  *   PTC_END      u64 chunks before this one, u64 AUX bytes, u64 sideband bytes. The capture ended as planned;
  *                a container without it was cut.
  *
@@ -160,15 +160,19 @@ enum ptc_aux_flags {
  *   mtc_freq                    the MTC packet carries CTC bits mtc_freq..mtc_freq+7
  *   pt_config                   perf's attr.config as for sysfs format of intel_pt (tsc bit 10, mtc 9, ...)
  *   pt_user_only                1: no kernel code was traced (exclude_kernel)
- *   addr_filter                 only these addresses were traced: "filter 0x1000/0x200@/bin/x,...", as the kernel took it
- *   trace_clock                 engine import-trace-cmd: the clock that its times were taken by, x86-tsc, local...
- *   time_zero, time_mult, time_shift   perf clock: ns = time_zero + (tsc * time_mult >> time_shift), 128 bit inside
- *   kvm.PID.VCPU.tsc_offset, .tsc_ratio, .tsc_frac_bits, .tid    from KVM's debugfs when the capture began; tsc_offset
- *                               is signed: guest TSC = (host TSC * tsc_ratio >> tsc_frac_bits) + tsc_offset
+ *   addr_filter                 only these addresses were traced: "filter 0x1000/0x200@/bin/x,...", as the
+ *                               kernel took it
+ *   trace_clock                 engine import-trace-cmd: the clock that its times were taken by, x86-tsc,
+ *                               local...
+ *   time_zero, time_mult, time_shift   perf clock: ns = time_zero + (tsc * time_mult >> time_shift), 128
+ *                                      bit inside
+ *   kvm.PID.VCPU.tsc_offset, .tsc_ratio, .tsc_frac_bits, .tid
+ *                               from KVM's debugfs when the capture began; tsc_offset is signed: guest TSC = (host TSC * tsc_ratio >> tsc_frac_bits) + tsc_offset
  *   kvm_end.PID.VCPU.*          the same, when it ended: values that differ changed in between
  *   machine.PID.name, .host, .kernel    a guest's: its VM's name, uname's nodename and release
  *   machine.PID.time_zero, .time_mult, .time_shift   a guest's perf clock, of its own TSC
- *   machine.PID.clock_offset_ns  host perf clock = guest perf clock + this (signed): for guests whose TSC is not known
+ *   machine.PID.clock_offset_ns  host perf clock = guest perf clock + this (signed): for guests whose TSC
+ *                                is not known
  */
 
 enum ptc_image_kind {
@@ -283,7 +287,7 @@ struct ptc_writer;
  */
 struct ptc_writer *ptc_writer_create(int fd, int level, struct pt_error *e);
 
-/* Another zstd level from the next chunk on: a capture that falls behind compresses less. */
+/* Another zstd level from the next chunk on: a capture that cannot keep up compresses less. */
 void ptc_writer_level(struct ptc_writer *w, int level);
 
 /* Calls fn after each chunk, so that a capture can drain its buffers while much is written. fn must

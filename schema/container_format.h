@@ -1,6 +1,6 @@
 /*
- * container_format.h - constants and numbers that container_write.c and container_read.c share; private to them. The format
- * itself is described in container.h.
+ * container_format.h - constants and numbers that container_write.c and container_read.c share;
+ * private to them. The format itself is described in container.h.
  */
 #ifndef SCHEMA_CONTAINER_FORMAT_H
 #define SCHEMA_CONTAINER_FORMAT_H

@@ -22,7 +22,8 @@ struct ptc_reader {
 	size_t stored_room, raw_room;
 	uint64_t offset; /* bytes read so far */
 	uint64_t chunks;
-	int state; /* what ptc_next() returns next: 1 until the end or a failure; 2: 0, for PTC_END was delivered */
+	/* what ptc_next() returns next: 1 until the end or a failure; 2: 0, for PTC_END was delivered */
+	int state;
 	bool leave_images;
 	off_t begin;			  /* of the container in its file; -1: it cannot be read again */
 	uint64_t stored_bytes, raw_bytes; /* of the chunk at hand */

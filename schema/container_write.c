@@ -17,8 +17,11 @@
 #include <zstd.h>
 
 enum {
-	/* Bytes of AUX data or of an image in one chunk, at most: a reader's buffers fit into its caches, and zstd compresses as
-	 * well as with more. Of files less, because a reader decompresses only those chunks that it needs. */
+	/*
+	 * Bytes of AUX data or of an image in one chunk, at most: a reader's buffers fit into its
+	 * caches, and zstd compresses as well as with more. Of files less, because a reader
+	 * decompresses only those chunks that it needs.
+	 */
 	PIECE_MAX = 1 << 20,
 	FILE_PIECE_MAX = 64 << 10,
 	META_FLUSH_BYTES = 65536,
@@ -169,7 +172,9 @@ static int add_to_index(struct ptc_writer *w, const struct chunk *c, uint64_t at
 	return 0;
 }
 
-/* Writes a frame of stored bytes, which is after the room of its chunk's header in packed, as the next chunk. */
+/*
+ * Writes a frame of stored bytes, which is after the room of its chunk's header in packed, as the next chunk.
+ */
 static int append(struct ptc_writer *w, const struct chunk *c, uint8_t *packed, size_t stored,
 		  struct pt_error *e)
 {

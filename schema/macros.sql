@@ -1,4 +1,5 @@
--- macros.sql - what the SQL of this project has names for. sql_macros.h says how macros are expanded, tables.sql what these read.
+-- macros.sql - what the SQL of this project has names for. sql_macros.h says how macros are expanded,
+-- tables.sql what these read.
 --
 -- Positions (at) count from 1, as substr() counts. One-letter parameters are the names of rows: g of
 -- run_group or call_group, p of path, s of call_shape, t of anything with the columns time_zero,
@@ -13,12 +14,14 @@ CREATE MACRO NUMBER_AT(text, at) AS coalesce(CODE_AT(text, at) - 1, 0);
 -- The two parts of a number of more than 19 bits; NULL where their text is NULL.
 CREATE MACRO LOW_AT(text, at) AS ((CODE_AT(text, at) & 1048575) - 1);
 CREATE MACRO HIGH_AT(text_high, at) AS ((CODE_AT(text_high, at) - 1) << 19);
-CREATE MACRO WIDE_NUMBER_AT(text, text_high, at) AS (coalesce(LOW_AT(text, at), 0) + coalesce(HIGH_AT(text_high, at), 0));
+CREATE MACRO WIDE_NUMBER_AT(text, text_high, at) AS (coalesce(LOW_AT(text, at), 0)
+	+ coalesce(HIGH_AT(text_high, at), 0));
 -- A number that is stored as number + 1, so that 0 says NULL.
 CREATE MACRO OPTIONAL_AT(text, text_high, at) AS (nullif(WIDE_NUMBER_AT(text, text_high, at), 0) - 1);
 -- As WIDE_NUMBER_AT, and faster where the high text is NULL, but then NULL where the low one is.
 CREATE MACRO MOSTLY_LOW_AT(text, text_high, at) AS
-	CASE WHEN text_high IS NULL THEN LOW_AT(text, at) ELSE coalesce(LOW_AT(text, at), 0) + HIGH_AT(text_high, at) END;
+	CASE WHEN text_high IS NULL THEN LOW_AT(text, at)
+		ELSE coalesce(LOW_AT(text, at), 0) + HIGH_AT(text_high, at) END;
 
 -- ---- Paths ----
 
@@ -38,14 +41,16 @@ CREATE MACRO PATH_AT(g, at) AS MOSTLY_LOW_AT(g.path, g.path_high, at);
 CREATE MACRO TSC_AT(g, at) AS (g.tsc + NUMBER_AT(g.time, CODE_AT(g.step, at)));
 CREATE MACRO NEXT_TSC_AT(g, at) AS (g.tsc + CODE_AT(g.time, CODE_AT(g.step, at) + 1) - 1);
 -- The tsc of the run with that id.
-CREATE MACRO TSC_OF_RUN(run) AS (SELECT TSC_AT(h, run - h.id + 1) FROM run_group h WHERE h.id <= run ORDER BY h.id DESC LIMIT 1);
+CREATE MACRO TSC_OF_RUN(run) AS (SELECT TSC_AT(h, run - h.id + 1) FROM run_group h WHERE h.id <= run
+	ORDER BY h.id DESC LIMIT 1);
 -- Where the estimates of a group begin, and how many ticks they span.
 CREATE MACRO ESTIMATE_BEGIN(g) AS (g.tsc + coalesce(g.est, 0));
 CREATE MACRO ESTIMATE_SPAN(g) AS (g.est_next - coalesce(g.est, 0));
 -- The estimate for a run that no CYC packet times.
 CREATE MACRO ESTIMATE_AT(g, at) AS
 	CASE WHEN g.est_add IS NOT NULL
-		THEN max(TSC_AT(g, at), ESTIMATE_BEGIN(g) + ESTIMATE_SPAN(g) * (CODE_AT(g.est_add, at) - 2) / 125)
+		THEN max(TSC_AT(g, at), ESTIMATE_BEGIN(g) + ESTIMATE_SPAN(g) * (CODE_AT(g.est_add, at) - 2)
+			/ 125)
 	WHEN g.time IS NULL THEN ESTIMATE_BEGIN(g) + ESTIMATE_SPAN(g) * (at - 1) / g.n
 	ELSE max(TSC_AT(g, at), ESTIMATE_BEGIN(g)) END;
 -- The estimate for a branch of run r. The first branch has the run's own, the others lie evenly up to
@@ -61,10 +66,12 @@ CREATE MACRO BRANCH_ESTIMATE(r, repeat, edge, edges) AS
 CREATE MACRO FIRST_CALL_AT(g, at) AS (g.id + NUMBER_AT(g.before, at));
 CREATE MACRO RETURN_RUN_AT(g, at) AS (g.run + coalesce(CODE_AT(g.run_add, at) - 2, at - 1));
 CREATE MACRO SHAPE_AT(g, at) AS ((g.trace << 32) + nullif(WIDE_NUMBER_AT(g.shape, g.shape_high, at), 0));
-CREATE MACRO LEAST_CALL_PATH_AT(g, at) AS (coalesce(g.call_path, 0) + WIDE_NUMBER_AT(g.path_add, g.path_add_high, at));
+CREATE MACRO LEAST_CALL_PATH_AT(g, at) AS (coalesce(g.call_path, 0)
+	+ WIDE_NUMBER_AT(g.path_add, g.path_add_high, at));
 -- Of a shape in row s: the position of its first call, and how many it has.
 CREATE MACRO SHAPE_BEGIN(s, shape) AS CODE_AT(s.begin, shape - s.id + 1);
-CREATE MACRO SHAPE_CALLS(s, shape) AS (CODE_AT(s.begin, shape - s.id + 2) - CODE_AT(s.begin, shape - s.id + 1));
+CREATE MACRO SHAPE_CALLS(s, shape) AS (CODE_AT(s.begin, shape - s.id + 2) - CODE_AT(s.begin,
+	shape - s.id + 1));
 -- How many runs before the one it returns in a call was made.
 CREATE MACRO RUNS_BACK_AT(s, at) AS WIDE_NUMBER_AT(s.runs_back, s.runs_back_high, at);
 
@@ -72,32 +79,37 @@ CREATE MACRO RUNS_BACK_AT(s, at) AS WIDE_NUMBER_AT(s.runs_back, s.runs_back_high
 
 -- TSC ticks as nanoseconds, exactly: ticks * time_mult >> time_shift, in parts that do not overflow.
 CREATE MACRO TSC_TO_NS(t, ticks) AS
-	((ticks >> t.time_shift) * t.time_mult + ((ticks & ((1 << t.time_shift) - 1)) * t.time_mult >> t.time_shift));
+	((ticks >> t.time_shift) * t.time_mult + ((ticks & ((1 << t.time_shift) - 1))
+		* t.time_mult >> t.time_shift));
 -- A TSC value as a time of perf's clock.
 CREATE MACRO TSC_TO_TIME(t, tsc) AS (t.time_zero + TSC_TO_NS(t, tsc));
 -- An address for people.
 CREATE MACRO HEXADECIMAL(ip) AS CASE WHEN ip IS NOT NULL THEN printf('%x', ip) END;
 
--- ---- Percentiles by nearest rank: the smallest value that at least so many per mille of all values do not exceed ----
+-- ---- Percentiles by nearest rank: the smallest value that is not below that per mille of all values ----
 
 -- The rank of that value among n, from 1.
 CREATE MACRO NEAREST_RANK(n, per_mille) AS ((n * per_mille + 999) / 1000);
 -- An aggregate over rows r: value v, its rank rn, and n, how many values there are.
 CREATE MACRO PERCENTILE(r, per_mille) AS max(CASE WHEN r.rn = NEAREST_RANK(r.n, per_mille) THEN r.v END);
-CREATE MACRO PERCENTILES(r) AS PERCENTILE(r, 500) AS p50, PERCENTILE(r, 900) AS p90, PERCENTILE(r, 990) AS p99,
+CREATE MACRO PERCENTILES(r) AS PERCENTILE(r, 500) AS p50, PERCENTILE(r, 900) AS p90,
+	PERCENTILE(r, 990) AS p99,
 	PERCENTILE(r, 999) AS p99_9, max(r.v) AS longest;
 -- For many rows: first those whose ranks are wanted, then of these, p, with their per_mille and ns, the
 -- columns.
 CREATE MACRO WANTED_RANKS(q) AS (SELECT 500 AS per_mille UNION ALL VALUES (900), (990), (999), (1000)) q;
 CREATE MACRO WANTED_PERCENTILES(p) AS
-	max(CASE p.per_mille WHEN 500 THEN p.ns END) AS p50_ns, max(CASE p.per_mille WHEN 900 THEN p.ns END) AS p90_ns,
-	max(CASE p.per_mille WHEN 990 THEN p.ns END) AS p99_ns, max(CASE p.per_mille WHEN 999 THEN p.ns END) AS p99_9_ns,
+	max(CASE p.per_mille WHEN 500 THEN p.ns END) AS p50_ns,
+	max(CASE p.per_mille WHEN 900 THEN p.ns END) AS p90_ns,
+	max(CASE p.per_mille WHEN 990 THEN p.ns END) AS p99_ns,
+	max(CASE p.per_mille WHEN 999 THEN p.ns END) AS p99_9_ns,
 	max(CASE p.per_mille WHEN 1000 THEN p.ns END) AS max_ns;
 
 -- ---- Parameters of queries ----
 
 -- Whether a row is of the machine, and of the vCPU, that is asked for.
-CREATE MACRO MACHINE_WANTED(id) AS (:machine IS NULL OR id IN (SELECT x.id FROM machine x WHERE x.name = :machine));
+CREATE MACRO MACHINE_WANTED(id) AS (:machine IS NULL
+	OR id IN (SELECT x.id FROM machine x WHERE x.name = :machine));
 CREATE MACRO VCPU_WANTED(vcpu) AS (:vcpu IS NULL OR vcpu = :vcpu);
 
 -- ---- Events ----

@@ -19,21 +19,26 @@
  *
  * All integers are little endian or LEB128 varints ("v"; "z" is zigzag, signed); "str" is v length, bytes.
  *
- *   Stream header, 16 bytes: magic 89 'P' 'T' 'R' 0d 0a 1a 0a; u16 major 3; u16 minor 0; u32 crc32 of bytes 0..11
- *   Block: 'P' 'T' 'R' 'B', u32 block number (0, 1...), u32 size, u32 crc32 of the payload, u32 crc32 of the 16
- *   bytes before; then size (<= PTR_BLOCK_MAX) bytes of records. A record does not cross a block's end.
+ *   Stream header, 16 bytes: magic 89 'P' 'T' 'R' 0d 0a 1a 0a; u16 major 3; u16 minor 0; u32 crc32 of
+ *   bytes 0..11
+ *   Block: 'P' 'T' 'R' 'B', u32 block number (0, 1...), u32 size, u32 crc32 of the payload, u32 crc32 of
+ *   the 16 bytes before; then size (<= PTR_BLOCK_MAX) bytes of records. A record does not cross a block's
+ *   end.
  *   Record: a byte enum ptr_type, then its fields in the order of its struct below:
- *     numbers and counts    v; one that may be PTR_UNKNOWN is written as v of it + 1 modulo 2^64, so unknown is 0
+ *     numbers and counts    v; one that may be PTR_UNKNOWN is written as v of it + 1 modulo 2^64, so
+ *                           unknown is 0
  *     signed fields         z
- *     addresses             z of the difference to the address written before it in the block (of the first: to 0)
- *     times (tsc)           z of the difference to the tsc of the last RUN in the block (before the first: to 0)
+ *     addresses             z of the difference to the address written before it in the block (of the
+ *                           first: to 0)
+ *     times (tsc)           z of the difference to the tsc of the last RUN in the block (before the first:
+ *                           to 0)
  *     strings               str, without a NUL inside
  *     arrays                their elements; how many stands in the field count before (END's have PTR_TYPES)
  *   Differences are modulo 2^64, so that a PTR_NO_TSC is a time like any other.
- *   RUN is the exception, for it is the bulk: byte PTR_RUN + its enum ptr_timing | flags: 0x10 another slice than the run before
- *   in the block (v slice follows; of the first: other than 0), 0x20 another tsc (its z follows), 0x40 repeats other than 1
- *   (v repeats follows), 0x80 cycles known (v cyc_count, v insn_count follow); then v path. No other record's first
- *   byte has 9 to 12 in its lower four bits.
+ *   RUN is the exception, for it is the bulk: byte PTR_RUN + its enum ptr_timing | flags: 0x10 another
+ *   slice than the run before in the block (v slice follows; of the first: other than 0), 0x20 another tsc
+ *   (its z follows), 0x40 repeats other than 1 (v repeats follows), 0x80 cycles known (v cyc_count, v
+ *   insn_count follow); then v path. No other record's first byte has 9 to 12 in its lower four bits.
  *
  * The last record is END with the counts of everything; a stream without it was cut, and pt-load
  * refuses it. Nothing follows END.
@@ -244,21 +249,21 @@ struct ptr_error {	 /* numbered */
 	const char *message;
 };
 
-/* flags of GUEST_RUN and ROUND_TRIP */
+/* flags of GUEST_RUN and VMEXIT_INTERVAL */
 enum ptr_vm_flags {
 	PTR_VM_BEGIN_UNSEEN = 1, /* the trace begins, or the flow was found again, inside it */
 	PTR_VM_END_UNSEEN = 2,	 /* the trace ends, or the flow was lost, inside it */
 	PTR_VM_GAP = 4,		 /* something in between was not seen: counts are lower bounds, no latency */
 	PTR_VM_CONCEALED = 8,	 /* VMX controls kept guest or host out of the trace */
-	PTR_VM_NESTED = 16,	 /* a nested guest's, as far as the packets tell */
-	PTR_VM_SCHEDULED_OUT = 32, /* ROUND_TRIP: another thread ran on the CPU in between */
-	PTR_VM_HALT_POLLED = 64,   /* ROUND_TRIP: KVM polled for the halted vCPU's wake-up */
-	PTR_VM_TO_USERSPACE = 128, /* ROUND_TRIP: the VM process's user code ran in between */
-	PTR_VM_MIGRATED = 256	   /* ROUND_TRIP: entered on another CPU than it left */
+	PTR_VM_NESTED = 16,	 /* a nested guest's, as far as the packets show */
+	PTR_VM_SCHEDULED_OUT = 32, /* VM exit: another thread ran on the CPU in between */
+	PTR_VM_HALT_POLLED = 64,   /* VM exit: KVM polled for the halted vCPU's wake-up */
+	PTR_VM_TO_USERSPACE = 128, /* VM exit: the VM process's user code ran in between */
+	PTR_VM_MIGRATED = 256	   /* VM exit: entered on another CPU than it left */
 };
 
 /*
- * A stay in a guest: from a VM entry to the VM exit behind it. Times are lower bounds, as a run's:
+ * A guest run: from a VM entry to the VM exit after it. Times are lower bounds, as a run's:
  * the transition lies in [tsc, tsc + uncertainty]. insn_count and cyc_count are the guest's own.
  */
 struct ptr_guest_run {	  /* numbered, in the order of ending */
@@ -430,7 +435,7 @@ void ptr_reader_destroy(struct ptr_reader *r);
  * (checksum, order, a reference to what was not defined, counts), PT_ERR_TRUNCATED, PT_ERR_IO,
  * PT_ERR_NO_MEMORY. After 0 or -1 it goes on returning the same. References, limits (edges of a path,
  * branches of a run, kinds) and counts are checked, so a consumer need not; a slice has one SLICE_END
- * at most, and no RUN behind it.
+ * at most, and no RUN after it.
  */
 int ptr_next(struct ptr_reader *r, struct ptr_record *ret, struct pt_error *e);
 

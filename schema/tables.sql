@@ -1,4 +1,4 @@
--- tables.sql - where pt-load puts a trace. Query the views (views.sql): they are a promise, tables may change.
+-- tables.sql - where pt-load puts a trace. Query the views (views.sql): they are a promise, tables change.
 --
 -- Unknown is NULL, never 0. Addresses are signed 64-bit integers, as in perf's export: printf('%x', ip)
 -- shows them. Times (tsc) are the host's TSC; the view's time_ns converts them. Ids are the numbers of
@@ -55,7 +55,8 @@ CREATE TABLE trace (
 	synthetic INTEGER,     -- 1: times are a model, not measured
 	start_time INTEGER,    -- seconds since 1970
 	tsc_hz INTEGER,
-	time_zero INTEGER, time_mult INTEGER, time_shift INTEGER, -- ns = time_zero + (tsc * time_mult >> time_shift)
+	-- ns = time_zero + (tsc * time_mult >> time_shift)
+	time_zero INTEGER, time_mult INTEGER, time_shift INTEGER,
 	first_tsc INTEGER, last_tsc INTEGER,
 	runs INTEGER, branches INTEGER, insn_count INTEGER, not_taken INTEGER, cyc_count INTEGER,
 	calls INTEGER, events INTEGER, errors INTEGER,
@@ -75,7 +76,8 @@ CREATE TABLE machine (id INTEGER PRIMARY KEY, trace INTEGER, pid INTEGER, name T
 
 -- One for each (machine, pid, tid, comm). first: the thread's first row, under whatever comm.
 CREATE TABLE thread (
-	id INTEGER PRIMARY KEY, trace INTEGER, machine INTEGER, pid INTEGER, tid INTEGER, comm TEXT, first INTEGER
+	id INTEGER PRIMARY KEY, trace INTEGER, machine INTEGER, pid INTEGER, tid INTEGER, comm TEXT,
+		first INTEGER
 );
 
 -- machine: whose threads ran code of it, NULL not known.
@@ -83,12 +85,13 @@ CREATE TABLE dso (id INTEGER PRIMARY KEY, trace INTEGER, name TEXT, build_id TEX
 
 -- start, end: run-time addresses, half-open. machine: whose threads ran it.
 CREATE TABLE symbol (
-	id INTEGER PRIMARY KEY, trace INTEGER, dso INTEGER, start_ip INTEGER, end_ip INTEGER, name TEXT, machine INTEGER
+	id INTEGER PRIMARY KEY, trace INTEGER, dso INTEGER, start_ip INTEGER, end_ip INTEGER, name TEXT,
+		machine INTEGER
 );
 
 -- from_ip NULL: where it came from was not seen (the trace began); to_ip NULL: tracing stopped with it.
 -- taken: how often. insn_count: in the straight code that leads to it, which is from_symbol's.
--- tail_insns: behind it, where a path stops without a branch, which is to_symbol's.
+-- tail_insns: after it, where a path stops without a branch, which is to_symbol's.
 CREATE TABLE edge (
 	id INTEGER PRIMARY KEY, trace INTEGER,
 	from_ip INTEGER, to_ip INTEGER, kind INTEGER, from_symbol INTEGER, to_symbol INTEGER,
@@ -99,7 +102,7 @@ CREATE TABLE edge (
 -- edges: how many; edge + edge_add's code point (with edge_add_high: + its number * 2^19; edge_add is
 -- never NULL) is the id of each; insn: from the edge before (or the start) up to this branch,
 -- inclusive. insn_count: instructions in all of it, once. not_taken: conditional branches passed and
--- not taken. tail_insns: instructions behind the last edge, up to end_ip, when the path stops there and
+-- not taken. tail_insns: instructions after the last edge, up to end_ip, when the path stops there and
 -- not at a branch. start: where it begins, as bytes in front of its first branch; without branches, the
 -- address; NULL when the first branch came from nowhere. runs: how many have it; repeats: how often it
 -- was executed, NULL: as often.
@@ -136,7 +139,7 @@ CREATE TABLE slice (
 -- open is set. Bit n of exact: run n begins with a branch that a CYC timed. Estimates of their first
 -- branches: of the exact ones tsc; else by est_add, 2 + (estimate - begin) * 125 / (end - begin) in a
 -- character; without that evenly from begin to end when all have one tsc, else tsc. begin: tsc + est
--- (NULL 0), end: tsc + est_next, the estimate for the run behind.
+-- (NULL 0), end: tsc + est_next, the estimate for the run after.
 CREATE TABLE run_group (
 	id INTEGER PRIMARY KEY, n INTEGER, slice INTEGER, tsc INTEGER,
 	path TEXT, path_high TEXT, step TEXT, time TEXT, repeats TEXT,
@@ -151,7 +154,8 @@ CREATE TABLE run_group (
 -- distinguishes.
 CREATE TABLE call_path (
 	id INTEGER PRIMARY KEY, trace INTEGER, parent INTEGER, symbol INTEGER, ip INTEGER,
-	calls INTEGER, branch_count INTEGER, insn_count INTEGER, cyc_count INTEGER, elapsed_tsc INTEGER, thread INTEGER
+	calls INTEGER, branch_count INTEGER, insn_count INTEGER, cyc_count INTEGER, elapsed_tsc INTEGER,
+	thread INTEGER
 );
 CREATE TABLE thread_path (
 	trace INTEGER, thread INTEGER, call_path INTEGER, calls INTEGER, insn_count INTEGER, cyc_count INTEGER
@@ -166,7 +170,8 @@ CREATE TABLE thread_path (
 -- not by a call). The counts include callees'. caller: 1..63 the caller is the shape's that many
 -- further on; 0 and from 64 on see call_group.
 CREATE TABLE call_shape (
-	id INTEGER PRIMARY KEY, begin TEXT, path_add TEXT, path_add_high TEXT, runs_back TEXT, runs_back_high TEXT, call_at TEXT,
+	id INTEGER PRIMARY KEY, begin TEXT, path_add TEXT, path_add_high TEXT, runs_back TEXT,
+	runs_back_high TEXT, call_at TEXT,
 	return_at TEXT, branch_count TEXT, insn_count TEXT, insn_count_high TEXT, flags TEXT, caller TEXT
 );
 
@@ -181,17 +186,21 @@ CREATE TABLE call_shape (
 -- does not fit this, stored in call_whole.
 CREATE TABLE call_group (
 	id INTEGER PRIMARY KEY, n INTEGER, runs INTEGER, trace INTEGER, thread INTEGER, elapsed_max INTEGER,
-	run INTEGER, run_add TEXT, shape TEXT, shape_high TEXT, call_path INTEGER, path_add TEXT, path_add_high TEXT, before TEXT,
+	run INTEGER, run_add TEXT, shape TEXT, shape_high TEXT, call_path INTEGER, path_add TEXT,
+	path_add_high TEXT, before TEXT,
 	caller TEXT, far_caller TEXT, far_top TEXT, cyc TEXT, cyc_high TEXT
 );
 CREATE TABLE call_whole (
-	id INTEGER PRIMARY KEY, trace INTEGER, call_path INTEGER, call_branch INTEGER, return_branch INTEGER, call_tsc INTEGER,
-	return_tsc INTEGER, branch_count INTEGER, insn_count INTEGER, cyc_count INTEGER, flags INTEGER, parent INTEGER
+	id INTEGER PRIMARY KEY, trace INTEGER, call_path INTEGER, call_branch INTEGER,
+	return_branch INTEGER, call_tsc INTEGER,
+	return_tsc INTEGER, branch_count INTEGER, insn_count INTEGER, cyc_count INTEGER, flags INTEGER,
+	parent INTEGER
 );
 
 -- fields: a JSON object. machine, thread, vcpu: the slice's where the event does not say.
 CREATE TABLE event (
-	id INTEGER PRIMARY KEY, trace INTEGER, slice INTEGER, machine INTEGER, thread INTEGER, cpu INTEGER, vcpu INTEGER,
+	id INTEGER PRIMARY KEY, trace INTEGER, slice INTEGER, machine INTEGER, thread INTEGER, cpu INTEGER,
+	vcpu INTEGER,
 	tsc INTEGER, ip INTEGER, name TEXT, fields TEXT
 );
 
@@ -200,7 +209,7 @@ CREATE TABLE event (
 -- often.
 CREATE TABLE interrupt (id INTEGER PRIMARY KEY, trace INTEGER, slice INTEGER, tsc INTEGER, path_edge INTEGER);
 
--- ## Virtual machines: see schema/records.h, whose GUEST_RUN, ROUND_TRIP and VM_CLOCK these are
+-- ## Virtual machines: see schema/records.h, whose GUEST_RUN, VMEXIT_INTERVAL and VM_CLOCK these are
 --
 -- machine is the guest, thread the host's vCPU thread. flags: enum ptr_vm_flags; with any of 15
 -- something inside was not seen, so no time between entry and exit is known: latency_tsc, residency_tsc
@@ -208,30 +217,38 @@ CREATE TABLE interrupt (id INTEGER PRIMARY KEY, trace INTEGER, slice INTEGER, ts
 -- ended_by: the reason of the VM exit after it.
 
 CREATE TABLE guest_run (
-	id INTEGER PRIMARY KEY, trace INTEGER, machine INTEGER, thread INTEGER, cpu INTEGER, vcpu INTEGER, vmcs INTEGER,
-	cr3 INTEGER, entry_tsc INTEGER, exit_tsc INTEGER, entry_uncertainty_tsc INTEGER, exit_uncertainty_tsc INTEGER,
-	entry_ip INTEGER, exit_ip INTEGER, entry_branch INTEGER, exit_branch INTEGER, insn_count INTEGER, cyc_count INTEGER,
+	id INTEGER PRIMARY KEY, trace INTEGER, machine INTEGER, thread INTEGER, cpu INTEGER, vcpu INTEGER,
+	vmcs INTEGER,
+	cr3 INTEGER, entry_tsc INTEGER, exit_tsc INTEGER, entry_uncertainty_tsc INTEGER,
+	exit_uncertainty_tsc INTEGER,
+	entry_ip INTEGER, exit_ip INTEGER, entry_branch INTEGER, exit_branch INTEGER, insn_count INTEGER,
+	cyc_count INTEGER,
 	flags INTEGER, entry_symbol INTEGER, ended_by INTEGER, residency_tsc INTEGER
 );
 
 CREATE TABLE vm_exit (
-	id INTEGER PRIMARY KEY, trace INTEGER, machine INTEGER, thread INTEGER, vcpu INTEGER, exit_cpu INTEGER,
+	id INTEGER PRIMARY KEY, trace INTEGER, machine INTEGER, thread INTEGER, vcpu INTEGER,
+	exit_cpu INTEGER,
 	entry_cpu INTEGER, before INTEGER, after INTEGER, vmcs INTEGER, exit_tsc INTEGER, entry_tsc INTEGER,
 	exit_uncertainty_tsc INTEGER, entry_uncertainty_tsc INTEGER, guest_ip INTEGER, guest_symbol INTEGER,
-	exit_branch INTEGER, entry_branch INTEGER, reason INTEGER, raw_reason INTEGER, qualification INTEGER, vector INTEGER,
-	source INTEGER, injected INTEGER, handler INTEGER, deepest INTEGER, deepest_depth INTEGER, host_insns INTEGER,
+	exit_branch INTEGER, entry_branch INTEGER, reason INTEGER, raw_reason INTEGER,
+	qualification INTEGER, vector INTEGER,
+	source INTEGER, injected INTEGER, handler INTEGER, deepest INTEGER, deepest_depth INTEGER,
+	host_insns INTEGER,
 	host_cycles INTEGER, off_cpu_tsc INTEGER, userspace_tsc INTEGER, stolen_by INTEGER, flags INTEGER,
 	latency_tsc INTEGER
 );
 
 -- offset: guest TSC = (host TSC * ratio >> frac_bits) + offset, from from_tsc on (NULL: from the start).
 CREATE TABLE vm_clock (
-	id INTEGER PRIMARY KEY, trace INTEGER, machine INTEGER, vcpu INTEGER, vmcs INTEGER, from_tsc INTEGER, "offset" INTEGER,
+	id INTEGER PRIMARY KEY, trace INTEGER, machine INTEGER, vcpu INTEGER, vmcs INTEGER,
+	from_tsc INTEGER, "offset" INTEGER,
 	ratio INTEGER, frac_bits INTEGER, source INTEGER, observations INTEGER, worst_residual_tsc INTEGER
 );
 
 -- What was not seen lies between tsc and tsc_end. slice: the one that it ended.
 CREATE TABLE error (
-	id INTEGER PRIMARY KEY, trace INTEGER, slice INTEGER, stream INTEGER, cpu INTEGER, tsc INTEGER, tsc_end INTEGER,
+	id INTEGER PRIMARY KEY, trace INTEGER, slice INTEGER, stream INTEGER, cpu INTEGER, tsc INTEGER,
+	tsc_end INTEGER,
 	ip INTEGER, aux_offset INTEGER, kind TEXT, message TEXT
 );

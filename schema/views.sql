@@ -1,11 +1,12 @@
--- views.sql - what to query. pt-schema(5) describes every column; columns may be added, but never change their meaning.
+-- views.sql - what to query. pt-schema(5) describes every column. Columns are added, but never change their
+-- meaning.
 --
 --   traces branches ipc errors events functions interrupts          ours
 --   vmexits vmentries vm_clocks                                     ours, of virtual machines
---   run call path_edge                                              the stored facts, unpacked: one row per run, call, edge of a path
---   samples calls call_paths threads comms comm_threads symbols dsos machines branch_types selected_events
---                                                                   the names and columns of perf's export-to-sqlite.py, for SQL
---                                                                   and viewers made for that; ..._view likewise
+--   run call path_edge                                              the stored facts, unpacked
+--   samples calls call_paths threads comms comm_threads symbols dsos machines branch_types
+--   selected_events                                                 the names and columns of perf's
+--                                                                   export-to-sqlite.py; ..._view likewise
 --
 -- Unknown is NULL in ours and 0 in perf's, as there. time_ns is perf's clock, exactly; NULL when the
 -- container does not say how TSC and clock relate. *_hex columns are for reading. Words in capitals
@@ -17,7 +18,8 @@
 
 -- One row per edge of a path. `path = N` finds those of one path.
 CREATE VIEW path_edge AS
-SELECT p.id * 32 + n.i AS id, p.trace, p.id AS path, EDGE_AT(p, n.i + 1) AS edge, EDGE_INSNS_AT(p, n.i + 1) AS insn_count
+SELECT p.id * 32 + n.i AS id, p.trace, p.id AS path, EDGE_AT(p, n.i + 1) AS edge,
+	EDGE_INSNS_AT(p, n.i + 1) AS insn_count
 FROM path p CROSS JOIN number n
 WHERE n.i < p.edges;
 
@@ -34,10 +36,12 @@ SELECT
 	NUMBER_AT(g.back, i.i + 1) AS back,
 	TSC_TO_TIME(t, TSC_AT(g, i.i + 1)) AS time_ns,
 	s.cpu, m.name AS machine, s.vcpu, s.thread, th.pid, th.tid, th.comm,
-	coalesce(CASE WHEN g.open >> i.i & 1 THEN NULL ELSE NEXT_TSC_AT(g, i.i + 1) END, g.tsc + g.end_add) AS tsc_end,
+	coalesce(CASE WHEN g.open >> i.i & 1 THEN NULL ELSE NEXT_TSC_AT(g, i.i + 1) END,
+		g.tsc + g.end_add) AS tsc_end,
 	CASE WHEN g.exact >> i.i & 1 THEN TSC_AT(g, i.i + 1) ELSE ESTIMATE_AT(g, i.i + 1) END AS tsc_est,
 	CASE WHEN i.i + 1 = g.n THEN min(g.tsc + g.est_next, coalesce(g.tsc + g.end_add, 9223372036854775807))
-		WHEN g.exact >> (i.i + 1) & 1 OR substr(g.step, i.i + 2, 1) <> substr(g.step, i.i + 1, 1) THEN TSC_AT(g, i.i + 2)
+		WHEN g.exact >> (i.i + 1) & 1 OR substr(g.step, i.i + 2, 1) <> substr(g.step, i.i + 1, 1)
+			THEN TSC_AT(g, i.i + 2)
 		ELSE ESTIMATE_AT(g, i.i + 2) END AS tsc_next,
 	coalesce(g.exact >> i.i & 1, 0) AS exact,
 	t.time_zero, t.time_mult, t.time_shift, g.id AS run_group
@@ -50,16 +54,19 @@ WHERE s.id = g.slice AND t.id = s.trace AND i.i < g.n;
 -- One row per call, in the order of returning. u unpacks the runs that calls return in, b finds the
 -- shapes of those, c unpacks the calls.
 CREATE VIEW call AS
-SELECT id, trace, thread, call_path, call_branch, return_branch, call_tsc, return_tsc, return_tsc - call_tsc AS elapsed_tsc,
+SELECT id, trace, thread, call_path, call_branch, return_branch, call_tsc, return_tsc,
+	return_tsc - call_tsc AS elapsed_tsc,
 	branch_count, insn_count, cyc_count, flags, parent
 FROM (
 	SELECT
 		c.id, c.trace, c.thread, CASE WHEN c.whole THEN w.call_path ELSE c.call_path END AS call_path,
 		CASE WHEN c.whole THEN w.call_branch ELSE c.call_run * 1024 + c.call_at END AS call_branch,
 		CASE WHEN c.whole THEN w.return_branch ELSE c.run * 1024 + c.return_at END AS return_branch,
-		CASE WHEN c.whole THEN w.call_tsc WHEN c.call_run = c.run THEN c.tsc ELSE TSC_OF_RUN(c.call_run) END AS call_tsc,
+		CASE WHEN c.whole THEN w.call_tsc WHEN c.call_run = c.run THEN c.tsc
+			ELSE TSC_OF_RUN(c.call_run) END AS call_tsc,
 		CASE WHEN c.whole THEN w.return_tsc ELSE c.tsc END AS return_tsc,
-		coalesce(w.branch_count, c.branch_count) AS branch_count, coalesce(w.insn_count, c.insn_count) AS insn_count,
+		coalesce(w.branch_count, c.branch_count) AS branch_count,
+		coalesce(w.insn_count, c.insn_count) AS insn_count,
 		coalesce(w.cyc_count, c.cyc_count) AS cyc_count, coalesce(w.flags, c.flags) AS flags,
 		CASE WHEN c.whole THEN w.parent WHEN c.in_shape BETWEEN 1 AND 63 THEN c.id + c.in_shape
 			WHEN c.caller < 64 THEN nullif(c.caller, 0) + c.last
@@ -83,14 +90,18 @@ FROM (
 				u.id - 1 + CASE WHEN u.whole THEN 1 ELSE SHAPE_CALLS(t, u.shape) END AS last,
 				TSC_OF_RUN(u.run) AS tsc
 			FROM (
-				SELECT g.id AS grp, g.trace, g.thread, g.shape IS NULL AS whole, g.cyc, g.cyc_high,
-					FIRST_CALL_AT(g, i.i + 1) AS id, coalesce(CODE_AT(g.before, i.i + 1), 1) AS cyc_at,
+				SELECT g.id AS grp, g.trace, g.thread, g.shape IS NULL AS whole, g.cyc,
+					g.cyc_high,
+					FIRST_CALL_AT(g, i.i + 1) AS id,
+					coalesce(CODE_AT(g.before, i.i + 1), 1) AS cyc_at,
 					RETURN_RUN_AT(g, i.i + 1) AS run, SHAPE_AT(g, i.i + 1) AS shape,
-					LEAST_CALL_PATH_AT(g, i.i + 1) AS call_path, NUMBER_AT(g.caller, i.i + 1) AS caller
+					LEAST_CALL_PATH_AT(g, i.i + 1) AS call_path,
+					NUMBER_AT(g.caller, i.i + 1) AS caller
 				FROM call_group g CROSS JOIN number i
 				WHERE i.i < g.runs
 				LIMIT -1
-			) u LEFT JOIN call_shape t ON t.id = (SELECT max(q.id) FROM call_shape q WHERE q.id <= u.shape)
+			) u LEFT JOIN call_shape t ON t.id = (SELECT max(q.id) FROM call_shape q
+			WHERE q.id <= u.shape)
 			WHERE u.whole OR u.shape IS NOT NULL
 			LIMIT -1
 		) b LEFT JOIN call_shape s ON s.id = b.shapes CROSS JOIN number k
@@ -105,7 +116,8 @@ SELECT
 	t.id, t.name, t.uuid, t.command, t.host, t.kernel, t.arch, t.cpu, t.engine, t.synthetic,
 	t.start_time, datetime(t.start_time, 'unixepoch') AS start,
 	t.complete, t.branches, t.not_taken, t.insn_count, t.cyc_count, t.calls, t.events, t.errors, t.runs,
-	t.first_tsc, t.last_tsc, t.tsc_hz, TSC_TO_NS(t, t.last_tsc) - TSC_TO_NS(t, t.first_tsc) AS duration_ns,
+	t.first_tsc, t.last_tsc, t.tsc_hz, TSC_TO_NS(t, t.last_tsc) - TSC_TO_NS(t,
+		t.first_tsc) AS duration_ns,
 	t.load_time, t.load_version
 FROM trace t;
 
@@ -114,7 +126,8 @@ FROM trace t;
 CREATE VIEW branches AS
 SELECT
 	id, trace, TSC_TO_TIME(b, tsc) AS time_ns,
-	tsc, cpu, machine, vcpu, pid, tid, comm, from_ip, from_symbol, from_offset, to_ip, to_symbol, to_offset, kind, insn_count,
+	tsc, cpu, machine, vcpu, pid, tid, comm, from_ip, from_symbol, from_offset, to_ip, to_symbol,
+	to_offset, kind, insn_count,
 	cyc_count, from_hex, to_hex, from_dso, to_dso, slice, path, edge, tsc_lo, tsc_hi, time_class
 FROM (
 	SELECT
@@ -131,28 +144,35 @@ FROM (
 		(SELECT y.name FROM dso y WHERE y.id = ts.dso) AS to_dso,
 		r.slice, r.path, e.id AS edge, r.tsc AS tsc_lo,
 		CASE WHEN r.exact AND k.i = 0 AND n.i = 0 THEN r.tsc ELSE r.tsc_end END AS tsc_hi,
-		CASE WHEN r.tsc IS NULL THEN NULL WHEN r.exact AND k.i = 0 AND n.i = 0 THEN 'exact' ELSE 'interval' END AS time_class
+		CASE WHEN r.tsc IS NULL THEN NULL WHEN r.exact AND k.i = 0 AND n.i = 0 THEN 'exact'
+			ELSE 'interval' END AS time_class
 	FROM (
-		SELECT id, trace, slice, path, repeats, tsc, coalesce(CASE WHEN open THEN NULL ELSE next_tsc END, last_tsc) AS tsc_end,
+		SELECT id, trace, slice, path, repeats, tsc,
+			coalesce(CASE WHEN open THEN NULL ELSE next_tsc END, last_tsc) AS tsc_end,
 			cyc_count, exact,
-			CASE WHEN exact THEN tsc WHEN est IS NOT NULL THEN max(tsc, begin + span * (est - 2) / 125)
+			CASE WHEN exact THEN tsc WHEN est IS NOT NULL
+				THEN max(tsc, begin + span * (est - 2) / 125)
 				WHEN one_tsc THEN begin + span * i / n ELSE max(tsc, begin) END AS tsc_est,
 			CASE WHEN i + 1 = n THEN min(begin + span, coalesce(last_tsc, 9223372036854775807))
 				WHEN step <> next_step THEN next_tsc WHEN next_exact THEN tsc
 				WHEN next_est IS NOT NULL THEN max(tsc, begin + span * (next_est - 2) / 125)
-				WHEN one_tsc THEN begin + span * (i + 1) / n ELSE max(tsc, begin) END AS tsc_next,
+				WHEN one_tsc THEN begin + span * (i + 1) / n
+					ELSE max(tsc, begin) END AS tsc_next,
 			time_zero, time_mult, time_shift, cpu, machine, vcpu, pid, tid, comm
 		FROM (
 			SELECT g.id + i.i AS id, s.trace, g.slice, PATH_AT(g, i.i + 1) AS path,
 				coalesce(CODE_AT(g.repeats, i.i + 1), 1) AS repeats,
 				coalesce(g.cyc_whole, OPTIONAL_AT(g.cyc, g.cyc_high, i.i + 1)) AS cyc_count,
 				TSC_AT(g, i.i + 1) AS tsc, NEXT_TSC_AT(g, i.i + 1) AS next_tsc,
-				substr(g.step, i.i + 1, 1) AS step, substr(g.step, i.i + 2, 1) AS next_step, g.time IS NULL AS one_tsc,
+				substr(g.step, i.i + 1, 1) AS step, substr(g.step, i.i + 2, 1) AS next_step,
+				g.time IS NULL AS one_tsc,
 				CODE_AT(g.est_add, i.i + 1) AS est, CODE_AT(g.est_add, i.i + 2) AS next_est,
 				ESTIMATE_BEGIN(g) AS begin, ESTIMATE_SPAN(g) AS span,
-				g.exact >> i.i & 1 AS exact, g.exact >> (i.i + 1) & 1 AS next_exact, g.open >> i.i & 1 AS open,
+				g.exact >> i.i & 1 AS exact, g.exact >> (i.i + 1) & 1 AS next_exact,
+				g.open >> i.i & 1 AS open,
 				g.n, i.i, g.tsc + g.end_add AS last_tsc,
-				t.time_zero, t.time_mult, t.time_shift, s.cpu, m.name AS machine, s.vcpu, th.pid, th.tid, th.comm
+				t.time_zero, t.time_mult, t.time_shift, s.cpu, m.name AS machine, s.vcpu,
+				th.pid, th.tid, th.comm
 			FROM run_group g CROSS JOIN slice s CROSS JOIN trace t
 				LEFT JOIN thread th ON th.id = s.thread
 				LEFT JOIN machine m ON m.id = th.machine
@@ -174,7 +194,8 @@ FROM (
 CREATE MACRO SAME_CPU(e, s) AS (s.cpu IS NOT NULL OR e.thread IS s.thread);
 CREATE VIEW ipc AS
 SELECT
-	q.trace, TSC_TO_TIME(t, q.tsc) AS time_ns, q.tsc, q.tsc_end, q.cpu, m.name AS machine, q.vcpu, th.pid, th.tid, th.comm,
+	q.trace, TSC_TO_TIME(t, q.tsc) AS time_ns, q.tsc, q.tsc_end, q.cpu, m.name AS machine, q.vcpu,
+	th.pid, th.tid, th.comm,
 	q.insn_count, q.cyc_count, round(1.0 * q.insn_count / nullif(q.cyc_count, 0), 2) AS ipc,
 	q.source, q.id AS run, q.slice
 FROM (
@@ -184,7 +205,8 @@ FROM (
 		-- of the slice's next run
 		coalesce((SELECT CASE WHEN h.id > r.id THEN h.tsc ELSE TSC_AT(h, r.id - h.id + 2) END
 			FROM run_group h
-			WHERE h.id > r.id - 64 AND h.id + h.n > r.id + 1 AND h.id <= s.last_run AND h.slice = r.slice
+			WHERE h.id > r.id - 64 AND h.id + h.n > r.id + 1 AND h.id <= s.last_run
+				AND h.slice = r.slice
 			ORDER BY h.id LIMIT 1), s.tsc_end) AS tsc_end
 	FROM (SELECT id, slice, tsc, cyc_count, insn_count, back FROM run LIMIT -1) r CROSS JOIN slice s
 	WHERE r.cyc_count IS NOT NULL AND s.id = r.slice
@@ -198,7 +220,8 @@ FROM (
 				WHERE CHANGES_SPEED(e.name) AND e.name = 'cbr' AND e.trace = s.trace
 					AND e.cpu IS s.cpu AND e.tsc < u.tsc AND SAME_CPU(e, s)
 				ORDER BY e.tsc DESC LIMIT 1)
-			/ (SELECT nullif(k.value + 0, 0) FROM trace_meta k WHERE k.trace = s.trace AND k.key = 'nominal_ratio'))
+			/ (SELECT nullif(k.value + 0, 0) FROM trace_meta k
+				WHERE k.trace = s.trace AND k.key = 'nominal_ratio'))
 			AS INTEGER) END,
 		'mtc', u.tsc, u.tsc_end
 	FROM (
@@ -208,7 +231,8 @@ FROM (
 			sum(p.start IS NULL OR p.id IN (SELECT PATH_OF(pe.id) FROM path_edge pe
 				WHERE pe.edge IN (SELECT e.id FROM edge e WHERE e.to_ip IS NULL))) AS gaps
 		FROM (SELECT g.id, g.slice, g.tsc, g.path, g.repeats FROM run g
-			WHERE g.slice IN (SELECT y.id FROM slice y WHERE y.cyc_count IS NULL AND y.tsc_end > y.tsc) LIMIT -1) r CROSS JOIN path p
+			WHERE g.slice IN (SELECT y.id FROM slice y
+				WHERE y.cyc_count IS NULL AND y.tsc_end > y.tsc) LIMIT -1) r CROSS JOIN path p
 		WHERE p.id = r.path
 		GROUP BY r.slice, r.tsc
 	) u CROSS JOIN slice s
@@ -245,7 +269,8 @@ FROM event r JOIN trace t ON t.id = r.trace
 -- One row per interrupt, exception or fault whose handler was seen: a branch of kind async.
 CREATE VIEW interrupts AS
 SELECT
-	r.id, r.trace, TSC_TO_TIME(t, r.tsc) AS time_ns, r.tsc, s.cpu, m.name AS machine, s.vcpu, th.pid, th.tid, th.comm,
+	r.id, r.trace, TSC_TO_TIME(t, r.tsc) AS time_ns, r.tsc, s.cpu, m.name AS machine, s.vcpu, th.pid,
+	th.tid, th.comm,
 	e.from_ip, HEXADECIMAL(e.from_ip) AS from_ip_hex, f.name AS from_symbol,
 	e.to_ip, HEXADECIMAL(e.to_ip) AS to_ip_hex, y.name AS to_symbol, r.slice
 FROM interrupt r CROSS JOIN trace t CROSS JOIN path p CROSS JOIN edge e
@@ -256,7 +281,7 @@ FROM interrupt r CROSS JOIN trace t CROSS JOIN path p CROSS JOIN edge e
 	LEFT JOIN symbol y ON y.id = e.to_symbol
 WHERE t.id = r.trace AND p.id = PATH_OF(r.path_edge) AND e.id = EDGE_OF(p, r.path_edge);
 
--- ---- Virtual machines --------------------------------------------------------------------------------------------------
+-- ---- Virtual machines -----------------------------------------------------------------------------------
 
 -- Bits of flags: enum ptr_vm_flags of records.h. gap: something inside was not seen.
 CREATE MACRO HAS_GAP(flags) AS flags & 15 <> 0;
@@ -266,9 +291,11 @@ CREATE MACRO IS_NESTED(flags) AS flags >> 4 & 1;
 -- One row per VM exit, with the interval to the same vCPU's next VM entry.
 CREATE VIEW vmexits AS
 SELECT
-	r.id, r.trace, TSC_TO_TIME(t, r.exit_tsc) AS time_ns, r.exit_tsc AS tsc, r.exit_cpu AS cpu, m.name AS machine, r.vcpu, r.vmcs,
+	r.id, r.trace, TSC_TO_TIME(t, r.exit_tsc) AS time_ns, r.exit_tsc AS tsc, r.exit_cpu AS cpu,
+	m.name AS machine, r.vcpu, r.vmcs,
 	r.guest_ip, HEXADECIMAL(r.guest_ip) AS guest_ip_hex, gs.name AS guest_symbol,
-	r.reason, x.name AS reason_name, x.kvm_name, rs.name AS reason_source, r.raw_reason, r.qualification, r.vector,
+	r.reason, x.name AS reason_name, x.kvm_name, rs.name AS reason_source, r.raw_reason,
+	r.qualification, r.vector,
 	r.latency_tsc, TSC_TO_NS(t, r.latency_tsc) AS latency_ns,
 	r.exit_uncertainty_tsc + r.entry_uncertainty_tsc AS latency_uncertainty_tsc,
 	CASE WHEN r.gap THEN NULL ELSE r.host_insns END AS host_insns,
@@ -282,7 +309,8 @@ SELECT
 	CASE WHEN r.injected >> 31 & 1 THEN r.injected & 255 END AS injected_vector, r.injected,
 	TSC_TO_TIME(t, r.entry_tsc) AS time_end_ns, r.entry_tsc AS tsc_end, r.entry_cpu,
 	r.exit_uncertainty_tsc AS uncertainty_tsc, r.entry_uncertainty_tsc AS uncertainty_end_tsc,
-	th.pid, th.tid, th.comm, r.exit_branch, r.entry_branch, r.before AS vmentry_before, r.after AS vmentry_after
+	th.pid, th.tid, th.comm, r.exit_branch, r.entry_branch, r.before AS vmentry_before,
+	r.after AS vmentry_after
 FROM (SELECT *, HAS_GAP(flags) AS gap FROM vm_exit) r JOIN trace t ON t.id = r.trace
 	LEFT JOIN machine m ON m.id = r.machine
 	LEFT JOIN thread th ON th.id = r.thread
@@ -296,7 +324,8 @@ FROM (SELECT *, HAS_GAP(flags) AS gap FROM vm_exit) r JOIN trace t ON t.id = r.t
 -- One row per guest run: from a VM entry to the next VM exit of that vCPU.
 CREATE VIEW vmentries AS
 SELECT
-	r.id, r.trace, TSC_TO_TIME(t, r.entry_tsc) AS time_ns, r.entry_tsc AS tsc, r.cpu, m.name AS machine, r.vcpu,
+	r.id, r.trace, TSC_TO_TIME(t, r.entry_tsc) AS time_ns, r.entry_tsc AS tsc, r.cpu, m.name AS machine,
+	r.vcpu,
 	r.entry_ip AS guest_ip, HEXADECIMAL(r.entry_ip) AS guest_ip_hex, gs.name AS guest_symbol,
 	r.residency_tsc, TSC_TO_NS(t, r.residency_tsc) AS residency_ns,
 	r.exit_uncertainty_tsc + r.entry_uncertainty_tsc AS residency_uncertainty_tsc,
@@ -304,8 +333,10 @@ SELECT
 	CASE WHEN r.gap THEN NULL ELSE r.cyc_count END AS guest_cycles,
 	x.name AS ended_by, x.kvm_name AS ended_by_kvm_name,
 	IS_NESTED(r.flags) AS nested, IS_CONCEALED(r.flags) AS concealed, r.gap,
-	TSC_TO_TIME(t, r.exit_tsc) AS time_end_ns, r.exit_tsc AS tsc_end, r.exit_ip, HEXADECIMAL(r.exit_ip) AS exit_ip_hex,
-	r.entry_uncertainty_tsc AS uncertainty_tsc, r.exit_uncertainty_tsc AS uncertainty_end_tsc, r.vmcs, r.cr3,
+	TSC_TO_TIME(t, r.exit_tsc) AS time_end_ns, r.exit_tsc AS tsc_end, r.exit_ip,
+	HEXADECIMAL(r.exit_ip) AS exit_ip_hex,
+	r.entry_uncertainty_tsc AS uncertainty_tsc, r.exit_uncertainty_tsc AS uncertainty_end_tsc, r.vmcs,
+	r.cr3,
 	th.pid, th.tid, th.comm, r.entry_branch, r.exit_branch, b.id AS vmexit
 FROM (SELECT *, HAS_GAP(flags) AS gap FROM guest_run) r JOIN trace t ON t.id = r.trace
 	LEFT JOIN machine m ON m.id = r.machine
@@ -317,20 +348,24 @@ FROM (SELECT *, HAS_GAP(flags) AS gap FROM guest_run) r JOIN trace t ON t.id = r
 -- One row per vCPU's clock and the time from which on it holds: guest TSC = host TSC * scale + offset.
 CREATE VIEW vm_clocks AS
 SELECT
-	r.id, r.trace, TSC_TO_TIME(t, r.from_tsc) AS time_ns, r.from_tsc AS tsc, m.name AS machine, r.vcpu, r.vmcs,
+	r.id, r.trace, TSC_TO_TIME(t, r.from_tsc) AS time_ns, r.from_tsc AS tsc, m.name AS machine, r.vcpu,
+	r.vmcs,
 	r."offset", printf('%x', r."offset") AS offset_hex,
 	r.ratio, r.frac_bits, coalesce(1.0 * r.ratio / (1 << r.frac_bits), 1.0) AS scale,
-	cs.name AS source, r.observations, r.worst_residual_tsc, TSC_TO_NS(t, r.worst_residual_tsc) AS worst_residual_ns
+	cs.name AS source, r.observations, r.worst_residual_tsc,
+	TSC_TO_NS(t, r.worst_residual_tsc) AS worst_residual_ns
 FROM vm_clock r JOIN trace t ON t.id = r.trace
 	LEFT JOIN machine m ON m.id = r.machine
 	LEFT JOIN clock_source cs ON cs.id = r.source;
 
 -- One row per function that was seen executing, and one for code without a symbol.
 CREATE VIEW functions AS
-SELECT f.trace, m.name AS machine, f.symbol, s.name, d.name AS dso, s.start_ip AS ip, f.insn_count, f.insn_timed, f.cyc_count,
+SELECT f.trace, m.name AS machine, f.symbol, s.name, d.name AS dso, s.start_ip AS ip, f.insn_count,
+	f.insn_timed, f.cyc_count,
 	round(f.insn_timed / nullif(f.cyc_count, 0), 2) AS ipc, f.branches, c.calls
 FROM (
-	SELECT trace, symbol, sum(insn_count) AS insn_count, sum(insn_timed) AS insn_timed, sum(cyc_count) AS cyc_count,
+	SELECT trace, symbol, sum(insn_count) AS insn_count, sum(insn_timed) AS insn_timed,
+		sum(cyc_count) AS cyc_count,
 		sum(taken) AS branches
 	FROM (
 		SELECT trace, from_symbol AS symbol, insn_count, insn_timed, cyc_count, taken
@@ -339,7 +374,8 @@ FROM (
 		SELECT trace, to_symbol, tail_insns, NULL, NULL, 0 FROM edge WHERE tail_insns > 0
 		UNION ALL -- what stopped before any branch
 		SELECT p.trace, (SELECT n.id FROM (SELECT * FROM symbol y WHERE y.start_ip <= p.start
-				ORDER BY y.start_ip DESC LIMIT 64) n WHERE n.trace = p.trace AND n.end_ip > p.start LIMIT 1),
+				ORDER BY y.start_ip DESC LIMIT 64) n
+					WHERE n.trace = p.trace AND n.end_ip > p.start LIMIT 1),
 			p.tail_insns * coalesce(p.repeats, p.runs), p.insn_timed, p.cyc_count, 0
 		FROM path p WHERE p.edges = 0 AND p.runs > 0
 	)
@@ -350,7 +386,7 @@ LEFT JOIN dso d ON d.id = s.dso
 LEFT JOIN machine m ON m.id = s.machine
 LEFT JOIN (SELECT symbol, sum(calls) AS calls FROM call_path GROUP BY symbol) c ON c.symbol = f.symbol;
 
--- ---- perf's names: see tools/perf/scripts/python/export-to-sqlite.py ------------------------------------------------
+-- ---- perf's names: see tools/perf/scripts/python/export-to-sqlite.py ------------------------------------
 
 CREATE VIEW selected_events AS
 SELECT 0 AS id, 'unknown' AS name UNION ALL SELECT 1, 'branches';
@@ -364,7 +400,8 @@ CREATE VIEW threads AS
 SELECT 0 AS id, 0 AS machine_id, 0 AS process_id, -1 AS pid, -1 AS tid
 UNION ALL
 SELECT h.id, coalesce(h.machine, 0),
-	coalesce((SELECT min(q.id) FROM thread q WHERE q.machine = h.machine AND q.pid = h.pid AND q.tid = h.pid), h.id),
+	coalesce((SELECT min(q.id) FROM thread q WHERE q.machine = h.machine AND q.pid = h.pid
+		AND q.tid = h.pid), h.id),
 	coalesce(h.pid, -1), coalesce(h.tid, -1)
 FROM thread h WHERE h.id = h.first;
 
@@ -391,9 +428,12 @@ SELECT 0 AS id, 0 AS dso_id, 0 AS sym_start, 0 AS sym_end, 0 AS binding, 'unknow
 UNION ALL SELECT id, coalesce(dso, 0), start_ip, end_ip - 1, 0, coalesce(name, '') FROM symbol;
 
 CREATE VIEW branch_types AS
-WITH b (id, name) AS (VALUES (0, 'no branch'), (3, 'call'), (5, 'return'), (9, 'conditional jump'), (1, 'unconditional jump'),
-	(67, 'software interrupt'), (69, 'return from interrupt'), (19, 'system call'), (21, 'return from system call'),
-	(33, 'asynchronous branch'), (99, 'hardware interrupt'), (129, 'transaction abort'), (257, 'trace begin'),
+WITH b (id, name) AS (VALUES (0, 'no branch'), (3, 'call'), (5, 'return'), (9, 'conditional jump'),
+	(1, 'unconditional jump'),
+	(67, 'software interrupt'), (69, 'return from interrupt'), (19, 'system call'),
+	(21, 'return from system call'),
+	(33, 'asynchronous branch'), (99, 'hardware interrupt'), (129, 'transaction abort'),
+	(257, 'trace begin'),
 	(513, 'trace end'), (2051, 'vm entry'), (4099, 'vm exit'))
 SELECT id, name FROM b
 UNION ALL SELECT id + 256, 'trace begin / ' || name FROM b WHERE id NOT IN (0, 1, 257, 513)
@@ -422,14 +462,16 @@ SELECT
 	CASE WHEN n.i = p.edges - 1 AND k.i = r.repeats - 1 THEN r.cyc_count ELSE 0 END AS cyc_count,
 	PERF_FLAGS(e, kd) AS flags
 FROM (
-	SELECT u.id, u.path, u.repeats, coalesce(h.machine, 0) AS machine_id, coalesce(h.first, 0) AS thread_id,
+	SELECT u.id, u.path, u.repeats, coalesce(h.machine, 0) AS machine_id,
+		coalesce(h.first, 0) AS thread_id,
 		coalesce(h.id, 0) AS comm_id, coalesce(u.time_ns, 0) AS time, coalesce(u.cpu, -1) AS cpu,
 		coalesce(u.insn_count, 0) AS insn_count, coalesce(u.cyc_count, 0) AS cyc_count
 	FROM run u LEFT JOIN thread h ON h.id = u.thread
 	LIMIT -1
 ) r
 	CROSS JOIN path p CROSS JOIN number k CROSS JOIN number n CROSS JOIN edge e
-	LEFT JOIN kind kd ON kd.id = e.kind LEFT JOIN symbol fs ON fs.id = e.from_symbol LEFT JOIN symbol ts ON ts.id = e.to_symbol
+	LEFT JOIN kind kd ON kd.id = e.kind LEFT JOIN symbol fs ON fs.id = e.from_symbol
+	LEFT JOIN symbol ts ON ts.id = e.to_symbol
 WHERE p.id = r.path AND k.i < r.repeats AND n.i < p.edges
 	AND e.id = EDGE_AT(p, n.i + 1);
 
@@ -444,7 +486,8 @@ FROM call_path c LEFT JOIN symbol s ON s.id = c.symbol;
 -- perf's columns, then ours: trace, call_tsc, return_tsc, elapsed_tsc, elapsed_ns, symbol.
 CREATE VIEW calls AS
 SELECT
-	c.id, coalesce(th.first, 0) AS thread_id, coalesce(c.thread, 0) AS comm_id, coalesce(c.call_path, -1) + 1 AS call_path_id,
+	c.id, coalesce(th.first, 0) AS thread_id, coalesce(c.thread, 0) AS comm_id,
+	coalesce(c.call_path, -1) + 1 AS call_path_id,
 	coalesce(TSC_TO_TIME(t, c.call_tsc), 0) AS call_time,
 	coalesce(TSC_TO_TIME(t, c.return_tsc), 0) AS return_time,
 	c.branch_count, coalesce(c.call_branch, 0) AS call_id, coalesce(c.return_branch, 0) AS return_id,
@@ -460,7 +503,8 @@ FROM call c CROSS JOIN trace t
 WHERE t.id = c.trace;
 
 CREATE VIEW machines_view AS
-SELECT id, pid, root_dir, CASE WHEN id = 0 THEN 'unknown' WHEN pid = -1 THEN 'host' ELSE 'guest' END AS host_or_guest
+SELECT id, pid, root_dir, CASE WHEN id = 0 THEN 'unknown' WHEN pid = -1 THEN 'host'
+	ELSE 'guest' END AS host_or_guest
 FROM machines;
 
 CREATE VIEW dsos_view AS
@@ -480,7 +524,8 @@ FROM threads;
 
 CREATE VIEW comm_threads_view AS
 SELECT comm_id, (SELECT comm FROM comms WHERE id = comm_id) AS command, thread_id,
-	(SELECT pid FROM threads WHERE id = thread_id) AS pid, (SELECT tid FROM threads WHERE id = thread_id) AS tid
+	(SELECT pid FROM threads WHERE id = thread_id) AS pid,
+	(SELECT tid FROM threads WHERE id = thread_id) AS tid
 FROM comm_threads;
 
 CREATE VIEW call_paths_view AS
@@ -496,10 +541,13 @@ FROM call_paths c INNER JOIN call_paths p ON p.id = c.parent_id;
 
 CREATE VIEW calls_view AS
 SELECT calls.id, thread_id, (SELECT pid FROM threads WHERE id = thread_id) AS pid,
-	(SELECT tid FROM threads WHERE id = thread_id) AS tid, (SELECT comm FROM comms WHERE id = comm_id) AS command,
-	call_path_id, printf('%x', ip) AS ip, symbol_id, (SELECT name FROM symbols WHERE id = symbol_id) AS symbol,
+	(SELECT tid FROM threads WHERE id = thread_id) AS tid,
+	(SELECT comm FROM comms WHERE id = comm_id) AS command,
+	call_path_id, printf('%x', ip) AS ip, symbol_id,
+	(SELECT name FROM symbols WHERE id = symbol_id) AS symbol,
 	call_time, return_time, return_time - call_time AS elapsed_time, branch_count, insn_count, cyc_count,
-	CASE WHEN cyc_count = 0 THEN CAST(0 AS FLOAT) ELSE round(CAST(insn_count AS FLOAT) / cyc_count, 2) END AS IPC,
+	CASE WHEN cyc_count = 0 THEN CAST(0 AS FLOAT)
+		ELSE round(CAST(insn_count AS FLOAT) / cyc_count, 2) END AS IPC,
 	call_id, return_id,
 	CASE WHEN flags = 0 THEN '' WHEN flags = 1 THEN 'no call' WHEN flags = 2 THEN 'no return'
 		WHEN flags = 3 THEN 'no call/return' WHEN flags = 6 THEN 'jump' ELSE flags END AS flags,
@@ -508,12 +556,16 @@ FROM calls INNER JOIN call_paths ON call_paths.id = call_path_id;
 
 CREATE VIEW samples_view AS
 SELECT id, time, cpu, (SELECT pid FROM threads WHERE id = thread_id) AS pid,
-	(SELECT tid FROM threads WHERE id = thread_id) AS tid, (SELECT comm FROM comms WHERE id = comm_id) AS command,
+	(SELECT tid FROM threads WHERE id = thread_id) AS tid,
+	(SELECT comm FROM comms WHERE id = comm_id) AS command,
 	(SELECT name FROM selected_events WHERE id = evsel_id) AS event,
 	printf('%x', ip) AS ip_hex, (SELECT name FROM symbols WHERE id = symbol_id) AS symbol, sym_offset,
 	(SELECT short_name FROM dsos WHERE id = dso_id) AS dso_short_name,
-	printf('%x', to_ip) AS to_ip_hex, (SELECT name FROM symbols WHERE id = to_symbol_id) AS to_symbol, to_sym_offset,
+	printf('%x', to_ip) AS to_ip_hex, (SELECT name FROM symbols WHERE id = to_symbol_id) AS to_symbol,
+	to_sym_offset,
 	(SELECT short_name FROM dsos WHERE id = to_dso_id) AS to_dso_short_name,
-	(SELECT name FROM branch_types WHERE id = branch_type) AS branch_type_name, in_tx, insn_count, cyc_count,
-	CASE WHEN cyc_count = 0 THEN CAST(0 AS FLOAT) ELSE round(CAST(insn_count AS FLOAT) / cyc_count, 2) END AS IPC, flags
+	(SELECT name FROM branch_types WHERE id = branch_type) AS branch_type_name, in_tx, insn_count,
+	cyc_count,
+	CASE WHEN cyc_count = 0 THEN CAST(0 AS FLOAT)
+		ELSE round(CAST(insn_count AS FLOAT) / cyc_count, 2) END AS IPC, flags
 FROM samples;

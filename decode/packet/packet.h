@@ -57,8 +57,8 @@ enum { PT_TRIG_ICNTV = 1, PT_TRIG_MULT = 2 };
  * A packet. Which fields it has, by type; all others are 0:
  *
  *     TNT_8, TNT_64                n: number of bits; a: the bits, the oldest is bit n-1
- *     TIP, TIP_PGE, TIP_PGD, FUP   n: IPBytes: 0 (no IP), 1 (16 bits), 2 (32), 3 (48, sign-extended), 4 (48), 6 (64);
- *                                  a: IP as sent
+ *     TIP, TIP_PGE, TIP_PGD, FUP   n: IPBytes: 0 (no IP), 1 (16 bits), 2 (32), 3 (48, sign-extended), 4
+ *                                  (48), 6 (64); a: IP as sent
  *     MODE_EXEC, MODE_TSX          n: PT_EXEC_, PT_TSX_ bits
  *     PIP                          a: CR3; b: NR
  *     VMCS                         a: the VMCS's address
