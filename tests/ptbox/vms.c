@@ -11,7 +11,8 @@
  *       window   gets a timer's interrupt while it has interrupts off: an interrupt window
  *       tsc      writes IA32_TSC, now and then; -x: the host does, by that many ticks, as a
  *                migration would
- *       nested   is a hypervisor itself: its guest leaves for CPUID and VMCALL, and for interrupts of the host
+ *       nested   is a hypervisor itself: its guest leaves for CPUID and VMCALL, and for interrupts of the
+ *                host
  *       hog      no VM: keeps a CPU busy for 200 us, sleeps for 300, ROUNDS times
  * -p: runs on this CPU only; -m: changes between two, every 2 ms. Prints process, what, and the rounds that
  * were counted.
