@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# No room for what is written: whatever a program prints, its status says that it is not all there; and a file that stood where an
-# output was to be is still what it was, also when only close() tells.
+# No room for what is written: whatever a program prints, its status says that it is not all there; and a file
+# that stood where an output was to be is still what it was, also when only close() reports the error.
 # timeout: 60
 source tests/common.bash
 source tests/programs.bash
