@@ -73,7 +73,7 @@ release() {
 	rm "$tmp/fifo"
 }
 for where in new old; do
-	rm -f "$tmp"/db*
+	rm -f "$tmp"/db* "$tmp/err" "$tmp/err4"
 	busy=$tmp/db.loading
 	[ $where = new ] || { "$PT_BIN/pt-load" -q "$tmp/db" "$tmp/s6"; busy=$tmp/db; }
 	held "$tmp/db" "$busy"
