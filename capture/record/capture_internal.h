@@ -44,6 +44,8 @@ struct capture {
 	bool fire;	  /* a trigger's sample was among the records */
 	bool paused;	  /* by control */
 	double started_s; /* CLOCK_MONOTONIC */
+	/* The target had ended when tracing was started, so there may be no trace of it. */
+	bool started_late;
 	struct {
 		int level; /* zstd's, now */
 		unsigned calm_rounds;

@@ -104,7 +104,6 @@ static void read_heads(struct hw_drain *d)
 		struct hw_drain_ring *r = &d->rings[i];
 		unsigned fill;
 
-		r->truncated = false;
 		if (!has_aux(r))
 			continue;
 		r->head = hw_ring_aux_head(&r->ring);
@@ -148,6 +147,15 @@ int hw_drain_round(struct hw_drain *d, uint64_t now_ns, struct pt_error *e)
 		return 0;
 	d->round_ns = bound;
 	return ptc_put_round(d->w, bound, e);
+}
+
+bool hw_drain_restart(struct hw_drain_ring *r)
+{
+	bool due = r->truncated && r->taken >= r->restart_at;
+
+	if (due)
+		r->truncated = false;
+	return due;
 }
 
 void hw_drain_deinit(struct hw_drain *d)

@@ -89,7 +89,13 @@ struct hw_drain_ring {
 	uint64_t head, last_head; /* aux_head of this round and of the one before */
 	uint64_t published_ns; /* no unpublished AUX data is older; set by the owner to the capture's start */
 	enum { HW_TASK_AWAY, HW_TASK_ON, HW_TASK_LEAVING } presence;
-	bool truncated; /* in this round: the event must be started again */
+	/*
+	 * AUX data was lost, so its events may be off. They must be started again, but only when the container has
+	 * what is before restart_at, as that is when the ring has room: an event that starts without room is off at
+	 * once, and no record reports that (perf_aux_output_begin()).
+	 */
+	bool truncated;
+	uint64_t restart_at;
 	struct aux_sample samples;
 
 	uint64_t lost; /* sum of its PERF_RECORD_LOST */
@@ -155,6 +161,9 @@ struct hw_drain {
  * of the writer, the rings and on_record.
  */
 int hw_drain_round(struct hw_drain *d, uint64_t now_ns, struct pt_error *e);
+
+/* Whether the events of a ring must be started again, and can be; true once. After a round. */
+bool hw_drain_restart(struct hw_drain_ring *r);
 
 /*
  * Copies out of the rings what would soon be lost. From any thread; on_chunk of the writer may call it inside
