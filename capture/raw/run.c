@@ -94,7 +94,8 @@ static int make_records(const struct raw_request *r, const struct raw_aux *raw, 
 	for (size_t i = 0; is_first && i < r->code->count; i++) {
 		const struct import_mapping *m = &r->code->mappings[i];
 
-		if (sideband_mmap2(sb, m->addr, m->bytes, m->offset, m->name, e))
+		if (!import_mapping_is_kernel(m) &&
+		    sideband_mmap2(sb, m->addr, m->bytes, m->offset, m->name, e))
 			return -1;
 	}
 	/* Who runs on a CPU, the records of --sideband say, if there are any. */
