@@ -23,6 +23,19 @@ static void on_chunk(void *arg)
 	hw_drain_spill(&c->drain);
 }
 
+/*
+ * After a loss an event may be off, or (Linux 6.1 on CPU 0, where a thread's ring may be at any time) on and not
+ * tracing: off and on again mends both. To start one that is on does nothing.
+ */
+static void on_restart(void *arg, size_t ring)
+{
+	struct capture *c = arg;
+
+	if (c->ev.rings[ring].cpu <= 0)
+		hw_events_enable_ring(&c->ev, ring, false);
+	hw_events_enable_ring(&c->ev, ring, true);
+}
+
 /* Where data goes. */
 static int open_container(struct capture *c, int fd, struct pt_error *e)
 {
@@ -34,6 +47,7 @@ static int open_container(struct capture *c, int fd, struct pt_error *e)
 		return pt_fail_no_memory(e, "the images");
 	c->drain.w = c->w;
 	c->drain.on_record = capture_on_record;
+	c->drain.restart = on_restart;
 	c->drain.arg = c;
 	ptc_writer_on_chunk(c->w, on_chunk, c);
 	return 0;
@@ -123,6 +137,7 @@ int hw_capture(const struct hw_options *o, const struct hw_pmu *pmu, int fd, voi
 	hw_tasks_deinit(&c.tasks);
 	hw_images_destroy(c.images);
 	vm_clocks_close(c.vm_clocks);
+	hw_bpf_code_destroy(c.bpf_code);
 	free(c.snapshots);
 	ptc_writer_destroy(c.w);
 	hw_list_deinit(&c.tids);

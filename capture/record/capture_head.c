@@ -89,6 +89,25 @@ static void open_kernel(struct capture *c)
 	c->notice(text);
 }
 
+/* Where the kernel reports BPF programs. */
+static void open_bpf_code(struct capture *c)
+{
+	struct pt_error why = {0};
+	char text[1200];
+	bool reported = false;
+
+	for (uint32_t a = 0; a < c->ev.attr_count; a++)
+		reported |= c->ev.attrs[a].attr.bpf_event;
+	if (!reported)
+		return;
+	c->bpf_code = hw_bpf_code_create(&c->online, &why);
+	if (c->bpf_code)
+		return;
+	snprintf(text, sizeof text, "the code of BPF programs that are loaded from now on cannot be read: %s",
+		 why.message);
+	c->notice(text);
+}
+
 static int put_guest_kernels(struct capture *c, struct pt_error *e)
 {
 	const char *empty;
@@ -200,6 +219,8 @@ int capture_put_head(struct capture *c, struct pt_error *e)
 		open_kernel(c);
 	if (c->o->guests.kernels && put_guest_kernels(c, e))
 		return -1;
+	if (wants_kernel(c))
+		open_bpf_code(c);
 	if (!hw_capabilities_drop() && c->o->verbose)
 		c->notice("capabilities could not be dropped");
 	c->spill_thread = hw_spill_thread_create(&c->drain, e);

@@ -41,21 +41,6 @@ static void adapt(struct capture *c)
 	c->notice(text);
 }
 
-/*
- * After a loss an event may be off, or (Linux 6.1 on CPU 0, where a thread's ring may be at any time) on and not
- * tracing: off and on again mends both. To start one that is on does nothing.
- */
-static void restart_truncated(struct capture *c)
-{
-	for (size_t i = 0; i < c->drain.ring_count; i++) {
-		if (c->paused || !hw_drain_restart(&c->drain.rings[i]))
-			continue;
-		if (c->drain.rings[i].cpu <= 0)
-			hw_events_enable_ring(&c->ev, i, false);
-		hw_events_enable_ring(&c->ev, i, true);
-	}
-}
-
 /* Says that data is lost: the first time, and when it has become more than twice as much. */
 static void report_losses(struct capture *c)
 {
@@ -77,7 +62,6 @@ static int one_round(struct capture *c, struct pt_error *e)
 {
 	if (hw_drain_round(&c->drain, capture_now_ns(c), e))
 		return -1;
-	restart_truncated(c);
 	adapt(c);
 	report_losses(c);
 	return 0;
@@ -100,6 +84,7 @@ static int obey(struct capture *c, struct pt_error *e)
 		case HW_ENABLE:
 		case HW_DISABLE:
 			c->paused = command == HW_DISABLE;
+			hw_drain_allow_restart(&c->drain, !c->paused);
 			if (c->paused)
 				hw_events_disable(&c->ev);
 			else
@@ -238,6 +223,7 @@ int capture_finish(struct capture *c, struct pt_error *e)
 {
 	size_t seen;
 
+	hw_drain_allow_restart(&c->drain, false);
 	hw_events_disable(&c->ev);
 	if (c->o->events.snapshot && capture_take_snapshot(c, false, e))
 		return -1;

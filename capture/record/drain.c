@@ -142,20 +142,12 @@ int hw_drain_round(struct hw_drain *d, uint64_t now_ns, struct pt_error *e)
 			return -1;
 	if (hw_drain_samples(d, e) || take_all_aux(d, e))
 		return -1;
+	hw_drain_restart(d);
 	bound = round_time(d, now_ns);
 	if (bound <= d->round_ns)
 		return 0;
 	d->round_ns = bound;
 	return ptc_put_round(d->w, bound, e);
-}
-
-bool hw_drain_restart(struct hw_drain_ring *r)
-{
-	bool due = r->truncated && r->taken >= r->restart_at;
-
-	if (due)
-		r->truncated = false;
-	return due;
 }
 
 void hw_drain_deinit(struct hw_drain *d)

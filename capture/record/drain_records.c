@@ -74,11 +74,8 @@ static int note_aux(struct hw_drain *d, struct hw_drain_ring *r, const struct hw
 
 	if (r->presence == HW_TASK_LEAVING)
 		r->presence = HW_TASK_AWAY;
-	if (a.flags & PERF_AUX_FLAG_TRUNCATED) {
+	if (a.flags & PERF_AUX_FLAG_TRUNCATED)
 		d->losses.truncated++;
-		r->truncated = true;
-		r->restart_at = a.offset + a.size;
-	}
 	if (a.flags & PERF_AUX_FLAG_PARTIAL)
 		d->losses.partial++;
 	if (a.flags & PERF_AUX_FLAG_OVERWRITE)
@@ -99,8 +96,6 @@ static int note(struct hw_drain *d, struct hw_drain_ring *r, const struct hw_rec
 	case PERF_RECORD_LOST:
 		d->losses.records += u64(p + 16);
 		r->lost += u64(p + 16);
-		/* One that reported lost AUX data may be among them. */
-		r->truncated = true;
 		return 0;
 	case PERF_RECORD_LOST_SAMPLES: d->losses.records += u64(p + 8); return 0;
 	case PERF_RECORD_SWITCH_CPU_WIDE:

@@ -54,10 +54,15 @@ uint64_t hw_images_missing(const struct hw_images *im, const char **ret_why)
 	return im->missing;
 }
 
-static int missing(struct hw_images *im, const char *name, const char *why)
+void hw_images_count_missing(struct hw_images *im, const char *name, const char *why)
 {
 	if (!im->missing++)
 		snprintf(im->why, sizeof im->why, "%.100s: %.140s", name, why);
+}
+
+static int missing(struct hw_images *im, const char *name, const char *why)
+{
+	hw_images_count_missing(im, name, why);
 	return 0;
 }
 
@@ -165,6 +170,22 @@ int hw_images_put_kernel_code(struct hw_images *im, uint64_t address, uint64_t b
 			      struct pt_error *e)
 {
 	return hw_kernel_put_range(&im->kernel, im->w, address, bytes, time_ns, e);
+}
+
+int hw_images_put_kernel_bytes(struct hw_images *im, uint64_t address, const uint8_t *code, uint64_t bytes,
+			       uint64_t time_ns, struct pt_error *e)
+{
+	static const char name[] = "[kernel]";
+	const struct ptc_image image = {.kind = PTC_IMAGE_MEMORY,
+					.pid = PTC_ANY_PID,
+					.vaddr = address,
+					.time_ns = time_ns,
+					.name = name,
+					.name_bytes = sizeof name - 1,
+					.bytes = code,
+					.size = bytes};
+
+	return bytes ? ptc_put_image(im->w, &image, e) : 0;
 }
 
 int hw_images_rescan_modules(struct hw_images *im, uint64_t time_ns, struct pt_error *e)

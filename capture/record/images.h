@@ -37,6 +37,9 @@ struct hw_mapping hw_mapping_of(const uint8_t *record);
  */
 int hw_images_mapping(struct hw_images *im, const struct hw_mapping *m, struct pt_error *e);
 
+/* Counts code that could not be read. */
+void hw_images_count_missing(struct hw_images *im, const char *name, const char *why);
+
 /*
  * How many mappings' code could not be read; *ret_why: the first one's name and the reason, the images' own.
  */
@@ -56,9 +59,16 @@ bool hw_images_open_kernel(struct hw_images *im, struct pt_error *why);
  */
 int hw_images_put_kernel(struct hw_images *im, struct pt_error *e);
 
-/* Puts kernel code that came later (a KSYMBOL record's): read now, valid from time_ns. 0, or -1. */
+/*
+ * Puts kernel code that came later (a KSYMBOL record's; not a BPF program's: bpf_code.h): read now, valid from
+ * time_ns. 0, or -1.
+ */
 int hw_images_put_kernel_code(struct hw_images *im, uint64_t address, uint64_t bytes, uint64_t time_ns,
 			      struct pt_error *e);
+
+/* Puts kernel code whose bytes are known, valid from time_ns. 0, or -1. */
+int hw_images_put_kernel_bytes(struct hw_images *im, uint64_t address, const uint8_t *code, uint64_t bytes,
+			       uint64_t time_ns, struct pt_error *e);
 
 /* Puts what came into module space since the last look, valid from time_ns, and its symbols. 0, or -1. */
 int hw_images_rescan_modules(struct hw_images *im, uint64_t time_ns, struct pt_error *e);
