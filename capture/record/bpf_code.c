@@ -314,6 +314,11 @@ struct hw_bpf_code *hw_bpf_code_create(const struct hw_list *cpus, struct pt_err
 	return NULL;
 }
 
+pid_t hw_bpf_code_pid(const struct hw_bpf_code *b)
+{
+	return b->pid;
+}
+
 void hw_bpf_code_destroy(struct hw_bpf_code *b)
 {
 	if (!b)

@@ -14,6 +14,7 @@
 #define CAPTURE_RECORD_BPF_CODE_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "capture/record/list.h"
 #include "schema/error.h"
@@ -39,6 +40,7 @@ struct hw_bpf_program {
  * PT_ERR_NO_MEMORY, PT_ERR_IO).
  */
 struct hw_bpf_code *hw_bpf_code_create(const struct hw_list *cpus, struct pt_error *e);
+pid_t hw_bpf_code_pid(const struct hw_bpf_code *b);
 void hw_bpf_code_destroy(struct hw_bpf_code *b); /* NULL is fine */
 
 /* 0 and *ret; or -1 and *why: the program is gone, or the kernel does not give its code. */

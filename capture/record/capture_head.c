@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int put_meta(struct capture *c, struct pt_error *e)
 {
@@ -18,6 +19,20 @@ static int put_meta(struct capture *c, struct pt_error *e)
 	if (host_meta_put(c->w, &m, e) || hw_clock_meta_put(c->w, &c->clock, e))
 		return -1;
 	return c->pmu ? hw_trace_meta_put(c->w, c->pmu, c->o->events.config, c->levels, e) : 0;
+}
+
+/*
+ * Of whole CPUs this process is recorded, too: the hardware cannot leave a process out. pt-decode does, by its
+ * number.
+ */
+static int put_recorder(struct capture *c, pid_t pid, struct pt_error *e)
+{
+	char key[32];
+
+	if (!c->pmu || !c->o->target.system_wide)
+		return 0;
+	snprintf(key, sizeof key, "recorder.%d", (int)pid);
+	return ptc_put_meta(c->w, key, "pt-capture", e);
 }
 
 static int put_vms(struct capture *c, struct pt_error *e)
@@ -206,7 +221,7 @@ out:
 int capture_put_head(struct capture *c, struct pt_error *e)
 {
 	c->clock = hw_clock_read(c->ev.rings[0].ring.page);
-	if (put_meta(c, e) || (c->o->guests.vms && put_vms(c, e)) ||
+	if (put_meta(c, e) || put_recorder(c, getpid(), e) || (c->o->guests.vms && put_vms(c, e)) ||
 	    hw_events_declare(&c->ev, c->w, &c->drain, e) || put_formats(c, e))
 		return -1;
 	if (!c->clock.mult)
@@ -221,6 +236,8 @@ int capture_put_head(struct capture *c, struct pt_error *e)
 		return -1;
 	if (wants_kernel(c))
 		open_bpf_code(c);
+	if (c->bpf_code && put_recorder(c, hw_bpf_code_pid(c->bpf_code), e))
+		return -1;
 	if (!hw_capabilities_drop() && c->o->verbose)
 		c->notice("capabilities could not be dropped");
 	c->spill_thread = hw_spill_thread_create(&c->drain, e);

@@ -51,7 +51,7 @@ check "-v says it: $(cat "$out/ready.err")" grep -qx 'pt-capture: recording' "$o
 "$PT_BIN/pt-decode" -q "$out/ready.ptc" | "$PT_BIN/pt-load" -q "$tmp/ready.db"
 for program in seq sort gzip; do
 	check "what began after the line is traced: $program" test "$(sqlite3 "$tmp/ready.db" \
-		"SELECT count(*) FROM threads WHERE comm = '$program'")" -gt 0
+		"SELECT count(*) FROM comms WHERE comm = '$program'")" -gt 0
 done
 check "signals: $(cat "$out/signals.err")" test "$(cat "$out/signals.status")" -eq 0
 taken=$(sed -n 's/^pt-capture: \([0-9]*\) snapshots.*/\1/p' "$out/signals.err")
