@@ -75,6 +75,7 @@ struct hw_options {
 	struct hw_steering steering;
 	struct hw_guests guests;
 	int level;	       /* zstd's */
+	bool jit;	       /* code that is made at run time is read */
 	bool stdout_to_stderr; /* the program's standard output is the container's */
 	bool quiet, verbose;
 };
@@ -86,6 +87,8 @@ struct hw_result {
 	uint64_t aux_bytes, container_bytes;
 	uint64_t missing_images; /* mappings whose code could not be read */
 	char missing_why[256];	 /* the first one's */
+	uint64_t jit_bytes;	 /* of code that was made at run time, with repeats */
+	unsigned jit_processes;
 	unsigned rings, snapshots;
 	unsigned shared_requests;	 /* signals that asked for a snapshot and have none of their own */
 	uint64_t samples, empty_samples; /* of AUX sampling; those without AUX data */

@@ -141,6 +141,15 @@ static int put_guest_kernels(struct capture *c, struct pt_error *e)
 	return 0;
 }
 
+/* The sample id of a sideband event, for records that are made here. */
+static uint64_t sideband_id(const struct hw_events *ev)
+{
+	for (size_t i = 0; i < ev->count; i++)
+		if (ev->events[i].kind == HW_EVENT_SIDEBAND && ev->events[i].id)
+			return ev->events[i].id;
+	return 0;
+}
+
 /* ---- Tasks ---- */
 
 static void spill(void *arg)
@@ -188,15 +197,6 @@ static int put_other_names(struct capture *c, const struct hw_list *pids, uint64
 	return ret;
 }
 
-/* The sample id of a sideband event, for records that are made here. */
-static uint64_t sideband_id(const struct hw_events *ev)
-{
-	for (size_t i = 0; i < ev->count; i++)
-		if (ev->events[i].kind == HW_EVENT_SIDEBAND && ev->events[i].id)
-			return ev->events[i].id;
-	return 0;
-}
-
 /*
  * What runs already. Events that report changes count by now, so what is read here is no older than they are.
  */
@@ -227,9 +227,16 @@ int capture_put_head(struct capture *c, struct pt_error *e)
 	if (!c->clock.mult)
 		c->notice(
 		    "this kernel's perf clock is not the TSC: sideband has no place in the trace's time");
+	if (!c->clock.mult && c->jit) {
+		c->notice("--jit needs that place: code that is made at run time is not read");
+		hw_images_jit(c->images, NULL);
+		c->drain.jit = NULL;
+	}
 	c->tasks.w = c->w;
 	c->tasks.images = c->images;
 	c->tasks.attr = c->drain.events.sideband_attr;
+	if (c->jit)
+		hw_jit_origin(c->jit, c->drain.events.sideband_attr, sideband_id(&c->ev));
 	if (wants_kernel(c))
 		open_kernel(c);
 	if (c->o->guests.kernels && put_guest_kernels(c, e))

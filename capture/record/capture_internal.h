@@ -41,6 +41,7 @@ struct capture {
 	struct ptc_writer *w;
 	struct hw_images *images;
 	struct hw_tasks tasks;
+	struct hw_jit *jit;	      /* NULL: not asked for */
 	struct vm_clocks *vm_clocks;  /* NULL: none */
 	struct hw_bpf_code *bpf_code; /* NULL: BPF programs' code is not asked for, or cannot be had */
 	/* The last KSYMBOL records of BPF programs, around. */

@@ -20,6 +20,7 @@ static int on_mmap2(struct capture *c, const struct hw_record *r, struct pt_erro
 	if (r->header.size < 80 || !(u32(p + 64) & PROT_EXEC) || (int32_t)u32(p + 8) == -1)
 		return 0;
 	m = hw_mapping_of(p);
+	m.time_ns = r->time_ns;
 	return hw_images_mapping(c->images, &m, e);
 }
 

@@ -223,6 +223,9 @@ int capture_finish(struct capture *c, struct pt_error *e)
 {
 	size_t seen;
 
+	c->drain.jit_always = true;
+	if (c->jit && hw_drain_round(&c->drain, capture_now_ns(c), e))
+		return -1;
 	hw_drain_allow_restart(&c->drain, false);
 	hw_events_disable(&c->ev);
 	if (c->o->events.snapshot && capture_take_snapshot(c, false, e))

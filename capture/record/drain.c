@@ -129,6 +129,8 @@ static uint64_t round_time(const struct hw_drain *d, uint64_t now_ns)
 		if (r->published_ns < bound)
 			bound = r->published_ns;
 	}
+	if (d->jit && hw_jit_bound(d->jit) < bound)
+		bound = hw_jit_bound(d->jit);
 	return bound;
 }
 
@@ -140,9 +142,13 @@ int hw_drain_round(struct hw_drain *d, uint64_t now_ns, struct pt_error *e)
 	for (size_t i = 0; i < d->ring_count; i++)
 		if (hw_drain_records(d, &d->rings[i], e))
 			return -1;
+	if (d->jit && hw_jit_settle(d->jit, e))
+		return -1;
 	if (hw_drain_samples(d, e) || take_all_aux(d, e))
 		return -1;
 	hw_drain_restart(d);
+	if (d->jit && hw_jit_read(d->jit, d->jit_always, e))
+		return -1;
 	bound = round_time(d, now_ns);
 	if (bound <= d->round_ns)
 		return 0;

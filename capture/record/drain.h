@@ -39,6 +39,7 @@
 #include "capture/pt/aux_sample.h"
 #include "capture/record/byte_buffer.h"
 #include "capture/record/drain_threads.h"
+#include "capture/record/jit.h"
 #include "capture/record/ring.h"
 #include "schema/container.h"
 
@@ -143,6 +144,8 @@ struct hw_drain {
 	/* Starts the events of a ring again, from any thread, under spill.lock; NULL: nobody does. */
 	void (*restart)(void *arg, size_t ring);
 	void *arg;
+	bool jit_always;    /* it is read in each round: the last ones */
+	struct hw_jit *jit; /* code that is made at run time is read; NULL: not */
 
 	/* What the rounds found. */
 	struct hw_losses losses;

@@ -20,7 +20,8 @@ struct hw_images {
 	struct image_set *set;
 	struct hw_kernel kernel;
 	uint64_t missing;
-	char why[256]; /* of the first missing one */
+	char why[256];	    /* of the first missing one */
+	struct hw_jit *jit; /* NULL: code that is made at run time is not read */
 };
 
 struct hw_images *hw_images_create(struct ptc_writer *w)
@@ -52,6 +53,11 @@ uint64_t hw_images_missing(const struct hw_images *im, const char **ret_why)
 {
 	*ret_why = im->why;
 	return im->missing;
+}
+
+void hw_images_jit(struct hw_images *im, struct hw_jit *j)
+{
+	im->jit = j;
 }
 
 void hw_images_count_missing(struct hw_images *im, const char *name, const char *why)
@@ -127,6 +133,8 @@ int hw_images_mapping(struct hw_images *im, const struct hw_mapping *m, struct p
 
 	if (strcmp(m->name, "[vdso]") == 0)
 		return put_vdso(im, m, e);
+	if (im->jit && hw_jit_name(m->name))
+		return hw_jit_mapped(im->jit, m->pid, m->start, m->bytes, m->time_ns, e);
 	if (m->name[0] != '/' || m->name[1] == '/') /* "//anon", "[stack]": no file holds it */
 		return 0;
 	snprintf(path[0], sizeof path[0], "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, m->pid, m->start,

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "capture/record/jit.h"
 #include "schema/container.h"
 
 struct hw_images;
@@ -25,8 +26,12 @@ struct hw_mapping {
 	int32_t pid;
 	const char *name;
 	uint64_t start, bytes;
-	uint64_t inode; /* 0: not known, the record has a build id in its place */
+	uint64_t inode;	  /* 0: not known, the record has a build id in its place */
+	uint64_t time_ns; /* perf's clock, the record's */
 };
+
+/* From now on what no file has the code of is handed to j (jit.h). */
+void hw_images_jit(struct hw_images *im, struct hw_jit *j);
 
 /* A whole PERF_RECORD_MMAP2 of 80 bytes or more; name points into it. */
 struct hw_mapping hw_mapping_of(const uint8_t *record);

@@ -301,6 +301,11 @@ static const struct pt_option options[] = {
      .help = "samples a second (4000)",
      .set = set_frequency},
     {.name = "count", .letter = 'c', .argument = "N", .help = "or a sample each N events", .set = set_period},
+    {.name = "jit",
+     .help =
+	 "also the code that programs make while they run (JavaScript, Java, .NET, ...): their anonymous and "
+	 "memfd memory is read again and again, which takes up to a tenth of a CPU",
+     FLAG(o.jit)},
     {.name = "filter",
      .argument = "FILTER",
      .help = "trace these addresses only, as perf's: 'filter main @/bin/x', 'tracestop f @/bin/x', of the "
