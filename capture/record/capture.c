@@ -41,7 +41,7 @@ static uint64_t jit_clock(const void *arg)
 	return capture_now_ns(arg);
 }
 
-/* Where data goes. */
+/* Where data is written. */
 static int open_container(struct capture *c, int fd, struct pt_error *e)
 {
 	c->w = ptc_writer_create(fd, c->o->level, e);

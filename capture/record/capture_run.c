@@ -8,6 +8,7 @@
 
 #define TRIGGER_MS    1	    /* between looks for a trigger: meanwhile the buffer is overwritten */
 #define ROUND_MS      20    /* between rounds when no ring asks for one */
+#define JIT_MS	      4	    /* the same when code that is made at run time is read */
 #define TARGET_S      0.2   /* between looks whether the target's threads are there */
 #define GRACE_S	      2	    /* that the program has to end by a signal */
 #define FAST_LEVEL    (-7)  /* zstd's: what a user may ask for */
@@ -168,6 +169,17 @@ static void say_ready(struct capture *c)
 	hw_ready_put(c->o->steering.ready_fd);
 }
 
+static int wait_ms(const struct capture *c)
+{
+	unsigned processes = 0;
+
+	if (c->o->steering.trigger)
+		return TRIGGER_MS;
+	if (c->jit)
+		hw_jit_bytes(c->jit, &processes);
+	return processes ? JIT_MS : ROUND_MS;
+}
+
 int capture_run(struct capture *c, struct pt_error *e)
 {
 	struct ending end = {0};
@@ -179,7 +191,7 @@ int capture_run(struct capture *c, struct pt_error *e)
 	say_ready(c);
 	do {
 		hw_spill_thread_busy(c->spill_thread, false);
-		hw_events_wait(&c->ev, c->o->steering.trigger ? TRIGGER_MS : ROUND_MS);
+		hw_events_wait(&c->ev, wait_ms(c));
 		hw_spill_thread_busy(c->spill_thread, true);
 		if (one_round(c, e) || (snapshot_wanted(c, &answered) && capture_take_snapshot(c, true, e)))
 			return -1;
@@ -230,7 +242,7 @@ int capture_finish(struct capture *c, struct pt_error *e)
 	hw_events_disable(&c->ev);
 	if (c->o->events.snapshot && capture_take_snapshot(c, false, e))
 		return -1;
-	/* Twice: data whose record was not published yet in the first. */
+	/* Twice: data of which the record was not published yet in the first. */
 	/* NOLINTNEXTLINE(misc-redundant-expression): each call reads anew */
 	if (hw_drain_round(&c->drain, capture_now_ns(c), e) ||
 	    /* NOLINTNEXTLINE(misc-redundant-expression) */

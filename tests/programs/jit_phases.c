@@ -15,12 +15,21 @@
 /* int f(int n): counts n down; whether it adds or subtracts, and how a test of bit 0 jumps, is `which`. */
 static size_t make(unsigned char *to, int which)
 {
-	const unsigned char code[] = {0x31, 0xc0,				   /* xor %eax, %eax */
-				      0x40, 0xf6, 0xc7, 0x01,			   /* 1: test $1, %dil */
-				      (unsigned char)(which & 1 ? 0x74 : 0x75), 3, /* jz, jnz 2f */
-				      0x83, (unsigned char)(which & 2 ? 0xe8 : 0xc0), 5, /* sub, add $5, %eax */
-				      0xff, 0xcf,				   /* 2: dec %edi */
-				      0x75, 0xf3,				   /* jnz 1b */
+	const unsigned char code[] = {0x31,
+				      0xc0, /* xor %eax, %eax */
+				      0x40,
+				      0xf6,
+				      0xc7,
+				      0x01, /* 1: test $1, %dil */
+				      (unsigned char)(which & 1 ? 0x74 : 0x75),
+				      3, /* jz, jnz 2f */
+				      0x83,
+				      (unsigned char)(which & 2 ? 0xe8 : 0xc0),
+				      5, /* sub, add $5, %eax */
+				      0xff,
+				      0xcf, /* 2: dec %edi */
+				      0x75,
+				      0xf3, /* jnz 1b */
 				      0xc3};
 
 	memcpy(to, code, sizeof code);
@@ -64,6 +73,7 @@ int main(int argc, char **argv)
 	int rounds = argc > 1 ? atoi(argv[1]) : 3, sum = 0;
 	size_t at = 0;
 
+	printf("%p\n", (void *)turns);
 	for (int i = 0; i < rounds; i++) {
 		unsigned char *fresh = once + at;
 
