@@ -82,6 +82,8 @@ struct step_thread {
 	bool signalled;	   /* a signal was delivered: a handler may begin */
 	bool group_stop;   /* this stop is job control's (SIGSTOP): it lasts until SIGCONT */
 	int signal;	   /* to be delivered with the next step */
+	uint64_t
+	    sigset; /* the program's argument of the rt_sigprocmask() at hand, which got another; 0 none */
 	uint64_t ip;
 	/* The step at hand, which began at ip: */
 	struct step_insn insn;
@@ -111,6 +113,13 @@ struct step {
 	bool failed;
 	uint64_t last_round;
 };
+
+/* sigmask.c. After a signal's delivery: a handler of SIGTRAP, or with it in its mask, may begin. */
+void step_unblock_trap(struct step_thread *t);
+/* Before rt_sigprocmask() is called: what it blocks is without SIGTRAP. Its argument is another one until... */
+void step_keep_trap_unblocked(struct step_thread *t);
+/* ...the thread's next stop, where the program's own is put back. */
+void step_sigmask_set(struct step_thread *t);
 
 /* tasks.c. NULL: no memory, and s->failed is set. */
 struct step_process *step_process_add(struct step *s, pid_t pid);
