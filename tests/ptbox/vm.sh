@@ -85,8 +85,8 @@ check "debugfs's TSC offset $offset is what the trace tells: $(cat "$tmp/clock")
 # as files; the guest's files at the merge. No root holds the vDSO: what it ran is missing, and said to be; nothing else is, and nothing
 # is invented.
 mkdir "$tmp/guestroot"
-# Where the vDSO lies: below the stack, at 7ff..., until Linux 6.9, and since then among other mappings. Lines of "start bytes", from
-# perf, of the guest's own recording.
+# Where the vDSO lies: beside the stack on Linux 6.1, among other mappings on 6.12. Lines of "start bytes", from perf, of the guest's
+# own recording.
 "$PT_BIN/pt-capture" export -q --perf-data "$tmp/guest.data" "$out/g1/no_kernel.ptc"
 perf script -i "$tmp/guest.data" --show-mmap-events 2>/dev/null |
 	sed -n 's/.*PERF_RECORD_MMAP2.*\[0x\([0-9a-f]*\)(0x\([0-9a-f]*\)).* \[vdso\]$/\1 \2/p' | sort -u >"$tmp/vdsos"
