@@ -1,6 +1,7 @@
 /* kernel.c - see kernel.h. */
 #include "capture/perfdata/kernel.h"
 #include "capture/code/kernel_files.h"
+#include "capture/code/kernel_symbols.h"
 #include "capture/code/kernel_module.h"
 #include "capture/code/text_line.h"
 #include "capture/perfdata/path.h"
@@ -17,7 +18,7 @@
 #define MAPS_MAX	4096
 #define KERNEL_NAME_MAX 256
 #define KERNEL_HALF	((uint64_t)1 << 63)
-#define TEXT_MAX	((uint64_t)64 << 20) /* of a kernel whose length is not known */
+#define TEXT_MAX	((uint64_t)64 << 20) /* of a kernel of unknown length */
 
 void perf_kernel_deinit(struct perf_kernel *k)
 {

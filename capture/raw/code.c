@@ -187,7 +187,7 @@ static int parse_line(char *line, struct import_mapping *ret, char **ret_file)
 	return ret->offset + ret->bytes >= ret->offset ? 0 : -1;
 }
 
-/* A file that is named in the maps file at path, whose folder its name is relative to. */
+/* A file that is named in the maps file at path. The name is relative to that file's folder. */
 static int add_named(struct import_code *c, const char *path, const char *file,
 		     const struct import_mapping *m, struct pt_error *e)
 {

@@ -23,7 +23,7 @@ static void on_chunk(void *arg)
 	hw_drain_spill(&c->drain);
 }
 
-/* Where data goes. */
+/* Where data is written. */
 static int open_container(struct capture *c, int fd, struct pt_error *e)
 {
 	c->w = ptc_writer_create(fd, c->o->level, e);

@@ -65,7 +65,7 @@ struct hw_steering {
 
 struct hw_guests {
 	const struct guest_kernels *kernels; /* their pids resolved; NULL: none */
-	const struct vms *vms;		     /* whose clocks are recorded; NULL: none */
+	const struct vms *vms;		     /* the VMs of which the clocks are recorded; NULL: none */
 };
 
 struct hw_options {
@@ -83,7 +83,7 @@ struct hw_result {
 	int status; /* of the program: 0..255, or 128 + signal */
 	struct hw_losses losses;
 	uint64_t aux_bytes, container_bytes;
-	uint64_t missing_images; /* mappings whose code could not be read */
+	uint64_t missing_images; /* mappings of which the code could not be read */
 	char missing_why[256];	 /* the first one's */
 	unsigned rings, snapshots;
 	uint64_t samples, empty_samples; /* of AUX sampling; those without AUX data */

@@ -34,7 +34,7 @@ struct capture {
 	struct hw_spill_thread *spill_thread;
 	struct hw_snapshot *snapshots; /* one per ring */
 
-	/* Where it goes. */
+	/* Where it is written. */
 	struct ptc_writer *w;
 	struct hw_images *images;
 	struct hw_tasks tasks;

@@ -1,4 +1,4 @@
-/* capture_records.c - what a record needs goes into the container before it: tasks, images. */
+/* capture_records.c - what a record needs is written to the container before it: tasks, images. */
 #include "capture/record/capture_internal.h"
 #include "schema/bytes.h"
 

@@ -222,7 +222,7 @@ int capture_finish(struct capture *c, struct pt_error *e)
 	hw_events_disable(&c->ev);
 	if (c->o->events.snapshot && capture_take_snapshot(c, false, e))
 		return -1;
-	/* Twice: data whose record was not published yet in the first. */
+	/* Twice: data of which the record was not published yet in the first. */
 	/* NOLINTNEXTLINE(misc-redundant-expression): each call reads anew */
 	if (hw_drain_round(&c->drain, capture_now_ns(c), e) ||
 	    /* NOLINTNEXTLINE(misc-redundant-expression) */

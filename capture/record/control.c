@@ -71,7 +71,7 @@ enum hw_command hw_control_next(struct hw_control *c)
 
 void hw_control_ack(struct hw_control *c)
 {
-	/* A full FIFO has no reader: nobody waits for this answer. */
+	/* A full FIFO has no reader: this answer is not waited for. */
 	if (c->ack >= 0 && write(c->ack, "ack\n", 4) != 4)
 		return;
 }

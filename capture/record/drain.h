@@ -1,5 +1,5 @@
 /*
- * drain.h - rounds: what all rings hold goes into the container, in an order that its reader can rely on.
+ * drain.h - rounds: what all rings hold is written to the container, in an order that its reader can rely on.
  *
  * A round is: (1) it reads how far each ring's AUX data is, (2) it puts all rings' records, (3) it puts the
  * AUX data up to (1). A record that AUX data needs (the mapping of its code, say) was in its ring when that
@@ -21,8 +21,8 @@
  * tasks are traced; they are used here and not put.
  *
  * PTC_ROUND states a time that all AUX data still to come is later than. Data that the kernel has not
- * published may be as old as the last time that it published something in that ring; a ring whose task has
- * left its CPU has nothing unpublished.
+ * published may be as old as the last time that it published something in that ring; a ring of which
+ * the task has left its CPU has nothing unpublished.
  */
 #ifndef CAPTURE_RECORD_DRAIN_H
 #define CAPTURE_RECORD_DRAIN_H

@@ -155,13 +155,14 @@ static int resolve_kernels(struct guest_kernels *kernels, const struct vms *vms,
 		for (size_t v = 0; v < vms->count; v++)
 			known |= vms->at[v].pid == pid;
 		if (pid && !known)
-			return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
-				       "process %d, whose guest's kernel is given, is no VM of this capture",
-				       pid);
+			return pt_fail(
+			    e, PT_ERR_REFUSED, PT_NO_OFFSET,
+			    "process %d, for which a guest's kernel is given, is no VM of this capture", pid);
 		if (!pid && vms->count != 1)
-			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-				       "there are %zu VMs: say whose kernel it is, as --guest-kcore PID:FILE",
-				       vms->count);
+			return pt_fail(
+			    e, PT_ERR_USAGE, PT_NO_OFFSET,
+			    "there are %zu VMs: say which one the kernel is of, as --guest-kcore PID:FILE",
+			    vms->count);
 	}
 	return kernels->count && vms->count == 1 ? guest_kernels_resolve(kernels, vms->at[0].pid, e) : 0;
 }

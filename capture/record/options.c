@@ -327,7 +327,7 @@ static const struct pt_option options[] = {
      TEXT(truth)},
     {.name = "max-steps",
      .argument = "N",
-     .help = "trace N instructions, then let the program go on untraced",
+     .help = "trace N instructions, then let the program run on untraced",
      TEXT(max_steps)},
     PT_OPTION_END};
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# pt-capture's options for Processor Trace, check, --vm list, --sideband-only and merge, on any machine: usage and its messages,
-# what is said where PT is missing, sideband by software events where the kernel permits them.
+# pt-capture's options for Processor Trace, check, --vm list, --sideband-only and merge, on any machine: usage
+# and its messages, what is said where PT is missing, sideband by software events where the kernel permits
+# them.
 source tests/common.bash
 capture=$PT_BIN/pt-capture
 
@@ -122,8 +123,8 @@ succeeded $? "a guest's root: $(cat "$tmp/err")"
 "$capture" info "$tmp/m.ptc" >"$tmp/info"
 check "a guest's root: its kernel" grep -qF '[kernel] (memory, guest of pid 7): 6144 bytes, 3 symbols' "$tmp/info"
 
-# Module space: what vmallocinfo says; where its addresses are hashes, modules, and what else is not empty there (thunks that no symbol
-# names), up to where nothing was for long and no symbol is known.
+# Module space: what vmallocinfo says; where its addresses are hashes, modules, and what else is not empty
+# there (thunks that no symbol names), up to where nothing was for long and no symbol is known.
 python3 - "$tmp/root/proc/kcore" <<'END'
 import struct, sys
 
@@ -155,7 +156,8 @@ module_space none "c0000000:0x1000 c0003000:0x2000 c1800000:0x1000 c1900000:0x10
 printf '0xffffffffc0%s-0xffffffffc0%s 8192 module_alloc+0x5a/0xc0 pages=1\n' 000000 002000 003000 006000 >"$tmp/root/proc/vmallocinfo"
 module_space vmallocinfo "c0000000:0x1000 c0003000:0x2000"
 
-# A real QEMU that emulates, without KVM, is no VM to be traced: neither to root, by its files, nor to others, by its threads' names.
+# A real QEMU that emulates, without KVM, is no VM to be traced: neither to root, by its files, nor to others,
+# by its threads' names.
 if command -v qemu-system-x86_64 >/dev/null; then
 	qemu-system-x86_64 -accel tcg -M q35 -m 16 -nodefaults -display none -S -name guest=emulated,debug-threads=on 2>"$tmp/err" &
 	target=$!
@@ -189,15 +191,16 @@ succeeded $? "merge: $(cat "$tmp/err")"
 "$PT_BIN/pt-decode" --text -F from,to "$tmp/m.ptc" >"$tmp/got"
 same "a guest that never ran changes no branch of the host" "$tmp/expected" "$tmp/got"
 
-# What is dropped after the last record that could have reported it is counted all the same: the reader sleeps, the target makes
-# thousands of records and then none.
+# What is dropped after the last record that could have reported it is counted all the same: the reader
+# sleeps, the target makes thousands of records and then none.
 mkfifo "$tmp/go"
 bash -c 'read x <"$1"; for ((i = 0; i < 300; i++)); do /bin/true; done; echo >"$2"; read x <"$1"' _ "$tmp/go" "$tmp/done" &
 target=$!
 "$capture" --sideband-only -q -m 8K -o "$tmp/lost.ptc" -p $target 2>"$tmp/err" </dev/null &
 p=$!
 until [ -s "$tmp/lost.ptc.part" ] || ! kill -0 $p 2>/dev/null; do sleep 0.05; done
-# While it runs it has what reading others' files takes, and no more: CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE.
+# While it runs it has what reading others' files takes, and no more: CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE,
+# CAP_CHECKPOINT_RESTORE.
 until grep -q '^NoNewPrivs:.*1' "/proc/$p/status" 2>/dev/null || ! kill -0 $p 2>/dev/null; do sleep 0.05; done
 capabilities=$(sed -n 's/^CapEff:[[:space:]]*//p' "/proc/$p/status")
 check "capabilities $capabilities" test $((16#${capabilities:-ffff} & ~16#10000080004)) -eq 0
