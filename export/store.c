@@ -180,9 +180,9 @@ int store_open(struct store *s, const char *path, const struct store_wait *wait,
 	memset(s, 0, sizeof *s);
 	s->lock = -1;
 	s->wait = *wait;
-	s->path = output_target(path);
+	s->path = output_target(path, e);
 	if (!s->path)
-		return pt_fail_no_memory(e, NULL);
+		return -1;
 	if (asprintf(&s->temporary, "%s" DB_LOADING, s->path) < 0) {
 		s->temporary = NULL;
 		return pt_fail_no_memory(e, NULL);

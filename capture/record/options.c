@@ -362,7 +362,9 @@ void hw_arguments_help(FILE *to)
 	fputc('\n', to);
 	pt_options_print(options, to);
 	fputs("\n"
-	      "Ctrl-C ends a capture and keeps it; the program gets the signal first, and has two seconds.\n"
+	      "Ctrl-C ends a capture and keeps it; the program gets the signal first. One that has not ended "
+	      "two\n"
+	      "seconds later, or by -d's time, runs on and is no longer recorded.\n"
 	      "Exit status: 0 captured, whatever the program's own status was (it is printed, and is in the\n"
 	      "container); 1 failed; 2 wrong usage; 3 captured, but the kernel lost data (how much is "
 	      "printed,\n"
