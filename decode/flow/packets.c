@@ -233,10 +233,11 @@ static bool on_pwrx(struct pt_flow *f, const struct pt_packet *k)
 	return true;
 }
 
-/* A FUP after it has the event's source when a TIP follows (SDM, "CFE"). Without the IP bit the FUP may be
- * the branch's own, which an interrupt has anyway. */
+/* With the IP bit the FUP after it is bound to it (SDM, "CFE"): an IRET or UIRET that ran has its TIP besides.
+ * Without that bit it is the FUP of the interrupt, which has a TIP too, or there is none. */
 static bool on_cfe(struct pt_flow *f, const struct pt_packet *k)
 {
+	f->fup.binds = k->ip;
 	pt_flow_deliver(f);
 	if (f->output->event_trace)
 		f->output->event_trace(f->output_arg, f, true, (uint32_t)k->a, k->b);
