@@ -234,7 +234,9 @@ static void count_path(struct pt_graph *g, struct pt_code *code, struct pt_path 
 
 		if (edge->from && ip)
 			n = count_straight(g, path, block_after(g, code, before, ip, mode), edge->from,
-					   pt_kind_is_async(edge->kind));
+					   pt_kind_is_async(edge->kind) || edge->kind == PTR_TRACE_END);
+		if (edge->kind == PTR_TRACE_END && edge->from)
+			n++; /* a MOV to CR3 is no branch that ends a block */
 		if (edge->kind == PTR_JMP && mode == INSN_64)
 			path->emulated |= pt_ptwrite_magic(code->space, edge->from, edge->to);
 		g->path_insns[path->first + i] = n;

@@ -88,6 +88,7 @@ bool pt_flow_dead_end(struct pt_flow *f)
 	const struct pt_where *w = &f->graph->where[f->at.position];
 	uint64_t ip = w->decision_ip;
 
+	f->at.position = 0; /* the path has been ended at ip already */
 	switch ((enum pt_dead)w->why) {
 	case PT_DEAD_NO_CODE:
 		return pt_flow_enter_no_image(f, PT_FLOW_NO_CODE, ip,

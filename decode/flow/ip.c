@@ -208,11 +208,12 @@ struct trace_end {
 	uint64_t to; /* TIP.PGD's IP, 0 none */
 	uint64_t from;
 	enum ptr_kind kind;
-	uint32_t pips; /* PIP packets that have come, of which the MOV to CR3 is still to be found */
+	uint32_t pips;	/* PIP packets that have come, of which the MOV to CR3 is still to be found */
+	uint32_t insns; /* of the block that it is in, up to it */
 };
 
 /* Tracing has stopped at the first MOV to CR3 in b that no PIP packet was seen of: had it gone on, there
- * would be one. Only a kernel can execute it. Counts the instructions up to there. */
+ * would be one. Only a kernel can execute it. */
 static bool ends_at_mov_cr3(struct pt_flow *f, const struct pt_block *b, struct trace_end *end)
 {
 	uint32_t insns = 0;
@@ -223,75 +224,85 @@ static bool ends_at_mov_cr3(struct pt_flow *f, const struct pt_block *b, struct 
 	for (; (ip = pt_graph_find(f->graph, b, INSN_MOV_CR3, &insns)) != 0; end->pips--)
 		if (end->pips == 0)
 			break;
-	end->from = ip;
-	end->kind = PTR_TRACE_END;
-	f->counts.insns += ip ? insns : 0;
+	if (ip)
+		*end = (struct trace_end){.from = ip, .kind = PTR_TRACE_END, .insns = insns};
 	return ip;
 }
 
-/* Tracing has stopped at b's conditional branch, if that can have led there. */
-static bool ends_at_jcc(struct pt_flow *f, const struct pt_block *b, const struct trace_end *end)
+/* Tracing has stopped in b: fills *end. */
+static bool ends_in(struct pt_flow *f, const struct pt_block *b, struct trace_end *end)
 {
-	if (f->no_tnt) {
-		f->counts.insns -= b->insns;
-		pass_over(f);
+	if (ends_at_mov_cr3(f, b, end))
+		return true;
+	end->from = b->term_ip;
+	end->kind = pt_kind_of(b->cls);
+	end->insns = b->insns;
+	switch (b->cls) {
+	case INSN_JMP:
+	case INSN_CALL: return end->to ? b->target == end->to : leaves_filter(f, b->target);
+	case INSN_OTHER: return false;
+	default: return true;
+	}
+}
+
+/* No branch was found with which tracing stopped. b: where that ended; NULL: the graph is full. */
+static bool end_not_found(struct pt_flow *f, const struct trace_end *end, const struct pt_block *b)
+{
+	if (f->graph->full)
+		return pt_flow_desync(f, PT_FLOW_FULL, end->to, "");
+	if (f->state != PT_FLOW_RUNNING || !b)
 		return false;
-	}
-	if (end->to && b->target != end->to) {
-		f->counts.insns -= b->insns;
-		return ended_somewhere(f, PT_FLOW_MISMATCH, end->to,
-				       "a TIP.PGD packet where the code has no branch to its IP");
-	}
-	return true;
+	if (!b->dead)
+		return ended_somewhere(f, PT_FLOW_MISMATCH, b->term_ip, PT_FLOW_ENDLESS_LOOP_MESSAGE);
+	if (b->why != PT_DEAD_BAD_INSN)
+		pt_flow_pass_to_dead(f, b);
+	return ended_somewhere(f, PT_FLOW_NO_CODE, b->term_ip,
+			       "the container has no code for the branch that ended tracing");
 }
 
 /*
  * Finds the branch with which tracing stopped (SDM, "Packet Generation under Different Enable Conditions").
  * With an IP it left an IP filter's range, and the IP is its target. Without, it is the next one that the
  * code has and that is no direct jump or call: a far one that leaves what is traced; a conditional branch,
- * taken, or a compressed return that leaves the range; or a MOV to CR3. False after an error was reported.
+ * taken, or a compressed return that leaves the range; or a MOV to CR3. First looks, for code may become
+ * known meanwhile; then takes what leads there. False after an error was reported.
  */
 static bool find_end(struct pt_flow *f, struct trace_end *end)
 {
-	struct pt_block *b = pt_graph_block(f->graph, f->at.code, pt_flow_here(f), f->at.mode);
+	const struct trace_end begin = *end;
+	struct pt_block *b = pt_flow_block_here(f);
+	bool found = false;
 
-	for (int i = 0; b && i < 1 << 16; i++) {
+	for (int i = 0; b && !found && i < 1 << 16; i++) {
 		if (b->dead) {
 			if (b->why != PT_DEAD_NO_CODE || !pt_flow_ask_missing(f, b->term_ip))
 				break;
-			b = pt_graph_block(f->graph, f->at.code, b->ip, f->at.mode);
+			b = pt_flow_block_here(f);
+			*end = begin;
 			continue;
 		}
-		if (ends_at_mov_cr3(f, b, end))
-			return true;
-		f->counts.insns += b->insns;
-		end->from = b->term_ip;
-		end->kind = pt_kind_of(b->cls);
-		switch (b->cls) {
-		case INSN_JCC: return ends_at_jcc(f, b, end);
-		case INSN_JMP:
-		case INSN_CALL:
-			if (end->to ? b->target == end->to : leaves_filter(f, b->target))
-				return true;
-			pt_flow_take_direct(f, b);
-			b = pt_graph_block(f->graph, f->at.code, b->target, f->at.mode);
-			break;
-		case INSN_OTHER: b = pt_graph_next_block(f->graph, b); break;
-		case INSN_RET:
-			if (f->stack.top != f->stack.bottom)
-				f->stack.top--;
-			return true;
-		case INSN_CALL_IND:
-			pt_flow_stack_push(f,
-					   pt_graph_position(f->graph, f->at.code, b->next_ip, f->at.mode));
-			return true;
-		default: return true;
-		}
+		found = ends_in(f, b, end);
+		if (!found)
+			b = pt_flow_direct_next(f, b);
 	}
-	if (f->graph->full)
-		return pt_flow_desync(f, PT_FLOW_FULL, end->to, "");
-	return ended_somewhere(f, PT_FLOW_NO_CODE, b ? b->term_ip : 0,
-			       "the container has no code for the branch that ended tracing");
+	if (!found)
+		return end_not_found(f, end, b);
+	if (b->cls == INSN_JCC && end->from == b->term_ip) {
+		if (f->no_tnt) {
+			pass_over(f);
+			return false;
+		}
+		if (end->to && b->target != end->to)
+			return ended_somewhere(f, PT_FLOW_MISMATCH, end->to,
+					       "a TIP.PGD packet where the code has no branch to its IP");
+	}
+	pt_flow_pass_blocks(f, b);
+	f->counts.insns += end->insns;
+	if (end->kind == PTR_RET && f->stack.top != f->stack.bottom)
+		f->stack.top--;
+	if (end->kind == PTR_CALL_IND)
+		pt_flow_stack_push(f, pt_graph_position(f->graph, f->at.code, b->next_ip, f->at.mode));
+	return true;
 }
 
 /* Takes the branch with which tracing stopped. */

@@ -9,6 +9,7 @@
  *   code 1000 [guest]  a label for the address; then one instruction per line (see assemble()). Addresses of
  *                      the upper half (ffffffff8000xxxx) are the kernel's; there are 64 KB of each, by the
  *                      low 16 bits
+ *   code 1000 late     the same, but the user's code from here on is known only after the flow has missed some
  *   packets            one packet per line, a word and its arguments (see packet()); "lost" and "lost whole":
  *                      AUX data is missing here (and what follows begins with a whole packet)
  *   expect             what the flow reports, one line each:
@@ -21,7 +22,8 @@
  *     enter GUEST-IP HOST-IP VMCS CR3 [concealed], exit (the same): a VM entry or exit
  *     side NR          a VM entry or exit that was not seen
  *
- * Runs and repeats are flattened. Lines of "expect" may be fewer in fields than what comes (a prefix of
+ * A path that does not start where the one before it in the slice ended, or that has not the instructions which
+ * the slice has, is a line "gap". Runs and repeats are flattened. Lines of "expect" may be fewer in fields than what comes (a prefix of
  * words). Each scenario is decoded as a whole, and byte by byte.
  *
  * test_scenarios [FOLDER [SEEDS]]: with SEEDS, each is written there as an input of tests/fuzz/fuzz_flow.c
@@ -57,6 +59,11 @@ struct scenario {
 	bool lost_whole[LOSSES];
 	unsigned losses;
 	char expected[16384], got[16384];
+	uint64_t at;	/* where the last path ended, 0: the next one may start anywhere */
+	uint64_t insns; /* of the slice's paths */
+	uint32_t late;	/* the user's code from here on comes when the flow misses it; 0: none does */
+	struct img_store *store;
+	struct img_space spaces[SPACES];
 	bool crumbs;   /* feed a byte at a time */
 	unsigned bits; /* of the code being assembled */
 	struct pt_code *codes[SPACES];
@@ -364,7 +371,8 @@ static void on_begin(void *arg, const struct pt_flow *f, uint64_t tsc, struct pt
 {
 	(void)f;
 	(void)code;
-	(void)ip;
+	((struct scenario *)arg)->at = ip;
+	((struct scenario *)arg)->insns = 0;
 	if (tsc == PT_CLOCK_UNKNOWN)
 		say(arg, "begin\n");
 	else
@@ -373,12 +381,18 @@ static void on_begin(void *arg, const struct pt_flow *f, uint64_t tsc, struct pt
 
 static void on_run(void *arg, const struct pt_flow *f, const struct pt_flow_run *run)
 {
-	const struct pt_graph *graph = &((const struct scenario *)arg)->graph;
+	struct scenario *s = arg;
+	const struct pt_graph *graph = &s->graph;
 	const struct pt_path *path = &graph->paths[run->path];
+	uint64_t end = path->count ? graph->edges[graph->path_edges[path->first + path->count - 1]].to : 0;
 
 	(void)f;
 	if (path->count > PTR_PATH_EDGES)
 		say(arg, "a path of %u edges\n", path->count);
+	if (s->at && path->start_ip && s->at != path->start_ip)
+		say(arg, "gap %" PRIx64 " %" PRIx64 "\n", s->at, path->start_ip);
+	s->at = path->end_ip ? path->end_ip : end;
+	s->insns += (uint64_t)path->insns * run->repeats;
 	for (uint32_t r = 0; r < run->repeats; r++) {
 		for (uint32_t i = 0; i < path->count; i++) {
 			const struct pt_edge *edge = &graph->edges[graph->path_edges[path->first + i]];
@@ -407,6 +421,8 @@ static void on_end(void *arg, const struct pt_flow *f, uint64_t tsc, uint64_t in
 	(void)tsc;
 	(void)cyc;
 	say(arg, "end %" PRIu64 "\n", insns);
+	if (((struct scenario *)arg)->insns != insns)
+		say(arg, "gap of %" PRId64 " instructions\n", insns - ((struct scenario *)arg)->insns);
 }
 
 static void on_error(void *arg, const struct pt_flow *f, const struct pt_flow_error *err)
@@ -415,12 +431,40 @@ static void on_error(void *arg, const struct pt_flow *f, const struct pt_flow_er
 	say(arg, "error %s %" PRIx64 "\n", pt_flow_error_name(err->kind), err->ip);
 }
 
+/* Maps the code of one of SPACES from `from` up to `to`, by the low 16 bits. */
+static void map(struct scenario *s, unsigned which, uint32_t from, uint32_t to)
+{
+	struct img_space *space = &s->spaces[which];
+	struct pt_error e;
+
+	for (uint32_t i = from, n; i < to; i += n) {
+		uint64_t at = i | (which & 1 ? upper_half : 0);
+		struct ptc_image image = {
+		    .kind = PTC_IMAGE_MEMORY, .name = "x", .name_bytes = 1, .vaddr = at};
+
+		for (n = 1; i + n < to && s->known[which][i + n] == s->known[which][i]; n++)
+			;
+		image.bytes = s->code[which] + i;
+		image.size = n;
+		if (s->known[which][i])
+			img_space_map(space, at, at + n, at, img_store_memory(s->store, &image, &e), &e);
+	}
+}
+
 static bool on_missing(void *arg, struct pt_flow *f, uint64_t ip)
 {
-	(void)arg;
-	(void)f;
+	struct scenario *s = arg;
+	uint32_t late = s->late;
+
 	(void)ip;
-	return false;
+	if (!late)
+		return false;
+	s->late = 0;
+	pt_flow_pause(f, false);
+	map(s, USER, late, sizeof s->code[USER]);
+	pt_code_refresh(&s->graph, s->codes[USER]);
+	pt_flow_resume(f);
+	return true;
 }
 
 static void on_event(void *arg, const struct pt_flow *f, const char *name, uint64_t ip, const char *fields)
@@ -464,25 +508,6 @@ static const struct pt_flow_output output = {.begin = on_begin,
 					     .transition = on_transition};
 
 /* ---- Running ---------------------------------------------------------------------------------------- */
-
-static void map(struct scenario *s, unsigned which, struct img_space *space, struct img_store *store)
-{
-	struct pt_error e;
-
-	for (uint32_t i = 0, n; i < sizeof s->code[which]; i += n) {
-		uint64_t at = i | (which & 1 ? upper_half : 0);
-		struct ptc_image image = {
-		    .kind = PTC_IMAGE_MEMORY, .name = "x", .name_bytes = 1, .vaddr = at};
-
-		for (n = 1; i + n < sizeof s->code[which] && s->known[which][i + n] == s->known[which][i];
-		     n++)
-			;
-		image.bytes = s->code[which] + i;
-		image.size = n;
-		if (s->known[which][i])
-			img_space_map(space, at, at + n, at, img_store_memory(store, &image, &e), &e);
-	}
-}
 
 static void feed(struct scenario *s, struct pt_flow *flow, size_t from, size_t to, bool last)
 {
@@ -543,19 +568,20 @@ static int decode(struct scenario *s)
 					.errata = s->errata,
 					.no_tnt = s->no_tnt};
 	struct pt_flow *flow = pt_flow_create(&config);
-	struct img_store *store = img_store_create();
-	struct img_space spaces[SPACES];
+	uint32_t late = s->late;
 	size_t from = 0;
 	int r = -1;
 
+	s->store = img_store_create();
 	for (unsigned i = 0; i < SPACES; i++)
-		img_space_init(&spaces[i]);
-	if (!flow || !store || pt_graph_init(&s->graph, &e) < 0)
+		img_space_init(&s->spaces[i]);
+	if (!flow || !s->store || pt_graph_init(&s->graph, &e) < 0)
 		goto out;
 	for (unsigned i = 0; i < SPACES; i++) {
-		map(s, i, &spaces[i], store);
-		s->codes[i] =
-		    memchr(s->known[i], 1, sizeof s->known[i]) ? pt_graph_code(&s->graph, &spaces[i]) : NULL;
+		map(s, i, 0, i == USER && late ? late : sizeof s->code[i]);
+		s->codes[i] = memchr(s->known[i], 1, sizeof s->known[i])
+				  ? pt_graph_code(&s->graph, &s->spaces[i])
+				  : NULL;
 	}
 	pt_flow_set_code(flow, s->codes[USER], s->codes[KERNEL]);
 	for (unsigned i = 0; i < s->losses; i++) {
@@ -570,8 +596,9 @@ static int decode(struct scenario *s)
 	r = 0;
 out:
 	for (unsigned i = 0; i < SPACES; i++)
-		img_space_deinit(&spaces[i]);
-	img_store_destroy(store);
+		img_space_deinit(&s->spaces[i]);
+	img_store_destroy(s->store);
+	s->late = late;
 	pt_flow_destroy(flow);
 	return r;
 }
@@ -689,6 +716,8 @@ static void scenario(const char *path, const char *seed)
 			section = CODE;
 			at = strtoull(p + 5, NULL, 16);
 			space = (at >> 63 ? KERNEL : USER) + (strstr(p, "guest") ? GUEST_USER : 0);
+			if (strstr(p, "late"))
+				s->late = (uint32_t)at & 0xffff;
 			s->bits = 64;
 		} else if (!strcmp(p, "config\n")) {
 			section = CONFIG;
