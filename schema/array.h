@@ -41,8 +41,9 @@ static inline int pt_array_grow_bytes(void *items, size_t count, size_t *room, s
 	return 0;
 }
 
-/* items: the address of the pointer; room: of a size_t. */
+/* items: the address of the pointer; room: of a size_t. An element may be a pointer. */
 #define pt_array_grow(items, count, room, e)                                                                 \
-	pt_array_grow_bytes((items), (count), (room), sizeof **(items), (e))
+	pt_array_grow_bytes((items), (count), (room),                                                        \
+			    sizeof **(items) /* NOLINT(bugprone-sizeof-expression) */, (e))
 
 #endif

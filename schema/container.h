@@ -287,7 +287,7 @@ struct ptc_writer;
  */
 struct ptc_writer *ptc_writer_create(int fd, int level, struct pt_error *e);
 
-/* Another zstd level from the next chunk on: a capture that falls behind compresses less. */
+/* Another zstd level from the next chunk on: a capture that cannot keep up compresses less. */
 void ptc_writer_level(struct ptc_writer *w, int level);
 
 /* Calls fn after each chunk, so that a capture can drain its buffers while much is written. fn must

@@ -115,7 +115,7 @@ static void print_wrapped(const char *text, int column, FILE *to)
 	fputc('\n', to);
 }
 
-/* What is in front of the help: "  -o, --output FILE". Returns its columns. */
+/* What is before the help: "  -o, --output FILE". Returns its columns. */
 static int print_name(const struct pt_option *o, FILE *to)
 {
 	const char *a = o->argument;

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Where the file is to be: behind a symbolic link, its target. */
+/* Where the file is to be: of a symbolic link its target. */
 static char *target_of(const char *path)
 {
 	char *real = realpath(path, NULL);
@@ -135,8 +135,8 @@ static int name_it(struct output *o, struct pt_error *e)
 	return pt_fail_errno(e, "cannot name the output %s", o->path);
 }
 
-/* A file system that writes behind may tell only when a file is closed that it had no room. */
-static int told_by_close(const struct output *o, struct pt_error *e)
+/* A file system that writes late may report only at close() that it had no room. */
+static int close_copy(const struct output *o, struct pt_error *e)
 {
 	int copy = dup(o->fd);
 
@@ -147,7 +147,7 @@ int output_commit(struct output *o, struct pt_error *e)
 {
 	int failed = 0;
 
-	if (o->path && told_by_close(o, e)) {
+	if (o->path && close_copy(o, e)) {
 		output_abort(o);
 		return -1;
 	}

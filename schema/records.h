@@ -249,21 +249,21 @@ struct ptr_error {	 /* numbered */
 	const char *message;
 };
 
-/* flags of GUEST_RUN and ROUND_TRIP */
+/* flags of GUEST_RUN and VMEXIT_INTERVAL */
 enum ptr_vm_flags {
 	PTR_VM_BEGIN_UNSEEN = 1, /* the trace begins, or the flow was found again, inside it */
 	PTR_VM_END_UNSEEN = 2,	 /* the trace ends, or the flow was lost, inside it */
 	PTR_VM_GAP = 4,		 /* something in between was not seen: counts are lower bounds, no latency */
 	PTR_VM_CONCEALED = 8,	 /* VMX controls kept guest or host out of the trace */
-	PTR_VM_NESTED = 16,	 /* a nested guest's, as far as the packets tell */
-	PTR_VM_SCHEDULED_OUT = 32, /* ROUND_TRIP: another thread ran on the CPU in between */
-	PTR_VM_HALT_POLLED = 64,   /* ROUND_TRIP: KVM polled for the halted vCPU's wake-up */
-	PTR_VM_TO_USERSPACE = 128, /* ROUND_TRIP: the VM process's user code ran in between */
-	PTR_VM_MIGRATED = 256	   /* ROUND_TRIP: entered on another CPU than it left */
+	PTR_VM_NESTED = 16,	 /* a nested guest's, as far as the packets show */
+	PTR_VM_SCHEDULED_OUT = 32, /* VM exit: another thread ran on the CPU in between */
+	PTR_VM_HALT_POLLED = 64,   /* VM exit: KVM polled for the halted vCPU's wake-up */
+	PTR_VM_TO_USERSPACE = 128, /* VM exit: the VM process's user code ran in between */
+	PTR_VM_MIGRATED = 256	   /* VM exit: entered on another CPU than it left */
 };
 
 /*
- * A stay in a guest: from a VM entry to the VM exit behind it. Times are lower bounds, as a run's:
+ * A guest run: from a VM entry to the VM exit after it. Times are lower bounds, as a run's:
  * the transition lies in [tsc, tsc + uncertainty]. insn_count and cyc_count are the guest's own.
  */
 struct ptr_guest_run {	  /* numbered, in the order of ending */
@@ -435,7 +435,7 @@ void ptr_reader_destroy(struct ptr_reader *r);
  * (checksum, order, a reference to what was not defined, counts), PT_ERR_TRUNCATED, PT_ERR_IO,
  * PT_ERR_NO_MEMORY. After 0 or -1 it goes on returning the same. References, limits (edges of a path,
  * branches of a run, kinds) and counts are checked, so a consumer need not; a slice has one SLICE_END
- * at most, and no RUN behind it.
+ * at most, and no RUN after it.
  */
 int ptr_next(struct ptr_reader *r, struct ptr_record *ret, struct pt_error *e);
 

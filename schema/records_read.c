@@ -12,7 +12,7 @@
 #include "schema/file_kind.h"
 #include "schema/records_format.h"
 
-/* Zeros behind the payload: whatever reads beyond the end of a cut record finds integers of one byte,
+/* Zeros after the payload: whatever reads beyond the end of a cut record finds integers of one byte,
  * and no record has more than PAD integers. So bounds are checked once a record, not once a byte. */
 enum { PAD = 128 };
 
@@ -434,6 +434,19 @@ static void get_vm_clock(struct ptr_reader *r, struct ptr_vm_clock *ret)
 }
 
 /* All types but RUN; false: no such type. */
+static void get_event(struct ptr_reader *r, struct ptr_event *ret)
+{
+	ret->slice = get_ref(r, PTR_SLICE, true);
+	ret->machine = get_ref(r, PTR_MACHINE, true);
+	ret->thread = get_ref(r, PTR_THREAD, true);
+	ret->cpu = get_i32(r);
+	ret->vcpu = get_i32(r);
+	ret->tsc = get_tsc(r);
+	ret->ip = get_ip(r);
+	ret->name = get_str(r);
+	ret->fields = get_str(r);
+}
+
 static bool get_other(struct ptr_reader *r, enum ptr_type type, struct ptr_record *ret)
 {
 	switch (type) {
@@ -490,17 +503,7 @@ static bool get_other(struct ptr_reader *r, enum ptr_type type, struct ptr_recor
 		ret->call_path.ip = get_ip(r);
 		return true;
 	case PTR_CALL: get_call(r, &ret->call); return true;
-	case PTR_EVENT:
-		ret->event.slice = get_ref(r, PTR_SLICE, true);
-		ret->event.machine = get_ref(r, PTR_MACHINE, true);
-		ret->event.thread = get_ref(r, PTR_THREAD, true);
-		ret->event.cpu = get_i32(r);
-		ret->event.vcpu = get_i32(r);
-		ret->event.tsc = get_tsc(r);
-		ret->event.ip = get_ip(r);
-		ret->event.name = get_str(r);
-		ret->event.fields = get_str(r);
-		return true;
+	case PTR_EVENT: get_event(r, &ret->event); return true;
 	case PTR_ERROR: get_error(r, &ret->error); return true;
 	case PTR_END:
 		for (int i = 0; i < PTR_TYPES; i++)

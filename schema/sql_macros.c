@@ -59,7 +59,7 @@ static bool is_comment(struct span s)
 }
 
 /* The token that s, which is not empty, begins with: a comment, a string, blanks, a word (with the
- * "." or ":" in front of it), or one character. One that does not end takes all. */
+ * "." or ":" before it), or one character. One that does not end takes all. */
 static struct span token_of(struct span s)
 {
 	const char *p = s.at;

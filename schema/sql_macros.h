@@ -12,10 +12,10 @@
  * prints it, users' own included. So what stands in a database, and what `pt-query --print` shows,
  * needs nothing but SQLite.
  *
- * Names are matched exactly (by custom they are capitals). A name is a call only in front of "(" and
- * behind neither "." nor ":". Comments, strings and quoted names are never looked into. Each word of
+ * Names are matched exactly (by custom they are capitals). A name is a call only before "(" and
+ * after neither "." nor ":". Comments, strings and quoted names are never looked into. Each word of
  * the body that is a parameter's name is replaced by the argument, in parentheses unless it is a
- * name, a number, a function call, or has them already; a word behind a "." is none, so `g.path` with
+ * name, a number, a function call, or has them already; a word after a "." is none, so `g.path` with
  * g = h becomes `h.path`. Arguments are expanded first, then what the body became. In the body each
  * stretch of blanks and comments becomes one blank.
  */

@@ -91,7 +91,7 @@ CREATE TABLE symbol (
 
 -- from_ip NULL: where it came from was not seen (the trace began); to_ip NULL: tracing stopped with it.
 -- taken: how often. insn_count: in the straight code that leads to it, which is from_symbol's.
--- tail_insns: behind it, where a path stops without a branch, which is to_symbol's.
+-- tail_insns: after it, where a path stops without a branch, which is to_symbol's.
 CREATE TABLE edge (
 	id INTEGER PRIMARY KEY, trace INTEGER,
 	from_ip INTEGER, to_ip INTEGER, kind INTEGER, from_symbol INTEGER, to_symbol INTEGER,
@@ -102,7 +102,7 @@ CREATE TABLE edge (
 -- edges: how many; edge + edge_add's code point (with edge_add_high: + its number * 2^19; edge_add is
 -- never NULL) is the id of each; insn: from the edge before (or the start) up to this branch,
 -- inclusive. insn_count: instructions in all of it, once. not_taken: conditional branches passed and
--- not taken. tail_insns: instructions behind the last edge, up to end_ip, when the path stops there and
+-- not taken. tail_insns: instructions after the last edge, up to end_ip, when the path stops there and
 -- not at a branch. start: where it begins, as bytes in front of its first branch; without branches, the
 -- address; NULL when the first branch came from nowhere. runs: how many have it; repeats: how often it
 -- was executed, NULL: as often.
@@ -139,7 +139,7 @@ CREATE TABLE slice (
 -- open is set. Bit n of exact: run n begins with a branch that a CYC timed. Estimates of their first
 -- branches: of the exact ones tsc; else by est_add, 2 + (estimate - begin) * 125 / (end - begin) in a
 -- character; without that evenly from begin to end when all have one tsc, else tsc. begin: tsc + est
--- (NULL 0), end: tsc + est_next, the estimate for the run behind.
+-- (NULL 0), end: tsc + est_next, the estimate for the run after.
 CREATE TABLE run_group (
 	id INTEGER PRIMARY KEY, n INTEGER, slice INTEGER, tsc INTEGER,
 	path TEXT, path_high TEXT, step TEXT, time TEXT, repeats TEXT,
@@ -209,7 +209,7 @@ CREATE TABLE event (
 -- often.
 CREATE TABLE interrupt (id INTEGER PRIMARY KEY, trace INTEGER, slice INTEGER, tsc INTEGER, path_edge INTEGER);
 
--- ## Virtual machines: see schema/records.h, whose GUEST_RUN, ROUND_TRIP and VM_CLOCK these are
+-- ## Virtual machines: see schema/records.h, whose GUEST_RUN, VMEXIT_INTERVAL and VM_CLOCK these are
 --
 -- machine is the guest, thread the host's vCPU thread. flags: enum ptr_vm_flags; with any of 15
 -- something inside was not seen, so no time between entry and exit is known: latency_tsc, residency_tsc

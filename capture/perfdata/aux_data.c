@@ -231,6 +231,7 @@ static int add_piece(struct aux_plan *p, const struct aux_piece *piece, struct p
 {
 	if (pt_array_grow(&p->pieces, p->count, &p->room, e))
 		return -1;
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): where there is room there is an array */
 	p->pieces[p->count++] = *piece;
 	p->bytes += piece->bytes;
 	return 0;

@@ -46,7 +46,6 @@ struct export_machine *export_files_of(struct export_files *f, int32_t pid, stru
 		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "records of more than %d guests", MACHINES_MAX);
 		return NULL;
 	}
-	/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
 	if (pt_array_grow(&f->all, f->count, &f->room, e))
 		return NULL;
 	m = calloc(1, sizeof *m);

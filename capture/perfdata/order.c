@@ -63,7 +63,6 @@ static int push(struct perf_order *o, struct ordered_record *r, struct pt_error 
 {
 	size_t i;
 
-	/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
 	if (pt_array_grow(&o->heap, o->count, &o->room, e)) {
 		free(r);
 		return -1;

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 /*
- * Bytes in front of the name: header, pid, tid, address, length, offset; MMAP2 has device and inode (or a
+ * Bytes before the name: header, pid, tid, address, length, offset; MMAP2 has device and inode (or a
  * build id), prot, flags.
  */
 enum { MMAP_HEAD = 8 + 32, MMAP2_HEAD = 8 + 64, BUILD_ID_MAX = 20 };

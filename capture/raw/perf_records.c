@@ -85,7 +85,6 @@ static int add(struct raw_records *s, const uint8_t *bytes, const struct raw_rec
 	if (without_cpu && add_cpu(rec, sample_type, of->cpu, e))
 		goto fail;
 	view = view_of(rec);
-	/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
 	if (perf_stamp_read(&s->description, &view, &rec->stamp, e) ||
 	    pt_array_grow(&s->records, s->count, &s->room, e))
 		goto fail;

@@ -127,7 +127,6 @@ void pt_graph_limit(struct pt_graph *g, size_t bytes)
 /* A new version of the code, with an id of its own. */
 static bool code_add(struct pt_graph *g, struct pt_code *code)
 {
-	/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
 	if (pt_array_grow(&g->codes, g->code_count, &g->code_room, NULL) < 0)
 		return false;
 	code->generation = code->space->generation;

@@ -80,7 +80,6 @@ static int take_attr(struct session *s, const struct ptc_chunk *c, struct pt_err
 	if (pt_sideband_attr(&m->attrs, &attr, e) < 0 || pt_session_events_attr(s->events, &attr, e) < 0)
 		return -1;
 	while (attr.index >= s->attr_count) { /* numbers without an attr are the host's */
-		/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
 		if (pt_array_grow(&s->attr_machines, s->attr_count, &s->attr_room, e) < 0)
 			return -1;
 		s->attr_machines[s->attr_count++] = s->host;

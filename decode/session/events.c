@@ -263,7 +263,6 @@ static struct pt_event *event_create(const struct ptc_attr *a)
 int pt_session_events_attr(struct pt_session_events *ev, const struct ptc_attr *a, struct pt_error *e)
 {
 	while (a->index >= ev->attr_count) {
-		/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
 		if (pt_array_grow(&ev->attrs, ev->attr_count, &ev->attr_room, e) < 0)
 			return -1;
 		ev->attrs[ev->attr_count++] = NULL;

@@ -180,8 +180,7 @@ void pt_machine_learn(struct pt_machine *m, uint64_t cr3, struct pt_process *pro
 	if (t->process)
 		t->process->fresh = true;
 	*t = (struct pt_page_tables){.cr3 = cr3, .process = process};
-	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): page tables without a process are not
-	 * learnt */
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): those without a process are not learnt */
 	process->fresh = false;
 }
 

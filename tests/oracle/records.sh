@@ -30,4 +30,5 @@ equal host_insns 'SELECT sum(host_insns) FROM vm_exit'
 equal EVENT 'SELECT count(*) FROM events'
 # One flipped bit is found by both.
 printf '\x40' | dd of="$tmp/records" bs=1 seek=5000 conv=notrunc status=none
-check "a damaged stream" sh -c '! python3 tests/oracle/ptr_reader.py "$0" >/dev/null 2>&1' "$tmp/records"
+python3 tests/oracle/ptr_reader.py "$tmp/records" >/dev/null 2>&1
+check "a damaged stream" test $? -ne 0

@@ -62,8 +62,8 @@ static uint64_t number(unsigned at, unsigned n)
 
 int main(void)
 {
-	FILE *as =
-	    chdir(getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp") == 0 ? popen("as -o module.o -", "w") : NULL;
+	const char *tmp = getenv("TMPDIR");
+	FILE *as = chdir(tmp ? tmp : "/tmp") == 0 ? popen("as -o module.o -", "w") : NULL;
 	FILE *out = tmpfile();
 	struct kernel_module module = {.name = "[m]", .start = START, .end = START + 4096};
 	struct kernel_output to = {0};

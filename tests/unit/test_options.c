@@ -83,7 +83,8 @@ int main(void)
 	      "range");
 	check(PARSE(false, "-z", "5x") == -1 && e.kind == PT_ERR_USAGE, "no number");
 	check(PARSE(false, "-h") == 1 && PARSE(false, "--help") == 1, "help");
-	freopen("/dev/null", "w", stderr);
+	if (!freopen("/dev/null", "w", stderr))
+		return 1;
 	check(PARSE(false, "--nonsense") == -1 && !strcmp(e.message, "see 'prog --help'"), "unknown");
 
 	f = open_memstream(&text, &size);
