@@ -38,6 +38,11 @@ static uint64_t edge_key(uint32_t code, uint64_t from, uint64_t to, unsigned kin
 	return x ^ x >> 32;
 }
 
+static unsigned kind_key(const struct pt_edge *edge)
+{
+	return edge->kind + (edge->ends_trace ? PTR_KIND_ENDS_TRACE : 0);
+}
+
 static bool rehash_edges(struct pt_graph *g)
 {
 	uint32_t mask = g->edge_mask * 2 + 1, *hash = pt_table_create((size_t)mask + 1, sizeof *hash);
@@ -46,7 +51,7 @@ static bool rehash_edges(struct pt_graph *g)
 		return false;
 	for (uint32_t n = 1; n < g->edge_count; n++) {
 		const struct pt_edge *edge = &g->edges[n];
-		uint32_t i = (uint32_t)edge_key(edge->code, edge->from, edge->to, edge->kind) & mask;
+		uint32_t i = (uint32_t)edge_key(edge->code, edge->from, edge->to, kind_key(edge)) & mask;
 
 		while (hash[i])
 			i = (i + 1) & mask;
@@ -58,8 +63,8 @@ static bool rehash_edges(struct pt_graph *g)
 	return true;
 }
 
-uint32_t pt_graph_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, uint64_t to,
-		       enum ptr_kind kind)
+/* kind: as kind_key() has it. */
+static uint32_t find_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, uint64_t to, unsigned kind)
 {
 	uint32_t i = (uint32_t)edge_key(code->uid, from, to, kind) & g->edge_mask;
 	struct pt_edge *edge;
@@ -68,7 +73,7 @@ uint32_t pt_graph_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, 
 		return 1;
 	for (; g->edge_hash[i]; i = (i + 1) & g->edge_mask) {
 		edge = &g->edges[g->edge_hash[i]];
-		if (edge->from == from && edge->to == to && edge->kind == kind && edge->code == code->uid)
+		if (edge->from == from && edge->to == to && kind_key(edge) == kind && edge->code == code->uid)
 			return g->edge_hash[i];
 	}
 	if (g->edge_count == g->edge_room) {
@@ -82,12 +87,25 @@ uint32_t pt_graph_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, 
 	edge->from = from;
 	edge->to = to;
 	edge->code = code->uid;
-	edge->kind = (uint8_t)kind;
+	edge->kind = (uint8_t)(kind % PTR_KIND_ENDS_TRACE);
+	edge->ends_trace = kind >= PTR_KIND_ENDS_TRACE;
 	if (g->edge_count++ > g->edge_mask / 8 * 5 && !rehash_edges(g)) {
 		g->full = true;
 		return 0;
 	}
 	return g->edge_count - 1;
+}
+
+uint32_t pt_graph_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, uint64_t to,
+		       enum ptr_kind kind)
+{
+	return find_edge(g, code, from, to, kind);
+}
+
+uint32_t pt_graph_end_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, uint64_t to,
+			   enum ptr_kind kind)
+{
+	return find_edge(g, code, from, to, to ? kind + PTR_KIND_ENDS_TRACE : kind);
 }
 
 /* 64 x 64 -> 128 bits, folded: the mixing step of wyhash. */

@@ -18,11 +18,12 @@ static bool after_tip(struct pt_flow *f)
 	return !f->tnt.n || pt_flow_run_tnt(f);
 }
 
-/* An asynchronous event leads from the FUP's IP to ip (0: not traced). */
-static bool take_async(struct pt_flow *f, uint64_t ip)
+/* An asynchronous event leads from the FUP's IP to ip (0: not seen). ends: tracing stops with it. */
+static bool take_async(struct pt_flow *f, uint64_t ip, bool ends)
 {
 	enum ptr_kind kind = f->fup.tsx_abort ? PTR_TX_ABORT : PTR_ASYNC;
-	uint32_t edge = pt_flow_edge(f, f->fup.ip, ip, kind);
+	uint32_t edge =
+	    ends ? pt_flow_end_edge(f, f->fup.ip, ip, kind) : pt_flow_edge(f, f->fup.ip, ip, kind);
 
 	f->fup.pending = f->fup.tsx_abort = false;
 	f->pips.count = 0;
@@ -174,7 +175,7 @@ bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 	if (!ip)
 		return pt_flow_desync(f, PT_FLOW_BAD_PACKET, 0, "a TIP packet without an IP");
 	if (f->side.changes)
-		return pt_flow_vm_transition(f, ip) && after_tip(f);
+		return pt_flow_vm_transition(f, ip, true) && after_tip(f);
 	if (f->state == PT_FLOW_NO_IMAGE) {
 		f->fup.pending = false;
 		return pt_flow_leave_no_image(f, ip);
@@ -184,7 +185,7 @@ bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 	if (!f->fup.pending)
 		return branch_to(f, ip);
 	end_run_if_clock_moved(f);
-	return take_async(f, ip) && pt_flow_arrive(f, ip) && after_tip(f);
+	return take_async(f, ip, false) && pt_flow_arrive(f, ip) && after_tip(f);
 }
 
 /* ---- TIP.PGD ---------------------------------------------------------------------------------------- */
@@ -239,7 +240,11 @@ static bool ends_in(struct pt_flow *f, const struct pt_block *b, struct trace_en
 	end->insns = b->insns;
 	switch (b->cls) {
 	case INSN_JMP:
-	case INSN_CALL: return end->to ? b->target == end->to : leaves_filter(f, b->target);
+	case INSN_CALL:
+		if (end->to ? b->target != end->to : !leaves_filter(f, b->target))
+			return false;
+		end->to = b->target;
+		return true;
 	case INSN_OTHER: return false;
 	default: return true;
 	}
@@ -317,12 +322,12 @@ static bool take_end(struct pt_flow *f, struct trace_end *end)
 	}
 	if (f->fup.pending) {
 		end_run_if_clock_moved(f);
-		return take_async(f, 0);
+		return take_async(f, end->to, true);
 	}
 	end->pips = f->pips.insns == f->counts.insns ? f->pips.count : 0;
 	if (!find_end(f, end))
 		return false;
-	edge = pt_graph_edge(f->graph, f->at.code, end->from, 0, end->kind);
+	edge = pt_flow_end_edge(f, end->from, end->to, end->kind);
 	if (!edge)
 		return pt_flow_desync(f, PT_FLOW_FULL, end->to, "");
 	pt_flow_add_edge(f, edge);
@@ -347,7 +352,7 @@ bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
 
 	f->overflow.pending = false;
 	if (f->side.changes && f->state >= PT_FLOW_DISABLED)
-		return pt_flow_vm_transition(f, 0);
+		return pt_flow_vm_transition(f, ip, false);
 	if (f->state != PT_FLOW_RUNNING)
 		return pgd_not_running(f, ip);
 	if (!take_end(f, &end))
@@ -390,7 +395,7 @@ bool pt_flow_on_tip_pge(struct pt_flow *f, uint64_t ip)
 		return pt_flow_desync(f, PT_FLOW_BAD_PACKET, 0, "a TIP.PGE packet without an IP");
 	if (f->side.changes) {
 		f->state = PT_FLOW_DISABLED;
-		return pt_flow_vm_transition(f, ip) && after_tip(f);
+		return pt_flow_vm_transition(f, ip, true) && after_tip(f);
 	}
 	if (f->side.concealed)
 		pt_flow_reveal_host(f, ip);

@@ -1,13 +1,21 @@
 /* walk.c - where a flow is, and what it executes without a packet: direct branches; see internal.h. */
 #include "decode/flow/internal.h"
 
+/* The code that has both ends of an edge to `to`. */
+static struct pt_code *code_of_edge(const struct pt_flow *f, uint64_t to)
+{
+	/* The user's sees its kernel, too. */
+	return to && !(to >> 63) && f->at.code == f->kernel && f->user ? f->user : f->at.code;
+}
+
 uint32_t pt_flow_edge(struct pt_flow *f, uint64_t from, uint64_t to, enum ptr_kind kind)
 {
-	struct pt_code *code = f->at.code;
+	return pt_graph_edge(f->graph, code_of_edge(f, to), from, to, kind);
+}
 
-	if (to && !(to >> 63) && code == f->kernel && f->user)
-		code = f->user; /* which sees its kernel, too */
-	return pt_graph_edge(f->graph, code, from, to, kind);
+uint32_t pt_flow_end_edge(struct pt_flow *f, uint64_t from, uint64_t to, enum ptr_kind kind)
+{
+	return pt_graph_end_edge(f->graph, code_of_edge(f, to), from, to, kind);
 }
 
 /* ---- Positions -------------------------------------------------------------------------------------- */
@@ -99,12 +107,12 @@ bool pt_flow_leads_on(const struct pt_flow *f)
 	}
 }
 
-void pt_flow_go_on(struct pt_flow *f)
+bool pt_flow_go_on(struct pt_flow *f)
 {
 	const struct pt_arc *arc = &f->graph->positions[f->at.position].arc[0];
 
 	if (arc->decision == PT_D_UNRESOLVED && !pt_graph_follow(f->graph, f->at.position, 0))
-		return;
+		return pt_flow_desync(f, PT_FLOW_FULL, pt_flow_here(f), "");
 	pt_flow_take_prefix(f);
 	pt_flow_path_keep_room(f);
 	f->at.position = arc->next;
@@ -114,6 +122,7 @@ void pt_flow_go_on(struct pt_flow *f)
 		pt_flow_deliver(f);
 		f->env->switching(f->env_arg, f);
 	}
+	return f->state == PT_FLOW_RUNNING;
 }
 
 unsigned pt_flow_reach_decision(struct pt_flow *f)
@@ -147,7 +156,8 @@ unsigned pt_flow_reach_decision(struct pt_flow *f)
 			pt_flow_desync(f, PT_FLOW_MISMATCH, pt_flow_here(f), PT_FLOW_ENDLESS_LOOP_MESSAGE);
 			return PT_D_DEAD;
 		}
-		pt_flow_go_on(f);
+		if (!pt_flow_go_on(f))
+			return PT_D_DEAD;
 	}
 }
 
@@ -186,8 +196,8 @@ static enum pt_flow_error_kind kind_of_dead(const struct pt_block *b)
 					    : PT_FLOW_MISMATCH;
 }
 
-/* The block with ip, to which direct branches lead from here; NULL: they do not, or go round in a loop that does
- * not come by it (Brent's algorithm). */
+/* The block with ip, to which direct branches lead from here; NULL: they do not, or go round in a loop that
+ * does not come by it (Brent's algorithm). */
 static struct pt_block *find_block(struct pt_flow *f, uint64_t ip, struct flow_obstacle *ret_why)
 {
 	struct pt_block *b = pt_flow_block_here(f), *turtle = NULL;

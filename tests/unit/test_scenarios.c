@@ -14,7 +14,8 @@
  *                      AUX data is missing here (and what follows begins with a whole packet)
  *   expect             what the flow reports, one line each:
  *     begin [TSC]      execution is seen from here on
- *     1000 2000 jcc    a taken branch: from, to (0: not seen), kind; a third number is the TSC of its run
+ *     1000 2000 jcc    a taken branch: from, to (0: not seen), kind; a third number is the TSC of its run.
+ *                      jcc+trace_end: tracing stopped with it
  *     cyc N insn M     the run's cycles and their instructions
  *     end N            it is not seen any more; N instructions were executed
  *     error KIND [IP]
@@ -398,8 +399,9 @@ static void on_run(void *arg, const struct pt_flow *f, const struct pt_flow_run 
 			const struct pt_edge *edge = &graph->edges[graph->path_edges[path->first + i]];
 
 			kind_seen[edge->kind] = true;
-			say(arg, "%" PRIx64 " %" PRIx64 " %s", edge->from, edge->to,
-			    ptr_kind_name(edge->kind));
+			say(arg, "%" PRIx64 " %" PRIx64 " %s%s", edge->from, edge->to,
+			    ptr_kind_name(edge->kind), edge->ends_trace ? "+trace_end" : "");
+			s->at = edge->ends_trace ? 0 : s->at;
 			if (run->tsc != PT_CLOCK_UNKNOWN)
 				say(arg, " %" PRIx64, run->tsc);
 			say(arg, "\n");
