@@ -118,12 +118,12 @@ struct pt_block *pt_graph_block(struct pt_graph *g, struct pt_code *code, uint64
 			return b;
 	}
 	if (g->block_count == g->block_room || g->full) {
-		g->full = true;
+		pt_graph_set_full(g);
 		return NULL;
 	}
 	if (g->block_count > g->block_mask / 8 * 5) {
 		if (!rehash(g)) {
-			g->full = true;
+			pt_graph_set_full(g);
 			return NULL;
 		}
 		for (i = block_key(ip, code->id) & g->block_mask; g->block_hash[i];

@@ -76,9 +76,18 @@ static uint32_t find_edge(struct pt_graph *g, struct pt_code *code, uint64_t fro
 		if (edge->from == from && edge->to == to && kind_key(edge) == kind && edge->code == code->uid)
 			return g->edge_hash[i];
 	}
-	if (g->edge_count == g->edge_room) {
-		g->full = true;
+	if (g->edge_count == g->edge_room || g->full) {
+		pt_graph_set_full(g);
 		return 0;
+	}
+	if (g->edge_count > g->edge_mask / 8 * 5) {
+		if (!rehash_edges(g)) {
+			pt_graph_set_full(g);
+			return 0;
+		}
+		for (i = (uint32_t)edge_key(code->uid, from, to, kind) & g->edge_mask; g->edge_hash[i];
+		     i = (i + 1) & g->edge_mask)
+			;
 	}
 	if (g->edge_count >= g->edge_limit)
 		g->cache_full = true;
@@ -89,11 +98,7 @@ static uint32_t find_edge(struct pt_graph *g, struct pt_code *code, uint64_t fro
 	edge->code = code->uid;
 	edge->kind = (uint8_t)(kind % PTR_KIND_ENDS_TRACE);
 	edge->ends_trace = kind >= PTR_KIND_ENDS_TRACE;
-	if (g->edge_count++ > g->edge_mask / 8 * 5 && !rehash_edges(g)) {
-		g->full = true;
-		return 0;
-	}
-	return g->edge_count - 1;
+	return g->edge_count++;
 }
 
 uint32_t pt_graph_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, uint64_t to,
@@ -303,12 +308,12 @@ static uint32_t path_add(struct pt_graph *g, const struct pt_path_key *key, stru
 	struct pt_path *path = &g->paths[g->path_count];
 
 	if (g->path_count == g->path_room || g->path_edge_count + key->count > g->path_edge_room || g->full) {
-		g->full = true;
+		pt_graph_set_full(g);
 		return 0;
 	}
 	if (g->path_count > g->path_mask / 8 * 5) {
 		if (!rehash_paths(g)) {
-			g->full = true;
+			pt_graph_set_full(g);
 			return 0;
 		}
 		for (i = (uint32_t)hash.high & g->path_mask; g->path_hash[i].path; i = (i + 1) & g->path_mask)
@@ -339,8 +344,10 @@ uint32_t pt_graph_path(struct pt_graph *g, const struct pt_path_key *key, uint32
 	struct pt_path_slot hash;
 	uint32_t i;
 
+	if (g->full) /* a path that is missing must not be followed by one that is known */
+		return 0;
 	if (g->unnumbered)
-		return g->full ? 0 : key->count + 1;
+		return key->count + 1;
 	if (key->count <= GUESS_EDGES) {
 		const struct pt_path *path = &g->paths[g->paths[after].follow];
 

@@ -39,6 +39,7 @@ void pt_flow_end_with_error(struct pt_flow *f, enum pt_flow_error_kind kind, uin
 bool pt_flow_desync(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message)
 {
 	if (f->graph->full) {
+		f->full_reported = true;
 		kind = PT_FLOW_FULL;
 		message = "out of room for decoded code; what follows is not decoded";
 	}

@@ -49,6 +49,8 @@ static bool psbend_running(struct pt_flow *f)
 		return true;
 	}
 	there = !f->tnt.n && pt_flow_walk_to(f, f->psb.ip, &why);
+	if (f->graph->full)
+		return pt_flow_desync(f, PT_FLOW_FULL, f->psb.ip, "");
 	/* Only calls since the last PSB are compressed (SDM, "Indirect Transfer Compression for Returns"). */
 	pt_flow_stack_clear(f);
 	if (!there && f->no_tnt && f->state == PT_FLOW_RUNNING) {

@@ -235,7 +235,8 @@ struct pt_flow {
 	struct flow_tsc tsc;
 	struct flow_no_image no_image;
 	struct flow_cbr cbr;
-	uint64_t stop_ip; /* of the last branch when tracing stopped last */
+	uint64_t stop_ip;   /* of the last branch when tracing stopped last */
+	bool full_reported; /* that the graph is full: nothing is decoded any more */
 	struct flow_stack_state stack_state;
 	struct flow_return_stack host_stack; /* the stack at the VM entry */
 	struct flow_places *places;	     /* while detached (flow.c) */

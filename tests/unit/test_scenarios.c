@@ -65,8 +65,10 @@ struct scenario {
 	uint32_t late;	/* the user's code from here on comes when the flow misses it; 0: none does */
 	struct img_store *store;
 	struct img_space spaces[SPACES];
-	bool crumbs;   /* feed a byte at a time */
-	unsigned bits; /* of the code being assembled */
+	unsigned room;	/* of the graph's arrays: which is small, 0: none */
+	uint32_t rooms; /* how small */
+	bool crumbs;	/* feed a byte at a time */
+	unsigned bits;	/* of the code being assembled */
 	struct pt_code *codes[SPACES];
 	struct pt_clock_config clock;
 	uint32_t errata;
@@ -558,6 +560,21 @@ static void see_all(void)
 	}
 }
 
+enum { ROOM_ENOUGH, ROOM_POSITIONS, ROOM_BLOCKS, ROOM_EDGES, ROOM_PATHS, ROOM_PATH_EDGES, ROOM_KINDS };
+
+static void make_small(struct scenario *s)
+{
+	uint32_t *const rooms[ROOM_KINDS] = {NULL,
+					     &s->graph.position_room,
+					     &s->graph.block_room,
+					     &s->graph.edge_room,
+					     &s->graph.path_room,
+					     &s->graph.path_edge_room};
+
+	if (s->room)
+		*rooms[s->room] = s->rooms;
+}
+
 static int decode(struct scenario *s)
 {
 	struct pt_error e;
@@ -579,6 +596,7 @@ static int decode(struct scenario *s)
 		img_space_init(&s->spaces[i]);
 	if (!flow || !s->store || pt_graph_init(&s->graph, &e) < 0)
 		goto out;
+	make_small(s);
 	for (unsigned i = 0; i < SPACES; i++) {
 		map(s, i, 0, i == USER && late ? late : sizeof s->code[i]);
 		s->codes[i] = memchr(s->known[i], 1, sizeof s->known[i])
@@ -617,6 +635,59 @@ static bool matches(const char *want, const char *got)
 		got += g + (got[g] == '\n');
 	}
 	return !*want && !*got;
+}
+
+/* The next line of *p that is a branch, up to its kind; 0: none comes before `end`. */
+static size_t next_branch(const char **p, const char *end)
+{
+	for (; *p < end; *p += strcspn(*p, "\n") + 1) {
+		unsigned long long from, to;
+		int n = 0;
+
+		if (sscanf(*p, "%llx %llx %*s%n", &from, &to, &n) == 2 && n)
+			return (size_t)n;
+	}
+	return 0;
+}
+
+/* What was decoded until memory ran out is the beginning of what comes when it does not; then comes the error, and
+ * no branch after it. */
+static bool ends_well(const char *whole, const char *got)
+{
+	const char *error = strstr(got, "error out of memory"), *end = error ? error : got + strlen(got);
+	const char *w = whole, *g = got, *whole_end = whole + strlen(whole);
+	size_t n;
+
+	while ((n = next_branch(&g, end)) != 0) {
+		if (next_branch(&w, whole_end) != n || strncmp(w, g, n) != 0)
+			return false;
+		g += strcspn(g, "\n") + 1;
+		w += strcspn(w, "\n") + 1;
+	}
+	return error ? !strstr(error, "begin") && !next_branch(&error, got + strlen(got))
+		     : !strcmp(whole, got);
+}
+
+/* Each of the graph's arrays has no room for more, sooner or later: in each scenario at two other places. */
+static void check_full(const char *path, struct scenario *s)
+{
+	char whole[sizeof s->got];
+
+	strcpy(whole, s->got);
+	for (s->room = ROOM_ENOUGH + 1; s->room < ROOM_KINDS; s->room++) {
+		for (uint32_t i = 0; i < 2; i++) {
+			s->rooms = (i ? 4 : 1) + (uint32_t)passed % (i ? 13 : 3);
+			s->got[0] = 0;
+			if (decode(s) == 0 && ends_well(whole, s->got)) {
+				passed++;
+				continue;
+			}
+			failed++;
+			printf("FAILED: %s, when array %u has room for %u\n--- whole\n%s--- got\n%s", path,
+			       s->room, s->rooms, whole, s->got);
+		}
+	}
+	s->room = ROOM_ENOUGH;
 }
 
 static void check(const char *path, const char *what, struct scenario *s)
@@ -749,6 +820,7 @@ static void scenario(const char *path, const char *seed)
 		passed++;
 	} else {
 		check(path, "whole", s);
+		check_full(path, s);
 		s->crumbs = true;
 		check(path, "byte by byte", s);
 	}
