@@ -89,6 +89,7 @@ static void decode(struct pt_block *b, struct img_space *space)
 			return;
 		}
 		b->insns++;
+		b->mov_cr3 |= in.cls == INSN_MOV_CR3;
 		ip += (uint64_t)len;
 		if (b->mode != INSN_64)
 			ip &= 0xffffffff;

@@ -18,6 +18,7 @@ static void report_error(struct pt_flow *f, const struct pt_flow_error *error)
 	f->output->error(f->output_arg, f, error);
 	f->at.position = 0;
 	f->tnt.n = 0;
+	f->evds = 0;
 	f->fup.pending = f->fup.binds = f->overflow.pending = f->fup.tsx_abort = false;
 	f->side.changes = f->side.concealed = false;
 	f->stack_state.guest_unseen = f->stack_state.stale_hw = true;

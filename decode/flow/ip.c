@@ -220,7 +220,7 @@ static bool ends_at_mov_cr3(struct pt_flow *f, const struct pt_block *b, struct 
 	uint32_t insns = 0;
 	uint64_t ip;
 
-	if (end->to || !(pt_flow_here(f) >> 63))
+	if (end->to || !b->mov_cr3)
 		return false;
 	for (; (ip = pt_graph_find(f->graph, b, INSN_MOV_CR3, &insns)) != 0; end->pips--)
 		if (end->pips == 0)
