@@ -47,9 +47,9 @@ static int printed(int status)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return status;
-	if (status == 0 && errno != EPIPE)
+	if (errno != EPIPE)
 		perror("pt-capture: cannot write");
-	return status ? status : 1;
+	return status && status != 3 ? status : 1;
 }
 
 int main(int argc, char **argv)

@@ -10,12 +10,37 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Where the file is to be: of a symbolic link its target. */
-static char *target_of(const char *path)
+/* What the symbolic link says, seen from where path is; NULL: it is none. */
+static char *link_of(const char *path)
 {
-	char *real = realpath(path, NULL);
+	char to[4096], *copy, *ret = NULL;
+	ssize_t n = readlink(path, to, sizeof to - 1);
 
-	return real ? real : strdup(path);
+	if (n <= 0)
+		return NULL;
+	to[n] = 0;
+	if (to[0] == '/')
+		return strdup(to);
+	copy = strdup(path);
+	if (copy && asprintf(&ret, "%s/%s", dirname(copy), to) < 0)
+		ret = NULL;
+	free(copy);
+	return ret;
+}
+
+char *output_target(const char *path)
+{
+	enum { LINKS_MAX = 40 }; /* as the kernel's */
+	char *ret = realpath(path, NULL), *next;
+
+	if (ret)
+		return ret;
+	ret = strdup(path);
+	for (int i = 0; i < LINKS_MAX && ret && (next = link_of(ret)); i++) {
+		free(ret);
+		ret = next;
+	}
+	return ret;
 }
 
 /* A file without a name in path's directory, or one with a temporary name where the file system knows
@@ -88,7 +113,7 @@ static int open_output(struct output *ret, const char *path, const char *what,
 		*ret = o;
 		return 0;
 	}
-	o.path = target_of(path);
+	o.path = output_target(path);
 	if (!o.path)
 		return pt_fail_no_memory(e, NULL);
 	if (create(&o, rights, e)) {

@@ -17,6 +17,10 @@ struct output {
 	char *temporary; /* NULL: it has no name yet */
 };
 
+/* Where a file of that name is to be: the target of a symbolic link, also when there is none yet.
+ * malloc()ed; NULL: no memory. */
+char *output_target(const char *path);
+
 /*
  * path NULL or "-": standard output, refused when it is a terminal (PT_ERR_REFUSED; what: what is not
  * written to it, "a container"). Fills *ret and returns 0, or -1: PT_ERR_REFUSED, PT_ERR_IO,

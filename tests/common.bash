@@ -7,9 +7,11 @@ shopt -s extglob
 PT_BIN=${PT_BIN:-$PWD} PT_BUILD=${PT_BUILD:-$PWD/build} PT_SHARED=${PT_SHARED:-$PWD/../shared}
 tools=$PT_BUILD/tests/oracle
 tmp=$(mktemp -d) || exit 1
-# perf keeps a copy of every file that it meets in ~/.debug, and another perf that reads there meanwhile finds half of one.
+# perf keeps a copy of every file that it meets in ~/.debug, and another perf that reads there meanwhile finds
+# half of one.
 export PTBOX_CACHE=${PTBOX_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ptbox} HOME=$tmp/home
 mkdir "$HOME"
+export PYTHONDONTWRITEBYTECODE=1 # the source tree is not written to
 passed=0 failed=0 skipped=0
 
 finish() {
@@ -25,8 +27,8 @@ finish() {
 }
 trap finish EXIT
 
-# A test is what its text says: the same text in a loop is one test, also where only numbers in it differ. It has passed when
-# it never failed.
+# A test is what its text says: the same text in a loop is one test, also where only numbers in it differ. It
+# has passed when it never failed.
 declare -A tests_run=()
 test_of() { REPLY=${*//+([0-9])/0}; }
 pass() { # WHAT
@@ -56,8 +58,8 @@ check() {
 }
 # succeeded $? WHAT: the command before did. (check "… $(cat err)" test $? -eq 0 would ask about cat.)
 succeeded() { check "$2" test "$1" -eq 0; }
-# same NAME EXPECTED GOT: two files, or what commands print: <(...); the first differences are shown. Nothing is expected as
-# /dev/null only: otherwise what should have told it has failed.
+# same NAME EXPECTED GOT: two files, or what commands print: <(...); the first differences are shown. Nothing
+# is expected as /dev/null only: otherwise what should have printed it has failed.
 same() {
 	local expected=$2 got=$3
 	[ -f "$expected" ] || { cat "$2" >"$tmp/same.expected" && expected=$tmp/same.expected; }
@@ -71,12 +73,24 @@ same() {
 		diff "$expected" "$got" | head -n 12 | cut -c 1-200
 	fi
 }
-# changed ALGORITHM EXPECTED GOT: sets invented and missing, the numbers of lines that only GOT or only EXPECTED has, by git diff
+# changed ALGORITHM EXPECTED GOT: sets invented and missing, the numbers of lines that only GOT or only
+# EXPECTED has, by git diff
 changed() {
 	local numbers
 	numbers=$(git diff --no-index "--$1" --numstat "$2" "$3")
 	if [ $? -gt 1 ] || [ ! -s "$2" ]; then fail "$2, $3: nothing to compare"; fi
 	read -r invented missing _ <<<"${numbers:-0 0}"
+}
+# wait_for COMMAND...: until it succeeds. Two minutes at most: what waits for a state, not for a time, does
+# not depend on how fast the machine is.
+wait_for() {
+	local i
+	for ((i = 0; i < 2400; i++)); do
+		"$@" && return
+		sleep 0.05
+	done
+	fail "waited in vain: $*"
+	return 1
 }
 # counts OUTPUT: adds the "N passed, N failed" line of a tool's output to ours and shows its failures
 counts() {

@@ -2,7 +2,8 @@
 # Sourced after common.bash. `programs` lists their names; `command_of NAME` fills the array $command.
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154
-# They are where all tests of a run find them: captures, which are shared as well, name them, and perf opens them by name.
+# They are where all tests of a run find them: captures, which are shared as well, name them, and perf opens
+# them by name.
 built=${PT_CACHE:-$tmp/cache}/programs
 mkdir -p "$built"
 build_programs() {
@@ -36,8 +37,8 @@ command_of() {
 	*) command=("$built/$1") ;;
 	esac
 }
-# capture NAME [-e TERMS]: $tmp/c.ptc, $tmp/truth, and the latter by thread in $tmp/expected. A run of tests captures
-# each only once, in $PT_CACHE.
+# capture NAME [-e TERMS]: $tmp/c.ptc, $tmp/truth, and the latter by thread in $tmp/expected. A run of tests
+# captures each only once, in $PT_CACHE.
 capture() {
 	local status key cache=${PT_CACHE:-$tmp/cache}
 	key=$cache/$(sed 's/ -e mtc_period=3$//; s/[ ,=]/_/g' <<<"$*") # which is the default

@@ -1,16 +1,22 @@
-# ptbox.bash - runs captures in the emulated PC with Processor Trace and holds them against its ground truth. Sourced after
-# common.bash by tests/ptbox/*.sh.
+# ptbox.bash - runs captures in the emulated PC with Processor Trace and holds them against its ground truth.
+# Sourced after common.bash by tests/ptbox/*.sh.
 #
-#   host=$tmp/host; programs ls ...; cat >"$host/run.sh"       what the box is to do; pt-capture is in its PATH
-#   box [run.sh options]                                         runs it; its /host/out is $tmp/out. PTBOX_KEPT=DIR keeps that in
-#                                                                DIR/TEST.N, and takes it from there the next time
-#   truth CPU                                                    the CPU's branches, as a decoder can know them: "from to"
-#   branches CPU FILE...                                         the same of containers, one after the other; a thread's
-#                                                                without a CPU are CPU 0's
-#   captured_truth CPU CONTAINER u|k|uk [BITS]                   the truth of captures with that one's configuration only
-#   pieces NAME CPUS CONTAINER u|k|uk [OPTION...]                what is decoded of it is that truth, with each gap told where it is
-#   perf_imported                                                each $out/NAME.data becomes $out/NAME.perf.ptc
-#   same_as_perf NAME [filtered]                                 our branches of $out/NAME.data are perf's, and no more errors
+#   host=$tmp/host; programs ls ...; cat >"$host/run.sh"
+#               what the box is to do; pt-capture is in its PATH
+#   box [run.sh options]
+#               runs it; its /host/out is $tmp/out. PTBOX_KEPT=DIR keeps that in DIR/TEST.N, and takes it from
+#               there the next time
+#   truth CPU   the CPU's branches, as a decoder can know them: "from to"
+#   branches CPU FILE...
+#               the same of containers, one after the other; a thread's without a CPU are CPU 0's
+#   captured_truth CPU CONTAINER u|k|uk [BITS]
+#               the truth of captures with that one's configuration only
+#   pieces NAME CPUS CONTAINER u|k|uk [OPTION...]
+#               what is decoded of it is that truth, with each gap reported where it is
+#   perf_imported
+#               each $out/NAME.data becomes $out/NAME.perf.ptc
+#   same_as_perf NAME [filtered]
+#               our branches of $out/NAME.data are perf's, and no more errors
 # shellcheck shell=bash
 # shellcheck disable=SC2154,SC2034
 ptbox=$PT_SHARED/ptbox/run.sh
@@ -86,7 +92,7 @@ branches() {
 	local cpu=$1 f
 	shift
 	for f; do
-		"$PT_BIN/pt-decode" --text -F cpu,from,to "$f" 2>"$tmp/decode.err" |
+		"$PT_BIN/pt-decode" --include-self --text -F cpu,from,to "$f" 2>"$tmp/decode.err" |
 			awk -v cpu="$cpu" '$1 == cpu || ($1 == "-1" && cpu == 0) { print $2, $3 }'
 		[ "${PIPESTATUS[0]}" -eq 0 ] || echo "pt-decode $(basename "$f"): $(head -n 1 "$tmp/decode.err")"
 	done
@@ -103,8 +109,8 @@ exact() {
 	done
 }
 
-# The control register, IA32_RTIT_CTL, that a container was recorded with: TraceEn, ToPA, who is traced, and bits of the kernel's own
-# (address filters: 1 filter, 2 TraceStop, at bit 32 and 36).
+# The control register, IA32_RTIT_CTL, that a container was recorded with: TraceEn, ToPA, who is traced, and
+# bits of the kernel's own (address filters: 1 filter, 2 TraceStop, at bit 32 and 36).
 control_of() {
 	local config levels=0
 	config=$("$PT_BIN/pt-capture" info "$1" | sed -n 's/^pt_config: //p')
@@ -117,7 +123,7 @@ pieces() {
 	local cpu decoded=0 result
 	for ((cpu = 0; cpu < $2; cpu++)); do
 		captured_truth "$cpu" "$3" "$4" >"$tmp/truth"
-		"$PT_BIN/pt-decode" --guest-code --text -F cpu,from,to "$3" 2>/dev/null |
+		"$PT_BIN/pt-decode" --include-self --guest-code --text -F cpu,from,to "$3" 2>/dev/null |
 			awk -v cpu="$cpu" '/^#/ && index($0, " cpu " cpu " ") { print } $1 == cpu { print $2, $3 }' >"$tmp/got"
 		# shellcheck disable=SC2086
 		result=$("$tools/pieces" ${5:-} ${6:-} "$tmp/truth" "$tmp/got")
@@ -146,8 +152,8 @@ same_as_perf() {
 	theirs=$(grep -c 'instruction trace error' "$tmp/perf")
 	ours=$(grep -c '^#' "$tmp/ours")
 	check "$1: $ours errors, perf's $theirs" test "$ours" -le "$theirs"
-	# filtered: perf tells the target, too, of a branch that leaves what is traced. Where it goes on behind an error perf shows as
-	# a branch from 0; we, where tracing begins there.
+	# filtered: perf has the target, too, of a branch that leaves what is traced. Where it goes on after
+	# an error perf shows as a branch from 0; we, where tracing begins there.
 	awk -v filtered="${2:-}" '
 		/instruction trace error/ { gap = 1 }
 		NF != 5 || gap && $3 == "0" { gap = gap && NF != 5; next }

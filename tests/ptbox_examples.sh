@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# tests/ptbox_examples.sh [NAME...] - records ptbox's examples with Debian's perf, imports and decodes them, and holds every branch
-# against the machine's truth. `make check-ptbox-vms` runs it; it takes about 25 minutes of a core.
-# EXAMPLES="NAME..." in place of arguments; KEPT=DIR keeps the recordings in DIR/NAME, or takes them from there.
+# tests/ptbox_examples.sh [NAME...] - records ptbox's examples with Debian's perf, imports and decodes them,
+# and holds every branch against the machine's truth. `make check-ptbox-vms` runs it; it takes about 25
+# minutes of a core.
+# EXAMPLES="NAME..." in place of arguments; KEPT=DIR keeps the recordings in DIR/NAME, or takes them from
+# there.
 #
 # What each is held to:
 #   exact     every branch of the truth, no other, no error
-#   partly    no branch that the truth has not; what is missing has error rows (code that was gone when perf copied
-#             the kernel's: modules and BPF programs that came later; a guest's user space without time; gaps between
-#             snapshots), and is not more than so many of a million branches
+#   partly    no branch that the truth has not; what is missing has error rows (code that was gone when perf
+#   copied
+#             the kernel's: modules and BPF programs that came later; a guest's user space without time; gaps
+#             between snapshots), and is not more than that many of a million branches
 #   lost      as partly, but every error is one of AUX data that was lost: buffers were too small
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 source tests/common.bash
@@ -79,7 +82,8 @@ example() { # NAME exact|partly:MOST|lost
 	data=pt.data
 	[ -e "$data" ] || data=$(find . -maxdepth 1 -name '*.data' | head -n 1)
 	guest_options
-	# perf's place for it, whether a recording has its build id or not; host and guests run the same kernel.
+	# perf's place for it, whether a recording has its build id or not; host and guests run the same
+	# kernel.
 	id=$(readelf -n vdso.so 2>/dev/null | sed -n 's/.*Build ID: //p')
 	rm -rf symfs/.debug
 	if [ -n "$id" ]; then

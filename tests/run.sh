@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # tests/run.sh [NAME...] - runs the tests, JOBS (all CPUs) at a time, and sums up. `make check` calls it.
 #
-# Tests are in files: tests/unit/test_*.c (built by make), tests/cli/*.sh, tests/source/*.sh and tests/oracle/*.sh. NAME picks
-# those whose path contains it ("unit", "cli/query"). tests/ptbox/*.sh, which boot an emulated PC, run only when a NAME says
-# ptbox (`make check-ptbox`). Each file prints "N passed, N failed" (", N skipped") as its last line. It counts as a failure when
-# it does not, when all three are 0, when it fails otherwise, when it hangs (three times its `# timeout: SECONDS`, of an idle
-# machine; 300), and when a sanitizer reports something, whatever exit status the test expected. It gets
+# Tests are in files: tests/unit/test_*.c (built by make), tests/cli/*.sh, tests/source/*.sh and
+# tests/oracle/*.sh. NAME picks those whose path contains it ("unit", "cli/query"). tests/ptbox/*.sh, which
+# boot an emulated PC, run only when a NAME says ptbox (`make check-ptbox`). Each file prints "N passed, N
+# failed" (", N skipped") as its last line. It counts as a failure when it does not, when all three are 0,
+# when it fails otherwise, when it hangs (three times its `# timeout: SECONDS`, of an idle machine; 300), and
+# when a sanitizer reports something, whatever exit status the test expected. It gets
 #   PT_BIN     the folder of the programs        TMPDIR   an empty folder of its own, removed afterwards
 #   PT_BUILD   the build folder (tests' tools)   SANITIZE 1 when the programs were built with sanitizers
 #   PT_CACHE   a folder that the tests of one run share

@@ -1,7 +1,7 @@
 /*
  * elf_image.h - the code bytes and symbols of mapped files, written to a container once each.
  *
- * Who captures calls image_set_add_file() for every executable mapping before it writes the mapping's MMAP2
+ * A capture calls image_set_add_file() for every executable mapping before it writes the mapping's MMAP2
  * record; the set knows what the container already holds. From an ELF file go in: its executable PT_LOAD
  * segments, widened to whole pages as the kernel maps them (PTC_IMAGE, several pieces), and its functions
  * (PTC_SYMBOLS): .symtab and .dynsym, and the PLT's entries as "name@plt".

@@ -14,7 +14,7 @@
 
 #define READ_TIMES 16 /* what is read of a file, in its lengths */
 
-/* A word of the GOT that the dynamic linker fills, and with whose address. */
+/* A word of the GOT, and the symbol of which the dynamic linker writes the address there. */
 struct slot {
 	uint64_t address;
 	uint32_t name; /* in strings */
@@ -233,7 +233,7 @@ static void sort(struct elf_symbols *s)
 
 #define ALIASES_MAX 256
 
-/* The name of an IFUNC whose resolver is at value, as static programs' PLT entries have no name of
+/* The name of an IFUNC with its resolver at value, as static programs' PLT entries have no name of
  * their own. The symbols are sorted. */
 static const char *ifunc_name(const struct elf_symbols *s, uint64_t value)
 {
@@ -310,7 +310,8 @@ static int by_address(const void *a, const void *b)
 	return (x->address > y->address) - (x->address < y->address);
 }
 
-/* Each entry of a PLT section jumps through a slot (ff 25: jmp *disp32(%rip)) that says whose entry it is. */
+/* Each entry of a PLT section jumps through a slot (ff 25: jmp *disp32(%rip)) which says what the
+ * entry calls. */
 static int read_plt(const struct slots *slots, struct elf_symbols *s, Elf_Scn *section, const GElf_Shdr *sh,
 		    struct pt_error *e)
 {

@@ -2,6 +2,7 @@
 #include "capture/code/guest_kernel.h"
 #include "capture/code/guest_root.h"
 #include "capture/code/kernel_files.h"
+#include "capture/code/kernel_symbols.h"
 #include "capture/code/regular_file.h"
 
 #include <errno.h>

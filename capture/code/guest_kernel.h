@@ -4,9 +4,9 @@
  * of a guest's memory is known: --guest-image, firmware, a boot loader, a guest without an operating
  * system.
  *
- * In the container they are what kernel_files.h writes, of the machine whose pid is the VM's process
+ * In the container they are what kernel_files.h writes, of the machine with the pid of the VM's process
  * on the host. An image is memory of its kernel's from the start on: the guest runs it as long as
- * nobody knows which of its processes runs.
+ * it is not known which of its processes runs.
  */
 #ifndef CAPTURE_CODE_GUEST_KERNEL_H
 #define CAPTURE_CODE_GUEST_KERNEL_H
@@ -26,7 +26,7 @@ struct guest_kernel {
 };
 
 struct guest_image {
-	size_t of;	  /* whose: of guest_kernels.at */
+	size_t of;	  /* index in guest_kernels.at */
 	const char *path; /* path_bytes of it */
 	size_t path_bytes;
 	uint64_t address; /* linear, in the guest, of its first byte */
@@ -50,7 +50,7 @@ enum guest_kernel_file { GUEST_KCORE, GUEST_KALLSYMS, GUEST_ROOT, GUEST_IMAGE };
 int guest_kernels_add(struct guest_kernels *g, enum guest_kernel_file which, const char *argument,
 		      struct pt_error *e);
 
-/* Those whose PID was not said are of VM pid. 0, or -1 with PT_ERR_USAGE: another was given for that PID. */
+/* Those without a PID are of VM pid. 0, or -1 with PT_ERR_USAGE: another was given for that PID. */
 int guest_kernels_resolve(struct guest_kernels *g, int32_t pid, struct pt_error *e);
 
 /* Writes all of them. *ret_empty: a root that has nothing of a kernel, NULL: none. 0, or -1: the

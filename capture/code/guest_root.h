@@ -5,7 +5,7 @@
  * Of a capture it gives the guest's kernel, where its /proc is beneath (sshfs with -o direct_io):
  * /proc/kcore, /proc/kallsyms. Of `merge` also the code of files that the guest's tasks mapped and
  * the guest's recording has not. Paths are looked up as within that folder, links and ".." too. A
- * file whose build id is not the recorded one is not taken.
+ * file with another build id than the recorded one is not taken.
  */
 #ifndef CAPTURE_CODE_GUEST_ROOT_H
 #define CAPTURE_CODE_GUEST_ROOT_H

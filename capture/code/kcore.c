@@ -36,7 +36,7 @@ void hw_kernel_deinit(struct hw_kernel *k)
 	free(k->areas);
 }
 
-/* Below a guest's root as the guest would open it: its proc may be a link to ours, whose kernel is
+/* Below a guest's root as the guest would open it: its proc may be a link to ours, of which the kernel is
  * not its, or what blocks. */
 static int open_proc(const struct hw_kernel *k, const char *name)
 {

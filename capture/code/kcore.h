@@ -43,7 +43,7 @@ bool hw_kernel_files(struct hw_kernel *k, struct pt_error *why);
 /* Symbols, kernel text and module space as they are now. This and the next two return 0, or -1: the
  * writer's errors. */
 int hw_kernel_put_all(struct hw_kernel *k, struct ptc_writer *w, struct pt_error *e);
-/* A range whose code has appeared or changed at time_ns (KSYMBOL, TEXT_POKE records). */
+/* A range in which code has appeared or changed at time_ns (KSYMBOL, TEXT_POKE records). */
 int hw_kernel_put_range(struct hw_kernel *k, struct ptc_writer *w, uint64_t address, uint64_t bytes,
 			uint64_t time_ns, struct pt_error *e);
 /* Areas of module space that were not there at the last look. */

@@ -7,7 +7,7 @@
  * the address of a section's function, that address counts. Then the sections are relocated: against
  * one another, and against symbols of the kernel and of other modules. What a running kernel patches
  * (alternatives, static calls and branches, mitigations) is not in the file, except calls of
- * __fentry__ (__mcount_loc), which are NOPs unless functions are traced. Branches whose target is not
+ * __fentry__ (__mcount_loc), which are NOPs unless functions are traced. Branches of which the target is not
  * known are left out: there is no code then, not wrong code.
  */
 #ifndef CAPTURE_CODE_KERNEL_MODULE_H

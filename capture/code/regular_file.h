@@ -1,5 +1,5 @@
 /*
- * regular_file.h - opens a file whose name is from a trace, or from somebody else's folder.
+ * regular_file.h - opens a file that a trace names, or another user's folder has.
  *
  * Such a name can be that of a FIFO, where a read waits forever and an open alone lets its writer go
  * on, or of a device, which an open may start. So what is no regular file is not opened at all.

@@ -41,30 +41,27 @@ static int copy_attr(struct ptc_writer *w, const struct ptc_chunk *c, struct pt_
 	return ptc_parse_attr(c, &a, e) < 0 ? -1 : ptc_put_attr(w, &a, e);
 }
 
-static int copy_symbols(struct ptc_writer *w, const struct ptc_chunk *c, struct pt_error *e)
+int container_put_symbols(struct ptc_writer *w, struct ptc_symbols symbols, struct pt_error *e)
 {
-	struct ptc_symbols s;
-	struct ptc_symbol *aligned;
-	int r;
+	struct ptc_symbol *aligned = malloc(((size_t)symbols.count + 1) * sizeof *aligned);
+	int ret;
 
-	if (ptc_parse_symbols(c, &s, e) < 0)
-		return -1;
-	aligned = malloc(((size_t)s.count + 1) * sizeof *aligned);
 	if (!aligned)
-		return pt_fail_no_memory(e, NULL);
-	memcpy(aligned, s.symbols, s.count * sizeof *aligned);
-	s.symbols = aligned;
-	r = ptc_put_symbols(w, &s, e);
+		return pt_fail_no_memory(e, "symbols");
+	memcpy(aligned, symbols.symbols, symbols.count * sizeof *aligned);
+	symbols.symbols = aligned;
+	ret = ptc_put_symbols(w, &symbols, e);
 	free(aligned);
-	return r;
+	return ret;
 }
 
 int container_copy_chunk(struct ptc_writer *w, const struct ptc_chunk *c, struct pt_error *e)
 {
-	struct ptc_stream stream;
-	struct ptc_aux aux;
 	struct ptc_tracepoint format;
+	struct ptc_symbols symbols;
+	struct ptc_stream stream;
 	struct ptc_image image;
+	struct ptc_aux aux;
 	const uint8_t *records;
 	uint64_t size, time_ns;
 	uint32_t attr;
@@ -81,7 +78,8 @@ int container_copy_chunk(struct ptc_writer *w, const struct ptc_chunk *c, struct
 			   ? -1
 			   : ptc_put_sideband(w, attr, records, size, e);
 	case PTC_IMAGE: return ptc_parse_image(c, &image, e) < 0 ? -1 : ptc_put_image(w, &image, e);
-	case PTC_SYMBOLS: return copy_symbols(w, c, e);
+	case PTC_SYMBOLS:
+		return ptc_parse_symbols(c, &symbols, e) < 0 ? -1 : container_put_symbols(w, symbols, e);
 	case PTC_ROUND: return ptc_parse_round(c, &time_ns, e) < 0 ? -1 : ptc_put_round(w, time_ns, e);
 	default: return 0;
 	}

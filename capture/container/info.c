@@ -1,10 +1,10 @@
 /* info.c - pt-capture info: what is inside a container. */
 #include "capture/commands.h"
 #include "capture/container/info.h"
+#include "schema/array.h"
+#include "schema/options.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,33 +12,7 @@
 
 #include <linux/perf_event.h>
 
-static const char usage[] = "usage: pt-capture info [--json] [CONTAINER|-]\n"
-			    "Prints what is inside a container (standard input without a name): META, "
-			    "streams, sideband, images, symbols,\n"
-			    "sizes, and whether it is complete or where and why it ends.\n"
-			    "\n"
-			    "      --json  print one JSON object\n"
-			    "  -h, --help  this text\n"
-			    "\n"
-			    "Exit status: 0 complete; 1 not a container, or unreadable; 2 wrong usage; 3 cut "
-			    "or damaged (what is before\n"
-			    "that place is printed).\n";
-
-/* The array with room for one more element, or NULL: no memory (the array is unharmed). */
-static void *grow(void *array, size_t count, size_t *room, size_t element, struct pt_error *e)
-{
-	size_t more = *room ? 2 * *room : 16;
-	void *grown;
-
-	if (count < *room)
-		return array;
-	grown = realloc(array, more * element);
-	if (grown)
-		*room = more;
-	else
-		pt_fail_no_memory(e, NULL);
-	return grown;
-}
+/* ---- Gathering ---- */
 
 static char *copy_of(const char *s, uint32_t n, struct pt_error *e)
 {
@@ -57,21 +31,15 @@ static struct info_stream *stream_of(struct info *i, uint32_t number)
 static int add_stream(struct info *i, const struct ptc_chunk *c, struct pt_error *e)
 {
 	struct ptc_stream stream;
-	struct info_stream *s;
 
 	if (ptc_parse_stream(c, &stream, e))
 		return -1;
 	if (c->stream != i->stream_count + 1)
 		return pt_fail(e, PT_ERR_BAD_INPUT, c->offset, "stream %u is declared out of order",
 			       c->stream);
-	s = grow(i->streams, i->stream_count, &i->stream_room, sizeof *s, e);
-	if (!s)
+	if (pt_array_grow(&i->streams, i->stream_count, &i->stream_room, e))
 		return -1;
-	i->streams = s;
-	s += i->stream_count++;
-	memset(s, 0, sizeof *s);
-	s->number = c->stream;
-	s->stream = stream;
+	i->streams[i->stream_count++] = (struct info_stream){.number = c->stream, .stream = stream};
 	return 0;
 }
 
@@ -116,12 +84,10 @@ static int add_attr(struct info *i, const struct ptc_chunk *c, struct pt_error *
 
 	if (ptc_parse_attr(c, &attr, e))
 		return -1;
-	a = grow(i->attrs, i->attr_count, &i->attr_room, sizeof *a, e);
-	if (!a)
+	if (pt_array_grow(&i->attrs, i->attr_count, &i->attr_room, e))
 		return -1;
-	i->attrs = a;
 	memcpy(&pe, attr.attr, attr.attr_bytes < sizeof pe ? attr.attr_bytes : sizeof pe);
-	a += i->attr_count;
+	a = &i->attrs[i->attr_count];
 	*a = (struct info_attr){.name = copy_of(attr.name, attr.name_bytes, e),
 				.index = attr.index,
 				.attr_bytes = attr.attr_bytes,
@@ -156,44 +122,58 @@ static int add_sideband(struct info *i, const struct ptc_chunk *c, struct pt_err
 	return 0;
 }
 
-/* The entry of that image, a new one if there is none; NULL: no memory. */
-static struct info_image *image_of(struct info *i, enum ptc_image_kind kind, int32_t machine_pid, int32_t pid,
-				   const uint8_t *build_id, uint32_t build_id_bytes, const char *name,
-				   uint32_t name_bytes, struct pt_error *e)
-{
-	struct info_image *m;
-	char hex[41] = "";
+/* What an IMAGE and a SYMBOLS chunk name an image by. */
+struct image_key {
+	enum ptc_image_kind kind;
+	int32_t machine_pid, pid;
+	char build_id[41];
+	const char *name;
+	uint32_t name_bytes;
+};
 
-	for (uint32_t b = 0; b < build_id_bytes; b++)
-		snprintf(hex + (size_t)2 * b, 3, "%02x", build_id[b]);
-	/* From the last one on: pieces follow one another. */
+static void set_build_id(struct image_key *k, const uint8_t *build_id, uint32_t bytes)
+{
+	for (uint32_t b = 0; b < bytes; b++)
+		snprintf(k->build_id + (size_t)2 * b, 3, "%02x", build_id[b]);
+}
+
+/* The entry of that image. The last one added first: pieces follow one another. NULL: there is none. */
+static struct info_image *find_image(struct info *i, const struct image_key *k)
+{
 	for (size_t n = i->image_count; n-- > 0;) {
-		m = &i->images[n];
-		if (m->kind == kind && m->machine_pid == machine_pid && m->pid == pid &&
-		    strcmp(m->build_id, hex) == 0 && strlen(m->name) == name_bytes &&
-		    memcmp(m->name, name, name_bytes) == 0)
+		struct info_image *m = &i->images[n];
+
+		if (m->kind == k->kind && m->machine_pid == k->machine_pid && m->pid == k->pid &&
+		    strcmp(m->build_id, k->build_id) == 0 && strlen(m->name) == k->name_bytes &&
+		    memcmp(m->name, k->name, k->name_bytes) == 0)
 			return m;
 	}
+	return NULL;
+}
+
+/* The same, or a new entry; the last one, when the list is full. NULL: no memory. */
+static struct info_image *image_of(struct info *i, const struct image_key *k, struct pt_error *e)
+{
+	static const char further[] = "(further images)";
+	bool last = i->image_count == INFO_IMAGES - 1;
+	struct info_image *m = find_image(i, k);
+
+	if (m)
+		return m;
 	if (i->image_count == INFO_IMAGES)
 		return &i->images[i->image_count - 1];
-	if (i->image_count == INFO_IMAGES - 1) {
-		name = "(further images)";
-		name_bytes = (uint32_t)strlen(name);
-		hex[0] = 0;
-	}
-	m = grow(i->images, i->image_count, &i->image_room, sizeof *m, e);
-	if (!m)
+	if (pt_array_grow(&i->images, i->image_count, &i->image_room, e))
 		return NULL;
-	i->images = m;
-	m += i->image_count;
-	memset(m, 0, sizeof *m);
-	m->name = copy_of(name, name_bytes, e);
+	m = &i->images[i->image_count];
+	*m = (struct info_image){.name = last ? copy_of(further, sizeof further - 1, e)
+					      : copy_of(k->name, k->name_bytes, e),
+				 .kind = k->kind,
+				 .machine_pid = k->machine_pid,
+				 .pid = k->pid};
 	if (!m->name)
 		return NULL;
-	memcpy(m->build_id, hex, sizeof hex);
-	m->kind = kind;
-	m->machine_pid = machine_pid;
-	m->pid = pid;
+	if (!last)
+		memcpy(m->build_id, k->build_id, sizeof m->build_id);
 	i->image_count++;
 	return m;
 }
@@ -201,13 +181,19 @@ static struct info_image *image_of(struct info *i, enum ptc_image_kind kind, int
 static int add_image(struct info *i, const struct ptc_chunk *c, struct pt_error *e)
 {
 	struct ptc_image image;
+	struct image_key key;
 	struct info_image *m;
 	struct info_range *r;
 
 	if (ptc_parse_image(c, &image, e))
 		return -1;
-	m = image_of(i, image.kind, image.machine_pid, image.pid, image.build_id, image.build_id_bytes,
-		     image.name, image.name_bytes, e);
+	key = (struct image_key){.kind = image.kind,
+				 .machine_pid = image.machine_pid,
+				 .pid = image.pid,
+				 .name = image.name,
+				 .name_bytes = image.name_bytes};
+	set_build_id(&key, image.build_id, image.build_id_bytes);
+	m = image_of(i, &key, e);
 	if (!m)
 		return -1;
 	m->versions += !image.continues;
@@ -227,12 +213,18 @@ static int add_image(struct info *i, const struct ptc_chunk *c, struct pt_error 
 static int add_symbols(struct info *i, const struct ptc_chunk *c, struct pt_error *e)
 {
 	struct ptc_symbols s;
+	struct image_key key;
 	struct info_image *m;
 
 	if (ptc_parse_symbols(c, &s, e))
 		return -1;
-	m = image_of(i, s.absolute ? PTC_IMAGE_MEMORY : PTC_IMAGE_FILE, s.machine_pid, s.pid, s.build_id,
-		     s.build_id_bytes, s.name, s.name_bytes, e);
+	key = (struct image_key){.kind = s.absolute ? PTC_IMAGE_MEMORY : PTC_IMAGE_FILE,
+				 .machine_pid = s.machine_pid,
+				 .pid = s.pid,
+				 .name = s.name,
+				 .name_bytes = s.name_bytes};
+	set_build_id(&key, s.build_id, s.build_id_bytes);
+	m = image_of(i, &key, e);
 	if (!m)
 		return -1;
 	m->symbols += s.count;
@@ -307,54 +299,87 @@ static void deinit(struct info *i)
 	free(i->streams);
 }
 
+/* ---- The subcommand ---- */
+
+struct arguments {
+	const char *container;
+	bool json;
+};
+
+static const struct pt_option options[] = {
+    {.name = "json", .help = "print one JSON object", PT_OPTION_FLAG(struct arguments, json)}, PT_OPTION_END};
+
+static void usage(void)
+{
+	fputs("usage: pt-capture info [--json] [CONTAINER|-]\n"
+	      "Prints what is inside a container (standard input without a name): META, streams, sideband,\n"
+	      "images, symbols, sizes, and whether it is complete or where and why it ends.\n"
+	      "\n",
+	      stdout);
+	pt_options_print(options, stdout);
+	fputs("  -h, --help                this text\n"
+	      "\n"
+	      "Exit status: 0 complete; 1 not a container, or unreadable; 2 wrong usage; 3 cut or damaged "
+	      "(what\n"
+	      "is before that place is printed).\n",
+	      stdout);
+}
+
+/* 0; 1: --help was asked for; -1. */
+static int parse(struct arguments *a, int argc, char **argv, struct pt_error *e)
+{
+	static const struct pt_command_line line = {"pt-capture info", options, true};
+	int operand, ret = pt_options_parse(&line, argc, argv, a, &operand, e);
+
+	if (ret)
+		return ret;
+	if (operand < argc)
+		a->container = argv[operand++];
+	if (operand < argc)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "info takes one container, '%s' is too much",
+			       argv[operand]);
+	if (strcmp(a->container, "-") == 0 && isatty(STDIN_FILENO))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "info needs a container: a file's name, or a pipe on standard input");
+	return 0;
+}
+
+/* 0, or -1 as gather(). */
+static int gather_file(struct info *i, struct pt_error *e)
+{
+	int fd = STDIN_FILENO, ret;
+
+	if (strcmp(i->file, "-") != 0)
+		fd = open(i->file, O_RDONLY | O_CLOEXEC);
+	ret = fd < 0 ? pt_fail_errno(e, "cannot open") : gather(i, fd, e);
+	if (ret)
+		pt_error_in(e, i->file);
+	if (fd > STDIN_FILENO)
+		close(fd);
+	return ret;
+}
+
 int cmd_info(int argc, char **argv)
 {
-	static const struct option options[] = {
-	    {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-	struct info info = {.file = "-"};
 	struct pt_error e = {.offset = PT_NO_OFFSET};
-	bool json = false;
-	int fd = STDIN_FILENO, c, status;
+	struct arguments a = {.container = "-"};
+	int status, ret = parse(&a, argc, argv, &e);
+	struct info info = {0};
 
-	while ((c = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
-		switch (c) {
-		case 'j': json = true; break;
-		case 'h': fputs(usage, stdout); return fflush(stdout) ? 1 : 0;
-		default: fputs("pt-capture: see `pt-capture info --help`\n", stderr); return 2;
-		}
-	}
-	if (optind < argc)
-		info.file = argv[optind++];
-	if (optind < argc) {
-		fprintf(stderr, "pt-capture: info takes one container, '%s' is too much\n", argv[optind]);
-		return 2;
-	}
-	if (strcmp(info.file, "-") != 0) {
-		fd = open(info.file, O_RDONLY | O_CLOEXEC);
-	} else if (isatty(fd)) {
-		fputs("pt-capture: info needs a container: a file's name, or a pipe on standard input\n",
-		      stderr);
-		return 2;
-	}
-	if (fd < 0 || gather(&info, fd, &e)) {
-		if (fd < 0)
-			pt_fail_errno(&e, "cannot open");
-		fprintf(stderr, "pt-capture: %s: %s\n", info.file, e.message);
-		status = 1;
+	if (ret > 0)
+		usage();
+	if (ret)
+		return ret > 0 ? 0 : command_failed(&e);
+	info.file = a.container;
+	if (gather_file(&info, &e)) {
+		status = command_failed(&e);
 	} else {
-		if (json)
+		if (a.json)
 			info_print_json(&info);
 		else
 			info_print_text(&info);
 		status = info.complete ? 0 : 3;
-		if (fflush(stdout) || ferror(stdout)) {
-			if (errno != EPIPE)
-				perror("pt-capture: cannot write");
-			status = 1;
-		}
 	}
-	if (fd > STDIN_FILENO)
-		close(fd);
 	deinit(&info);
 	return status;
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "capture/container/copy.h"
+#include "schema/array.h"
 
 #define LAST_SYMBOL_BYTES 4096u
 
@@ -18,91 +19,98 @@ struct range { /* half-open */
 	uint64_t start, end;
 };
 
-struct image { /* what of one image is used, and what of it was seen so far */
-	bool memory;
+/* How a file's symbols' values relate to its offsets. */
+struct piece {
+	uint64_t vaddr, offset, size;
+};
+
+/* What names an image. */
+struct image_key {
+	bool memory; /* then all memory images of the machine and pid, whatever their names */
 	int32_t machine_pid, pid;
 	char build_id[41];
-	char *name; /* NULL: of all memory images of the machine and pid */
+	const char *name;
+	size_t name_bytes;
+};
+
+struct image { /* what of one image is used, and what of it was seen so far */
+	struct image_key key;
+	char *name; /* the key's */
 	struct range *used;
-	size_t used_count;
-	struct piece { /* how its symbols' values relate to its offsets */
-		uint64_t vaddr, offset, size;
-	} * pieces;
-	size_t piece_count;
+	size_t used_count, used_room;
+	struct piece *pieces;
+	size_t piece_count, piece_room;
 	bool begun; /* in what is written */
 };
 
 struct trim_code {
 	struct image *images;
-	size_t image_count;
+	size_t image_count, image_room;
 };
 
-/* One more element at *array, of `size` bytes each; NULL: no memory. */
-static void *grow(void *array, size_t count, size_t size)
+static bool is_same(const struct image_key *a, const struct image_key *b)
 {
-	void **p = array, *grown = *p;
-
-	if (count % 64 == 0) {
-		grown = realloc(*p, (count + 64) * size);
-		if (!grown)
-			return NULL;
-		*p = grown;
-	}
-	memset((char *)grown + count * size, 0, size);
-	return (char *)grown + count * size;
+	if (a->memory != b->memory || a->machine_pid != b->machine_pid)
+		return false;
+	return a->memory ? a->pid == b->pid
+			 : !strcmp(a->build_id, b->build_id) && a->name_bytes == b->name_bytes &&
+			       !memcmp(a->name, b->name, a->name_bytes);
 }
 
-static struct image *find(struct trim_code *t, bool memory, int32_t machine_pid, int32_t pid,
-			  const char *build_id, const char *name, size_t name_bytes)
+/* NULL: nothing of it is used. */
+static struct image *find(struct trim_code *t, const struct image_key *key)
 {
-	for (size_t i = 0; i < t->image_count; i++) {
-		struct image *m = &t->images[i];
-
-		if (m->memory != memory || m->machine_pid != machine_pid)
-			continue;
-		if (memory ? m->pid == pid
-			   : !strcmp(m->build_id, build_id) && strlen(m->name) == name_bytes &&
-				 !memcmp(m->name, name, name_bytes))
-			return m;
-	}
+	for (size_t i = 0; i < t->image_count; i++)
+		if (is_same(&t->images[i].key, key))
+			return &t->images[i];
 	return NULL;
 }
 
-/* ---- The list --------------------------------------------------------------------------------------- */
+/* An image of which nothing is used yet. NULL: no memory. */
+static struct image *add(struct trim_code *t, const struct image_key *key)
+{
+	struct image *m;
+
+	if (pt_array_grow(&t->images, t->image_count, &t->image_room, NULL))
+		return NULL;
+	m = &t->images[t->image_count];
+	*m = (struct image){.key = *key, .name = strndup(key->name, key->name_bytes)};
+	m->key.name = m->name;
+	if (!m->name)
+		return NULL;
+	t->image_count++;
+	return m;
+}
+
+/* ---- The list ---- */
 
 static int take_line(struct trim_code *t, char *line, struct pt_error *e)
 {
-	char kind[8], build_id[41];
-	int machine, pid, name = 0;
+	struct image_key key = {0};
 	uint64_t start, bytes;
 	struct image *m;
-	struct range *r;
+	char kind[8];
+	int name = 0;
 
 	line[strcspn(line, "\n")] = 0;
-	if (sscanf(line, "%7s %d %d %40s %" SCNx64 " %" SCNu64 " %n", kind, &machine, &pid, build_id, &start,
-		   &bytes, &name) != 6 ||
+	if (sscanf(line, "%7s %" SCNd32 " %" SCNd32 " %40s %" SCNx64 " %" SCNu64 " %n", kind,
+		   &key.machine_pid, &key.pid, key.build_id, &start, &bytes, &name) != 6 ||
 	    !name || (strcmp(kind, "file") && strcmp(kind, "memory")))
 		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
 			       "pt-decode --used-code: '%.80s' is none of its lines", line);
-	if (!strcmp(build_id, "-"))
-		build_id[0] = 0;
-	m = find(t, kind[0] == 'm', machine, pid, build_id, line + name, strlen(line + name));
-	if (!m) {
-		m = grow(&t->images, t->image_count, sizeof *t->images);
-		if (!m)
-			return pt_fail_no_memory(e, NULL);
-		t->image_count++;
-		*m = (struct image){.memory = kind[0] == 'm', .machine_pid = machine, .pid = pid};
-		memcpy(m->build_id, build_id, sizeof build_id);
-		m->name = strdup(line + name);
-		if (!m->name)
-			return pt_fail_no_memory(e, NULL);
-	}
-	r = grow(&m->used, m->used_count, sizeof *m->used);
-	if (!r)
+	if (!strcmp(key.build_id, "-"))
+		key.build_id[0] = 0;
+	key.memory = kind[0] == 'm';
+	key.name = line + name;
+	key.name_bytes = strlen(key.name);
+	m = find(t, &key);
+	if (!m)
+		m = add(t, &key);
+	if (!m)
 		return pt_fail_no_memory(e, NULL);
-	m->used_count++;
-	*r = (struct range){start, start + bytes};
+	if (pt_array_grow(&m->used, m->used_count, &m->used_room, e))
+		return -1;
+	m->used[m->used_count++] = (struct range){start, start + bytes};
 	return 0;
 }
 
@@ -130,7 +138,10 @@ static void tidy(struct image *m)
 	m->used_count = n;
 }
 
-/* In the child: pt-decode, the one beside this program first. */
+/*
+ * In the child: pt-decode, the one beside this program first. Guests' code may be their process's own, as who
+ * decodes what is trimmed may say.
+ */
 static void run_decoder(int fd, int out)
 {
 	char path[4096];
@@ -143,47 +154,41 @@ static void run_decoder(int fd, int out)
 		path[n] = 0;
 		slash = strrchr(path, '/');
 		memcpy(slash + 1, "pt-decode", sizeof "pt-decode");
-		execl(path, "pt-decode", "-q", "--used-code", "-", (char *)NULL);
+		execl(path, "pt-decode", "-q", "--guest-code", "--used-code", "-", (char *)NULL);
 	}
-	execlp("pt-decode", "pt-decode", "-q", "--used-code", "-", (char *)NULL);
+	execlp("pt-decode", "pt-decode", "-q", "--guest-code", "--used-code", "-", (char *)NULL);
 	_exit(127);
 }
 
-static int list(struct trim_code *t, int fd, struct pt_error *e)
+/* Starts pt-decode on the container in fd. What it prints is to be read from the file. NULL: *e says why. */
+static FILE *start_decoder(int fd, pid_t *ret_pid, struct pt_error *e)
 {
-	int ends[2], status, r = 0;
-	char *line = NULL;
-	size_t room = 0;
-	pid_t pid;
+	int ends[2];
 	FILE *f;
 
-	if (lseek(fd, 0, SEEK_SET) < 0)
-		return pt_fail_errno(e, "cannot read the container twice");
-	if (pipe(ends) < 0)
-		return pt_fail_errno(e, "cannot make a pipe");
-	pid = fork();
-	if (pid == 0) {
+	if (pipe(ends) < 0) {
+		pt_fail_errno(e, "cannot make a pipe");
+		return NULL;
+	}
+	*ret_pid = fork();
+	if (*ret_pid == 0) {
 		close(ends[0]);
 		run_decoder(fd, ends[1]);
 	}
 	close(ends[1]);
 	f = fdopen(ends[0], "r");
-	if (pid < 0 || !f) {
-		pt_fail_errno(e, "cannot start pt-decode");
-		if (f)
-			fclose(f);
-		else
-			close(ends[0]);
-		return -1;
-	}
-	while (r == 0 && getline(&line, &room, f) > 0)
-		r = take_line(t, line, e);
-	free(line);
-	fclose(f);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	if (r < 0)
-		return -1;
+	if (*ret_pid >= 0 && f)
+		return f;
+	pt_fail_errno(e, "cannot start pt-decode");
+	if (f)
+		fclose(f);
+	else
+		close(ends[0]);
+	return NULL;
+}
+
+static int check_status(int status, struct pt_error *e)
+{
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
 			       "--used-code needs pt-decode, which is neither beside pt-capture nor in PATH");
@@ -191,6 +196,30 @@ static int list(struct trim_code *t, int fd, struct pt_error *e)
 	if (!WIFEXITED(status) || (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != 3))
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "pt-decode --used-code failed (status %d)",
 			       status);
+	return 0;
+}
+
+static int list(struct trim_code *t, int fd, struct pt_error *e)
+{
+	int status, ret = 0;
+	char *line = NULL;
+	size_t room = 0;
+	pid_t pid;
+	FILE *f;
+
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return pt_fail_errno(e, "cannot read the container twice");
+	f = start_decoder(fd, &pid, e);
+	if (!f)
+		return -1;
+	while (ret == 0 && getline(&line, &room, f) > 0)
+		ret = take_line(t, line, e);
+	free(line);
+	fclose(f);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (ret || check_status(status, e))
+		return -1;
 	for (size_t i = 0; i < t->image_count; i++)
 		tidy(&t->images[i]);
 	return 0;
@@ -224,40 +253,39 @@ void trim_code_destroy(struct trim_code *t)
 	free(t);
 }
 
-/* ---- Images and symbols ------------------------------------------------------------------------------ */
+/* ---- Images and symbols ---- */
 
-static struct image *image_of(struct trim_code *t, bool memory, int32_t machine_pid, int32_t pid,
-			      const uint8_t *id, uint32_t id_bytes, const char *name, uint32_t name_bytes)
+static void set_build_id(struct image_key *key, const uint8_t *id, uint32_t bytes)
 {
-	char build_id[41] = "";
-
-	for (uint32_t i = 0; i < id_bytes && i < 20; i++)
-		snprintf(build_id + 2 * i, 3, "%02x", id[i]);
-	return find(t, memory, machine_pid, pid, build_id, name, name_bytes);
+	for (uint32_t i = 0; i < bytes && i < 20; i++)
+		snprintf(key->build_id + (size_t)2 * i, 3, "%02x", id[i]);
 }
 
 static int copy_image(struct trim_code *t, struct ptc_writer *w, const struct ptc_chunk *c,
 		      struct pt_error *e)
 {
+	struct image_key key;
 	struct ptc_image in;
 	struct image *m;
-	struct piece *p;
 	uint64_t at;
 
 	if (ptc_parse_image(c, &in, e) < 0)
 		return -1;
-	m = image_of(t, in.kind == PTC_IMAGE_MEMORY, in.machine_pid, in.pid, in.build_id, in.build_id_bytes,
-		     in.name, in.name_bytes);
+	key = (struct image_key){.memory = in.kind == PTC_IMAGE_MEMORY,
+				 .machine_pid = in.machine_pid,
+				 .pid = in.pid,
+				 .name = in.name,
+				 .name_bytes = in.name_bytes};
+	set_build_id(&key, in.build_id, in.build_id_bytes);
+	m = find(t, &key);
 	if (!m)
 		return 0;
-	at = m->memory ? in.vaddr : in.offset;
+	at = key.memory ? in.vaddr : in.offset;
 	if (!in.continues)
 		m->begun = false;
-	p = grow(&m->pieces, m->piece_count, sizeof *m->pieces);
-	if (!p)
-		return pt_fail_no_memory(e, NULL);
-	m->piece_count++;
-	*p = (struct piece){in.vaddr, at, in.size};
+	if (pt_array_grow(&m->pieces, m->piece_count, &m->piece_room, e))
+		return -1;
+	m->pieces[m->piece_count++] = (struct piece){in.vaddr, at, in.size};
 	for (size_t i = 0; i < m->used_count; i++) {
 		uint64_t from = m->used[i].start > at ? m->used[i].start : at;
 		uint64_t to = m->used[i].end < at + in.size ? m->used[i].end : at + in.size;
@@ -269,8 +297,8 @@ static int copy_image(struct trim_code *t, struct ptc_writer *w, const struct pt
 		out.vaddr += from - at;
 		out.bytes += from - at;
 		out.size = to - from;
-		out.continues = m->memory ? in.continues : m->begun;
-		if (m->memory)
+		out.continues = key.memory ? in.continues : m->begun;
+		if (key.memory)
 			out.offset = in.offset;
 		if (ptc_put_image(w, &out, e) < 0)
 			return -1;
@@ -299,7 +327,7 @@ static bool symbol_used(const struct trim_code *t, const struct image *m, const 
 		for (size_t i = 0; i < t->image_count; i++) {
 			const struct image *k = &t->images[i];
 
-			if (k->memory && k->machine_pid == s->machine_pid && k->pid == s->pid &&
+			if (k->key.memory && k->key.machine_pid == s->machine_pid && k->key.pid == s->pid &&
 			    used_between(k, symbol->value, end))
 				return true;
 		}
@@ -335,7 +363,11 @@ static int copy_symbols(struct trim_code *t, struct ptc_writer *w, const struct 
 	if (ptc_parse_symbols(c, &s, e) < 0)
 		return -1;
 	if (!s.absolute) {
-		m = image_of(t, false, s.machine_pid, 0, s.build_id, s.build_id_bytes, s.name, s.name_bytes);
+		struct image_key key = {
+		    .machine_pid = s.machine_pid, .name = s.name, .name_bytes = s.name_bytes};
+
+		set_build_id(&key, s.build_id, s.build_id_bytes);
+		m = find(t, &key);
 		if (!m)
 			return 0;
 	}

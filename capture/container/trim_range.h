@@ -20,8 +20,9 @@ struct trim_clock trim_clock_of(const struct ptc_meta *meta);
 uint64_t trim_clock_ns(const struct trim_clock *c, uint64_t tsc);
 
 /*
- * "A..B", either may be missing: seconds of the perf clock ("12.345678901"), "+" and seconds since the first AUX data's PSB, or "tsc:"
- * and a TSC (also with +). first_tsc: of that PSB. 0, or -1: PT_ERR_USAGE.
+ * "A..B", either may be missing: seconds of the perf clock ("12.345678901"), "+" and seconds since
+ * the first AUX data's PSB, or "tsc:" and a TSC (also with +). first_tsc: of that PSB. 0, or -1:
+ * PT_ERR_USAGE.
  */
 int trim_range_parse(const char *text, const struct ptc_meta *meta, uint64_t first_tsc,
 		     struct trim_range *ret, struct pt_error *e);

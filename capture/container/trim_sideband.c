@@ -150,7 +150,7 @@ static bool is_switch(const struct record *r)
 	return r->h.type == PERF_RECORD_SWITCH || r->h.type == PERF_RECORD_SWITCH_CPU_WIDE;
 }
 
-/* Whose switch it is: of a CPU when the record names both threads, else of a thread. */
+/* What is switched: a CPU when the record names both threads, else a thread. */
 static struct trim_switch key_of(const struct record *r)
 {
 	bool wide = r->h.type == PERF_RECORD_SWITCH_CPU_WIDE;

@@ -1,6 +1,7 @@
 /*
- * trim_sideband.h - which sideband records a time range needs: those in it, and those before it that still have an effect. That is all
- * but samples, losses, and switches that are not the last of their CPU or thread. Guests' records have another clock and are kept.
+ * trim_sideband.h - which sideband records a time range needs: those in it, and those before it that
+ * still have an effect. That is all but samples, losses, and switches that are not the last of their
+ * CPU or thread. Guests' records have another clock and are kept.
  */
 #ifndef CAPTURE_CONTAINER_TRIM_SIDEBAND_H
 #define CAPTURE_CONTAINER_TRIM_SIDEBAND_H
@@ -45,7 +46,8 @@ void trim_sideband_deinit(struct trim_sideband *s);
 int trim_sideband_attr(struct trim_sideband *s, const struct ptc_chunk *c, struct pt_error *e);
 /* Sets the range [from_ns, to_ns], when all attrs were taken. */
 void trim_sideband_range(struct trim_sideband *s, uint64_t from_ns, uint64_t to_ns);
-/* Takes the switches of a PTC_SIDEBAND chunk; all chunks are to be taken before the first is copied. 0, or -1, as above. */
+/* Takes the switches of a PTC_SIDEBAND chunk; all chunks are to be taken before the first is copied.
+ * 0, or -1, as above. */
 int trim_sideband_take(struct trim_sideband *s, const struct ptc_chunk *c, struct pt_error *e);
 /* Writes the records of a PTC_SIDEBAND chunk that are needed. 0, or -1: the writer's errors, and as above. */
 int trim_sideband_copy(const struct trim_sideband *s, struct ptc_writer *w, const struct ptc_chunk *c,

@@ -1,9 +1,9 @@
 /*
  * trim_streams.h - where a container's streams are cut for a time range.
  *
- * A stream is cut where a decoder can begin: at a PSB. The range's beginning is the last PSB but one that is not after it (so that the
- * clock has been corrected once when the range begins), its end the first PSB that is not before it. A PSB inside a guest has the
- * guest's TSC and is no place to cut.
+ * A stream is cut where a decoder can begin: at a PSB. The range's beginning is the last PSB but one
+ * that is not after it (so that the clock has been corrected once when the range begins), its end the
+ * first PSB that is not before it. A PSB inside a guest has the guest's TSC and is no place to cut.
  */
 #ifndef CAPTURE_CONTAINER_TRIM_STREAMS_H
 #define CAPTURE_CONTAINER_TRIM_STREAMS_H
@@ -34,8 +34,8 @@ struct trim_streams {
 void trim_streams_deinit(struct trim_streams *s);
 
 /*
- * Takes a chunk; PTC_STREAM and PTC_AUX count. first_only: only each stream's first PSB is wanted. 0, or -1: PT_ERR_BAD_INPUT,
- * PT_ERR_NO_MEMORY.
+ * Takes a chunk; PTC_STREAM and PTC_AUX count. first_only: only each stream's first PSB is wanted. 0,
+ * or -1: PT_ERR_BAD_INPUT, PT_ERR_NO_MEMORY.
  */
 int trim_streams_take(struct trim_streams *s, const struct ptc_chunk *c, const struct trim_range *range,
 		      bool first_only, struct pt_error *e);
@@ -43,11 +43,13 @@ int trim_streams_take(struct trim_streams *s, const struct ptc_chunk *c, const s
 /* The TSC of the first PSB; 0: none has one. */
 uint64_t trim_streams_first_tsc(const struct trim_streams *s);
 
-/* Sets the cuts, when all chunks were taken. *ret: the first TSC in them and the last; UINT64_MAX: up to the end. False: nothing is
- * left. */
+/* Sets the cuts, when all chunks were taken. *ret: the first TSC in them and the last; UINT64_MAX: up
+ * to the end. False: nothing is left. */
 bool trim_streams_cut(struct trim_streams *s, struct trim_range *ret);
 
-/* Writes what of a PTC_AUX chunk is within its stream's cut. 0, or -1: the writer's errors, PT_ERR_BAD_INPUT. */
+/*
+ * Writes what of a PTC_AUX chunk is within its stream's cut. 0, or -1: the writer's errors, PT_ERR_BAD_INPUT.
+ */
 int trim_streams_copy(const struct trim_streams *s, struct ptc_writer *w, const struct ptc_chunk *c,
 		      struct pt_error *e);
 

@@ -123,7 +123,7 @@ static int add_chunk(struct aux_plan *p, const struct perf_record *r, struct pt_
 	return 0;
 }
 
-/* Joins the record with the one before it. False: there is none that it goes on from. */
+/* Joins the record with the one before it. False: it continues none. */
 static bool joined(struct buffer *b, const struct traced *now)
 {
 	struct traced *last = b->traced_count ? &b->traced[b->traced_count - 1] : NULL;
@@ -208,7 +208,7 @@ static int32_t process_of(const struct aux_found *found, int32_t tid)
 
 /*
  * The time of the PSB that a buffer's data begins with, so that its first piece need not be taken for as old
- * as the recording. 0: it does not begin so, or in a guest, whose TSC is another.
+ * as the recording. 0: it does not begin so, or in a guest, which has another TSC.
  */
 static uint64_t begin_ns(const struct perf_file *f, const struct chunk *c)
 {
@@ -275,7 +275,7 @@ static int plan_snapshots(struct aux_plan *p, const struct perf_file *f, const s
 	return 0;
 }
 
-/* A buffer whose offsets count on: its chunks are cut where AUX records end. */
+/* A buffer with offsets that count on: its chunks are cut where AUX records end. */
 struct sequence {
 	struct aux_plan *plan;
 	const struct perf_file_clock *clock;

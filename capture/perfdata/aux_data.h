@@ -51,7 +51,7 @@ int aux_plan_init(struct aux_plan *p, struct pt_error *e);
 /* Takes a PERF_RECORD_AUX or an AUXTRACE record. -1: PT_ERR_BAD_INPUT, too. */
 int aux_plan_add(struct aux_plan *p, const struct perf_description *d, const struct perf_record *r,
 		 struct pt_error *e);
-/* Thread tid is of process pid: for buffers of threads whose AUX records have no pid. */
+/* Thread tid is of process pid: for buffers of threads with AUX records that have no pid. */
 int aux_plan_thread(struct aux_plan *p, int32_t pid, int32_t tid, struct pt_error *e);
 /* Makes pieces and streams. */
 int aux_plan_finish(struct aux_plan *p, const struct perf_file *f, struct pt_error *e);

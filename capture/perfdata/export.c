@@ -130,7 +130,7 @@ static int warn_of_file(const struct ptc_image *image, struct pt_error *e)
 	return 0;
 }
 
-/* The kernel's code goes into kcore; of a file, perf needs the build id. */
+/* The kernel's code is written to kcore; of a file, perf needs the build id. */
 static int take_image(struct export *x, const struct ptc_chunk *c, struct pt_error *e)
 {
 	struct export_machine *m;

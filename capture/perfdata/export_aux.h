@@ -1,5 +1,5 @@
 /*
- * export_aux.h - a container's AUX data on its way into a perf.data: perf wants each piece to end between two
+ * export_aux.h - a container's AUX data, cut for a perf.data: perf wants each piece to end between two
  * packets, and the time of its PERF_RECORD_AUX to be when it was traced, at the latest.
  */
 #ifndef CAPTURE_PERFDATA_EXPORT_AUX_H

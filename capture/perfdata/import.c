@@ -154,7 +154,7 @@ static const struct pt_option options[] = {
 	     ".ko.xz, .ko.zst, .ko.gz), where there is no kcore. Else these are looked for in /lib/modules "
 	     "below --symfs, and in the build-id cache. They need --kallsyms",
      TEXT(request.host.modules)},
-    PT_OPTION_HEADING("\nGuests, whose processes' pid on the host is PID:"),
+    PT_OPTION_HEADING("\nGuests; PID is their process on the host:"),
     {.name = "guest",
      .argument = "FILE,PID[,OFFSET]",
      .help =

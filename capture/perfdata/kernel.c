@@ -1,6 +1,7 @@
 /* kernel.c - see kernel.h. */
 #include "capture/perfdata/kernel.h"
 #include "capture/code/kernel_files.h"
+#include "capture/code/kernel_symbols.h"
 #include "capture/code/kernel_module.h"
 #include "capture/code/text_line.h"
 #include "capture/perfdata/path.h"
@@ -17,7 +18,7 @@
 #define MAPS_MAX	4096
 #define KERNEL_NAME_MAX 256
 #define KERNEL_HALF	((uint64_t)1 << 63)
-#define TEXT_MAX	((uint64_t)64 << 20) /* of a kernel whose length is not known */
+#define TEXT_MAX	((uint64_t)64 << 20) /* of a kernel of unknown length */
 
 void perf_kernel_deinit(struct perf_kernel *k)
 {
@@ -381,7 +382,7 @@ static void note_missing(const struct put *p)
 	}
 }
 
-static int put_all(struct put *p, struct pt_error *e)
+static int put_all(struct put *p, const struct import_kernel_files *asked, struct pt_error *e)
 {
 	struct pt_error why = {.offset = PT_NO_OFFSET};
 	int ret = 0;
@@ -397,7 +398,8 @@ static int put_all(struct put *p, struct pt_error *e)
 	if (ret || put_modules(p, e) ||
 	    (p->symbols && kernel_symbols_put(p->symbols, p->to.w, p->kernel->machine_pid, e)))
 		return -1;
-	note_missing(p);
+	if (!asked->code_given)
+		note_missing(p);
 	return 0;
 }
 
@@ -410,7 +412,7 @@ int perf_kernel_put(struct perf_kernel *k, const struct import_kernel_files *ask
 	if (ret == 0)
 		ret = find_files(k, asked, &p.paths, e);
 	if (ret == 0)
-		ret = put_all(&p, e);
+		ret = put_all(&p, asked, e);
 	kernel_ranges_deinit(&p.to.written);
 	kernel_symbols_destroy(p.symbols);
 	paths_deinit(&p.paths);

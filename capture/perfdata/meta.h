@@ -31,7 +31,7 @@ int perf_meta_put_guest(struct ptc_writer *w, int32_t machine_pid, const struct 
 			struct pt_error *e);
 
 /*
- * Of guests whose records perf inject has put into the file: their times are the host's, and so is the
+ * Of guests of which perf inject has put the records into the file: their times are the host's, and so is the
  * trace's TSC.
  */
 int perf_meta_put_injected(struct ptc_writer *w, const struct perf_description *d, struct pt_error *e);

@@ -99,7 +99,7 @@ struct ordered_record *perf_order_take(struct perf_order *o)
 	return top;
 }
 
-/* Of several files, each of them in order, the one whose last record is the oldest is read next. */
+/* Of several files, each of them in order, the one with the oldest last record is read next. */
 static void turn_to_oldest(struct perf_order *o)
 {
 	uint32_t oldest = 0;

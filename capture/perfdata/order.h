@@ -4,7 +4,7 @@
  * perf writes the rings of all CPUs one after the other, again and again. A FINISHED_ROUND record says that a
  * round is over, and nothing after it is older than the youngest record of the round before it (perf's own
  * rule). So two rounds are held. Where there are no rounds, at most ORDER_BYTES_MAX are. Several files (`perf
- * record --threads`) are each in order, or nearly: the file whose last record is the oldest is read next, and
+ * record --threads`) are each in order, or nearly: the file with the oldest last record is read next, and
  * as much is held.
  */
 #ifndef CAPTURE_PERFDATA_ORDER_H

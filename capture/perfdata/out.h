@@ -13,7 +13,7 @@
 /* Zeroed: not open. */
 struct perf_out {
 	FILE *file;
-	uint64_t offset; /* where the next byte goes */
+	uint64_t offset; /* where the next byte is written */
 };
 
 /* fd remains the caller's, and must be seekable. 0, or -1 (PT_ERR_IO), as all here. */
@@ -21,7 +21,7 @@ int perf_out_open(struct perf_out *o, int fd, struct pt_error *e);
 int perf_out_bytes(struct perf_out *o, const void *bytes, size_t n, struct pt_error *e);
 int perf_out_u32(struct perf_out *o, uint32_t v, struct pt_error *e);
 int perf_out_u64(struct perf_out *o, uint64_t v, struct pt_error *e);
-/* The next byte goes to offset. */
+/* The next byte is written at offset. */
 int perf_out_seek(struct perf_out *o, uint64_t offset, struct pt_error *e);
 /* Nothing is left in buffers. */
 int perf_out_flush(struct perf_out *o, struct pt_error *e);

@@ -21,7 +21,8 @@ static void make_name(const struct perf_description *d, const struct perf_event_
 		snprintf(name, 64, "type %u config 0x%llx", attr->type, (unsigned long long)attr->config);
 }
 
-/* The first event of the machine whose records have the same trailers as event i's: i itself, if no other. */
+/* The first event of the machine of which the records have the same trailers as event i's: i itself,
+ * if no other. */
 static size_t first_of_shape(const struct perf_description *d, size_t i)
 {
 	const struct perf_file_event *all = d->events;

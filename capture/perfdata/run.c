@@ -254,7 +254,7 @@ static bool is_known_machine(const struct perf_description *d, size_t i)
 	return false;
 }
 
-/* The kernels of the host, and of guests whose records perf inject has put into the file. */
+/* The kernels of the host, and of guests of which perf inject has put the records into the file. */
 static int put_kernels(struct run *r, struct pt_error *e)
 {
 	const struct perf_description *d = &r->file.description;

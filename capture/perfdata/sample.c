@@ -36,7 +36,7 @@ static const uint8_t *take_last(const uint8_t *begin, const uint8_t **end, uint6
 	return *end;
 }
 
-/* From its end on: what is in front of it has another length in each type of record. */
+/* From its end on: what comes before it has another length in each type of record. */
 static void read_trailer(const struct perf_description *d, const struct perf_record *r, struct perf_stamp *s)
 {
 	const uint8_t *begin = r->bytes + sizeof(struct perf_event_header), *end = r->bytes + r->size;

@@ -43,8 +43,8 @@ struct perf_data_aux {
 
 /*
  * Begins a perf.data in fd, which remains the caller's and must be seekable. machine_pid: 0 the host; else a
- * guest, which has no AUX data. meta is to live as long; what it says when the first record is written goes
- * into the records before all others.
+ * guest, which has no AUX data. meta is to live as long; what it says when the first record is written is
+ * written to the records before all others.
  */
 int perf_data_begin(struct perf_data *p, int fd, int32_t machine_pid, const struct ptc_meta *meta,
 		    struct pt_error *e);
@@ -55,7 +55,7 @@ void perf_data_set_pt_event(struct perf_data *p, uint32_t event);
 /* Writes a record as it is. */
 int perf_data_record(struct perf_data *p, const void *record, size_t bytes, struct pt_error *e);
 /*
- * Writes a PERF_RECORD_MMAP of the kernel's code [start, end), whose symbol _text is at `text`: without one,
+ * Writes a PERF_RECORD_MMAP of the kernel's code [start, end), with its symbol _text at `text`: without one,
  * perf looks for no kernel.
  */
 int perf_data_kernel(struct perf_data *p, uint64_t start, uint64_t end, uint64_t text, struct pt_error *e);

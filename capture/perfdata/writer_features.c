@@ -49,7 +49,7 @@ static bool begins_system(const struct perf_contents *c, size_t i)
 	return true;
 }
 
-/* All formats of the system whose first is format i. */
+/* All formats of the system of which format i is the first. */
 static int put_system(struct perf_out *o, const struct perf_contents *c, size_t i, struct pt_error *e)
 {
 	uint32_t count = 0;

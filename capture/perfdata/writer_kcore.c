@@ -1,6 +1,6 @@
 /* writer_kcore.c - see writer_kcore.h. */
 #include "capture/perfdata/writer_kcore.h"
-#include "capture/code/kernel_files.h"
+#include "capture/code/kernel_symbols.h"
 #include "capture/perfdata/path.h"
 #include "capture/perfdata/record.h"
 #include "schema/array.h"

@@ -82,7 +82,7 @@ static int open_one(struct reader *r, const struct raw_aux *aux, const struct pe
 			: pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s: the AUX data is empty", aux->path);
 }
 
-/* The reader whose piece is the oldest; count: all are at their end. */
+/* The reader with the oldest piece; count: all are at their end. */
 static size_t oldest_of(const struct reader *readers, size_t count)
 {
 	size_t oldest = count;

@@ -39,7 +39,7 @@ void raw_records_destroy(struct raw_records *s);
 struct perf_file_clock raw_records_clock(const struct raw_records *s);
 
 /*
- * The thread of the first ITRACE_START record, for a buffer whose thread is not said. False: there is none.
+ * The thread of the first ITRACE_START record, for a buffer without a thread. False: there is none.
  */
 bool raw_records_thread(const struct raw_records *s, int32_t *ret_pid, int32_t *ret_tid);
 

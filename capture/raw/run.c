@@ -11,7 +11,8 @@
 #include <linux/perf_event.h>
 
 /*
- * Whose buffers they are: what is said after a --raw, what is said of all, what the sideband says, thread 1.
+ * The threads of the buffers: what is said after a --raw, what is said of all, what the sideband
+ * says, thread 1.
  */
 static void set_threads(struct raw_request *r, const struct raw_records *side)
 {
@@ -35,11 +36,11 @@ static int check_threads(const struct raw_request *r, struct pt_error *e)
 
 			if (a->cpu != b->cpu || (b->cpu < 0 && a->tid != b->tid))
 				continue;
-			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-				       "%s and %s are both of %s %d: say whose they are, by --on-cpu or "
-				       "--tid after each",
-				       a->path, b->path, b->cpu >= 0 ? "CPU" : "thread",
-				       b->cpu >= 0 ? b->cpu : b->tid);
+			return pt_fail(
+			    e, PT_ERR_USAGE, PT_NO_OFFSET,
+			    "%s and %s are both of %s %d: say which CPU or thread each is of, by --on-cpu or "
+			    "--tid after each",
+			    a->path, b->path, b->cpu >= 0 ? "CPU" : "thread", b->cpu >= 0 ? b->cpu : b->tid);
 		}
 	return 0;
 }
@@ -94,10 +95,11 @@ static int make_records(const struct raw_request *r, const struct raw_aux *raw, 
 	for (size_t i = 0; is_first && i < r->code->count; i++) {
 		const struct import_mapping *m = &r->code->mappings[i];
 
-		if (sideband_mmap2(sb, m->addr, m->bytes, m->offset, m->name, e))
+		if (!import_mapping_is_kernel(m) &&
+		    sideband_mmap2(sb, m->addr, m->bytes, m->offset, m->name, e))
 			return -1;
 	}
-	/* Who runs on a CPU, the records of --sideband say, if there are any. */
+	/* The records of --sideband, if there are any, say who runs on a CPU. */
 	return raw->cpu < 0 || !r->side_count ? sideband_itrace_start(sb, e) : 0;
 }
 

@@ -1,4 +1,4 @@
-/* capture_snapshot.c - a snapshot of all overwritten buffers goes into the container. */
+/* capture_snapshot.c - a snapshot of all overwritten buffers is written to the container. */
 #include "capture/record/capture_internal.h"
 
 static int put_ring(struct capture *c, size_t i, struct pt_error *e)

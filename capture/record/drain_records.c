@@ -74,10 +74,8 @@ static int note_aux(struct hw_drain *d, struct hw_drain_ring *r, const struct hw
 
 	if (r->presence == HW_TASK_LEAVING)
 		r->presence = HW_TASK_AWAY;
-	if (a.flags & PERF_AUX_FLAG_TRUNCATED) {
+	if (a.flags & PERF_AUX_FLAG_TRUNCATED)
 		d->losses.truncated++;
-		r->truncated = true;
-	}
 	if (a.flags & PERF_AUX_FLAG_PARTIAL)
 		d->losses.partial++;
 	if (a.flags & PERF_AUX_FLAG_OVERWRITE)
@@ -117,7 +115,7 @@ static int note(struct hw_drain *d, struct hw_drain_ring *r, const struct hw_rec
 
 /* ---- Samples ---- */
 
-/* In front of each sample's AUX data in hw_drain.samples. */
+/* Before each sample's AUX data in hw_drain.samples. */
 struct waiting {
 	uint32_t ring, bytes;
 	uint64_t time_ns;
@@ -125,7 +123,7 @@ struct waiting {
 
 /*
  * A sample is {id, IP?, pid, tid, time, cpu, 0, {u32 size, raw}?, {u64 size, AUX}?}. Adds it without its AUX
- * data, whose size becomes 0, to the sorted records, and the AUX data to the next round's. 0, or -1:
+ * data, of which the size becomes 0, to the sorted records, and the AUX data to the next round's. 0, or -1:
  * PT_ERR_NO_MEMORY.
  */
 static int cut_sample(struct hw_drain *d, const struct hw_drain_ring *r, const struct hw_record *record,

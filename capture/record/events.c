@@ -64,7 +64,7 @@ void hw_events_disable(struct hw_events *ev)
 
 void hw_events_wait(struct hw_events *ev, int timeout_ms)
 {
-	/* An event whose task has ended is ready forever: it is not waited for again. Others of its ring
+	/* The event of a task that has ended is ready forever: it is not waited for again. Others of its ring
 	 * still are. */
 	if (poll(ev->polls, ev->count, timeout_ms) > 0)
 		for (size_t i = 0; i < ev->count; i++)

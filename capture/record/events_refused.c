@@ -26,7 +26,7 @@ static int actions_refused(const struct hw_event_attr *a, int why, struct pt_err
 	return pt_fail(
 	    e, PT_ERR_REFUSED, PT_NO_OFFSET,
 	    "this kernel (%s) refuses %s with aux-action (%s): pausing and resuming the trace needs Linux "
-	    "6.13 and a CPU whose driver can",
+	    "6.13 and a CPU with a driver that can",
 	    u.release, a->name, strerror(why));
 }
 

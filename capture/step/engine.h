@@ -22,10 +22,12 @@ struct step_options {
 	/* NULL: none. One line per taken branch: tid (decimal), from, to (hexadecimal, 0 not traced). */
 	FILE *truth;
 	bool stdout_to_stderr; /* the program's standard output is the container's */
-	uint64_t max_steps;    /* 0: no limit; then tracing ends and the program goes on without */
+	uint64_t max_steps;    /* 0: no limit; then tracing ends, and the program runs on without it */
 	volatile sig_atomic_t *stop_signal; /* what to send the program then, first */
 	volatile sig_atomic_t *stop;	    /* set by a signal handler: end the program (1), at once (2) */
 	void (*progress)(uint64_t steps);
+	void (*started)(void *arg); /* the program is about to run its first instruction; NULL: not called */
+	void *started_arg;
 };
 
 struct step_result {

@@ -1,14 +1,22 @@
 /*
- * internal.h - what the step engine's files share: engine.c (ptrace: steps and stops), start.c (the
- * program's start and the end of tracing), tasks.c (processes and threads), thread.c (what an
- * instruction did), maps.c (mappings, images, sideband). Private to them.
+ * internal.h - what the step engine's files share. Private to them:
+ *
+ *     engine.c    turns of the threads
+ *     stepping.c  before and after a step
+ *     events.c    what a stop means
+ *     thread.c    what an executed instruction means for the trace
+ *     tasks.c     processes and threads
+ *     maps.c      mappings, images, sideband
+ *     start.c     the program's start and the end of tracing
  */
 #ifndef CAPTURE_STEP_INTERNAL_H
 #define CAPTURE_STEP_INTERNAL_H
 
 #include <sched.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
+#include <sys/user.h>
 
 #include "capture/code/elf_image.h"
 #include "capture/step/engine.h"
@@ -101,7 +109,7 @@ struct step {
 	struct image_set *images;
 	struct step_process *processes;
 	struct step_thread *threads;
-	cpu_set_t cpus_before;	     /* given back to a program that goes on without us */
+	cpu_set_t cpus_before;	     /* given back to a program that runs on without us */
 	pid_t first;		     /* the program itself */
 	struct step_thread *current; /* which the model's core runs */
 	struct step_result *result;
@@ -128,6 +136,13 @@ pid_t step_tracer_of(pid_t tid); /* 0: none */
 bool step_read_implies_exec(pid_t pid);
 /* Is sig handled by a function of the program? */
 bool step_is_caught(pid_t tid, int sig);
+/*
+ * A register of a stopped thread, at that offset in struct user. False when it cannot be read, and
+ * *ret is as it was: the thread is being killed, so it counts as running until waitpid() reports its
+ * end.
+ */
+bool step_peek(struct step_thread *t, size_t offset, uint64_t *ret);
+#define STEP_PEEK(t, reg, ret) step_peek((t), offsetof(struct user_regs_struct, reg), (ret))
 /* Keeps errno's message, if none was kept before; -1. */
 int step_error(struct step *s, const char *what);
 
@@ -135,9 +150,30 @@ int step_error(struct step *s, const char *what);
 /* Starts the program: its first thread is stopped after its exec, with waitpid()'s *ret_status. 0, or
  * -1 as step_run(). */
 int step_start(struct step *s, char **argv, int *ret_status);
-/* All threads go on without us. */
+/* All threads run on without us. */
 void step_detach(struct step *s);
 void step_kill_all(struct step *s);
+
+/* events.c */
+/* A stop that waitpid() reported. Afterwards the thread may be stepped, unless it is gone. */
+void step_stopped(struct step *s, struct step_thread *t, int status);
+/*
+ * Anything that waitpid() reported of a thread, also its end or the first stop of one that is not known yet.
+ */
+void step_reap(struct step *s, pid_t tid, int status);
+/* A thread in a group stop waits for SIGCONT, and is no longer stopped for ptrace: its registers must
+ * have been read before. */
+void step_listen(struct step_thread *t);
+
+/* stepping.c */
+/* Before a step of a thread in user code: finds what it will execute. */
+void step_prepare(struct step *s, struct step_thread *t);
+/* Before a step with a signal: when a handler will run, the instruction at hand does not. */
+void step_deliver(struct step *s, struct step_thread *t);
+/* The step ended. */
+void step_stepped(struct step *s, struct step_thread *t);
+/* The step did not end: a signal came first (t->signal), or a clone, exec, ... */
+void step_interrupted(struct step *s, struct step_thread *t);
 
 /* maps.c. Failures are kept in s->failed. */
 int step_attrs(struct step *s, const char *command);
@@ -161,6 +197,9 @@ bool step_code_page(struct step *s, struct step_thread *t, uint64_t ip);
 void step_put_sideband(struct step *s);
 /* Writes what the thread has encoded. */
 void step_put_aux(struct step *s, struct step_thread *t);
+/* The same of all threads: what ran so far ran with the mappings so far. Without time the container's
+ * order is the only sign of it. */
+void step_put_all(struct step *s);
 uint64_t step_now_ns(const struct step *s);
 void step_fail(struct step *s);
 

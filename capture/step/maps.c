@@ -10,7 +10,7 @@
 
 #include "capture/step/internal.h"
 
-#define SIDEBAND_ID 2 /* of the dummy event, whose records these are */
+#define SIDEBAND_ID 2 /* of the dummy event, which has these records */
 
 void step_fail(struct step *s)
 {
@@ -417,4 +417,12 @@ void step_put_aux(struct step *s, struct step_thread *t)
 		step_fail(s);
 	t->aux_offset += e->size;
 	e->size = 0;
+}
+
+void step_put_all(struct step *s)
+{
+	for (struct step_thread *t = s->threads; t; t = t->next) {
+		pt_encode_flush(&t->encoder);
+		step_put_aux(s, t);
+	}
 }

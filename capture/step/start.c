@@ -1,4 +1,4 @@
-/* start.c - the program's beginning under ptrace, and its going on without. See internal.h. */
+/* start.c - the program's start under ptrace, and the end of tracing. See internal.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>

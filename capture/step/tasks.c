@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/personality.h>
+#include <sys/ptrace.h>
 
 #include "capture/step/internal.h"
 
@@ -164,4 +165,18 @@ pid_t step_tracer_of(pid_t tid)
 bool step_is_caught(pid_t tid, int sig)
 {
 	return sig > 0 && sig <= 64 && (status_of(tid, "SigCgt: %llx", 0) >> (sig - 1) & 1);
+}
+
+bool step_peek(struct step_thread *t, size_t offset, uint64_t *ret)
+{
+	long value;
+
+	errno = 0;
+	value = ptrace(PTRACE_PEEKUSER, t->tid, offset, 0);
+	if (value == -1 && errno) {
+		t->state = STEP_RUNNING;
+		return false;
+	}
+	*ret = (uint64_t)value;
+	return true;
 }

@@ -189,7 +189,7 @@ void step_executed(struct step *s, struct step_thread *t, const struct insn *in,
 		return;
 	default:
 		/* Not to the next instruction: an abort, or another asynchronous branch. To itself: a
-		 * string instruction goes on. */
+		 * string instruction continues. */
 		if (to != next && to != from) {
 			truth(s, t, from, to);
 			pt_encode_async(&t->encoder, from, to, in->cls == INSN_XBEGIN);

@@ -13,7 +13,7 @@
 #include "schema/error.h"
 
 #define TRACE_DAT_MAGIC	     "\x17\x08\x44tracing" /* a file's first 10 bytes */
-#define TRACE_DAT_SHIFTS_MAX 1024		   /* CPUs of a guest whose clocks are related */
+#define TRACE_DAT_SHIFTS_MAX 1024		   /* CPUs of a guest that have their clocks related */
 #define TRACE_DAT_CPUS_MAX   8192		   /* of a buffer */
 
 /*

@@ -176,7 +176,7 @@ static const struct pt_option options[] = {
 	 "a guest's recording, the pid of its VM's process, and its TSC's offset as KVM's debugfs has it "
 	 "(guest TSC = host TSC + OFFSET). A GUEST.dat without PID is one that HOST.dat knows from "
 	 "trace-cmd's agent, which also has OFFSET; its VM is then named by its first vCPU's thread where "
-	 "CONTAINER does not say whose it is",
+	 "CONTAINER does not say of which VM it is",
      .set = set_guest},
     {.name = "tsc-hz",
      .argument = "HZ",

@@ -65,12 +65,12 @@ bool dat_library_number(const struct dat_library *l, uint32_t id, const struct d
 struct dat_page;
 struct dat_page *dat_page_create(const struct dat_library *l, unsigned long_bytes, struct pt_error *e);
 void dat_page_destroy(struct dat_page *p);
-/* Goes to the first event of a page; DAT_PAGE_SLACK readable bytes follow it. False: it is none. */
+/* Seeks to the first event of a page; DAT_PAGE_SLACK readable bytes follow it. False: it is none. */
 #define DAT_PAGE_SLACK 65536 /* as far as a damaged event may lead beyond its page */
 bool dat_page_load(struct dat_page *p, void *page, size_t bytes);
 /* The event where it is: 1; 0: there is none any more; -1: it is not within the page. */
 int dat_page_event(struct dat_page *p, struct dat_raw *ret);
-/* Goes to the next event. */
+/* Moves to the next event. */
 void dat_page_next(struct dat_page *p);
 
 #endif

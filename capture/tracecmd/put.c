@@ -79,7 +79,7 @@ static int need_attr(struct dat_source *s, uint32_t id, struct pt_error *e)
 	return 0;
 }
 
-/* Writes the event's attr, whose records have that sample id, and format. */
+/* Writes the event's attr, of which the records have that sample id, and format. */
 static int put_attr(struct dat_put *p, const struct dat_source *s, uint32_t id, const struct dat_format *f,
 		    uint64_t sample_id, struct pt_error *e)
 {

@@ -35,16 +35,16 @@ struct dat_ring_place {
 };
 
 /*
- * Goes to the first event of a CPU. l is to live as long. *ret is to be freed in any case. 0, or -1:
+ * Seeks to the first event of a CPU. l is to live as long. *ret is to be freed in any case. 0, or -1:
  * PT_ERR_IO, PT_ERR_NO_MEMORY, PT_ERR_BAD_INPUT, PT_ERR_TRUNCATED.
  */
 int dat_ring_open(struct dat_ring *ret, const struct dat_library *l, const struct dat_ring_place *place,
 		  struct pt_error *e);
 void dat_ring_close(struct dat_ring *r);
 
-/* The event where it is, whose data is valid until dat_ring_next(): 1; 0: it is at the end; -1: as above. */
+/* The event where it is; its data is valid until dat_ring_next(): 1; 0: it is at the end; -1: as above. */
 int dat_ring_event(struct dat_ring *r, struct dat_raw *ret, struct pt_error *e);
-/* Goes to the next event. */
+/* Moves to the next event. */
 void dat_ring_next(struct dat_ring *r);
 
 #endif

@@ -24,7 +24,7 @@ struct trace_dat {
 	struct dat_library *library;
 	struct cpu *cpus; /* of all buffers, once events are read */
 	size_t cpu_count;
-	struct cpu *now; /* whose event was delivered last; NULL: none */
+	struct cpu *now; /* its event was delivered last; NULL: none */
 };
 
 bool trace_dat_is(const char *path)

@@ -59,7 +59,7 @@ bool trace_dat_number(const struct trace_dat *t, const struct trace_dat_event *e
 
 /*
  * The next event of the file, of its main buffer and its further ones (instances) together, in time order: 1
- * and *ret, whose data is valid until the next call; 0 at the end; -1: PT_ERR_NO_MEMORY, PT_ERR_IO,
+ * and *ret, with data that is valid until the next call; 0 at the end; -1: PT_ERR_NO_MEMORY, PT_ERR_IO,
  * PT_ERR_BAD_INPUT, PT_ERR_TRUNCATED.
  */
 int trace_dat_next(struct trace_dat *t, struct trace_dat_event *ret, struct pt_error *e);

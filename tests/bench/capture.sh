@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# tests/bench/capture.sh - how fast pt-capture empties a ring of real PT bytes on one core, by zstd level. The target is
-# 400 MB/s at the fastest level, -50, which a capture goes down to when its buffers fill up. Medians of five.
+# tests/bench/capture.sh - how fast pt-capture empties a ring of real PT bytes on one core, by zstd level. The
+# target is 400 MB/s at the fastest level, -50, which a capture goes down to when its buffers fill up. Medians
+# of five.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 build=${PT_BUILD:-$PWD/build} inputs=${PT_SHARED:-$PWD/../shared}/bench

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# tests/bench/database.sh [-q] - part of `make bench`: pt-load against a loop of prepared INSERTs of the same branches, in one run,
-# and against CREATE INDEX by from_ip and by to_ip on the loop's rows; the size of the database of each input; then every canned query
-# on 10 M branches, and on as many with 100,000 VM exits. CPU seconds, medians of RUNS (3), CREATE INDEX once.
+# tests/bench/database.sh [-q] - part of `make bench`: pt-load against a loop of prepared INSERTs of the same
+# branches, in one run, and against CREATE INDEX by from_ip and by to_ip on the loop's rows; the size of the
+# database of each input; then every canned query on 10 M branches, and on as many with 100,000 VM exits. CPU
+# seconds, medians of RUNS (3), CREATE INDEX once.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 bin=${PT_BIN:-$PWD} build=${PT_BUILD:-$PWD/build} inputs=${PT_SHARED:-$PWD/../shared}/bench
@@ -17,8 +18,9 @@ median() {
 	for ((i = 0; i < runs; i++)); do cpu "$@"; done | sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
 }
 
-# What pt-load has instead of indexes, the chunks of paths and runs, cannot be told apart from the rest of it by a clock; all of
-# it takes longer, so that the ratio of CREATE INDEX to that is one that the indexes have at least.
+# What pt-load has instead of indexes, the chunks of paths and runs, cannot be separated from the rest of it
+# by a clock; all of it takes longer, so that the ratio of CREATE INDEX to that is one that the indexes have
+# at least.
 printf 'pt-load against a loop of prepared INSERTs of the same branches (target: 10 times), and CREATE INDEX for from_ip and to_ip of its rows
 against all of pt-load (target: 3 times what makes them findable)\n%-8s %12s %8s %8s %6s %9s %9s %8s %7s\n' input branches \
 	'INSERT s' pt-load ratio 'bytes/br' INSERT 'INDEX s' ratio

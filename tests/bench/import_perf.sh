@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# tests/bench/import_perf.sh - what pt-capture import makes of a large perf.data: MB of AUX data a CPU second (user +
-# system) at zstd's levels -7 and -100, the fastest, and its memory. The input is a recording of ../shared/bench, MB (400) of it, in a row.
+# tests/bench/import_perf.sh - what pt-capture import makes of a large perf.data: MB of AUX data a CPU second
+# (user + system) at zstd's levels -7 and -100, the fastest, and its memory. The input is a recording of
+# ../shared/bench, MB (400) of it, in a row.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 bin=${PT_BIN:-$PWD} build=${PT_BUILD:-$PWD/build} inputs=${PT_SHARED:-$PWD/../shared}/bench

@@ -3,10 +3,10 @@
  *
  *     libipt_block AUX MAPS
  *
- * MAPS has lines "start end offset file" (hexadecimal; file relative to MAPS). The sections stay in libipt's
- * section cache, so that its block cache works: without that it is 100 times slower. Time is configured as
- * the inputs of ../shared/bench were made. Prints the number of instructions; exit status 1 on any decode
- * error.
+ * MAPS has lines "start end offset file" (hexadecimal; file relative to MAPS). The sections remain in
+ * libipt's section cache, so that its block cache works: without that it is 100 times slower. Time is
+ * configured as the inputs of ../shared/bench were made. Prints the number of instructions; exit
+ * status 1 on any decode error.
  */
 #include <inttypes.h>
 #include <stdio.h>

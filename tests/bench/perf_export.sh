@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# tests/bench/perf_export.sh - part of `make bench`: from a container to an indexed database with every branch and call, against
-# perf's `perf script -s export-to-sqlite.py DB branches calls`, in one run, CPU seconds. Perf is slow, so it gets a slice from
-# the start of the trace; its time grows with the rows (SLICE=BYTES of AUX for another size); ours on the same slice is mostly what
-# every run costs once. So the ratio is of branches a second: perf's on the slice, ours on the whole trace.
+# tests/bench/perf_export.sh - part of `make bench`: from a container to an indexed database with every branch
+# and call, against perf's `perf script -s export-to-sqlite.py DB branches calls`, in one run, CPU seconds.
+# Perf is slow, so it gets a slice from the start of the trace; its time grows with the rows (SLICE=BYTES of
+# AUX for another size); ours on the same slice is mostly what every run costs once. So the ratio is of
+# branches a second: perf's on the slice, ours on the whole trace.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 bin=${PT_BIN:-$PWD} build=${PT_BUILD:-$PWD/build} inputs=${PT_SHARED:-$PWD/../shared}/bench

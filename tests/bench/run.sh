@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # tests/bench/run.sh [-q] [WORKLOAD...] - `make bench`: pt-decode against Debian's libipt on the recordings of
-# ../shared/bench, in one run, interleaved; CPU seconds (user + system, start-up included), medians of RUNS (5).
+# ../shared/bench, in one run, interleaved; CPU seconds (user + system, start-up included), medians of RUNS
+# (5).
 # -q: one run of each, for a quick look.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1

@@ -1,16 +1,18 @@
-# The view `call` says of every call what the record stream did, however it is stored: numbers that fit no text, callers that are
-# far away, more shapes of calls than are counted, another trace in front. The longest calls are the longest.
+# The view `call` says of every call what the record stream did, however it is stored: numbers that fit no
+# text, callers that are far away, more shapes of calls than are counted, another trace in front. The longest
+# calls are the longest.
 source tests/common.bash
 select="id, thread, call_path, call_branch, return_branch, call_tsc, return_tsc, elapsed_tsc, branch_count, insn_count, cyc_count,
 	flags, parent"
-# The runs of 800,000 calls with hardly two alike are more than SHAPES_RANKED; reading all of them back would take half a minute.
+# The runs of 800,000 calls with hardly two alike are more than SHAPES_RANKED; reading all of them back would
+# take half a minute.
 for how in 30000:1:30000 800000:2:20000; do
 	IFS=: read -r calls seed last <<<"$how"
 	"$PT_BUILD/tests/tools/odd_calls" "$calls" "$seed" "$tmp/truth" >"$tmp/s" || fail "odd_calls"
 	check "$calls: load" "$PT_BIN/pt-load" -q "$tmp/db$seed" "$tmp/s"
 	check "$calls: integrity" test "$(sqlite3 "$tmp/db$seed" 'PRAGMA integrity_check')" = ok
 	far=$(sqlite3 "$tmp/db$seed" "SELECT count(far_top) > 0 FROM call_group")
-	check "$calls: there are callers further away than one text tells: $far" test "$far" = $((calls > 100000))
+	check "$calls: there are callers further away than one text shows: $far" test "$far" = $((calls > 100000))
 	sqlite3 "$tmp/db$seed" "CREATE TABLE wanted AS SELECT id FROM call_group WHERE id > $((calls - last - 64))"
 	# The last of them, and as many spread over all: the groups are the same as with the whole view.
 	sqlite3 "$tmp/db$seed" "SELECT $select FROM call LIMIT $last" >"$tmp/first"

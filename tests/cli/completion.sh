@@ -17,7 +17,7 @@ has() {
 }
 has "a query" vmexit-latency pt-query "$tmp/trace.db" vm
 check "only those" test "$(grep -vc '^vm' "$tmp/got")" = 0
-has "a query behind an option" summary pt-query -f csv "$tmp/trace.db" su
+has "a query after an option" summary pt-query -f csv "$tmp/trace.db" su
 has "a format" prometheus pt-query "$tmp/trace.db" summary --format p
 has "a parameter" limit= pt-query "$tmp/trace.db" hot-edges -p ""
 has "an option" --format pt-query "$tmp/trace.db" summary --f
@@ -33,7 +33,7 @@ has "virtual machines" list pt-capture --vm l
 has "an option of capture" --engine pt-capture --eng
 has "an option of a subcommand" --symfs pt-capture import --sym
 has "an engine" step pt-capture --engine s
-has "a program behind --" "$tmp/trace.db" pt-capture -- "$tmp/tr"
+has "a program after --" "$tmp/trace.db" pt-capture -- "$tmp/tr"
 has "a field" tid,comm pt-decode -F tid,co
 has "an option of decode" --packets pt-decode --pa
 has "its subcommand" vm-clock pt-decode vm

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""crafted.py FOLDER [N] - writes small files there that were made to take long, or much memory; N: an Nth of what is in them."""
+"""crafted.py FOLDER [N] - writes small files there that were made to take long, or much memory; N: an Nth of
+what is in them."""
 import os
 import struct
 import sys

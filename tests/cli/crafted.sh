@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Small files that were made to take long, or much memory (crafted.py): each is done with, or refused, in a time and a memory that
-# its size explains. Without sanitizers memory is bounded from outside, too.
+# Small files that were made to take long, or much memory (crafted.py): each is done with, or refused, in a
+# time and a memory that its size explains. Without sanitizers memory is bounded from outside, too.
 # timeout: 120
 source tests/common.bash
 capture=$PT_BIN/pt-capture
@@ -8,11 +8,12 @@ capture=$PT_BIN/pt-capture
 # Of what takes a second, an eighth is enough where sanitizers make ten of it.
 python3 tests/cli/crafted.py "$tmp" ${SANITIZE:+8} || fail "crafted.py: status $?"
 
-# within STATUS MB PROGRAM ARGUMENTS...: ends so, in twenty seconds of a CPU (it takes one, without sanitizers) and so many MB
+# within STATUS MB PROGRAM ARGUMENTS...: ends so, in twenty seconds of a CPU (it takes one, without
+# sanitizers) and so many MB
 within() {
 	local status seconds mb
 	[ -n "${SANITIZE:-}" ] || ulimit -Sv 16000000
-	timeout 120 "$PT_BUILD/tests/bench/cputime" "$PT_BIN/$3" "${@:4}" 3>"$tmp/cost" >"$tmp/out" 2>"$tmp/err" </dev/null
+	timeout 300 "$PT_BUILD/tests/bench/cputime" "$PT_BIN/$3" "${@:4}" 3>"$tmp/cost" >"$tmp/out" 2>"$tmp/err" </dev/null
 	status=$?
 	ulimit -Sv unlimited
 	check "${*:3}: status $status, not $1: $(head -n 2 "$tmp/err")" test $status -eq "$1"
@@ -44,7 +45,7 @@ within 0 100 pt-decode -q -o "$tmp/fields.pts" "$tmp/fields.ptc"
 within 0 100 pt-decode -q --time 1tsc..2tsc -o "$tmp/psbs.pts" "$tmp/psbs.ptc"
 within 1 100 pt-capture trim -q --time tsc:1..tsc:2 -o "$tmp/no.ptc" "$tmp/psbs.ptc"
 says 'nothing of this container'
-# What was made of them is right all the same: of the samples, all that is not told twice.
+# What was made of them is right all the same: of the samples, all that is not there twice.
 "$capture" info "$tmp/samples.ptc" >"$tmp/out"
 check "samples: their AUX data" grep -q AUX "$tmp/out"
 "$PT_BIN/pt-load" -q "$tmp/db" "$tmp/fields.pts"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# pt-decode --guest: the same record stream as of the container that pt-capture merge makes of the same two, on a recording of a host
-# and its guest; and what is said where they cannot be joined. (Of a guest's own pt-capture: ptbox/vm.sh, ptbox/qemu.sh.)
+# pt-decode --guest: the same record stream as of the container that pt-capture merge makes of the same two,
+# on a recording of a host and its guest; and what is said where they cannot be joined. (Of a guest's own
+# pt-capture: ptbox/vm.sh, ptbox/qemu.sh.)
 # timeout: 120
 source tests/common.bash
 capture=$PT_BIN/pt-capture decode=$PT_BIN/pt-decode
@@ -44,7 +45,7 @@ same "vm-clock" <("$decode" vm-clock "$tmp/merged.ptc") <("$decode" vm-clock --g
 same "a part of the time" <("$decode" --text --time ..+1ms "$tmp/merged.ptc") \
 	<("$decode" --text --time ..+1ms --guest "$tmp/guest.ptc,101" "$tmp/host.ptc")
 # The reader of its lines goes away, and so do both programs.
-timeout 60 "$decode" --text --guest "$tmp/guest.ptc,101" "$tmp/host.ptc" 2>"$tmp/err" | head -n 3 >"$tmp/out"
+timeout 300 "$decode" --text --guest "$tmp/guest.ptc,101" "$tmp/host.ptc" 2>"$tmp/err" | head -n 3 >"$tmp/out"
 check "closed pipe: ${PIPESTATUS[*]} $(cat "$tmp/err")" test ! -s "$tmp/err" -a "$(wc -l <"$tmp/out")" -eq 3
 
 # refused STATUS PATTERN ARGUMENTS...: and nothing is left

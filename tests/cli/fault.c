@@ -2,7 +2,7 @@
  * fault.c - a library to preload: at the N-th change of a file (FAULT_AT, from 1) the process is
  * killed (FAULT_HOW=kill), or from then on no write finds room (FAULT_HOW=full). FAULT_HOW=close:
  * each write does, but closing a file that can be written to reports that there was no room after
- * all, as a file system that writes behind may. FAULT_COUNT names a file that gets the number of
+ * all, as a file system that writes later may. FAULT_COUNT names a file that gets the number of
  * changes at the end.
  */
 #ifndef _GNU_SOURCE

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# No room for what is written: whatever a program prints, its status says that it is not all there; and a file that stood where an
-# output was to be is still what it was, also when only close() tells.
+# No room for what is written: whatever a program prints, its status says that it is not all there; and a file
+# that stood where an output was to be is still what it was, also when only close() reports the error.
 # timeout: 60
 source tests/common.bash
 source tests/programs.bash
@@ -21,8 +21,12 @@ for subcommand in check merge info import export trim 'import tests/data/trace-c
 	full pt-capture "${words[@]}" --help
 done
 full pt-capture check
+check "check >/dev/full: 'No space left' is not in $(head -n 1 "$tmp/err")" grep -q 'No space left' "$tmp/err"
 full pt-capture info "$tmp/c.ptc"
 full pt-capture info --json "$tmp/c.ptc"
+head -c 3000 "$tmp/c.ptc" >"$tmp/cut.ptc"
+full pt-capture info "$tmp/cut.ptc"
+check "info >/dev/full: 'No space left' is not in $(tail -n 1 "$tmp/err")" grep -q 'No space left' "$tmp/err"
 full pt-capture trim -q --used-code "$tmp/c.ptc"
 full pt-capture import tests/data/trace-cmd/host.dat
 for option in -q --text --packets '--null --stats' --used-code; do

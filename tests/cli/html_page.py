@@ -1,5 +1,5 @@
-"""html_page.py FILE SECTION... - reads a page of pt-query: every element closed in order, nothing loaded from anywhere, the sections
-there, every row with as many cells as its table has columns. Exit 1: not so."""
+"""html_page.py FILE SECTION... - reads a page of pt-query: every element closed in order, nothing loaded from
+anywhere, the sections there, every row with as many cells as its table has columns. Exit 1: not so."""
 import html.parser
 import sys
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# pt-capture's options for Processor Trace, check, --vm list, --sideband-only and merge, on any machine: usage and its messages,
-# what is said where PT is missing, sideband by software events where the kernel permits them.
+# pt-capture's options for Processor Trace, check, --vm list, --sideband-only and merge, on any machine: usage
+# and its messages, what is said where PT is missing, sideband by software events where the kernel permits
+# them.
 source tests/common.bash
 capture=$PT_BIN/pt-capture
 
@@ -22,10 +23,15 @@ expect 2 'nothing to trace' "${o[@]}"
 expect 2 'choose one' "${o[@]}" -a -p 1
 expect 2 'not a list' "${o[@]}" -p 1x
 expect 2 'not a list' "${o[@]}" -C 3-1 -a
+expect 2 'no process 0; the whole machine is -a' "${o[@]}" -p 0
+expect 2 'no process 0; the whole machine is -a' "${o[@]}" -t 1,0
+expect 2 'not a number from -7 to 19' "${o[@]}" -z 0x3 -- true
 expect 2 'not a number of seconds' "${o[@]}" -a -d 0
 expect 2 'not a size' "${o[@]}" -a -m 12Q
 expect 2 'not a size' "${o[@]}" -a -m 1M,
 expect 2 'not SYSTEM:NAME' "${o[@]}" -a --tracepoint sched_switch
+expect 2 'not the number of a descriptor that is open' --ready-fd 77 -- true
+expect 2 'not numbers of descriptors that are open' "${o[@]}" -a --control fd:77
 expect 2 'auto, perf or step' "${o[@]}" --engine qemu -- true
 expect 2 'traces nothing' "${o[@]}" --sideband-only -u
 expect 2 'has no CPUs' "${o[@]}" -a --per-thread
@@ -48,8 +54,13 @@ if [ ! -e /sys/bus/event_source/devices/intel_pt ]; then
 	"$capture" "${o[@]}" -u -- /bin/true 2>"$tmp/err"
 	check "a program is single-stepped" test $? -eq 0
 	check "and that is said" grep -q single-stepping "$tmp/err"
+	# A script that waits for the line: it comes when the program begins, and the end when there is none to begin.
+	"$capture" "${o[@]}" -q --ready-fd 3 -- /bin/sh -c 'echo program >&2' 3>"$tmp/ready" 2>"$tmp/err"
+	same "--ready-fd: a line" <(echo ready) "$tmp/ready"
+	"$capture" "${o[@]}" -q --ready-fd 3 -- /no/such/program 3>"$tmp/ready" 2>"$tmp/err"
+	check "--ready-fd: nothing of a program that cannot run" test ! -s "$tmp/ready"
 else
-	skip 9 "this machine has PT: nothing to fall back to"
+	skip 11 "this machine has PT: nothing to fall back to"
 fi
 check "nothing is left of what failed" test -z "$(find "$tmp" -name 'c.ptc?*')"
 expect 2 'merge needs' merge
@@ -122,8 +133,8 @@ succeeded $? "a guest's root: $(cat "$tmp/err")"
 "$capture" info "$tmp/m.ptc" >"$tmp/info"
 check "a guest's root: its kernel" grep -qF '[kernel] (memory, guest of pid 7): 6144 bytes, 3 symbols' "$tmp/info"
 
-# Module space: what vmallocinfo says; where its addresses are hashes, modules, and what else is not empty there (thunks that no symbol
-# names), up to where nothing was for long and no symbol is known.
+# Module space: what vmallocinfo says; where its addresses are hashes, modules, and what else is not empty
+# there (thunks that no symbol names), up to where nothing was for long and no symbol is known.
 python3 - "$tmp/root/proc/kcore" <<'END'
 import struct, sys
 
@@ -155,7 +166,8 @@ module_space none "c0000000:0x1000 c0003000:0x2000 c1800000:0x1000 c1900000:0x10
 printf '0xffffffffc0%s-0xffffffffc0%s 8192 module_alloc+0x5a/0xc0 pages=1\n' 000000 002000 003000 006000 >"$tmp/root/proc/vmallocinfo"
 module_space vmallocinfo "c0000000:0x1000 c0003000:0x2000"
 
-# A real QEMU that emulates, without KVM, is no VM to be traced: neither to root, by its files, nor to others, by its threads' names.
+# A real QEMU that emulates, without KVM, is no VM to be traced: neither to root, by its files, nor to others,
+# by its threads' names.
 if command -v qemu-system-x86_64 >/dev/null; then
 	qemu-system-x86_64 -accel tcg -M q35 -m 16 -nodefaults -display none -S -name guest=emulated,debug-threads=on 2>"$tmp/err" &
 	target=$!
@@ -189,15 +201,16 @@ succeeded $? "merge: $(cat "$tmp/err")"
 "$PT_BIN/pt-decode" --text -F from,to "$tmp/m.ptc" >"$tmp/got"
 same "a guest that never ran changes no branch of the host" "$tmp/expected" "$tmp/got"
 
-# What is dropped after the last record that could have reported it is counted all the same: the reader sleeps, the target makes
-# thousands of records and then none.
+# What is dropped after the last record that could have reported it is counted all the same: the reader
+# sleeps, the target makes thousands of records and then none.
 mkfifo "$tmp/go"
 bash -c 'read x <"$1"; for ((i = 0; i < 300; i++)); do /bin/true; done; echo >"$2"; read x <"$1"' _ "$tmp/go" "$tmp/done" &
 target=$!
 "$capture" --sideband-only -q -m 8K -o "$tmp/lost.ptc" -p $target 2>"$tmp/err" </dev/null &
 p=$!
 until [ -s "$tmp/lost.ptc.part" ] || ! kill -0 $p 2>/dev/null; do sleep 0.05; done
-# While it runs it has what reading others' files takes, and no more: CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE.
+# While it runs it has what reading others' files takes, and no more: CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE,
+# CAP_CHECKPOINT_RESTORE.
 until grep -q '^NoNewPrivs:.*1' "/proc/$p/status" 2>/dev/null || ! kill -0 $p 2>/dev/null; do sleep 0.05; done
 capabilities=$(sed -n 's/^CapEff:[[:space:]]*//p' "/proc/$p/status")
 check "capabilities $capabilities" test $((16#${capabilities:-ffff} & ~16#10000080004)) -eq 0

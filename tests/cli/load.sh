@@ -1,5 +1,5 @@
-# pt-load and what goes wrong: killed at any change of a file, a disk that is full from any write on, a file that may not grow. The
-# database is afterwards as it was, or has the whole trace; and it can be loaded into.
+# pt-load and what goes wrong: killed at any change of a file, a disk that is full from any write on, a file
+# that may not grow. The database is afterwards as it was, or has the whole trace; and it can be loaded into.
 source tests/common.bash
 make_records=$PT_BUILD/tests/tools/mkrecords
 "$make_records" --runs 3000 --seed 1 >"$tmp/one" 2>/dev/null || fail "mkrecords"
@@ -45,7 +45,8 @@ for where in existing fresh; do
 	[ $where = fresh ] && whole=$alone was="" || whole=$after was=$before
 	check_state "$where, no fault" 0 "$tmp/db" "$whole" "$was"
 	for how in kill full; do
-		# All of the first and the last changes, where files appear, are flushed and renamed; some of the middle.
+		# All of the first and the last changes, where files appear, are flushed and renamed; some of
+		# the middle.
 		for at in $(seq 1 4) $(seq 10 $((changes / 6 + 1)) $((changes - 6))) $(seq $((changes - 6)) $((changes + 1))); do
 			rm -f "$tmp"/db* "$tmp"/copy*
 			[ $where = fresh ] || cp "$tmp/before" "$tmp/db"
@@ -54,10 +55,11 @@ for where in existing fresh; do
 			what="$where, $how at change $at of $changes (status $status)"
 			check_state "$what" $status "$tmp/db" "$whole" "$was"
 			[ $how = kill ] || [ $status -ne 1 ] || check "$what: says why" grep -q 'pt-load: ' "$tmp/err"
-			# Without room SQLite cannot always take back what it wrote: the journal stays, and is played back next.
+			# Without room SQLite cannot always take back what it wrote: the journal remains, and
+			# is played back next.
 			[ $how = kill ] || check "$what: nothing is left over" test -z "$(find "$tmp" -name 'db?*' ! -name db-journal)"
 		done
-		# A killed one may leave something behind: the next one copes with it.
+		# A killed one may leave something: the next one copes with it.
 		if [ $how = kill ]; then
 			rm -f "$tmp"/db*
 			[ $where = fresh ] || cp "$tmp/before" "$tmp/db"
@@ -69,7 +71,7 @@ for where in existing fresh; do
 	done
 done
 
-# A file that may not grow beyond so many KiB.
+# A file that may not grow beyond that many KiB.
 for kib in 1 64 200; do
 	for where in existing fresh; do
 		rm -f "$tmp"/db* "$tmp"/copy*

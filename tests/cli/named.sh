@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Nothing that a trace names is executed or written to: recordings whose programs, mapped files, build ids, kernel modules, host and
-# command are the names of FIFOs, of programs, of files that everybody may write, or shell commands; all that reads recordings, under
-# strace: no program is started, nothing but the output is opened for writing, made, renamed or removed, no FIFO is opened at all.
+# Nothing that a trace names is executed or written to: recordings whose programs, mapped files, build ids,
+# kernel modules, host and command are the names of FIFOs, of programs, of files that everybody may write, or
+# shell commands; all that reads recordings, under strace: no program is started, nothing but the output is
+# opened for writing, made, renamed or removed, no FIFO is opened at all.
 # timeout: 200
 # shellcheck disable=SC2016 # names that look like commands
 source tests/common.bash
@@ -14,7 +15,7 @@ export ASAN_OPTIONS=detect_leaks=0 # which cannot look at a program that is trac
 traced=$tmp/traced root=$tmp/root home=$tmp/home out=$tmp/out
 mkdir -p "$traced" "$root" "$home/.debug" "$out"
 
-# A program for each name; what they are is put in their place behind the capture.
+# A program for each name; what they are is put in their place after the capture.
 cat >"$tmp/p.s" <<'END'
 .globl _start
 _start:
@@ -46,7 +47,8 @@ echo untouched >"$traced/writable"
 chmod 666 "$traced/writable"
 touch -d 2001-01-01 "$traced/writable" "$traced/script"
 
-# The same again with a kernel: modules that are FIFOs, programs and commands, a host and a release that are paths.
+# The same again with a kernel: modules that are FIFOs, programs and commands, a host and a release that are
+# paths.
 python3 - "$tmp/plain.data" "$tmp/kernel.data" "$traced" <<'END'
 import struct, sys
 
@@ -54,7 +56,7 @@ data = bytearray(open(sys.argv[1], "rb").read())
 traced = sys.argv[3].encode()
 _, _, entry, attrs, attrs_bytes, start, size = struct.unpack_from("<8sQQQQQQ", data)
 assert data[:8] == b"PERFILE2"
-kinds, places = 0, [24]  # where it is told where something lies: the events, their ids
+kinds, places = 0, [24]  # where it says where something lies: the events, their ids
 for at in range(attrs, attrs + attrs_bytes, entry):
     kinds = struct.unpack_from("<Q", data, at + 24)[0]
     places.append(at + entry - 16)
@@ -77,7 +79,7 @@ for at in places:
     struct.pack_into("<Q", data, at, place + (len(more) if place >= start else 0))
 data[start:start] = more
 struct.pack_into("<Q", data, 48, size + len(more))
-# What lies behind has moved: a section each of the features that there are.
+# What lies after it has moved: a section each of the features that there are.
 features = sum(bin(word).count("1") for word in struct.unpack_from("<4Q", data, 72))
 table = start + size + len(more)
 for n in range(features):
@@ -136,7 +138,7 @@ END
 # watched MAY-RUN COMMAND...: from an input on standard input, under strace
 watched() {
 	local status
-	(cd "$out" && HOME=$home TMPDIR=$out timeout 60 strace -f -e trace=%file,%process,%network -s 4096 -o "$tmp/log" "${@:2}" >"$tmp/stdout" 2>"$tmp/err")
+	(cd "$out" && HOME=$home TMPDIR=$out timeout 300 strace -f -e trace=%file,%process,%network -s 4096 -o "$tmp/log" "${@:2}" >"$tmp/stdout" 2>"$tmp/err")
 	status=$?
 	(cd "$out" && python3 "$tmp/judge.py" "$out" "$tmp/fifos" "$1" <"$tmp/log") >"$tmp/bad" 2>&1
 	succeeded $? "${*:2}: $(cat "$tmp/bad")"

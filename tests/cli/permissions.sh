@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All that pt-capture writes is for its owner only, whatever the umask is and whatever was there before: captures, imports, merges,
-# trims, exports (files and folders), lists of branches.
+# All that pt-capture writes is for its owner only, whatever the umask is and whatever was there before:
+# captures, imports, merges, trims, exports (files and folders), lists of branches.
 source tests/common.bash
 capture=$PT_BIN/pt-capture
 umask 0

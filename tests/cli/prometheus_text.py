@@ -1,5 +1,5 @@
-"""prometheus_text.py TEXT JSON - reads a Prometheus text exposition strictly, and compares it with the same rows as JSON: every
-number must be there, once, in seconds where the column is in ns. Exit 1: not so."""
+"""prometheus_text.py TEXT JSON - reads a Prometheus text exposition strictly, and compares it with the same
+rows as JSON: every number must be there, once, in seconds where the column is in ns. Exit 1: not so."""
 import json
 import re
 import sys

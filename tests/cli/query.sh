@@ -1,5 +1,5 @@
-# pt-load and pt-query at the command line: every canned query answers the same in pt-query and in the sqlite3 shell; formats;
-# wrong usage; a load is refused or replaced as a whole; a stream that is cut leaves nothing.
+# pt-load and pt-query at the command line: every canned query answers the same in pt-query and in the sqlite3
+# shell; formats; wrong usage; a load is refused or replaced as a whole; a stream that is cut leaves nothing.
 source tests/common.bash
 "$PT_BIN/pt-capture" -q -e cyc -o "$tmp/c.ptc" -- /bin/true || fail "capture"
 "$PT_BIN/pt-decode" -q "$tmp/c.ptc" >"$tmp/s" || fail "decode"
@@ -47,9 +47,10 @@ check "odd values in Prometheus' text" python3 tests/cli/prometheus_text.py "$tm
 check "seconds, exactly" grep -q '^pt_sql_t_seconds{.*} 0.000000005$' "$tmp/odd.prometheus"
 check "odd values in HTML" python3 tests/cli/html_page.py "$tmp/odd.html" sql
 check "markup is text" grep -q '&lt;i&gt;&amp;' "$tmp/odd.html"
-check "rows with the same labels are told apart" test "$("$PT_BIN/pt-query" "$tmp/db" --format prometheus \
+check "rows with the same labels are distinguished" test "$("$PT_BIN/pt-query" "$tmp/db" --format prometheus \
 	--sql "SELECT 'a' AS x, 1 AS n UNION ALL SELECT 'a', 2" | grep -c 'row="[12]"')" = 2
-# Tables that fit: texts are cut, numbers are not, and what would take more than two lines has one for each column.
+# Tables that fit: texts are cut, numbers are not, and what would take more than two lines has one for each
+# column.
 echo 'SELECT 123456789012 AS n, :text AS text, 5 AS m' >"$tmp/odd.sql"
 wide() { "$PT_BIN/pt-query" "$tmp/db" --file "$1" -p text="$2" "${@:3}" >"$tmp/table"; }
 wide "$tmp/odd.sql" abcdefghijklmnopqrstuvwxyz --width 40
@@ -59,7 +60,7 @@ check "nor more than it must be" test "$(tail -n 1 "$tmp/table")" = "12345678901
 wide "$tmp/odd.sql" 'äöüäöüäöüäöüäöüäöüäöüä' -w 38
 check "characters are not bytes" test "$(tail -n 1 "$tmp/table")" = "123456789012  äöüäöüäöüäöüäöüäöüäö…  5"
 wide "$tmp/odd.sql" abcdefghijklmnopqrstuvwxyz -w 12
-check "a line a column: $(head -n 3 "$tmp/table")" test "$(cat "$tmp/table")" = "   n = 123456789012
+check "one line per column: $(head -n 3 "$tmp/table")" test "$(cat "$tmp/table")" = "   n = 123456789012
 text = abcdefghijklmnopqrstuvwxyz
    m = 5"
 wide "$tmp/odd.sql" abcdefghijklmnopqrstuvwxyz

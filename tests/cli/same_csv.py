@@ -1,5 +1,6 @@
-"""same_csv.py FOLDER NAME... - whether FOLDER/NAME.ours and NAME.shell hold the same rows, whatever the quoting, and FOLDER/NAME.json
-as many objects. The sqlite3 shell writes nothing when there is no row. The last line is "N passed, N failed"."""
+"""same_csv.py FOLDER NAME... - whether FOLDER/NAME.ours and NAME.shell hold the same rows, whatever the
+quoting, and FOLDER/NAME.json as many objects. The sqlite3 shell writes nothing when there is no row. The last
+line is "N passed, N failed"."""
 import csv
 import json
 import sys

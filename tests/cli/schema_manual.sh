@@ -4,7 +4,8 @@ source tests/common.bash
 "$PT_BIN/pt-capture" -q -e cyc -- /bin/true 2>/dev/null | "$PT_BIN/pt-decode" -q | "$PT_BIN/pt-load" -q "$tmp/db" || fail "load a second"
 sqlite3 -separator ' ' "$tmp/db" "SELECT v.name, c.name FROM sqlite_schema v JOIN pragma_table_info(v.name) c
 	WHERE v.type = 'view'" | sort >"$tmp/views"
-# One line per column in the section VIEWS: its view (.SS), its name (a word of .BR after .TP), and NEVER when its text says so.
+# One line per column in the section VIEWS: its view (.SS), its name (a word of .BR after .TP), and NEVER when
+# its text says so.
 sed 's/\\-/-/g' docs/pt-schema.5 | awk '
 function put(  i) { for (i = 1; i <= n; i++) print view, name[i], text ~ /Never NULL/ ? "NEVER" : "-"; n = 0; text = "" }
 /^\.S[HS]/ || /^\.TP/ || /^\.PP/ { put() }

@@ -1,12 +1,12 @@
-# pt-capture -- PROGRAM at the command line: what becomes of its exit status, its output, of Ctrl-C, kill -9 and closed pipes;
-# what cannot be traced; and that the program does not notice.
-# timeout: 120
+# pt-capture -- PROGRAM at the command line: what becomes of its exit status, its output, of Ctrl-C, kill -9
+# and closed pipes; what cannot be traced; and that the program does not notice.
+# timeout: 240
 source tests/common.bash
 capture=$PT_BIN/pt-capture
 
 # run STATUS PATTERN ARGUMENTS...: exit status, and what standard error says
 run() {
-	timeout 60 "$capture" "${@:3}" >"$tmp/out" 2>"$tmp/err" </dev/null
+	timeout 300 "$capture" "${@:3}" >"$tmp/out" 2>"$tmp/err" </dev/null
 	local status=$?
 	check "${*:3}: status $status, not $1: $(head -n 2 "$tmp/err")" test $status -eq "$1"
 	check "${*:3}: '$2' is not in $(head -n 2 "$tmp/err")" grep -qE -- "$2" "$tmp/err"
@@ -18,14 +18,6 @@ decodes() {
 	local status=$?
 	check "$1: pt-decode: status $status: $(head -n 1 "$tmp/decode.err")" test $status -eq "${2:-0}"
 	check "$1: branches" test "$(grep -vc '^#' "$tmp/text")" -gt "${3:-100}"
-}
-# wait_for COMMAND...: until it succeeds, 30 seconds at most
-wait_for() {
-	for ((i = 0; i < 300; i++)); do
-		"$@" && return
-		sleep 0.1
-	done
-	fail "waited in vain: $*"
 }
 
 # A small program, so that little is stepped: MODE [ARGUMENT].
@@ -165,7 +157,7 @@ kill -TERM $pid 2>/dev/null # a background job of a script ignores SIGINT from t
 wait $pid
 check "SIGTERM: status 0" test $? -eq 0
 check "SIGTERM: what was captured is kept" test -s "$tmp/int.ptc"
-check "SIGTERM: the program's end by it is told: $(tail -n 1 "$tmp/err")" grep -q 'status 143' "$tmp/err"
+check "SIGTERM: the program's end by it is reported: $(tail -n 1 "$tmp/err")" grep -q 'status 143' "$tmp/err"
 decodes "$tmp/int.ptc"
 rm -f "$tmp/started"
 if command -v python3 >/dev/null; then
@@ -182,7 +174,7 @@ if command -v python3 >/dev/null; then
 	wait $pid
 	check "SIGINT: status 0" test $? -eq 0
 	check "SIGINT: the program's handler ran" grep -qx interrupted "$tmp/out"
-	check "SIGINT: the program's status is told: $(tail -n 1 "$tmp/err")" grep -q 'status 5' "$tmp/err"
+	check "SIGINT: the program's status is reported: $(tail -n 1 "$tmp/err")" grep -q 'status 5' "$tmp/err"
 	decodes "$tmp/int.ptc"
 else
 	skip 5 "no python3"
@@ -218,14 +210,14 @@ if command -v gcc >/dev/null; then
 	for p in corners selfmod sleepers signals; do
 		gcc -O1 -pthread -o "$tmp/$p" "tests/programs/$p.c" || fail "tests/programs/$p.c does not compile"
 		"$tmp/$p" >"$tmp/native" 2>&1
-		timeout 60 "$capture" -q -o "$tmp/c.ptc" -- "$tmp/$p" >"$tmp/out" 2>&1
+		timeout 300 "$capture" -q -o "$tmp/c.ptc" -- "$tmp/$p" >"$tmp/out" 2>&1
 		check "$p ends when traced" test $? -eq 0
 		[ "$p" = signals ] || same "$p prints what it does untraced" "$tmp/native" "$tmp/out"
 	done
 else
 	skip 7 "no gcc"
 fi
-# A 32-bit program that a traced one begins runs, and it is told that it was not traced.
+# A 32-bit program that a traced one begins runs, and it is reported that it was not traced.
 cat >"$tmp/m32.s" <<'END'
 .globl _start
 _start:

@@ -28,10 +28,11 @@ check "a function of the same name in host and guest is two" test "$(sqlite3 "$t
 	"host [kernel], vm1 [guest.kernel]"
 check "dsos know their machine" test "$(sqlite3 "$tmp/db" "SELECT group_concat(host_or_guest) FROM dsos_view")" = unknown,host,guest
 
-# A record that is not where it should be is found: a stay that ends too early, an event of the guest outside of any.
+# A record that is not where it should be is found: a guest run that ends too early, an event of the guest
+# outside of any.
 cp "$tmp/db" "$tmp/wrong"
 sqlite3 "$tmp/wrong" 'UPDATE guest_run SET exit_tsc = entry_tsc, exit_uncertainty_tsc = 0 WHERE id = 50'
-check "a stay that is too short" test "$("$PT_BIN/pt-query" "$tmp/wrong" vm-check --format csv | grep -c '^run,')" -ge 1
+check "a guest run that is too short" test "$("$PT_BIN/pt-query" "$tmp/wrong" vm-check --format csv | grep -c '^run,')" -ge 1
 cp "$tmp/db" "$tmp/wrong"
 sqlite3 "$tmp/wrong" "UPDATE event SET tsc = (SELECT exit_tsc + 100 FROM vm_exit WHERE vcpu = event.vcpu LIMIT 1)
 	WHERE id = (SELECT min(id) FROM event WHERE vcpu IS NOT NULL)"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Each program given a file that is another's: exit status 1, what it is, and which program takes it. Nothing is written.
+# Each program given a file that is another's: exit status 1, what it is, and which program takes it. Nothing
+# is written.
 # timeout: 60
 source tests/common.bash
 source tests/programs.bash
@@ -16,7 +17,7 @@ declare -A words=([container]='a container: pt-decode' [stream]='a record stream
 	[perf]='a recording of perf: pt-capture import' [trace-cmd]='a recording of trace-cmd: pt-capture import'
 	[packets]='packets of Processor Trace: pt-capture import --raw' [gzip]='compressed: unpack it with gzip')
 wrong() { # KIND PROGRAM ARGUMENTS...
-	timeout 20 "$PT_BIN/$2" "${@:3}" >"$tmp/out" 2>"$tmp/err" </dev/null
+	timeout 300 "$PT_BIN/$2" "${@:3}" >"$tmp/out" 2>"$tmp/err" </dev/null
 	local status=$?
 	check "$2 with a $1: status $status, not 1" test $status -eq 1
 	check "$2 with a $1: '${words[$1]}' is not in: $(head -n 2 "$tmp/err")" grep -qF -- "${words[$1]}" "$tmp/err"
@@ -42,6 +43,6 @@ for kind in container stream database perf trace-cmd packets gzip; do
 done
 for arguments in "pt-query $tmp summary" "pt-load $tmp $tmp/stream"; do
 	# shellcheck disable=SC2086
-	timeout 20 "$PT_BIN"/$arguments >"$tmp/out" 2>"$tmp/err"
+	timeout 300 "$PT_BIN"/$arguments >"$tmp/out" 2>"$tmp/err"
 	check "$arguments: $(cat "$tmp/err")" grep -q 'is a directory' "$tmp/err"
 done

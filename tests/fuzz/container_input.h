@@ -3,7 +3,7 @@
  *
  * The first byte odd: the rest is a container as it is. Even: the rest is chunks, each u8 type, u8
  * stream, u16 size, payload, and is given its header, frame and checksums here; so that what is
- * behind those is reached.
+ * after those is reached.
  */
 #ifndef FUZZ_CONTAINER_INPUT_H
 #define FUZZ_CONTAINER_INPUT_H

@@ -13,6 +13,7 @@
 #include "capture/record/filter_symbols.h"
 #include "capture/raw/code.h"
 #include "capture/code/kernel_files.h"
+#include "capture/code/kernel_symbols.h"
 #include "capture/raw/aux_data.h"
 #include "capture/raw/perf_records.h"
 #include "capture/code/kernel_module.h"

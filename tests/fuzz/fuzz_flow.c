@@ -1,8 +1,8 @@
 /*
  * fuzz_flow.c - packets and hostile code through a flow: what it reports must be in order, and fit together.
  *
- *   u8  bit 0: MTC expected; bits 1-2: no CBR ratio, byte by byte; bit 3: user space only, and then once more by
- *       a graph that numbers no paths, which must come to as much; bits 4-7: errata
+ *   u8  bit 0: MTC expected; bits 1-2: no CBR ratio, byte by byte; bit 3: user space only, and then once
+ *       more by a graph that numbers no paths, which must come to as much; bits 4-7: errata
  *   u8  segments of code; each: u8 space (user, kernel, guest's user, guest's kernel), u16 address, u8 size,
  *       bytes
  *   the rest: packets

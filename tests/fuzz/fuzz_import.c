@@ -2,7 +2,7 @@
  * fuzz_import.c - a perf.data, imported; what comes of it is read as a container.
  *
  * The first byte odd: the rest is a file as it is. Even: the rest is records, each u8 type (from 128
- * on: perf's own, from 64 on), u8 misc, u16 size, body, behind the head of a recording of Intel PT in
+ * on: perf's own, from 64 on), u8 misc, u16 size, body, after the head of a recording of Intel PT in
  * pipe mode; an AUXTRACE record is followed by as many bytes as its first byte says.
  */
 #include <stdio.h>

@@ -4,12 +4,13 @@
  *
  * The first byte odd: the rest is a file as it is. Even: the rest becomes one of version 6 whose head
  * is sound:
- *   u16 size, options (u16 id, u32 size, bytes, each); u16 size, the format of the event "x:y"; pages of CPU 0's buffer, each
- *   u64 time, and the rest of 4096 bytes behind a size that fits, the last one filled with zeros.
+ *   u16 size, options (u16 id, u32 size, bytes, each); u16 size, the format of the event "x:y"; pages of CPU
+ *   0's buffer, each u64 time, and the rest of 4096 bytes after a size that fits, the last one filled with
+ *   zeros.
  *
  * libtracecmd itself crashes on some damaged files, and leaks: capture/tracecmd/import.c says what
  * the project does about it. Where it crashes, and not the project's own code, is for the reader of
- * the stack: make fuzz-trace_dat goes on behind a crash.
+ * the stack: make fuzz-trace_dat goes on after a crash.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +88,7 @@ static void put_head(int fd)
 	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"                       \
 	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
 
-/* How many bytes of at most `left` a u16 at *p says; *p moves behind it. */
+/* How many bytes of at most `left` a u16 at *p says; *p moves past it. */
 static size_t take_size(const uint8_t **p, const uint8_t *end)
 {
 	uint16_t n = 0;

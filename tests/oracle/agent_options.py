@@ -1,5 +1,6 @@
-"""agent_options.py HOST.dat GUEST.dat TID OFFSET: adds to two version 7 files of trace-cmd what its agent would have told: the
-host's GUEST option (vCPU 0 is thread TID) and the guest's TIME_SHIFT (guest TSC = host TSC + OFFSET)."""
+"""agent_options.py HOST.dat GUEST.dat TID OFFSET: adds to two version 7 files of trace-cmd what its agent
+would have written: the host's GUEST option (vCPU 0 is thread TID) and the guest's TIME_SHIFT (guest TSC =
+host TSC + OFFSET)."""
 import struct
 import sys
 

@@ -1,5 +1,6 @@
-# The twelve long recordings of ../shared/bench, made by an encoder that is not ours: pt-decode's counts by kind of
-# branch, its last address and its hash over all branches, not-taken ones too, are those of the true execution.
+# The twelve long recordings of ../shared/bench, made by an encoder that is not ours: pt-decode's counts by
+# kind of branch, its last address and its hash over all branches, not-taken ones too, are those of the true
+# execution.
 # timeout: 600
 source tests/common.bash
 inputs=$PT_SHARED/bench
@@ -28,7 +29,8 @@ for w in gzip lua cc1 sqlite; do
 			sed -n "s/^stats\.$key /$key /p" "$tmp/stats"
 		done >"$tmp/got"
 		same "$w $v" "$tmp/expected" "$tmp/got"
-		# Without --stats paths are not told apart (decode/code/graph.h, pt_graph_number_no_paths()): as many instructions and branches.
+		# Without --stats paths are not numbered (decode/code/graph.h, pt_graph_number_no_paths()): as
+		# many instructions and branches.
 		value() { sed -n "s/^stats\.$1 //p" "$tmp/stats"; }
 		for options in "" "--memory 1"; do
 			# shellcheck disable=SC2086

@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""call_stacks.py DB - rebuilds each thread's stack from its branches alone and compares it, at every call, return and entry of
-the kernel, with the calls that the database has open there. Prints differences and "N passed, N failed".
+"""call_stacks.py DB - rebuilds each thread's stack from its branches alone and compares it, at every call,
+return and entry of the kernel, with the calls that the database has open there. Prints differences and "N
+stacks compared, N differ".
 
-The rules here are a processor's, not the decoder's: a call puts its place on the stack, a return that goes behind the place on
-top takes it off; an interrupt or system call likewise, with what leaves the kernel. What the trace does not show (what was
-called before it, tail calls) is on neither side."""
+The rules here are a processor's, not the decoder's: a call puts its place on the stack, a return that goes to
+after the place on top takes it off; an interrupt or system call likewise, with what leaves the kernel. What
+the trace does not show (what was called before it, tail calls) is in neither of the two."""
 import collections
 import sqlite3
 import sys
 
 CALLS, RETURNS = {"call", "call_ind", "call_far"}, {"ret", "ret_far"}
 ENTERS, LEAVES = {"syscall", "int", "async"}, {"sysret", "iret", "eret"}
-INSN_MOST = 15   # bytes of an instruction
-CALL_MOST = 8    # of a call
-OVER_MOST = 16   # that a call in the middle of a function may skip, for nobody to run
+INSN_MAX = 15   # bytes of an instruction
+CALL_MAX = 8    # of a call
+OVER_MAX = 16   # that a call in the middle of a function may skip, for nobody to run
 NO_CALL, NON_CALL = 1, 4
 
 db = sqlite3.connect(sys.argv[1])
@@ -57,14 +58,14 @@ def begins(symbol, ip):
 def step(stack, f, t, kind, fs, ts):
     """What a branch does to the stack."""
     if kind in CALLS:
-        over = 0 < t - f <= CALL_MOST + OVER_MOST and fs == ts and not begins(ts, t)
-        if not 0 < t - f <= CALL_MOST and not over:
+        over = 0 < t - f <= CALL_MAX + OVER_MAX and fs == ts and not begins(ts, t)
+        if not 0 < t - f <= CALL_MAX and not over:
             stack.append((f, name(ts, t), "call", None))
     elif kind in ENTERS:
         stack.append((f, name(ts, t), "enter", None))
     elif kind in RETURNS:
         i = len(stack)
-        while i and not (stack[i - 1][2] == "call" and 0 < t - stack[i - 1][0] <= CALL_MOST):
+        while i and not (stack[i - 1][2] == "call" and 0 < t - stack[i - 1][0] <= CALL_MAX):
             i -= 1
         if i:
             del stack[i - 1:]
@@ -73,14 +74,14 @@ def step(stack, f, t, kind, fs, ts):
     elif kind in LEAVES:
         i = len(stack)
         while i and not (stack[i - 1][2] == "enter" or
-                         (stack[i - 1][2] == "call" and 0 < t - stack[i - 1][0] <= CALL_MOST)):
+                         (stack[i - 1][2] == "call" and 0 < t - stack[i - 1][0] <= CALL_MAX)):
             i -= 1
         if not i:
             stack.clear()
             return
         entered = stack[i - 1]
         del stack[i - 1:]
-        if 0 <= t - entered[0] <= INSN_MOST:
+        if 0 <= t - entered[0] <= INSN_MAX:
             return
         i = len(stack)
         while i and stack[i - 1][3] != t:
@@ -129,4 +130,4 @@ for run, slice_, path, repeats in db.execute("SELECT id, slice, path, repeats FR
 if counts["whole"] < 0.9 * counts[True]:
     print("FAILED: only %d stacks are known down to their bottom" % counts["whole"])
     counts[False] += 1
-print("%d passed, %d failed" % (counts[True], counts[False]))
+print("%d stacks compared, %d differ" % (counts[True] + counts[False], counts[False]))

@@ -1,5 +1,6 @@
-# Call stacks of host and guest threads, across interrupts, system calls, signals, execs, context switches and VM transitions: what
-# the database has open at every call and return is what its branches say, which oracle/emulated.sh holds to be the truth's.
+# Call stacks of host and guest threads, across interrupts, system calls, signals, execs, context switches and
+# VM transitions: what the database has open at every call and return is what its branches say, which
+# oracle/emulated.sh holds to be the truth's.
 # timeout: 240
 source tests/common.bash
 archives=$PT_SHARED/traces/emulated
@@ -15,7 +16,7 @@ recording() {
 		"$PT_BIN/pt-load" -q "$tmp/$1.db"
 	python3 tests/oracle/call_stacks.py "$tmp/$1.db" >"$tmp/out" 2>&1
 	grep -A 2 '^FAILED' "$tmp/out"
-	check "$1: $(tail -n 1 "$tmp/out")" grep -qE '^[1-9][0-9]{4,} passed, 0 failed$' "$tmp/out"
+	check "$1: $(tail -n 1 "$tmp/out")" grep -qE '^[1-9][0-9]{4,} stacks compared, 0 differ$' "$tmp/out"
 	rm -rf "${tmp:?}/$1" "$tmp/$1.db"
 }
 

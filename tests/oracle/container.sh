@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The container against its second reader (ptc_reader.py, written from the format's description alone): what is inside,
-# whole, cut and damaged; and the AUX bytes that went in come out.
+# The container against its second reader (ptc_reader.py, written from the format's description alone): what
+# is inside, whole, cut and damaged; and the AUX bytes that went in come out.
 source tests/common.bash
 
 reader=tests/oracle/ptc_reader.py

@@ -1,4 +1,5 @@
-# pt-decode's choice of a part: what it gives is in the whole decode, too, and all that was asked for is there.
+# pt-decode's choice of a part: what it gives is in the whole decode, too, and all that was asked for is
+# there.
 # timeout: 240
 source tests/common.bash
 archives=$PT_SHARED/traces/emulated
@@ -13,7 +14,8 @@ c=$tmp/c.ptc
 LC_ALL=C sort "$tmp/lines" >"$tmp/all"
 rm -rf "$tmp/qemu-guest"
 
-# part OPTION...: sets `part` to the number of branches; all of them are in the whole decode, which had no error
+# part OPTION...: sets `part` to the number of branches; all of them are in the whole decode, which had no
+# error
 part() {
 	"$PT_BIN/pt-decode" --text -F cpu,tsc_lo,from,to "$@" "$c" 2>"$tmp/err" | LC_ALL=C sort >"$tmp/part"
 	check "$*: $(head -n 1 "$tmp/err")" test "${PIPESTATUS[0]}" -eq 0
@@ -21,8 +23,8 @@ part() {
 	LC_ALL=C comm -13 "$tmp/all" "$tmp/part" >"$tmp/other"
 	check "$*: lines that the whole has not: $(head -n 2 "$tmp/other")" test ! -s "$tmp/other"
 }
-# within WHAT PERMILLE OF: most of it is found: where something wanted begins, the first address is waited for, and returns to what
-# was not wanted are not followed
+# within WHAT PERMILLE OF: most of it is found: where something wanted begins, the first address is waited
+# for, and returns to what was not wanted are not followed
 within() {
 	check "$1 $part of $3" test "$((part * 1000))" -ge "$(($2 * $3))" -a "$part" -le "$3" -a "$part" -gt 0
 }
@@ -55,7 +57,7 @@ from=8225000000 to=8226000000
 part --time ${from}tsc..${to}tsc
 within "a time" 985 "$(awk -v a="$from" -v b="$to" '$2 >= a && $2 < b' "$tmp/lines" | wc -l)"
 # shellcheck disable=SC2016 # awk's own
-check "no line before or behind it" awk -v a="$from" -v b="$to" '$2 < a || $2 > b { exit 1 }' "$tmp/part"
+check "no line before or after it" awk -v a="$from" -v b="$to" '$2 < a || $2 > b { exit 1 }' "$tmp/part"
 part --time +15ms..
 first=$(awk '$2 { print $2; exit }' "$tmp/lines")
 # shellcheck disable=SC2016

@@ -1,4 +1,5 @@
-# demo/qemu-guest.ptc: decodes without an error, and to the same branches and VM exits as the recording that it is a part of.
+# demo/qemu-guest.ptc: decodes without an error, and to the same branches and VM exits as the recording that
+# it is a part of.
 # timeout: 120
 source tests/common.bash
 demo=demo/qemu-guest.ptc
@@ -20,7 +21,7 @@ if [ -e "$archive" ] && command -v zstd >/dev/null; then
 	(cd "$tmp/q" && "$PT_BIN/pt-capture" import -q --symfs symfs --guest g1/guest.data,87,-1569630896 -o "$tmp/q.ptc" pt.data)
 	rm -rf "$tmp/q"
 	"$PT_BIN/pt-decode" --text -F cpu,tsc,from,to "$tmp/q.ptc" 2>"$tmp/err" >"$tmp/q.text"
-	# From behind the first two PSBs' worth, where the clock was corrected, to the end.
+	# From after the first two PSBs' worth, where the clock was corrected, to the end.
 	from=$(awk 'NR == 20000 { print $2 }' "$tmp/demo.text") to=$(awk 'END { print $2 }' "$tmp/demo.text")
 	range() { awk -v a="$from" -v b="$to" '$2 > a && $2 < b' "$1"; }
 	range "$tmp/q.text" >"$tmp/want"

@@ -8,7 +8,8 @@ if [ ! -d "$archives" ] || ! command -v zstd >/dev/null; then
 fi
 check "truthdump" "${CC:-cc}" -w -O2 -o "$tmp/truthdump" "$PT_SHARED/tools/truthdump.c"
 
-# recording NAME DATA OPTION...: unpacks NAME, imports DATA with OPTIONs, decodes; compares what each CPU has with the truth
+# recording NAME DATA OPTION...: unpacks NAME, imports DATA with OPTIONs, decodes; compares what each CPU has
+# with the truth
 recording() {
 	local name=$1 data=$2 truth cpu status
 	mkdir "$tmp/$name"
@@ -33,8 +34,8 @@ recording() {
 	cd "$OLDPWD" && rm -rf "${tmp:?}/$name"
 }
 
-# A guest's clock that is wrong by a millisecond tells of its processes at wrong times: what contradicts their CR3s is missing
-# then, and said to be; nothing is taken for what was not.
+# A guest's clock that is wrong by a millisecond has its processes at wrong times: what contradicts their CR3s
+# is missing then, and said to be; nothing is taken for what was not.
 misled() {
 	local invented missing
 	"$PT_BIN/pt-decode" --text -F from,to --tsc-offset "$wrong" c.ptc 2>err | grep -v '^#' >got
@@ -50,8 +51,8 @@ recording linux-guest-cyc-1cpu vm.data --guest guest.data,101,0xfffffd0b3e60cd07
 wrong=-1568130896
 recording qemu-guest pt.data --guest g1/guest.data,87,-1569630896
 
-# Without time nobody knows which of the guest's processes runs: what is placed at random is known all the same; what the linker has
-# placed is error rows; everything else is the truth.
+# Without time nobody knows which of the guest's processes runs: what is placed at random is known all the
+# same; what the linker has placed is error rows; everything else is the truth.
 mkdir "$tmp/timeless" && tar --zstd -xf "$archives/linux-guest-timeless-thread.tar.zst" -C "$tmp/timeless" --strip-components 1
 cd "$tmp/timeless" || exit
 "$PT_BIN/pt-capture" import -q --symfs symfs --guest guest.data,101 -o c.ptc vm.data 2>err

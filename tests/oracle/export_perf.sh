@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# pt-capture export: Debian's perf opens what we export and lists the branches that pt-decode lists, one by one, for
-# real recordings and long ones (several pieces, cut between packets). And the command line.
+# pt-capture export: Debian's perf opens what we export and lists the branches that pt-decode lists, one by
+# one, for real recordings and long ones (several pieces, cut between packets). And the command line.
 # timeout: 600
 source tests/common.bash
 
@@ -90,8 +90,8 @@ else
 	skip 1 "no compiler or no tests/programs"
 fi
 
-# ---- Kernels and guests, of the emulated machine: perf decodes the folder to our branches, and we import it to the same
-# records. A guest's sideband takes perf's way: perf inject on what we wrote.
+# ---- Kernels and guests, of the emulated machine: perf decodes the folder to our branches, and we import it
+# to the same records. A guest's sideband takes perf's way: perf inject on what we wrote.
 again() { # NAME SYMFS: of $tmp/x.ptc and $tmp/x.perf
 	check "$1: import again" "$capture" import -q --symfs "$2" "$tmp/x.perf" -o "$tmp/again.ptc"
 	"$PT_BIN/pt-decode" --text "$tmp/x.ptc" >"$tmp/expected" 2>/dev/null
@@ -115,7 +115,7 @@ if [ -d "$PT_SHARED/traces/emulated" ] && tar -C "$tmp" -xf "$PT_SHARED/traces/e
 	in_perf kernel "$tmp/x.perf" "$t/symfs"
 	again kernel "$t/symfs"
 	"$capture" export -q --perf-data "$tmp/x.perf" "$tmp/x.ptc" 2>"$tmp/err"
-	check "kernel: a folder that is there stays" grep -q 'Is a directory' "$tmp/err"
+	check "kernel: a folder that is there remains" grep -q 'Is a directory' "$tmp/err"
 	echo old >"$tmp/old.perf"
 	check "kernel: in a file's place" "$capture" export -q --perf-data "$tmp/old.perf" "$tmp/x.ptc"
 	check "kernel: in a file's place: the same" cmp -s "$tmp/x.perf/kcore_dir/kcore" "$tmp/old.perf/kcore_dir/kcore"
@@ -142,7 +142,8 @@ else
 	skip 1 "no $PT_SHARED/traces/emulated, or no zstd"
 fi
 
-# ---- Address filters: perf's AUXTRACE_INFO has them, the container, and what we write of it. (No recording here has any:
+# ---- Address filters: perf's AUXTRACE_INFO has them, the container, and what we write of it. (No recording
+# here has any:
 # they are put into one.) Strings of every length modulo 8.
 head -c 1000 /dev/zero >"$tmp/aux"
 "$capture" import --raw "$tmp/aux" --elf /bin/true -o "$tmp/a.ptc"
@@ -168,13 +169,13 @@ for filter in 'filter main@/bin/a' 'filter 0x1000/0x20@/b,start 0x1@/c,stop 0x2@
 		at = info + 16 + 8 * 17
 		open(sys.argv[2], "wb").write(data[:at] + padded + data[at:])
 	END
-	told=$(perf script -D -i "$tmp/filter.perf" 2>/dev/null | sed -n '/string len/d; s/^ *Filter string  *//p')
-	check "'$filter': perf has '$told'" test "$told" = "$filter"
+	got=$(perf script -D -i "$tmp/filter.perf" 2>/dev/null | sed -n '/string len/d; s/^ *Filter string  *//p')
+	check "'$filter': perf has '$got'" test "$got" = "$filter"
 	check "'$filter': import" "$capture" import -q "$tmp/filter.perf" -o "$tmp/f.ptc"
 	check "'$filter': info" grep -qxF "addr_filter: $filter" <("$capture" info "$tmp/f.ptc")
 	check "'$filter': export" "$capture" export -q --perf-data "$tmp/again.perf" "$tmp/f.ptc"
-	told=$(perf script -D -i "$tmp/again.perf" 2>/dev/null | sed -n '/string len/d; s/^ *Filter string  *//p')
-	check "'$filter': perf has '$told' again" test "$told" = "$filter"
+	got=$(perf script -D -i "$tmp/again.perf" 2>/dev/null | sed -n '/string len/d; s/^ *Filter string  *//p')
+	check "'$filter': perf has '$got' again" test "$got" = "$filter"
 done
 
 # ---- The command line

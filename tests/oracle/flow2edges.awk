@@ -1,5 +1,5 @@
-# Reads a reference flow of ../shared/traces (its FORMAT.md) and prints the taken branches, "from to" a line, as
-# pt-decode --text -F from,to does: 0 where tracing began or stopped.
+# Reads a reference flow of ../shared/traces (its FORMAT.md) and prints the taken branches, "from to" a line,
+# as pt-decode --text -F from,to does: 0 where tracing began or stopped.
 function value(name,    i) {
 	for (i = 3; i <= NF; i++)
 		if (index($i, name "=") == 1)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# pt-capture import of perf recordings: real and emulated ones against perf itself; recordings of software events made
-# here (sideband, pipe mode, compression); what we export, imported again.
+# pt-capture import of perf recordings: real and emulated ones against perf itself; recordings of software
+# events made here (sideband, pipe mode, compression); what we export, imported again.
 # timeout: 900
 source tests/common.bash
 
@@ -178,8 +178,8 @@ else
 	skip 8 "perf cannot record software events here"
 fi
 
-# ---- What we export, imported again, decodes to the same records, thread by thread (threads are put out in the order
-# of their streams, which perf.data does not keep).
+# ---- What we export, imported again, decodes to the same records, thread by thread (threads are put out in
+# the order of their streams, which perf.data does not keep).
 again() { # NAME: of $tmp/c.ptc
 	cp "$tmp/c.ptc" "$tmp/x.ptc"
 	check "$1: export" "$capture" export -q --perf-data "$tmp/x.perf" "$tmp/x.ptc"

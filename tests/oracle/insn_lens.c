@@ -30,9 +30,9 @@ struct line {
 enum rule {
 	RULE_NONE,
 	RULE_BAD, /* objdump: (bad); ours: invalid. No difference, but no code either. */
-	/* 9b is WAIT, an instruction (SDM vol. 2); objdump joins it to the x87 one behind: fstcw */
+	/* 9b is WAIT, an instruction (SDM vol. 2); objdump joins it to the x87 one after it: fstcw */
 	RULE_FWAIT,
-	RULE_PREFIX, /* prefixes alone on a line: a second REX behind, or what follows is bad with them */
+	RULE_PREFIX, /* prefixes alone on a line: a second REX after it, or what follows is bad with them */
 	RULE_BYTE,   /* .byte: a symbol begins within the instruction */
 	/* What #UD is for the SDM, and invalid for ours, though objdump has a mnemonic: */
 	RULE_LOCK, /* LOCK before what cannot be locked (vol. 2, LOCK) */
@@ -84,7 +84,7 @@ static bool parse(const char *s, struct line *ret)
 	return true;
 }
 
-/* The text behind the prefixes that objdump writes as words of their own. */
+/* The text after the prefixes that objdump writes as words of their own. */
 static const char *skip_prefixes(const char *s)
 {
 	static const char *const words[] = {"rep",    "repz",	"repnz",    "lock",    "bnd", "notrack",

@@ -26,8 +26,8 @@ library() { # soname: its path
 	{ PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null; } | awk -v l="$1" '$1 == l && /x86-64/ { print $NF; exit }'
 }
 
-# Each file with the share, in millionths, that may be no code. cc1 has 20 MB of compiled code; OpenSSL keeps tables
-# among its assembly; x265 and dav1d, where present, bring AVX-512 and much hand-written SIMD.
+# Each file with the share, in millionths, that may be no code. cc1 has 20 MB of compiled code; OpenSSL keeps
+# tables among its assembly; x265 and dav1d, where present, bring AVX-512 and much hand-written SIMD.
 check() { # path, ppm
 	objdump -d -z -w -M intel64 --insn-width=16 "$1" 2>"$work/objdump.err" | "$lens" "${1##*/}" "$2"
 }

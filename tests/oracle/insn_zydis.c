@@ -15,6 +15,7 @@
 #include <Zydis/Zydis.h>
 
 #include "decode/insn.h"
+#include "tests/unit/check.h"
 
 enum { BYTES = 15, MAX_SHOWN = 20 };
 
@@ -319,11 +320,11 @@ static enum insn_class class_of(const ZydisDecodedInstruction *z)
 	}
 }
 
-static void fail(enum check check, enum insn_mode mode, const uint8_t *b, int ours, int zydis)
+static void fail(enum check kind, enum insn_mode mode, const uint8_t *b, int ours, int zydis)
 {
-	if (sum.failed[check]++ >= MAX_SHOWN)
+	if (sum.failed[kind]++ >= MAX_SHOWN)
 		return;
-	printf("  %s, %s:", check_names[check], mode_names[mode]);
+	printf("  %s, %s:", check_names[kind], mode_names[mode]);
 	for (int i = 0; i < BYTES; i++)
 		printf(" %02x", b[i]);
 	printf(": ours %d, Zydis %d\n", ours, zydis);
@@ -388,7 +389,6 @@ int main(int argc, char **argv)
 {
 	uint64_t count = argc > 1 ? strtoull(argv[1], NULL, 0) : 5000000;
 	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
-	int passed = 0, failed = 0;
 
 	if (ZYDIS_VERSION_MAJOR(ZydisGetVersion()) != 4) {
 		printf("skipped: written for Zydis 4\n0 passed, 0 failed, 1 skipped\n");
@@ -413,12 +413,10 @@ int main(int argc, char **argv)
 	for (int r = RULE_NONE + 1; r < RULE_COUNT; r++)
 		printf("  %" PRIu64 " %s\n", sum.rules[r], rule_names[r]);
 	for (int c = 0; c < CHECK_COUNT; c++) {
-		printf("%s %s", sum.failed[c] ? "FAIL" : "ok", check_names[c]);
-		if (sum.failed[c])
-			printf(": %" PRIu64, sum.failed[c]);
-		printf("\n");
-		*(sum.failed[c] ? &failed : &passed) += 1;
+		char text[100];
+
+		snprintf(text, sizeof text, "%s: %" PRIu64 " differ", check_names[c], sum.failed[c]);
+		check(!sum.failed[c], text);
 	}
-	printf("%d passed, %d failed\n", passed, failed);
-	return failed > 0;
+	return sum_up();
 }

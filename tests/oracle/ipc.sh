@@ -1,5 +1,5 @@
-# Cycles that are estimated from MTC packets, against those that CYC packets counted of the same execution (../shared/bench); and that
-# nothing is estimated where the core's speed is not known.
+# Cycles that are estimated from MTC packets, against those that CYC packets counted of the same execution
+# (../shared/bench); and that nothing is estimated where the core's speed is not known.
 source tests/common.bash
 inputs=$PT_SHARED/bench
 if [ ! -d "$inputs" ] || ! command -v zstd >/dev/null || ! command -v python3 >/dev/null || ! command -v sqlite3 >/dev/null; then
@@ -33,7 +33,7 @@ for w in gzip lua; do
 		(SELECT count(nullif(cyc_count, 0)) FROM calls), (SELECT count(cyc_count) FROM slice)")
 done
 
-# The ratio doubles behind the 1000th MTC packet; the core sleeps behind the 2000th.
+# The ratio doubles after the 1000th MTC packet; the core sleeps after the 2000th.
 head -c 200000 "$tmp/dflt.aux" >"$tmp/aux"
 database plain "$tmp/aux"
 "$PT_BIN/pt-decode" --packets "$tmp/c.ptc" | awk '$2 == "mtc" { print $1 }' >"$tmp/mtcs"

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""ipc_truth.py MTC.DB CYC.DB NAME=VALUE...: cycles estimated from MTC packets against those that CYC packets counted, of two recordings
-of the same execution.
+"""ipc_truth.py MTC.DB CYC.DB NAME=VALUE...: cycles estimated from MTC packets against those that CYC packets
+counted, of two recordings of the same execution.
 
-Both come from the view ipc. Prints stretches, unknown, and in per mille how far the sums over all estimated stretches are from those
-of the counted ones in the same time: cycles, insns; and cycles_median, cycles_p99: how far single stretches are. NAME=VALUE: exit
-status 1 when the figure is more than that (stretches: less).
+Both come from the view ipc. Prints stretches, unknown, and in per mille how far the sums over all estimated
+stretches are from those of the counted ones in the same time: cycles, insns; and cycles_median, cycles_p99:
+how far single stretches are. NAME=VALUE: exit status 1 when the figure is more than that (stretches: less).
 """
 import bisect
 import sqlite3

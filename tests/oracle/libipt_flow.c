@@ -310,7 +310,9 @@ static int read_memory(uint8_t *buffer, size_t size, const struct pt_asid *asid,
 	uint64_t at;
 
 	(void)asid;
-	/* Code that is executed has been mapped, though the trace's clock may be behind the sideband's. */
+	/*
+	 * Code that is executed has been mapped, though the trace's clock may be earlier than the sideband's.
+	 */
 	while (!(m = find_map(s, ip)) && s->applied < change_count)
 		apply(s, &changes[s->applied++]);
 	if (!m || !m->image)

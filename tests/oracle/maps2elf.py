@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""maps2elf.py MAPS OUT - an ELF file with the code of ../shared/bench/X.maps at its addresses, for tools that read code
-from ELF files only (perf). A MAPS line is START END OFFSET FILE, hex; FILE or FILE.zst is beside MAPS."""
+"""maps2elf.py MAPS OUT - an ELF file with the code of ../shared/bench/X.maps at its addresses, for tools that
+read code from ELF files only (perf). A MAPS line is START END OFFSET FILE, hex; FILE or FILE.zst is beside
+MAPS."""
 import os
 import struct
 import subprocess

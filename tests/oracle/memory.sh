@@ -1,5 +1,5 @@
-# pt-decode --memory: with so little that all that was decoded is forgotten over and over, the branches are the same, each
-# with its instructions, in the database too, and memory stays bounded.
+# pt-decode --memory: with so little that all that was decoded is forgotten over and over, the branches are
+# the same, each with its instructions, in the database too, and memory is bounded.
 # timeout: 600
 source tests/common.bash
 shared=$PT_SHARED

@@ -1,5 +1,6 @@
-"""perf2raw.py PERF_DATA DIR: takes a perf.data apart as other tools keep traces: DIR/cpuN.pt, each CPU's AUX bytes;
-DIR/side, the kernel's records one after the other; DIR/options, what `pt-capture import --raw` is to be told beside them."""
+"""perf2raw.py PERF_DATA DIR: takes a perf.data apart as other tools keep traces: DIR/cpuN.pt, each CPU's AUX
+bytes; DIR/side, the kernel's records one after the other; DIR/options, what `pt-capture import --raw` needs
+beside them."""
 import os
 import struct
 import sys

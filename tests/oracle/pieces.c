@@ -6,7 +6,7 @@
  * Both are lines "from to" (hexadecimal, 0: not seen). A line of DECODED that begins with # reports a
  * gap. Between two of them must be a contiguous piece of TRUTH, all pieces in order; the first begins
  * where TRUTH begins, the last ends where it ends, unless a gap is reported there. At a gap, the
- * lines where decoding began ("0 to") and ended ("from 0") may be new: also a "0 to" in front of it,
+ * lines where decoding began ("0 to") and ended ("from 0") may be new: also a "0 to" before it,
  * for the packet with which the buffer is full is in it, when the emulated PC's log has the branch
  * that it reports as one without PT already. -b, -e: the beginning, the end may be missing. -f: a
  * line "0 to" is a gap, too (TNT packets disabled: what is between is not in the trace). Prints
@@ -143,7 +143,7 @@ int main(int argc, char **argv)
 				;
 			printf(
 			    "branches %zu to %zu (%" PRIx64 " %" PRIx64
-			    "...) are no contiguous piece of the truth behind its branch %zu; the first %zu "
+			    "...) are no contiguous piece of the truth after its branch %zu; the first %zu "
 			    "are\n",
 			    b + 1, e, got.at[b].from, got.at[b].to, at, k);
 			return 1;

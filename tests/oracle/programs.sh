@@ -1,5 +1,5 @@
-# Real programs through the whole pipeline: what pt-decode lists, and what the database holds, are exactly the branches
-# that the step engine saw, thread by thread.
+# Real programs through the whole pipeline: what pt-decode lists, and what the database holds, are exactly the
+# branches that the step engine saw, thread by thread.
 # timeout: 600
 source tests/common.bash
 source tests/programs.bash

@@ -1,7 +1,7 @@
 """A second reader of record streams, written from pt-records(5) alone; it shares no code with ours.
 
-ptr_reader.py FILE: checks the checksums, and END's counts; prints "NAME NUMBER" lines: records by type, branches, and sums over
-fields, which a database of the same stream must have."""
+ptr_reader.py FILE: checks the checksums, and END's counts; prints "NAME NUMBER" lines: records by type,
+branches, and sums over fields, which a database of the same stream must have."""
 
 import struct
 import sys

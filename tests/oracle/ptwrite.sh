@@ -1,4 +1,5 @@
-# perf's emulated PTWRITE (perf-intel-pt(1)): values that a program writes into its conditional branches are events, as perf has them.
+# perf's emulated PTWRITE (perf-intel-pt(1)): values that a program writes into its conditional branches are
+# events, as perf has them.
 source tests/common.bash
 
 cat >"$tmp/values.c" <<'E2'

@@ -1,5 +1,5 @@
-# Raw traces with perf's records beside them, as other tools keep them: threads and branches are LLDB's and libipt's; a perf.data
-# taken apart is what it was whole.
+# Raw traces with perf's records beside them, as other tools keep them: threads and branches are LLDB's and
+# libipt's; a perf.data taken apart is what it was whole.
 # timeout: 240
 source tests/common.bash
 traces=$PT_SHARED/traces
@@ -9,8 +9,9 @@ if [ ! -d "$traces" ] || ! command -v zstd >/dev/null; then
 fi
 here=$PWD
 
-# LLDB's own test of this recording says that thread 3497496 ran 19521 instructions on CPU 51 and 3497497 61825 on CPU 45; the last
-# four of these are behind the last taken branch. Its records have no CPU in their trailers.
+# LLDB's own test of this recording says that thread 3497496 ran 19521 instructions on CPU 51 and 3497497
+# 61825 on CPU 45; the last four of these are after the last taken branch. Its records have no CPU in their
+# trailers.
 cd "$traces/lldb/intelpt-multi-core-trace" || exit
 "$PT_BIN/pt-capture" import --cpu 6/85/4 --time-mult 1076264588 --time-shift 31 --time-zero 18433473881008870804 --pid 3497234 \
 	--elf modules/m.out --sample-type 6 \
@@ -22,7 +23,8 @@ same "LLDB's: threads and their instructions" <(printf '45|3497234|3497497|61821
 	<("$PT_BIN/pt-query" "$tmp/lldb.db" --format csv --file <(echo "SELECT cpu, pid, tid, sum(insn_count) AS n FROM branches
 		WHERE pid = 3497234 GROUP BY cpu, pid, tid") | tail -n +2 | tr , '|' | tr -d '\r')
 
-# DynamoRIO's: the program is found by the records' mapping, the thread by ITRACE_START; the same branches as when told by hand.
+# DynamoRIO's: the program is found by the records' mapping, the thread by ITRACE_START; the same branches as
+# when given by hand.
 cd "$traces/dynamorio" || exit
 mkdir -p "$tmp/root/tmp"
 while read -r name path cpu clock; do
@@ -47,7 +49,8 @@ done <<-END
 	hello-20220708 hello 6/85/4 --nom-freq 37 --tsc-ratio 308/2
 END
 
-# apart NAME DATA FILE OPTION...: a recording of the emulated PC, taken apart, is decoded to the same text, times and all.
+# apart NAME DATA FILE OPTION...: a recording of the emulated PC, taken apart, is decoded to the same text,
+# times and all.
 apart() {
 	local name=$1 data=$2 file=$3 options
 	tar --zstd -xf "$traces/emulated/$name.tar.zst" -C "$tmp" && cd "$tmp/$name" || exit
@@ -58,6 +61,18 @@ apart() {
 	succeeded $? "$name: import: $(cat err)"
 	"$PT_BIN/pt-decode" --text whole.ptc >whole
 	same "$name: all of the text" whole <("$PT_BIN/pt-decode" --text parts.ptc)
+	# The kernel's code by hand, as mappings of the same file.
+	if [ $# -gt 3 ]; then
+		readelf -lW "$5" | awk '$1 == "LOAD" { print $2, $3, $5 }' | python3 -c 'import sys
+for line in sys.stdin:
+	offset, start, size = (int(n, 16) for n in line.split())
+	print("%x %x %x %s" % (start, start + size, offset, sys.argv[1]))' "$PWD/$5" >maps
+		# shellcheck disable=SC2086
+		"$PT_BIN/pt-capture" import $options --symfs symfs --maps maps "${@:6}" -o maps.ptc 2>err
+		succeeded $? "$name: import --maps: $(cat err)"
+		same "$name: the kernel's code by --maps: branches" <("$PT_BIN/pt-decode" --text -F cpu,tid,from,to whole.ptc) \
+			<("$PT_BIN/pt-decode" --text -F cpu,tid,from,to maps.ptc)
+	fi
 	cd "$here" && rm -rf "${tmp:?}/$name"
 }
 apart user-ls-cyc user.data user.data

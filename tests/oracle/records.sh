@@ -1,5 +1,5 @@
-# A record stream read by a second reader, which was written from pt-records(5) alone: checksums, counts, and the sums that the database
-# of the same stream has.
+# A record stream read by a second reader, which was written from pt-records(5) alone: checksums, counts, and
+# the sums that the database of the same stream has.
 source tests/common.bash
 "$PT_BIN/pt-decode" -q -o "$tmp/records" demo/qemu-guest.ptc
 succeeded $? "decode"

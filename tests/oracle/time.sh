@@ -1,7 +1,10 @@
-# Times of branches against the truth of emulated recordings with CYC, beside perf 6.1's error by the same recordings' READMEs:
-# what is exact is so to 2 TSC ticks (a core cycle and what a packet rounds), every interval holds the truth, no time goes back.
-# The first two are from an encoder that puts a TNT packet's last time into its CYC, where the SDM says its first
-# (decode/flow/cyc_binding.h): until that is recognized times are late by a packet, so they are only counted there.
+# Times of branches against the truth of emulated recordings with CYC, beside perf 6.1's error by the same
+# recordings' READMEs:
+# what is exact is so to 2 TSC ticks (a core cycle and what a packet rounds), every interval holds the truth,
+# no time goes back.
+# The first two are from an encoder that puts a TNT packet's last time into its CYC, where the SDM says its
+# first (decode/flow/cyc_binding.h): until that is recognized times are late by a packet, so they are only
+# counted there.
 # timeout: 300
 source tests/common.bash
 archives=$PT_SHARED/traces/emulated
@@ -11,7 +14,8 @@ if [ ! -d "$archives" ] || ! command -v zstd >/dev/null || ! command -v python3 
 fi
 check "truthdump" "${CC:-cc}" -w -O2 -o "$tmp/truthdump" "$PT_SHARED/tools/truthdump.c"
 
-# recording NAME MEDIAN P99 SURE PERF DATA [import options]: unpacks, imports, decodes; the times of each CPU's branches.
+# recording NAME MEDIAN P99 SURE PERF DATA [import options]: unpacks, imports, decodes; the times of each
+# CPU's branches.
 # SURE: the share of branches, in percent, whose class or bounds may be wrong.
 recording() {
 	local name=$1 median=$2 p99=$3 sure=$4 perf=$5 data=$6 truth cpu
@@ -35,7 +39,8 @@ recording() {
 	rm -rf "${tmp:?}/$name"
 }
 
-# The same of the database, whose estimates are coarser: no worse than perf's of this recording, median 8, p99 54.
+# The same of the database, whose estimates are coarser: no worse than perf's of this recording, median 8, p99
+# 54.
 in_database() {
 	"$PT_BIN/pt-decode" -q "$tmp/c.ptc" | "$PT_BIN/pt-load" "$tmp/db"
 	sqlite3 -separator ' ' "$tmp/db" "SELECT tsc, tsc_lo, coalesce(tsc_hi, '-'), time_class,

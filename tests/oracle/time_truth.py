@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """time_truth.py TRUTH GOT MHZ MEDIAN P99 RESOLUTION UNSURE: how far times are from the truth.
 
-TRUTH: truthdump's lines of one CPU; GOT: "tsc tsc_lo tsc_hi class from to" lines of pt-decode --text, the same branches in
-the same order. Prints percentiles of (tsc - truth) in nanoseconds. Exit status 1 when they are off by more than MEDIAN in
-the median, or P99 at the 99th percentile; when a time goes backwards or lies outside its bounds; when the truth does, or an
-exact time is off by more than RESOLUTION TSC ticks, for more than UNSURE percent of the branches; or when they differ. PT_TIME_SHOW=N prints the N worst.
+TRUTH: truthdump's lines of one CPU; GOT: "tsc tsc_lo tsc_hi class from to" lines of pt-decode --text, the
+same branches in the same order. Prints percentiles of (tsc - truth) in nanoseconds. Exit status 1 when they
+are off by more than MEDIAN in the median, or P99 at the 99th percentile; when a time goes backwards or lies
+outside its bounds; when the truth does, or an exact time is off by more than RESOLUTION TSC ticks, for more
+than UNSURE percent of the branches; or when they differ. PT_TIME_SHOW=N prints the N worst.
 """
 import itertools
 import os

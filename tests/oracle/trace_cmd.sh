@@ -1,5 +1,6 @@
-# pt-capture import of trace-cmd's recordings: the events, threads, CPUs and times that `trace-cmd report` prints; a guest's on
-# the host's clock. tests/data/trace-cmd is a host and its guest, recorded by Debian's trace-cmd on an emulated PC (README.md there).
+# pt-capture import of trace-cmd's recordings: the events, threads, CPUs and times that `trace-cmd report`
+# prints; a guest's on the host's clock. tests/data/trace-cmd is a host and its guest, recorded by Debian's
+# trace-cmd on an emulated PC (README.md there).
 # timeout: 300
 source tests/common.bash
 source tests/programs.bash
@@ -13,7 +14,8 @@ report() {
 	trace-cmd report -t --raw-ts -i "$1" 2>/dev/null |
 		sed -nE 's/^.*-([0-9]+) +\[0*([0-9]+)\] +([0-9]+): +([a-z_0-9]+):.*$/\1 \2 \3 \4/p'
 }
-# near NAME WANT GOT: lists of tid, cpu, tsc, event: all the same, but for the nanoseconds between that round a TSC
+# near NAME WANT GOT: lists of tid, cpu, tsc, event: all the same, but for the nanoseconds between that round
+# a TSC
 near() {
 	paste -d ' ' "$2" "$3" | awk 'NF != 8 || $1 != $5 || $2 != $6 || $4 != $8 || $3 - $7 > 2 || $7 - $3 > 2' >"$tmp/differ"
 	check "$1: $(wc -l <"$tmp/differ") differ of $(wc -l <"$2") and $(wc -l <"$3"): $(head -n 1 "$tmp/differ")" test ! -s "$tmp/differ"
@@ -45,8 +47,9 @@ check "each of the guest's events lies between an entry and an exit: $(cat "$tmp
 check "which thread is the vCPU" grep -qx "kvm.$(cat $data/pid).0.tid: $(sql "SELECT DISTINCT tid FROM events WHERE name = 'kvm:kvm_exit'")" "$tmp/info"
 check "the offset" grep -qx "kvm.$(cat $data/pid).0.tsc_offset: $offset" "$tmp/info"
 
-# What trace-cmd's agent tells: whose threads the vCPUs are, and how the guest's times are to be corrected (the other way round
-# than KVM tells its offset). trace-cmd's own correction is the judge of the sign, nanosecond for nanosecond.
+# What trace-cmd's agent reports: whose threads the vCPUs are, and how the guest's times are to be corrected
+# (the other way round than KVM has its offset). trace-cmd's own correction is the judge of the sign,
+# nanosecond for nanosecond.
 cp $data/host.dat "$tmp/ha.dat"
 cp $data/guest.dat "$tmp/ga.dat"
 tid=$(sql "SELECT DISTINCT tid FROM events WHERE name = 'kvm:kvm_exit'")
@@ -123,7 +126,7 @@ check "--into: the host's events" test "$(sql "SELECT count(*) FROM events WHERE
 
 # ---- The command line
 expect() { # STATUS PATTERN ARGUMENTS...
-	timeout 60 "$capture" import "${@:3}" >"$tmp/out" 2>"$tmp/err" </dev/null
+	timeout 300 "$capture" import "${@:3}" >"$tmp/out" 2>"$tmp/err" </dev/null
 	local status=$?
 	check "${*:3}: status $status, not $1" test $status -eq "$1"
 	check "${*:3}: '$2' is not in $(head -n 2 "$tmp/err")" grep -qE -- "$2" "$tmp/err"

@@ -25,7 +25,8 @@ while IFS='|' read -r folder raw ref options elfs; do
 	zstd -dqc "ref/$ref.flow.txt.zst" >"$tmp/flow"
 	awk -f "$OLDPWD/tests/oracle/flow2edges.awk" "$tmp/flow" >"$tmp/expected"
 	awk -f "$OLDPWD/tests/oracle/visible.awk" "$tmp/expected" "$tmp/text" >"$tmp/got"
-	# libipt's errors are ours: exit status 3 says so. It then waits for the next PSB, we for an IP with code.
+	# libipt's errors are ours: exit status 3 says so. It then waits for the next PSB, we for an IP with
+	# code.
 	errors=$(grep -c '^x' "$tmp/flow")
 	if [ "$errors" -eq 0 ]; then
 		same "$folder $ref" "$tmp/expected" "$tmp/got"

@@ -1,5 +1,5 @@
-# pt-capture trim: a trimmed container decodes to the same branches, at the same times, in its range; and only with the code
-# that ran.
+# pt-capture trim: a trimmed container decodes to the same branches, at the same times, in its range; and only
+# with the code that ran.
 # timeout: 180
 source tests/common.bash
 source tests/programs.bash

@@ -3,11 +3,12 @@
  *
  *     pt-decode C | vm_truth TRUTH OFFSET [insns] [SOURCE]
  *
- * TRUTH is one CPU's log (../shared/ptbox/CORE.md, "Ground truth"); OFFSET the guest's TSC offset, as perf or KVM has it. All VM
- * entries and exits of the log have to be there, in order: where, when (within the stated uncertainty), why (at least
- * 99 of 100); and with `insns` (older logs count a string instruction's rounds and the instruction that exits) the instructions
- * between them, as far as they were counted. SOURCE is where all reasons are known from, as ptr_reason_source_name() says it
- * ("inferred"); a tracepoint or Event Trace gives qualifications, too.
+ * TRUTH is one CPU's log (../shared/ptbox/CORE.md, "Ground truth"); OFFSET the guest's TSC offset, as
+ * perf or KVM has it. All VM entries and exits of the log have to be there, in order: where, when
+ * (within the stated uncertainty), why (at least 99 of 100); and with `insns` (older logs count a
+ * string instruction's rounds and the instruction that exits) the instructions between them, as far
+ * as they were counted. SOURCE is where all reasons are known from, as ptr_reason_source_name() says
+ * it ("inferred"); a tracepoint or Event Trace gives qualifications, too.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include <string.h>
 
 #include "schema/records.h"
+#include "tests/unit/check.h"
 
 struct event {
 	uint64_t tsc, insns, from, to, reason, qualification;
@@ -123,17 +125,13 @@ struct counts {
 	size_t seen, outside, elsewhere, others, qualified, misqualified, sourced, counted, miscounted;
 };
 
-static void check(const char *what, int ok, size_t got, size_t of)
+/* check() with two numbers: of how many it is true. */
+static void check_share(const char *what, bool ok, size_t got, size_t of)
 {
-	static int passed, failed;
+	char text[120];
 
-	if (!what) {
-		printf("%d passed, %d failed\n", passed, failed);
-		exit(failed != 0);
-	}
-	*(ok ? &passed : &failed) += 1;
-	if (!ok)
-		printf("FAILED: %s: %zu of %zu\n", what, got, of);
+	snprintf(text, sizeof text, "%s: %zu of %zu", what, got, of);
+	check(ok, text);
 }
 
 static int within(uint64_t truth, uint64_t tsc, uint64_t uncertainty)
@@ -212,31 +210,29 @@ int main(int argc, char **argv)
 			right += k.vm_clock.offset == offset && k.vm_clock.worst_residual_tsc <= 2;
 		}
 	}
-	if (!reader || more < 0) {
-		printf("FAILED: %s\n0 passed, 1 failed\n", e.message);
-		return 1;
-	}
+	if (!reader || more < 0)
+		check_stop(e.message);
 	ptr_reader_destroy(reader);
-	check("VM exits", x.seen == exit_count, x.seen, exit_count);
-	check("VM entries", n.seen == entry_count, n.seen, entry_count);
-	check("guest runs", r.seen == entry_count, r.seen, entry_count);
-	check("exits from elsewhere", !x.elsewhere, x.elsewhere, x.seen);
-	check("guest runs elsewhere", !r.elsewhere, r.elsewhere, r.seen);
-	check("exits outside of their time", !x.outside, x.outside, x.seen);
-	check("entries outside of their time", !n.outside, n.outside, n.seen);
-	check("exits for other reasons", x.others * 100 <= x.seen, x.others, x.seen);
-	check("exits of which SOURCE gives the reason", x.sourced == x.seen, x.sourced, x.seen);
-	check("qualifications",
-	      x.qualified == (source == PTR_REASON_INFERRED ? 0 : x.seen) && !x.misqualified, x.misqualified,
-	      x.qualified);
+	check_share("VM exits", x.seen == exit_count, x.seen, exit_count);
+	check_share("VM entries", n.seen == entry_count, n.seen, entry_count);
+	check_share("guest runs", r.seen == entry_count, r.seen, entry_count);
+	check_share("exits from elsewhere", !x.elsewhere, x.elsewhere, x.seen);
+	check_share("guest runs elsewhere", !r.elsewhere, r.elsewhere, r.seen);
+	check_share("exits outside of their time", !x.outside, x.outside, x.seen);
+	check_share("entries outside of their time", !n.outside, n.outside, n.seen);
+	check_share("exits for other reasons", x.others * 100 <= x.seen, x.others, x.seen);
+	check_share("exits of which SOURCE gives the reason", x.sourced == x.seen, x.sourced, x.seen);
+	check_share("qualifications",
+		    x.qualified == (source == PTR_REASON_INFERRED ? 0 : x.seen) && !x.misqualified,
+		    x.misqualified, x.qualified);
 	if (insns) {
-		check("VM exits of which the instructions are miscounted", !x.miscounted, x.miscounted,
-		      x.counted);
-		check("guest runs of which the instructions are miscounted", !r.miscounted, r.miscounted,
-		      r.counted);
+		check_share("VM exits of which the instructions are miscounted", !x.miscounted, x.miscounted,
+			    x.counted);
+		check_share("guest runs of which the instructions are miscounted", !r.miscounted,
+			    r.miscounted, r.counted);
 	}
-	check("the clock's offset", clocks == 1 && right == 1, right, clocks);
+	check_share("the clock's offset", clocks == 1 && right == 1, right, clocks);
 	printf("# %zu exits, %zu other reasons; %zu of %zu VM exits and %zu of %zu guest runs counted\n",
 	       x.seen, x.others, x.counted, x.seen, r.counted, r.seen);
-	check(NULL, 0, 0, 0);
+	return sum_up();
 }

@@ -35,7 +35,7 @@ static void flags(void)
 	__asm__ volatile("sub $126, %%rsp\n pushfw\n popw %0\n add $126, %%rsp" : "=r"(w)::"cc", "memory");
 	printf("trap flag in pushfq %d, pushfw %d\n", (int)(q >> 8 & 1), w >> 8 & 1);
 	__asm__ volatile("pushfq\n popfq\n pushfq\n pop %0" : "=r"(q)::"cc");
-	printf("behind popfq %d\n", (int)(q >> 8 & 1));
+	printf("after popfq %d\n", (int)(q >> 8 & 1));
 	__asm__ volatile("syscall\n mov %%r11, %0" : "=r"(r11) : "a"(SYS_getpid) : "rcx", "r11", "memory");
 	printf("in r11 %d\n", (int)(r11 >> 8 & 1));
 }

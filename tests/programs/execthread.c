@@ -1,5 +1,5 @@
 /* A thread that is not the first calls exec, while others run. They do so conditionally: how often an
- * unconditional jump to itself was taken is nothing that a trace can tell. */
+ * unconditional jump to itself was taken is nothing that a trace can show. */
 #include <pthread.h>
 #include <unistd.h>
 

@@ -17,7 +17,7 @@ static const unsigned char straight[] = {0x31, 0xc0,			 /* xor %eax, %eax */
 					 0x90, 0xc3,		     /* nop; ret: becomes nop, and so on */
 					 0x05, 10,   0, 0, 0, 0xc3}; /* add $10, %eax; ret */
 
-/* Its jump goes behind two or all of three NOPs. */
+/* Its jump leads to after two or all of three NOPs. */
 extern unsigned char spot[];
 __attribute__((noinline)) static int file_code(int x)
 {

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Each way to say what is to be traced, by pt-capture and by `perf record` with the same words, on two CPUs. Of each recording all
-# branches are the machine's own, of snapshots each piece; what we decode of perf's is what perf decodes of it; and a program that does the
-# same again and again took the same branches in both. (Address filters beside perf: packets.sh. AUX sampling: sampling.sh. A buffer a
-# thread: import_perf.sh, user.sh. VMs: vm.sh, ptbox_examples.sh.)
+# Each way to say what is to be traced, by pt-capture and by `perf record` with the same words, on two CPUs.
+# Of each recording all branches are the machine's own, of snapshots each piece; what we decode of perf's is
+# what perf decodes of it; and a program that does the same again and again took the same branches in both.
+# (Address filters beside perf: packets.sh. AUX sampling: sampling.sh. A buffer a thread: import_perf.sh,
+# user.sh. VMs: vm.sh, ptbox_examples.sh.)
 # timeout: 900
 source tests/common.bash
 source tests/ptbox.bash
@@ -13,7 +14,8 @@ gcc -O1 -g -static -o "$host/bin/rounds" tests/ptbox/rounds.c || exit 1
 cat >"$host/run.sh" <<'EOS'
 #!/bin/sh
 cd /host/out && vmctl vdso vdso.so || exit 1
-# Each recording has a configuration of its own, which tells what of the truth is its: pt-capture's mtc_period is 0 or 3, perf's 6 or 9.
+# Each recording has a configuration of its own, which says what of the truth is its: pt-capture's mtc_period
+# is 0 or 3, perf's 6 or 9.
 capture() { # NAME MTC TERMS OPTION...
 	n=$1 e=intel_pt/mtc_period=$2,$3
 	shift 3
@@ -42,7 +44,7 @@ both cpu 0 cyc,psb_period=2/u -C 1 -- sleep 0.01
 taskset -p 3 $$ >taskset.out
 both all 0 psb_period=4/u -m 4M,4M -a -- sleep 0.003
 
-# What is in the buffers three times; both take them when they are told to.
+# What is in the buffers three times; both take them when they are asked to.
 mkfifo ctl ack
 snapshots() { # COMMAND...: which goes on meanwhile
 	"$@" &
@@ -90,12 +92,14 @@ for t in process:u thread:u cpu:u command:u kernel:k; do
 	same_as_perf "${t%:*}"
 done
 its all "$out/all.ptc" u
-# Here time comes from MTC packets alone. Of some rounds it is not known that they are not the idle task's, neither by us nor by perf (perhaps
-# since MTC's 8 bits go around in 0.4 ms, and a CPU that sleeps is not traced): which is told.
+# Here time comes from MTC packets alone. Of some rounds it is not known that they are not the idle task's,
+# neither by us nor by perf (perhaps since MTC's 8 bits go around in 0.4 ms, and a CPU that sleeps is not
+# traced): which is reported.
 pieces all.perf.ptc 2 "$out/all.perf.ptc" u
 for c in ptc perf.ptc; do pieces "snapshot.$c" 2 "$out/snapshot.$c" u -b; done
 
-# What the program did between begin() and end() each time, without what interrupts took away and gave back: one list, in all of them.
+# What the program did between begin() and end() each time, without what interrupts took away and gave back:
+# one list, in all of them.
 begin=$(nm "$host/bin/rounds" | awk '$3 == "begin" { sub(/^0*/, "", $1); print $1 }')
 end=$(nm "$host/bin/rounds" | awk '$3 == "end" { sub(/^0*/, "", $1); print $1 }')
 for c in process.ptc process.perf.ptc thread.ptc thread.perf.ptc cpu.ptc cpu.perf.ptc all.ptc all.perf.ptc; do

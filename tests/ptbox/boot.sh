@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# A guest from its first instruction on: real mode, 32-bit, then 64-bit code, which no kernel or file tells (--guest-image). Its branches
-# are the truth's; without the image they are errors, and none is invented. (The box's CPU, as most, tells IPs without the code segment's
-# base, CPUID.14H:ECX.LIP = 0; the base is 0 here. Linear ones: scenarios mode-16*, vmx-guest-mode-16.)
+# A guest from its first instruction on: real mode, 32-bit, then 64-bit code, which no kernel or file has
+# (--guest-image). Its branches are the truth's; without the image they are errors, and none is invented. (The
+# box's CPU, as most, gives IPs without the code segment's base, CPUID.14H:ECX.LIP = 0; the base is 0 here.
+# Linear ones: scenarios mode-16*, vmx-guest-mode-16.)
 # timeout: 600
 source tests/common.bash
 source tests/ptbox.bash

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# pt-capture check in the emulated PC, as root, as a user, as the root of a user namespace: each line against what the kernel then
-# does, and the remedies, followed.
+# pt-capture check in the emulated PC, as root, as a user, as the root of a user namespace: each line against
+# what the kernel then does, and the remedies, followed.
 # timeout: 900
 source tests/common.bash
 source tests/ptbox.bash
@@ -10,14 +10,15 @@ cat >"$host/run.sh" <<'EOS'
 cd /host/out && chmod 755 /host /host/bin /host/bin/* && mkdir /tmp/u && chmod 777 /tmp/u
 K=/proc/sys/kernel
 user() { /usr/bin/setpriv --reuid 1000 --regid 1000 --clear-groups "$@"; }
-# told NAME: check's answers, to root and to a user
-told() {
+# asked NAME: check's answers, to root and to a user
+asked() {
 	pt-capture check >root.$1 2>&1
 	echo "status $?" >>root.$1
 	user pt-capture check >user.$1 2>&1
 	echo "status $?" >>user.$1
 }
-# tried NAME: what a user can do: "user 0", with the status; 3: permitted, but the buffers, which are small, were full
+# tried NAME: what a user can do: "user 0", with the status; 3: permitted, but the buffers, which are small,
+# were full
 tried() {
 	for how in "user -u -- true" "kernel -k -- true" "all -a -d 0.01"; do
 		set -- $1 $how
@@ -29,11 +30,11 @@ tried() {
 		set -- $name
 	done
 }
-told first
+asked first
 modprobe msr && modprobe kvm_intel
 for paranoid in -1 0 1 2 3; do
 	echo $paranoid >$K/perf_event_paranoid
-	told paranoid$paranoid
+	asked paranoid$paranoid
 	tried paranoid$paranoid
 done
 echo 2 >$K/perf_event_paranoid
@@ -42,7 +43,7 @@ unshare -U -r pt-capture -q -a -d 0.01 -o /tmp/u/n.ptc >namespace.tried 2>&1
 echo "all $?" >>namespace.tried
 echo 0 >$K/perf_event_mlock_kb
 ulimit -l 0
-told nomemory
+asked nomemory
 user pt-capture -q -u -o /tmp/u/c.ptc -- true >/tmp/u/log 2>&1
 echo "user $? $(head -n 1 /tmp/u/log)" >tried.nomemory
 rm -f /tmp/u/c.ptc
@@ -50,14 +51,14 @@ echo 516 >$K/perf_event_mlock_kb
 user pt-capture -q -u -o /tmp/u/c.ptc -- true >/tmp/u/log 2>&1
 echo "user $? $(head -n 1 /tmp/u/log)" >tried.memory
 echo 2 >$K/kptr_restrict
-told kptr2
+asked kptr2
 echo 1 >$K/kptr_restrict
-told kptr1
+asked kptr1
 umount /sys/kernel/debug/tracing 2>/dev/null
-umount /sys/kernel/debug && told nodebugfs
-mount -t debugfs none /sys/kernel/debug && told debugfs
+umount /sys/kernel/debug && asked nodebugfs
+mount -t debugfs none /sys/kernel/debug && asked debugfs
 mount -t securityfs none /sys/kernel/security 2>/dev/null
-echo confidentiality >/sys/kernel/security/lockdown && told lockdown
+echo confidentiality >/sys/kernel/security/lockdown && asked lockdown
 ls >/dev/null
 EOS
 box -m 512
@@ -87,7 +88,7 @@ is root paranoid2 yes "kernel's code"
 is user paranoid2 unknown "PT while VMX is on" "as root"
 is user paranoid2 unknown "guests' TSC offsets (debugfs)" "as root"
 is user paranoid2 unknown "kernel's code" "as root"
-# What it says of rights is what the kernel does.
+# What it says of permissions is what the kernel does.
 for p in -1 0 1 2 3; do
 	is root paranoid$p yes "permission to trace"
 	answer=$(line user paranoid$p "permission to trace")

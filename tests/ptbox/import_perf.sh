@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# pt-capture import of what Debian's perf records with Processor Trace in ptbox: a thread's buffer, compression and
-# tracepoints, pipe mode, a buffer that is too small, snapshots, samples with AUX data. perf is the judge. (The box's PT
-# has no address filters.)
+# pt-capture import of what Debian's perf records with Processor Trace in ptbox: a thread's buffer,
+# compression and tracepoints, pipe mode, a buffer that is too small, snapshots, samples with AUX data. perf
+# is the judge. (The box's PT has no address filters.)
 # timeout: 900
 source tests/common.bash
 
@@ -36,7 +36,8 @@ ln -s "../../[vdso]/$id" "$out/symfs/.debug/.build-id/${id:0:2}/${id:2}"
 for t in thread sched pipe small snapshot sample; do
 	options=(--symfs "$out/symfs") wanted='NF == 4'
 	if [ $t = pipe ]; then
-		# This pipe has no build ids: perf then has no vdso, and takes a branch longer to go on behind it.
+		# This pipe has no build ids: perf then has no vdso, and takes a branch longer to go on after
+		# it.
 		options+=(--buildid-dir "$tmp/none")
 		# shellcheck disable=SC2016
 		wanted='NF == 4 && $2 != 0 && $4 != 0'
@@ -58,4 +59,4 @@ done
 "$capture" info "$tmp/c.ptc" >"$tmp/info"
 check "formats of the two tracepoints: $(grep FORMAT "$tmp/info")" grep -qE '^  FORMAT +2,' "$tmp/info"
 "$capture" import -q "$out/small.data" -o "$tmp/c.ptc"
-check "losses are told" grep -q 'truncated' <("$capture" info "$tmp/c.ptc")
+check "losses are reported" grep -q 'truncated' <("$capture" info "$tmp/c.ptc")

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Kernel and user space of the whole emulated PC, and of a program alone: all branches are those that the machine saw. While BPF programs and
-# patched code come and go it is each piece between the gaps that are told: a program that is gone before its code is read is one. Each kind
-# of sideband that was asked for is stored.
+# Kernel and user space of the whole emulated PC, and of a program alone: all branches are those that the
+# machine saw. While BPF programs and patched code come and go it is each piece between the gaps that are
+# reported: a program that is gone before its code is read is one. Each kind of sideband that was asked for is
+# stored.
 # timeout: 1200
 source tests/common.bash
 source tests/ptbox.bash

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""kernel_code.py memory CONTAINER CONTAINER: bytes of the first one's kernel that the second has, alike and different: "SAME OTHER"
-kernel_code.py modules CONTAINER KCORE ROOT: each branch of CONTAINER's modules that their relocations (of the files beneath ROOT)
-complete, held against KCORE's: "SAME HOLES OTHER [what differs]". Not counted is what the kernel has patched since: another
-opcode; static calls; returns; what belongs to alternatives."""
+"""kernel_code.py memory CONTAINER CONTAINER: bytes of the first one's kernel that the second has, alike and
+different: "SAME OTHER" kernel_code.py modules CONTAINER KCORE ROOT: each branch of CONTAINER's modules that
+their relocations (of the files beneath ROOT) complete, held against KCORE's: "SAME HOLES OTHER [what
+differs]". Not counted is what the kernel has patched since: another opcode; static calls; returns; what
+belongs to alternatives."""
 import os
 import re
 import subprocess

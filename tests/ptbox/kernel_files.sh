@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A kernel's code from where it can be had: perf's kcore_dir, the running kernel's /proc/kcore (the first decodes to what the
-# machine saw), and the files that it was made of: vmlinux and modules, judged by the kcore of the same kernel.
+# A kernel's code from where it can be had: perf's kcore_dir, the running kernel's /proc/kcore (the first
+# decodes to what the machine saw), and the files that it was made of: vmlinux and modules, judged by the
+# kcore of the same kernel.
 # timeout: 900
 source tests/common.bash
 source tests/ptbox.bash
@@ -19,7 +20,8 @@ pt-capture import -q --kcore /proc/kcore --kallsyms /proc/kallsyms --modules /pr
 EOS
 box -c 1 -k
 exact 1 "kcore_dir" "$out/kcore.ptc"
-# When /proc/kcore was read, perf had ended, and static branches that it had switched on were off again: some NOPs and jumps.
+# When /proc/kcore was read, perf had ended, and static branches that it had switched on were off again: some
+# NOPs and jumps.
 python3 tests/ptbox/kernel_code.py memory "$out/kcore.ptc" "$out/proc.ptc" >"$tmp/compared"
 read -r equal differ <"$tmp/compared"
 check "/proc/kcore: $equal bytes as perf's copy has them, $differ not" test "${equal:-0}" -gt 15000000 -a "$differ" -lt 500
@@ -42,7 +44,8 @@ from_files() { # NAME FOLDER-OF-MODULES
 from_files "modules" "$system/root"
 check "modules: their functions have their names" grep -qE '^  \[kvm_intel\] \(memory\): .* [0-9]{3} symbols' <("$capture" info "$tmp/files.ptc")
 check "a kernel from files: says what it lacks" grep -q 'as it was linked' "$tmp/notes"
-# What the kernel had patched is not in them: the flow ends there, which is said, or takes a few branches that the kernel did not.
+# What the kernel had patched is not in them: the flow ends there, which is said, or takes a few branches that
+# the kernel did not.
 truth 0 >"$tmp/truth"
 "$PT_BIN/pt-decode" --text -F from,to "$tmp/files.ptc" 2>/dev/null >"$tmp/text"
 grep -v '^#' "$tmp/text" >"$tmp/got"

@@ -61,7 +61,7 @@ __attribute__((noinline)) void write_values(uint64_t n)
 }
 
 /*
- * perf's emulated PTWRITE: a value in 64 conditional branches behind a jump over 16 bytes (perf-intel-pt(1)).
+ * perf's emulated PTWRITE: a value in 64 conditional branches after a jump over 16 bytes (perf-intel-pt(1)).
  */
 #define BIT  "1: shl %rax\njc 1f\n"
 #define BITS BIT BIT BIT BIT BIT BIT BIT BIT

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# What does not go well: buffers that are too small, a reader that is stopped, killed, a disk that fills, a CPU that goes
-# offline; and snapshots, of which most is lost by design. What is decoded is what the machine did, and each gap is told where it is.
+# What does not go well: buffers that are too small, a reader that is stopped, killed, a disk that fills, a
+# CPU that goes offline; and snapshots, of which most is lost by design. What is decoded is what the machine
+# did, and each gap is reported where it is.
 # timeout: 1200
 source tests/common.bash
 source tests/ptbox.bash
@@ -15,7 +16,7 @@ sleep 0.02
 wait_for() { while ! grep -q "$2" "$1" 2>/dev/null; do sleep 0.002; done; } # FILE TEXT
 started() { while [ ! -s "$1" ]; do sleep 0.002; done; sleep 0.01; }
 
-# Each capture has a psb_period of its own, which tells its truth.
+# Each capture has a psb_period of its own, which says its truth.
 # 64 KB of AUX data, and nobody reads them for a while, twenty times.
 echo small
 pt-capture -v -e intel_pt/psb_period=0/u -m 64K,64K -p $pid >01.ptc 2>01.err &
@@ -82,7 +83,7 @@ errors() {
 }
 pieces "small buffer" 2 "$out/01.ptc" u
 check "small buffer: status 3: $(cat "$out/01.status" "$out/01.err")" test "$(cat "$out/01.status")" = 3
-check "small buffer: told while it runs" grep -q 'data is being lost' "$out/01.err"
+check "small buffer: reported while it runs" grep -q 'data is being lost' "$out/01.err"
 check "small buffer: compressed less: $(grep zstd "$out/01.err")" grep -q ' full: zstd level -50 ' "$out/01.err"
 check "small buffer: the loss is a row" grep -qx lost <(errors "$out/01.ptc" "$tmp/01.db")
 gaps=$(sqlite3 "$tmp/01.db" "SELECT count(*) FROM errors WHERE kind = 'lost'")

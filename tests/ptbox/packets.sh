@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Each kind of packet that the emulated CPU writes, recorded once by pt-capture and by perf: terms of the PMU, address filters,
-# TraceStop, PTWRITE, Event Trace, power events, TNT disabled; long TNT, overflows; a CPU that can do little. Branches and
-# events are the machine's own, and perf's where perf knows them.
+# Each kind of packet that the emulated CPU writes, recorded once by pt-capture and by perf: terms of the PMU,
+# address filters, TraceStop, PTWRITE, Event Trace, power events, TNT disabled; long TNT, overflows; a CPU
+# that can do little. Branches and events are the machine's own, and perf's where perf knows them.
 # timeout: 1500
 source tests/common.bash
 source tests/ptbox.bash
@@ -60,7 +60,8 @@ capture nobranch intel_pt/cyc,branch=0,ptw/u -- $kinds 1 ptw
 EOS
 box -k
 
-# whole NAME LEVELS [BITS]: our capture, and perf's if there is one, are all of the truth with that configuration
+# whole NAME LEVELS [BITS]: our capture, and perf's if there is one, are all of the truth with that
+# configuration
 whole() {
 	captured_truth 0 "$out/$1.ptc" "$2" "${3:-0}" >"$tmp/truth"
 	branches 0 "$out/$1.ptc" >"$tmp/got"
@@ -88,7 +89,8 @@ for t in cyc mtc_period=0 cyc,cyc_thresh=3,psb_period=0 cyc,noretcomp mtc=0 tsc=
 done
 whole event uk
 whole emulated uk
-# Time from MTC alone. The limit is the median error of perf 6.1 on such a recording of this machine: it gives the last packet's time.
+# Time from MTC alone. The limit is the median error of perf 6.1 on such a recording of this machine: it gives
+# the last packet's time.
 log mtc_period=0 u >"$tmp/truth"
 "$PT_BIN/pt-decode" --text -F tsc,tsc_lo,tsc_hi,class,from,to "$out/mtc_period=0.ptc" >"$tmp/got"
 python3 tests/oracle/time_truth.py "$tmp/truth" "$tmp/got" 1497.6 81 1000000 2 0 >"$tmp/figures"
@@ -132,7 +134,7 @@ for t in event event_user; do
 	[ $t != event ] || levels=uk
 	log $t $levels | awk '$6 == "event" && substr($10, 1, 1) == "P" { print $7, $12 }' >"$tmp/truth"
 	events $t "ip_hex, json_extract(fields, '\$.vector') FROM events WHERE name = 'cfe' AND json_extract(fields, '\$.type') = 1" >"$tmp/got"
-	if [ $t = event_user ]; then # perf's is in the log behind ours
+	if [ $t = event_user ]; then # perf's is in the log after ours
 		head -n "$(wc -l <"$tmp/got")" "$tmp/truth" >"$tmp/half"
 		mv "$tmp/half" "$tmp/truth"
 	fi
@@ -147,7 +149,8 @@ same "event: returns" <(log event uk | awk '$6 == "iret" && substr($10, 1, 1) ==
 	<(sqlite3 "$tmp/event.db" "SELECT count(*) FROM events WHERE name = 'cfe' AND json_extract(fields, '\$.type') = 2")
 check "event: changes of the interrupt flag" test "$(sqlite3 "$tmp/event.db" "SELECT count(*) FROM events WHERE name = 'interrupts'")" -gt 20
 
-# Power events: each halt begins with PWRE and EXSTOP and ends with CBR and PWRX, at its time to a tick of the crystal clock
+# Power events: each halt begins with PWRE and EXSTOP and ends with CBR and PWRX, at its time to a tick of the
+# crystal clock
 whole power k
 for t in pwre exstop pwrx cbr; do has power $t; done
 events power "name, tsc FROM events WHERE name IN ('pwre', 'pwrx')" >"$tmp/got"
@@ -180,7 +183,8 @@ smaller() {
 cat >"$host/run.sh" <<'EOS'
 #!/bin/sh
 . /host/functions
-# The first CPUs with Processor Trace had no more than this, and no long TNT packets; these come from a wish of the test.
+# The first CPUs with Processor Trace had no more than this, and no long TNT packets; these come from a wish
+# of the test.
 capture plain intel_pt//u -- $kinds 3
 capture kernel intel_pt// -- $kinds
 for t in cyc mtc_period=3 ptw event pwr_evt notnt; do
@@ -216,5 +220,5 @@ for f in "$out/overflows.ptc" "$out/overflows.perf.ptc"; do
 done >"$tmp/got"
 check "overflows: $("$tools/pieces" "$tmp/truth" "$tmp/got")" "$tools/pieces" "$tmp/truth" "$tmp/got" >/dev/null
 check "overflows: there are some" grep -q 'overflow' "$tmp/got"
-same "overflows: each is told" <(log overflows u | grep -c '^OVF') <(grep -c '^#.*overflow' "$tmp/got")
+same "overflows: each is reported" <(log overflows u | grep -c '^OVF') <(grep -c '^#.*overflow' "$tmp/got")
 same_as_perf overflows

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# A guest of Debian's QEMU, as people run it: found by its name (--vm NAME, PID, all, list) beside a second QEMU, captured, its sideband
-# recorded inside it, both decoded as one: branches, exits by reason, in the database and by pt-query, and the TSC offset are the
-# machine's. The guest and the host are joined in both ways: pt-capture merge, and pt-decode --guest.
+# A guest of Debian's QEMU, as people run it: found by its name (--vm NAME, PID, all, list) beside a second
+# QEMU, captured, its sideband recorded inside it, both decoded as one: branches, exits by reason, in the
+# database and by pt-query, and the TSC offset are the machine's. The guest and the host are joined in both
+# ways: pt-capture merge, and pt-decode --guest.
 # timeout: 900
 source tests/common.bash
 command -v qemu-system-x86_64 >/dev/null || {
@@ -26,7 +27,8 @@ until [ -e /tmp/done ]; do
 	echo tick >/dev/ttyS0
 done
 EOS
-# QEMU tells a guest no frequency of its TSC: the kernel measures it, and once more a second later; from then on perf's times hold.
+# QEMU gives a guest no frequency of its TSC: the kernel measures it, and once more a second later; from then
+# on perf's times hold.
 cat >"$guest/run.sh" <<'EOS'
 #!/bin/sh
 cd /host/out
@@ -108,12 +110,12 @@ offset=$(sed -n "s/^kvm\.$web\.0\.tsc_offset: //p" "$tmp/info")
 check "a TSC offset from debugfs" test -n "$offset"
 check "vCPUs' threads in the container" test "$(grep -cE "^kvm\.($web\.0\.tid: $vcpu|$idle\.[01]\.tid: [0-9]+)$" "$tmp/info")" -eq 3
 check "the VMs' names in the container" test "$(grep -cxE "machine\.($web\.name: web|$idle\.name: idle,1)" "$tmp/info")" -eq 2
-# The decoder takes the container's offset where there is one. What it solves by itself it tells of a copy that has none: perf.data has no
-# place for it.
+# The decoder takes the container's offset where there is one. What it solves by itself it reports of a copy
+# that has none: perf.data has no place for it.
 "$PT_BIN/pt-capture" export -q --perf-data "$tmp/copy" "$out/host.ptc" && "$PT_BIN/pt-capture" import -q -o "$tmp/copy.ptc" "$tmp/copy"
 succeeded $? "a copy without the offset"
 "$PT_BIN/pt-decode" vm-clock "$tmp/copy.ptc" >"$tmp/clock" 2>&1
 # shellcheck disable=SC2016
-check "debugfs's TSC offset $offset is what the trace tells: $(cat "$tmp/clock")" \
+check "debugfs's TSC offset $offset is what the trace says: $(cat "$tmp/clock")" \
 	awk -F'\t' -v o="$offset" 'NR > 1 && $3 == o && $6 == "solved" { found = 1 } END { exit !found }' "$tmp/clock"
 check "the VM's name in the database" test "$(sqlite3 "$tmp/host.db" "SELECT count(*) > 0 FROM vmexits WHERE machine = 'web'")" = 1

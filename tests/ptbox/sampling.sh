@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# AUX sampling and address filters in the emulated PC, beside perf record of the same. What is sampled is what the machine did, in its
-# order; filters by names are for the kernel what perf makes of them, and give the branches that the machine traced. What the kernel cannot
-# (pausing, resuming) is refused with what it takes. And a module that is loaded while the kernel is traced.
+# AUX sampling and address filters in the emulated PC, beside perf record of the same. What is sampled is what
+# the machine did, in its order; filters by names are for the kernel what perf makes of them, and give the
+# branches that the machine traced. What the kernel cannot (pausing, resuming) is refused with what it takes.
+# And a module that is loaded while the kernel is traced.
 # timeout: 1200
 source tests/common.bash
 source tests/ptbox.bash
@@ -57,7 +58,7 @@ part() {
 		END { exit at != n }' "$tmp/got" "$tmp/truth0"
 	check "$1: $(wc -l <"$tmp/got") branches" test "$(wc -l <"$tmp/got")" -gt 1000
 	[ "$1" = module ] && return
-	# Each sample decodes to its end; what is told is that there is a gap before the next.
+	# Each sample decodes to its end; what is reported is that there is a gap before the next.
 	check "$1: errors" test -z "$("$PT_BIN/pt-decode" --text "$2" 2>/dev/null | grep '^#' | grep -v ' lost: ')"
 }
 for n in clock faults switches; do
@@ -68,7 +69,8 @@ done
 "$PT_BIN/pt-capture" import -q --symfs "$out/symfs" -o "$tmp/perf.ptc" "$out/perf.data" 2>"$tmp/err"
 part "perf's samples" "$tmp/perf.ptc"
 
-# Its init code is gone again when it is looked for: that is said, and nothing is made up for it. The rest is there.
+# Its init code is gone again when it is looked for: that is said, and nothing is made up for it. The rest is
+# there.
 part module "$out/module.ptc"
 check "module: its init code is missing" grep -q 'no code: the container has no code' <("$PT_BIN/pt-decode" --text "$out/module.ptc" 2>/dev/null)
 "$PT_BIN/pt-decode" -q "$out/module.ptc" | "$PT_BIN/pt-load" -q "$tmp/module.db"
@@ -83,8 +85,8 @@ filtered() {
 }
 for n in main two all kernel; do filtered $n; done
 check "tracestop: $(cat "$out/stop.err")" test "$(cat "$out/stop.status")" = 0
-# The log has the kernel's own writes of IA32_RTIT_CTL as begin and end of a trace that its filter keeps off: no packet tells of them. And
-# where a TraceStop ends the last one, its target, which a decoder does not give.
+# The log has the kernel's own writes of IA32_RTIT_CTL as begin and end of a trace that its filter keeps off:
+# no packet shows them. And where a TraceStop ends the last one, its target, which a decoder does not give.
 read -r first last < <(sed -n 's/^pt-capture: filter: filter 0x\([0-9a-f]*\)\/0x\([0-9a-f]*\)$/\1 \2/p' "$out/kernel.err" |
 	while read -r start size; do printf '%x %x\n' $((16#$start)) $((16#$start + 16#$size)); done)
 # shellcheck disable=SC2016

@@ -1,8 +1,9 @@
 """threads.py FTRACE TEXT: whether each branch has the thread that ftrace's sched_switch says ran then.
 
-FTRACE: /sys/kernel/tracing/trace with trace_clock x86-tsc. TEXT: pt-decode --text -F cpu,tsc_lo,tsc_hi,tid,from,to. The event
-is written before the registers are switched, so branches within WINDOW ticks of one are not judged. Prints "judged N, of another
-thread N, without time N", and whose they were.
+FTRACE: /sys/kernel/tracing/trace with trace_clock x86-tsc. TEXT: pt-decode --text -F
+cpu,tsc_lo,tsc_hi,tid,from,to. The event is written before the registers are switched, so branches within
+WINDOW ticks of one are not judged. Prints "judged N, of another thread N, without time N", and whose they
+were.
 """
 
 import bisect

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# trace-cmd records KVM's tracepoints while pt-capture records a VM with Processor Trace: of one run, merged on one clock. Each
-# kvm_exit of trace-cmd's lies behind the VM exit of the machine's log that it tells of, and before the next entry; and is the
-# VM exit of the view vmexits that has its reason and its address.
+# trace-cmd records KVM's tracepoints while pt-capture records a VM with Processor Trace: of one run, merged
+# on one clock. Each kvm_exit of trace-cmd's lies after the VM exit of the machine's log that it reports, and
+# before the next entry; and is the VM exit of the view vmexits that has its reason and its address.
 # timeout: 900
 source tests/common.bash
 source tests/ptbox.bash
@@ -22,14 +22,14 @@ succeeded $? "import --into: $(head -n 2 "$tmp/err")"
 "$PT_BIN/pt-decode" -q --guest-code "$tmp/both.ptc" | "$PT_BIN/pt-load" -q "$tmp/db"
 check "decode, load: ${PIPESTATUS[*]}" test "${PIPESTATUS[*]}" = "0 0"
 
-# The machine's log: TSC, address, reason of each exit, and the TSC of the entry behind it.
+# The machine's log: TSC, address, reason of each exit, and the TSC of the entry after it.
 "$tmp/truthdump" "$out/truth-cpu0.bin" | awk '
 	$6 == "vmexit" { tsc = $1; ip = $7; reason = $12 }
 	$6 == "vmentry" && tsc { print tsc, ip, reason, $1; tsc = 0 }
 	END { if (tsc) print tsc, ip, reason, "-" }' >"$tmp/truth"
 sqlite3 -separator ' ' "$tmp/db" "SELECT tsc, printf('%x', json_extract(fields, '\$.guest_rip')),
 	json_extract(fields, '\$.exit_reason') & 65535 FROM events WHERE name = 'kvm:kvm_exit' ORDER BY tsc" >"$tmp/events"
-# The tracepoint is one of the first things that KVM does: at most 2000 ticks (1.3 us) behind the exit.
+# The tracepoint is one of the first things that KVM does: at most 2000 ticks (1.3 us) after the exit.
 result=$(awk -v most=2000 '
 	NR == FNR { tsc[++n] = $1; ip[n] = $2; reason[n] = $3; entry[n] = $4; next }
 	{
@@ -42,11 +42,12 @@ result=$(awk -v most=2000 '
 	}
 	END { print events + 0, wrong + 0, worst + 0 }' "$tmp/truth" "$tmp/events")
 read -r events wrong worst <<<"$result"
-echo "$events kvm_exit events, $wrong wrong; $(wc -l <"$tmp/truth") exits in the log; at most $worst ticks behind theirs"
-check "each kvm_exit lies behind its VM exit: $result" test "$wrong" -eq 0
+echo "$events kvm_exit events, $wrong wrong; $(wc -l <"$tmp/truth") exits in the log; at most $worst ticks after theirs"
+check "each kvm_exit lies after its VM exit: $result" test "$wrong" -eq 0
 check "there are exits: $result" test "$events" -gt 100
 check "each exit has its event: $events of $(wc -l <"$tmp/truth")" test "$events" -eq "$(wc -l <"$tmp/truth")"
-# The same in the database: the VM exit around each event has its reason, which is the tracepoint's, and address.
+# The same in the database: the VM exit around each event has its reason, which is the tracepoint's, and
+# address.
 wrong=$(sqlite3 "$tmp/db" "SELECT count(*) FROM events e WHERE name = 'kvm:kvm_exit' AND NOT EXISTS (
 	SELECT 1 FROM vmexits v WHERE v.tsc <= e.tsc AND (v.latency_tsc IS NULL OR e.tsc < v.tsc + v.latency_tsc) AND v.reason_source = 'tracepoint'
 	AND v.reason = json_extract(e.fields, '\$.exit_reason') AND v.guest_ip = json_extract(e.fields, '\$.guest_rip'))")

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Snapshots that a long VM exit triggers, in a VM that starts while the whole machine is traced: each piece is what the machine did,
-# with the gaps told, and holds exits of that length. A threshold that none reaches takes only the snapshot at the end.
+# Snapshots that a long VM exit triggers, in a VM that starts while the whole machine is traced: each piece is
+# what the machine did, with the gaps reported, and holds exits of that length. A threshold that none reaches
+# takes only the snapshot at the end.
 # timeout: 900
 source tests/common.bash
 source tests/ptbox.bash

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# User space in the emulated PC: programs, running processes, threads, whole CPUs, by several configurations; the branches of
-# all captures together are those that the machine itself saw, none missing, none invented.
+# User space in the emulated PC: programs, running processes, threads, whole CPUs, by several configurations;
+# the branches of all captures together are those that the machine itself saw, none missing, none invented.
 # timeout: 1200
 source tests/common.bash
 source tests/ptbox.bash
@@ -24,7 +24,7 @@ capture 01 0 -u -- /usr/bin/ls -la /
 capture 02 0 -e intel_pt/cyc/u -- /usr/bin/work 1
 capture 03 0 -e intel_pt/cyc,noretcomp,psb_period=0,mtc_period=0/u -- indirect
 capture 04 0 -u -- forkexec
-# A buffer that is a thread's does not tell its CPUs: there is one only.
+# A buffer that is a thread's does not say its CPUs: there is one only.
 taskset 1 sh -c 'pt-capture -o 05.ptc -u --per-thread -- /usr/bin/ls /' >05.out 2>05.err || exit 1
 capture 06 0 -m ,32M -a -u -d 0.003
 # A shell with a child that works; the loop ends when the file is there.
@@ -36,7 +36,7 @@ capture 08 0 -u -t $pid -C 0,1 -d 0.01
 capture 09 0 -u -- threads
 (sleep 0.02; kill -INT "$(pidof pt-capture)") &
 capture 10 0 -u -p $pid
-# Told by perf's FIFO to stop, to go on, to end.
+# Asked by perf's FIFO to stop, to go on, to end.
 mkfifo ctl ack
 (
 	for command in ping disable enable stop; do
@@ -61,12 +61,12 @@ EOS
 box -c 2
 exact 2 "user space" "$out"/*.ptc
 same "the FIFO's answers" <(printf '%s ack\n' ping disable enable stop) "$out/10b.acks"
-# 8 ms without a branch, and branches behind it; the machine's TSC makes 1,497,600 ticks a millisecond.
+# 8 ms without a branch, and branches after it; the machine's TSC makes 1,497,600 ticks a millisecond.
 "$PT_BIN/pt-decode" --text -F tsc "$out/10b.ptc" 2>/dev/null | grep -v '^#' | sort -n |
 	awk 'NR > 1 && $1 - last > most { most = $1 - last; at = NR } { last = $1 } END { print int(most / 1497.6), at, NR }' >"$tmp/pause"
 read -r pause at all <"$tmp/pause"
-check "disabled for ${pause:-0} us, behind which branches $at to $all" test "${pause:-0}" -gt 6000 -a "$at" -lt "$all"
+check "disabled for ${pause:-0} us, after which branches $at to $all" test "${pause:-0}" -gt 6000 -a "$at" -lt "$all"
 check "the program's output goes to stderr when the container is standard output" grep -qx text "$out/13.err"
-check "a program's own status is told" grep -q 'ended with status 7' "$out/13.err"
+check "a program's own status is reported" grep -q 'ended with status 7' "$out/13.err"
 check "and kept" grep -q '^exit_status: 7' <("$PT_BIN/pt-capture" info "$out/13.ptc")
 check "containers are for their owner only" test "$(stat -c %a "$out/01.ptc")" = 600

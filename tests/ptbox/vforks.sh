@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Processes that share their parent's address space until they exec: a shell that runs programs (dash: vfork), posix_spawn, an exec that
-# fails, clone(CLONE_VM), vfork in a program with threads. Each branch is the machine's, and of the thread that ftrace says.
+# Processes that share their parent's address space until they exec: a shell that runs programs (dash: vfork),
+# posix_spawn, an exec that fails, clone(CLONE_VM), vfork in a program with threads. Each branch is the
+# machine's, and of the thread that ftrace says.
 # timeout: 900
 source tests/common.bash
 source tests/ptbox.bash

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# A KVM guest captured with --vm, its sideband recorded inside it with --sideband-only, both merged: the branches of host and guest, the
-# exits by reason, and the guest's TSC offset are the truth's. Then the guest's kernel and files from outside of it (--guest-root, --guest-kcore),
-# where its own recording has no code. (perf's recordings of guests: ptbox_examples.sh.)
+# A KVM guest captured with --vm, its sideband recorded inside it with --sideband-only, both merged: the
+# branches of host and guest, the exits by reason, and the guest's TSC offset are the truth's. Then the
+# guest's kernel and files from outside of it (--guest-root, --guest-kcore), where its own recording has no
+# code. (perf's recordings of guests: ptbox_examples.sh.)
 # timeout: 1500
 source tests/common.bash
 source tests/ptbox.bash
@@ -72,18 +73,18 @@ offset=$("$PT_BIN/pt-capture" info "$out/host.ptc" | sed -n "s/^kvm\.$pid\.0\.ts
 "$PT_BIN/pt-capture" info "$out/host.ptc" >"$tmp/info"
 check "a TSC offset from debugfs" test -n "$offset"
 check "the TSC offset at the end, too" grep -q "^kvm_end\.$pid\.0\.tsc_offset: $offset" "$tmp/info"
-# The decoder takes the container's offset where there is one. What it solves by itself it tells of a copy that has none: perf.data has no
-# place for it.
+# The decoder takes the container's offset where there is one. What it solves by itself it reports of a copy
+# that has none: perf.data has no place for it.
 "$PT_BIN/pt-capture" export -q --perf-data "$tmp/copy" "$out/host.ptc" && "$PT_BIN/pt-capture" import -q -o "$tmp/copy.ptc" "$tmp/copy"
 succeeded $? "a copy without the offset"
 "$PT_BIN/pt-decode" vm-clock "$tmp/copy.ptc" >"$tmp/clock" 2>&1
 # shellcheck disable=SC2016
-check "debugfs's TSC offset $offset is what the trace tells: $(cat "$tmp/clock")" \
+check "debugfs's TSC offset $offset is what the trace says: $(cat "$tmp/clock")" \
 	awk -F'\t' -v o="$offset" 'NR > 1 && $3 == o && $6 == "solved" { found = 1 } END { exit !found }' "$tmp/clock"
 
-# Where the guest's own recording has no code, its kernel and its files from outside: the kernel at the capture, below a mounted root or
-# as files; the guest's files at the merge. No root holds the vDSO: what it ran is missing, and said to be; nothing else is, and nothing
-# is invented.
+# Where the guest's own recording has no code, its kernel and its files from outside: the kernel at the
+# capture, below a mounted root or as files; the guest's files at the merge. No root holds the vDSO: what it
+# ran is missing, and said to be; nothing else is, and nothing is invented.
 mkdir "$tmp/guestroot"
 cp -a "$out/g1.symfs/." "$tmp/guestroot"
 "$PT_BIN/pt-capture" trim -q --used-code -o "$tmp/bare.ptc" "$out/g1/no_kernel.ptc" 2>"$tmp/err"

@@ -1,5 +1,6 @@
-# Why guests are left, in the emulated PC: by KVM's tracepoints and by Event Trace beside the trace, with qualifications; all reasons
-# are the machine's own. (What is inferred from the host's code alone: oracle/vm_clock.sh.)
+# Why guests are left, in the emulated PC: by KVM's tracepoints and by Event Trace beside the trace, with
+# qualifications; all reasons are the machine's own. (What is inferred from the host's code alone:
+# oracle/vm_clock.sh.)
 # timeout: 1200
 source tests/common.bash
 source tests/ptbox.bash

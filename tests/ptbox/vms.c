@@ -1,5 +1,5 @@
 /*
- * vms - virtual machines for recordings in the emulated PC: each does one thing that is hard to tell
+ * vms - virtual machines for recordings in the emulated PC: each does one thing that is hard to see
  * from a trace. They have no kernel; their code is this program's own (pt-decode --guest-code), at
  * its own addresses, and all have the same CR3.
  *
@@ -9,8 +9,10 @@
  * computes in between
  *       halts    sleeps (HLT) until its timer comes, after 10 us to 1 ms
  *       window   gets a timer's interrupt while it has interrupts off: an interrupt window
- *       tsc      writes IA32_TSC, now and then; -x: the host does, by as many ticks, as a migration would
- *       nested   is a hypervisor itself: its guest leaves for CPUID and VMCALL, and for interrupts of the host
+ *       tsc      writes IA32_TSC, now and then; -x: the host does, by that many ticks, as a
+ *                migration would
+ *       nested   is a hypervisor itself: its guest leaves for CPUID and VMCALL, and for interrupts of the
+ *                host
  *       hog      no VM: keeps a CPU busy for 200 us, sleeps for 300, ROUNDS times
  * -p: runs on this CPU only; -m: changes between two, every 2 ms. Prints process, what, and the rounds that
  * were counted.
@@ -251,7 +253,8 @@ static GUEST void describe_inner(void)
 {
 	uint64_t cr0, cr3, cr4, efer = 0x500;
 	static const uint16_t segments[] = {DATA, CODE, DATA, DATA, DATA, DATA, 0, TSS};
-	static const uint32_t rights[] = {0xc093, 0xa09b, 0xc093, 0xc093, 0xc093, 0xc093, 0x10000, 0x8b};
+	static const uint32_t segment_access[] = {0xc093, 0xa09b, 0xc093,  0xc093,
+						  0xc093, 0xc093, 0x10000, 0x8b};
 
 	__asm__("mov %%cr0, %0; mov %%cr3, %1; mov %%cr4, %2" : "=r"(cr0), "=r"(cr3), "=r"(cr4));
 	vmwrite(PIN, controls(IA32_VMX_PIN, 1)); /* external interrupts exit */
@@ -264,7 +267,7 @@ static GUEST void describe_inner(void)
 	for (uint64_t i = 0; i < 8; i++) {
 		vmwrite(GUEST_ES + 2 * i, segments[i]);
 		vmwrite(GUEST_LIMITS + 2 * i, i == 7 ? 0x67 : 0xffffffff);
-		vmwrite(GUEST_RIGHTS + 2 * i, rights[i]);
+		vmwrite(GUEST_RIGHTS + 2 * i, segment_access[i]);
 		vmwrite(GUEST_BASES + 2 * i, i == 7 ? TSS_AT : 0);
 		if (i < 6)
 			vmwrite(HOST_ES + 2 * i, segments[i]);

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Virtual machines that are hard to tell apart, or what happens to them, by the trace of one CPU and its sideband: a VMCS that is
-# freed and used again by another VM, two VMs with the same CR3 at once, a vCPU that another thread preempts, halts that poll or
-# wait, interrupt windows, TSCs that are written by guest and monitor, a nested guest; a trace of one process whose vCPU changes
-# CPUs, and one with Event Trace. Held against what the kernel told of itself meanwhile (ftrace), and against the machine's log.
+# Virtual machines that are hard to distinguish, or what happens to them, by the trace of one CPU and its
+# sideband: a VMCS that is freed and used again by another VM, two VMs with the same CR3 at once, a vCPU that
+# another thread preempts, halts that poll or wait, interrupt windows, TSCs that are written by guest and
+# monitor, a nested guest; a trace of one process whose vCPU changes CPUs, and one with Event Trace. Held
+# against what the kernel reported of itself meanwhile (ftrace), and against the machine's log.
 # timeout: 1500
 source tests/common.bash
 source tests/ptbox.bash

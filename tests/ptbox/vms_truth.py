@@ -1,6 +1,7 @@
-"""vms_truth.py DB FTRACE TRUTHDUMP CPU cpu|threads|events: holds the views vmexits and vm_clocks, and the queries of them, against
-what the kernel itself told (ftrace, with the TSC as its clock) and the machine's own log of one CPU, while tests/ptbox/vms.c ran.
-Prints how much was compared, and counts. cpu: the CPU was traced; threads: the program's threads; events: with Event Trace.
+"""vms_truth.py DB FTRACE TRUTHDUMP CPU cpu|threads|events: holds the views vmexits and vm_clocks, and the
+queries of them, against what the kernel itself reported (ftrace, with the TSC as its clock) and the machine's
+own log of one CPU, while tests/ptbox/vms.c ran. Prints how much was compared, and counts. cpu: the CPU was
+traced; threads: the program's threads; events: with Event Trace.
 
 ftrace says which thread left its guest, where, why, and what the kernel did with it until it went on: who ran meanwhile,
 what it polled and waited, what it injected. The log says when exactly, and with which VMCS.
@@ -13,24 +14,17 @@ import subprocess
 import sys
 from collections import Counter, defaultdict
 
+sys.path.append("tests")
+from check import check, sum_up  # noqa: E402
+
 db_path, ftrace, truthdump, cpu, mode = sys.argv[1:]
 threads = mode != "cpu"  # of one process: CPUs are not traced
 program = os.environ["PT_BIN"] + "/pt-query"
 db = sqlite3.connect(db_path)
 db.row_factory = sqlite3.Row
 counted = {}
-passed = failed = 0
 PERCENTILES = (("p50_ns", 500), ("p90_ns", 900), ("p99_ns", 990), ("p99_9_ns", 999), ("max_ns", 1000))
-LATE = 4000  # ticks: a tracepoint's time may be so far behind what it tells of
-
-
-def check(what, ok, detail=""):
-    global passed, failed
-    if ok:
-        passed += 1
-    else:
-        failed += 1
-        print(f"FAILED: {what}: {detail}"[:300])
+LATE = 4000  # ticks: a tracepoint's time may be that much later than what it reports
 
 
 def query(name, **params):
@@ -42,17 +36,17 @@ def rows(sql):
     return [dict(r) for r in db.execute(sql)]
 
 
-# ---- What the kernel told ----
+# ---- What the kernel reported ----
 LINE = re.compile(r"^\s*(.*)-(\d+)\s+\[(\d+)\]\s+\S+\s+(\d+): (\w+): (.*)$")
-told = []
+reported = []
 for line in open(ftrace, errors="replace"):
     m = LINE.match(line)
     if m:
-        told.append((int(m[4]), int(m[3]), int(m[2]), m[5], m[6]))
-told.sort(key=lambda e: e[0])
+        reported.append((int(m[4]), int(m[3]), int(m[2]), m[5], m[6]))
+reported.sort(key=lambda e: e[0])
 
 
-class Trip:
+class Exit:
     def __init__(self, tid, cpu, tsc, text):
         m = re.match(r"vcpu (\d+) reason (\S+) rip (0x[0-9a-f]+) info1 (0x[0-9a-f]+) info2 (0x[0-9a-f]+)", text)
         self.tid, self.cpu, self.tsc, self.reason = tid, cpu, tsc, m[2]
@@ -63,21 +57,22 @@ class Trip:
         self.irqs, self.entry_cpu = [], None
 
 
-last_trip = {}
-trips, open_trip, writes, inner = [], {}, defaultdict(list), set()
-for tsc, on, tid, name, text in told:
-    t = open_trip.get(tid)
+last_exit = {}
+kvm_exits, open_exit, writes, inner = [], {}, defaultdict(list), set()
+for tsc, on, tid, name, text in reported:
+    t = open_exit.get(tid)
     if name == "kvm_exit":
-        t = open_trip[tid] = Trip(tid, on, tsc, text)
+        t = open_exit[tid] = Exit(tid, on, tsc, text)
         t.nested = tid in inner
-        # SDM, "IDT-vectoring information": while it was delivered the guest was left again, so the guest has not seen it.
-        if t.vectoring >> 31 & 1 and tid in last_trip:
-            last_trip[tid].undelivered = True
-        last_trip[tid] = t
-        trips.append(t)
+        # SDM, "IDT-vectoring information": while it was delivered the guest was left again, so the guest has
+        # not seen it.
+        if t.vectoring >> 31 & 1 and tid in last_exit:
+            last_exit[tid].undelivered = True
+        last_exit[tid] = t
+        kvm_exits.append(t)
     elif name == "kvm_entry" and t:
         t.entry, t.entry_cpu = tsc, on
-        del open_trip[tid]
+        del open_exit[tid]
     elif name == "kvm_nested_vmenter":
         inner.add(tid)
     elif name == "kvm_nested_vmexit_inject":
@@ -90,11 +85,11 @@ for tsc, on, tid, name, text in told:
     elif name == "sched_switch":
         m = re.match(r"prev_comm=.* prev_pid=(\d+) .* next_comm=(.*) next_pid=(\d+) ", text)
         before, after = int(m[1]), int(m[3])
-        t = open_trip.get(before)
+        t = open_exit.get(before)
         if t:
             t.out, t.off_since = t.out + 1, tsc
             t.thief = t.thief if t.thief is not None else after
-        t = open_trip.get(after)
+        t = open_exit.get(after)
         if t and t.off_since:
             t.off += tsc - t.off_since
             t.off_since = None
@@ -109,29 +104,29 @@ for tsc, on, tid, name, text in told:
 
 # ---- What was decoded ----
 exits = rows("SELECT * FROM vmexits WHERE tsc IS NOT NULL ORDER BY tsc")
-check("there are exits", len(exits) > 100, len(exits))
+check(len(exits) > 100, "there are exits", len(exits))
 first = exits[0]["tsc"] if exits else 0
 last = exits[-1]["tsc"] if exits else 0
 by_tid = defaultdict(list)
 for e in exits:
     by_tid[e["tid"]].append(e)
 real = defaultdict(list)
-for t in trips:
+for t in kvm_exits:
     if first <= t.tsc <= last + LATE:
         real[t.tid].append(t)
-check("vCPU threads", sorted(by_tid) == sorted(real), (sorted(by_tid), sorted(real)))
+check(sorted(by_tid) == sorted(real), "vCPU threads", (sorted(by_tid), sorted(real)))
 pairs = []
 for tid in sorted(real):
     ours, theirs = by_tid[tid], real[tid]
-    check(f"{tid}: exits", len(ours) == len(theirs), (len(ours), len(theirs)))
+    check(len(ours) == len(theirs), f"{tid}: exits", (len(ours), len(theirs)))
     pairs += list(zip(ours, theirs))
 
 
 def differ(what, of, ours, theirs):
-    """Of all pairs `of`: both say the same. How many there were is told: none is nothing seen."""
+    """Of all pairs `of`: both say the same. How many there were is printed: none is nothing seen."""
     of = list(of)
     bad = [(e["tid"], e["tsc"], ours(e), theirs(t)) for e, t in of if ours(e) != theirs(t)]
-    check(f"{what} ({len(of)} exits)", not bad, f"{len(bad)} differ: {bad[:3]}")
+    check(not bad, f"{what} ({len(of)} exits)", f"{len(bad)} differ: {bad[:3]}")
     counted[what] = len(of)
 
 
@@ -142,9 +137,9 @@ differ("why", [(e, t) for e, t in pairs if not t.reflected], lambda e: e["kvm_na
 differ("why, reflected", [(e, t) for e, t in pairs if t.reflected and e["kvm_name"]] or pairs[:0], lambda e: e["kvm_name"],
        lambda t: t.reason)
 whole = [(e, t) for e, t in pairs if not e["gap"] and t.entry]
-check("most are whole", len(whole) > 0.9 * len(pairs), (len(whole), len(pairs)))
+check(len(whole) > 0.9 * len(pairs), "most are whole", (len(whole), len(pairs)))
 far = [(e["tsc"], t.tsc) for e, t in pairs if not e["tsc"] <= t.tsc <= e["tsc"] + LATE]
-check("when", not far, far[:3])
+check(not far, "when", far[:3])
 differ("scheduled out", whole, lambda e: bool(e["scheduled_out"]), lambda t: t.out > 0)
 differ("to user space", whole, lambda e: bool(e["to_userspace"]), lambda t: t.user)
 gone = [p for p in whole if p[1].out]
@@ -156,17 +151,18 @@ else:
     differ("nobody did", [p for p in gone if p[1].thief == 0], lambda e: e["stolen_by_tid"] or 0, lambda t: 0)
 off = [(e["tsc"], e["off_cpu_tsc"], t.off) for e, t in gone
        if (not threads if e["off_cpu_tsc"] is None else abs(e["off_cpu_tsc"] - t.off) > LATE * t.out)]
-check("how long it was off its CPU", not off, off[:3])
+check(not off, "how long it was off its CPU", off[:3])
 halted = [(e, t) for e, t in whole if t.reason == "HLT"]
 if halted:
-    check("halts that waited, and that did not", {t.waited for e, t in halted} == {True, False},
+    check({t.waited for e, t in halted} == {True, False}, "halts that waited, and that did not",
           Counter(t.waited for e, t in halted))
     differ("halts: waited, off the CPU", [p for p in halted if p[1].waited is not None], lambda e: bool(e["scheduled_out"]),
            lambda t: t.waited)
-    differ("halts: did not wait, had polled", [p for p in halted if p[1].waited is False], lambda e: e["halt_polled"], lambda t: 1)
+    differ("halts: did not wait, had polled", [p for p in halted if p[1].waited is False], lambda e: e["halt_polled"],
+           lambda t: 1)
 differ("moved to another CPU", whole, lambda e: bool(e["migrated"]), lambda t: t.cpu != t.entry_cpu)
 if mode != "threads":
-    # Event Trace tells what the guest has seen of it.
+    # Event Trace says what the guest has seen of it.
     of = [p for p in whole if p[1].irqs and not (mode == "events" and p[1].undelivered)]
     differ("injected", of, lambda e: e["injected_vector"], lambda t: t.irqs[-1])
     differ("nothing injected", [p for p in whole if not p[1].irqs], lambda e: e["injected_vector"], lambda t: None)
@@ -185,7 +181,7 @@ for line in dump.stdout:
         log.append((int(f[0]), vmcs, int(f[11])))
     elif len(f) > 5 and f[5] == "vmentry":
         entries.append((int(f[0]), vmcs))
-check("the log", dump.wait() == 0)
+check(dump.wait() == 0, "the log")
 if mode == "events":
     differ("Event Trace says why", pairs, lambda e: e["reason_source"], lambda t: "event_trace")
 mine = [e for e in exits if e["cpu"] == int(cpu)]
@@ -196,10 +192,10 @@ for e in mine:  # the log's exit within what is uncertain
         i += 1
     ok = i < len(log) and log[i][0] <= e["tsc"] + (e["uncertainty_tsc"] or 0) + 1
     near.append((e, log[i] if ok else None))
-check("the log has each exit, within its uncertainty", all(n for _, n in near), [e["tsc"] for e, n in near if not n][:3])
-check("the log's VMCS", all(n[1] in (e["vmcs"], (e["vmcs"] or 0) << 12) for e, n in near if n),
+check(all(n for _, n in near), "the log has each exit, within its uncertainty", [e["tsc"] for e, n in near if not n][:3])
+check(all(n[1] in (e["vmcs"], (e["vmcs"] or 0) << 12) for e, n in near if n), "the log's VMCS",
       [(e["tsc"], e["vmcs"], n) for e, n in near if n and n[1] not in (e["vmcs"], (e["vmcs"] or 0) << 12)][:3])
-check("the log's reasons", all(n[2] == e["reason"] for e, n in near if n and e["reason"] is not None),
+check(all(n[2] == e["reason"] for e, n in near if n and e["reason"] is not None), "the log's reasons",
       [(e["tsc"], e["reason"], n) for e, n in near if n and n[2] != e["reason"]][:3])
 # Several VMs had it, one after the other; the log says so, too.
 users = defaultdict(set)
@@ -230,11 +226,11 @@ for pid, w in sorted(written.items()) if not threads else ():
             wanted.append((tsc, after))
             changed += 1
     mine = {k: v for k, v in spans.items() if k[0] == of_vm[pid]}
-    check(f"{pid}: it has a clock", mine, spans.keys())
+    check(mine, f"{pid}: it has a clock", spans.keys())
     for (_, vmcs), got in mine.items():
-        check(f"{pid}: offsets of VMCS {vmcs:x}", [r["offset"] for r in got] == [o for _, o in wanted],
+        check([r["offset"] for r in got] == [o for _, o in wanted], f"{pid}: offsets of VMCS {vmcs:x}",
               ([r["offset"] for r in got], wanted))
-        check(f"{pid}: since when", all(t is None or abs(r["tsc"] - t) <= LATE for r, (t, _) in zip(got, wanted)),
+        check(all(t is None or abs(r["tsc"] - t) <= LATE for r, (t, _) in zip(got, wanted)), f"{pid}: since when",
               ([r["tsc"] for r in got], wanted))
 counted["offsets that changed"] = changed
 
@@ -254,17 +250,18 @@ got = {(r["machine"], r["stolen_by_tid"]): r for r in query("vcpu-stolen") if r[
 if threads:
     stolen.clear()
 else:
-    check("vcpu-stolen: by whom", sorted(got, key=str) == sorted(stolen, key=str), (sorted(got, key=str), sorted(stolen, key=str)))
+    check(sorted(got, key=str) == sorted(stolen, key=str), "vcpu-stolen: by whom",
+          (sorted(got, key=str), sorted(stolen, key=str)))
 for key, values in stolen.items():
     r, values = got.get(key), sorted(values)
     if not r:
         continue
-    check(f"vcpu-stolen {key}: times", r["times"] == len(values), (r["times"], len(values)))
+    check(r["times"] == len(values), f"vcpu-stolen {key}: times", (r["times"], len(values)))
     for name, per_mille in PERCENTILES:
         want = ns(values[-(-len(values) * per_mille // 1000) - 1])
-        check(f"vcpu-stolen {key}: {name}", r[name] is not None and abs(r[name] - want) <= ns(2 * LATE), (r[name], want))
+        check(r[name] is not None and abs(r[name] - want) <= ns(2 * LATE), f"vcpu-stolen {key}: {name}", (r[name], want))
 
-# ---- How long: each reason's exits of a VM, by the log, a trip to the VM's next entry with one of its VMCSs ----
+# ---- How long: each reason's exits of a VM, by the log, up to the VM's next entry with one of its VMCSs ----
 if not threads:
     own = defaultdict(set)
     for e in exits:
@@ -280,19 +277,18 @@ if not threads:
             took[key].append(end - n[0])
             slack[key] = max(slack[key], e["latency_uncertainty_tsc"] + 2)
     got = {(r["machine"], r["reason"]): r for r in query("vmexit-latency") if r["timed"]}
-    check("vmexit-latency: VMs and reasons", sorted(got, key=str) == sorted(took, key=str),
+    check(sorted(got, key=str) == sorted(took, key=str), "vmexit-latency: VMs and reasons",
           set(got).symmetric_difference(took))
     for key, values in took.items():
         r, values = got.get(key), sorted(values)
         if not r:
             continue
-        check(f"vmexit-latency {key}: exits", r["timed"] == len(values), (r["timed"], len(values)))
+        check(r["timed"] == len(values), f"vmexit-latency {key}: exits", (r["timed"], len(values)))
         for name, per_mille in PERCENTILES:
             want = values[-(-len(values) * per_mille // 1000) - 1]
-            check(f"vmexit-latency {key}: {name}", abs(r[name] - ns(want)) <= ns(slack[key]) + 1, (r[name], ns(want)))
-    counted["trips timed"] = sum(map(len, took.values()))
-check("vm-check", query("vm-check") == [], query("vm-check")[:2])
+            check(abs(r[name] - ns(want)) <= ns(slack[key]) + 1, f"vmexit-latency {key}: {name}", (r[name], ns(want)))
+    counted["exits timed"] = sum(map(len, took.values()))
+check(query("vm-check") == [], "vm-check", query("vm-check")[:2])
 for what, n in counted.items():
     print(f"{n:6} {what}")
-print(f"{passed} passed, {failed} failed")
-sys.exit(failed > 0)
+sys.exit(sum_up())

@@ -1,5 +1,5 @@
-# The layers: a folder includes what the line "Includes:" of its README lists, and nothing else. An arrow that is listed and not used
-# is an error, too, so that the READMEs stay the truth.
+# The layers: a folder includes what the line "Includes:" of its README lists, and nothing else. An arrow that
+# is listed and not used is an error, too, so that the READMEs remain the truth.
 source tests/common.bash
 
 find capture decode export queries schema -type d | sort >"$tmp/folders"
@@ -35,7 +35,8 @@ awk '$1 != $2 && $1 " " $2 !~ /(^| )(capture|decode)( |$)/ { print $1, $2 }' "$t
 circles folders <"$tmp/pairs"
 awk '$4 ~ /\.h$/ { print $4, $3 }' "$tmp/includes" >"$tmp/pairs"
 circles headers <"$tmp/pairs"
-# A header that its own source does not include, or a source that says "see X.h" of a header that is not there.
+# A header that its own source does not include, or a source that says "see X.h" of a header that is not
+# there.
 while read -r f; do
 	named=$(sed -n '1,3s|.*see \([a-z_/]*\.h\).*|\1|p' "$f" | head -n 1)
 	[ -z "$named" ] || check "$f: there is no $named" test -e "$(dirname "$f")/$named" -o -e "$named" -o -e "${f%%/*}/$named"

@@ -1,4 +1,5 @@
-# `make install` with DESTDIR and PREFIX puts everything in its place and nothing elsewhere; uninstall leaves nothing.
+# `make install` with DESTDIR and PREFIX puts everything in its place and nothing elsewhere; uninstall leaves
+# nothing.
 source tests/common.bash
 unset MAKEFLAGS
 check "make install" make -s --no-print-directory install DESTDIR="$tmp/root" PREFIX=/usr

@@ -1,4 +1,5 @@
-# pt-capture without libtracecmd: it is built where the library's headers are missing, and says what to install for a trace.dat.
+# pt-capture without libtracecmd: it is built where the library's headers are missing, and says what to
+# install for a trace.dat.
 source tests/common.bash
 
 unset MAKEFLAGS MFLAGS MAKELEVEL

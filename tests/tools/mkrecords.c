@@ -225,79 +225,99 @@ static void put_error(uint32_t slice, uint64_t tsc, uint64_t i)
 	ok(ptr_put_error(w, &r, &error));
 }
 
-static void put_facts(void)
+/* What put_facts() is at: the slice, its counts, and those since the last CYC. */
+struct progress {
+	uint32_t *threads, slice;
+	uint64_t tsc, slice_insns, slice_left, thread, cyc_insns;
+};
+
+static void put_threads(struct progress *p)
 {
 	uint32_t machine = put_ok(ptr_put_machine(w, &(struct ptr_machine){.name = "host"}, &error));
-	uint32_t *threads = calloc(opt.threads, sizeof *threads), slice = 0;
-	uint64_t tsc = opt.no_time ? PTR_NO_TSC : 0x123456789abc, slice_insns = 0, slice_left = 0, t = 0,
-		 cyc_insns = 0;
 	char comm[32];
 
 	for (uint64_t i = 0; i < opt.threads; i++) {
 		snprintf(comm, sizeof comm, "worker %d", (int)i);
-		threads[i] = put_ok(ptr_put_thread(
+		p->threads[i] = put_ok(ptr_put_thread(
 		    w,
 		    &(struct ptr_thread){.machine = machine, .pid = 1000, .tid = 1000 + (int)i, .comm = comm},
 		    &error));
 	}
-	for (uint64_t i = 0; i < opt.runs; i++) {
-		struct ptr_run r = {.repeats = 1, .cyc_count = PTR_UNKNOWN};
-		const struct path *path;
+}
 
+static void begin_slice(struct progress *p)
+{
+	struct ptr_slice s = {.cpu = (int)rnd(2), .vcpu = -1, .tsc = p->tsc};
+
+	p->thread = rnd(opt.threads);
+	s.thread = p->threads[p->thread];
+	p->slice = put_ok(ptr_put_slice(w, &s, &error));
+	p->slice_left = 1 + rnd(20000);
+	p->slice_insns = p->cyc_insns = 0;
+}
+
+static void put_run(struct progress *p)
+{
+	struct ptr_run r = {.repeats = 1, .cyc_count = PTR_UNKNOWN};
+	const struct path *path;
+
+	if (path_count < opt.paths && (!path_count || rnd(opt.runs) < opt.paths * 4))
+		put_path();
+	/* Few hot paths: the product of two is a rough power law. */
+	path = &paths[rnd(1 + rnd(path_count))];
+	if (!opt.no_time && !rnd(opt.cyc ? 2 : 30))
+		p->tsc += rnd(1000);
+	r.slice = p->slice;
+	r.tsc = p->tsc;
+	r.path = path->number;
+	if (!rnd(10))
+		r.repeats = 1 + (uint32_t)rnd(rnd(20) ? 6 : PTR_RUN_BRANCHES / path->count);
+	branches += (uint64_t)r.repeats * path->count;
+	insns += (uint64_t)r.repeats * path->insns;
+	p->slice_insns += (uint64_t)r.repeats * path->insns;
+	p->cyc_insns += (uint64_t)r.repeats * path->insns;
+	if (opt.cyc && rnd(3)) {
+		r.insn_count = p->cyc_insns;
+		r.cyc_count = p->cyc_insns / 2 + 1;
+		p->cyc_insns = 0;
+	}
+	ok(ptr_put_run(w, &r, path->count, &error));
+}
+
+static void put_facts(void)
+{
+	struct progress p = {.threads = calloc(opt.threads, sizeof *p.threads),
+			     .tsc = opt.no_time ? PTR_NO_TSC : 0x123456789abc};
+
+	put_threads(&p);
+	for (uint64_t i = 0; i < opt.runs; i++) {
 		if (opt.slow_us && i % 1000 == 0)
 			usleep(opt.slow_us);
-		if (!slice_left) {
-			struct ptr_slice s = {.cpu = (int)rnd(2), .vcpu = -1, .tsc = tsc};
-
-			t = rnd(opt.threads);
-			s.thread = threads[t];
-			slice = put_ok(ptr_put_slice(w, &s, &error));
-			slice_left = 1 + rnd(20000);
-			slice_insns = cyc_insns = 0;
-		}
-		if (path_count < opt.paths && (!path_count || rnd(opt.runs) < opt.paths * 4))
-			put_path();
-		/* Few hot paths: the product of two is a rough power law. */
-		path = &paths[rnd(1 + rnd(path_count))];
-		if (!opt.no_time && !rnd(opt.cyc ? 2 : 30))
-			tsc += rnd(1000);
-		r.slice = slice;
-		r.tsc = tsc;
-		r.path = path->number;
-		if (!rnd(10))
-			r.repeats = 1 + (uint32_t)rnd(rnd(20) ? 6 : PTR_RUN_BRANCHES / path->count);
-		branches += (uint64_t)r.repeats * path->count;
-		insns += (uint64_t)r.repeats * path->insns;
-		slice_insns += (uint64_t)r.repeats * path->insns;
-		cyc_insns += (uint64_t)r.repeats * path->insns;
-		if (opt.cyc && rnd(3)) {
-			r.insn_count = cyc_insns;
-			r.cyc_count = cyc_insns / 2 + 1;
-			cyc_insns = 0;
-		}
-		ok(ptr_put_run(w, &r, path->count, &error));
+		if (!p.slice_left)
+			begin_slice(&p);
+		put_run(&p);
 		if (opt.calls && opt.calls * 3 / opt.runs + 1 > rnd(3))
-			put_calls(threads[t], tsc, i + 1);
+			put_calls(p.threads[p.thread], p.tsc, i + 1);
 		if (opt.errors && i % (opt.runs / opt.errors + 1) == opt.runs / opt.errors / 2)
-			put_error(slice, tsc, i);
+			put_error(p.slice, p.tsc, i);
 		if (opt.events && i % (opt.runs / opt.events + 1) == 0)
 			ok(ptr_put_event(w,
-					 &(struct ptr_event){.slice = slice,
+					 &(struct ptr_event){.slice = p.slice,
 							     .cpu = 1,
-							     .tsc = tsc,
+							     .tsc = p.tsc,
 							     .name = "cbr",
 							     .fields = "{\"ratio\":30}"},
 					 &error));
-		if (!--slice_left || i + 1 == opt.runs)
+		if (!--p.slice_left || i + 1 == opt.runs)
 			ok(ptr_put_slice_end(
 			    w,
-			    &(struct ptr_slice_end){.slice = slice,
-						    .tsc = tsc,
-						    .insn_count = slice_insns,
-						    .cyc_count = opt.cyc ? slice_insns / 2 : PTR_UNKNOWN},
+			    &(struct ptr_slice_end){.slice = p.slice,
+						    .tsc = p.tsc,
+						    .insn_count = p.slice_insns,
+						    .cyc_count = opt.cyc ? p.slice_insns / 2 : PTR_UNKNOWN},
 			    &error));
 	}
-	free(threads);
+	free(p.threads);
 }
 
 int main(int argc, char **argv)

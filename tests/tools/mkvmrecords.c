@@ -5,10 +5,11 @@
  *   mkvmrecords [--exits N] [--vcpus N] [--runs N] [--seed N] [--truth FILE] > stream
  *
  * The same options give the same bytes. One VM of N vCPUs, each on a CPU of its own: guest and host
- * take turns, and time goes on as they do. --runs: the runs of a stay in the guest. The truth is CSV
+ * take turns, and time goes on as they do. --runs: how many a guest run has. The truth is CSV
  * with a first column that says what a line is:
- *   exit,trip,vcpu,reason,exit_tsc,entry_tsc,flags,host_insns,host_cycles,off_cpu_tsc,userspace_tsc,stolen_by,symbol
- *   stay,run,vcpu,entry_tsc,exit_tsc,flags,insns,cycles
+ *   exit,id,vcpu,reason,exit_tsc,entry_tsc,flags,host_insns,host_cycles,off_cpu_tsc,userspace_tsc,stolen_by,
+ *        symbol
+ *   guest_run,id,vcpu,entry_tsc,exit_tsc,flags,insns,cycles
  *   timer,vcpu,interrupt_tsc,handler_tsc        a host timer interrupt that the guest's handler was run for
  *   event,tsc,name
  * Unknown is empty.
@@ -155,9 +156,9 @@ struct vcpu {
 	uint32_t guest_threads[2], guest_thread;
 	int32_t index;
 	uint64_t tsc, slice_insns;
-	uint64_t place; /* where the guest is */
-	uint32_t stay;	/* the GUEST_RUN that ended last, 0 none */
-	bool timer;	/* the next entry delivers a timer interrupt, that came at timer_tsc */
+	uint64_t place;	   /* where the guest is */
+	uint32_t last_run; /* the GUEST_RUN that ended last, 0 none */
+	bool timer;	   /* the next entry delivers a timer interrupt, that came at timer_tsc */
 	uint64_t timer_tsc;
 	struct ptr_guest_run run;
 	struct ptr_vmexit vmexit;
@@ -241,7 +242,7 @@ static const char *number(uint64_t n)
 }
 
 /* The guest runs, up to a VM exit. */
-static void stay(struct vcpu *v)
+static void guest_run(struct vcpu *v)
 {
 	struct ptr_guest_run *g = &v->run;
 
@@ -271,11 +272,11 @@ static void stay(struct vcpu *v)
 	g->insn_count = v->slice_insns;
 	g->cyc_count = rnd(3) ? v->slice_insns / 2 + rnd(100) : PTR_UNKNOWN;
 	g->flags = rnd(100) ? 0 : PTR_VM_GAP;
-	v->stay = ok(ptr_put_guest_run(w, g, &error));
+	v->last_run = ok(ptr_put_guest_run(w, g, &error));
 	guest_runs++;
 	v->guest_insns += v->slice_insns;
-	fprintf(truth, "stay,%u,%d,%" PRIu64 ",%" PRIu64 ",%u,%s,%s\n", v->stay, v->index, g->entry_tsc,
-		g->exit_tsc, g->flags, number(g->insn_count), number(g->cyc_count));
+	fprintf(truth, "guest_run,%u,%d,%" PRIu64 ",%" PRIu64 ",%u,%s,%s\n", v->last_run, v->index,
+		g->entry_tsc, g->exit_tsc, g->flags, number(g->insn_count), number(g->cyc_count));
 	end_slice(v);
 	put_call(v, v->guest_thread, guest_paths[v->guest_thread == v->guest_threads[1]], 0, g->entry_tsc,
 		 v->slice_insns);
@@ -297,35 +298,11 @@ static void choose_reason(struct vcpu *v, struct ptr_vmexit *t)
 	}
 }
 
-/* The host runs, up to the VM entry. */
-static void vmexit(struct vcpu *v)
+/* The vCPU's thread sleeps, or is preempted, or is in user space. The thread that ran meanwhile; 0. */
+static uint32_t let_others_run(struct vcpu *v, struct ptr_vmexit *t)
 {
-	struct ptr_vmexit *t = &v->vmexit;
 	uint32_t thief = 0;
 
-	*t = (struct ptr_vmexit){.machine = vm,
-				 .thread = v->thread,
-				 .vcpu = v->index,
-				 .exit_cpu = v->index,
-				 .entry_cpu = v->index,
-				 .before = v->stay,
-				 .vmcs = 0x1000u * (uint64_t)(v->index + 1),
-				 .exit_tsc = v->tsc,
-				 .exit_uncertainty_tsc = v->run.exit_uncertainty_tsc,
-				 .guest_ip = v->run.exit_ip,
-				 .guest_symbol = symbols[place_function(v->place)],
-				 .exit_branch = v->run.exit_branch,
-				 .injected = PTR_UNKNOWN,
-				 .handler = symbols[H_HANDLE],
-				 .deepest = symbols[H_SCHEDULE],
-				 .deepest_depth = 4,
-				 .off_cpu_tsc = 0,
-				 .userspace_tsc = 0};
-	choose_reason(v, t);
-	begin_slice(v, false);
-	put_event(v, false, "kvm:kvm_exit", "{\"exit_reason\":1}");
-	v->tsc += 200 + rnd(1000);
-	take(v, &body[H_HANDLE]);
 	if (t->reason == 12) {
 		/* Sleeps until the timer wakes it. */
 		t->flags |= PTR_VM_SCHEDULED_OUT;
@@ -348,7 +325,38 @@ static void vmexit(struct vcpu *v)
 		t->userspace_tsc = 3000 + rnd(20000);
 		v->tsc += t->userspace_tsc;
 	}
-	t->stolen_by = thief;
+	return thief;
+}
+
+/* The host runs, up to the VM entry. */
+static void vmexit(struct vcpu *v)
+{
+	struct ptr_vmexit *t = &v->vmexit;
+
+	*t = (struct ptr_vmexit){.machine = vm,
+				 .thread = v->thread,
+				 .vcpu = v->index,
+				 .exit_cpu = v->index,
+				 .entry_cpu = v->index,
+				 .before = v->last_run,
+				 .vmcs = 0x1000u * (uint64_t)(v->index + 1),
+				 .exit_tsc = v->tsc,
+				 .exit_uncertainty_tsc = v->run.exit_uncertainty_tsc,
+				 .guest_ip = v->run.exit_ip,
+				 .guest_symbol = symbols[place_function(v->place)],
+				 .exit_branch = v->run.exit_branch,
+				 .injected = PTR_UNKNOWN,
+				 .handler = symbols[H_HANDLE],
+				 .deepest = symbols[H_SCHEDULE],
+				 .deepest_depth = 4,
+				 .off_cpu_tsc = 0,
+				 .userspace_tsc = 0};
+	choose_reason(v, t);
+	begin_slice(v, false);
+	put_event(v, false, "kvm:kvm_exit", "{\"exit_reason\":1}");
+	v->tsc += 200 + rnd(1000);
+	take(v, &body[H_HANDLE]);
+	t->stolen_by = let_others_run(v, t);
 	v->tsc += rnd(100);
 	t->entry_tsc = v->tsc;
 	t->entry_uncertainty_tsc = rnd(30);
@@ -380,7 +388,7 @@ static void put_vmexit(struct vcpu *v)
 {
 	const struct ptr_vmexit *t = &v->vmexit;
 
-	v->vmexit.after = v->stay;
+	v->vmexit.after = v->last_run;
 	vmexits = ok(ptr_put_vmexit(w, t, &error));
 	fprintf(truth, "exit,%u,%d,%s,%" PRIu64 ",%" PRIu64 ",%u,%s,%s,%s,%s,%s,%s\n", vmexits, v->index,
 		number(t->reason), t->exit_tsc, t->entry_tsc, t->flags, number(t->host_insns),
@@ -471,7 +479,7 @@ static void put_meta(void)
 		ok(ptr_put_meta(w, pairs[i][0], pairs[i][1], &error));
 }
 
-/* The vCPU that is furthest behind goes on. */
+/* The vCPU of which the time is the earliest. */
 static struct vcpu *next_vcpu(void)
 {
 	struct vcpu *ret = vcpus;
@@ -510,12 +518,12 @@ int main(int argc, char **argv)
 	put_code();
 	put_who();
 	for (uint64_t i = 0; i < opt.vcpus; i++)
-		stay(&vcpus[i]);
+		guest_run(&vcpus[i]);
 	while (vmexits < opt.exits) {
 		struct vcpu *v = next_vcpu();
 
 		vmexit(v);
-		stay(v);
+		guest_run(v);
 		put_vmexit(v);
 	}
 	for (uint64_t i = 0; i < opt.vcpus; i++)

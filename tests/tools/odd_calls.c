@@ -5,7 +5,8 @@
  *   odd_calls CALLS SEED TRUTH > stream
  *
  * TRUTH:
- * id|thread|call_path|call_branch|return_branch|call_tsc|return_tsc|elapsed_tsc|branch_count|insn_count|cyc_count|flags|parent
+ *   id|thread|call_path|call_branch|return_branch|call_tsc|return_tsc|elapsed_tsc|branch_count|insn_count|
+ *   cyc_count|flags|parent
  * in the order of returning, empty where unknown. Hardly two calls are alike; numbers, distances and
  * times lie at, below and beyond what a text of call_group and call_shape holds; some runs have many
  * calls, many have none. Callers are found here as records.h defines them, looking forward.
@@ -83,27 +84,22 @@ static void print(FILE *f, bool known, uint64_t n)
 		fputc('|', f);
 }
 
-int main(int argc, char **argv)
-{
-	uint64_t calls = argc == 4 ? strtoull(argv[1], NULL, 0) : 0, tsc = 1000000, run = 0;
-	struct ptr_call *all = calloc(calls + 1, sizeof *all);
-	/* The calls of a thread and depth whose caller has not come yet: the last one, and by it the
-	 * one before. */
-	uint64_t waiting[THREADS + 1][DEPTH + 1] = {{0}}, *before = calloc(calls + 1, sizeof *before),
-					      *parent = calloc(calls + 1, sizeof *parent);
-	struct ptr_writer *w = calls ? ptr_writer_create(STDOUT_FILENO, &error) : NULL;
-	struct ptr_path path = {.count = 1, .edge = {1}, .insns = {3}};
-	uint64_t runs;
-	uint32_t slice, depth = 0, more = 0;
-	FILE *truth = calls ? fopen(argv[3], "w") : NULL;
+/* The calls so far, by their number from 1; and which of a thread and depth have no caller yet: the last one,
+ * and by `before` those before it. */
+struct calls {
+	uint64_t count;
+	struct ptr_call *all;
+	uint64_t waiting[THREADS + 1][DEPTH + 1], *before, *parent;
+};
 
-	run_tsc = calloc(calls * (RUNS_BETWEEN + 1) + 1, sizeof *run_tsc);
-	if (!w || !truth || !all || !before || !parent || !run_tsc) {
-		fputs("usage: odd_calls CALLS SEED TRUTH > stream\n", stderr);
-		return 2;
-	}
-	state = strtoull(argv[2], NULL, 0);
-	ok(ptr_put_meta(w, "uuid", argv[2], &error));
+static struct ptr_writer *w;
+
+/* What calls need before them. The slice. */
+static uint32_t put_definitions(const char *uuid, uint64_t tsc)
+{
+	struct ptr_path path = {.count = 1, .edge = {1}, .insns = {3}};
+
+	ok(ptr_put_meta(w, "uuid", uuid, &error));
 	ok(ptr_put_machine(w, &(struct ptr_machine){.name = "host"}, &error));
 	for (int i = 1; i <= THREADS; i++)
 		ok(ptr_put_thread(w, &(struct ptr_thread){.machine = 1, .pid = 1, .tid = i, .comm = "odd"},
@@ -112,10 +108,33 @@ int main(int argc, char **argv)
 	ok(ptr_put_path(w, &path, &error));
 	for (uint32_t i = 1; i <= PATHS; i++)
 		ok(ptr_put_call_path(w, &(struct ptr_call_path){.parent = i / 2, .ip = 0x1000 + i}, &error));
-	slice =
-	    (uint32_t)ok(ptr_put_slice(w, &(struct ptr_slice){.thread = 1, .vcpu = -1, .tsc = tsc}, &error));
-	for (uint64_t i = 1; i <= calls; i++) {
-		struct ptr_call *c = &all[i];
+	return (uint32_t)ok(
+	    ptr_put_slice(w, &(struct ptr_slice){.thread = 1, .vcpu = -1, .tsc = tsc}, &error));
+}
+
+/* Call i is the caller of those that wait for one of its depth; it waits for its own. */
+static void find_callers(struct calls *k, uint64_t i)
+{
+	const struct ptr_call *c = &k->all[i];
+
+	for (uint64_t n = k->waiting[c->thread][c->depth + 1], next; n; n = next) {
+		next = k->before[n];
+		k->parent[n] = i;
+	}
+	k->waiting[c->thread][c->depth + 1] = 0;
+	if (c->depth) {
+		k->before[i] = k->waiting[c->thread][c->depth];
+		k->waiting[c->thread][c->depth] = i;
+	}
+}
+
+static void put_calls(struct calls *k, uint32_t slice, uint64_t tsc)
+{
+	uint64_t run = 0, runs;
+	uint32_t depth = 0, more = 0;
+
+	for (uint64_t i = 1; i <= k->count; i++) {
+		struct ptr_call *c = &k->all[i];
 
 		/* Seldom many calls in a run, or many runs without a call. */
 		if (more)
@@ -135,49 +154,66 @@ int main(int argc, char **argv)
 							 .cyc_count = PTR_UNKNOWN},
 				       1, &error));
 		}
-		/* Seldom the bottom, so that the way there is long. */
+		/* Seldom the bottom, so that the path to it is long. */
 		depth = rnd(3) ? (depth > 1 ? depth - 1 : 1) : 1 + (uint32_t)rnd(rnd(100) ? 8 : DEPTH - 1);
-		/* Of many calls only the last, so that some callers are further away than a text's
+		/* Of many calls only the last: some callers are then further away than a text's
 		 * number goes. */
-		if (calls > 100000 ? i + 2000 > calls && !rnd(20) : !rnd(30000))
+		if (k->count > 100000 ? i + 2000 > k->count && !rnd(20) : !rnd(30000))
 			depth = 0;
 		*c = make_call(run);
 		c->depth = depth;
 		ok(ptr_put_call(w, c, &error));
-		for (uint64_t k = waiting[c->thread][depth + 1], next; k; k = next) {
-			next = before[k];
-			parent[k] = i;
-		}
-		waiting[c->thread][depth + 1] = 0;
-		if (depth) {
-			before[i] = waiting[c->thread][depth];
-			waiting[c->thread][depth] = i;
-		}
+		find_callers(k, i);
 	}
+}
+
+static void print_call(FILE *truth, const struct calls *k, uint64_t i)
+{
+	const struct ptr_call *c = &k->all[i];
+	bool from = c->call_tsc != PTR_NO_TSC, to = c->return_tsc != PTR_NO_TSC;
+
+	fprintf(truth, "%" PRIu64, i);
+	print(truth, c->thread, c->thread);
+	print(truth, c->call_path, c->call_path);
+	print(truth, c->call_branch, c->call_branch);
+	print(truth, c->return_branch, c->return_branch);
+	print(truth, from, c->call_tsc);
+	print(truth, to, c->return_tsc);
+	print(truth, from && to, c->return_tsc - c->call_tsc);
+	print(truth, true, c->branch_count);
+	print(truth, true, c->insn_count);
+	print(truth, c->cyc_count != PTR_UNKNOWN, c->cyc_count);
+	print(truth, true, c->flags);
+	print(truth, k->parent[i], k->parent[i]);
+	fputc('\n', truth);
+}
+
+int main(int argc, char **argv)
+{
+	static struct calls k;
+	const uint64_t tsc = 1000000;
+	FILE *truth;
+
+	k.count = argc == 4 ? strtoull(argv[1], NULL, 0) : 0;
+	k.all = calloc(k.count + 1, sizeof *k.all);
+	k.before = calloc(k.count + 1, sizeof *k.before);
+	k.parent = calloc(k.count + 1, sizeof *k.parent);
+	run_tsc = calloc(k.count * (RUNS_BETWEEN + 1) + 1, sizeof *run_tsc);
+	w = k.count ? ptr_writer_create(STDOUT_FILENO, &error) : NULL;
+	truth = k.count ? fopen(argv[3], "w") : NULL;
+	if (!w || !truth || !k.all || !k.before || !k.parent || !run_tsc) {
+		fputs("usage: odd_calls CALLS SEED TRUTH > stream\n", stderr);
+		return 2;
+	}
+	state = strtoull(argv[2], NULL, 0);
+	put_calls(&k, put_definitions(argv[2], tsc), tsc);
 	ok(ptr_writer_finish(w, &error));
 	ptr_writer_destroy(w);
-	for (uint64_t i = 1; i <= calls; i++) {
-		const struct ptr_call *c = &all[i];
-		bool from = c->call_tsc != PTR_NO_TSC, to = c->return_tsc != PTR_NO_TSC;
-
-		fprintf(truth, "%" PRIu64, i);
-		print(truth, c->thread, c->thread);
-		print(truth, c->call_path, c->call_path);
-		print(truth, c->call_branch, c->call_branch);
-		print(truth, c->return_branch, c->return_branch);
-		print(truth, from, c->call_tsc);
-		print(truth, to, c->return_tsc);
-		print(truth, from && to, c->return_tsc - c->call_tsc);
-		print(truth, true, c->branch_count);
-		print(truth, true, c->insn_count);
-		print(truth, c->cyc_count != PTR_UNKNOWN, c->cyc_count);
-		print(truth, true, c->flags);
-		print(truth, parent[i], parent[i]);
-		fputc('\n', truth);
-	}
-	free(all);
-	free(before);
-	free(parent);
+	for (uint64_t i = 1; i <= k.count; i++)
+		print_call(truth, &k, i);
+	free(k.all);
+	free(k.before);
+	free(k.parent);
 	free(run_tsc);
 	return fclose(truth) ? 1 : 0;
 }

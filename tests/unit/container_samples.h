@@ -6,6 +6,7 @@
 #define TESTS_CONTAINER_SAMPLES_H
 
 #include "schema/container.h"
+#include "tests/unit/check.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,21 +21,6 @@
 
 #include <zlib.h>
 #include <zstd.h>
-
-static unsigned passed, failed;
-
-static void check(bool good, int line, const char *what)
-{
-	if (good) {
-		passed++;
-		return;
-	}
-	failed++;
-	if (failed < 50)
-		printf("line %d: failed: %s\n", line, what);
-}
-
-#define CHECK(condition) check((condition), __LINE__, #condition)
 
 static uint64_t random_state = 88172645463325252u;
 
@@ -213,12 +199,6 @@ static void free_chunks(struct chunk_copy *chunks, size_t count)
 	for (size_t i = 0; i < count; i++)
 		free(chunks[i].data);
 	free(chunks);
-}
-
-static int sum_up(void)
-{
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed ? 1 : 0;
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include "capture/perfdata/perf_user.h"
 #include "capture/perfdata/run.h"
 #include "schema/container.h"
+#include "tests/unit/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,22 +18,8 @@
 
 #include <zstd.h>
 
-static unsigned passed, failed;
-
-static void check(bool good, int line, const char *what)
-{
-	if (good) {
-		passed++;
-		return;
-	}
-	failed++;
-	printf("line %d: failed: %s\n", line, what);
-}
-
-#define CHECK(condition) check((condition), __LINE__, #condition)
-
-#define SAMPLE_PMU	 8
-#define SAMPLE_ID	 77
+#define SAMPLE_PMU 8
+#define SAMPLE_ID  77
 /* One tick is one nanosecond. */
 #define SAMPLE_SHIFT 0
 #define SAMPLE_MULT  1
@@ -213,7 +200,8 @@ static bool noted(const struct imported *i, const char *what)
 	return false;
 }
 
-/* The container in short: "C" for a COMM's name, "A" an AUX piece's bytes, "R" a round's time, in their order. */
+/* The container in short: "C" for a COMM's name, "A" an AUX piece's bytes, "R" a round's time, in
+ * their order. */
 static void summary(struct imported *i, char *ret, size_t room)
 {
 	struct pt_error e = {0};

@@ -15,6 +15,7 @@
 
 #include "decode/output/emit.h"
 #include "decode/sideband/machines.h"
+#include "tests/unit/check.h"
 
 /* 16 functions per code, 'a' and so on, of 256 bytes each: calls of all of them, one every 8 bytes, and a
  * RET. */
@@ -24,19 +25,12 @@
 #define FN(base, c)	    ((base) + (uint64_t)((c) - 'a') * 0x100)
 #define CALLER(base, c, to) (FN(base, c) + (uint64_t)((to) - 'a') * 8)
 
-static unsigned passed, failed;
 static struct pt_graph graph;
 static struct pt_emit emit;
 static struct pt_machines *machines;
 static struct pt_flow *flow;
 static struct pt_emit_stream cpus[2];
 static int fd;
-
-static void die(const char *what)
-{
-	printf("FAILED: %s\n1 failed\n", what);
-	exit(1);
-}
 
 static void code_of(struct img_store *store, struct pt_machine *m, uint64_t base)
 {
@@ -64,7 +58,7 @@ static void code_of(struct img_store *store, struct pt_machine *m, uint64_t base
 	}
 	file = img_store_memory(store, &image, &e);
 	if (!file || img_space_map(&m->space, base, base + BYTES, base, file, &e) < 0)
-		die("code");
+		check_stop("code");
 }
 
 static void run(struct pt_emit_stream *s, uint64_t from, uint64_t to, enum ptr_kind kind, uint64_t tsc)
@@ -153,7 +147,7 @@ static void start(void)
 	if (!store || !flow || fd < 0 || pt_graph_init(&graph, &e) < 0 ||
 	    !(machines = pt_machines_create(store, &graph, NULL)) ||
 	    pt_emit_init(&emit, ptr_writer_create(fd, &e), &graph, &e) < 0)
-		die("no memory");
+		check_stop("no memory");
 	emit.calls = emit.definitions = true;
 	code_of(store, pt_machine_get(machines, 0), HOST);
 	code_of(store, pt_machine_get(machines, 50), GUEST);
@@ -174,7 +168,7 @@ static void expect(const char *what, const char *expected)
 
 	pt_emit_finish(&emit);
 	if (emit.failed || ptr_writer_finish(emit.writer, &e) < 0)
-		die(emit.failed ? emit.error.message : e.message);
+		check_stop(emit.failed ? emit.error.message : e.message);
 	lseek(fd, 0, SEEK_SET);
 	reader = ptr_reader_create(fd, &e);
 	got[0] = 0;
@@ -192,13 +186,8 @@ static void expect(const char *what, const char *expected)
 					      r.call.flags & PTR_CALL_NO_RETURN ? "!" : "");
 	}
 	if (more < 0)
-		die(e.message);
-	if (strcmp(got, expected) == 0) {
-		passed++;
-	} else {
-		failed++;
-		printf("FAILED: %s\nexpected:\n%sgot:\n%s", what, expected, got);
-	}
+		check_stop(e.message);
+	check_text(got, expected, what);
 	ptr_reader_destroy(reader);
 	ptr_writer_destroy(emit.writer);
 	pt_emit_deinit(&emit);
@@ -209,11 +198,11 @@ static void expect(const char *what, const char *expected)
 	close(fd);
 }
 
-int main(void)
+/* A guest's stack stands on its vCPU's; what is missed in the guest may have been the host, too. */
+static void in_guest(void)
 {
 	struct pt_emit_stream *s = &cpus[0];
 
-	/* A guest's stack stands on its vCPU's; what is missed in the guest may have been the host, too. */
 	for (int no_image = 0; no_image < 2; no_image++) {
 		start();
 		to(s, 50, 0, 0, 'a', 10);
@@ -235,7 +224,13 @@ int main(void)
 			: "abAB 13-20!\nabA 12-20!\nab 11-11!\na 10-11!\nCD 31-32\nbe 41-42\nb 40-43!\n"
 			  "C 30-32!\na 43-43!\n");
 	}
-	/* 1 runs; it is lost how it comes to 2, which ran before; 3 did not run, nor did the guest of 3. */
+}
+
+/* 1 runs; it is lost how it comes to 2, which ran before; 3 did not run, nor did the guest of 3. */
+static void at_switch(void)
+{
+	struct pt_emit_stream *s = &cpus[0];
+
 	for (int no_image = 0; no_image < 2; no_image++) {
 		start();
 		for (int32_t tid = 3; tid > 0; tid--) {
@@ -260,8 +255,11 @@ int main(void)
 		    "ab 31-40!\na 30-40!\nab 21-21!\na 20-21!\nb 60-61!\nabAB 36-71\nab 11-81\nabA 35-71!\n"
 		    "c 50-50!\na 61-61!\na 10-81!\n");
 	}
-	/* Data lost in the host may have been of its guest, of any of its threads; not of another CPU's
-	 * guest. */
+}
+
+/* Data lost in the host may have been of its guest, of any of its threads; not of another CPU's guest. */
+static void in_host(void)
+{
 	start();
 	for (int32_t i = 0; i < 2; i++) {
 		to(&cpus[i], 50 + 10 * i, 0, 0, 'a', 10);
@@ -277,7 +275,13 @@ int main(void)
 	}
 	expect("lost in the host", "a 10-20!\naAB 12-12!\naA 11-12!\naB 40-41!\naAB 12-41\naA 11-41!\na "
 				   "10-13!\naA 41-41!\na 30-30!\n");
-	/* A guest's thread continues on another vCPU: a call's path is its caller's and one more. */
+}
+
+/* A guest's thread continues on another vCPU: a call's path is its caller's and one more. */
+static void on_another_vcpu(void)
+{
+	struct pt_emit_stream *s = &cpus[0];
+
 	start();
 	to(s, 50, 0, 0, 'a', 10);
 	to(s, 50, 50, 7, 'a', 11);
@@ -287,6 +291,13 @@ int main(void)
 	call(&cpus[1], 'b', 'd', 22);
 	back(&cpus[1], 'd', 'b', 23);
 	expect("another vCPU continues", "aABD 22-23\nc 20-20!\naAB 12-23!\naA 11-23!\na 10-10!\n");
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed != 0;
+}
+
+int main(void)
+{
+	in_guest();
+	at_switch();
+	in_host();
+	on_another_vcpu();
+	return sum_up();
 }

@@ -3,18 +3,7 @@
 #include <stdio.h>
 
 #include "decode/packet/clock.h"
-
-static int passed, failed;
-
-static void check(const char *what, uint64_t got, uint64_t want)
-{
-	if (got == want) {
-		passed++;
-		return;
-	}
-	failed++;
-	printf("FAILED: %s: %" PRIx64 ", expected %" PRIx64 "\n", what, got, want);
-}
+#include "tests/unit/check.h"
 
 /* A CTC tick is 80 TSC; an MTC every 2^shift ticks; 20 / CBR TSC per core cycle. */
 static struct pt_clock clock_of(uint32_t shift, uint32_t nominal, bool mtc)
@@ -31,19 +20,19 @@ static void anchors(void)
 {
 	struct pt_clock c = clock_of(0, 20, true);
 
-	check("nothing known", c.tsc, PT_CLOCK_UNKNOWN);
+	check_same(c.tsc, PT_CLOCK_UNKNOWN, "nothing known");
 	pt_clock_mtc(&c, 5, false);
 	pt_clock_cyc(&c, 5);
 	pt_clock_tma(&c, 5, 0);
-	check("nothing before a TSC", c.tsc, PT_CLOCK_UNKNOWN);
+	check_same(c.tsc, PT_CLOCK_UNKNOWN, "nothing before a TSC");
 	pt_clock_tsc(&c, 0x1000);
-	check("TSC", c.tsc, 0x1000);
+	check_same(c.tsc, 0x1000, "TSC");
 	pt_clock_mtc(&c, 6, false);
-	check("MTC without TMA", c.tsc, 0x1000);
+	check_same(c.tsc, 0x1000, "MTC without TMA");
 	pt_clock_tma(&c, 5, 0x10);
-	check("TMA is of the TSC before", c.tsc, 0x1000);
+	check_same(c.tsc, 0x1000, "TMA is of the TSC before");
 	pt_clock_mtc(&c, 6, false);
-	check("MTC", c.tsc, 0x1000 - 0x10 + 80);
+	check_same(c.tsc, 0x1000 - 0x10 + 80, "MTC");
 }
 
 static void wraps(void)
@@ -53,20 +42,20 @@ static void wraps(void)
 
 	pt_clock_tsc(&c, top - 0x10);
 	pt_clock_tsc(&c, 0x20);
-	check("a TSC packet has 56 bits", c.tsc, top + 0x20);
+	check_same(c.tsc, top + 0x20, "a TSC packet has 56 bits");
 	pt_clock_tma(&c, 0xfffe, 0);
 	for (uint32_t i = 0xff; i < 0xff + 1000; i++)
 		pt_clock_mtc(&c, i & 0xff, false);
-	check("MTC's 8 bits wrap", c.tsc, top + 0x20 + 1000 * 80);
+	check_same(c.tsc, top + 0x20 + 1000 * 80, "MTC's 8 bits wrap");
 
 	/* With a period above 2^8 TMA's 16 bits do not reach MTC's uppermost. */
 	c = clock_of(10, 20, true);
 	pt_clock_tsc(&c, 0x10000);
 	pt_clock_tma(&c, 0xfc00, 0);
 	pt_clock_mtc(&c, 0x80, false);
-	check("MTC with its upper bits unknown", c.tsc, 0x10000 + 1024 * 80);
+	check_same(c.tsc, 0x10000 + 1024 * 80, "MTC with its upper bits unknown");
 	pt_clock_mtc(&c, 0x81, false);
-	check("and the next", c.tsc, 0x10000 + 2048 * 80);
+	check_same(c.tsc, 0x10000 + 2048 * 80, "and the next");
 }
 
 static void losses(void)
@@ -76,14 +65,14 @@ static void losses(void)
 	pt_clock_tsc(&c, 0x1000);
 	pt_clock_tma(&c, 0, 0);
 	pt_clock_mtc(&c, 4, false);
-	check("three MTCs are missing", c.tsc, 0x1000 + 4 * 8 * 80);
+	check_same(c.tsc, 0x1000 + 4 * 8 * 80, "three MTCs are missing");
 	pt_clock_lost(&c);
 	pt_clock_mtc(&c, 9, false);
-	check("after a loss MTC means nothing", c.tsc, 0x1000 + 4 * 8 * 80);
+	check_same(c.tsc, 0x1000 + 4 * 8 * 80, "after a loss MTC means nothing");
 	pt_clock_tsc(&c, 0x9000);
 	pt_clock_tma(&c, 16, 0);
 	pt_clock_mtc(&c, 3, false);
-	check("until TSC and TMA", c.tsc, 0x9000 + 8 * 80);
+	check_same(c.tsc, 0x9000 + 8 * 80, "until TSC and TMA");
 }
 
 static void cycles(void)
@@ -92,20 +81,20 @@ static void cycles(void)
 
 	pt_clock_tsc(&c, 0x1000);
 	pt_clock_cyc(&c, 100);
-	check("CYC without CBR", c.tsc, 0x1000);
+	check_same(c.tsc, 0x1000, "CYC without CBR");
 	pt_clock_cbr(&c, 10);
 	pt_clock_cyc(&c, 100);
-	check("CYC at half the nominal ratio", c.tsc, 0x1000 + 200);
+	check_same(c.tsc, 0x1000 + 200, "CYC at half the nominal ratio");
 	pt_clock_cbr(&c, 40);
 	pt_clock_cyc(&c, 100);
-	check("at twice, from here on", c.tsc, 0x1000 + 250);
+	check_same(c.tsc, 0x1000 + 250, "at twice, from here on");
 	pt_clock_tsc(&c, 0x2000);
 	pt_clock_tma(&c, 0, 0);
 	pt_clock_cyc(&c, 1000000);
-	check("not past the MTC that is to come", c.tsc, 0x2000 + 8 * 80);
+	check_same(c.tsc, 0x2000 + 8 * 80, "not past the MTC that is to come");
 	pt_clock_mtc(&c, 1, false);
 	pt_clock_cyc(&c, 20);
-	check("and on from it", c.tsc, 0x2000 + 8 * 80 + 10);
+	check_same(c.tsc, 0x2000 + 8 * 80 + 10, "and on from it");
 
 	/* The ratio is not known: it is measured between two MTCs. */
 	c = clock_of(3, 0, true);
@@ -115,7 +104,7 @@ static void cycles(void)
 	pt_clock_cyc(&c, 320);
 	pt_clock_mtc(&c, 2, true);
 	pt_clock_cyc(&c, 100);
-	check("calibrated", c.tsc, 0x1000 + 16 * 80 + 200);
+	check_same(c.tsc, 0x1000 + 16 * 80 + 200, "calibrated");
 }
 
 static void never_back(void)
@@ -149,7 +138,7 @@ static void never_back(void)
 			good = good && c.tsc >= last;
 			last = c.tsc;
 		}
-		check("never back", good, true);
+		check(good, "never back");
 	}
 }
 
@@ -160,6 +149,5 @@ int main(void)
 	losses();
 	cycles();
 	never_back();
-	printf("%d passed, %d failed\n", passed, failed);
-	return failed != 0;
+	return sum_up();
 }

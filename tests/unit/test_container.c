@@ -1,4 +1,5 @@
-/* test_container.c - the container's writer and reader: round trips, splits, refusals, pipes, the index. */
+/* test_container.c - the container's writer and reader: writing and reading back, splits, refusals,
+ * pipes, the index. */
 #include "tests/unit/container_samples.h"
 
 #include "schema/crc32c.h"
@@ -151,7 +152,7 @@ static void test_meta(void)
 	}
 	CHECK(ret == -1);
 	ptc_meta_destroy(m);
-	/* One key again and again: memory must not grow for ever either. */
+	/* One key again and again: memory must not grow forever either. */
 	m = ptc_meta_create();
 	memset(line, 'x', 1 << 20);
 	line[1] = '=';
@@ -369,7 +370,7 @@ static void test_pipe(void)
 	CHECK(got == BIG);
 	ptc_reader_destroy(r);
 	CHECK(waitpid(child, &status, 0) == child && status == 0);
-	CHECK(read(ends[0], &status, 1) == 0); /* no index behind the end */
+	CHECK(read(ends[0], &status, 1) == 0); /* no index after the end */
 	close(ends[0]);
 
 	if (pipe(ends))

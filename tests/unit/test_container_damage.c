@@ -1,9 +1,11 @@
-/* test_container_damage.c - containers that are cut, damaged, or made by nobody: every cut, every flipped bit. */
+/* test_container_damage.c - containers that are cut, damaged, or made by nobody: every cut, every
+ * flipped bit. */
 #include "tests/unit/container_samples.h"
 
 /*
- * Reads a damaged container: it must deliver a prefix of the good chunks, then fail at the right place with the same
- * error for ever (or end, when all was delivered). How many chunks it delivered; -1: it lied.
+ * Reads a damaged container: it must deliver a prefix of the good chunks, then fail at the right
+ * place with the same error forever (or end, when all was delivered). How many chunks it delivered;
+ * -1: it lied.
  */
 static long read_damaged(const uint8_t *bytes, size_t n, const struct chunk_copy *good, size_t count,
 			 int *ret_end, struct pt_error *ret_error)

@@ -1,4 +1,5 @@
-/* test_guest_root.c - a guest's root in a folder: the files that its records name, looked up as the guest would, by build id; its kernel. */
+/* test_guest_root.c - a guest's root in a folder: the files that its records name, looked up as the
+ * guest would, by build id; its kernel. */
 #include "capture/code/elf_image.h"
 #include "capture/code/guest_root.h"
 #include "tests/unit/check.h"
@@ -192,7 +193,8 @@ static void test_kernel(void)
 	close(fd);
 }
 
-/* A proc that leads out of the root, for who follows it on the host; one that blocks; symbols that are nowhere. */
+/* A proc that leads out of the root, for who follows it on the host; one that blocks; symbols that
+ * are nowhere. */
 static void test_odd_kernel(void)
 {
 	int fd = memfd_create("container", 0);

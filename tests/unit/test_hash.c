@@ -1,4 +1,6 @@
-/* test_hash - schema/hash.h and schema/array.h: what was put is found, whatever the order and the collisions. */
+/*
+ * test_hash - schema/hash.h and schema/array.h: what was put is found, whatever the order and the collisions.
+ */
 #include "schema/array.h"
 #include "schema/hash.h"
 #include "tests/unit/check.h"

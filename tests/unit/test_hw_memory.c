@@ -160,7 +160,7 @@ static void make_events(struct pt_error *e)
 	ptc_put_attr(drain.w, &put, e);
 }
 
-/* A flood of records from each ring in turn; what one leaves behind, the next one must not add to. */
+/* A flood of records from each ring in turn; what one leaves, the next one must not add to. */
 static int flood(struct pt_error *e)
 {
 	int r = 0;

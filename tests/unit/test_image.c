@@ -5,20 +5,9 @@
 #include <time.h>
 
 #include "decode/code/address_space.h"
+#include "tests/unit/check.h"
 
 #define BASE 0x400000
-
-static int passed, failed;
-
-static void check(const char *what, uint64_t got, uint64_t want)
-{
-	if (got == want) {
-		passed++;
-		return;
-	}
-	failed++;
-	printf("FAILED: %s: %" PRIx64 ", expected %" PRIx64 "\n", what, got, want);
-}
 
 static int add(struct img_store *s, uint64_t value, uint64_t size, uint32_t type, const char *name)
 {
@@ -39,9 +28,9 @@ static void named(struct img_space *sp, uint64_t ip, const char *name, uint64_t 
 {
 	*ret = (struct img_symbol){.name = ""};
 	img_space_symbol(sp, ip, ret);
-	check(name, !strcmp(ret->name, name), true);
-	check(name, ret->start, start);
-	check(name, ret->end, end);
+	check(!strcmp(ret->name, name), name);
+	check_same(ret->start, start, name);
+	check_same(ret->end, end, name);
 }
 
 /* A space that was copied has no room to spare; in the middle of its one map another makes three. */
@@ -52,17 +41,15 @@ static void split(struct img_file *f)
 
 	img_space_init(&from);
 	img_space_init(&to);
-	check("from", img_space_map(&from, BASE, BASE + 0x3000, 0, f, &e) == 0, true);
-	check("copied", img_space_copy(&to, &from, &e) == 0, true);
-	check("split", img_space_map(&to, BASE + 0x1000, BASE + 0x2000, 0, NULL, &e) == 0, true);
-	check("three", to.count, 3);
-	check("left", img_space_at(&to, 0)->start == BASE && img_space_at(&to, 0)->end == BASE + 0x1000,
-	      true);
-	check("right",
-	      img_space_at(&to, 2)->start == BASE + 0x2000 && img_space_at(&to, 2)->end == BASE + 0x3000,
-	      true);
-	check("offset", img_space_at(&to, 2)->offset, 0x2000);
-	check("the other one", from.count, 1);
+	check(img_space_map(&from, BASE, BASE + 0x3000, 0, f, &e) == 0, "from");
+	check(img_space_copy(&to, &from, &e) == 0, "copied");
+	check(img_space_map(&to, BASE + 0x1000, BASE + 0x2000, 0, NULL, &e) == 0, "split");
+	check_same(to.count, 3, "three");
+	check(img_space_at(&to, 0)->start == BASE && img_space_at(&to, 0)->end == BASE + 0x1000, "left");
+	check(img_space_at(&to, 2)->start == BASE + 0x2000 && img_space_at(&to, 2)->end == BASE + 0x3000,
+	      "right");
+	check_same(img_space_at(&to, 2)->offset, 0x2000, "offset");
+	check_same(from.count, 1, "the other one");
 	img_space_deinit(&from);
 	img_space_deinit(&to);
 }
@@ -112,7 +99,7 @@ static void at_random(void)
 		img_space_copy(&copy, &sp, &e);
 		bad += wrong(&copy, want, PAGES) + wrong(&sp, want, PAGES);
 	}
-	check("what was mapped last", (uint64_t)bad, 0);
+	check_same((uint64_t)bad, 0, "what was mapped last");
 	img_space_deinit(&sp);
 	img_space_deinit(&copy);
 }
@@ -128,12 +115,12 @@ static void descending(struct img_store *s)
 	img_space_init(&sp);
 	for (uint64_t i = MAPS; i > 0; i--)
 		img_space_map(&sp, i * 4096, i * 4096 + 16, 0, NULL, &e);
-	check("descending mappings", sp.count, MAPS);
-	check("of which the first", img_space_find(&sp, 4096)->start, 4096);
+	check_same(sp.count, MAPS, "descending mappings");
+	check_same(img_space_find(&sp, 4096)->start, 4096, "of which the first");
 	img_space_deinit(&sp);
 	for (uint64_t i = CHUNKS; i > 0; i--)
 		add(s, i * 16, 16, 'T', "many");
-	check("they take less than five seconds", clock() - begin < 5 * CLOCKS_PER_SEC, true);
+	check(clock() - begin < 5 * CLOCKS_PER_SEC, "they take less than five seconds");
 }
 
 int main(void)
@@ -151,27 +138,25 @@ int main(void)
 	struct pt_error e;
 
 	img_space_init(&sp);
-	check("image", s && img_store_image(s, &image, &e) == 0, true);
-	check("mapped", img_space_map(&sp, BASE, BASE + 64, 0, img_store_find(s, 0, "f", NULL, 0), &e) == 0,
-	      true);
-	check("one", add(s, 0x1010, 0, 't', "one") == 0, true);
+	check(s && img_store_image(s, &image, &e) == 0, "image");
+	check(img_space_map(&sp, BASE, BASE + 64, 0, img_store_find(s, 0, "f", NULL, 0), &e) == 0, "mapped");
+	check(add(s, 0x1010, 0, 't', "one") == 0, "one");
 	named(&sp, BASE + 0x20, "one", BASE + 0x10, BASE + 64, &first);
 	/* More of them: what was there remains, and one without size ends where a new one begins. */
-	check("two", add(s, 0x1030, 8, 't', "two") == 0, true);
-	check("zero", add(s, 0x1000, 4, 't', "zero") == 0, true);
+	check(add(s, 0x1030, 8, 't', "two") == 0, "two");
+	check(add(s, 0x1000, 4, 't', "zero") == 0, "zero");
 	named(&sp, BASE + 0x20, "one", BASE + 0x10, BASE + 0x30, &again);
-	check("the same symbol", again.index, first.index);
+	check_same(again.index, first.index, "the same symbol");
 	named(&sp, BASE + 0x37, "two", BASE + 0x30, BASE + 0x38, &again);
 	named(&sp, BASE, "zero", BASE, BASE + 4, &again);
 	/* At one address the global one names the code, whichever came first. */
-	check("global", add(s, 0x1030, 8, 'T', "global") == 0, true);
-	check("local", add(s, 0x1030, 8, 't', "local") == 0, true);
+	check(add(s, 0x1030, 8, 'T', "global") == 0, "global");
+	check(add(s, 0x1030, 8, 't', "local") == 0, "local");
 	named(&sp, BASE + 0x30, "global", BASE + 0x30, BASE + 0x38, &again);
 	split(img_store_find(s, 0, "f", NULL, 0));
 	at_random();
 	descending(s);
 	img_space_deinit(&sp);
 	img_store_destroy(s);
-	printf("%d passed, %d failed\n", passed, failed);
-	return failed != 0;
+	return sum_up();
 }

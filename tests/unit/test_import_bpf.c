@@ -1,5 +1,8 @@
-/* test_import_bpf.c - code of BPF programs out of a perf.data's feature, made here; whole, cut and damaged. */
+/*
+ * test_import_bpf.c - code of BPF programs out of a perf.data's feature, made here; whole, cut and damaged.
+ */
 #include "capture/perfdata/bpf.h"
+#include "tests/unit/check.h"
 
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
@@ -8,15 +11,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-static unsigned passed, failed;
-
-static void check(const char *what, bool good)
-{
-	good ? passed++ : failed++;
-	if (!good)
-		printf("FAILED: %s\n", what);
-}
 
 static uint8_t feature[4096];
 static size_t feature_bytes;
@@ -106,15 +100,15 @@ int main(void)
 	/* of one with a smaller struct */
 	put_program(0xb000, 0x11, "klmno", 128);
 	d.bpf_bytes = feature_bytes;
-	check("a function", !strcmp(begins(&d, 0xa000, 3, 1, 0, one), "a000 77 abc"));
-	check("its second", !strcmp(begins(&d, 0xa100, 2, 1, 0, one), "a100 77 de"));
-	check("another at its place", !strcmp(begins(&d, 0xa000, 3, 1, 0, two), "a000 77 fgh"));
-	check("less info", !strcmp(begins(&d, 0xb100, 2, 1, 0, one), "b100 77 no"));
-	check("another address", !strcmp(begins(&d, 0xa001, 3, 1, 0, one), "nothing"));
-	check("another length", !strcmp(begins(&d, 0xa000, 4, 1, 0, one), "nothing"));
-	check("another tag", !strcmp(begins(&d, 0xb000, 3, 1, 0, two), "nothing"));
-	check("no program", !strcmp(begins(&d, 0xa000, 3, 2, 0, one), "nothing"));
-	check("it ends", !strcmp(begins(&d, 0xa000, 3, 1, 1, one), "nothing"));
+	check(!strcmp(begins(&d, 0xa000, 3, 1, 0, one), "a000 77 abc"), "a function");
+	check(!strcmp(begins(&d, 0xa100, 2, 1, 0, one), "a100 77 de"), "its second");
+	check(!strcmp(begins(&d, 0xa000, 3, 1, 0, two), "a000 77 fgh"), "another at its place");
+	check(!strcmp(begins(&d, 0xb100, 2, 1, 0, one), "b100 77 no"), "less info");
+	check(!strcmp(begins(&d, 0xa001, 3, 1, 0, one), "nothing"), "another address");
+	check(!strcmp(begins(&d, 0xa000, 4, 1, 0, one), "nothing"), "another length");
+	check(!strcmp(begins(&d, 0xb000, 3, 1, 0, two), "nothing"), "another tag");
+	check(!strcmp(begins(&d, 0xa000, 3, 2, 0, one), "nothing"), "no program");
+	check(!strcmp(begins(&d, 0xa000, 3, 1, 1, one), "nothing"), "it ends");
 	for (size_t n = 0; n < feature_bytes; n++) {
 		uint8_t *cut = malloc(n ? n : 1); /* for a sanitizer to watch */
 
@@ -122,7 +116,7 @@ int main(void)
 		d.bpf_bytes = n;
 		begins(&d, 0xb100, 2, 1, 0, one);
 		if (n < feature_bytes - 40 && strcmp(begins(&d, 0xb100, 2, 1, 0, one), "nothing") != 0)
-			check("cut: code that was not there", false);
+			check(false, "cut: code that was not there");
 		free(cut);
 	}
 	d.bpf_bytes = feature_bytes;
@@ -136,6 +130,5 @@ int main(void)
 		begins(&d, 0xb100, 2, 1, 0, one);
 		free(flipped);
 	}
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed != 0;
+	return sum_up();
 }

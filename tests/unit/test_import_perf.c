@@ -1,7 +1,8 @@
-/* test_import_perf.c - perf.data files of every form, made here: what comes into the container, and in which order; and
- * files that are cut, damaged or of another kind. */
+/* test_import_perf.c - perf.data files of every form, made here: what comes into the container, and
+ * in which order; and files that are cut, damaged or of another kind. */
 #include "capture/perfdata/order.h"
 #include "tests/unit/perf_data_samples.h"
+#include "tests/unit/check.h"
 
 #ifndef FLIPS
 #define FLIPS 3000
@@ -12,31 +13,30 @@ static struct perf_bytes b;
 /* Imports b; the summary and the notes are what they should be. */
 static void expect(const char *what, const char *note, int line)
 {
-	char got[4096];
+	char got[4096], text[10000];
 	struct imported i;
 
 	import_bytes(b.bytes, b.count, &i);
 	summary(&i, got, sizeof got);
-	if (i.ret || strcmp(got, what) != 0)
-		printf("line %d: %s\n  expected %s\n  got      %s\n", line, i.ret ? i.error.message : "",
-		       what, got);
-	check(i.ret == 0 && strcmp(got, what) == 0, line, what);
-	if (note && !noted(&i, note))
-		printf("line %d: no note '%s'\n", line, note);
-	check(!note || noted(&i, note), line, "note");
+	snprintf(text, sizeof text, "%s\n  expected %s\n  got      %s", i.ret ? i.error.message : "", what,
+		 got);
+	check_line(i.ret == 0 && strcmp(got, what) == 0, "EXPECT", line, text);
+	if (note)
+		check_line(noted(&i, note), "its note", line, note);
 	imported_deinit(&i);
 }
 #define EXPECT(what, note) expect(what, note, __LINE__)
 
 static void expect_error(const char *what, uint64_t offset, int line)
 {
+	char text[2000];
 	struct imported i;
 
 	import_bytes(b.bytes, b.count, &i);
-	if (i.ret != -1 || !strstr(i.error.message, what) || i.error.offset != offset)
-		printf("line %d: got %d '%s' at %lld\n", line, i.ret, i.error.message,
-		       (long long)i.error.offset);
-	check(i.ret == -1 && strstr(i.error.message, what) && i.error.offset == offset, line, what);
+	snprintf(text, sizeof text, "'%s', got %d '%s' at %lld", what, i.ret, i.error.message,
+		 (long long)i.error.offset);
+	check_line(i.ret == -1 && strstr(i.error.message, what) && i.error.offset == offset, "EXPECT_ERROR",
+		   line, text);
 	imported_deinit(&i);
 }
 #define EXPECT_ERROR(what, offset) expect_error(what, offset, __LINE__)
@@ -72,7 +72,8 @@ static void test_order(void)
 	       NULL);
 }
 
-/* Two AUX records are taken for one, whose bytes perf has read at two times: the second half may be as old as the first. */
+/* Two AUX records are taken for one, whose bytes perf has read at two times: the second half may be
+ * as old as the first. */
 static void test_one_record_two_reads(void)
 {
 	begin_file(&b, 0);
@@ -116,7 +117,7 @@ static void test_losses(void)
 /* A CPU whose trace begins late is not waited for; one that begins in a guest has another TSC. */
 static void test_late_begin(void)
 {
-	static const char *const behind[] = {"\x02\x43\0\0\0\0\0\0\x02\x23", "\x02\x43\1\0\0\0\0\0\x02\x23"};
+	static const char *const after[] = {"\x02\x43\0\0\0\0\0\0\x02\x23", "\x02\x43\1\0\0\0\0\0\x02\x23"};
 
 	for (int guest = 0; guest < 2; guest++) {
 		char aux[64], got[4096];
@@ -124,7 +125,7 @@ static void test_late_begin(void)
 		struct imported i;
 
 		memcpy(aux, PSB_1000, 24);
-		memcpy(aux + 24, behind[guest], 10);
+		memcpy(aux + 24, after[guest], 10);
 		begin_file(&b, 0);
 		put_auxtrace(&b, 0, aux, 34, 2000, 1);
 		put_auxtrace(&b, 0, "aaaaaaaa", 8, 500, 0);
@@ -141,7 +142,7 @@ static void test_late_begin(void)
 	}
 }
 
-/* A thread's buffer: its process is told by an AUX record, or by the thread's beginning. */
+/* A thread's buffer: its process is known by an AUX record, or by the thread's beginning. */
 static void test_threads(void)
 {
 	size_t info = 112 + sizeof(struct perf_event_attr) + 16, at;
@@ -189,7 +190,8 @@ static void test_snapshots(void)
 	b.count -= 160;
 	put_info(&b, 1, true);
 	put_auxtrace(&b, 0, all, 800, 100, 0);
-	/* The second has the last 400 bytes of the first; its offset says nothing. The third has nothing of it. */
+	/* The second has the last 400 bytes of the first; its offset says nothing. The third has
+	 * nothing of it. */
 	put_auxtrace(&b, 0, all + 400, 800, 200, 0);
 	noise(all + 1200, 800, 99);
 	put_auxtrace(&b, 16, all + 1200, 800, 300, 0);
@@ -422,7 +424,7 @@ static void test_threads_files(void)
 	rmdir(folder);
 }
 
-/* Not one cut goes unnoticed, and each is told by its place. */
+/* Not one cut goes unnoticed, and each error has its place. */
 static void test_cuts(void)
 {
 	size_t whole;
@@ -512,6 +514,5 @@ int main(void)
 	test_cuts();
 	test_extremes();
 	test_flips();
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed != 0;
+	return sum_up();
 }

@@ -1,4 +1,5 @@
-/* test_kernel_module - capture/code/kernel_module.h: a module's code is relocated by the kernel's rules, for each type of relocation. */
+/* test_kernel_module - capture/code/kernel_module.h: a module's code is relocated by the kernel's
+ * rules, for each type of relocation. */
 #include "capture/code/kernel_module.h"
 #include "tests/unit/check.h"
 

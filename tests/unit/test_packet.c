@@ -3,18 +3,7 @@
 #include <string.h>
 
 #include "decode/packet/packet.h"
-
-static int passed, failed;
-
-static void check(const char *what, int ok)
-{
-	if (ok) {
-		passed++;
-	} else {
-		failed++;
-		printf("FAILED: %s\n", what);
-	}
-}
+#include "tests/unit/check.h"
 
 static const struct {
 	const char *bytes;
@@ -133,7 +122,7 @@ static const struct {
     {"\x09", 1, NULL, 0},
 };
 
-int main(void)
+static void every_packet(void)
 {
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		const uint8_t *p = (const uint8_t *)cases[i].bytes;
@@ -143,43 +132,48 @@ int main(void)
 
 		snprintf(what, sizeof what, "case %zu: %s", i, cases[i].text ? cases[i].text : "bad");
 		if (!cases[i].text) {
-			check(what, n == PT_BAD_PACKET);
+			check_case(n == PT_BAD_PACKET, what, "an invalid packet");
 			continue;
 		}
-		check(what, n == cases[i].size && k.size == n);
+		check_case(n == cases[i].size && k.size == n, what, "size");
 		if (n <= 0)
 			continue;
 		pt_packet_text(&k, text, sizeof text);
 		snprintf(line, sizeof line, "%s%s%s", pt_type_name(k.type), text[0] ? " " : "", text);
-		if (strcmp(line, cases[i].text) != 0)
-			printf("got '%s'\n", line);
-		check(what, strcmp(line, cases[i].text) == 0);
+		check_case(strcmp(line, cases[i].text) == 0, what, line);
 		for (int cut = 0; cut < n; cut++)
-			check(what, pt_packet_decode(p, p + cut, cases[i].bip, &k) == PT_NEED_MORE_BYTES);
+			check_case(pt_packet_decode(p, p + cut, cases[i].bip, &k) == PT_NEED_MORE_BYTES, what,
+				   "cut short");
 	}
-	/* IP packets: each opcode with each IPBytes (SDM, "IP Compression"). */
-	{
-		static const struct {
-			unsigned op, type;
-		} with_ip[] = {{0x0d, PT_TIP}, {0x11, PT_TIP_PGE}, {0x01, PT_TIP_PGD}, {0x1d, PT_FUP}};
-		static const int payload[8] = {0, 2, 4, 6, 6, -1, 8, -1};
+}
 
-		for (size_t i = 0; i < 4; i++) {
-			for (unsigned ipbytes = 0; ipbytes < 8; ipbytes++) {
-				uint8_t b[9] = {
-				    (uint8_t)(with_ip[i].op | ipbytes << 5), 1, 2, 3, 4, 5, 6, 7, 8};
-				struct pt_packet k;
-				int n = pt_packet_decode(b, b + sizeof b, 0, &k);
+/* IP packets: each opcode with each IPBytes (SDM, "IP Compression"). */
+static void ip_packets(void)
+{
+	static const struct {
+		unsigned op, type;
+	} with_ip[] = {{0x0d, PT_TIP}, {0x11, PT_TIP_PGE}, {0x01, PT_TIP_PGD}, {0x1d, PT_FUP}};
+	static const int payload[8] = {0, 2, 4, 6, 6, -1, 8, -1};
 
-				if (payload[ipbytes] < 0)
-					check("reserved IPBytes", n == PT_BAD_PACKET);
-				else
-					check("IPBytes", n == 1 + payload[ipbytes] &&
-							     k.type == with_ip[i].type && k.n == ipbytes);
-			}
+	for (size_t i = 0; i < 4; i++) {
+		for (unsigned ipbytes = 0; ipbytes < 8; ipbytes++) {
+			uint8_t b[9] = {(uint8_t)(with_ip[i].op | ipbytes << 5), 1, 2, 3, 4, 5, 6, 7, 8};
+			struct pt_packet k;
+			int n = pt_packet_decode(b, b + sizeof b, 0, &k);
+
+			if (payload[ipbytes] < 0)
+				check(n == PT_BAD_PACKET, "reserved IPBytes");
+			else
+				check(n == 1 + payload[ipbytes] && k.type == with_ip[i].type &&
+					  k.n == ipbytes,
+				      "IPBytes");
 		}
 	}
-	/* Short TNTs: each byte with a stop bit above at least one bit. */
+}
+
+/* Short TNTs: each byte with a stop bit above at least one bit. */
+static void short_tnts(void)
+{
 	for (unsigned v = 4; v < 256; v += 2) {
 		uint8_t b = (uint8_t)v;
 		struct pt_packet k;
@@ -187,14 +181,23 @@ int main(void)
 
 		while (v >> (bits + 2))
 			bits++;
-		check("tnt.8", pt_packet_decode(&b, &b + 1, 0, &k) == 1 && k.type == PT_TNT_8 &&
-				   k.n == bits && k.a == (v >> 1 & ((1u << bits) - 1)));
+		check(pt_packet_decode(&b, &b + 1, 0, &k) == 1 && k.type == PT_TNT_8 && k.n == bits &&
+			  k.a == (v >> 1 & ((1u << bits) - 1)),
+		      "tnt.8");
 	}
-	check("ip 16", pt_ip(0x1122334455667788, 1, 0x1234) == 0x1122334455661234);
-	check("ip 32", pt_ip(0x1122334455667788, 2, 0x12345678) == 0x1122334412345678);
-	check("ip sext", pt_ip(0, 3, 0xffff81000000) == 0xffffffff81000000);
-	check("ip 48", pt_ip(0x1122334455667788, 4, 0xffff81000000) == 0x1122ffff81000000);
-	check("ip 64", pt_ip(5, 6, 0x8877665544332211) == 0x8877665544332211);
-	printf("%d passed, %d failed\n", passed, failed);
-	return failed != 0;
+}
+
+int main(void)
+{
+	every_packet();
+	ip_packets();
+	short_tnts();
+	check_case(pt_ip(0x1122334455667788, 1, 0x1234) == 0x1122334455661234, "an IP of 16 bits", "wrong");
+	check_case(pt_ip(0x1122334455667788, 2, 0x12345678) == 0x1122334412345678, "an IP of 32 bits",
+		   "wrong");
+	check_case(pt_ip(0, 3, 0xffff81000000) == 0xffffffff81000000, "an IP, sign extended", "wrong");
+	check_case(pt_ip(0x1122334455667788, 4, 0xffff81000000) == 0x1122ffff81000000, "an IP of 48 bits",
+		   "wrong");
+	check_case(pt_ip(5, 6, 0x8877665544332211) == 0x8877665544332211, "an IP of 64 bits", "wrong");
+	return sum_up();
 }

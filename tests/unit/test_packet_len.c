@@ -1,11 +1,14 @@
-/* test_packet_len.c - capture's packet lengths against the decoder's, over all beginnings and random bytes. */
+/*
+ * test_packet_len.c - capture's packet lengths against the decoder's, over all beginnings and random bytes.
+ */
 #include "capture/pt/packet_len.h"
 #include "decode/packet/packet.h"
+#include "tests/unit/check.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static unsigned passed, failed;
+static unsigned long compared, wrong;
 
 /* A mode's reserved values and the like are the decoder's to refuse: here only the length matters. */
 static void compare(const uint8_t *p, size_t n, unsigned block_before)
@@ -14,15 +17,12 @@ static void compare(const uint8_t *p, size_t n, unsigned block_before)
 	int block = (int)block_before, got = pt_packet_len(p, n, &block);
 	int want = pt_packet_decode(p, p + n, block_before, &packet);
 
-	if (got == want || (want < 0 && got > 0)) {
-		passed++;
+	compared++;
+	if (got == want || (want < 0 && got > 0))
 		return;
-	}
-	failed++;
-	if (failed < 20)
-		printf("FAILED: %02x %02x %02x %02x... (%zu bytes, block %u): %d, the decoder says %d\n",
-		       p[0], n > 1 ? p[1] : 0, n > 2 ? p[2] : 0, n > 3 ? p[3] : 0, n, block_before, got,
-		       want);
+	if (wrong++ < CHECK_SHOWN_MAX)
+		printf("%02x %02x %02x %02x... (%zu bytes, block %u): %d, the decoder says %d\n", p[0],
+		       n > 1 ? p[1] : 0, n > 2 ? p[2] : 0, n > 3 ? p[3] : 0, n, block_before, got, want);
 }
 
 int main(void)
@@ -45,6 +45,7 @@ int main(void)
 		memcpy(p + i, "\x02\x82", 2);
 	for (size_t n = 1; n <= sizeof p; n++)
 		compare(p, n, 0);
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed ? 1 : 0;
+	printf("%lu packets' lengths compared\n", compared);
+	check(compared > 1000000 && wrong == 0, "capture's packet lengths are the decoder's");
+	return sum_up();
 }

@@ -9,18 +9,7 @@
 
 #include "capture/pt/encode.h"
 #include "decode/packet/packet.h"
-
-static unsigned passed, failed;
-
-static void check(bool ok, const char *name, const char *got)
-{
-	if (ok) {
-		passed++;
-		return;
-	}
-	failed++;
-	printf("FAILED: %s: %s\n", name, got);
-}
+#include "tests/unit/check.h"
 
 /* The packets at p as words: "tnt.110 tip 401000", with payloads where they have one. */
 static void words(const uint8_t *p, size_t n, char *to, size_t room)
@@ -74,7 +63,7 @@ static void end(const char *name, const char *want)
 	char got[4096];
 
 	words(e.bytes, e.size, got, sizeof got);
-	check(strcmp(got, want) == 0, name, got);
+	check_text(got, want, name);
 	pt_encode_deinit(&e);
 }
 
@@ -198,6 +187,5 @@ int main(void)
 	test_branches();
 	test_ends();
 	test_time();
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed ? 1 : 0;
+	return sum_up();
 }

@@ -1,5 +1,5 @@
-/* test_records.c - the record stream: every type through writer and reader, every cut, every flipped bit, and payloads that lie
- * under a right checksum: into the reader, and into a database. */
+/* test_records.c - the record stream: every type through writer and reader, every cut, every flipped
+ * bit, and payloads that lie under a right checksum: into the reader, and into a database. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,21 +14,7 @@
 #include "schema/records.h"
 #include "schema/records_format.h"
 #include "schema/vm_reasons.h"
-
-static unsigned passed, failed;
-
-static void check(bool good, int line, const char *what)
-{
-	if (good) {
-		passed++;
-		return;
-	}
-	failed++;
-	if (failed < 50)
-		printf("FAILED: line %d: %s\n", line, what);
-}
-
-#define CHECK(condition) check((condition), __LINE__, #condition)
+#include "tests/unit/check.h"
 
 static uint64_t random_state = 88172645463325252u;
 
@@ -61,9 +47,10 @@ static uint8_t *content(int fd, size_t *ret_n)
 	return ret;
 }
 
-/* ---- A stream that has every type, and numbers from end to end --------------------------------------------- */
+/* ---- A stream that has every type, and numbers from end to end
+ * --------------------------------------------- */
 
-static const struct ptr_guest_run stay = {.machine = 2,
+static const struct ptr_guest_run guest_run = {.machine = 2,
 					  .thread = 1,
 					  .cpu = 3,
 					  .vcpu = 4,
@@ -179,7 +166,7 @@ static void put_facts(struct ptr_writer *w, struct pt_error *e)
 		  w,
 		  &(struct ptr_slice_end){.slice = 1, .tsc = 900, .insn_count = 3, .cyc_count = PTR_UNKNOWN},
 		  e) == 0);
-	CHECK(ptr_put_guest_run(w, &stay, e) == 1);
+	CHECK(ptr_put_guest_run(w, &guest_run, e) == 1);
 	CHECK(ptr_put_vmexit(w, &vmexit, e) == 1);
 	CHECK(ptr_put_call(w,
 			   &(struct ptr_call){.thread = 1,
@@ -284,7 +271,7 @@ static void test_round_trip(const uint8_t *bytes, size_t n)
 		seen[record.type]++;
 		if (record.type == PTR_GUEST_RUN)
 			/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): cleared by memset */
-			CHECK(!memcmp(&record.guest_run, &stay, sizeof stay));
+			CHECK(!memcmp(&record.guest_run, &guest_run, sizeof guest_run));
 		if (record.type == PTR_VMEXIT_INTERVAL)
 			/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): cleared by memset */
 			CHECK(!memcmp(&record.vmexit, &vmexit, sizeof vmexit));
@@ -313,10 +300,12 @@ static void test_round_trip(const uint8_t *bytes, size_t n)
 	close(again);
 }
 
-/* ---- Damage --------------------------------------------------------------------------------------------- */
+/*
+ * ---- Damage ---------------------------------------------------------------------------------------------
+ */
 
-/* Reads to the end. Returns how many records there were before END or the error; *ret_end: what ptr_next() said last, -2 for
- * a stream that could not be opened. */
+/* Reads to the end. Returns how many records there were before END or the error; *ret_end: what
+ * ptr_next() said last, -2 for a stream that could not be opened. */
 static size_t read_all(const uint8_t *bytes, size_t n, int *ret_end, struct pt_error *ret_error)
 {
 	int fd = file_of(bytes, n), got = -1;
@@ -415,7 +404,8 @@ static void test_blocks(void)
 	free(text);
 }
 
-/* ---- Lies under a right checksum ------------------------------------------------------------------------------ */
+/* ---- Lies under a right checksum
+ * ------------------------------------------------------------------------------ */
 
 static void set_checksums(uint8_t *bytes, size_t n)
 {
@@ -536,6 +526,5 @@ int main(void)
 	test_lies(bytes, n);
 	test_reasons();
 	free(bytes);
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed != 0;
+	return sum_up();
 }

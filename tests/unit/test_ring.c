@@ -4,6 +4,7 @@
  * schedules that are written down and random ones. What is checked is the container.
  */
 #include "capture/record/drain.h"
+#include "tests/unit/check.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,16 +15,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static unsigned passed, failed;
-
-static void check(bool ok, const char *what, uint64_t seed)
+/* A schedule is random, by its seed: the same test whichever it is. */
+static void held(bool ok, const char *what, uint64_t seed)
 {
-	if (ok) {
-		passed++;
-		return;
-	}
-	failed++;
-	printf("FAILED: schedule %" PRIu64 ": %s\n", seed, what);
+	char text[1200];
+
+	snprintf(text, sizeof text, "schedule %" PRIu64 ": %s", seed, what);
+	check(ok, text);
 }
 
 /* ---- The kernel ------------------------------------------------------------------------------ */
@@ -275,25 +273,25 @@ static void check_container(struct kernel *k, int fd, uint64_t seed)
 		flags_ok &= !(a.flags & PTC_AUX_TRUNCATED);
 	placed:;
 	}
-	check(n == 0, "the container is whole", seed);
-	check(offsets_ok, "AUX data without a hole, each byte once", seed);
-	check(bytes_ok, "AUX bytes as they were made", seed);
-	check(rounds_ok, "no AUX data older than a round that was put before it", seed);
-	check(sideband_ok, "no record older than a round that was put before it", seed);
-	check(flags_ok, "losses of AUX data where they were", seed);
+	held(n == 0, "the container is whole", seed);
+	held(offsets_ok, "AUX data without a hole, each byte once", seed);
+	held(bytes_ok, "AUX bytes as they were made", seed);
+	held(rounds_ok, "no AUX data older than a round that was put before it", seed);
+	held(sideband_ok, "no record older than a round that was put before it", seed);
+	held(flags_ok, "losses of AUX data where they were", seed);
 	for (unsigned i = 0; i < RINGS; i++) {
 		struct kernel_ring *r = &k->rings[i];
 
-		check(at[i] == r->page->aux_head, "all published AUX data", seed);
+		held(at[i] == r->page->aux_head, "all published AUX data", seed);
 		made += r->made - r->own;
 		dropped += r->dropped;
 		still += r->lost;
 		for (size_t p = 0; p < r->piece_count; p++)
 			truncated_made += r->pieces[p].flags != 0;
 	}
-	check(records == made - dropped, "each record once", seed);
-	check(lost == dropped - still, "each dropped record is reported", seed);
-	check(truncated == truncated_made, "each loss of AUX data is reported", seed);
+	held(records == made - dropped, "each record once", seed);
+	held(lost == dropped - still, "each dropped record is reported", seed);
+	held(truncated == truncated_made, "each loss of AUX data is reported", seed);
 	ptc_reader_destroy(reader);
 }
 
@@ -379,13 +377,13 @@ static void begin(struct bench *b, uint64_t seed, bool concurrent)
 	b->threads = seed % 3 == 0;
 	if (b->threads)
 		b->d.threads = hw_drain_threads_create(b->d.w, RINGS, &e);
-	check(!b->threads || b->d.threads, "drain threads", seed);
+	held(!b->threads || b->d.threads, "drain threads", seed);
 	b->d.on_record = on_record;
 	b->d.arg = b;
 	ptc_writer_on_chunk(b->d.w, on_chunk, &b->d);
 	b->spills = seed % 5 == 0;
 	if (b->spills)
-		check(pthread_create(&b->spill_thread, NULL, spill_thread, b) == 0, "a thread", seed);
+		held(pthread_create(&b->spill_thread, NULL, spill_thread, b) == 0, "a thread", seed);
 }
 
 static void round_(struct bench *b, uint64_t seed)
@@ -396,7 +394,7 @@ static void round_(struct bench *b, uint64_t seed)
 
 	r = hw_drain_round(&b->d, now, &e);
 	if (r)
-		check(false, e.message, seed);
+		held(false, e.message, seed);
 	b->k.now_ns++;
 }
 
@@ -410,7 +408,7 @@ static void end(struct bench *b, uint64_t seed)
 		pthread_join(b->spill_thread, NULL);
 	round_(b, seed);
 	round_(b, seed);
-	check(ptc_writer_finish(b->d.w, &e) == 0, "finish", seed);
+	held(ptc_writer_finish(b->d.w, &e) == 0, "finish", seed);
 	check_container(&b->k, b->fd, seed);
 	hw_drain_threads_destroy(b->d.threads);
 	ptc_writer_destroy(b->d.w);
@@ -471,9 +469,9 @@ static void written_schedules(void)
 	round_(&b, 1000);
 	publish(&b.k, 0, 100);
 	end(&b, 1000);
-	check(b.d.losses.truncated == 2, "two losses are counted", 1000);
+	held(b.d.losses.truncated == 2, "two losses are counted", 1000);
 
-	/* So many records that AUX's own are dropped: the data comes a round later, without flags. */
+	/* AUX's own records are dropped: the data comes a round later, without flags. */
 	begin(&b, 2, false);
 	for (unsigned i = 0; i < 200; i++)
 		put_record(&b.k, &b.k.rings[0], PERF_RECORD_COMM, 0, "12345678", 8);
@@ -482,7 +480,7 @@ static void written_schedules(void)
 	put_record(&b.k, &b.k.rings[0], PERF_RECORD_COMM, 0, "12345678",
 		   8); /* the next one that fits reports them */
 	end(&b, 1001);
-	check(b.d.losses.records > 0, "dropped records are counted", 1001);
+	held(b.d.losses.records > 0, "dropped records are counted", 1001);
 
 	/* A ring whose task is away does not hold back the rounds of others. */
 	begin(&b, 3, false);
@@ -491,7 +489,7 @@ static void written_schedules(void)
 	switch_task(&b.k, 0, true);
 	publish(&b.k, 0, 10);
 	round_(&b, 1002);
-	check(b.d.round_ns > 1000, "a round is put although two rings never had a task", 1002);
+	held(b.d.round_ns > 1000, "a round is put although two rings never had a task", 1002);
 	end(&b, 1002);
 
 	/* Nor does one where others come. */
@@ -505,9 +503,57 @@ static void written_schedules(void)
 		publish(&b.k, 0, 10);
 		round_(&b, 1003);
 	}
-	check(b.k.rings[1].wide && b.d.round_ns > others, "a round is put although others run elsewhere",
-	      1003);
+	held(b.k.rings[1].wide && b.d.round_ns > others, "a round is put although others run elsewhere",
+	     1003);
 	end(&b, 1003);
+}
+
+static unsigned restarts;
+
+static void on_restart(void *arg, size_t ring)
+{
+	struct bench *b = arg;
+
+	restarts += ring == 0;
+	/* As perf_aux_output_begin(): without room it is off at once, and nothing says so. */
+	check(room_of(&b->k.rings[0]) > 0, "an event is started again when there is room");
+}
+
+/*
+ * What lost AUX data has switched off starts again as soon as there is room: between rounds, as these can take
+ * long. Not while it is to be off.
+ */
+static void restart_after_loss(void)
+{
+	static struct bench b;
+
+	begin(&b, 5, false);
+	b.d.arg = &b;
+	b.d.restart = on_restart;
+	publish(&b.k, 0, 100);
+	hw_drain_spill(&b.d);
+	check(restarts == 0, "nothing was lost");
+	for (unsigned i = 1; i <= 5; i++) {
+		publish(&b.k, 0, AUX + 1);
+		hw_drain_spill(&b.d);
+		check(restarts == i, "started again without a round");
+	}
+	hw_drain_spill(&b.d);
+	check(restarts == 5, "once");
+	hw_drain_allow_restart(&b.d, false);
+	publish(&b.k, 0, AUX + 1);
+	hw_drain_spill(&b.d);
+	round_(&b, 1004);
+	check(restarts == 5, "not while it is to be off");
+	hw_drain_allow_restart(&b.d, true);
+	hw_drain_spill(&b.d);
+	check(restarts == 6, "but then");
+	publish(&b.k, 0, AUX + 1);
+	round_(&b, 1004);
+	round_(&b, 1004);
+	check(restarts == 7, "by rounds, too");
+	end(&b, 1004);
+	check(b.d.losses.truncated == 7, "each loss is counted");
 }
 
 /* What drain threads cannot write is the round's error. */
@@ -520,9 +566,9 @@ static void full_disk(void)
 	begin(&b, 3, false);
 	publish(&b.k, 0, AUX);
 	publish(&b.k, 1, AUX);
-	check(b.threads && dup2(full, b.fd) >= 0, "/dev/full, with drain threads", 1003);
-	check(hw_drain_round(&b.d, b.k.now_ns, &e) == -1 && e.kind == PT_ERR_IO, "a full disk is an error",
-	      1003);
+	held(b.threads && dup2(full, b.fd) >= 0, "/dev/full, with drain threads", 1003);
+	held(hw_drain_round(&b.d, b.k.now_ns, &e) == -1 && e.kind == PT_ERR_IO, "a full disk is an error",
+	     1003);
 	close(full);
 	hw_drain_threads_destroy(b.d.threads);
 	ptc_writer_destroy(b.d.w);
@@ -534,9 +580,9 @@ static void full_disk(void)
 int main(void)
 {
 	written_schedules();
+	restart_after_loss();
 	full_disk();
 	for (uint64_t seed = 1; seed <= 300; seed++)
 		random_schedule(seed);
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed != 0;
+	return sum_up();
 }

@@ -6,18 +6,7 @@
 
 #include "schema/records.h"
 #include "schema/derived/run_times.h"
-
-static int passed, failed;
-
-static void check(const char *what, uint64_t got, uint64_t want)
-{
-	if (got == want) {
-		passed++;
-		return;
-	}
-	failed++;
-	printf("FAILED: %s: %" PRIu64 ", expected %" PRIu64 "\n", what, got, want);
-}
+#include "tests/unit/check.h"
 
 static void put(struct ptr_times *t, uint32_t stream, uint64_t tsc, bool exact, uint64_t insns)
 {
@@ -27,19 +16,19 @@ static void put(struct ptr_times *t, uint32_t stream, uint64_t tsc, bool exact, 
 				  .first_insns = 10,
 				  .insns = insns};
 
-	check("put", ptr_times_put(t, &r), true);
+	check(ptr_times_put(t, &r), "put");
 }
 
 static void run(struct ptr_times *t, const char *what, uint64_t est, uint64_t next, uint64_t end)
 {
 	const struct ptr_timed_run *r = ptr_times_next(t);
 
-	check(what, r != NULL, true);
+	check(r != NULL, what);
 	if (!r)
 		return;
-	check(what, r->tsc_est, est);
-	check(what, r->tsc_next, next);
-	check(what, r->tsc_end, end);
+	check_same(r->tsc_est, est, what);
+	check_same(r->tsc_next, next, what);
+	check_same(r->tsc_end, end, what);
 }
 
 /* Two runs of 100 instructions between CYCs that are 190 + 10 instructions apart, 2 TSC each. */
@@ -49,16 +38,16 @@ static void between(void)
 
 	put(t, 0, 1000, true, 100);
 	put(t, 0, 1000, false, 100);
-	check("nothing yet", ptr_times_next(t) == NULL, true);
+	check(ptr_times_next(t) == NULL, "nothing yet");
 	put(t, 1, 5000, true, 1);
 	put(t, 0, 1400, true, 100);
 	run(t, "first", 1000, 1200, 1400);
 	run(t, "second", 1200, 1400, 1400);
-	check("another stream's waits", ptr_times_next(t) == NULL, true);
+	check(ptr_times_next(t) == NULL, "another stream's waits");
 	ptr_times_settle(t);
 	run(t, "no end known", 5000, 5000, PTR_NO_TSC);
 	run(t, "no end known", 1400, 1400, PTR_NO_TSC);
-	check("no more", ptr_times_next(t) == NULL, true);
+	check(ptr_times_next(t) == NULL, "no more");
 	ptr_times_destroy(t);
 }
 
@@ -69,9 +58,9 @@ static void after_branch(void)
 	struct ptr_times *t = ptr_times_create();
 	struct ptr_timed_run r = {.tsc = 1000, .timing = PTR_TIME_AFTER, .first_insns = 10, .insns = 100};
 
-	check("put", ptr_times_put(t, &r), true);
+	check(ptr_times_put(t, &r), "put");
 	r.tsc = 1300;
-	check("put", ptr_times_put(t, &r), true);
+	check(ptr_times_put(t, &r), "put");
 	put(t, 0, 1615, false, 100);
 	put(t, 0, 1715, true, 100);
 	run(t, "from the branch before", 1030, 1300, 1300);
@@ -91,16 +80,16 @@ static void direct(void)
 	struct ptr_timed_run r = {.tsc = 1000, .insns = 10};
 
 	for (int i = 0; i < 3; i++) {
-		check("put", ptr_times_put(t, &r), true);
+		check(ptr_times_put(t, &r), "put");
 		r.direct_last = true;
 	}
 	put(t, 0, 1400, false, 10);
-	check("only the first is settled", ptr_times_next(t) && !ptr_times_next(t), true);
+	check(ptr_times_next(t) && !ptr_times_next(t), "only the first is settled");
 	put(t, 0, 1500, false, 10);
 	for (int i = 0; i < 2; i++) {
 		const struct ptr_timed_run *got = ptr_times_next(t);
 
-		check("the next packet but one", got && got->tsc_end == 1500, true);
+		check(got && got->tsc_end == 1500, "the next packet but one");
 	}
 	ptr_times_settle(t);
 	ptr_times_destroy(t);
@@ -115,7 +104,7 @@ static void gap(void)
 	put(t, 0, 1000, true, 510);
 	put(t, 0, 1510, true, 10);
 	put(t, 0, 2000, true, 110);
-	check("put", ptr_times_put(t, &r), true);
+	check(ptr_times_put(t, &r), "put");
 	put(t, 0, 3000, true, 10);
 	run(t, "rate 1", 1000, 1510, 1510);
 	run(t, "then 49", 1510, 2000, 2000);
@@ -123,8 +112,8 @@ static void gap(void)
 	{
 		const struct ptr_timed_run *after = ptr_times_next(t);
 
-		check("after the gap", after && after->tsc_est > 2100 && after->tsc_est < 3000, true);
-		check("up to the end", after ? after->tsc_next : 0, 3000);
+		check(after && after->tsc_est > 2100 && after->tsc_est < 3000, "after the gap");
+		check_same(after ? after->tsc_next : 0, 3000, "up to the end");
 	}
 	ptr_times_destroy(t);
 }
@@ -135,9 +124,9 @@ static void open_end(void)
 	struct ptr_times *t = ptr_times_create();
 	struct ptr_timed_run r = {.tsc = 1000, .direct_last = true, .first_insns = 10, .insns = 100};
 
-	check("put", ptr_times_put(t, &r), true);
+	check(ptr_times_put(t, &r), "put");
 	put(t, 0, 2000, false, 100);
-	check("its end waits", ptr_times_next(t) == NULL, true);
+	check(ptr_times_next(t) == NULL, "its end waits");
 	put(t, 0, 3000, false, 100);
 	run(t, "bounded by the one after", 1050, 2000, 3000);
 	ptr_times_destroy(t);
@@ -167,8 +156,8 @@ static void unknown_and_endless(void)
 	ptr_times_settle(t);
 	while (ptr_times_next(t))
 		n++;
-	check("in order, in bounds", good, true);
-	check("all come out", n, 3 * PTR_TIMES_HELD);
+	check(good, "in order, in bounds");
+	check_same(n, 3 * PTR_TIMES_HELD, "all come out");
 	ptr_times_destroy(t);
 }
 
@@ -203,7 +192,7 @@ static void any(void)
 				last[o->stream] = o->tsc_next;
 			}
 		}
-		check("bounds and order", good, true);
+		check(good, "bounds and order");
 		ptr_times_destroy(t);
 	}
 }
@@ -217,6 +206,5 @@ int main(void)
 	open_end();
 	unknown_and_endless();
 	any();
-	printf("%d passed, %d failed\n", passed, failed);
-	return failed != 0;
+	return sum_up();
 }

@@ -1,4 +1,5 @@
-/* test_session_memory.c - what a session holds of a container is bounded: a small one that unpacks to more is refused. */
+/* test_session_memory.c - what a session holds of a container is bounded: a small one that unpacks to
+ * more is refused. */
 #include <linux/perf_event.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,7 +10,7 @@
 
 enum { SIDEBAND, AUX, SYMBOLS };
 
-/* A container with 4 MB of one thing, all of which has to wait, or to stay. */
+/* A container with 4 MB of one thing, all of which has to wait, or to be kept. */
 static int container(int what)
 {
 	static const char psb[] =

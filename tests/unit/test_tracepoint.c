@@ -5,17 +5,11 @@
 #include <string.h>
 
 #include "decode/sideband/tracepoint.h"
-
-static int passed, failed;
+#include "tests/unit/check.h"
 
 static void same(const char *what, const char *expected, const char *got)
 {
-	if (got && !strcmp(expected, got)) {
-		passed++;
-	} else {
-		failed++;
-		printf("FAILED: %s: expected %s, got %s\n", what, expected, got ? got : "nothing");
-	}
+	check_text(got ? got : "nothing", expected, what);
 }
 
 static const char common[] = "name: x\nID: 7\nformat:\n"
@@ -128,10 +122,9 @@ static void kvm_exit(void)
 	     "\"exit_reason\":48,\"guest_rip\":-72057594037927920,\"isa\":0,\"info1\":132,\"info2\":0,"
 	     "\"intr_info\":2147483648,\"error_code\":0,\"vcpu_id\":3",
 	     b.text);
-	same("its reason", "yes",
-	     pt_tracepoint_number(t, raw, sizeof raw, "exit_reason", &v) && v == 48 ? "yes" : "no");
-	same("no such field", "no", pt_tracepoint_number(t, raw, sizeof raw, "reason", &v) ? "yes" : "no");
-	same("cut before it", "no", pt_tracepoint_number(t, raw, 11, "exit_reason", &v) ? "yes" : "no");
+	check(pt_tracepoint_number(t, raw, sizeof raw, "exit_reason", &v) && v == 48, "its reason");
+	check(!pt_tracepoint_number(t, raw, sizeof raw, "reason", &v), "no such field");
+	check(!pt_tracepoint_number(t, raw, 11, "exit_reason", &v), "cut before it");
 	pt_tracepoint_destroy(t);
 	free(b.text);
 }
@@ -163,7 +156,7 @@ static void damage(void)
 			free(exact);
 			free(copy);
 		}
-	passed++;
+	check(true, "no cut and no flipped bit does harm");
 }
 
 int main(void)
@@ -171,6 +164,5 @@ int main(void)
 	fields();
 	kvm_exit();
 	damage();
-	printf("%d passed, %d failed\n", passed, failed);
-	return failed != 0;
+	return sum_up();
 }

@@ -1,18 +1,10 @@
 /* test_unknown_process.c - code that is known although its process is not. */
 #include "decode/code/unknown_process.h"
+#include "tests/unit/check.h"
 
 #include <stdio.h>
 
 #define PLACE 0x7f0000000000u
-
-static unsigned passed, failed;
-
-static void check(const char *what, bool good)
-{
-	good ? passed++ : failed++;
-	if (!good)
-		printf("FAILED: %s\n", what);
-}
 
 static struct img_file *file(struct img_store *s, uint8_t fill)
 {
@@ -37,7 +29,7 @@ static void map(struct pt_unknown_process *a, struct pt_graph *g, struct img_spa
 	struct img_map m = {.start = start, .end = start + size, .offset = start & 0xfff, .file = f};
 	struct pt_error e;
 
-	check("mapped", pt_unknown_process_map(a, g, kernel, &m, anew, &e) == 0);
+	check(pt_unknown_process_map(a, g, kernel, &m, anew, &e) == 0, "mapped");
 }
 
 /* The file with the code at ip; NULL: none is known. */
@@ -62,36 +54,35 @@ int main(void)
 	if (!f || !g || pt_graph_init(&graph, &e) < 0)
 		return 1;
 	map(&a, &graph, &kernel, 0x400000, 0x1000, f, true);
-	check("where the linker placed it others may be, too", !a.code && !at(&a, 0x400000));
+	check(!a.code && !at(&a, 0x400000), "where the linker placed it others may be, too");
 	map(&a, &graph, &kernel, PLACE, 0x1000, f, true);
 	map(&a, &graph, &kernel, PLACE + 0x3000, 0x1000, g, true);
-	check("code of two",
-	      at(&a, PLACE + 5) == f && at(&a, PLACE + 0x3005) == g && !at(&a, PLACE + 0x1000));
+	check(at(&a, PLACE + 5) == f && at(&a, PLACE + 0x3005) == g && !at(&a, PLACE + 0x1000),
+	      "code of two");
 	generation = a.space.generation;
 	map(&a, &graph, &kernel, PLACE, 0x1000, f, false);
 	map(&a, &graph, &kernel, PLACE + 0x100, 0x200, f, false);
-	check("the same again changes nothing",
-	      a.space.generation == generation && at(&a, PLACE + 0x150) == f);
+	check(a.space.generation == generation && at(&a, PLACE + 0x150) == f,
+	      "the same again changes nothing");
 	/* From in the middle of f, over the gap, into g. */
 	map(&a, &graph, &kernel, PLACE + 0x800, 0x3000, g, true);
-	check("where two have different code there is none",
-	      !at(&a, PLACE + 0x800) && !at(&a, PLACE + 0xfff) && at(&a, PLACE + 0x7ff) == f);
-	check("what one has alone is known", at(&a, PLACE + 0x1000) == g && at(&a, PLACE + 0x2fff) == g);
+	check(!at(&a, PLACE + 0x800) && !at(&a, PLACE + 0xfff) && at(&a, PLACE + 0x7ff) == f,
+	      "where two have different code there is none");
+	check(at(&a, PLACE + 0x1000) == g && at(&a, PLACE + 0x2fff) == g, "what one has alone is known");
 	map(&a, &graph, &kernel, PLACE + 0x800, 0x800, f, true);
-	check("and it remains so", !at(&a, PLACE + 0x900));
+	check(!at(&a, PLACE + 0x900), "and it remains so");
 
 	/* Places that come again with every program are not random. */
 	for (int i = 0; i < 6; i++)
 		map(&b, &graph, &kernel, PLACE, 0x1000, f, true);
-	check("not placed at random: nothing is known", b.not_random && !at(&b, PLACE));
+	check(b.not_random && !at(&b, PLACE), "not placed at random: nothing is known");
 	map(&b, &graph, &kernel, PLACE + 0x10000, 0x1000, f, true);
-	check("nor anything later", !at(&b, PLACE + 0x10000));
+	check(!at(&b, PLACE + 0x10000), "nor anything later");
 
 	pt_unknown_process_deinit(&a);
 	pt_unknown_process_deinit(&b);
 	img_space_deinit(&kernel);
 	pt_graph_deinit(&graph);
 	img_store_destroy(store);
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed != 0;
+	return sum_up();
 }

@@ -6,18 +6,7 @@
 
 #include "decode/vm/clocks.h"
 #include "decode/vm/tsc_offset.h"
-
-static int passed, failed;
-
-static void check(const char *what, int ok)
-{
-	if (ok) {
-		passed++;
-	} else {
-		failed++;
-		printf("FAILED: %s\n", what);
-	}
-}
+#include "tests/unit/check.h"
 
 #define KHZ   1497600
 #define TICK  78 /* TSC ticks per CTC tick */
@@ -60,23 +49,23 @@ static void plain(void)
 	uint64_t host;
 	size_t n;
 
-	check("nothing is known", !pt_vm_clock_to_host(c, 5, UINT64_MAX, &host) && !pt_vm_clock_settled(c));
+	check(!pt_vm_clock_to_host(c, 5, UINT64_MAX, &host) && !pt_vm_clock_settled(c), "nothing is known");
 	observe(c, HOST0, offset, PT_VM_RATIO_ONE, 0, 0);
-	check("one observation gives the offset",
-	      spans(c, &n)->offset == offset && n == 1 && !pt_vm_clock_settled(c));
+	check(spans(c, &n)->offset == offset && n == 1 && !pt_vm_clock_settled(c),
+	      "one observation gives the offset");
 	for (int i = 1; i < 100; i++)
 		observe(c, HOST0 + (uint64_t)i * 30011, offset, PT_VM_RATIO_ONE, 0, 0);
-	check("a hundred agree", spans(c, &n)->offset == offset && n == 1 &&
-				     spans(c, &n)->observations == 100 && spans(c, &n)->worst_residual == 0 &&
-				     pt_vm_clock_settled(c));
-	check("back to the host",
-	      pt_vm_clock_to_host(c, HOST0 + 7 + (uint64_t)offset, UINT64_MAX, &host) && host == HOST0 + 7);
-	check("back from a packet's 56 bits",
-	      pt_vm_clock_to_host(c, (HOST0 + 7 + (uint64_t)offset) & LOW56, HOST0, &host) &&
-		  host == HOST0 + 7);
+	check(spans(c, &n)->offset == offset && n == 1 && spans(c, &n)->observations == 100 &&
+		  spans(c, &n)->worst_residual == 0 && pt_vm_clock_settled(c),
+	      "a hundred agree");
+	check(pt_vm_clock_to_host(c, HOST0 + 7 + (uint64_t)offset, UINT64_MAX, &host) && host == HOST0 + 7,
+	      "back to the host");
+	check(pt_vm_clock_to_host(c, (HOST0 + 7 + (uint64_t)offset) & LOW56, HOST0, &host) &&
+		  host == HOST0 + 7,
+	      "back from a packet's 56 bits");
 	observe(c, HOST0 + 4000000, offset + 5, PT_VM_RATIO_ONE, 0, 0);
-	check("a few ticks are a residual, no change",
-	      spans(c, &n)->offset == offset && n == 1 && spans(c, &n)->worst_residual == 5);
+	check(spans(c, &n)->offset == offset && n == 1 && spans(c, &n)->worst_residual == 5,
+	      "a few ticks are a residual, no change");
 	pt_vm_clocks_destroy(all);
 }
 
@@ -87,11 +76,12 @@ static void bounds(void)
 	size_t n;
 
 	observe(c, HOST0, -1000000, PT_VM_RATIO_ONE, 5000, 9000);
-	check("an interval leaves slack", spans(c, &n)->slack == 14000);
+	check(spans(c, &n)->slack == 14000, "an interval leaves slack");
 	observe(c, HOST0 + 100000, -1000000, PT_VM_RATIO_ONE, 100, 9000);
 	observe(c, HOST0 + 200000, -1000000, PT_VM_RATIO_ONE, 7000, 30);
-	check("intervals close in", n == 1 && spans(c, &n)->slack == 130 &&
-					spans(c, &n)->offset >= -1000100 && spans(c, &n)->offset <= -999900);
+	check(n == 1 && spans(c, &n)->slack == 130 && spans(c, &n)->offset >= -1000100 &&
+		  spans(c, &n)->offset <= -999900,
+	      "intervals close in");
 	pt_vm_clocks_destroy(all);
 }
 
@@ -108,29 +98,30 @@ static void scaled(void)
 
 		observe(c, HOST0, -2000000000, ratio, 0, 0);
 		observe(c, HOST0 + 100000, -2000000000, ratio, 0, 0);
-		check("two observations of another slope decide nothing", !pt_vm_clock_settled(c));
+		check(!pt_vm_clock_settled(c), "two observations of another slope decide nothing");
 		for (int i = 2; i < 200; i++)
 			observe(c, HOST0 + (uint64_t)i * 100000, -2000000000, ratio, 0, 0);
 		s = spans(c, &n);
-		check("one span", n == 1 && pt_vm_clock_settled(c));
+		check(n == 1 && pt_vm_clock_settled(c), "one span");
 		if (khz)
-			check("whole kHz: exact", s->ratio == ratio && s->offset == -2000000000 &&
-						      s->slack <= 1 && s->worst_residual <= 1);
+			check(s->ratio == ratio && s->offset == -2000000000 && s->slack <= 1 &&
+				  s->worst_residual <= 1,
+			      "whole kHz: exact");
 		else
-			check("without kHz: close", s->ratio / 1000 - ratio / 1000 + 20000 < 40000);
-		check("back to the host",
-		      pt_vm_clock_to_host(
+			check(s->ratio / 1000 - ratio / 1000 + 20000 < 40000, "without kHz: close");
+		check(pt_vm_clock_to_host(
 			  c, (uint64_t)(((unsigned __int128)(HOST0 + 5000000) * ratio) >> 48) - 2000000000u,
 			  UINT64_MAX, &host) &&
-			  host + TICK >= HOST0 + 5000000 && host <= HOST0 + 5000000 + TICK);
+			  host + TICK >= HOST0 + 5000000 && host <= HOST0 + 5000000 + TICK,
+		      "back to the host");
 		/* The offset of a scaled clock changes. */
 		observe(c, HOST0 + 30000000, 1000000000, ratio, 0, 0);
 		observe(c, HOST0 + 30100000, 1000000000, ratio, 0, 0);
 		observe(c, HOST0 + 30200000, 1000000000, ratio, 0, 0);
 		s = spans(c, &n);
-		check("its offset changes",
-		      n == 2 && (!khz || (s[1].ratio == ratio && s[1].offset >= 999999999 &&
-					  s[1].offset <= 1000000001)));
+		check(n == 2 && (!khz || (s[1].ratio == ratio && s[1].offset >= 999999999 &&
+					  s[1].offset <= 1000000001)),
+		      "its offset changes");
 		pt_vm_clocks_destroy(all);
 	}
 }
@@ -152,33 +143,33 @@ static void changed(void)
 	for (int i = 9; i < 12; i++)
 		observe(c, HOST0 + (uint64_t)i * 50000, -90000, PT_VM_RATIO_ONE, 0, 0);
 	s = spans(c, &n);
-	check("three spans", n == 3);
-	check("their offsets",
-	      n == 3 && s[0].offset == -100 && s[1].offset == 2999999900 && s[2].offset == -90000);
-	check("from where KVM wrote it, else from where it was seen", n == 3 && s[0].from_tsc == 0 &&
-									  s[1].from_tsc == HOST0 + 240000 &&
-									  s[2].from_tsc == HOST0 + 450000);
-	check("by each in its time",
-	      pt_vm_clock_to_host(c, HOST0 - 100 + 60000, HOST0 + 60000, &host) && host == HOST0 + 60000 &&
+	check(n == 3, "three spans");
+	check(n == 3 && s[0].offset == -100 && s[1].offset == 2999999900 && s[2].offset == -90000,
+	      "their offsets");
+	check(n == 3 && s[0].from_tsc == 0 && s[1].from_tsc == HOST0 + 240000 &&
+		  s[2].from_tsc == HOST0 + 450000,
+	      "from where KVM wrote it, else from where it was seen");
+	check(pt_vm_clock_to_host(c, HOST0 - 100 + 60000, HOST0 + 60000, &host) && host == HOST0 + 60000 &&
 		  pt_vm_clock_to_host(c, HOST0 + 2999999900 + 260000, HOST0 + 260000, &host) &&
-		  host == HOST0 + 260000);
-	check("of times that are possible the earliest that is not before the one before",
-	      pt_vm_clock_to_host_after(c, HOST0 - 100 + 60000, 0, &host) && host == HOST0 + 60000 &&
+		  host == HOST0 + 260000,
+	      "by each in its time");
+	check(pt_vm_clock_to_host_after(c, HOST0 - 100 + 60000, 0, &host) && host == HOST0 + 60000 &&
 		  pt_vm_clock_to_host_after(c, HOST0 + 2999999900 + 260000, HOST0 + 60000, &host) &&
 		  host == HOST0 + 260000 &&
 		  pt_vm_clock_to_host_after(c, HOST0 - 90000 + 500000, HOST0 + 260000, &host) &&
 		  host == HOST0 + 500000 &&
 		  pt_vm_clock_to_host_after(c, HOST0 + 2999999900 + 260000, HOST0 + 3000000000, &host) &&
-		  host == HOST0 + 2999999900 + 90000 + 260000);
+		  host == HOST0 + 2999999900 + 90000 + 260000,
+	      "of times that are possible the earliest that is not before the one before");
 	changes = pt_vm_clocks_changes(all);
 	pt_vm_clock_written(c, HOST0 + 430000);
 	s = spans(c, &n);
-	check("KVM's write, which is reported later, says from when on",
-	      s[2].from_tsc == HOST0 + 430000 && s[1].from_tsc == HOST0 + 240000 &&
-		  pt_vm_clocks_changes(all) != changes);
+	check(s[2].from_tsc == HOST0 + 430000 && s[1].from_tsc == HOST0 + 240000 &&
+		  pt_vm_clocks_changes(all) != changes,
+	      "KVM's write, which is reported later, says from when on");
 	changes = pt_vm_clocks_changes(all);
 	pt_vm_clock_written(c, HOST0 + 150000);
-	check("a write that the trace contradicts moves nothing", pt_vm_clocks_changes(all) == changes);
+	check(pt_vm_clocks_changes(all) == changes, "a write that the trace contradicts moves nothing");
 	pt_vm_clocks_destroy(all);
 
 	/* A change right after the first observation could be a slope: the third observation decides. */
@@ -186,11 +177,12 @@ static void changed(void)
 	c = pt_vm_clocks_get(all, 1);
 	observe(c, HOST0, 0, PT_VM_RATIO_ONE, 0, 0);
 	observe(c, HOST0 + 100000, 50000, PT_VM_RATIO_ONE, 0, 0);
-	check("in doubt", !pt_vm_clock_settled(c));
+	check(!pt_vm_clock_settled(c), "in doubt");
 	observe(c, HOST0 + 200000, 50000, PT_VM_RATIO_ONE, 0, 0);
 	s = spans(c, &n);
-	check("a change, no slope", n == 2 && s[0].offset == 0 && s[1].offset == 50000 &&
-					pt_vm_clock_settled(c) && s[1].ratio == PT_VM_RATIO_ONE);
+	check(n == 2 && s[0].offset == 0 && s[1].offset == 50000 && pt_vm_clock_settled(c) &&
+		  s[1].ratio == PT_VM_RATIO_ONE,
+	      "a change, no slope");
 	/* One packet alone is out of line. */
 	pt_vm_clocks_destroy(all);
 	all = pt_vm_clocks_create(TICK, KHZ);
@@ -200,7 +192,7 @@ static void changed(void)
 	observe(c, HOST0 + 200000, 0, PT_VM_RATIO_ONE, 0, 0);
 	observe(c, HOST0 + 300000, 0, PT_VM_RATIO_ONE, 0, 0);
 	s = spans(c, &n);
-	check("back to the first", n == 1 && s[0].offset == 0 && pt_vm_clock_settled(c));
+	check(n == 1 && s[0].offset == 0 && pt_vm_clock_settled(c), "back to the first");
 	pt_vm_clocks_destroy(all);
 }
 
@@ -214,28 +206,28 @@ static void values(void)
 	pt_vm_clocks_know_any(all, known(-500, 0, 0, PTR_CLOCK_CONTAINER));
 	a = pt_vm_clocks_get(all, 1);
 	b = pt_vm_clocks_get(all, 2);
-	check("for all of them",
-	      spans(a, &n)->offset == -500 && spans(b, &n)->offset == -500 && pt_vm_clock_settled(a));
-	check("the same again is the same clock", pt_vm_clocks_get(all, 2) == b &&
-						      pt_vm_clocks_at(all, 1) == b &&
-						      !pt_vm_clocks_at(all, 2) && pt_vm_clock_vmcs(b) == 2);
+	check(spans(a, &n)->offset == -500 && spans(b, &n)->offset == -500 && pt_vm_clock_settled(a),
+	      "for all of them");
+	check(pt_vm_clocks_get(all, 2) == b && pt_vm_clocks_at(all, 1) == b && !pt_vm_clocks_at(all, 2) &&
+		  pt_vm_clock_vmcs(b) == 2,
+	      "the same again is the same clock");
 	observe(a, HOST0, -500, PT_VM_RATIO_ONE, 0, 0);
 	observe(a, HOST0 + 50000, -500, PT_VM_RATIO_ONE, 0, 0);
-	check("confirmed", spans(a, &n)->observations == 2 && spans(a, &n)->source == PTR_CLOCK_CONTAINER);
+	check(spans(a, &n)->observations == 2 && spans(a, &n)->source == PTR_CLOCK_CONTAINER, "confirmed");
 	pt_vm_clock_know_end(a, -70000);
 	observe(a, HOST0 + 100000, -70002, PT_VM_RATIO_ONE, 0, 0);
 	s = spans(a, &n);
-	check("what KVM said at the end, from where it is seen", n == 2 && s[1].offset == -70000 &&
-								     s[1].source == PTR_CLOCK_CONTAINER &&
-								     s[1].worst_residual == 2);
+	check(n == 2 && s[1].offset == -70000 && s[1].source == PTR_CLOCK_CONTAINER &&
+		  s[1].worst_residual == 2,
+	      "what KVM said at the end, from where it is seen");
 	observe(b, HOST0, 700, PT_VM_RATIO_ONE, 0, 0);
 	s = spans(b, &n);
-	check("contradicted", n == 2 && s[1].offset == 700 && s[1].source == PTR_CLOCK_SOLVED);
+	check(n == 2 && s[1].offset == 700 && s[1].source == PTR_CLOCK_SOLVED, "contradicted");
 	pt_vm_clock_know(b, HOST0 + 10, known(900, (uint64_t)2 << 32, 32, PTR_CLOCK_TRACEPOINT));
 	s = spans(b, &n);
-	check("a tracepoint adds a span", n == 3 && s[2].ratio == 2 * PT_VM_RATIO_ONE &&
-					      s[2].from_tsc == HOST0 + 10 &&
-					      s[2].source == PTR_CLOCK_TRACEPOINT);
+	check(n == 3 && s[2].ratio == 2 * PT_VM_RATIO_ONE && s[2].from_tsc == HOST0 + 10 &&
+		  s[2].source == PTR_CLOCK_TRACEPOINT,
+	      "a tracepoint adds a span");
 	pt_vm_clocks_destroy(all);
 
 	all = pt_vm_clocks_create(TICK, KHZ);
@@ -243,8 +235,8 @@ static void values(void)
 	a = pt_vm_clocks_get(all, 1);
 	observe(a, HOST0, 700, PT_VM_RATIO_ONE, 0, 0);
 	s = spans(a, &n);
-	check("an option's value is kept, the residual is counted",
-	      n == 1 && s->offset == -500 && s->worst_residual == 1200);
+	check(n == 1 && s->offset == -500 && s->worst_residual == 1200,
+	      "an option's value is kept, the residual is counted");
 	pt_vm_clocks_destroy(all);
 }
 
@@ -282,16 +274,14 @@ static void parsing(void)
 		bool ok = pt_vm_options_add(&o, cases[i].text);
 		uint64_t vmcs = o.given[0].vmcs, ratio = o.given[0].ratio;
 		int64_t offset = o.given[0].offset;
+		char got[100];
 
-		if (ok == (cases[i].ratio != 0) &&
-		    (!ok ||
-		     (vmcs == cases[i].vmcs && offset == cases[i].offset && ratio == cases[i].ratio))) {
-			passed++;
-		} else {
-			failed++;
-			printf("FAILED: '%s': %d, vmcs %" PRIx64 ", offset %" PRId64 ", ratio %" PRIx64 "\n",
-			       cases[i].text, ok, vmcs, offset, ratio);
-		}
+		snprintf(got, sizeof got, "%d, vmcs %" PRIx64 ", offset %" PRId64 ", ratio %" PRIx64, ok,
+			 vmcs, offset, ratio);
+		check_case(ok == (cases[i].ratio != 0) &&
+			       (!ok || (vmcs == cases[i].vmcs && offset == cases[i].offset &&
+					ratio == cases[i].ratio)),
+			   cases[i].text, got);
 	}
 }
 
@@ -301,15 +291,16 @@ static void options(void)
 	struct pt_vm_options o = {0};
 	size_t n;
 
-	check("a list", pt_vm_options_add(&o, "-7,0x2:9*0.5") && o.count == 2);
-	check("applied", pt_vm_options_apply(&o, all) == 0);
-	check("one's own, and any", spans(pt_vm_clocks_get(all, 0x2000), &n)->offset == 9 &&
-					spans(pt_vm_clocks_get(all, 0x3000), &n)->offset == -7);
+	check(pt_vm_options_add(&o, "-7,0x2:9*0.5") && o.count == 2, "a list");
+	check(pt_vm_options_apply(&o, all) == 0, "applied");
+	check(spans(pt_vm_clocks_get(all, 0x2000), &n)->offset == 9 &&
+		  spans(pt_vm_clocks_get(all, 0x3000), &n)->offset == -7,
+	      "one's own, and any");
 	pt_vm_clock_know(pt_vm_clocks_get(all, 0x3000), 0, known(5, 0, 0, PTR_CLOCK_CONTAINER));
-	check("an option outdoes the rest", spans(pt_vm_clocks_get(all, 0x3000), &n)->offset == -7 && n == 1);
+	check(spans(pt_vm_clocks_get(all, 0x3000), &n)->offset == -7 && n == 1, "an option outdoes the rest");
 	for (size_t i = 0; i < PT_VM_OPTIONS_MAX - 2; i++)
-		check("as many as there may be", pt_vm_options_add(&o, "1"));
-	check("and no more", !pt_vm_options_add(&o, "1"));
+		check(pt_vm_options_add(&o, "1"), "as many as there may be");
+	check(!pt_vm_options_add(&o, "1"), "and no more");
 	pt_vm_clocks_destroy(all);
 }
 
@@ -321,28 +312,28 @@ static void reused(void)
 	uint64_t host, later = HOST0 + 50000000;
 	size_t n;
 
-	check("new: nothing to forget", pt_vm_clock_restart(c, HOST0 - 1));
+	check(pt_vm_clock_restart(c, HOST0 - 1), "new: nothing to forget");
 	observe(c, HOST0, -1000000, PT_VM_RATIO_ONE, 0, 0);
 	observe(c, HOST0 + 30011, -1000000, PT_VM_RATIO_ONE, 0, 0);
-	check("another VM's", pt_vm_clock_restart(c, later));
-	check("before, it is as it was",
-	      pt_vm_clock_to_host(c, HOST0 + 99 - 1000000, later - 1, &host) && host == HOST0 + 99);
-	check("from then on nothing is known",
-	      !pt_vm_clock_to_host(c, later, later + 5, &host) && !pt_vm_clock_settled(c));
+	check(pt_vm_clock_restart(c, later), "another VM's");
+	check(pt_vm_clock_to_host(c, HOST0 + 99 - 1000000, later - 1, &host) && host == HOST0 + 99,
+	      "before, it is as it was");
+	check(!pt_vm_clock_to_host(c, later, later + 5, &host) && !pt_vm_clock_settled(c),
+	      "from then on nothing is known");
 	observe(c, later + 70000, -9000000, PT_VM_RATIO_ONE, 0, 0);
-	check("until it is seen: from the entry on", spans(c, &n)[1].offset == -9000000 && n == 2 &&
-							 spans(c, &n)[1].from_tsc == later &&
-							 spans(c, &n)[0].offset == -1000000);
-	check("what was found before the decode stays",
-	      !pt_vm_clock_restart(c, later + 1000) && pt_vm_clock_to_host(c, later, later + 70001, &host));
+	check(spans(c, &n)[1].offset == -9000000 && n == 2 && spans(c, &n)[1].from_tsc == later &&
+		  spans(c, &n)[0].offset == -1000000,
+	      "until it is seen: from the entry on");
+	check(!pt_vm_clock_restart(c, later + 1000) && pt_vm_clock_to_host(c, later, later + 70001, &host),
+	      "what was found before the decode remains");
 	pt_vm_clocks_destroy(all);
 	all = pt_vm_clocks_create(TICK, KHZ);
 	c = pt_vm_clocks_get(all, 1);
 	pt_vm_clock_know(c, 0, known(77, 0, PT_VM_RATIO_BITS, PTR_CLOCK_CONTAINER));
-	check("known: another VM's", pt_vm_clock_restart(c, HOST0));
+	check(pt_vm_clock_restart(c, HOST0), "known: another VM's");
 	pt_vm_clock_know(c, 0, known(78, 0, PT_VM_RATIO_BITS, PTR_CLOCK_CONTAINER));
-	check("the other's values hold from then on",
-	      spans(c, &n)[1].from_tsc == HOST0 && n == 2 && spans(c, &n)[1].offset == 78);
+	check(spans(c, &n)[1].from_tsc == HOST0 && n == 2 && spans(c, &n)[1].offset == 78,
+	      "the other's values hold from then on");
 	pt_vm_clocks_destroy(all);
 }
 
@@ -356,6 +347,5 @@ int main(void)
 	changed();
 	values();
 	parsing();
-	printf("%d passed, %d failed\n", passed, failed);
-	return failed != 0;
+	return sum_up();
 }

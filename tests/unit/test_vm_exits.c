@@ -10,14 +10,7 @@
 #include "decode/output/emit.h"
 #include "decode/sideband/machines.h"
 #include "decode/vm/vm.h"
-
-static unsigned passed, failed;
-
-static void die(const char *what)
-{
-	printf("FAILED: %s\n0 passed, 1 failed\n", what);
-	exit(1);
-}
+#include "tests/unit/check.h"
 
 static const char *number(char *buffer, size_t size, uint64_t v)
 {
@@ -37,7 +30,7 @@ static void describe(char *got, size_t size, int fd)
 	int more;
 
 	if (!reader)
-		die(e.message);
+		check_stop(e.message);
 	got[0] = 0;
 	while ((more = ptr_next(reader, &r, &e)) > 0) {
 		if (r.type == PTR_GUEST_RUN)
@@ -53,7 +46,7 @@ static void describe(char *got, size_t size, int fd)
 			    number(b, sizeof b, r.vmexit.entry_tsc), r.vmexit.guest_ip, r.vmexit.flags);
 	}
 	if (more < 0)
-		die(e.message);
+		check_stop(e.message);
 	ptr_reader_destroy(reader);
 }
 
@@ -88,7 +81,7 @@ static void expect(const char *what, const struct pt_vm_transition *t, size_t n,
 	if (!flow || !store || fd < 0 || pt_graph_init(&graph, &e) < 0 ||
 	    !(machines = pt_machines_create(store, &graph, NULL)) || !(w = ptr_writer_create(fd, &e)) ||
 	    pt_emit_init(&emit, w, &graph, &e) < 0 || !(vm = pt_vm_create(&emit, &vcpus, NULL, 0, 0)))
-		die("no memory");
+		check_stop("no memory");
 	host = pt_machine_get(machines, 0);
 	s.machine = host;
 	s.task = s.host_task = pt_tasks_get(host->tasks, 50, 50);
@@ -99,15 +92,10 @@ static void expect(const char *what, const struct pt_vm_transition *t, size_t n,
 	}
 	pt_vm_finish(vm);
 	if (emit.failed || ptr_writer_finish(w, &e) < 0)
-		die(emit.failed ? emit.error.message : e.message);
+		check_stop(emit.failed ? emit.error.message : e.message);
 	lseek(fd, 0, SEEK_SET);
 	describe(got, sizeof got, fd);
-	if (strcmp(got, expected) == 0) {
-		passed++;
-	} else {
-		failed++;
-		printf("FAILED: %s\nexpected:\n%sgot:\n%s", what, expected, got);
-	}
+	check_text(got, expected, what);
 	ptr_writer_destroy(w);
 	pt_vm_destroy(vm);
 	pt_flow_destroy(flow);
@@ -150,6 +138,5 @@ int main(void)
 		 "run 1 --20 ip 0 flags %d\nrun 2 30-- ip 0 flags %d\nexit 1-2 20-30 ip 1001 flags %d\n",
 		 BEGIN, CONCEALED | END, CONCEALED);
 	expect("it lasts when the trace ends", last, 2, expected);
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed != 0;
+	return sum_up();
 }

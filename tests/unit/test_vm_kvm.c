@@ -4,102 +4,89 @@
 
 #include "decode/vm/kvm.h"
 #include "schema/vm_reasons.h"
+#include "tests/unit/check.h"
 
-static int passed, failed;
-
-static void check(const char *what, int ok)
-{
-	if (ok) {
-		passed++;
-	} else {
-		failed++;
-		printf("FAILED: %s\n", what);
-	}
-}
+static const struct {
+	const char *symbol, *reason; /* the reason's name in KVM's tracepoints */
+} handlers[] = {
+    {"handle_exception_nmi", "EXCEPTION_NMI"},
+    {"handle_external_interrupt_irqoff", "EXTERNAL_INTERRUPT"},
+    {"handle_triple_fault", "TRIPLE_FAULT"},
+    {"handle_interrupt_window", "INTERRUPT_WINDOW"},
+    {"handle_nmi_window", "NMI_WINDOW"},
+    {"handle_task_switch", "TASK_SWITCH"},
+    {"kvm_emulate_cpuid", "CPUID"},
+    {"kvm_emulate_halt", "HLT"},
+    {"kvm_emulate_invd", "INVD"},
+    {"handle_invlpg", "INVLPG"},
+    {"kvm_emulate_rdpmc", "RDPMC"},
+    {"kvm_emulate_hypercall", "VMCALL"},
+    {"handle_vmclear", "VMCLEAR"},
+    {"handle_vmlaunch", "VMLAUNCH"},
+    {"handle_vmptrld", "VMPTRLD"},
+    {"handle_vmptrst", "VMPTRST"},
+    {"handle_vmread", "VMREAD"},
+    {"handle_vmresume", "VMRESUME"},
+    {"handle_vmwrite", "VMWRITE"},
+    {"handle_vmxoff", "VMOFF"},
+    {"handle_vmxon", "VMON"},
+    {"handle_cr", "CR_ACCESS"},
+    {"handle_dr", "DR_ACCESS"},
+    {"handle_io", "IO_INSTRUCTION"},
+    {"kvm_emulate_rdmsr", "MSR_READ"},
+    {"kvm_emulate_wrmsr", "MSR_WRITE"},
+    {"kvm_emulate_mwait", "MWAIT_INSTRUCTION"},
+    {"handle_monitor_trap", "MONITOR_TRAP_FLAG"},
+    {"kvm_emulate_monitor", "MONITOR_INSTRUCTION"},
+    {"handle_pause", "PAUSE_INSTRUCTION"},
+    {"handle_machine_check", "MCE_DURING_VMENTRY"},
+    {"handle_tpr_below_threshold", "TPR_BELOW_THRESHOLD"},
+    {"handle_apic_access", "APIC_ACCESS"},
+    {"handle_apic_eoi_induced", "EOI_INDUCED"},
+    {"handle_desc", "GDTR_IDTR"},
+    {"handle_ept_violation", "EPT_VIOLATION"},
+    {"handle_ept_misconfig", "EPT_MISCONFIG"},
+    {"handle_invept", "INVEPT"},
+    {"handle_preemption_timer", "PREEMPTION_TIMER"},
+    {"handle_fastpath_preemption_timer", "PREEMPTION_TIMER"},
+    {"handle_fastpath_set_msr_irqoff", "MSR_WRITE"},
+    {"handle_invvpid", "INVVPID"},
+    {"kvm_emulate_wbinvd", "WBINVD"},
+    {"kvm_emulate_xsetbv", "XSETBV"},
+    {"handle_apic_write", "APIC_WRITE"},
+    {"handle_invpcid", "INVPCID"},
+    {"handle_vmfunc", "VMFUNC"},
+    {"handle_encls", "ENCLS"},
+    {"handle_pml_full", "PML_FULL"},
+    {"handle_bus_lock_vmexit", "BUS_LOCK"},
+    {"handle_notify", "NOTIFY"},
+};
 
 int main(void)
 {
-	static const struct {
-		const char *symbol, *reason; /* the reason's name in KVM's tracepoints */
-	} handlers[] = {
-	    {"handle_exception_nmi", "EXCEPTION_NMI"},
-	    {"handle_external_interrupt_irqoff", "EXTERNAL_INTERRUPT"},
-	    {"handle_triple_fault", "TRIPLE_FAULT"},
-	    {"handle_interrupt_window", "INTERRUPT_WINDOW"},
-	    {"handle_nmi_window", "NMI_WINDOW"},
-	    {"handle_task_switch", "TASK_SWITCH"},
-	    {"kvm_emulate_cpuid", "CPUID"},
-	    {"kvm_emulate_halt", "HLT"},
-	    {"kvm_emulate_invd", "INVD"},
-	    {"handle_invlpg", "INVLPG"},
-	    {"kvm_emulate_rdpmc", "RDPMC"},
-	    {"kvm_emulate_hypercall", "VMCALL"},
-	    {"handle_vmclear", "VMCLEAR"},
-	    {"handle_vmlaunch", "VMLAUNCH"},
-	    {"handle_vmptrld", "VMPTRLD"},
-	    {"handle_vmptrst", "VMPTRST"},
-	    {"handle_vmread", "VMREAD"},
-	    {"handle_vmresume", "VMRESUME"},
-	    {"handle_vmwrite", "VMWRITE"},
-	    {"handle_vmxoff", "VMOFF"},
-	    {"handle_vmxon", "VMON"},
-	    {"handle_cr", "CR_ACCESS"},
-	    {"handle_dr", "DR_ACCESS"},
-	    {"handle_io", "IO_INSTRUCTION"},
-	    {"kvm_emulate_rdmsr", "MSR_READ"},
-	    {"kvm_emulate_wrmsr", "MSR_WRITE"},
-	    {"kvm_emulate_mwait", "MWAIT_INSTRUCTION"},
-	    {"handle_monitor_trap", "MONITOR_TRAP_FLAG"},
-	    {"kvm_emulate_monitor", "MONITOR_INSTRUCTION"},
-	    {"handle_pause", "PAUSE_INSTRUCTION"},
-	    {"handle_machine_check", "MCE_DURING_VMENTRY"},
-	    {"handle_tpr_below_threshold", "TPR_BELOW_THRESHOLD"},
-	    {"handle_apic_access", "APIC_ACCESS"},
-	    {"handle_apic_eoi_induced", "EOI_INDUCED"},
-	    {"handle_desc", "GDTR_IDTR"},
-	    {"handle_ept_violation", "EPT_VIOLATION"},
-	    {"handle_ept_misconfig", "EPT_MISCONFIG"},
-	    {"handle_invept", "INVEPT"},
-	    {"handle_preemption_timer", "PREEMPTION_TIMER"},
-	    {"handle_fastpath_preemption_timer", "PREEMPTION_TIMER"},
-	    {"handle_fastpath_set_msr_irqoff", "MSR_WRITE"},
-	    {"handle_invvpid", "INVVPID"},
-	    {"kvm_emulate_wbinvd", "WBINVD"},
-	    {"kvm_emulate_xsetbv", "XSETBV"},
-	    {"handle_apic_write", "APIC_WRITE"},
-	    {"handle_invpcid", "INVPCID"},
-	    {"handle_vmfunc", "VMFUNC"},
-	    {"handle_encls", "ENCLS"},
-	    {"handle_pml_full", "PML_FULL"},
-	    {"handle_bus_lock_vmexit", "BUS_LOCK"},
-	    {"handle_notify", "NOTIFY"},
-	};
 	unsigned n;
 
 	for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++) {
 		n = pt_kvm_find(handlers[i].symbol);
-		if (n && pt_kvm_function(n)->role == PT_KVM_HANDLER &&
-		    pt_kvm_function(n)->reason == pt_vm_reason_find(handlers[i].reason)) {
-			passed++;
-		} else {
-			failed++;
-			printf("FAILED: %s is not %s\n", handlers[i].symbol, handlers[i].reason);
-		}
+		check_case(n && pt_kvm_function(n)->role == PT_KVM_HANDLER &&
+			       pt_kvm_function(n)->reason == pt_vm_reason_find(handlers[i].reason),
+			   handlers[i].symbol, handlers[i].reason);
 	}
 	for (n = 1; pt_kvm_find(pt_kvm_function(n)->name) == n &&
 		    strcmp(pt_kvm_function(n)->name, "vmx_write_tsc_offset");
 	     n++)
 		;
-	check("every name is found", !strcmp(pt_kvm_function(n)->name, "vmx_write_tsc_offset") &&
-					 pt_kvm_find("vmx_write_tsc_offset") == n);
-	check("a compiler's suffix", pt_kvm_find("handle_io.constprop.0") == pt_kvm_find("handle_io"));
-	check("a module's", pt_kvm_find("handle_io\t[kvm_intel]") == pt_kvm_find("handle_io") &&
-				pt_kvm_find("handle_io [kvm_intel]") == pt_kvm_find("handle_io"));
-	check("a cold part is none", !pt_kvm_find("handle_io.cold"));
-	check("longer and shorter names are others",
-	      !pt_kvm_find("handle_i") && !pt_kvm_find("handle_iox") && !pt_kvm_find(""));
+	check(!strcmp(pt_kvm_function(n)->name, "vmx_write_tsc_offset") &&
+		  pt_kvm_find("vmx_write_tsc_offset") == n,
+	      "every name is found");
+	check(pt_kvm_find("handle_io.constprop.0") == pt_kvm_find("handle_io"), "a compiler's suffix");
+	check(pt_kvm_find("handle_io\t[kvm_intel]") == pt_kvm_find("handle_io") &&
+		  pt_kvm_find("handle_io [kvm_intel]") == pt_kvm_find("handle_io"),
+	      "a module's");
+	check(!pt_kvm_find("handle_io.cold"), "a cold part is none");
+	check(!pt_kvm_find("handle_i") && !pt_kvm_find("handle_iox") && !pt_kvm_find(""),
+	      "longer and shorter names are others");
 	n = pt_kvm_find("asm_sysvec_apic_timer_interrupt");
-	check("a vector", n && pt_kvm_function(n)->role == PT_KVM_ENTRY && pt_kvm_function(n)->vector == 236);
-	printf("%d passed, %d failed\n", passed, failed);
-	return failed != 0;
+	check(n && pt_kvm_function(n)->role == PT_KVM_ENTRY && pt_kvm_function(n)->vector == 236, "a vector");
+	return sum_up();
 }

@@ -2,119 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/oracle/random/random.h"
-
-struct place {
-	uint32_t region, ins;
-};
-
-#define DEEP 256
-struct machine {
-	const struct program *program;
-	const struct config *config;
-	struct dice *dice;
-	struct trace *trace;
-	struct encoder encoder;
-	struct place at;
-	bool enabled;	 /* PacketEn */
-	enum width sent; /* the last MODE.Exec */
-	bool mode_unknown;
-	/* Where returns go, if they go where they should. */
-	struct place calls[DEEP], contexts[DEEP];
-	uint32_t call_depth, context_depth;
-	/* Facts that are not in the packets yet: from `decided` on a packet is still to come, from `sure` on
-	 * it may get lost. */
-	size_t sure, decided;
-	uint64_t insns, sure_insns, decided_insns; /* of the slice */
-	bool in_slice;
-	uint32_t overflow_left;
-	uint64_t cr3;
-	bool guest, side_changed; /* runs; since the overflow began */
-	struct place guest_at;	  /* where it was left */
-	bool left;
-};
-
-#define VMCS	   0x7000
-
-#define TRACED_CR3 0x1234000
-#define OTHER_CR3  0x5678000
-
-static const struct ins *ins(const struct machine *m, struct place at)
-{
-	return &m->program->regions[at.region].ins[at.ins];
-}
-
-static uint64_t ip_of(const struct machine *m, struct place at)
-{
-	return ins(m, at)->ip;
-}
-
-static const struct region *region(const struct machine *m, struct place at)
-{
-	return &m->program->regions[at.region];
-}
-
-static void fact(struct machine *m, uint64_t from, uint64_t to, unsigned kind)
-{
-	struct trace *t = m->trace;
-
-	if (t->count == t->fact_room) {
-		t->fact_room = t->fact_room ? t->fact_room * 2 : 256;
-		t->facts = realloc(t->facts, t->fact_room * sizeof *t->facts);
-		if (!t->facts)
-			abort();
-	}
-	t->facts[t->count++] =
-	    (struct fact){.from = from, .to = to, .tsc = encode_tsc(&m->encoder), .kind = (uint8_t)kind};
-}
-
-/* A packet has been made for all that was executed. */
-static void decide(struct machine *m)
-{
-	m->decided = m->trace->count;
-	m->decided_insns = m->insns;
-}
-
-/* After something was given to the encoder: what it wrote is sure. */
-static void settle(struct machine *m)
-{
-	if (!m->encoder.flushed)
-		return;
-	m->encoder.flushed = false;
-	m->sure = m->decided;
-	m->sure_insns = m->decided_insns;
-}
-
-static void begin(struct machine *m)
-{
-	if (m->in_slice)
-		return;
-	m->in_slice = true;
-	m->insns = m->sure_insns = m->decided_insns = 0;
-	fact(m, 0, 0, FACT_BEGIN);
-}
-
-static bool filtered(const struct machine *m, uint64_t ip)
-{
-	const struct config *c = m->config;
-
-	for (uint32_t i = 0; i < c->ranges; i++)
-		if (ip >= c->from[i] && ip <= c->to[i])
-			return false;
-	return c->ranges > 0;
-}
-
-static bool context(const struct machine *m, struct place at)
-{
-	if (m->config->cr3_filter && m->cr3 != TRACED_CR3)
-		return false;
-	return region(m, at)->kernel ? m->config->os : m->config->user;
-}
-
-static bool may_trace(const struct machine *m, struct place at)
-{
-	return context(m, at) && !filtered(m, ip_of(m, at));
-}
+#include "tests/oracle/random/machine.h"
 
 static struct place anywhere(const struct machine *m, uint32_t i)
 {
@@ -152,147 +40,32 @@ static void push(struct place *stack, uint32_t *depth, struct place p)
 	stack[(*depth)++] = p;
 }
 
-static void send_mode(struct machine *m, struct place to)
-{
-	enum width w = region(m, to)->width;
-
-	if (!m->mode_unknown && m->sent == w && !one_in(m->dice, 16))
-		return;
-	encode_mode(&m->encoder, w);
-	if (!m->encoder.overflow) {
-		m->sent = w;
-		m->mode_unknown = false;
-	}
-}
-
-static void enable(struct machine *m, struct place to)
-{
-	m->enabled = true;
-	if (m->encoder.overflow)
-		return;
-	send_mode(m, to);
-	encode_ip(&m->encoder, IP_PGE, ip_of(m, to));
-	begin(m);
-	fact(m, 0, ip_of(m, to), PTR_TRACE_BEGIN);
-	m->trace->branches++;
-	decide(m);
-	settle(m);
-}
-
-/* Goes from the instruction at hand to `to`, by a branch that has a packet or is direct. */
-/* The packets of a branch that is traced at both its ends. */
-static void encode_branch(struct machine *m, struct place to, enum op op)
-{
-	struct encoder *e = &m->encoder;
-	uint64_t ip = ip_of(m, to);
-
-	switch (op) {
-	case OP_JMP:
-	case OP_CALL:
-	case OP_CALL_NEXT: break;
-	case OP_JCC:
-		decide(m);
-		encode_tnt(e, true);
-		break;
-	case OP_RET:
-		if (!e->depth || e->stack[e->depth - 1] != ip || m->config->disretc) {
-			encode_flush(e); /* what was decided before */
-			settle(m);
-		}
-		decide(m);
-		encode_ret(e, ip);
-		break;
-	case OP_JMP_IND:
-	case OP_CALL_IND:
-		decide(m);
-		encode_tip(e, ip);
-		break;
-	default: /* far */
-		decide(m);
-		if (e->config->defer_tips && m->sent == region(m, to)->width && !m->mode_unknown) {
-			encode_tip(e, ip);
-		} else {
-			send_mode(m, to);
-			encode_ip(e, IP_TIP, ip);
-		}
-	}
-	settle(m);
-}
-
-/* The branch leaves what is traced. */
-static void disable(struct machine *m, struct place to, enum op op, enum ptr_kind kind)
-{
-	struct encoder *e = &m->encoder;
-	uint64_t ip = ip_of(m, to);
-	bool compressed = op == OP_RET && e->depth && e->stack[e->depth - 1] == ip && !m->config->disretc;
-
-	if (op == OP_CALL || op == OP_CALL_IND)
-		e->depth = 0; /* whether the CPU keeps it is not documented */
-	if (op == OP_RET && e->depth)
-		e->depth--;
-	if (e->overflow)
-		return;
-	fact(m, ip_of(m, m->at), 0, kind);
-	m->trace->branches++;
-	m->trace->disables++;
-	decide(m);
-	if (context(m, to) && op != OP_JCC && !compressed)
-		encode_ip(e, IP_PGD, ip);
-	else
-		encode_no_ip(e, IP_PGD);
-	settle(m);
-}
-
-static void transfer(struct machine *m, struct place to, enum op op, enum ptr_kind kind)
-{
-	struct encoder *e = &m->encoder;
-	uint64_t from = ip_of(m, m->at), ip = ip_of(m, to), next = from + ins(m, m->at)->len;
-	bool before = m->enabled;
-
-	m->enabled = may_trace(m, to);
-	if (before && m->enabled) {
-		if (op == OP_CALL || op == OP_CALL_IND)
-			encode_call(e, next);
-		if (!e->overflow) {
-			fact(m, from, ip, kind);
-			m->trace->facts[m->trace->count - 1].to_next = op == OP_JCC && ip == next;
-			m->trace->branches++;
-		}
-		encode_branch(m, to, op);
-	} else if (before) {
-		disable(m, to, op, kind);
-	} else if (m->enabled) {
-		enable(m, to);
-	}
-	m->at = to;
-}
-
 /* An interrupt or exception at the instruction at hand, which is not executed. */
 static void interrupt(struct machine *m)
 {
 	struct encoder *e = &m->encoder;
 	struct place to = somewhere(m, true, false, WIDTH_64);
-	bool before = m->enabled, after = may_trace(m, to);
+	bool before = m->enabled, after = machine_may_trace(m, to);
 
 	push(m->contexts, &m->context_depth, m->at);
 	m->enabled = after;
 	if (before && !e->overflow) {
-		fact(m, ip_of(m, m->at), after ? ip_of(m, to) : 0, PTR_ASYNC);
+		machine_fact(m, ip_of(m, m->at), after ? ip_of(m, to) : 0, PTR_ASYNC);
 		m->trace->branches++;
 		m->trace->asyncs++;
-		decide(m);
+		machine_decide(m);
 		encode_ip(e, IP_FUP, ip_of(m, m->at));
 		if (after) {
-			send_mode(m, to);
+			machine_send_mode(m, to);
 			encode_ip(e, IP_TIP, ip_of(m, to));
-		} else if (context(m, to)) {
+		} else if (machine_context(m, to)) {
 			encode_ip(e, IP_PGD, ip_of(m, to));
 		} else {
 			encode_no_ip(e, IP_PGD);
 		}
-		settle(m);
+		machine_settle(m);
 	} else if (!before && after) {
-		enable(m, to);
+		machine_enable(m, to);
 	}
 	m->at = to;
 }
@@ -303,62 +76,29 @@ static void mov_cr3(struct machine *m, struct place next)
 	bool before = m->enabled, after;
 
 	m->cr3 = one_in(m->dice, 2) ? TRACED_CR3 : OTHER_CR3;
-	after = may_trace(m, next);
+	after = machine_may_trace(m, next);
 	if (before && !after) {
 		m->enabled = false;
 		if (!m->encoder.overflow) {
-			fact(m, from, 0, PTR_TRACE_END);
+			machine_fact(m, from, 0, PTR_TRACE_END);
 			m->trace->branches++;
 			m->trace->disables++;
-			decide(m);
+			machine_decide(m);
 			encode_no_ip(&m->encoder, IP_PGD);
 		}
-	} else if (m->config->os && context(m, next)) {
+	} else if (m->config->os && machine_context(m, next)) {
 		encode_pip(&m->encoder, m->cr3, m->guest);
 		m->trace->pips++;
 	}
-	settle(m);
+	machine_settle(m);
 	m->at = next;
 	if (!before && after)
-		enable(m, next);
+		machine_enable(m, next);
 }
 
 static struct place next_of(const struct machine *m)
 {
 	return (struct place){m->at.region, m->at.ins + 1};
-}
-
-/* From host to guest or back, both traced: each end has its slice. */
-static void change_side(struct machine *m, struct place to, enum ptr_kind kind)
-{
-	struct encoder *e = &m->encoder;
-	uint64_t from = ip_of(m, m->at);
-	bool entry = kind == PTR_VMENTRY;
-
-	m->guest = entry;
-	if (e->overflow) {
-		m->side_changed = true;
-		m->at = to;
-		return;
-	}
-	fact(m, from, 0, kind);
-	decide(m);
-	if (!entry)
-		encode_ip(e, IP_FUP, from);
-	encode_pip(e, m->cr3, entry);
-	send_mode(m, to);
-	encode_ip(e, IP_TIP, ip_of(m, to));
-	settle(m);
-	fact(m, m->insns, 0, FACT_END);
-	m->in_slice = false;
-	begin(m);
-	fact(m, 0, ip_of(m, to), kind);
-	decide(m);
-	e->flushed = true;
-	settle(m);
-	m->trace->branches += 2;
-	m->trace->entries += entry;
-	m->at = to;
 }
 
 static void vm_exit(struct machine *m, struct place guest_goes_on)
@@ -371,7 +111,7 @@ static void vm_exit(struct machine *m, struct place guest_goes_on)
 	m->guest = false;
 	to = somewhere(m, true, false, WIDTH_64);
 	m->guest = guest;
-	change_side(m, to, PTR_VMEXIT);
+	machine_change_side(m, to, PTR_VMEXIT);
 }
 
 /*
@@ -411,7 +151,7 @@ static void vm_entry(struct machine *m, struct place next)
 		to = somewhere(m, one_in(m->dice, 2), false, WIDTH_64);
 		m->guest = false;
 	}
-	change_side(m, to, PTR_VMENTRY);
+	machine_change_side(m, to, PTR_VMENTRY);
 }
 
 static void ptwrite(struct machine *m, const struct ins *in)
@@ -423,26 +163,26 @@ static void ptwrite(struct machine *m, const struct ins *in)
 	payload = roll(m->dice) & 0xffffffff;
 	if (m->config->fup_on_ptw) {
 		m->insns--; /* the FUP is of before it */
-		decide(m);
+		machine_decide(m);
 		m->insns++;
 	}
 	encode_ptwrite(&m->encoder, payload, false, m->config->fup_on_ptw);
 	if (m->config->fup_on_ptw)
 		encode_ip(&m->encoder, IP_FUP, in->ip);
-	settle(m);
+	machine_settle(m);
 	m->trace->ptwrites = m->trace->ptwrites * 31 + payload;
 }
 
 static void jcc(struct machine *m, struct place goal, struct place next)
 {
 	if (one_in(m->dice, 2)) {
-		transfer(m, goal, OP_JCC, PTR_JCC);
+		machine_transfer(m, goal, OP_JCC, PTR_JCC);
 		return;
 	}
 	if (m->enabled) {
-		decide(m);
+		machine_decide(m);
 		encode_tnt(&m->encoder, false);
-		settle(m);
+		machine_settle(m);
 	}
 	m->at = next;
 }
@@ -454,7 +194,7 @@ static void ret(struct machine *m)
 
 		if (region(m, back)->kernel == region(m, m->at)->kernel &&
 		    region(m, back)->guest == m->guest && region(m, back)->width == region(m, m->at)->width) {
-			transfer(m, back, OP_RET, PTR_RET);
+			machine_transfer(m, back, OP_RET, PTR_RET);
 			return;
 		}
 	}
@@ -463,7 +203,7 @@ static void ret(struct machine *m)
 		interrupt(m);
 		return;
 	}
-	transfer(m, near(m), OP_RET, PTR_RET);
+	machine_transfer(m, near(m), OP_RET, PTR_RET);
 }
 
 /* SYSRET, IRET */
@@ -477,7 +217,7 @@ static void context_return(struct machine *m, enum op op)
 		back = somewhere(m, false, false, WIDTH_64);
 	if (op == OP_SYSRET && (region(m, back)->kernel || region(m, back)->width != WIDTH_64))
 		back = somewhere(m, false, true, WIDTH_64);
-	transfer(m, back, op, op == OP_IRET ? PTR_IRET : PTR_SYSRET);
+	machine_transfer(m, back, op, op == OP_IRET ? PTR_IRET : PTR_SYSRET);
 }
 
 static void execute(struct machine *m)
@@ -487,7 +227,7 @@ static void execute(struct machine *m)
 	enum op op = (enum op)in->op;
 
 	encode_pass(&m->encoder, pick(m->dice, 4));
-	settle(m);
+	machine_settle(m);
 	if (m->enabled)
 		m->insns++;
 	switch (op) {
@@ -503,40 +243,41 @@ static void execute(struct machine *m)
 		break;
 	case OP_MOV_CR3: mov_cr3(m, next); break;
 	case OP_JCC: jcc(m, goal, next); break;
-	case OP_JMP: transfer(m, goal, OP_JMP, PTR_JMP); break;
+	case OP_JMP: machine_transfer(m, goal, OP_JMP, PTR_JMP); break;
 	case OP_CALL:
 		push(m->calls, &m->call_depth, next);
-		transfer(m, goal, OP_CALL, PTR_CALL_DIR);
+		machine_transfer(m, goal, OP_CALL, PTR_CALL_DIR);
 		break;
-	case OP_CALL_NEXT: transfer(m, next, OP_CALL_NEXT, PTR_CALL_DIR); break;
-	case OP_JMP_IND: transfer(m, near(m), OP_JMP_IND, PTR_JMP_IND); break;
+	case OP_CALL_NEXT: machine_transfer(m, next, OP_CALL_NEXT, PTR_CALL_DIR); break;
+	case OP_JMP_IND: machine_transfer(m, near(m), OP_JMP_IND, PTR_JMP_IND); break;
 	case OP_CALL_IND:
 		push(m->calls, &m->call_depth, next);
-		transfer(m, near(m), OP_CALL_IND, PTR_CALL_IND);
+		machine_transfer(m, near(m), OP_CALL_IND, PTR_CALL_IND);
 		break;
 	case OP_RET: ret(m); break;
 	case OP_SYSCALL:
 	case OP_INT:
 		push(m->contexts, &m->context_depth, next);
-		transfer(m, somewhere(m, true, false, WIDTH_64), op, op == OP_INT ? PTR_INT : PTR_SYSCALL);
+		machine_transfer(m, somewhere(m, true, false, WIDTH_64), op,
+				 op == OP_INT ? PTR_INT : PTR_SYSCALL);
 		break;
 	case OP_SYSRET:
 	case OP_IRET: context_return(m, op); break;
 	default:
-		transfer(m, somewhere(m, false, false, WIDTH_64), op,
-			 (enum ptr_kind)(PTR_JMP_FAR + op - OP_JMP_FAR));
+		machine_transfer(m, somewhere(m, false, false, WIDTH_64), op,
+				 (enum ptr_kind)(PTR_JMP_FAR + op - OP_JMP_FAR));
 	}
 }
 
 static void overflow_begin(struct machine *m)
 {
 	encode_overflow_begin(&m->encoder);
-	settle(m);
+	machine_settle(m);
 	m->overflow_left = 1 + pick(m->dice, 30);
 	m->trace->count = m->sure;
 	if (m->in_slice)
-		fact(m, m->sure_insns, 0, FACT_END);
-	fact(m, 0, 0, FACT_OVERFLOW);
+		machine_fact(m, m->sure_insns, 0, FACT_END);
+	machine_fact(m, 0, 0, FACT_OVERFLOW);
 	m->sure = m->decided = m->trace->count;
 	m->in_slice = false;
 	m->trace->overflows++;
@@ -545,19 +286,20 @@ static void overflow_begin(struct machine *m)
 static void psb(struct machine *m)
 {
 	encode_flush(&m->encoder);
-	settle(m);
+	machine_settle(m);
 	if (m->enabled)
-		decide(m); /* the FUP says how far it is */
+		machine_decide(m); /* the FUP says how far it is */
 	encode_psb(&m->encoder, m->enabled, ip_of(m, m->at), region(m, m->at)->width,
-		   m->config->os && context(m, m->at) ? m->cr3 : 0, m->guest, m->program->vm ? VMCS : 0);
+		   m->config->os && machine_context(m, m->at) ? m->cr3 : 0, m->guest,
+		   m->program->vm ? VMCS : 0);
 	if (m->enabled) {
 		m->sent = region(m, m->at)->width;
 		m->mode_unknown = false;
-		begin(m);
+		machine_begin(m);
 	}
-	decide(m);
+	machine_decide(m);
 	m->encoder.flushed = true;
-	settle(m);
+	machine_settle(m);
 }
 
 static void overflow_end(struct machine *m)
@@ -568,12 +310,12 @@ static void overflow_end(struct machine *m)
 		psb(m); /* nothing else says which side it is */
 	m->side_changed = false;
 	if (m->enabled) {
-		send_mode(m, m->at);
+		machine_send_mode(m, m->at);
 		encode_ip(&m->encoder, IP_FUP, ip_of(m, m->at));
-		begin(m);
+		machine_begin(m);
 	}
-	decide(m);
-	settle(m);
+	machine_decide(m);
+	machine_settle(m);
 }
 
 void machine_run(const struct program *p, const struct config *c, struct dice *d, struct trace *ret)
@@ -585,7 +327,7 @@ void machine_run(const struct program *p, const struct config *c, struct dice *d
 	memset(ret, 0, sizeof *ret);
 	encode_init(&m->encoder, c, d, ret);
 	m->at = somewhere(m, false, false, WIDTH_64);
-	m->enabled = may_trace(m, m->at);
+	m->enabled = machine_may_trace(m, m->at);
 	psb(m);
 	for (uint32_t i = 0; i < c->steps; i++) {
 		if (m->overflow_left) {
@@ -607,15 +349,15 @@ void machine_run(const struct program *p, const struct config *c, struct dice *d
 		overflow_end(m);
 	/* Tracing is switched off. */
 	if (m->enabled) {
-		fact(m, ip_of(m, m->at), 0, PTR_ASYNC);
+		machine_fact(m, ip_of(m, m->at), 0, PTR_ASYNC);
 		m->trace->branches++;
-		decide(m);
+		machine_decide(m);
 		encode_ip(&m->encoder, IP_FUP, ip_of(m, m->at));
 		encode_no_ip(&m->encoder, IP_PGD);
 	} else {
 		encode_flush(&m->encoder);
 	}
-	settle(m);
+	machine_settle(m);
 	if (m->in_slice)
-		fact(m, m->insns, 0, FACT_END);
+		machine_fact(m, m->insns, 0, FACT_END);
 }

@@ -15,6 +15,7 @@
 
 #include "decode/flow/flow.h"
 #include "tests/oracle/random/random.h"
+#include "tests/unit/check.h"
 
 /* What is reported of a time: the branches of runs, a slice that begins or ends, or an error. */
 struct moment {
@@ -339,6 +340,14 @@ struct totals {
 	uint64_t branches, overflows, asyncs, disables, psbs, entries, agreed, declined, counted;
 };
 
+static void check_program(bool ok, uint64_t seed, const char *what)
+{
+	char text[100];
+
+	snprintf(text, sizeof text, "program %" PRIu64 ": %s", seed, what);
+	check(ok, text);
+}
+
 static bool one(uint64_t seed, bool verbose, struct totals *sum)
 {
 	struct dice d = {.state = seed * 0x9e3779b97f4a7c15u};
@@ -353,16 +362,15 @@ static bool one(uint64_t seed, bool verbose, struct totals *sum)
 	machine_run(&p, &c, &d, &t);
 	decode(&p, &c, &t, &d, seed % 4 == 0, true, &g);
 	ok = same(&t, &g, !c.defer_tips, verbose);
-	if (!ok)
-		printf("FAILED: program %" PRIu64 ": the decoder differs\n", seed);
+	check_program(ok, seed, "the decoder comes to what was executed");
 	if (!c.os) {
 		struct got counted;
 
 		decode(&p, &c, &t, &d, seed % 8 == 0, false, &counted);
-		if (!same_moments(&g, &counted, verbose)) {
-			printf("FAILED: program %" PRIu64 ": other counts without numbers\n", seed);
-			ok = false;
-		}
+		bool same_counts = same_moments(&g, &counted, verbose);
+
+		check_program(same_counts, seed, "the same counts without numbers of paths");
+		ok = ok && same_counts;
 		free(counted.facts);
 		free(counted.moments);
 		sum->counted++;
@@ -374,10 +382,9 @@ static bool one(uint64_t seed, bool verbose, struct totals *sum)
 
 		sum->agreed += v == VERDICT_SAME;
 		sum->declined += v == VERDICT_NONE;
-		if (v == VERDICT_OTHER) {
-			printf("FAILED: program %" PRIu64 ": libipt comes to other branches\n", seed);
-			ok = false;
-		}
+		check_program(v != VERDICT_OTHER, seed,
+			      "libipt comes to the same branches, if it decodes it");
+		ok = ok && v != VERDICT_OTHER;
 	}
 	sum->branches += t.branches;
 	sum->overflows += t.overflows;
@@ -397,20 +404,16 @@ int main(int argc, char **argv)
 	bool verbose = argc > 1 && !strcmp(argv[1], "-v");
 	uint64_t count = argc > 1 + verbose ? strtoull(argv[1 + verbose], NULL, 10) : 500;
 	uint64_t first = argc > 2 + verbose ? strtoull(argv[2 + verbose], NULL, 10) : 1;
-	uint64_t passed = 0, failed = 0;
+	bool all_right = true;
 	struct totals sum = {0};
 
-	for (uint64_t seed = first; seed < first + count; seed++) {
-		if (one(seed, verbose && !failed, &sum))
-			passed++;
-		else
-			failed++;
-	}
+	for (uint64_t seed = first; seed < first + count; seed++)
+		all_right = one(seed, verbose && all_right, &sum) && all_right;
+	printf("%" PRIu64 " programs\n", count);
 	printf("branches %" PRIu64 " overflows %" PRIu64 " interrupts %" PRIu64 " disables %" PRIu64
 	       " PSBs %" PRIu64 " VM entries %" PRIu64 "\n",
 	       sum.branches, sum.overflows, sum.asyncs, sum.disables, sum.psbs, sum.entries);
 	printf("libipt: %" PRIu64 " programs the same, %" PRIu64 " not decoded; %" PRIu64 " counted\n",
 	       sum.agreed, sum.declined, sum.counted);
-	printf("%" PRIu64 " passed, %" PRIu64 " failed\n", passed, failed);
-	return failed != 0;
+	return sum_up();
 }
