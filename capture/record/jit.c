@@ -119,6 +119,38 @@ int hw_jit_mapped(struct hw_jit *j, int32_t pid, uint64_t start, uint64_t bytes,
 	return 0;
 }
 
+int hw_jit_forked(struct hw_jit *j, int32_t child, int32_t parent, uint64_t time_ns, struct pt_error *e)
+{
+	const struct process *from = NULL;
+	struct page *pages;
+	struct process *to;
+
+	for (size_t i = 0; i < j->count && !from; i++)
+		if (j->processes[i].pid == parent && j->processes[i].page_count)
+			from = &j->processes[i];
+	if (!from || child == parent)
+		return 0;
+	pages = malloc(from->page_count * sizeof *pages);
+	if (!pages)
+		return pt_fail_no_memory(e, "code that is made at run time");
+	memcpy(pages, from->pages, from->page_count * sizeof *pages);
+	size_t count = from->page_count;
+
+	to = process_of(j, child, e); /* from is not valid any more */
+	if (!to) {
+		free(pages);
+		return -1;
+	}
+	free(to->pages);
+	to->pages = pages;
+	to->page_count = count;
+	to->event_count = 0;
+	to->ended = false;
+	/* The child's memory is the parent's at that time, of which the last reading may be older. */
+	to->settled_start_ns = time_ns + 1;
+	return 0;
+}
+
 int hw_jit_read(struct hw_jit *j, bool always, struct pt_error *e)
 {
 	uint64_t start = j->now_ns(j->arg), end;

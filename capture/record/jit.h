@@ -9,6 +9,7 @@
  * Bytes that two readings find different were changed in between, and nobody knows when: from the first of these
  * readings to the second they are no code, so execution there is an error and not a branch. Not seen is a change
  * that is undone between two readings.
+ * Of a page that is gone when it is read again, or whose process has ended, nothing is known after the last reading.
  *
  * A reading is settled one round later, when all records are known that are older than it. Until then no
  * PTC_ROUND states a later time, so what was traced meanwhile is decoded with what was learnt.
@@ -45,12 +46,17 @@ bool hw_jit_name(const char *name);
 int hw_jit_mapped(struct hw_jit *j, int32_t pid, uint64_t start, uint64_t bytes, uint64_t time_ns,
 		  struct pt_error *e);
 
-/* Before a round: reads the processes, if it is time to, or `always`. 0, or -1: PT_ERR_NO_MEMORY. */
+/*
+ * A process has forked: what it made is the child's, too, and may change there. 0, or -1: PT_ERR_NO_MEMORY.
+ */
+int hw_jit_forked(struct hw_jit *j, int32_t child, int32_t parent, uint64_t time_ns, struct pt_error *e);
+
+/* At a round's end: reads the processes, if it is time to, or `always`. 0, or -1: PT_ERR_NO_MEMORY. */
 int hw_jit_read(struct hw_jit *j, bool always, struct pt_error *e);
 
 /*
- * In a round, after its records: puts what the reading before the last one's... see above: images, and the
- * records of what is not certain. 0, or -1: the writer's errors, PT_ERR_NO_MEMORY.
+ * In a round, after its records: settles the last reading. Puts images, and the records of what is not certain.
+ * 0, or -1: the writer's errors, PT_ERR_NO_MEMORY.
  */
 int hw_jit_settle(struct hw_jit *j, struct pt_error *e);
 
