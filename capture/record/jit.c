@@ -281,7 +281,9 @@ static size_t stretch(const uint8_t *a, const uint8_t *b, size_t from, bool *ret
 	return at - from - same;
 }
 
-/* A page that can be written to, and was read before. mapped_ns: a record has unmapped it meanwhile; 0: none. */
+/*
+ * A page that can be written to, and was read before. mapped_ns: a record has unmapped it meanwhile; 0: none.
+ */
 static int put_changes(struct hw_jit *j, struct process *p, const struct page *old, const uint8_t *bytes,
 		       uint64_t mapped_ns, struct pt_error *e)
 {
@@ -356,8 +358,8 @@ static bool disturbed(const struct process *p)
 }
 
 /*
- * Pages that were writable, and are not there any more: what was written and run after the last reading is not
- * known.
+ * Pages that were writable, and are not there any more: what was written and run after the last
+ * reading is not known.
  */
 static int settle_gone(struct hw_jit *j, struct process *p, struct pt_error *e)
 {

@@ -1,7 +1,7 @@
 /*
- * test_jit.c - code that a process makes while it runs, as it is read (capture/record/jit.h): which bytes go into the
- * container as valid from when, and which are unknown between two readings. The process is a real one, the clock is
- * the test's.
+ * test_jit.c - code that a process makes while it runs, as it is read (capture/record/jit.h): which
+ * bytes go into the container as valid from when, and which are unknown between two readings. The
+ * process is a real one, the clock is the test's.
  */
 #include "capture/record/jit.h"
 #include "tests/unit/check.h"
