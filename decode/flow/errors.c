@@ -79,14 +79,21 @@ bool pt_flow_enter_no_image(struct pt_flow *f, enum pt_flow_error_kind kind, uin
 	return false;
 }
 
-const char *pt_flow_no_code_message(const struct pt_code *code)
+const char *pt_flow_no_code_message(const struct pt_code *code, uint64_t ip)
 {
+	const struct img_map *map;
+
 	if (!code || code->unknown_process)
 		return "it is not known which process runs";
 	if (code->space->machine_pid && !code->space->count && code->space->pid == PTC_ANY_PID)
 		return "the container has no code of this guest: merge its recording; or --guest-code, if it "
 		       "runs code "
 		       "of its VM's process";
+	map = img_space_find(code->space, ip);
+	if (map && !map->file && !(ip >> 63))
+		return "the container has no code of what is mapped here: a file that was not read, or code "
+		       "made at run "
+		       "time (pt-capture --jit)";
 	return "the container has no code for this address";
 }
 
@@ -99,7 +106,7 @@ bool pt_flow_dead_end(struct pt_flow *f)
 	switch ((enum pt_dead)w->why) {
 	case PT_DEAD_NO_CODE:
 		return pt_flow_enter_no_image(f, PT_FLOW_NO_CODE, ip,
-					      pt_flow_no_code_message(f->graph->codes[w->code]), false);
+					      pt_flow_no_code_message(f->graph->codes[w->code], ip), false);
 	case PT_DEAD_BAD_INSN:
 		return pt_flow_enter_no_image(f, PT_FLOW_BAD_INSN, ip, PT_FLOW_BAD_INSN_MESSAGE, true);
 	case PT_DEAD_SEGMENT:

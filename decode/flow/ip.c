@@ -435,7 +435,8 @@ static bool fup_elsewhere(struct pt_flow *f, uint64_t ip, const struct flow_obst
 		return pt_flow_on_fup(f, ip);
 	}
 	if (why->kind == PT_FLOW_NO_CODE)
-		pt_flow_enter_no_image(f, why->kind, where, pt_flow_no_code_message(f->at.code), false);
+		pt_flow_enter_no_image(f, why->kind, where, pt_flow_no_code_message(f->at.code, where),
+				       false);
 	else if (why->kind == PT_FLOW_BAD_INSN)
 		pt_flow_enter_no_image(f, why->kind, why->ip, PT_FLOW_BAD_INSN_MESSAGE, true);
 	else

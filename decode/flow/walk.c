@@ -38,7 +38,8 @@ bool pt_flow_arrive(struct pt_flow *f, uint64_t ip)
 	}
 	if (!code) {
 		f->at.position = 0; /* of the code before: no path leads from there to nowhere */
-		return pt_flow_enter_no_image(f, PT_FLOW_NO_CODE, ip, pt_flow_no_code_message(NULL), false);
+		return pt_flow_enter_no_image(f, PT_FLOW_NO_CODE, ip, pt_flow_no_code_message(NULL, ip),
+					      false);
 	}
 	f->at.position = pt_graph_position(f->graph, code, ip, f->at.mode);
 	f->at.decision = PT_D_UNRESOLVED;
@@ -53,7 +54,7 @@ bool pt_flow_begin_at(struct pt_flow *f, uint64_t ip)
 	f->at.mode = f->at.next_mode;
 	f->at.code = pt_flow_code_at(f, ip);
 	return f->at.code ||
-	       pt_flow_enter_no_image(f, PT_FLOW_NO_CODE, ip, pt_flow_no_code_message(NULL), false);
+	       pt_flow_enter_no_image(f, PT_FLOW_NO_CODE, ip, pt_flow_no_code_message(NULL, ip), false);
 }
 
 bool pt_flow_sync_at(struct pt_flow *f, uint64_t ip)
