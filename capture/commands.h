@@ -33,12 +33,14 @@ int import_perf(int argc, char **argv);	    /* perfdata/import.c */
 
 /* The options of a capture that the step engine has. */
 struct step_command {
-	char **program;	    /* with its arguments, NULL-terminated */
-	const char *output; /* NULL: standard output */
-	const char *terms;  /* -e's; NULL: none */
-	const char *truth;  /* a file for all taken branches; NULL: none */
-	uint64_t max_steps; /* 0: no limit */
-	int level;	    /* zstd's */
+	char **program;		    /* with its arguments, NULL-terminated */
+	const char *output;	    /* NULL: standard output */
+	const char *terms;	    /* -e's; NULL: none */
+	const char *truth;	    /* a file for all taken branches; NULL: none */
+	uint64_t max_steps;	    /* 0: no limit */
+	void (*started)(void *arg); /* the program is about to run its first instruction; NULL: not called */
+	void *started_arg;
+	int level; /* zstd's */
 	bool quiet;
 	bool no_exit_status; /* return 0, not the program's status */
 };

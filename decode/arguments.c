@@ -14,6 +14,13 @@ static int set_memory(void *arg, const char *value, struct pt_error *e)
 	return pt_option_number("--memory", value, 1, 4000, &((struct pt_arguments *)arg)->memory_mb, e);
 }
 
+static int set_exclude_self(void *arg, const char *value, struct pt_error *e)
+{
+	(void)value, (void)e;
+	((struct pt_arguments *)arg)->include_self = false;
+	return 0;
+}
+
 static int set_quick(void *arg, const char *value, struct pt_error *e)
 {
 	struct pt_arguments *a = arg;
@@ -119,6 +126,10 @@ static const struct pt_option options[] = {
      .set = set_vm},
     {"host-only", 0, NULL, "not the guests", FLAG(selection.host_only)},
     {"guest-only", 0, NULL, "not the host", FLAG(selection.guest_only)},
+    {"exclude-self", 0, NULL,
+     "not pt-capture itself, where whole CPUs were recorded, but say how much it was (default)",
+     .set = set_exclude_self},
+    {"include-self", 0, NULL, "pt-capture, too", FLAG(include_self)},
     {"quick", 0, "[=2]",
      "follow no code: the addresses that packets have become events; 2: those of PSBs only",
      .set = set_quick},

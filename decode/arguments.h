@@ -30,6 +30,7 @@ struct pt_arguments {
 	struct pt_selection selection;
 
 	bool guest_code;
+	bool include_self;
 	struct pt_vm_options tsc_offsets;
 	struct pt_guest_merge guests;
 };

@@ -82,6 +82,14 @@ static void report(const struct pt_arguments *a, const struct pt_session_result 
 			" place%s could not be decoded; see the errors (pt-query DB errors)\n",
 			r->errors, r->errors == 1 ? "" : "s");
 	}
+	if (r->self_branches && !a->quiet)
+		fprintf(
+		    stderr,
+		    "pt-decode: %" PRIu64
+		    " branches, %.0f %% of all, are pt-capture's own and were left out (--include-self keeps "
+		    "them)\n",
+		    r->self_branches,
+		    100.0 * (double)r->self_branches / (double)(r->self_branches + r->branches));
 	if (!a->verbose)
 		return;
 	fprintf(stderr,
@@ -182,6 +190,7 @@ static int run_session(const struct pt_arguments *a, struct ptc_reader *reader, 
 					     .stats = a->stats,
 					     .graph_bytes = (size_t)a->memory_mb << 20,
 					     .guest_code = a->guest_code,
+					     .include_self = a->include_self,
 					     .used_code = a->used_code ? stdout : NULL,
 					     .selection = &a->selection,
 					     .quick = a->quick,

@@ -146,6 +146,8 @@ enum ptc_aux_flags {
  *   trimmed                     which part: "time A..B"
  *   trimmed_code                1: only code that is executed was kept
  *   tool, tool_version          the program that wrote the container
+ *   recorder.PID                a process of the capture itself, which is in the trace as whole CPUs were
+ *                                recorded: its name
  *   engine                      perf, step, import-raw, import-perf, import-trace-cmd
  *   synthetic                   1: time (and CPU) are a model, not measured
  *   start_time                  seconds since 1970, of the capture

@@ -152,7 +152,7 @@ int pt_option_number(const char *name, const char *value, long long low, long lo
 	long long v;
 
 	errno = 0;
-	v = strtoll(value, &end, strncmp(value, "0x", 2) ? 10 : 16);
+	v = strtoll(value, &end, 10);
 	if (errno || end == value || *end || v < low || v > high)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "%s %s: not a number from %lld to %lld", name,
 			       value, low, high);

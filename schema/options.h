@@ -72,8 +72,7 @@ int pt_options_parse(const struct pt_command_line *line, int argc, char **argv, 
 void pt_options_print(const struct pt_option *options, FILE *to);
 
 /*
- * Helpers for setters: "NAME: why" goes to e. The whole value must be a number from low to high, decimal or
- * 0x....
+ * Helpers for setters: "NAME: why" goes to e. The whole value must be a decimal number from low to high.
  */
 int pt_option_number(const char *name, const char *value, long long low, long long high, long long *ret,
 		     struct pt_error *e);

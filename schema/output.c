@@ -84,8 +84,7 @@ out:
 	return ret;
 }
 
-/* Where the file is to be: behind symbolic links, what they lead to. NULL: e is set. */
-static char *target_of(const char *path, struct pt_error *e)
+char *output_target(const char *path, struct pt_error *e)
 {
 	char *at = strdup(path);
 	int r = 1;
@@ -207,7 +206,7 @@ static int open_output(struct output *ret, const char *path, const char *what,
 		*ret = o;
 		return 0;
 	}
-	o.path = target_of(path, e);
+	o.path = output_target(path, e);
 	if (!o.path)
 		return -1;
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {

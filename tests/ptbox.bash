@@ -92,7 +92,7 @@ branches() {
 	local cpu=$1 f
 	shift
 	for f; do
-		"$PT_BIN/pt-decode" --text -F cpu,from,to "$f" 2>"$tmp/decode.err" |
+		"$PT_BIN/pt-decode" --include-self --text -F cpu,from,to "$f" 2>"$tmp/decode.err" |
 			awk -v cpu="$cpu" '$1 == cpu || ($1 == "-1" && cpu == 0) { print $2, $3 }'
 		[ "${PIPESTATUS[0]}" -eq 0 ] || echo "pt-decode $(basename "$f"): $(head -n 1 "$tmp/decode.err")"
 	done
@@ -123,7 +123,7 @@ pieces() {
 	local cpu decoded=0 result
 	for ((cpu = 0; cpu < $2; cpu++)); do
 		captured_truth "$cpu" "$3" "$4" >"$tmp/truth"
-		"$PT_BIN/pt-decode" --guest-code --text -F cpu,from,to "$3" 2>/dev/null |
+		"$PT_BIN/pt-decode" --include-self --guest-code --text -F cpu,from,to "$3" 2>/dev/null |
 			awk -v cpu="$cpu" '/^#/ && index($0, " cpu " cpu " ") { print } $1 == cpu { print $2, $3 }' >"$tmp/got"
 		# shellcheck disable=SC2086
 		result=$("$tools/pieces" ${5:-} ${6:-} "$tmp/truth" "$tmp/got")

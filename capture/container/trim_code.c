@@ -138,7 +138,10 @@ static void tidy(struct image *m)
 	m->used_count = n;
 }
 
-/* In the child: pt-decode, the one beside this program first. */
+/*
+ * In the child: pt-decode, the one beside this program first. Guests' code may be their process's own, as who
+ * decodes what is trimmed may say.
+ */
 static void run_decoder(int fd, int out)
 {
 	char path[4096];
@@ -151,9 +154,9 @@ static void run_decoder(int fd, int out)
 		path[n] = 0;
 		slash = strrchr(path, '/');
 		memcpy(slash + 1, "pt-decode", sizeof "pt-decode");
-		execl(path, "pt-decode", "-q", "--used-code", "-", (char *)NULL);
+		execl(path, "pt-decode", "-q", "--guest-code", "--used-code", "-", (char *)NULL);
 	}
-	execlp("pt-decode", "pt-decode", "-q", "--used-code", "-", (char *)NULL);
+	execlp("pt-decode", "pt-decode", "-q", "--guest-code", "--used-code", "-", (char *)NULL);
 	_exit(127);
 }
 

@@ -382,7 +382,7 @@ static void note_missing(const struct put *p)
 	}
 }
 
-static int put_all(struct put *p, struct pt_error *e)
+static int put_all(struct put *p, const struct import_kernel_files *asked, struct pt_error *e)
 {
 	struct pt_error why = {.offset = PT_NO_OFFSET};
 	int ret = 0;
@@ -398,7 +398,8 @@ static int put_all(struct put *p, struct pt_error *e)
 	if (ret || put_modules(p, e) ||
 	    (p->symbols && kernel_symbols_put(p->symbols, p->to.w, p->kernel->machine_pid, e)))
 		return -1;
-	note_missing(p);
+	if (!asked->code_given)
+		note_missing(p);
 	return 0;
 }
 
@@ -411,7 +412,7 @@ int perf_kernel_put(struct perf_kernel *k, const struct import_kernel_files *ask
 	if (ret == 0)
 		ret = find_files(k, asked, &p.paths, e);
 	if (ret == 0)
-		ret = put_all(&p, e);
+		ret = put_all(&p, asked, e);
 	kernel_ranges_deinit(&p.to.written);
 	kernel_symbols_destroy(p.symbols);
 	paths_deinit(&p.paths);

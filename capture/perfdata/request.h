@@ -19,6 +19,8 @@ struct import_guest {
 /* Where a kernel's files are; NULL: not said. */
 struct import_kernel_files {
 	const char *kcore, *vmlinux, *kallsyms, *modules;
+	bool
+	    code_given; /* its code is given otherwise (import --raw's --maps): that none is found is no news */
 };
 
 /* Strings are NULL where the command line does not say. */

@@ -231,6 +231,19 @@ int import_code_maps(struct import_code *c, const char *path, struct pt_error *e
 	return ret;
 }
 
+bool import_mapping_is_kernel(const struct import_mapping *m)
+{
+	return m->addr >> 63;
+}
+
+bool import_code_has_kernel(const struct import_code *c)
+{
+	for (size_t i = 0; i < c->count; i++)
+		if (import_mapping_is_kernel(&c->mappings[i]))
+			return true;
+	return false;
+}
+
 const char *import_code_comm(const struct import_code *c)
 {
 	const char *slash;
@@ -254,7 +267,7 @@ static size_t mapped_ranges(const struct import_code *c, const char *name, struc
 	size_t count = 0, kept = 0;
 
 	for (size_t i = 0; i < c->count; i++)
-		if (strcmp(c->mappings[i].name, name) == 0)
+		if (!import_mapping_is_kernel(&c->mappings[i]) && strcmp(c->mappings[i].name, name) == 0)
 			ret[count++] = (struct range){c->mappings[i].offset,
 						      c->mappings[i].offset + c->mappings[i].bytes};
 	qsort(ret, count, sizeof *ret, by_start);
@@ -306,6 +319,40 @@ static int write_range(const struct writing *x, struct byte_source *source, uint
 	}
 	*at = start;
 	return 0;
+}
+
+/* The kernel's memory, as the mapping has it; a file that ends earlier has no more. */
+static int write_memory(const struct writing *x, const struct import_mapping *m, struct pt_error *e)
+{
+	static const char name[] = "[kernel]";
+	struct ptc_image image = {.kind = PTC_IMAGE_MEMORY,
+				  .pid = PTC_ANY_PID,
+				  .vaddr = m->addr,
+				  .name = name,
+				  .name_bytes = sizeof name - 1,
+				  .bytes = x->buffer};
+	struct byte_source *source = byte_source_open(m->path, e);
+	uint64_t left = m->bytes;
+	ssize_t got = 1;
+	int ret = source ? byte_source_skip(source, m->offset, e) : -1;
+
+	while (ret == 0 && left && got > 0) {
+		got = byte_source_read(source, x->buffer, left < COPY_BYTES ? left : COPY_BYTES, e);
+		if (got < 0)
+			ret = -1;
+		else if (got == 0 && left == m->bytes)
+			ret = pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
+				      "%s ends before offset 0x%llx, which is mapped", m->name,
+				      (unsigned long long)m->offset);
+		image.size = got > 0 ? (uint64_t)got : 0;
+		if (ret == 0 && image.size)
+			ret = ptc_put_image(x->w, &image, e);
+		image.continues = 1;
+		image.vaddr += image.size;
+		left -= image.size;
+	}
+	byte_source_close(source);
+	return ret;
 }
 
 /*
@@ -384,11 +431,12 @@ static int write_file(const struct writing *x, const struct import_mapping *m, s
 	return count ? write_ranges(x, m, count, &image, e) : 0;
 }
 
-/* Whether an earlier mapping is of the same file. */
+/* Whether an earlier mapping of user space is of the same file. */
 static bool seen(const struct import_code *c, size_t mapping)
 {
 	for (size_t i = 0; i < mapping; i++)
-		if (strcmp(c->mappings[i].name, c->mappings[mapping].name) == 0)
+		if (!import_mapping_is_kernel(&c->mappings[i]) &&
+		    strcmp(c->mappings[i].name, c->mappings[mapping].name) == 0)
 			return true;
 	return false;
 }
@@ -405,7 +453,9 @@ int import_code_write(const struct import_code *c, struct ptc_writer *w, struct 
 	if (!x.images || !x.ranges || !x.buffer)
 		ret = pt_fail_no_memory(e, "the mappings");
 	for (size_t i = 0; ret == 0 && i < c->count; i++)
-		if (!seen(c, i))
+		if (import_mapping_is_kernel(&c->mappings[i]))
+			ret = write_memory(&x, &c->mappings[i], e);
+		else if (!seen(c, i))
 			ret = write_file(&x, &c->mappings[i], e);
 	free(x.buffer);
 	free(x.ranges);

@@ -36,11 +36,16 @@ int import_code_elf(struct import_code *c, const char *argument, struct pt_error
 int import_code_maps(struct import_code *c, const char *path, struct pt_error *e);
 int import_code_raw(struct import_code *c, const char *argument, struct pt_error *e);
 
+/* Whether a mapping is at an address of the kernel. */
+bool import_code_has_kernel(const struct import_code *c);
+bool import_mapping_is_kernel(const struct import_mapping *m);
+
 /* The first file's name, without folder; "raw" when there is none. */
 const char *import_code_comm(const struct import_code *c);
 
 /*
- * Writes the images, and the symbols of ELF files. 0, or -1: the writer's errors, PT_ERR_IO, PT_ERR_BAD_INPUT
+ * Writes the images, and the symbols of ELF files. What is mapped at the kernel's addresses becomes memory of
+ * the kernel, which is there all the time, in the order of the mappings. 0, or -1: the writer's errors, PT_ERR_IO, PT_ERR_BAD_INPUT
  * (a file that has no byte of a mapping of it; zstd data that is broken), PT_ERR_TRUNCATED.
  */
 int import_code_write(const struct import_code *c, struct ptc_writer *w, struct pt_error *e);

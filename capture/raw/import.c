@@ -366,7 +366,8 @@ static int complete(struct arguments *a, struct pt_error *e)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "--time-shift and --time-mult belong together (and --time-zero to them)");
 	r->has_clock = a->has_mult;
-	if (r->files.host.kcore || r->files.host.vmlinux)
+	r->files.host.code_given = import_code_has_kernel(r->code);
+	if (r->files.host.kcore || r->files.host.vmlinux || r->files.host.code_given)
 		r->kernel = true;
 	return 0;
 }

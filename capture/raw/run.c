@@ -95,7 +95,8 @@ static int make_records(const struct raw_request *r, const struct raw_aux *raw, 
 	for (size_t i = 0; is_first && i < r->code->count; i++) {
 		const struct import_mapping *m = &r->code->mappings[i];
 
-		if (sideband_mmap2(sb, m->addr, m->bytes, m->offset, m->name, e))
+		if (!import_mapping_is_kernel(m) &&
+		    sideband_mmap2(sb, m->addr, m->bytes, m->offset, m->name, e))
 			return -1;
 	}
 	/* The records of --sideband, if there are any, say who runs on a CPU. */

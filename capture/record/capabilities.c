@@ -56,6 +56,15 @@ bool hw_capabilities_drop(void)
 	       prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
+bool hw_capabilities_for_bpf(void)
+{
+	const uint64_t keep = BIT(CAP_SYS_ADMIN) | BIT(CAP_BPF) | BIT(CAP_SYSLOG);
+	uint64_t effective, permitted;
+
+	return get(&effective, &permitted) && set(effective & keep, permitted & keep) &&
+	       prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+}
+
 void hw_capabilities_output(void)
 {
 	uint64_t effective, permitted;

@@ -23,6 +23,12 @@ bool hw_capabilities_may_trace_all(void);
 bool hw_capabilities_drop(void);
 
 /*
+ * Of a process that only asks for BPF programs' code: keeps CAP_SYS_ADMIN, CAP_BPF and CAP_SYSLOG. Returns
+ * false when the kernel refused.
+ */
+bool hw_capabilities_for_bpf(void);
+
+/*
  * At the end: lets the output get its name also in a folder that root cannot write to without
  * CAP_DAC_OVERRIDE.
  */

@@ -23,6 +23,24 @@ static void on_chunk(void *arg)
 	hw_drain_spill(&c->drain);
 }
 
+/*
+ * After a loss an event may be off, or (Linux 6.1 on CPU 0, where a thread's ring may be at any time) on and not
+ * tracing: off and on again mends both. To start one that is on does nothing.
+ */
+static void on_restart(void *arg, size_t ring)
+{
+	struct capture *c = arg;
+
+	if (c->ev.rings[ring].cpu <= 0)
+		hw_events_enable_ring(&c->ev, ring, false);
+	hw_events_enable_ring(&c->ev, ring, true);
+}
+
+static uint64_t jit_clock(const void *arg)
+{
+	return capture_now_ns(arg);
+}
+
 /* Where data is written. */
 static int open_container(struct capture *c, int fd, struct pt_error *e)
 {
@@ -32,8 +50,16 @@ static int open_container(struct capture *c, int fd, struct pt_error *e)
 	c->images = hw_images_create(c->w);
 	if (!c->images)
 		return pt_fail_no_memory(e, "the images");
+	if (c->o->jit) {
+		c->jit = hw_jit_create(c->w, jit_clock, c);
+		if (!c->jit)
+			return pt_fail_no_memory(e, "code that is made at run time");
+		hw_images_jit(c->images, c->jit);
+		c->drain.jit = c->jit;
+	}
 	c->drain.w = c->w;
 	c->drain.on_record = capture_on_record;
+	c->drain.restart = on_restart;
 	c->drain.arg = c;
 	ptc_writer_on_chunk(c->w, on_chunk, c);
 	return 0;
@@ -77,6 +103,8 @@ static void fill_result(struct capture *c)
 	r->container_bytes = ptc_writer_bytes(c->w);
 	r->missing_images = hw_images_missing(c->images, &why);
 	snprintf(r->missing_why, sizeof r->missing_why, "%s", why);
+	if (c->jit)
+		r->jit_bytes = hw_jit_bytes(c->jit, &r->jit_processes);
 	r->rings = (unsigned)c->ev.ring_count;
 	r->samples = c->drain.sample_count;
 	r->empty_samples = c->drain.empty_samples;
@@ -123,7 +151,9 @@ int hw_capture(const struct hw_options *o, const struct hw_pmu *pmu, int fd, voi
 	hw_events_close(&c.ev);
 	hw_tasks_deinit(&c.tasks);
 	hw_images_destroy(c.images);
+	hw_jit_destroy(c.jit);
 	vm_clocks_close(c.vm_clocks);
+	hw_bpf_code_destroy(c.bpf_code);
 	free(c.snapshots);
 	ptc_writer_destroy(c.w);
 	hw_list_deinit(&c.tids);

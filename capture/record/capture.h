@@ -57,6 +57,7 @@ struct hw_event_choice {
 struct hw_steering {
 	double seconds;			      /* the capture's; 0: no limit */
 	struct hw_control *control;	      /* NULL: none */
+	int *ready_fd;			      /* hw_ready_put() when recording has begun; -1: none */
 	struct hw_trigger *trigger;	      /* NULL: none */
 	volatile sig_atomic_t *want_snapshot; /* counted up */
 	volatile sig_atomic_t *stop;	      /* 1: end the program, then the capture; 2: end at once */
@@ -74,6 +75,7 @@ struct hw_options {
 	struct hw_steering steering;
 	struct hw_guests guests;
 	int level;	       /* zstd's */
+	bool jit;	       /* code that is made at run time is read */
 	bool stdout_to_stderr; /* the program's standard output is the container's */
 	bool quiet, verbose;
 };
@@ -86,7 +88,10 @@ struct hw_result {
 	uint64_t aux_bytes, container_bytes;
 	uint64_t missing_images; /* mappings of which the code could not be read */
 	char missing_why[256];	 /* the first one's */
+	uint64_t jit_bytes;	 /* of code that was made at run time, with repeats */
+	unsigned jit_processes;
 	unsigned rings, snapshots;
+	unsigned shared_requests;	 /* signals that asked for a snapshot and have none of their own */
 	uint64_t samples, empty_samples; /* of AUX sampling; those without AUX data */
 	size_t clocks;			 /* guests' TSC offsets that KVM's debugfs showed */
 };

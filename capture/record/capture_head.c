@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int put_meta(struct capture *c, struct pt_error *e)
 {
@@ -18,6 +19,20 @@ static int put_meta(struct capture *c, struct pt_error *e)
 	if (host_meta_put(c->w, &m, e) || hw_clock_meta_put(c->w, &c->clock, e))
 		return -1;
 	return c->pmu ? hw_trace_meta_put(c->w, c->pmu, c->o->events.config, c->levels, e) : 0;
+}
+
+/*
+ * Of whole CPUs this process is recorded, too: the hardware cannot leave a process out. pt-decode does, by its
+ * number.
+ */
+static int put_recorder(struct capture *c, pid_t pid, struct pt_error *e)
+{
+	char key[32];
+
+	if (!c->pmu || !c->o->target.system_wide)
+		return 0;
+	snprintf(key, sizeof key, "recorder.%d", (int)pid);
+	return ptc_put_meta(c->w, key, "pt-capture", e);
 }
 
 static int put_vms(struct capture *c, struct pt_error *e)
@@ -89,6 +104,25 @@ static void open_kernel(struct capture *c)
 	c->notice(text);
 }
 
+/* Where the kernel reports BPF programs. */
+static void open_bpf_code(struct capture *c)
+{
+	struct pt_error why = {0};
+	char text[1200];
+	bool reported = false;
+
+	for (uint32_t a = 0; a < c->ev.attr_count; a++)
+		reported |= c->ev.attrs[a].attr.bpf_event;
+	if (!reported)
+		return;
+	c->bpf_code = hw_bpf_code_create(&c->online, &why);
+	if (c->bpf_code)
+		return;
+	snprintf(text, sizeof text, "the code of BPF programs that are loaded from now on cannot be read: %s",
+		 why.message);
+	c->notice(text);
+}
+
 static int put_guest_kernels(struct capture *c, struct pt_error *e)
 {
 	const char *empty;
@@ -104,6 +138,15 @@ static int put_guest_kernels(struct capture *c, struct pt_error *e)
 		    empty);
 		c->notice(text);
 	}
+	return 0;
+}
+
+/* The sample id of a sideband event, for records that are made here. */
+static uint64_t sideband_id(const struct hw_events *ev)
+{
+	for (size_t i = 0; i < ev->count; i++)
+		if (ev->events[i].kind == HW_EVENT_SIDEBAND && ev->events[i].id)
+			return ev->events[i].id;
 	return 0;
 }
 
@@ -154,15 +197,6 @@ static int put_other_names(struct capture *c, const struct hw_list *pids, uint64
 	return ret;
 }
 
-/* The sample id of a sideband event, for records that are made here. */
-static uint64_t sideband_id(const struct hw_events *ev)
-{
-	for (size_t i = 0; i < ev->count; i++)
-		if (ev->events[i].kind == HW_EVENT_SIDEBAND && ev->events[i].id)
-			return ev->events[i].id;
-	return 0;
-}
-
 /*
  * What runs already. Events that report changes count by now, so what is read here is no older than they are.
  */
@@ -187,18 +221,29 @@ out:
 int capture_put_head(struct capture *c, struct pt_error *e)
 {
 	c->clock = hw_clock_read(c->ev.rings[0].ring.page);
-	if (put_meta(c, e) || (c->o->guests.vms && put_vms(c, e)) ||
+	if (put_meta(c, e) || put_recorder(c, getpid(), e) || (c->o->guests.vms && put_vms(c, e)) ||
 	    hw_events_declare(&c->ev, c->w, &c->drain, e) || put_formats(c, e))
 		return -1;
 	if (!c->clock.mult)
 		c->notice(
 		    "this kernel's perf clock is not the TSC: sideband has no place in the trace's time");
+	if (!c->clock.mult && c->jit) {
+		c->notice("--jit needs that place: code that is made at run time is not read");
+		hw_images_jit(c->images, NULL);
+		c->drain.jit = NULL;
+	}
 	c->tasks.w = c->w;
 	c->tasks.images = c->images;
 	c->tasks.attr = c->drain.events.sideband_attr;
+	if (c->jit)
+		hw_jit_origin(c->jit, c->drain.events.sideband_attr, sideband_id(&c->ev));
 	if (wants_kernel(c))
 		open_kernel(c);
 	if (c->o->guests.kernels && put_guest_kernels(c, e))
+		return -1;
+	if (wants_kernel(c))
+		open_bpf_code(c);
+	if (c->bpf_code && put_recorder(c, hw_bpf_code_pid(c->bpf_code), e))
 		return -1;
 	if (!hw_capabilities_drop() && c->o->verbose)
 		c->notice("capabilities could not be dropped");

@@ -6,6 +6,7 @@
 #ifndef CAPTURE_RECORD_CAPTURE_INTERNAL_H
 #define CAPTURE_RECORD_CAPTURE_INTERNAL_H
 
+#include "capture/record/bpf_code.h"
 #include "capture/record/capture.h"
 #include "capture/record/child.h"
 #include "capture/record/clock.h"
@@ -14,6 +15,8 @@
 #include "capture/record/spill_thread.h"
 #include "capture/record/tasks.h"
 #include "capture/record/vm_clocks.h"
+
+#define CAPTURE_BPF_SYMBOLS 1024 /* functions whose program's number has not come yet, at most */
 
 struct capture {
 	const struct hw_options *o;
@@ -38,12 +41,21 @@ struct capture {
 	struct ptc_writer *w;
 	struct hw_images *images;
 	struct hw_tasks tasks;
-	struct vm_clocks *vm_clocks; /* NULL: none */
+	struct hw_jit *jit;	      /* NULL: not asked for */
+	struct vm_clocks *vm_clocks;  /* NULL: none */
+	struct hw_bpf_code *bpf_code; /* NULL: BPF programs' code is not asked for, or cannot be had */
+	/* The last KSYMBOL records of BPF programs, around. */
+	struct capture_bpf_symbol {
+		uint64_t address, time_ns;
+	} bpf_symbols[CAPTURE_BPF_SYMBOLS];
+	unsigned bpf_symbol_next;
 
 	/* While it runs. */
 	bool fire;	  /* a trigger's sample was among the records */
 	bool paused;	  /* by control */
 	double started_s; /* CLOCK_MONOTONIC */
+	/* The target had ended when tracing was started, so there may be no trace of it. */
+	bool started_late;
 	struct {
 		int level; /* zstd's, now */
 		unsigned calm_rounds;

@@ -2,6 +2,7 @@
 #include "capture/record/capture_internal.h"
 #include "schema/bytes.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -19,16 +20,67 @@ static int on_mmap2(struct capture *c, const struct hw_record *r, struct pt_erro
 	if (r->header.size < 80 || !(u32(p + 64) & PROT_EXEC) || (int32_t)u32(p + 8) == -1)
 		return 0;
 	m = hw_mapping_of(p);
+	m.time_ns = r->time_ns;
 	return hw_images_mapping(c->images, &m, e);
 }
 
+/* PERF_RECORD_KSYMBOL: {u64 address; u32 bytes; u16 type, flags; name} after the header. */
 static int on_ksymbol(struct capture *c, const struct hw_record *r, struct pt_error *e)
 {
-	const uint8_t *p = r->bytes; /* {u64 address; u32 bytes; u16 type, flags} after the header */
+	static const char program[] = "bpf_prog_";
+	const uint8_t *p = r->bytes;
+	uint64_t address;
 
-	if (r->header.size < 24 || p[23] || p[22] & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER)
+	if (r->header.size < 24 + sizeof program || p[23] || p[22] & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER)
 		return 0;
-	return hw_images_put_kernel_code(c->images, u64(p + 8), u32(p + 16), r->time_ns, e);
+	address = u64(p + 8);
+	/* Of a program its BPF_EVENT follows, which says its number. Trampolines have no number. */
+	if (p[20] != PERF_RECORD_KSYMBOL_TYPE_BPF || memcmp(p + 24, program, sizeof program - 1) != 0)
+		return hw_images_put_kernel_code(c->images, address, u32(p + 16), r->time_ns, e);
+	c->bpf_symbols[c->bpf_symbol_next++ % CAPTURE_BPF_SYMBOLS] =
+	    (struct capture_bpf_symbol){address, r->time_ns};
+	return 0;
+}
+
+/* When the function at that address was made known; fallback: its KSYMBOL has not been seen yet. */
+static uint64_t bpf_symbol_time(const struct capture *c, uint64_t address, uint64_t fallback)
+{
+	uint64_t time_ns = 0;
+
+	/* The newest: an address is used again. */
+	for (unsigned i = 0; i < CAPTURE_BPF_SYMBOLS; i++)
+		if (c->bpf_symbols[i].address == address && c->bpf_symbols[i].time_ns > time_ns)
+			time_ns = c->bpf_symbols[i].time_ns;
+	return time_ns && time_ns < fallback ? time_ns : fallback;
+}
+
+/* PERF_RECORD_BPF_EVENT: {u16 type, flags; u32 id; u8 tag[8]} after the header. */
+static int on_bpf_event(struct capture *c, const struct hw_record *r, struct pt_error *e)
+{
+	const uint8_t *p = r->bytes;
+	struct hw_bpf_program program;
+	struct pt_error why = {0};
+	char name[48];
+
+	if (r->header.size < 24 || p[8] != PERF_BPF_EVENT_PROG_LOAD || p[9])
+		return 0;
+	snprintf(name, sizeof name, "BPF program %u", u32(p + 12));
+	if (!c->bpf_code || hw_bpf_code_get(c->bpf_code, u32(p + 12), &program, &why) ||
+	    memcmp(program.tag, p + 16, sizeof program.tag) != 0) {
+		hw_images_count_missing(c->images, name,
+					!c->bpf_code	 ? "it takes CAP_SYS_ADMIN to read it"
+					: why.message[0] ? why.message
+							 : "another one has its number by now");
+		return 0;
+	}
+	for (uint32_t i = 0; i < program.count; i++) {
+		const struct hw_bpf_function *f = &program.functions[i];
+
+		if (hw_images_put_kernel_bytes(c->images, f->address, f->code, f->bytes,
+					       bpf_symbol_time(c, f->address, r->time_ns), e))
+			return -1;
+	}
+	return 0;
 }
 
 static int on_sample(struct capture *c, const struct hw_record *r, struct pt_error *e)
@@ -57,6 +109,7 @@ int capture_on_record(void *arg, const struct hw_record *r, struct pt_error *e)
 		return r->header.size >= 16 ? seen(c, (int32_t)u32(r->bytes + 8), e) : 0;
 	case PERF_RECORD_MMAP2: return on_mmap2(c, r, e);
 	case PERF_RECORD_KSYMBOL: return on_ksymbol(c, r, e);
+	case PERF_RECORD_BPF_EVENT: return on_bpf_event(c, r, e);
 	case PERF_RECORD_SAMPLE: return on_sample(c, r, e);
 	default: return 0;
 	}

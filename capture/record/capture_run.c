@@ -1,13 +1,14 @@
 /* capture_run.c - rounds, until the target, the user or the time ends the capture. */
 #include "capture/record/capture_internal.h"
+#include "capture/record/proc.h"
 #include "capture/record/sample_id.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define TRIGGER_MS    1	    /* between looks for a trigger: meanwhile the buffer is overwritten */
 #define ROUND_MS      20    /* between rounds when no ring asks for one */
+#define JIT_MS	      4	    /* the same when code that is made at run time is read */
 #define TARGET_S      0.2   /* between looks whether the target's threads are there */
 #define GRACE_S	      2	    /* that the program has to end by a signal */
 #define FAST_LEVEL    (-7)  /* zstd's: what a user may ask for */
@@ -41,19 +42,6 @@ static void adapt(struct capture *c)
 	c->notice(text);
 }
 
-/*
- * After a loss an event may be off, or (Linux 6.1 on CPU 0) on and not tracing: off and on again mends both.
- */
-static void restart_truncated(struct capture *c)
-{
-	for (size_t i = 0; i < c->drain.ring_count; i++) {
-		if (!c->drain.rings[i].truncated)
-			continue;
-		hw_events_enable_ring(&c->ev, i, false);
-		hw_events_enable_ring(&c->ev, i, true);
-	}
-}
-
 /* Says that data is lost: the first time, and when it has become more than twice as much. */
 static void report_losses(struct capture *c)
 {
@@ -75,7 +63,6 @@ static int one_round(struct capture *c, struct pt_error *e)
 {
 	if (hw_drain_round(&c->drain, capture_now_ns(c), e))
 		return -1;
-	restart_truncated(c);
 	adapt(c);
 	report_losses(c);
 	return 0;
@@ -98,6 +85,7 @@ static int obey(struct capture *c, struct pt_error *e)
 		case HW_ENABLE:
 		case HW_DISABLE:
 			c->paused = command == HW_DISABLE;
+			hw_drain_allow_restart(&c->drain, !c->paused);
 			if (c->paused)
 				hw_events_disable(&c->ev);
 			else
@@ -112,26 +100,33 @@ static int obey(struct capture *c, struct pt_error *e)
 	return 0;
 }
 
-/* *taken: the value of *want_snapshot at the last snapshot. */
-static bool snapshot_wanted(const struct capture *c, sig_atomic_t *taken)
+/*
+ * Signals that come close together share one snapshot, which is said. *answered: the value of *want_snapshot
+ * at the last snapshot.
+ */
+static bool snapshot_wanted(struct capture *c, sig_atomic_t *answered)
 {
-	sig_atomic_t wanted = c->o->steering.want_snapshot ? *c->o->steering.want_snapshot : 0;
+	sig_atomic_t asked = c->o->steering.want_snapshot ? *c->o->steering.want_snapshot : 0;
+	unsigned requests = (unsigned)(asked - *answered);
+	char text[100];
 
-	if (!c->fire && wanted == *taken)
+	if (!c->fire && !requests)
 		return false;
-	*taken = wanted;
+	*answered = asked;
+	if (!c->o->events.snapshot || requests < 2)
+		return true;
+	snprintf(text, sizeof text, "%u requests for a snapshot came close together: they share one",
+		 requests);
+	c->notice(text);
+	c->result->shared_requests += requests - 1;
 	return true;
 }
 
 static bool target_gone(const struct capture *c)
 {
-	char path[64];
-
-	for (size_t i = 0; i < c->tids.count; i++) {
-		snprintf(path, sizeof path, "/proc/%d", c->tids.at[i]);
-		if (access(path, F_OK) == 0)
+	for (size_t i = 0; i < c->tids.count; i++)
+		if (!hw_proc_has_ended(c->tids.at[i]))
 			return false;
-	}
 	return c->tids.count > 0;
 }
 
@@ -165,19 +160,40 @@ static bool has_ended(struct capture *c, struct ending *end)
 	return !c->child.pid && target_gone(c);
 }
 
+/* All that is to be traced is traced from here on. */
+static void say_ready(struct capture *c)
+{
+	c->started_late = target_gone(c);
+	if (c->o->verbose)
+		c->notice(c->pmu ? "recording" : "recording sideband");
+	hw_ready_put(c->o->steering.ready_fd);
+}
+
+static int wait_ms(const struct capture *c)
+{
+	unsigned processes = 0;
+
+	if (c->o->steering.trigger)
+		return TRIGGER_MS;
+	if (c->jit)
+		hw_jit_bytes(c->jit, &processes);
+	return processes ? JIT_MS : ROUND_MS;
+}
+
 int capture_run(struct capture *c, struct pt_error *e)
 {
 	struct ending end = {0};
-	sig_atomic_t taken = 0;
+	sig_atomic_t answered = 0;
 	int command;
 
 	if (c->child.pid && hw_child_go(&c->child, c->o->target.program[0], e))
 		return -1;
+	say_ready(c);
 	do {
 		hw_spill_thread_busy(c->spill_thread, false);
-		hw_events_wait(&c->ev, c->o->steering.trigger ? TRIGGER_MS : ROUND_MS);
+		hw_events_wait(&c->ev, wait_ms(c));
 		hw_spill_thread_busy(c->spill_thread, true);
-		if (one_round(c, e) || (snapshot_wanted(c, &taken) && capture_take_snapshot(c, true, e)))
+		if (one_round(c, e) || (snapshot_wanted(c, &answered) && capture_take_snapshot(c, true, e)))
 			return -1;
 		command = obey(c, e);
 		if (command)
@@ -219,6 +235,10 @@ int capture_finish(struct capture *c, struct pt_error *e)
 {
 	size_t seen;
 
+	c->drain.jit_always = true;
+	if (c->jit && hw_drain_round(&c->drain, capture_now_ns(c), e))
+		return -1;
+	hw_drain_allow_restart(&c->drain, false);
 	hw_events_disable(&c->ev);
 	if (c->o->events.snapshot && capture_take_snapshot(c, false, e))
 		return -1;
@@ -230,6 +250,9 @@ int capture_finish(struct capture *c, struct pt_error *e)
 		return -1;
 	if (put_unreported_losses(c, e))
 		return -1;
+	if (c->pmu && c->started_late && !c->drain.aux_bytes)
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+			       "nothing was traced: what was to be traced had ended before recording began");
 	if (c->vm_clocks && vm_clocks_put(c->vm_clocks, c->w, "kvm_end", &seen, e))
 		return -1;
 	if (c->child.pid && c->child.ended && ptc_put_metaf(c->w, e, "exit_status", "%d", c->child.status))

@@ -104,7 +104,6 @@ static void read_heads(struct hw_drain *d)
 		struct hw_drain_ring *r = &d->rings[i];
 		unsigned fill;
 
-		r->truncated = false;
 		if (!has_aux(r))
 			continue;
 		r->head = hw_ring_aux_head(&r->ring);
@@ -130,6 +129,8 @@ static uint64_t round_time(const struct hw_drain *d, uint64_t now_ns)
 		if (r->published_ns < bound)
 			bound = r->published_ns;
 	}
+	if (d->jit && hw_jit_bound(d->jit) < bound)
+		bound = hw_jit_bound(d->jit);
 	return bound;
 }
 
@@ -141,7 +142,12 @@ int hw_drain_round(struct hw_drain *d, uint64_t now_ns, struct pt_error *e)
 	for (size_t i = 0; i < d->ring_count; i++)
 		if (hw_drain_records(d, &d->rings[i], e))
 			return -1;
+	if (d->jit && hw_jit_settle(d->jit, e))
+		return -1;
 	if (hw_drain_samples(d, e) || take_all_aux(d, e))
+		return -1;
+	hw_drain_restart(d);
+	if (d->jit && hw_jit_read(d->jit, d->jit_always, e))
 		return -1;
 	bound = round_time(d, now_ns);
 	if (bound <= d->round_ns)

@@ -14,6 +14,11 @@
  * copies what a ring holds to memory when the ring is over a third full: of AUX data up to HW_SPILL_AUX_MAX,
  * of records up to HW_SPILL_RECORDS_MAX for all rings together. AUX data is copied for no other reason.
  *
+ * A loss of AUX data (PERF_AUX_FLAG_TRUNCATED) also switches the events of the ring off. They are started
+ * again as soon as the kernel has room: within a round, too, which takes long when it writes images. Not
+ * earlier: an event that starts without room is off at once, and no record reports that
+ * (perf_aux_output_begin()).
+ *
  * AUX data in samples (PERF_SAMPLE_AUX) is cut out of them and put one round later: by then all records that
  * it needs are in the container.
  *
@@ -34,6 +39,7 @@
 #include "capture/pt/aux_sample.h"
 #include "capture/record/byte_buffer.h"
 #include "capture/record/drain_threads.h"
+#include "capture/record/jit.h"
 #include "capture/record/ring.h"
 #include "schema/container.h"
 
@@ -82,6 +88,13 @@ struct hw_drain_ring {
 		bool reading; /* the AUX area is being read: not to be copied */
 	} spill;
 
+	/* A loss of AUX data, seen in the records before they are read. Under hw_drain.spill.lock. */
+	struct {
+		uint64_t scanned; /* position in the data area */
+		bool due;	  /* its events are to be started again, */
+		uint64_t at;	  /* when the kernel has got back the AUX area up to this position */
+	} restart;
+
 	/* Its AUX data. */
 	uint64_t taken;			   /* position of the first byte that is not in the container */
 	struct hw_aux_record *aux_records; /* of data that is not in the container, in order */
@@ -89,7 +102,6 @@ struct hw_drain_ring {
 	uint64_t head, last_head; /* aux_head of this round and of the one before */
 	uint64_t published_ns; /* no unpublished AUX data is older; set by the owner to the capture's start */
 	enum { HW_TASK_AWAY, HW_TASK_ON, HW_TASK_LEAVING } presence;
-	bool truncated; /* in this round: the event must be started again */
 	struct aux_sample samples;
 
 	uint64_t lost; /* sum of its PERF_RECORD_LOST */
@@ -129,7 +141,11 @@ struct hw_drain {
 	size_t ring_count;
 	struct hw_drain_events events; /* its arrays are freed by hw_drain_deinit() */
 	hw_record_fn *on_record;
+	/* Starts the events of a ring again, from any thread, under spill.lock; NULL: nobody does. */
+	void (*restart)(void *arg, size_t ring);
 	void *arg;
+	bool jit_always;    /* it is read in each round: the last ones */
+	struct hw_jit *jit; /* code that is made at run time is read; NULL: not */
 
 	/* What the rounds found. */
 	struct hw_losses losses;
@@ -142,7 +158,8 @@ struct hw_drain {
 	struct {
 		pthread_mutex_t lock; /* PTHREAD_MUTEX_INITIALIZER; around the rings' tails and spills, too */
 		uint64_t aux_bytes, record_bytes; /* of all rings */
-		struct pt_error error;		  /* of hw_drain_spill(), for the next round */
+		bool no_restart;
+		struct pt_error error; /* of hw_drain_spill(), for the next round */
 	} spill;
 
 	/* Of the round that runs: a ring's records, all records by attr, samples' AUX data for this round and
@@ -157,7 +174,13 @@ struct hw_drain {
 int hw_drain_round(struct hw_drain *d, uint64_t now_ns, struct pt_error *e);
 
 /*
- * Copies out of the rings what would soon be lost. From any thread; on_chunk of the writer may call it inside
+ * Whether restart() may be called: false from the moment on that events are to be off. At the beginning it is
+ * true.
+ */
+void hw_drain_allow_restart(struct hw_drain *d, bool allow);
+
+/*
+ * Copies out of the rings what would soon be lost, and lets lost events start again. From any thread; on_chunk of the writer may call it inside
  * a round.
  */
 void hw_drain_spill(struct hw_drain *d);

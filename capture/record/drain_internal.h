@@ -33,6 +33,9 @@ int hw_drain_fetch_records(struct hw_drain *d, struct hw_drain_ring *r, struct p
 uint64_t hw_drain_next_aux(struct hw_drain *d, struct hw_drain_ring *r, uint64_t max, const uint8_t **ret);
 void hw_drain_aux_taken(struct hw_drain *d, struct hw_drain_ring *r, uint64_t n);
 
+/* Starts the events again that lost AUX data has switched off, of the rings that have room. */
+void hw_drain_restart(struct hw_drain *d);
+
 /* Frees what was copied out of the ring. */
 void hw_drain_spill_deinit(struct hw_drain_ring *r);
 

@@ -74,10 +74,8 @@ static int note_aux(struct hw_drain *d, struct hw_drain_ring *r, const struct hw
 
 	if (r->presence == HW_TASK_LEAVING)
 		r->presence = HW_TASK_AWAY;
-	if (a.flags & PERF_AUX_FLAG_TRUNCATED) {
+	if (a.flags & PERF_AUX_FLAG_TRUNCATED)
 		d->losses.truncated++;
-		r->truncated = true;
-	}
 	if (a.flags & PERF_AUX_FLAG_PARTIAL)
 		d->losses.partial++;
 	if (a.flags & PERF_AUX_FLAG_OVERWRITE)

@@ -106,6 +106,16 @@ static int open_one(const struct hw_events *ev, struct perf_event_attr *a, int32
 	return -1;
 }
 
+/* An event whose ring the kernel refused; and the ring, if it was made for this event. */
+static void drop_last_event(struct hw_events *ev)
+{
+	const struct hw_event *event = &ev->events[--ev->count];
+
+	if (!ev->rings[event->ring].ring.page)
+		ev->ring_count--;
+	close(event->fd);
+}
+
 /* 1: the thread has ended. */
 static int add_event(struct hw_events *ev, uint32_t attr, int32_t tid, int32_t cpu, struct pt_error *e)
 {
@@ -126,8 +136,10 @@ static int add_event(struct hw_events *ev, uint32_t attr, int32_t tid, int32_t c
 	}
 	event = &ev->events[ev->count++]; /* from here on it is closed with the others */
 	*event = (struct hw_event){fd, a->kind, attr, 0, (size_t)ring, tid, cpu};
-	if (join_ring(ev, event, e))
+	if (join_ring(ev, event, e)) {
+		drop_last_event(ev);
 		return -1;
+	}
 	if (ev->calls->ioctl(fd, PERF_EVENT_IOC_ID, &event->id))
 		return pt_fail_errno(e, "cannot ask %s for its id", a->name);
 	return 0;
@@ -177,7 +189,7 @@ static int add_events(struct hw_events *ev, uint32_t attr, const struct placemen
 				continue;
 			r = add_event(ev, attr, p->tids[t], p->cpus[c], e);
 			if (r < 0 && p->optional && e->kind == PT_ERR_REFUSED)
-				break;
+				continue;
 			if (r < 0)
 				return -1;
 			*opened += r == 0;

@@ -20,7 +20,8 @@ struct hw_images {
 	struct image_set *set;
 	struct hw_kernel kernel;
 	uint64_t missing;
-	char why[256]; /* of the first missing one */
+	char why[256];	    /* of the first missing one */
+	struct hw_jit *jit; /* NULL: code that is made at run time is not read */
 };
 
 struct hw_images *hw_images_create(struct ptc_writer *w)
@@ -54,10 +55,20 @@ uint64_t hw_images_missing(const struct hw_images *im, const char **ret_why)
 	return im->missing;
 }
 
-static int missing(struct hw_images *im, const char *name, const char *why)
+void hw_images_jit(struct hw_images *im, struct hw_jit *j)
+{
+	im->jit = j;
+}
+
+void hw_images_count_missing(struct hw_images *im, const char *name, const char *why)
 {
 	if (!im->missing++)
 		snprintf(im->why, sizeof im->why, "%.100s: %.140s", name, why);
+}
+
+static int missing(struct hw_images *im, const char *name, const char *why)
+{
+	hw_images_count_missing(im, name, why);
 	return 0;
 }
 
@@ -122,6 +133,8 @@ int hw_images_mapping(struct hw_images *im, const struct hw_mapping *m, struct p
 
 	if (strcmp(m->name, "[vdso]") == 0)
 		return put_vdso(im, m, e);
+	if (im->jit && hw_jit_name(m->name))
+		return hw_jit_mapped(im->jit, m->pid, m->start, m->bytes, m->time_ns, e);
 	if (m->name[0] != '/' || m->name[1] == '/') /* "//anon", "[stack]": no file holds it */
 		return 0;
 	snprintf(path[0], sizeof path[0], "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, m->pid, m->start,
@@ -165,6 +178,22 @@ int hw_images_put_kernel_code(struct hw_images *im, uint64_t address, uint64_t b
 			      struct pt_error *e)
 {
 	return hw_kernel_put_range(&im->kernel, im->w, address, bytes, time_ns, e);
+}
+
+int hw_images_put_kernel_bytes(struct hw_images *im, uint64_t address, const uint8_t *code, uint64_t bytes,
+			       uint64_t time_ns, struct pt_error *e)
+{
+	static const char name[] = "[kernel]";
+	const struct ptc_image image = {.kind = PTC_IMAGE_MEMORY,
+					.pid = PTC_ANY_PID,
+					.vaddr = address,
+					.time_ns = time_ns,
+					.name = name,
+					.name_bytes = sizeof name - 1,
+					.bytes = code,
+					.size = bytes};
+
+	return bytes ? ptc_put_image(im->w, &image, e) : 0;
 }
 
 int hw_images_rescan_modules(struct hw_images *im, uint64_t time_ns, struct pt_error *e)

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "capture/record/jit.h"
 #include "schema/container.h"
 
 struct hw_images;
@@ -25,8 +26,12 @@ struct hw_mapping {
 	int32_t pid;
 	const char *name;
 	uint64_t start, bytes;
-	uint64_t inode; /* 0: not known, the record has a build id in its place */
+	uint64_t inode;	  /* 0: not known, the record has a build id in its place */
+	uint64_t time_ns; /* perf's clock, the record's */
 };
+
+/* From now on what no file has the code of is handed to j (jit.h). */
+void hw_images_jit(struct hw_images *im, struct hw_jit *j);
 
 /* A whole PERF_RECORD_MMAP2 of 80 bytes or more; name points into it. */
 struct hw_mapping hw_mapping_of(const uint8_t *record);
@@ -36,6 +41,9 @@ struct hw_mapping hw_mapping_of(const uint8_t *record);
  * writer's errors, PT_ERR_NO_MEMORY.
  */
 int hw_images_mapping(struct hw_images *im, const struct hw_mapping *m, struct pt_error *e);
+
+/* Counts code that could not be read. */
+void hw_images_count_missing(struct hw_images *im, const char *name, const char *why);
 
 /*
  * How many mappings' code could not be read; *ret_why: the first one's name and the reason, the images' own.
@@ -56,9 +64,16 @@ bool hw_images_open_kernel(struct hw_images *im, struct pt_error *why);
  */
 int hw_images_put_kernel(struct hw_images *im, struct pt_error *e);
 
-/* Puts kernel code that came later (a KSYMBOL record's): read now, valid from time_ns. 0, or -1. */
+/*
+ * Puts kernel code that came later (a KSYMBOL record's; not a BPF program's: bpf_code.h): read now, valid from
+ * time_ns. 0, or -1.
+ */
 int hw_images_put_kernel_code(struct hw_images *im, uint64_t address, uint64_t bytes, uint64_t time_ns,
 			      struct pt_error *e);
+
+/* Puts kernel code whose bytes are known, valid from time_ns. 0, or -1. */
+int hw_images_put_kernel_bytes(struct hw_images *im, uint64_t address, const uint8_t *code, uint64_t bytes,
+			       uint64_t time_ns, struct pt_error *e);
 
 /* Puts what came into module space since the last look, valid from time_ns, and its symbols. 0, or -1. */
 int hw_images_rescan_modules(struct hw_images *im, uint64_t time_ns, struct pt_error *e);

@@ -70,8 +70,16 @@ static void no_notice(const char *text)
 	(void)text;
 }
 
+static const char *shared_requests(const struct hw_result *r, char *to, size_t room)
+{
+	snprintf(to, room, "; %u signals that asked for one share another signal's", r->shared_requests);
+	return r->shared_requests ? to : "";
+}
+
 static void print_result(const struct hw_options *o, const struct hw_result *r)
 {
+	char text[100];
+
 	if (r->have_status)
 		fprintf(stderr, "pt-capture: %s ended with status %d\n", o->target.program[0], r->status);
 	else if (r->left_running)
@@ -81,12 +89,21 @@ static void print_result(const struct hw_options *o, const struct hw_result *r)
 		fprintf(stderr, "pt-capture: %" PRIu64 " samples, %" PRIu64 " of them without a trace\n",
 			r->samples, r->empty_samples);
 	if (o->events.snapshot)
-		fprintf(stderr, "pt-capture: %u snapshots\n", r->snapshots);
+		fprintf(stderr, "pt-capture: %u snapshots%s\n", r->snapshots,
+			shared_requests(r, text, sizeof text));
 	if (o->guests.vms && o->guests.vms->count)
 		fprintf(stderr, "pt-capture: %zu VMs, %zu TSC offsets from KVM's debugfs\n",
 			o->guests.vms->count, r->clocks);
+	if (o->jit)
+		fprintf(stderr, "pt-capture: %.1f MB of code that %u processes made at run time\n",
+			(double)r->jit_bytes / 1e6, r->jit_processes);
 	fprintf(stderr, "pt-capture: %.1f MB of trace, container of %.1f MB, %u buffers\n",
 		(double)r->aux_bytes / 1e6, (double)r->container_bytes / 1e6, r->rings);
+	if (!r->aux_bytes && !o->target.sideband_only)
+		fputs("pt-capture: nothing was traced: the target did not run while it was recorded, or not "
+		      "where "
+		      "-u, -k, -C or a filter let it be traced\n",
+		      stderr);
 	if (r->missing_images)
 		fprintf(stderr,
 			"pt-capture: the code of %" PRIu64 " mappings could not be read; the first: %s\n",
@@ -190,6 +207,11 @@ static bool needs_pt(const struct hw_arguments *a)
 	       o->steering.control;
 }
 
+static void started(void *ready_fd)
+{
+	hw_ready_put(ready_fd);
+}
+
 /* why: for the message when that cannot be. */
 static int capture_by_steps(const struct hw_arguments *a, const char *why, struct pt_error *e)
 {
@@ -197,6 +219,8 @@ static int capture_by_steps(const struct hw_arguments *a, const char *why, struc
 				 .output = a->output,
 				 .terms = a->terms,
 				 .truth = a->truth,
+				 .started = started,
+				 .started_arg = a->o.steering.ready_fd,
 				 .level = a->o.level,
 				 .quiet = a->o.quiet,
 				 .no_exit_status = a->no_exit_status};

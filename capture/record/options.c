@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SECONDS_MAX 1e9
 
@@ -41,14 +42,25 @@ static int set_buffers(void *arg, const char *text, struct pt_error *e)
 	return comma ? size_of(comma + 1, strlen(comma + 1), &events->aux_bytes, e) : 0;
 }
 
+/* Processes or threads: 0 is none of them. */
+static int add_ids(struct hw_list *l, const char *text, const char *option, struct pt_error *e)
+{
+	if (hw_list_parse(l, text, option, e))
+		return -1;
+	if (hw_list_has(l, 0))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "%s %s: there is no process 0; the whole machine is -a", option, text);
+	return 0;
+}
+
 static int set_pids(void *arg, const char *text, struct pt_error *e)
 {
-	return hw_list_parse(&((struct hw_arguments *)arg)->o.target.pids, text, "-p", e);
+	return add_ids(&((struct hw_arguments *)arg)->o.target.pids, text, "-p", e);
 }
 
 static int set_tids(void *arg, const char *text, struct pt_error *e)
 {
-	return hw_list_parse(&((struct hw_arguments *)arg)->o.target.tids, text, "-t", e);
+	return add_ids(&((struct hw_arguments *)arg)->o.target.tids, text, "-t", e);
 }
 
 static int set_cpus(void *arg, const char *text, struct pt_error *e)
@@ -163,6 +175,11 @@ static int set_control(void *arg, const char *text, struct pt_error *e)
 	return 0;
 }
 
+static int set_ready_fd(void *arg, const char *text, struct pt_error *e)
+{
+	return hw_ready_open(text, &((struct hw_arguments *)arg)->ready_fd, e);
+}
+
 /* ---- Options of guests ---- */
 
 static int add_guest_file(struct hw_arguments *a, enum guest_kernel_file which, const char *text,
@@ -258,8 +275,12 @@ static const struct pt_option options[] = {
      .set = set_trigger},
     {.name = "control",
      .argument = "fifo:PATH[,ACK]",
-     .help = "perf's: snapshot, enable, disable, stop, ping",
+     .help = "perf's, also fd:FD[,ACK]: snapshot, enable, disable, stop, ping",
      .set = set_control},
+    {.name = "ready-fd",
+     .argument = "FD",
+     .help = "write a line to this descriptor, and close it, when recording has begun",
+     .set = set_ready_fd},
     {.name = "tracepoint",
      .argument = "SYSTEM:NAME",
      .help = "record this one, too; may be repeated.\n"
@@ -280,6 +301,11 @@ static const struct pt_option options[] = {
      .help = "samples a second (4000)",
      .set = set_frequency},
     {.name = "count", .letter = 'c', .argument = "N", .help = "or a sample each N events", .set = set_period},
+    {.name = "jit",
+     .help =
+	 "also the code that programs make while they run (JavaScript, Java, .NET, ...): their anonymous and "
+	 "memfd memory is read again and again, which takes up to a tenth of a CPU",
+     FLAG(o.jit)},
     {.name = "filter",
      .argument = "FILTER",
      .help = "trace these addresses only, as perf's: 'filter main @/bin/x', 'tracestop f @/bin/x', of the "
@@ -412,7 +438,8 @@ int hw_arguments_parse(struct hw_arguments *a, int argc, char **argv, struct pt_
 	struct hw_target *t = &a->o.target;
 	int operand, r;
 
-	*a = (struct hw_arguments){.o.level = 1, .control = {.fd = -1, .ack = -1}};
+	*a = (struct hw_arguments){.o.level = 1, .control = {.fd = -1, .ack = -1}, .ready_fd = -1};
+	a->o.steering.ready_fd = &a->ready_fd;
 	a->o.events.group = &a->group;
 	r = pt_options_parse(&line, argc, argv, a, &operand, e);
 	if (r)
@@ -433,4 +460,6 @@ void hw_arguments_deinit(struct hw_arguments *a)
 	free(a->o.events.tracepoints.at);
 	free(a->terms);
 	hw_control_close(&a->control);
+	if (a->ready_fd >= 0)
+		close(a->ready_fd);
 }

@@ -25,6 +25,7 @@ struct hw_arguments {
 	struct hw_group group;
 	struct hw_trigger trigger;
 	struct hw_control control;
+	int ready_fd; /* --ready-fd's, open; -1: none */
 	struct guest_kernels kernels;
 };
 

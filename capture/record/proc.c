@@ -59,3 +59,35 @@ int32_t hw_proc_of_thread(int32_t tid)
 		fclose(f);
 	return pid;
 }
+
+/* Whether nothing is left of a thread but its exit status. */
+static bool is_zombie(const char *path)
+{
+	char line[256], *name_end;
+	bool zombie = true;
+	FILE *f = fopen(path, "re");
+
+	/* "TID (NAME) STATE ...": a name may have parentheses, what follows it has none. */
+	if (f && fgets(line, sizeof line, f) && (name_end = strrchr(line, ')')) && name_end[1] == ' ')
+		zombie = name_end[2] == 'Z' || name_end[2] == 'X';
+	if (f)
+		fclose(f);
+	return zombie;
+}
+
+bool hw_proc_has_ended(int32_t tid)
+{
+	struct hw_list threads = {0};
+	struct pt_error why = {0};
+	bool ended = true;
+	char path[64];
+
+	if (hw_proc_threads(&threads, tid, &why) && why.kind == PT_ERR_NO_MEMORY)
+		ended = false;
+	for (size_t i = 0; ended && i < threads.count; i++) {
+		snprintf(path, sizeof path, "/proc/%d/task/%d/stat", tid, threads.at[i]);
+		ended = is_zombie(path);
+	}
+	hw_list_deinit(&threads);
+	return ended;
+}

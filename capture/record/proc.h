@@ -2,6 +2,7 @@
 #ifndef CAPTURE_RECORD_PROC_H
 #define CAPTURE_RECORD_PROC_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "capture/record/list.h"
@@ -17,5 +18,12 @@ int hw_proc_threads(struct hw_list *l, int32_t pid, struct pt_error *e);
 
 /* The process that a thread belongs to; -1: the thread has ended. */
 int32_t hw_proc_of_thread(int32_t tid);
+
+/*
+ * Whether a thread has ended: it is not there any more, or nothing is left of its process but an exit status
+ * that its parent has not asked for. A main thread that has ended counts as there while others of its process
+ * run.
+ */
+bool hw_proc_has_ended(int32_t tid);
 
 #endif

@@ -72,6 +72,8 @@ static int put(struct hw_tasks *t, struct hw_task *task, uint64_t time_ns, struc
 		if (h.type == PERF_RECORD_MMAP2) {
 			struct hw_mapping m = hw_mapping_of(p);
 
+			m.time_ns = time_ns;
+
 			if (hw_images_mapping(t->images, &m, e))
 				return -1;
 		}

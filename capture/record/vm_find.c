@@ -195,13 +195,15 @@ static void drop_device_processes(struct vms *v, const char *root)
 {
 	size_t kept = 0;
 
+	/* All of them before one moves: a device's process can be the parent of another one. */
 	for (size_t i = 0; i < v->count; i++) {
 		int32_t parent = v->at[i].vcpu_count ? -1 : parent_of(v->at[i].pid, root);
-		bool device = false;
 
 		for (size_t k = 0; k < v->count && parent > 0; k++)
-			device |= v->at[k].pid == parent;
-		if (device)
+			v->at[i].device |= v->at[k].pid == parent;
+	}
+	for (size_t i = 0; i < v->count; i++) {
+		if (v->at[i].device)
 			free(v->at[i].vcpus);
 		else
 			v->at[kept++] = v->at[i];

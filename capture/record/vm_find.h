@@ -12,6 +12,7 @@
 #ifndef CAPTURE_RECORD_VM_FIND_H
 #define CAPTURE_RECORD_VM_FIND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,7 @@ struct vm {
 	char monitor[20];      /* the process's name */
 	struct vm_vcpu *vcpus; /* by number */
 	size_t vcpu_count, vcpu_room;
+	bool device; /* while they are found: a device's process of another VM in the list */
 };
 
 /* By pid. */

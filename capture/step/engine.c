@@ -207,6 +207,8 @@ int step_run(char **argv, const struct step_options *options, struct ptc_writer 
 	if (step_attrs(&s, argv[0]) < 0) {
 		s.failed = true;
 	} else if (step_start(&s, argv, &status) == 0) {
+		if (options->started)
+			options->started(options->started_arg);
 		step_stopped(&s, s.threads, status);
 		loop(&s);
 	}

@@ -26,6 +26,8 @@ struct step_options {
 	volatile sig_atomic_t *stop_signal; /* what to send the program then, first */
 	volatile sig_atomic_t *stop;	    /* set by a signal handler: end the program (1), at once (2) */
 	void (*progress)(uint64_t steps);
+	void (*started)(void *arg); /* the program is about to run its first instruction; NULL: not called */
+	void *started_arg;
 };
 
 struct step_result {

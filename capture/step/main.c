@@ -267,7 +267,10 @@ static int capture(const struct step_command *c, struct step_options *o, struct 
 
 int step_capture(const struct step_command *c, struct pt_error *e)
 {
-	struct step_options o = {.config = PT_CONFIG_DEFAULT, .max_steps = c->max_steps};
+	struct step_options o = {.config = PT_CONFIG_DEFAULT,
+				 .max_steps = c->max_steps,
+				 .started = c->started,
+				 .started_arg = c->started_arg};
 
 	if (c->terms && pt_config_parse(c->terms, &o.config, e) < 0)
 		return -1;

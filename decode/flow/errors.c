@@ -79,8 +79,13 @@ bool pt_flow_enter_no_image(struct pt_flow *f, enum pt_flow_error_kind kind, uin
 
 const char *pt_flow_no_code_message(const struct pt_code *code)
 {
-	return !code || code->unknown_process ? "it is not known which process runs"
-					      : "the container has no code for this address";
+	if (!code || code->unknown_process)
+		return "it is not known which process runs";
+	if (code->space->machine_pid && !code->space->count && code->space->pid == PTC_ANY_PID)
+		return "the container has no code of this guest: merge its recording; or --guest-code, if it "
+		       "runs code "
+		       "of its VM's process";
+	return "the container has no code for this address";
 }
 
 bool pt_flow_dead_end(struct pt_flow *f)

@@ -60,7 +60,8 @@ struct pt_emit {
 	bool failed;
 	struct pt_error error; /* why, when failed */
 	uint64_t errors, branches;
-	struct pt_names *names; /* symbols and files that have numbers */
+	uint64_t left_out_branches, left_out_insns; /* insns: 0 of a bare graph */
+	struct pt_names *names;			    /* symbols and files that have numbers */
 	struct pt_calls *stacks;
 	struct pt_filter filter;       /* the recording's */
 	const struct pt_vm_events *vm; /* what keeps VM entries and exits; NULL: nothing */
@@ -83,7 +84,9 @@ struct pt_emit_stream {
 	struct pt_emulated emulated;
 	enum { PT_SEEN, PT_MISSED_CODE, PT_MISSED } missed; /* since its last slice */
 	const struct pt_machine *missed_machine;	    /* PT_MISSED_CODE: of this machine */
-	bool unwanted;					    /* not even VM entries and exits are reported */
+	bool left_out;		  /* slices from the next one on are counted, and not written */
+	bool skipped;		  /* the slice at hand is one of these */
+	bool unwanted;		  /* not even VM entries and exits are reported */
 	struct ptr_error pending; /* held until it is known when execution is seen again */
 	bool has_pending;
 };

@@ -58,7 +58,10 @@ static void on_begin(void *arg, const struct pt_flow *f, uint64_t tsc, struct pt
 
 	(void)f;
 	put_pending(s, tsc);
-	if (m->failed)
+	s->skipped = s->left_out;
+	if (s->skipped)
+		s->slice = 0;
+	if (m->failed || s->skipped)
 		return;
 	s->thread = pt_emit_thread(m, s->task);
 	r = (struct ptr_slice){
@@ -186,12 +189,25 @@ static bool count_runs(struct pt_emit_stream *s, const struct pt_flow_run *runs,
 	return true;
 }
 
+static void count_left_out(struct pt_emit *m, const struct pt_flow_run *runs, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		m->left_out_branches += (uint64_t)m->graph->path_counts[runs[i].path] * runs[i].repeats;
+		if (!m->graph->bare)
+			m->left_out_insns += (uint64_t)m->graph->paths[runs[i].path].insns * runs[i].repeats;
+	}
+}
+
 static void on_runs(void *arg, const struct pt_flow *f, const struct pt_flow_run *runs, uint32_t n)
 {
 	struct pt_emit_stream *s = arg;
 	const struct pt_emit *m = s->emit;
 
 	(void)f;
+	if (s->skipped) {
+		count_left_out(s->emit, runs, n);
+		return;
+	}
 	if (!m->definitions && !m->text && !m->calls && !m->failed && count_runs(s, runs, n))
 		return;
 	for (uint32_t i = 0; i < n; i++)
@@ -219,6 +235,8 @@ static void on_end(void *arg, const struct pt_flow *f, uint64_t tsc, uint64_t in
 				  .not_taken = s->not_taken};
 
 	(void)f;
+	if (s->skipped)
+		return;
 	if (m->calls)
 		pt_calls_end(m->stacks, s);
 	if (!m->failed)
@@ -230,7 +248,8 @@ static void on_error(void *arg, const struct pt_flow *f, const struct pt_flow_er
 	struct pt_emit_stream *s = arg;
 	struct pt_emit *m = s->emit;
 
-	if (!pt_flow_follows(f)) { /* what is wrong with what is not wanted is not wanted, too */
+	/* What is wrong with what is not wanted is not wanted, too; but a gap reaches beyond it. */
+	if (!pt_flow_follows(f) || (s->skipped && err->no_image)) {
 		if (m->vm && !err->no_image)
 			m->vm->gap(m->vm_arg, s, f);
 		return;

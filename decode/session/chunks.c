@@ -254,7 +254,11 @@ int pt_session_take_chunk(struct session *s, const struct ptc_chunk *c, struct p
 	if (c->type != PTC_META && pt_session_start(s, e) < 0)
 		return -1;
 	switch (c->type) {
-	case PTC_META: return ptc_meta_add(s->meta, c, e) < 0 ? -1 : 0;
+	case PTC_META:
+		if (ptc_meta_add(s->meta, c, e) < 0)
+			return -1;
+		pt_session_select_self(s);
+		return 0;
 	case PTC_STREAM: return take_stream(s, c, e);
 	case PTC_AUX: return take_aux(s, c, e);
 	case PTC_ATTR: return take_attr(s, c, e);

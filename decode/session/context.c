@@ -38,7 +38,7 @@ static void set_guest_code(struct stream *st)
 	const struct pt_task *task = st->cpu_context->task;
 	struct pt_code *user = task ? task->process->code : NULL;
 
-	if (st->session->options->guest_code && !m->space.count && st->cpu.task) {
+	if (st->session->options->guest_code && !m->space.count && !user && st->cpu.task) {
 		pt_flow_set_code(st->flow, st->cpu.task->process->code, NULL);
 		return;
 	}

@@ -104,6 +104,7 @@ struct selected {
 	bool begin_known;
 	uint64_t begin_tsc; /* host TSC */
 	bool before_begin, after_end;
+	struct pt_number_list self; /* pids of pt-capture, which are left out; empty: none */
 };
 
 /*
@@ -245,6 +246,8 @@ int pt_session_select_vms(struct session *s, struct pt_error *e);
 int pt_session_selects_aux(struct session *s, struct stream *st, const struct ptc_aux *aux,
 			   uint64_t *ret_skip, struct pt_error *e);
 
+/* Which processes META says are pt-capture itself; called for each META chunk. */
+void pt_session_select_self(struct session *s);
 /* Sets how closely the stream's flow looks at what runs now, and out.unwanted. */
 void pt_session_select_detail(struct stream *st);
 

@@ -29,6 +29,18 @@ int pt_session_select_vms(struct session *s, struct pt_error *e)
 		       missing, there);
 }
 
+void pt_session_select_self(struct session *s)
+{
+	const char *key, *value;
+
+	if (s->options->include_self)
+		return;
+	s->selected.self.count = 0;
+	for (size_t i = 0; ptc_meta_pair(s->meta, i, &key, &value); i++)
+		if (strncmp(key, "recorder.", 9) == 0)
+			pt_number_list_add(&s->selected.self, key + 9);
+}
+
 static int queue_mark(struct session *s, uint64_t tsc, bool end, struct pt_error *e)
 {
 	/* As empty as a record can be: its perf_event_header reads as zeros, which is no type of perf's. */
@@ -96,6 +108,9 @@ void pt_session_select_detail(struct stream *st)
 	const struct pt_selection *selection = &s->selected.selection;
 	const struct pt_task *task = st->cpu.task;
 	bool was_unwanted = st->out.unwanted, selected;
+
+	/* Its code is followed: so what comes after it is known from its first instruction on. */
+	st->out.left_out = s->selected.self.count && task && pt_number_list_has(&s->selected.self, task->pid);
 
 	if (s->selected.all) {
 		pt_flow_set_detail(st->flow, s->detail);

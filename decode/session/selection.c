@@ -139,7 +139,7 @@ bool pt_selection_is_all(const struct pt_selection *s)
 	       !s->from.given && !s->to.given && !s->host_only && !s->guest_only;
 }
 
-static bool in_list(const struct pt_number_list *list, int32_t n)
+bool pt_number_list_has(const struct pt_number_list *list, int32_t n)
 {
 	for (size_t i = 0; i < list->count; i++)
 		if (n >= list->ranges[i].first && n <= list->ranges[i].last)
@@ -149,13 +149,14 @@ static bool in_list(const struct pt_number_list *list, int32_t n)
 
 bool pt_selection_has_cpu(const struct pt_selection *s, int32_t cpu)
 {
-	return cpu < 0 || !s->cpus.count || in_list(&s->cpus, cpu);
+	return cpu < 0 || !s->cpus.count || pt_number_list_has(&s->cpus, cpu);
 }
 
 bool pt_selection_has_thread(const struct pt_selection *s, int32_t pid, int32_t tid)
 {
-	return (!s->pids.count || in_list(&s->pids, pid)) && (!s->tids.count || in_list(&s->tids, tid)) &&
-	       (!s->vms.count || in_list(&s->vms, pid));
+	return (!s->pids.count || pt_number_list_has(&s->pids, pid)) &&
+	       (!s->tids.count || pt_number_list_has(&s->tids, tid)) &&
+	       (!s->vms.count || pt_number_list_has(&s->vms, pid));
 }
 
 bool pt_selection_has_side(const struct pt_selection *s, bool guest)

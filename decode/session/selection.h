@@ -67,6 +67,8 @@ const char *pt_selection_resolve_vms(struct pt_selection *s, const struct ptc_me
 /* ---- Questions --------------------------------------------------------------------------------------- */
 
 bool pt_selection_is_all(const struct pt_selection *s);
+/* An empty list has all. */
+bool pt_number_list_has(const struct pt_number_list *list, int32_t number);
 /* cpu -1, unknown, is selected. */
 bool pt_selection_has_cpu(const struct pt_selection *s, int32_t cpu);
 /* A host's thread (-1: unknown), with what runs in its guest. */

@@ -27,6 +27,8 @@ static void sum_up(struct session *s)
 	r->hash = sums.hash;
 	memcpy(r->by_kind, sums.by_kind, sizeof r->by_kind);
 	r->branches = s->emit.branches;
+	r->self_branches = s->emit.left_out_branches;
+	r->insns -= s->emit.left_out_insns;
 	r->errors = s->emit.errors;
 	r->runs = ptr_writer_count(s->emit.writer, PTR_RUN);
 	r->incomplete = r->errors != 0;
@@ -51,6 +53,9 @@ static int put_results(struct session *s, struct pt_error *e)
 		if (ptr_put_meta(w, pairs[i].key, value, e) < 0)
 			return -1;
 	}
+	snprintf(value, sizeof value, "%" PRIu64, s->result->self_branches);
+	if (s->result->self_branches && ptr_put_meta(w, "decode.recorder_branch_count", value, e) < 0)
+		return -1;
 	/* The traced program's. The container has it at its end, after the META that was written at the
 	 * start. */
 	if (status && ptr_put_meta(w, "exit_status", status, e) < 0)

@@ -19,7 +19,9 @@ struct pt_vm_options;
 struct pt_session_options {
 	/* What is decoded. */
 	const struct pt_selection *selection; /* NULL: all */
-	unsigned quick;	 /* 1: no code, but the addresses in packets, as events; 2: in PSB+ only */
+	unsigned quick; /* 1: no code, but the addresses in packets, as events; 2: in PSB+ only */
+	/* Branches of pt-capture itself, where it has recorded whole CPUs (META recorder.PID), are not left out. */
+	bool include_self;
 	bool guest_code; /* VMs without a kernel in the container run code of their own process */
 	const struct pt_vm_options *tsc_offsets; /* --tsc-offset; NULL: none */
 
@@ -45,6 +47,7 @@ struct pt_session_result {
 	uint64_t by_kind[PTR_KINDS]; /* branches; with stats only */
 	uint64_t hash;		     /* of all branches, as ../shared/bench defines it; with stats only */
 	uint64_t stop_ip;	     /* where the last stream was when tracing stopped */
+	uint64_t self_branches;	     /* not among branches: pt-capture's own, which were left out */
 	bool incomplete;  /* the container was cut or damaged, or something was not seen: exit status 3 */
 	char damage[256]; /* how it was cut or damaged, "" when it was whole */
 };

@@ -23,10 +23,15 @@ expect 2 'nothing to trace' "${o[@]}"
 expect 2 'choose one' "${o[@]}" -a -p 1
 expect 2 'not a list' "${o[@]}" -p 1x
 expect 2 'not a list' "${o[@]}" -C 3-1 -a
+expect 2 'no process 0; the whole machine is -a' "${o[@]}" -p 0
+expect 2 'no process 0; the whole machine is -a' "${o[@]}" -t 1,0
+expect 2 'not a number from -7 to 19' "${o[@]}" -z 0x3 -- true
 expect 2 'not a number of seconds' "${o[@]}" -a -d 0
 expect 2 'not a size' "${o[@]}" -a -m 12Q
 expect 2 'not a size' "${o[@]}" -a -m 1M,
 expect 2 'not SYSTEM:NAME' "${o[@]}" -a --tracepoint sched_switch
+expect 2 'not the number of a descriptor that is open' --ready-fd 77 -- true
+expect 2 'not numbers of descriptors that are open' "${o[@]}" -a --control fd:77
 expect 2 'auto, perf or step' "${o[@]}" --engine qemu -- true
 expect 2 'traces nothing' "${o[@]}" --sideband-only -u
 expect 2 'has no CPUs' "${o[@]}" -a --per-thread
@@ -49,8 +54,13 @@ if [ ! -e /sys/bus/event_source/devices/intel_pt ]; then
 	"$capture" "${o[@]}" -u -- /bin/true 2>"$tmp/err"
 	check "a program is single-stepped" test $? -eq 0
 	check "and that is said" grep -q single-stepping "$tmp/err"
+	# A script that waits for the line: it comes when the program begins, and the end when there is none to begin.
+	"$capture" "${o[@]}" -q --ready-fd 3 -- /bin/sh -c 'echo program >&2' 3>"$tmp/ready" 2>"$tmp/err"
+	same "--ready-fd: a line" <(echo ready) "$tmp/ready"
+	"$capture" "${o[@]}" -q --ready-fd 3 -- /no/such/program 3>"$tmp/ready" 2>"$tmp/err"
+	check "--ready-fd: nothing of a program that cannot run" test ! -s "$tmp/ready"
 else
-	skip 9 "this machine has PT: nothing to fall back to"
+	skip 11 "this machine has PT: nothing to fall back to"
 fi
 check "nothing is left of what failed" test -z "$(find "$tmp" -name 'c.ptc?*')"
 expect 2 'merge needs' merge

@@ -61,6 +61,18 @@ apart() {
 	succeeded $? "$name: import: $(cat err)"
 	"$PT_BIN/pt-decode" --text whole.ptc >whole
 	same "$name: all of the text" whole <("$PT_BIN/pt-decode" --text parts.ptc)
+	# The kernel's code by hand, as mappings of the same file.
+	if [ $# -gt 3 ]; then
+		readelf -lW "$5" | awk '$1 == "LOAD" { print $2, $3, $5 }' | python3 -c 'import sys
+for line in sys.stdin:
+	offset, start, size = (int(n, 16) for n in line.split())
+	print("%x %x %x %s" % (start, start + size, offset, sys.argv[1]))' "$PWD/$5" >maps
+		# shellcheck disable=SC2086
+		"$PT_BIN/pt-capture" import $options --symfs symfs --maps maps "${@:6}" -o maps.ptc 2>err
+		succeeded $? "$name: import --maps: $(cat err)"
+		same "$name: the kernel's code by --maps: branches" <("$PT_BIN/pt-decode" --text -F cpu,tid,from,to whole.ptc) \
+			<("$PT_BIN/pt-decode" --text -F cpu,tid,from,to maps.ptc)
+	fi
 	cd "$here" && rm -rf "${tmp:?}/$name"
 }
 apart user-ls-cyc user.data user.data

@@ -1,10 +1,11 @@
 /*
  * test_hw.c - the PMU's terms against what a CPU can do, snapshots of an overwritten ring, triggers, the
- * control FIFO, check's answers for machines that are described by files.
+ * control FIFO, the descriptor of --ready-fd, whether a thread has ended, check's answers for machines that are described by files.
  */
 #include "capture/record/check.h"
 #include "capture/record/control.h"
 #include "capture/record/pmu.h"
+#include "capture/record/proc.h"
 #include "capture/record/snapshot.h"
 #include "capture/record/trigger.h"
 #include "tests/unit/check.h"
@@ -14,7 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- A machine in files ------------------------------------------------------------------------------- */
@@ -277,6 +280,72 @@ static void test_control(void)
 	close(fd);
 }
 
+static void test_control_fds(void)
+{
+	struct pt_error e = {0};
+	struct hw_control c;
+	int ctl[2], ack[2];
+	char text[64], got[8] = "";
+
+	check(pipe(ctl) == 0 && pipe(ack) == 0, "pipes");
+	snprintf(text, sizeof text, "fd:%d,%d", ctl[0], ack[1]);
+	check(hw_control_open(&c, text, &e) == 0, "descriptors");
+	check(hw_control_next(&c) == HW_NO_COMMAND, "it does not wait for a command");
+	check(write(ctl[1], "ping\n", 5) == 5 && hw_control_next(&c) == HW_PING, "a command");
+	hw_control_ack(&c);
+	check(read(ack[0], got, sizeof got) == 4 && !strcmp(got, "ack\n"), "its answer");
+	hw_control_close(&c);
+	check(read(ack[0], got, 1) == 0, "closed");
+	close(ctl[1]);
+	close(ack[0]);
+	snprintf(text, sizeof text, "fd:%d", ctl[0]);
+	check(hw_control_open(&c, text, &e) == -1 && e.kind == PT_ERR_USAGE, "one that is not open");
+	check(hw_control_open(&c, "fd:", &e) == -1 && hw_control_open(&c, "fd:0,", &e) == -1 &&
+		  hw_control_open(&c, "fd:-1", &e) == -1,
+	      "what is no number");
+}
+
+static void test_ready(void)
+{
+	struct pt_error e = {0};
+	int p[2], fd = -1;
+	char text[16], got[16] = "";
+
+	hw_ready_put(&fd);
+	check(hw_ready_open("1x", &fd, &e) == -1 && e.kind == PT_ERR_USAGE && fd == -1, "no number");
+	check(pipe(p) == 0, "a pipe");
+	snprintf(text, sizeof text, "%d", p[1]);
+	check(hw_ready_open(text, &fd, &e) == 0 && fd == p[1] && fcntl(fd, F_GETFD) == FD_CLOEXEC,
+	      "the traced program does not get it");
+	hw_ready_put(&fd);
+	check(fd == -1 && read(p[0], got, sizeof got) == 6 && !strcmp(got, "ready\n") &&
+		  read(p[0], got, 1) == 0,
+	      "a line, and the end");
+	close(p[0]);
+}
+
+/* A child that has ended, and is not waited for, is there, but has ended. */
+static void test_has_ended(void)
+{
+	int p[2];
+	pid_t pid;
+	char byte;
+
+	check(pipe2(p, O_CLOEXEC) == 0, "a pipe");
+	pid = fork();
+	if (pid == 0) {
+		close(p[1]);
+		_exit(read(p[0], &byte, 1) < 0);
+	}
+	close(p[0]);
+	check(pid > 0 && !hw_proc_has_ended(pid) && !hw_proc_has_ended(getpid()), "those that run");
+	close(p[1]);
+	waitid(P_PID, (id_t)pid, &(siginfo_t){0}, WEXITED | WNOWAIT);
+	check(kill(pid, 0) == 0 && hw_proc_has_ended(pid), "one that has an exit status only");
+	waitpid(pid, NULL, 0);
+	check(hw_proc_has_ended(pid), "and none");
+}
+
 /* ---- check -------------------------------------------------------------------------------------------- */
 
 static const struct check_line *line(const struct check_result *r, const char *what)
@@ -423,6 +492,9 @@ int main(void)
 		test_snapshots(seed);
 	test_trigger();
 	test_control();
+	test_control_fds();
+	test_ready();
+	test_has_ended();
 	test_check();
 	snprintf(command, sizeof command, "rm -rf '%s'", root);
 	if (system(command))

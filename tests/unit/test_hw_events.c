@@ -10,6 +10,7 @@
 #include "tests/unit/check.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,8 @@ static struct opened {
 	char filter[256];
 } opened[OPENED_MAX];
 static size_t count;
-static bool old_kernel; /* before 6.0: no PERF_FORMAT_LOST, no aux_action */
+static int32_t unmappable_cpu = -1; /* an event of this CPU can have no ring: mmap() fails with EPERM */
+static bool old_kernel;		    /* before 6.0: no PERF_FORMAT_LOST, no aux_action */
 static uint64_t lost_each;
 
 /* aux_action: the 32 bits at byte 116 of struct perf_event_attr. */
@@ -51,9 +53,10 @@ static int double_open(struct perf_event_attr *a, int32_t tid, int32_t cpu, int 
 		errno = EINVAL;
 		return -1;
 	}
-	fd = memfd_create("event", 0);
+	fd = memfd_create("event", MFD_ALLOW_SEALING);
 	if (fd < 0 || count == OPENED_MAX || ftruncate(fd, 1 << 20) ||
-	    pwrite(fd, values, sizeof values, 0) < 0) {
+	    pwrite(fd, values, sizeof values, 0) < 0 ||
+	    (cpu == unmappable_cpu && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE))) {
 		perror("memfd");
 		exit(1);
 	}
@@ -244,6 +247,26 @@ static void test_elsewhere(void)
 	hw_events_close(&ev);
 }
 
+/* No ring can be had on a CPU that is not traced: it is done without, and no ring has no memory. */
+static void test_no_ring_elsewhere(void)
+{
+	struct pt_error e = {0};
+	struct hw_events_options o = target;
+	bool all_there = true;
+
+	o.cpus = &cpu_1;
+	o.kernel_sideband = true;
+	unmappable_cpu = 0;
+	check(open_target(&o, &e) == 0 && ev.ring_count == 1, "a ring that is refused is left out");
+	for (size_t i = 0; i < ev.ring_count; i++)
+		all_there &= ev.rings[i].ring.page != NULL && ev.rings[i].cpu == 1;
+	for (size_t i = 0; i < ev.count; i++)
+		all_there &= ev.events[i].cpu == 1 && ev.events[i].ring < ev.ring_count;
+	check(all_there && ev.count > 2, "with its events; the others are there");
+	hw_events_close(&ev);
+	unmappable_cpu = -1;
+}
+
 static void test_lost(void)
 {
 	struct pt_error e = {0};
@@ -368,6 +391,7 @@ int main(void)
 	test_sampling();
 	test_actions();
 	test_elsewhere();
+	test_no_ring_elsewhere();
 	test_lost();
 	test_switches();
 	test_options();

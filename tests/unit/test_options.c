@@ -82,6 +82,7 @@ int main(void)
 	check(PARSE(false, "-z", "20") == -1 && e.kind == PT_ERR_USAGE && strstr(e.message, "-7 to 19"),
 	      "range");
 	check(PARSE(false, "-z", "5x") == -1 && e.kind == PT_ERR_USAGE, "no number");
+	check(PARSE(false, "-z", "0x5") == -1 && e.kind == PT_ERR_USAGE, "no decimal number");
 	check(PARSE(false, "-h") == 1 && PARSE(false, "--help") == 1, "help");
 	if (!freopen("/dev/null", "w", stderr))
 		return 1;

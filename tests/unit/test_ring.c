@@ -508,6 +508,54 @@ static void written_schedules(void)
 	end(&b, 1003);
 }
 
+static unsigned restarts;
+
+static void on_restart(void *arg, size_t ring)
+{
+	struct bench *b = arg;
+
+	restarts += ring == 0;
+	/* As perf_aux_output_begin(): without room it is off at once, and nothing says so. */
+	check(room_of(&b->k.rings[0]) > 0, "an event is started again when there is room");
+}
+
+/*
+ * What lost AUX data has switched off starts again as soon as there is room: between rounds, as these can take
+ * long. Not while it is to be off.
+ */
+static void restart_after_loss(void)
+{
+	static struct bench b;
+
+	begin(&b, 5, false);
+	b.d.arg = &b;
+	b.d.restart = on_restart;
+	publish(&b.k, 0, 100);
+	hw_drain_spill(&b.d);
+	check(restarts == 0, "nothing was lost");
+	for (unsigned i = 1; i <= 5; i++) {
+		publish(&b.k, 0, AUX + 1);
+		hw_drain_spill(&b.d);
+		check(restarts == i, "started again without a round");
+	}
+	hw_drain_spill(&b.d);
+	check(restarts == 5, "once");
+	hw_drain_allow_restart(&b.d, false);
+	publish(&b.k, 0, AUX + 1);
+	hw_drain_spill(&b.d);
+	round_(&b, 1004);
+	check(restarts == 5, "not while it is to be off");
+	hw_drain_allow_restart(&b.d, true);
+	hw_drain_spill(&b.d);
+	check(restarts == 6, "but then");
+	publish(&b.k, 0, AUX + 1);
+	round_(&b, 1004);
+	round_(&b, 1004);
+	check(restarts == 7, "by rounds, too");
+	end(&b, 1004);
+	check(b.d.losses.truncated == 7, "each loss is counted");
+}
+
 /* What drain threads cannot write is the round's error. */
 static void full_disk(void)
 {
@@ -532,6 +580,7 @@ static void full_disk(void)
 int main(void)
 {
 	written_schedules();
+	restart_after_loss();
 	full_disk();
 	for (uint64_t seed = 1; seed <= 300; seed++)
 		random_schedule(seed);

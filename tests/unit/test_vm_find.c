@@ -163,6 +163,8 @@ static void make_other_monitors(void)
 	thread(500, 501, "crosvm_vcpu0");
 	process(502, 500, "pcivirtio-block", COMMAND("crosvm\0run\0--name=box"));
 	files(502, 0);
+	process(610, 502, "pcivirtio-net", COMMAND("crosvm\0run\0--name=box"));
+	files(610, 0);
 	process(600, 1, "lkvm", COMMAND("lkvm\0run\0--name\0guest-600"));
 	files(600, 1);
 	thread(600, 601, "kvm-vcpu-0");
@@ -209,7 +211,7 @@ static void test_all(void)
 	    {"cloud-hypervisor, =", "/tmp/x", 320, 1, 322},
 	    {"cloud-hypervisor, a socket without a path", "cloud-hyperviso", 330, 1, 332},
 	    {"firecracker", "fc-7", 400, 1, 402},
-	    {"crosvm, without its device's process", "box", 500, 1, 501},
+	    {"crosvm, without its devices' processes, of which one began the other", "box", 500, 1, 501},
 	    {"kvmtool", "guest-600", 600, 1, 601},
 	    {"one that is not ours", "hidden", 700, 1, 701},
 	    {"an unknown monitor", "my-vmm", 720, 1, -1},
