@@ -222,7 +222,8 @@ static int capture_by_steps(const struct hw_arguments *a, const char *why, struc
 				 .started = started,
 				 .started_arg = a->o.steering.ready_fd,
 				 .level = a->o.level,
-				 .quiet = a->o.quiet};
+				 .quiet = a->o.quiet,
+				 .no_exit_status = a->no_exit_status};
 	char *end;
 
 	if (needs_pt(a))
@@ -311,7 +312,8 @@ static int record(struct hw_arguments *a, const struct hw_pmu *pmu, struct pt_er
 		return -1;
 	if (!a->o.quiet)
 		print_result(&a->o, &result);
-	return print_losses(&result.losses);
+	r = print_losses(&result.losses);
+	return result.have_status && result.status && !a->no_exit_status ? result.status : r;
 }
 
 /* pmu: NULL with --sideband-only. Returns the exit status, or -1. */

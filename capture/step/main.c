@@ -262,7 +262,7 @@ static int capture(const struct step_command *c, struct step_options *o, struct 
 		output_abort(&out);
 	if (r == 0)
 		print_result(c, o, &result, seconds() - begin);
-	return r;
+	return r == 0 && !c->no_exit_status ? result.status : r;
 }
 
 int step_capture(const struct step_command *c, struct pt_error *e)

@@ -94,11 +94,29 @@ for how in --sideband-only "--engine step"; do
 	check "$how: one Ctrl-C reaches the program $(cat "$tmp/count") times" test "$(cat "$tmp/count")" = 1
 done
 
+# The program's status is the capture's.
+for how in --sideband-only "--engine step"; do
+	while read -r expected command; do
+		# shellcheck disable=SC2086
+		"$capture" $how -q -o "$tmp/s.ptc" -- sh -c "$command" >"$tmp/out" 2>"$tmp/err"
+		status=$?
+		check "$how: $command: status $status: $(cat "$tmp/err")" test $status -eq "$expected"
+		check "$how: $command: the container has it" grep -qx "exit_status: $expected" <("$capture" info "$tmp/s.ptc")
+		# shellcheck disable=SC2086
+		"$capture" $how -q --no-exit-status -o "$tmp/s.ptc" -- sh -c "$command" >"$tmp/out" 2>"$tmp/err"
+		succeeded $? "$how: $command: --no-exit-status: $(cat "$tmp/err")"
+	done <<-'END'
+		0 :
+		7 exit 7
+		143 kill -TERM $$
+	END
+done
+
 # A terminal that goes away.
 for how in --sideband-only "--engine step"; do
 	rm -f "$tmp/ready"
 	# shellcheck disable=SC2086
-	"$capture" $how -q -o "$tmp/h.ptc" -- sh -c ": >'$tmp/ready'; while :; do sleep 0.1; done" 2>"$tmp/err" &
+	"$capture" $how -q --no-exit-status -o "$tmp/h.ptc" -- sh -c ": >'$tmp/ready'; while :; do sleep 0.1; done" 2>"$tmp/err" &
 	p=$!
 	until [ -e "$tmp/ready" ]; do sleep 0.05; done
 	kill -HUP $p
