@@ -1,11 +1,12 @@
 /* events.c - events that are open: start, stop, wait, count what is lost, declare them; see events.h. */
-#include "capture/record/events_internal.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "capture/record/events_internal.h"
+#include "capture/record/proc.h"
 
 void hw_events_close(struct hw_events *ev)
 {
@@ -149,7 +150,10 @@ static int declare_streams(struct hw_events *ev, struct ptc_writer *w, struct pt
 {
 	for (size_t i = 0; i < ev->ring_count; i++) {
 		struct hw_drain_ring *r = &ev->rings[i];
-		struct ptc_stream s = {.cpu = r->cpu, .pid = -1, .tid = r->tid, .snapshot = ev->overwrite};
+		struct ptc_stream s = {.cpu = r->cpu,
+				       .pid = r->tid > 0 ? hw_proc_of_thread(r->tid) : -1,
+				       .tid = r->tid,
+				       .snapshot = ev->overwrite};
 		int64_t n;
 
 		if (!r->ring.aux)

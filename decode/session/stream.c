@@ -124,8 +124,24 @@ static bool recycle_graph(struct session *s)
 	return true;
 }
 
+/* A thread's stream that does not say of which process: the sideband before its first AUX data says it. */
+static bool find_process(struct stream *st)
+{
+	struct pt_error e;
+
+	if (st->info.tid <= 0 || st->info.pid > 0 || st->cpu.task)
+		return true;
+	if (pt_session_switch(st->session, &st->cpu, -1, st->info.tid, &e) < 0) {
+		pt_session_fail(st->session, &e);
+		return false;
+	}
+	return true;
+}
+
 void pt_session_stream_feed(struct stream *st, uint64_t stop_tsc, bool last)
 {
+	if (!find_process(st))
+		return;
 	pt_flow_set_stop(st->flow, stop_tsc);
 	while (st->first) {
 		struct piece *p = st->first;
@@ -229,7 +245,7 @@ int pt_session_stream_add(struct session *s, uint32_t id, const struct ptc_strea
 		return pt_fail_no_memory(e, NULL);
 	pt_filter_parse(&s->emit.filter, ptc_meta_get(s->meta, "addr_filter"));
 	pt_session_update_context(st);
-	return info->tid > 0 ? pt_session_switch(s, &st->cpu, info->pid, info->tid, e) : 0;
+	return info->tid > 0 && info->pid > 0 ? pt_session_switch(s, &st->cpu, info->pid, info->tid, e) : 0;
 }
 
 void pt_session_streams_deinit(struct session *s)
