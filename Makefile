@@ -136,6 +136,11 @@ check:
 	$(Q)$(MAKE) --no-print-directory all test-programs
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(TESTS)
 test-programs: $(UNIT) $(TOOLS) $(RANDOM) $(REPLAY) $(B)/tests/bench/cputime
+# What a package build can run: they need nothing but what builds the programs (debian/rules).
+unit-tests: $(UNIT)
+# On a bare Debian of another release, in a chroot: wants root.
+check-suite:
+	$(Q)scripts/check-suite $(or $(SUITE),trixie)
 # Once a day is enough.
 check-nightly: $(RANDOM)
 	$(Q)RANDOM_PROGRAMS=10000 PT_BUILD=$(CURDIR)/$(B) tests/run.sh oracle/random.sh
@@ -184,6 +189,7 @@ help:
 	@echo "make              the four programs: $(PROGRAMS)"
 	@echo "make demo         install what is missing, build, trace a real program, query the trace"
 	@echo "make check        install what is missing, build, run every test (TESTS='unit cli/query' runs some)"
+	@echo "make check-suite  make demo and make check on a bare Debian of another release, in a chroot: SUITE=trixie"
 	@echo "make fuzz         libFuzzer on each reader ($(FUZZ)): FUZZ_SECONDS=600 each; needs clang"
 	@echo "make check-nightly  10,000 random programs"
 	@echo "make check-ptbox-vms  ptbox's examples (VMs that migrate, scale, change...), recorded by perf, against its truth"
@@ -196,6 +202,6 @@ help:
 	@echo "V=1 shows commands; SANITIZE=1 builds and checks with ASan and UBSan, in build/san"
 
 -include $(shell find $(B)/obj $(B)/tests build/fuzz -name '*.d' 2>/dev/null)
-.PHONY: all demo check check-nightly check-ptbox check-ptbox-vms test-programs bench fuzz lint static install uninstall \
-	clean help
+.PHONY: all demo check check-suite check-nightly check-ptbox check-ptbox-vms test-programs unit-tests bench fuzz lint static \
+	install uninstall clean help
 .SECONDARY:

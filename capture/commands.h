@@ -42,11 +42,13 @@ struct step_command {
 	void *started_arg;
 	int level; /* zstd's */
 	bool quiet;
+	bool no_exit_status; /* return 0, not the program's status */
 };
 
 /*
- * Traces a program by single-stepping it. 0, or -1: PT_ERR_USAGE (the terms), PT_ERR_REFUSED (the program
- * cannot be run, or not be traced), PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY. In step/main.c.
+ * Traces a program by single-stepping it. Its exit status (128 + signal), 0 when it runs on, or -1:
+ * PT_ERR_USAGE (the terms), PT_ERR_REFUSED (the program cannot be run, or not be traced), PT_ERR_IO,
+ * PT_ERR_CLOSED, PT_ERR_NO_MEMORY. In step/main.c.
  */
 int step_capture(const struct step_command *c, struct pt_error *e);
 

@@ -44,7 +44,7 @@ int db_fail_main(sqlite3 *db, struct pt_error *e)
 
 	snprintf(name, sizeof name, "%s", sqlite3_db_filename(db, "main"));
 	mark = strstr(name, DB_LOADING);
-	if (mark)
+	if (mark && !mark[strlen(DB_LOADING)])
 		*mark = 0;
 	return db_fail(db, name, e);
 }

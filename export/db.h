@@ -14,9 +14,9 @@
  * PT_ERR_REFUSED (interrupted, or no database). what: "writing trace.db". Returns -1. */
 int db_fail(sqlite3 *db, const char *what, struct pt_error *e);
 
-/* The same about the database under the name that the user gave it: without DB_LOADING and what
- * follows (store.h). */
-#define DB_LOADING ".loading-"
+/* The same about the database under the name that the user gave it: without DB_LOADING
+ * (store.h). */
+#define DB_LOADING ".loading"
 int db_fail_main(sqlite3 *db, struct pt_error *e);
 
 /* Runs statements that return nothing. 0 or -1. */

@@ -31,13 +31,16 @@ struct arguments {
 	const char *database;
 	const char *stream; /* NULL: standard input */
 	const char *name;   /* the trace's, NULL: its command */
-	bool replace, quiet, verbose, version;
+	bool replace, no_wait, quiet, verbose, version;
 };
 
 static const struct pt_option options[] = {
     {.name = "replace",
      .help = "take the place of the trace of the same recording",
      PT_OPTION_FLAG(struct arguments, replace)},
+    {.name = "no-wait",
+     .help = "fail when another program is writing the database, and do not wait for it",
+     PT_OPTION_FLAG(struct arguments, no_wait)},
     {.name = "name",
      .argument = "NAME",
      .help = "call the trace NAME, and not by the traced command",
@@ -61,6 +64,7 @@ struct job {
 	struct ptr_end end;	  /* the stream's counts, when it was read to its end */
 	bool finishing;		  /* all is read; the sink is busy */
 	bool progress;		  /* is shown */
+	bool waited;		  /* and that is said */
 	double start, last_shown; /* seconds */
 	uint64_t runs;
 };
@@ -132,6 +136,16 @@ static bool interrupted(void *arg)
 	return signals >= 2;
 }
 
+static void waits(void *arg)
+{
+	struct job *j = arg;
+
+	if (!j->waited && !j->arguments->quiet)
+		fprintf(stderr, "%spt-load: another program is using %s: waiting for it\n",
+			j->progress ? "\r\033[K" : "", j->arguments->database);
+	j->waited = true;
+}
+
 /* All records into the sink. */
 static int copy(struct job *j, struct pt_error *e)
 {
@@ -159,8 +173,9 @@ static int copy(struct job *j, struct pt_error *e)
 /* From the stream into the database; reader and sink are the caller's to destroy. */
 static int run(struct job *j, int fd, struct pt_error *e)
 {
-	struct pt_sink_options wanted = {
-	    .name = j->arguments->name, .replace = j->arguments->replace, .poll = {interrupted, j}};
+	struct pt_sink_options wanted = {.name = j->arguments->name,
+					 .replace = j->arguments->replace,
+					 .poll = {interrupted, j->arguments->no_wait ? NULL : waits, j}};
 	int ret;
 
 	/* The stream first: a pipeline whose head failed is not to touch the database. */

@@ -32,10 +32,12 @@ struct pt_sink {
 	const struct pt_sink_ops *ops;
 };
 
-/* Called now and then during long work. true ends the work with PT_ERR_REFUSED. interrupted NULL:
- * nothing is called. */
 struct pt_sink_poll {
+	/* Called now and then during long work. true ends it with PT_ERR_REFUSED. NULL: nothing is called. */
 	bool (*interrupted)(void *arg);
+	/* Called when another program has the database, which is then waited for. NULL: that is
+	 * PT_ERR_REFUSED or PT_ERR_IO, at once. */
+	void (*waits)(void *arg);
 	void *arg;
 };
 

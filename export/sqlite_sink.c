@@ -334,7 +334,10 @@ struct pt_sink *pt_sqlite_sink_create(const char *path, const struct pt_sink_opt
 	s->poll = options->poll;
 	for (int i = 0; i < SCRATCHES; i++)
 		s->scratch[i] = -1;
-	if (store_open(&s->store, path, e) < 0)
+	if (store_open(
+		&s->store, path,
+		&(struct store_wait){options->poll.waits, options->poll.interrupted, options->poll.arg},
+		e) < 0)
 		goto fail;
 	if (s->store.fresh &&
 	    (db_exec(s->store.db, pt_tables_sql, e) < 0 || plain_rows_constants(s->store.db, e) < 0))

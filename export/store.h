@@ -3,9 +3,13 @@
  *
  * A database that exists is changed in one SQLite transaction with a journal: after kill -9 or a
  * power cut it is rolled back when it is opened next. One that does not exist (or is an empty file)
- * is made beside its place, as DB.loading-PID, without a journal, which is fast; then it is flushed
- * and renamed. What a killed pt-load left there is removed by the next one for the same DB: a lock
- * (flock) on it shows whether its maker is alive.
+ * is made beside its place, as DB.loading, without a journal, which is fast; then it is flushed and
+ * renamed.
+ *
+ * Several loads into one database come one after the other. Whoever makes a new one holds a lock (flock)
+ * on DB.loading; the others wait for it, and find then that the file has lost that name: they look again
+ * whether there is a database. A file that is there without a lock is a killed load's, and is used again.
+ * No file is removed or replaced that another program may have locked.
  */
 #ifndef EXPORT_STORE_H
 #define EXPORT_STORE_H
@@ -15,17 +19,29 @@
 
 #include "schema/error.h"
 
+/* What happens while another program has the database. */
+struct store_wait {
+	void (*begins)(void *arg); /* called when waiting begins; NULL: it fails instead */
+	bool (*stops)(void *arg);  /* called now and then; true: it fails. NULL: never */
+	void *arg;
+};
+
 struct store {
 	sqlite3 *db;
 	bool fresh;	 /* a new database: empty, without tables */
 	char *path;	 /* the user's */
-	char *temporary; /* DB.loading-PID, NULL when not fresh */
-	int lock;	 /* a descriptor of that file, which holds its lock; -1 */
+	char *temporary; /* DB.loading */
+	int lock;	 /* a descriptor of that file, which holds its lock; -1: it is not ours */
+	struct store_wait wait;
 };
 
-/* Opens path and begins the transaction. 0, or -1, after which store_close() is due, too: PT_ERR_IO,
- * PT_ERR_NO_MEMORY, PT_ERR_REFUSED (no database of pt-load's, or one of another schema version). */
-int store_open(struct store *s, const char *path, struct pt_error *e);
+/*
+ * Opens path and begins the transaction. 0, or -1, after which store_close() is due, too: PT_ERR_IO,
+ * PT_ERR_NO_MEMORY, PT_ERR_REFUSED (no database of pt-load's, one of another schema version or shape,
+ * or another program has it and wait says so). path may be a symbolic link, also to a file that is
+ * not there.
+ */
+int store_open(struct store *s, const char *path, const struct store_wait *wait, struct pt_error *e);
 /* 0: all is on the disk under path. -1 (PT_ERR_IO, PT_ERR_REFUSED): store_close() undoes it. */
 int store_commit(struct store *s, struct pt_error *e);
 /* Without store_commit() before, everything is as it was. A zeroed struct is fine. */

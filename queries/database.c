@@ -48,6 +48,43 @@ static int check_ours(sqlite3 *db, const char *path, struct pt_error *e)
 	return 0;
 }
 
+/* What a database may not do to who asks it: run functions or triggers of its own, or be written. */
+static int protect(sqlite3 *db)
+{
+	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+	sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0); /* neither ATTACH nor VACUUM INTO */
+	sqlite3_busy_timeout(db, 5000);
+	/* So that a hundred thousand rows are sorted in memory; it changes no result. */
+	return sqlite3_exec(db, "PRAGMA cell_size_check = ON; PRAGMA cache_size = -65536", NULL, NULL, NULL);
+}
+
+/* A killed load left a journal. It is played back when somebody who may write reads the database. */
+static int roll_back(const char *path, struct pt_error *e)
+{
+	sqlite3 *db = NULL;
+	bool done = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK &&
+		    protect(db) == SQLITE_OK &&
+		    sqlite3_exec(db, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL) == SQLITE_OK;
+
+	if (!done)
+		pt_fail(e, PT_ERR_IO, PT_NO_OFFSET,
+			"%s: a load into it was interrupted, and is to be undone first: run pt-query once as "
+			"somebody who may write the file and its folder (%s)",
+			path, sqlite3_errmsg(db));
+	sqlite3_close(db);
+	return done ? 0 : -1;
+}
+
+/* Whether the database waits for roll_back(). */
+static bool has_hot_journal(sqlite3 *db)
+{
+	bool failed = sqlite3_exec(db, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL) != SQLITE_OK;
+
+	return failed && sqlite3_extended_errcode(db) == SQLITE_READONLY_ROLLBACK;
+}
+
 sqlite3 *database_open(const char *path, struct pt_error *e)
 {
 	sqlite3 *db = NULL;
@@ -65,9 +102,9 @@ sqlite3 *database_open(const char *path, struct pt_error *e)
 		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s: %s", path, sqlite3_errmsg(db));
 		goto fail;
 	}
-	sqlite3_busy_timeout(db, 5000);
-	/* So that a hundred thousand rows are sorted in memory; it changes no result. */
-	sqlite3_exec(db, "PRAGMA cache_size = -65536", NULL, NULL, NULL);
+	if (has_hot_journal(db) && roll_back(path, e) < 0)
+		goto fail;
+	protect(db);
 	if (check_ours(db, path, e) == 0)
 		return db;
 fail:

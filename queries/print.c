@@ -63,8 +63,10 @@ static int csv(sqlite3_stmt *st, FILE *out, struct pt_error *e)
 	}
 	while ((r = sqlite3_step(st)) == SQLITE_ROW) {
 		for (int i = 0; i < n; i++) {
-			const char *s = (const char *)sqlite3_column_text(st, i);
+			const char *s;
 
+			if (rows_text(st, i, &s, e))
+				return -1;
 			csv_field(out, s ? s : "");
 			fputs(i + 1 < n ? "," : "\r\n", out);
 		}
@@ -88,15 +90,20 @@ static int json(sqlite3_stmt *st, FILE *out, struct pt_error *e)
 		fputs(any ? ",\n " : "\n ", out);
 		any = true;
 		for (int i = 0; i < n; i++) {
+			int type = sqlite3_column_type(st, i); /* of the value, before it is made a text */
+			const char *s;
+
+			if (rows_text(st, i, &s, e))
+				return -1;
 			putc(i ? ',' : '{', out);
 			json_string(out, sqlite3_column_name(st, i));
 			putc(':', out);
-			switch (sqlite3_column_type(st, i)) {
-			case SQLITE_NULL: fputs("null", out); break;
-			case SQLITE_INTEGER:
-			case SQLITE_FLOAT: json_number(out, (const char *)sqlite3_column_text(st, i)); break;
-			default: json_string(out, (const char *)sqlite3_column_text(st, i)); break;
-			}
+			if (!s)
+				fputs("null", out);
+			else if (type == SQLITE_INTEGER || type == SQLITE_FLOAT)
+				json_number(out, s);
+			else
+				json_string(out, s);
 		}
 		putc('}', out);
 	}
@@ -118,9 +125,11 @@ static int folded(sqlite3_stmt *st, FILE *out, struct pt_error *e)
 		    "--format folded wants a column 'stack' and a number in the last column, as the "
 		    "query folded has them");
 	while ((r = sqlite3_step(st)) == SQLITE_ROW) {
-		const char *s = (const char *)sqlite3_column_text(st, stack);
 		sqlite3_int64 weight = sqlite3_column_int64(st, n - 1);
+		const char *s;
 
+		if (rows_text(st, stack, &s, e))
+			return -1;
 		if (!s || weight <= 0)
 			continue;
 		for (; *s; s++)
@@ -133,6 +142,9 @@ static int folded(sqlite3_stmt *st, FILE *out, struct pt_error *e)
 int print_rows(sqlite3_stmt *st, enum print_format format, const char *name, size_t width, FILE *out,
 	       struct pt_error *e)
 {
+	for (int i = 0; i < sqlite3_column_count(st); i++)
+		if (!sqlite3_column_name(st, i)) /* from now on it is kept */
+			return pt_fail_no_memory(e, "the columns' names");
 	switch (format) {
 	case PRINT_CSV: return csv(st, out, e);
 	case PRINT_JSON: return json(st, out, e);

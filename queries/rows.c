@@ -11,6 +11,14 @@ int rows_sql_error(sqlite3_stmt *st, struct pt_error *e)
 	return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s", sqlite3_errmsg(sqlite3_db_handle(st)));
 }
 
+int rows_text(sqlite3_stmt *st, int column, const char **ret, struct pt_error *e)
+{
+	bool null = sqlite3_column_type(st, column) == SQLITE_NULL;
+
+	*ret = null ? NULL : (const char *)sqlite3_column_text(st, column);
+	return null || *ret ? 0 : pt_fail_no_memory(e, "a row");
+}
+
 static bool copy_row(struct rows *r, sqlite3_stmt *st)
 {
 	struct cell *row = &r->cells[r->count * r->columns];

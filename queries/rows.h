@@ -32,6 +32,10 @@ static inline const struct cell *rows_at(const struct rows *rows, size_t row, si
 	return &rows->cells[row * rows->columns + column];
 }
 
+/* The value of a column of the statement's row as text, until the next step; *ret is NULL for SQL's NULL.
+ * 0, or -1: PT_ERR_NO_MEMORY. */
+int rows_text(sqlite3_stmt *statement, int column, const char **ret, struct pt_error *e);
+
 /* What SQLite says about the statement's failure. Returns -1. */
 int rows_sql_error(sqlite3_stmt *statement, struct pt_error *e);
 

@@ -4,18 +4,103 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Where the file is to be: of a symbolic link its target. */
-static char *target_of(const char *path)
-{
-	char *real = realpath(path, NULL);
+#define MAX_LINKS 40 /* that are followed: as many as the kernel follows */
 
-	return real ? real : strdup(path);
+/* The folder that path lies in, to be closed; -1 with errno. */
+static int open_folder_of(const char *path)
+{
+	char *copy = strdup(path);
+	int fd = copy ? open(dirname(copy), O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	free(copy);
+	return fd;
+}
+
+/*
+ * In a folder where everybody may write and nobody but the owner may remove (/tmp), a symbolic link that is
+ * neither ours nor the folder's owner's may lead anywhere. The kernel's protected_symlinks has the same rule.
+ */
+static bool foreign_link(int folder, const struct stat *link)
+{
+	struct stat st;
+
+	return fstat(folder, &st) == 0 && (st.st_mode & S_ISVTX) && (st.st_mode & S_IWOTH) &&
+	       link->st_uid != geteuid() && link->st_uid != st.st_uid;
+}
+
+/*
+ * One link less of *path, which is replaced by what it says. 1: done; 0: *path is no link; -1: refused.
+ * What the link says is read from the very link that was looked at.
+ */
+static int follow(char **path, struct pt_error *e)
+{
+	char to[4096], *copy, *next = NULL;
+	int fd = open(*path, O_PATH | O_NOFOLLOW | O_CLOEXEC), folder = open_folder_of(*path), ret = 0;
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0 || folder < 0 || fstat(fd, &st) || !S_ISLNK(st.st_mode))
+		goto out;
+	ret = -1;
+	if (foreign_link(folder, &st)) {
+		pt_fail(
+		    e, PT_ERR_REFUSED, PT_NO_OFFSET,
+		    "%s is a symbolic link of user %u in a folder where everybody may make one: it is not "
+		    "followed",
+		    *path, (unsigned)st.st_uid);
+		goto out;
+	}
+	n = readlinkat(fd, "", to, sizeof to - 1);
+	if (n < 0) {
+		pt_fail_errno(e, "cannot read the link %s", *path);
+		goto out;
+	}
+	to[n] = 0;
+	copy = strdup(*path);
+	if (!copy ||
+	    asprintf(&next, "%s%s%s", to[0] == '/' ? "" : dirname(copy), to[0] == '/' ? "" : "/", to) < 0)
+		next = NULL;
+	free(copy);
+	if (!next) {
+		pt_fail_no_memory(e, NULL);
+		goto out;
+	}
+	free(*path);
+	*path = next;
+	ret = 1;
+out:
+	if (fd >= 0)
+		close(fd);
+	if (folder >= 0)
+		close(folder);
+	return ret;
+}
+
+char *output_target(const char *path, struct pt_error *e)
+{
+	char *at = strdup(path);
+	int r = 1;
+
+	if (!at) {
+		pt_fail_no_memory(e, NULL);
+		return NULL;
+	}
+	for (unsigned i = 0; r > 0 && i < MAX_LINKS; i++)
+		r = follow(&at, e);
+	if (r > 0)
+		r = pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "%s: too many symbolic links", path);
+	if (r == 0)
+		return at;
+	free(at);
+	return NULL;
 }
 
 /* A file without a name in path's directory, or one with a temporary name where the file system knows
@@ -49,20 +134,60 @@ static int open_temporary(struct output *o, mode_t rights, struct pt_error *e)
 	return 0;
 }
 
-/* PATH.part, in place of what an earlier capture may have left there: a new file, since an old one
- * keeps its rights, and those who have it open. */
+/*
+ * Removes what an earlier capture left. -1: it is being written to, by a capture that holds its lock.
+ */
+static int remove_part(const char *path, struct pt_error *e)
+{
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), ret = 0;
+
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+		ret = pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+			      "%s is being written by another capture: name another file with -o", path);
+	else
+		unlink(path);
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+/* Is path still the file that fd is? Another capture may have come between its creation and its lock. */
+static bool still_there(int fd, const char *path)
+{
+	struct stat ours, now;
+
+	return fstat(fd, &ours) == 0 && lstat(path, &now) == 0 && ours.st_dev == now.st_dev &&
+	       ours.st_ino == now.st_ino;
+}
+
+/*
+ * PATH.part, in place of what an earlier capture may have left there: a new file, since an old one keeps its
+ * rights, and those who have it open. It is locked as long as it is written to.
+ */
 static int open_part(struct output *o, mode_t rights, struct pt_error *e)
 {
 	if (asprintf(&o->temporary, "%s.part", o->path) < 0) {
 		o->temporary = NULL;
 		return pt_fail_no_memory(e, NULL);
 	}
-	unlink(o->temporary); /* NOLINT(clang-analyzer-unix.Malloc): the path is in o */
+	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the path is in o */
+	if (remove_part(o->temporary, e))
+		goto fail;
 	o->fd = open(o->temporary, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, rights);
-	if (o->fd >= 0)
-		return 0;
-	pt_fail_errno(e, "cannot create %s", o->temporary);
+	if (o->fd < 0) {
+		pt_fail_errno(e, "cannot create %s", o->temporary);
+		goto fail;
+	}
+	if ((flock(o->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) || !still_there(o->fd, o->temporary)) {
+		pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+			"%s is being written by another capture: name another file with -o", o->temporary);
+		close(o->fd);
+		goto fail;
+	}
+	return 0;
+fail:
 	free(o->temporary);
+	o->temporary = NULL;
 	return -1;
 }
 
@@ -81,16 +206,18 @@ static int open_output(struct output *ret, const char *path, const char *what,
 		*ret = o;
 		return 0;
 	}
+	o.path = output_target(path, e);
+	if (!o.path)
+		return -1;
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		free(o.path);
+		o.path = NULL;
 		o.fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 		if (o.fd < 0)
 			return pt_fail_errno(e, "cannot write %s", path);
 		*ret = o;
 		return 0;
 	}
-	o.path = target_of(path);
-	if (!o.path)
-		return pt_fail_no_memory(e, NULL);
 	if (create(&o, rights, e)) {
 		free(o.path);
 		return -1;

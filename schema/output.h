@@ -5,6 +5,9 @@
  * name's place when it is committed; what was there before is kept until then. Anything else (a pipe,
  * a device, standard output) is written as it goes. A file has the rights that the umask leaves,
  * where nothing else is said.
+ *
+ * A symbolic link is followed, and the file that it leads to is replaced. But one that somebody else
+ * made in a folder like /tmp is refused (PT_ERR_REFUSED), whatever /proc/sys/fs/protected_symlinks is.
  */
 #ifndef SCHEMA_OUTPUT_H
 #define SCHEMA_OUTPUT_H
@@ -18,6 +21,13 @@ struct output {
 };
 
 /*
+ * Where a file of that name is to be: what symbolic links lead to, also when there is nothing yet. malloc()ed.
+ * NULL: PT_ERR_REFUSED (a link of somebody else's in a folder like /tmp, or too many), PT_ERR_IO,
+ * PT_ERR_NO_MEMORY.
+ */
+char *output_target(const char *path, struct pt_error *e);
+
+/*
  * path NULL or "-": standard output, refused when it is a terminal (PT_ERR_REFUSED; what: what is not
  * written to it, "a container"). Fills *ret and returns 0, or -1: PT_ERR_REFUSED, PT_ERR_IO,
  * PT_ERR_NO_MEMORY.
@@ -27,7 +37,8 @@ int output_open(struct output *ret, const char *path, const char *what, struct p
  * machine, and where, as a recording has it, is nobody else's business. */
 int output_open_private(struct output *ret, const char *path, const char *what, struct pt_error *e);
 /* That, for what cannot be made again: a file is PATH.part until it is committed, so that what there
- * is of it can be decoded when the capture is killed. */
+ * is of it can be decoded when the capture is killed. PT_ERR_REFUSED, too, while another capture
+ * writes it. */
 int output_open_capture(struct output *ret, const char *path, const char *what, struct pt_error *e);
 /* Names and closes it. Returns 0, or -1 (PT_ERR_IO) and nothing is left. Standard output is left open. */
 int output_commit(struct output *o, struct pt_error *e);

@@ -47,7 +47,7 @@ capture() {
 		flock 9
 		[ ! -e "$key.status" ] || exit 0
 		command_of "$1"
-		"$PT_BIN/pt-capture" -q "${@:2}" --truth "$key.truth" -o "$key.ptc" -- "${command[@]}" \
+		"$PT_BIN/pt-capture" -q --no-exit-status "${@:2}" --truth "$key.truth" -o "$key.ptc" -- "${command[@]}" \
 			>"$key.stdout" 2>"$key.stderr" </dev/null 9>&-
 		echo $? >"$key.status"
 	) 9>"$key.lock"

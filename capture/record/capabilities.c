@@ -47,7 +47,8 @@ static bool set(uint64_t effective, uint64_t permitted)
 
 bool hw_capabilities_drop(void)
 {
-	const uint64_t keep = BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_SYS_PTRACE) | BIT(CAP_CHECKPOINT_RESTORE);
+	const uint64_t keep =
+	    BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_SYS_PTRACE) | BIT(CAP_CHECKPOINT_RESTORE) | BIT(CAP_SYSLOG);
 	uint64_t effective, permitted;
 
 	return get(&effective, &permitted) &&

@@ -97,6 +97,7 @@ static void fill_result(struct capture *c)
 
 	r->have_status = c->child.pid && c->child.ended;
 	r->status = c->child.status;
+	r->left_running = c->child.ended ? 0 : c->child.pid;
 	r->losses = c->drain.losses;
 	r->aux_bytes = c->drain.aux_bytes;
 	r->container_bytes = ptc_writer_bytes(c->w);

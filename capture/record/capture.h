@@ -61,7 +61,7 @@ struct hw_steering {
 	struct hw_trigger *trigger;	      /* NULL: none */
 	volatile sig_atomic_t *want_snapshot; /* counted up */
 	volatile sig_atomic_t *stop;	      /* 1: end the program, then the capture; 2: end at once */
-	volatile sig_atomic_t *stop_signal;   /* what the program is sent */
+	volatile sig_atomic_t *stop_signal;   /* what the program is sent; 0: it has got that, too */
 };
 
 struct hw_guests {
@@ -82,7 +82,8 @@ struct hw_options {
 
 struct hw_result {
 	bool have_status;
-	int status; /* of the program: 0..255, or 128 + signal */
+	int status;	      /* of the program: 0..255, or 128 + signal */
+	int32_t left_running; /* the program's process, which the capture did not outlast; 0: it has ended */
 	struct hw_losses losses;
 	uint64_t aux_bytes, container_bytes;
 	uint64_t missing_images; /* mappings of which the code could not be read */
@@ -99,7 +100,7 @@ struct hw_result {
  * Captures into fd, a whole container. pmu: NULL with sideband_only. notice(): says something to the user.
  * Returns 0, also when data was lost (result->losses); or -1: PT_ERR_REFUSED (what cannot be traced, and what
  * to do), PT_ERR_USAGE (a CPU that is not online), PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY,
- * PT_ERR_BAD_INPUT (a ring that makes no sense). A program that was started is killed then.
+ * PT_ERR_BAD_INPUT (a ring that makes no sense). A program that was started runs on then.
  */
 int hw_capture(const struct hw_options *o, const struct hw_pmu *pmu, int fd, void (*notice)(const char *text),
 	       struct hw_result *result, struct pt_error *e);

@@ -71,6 +71,7 @@ int hw_child_go(struct hw_child *c, const char *name, struct pt_error *e)
 	while (got < 0 && errno == EINTR);
 	if (got == sizeof why)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "cannot run %s: %s", name, strerror(why));
+	c->running = true;
 	return 0;
 }
 
@@ -91,9 +92,7 @@ void hw_child_end(struct hw_child *c)
 		return;
 	close(c->go);
 	close(c->failed);
-	if (!c->ended) {
-		kill(c->pid, SIGKILL);
+	if (!c->running)
 		waitpid(c->pid, NULL, 0);
-	}
 	c->pid = 0;
 }

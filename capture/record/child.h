@@ -12,6 +12,7 @@
 struct hw_child {
 	pid_t pid;	/* 0: none */
 	int go, failed; /* pipes: a byte lets it exec; it writes the errno of a failed exec */
+	bool running;	/* it has been let exec */
 	bool ended;
 	int status; /* 0..255, or 128 + signal */
 };
@@ -28,7 +29,10 @@ int hw_child_go(struct hw_child *c, const char *name, struct pt_error *e);
 /* Whether it has ended; does not wait. */
 bool hw_child_ended(struct hw_child *c);
 
-/* Kills it if it still runs, and frees what it holds. */
+/*
+ * Frees what it holds. A program that still runs is left running; one that was not let exec ends without
+ * having run.
+ */
 void hw_child_end(struct hw_child *c);
 
 #endif

@@ -18,9 +18,11 @@
 
 static volatile sig_atomic_t stop, stop_signal, want_snapshot;
 
-static void on_stop(int sig)
+/* The kernel's own (SI_KERNEL) is the terminal's Ctrl-C, which the program has got, too: 0, to send none. */
+static void on_stop(int sig, siginfo_t *info, void *context)
 {
-	stop_signal = sig;
+	(void)context;
+	stop_signal = info->si_code == SI_KERNEL ? 0 : sig;
 	stop = stop + 1;
 }
 
@@ -38,13 +40,17 @@ static void on_child(int sig)
 
 static void handle_signals(struct hw_steering *s)
 {
-	struct sigaction act = {.sa_handler = on_stop};
+	struct sigaction act = {.sa_sigaction = on_stop, .sa_flags = SA_SIGINFO}, hup;
 
 	s->stop = &stop;
 	s->stop_signal = &stop_signal;
 	s->want_snapshot = &want_snapshot;
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
+	/* Ignored: nohup. */
+	if (sigaction(SIGHUP, NULL, &hup) == 0 && hup.sa_handler != SIG_IGN)
+		sigaction(SIGHUP, &act, NULL);
+	act.sa_flags = 0;
 	act.sa_handler = on_usr2;
 	sigaction(SIGUSR2, &act, NULL);
 	act.sa_handler = on_child;
@@ -76,6 +82,9 @@ static void print_result(const struct hw_options *o, const struct hw_result *r)
 
 	if (r->have_status)
 		fprintf(stderr, "pt-capture: %s ended with status %d\n", o->target.program[0], r->status);
+	else if (r->left_running)
+		fprintf(stderr, "pt-capture: %s (process %d) runs on, no longer recorded\n",
+			o->target.program[0], (int)r->left_running);
 	if (o->events.group->sample_bytes)
 		fprintf(stderr, "pt-capture: %" PRIu64 " samples, %" PRIu64 " of them without a trace\n",
 			r->samples, r->empty_samples);
@@ -213,7 +222,8 @@ static int capture_by_steps(const struct hw_arguments *a, const char *why, struc
 				 .started = started,
 				 .started_arg = a->o.steering.ready_fd,
 				 .level = a->o.level,
-				 .quiet = a->o.quiet};
+				 .quiet = a->o.quiet,
+				 .no_exit_status = a->no_exit_status};
 	char *end;
 
 	if (needs_pt(a))
@@ -302,7 +312,8 @@ static int record(struct hw_arguments *a, const struct hw_pmu *pmu, struct pt_er
 		return -1;
 	if (!a->o.quiet)
 		print_result(&a->o, &result);
-	return print_losses(&result.losses);
+	r = print_losses(&result.losses);
+	return result.have_status && result.status && !a->no_exit_status ? result.status : r;
 }
 
 /* pmu: NULL with --sideband-only. Returns the exit status, or -1. */

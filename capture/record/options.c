@@ -344,6 +344,9 @@ static const struct pt_option options[] = {
      .argument = "N",
      .help = "zstd level, -7 (fastest) to 19; default 1; less when buffers fill up",
      .set = set_level},
+    {.name = "no-exit-status",
+     .help = "exit with 0 or 3 whatever the program's own status is",
+     FLAG(no_exit_status)},
     {.name = "quiet", .letter = 'q', .help = "say nothing but errors", FLAG(o.quiet)},
     {.name = "verbose", .letter = 'v', .help = "say more", FLAG(o.verbose)},
     PT_OPTION_HEADING("Single-stepping:"),
@@ -361,13 +364,15 @@ void hw_arguments_help(FILE *to)
 {
 	fputc('\n', to);
 	pt_options_print(options, to);
-	fputs("\n"
-	      "Ctrl-C ends a capture and keeps it; the program gets the signal first, and has two seconds.\n"
-	      "Exit status: 0 captured, whatever the program's own status was (it is printed, and is in the\n"
-	      "container); 1 failed; 2 wrong usage; 3 captured, but the kernel lost data (how much is "
-	      "printed,\n"
-	      "where is in the container).\n",
-	      to);
+	fputs(
+	    "\n"
+	    "Ctrl-C ends a capture and keeps it; the program gets the signal first. One that has not ended "
+	    "two\n"
+	    "seconds later, or by -d's time, runs on and is no longer recorded.\n"
+	    "Exit status: the program's own, 128 + its signal when one ended it; else 0 captured; 1 failed;\n"
+	    "2 wrong usage; 3 captured, but the kernel lost data (how much is printed, where is in the\n"
+	    "container).\n",
+	    to);
 }
 
 /* ---- All of them ---- */

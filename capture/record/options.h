@@ -2,6 +2,7 @@
 #ifndef CAPTURE_RECORD_OPTIONS_H
 #define CAPTURE_RECORD_OPTIONS_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "capture/record/capture.h"
@@ -14,6 +15,7 @@ struct hw_arguments {
 	const char *engine;	 /* "auto", "perf" or "step"; NULL: auto */
 	const char *truth;	 /* the step engine's; NULL: not given */
 	const char *max_steps;	 /* likewise */
+	bool no_exit_status;	 /* exit with 0, not with the program's status */
 	const char *vm;		 /* "list", "all", a pid or a name; NULL: not given */
 	const char *filter;	 /* perf's syntax; NULL: none */
 	char *terms;		 /* -e's, without aux-action; owned; NULL: none */

@@ -7,6 +7,7 @@
  *     thread.c    what an executed instruction means for the trace
  *     tasks.c     processes and threads
  *     maps.c      mappings, images, sideband
+ *     sigmask.c   SIGTRAP stays unblocked
  *     start.c     the program's start and the end of tracing
  */
 #ifndef CAPTURE_STEP_INTERNAL_H
@@ -90,6 +91,7 @@ struct step_thread {
 	bool signalled;	   /* a signal was delivered: a handler may begin */
 	bool group_stop;   /* this stop is job control's (SIGSTOP): it lasts until SIGCONT */
 	int signal;	   /* to be delivered with the next step */
+	uint64_t sigset;   /* the program's argument of the rt_sigprocmask() at hand; 0: none was changed */
 	uint64_t ip;
 	/* The step at hand, which began at ip: */
 	struct step_insn insn;
@@ -119,6 +121,13 @@ struct step {
 	bool failed;
 	uint64_t last_round;
 };
+
+/* sigmask.c. After a signal's delivery: a handler of SIGTRAP, or with it in its mask, may begin. */
+void step_unblock_trap(struct step_thread *t);
+/* Before rt_sigprocmask() is called: what it blocks is without SIGTRAP. Its argument is another one until... */
+void step_keep_trap_unblocked(struct step_thread *t);
+/* ...the thread's next stop, where the program's own is put back. */
+void step_sigmask_set(struct step_thread *t);
 
 /* tasks.c. NULL: no memory, and s->failed is set. */
 struct step_process *step_process_add(struct step *s, pid_t pid);

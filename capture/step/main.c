@@ -20,10 +20,12 @@
 static volatile sig_atomic_t stop, stop_signal;
 
 /* The program gets the signal, and two seconds to end by it. */
-static void on_signal(int sig)
+/* The kernel's own (SI_KERNEL) is the terminal's Ctrl-C, which the program has got, too: 0, to send none. */
+static void on_signal(int sig, siginfo_t *info, void *context)
 {
+	(void)context;
 	if (sig != SIGALRM) {
-		stop_signal = sig;
+		stop_signal = info->si_code == SI_KERNEL ? 0 : sig;
 		alarm(2);
 	}
 	stop = stop + 1;
@@ -31,12 +33,15 @@ static void on_signal(int sig)
 
 static void handle_signals(struct step_options *o)
 {
-	struct sigaction act = {.sa_handler = on_signal};
+	struct sigaction act = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO}, hup;
 
 	o->stop = &stop;
 	o->stop_signal = &stop_signal;
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
+	/* Ignored: nohup. */
+	if (sigaction(SIGHUP, NULL, &hup) == 0 && hup.sa_handler != SIG_IGN)
+		sigaction(SIGHUP, &act, NULL);
 	sigaction(SIGALRM, &act, NULL);
 }
 
@@ -257,7 +262,7 @@ static int capture(const struct step_command *c, struct step_options *o, struct 
 		output_abort(&out);
 	if (r == 0)
 		print_result(c, o, &result, seconds() - begin);
-	return r;
+	return r == 0 && !c->no_exit_status ? result.status : r;
 }
 
 int step_capture(const struct step_command *c, struct pt_error *e)

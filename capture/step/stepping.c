@@ -81,6 +81,8 @@ static void leave_user_space(struct step *s, struct step_thread *t)
 		t->pokes = writes_memory(t, number);
 		t->renames = number == SYS_prctl && first == PR_SET_NAME;
 		t->from_syscall = number != SYS_rt_sigreturn; /* which brings back all registers */
+		if (number == SYS_rt_sigprocmask)
+			step_keep_trap_unblocked(t);
 		step_end(s, t, t->ip);
 		return;
 	}
@@ -146,19 +148,6 @@ static void hide_trap_flag_of_pushf(struct step_thread *t)
 	}
 }
 
-/* While a handler of SIGTRAP runs the signal is blocked; a step's end would then take the handler
- * away for good. */
-static void unblock_trap(struct step_thread *t)
-{
-	const uint64_t trap = (uint64_t)1 << (SIGTRAP - 1);
-	uint64_t mask;
-
-	if (ptrace(PTRACE_GETSIGMASK, t->tid, sizeof mask, &mask) < 0 || !(mask & trap))
-		return;
-	mask &= ~trap;
-	ptrace(PTRACE_SETSIGMASK, t->tid, sizeof mask, &mask);
-}
-
 /* Where the thread is now, at the end of a step, is where user code goes on. */
 static void arrived(struct step *s, struct step_thread *t, uint64_t ip)
 {
@@ -166,7 +155,7 @@ static void arrived(struct step *s, struct step_thread *t, uint64_t ip)
 		hide_trap_flag_of_syscall(t);
 	t->from_syscall = false;
 	if (t->signalled)
-		unblock_trap(t);
+		step_unblock_trap(t);
 	t->signalled = false;
 	if (t->maps_changed) {
 		step_put_all(s);

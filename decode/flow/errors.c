@@ -18,6 +18,7 @@ static void report_error(struct pt_flow *f, const struct pt_flow_error *error)
 	f->output->error(f->output_arg, f, error);
 	f->at.position = 0;
 	f->tnt.n = 0;
+	f->evds = 0;
 	f->fup.pending = f->fup.binds = f->overflow.pending = f->fup.tsx_abort = false;
 	f->side.changes = f->side.concealed = false;
 	f->stack_state.guest_unseen = f->stack_state.stale_hw = true;
@@ -39,6 +40,7 @@ void pt_flow_end_with_error(struct pt_flow *f, enum pt_flow_error_kind kind, uin
 bool pt_flow_desync(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message)
 {
 	if (f->graph->full) {
+		f->full_reported = true;
 		kind = PT_FLOW_FULL;
 		message = "out of room for decoded code; what follows is not decoded";
 	}
@@ -100,6 +102,7 @@ bool pt_flow_dead_end(struct pt_flow *f)
 	const struct pt_where *w = &f->graph->where[f->at.position];
 	uint64_t ip = w->decision_ip;
 
+	f->at.position = 0; /* the path has been ended at ip already */
 	switch ((enum pt_dead)w->why) {
 	case PT_DEAD_NO_CODE:
 		return pt_flow_enter_no_image(f, PT_FLOW_NO_CODE, ip,

@@ -19,7 +19,7 @@ pipeline=$!
 wait_for test -e "$started"
 kill -INT -- -$pipeline
 wait $pipeline
-check "Ctrl-C: statuses $(cat "$tmp/status"): $(head -n 2 "$tmp/err")" test "$(cat "$tmp/status")" = "0 0 0"
+check "Ctrl-C: statuses $(cat "$tmp/status"): $(head -n 2 "$tmp/err")" test "$(cat "$tmp/status")" = "130 0 0"
 check "Ctrl-C: branches are there" test "$(sqlite3 "$tmp/db" "SELECT count(*) > 1000 FROM branches")" = 1
 
 # A second one, or SIGTERM, ends pt-decode; what stood under the name remains, and nothing else.

@@ -100,9 +100,10 @@ gcc -O1 -static -o "$small" "$tmp/small.c" || fail "small.c does not compile"
 run 0 'ended with status 0' -o "$tmp/c.ptc" -- "$small"
 check "exit status 0 in the container" test "$(info "$tmp/c.ptc" exit_status)" = 0
 decodes "$tmp/c.ptc"
-run 0 'ended with status 42' -o "$tmp/c.ptc" -- "$small" exit 42
+run 42 'ended with status 42' -o "$tmp/c.ptc" -- "$small" exit 42
+run 0 "ended with status 42" --no-exit-status -o "$tmp/c.ptc" -- "$small" exit 42
 check "exit status 42 in the container" test "$(info "$tmp/c.ptc" exit_status)" = 42
-run 0 'ended with status 137' -o "$tmp/c.ptc" -- "$small" kill 9
+run 137 'ended with status 137' -o "$tmp/c.ptc" -- "$small" kill 9
 check "a signal's status in the container" test "$(info "$tmp/c.ptc" exit_status)" = 137
 decodes "$tmp/c.ptc"
 run 0 '' -o "$tmp/c.ptc" -- "$small" say "to standard output"
@@ -155,7 +156,7 @@ pid=$!
 wait_for test -e "$tmp/started"
 kill -TERM $pid 2>/dev/null # a background job of a script ignores SIGINT from the start, and so would its program
 wait $pid
-check "SIGTERM: status 0" test $? -eq 0
+check "SIGTERM: the program's status" test $? -eq 143
 check "SIGTERM: what was captured is kept" test -s "$tmp/int.ptc"
 check "SIGTERM: the program's end by it is reported: $(tail -n 1 "$tmp/err")" grep -q 'status 143' "$tmp/err"
 decodes "$tmp/int.ptc"
@@ -172,7 +173,7 @@ if command -v python3 >/dev/null; then
 	wait_for test -e "$tmp/started"
 	kill -INT $pid
 	wait $pid
-	check "SIGINT: status 0" test $? -eq 0
+	check "SIGINT: the program's status" test $? -eq 5
 	check "SIGINT: the program's handler ran" grep -qx interrupted "$tmp/out"
 	check "SIGINT: the program's status is reported: $(tail -n 1 "$tmp/err")" grep -q 'status 5' "$tmp/err"
 	decodes "$tmp/int.ptc"
@@ -227,7 +228,7 @@ _start:
 END
 if as --32 -o "$tmp/m32.o" "$tmp/m32.s" 2>/dev/null && ld -m elf_i386 -o "$tmp/m32" "$tmp/m32.o" 2>/dev/null &&
 	{ "$tmp/m32" 2>/dev/null || [ $? -eq 7 ]; }; then
-	run 0 'without being traced' -o "$tmp/c.ptc" -- "$small" run "$tmp/m32"
+	run 7 'without being traced' -o "$tmp/c.ptc" -- "$small" run "$tmp/m32"
 	check "a 32-bit program's status" test "$(info "$tmp/c.ptc" exit_status)" = 7
 	decodes "$tmp/c.ptc"
 else

@@ -133,10 +133,10 @@ if [ -d "$PT_SHARED/traces/emulated" ] && tar -C "$tmp" -xf "$PT_SHARED/traces/e
 	check "guest: import" "$capture" import --symfs "$t/symfs" "$t/vm.data" --guest "$t/guest.data,101,$offset" -o "$tmp/x.ptc"
 	check "guest: export" "$capture" export -q --perf-data "$tmp/x.perf" "$tmp/x.ptc"
 	again guest "$t/symfs"
-	perf inject -f -i "$tmp/x.perf" --vm-time-correlation=$offset 2>"$tmp/err" &&
-		perf inject -i "$tmp/x.perf" -o "$tmp/injected.perf" --guest-data="$tmp/x.perf/guest__101,101,$offset" 2>"$tmp/err"
-	check "guest: perf inject: $(tail -n 1 "$tmp/err")" test -e "$tmp/injected.perf/kcore_dir__101"
-	in_perf guest "$tmp/injected.perf" "$t/symfs"
+	if injected "$tmp/x.perf" "$tmp/injected.perf" $offset "$tmp/x.perf/guest__101,101"; then
+		check "guest: perf inject: $(tail -n 1 "$tmp/err")" test -e "$tmp/injected.perf/kcore_dir__101"
+		in_perf guest "$tmp/injected.perf" "$t/symfs"
+	fi
 	rm -rf "$t" "$tmp"/*.perf
 else
 	skip 1 "no $PT_SHARED/traces/emulated, or no zstd"

@@ -5,7 +5,7 @@
  * half are plain random bytes. Where both find an instruction, length, class, displacement and
  * operand size must agree. Where one of them does not, a rule below must say why; each rule's cases
  * are counted. Every shorter beginning of an instruction must be INSN_TRUNCATED. Written for Zydis
- * 4.0.
+ * 4.0 and 4.1.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -24,6 +24,8 @@ enum rule {
 	/* Zydis only: */
 	RULE_KNC,     /* Knights Corner, a coprocessor whose VEX and MVEX opcodes are not in the SDM */
 	RULE_PTWRITE, /* 66 PTWRITE: "#UD if prefix 66H is used" (SDM vol. 2, PTWRITE) */
+	/* 66 0F AE F8..FF: Zydis 4.1 has PCOMMIT there, which no CPU ever had and the SDM has not */
+	RULE_PCOMMIT,
 	/* Ours only: */
 	/*
 	 * VEX, EVEX, XOP: the opcode exists, with another L, W, vvvv, mask, or register: #UD, length certain
@@ -35,11 +37,9 @@ enum rule {
 	RULE_COUNT
 };
 static const char *const rule_names[RULE_COUNT] = {
-    [RULE_KNC] = "Zydis only: Knights Corner",
-    [RULE_PTWRITE] = "Zydis only: 66 PTWRITE",
-    [RULE_FIELD] = "ours only: a field of VEX, EVEX, XOP",
-    [RULE_NEWER] = "ours only: newer than Zydis 4.0",
-    [RULE_MPX] = "ours only: NOP where MPX is off",
+    [RULE_KNC] = "Zydis only: Knights Corner",	      [RULE_PTWRITE] = "Zydis only: 66 PTWRITE",
+    [RULE_PCOMMIT] = "Zydis only: PCOMMIT",	      [RULE_FIELD] = "ours only: a field of VEX, EVEX, XOP",
+    [RULE_NEWER] = "ours only: newer than Zydis 4.0", [RULE_MPX] = "ours only: NOP where MPX is off",
     [RULE_GRP7] = "ours only: prefix before 0F 01",
 };
 
@@ -254,6 +254,9 @@ static enum rule zydis_only(const ZydisDecodedInstruction *z)
 		return RULE_KNC;
 	if (z->mnemonic == ZYDIS_MNEMONIC_PTWRITE && (z->attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE))
 		return RULE_PTWRITE;
+	if (z->opcode_map == ZYDIS_OPCODE_MAP_0F && z->opcode == 0xae && z->raw.modrm.mod == 3 &&
+	    z->raw.modrm.reg == 7)
+		return RULE_PCOMMIT;
 	return RULE_NONE;
 }
 

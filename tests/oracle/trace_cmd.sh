@@ -9,10 +9,10 @@ capture=$PT_BIN/pt-capture
 
 load() { rm -f "$tmp/db" && "$PT_BIN/pt-decode" -q "$1" | "$PT_BIN/pt-load" -q "$tmp/db"; }
 sql() { sqlite3 -separator ' ' "$tmp/db" "$1"; }
-# report FILE: tid, cpu, raw time, event, as trace-cmd itself lists them
+# report FILE: tid, cpu, raw time, event, as trace-cmd itself lists them. Since 3.2 it has ftrace's flags, too: "d..2."
 report() {
 	trace-cmd report -t --raw-ts -i "$1" 2>/dev/null |
-		sed -nE 's/^.*-([0-9]+) +\[0*([0-9]+)\] +([0-9]+): +([a-z_0-9]+):.*$/\1 \2 \3 \4/p'
+		sed -nE 's/^.*-([0-9]+) +\[0*([0-9]+)\] +([^ ]{5,7} +)?([0-9]+): +([a-z_0-9]+):.*$/\1 \2 \4 \5/p'
 }
 # near NAME WANT GOT: lists of tid, cpu, tsc, event: all the same, but for the nanoseconds between that round
 # a TSC

@@ -89,6 +89,29 @@ static void traps_of_another(void)
 		;
 }
 
+/* As libc 2.41's fork() does it: from a constant set. */
+static void trap_blocked(void)
+{
+	static const unsigned long all = ~0ul;
+	unsigned long before, now = 0;
+	int traps_before = traps;
+	register unsigned long r10 __asm__("r10") = sizeof all;
+	register const unsigned long *set __asm__("rsi") = &all;
+	long n = SYS_rt_sigprocmask;
+
+	__asm__ volatile("syscall"
+			 : "+a"(n), "+r"(set)
+			 : "D"(SIG_BLOCK), "d"(&before), "r"(r10)
+			 : "rcx", "r11", "memory");
+	printf("sigprocmask: %ld, its argument %s\n", n, set == &all ? "kept" : "lost");
+	kill(getpid(), SIGTRAP);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, &now, sizeof now);
+	printf("behind a block of all signals: %d traps, SIGUSR1 was %s\n", (int)traps - traps_before,
+	       now >> (SIGUSR1 - 1) & 1 ? "blocked" : "not blocked");
+	raise(SIGTRAP);
+	printf("and %d\n", (int)traps - traps_before);
+}
+
 static void gates(void)
 {
 	long n = 20; /* getpid of 32-bit programs */
@@ -119,6 +142,7 @@ int main(void)
 	flags();
 	stack_segment();
 	traps_of_its_own();
+	trap_blocked();
 	traps_of_another();
 	gates();
 	return 0;

@@ -1,0 +1,46 @@
+# Databases that somebody has changed: nothing in them runs, and no statement writes.
+source tests/common.bash
+make_records=$PT_BUILD/tests/tools/mkrecords
+"$make_records" --runs 1000 --seed 1 >"$tmp/one" 2>/dev/null || fail "mkrecords"
+"$make_records" --runs 1000 --seed 2 >"$tmp/two" 2>/dev/null
+"$PT_BIN/pt-load" -q "$tmp/good" "$tmp/one"
+
+# refused WHAT SQL PATTERN: a load into a database after SQL fails, says PATTERN, and changes nothing
+refused() {
+	cp "$tmp/good" "$tmp/db"
+	sqlite3 "$tmp/db" "$2" || fail "$1: sqlite3"
+	cp "$tmp/db" "$tmp/before"
+	"$PT_BIN/pt-load" -q "$tmp/db" "$tmp/two" 2>"$tmp/err"
+	check "$1: refused" test $? -eq 1
+	check "$1: says why ($(cat "$tmp/err"))" grep -q "$3" "$tmp/err"
+	check "$1: nothing changed" cmp -s "$tmp/db" "$tmp/before"
+}
+refused "a trigger" "CREATE TRIGGER t AFTER INSERT ON edge BEGIN DELETE FROM path; END" 'trigger t that pt-load does not make'
+refused "a trigger of a view" "CREATE TRIGGER v INSTEAD OF INSERT ON branches BEGIN DELETE FROM path; END" 'trigger v'
+refused "an index on an expression" "CREATE INDEX i ON edge (abs(from_ip))" 'index i that pt-load does not make'
+refused "a missing index" "DROP INDEX edge_by_from" 'lacks the index edge_by_from'
+refused "a column more" "ALTER TABLE edge ADD COLUMN evil DEFAULT 1" 'table edge that is not as pt-load makes it'
+refused "a missing table" "DROP TABLE interrupt" 'lacks the table interrupt'
+cp "$tmp/good" "$tmp/db"
+sqlite3 "$tmp/db" "CREATE TABLE mine (a); CREATE INDEX mine_a ON mine (a); CREATE VIEW my_view AS SELECT 1"
+"$PT_BIN/pt-load" -q "$tmp/db" "$tmp/two" 2>"$tmp/err"
+check "a table and a view of the user's: loaded ($(cat "$tmp/err"))" test $? -ne 1
+
+# read_only WHAT SQL: pt-query refuses the statement, or it has no effect.
+read_only() {
+	cp "$tmp/good" "$tmp/before"
+	"$PT_BIN/pt-query" "$tmp/good" --sql "$2" >"$tmp/out" 2>"$tmp/err"
+	check "$1: refused" test $? -ne 0
+	check "$1: nothing changed" cmp -s "$tmp/good" "$tmp/before"
+	check "$1: no other file" test ! -e "$tmp/other"
+}
+read_only "INSERT" "INSERT INTO trace_meta VALUES (1, 'a', 'b')"
+read_only "ATTACH" "ATTACH '$tmp/other' AS o"
+read_only "VACUUM INTO" "VACUUM INTO '$tmp/other'"
+read_only "DROP" "DROP TABLE edge"
+read_only "load_extension()" "SELECT load_extension('$tmp/other')"
+cp "$tmp/good" "$tmp/db"
+sqlite3 -cmd '.dbconfig defensive off' "$tmp/db" "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql =
+	'CREATE VIEW threads AS SELECT load_extension(''$tmp/other'') AS id' WHERE name = 'threads'"
+"$PT_BIN/pt-query" "$tmp/db" --sql 'SELECT * FROM threads' >"$tmp/out" 2>"$tmp/err"
+check "a view that calls what is unsafe: refused" test $? -eq 1
