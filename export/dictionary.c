@@ -494,7 +494,7 @@ static int insert_edges(struct dictionary *d, struct pt_error *e)
 		sqlite3_bind_int64(s, 2, d->bases.trace);
 		db_bind(s, 3, p->def.from, (int64_t)p->def.from);
 		db_bind(s, 4, p->def.to, (int64_t)p->def.to);
-		sqlite3_bind_int64(s, 5, p->def.kind);
+		sqlite3_bind_int64(s, 5, p->def.kind + (p->def.ends_trace ? PTR_KIND_ENDS_TRACE : 0));
 		db_bind(s, 6, p->def.from_symbol, d->bases.symbol + p->def.from_symbol);
 		db_bind(s, 7, p->def.to_symbol, d->bases.symbol + p->def.to_symbol);
 		sqlite3_bind_int64(s, 8, (int64_t)p->taken);

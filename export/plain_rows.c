@@ -203,6 +203,13 @@ static int fill_name(sqlite3_stmt *st, int64_t id, const char *name, struct pt_e
 	return db_run(st, e);
 }
 
+/* A kind of branches, as it is, or of those with which tracing stopped (PTR_KIND_ENDS_TRACE). */
+static int fill_kind(sqlite3_stmt *st, int kind, int ends_trace, struct pt_error *e)
+{
+	sqlite3_bind_int64(st, 3, ptr_kind_perf_flags((enum ptr_kind)kind));
+	return fill_name(st, kind + ends_trace, ptr_kind_name((enum ptr_kind)kind), e);
+}
+
 int plain_rows_constants(sqlite3 *db, struct pt_error *e)
 {
 	enum { NUMBER, KIND, REASON, REASON_SOURCE, CLOCK_SOURCE, COUNT };
@@ -222,10 +229,10 @@ int plain_rows_constants(sqlite3 *db, struct pt_error *e)
 		sqlite3_bind_int64(st[NUMBER], 1, i);
 		ret = db_run(st[NUMBER], e);
 	}
-	for (int i = 0; !ret && i < PTR_KINDS; i++) {
-		sqlite3_bind_int64(st[KIND], 3, ptr_kind_perf_flags((enum ptr_kind)i));
-		ret = fill_name(st[KIND], i, ptr_kind_name((enum ptr_kind)i), e);
-	}
+	for (int i = 0; !ret && i < PTR_KINDS; i++)
+		ret = fill_kind(st[KIND], i, 0, e);
+	for (int i = PTR_KIND_NONE + 1; !ret && i < PTR_TRACE_BEGIN; i++)
+		ret = fill_kind(st[KIND], i, PTR_KIND_ENDS_TRACE, e);
 	for (int i = 0; !ret && i < PT_VM_REASONS; i++) {
 		sqlite3_bind_text(st[REASON], 3, pt_vm_reason_kvm_name((uint64_t)i), -1, SQLITE_STATIC);
 		ret = fill_name(st[REASON], i, pt_vm_reason_name((uint64_t)i), e);

@@ -88,8 +88,11 @@ static void bind_times(struct run_groups *g)
 	for (uint32_t i = 0; i < g->n; i++) {
 		uint32_t at = 0;
 
+		/* Estimates lie between the first one and the group's end. */
+		uint64_t est = g->ests[i] < g->ests[0] ? 0 : g->ests[i] - g->ests[0];
+
 		if (text)
-			at = 1 + (uint32_t)((double)(g->ests[i] - g->ests[0]) / (double)span * RUN_GROUP_EST);
+			at = 1 + (uint32_t)((double)(est < span ? est : span) / (double)span * RUN_GROUP_EST);
 		digits_set(&g->est, i, at);
 	}
 	digits_bind(&g->est, g->n, s, 20, 0);

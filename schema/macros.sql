@@ -30,6 +30,9 @@ CREATE MACRO EDGE_AT(p, at) AS
 	CASE WHEN p.edge_add_high IS NULL THEN p.edge + (CODE_AT(p.edge_add, at) & 1048575)
 	ELSE p.edge + (CODE_AT(p.edge_add, at) & 1048575) + HIGH_AT(p.edge_add_high, at) END;
 CREATE MACRO EDGE_INSNS_AT(p, at) AS coalesce(MOSTLY_LOW_AT(p.insn, p.insn_high, at), 0);
+-- Tracing stopped with the edge; its target is known if the kind is 32 more (PTR_KIND_ENDS_TRACE).
+CREATE MACRO ENDS_TRACE(e) AS (e.to_ip IS NULL OR e.kind >= 32);
+
 -- The edge of interrupt.path_edge.
 CREATE MACRO PATH_OF(path_edge) AS path_edge >> 5;
 CREATE MACRO EDGE_OF(p, path_edge) AS EDGE_AT(p, (path_edge & 31) + 1);

@@ -12,14 +12,15 @@
  * of a path the code is straight: from the first edge's `to` up to the second's `from`. The trace's
  * own beginnings and ends are edges too: from = 0 when what led there was not seen (kind
  * TRACE_BEGIN), to = 0 when tracing stopped with the branch (its kind says how: a SYSCALL in
- * user-only tracing; ASYNC for an interrupt; TRACE_END when unknown). Branch i (from 0) of run r has
- * the id r * PTR_RUN_BRANCHES + i; repeats x edges <= PTR_RUN_BRANCHES.
+ * user-only tracing; ASYNC for an interrupt; TRACE_END when unknown). Where tracing stopped with a
+ * branch whose target is known (it left the range of an address filter), the edge ends_trace. Branch
+ * i (from 0) of run r has the id r * PTR_RUN_BRANCHES + i; repeats x edges <= PTR_RUN_BRANCHES.
  *
  * ## Bytes
  *
  * All integers are little endian or LEB128 varints ("v"; "z" is zigzag, signed); "str" is v length, bytes.
  *
- *   Stream header, 16 bytes: magic 89 'P' 'T' 'R' 0d 0a 1a 0a; u16 major 3; u16 minor 0; u32 crc32 of
+ *   Stream header, 16 bytes: magic 89 'P' 'T' 'R' 0d 0a 1a 0a; u16 major 4; u16 minor 0; u32 crc32 of
  *   bytes 0..11
  *   Block: 'P' 'T' 'R' 'B', u32 block number (0, 1...), u32 size, u32 crc32 of the payload, u32 crc32 of
  *   the 16 bytes before; then size (<= PTR_BLOCK_MAX) bytes of records. A record does not cross a block's
@@ -27,6 +28,7 @@
  *   Record: a byte enum ptr_type, then its fields in the order of its struct below:
  *     numbers and counts    v; one that may be PTR_UNKNOWN is written as v of it + 1 modulo 2^64, so
  *                           unknown is 0
+ *     kind, ends_trace      v of kind, + PTR_KIND_ENDS_TRACE if ends_trace
  *     signed fields         z
  *     addresses             z of the difference to the address written before it in the block (of the
  *                           first: to 0)
@@ -110,9 +112,11 @@ enum ptr_kind {
 	PTR_TRACE_END,	 /* to = 0, and what stopped the trace is not known */
 	PTR_KINDS
 };
+/* Added to the kind of an edge that ends_trace, in the record stream and in the database. */
+#define PTR_KIND_ENDS_TRACE 32
 const char *ptr_kind_name(enum ptr_kind kind);
 /* perf's branch flag bits of a kind (facts: PERF_IP_FLAG_*): to be or'ed with 256 if from is 0, 512
- * if to is 0. */
+ * if to is 0 or the edge ends_trace. */
 uint32_t ptr_kind_perf_flags(enum ptr_kind kind);
 
 /*
@@ -147,6 +151,7 @@ struct ptr_symbol { /* numbered */
 struct ptr_edge {	   /* numbered */
 	uint64_t from, to; /* 0: not seen */
 	uint32_t kind;	   /* enum ptr_kind */
+	bool ends_trace;   /* tracing stopped with it, although `to` is known */
 	uint32_t from_symbol, to_symbol;
 };
 

@@ -478,9 +478,12 @@ static bool get_other(struct ptr_reader *r, enum ptr_type type, struct ptr_recor
 		ret->edge.from = get_ip(r);
 		ret->edge.to = get_ip(r);
 		ret->edge.kind = get_u32(r);
+		ret->edge.ends_trace = ret->edge.kind >= PTR_KIND_ENDS_TRACE;
+		if (ret->edge.ends_trace)
+			ret->edge.kind -= PTR_KIND_ENDS_TRACE;
 		ret->edge.from_symbol = get_ref(r, PTR_SYMBOL, true);
 		ret->edge.to_symbol = get_ref(r, PTR_SYMBOL, true);
-		r->bad |= ret->edge.kind >= PTR_KINDS;
+		r->bad |= ret->edge.kind >= PTR_KINDS || (ret->edge.ends_trace && !ret->edge.to);
 		return true;
 	case PTR_PATH: get_path(r, &ret->path); return true;
 	case PTR_SLICE:

@@ -254,7 +254,7 @@ int64_t ptr_put_edge(struct ptr_writer *w, const struct ptr_edge *r, struct pt_e
 	if (p) {
 		p = put_ip(w, p, r->from);
 		p = put_ip(w, p, r->to);
-		p = put_v(p, r->kind);
+		p = put_v(p, r->kind + (r->ends_trace ? PTR_KIND_ENDS_TRACE : 0));
 		p = put_v(p, r->from_symbol);
 		w->at = put_v(p, r->to_symbol);
 	}

@@ -31,12 +31,13 @@
 -- cycles; cyc_count is NULL when none have.
 
 PRAGMA application_id = 1347708002; -- 'PTdb'
-PRAGMA user_version = 9;
+PRAGMA user_version = 10;
 
 -- 0..1023, to expand what is counted.
 CREATE TABLE number (i INTEGER PRIMARY KEY);
 
--- What makes a branch. perf_flags: perf's PERF_IP_FLAG_* bits.
+-- What makes a branch. perf_flags: perf's PERF_IP_FLAG_* bits. An id that is 32 more: tracing stopped with it,
+-- and to_ip is known.
 CREATE TABLE kind (id INTEGER PRIMARY KEY, name TEXT, perf_flags INTEGER);
 
 -- The names of VM exits (schema/vm_reasons.h), and of where a reason or a clock is known from
@@ -89,7 +90,8 @@ CREATE TABLE symbol (
 		machine INTEGER
 );
 
--- from_ip NULL: where it came from was not seen (the trace began); to_ip NULL: tracing stopped with it.
+-- from_ip NULL: where it came from was not seen (the trace began); to_ip NULL: tracing stopped with it,
+-- and its target was not seen.
 -- taken: how often. insn_count: in the straight code that leads to it, which is from_symbol's.
 -- tail_insns: after it, where a path stops without a branch, which is to_symbol's.
 CREATE TABLE edge (

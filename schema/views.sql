@@ -128,7 +128,7 @@ SELECT
 	id, trace, TSC_TO_TIME(b, tsc) AS time_ns,
 	tsc, cpu, machine, vcpu, pid, tid, comm, from_ip, from_symbol, from_offset, to_ip, to_symbol,
 	to_offset, kind, insn_count,
-	cyc_count, from_hex, to_hex, from_dso, to_dso, slice, path, edge, tsc_lo, tsc_hi, time_class
+	cyc_count, from_hex, to_hex, from_dso, to_dso, slice, path, edge, tsc_lo, tsc_hi, time_class, ends_trace
 FROM (
 	SELECT
 		r.id * 1024 + k.i * p.edges + n.i AS id, r.trace, r.time_zero, r.time_mult, r.time_shift,
@@ -145,7 +145,8 @@ FROM (
 		r.slice, r.path, e.id AS edge, r.tsc AS tsc_lo,
 		CASE WHEN r.exact AND k.i = 0 AND n.i = 0 THEN r.tsc ELSE r.tsc_end END AS tsc_hi,
 		CASE WHEN r.tsc IS NULL THEN NULL WHEN r.exact AND k.i = 0 AND n.i = 0 THEN 'exact'
-			ELSE 'interval' END AS time_class
+			ELSE 'interval' END AS time_class,
+		ENDS_TRACE(e) AS ends_trace
 	FROM (
 		SELECT id, trace, slice, path, repeats, tsc,
 			coalesce(CASE WHEN open THEN NULL ELSE next_tsc END, last_tsc) AS tsc_end,
@@ -229,7 +230,7 @@ FROM (
 			lead(r.tsc) OVER (PARTITION BY r.slice ORDER BY r.tsc) AS tsc_end,
 			-- where tracing began, and stopped
 			sum(p.start IS NULL OR p.id IN (SELECT PATH_OF(pe.id) FROM path_edge pe
-				WHERE pe.edge IN (SELECT e.id FROM edge e WHERE e.to_ip IS NULL))) AS gaps
+				WHERE pe.edge IN (SELECT e.id FROM edge e WHERE ENDS_TRACE(e)))) AS gaps
 		FROM (SELECT g.id, g.slice, g.tsc, g.path, g.repeats FROM run g
 			WHERE g.slice IN (SELECT y.id FROM slice y
 				WHERE y.cyc_count IS NULL AND y.tsc_end > y.tsc) LIMIT -1) r CROSS JOIN path p
@@ -442,7 +443,7 @@ UNION ALL SELECT id + 512, name || ' / trace end' FROM b WHERE id NOT IN (0, 1, 
 -- One row per taken branch.
 -- perf's flags of a branch. An interrupt whose target was not seen is perf's 'asynchronous branch' (33).
 CREATE MACRO PERF_FLAGS(e, kd) AS (CASE WHEN e.kind = 16 AND e.to_ip IS NULL THEN 33 ELSE kd.perf_flags END
-	| (e.from_ip IS NULL) << 8 | (e.to_ip IS NULL) << 9);
+	| ((e.from_ip IS NULL) << 8) | (ENDS_TRACE(e) << 9));
 CREATE VIEW samples AS
 SELECT
 	r.id * 1024 + k.i * p.edges + n.i AS id,

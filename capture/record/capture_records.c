@@ -108,6 +108,11 @@ int capture_on_record(void *arg, const struct hw_record *r, struct pt_error *e)
 	case PERF_RECORD_SWITCH_CPU_WIDE:
 		return r->header.size >= 16 ? seen(c, (int32_t)u32(r->bytes + 8), e) : 0;
 	case PERF_RECORD_MMAP2: return on_mmap2(c, r, e);
+	case PERF_RECORD_FORK: /* pid, ppid, tid, ptid */
+		return c->drain.jit && r->header.size >= 24
+			   ? hw_jit_forked(c->drain.jit, (int32_t)u32(r->bytes + 8),
+					   (int32_t)u32(r->bytes + 12), r->time_ns, e)
+			   : 0;
 	case PERF_RECORD_KSYMBOL: return on_ksymbol(c, r, e);
 	case PERF_RECORD_BPF_EVENT: return on_bpf_event(c, r, e);
 	case PERF_RECORD_SAMPLE: return on_sample(c, r, e);

@@ -119,6 +119,38 @@ int hw_jit_mapped(struct hw_jit *j, int32_t pid, uint64_t start, uint64_t bytes,
 	return 0;
 }
 
+int hw_jit_forked(struct hw_jit *j, int32_t child, int32_t parent, uint64_t time_ns, struct pt_error *e)
+{
+	const struct process *from = NULL;
+	struct page *pages;
+	struct process *to;
+
+	for (size_t i = 0; i < j->count && !from; i++)
+		if (j->processes[i].pid == parent && j->processes[i].page_count)
+			from = &j->processes[i];
+	if (!from || child == parent)
+		return 0;
+	pages = malloc(from->page_count * sizeof *pages);
+	if (!pages)
+		return pt_fail_no_memory(e, "code that is made at run time");
+	memcpy(pages, from->pages, from->page_count * sizeof *pages);
+	size_t count = from->page_count;
+
+	to = process_of(j, child, e); /* from is not valid any more */
+	if (!to) {
+		free(pages);
+		return -1;
+	}
+	free(to->pages);
+	to->pages = pages;
+	to->page_count = count;
+	to->event_count = 0;
+	to->ended = false;
+	/* The child's memory is the parent's at that time, of which the last reading may be older. */
+	to->settled_start_ns = time_ns + 1;
+	return 0;
+}
+
 int hw_jit_read(struct hw_jit *j, bool always, struct pt_error *e)
 {
 	uint64_t start = j->now_ns(j->arg), end;
@@ -249,7 +281,9 @@ static size_t stretch(const uint8_t *a, const uint8_t *b, size_t from, bool *ret
 	return at - from - same;
 }
 
-/* A page that can be written to, and was read before. mapped_ns: a record has unmapped it meanwhile; 0: none. */
+/*
+ * A page that can be written to, and was read before. mapped_ns: a record has unmapped it meanwhile; 0: none.
+ */
 static int put_changes(struct hw_jit *j, struct process *p, const struct page *old, const uint8_t *bytes,
 		       uint64_t mapped_ns, struct pt_error *e)
 {
@@ -324,8 +358,8 @@ static bool disturbed(const struct process *p)
 }
 
 /*
- * Pages that were writable, and are not there any more: what was written and run after the last reading is not
- * known.
+ * Pages that were writable, and are not there any more: what was written and run after the last
+ * reading is not known.
  */
 static int settle_gone(struct hw_jit *j, struct process *p, struct pt_error *e)
 {

@@ -23,7 +23,7 @@ void img_space_deinit(struct img_space *sp)
 {
 	free(sp->maps);
 	sp->maps = NULL;
-	sp->count = sp->room = 0;
+	sp->count = sp->room = sp->gap = 0;
 }
 
 /* ---- Mappings --------------------------------------------------------------------------------------- */
@@ -34,11 +34,11 @@ int img_space_copy(struct img_space *to, const struct img_space *from, struct pt
 
 	if (from->count && !(maps = malloc(from->count * sizeof *maps)))
 		return pt_fail_no_memory(e, "mappings");
-	if (from->count)
-		memcpy(maps, from->maps, from->count * sizeof *maps);
+	for (size_t i = 0; i < from->count; i++)
+		maps[i] = *img_space_at(from, i);
 	free(to->maps);
 	to->maps = maps;
-	to->count = to->room = from->count;
+	to->count = to->room = to->gap = from->count;
 	to->hint = 0;
 	to->generation++;
 	to->changes++;
@@ -47,7 +47,7 @@ int img_space_copy(struct img_space *to, const struct img_space *from, struct pt
 
 void img_space_clear(struct img_space *sp)
 {
-	sp->count = 0;
+	sp->count = sp->gap = 0;
 	sp->hint = 0;
 	sp->generation++;
 	sp->changes++;
@@ -60,7 +60,7 @@ size_t img_space_after(const struct img_space *sp, uint64_t ip)
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
 
-		if (sp->maps[mid].end > ip)
+		if (img_space_at(sp, mid)->end > ip)
 			hi = mid;
 		else
 			lo = mid + 1;
@@ -73,6 +73,31 @@ static bool equal(const struct img_map *a, const struct img_map *b)
 	return a->start == b->start && a->end == b->end && a->offset == b->offset && a->file == b->file;
 }
 
+/* Makes room for two more maps. */
+static int grow(struct img_space *sp, struct pt_error *e)
+{
+	size_t after = sp->count - sp->gap, room = sp->room;
+
+	while (sp->room < sp->count + 2)
+		if (pt_array_grow(&sp->maps, sp->room, &sp->room, e) < 0)
+			return -1;
+	if (sp->room > room && after)
+		memmove(sp->maps + sp->room - after, sp->maps + room - after, after * sizeof *sp->maps);
+	return 0;
+}
+
+/* The gap comes before map i. */
+static void move_gap(struct img_space *sp, size_t i)
+{
+	size_t size = sp->room - sp->count;
+
+	if (i < sp->gap)
+		memmove(sp->maps + i + size, sp->maps + i, (sp->gap - i) * sizeof *sp->maps);
+	else if (i > sp->gap)
+		memmove(sp->maps + sp->gap, sp->maps + sp->gap + size, (i - sp->gap) * sizeof *sp->maps);
+	sp->gap = i;
+}
+
 int img_space_map(struct img_space *sp, uint64_t start, uint64_t end, uint64_t offset, struct img_file *file,
 		  struct pt_error *e)
 {
@@ -82,15 +107,15 @@ int img_space_map(struct img_space *sp, uint64_t start, uint64_t end, uint64_t o
 	if (end <= start)
 		return 0;
 	/* In the middle of another map it makes three of one. */
-	while (sp->room < sp->count + 2)
-		if (pt_array_grow(&sp->maps, sp->room, &sp->room, e) < 0)
-			return -1;
+	if (grow(sp, e) < 0)
+		return -1;
 	sp->changes++;
 	from = img_space_after(sp, start);
-	for (to = from; to < sp->count && sp->maps[to].start < end; to++)
+	for (to = from; to < sp->count && img_space_at(sp, to)->start < end; to++)
 		;
-	if (to - from == 1 && equal(&sp->maps[from], &new))
+	if (to - from == 1 && equal(img_space_at(sp, from), &new))
 		return 0; /* recorded twice */
+	move_gap(sp, to);
 	if (to > from) {
 		struct img_map *last = &sp->maps[to - 1];
 
@@ -105,9 +130,9 @@ int img_space_map(struct img_space *sp, uint64_t start, uint64_t end, uint64_t o
 			from++;
 		}
 	}
-	/* Instead of [from, to) come the new map and `right`. */
+	/* Instead of [from, to), before the gap, come the new map and `right`. */
 	n = 1 + (right.end != 0);
-	memmove(&sp->maps[from + n], &sp->maps[to], (sp->count - to) * sizeof *sp->maps);
+	sp->gap = from + n;
 	sp->count = sp->count - (to - from) + n;
 	sp->maps[from] = new;
 	if (right.end)
@@ -120,7 +145,7 @@ bool img_space_overlaps(const struct img_space *sp, uint64_t start, uint64_t end
 {
 	size_t i = img_space_after(sp, start);
 
-	return i < sp->count && sp->maps[i].start < end;
+	return i < sp->count && img_space_at(sp, i)->start < end;
 }
 
 /* The space that has ip's mappings. */
@@ -140,13 +165,13 @@ const struct img_map *img_space_find(struct img_space *sp, uint64_t ip)
 
 	sp = at_ip(sp, ip);
 	i = sp->hint;
-	if (i < sp->count && ip >= sp->maps[i].start && ip < sp->maps[i].end)
-		return &sp->maps[i];
+	if (i < sp->count && ip >= img_space_at(sp, i)->start && ip < img_space_at(sp, i)->end)
+		return img_space_at(sp, i);
 	i = img_space_after(sp, ip);
-	if (i >= sp->count || ip < sp->maps[i].start)
+	if (i >= sp->count || ip < img_space_at(sp, i)->start)
 		return NULL;
 	sp->hint = (uint32_t)i;
-	return &sp->maps[i];
+	return img_space_at(sp, i);
 }
 
 /* ---- Code ------------------------------------------------------------------------------------------- */

@@ -21,9 +21,12 @@ struct img_map {
 	struct img_file *file; /* NULL: mapped, but the container has no bytes for it */
 };
 
+/* maps: sorted, disjoint, with a gap of room - count of them where the last one was mapped, for the next one is
+ * mostly beside it; img_space_at() knows of it. */
 struct img_space {
-	struct img_map *maps; /* sorted, disjoint */
+	struct img_map *maps;
 	size_t count, room;
+	size_t gap;		 /* how many maps are before it */
 	uint32_t generation;	 /* changes when what was mapped before has changed or gone */
 	uint32_t changes;	 /* changes when anything was mapped */
 	uint32_t hint;		 /* the last map that was hit */
@@ -48,7 +51,12 @@ void img_space_clear(struct img_space *sp);
 
 /* The map at ip, NULL when there is none. */
 const struct img_map *img_space_find(struct img_space *sp, uint64_t ip);
-/* The index of the first of sp->maps that ends after ip; sp->count when none does. */
+/* The i-th map, i < sp->count. */
+static inline struct img_map *img_space_at(const struct img_space *sp, size_t i)
+{
+	return &sp->maps[i < sp->gap ? i : i + (sp->room - sp->count)];
+}
+/* The index of the first map that ends after ip; sp->count when none does. */
 size_t img_space_after(const struct img_space *sp, uint64_t ip);
 /* True when something is mapped in [start, end). */
 bool img_space_overlaps(const struct img_space *sp, uint64_t start, uint64_t end);

@@ -89,6 +89,7 @@ static void decode(struct pt_block *b, struct img_space *space)
 			return;
 		}
 		b->insns++;
+		b->mov_cr3 |= in.cls == INSN_MOV_CR3;
 		ip += (uint64_t)len;
 		if (b->mode != INSN_64)
 			ip &= 0xffffffff;
@@ -118,12 +119,12 @@ struct pt_block *pt_graph_block(struct pt_graph *g, struct pt_code *code, uint64
 			return b;
 	}
 	if (g->block_count == g->block_room || g->full) {
-		g->full = true;
+		pt_graph_set_full(g);
 		return NULL;
 	}
 	if (g->block_count > g->block_mask / 8 * 5) {
 		if (!rehash(g)) {
-			g->full = true;
+			pt_graph_set_full(g);
 			return NULL;
 		}
 		for (i = block_key(ip, code->id) & g->block_mask; g->block_hash[i];

@@ -36,6 +36,7 @@ struct pt_block {
 	uint8_t rel0; /* a call to the next instruction, which reads the IP and has no return */
 	uint8_t why;  /* dead: enum pt_dead */
 	bool dead;    /* the code cannot be followed beyond term_ip */
+	bool mov_cr3; /* there is a MOV to CR3 in it */
 };
 
 /* The block at ip; NULL when the graph is full (out of memory or room). */

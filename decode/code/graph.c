@@ -159,6 +159,6 @@ bool pt_code_refresh(struct pt_graph *g, struct pt_code *code)
 		return false;
 	/* All look-ups are keyed by the id: the old blocks and positions are out of reach. */
 	if (!code_add(g, code))
-		g->full = true;
+		pt_graph_set_full(g);
 	return true;
 }

@@ -106,10 +106,18 @@ struct pt_graph {
 	bool cache_full; /* one of the limits is reached: time for pt_graph_recycle() */
 	bool bare;	 /* only the edges of paths are wanted: what lies between is not counted */
 	bool unnumbered; /* see pt_graph_number_no_paths() */
-	bool full;	 /* out of memory or room: what follows is not decoded, and reported as such */
+	/* Out of memory or room: see pt_graph_set_full(). */
+	bool full;
 	struct pt_graph_sums sums; /* of the paths that were recycled */
 	size_t code_room;
 };
+
+/* Nothing is added any more, and what is there may lack parts: flows end with an error, and decode nothing from
+ * then on (PT_FLOW_FULL). cache_full, too: the fast loops look at no other. */
+static inline void pt_graph_set_full(struct pt_graph *g)
+{
+	g->full = g->cache_full = true;
+}
 
 /* 0, or -1 (PT_ERR_NO_MEMORY). */
 int pt_graph_init(struct pt_graph *g, struct pt_error *e);

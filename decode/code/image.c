@@ -353,7 +353,7 @@ int img_store_symbols(struct img_store *s, const struct ptc_symbols *chunk, stru
 
 uint64_t img_store_address(const struct img_store *s, int32_t machine_pid, int32_t pid, const char *name)
 {
-	for (const struct img_file *f = s->files; f; f = f->next) {
+	for (struct img_file *f = s->files; f; f = f->next) {
 		const struct img_symbol_entry *symbol;
 
 		if (!f->absolute || f->machine_pid != machine_pid || f->pid != pid)
@@ -372,7 +372,7 @@ int img_store_absolute_symbol(const struct img_store *s, int32_t machine_pid, in
 	const struct img_file *file = NULL;
 
 	/* They come in tables, one per module or so. */
-	for (const struct img_file *f = s->files; f; f = f->next) {
+	for (struct img_file *f = s->files; f; f = f->next) {
 		const struct img_symbol_entry *symbol;
 
 		if (!f->absolute || f->machine_pid != machine_pid || f->pid != pid)
@@ -440,7 +440,7 @@ void img_file_write(struct img_file *f, uint64_t offset, const uint8_t *bytes, s
 	memcpy(seg->bytes + (offset - seg->offset), bytes, n);
 }
 
-int img_file_symbol(const struct img_file *f, uint64_t offset, uint64_t ip, uint64_t map_end,
+int img_file_symbol(struct img_file *f, uint64_t offset, uint64_t ip, uint64_t map_end,
 		    struct img_symbol *ret)
 {
 	const struct segment *seg = segment_at(f, offset);

@@ -76,7 +76,7 @@ bool img_file_use(struct img_file *f, uint64_t offset);
 void img_file_write(struct img_file *f, uint64_t offset, const uint8_t *bytes, size_t n);
 /* The symbol that covers the byte at offset, which is mapped at ip. One of unknown size ends at the mapping's
  * end. 0 and *ret filled, or -1. */
-int img_file_symbol(const struct img_file *f, uint64_t offset, uint64_t ip, uint64_t map_end,
+int img_file_symbol(struct img_file *f, uint64_t offset, uint64_t ip, uint64_t map_end,
 		    struct img_symbol *ret);
 
 #endif

@@ -38,6 +38,11 @@ static uint64_t edge_key(uint32_t code, uint64_t from, uint64_t to, unsigned kin
 	return x ^ x >> 32;
 }
 
+static unsigned kind_key(const struct pt_edge *edge)
+{
+	return edge->kind + (edge->ends_trace ? PTR_KIND_ENDS_TRACE : 0);
+}
+
 static bool rehash_edges(struct pt_graph *g)
 {
 	uint32_t mask = g->edge_mask * 2 + 1, *hash = pt_table_create((size_t)mask + 1, sizeof *hash);
@@ -46,7 +51,7 @@ static bool rehash_edges(struct pt_graph *g)
 		return false;
 	for (uint32_t n = 1; n < g->edge_count; n++) {
 		const struct pt_edge *edge = &g->edges[n];
-		uint32_t i = (uint32_t)edge_key(edge->code, edge->from, edge->to, edge->kind) & mask;
+		uint32_t i = (uint32_t)edge_key(edge->code, edge->from, edge->to, kind_key(edge)) & mask;
 
 		while (hash[i])
 			i = (i + 1) & mask;
@@ -58,8 +63,8 @@ static bool rehash_edges(struct pt_graph *g)
 	return true;
 }
 
-uint32_t pt_graph_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, uint64_t to,
-		       enum ptr_kind kind)
+/* kind: as kind_key() has it. */
+static uint32_t find_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, uint64_t to, unsigned kind)
 {
 	uint32_t i = (uint32_t)edge_key(code->uid, from, to, kind) & g->edge_mask;
 	struct pt_edge *edge;
@@ -68,12 +73,21 @@ uint32_t pt_graph_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, 
 		return 1;
 	for (; g->edge_hash[i]; i = (i + 1) & g->edge_mask) {
 		edge = &g->edges[g->edge_hash[i]];
-		if (edge->from == from && edge->to == to && edge->kind == kind && edge->code == code->uid)
+		if (edge->from == from && edge->to == to && kind_key(edge) == kind && edge->code == code->uid)
 			return g->edge_hash[i];
 	}
-	if (g->edge_count == g->edge_room) {
-		g->full = true;
+	if (g->edge_count == g->edge_room || g->full) {
+		pt_graph_set_full(g);
 		return 0;
+	}
+	if (g->edge_count > g->edge_mask / 8 * 5) {
+		if (!rehash_edges(g)) {
+			pt_graph_set_full(g);
+			return 0;
+		}
+		for (i = (uint32_t)edge_key(code->uid, from, to, kind) & g->edge_mask; g->edge_hash[i];
+		     i = (i + 1) & g->edge_mask)
+			;
 	}
 	if (g->edge_count >= g->edge_limit)
 		g->cache_full = true;
@@ -82,12 +96,21 @@ uint32_t pt_graph_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, 
 	edge->from = from;
 	edge->to = to;
 	edge->code = code->uid;
-	edge->kind = (uint8_t)kind;
-	if (g->edge_count++ > g->edge_mask / 8 * 5 && !rehash_edges(g)) {
-		g->full = true;
-		return 0;
-	}
-	return g->edge_count - 1;
+	edge->kind = (uint8_t)(kind % PTR_KIND_ENDS_TRACE);
+	edge->ends_trace = kind >= PTR_KIND_ENDS_TRACE;
+	return g->edge_count++;
+}
+
+uint32_t pt_graph_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, uint64_t to,
+		       enum ptr_kind kind)
+{
+	return find_edge(g, code, from, to, kind);
+}
+
+uint32_t pt_graph_end_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, uint64_t to,
+			   enum ptr_kind kind)
+{
+	return find_edge(g, code, from, to, to ? kind + PTR_KIND_ENDS_TRACE : kind);
 }
 
 /* 64 x 64 -> 128 bits, folded: the mixing step of wyhash. */
@@ -234,7 +257,9 @@ static void count_path(struct pt_graph *g, struct pt_code *code, struct pt_path 
 
 		if (edge->from && ip)
 			n = count_straight(g, path, block_after(g, code, before, ip, mode), edge->from,
-					   pt_kind_is_async(edge->kind));
+					   pt_kind_is_async(edge->kind) || edge->kind == PTR_TRACE_END);
+		if (edge->kind == PTR_TRACE_END && edge->from)
+			n++; /* a MOV to CR3 is no branch that ends a block */
 		if (edge->kind == PTR_JMP && mode == INSN_64)
 			path->emulated |= pt_ptwrite_magic(code->space, edge->from, edge->to);
 		g->path_insns[path->first + i] = n;
@@ -283,12 +308,12 @@ static uint32_t path_add(struct pt_graph *g, const struct pt_path_key *key, stru
 	struct pt_path *path = &g->paths[g->path_count];
 
 	if (g->path_count == g->path_room || g->path_edge_count + key->count > g->path_edge_room || g->full) {
-		g->full = true;
+		pt_graph_set_full(g);
 		return 0;
 	}
 	if (g->path_count > g->path_mask / 8 * 5) {
 		if (!rehash_paths(g)) {
-			g->full = true;
+			pt_graph_set_full(g);
 			return 0;
 		}
 		for (i = (uint32_t)hash.high & g->path_mask; g->path_hash[i].path; i = (i + 1) & g->path_mask)
@@ -319,8 +344,10 @@ uint32_t pt_graph_path(struct pt_graph *g, const struct pt_path_key *key, uint32
 	struct pt_path_slot hash;
 	uint32_t i;
 
+	if (g->full) /* a path that is missing must not be followed by one that is known */
+		return 0;
 	if (g->unnumbered)
-		return g->full ? 0 : key->count + 1;
+		return key->count + 1;
 	if (key->count <= GUESS_EDGES) {
 		const struct pt_path *path = &g->paths[g->paths[after].follow];
 

@@ -24,6 +24,7 @@ struct pt_edge {
 	uint32_t symbol; /* the target's record number, when role says that there is one (output/calls.c) */
 	uint32_t block;	 /* that was at `to` last; check whether it still is */
 	uint8_t kind;	 /* enum ptr_kind */
+	bool ends_trace; /* as in struct ptr_edge */
 	uint8_t role;	 /* what it does to a call stack, 0 not yet asked (output/calls.c) */
 	uint8_t bytes;	 /* of the branch instruction, when role says that they are known */
 };
@@ -79,6 +80,9 @@ static inline bool pt_kind_is_async(unsigned kind)
 /* The edge's number. 0 when the graph is full. */
 uint32_t pt_graph_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, uint64_t to,
 		       enum ptr_kind kind);
+/* The same of an edge with which tracing stopped. to: 0 not seen. */
+uint32_t pt_graph_end_edge(struct pt_graph *g, struct pt_code *code, uint64_t from, uint64_t to,
+			   enum ptr_kind kind);
 
 /* A path to look up. */
 struct pt_path_key {

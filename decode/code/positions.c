@@ -144,8 +144,8 @@ uint32_t pt_graph_position(struct pt_graph *g, struct pt_code *code, uint64_t ip
 		return 0;
 	if (b->position)
 		return b->position;
-	if (g->position_count == g->position_room) {
-		g->full = true;
+	if (g->position_count == g->position_room || g->full) {
+		pt_graph_set_full(g);
 		return 0;
 	}
 	if (g->position_count >= g->position_limit)
@@ -161,8 +161,11 @@ uint32_t pt_graph_position(struct pt_graph *g, struct pt_code *code, uint64_t ip
 
 uint8_t pt_graph_decision(struct pt_graph *g, uint32_t p)
 {
-	if (g->decisions[p] == PT_D_UNRESOLVED)
+	if (g->decisions[p] == PT_D_UNRESOLVED) {
 		build(g, g->codes[g->where[p].code], p);
+		if (g->full) /* its arcs may lack something */
+			g->decisions[p] = PT_D_DEAD;
+	}
 	return g->decisions[p];
 }
 
@@ -171,28 +174,20 @@ bool pt_graph_follow(struct pt_graph *g, uint32_t p, unsigned bit)
 	struct pt_where *w = &g->where[p];
 	struct pt_arc *arc = &g->positions[p].arc[bit];
 	struct pt_code *code = g->codes[w->code];
-	uint64_t to;
-	uint32_t next;
+	bool taken = bit && g->decisions[p] != PT_D_CONT;
+	uint32_t edge = taken ? pt_graph_edge(g, code, w->decision_ip, w->target, PTR_JCC) : 0;
+	uint32_t next = pt_graph_position(g, code, taken ? w->target : w->decision_next, w->mode);
+	uint8_t decision = next ? pt_graph_decision(g, next) : PT_D_DEAD;
 
-	if (g->decisions[p] == PT_D_CONT) {
-		to = w->decision_next;
-	} else if (bit) {
-		uint32_t edge = pt_graph_edge(g, code, w->decision_ip, w->target, PTR_JCC);
-
-		if (!edge)
-			return false;
+	if (g->full)
+		return false; /* and the arc is as it was */
+	if (taken) {
 		if (!g->unnumbered)
 			g->edge_lists[p].edges[1][arc->n_edges] = edge;
 		arc->n_edges++;
 		arc->backward = backward(w->decision_ip, w->target);
-		to = w->target;
-	} else {
-		to = w->decision_next;
 	}
-	next = pt_graph_position(g, code, to, w->mode);
-	if (!next)
-		return false;
 	arc->next = next;
-	arc->decision = pt_graph_decision(g, next);
-	return !g->full;
+	arc->decision = decision;
+	return true;
 }

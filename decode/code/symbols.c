@@ -23,11 +23,15 @@ static int by_value(const void *a, const void *b)
 	return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Sorts the first n symbols, keeps one for each value, and finds where each ends. */
-static void settle(struct img_symbols *s, size_t n)
+/* Sorts the symbols, keeps one for each value, and finds where each ends. */
+static void settle(struct img_symbols *s)
 {
 	struct img_symbol_entry *all = s->all;
+	size_t n = s->count;
 
+	if (!s->added)
+		return;
+	s->added = false;
 	qsort(all, n, sizeof *all, by_value);
 	s->count = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -87,14 +91,17 @@ int img_symbols_add(struct img_symbols *s, const struct ptc_symbols *chunk, stru
 						     .rank = rank_of(symbol.type),
 						     .sizeless = symbol.size == 0};
 	}
-	settle(s, n);
+	s->count = n;
+	s->added = true;
 	return 0;
 }
 
-const struct img_symbol_entry *img_symbols_find(const struct img_symbols *s, uint64_t value)
+const struct img_symbol_entry *img_symbols_find(struct img_symbols *s, uint64_t value)
 {
-	size_t lo = 0, hi = s->count;
+	size_t lo = 0, hi;
 
+	settle(s);
+	hi = s->count;
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
 
@@ -109,8 +116,9 @@ const struct img_symbol_entry *img_symbols_find(const struct img_symbols *s, uin
 	return NULL;
 }
 
-const struct img_symbol_entry *img_symbols_find_name(const struct img_symbols *s, const char *name)
+const struct img_symbol_entry *img_symbols_find_name(struct img_symbols *s, const char *name)
 {
+	settle(s);
 	for (size_t i = 0; i < s->count; i++)
 		if (!strcmp(s->strings + s->all[i].name, name))
 			return &s->all[i];

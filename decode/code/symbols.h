@@ -21,8 +21,10 @@ struct img_symbol_entry {
 
 /* Zeroed is empty. */
 struct img_symbols {
-	struct img_symbol_entry *all; /* sorted by value, one for each value */
+	/* Once one has been asked for since the last chunk: sorted by value, one for each value. */
+	struct img_symbol_entry *all;
 	size_t count;
+	bool added; /* not asked for since */
 	char *strings;
 	size_t strings_bytes;
 };
@@ -35,8 +37,8 @@ uint64_t img_symbols_bytes(const struct ptc_symbols *chunk);
 int img_symbols_add(struct img_symbols *s, const struct ptc_symbols *chunk, struct pt_error *e);
 
 /* The symbol that covers value; NULL when there is none. */
-const struct img_symbol_entry *img_symbols_find(const struct img_symbols *s, uint64_t value);
+const struct img_symbol_entry *img_symbols_find(struct img_symbols *s, uint64_t value);
 /* The symbol of that name; NULL when there is none. */
-const struct img_symbol_entry *img_symbols_find_name(const struct img_symbols *s, const char *name);
+const struct img_symbol_entry *img_symbols_find_name(struct img_symbols *s, const char *name);
 
 #endif

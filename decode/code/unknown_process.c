@@ -30,8 +30,9 @@ static const struct img_map *next_piece(const struct img_space *sp, const struct
 					struct img_map *ret)
 {
 	size_t i = img_space_after(sp, at);
-	const struct img_map *there = i < sp->count && sp->maps[i].start <= at ? &sp->maps[i] : NULL;
-	uint64_t end = there ? there->end : i < sp->count ? sp->maps[i].start : UINT64_MAX;
+	const struct img_map *there =
+	    i < sp->count && img_space_at(sp, i)->start <= at ? img_space_at(sp, i) : NULL;
+	uint64_t end = there ? there->end : i < sp->count ? img_space_at(sp, i)->start : UINT64_MAX;
 
 	*ret = (struct img_map){.start = at,
 				.end = end < map->end ? end : map->end,

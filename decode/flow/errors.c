@@ -18,6 +18,7 @@ static void report_error(struct pt_flow *f, const struct pt_flow_error *error)
 	f->output->error(f->output_arg, f, error);
 	f->at.position = 0;
 	f->tnt.n = 0;
+	f->evds = 0;
 	f->fup.pending = f->fup.binds = f->overflow.pending = f->fup.tsx_abort = false;
 	f->side.changes = f->side.concealed = false;
 	f->stack_state.guest_unseen = f->stack_state.stale_hw = true;
@@ -39,6 +40,7 @@ void pt_flow_end_with_error(struct pt_flow *f, enum pt_flow_error_kind kind, uin
 bool pt_flow_desync(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message)
 {
 	if (f->graph->full) {
+		f->full_reported = true;
 		kind = PT_FLOW_FULL;
 		message = "out of room for decoded code; what follows is not decoded";
 	}
@@ -77,14 +79,21 @@ bool pt_flow_enter_no_image(struct pt_flow *f, enum pt_flow_error_kind kind, uin
 	return false;
 }
 
-const char *pt_flow_no_code_message(const struct pt_code *code)
+const char *pt_flow_no_code_message(const struct pt_code *code, uint64_t ip)
 {
+	const struct img_map *map;
+
 	if (!code || code->unknown_process)
 		return "it is not known which process runs";
 	if (code->space->machine_pid && !code->space->count && code->space->pid == PTC_ANY_PID)
 		return "the container has no code of this guest: merge its recording; or --guest-code, if it "
 		       "runs code "
 		       "of its VM's process";
+	map = img_space_find(code->space, ip);
+	if (map && !map->file && !(ip >> 63))
+		return "the container has no code of what is mapped here: a file that was not read, or code "
+		       "made at run "
+		       "time (pt-capture --jit)";
 	return "the container has no code for this address";
 }
 
@@ -93,10 +102,11 @@ bool pt_flow_dead_end(struct pt_flow *f)
 	const struct pt_where *w = &f->graph->where[f->at.position];
 	uint64_t ip = w->decision_ip;
 
+	f->at.position = 0; /* the path has been ended at ip already */
 	switch ((enum pt_dead)w->why) {
 	case PT_DEAD_NO_CODE:
 		return pt_flow_enter_no_image(f, PT_FLOW_NO_CODE, ip,
-					      pt_flow_no_code_message(f->graph->codes[w->code]), false);
+					      pt_flow_no_code_message(f->graph->codes[w->code], ip), false);
 	case PT_DEAD_BAD_INSN:
 		return pt_flow_enter_no_image(f, PT_FLOW_BAD_INSN, ip, PT_FLOW_BAD_INSN_MESSAGE, true);
 	case PT_DEAD_SEGMENT:

@@ -251,6 +251,8 @@ static inline bool take_tnt(struct pt_flow *f, unsigned byte, const uint8_t **p,
 		case PT_TNT_PATH_ENDED:
 			if (f->recorder.memo)
 				go_on_recording(f, *p, f->tnt.n);
+			if (f->graph->full)
+				return false;
 			byte = rest_of_tnt(byte, f->tnt.n);
 			f->tnt.n = 0;
 			break;

@@ -82,6 +82,16 @@ static inline bool may_go_fast(const struct pt_flow *f)
 	       !f->psb.alone && !f->tsc.waits && !f->held.name;
 }
 
+/* The graph is full: what comes is not decoded. Ends the flow, with an error, and takes all bytes. */
+static void stop_at_full(struct pt_flow *f, struct bytes *b)
+{
+	if (!f->full_reported) {
+		pt_flow_report_held(f, pt_flow_here(f));
+		pt_flow_desync(f, PT_FLOW_FULL, pt_flow_here(f), "");
+	}
+	b->p = b->end;
+}
+
 /* Takes a packet, after those that the fast loops take. False when the feed ends, with *ret. */
 static bool take_packets(struct pt_flow *f, struct bytes *b, enum pt_flow_feed *ret)
 {
@@ -89,13 +99,17 @@ static bool take_packets(struct pt_flow *f, struct bytes *b, enum pt_flow_feed *
 	int n;
 
 	*ret = PT_FEED_MORE;
+	if (__builtin_expect(f->graph->full, 0)) {
+		stop_at_full(f, b);
+		return false;
+	}
 	if (f->state == PT_FLOW_UNSYNCED && !f->psb.open && !find_psb(b))
 		return false;
 	if (__builtin_expect(may_go_fast(f), 1)) {
 		if (b->end - b->p > PT_FAST_BYTES)
 			b->p = pt_flow_fast(f, b->p, b->end - PT_FAST_BYTES,
 					    b->aux_offset + (uint64_t)(b->p - b->begin));
-		if (f->state != PT_FLOW_RUNNING)
+		if (f->state != PT_FLOW_RUNNING || f->graph->full)
 			return true;
 		*ret = stops(f) ? PT_FEED_TIME : PT_FEED_MORE;
 		if (*ret == PT_FEED_TIME || b->p >= b->end)
@@ -117,6 +131,8 @@ static bool take_packets(struct pt_flow *f, struct bytes *b, enum pt_flow_feed *
 	b->p += n;
 	f->counts.packets++;
 	pt_flow_on_packet(f, &k);
+	if (f->graph->full)
+		return true;
 	if (stops(f))
 		return false;
 	*ret = f->graph->cache_full && !f->tnt.n && !f->psb.open && !f->fup.pending ? PT_FEED_CACHE_FULL

@@ -165,6 +165,8 @@ void pt_flow_finish(struct pt_flow *f)
 		pt_flow_end_path_at(f, pt_flow_here(f));
 	pt_flow_end_slice(f);
 	pt_flow_deliver(f);
+	if (f->graph->full && !f->full_reported)
+		pt_flow_desync(f, PT_FLOW_FULL, 0, "");
 	f->state = PT_FLOW_UNSYNCED;
 }
 

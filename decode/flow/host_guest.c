@@ -104,7 +104,7 @@ static bool begin_side(struct pt_flow *f, uint64_t ip, enum ptr_kind kind)
 	return pt_flow_arrive(f, ip);
 }
 
-bool pt_flow_vm_transition(struct pt_flow *f, uint64_t ip)
+bool pt_flow_vm_transition(struct pt_flow *f, uint64_t ip, bool traced)
 {
 	struct pt_vm_transition t = {
 	    .entry = f->side.to_nr, .vmcs = f->side.vmcs, .tsc = f->clock.tsc, .has_cyc = f->timing.has_cyc};
@@ -131,7 +131,7 @@ bool pt_flow_vm_transition(struct pt_flow *f, uint64_t ip)
 	else
 		pt_flow_stack_leave_guest(f, guest_unseen);
 	side_changed(f, &t);
-	return !ip || begin_side(f, ip, t.entry ? PTR_VMENTRY : PTR_VMEXIT);
+	return !traced || begin_side(f, ip, t.entry ? PTR_VMENTRY : PTR_VMEXIT);
 }
 
 /* ---- Concealed guests ------------------------------------------------------------------------------- */

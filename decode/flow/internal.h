@@ -151,7 +151,7 @@ void pt_flow_interrupt(struct pt_flow *f, bool end_slice);
 #define PT_FLOW_BAD_INSN_MESSAGE     "no CPU decodes these bytes as an instruction"
 #define PT_FLOW_ENDLESS_LOOP_MESSAGE "an endless loop without a branch that the trace could tell of"
 /* Why there is no code at an address of the code; NULL: there is no code object, either. Static. */
-const char *pt_flow_no_code_message(const struct pt_code *code);
+const char *pt_flow_no_code_message(const struct pt_code *code, uint64_t ip);
 
 /* Ends the slice with the error. The flow is nowhere then; the caller sets its state. */
 void pt_flow_end_with_error(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip,
@@ -164,7 +164,8 @@ bool pt_flow_desync(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip
  * wrong_image: there is an image, but not of what runs, so another IP in it is no use. Returns false. */
 bool pt_flow_enter_no_image(struct pt_flow *f, enum pt_flow_error_kind kind, uint64_t ip, const char *message,
 			    bool wrong_image);
-/* The flow is at a position that is PT_D_DEAD: as pt_flow_enter_no_image(). Returns false. */
+/* The flow is at a position that is PT_D_DEAD, and what was executed before its end was taken: as
+ * pt_flow_enter_no_image(). Returns false. */
 bool pt_flow_dead_end(struct pt_flow *f);
 
 /* ---- return_stack.c --------------------------------------------------------------------------------- */
@@ -223,6 +224,8 @@ static inline void pt_flow_ask_user(struct pt_flow *f, uint64_t ip)
 
 /* The edge's number, in the code that has both its ends; 0: the graph is full. */
 uint32_t pt_flow_edge(struct pt_flow *f, uint64_t from, uint64_t to, enum ptr_kind kind);
+/* The same of an edge with which tracing stops. to: 0 not seen. */
+uint32_t pt_flow_end_edge(struct pt_flow *f, uint64_t from, uint64_t to, enum ptr_kind kind);
 struct pt_code *pt_flow_code_at(const struct pt_flow *f, uint64_t ip);
 /* The flow has come to ip, by the edges that are gathered (or by none: then f->path.start_ip must be set). */
 bool pt_flow_arrive(struct pt_flow *f, uint64_t ip);
@@ -250,22 +253,38 @@ static inline void pt_flow_take_prefix(struct pt_flow *f)
 /* From a position that is PT_D_CONT: direct branches lead to a decision, and not round and round (Brent's
  * algorithm). */
 bool pt_flow_leads_on(const struct pt_flow *f);
-/* Takes the arc of a position that is PT_D_CONT. env is asked when it leads to where the kernel switches
- * threads. */
-void pt_flow_go_on(struct pt_flow *f);
-/* Takes all that needs no packet. Returns the decision: PT_D_DEAD after an error was reported. */
+/*
+ * Takes the arc of a position that is PT_D_CONT. env is asked when it leads to where the kernel switches
+ * threads. False when the flow is not running any more: what comes is not wanted, or an error was reported.
+ */
+bool pt_flow_go_on(struct pt_flow *f);
+/* Takes all that needs no packet. Returns the decision: PT_D_DEAD when the flow is not running any more. */
 unsigned pt_flow_reach_decision(struct pt_flow *f);
+
+/* The block at the flow's position. NULL: the flow is not running, or the graph is full. */
+struct pt_block *pt_flow_block_here(struct pt_flow *f);
+/* The block after b, by direct branches only; NULL when a decision is in the way, or the graph is full. */
+struct pt_block *pt_flow_direct_next(struct pt_flow *f, struct pt_block *b);
+/* Takes the blocks from here up to `last`, without that one. Direct branches lead there. */
+void pt_flow_pass_blocks(struct pt_flow *f, const struct pt_block *last);
+/* As pt_flow_pass_blocks(), and what can be decoded of b, which is dead: all of that was executed. Ends the
+ * path there. The flow is nowhere then; an error is to follow. */
+void pt_flow_pass_to_dead(struct pt_flow *f, const struct pt_block *b);
 
 /* Why direct branches do not lead to an address. */
 struct flow_obstacle {
 	enum pt_flow_error_kind kind;
 	uint64_t ip; /* where, 0 unknown */
+	/* The dead one that was certainly run into. NULL: none; also before what is no instruction,
+	 * for then the bytes may be others than those that ran. */
+	struct pt_block *block;
 };
-/* The block's direct branch. */
-void pt_flow_take_direct(struct pt_flow *f, const struct pt_block *b);
-/* Takes direct branches, block by block, up to ip, where a FUP or a PSB says that the flow is. False when
- * they do not lead there, with nothing taken, and why in *ret_why; or when the flow is not running any more,
- * after an error. */
+/*
+ * Takes direct branches, block by block, up to ip, where a FUP or a PSB says that the flow is. False
+ * when they do not lead there, and why in *ret_why: then all up to a dead block was taken as
+ * pt_flow_pass_to_dead() says, and else nothing. Or when the flow is not running any more, after an
+ * error.
+ */
 bool pt_flow_walk_to(struct pt_flow *f, uint64_t ip, struct flow_obstacle *ret_why);
 
 /* The slot of the jump cache for the branch of a position to `to`. */
@@ -302,8 +321,8 @@ bool pt_flow_on_tnt(struct pt_flow *f, uint64_t bits, unsigned n);
 
 /* ---- host_guest.c ----------------------------------------------------------------------------------- */
 
-/* The VM entry or exit that a PIP has announced leads to ip (0: not traced). */
-bool pt_flow_vm_transition(struct pt_flow *f, uint64_t ip);
+/* The VM entry or exit that a PIP has announced leads to ip (0: not seen). traced: tracing goes on there. */
+bool pt_flow_vm_transition(struct pt_flow *f, uint64_t ip, bool traced);
 /* The flow is on that side; how it came there was not seen. */
 void pt_flow_set_side(struct pt_flow *f, uint32_t nr, uint64_t cr3);
 /*

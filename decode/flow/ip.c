@@ -18,11 +18,12 @@ static bool after_tip(struct pt_flow *f)
 	return !f->tnt.n || pt_flow_run_tnt(f);
 }
 
-/* An asynchronous event leads from the FUP's IP to ip (0: not traced). */
-static bool take_async(struct pt_flow *f, uint64_t ip)
+/* An asynchronous event leads from the FUP's IP to ip (0: not seen). ends: tracing stops with it. */
+static bool take_async(struct pt_flow *f, uint64_t ip, bool ends)
 {
 	enum ptr_kind kind = f->fup.tsx_abort ? PTR_TX_ABORT : PTR_ASYNC;
-	uint32_t edge = pt_flow_edge(f, f->fup.ip, ip, kind);
+	uint32_t edge =
+	    ends ? pt_flow_end_edge(f, f->fup.ip, ip, kind) : pt_flow_edge(f, f->fup.ip, ip, kind);
 
 	f->fup.pending = f->fup.tsx_abort = false;
 	f->pips.count = 0;
@@ -174,7 +175,7 @@ bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 	if (!ip)
 		return pt_flow_desync(f, PT_FLOW_BAD_PACKET, 0, "a TIP packet without an IP");
 	if (f->side.changes)
-		return pt_flow_vm_transition(f, ip) && after_tip(f);
+		return pt_flow_vm_transition(f, ip, true) && after_tip(f);
 	if (f->state == PT_FLOW_NO_IMAGE) {
 		f->fup.pending = false;
 		return pt_flow_leave_no_image(f, ip);
@@ -184,7 +185,7 @@ bool pt_flow_on_tip(struct pt_flow *f, uint64_t ip)
 	if (!f->fup.pending)
 		return branch_to(f, ip);
 	end_run_if_clock_moved(f);
-	return take_async(f, ip) && pt_flow_arrive(f, ip) && after_tip(f);
+	return take_async(f, ip, false) && pt_flow_arrive(f, ip) && after_tip(f);
 }
 
 /* ---- TIP.PGD ---------------------------------------------------------------------------------------- */
@@ -208,90 +209,105 @@ struct trace_end {
 	uint64_t to; /* TIP.PGD's IP, 0 none */
 	uint64_t from;
 	enum ptr_kind kind;
-	uint32_t pips; /* PIP packets that have come, of which the MOV to CR3 is still to be found */
+	uint32_t pips;	/* PIP packets that have come, of which the MOV to CR3 is still to be found */
+	uint32_t insns; /* of the block that it is in, up to it */
 };
 
 /* Tracing has stopped at the first MOV to CR3 in b that no PIP packet was seen of: had it gone on, there
- * would be one. Only a kernel can execute it. Counts the instructions up to there. */
+ * would be one. Only a kernel can execute it. */
 static bool ends_at_mov_cr3(struct pt_flow *f, const struct pt_block *b, struct trace_end *end)
 {
 	uint32_t insns = 0;
 	uint64_t ip;
 
-	if (end->to || !(pt_flow_here(f) >> 63))
+	if (end->to || !b->mov_cr3)
 		return false;
 	for (; (ip = pt_graph_find(f->graph, b, INSN_MOV_CR3, &insns)) != 0; end->pips--)
 		if (end->pips == 0)
 			break;
-	end->from = ip;
-	end->kind = PTR_TRACE_END;
-	f->counts.insns += ip ? insns : 0;
+	if (ip)
+		*end = (struct trace_end){.from = ip, .kind = PTR_TRACE_END, .insns = insns};
 	return ip;
 }
 
-/* Tracing has stopped at b's conditional branch, if that can have led there. */
-static bool ends_at_jcc(struct pt_flow *f, const struct pt_block *b, const struct trace_end *end)
+/* Tracing has stopped in b: fills *end. */
+static bool ends_in(struct pt_flow *f, const struct pt_block *b, struct trace_end *end)
 {
-	if (f->no_tnt) {
-		f->counts.insns -= b->insns;
-		pass_over(f);
+	if (ends_at_mov_cr3(f, b, end))
+		return true;
+	end->from = b->term_ip;
+	end->kind = pt_kind_of(b->cls);
+	end->insns = b->insns;
+	switch (b->cls) {
+	case INSN_JMP:
+	case INSN_CALL:
+		if (end->to ? b->target != end->to : !leaves_filter(f, b->target))
+			return false;
+		end->to = b->target;
+		return true;
+	case INSN_OTHER: return false;
+	default: return true;
+	}
+}
+
+/* No branch was found with which tracing stopped. b: where that ended; NULL: the graph is full. */
+static bool end_not_found(struct pt_flow *f, const struct trace_end *end, const struct pt_block *b)
+{
+	if (f->graph->full)
+		return pt_flow_desync(f, PT_FLOW_FULL, end->to, "");
+	if (f->state != PT_FLOW_RUNNING || !b)
 		return false;
-	}
-	if (end->to && b->target != end->to) {
-		f->counts.insns -= b->insns;
-		return ended_somewhere(f, PT_FLOW_MISMATCH, end->to,
-				       "a TIP.PGD packet where the code has no branch to its IP");
-	}
-	return true;
+	if (!b->dead)
+		return ended_somewhere(f, PT_FLOW_MISMATCH, b->term_ip, PT_FLOW_ENDLESS_LOOP_MESSAGE);
+	if (b->why != PT_DEAD_BAD_INSN)
+		pt_flow_pass_to_dead(f, b);
+	return ended_somewhere(f, PT_FLOW_NO_CODE, b->term_ip,
+			       "the container has no code for the branch that ended tracing");
 }
 
 /*
  * Finds the branch with which tracing stopped (SDM, "Packet Generation under Different Enable Conditions").
  * With an IP it left an IP filter's range, and the IP is its target. Without, it is the next one that the
  * code has and that is no direct jump or call: a far one that leaves what is traced; a conditional branch,
- * taken, or a compressed return that leaves the range; or a MOV to CR3. False after an error was reported.
+ * taken, or a compressed return that leaves the range; or a MOV to CR3. First looks, for code may become
+ * known meanwhile; then takes what leads there. False after an error was reported.
  */
 static bool find_end(struct pt_flow *f, struct trace_end *end)
 {
-	struct pt_block *b = pt_graph_block(f->graph, f->at.code, pt_flow_here(f), f->at.mode);
+	const struct trace_end begin = *end;
+	struct pt_block *b = pt_flow_block_here(f);
+	bool found = false;
 
-	for (int i = 0; b && i < 1 << 16; i++) {
+	for (int i = 0; b && !found && i < 1 << 16; i++) {
 		if (b->dead) {
 			if (b->why != PT_DEAD_NO_CODE || !pt_flow_ask_missing(f, b->term_ip))
 				break;
-			b = pt_graph_block(f->graph, f->at.code, b->ip, f->at.mode);
+			b = pt_flow_block_here(f);
+			*end = begin;
 			continue;
 		}
-		if (ends_at_mov_cr3(f, b, end))
-			return true;
-		f->counts.insns += b->insns;
-		end->from = b->term_ip;
-		end->kind = pt_kind_of(b->cls);
-		switch (b->cls) {
-		case INSN_JCC: return ends_at_jcc(f, b, end);
-		case INSN_JMP:
-		case INSN_CALL:
-			if (end->to ? b->target == end->to : leaves_filter(f, b->target))
-				return true;
-			pt_flow_take_direct(f, b);
-			b = pt_graph_block(f->graph, f->at.code, b->target, f->at.mode);
-			break;
-		case INSN_OTHER: b = pt_graph_next_block(f->graph, b); break;
-		case INSN_RET:
-			if (f->stack.top != f->stack.bottom)
-				f->stack.top--;
-			return true;
-		case INSN_CALL_IND:
-			pt_flow_stack_push(f,
-					   pt_graph_position(f->graph, f->at.code, b->next_ip, f->at.mode));
-			return true;
-		default: return true;
-		}
+		found = ends_in(f, b, end);
+		if (!found)
+			b = pt_flow_direct_next(f, b);
 	}
-	if (f->graph->full)
-		return pt_flow_desync(f, PT_FLOW_FULL, end->to, "");
-	return ended_somewhere(f, PT_FLOW_NO_CODE, b ? b->term_ip : 0,
-			       "the container has no code for the branch that ended tracing");
+	if (!found)
+		return end_not_found(f, end, b);
+	if (b->cls == INSN_JCC && end->from == b->term_ip) {
+		if (f->no_tnt) {
+			pass_over(f);
+			return false;
+		}
+		if (end->to && b->target != end->to)
+			return ended_somewhere(f, PT_FLOW_MISMATCH, end->to,
+					       "a TIP.PGD packet where the code has no branch to its IP");
+	}
+	pt_flow_pass_blocks(f, b);
+	f->counts.insns += end->insns;
+	if (end->kind == PTR_RET && f->stack.top != f->stack.bottom)
+		f->stack.top--;
+	if (end->kind == PTR_CALL_IND)
+		pt_flow_stack_push(f, pt_graph_position(f->graph, f->at.code, b->next_ip, f->at.mode));
+	return true;
 }
 
 /* Takes the branch with which tracing stopped. */
@@ -306,12 +322,12 @@ static bool take_end(struct pt_flow *f, struct trace_end *end)
 	}
 	if (f->fup.pending) {
 		end_run_if_clock_moved(f);
-		return take_async(f, 0);
+		return take_async(f, end->to, true);
 	}
 	end->pips = f->pips.insns == f->counts.insns ? f->pips.count : 0;
 	if (!find_end(f, end))
 		return false;
-	edge = pt_graph_edge(f->graph, f->at.code, end->from, 0, end->kind);
+	edge = pt_flow_end_edge(f, end->from, end->to, end->kind);
 	if (!edge)
 		return pt_flow_desync(f, PT_FLOW_FULL, end->to, "");
 	pt_flow_add_edge(f, edge);
@@ -336,7 +352,7 @@ bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
 
 	f->overflow.pending = false;
 	if (f->side.changes && f->state >= PT_FLOW_DISABLED)
-		return pt_flow_vm_transition(f, 0);
+		return pt_flow_vm_transition(f, ip, false);
 	if (f->state != PT_FLOW_RUNNING)
 		return pgd_not_running(f, ip);
 	if (!take_end(f, &end))
@@ -379,7 +395,7 @@ bool pt_flow_on_tip_pge(struct pt_flow *f, uint64_t ip)
 		return pt_flow_desync(f, PT_FLOW_BAD_PACKET, 0, "a TIP.PGE packet without an IP");
 	if (f->side.changes) {
 		f->state = PT_FLOW_DISABLED;
-		return pt_flow_vm_transition(f, ip) && after_tip(f);
+		return pt_flow_vm_transition(f, ip, true) && after_tip(f);
 	}
 	if (f->side.concealed)
 		pt_flow_reveal_host(f, ip);
@@ -419,7 +435,8 @@ static bool fup_elsewhere(struct pt_flow *f, uint64_t ip, const struct flow_obst
 		return pt_flow_on_fup(f, ip);
 	}
 	if (why->kind == PT_FLOW_NO_CODE)
-		pt_flow_enter_no_image(f, why->kind, where, pt_flow_no_code_message(f->at.code), false);
+		pt_flow_enter_no_image(f, why->kind, where, pt_flow_no_code_message(f->at.code, where),
+				       false);
 	else if (why->kind == PT_FLOW_BAD_INSN)
 		pt_flow_enter_no_image(f, why->kind, why->ip, PT_FLOW_BAD_INSN_MESSAGE, true);
 	else

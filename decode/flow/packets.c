@@ -233,10 +233,37 @@ static bool on_pwrx(struct pt_flow *f, const struct pt_packet *k)
 	return true;
 }
 
-/* A FUP after it has the event's source when a TIP follows (SDM, "CFE"). Without the IP bit the FUP may be
- * the branch's own, which an interrupt has anyway. */
+/* SDM vol. 3, "Control Flow Event (CFE) Packet", "Event Data (EVD) Packet". */
+enum { CFE_INTR = 1, CFE_VMEXIT = 8, CFE_VMEXIT_INTR = 9 };
+
+/* EVD packets come before the CFE that they belong to: a page fault's CR2 before an INTR, a VM exit's reason and
+ * qualification, each once, before a VMEXIT. Others, libipt (pte_bad_context) takes for an error as well. */
+static bool evd_has_cfe(uint32_t evds, unsigned cfe)
+{
+	return !evds ||
+	       (evds == FLOW_EVD_CR2 ? cfe == CFE_INTR : cfe == CFE_VMEXIT || cfe == CFE_VMEXIT_INTR);
+}
+
+static bool evd_may_come(uint32_t evds, uint32_t evd)
+{
+	return !(evds & evd) && (evd == FLOW_EVD_CR2 ? !evds : !(evds & FLOW_EVD_CR2));
+}
+
+static bool bad_event(struct pt_flow *f)
+{
+	f->evds = 0;
+	return pt_flow_desync(f, PT_FLOW_BAD_PACKET, pt_flow_here(f),
+			      "an EVD packet that is not of the CFE packet after it");
+}
+
+/* With the IP bit the FUP after it is bound to it (SDM, "CFE"): an IRET or UIRET that ran has its TIP besides.
+ * Without that bit it is the FUP of the interrupt, which has a TIP too, or there is none. */
 static bool on_cfe(struct pt_flow *f, const struct pt_packet *k)
 {
+	if (f->state > PT_FLOW_DATA_LOST && !evd_has_cfe(f->evds, (unsigned)k->a))
+		return bad_event(f);
+	f->evds = 0;
+	f->fup.binds = k->ip;
 	pt_flow_deliver(f);
 	if (f->output->event_trace)
 		f->output->event_trace(f->output_arg, f, true, (uint32_t)k->a, k->b);
@@ -246,6 +273,11 @@ static bool on_cfe(struct pt_flow *f, const struct pt_packet *k)
 
 static bool on_evd(struct pt_flow *f, const struct pt_packet *k)
 {
+	uint32_t evd = k->b <= 2 ? 1u << k->b : 0; /* others may be new */
+
+	if (f->state > PT_FLOW_DATA_LOST && evd && !evd_may_come(f->evds, evd))
+		return bad_event(f);
+	f->evds |= f->state > PT_FLOW_DATA_LOST ? evd : 0;
 	pt_flow_deliver(f);
 	if (f->output->event_trace)
 		f->output->event_trace(f->output_arg, f, false, k->b, k->a);

@@ -4,6 +4,7 @@
 void pt_flow_on_psb(struct pt_flow *f)
 {
 	f->counts.psbs++;
+	f->evds = 0;
 	f->psb.open = true;
 	f->psb.fup = f->psb.pip = f->psb.vmcs = f->psb.side_known = false;
 	f->tsc.waits = f->tsc.tma_waits = false;
@@ -42,6 +43,12 @@ static bool psbend_running(struct pt_flow *f)
 	struct flow_obstacle why = {.kind = PT_FLOW_MISMATCH};
 	bool there;
 
+	if (!f->psb.fup && f->psb.alone) { /* errata BDM70, APL12: it was not enabled before, either */
+		f->state = PT_FLOW_DISABLED;
+		f->at.position = 0;
+		f->path.len = 0;
+		return true;
+	}
 	if (!f->psb.fup) {
 		pt_flow_end_with_error(f, PT_FLOW_MISMATCH, pt_flow_here(f),
 				       "a PSB says that tracing is disabled, without a TIP.PGD before");
@@ -49,6 +56,8 @@ static bool psbend_running(struct pt_flow *f)
 		return true;
 	}
 	there = !f->tnt.n && pt_flow_walk_to(f, f->psb.ip, &why);
+	if (f->graph->full)
+		return pt_flow_desync(f, PT_FLOW_FULL, f->psb.ip, "");
 	/* Only calls since the last PSB are compressed (SDM, "Indirect Transfer Compression for Returns"). */
 	pt_flow_stack_clear(f);
 	if (!there && f->no_tnt && f->state == PT_FLOW_RUNNING) {
@@ -101,6 +110,7 @@ void pt_flow_on_overflow(struct pt_flow *f)
 	bool synced = f->state > PT_FLOW_DATA_LOST || f->psb.open;
 
 	f->psb.open = f->tsc.waits = f->tsc.tma_waits = false;
+	f->evds = 0;
 	f->packet.bip_bytes = 0;
 	pt_flow_report_held(f, 0);
 	pt_flow_end_with_error(f, PT_FLOW_OVERFLOW, pt_flow_here(f), "the CPU's trace buffer overflowed");

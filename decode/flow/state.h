@@ -120,6 +120,9 @@ struct flow_tnt {
 	unsigned n;
 };
 
+/* EVD packets that have come since the last CFE, whose data they are: bits of enum flow_evd. */
+enum flow_evd { FLOW_EVD_CR2 = 1, FLOW_EVD_QUALIFICATION = 2, FLOW_EVD_REASON = 4 };
+
 /* What the meaning of a packet's bytes depends on. */
 struct flow_packet {
 	uint64_t last_ip;    /* for IP compression */
@@ -228,6 +231,7 @@ struct pt_flow {
 	struct flow_packet packet;
 	struct flow_fup fup;
 	struct flow_held_event held;
+	uint32_t evds; /* enum flow_evd */
 	struct flow_psb psb;
 	struct flow_overflow overflow;
 	struct flow_side side;
@@ -235,7 +239,8 @@ struct pt_flow {
 	struct flow_tsc tsc;
 	struct flow_no_image no_image;
 	struct flow_cbr cbr;
-	uint64_t stop_ip; /* of the last branch when tracing stopped last */
+	uint64_t stop_ip;   /* of the last branch when tracing stopped last */
+	bool full_reported; /* that the graph is full: nothing is decoded any more */
 	struct flow_stack_state stack_state;
 	struct flow_return_stack host_stack; /* the stack at the VM entry */
 	struct flow_places *places;	     /* while detached (flow.c) */

@@ -227,7 +227,8 @@ static bool reach_branch(struct pt_flow *f)
 	for (int i = 0; f->at.decision == PT_D_CONT; i++) {
 		if (i == 0 && !pt_flow_leads_on(f))
 			return false;
-		pt_flow_go_on(f);
+		if (!pt_flow_go_on(f))
+			return false;
 		if (f->at.decision == PT_D_UNRESOLVED)
 			f->at.decision = pt_graph_decision(f->graph, f->at.position);
 	}
@@ -278,6 +279,8 @@ enum pt_flow_tnt_result pt_flow_time_tnt(struct pt_flow *f)
 	bool sample = f->timing.cyc_fresh && f->cyc_binding.samples < PT_CYC_BINDING_SAMPLES;
 
 	first = time_first(f, first_bit);
+	if (f->state != PT_FLOW_RUNNING)
+		return PT_TNT_ERROR;
 	if (!f->timing.clock_moved) {
 		pt_flow_bind_cyc_to_last(f);
 	} else {

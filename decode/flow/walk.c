@@ -1,13 +1,21 @@
 /* walk.c - where a flow is, and what it executes without a packet: direct branches; see internal.h. */
 #include "decode/flow/internal.h"
 
+/* The code that has both ends of an edge to `to`. */
+static struct pt_code *code_of_edge(const struct pt_flow *f, uint64_t to)
+{
+	/* The user's sees its kernel, too. */
+	return to && !(to >> 63) && f->at.code == f->kernel && f->user ? f->user : f->at.code;
+}
+
 uint32_t pt_flow_edge(struct pt_flow *f, uint64_t from, uint64_t to, enum ptr_kind kind)
 {
-	struct pt_code *code = f->at.code;
+	return pt_graph_edge(f->graph, code_of_edge(f, to), from, to, kind);
+}
 
-	if (to && !(to >> 63) && code == f->kernel && f->user)
-		code = f->user; /* which sees its kernel, too */
-	return pt_graph_edge(f->graph, code, from, to, kind);
+uint32_t pt_flow_end_edge(struct pt_flow *f, uint64_t from, uint64_t to, enum ptr_kind kind)
+{
+	return pt_graph_end_edge(f->graph, code_of_edge(f, to), from, to, kind);
 }
 
 /* ---- Positions -------------------------------------------------------------------------------------- */
@@ -30,7 +38,8 @@ bool pt_flow_arrive(struct pt_flow *f, uint64_t ip)
 	}
 	if (!code) {
 		f->at.position = 0; /* of the code before: no path leads from there to nowhere */
-		return pt_flow_enter_no_image(f, PT_FLOW_NO_CODE, ip, pt_flow_no_code_message(NULL), false);
+		return pt_flow_enter_no_image(f, PT_FLOW_NO_CODE, ip, pt_flow_no_code_message(NULL, ip),
+					      false);
 	}
 	f->at.position = pt_graph_position(f->graph, code, ip, f->at.mode);
 	f->at.decision = PT_D_UNRESOLVED;
@@ -45,7 +54,7 @@ bool pt_flow_begin_at(struct pt_flow *f, uint64_t ip)
 	f->at.mode = f->at.next_mode;
 	f->at.code = pt_flow_code_at(f, ip);
 	return f->at.code ||
-	       pt_flow_enter_no_image(f, PT_FLOW_NO_CODE, ip, pt_flow_no_code_message(NULL), false);
+	       pt_flow_enter_no_image(f, PT_FLOW_NO_CODE, ip, pt_flow_no_code_message(NULL, ip), false);
 }
 
 bool pt_flow_sync_at(struct pt_flow *f, uint64_t ip)
@@ -99,12 +108,12 @@ bool pt_flow_leads_on(const struct pt_flow *f)
 	}
 }
 
-void pt_flow_go_on(struct pt_flow *f)
+bool pt_flow_go_on(struct pt_flow *f)
 {
 	const struct pt_arc *arc = &f->graph->positions[f->at.position].arc[0];
 
 	if (arc->decision == PT_D_UNRESOLVED && !pt_graph_follow(f->graph, f->at.position, 0))
-		return;
+		return pt_flow_desync(f, PT_FLOW_FULL, pt_flow_here(f), "");
 	pt_flow_take_prefix(f);
 	pt_flow_path_keep_room(f);
 	f->at.position = arc->next;
@@ -114,6 +123,7 @@ void pt_flow_go_on(struct pt_flow *f)
 		pt_flow_deliver(f);
 		f->env->switching(f->env_arg, f);
 	}
+	return f->state == PT_FLOW_RUNNING;
 }
 
 unsigned pt_flow_reach_decision(struct pt_flow *f)
@@ -127,8 +137,16 @@ unsigned pt_flow_reach_decision(struct pt_flow *f)
 			const struct pt_where *w = &f->graph->where[f->at.position];
 
 			if (w->why == PT_DEAD_NO_CODE && pt_flow_ask_missing(f, w->decision_ip)) {
+				if (f->state != PT_FLOW_RUNNING)
+					return d;
 				f->at.decision = PT_D_UNRESOLVED;
 				continue;
+			}
+			if (!f->graph->full && w->why != PT_DEAD_BAD_INSN) {
+				pt_flow_take_prefix(f);
+				pt_flow_end_path_at(f, w->decision_ip);
+			} else {
+				pt_flow_end_path_at(f, pt_flow_here(f));
 			}
 			pt_flow_dead_end(f);
 			return d;
@@ -139,14 +157,23 @@ unsigned pt_flow_reach_decision(struct pt_flow *f)
 			pt_flow_desync(f, PT_FLOW_MISMATCH, pt_flow_here(f), PT_FLOW_ENDLESS_LOOP_MESSAGE);
 			return PT_D_DEAD;
 		}
-		pt_flow_go_on(f);
+		if (!pt_flow_go_on(f))
+			return PT_D_DEAD;
 	}
 }
 
 /* ---- From block to block ---------------------------------------------------------------------------- */
 
-/* The block after b, by direct branches only; NULL when a decision is in the way. */
-static struct pt_block *direct_next(struct pt_flow *f, struct pt_block *b)
+struct pt_block *pt_flow_block_here(struct pt_flow *f)
+{
+	uint64_t ip = pt_flow_here(f);
+
+	return f->state == PT_FLOW_RUNNING && f->at.position
+		   ? pt_graph_block(f->graph, f->at.code, ip, f->at.mode)
+		   : NULL;
+}
+
+struct pt_block *pt_flow_direct_next(struct pt_flow *f, struct pt_block *b)
 {
 	switch (b->cls) {
 	case INSN_JMP:
@@ -163,63 +190,90 @@ static int insns_to(struct pt_flow *f, struct pt_block *b, uint64_t ip)
 	return ip >= b->ip && ip <= b->term_ip ? pt_graph_insns_before(f->graph, b, ip) : -1;
 }
 
-/* Direct branches lead from here to ip, and are no loop that does not come by it (Brent's algorithm). */
-static bool leads_to(struct pt_flow *f, uint64_t ip, struct flow_obstacle *ret_why)
+static enum pt_flow_error_kind kind_of_dead(const struct pt_block *b)
 {
-	struct pt_block *b = pt_graph_block(f->graph, f->at.code, pt_flow_here(f), f->at.mode),
-			*turtle = NULL;
+	return b->why == PT_DEAD_NO_CODE    ? PT_FLOW_NO_CODE
+	       : b->why == PT_DEAD_BAD_INSN ? PT_FLOW_BAD_INSN
+					    : PT_FLOW_MISMATCH;
+}
+
+/* The block with ip, to which direct branches lead from here; NULL: they do not, or go round in a loop that
+ * does not come by it (Brent's algorithm). */
+static struct pt_block *find_block(struct pt_flow *f, uint64_t ip, struct flow_obstacle *ret_why)
+{
+	struct pt_block *b = pt_flow_block_here(f), *turtle = NULL;
 	uint32_t steps = 0, limit = 1;
+	bool vmentry = false;
 
 	while (b && b != turtle) {
 		if (insns_to(f, b, ip) >= 0)
-			return true;
+			return b;
 		ret_why->ip = b->term_ip;
 		if (b->dead && b->why == PT_DEAD_NO_CODE && pt_flow_ask_missing(f, b->term_ip)) {
-			b = pt_graph_block(f->graph, f->at.code, pt_flow_here(f), f->at.mode);
+			b = pt_flow_block_here(f);
 			turtle = NULL;
+			vmentry = false;
 			continue;
 		}
 		if (b->dead) {
-			ret_why->kind = b->why == PT_DEAD_NO_CODE    ? PT_FLOW_NO_CODE
-					: b->why == PT_DEAD_BAD_INSN ? PT_FLOW_BAD_INSN
-								     : PT_FLOW_MISMATCH;
-			return false;
+			ret_why->kind = kind_of_dead(b);
+			ret_why->block = b->why == PT_DEAD_BAD_INSN || vmentry ? NULL : b;
+			return NULL;
 		}
 		if (++steps == limit) {
 			turtle = b;
 			limit *= 2;
 			steps = 0;
 		}
-		b = direct_next(f, b);
+		vmentry |= b->cls == INSN_VMENTRY;
+		b = pt_flow_direct_next(f, b);
 	}
 	ret_why->kind = f->graph->full ? PT_FLOW_FULL : PT_FLOW_MISMATCH;
-	return false;
+	return NULL;
 }
 
-void pt_flow_take_direct(struct pt_flow *f, const struct pt_block *b)
+/* The block's direct branch. */
+static void take_direct(struct pt_flow *f, const struct pt_block *b)
 {
 	pt_flow_add_edge(f, pt_graph_edge(f->graph, f->at.code, b->term_ip, b->target, pt_kind_of(b->cls)));
 	if (b->cls == INSN_CALL && !b->rel0)
 		pt_flow_stack_push(f, pt_graph_position(f->graph, f->at.code, b->next_ip, f->at.mode));
 }
 
+void pt_flow_pass_blocks(struct pt_flow *f, const struct pt_block *last)
+{
+	struct pt_block *b = pt_flow_block_here(f);
+
+	while (b && b != last) {
+		f->counts.insns += b->insns;
+		if (b->cls == INSN_JMP || b->cls == INSN_CALL)
+			take_direct(f, b);
+		b = pt_flow_direct_next(f, b);
+	}
+}
+
+void pt_flow_pass_to_dead(struct pt_flow *f, const struct pt_block *b)
+{
+	if (f->graph->full)
+		return;
+	pt_flow_pass_blocks(f, b);
+	f->counts.insns += b->insns;
+	pt_flow_end_path_at(f, b->term_ip);
+	f->at.position = 0;
+}
+
 bool pt_flow_walk_to(struct pt_flow *f, uint64_t ip, struct flow_obstacle *ret_why)
 {
 	struct pt_block *b;
-	int n;
 
 	*ret_why = (struct flow_obstacle){.kind = PT_FLOW_MISMATCH};
-	if (!leads_to(f, ip, ret_why))
+	b = find_block(f, ip, ret_why);
+	if (!b) {
+		if (ret_why->block)
+			pt_flow_pass_to_dead(f, ret_why->block);
 		return false;
-	b = pt_graph_block(f->graph, f->at.code, pt_flow_here(f), f->at.mode);
-	while (b && (n = insns_to(f, b, ip)) < 0) {
-		f->counts.insns += b->insns;
-		if (b->cls == INSN_JMP || b->cls == INSN_CALL)
-			pt_flow_take_direct(f, b);
-		b = direct_next(f, b);
 	}
-	if (!b)
-		return false;
-	f->counts.insns += (uint32_t)n;
+	pt_flow_pass_blocks(f, b);
+	f->counts.insns += (uint32_t)insns_to(f, b, ip);
 	return pt_flow_arrive(f, ip);
 }

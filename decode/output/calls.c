@@ -454,7 +454,7 @@ static enum role role_of(struct pt_calls *c, struct pt_edge *edge)
 		return edge->from ? ROLE_NONE : ROLE_VM_ENTRY_OR_EXIT;
 	if (!edge->from)
 		return ROLE_BEGIN;
-	if (!edge->to)
+	if (!edge->to || edge->ends_trace)
 		return ROLE_END;
 	switch ((enum ptr_kind)edge->kind) {
 	case PTR_CALL_DIR:

@@ -170,7 +170,8 @@ static uint32_t edge_number(struct pt_emit *m, struct pt_edge *edge)
 
 	if (edge->number || m->failed)
 		return edge->number;
-	r = (struct ptr_edge){.from = edge->from, .to = edge->to, .kind = edge->kind};
+	r = (struct ptr_edge){
+	    .from = edge->from, .to = edge->to, .kind = edge->kind, .ends_trace = edge->ends_trace};
 	if (edge->from)
 		r.from_symbol = pt_emit_symbol(m, space, edge->from);
 	if (edge->to)

@@ -88,7 +88,11 @@ static void branch(void *arg, const struct pt_branch_line *b)
 		case F_CLASS:
 			p = word(p, b->tsc == PT_CLOCK_UNKNOWN ? "-" : b->exact ? "exact" : "interval");
 			break;
-		case F_KIND: p = word(p, ptr_kind_name(b->edge->kind)); break;
+		case F_KIND:
+			p = word(p, ptr_kind_name(b->edge->kind));
+			if (b->edge->ends_trace)
+				p = word(p, "+trace_end");
+			break;
 		case F_FROM: p = hex(p, b->edge->from); break;
 		case F_TO: p = hex(p, b->edge->to); break;
 		case F_INSNS: p = decimal(p, b->insns); break;

@@ -5,6 +5,8 @@ uint32_t pt_errata_of(uint32_t family, uint32_t model)
 {
 	if (family == 0x13 && model == 1) /* Diamond Rapids */
 		return PT_SKD022 | PT_SKL014 | PT_SKZ84;
+	if (family == 0x12 && (model == 1 || model == 3)) /* Nova Lake */
+		return PT_SKD022 | PT_SKL014;
 	if (family != 6)
 		return 0;
 	switch (model) {
@@ -39,7 +41,8 @@ uint32_t pt_errata_of(uint32_t family, uint32_t model)
 	case 0xc5:
 	case 0xc6:
 	case 0xbd: /* Lunar Lake */
-	case 0xcc: return PT_SKD022 | PT_SKL014;
+	case 0xcc: /* Panther Lake */
+	case 0xd5: /* Wildcat Lake */ return PT_SKD022 | PT_SKL014;
 	default: return 0;
 	}
 }

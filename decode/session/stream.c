@@ -45,6 +45,29 @@ static void piece_free(struct session *s, struct piece *p)
 	free(p);
 }
 
+/* Snapshots overlap: takes what the first piece has away from the beginning of the second one. False when nothing
+ * was left of that. */
+static bool cut_overlap(struct stream *st)
+{
+	struct piece *p = st->first, *next = p->next;
+	uint64_t end = p->aux_offset + (uint64_t)(p->end - p->at), size = (uint64_t)(next->end - next->at);
+	uint64_t overlap = next->aux_offset < end ? end - next->aux_offset : 0;
+
+	if (!overlap)
+		return true;
+	if (overlap >= size) {
+		p->lost_after |= next->lost_after && overlap == size;
+		p->next = next->next;
+		if (!p->next)
+			st->last = &p->next;
+		piece_free(st->session, next);
+		return false;
+	}
+	next->at += overlap;
+	next->aux_offset += overlap;
+	return true;
+}
+
 /* The flow has taken the first piece but for a part of a packet, which is put before the second piece. If
  * bytes are missing between the two it is lost. */
 static void next_piece(struct stream *st)
@@ -55,22 +78,16 @@ static void next_piece(struct stream *st)
 
 	if (next->skipped_before) {
 		pt_flow_restart(st->flow);
+	} else if (!cut_overlap(st)) {
+		return;
 	} else if (!p->lost_after && next->aux_offset == end && rest <= HEADROOM_BYTES) {
 		if (rest)
 			memcpy(next->at - rest, p->at, rest);
 		next->at -= rest;
 		next->aux_offset -= rest;
-	} else if (p->lost_after || next->aux_offset > end) {
+	} else {
 		pt_flow_lost(st->flow, end, p->lost_after,
 			     p->lost_after ? buffer_full : "AUX data is missing from the container");
-	} else {
-		/* Snapshots overlap: skip what was decoded. */
-		uint64_t skip = end - next->aux_offset;
-
-		if (skip > (uint64_t)(next->end - next->at))
-			skip = (uint64_t)(next->end - next->at);
-		next->at += skip;
-		next->aux_offset += skip;
 	}
 	st->first = next;
 	piece_free(st->session, p);

@@ -116,10 +116,11 @@ void pt_vm_settle_uncertainty(struct pt_vm_stream *st, uint64_t now_tsc)
 /* The vCPU's records are written, or used anew. */
 static void stop_waiting(struct pt_vm *vm, const struct pt_vm_vcpu *vcpu)
 {
-	const char *begin = (const char *)vcpu, *end = begin + sizeof *vcpu;
+	/* As numbers: pointers to different objects cannot be compared. */
+	uintptr_t begin = (uintptr_t)vcpu, end = begin + sizeof *vcpu;
 
 	for (struct pt_vm_stream *st = vm->streams; st; st = st->next) {
-		const char *uncertainty = (const char *)st->waiting.uncertainty;
+		uintptr_t uncertainty = (uintptr_t)st->waiting.uncertainty;
 
 		if (uncertainty >= begin && uncertainty < end)
 			st->waiting.uncertainty = NULL;

@@ -63,6 +63,12 @@ static void line_begin(struct pt_vm_line *l, const struct pt_vm_observation *o)
 	    .first = *o, .last = *o, .loose = all, .tight = all, .points = 1, .open = true};
 }
 
+/* As a slope; one that is too steep for that is the steepest. */
+static uint64_t slope64(u128 slope)
+{
+	return slope < UINT64_MAX ? (uint64_t)slope : UINT64_MAX;
+}
+
 /*
  * Those of the slopes that a line through the first observation and this one may have: between 1/64 and 64.
  */
@@ -79,8 +85,8 @@ static struct pt_vm_slopes narrow(struct pt_vm_slopes slopes, const struct pt_vm
 	far = o->host_hi - l->first.host_lo;
 	if (far > LOW56 || guest <= tolerance || near <= tolerance)
 		return none;
-	s.lo = (uint64_t)(((u128)(guest - tolerance) << PT_VM_RATIO_BITS) / (far + 1));
-	s.hi = (uint64_t)(((u128)(guest + tolerance) << PT_VM_RATIO_BITS) / (near - (near > 1)));
+	s.lo = slope64(((u128)(guest - tolerance) << PT_VM_RATIO_BITS) / (far + 1));
+	s.hi = slope64(((u128)(guest + tolerance) << PT_VM_RATIO_BITS) / (near - (near > 1)));
 	if (s.hi < PT_VM_RATIO_ONE / 64 || s.lo > PT_VM_RATIO_ONE * 64)
 		return none;
 	s.lo = s.lo > slopes.lo ? s.lo : slopes.lo;

@@ -74,7 +74,7 @@ def main():
     head = f.read(16)
     assert head[:8] == b"\x89PTR\r\n\x1a\n", "magic"
     assert struct.unpack("<I", head[12:])[0] == zlib.crc32(head[:12]), "header's checksum"
-    assert struct.unpack("<H", head[8:10])[0] == 3, "version"
+    assert struct.unpack("<H", head[8:10])[0] == 4, "version"
     counts, sums, lengths, number, ended = [0] * 22, {}, [0], 0, False
 
     def add(name, n):
@@ -119,7 +119,7 @@ def main():
             if kind == 7:
                 lengths.append(len(values[0][1]))
             elif kind == 6:
-                add("edges_of_kind_%d" % values[2], 1)
+                add("edges_of_kind_%d" % (values[2] % 32), 1)
                 add("edge_from", values[0])
             elif kind == 15:
                 add("call_branches", values[6])

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A capture's beginning and its requests: scripts are told when it records, a process that had ended by then is an error, and what
+# A capture's beginning and its requests: scripts learn when it records, a process that had ended by then is an error, and what
 # several requests for a snapshot share is said.
 # timeout: 900
 source tests/common.bash

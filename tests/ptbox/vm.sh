@@ -114,6 +114,6 @@ for name in root kcore; do
 	check "--guest-$name: $invented branches that were not" test "$invented" -eq 0
 	check "--guest-$name: $missing branches are missing" test "$missing" -le $(($(wc -l <"$tmp/truth") / 5000))
 	"$PT_BIN/pt-decode" --text "$tmp/merged.ptc" 2>/dev/null | grep '^#' >"$tmp/err"
-	grep 'no code for this address' "$tmp/err" | not_in_vdso >"$tmp/other"
+	grep -E 'no code (for this address|of what is mapped)' "$tmp/err" | not_in_vdso >"$tmp/other"
 	check "--guest-$name: code other than the vDSO's is missing: $(head -n 3 "$tmp/other")" test ! -s "$tmp/other"
 done

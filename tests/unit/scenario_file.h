@@ -9,11 +9,13 @@
  *   code 1000 [guest]  a label for the address; then one instruction per line (see assemble()). Addresses of
  *                      the upper half (ffffffff8000xxxx) are the kernel's; there are 64 KB of each, by the
  *                      low 16 bits
+ *   code 1000 late     the same, but the user's code from here on is known only after the flow missed some
  *   packets            one packet per line, a word and its arguments (see packet()); "lost" and "lost whole":
  *                      AUX data is missing here (and what follows begins with a whole packet)
  *   expect             what the flow reports, one line each:
  *     begin [TSC]      execution is seen from here on
- *     1000 2000 jcc    a taken branch: from, to (0: not seen), kind; a third number is the TSC of its run
+ *     1000 2000 jcc    a taken branch: from, to (0: not seen), kind; a third number is the TSC of its run.
+ *                      jcc+trace_end: tracing stopped with it
  *     cyc N insn M     the run's cycles and their instructions
  *     end N            it is not seen any more; N instructions were executed
  *     error KIND [IP]
@@ -21,7 +23,8 @@
  *     enter GUEST-IP HOST-IP VMCS CR3 [concealed], exit (the same): a VM entry or exit
  *     side NR          a VM entry or exit that was not seen
  *
- * Runs and repeats are flattened. Lines of "expect" may be fewer in fields than what comes (a prefix of
+ * A path that does not start where the one before it in the slice ended, or instructions of a slice that
+ * are not its paths', are a line "gap". Runs and repeats are flattened. Lines of "expect" may be fewer in fields than what comes (a prefix of
  * words). Each scenario is decoded as a whole, and byte by byte.
  */
 #ifndef TESTS_SCENARIO_FILE_H
@@ -51,8 +54,15 @@ struct scenario {
 	bool lost_whole[LOSSES];
 	unsigned losses;
 	char expected[16384], got[16384];
-	bool crumbs;   /* feed a byte at a time */
-	unsigned bits; /* of the code being assembled */
+	uint64_t at;	/* where the last path ended, 0: the next one may start anywhere */
+	uint64_t insns; /* of the slice's paths */
+	uint32_t late;	/* the user's code from here on comes when the flow misses it; 0: none does */
+	struct img_store *store;
+	struct img_space spaces[SPACES];
+	unsigned room;	/* of the graph's arrays: which is small, 0: none */
+	uint32_t rooms; /* how small */
+	bool crumbs;	/* feed a byte at a time */
+	unsigned bits;	/* of the code being assembled */
 	struct pt_code *codes[SPACES];
 	struct pt_clock_config clock;
 	uint32_t errata;
@@ -383,6 +393,8 @@ static int read_line(struct scenario_reader *r, char *line)
 		r->section = CODE;
 		r->at = strtoull(line + 5, NULL, 16);
 		r->space = (r->at >> 63 ? KERNEL : USER) + (strstr(line, "guest") ? GUEST_USER : 0);
+		if (strstr(line, "late"))
+			s->late = (uint32_t)r->at & 0xffff;
 		s->bits = 64;
 		return 0;
 	}

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "decode/code/address_space.h"
 #include "tests/unit/check.h"
@@ -44,12 +45,82 @@ static void split(struct img_file *f)
 	check(img_space_copy(&to, &from, &e) == 0, "copied");
 	check(img_space_map(&to, BASE + 0x1000, BASE + 0x2000, 0, NULL, &e) == 0, "split");
 	check_same(to.count, 3, "three");
-	check(to.maps[0].start == BASE && to.maps[0].end == BASE + 0x1000, "left");
-	check(to.maps[2].start == BASE + 0x2000 && to.maps[2].end == BASE + 0x3000, "right");
-	check_same(to.maps[2].offset, 0x2000, "offset");
+	check(img_space_at(&to, 0)->start == BASE && img_space_at(&to, 0)->end == BASE + 0x1000, "left");
+	check(img_space_at(&to, 2)->start == BASE + 0x2000 && img_space_at(&to, 2)->end == BASE + 0x3000,
+	      "right");
+	check_same(img_space_at(&to, 2)->offset, 0x2000, "offset");
 	check_same(from.count, 1, "the other one");
 	img_space_deinit(&from);
 	img_space_deinit(&to);
+}
+
+/* The mappings of BASE's pages (of 16 bytes) in which something else is than wanted. */
+static int wrong(struct img_space *sp, const uint64_t *want, uint64_t pages)
+{
+	int n = 0;
+
+	for (uint64_t p = 0; p < pages; p++) {
+		const struct img_map *m = img_space_find(sp, BASE + p * 16);
+
+		n += (m ? m->offset + (BASE + p * 16 - m->start) : 0) != want[p];
+	}
+	return n;
+}
+
+/* Mappings over one another at random: at each address is what was mapped there last. */
+static void at_random(void)
+{
+	enum { PAGES = 64 };
+	uint64_t want[PAGES] = {0}, state = 1;
+	struct img_space sp, copy;
+	struct pt_error e;
+	int bad = 0;
+
+	img_space_init(&sp);
+	img_space_init(&copy);
+	for (uint64_t i = 1; i <= 20000; i++) {
+		uint64_t from, n;
+
+		state = state * 6364136223846793005u + 1442695040888963407u;
+		from = state >> 33 & (PAGES - 1);
+		n = 1 + (state >> 45 & 7);
+		if (from + n > PAGES)
+			n = PAGES - from;
+		if (i % 1000 == 0) {
+			img_space_clear(&sp);
+			memset(want, 0, sizeof want);
+		}
+		/* Its offset says which mapping it is. */
+		img_space_map(&sp, BASE + from * 16, BASE + (from + n) * 16, i << 32, NULL, &e);
+		for (uint64_t k = 0; k < n; k++)
+			want[from + k] = (i << 32) + k * 16;
+		if (i % 7)
+			continue;
+		img_space_copy(&copy, &sp, &e);
+		bad += wrong(&copy, want, PAGES) + wrong(&sp, want, PAGES);
+	}
+	check_same((uint64_t)bad, 0, "what was mapped last");
+	img_space_deinit(&sp);
+	img_space_deinit(&copy);
+}
+
+/* Many mappings, and many chunks of symbols, in descending order. */
+static void descending(struct img_store *s)
+{
+	enum { MAPS = 150000, CHUNKS = 4000 };
+	struct img_space sp;
+	struct pt_error e;
+	clock_t begin = clock();
+
+	img_space_init(&sp);
+	for (uint64_t i = MAPS; i > 0; i--)
+		img_space_map(&sp, i * 4096, i * 4096 + 16, 0, NULL, &e);
+	check_same(sp.count, MAPS, "descending mappings");
+	check_same(img_space_find(&sp, 4096)->start, 4096, "of which the first");
+	img_space_deinit(&sp);
+	for (uint64_t i = CHUNKS; i > 0; i--)
+		add(s, i * 16, 16, 'T', "many");
+	check(clock() - begin < 5 * CLOCKS_PER_SEC, "they take less than five seconds");
 }
 
 int main(void)
@@ -83,6 +154,8 @@ int main(void)
 	check(add(s, 0x1030, 8, 't', "local") == 0, "local");
 	named(&sp, BASE + 0x30, "global", BASE + 0x30, BASE + 0x38, &again);
 	split(img_store_find(s, 0, "f", NULL, 0));
+	at_random();
+	descending(s);
 	img_space_deinit(&sp);
 	img_store_destroy(s);
 	return sum_up();

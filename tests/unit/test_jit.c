@@ -1,7 +1,7 @@
 /*
- * test_jit.c - code that a process makes while it runs, as it is read (capture/record/jit.h): which bytes go into the
- * container as valid from when, and which are unknown between two readings. The process is a real one, the clock is
- * the test's.
+ * test_jit.c - code that a process makes while it runs, as it is read (capture/record/jit.h): which
+ * bytes go into the container as valid from when, and which are unknown between two readings. The
+ * process is a real one, the clock is the test's.
  */
 #include "capture/record/jit.h"
 #include "tests/unit/check.h"
@@ -16,7 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PAGE 4096u
+#define PAGE   4096u
+#define NOBODY 0x3fffffff /* above each pid_max */
 
 /* ---- The process: it obeys ---- */
 
@@ -154,7 +155,7 @@ int main(void)
 	struct pt_error e = {0};
 	struct ptc_writer *w = ptc_writer_create(fd, 1, &e);
 	struct hw_jit *j = hw_jit_create(w, clock_ns, NULL);
-	uint64_t start[8], end[8], mapped, first_mapped, again_mapped;
+	uint64_t start[8], end[8], mapped, first_mapped, again_mapped, forked;
 	unsigned processes;
 
 	check(hw_jit_name("//anon") && hw_jit_name("/memfd:x (deleted)") && !hw_jit_name("/usr/bin/x") &&
@@ -194,11 +195,14 @@ int main(void)
 	now += 100;
 	hw_jit_mapped(j, pid, (uintptr_t)code, (uint64_t)2 * PAGE, now, &e);
 	look(j, &start[6]);
+	/* A child, which has ended before it is read: what is not fixed is unknown from its beginning on. */
+	forked = now += 100;
+	check(hw_jit_forked(j, NOBODY, pid, forked, &e) == 0, "a child");
 	close(to_child[1]);
 	waitpid(pid, NULL, 0);
 	look(j, &start[7]);
 	check(hw_jit_bound(j) == UINT64_MAX, "nothing more is to come");
-	check(hw_jit_bytes(j, &processes) > PAGE && processes == 1, "counted");
+	check(hw_jit_bytes(j, &processes) > PAGE && processes == 2, "counted");
 	check(ptc_writer_finish(w, &e) == 0, "the container");
 	hw_jit_destroy(j);
 	ptc_writer_destroy(w);
@@ -221,7 +225,9 @@ int main(void)
 	check(has((struct found){UNKNOWN, 0, PAGE, start[6], 0}) &&
 		  has((struct found){UNKNOWN, PAGE, PAGE, start[6], 0}),
 	      "its end: unknown from the last reading on");
-	check(count == 12, "and no more");
+	check(has((struct found){UNKNOWN, 0, PAGE, forked + 1, 0}),
+	      "a child's end: unknown from its beginning on");
+	check(count == 14, "and no more");
 	close(fd);
 	return sum_up();
 }

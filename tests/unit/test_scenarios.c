@@ -37,7 +37,8 @@ static void on_begin(void *arg, const struct pt_flow *f, uint64_t tsc, struct pt
 {
 	(void)f;
 	(void)code;
-	(void)ip;
+	((struct scenario *)arg)->at = ip;
+	((struct scenario *)arg)->insns = 0;
 	if (tsc == PT_CLOCK_UNKNOWN)
 		say(arg, "begin\n");
 	else
@@ -46,19 +47,26 @@ static void on_begin(void *arg, const struct pt_flow *f, uint64_t tsc, struct pt
 
 static void on_run(void *arg, const struct pt_flow *f, const struct pt_flow_run *run)
 {
-	const struct pt_graph *graph = &((const struct scenario *)arg)->graph;
+	struct scenario *s = arg;
+	const struct pt_graph *graph = &s->graph;
 	const struct pt_path *path = &graph->paths[run->path];
+	uint64_t end = path->count ? graph->edges[graph->path_edges[path->first + path->count - 1]].to : 0;
 
 	(void)f;
 	if (path->count > PTR_PATH_EDGES)
 		say(arg, "a path of %u edges\n", path->count);
+	if (s->at && path->start_ip && s->at != path->start_ip)
+		say(arg, "gap %" PRIx64 " %" PRIx64 "\n", s->at, path->start_ip);
+	s->at = path->end_ip ? path->end_ip : end;
+	s->insns += (uint64_t)path->insns * run->repeats;
 	for (uint32_t r = 0; r < run->repeats; r++) {
 		for (uint32_t i = 0; i < path->count; i++) {
 			const struct pt_edge *edge = &graph->edges[graph->path_edges[path->first + i]];
 
 			kind_seen[edge->kind] = true;
-			say(arg, "%" PRIx64 " %" PRIx64 " %s", edge->from, edge->to,
-			    ptr_kind_name(edge->kind));
+			say(arg, "%" PRIx64 " %" PRIx64 " %s%s", edge->from, edge->to,
+			    ptr_kind_name(edge->kind), edge->ends_trace ? "+trace_end" : "");
+			s->at = edge->ends_trace ? 0 : s->at;
 			if (run->tsc != PT_CLOCK_UNKNOWN)
 				say(arg, " %" PRIx64, run->tsc);
 			say(arg, "\n");
@@ -80,6 +88,8 @@ static void on_end(void *arg, const struct pt_flow *f, uint64_t tsc, uint64_t in
 	(void)tsc;
 	(void)cyc;
 	say(arg, "end %" PRIu64 "\n", insns);
+	if (((struct scenario *)arg)->insns != insns)
+		say(arg, "gap of %" PRId64 " instructions\n", insns - ((struct scenario *)arg)->insns);
 }
 
 static void on_error(void *arg, const struct pt_flow *f, const struct pt_flow_error *err)
@@ -88,12 +98,40 @@ static void on_error(void *arg, const struct pt_flow *f, const struct pt_flow_er
 	say(arg, "error %s %" PRIx64 "\n", pt_flow_error_name(err->kind), err->ip);
 }
 
+/* Maps the code of one of SPACES from `from` up to `to`, by the low 16 bits. */
+static void map(struct scenario *s, unsigned which, uint32_t from, uint32_t to)
+{
+	struct img_space *space = &s->spaces[which];
+	struct pt_error e;
+
+	for (uint32_t i = from, n; i < to; i += n) {
+		uint64_t at = i | (which & 1 ? upper_half : 0);
+		struct ptc_image image = {
+		    .kind = PTC_IMAGE_MEMORY, .name = "x", .name_bytes = 1, .vaddr = at};
+
+		for (n = 1; i + n < to && s->known[which][i + n] == s->known[which][i]; n++)
+			;
+		image.bytes = s->code[which] + i;
+		image.size = n;
+		if (s->known[which][i])
+			img_space_map(space, at, at + n, at, img_store_memory(s->store, &image, &e), &e);
+	}
+}
+
 static bool on_missing(void *arg, struct pt_flow *f, uint64_t ip)
 {
-	(void)arg;
-	(void)f;
+	struct scenario *s = arg;
+	uint32_t late = s->late;
+
 	(void)ip;
-	return false;
+	if (!late)
+		return false;
+	s->late = 0;
+	pt_flow_pause(f, false);
+	map(s, USER, late, sizeof s->code[USER]);
+	pt_code_refresh(&s->graph, s->codes[USER]);
+	pt_flow_resume(f);
+	return true;
 }
 
 static void on_event(void *arg, const struct pt_flow *f, const char *name, uint64_t ip, const char *fields)
@@ -137,25 +175,6 @@ static const struct pt_flow_output output = {.begin = on_begin,
 					     .transition = on_transition};
 
 /* ---- Running ---------------------------------------------------------------------------------------- */
-
-static void map(struct scenario *s, unsigned which, struct img_space *space, struct img_store *store)
-{
-	struct pt_error e;
-
-	for (uint32_t i = 0, n; i < sizeof s->code[which]; i += n) {
-		uint64_t at = i | (which & 1 ? upper_half : 0);
-		struct ptc_image image = {
-		    .kind = PTC_IMAGE_MEMORY, .name = "x", .name_bytes = 1, .vaddr = at};
-
-		for (n = 1; i + n < sizeof s->code[which] && s->known[which][i + n] == s->known[which][i];
-		     n++)
-			;
-		image.bytes = s->code[which] + i;
-		image.size = n;
-		if (s->known[which][i])
-			img_space_map(space, at, at + n, at, img_store_memory(store, &image, &e), &e);
-	}
-}
 
 static void feed(struct scenario *s, struct pt_flow *flow, size_t from, size_t to, bool last)
 {
@@ -202,6 +221,21 @@ static void see_all(void)
 	}
 }
 
+enum { ROOM_ENOUGH, ROOM_POSITIONS, ROOM_BLOCKS, ROOM_EDGES, ROOM_PATHS, ROOM_PATH_EDGES, ROOM_KINDS };
+
+static void make_small(struct scenario *s)
+{
+	uint32_t *const rooms[ROOM_KINDS] = {NULL,
+					     &s->graph.position_room,
+					     &s->graph.block_room,
+					     &s->graph.edge_room,
+					     &s->graph.path_room,
+					     &s->graph.path_edge_room};
+
+	if (s->room)
+		*rooms[s->room] = s->rooms;
+}
+
 static int decode(struct scenario *s)
 {
 	struct pt_error e;
@@ -214,19 +248,21 @@ static int decode(struct scenario *s)
 					.errata = s->errata,
 					.no_tnt = s->no_tnt};
 	struct pt_flow *flow = pt_flow_create(&config);
-	struct img_store *store = img_store_create();
-	struct img_space spaces[SPACES];
+	uint32_t late = s->late;
 	size_t from = 0;
 	int r = -1;
 
+	s->store = img_store_create();
 	for (unsigned i = 0; i < SPACES; i++)
-		img_space_init(&spaces[i]);
-	if (!flow || !store || pt_graph_init(&s->graph, &e) < 0)
+		img_space_init(&s->spaces[i]);
+	if (!flow || !s->store || pt_graph_init(&s->graph, &e) < 0)
 		goto out;
+	make_small(s);
 	for (unsigned i = 0; i < SPACES; i++) {
-		map(s, i, &spaces[i], store);
-		s->codes[i] =
-		    memchr(s->known[i], 1, sizeof s->known[i]) ? pt_graph_code(&s->graph, &spaces[i]) : NULL;
+		map(s, i, 0, i == USER && late ? late : sizeof s->code[i]);
+		s->codes[i] = memchr(s->known[i], 1, sizeof s->known[i])
+				  ? pt_graph_code(&s->graph, &s->spaces[i])
+				  : NULL;
 	}
 	pt_flow_set_code(flow, s->codes[USER], s->codes[KERNEL]);
 	for (unsigned i = 0; i < s->losses; i++) {
@@ -241,8 +277,9 @@ static int decode(struct scenario *s)
 	r = 0;
 out:
 	for (unsigned i = 0; i < SPACES; i++)
-		img_space_deinit(&spaces[i]);
-	img_store_destroy(store);
+		img_space_deinit(&s->spaces[i]);
+	img_store_destroy(s->store);
+	s->late = late;
 	pt_flow_destroy(flow);
 	return r;
 }
@@ -259,6 +296,60 @@ static bool matches(const char *want, const char *got)
 		got += g + (got[g] == '\n');
 	}
 	return !*want && !*got;
+}
+
+/* The next line of *p that is a branch, up to its kind; 0: none comes before `end`. */
+static size_t next_branch(const char **p, const char *end)
+{
+	for (; *p < end; *p += strcspn(*p, "\n") + 1) {
+		unsigned long long from, to;
+		int n = 0;
+
+		if (sscanf(*p, "%llx %llx %*s%n", &from, &to, &n) == 2 && n)
+			return (size_t)n;
+	}
+	return 0;
+}
+
+/* What was decoded until memory ran out is the beginning of what comes when it does not; then comes the error, and
+ * no branch after it. */
+static bool ends_well(const char *whole, const char *got)
+{
+	const char *error = strstr(got, "error out of memory"), *end = error ? error : got + strlen(got);
+	const char *w = whole, *g = got, *whole_end = whole + strlen(whole);
+	size_t n;
+
+	while ((n = next_branch(&g, end)) != 0) {
+		if (next_branch(&w, whole_end) != n || strncmp(w, g, n) != 0)
+			return false;
+		g += strcspn(g, "\n") + 1;
+		w += strcspn(w, "\n") + 1;
+	}
+	return error ? !strstr(error, "begin") && !next_branch(&error, got + strlen(got))
+		     : !strcmp(whole, got);
+}
+
+/* Each of the graph's arrays has no room for more, sooner or later: in each scenario at two other places. */
+static void check_full(const char *path, struct scenario *s)
+{
+	static uint32_t number;
+	char whole[sizeof s->got];
+
+	strcpy(whole, s->got);
+	for (s->room = ROOM_ENOUGH + 1; s->room < ROOM_KINDS; s->room++) {
+		for (uint32_t i = 0; i < 2; i++) {
+			bool ok;
+
+			s->rooms = (i ? 4 : 1) + number++ % (i ? 13 : 3);
+			s->got[0] = 0;
+			ok = decode(s) == 0 && ends_well(whole, s->got);
+			check_case(ok, path, "with too little room");
+			if (!ok)
+				printf("array %u has room for %u\n--- whole\n%s--- got\n%s", s->room,
+				       s->rooms, whole, s->got);
+		}
+	}
+	s->room = ROOM_ENOUGH;
 }
 
 static void decode_and_compare(const char *path, const char *how, struct scenario *s)
@@ -290,6 +381,7 @@ static void scenario(const char *path, const char *seed)
 		write_seed(s, seed);
 	if (!bad && !seed) {
 		decode_and_compare(path, "whole", s);
+		check_full(path, s);
 		s->crumbs = true;
 		decode_and_compare(path, "byte by byte", s);
 	}

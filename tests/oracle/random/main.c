@@ -94,7 +94,8 @@ static void on_run(void *arg, const struct pt_flow *f, const struct pt_flow_run 
 		for (uint32_t i = 0; i < path->count; i++) {
 			const struct pt_edge *edge = &graph->edges[graph->path_edges[path->first + i]];
 
-			add(arg, edge->from, edge->to, edge->kind, run->tsc);
+			/* The machine's facts have no target where tracing stopped. */
+			add(arg, edge->from, edge->ends_trace ? 0 : edge->to, edge->kind, run->tsc);
 		}
 	}
 }
