@@ -8,28 +8,31 @@ if [ $? -eq 1 ] && grep -qE 'does not permit|cannot open|refuses|no memory for' 
 	skip 10 "perf_event_open is not permitted here"
 	exit 0
 fi
-# later FILE: what a program does that takes longer than its capture
-later() { echo "sleep 2; echo done >'$1'"; }
+# later FILE: what a program does that ends after its capture: when FILE.go is there
+later() { echo "until [ -e '$1.go' ]; do sleep 0.1; done; echo done >'$1'"; }
+# captured STATUS WHAT: 3: records were lost, which a busy machine can do
+captured() { check "$2" test "$1" -eq 0 -o "$1" -eq 3; }
 
 "$capture" --sideband-only -d 0.3 -o "$tmp/d.ptc" -- sh -c "$(later "$tmp/d")" 2>"$tmp/err"
-succeeded $? "-d: status: $(tail -n 1 "$tmp/err")"
+captured $? "-d: status: $(tail -n 1 "$tmp/err")"
 check "-d: the capture ended first" test ! -e "$tmp/d"
 check "-d: it says that the program runs on: $(cat "$tmp/err")" grep -qE 'sh \(process [0-9]+\) runs on' "$tmp/err"
 mkfifo "$tmp/control"
 { sleep 0.5 && echo stop >"$tmp/control"; } &
 "$capture" --sideband-only -q --control "fifo:$tmp/control" -o "$tmp/c.ptc" -- sh -c "$(later "$tmp/c")" 2>"$tmp/err"
-succeeded $? "--control: status: $(cat "$tmp/err")"
+captured $? "--control: status: $(cat "$tmp/err")"
 check "--control: the capture ended first" test ! -e "$tmp/c"
 check "a program that ends: nothing runs on" test -z "$("$capture" --sideband-only -o "$tmp/e.ptc" -- /bin/true 2>&1 | grep 'runs on')"
 # What ignores Ctrl-C.
-"$capture" --sideband-only -o "$tmp/i.ptc" -- sh -c "trap '' INT; : >'$tmp/ready'; sleep 3; $(later "$tmp/i")" 2>"$tmp/err" &
+"$capture" --sideband-only -o "$tmp/i.ptc" -- sh -c "trap '' INT; : >'$tmp/ready'; $(later "$tmp/i")" 2>"$tmp/err" &
 p=$!
 until [ -e "$tmp/ready" ]; do sleep 0.05; done
 kill -INT $p
 wait $p
-succeeded $? "a program that ignores SIGINT: status: $(cat "$tmp/err")"
+captured $? "a program that ignores SIGINT: status: $(cat "$tmp/err")"
 check "it runs on: $(cat "$tmp/err")" grep -q 'runs on' "$tmp/err"
 for name in d c i; do
+	: >"$tmp/$name.go"
 	for _ in {1..100}; do [ ! -e "$tmp/$name" ] || break && sleep 0.1; done
 	check "$name: the program came to its end" test -e "$tmp/$name"
 done
@@ -100,11 +103,11 @@ for how in --sideband-only "--engine step"; do
 		# shellcheck disable=SC2086
 		"$capture" $how -q -o "$tmp/s.ptc" -- sh -c "$command" >"$tmp/out" 2>"$tmp/err"
 		status=$?
-		check "$how: $command: status $status: $(cat "$tmp/err")" test $status -eq "$expected"
+		check "$how: $command: status $status: $(cat "$tmp/err")" test $status -eq "$expected" -o "$expected.$status" = 0.3
 		check "$how: $command: the container has it" grep -qx "exit_status: $expected" <("$capture" info "$tmp/s.ptc")
 		# shellcheck disable=SC2086
 		"$capture" $how -q --no-exit-status -o "$tmp/s.ptc" -- sh -c "$command" >"$tmp/out" 2>"$tmp/err"
-		succeeded $? "$how: $command: --no-exit-status: $(cat "$tmp/err")"
+		captured $? "$how: $command: --no-exit-status: $(cat "$tmp/err")"
 	done <<-'END'
 		0 :
 		7 exit 7
@@ -121,7 +124,7 @@ for how in --sideband-only "--engine step"; do
 	until [ -e "$tmp/ready" ]; do sleep 0.05; done
 	kill -HUP $p
 	wait $p
-	succeeded $? "$how: SIGHUP: status: $(cat "$tmp/err")"
+	captured $? "$how: SIGHUP: status: $(cat "$tmp/err")"
 	check "$how: SIGHUP: the container is whole" "$capture" info "$tmp/h.ptc" >/dev/null
 	rm -f "$tmp/h.ptc"
 done
