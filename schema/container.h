@@ -169,7 +169,8 @@ enum ptc_aux_flags {
  *   time_zero, time_mult, time_shift   perf clock: ns = time_zero + (tsc * time_mult >> time_shift), 128
  *                                      bit inside
  *   kvm.PID.VCPU.tsc_offset, .tsc_ratio, .tsc_frac_bits, .tid
- *                               from KVM's debugfs when the capture began; tsc_offset is signed: guest TSC = (host TSC * tsc_ratio >> tsc_frac_bits) + tsc_offset
+ *                               from KVM's debugfs when the capture began; tsc_offset is signed: guest
+ *                               TSC = (host TSC * tsc_ratio >> tsc_frac_bits) + tsc_offset
  *   kvm_end.PID.VCPU.*          the same, when it ended: values that differ changed in between
  *   machine.PID.name, .host, .kernel    a guest's: its VM's name, uname's nodename and release
  *   machine.PID.time_zero, .time_mult, .time_shift   a guest's perf clock, of its own TSC

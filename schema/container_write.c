@@ -1,10 +1,8 @@
 /* container_write.c - see container.h. */
 #include "schema/container.h"
+#include "schema/container_chunk.h"
 #include "schema/container_format.h"
-#include "schema/crc32c.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,204 +22,15 @@ enum {
 	 */
 	PIECE_MAX = 1 << 20,
 	FILE_PIECE_MAX = 64 << 10,
-	META_FLUSH_BYTES = 65536,
-	FIRST_ROOM = 65536
+	META_FLUSH_BYTES = 65536
 };
-
-struct buffer {
-	uint8_t *bytes;
-	size_t room;
-};
-
-struct stream_state {
-	uint64_t seq, end;
-	bool snapshot;
-};
-
-struct ptc_writer {
-	int fd;
-	int level;
-	pthread_mutex_t lock; /* of AUX writers: around all fields below but zstd, raw and stored */
-	ZSTD_CCtx *zstd;
-	struct buffer raw;    /* the payload that is being built */
-	struct buffer stored; /* chunk header and zstd frame, one write() */
-	struct buffer meta;
-	size_t meta_bytes;
-	struct buffer index; /* no longer grown when index_full */
-	size_t index_bytes;
-	bool index_wanted;
-	struct stream_state *streams; /* [number - 1] */
-	uint32_t stream_count, attr_count;
-	uint64_t chunks, written, aux_bytes, sideband_bytes;
-	void (*on_chunk)(void *arg);
-	void *arg;
-};
-
-struct ptc_aux_writer {
-	struct ptc_writer *w;
-	ZSTD_CCtx *zstd;
-	int level;
-	struct buffer raw, stored;
-};
-
-static int reserve(struct buffer *b, size_t bytes, struct pt_error *e)
-{
-	uint8_t *grown;
-	size_t room = b->room ? b->room : FIRST_ROOM;
-
-	if (bytes <= b->room)
-		return 0;
-	while (room < bytes)
-		room *= 2;
-	grown = realloc(b->bytes, room);
-	if (!grown)
-		return pt_fail_no_memory(e, "writing the container");
-	b->bytes = grown;
-	b->room = room;
-	return 0;
-}
-
-static int write_all(struct ptc_writer *w, const uint8_t *bytes, size_t n, struct pt_error *e)
-{
-	while (n) {
-		ssize_t done = write(w->fd, bytes, n);
-
-		if (done < 0) {
-			struct pollfd wait = {.fd = w->fd, .events = POLLOUT};
-
-			if (errno == EINTR)
-				continue;
-			if (errno == EAGAIN && (poll(&wait, 1, -1) >= 0 || errno == EINTR))
-				continue;
-			return pt_fail_errno(e, "cannot write the container");
-		}
-		bytes += done;
-		n -= (size_t)done;
-		w->written += (uint64_t)done;
-	}
-	return 0;
-}
-
-/* What a chunk's header says of its payload. */
-struct chunk {
-	enum ptc_type type;
-	uint32_t stream;
-	size_t raw_bytes;
-	uint64_t aux_offset; /* for the index */
-};
-
-/* Compresses raw[0..raw_bytes) into stored, after the room of a chunk's header. *ret: size of the frame. */
-static int pack(ZSTD_CCtx *zstd, const struct buffer *raw, size_t raw_bytes, struct buffer *stored,
-		size_t *ret, struct pt_error *e)
-{
-	size_t bound = ZSTD_compressBound(raw_bytes);
-
-	if (reserve(stored, PTC_CHUNK_HEADER_BYTES + bound, e))
-		return -1;
-	*ret = ZSTD_compress2(zstd, stored->bytes + PTC_CHUNK_HEADER_BYTES, bound, raw->bytes, raw_bytes);
-	if (ZSTD_isError(*ret))
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "zstd cannot compress a chunk: %s",
-			       ZSTD_getErrorName(*ret));
-	return 0;
-}
-
-/* The same for w->raw, and the frame's first block ends after head_bytes: where an image's bytes begin. */
-static int pack_apart(struct ptc_writer *w, size_t head_bytes, size_t raw_bytes, size_t *ret,
-		      struct pt_error *e)
-{
-	size_t bound = ZSTD_compressBound(raw_bytes), r;
-	ZSTD_inBuffer in = {w->raw.bytes, head_bytes, 0};
-	ZSTD_outBuffer out;
-
-	if (reserve(&w->stored, PTC_CHUNK_HEADER_BYTES + bound, e))
-		return -1;
-	out = (ZSTD_outBuffer){w->stored.bytes + PTC_CHUNK_HEADER_BYTES, bound, 0};
-	r = ZSTD_CCtx_reset(w->zstd, ZSTD_reset_session_only);
-	if (!ZSTD_isError(r))
-		r = ZSTD_CCtx_setPledgedSrcSize(w->zstd, raw_bytes);
-	if (!ZSTD_isError(r))
-		r = ZSTD_compressStream2(w->zstd, &out, &in, ZSTD_e_flush);
-	in.size = raw_bytes;
-	if (!ZSTD_isError(r))
-		r = ZSTD_compressStream2(w->zstd, &out, &in, ZSTD_e_end);
-	if (r)
-		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "zstd cannot compress a chunk: %s",
-			       ZSTD_isError(r) ? ZSTD_getErrorName(r) : "it does not end");
-	*ret = out.pos;
-	return 0;
-}
-
-static int add_to_index(struct ptc_writer *w, const struct chunk *c, uint64_t at, struct pt_error *e)
-{
-	uint8_t *p;
-
-	if (w->chunks > PTC_INDEX_MAX) {
-		w->index_wanted = false;
-		return 0;
-	}
-	if (reserve(&w->index, w->index_bytes + PTC_INDEX_BYTES, e))
-		return -1;
-	p = w->index.bytes + w->index_bytes;
-	p = ptc_set64(p, at);
-	p = ptc_set16(p, (uint16_t)c->type);
-	p = ptc_set16(p, 0);
-	p = ptc_set32(p, c->stream);
-	p = ptc_set64(p, c->raw_bytes);
-	ptc_set64(p, c->aux_offset);
-	w->index_bytes += PTC_INDEX_BYTES;
-	return 0;
-}
-
-/*
- * Writes a frame of stored bytes, which is after the room of its chunk's header in packed, as the next chunk.
- */
-static int append(struct ptc_writer *w, const struct chunk *c, uint8_t *packed, size_t stored,
-		  struct pt_error *e)
-{
-	uint64_t at = w->written;
-	bool later = c->type == PTC_IMAGE; /* pack_apart() made it */
-	uint8_t *h = packed;
-
-	memcpy(h, PTC_CHUNK_MAGIC, 4);
-	h = ptc_set16(h + 4, (uint16_t)c->type);
-	h = ptc_set16(h, later ? PTC_CHUNK_LATER : 0);
-	h = ptc_set32(h, c->stream);
-	h = ptc_set32(h, (uint32_t)w->chunks);
-	h = ptc_set64(h, stored);
-	h = ptc_set64(h, c->raw_bytes);
-	h = ptc_set32(h, later ? ptc_crc32c(packed + PTC_CHUNK_HEADER_BYTES, stored) : 0);
-	ptc_set32(h, (uint32_t)crc32(0, packed, 36));
-	if (write_all(w, packed, PTC_CHUNK_HEADER_BYTES + stored, e))
-		return -1;
-	w->chunks++;
-	return w->index_wanted && c->type != PTC_INDEX ? add_to_index(w, c, at, e) : 0;
-}
-
-/* Compresses and writes what is in w->raw. */
-static int put_chunk(struct ptc_writer *w, const struct chunk *c, struct pt_error *e)
-{
-	size_t stored;
-
-	if (pack(w->zstd, &w->raw, c->raw_bytes, &w->stored, &stored, e) ||
-	    append(w, c, w->stored.bytes, stored, e))
-		return -1;
-	if (w->on_chunk)
-		w->on_chunk(w->arg);
-	return 0;
-}
-
-/* The same for a chunk of no stream. */
-static int put_plain(struct ptc_writer *w, enum ptc_type type, size_t raw_bytes, struct pt_error *e)
-{
-	return put_chunk(w, &(struct chunk){.type = type, .raw_bytes = raw_bytes}, e);
-}
 
 /* Begins another chunk: META that waits is written first, and raw gets room for bytes. */
 static int begin(struct ptc_writer *w, size_t bytes, struct pt_error *e)
 {
 	if (ptc_flush_meta(w, e))
 		return -1;
-	return reserve(&w->raw, bytes, e);
+	return ptc_reserve(&w->raw, bytes, e);
 }
 
 static uint8_t *set_bytes(uint8_t *p, const void *bytes, size_t n)
@@ -262,7 +71,7 @@ struct ptc_writer *ptc_writer_create(int fd, int level, struct pt_error *e)
 	ptc_set16(h + 8, PTC_MAJOR);
 	ptc_set16(h + 10, PTC_MINOR);
 	ptc_set32(h + 12, (uint32_t)crc32(0, h, 12));
-	if (write_all(w, h, sizeof h, e))
+	if (ptc_write_all(w, h, sizeof h, e))
 		goto fail;
 	return w;
 fail:
@@ -307,7 +116,7 @@ int ptc_writer_finish(struct ptc_writer *w, struct pt_error *e)
 	p = ptc_set64(w->raw.bytes, w->chunks);
 	p = ptc_set64(p, w->aux_bytes);
 	ptc_set64(p, w->sideband_bytes);
-	if (put_plain(w, PTC_END, PTC_END_BYTES, e))
+	if (ptc_put_plain(w, PTC_END, PTC_END_BYTES, e))
 		return -1;
 	if (!w->index_wanted)
 		return 0;
@@ -315,11 +124,11 @@ int ptc_writer_finish(struct ptc_writer *w, struct pt_error *e)
 	if (begin(w, w->index_bytes, e))
 		return -1;
 	memcpy(w->raw.bytes, w->index.bytes, w->index_bytes);
-	if (put_plain(w, PTC_INDEX, w->index_bytes, e))
+	if (ptc_put_plain(w, PTC_INDEX, w->index_bytes, e))
 		return -1;
 	ptc_set64(tail, index_at);
 	memcpy(tail + 8, PTC_INDEX_MAGIC, 8);
-	return write_all(w, tail, sizeof tail, e);
+	return ptc_write_all(w, tail, sizeof tail, e);
 }
 
 int ptc_flush_meta(struct ptc_writer *w, struct pt_error *e)
@@ -328,11 +137,11 @@ int ptc_flush_meta(struct ptc_writer *w, struct pt_error *e)
 
 	if (n == 0)
 		return 0;
-	if (reserve(&w->raw, n, e))
+	if (ptc_reserve(&w->raw, n, e))
 		return -1;
 	memcpy(w->raw.bytes, w->meta.bytes, n);
 	w->meta_bytes = 0;
-	return put_plain(w, PTC_META, n, e);
+	return ptc_put_plain(w, PTC_META, n, e);
 }
 
 int ptc_put_meta(struct ptc_writer *w, const char *key, const char *value, struct pt_error *e)
@@ -346,7 +155,7 @@ int ptc_put_meta(struct ptc_writer *w, const char *key, const char *value, struc
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "the META value of '%.40s' is too long", key);
 	if (w->meta_bytes + most > META_FLUSH_BYTES && ptc_flush_meta(w, e))
 		return -1;
-	if (reserve(&w->meta, w->meta_bytes + most, e))
+	if (ptc_reserve(&w->meta, w->meta_bytes + most, e))
 		return -1;
 	p = set_bytes(w->meta.bytes + w->meta_bytes, key, key_bytes);
 	*p++ = '=';
@@ -378,14 +187,14 @@ int ptc_put_metaf(struct ptc_writer *w, struct pt_error *e, const char *key, con
 
 int64_t ptc_put_stream(struct ptc_writer *w, const struct ptc_stream *s, struct pt_error *e)
 {
-	struct stream_state *grown;
+	struct ptc_stream_state *grown;
 	uint8_t *p;
 
 	grown = realloc(w->streams, (w->stream_count + 1) * sizeof *grown);
 	if (!grown)
 		return pt_fail_no_memory(e, "a stream");
 	w->streams = grown;
-	grown[w->stream_count] = (struct stream_state){.snapshot = s->snapshot};
+	grown[w->stream_count] = (struct ptc_stream_state){.snapshot = s->snapshot};
 	if (begin(w, PTC_STREAM_BYTES, e))
 		return -1;
 	p = ptc_set32(w->raw.bytes, 1);
@@ -394,10 +203,11 @@ int64_t ptc_put_stream(struct ptc_writer *w, const struct ptc_stream *s, struct 
 	p = ptc_set32(p, (uint32_t)s->tid);
 	p = ptc_set32(p, s->attr);
 	ptc_set32(p, s->snapshot);
-	if (put_chunk(w,
-		      &(struct chunk){
-			  .type = PTC_STREAM, .stream = w->stream_count + 1, .raw_bytes = PTC_STREAM_BYTES},
-		      e))
+	if (ptc_put_chunk(w,
+			  &(struct ptc_new_chunk){.type = PTC_STREAM,
+						  .stream = w->stream_count + 1,
+						  .raw_bytes = PTC_STREAM_BYTES},
+			  e))
 		return -1;
 	return ++w->stream_count;
 }
@@ -412,23 +222,23 @@ static void set_aux(uint8_t *p, const struct ptc_aux *aux)
 	set_bytes(p, aux->bytes, aux->size);
 }
 
-static struct chunk aux_chunk(uint32_t stream, const struct ptc_aux *aux)
+static struct ptc_new_chunk aux_chunk(uint32_t stream, const struct ptc_aux *aux)
 {
-	return (struct chunk){.type = PTC_AUX,
-			      .stream = stream,
-			      .raw_bytes = PTC_AUX_HEAD + aux->size,
-			      .aux_offset = aux->aux_offset};
+	return (struct ptc_new_chunk){.type = PTC_AUX,
+				      .stream = stream,
+				      .raw_bytes = PTC_AUX_HEAD + aux->size,
+				      .aux_offset = aux->aux_offset};
 }
 
 /* One chunk of AUX data. */
 static int put_piece(struct ptc_writer *w, uint32_t stream, const struct ptc_aux *piece, struct pt_error *e)
 {
-	struct chunk c = aux_chunk(stream, piece);
+	struct ptc_new_chunk c = aux_chunk(stream, piece);
 
 	if (begin(w, c.raw_bytes, e))
 		return -1;
 	set_aux(w->raw.bytes, piece);
-	if (put_chunk(w, &c, e))
+	if (ptc_put_chunk(w, &c, e))
 		return -1;
 	w->aux_bytes += piece->size;
 	return 0;
@@ -437,7 +247,7 @@ static int put_piece(struct ptc_writer *w, uint32_t stream, const struct ptc_aux
 static int put_aux_writer_piece(struct ptc_aux_writer *a, uint32_t stream, const struct ptc_aux *piece,
 				struct pt_error *e)
 {
-	struct chunk c = aux_chunk(stream, piece);
+	struct ptc_new_chunk c = aux_chunk(stream, piece);
 	struct ptc_writer *w = a->w;
 	size_t stored;
 	int r;
@@ -446,13 +256,13 @@ static int put_aux_writer_piece(struct ptc_aux_writer *a, uint32_t stream, const
 		a->level = w->level;
 		ZSTD_CCtx_setParameter(a->zstd, ZSTD_c_compressionLevel, a->level);
 	}
-	if (reserve(&a->raw, c.raw_bytes, e))
+	if (ptc_reserve(&a->raw, c.raw_bytes, e))
 		return -1;
 	set_aux(a->raw.bytes, piece);
-	if (pack(a->zstd, &a->raw, c.raw_bytes, &a->stored, &stored, e))
+	if (ptc_pack(a->zstd, &a->raw, c.raw_bytes, &a->stored, &stored, e))
 		return -1;
 	pthread_mutex_lock(&w->lock);
-	r = append(w, &c, a->stored.bytes, stored, e);
+	r = ptc_append(w, &c, a->stored.bytes, stored, e);
 	w->aux_bytes += r == 0 ? piece->size : 0;
 	pthread_mutex_unlock(&w->lock);
 	return r;
@@ -464,7 +274,7 @@ static int put_aux(struct ptc_writer *w, struct ptc_aux_writer *aux_writer, uint
 {
 	struct ptc_aux piece = *aux;
 	uint64_t left = aux->size;
-	struct stream_state *s;
+	struct ptc_stream_state *s;
 
 	if (stream == 0 || stream > w->stream_count)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
@@ -545,7 +355,7 @@ int ptc_put_attr(struct ptc_writer *w, const struct ptc_attr *a, struct pt_error
 	p = ptc_set32(p, a->count);
 	p = set_bytes(p, a->ids, (size_t)a->count * 8);
 	ptc_set32(p, (uint32_t)a->machine_pid);
-	if (put_plain(w, PTC_ATTR, size, e))
+	if (ptc_put_plain(w, PTC_ATTR, size, e))
 		return -1;
 	w->attr_count++;
 	return 0;
@@ -566,7 +376,7 @@ int ptc_put_format(struct ptc_writer *w, const struct ptc_tracepoint *t, struct 
 	p = set_str(p, t->system, t->system_bytes);
 	p = set_str(p, t->name, t->name_bytes);
 	set_str(p, t->format, t->format_bytes);
-	return put_plain(w, PTC_FORMAT, size, e);
+	return ptc_put_plain(w, PTC_FORMAT, size, e);
 }
 
 int ptc_put_sideband(struct ptc_writer *w, uint32_t attr, const void *records, uint64_t size,
@@ -593,7 +403,7 @@ int ptc_put_sideband(struct ptc_writer *w, uint32_t attr, const void *records, u
 		p = ptc_set32(w->raw.bytes, attr);
 		p = ptc_set32(p, 0);
 		set_bytes(p, from, n);
-		if (put_plain(w, PTC_SIDEBAND, PTC_SIDEBAND_HEAD + n, e))
+		if (ptc_put_plain(w, PTC_SIDEBAND, PTC_SIDEBAND_HEAD + n, e))
 			return -1;
 		w->sideband_bytes += n;
 		from += n;
@@ -613,7 +423,7 @@ static int put_image_piece(struct ptc_writer *w, const struct ptc_image *image, 
 			   struct pt_error *e)
 {
 	uint64_t head = image_head(image);
-	struct chunk c = {.type = PTC_IMAGE, .raw_bytes = head + n};
+	struct ptc_new_chunk c = {.type = PTC_IMAGE, .raw_bytes = head + n};
 	size_t stored = 0;
 	uint8_t *p;
 
@@ -630,7 +440,7 @@ static int put_image_piece(struct ptc_writer *w, const struct ptc_image *image, 
 	p = set_str(p, image->name, image->name_bytes);
 	p = ptc_set64(p, n);
 	set_bytes(p, n ? image->bytes + done : NULL, n);
-	if (pack_apart(w, head, c.raw_bytes, &stored, e) || append(w, &c, w->stored.bytes, stored, e))
+	if (ptc_pack_apart(w, head, c.raw_bytes, &stored, e) || ptc_append(w, &c, w->stored.bytes, stored, e))
 		return -1;
 	if (w->on_chunk)
 		w->on_chunk(w->arg);
@@ -708,7 +518,7 @@ int ptc_put_symbols(struct ptc_writer *w, const struct ptc_symbols *symbols, str
 			to = set_bytes(to, string, bytes);
 			name += (uint32_t)bytes;
 		}
-		if (put_plain(w, PTC_SYMBOLS, size, e))
+		if (ptc_put_plain(w, PTC_SYMBOLS, size, e))
 			return -1;
 		first += n;
 	}
@@ -720,7 +530,7 @@ int ptc_put_round(struct ptc_writer *w, uint64_t time_ns, struct pt_error *e)
 	if (begin(w, 8, e))
 		return -1;
 	ptc_set64(w->raw.bytes, time_ns);
-	return put_plain(w, PTC_ROUND, 8, e);
+	return ptc_put_plain(w, PTC_ROUND, 8, e);
 }
 
 uint64_t ptc_writer_bytes(const struct ptc_writer *w)

@@ -21,9 +21,9 @@ struct output {
 };
 
 /*
- * Where a file of that name is to be: what symbolic links lead to, also when there is nothing yet. malloc()ed.
- * NULL: PT_ERR_REFUSED (a link of somebody else's in a folder like /tmp, or too many), PT_ERR_IO,
- * PT_ERR_NO_MEMORY.
+ * Where a file of that name is to be: what symbolic links lead to, also when there is nothing yet.
+ * malloc()ed. NULL: PT_ERR_REFUSED (a link of somebody else's in a folder like /tmp, or too many),
+ * PT_ERR_IO, PT_ERR_NO_MEMORY.
  */
 char *output_target(const char *path, struct pt_error *e);
 

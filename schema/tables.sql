@@ -36,8 +36,8 @@ PRAGMA user_version = 10;
 -- 0..1023, to expand what is counted.
 CREATE TABLE number (i INTEGER PRIMARY KEY);
 
--- What makes a branch. perf_flags: perf's PERF_IP_FLAG_* bits. An id that is 32 more: tracing stopped with it,
--- and to_ip is known.
+-- What makes a branch. perf_flags: perf's PERF_IP_FLAG_* bits. An id that is 32 more: tracing stopped
+-- with it, and to_ip is known.
 CREATE TABLE kind (id INTEGER PRIMARY KEY, name TEXT, perf_flags INTEGER);
 
 -- The names of VM exits (schema/vm_reasons.h), and of where a reason or a clock is known from

@@ -128,7 +128,8 @@ SELECT
 	id, trace, TSC_TO_TIME(b, tsc) AS time_ns,
 	tsc, cpu, machine, vcpu, pid, tid, comm, from_ip, from_symbol, from_offset, to_ip, to_symbol,
 	to_offset, kind, insn_count,
-	cyc_count, from_hex, to_hex, from_dso, to_dso, slice, path, edge, tsc_lo, tsc_hi, time_class, ends_trace
+	cyc_count, from_hex, to_hex, from_dso, to_dso, slice, path, edge, tsc_lo, tsc_hi, time_class,
+	ends_trace
 FROM (
 	SELECT
 		r.id * 1024 + k.i * p.edges + n.i AS id, r.trace, r.time_zero, r.time_mult, r.time_shift,

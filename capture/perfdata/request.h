@@ -20,7 +20,8 @@ struct import_guest {
 struct import_kernel_files {
 	const char *kcore, *vmlinux, *kallsyms, *modules;
 	bool
-	    code_given; /* its code is given otherwise (import --raw's --maps): that none is found is no news */
+	    /* its code is given otherwise (import --raw's --maps): that none is found is no news */
+	    code_given;
 };
 
 /* Strings are NULL where the command line does not say. */

@@ -44,9 +44,10 @@ bool import_mapping_is_kernel(const struct import_mapping *m);
 const char *import_code_comm(const struct import_code *c);
 
 /*
- * Writes the images, and the symbols of ELF files. What is mapped at the kernel's addresses becomes memory of
- * the kernel, which is there all the time, in the order of the mappings. 0, or -1: the writer's errors, PT_ERR_IO, PT_ERR_BAD_INPUT
- * (a file that has no byte of a mapping of it; zstd data that is broken), PT_ERR_TRUNCATED.
+ * Writes the images, and the symbols of ELF files. What is mapped at the kernel's addresses becomes
+ * memory of the kernel, which is there all the time, in the order of the mappings. 0, or -1: the
+ * writer's errors, PT_ERR_IO, PT_ERR_BAD_INPUT (a file that has no byte of a mapping of it; zstd data
+ * that is broken), PT_ERR_TRUNCATED.
  */
 int import_code_write(const struct import_code *c, struct ptc_writer *w, struct pt_error *e);
 

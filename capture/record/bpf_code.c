@@ -204,7 +204,9 @@ static bool answer(struct server *s)
 
 /* ---- It is woken when a program is loaded, and takes its code at once ---- */
 
-/* A ring that wakes at its first byte, on each CPU. Without them code is asked for when the capture needs it. */
+/*
+ * A ring that wakes at its first byte, on each CPU. Without them code is asked for when the capture needs it.
+ */
 static void watch(struct server *s, const struct hw_list *cpus)
 {
 	for (size_t i = 0; i < cpus->count && s->ring_count < CPUS_MAX; i++) {

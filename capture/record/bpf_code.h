@@ -36,8 +36,8 @@ struct hw_bpf_program {
 };
 
 /*
- * Starts the process, before capabilities are dropped. cpus: where programs may be loaded. NULL, and *e (PT_ERR_REFUSED: not permitted,
- * PT_ERR_NO_MEMORY, PT_ERR_IO).
+ * Starts the process, before capabilities are dropped. cpus: where programs may be loaded. NULL, and
+ * *e (PT_ERR_REFUSED: not permitted, PT_ERR_NO_MEMORY, PT_ERR_IO).
  */
 struct hw_bpf_code *hw_bpf_code_create(const struct hw_list *cpus, struct pt_error *e);
 pid_t hw_bpf_code_pid(const struct hw_bpf_code *b);

@@ -16,7 +16,7 @@ bool hw_capabilities_may_trace_all(void);
 /*
  * Keeps only what reading other processes' files and memory takes: CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE,
  * CAP_CHECKPOINT_RESTORE; and the kernel's addresses: CAP_SYSLOG, without which /proc/vmallocinfo and
- * /proc/modules show none where kptr_restrict is 1. The user stays who it is: this is no sandbox. The
+ * /proc/modules show none where kptr_restrict is 1. The user remains who it is: this is no sandbox. The
  * others cannot be regained, except CAP_DAC_OVERRIDE, which is not in effect until
  * hw_capabilities_output(). Returns false when the kernel refused.
  */

@@ -24,8 +24,8 @@ static void on_chunk(void *arg)
 }
 
 /*
- * After a loss an event may be off, or (Linux 6.1 on CPU 0, where a thread's ring may be at any time) on and not
- * tracing: off and on again mends both. To start one that is on does nothing.
+ * After a loss an event may be off, or (Linux 6.1 on CPU 0, where a thread's ring may be at any time)
+ * on and not tracing: off and on again mends both. To start one that is on does nothing.
  */
 static void on_restart(void *arg, size_t ring)
 {

@@ -22,8 +22,8 @@ static int put_meta(struct capture *c, struct pt_error *e)
 }
 
 /*
- * Of whole CPUs this process is recorded, too: the hardware cannot leave a process out. pt-decode does, by its
- * number.
+ * Of whole CPUs this process is recorded, too: the hardware cannot leave a process out. pt-decode
+ * does, by its number.
  */
 static int put_recorder(struct capture *c, pid_t pid, struct pt_error *e)
 {

@@ -2,9 +2,9 @@
  * control.h - perf's control channel, which steers a running capture from outside; and the descriptor on
  * which a script waits for the capture to run.
  *
- * The channel is that of `perf record --control fifo:PATH[,ACK]` or `fd:FD[,ACK]`: lines "snapshot", "enable",
- * "disable", "stop", "ping"; each is answered "ack\n" on ACK. The first command is read when recording has
- * begun, so the answer to "ping" also says that it has.
+ * The channel is that of `perf record --control fifo:PATH[,ACK]` or `fd:FD[,ACK]`: lines "snapshot",
+ * "enable", "disable", "stop", "ping"; each is answered "ack\n" on ACK. The first command is read
+ * when recording has begun, so the answer to "ping" also says that it has.
  */
 #ifndef CAPTURE_RECORD_CONTROL_H
 #define CAPTURE_RECORD_CONTROL_H

@@ -180,8 +180,8 @@ int hw_drain_round(struct hw_drain *d, uint64_t now_ns, struct pt_error *e);
 void hw_drain_allow_restart(struct hw_drain *d, bool allow);
 
 /*
- * Copies out of the rings what would soon be lost, and lets lost events start again. From any thread; on_chunk of the writer may call it inside
- * a round.
+ * Copies out of the rings what would soon be lost, and lets lost events start again. From any thread;
+ * on_chunk of the writer may call it inside a round.
  */
 void hw_drain_spill(struct hw_drain *d);
 

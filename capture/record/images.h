@@ -65,8 +65,8 @@ bool hw_images_open_kernel(struct hw_images *im, struct pt_error *why);
 int hw_images_put_kernel(struct hw_images *im, struct pt_error *e);
 
 /*
- * Puts kernel code that came later (a KSYMBOL record's; not a BPF program's: bpf_code.h): read now, valid from
- * time_ns. 0, or -1.
+ * Puts kernel code that came later (a KSYMBOL record's; not a BPF program's: bpf_code.h): read now,
+ * valid from time_ns. 0, or -1.
  */
 int hw_images_put_kernel_code(struct hw_images *im, uint64_t address, uint64_t bytes, uint64_t time_ns,
 			      struct pt_error *e);

@@ -29,8 +29,8 @@ bool jit_is_anonymous(const char *name);
 bool jit_is_memory_file(const char *name);
 
 /*
- * Reads the process: JIT_BYTES_MAX at most, lowest addresses first. *ret is NULL when it has ended, or its memory
- * may not be read. 0, or -1: PT_ERR_NO_MEMORY.
+ * Reads the process: JIT_BYTES_MAX at most, lowest addresses first. *ret is NULL when it has ended,
+ * or its memory may not be read. 0, or -1: PT_ERR_NO_MEMORY.
  */
 int jit_reading_create(struct jit_reading **ret, int32_t pid, uint64_t (*now_ns)(const void *arg),
 		       const void *arg, struct pt_error *e);

@@ -7,7 +7,7 @@
  *     thread.c    what an executed instruction means for the trace
  *     tasks.c     processes and threads
  *     maps.c      mappings, images, sideband
- *     sigmask.c   SIGTRAP stays unblocked
+ *     sigmask.c   SIGTRAP is never blocked
  *     start.c     the program's start and the end of tracing
  */
 #ifndef CAPTURE_STEP_INTERNAL_H
@@ -124,7 +124,9 @@ struct step {
 
 /* sigmask.c. After a signal's delivery: a handler of SIGTRAP, or with it in its mask, may begin. */
 void step_unblock_trap(struct step_thread *t);
-/* Before rt_sigprocmask() is called: what it blocks is without SIGTRAP. Its argument is another one until... */
+/*
+ * Before rt_sigprocmask() is called: what it blocks is without SIGTRAP. Its argument is another one until...
+ */
 void step_keep_trap_unblocked(struct step_thread *t);
 /* ...the thread's next stop, where the program's own is put back. */
 void step_sigmask_set(struct step_thread *t);

@@ -1,5 +1,5 @@
 /*
- * sigmask.c - SIGTRAP stays unblocked in what is stepped. A step's end with SIGTRAP blocked takes a handler
+ * sigmask.c - SIGTRAP is never blocked in what is stepped. A step's end with SIGTRAP blocked takes a handler
  * of it away for good (force_sig_info_to_task() of the kernel).
  */
 #include <sys/ptrace.h>

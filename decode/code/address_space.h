@@ -21,8 +21,8 @@ struct img_map {
 	struct img_file *file; /* NULL: mapped, but the container has no bytes for it */
 };
 
-/* maps: sorted, disjoint, with a gap of room - count of them where the last one was mapped, for the next one is
- * mostly beside it; img_space_at() knows of it. */
+/* maps: sorted, disjoint, with a gap of room - count of them where the last one was mapped, for the
+ * next one is mostly beside it; img_space_at() knows of it. */
 struct img_space {
 	struct img_map *maps;
 	size_t count, room;

@@ -112,8 +112,8 @@ struct pt_graph {
 	size_t code_room;
 };
 
-/* Nothing is added any more, and what is there may lack parts: flows end with an error, and decode nothing from
- * then on (PT_FLOW_FULL). cache_full, too: the fast loops look at no other. */
+/* Nothing is added any more, and what is there may lack parts: flows end with an error, and decode
+ * nothing from then on (PT_FLOW_FULL). cache_full, too: the fast loops look at no other. */
 static inline void pt_graph_set_full(struct pt_graph *g)
 {
 	g->full = g->cache_full = true;

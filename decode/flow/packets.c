@@ -236,8 +236,11 @@ static bool on_pwrx(struct pt_flow *f, const struct pt_packet *k)
 /* SDM vol. 3, "Control Flow Event (CFE) Packet", "Event Data (EVD) Packet". */
 enum { CFE_INTR = 1, CFE_VMEXIT = 8, CFE_VMEXIT_INTR = 9 };
 
-/* EVD packets come before the CFE that they belong to: a page fault's CR2 before an INTR, a VM exit's reason and
- * qualification, each once, before a VMEXIT. Others, libipt (pte_bad_context) takes for an error as well. */
+/*
+ * EVD packets come before the CFE that they belong to: a page fault's CR2 before an INTR, a VM exit's
+ * reason and qualification, each once, before a VMEXIT. Others, libipt (pte_bad_context) takes for an
+ * error as well.
+ */
 static bool evd_has_cfe(uint32_t evds, unsigned cfe)
 {
 	return !evds ||
@@ -256,8 +259,8 @@ static bool bad_event(struct pt_flow *f)
 			      "an EVD packet that is not of the CFE packet after it");
 }
 
-/* With the IP bit the FUP after it is bound to it (SDM, "CFE"): an IRET or UIRET that ran has its TIP besides.
- * Without that bit it is the FUP of the interrupt, which has a TIP too, or there is none. */
+/* With the IP bit the FUP after it is bound to it (SDM, "CFE"): an IRET or UIRET that ran has its TIP
+ * besides. Without that bit it is the FUP of the interrupt, which has a TIP too, or there is none. */
 static bool on_cfe(struct pt_flow *f, const struct pt_packet *k)
 {
 	if (f->state > PT_FLOW_DATA_LOST && !evd_has_cfe(f->evds, (unsigned)k->a))

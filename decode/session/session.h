@@ -20,7 +20,8 @@ struct pt_session_options {
 	/* What is decoded. */
 	const struct pt_selection *selection; /* NULL: all */
 	unsigned quick; /* 1: no code, but the addresses in packets, as events; 2: in PSB+ only */
-	/* Branches of pt-capture itself, where it has recorded whole CPUs (META recorder.PID), are not left out. */
+	/* Branches of pt-capture itself, where it has recorded whole CPUs (META recorder.PID), are
+	 * not left out. */
 	bool include_self;
 	bool guest_code; /* VMs without a kernel in the container run code of their own process */
 	const struct pt_vm_options *tsc_offsets; /* --tsc-offset; NULL: none */

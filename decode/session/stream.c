@@ -45,8 +45,8 @@ static void piece_free(struct session *s, struct piece *p)
 	free(p);
 }
 
-/* Snapshots overlap: takes what the first piece has away from the beginning of the second one. False when nothing
- * was left of that. */
+/* Snapshots overlap: takes what the first piece has away from the beginning of the second one. False
+ * when nothing was left of that. */
 static bool cut_overlap(struct stream *st)
 {
 	struct piece *p = st->first, *next = p->next;

@@ -356,7 +356,9 @@ static void on_event(const struct pt_event *v, const struct stream *st, struct l
 			while (space->applied < change_count && changes[space->applied].time_ns <= ns)
 				apply(space, &changes[space->applied++]);
 		}
-		/* libipt 2.1 has one for each PSB+, amid the flow: the branch before it is still to be seen. */
+		/*
+		 * libipt 2.1 has one for each PSB+, amid the flow: the branch before it is still to be seen.
+		 */
 		if (v->status_update)
 			break;
 		print(st, 0, v->variant.enabled.ip);

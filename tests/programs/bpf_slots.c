@@ -1,6 +1,6 @@
 /*
- * bpf_slots ROUNDS - loads, runs and unloads BPF programs one after the other, all of one size and each with other
- * conditions, so that the kernel puts them into the same places.
+ * bpf_slots ROUNDS - loads, runs and unloads BPF programs one after the other, all of one size and
+ * each with other conditions, so that the kernel puts them into the same places.
  */
 #include <errno.h>
 #include <linux/bpf.h>
@@ -12,7 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define INSN(c, d, s, o, i) ((struct bpf_insn){.code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i)})
+#define INSN(c, d, s, o, i)                                                                                  \
+	((struct bpf_insn){.code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i)})
 #define CONDITIONS 6
 
 /* Whether each condition is > or <= is a bit of which. */

@@ -1,6 +1,7 @@
 /*
- * jit_phases ROUNDS - makes code and runs it, in the three ways of runtimes: written where it is executable, once;
- * written while it is not executable; written where it is executable, and changed while it runs.
+ * jit_phases ROUNDS - makes code and runs it, in the three ways of runtimes: written where it is
+ * executable, once; written while it is not executable; written where it is executable, and changed
+ * while it runs.
  */
 #define _GNU_SOURCE
 #include <stdio.h>

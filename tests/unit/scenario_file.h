@@ -23,9 +23,10 @@
  *     enter GUEST-IP HOST-IP VMCS CR3 [concealed], exit (the same): a VM entry or exit
  *     side NR          a VM entry or exit that was not seen
  *
- * A path that does not start where the one before it in the slice ended, or instructions of a slice that
- * are not its paths', are a line "gap". Runs and repeats are flattened. Lines of "expect" may be fewer in fields than what comes (a prefix of
- * words). Each scenario is decoded as a whole, and byte by byte.
+ * A path that does not start where the one before it in the slice ended, or instructions of a slice
+ * that are not its paths', are a line "gap". Runs and repeats are flattened. Lines of "expect" may be
+ * fewer in fields than what comes (a prefix of words). Each scenario is decoded as a whole, and byte
+ * by byte.
  */
 #ifndef TESTS_SCENARIO_FILE_H
 #define TESTS_SCENARIO_FILE_H

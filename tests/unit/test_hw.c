@@ -1,6 +1,7 @@
 /*
- * test_hw.c - the PMU's terms against what a CPU can do, snapshots of an overwritten ring, triggers, the
- * control FIFO, the descriptor of --ready-fd, whether a thread has ended, check's answers for machines that are described by files.
+ * test_hw.c - the PMU's terms against what a CPU can do, snapshots of an overwritten ring, triggers,
+ * the control FIFO, the descriptor of --ready-fd, whether a thread has ended, check's answers for
+ * machines that are described by files.
  */
 #include "capture/record/check.h"
 #include "capture/record/control.h"

@@ -1,4 +1,5 @@
-/* test_kernel_files - capture/code/kernel_files.h: all segments of a kcore or vmlinux are ranges of one image. */
+/* test_kernel_files - capture/code/kernel_files.h: all segments of a kcore or vmlinux are ranges of
+ * one image. */
 #include "capture/code/kernel_files.h"
 #include "tests/unit/check.h"
 

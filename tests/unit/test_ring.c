@@ -520,8 +520,8 @@ static void on_restart(void *arg, size_t ring)
 }
 
 /*
- * What lost AUX data has switched off starts again as soon as there is room: between rounds, as these can take
- * long. Not while it is to be off.
+ * What lost AUX data has switched off starts again as soon as there is room: between rounds, as these
+ * can take long. Not while it is to be off.
  */
 static void restart_after_loss(void)
 {

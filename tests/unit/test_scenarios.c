@@ -311,8 +311,8 @@ static size_t next_branch(const char **p, const char *end)
 	return 0;
 }
 
-/* What was decoded until memory ran out is the beginning of what comes when it does not; then comes the error, and
- * no branch after it. */
+/* What was decoded until memory ran out is the beginning of what comes when it does not; then comes
+ * the error, and no branch after it. */
 static bool ends_well(const char *whole, const char *got)
 {
 	const char *error = strstr(got, "error out of memory"), *end = error ? error : got + strlen(got);

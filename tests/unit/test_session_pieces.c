@@ -1,4 +1,5 @@
-/* test_session_pieces.c - AUX data in pieces that overlap, as those of snapshots do: all packets are decoded, each once. */
+/* test_session_pieces.c - AUX data in pieces that overlap, as those of snapshots do: all packets are
+ * decoded, each once. */
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
