@@ -8,7 +8,7 @@ compiled jit_phases
 cat >"$host/run.sh" <<'EOS'
 #!/bin/sh
 cd /host/out || exit 1
-pt-capture --jit -m 1M,16M -e psb_period=1/u -o jit.ptc -- jit_phases 2 >jit.out 2>jit.err || exit 1
+pt-capture --jit -m 1M,64M -e psb_period=1/u -o jit.ptc -- jit_phases 2 >jit.out 2>jit.err || exit 1
 EOS
 sed -i 's|psb_period=1/u|intel_pt/psb_period=1/u|' "$host/run.sh"
 box -c 2
