@@ -130,7 +130,8 @@ static uint32_t hash_of(const uint8_t *bytes, uint32_t n)
 static void pack(const struct shaped_call *calls, uint32_t n, struct packed *ret)
 {
 	const uint32_t *number = (const uint32_t *)calls;
-	uint8_t *p = ret->bytes; /* cppcheck-suppress ctuuninitvar ; it is written here */
+	/* cppcheck-suppress ctuuninitvar ; it is written here */
+	uint8_t *p = ret->bytes;
 
 	for (uint32_t i = 0; i < n * FIELDS; i++)
 		p = put_number(p, number[i]);
