@@ -277,9 +277,9 @@ int img_space_symbol(struct img_space *sp, uint64_t ip, struct img_symbol *ret)
 {
 	const struct img_map *m = img_space_find(sp, ip);
 
-	if (!m || !m->file)
+	if (!m)
 		return -1;
-	if (!img_file_has_symbols(m->file))
+	if (!m->file || !img_file_has_symbols(m->file))
 		return absolute_symbol(at_ip(sp, ip), m, ip, ret);
 	return img_file_symbol(m->file, file_offset(m, ip), ip, m->end, ret);
 }
