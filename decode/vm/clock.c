@@ -43,20 +43,12 @@ struct pt_vm_span *pt_vm_add_span(struct pt_vm_clock *c)
 
 /* ---- What is known ---------------------------------------------------------------------------------- */
 
-static uint64_t ratio_of(const struct pt_vm_known *known)
-{
-	if (!known->ratio || known->frac_bits > 63)
-		return PT_VM_RATIO_ONE;
-	return known->frac_bits >= PT_VM_RATIO_BITS ? known->ratio >> (known->frac_bits - PT_VM_RATIO_BITS)
-						    : known->ratio << (PT_VM_RATIO_BITS - known->frac_bits);
-}
-
 int pt_vm_clock_know(struct pt_vm_clock *c, uint64_t from_tsc, const struct pt_vm_known *known)
 {
 	struct pt_vm_span *s = pt_vm_last_span(c);
-	uint64_t ratio = ratio_of(known);
+	uint64_t ratio;
 
-	if (s && s->source == PTR_CLOCK_OPTION)
+	if (!pt_vm_ratio(known->ratio, known->frac_bits, &ratio) || (s && s->source == PTR_CLOCK_OPTION))
 		return 0;
 	if (c->expired.set && from_tsc < c->expired.tsc)
 		from_tsc = c->expired.tsc;

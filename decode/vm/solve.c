@@ -70,7 +70,8 @@ static uint64_t slope64(u128 slope)
 }
 
 /*
- * Those of the slopes that a line through the first observation and this one may have: between 1/64 and 64.
+ * Those of the slopes that a line through the first observation and this one may have: of PT_VM_RATIO_MIN to
+ * PT_VM_RATIO_MAX.
  */
 static struct pt_vm_slopes narrow(struct pt_vm_slopes slopes, const struct pt_vm_line *l,
 				  const struct pt_vm_observation *o, uint64_t tolerance)
@@ -87,7 +88,7 @@ static struct pt_vm_slopes narrow(struct pt_vm_slopes slopes, const struct pt_vm
 		return none;
 	s.lo = slope64(((u128)(guest - tolerance) << PT_VM_RATIO_BITS) / (far + 1));
 	s.hi = slope64(((u128)(guest + tolerance) << PT_VM_RATIO_BITS) / (near - (near > 1)));
-	if (s.hi < PT_VM_RATIO_ONE / 64 || s.lo > PT_VM_RATIO_ONE * 64)
+	if (s.hi < PT_VM_RATIO_MIN || s.lo > PT_VM_RATIO_MAX)
 		return none;
 	s.lo = s.lo > slopes.lo ? s.lo : slopes.lo;
 	s.hi = s.hi < slopes.hi ? s.hi : slopes.hi;

@@ -262,6 +262,10 @@ static void parsing(void)
 	    {"5*", 0, 0, 0},
 	    {"5*0", 0, 0, 0},
 	    {"5*-1", 0, 0, 0},
+	    {"5*64", PT_VM_ANY, 5, PT_VM_RATIO_MAX},
+	    {"5*64.01", 0, 0, 0},
+	    {"5*0.015", 0, 0, 0},
+	    {"5*0x1", 0, 0, 0},
 	    {"5*1.x", 0, 0, 0},
 	    {"5 ", 0, 0, 0},
 	    {"- 5", 0, 0, 0},
@@ -304,6 +308,47 @@ static void options(void)
 	pt_vm_clocks_destroy(all);
 }
 
+/* A ratio that is none makes the values unknown, and no division by zero follows. */
+static void bad_ratios(void)
+{
+	static const struct {
+		uint64_t ratio;
+		unsigned frac_bits;
+		bool bad;
+	} cases[] = {{1, 63, true},
+		     {UINT64_MAX, 0, true},
+		     {(uint64_t)1 << 63, 0, true},
+		     {5, 64, true},
+		     {5, UINT32_MAX, true},
+		     {65, 0, true},
+		     {PT_VM_RATIO_MIN - 1, PT_VM_RATIO_BITS, true},
+		     {PT_VM_RATIO_MAX + 1, PT_VM_RATIO_BITS, true},
+		     {0, 0, false},
+		     {0, 99, false},
+		     {PT_VM_RATIO_ONE, PT_VM_RATIO_BITS, false},
+		     {PT_VM_RATIO_MIN, PT_VM_RATIO_BITS, false},
+		     {PT_VM_RATIO_MAX, PT_VM_RATIO_BITS, false},
+		     {(uint64_t)1 << 32, 32, false},
+		     {(uint64_t)1 << 63, 63, false}};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct pt_vm_clocks *all = pt_vm_clocks_create(TICK, KHZ);
+		struct pt_vm_clock *c = pt_vm_clocks_get(all, 0x1000);
+		uint64_t host, ratio;
+		char text[40];
+
+		snprintf(text, sizeof text, "%" PRIu64 ", %u", cases[i].ratio, cases[i].frac_bits);
+		check_case(pt_vm_ratio(cases[i].ratio, cases[i].frac_bits, &ratio) != cases[i].bad,
+			   "a ratio that no guest can have", text);
+		check(pt_vm_clock_know(
+			  c, 0, known(-1000, cases[i].ratio, cases[i].frac_bits, PTR_CLOCK_CONTAINER)) == 0,
+		      "known");
+		check_case(pt_vm_clock_to_host(c, HOST0, HOST0, &host) != cases[i].bad,
+			   "its clock is unknown", text);
+		pt_vm_clocks_destroy(all);
+	}
+}
+
 /* A VMCS that is freed becomes another VM's. */
 static void reused(void)
 {
@@ -340,6 +385,7 @@ static void reused(void)
 int main(void)
 {
 	options();
+	bad_ratios();
 	reused();
 	plain();
 	bounds();
