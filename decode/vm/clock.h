@@ -79,8 +79,13 @@ int pt_vm_clock_observe(struct pt_vm_clock *c, const struct pt_vm_observation *o
  */
 uint64_t pt_vm_clock_contradicted(const struct pt_vm_clock *c);
 
+/* A clock of so many spans gives up: a trace that changes an offset that often is of no use, or malicious. */
+#define PT_VM_SPANS_MAX 65536
+
 /* ---- What it says ----------------------------------------------------------------------------------- */
 
+/* True when there were more than PT_VM_SPANS_MAX spans: from *ret_tsc (host TSC) on nothing is known. */
+bool pt_vm_clock_gave_up(const struct pt_vm_clock *c, uint64_t *ret_tsc);
 /* Oldest first. Valid until the clock changes. */
 const struct pt_vm_span *pt_vm_clock_spans(const struct pt_vm_clock *c, size_t *ret_count);
 /* True when more observations would not make it better known: it did not come from observations, or two of

@@ -167,9 +167,12 @@ static int begin_span(struct pt_vm_clock *c, const struct pt_vm_observation *o)
 	const struct pt_vm_span *before = pt_vm_last_span(c);
 	uint64_t ratio = before && !c->expired.set ? before->ratio : PT_VM_RATIO_ONE;
 	uint64_t last_host_hi = before ? c->solution.line.last.host_hi : 0;
-	struct pt_vm_span *s = pt_vm_add_span(c);
+	struct pt_vm_span *s;
 	uint64_t end_off_by;
 
+	if (pt_vm_clock_give_up(c, o->host_lo))
+		return 0;
+	s = pt_vm_add_span(c);
 	if (!s)
 		return -1;
 	c->expired.set = false;
@@ -280,6 +283,8 @@ int pt_vm_clock_observe(struct pt_vm_clock *c, const struct pt_vm_observation *o
 	struct pt_vm_range r;
 	bool fits, on_line;
 
+	if (c->gave_up)
+		return 0;
 	if (!s || (c->expired.set && o->host_lo >= c->expired.tsc))
 		return begin_span(c, o);
 	if (s->source == PTR_CLOCK_OPTION) {

@@ -276,8 +276,12 @@ void pt_vm_put_clock(struct pt_vm *vm, const struct pt_vm_clock *clock)
 {
 	size_t n;
 	const struct pt_vm_span *span = pt_vm_clock_spans(clock, &n);
-	uint64_t vmcs = pt_vm_clock_vmcs(clock);
+	uint64_t vmcs = pt_vm_clock_vmcs(clock), since_tsc;
 
+	if (pt_vm_clock_gave_up(clock, &since_tsc))
+		pt_emit_error(vm->emit, 0, -1, since_tsc, "clock",
+			      "a guest's TSC offset has changed too often: from here on the guest's times "
+			      "are not known");
 	for (; n-- && !vm->emit->failed; span++) {
 		const struct pt_vm_vcpu *vcpu = user_at(vm, vmcs, span->from_tsc);
 		struct ptr_vm_clock r = {
