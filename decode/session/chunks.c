@@ -277,6 +277,7 @@ int pt_session_take_chunk(struct session *s, const struct ptc_chunk *c, struct p
 	case PTC_META:
 		if (ptc_meta_add(s->meta, c, e) < 0)
 			return -1;
+		s->meta_chunks++;
 		pt_session_select_self(s);
 		return 0;
 	case PTC_STREAM: return take_stream(s, c, e);

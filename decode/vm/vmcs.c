@@ -11,7 +11,15 @@ void pt_vm_bind(struct pt_vm *vm, uint64_t vmcs, int32_t pid)
 		pt_vm_no_memory(vm);
 		return;
 	}
+	vm->vmcs_changes++;
 	vm->owners.items[vm->owners.count++] = (struct pt_vm_owner){.vmcs = vmcs, .pid = pid};
+}
+
+void pt_vm_identify(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, struct pt_machine *machine, int32_t number)
+{
+	vm->vmcs_changes += vcpu->machine != machine || vcpu->number != number;
+	vcpu->machine = machine;
+	vcpu->number = number;
 }
 
 /* KVM has freed it: it was another vCPU's before. */
@@ -70,6 +78,7 @@ void pt_vm_use_vmcs(struct pt_vm *vm, uint64_t vmcs, struct pt_vm_vcpu *vcpu, ui
 		pt_vm_no_memory(vm);
 		return;
 	}
+	vm->vmcs_changes++;
 	vm->uses.items[vm->uses.count++] =
 	    (struct pt_vm_use){.vmcs = vmcs, .from_tsc = is_first ? 0 : tsc, .vcpu = vcpu};
 	clock = pt_vm_clocks_get(vm->clocks, vmcs);
@@ -213,6 +222,11 @@ bool pt_vm_host_time(void *arg, struct pt_machine *machine, int32_t vcpu, uint64
 	if (!best)
 		best = pt_vm_clocks_any(vm->clocks);
 	return pt_vm_clock_to_host_after(best, guest_tsc, after_tsc, ret);
+}
+
+uint64_t pt_vm_times_known(const struct pt_vm *vm)
+{
+	return vm->vmcs_changes ^ pt_vm_clocks_known(vm->clocks);
 }
 
 /* ---- Writes by KVM ---------------------------------------------------------------------------------- */
