@@ -55,7 +55,7 @@ static size_t code_count(const struct pt_machine *m, int32_t pid)
 {
 	const struct pt_process *process = pid == PTC_ANY_PID ? NULL : pt_tasks_find_process(m->tasks, pid);
 
-	return process ? process->space.count : 0;
+	return process ? img_space_count(&process->space) : 0;
 }
 
 static int apply_code(struct session *s, const struct pt_sideband_record *record, struct pt_error *e)
@@ -114,10 +114,10 @@ static bool is_to_untraced(const struct pt_sideband_record *record)
 	struct pt_process *process;
 	int32_t pid, tid;
 
-	if (record->machine->space.count || !pt_sideband_switched(record, &pid, &tid))
+	if (img_space_count(&record->machine->space) || !pt_sideband_switched(record, &pid, &tid))
 		return false;
 	process = pt_tasks_process(record->machine->tasks, pid);
-	return !process || !process->space.count;
+	return !process || !img_space_count(&process->space);
 }
 
 static int apply_switch(struct session *s, const struct pt_sideband_record *record, struct pt_error *e)
