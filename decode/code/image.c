@@ -13,7 +13,9 @@
 
 struct segment {
 	uint64_t offset, vaddr, size; /* of the file; vaddr relates symbols to offsets */
-	uint8_t *bytes;		      /* NULL: still in the container */
+	uint64_t last_max; /* offset of the last byte of it, or of one before it in the file's order */
+	size_t number;	   /* how many came before it: of one offset, they are in this order */
+	uint8_t *bytes;	   /* NULL: still in the container */
 	struct ptc_kept
 	    *kept; /* where they are or were in the container; then bytes lie in the store's arena */
 };
@@ -25,9 +27,9 @@ struct img_file {
 	char build_id[41];
 	int32_t machine_pid, pid;
 	bool memory, absolute;	  /* absolute: its symbols are addresses, it has no code */
-	struct segment *segments; /* sorted by offset */
+	struct segment *segments; /* sorted by offset when they are looked at (sort_segments()) */
 	size_t segment_count, segment_room;
-	uint64_t longest; /* segment's size */
+	bool segments_unsorted;
 	struct img_symbols symbols;
 	struct img_used *used; /* NULL: not tracked */
 };
@@ -200,11 +202,21 @@ struct img_file *img_store_find(struct img_store *s, int32_t machine_pid, const 
 
 /* ---- Code ------------------------------------------------------------------------------------------- */
 
+static void set_last_max(struct img_file *f, size_t i)
+{
+	struct segment *seg = &f->segments[i];
+	uint64_t bytes = seg->size - 1, left = UINT64_MAX - seg->offset;
+
+	seg->last_max = seg->offset + (bytes < left ? bytes : left);
+	if (i && seg[-1].last_max > seg->last_max)
+		seg->last_max = seg[-1].last_max;
+}
+
 static int segment_add(struct img_store *s, struct img_file *f, const struct ptc_image *image,
 		       struct pt_error *e)
 {
-	struct segment seg = {.offset = image->offset, .vaddr = image->vaddr, .size = image->size};
-	size_t i;
+	struct segment seg = {
+	    .offset = image->offset, .vaddr = image->vaddr, .size = image->size, .number = f->segment_count};
 
 	if (image->size == 0)
 		return 0;
@@ -224,33 +236,48 @@ static int segment_add(struct img_store *s, struct img_file *f, const struct ptc
 			return pt_fail_no_memory(e, "the code images");
 		memcpy(seg.bytes, image->bytes, image->size);
 	}
-	for (i = f->segment_count; i > 0 && f->segments[i - 1].offset > image->offset; i--)
-		;
-	memmove(&f->segments[i + 1], &f->segments[i], (f->segment_count++ - i) * sizeof seg);
-	f->segments[i] = seg;
-	if (image->size > f->longest)
-		f->longest = image->size;
+	f->segments_unsorted |= f->segment_count && f->segments[f->segment_count - 1].offset > image->offset;
+	f->segments[f->segment_count] = seg;
+	set_last_max(f, f->segment_count++);
 	return 0;
 }
 
-/* The first segment that holds the file's byte at offset, NULL when none. */
-static struct segment *segment_at(const struct img_file *f, uint64_t offset)
+static int by_offset(const void *a, const void *b)
+{
+	const struct segment *x = a, *y = b;
+
+	if (x->offset != y->offset)
+		return x->offset < y->offset ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Segments may come in any order, and many before the first is looked at: they are sorted together. */
+static void sort_segments(struct img_file *f)
+{
+	if (!f->segments_unsorted)
+		return;
+	f->segments_unsorted = false;
+	qsort(f->segments, f->segment_count, sizeof *f->segments, by_offset);
+	for (size_t i = 0; i < f->segment_count; i++)
+		set_last_max(f, i);
+}
+
+/* The first segment that holds the file's byte at offset, NULL when none: those before it all end
+ * before that. */
+static struct segment *segment_at(struct img_file *f, uint64_t offset)
 {
 	size_t lo = 0, hi = f->segment_count;
 
-	/* The first that does not end before it for sure. */
+	sort_segments(f);
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
 
-		if (f->segments[mid].offset <= offset && offset - f->segments[mid].offset >= f->longest)
+		if (f->segments[mid].last_max < offset)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	for (; lo < f->segment_count && f->segments[lo].offset <= offset; lo++)
-		if (offset - f->segments[lo].offset < f->segments[lo].size)
-			return &f->segments[lo];
-	return NULL;
+	return lo < f->segment_count && f->segments[lo].offset <= offset ? &f->segments[lo] : NULL;
 }
 
 /* n bytes that live as long as the store. NULL: no memory. */
