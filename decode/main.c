@@ -261,6 +261,7 @@ int main(int argc, char **argv)
 	int in, status;
 
 	signal(SIGPIPE, SIG_IGN);
+	output_limit_is_error();
 	/* Pieces of AUX data come and go. The next one takes the memory of the last, without a page fault
 	 * per 4 KiB. */
 	mallopt(M_MMAP_THRESHOLD, 32 << 20);

@@ -12,6 +12,7 @@
 
 #include "export/sink.h"
 #include "schema/options.h"
+#include "schema/output.h"
 #include "schema/version.h"
 
 static const char usage[] =
@@ -266,7 +267,7 @@ int main(int argc, char **argv)
 	int r;
 
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write(), with a message */
+	output_limit_is_error();
 	r = parse(argc, argv, &a, &e);
 	if (r < 0)
 		return fail(&e);

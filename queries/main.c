@@ -14,6 +14,7 @@
 #include "queries/print.h"
 #include "queries/source.h"
 #include "schema/options.h"
+#include "schema/output.h"
 #include "schema/version.h"
 
 static const char usage[] =
@@ -237,6 +238,7 @@ int main(int argc, char **argv)
 	int r;
 
 	signal(SIGPIPE, SIG_IGN);
+	output_limit_is_error();
 	r = parse(argc, argv, &a, &e);
 	if (r > 0) {
 		fputs(usage, stdout);

@@ -21,6 +21,13 @@ struct output {
 };
 
 /*
+ * From now on, a file that would get larger than RLIMIT_FSIZE (ulimit -f) makes write() fail with EFBIG, which
+ * is an error with a message, and no longer ends the program (SIGXFSZ). Programs that it starts have the
+ * signal as it was. A caller that ignores the signal has said what it wants: it remains ignored.
+ */
+void output_limit_is_error(void);
+
+/*
  * Where a file of that name is to be: what symbolic links lead to, also when there is nothing yet.
  * malloc()ed. NULL: PT_ERR_REFUSED (a link of somebody else's in a folder like /tmp, or too many),
  * PT_ERR_IO, PT_ERR_NO_MEMORY.
