@@ -136,6 +136,24 @@ int trace_delete(sqlite3 *db, int64_t trace, struct pt_error *e)
 	return ret;
 }
 
+/* What sql says is the last id of `what`. More than most, or less than 0, is no id of pt-load's. */
+static int last_id(sqlite3 *db, const char *sql, const char *what, int64_t most, int64_t *ret,
+		   struct pt_error *e)
+{
+	if (db_number(db, sql, 0, ret, e) < 0)
+		return -1;
+	if (*ret >= 0 && *ret <= most)
+		return 0;
+	return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+		       "%s: the table %s has the id %" PRId64 ", and pt-load gives none above %" PRId64
+		       ": load into a new database",
+		       db_name(db), what, *ret, most);
+}
+
+/* A branch's id, run * PTR_RUN_BRANCHES + i, and a path's, with the chunks' bits, are 64-bit integers. */
+#define IDS_MAX	 ((int64_t)1 << 40)
+#define RUNS_MAX ((int64_t)1 << 48)
+
 int trace_bases(sqlite3 *db, struct trace_bases *ret, struct pt_error *e)
 {
 	const struct {
@@ -151,14 +169,19 @@ int trace_bases(sqlite3 *db, struct trace_bases *ret, struct pt_error *e)
 	char sql[64];
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		/* A call shape's id has the trace's in its upper half. */
+		int64_t most = all[i].base == &ret->trace ? INT32_MAX - 1 : IDS_MAX;
+
 		snprintf(sql, sizeof sql, "SELECT max(id) FROM %s", all[i].table);
-		if (db_number(db, sql, 0, all[i].base, e) < 0)
+		if (last_id(db, sql, all[i].table, most, all[i].base, e) < 0)
 			return -1;
 	}
 	ret->trace++;
-	if (db_number(db, "SELECT id + n - 1 FROM call_group ORDER BY id DESC LIMIT 1", 0, &ret->call, e) < 0)
-		return -1;
-	return db_number(db, "SELECT max(last_run) FROM trace", 0, &ret->run, e);
+	return last_id(db, "SELECT id + n - 1 FROM call_group ORDER BY id DESC LIMIT 1", "call_group",
+		       RUNS_MAX, &ret->call, e) < 0 ||
+		       last_id(db, "SELECT max(last_run) FROM trace", "trace", RUNS_MAX, &ret->run, e) < 0
+		   ? -1
+		   : 0;
 }
 
 /* ---- The row ------------------------------------------------------------------------------------------ */

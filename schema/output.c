@@ -241,19 +241,20 @@ static int open_output(struct output *ret, const char *path, const char *what,
 	return 0;
 }
 
-int output_open(struct output *ret, const char *path, const char *what, struct pt_error *e)
+int output_open_mode(struct output *ret, const char *path, const char *what, unsigned mode,
+		     struct pt_error *e)
 {
-	return open_output(ret, path, what, open_temporary, 0666, e);
+	return open_output(ret, path, what, open_temporary, mode, e);
 }
 
-int output_open_private(struct output *ret, const char *path, const char *what, struct pt_error *e)
+int output_open(struct output *ret, const char *path, const char *what, struct pt_error *e)
 {
-	return open_output(ret, path, what, open_temporary, 0600, e);
+	return open_output(ret, path, what, open_temporary, OUTPUT_MODE, e);
 }
 
 int output_open_capture(struct output *ret, const char *path, const char *what, struct pt_error *e)
 {
-	return open_output(ret, path, what, open_part, 0600, e);
+	return open_output(ret, path, what, open_part, OUTPUT_MODE, e);
 }
 
 /* Gives a nameless file a temporary name. */

@@ -21,6 +21,17 @@ refused "an index on an expression" "CREATE INDEX i ON edge (abs(from_ip))" 'ind
 refused "a missing index" "DROP INDEX edge_by_from" 'lacks the index edge_by_from'
 refused "a column more" "ALTER TABLE edge ADD COLUMN evil DEFAULT 1" 'table edge that is not as pt-load makes it'
 refused "a missing table" "DROP TABLE interrupt" 'lacks the table interrupt'
+# Ids near 2^63, to which the next trace's numbers cannot be added, and others that pt-load does not give.
+for table in trace machine thread dso symbol edge path slice call_path event error guest_run vm_exit vm_clock; do
+	for id in 0x7fffffffffffffff 0x7fffffffffffff00 0x20000000000 -5; do
+		others= # only a negative last id can be seen
+		[ $id != -5 ] || others="DELETE FROM $table;"
+		refused "an id of $table" "$others INSERT INTO $table (id) VALUES ($id)" "the table $table has the id"
+	done
+done
+refused "a trace of run ids" "UPDATE trace SET last_run = 0x7ffffffffffffff0" "the table trace has the id"
+refused "a call's id" "INSERT INTO call_group (id, n) VALUES (0x7fffffffffffffff, 1)" "the table call_group has the id"
+refused "a call's id that overflows" "INSERT INTO call_group (id, n) VALUES (0x7fffffffffffffff, 5)" "the table call_group has the id"
 cp "$tmp/good" "$tmp/db"
 sqlite3 "$tmp/db" "CREATE TABLE mine (a); CREATE INDEX mine_a ON mine (a); CREATE VIEW my_view AS SELECT 1"
 "$PT_BIN/pt-load" -q "$tmp/db" "$tmp/two" 2>"$tmp/err"
