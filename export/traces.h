@@ -11,13 +11,17 @@
 
 #include "export/bases.h"
 #include "schema/error.h"
+#include "schema/hash.h"
 
 /* The META of a trace, in the order of the stream; a zeroed one is empty. */
 struct trace_meta {
 	struct trace_pair {
 		char *key, *value;
+		uint64_t hash;
+		size_t last; /* of the first pair of a key: the index of the last one */
 	} * pairs;
 	size_t count, room;
+	struct pt_hash by_key; /* numbers of the keys' first pairs, from 1 */
 };
 
 struct trace_totals {
