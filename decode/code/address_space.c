@@ -19,35 +19,79 @@ void img_space_of(struct img_space *sp, struct img_store *store, int32_t machine
 	sp->pid = pid;
 }
 
+/* The space has no mappings. Those that no other space shares are freed. */
+static void drop_maps(struct img_space *sp)
+{
+	if (!sp->sharers || --*sp->sharers == 0) {
+		free(sp->maps);
+		free(sp->sharers);
+	}
+	if (sp->copied_bytes)
+		img_store_give_bytes(sp->store, sp->copied_bytes);
+	sp->maps = NULL;
+	sp->sharers = NULL;
+	sp->count = sp->room = sp->gap = 0;
+	sp->copied_bytes = 0;
+}
+
 void img_space_deinit(struct img_space *sp)
 {
-	free(sp->maps);
-	sp->maps = NULL;
-	sp->count = sp->room = sp->gap = 0;
+	drop_maps(sp);
 }
 
 /* ---- Mappings --------------------------------------------------------------------------------------- */
 
-int img_space_copy(struct img_space *to, const struct img_space *from, struct pt_error *e)
+int img_space_copy(struct img_space *to, struct img_space *from, struct pt_error *e)
 {
-	struct img_map *maps = NULL;
-
-	if (from->count && !(maps = malloc(from->count * sizeof *maps)))
-		return pt_fail_no_memory(e, "mappings");
-	for (size_t i = 0; i < from->count; i++)
-		maps[i] = *img_space_at(from, i);
-	free(to->maps);
-	to->maps = maps;
-	to->count = to->room = to->gap = from->count;
+	if (to == from)
+		return 0;
+	if (!from->sharers) {
+		from->sharers = malloc(sizeof *from->sharers);
+		if (!from->sharers)
+			return pt_fail_no_memory(e, "mappings");
+		*from->sharers = 1;
+	}
+	++*from->sharers;
+	drop_maps(to);
+	to->maps = from->maps;
+	to->count = from->count;
+	to->room = from->room;
+	to->gap = from->gap;
+	to->sharers = from->sharers;
 	to->hint = 0;
 	to->generation++;
 	to->changes++;
 	return 0;
 }
 
+/* Before the mappings change: those that are shared are copied, as far as the store's limit lets them. */
+static int own(struct img_space *sp, struct pt_error *e)
+{
+	size_t bytes = sp->count * sizeof *sp->maps, count = sp->count;
+	struct img_map *maps;
+
+	if (!sp->sharers || *sp->sharers == 1)
+		return 0;
+	if (sp->store && !img_store_take_bytes(sp->store, bytes))
+		return pt_fail_no_memory(e, "mappings");
+	maps = malloc(bytes + 1);
+	if (!maps) {
+		if (sp->store)
+			img_store_give_bytes(sp->store, bytes);
+		return pt_fail_no_memory(e, "mappings");
+	}
+	for (size_t i = 0; i < count; i++)
+		maps[i] = *img_space_at(sp, i);
+	drop_maps(sp);
+	sp->maps = maps;
+	sp->count = sp->room = sp->gap = count;
+	sp->copied_bytes = sp->store ? bytes : 0;
+	return 0;
+}
+
 void img_space_clear(struct img_space *sp)
 {
-	sp->count = sp->gap = 0;
+	drop_maps(sp);
 	sp->hint = 0;
 	sp->generation++;
 	sp->changes++;
@@ -106,15 +150,15 @@ int img_space_map(struct img_space *sp, uint64_t start, uint64_t end, uint64_t o
 
 	if (end <= start)
 		return 0;
-	/* In the middle of another map it makes three of one. */
-	if (grow(sp, e) < 0)
-		return -1;
 	sp->changes++;
 	from = img_space_after(sp, start);
 	for (to = from; to < sp->count && img_space_at(sp, to)->start < end; to++)
 		;
 	if (to - from == 1 && equal(img_space_at(sp, from), &new))
 		return 0; /* recorded twice */
+	/* In the middle of another map it makes three of one. */
+	if (own(sp, e) < 0 || grow(sp, e) < 0)
+		return -1;
 	move_gap(sp, to);
 	if (to > from) {
 		struct img_map *last = &sp->maps[to - 1];
