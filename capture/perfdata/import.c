@@ -236,7 +236,7 @@ static int import(const struct arguments *a, struct pt_error *e)
 {
 	struct import_perf_notes notes = {0};
 	struct output out = {0};
-	int ret = output_open_private(&out, a->output, "a container", e);
+	int ret = output_open(&out, a->output, "a container", e);
 
 	if (ret == 0)
 		ret = import_perf_run(&a->request, out.fd, &notes, e);

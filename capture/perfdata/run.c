@@ -71,7 +71,7 @@ static int take_first(struct run *r, const struct perf_record *rec, struct pt_er
 	case PERF_RECORD_COMM:
 	case PERF_RECORD_FORK: return d->pt.per_cpu ? 0 : take_thread(r, rec, e);
 	case PERF_USER_HEADER_ATTR:
-	case PERF_USER_ID_INDEX: perf_description_sort_ids(d); return 0;
+	case PERF_USER_ID_INDEX: return 0;
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
 		/* A guest's, in a file of perf inject, is not the host's. */
@@ -91,7 +91,6 @@ static int first_pass(struct run *r, struct pt_error *e)
 	struct perf_record rec;
 	int got;
 
-	perf_description_sort_ids(d);
 	if (aux_plan_init(&r->plan, e) || perf_machines_add(r->machines, 0, d, r->file.directory, e))
 		return -1;
 	while ((got = perf_file_next(&r->file, &rec, e)) > 0)
@@ -99,7 +98,7 @@ static int first_pass(struct run *r, struct pt_error *e)
 			return -1;
 	if (got < 0)
 		return -1;
-	perf_description_sort_ids(d);
+	perf_description_name_machines(d);
 	perf_file_rewind(&r->file);
 	if (d->aux_type && !d->pt.present)
 		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,

@@ -116,18 +116,14 @@ static bool is_jitdump(const struct img_map *map)
 static int map_anonymous(struct img_space *space, uint64_t start, uint64_t end, struct pt_error *e)
 {
 	while (start < end) {
+		const struct img_map *map = img_space_after(space, start);
 		uint64_t until = end, next = end;
 
-		for (size_t i = img_space_after(space, start); i < space->count; i++) {
-			const struct img_map *map = img_space_at(space, i);
-
-			if (map->start >= end)
-				break;
-			if (!is_jitdump(map))
-				continue;
+		while (map && map->start < end && !is_jitdump(map))
+			map = img_space_after(space, map->end);
+		if (map && map->start < end) {
 			until = map->start > start ? map->start : start;
 			next = map->end < end ? map->end : end;
-			break;
 		}
 		if (until > start && img_space_map(space, start, until, start, NULL, e))
 			return -1;

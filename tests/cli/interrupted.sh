@@ -57,7 +57,6 @@ done
 
 # Nobody says that all is well when its words were lost.
 "$PT_BIN/pt-decode" -q -o "$tmp/stream" "$tmp/c.ptc"
-check "a record stream has the permissions that the umask leaves" test "$(stat -c %a "$tmp/stream")" = "$(printf %o $((0666 & ~0$(umask))))"
 for arguments in "pt-decode --null --stats $tmp/c.ptc" "pt-decode $tmp/c.ptc" "pt-decode --text $tmp/c.ptc" "pt-decode --packets $tmp/c.ptc" \
 	"pt-capture info $tmp/c.ptc" "pt-capture -q -- /bin/true" "pt-query $tmp/db summary" "pt-query $tmp/db --format html"; do
 	# shellcheck disable=SC2086
