@@ -56,7 +56,8 @@ struct named_space {
 struct img_store {
 	struct img_file *files; /* newest first */
 	uint32_t file_count;
-	struct img_names names; /* of files with code, but not of memory */
+	struct img_names names;	 /* of files with code, but not of memory */
+	struct img_names unread; /* of those without code (img_store_unread()) */
 	struct named_space **spaces;
 	size_t space_count, space_room;
 	struct pt_hash space_hash; /* numbers of spaces, from 1 */
@@ -142,6 +143,7 @@ void img_store_destroy(struct img_store *s)
 	free(s->spaces);
 	pt_hash_deinit(&s->space_hash);
 	img_names_deinit(&s->names);
+	img_names_deinit(&s->unread);
 	while (s->arena) {
 		struct arena *a = s->arena;
 
@@ -230,6 +232,23 @@ struct img_file *img_store_find(struct img_store *s, int32_t machine_pid, const 
 	struct identity id = identity(machine_pid, name, strlen(name), build_id, build_id_bytes);
 
 	return find(s, &id);
+}
+
+struct img_file *img_store_unread(struct img_store *s, int32_t machine_pid, const char *name,
+				  struct pt_error *e)
+{
+	struct identity id = identity(machine_pid, name, strlen(name), NULL, 0);
+	struct img_name key = {machine_pid, name, id.name_bytes, id.build_id};
+	struct img_file *f = img_names_find(&s->unread, &key);
+
+	if (f)
+		return f;
+	f = file_add(s, &id, e);
+	if (!f)
+		return NULL;
+	key.name = f->name;
+	key.build_id = f->build_id;
+	return img_names_add(&s->unread, &key, f, e) ? NULL : f;
 }
 
 /* ---- Code ------------------------------------------------------------------------------------------- */
@@ -557,6 +576,18 @@ int img_file_symbol(struct img_file *f, uint64_t offset, uint64_t ip, uint64_t m
 				   .file = f,
 				   .index = symbol->name};
 	return 0;
+}
+
+void img_file_unnamed(struct img_file *f, uint64_t offset, uint64_t ip, struct img_symbol *ret)
+{
+	const struct segment *seg = f->memory ? NULL : segment_at(f, offset);
+
+	if (!seg && f->segment_count && !f->memory) /* a part that was left out */
+		seg = f->segments;
+	*ret = (struct img_symbol){.name = "",
+				   .start = ip - offset + (seg ? seg->offset - seg->vaddr : 0),
+				   .file = f,
+				   .index = IMG_UNNAMED};
 }
 
 void img_store_track_used(struct img_store *s)

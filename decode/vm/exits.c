@@ -325,7 +325,7 @@ static void on_exit_seen(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, struct pt_vm
 	r->guest_ip = t->guest_ip;
 	r->exit_branch = st->branch;
 	if (t->guest_ip && task && task->process && vm->emit->definitions)
-		r->guest_symbol = pt_emit_symbol(vm->emit, &task->process->space, t->guest_ip);
+		r->guest_symbol = pt_emit_place(vm->emit, &task->process->space, t->guest_ip);
 	r->flags |= concealed | (vcpu->nested.now ? PTR_VM_NESTED : 0);
 	pt_vm_apply_reasons(vcpu, st);
 	pt_vm_come_on(vcpu, st, t->insns, t->cycles);
