@@ -303,6 +303,7 @@ static int put_source(struct image_set *s, struct ptc_writer *w, struct source *
 {
 	struct elf_segment segments[SEGMENTS_MAX] = {0};
 	struct elf_symbols symbols = {0};
+	struct elf_file of;
 	struct ptc_symbols put = {.machine_pid = s->machine_pid, .pid = PTC_ANY_PID};
 	long count;
 	int ret;
@@ -319,7 +320,12 @@ static int put_source(struct image_set *s, struct ptc_writer *w, struct source *
 		if (ret)
 			return ret;
 	}
-	if (elf_symbols_read(&symbols, src->elf, src->size, src->build_id, src->build_id_bytes, e)) {
+	of = (struct elf_file){.elf = src->elf,
+			       .bytes = src->size,
+			       .build_id = src->build_id_bytes ? src->build_id : NULL,
+			       .build_id_bytes = src->build_id_bytes,
+			       .name = src->name};
+	if (elf_symbols_read(&symbols, &of, e) || elf_symbols_add_frames(&symbols, &of, e)) {
 		elf_symbols_deinit(&symbols);
 		return -1;
 	}

@@ -482,6 +482,13 @@ int main(void)
 	check(add(s, 0x1030, 8, 'T', "global") == 0, "global");
 	check(add(s, 0x1030, 8, 't', "local") == 0, "local");
 	named(&sp, BASE + 0x30, "global", BASE + 0x30, BASE + 0x38, &again);
+	/* Bounds name what no symbol does, whichever came first. */
+	check(add(s, 0x1036, 4, PTC_SYMBOL_BOUNDS, "f+0x1036") == 0, "bounds in a symbol");
+	check(add(s, 0x1038, 8, PTC_SYMBOL_BOUNDS, "f+0x1038") == 0, "bounds after it");
+	named(&sp, BASE + 0x37, "global", BASE + 0x30, BASE + 0x38, &again);
+	named(&sp, BASE + 0x3f, "f+0x1038", BASE + 0x38, BASE + 0x40, &again);
+	check(add(s, 0x1038, 4, 't', "three") == 0, "a symbol at bounds");
+	named(&sp, BASE + 0x38, "three", BASE + 0x38, BASE + 0x3c, &again);
 	unnamed(s, img_store_find(s, 0, "f", NULL, 0));
 	across_pieces(s);
 	split(img_store_find(s, 0, "f", NULL, 0));
