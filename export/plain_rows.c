@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "export/db.h"
+#include "export/demangle.h"
 #include "schema/vm_reasons.h"
 
 enum table { MACHINE, THREAD, DSO, SYMBOL, EVENT, ERROR, INTERRUPT, TABLES };
@@ -21,6 +22,7 @@ struct plain_rows {
 	sqlite3 *db;
 	struct trace_bases base;
 	sqlite3_stmt *insert[TABLES];
+	char demangled[DEMANGLED_BYTES];
 };
 
 struct plain_rows *plain_rows_create(sqlite3 *db, const struct trace_bases *bases, struct pt_error *e)
@@ -124,7 +126,7 @@ int plain_rows_symbol(struct plain_rows *p, const struct ptr_record *r, struct p
 	bind_ip(st, 5, r->symbol.end);
 	bind_text(st, 6, r->symbol.name); /* NULL until plain_rows_finish() */
 	sqlite3_bind_null(st, 7);	  /* dictionary_finish() */
-	sqlite3_bind_null(st, 8);
+	bind_text(st, 8, demangle(r->symbol.name, p->demangled) ? p->demangled : "");
 	db_bind(st, 9, !*r->symbol.name, 1);
 	return db_run(st, e);
 }

@@ -428,8 +428,9 @@ FROM dso d;
 
 -- sym_start, sym_end: addresses at run time, sym_end inclusive as there.
 CREATE VIEW symbols AS
-SELECT 0 AS id, 0 AS dso_id, 0 AS sym_start, 0 AS sym_end, 0 AS binding, 'unknown' AS name
-UNION ALL SELECT id, coalesce(dso, 0), start_ip, end_ip - 1, 0, coalesce(name, '') FROM symbol;
+-- Then ours: demangled.
+SELECT 0 AS id, 0 AS dso_id, 0 AS sym_start, 0 AS sym_end, 0 AS binding, 'unknown' AS name, NULL AS demangled
+UNION ALL SELECT id, coalesce(dso, 0), start_ip, end_ip - 1, 0, coalesce(name, ''), demangled FROM symbol;
 
 CREATE VIEW branch_types AS
 WITH b (id, name) AS (VALUES (0, 'no branch'), (3, 'call'), (5, 'return'), (9, 'conditional jump'),
