@@ -1,5 +1,6 @@
 /* elf_debug_file.c - see elf_debug_file.h. */
 #include "capture/code/elf_debug_file.h"
+#include "capture/code/debuginfod.h"
 #include "capture/code/regular_file.h"
 
 #include <gelf.h>
@@ -72,6 +73,19 @@ static void open_by_build_id(struct elf_debug_file *ret, const struct elf_file *
 		n += (size_t)snprintf(path + n, sizeof path - n, i == 0 ? "%02x/" : "%02x", of->build_id[i]);
 	snprintf(path + n, sizeof path - n, ".debug");
 	open_file(ret, path);
+}
+
+static void open_from_servers(struct elf_debug_file *ret, const struct elf_file *of)
+{
+	struct stat st;
+
+	if (!of->ask_servers || !of->build_id)
+		return;
+	ret->fd = debuginfod_open(of->build_id, of->build_id_bytes);
+	if (ret->fd < 0 || fstat(ret->fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return;
+	ret->bytes = (uint64_t)st.st_size;
+	begin(ret);
 }
 
 /* Whether the open file has that checksum. */
@@ -167,7 +181,13 @@ int elf_debug_file_open(struct elf_debug_file *ret, const struct elf_file *of, s
 		return 0;
 	elf_debug_file_close(ret);
 	open_by_link(ret, of);
-	return ret->elf ? 0 : open_packed(ret, of, e);
+	if (ret->elf)
+		return 0;
+	open_from_servers(ret, of);
+	if (ret->elf)
+		return 0;
+	elf_debug_file_close(ret);
+	return open_packed(ret, of, e);
 }
 
 void elf_debug_file_close(struct elf_debug_file *d)

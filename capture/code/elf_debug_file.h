@@ -1,8 +1,9 @@
 /*
  * elf_debug_file.h - the ELF file that has the symbol table of a stripped one.
  *
- * Looked for as gdb does: by build id (/usr/lib/debug/.build-id), by .gnu_debuglink, and last the .gnu_debugdata
- * that some distributions leave in a file ("mini debug info": the functions' names, packed by xz).
+ * Looked for as gdb does: by build id (/usr/lib/debug/.build-id), by .gnu_debuglink, at debuginfod's servers if they
+ * are to be asked, and last the .gnu_debugdata that some distributions leave in a file ("mini debug info": the
+ * functions' names, packed by xz).
  */
 #ifndef CAPTURE_CODE_ELF_DEBUG_FILE_H
 #define CAPTURE_CODE_ELF_DEBUG_FILE_H
@@ -20,6 +21,7 @@ struct elf_file {
 	const uint8_t *build_id; /* NULL: none */
 	uint32_t build_id_bytes;
 	const char *name; /* its path where it was mapped, NULL: unknown */
+	bool ask_servers; /* debuginfod.h: it may take a while */
 };
 
 struct elf_debug_file {

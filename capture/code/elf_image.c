@@ -31,6 +31,7 @@ struct known {
 
 struct image_set {
 	int32_t machine_pid;
+	bool ask_servers;
 	void *known;	 /* tsearch()'s, of struct known */
 	uint8_t *buffer; /* COPY_BYTES, once it is needed */
 };
@@ -59,6 +60,11 @@ struct image_set *image_set_create_for(int32_t machine_pid)
 struct image_set *image_set_create(void)
 {
 	return image_set_create_for(0);
+}
+
+void image_set_ask_servers(struct image_set *s)
+{
+	s->ask_servers = true;
 }
 
 static void known_free(void *of)
@@ -324,7 +330,8 @@ static int put_source(struct image_set *s, struct ptc_writer *w, struct source *
 			       .bytes = src->size,
 			       .build_id = src->build_id_bytes ? src->build_id : NULL,
 			       .build_id_bytes = src->build_id_bytes,
-			       .name = src->name};
+			       .name = src->name,
+			       .ask_servers = s->ask_servers};
 	if (elf_symbols_read(&symbols, &of, e) || elf_symbols_add_frames(&symbols, &of, e)) {
 		elf_symbols_deinit(&symbols);
 		return -1;

@@ -25,6 +25,8 @@ struct image_set *image_set_create(void); /* NULL: no memory */
 /* Of the files of a guest: machine_pid is the pid of its VM process (0: the host). */
 struct image_set *image_set_create_for(int32_t machine_pid);
 void image_set_destroy(struct image_set *s);
+/* Names of stripped files come from debuginfod's servers, too (debuginfod.h): for what need not be quick. */
+void image_set_ask_servers(struct image_set *s);
 
 enum image_set_result {
 	IMAGE_SET_DONE = 0,   /* written, or already in the container */

@@ -116,3 +116,29 @@ same ".gnu_debuglink beside the file" "$tmp/full" "$tmp/got"
 echo >>"$tmp/linked/p.debug"
 functions "$tmp/linked/p" >"$tmp/got"
 same "with another checksum it is not taken" "$tmp/stripped" "$tmp/got"
+
+# debuginfod: a server of our own has the file; without the variable nobody is asked.
+if ! ldconfig -p 2>/dev/null | grep -q 'libdebuginfod\.so\.1' && ! /sbin/ldconfig -p | grep -q 'libdebuginfod\.so\.1'; then
+	skip 4 "libdebuginfod is not installed"
+	exit
+fi
+id=$(readelf -n "$tmp/bare/p" | sed -n 's/.*Build ID: //p')
+mkdir -p "$tmp/www/buildid/$id" && objcopy --only-keep-debug "$tmp/p" "$tmp/www/buildid/$id/debuginfo"
+python3 -c 'import functools, http.server, sys
+class Handler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args): open(sys.argv[2], "a").write(self.path + "\n")
+server = http.server.HTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=sys.argv[1]))
+open(sys.argv[3], "w").write(str(server.server_port))
+server.serve_forever()' "$tmp/www" "$tmp/asked" "$tmp/port" 2>/dev/null &
+server=$!
+wait_for test -s "$tmp/port"
+export DEBUGINFOD_CACHE_PATH=$tmp/debuginfod
+functions "$tmp/bare/p" >"$tmp/got"
+same "no DEBUGINFOD_URLS: stripped" "$tmp/stripped" "$tmp/got"
+check "nobody was asked" test ! -e "$tmp/asked"
+DEBUGINFOD_URLS=http://127.0.0.1:$(cat "$tmp/port") functions "$tmp/bare/p" >"$tmp/got"
+same "debuginfod" "$tmp/full" "$tmp/got"
+check "it was asked by build id" grep -qx "/buildid/$id/debuginfo" "$tmp/asked"
+kill $server
+DEBUGINFOD_URLS=http://127.0.0.1:$(cat "$tmp/port") DEBUGINFOD_CACHE_PATH=$tmp/empty functions "$tmp/bare/p" >"$tmp/got"
+same "a server that is not there: stripped" "$tmp/stripped" "$tmp/got"
