@@ -173,13 +173,18 @@ lint:
 	$(Q)scripts/deps build lint
 	$(Q)scripts/lint
 
-# What runs on the traced machine, with no shared library: for machines that have none of them. (SQLite's dlopen does not link so;
-# capture/code/debuginfod.c does without.)
+# What runs on the traced machine, with no shared library: for machines that have none of them. (SQLite's dlopen does not link so,
+# and nothing is loaded for debuginfod.)
 static: build/static/pt-capture build/static/pt-decode
+build/static/pt-capture: build/static/debuginfod.o
+build/static/debuginfod.o: capture/code/debuginfod.c
+	@mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -DNO_DLOPEN -c -o $@ $<
 build/static/%: %
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -static -Wl,--defsym=dlopen=0,--defsym=dlsym=0 -o $@ $(OBJ_$*) $(SCHEMA) $(filter-out $(LIBS_TRACECMD),$(LIBS_$*)) -lz -lm -lpthread
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -static -o $@ $(patsubst %/debuginfod.o,build/static/debuginfod.o,$(OBJ_$*)) $(SCHEMA) $(filter-out $(LIBS_TRACECMD),$(LIBS_$*)) -lz -lm -lpthread
 
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man5 $(DESTDIR)$(COMPDIR)

@@ -4,10 +4,6 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
-/* In a static program nothing can be loaded: there it is NULL. */
-#pragma weak dlopen
-#pragma weak dlsym
-
 /* Of elfutils/debuginfod.h. */
 struct debuginfod_client;
 typedef struct debuginfod_client *begin_function(void);
@@ -15,10 +11,21 @@ typedef void end_function(struct debuginfod_client *client);
 typedef int find_function(struct debuginfod_client *client, const unsigned char *build_id, int build_id_bytes,
 			  char **path);
 
+#ifdef NO_DLOPEN /* a static program can load nothing */
+
+int debuginfod_open(const uint8_t *build_id, uint32_t build_id_bytes)
+{
+	(void)build_id;
+	(void)build_id_bytes;
+	return -1;
+}
+
+#else
+
 int debuginfod_open(const uint8_t *build_id, uint32_t build_id_bytes)
 {
 	const char *urls = getenv("DEBUGINFOD_URLS");
-	void *library = urls && *urls && dlopen ? dlopen("libdebuginfod.so.1", RTLD_NOW) : NULL;
+	void *library = urls && *urls ? dlopen("libdebuginfod.so.1", RTLD_NOW) : NULL;
 	struct debuginfod_client *client;
 	begin_function *begin;
 	find_function *find;
@@ -38,3 +45,5 @@ int debuginfod_open(const uint8_t *build_id, uint32_t build_id_bytes)
 	/* It stays loaded: libcurl, which it has brought, does not like to be unloaded. */
 	return fd < 0 ? -1 : fd;
 }
+
+#endif
