@@ -217,7 +217,7 @@ struct ptc_image {
 /* Symbols of one image (same name and build id), or some of them: further chunks add more. Payload:
  * i32 machine_pid, i32 pid, u32 absolute, u32 count, str build_id, str name,
  * count x { u64 value, u64 size, u32 name_offset, u32 type ('t', 'T', 'W' as nm's; 'f': a function's bounds
- * by the unwind tables, where no symbol was known: one that is, from another chunk, takes precedence) },
+ * by the unwind tables, or a kernel module's, where no symbol is: one that is takes precedence) },
  * u64 strings_bytes, strings (each NUL-terminated). */
 struct ptc_symbol {
 	uint64_t value; /* st_value, to be related by ptc_image.vaddr; an address when `absolute` */

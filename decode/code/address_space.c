@@ -6,6 +6,10 @@
 
 #include "decode/code/image_used.h"
 
+/* asm/vsyscall.h: the same in every process, and never reported as mapped. */
+#define VSYSCALL       0xffffffffff600000u
+#define VSYSCALL_BYTES 4096
+
 void img_space_init(struct img_space *sp)
 {
 	memset(sp, 0, sizeof *sp);
@@ -311,7 +315,18 @@ int img_space_unnamed(struct img_space *sp, uint64_t ip, struct img_symbol *ret)
 {
 	const struct img_map *m = img_space_find(sp, ip);
 	struct img_file *f = m ? m->file ? m->file : m->unread : NULL;
+	struct pt_error e;
 
+	if (!m && ip - VSYSCALL < VSYSCALL_BYTES && at_ip(sp, ip)->store) {
+		*ret = (struct img_symbol){
+		    .name = "",
+		    .start = VSYSCALL,
+		    .end = VSYSCALL + VSYSCALL_BYTES,
+		    .file =
+			img_store_unread(at_ip(sp, ip)->store, at_ip(sp, ip)->machine_pid, "[vsyscall]", &e),
+		    .index = IMG_UNNAMED};
+		return ret->file ? 0 : -1;
+	}
 	if (!f)
 		return -1;
 	img_file_unnamed(f, file_offset(m, ip), ip, ret);

@@ -2,6 +2,7 @@
 #include "decode/code/image.h"
 
 #include "decode/code/absolute_symbols.h"
+#include "decode/code/arena.h"
 #include "decode/code/image_names.h"
 #include "decode/code/image_used.h"
 #include "decode/code/symbols.h"
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 struct segment {
 	uint64_t offset, vaddr, size; /* of the file; vaddr relates symbols to offsets */
@@ -38,15 +38,6 @@ struct img_file {
 	struct img_used *used; /* NULL: not tracked */
 };
 
-/* A piece of the arena: memory for many images, given back all at once. */
-#define ARENA_BYTES ((size_t)2 << 20)
-struct arena {
-	struct arena *next;
-	uint8_t *at;
-	size_t left;
-	uint8_t bytes[];
-};
-
 /* The absolute symbols of a process, or of a machine's kernel. */
 struct named_space {
 	int32_t machine_pid, pid;
@@ -61,7 +52,7 @@ struct img_store {
 	struct named_space **spaces;
 	size_t space_count, space_room;
 	struct pt_hash space_hash; /* numbers of spaces, from 1 */
-	struct arena *arena;
+	struct img_arena *arena;
 	bool track_used;
 	struct ptc_reader *reader; /* of the container */
 	uint64_t bytes, limit;	   /* of code and symbols */
@@ -144,12 +135,7 @@ void img_store_destroy(struct img_store *s)
 	pt_hash_deinit(&s->space_hash);
 	img_names_deinit(&s->names);
 	img_names_deinit(&s->unread);
-	while (s->arena) {
-		struct arena *a = s->arena;
-
-		s->arena = a->next;
-		free(a);
-	}
+	img_arena_destroy(s->arena);
 	free(s);
 }
 
@@ -334,24 +320,7 @@ static struct segment *segment_at(struct img_file *f, uint64_t offset)
 /* n bytes that live as long as the store. NULL: no memory. */
 static uint8_t *arena_take(struct img_store *s, size_t n)
 {
-	struct arena *a = s->arena;
-	size_t size = n > ARENA_BYTES / 2 ? sizeof *a + n : ARENA_BYTES;
-
-	if (!a || n > a->left) {
-		if (!img_store_take_bytes(s, size))
-			return NULL;
-		/* Filled here and there, then read at random: a huge page is one page fault and one TLB
-		 * entry. */
-		a = aligned_alloc(ARENA_BYTES, (size + ARENA_BYTES - 1) / ARENA_BYTES * ARENA_BYTES);
-		if (!a)
-			return NULL;
-		madvise(a, size, MADV_HUGEPAGE);
-		*a = (struct arena){.next = s->arena, .at = a->bytes, .left = size - sizeof *a};
-		s->arena = a;
-	}
-	a->at += n;
-	a->left -= n;
-	return a->at - n;
+	return img_store_take_bytes(s, img_arena_grows_by(s->arena, n)) ? img_arena_take(&s->arena, n) : NULL;
 }
 
 /* Reads the bytes from the container if they are still there. False when that failed: then the store has
@@ -471,7 +440,8 @@ static int add_absolute(struct img_store *s, const struct identity *id, const st
 	f->absolute = true;
 	f->pid = chunk->pid;
 	img_symbols_settle(&f->symbols);
-	if (img_absolute_add(&space->symbols, f->symbols.all, f->symbols.count, f, f->number, e))
+	if (img_absolute_add(&space->symbols, f->symbols.all, f->symbols.count, f,
+			     img_symbols_are_bounds(&f->symbols) ? 0 : f->number, e))
 		return -1;
 	free(f->symbols.all);
 	f->symbols.all = NULL;

@@ -113,6 +113,14 @@ int img_symbols_add(struct img_symbols *s, const struct ptc_symbols *chunk, stru
 	return 0;
 }
 
+bool img_symbols_are_bounds(const struct img_symbols *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->all[i].rank != BOUNDS)
+			return false;
+	return true;
+}
+
 const struct img_symbol_entry *img_symbols_find(struct img_symbols *s, uint64_t value)
 {
 	size_t lo = 0, hi;

@@ -422,7 +422,41 @@ static void unnamed(struct img_store *s, struct img_file *f)
 	check_same(sym.start, 0x50000, "where it is mapped");
 	check(img_space_unnamed(&sp, 0x70010, &sym) < 0, "what has no name");
 	check(img_space_unnamed(&sp, 0x90010, &sym) < 0, "where nothing is");
+	img_space_of(&sp, s, 0, 97);
+	check(img_space_unnamed(&sp, 0xffffffffff600400, &sym) == 0 &&
+		  !strcmp(img_file_name(sym.file), "[vsyscall]"),
+	      "the page of vsyscall");
+	check_same(sym.start, 0xffffffffff600000, "from its beginning");
+	check(img_space_unnamed(&sp, 0xffffffffff601000, &sym) < 0, "not behind it");
 	check(img_space_code(&sp, 0x30010, &(const uint8_t *){NULL}) == 0, "no code");
+	img_space_deinit(&sp);
+}
+
+/* What no symbol of a kernel module covers is the module's, whichever came first. */
+static void bounds_of_a_module(struct img_store *s)
+{
+	struct ptc_symbol symbol = {.value = 0x7000, .size = 0x800, .type = PTC_SYMBOL_BOUNDS};
+	struct ptc_symbols chunk = {.pid = 98,
+				    .absolute = 1,
+				    .count = 1,
+				    .name = "[mod]",
+				    .name_bytes = 5,
+				    .symbols = &symbol,
+				    .strings = "[mod]",
+				    .strings_bytes = 6};
+	struct img_space sp;
+	struct img_symbol sym;
+	struct pt_error e;
+
+	img_space_init(&sp);
+	img_space_of(&sp, s, 0, 98);
+	check(img_space_map(&sp, 0x7000, 0x8000, 0, NULL, &e) == 0, "an area");
+	check(img_space_name(&sp, 0x7000, 0x7010, "init", &e) == 0, "a symbol at its beginning");
+	check(img_store_symbols(s, &chunk, &e) == 0, "the module");
+	check(img_space_symbol(&sp, 0x7008, &sym) == 0 && !strcmp(sym.name, "init"), "the symbol counts");
+	check(img_space_symbol(&sp, 0x7010, &sym) == 0 && !strcmp(sym.name, "[mod]"), "behind it the module");
+	check_same(sym.start, 0x7000, "from its first address");
+	check(img_space_symbol(&sp, 0x7800, &sym) < 0, "behind that nothing");
 	img_space_deinit(&sp);
 }
 
@@ -491,6 +525,7 @@ int main(void)
 	named(&sp, BASE + 0x38, "three", BASE + 0x38, BASE + 0x3c, &again);
 	unnamed(s, img_store_find(s, 0, "f", NULL, 0));
 	across_pieces(s);
+	bounds_of_a_module(s);
 	split(img_store_find(s, 0, "f", NULL, 0));
 	at_random();
 	many();
