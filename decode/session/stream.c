@@ -131,7 +131,7 @@ static bool find_process(struct stream *st)
 
 	if (st->info.tid <= 0 || st->info.pid > 0 || st->cpu.task)
 		return true;
-	if (pt_session_switch(st->session, &st->cpu, -1, st->info.tid, &e) < 0) {
+	if (pt_session_switch(st->session, &st->cpu, -1, st->info.tid, PTR_NO_TSC, &e) < 0) {
 		pt_session_fail(st->session, &e);
 		return false;
 	}
@@ -245,7 +245,9 @@ int pt_session_stream_add(struct session *s, uint32_t id, const struct ptc_strea
 		return pt_fail_no_memory(e, NULL);
 	pt_filter_parse(&s->emit.filter, ptc_meta_get(s->meta, "addr_filter"));
 	pt_session_update_context(st);
-	return info->tid > 0 && info->pid > 0 ? pt_session_switch(s, &st->cpu, info->pid, info->tid, e) : 0;
+	return info->tid > 0 && info->pid > 0
+		   ? pt_session_switch(s, &st->cpu, info->pid, info->tid, PTR_NO_TSC, e)
+		   : 0;
 }
 
 void pt_session_streams_deinit(struct session *s)

@@ -24,6 +24,7 @@ struct pt_cpu_context {
 	struct pt_task *before; /* that ran before */
 	/* Runs there once the flow comes to where the kernel switches threads; NULL: no switch is due. */
 	struct pt_task *late;
+	uint64_t late_tsc;	/* when, as the sideband says; PTR_NO_TSC unknown */
 	struct pt_task unknown; /* stands for a guest's thread that is not known */
 	uint64_t user_cr3;	/* when it entered user space last, 0: not yet */
 	uint32_t switches;	/* applied since then */

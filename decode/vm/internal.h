@@ -183,7 +183,7 @@ void pt_vm_come_on(struct pt_vm_vcpu *vcpu, struct pt_vm_stream *st, uint64_t in
 /* What the thread has executed in the host up to these counts of its stream is the VM exit's. */
 void pt_vm_count_host(struct pt_vm_vcpu *vcpu, uint64_t insns, uint64_t cycles, bool has_cyc);
 /* pt_vm_events' switched() and moved(). */
-void pt_vm_switched(struct pt_vm *vm, struct pt_vm_stream *st, const struct pt_flow *f);
+void pt_vm_switched(struct pt_vm *vm, struct pt_vm_stream *st, const struct pt_flow *f, uint64_t tsc);
 void pt_vm_moved(struct pt_vm *vm, struct pt_vm_stream *st, const struct pt_flow *f,
 		 const struct pt_task *task, bool left, uint64_t tsc);
 

@@ -166,7 +166,7 @@ static void no_image(void *arg, struct pt_emit_stream *s, const struct pt_flow *
 	st->vcpu->uncounted.insns = true;
 }
 
-static void switched(void *arg, struct pt_emit_stream *s, const struct pt_flow *f)
+static void switched(void *arg, struct pt_emit_stream *s, const struct pt_flow *f, uint64_t tsc)
 {
 	struct pt_vm *vm = arg;
 	struct pt_vm_stream *st = stream_of(vm, s);
@@ -174,7 +174,7 @@ static void switched(void *arg, struct pt_emit_stream *s, const struct pt_flow *
 	if (!st)
 		return;
 	pt_vm_settle_uncertainty(st, pt_flow_tsc(f));
-	pt_vm_switched(vm, st, f);
+	pt_vm_switched(vm, st, f, tsc);
 }
 
 static void moved(void *arg, struct pt_emit_stream *s, const struct pt_flow *f, const struct pt_task *task,
