@@ -44,7 +44,7 @@ recorded cpu -a -C 1 --tracepoint kvm:kvm_write_tsc_offset --tracepoint kvm:kvm_
 recorded threads -e cyc,psb_period=4 -- taskset 3 vms -m 0,1 window 150
 recorded events -e cyc,event,psb_period=2 -- taskset 3 vms -p 1 window 40
 recorded tsc -a -C 1 -e cyc,psb_period=5 -- taskset 3 sh -c 'vms -p 1 tsc 64; vms -x 6000000000 -p 1 tsc 64'
-recorded why -a -C 1 -e cyc --tracepoint kvm:kvm_exit -- taskset 3 sh -c 'vms -p 1 exits 20; vms -p 1 nested 20; vms -p 1 tsc 32'
+recorded why -a -C 1 -e cyc,psb_period=6 --tracepoint kvm:kvm_exit -- taskset 3 sh -c 'vms -p 1 exits 20; vms -p 1 nested 20; vms -p 1 tsc 32'
 # One process and what runs in its place, some of it started meanwhile.
 vms -p 1 exits 1000000 >/dev/null &
 vm=$!
