@@ -127,7 +127,7 @@ struct ptr_meta {
 };
 
 struct ptr_machine {	  /* numbered */
-	uint32_t pid;	  /* 0: the host; else the VM process's */
+	uint32_t pid;	  /* 0: the host; else the VM process's; UINT32_MAX: guests of unknown VMs */
 	const char *name; /* "host", or the VM's */
 };
 

@@ -123,6 +123,17 @@ void pt_session_switch_late(struct stream *st, struct pt_cpu_context *cpu_contex
 		switch_now(st, cpu_context, task, cpu_context->late_tsc);
 }
 
+/* A thread comes onto one CPU: it has left the others. Where nothing is traced after it, as of threads that are
+ * not selected, the flow will not come to that switch by itself. */
+static void leave_other_cpus(struct session *s, const struct pt_cpu_context *cpu_context,
+			     const struct pt_task *task)
+{
+	for (struct stream *st = s->streams; st; st = st->next)
+		if (&st->cpu != cpu_context && st->cpu.task == task && st->cpu.late && task->tid > 0 &&
+		    pt_flow_state(st->flow) < PT_FLOW_NO_IMAGE)
+			pt_session_switch_late(st, &st->cpu);
+}
+
 int pt_session_switch(struct session *s, struct pt_cpu_context *cpu_context, int32_t pid, int32_t tid,
 		      uint64_t tsc, struct pt_error *e)
 {
@@ -131,6 +142,7 @@ int pt_session_switch(struct session *s, struct pt_cpu_context *cpu_context, int
 
 	if (!task)
 		return pt_fail_no_memory(e, NULL);
+	leave_other_cpus(s, cpu_context, task);
 	for (struct stream *st = s->streams; st; st = st->next) {
 		if (st->cpu_context != cpu_context && &st->cpu != cpu_context)
 			continue;

@@ -140,7 +140,8 @@ static void begin_run(struct pt_vm_vcpu *vcpu, const struct pt_vm_stream *st)
 						  .entry_uncertainty_tsc = PTR_UNKNOWN,
 						  .exit_uncertainty_tsc = PTR_UNKNOWN,
 						  .insn_count = PTR_UNKNOWN,
-						  .cyc_count = PTR_UNKNOWN};
+						  .cyc_count = PTR_UNKNOWN,
+						  .injected = PTR_UNKNOWN};
 	vcpu->run.open = true;
 	vcpu->place = PT_VM_IN_GUEST;
 }
@@ -151,6 +152,7 @@ static void begin_exit(struct pt_vm_vcpu *vcpu)
 						.exit_cpu = -1,
 						.entry_cpu = -1,
 						.vmcs = record_vmcs(vcpu),
+						.guest_cr3 = PTR_UNKNOWN,
 						.exit_tsc = PTR_NO_TSC,
 						.entry_tsc = PTR_NO_TSC,
 						.exit_uncertainty_tsc = PTR_UNKNOWN,
@@ -159,6 +161,7 @@ static void begin_exit(struct pt_vm_vcpu *vcpu)
 						.raw_reason = PTR_UNKNOWN,
 						.qualification = PTR_UNKNOWN,
 						.vector = PTR_UNKNOWN,
+						.operand = PTR_UNKNOWN,
 						.injected = PTR_UNKNOWN,
 						.host_insns = PTR_UNKNOWN,
 						.host_cycles = PTR_UNKNOWN};
@@ -233,19 +236,19 @@ void pt_vm_gap(struct pt_vm *vm, struct pt_vm_stream *st)
 
 /* ---- Transitions ----------------------------------------------------------------------------------- */
 
-/* The VM exit interval before a VM entry ends with it. */
+/* The VM exit interval before a VM entry ends with it. An exit that was not seen has no record: the guest run
+ * that begins says all that is known. */
 static void end_exit_at_entry(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, const struct pt_vm_stream *st,
 			      const struct pt_vm_transition *t, uint32_t flags)
 {
 	struct ptr_vmexit *r = &vcpu->exit.record;
 
 	if (!vcpu->exit.open) {
-		begin_exit(vcpu);
-		r->flags |= PTR_VM_BEGIN_UNSEEN;
-		r->off_cpu_tsc = r->userspace_tsc = PTR_UNKNOWN;
-	} else {
-		pt_vm_count_host(vcpu, t->insns, t->cycles, t->has_cyc);
+		/* A sample that came before is of the exit that was not seen. */
+		vcpu->early.any &= vcpu->early.sample.tsc > t->tsc;
+		return;
 	}
+	pt_vm_count_host(vcpu, t->insns, t->cycles, t->has_cyc);
 	pt_vm_host_pause(vcpu, t->tsc);
 	if (vcpu->uncounted.insns)
 		r->host_insns = PTR_UNKNOWN;
@@ -269,9 +272,10 @@ static void on_entry(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, struct pt_vm_str
 	if (vcpu->place == PT_VM_IN_GUEST) /* its exit was not seen, or it is another guest's */
 		close_vcpu(vm, vcpu);
 	end_exit_at_entry(vm, vcpu, st, t, concealed);
-	vcpu->injected = PTR_UNKNOWN;
 	vcpu->nested.now = vcpu->nested.next;
 	begin_run(vcpu, st);
+	r->injected = vcpu->injected;
+	vcpu->injected = PTR_UNKNOWN;
 	r->entry_tsc = pt_vm_record_tsc(t->tsc);
 	r->entry_ip = t->guest_ip;
 	r->entry_branch = st->branch;
@@ -308,11 +312,28 @@ static void end_run_at_exit(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, const str
 	end_run(vm, vcpu, flags);
 }
 
+/* Who was left, and in which code. */
+static void note_guest(struct pt_vm *vm, struct ptr_vmexit *r, const struct pt_vm_stream *st,
+		       const struct pt_flow *f, const struct pt_vm_transition *t)
+{
+	struct pt_task *task = st->s->task;
+	const struct pt_code *code = t->guest_ip >> 63 ? pt_flow_kernel_code(f) : pt_flow_user_code(f);
+
+	r->guest_cr3 = t->cr3 ? t->cr3 : PTR_UNKNOWN;
+	if (!vm->emit->definitions)
+		return;
+	if (task && task->pid >= 0)
+		r->guest_thread = pt_emit_thread(vm->emit, task);
+	if (t->guest_ip && code) {
+		r->guest_symbol = pt_emit_symbol(vm->emit, code->space, t->guest_ip);
+		r->guest_dso = pt_emit_dso(vm->emit, code->space, t->guest_ip);
+	}
+}
+
 static void on_exit_seen(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, struct pt_vm_stream *st,
 			 const struct pt_flow *f, const struct pt_vm_transition *t)
 {
 	uint32_t concealed = t->concealed || !t->host_ip ? PTR_VM_CONCEALED : 0;
-	const struct pt_task *task = st->s->task;
 	struct ptr_vmexit *r = &vcpu->exit.record;
 
 	if (vcpu->place == PT_VM_IN_HOST) /* its entry was not seen */
@@ -324,8 +345,7 @@ static void on_exit_seen(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, struct pt_vm
 	r->exit_tsc = pt_vm_record_tsc(t->tsc);
 	r->guest_ip = t->guest_ip;
 	r->exit_branch = st->branch;
-	if (t->guest_ip && task && task->process && vm->emit->definitions)
-		r->guest_symbol = pt_emit_symbol(vm->emit, &task->process->space, t->guest_ip);
+	note_guest(vm, r, st, f, t);
 	r->flags |= concealed | (vcpu->nested.now ? PTR_VM_NESTED : 0);
 	pt_vm_apply_reasons(vcpu, st);
 	pt_vm_come_on(vcpu, st, t->insns, t->cycles);

@@ -21,6 +21,16 @@ void pt_vm_event_trace_reset(struct pt_vm_stream *st)
 	st->event_trace.reason = st->event_trace.qualification = st->event_trace.vector = PTR_UNKNOWN;
 }
 
+/* The guest run's entry has injected this, and so has the VM exit interval's that ended with it. */
+static void set_injected(struct pt_vm_vcpu *vcpu, uint64_t intr_info)
+{
+	struct ptr_vmexit *last = &vcpu->exit.last;
+
+	vcpu->run.record.injected = intr_info;
+	if (vcpu->exit.last_ended && last->entry_tsc == vcpu->run.record.entry_tsc)
+		last->injected = intr_info;
+}
+
 /*
  * An interrupt or exception that is delivered at a guest's first instruction, before anything was executed,
  * was injected by the VM entry. The packet has its vector only; the type follows from that.
@@ -30,12 +40,11 @@ static void note_injection(struct pt_vm_vcpu *vcpu, const struct pt_flow *f, uin
 	uint64_t type = vector == VECTOR_NMI  ? PT_VM_INFO_NMI
 			: vector < EXCEPTIONS ? PT_VM_INFO_EXCEPTION
 					      : 0;
-	struct ptr_vmexit *r = &vcpu->exit.last;
+	struct ptr_guest_run *run = &vcpu->run.record;
 
-	if (vcpu->place == PT_VM_IN_GUEST && vcpu->exit.last_ended && r->injected == PTR_UNKNOWN &&
-	    vcpu->run.record.entry_tsc == r->entry_tsc && f &&
-	    pt_flow_counts(f)->insns == vcpu->run.entry_insns)
-		r->injected = PT_VM_INFO_VALID | type | vector;
+	if (vcpu->place == PT_VM_IN_GUEST && run->injected == PTR_UNKNOWN && f &&
+	    !(run->flags & PTR_VM_BEGIN_UNSEEN) && pt_flow_counts(f)->insns == vcpu->run.entry_insns)
+		set_injected(vcpu, PT_VM_INFO_VALID | type | vector);
 }
 
 void pt_vm_event_trace(struct pt_vm_stream *st, bool is_cfe, uint32_t type, uint64_t value)
@@ -123,8 +132,9 @@ void pt_vm_sample_inject(struct pt_vm *vm, int32_t tid, uint64_t tsc, uint64_t i
 
 	if (!vcpu)
 		return;
-	if (!vcpu->exit.open && vcpu->exit.last_ended && tsc <= vcpu->exit.last.entry_tsc)
-		vcpu->exit.last.injected = intr_info;
+	/* Of the entry that was just decoded; or, when the sideband is early, of the next one. */
+	if (vcpu->run.open && vcpu->run.record.entry_tsc != PTR_NO_TSC && tsc <= vcpu->run.record.entry_tsc)
+		set_injected(vcpu, intr_info);
 	else
 		vcpu->injected = intr_info;
 }

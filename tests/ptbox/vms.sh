@@ -43,8 +43,9 @@ recorded() { # NAME OPTION...
 recorded cpu -a -C 1 --tracepoint kvm:kvm_write_tsc_offset --tracepoint kvm:kvm_inj_virq -e cyc -- taskset 3 sh /host/all
 recorded threads -e cyc,psb_period=4 -- taskset 3 vms -m 0,1 window 150
 recorded events -e cyc,event,psb_period=2 -- taskset 3 vms -p 1 window 40
-recorded tsc -a -C 1 -e cyc,psb_period=5 -- taskset 3 sh -c 'vms -p 1 tsc 64; vms -x 6000000000 -p 1 tsc 64'
-recorded why -a -C 1 -e cyc,psb_period=6 --tracepoint kvm:kvm_exit -- taskset 3 sh -c 'vms -p 1 exits 20; vms -p 1 nested 20; vms -p 1 tsc 32'
+recorded tsc -a -C 1 -e cyc,psb_period=0 -- taskset 3 sh -c 'vms -p 1 tsc 64; vms -x 6000000000 -p 1 tsc 64'
+recorded why -a -C 1 -e cyc,psb_period=6 --tracepoint kvm:kvm_exit --tracepoint kvm:kvm_write_tsc_offset \
+	--tracepoint kvm:kvm_msr --tracepoint kvm:kvm_page_fault --tracepoint kvm:kvm_cpuid --tracepoint kvm:kvm_hypercall -- taskset 3 sh -c 'vms -p 1 exits 20; vms -p 1 nested 20; vms -p 1 tsc 32'
 # One process and what runs in its place, some of it started meanwhile.
 vms -p 1 exits 1000000 >/dev/null &
 vm=$!
