@@ -52,6 +52,8 @@ struct pt_vm_events {
 	 * (the packet is ignored then). The flow's clock is that before the packet. */
 	uint64_t (*host_tsc)(void *arg, struct pt_emit_stream *s, struct pt_flow *f,
 			     const struct pt_tsc_packet *packet);
+	/* A TSC packet in the host: its TSC, 64 bits. */
+	void (*host_tsc_seen)(void *arg, struct pt_emit_stream *s, uint64_t tsc);
 	/*
 	 * The host TSC of a record that the guest's vCPU wrote at guest_tsc (PTR_NO_TSC: unknown),
 	 * the one before it at the host TSC after_tsc (0 unknown): true and *ret, or false while it

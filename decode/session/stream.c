@@ -177,6 +177,16 @@ static uint64_t on_guest_tsc(void *arg, struct pt_flow *f, const struct pt_tsc_p
 					      : PT_CLOCK_UNKNOWN;
 }
 
+static void on_host_tsc(void *arg, struct pt_flow *f, uint64_t tsc)
+{
+	struct stream *st = arg;
+	const struct pt_emit *emit = &st->session->emit;
+
+	(void)f;
+	if (emit->vm && emit->vm->host_tsc_seen)
+		emit->vm->host_tsc_seen(emit->vm_arg, &st->out, tsc);
+}
+
 static bool is_filtered(void *arg, struct pt_flow *f, uint64_t ip)
 {
 	const struct stream *st = arg;
@@ -189,6 +199,7 @@ static const struct pt_flow_env flow_env = {.missing = pt_session_on_missing,
 					    .switching = pt_session_on_switching,
 					    .side = pt_session_on_side,
 					    .guest_tsc = on_guest_tsc,
+					    .host_tsc = on_host_tsc,
 					    .filtered = is_filtered};
 
 static struct pt_flow *flow_create(struct stream *st)

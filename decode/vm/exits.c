@@ -229,6 +229,7 @@ void pt_vm_close_all(struct pt_vm *vm)
 void pt_vm_gap(struct pt_vm *vm, struct pt_vm_stream *st)
 {
 	st->in_gap = true;
+	st->bounds.open = false;
 	pt_vm_event_trace_reset(st);
 	if (st->vcpu)
 		close_vcpu(vm, st->vcpu);

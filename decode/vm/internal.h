@@ -108,6 +108,13 @@ struct pt_vm_stream {
 		uint64_t cycles_tsc;   /* the latest time that it may have had, by its cycles */
 	} waiting;		       /* for the next timing packet: the last transition's uncertainty */
 	bool in_gap;
+	/* A TSC packet in a guest of which only bounds of the host TSC are known: the last TSC packet in the
+	 * host before it, and the next one. */
+	struct {
+		uint64_t host_tsc; /* the last; PT_CLOCK_UNKNOWN */
+		bool open;	   /* the next one is waited for */
+		uint64_t vmcs, guest_tsc, host_lo;
+	} bounds;
 	struct {
 		bool exit;				/* a CFE packet has reported it */
 		uint64_t reason, qualification, vector; /* PTR_UNKNOWN */
@@ -127,6 +134,9 @@ struct pt_vm {
 	struct pt_emit *emit;
 	const struct pt_vcpus *vcpus; /* that META knows */
 	struct pt_vm_clocks *clocks;
+	/* What bounds say (struct pt_vm_stream), of a VMCS of which nothing better is known: too uncertain to
+	 * give anything a time. */
+	struct pt_vm_clocks *bounded_clocks;
 	struct pt_vm_vcpu *vcpu_list;
 	struct pt_vm_stream *streams;
 	struct {
@@ -209,11 +219,13 @@ void pt_vm_use_vmcs(struct pt_vm *vm, uint64_t vmcs, struct pt_vm_vcpu *vcpu, ui
 /* The clock of the VMCS, which the stream's vCPU runs with. NULL: no memory. */
 struct pt_vm_clock *pt_vm_clock_of(struct pt_vm *vm, const struct pt_emit_stream *s, uint64_t vmcs);
 /* pt_vm_events' host_tsc() and host_time(). */
-uint64_t pt_vm_host_tsc(void *arg, struct pt_emit_stream *s, struct pt_flow *f,
+uint64_t pt_vm_host_tsc(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow *f,
 			const struct pt_tsc_packet *packet);
 bool pt_vm_host_time(void *arg, struct pt_machine *machine, int32_t vcpu, uint64_t guest_tsc,
 		     uint64_t after_tsc, uint64_t *ret);
-/* Writes the VM_CLOCK records of one clock. */
-void pt_vm_put_clock(struct pt_vm *vm, const struct pt_vm_clock *clock);
+/* pt_vm_events' host_tsc_seen(). */
+void pt_vm_host_tsc_seen(struct pt_vm *vm, struct pt_vm_stream *st, uint64_t tsc);
+/* Writes the VM_CLOCK records of all clocks. */
+void pt_vm_put_clocks(struct pt_vm *vm);
 
 #endif
