@@ -293,8 +293,8 @@ enum ptr_reason_source {
 	PTR_REASON_EVENT_TRACE, /* a CFE packet */
 	PTR_REASON_TRACEPOINT,	/* kvm_exit */
 	PTR_REASON_INFERRED,	/* the handler that the host's trace shows KVM calling */
-	/* the instruction at which a nested guest was left, which always exits, and whose exit KVM handed to the
-	 * nested guest's hypervisor */
+	/* a nested guest's exit that KVM handed to the nested guest's hypervisor: it was left at an instruction
+	 * that always exits, and entered again after it */
 	PTR_REASON_INSTRUCTION,
 	PTR_REASON_SOURCES
 };
@@ -304,7 +304,7 @@ const char *ptr_reason_source_name(enum ptr_reason_source source); /* "" unknown
  * A VM exit interval: from a VM exit to the same vCPU's next VM entry, perhaps on another CPU. Its latency is
  * known when flags has none of BEGIN_UNSEEN, END_UNSEEN, GAP, CONCEALED.
  */
-struct ptr_vmexit {		  /* numbered, in the order of ending */
+struct ptr_vmexit { /* numbered, in the order of ending but for those of PTR_REASON_INSTRUCTION */
 	uint32_t machine, thread; /* as above */
 	int32_t vcpu;
 	int32_t exit_cpu, entry_cpu; /* -1 unknown */

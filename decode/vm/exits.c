@@ -1,6 +1,7 @@
 /* exits.c - guest runs and VM exit intervals, from their beginning to their record; see internal.h. */
 #include <stdlib.h>
 
+#include "decode/vm/exit_instruction.h"
 #include "decode/vm/internal.h"
 
 static struct pt_vm_vcpu *vcpu_of(struct pt_vm *vm, const struct pt_task *task, uint64_t vmcs)
@@ -46,6 +47,27 @@ static uint32_t machine_number(struct pt_vm *vm, const struct pt_vm_vcpu *vcpu)
 	return vcpu->machine ? pt_emit_machine(vm->emit, vcpu->machine) : 0;
 }
 
+static void put_exit(struct pt_vm *vm, const struct ptr_vmexit *r)
+{
+	if (!vm->emit->failed)
+		pt_emit_put(vm->emit, ptr_put_vmexit(vm->emit->writer, r, &vm->emit->error));
+}
+
+/* The nested guest is entered at guest_ip; 0: that will not be known. */
+static void write_handed(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, uint64_t guest_ip)
+{
+	struct pt_vm_handed_exit *h = &vcpu->exit.handed;
+
+	if (!h->next_ip)
+		return;
+	if (guest_ip == h->next_ip) {
+		h->record.source = PTR_REASON_INSTRUCTION;
+		h->record.reason = h->reason;
+	}
+	put_exit(vm, &h->record);
+	h->next_ip = 0;
+}
+
 /* Writes the last VM exit, if it waits: `after` is the number of the guest run that follows it. */
 static void write_exit(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, uint32_t after)
 {
@@ -57,8 +79,13 @@ static void write_exit(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, uint32_t after
 	r->after = after;
 	r->machine = machine_number(vm, vcpu);
 	r->thread = pt_vm_thread_number(vm, vcpu->task);
-	if (!vm->emit->failed)
-		pt_emit_put(vm->emit, ptr_put_vmexit(vm->emit->writer, r, &vm->emit->error));
+	if (!vcpu->exit.last_next_ip || r->source != PTR_REASON_UNKNOWN) {
+		put_exit(vm, r);
+		return;
+	}
+	write_handed(vm, vcpu, 0);
+	vcpu->exit.handed = (struct pt_vm_handed_exit){
+	    .record = *r, .reason = vcpu->exit.last_reason, .next_ip = vcpu->exit.last_next_ip};
 }
 
 /* Writes the guest run that is over, if it waits, and then the VM exit before it. */
@@ -197,6 +224,8 @@ static void end_exit(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, uint32_t flags)
 	vcpu->exit.open = false;
 	vcpu->exit.last = vcpu->exit.record;
 	vcpu->exit.last_ended = true;
+	vcpu->exit.last_reason = vcpu->host.instruction.reason;
+	vcpu->exit.last_next_ip = vcpu->host.instruction.handed ? vcpu->host.instruction.next_ip : 0;
 	if (flags & PTR_VM_END_UNSEEN) {
 		stop_waiting(vm, vcpu);
 		write_exit(vm, vcpu, 0);
@@ -209,6 +238,7 @@ static void close_vcpu(struct pt_vm *vm, struct pt_vm_vcpu *vcpu)
 	end_run(vm, vcpu, PTR_VM_END_UNSEEN);
 	end_exit(vm, vcpu, PTR_VM_END_UNSEEN);
 	write_run(vm, vcpu);
+	write_handed(vm, vcpu, 0);
 	stop_waiting(vm, vcpu);
 	vcpu->place = PT_VM_NOWHERE;
 	vcpu->on_cpu.leaving = vcpu->uncounted.cycles = false;
@@ -274,6 +304,8 @@ static void on_entry(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, struct pt_vm_str
 		close_vcpu(vm, vcpu);
 	end_exit_at_entry(vm, vcpu, st, t, concealed);
 	vcpu->nested.now = vcpu->nested.next;
+	if (vcpu->nested.now)
+		write_handed(vm, vcpu, t->guest_ip);
 	begin_run(vcpu, st);
 	r->injected = vcpu->injected;
 	vcpu->injected = PTR_UNKNOWN;
@@ -331,6 +363,19 @@ static void note_guest(struct pt_vm *vm, struct ptr_vmexit *r, const struct pt_v
 	}
 }
 
+/* The nested guest was left at an instruction that always exits: perhaps it was that. */
+static void note_instruction(struct pt_vm_vcpu *vcpu, const struct pt_flow *f, uint64_t guest_ip)
+{
+	const struct pt_code *code = guest_ip >> 63 ? pt_flow_kernel_code(f) : pt_flow_user_code(f);
+	uint8_t bytes[3];
+	unsigned length;
+
+	if (vcpu->nested.now && guest_ip && code &&
+	    pt_vm_exit_instruction(bytes, img_space_read(code->space, guest_ip, bytes, sizeof bytes),
+				   &vcpu->host.instruction.reason, &length))
+		vcpu->host.instruction.next_ip = guest_ip + length;
+}
+
 static void on_exit_seen(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, struct pt_vm_stream *st,
 			 const struct pt_flow *f, const struct pt_vm_transition *t)
 {
@@ -347,6 +392,7 @@ static void on_exit_seen(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, struct pt_vm
 	r->guest_ip = t->guest_ip;
 	r->exit_branch = st->branch;
 	note_guest(vm, r, st, f, t);
+	note_instruction(vcpu, f, t->guest_ip);
 	r->flags |= concealed | (vcpu->nested.now ? PTR_VM_NESTED : 0);
 	pt_vm_apply_reasons(vcpu, st);
 	pt_vm_come_on(vcpu, st, t->insns, t->cycles);

@@ -31,6 +31,13 @@ struct pt_vm_host {
 		int64_t depth, deepest_depth;
 	} handler;
 	bool interrupt; /* an interrupt was handed on; its entry comes next */
+	/* A nested guest was left at an instruction that always exits (exit_instruction.h), and KVM called no
+	 * handler, but handed the exit to the nested guest's hypervisor. */
+	struct {
+		uint64_t reason, next_ip; /* next_ip 0: it was not at one */
+		bool handed;
+	} instruction;
+	bool wrote_tsc; /* KVM has written the vCPU's TSC offset */
 	struct {
 		bool called, blocks; /* kvm_vcpu_halt() was called; kvm_vcpu_block() was */
 		uint32_t checks;     /* calls of kvm_vcpu_check_block() before another thread ran */
@@ -55,6 +62,13 @@ struct pt_vm_exit_interval {
 	bool open;
 	struct ptr_vmexit last; /* the one before, still to be written when last_ended */
 	bool last_ended;
+	/* One that KVM handed to the nested guest's hypervisor waits for the nested guest's next entry: at
+	 * next_ip, the instruction was what exited, for it was done. next_ip 0: none waits. */
+	struct pt_vm_handed_exit {
+		struct ptr_vmexit record;
+		uint64_t reason, next_ip;
+	} handed;
+	uint64_t last_reason, last_next_ip; /* of `last`, which may become `handed`; 0 */
 };
 
 /* Its thread's time on and off CPUs, in a VM exit interval. */
@@ -225,6 +239,8 @@ bool pt_vm_host_time(void *arg, struct pt_machine *machine, int32_t vcpu, uint64
 		     uint64_t after_tsc, uint64_t *ret);
 /* pt_vm_events' host_tsc_seen(). */
 void pt_vm_host_tsc_seen(struct pt_vm *vm, struct pt_vm_stream *st, uint64_t tsc);
+/* KVM has written the vCPU's TSC offset at tsc. Of a VM exit's several reports the first counts. */
+void pt_vm_wrote_tsc(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, uint64_t tsc);
 /* Writes the VM_CLOCK records of all clocks. */
 void pt_vm_put_clocks(struct pt_vm *vm);
 

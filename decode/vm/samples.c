@@ -73,6 +73,7 @@ static bool apply_sample(struct ptr_vmexit *r, const struct pt_vm_exit_sample *s
 		return false;
 	if (r->source == PTR_REASON_TRACEPOINT)
 		return false; /* it has its own */
+	r->operand = sample->operand;
 	if (r->source == PTR_REASON_EVENT_TRACE) {
 		if (r->qualification == PTR_UNKNOWN)
 			r->qualification = sample->qualification;
@@ -124,6 +125,51 @@ void pt_vm_sample_exit(struct pt_vm *vm, const struct pt_vm_exit_sample *sample)
 		return;
 	vcpu->early.sample = *sample;
 	vcpu->early.any = true;
+}
+
+static bool is_of_reason(uint64_t raw_reason, const struct pt_vm_operand_sample *sample)
+{
+	uint64_t reason = basic_reason(raw_reason);
+
+	return reason == sample->reasons[0] || reason == sample->reasons[1];
+}
+
+/* The VM exit gets the operand if its kvm_exit was sampled (by which the reason is known), and not yet one. */
+static bool apply_operand(struct ptr_vmexit *r, const struct pt_vm_operand_sample *sample)
+{
+	if (r->source != PTR_REASON_TRACEPOINT || !is_of_reason(r->raw_reason, sample) ||
+	    r->operand != PTR_UNKNOWN || (r->exit_tsc != PTR_NO_TSC && sample->tsc < r->exit_tsc))
+		return false;
+	r->operand = sample->operand;
+	return true;
+}
+
+/* MSRs with which a guest changes its TSC. */
+static bool is_tsc_write(const struct pt_vm_operand_sample *sample)
+{
+	enum { IA32_TSC = 0x10, IA32_TSC_ADJUST = 0x3b };
+
+	return sample->reasons[0] == PT_VM_EXIT_WRMSR &&
+	       (sample->operand == IA32_TSC || sample->operand == IA32_TSC_ADJUST);
+}
+
+void pt_vm_sample_operand(struct pt_vm *vm, const struct pt_vm_operand_sample *sample)
+{
+	struct pt_vm_vcpu *vcpu = vcpu_by_tid(vm, sample->tid);
+
+	if (!vcpu)
+		return;
+	if (is_tsc_write(sample))
+		pt_vm_wrote_tsc(vm, vcpu, sample->tsc);
+	if (vcpu->early.any) {
+		if (is_of_reason(vcpu->early.sample.reason, sample))
+			vcpu->early.sample.operand = sample->operand;
+		return;
+	}
+	if (vcpu->exit.open)
+		apply_operand(&vcpu->exit.record, sample);
+	else if (vcpu->exit.last_ended && sample->tsc <= vcpu->exit.last.entry_tsc)
+		apply_operand(&vcpu->exit.last, sample);
 }
 
 void pt_vm_sample_inject(struct pt_vm *vm, int32_t tid, uint64_t tsc, uint64_t intr_info)

@@ -286,6 +286,18 @@ static int change_offset(struct pt_vm_clock *clock, const struct pt_vm_offset_sa
 	return pt_vm_clock_know(clock, sample->tsc, &known);
 }
 
+void pt_vm_wrote_tsc(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, uint64_t tsc)
+{
+	struct pt_vm_clock *clock;
+
+	if (vcpu->vmcs == PT_VMCS_UNKNOWN || tsc == PT_CLOCK_UNKNOWN || vcpu->host.wrote_tsc)
+		return;
+	vcpu->host.wrote_tsc = true;
+	clock = pt_vm_clocks_get(vm->clocks, vcpu->vmcs);
+	if (clock)
+		pt_vm_clock_written(clock, tsc);
+}
+
 void pt_vm_sample_tsc_offset(struct pt_vm *vm, const struct pt_vm_offset_sample *sample)
 {
 	if (note_write(vm, sample) < 0)

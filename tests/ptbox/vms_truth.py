@@ -1,7 +1,7 @@
-"""vms_truth.py DB FTRACE TRUTHDUMP CPU cpu|tsc|threads|thieves|events: holds the views vmexits and vm_clocks, and the
+"""vms_truth.py DB FTRACE TRUTHDUMP CPU cpu|tsc|why|threads|thieves|events: holds the views vmexits and vm_clocks, and the
 queries of them, against what the kernel itself reported (ftrace, with the TSC as its clock) and the machine's
 own log of one CPU, while tests/ptbox/vms.c ran. Prints how much was compared, and counts. cpu: the CPU was
-traced; tsc: likewise, without KVM's tracepoint for TSC offsets; threads, thieves: the program's threads;
+traced; tsc: likewise, without KVM's tracepoint for TSC offsets; why: with those that say what exits were about; threads, thieves: the program's threads;
 events: with Event Trace.
 
 ftrace says which thread left its guest, where, why, and what the kernel did with it until it went on: who ran meanwhile,
@@ -19,7 +19,7 @@ sys.path.append("tests")
 from check import check, sum_up  # noqa: E402
 
 db_path, ftrace, truthdump, cpu, mode = sys.argv[1:]
-threads = mode not in ("cpu", "tsc")  # of one process: CPUs are not traced
+threads = mode not in ("cpu", "tsc", "why")  # of one process: CPUs are not traced
 program = os.environ["PT_BIN"] + "/pt-query"
 db = sqlite3.connect(db_path)
 db.row_factory = sqlite3.Row
@@ -47,6 +47,28 @@ for line in open(ftrace, errors="replace"):
 reported.sort(key=lambda e: e[0])
 
 
+# What an exit was about: by which tracepoint, of which reasons.
+ABOUT = {"kvm_msr": (("MSR_READ", "MSR_WRITE"), r"msr_(?:read|write) ([0-9a-f]+) "),
+         "kvm_page_fault": (("EPT_VIOLATION",), r"vcpu \d+ rip \S+ address 0x([0-9a-f]+) "),
+         "kvm_cpuid": (("CPUID",), r"func ([0-9a-f]+) "), "kvm_hypercall": (("VMCALL",), r"nr 0x([0-9a-f]+) ")}
+
+
+def detail(t):
+    """The SDM's tables "Exit Qualification for ..." of the reasons that vms.c has."""
+    q = t.qualification
+    if t.reason == "IO_INSTRUCTION":
+        return f"{'in' if q & 8 else 'out'} {q >> 16:#x}, {(q & 7) + 1} bytes"
+    if t.reason == "EPT_VIOLATION":
+        access = [w for bit, w in enumerate(("read", "write", "execute")) if q >> bit & 1]
+        access += ["of a page table"] if q & 0x80 and not q & 0x100 else []
+        return " ".join(access + ([f"at {t.operand:#x}"] if t.operand is not None else []))
+    if t.reason == "CR_ACCESS":
+        return ("mov to cr", "mov from cr")[q >> 4 & 3] + str(q & 15)
+    if t.operand is None:
+        return None
+    return {"CPUID": f"leaf {t.operand:#x}", "VMCALL": f"number {t.operand}"}.get(t.reason, f"MSR {t.operand:#x}")
+
+
 class Exit:
     def __init__(self, tid, cpu, tsc, text):
         m = re.match(r"vcpu (\d+) reason (\S+) rip (0x[0-9a-f]+) info1 (0x[0-9a-f]+) info2 (0x[0-9a-f]+)", text)
@@ -56,6 +78,7 @@ class Exit:
         self.out, self.off, self.off_since, self.thief = 0, 0, None, None
         self.user, self.waited, self.nested, self.reflected = False, None, False, False
         self.irqs, self.entry_cpu = [], None
+        self.qualification, self.operand = int(m[4], 16), None
 
 
 last_exit = {}
@@ -99,6 +122,9 @@ for tsc, on, tid, name, text in reported:
             t.user = True
         elif name == "kvm_inj_virq":
             t.irqs.append(int(re.match(r"IRQ 0x([0-9a-f]+)", text)[1], 16))
+        elif name in ABOUT and t.reason in ABOUT[name][0]:
+            m = re.match(ABOUT[name][1], text)
+            t.operand = int(m[1], 16) if m and t.operand is None else t.operand
         elif name == "kvm_vcpu_wakeup":
             m = re.match(r"(wait|poll) time (\d+) ns, polling (\w+)", text)
             t.waited = m[1] == "wait"
@@ -168,6 +194,11 @@ if mode != "threads":
     of = [p for p in whole if p[1].irqs and not (mode == "events" and p[1].undelivered)]
     differ("injected", of, lambda e: e["injected_vector"], lambda t: t.irqs[-1])
     differ("nothing injected", [p for p in whole if not p[1].irqs], lambda e: e["injected_vector"], lambda t: None)
+if mode == "why":
+    has = [p for p in whole if p[1].reason not in ("EXTERNAL_INTERRUPT", "EXCEPTION_NMI")]
+    differ("the exit qualification", has, lambda e: e["qualification"], lambda t: t.qualification)
+    differ("what it was about", [p for p in has if p[1].operand is not None], lambda e: e["operand"], lambda t: t.operand)
+    differ("what it was about, in words", has, lambda e: e["detail"], detail)
 differ("nested guests' exits", whole, lambda e: e["nested"], lambda t: int(t.nested))
 
 # ---- Whose VMCS ----
