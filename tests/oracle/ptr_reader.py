@@ -128,8 +128,8 @@ def main():
                 add("insns", values[2])
             elif kind == 19 and values[14] != UNKNOWN:
                 add("guest_insns", values[14])
-            elif kind == 20 and values[25] != UNKNOWN:
-                add("host_insns", values[25])
+            elif kind == 20 and values[29] != UNKNOWN:
+                add("host_insns", values[29])
     assert ended, "no END"
     for i, n in enumerate(counts):
         if i in FIELDS:

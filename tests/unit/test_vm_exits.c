@@ -83,6 +83,8 @@ static void switch_away(struct pt_vm *vm, struct pt_emit_stream *s, struct pt_fl
 	pt_vm_events.switched(vm, s, flow, story->in_tsc);
 }
 
+static const struct pt_flow_env no_env;
+
 static void expect(const char *what, const struct stream_story *story, const char *expected)
 {
 	static char got[4096];
@@ -91,7 +93,7 @@ static void expect(const char *what, const struct stream_story *story, const cha
 	struct pt_graph graph;
 	struct pt_emit emit;
 	struct pt_vcpus vcpus = {0};
-	struct pt_flow *flow = pt_flow_create(&(struct pt_flow_config){.graph = &graph});
+	struct pt_flow *flow = pt_flow_create(&(struct pt_flow_config){.graph = &graph, .env = &no_env});
 	struct pt_error e = {0};
 	struct img_store *store = img_store_create();
 	struct pt_machines *machines;
@@ -155,10 +157,10 @@ int main(void)
 	    BEGIN, END);
 	expect("nothing concealed", &(struct stream_story){plain, 3, SIZE_MAX, 0, 0}, expected);
 	snprintf(expected, sizeof expected,
-		 "run 1 10-20 ip 1000 flags 0\nexit 0-1 --10 off - ip 0 flags %d\nrun 2 30-- ip 0 flags %d\n"
+		 "run 1 10-20 ip 1000 flags 0\nrun 2 30-- ip 0 flags %d\n"
 		 "exit 1-2 20-30 off 0 ip 1001 flags %d\nrun 3 50-60 ip 1008 flags 0\n"
 		 "exit 2-3 --50 off 0 ip 0 flags %d\nexit 3-0 60-- off 0 ip 1009 flags %d\n",
-		 BEGIN, CONCEALED, CONCEALED, CONCEALED, END);
+		 CONCEALED, CONCEALED, CONCEALED, END);
 	expect("a guest run is concealed", &(struct stream_story){between, 6, SIZE_MAX, 0, 0}, expected);
 	snprintf(
 	    expected, sizeof expected,
@@ -167,9 +169,9 @@ int main(void)
 	expect("it lasts when the trace ends", &(struct stream_story){last, 2, SIZE_MAX, 0, 0}, expected);
 	for (unsigned unknown = 0; unknown < 2; unknown++) {
 		snprintf(expected, sizeof expected,
-			 "run 1 10-20 ip 1000 flags 0\nexit 0-1 --10 off - ip 0 flags %d\n"
+			 "run 1 10-20 ip 1000 flags 0\n"
 			 "run 2 30-- ip 1001 flags %d\nexit 1-2 20-30 off %s ip 1001 flags %d\n",
-			 BEGIN, END, unknown ? "-" : "5", PTR_VM_SCHEDULED_OUT);
+			 END, unknown ? "-" : "5", PTR_VM_SCHEDULED_OUT);
 		expect(unknown ? "off its CPU, for nobody knows how long"
 			       : "off its CPU, by the sideband's times",
 		       &(struct stream_story){plain, 3, 0, unknown ? PTR_NO_TSC : 22, 27}, expected);
