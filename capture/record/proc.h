@@ -16,6 +16,12 @@ int hw_proc_cpus(struct hw_list *ret, struct pt_error *e);
  */
 int hw_proc_threads(struct hw_list *l, int32_t pid, struct pt_error *e);
 
+/*
+ * Appends the processes of a user, a name or a number. 0, or -1: PT_ERR_USAGE (no such user), PT_ERR_REFUSED (it has no
+ * processes), PT_ERR_NO_MEMORY.
+ */
+int hw_proc_of_user(struct hw_list *l, const char *user, struct pt_error *e);
+
 /* The process that a thread belongs to; -1: the thread has ended. */
 int32_t hw_proc_of_thread(int32_t tid);
 

@@ -14,8 +14,8 @@ cat >"$host/run.sh" <<'EOS'
 #!/bin/sh
 cd /host/out || exit 1
 # CPU 0: samples.
-taskset 1 pt-capture -o clock.ptc -u --aux-sample=8192 --sample-event cpu-clock -c 100000 -- /usr/bin/work 1 2>clock.err || exit 1
-taskset 1 pt-capture -o faults.ptc -u --aux-sample --sample-event page-faults -c 5 -- /usr/bin/work 1 2>faults.err || exit 1
+taskset 1 pt-capture -o clock.ptc --all-user --aux-sample=8192 --sample-event cpu-clock -c 100000 -- /usr/bin/work 1 2>clock.err || exit 1
+taskset 1 pt-capture -o faults.ptc --all-user --aux-sample --sample-event page-faults -c 5 -- /usr/bin/work 1 2>faults.err || exit 1
 # Somebody sleeps and wakes there: a CPU alone need not switch in that time.
 taskset 1 sh -c 'until [ -e switched ]; do sleep 0.002; done' &
 sleeper=$!
@@ -31,15 +31,15 @@ filter() { # NAME FILTER EVENT OPTIONS...
 	taskset 2 pt-capture -v -o "$n.ptc" "$@" --filter "$f" -- /usr/bin/named 2>"$n.err" >/dev/null || exit 1
 	perf record -v -N -B -o /dev/null -e "$event" --filter "$f" -- /bin/true >"$n.perf" 2>&1
 }
-filter main 'filter main @ /usr/bin/named' intel_pt//u -u
-filter two 'filter deep / main @/usr/bin/named' intel_pt//u -u
-filter all 'filter * @/usr/bin/named' intel_pt//u -u
+filter main 'filter main @ /usr/bin/named' intel_pt//u --all-user
+filter two 'filter deep / main @/usr/bin/named' intel_pt//u --all-user
+filter all 'filter * @/usr/bin/named' intel_pt//u --all-user
 filter kernel 'filter vfs_read' intel_pt//k -k
-taskset 2 pt-capture -v -o stop.ptc -u --filter 'tracestop deep @/usr/bin/named' -- /usr/bin/named 2>stop.err >/dev/null
+taskset 2 pt-capture -v -o stop.ptc --all-user --filter 'tracestop deep @/usr/bin/named' -- /usr/bin/named 2>stop.err >/dev/null
 echo $? >stop.status
-pt-capture -o start.ptc -u --filter 'start main @/usr/bin/named' -- /usr/bin/named 2>start.err >/dev/null
+pt-capture -o start.ptc --all-user --filter 'start main @/usr/bin/named' -- /usr/bin/named 2>start.err >/dev/null
 echo $? >start.status
-pt-capture -o pause.ptc -u --tracepoint sched:sched_switch/aux-action=pause/ -- /usr/bin/named 2>pause.err
+pt-capture -o pause.ptc --all-user --tracepoint sched:sched_switch/aux-action=pause/ -- /usr/bin/named 2>pause.err
 echo $? >pause.status
 exit 0
 EOS
