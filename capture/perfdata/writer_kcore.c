@@ -33,7 +33,7 @@ static FILE *file_of(struct perf_kcore *k, int which, const char *beside, struct
 
 	if (k->file[which])
 		return k->file[which];
-	if (output_open_private(&k->out[which], beside, names[which], e))
+	if (output_open(&k->out[which], beside, names[which], e))
 		return NULL;
 	copy = dup(k->out[which].fd);
 	k->file[which] = copy < 0 ? NULL : fdopen(copy, "w");

@@ -18,27 +18,72 @@ void img_space_of(struct img_space *sp, struct img_store *store, int32_t machine
 	sp->pid = pid;
 }
 
+/* The space has no mappings. Those that no other space shares are freed. */
+static void drop_maps(struct img_space *sp)
+{
+	if (!sp->sharers || --*sp->sharers == 0) {
+		img_map_list_deinit(&sp->maps);
+		free(sp->sharers);
+	}
+	if (sp->copied_bytes)
+		img_store_give_bytes(sp->store, sp->copied_bytes);
+	sp->maps = (struct img_map_list){0};
+	sp->sharers = NULL;
+	sp->copied_bytes = 0;
+}
+
 void img_space_deinit(struct img_space *sp)
 {
-	img_map_list_deinit(&sp->maps);
+	drop_maps(sp);
 	sp->hint = NULL;
 }
 
 /* ---- Mappings --------------------------------------------------------------------------------------- */
 
-int img_space_copy(struct img_space *to, const struct img_space *from, struct pt_error *e)
+int img_space_copy(struct img_space *to, struct img_space *from, struct pt_error *e)
 {
-	if (img_map_list_copy(&to->maps, &from->maps, e) < 0)
-		return -1;
+	if (to == from)
+		return 0;
+	if (!from->sharers) {
+		from->sharers = malloc(sizeof *from->sharers);
+		if (!from->sharers)
+			return pt_fail_no_memory(e, "mappings");
+		*from->sharers = 1;
+	}
+	++*from->sharers;
+	drop_maps(to);
+	to->maps = from->maps;
+	to->sharers = from->sharers;
 	to->hint = NULL;
 	to->generation++;
 	to->changes++;
 	return 0;
 }
 
+/* Before the mappings change: those that are shared are copied, as far as the store's limit lets them. */
+static int own(struct img_space *sp, struct pt_error *e)
+{
+	size_t bytes = sp->maps.count * sizeof(struct img_map);
+	struct img_map_list maps = {0};
+
+	if (!sp->sharers || *sp->sharers == 1)
+		return 0;
+	if (sp->store && !img_store_take_bytes(sp->store, bytes))
+		return pt_fail_no_memory(e, "mappings");
+	if (img_map_list_copy(&maps, &sp->maps, e) < 0) {
+		if (sp->store)
+			img_store_give_bytes(sp->store, bytes);
+		return -1;
+	}
+	drop_maps(sp);
+	sp->maps = maps;
+	sp->copied_bytes = sp->store ? bytes : 0;
+	return 0;
+}
+
 void img_space_clear(struct img_space *sp)
 {
-	img_map_list_deinit(&sp->maps);
+	drop_maps(sp);
 	sp->hint = NULL;
 	sp->generation++;
 	sp->changes++;
@@ -93,6 +138,9 @@ int img_space_map(struct img_space *sp, uint64_t start, uint64_t end, uint64_t o
 	m = img_map_list_at(&sp->maps, place);
 	if (m && m->start == start && m->end == end && m->offset == offset && m->file == file)
 		return 0; /* recorded twice */
+	if (own(sp, e) < 0)
+		return -1;
+	place = img_map_list_after(&sp->maps, start);
 	if (unmap(sp, start, end, &place, e) < 0)
 		return -1;
 	return img_map_list_insert(&sp->maps, &place, &new, e);
@@ -234,9 +282,9 @@ int img_space_symbol(struct img_space *sp, uint64_t ip, struct img_symbol *ret)
 {
 	const struct img_map *m = img_space_find(sp, ip);
 
-	if (!m || !m->file)
+	if (!m)
 		return -1;
-	if (!img_file_has_symbols(m->file))
+	if (!m->file || !img_file_has_symbols(m->file))
 		return absolute_symbol(at_ip(sp, ip), m, ip, ret);
 	return img_file_symbol(m->file, file_offset(m, ip), ip, m->end, ret);
 }

@@ -17,6 +17,9 @@
 
 struct img_space {
 	struct img_map_list maps;
+	uint32_t *sharers;	    /* how many spaces have these maps: forked processes, until one
+				     * changes them; NULL: 1 */
+	size_t copied_bytes;	    /* of maps, that count against the store's limit */
 	uint32_t generation;	    /* changes when what was mapped before has changed or gone */
 	uint32_t changes;	    /* changes when anything was mapped */
 	const struct img_map *hint; /* the last map that was hit; NULL: none */
@@ -31,9 +34,10 @@ void img_space_init(struct img_space *sp);
 void img_space_of(struct img_space *sp, struct img_store *store, int32_t machine_pid, int32_t pid);
 void img_space_deinit(struct img_space *sp);
 
-/* Gives `to` the mappings of `from`, and nothing else of it. 0, or -1 (PT_ERR_NO_MEMORY). */
-int img_space_copy(struct img_space *to, const struct img_space *from, struct pt_error *e);
-/* Maps [start, end), over whatever was there. 0, or -1 (PT_ERR_NO_MEMORY). */
+/* Gives `to` the mappings of `from`, and nothing else of it. They share them until one of them changes. 0, or -1
+ * (PT_ERR_NO_MEMORY). */
+int img_space_copy(struct img_space *to, struct img_space *from, struct pt_error *e);
+/* Maps [start, end), over whatever was there. 0, or -1 (PT_ERR_NO_MEMORY, also by the store's limit). */
 int img_space_map(struct img_space *sp, uint64_t start, uint64_t end, uint64_t offset, struct img_file *file,
 		  struct pt_error *e);
 /* Nothing is mapped any more. */

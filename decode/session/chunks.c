@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "decode/packet/clock_meta.h"
 #include "decode/session/internal.h"
@@ -192,6 +193,19 @@ static int take_image(struct session *s, const struct ptc_chunk *c, struct pt_er
 	return queue_memory(s, &image, e);
 }
 
+/* The value of the chunk's symbol of that name, 0: there is none. */
+static uint64_t value_of(const struct ptc_symbols *symbols, const char *name)
+{
+	struct ptc_symbol symbol;
+
+	for (uint32_t i = 0; i < symbols->count; i++) {
+		memcpy(&symbol, (const uint8_t *)symbols->symbols + i * sizeof symbol, sizeof symbol);
+		if (!strcmp(symbols->strings + symbol.name, name))
+			return symbol.value;
+	}
+	return 0;
+}
+
 static int take_symbols(struct session *s, const struct ptc_chunk *c, struct pt_error *e)
 {
 	struct ptc_symbols symbols;
@@ -211,7 +225,7 @@ static int take_symbols(struct session *s, const struct ptc_chunk *c, struct pt_
 	/* Linux calls it on the next thread's stack, between the last instruction of one and the first of
 	 * the other. */
 	if (!m->code->switch_ip)
-		m->code->switch_ip = img_store_address(s->store, m->pid, PTC_ANY_PID, "__switch_to");
+		m->code->switch_ip = value_of(&symbols, "__switch_to");
 	return 0;
 }
 

@@ -106,6 +106,198 @@ static void at_random(void)
 	img_space_deinit(&copy);
 }
 
+/* A file's pieces and absolute symbols at random, and the names of files: against a search through all of them. */
+enum { THINGS = 400, PLACES = 2000 };
+static struct {
+	uint64_t start, size;
+} things[THINGS];
+static uint64_t seed = 1;
+
+static uint64_t rnd(uint64_t n)
+{
+	seed = seed * 6364136223846793005u + 1442695040888963407u;
+	return (seed >> 33) % n;
+}
+
+static void absolute_at_random(struct img_store *s)
+{
+	int bad = 0;
+
+	for (int i = 0; i < THINGS; i++) {
+		struct ptc_symbol symbol = {.type = 't'};
+		struct ptc_symbols chunk = {.machine_pid = 3,
+					    .pid = 4,
+					    .absolute = 1,
+					    .count = 1,
+					    .symbols = &symbol,
+					    .strings = "x",
+					    .strings_bytes = 2};
+		struct pt_error e;
+
+		things[i].start = symbol.value = rnd(PLACES);
+		things[i].size = symbol.size = 1 + rnd(i % 10 ? 20 : PLACES / 2);
+		bad += img_store_symbols(s, &chunk, &e) != 0;
+		for (int k = 0; k < 20; k++) {
+			uint64_t at = rnd(PLACES);
+			struct img_symbol found;
+			int want = -1;
+
+			for (int j = 0; j <= i; j++)
+				if (at >= things[j].start && at - things[j].start < things[j].size &&
+				    (want < 0 || things[j].start >= things[want].start))
+					want = j;
+			if (img_store_absolute_symbol(s, 3, 4, at, &found) < 0)
+				bad += want >= 0;
+			else
+				bad += want < 0 || found.start != things[want].start ||
+				       found.end != things[want].start + things[want].size;
+		}
+	}
+	check_same((uint64_t)bad, 0, "the absolute symbol that begins last");
+}
+
+/* Of pieces that overlap, the one that begins first counts; of those that begin together, the first one. */
+static void pieces_at_random(struct img_store *s)
+{
+	struct img_file *f;
+	struct pt_error e;
+	uint8_t bytes[PLACES];
+	int bad = 0;
+
+	for (int i = 0; i < THINGS; i++) {
+		struct ptc_image image = {.kind = PTC_IMAGE_FILE,
+					  .continues = i > 0,
+					  .name = "pieces",
+					  .name_bytes = 6,
+					  .bytes = bytes};
+
+		things[i].start = image.offset = rnd(PLACES);
+		things[i].size = image.size = 1 + rnd(i % 10 ? 20 : PLACES / 2);
+		memset(bytes, i, sizeof bytes);
+		bad += img_store_image(s, &image, &e) != 0;
+		f = img_store_find(s, 0, "pieces", NULL, 0);
+		for (int k = 0; f && k < 20; k++) {
+			uint64_t at = rnd(PLACES);
+			const uint8_t *p = NULL;
+			int want = -1;
+			size_t n = img_file_code(f, at, &p);
+
+			for (int j = 0; j <= i; j++)
+				if (at >= things[j].start && at - things[j].start < things[j].size &&
+				    (want < 0 || things[j].start < things[want].start))
+					want = j;
+			bad += want < 0
+				   ? n != 0
+				   : n != things[want].start + things[want].size - at || *p != (uint8_t)want;
+		}
+	}
+	check_same((uint64_t)bad, 0, "the piece that begins first");
+}
+
+static void names_at_random(struct img_store *s)
+{
+	struct {
+		char name[8];
+		uint8_t id; /* 0: no build id */
+		int32_t machine;
+	} files[THINGS];
+	int bad = 0;
+
+	for (int i = 0; i < THINGS; i++) {
+		struct ptc_image image = {.kind = PTC_IMAGE_FILE, .bytes = (const uint8_t *)"", .size = 1};
+		struct pt_error e;
+
+		snprintf(files[i].name, sizeof files[i].name, "n%d", (int)rnd(30));
+		image.machine_pid = files[i].machine = 10 + (int32_t)rnd(3);
+		files[i].id = (uint8_t)rnd(30);
+		image.name = files[i].name;
+		image.name_bytes = (uint32_t)strlen(files[i].name);
+		image.build_id = &files[i].id;
+		image.build_id_bytes = files[i].id != 0;
+		image.offset = (uint64_t)i;
+		bad += img_store_image(s, &image, &e) != 0;
+		for (int k = 0; k < 20; k++) {
+			uint8_t id = (uint8_t)rnd(30);
+			int32_t machine = 10 + (int32_t)rnd(3);
+			const uint8_t *p;
+			struct img_file *f;
+			char name[8];
+			int want = -1;
+
+			snprintf(name, sizeof name, "n%d", (int)rnd(30));
+			f = img_store_find(s, machine, name, &id, id != 0);
+			for (int j = 0; j <= i; j++)
+				if (files[j].machine == machine &&
+				    (id && files[j].id ? id == files[j].id : !strcmp(name, files[j].name)))
+					want = j;
+			bad += want < 0 ? f != NULL : !f || img_file_code(f, (uint64_t)want, &p) != 1;
+		}
+	}
+	check_same((uint64_t)bad, 0, "the file that was added last");
+}
+
+/* Forked processes share mappings until one of them changes: 4,000 of 2,000 would be 256 MB. */
+static void forks(struct img_store *s)
+{
+	enum { MAPS = 2000, FORKS = 4000 };
+	static struct img_space parent, child[FORKS];
+	struct pt_error e;
+	int bad = 0;
+
+	img_space_of(&parent, s, 0, 5);
+	for (uint64_t i = 0; i < MAPS; i++)
+		img_space_map(&parent, i * 4096, i * 4096 + 16, i, NULL, &e);
+	for (int i = 0; i < FORKS; i++) {
+		img_space_of(&child[i], s, 0, 6 + i);
+		bad += img_space_copy(&child[i], i % 2 ? &child[i - 1] : &parent, &e) ||
+		       child[i].maps.blocks != parent.maps.blocks;
+	}
+	check_same((uint64_t)bad, 0, "forks share the mappings");
+	check(img_space_copy(&parent, &parent, &e) == 0 && img_space_count(&parent) == MAPS,
+	      "a copy of itself");
+	img_space_map(&parent, 0, 16, 77, NULL, &e);
+	img_space_map(&child[3], 0, 16, 78, NULL, &e);
+	img_space_clear(&child[4]);
+	check_same(img_space_find(&parent, 0)->offset, 77, "the parent's change");
+	check_same(img_space_find(&child[3], 0)->offset, 78, "the child's change");
+	check_same(img_space_find(&child[2], 0)->offset, 0, "which another child does not see");
+	check(!img_space_find(&child[4], 0) && img_space_count(&child[5]) == MAPS,
+	      "an exec is the child's alone");
+	img_space_deinit(&parent);
+	check_same(img_space_find(&child[5], 4096)->offset, 1, "the parent may go first");
+	for (int i = 0; i < FORKS; i++)
+		img_space_deinit(&child[i]);
+}
+
+/* Copies count against the store's limit. */
+static void forks_limit(void)
+{
+	struct img_store *s = img_store_create();
+	struct img_space parent, child;
+	struct pt_error e = {0};
+
+	img_space_init(&parent);
+	img_space_init(&child);
+	img_space_of(&parent, s, 0, 5);
+	img_space_of(&child, s, 0, 6);
+	for (uint64_t i = 0; i < 1000; i++)
+		img_space_map(&parent, i * 4096, i * 4096 + 16, i, NULL, &e);
+	img_store_limit(s, 1000 * sizeof(struct img_map));
+	for (int i = 0; i < 3; i++) {
+		img_space_copy(&child, &parent, &e);
+		check(img_space_map(&child, 0, 16, 1, NULL, &e) == 0,
+		      "a copy within the limit, again and again");
+	}
+	img_store_limit(s, 1000 * sizeof(struct img_map) - 1);
+	img_space_copy(&child, &parent, &e);
+	check(img_space_map(&child, 0, 16, 1, NULL, &e) < 0 && e.kind == PT_ERR_NO_MEMORY,
+	      "a copy beyond the limit");
+	check_same(img_space_count(&child), 1000, "and the child's mappings are as they were");
+	img_space_deinit(&parent);
+	img_space_deinit(&child);
+	img_store_destroy(s);
+}
+
 /* The CPU seconds that it takes to map n pages, each of which comes `step` after the one before; modulo n. */
 static double map_many(uint64_t n, uint64_t step)
 {
@@ -238,6 +430,11 @@ int main(void)
 	pieces(s);
 	descending(s);
 	img_space_deinit(&sp);
+	absolute_at_random(s);
+	pieces_at_random(s);
+	names_at_random(s);
+	forks(s);
 	img_store_destroy(s);
+	forks_limit();
 	return sum_up();
 }
