@@ -247,8 +247,7 @@ static int take_aux(struct session *s, const struct ptc_chunk *c, struct pt_erro
 	selected = pt_session_selects_aux(s, st, &aux, &skip, e);
 	if (selected <= 0)
 		return selected;
-	if (pt_session_stream_add_aux(st, &aux, skip, e) < 0 ||
-	    pt_session_scan_aux(s, c->stream, &aux, e) < 0)
+	if (pt_session_scan_aux(s, st, &aux, e) < 0 || pt_session_stream_add_aux(st, &aux, skip, e) < 0)
 		return -1;
 	if (s->timeless)
 		return pt_session_advance(s, UINT64_MAX, UINT64_MAX, false, e);

@@ -68,6 +68,8 @@ struct stream {
 	struct pt_emit_stream out; /* what the flow reports, by who runs */
 
 	struct piece *first, **last;
+	uint64_t
+	    end_offset; /* after the AUX data that was added last; UINT64_MAX: more was lost there, or none */
 	/* Up to where its AUX data is decoded: feeding it up to a later time may decode more.
 	 * UINT64_MAX: only with more AUX data. TSC ticks. */
 	uint64_t decoded_tsc;
@@ -130,13 +132,16 @@ struct selected {
 };
 
 /*
- * While a guest's sideband waits for its clock, AUX data is scanned for the guest's TSC and not decoded
- * (guest_clock.c). done: the clocks are as well known as the scan can make them, and it was the last.
+ * While a guest's sideband waits for its clock, or a stream begins in a guest, AUX data is scanned
+ * for the guest's TSC and not decoded (guest_clock.c). done: the clocks are as well known as a scan
+ * for the sideband can make them, and it was the last such.
  */
 struct guest_clock_search {
 	struct pt_vm_scan *scan; /* NULL: none is under way */
 	uint64_t scanned_bytes;
 	bool done;
+	struct pt_vm_begin *begins; /* what scans have found */
+	size_t begin_count, begin_room;
 };
 
 /*
@@ -363,8 +368,13 @@ void pt_session_due_deinit(struct session *s);
 
 /* ---- guest_clock.c ------------------------------------------------------------------------------------ */
 
-/* Scans AUX data if a guest's clock is wanted. PT_ERR_NO_MEMORY. */
-int pt_session_scan_aux(struct session *s, uint32_t stream, const struct ptc_aux *aux, struct pt_error *e);
+/* Scans AUX data if a guest's clock is wanted, or this begins in a guest. To be called before it becomes the
+ * stream's. PT_ERR_NO_MEMORY. */
+int pt_session_scan_aux(struct session *s, const struct stream *st, const struct ptc_aux *aux,
+			struct pt_error *e);
+/* The host TSC of the guest TSC packet with which the stream, or what follows a gap, begins.
+ * PT_CLOCK_UNKNOWN: it is none such, or that was not found. */
+uint64_t pt_session_begin_tsc(const struct session *s, const struct stream *st, uint64_t guest_tsc);
 /* Before decoding. last: no AUX data follows. 1: the scan goes on, do not decode; 0: decode; or -1 and *e:
  * PT_ERR_NO_MEMORY. */
 int pt_session_scan_end(struct session *s, bool last, struct pt_error *e);

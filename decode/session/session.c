@@ -221,6 +221,7 @@ static void session_deinit(struct session *s)
 	free(s->attr_machines);
 	pt_vm_destroy(s->vm);
 	pt_vm_scan_destroy(s->guest_clock.scan);
+	free(s->guest_clock.begins);
 	pt_session_events_destroy(s->events);
 	pt_vcpus_deinit(&s->vcpus);
 	pt_emit_deinit(&s->emit);

@@ -36,6 +36,7 @@ int pt_session_stream_add_aux(struct stream *st, const struct ptc_aux *aux, uint
 		memcpy(p->at, aux->bytes + skip, size);
 	*st->last = p;
 	st->last = &p->next;
+	st->end_offset = p->lost_after ? UINT64_MAX : aux->aux_offset + aux->size;
 	pt_session_due_set(st->session, st, 0);
 	return 0;
 }
@@ -180,7 +181,12 @@ static uint64_t on_guest_tsc(void *arg, struct pt_flow *f, const struct pt_tsc_p
 {
 	struct stream *st = arg;
 	const struct pt_emit *emit = &st->session->emit;
+	uint64_t host = PT_CLOCK_UNKNOWN;
 
+	if (!pt_flow_clock(f)->have_ctc)
+		host = pt_session_begin_tsc(st->session, st, packet->tsc);
+	if (host != PT_CLOCK_UNKNOWN)
+		return host;
 	return emit->vm && emit->vm->host_tsc ? emit->vm->host_tsc(emit->vm_arg, &st->out, f, packet)
 					      : PT_CLOCK_UNKNOWN;
 }
@@ -245,6 +251,7 @@ int pt_session_stream_add(struct session *s, uint32_t id, const struct ptc_strea
 	st->id = id;
 	st->info = *info;
 	st->last = &st->first;
+	st->end_offset = UINT64_MAX;
 	if (pt_session_due_add(s, st, e) < 0)
 		return -1;
 	pt_cpu_context_init(&st->cpu, s->host, info->cpu);
