@@ -156,7 +156,8 @@ static int list_vms(struct pt_error *e)
 static int add_vms(struct hw_arguments *a, struct vms *vms, struct pt_error *e)
 {
 	static const char *const tracepoints[] = {"kvm:kvm_entry", "kvm:kvm_exit",
-						  "kvm:kvm_write_tsc_offset"};
+						  "kvm:kvm_write_tsc_offset", "kvm:kvm_msr",
+						  "kvm:kvm_page_fault"};
 	struct hw_options *o = &a->o;
 
 	if (vm_find_all(vms, "", e) || (a->vm && vm_choose(vms, a->vm, e)))

@@ -297,11 +297,12 @@ bool pt_session_selects_event(const struct session *s, const struct pt_sideband_
 void pt_session_update_context(struct stream *st);
 
 /*
- * Thread tid of process pid runs in the context from now on. In a stream whose flow is still before the
- * kernel's switch the change waits, as cpu_context->late. PT_ERR_NO_MEMORY.
+ * Thread tid of process pid runs in the context from now on, since tsc (the sideband's time, PTR_NO_TSC
+ * unknown). In a stream whose flow is still before the kernel's switch the change waits, as
+ * cpu_context->late. PT_ERR_NO_MEMORY.
  */
 int pt_session_switch(struct session *s, struct pt_cpu_context *cpu_context, int32_t pid, int32_t tid,
-		      struct pt_error *e);
+		      uint64_t tsc, struct pt_error *e);
 
 /* Makes the switch that waits in the context, if there is one. */
 void pt_session_switch_late(struct stream *st, struct pt_cpu_context *cpu_context);

@@ -133,7 +133,7 @@ static bool find_process(struct stream *st)
 
 	if (st->info.tid <= 0 || st->info.pid > 0 || st->cpu.task)
 		return true;
-	if (pt_session_switch(st->session, &st->cpu, -1, st->info.tid, &e) < 0) {
+	if (pt_session_switch(st->session, &st->cpu, -1, st->info.tid, PTR_NO_TSC, &e) < 0) {
 		pt_session_fail(st->session, &e);
 		return false;
 	}
@@ -191,6 +191,16 @@ static uint64_t on_guest_tsc(void *arg, struct pt_flow *f, const struct pt_tsc_p
 					      : PT_CLOCK_UNKNOWN;
 }
 
+static void on_host_tsc(void *arg, struct pt_flow *f, uint64_t tsc)
+{
+	struct stream *st = arg;
+	const struct pt_emit *emit = &st->session->emit;
+
+	(void)f;
+	if (emit->vm && emit->vm->host_tsc_seen)
+		emit->vm->host_tsc_seen(emit->vm_arg, &st->out, tsc);
+}
+
 static bool is_filtered(void *arg, struct pt_flow *f, uint64_t ip)
 {
 	const struct stream *st = arg;
@@ -203,6 +213,7 @@ static const struct pt_flow_env flow_env = {.missing = pt_session_on_missing,
 					    .switching = pt_session_on_switching,
 					    .side = pt_session_on_side,
 					    .guest_tsc = on_guest_tsc,
+					    .host_tsc = on_host_tsc,
 					    .filtered = is_filtered};
 
 static struct pt_flow *flow_create(struct stream *st)
@@ -262,7 +273,9 @@ int pt_session_stream_add(struct session *s, uint32_t id, const struct ptc_strea
 		return pt_fail_no_memory(e, NULL);
 	pt_filter_parse(&s->emit.filter, ptc_meta_get(s->meta, "addr_filter"));
 	pt_session_update_context(st);
-	return info->tid > 0 && info->pid > 0 ? pt_session_switch(s, &st->cpu, info->pid, info->tid, e) : 0;
+	return info->tid > 0 && info->pid > 0
+		   ? pt_session_switch(s, &st->cpu, info->pid, info->tid, PTR_NO_TSC, e)
+		   : 0;
 }
 
 void pt_session_streams_deinit(struct session *s)

@@ -82,6 +82,10 @@ static void name_machine(const struct pt_machines *m, struct pt_machine *one)
 
 	snprintf(key, sizeof key, "machine.%" PRId32 ".name", one->pid);
 	name = !one->pid ? "host" : m->meta ? ptc_meta_get(m->meta, key) : NULL;
+	if (one->pid < 0) {
+		snprintf(one->name, sizeof one->name, "unknown VM");
+		return;
+	}
 	if (!name || !*name) {
 		snprintf(one->name, sizeof one->name, "vm %" PRId32, one->pid);
 		return;

@@ -24,9 +24,9 @@ FIELDS = {
     15: ("CALL", "vvttvvvvuvv"),
     16: ("EVENT", "vvvzztass"),
     17: ("ERROR", "vvzttauss"),
-    19: ("GUEST_RUN", "vvzzuuttuuaavvuuv"),
-    20: ("VMEXIT_INTERVAL", "vvzzzvvuttuuavvvuuuuvuvvvuuuuvv"),
-    21: ("VM_CLOCK", "vzutvuvvvu"),
+    19: ("GUEST_RUN", "vvzzuuttuuaavvuuuv"),
+    20: ("VMEXIT_INTERVAL", "vvzzzvvuttuuavvvuvvuuuuuvuvvvuuuuvv"),
+    21: ("VM_CLOCK", "vzutvuvvvuv"),
 }
 
 
@@ -74,7 +74,7 @@ def main():
     head = f.read(16)
     assert head[:8] == b"\x89PTR\r\n\x1a\n", "magic"
     assert struct.unpack("<I", head[12:])[0] == zlib.crc32(head[:12]), "header's checksum"
-    assert struct.unpack("<H", head[8:10])[0] == 4, "version"
+    assert struct.unpack("<H", head[8:10])[0] == 5, "version"
     counts, sums, lengths, number, ended = [0] * 22, {}, [0], 0, False
 
     def add(name, n):
