@@ -1,21 +1,23 @@
 -- vm-check: guest records that do not lie between a VM entry and its VM exit; no rows are expected
 -- Every run of a guest must lie within a guest run of its vCPU, from the entry's earliest time to the
--- exit's latest; so must every event of a guest whose vCPU is known, between the first guest run and
--- the last that were traced; and a vCPU's guest runs and VM exits must follow one another. what: which
--- of these fails; id: of the view run, events, vmentries or vmexits; tsc: the record's time; from_tsc,
--- to_tsc: between which it ought to be.
+-- exit's latest. Where the vCPU is not known, that is a guest run on the same CPU whose vCPU is not known
+-- either; runs of which neither vCPU nor CPU is known are not checked. Every event of a guest whose vCPU
+-- is known must lie so, too, between the first guest run and the last that were traced; and a vCPU's
+-- guest runs and VM exits must follow one another. what: which of these fails; id: of the view run,
+-- events, vmentries or vmexits; tsc: the record's time; from_tsc, to_tsc: between which it ought to be.
 -- :limit = 100 rows
 WITH guest_slice AS (
-	SELECT s.id, s.vcpu, h.machine FROM slice s CROSS JOIN thread h
+	SELECT s.id, s.vcpu, s.cpu, h.machine FROM slice s CROSS JOIN thread h
 	WHERE h.id = s.thread AND h.machine IN (SELECT id FROM machine WHERE pid <> 0)
+		AND coalesce(s.vcpu, s.cpu) IS NOT NULL
 ),
 -- times do not fall within a group: its first run and its last will do
-seen (what, machine, vcpu, id, tsc, last_tsc) AS (
-	SELECT 'run', x.machine, x.vcpu, g.id, TSC_AT(g, 1), TSC_AT(g, g.n)
+seen (what, machine, vcpu, cpu, id, tsc, last_tsc) AS (
+	SELECT 'run', x.machine, x.vcpu, x.cpu, g.id, TSC_AT(g, 1), TSC_AT(g, g.n)
 	FROM run_group g CROSS JOIN guest_slice x
 	WHERE x.id = g.slice AND g.tsc IS NOT NULL
 	UNION ALL
-	SELECT 'event', e.machine, e.vcpu, e.id, e.tsc, e.tsc
+	SELECT 'event', e.machine, e.vcpu, e.cpu, e.id, e.tsc, e.tsc
 	FROM event e JOIN (
 		SELECT machine, vcpu, min(entry_tsc) AS from_tsc, max(exit_tsc) AS to_tsc FROM guest_run
 		GROUP BY machine, vcpu
@@ -24,7 +26,8 @@ seen (what, machine, vcpu, id, tsc, last_tsc) AS (
 ),
 placed AS ( -- in the guest run whose entry was the last before it
 	SELECT s.*, (SELECT g.id FROM guest_run g
-		WHERE g.machine = s.machine AND g.vcpu = s.vcpu AND g.entry_tsc <= s.tsc
+		WHERE g.machine = s.machine AND g.vcpu IS s.vcpu AND g.entry_tsc <= s.tsc
+			AND (s.vcpu IS NOT NULL OR g.cpu = s.cpu)
 		ORDER BY g.entry_tsc DESC, g.id DESC LIMIT 1) AS run
 	FROM seen s
 	LIMIT -1
