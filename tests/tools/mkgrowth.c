@@ -489,6 +489,37 @@ static void ptc_files(uint64_t n)
 	end_container();
 }
 
+static void put_kernel_image(uint64_t address)
+{
+	put_image((struct ptc_image){.kind = PTC_IMAGE_MEMORY, .pid = PTC_ANY_PID, .vaddr = address},
+		  "[kernel]");
+}
+
+/* Mapped by name, with build ids in the container. */
+static void ptc_build_ids(uint64_t n)
+{
+	begin_container();
+	for (uint64_t i = n; i > 0; i--) {
+		struct ptc_image image = {
+		    .kind = PTC_IMAGE_FILE, .build_id = (const uint8_t *)&i, .build_id_bytes = 8};
+		char name[32];
+
+		snprintf(name, sizeof name, "/f/%u", (unsigned)i);
+		put_image(image, name);
+		put_mmap(5, USER + 0x1000 * i, "/f/%u", i);
+	}
+	end_container();
+}
+
+static void ptc_modules(uint64_t n)
+{
+	begin_container();
+	put_kernel_image(KERNEL);
+	for (uint64_t i = n; i > 0; i--)
+		put_kernel_mmap(MODULES + 0x2000 * i, "[m%u]", i);
+	end_container();
+}
+
 /* Pieces of one file, the last one first. */
 static void ptc_pieces(uint64_t n)
 {
@@ -500,12 +531,6 @@ static void ptc_pieces(uint64_t n)
 		    "/f");
 	put_mmap(5, USER, "/f", 0);
 	end_container();
-}
-
-static void put_kernel_image(uint64_t address)
-{
-	put_image((struct ptc_image){.kind = PTC_IMAGE_MEMORY, .pid = PTC_ANY_PID, .vaddr = address},
-		  "[kernel]");
 }
 
 static void ptc_kernel_pieces(uint64_t n)
@@ -851,6 +876,8 @@ static const struct {
     {"perf-ksymbols", perf_ksymbols},
     {"perf-backwards", perf_backwards},
     {"ptc-files", ptc_files},
+    {"ptc-build-ids", ptc_build_ids},
+    {"ptc-modules", ptc_modules},
     {"ptc-pieces", ptc_pieces},
     {"ptc-kernel-pieces", ptc_kernel_pieces},
     {"ptc-kernel-overlaps", ptc_kernel_overlaps},
