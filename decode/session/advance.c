@@ -31,6 +31,24 @@ static int apply_first(struct session *s, struct pt_error *e)
 	return r;
 }
 
+/* Nothing would come of feeding it: the caller looks before, as each record and piece visits all streams. */
+static bool waits(const struct stream *st, uint64_t stop_tsc)
+{
+	return st->hungry || (st->stopped && stop_tsc <= st->stop_tsc);
+}
+
+static void feed_all(struct session *s, uint64_t stop_tsc, bool last)
+{
+	bool changed = clocks_changed(s);
+
+	for (struct stream *st = s->streams; st && !changed; st = st->next) {
+		if (!last && waits(st, stop_tsc))
+			continue;
+		pt_session_stream_feed(st, stop_tsc, last);
+		changed = clocks_changed(s);
+	}
+}
+
 int pt_session_advance(struct session *s, uint64_t decode_tsc, uint64_t record_tsc, bool last,
 		       struct pt_error *e)
 {
@@ -44,12 +62,14 @@ int pt_session_advance(struct session *s, uint64_t decode_tsc, uint64_t record_t
 		uint64_t next_tsc = pt_session_queue_tsc(s);
 		uint64_t stop_tsc = next_tsc < decode_tsc ? next_tsc : decode_tsc;
 
-		for (struct stream *st = s->streams; st && next_tsc != 0 && !clocks_changed(s); st = st->next)
-			pt_session_stream_feed(st, stop_tsc, last && next_tsc == UINT64_MAX);
+		if (next_tsc != 0)
+			feed_all(s, stop_tsc, last && next_tsc == UINT64_MAX);
 		if (check_failed(s, e) < 0)
 			return -1;
 		if (clocks_changed(s)) {
 			s->progress.clock_changes = pt_vm_clocks_changes(pt_vm_clocks_of(s->vm));
+			for (struct stream *st = s->streams; st; st = st->next)
+				st->stopped = false;
 			if (pt_session_queue_retime(s, e) < 0)
 				return -1;
 			continue;

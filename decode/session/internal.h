@@ -67,6 +67,9 @@ struct stream {
 	struct pt_flow *flow;	   /* owned */
 	struct pt_emit_stream out; /* what the flow reports, by who runs */
 
+	bool hungry;  /* the flow has taken all that the pieces have, and waits for more */
+	bool stopped; /* it stopped at stop_tsc: it goes on at a later time, or when clocks have changed */
+	uint64_t stop_tsc;
 	struct piece *first, **last;
 	bool reached_begin; /* of the time that is selected (select.c) */
 

@@ -37,6 +37,7 @@ int pt_session_stream_add_aux(struct stream *st, const struct ptc_aux *aux, uint
 		memcpy(p->at, aux->bytes + skip, size);
 	*st->last = p;
 	st->last = &p->next;
+	st->hungry = false;
 	return 0;
 }
 
@@ -143,6 +144,7 @@ void pt_session_stream_feed(struct stream *st, uint64_t stop_tsc, bool last)
 {
 	if (!find_process(st))
 		return;
+	st->stopped = false;
 	pt_flow_set_stop(st->flow, stop_tsc);
 	while (st->first) {
 		struct piece *p = st->first;
@@ -152,14 +154,18 @@ void pt_session_stream_feed(struct stream *st, uint64_t stop_tsc, bool last)
 
 		p->aux_offset += (uint64_t)(at - p->at);
 		p->at += at - p->at;
-		if (r == PT_FEED_TIME)
+		if (r == PT_FEED_TIME) {
+			st->stopped = true;
+			st->stop_tsc = stop_tsc;
 			return;
+		}
 		if (r == PT_FEED_CACHE_FULL) {
 			if (!recycle_graph(st->session))
 				return;
 		} else if (p->next) {
 			next_piece(st);
 		} else {
+			st->hungry = true;
 			break;
 		}
 	}
