@@ -60,6 +60,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	output_limit_is_error();
 	pt_terminal_protect();
+	pt_terminal_protect_errors();
 	if (argc < 2) {
 		usage(stderr);
 		return 2;

@@ -264,6 +264,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	output_limit_is_error();
 	pt_terminal_protect();
+	pt_terminal_protect_errors();
 	/* Pieces of AUX data come and go. The next one takes the memory of the last, without a page fault
 	 * per 4 KiB. */
 	mallopt(M_MMAP_THRESHOLD, 32 << 20);

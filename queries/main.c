@@ -253,6 +253,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	output_limit_is_error();
 	pt_terminal_protect();
+	pt_terminal_protect_errors();
 	r = parse(argc, argv, &a, &e);
 	if (r > 0) {
 		fputs(usage, stdout);

@@ -14,14 +14,15 @@
 
 /* The stream's state: what the next write goes on from. */
 struct filter {
+	int fd;
 	uint8_t rest[REST_MAX];
 	size_t rest_bytes;
 };
 
-static int write_all(const char *p, size_t n)
+static int write_all(int fd, const char *p, size_t n)
 {
 	while (n) {
-		ssize_t done = write(STDOUT_FILENO, p, n);
+		ssize_t done = write(fd, p, n);
 
 		if (done < 0 && errno == EINTR)
 			continue;
@@ -89,27 +90,40 @@ static ssize_t filter_write(void *cookie, const char *bytes, size_t n)
 		used = make_visible(joined, all, text, &text_bytes);
 		f->rest_bytes = all - used;
 		memcpy(f->rest, joined + used, f->rest_bytes);
-		failed = write_all(text, text_bytes);
+		failed = write_all(f->fd, text, text_bytes);
 	}
 	free(joined);
 	free(text);
 	return failed ? 0 : (ssize_t)n; /* 0: fopencookie()'s way to say that it failed */
 }
 
-void pt_terminal_protect(void)
+/* to, or when that is a terminal, a stream in its place. */
+static FILE *protect(FILE *to, int buffering)
 {
 	static const cookie_io_functions_t functions = {.write = filter_write};
 	struct filter *filter;
 	FILE *protected;
 
-	if (!isatty(STDOUT_FILENO))
-		return;
+	if (!isatty(fileno(to)))
+		return to;
 	filter = calloc(1, sizeof *filter);
 	protected = filter ? fopencookie(filter, "w", functions) : NULL;
 	if (!protected) {
 		fputs("out of memory\n", stderr);
 		exit(1);
 	}
-	setvbuf(protected, NULL, _IOLBF, BUFSIZ);
-	stdout = protected; /* which glibc allows */
+	filter->fd = fileno(to);
+	setvbuf(protected, NULL, buffering, BUFSIZ);
+	return protected;
+}
+
+/* glibc lets both be assigned to. */
+void pt_terminal_protect(void)
+{
+	stdout = protect(stdout, _IOLBF);
+}
+
+void pt_terminal_protect_errors(void)
+{
+	stderr = protect(stderr, _IOLBF);
 }

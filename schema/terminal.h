@@ -17,6 +17,8 @@
  * it ends the program: what is printed may not be shown as it is.
  */
 void pt_terminal_protect(void);
+/* The same of stderr; not for a program that shows its progress there. */
+void pt_terminal_protect_errors(void);
 
 /* Whether to is that stream, so that a newline in a name, which it cannot tell from others, is to be made visible. */
 static inline bool pt_terminal_protected(FILE *to)

@@ -1,4 +1,6 @@
-"""terminal.py COMMAND... - runs it with standard output on a pseudo terminal, and writes what the terminal gets."""
+"""terminal.py COMMAND... - runs it with standard output on a pseudo terminal, and writes what the terminal gets.
+
+$TERMINAL_STDERR: a file for standard error; empty: it goes to the terminal, too."""
 import os
 import pty
 import sys
@@ -6,8 +8,9 @@ import sys
 sys.stdout.flush()
 pid, fd = pty.fork()
 if pid == 0:
-    error = os.open(os.environ["TERMINAL_STDERR"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    os.dup2(error, 2)
+    if os.environ["TERMINAL_STDERR"]:
+        error = os.open(os.environ["TERMINAL_STDERR"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        os.dup2(error, 2)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.execv(sys.argv[1], sys.argv[1:])
