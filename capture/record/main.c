@@ -95,8 +95,8 @@ static void print_result(const struct hw_options *o, const struct hw_result *r)
 		fprintf(stderr, "pt-capture: %zu VMs, %zu TSC offsets from KVM's debugfs\n",
 			o->guests.vms->count, r->clocks);
 	if (o->jit)
-		fprintf(stderr, "pt-capture: %.1f MB of code that %u processes made at run time\n",
-			(double)r->jit_bytes / 1e6, r->jit_processes);
+		fprintf(stderr, "pt-capture: %.1f KB of code that %u processes made at run time\n",
+			(double)r->jit_bytes / 1e3, r->jit_processes);
 	fprintf(stderr, "pt-capture: %.1f MB of trace, container of %.1f MB, %u buffers\n",
 		(double)r->aux_bytes / 1e6, (double)r->container_bytes / 1e6, r->rings);
 	if (!r->aux_bytes && !o->target.sideband_only)

@@ -16,8 +16,9 @@
 
 struct segment {
 	uint64_t offset, vaddr, size; /* of the file; vaddr relates symbols to offsets */
-	uint64_t max_end;	      /* of this and all segments before it: offset + size */
-	uint8_t *bytes;		      /* NULL: still in the container */
+	uint64_t last_max; /* offset of the last byte of it, or of one before it in the file's order */
+	size_t number;	   /* how many came before it: of one offset, they are in this order */
+	uint8_t *bytes;	   /* NULL: still in the container */
 	struct ptc_kept
 	    *kept; /* where they are or were in the container; then bytes lie in the store's arena */
 };
@@ -30,8 +31,9 @@ struct img_file {
 	int32_t machine_pid, pid;
 	bool memory, absolute;	  /* absolute: its symbols are addresses, it has no code */
 	uint32_t number;	  /* of the store's files, as they were added */
-	struct segment *segments; /* the first sorted_count are sorted by offset and have their max_end */
-	size_t segment_count, segment_room, sorted_count;
+	struct segment *segments; /* sorted by offset when they are looked at (sort_segments()) */
+	size_t segment_count, segment_room;
+	bool segments_unsorted;
 	struct img_symbols symbols;
 	struct img_used *used; /* NULL: not tracked */
 };
@@ -232,28 +234,21 @@ struct img_file *img_store_find(struct img_store *s, int32_t machine_pid, const 
 
 /* ---- Code ------------------------------------------------------------------------------------------- */
 
-static uint64_t end_of(const struct segment *seg)
+static void set_last_max(struct img_file *f, size_t i)
 {
-	return seg->size > UINT64_MAX - seg->offset ? UINT64_MAX : seg->offset + seg->size;
-}
+	struct segment *seg = &f->segments[i];
+	uint64_t bytes = seg->size - 1, left = UINT64_MAX - seg->offset;
 
-/* Segments that come in order are sorted at once; those that do not, when one is looked for. */
-static void append(struct img_file *f, struct segment seg)
-{
-	const struct segment *last = f->segment_count ? &f->segments[f->segment_count - 1] : NULL;
-	bool in_order = f->sorted_count == f->segment_count && (!last || last->offset <= seg.offset);
-
-	seg.max_end = end_of(&seg);
-	if (last && last->max_end > seg.max_end)
-		seg.max_end = last->max_end;
-	f->segments[f->segment_count++] = seg;
-	f->sorted_count += in_order;
+	seg->last_max = seg->offset + (bytes < left ? bytes : left);
+	if (i && seg[-1].last_max > seg->last_max)
+		seg->last_max = seg[-1].last_max;
 }
 
 static int segment_add(struct img_store *s, struct img_file *f, const struct ptc_image *image,
 		       struct pt_error *e)
 {
-	struct segment seg = {.offset = image->offset, .vaddr = image->vaddr, .size = image->size};
+	struct segment seg = {
+	    .offset = image->offset, .vaddr = image->vaddr, .size = image->size, .number = f->segment_count};
 
 	if (image->size == 0)
 		return 0;
@@ -273,59 +268,43 @@ static int segment_add(struct img_store *s, struct img_file *f, const struct ptc
 			return pt_fail_no_memory(e, "the code images");
 		memcpy(seg.bytes, image->bytes, image->size);
 	}
-	append(f, seg);
+	f->segments_unsorted |= f->segment_count && f->segments[f->segment_count - 1].offset > image->offset;
+	f->segments[f->segment_count] = seg;
+	set_last_max(f, f->segment_count++);
 	return 0;
 }
 
-/* By offset; those with one offset remain in their order. spare: room for half of them. */
-static void merge_sort(struct segment *all, struct segment *spare, size_t n)
+static int by_offset(const void *a, const void *b)
 {
-	size_t half = n / 2, i = 0, k = half;
+	const struct segment *x = a, *y = b;
 
-	if (n < 2)
-		return;
-	merge_sort(all, spare, half);
-	merge_sort(all + half, spare, n - half);
-	if (all[half - 1].offset <= all[half].offset)
-		return;
-	memcpy(spare, all, half * sizeof *all);
-	for (size_t to = 0; i < half; to++)
-		all[to] = k < n && all[k].offset < spare[i].offset ? all[k++] : spare[i++];
+	if (x->offset != y->offset)
+		return x->offset < y->offset ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* False: no memory. */
-static bool sort_segments(struct img_file *f)
+/* Segments may come in any order, and many before the first is looked at: they are sorted together. */
+static void sort_segments(struct img_file *f)
 {
-	struct segment *spare;
-
-	if (f->sorted_count == f->segment_count)
-		return true;
-	spare = malloc(f->segment_count / 2 * sizeof *spare);
-	if (!spare)
-		return false;
-	merge_sort(f->segments, spare, f->segment_count);
-	free(spare);
-	for (size_t i = 0; i < f->segment_count; i++) {
-		uint64_t before = i ? f->segments[i - 1].max_end : 0, end = end_of(&f->segments[i]);
-
-		f->segments[i].max_end = end > before ? end : before;
-	}
-	f->sorted_count = f->segment_count;
-	return true;
+	if (!f->segments_unsorted)
+		return;
+	f->segments_unsorted = false;
+	qsort(f->segments, f->segment_count, sizeof *f->segments, by_offset);
+	for (size_t i = 0; i < f->segment_count; i++)
+		set_last_max(f, i);
 }
 
-/* The first segment that holds the file's byte at offset, NULL when none. */
+/* The first segment that holds the file's byte at offset, NULL when none: those before it all end
+ * before that. */
 static struct segment *segment_at(struct img_file *f, uint64_t offset)
 {
 	size_t lo = 0, hi = f->segment_count;
 
-	if (!sort_segments(f))
-		return NULL;
-	/* The first that ends after it: where max_end passes it. */
+	sort_segments(f);
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
 
-		if (f->segments[mid].max_end <= offset)
+		if (f->segments[mid].last_max < offset)
 			lo = mid + 1;
 		else
 			hi = mid;

@@ -31,22 +31,14 @@ static int apply_first(struct session *s, struct pt_error *e)
 	return r;
 }
 
-/* Nothing would come of feeding it: the caller looks before, as each record and piece visits all streams. */
-static bool waits(const struct stream *st, uint64_t stop_tsc)
+/* Feeds the streams up to stop_tsc, until one of them shows a change of a guest's clock. */
+static void feed_streams(struct session *s, uint64_t stop_tsc, bool last)
 {
-	return st->hungry || (st->stopped && stop_tsc <= st->stop_tsc);
-}
+	size_t count;
+	struct stream *const *due = pt_session_due(s, stop_tsc, last, &count);
 
-static void feed_all(struct session *s, uint64_t stop_tsc, bool last)
-{
-	bool changed = clocks_changed(s);
-
-	for (struct stream *st = s->streams; st && !changed; st = st->next) {
-		if (!last && waits(st, stop_tsc))
-			continue;
-		pt_session_stream_feed(st, stop_tsc, last);
-		changed = clocks_changed(s);
-	}
+	for (size_t i = 0; i < count && !clocks_changed(s); i++)
+		pt_session_stream_feed(due[i], stop_tsc, last);
 }
 
 int pt_session_advance(struct session *s, uint64_t decode_tsc, uint64_t record_tsc, bool last,
@@ -63,13 +55,11 @@ int pt_session_advance(struct session *s, uint64_t decode_tsc, uint64_t record_t
 		uint64_t stop_tsc = next_tsc < decode_tsc ? next_tsc : decode_tsc;
 
 		if (next_tsc != 0)
-			feed_all(s, stop_tsc, last && next_tsc == UINT64_MAX);
+			feed_streams(s, stop_tsc, last && next_tsc == UINT64_MAX);
 		if (check_failed(s, e) < 0)
 			return -1;
 		if (clocks_changed(s)) {
 			s->progress.clock_changes = pt_vm_clocks_changes(pt_vm_clocks_of(s->vm));
-			for (struct stream *st = s->streams; st; st = st->next)
-				st->stopped = false;
 			if (pt_session_queue_retime(s, e) < 0)
 				return -1;
 			continue;

@@ -1,4 +1,6 @@
 /* chunks.c - one chunk of the container at a time: to streams, sideband, images, symbols. See internal.h. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +46,23 @@ static int start_vms(struct session *s, struct pt_error *e)
 	return 0;
 }
 
+/* META's values of a vCPU's TSC that cannot be are reported, and not used. */
+static void report_bad_ratios(struct session *s)
+{
+	for (size_t i = 0; i < s->vcpus.count; i++) {
+		const struct pt_vcpu *v = &s->vcpus.items[i];
+		char text[160];
+
+		if (!v->bad_ratio)
+			continue;
+		snprintf(text, sizeof text,
+			 "kvm.%" PRId32 ".%" PRId32 ".tsc_ratio %" PRIu64
+			 " / 2^%u is none that a guest's TSC can have: its offset is not used either",
+			 v->pid, v->vcpu, v->ratio, v->frac_bits);
+		pt_emit_error(&s->emit, 0, -1, PTR_NO_TSC, "clock", text);
+	}
+}
+
 int pt_session_start(struct session *s, struct pt_error *e)
 {
 	const char *key, *value;
@@ -63,6 +82,7 @@ int pt_session_start(struct session *s, struct pt_error *e)
 	for (size_t i = 0; ptc_meta_pair(s->meta, i, &key, &value); i++)
 		if (ptr_put_meta(s->emit.writer, key, value, e) < 0)
 			return -1;
+	report_bad_ratios(s);
 	return 0;
 }
 
@@ -271,6 +291,7 @@ int pt_session_take_chunk(struct session *s, const struct ptc_chunk *c, struct p
 	case PTC_META:
 		if (ptc_meta_add(s->meta, c, e) < 0)
 			return -1;
+		s->meta_chunks++;
 		pt_session_select_self(s);
 		return 0;
 	case PTC_STREAM: return take_stream(s, c, e);

@@ -37,7 +37,7 @@ int pt_session_stream_add_aux(struct stream *st, const struct ptc_aux *aux, uint
 		memcpy(p->at, aux->bytes + skip, size);
 	*st->last = p;
 	st->last = &p->next;
-	st->hungry = false;
+	pt_session_due_set(st->session, st, 0);
 	return 0;
 }
 
@@ -140,12 +140,9 @@ static bool find_process(struct stream *st)
 	return true;
 }
 
-void pt_session_stream_feed(struct stream *st, uint64_t stop_tsc, bool last)
+/* What the stream has, up to the time where its flow is to stop. True if it has reached that. */
+static bool feed_pieces(struct stream *st, bool last)
 {
-	if (!find_process(st))
-		return;
-	st->stopped = false;
-	pt_flow_set_stop(st->flow, stop_tsc);
 	while (st->first) {
 		struct piece *p = st->first;
 		const uint8_t *at = p->at;
@@ -154,23 +151,28 @@ void pt_session_stream_feed(struct stream *st, uint64_t stop_tsc, bool last)
 
 		p->aux_offset += (uint64_t)(at - p->at);
 		p->at += at - p->at;
-		if (r == PT_FEED_TIME) {
-			st->stopped = true;
-			st->stop_tsc = stop_tsc;
-			return;
-		}
+		if (r == PT_FEED_TIME)
+			return true;
 		if (r == PT_FEED_CACHE_FULL) {
 			if (!recycle_graph(st->session))
-				return;
+				return false;
 		} else if (p->next) {
 			next_piece(st);
 		} else {
-			st->hungry = true;
 			break;
 		}
 	}
 	if (last && st->first)
 		end_piece(st);
+	return false;
+}
+
+void pt_session_stream_feed(struct stream *st, uint64_t stop_tsc, bool last)
+{
+	if (!find_process(st))
+		return;
+	pt_flow_set_stop(st->flow, stop_tsc);
+	pt_session_due_set(st->session, st, feed_pieces(st, last) ? pt_flow_tsc(st->flow) : UINT64_MAX);
 }
 
 /* ---- The flow's environment ------------------------------------------------------------------------- */
@@ -262,7 +264,7 @@ int pt_session_stream_add(struct session *s, uint32_t id, const struct ptc_strea
 	st->id = id;
 	st->info = *info;
 	st->last = &st->first;
-	if (append(s, st, e) < 0)
+	if (append(s, st, e) < 0 || pt_session_due_add(s, st, e) < 0)
 		return -1;
 	pt_cpu_context_init(&st->cpu, s->host, info->cpu);
 	st->cpu_context = &st->cpu;
@@ -293,4 +295,5 @@ void pt_session_streams_deinit(struct session *s)
 	free(s->stream_of);
 	pt_hash_deinit(&s->stream_hash);
 	free(s->vmcs_owners);
+	pt_session_due_deinit(s);
 }

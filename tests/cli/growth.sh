@@ -27,7 +27,7 @@ compare() {
 # grows SHAPE N PROGRAM ARGUMENTS...: INPUT stands for the file with N, 2N, 4N; it ends with status 0 or 3
 grows() {
 	[[ -z ${GROWTH_ONLY:-} || $1 == "$GROWTH_ONLY" ]] || return 0
-	local shape=$1 n=$2 program=$3 what="$3 ${*:4:2}: $1" counts=() k status most
+	local shape=$1 n=$2 program=$3 what="$3 ${*:4:2}: $1" counts=() k status
 	shift 3
 	for k in 1 2 4; do
 		"$make_input" "$shape" $((k * n)) >"$tmp/in" || fail "mkgrowth $shape"
@@ -38,13 +38,7 @@ grows() {
 		fi
 		counts+=("$count")
 	done
-	# A piece of AUX data may let every stream go on, of which there are as many as CPUs: each gets a short look.
-	if [ "$program $shape" = "pt-decode ptc-streams" ]; then
-		most=$((counts[2] - counts[1]))
-		check "$what: $((most / (6 * n * n))) instructions for each piece and stream" test $most -lt $((150 * n * n))
-	else
-		compare "$what" "${counts[@]}"
-	fi
+	compare "$what" "${counts[@]}"
 }
 
 all() { # N PROGRAM ARGUMENTS...: with all shapes of which the name begins with $kind
