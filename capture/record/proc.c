@@ -40,10 +40,11 @@ int hw_proc_threads(struct hw_list *l, int32_t pid, struct pt_error *e)
 		char *end;
 		long n = strtol(d->d_name, &end, 10);
 
-		if (*end == 0 && n > 0 && !hw_list_has(l, (int32_t)n))
+		if (*end == 0 && n > 0)
 			ret = hw_list_add(l, (int32_t)n, e);
 	}
 	closedir(dir);
+	hw_list_sort(l);
 	return ret;
 }
 

@@ -6,6 +6,7 @@
 #include "decode/code/address_filter.h"
 #include "decode/packet/errata.h"
 #include "decode/session/internal.h"
+#include "schema/array.h"
 
 /* Before a piece's bytes: more than the rest of the piece before can be, which is a part of a packet. */
 #define HEADROOM_BYTES 32
@@ -239,31 +240,49 @@ static struct pt_flow *flow_create(struct stream *st)
 
 struct stream *pt_session_stream(struct session *s, uint32_t id)
 {
-	struct stream *st;
+	uint32_t n;
 
-	for (st = s->streams; st && st->id != id; st = st->next)
-		;
-	return st;
+	for (uint32_t i = pt_hash_first(&s->stream_hash, pt_hash_mix(id)); (n = s->stream_hash.slots[i]);
+	     i = pt_hash_next(&s->stream_hash, i))
+		if (s->stream_of[n - 1]->id == id)
+			return s->stream_of[n - 1];
+	return NULL;
+}
+
+static uint64_t key_of(const void *streams, uint32_t n)
+{
+	return pt_hash_mix(((struct stream *const *)streams)[n - 1]->id);
+}
+
+/* Appends the stream, which is the session's then. */
+static int append(struct session *s, struct stream *st, struct pt_error *e)
+{
+	if (pt_array_grow(&s->stream_of, s->stream_count, &s->stream_room, e)) {
+		free(st);
+		return -1;
+	}
+	s->stream_of[s->stream_count] = st;
+	*s->last_stream = st;
+	s->last_stream = &st->next;
+	return pt_hash_insert(&s->stream_hash, pt_hash_mix(st->id), (uint32_t)++s->stream_count, key_of,
+			      s->stream_of, e);
 }
 
 int pt_session_stream_add(struct session *s, uint32_t id, const struct ptc_stream *info, struct pt_error *e)
 {
-	struct stream *st, **at = &s->streams;
+	struct stream *st;
 
 	if (pt_session_stream(s, id))
 		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "stream %u is declared twice", id);
 	st = calloc(1, sizeof *st);
 	if (!st)
 		return pt_fail_no_memory(e, NULL);
-	while (*at)
-		at = &(*at)->next;
-	*at = st;
 	st->session = s;
 	st->id = id;
 	st->info = *info;
 	st->last = &st->first;
 	st->end_offset = UINT64_MAX;
-	if (pt_session_due_add(s, st, e) < 0)
+	if (append(s, st, e) < 0 || pt_session_due_add(s, st, e) < 0)
 		return -1;
 	pt_cpu_context_init(&st->cpu, s->host, info->cpu);
 	st->cpu_context = &st->cpu;
@@ -293,6 +312,8 @@ void pt_session_streams_deinit(struct session *s)
 		pt_flow_destroy(st->flow);
 		free(st);
 	}
+	free(s->stream_of);
+	pt_hash_deinit(&s->stream_hash);
 	free(s->vmcs_owners);
 	pt_session_due_deinit(s);
 }
