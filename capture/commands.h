@@ -3,7 +3,7 @@
  *
  * Each gets its own argument vector (argv[0] is the subcommand's name, options follow), prints its output and
  * its errors ("pt-capture: what: why"), and returns the exit status: 0 done, 1 failed and nothing half-made
- * left, 2 usage, 3 done but with gaps. SIGPIPE is ignored by then.
+ * left, 2 usage, 3 done but with gaps. SIGPIPE is ignored by then, and output_limit_is_error() was called.
  */
 #ifndef CAPTURE_COMMANDS_H
 #define CAPTURE_COMMANDS_H

@@ -14,6 +14,11 @@ static int set_memory(void *arg, const char *value, struct pt_error *e)
 	return pt_option_number("--memory", value, 1, 4000, &((struct pt_arguments *)arg)->memory_mb, e);
 }
 
+static int set_mode(void *arg, const char *value, struct pt_error *e)
+{
+	return pt_option_mode("--mode", value, &((struct pt_arguments *)arg)->mode, e);
+}
+
 static int set_exclude_self(void *arg, const char *value, struct pt_error *e)
 {
 	(void)value, (void)e;
@@ -103,6 +108,8 @@ static int set_guest(void *arg, const char *value, struct pt_error *e)
 static const struct pt_option options[] = {
     PT_OPTION_HEADING("\nOutput:"),
     {"output", 'o', "FILE", "write the record stream to FILE, not to standard output", TEXT(output)},
+    {"mode", 0, "MODE", "permissions of FILE, in octal (600), of which the umask takes some",
+     .set = set_mode},
     {"text", 0, NULL, "print one line per branch instead of the record stream", FLAG(text)},
     {"fields", 'F', "LIST", "fields of --text, comma-separated; their names are below", TEXT(fields)},
     {"packets", 0, NULL, "print one line per packet instead: offset, name, payload", FLAG(packets)},

@@ -23,6 +23,7 @@ struct pt_arguments {
 	/* What is written; none of them: the record stream. used_code implies null. */
 	bool text, packets, null, used_code;
 	const char *fields; /* of text; NULL: the usual ones */
+	unsigned mode;	    /* of output */
 	bool stats, no_calls, quiet, verbose;
 
 	long long memory_mb; /* 0: the default */
@@ -36,7 +37,7 @@ struct pt_arguments {
 };
 
 /*
- * Fills *ret, which must be zeroed. Returns 0; 1 if only --help or --version (ret->version) was asked for;
+ * Fills *ret, which has zeros and defaults. Returns 0; 1 if only --help or --version (ret->version) was asked for;
  * or -1 with PT_ERR_USAGE, also when standard input or output is a terminal and cannot be used.
  */
 int pt_arguments_parse(int argc, char **argv, struct pt_arguments *ret, struct pt_error *e);

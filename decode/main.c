@@ -19,6 +19,7 @@
 #include "decode/session/session.h"
 #include "decode/vm/clock_print.h"
 #include "schema/output.h"
+#include "schema/terminal.h"
 #include "schema/version.h"
 
 enum { COMPLETE = 0, INCOMPLETE = 3 }; /* exit statuses; of errors: pt_exit_status() */
@@ -241,7 +242,7 @@ static int decode_to_output(struct pt_arguments *a, struct ptc_reader *reader, i
 	struct pt_error e = {0};
 	int status;
 
-	if (a->output && output_open(&out, a->output, "a record stream", &e)) {
+	if (a->output && output_open_mode(&out, a->output, "a record stream", a->mode, &e)) {
 		pt_guest_merge_abort(&a->guests, in);
 		return fail(&e);
 	}
@@ -255,12 +256,15 @@ static int decode_to_output(struct pt_arguments *a, struct ptc_reader *reader, i
 
 int main(int argc, char **argv)
 {
-	struct pt_arguments a = {0};
+	struct pt_arguments a = {.mode = OUTPUT_MODE};
 	struct pt_error e = {0};
 	struct ptc_reader *reader;
 	int in, status;
 
 	signal(SIGPIPE, SIG_IGN);
+	output_limit_is_error();
+	pt_terminal_protect();
+	pt_terminal_protect_errors();
 	/* Pieces of AUX data come and go. The next one takes the memory of the last, without a page fault
 	 * per 4 KiB. */
 	mallopt(M_MMAP_THRESHOLD, 32 << 20);

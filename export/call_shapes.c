@@ -127,15 +127,15 @@ static uint32_t hash_of(const uint8_t *bytes, uint32_t n)
 	return (uint32_t)(h >> 32);
 }
 
-static void pack(const struct shaped_call *calls, uint32_t n, struct packed *ret)
+/* The calls in to, which has room for SHAPE_CALLS of them. How many bytes they take. */
+static uint32_t pack(const struct shaped_call *calls, uint32_t n, uint8_t *to)
 {
 	const uint32_t *number = (const uint32_t *)calls;
-	uint8_t *p = ret->bytes; /* cppcheck-suppress ctuuninitvar ; it is written here */
+	uint8_t *p = to;
 
 	for (uint32_t i = 0; i < n * FIELDS; i++)
 		p = put_number(p, number[i]);
-	ret->size = (uint32_t)(p - ret->bytes);
-	ret->hash = hash_of(ret->bytes, ret->size);
+	return (uint32_t)(p - to);
 }
 
 /* Returns the number of calls. */
@@ -257,7 +257,8 @@ int call_shapes_add(struct call_shapes *s, const struct shaped_call *calls, uint
 	struct packed key;
 	uint32_t number;
 
-	pack(calls, n, &key);
+	key.size = pack(calls, n, key.bytes);
+	key.hash = hash_of(key.bytes, key.size);
 	for (uint32_t i = pt_hash_first(&s->by_bytes, key.hash); (number = s->by_bytes.slots[i]);
 	     i = pt_hash_next(&s->by_bytes, i)) {
 		struct ranked *r = &s->ranked[number - 1];

@@ -220,8 +220,8 @@ static int put_shaped(struct calls *c, uint32_t n, const uint32_t *depths, struc
 	for (uint32_t i = 0; i < s->callers; i++, p += sizeof(uint64_t)) {
 		uint64_t place;
 
-		/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): find_callers() filled in
-		 * s->callers of them */
+		/* find_callers() filled in s->callers of them. */
+		/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage) */
 		if (callers_wait(c->callers, s->thread, depths[i], &place, e) < 0)
 			return -1;
 		memcpy(p, &place, sizeof place);

@@ -42,11 +42,16 @@ int db_fail_main(sqlite3 *db, struct pt_error *e)
 	char name[512];
 	char *mark;
 
-	snprintf(name, sizeof name, "%s", sqlite3_db_filename(db, "main"));
+	snprintf(name, sizeof name, "%s", db_name(db));
 	mark = strstr(name, DB_LOADING);
 	if (mark && !mark[strlen(DB_LOADING)])
 		*mark = 0;
 	return db_fail(db, name, e);
+}
+
+const char *db_name(sqlite3 *db)
+{
+	return sqlite3_db_filename(db, "main");
 }
 
 int db_exec(sqlite3 *db, const char *sql, struct pt_error *e)

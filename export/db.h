@@ -19,6 +19,9 @@ int db_fail(sqlite3 *db, const char *what, struct pt_error *e);
 #define DB_LOADING ".loading"
 int db_fail_main(sqlite3 *db, struct pt_error *e);
 
+/* The database's path. */
+const char *db_name(sqlite3 *db);
+
 /* Runs statements that return nothing. 0 or -1. */
 int db_exec(sqlite3 *db, const char *sql, struct pt_error *e);
 /* The same of SQL with macros (schema/sql_macros.h). */

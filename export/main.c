@@ -12,6 +12,8 @@
 
 #include "export/sink.h"
 #include "schema/options.h"
+#include "schema/output.h"
+#include "schema/terminal.h"
 #include "schema/version.h"
 
 static const char usage[] =
@@ -31,8 +33,14 @@ struct arguments {
 	const char *database;
 	const char *stream; /* NULL: standard input */
 	const char *name;   /* the trace's, NULL: its command */
+	unsigned mode;	    /* of a new database */
 	bool replace, no_wait, quiet, verbose, version;
 };
+
+static int set_mode(void *arg, const char *value, struct pt_error *e)
+{
+	return pt_option_mode("--mode", value, &((struct arguments *)arg)->mode, e);
+}
 
 static const struct pt_option options[] = {
     {.name = "replace",
@@ -45,6 +53,10 @@ static const struct pt_option options[] = {
      .argument = "NAME",
      .help = "call the trace NAME, and not by the traced command",
      PT_OPTION_TEXT(struct arguments, name)},
+    {.name = "mode",
+     .argument = "MODE",
+     .help = "permissions of a new database, in octal (600), of which the umask takes some",
+     .set = set_mode},
     {.name = "quiet",
      .letter = 'q',
      .help = "say nothing but errors",
@@ -174,6 +186,7 @@ static int copy(struct job *j, struct pt_error *e)
 static int run(struct job *j, int fd, struct pt_error *e)
 {
 	struct pt_sink_options wanted = {.name = j->arguments->name,
+					 .mode = j->arguments->mode,
 					 .replace = j->arguments->replace,
 					 .poll = {interrupted, j->arguments->no_wait ? NULL : waits, j}};
 	int ret;
@@ -266,7 +279,8 @@ int main(int argc, char **argv)
 	int r;
 
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write(), with a message */
+	output_limit_is_error();
+	pt_terminal_protect();
 	r = parse(argc, argv, &a, &e);
 	if (r < 0)
 		return fail(&e);

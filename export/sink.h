@@ -43,6 +43,7 @@ struct pt_sink_poll {
 
 struct pt_sink_options {
 	const char *name; /* the trace's, NULL: its command */
+	unsigned mode;	  /* of a new database, see store_open(); 0: for its owner only */
 	bool replace;	  /* take the place of the trace that came from the same container */
 	struct pt_sink_poll poll;
 };

@@ -19,6 +19,7 @@
 #include "export/vm_rows.h"
 #include "schema/array.h"
 #include "schema/derived/run_times.h"
+#include "schema/output.h"
 
 enum { SCRATCHES = 3 }; /* scratch files: two of calls, one of the dictionary */
 
@@ -335,7 +336,7 @@ struct pt_sink *pt_sqlite_sink_create(const char *path, const struct pt_sink_opt
 	for (int i = 0; i < SCRATCHES; i++)
 		s->scratch[i] = -1;
 	if (store_open(
-		&s->store, path,
+		&s->store, path, options->mode ? options->mode : OUTPUT_MODE,
 		&(struct store_wait){options->poll.waits, options->poll.interrupted, options->poll.arg},
 		e) < 0)
 		goto fail;

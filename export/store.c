@@ -58,13 +58,32 @@ static int lock_file(int fd, const char *path, const struct store_wait *wait, st
 	return 0;
 }
 
+/* A file that a killed load left has that load's mode, and may be somebody else's. */
+static int make_ours(const struct store *s, int fd, struct pt_error *e)
+{
+	struct stat st;
+	mode_t mask;
+
+	if (fstat(fd, &st))
+		return pt_fail_errno(e, "%s", s->temporary);
+	if (st.st_uid != geteuid())
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+			       "%s is there, and is of user %u: remove it, or give another name",
+			       s->temporary, (unsigned)st.st_uid);
+	mask = umask(0);
+	umask(mask);
+	/* (Some file systems have one mode for all files, and refuse.) */
+	(void)!fchmod(fd, s->mode & ~mask);
+	return ftruncate(fd, 0) ? pt_fail_errno(e, "%s", s->temporary) : 0;
+}
+
 /*
  * The file for a new database, locked and empty. What a killed load left in it goes. 1: another load
  * has had it meanwhile, and it has another name now, or none.
  */
 static int take_temporary(struct store *s, const struct store_wait *wait, struct pt_error *e)
 {
-	int fd = open(s->temporary, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+	int fd = open(s->temporary, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, s->mode);
 
 	if (fd < 0)
 		return pt_fail_errno(e, "%s", s->temporary);
@@ -77,7 +96,7 @@ static int take_temporary(struct store *s, const struct store_wait *wait, struct
 		return 1;
 	}
 	s->lock = fd;
-	return ftruncate(fd, 0) ? pt_fail_errno(e, "%s", s->temporary) : 0;
+	return make_ours(s, fd, e);
 }
 
 /* The temporary file's lock is ours: who waits for it finds that it has lost its name. */
@@ -173,13 +192,15 @@ static int look(const char *path, struct pt_error *e)
 	return st.st_size > 0;
 }
 
-int store_open(struct store *s, const char *path, const struct store_wait *wait, struct pt_error *e)
+int store_open(struct store *s, const char *path, unsigned mode, const struct store_wait *wait,
+	       struct pt_error *e)
 {
 	int there, taken;
 
 	memset(s, 0, sizeof *s);
 	s->lock = -1;
 	s->wait = *wait;
+	s->mode = mode;
 	s->path = output_target(path, e);
 	if (!s->path)
 		return -1;

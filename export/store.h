@@ -33,15 +33,18 @@ struct store {
 	char *temporary; /* DB.loading */
 	int lock;	 /* a descriptor of that file, which holds its lock; -1: it is not ours */
 	struct store_wait wait;
+	unsigned mode;
 };
 
 /*
- * Opens path and begins the transaction. 0, or -1, after which store_close() is due, too: PT_ERR_IO,
+ * Opens path and begins the transaction. mode: of a new database, of which the umask takes some; a database that
+ * exists keeps its own. 0, or -1, after which store_close() is due, too: PT_ERR_IO,
  * PT_ERR_NO_MEMORY, PT_ERR_REFUSED (no database of pt-load's, one of another schema version or shape,
  * or another program has it and wait says so). path may be a symbolic link, also to a file that is
  * not there.
  */
-int store_open(struct store *s, const char *path, const struct store_wait *wait, struct pt_error *e);
+int store_open(struct store *s, const char *path, unsigned mode, const struct store_wait *wait,
+	       struct pt_error *e);
 /* 0: all is on the disk under path. -1 (PT_ERR_IO, PT_ERR_REFUSED): store_close() undoes it. */
 int store_commit(struct store *s, struct pt_error *e);
 /* Without store_commit() before, everything is as it was. A zeroed struct is fine. */

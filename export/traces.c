@@ -14,44 +14,6 @@
 #include "schema/records.h"
 #include "schema/version.h"
 
-int trace_meta_add(struct trace_meta *m, const char *key, const char *value, struct pt_error *e)
-{
-	struct trace_pair pair;
-
-	if (pt_array_grow(&m->pairs, m->count, &m->room, e))
-		return -1;
-	pair.key = strdup(key);
-	pair.value = strdup(value);
-	if (!pair.key || !pair.value) {
-		free(pair.key);
-		free(pair.value);
-		return pt_fail_no_memory(e, "META");
-	}
-	m->pairs[m->count++] = pair;
-	return 0;
-}
-
-void trace_meta_deinit(struct trace_meta *m)
-{
-	for (size_t i = 0; i < m->count; i++) {
-		free(m->pairs[i].key);
-		free(m->pairs[i].value);
-	}
-	free(m->pairs);
-	memset(m, 0, sizeof *m);
-}
-
-const char *trace_meta_get(const struct trace_meta *m, const char *key)
-{
-	for (size_t i = m->count; i-- > 0;) {
-		if (!strcmp(m->pairs[i].key, key))
-			return m->pairs[i].value;
-	}
-	return NULL;
-}
-
-/* ---- Identity ----------------------------------------------------------------------------------------- */
-
 /* FNV-1a over the text and its NUL. */
 static uint64_t fnv(uint64_t h, const char *s)
 {
@@ -61,10 +23,89 @@ static uint64_t fnv(uint64_t h, const char *s)
 	return h;
 }
 
+#define FNV_BASIS 0xcbf29ce484222325u
+
+static uint64_t hash_of(const char *key)
+{
+	return pt_hash_mix(fnv(FNV_BASIS, key));
+}
+
+static uint64_t pair_hash(const void *pairs, uint32_t n)
+{
+	return ((const struct trace_pair *)pairs)[n - 1].hash;
+}
+
+/* The key's first pair, NULL: there is none. */
+static struct trace_pair *first_pair(const struct trace_meta *m, const char *key, uint64_t hash)
+{
+	uint32_t n;
+
+	if (!m->count)
+		return NULL;
+	for (uint32_t i = pt_hash_first(&m->by_key, hash); (n = m->by_key.slots[i]);
+	     i = pt_hash_next(&m->by_key, i))
+		if (m->pairs[n - 1].hash == hash && !strcmp(m->pairs[n - 1].key, key))
+			return &m->pairs[n - 1];
+	return NULL;
+}
+
+/* Appends the pair, of which key and value are taken when that succeeds. */
+static int append(struct trace_meta *m, struct trace_pair pair, struct pt_error *e)
+{
+	struct trace_pair *first = first_pair(m, pair.key, pair.hash);
+
+	if (first)
+		first->last = m->count;
+	else if ((!m->by_key.slots && pt_hash_init(&m->by_key, 6, e)) ||
+		 pt_hash_insert(&m->by_key, pair.hash, (uint32_t)m->count + 1, pair_hash, m->pairs, e))
+		return -1;
+	m->pairs[m->count++] = pair;
+	return 0;
+}
+
+int trace_meta_add(struct trace_meta *m, const char *key, const char *value, struct pt_error *e)
+{
+	struct trace_pair pair = {.hash = hash_of(key), .last = m->count};
+
+	if (pt_array_grow(&m->pairs, m->count, &m->room, e))
+		return -1;
+	pair.key = strdup(key);
+	pair.value = strdup(value);
+	if (pair.key && pair.value) {
+		if (append(m, pair, e) == 0)
+			return 0;
+	} else {
+		pt_fail_no_memory(e, "META");
+	}
+	free(pair.key);
+	free(pair.value);
+	return -1;
+}
+
+void trace_meta_deinit(struct trace_meta *m)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		free(m->pairs[i].key);
+		free(m->pairs[i].value);
+	}
+	free(m->pairs);
+	pt_hash_deinit(&m->by_key);
+	memset(m, 0, sizeof *m);
+}
+
+const char *trace_meta_get(const struct trace_meta *m, const char *key)
+{
+	const struct trace_pair *first = first_pair(m, key, hash_of(key));
+
+	return first ? m->pairs[first->last].value : NULL;
+}
+
+/* ---- Identity ----------------------------------------------------------------------------------------- */
+
 void trace_identity(const struct trace_meta *m, char ret[64])
 {
 	const char *uuid = trace_meta_get(m, "uuid");
-	uint64_t a = 0xcbf29ce484222325u, b = 0x84222325cbf29ce4u;
+	uint64_t a = FNV_BASIS, b = 0x84222325cbf29ce4u;
 	bool any = false;
 
 	if (uuid && *uuid) {
@@ -136,6 +177,24 @@ int trace_delete(sqlite3 *db, int64_t trace, struct pt_error *e)
 	return ret;
 }
 
+/* What sql says is the last id of `what`. More than most, or less than 0, is no id of pt-load's. */
+static int last_id(sqlite3 *db, const char *sql, const char *what, int64_t most, int64_t *ret,
+		   struct pt_error *e)
+{
+	if (db_number(db, sql, 0, ret, e) < 0)
+		return -1;
+	if (*ret >= 0 && *ret <= most)
+		return 0;
+	return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+		       "%s: the table %s has the id %" PRId64 ", and pt-load gives none above %" PRId64
+		       ": load into a new database",
+		       db_name(db), what, *ret, most);
+}
+
+/* A branch's id, run * PTR_RUN_BRANCHES + i, and a path's, with the chunks' bits, are 64-bit integers. */
+#define IDS_MAX	 ((int64_t)1 << 40)
+#define RUNS_MAX ((int64_t)1 << 48)
+
 int trace_bases(sqlite3 *db, struct trace_bases *ret, struct pt_error *e)
 {
 	const struct {
@@ -151,14 +210,19 @@ int trace_bases(sqlite3 *db, struct trace_bases *ret, struct pt_error *e)
 	char sql[64];
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		/* A call shape's id has the trace's in its upper half. */
+		int64_t most = all[i].base == &ret->trace ? INT32_MAX - 1 : IDS_MAX;
+
 		snprintf(sql, sizeof sql, "SELECT max(id) FROM %s", all[i].table);
-		if (db_number(db, sql, 0, all[i].base, e) < 0)
+		if (last_id(db, sql, all[i].table, most, all[i].base, e) < 0)
 			return -1;
 	}
 	ret->trace++;
-	if (db_number(db, "SELECT id + n - 1 FROM call_group ORDER BY id DESC LIMIT 1", 0, &ret->call, e) < 0)
-		return -1;
-	return db_number(db, "SELECT max(last_run) FROM trace", 0, &ret->run, e);
+	return last_id(db, "SELECT id + n - 1 FROM call_group ORDER BY id DESC LIMIT 1", "call_group",
+		       RUNS_MAX, &ret->call, e) < 0 ||
+		       last_id(db, "SELECT max(last_run) FROM trace", "trace", RUNS_MAX, &ret->run, e) < 0
+		   ? -1
+		   : 0;
 }
 
 /* ---- The row ------------------------------------------------------------------------------------------ */

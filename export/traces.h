@@ -11,13 +11,17 @@
 
 #include "export/bases.h"
 #include "schema/error.h"
+#include "schema/hash.h"
 
 /* The META of a trace, in the order of the stream; a zeroed one is empty. */
 struct trace_meta {
 	struct trace_pair {
 		char *key, *value;
+		uint64_t hash;
+		size_t last; /* of the first pair of a key: the index of the last one */
 	} * pairs;
 	size_t count, room;
+	struct pt_hash by_key; /* numbers of the keys' first pairs, from 1 */
 };
 
 struct trace_totals {
@@ -42,7 +46,8 @@ void trace_identity(const struct trace_meta *m, char ret[64]);
 int trace_find(sqlite3 *db, const char *identity, int64_t *ret, struct pt_error *e);
 /* Removes all rows of a trace. */
 int trace_delete(sqlite3 *db, int64_t trace, struct pt_error *e);
-/* *ret: bases after all ids that are in the database. */
+/* *ret: bases after all ids that are in the database, far from where sums of them would overflow. -1: also
+ * PT_ERR_REFUSED, there is an id that pt-load does not give. */
 int trace_bases(sqlite3 *db, struct trace_bases *ret, struct pt_error *e);
 /* Inserts the trace's row and its META. name NULL: the command. */
 int trace_insert(sqlite3 *db, const struct trace_bases *bases, const struct trace_meta *m, const char *name,

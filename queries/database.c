@@ -60,6 +60,60 @@ static int protect(sqlite3 *db)
 	return sqlite3_exec(db, "PRAGMA cell_size_check = ON; PRAGMA cache_size = -65536", NULL, NULL, NULL);
 }
 
+static bool is_one_of(const char *name, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (name && strcasecmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* SQLite's authorizer: a statement may read, and ask pragmas what there is. */
+static int only_reads(void *arg, int action, const char *first, const char *second, const char *database,
+		      const char *view)
+{
+	/* Of these the argument says what is asked for. */
+	static const char *const questions[] = {"collation_list",  "foreign_key_check", "foreign_key_list",
+						"index_info",	   "index_list",	"index_xinfo",
+						"integrity_check", "quick_check",	"table_info",
+						"table_list",	   "table_xinfo"};
+	static const char *const functions[] = {"load_extension", "fts3_tokenizer"};
+
+	(void)arg, (void)view;
+	switch (action) {
+	case SQLITE_SELECT:
+	case SQLITE_READ:
+	case SQLITE_RECURSIVE: return SQLITE_OK;
+	case SQLITE_FUNCTION:
+		return is_one_of(second, functions, sizeof functions / sizeof *functions) ? SQLITE_DENY
+											  : SQLITE_OK;
+	case SQLITE_PRAGMA:
+		return !second || is_one_of(first, questions, sizeof questions / sizeof *questions)
+			   ? SQLITE_OK
+			   : SQLITE_DENY;
+	case SQLITE_UPDATE:
+		/* So SQLite itself makes a table-valued function known. A statement may not. */
+		return strcmp(first, "sqlite_master") == 0 && strcmp(database, "main") == 0 ? SQLITE_OK
+											    : SQLITE_DENY;
+	default: return SQLITE_DENY;
+	}
+}
+
+/* SQLite's progress handler. */
+static int is_over(void *arg)
+{
+	const struct timespec *until = arg;
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec > until->tv_sec || (now.tv_sec == until->tv_sec && now.tv_nsec >= until->tv_nsec);
+}
+
+void database_stop_at(sqlite3 *db, const struct timespec *until)
+{
+	sqlite3_progress_handler(db, 10000, is_over, (void *)until);
+}
+
 /* A killed load left a journal. It is played back when somebody who may write reads the database. */
 static int roll_back(const char *path, struct pt_error *e)
 {
@@ -105,6 +159,7 @@ sqlite3 *database_open(const char *path, struct pt_error *e)
 	if (has_hot_journal(db) && roll_back(path, e) < 0)
 		goto fail;
 	protect(db);
+	sqlite3_set_authorizer(db, only_reads, NULL);
 	if (check_ours(db, path, e) == 0)
 		return db;
 fail:
@@ -118,7 +173,12 @@ sqlite3_stmt *database_prepare(sqlite3 *db, const char *sql, struct pt_error *e)
 	const char *tail;
 
 	if (sqlite3_prepare_v2(db, sql, -1, &st, &tail) != SQLITE_OK) {
-		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s", sqlite3_errmsg(db));
+		if (sqlite3_errcode(db) == SQLITE_AUTH)
+			pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+				"the statement does not only read, and pt-query runs no other: %s",
+				sqlite3_errmsg(db));
+		else
+			pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s", sqlite3_errmsg(db));
 		return NULL;
 	}
 	if (!st) {

@@ -6,20 +6,24 @@
 
 #include <sqlite3.h>
 #include <stddef.h>
+#include <time.h>
 
 #include "schema/error.h"
 
 /*
- * Opens it read-only: nothing that the database or a statement contains writes, attaches another file
- * or runs a trigger. What a killed load left half done is undone first, for which it must be
+ * Opens it read-only: nothing that the database or a statement contains writes, not even a temporary table,
+ * attaches another file or runs a trigger. What a killed load left half done is undone first, for which it must be
  * writable. For sqlite3_close(). NULL: PT_ERR_IO (there is none, another program is writing it, or a
  * load is to be undone and may not be), PT_ERR_BAD_INPUT (it is no database, not one of pt-load's, or
  * one of another version: the message says what to do).
  */
 sqlite3 *database_open(const char *path, struct pt_error *e);
 
+/* From `until` (CLOCK_MONOTONIC) on, each statement fails with SQLITE_INTERRUPT. until lives as long as db. */
+void database_stop_at(sqlite3 *db, const struct timespec *until);
+
 /* The one statement that sql is. For sqlite3_finalize(). NULL: PT_ERR_BAD_INPUT (SQLite's message),
- * PT_ERR_USAGE (no statement, or several). */
+ * PT_ERR_USAGE (no statement, or several), PT_ERR_REFUSED (one that does not only read). */
 sqlite3_stmt *database_prepare(sqlite3 *db, const char *sql, struct pt_error *e);
 
 /* Binds a parameter, given as "NAME=VALUE": a number when VALUE looks like one (decimal, 0x..., 1.5),

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "queries/canned.h"
@@ -14,6 +15,8 @@
 #include "queries/print.h"
 #include "queries/source.h"
 #include "schema/options.h"
+#include "schema/output.h"
+#include "schema/terminal.h"
 #include "schema/version.h"
 
 static const char usage[] =
@@ -24,11 +27,10 @@ static const char usage[] =
     "       pt-query DB --format html                 a dashboard of most of them\n"
     "\n";
 
-static const char notes[] =
-    "\n"
-    "The database is opened read-only. What --print shows runs in the sqlite3 shell, too:\n"
-    "pt-query DB NAME --print | sqlite3 DB\n"
-    "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
+static const char notes[] = "\n"
+			    "Statements only read. What --print shows runs in the sqlite3 shell, too:\n"
+			    "pt-query DB NAME --print | sqlite3 DB\n"
+			    "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
 struct arguments {
 	const char *db;
@@ -37,6 +39,7 @@ struct arguments {
 	size_t parameter_count;
 	enum print_format format; /* PRINT_NONE: none was asked for */
 	long long width;	  /* of tables */
+	long long timeout_s;	  /* 0: none */
 	bool print, version;
 };
 
@@ -68,6 +71,11 @@ static int set_width(void *arg, const char *value, struct pt_error *e)
 	return pt_option_number("--width", value, 0, 1000000, &((struct arguments *)arg)->width, e);
 }
 
+static int set_timeout(void *arg, const char *value, struct pt_error *e)
+{
+	return pt_option_number("--timeout", value, 1, 1000000, &((struct arguments *)arg)->timeout_s, e);
+}
+
 static const struct pt_option options[] = {
     {.name = "format",
      .letter = 'f',
@@ -96,6 +104,7 @@ static const struct pt_option options[] = {
 	     "one line per "
 	     "column. 0: any width. The default is the terminal's width when output is one, else 0",
      .set = set_width},
+    {.name = "timeout", .argument = "SECONDS", .help = "fail when it takes longer", .set = set_timeout},
     {.name = "print",
      .help = "print the query's SQL, do not run it",
      PT_OPTION_FLAG(struct arguments, print)},
@@ -210,12 +219,17 @@ static int answer(const struct arguments *a, struct pt_error *e)
 	bool any = a->source.name || a->source.sql || a->source.file;
 	char *sql = any ? source_read(&a->source, e) : NULL;
 	sqlite3 *db = NULL;
+	struct timespec until;
 	int r = any && !sql ? -1 : 0;
 
 	if (r == 0 && a->print && sql) {
 		fputs(sql, stdout);
 	} else if (r == 0) {
 		db = database_open(a->db, e);
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_sec += a->timeout_s;
+		if (db && a->timeout_s)
+			database_stop_at(db, &until);
 		if (!db)
 			r = -1;
 		else if (sql)
@@ -237,6 +251,9 @@ int main(int argc, char **argv)
 	int r;
 
 	signal(SIGPIPE, SIG_IGN);
+	output_limit_is_error();
+	pt_terminal_protect();
+	pt_terminal_protect_errors();
 	r = parse(argc, argv, &a, &e);
 	if (r > 0) {
 		fputs(usage, stdout);

@@ -8,7 +8,12 @@
 
 int rows_sql_error(sqlite3_stmt *st, struct pt_error *e)
 {
-	return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s", sqlite3_errmsg(sqlite3_db_handle(st)));
+	sqlite3 *db = sqlite3_db_handle(st);
+
+	if (sqlite3_errcode(db) == SQLITE_INTERRUPT)
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+			       "the query took longer than --timeout allows, and not all rows are there");
+	return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s", sqlite3_errmsg(db));
 }
 
 int rows_text(sqlite3_stmt *st, int column, const char **ret, struct pt_error *e)

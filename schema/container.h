@@ -185,6 +185,10 @@ enum ptc_image_kind {
 
 #define PTC_ANY_PID (-1)
 
+/* The name of a memory image of code that a runtime has written down (jitdump). A record that maps anonymous memory
+ * there does not end it: runtimes protect their memory anew whenever they add to it. */
+#define PTC_IMAGE_JITDUMP_NAME "[jitdump]"
+
 /*
  * A range of an image. A long image has several chunks, each with its own range. In the payload's
  * order: u32 kind, i32 machine_pid, i32 pid, u32 continues, u64 offset, u64 vaddr, u64 time_ns, str

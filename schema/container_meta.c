@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "schema/array.h"
+#include "schema/hash.h"
 
 struct pair {
 	char *key; /* "key\0value\0", one allocation */
@@ -16,7 +17,8 @@ struct pair {
 struct ptc_meta {
 	struct pair *pairs;
 	size_t count, room;
-	size_t bytes; /* of all lines that ever came: a small container can expand to many */
+	struct pt_hash by_key; /* numbers of pairs, from 1 */
+	size_t bytes;	       /* of all lines that ever came: a small container can expand to many */
 };
 
 static uint32_t hash_of(const char *s)
@@ -30,7 +32,13 @@ static uint32_t hash_of(const char *s)
 
 struct ptc_meta *ptc_meta_create(void)
 {
-	return calloc(1, sizeof(struct ptc_meta));
+	struct ptc_meta *m = calloc(1, sizeof *m);
+
+	if (m && pt_hash_init(&m->by_key, 6, NULL)) {
+		free(m);
+		m = NULL;
+	}
+	return m;
 }
 
 void ptc_meta_destroy(struct ptc_meta *m)
@@ -40,17 +48,24 @@ void ptc_meta_destroy(struct ptc_meta *m)
 	for (size_t i = 0; i < m->count; i++)
 		free(m->pairs[i].key);
 	free(m->pairs);
+	pt_hash_deinit(&m->by_key);
 	free(m);
 }
 
 static struct pair *find(const struct ptc_meta *m, const char *key)
 {
-	uint32_t hash = hash_of(key);
+	uint32_t hash = hash_of(key), n;
 
-	for (size_t i = 0; i < m->count; i++)
-		if (m->pairs[i].hash == hash && strcmp(m->pairs[i].key, key) == 0)
-			return &m->pairs[i];
+	for (uint32_t i = pt_hash_first(&m->by_key, hash); (n = m->by_key.slots[i]);
+	     i = pt_hash_next(&m->by_key, i))
+		if (m->pairs[n - 1].hash == hash && strcmp(m->pairs[n - 1].key, key) == 0)
+			return &m->pairs[n - 1];
 	return NULL;
+}
+
+static uint64_t key_of(const void *pairs, uint32_t n)
+{
+	return ((const struct pair *)pairs)[n - 1].hash;
 }
 
 /* Takes text, "key=value" with escapes; it becomes the pair's or is freed. -1 leaves m as it was. */
@@ -84,7 +99,8 @@ static int add_line(struct ptc_meta *m, char *text, uint64_t offset, struct pt_e
 		return pt_fail(e, PT_ERR_BAD_INPUT, offset, "the container has more than %d META keys",
 			       PTC_META_MAX);
 	}
-	if (pt_array_grow(&m->pairs, m->count, &m->room, e)) {
+	if (pt_array_grow(&m->pairs, m->count, &m->room, e) ||
+	    pt_hash_insert(&m->by_key, pair.hash, (uint32_t)m->count + 1, key_of, m->pairs, e)) {
 		free(text);
 		return -1;
 	}

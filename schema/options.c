@@ -159,3 +159,16 @@ int pt_option_number(const char *name, const char *value, long long low, long lo
 	*ret = v;
 	return 0;
 }
+
+int pt_option_mode(const char *name, const char *value, unsigned *ret, struct pt_error *e)
+{
+	size_t digits = strspn(value, "01234567");
+	unsigned long mode = strtoul(value, NULL, 8);
+
+	if (!digits || digits > 5 || value[digits] || mode > 0777 || (mode & 0600) != 0600)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "%s %s: not an octal mode that lets the owner read and write, as 600 or 640",
+			       name, value);
+	*ret = (unsigned)mode;
+	return 0;
+}

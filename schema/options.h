@@ -77,4 +77,7 @@ void pt_options_print(const struct pt_option *options, FILE *to);
 int pt_option_number(const char *name, const char *value, long long low, long long high, long long *ret,
 		     struct pt_error *e);
 
+/* A file's permissions, in octal (640), of which the owner's read and write are part. */
+int pt_option_mode(const char *name, const char *value, unsigned *ret, struct pt_error *e);
+
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,20 @@
 #include <unistd.h>
 
 #define MAX_LINKS 40 /* that are followed: as many as the kernel follows */
+
+static void do_nothing(int sig)
+{
+	(void)sig;
+}
+
+/* A handler, other than SIG_IGN, ends at exec(). */
+void output_limit_is_error(void)
+{
+	struct sigaction before, handle = {.sa_handler = do_nothing, .sa_flags = SA_RESTART};
+
+	if (sigaction(SIGXFSZ, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+		sigaction(SIGXFSZ, &handle, NULL);
+}
 
 /* The folder that path lies in, to be closed; -1 with errno. */
 static int open_folder_of(const char *path)
@@ -226,19 +241,20 @@ static int open_output(struct output *ret, const char *path, const char *what,
 	return 0;
 }
 
-int output_open(struct output *ret, const char *path, const char *what, struct pt_error *e)
+int output_open_mode(struct output *ret, const char *path, const char *what, unsigned mode,
+		     struct pt_error *e)
 {
-	return open_output(ret, path, what, open_temporary, 0666, e);
+	return open_output(ret, path, what, open_temporary, mode, e);
 }
 
-int output_open_private(struct output *ret, const char *path, const char *what, struct pt_error *e)
+int output_open(struct output *ret, const char *path, const char *what, struct pt_error *e)
 {
-	return open_output(ret, path, what, open_temporary, 0600, e);
+	return open_output(ret, path, what, open_temporary, OUTPUT_MODE, e);
 }
 
 int output_open_capture(struct output *ret, const char *path, const char *what, struct pt_error *e)
 {
-	return open_output(ret, path, what, open_part, 0600, e);
+	return open_output(ret, path, what, open_part, OUTPUT_MODE, e);
 }
 
 /* Gives a nameless file a temporary name. */

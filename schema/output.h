@@ -3,8 +3,10 @@
  *
  * A regular file is written without a name (or under a temporary one beside its place) and takes the
  * name's place when it is committed; what was there before is kept until then. Anything else (a pipe,
- * a device, standard output) is written as it goes. A file has the rights that the umask leaves,
- * where nothing else is said.
+ * a device, standard output) is written as it goes.
+ *
+ * A file is for its owner only (OUTPUT_MODE), whatever was there before, unless the user says otherwise (--mode):
+ * what ran on a machine, and where, as a recording has it, is nobody else's business.
  *
  * A symbolic link is followed, and the file that it leads to is replaced. But one that somebody else
  * made in a folder like /tmp is refused (PT_ERR_REFUSED), whatever /proc/sys/fs/protected_symlinks is.
@@ -14,11 +16,20 @@
 
 #include "schema/error.h"
 
+#define OUTPUT_MODE 0600u
+
 struct output {
 	int fd;		 /* to be written to */
 	char *path;	 /* NULL: nothing to name at the end */
 	char *temporary; /* NULL: it has no name yet */
 };
+
+/*
+ * From now on, a file that would get larger than RLIMIT_FSIZE (ulimit -f) makes write() fail with EFBIG, which
+ * is an error with a message, and no longer ends the program (SIGXFSZ). Programs that it starts have the
+ * signal as it was. A caller that ignores the signal has said what it wants: it remains ignored.
+ */
+void output_limit_is_error(void);
 
 /*
  * Where a file of that name is to be: what symbolic links lead to, also when there is nothing yet.
@@ -29,13 +40,13 @@ char *output_target(const char *path, struct pt_error *e);
 
 /*
  * path NULL or "-": standard output, refused when it is a terminal (PT_ERR_REFUSED; what: what is not
- * written to it, "a container"). Fills *ret and returns 0, or -1: PT_ERR_REFUSED, PT_ERR_IO,
- * PT_ERR_NO_MEMORY.
+ * written to it, "a container"). mode: of the file, of which the umask takes some. Fills *ret and returns 0,
+ * or -1: PT_ERR_REFUSED, PT_ERR_IO, PT_ERR_NO_MEMORY.
  */
+int output_open_mode(struct output *ret, const char *path, const char *what, unsigned mode,
+		     struct pt_error *e);
+/* The same with OUTPUT_MODE. */
 int output_open(struct output *ret, const char *path, const char *what, struct pt_error *e);
-/* The same, and a file is for its owner only (0600), whatever was there before: what ran on a
- * machine, and where, as a recording has it, is nobody else's business. */
-int output_open_private(struct output *ret, const char *path, const char *what, struct pt_error *e);
 /* That, for what cannot be made again: a file is PATH.part until it is committed, so that what there
  * is of it can be decoded when the capture is killed. PT_ERR_REFUSED, too, while another capture
  * writes it. */

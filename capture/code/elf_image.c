@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <search.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,14 +123,40 @@ static int bad_elf(const char *path, struct pt_error *e)
 	return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s: not an ELF file", path);
 }
 
+/*
+ * Whether libelf gave up because the file could not be read or memory is out: then what it left out is no property of
+ * the file. It says so by text alone.
+ */
+static bool input_failed(const struct source *src, struct pt_error *e)
+{
+	int error = elf_errno();
+	const char *text = error ? elf_errmsg(error) : NULL;
+
+	if (text && strcmp(text, "out of memory") == 0)
+		pt_fail_no_memory(e, src->path);
+	else if (text && strcmp(text, "cannot read data from file") == 0)
+		pt_fail(e, PT_ERR_IO, PT_NO_OFFSET, "cannot read %s: %s", src->path,
+			strerror(errno ? errno : EIO));
+	else
+		return false;
+	return true;
+}
+
 static int source_begin(struct source *src, struct pt_error *e)
 {
 	elf_version(EV_CURRENT);
+	errno = 0;
+	elf_errno(); /* what came before is forgotten */
 	src->elf =
 	    src->fd >= 0 ? elf_begin(src->fd, ELF_C_READ, NULL) : elf_memory((char *)src->bytes, src->size);
-	if (!src->elf || elf_kind(src->elf) != ELF_K_ELF)
-		return bad_elf(src->path, e);
-	return 0;
+	if (src->elf && elf_kind(src->elf) == ELF_K_ELF)
+		return 0;
+	if (input_failed(src, e))
+		return -1;
+	/* What fails on its first bytes libelf takes for no ELF file. */
+	if (errno == EIO)
+		return pt_fail_errno(e, "cannot read %s", src->path);
+	return bad_elf(src->path, e);
 }
 
 static int source_open(struct source *src, const char *path, struct stat *st, struct pt_error *e)
@@ -193,7 +220,7 @@ static long find_segments(const struct source *src, struct elf_segment *ret, siz
 	uint64_t lowest = UINT64_MAX;
 
 	if (elf_getphdrnum(src->elf, &count) != 0)
-		return bad_elf(src->path, e);
+		return input_failed(src, e) ? -1 : bad_elf(src->path, e);
 	for (size_t i = 0; i < count; i++) {
 		uint64_t in_page, end;
 		GElf_Phdr ph;
@@ -298,6 +325,12 @@ static int put_segment(struct image_set *s, struct ptc_writer *w, const struct s
 	return IMAGE_SET_DONE;
 }
 
+/* Without memory nothing goes on; what cannot be read is left out. */
+static int skipped(const struct pt_error *e)
+{
+	return e->kind == PT_ERR_NO_MEMORY ? -1 : IMAGE_SET_SKIPPED;
+}
+
 /* An image_set_result, or -1. */
 static int put_source(struct image_set *s, struct ptc_writer *w, struct source *src, struct pt_error *e)
 {
@@ -308,20 +341,25 @@ static int put_source(struct image_set *s, struct ptc_writer *w, struct source *
 	int ret;
 
 	if (source_begin(src, e) || (count = find_segments(src, segments, SEGMENTS_MAX, NULL, e)) < 0)
-		return IMAGE_SET_SKIPPED;
+		return skipped(e);
 	if (count > SEGMENTS_MAX) {
 		bad_elf(src->path, e);
 		return IMAGE_SET_SKIPPED;
 	}
 	find_build_id(src);
+	if (input_failed(src, e))
+		return skipped(e);
 	for (long i = 0; i < count; i++) {
 		ret = put_segment(s, w, src, &segments[i], i > 0, e);
 		if (ret)
 			return ret;
 	}
-	if (elf_symbols_read(&symbols, src->elf, src->size, src->build_id, src->build_id_bytes, e)) {
+	ret = elf_symbols_read(&symbols, src->elf, src->size, src->build_id, src->build_id_bytes, e);
+	if (ret == 0 && input_failed(src, e))
+		ret = skipped(e);
+	if (ret) {
 		elf_symbols_deinit(&symbols);
-		return -1;
+		return ret;
 	}
 	put.build_id = src->build_id;
 	put.build_id_bytes = src->build_id_bytes;

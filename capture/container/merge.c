@@ -450,7 +450,7 @@ int cmd_merge(int argc, char **argv)
 		usage();
 	if (ret > 0)
 		return 0;
-	if (ret || output_open_private(&out, m.output, "a container", &e))
+	if (ret || output_open(&out, m.output, "a container", &e))
 		return command_failed(&e);
 	m.w = ptc_writer_create(out.fd, m.level, &e);
 	ret = m.w ? merge(&m, &e) : -1;

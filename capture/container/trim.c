@@ -272,7 +272,7 @@ int cmd_trim(int argc, char **argv)
 	in = open_input(a.input, &bytes, &e);
 	if (in < 0)
 		return command_failed(&e);
-	if (output_open_private(&out, a.output, "a container", &e)) {
+	if (output_open(&out, a.output, "a container", &e)) {
 		close(in);
 		return command_failed(&e);
 	}

@@ -22,6 +22,7 @@ void perf_description_deinit(struct perf_description *d)
 		free(d->text[i]);
 	free(d->events);
 	free(d->ids);
+	pt_hash_deinit(&d->by_id);
 	free(d->build_ids);
 	free(d->tracing_data);
 	free(d->bpf);
@@ -63,67 +64,79 @@ static int add_event_ids(struct perf_file_event *ev, const uint8_t *ids, size_t 
 	return 0;
 }
 
+static uint64_t key_of(const void *ids, uint32_t n)
+{
+	return pt_hash_mix(((const struct perf_file_id *)ids)[n - 1].id);
+}
+
+static struct perf_file_id *find_id(const struct perf_description *d, uint64_t id)
+{
+	uint32_t n;
+
+	if (!d->id_count)
+		return NULL;
+	for (uint32_t i = pt_hash_first(&d->by_id, pt_hash_mix(id)); (n = d->by_id.slots[i]);
+	     i = pt_hash_next(&d->by_id, i))
+		if (d->ids[n - 1].id == id)
+			return &d->ids[n - 1];
+	return NULL;
+}
+
+/* An event's list of ids says less than ID_INDEX, which does not say the event. */
+static void join(struct perf_file_id *to, const struct perf_file_id *id)
+{
+	uint32_t event = to->event;
+
+	if (id->event == PERF_EVENT_UNKNOWN) {
+		*to = *id;
+		to->event = event;
+	} else if (id->event < event) {
+		to->event = id->event;
+	}
+}
+
+int perf_description_add_id(struct perf_description *d, const struct perf_file_id *id, struct pt_error *e)
+{
+	struct perf_file_id *known = find_id(d, id->id);
+
+	if (known) {
+		join(known, id);
+		return 0;
+	}
+	if (d->id_count == IDS_MAX)
+		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
+			       "the perf.data has more than %zu sample ids", IDS_MAX);
+	if ((!d->by_id.slots && pt_hash_init(&d->by_id, 6, e)) ||
+	    pt_array_grow(&d->ids, d->id_count, &d->id_room, e) ||
+	    pt_hash_insert(&d->by_id, pt_hash_mix(id->id), (uint32_t)d->id_count + 1, key_of, d->ids, e))
+		return -1;
+	d->ids[d->id_count++] = *id;
+	return 0;
+}
+
 int perf_description_add_ids(struct perf_description *d, uint32_t event, const uint8_t *ids, size_t count,
 			     struct pt_error *e)
 {
-	if (count > IDS_MAX || d->id_count + count > IDS_MAX)
-		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
-			       "the perf.data has more than %zu sample ids", IDS_MAX);
 	for (size_t i = 0; i < count; i++) {
-		if (pt_array_grow(&d->ids, d->id_count, &d->id_room, e))
-			return -1;
-		d->ids[d->id_count++] = (struct perf_file_id){
+		struct perf_file_id id = {
 		    .id = u64(ids + 8 * i), .event = event, .cpu = -1, .tid = -1, .vcpu = -1};
+
+		if (perf_description_add_id(d, &id, e))
+			return -1;
 	}
-	return event == PERF_EVENT_UNKNOWN ? 0 : add_event_ids(&d->events[event], ids, count, e);
+	return add_event_ids(&d->events[event], ids, count, e);
 }
 
-static int by_id(const void *a, const void *b)
+void perf_description_name_machines(struct perf_description *d)
 {
-	const struct perf_file_id *x = a, *y = b;
-
-	if (x->id != y->id)
-		return x->id < y->id ? -1 : 1;
-	return (x->event > y->event) - (x->event < y->event);
-}
-
-void perf_description_sort_ids(struct perf_description *d)
-{
-	size_t kept = 0;
-
-	if (d->id_count)
-		qsort(d->ids, d->id_count, sizeof *d->ids, by_id);
-	for (size_t i = 0; i < d->id_count; i++) {
-		struct perf_file_id *to = kept ? &d->ids[kept - 1] : NULL, *id = &d->ids[i];
-
-		if (!to || to->id != id->id) {
-			d->ids[kept++] = *id;
-		} else if (id->event == PERF_EVENT_UNKNOWN) { /* ID_INDEX's entry of it, which knows more */
-			uint32_t event = to->event;
-
-			*to = *id;
-			to->event = event;
-		}
-	}
-	d->id_count = kept;
-	for (size_t i = 0; i < kept; i++)
+	for (size_t i = 0; i < d->id_count; i++)
 		if (d->ids[i].event < d->event_count && d->ids[i].machine_pid > 0)
 			d->events[d->ids[i].event].machine_pid = d->ids[i].machine_pid;
 }
 
 const struct perf_file_id *perf_description_find_id(const struct perf_description *d, uint64_t id)
 {
-	size_t low = 0, high = d->id_count;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (d->ids[mid].id < id)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < d->id_count && d->ids[low].id == id ? &d->ids[low] : NULL;
+	return find_id(d, id);
 }
 
 uint64_t perf_tsc_to_ns(const struct perf_file_clock *clock, uint64_t tsc)

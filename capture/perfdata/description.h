@@ -15,6 +15,7 @@
 #include <linux/perf_event.h>
 
 #include "schema/error.h"
+#include "schema/hash.h"
 
 #define PERF_EVENT_UNKNOWN UINT32_MAX
 
@@ -75,8 +76,9 @@ struct perf_file_pt {
 struct perf_description {
 	struct perf_file_event *events;
 	size_t event_count, event_room;
-	struct perf_file_id *ids; /* sorted by id, once perf_description_sort_ids() was called */
+	struct perf_file_id *ids; /* each id once */
 	size_t id_count, id_room;
+	struct pt_hash by_id; /* numbers of ids, from 1 */
 	struct perf_file_build_id *build_ids;
 	size_t build_id_count, build_id_room;
 	char *text[PERF_TEXTS]; /* NULL unknown */
@@ -98,18 +100,17 @@ void perf_description_deinit(struct perf_description *d);
  */
 int perf_description_add_event(struct perf_description *d, const uint8_t *attr, size_t bytes,
 			       struct pt_error *e);
-/*
- * Adds count ids (u64 each, unaligned) of an event; PERF_EVENT_UNKNOWN: of none yet. -1: also
- * PT_ERR_BAD_INPUT, over 4 M ids.
- */
+/* Adds count ids (u64 each, unaligned) of an event. -1: also PT_ERR_BAD_INPUT, over 4 M ids. */
 int perf_description_add_ids(struct perf_description *d, uint32_t event, const uint8_t *ids, size_t count,
 			     struct pt_error *e);
-
 /*
- * Makes perf_description_find_id() work and events' machine_pid known. To be called again when ids were
- * added.
+ * Adds what is known of an id, or to what is known of it; event PERF_EVENT_UNKNOWN: of none yet. Of several events
+ * the first one counts; of CPU, thread and guest what came last without an event. -1: as perf_description_add_ids().
  */
-void perf_description_sort_ids(struct perf_description *d);
+int perf_description_add_id(struct perf_description *d, const struct perf_file_id *id, struct pt_error *e);
+/* Makes the events' machine_pid known, of the ids so far. */
+void perf_description_name_machines(struct perf_description *d);
+
 /* NULL: there is no such id. */
 const struct perf_file_id *perf_description_find_id(const struct perf_description *d, uint64_t id);
 

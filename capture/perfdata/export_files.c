@@ -17,7 +17,7 @@
 /* Opens the machine's perf.data. */
 static int open_data(const struct export_files *f, struct export_machine *m, struct pt_error *e)
 {
-	if (output_open_private(&m->out, f->to, "a perf.data", e))
+	if (output_open(&m->out, f->to, "a perf.data", e))
 		return -1;
 	if (lseek(m->out.fd, 0, SEEK_CUR) < 0)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,

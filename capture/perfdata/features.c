@@ -92,11 +92,9 @@ static int take_command(struct perf_description *d, const uint8_t *p, size_t n, 
 
 static struct perf_file_event *event_of_id(struct perf_description *d, uint64_t id)
 {
-	for (size_t i = 0; i < d->event_count; i++)
-		for (uint32_t k = 0; k < d->events[i].id_count; k++)
-			if (d->events[i].ids[k] == id)
-				return &d->events[i];
-	return NULL;
+	const struct perf_file_id *known = perf_description_find_id(d, id);
+
+	return known && known->event < d->event_count ? &d->events[known->event] : NULL;
 }
 
 static void rename_event(struct perf_file_event *ev, char *name)
@@ -192,17 +190,18 @@ static int take_id_index(struct perf_description *d, const struct perf_record *r
 	if (r->size - 16u >= nr * 48)
 		guests = p + nr * 32;
 	for (uint64_t i = 0; i < nr; i++, p += 32) {
-		struct perf_file_id *id;
+		struct perf_file_id id = {.id = u64(p),
+					  .event = PERF_EVENT_UNKNOWN,
+					  .cpu = (int32_t)u64(p + 16),
+					  .tid = (int32_t)u64(p + 24),
+					  .vcpu = -1};
 
-		if (perf_description_add_ids(d, PERF_EVENT_UNKNOWN, p, 1, e))
-			return -1;
-		id = &d->ids[d->id_count - 1];
-		id->cpu = (int32_t)u64(p + 16);
-		id->tid = (int32_t)u64(p + 24);
 		if (guests) {
-			id->machine_pid = (int32_t)u64(guests + 16 * i);
-			id->vcpu = (int32_t)u64(guests + 16 * i + 8);
+			id.machine_pid = (int32_t)u64(guests + 16 * i);
+			id.vcpu = (int32_t)u64(guests + 16 * i + 8);
 		}
+		if (perf_description_add_id(d, &id, e))
+			return -1;
 	}
 	return 0;
 }

@@ -27,7 +27,7 @@ int perf_guest_open(struct perf_guest *g, const struct import_guest *of, struct 
 				       "%s has AUX data: --guest takes a guest's sideband alone",
 				       g->file.path);
 	}
-	perf_description_sort_ids(&g->file.description);
+	perf_description_name_machines(&g->file.description);
 	perf_file_rewind(&g->file);
 	return got;
 }

@@ -154,6 +154,10 @@ static const struct pt_option options[] = {
 	     ".ko.xz, .ko.zst, .ko.gz), where there is no kcore. Else these are looked for in /lib/modules "
 	     "below --symfs, and in the build-id cache. They need --kallsyms",
      TEXT(request.host.modules)},
+    {.name = "jit",
+     .help = "code that programs made while they ran, as their runtimes wrote it down: jit-PID.dump, and the "
+	     "names in /tmp/perf-PID.map; below --symfs, or beside the recording",
+     PT_OPTION_FLAG(struct arguments, request.jit)},
     PT_OPTION_HEADING("\nGuests; PID is their process on the host:"),
     {.name = "guest",
      .argument = "FILE,PID[,OFFSET]",
@@ -232,7 +236,7 @@ static int import(const struct arguments *a, struct pt_error *e)
 {
 	struct import_perf_notes notes = {0};
 	struct output out = {0};
-	int ret = output_open_private(&out, a->output, "a container", e);
+	int ret = output_open(&out, a->output, "a container", e);
 
 	if (ret == 0)
 		ret = import_perf_run(&a->request, out.fd, &notes, e);

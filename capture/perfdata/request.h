@@ -34,6 +34,7 @@ struct import_perf_request {
 	size_t guest_count;
 	const char *command; /* for META, when the recording has none */
 	int level;
+	bool jit; /* take what runtimes wrote down of the code that they made (jit.h) */
 	bool quiet;
 };
 

@@ -5,6 +5,7 @@
 #include "capture/perfdata/file.h"
 #include "capture/perfdata/formats.h"
 #include "capture/perfdata/guest.h"
+#include "capture/perfdata/jit.h"
 #include "capture/perfdata/machines.h"
 #include "capture/perfdata/meta.h"
 #include "capture/perfdata/order.h"
@@ -27,6 +28,8 @@ struct run {
 	struct perf_put side;
 	struct aux_put aux;
 	struct perf_machines *machines;
+	struct perf_jit *jit;	   /* NULL: not asked for */
+	char *folder;		   /* that has the recording */
 	struct perf_guest *guests; /* of the request */
 	uint32_t next_attr;
 	bool has_switches, user_only;
@@ -68,7 +71,7 @@ static int take_first(struct run *r, const struct perf_record *rec, struct pt_er
 	case PERF_RECORD_COMM:
 	case PERF_RECORD_FORK: return d->pt.per_cpu ? 0 : take_thread(r, rec, e);
 	case PERF_USER_HEADER_ATTR:
-	case PERF_USER_ID_INDEX: perf_description_sort_ids(d); return 0;
+	case PERF_USER_ID_INDEX: return 0;
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
 		/* A guest's, in a file of perf inject, is not the host's. */
@@ -88,7 +91,6 @@ static int first_pass(struct run *r, struct pt_error *e)
 	struct perf_record rec;
 	int got;
 
-	perf_description_sort_ids(d);
 	if (aux_plan_init(&r->plan, e) || perf_machines_add(r->machines, 0, d, r->file.directory, e))
 		return -1;
 	while ((got = perf_file_next(&r->file, &rec, e)) > 0)
@@ -96,7 +98,7 @@ static int first_pass(struct run *r, struct pt_error *e)
 			return -1;
 	if (got < 0)
 		return -1;
-	perf_description_sort_ids(d);
+	perf_description_name_machines(d);
 	perf_file_rewind(&r->file);
 	if (d->aux_type && !d->pt.present)
 		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
@@ -141,6 +143,23 @@ static int put_streams(struct run *r, struct pt_error *e)
 
 /* ---- Second pass ---- */
 
+/* The code of what a record maps. */
+static int put_mapped(struct run *r, int32_t machine_pid, const struct ordered_record *rec,
+		      struct pt_error *e)
+{
+	bool is_jitdump = false;
+	char leaf[32];
+
+	if (r->jit && !machine_pid && perf_jit_mapped(r->jit, rec, r->w, &is_jitdump, e))
+		return -1;
+	if (!r->jit && !machine_pid && perf_jit_is_dump(rec, leaf)) {
+		import_perf_note(r->notes, "%s: the program wrote down the code that it made: --jit takes it",
+				 leaf);
+		is_jitdump = true;
+	}
+	return is_jitdump ? 0 : perf_machines_mapped(r->machines, machine_pid, rec, r->w, e);
+}
+
 static int put_record(struct run *r, const struct ordered_record *rec, struct pt_error *e)
 {
 	struct perf_event_header h;
@@ -150,8 +169,7 @@ static int put_record(struct run *r, const struct ordered_record *rec, struct pt
 	memcpy(&h, rec->bytes, sizeof h);
 	if (h.type > RECORD_TYPE_LAST)
 		return 0;
-	if ((h.type == PERF_RECORD_MMAP || h.type == PERF_RECORD_MMAP2) &&
-	    perf_machines_mapped(r->machines, machine_pid, rec, r->w, e))
+	if ((h.type == PERF_RECORD_MMAP || h.type == PERF_RECORD_MMAP2) && put_mapped(r, machine_pid, rec, e))
 		return -1;
 	if (h.type == PERF_RECORD_KSYMBOL && perf_bpf_begins(&r->file.description, machine_pid, rec, r->w, e))
 		return -1;
@@ -338,6 +356,19 @@ out:
 	return ret;
 }
 
+/* What --jit asks for. */
+static int create_jit(struct run *r, struct pt_error *e)
+{
+	const char *input = r->request->input, *slash = strrchr(input, '/');
+
+	if (!r->request->jit)
+		return 0;
+	r->folder = slash ? strndup(input, (size_t)(slash - input)) : strdup(".");
+	if (r->folder)
+		r->jit = perf_jit_create(&r->file.description, r->request->symfs, r->folder, r->notes);
+	return r->jit ? 0 : pt_fail_no_memory(e, "the import");
+}
+
 int import_perf_run(const struct import_perf_request *request, int fd, struct import_perf_notes *notes,
 		    struct pt_error *e)
 {
@@ -348,6 +379,8 @@ int import_perf_run(const struct import_perf_request *request, int fd, struct im
 	ret = perf_file_open(&r.file, request->input, e);
 	if (ret == 0 && !(r.machines = perf_machines_create(request, notes)))
 		ret = pt_fail_no_memory(e, "the import");
+	if (ret == 0)
+		ret = create_jit(&r, e);
 	if (ret == 0)
 		ret = first_pass(&r, e);
 	if (ret == 0)
@@ -360,6 +393,8 @@ int import_perf_run(const struct import_perf_request *request, int fd, struct im
 	aux_put_deinit(&r.aux);
 	aux_plan_deinit(&r.plan);
 	perf_machines_destroy(r.machines);
+	perf_jit_destroy(r.jit);
+	free(r.folder);
 	for (size_t i = 0; r.guests && i < request->guest_count; i++)
 		perf_guest_close(&r.guests[i]);
 	free(r.guests);

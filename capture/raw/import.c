@@ -392,7 +392,7 @@ static int import(struct arguments *a, struct pt_error *e)
 {
 	struct import_perf_notes notes = {0};
 	struct output out = {0};
-	int ret = output_open_private(&out, a->output, "a container", e);
+	int ret = output_open(&out, a->output, "a container", e);
 
 	if (ret == 0)
 		ret = raw_import_run(&a->request, out.fd, &notes, e);

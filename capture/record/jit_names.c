@@ -1,18 +1,16 @@
 /* jit_names.c - see jit_names.h. */
 #include "capture/record/jit_names.h"
+#include "capture/code/jit_symbols.h"
 #include "capture/code/regular_file.h"
 #include "capture/record/byte_buffer.h"
-#include "schema/array.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PIECE	   65536
-#define NAME_BYTES 512 /* a longer name is cut */
+#define PIECE 65536
 
 struct jit_names {
 	int32_t pid;
@@ -20,9 +18,7 @@ struct jit_names {
 	bool owner_known;
 	uid_t owner;	      /* the process's */
 	struct hw_bytes text; /* read, and not put: it ends inside a line */
-	struct ptc_symbol *symbols;
-	size_t count, room;
-	struct hw_bytes strings;
+	struct jit_symbols symbols;
 };
 
 struct jit_names *jit_names_create(int32_t pid)
@@ -41,8 +37,7 @@ void jit_names_destroy(struct jit_names *n)
 	if (n->fd >= 0)
 		close(n->fd);
 	hw_bytes_deinit(&n->text);
-	hw_bytes_deinit(&n->strings);
-	free(n->symbols);
+	jit_symbols_deinit(&n->symbols);
 	free(n);
 }
 
@@ -67,22 +62,6 @@ static void open_file(struct jit_names *n)
 	}
 }
 
-static int add_line(struct jit_names *n, char *line, struct pt_error *e)
-{
-	struct ptc_symbol s = {.name = (uint32_t)n->strings.count, .type = 't'};
-	size_t bytes;
-	int at = 0;
-
-	if (sscanf(line, "%" SCNx64 " %" SCNx64 " %n", &s.value, &s.size, &at) < 2 || !at || !line[at])
-		return 0;
-	bytes = strnlen(line + at, NAME_BYTES);
-	if (hw_bytes_add(&n->strings, line + at, bytes, e) || hw_bytes_add(&n->strings, "", 1, e) ||
-	    pt_array_grow(&n->symbols, n->count, &n->room, e))
-		return -1;
-	n->symbols[n->count++] = s;
-	return 0;
-}
-
 /* Takes whole lines off the text. */
 static int take_lines(struct jit_names *n, struct pt_error *e)
 {
@@ -93,7 +72,7 @@ static int take_lines(struct jit_names *n, struct pt_error *e)
 		char *line = (char *)n->text.bytes + done;
 
 		*end = 0;
-		if (add_line(n, line, e))
+		if (jit_symbols_add_line(&n->symbols, line, e))
 			return -1;
 		done = (size_t)(end + 1 - n->text.bytes);
 	}
@@ -103,24 +82,6 @@ static int take_lines(struct jit_names *n, struct pt_error *e)
 	memmove(n->text.bytes, n->text.bytes + done, n->text.count - done);
 	n->text.count -= done;
 	return 0;
-}
-
-static int put(struct jit_names *n, struct ptc_writer *w, struct pt_error *e)
-{
-	static const char name[] = "[jit]";
-	const struct ptc_symbols s = {.pid = n->pid,
-				      .absolute = 1,
-				      .count = (uint32_t)n->count,
-				      .name = name,
-				      .name_bytes = sizeof name - 1,
-				      .symbols = n->symbols,
-				      .strings = (const char *)n->strings.bytes,
-				      .strings_bytes = n->strings.count};
-	int ret = n->count ? ptc_put_symbols(w, &s, e) : 0;
-
-	n->count = 0;
-	hw_bytes_clear(&n->strings);
-	return ret;
 }
 
 int jit_names_put(struct jit_names *n, struct ptc_writer *w, struct pt_error *e)
@@ -134,8 +95,9 @@ int jit_names_put(struct jit_names *n, struct ptc_writer *w, struct pt_error *e)
 		if (hw_bytes_add(&n->text, piece, (size_t)got, e) || take_lines(n, e))
 			return -1;
 		/* A chunk holds no more. */
-		if (n->strings.count > ((size_t)4 << 20) && put(n, w, e))
+		if (n->symbols.strings_bytes > ((size_t)4 << 20) &&
+		    jit_symbols_put(&n->symbols, w, n->pid, e))
 			return -1;
 	}
-	return put(n, w, e);
+	return jit_symbols_put(&n->symbols, w, n->pid, e);
 }

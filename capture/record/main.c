@@ -95,14 +95,14 @@ static void print_result(const struct hw_options *o, const struct hw_result *r)
 		fprintf(stderr, "pt-capture: %zu VMs, %zu TSC offsets from KVM's debugfs\n",
 			o->guests.vms->count, r->clocks);
 	if (o->jit)
-		fprintf(stderr, "pt-capture: %.1f MB of code that %u processes made at run time\n",
-			(double)r->jit_bytes / 1e6, r->jit_processes);
+		fprintf(stderr, "pt-capture: %.1f KB of code that %u processes made at run time\n",
+			(double)r->jit_bytes / 1e3, r->jit_processes);
 	fprintf(stderr, "pt-capture: %.1f MB of trace, container of %.1f MB, %u buffers\n",
 		(double)r->aux_bytes / 1e6, (double)r->container_bytes / 1e6, r->rings);
 	if (!r->aux_bytes && !o->target.sideband_only)
 		fputs("pt-capture: nothing was traced: the target did not run while it was recorded, or not "
 		      "where "
-		      "-u, -k, -C or a filter let it be traced\n",
+		      "--all-user, -k, -C or a filter let it be traced\n",
 		      stderr);
 	if (r->missing_images)
 		fprintf(stderr,
@@ -205,6 +205,7 @@ static bool needs_pt(const struct hw_arguments *a)
 	return a->vm || a->filter || t->system_wide || t->pids.count || t->tids.count || t->cpus.count ||
 	       t->per_thread || o->events.tracepoints.count || a->group.count || a->group.sample_bytes ||
 	       o->events.snapshot || (o->events.levels & HW_KERNEL) || o->steering.seconds > 0 ||
+	       o->steering.delay_ms || o->steering.max_bytes || t->no_inherit ||
 	       o->steering.control;
 }
 

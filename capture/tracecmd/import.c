@@ -247,7 +247,7 @@ static int import(const struct arguments *a, struct pt_error *e)
 		pt_fail_errno(e, "cannot open %s", into);
 		return command_failed(e);
 	}
-	if (output_open_private(&out, a->output, "a container", e)) {
+	if (output_open(&out, a->output, "a container", e)) {
 		status = command_failed(e);
 	} else {
 		status = import_apart(&a->request, in, out.fd);

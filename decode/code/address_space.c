@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "decode/code/image_used.h"
-#include "schema/array.h"
 
 void img_space_init(struct img_space *sp)
 {
@@ -19,133 +18,139 @@ void img_space_of(struct img_space *sp, struct img_store *store, int32_t machine
 	sp->pid = pid;
 }
 
+/* The space has no mappings. Those that no other space shares are freed. */
+static void drop_maps(struct img_space *sp)
+{
+	if (!sp->sharers || --*sp->sharers == 0) {
+		img_map_list_deinit(&sp->maps);
+		free(sp->sharers);
+	}
+	if (sp->copied_bytes)
+		img_store_give_bytes(sp->store, sp->copied_bytes);
+	sp->maps = (struct img_map_list){0};
+	sp->sharers = NULL;
+	sp->copied_bytes = 0;
+}
+
 void img_space_deinit(struct img_space *sp)
 {
-	free(sp->maps);
-	sp->maps = NULL;
-	sp->count = sp->room = sp->gap = 0;
+	drop_maps(sp);
+	sp->hint = NULL;
 }
 
 /* ---- Mappings --------------------------------------------------------------------------------------- */
 
-int img_space_copy(struct img_space *to, const struct img_space *from, struct pt_error *e)
+int img_space_copy(struct img_space *to, struct img_space *from, struct pt_error *e)
 {
-	struct img_map *maps = NULL;
-
-	if (from->count && !(maps = malloc(from->count * sizeof *maps)))
-		return pt_fail_no_memory(e, "mappings");
-	for (size_t i = 0; i < from->count; i++)
-		maps[i] = *img_space_at(from, i);
-	free(to->maps);
-	to->maps = maps;
-	to->count = to->room = to->gap = from->count;
-	to->hint = 0;
+	if (to == from)
+		return 0;
+	if (!from->sharers) {
+		from->sharers = malloc(sizeof *from->sharers);
+		if (!from->sharers)
+			return pt_fail_no_memory(e, "mappings");
+		*from->sharers = 1;
+	}
+	++*from->sharers;
+	drop_maps(to);
+	to->maps = from->maps;
+	to->sharers = from->sharers;
+	to->hint = NULL;
 	to->generation++;
 	to->changes++;
 	return 0;
 }
 
+/* Before the mappings change: those that are shared are copied, as far as the store's limit lets them. */
+static int own(struct img_space *sp, struct pt_error *e)
+{
+	size_t bytes = sp->maps.count * sizeof(struct img_map);
+	struct img_map_list maps = {0};
+
+	if (!sp->sharers || *sp->sharers == 1)
+		return 0;
+	if (sp->store && !img_store_take_bytes(sp->store, bytes))
+		return pt_fail_no_memory(e, "mappings");
+	if (img_map_list_copy(&maps, &sp->maps, e) < 0) {
+		if (sp->store)
+			img_store_give_bytes(sp->store, bytes);
+		return -1;
+	}
+	drop_maps(sp);
+	sp->maps = maps;
+	sp->copied_bytes = sp->store ? bytes : 0;
+	return 0;
+}
+
 void img_space_clear(struct img_space *sp)
 {
-	sp->count = sp->gap = 0;
-	sp->hint = 0;
+	drop_maps(sp);
+	sp->hint = NULL;
 	sp->generation++;
 	sp->changes++;
 }
 
-size_t img_space_after(const struct img_space *sp, uint64_t ip)
+const struct img_map *img_space_after(const struct img_space *sp, uint64_t ip)
 {
-	size_t lo = 0, hi = sp->count;
-
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-
-		if (img_space_at(sp, mid)->end > ip)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return lo;
+	return img_map_list_at(&sp->maps, img_map_list_after(&sp->maps, ip));
 }
 
-static bool equal(const struct img_map *a, const struct img_map *b)
+/*
+ * Takes [start, end) from what is mapped there. *place is that of the first map after it. -1:
+ * PT_ERR_NO_MEMORY.
+ */
+static int unmap(struct img_space *sp, uint64_t start, uint64_t end, struct img_map_place *place,
+		 struct pt_error *e)
 {
-	return a->start == b->start && a->end == b->end && a->offset == b->offset && a->file == b->file;
-}
+	struct img_map *m = img_map_list_at(&sp->maps, *place), left;
 
-/* Makes room for two more maps. */
-static int grow(struct img_space *sp, struct pt_error *e)
-{
-	size_t after = sp->count - sp->gap, room = sp->room;
-
-	while (sp->room < sp->count + 2)
-		if (pt_array_grow(&sp->maps, sp->room, &sp->room, e) < 0)
+	if (!m || m->start >= end)
+		return 0;
+	sp->generation++;
+	if (m->start < start) {
+		left = *m;
+		left.end = start;
+		m->offset += start - m->start;
+		m->start = start;
+		if (img_map_list_insert(&sp->maps, place, &left, e) < 0)
 			return -1;
-	if (sp->room > room && after)
-		memmove(sp->maps + sp->room - after, sp->maps + room - after, after * sizeof *sp->maps);
+		*place = img_map_list_after(&sp->maps, start);
+	}
+	while ((m = img_map_list_at(&sp->maps, *place)) && m->end <= end)
+		img_map_list_remove(&sp->maps, place);
+	if (m && m->start < end) {
+		m->offset += end - m->start;
+		m->start = end;
+	}
 	return 0;
-}
-
-/* The gap comes before map i. */
-static void move_gap(struct img_space *sp, size_t i)
-{
-	size_t size = sp->room - sp->count;
-
-	if (i < sp->gap)
-		memmove(sp->maps + i + size, sp->maps + i, (sp->gap - i) * sizeof *sp->maps);
-	else if (i > sp->gap)
-		memmove(sp->maps + sp->gap, sp->maps + sp->gap + size, (i - sp->gap) * sizeof *sp->maps);
-	sp->gap = i;
 }
 
 int img_space_map(struct img_space *sp, uint64_t start, uint64_t end, uint64_t offset, struct img_file *file,
 		  struct pt_error *e)
 {
-	struct img_map new = {.start = start, .end = end, .offset = offset, .file = file}, right = {0};
-	size_t n, from, to;
+	const struct img_map new = {.start = start, .end = end, .offset = offset, .file = file}, *m;
+	struct img_map_place place;
 
 	if (end <= start)
 		return 0;
-	/* In the middle of another map it makes three of one. */
-	if (grow(sp, e) < 0)
-		return -1;
 	sp->changes++;
-	from = img_space_after(sp, start);
-	for (to = from; to < sp->count && img_space_at(sp, to)->start < end; to++)
-		;
-	if (to - from == 1 && equal(img_space_at(sp, from), &new))
+	sp->hint = NULL;
+	place = img_map_list_after(&sp->maps, start);
+	m = img_map_list_at(&sp->maps, place);
+	if (m && m->start == start && m->end == end && m->offset == offset && m->file == file)
 		return 0; /* recorded twice */
-	move_gap(sp, to);
-	if (to > from) {
-		struct img_map *last = &sp->maps[to - 1];
-
-		sp->generation++;
-		if (last->end > end) {
-			right = *last;
-			right.offset += end - last->start;
-			right.start = end;
-		}
-		if (sp->maps[from].start < start) {
-			sp->maps[from].end = start;
-			from++;
-		}
-	}
-	/* Instead of [from, to), before the gap, come the new map and `right`. */
-	n = 1 + (right.end != 0);
-	sp->gap = from + n;
-	sp->count = sp->count - (to - from) + n;
-	sp->maps[from] = new;
-	if (right.end)
-		sp->maps[from + 1] = right;
-	sp->hint = 0;
-	return 0;
+	if (own(sp, e) < 0)
+		return -1;
+	place = img_map_list_after(&sp->maps, start);
+	if (unmap(sp, start, end, &place, e) < 0)
+		return -1;
+	return img_map_list_insert(&sp->maps, &place, &new, e);
 }
 
 bool img_space_overlaps(const struct img_space *sp, uint64_t start, uint64_t end)
 {
-	size_t i = img_space_after(sp, start);
+	const struct img_map *m = img_space_after(sp, start);
 
-	return i < sp->count && img_space_at(sp, i)->start < end;
+	return m && m->start < end;
 }
 
 /* The space that has ip's mappings. */
@@ -161,17 +166,17 @@ static uint64_t file_offset(const struct img_map *m, uint64_t ip)
 
 const struct img_map *img_space_find(struct img_space *sp, uint64_t ip)
 {
-	size_t i;
+	const struct img_map *m;
 
 	sp = at_ip(sp, ip);
-	i = sp->hint;
-	if (i < sp->count && ip >= img_space_at(sp, i)->start && ip < img_space_at(sp, i)->end)
-		return img_space_at(sp, i);
-	i = img_space_after(sp, ip);
-	if (i >= sp->count || ip < img_space_at(sp, i)->start)
+	m = sp->hint;
+	if (m && ip >= m->start && ip < m->end)
+		return m;
+	m = img_space_after(sp, ip);
+	if (!m || ip < m->start)
 		return NULL;
-	sp->hint = (uint32_t)i;
-	return img_space_at(sp, i);
+	sp->hint = m;
+	return m;
 }
 
 /* ---- Code ------------------------------------------------------------------------------------------- */
@@ -277,9 +282,9 @@ int img_space_symbol(struct img_space *sp, uint64_t ip, struct img_symbol *ret)
 {
 	const struct img_map *m = img_space_find(sp, ip);
 
-	if (!m || !m->file)
+	if (!m)
 		return -1;
-	if (!img_file_has_symbols(m->file))
+	if (!m->file || !img_file_has_symbols(m->file))
 		return absolute_symbol(at_ip(sp, ip), m, ip, ret);
 	return img_file_symbol(m->file, file_offset(m, ip), ip, m->end, ret);
 }

@@ -13,25 +13,18 @@
 #include <stdint.h>
 
 #include "decode/code/image.h"
+#include "decode/code/map_list.h"
 
-/* One mapping of a space. */
-struct img_map {
-	uint64_t start, end;   /* half-open */
-	uint64_t offset;       /* in the file, of start */
-	struct img_file *file; /* NULL: mapped, but the container has no bytes for it */
-};
-
-/* maps: sorted, disjoint, with a gap of room - count of them where the last one was mapped, for the
- * next one is mostly beside it; img_space_at() knows of it. */
 struct img_space {
-	struct img_map *maps;
-	size_t count, room;
-	size_t gap;		 /* how many maps are before it */
-	uint32_t generation;	 /* changes when what was mapped before has changed or gone */
-	uint32_t changes;	 /* changes when anything was mapped */
-	uint32_t hint;		 /* the last map that was hit */
-	struct img_space *upper; /* where the code of the upper half of the addresses is; NULL: here */
-	struct img_store *store; /* with the absolute symbols of machine_pid, pid; NULL: none */
+	struct img_map_list maps;
+	uint32_t *sharers;	    /* how many spaces have these maps: forked processes, until one
+				     * changes them; NULL: 1 */
+	size_t copied_bytes;	    /* of maps, that count against the store's limit */
+	uint32_t generation;	    /* changes when what was mapped before has changed or gone */
+	uint32_t changes;	    /* changes when anything was mapped */
+	const struct img_map *hint; /* the last map that was hit; NULL: none */
+	struct img_space *upper;    /* where the code of the upper half of the addresses is; NULL: here */
+	struct img_store *store;    /* with the absolute symbols of machine_pid, pid; NULL: none */
 	int32_t machine_pid, pid;
 };
 
@@ -41,23 +34,24 @@ void img_space_init(struct img_space *sp);
 void img_space_of(struct img_space *sp, struct img_store *store, int32_t machine_pid, int32_t pid);
 void img_space_deinit(struct img_space *sp);
 
-/* Gives `to` the mappings of `from`, and nothing else of it. 0, or -1 (PT_ERR_NO_MEMORY). */
-int img_space_copy(struct img_space *to, const struct img_space *from, struct pt_error *e);
-/* Maps [start, end), over whatever was there. 0, or -1 (PT_ERR_NO_MEMORY). */
+/* Gives `to` the mappings of `from`, and nothing else of it. They share them until one of them changes. 0, or -1
+ * (PT_ERR_NO_MEMORY). */
+int img_space_copy(struct img_space *to, struct img_space *from, struct pt_error *e);
+/* Maps [start, end), over whatever was there. 0, or -1 (PT_ERR_NO_MEMORY, also by the store's limit). */
 int img_space_map(struct img_space *sp, uint64_t start, uint64_t end, uint64_t offset, struct img_file *file,
 		  struct pt_error *e);
 /* Nothing is mapped any more. */
 void img_space_clear(struct img_space *sp);
 
-/* The map at ip, NULL when there is none. */
-const struct img_map *img_space_find(struct img_space *sp, uint64_t ip);
-/* The i-th map, i < sp->count. */
-static inline struct img_map *img_space_at(const struct img_space *sp, size_t i)
+/* How many maps there are. */
+static inline size_t img_space_count(const struct img_space *sp)
 {
-	return &sp->maps[i < sp->gap ? i : i + (sp->room - sp->count)];
+	return sp->maps.count;
 }
-/* The index of the first map that ends after ip; sp->count when none does. */
-size_t img_space_after(const struct img_space *sp, uint64_t ip);
+/* The map at ip, NULL when there is none. Maps are valid until the space changes. */
+const struct img_map *img_space_find(struct img_space *sp, uint64_t ip);
+/* The first map that ends after ip; NULL when none does. */
+const struct img_map *img_space_after(const struct img_space *sp, uint64_t ip);
 /* True when something is mapped in [start, end). */
 bool img_space_overlaps(const struct img_space *sp, uint64_t start, uint64_t end);
 

@@ -1,9 +1,12 @@
 /* image.c - see image.h. */
 #include "decode/code/image.h"
 
+#include "decode/code/absolute_symbols.h"
+#include "decode/code/image_names.h"
 #include "decode/code/image_used.h"
 #include "decode/code/symbols.h"
 #include "schema/array.h"
+#include "schema/hash.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,7 +16,9 @@
 
 struct segment {
 	uint64_t offset, vaddr, size; /* of the file; vaddr relates symbols to offsets */
-	uint8_t *bytes;		      /* NULL: still in the container */
+	uint64_t last_max; /* offset of the last byte of it, or of one before it in the file's order */
+	size_t number;	   /* how many came before it: of one offset, they are in this order */
+	uint8_t *bytes;	   /* NULL: still in the container */
 	struct ptc_kept
 	    *kept; /* where they are or were in the container; then bytes lie in the store's arena */
 };
@@ -25,9 +30,10 @@ struct img_file {
 	char build_id[41];
 	int32_t machine_pid, pid;
 	bool memory, absolute;	  /* absolute: its symbols are addresses, it has no code */
-	struct segment *segments; /* sorted by offset */
+	uint32_t number;	  /* of the store's files, as they were added */
+	struct segment *segments; /* sorted by offset when they are looked at (sort_segments()) */
 	size_t segment_count, segment_room;
-	uint64_t longest; /* segment's size */
+	bool segments_unsorted;
 	struct img_symbols symbols;
 	struct img_used *used; /* NULL: not tracked */
 };
@@ -41,8 +47,19 @@ struct arena {
 	uint8_t bytes[];
 };
 
+/* The absolute symbols of a process, or of a machine's kernel. */
+struct named_space {
+	int32_t machine_pid, pid;
+	struct img_absolute_symbols symbols;
+};
+
 struct img_store {
 	struct img_file *files; /* newest first */
+	uint32_t file_count;
+	struct img_names names; /* of files with code, but not of memory */
+	struct named_space **spaces;
+	size_t space_count, space_room;
+	struct pt_hash space_hash; /* numbers of spaces, from 1 */
 	struct arena *arena;
 	bool track_used;
 	struct ptc_reader *reader; /* of the container */
@@ -65,13 +82,17 @@ void img_store_limit(struct img_store *s, uint64_t bytes)
 	s->limit = bytes;
 }
 
-/* False when that is more than the limit. */
-static bool take_bytes(struct img_store *s, uint64_t bytes)
+bool img_store_take_bytes(struct img_store *s, uint64_t bytes)
 {
 	if (bytes > s->limit - s->bytes)
 		return false;
 	s->bytes += bytes;
 	return true;
+}
+
+void img_store_give_bytes(struct img_store *s, uint64_t bytes)
+{
+	s->bytes -= bytes;
 }
 
 void img_store_reader(struct img_store *s, struct ptc_reader *reader)
@@ -114,6 +135,13 @@ void img_store_destroy(struct img_store *s)
 		s->files = f->next;
 		file_destroy(f);
 	}
+	for (size_t i = 0; i < s->space_count; i++) {
+		img_absolute_deinit(&s->spaces[i]->symbols);
+		free(s->spaces[i]);
+	}
+	free(s->spaces);
+	pt_hash_deinit(&s->space_hash);
+	img_names_deinit(&s->names);
 	while (s->arena) {
 		struct arena *a = s->arena;
 
@@ -156,6 +184,7 @@ static struct identity identity_of(const struct ptc_image *image)
 			image->build_id_bytes);
 }
 
+/* A new file, which cannot be found by its name yet. */
 static struct img_file *file_add(struct img_store *s, const struct identity *id, struct pt_error *e)
 {
 	struct img_file *f = calloc(1, sizeof *f);
@@ -170,24 +199,29 @@ static struct img_file *file_add(struct img_store *s, const struct identity *id,
 	f->store = s;
 	f->machine_pid = id->machine_pid;
 	memcpy(f->build_id, id->build_id, sizeof f->build_id);
+	f->number = s->file_count++;
 	f->next = s->files;
 	s->files = f;
 	return f;
 }
 
+/* file_add() of a file that mappings name. */
+static struct img_file *named_file_add(struct img_store *s, const struct identity *id, struct pt_error *e)
+{
+	struct img_file *f = file_add(s, id, e);
+	struct img_name name;
+
+	if (!f)
+		return NULL;
+	name = (struct img_name){f->machine_pid, f->name, strlen(f->name), f->build_id};
+	return img_names_add(&s->names, &name, f, e) ? NULL : f;
+}
+
 static struct img_file *find(struct img_store *s, const struct identity *id)
 {
-	struct img_file *f;
+	struct img_name name = {id->machine_pid, id->name, id->name_bytes, id->build_id};
 
-	for (f = s->files; f; f = f->next) {
-		if (f->memory || f->absolute || f->machine_pid != id->machine_pid)
-			continue;
-		if (id->build_id[0] && f->build_id[0]
-			? strcmp(id->build_id, f->build_id) == 0
-			: strlen(f->name) == id->name_bytes && !memcmp(f->name, id->name, id->name_bytes))
-			return f;
-	}
-	return NULL;
+	return img_names_find(&s->names, &name);
 }
 
 struct img_file *img_store_find(struct img_store *s, int32_t machine_pid, const char *name,
@@ -200,11 +234,21 @@ struct img_file *img_store_find(struct img_store *s, int32_t machine_pid, const 
 
 /* ---- Code ------------------------------------------------------------------------------------------- */
 
+static void set_last_max(struct img_file *f, size_t i)
+{
+	struct segment *seg = &f->segments[i];
+	uint64_t bytes = seg->size - 1, left = UINT64_MAX - seg->offset;
+
+	seg->last_max = seg->offset + (bytes < left ? bytes : left);
+	if (i && seg[-1].last_max > seg->last_max)
+		seg->last_max = seg[-1].last_max;
+}
+
 static int segment_add(struct img_store *s, struct img_file *f, const struct ptc_image *image,
 		       struct pt_error *e)
 {
-	struct segment seg = {.offset = image->offset, .vaddr = image->vaddr, .size = image->size};
-	size_t i;
+	struct segment seg = {
+	    .offset = image->offset, .vaddr = image->vaddr, .size = image->size, .number = f->segment_count};
 
 	if (image->size == 0)
 		return 0;
@@ -219,38 +263,53 @@ static int segment_add(struct img_store *s, struct img_file *f, const struct ptc
 		if (!seg.kept)
 			return -1;
 	} else {
-		seg.bytes = take_bytes(s, image->size) ? malloc(image->size) : NULL;
+		seg.bytes = img_store_take_bytes(s, image->size) ? malloc(image->size) : NULL;
 		if (!seg.bytes)
 			return pt_fail_no_memory(e, "the code images");
 		memcpy(seg.bytes, image->bytes, image->size);
 	}
-	for (i = f->segment_count; i > 0 && f->segments[i - 1].offset > image->offset; i--)
-		;
-	memmove(&f->segments[i + 1], &f->segments[i], (f->segment_count++ - i) * sizeof seg);
-	f->segments[i] = seg;
-	if (image->size > f->longest)
-		f->longest = image->size;
+	f->segments_unsorted |= f->segment_count && f->segments[f->segment_count - 1].offset > image->offset;
+	f->segments[f->segment_count] = seg;
+	set_last_max(f, f->segment_count++);
 	return 0;
 }
 
-/* The first segment that holds the file's byte at offset, NULL when none. */
-static struct segment *segment_at(const struct img_file *f, uint64_t offset)
+static int by_offset(const void *a, const void *b)
+{
+	const struct segment *x = a, *y = b;
+
+	if (x->offset != y->offset)
+		return x->offset < y->offset ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Segments may come in any order, and many before the first is looked at: they are sorted together. */
+static void sort_segments(struct img_file *f)
+{
+	if (!f->segments_unsorted)
+		return;
+	f->segments_unsorted = false;
+	qsort(f->segments, f->segment_count, sizeof *f->segments, by_offset);
+	for (size_t i = 0; i < f->segment_count; i++)
+		set_last_max(f, i);
+}
+
+/* The first segment that holds the file's byte at offset, NULL when none: those before it all end
+ * before that. */
+static struct segment *segment_at(struct img_file *f, uint64_t offset)
 {
 	size_t lo = 0, hi = f->segment_count;
 
-	/* The first that does not end before it for sure. */
+	sort_segments(f);
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
 
-		if (f->segments[mid].offset <= offset && offset - f->segments[mid].offset >= f->longest)
+		if (f->segments[mid].last_max < offset)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	for (; lo < f->segment_count && f->segments[lo].offset <= offset; lo++)
-		if (offset - f->segments[lo].offset < f->segments[lo].size)
-			return &f->segments[lo];
-	return NULL;
+	return lo < f->segment_count && f->segments[lo].offset <= offset ? &f->segments[lo] : NULL;
 }
 
 /* n bytes that live as long as the store. NULL: no memory. */
@@ -260,7 +319,7 @@ static uint8_t *arena_take(struct img_store *s, size_t n)
 	size_t size = n > ARENA_BYTES / 2 ? sizeof *a + n : ARENA_BYTES;
 
 	if (!a || n > a->left) {
-		if (!take_bytes(s, size))
+		if (!img_store_take_bytes(s, size))
 			return NULL;
 		/* Filled here and there, then read at random: a huge page is one page fault and one TLB
 		 * entry. */
@@ -309,7 +368,7 @@ int img_store_image(struct img_store *s, const struct ptc_image *image, struct p
 	if (f && (!image->continues || strcmp(f->build_id, id.build_id) != 0))
 		f = NULL;
 	if (!f)
-		f = file_add(s, &id, e);
+		f = named_file_add(s, &id, e);
 	return f ? segment_add(s, f, image, e) : -1;
 }
 
@@ -329,67 +388,105 @@ struct img_file *img_store_memory(struct img_store *s, const struct ptc_image *i
 
 /* ---- Symbols ---------------------------------------------------------------------------------------- */
 
+static uint64_t space_key(int32_t machine_pid, int32_t pid)
+{
+	return pt_hash_mix((uint64_t)(uint32_t)machine_pid << 32 | (uint32_t)pid);
+}
+
+static uint64_t key_of_space(const void *spaces, uint32_t n)
+{
+	const struct named_space *space = ((struct named_space *const *)spaces)[n - 1];
+
+	return space_key(space->machine_pid, space->pid);
+}
+
+static struct named_space *find_space(const struct img_store *s, int32_t machine_pid, int32_t pid)
+{
+	uint32_t n;
+
+	if (!s->space_count)
+		return NULL;
+	for (uint32_t i = pt_hash_first(&s->space_hash, space_key(machine_pid, pid));
+	     (n = s->space_hash.slots[i]); i = pt_hash_next(&s->space_hash, i))
+		if (s->spaces[n - 1]->machine_pid == machine_pid && s->spaces[n - 1]->pid == pid)
+			return s->spaces[n - 1];
+	return NULL;
+}
+
+/* The space, made when it is new. NULL: no memory. */
+static struct named_space *space_of(struct img_store *s, int32_t machine_pid, int32_t pid, struct pt_error *e)
+{
+	struct named_space *space = find_space(s, machine_pid, pid);
+
+	if (space)
+		return space;
+	if ((!s->space_hash.slots && pt_hash_init(&s->space_hash, 4, e)) ||
+	    pt_array_grow(&s->spaces, s->space_count, &s->space_room, e))
+		return NULL;
+	space = calloc(1, sizeof *space);
+	if (!space) {
+		pt_fail_no_memory(e, "symbols");
+		return NULL;
+	}
+	space->machine_pid = machine_pid;
+	space->pid = pid;
+	s->spaces[s->space_count] = space;
+	if (pt_hash_insert(&s->space_hash, space_key(machine_pid, pid), (uint32_t)s->space_count + 1,
+			   key_of_space, s->spaces, e)) {
+		free(space);
+		return NULL;
+	}
+	s->space_count++;
+	return space;
+}
+
+/* The file keeps their names. */
+static int add_absolute(struct img_store *s, const struct identity *id, const struct ptc_symbols *chunk,
+			struct pt_error *e)
+{
+	struct named_space *space = space_of(s, chunk->machine_pid, chunk->pid, e);
+	struct img_file *f = space ? file_add(s, id, e) : NULL;
+
+	if (!f || img_symbols_add(&f->symbols, chunk, e))
+		return -1;
+	f->absolute = true;
+	f->pid = chunk->pid;
+	img_symbols_settle(&f->symbols);
+	if (img_absolute_add(&space->symbols, f->symbols.all, f->symbols.count, f, f->number, e))
+		return -1;
+	free(f->symbols.all);
+	f->symbols.all = NULL;
+	f->symbols.count = 0;
+	return 0;
+}
+
 int img_store_symbols(struct img_store *s, const struct ptc_symbols *chunk, struct pt_error *e)
 {
 	struct identity id = identity(chunk->machine_pid, chunk->name, chunk->name_bytes, chunk->build_id,
 				      chunk->build_id_bytes);
-	struct img_file *f;
+	struct img_file *f = chunk->absolute ? NULL : find(s, &id);
 
-	if (chunk->absolute) {
-		f = file_add(s, &id, e);
-		if (!f)
-			return -1;
-		f->absolute = true;
-		f->pid = chunk->pid;
-	} else {
-		f = find(s, &id);
-		if (!f)
-			return 0;
-	}
-	if (!take_bytes(s, img_symbols_bytes(chunk)))
+	if (!f && !chunk->absolute)
+		return 0;
+	if (!img_store_take_bytes(s, img_symbols_bytes(chunk)))
 		return pt_fail_no_memory(e, "symbols");
-	return img_symbols_add(&f->symbols, chunk, e);
-}
-
-uint64_t img_store_address(const struct img_store *s, int32_t machine_pid, int32_t pid, const char *name)
-{
-	for (struct img_file *f = s->files; f; f = f->next) {
-		const struct img_symbol_entry *symbol;
-
-		if (!f->absolute || f->machine_pid != machine_pid || f->pid != pid)
-			continue;
-		symbol = img_symbols_find_name(&f->symbols, name);
-		if (symbol)
-			return symbol->value;
-	}
-	return 0;
+	return f ? img_symbols_add(&f->symbols, chunk, e) : add_absolute(s, &id, chunk, e);
 }
 
 int img_store_absolute_symbol(const struct img_store *s, int32_t machine_pid, int32_t pid, uint64_t ip,
 			      struct img_symbol *ret)
 {
-	const struct img_symbol_entry *best = NULL;
-	const struct img_file *file = NULL;
+	const struct named_space *space = find_space(s, machine_pid, pid);
+	const struct img_absolute_symbol *found = space ? img_absolute_find(&space->symbols, ip) : NULL;
+	const struct img_file *file = found ? found->file : NULL;
 
-	/* They come in tables, one per module or so. */
-	for (struct img_file *f = s->files; f; f = f->next) {
-		const struct img_symbol_entry *symbol;
-
-		if (!f->absolute || f->machine_pid != machine_pid || f->pid != pid)
-			continue;
-		symbol = img_symbols_find(&f->symbols, ip);
-		if (!symbol || (best && symbol->value <= best->value))
-			continue;
-		best = symbol;
-		file = f;
-	}
-	if (!best)
+	if (!found)
 		return -1;
-	*ret = (struct img_symbol){.name = file->symbols.strings + best->name,
-				   .start = best->value,
-				   .end = best->end,
+	*ret = (struct img_symbol){.name = file->symbols.strings + found->name,
+				   .start = found->start,
+				   .end = found->end,
 				   .file = file,
-				   .index = best->name};
+				   .index = found->name};
 	return 0;
 }
 

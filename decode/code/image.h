@@ -31,6 +31,10 @@ void img_store_destroy(struct img_store *s);
 /* The most bytes that code and symbols may take together, beyond which is PT_ERR_NO_MEMORY. At first there is
  * no limit. */
 void img_store_limit(struct img_store *s, uint64_t bytes);
+/* Counts bytes against that limit, which are kept for the store's sake; false: that would be more. And gives them
+ * back. */
+bool img_store_take_bytes(struct img_store *s, uint64_t bytes);
+void img_store_give_bytes(struct img_store *s, uint64_t bytes);
 /* The container's reader, for images that are left in the container until their code is executed (ptc_image,
  * `later`). */
 void img_store_reader(struct img_store *s, struct ptc_reader *reader);
@@ -55,9 +59,6 @@ struct img_file *img_store_memory(struct img_store *s, const struct ptc_image *i
 struct img_file *img_store_find(struct img_store *s, int32_t machine_pid, const char *name,
 				const uint8_t *build_id, size_t build_id_bytes);
 
-/* The address of an absolute symbol of a process (PTC_ANY_PID: the kernel) of the machine, 0 when there is
- * none. */
-uint64_t img_store_address(const struct img_store *s, int32_t machine_pid, int32_t pid, const char *name);
 /* The absolute symbol that names ip in the machine's process: of those that cover it, the one that begins
  * last. 0 and *ret filled, or -1. */
 int img_store_absolute_symbol(const struct img_store *s, int32_t machine_pid, int32_t pid, uint64_t ip,

@@ -23,8 +23,7 @@ static int by_value(const void *a, const void *b)
 	return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Sorts the symbols, keeps one for each value, and finds where each ends. */
-static void settle(struct img_symbols *s)
+void img_symbols_settle(struct img_symbols *s)
 {
 	struct img_symbol_entry *all = s->all;
 	size_t n = s->count;
@@ -100,7 +99,7 @@ const struct img_symbol_entry *img_symbols_find(struct img_symbols *s, uint64_t 
 {
 	size_t lo = 0, hi;
 
-	settle(s);
+	img_symbols_settle(s);
 	hi = s->count;
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
@@ -113,14 +112,5 @@ const struct img_symbol_entry *img_symbols_find(struct img_symbols *s, uint64_t 
 	for (size_t i = lo, tries = 0; i > 0 && tries < OUTER_SYMBOLS; i--, tries++)
 		if (value < s->all[i - 1].end)
 			return &s->all[i - 1];
-	return NULL;
-}
-
-const struct img_symbol_entry *img_symbols_find_name(struct img_symbols *s, const char *name)
-{
-	settle(s);
-	for (size_t i = 0; i < s->count; i++)
-		if (!strcmp(s->strings + s->all[i].name, name))
-			return &s->all[i];
 	return NULL;
 }

@@ -36,9 +36,9 @@ uint64_t img_symbols_bytes(const struct ptc_symbols *chunk);
 /* Copies the chunk's symbols into the table. 0, or -1 (PT_ERR_NO_MEMORY), and the table is as it was. */
 int img_symbols_add(struct img_symbols *s, const struct ptc_symbols *chunk, struct pt_error *e);
 
+/* Sorts the symbols, keeps one for each value, and finds where each ends. */
+void img_symbols_settle(struct img_symbols *s);
 /* The symbol that covers value; NULL when there is none. */
 const struct img_symbol_entry *img_symbols_find(struct img_symbols *s, uint64_t value);
-/* The symbol of that name; NULL when there is none. */
-const struct img_symbol_entry *img_symbols_find_name(struct img_symbols *s, const char *name);
 
 #endif

@@ -29,10 +29,9 @@ static bool same_code(const struct img_map *a, const struct img_map *b)
 static const struct img_map *next_piece(const struct img_space *sp, const struct img_map *map, uint64_t at,
 					struct img_map *ret)
 {
-	size_t i = img_space_after(sp, at);
-	const struct img_map *there =
-	    i < sp->count && img_space_at(sp, i)->start <= at ? img_space_at(sp, i) : NULL;
-	uint64_t end = there ? there->end : i < sp->count ? img_space_at(sp, i)->start : UINT64_MAX;
+	const struct img_map *next = img_space_after(sp, at),
+			     *there = next && next->start <= at ? next : NULL;
+	uint64_t end = there ? there->end : next ? next->start : UINT64_MAX;
 
 	*ret = (struct img_map){.start = at,
 				.end = end < map->end ? end : map->end,

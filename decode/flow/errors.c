@@ -3,8 +3,9 @@
 
 const char *pt_flow_error_name(enum pt_flow_error_kind kind)
 {
-	static const char *const name[] = {"bad packet", "no code", "bad instruction", "mismatch",
-					   "overflow",	 "lost",    "truncated",       "out of memory"};
+	static const char *const name[] = {"bad packet", "no code",  "bad instruction",
+					   "mismatch",	 "overflow", "lost",
+					   "truncated",	 "clock",    "out of memory"};
 
 	return (unsigned)kind < sizeof name / sizeof *name ? name[kind] : "?";
 }
@@ -85,7 +86,7 @@ const char *pt_flow_no_code_message(const struct pt_code *code, uint64_t ip)
 
 	if (!code || code->unknown_process)
 		return "it is not known which process runs";
-	if (code->space->machine_pid && !code->space->count && code->space->pid == PTC_ANY_PID)
+	if (code->space->machine_pid && !img_space_count(code->space) && code->space->pid == PTC_ANY_PID)
 		return "the container has no code of this guest: merge its recording; or --guest-code, if it "
 		       "runs code "
 		       "of its VM's process";

@@ -125,8 +125,10 @@ static bool take_packets(struct pt_flow *f, struct bytes *b, enum pt_flow_feed *
 	if (k.type == PT_PSBEND && f->psb.open && !f->psb.side_known) {
 		/* Time may have jumped: who runs now must be known before the flow begins at the PSB's IP. */
 		pt_flow_psb_side(f);
-		if (stops(f))
+		if (stops(f)) {
+			f->psb.ask_side = f->side.nr;
 			return false;
+		}
 	}
 	b->p += n;
 	f->counts.packets++;

@@ -66,6 +66,7 @@ enum pt_flow_error_kind {
 	PT_FLOW_OVERFLOW,   /* OVF: the CPU has lost packets */
 	PT_FLOW_LOST,	    /* AUX data is missing: pt_flow_lost() */
 	PT_FLOW_CUT,	    /* the stream ends inside a packet */
+	PT_FLOW_NO_TIME,    /* execution begins in a guest at a time that is not known */
 	PT_FLOW_FULL	    /* out of memory for code: the last error, nothing is decoded any more */
 };
 /* In the words of the record stream. */

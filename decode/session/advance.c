@@ -31,6 +31,16 @@ static int apply_first(struct session *s, struct pt_error *e)
 	return r;
 }
 
+/* Feeds the streams up to stop_tsc, until one of them shows a change of a guest's clock. */
+static void feed_streams(struct session *s, uint64_t stop_tsc, bool last)
+{
+	size_t count;
+	struct stream *const *due = pt_session_due(s, stop_tsc, last, &count);
+
+	for (size_t i = 0; i < count && !clocks_changed(s); i++)
+		pt_session_stream_feed(due[i], stop_tsc, last);
+}
+
 int pt_session_advance(struct session *s, uint64_t decode_tsc, uint64_t record_tsc, bool last,
 		       struct pt_error *e)
 {
@@ -44,8 +54,8 @@ int pt_session_advance(struct session *s, uint64_t decode_tsc, uint64_t record_t
 		uint64_t next_tsc = pt_session_queue_tsc(s);
 		uint64_t stop_tsc = next_tsc < decode_tsc ? next_tsc : decode_tsc;
 
-		for (struct stream *st = s->streams; st && next_tsc != 0 && !clocks_changed(s); st = st->next)
-			pt_session_stream_feed(st, stop_tsc, last && next_tsc == UINT64_MAX);
+		if (next_tsc != 0)
+			feed_streams(s, stop_tsc, last && next_tsc == UINT64_MAX);
 		if (check_failed(s, e) < 0)
 			return -1;
 		if (clocks_changed(s)) {

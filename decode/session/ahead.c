@@ -44,7 +44,7 @@ static bool apply_until(struct session *s, uint64_t limit, const struct record_f
 struct wanted_switch {
 	struct session *session;
 	const struct pt_cpu_context *cpu_context;
-	enum { TO_PROCESS, TO_TASK, TO_USER_CODE, TO_ANOTHER } to;
+	enum { TO_PROCESS = 1, TO_TASK, TO_USER_CODE, TO_ANOTHER } to;
 	const struct pt_process *process; /* TO_PROCESS */
 	const struct pt_task *task;	  /* TO_TASK */
 };
@@ -83,8 +83,16 @@ static bool is_wanted_switch(const struct pt_sideband_record *record, const void
 
 static bool apply_switch(struct stream *st, const struct wanted_switch *wanted, uint64_t window_tsc)
 {
+	const void *to = wanted->to == TO_PROCESS ? (const void *)wanted->process
+			 : wanted->to == TO_TASK  ? (const void *)wanted->task
+						  : (const void *)wanted->cpu_context->task;
+	/* Which threads have user code changes. */
+	uint64_t code = wanted->to == TO_USER_CODE ? wanted->session->code_begins : 0;
 	const struct record_filter filter = {
-	    .matches = is_of_context, .is_last = is_wanted_switch, .arg = wanted};
+	    .key = {(uintptr_t)wanted->cpu_context, code << 3 | wanted->to, (uintptr_t)to},
+	    .matches = is_of_context,
+	    .is_last = is_wanted_switch,
+	    .arg = wanted};
 
 	return apply_until(st->session, limit_tsc(st, window_tsc), &filter);
 }
@@ -168,8 +176,7 @@ bool pt_session_on_missing(void *arg, struct pt_flow *f, uint64_t ip)
 {
 	struct stream *st = arg;
 	struct wanted_code wanted = {.machine = st->cpu_context->machine, .pid = PTC_ANY_PID, .ip = ip};
-	const struct record_filter filter = {
-	    .matches = is_of_process, .is_last = maps_wanted, .arg = &wanted};
+	struct record_filter filter = {.matches = is_of_process, .is_last = maps_wanted, .arg = &wanted};
 
 	(void)f;
 	if (!(ip >> 63 && pt_flow_kernel_code(st->flow))) {
@@ -177,5 +184,8 @@ bool pt_session_on_missing(void *arg, struct pt_flow *f, uint64_t ip)
 			return false;
 		wanted.pid = st->cpu_context->task->pid;
 	}
+	filter.key[0] = (uintptr_t)wanted.machine;
+	filter.key[1] = (uint64_t)(uint32_t)wanted.pid << 3;
+	filter.key[2] = ip;
 	return apply_until(st->session, limit_tsc(st, st->session->window_tsc), &filter);
 }

@@ -50,6 +50,14 @@ static int apply_to_tasks(struct session *s, const struct pt_sideband_record *re
 	return r;
 }
 
+/* How many mappings the process has; 0: there is no such process. */
+static size_t code_count(const struct pt_machine *m, int32_t pid)
+{
+	const struct pt_process *process = pid == PTC_ANY_PID ? NULL : pt_tasks_find_process(m->tasks, pid);
+
+	return process ? img_space_count(&process->space) : 0;
+}
+
 static int apply_code(struct session *s, const struct pt_sideband_record *record, struct pt_error *e)
 {
 	struct pt_machine *m = record->machine;
@@ -57,6 +65,7 @@ static int apply_code(struct session *s, const struct pt_sideband_record *record
 	bool disturbs = pt_sideband_disturbs(record);
 	/* It may have given a process's threads other names, and a slice has one. */
 	bool end_slice = !record->memory && pid != PTC_ANY_PID;
+	bool had_code = code_count(m, pid) > 0;
 	int r;
 
 	for (struct stream *st = s->streams; st && disturbs; st = st->next)
@@ -64,6 +73,7 @@ static int apply_code(struct session *s, const struct pt_sideband_record *record
 			pt_flow_pause(st->flow, end_slice);
 	m->timeless = m->pid && pt_session_is_timeless(s, m);
 	r = apply_to_tasks(s, record, e);
+	s->code_begins += !had_code && code_count(m, pid) > 0;
 	if (disturbs)
 		refresh_code(s, m, pid);
 	/* This may have been the first code of a kernel. */
@@ -104,10 +114,10 @@ static bool is_to_untraced(const struct pt_sideband_record *record)
 	struct pt_process *process;
 	int32_t pid, tid;
 
-	if (record->machine->space.count || !pt_sideband_switched(record, &pid, &tid))
+	if (img_space_count(&record->machine->space) || !pt_sideband_switched(record, &pid, &tid))
 		return false;
 	process = pt_tasks_process(record->machine->tasks, pid);
-	return !process || !process->space.count;
+	return !process || !img_space_count(&process->space);
 }
 
 static int apply_switch(struct session *s, const struct pt_sideband_record *record, struct pt_error *e)

@@ -1,5 +1,8 @@
 /* chunks.c - one chunk of the container at a time: to streams, sideband, images, symbols. See internal.h. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "decode/packet/clock_meta.h"
 #include "decode/session/internal.h"
@@ -43,6 +46,23 @@ static int start_vms(struct session *s, struct pt_error *e)
 	return 0;
 }
 
+/* META's values of a vCPU's TSC that cannot be are reported, and not used. */
+static void report_bad_ratios(struct session *s)
+{
+	for (size_t i = 0; i < s->vcpus.count; i++) {
+		const struct pt_vcpu *v = &s->vcpus.items[i];
+		char text[160];
+
+		if (!v->bad_ratio)
+			continue;
+		snprintf(text, sizeof text,
+			 "kvm.%" PRId32 ".%" PRId32 ".tsc_ratio %" PRIu64
+			 " / 2^%u is none that a guest's TSC can have: its offset is not used either",
+			 v->pid, v->vcpu, v->ratio, v->frac_bits);
+		pt_emit_error(&s->emit, 0, -1, PTR_NO_TSC, "clock", text);
+	}
+}
+
 int pt_session_start(struct session *s, struct pt_error *e)
 {
 	const char *key, *value;
@@ -62,6 +82,7 @@ int pt_session_start(struct session *s, struct pt_error *e)
 	for (size_t i = 0; ptc_meta_pair(s->meta, i, &key, &value); i++)
 		if (ptr_put_meta(s->emit.writer, key, value, e) < 0)
 			return -1;
+	report_bad_ratios(s);
 	return 0;
 }
 
@@ -77,7 +98,7 @@ static int take_attr(struct session *s, const struct ptc_chunk *c, struct pt_err
 	m = pt_machine_get(s->machines, attr.machine_pid);
 	if (!m)
 		return pt_fail_no_memory(e, NULL);
-	if (pt_sideband_attr(&m->attrs, &attr, e) < 0 || pt_session_events_attr(s->events, &attr, e) < 0)
+	if (pt_sideband_attr(&s->attrs, &attr, e) < 0 || pt_session_events_attr(s->events, &attr, e) < 0)
 		return -1;
 	while (attr.index >= s->attr_count) { /* numbers without an attr are the host's */
 		if (pt_array_grow(&s->attr_machines, s->attr_count, &s->attr_room, e) < 0)
@@ -111,7 +132,7 @@ static int take_sideband(struct session *s, const struct ptc_chunk *c, struct pt
 		return -1;
 	m = attr < s->attr_count ? s->attr_machines[attr] : s->host;
 	while (size) {
-		struct pt_sideband_record *record = pt_sideband_parse(&m->attrs, attr, p, size, e);
+		struct pt_sideband_record *record = pt_sideband_parse(&s->attrs, attr, p, size, e);
 		uint32_t n;
 
 		if (!record)
@@ -172,6 +193,19 @@ static int take_image(struct session *s, const struct ptc_chunk *c, struct pt_er
 	return queue_memory(s, &image, e);
 }
 
+/* The value of the chunk's symbol of that name, 0: there is none. */
+static uint64_t value_of(const struct ptc_symbols *symbols, const char *name)
+{
+	struct ptc_symbol symbol;
+
+	for (uint32_t i = 0; i < symbols->count; i++) {
+		memcpy(&symbol, (const uint8_t *)symbols->symbols + i * sizeof symbol, sizeof symbol);
+		if (!strcmp(symbols->strings + symbol.name, name))
+			return symbol.value;
+	}
+	return 0;
+}
+
 static int take_symbols(struct session *s, const struct ptc_chunk *c, struct pt_error *e)
 {
 	struct ptc_symbols symbols;
@@ -191,7 +225,7 @@ static int take_symbols(struct session *s, const struct ptc_chunk *c, struct pt_
 	/* Linux calls it on the next thread's stack, between the last instruction of one and the first of
 	 * the other. */
 	if (!m->code->switch_ip)
-		m->code->switch_ip = img_store_address(s->store, m->pid, PTC_ANY_PID, "__switch_to");
+		m->code->switch_ip = value_of(&symbols, "__switch_to");
 	return 0;
 }
 
@@ -213,8 +247,7 @@ static int take_aux(struct session *s, const struct ptc_chunk *c, struct pt_erro
 	selected = pt_session_selects_aux(s, st, &aux, &skip, e);
 	if (selected <= 0)
 		return selected;
-	if (pt_session_stream_add_aux(st, &aux, skip, e) < 0 ||
-	    pt_session_scan_aux(s, c->stream, &aux, e) < 0)
+	if (pt_session_scan_aux(s, st, &aux, e) < 0 || pt_session_stream_add_aux(st, &aux, skip, e) < 0)
 		return -1;
 	if (s->timeless)
 		return pt_session_advance(s, UINT64_MAX, UINT64_MAX, false, e);
@@ -257,6 +290,7 @@ int pt_session_take_chunk(struct session *s, const struct ptc_chunk *c, struct p
 	case PTC_META:
 		if (ptc_meta_add(s->meta, c, e) < 0)
 			return -1;
+		s->meta_chunks++;
 		pt_session_select_self(s);
 		return 0;
 	case PTC_STREAM: return take_stream(s, c, e);

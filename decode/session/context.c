@@ -10,7 +10,7 @@
 
 bool pt_session_has_user_code(const struct pt_task *task)
 {
-	return task && task->process->space.count;
+	return task && img_space_count(&task->process->space);
 }
 
 bool pt_session_is_of_stream(const struct pt_sideband_record *record, const struct stream *st)
@@ -38,7 +38,7 @@ static void set_guest_code(struct stream *st)
 	const struct pt_task *task = st->cpu_context->task;
 	struct pt_code *user = task ? task->process->code : NULL;
 
-	if (st->session->options->guest_code && !m->space.count && !user && st->cpu.task) {
+	if (st->session->options->guest_code && !img_space_count(&m->space) && !user && st->cpu.task) {
 		pt_flow_set_code(st->flow, st->cpu.task->process->code, NULL);
 		return;
 	}
@@ -67,7 +67,7 @@ void pt_session_update_context(struct stream *st)
 		set_guest_code(st);
 	} else {
 		pt_flow_set_code(st->flow, cpu_context->task ? cpu_context->task->process->code : NULL,
-				 st->session->kernel_traced || m->space.count ? m->code : NULL);
+				 st->session->kernel_traced || img_space_count(&m->space) ? m->code : NULL);
 	}
 }
 

@@ -8,6 +8,7 @@
  *     advance.c                 decodes streams and applies sideband records, in the order of time
  *     guest_clock.c             holds AUX data back until the guests' clocks are known
  *     stream.c                  a stream: its AUX data and its flow
+ *     due.c                     which streams have something to decode before a time
  *     address_space.c, vcpu.c   answer the flow: which process comes to user space; which vCPU is entered
  *     ahead.c                   sideband records that are applied ahead of their time
  *     apply.c                   a sideband record whose time has come
@@ -36,6 +37,7 @@
 #include "decode/session/session.h"
 #include "decode/vm/scan.h"
 #include "decode/vm/vm.h"
+#include "schema/hash.h"
 
 /* Bits of pt_config in META, which is IA32_RTIT_CTL (SDM vol. 3, "IA32_RTIT_CTL MSR"). */
 #define PT_RTIT_CYC_EN	((uint64_t)1 << 1)
@@ -67,7 +69,13 @@ struct stream {
 	struct pt_emit_stream out; /* what the flow reports, by who runs */
 
 	struct piece *first, **last;
-	bool reached_begin; /* of the time that is selected (select.c) */
+	uint64_t
+	    end_offset; /* after the AUX data that was added last; UINT64_MAX: more was lost there, or none */
+	/* Up to where its AUX data is decoded: feeding it up to a later time may decode more.
+	 * UINT64_MAX: only with more AUX data. TSC ticks. */
+	uint64_t decoded_tsc;
+	size_t number, due_place; /* in the order of declaration; in due_streams */
+	bool reached_begin;	  /* of the time that is selected (select.c) */
 
 	struct pt_cpu_context cpu;
 	struct pt_cpu_context
@@ -87,10 +95,27 @@ struct vmcs_owner {
  * Records of a guest whose clock is not known yet wait in a list beside it, in the order of arrival.
  */
 struct record_queue {
+	/* Searches that found nothing: they need not be made again in the same records (queue.c). */
+	struct record_search {
+		uint64_t key[3];
+		uint64_t generation;
+		uint64_t searched_tsc; /* none is among the records up to there */
+	} searches[64];
+	uint64_t generation;	   /* of the searches that hold */
+	uint64_t searched_max_tsc; /* of these */
 	struct pt_sideband_record **records;
 	size_t first, end, room;
 	struct pt_sideband_record *waiting, **waiting_last;
+	size_t waiting_count;
+	/* What was known of the guests' times when the waiting ones were last looked at (queue.c). */
+	uint64_t waiting_known;
 	uint64_t arrived; /* records so far: gives each its `order` */
+};
+
+/* All streams as a heap by decoded_tsc (due.c); now: those that are due. */
+struct due_streams {
+	struct stream **heap, **now;
+	size_t count, heap_room, now_room;
 };
 
 /*
@@ -108,13 +133,16 @@ struct selected {
 };
 
 /*
- * While a guest's sideband waits for its clock, AUX data is scanned for the guest's TSC and not decoded
- * (guest_clock.c). done: the clocks are as well known as the scan can make them, and it was the last.
+ * While a guest's sideband waits for its clock, or a stream begins in a guest, AUX data is scanned
+ * for the guest's TSC and not decoded (guest_clock.c). done: the clocks are as well known as a scan
+ * for the sideband can make them, and it was the last such.
  */
 struct guest_clock_search {
 	struct pt_vm_scan *scan; /* NULL: none is under way */
 	uint64_t scanned_bytes;
 	bool done;
+	struct pt_vm_begin *begins; /* what scans have found */
+	size_t begin_count, begin_room;
 };
 
 /*
@@ -134,14 +162,17 @@ struct session {
 	/* The recording: META, and what chunks.c reads from it before the first chunk of another kind
 	 * (started). */
 	struct ptc_meta *meta;
+	uint32_t meta_chunks; /* that meta is of */
 	bool started;
 	struct pt_perf_clock perf_clock; /* the host's */
 	struct pt_clock_config clock;
 	bool timeless; /* AUX data or sideband has no time: the order of the container is all that is known */
-	bool kernel_traced; /* the host's */
+	bool kernel_traced;   /* the host's */
+	uint64_t code_begins; /* how often a process without code has got some */
 	/* A sideband record may explain what a stream shows if it is at most this far ahead of the stream's
 	 * clock: 1 ms where MTC or CYC packets keep the clock exact, else UINT64_MAX. TSC ticks. */
 	uint64_t window_tsc;
+	struct pt_sideband_attrs attrs; /* how the records of each perf_event_attr are shaped */
 	/* By the number of a perf_event_attr: the machine that recorded with it. */
 	struct pt_machine **attr_machines;
 	size_t attr_count, attr_room;
@@ -157,7 +188,11 @@ struct session {
 	struct pt_emit emit;
 	enum pt_flow_detail detail; /* of what is selected */
 
-	struct stream *streams;
+	struct stream *streams, **last_stream; /* last_stream: where the next one goes */
+	struct stream **stream_of;	       /* the same, to be found by id */
+	size_t stream_count, stream_room;
+	struct pt_hash stream_hash; /* numbers of stream_of, from 1 */
+	struct due_streams due;
 	struct vmcs_owner *vmcs_owners;
 	size_t vmcs_owner_count, vmcs_owner_room;
 
@@ -199,8 +234,9 @@ bool pt_session_is_timeless(const struct session *s, const struct pt_machine *m)
  * that is not known. PT_ERR_NO_MEMORY. */
 int pt_session_queue_add(struct session *s, struct pt_sideband_record *record, struct pt_error *e);
 
-/* Queues the guests' records that were waiting for their clock. With all, also those whose time is still
- * unknown (at the end of the trace). PT_ERR_NO_MEMORY. */
+/* Queues the guests' records that were waiting for their clock, if more is known of the clocks than when this
+ * was called last. With all, also those whose time is still unknown (at the end of the trace).
+ * PT_ERR_NO_MEMORY. */
 int pt_session_queue_waiting(struct session *s, bool all, struct pt_error *e);
 
 /* After the guests' clocks have changed: their records in the queue get new times, or wait again.
@@ -213,8 +249,10 @@ uint64_t pt_session_queue_tsc(const struct session *s);
 /* Takes the first record out; there must be one. Free it with pt_session_record_free(). */
 struct pt_sideband_record *pt_session_queue_take(struct session *s);
 
-/* Which records pt_session_queue_take_until() takes. Each function gets arg. */
+/* Which records pt_session_queue_take_until() takes. Each function gets arg. key: two filters of the
+ * same key say the same of each record. */
 struct record_filter {
+	uint64_t key[3];
 	bool (*matches)(const struct pt_sideband_record *record, const void *arg);
 	bool (*is_last)(const struct pt_sideband_record *record, const void *arg); /* of records that match */
 	const void *arg;
@@ -324,10 +362,25 @@ int pt_session_stream_add_aux(struct stream *st, const struct ptc_aux *aux, uint
 void pt_session_stream_feed(struct stream *st, uint64_t stop_tsc, bool last);
 void pt_session_streams_deinit(struct session *s);
 
+/* ---- due.c -------------------------------------------------------------------------------------------- */
+
+/* The stream is new. PT_ERR_NO_MEMORY. */
+int pt_session_due_add(struct session *s, struct stream *st, struct pt_error *e);
+void pt_session_due_set(struct session *s, struct stream *st, uint64_t decoded_tsc);
+/* The streams that are decoded up to a time before stop_tsc, or all, in the order of their
+ * declaration. Valid until the next call. */
+struct stream *const *pt_session_due(struct session *s, uint64_t stop_tsc, bool all, size_t *ret_count);
+void pt_session_due_deinit(struct session *s);
+
 /* ---- guest_clock.c ------------------------------------------------------------------------------------ */
 
-/* Scans AUX data if a guest's clock is wanted. PT_ERR_NO_MEMORY. */
-int pt_session_scan_aux(struct session *s, uint32_t stream, const struct ptc_aux *aux, struct pt_error *e);
+/* Scans AUX data if a guest's clock is wanted, or this begins in a guest. To be called before it becomes the
+ * stream's. PT_ERR_NO_MEMORY. */
+int pt_session_scan_aux(struct session *s, const struct stream *st, const struct ptc_aux *aux,
+			struct pt_error *e);
+/* The host TSC of the guest TSC packet with which the stream, or what follows a gap, begins.
+ * PT_CLOCK_UNKNOWN: it is none such, or that was not found. */
+uint64_t pt_session_begin_tsc(const struct session *s, const struct stream *st, uint64_t guest_tsc);
 /* Before decoding. last: no AUX data follows. 1: the scan goes on, do not decode; 0: decode; or -1 and *e:
  * PT_ERR_NO_MEMORY. */
 int pt_session_scan_end(struct session *s, bool last, struct pt_error *e);

@@ -119,10 +119,16 @@ static size_t place_of(const struct record_queue *q, uint64_t tsc)
 	return low;
 }
 
-/* Moves the records to the middle of a bigger array. */
-static int queue_grow(struct record_queue *q, struct pt_error *e)
+static void forget_searches(struct record_queue *q)
 {
-	size_t count = q->end - q->first, room = 4 * count + 256, first = (room - count) / 2;
+	q->generation++;
+	q->searched_max_tsc = 0;
+}
+
+/* Moves the records to the middle of a bigger array, which has room for `more` after them. */
+static int queue_grow(struct record_queue *q, size_t more, struct pt_error *e)
+{
+	size_t count = q->end - q->first, room = 4 * count + 2 * more + 256, first = (room - count) / 2;
 	/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
 	struct pt_sideband_record **records = malloc(room * sizeof *records);
 
@@ -148,7 +154,7 @@ static int queue_insert(struct record_queue *q, struct pt_sideband_record *recor
 	size_t before = place - q->first, after = q->end - place;
 
 	if (before < after ? q->first == 0 : q->end == q->room) {
-		if (queue_grow(q, e) < 0) {
+		if (queue_grow(q, 0, e) < 0) {
 			free(record);
 			return -1;
 		}
@@ -165,6 +171,8 @@ static int queue_insert(struct record_queue *q, struct pt_sideband_record *recor
 		q->end++;
 	}
 	q->records[place] = record;
+	if (record->tsc <= q->searched_max_tsc)
+		forget_searches(q);
 	return 0;
 }
 
@@ -173,6 +181,7 @@ static void wait_for_clock(struct record_queue *q, struct pt_sideband_record *re
 	record->next = NULL;
 	*q->waiting_last = record;
 	q->waiting_last = &record->next;
+	q->waiting_count++;
 }
 
 int pt_session_queue_add(struct session *s, struct pt_sideband_record *record, struct pt_error *e)
@@ -188,22 +197,72 @@ int pt_session_queue_add(struct session *s, struct pt_sideband_record *record, s
 	return 0;
 }
 
+/* What makes set_time() know more than before. */
+static uint64_t times_known(const struct session *s)
+{
+	return (pt_vm_times_known(s->vm) << 1 | s->guest_clock.done) + ((uint64_t)s->meta_chunks << 32);
+}
+
+/* A record whose time has become known, and its place among these. */
+struct timed_record {
+	struct pt_sideband_record *record;
+	size_t place;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct timed_record *x = a, *y = b;
+
+	if (x->record->tsc != y->record->tsc)
+		return x->record->tsc < y->record->tsc ? -1 : 1;
+	return x->place < y->place ? -1 : x->place > y->place;
+}
+
+/* Sorted records to the queue, which has room for them at its end: each after all that are not later. */
+static void queue_merge(struct record_queue *q, const struct timed_record *timed, size_t count)
+{
+	size_t old = q->end, to = q->end + count;
+
+	forget_searches(q);
+	q->end = to;
+	while (count) {
+		if (old > q->first && q->records[old - 1]->tsc > timed[count - 1].record->tsc)
+			q->records[--to] = q->records[--old];
+		else
+			q->records[--to] = timed[--count].record;
+	}
+}
+
 int pt_session_queue_waiting(struct session *s, bool all, struct pt_error *e)
 {
 	struct record_queue *q = &s->queue;
 	struct pt_sideband_record *record, *rest = q->waiting;
+	struct timed_record *timed;
+	size_t count = 0;
 
+	if (!rest || (!all && q->waiting_known == times_known(s)))
+		return 0;
+	timed = malloc(q->waiting_count * sizeof *timed);
+	if (!timed || (q->room - q->end < q->waiting_count && queue_grow(q, q->waiting_count, e) < 0)) {
+		free(timed);
+		return pt_fail_no_memory(e, "sideband");
+	}
+	q->waiting_known = times_known(s);
 	q->waiting = NULL;
 	q->waiting_last = &q->waiting;
+	q->waiting_count = 0;
 	while ((record = rest)) {
 		rest = record->next;
 		if (!set_time(s, record) && !all) {
 			wait_for_clock(q, record);
-		} else if (queue_insert(q, record, e) < 0) {
-			*q->waiting_last = rest; /* to be freed */
-			return -1;
+		} else {
+			timed[count] = (struct timed_record){.record = record, .place = count};
+			count++;
 		}
 	}
+	qsort(timed, count, sizeof *timed, by_time);
+	queue_merge(q, timed, count);
+	free(timed);
 	return 0;
 }
 
@@ -237,8 +296,12 @@ int pt_session_queue_retime(struct session *s, struct pt_error *e)
 	qsort(guests, count, sizeof *guests, by_order);
 	while (count--) {
 		guests[count]->next = q->waiting;
+		if (!q->waiting)
+			q->waiting_last = &guests[count]->next;
 		q->waiting = guests[count];
+		q->waiting_count++;
 	}
+	q->waiting_known = ~times_known(s);
 	free(guests);
 	for (struct pt_machine *m = pt_machines_first(s->machines); m; m = m->next)
 		for (struct pt_cpu_context *vcpu = m->cpu_contexts; vcpu; vcpu = vcpu->next)
@@ -256,24 +319,51 @@ struct pt_sideband_record *pt_session_queue_take(struct session *s)
 	return s->queue.records[s->queue.first++];
 }
 
+static struct record_search *search_of(struct record_queue *q, const uint64_t key[3])
+{
+	uint64_t hash =
+	    ((key[0] * 0x9e3779b97f4a7c15 ^ key[1]) * 0x9e3779b97f4a7c15 ^ key[2]) * 0x9e3779b97f4a7c15;
+
+	return &q->searches[hash >> 58];
+}
+
+static void note_search(struct record_queue *q, const uint64_t key[3], uint64_t searched_tsc)
+{
+	struct record_search *search = search_of(q, key);
+
+	memcpy(search->key, key, sizeof search->key);
+	search->generation = q->generation;
+	search->searched_tsc = searched_tsc;
+	if (searched_tsc > q->searched_max_tsc)
+		q->searched_max_tsc = searched_tsc;
+}
+
+/* The index of the first record that matches and is_last; SIZE_MAX: there is none. */
+static size_t find_last(struct record_queue *q, uint64_t limit_tsc, const struct record_filter *filter)
+{
+	const struct record_search *before = search_of(q, filter->key);
+	bool searched =
+	    before->generation == q->generation && !memcmp(before->key, filter->key, sizeof before->key);
+	size_t at = searched ? place_of(q, before->searched_tsc) : q->first;
+
+	for (; at < q->end && q->records[at]->tsc <= limit_tsc; at++)
+		if (filter->matches(q->records[at], filter->arg) &&
+		    filter->is_last(q->records[at], filter->arg))
+			return at;
+	if (at > q->first)
+		note_search(q, filter->key, q->records[at - 1]->tsc);
+	return SIZE_MAX;
+}
+
 struct pt_sideband_record *pt_session_queue_take_until(struct session *s, uint64_t limit_tsc,
 						       const struct record_filter *filter)
 {
 	struct record_queue *q = &s->queue;
 	struct pt_sideband_record *taken = NULL;
-	size_t last, first;
+	size_t last = find_last(q, limit_tsc, filter), first;
 
-	for (last = q->first;; last++) {
-		const struct pt_sideband_record *record;
-
-		if (last == q->end)
-			return NULL;
-		record = q->records[last];
-		if (record->tsc > limit_tsc)
-			return NULL;
-		if (filter->matches(record, filter->arg) && filter->is_last(record, filter->arg))
-			break;
-	}
+	if (last == SIZE_MAX)
+		return NULL;
 	/* What is left before it moves up to the many after it. */
 	first = last + 1;
 	for (size_t i = last + 1; i-- > q->first;) {

@@ -6,6 +6,7 @@
 #include "decode/code/address_filter.h"
 #include "decode/packet/errata.h"
 #include "decode/session/internal.h"
+#include "schema/array.h"
 
 /* Before a piece's bytes: more than the rest of the piece before can be, which is a part of a packet. */
 #define HEADROOM_BYTES 32
@@ -36,6 +37,8 @@ int pt_session_stream_add_aux(struct stream *st, const struct ptc_aux *aux, uint
 		memcpy(p->at, aux->bytes + skip, size);
 	*st->last = p;
 	st->last = &p->next;
+	st->end_offset = p->lost_after ? UINT64_MAX : aux->aux_offset + aux->size;
+	pt_session_due_set(st->session, st, 0);
 	return 0;
 }
 
@@ -138,11 +141,9 @@ static bool find_process(struct stream *st)
 	return true;
 }
 
-void pt_session_stream_feed(struct stream *st, uint64_t stop_tsc, bool last)
+/* What the stream has, up to the time where its flow is to stop. True if it has reached that. */
+static bool feed_pieces(struct stream *st, bool last)
 {
-	if (!find_process(st))
-		return;
-	pt_flow_set_stop(st->flow, stop_tsc);
 	while (st->first) {
 		struct piece *p = st->first;
 		const uint8_t *at = p->at;
@@ -152,10 +153,10 @@ void pt_session_stream_feed(struct stream *st, uint64_t stop_tsc, bool last)
 		p->aux_offset += (uint64_t)(at - p->at);
 		p->at += at - p->at;
 		if (r == PT_FEED_TIME)
-			return;
+			return true;
 		if (r == PT_FEED_CACHE_FULL) {
 			if (!recycle_graph(st->session))
-				return;
+				return false;
 		} else if (p->next) {
 			next_piece(st);
 		} else {
@@ -164,6 +165,15 @@ void pt_session_stream_feed(struct stream *st, uint64_t stop_tsc, bool last)
 	}
 	if (last && st->first)
 		end_piece(st);
+	return false;
+}
+
+void pt_session_stream_feed(struct stream *st, uint64_t stop_tsc, bool last)
+{
+	if (!find_process(st))
+		return;
+	pt_flow_set_stop(st->flow, stop_tsc);
+	pt_session_due_set(st->session, st, feed_pieces(st, last) ? pt_flow_tsc(st->flow) : UINT64_MAX);
 }
 
 /* ---- The flow's environment ------------------------------------------------------------------------- */
@@ -172,7 +182,12 @@ static uint64_t on_guest_tsc(void *arg, struct pt_flow *f, const struct pt_tsc_p
 {
 	struct stream *st = arg;
 	const struct pt_emit *emit = &st->session->emit;
+	uint64_t host = PT_CLOCK_UNKNOWN;
 
+	if (!pt_flow_clock(f)->have_ctc)
+		host = pt_session_begin_tsc(st->session, st, packet->tsc);
+	if (host != PT_CLOCK_UNKNOWN)
+		return host;
 	return emit->vm && emit->vm->host_tsc ? emit->vm->host_tsc(emit->vm_arg, &st->out, f, packet)
 					      : PT_CLOCK_UNKNOWN;
 }
@@ -225,29 +240,50 @@ static struct pt_flow *flow_create(struct stream *st)
 
 struct stream *pt_session_stream(struct session *s, uint32_t id)
 {
-	struct stream *st;
+	uint32_t n;
 
-	for (st = s->streams; st && st->id != id; st = st->next)
-		;
-	return st;
+	for (uint32_t i = pt_hash_first(&s->stream_hash, pt_hash_mix(id)); (n = s->stream_hash.slots[i]);
+	     i = pt_hash_next(&s->stream_hash, i))
+		if (s->stream_of[n - 1]->id == id)
+			return s->stream_of[n - 1];
+	return NULL;
+}
+
+static uint64_t key_of(const void *streams, uint32_t n)
+{
+	return pt_hash_mix(((struct stream *const *)streams)[n - 1]->id);
+}
+
+/* Appends the stream, which is the session's then. */
+static int append(struct session *s, struct stream *st, struct pt_error *e)
+{
+	if (pt_array_grow(&s->stream_of, s->stream_count, &s->stream_room, e)) {
+		free(st);
+		return -1;
+	}
+	s->stream_of[s->stream_count] = st;
+	*s->last_stream = st;
+	s->last_stream = &st->next;
+	return pt_hash_insert(&s->stream_hash, pt_hash_mix(st->id), (uint32_t)++s->stream_count, key_of,
+			      s->stream_of, e);
 }
 
 int pt_session_stream_add(struct session *s, uint32_t id, const struct ptc_stream *info, struct pt_error *e)
 {
-	struct stream *st, **at = &s->streams;
+	struct stream *st;
 
 	if (pt_session_stream(s, id))
 		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "stream %u is declared twice", id);
 	st = calloc(1, sizeof *st);
 	if (!st)
 		return pt_fail_no_memory(e, NULL);
-	while (*at)
-		at = &(*at)->next;
-	*at = st;
 	st->session = s;
 	st->id = id;
 	st->info = *info;
 	st->last = &st->first;
+	st->end_offset = UINT64_MAX;
+	if (append(s, st, e) < 0 || pt_session_due_add(s, st, e) < 0)
+		return -1;
 	pt_cpu_context_init(&st->cpu, s->host, info->cpu);
 	st->cpu_context = &st->cpu;
 	st->out = (struct pt_emit_stream){.emit = &s->emit, .stream = id, .cpu = info->cpu};
@@ -276,5 +312,8 @@ void pt_session_streams_deinit(struct session *s)
 		pt_flow_destroy(st->flow);
 		free(st);
 	}
+	free(s->stream_of);
+	pt_hash_deinit(&s->stream_hash);
 	free(s->vmcs_owners);
+	pt_session_due_deinit(s);
 }

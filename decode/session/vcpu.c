@@ -129,6 +129,6 @@ void pt_session_on_side(void *arg, struct pt_flow *f, const struct pt_vm_transit
 		pt_session_switch_late(st, &st->cpu);
 	pt_session_update_context(st);
 	/* The entry may have shown the clock of a guest. */
-	if (transition && transition->entry && s->queue.waiting && pt_session_queue_waiting(s, false, &e) < 0)
+	if (transition && transition->entry && pt_session_queue_waiting(s, false, &e) < 0)
 		pt_session_fail(s, &e);
 }

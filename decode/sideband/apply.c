@@ -107,6 +107,31 @@ static int map_for_unknown(const struct pt_sideband_record *s, struct pt_process
 				      s->time_ns && from_file && !had, e);
 }
 
+static bool is_jitdump(const struct img_map *map)
+{
+	return map->file && strcmp(img_file_name(map->file), PTC_IMAGE_JITDUMP_NAME) == 0;
+}
+
+/* Memory that no file has the code of: what a runtime has written down of it remains. */
+static int map_anonymous(struct img_space *space, uint64_t start, uint64_t end, struct pt_error *e)
+{
+	while (start < end) {
+		const struct img_map *map = img_space_after(space, start);
+		uint64_t until = end, next = end;
+
+		while (map && map->start < end && !is_jitdump(map))
+			map = img_space_after(space, map->end);
+		if (map && map->start < end) {
+			until = map->start > start ? map->start : start;
+			next = map->end < end ? map->end : end;
+		}
+		if (until > start && img_space_map(space, start, until, start, NULL, e))
+			return -1;
+		start = next;
+	}
+	return 0;
+}
+
 static int apply_mmap(const struct pt_sideband_record *s, struct pt_error *e)
 {
 	const uint8_t *p = s->record + 8;
@@ -127,6 +152,8 @@ static int apply_mmap(const struct pt_sideband_record *s, struct pt_error *e)
 	    .start = start, .end = start + size, .offset = offset, .file = mapped_file(s, name)};
 	if (s->machine->timeless && map_for_unknown(s, process, &map, name[0] != '[', e) < 0)
 		return -1;
+	if (strcmp(name, "//anon") == 0)
+		return map_anonymous(&process->space, map.start, map.end, e);
 	return img_space_map(&process->space, map.start, map.end, map.offset, map.file, e);
 }
 

@@ -43,7 +43,6 @@ struct pt_machine {
 	struct img_space space; /* the kernel's */
 	struct pt_code *code;	/* the kernel's */
 	struct pt_tasks *tasks;
-	struct pt_sideband_attrs attrs;
 	struct pt_cpu_context *cpu_contexts; /* of a guest's vCPUs */
 	struct pt_page_tables *page_tables;  /* which process each CR3 is of */
 	size_t page_table_count, page_table_room;

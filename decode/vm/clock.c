@@ -6,8 +6,6 @@
 #include "decode/vm/clock_internal.h"
 #include "schema/array.h"
 
-#define SPANS_MAX 65536 /* more than any trace changes its offset: limits what a malicious one can fill */
-
 struct pt_vm_clock *pt_vm_clock_create(uint64_t vmcs, uint64_t tolerance, uint64_t host_khz)
 {
 	struct pt_vm_clock *c = calloc(1, sizeof *c);
@@ -32,9 +30,18 @@ uint64_t pt_vm_clock_vmcs(const struct pt_vm_clock *c)
 	return c->vmcs;
 }
 
+bool pt_vm_clock_give_up(struct pt_vm_clock *c, uint64_t host_tsc)
+{
+	if (c->count < PT_VM_SPANS_MAX)
+		return false;
+	c->gave_up = c->expired.set = true;
+	c->expired.tsc = host_tsc;
+	return true;
+}
+
 struct pt_vm_span *pt_vm_add_span(struct pt_vm_clock *c)
 {
-	if (c->count == SPANS_MAX || pt_array_grow(&c->spans, c->count, &c->room, NULL) < 0)
+	if (pt_array_grow(&c->spans, c->count, &c->room, NULL) < 0)
 		return NULL;
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): where there is room there is an array */
 	c->spans[c->count] = (struct pt_vm_span){0};
@@ -43,20 +50,13 @@ struct pt_vm_span *pt_vm_add_span(struct pt_vm_clock *c)
 
 /* ---- What is known ---------------------------------------------------------------------------------- */
 
-static uint64_t ratio_of(const struct pt_vm_known *known)
-{
-	if (!known->ratio || known->frac_bits > 63)
-		return PT_VM_RATIO_ONE;
-	return known->frac_bits >= PT_VM_RATIO_BITS ? known->ratio >> (known->frac_bits - PT_VM_RATIO_BITS)
-						    : known->ratio << (PT_VM_RATIO_BITS - known->frac_bits);
-}
-
 int pt_vm_clock_know(struct pt_vm_clock *c, uint64_t from_tsc, const struct pt_vm_known *known)
 {
 	struct pt_vm_span *s = pt_vm_last_span(c);
-	uint64_t ratio = ratio_of(known);
+	uint64_t ratio;
 
-	if (s && s->source == PTR_CLOCK_OPTION)
+	if (!pt_vm_ratio(known->ratio, known->frac_bits, &ratio) || c->gave_up ||
+	    (s && s->source == PTR_CLOCK_OPTION))
 		return 0;
 	if (c->expired.set && from_tsc < c->expired.tsc)
 		from_tsc = c->expired.tsc;
@@ -66,8 +66,11 @@ int pt_vm_clock_know(struct pt_vm_clock *c, uint64_t from_tsc, const struct pt_v
 		s->slack = 0;
 	} else {
 		/* It replaces a span of the same time that no observation has confirmed. */
-		if (!s || s->from_tsc < from_tsc || s->observations)
+		if (!s || s->from_tsc < from_tsc || s->observations) {
+			if (pt_vm_clock_give_up(c, from_tsc))
+				return 0;
 			s = pt_vm_add_span(c);
+		}
 		if (!s)
 			return -1;
 		*s = (struct pt_vm_span){
@@ -105,6 +108,8 @@ bool pt_vm_clock_restart(struct pt_vm_clock *c, uint64_t host_tsc)
 {
 	const struct pt_vm_span *s = pt_vm_last_span(c);
 
+	if (c->gave_up)
+		return false;
 	pt_vm_clock_written(c, host_tsc);
 	if (!s || s->source == PTR_CLOCK_OPTION || s->seen_tsc >= host_tsc || s->from_tsc >= host_tsc)
 		return !s;
@@ -123,6 +128,12 @@ uint64_t pt_vm_clock_contradicted(const struct pt_vm_clock *c)
 	return c->option.contradictions > 1 || (c->option.contradictions && c->option.observations == 1)
 		   ? c->option.off_by
 		   : 0;
+}
+
+bool pt_vm_clock_gave_up(const struct pt_vm_clock *c, uint64_t *ret_tsc)
+{
+	*ret_tsc = c->expired.tsc;
+	return c->gave_up;
 }
 
 const struct pt_vm_span *pt_vm_clock_spans(const struct pt_vm_clock *c, size_t *ret_count)

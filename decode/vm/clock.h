@@ -37,8 +37,8 @@ struct pt_vm_observation {
 /* An offset and ratio that do not come from observations. */
 struct pt_vm_known {
 	int64_t offset;
-	uint64_t ratio;	    /* with frac_bits of fraction; 0: ratio 1 */
-	unsigned frac_bits; /* more than 63: ratio 1 */
+	uint64_t ratio; /* with frac_bits of fraction; 0: ratio 1 */
+	unsigned frac_bits;
 	enum ptr_clock_source source;
 };
 
@@ -48,7 +48,8 @@ uint64_t pt_vm_clock_vmcs(const struct pt_vm_clock *c); /* the VMCS's address */
 
 /* ---- What is known ---------------------------------------------------------------------------------- */
 
-/* The values hold from the host TSC from_tsc on, until others are known. 0, or -1: no memory. */
+/* The values hold from the host TSC from_tsc on, until others are known. With a ratio that no guest can have
+ * (span.h) nothing changes. 0, or -1: no memory. */
 int pt_vm_clock_know(struct pt_vm_clock *c, uint64_t from_tsc, const struct pt_vm_known *known);
 /* The offset that holds at the end of the trace (META, kvm_end.*): a solved span that agrees with it takes
  * its exact value. */
@@ -78,8 +79,13 @@ int pt_vm_clock_observe(struct pt_vm_clock *c, const struct pt_vm_observation *o
  */
 uint64_t pt_vm_clock_contradicted(const struct pt_vm_clock *c);
 
+/* A clock of so many spans gives up: a trace that changes an offset that often is of no use, or malicious. */
+#define PT_VM_SPANS_MAX 65536
+
 /* ---- What it says ----------------------------------------------------------------------------------- */
 
+/* True when there were more than PT_VM_SPANS_MAX spans: from *ret_tsc (host TSC) on nothing is known. */
+bool pt_vm_clock_gave_up(const struct pt_vm_clock *c, uint64_t *ret_tsc);
 /* Oldest first. Valid until the clock changes. */
 const struct pt_vm_span *pt_vm_clock_spans(const struct pt_vm_clock *c, size_t *ret_count);
 /* True when more observations would not make it better known: it did not come from observations, or two of

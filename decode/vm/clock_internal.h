@@ -57,6 +57,7 @@ struct pt_vm_clock {
 		bool set;
 		uint64_t tsc; /* since then the last span does not hold */
 	} expired;
+	bool gave_up;	/* there were more spans than PT_VM_SPANS_MAX: expired for good */
 	uint64_t moves; /* how often a span was found to begin at another time, or to have expired */
 };
 
@@ -65,7 +66,9 @@ static inline struct pt_vm_span *pt_vm_last_span(const struct pt_vm_clock *c)
 	return c->count ? &c->spans[c->count - 1] : NULL;
 }
 
-/* Another span, zeroed; those there were may move. NULL: no memory, or too many. */
+/* True when there may be no more spans: from host_tsc on the clock is unknown. */
+bool pt_vm_clock_give_up(struct pt_vm_clock *c, uint64_t host_tsc);
+/* Another span, zeroed; those there were may move. NULL: no memory. */
 struct pt_vm_span *pt_vm_add_span(struct pt_vm_clock *c);
 
 struct pt_vm_clock *pt_vm_clock_create(uint64_t vmcs, uint64_t tolerance,

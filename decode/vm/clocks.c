@@ -140,6 +140,28 @@ uint64_t pt_vm_clocks_changes(const struct pt_vm_clocks *all)
 	return n;
 }
 
+/* FNV-1a. */
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	return (hash ^ value) * 0x100000001b3u;
+}
+
+static uint64_t mix_clock(uint64_t hash, const struct pt_vm_clock *c)
+{
+	hash = mix(hash, c->count);
+	hash = mix(hash, c->moves);
+	return mix(hash, (uint64_t)pt_vm_clock_settled(c) << 1 | c->expired.set);
+}
+
+uint64_t pt_vm_clocks_known(const struct pt_vm_clocks *all)
+{
+	uint64_t hash = mix_clock(0xcbf29ce484222325u, all->any);
+
+	for (const struct pt_vm_clock *c = all->first; c; c = c->next)
+		hash = mix_clock(hash, c);
+	return hash;
+}
+
 void pt_vm_clocks_recount(struct pt_vm_clocks *all)
 {
 	for (struct pt_vm_clock *c = all->first; c; c = c->next) {

@@ -43,6 +43,9 @@ bool pt_vm_clocks_tested(const struct pt_vm_clocks *all);
 /* A number that changes when a span is added or begins at another time: times that were computed before may
  * be wrong. */
 uint64_t pt_vm_clocks_changes(const struct pt_vm_clocks *all);
+/* A value that differs when a clock has become known or settled, or is no longer. (A hash: of two states that
+ * follow one another it is never the same by more than chance.) */
+uint64_t pt_vm_clocks_known(const struct pt_vm_clocks *all);
 /* All observations will be made a second time, by the decode: the spans' counts of them begin at 0, the
  * values are kept. */
 void pt_vm_clocks_recount(struct pt_vm_clocks *all);

@@ -423,9 +423,8 @@ void pt_vm_transition(struct pt_vm *vm, struct pt_vm_stream *st, const struct pt
 	if (!vcpu)
 		return;
 	take_cpu(vm, st, vcpu);
-	if (st->s->machine && st->s->machine->pid)
-		vcpu->machine = st->s->machine;
-	vcpu->number = vcpu_number(vm, st->s);
+	pt_vm_identify(vm, vcpu, st->s->machine && st->s->machine->pid ? st->s->machine : vcpu->machine,
+		       vcpu_number(vm, st->s));
 	if (t->entry && t->vmcs != PT_VMCS_UNKNOWN)
 		pt_vm_use_vmcs(vm, t->vmcs, vcpu, pt_vm_record_tsc(t->tsc));
 	vcpu->vmcs = t->vmcs;

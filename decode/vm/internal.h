@@ -179,7 +179,8 @@ struct pt_vm {
 			int64_t offset;
 		} * items;
 		size_t count, room;
-	} writes; /* the last one by KVM of each vCPU's TSC offset */
+	} writes;	       /* the last one by KVM of each vCPU's TSC offset */
+	uint64_t vmcs_changes; /* how often it became known, or changed, whose a VMCS is */
 };
 
 /* PT_CLOCK_UNKNOWN is PTR_NO_TSC in records. */
@@ -228,6 +229,8 @@ void pt_vm_event_trace_reset(struct pt_vm_stream *st);
 void pt_vm_apply_reasons(struct pt_vm_vcpu *vcpu, const struct pt_vm_stream *st);
 
 /* vmcs.c */
+/* It is that machine's vCPU of that number. */
+void pt_vm_identify(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, struct pt_machine *machine, int32_t number);
 /* The VMCS is the vCPU's from tsc on: it takes it from the one that had it before. */
 void pt_vm_use_vmcs(struct pt_vm *vm, uint64_t vmcs, struct pt_vm_vcpu *vcpu, uint64_t tsc);
 /* The clock of the VMCS, which the stream's vCPU runs with. NULL: no memory. */

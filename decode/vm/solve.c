@@ -70,7 +70,8 @@ static uint64_t slope64(u128 slope)
 }
 
 /*
- * Those of the slopes that a line through the first observation and this one may have: between 1/64 and 64.
+ * Those of the slopes that a line through the first observation and this one may have: of PT_VM_RATIO_MIN to
+ * PT_VM_RATIO_MAX.
  */
 static struct pt_vm_slopes narrow(struct pt_vm_slopes slopes, const struct pt_vm_line *l,
 				  const struct pt_vm_observation *o, uint64_t tolerance)
@@ -87,7 +88,7 @@ static struct pt_vm_slopes narrow(struct pt_vm_slopes slopes, const struct pt_vm
 		return none;
 	s.lo = slope64(((u128)(guest - tolerance) << PT_VM_RATIO_BITS) / (far + 1));
 	s.hi = slope64(((u128)(guest + tolerance) << PT_VM_RATIO_BITS) / (near - (near > 1)));
-	if (s.hi < PT_VM_RATIO_ONE / 64 || s.lo > PT_VM_RATIO_ONE * 64)
+	if (s.hi < PT_VM_RATIO_MIN || s.lo > PT_VM_RATIO_MAX)
 		return none;
 	s.lo = s.lo > slopes.lo ? s.lo : slopes.lo;
 	s.hi = s.hi < slopes.hi ? s.hi : slopes.hi;
@@ -165,9 +166,12 @@ static int begin_span(struct pt_vm_clock *c, const struct pt_vm_observation *o)
 	const struct pt_vm_span *before = pt_vm_last_span(c);
 	uint64_t ratio = before && !c->expired.set ? before->ratio : PT_VM_RATIO_ONE;
 	uint64_t seen_tsc = before ? before->seen_tsc : 0;
-	struct pt_vm_span *s = pt_vm_add_span(c);
+	struct pt_vm_span *s;
 	uint64_t end_off_by;
 
+	if (pt_vm_clock_give_up(c, o->host_lo))
+		return 0;
+	s = pt_vm_add_span(c);
 	if (!s)
 		return -1;
 	c->expired.set = false;
@@ -278,6 +282,8 @@ int pt_vm_clock_observe(struct pt_vm_clock *c, const struct pt_vm_observation *o
 	struct pt_vm_range r;
 	bool fits, on_line;
 
+	if (c->gave_up)
+		return 0;
 	if (!s || (c->expired.set && o->host_lo >= c->expired.tsc))
 		return begin_span(c, o);
 	if (s->source == PTR_CLOCK_OPTION) {

@@ -1,6 +1,20 @@
 /* span.c - see span.h. */
 #include "decode/vm/span.h"
 
+bool pt_vm_ratio(uint64_t ratio, unsigned frac_bits, uint64_t *ret)
+{
+	unsigned __int128 shifted = (unsigned __int128)ratio << PT_VM_RATIO_BITS;
+
+	*ret = PT_VM_RATIO_ONE;
+	if (!ratio)
+		return true;
+	if (frac_bits > 63 || shifted >> frac_bits < PT_VM_RATIO_MIN ||
+	    shifted >> frac_bits > PT_VM_RATIO_MAX)
+		return false;
+	*ret = (uint64_t)(shifted >> frac_bits);
+	return true;
+}
+
 uint64_t pt_vm_scale(uint64_t host_tsc, uint64_t ratio)
 {
 	return (uint64_t)(((unsigned __int128)host_tsc * ratio) >> PT_VM_RATIO_BITS);

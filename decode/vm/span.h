@@ -13,12 +13,16 @@
 #ifndef DECODE_VM_SPAN_H
 #define DECODE_VM_SPAN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "schema/records.h"
 
 #define PT_VM_RATIO_BITS 48 /* of fraction, as the TSC multiplier has them */
 #define PT_VM_RATIO_ONE	 ((uint64_t)1 << PT_VM_RATIO_BITS)
+/* Inclusive: no guest's TSC runs slower or faster than that. */
+#define PT_VM_RATIO_MIN (PT_VM_RATIO_ONE / 64)
+#define PT_VM_RATIO_MAX (PT_VM_RATIO_ONE * 64)
 
 /* A span of host time in which one offset and ratio hold. It ends where the next one begins. */
 struct pt_vm_span {
@@ -37,6 +41,10 @@ struct pt_vm_span {
 uint64_t pt_vm_span_to_guest(const struct pt_vm_span *s, uint64_t host_tsc);
 /* The first host TSC at which the guest's is guest_tsc. */
 uint64_t pt_vm_span_to_host(const struct pt_vm_span *s, uint64_t guest_tsc);
+
+/* Gives a ratio with frac_bits of fraction PT_VM_RATIO_BITS of them; 0 is ratio 1. False: it is not from
+ * PT_VM_RATIO_MIN to PT_VM_RATIO_MAX. */
+bool pt_vm_ratio(uint64_t ratio, unsigned frac_bits, uint64_t *ret);
 
 /* host_tsc * ratio. */
 uint64_t pt_vm_scale(uint64_t host_tsc, uint64_t ratio);

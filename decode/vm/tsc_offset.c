@@ -20,7 +20,7 @@ static bool parse_ratio(const char *text, char **ret_end, uint64_t *ret)
 	errno = 0;
 	if (text[0] == '0' && (text[1] | 0x20) == 'x') {
 		*ret = strtoull(text, ret_end, 16);
-		return !errno && *ret;
+		return !errno && *ret >= PT_VM_RATIO_MIN && *ret <= PT_VM_RATIO_MAX;
 	}
 	whole = strtoull(text, ret_end, 10);
 	if (**ret_end == '.')
@@ -32,7 +32,7 @@ static bool parse_ratio(const char *text, char **ret_end, uint64_t *ret)
 	if (errno || whole >= 1 << 16)
 		return false;
 	*ret = (whole << PT_VM_RATIO_BITS) + (uint64_t)(((unsigned __int128)part << PT_VM_RATIO_BITS) / unit);
-	return *ret != 0;
+	return *ret >= PT_VM_RATIO_MIN && *ret <= PT_VM_RATIO_MAX;
 }
 
 /* One of the list; *ret_end is after it. */

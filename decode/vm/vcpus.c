@@ -72,6 +72,15 @@ static void set_field(struct pt_vcpu *v, const char *field, bool end, const stru
 	}
 }
 
+static void drop_bad_ratio(struct pt_vcpu *v)
+{
+	uint64_t ratio;
+
+	v->bad_ratio = !pt_vm_ratio(v->ratio, v->frac_bits, &ratio);
+	if (v->bad_ratio)
+		v->begin.known = v->end.known = false;
+}
+
 int pt_vcpus_init(struct pt_vcpus *ret, const struct ptc_meta *meta)
 {
 	const char *key, *value;
@@ -92,6 +101,8 @@ int pt_vcpus_init(struct pt_vcpus *ret, const struct ptc_meta *meta)
 		}
 		set_field(v, field, end, meta, key);
 	}
+	for (size_t i = 0; i < ret->count; i++)
+		drop_bad_ratio(&ret->items[i]);
 	return 0;
 }
 

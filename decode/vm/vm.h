@@ -43,6 +43,8 @@ void pt_vm_finish(struct pt_vm *vm);
 
 /* The guests' clocks: they may be given what was found before the decode. */
 struct pt_vm_clocks *pt_vm_clocks_of(struct pt_vm *vm);
+/* A value that differs when pt_vm_events' host_time() may know a time that it did not know before. */
+uint64_t pt_vm_times_known(const struct pt_vm *vm);
 /* The VMCS is one of the VM process pid: known before its first VM entry is decoded. */
 void pt_vm_bind(struct pt_vm *vm, uint64_t vmcs, int32_t pid);
 /* By how many ticks, at least, --tsc-offset is contradicted by the TSC packets of the VM's guest; 0: it is

@@ -11,7 +11,15 @@ void pt_vm_bind(struct pt_vm *vm, uint64_t vmcs, int32_t pid)
 		pt_vm_no_memory(vm);
 		return;
 	}
+	vm->vmcs_changes++;
 	vm->owners.items[vm->owners.count++] = (struct pt_vm_owner){.vmcs = vmcs, .pid = pid};
+}
+
+void pt_vm_identify(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, struct pt_machine *machine, int32_t number)
+{
+	vm->vmcs_changes += vcpu->machine != machine || vcpu->number != number;
+	vcpu->machine = machine;
+	vcpu->number = number;
 }
 
 /* KVM has freed it: it was another vCPU's before. */
@@ -70,6 +78,7 @@ void pt_vm_use_vmcs(struct pt_vm *vm, uint64_t vmcs, struct pt_vm_vcpu *vcpu, ui
 		pt_vm_no_memory(vm);
 		return;
 	}
+	vm->vmcs_changes++;
 	vm->uses.items[vm->uses.count++] =
 	    (struct pt_vm_use){.vmcs = vmcs, .from_tsc = is_first ? 0 : tsc, .vcpu = vcpu};
 	clock = pt_vm_clocks_get(vm->clocks, vmcs);
@@ -247,6 +256,11 @@ bool pt_vm_host_time(void *arg, struct pt_machine *machine, int32_t vcpu, uint64
 	return pt_vm_clock_to_host_after(best, guest_tsc, after_tsc, ret);
 }
 
+uint64_t pt_vm_times_known(const struct pt_vm *vm)
+{
+	return vm->vmcs_changes ^ pt_vm_clocks_known(vm->clocks);
+}
+
 /* ---- Writes by KVM ---------------------------------------------------------------------------------- */
 
 /* For a VMCS that the vCPU will have. */
@@ -320,8 +334,12 @@ static void put_clock(struct pt_vm *vm, const struct pt_vm_clock *clock)
 {
 	size_t n;
 	const struct pt_vm_span *span = pt_vm_clock_spans(clock, &n);
-	uint64_t vmcs = pt_vm_clock_vmcs(clock);
+	uint64_t vmcs = pt_vm_clock_vmcs(clock), since_tsc;
 
+	if (pt_vm_clock_gave_up(clock, &since_tsc))
+		pt_emit_error(vm->emit, 0, -1, since_tsc, "clock",
+			      "a guest's TSC offset has changed too often: from here on the guest's times "
+			      "are not known");
 	for (; n-- && !vm->emit->failed; span++) {
 		const struct pt_vm_vcpu *vcpu = user_at(vm, vmcs, span->from_tsc);
 		struct ptr_vm_clock r = {

@@ -60,6 +60,7 @@ fi
 
 # Two captures to one file: the second is refused, and harms nothing.
 mkfifo "$tmp/go"
+# shellcheck disable=SC2016 # the shell that is traced expands it
 "$capture" -q --engine step -o "$tmp/same.ptc" -- bash -c 'read x <"$1"; echo first' _ "$tmp/go" >"$tmp/first" &
 first=$!
 for _ in {1..200}; do [ ! -e "$tmp/same.ptc.part" ] || break && sleep 0.05; done
@@ -72,7 +73,8 @@ echo >"$tmp/go"
 wait $first
 check "the first: status $?" test $? -eq 0
 check "and its file is the first's" grep -q '^command.*first' <("$capture" info "$tmp/same.ptc")
-check "nothing else is left: $(ls "$tmp"/same*)" test "$(ls "$tmp"/same* | wc -l)" = 1
+left=("$tmp"/same*)
+check "nothing else is left: ${left[*]}" test ${#left[@]} = 1
 # What a killed one left is no hindrance.
 "$capture" -q --engine step -o "$tmp/killed.ptc" -- sleep 100 &
 killed=$!

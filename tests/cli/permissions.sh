@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All that pt-capture writes is for its owner only, whatever the umask is and whatever was there before:
-# captures, imports, merges, trims, exports (files and folders), lists of branches.
+# All that is written is for its owner only, whatever the umask is and whatever was there before: captures, imports,
+# merges, trims, exports (files and folders), lists of branches, record streams, databases. --mode says otherwise.
 source tests/common.bash
 capture=$PT_BIN/pt-capture
 umask 0
@@ -41,3 +41,42 @@ written 0 m.ptc merge --guest-kcore "7:$tmp/kcore" --guest-kallsyms "7:$tmp/kall
 succeeded $? "export: $(cat "$tmp/err")"
 check "export: a kernel's code" test -n "$(find "$tmp/folder" -name kcore -size +8k)"
 check "export: for others, too: $(find "$tmp/folder" -perm /077)" test -z "$(find "$tmp/folder" -perm /077)"
+
+# mode EXPECTED FILE
+mode() { check "$2 has mode $1, not $(stat -c %a "$tmp/$2")" test "$(stat -c %a "$tmp/$2")" = "$1"; }
+decode() { "$PT_BIN/pt-decode" -q "$@" "$tmp/c.ptc" || fail "pt-decode $*"; }
+load() { "$PT_BIN/pt-load" -q "$@" "$tmp/s.pts" || fail "pt-load $*"; }
+: >"$tmp/s.pts"
+decode -o "$tmp/s.pts"
+mode 600 s.pts
+decode -o "$tmp/s2.pts" --mode 644
+mode 644 s2.pts
+(umask 027 && decode -o "$tmp/s3.pts" --mode 666)
+mode 640 s3.pts
+load "$tmp/a.db"
+mode 600 a.db
+: >"$tmp/b.db" # an empty file is as none
+load "$tmp/b.db"
+mode 600 b.db
+load --mode 0664 "$tmp/c.db"
+mode 664 c.db
+load --replace "$tmp/c.db"
+mode 664 c.db
+(umask 077 && load --mode 666 "$tmp/d.db")
+mode 600 d.db
+: >"$tmp/e.db.loading" # a killed load's
+load "$tmp/e.db"
+mode 600 e.db
+for wrong in 400 8 "" 1600 rw 00000600; do
+	"$PT_BIN/pt-load" -q --mode "$wrong" "$tmp/f.db" "$tmp/s.pts" 2>"$tmp/err"
+	succeeded $(($? != 2)) "--mode '$wrong' is wrong usage: $(cat "$tmp/err")"
+done
+if [ "$(id -u)" -eq 0 ]; then
+	: >"$tmp/g.db.loading"
+	chown 65534 "$tmp/g.db.loading"
+	"$PT_BIN/pt-load" -q "$tmp/g.db" "$tmp/s.pts" 2>"$tmp/err"
+	succeeded $(($? != 1)) "another user's g.db.loading is refused"
+	check "another user's g.db.loading: what to do: $(cat "$tmp/err")" grep -q 'is of user 65534: remove it' "$tmp/err"
+else
+	skip 2 "only root makes files of another user"
+fi

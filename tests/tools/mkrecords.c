@@ -115,7 +115,7 @@ static void put_path(void)
 	p.start_ip = function_ip(f) + rnd(BLOCKS) * 0x20;
 	mine->insns = 0;
 	for (uint32_t i = 0; i < p.count; i++) {
-		struct ptr_edge e;
+		struct ptr_edge e = {0};
 
 		block = rnd(BLOCKS);
 		to_f = block < 6 ? f : (f * 7 + block) % FUNCTIONS;

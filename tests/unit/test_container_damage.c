@@ -102,7 +102,7 @@ static void test_damage_of_a_big_one(void)
 	struct ptc_writer *w = ptc_writer_create(fd, 1, &e);
 	struct chunk_copy *good;
 	size_t n, count;
-	uint8_t *bytes;
+	uint8_t *whole;
 
 	CHECK(ptc_put_stream(w, &stream, &e) == 1);
 	for (uint64_t i = 0; i < 40; i++) {
@@ -115,15 +115,15 @@ static void test_damage_of_a_big_one(void)
 	}
 	CHECK(ptc_writer_finish(w, &e) == 0);
 	ptc_writer_destroy(w);
-	bytes = content(fd, &n);
-	good = copy_chunks(bytes, n, &count);
+	whole = content(fd, &n);
+	good = copy_chunks(whole, n, &count);
 	CHECK(count == 42);
 	for (int i = 0; i < 300; i++) {
-		test_cut(bytes, good, count, random64() % n);
-		test_flip(bytes, n, good, count, random64() % (n * 8));
+		test_cut(whole, good, count, random64() % n);
+		test_flip(whole, n, good, count, random64() % (n * 8));
 	}
 	free_chunks(good, count);
-	free(bytes);
+	free(whole);
 	close(fd);
 }
 

@@ -285,7 +285,7 @@ static void test_control_fds(void)
 {
 	struct pt_error e = {0};
 	struct hw_control c;
-	int ctl[2], ack[2];
+	int ctl[2] = {-1, -1}, ack[2] = {-1, -1};
 	char text[64], got[8] = "";
 
 	check(pipe(ctl) == 0 && pipe(ack) == 0, "pipes");
@@ -336,7 +336,7 @@ static void test_has_ended(void)
 	pid = fork();
 	if (pid == 0) {
 		close(p[1]);
-		_exit(read(p[0], &byte, 1) < 0);
+		_exit(read(p[0], &byte, 1) < 0 ? 1 : 0);
 	}
 	close(p[0]);
 	check(pid > 0 && !hw_proc_has_ended(pid) && !hw_proc_has_ended(getpid()), "those that run");

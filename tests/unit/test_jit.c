@@ -57,6 +57,7 @@ static void command(char what, uint32_t at, uint32_t n, int v)
 
 static void begin_process(void)
 {
+	/* cppcheck-suppress invalidFunctionArg ; -1 is what anonymous memory has */
 	code = mmap(NULL, (size_t)2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (code == MAP_FAILED || pipe2(to_child, O_CLOEXEC) || pipe2(from_child, O_CLOEXEC))
 		exit(1);

@@ -47,27 +47,26 @@ static uint8_t *content(int fd, size_t *ret_n)
 	return ret;
 }
 
-/* ---- A stream that has every type, and numbers from end to end
- * --------------------------------------------- */
+/* ---- A stream that has every type, and numbers from end to end ---- */
 
 static const struct ptr_guest_run guest_run = {.machine = 2,
-					  .thread = 1,
-					  .cpu = 3,
-					  .vcpu = 4,
-					  .vmcs = 0x5fc57000,
-					  .cr3 = PTR_UNKNOWN,
-					  .entry_tsc = 1000,
-					  .exit_tsc = 2000,
-					  .entry_uncertainty_tsc = 7,
-					  .exit_uncertainty_tsc = 0,
-					  .entry_ip = 0xffffffff81000000,
-					  .exit_ip = 0xffffffff81000123,
-					  .entry_branch = 1024,
-					  .exit_branch = 1025,
-					  .insn_count = 99,
-					  .cyc_count = PTR_UNKNOWN,
-					  .injected = 0x800000ec,
-					  .flags = PTR_VM_NESTED};
+					       .thread = 1,
+					       .cpu = 3,
+					       .vcpu = 4,
+					       .vmcs = 0x5fc57000,
+					       .cr3 = PTR_UNKNOWN,
+					       .entry_tsc = 1000,
+					       .exit_tsc = 2000,
+					       .entry_uncertainty_tsc = 7,
+					       .exit_uncertainty_tsc = 0,
+					       .entry_ip = 0xffffffff81000000,
+					       .exit_ip = 0xffffffff81000123,
+					       .entry_branch = 1024,
+					       .exit_branch = 1025,
+					       .insn_count = 99,
+					       .cyc_count = PTR_UNKNOWN,
+					       .injected = 0x800000ec,
+					       .flags = PTR_VM_NESTED};
 
 static const struct ptr_vmexit vmexit = {.machine = 2,
 					 .thread = 1,

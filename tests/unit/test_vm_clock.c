@@ -274,6 +274,10 @@ static void parsing(void)
 	    {"5*", 0, 0, 0},
 	    {"5*0", 0, 0, 0},
 	    {"5*-1", 0, 0, 0},
+	    {"5*64", PT_VM_ANY, 5, PT_VM_RATIO_MAX},
+	    {"5*64.01", 0, 0, 0},
+	    {"5*0.015", 0, 0, 0},
+	    {"5*0x1", 0, 0, 0},
 	    {"5*1.x", 0, 0, 0},
 	    {"5 ", 0, 0, 0},
 	    {"- 5", 0, 0, 0},
@@ -316,6 +320,85 @@ static void options(void)
 	pt_vm_clocks_destroy(all);
 }
 
+/* A ratio that is none makes the values unknown, and no division by zero follows. */
+static void bad_ratios(void)
+{
+	static const struct {
+		uint64_t ratio;
+		unsigned frac_bits;
+		bool bad;
+	} cases[] = {{1, 63, true},
+		     {UINT64_MAX, 0, true},
+		     {(uint64_t)1 << 63, 0, true},
+		     {5, 64, true},
+		     {5, UINT32_MAX, true},
+		     {65, 0, true},
+		     {PT_VM_RATIO_MIN - 1, PT_VM_RATIO_BITS, true},
+		     {PT_VM_RATIO_MAX + 1, PT_VM_RATIO_BITS, true},
+		     {0, 0, false},
+		     {0, 99, false},
+		     {PT_VM_RATIO_ONE, PT_VM_RATIO_BITS, false},
+		     {PT_VM_RATIO_MIN, PT_VM_RATIO_BITS, false},
+		     {PT_VM_RATIO_MAX, PT_VM_RATIO_BITS, false},
+		     {(uint64_t)1 << 32, 32, false},
+		     {(uint64_t)1 << 63, 63, false}};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct pt_vm_clocks *all = pt_vm_clocks_create(TICK, KHZ);
+		struct pt_vm_clock *c = pt_vm_clocks_get(all, 0x1000);
+		uint64_t host, ratio;
+		char text[40];
+
+		snprintf(text, sizeof text, "%" PRIu64 ", %u", cases[i].ratio, cases[i].frac_bits);
+		check_case(pt_vm_ratio(cases[i].ratio, cases[i].frac_bits, &ratio) != cases[i].bad,
+			   "a ratio that no guest can have", text);
+		check(pt_vm_clock_know(
+			  c, 0, known(-1000, cases[i].ratio, cases[i].frac_bits, PTR_CLOCK_CONTAINER)) == 0,
+		      "known");
+		check_case(pt_vm_clock_to_host(c, HOST0, HOST0, &host) != cases[i].bad,
+			   "its clock is unknown", text);
+		pt_vm_clocks_destroy(all);
+	}
+}
+
+/* An offset that changes all the time: the clock is unknown from some time on; nothing runs out of memory. */
+static void many_changes(void)
+{
+	struct pt_vm_clocks *all = pt_vm_clocks_create(TICK, KHZ);
+	struct pt_vm_clock *c = pt_vm_clocks_get(all, 0x1000);
+	uint64_t host, since;
+	size_t n;
+	bool ok = true;
+
+	for (uint64_t i = 0; i < PT_VM_SPANS_MAX; i++)
+		ok &= pt_vm_clock_know(c, HOST0 + i * 1000,
+				       known((int64_t)i * 7777, 0, 0, PTR_CLOCK_TRACEPOINT)) == 0;
+	spans(c, &n);
+	check(ok && n == PT_VM_SPANS_MAX && !pt_vm_clock_gave_up(c, &since), "as many as there may be");
+	host = HOST0 + PT_VM_SPANS_MAX * (uint64_t)1000;
+	check(pt_vm_clock_know(c, host, known(-1, 0, 0, PTR_CLOCK_TRACEPOINT)) == 0 &&
+		  pt_vm_clock_gave_up(c, &since) && since == host,
+	      "one more: it gives up");
+	observe(c, host + 5000, 99, PT_VM_RATIO_ONE, 0, 0);
+	observe(c, host + 9000, 4711000, PT_VM_RATIO_ONE, 0, 0);
+	spans(c, &n);
+	check(n == PT_VM_SPANS_MAX && !pt_vm_clock_settled(c), "for good");
+	check(!pt_vm_clock_restart(c, host + 10000) && pt_vm_clock_gave_up(c, &since) && since == host,
+	      "also when it becomes another's");
+	check(!pt_vm_clock_to_host(c, host + 5000, host + 5000, &since), "nothing is known from then on");
+	check(pt_vm_clock_to_host(c, HOST0 + 500, HOST0 + 500, &since) && since == HOST0 + 500,
+	      "before, it is as it was");
+	pt_vm_clocks_destroy(all);
+
+	all = pt_vm_clocks_create(TICK, KHZ);
+	c = pt_vm_clocks_get(all, 0x1000);
+	/* Observations that fit neither the span nor a line. */
+	for (uint64_t i = 0; i < PT_VM_SPANS_MAX + 10; i++)
+		observe(c, HOST0 + i * 100000, (int64_t)(i % 2 ? i * 1000000000 : 5), PT_VM_RATIO_ONE, 0, 0);
+	check(pt_vm_clock_gave_up(c, &since), "observations as well");
+	pt_vm_clocks_destroy(all);
+}
+
 /* A VMCS that is freed becomes another VM's. */
 static void reused(void)
 {
@@ -352,6 +435,8 @@ static void reused(void)
 int main(void)
 {
 	options();
+	bad_ratios();
+	many_changes();
 	reused();
 	plain();
 	bounds();
