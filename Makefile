@@ -170,6 +170,7 @@ bench:
 	$(Q)scripts/deps build bench
 	$(Q)$(MAKE) --no-print-directory all $(BENCH) $(filter $(B)/tests/tools/%,$(TOOLS))
 	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/run.sh
+	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/insns.sh
 	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/database.sh
 	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/perf_export.sh
 	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/step.sh

@@ -166,7 +166,7 @@ static void print_insns(struct pt_text_runs *t, const struct ptr_timed_run *r, c
 	bool timed = r->tsc_est != PTR_NO_TSC && pace;
 	bool goes_on = timed && pace->next == r->tsc_est && !r->begins;
 	double before = goes_on ? pace->per_insn : per_insn;
-	double at = r->first_insns ? -(double)(r->first_insns - 1) : 0; /* from the first branch on */
+	double at = 1.0 - r->first_insns; /* the first branch's is 0, also where no instruction led to it */
 	uint64_t floor = timed ? goes_on || pace->last > r->tsc ? pace->last : r->tsc : 0;
 	uint32_t count;
 	const uint32_t *insns = pt_insn_texts_of(t->insns, x->path, &count);
