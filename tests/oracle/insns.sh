@@ -1,6 +1,6 @@
 # pt-decode --insns: as many lines as instructions were executed; perf's addresses and bytes; objdump's mnemonics for each
 # distinct instruction of ten programs; code that changes.
-# timeout: 400
+# timeout: 900
 source tests/common.bash
 if ! "$PT_BIN/pt-decode" --insns --help >/dev/null || "$PT_BIN/pt-decode" --insns /dev/null 2>&1 | grep -q 'without capstone'; then
 	skip 1 "pt-decode was built without capstone"
