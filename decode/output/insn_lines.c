@@ -12,7 +12,7 @@
 
 /* As pt_insn_lines_fields() has them. Those from F_IP on are the same each time an instruction runs. */
 enum field { F_TID, F_PID, F_COMM, F_CPU, F_TSC, F_IP, F_SYMBOL, F_DSO, F_BYTES, F_INSN };
-#define FIELD_BYTES 32 /* of one that changes, with its tab, at most */
+#define FIELD_BYTES 80 /* of one that changes, with its tab, at most */
 
 struct pt_insn_lines {
 	FILE *out;
