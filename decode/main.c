@@ -19,6 +19,7 @@
 #include "decode/session/session.h"
 #include "decode/vm/clock_print.h"
 #include "schema/output.h"
+#include "schema/terminal.h"
 #include "schema/version.h"
 
 enum { COMPLETE = 0, INCOMPLETE = 3 }; /* exit statuses; of errors: pt_exit_status() */
@@ -262,6 +263,8 @@ int main(int argc, char **argv)
 
 	signal(SIGPIPE, SIG_IGN);
 	output_limit_is_error();
+	pt_terminal_protect();
+	pt_terminal_protect_errors();
 	/* Pieces of AUX data come and go. The next one takes the memory of the last, without a page fault
 	 * per 4 KiB. */
 	mallopt(M_MMAP_THRESHOLD, 32 << 20);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "decode/output/text.h"
+#include "schema/terminal.h"
 
 enum field {
 	F_TID,
@@ -23,11 +24,15 @@ enum field {
 static const char *const names[FIELDS] = {"tid",    "pid",   "comm", "cpu",  "tsc", "tsc_lo",
 					  "tsc_hi", "class", "kind", "from", "to",  "insns"};
 
+#define FIELDS_MAX  32
+#define FIELD_BYTES 64 /* a name of 15 bytes, each as \xHH */
+
 struct pt_lines {
 	FILE *out;
 	struct pt_text text;
-	enum field fields[32];
+	enum field fields[FIELDS_MAX];
 	size_t count;
+	bool on_terminal;
 };
 
 /* printf is what most of the time would go to. */
@@ -71,16 +76,28 @@ static char *tsc(char *p, uint64_t t)
 	return t == PT_CLOCK_UNKNOWN ? word(p, "-") : decimal(p, t);
 }
 
+/* On a terminal a name is one word on one line, whatever it has. */
+static char *comm(char *p, const struct pt_lines *l, const struct pt_task *task)
+{
+	const char *s = task && task->comm[0] ? task->comm : "?";
+
+	if (!l->on_terminal)
+		return word(p, s);
+	for (; *s; s++)
+		p = *s == '\n' || *s == '\t' ? p + sprintf(p, "\\x%02x", *s) : word(p, (char[2]){*s, 0});
+	return p;
+}
+
 static void branch(void *arg, const struct pt_branch_line *b)
 {
 	struct pt_lines *l = arg;
-	char line[32 * 24], *p = line;
+	char line[FIELDS_MAX * FIELD_BYTES], *p = line;
 
 	for (size_t i = 0; i < l->count; i++) {
 		switch (l->fields[i]) {
 		case F_TID: p = number(p, b->task ? b->task->tid : -1); break;
 		case F_PID: p = number(p, b->task ? b->task->pid : -1); break;
-		case F_COMM: p = word(p, b->task && b->task->comm[0] ? b->task->comm : "?"); break;
+		case F_COMM: p = comm(p, l, b->task); break;
 		case F_CPU: p = number(p, b->cpu); break;
 		case F_TSC: p = tsc(p, b->tsc); break;
 		case F_TSC_LO: p = tsc(p, b->tsc_lo); break;
@@ -129,6 +146,7 @@ struct pt_lines *pt_lines_create(FILE *out, const char *fields, struct pt_error 
 		return NULL;
 	}
 	l->out = out;
+	l->on_terminal = pt_terminal_protected(out);
 	l->text.arg = l;
 	l->text.branch = branch;
 	l->text.error = error;

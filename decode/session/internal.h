@@ -37,6 +37,7 @@
 #include "decode/session/session.h"
 #include "decode/vm/scan.h"
 #include "decode/vm/vm.h"
+#include "schema/hash.h"
 
 /* Bits of pt_config in META, which is IA32_RTIT_CTL (SDM vol. 3, "IA32_RTIT_CTL MSR"). */
 #define PT_RTIT_CYC_EN	((uint64_t)1 << 1)
@@ -171,6 +172,7 @@ struct session {
 	/* A sideband record may explain what a stream shows if it is at most this far ahead of the stream's
 	 * clock: 1 ms where MTC or CYC packets keep the clock exact, else UINT64_MAX. TSC ticks. */
 	uint64_t window_tsc;
+	struct pt_sideband_attrs attrs; /* how the records of each perf_event_attr are shaped */
 	/* By the number of a perf_event_attr: the machine that recorded with it. */
 	struct pt_machine **attr_machines;
 	size_t attr_count, attr_room;
@@ -186,7 +188,10 @@ struct session {
 	struct pt_emit emit;
 	enum pt_flow_detail detail; /* of what is selected */
 
-	struct stream *streams;
+	struct stream *streams, **last_stream; /* last_stream: where the next one goes */
+	struct stream **stream_of;	       /* the same, to be found by id */
+	size_t stream_count, stream_room;
+	struct pt_hash stream_hash; /* numbers of stream_of, from 1 */
 	struct due_streams due;
 	struct vmcs_owner *vmcs_owners;
 	size_t vmcs_owner_count, vmcs_owner_room;
@@ -297,11 +302,12 @@ bool pt_session_selects_event(const struct session *s, const struct pt_sideband_
 void pt_session_update_context(struct stream *st);
 
 /*
- * Thread tid of process pid runs in the context from now on. In a stream whose flow is still before the
- * kernel's switch the change waits, as cpu_context->late. PT_ERR_NO_MEMORY.
+ * Thread tid of process pid runs in the context from now on, since tsc (the sideband's time, PTR_NO_TSC
+ * unknown). In a stream whose flow is still before the kernel's switch the change waits, as
+ * cpu_context->late. PT_ERR_NO_MEMORY.
  */
 int pt_session_switch(struct session *s, struct pt_cpu_context *cpu_context, int32_t pid, int32_t tid,
-		      struct pt_error *e);
+		      uint64_t tsc, struct pt_error *e);
 
 /* Makes the switch that waits in the context, if there is one. */
 void pt_session_switch_late(struct stream *st, struct pt_cpu_context *cpu_context);
