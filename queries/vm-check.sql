@@ -1,9 +1,9 @@
 -- vm-check: guest records that do not lie between a VM entry and its VM exit; no rows are expected
 -- Every run of a guest must lie within a guest run of its vCPU (of its CPU, where it is not known which
--- vCPU ran), from the entry's earliest time to the exit's latest; so must every event of a guest whose vCPU is known, between the first guest run and
--- the last that were traced; and a vCPU's guest runs and VM exits must follow one another. what: which
--- of these fails; id: of the view run, events, vmentries or vmexits; tsc: the record's time; from_tsc,
--- to_tsc: between which it ought to be.
+-- vCPU ran), from the entry's earliest time to the exit's latest; so must every event of a guest whose
+-- vCPU is known, between the first guest run and the last that were traced; and a vCPU's guest runs and
+-- VM exits must follow one another. what: which of these fails; id: of the view run, events, vmentries or
+-- vmexits; tsc: the record's time; from_tsc, to_tsc: between which it ought to be.
 -- :limit = 100 rows
 WITH guest_slice AS (
 	SELECT s.id, s.vcpu, s.cpu, h.machine FROM slice s CROSS JOIN thread h

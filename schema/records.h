@@ -293,8 +293,8 @@ enum ptr_reason_source {
 	PTR_REASON_EVENT_TRACE, /* a CFE packet */
 	PTR_REASON_TRACEPOINT,	/* kvm_exit */
 	PTR_REASON_INFERRED,	/* the handler that the host's trace shows KVM calling */
-	/* a nested guest's exit that KVM handed to the nested guest's hypervisor: it was left at an instruction
-	 * that always exits, and entered again after it */
+	/* a nested guest's exit that KVM handed to the nested guest's hypervisor: it was left at an
+	 * instruction that always exits, and entered again after it */
 	PTR_REASON_INSTRUCTION,
 	PTR_REASON_SOURCES
 };

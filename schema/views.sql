@@ -313,8 +313,8 @@ CREATE MACRO EXIT_DETAIL(reason, q, vector, operand) AS CASE
 		WHEN 1 THEN 'mov from cr' || (q & 15) WHEN 2 THEN 'clts' WHEN 3 THEN 'lmsw' END
 	WHEN reason = 29 THEN CASE q >> 4 & 1 WHEN 0 THEN 'mov to dr' WHEN 1 THEN 'mov from dr' END || (q & 7)
 	WHEN reason = 14 THEN 'at 0x' || HEXADECIMAL(q)
-	WHEN reason = 44 THEN CASE q >> 12 & 15 WHEN 0 THEN 'read ' WHEN 1 THEN 'write ' WHEN 2 THEN 'execute '
-		ELSE '' END || 'offset 0x' || HEXADECIMAL((q & 4095))
+	WHEN reason = 44 THEN CASE q >> 12 & 15 WHEN 0 THEN 'read ' WHEN 1 THEN 'write '
+		WHEN 2 THEN 'execute ' ELSE '' END || 'offset 0x' || HEXADECIMAL((q & 4095))
 	WHEN reason = 56 THEN 'offset 0x' || HEXADECIMAL((q & 4095))
 	WHEN reason = 45 THEN 'vector ' || (q & 255)
 	WHEN reason = 9 THEN 'selector 0x' || HEXADECIMAL((q & 65535)) END;

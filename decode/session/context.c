@@ -123,8 +123,8 @@ void pt_session_switch_late(struct stream *st, struct pt_cpu_context *cpu_contex
 		switch_now(st, cpu_context, task, cpu_context->late_tsc);
 }
 
-/* A thread comes onto one CPU: it has left the others. Where nothing is traced after it, as of threads that are
- * not selected, the flow will not come to that switch by itself. */
+/* A thread comes onto one CPU: it has left the others. Where nothing is traced after it, as of
+ * threads that are not selected, the flow will not come to that switch by itself. */
 static void leave_other_cpus(struct session *s, const struct pt_cpu_context *cpu_context,
 			     const struct pt_task *task)
 {

@@ -1,6 +1,6 @@
 /*
- * exit_instruction.h - instructions that always cause a VM exit (SDM vol. 3, "Instructions That Cause VM Exits
- * Unconditionally"). Pure.
+ * exit_instruction.h - instructions that always cause a VM exit (SDM vol. 3, "Instructions That Cause
+ * VM Exits Unconditionally"). Pure.
  */
 #ifndef DECODE_VM_EXIT_INSTRUCTION_H
 #define DECODE_VM_EXIT_INSTRUCTION_H

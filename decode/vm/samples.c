@@ -134,7 +134,9 @@ static bool is_of_reason(uint64_t raw_reason, const struct pt_vm_operand_sample 
 	return reason == sample->reasons[0] || reason == sample->reasons[1];
 }
 
-/* The VM exit gets the operand if its kvm_exit was sampled (by which the reason is known), and not yet one. */
+/*
+ * The VM exit gets the operand if its kvm_exit was sampled (by which the reason is known), and not yet one.
+ */
 static bool apply_operand(struct ptr_vmexit *r, const struct pt_vm_operand_sample *sample)
 {
 	if (r->source != PTR_REASON_TRACEPOINT || !is_of_reason(r->raw_reason, sample) ||

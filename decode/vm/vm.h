@@ -77,8 +77,8 @@ enum pt_vm_exit_reason {
 	PT_VM_EXIT_WRMSR_IMM = 85
 };
 
-/* kvm_msr, kvm_page_fault, kvm_fast_mmio, kvm_cpuid, kvm_hypercall: what the exit was about whose kvm_exit came
- * last. Nothing happens when that was not sampled, or had none of the reasons. */
+/* kvm_msr, kvm_page_fault, kvm_fast_mmio, kvm_cpuid, kvm_hypercall: what the exit was about whose
+ * kvm_exit came last. Nothing happens when that was not sampled, or had none of the reasons. */
 struct pt_vm_operand_sample {
 	int32_t tid;
 	uint64_t tsc;

@@ -44,14 +44,14 @@ recorded cpu -a -C 1 --tracepoint kvm:kvm_write_tsc_offset --tracepoint kvm:kvm_
 recorded threads -e cyc,psb_period=4 -- taskset 3 vms -m 0,1 window 150
 recorded events -e cyc,event,psb_period=2 -- taskset 3 vms -p 1 window 40
 recorded tsc -a -C 1 -e cyc,psb_period=0 -- taskset 3 sh -c 'vms -p 1 tsc 64; vms -x 6000000000 -p 1 tsc 64'
-recorded why -a -C 1 -e cyc,psb_period=6 --tracepoint kvm:kvm_exit --tracepoint kvm:kvm_write_tsc_offset \
+recorded why -a -C 1 -e cyc,psb_period=1 --tracepoint kvm:kvm_exit --tracepoint kvm:kvm_write_tsc_offset \
 	--tracepoint kvm:kvm_msr --tracepoint kvm:kvm_page_fault --tracepoint kvm:kvm_cpuid --tracepoint kvm:kvm_hypercall -- taskset 3 sh -c 'vms -p 1 exits 20; vms -p 1 nested 20; vms -p 1 tsc 32'
 # One process and what runs in its place, some of it started meanwhile.
 vms -p 1 exits 1000000 >/dev/null &
 vm=$!
 (while [ ! -e thieves.done ]; do vms -p 1 hog 3; done) >/dev/null &
 until pt-capture --vm list | grep -q "^$vm "; do sleep 0.01; done
-recorded thieves --vm $vm -e cyc,psb_period=7 -d 0.02
+recorded thieves --vm $vm -e cyc,psb_period=5 -d 0.02
 touch thieves.done
 kill $vm
 wait

@@ -1,6 +1,8 @@
-/* test_vm_exits.c - guest runs and VM exits, as records, from the transitions that a stream reports: what VMX
- * controls conceal is marked, on both sides of the transition that was not seen; a vCPU's thread is off its CPU
- * for as long as the sideband says where no clock runs meanwhile. */
+/*
+ * test_vm_exits.c - guest runs and VM exits, as records, from the transitions that a stream reports:
+ * what VMX controls conceal is marked, on both sides of the transition that was not seen; a vCPU's
+ * thread is off its CPU for as long as the sideband says where no clock runs meanwhile.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -109,17 +109,19 @@ int main(void)
 			   handlers[i].symbol, handlers[i].reason);
 	}
 	for (n = 1; pt_kvm_find(pt_kvm_function(n)->name) == n &&
-		    strcmp(pt_kvm_function(n)->name, "vmx_write_tsc_offset");
+		    strcmp(pt_kvm_function(n)->name, "x86_entry_from_kvm");
 	     n++)
 		;
-	check(!strcmp(pt_kvm_function(n)->name, "vmx_write_tsc_offset") &&
-		  pt_kvm_find("vmx_write_tsc_offset") == n,
+	check(!strcmp(pt_kvm_function(n)->name, "x86_entry_from_kvm") &&
+		  pt_kvm_find("x86_entry_from_kvm") == n,
 	      "every name is found");
 	check(pt_kvm_find("handle_io.constprop.0") == pt_kvm_find("handle_io"), "a compiler's suffix");
 	check(pt_kvm_find("handle_io\t[kvm_intel]") == pt_kvm_find("handle_io") &&
 		  pt_kvm_find("handle_io [kvm_intel]") == pt_kvm_find("handle_io"),
 	      "a module's");
 	check(!pt_kvm_find("handle_io.cold"), "a cold part is none");
+	check(!pt_kvm_find("vmx_handle_nmi"),
+	      "Linux 6.13 and later call it after every exit, to ask whether it is one");
 	check(!pt_kvm_find("handle_i") && !pt_kvm_find("handle_iox") && !pt_kvm_find(""),
 	      "longer and shorter names are others");
 	n = pt_kvm_find("asm_sysvec_apic_timer_interrupt");
