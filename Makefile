@@ -108,6 +108,13 @@ $(B)/tests/fuzz/replay_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(ALL)
 	@echo "  CCLD  $@"
 	$(Q)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $(LDFLAGS) -o $@ $^ $(LIBS)
 
+# Preloaded, it makes calls of a program fail (tests/faults/shim.c).
+SHIM := $(B)/tests/faults/shim.so
+$(SHIM): $(wildcard tests/faults/*.[ch])
+	@mkdir -p $(@D)
+	@echo "  CCLD  $@"
+	$(Q)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -fPIC -shared -o $@ $(filter %.c,$^)
+
 # libFuzzer: needs clang with compiler-rt. FUZZ_SECONDS each; new inputs stay in build/fuzz/NAME.corpus.
 FUZZ_SECONDS ?= 600
 FUZZ_CFLAGS := -std=c11 -D_GNU_SOURCE -I. -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined
@@ -135,9 +142,13 @@ check:
 	$(Q)scripts/deps build check
 	$(Q)$(MAKE) --no-print-directory all test-programs
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(TESTS)
-test-programs: $(UNIT) $(TOOLS) $(RANDOM) $(REPLAY) $(B)/tests/bench/cputime
+test-programs: $(UNIT) $(TOOLS) $(RANDOM) $(REPLAY) $(if $(SANITIZE),,$(SHIM)) $(B)/tests/bench/cputime
 # What a package build can run: they need nothing but what builds the programs (debian/rules).
 unit-tests: $(UNIT)
+# Each allocation, write, read, ... of each program fails in turn; and each write is the last one before a crash.
+check-faults: all $(SHIM)
+	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/faults/sweep.py $(CASES)
+	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/faults/sweep.py --kills $(CASES)
 # On a bare Debian of another release, in a chroot: wants root.
 check-suite:
 	$(Q)scripts/check-suite $(or $(SUITE),trixie)
@@ -192,6 +203,7 @@ help:
 	@echo "make check-suite  make demo and make check on a bare Debian of another release, in a chroot: SUITE=trixie"
 	@echo "make fuzz         libFuzzer on each reader ($(FUZZ)): FUZZ_SECONDS=600 each; needs clang"
 	@echo "make check-nightly  10,000 random programs"
+	@echo "make check-faults  each allocation, write, read... of each program fails in turn; crashes: CASES='load' picks"
 	@echo "make check-ptbox-vms  ptbox's examples (VMs that migrate, scale, change...), recorded by perf, against its truth"
 	@echo "make check-ptbox  captures with Processor Trace in the emulated PC of ../shared/ptbox, against its truth"
 	@echo "make bench        speed against libipt on ../shared/bench, of loading (against perf's export) and of queries"
@@ -202,6 +214,6 @@ help:
 	@echo "V=1 shows commands; SANITIZE=1 builds and checks with ASan and UBSan, in build/san"
 
 -include $(shell find $(B)/obj $(B)/tests build/fuzz -name '*.d' 2>/dev/null)
-.PHONY: all demo check check-suite check-nightly check-ptbox check-ptbox-vms test-programs unit-tests bench fuzz lint static \
+.PHONY: all demo check check-suite check-nightly check-faults check-ptbox check-ptbox-vms test-programs unit-tests bench fuzz lint static \
 	install uninstall clean help
 .SECONDARY:

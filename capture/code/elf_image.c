@@ -132,6 +132,20 @@ static int source_begin(struct source *src, struct pt_error *e)
 	return 0;
 }
 
+/*
+ * libelf does not say that memory was out, or that a read failed: it takes the file for a broken or a shorter one.
+ * errno, 0 before, does. An image_set_result, or -1.
+ */
+static int read_well(const struct source *src, struct pt_error *e)
+{
+	if (errno == ENOMEM)
+		return pt_fail_no_memory(e, "an image");
+	if (errno != EIO)
+		return IMAGE_SET_DONE;
+	pt_fail_errno(e, "cannot read %s", src->path);
+	return IMAGE_SET_SKIPPED;
+}
+
 static int source_open(struct source *src, const char *path, struct stat *st, struct pt_error *e)
 {
 	src->fd = regular_file_open(path, st);
@@ -231,8 +245,13 @@ int elf_file_segments(const char *path, struct elf_segment *ret, size_t room, ui
 	struct stat st = {0};
 	long found = -1;
 
-	if (source_open(&src, path, &st, e) == 0 && source_begin(&src, e) == 0)
-		found = find_segments(&src, ret, room, ret_lowest, e);
+	errno = 0;
+	if (source_open(&src, path, &st, e) == 0) {
+		if (source_begin(&src, e) == 0)
+			found = find_segments(&src, ret, room, ret_lowest, e);
+		if (read_well(&src, e))
+			found = -1;
+	}
 	source_close(&src);
 	return (int)found;
 }
@@ -243,10 +262,15 @@ int elf_file_build_id(const char *path, uint8_t ret[20], struct pt_error *e)
 	struct stat st = {0};
 	int bytes = -1;
 
-	if (source_open(&src, path, &st, e) == 0 && source_begin(&src, e) == 0) {
-		find_build_id(&src);
-		memcpy(ret, src.build_id, sizeof src.build_id);
-		bytes = (int)src.build_id_bytes;
+	errno = 0;
+	if (source_open(&src, path, &st, e) == 0) {
+		if (source_begin(&src, e) == 0) {
+			find_build_id(&src);
+			memcpy(ret, src.build_id, sizeof src.build_id);
+			bytes = (int)src.build_id_bytes;
+		}
+		if (read_well(&src, e))
+			bytes = -1;
 	}
 	source_close(&src);
 	return bytes;
@@ -307,21 +331,29 @@ static int put_source(struct image_set *s, struct ptc_writer *w, struct source *
 	long count;
 	int ret;
 
-	if (source_begin(src, e) || (count = find_segments(src, segments, SEGMENTS_MAX, NULL, e)) < 0)
-		return IMAGE_SET_SKIPPED;
-	if (count > SEGMENTS_MAX) {
+	errno = 0;
+	count = source_begin(src, e) ? -1 : find_segments(src, segments, SEGMENTS_MAX, NULL, e);
+	if (count >= 0)
+		find_build_id(src);
+	ret = read_well(src, e);
+	if (ret)
+		return ret;
+	if (count > SEGMENTS_MAX)
 		bad_elf(src->path, e);
+	if (count < 0 || count > SEGMENTS_MAX)
 		return IMAGE_SET_SKIPPED;
-	}
-	find_build_id(src);
 	for (long i = 0; i < count; i++) {
 		ret = put_segment(s, w, src, &segments[i], i > 0, e);
 		if (ret)
 			return ret;
 	}
-	if (elf_symbols_read(&symbols, src->elf, src->size, src->build_id, src->build_id_bytes, e)) {
+	errno = 0;
+	ret = elf_symbols_read(&symbols, src->elf, src->size, src->build_id, src->build_id_bytes, e);
+	if (!ret)
+		ret = read_well(src, e);
+	if (ret) {
 		elf_symbols_deinit(&symbols);
-		return -1;
+		return ret;
 	}
 	put.build_id = src->build_id;
 	put.build_id_bytes = src->build_id_bytes;
