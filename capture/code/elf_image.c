@@ -299,9 +299,7 @@ static int put_segment(struct image_set *s, struct ptc_writer *w, const struct s
 
 			if (!s->buffer && !(s->buffer = malloc(COPY_BYTES)))
 				return pt_fail_no_memory(e, "the images");
-			do
-				got = pread(src->fd, s->buffer, n, (off_t)(seg->offset + done));
-			while (got < 0 && errno == EINTR);
+			got = file_read_at(src->fd, s->buffer, n, seg->offset + done);
 			if (got < 0) {
 				pt_fail_errno(e, "cannot read %s", src->path);
 				return IMAGE_SET_SKIPPED;
