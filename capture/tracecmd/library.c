@@ -91,8 +91,12 @@ void dat_library_close(struct dat_library *l)
 
 const char *dat_library_comm(const struct dat_library *l, int32_t tid)
 {
-	const char *comm = tep_data_comm_from_pid(l->tep, tid);
+	const char *comm;
 
+	errno = 0;
+	comm = tep_data_comm_from_pid(l->tep, tid);
+	if (errno == ENOMEM)
+		return NULL;
 	return comm && strcmp(comm, "<...>") != 0 ? comm : "";
 }
 

@@ -21,6 +21,7 @@ class Case:
     content: typing.Callable = content_of_file
     ignored: typing.Callable = bytes
     again: typing.Optional[typing.Callable] = None  # after a kill
+    excuse: typing.Optional[bytes] = None  # in the stacks of calls that fail: the fault is not ours
     crashes: bool = False  # a power failure is tried, too
     warns: typing.Optional[bytes] = None  # what makes a run good that ends with 0, and with less than without faults
 
@@ -52,7 +53,7 @@ f:	test $1, %cl
 
 def perf_recording():
     """A perf.data of a physical CPU, where there is one; and the folder with the traced machine's files."""
-    folder = os.path.join(os.path.realpath(os.environ["PT_SHARED"]), "traces/hase/loopy-broadwell-20180514")
+    folder = os.path.join(os.path.realpath(os.environ.get("PT_SHARED", "../shared")), "traces/hase/loopy-broadwell-20180514")
     return folder if os.path.exists(folder + "/perf.data") else None
 
 
@@ -106,7 +107,8 @@ def capture_cases(f):
     yield Case("merge", [tool("pt-capture"), "merge", "-o", "out", f["dat.ptc"], "--guest-image",
                          f"1:{f['tiny']}:1000"], outputs=["out"])
     yield Case("import trace.dat", [tool("pt-capture"), "import", "-q", "-o", "out", f["host.dat"]],
-               before={"out": f["old"]}, outputs=["out"])
+               before={"out": f["old"]}, outputs=["out"],
+               excuse=rb"tep_register_comm")  # libtraceevent 1.7 goes on without that name
     if "perf.data" in f:
         # A file that cannot be read is left out with a warning, so that one bad disk does not end an import.
         unread = rb"no code for /.*: (Input/output error|Too many open files)"
