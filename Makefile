@@ -149,6 +149,7 @@ unit-tests: $(UNIT)
 check-faults: all $(SHIM)
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/faults/sweep.py $(CASES)
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/faults/sweep.py --kills $(CASES)
+	$(Q)PT_BIN=$(CURDIR)/$(BIN) tests/faults/trace_dat.py
 # On a bare Debian of another release, in a chroot: wants root.
 check-suite:
 	$(Q)scripts/check-suite $(or $(SUITE),trixie)

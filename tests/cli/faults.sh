@@ -8,5 +8,8 @@ sample() {
 	counts "$tmp/out"
 	grep ' points, ' "$tmp/out"
 }
-sample --sample 2
-sample --kills --sample 4
+sample --sample 1
+sample "decode tiny" "capture over"
+sample --kills --sample 3
+python3 tests/faults/trace_dat.py --runs 60 >"$tmp/out" 2>&1
+counts "$tmp/out"
