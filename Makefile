@@ -176,6 +176,11 @@ lint:
 	$(Q)scripts/deps build lint
 	$(Q)scripts/lint
 
+# Slow: minutes for each core. What was analyzed is remembered.
+analyze:
+	$(Q)scripts/deps build lint
+	$(Q)scripts/analyze $(FILES)
+
 # What runs on the traced machine, with no shared library: for machines that have none of them. (SQLite's dlopen does not link so.)
 static: build/static/pt-capture build/static/pt-decode
 build/static/%: %
@@ -208,6 +213,7 @@ help:
 	@echo "make check-ptbox-vms  ptbox's examples (VMs that migrate, scale, change...), recorded by perf, against its truth"
 	@echo "make check-ptbox  captures with Processor Trace in the emulated PC of ../shared/ptbox, against its truth"
 	@echo "make bench        speed against libipt on ../shared/bench, of loading (against perf's export) and of queries"
+	@echo "make analyze      clang's analyzer and gcc -fanalyzer, less what is known to be false: FILES='a.c b.c' picks"
 	@echo "make lint         clang-format, clang-tidy, cppcheck, shellcheck"
 	@echo "make static       pt-capture and pt-decode without shared libraries, in build/static"
 	@echo "make install      into \$$(DESTDIR)\$$(PREFIX), $(DESTDIR)$(PREFIX); make uninstall removes it"
@@ -215,6 +221,6 @@ help:
 	@echo "V=1 shows commands; SANITIZE=1 builds and checks with ASan and UBSan, in build/san"
 
 -include $(shell find $(B)/obj $(B)/tests build/fuzz -name '*.d' 2>/dev/null)
-.PHONY: all demo check check-suite check-nightly check-faults check-ptbox check-ptbox-vms test-programs unit-tests bench fuzz lint static \
+.PHONY: all demo check check-suite check-nightly check-faults check-ptbox check-ptbox-vms test-programs unit-tests bench fuzz lint analyze static \
 	install uninstall clean help
 .SECONDARY:
