@@ -150,6 +150,18 @@ check-faults: all $(SHIM)
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/faults/sweep.py $(CASES)
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/faults/sweep.py --kills $(CASES)
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) tests/faults/trace_dat.py
+# pt-capture's threads (drain_threads, spill_thread) under ThreadSanitizer: the tests that run them. It wants addresses where it
+# expects them.
+THREAD_TESTS := test_ring test_hw
+check-threads:
+	$(Q)$(MAKE) --no-print-directory B=build/tsan CFLAGS='-O1 -g -fsanitize=thread' $(THREAD_TESTS:%=build/tsan/tests/unit/%)
+	$(Q)for t in $(THREAD_TESTS); do TSAN_OPTIONS=halt_on_error=1 timeout 300 setarch -R build/tsan/tests/unit/$$t || exit 1; done
+# Every test with gcov's counters: the lines and branches that they reach, by folder. Slow, and into a folder of its own.
+coverage:
+	$(Q)$(MAKE) --no-print-directory B=build/coverage BIN=build/coverage/ CFLAGS='-O0 -g --coverage' all test-programs
+	$(Q)find build/coverage -name '*.gcda' -delete
+	$(Q)PT_BIN=$(CURDIR)/build/coverage PT_BUILD=$(CURDIR)/build/coverage tests/run.sh $(TESTS); \
+		scripts/coverage build/coverage/obj
 # On a bare Debian of another release, in a chroot: wants root.
 check-suite:
 	$(Q)scripts/check-suite $(or $(SUITE),trixie)
@@ -175,6 +187,10 @@ bench:
 lint:
 	$(Q)scripts/deps build lint
 	$(Q)scripts/lint
+
+# Wants some GB of disk and memory; says so where there is none.
+check-big: all
+	$(Q)PT_BIN=$(CURDIR)/$(BIN) tests/big.py
 
 # Slow: minutes for each core. What was analyzed is remembered.
 analyze:
@@ -210,6 +226,9 @@ help:
 	@echo "make fuzz         libFuzzer on each reader ($(FUZZ)): FUZZ_SECONDS=600 each; needs clang"
 	@echo "make check-nightly  10,000 random programs"
 	@echo "make check-faults  each allocation, write, read... of each program fails in turn; crashes: CASES='load' picks"
+	@echo "make check-threads  pt-capture's threads under ThreadSanitizer"
+	@echo "make check-big    4 GB of AUX data, 100,000 threads, a million mappings: time and memory have limits"
+	@echo "make coverage     the lines and branches that the tests reach, by folder (TESTS='unit' counts some)"
 	@echo "make check-ptbox-vms  ptbox's examples (VMs that migrate, scale, change...), recorded by perf, against its truth"
 	@echo "make check-ptbox  captures with Processor Trace in the emulated PC of ../shared/ptbox, against its truth"
 	@echo "make bench        speed against libipt on ../shared/bench, of loading (against perf's export) and of queries"
@@ -221,6 +240,6 @@ help:
 	@echo "V=1 shows commands; SANITIZE=1 builds and checks with ASan and UBSan, in build/san"
 
 -include $(shell find $(B)/obj $(B)/tests build/fuzz -name '*.d' 2>/dev/null)
-.PHONY: all demo check check-suite check-nightly check-faults check-ptbox check-ptbox-vms test-programs unit-tests bench fuzz lint analyze static \
+.PHONY: all demo check check-suite check-nightly check-faults check-threads check-big coverage check-ptbox check-ptbox-vms test-programs unit-tests bench fuzz lint analyze static \
 	install uninstall clean help
 .SECONDARY:
