@@ -120,6 +120,13 @@ $(B)/tests/fuzz/replay_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(ALL)
 	@echo "  CCLD  $@"
 	$(Q)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $(LDFLAGS) -o $@ $^ $(LIBS)
 
+# Preloaded, it makes calls of a program fail (tests/faults/shim.c).
+SHIM := $(B)/tests/faults/shim.so
+$(SHIM): $(wildcard tests/faults/*.[ch])
+	@mkdir -p $(@D)
+	@echo "  CCLD  $@"
+	$(Q)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -fPIC -shared -o $@ $(filter %.c,$^)
+
 # libFuzzer: needs clang with compiler-rt. FUZZ_SECONDS each; new inputs stay in build/fuzz/NAME.corpus.
 FUZZ_SECONDS ?= 600
 FUZZ_CFLAGS := -std=c11 -D_GNU_SOURCE -I. -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined
@@ -148,9 +155,26 @@ check:
 	$(Q)scripts/deps build check
 	$(Q)$(MAKE) --no-print-directory all test-programs
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(TESTS)
-test-programs: $(UNIT) $(TOOLS) $(RANDOM) $(REPLAY) $(B)/tests/bench/cputime
+test-programs: $(UNIT) $(TOOLS) $(RANDOM) $(REPLAY) $(if $(SANITIZE),,$(SHIM)) $(B)/tests/bench/cputime
 # What a package build can run: they need nothing but what builds the programs (debian/rules).
 unit-tests: $(UNIT)
+# Each allocation, write, read, ... of each program fails in turn; and each write is the last one before a crash.
+check-faults: all $(SHIM)
+	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/faults/sweep.py $(CASES)
+	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/faults/sweep.py --kills $(CASES)
+	$(Q)PT_BIN=$(CURDIR)/$(BIN) tests/faults/trace_dat.py
+# pt-capture's threads (drain_threads, spill_thread) under ThreadSanitizer: the tests that run them. It wants addresses where it
+# expects them.
+THREAD_TESTS := test_ring test_hw
+check-threads:
+	$(Q)$(MAKE) --no-print-directory B=build/tsan CFLAGS='-O1 -g -fsanitize=thread' $(THREAD_TESTS:%=build/tsan/tests/unit/%)
+	$(Q)for t in $(THREAD_TESTS); do TSAN_OPTIONS=halt_on_error=1 timeout 300 setarch -R build/tsan/tests/unit/$$t || exit 1; done
+# Every test with gcov's counters: the lines and branches that they reach, by folder. Slow, and into a folder of its own.
+coverage:
+	$(Q)$(MAKE) --no-print-directory B=build/coverage BIN=build/coverage/ CFLAGS='-O0 -g --coverage' all test-programs
+	$(Q)find build/coverage -name '*.gcda' -delete
+	$(Q)PT_BIN=$(CURDIR)/build/coverage PT_BUILD=$(CURDIR)/build/coverage tests/run.sh $(TESTS); \
+		scripts/coverage build/coverage/obj
 # On a bare Debian of another release, in a chroot: wants root.
 check-suite:
 	$(Q)scripts/check-suite $(or $(SUITE),trixie)
@@ -177,6 +201,15 @@ bench:
 lint:
 	$(Q)scripts/deps build lint
 	$(Q)scripts/lint
+
+# Wants some GB of disk and memory; says so where there is none.
+check-big: all
+	$(Q)PT_BIN=$(CURDIR)/$(BIN) tests/big.py
+
+# Slow: minutes for each core. What was analyzed is remembered.
+analyze:
+	$(Q)scripts/deps build lint
+	$(Q)scripts/analyze $(FILES)
 
 # What runs on the traced machine, with no shared library: for machines that have none of them. (SQLite's dlopen does not link so.)
 static: build/static/pt-capture build/static/pt-decode
@@ -206,9 +239,14 @@ help:
 	@echo "make check-suite  make demo and make check on a bare Debian of another release, in a chroot: SUITE=trixie"
 	@echo "make fuzz         libFuzzer on each reader ($(FUZZ)): FUZZ_SECONDS=600 each; needs clang"
 	@echo "make check-nightly  10,000 random programs"
+	@echo "make check-faults  each allocation, write, read... of each program fails in turn; crashes: CASES='load' picks"
+	@echo "make check-threads  pt-capture's threads under ThreadSanitizer"
+	@echo "make check-big    4 GB of AUX data, 100,000 threads, a million mappings: time and memory have limits"
+	@echo "make coverage     the lines and branches that the tests reach, by folder (TESTS='unit' counts some)"
 	@echo "make check-ptbox-vms  ptbox's examples (VMs that migrate, scale, change...), recorded by perf, against its truth"
 	@echo "make check-ptbox  captures with Processor Trace in the emulated PC of ../shared/ptbox, against its truth"
 	@echo "make bench        speed against libipt on ../shared/bench, of loading (against perf's export) and of queries"
+	@echo "make analyze      clang's analyzer and gcc -fanalyzer, less what is known to be false: FILES='a.c b.c' picks"
 	@echo "make lint         clang-format, clang-tidy, cppcheck, shellcheck"
 	@echo "make static       pt-capture and pt-decode without shared libraries, in build/static"
 	@echo "make install      into \$$(DESTDIR)\$$(PREFIX), $(DESTDIR)$(PREFIX); make uninstall removes it"
@@ -216,6 +254,6 @@ help:
 	@echo "V=1 shows commands; SANITIZE=1 builds and checks with ASan and UBSan, in build/san"
 
 -include $(shell find $(B)/obj $(B)/tests build/fuzz -name '*.d' 2>/dev/null)
-.PHONY: all demo check check-suite check-nightly check-ptbox check-ptbox-vms test-programs unit-tests bench fuzz lint static \
+.PHONY: all demo check check-suite check-nightly check-faults check-threads check-big coverage check-ptbox check-ptbox-vms test-programs unit-tests bench fuzz lint analyze static \
 	install uninstall clean help
 .SECONDARY:

@@ -125,16 +125,16 @@ static int bad_elf(const char *path, struct pt_error *e)
 
 /*
  * Whether libelf gave up because the file could not be read or memory is out: then what it left out is no property of
- * the file. It says so by text alone.
+ * the file. It says so by text alone, and only of what failed last; errno, 0 before, remembers the others.
  */
 static bool input_failed(const struct source *src, struct pt_error *e)
 {
 	int error = elf_errno();
 	const char *text = error ? elf_errmsg(error) : NULL;
 
-	if (text && strcmp(text, "out of memory") == 0)
+	if (errno == ENOMEM || (text && strcmp(text, "out of memory") == 0))
 		pt_fail_no_memory(e, src->path);
-	else if (text && strcmp(text, "cannot read data from file") == 0)
+	else if (errno == EIO || (text && strcmp(text, "cannot read data from file") == 0))
 		pt_fail(e, PT_ERR_IO, PT_NO_OFFSET, "cannot read %s: %s", src->path,
 			strerror(errno ? errno : EIO));
 	else
@@ -151,12 +151,7 @@ static int source_begin(struct source *src, struct pt_error *e)
 	    src->fd >= 0 ? elf_begin(src->fd, ELF_C_READ, NULL) : elf_memory((char *)src->bytes, src->size);
 	if (src->elf && elf_kind(src->elf) == ELF_K_ELF)
 		return 0;
-	if (input_failed(src, e))
-		return -1;
-	/* What fails on its first bytes libelf takes for no ELF file. */
-	if (errno == EIO)
-		return pt_fail_errno(e, "cannot read %s", src->path);
-	return bad_elf(src->path, e);
+	return input_failed(src, e) ? -1 : bad_elf(src->path, e);
 }
 
 static int source_open(struct source *src, const char *path, struct stat *st, struct pt_error *e)
@@ -260,6 +255,8 @@ int elf_file_segments(const char *path, struct elf_segment *ret, size_t room, ui
 
 	if (source_open(&src, path, &st, e) == 0 && source_begin(&src, e) == 0)
 		found = find_segments(&src, ret, room, ret_lowest, e);
+	if (found >= 0 && input_failed(&src, e))
+		found = -1;
 	source_close(&src);
 	return (int)found;
 }
@@ -273,7 +270,7 @@ int elf_file_build_id(const char *path, uint8_t ret[20], struct pt_error *e)
 	if (source_open(&src, path, &st, e) == 0 && source_begin(&src, e) == 0) {
 		find_build_id(&src);
 		memcpy(ret, src.build_id, sizeof src.build_id);
-		bytes = (int)src.build_id_bytes;
+		bytes = input_failed(&src, e) ? -1 : (int)src.build_id_bytes;
 	}
 	source_close(&src);
 	return bytes;
@@ -302,9 +299,7 @@ static int put_segment(struct image_set *s, struct ptc_writer *w, const struct s
 
 			if (!s->buffer && !(s->buffer = malloc(COPY_BYTES)))
 				return pt_fail_no_memory(e, "the images");
-			do
-				got = pread(src->fd, s->buffer, n, (off_t)(seg->offset + done));
-			while (got < 0 && errno == EINTR);
+			got = file_read_at(src->fd, s->buffer, n, seg->offset + done);
 			if (got < 0) {
 				pt_fail_errno(e, "cannot read %s", src->path);
 				return IMAGE_SET_SKIPPED;
@@ -354,6 +349,7 @@ static int put_source(struct image_set *s, struct ptc_writer *w, struct source *
 		if (ret)
 			return ret;
 	}
+	errno = 0;
 	ret = elf_symbols_read(&symbols, src->elf, src->size, src->build_id, src->build_id_bytes, e);
 	if (ret == 0 && input_failed(src, e))
 		ret = skipped(e);

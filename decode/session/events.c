@@ -420,13 +420,17 @@ static bool end_fields(struct pt_text_buffer *text, struct pt_emit *emit)
 	return !text->failed;
 }
 
-/* Of machine, thread, CPU and time of the record; the rest is the caller's. */
+/* Of machine, thread, CPU and time of the record; the rest is the caller's. No memory is emit's failure. */
 static struct ptr_event event_record(struct pt_emit *emit, const struct pt_sideband_record *record)
 {
 	struct pt_task *task =
 	    record->tid >= 0 ? pt_tasks_get(record->machine->tasks, record->pid, record->tid) : NULL;
 	bool guest = record->machine->pid != 0;
 
+	if (record->tid >= 0 && !task && !emit->failed) {
+		emit->failed = true;
+		pt_fail_no_memory(&emit->error, "events");
+	}
 	return (struct ptr_event){.machine = pt_emit_machine(emit, record->machine),
 				  .thread = pt_emit_thread(emit, task),
 				  .cpu = guest ? -1 : record->cpu,
