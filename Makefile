@@ -37,6 +37,17 @@ ifneq ($(LIBIBERTY),)
 $(B)/obj/export/demangle.o $(B)/tests/unit/test_demangle: ALL_CFLAGS += -DHAVE_LIBIBERTY
 endif
 endif
+# capstone says what instructions are called (pt-decode --insns). Where its header is missing, or with NO_CAPSTONE=1, pt-decode
+# is built without it; its symbols are weak, too (decode/output/disassembler.c).
+ifndef NO_CAPSTONE
+CAPSTONE_CFLAGS ?= $(shell pkg-config --cflags capstone 2>/dev/null)
+CAPSTONE_LIBS ?= $(shell pkg-config --libs capstone 2>/dev/null || echo -lcapstone)
+ifneq ($(shell printf '\043include <capstone/capstone.h>\n' | $(CC) $(CAPSTONE_CFLAGS) -E - >/dev/null 2>&1 && echo found),)
+CAPSTONE := -DHAVE_CAPSTONE $(CAPSTONE_CFLAGS)
+LIBS_CAPSTONE := -Wl,--no-as-needed $(CAPSTONE_LIBS) -Wl,--as-needed
+endif
+endif
+$(B)/obj/decode/output/disassembler.o: ALL_CFLAGS += $(CAPSTONE)
 
 PROGRAMS := pt-capture pt-decode pt-load pt-query
 # Every .c below a folder, however deep: a new file needs no line here.
@@ -48,13 +59,13 @@ OBJ_pt-decode := $(call objects,decode)
 OBJ_pt-load := $(call objects,export)
 OBJ_pt-query := $(call objects,queries)
 LIBS_pt-capture := -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) -lpthread
-LIBS_pt-decode := -lzstd -lz -lpthread
+LIBS_pt-decode := $(LIBS_CAPSTONE) -lzstd -lz -lpthread
 LIBS_pt-load := -lsqlite3 -lz $(LIBIBERTY)
 LIBS_pt-query := -lsqlite3 -lm
 SCHEMA := $(B)/libschema.a
 # Everything that is not a program's main: what unit tests and the tests' own tools link with.
 ALL := $(B)/libpt.a
-LIBS := -lsqlite3 -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) $(LIBIBERTY) -lpthread -lm
+LIBS := -lsqlite3 -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) $(LIBS_CAPSTONE) $(LIBIBERTY) -lpthread -lm
 
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 TOOLS := $(patsubst %.c,$(B)/%,$(wildcard tests/oracle/*.c tests/tools/*.c))
@@ -116,6 +127,13 @@ $(B)/tests/fuzz/replay_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(ALL)
 	@echo "  CCLD  $@"
 	$(Q)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $(LDFLAGS) -o $@ $^ $(LIBS)
 
+# Preloaded, it makes calls of a program fail (tests/faults/shim.c).
+SHIM := $(B)/tests/faults/shim.so
+$(SHIM): $(wildcard tests/faults/*.[ch])
+	@mkdir -p $(@D)
+	@echo "  CCLD  $@"
+	$(Q)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -fPIC -shared -o $@ $(filter %.c,$^)
+
 # libFuzzer: needs clang with compiler-rt. FUZZ_SECONDS each; new inputs stay in build/fuzz/NAME.corpus.
 FUZZ_SECONDS ?= 600
 FUZZ_CFLAGS := -std=c11 -D_GNU_SOURCE -I. -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined
@@ -126,6 +144,7 @@ build/fuzz/obj/%.o: %.c
 FUZZED := $(filter-out $(foreach d,capture decode export,$d/main.c),$(call sources,schema capture decode export))
 build/fuzz/obj/capture/tracecmd/library.o build/fuzz/obj/capture/tracecmd/no_library.o: FUZZ_CFLAGS += $(TRACECMD)
 build/fuzz/obj/export/demangle.o: FUZZ_CFLAGS += $(if $(LIBIBERTY),-DHAVE_LIBIBERTY)
+build/fuzz/obj/decode/output/disassembler.o: FUZZ_CFLAGS += $(CAPSTONE)
 build/fuzz/libpt.a: $(FUZZED:%.c=build/fuzz/obj/%.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c build/fuzz/libpt.a
@@ -144,9 +163,26 @@ check:
 	$(Q)scripts/deps build check
 	$(Q)$(MAKE) --no-print-directory all test-programs
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(TESTS)
-test-programs: $(UNIT) $(TOOLS) $(RANDOM) $(REPLAY) $(B)/tests/bench/cputime
+test-programs: $(UNIT) $(TOOLS) $(RANDOM) $(REPLAY) $(if $(SANITIZE),,$(SHIM)) $(B)/tests/bench/cputime
 # What a package build can run: they need nothing but what builds the programs (debian/rules).
 unit-tests: $(UNIT)
+# Each allocation, write, read, ... of each program fails in turn; and each write is the last one before a crash.
+check-faults: all $(SHIM)
+	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/faults/sweep.py $(CASES)
+	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/faults/sweep.py --kills $(CASES)
+	$(Q)PT_BIN=$(CURDIR)/$(BIN) tests/faults/trace_dat.py
+# pt-capture's threads (drain_threads, spill_thread) under ThreadSanitizer: the tests that run them. It wants addresses where it
+# expects them.
+THREAD_TESTS := test_ring test_hw
+check-threads:
+	$(Q)$(MAKE) --no-print-directory B=build/tsan CFLAGS='-O1 -g -fsanitize=thread' $(THREAD_TESTS:%=build/tsan/tests/unit/%)
+	$(Q)for t in $(THREAD_TESTS); do TSAN_OPTIONS=halt_on_error=1 timeout 300 setarch -R build/tsan/tests/unit/$$t || exit 1; done
+# Every test with gcov's counters: the lines and branches that they reach, by folder. Slow, and into a folder of its own.
+coverage:
+	$(Q)$(MAKE) --no-print-directory B=build/coverage BIN=build/coverage/ CFLAGS='-O0 -g --coverage' all test-programs
+	$(Q)find build/coverage -name '*.gcda' -delete
+	$(Q)PT_BIN=$(CURDIR)/build/coverage PT_BUILD=$(CURDIR)/build/coverage tests/run.sh $(TESTS); \
+		scripts/coverage build/coverage/obj
 # On a bare Debian of another release, in a chroot: wants root.
 check-suite:
 	$(Q)scripts/check-suite $(or $(SUITE),trixie)
@@ -166,12 +202,22 @@ bench:
 	$(Q)scripts/deps build bench
 	$(Q)$(MAKE) --no-print-directory all $(BENCH) $(filter $(B)/tests/tools/%,$(TOOLS))
 	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/run.sh
+	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/insns.sh
 	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/database.sh
 	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/perf_export.sh
 	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/step.sh
 lint:
 	$(Q)scripts/deps build lint
 	$(Q)scripts/lint
+
+# Wants some GB of disk and memory; says so where there is none.
+check-big: all
+	$(Q)PT_BIN=$(CURDIR)/$(BIN) tests/big.py
+
+# Slow: minutes for each core. What was analyzed is remembered.
+analyze:
+	$(Q)scripts/deps build lint
+	$(Q)scripts/analyze $(FILES)
 
 # What runs on the traced machine, with no shared library: for machines that have none of them. (SQLite's dlopen does not link so,
 # and nothing is loaded for debuginfod.)
@@ -184,7 +230,7 @@ build/static/debuginfod.o: capture/code/debuginfod.c
 build/static/%: %
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -static -o $@ $(patsubst %/debuginfod.o,build/static/debuginfod.o,$(OBJ_$*)) $(SCHEMA) $(filter-out $(LIBS_TRACECMD),$(LIBS_$*)) -lz -lm -lpthread
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -static -o $@ $(patsubst %/debuginfod.o,build/static/debuginfod.o,$(OBJ_$*)) $(SCHEMA) $(filter-out $(LIBS_TRACECMD) $(LIBS_CAPSTONE),$(LIBS_$*)) -lz -lm -lpthread
 
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man5 $(DESTDIR)$(COMPDIR)
@@ -207,9 +253,14 @@ help:
 	@echo "make check-suite  make demo and make check on a bare Debian of another release, in a chroot: SUITE=trixie"
 	@echo "make fuzz         libFuzzer on each reader ($(FUZZ)): FUZZ_SECONDS=600 each; needs clang"
 	@echo "make check-nightly  10,000 random programs"
+	@echo "make check-faults  each allocation, write, read... of each program fails in turn; crashes: CASES='load' picks"
+	@echo "make check-threads  pt-capture's threads under ThreadSanitizer"
+	@echo "make check-big    4 GB of AUX data, 100,000 threads, a million mappings: time and memory have limits"
+	@echo "make coverage     the lines and branches that the tests reach, by folder (TESTS='unit' counts some)"
 	@echo "make check-ptbox-vms  ptbox's examples (VMs that migrate, scale, change...), recorded by perf, against its truth"
 	@echo "make check-ptbox  captures with Processor Trace in the emulated PC of ../shared/ptbox, against its truth"
 	@echo "make bench        speed against libipt on ../shared/bench, of loading (against perf's export) and of queries"
+	@echo "make analyze      clang's analyzer and gcc -fanalyzer, less what is known to be false: FILES='a.c b.c' picks"
 	@echo "make lint         clang-format, clang-tidy, cppcheck, shellcheck"
 	@echo "make static       pt-capture and pt-decode without shared libraries, in build/static"
 	@echo "make install      into \$$(DESTDIR)\$$(PREFIX), $(DESTDIR)$(PREFIX); make uninstall removes it"
@@ -217,6 +268,6 @@ help:
 	@echo "V=1 shows commands; SANITIZE=1 builds and checks with ASan and UBSan, in build/san"
 
 -include $(shell find $(B)/obj $(B)/tests build/fuzz -name '*.d' 2>/dev/null)
-.PHONY: all demo check check-suite check-nightly check-ptbox check-ptbox-vms test-programs unit-tests bench fuzz lint static \
+.PHONY: all demo check check-suite check-nightly check-faults check-threads check-big coverage check-ptbox check-ptbox-vms test-programs unit-tests bench fuzz lint analyze static \
 	install uninstall clean help
 .SECONDARY:

@@ -147,6 +147,14 @@ static bool is_frame(const uint8_t *p, size_t stored, size_t raw)
 }
 
 /* The zstd frame of a chunk into raw. */
+/* zstd's error: of the chunk, or that memory was out. */
+static int zstd_failed(struct ptc_reader *r, uint64_t at, size_t error, struct pt_error *e)
+{
+	if (ZSTD_getErrorCode(error) == ZSTD_error_memory_allocation)
+		return pt_fail_no_memory(e, "decompressing a chunk");
+	return bad_chunk(r, at, "does not decompress, or its checksum is wrong", e);
+}
+
 static int decompress(struct ptc_reader *r, uint64_t at, size_t stored, size_t raw, struct pt_error *e)
 {
 	size_t got;
@@ -154,11 +162,8 @@ static int decompress(struct ptc_reader *r, uint64_t at, size_t stored, size_t r
 	if (reserve(&r->raw, &r->raw_room, raw ? raw : 1, e))
 		return -1;
 	got = ZSTD_decompressDCtx(r->zstd, r->raw, raw, r->stored, stored);
-	if (ZSTD_isError(got)) {
-		if (ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation)
-			return pt_fail_no_memory(e, "decompressing a chunk");
-		return bad_chunk(r, at, "does not decompress, or its checksum is wrong", e);
-	}
+	if (ZSTD_isError(got))
+		return zstd_failed(r, at, got, e);
 	if (got != raw)
 		return bad_chunk(r, at, "decompresses to another size than its header says", e);
 	return 0;
@@ -190,7 +195,7 @@ static int decompress_head(struct ptc_reader *r, uint64_t at, size_t stored, siz
 	got = ZSTD_decompressStream(r->zstd, &out, &in);
 	ZSTD_DCtx_reset(r->zstd, ZSTD_reset_session_only);
 	if (ZSTD_isError(got))
-		return bad_chunk(r, at, "does not decompress", e);
+		return zstd_failed(r, at, got, e);
 	if (in.pos == in.size && out.pos < out.size)
 		*ret_size = out.pos;
 	return 0;
@@ -357,11 +362,17 @@ const uint8_t *ptc_kept_read(struct ptc_reader *r, const struct ptc_kept *k, uin
 			     struct pt_error *e)
 {
 	const uint8_t *stored = r->begin >= 0 ? read_again(r, k, e) : k->stored;
+	size_t got;
 
 	if (!stored)
 		return NULL;
-	if (ZSTD_decompressDCtx(r->zstd, room, k->raw_bytes, stored, k->stored_bytes) != k->raw_bytes) {
-		pt_fail(e, PT_ERR_IO, k->offset, "the container is damaged: an image does not decompress");
+	got = ZSTD_decompressDCtx(r->zstd, room, k->raw_bytes, stored, k->stored_bytes);
+	if (got != k->raw_bytes) {
+		if (ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation)
+			pt_fail_no_memory(e, "decompressing a chunk");
+		else
+			pt_fail(e, PT_ERR_IO, k->offset,
+				"the container is damaged: an image does not decompress");
 		return NULL;
 	}
 	return room + k->head_bytes;

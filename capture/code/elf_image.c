@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <search.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,14 +129,35 @@ static int bad_elf(const char *path, struct pt_error *e)
 	return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s: not an ELF file", path);
 }
 
+/*
+ * Whether libelf gave up because the file could not be read or memory is out: then what it left out is no property of
+ * the file. It says so by text alone, and only of what failed last; errno, 0 before, remembers the others.
+ */
+static bool input_failed(const struct source *src, struct pt_error *e)
+{
+	int error = elf_errno();
+	const char *text = error ? elf_errmsg(error) : NULL;
+
+	if (errno == ENOMEM || (text && strcmp(text, "out of memory") == 0))
+		pt_fail_no_memory(e, src->path);
+	else if (errno == EIO || (text && strcmp(text, "cannot read data from file") == 0))
+		pt_fail(e, PT_ERR_IO, PT_NO_OFFSET, "cannot read %s: %s", src->path,
+			strerror(errno ? errno : EIO));
+	else
+		return false;
+	return true;
+}
+
 static int source_begin(struct source *src, struct pt_error *e)
 {
 	elf_version(EV_CURRENT);
+	errno = 0;
+	elf_errno(); /* what came before is forgotten */
 	src->elf =
 	    src->fd >= 0 ? elf_begin(src->fd, ELF_C_READ, NULL) : elf_memory((char *)src->bytes, src->size);
-	if (!src->elf || elf_kind(src->elf) != ELF_K_ELF)
-		return bad_elf(src->path, e);
-	return 0;
+	if (src->elf && elf_kind(src->elf) == ELF_K_ELF)
+		return 0;
+	return input_failed(src, e) ? -1 : bad_elf(src->path, e);
 }
 
 static int source_open(struct source *src, const char *path, struct stat *st, struct pt_error *e)
@@ -199,7 +221,7 @@ static long find_segments(const struct source *src, struct elf_segment *ret, siz
 	uint64_t lowest = UINT64_MAX;
 
 	if (elf_getphdrnum(src->elf, &count) != 0)
-		return bad_elf(src->path, e);
+		return input_failed(src, e) ? -1 : bad_elf(src->path, e);
 	for (size_t i = 0; i < count; i++) {
 		uint64_t in_page, end;
 		GElf_Phdr ph;
@@ -239,6 +261,8 @@ int elf_file_segments(const char *path, struct elf_segment *ret, size_t room, ui
 
 	if (source_open(&src, path, &st, e) == 0 && source_begin(&src, e) == 0)
 		found = find_segments(&src, ret, room, ret_lowest, e);
+	if (found >= 0 && input_failed(&src, e))
+		found = -1;
 	source_close(&src);
 	return (int)found;
 }
@@ -252,7 +276,7 @@ int elf_file_build_id(const char *path, uint8_t ret[20], struct pt_error *e)
 	if (source_open(&src, path, &st, e) == 0 && source_begin(&src, e) == 0) {
 		find_build_id(&src);
 		memcpy(ret, src.build_id, sizeof src.build_id);
-		bytes = (int)src.build_id_bytes;
+		bytes = input_failed(&src, e) ? -1 : (int)src.build_id_bytes;
 	}
 	source_close(&src);
 	return bytes;
@@ -281,9 +305,7 @@ static int put_segment(struct image_set *s, struct ptc_writer *w, const struct s
 
 			if (!s->buffer && !(s->buffer = malloc(COPY_BYTES)))
 				return pt_fail_no_memory(e, "the images");
-			do
-				got = pread(src->fd, s->buffer, n, (off_t)(seg->offset + done));
-			while (got < 0 && errno == EINTR);
+			got = file_read_at(src->fd, s->buffer, n, seg->offset + done);
 			if (got < 0) {
 				pt_fail_errno(e, "cannot read %s", src->path);
 				return IMAGE_SET_SKIPPED;
@@ -304,6 +326,12 @@ static int put_segment(struct image_set *s, struct ptc_writer *w, const struct s
 	return IMAGE_SET_DONE;
 }
 
+/* Without memory nothing goes on; what cannot be read is left out. */
+static int skipped(const struct pt_error *e)
+{
+	return e->kind == PT_ERR_NO_MEMORY ? -1 : IMAGE_SET_SKIPPED;
+}
+
 /* An image_set_result, or -1. */
 static int put_source(struct image_set *s, struct ptc_writer *w, struct source *src, struct pt_error *e)
 {
@@ -315,12 +343,14 @@ static int put_source(struct image_set *s, struct ptc_writer *w, struct source *
 	int ret;
 
 	if (source_begin(src, e) || (count = find_segments(src, segments, SEGMENTS_MAX, NULL, e)) < 0)
-		return IMAGE_SET_SKIPPED;
+		return skipped(e);
 	if (count > SEGMENTS_MAX) {
 		bad_elf(src->path, e);
 		return IMAGE_SET_SKIPPED;
 	}
 	find_build_id(src);
+	if (input_failed(src, e))
+		return skipped(e);
 	for (long i = 0; i < count; i++) {
 		ret = put_segment(s, w, src, &segments[i], i > 0, e);
 		if (ret)
@@ -332,9 +362,15 @@ static int put_source(struct image_set *s, struct ptc_writer *w, struct source *
 			       .build_id_bytes = src->build_id_bytes,
 			       .name = src->name,
 			       .ask_servers = s->ask_servers};
-	if (elf_symbols_read(&symbols, &of, e) || elf_symbols_add_frames(&symbols, &of, e)) {
+	errno = 0;
+	ret = elf_symbols_read(&symbols, &of, e);
+	if (ret == 0)
+		ret = elf_symbols_add_frames(&symbols, &of, e);
+	if (ret == 0 && input_failed(src, e))
+		ret = skipped(e);
+	if (ret) {
 		elf_symbols_deinit(&symbols);
-		return -1;
+		return ret;
 	}
 	put.build_id = src->build_id;
 	put.build_id_bytes = src->build_id_bytes;

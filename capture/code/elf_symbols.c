@@ -2,6 +2,7 @@
 #include "capture/code/elf_symbols.h"
 #include "capture/code/elf_frames.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -176,7 +177,7 @@ static int read_debug_file(struct elf_symbols *s, const struct elf_file *of, str
 	struct elf_debug_file debug;
 	uint64_t left = s->left;
 	bool found = false;
-	int ret = elf_debug_file_open(&debug, of, e);
+	int error = errno, ret = elf_debug_file_open(&debug, of, e);
 
 	if (ret == 0 && debug.elf) {
 		s->left = READ_TIMES * debug.bytes;
@@ -184,6 +185,9 @@ static int read_debug_file(struct elf_symbols *s, const struct elf_file *of, str
 		s->left = left;
 	}
 	elf_debug_file_close(&debug);
+	/* What fails there is no failure of the file's (elf_image.c asks). */
+	(void)elf_errno();
+	errno = error;
 	return ret;
 }
 

@@ -178,7 +178,7 @@ static int put_image(const struct guest_image *from, int32_t pid, struct ptc_wri
 
 	ret = buffer ? open_image(from, &fd, &size, e) : pt_fail_no_memory(e, NULL);
 	while (ret == 0 && done < size && got > 0) {
-		got = pread(fd, buffer, size - done < PIECE_BYTES ? size - done : PIECE_BYTES, (off_t)done);
+		got = file_read_at(fd, buffer, size - done < PIECE_BYTES ? size - done : PIECE_BYTES, done);
 		if (got < 0)
 			ret = pt_fail_errno(e, "cannot read %.*s", (int)from->path_bytes, from->path);
 		image.bytes = buffer;

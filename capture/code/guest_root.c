@@ -117,6 +117,8 @@ static int take(struct guest_files *f, struct ptc_writer *w, const char *name, c
 	if (build_id_bytes && (elf_file_build_id(path, id, &why) != (int)build_id_bytes ||
 			       memcmp(id, build_id, build_id_bytes) != 0)) {
 		close(fd);
+		if (why.kind == PT_ERR_NO_MEMORY)
+			return pt_fail_no_memory(e, "an image");
 		return missing(f, name, why.message[0] ? why.message : "the file there is of another build");
 	}
 	r = image_set_add_file(f->set, w, name, path, &why);

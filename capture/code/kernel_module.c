@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #define FILE_MAX     ((size_t)256 << 20)
 #define SECTIONS_MAX 4096
@@ -136,16 +137,20 @@ static uint8_t *read_file(const char *path, size_t *ret_bytes, struct pt_error *
 	return bytes;
 }
 
-static bool unpack_xz(const uint8_t *from, size_t n, uint8_t *to, size_t room, size_t *ret)
+enum unpacked { UNPACKED, NOT_UNPACKED, NO_MEMORY };
+
+static enum unpacked unpack_xz(const uint8_t *from, size_t n, uint8_t *to, size_t room, size_t *ret)
 {
 	uint64_t memory = (uint64_t)512 << 20;
 	size_t at = 0;
+	lzma_ret got;
 
 	*ret = 0;
-	return lzma_stream_buffer_decode(&memory, 0, NULL, from, &at, n, to, ret, room) == LZMA_OK;
+	got = lzma_stream_buffer_decode(&memory, 0, NULL, from, &at, n, to, ret, room);
+	return got == LZMA_OK ? UNPACKED : got == LZMA_MEM_ERROR ? NO_MEMORY : NOT_UNPACKED;
 }
 
-static bool unpack_gz(const uint8_t *from, size_t n, uint8_t *to, size_t room, size_t *ret)
+static enum unpacked unpack_gz(const uint8_t *from, size_t n, uint8_t *to, size_t room, size_t *ret)
 {
 	z_stream z = {.next_in = (Bytef *)(uintptr_t)from,
 		      .avail_in = (uInt)n,
@@ -154,17 +159,19 @@ static bool unpack_gz(const uint8_t *from, size_t n, uint8_t *to, size_t room, s
 	int got;
 
 	if (inflateInit2(&z, 16 + MAX_WBITS) != Z_OK)
-		return false;
+		return NO_MEMORY;
 	got = inflate(&z, Z_FINISH);
 	*ret = z.total_out;
 	inflateEnd(&z);
-	return got == Z_STREAM_END;
+	return got == Z_STREAM_END ? UNPACKED : got == Z_MEM_ERROR ? NO_MEMORY : NOT_UNPACKED;
 }
 
-static bool unpack_zst(const uint8_t *from, size_t n, uint8_t *to, size_t room, size_t *ret)
+static enum unpacked unpack_zst(const uint8_t *from, size_t n, uint8_t *to, size_t room, size_t *ret)
 {
 	*ret = ZSTD_decompress(to, room, from, n);
-	return !ZSTD_isError(*ret);
+	if (!ZSTD_isError(*ret))
+		return UNPACKED;
+	return ZSTD_getErrorCode(*ret) == ZSTD_error_memory_allocation ? NO_MEMORY : NOT_UNPACKED;
 }
 
 uint8_t *kernel_module_read(const char *path, size_t *ret_bytes, struct pt_error *e)
@@ -172,26 +179,28 @@ uint8_t *kernel_module_read(const char *path, size_t *ret_bytes, struct pt_error
 	static const struct {
 		char magic[4];
 		unsigned bytes;
-		bool (*unpack)(const uint8_t *from, size_t n, uint8_t *to, size_t room, size_t *ret);
+		enum unpacked (*unpack)(const uint8_t *from, size_t n, uint8_t *to, size_t room, size_t *ret);
 	} packed[] = {{"\xfd"
 		       "7zX",
 		       4, unpack_xz},
 		      {"\x1f\x8b", 2, unpack_gz},
 		      {"\x28\xb5\x2f\xfd", 4, unpack_zst}};
 	uint8_t *bytes = read_file(path, ret_bytes, e), *plain, *shrunk;
+	enum unpacked got;
 	size_t n = 0;
 
 	for (size_t i = 0; bytes && i < sizeof packed / sizeof *packed; i++) {
 		if (*ret_bytes < 4 || memcmp(bytes, packed[i].magic, packed[i].bytes) != 0)
 			continue;
 		plain = malloc(FILE_MAX); /* touched as far as is written */
-		if (plain && packed[i].unpack(bytes, *ret_bytes, plain, FILE_MAX, &n)) {
+		got = plain ? packed[i].unpack(bytes, *ret_bytes, plain, FILE_MAX, &n) : NO_MEMORY;
+		if (got == UNPACKED) {
 			free(bytes);
 			*ret_bytes = n;
 			shrunk = realloc(plain, n ? n : 1);
 			return shrunk ? shrunk : plain;
 		}
-		if (plain)
+		if (got == NOT_UNPACKED)
 			pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s cannot be unpacked", path);
 		else
 			pt_fail_no_memory(e, "a kernel module");

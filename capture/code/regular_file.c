@@ -5,6 +5,24 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+ssize_t file_read_at(int fd, uint8_t *to, size_t n, uint64_t at)
+{
+	size_t done = 0;
+
+	while (done < n) {
+		ssize_t got = pread(fd, to + done, n - done, (off_t)(at + done));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -1;
+		if (got == 0)
+			break;
+		done += (size_t)got;
+	}
+	return (ssize_t)done;
+}
+
 int regular_file_open(const char *path, struct stat *ret)
 {
 	int fd;

@@ -1,5 +1,5 @@
 /*
- * regular_file.h - opens a file that a trace names, or another user's folder has.
+ * regular_file.h - opens and reads a file that a trace names, or another user's folder has.
  *
  * Such a name can be that of a FIFO, where a read waits forever and an open alone lets its writer go
  * on, or of a device, which an open may start. So what is no regular file is not opened at all.
@@ -7,10 +7,16 @@
 #ifndef CAPTURE_CODE_REGULAR_FILE_H
 #define CAPTURE_CODE_REGULAR_FILE_H
 
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 
 /* Opens for reading. Returns the descriptor, with fstat()'s result in *ret; or -1 with errno,
  * ENOEXEC: no regular file. */
 int regular_file_open(const char *path, struct stat *ret);
+
+/* Reads n bytes at an offset, or as many as there are. Returns how many, or -1 with errno. */
+ssize_t file_read_at(int fd, uint8_t *to, size_t n, uint64_t at);
 
 #endif

@@ -180,7 +180,9 @@ static int read_header(struct perf_file *f, struct perf_part *part, struct pt_er
 
 	if (fstat(part->fd, &st) < 0)
 		return pt_fail_errno(e, "cannot read %s", f->path);
-	if (st.st_size < PIPE_HEADER || perf_part_read(part, 0, h, PIPE_HEADER, "the header", e))
+	if (st.st_size >= PIPE_HEADER && perf_part_read(part, 0, h, PIPE_HEADER, "the header", e))
+		return -1;
+	if (st.st_size < PIPE_HEADER)
 		return pt_fail(e, PT_ERR_BAD_INPUT, 0, "%s is not a perf.data", f->path);
 	if (memcmp(h, "PERFILE2", 8) != 0)
 		return bad_magic(f, h, e);

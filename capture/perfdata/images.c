@@ -177,6 +177,10 @@ static int try_path(struct perf_images *i, struct ptc_writer *w, struct mapped *
 	if (!is_file(path))
 		return 0;
 	bytes = elf_file_build_id(path, build_id, &not_taken);
+	if (bytes < 0 && not_taken.kind == PT_ERR_NO_MEMORY) {
+		*e = not_taken;
+		return -1;
+	}
 	if (bytes < 0) {
 		why(m, "%s", not_taken.message);
 		return 0;

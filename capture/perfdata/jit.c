@@ -81,7 +81,8 @@ static int put_lasting(struct pieces *p, int32_t pid, uint64_t time_ns, struct p
 {
 	size_t next;
 
-	qsort(p->at, p->count, sizeof *p->at, by_address);
+	if (p->count)
+		qsort(p->at, p->count, sizeof *p->at, by_address);
 	for (size_t i = 0; i < p->count; i = next) {
 		uint64_t end = p->at[i].address + p->at[i].size;
 		bool alone = true;

@@ -416,7 +416,8 @@ static int write_file(const struct writing *x, const struct import_mapping *m, s
 	int got, found;
 
 	got = image_set_add_file(x->images, x->w, m->name, m->path, &not_elf);
-	if (got < 0) {
+	/* What is no ELF file is taken as it is; what cannot be read was asked for in vain. */
+	if (got < 0 || (got == IMAGE_SET_SKIPPED && not_elf.kind != PT_ERR_BAD_INPUT)) {
 		*e = not_elf;
 		return -1;
 	}

@@ -90,16 +90,18 @@ void step_comm(struct step *s, struct step_thread *t, bool exec)
 		uint32_t pid, tid;
 		char comm[16];
 	} r = {(uint32_t)t->process->pid, (uint32_t)t->tid, ""};
-	char path[64];
-	FILE *f;
+	char path[64], name[sizeof r.comm + 1] = "";
+	int fd;
 
 	snprintf(path, sizeof path, "/proc/%d/task/%d/comm", t->process->pid, t->tid);
-	f = fopen(path, "re");
-	if (f) {
-		if (fgets(r.comm, sizeof r.comm, f))
-			r.comm[strcspn(r.comm, "\n")] = 0;
-		fclose(f);
-	}
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* It may have ended. */
+	if ((fd < 0 && errno != ENOENT) || (fd >= 0 && read(fd, name, sizeof name - 1) < 0 && errno != ESRCH))
+		step_error(s, "cannot read a thread's name");
+	if (fd >= 0)
+		close(fd);
+	name[strcspn(name, "\n")] = 0;
+	memcpy(r.comm, name, sizeof r.comm - 1);
 	record(s, t, PERF_RECORD_COMM, exec ? PERF_RECORD_MISC_COMM_EXEC | 2 : 2, &r, sizeof r);
 }
 

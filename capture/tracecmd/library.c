@@ -3,6 +3,7 @@
 
 #include "capture/tracecmd/library.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +64,14 @@ struct dat_library *dat_library_open(const char *path, struct pt_error *e)
 	/* The library prints its warnings; ours is the word on it. */
 	tracecmd_set_loglevel(TEP_LOG_NONE);
 	tep_set_loglevel(TEP_LOG_NONE);
+	/* Without memory, it leaves out names and fields, and goes on. */
+	errno = 0;
 	l->handle = tracecmd_open_head(path, TRACECMD_FL_LOAD_NO_PLUGINS);
+	if (errno == ENOMEM) {
+		pt_fail_no_memory(e, "the trace.dat");
+		dat_library_close(l);
+		return NULL;
+	}
 	l->tep = l->handle ? tracecmd_get_tep(l->handle) : NULL;
 	if (l->tep && tep_get_header_timestamp_size(l->tep) == 8)
 		return l;
@@ -83,8 +91,12 @@ void dat_library_close(struct dat_library *l)
 
 const char *dat_library_comm(const struct dat_library *l, int32_t tid)
 {
-	const char *comm = tep_data_comm_from_pid(l->tep, tid);
+	const char *comm;
 
+	errno = 0;
+	comm = tep_data_comm_from_pid(l->tep, tid);
+	if (errno == ENOMEM)
+		return NULL;
 	return comm && strcmp(comm, "<...>") != 0 ? comm : "";
 }
 

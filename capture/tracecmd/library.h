@@ -28,7 +28,7 @@ int dat_library_missing(struct pt_error *e);
 struct dat_library *dat_library_open(const char *path, struct pt_error *e);
 void dat_library_close(struct dat_library *l);
 
-/* The name of a thread, "" unknown. */
+/* The name of a thread, "" unknown; NULL: no memory. */
 const char *dat_library_comm(const struct dat_library *l, int32_t tid);
 
 /*

@@ -147,6 +147,8 @@ static int name_thread(struct dat_put *p, struct dat_source *s, const struct sam
 		return 0;
 	s->named[id->tid / 8] |= (uint8_t)(1 << (id->tid % 8));
 	comm = dat_library_comm(trace_dat_library(s->dat), id->tid);
+	if (!comm)
+		return pt_fail_no_memory(e, NULL);
 	if (!*comm)
 		return 0;
 	at = record(p, s, PERF_RECORD_COMM, 8 + 16 + sizeof *id, e);

@@ -8,6 +8,7 @@
 
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #define WINDOW_BYTES ((size_t)64 << 10)
 #define PAGE_LEAST   64
@@ -55,15 +56,26 @@ static int need_window(struct dat_ring *r, size_t n, struct pt_error *e)
 	return 0;
 }
 
-static bool decompress(const struct dat_ring *r, const uint8_t *packed, size_t packed_bytes, size_t n)
+static int decompress(const struct dat_ring *r, const uint8_t *packed, size_t packed_bytes, size_t n,
+		      struct pt_error *e)
 {
+	bool done = false, no_memory = false;
 	unsigned long bytes = n;
 	size_t got;
+	int status;
 
-	if (r->compression == TRACE_DAT_ZLIB)
-		return uncompress(r->window, &bytes, packed, packed_bytes) == Z_OK;
-	got = r->compression == TRACE_DAT_ZSTD ? ZSTD_decompress(r->window, n, packed, packed_bytes) : 0;
-	return got > 0 && !ZSTD_isError(got);
+	if (r->compression == TRACE_DAT_ZLIB) {
+		status = uncompress(r->window, &bytes, packed, packed_bytes);
+		done = status == Z_OK;
+		no_memory = status == Z_MEM_ERROR;
+	} else if (r->compression == TRACE_DAT_ZSTD) {
+		got = ZSTD_decompress(r->window, n, packed, packed_bytes);
+		done = got > 0 && !ZSTD_isError(got);
+		no_memory = ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation;
+	}
+	if (no_memory)
+		return pt_fail_no_memory(e, "the trace.dat");
+	return done ? 0 : damaged(r, e);
 }
 
 /* u32 bytes, u32 bytes when it is decompressed, and that many compressed ones. */
@@ -83,8 +95,8 @@ static int read_chunk(struct dat_ring *r, struct pt_error *e)
 	ret = need_window(r, sizes[1], e);
 	if (ret == 0)
 		ret = read_bytes(r, packed, sizes[0], e);
-	if (ret == 0 && !decompress(r, packed, sizes[0], sizes[1]))
-		ret = damaged(r, e);
+	if (ret == 0)
+		ret = decompress(r, packed, sizes[0], sizes[1], e);
 	free(packed);
 	r->window_bytes = sizes[1];
 	return ret;

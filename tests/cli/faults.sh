@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# A few of the failures and crashes that `make check-faults` tries.
+# timeout: 60
+source tests/common.bash
+[ -z "${SANITIZE:-}" ] || { skip 4 "nothing is preloaded before a sanitizer" && exit; }
+sample() {
+	python3 tests/faults/sweep.py "$@" >"$tmp/out" 2>&1
+	counts "$tmp/out"
+	grep ' points, ' "$tmp/out"
+}
+sample --sample 1
+sample "decode tiny" "capture over"
+sample --kills --sample 3
+python3 tests/faults/trace_dat.py --runs 60 >"$tmp/out" 2>&1
+counts "$tmp/out"
