@@ -2,11 +2,11 @@
 -- As trace-cmd report --ts-diff over merged files. time_ns: the host's perf clock; ts_diff_ns: since
 -- the row before, of whichever machine and CPU. name: "system:event", or vmexit and vmentry of the
 -- trace itself; fields: a JSON object.
--- :after = the start; time_ns of the first row
+-- :after = where branches start; time_ns of the first row, 0: all
 -- :machine = all; host, or the VM's name
 -- :limit = 200 rows
 CREATE MACRO FROM_THEN_ON(tsc) AS tsc IS NOT NULL AND MACHINE_WANTED(r.machine)
-	AND (:after IS NULL OR TSC_TO_TIME(t, tsc) >= :after);
+	AND AFTER_WANTED(t, tsc);
 WITH e AS (
 	SELECT trace, time_ns, tsc, 2 AS kind, id, cpu, machine, vcpu, tid, comm, name, fields FROM events
 	WHERE id IN (

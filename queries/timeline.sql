@@ -3,13 +3,22 @@
 -- exit_ns: of all vCPUs, shared out exactly among the stretches they lie in; exits, latencies,
 -- interrupts, events: of those that begin in it. not_seen_ns: of all CPUs, where the trace has gaps of
 -- known length.
--- :ms = 10 milliseconds
+-- :ms = 1, 2 or 5, or that times a power of ten: so that the trace has up to 50 stretches; milliseconds
+-- :after = where branches start, up to where they end; time_ns of the first of all others, 0: all
 -- :trace = 1
 -- chart: lines
 CREATE MACRO AT_NS(tsc) AS (t.time_zero + (tsc >> t.time_shift) * t.time_mult
 	+ ((tsc & t.mask) * t.time_mult >> t.time_shift));
-WITH RECURSIVE t AS MATERIALIZED ( -- ns: of a stretch
-	SELECT *, CAST(coalesce(:ms, 10) * 1000000 AS INTEGER) AS ns, (1 << time_shift) - 1 AS mask
+WITH RECURSIVE step (ns) AS ( -- 1, 2, 5, 10, ... microseconds, up to three hours
+	SELECT 1000
+	UNION ALL
+	SELECT CASE substr(ns, 1, 1) WHEN '2' THEN ns * 5 / 2 ELSE ns * 2 END FROM step
+	WHERE ns < 10000000000000
+),
+t AS MATERIALIZED ( -- ns: of a stretch
+	SELECT *, CAST(coalesce(:ms * 1000000, (SELECT min(s.ns) FROM step s
+			WHERE s.ns * 50 >= TSC_TO_NS(trace, last_tsc) - TSC_TO_NS(trace, first_tsc)),
+		10000000) AS INTEGER) AS ns, (1 << time_shift) - 1 AS mask
 	FROM trace WHERE id = coalesce(:trace, 1)
 ),
 exit (ns, at, a, b, latency_tsc) AS MATERIALIZED (
@@ -86,4 +95,6 @@ FROM (SELECT at FROM spent UNION SELECT at FROM counted UNION SELECT at FROM hap
 	LEFT JOIN spent s ON s.at = k.at
 	LEFT JOIN counted c ON c.at = k.at
 	LEFT JOIN happened h ON h.at = k.at
+WHERE k.at + t.ns > coalesce(:after, AT_NS(t.first_tsc), k.at)
+	AND (:after IS NOT NULL OR t.last_tsc IS NULL OR k.at <= AT_NS(t.last_tsc))
 ORDER BY k.at;

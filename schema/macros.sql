@@ -131,6 +131,12 @@ CREATE MACRO MACHINE_WANTED(id) AS (:machine IS NULL
 	OR id IN (SELECT x.id FROM machine x WHERE x.name = :machine));
 CREATE MACRO VCPU_WANTED(vcpu) AS (:vcpu IS NULL OR vcpu = :vcpu);
 
+-- Whether something of trace t at that tsc is asked for: from the parameter after on, a time_ns; without it from
+-- where branches start. Sideband begins earlier: who runs already is known by then.
+CREATE MACRO AFTER_WANTED(t, tsc) AS CASE
+	WHEN :after IS NULL THEN t.first_tsc IS NULL OR tsc >= t.first_tsc
+	ELSE TSC_TO_TIME(t, tsc) >= :after END;
+
 -- ---- Events ----
 
 -- Those that change a core's speed, or stop it. The index event_of_speed serves this very condition.

@@ -486,6 +486,13 @@ const char *img_file_name(const struct img_file *f)
 	return f->name;
 }
 
+const char *img_file_short_name(const struct img_file *f)
+{
+	const char *slash = strrchr(f->name, '/');
+
+	return strcmp(f->name, "//anon") == 0 ? "[anon]" : slash ? slash + 1 : f->name;
+}
+
 const char *img_file_build_id(const struct img_file *f)
 {
 	return f->build_id;

@@ -71,6 +71,8 @@ int img_store_absolute_symbol(const struct img_store *s, int32_t machine_pid, in
 			      struct img_symbol *ret);
 
 const char *img_file_name(const struct img_file *f);
+/* The last part of a path; [anon] for memory of no file. */
+const char *img_file_short_name(const struct img_file *f);
 const char *img_file_build_id(const struct img_file *f); /* hex, "" unknown */
 bool img_file_is_memory(const struct img_file *f);
 bool img_file_has_symbols(const struct img_file *f);

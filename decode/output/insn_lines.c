@@ -54,6 +54,12 @@ static void end_string(struct pt_text_buffer *to, size_t at)
 		memcpy(to->text + at, &bytes, 4);
 }
 
+/* The symbol, or else what is mapped there. False: nothing is. */
+static bool find_place(const struct pt_insn_description *d, struct img_symbol *ret)
+{
+	return img_space_symbol(d->space, d->ip, ret) == 0 || img_space_unnamed(d->space, d->ip, ret) == 0;
+}
+
 static void add_field(struct pt_insn_lines *l, enum field field, const struct pt_insn_description *d,
 		      struct pt_text_buffer *to)
 {
@@ -63,15 +69,15 @@ static void add_field(struct pt_insn_lines *l, enum field field, const struct pt
 	switch (field) {
 	case F_IP: pt_text_add(to, "%" PRIx64, d->ip); break;
 	case F_SYMBOL:
-		if (img_space_symbol(d->space, d->ip, &symbol) < 0)
+		if (!find_place(d, &symbol))
 			pt_text_add(to, "[unknown]");
 		else
-			pt_text_add(to, "%s+0x%" PRIx64, symbol.name, d->ip - symbol.start);
+			pt_text_add(to, "%s+0x%" PRIx64,
+				    *symbol.name ? symbol.name : img_file_short_name(symbol.file),
+				    d->ip - symbol.start);
 		break;
 	case F_DSO:
-		pt_text_add(to, "%s",
-			    img_space_symbol(d->space, d->ip, &symbol) < 0 ? "[unknown]"
-									   : img_file_name(symbol.file));
+		pt_text_add(to, "%s", find_place(d, &symbol) ? img_file_name(symbol.file) : "[unknown]");
 		break;
 	case F_BYTES:
 		for (uint32_t i = 0; i < d->len; i++)

@@ -78,3 +78,23 @@ vm_clocks machine,vcpu,vmcs,offset,ratio,source,observations,worst_residual_tsc
 calls id,thread_id,comm_id,call_path_id,call_time,return_time,branch_count,call_id,return_id,parent_call_path_id,flags,parent_id,insn_count,cyc_count
 call_paths id,parent_id,symbol_id,ip
 END
+
+# Without parameters the timeline is of the branches: some fifty stretches, from where they start to where they end. Sideband
+# from long before and after is there when it is asked for.
+outside() { # puts two events of the trace 3 s before its first branch, and 3 s after its last one
+	sqlite3 "$tmp/far" "UPDATE event SET tsc = (SELECT CASE WHEN event.id % 2 THEN first_tsc - 3 * tsc_hz ELSE last_tsc + 3 * tsc_hz END
+		FROM trace WHERE id = event.trace) WHERE id IN (SELECT id FROM event WHERE trace = 1 ORDER BY id LIMIT 2)"
+}
+cp "$tmp/alone" "$tmp/far"
+sqlite3 "$tmp/far" 'UPDATE trace SET tsc_hz = coalesce(tsc_hz, 2000000000)' && outside
+rows() { "$PT_BIN/pt-query" "$tmp/far" "$@" --format csv | tail -n +2 | wc -l; }
+n=$(rows timeline)
+check "timeline: its step fits: $n rows" test "$n" -ge 20 -a "$n" -le 52
+check "timeline: it has all exits" test "$("$PT_BIN/pt-query" "$tmp/far" timeline --format csv | awk -F, 'NR > 1 { n += $2 } END { print n }')" = "$(
+	sqlite3 "$tmp/far" 'SELECT count(exit_tsc) FROM vm_exit')"
+check "timeline: what is outside only when it is asked for" test "$(rows timeline -p after=0)" = $((n + 2))
+step=$("$PT_BIN/pt-query" "$tmp/far" timeline --format csv | awk -F, 'NR > 1 { print $1 }' | awk 'NR > 1 && (d == 0 || $1 - last < d) { d = $1 - last } { last = $1 } END { print d }')
+check "timeline: a step for people: $step" grep -qE '^[125]0*$' <<<"$step"
+for q in events merged-events; do
+	check "$q: from the first branch on" test "$(rows $q -p after=0 -p limit=1000000)" = $(($(rows $q -p limit=1000000) + 1))
+done

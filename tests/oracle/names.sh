@@ -96,6 +96,16 @@ tree=$("$PT_BIN/pt-query" "$tmp/db" call-tree -p percent=0 -p limit=1000 --forma
 check "a call tree of names" test "$(grep -cE ',"? *[0-9a-f]{8,},' <<<"$tree")" = 0
 check "and places" grep -q " p+0x" <<<"$tree"
 
+places=$("$PT_BIN/pt-decode" -q --insns -F ip,symbol,dso "$tmp/c.ptc" 2>"$tmp/err" | sort -u)
+if grep -q capstone "$tmp/err"; then
+	skip 2 "--insns needs capstone"
+else
+	check "--insns: no place is unknown" test "$(grep -c unknown <<<"$places")" = 0
+	# _init and others that have no frame: the file and objdump's address.
+	objdump -d --no-show-raw-insn -j .init "$tmp/bare/p" | sed -nE 's/^ *([0-9a-f]+):.*/p+0x\1/p' >"$tmp/init"
+	check "--insns: code without a symbol by the file and objdump's address" test "$(awk -F '\t' '{ print $2 }' <<<"$places" | grep -cxFf "$tmp/init")" -ge 3
+fi
+
 # Mini debug info: the functions' names, packed.
 objcopy --only-keep-debug "$tmp/p" "$tmp/mini" && strip -g --remove-section=.comment "$tmp/mini" -o "$tmp/mini2" 2>/dev/null
 xz -f "$tmp/mini2" && mkdir "$tmp/packed" && objcopy --add-section .gnu_debugdata="$tmp/mini2.xz" "$tmp/bare/p" "$tmp/packed/p"

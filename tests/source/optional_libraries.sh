@@ -1,5 +1,5 @@
 # The programs without optional libraries: they are built where the headers are missing, and say what to
-# install: pt-capture without libtracecmd, pt-decode without capstone.
+# install: pt-capture without libtracecmd, pt-decode without capstone, pt-load without libiberty.
 source tests/common.bash
 
 unset MAKEFLAGS MFLAGS MAKELEVEL
@@ -31,3 +31,13 @@ check "--insns without capstone: what to install: $(cat "$tmp/err")" grep -q 'li
 check "--insns without capstone: nothing is printed" test ! -s "$tmp/out"
 check "without capstone's header: as with NO_CAPSTONE=1" test "$(make -n B="$tmp/missing" BIN="$tmp/missing/" V=1 \
 	CAPSTONE_CFLAGS=-nostdinc "$tmp/missing/pt-decode" | grep -c -e HAVE_CAPSTONE -e -lcapstone)" -eq 0
+
+# pt-load without libiberty: names are as they are.
+make -j2 CFLAGS=-O0 B="$tmp/without" BIN="$tmp/without/" NO_LIBIBERTY=1 "$tmp/without/pt-load" >"$tmp/log" 2>&1
+succeeded $? "make NO_LIBIBERTY=1: $(grep -v '^  [A-Z]' "$tmp/log" | head -n 3)"
+check "make NO_LIBIBERTY=1: no warnings" test "$(grep -c 'warning:' "$tmp/log")" -eq 0
+check "NO_LIBIBERTY=1: libiberty is not linked" test "$(nm "$tmp/without/pt-load" | grep -c demangle_v3)" -eq 0
+echo 'namespace n { __attribute__((noinline)) int f(int x) { return x; } } int main(int c, char **) { return n::f(c) - c; }' >"$tmp/n.cc"
+g++ -O1 -o "$tmp/n" "$tmp/n.cc" && "$PT_BIN/pt-capture" -q -o "$tmp/n.ptc" -- "$tmp/n" && "$PT_BIN/pt-decode" -q "$tmp/n.ptc" >"$tmp/s"
+check "without libiberty: it loads" "$tmp/without/pt-load" -q "$tmp/db" "$tmp/s"
+check "without libiberty: raw names" test "$(sqlite3 "$tmp/db" "SELECT name || coalesce(demangled, '-') FROM functions WHERE name LIKE '_ZN1n%'")" = _ZN1n1fEi-
