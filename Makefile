@@ -30,6 +30,13 @@ endif
 endif
 $(B)/obj/capture/tracecmd/library.o $(B)/obj/capture/tracecmd/no_library.o: ALL_CFLAGS += $(TRACECMD)
 
+# binutils' libiberty demangles C++ and Rust names. Where it is missing, or with NO_LIBIBERTY=1, pt-load is built without it.
+ifndef NO_LIBIBERTY
+LIBIBERTY := $(filter /%,$(shell $(CC) -print-file-name=libiberty.a))
+ifneq ($(LIBIBERTY),)
+$(B)/obj/export/demangle.o $(B)/tests/unit/test_demangle: ALL_CFLAGS += -DHAVE_LIBIBERTY
+endif
+endif
 # capstone says what instructions are called (pt-decode --insns). Where its header is missing, or with NO_CAPSTONE=1, pt-decode
 # is built without it; its symbols are weak, too (decode/output/disassembler.c).
 ifndef NO_CAPSTONE
@@ -53,12 +60,12 @@ OBJ_pt-load := $(call objects,export)
 OBJ_pt-query := $(call objects,queries)
 LIBS_pt-capture := -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) -lpthread
 LIBS_pt-decode := $(LIBS_CAPSTONE) -lzstd -lz -lpthread
-LIBS_pt-load := -lsqlite3 -lz
+LIBS_pt-load := -lsqlite3 -lz $(LIBIBERTY)
 LIBS_pt-query := -lsqlite3 -lm
 SCHEMA := $(B)/libschema.a
 # Everything that is not a program's main: what unit tests and the tests' own tools link with.
 ALL := $(B)/libpt.a
-LIBS := -lsqlite3 -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) $(LIBS_CAPSTONE) -lpthread -lm
+LIBS := -lsqlite3 -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) $(LIBS_CAPSTONE) $(LIBIBERTY) -lpthread -lm
 
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 TOOLS := $(patsubst %.c,$(B)/%,$(wildcard tests/oracle/*.c tests/tools/*.c))
@@ -136,6 +143,7 @@ build/fuzz/obj/%.o: %.c
 	$(Q)clang $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
 FUZZED := $(filter-out $(foreach d,capture decode export,$d/main.c),$(call sources,schema capture decode export))
 build/fuzz/obj/capture/tracecmd/library.o build/fuzz/obj/capture/tracecmd/no_library.o: FUZZ_CFLAGS += $(TRACECMD)
+build/fuzz/obj/export/demangle.o: FUZZ_CFLAGS += $(if $(LIBIBERTY),-DHAVE_LIBIBERTY)
 build/fuzz/obj/decode/output/disassembler.o: FUZZ_CFLAGS += $(CAPSTONE)
 build/fuzz/libpt.a: $(FUZZED:%.c=build/fuzz/obj/%.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
@@ -211,12 +219,18 @@ analyze:
 	$(Q)scripts/deps build lint
 	$(Q)scripts/analyze $(FILES)
 
-# What runs on the traced machine, with no shared library: for machines that have none of them. (SQLite's dlopen does not link so.)
+# What runs on the traced machine, with no shared library: for machines that have none of them. (SQLite's dlopen does not link so,
+# and nothing is loaded for debuginfod.)
 static: build/static/pt-capture build/static/pt-decode
+build/static/pt-capture: build/static/debuginfod.o
+build/static/debuginfod.o: capture/code/debuginfod.c
+	@mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -DNO_DLOPEN -c -o $@ $<
 build/static/%: %
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -static -o $@ $(OBJ_$*) $(SCHEMA) $(filter-out $(LIBS_TRACECMD) $(LIBS_CAPSTONE),$(LIBS_$*)) -lz -lm -lpthread
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -static -o $@ $(patsubst %/debuginfod.o,build/static/debuginfod.o,$(OBJ_$*)) $(SCHEMA) $(filter-out $(LIBS_TRACECMD) $(LIBS_CAPSTONE),$(LIBS_$*)) -lz -lm -lpthread
 
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man5 $(DESTDIR)$(COMPDIR)

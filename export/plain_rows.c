@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "export/db.h"
+#include "export/demangle.h"
 #include "schema/vm_reasons.h"
 
 enum table { MACHINE, THREAD, DSO, SYMBOL, EVENT, ERROR, INTERRUPT, TABLES };
@@ -13,7 +14,7 @@ static const struct {
 	int columns;
 } tables[TABLES] = {
     [MACHINE] = {"machine", 4},	    [THREAD] = {"thread", 7}, [DSO] = {"dso", 5},
-    [SYMBOL] = {"symbol", 7},	    [EVENT] = {"event", 11},  [ERROR] = {"error", 11},
+    [SYMBOL] = {"symbol", 9},	    [EVENT] = {"event", 11},  [ERROR] = {"error", 11},
     [INTERRUPT] = {"interrupt", 5},
 };
 
@@ -21,6 +22,7 @@ struct plain_rows {
 	sqlite3 *db;
 	struct trace_bases base;
 	sqlite3_stmt *insert[TABLES];
+	char demangled[DEMANGLED_BYTES];
 };
 
 struct plain_rows *plain_rows_create(sqlite3 *db, const struct trace_bases *bases, struct pt_error *e)
@@ -120,10 +122,12 @@ int plain_rows_symbol(struct plain_rows *p, const struct ptr_record *r, struct p
 	sqlite3_bind_int64(st, 1, p->base.symbol + (int64_t)r->number);
 	sqlite3_bind_int64(st, 2, p->base.trace);
 	bind_ref(st, 3, r->symbol.dso, p->base.dso);
-	bind_ip(st, 4, r->symbol.start);
+	sqlite3_bind_int64(st, 4, (int64_t)r->symbol.start);
 	bind_ip(st, 5, r->symbol.end);
-	bind_text(st, 6, r->symbol.name);
-	sqlite3_bind_null(st, 7); /* dictionary_finish() */
+	bind_text(st, 6, r->symbol.name); /* NULL until plain_rows_finish() */
+	sqlite3_bind_null(st, 7);	  /* dictionary_finish() */
+	bind_text(st, 8, demangle(r->symbol.name, p->demangled) ? p->demangled : "");
+	db_bind(st, 9, !*r->symbol.name, 1);
 	return db_run(st, e);
 }
 
@@ -175,10 +179,26 @@ int plain_rows_interrupt(struct plain_rows *p, const struct interrupt_row *row, 
 	return db_run(st, e);
 }
 
+/* Code without symbols is named after its dso: the last part of a path; [anon] for memory that is of no file. */
+static int name_unnamed(struct plain_rows *p, struct pt_error *e)
+{
+	char sql[512];
+
+	sqlite3_snprintf(sizeof sql, sql,
+			 "UPDATE symbol SET name = (SELECT CASE WHEN d.name = '//anon' THEN '[anon]' ELSE"
+			 " replace(d.name, rtrim(d.name, replace(d.name, '/', '')), '') END"
+			 " FROM dso d WHERE d.id = symbol.dso)"
+			 " WHERE trace = %lld AND unnamed",
+			 (long long)p->base.trace);
+	return db_exec(p->db, sql, e);
+}
+
 int plain_rows_finish(struct plain_rows *p, struct pt_error *e)
 {
 	char sql[512];
 
+	if (name_unnamed(p, e) < 0)
+		return -1;
 	sqlite3_snprintf(
 	    sizeof sql, sql,
 	    "UPDATE thread SET first = f.first FROM (SELECT id, first_value(id) OVER (PARTITION BY"

@@ -4,11 +4,11 @@
 -- :limit = 60 rows
 -- :percent = 1.0 percent
 WITH RECURSIVE tree(id, trace, depth, label, insn_count, calls, sort) AS (
-	SELECT c.id, c.trace, 0, coalesce(s.name, printf('%x', c.ip)), c.insn_count, c.calls,
+	SELECT c.id, c.trace, 0, CALLED_NAME(c, s), c.insn_count, c.calls,
 		printf('%020d%010d', 9000000000000000000 - coalesce(c.insn_count, 0), c.id)
 	FROM call_path c LEFT JOIN symbol s ON s.id = c.symbol WHERE c.parent IS NULL
 	UNION ALL
-	SELECT c.id, c.trace, tree.depth + 1, coalesce(s.name, printf('%x', c.ip)), c.insn_count, c.calls,
+	SELECT c.id, c.trace, tree.depth + 1, CALLED_NAME(c, s), c.insn_count, c.calls,
 		tree.sort || printf('%020d%010d', 9000000000000000000 - coalesce(c.insn_count, 0), c.id)
 	FROM tree JOIN call_path c ON c.parent = tree.id LEFT JOIN symbol s ON s.id = c.symbol
 	WHERE tree.depth < 100 AND c.insn_count * 100.0 >= coalesce(:percent, 1.0) * (SELECT insn_count

@@ -3,7 +3,7 @@
 -- distinct branches.
 -- :function = all; the calling function's name
 -- :limit = 40 rows
-SELECT e.trace, f.name AS function, coalesce(t.name, printf('%x', e.to_ip)) AS callee, td.name AS callee_dso,
+SELECT e.trace, SYMBOL_NAME(f) AS function, PLACE_NAME(t, e.to_ip) AS callee, td.name AS callee_dso,
 	sum(CASE WHEN k.name IN ('call', 'call_ind') THEN e.taken ELSE 0 END) AS calls,
 	sum(CASE WHEN k.name IN ('call', 'call_ind') THEN 0 ELSE e.taken END) AS jumps, count(*) AS places
 FROM edge e JOIN kind k ON k.id = e.kind JOIN symbol f ON f.id = e.from_symbol
@@ -12,7 +12,7 @@ LEFT JOIN symbol t ON t.id = e.to_symbol
 WHERE (k.name IN ('call', 'call_ind')
 		OR k.name IN ('jmp', 'jmp_ind', 'jcc') AND e.to_ip = t.start_ip
 			AND e.from_symbol IS NOT e.to_symbol)
-	AND (:function IS NULL OR f.name = :function)
-GROUP BY e.trace, f.name, coalesce(t.name, e.to_ip), td.name
+	AND (:function IS NULL OR IS_NAMED(f, :function))
+GROUP BY e.trace, f.name, PLACE_KEY(t, e.to_ip), td.name
 ORDER BY calls + jumps DESC, e.trace, function, callee, callee_dso
 LIMIT coalesce(:limit, 40);

@@ -229,3 +229,11 @@ int database_bind(sqlite3_stmt *st, const char *parameter, struct pt_error *e)
 		sqlite3_bind_text(st, index, value, -1, SQLITE_TRANSIENT);
 	return 0;
 }
+
+void database_raw_names(sqlite3_stmt *st)
+{
+	int index = sqlite3_bind_parameter_index(st, ":no_demangle");
+
+	if (index)
+		sqlite3_bind_int(st, index, 1);
+}

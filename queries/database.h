@@ -30,4 +30,7 @@ sqlite3_stmt *database_prepare(sqlite3 *db, const char *sql, struct pt_error *e)
  * else a text. 0, or -1: PT_ERR_USAGE, the statement has none of that name. */
 int database_bind(sqlite3_stmt *statement, const char *parameter, struct pt_error *e);
 
+/* Names as the files have them: binds no_demangle (macros.sql), if the statement has it. */
+void database_raw_names(sqlite3_stmt *statement);
+
 #endif

@@ -48,13 +48,13 @@ entry (symbol) AS MATERIALIZED ( -- functions that enter guests
 	SELECT DISTINCT from_symbol FROM edge WHERE kind = 18 AND from_symbol IS NOT NULL
 ),
 frame (id, symbol, stack) AS ( -- char(1): between host and guest
-	SELECT c.id, c.symbol, replace(coalesce(s.name, printf('%x', c.ip)), ';', ':')
+	SELECT c.id, c.symbol, replace(CALLED_NAME(c, s), ';', ':')
 	FROM need CROSS JOIN call_path c LEFT JOIN symbol s ON s.id = c.symbol
 	WHERE c.id = need.id AND c.parent IS NULL
 	UNION ALL
 	SELECT c.id, c.symbol, frame.stack || CASE WHEN frame.symbol IN (SELECT symbol FROM entry)
 		THEN char(1) ELSE ';' END
-		|| replace(coalesce(s.name, printf('%x', c.ip)), ';', ':')
+		|| replace(CALLED_NAME(c, s), ';', ':')
 	FROM frame CROSS JOIN wanted c ON c.parent = frame.id LEFT JOIN symbol s ON s.id = c.symbol
 ),
 vcpu (machine, vcpu, comm) AS (

@@ -3,7 +3,7 @@
 -- them by instructions; no row where none are known. cycle_percent is of the trace's known cycles;
 -- instructions: those that have cycles.
 -- :limit = 20 rows
-SELECT f.trace, f.machine, coalesce(f.name, '[no symbol]') AS function, f.dso,
+SELECT f.trace, f.machine, coalesce(SYMBOL_NAME(f), '[unknown]') AS function, f.dso,
 	CAST(round(sum(f.cyc_count)) AS INTEGER) AS cycles,
 	round(100.0 * sum(f.cyc_count) / nullif(t.cyc_count, 0), 2) AS cycle_percent,
 	sum(f.insn_timed) AS instructions, round(sum(f.insn_timed) / nullif(sum(f.cyc_count), 0), 2) AS ipc

@@ -3,7 +3,7 @@
 -- them are left out.
 -- :limit = 20 rows
 -- :min = 1000 instructions
-SELECT f.trace, f.machine, coalesce(f.name, '[no symbol]') AS function, f.dso,
+SELECT f.trace, f.machine, coalesce(SYMBOL_NAME(f), '[unknown]') AS function, f.dso,
 	round(sum(f.insn_timed) / nullif(sum(f.cyc_count), 0), 3) AS ipc, sum(f.insn_timed) AS instructions,
 	CAST(round(sum(f.cyc_count)) AS INTEGER) AS cycles
 FROM functions f

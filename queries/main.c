@@ -40,7 +40,7 @@ struct arguments {
 	enum print_format format; /* PRINT_NONE: none was asked for */
 	long long width;	  /* of tables */
 	long long timeout_s;	  /* 0: none */
-	bool print, version;
+	bool print, version, no_demangle;
 };
 
 static int set_format(void *arg, const char *value, struct pt_error *e)
@@ -105,6 +105,9 @@ static const struct pt_option options[] = {
 	     "column. 0: any width. The default is the terminal's width when output is one, else 0",
      .set = set_width},
     {.name = "timeout", .argument = "SECONDS", .help = "fail when it takes longer", .set = set_timeout},
+    {.name = "no-demangle",
+     .help = "names of C++ and Rust as their files have them",
+     PT_OPTION_FLAG(struct arguments, no_demangle)},
     {.name = "print",
      .help = "print the query's SQL, do not run it",
      PT_OPTION_FLAG(struct arguments, print)},
@@ -173,6 +176,8 @@ static int run(sqlite3 *db, const char *sql, const struct arguments *a, struct p
 
 	if (!st)
 		return -1;
+	if (a->no_demangle)
+		database_raw_names(st);
 	for (size_t i = 0; !r && i < a->parameter_count; i++)
 		r = database_bind(st, a->parameters[i], e);
 	if (r == 0 && format == PRINT_HTML) {
@@ -186,13 +191,16 @@ static int run(sqlite3 *db, const char *sql, const struct arguments *a, struct p
 	return r;
 }
 
-static int dashboard_section(sqlite3 *db, const struct canned *q, struct pt_error *e)
+static int dashboard_section(sqlite3 *db, const struct canned *q, const struct arguments *a,
+			     struct pt_error *e)
 {
 	char *sql = source_read(&(struct source){.name = q->name}, e);
 	sqlite3_stmt *st = sql ? database_prepare(db, sql, e) : NULL;
 	int r = st ? 0 : -1;
 	char parameter[64];
 
+	if (st && a->no_demangle)
+		database_raw_names(st);
 	if (st && canned_note(sql, "dashboard: ", parameter, sizeof parameter))
 		r = database_bind(st, parameter, e);
 	if (r == 0)
@@ -209,7 +217,7 @@ static int dashboard(sqlite3 *db, const struct arguments *a, struct pt_error *e)
 	html_begin(stdout, a->db);
 	for (size_t i = 0; r == 0 && i < canned_count; i++)
 		if (canned_queries[i].dashboard)
-			r = dashboard_section(db, &canned_queries[i], e);
+			r = dashboard_section(db, &canned_queries[i], a, e);
 	html_end(stdout);
 	return r;
 }

@@ -48,7 +48,7 @@ slow AS (
 	ORDER BY elapsed_tsc DESC, id
 	LIMIT coalesce(:limit, 20)
 )
-SELECT c.id, c.trace, coalesce(s.name, printf('%x', cp.ip)) AS function, th.tid, th.comm,
+SELECT c.id, c.trace, CALLED_NAME(cp, s) AS function, th.tid, th.comm,
 	TSC_TO_TIME(t, c.tsc) AS time_ns,
 	c.elapsed_tsc, TSC_TO_NS(t, c.elapsed_tsc) AS elapsed_ns, c.insn_count AS instructions, c.flags
 FROM slow c JOIN trace t ON t.id = c.trace

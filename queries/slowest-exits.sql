@@ -30,7 +30,7 @@ spent (id, symbol, insns) AS ( -- host's runs between the two branches, of the v
 ),
 named (id, text) AS (
 	SELECT id, group_concat(text, ', ') FROM (
-		SELECT p.id, coalesce(s.name, '[no symbol]') || ' ' || p.insns AS text,
+		SELECT p.id, coalesce(SYMBOL_NAME(s), '[unknown]') || ' ' || p.insns AS text,
 			row_number() OVER (PARTITION BY p.id ORDER BY p.insns DESC, s.name) AS k
 		FROM spent p LEFT JOIN symbol s ON s.id = p.symbol
 		ORDER BY p.id, p.insns DESC, s.name

@@ -213,9 +213,11 @@ struct ptc_image {
 	const struct ptc_chunk *later; /* not NULL: bytes is NULL, and ptc_keep() of this chunk has them */
 };
 
+#define PTC_SYMBOL_BOUNDS 'f'
 /* Symbols of one image (same name and build id), or some of them: further chunks add more. Payload:
  * i32 machine_pid, i32 pid, u32 absolute, u32 count, str build_id, str name,
- * count x { u64 value, u64 size, u32 name_offset, u32 type ('t', 'T', 'W' as nm's) },
+ * count x { u64 value, u64 size, u32 name_offset, u32 type ('t', 'T', 'W' as nm's; 'f': a function's bounds
+ * by the unwind tables, or a kernel module's, where no symbol is: one that is takes precedence) },
  * u64 strings_bytes, strings (each NUL-terminated). */
 struct ptc_symbol {
 	uint64_t value; /* st_value, to be related by ptc_image.vaddr; an address when `absolute` */

@@ -89,6 +89,22 @@ CREATE MACRO TSC_TO_TIME(t, tsc) AS (t.time_zero + TSC_TO_NS(t, tsc));
 -- An address for people.
 CREATE MACRO HEXADECIMAL(ip) AS CASE WHEN ip IS NOT NULL THEN printf('%x', ip) END;
 
+-- ---- Names ----
+
+-- A symbol's name for people: the demangled one, unless the parameter no_demangle says otherwise.
+CREATE MACRO SYMBOL_NAME(s) AS CASE WHEN coalesce(:no_demangle, 0) THEN s.name
+	ELSE coalesce(s.demangled, s.name) END;
+-- Whether the symbol has the name that is asked for, raw or demangled.
+CREATE MACRO IS_NAMED(s, asked) AS (s.name = asked OR s.demangled = asked);
+-- What is at ip, in symbol s: code that no symbol covers has its place in the dso, or else its address.
+CREATE MACRO PLACE_NAME(s, ip) AS CASE WHEN s.unnamed THEN s.name || printf('+0x%x', ip - s.start_ip)
+	ELSE coalesce(SYMBOL_NAME(s), printf('%x', ip)) END;
+-- What is called by call path c, of symbol s.
+CREATE MACRO CALLED_NAME(c, s) AS PLACE_NAME(s, coalesce(c.ip, s.start_ip));
+-- What differs where that does.
+CREATE MACRO PLACE_KEY(s, ip) AS CASE WHEN s.unnamed THEN s.name || (ip - s.start_ip)
+	ELSE coalesce(s.name, ip) END;
+
 -- ---- Percentiles by nearest rank: the smallest value that is not below that per mille of all values ----
 
 -- The rank of that value among n, from 1.

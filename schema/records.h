@@ -142,6 +142,8 @@ struct ptr_dso { /* numbered */
 	const char *build_id; /* hex, "" unknown */
 };
 
+/* Without a name: all code of the dso that no symbol covers. start is then where the dso's address 0 would be (of
+ * anonymous memory and a kernel's, where the mapping starts), so that what such code is called by is dso+offset. */
 struct ptr_symbol { /* numbered */
 	uint32_t dso;
 	uint64_t start, end; /* run-time addresses, half-open */
@@ -209,7 +211,7 @@ struct ptr_run { /* numbered */
 
 struct ptr_call_path {	 /* numbered */
 	uint32_t parent; /* 0: a root */
-	uint32_t symbol; /* 0 unknown: then ip says where */
+	uint32_t symbol; /* 0, or without a name: then ip says where */
 	uint64_t ip;	 /* the callee's first address as called */
 };
 

@@ -31,7 +31,7 @@
 -- cycles; cyc_count is NULL when none have.
 
 PRAGMA application_id = 1347708002; -- 'PTdb'
-PRAGMA user_version = 11;
+PRAGMA user_version = 12;
 
 -- 0..1023, to expand what is counted.
 CREATE TABLE number (i INTEGER PRIMARY KEY);
@@ -84,10 +84,12 @@ CREATE TABLE thread (
 -- machine: whose threads ran code of it, NULL not known.
 CREATE TABLE dso (id INTEGER PRIMARY KEY, trace INTEGER, name TEXT, build_id TEXT, machine INTEGER);
 
--- start, end: run-time addresses, half-open. machine: whose threads ran it.
+-- start, end: run-time addresses, half-open. machine: whose threads ran it. demangled: what name stands for
+-- in C++, Rust, ...; NULL: it is as in the source. unnamed 1: all code of the dso that no symbol covers, by
+-- the dso's short name; start is then where its address 0 would be. Else NULL.
 CREATE TABLE symbol (
 	id INTEGER PRIMARY KEY, trace INTEGER, dso INTEGER, start_ip INTEGER, end_ip INTEGER, name TEXT,
-		machine INTEGER
+		machine INTEGER, demangled TEXT, unnamed INTEGER
 );
 
 -- from_ip NULL: where it came from was not seen (the trace began); to_ip NULL: tracing stopped with it,

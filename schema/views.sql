@@ -397,11 +397,13 @@ FROM vm_clock r JOIN trace t ON t.id = r.trace
 	LEFT JOIN machine m ON m.id = r.machine
 	LEFT JOIN clock_source cs ON cs.id = r.source;
 
--- One row per function that was seen executing, and one for code without a symbol.
+-- One row per function that was seen executing, one per dso for its code without a symbol, and one for code
+-- of which it is not known what it belongs to.
 CREATE VIEW functions AS
 SELECT f.trace, m.name AS machine, f.symbol, s.name, d.name AS dso, s.start_ip AS ip, f.insn_count,
 	f.insn_timed, f.cyc_count,
-	round(f.insn_timed / nullif(f.cyc_count, 0), 2) AS ipc, f.branches, c.calls
+	round(f.insn_timed / nullif(f.cyc_count, 0), 2) AS ipc, f.branches, c.calls, s.demangled,
+	coalesce(s.unnamed, f.symbol IS NULL) AS unnamed
 FROM (
 	SELECT trace, symbol, sum(insn_count) AS insn_count, sum(insn_timed) AS insn_timed,
 		sum(cyc_count) AS cyc_count,
@@ -463,8 +465,9 @@ FROM dso d;
 
 -- sym_start, sym_end: addresses at run time, sym_end inclusive as there.
 CREATE VIEW symbols AS
-SELECT 0 AS id, 0 AS dso_id, 0 AS sym_start, 0 AS sym_end, 0 AS binding, 'unknown' AS name
-UNION ALL SELECT id, coalesce(dso, 0), start_ip, end_ip - 1, 0, coalesce(name, '') FROM symbol;
+-- Then ours: demangled.
+SELECT 0 AS id, 0 AS dso_id, 0 AS sym_start, 0 AS sym_end, 0 AS binding, 'unknown' AS name, NULL AS demangled
+UNION ALL SELECT id, coalesce(dso, 0), start_ip, end_ip - 1, 0, coalesce(name, ''), demangled FROM symbol;
 
 CREATE VIEW branch_types AS
 WITH b (id, name) AS (VALUES (0, 'no branch'), (3, 'call'), (5, 'return'), (9, 'conditional jump'),

@@ -32,6 +32,7 @@ struct known {
 
 struct image_set {
 	int32_t machine_pid;
+	bool ask_servers;
 	void *known;	 /* tsearch()'s, of struct known */
 	uint8_t *buffer; /* COPY_BYTES, once it is needed */
 };
@@ -60,6 +61,11 @@ struct image_set *image_set_create_for(int32_t machine_pid)
 struct image_set *image_set_create(void)
 {
 	return image_set_create_for(0);
+}
+
+void image_set_ask_servers(struct image_set *s)
+{
+	s->ask_servers = true;
 }
 
 static void known_free(void *of)
@@ -331,6 +337,7 @@ static int put_source(struct image_set *s, struct ptc_writer *w, struct source *
 {
 	struct elf_segment segments[SEGMENTS_MAX] = {0};
 	struct elf_symbols symbols = {0};
+	struct elf_file of;
 	struct ptc_symbols put = {.machine_pid = s->machine_pid, .pid = PTC_ANY_PID};
 	long count;
 	int ret;
@@ -349,8 +356,16 @@ static int put_source(struct image_set *s, struct ptc_writer *w, struct source *
 		if (ret)
 			return ret;
 	}
+	of = (struct elf_file){.elf = src->elf,
+			       .bytes = src->size,
+			       .build_id = src->build_id_bytes ? src->build_id : NULL,
+			       .build_id_bytes = src->build_id_bytes,
+			       .name = src->name,
+			       .ask_servers = s->ask_servers};
 	errno = 0;
-	ret = elf_symbols_read(&symbols, src->elf, src->size, src->build_id, src->build_id_bytes, e);
+	ret = elf_symbols_read(&symbols, &of, e);
+	if (ret == 0)
+		ret = elf_symbols_add_frames(&symbols, &of, e);
 	if (ret == 0 && input_failed(src, e))
 		ret = skipped(e);
 	if (ret) {

@@ -4,7 +4,8 @@
  * A capture calls image_set_add_file() for every executable mapping before it writes the mapping's MMAP2
  * record; the set knows what the container already holds. From an ELF file go in: its executable PT_LOAD
  * segments, widened to whole pages as the kernel maps them (PTC_IMAGE, several pieces), and its functions
- * (PTC_SYMBOLS): .symtab and .dynsym, and the PLT's entries as "name@plt".
+ * (PTC_SYMBOLS): .symtab and .dynsym, a stripped file's debug file, the PLT's entries as "name@plt", and
+ * "perl+0x1e30" for functions that only the unwind tables know (elf_symbols.h).
  *
  * A container's reader finds an image by build id or by the last one of that name, so a file is written again
  * when the same name shows other content than the last time, and once for every name it is mapped under.
@@ -24,6 +25,8 @@ struct image_set *image_set_create(void); /* NULL: no memory */
 /* Of the files of a guest: machine_pid is the pid of its VM process (0: the host). */
 struct image_set *image_set_create_for(int32_t machine_pid);
 void image_set_destroy(struct image_set *s);
+/* Names of stripped files come from debuginfod's servers, too (debuginfod.h): for what need not be quick. */
+void image_set_ask_servers(struct image_set *s);
 
 enum image_set_result {
 	IMAGE_SET_DONE = 0,   /* written, or already in the container */

@@ -1,14 +1,13 @@
 /* elf_symbols.c - see elf_symbols.h. */
 #include "capture/code/elf_symbols.h"
-#include "capture/code/regular_file.h"
+#include "capture/code/elf_frames.h"
 
-#include <fcntl.h>
+#include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <gelf.h>
 
@@ -173,33 +172,22 @@ static int read_tables(struct elf_symbols *s, Elf *elf, uint32_t table_type, boo
 	return 0;
 }
 
-static int read_debug_file(struct elf_symbols *s, const uint8_t *build_id, uint32_t build_id_bytes,
-			   struct pt_error *e)
+static int read_debug_file(struct elf_symbols *s, const struct elf_file *of, struct pt_error *e)
 {
-	char path[128] = "/usr/lib/debug/.build-id/";
-	size_t n = strlen(path);
+	struct elf_debug_file debug;
 	uint64_t left = s->left;
 	bool found = false;
-	int fd, ret = 0;
-	struct stat st;
-	Elf *elf;
+	int error = errno, ret = elf_debug_file_open(&debug, of, e);
 
-	if (build_id_bytes < 2)
-		return 0;
-	for (uint32_t i = 0; i < build_id_bytes; i++)
-		n += (size_t)snprintf(path + n, sizeof path - n, i == 0 ? "%02x/" : "%02x", build_id[i]);
-	snprintf(path + n, sizeof path - n, ".debug");
-	fd = regular_file_open(path, &st);
-	if (fd < 0)
-		return 0;
-	elf = elf_begin(fd, ELF_C_READ, NULL);
-	if (elf && fstat(fd, &st) == 0) {
-		s->left = READ_TIMES * (uint64_t)st.st_size;
-		ret = read_tables(s, elf, SHT_SYMTAB, &found, e);
+	if (ret == 0 && debug.elf) {
+		s->left = READ_TIMES * debug.bytes;
+		ret = read_tables(s, debug.elf, SHT_SYMTAB, &found, e);
 		s->left = left;
 	}
-	elf_end(elf);
-	close(fd);
+	elf_debug_file_close(&debug);
+	/* What fails there is no failure of the file's (elf_image.c asks). */
+	(void)elf_errno();
+	errno = error;
 	return ret;
 }
 
@@ -366,20 +354,71 @@ static int read_plts(struct elf_symbols *s, Elf *elf, struct pt_error *e)
 	return ret;
 }
 
-int elf_symbols_read(struct elf_symbols *ret, Elf *elf, uint64_t file_bytes, const uint8_t *build_id,
-		     uint32_t build_id_bytes, struct pt_error *e)
+int elf_symbols_read(struct elf_symbols *ret, const struct elf_file *of, struct pt_error *e)
 {
 	bool symtab = false, dynsym = false;
 
-	ret->left = READ_TIMES * file_bytes;
-
-	if (read_tables(ret, elf, SHT_SYMTAB, &symtab, e) || read_tables(ret, elf, SHT_DYNSYM, &dynsym, e))
+	ret->left = READ_TIMES * of->bytes;
+	if (read_tables(ret, of->elf, SHT_SYMTAB, &symtab, e) ||
+	    read_tables(ret, of->elf, SHT_DYNSYM, &dynsym, e))
 		return -1;
-	if (!symtab && read_debug_file(ret, build_id, build_id_bytes, e))
+	if (!symtab && read_debug_file(ret, of, e))
 		return -1;
 	sort(ret);
-	if (read_plts(ret, elf, e))
+	if (read_plts(ret, of->elf, e))
 		return -1;
 	sort(ret);
 	return 0;
+}
+
+/* ---- Functions without a name ---- */
+
+static int by_start(const void *a, const void *b)
+{
+	const struct elf_frame *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+static int put_frame(struct elf_symbols *s, const char *file, const struct elf_frame *f, struct pt_error *e)
+{
+	char suffix[24];
+	int64_t at;
+
+	snprintf(suffix, sizeof suffix, "+0x%" PRIx64, f->start);
+	at = put_name(s, file, suffix);
+	if (at < 0)
+		return pt_fail_no_memory(e, "the symbols of an image");
+	return put_symbol(s, f->start, f->end - f->start, (uint32_t)at, PTC_SYMBOL_BOUNDS, e);
+}
+
+int elf_symbols_add_frames(struct elf_symbols *s, const struct elf_file *of, struct pt_error *e)
+{
+	const char *slash = strrchr(of->name, '/'), *file = slash ? slash + 1 : of->name;
+	struct elf_frame *frames;
+	long count = elf_frames_read(of->elf, &frames, e);
+	size_t named = s->count, next = 0;
+	uint64_t end = 0, last = UINT64_MAX; /* of the symbols so far; of the frames */
+	int ret = count < 0 ? -1 : 0;
+
+	if (count > 1)
+		qsort(frames, (size_t)count, sizeof *frames, by_start);
+	for (long i = 0; ret == 0 && i < count; i++) {
+		for (; next < named && s->symbols[next].value <= frames[i].start; next++) {
+			const struct ptc_symbol *symbol = &s->symbols[next];
+			/* One without a size covers what is at its own address, at least. */
+			uint64_t size = symbol->size ? symbol->size : 1;
+
+			if (symbol->value + size > end)
+				end = symbol->value + size;
+		}
+		if (frames[i].start >= end && frames[i].start != last &&
+		    !exhausted(s, strnlen(file, NAME_MAX)))
+			ret = put_frame(s, file, &frames[i], e);
+		last = frames[i].start;
+	}
+	free(frames);
+	if (ret == 0)
+		sort(s);
+	return ret;
 }

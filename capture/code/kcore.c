@@ -242,22 +242,44 @@ static int areas_of_vmallocinfo(const struct hw_kernel *k, struct hw_kernel_area
 	return r;
 }
 
-static int areas_of_modules(const struct hw_kernel *k, struct hw_kernel_area **areas, size_t *count,
-			    struct pt_error *e)
+#define MODULE_NAME_BYTES 64 /* linux/module.h's MODULE_NAME_LEN is 56 */
+
+/* NULL: there is none. */
+static FILE *open_modules(const struct hw_kernel *k)
 {
-	int fd = open_proc(k, "modules"), r = 0;
+	int fd = open_proc(k, "modules");
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
-	char line[1024];
 
 	if (!f && fd >= 0)
 		close(fd);
-	while (f && r == 0 && fgets(line, sizeof line, f)) {
-		uint64_t start, size;
+	return f;
+}
+
+/* The next module that has an address. */
+static bool next_module(FILE *f, char name[MODULE_NAME_BYTES], uint64_t *ret_start, uint64_t *ret_bytes)
+{
+	char line[1024];
+
+	while (fgets(line, sizeof line, f)) {
 		char *at = strstr(line, " 0x");
 
-		if (sscanf(line, "%*s %" SCNu64, &size) == 1 && at && sscanf(at, " 0x%" SCNx64, &start) == 1)
-			r = add_area(areas, count, start, start + size, e);
+		if (sscanf(line, "%63s %" SCNu64, name, ret_bytes) == 2 && at &&
+		    sscanf(at, " 0x%" SCNx64, ret_start) == 1)
+			return true;
 	}
+	return false;
+}
+
+static int areas_of_modules(const struct hw_kernel *k, struct hw_kernel_area **areas, size_t *count,
+			    struct pt_error *e)
+{
+	FILE *f = open_modules(k);
+	char name[MODULE_NAME_BYTES];
+	uint64_t start, size;
+	int r = 0;
+
+	while (f && r == 0 && next_module(f, name, &start, &size))
+		r = add_area(areas, count, start, start + size, e);
 	if (f)
 		fclose(f);
 	return r;
@@ -348,7 +370,7 @@ struct symbols {
 	size_t count, room;
 	char *strings;
 	size_t bytes, strings_room;
-	char module[64]; /* "": the kernel */
+	char module[MODULE_NAME_BYTES]; /* "": the kernel */
 };
 
 static int put_symbols(struct symbols *s, struct ptc_writer *w, struct pt_error *e)
@@ -400,6 +422,45 @@ static int add_symbol(struct symbols *s, uint64_t value, char type, const char *
 	return 0;
 }
 
+static void symbols_deinit(struct symbols *s)
+{
+	free(s->symbols);
+	free(s->strings);
+}
+
+/*
+ * What no symbol of a module names is called after the module: "[kvm_intel]", from its first address to its area's
+ * end. (Since Linux 6.4 /proc/modules has the size of all its areas together.)
+ */
+static int put_modules(const struct hw_kernel *k, struct ptc_writer *w, const struct hw_kernel_area *areas,
+		       size_t count, struct pt_error *e)
+{
+	struct symbols s = {.machine_pid = k->machine_pid};
+	char name[MODULE_NAME_BYTES + 2];
+	uint64_t start, bytes;
+	FILE *f = open_modules(k);
+	int r = 0;
+
+	while (f && r == 0 && next_module(f, s.module, &start, &bytes)) {
+		for (size_t i = 0; i < count; i++) {
+			if (start < areas[i].start || start >= areas[i].end)
+				continue;
+			snprintf(name, sizeof name, "[%s]", s.module);
+			r = add_symbol(&s, start, PTC_SYMBOL_BOUNDS, name, e);
+			if (r == 0)
+				s.symbols[s.count - 1].size =
+				    areas[i].end - start < bytes ? areas[i].end - start : bytes;
+			if (r == 0)
+				r = put_symbols(&s, w, e);
+			break;
+		}
+	}
+	if (f)
+		fclose(f);
+	symbols_deinit(&s);
+	return r;
+}
+
 /* All symbols (areas NULL), or those in the areas. Finds the text's bounds on the way. */
 static int walk_symbols(struct hw_kernel *k, struct ptc_writer *w, const struct hw_kernel_area *areas,
 			size_t area_count, struct pt_error *e)
@@ -436,8 +497,7 @@ static int walk_symbols(struct hw_kernel *k, struct ptc_writer *w, const struct 
 		r = put_symbols(&s, w, e);
 	if (f)
 		fclose(f);
-	free(s.symbols);
-	free(s.strings);
+	symbols_deinit(&s);
 	return r;
 }
 
@@ -456,7 +516,7 @@ int hw_kernel_put_all(struct hw_kernel *k, struct ptc_writer *w, struct pt_error
 	    hw_kernel_put_range(k, w, k->text_start & ~(PAGE - 1),
 				k->text_end - (k->text_start & ~(PAGE - 1)), 0, e))
 		return -1;
-	if (find_areas(k, &k->areas, &k->area_count, e))
+	if (find_areas(k, &k->areas, &k->area_count, e) || put_modules(k, w, k->areas, k->area_count, e))
 		return -1;
 	for (size_t i = 0; i < k->area_count; i++) {
 		uint64_t bytes = k->areas[i].end - k->areas[i].start;
@@ -496,7 +556,8 @@ int hw_kernel_put_new(struct hw_kernel *k, struct ptc_writer *w, uint64_t time_n
 	}
 	/* Once for all of them: kallsyms takes its time. */
 	if (r == 0 && fresh_count)
-		r = walk_symbols(k, w, fresh, fresh_count, e);
+		r = walk_symbols(k, w, fresh, fresh_count, e) || put_modules(k, w, fresh, fresh_count, e) ? -1
+													  : 0;
 	free(fresh);
 	free(k->areas);
 	k->areas = now;

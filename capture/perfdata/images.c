@@ -51,6 +51,7 @@ struct perf_images *perf_images_create(const struct perf_images_places *places,
 		perf_images_destroy(i);
 		return NULL;
 	}
+	image_set_ask_servers(i->set);
 	return i;
 }
 

@@ -453,6 +453,8 @@ int import_code_write(const struct import_code *c, struct ptc_writer *w, struct 
 
 	if (!x.images || !x.ranges || !x.buffer)
 		ret = pt_fail_no_memory(e, "the mappings");
+	else
+		image_set_ask_servers(x.images);
 	for (size_t i = 0; ret == 0 && i < c->count; i++)
 		if (import_mapping_is_kernel(&c->mappings[i]))
 			ret = write_memory(&x, &c->mappings[i], e);

@@ -113,7 +113,7 @@ int filter_symbols_file(struct filter_symbols *s, const char *path, struct pt_er
 		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "--filter: %s is no ELF file", path);
 		goto out;
 	}
-	if (elf_symbols_read(&all, elf, (uint64_t)st.st_size, NULL, 0, e))
+	if (elf_symbols_read(&all, &(struct elf_file){.elf = elf, .bytes = (uint64_t)st.st_size}, e))
 		goto out;
 	for (size_t i = 0; i < all.count; i++)
 		if (add(s, all.symbols[i].value, all.symbols[i].size, isupper((int)all.symbols[i].type),

@@ -204,6 +204,7 @@ int step_run(char **argv, const struct step_options *options, struct ptc_writer 
 	s.images = image_set_create();
 	if (!s.images)
 		return pt_fail_no_memory(e, NULL);
+	image_set_ask_servers(s.images); /* the program waits, and its time does not go on */
 	if (step_attrs(&s, argv[0]) < 0) {
 		s.failed = true;
 	} else if (step_start(&s, argv, &status) == 0) {

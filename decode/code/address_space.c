@@ -6,6 +6,10 @@
 
 #include "decode/code/image_used.h"
 
+/* asm/vsyscall.h: the same in every process, and never reported as mapped. */
+#define VSYSCALL       0xffffffffff600000u
+#define VSYSCALL_BYTES 4096
+
 void img_space_init(struct img_space *sp)
 {
 	memset(sp, 0, sizeof *sp);
@@ -124,26 +128,38 @@ static int unmap(struct img_space *sp, uint64_t start, uint64_t end, struct img_
 	return 0;
 }
 
-int img_space_map(struct img_space *sp, uint64_t start, uint64_t end, uint64_t offset, struct img_file *file,
-		  struct pt_error *e)
+static int map(struct img_space *sp, const struct img_map *new, struct pt_error *e)
 {
-	const struct img_map new = {.start = start, .end = end, .offset = offset, .file = file}, *m;
+	const struct img_map *m;
 	struct img_map_place place;
 
-	if (end <= start)
+	if (new->end <= new->start)
 		return 0;
 	sp->changes++;
 	sp->hint = NULL;
-	place = img_map_list_after(&sp->maps, start);
+	place = img_map_list_after(&sp->maps, new->start);
 	m = img_map_list_at(&sp->maps, place);
-	if (m && m->start == start && m->end == end && m->offset == offset && m->file == file)
+	if (m && m->start == new->start && m->end == new->end && m->offset == new->offset &&
+	    m->file == new->file && m->unread == new->unread)
 		return 0; /* recorded twice */
 	if (own(sp, e) < 0)
 		return -1;
-	place = img_map_list_after(&sp->maps, start);
-	if (unmap(sp, start, end, &place, e) < 0)
+	place = img_map_list_after(&sp->maps, new->start);
+	if (unmap(sp, new->start, new->end, &place, e) < 0)
 		return -1;
-	return img_map_list_insert(&sp->maps, &place, &new, e);
+	return img_map_list_insert(&sp->maps, &place, new, e);
+}
+
+int img_space_map(struct img_space *sp, uint64_t start, uint64_t end, uint64_t offset, struct img_file *file,
+		  struct pt_error *e)
+{
+	return map(sp, &(struct img_map){.start = start, .end = end, .offset = offset, .file = file}, e);
+}
+
+int img_space_map_unread(struct img_space *sp, uint64_t start, uint64_t end, uint64_t offset,
+			 struct img_file *unread, struct pt_error *e)
+{
+	return map(sp, &(struct img_map){.start = start, .end = end, .offset = offset, .unread = unread}, e);
 }
 
 bool img_space_overlaps(const struct img_space *sp, uint64_t start, uint64_t end)
@@ -264,15 +280,21 @@ int img_space_name(struct img_space *sp, uint64_t start, uint64_t end, const cha
 	return sp->store ? img_store_symbols(sp->store, &t, e) : 0;
 }
 
+/*
+ * A process's mapping is of one making: a symbol from before it names what was there before. A kernel's code comes
+ * in pieces (of a range that was too long for one, or of a trimmed container), and its symbols go across them.
+ */
 static int absolute_symbol(const struct img_space *sp, const struct img_map *m, uint64_t ip,
 			   struct img_symbol *ret)
 {
 	struct img_symbol found;
 
+	bool kernel = sp->pid == PTC_ANY_PID;
+
 	if (!sp->store || img_store_absolute_symbol(sp->store, sp->machine_pid, sp->pid, ip, &found) < 0 ||
-	    found.start < m->start)
+	    (found.start < m->start && !kernel))
 		return -1;
-	if (found.end > m->end)
+	if (found.end > m->end && (!kernel || found.end == UINT64_MAX))
 		found.end = m->end;
 	*ret = found;
 	return 0;
@@ -287,4 +309,30 @@ int img_space_symbol(struct img_space *sp, uint64_t ip, struct img_symbol *ret)
 	if (!m->file || !img_file_has_symbols(m->file))
 		return absolute_symbol(at_ip(sp, ip), m, ip, ret);
 	return img_file_symbol(m->file, file_offset(m, ip), ip, m->end, ret);
+}
+
+int img_space_unnamed(struct img_space *sp, uint64_t ip, struct img_symbol *ret)
+{
+	const struct img_map *m = img_space_find(sp, ip);
+	struct img_file *f = m ? m->file ? m->file : m->unread : NULL;
+	struct pt_error e;
+
+	if (!m && ip - VSYSCALL < VSYSCALL_BYTES && at_ip(sp, ip)->store) {
+		*ret = (struct img_symbol){
+		    .name = "",
+		    .start = VSYSCALL,
+		    .end = VSYSCALL + VSYSCALL_BYTES,
+		    .file =
+			img_store_unread(at_ip(sp, ip)->store, at_ip(sp, ip)->machine_pid, "[vsyscall]", &e),
+		    .index = IMG_UNNAMED};
+		return ret->file ? 0 : -1;
+	}
+	if (!f)
+		return -1;
+	img_file_unnamed(f, file_offset(m, ip), ip, ret);
+	/* What has no file behind it has no offsets but its own. */
+	if (img_file_is_memory(f) || strcmp(img_file_name(f), "//anon") == 0)
+		ret->start = m->start;
+	ret->end = m->end;
+	return 0;
 }

@@ -40,6 +40,9 @@ int img_space_copy(struct img_space *to, struct img_space *from, struct pt_error
 /* Maps [start, end), over whatever was there. 0, or -1 (PT_ERR_NO_MEMORY, also by the store's limit). */
 int img_space_map(struct img_space *sp, uint64_t start, uint64_t end, uint64_t offset, struct img_file *file,
 		  struct pt_error *e);
+/* The same of what the container has no bytes of: unread names it (img_store_unread()). */
+int img_space_map_unread(struct img_space *sp, uint64_t start, uint64_t end, uint64_t offset,
+			 struct img_file *unread, struct pt_error *e);
 /* Nothing is mapped any more. */
 void img_space_clear(struct img_space *sp);
 
@@ -71,5 +74,8 @@ bool img_space_write(struct img_space *sp, uint64_t start, const uint8_t *bytes,
 int img_space_name(struct img_space *sp, uint64_t start, uint64_t end, const char *name, struct pt_error *e);
 /* The symbol that covers ip: 0 and *ret filled, or -1. */
 int img_space_symbol(struct img_space *sp, uint64_t ip, struct img_symbol *ret);
+/* Of an ip that no symbol covers: the file that is mapped there, as img_file_unnamed() has it; of memory, the
+ * mapping. 0 and *ret filled, or -1: nothing is mapped there, or it has no name. */
+int img_space_unnamed(struct img_space *sp, uint64_t ip, struct img_symbol *ret);
 
 #endif

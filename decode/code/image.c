@@ -2,6 +2,7 @@
 #include "decode/code/image.h"
 
 #include "decode/code/absolute_symbols.h"
+#include "decode/code/arena.h"
 #include "decode/code/image_names.h"
 #include "decode/code/image_used.h"
 #include "decode/code/symbols.h"
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 struct segment {
 	uint64_t offset, vaddr, size; /* of the file; vaddr relates symbols to offsets */
@@ -38,15 +38,6 @@ struct img_file {
 	struct img_used *used; /* NULL: not tracked */
 };
 
-/* A piece of the arena: memory for many images, given back all at once. */
-#define ARENA_BYTES ((size_t)2 << 20)
-struct arena {
-	struct arena *next;
-	uint8_t *at;
-	size_t left;
-	uint8_t bytes[];
-};
-
 /* The absolute symbols of a process, or of a machine's kernel. */
 struct named_space {
 	int32_t machine_pid, pid;
@@ -56,11 +47,12 @@ struct named_space {
 struct img_store {
 	struct img_file *files; /* newest first */
 	uint32_t file_count;
-	struct img_names names; /* of files with code, but not of memory */
+	struct img_names names;	 /* of files with code, but not of memory */
+	struct img_names unread; /* of those without code (img_store_unread()) */
 	struct named_space **spaces;
 	size_t space_count, space_room;
 	struct pt_hash space_hash; /* numbers of spaces, from 1 */
-	struct arena *arena;
+	struct img_arena *arena;
 	bool track_used;
 	struct ptc_reader *reader; /* of the container */
 	uint64_t bytes, limit;	   /* of code and symbols */
@@ -142,12 +134,8 @@ void img_store_destroy(struct img_store *s)
 	free(s->spaces);
 	pt_hash_deinit(&s->space_hash);
 	img_names_deinit(&s->names);
-	while (s->arena) {
-		struct arena *a = s->arena;
-
-		s->arena = a->next;
-		free(a);
-	}
+	img_names_deinit(&s->unread);
+	img_arena_destroy(s->arena);
 	free(s);
 }
 
@@ -230,6 +218,23 @@ struct img_file *img_store_find(struct img_store *s, int32_t machine_pid, const 
 	struct identity id = identity(machine_pid, name, strlen(name), build_id, build_id_bytes);
 
 	return find(s, &id);
+}
+
+struct img_file *img_store_unread(struct img_store *s, int32_t machine_pid, const char *name,
+				  struct pt_error *e)
+{
+	struct identity id = identity(machine_pid, name, strlen(name), NULL, 0);
+	struct img_name key = {machine_pid, name, id.name_bytes, id.build_id};
+	struct img_file *f = img_names_find(&s->unread, &key);
+
+	if (f)
+		return f;
+	f = file_add(s, &id, e);
+	if (!f)
+		return NULL;
+	key.name = f->name;
+	key.build_id = f->build_id;
+	return img_names_add(&s->unread, &key, f, e) ? NULL : f;
 }
 
 /* ---- Code ------------------------------------------------------------------------------------------- */
@@ -315,24 +320,7 @@ static struct segment *segment_at(struct img_file *f, uint64_t offset)
 /* n bytes that live as long as the store. NULL: no memory. */
 static uint8_t *arena_take(struct img_store *s, size_t n)
 {
-	struct arena *a = s->arena;
-	size_t size = n > ARENA_BYTES / 2 ? sizeof *a + n : ARENA_BYTES;
-
-	if (!a || n > a->left) {
-		if (!img_store_take_bytes(s, size))
-			return NULL;
-		/* Filled here and there, then read at random: a huge page is one page fault and one TLB
-		 * entry. */
-		a = aligned_alloc(ARENA_BYTES, (size + ARENA_BYTES - 1) / ARENA_BYTES * ARENA_BYTES);
-		if (!a)
-			return NULL;
-		madvise(a, size, MADV_HUGEPAGE);
-		*a = (struct arena){.next = s->arena, .at = a->bytes, .left = size - sizeof *a};
-		s->arena = a;
-	}
-	a->at += n;
-	a->left -= n;
-	return a->at - n;
+	return img_store_take_bytes(s, img_arena_grows_by(s->arena, n)) ? img_arena_take(&s->arena, n) : NULL;
 }
 
 /* Reads the bytes from the container if they are still there. False when that failed: then the store has
@@ -452,7 +440,8 @@ static int add_absolute(struct img_store *s, const struct identity *id, const st
 	f->absolute = true;
 	f->pid = chunk->pid;
 	img_symbols_settle(&f->symbols);
-	if (img_absolute_add(&space->symbols, f->symbols.all, f->symbols.count, f, f->number, e))
+	if (img_absolute_add(&space->symbols, f->symbols.all, f->symbols.count, f,
+			     img_symbols_are_bounds(&f->symbols) ? 0 : f->number, e))
 		return -1;
 	free(f->symbols.all);
 	f->symbols.all = NULL;
@@ -557,6 +546,18 @@ int img_file_symbol(struct img_file *f, uint64_t offset, uint64_t ip, uint64_t m
 				   .file = f,
 				   .index = symbol->name};
 	return 0;
+}
+
+void img_file_unnamed(struct img_file *f, uint64_t offset, uint64_t ip, struct img_symbol *ret)
+{
+	const struct segment *seg = f->memory ? NULL : segment_at(f, offset);
+
+	if (!seg && f->segment_count && !f->memory) /* a part that was left out */
+		seg = f->segments;
+	*ret = (struct img_symbol){.name = "",
+				   .start = ip - offset + (seg ? seg->offset - seg->vaddr : 0),
+				   .file = f,
+				   .index = IMG_UNNAMED};
 }
 
 void img_store_track_used(struct img_store *s)

@@ -22,8 +22,9 @@ struct img_symbol {
 	const char *name;    /* the store's */
 	uint64_t start, end; /* run-time addresses, half-open */
 	const struct img_file *file;
-	uint32_t index; /* of its name in its file: (file, index, start) is its identity */
+	uint32_t index; /* of its name in its file, or IMG_UNNAMED: (file, index, start) is its identity */
 };
+#define IMG_UNNAMED (UINT32_MAX - 1)
 
 struct img_store *img_store_create(void); /* NULL: no memory */
 void img_store_destroy(struct img_store *s);
@@ -59,6 +60,11 @@ struct img_file *img_store_memory(struct img_store *s, const struct ptc_image *i
 struct img_file *img_store_find(struct img_store *s, int32_t machine_pid, const char *name,
 				const uint8_t *build_id, size_t build_id_bytes);
 
+/* A file without code that has the name of a mapping of which the container has no bytes, to name it by; one for
+ * each name. machine_pid as in ptc_image. NULL: PT_ERR_NO_MEMORY. */
+struct img_file *img_store_unread(struct img_store *s, int32_t machine_pid, const char *name,
+				  struct pt_error *e);
+
 /* The absolute symbol that names ip in the machine's process: of those that cover it, the one that begins
  * last. 0 and *ret filled, or -1. */
 int img_store_absolute_symbol(const struct img_store *s, int32_t machine_pid, int32_t pid, uint64_t ip,
@@ -79,5 +85,9 @@ void img_file_write(struct img_file *f, uint64_t offset, const uint8_t *bytes, s
  * end. 0 and *ret filled, or -1. */
 int img_file_symbol(struct img_file *f, uint64_t offset, uint64_t ip, uint64_t map_end,
 		    struct img_symbol *ret);
+
+/* What the byte at offset, which is mapped at ip, is known by when no symbol covers it: the file. name is "", start
+ * is where the file's address 0 would be (in memory images and files without code: their offset 0). */
+void img_file_unnamed(struct img_file *f, uint64_t offset, uint64_t ip, struct img_symbol *ret);
 
 #endif

@@ -20,6 +20,8 @@ struct img_map {
 	uint64_t start, end;   /* half-open */
 	uint64_t offset;       /* in the file, of start */
 	struct img_file *file; /* NULL: mapped, but the container has no bytes for it */
+	struct img_file
+	    *unread; /* then what has the name of what is mapped (img_store_unread()); NULL: none */
 };
 
 #define IMG_MAP_BLOCK 128

@@ -7,6 +7,8 @@
 /* How many symbols before the nearest one may cover an address: one of unknown size, or an outer one. */
 #define OUTER_SYMBOLS 4
 
+#define BOUNDS	      3 /* rank of what has bounds only */
+
 void img_symbols_deinit(struct img_symbols *s)
 {
 	free(s->all);
@@ -21,6 +23,21 @@ static int by_value(const void *a, const void *b)
 	if (x->value != y->value)
 		return x->value < y->value ? -1 : 1;
 	return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* Leaves out bounds that begin within a symbol. How many are left. */
+static size_t without_covered(struct img_symbol_entry *all, size_t n)
+{
+	uint64_t end = 0; /* of the symbols before */
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (all[i].rank != BOUNDS && !all[i].sizeless && all[i].end > end)
+			end = all[i].end;
+		if (all[i].rank != BOUNDS || all[i].value >= end)
+			all[kept++] = all[i];
+	}
+	return kept;
 }
 
 void img_symbols_settle(struct img_symbols *s)
@@ -43,6 +60,7 @@ void img_symbols_settle(struct img_symbols *s)
 			last->sizeless = false;
 		}
 	}
+	s->count = without_covered(all, s->count);
 	for (size_t i = 0; i < s->count; i++)
 		if (all[i].sizeless)
 			all[i].end = i + 1 < s->count ? all[i + 1].value : UINT64_MAX;
@@ -51,7 +69,7 @@ void img_symbols_settle(struct img_symbols *s)
 /* By nm's letter of the symbol. */
 static uint16_t rank_of(uint32_t type)
 {
-	return type == 'T' ? 0 : type == 'W' || type == 'w' ? 1 : 2;
+	return type == 'T' ? 0 : type == 'W' || type == 'w' ? 1 : type == PTC_SYMBOL_BOUNDS ? BOUNDS : 2;
 }
 
 uint64_t img_symbols_bytes(const struct ptc_symbols *chunk)
@@ -93,6 +111,14 @@ int img_symbols_add(struct img_symbols *s, const struct ptc_symbols *chunk, stru
 	s->count = n;
 	s->added = true;
 	return 0;
+}
+
+bool img_symbols_are_bounds(const struct img_symbols *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->all[i].rank != BOUNDS)
+			return false;
+	return true;
 }
 
 const struct img_symbol_entry *img_symbols_find(struct img_symbols *s, uint64_t value)

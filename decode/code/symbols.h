@@ -38,6 +38,8 @@ int img_symbols_add(struct img_symbols *s, const struct ptc_symbols *chunk, stru
 
 /* Sorts the symbols, keeps one for each value, and finds where each ends. */
 void img_symbols_settle(struct img_symbols *s);
+/* Only of type PTC_SYMBOL_BOUNDS. */
+bool img_symbols_are_bounds(const struct img_symbols *s);
 /* The symbol that covers value; NULL when there is none. */
 const struct img_symbol_entry *img_symbols_find(struct img_symbols *s, uint64_t value);
 

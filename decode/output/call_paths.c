@@ -8,6 +8,7 @@
 struct node {
 	uint64_t function; /* its address, or A_SYMBOL and its symbol */
 	uint32_t parent, number;
+	uint32_t place; /* two mappings can have had one address */
 };
 #define A_SYMBOL ((uint64_t)1 << 62) /* no address has only this one of its upper bits */
 
@@ -89,15 +90,18 @@ static uint32_t report_full(struct pt_call_paths *p)
 	return PT_NO_CALL_PATH;
 }
 
-uint32_t pt_call_path(struct pt_call_paths *p, uint32_t parent, uint32_t symbol, uint64_t ip)
+uint32_t pt_call_path(struct pt_call_paths *p, uint32_t parent, const struct pt_callee *callee)
 {
-	struct ptr_call_path r = {.parent = parent, .symbol = symbol, .ip = ip};
-	struct node n = {.parent = parent, .function = symbol ? A_SYMBOL | symbol : ip};
+	struct ptr_call_path r = {.parent = parent, .symbol = callee->place, .ip = callee->ip};
+	struct node n = {.parent = parent,
+			 .place = callee->place,
+			 .function = callee->symbol ? A_SYMBOL | callee->symbol : callee->ip};
 
 	if (parent == PT_NO_CALL_PATH)
 		return PT_NO_CALL_PATH;
 	for (uint32_t i = hash(parent, n.function) & p->mask; p->nodes[i].number; i = (i + 1) & p->mask)
-		if (p->nodes[i].parent == parent && p->nodes[i].function == n.function)
+		if (p->nodes[i].parent == parent && p->nodes[i].function == n.function &&
+		    p->nodes[i].place == n.place)
 			return p->nodes[i].number;
 	if (p->emit->failed)
 		return 0;

@@ -17,11 +17,18 @@ struct pt_call_paths;
 struct pt_call_paths *pt_call_paths_create(struct pt_emit *emit); /* NULL: no memory */
 void pt_call_paths_destroy(struct pt_call_paths *paths);	  /* NULL is fine */
 
+/* What is called. */
+struct pt_callee {
+	uint32_t symbol; /* the function's record number; 0 for code without one, which is known by ip */
+	uint32_t place;	 /* what names it in the record: the symbol, or what pt_emit_place() says */
+	uint64_t ip;
+};
+
 /*
- * The number of a call path, which is written when it is new. parent: its caller's, 0 for a root. symbol: the
- * function's record number; 0 for code without one, which is known by ip. Returns PT_NO_CALL_PATH when there
- * are emit->call_paths already, which an error record says once; 0 after a failure, which is emit's.
+ * The number of a call path, which is written when it is new. parent: its caller's, 0 for a root. Returns
+ * PT_NO_CALL_PATH when there are emit->call_paths already, which an error record says once; 0 after a
+ * failure, which is emit's.
  */
-uint32_t pt_call_path(struct pt_call_paths *paths, uint32_t parent, uint32_t symbol, uint64_t ip);
+uint32_t pt_call_path(struct pt_call_paths *paths, uint32_t parent, const struct pt_callee *callee);
 
 #endif

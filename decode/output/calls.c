@@ -12,7 +12,7 @@ struct frame {
 	uint64_t ret; /* where a return leads to; 0: the bottom */
 	uint64_t tsc, branch, insns, branches, cycles;
 	uint32_t call_path; /* or PT_NO_CALL_PATH */
-	uint32_t parent, symbol;
+	uint32_t parent, place;
 	uint64_t ip;	/* what call_path was looked up by */
 	uint16_t flags; /* PTR_CALL_* */
 	bool entered;	/* by a system call, interrupt or exception */
@@ -42,8 +42,8 @@ struct pt_calls {
 	/* ip to symbol, for calls' targets: a small cache. */
 	struct {
 		uint64_t ip;
-		uint32_t code, symbol;
-		bool first; /* ip is its first address */
+		uint32_t code, symbol, place; /* place: the symbol, or what names code without one */
+		bool first;		      /* ip is its first address */
 	} symbols[4096];
 };
 
@@ -109,6 +109,7 @@ static struct stack *stack_of(struct pt_calls *c, const struct pt_emit_stream *s
 
 struct now {				/* where in the trace */
 	const struct pt_emit_stream *s; /* NULL: it is over */
+	struct pt_code *code;		/* whose addresses are pushed */
 	uint64_t tsc, branch, insns, branches;
 };
 
@@ -168,39 +169,8 @@ static bool grow(struct pt_calls *c, struct stack *st)
 	return true;
 }
 
-/* What is called, and where it returns to (0: a bottom). */
-struct callee {
-	uint64_t ret, ip;
-	uint32_t symbol; /* 0 unknown */
-};
-
-static void push(struct pt_calls *c, struct stack *st, const struct now *now, struct callee to,
-		 uint32_t flags)
-{
-	uint32_t parent = st->depth ? st->frames[st->depth - 1].call_path : base_path(c, st, now);
-	struct frame *f;
-
-	if (st->depth == st->room && !grow(c, st))
-		return;
-	f = &st->frames[st->depth++];
-	/* What was called last from here is often called again. */
-	if (!f->call_path || f->parent != parent || f->symbol != to.symbol || f->ip != to.ip) {
-		f->call_path = pt_call_path(c->paths, parent, to.symbol, to.ip);
-		f->parent = parent;
-		f->symbol = to.symbol;
-		f->ip = to.ip;
-	}
-	f->ret = to.ret;
-	f->tsc = now->tsc;
-	f->branch = now->branch;
-	f->insns = now->insns;
-	f->branches = now->branches;
-	f->cycles = st->cycles;
-	f->flags = (uint16_t)flags;
-	f->entered = false;
-}
-
-static uint32_t symbol_at(struct pt_calls *c, struct pt_code *code, uint64_t ip, bool *ret_first)
+/* The cache's entry of ip, filled. */
+static uint32_t cached_symbol(struct pt_calls *c, struct pt_code *code, uint64_t ip)
 {
 	uint32_t i = (uint32_t)((ip * 0x9e3779b97f4a7c15u) >> 52);
 
@@ -211,10 +181,62 @@ static uint32_t symbol_at(struct pt_calls *c, struct pt_code *code, uint64_t ip,
 		c->symbols[i].code = code->id;
 		c->symbols[i].first = img_space_symbol(code->space, ip, &sym) == 0 && sym.start == ip;
 		c->symbols[i].symbol = pt_emit_symbol(c->emit, code->space, ip);
+		c->symbols[i].place = 0;
 	}
+	return i;
+}
+
+static uint32_t symbol_at(struct pt_calls *c, struct pt_code *code, uint64_t ip, bool *ret_first)
+{
+	uint32_t i = cached_symbol(c, code, ip);
+
 	if (ret_first)
 		*ret_first = c->symbols[i].first;
 	return c->symbols[i].symbol;
+}
+
+/* What names code without a symbol. */
+static uint32_t place_of(struct pt_calls *c, struct pt_code *code, uint64_t ip)
+{
+	uint32_t i = cached_symbol(c, code, ip);
+
+	if (!c->symbols[i].place)
+		c->symbols[i].place = pt_emit_place(c->emit, code->space, ip);
+	return c->symbols[i].place;
+}
+
+/* What is called, and where it returns to (0: a bottom). */
+struct callee {
+	uint64_t ret, ip;
+	uint32_t symbol; /* 0 unknown */
+};
+
+static void push(struct pt_calls *c, struct stack *st, const struct now *now, struct callee to,
+		 uint32_t flags)
+{
+	uint32_t parent = st->depth ? st->frames[st->depth - 1].call_path : base_path(c, st, now);
+	struct pt_callee callee = {.symbol = to.symbol, .ip = to.ip};
+	struct frame *f;
+
+	if (st->depth == st->room && !grow(c, st))
+		return;
+	f = &st->frames[st->depth++];
+	callee.place = to.symbol ? to.symbol : place_of(c, now->code, to.ip);
+	/* What was called last from here is often called again. */
+	if (!f->call_path || f->parent != parent || f->place != callee.place || f->ip != to.ip) {
+		f->call_path = pt_call_path(c->paths, parent, &callee);
+		f->parent = parent;
+		f->place = callee.place;
+		f->ip = to.ip;
+	}
+	f->ret = to.ret;
+	f->tsc = now->tsc;
+	f->branch = now->branch;
+	f->insns = now->insns;
+	f->branches = now->branches;
+	f->cycles = st->cycles;
+	f->flags = (uint16_t)flags;
+	f->entered = false;
 }
 
 /* Back to the frame that returns to `to`. False when there is none. */
@@ -292,6 +314,7 @@ void pt_calls_begin(struct pt_calls *c, struct pt_emit_stream *s, struct pt_code
 
 	if (!st)
 		return;
+	now.code = code;
 	st->seen_cycles = s->cycles;
 	st->tsc = tsc;
 	if (st->depth == 0 && ip && code)
@@ -510,7 +533,7 @@ static void find_roles(struct pt_calls *c, struct pt_path *path)
 
 static void apply(struct pt_calls *c, struct stack *st, const struct now *now, const struct pt_edge *edge)
 {
-	struct pt_code *code = c->emit->graph->codes[edge->code];
+	struct pt_code *code = now->code;
 	struct callee callee = {edge->from + edge->bytes, edge->to, edge->symbol};
 
 	switch ((enum role)edge->role) {
@@ -547,6 +570,7 @@ void pt_calls_path(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path 
 		   uint64_t run, uint32_t position)
 {
 	struct pt_graph *g = c->emit->graph;
+	const struct pt_edge *edge;
 	struct now now;
 	struct stack *st = stack_now(c, s, tsc, &now);
 
@@ -566,7 +590,9 @@ void pt_calls_path(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path 
 		if (g->path_roles[path->first + i] == ROLE_NONE)
 			continue;
 		now.branch = run * PTR_RUN_BRANCHES + position + i;
-		apply(c, st, &now, &g->edges[g->path_edges[path->first + i]]);
+		edge = &g->edges[g->path_edges[path->first + i]];
+		now.code = g->codes[edge->code];
+		apply(c, st, &now, edge);
 	}
 }
 

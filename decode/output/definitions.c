@@ -112,33 +112,45 @@ static uint32_t dso(struct pt_emit *m, const struct img_file *file)
 	return name.number;
 }
 
-uint32_t pt_emit_symbol(struct pt_emit *m, struct img_space *space, uint64_t ip)
+static uint32_t symbol(struct pt_emit *m, const struct img_symbol *sym)
 {
-	struct img_symbol sym;
+	uint32_t number = name_find(m->names, sym->file, sym->start, sym->index);
 	struct ptr_symbol r;
 	struct name name;
-	uint32_t number;
 
-	if (m->failed || img_space_symbol(space, ip, &sym) < 0)
-		return 0;
-	number = name_find(m->names, sym.file, sym.start, sym.index);
 	if (number)
 		return number;
 	r = (struct ptr_symbol){
-	    .dso = dso(m, sym.file), .start = sym.start, .end = sym.end, .name = sym.name};
+	    .dso = dso(m, sym->file), .start = sym->start, .end = sym->end, .name = sym->name};
 	if (m->failed)
 		return 0;
-	name = (struct name){.file = sym.file, .start = sym.start, .index = sym.index};
+	name = (struct name){.file = sym->file, .start = sym->start, .index = sym->index};
 	name.number = pt_emit_put(m, ptr_put_symbol(m->writer, &r, &m->error));
 	name_add(m, &name);
 	return name.number;
+}
+
+uint32_t pt_emit_symbol(struct pt_emit *m, struct img_space *space, uint64_t ip)
+{
+	struct img_symbol sym;
+
+	return m->failed || img_space_symbol(space, ip, &sym) < 0 ? 0 : symbol(m, &sym);
+}
+
+uint32_t pt_emit_place(struct pt_emit *m, struct img_space *space, uint64_t ip)
+{
+	struct img_symbol sym;
+
+	if (m->failed || (img_space_symbol(space, ip, &sym) < 0 && img_space_unnamed(space, ip, &sym) < 0))
+		return 0;
+	return symbol(m, &sym);
 }
 
 uint32_t pt_emit_dso(struct pt_emit *m, struct img_space *space, uint64_t ip)
 {
 	struct img_symbol sym;
 	const struct img_map *map = img_space_find(space, ip);
-	const struct img_file *file = map ? map->file : NULL;
+	const struct img_file *file = !map ? NULL : map->file ? map->file : map->unread;
 
 	/* The kernel's code is one image: which module it is of, symbols say. */
 	if ((!file || img_file_is_memory(file)) && img_space_symbol(space, ip, &sym) == 0)
@@ -185,9 +197,9 @@ static uint32_t edge_number(struct pt_emit *m, struct pt_edge *edge)
 	r = (struct ptr_edge){
 	    .from = edge->from, .to = edge->to, .kind = edge->kind, .ends_trace = edge->ends_trace};
 	if (edge->from)
-		r.from_symbol = pt_emit_symbol(m, space, edge->from);
+		r.from_symbol = pt_emit_place(m, space, edge->from);
 	if (edge->to)
-		r.to_symbol = pt_emit_symbol(m, space, edge->to);
+		r.to_symbol = pt_emit_place(m, space, edge->to);
 	if (m->failed)
 		return 0;
 	edge->number = pt_emit_put(m, ptr_put_edge(m->writer, &r, &m->error));

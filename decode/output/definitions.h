@@ -123,6 +123,8 @@ uint32_t pt_emit_machine(struct pt_emit *m, struct pt_machine *machine);
 uint32_t pt_emit_thread(struct pt_emit *m, struct pt_task *task);
 /* The symbol at ip in space. */
 uint32_t pt_emit_symbol(struct pt_emit *m, struct img_space *space, uint64_t ip);
+/* The same; where no symbol covers ip, the code without symbols of what is mapped there (ptr_symbol). */
+uint32_t pt_emit_place(struct pt_emit *m, struct img_space *space, uint64_t ip);
 /* The file, or the kernel's module, that is mapped at ip in space. */
 uint32_t pt_emit_dso(struct pt_emit *m, struct img_space *space, uint64_t ip);
 uint32_t pt_emit_path(struct pt_emit *m, struct pt_path *path);

@@ -113,7 +113,8 @@ static bool is_jitdump(const struct img_map *map)
 }
 
 /* Memory that no file has the code of: what a runtime has written down of it remains. */
-static int map_anonymous(struct img_space *space, uint64_t start, uint64_t end, struct pt_error *e)
+static int map_anonymous(struct img_space *space, uint64_t start, uint64_t end, struct img_file *unread,
+			 struct pt_error *e)
 {
 	while (start < end) {
 		const struct img_map *map = img_space_after(space, start);
@@ -125,7 +126,7 @@ static int map_anonymous(struct img_space *space, uint64_t start, uint64_t end, 
 			until = map->start > start ? map->start : start;
 			next = map->end < end ? map->end : end;
 		}
-		if (until > start && img_space_map(space, start, until, start, NULL, e))
+		if (until > start && img_space_map_unread(space, start, until, start, unread, e))
 			return -1;
 		start = next;
 	}
@@ -152,8 +153,12 @@ static int apply_mmap(const struct pt_sideband_record *s, struct pt_error *e)
 	    .start = start, .end = start + size, .offset = offset, .file = mapped_file(s, name)};
 	if (s->machine->timeless && map_for_unknown(s, process, &map, name[0] != '[', e) < 0)
 		return -1;
+	if (!map.file && !(map.unread = img_store_unread(s->machine->space.store, s->machine->pid, name, e)))
+		return -1;
 	if (strcmp(name, "//anon") == 0)
-		return map_anonymous(&process->space, map.start, map.end, e);
+		return map_anonymous(&process->space, map.start, map.end, map.unread, e);
+	if (map.unread)
+		return img_space_map_unread(&process->space, map.start, map.end, map.offset, map.unread, e);
 	return img_space_map(&process->space, map.start, map.end, map.offset, map.file, e);
 }
 

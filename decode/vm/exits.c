@@ -358,7 +358,7 @@ static void note_guest(struct pt_vm *vm, struct ptr_vmexit *r, const struct pt_v
 	if (task && task->pid >= 0)
 		r->guest_thread = pt_emit_thread(vm->emit, task);
 	if (t->guest_ip && code) {
-		r->guest_symbol = pt_emit_symbol(vm->emit, code->space, t->guest_ip);
+		r->guest_symbol = pt_emit_place(vm->emit, code->space, t->guest_ip);
 		r->guest_dso = pt_emit_dso(vm->emit, code->space, t->guest_ip);
 	}
 }

@@ -14,7 +14,7 @@ check "the PKGBUILD's version" grep -qx "pkgver=$version" $pkgbuild
 needed() { DISTRIBUTION=$1 scripts/deps build | sed -n 's/^  \([^ ]*\) .*/\1/p' | grep -vxE 'make|gcc|libc6-dev|glibc-devel' | sort; }
 sed -n '/^Build-Depends/,/^[^ ]*: /s/^ \([a-z0-9-]*\).*/\1/p' debian/control | grep -vxE 'debhelper-compat|pkgconf' | sort >"$tmp/got"
 same "debian/control builds with what scripts/deps installs" <(needed debian) "$tmp/got"
-sed -n 's/^depends=(\(.*\))$/\1/p' $pkgbuild | tr ' ' '\n' | grep -vx glibc | sort >"$tmp/got"
+sed -nE 's/^(make)?depends=\((.*)\)$/\2/p' $pkgbuild | tr ' ' '\n' | grep -vx glibc | sort >"$tmp/got"
 same "PKGBUILD builds with what scripts/deps names for Arch" <(needed arch) "$tmp/got"
 for distribution in fedora arch opensuse-leap; do
 	check "$distribution's command" grep -qE '(dnf install|pacman -S --needed|zypper install) make gcc ' <(DISTRIBUTION=$distribution scripts/deps build)

@@ -53,6 +53,8 @@ static void add(const char *name, uint32_t prot, const uint8_t *build_id)
 }
 
 /* Images and symbols in the container: "NAME " each, the code's bytes summed up. */
+static int modules; /* of the container that was read back: with their bounds */
+
 static void read_back(int fd, char *names, size_t room, uint64_t *ret_bytes, bool *ret_guest)
 {
 	struct pt_error e = {0};
@@ -64,6 +66,7 @@ static void read_back(int fd, char *names, size_t room, uint64_t *ret_bytes, boo
 	r = ptc_reader_create(fd, &e);
 	*ret_bytes = 0;
 	*ret_guest = true;
+	modules = 0;
 	names[0] = 0;
 	while (ptc_next(r, &c, &e) > 0) {
 		struct ptc_symbols s;
@@ -76,8 +79,16 @@ static void read_back(int fd, char *names, size_t room, uint64_t *ret_bytes, boo
 			*ret_bytes += i.size;
 			*ret_guest &= i.machine_pid == 7;
 		}
-		if (c.type == PTC_SYMBOLS && ptc_parse_symbols(&c, &s, &e) == 0)
+		if (c.type == PTC_SYMBOLS && ptc_parse_symbols(&c, &s, &e) == 0) {
+			struct ptc_symbol first = {0};
+
 			*ret_guest &= s.machine_pid == 7;
+			if (s.count == 1)
+				memcpy(&first, s.symbols, sizeof first);
+			if (first.type == PTC_SYMBOL_BOUNDS && first.value == 0xffffffffc0000000 &&
+			    first.size == 4096 && !strcmp(s.strings, "[mod]"))
+				modules++;
+		}
 	}
 	ptc_reader_destroy(r);
 }
@@ -190,6 +201,7 @@ static void test_kernel(void)
 	ptc_writer_destroy(w);
 	read_back(fd, names, sizeof names, &bytes, &guest);
 	check(bytes == 0x1800 + 4096 && guest, "text and module, as the guest's");
+	check(modules == 1, "the module's bounds");
 	close(fd);
 }
 

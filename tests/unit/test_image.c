@@ -394,6 +394,98 @@ static void descending(struct img_store *s)
 	check(clock() - begin < 5 * CLOCKS_PER_SEC, "they take less than five seconds");
 }
 
+/* What no symbol covers is known by what is mapped there, at the address that the file has it at. */
+static void unnamed(struct img_store *s, struct img_file *f)
+{
+	struct img_file *gone, *anonymous;
+	struct img_symbol sym = {0};
+	struct img_space sp;
+	struct pt_error e;
+
+	img_space_init(&sp);
+	gone = img_store_unread(s, 0, "/usr/bin/gone", &e);
+	anonymous = img_store_unread(s, 0, "//anon", &e);
+	check(gone && gone != anonymous && gone == img_store_unread(s, 0, "/usr/bin/gone", &e),
+	      "one file for each name");
+	check(gone != img_store_unread(s, 7, "/usr/bin/gone", &e), "of each machine");
+	check(img_space_map(&sp, 0x10000, 0x20000, 0, f, &e) == 0, "mapped");
+	check(img_space_map_unread(&sp, 0x30000, 0x40000, 0x5000, gone, &e) == 0, "not read");
+	check(img_space_map_unread(&sp, 0x50000, 0x60000, 0x50000, anonymous, &e) == 0, "of no file");
+	check(img_space_map(&sp, 0x70000, 0x80000, 0, NULL, &e) == 0, "of no name");
+	check(img_space_unnamed(&sp, 0x10010, &sym) == 0 && sym.file == f, "of a file");
+	check_same(sym.start, 0x10000 - 0x1000, "where its address 0 is");
+	check_same(sym.end, 0x20000, "up to the mapping's end");
+	check(!sym.name[0], "no name");
+	check(img_space_unnamed(&sp, 0x30010, &sym) == 0 && sym.file == gone, "of a file that was not read");
+	check_same(sym.start, 0x30000 - 0x5000, "where its offset 0 is");
+	check(img_space_unnamed(&sp, 0x50010, &sym) == 0 && sym.file == anonymous, "of no file");
+	check_same(sym.start, 0x50000, "where it is mapped");
+	check(img_space_unnamed(&sp, 0x70010, &sym) < 0, "what has no name");
+	check(img_space_unnamed(&sp, 0x90010, &sym) < 0, "where nothing is");
+	img_space_of(&sp, s, 0, 97);
+	check(img_space_unnamed(&sp, 0xffffffffff600400, &sym) == 0 &&
+		  !strcmp(img_file_name(sym.file), "[vsyscall]"),
+	      "the page of vsyscall");
+	check_same(sym.start, 0xffffffffff600000, "from its beginning");
+	check(img_space_unnamed(&sp, 0xffffffffff601000, &sym) < 0, "not behind it");
+	check(img_space_code(&sp, 0x30010, &(const uint8_t *){NULL}) == 0, "no code");
+	img_space_deinit(&sp);
+}
+
+/* What no symbol of a kernel module covers is the module's, whichever came first. */
+static void bounds_of_a_module(struct img_store *s)
+{
+	struct ptc_symbol symbol = {.value = 0x7000, .size = 0x800, .type = PTC_SYMBOL_BOUNDS};
+	struct ptc_symbols chunk = {.pid = 98,
+				    .absolute = 1,
+				    .count = 1,
+				    .name = "[mod]",
+				    .name_bytes = 5,
+				    .symbols = &symbol,
+				    .strings = "[mod]",
+				    .strings_bytes = 6};
+	struct img_space sp;
+	struct img_symbol sym;
+	struct pt_error e;
+
+	img_space_init(&sp);
+	img_space_of(&sp, s, 0, 98);
+	check(img_space_map(&sp, 0x7000, 0x8000, 0, NULL, &e) == 0, "an area");
+	check(img_space_name(&sp, 0x7000, 0x7010, "init", &e) == 0, "a symbol at its beginning");
+	check(img_store_symbols(s, &chunk, &e) == 0, "the module");
+	check(img_space_symbol(&sp, 0x7008, &sym) == 0 && !strcmp(sym.name, "init"), "the symbol counts");
+	check(img_space_symbol(&sp, 0x7010, &sym) == 0 && !strcmp(sym.name, "[mod]"), "behind it the module");
+	check_same(sym.start, 0x7000, "from its first address");
+	check(img_space_symbol(&sp, 0x7800, &sym) < 0, "behind that nothing");
+	img_space_deinit(&sp);
+}
+
+/* A kernel's code comes in pieces, across which its symbols go; a process's mapping has none from before it. */
+static void across_pieces(struct img_store *s)
+{
+	struct img_space kernel, process;
+	struct img_symbol sym;
+	struct pt_error e;
+
+	img_space_init(&kernel);
+	img_space_init(&process);
+	img_space_of(&kernel, s, 0, PTC_ANY_PID);
+	img_space_of(&process, s, 0, 99);
+	for (int i = 0; i < 2; i++) {
+		struct img_space *sp = i ? &process : &kernel;
+
+		check(img_space_map(sp, 0x1000, 0x2000, 0, NULL, &e) == 0, "a piece");
+		check(img_space_map(sp, 0x2000, 0x3000, 0x1000, NULL, &e) == 0, "another one");
+		check(img_space_name(sp, 0x1800, 0x2800, "across", &e) == 0, "named");
+		check(img_space_symbol(sp, 0x1810, &sym) == 0, "in the first piece");
+	}
+	check(img_space_symbol(&kernel, 0x2010, &sym) == 0 && sym.start == 0x1800 && sym.end == 0x2800,
+	      "the kernel's");
+	check(img_space_symbol(&process, 0x2010, &sym) < 0, "not the process's");
+	img_space_deinit(&kernel);
+	img_space_deinit(&process);
+}
+
 int main(void)
 {
 	struct img_store *s = img_store_create();
@@ -424,6 +516,16 @@ int main(void)
 	check(add(s, 0x1030, 8, 'T', "global") == 0, "global");
 	check(add(s, 0x1030, 8, 't', "local") == 0, "local");
 	named(&sp, BASE + 0x30, "global", BASE + 0x30, BASE + 0x38, &again);
+	/* Bounds name what no symbol does, whichever came first. */
+	check(add(s, 0x1036, 4, PTC_SYMBOL_BOUNDS, "f+0x1036") == 0, "bounds in a symbol");
+	check(add(s, 0x1038, 8, PTC_SYMBOL_BOUNDS, "f+0x1038") == 0, "bounds after it");
+	named(&sp, BASE + 0x37, "global", BASE + 0x30, BASE + 0x38, &again);
+	named(&sp, BASE + 0x3f, "f+0x1038", BASE + 0x38, BASE + 0x40, &again);
+	check(add(s, 0x1038, 4, 't', "three") == 0, "a symbol at bounds");
+	named(&sp, BASE + 0x38, "three", BASE + 0x38, BASE + 0x3c, &again);
+	unnamed(s, img_store_find(s, 0, "f", NULL, 0));
+	across_pieces(s);
+	bounds_of_a_module(s);
 	split(img_store_find(s, 0, "f", NULL, 0));
 	at_random();
 	many();
