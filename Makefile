@@ -30,6 +30,18 @@ endif
 endif
 $(B)/obj/capture/tracecmd/library.o $(B)/obj/capture/tracecmd/no_library.o: ALL_CFLAGS += $(TRACECMD)
 
+# capstone says what instructions are called (pt-decode --insns). Where its header is missing, or with NO_CAPSTONE=1, pt-decode
+# is built without it; its symbols are weak, too (decode/output/disassembler.c).
+ifndef NO_CAPSTONE
+CAPSTONE_CFLAGS ?= $(shell pkg-config --cflags capstone 2>/dev/null)
+CAPSTONE_LIBS ?= $(shell pkg-config --libs capstone 2>/dev/null || echo -lcapstone)
+ifneq ($(shell printf '\043include <capstone/capstone.h>\n' | $(CC) $(CAPSTONE_CFLAGS) -E - >/dev/null 2>&1 && echo found),)
+CAPSTONE := -DHAVE_CAPSTONE $(CAPSTONE_CFLAGS)
+LIBS_CAPSTONE := -Wl,--no-as-needed $(CAPSTONE_LIBS) -Wl,--as-needed
+endif
+endif
+$(B)/obj/decode/output/disassembler.o: ALL_CFLAGS += $(CAPSTONE)
+
 PROGRAMS := pt-capture pt-decode pt-load pt-query
 # Every .c below a folder, however deep: a new file needs no line here.
 sources = $(sort $(shell find $(1) -name '*.c'))
@@ -40,13 +52,13 @@ OBJ_pt-decode := $(call objects,decode)
 OBJ_pt-load := $(call objects,export)
 OBJ_pt-query := $(call objects,queries)
 LIBS_pt-capture := -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) -lpthread
-LIBS_pt-decode := -lzstd -lz -lpthread
+LIBS_pt-decode := $(LIBS_CAPSTONE) -lzstd -lz -lpthread
 LIBS_pt-load := -lsqlite3 -lz
 LIBS_pt-query := -lsqlite3 -lm
 SCHEMA := $(B)/libschema.a
 # Everything that is not a program's main: what unit tests and the tests' own tools link with.
 ALL := $(B)/libpt.a
-LIBS := -lsqlite3 -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) -lpthread -lm
+LIBS := -lsqlite3 -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) $(LIBS_CAPSTONE) -lpthread -lm
 
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 TOOLS := $(patsubst %.c,$(B)/%,$(wildcard tests/oracle/*.c tests/tools/*.c))
@@ -124,6 +136,7 @@ build/fuzz/obj/%.o: %.c
 	$(Q)clang $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
 FUZZED := $(filter-out $(foreach d,capture decode export,$d/main.c),$(call sources,schema capture decode export))
 build/fuzz/obj/capture/tracecmd/library.o build/fuzz/obj/capture/tracecmd/no_library.o: FUZZ_CFLAGS += $(TRACECMD)
+build/fuzz/obj/decode/output/disassembler.o: FUZZ_CFLAGS += $(CAPSTONE)
 build/fuzz/libpt.a: $(FUZZED:%.c=build/fuzz/obj/%.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c build/fuzz/libpt.a
@@ -181,6 +194,7 @@ bench:
 	$(Q)scripts/deps build bench
 	$(Q)$(MAKE) --no-print-directory all $(BENCH) $(filter $(B)/tests/tools/%,$(TOOLS))
 	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/run.sh
+	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/insns.sh
 	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/database.sh
 	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/perf_export.sh
 	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/step.sh
@@ -202,7 +216,7 @@ static: build/static/pt-capture build/static/pt-decode
 build/static/%: %
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -static -o $@ $(OBJ_$*) $(SCHEMA) $(filter-out $(LIBS_TRACECMD),$(LIBS_$*)) -lz -lm -lpthread
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -static -o $@ $(OBJ_$*) $(SCHEMA) $(filter-out $(LIBS_TRACECMD) $(LIBS_CAPSTONE),$(LIBS_$*)) -lz -lm -lpthread
 
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man5 $(DESTDIR)$(COMPDIR)

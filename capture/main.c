@@ -1,6 +1,7 @@
 /* main.c - pt-capture: a recording in, or a program run, and a container out. */
 #include "capture/commands.h"
 #include "schema/output.h"
+#include "schema/terminal.h"
 #include "schema/version.h"
 
 #include <errno.h>
@@ -58,6 +59,8 @@ int main(int argc, char **argv)
 	/* A closed pipe is an error of write() then, which is handled; so is a file that may not grow. */
 	signal(SIGPIPE, SIG_IGN);
 	output_limit_is_error();
+	pt_terminal_protect();
+	pt_terminal_protect_errors();
 	if (argc < 2) {
 		usage(stderr);
 		return 2;

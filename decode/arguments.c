@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "decode/output/insn_lines.h"
 #include "decode/output/text.h"
 #include "schema/options.h"
 
@@ -111,7 +112,12 @@ static const struct pt_option options[] = {
     {"mode", 0, "MODE", "permissions of FILE, in octal (600), of which the umask takes some",
      .set = set_mode},
     {"text", 0, NULL, "print one line per branch instead of the record stream", FLAG(text)},
-    {"fields", 'F', "LIST", "fields of --text, comma-separated; their names are below", TEXT(fields)},
+    {"insns", 0, NULL,
+     "print one line per executed instruction instead: thread, CPU, time, address, symbol, bytes, text",
+     FLAG(insns)},
+    {"att", 0, NULL, "--insns in AT&T syntax", FLAG(att)},
+    {"fields", 'F', "LIST", "fields of --text or --insns, comma-separated; their names are below",
+     TEXT(fields)},
     {"packets", 0, NULL, "print one line per packet instead: offset, name, payload", FLAG(packets)},
     {"null", 0, NULL, "decode all, write nothing", FLAG(null)},
     {"used-code", 0, NULL,
@@ -181,6 +187,7 @@ void pt_arguments_help(FILE *to)
 	    "  -h, --help                print this text\n"
 	    "\n"
 	    "Fields of --text: %s.\n"
+	    "Fields of --insns: %s; there are tabs between them.\n"
 	    "Addresses are hexadecimal; 0 is an address that was not seen (the trace began or ended there).\n"
 	    "\n"
 	    "Exit status: 0 all was decoded; 1 failed; 2 wrong usage; 3 decoded, but something was not seen: "
@@ -190,7 +197,7 @@ void pt_arguments_help(FILE *to)
 	    "view `errors`).\n"
 	    "\n"
 	    "Example: pt-capture -- ls | pt-decode | pt-load trace.db && pt-query trace.db summary\n",
-	    pt_lines_fields());
+	    pt_lines_fields(), pt_insn_lines_fields());
 }
 
 /* ---- Parsing ---------------------------------------------------------------------------------------- */
@@ -198,26 +205,27 @@ void pt_arguments_help(FILE *to)
 /* Options that exclude each other or need another. */
 static int check_options(const struct pt_arguments *a, struct pt_error *e)
 {
-	const bool lines = a->text || a->packets || a->vm_clock;
+	const bool lines = a->text || a->insns || a->packets || a->vm_clock;
 	const struct {
 		bool broken;
 		const char *message;
 	} rules[] = {
 	    {a->used_code && a->stats, "--used-code and --stats exclude each other"},
-	    {a->text + a->packets + a->null > 1,
-	     "--text, --packets, --null and --used-code exclude each other"},
-	    {a->vm_clock && (a->text || a->packets || a->null || a->stats || a->output),
+	    {a->text + a->insns + a->packets + a->null > 1,
+	     "--text, --insns, --packets, --null and --used-code exclude each other"},
+	    {a->vm_clock && (a->text || a->insns || a->packets || a->null || a->stats || a->output),
 	     "vm-clock prints its own table: of the options, it takes --tsc-offset"},
 	    {a->selection.host_only && a->selection.guest_only, "--host-only and --guest-only leave nothing"},
 	    {(a->packets || a->vm_clock) && !pt_selection_is_all(&a->selection),
 	     "--packets and vm-clock read the whole container: no part of it can be chosen"},
 	    {a->quick && lines, "--quick gives events, not lines: load them, or use --packets"},
-	    {a->fields && !a->text, "-F needs --text"},
+	    {a->fields && !a->text && !a->insns, "-F needs --text or --insns"},
+	    {a->att && !a->insns, "--att needs --insns"},
 	    {!a->input && isatty(STDIN_FILENO),
 	     "no container: name one, or pipe one in (pt-capture -- PROGRAM | pt-decode)"},
 	    {!lines && !a->null && !a->output && isatty(STDOUT_FILENO),
 	     "the record stream is binary and standard output is a terminal: pipe it into pt-load, or use "
-	     "--text, or -o FILE"},
+	     "--text or --insns, or -o FILE"},
 	};
 
 	for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)

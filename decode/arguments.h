@@ -21,8 +21,9 @@ struct pt_arguments {
 	const char *output; /* NULL: standard output */
 
 	/* What is written; none of them: the record stream. used_code implies null. */
-	bool text, packets, null, used_code;
-	const char *fields; /* of text; NULL: the usual ones */
+	bool text, insns, packets, null, used_code;
+	bool att;	    /* of insns: AT&T syntax */
+	const char *fields; /* of text or insns; NULL: the usual ones */
 	unsigned mode;	    /* of output */
 	bool stats, no_calls, quiet, verbose;
 

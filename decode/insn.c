@@ -20,6 +20,7 @@ struct op {
 	size_t length; /* so far */
 	enum insn_mode mode;
 	unsigned rex; /* 0: none */
+	bool rex2;
 	bool p66, p67, lock;
 	bool m64;     /* mode is INSN_64 */
 	unsigned pp;  /* the mandatory prefix */
@@ -91,8 +92,8 @@ static uint32_t grp15(const struct op *o, uint32_t e)
 
 	if (is_memory(o)) {
 		switch (o->pp) {
-		case PP_NONE: return e;
-		case PP_66: return reg == 6 || reg == 7 ? e : 0; /* CLWB, CLFLUSHOPT */
+		case PP_NONE: return o->rex2 && reg >= 4 && reg <= 6 ? 0 : e; /* XSAVE, XRSTOR, XSAVEOPT */
+		case PP_66: return reg == 6 || reg == 7 ? e : 0;	      /* CLWB, CLFLUSHOPT */
 		case PP_F3:
 			if (reg == 4)
 				return o->p66 ? 0 : e | CLS(INSN_PTWRITE);
@@ -123,9 +124,9 @@ static uint32_t grp9(const struct op *o, uint32_t e)
 	}
 	switch (reg) {
 	case 1: return e | LOCKABLE;
-	case 3:
+	case 3: /* XRSTORS, XSAVEC, XSAVES */
 	case 4:
-	case 5: return o->pp == PP_NONE ? e : 0;
+	case 5: return o->pp == PP_NONE && !o->rex2 ? e : 0;
 	case 6:
 		if (o->pp == PP_NONE)
 			return e | CLS(INSN_VMPTRLD);
@@ -287,6 +288,8 @@ static uint32_t group_evex(const struct op *o, uint32_t e)
 	case KEY(2, 0x39):
 	case KEY(2, 0x3a): return mem && o->pp == PP_F3 ? 0 : e;
 	case KEY(2, 0x2a): return mem == (o->pp == PP_66) ? e : 0;
+	case KEY(2, 0x49): return reg == 0 ? e : 0; /* LDTILECFG, STTILECFG */
+	case KEY(2, 0xf3): return reg >= 1 && reg <= 3 ? e : 0;
 	case KEY(2, 0x52): /* with F2 four-operand forms, memory only */
 	case KEY(2, 0x53):
 	case KEY(2, 0x9a):
@@ -295,6 +298,26 @@ static uint32_t group_evex(const struct op *o, uint32_t e)
 	case KEY(2, 0xab): return !mem && o->pp == PP_F2 ? 0 : e;
 	case KEY(2, 0xc6):
 	case KEY(2, 0xc7): return reg == 1 || reg == 2 || reg == 5 || reg == 6 ? e : 0;
+	}
+	return e;
+}
+
+/* EVEX map 4: the one-byte opcodes, and some of 0F and 0F 38, of APX. */
+static uint32_t group_evex4(const struct op *o, uint32_t e)
+{
+	unsigned reg = reg_of(o);
+	bool mem = is_memory(o);
+
+	switch (o->opcode) {
+	case 0x66: return mem || o->pp != PP_NONE ? e : 0; /* WRSS; ADCX, ADOX */
+	case 0x8f: return reg == 0 ? e : 0;		   /* POP2 */
+	case 0xf0:
+	case 0xf1: return mem || o->pp != PP_F3 ? e : 0; /* CRC32; INVEPT, INVVPID */
+	case 0xf6: return reg < 2 ? e | IMM_8 : e;
+	case 0xf7: return reg < 2 ? e | IMM_Z : e;
+	case 0xf8: return mem || o->pp != PP_66 ? e : 0; /* MOVDIR64B */
+	case 0xfe: return reg < 2 ? e : 0;
+	case 0xff: return reg == 6 || (reg < 2 && o->pp <= PP_66) ? e : 0; /* PUSH2 */
 	}
 	return e;
 }
@@ -322,6 +345,8 @@ static uint32_t group(const struct op *o, uint32_t e)
 	case 2:
 	case 3: return group_0f38_0f3a(o, e);
 	}
+	if (o->map == EVEX_MAP + 4)
+		return group_evex4(o, e);
 	return o->map < EVEX_MAP ? group_vex(o, e) : o->map < XOP_MAP ? group_evex(o, e) : group_xop(o, e);
 }
 
@@ -368,6 +393,16 @@ static uint32_t shared_entry(unsigned v, unsigned kind)
 	return e;
 }
 
+/* p1: the byte of the EVEX prefix that has W. The operand size is by W and pp, as by REX.W and 66. */
+static uint32_t evex4_entry(unsigned p1, struct op *o)
+{
+	unsigned v = evex4[o->opcode];
+
+	o->rex = p1 & 0x80 ? REX_W : 0;
+	o->p66 = o->pp == PP_66;
+	return PP(v & 0xf) | MODRM | GROUP | (v & 0x10 ? IMM_8 : v & 0x20 ? IMM_Z : 0) | (v & 0x40 ? MEM : 0);
+}
+
 /*
  * The VEX, EVEX or XOP prefix that starts with `first`; q are the bytes after it, up to and including the
  * opcode. Fills o's map, opcode, pp; returns the entry, 0 when undefined.
@@ -383,8 +418,8 @@ static uint32_t vector_entry(unsigned first, const uint8_t *q, struct op *o)
 		o->pp = q[0] & 3;
 		break;
 	case 0x62:
-		/* P0 bit 3 must be 0, P1 bit 2 must be 1. */
-		if ((q[0] & 8) || !(q[1] & 4))
+		/* P0 bit 3 must be 0, P1 bit 2 must be 1; in 64-bit mode they are APX's B4 and X4. */
+		if (!o->m64 && ((q[0] & 8) || !(q[1] & 4)))
 			return 0;
 		map = q[0] & 7;
 		o->opcode = q[3];
@@ -401,6 +436,8 @@ static uint32_t vector_entry(unsigned first, const uint8_t *q, struct op *o)
 	}
 
 	o->map = (first == 0x62 ? EVEX_MAP : VEX_MAP) + map;
+	if (first == 0x62 && !o->m64 && map >= 1 && map <= 3 && has(evex_apx[map - 1], o->opcode))
+		return 0;
 	switch (map) {
 	case 1:
 		if (o->map == VEX_MAP + 1 && o->opcode == 0x77)
@@ -410,6 +447,7 @@ static uint32_t vector_entry(unsigned first, const uint8_t *q, struct op *o)
 		return shared_entry(vec1[o->opcode], first == 0x62 ? 2 : 1) | GROUP | (imm8 ? IMM_8 : 0);
 	case 2: return shared_entry(vec2[o->opcode], first == 0x62 ? 2 : 1) | GROUP;
 	case 3: return shared_entry(vec3[o->opcode], first == 0x62 ? 2 : 1) | IMM_8;
+	case 4: return first == 0x62 && o->m64 ? evex4_entry(q[1], o) : 0;
 	case 5:
 		if (first == 0x62)
 			return PP(evex56[o->opcode] & 0xf) | MODRM;
@@ -438,6 +476,35 @@ static int take_0f(struct op *o, uint32_t *ret)
 		*ret = GROUP | (o->map == 3 ? shared_entry(vec3[o->opcode], 0) | IMM_8
 					    : shared_entry(vec2[o->opcode], 0));
 	}
+	return 0;
+}
+
+/*
+ * After D5 in 64-bit mode: a REX2 prefix, which is the last one and is the whole way to its opcode:
+ * of the one-byte opcodes or of 0F's (its M0). JMPABS is a jump to an address that is no part of the
+ * decision: as it is patched while programs run, the CPU sends a TIP as for an indirect one (APX
+ * specification, "JMPABS").
+ */
+static int take_rex2(struct op *o, uint32_t *ret)
+{
+	unsigned payload;
+
+	if (o->rex)
+		return INSN_INVALID;
+	if (o->max - o->length < 2)
+		return past_end(o);
+	payload = o->p[o->length++];
+	o->opcode = o->p[o->length++];
+	o->rex = 0x40 | (payload & 0xf);
+	o->rex2 = true;
+	o->map = payload >> 7;
+	if (o->map == 0 && o->opcode == 0xa1) {
+		*ret = o->p66 || o->p67 || (payload & REX_W) ? 0 : PP(1) | IMM_64 | CLS(INSN_JMP_IND);
+		return 0;
+	}
+	*ret = has(o->map ? rex2_map1_not : rex2_map0_not, o->opcode) ? 0
+	       : o->map ? map1[o->opcode]
+			: map0[o->opcode];
 	return 0;
 }
 
@@ -474,6 +541,10 @@ static int take_opcode(struct op *o, uint32_t *ret)
 	case 0x8f:
 	case 0xc4:
 	case 0xc5: error = take_vector_prefix(o, ret); break;
+	case 0xd5:
+		if (o->m64)
+			error = take_rex2(o, ret);
+		break;
 	}
 	if (error)
 		return error;

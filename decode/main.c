@@ -14,11 +14,13 @@
 
 #include "decode/arguments.h"
 #include "decode/guest_merge.h"
+#include "decode/output/insn_lines.h"
 #include "decode/output/packets_print.h"
 #include "decode/output/text.h"
 #include "decode/session/session.h"
 #include "decode/vm/clock_print.h"
 #include "schema/output.h"
+#include "schema/terminal.h"
 #include "schema/version.h"
 
 enum { COMPLETE = 0, INCOMPLETE = 3 }; /* exit statuses; of errors: pt_exit_status() */
@@ -181,12 +183,34 @@ static int print_packets(struct pt_arguments *a, struct ptc_reader *reader, int 
 	return close_input(a, in, status);
 }
 
+/* What prints lines to standard output: both NULL, or one of them. */
+struct lines {
+	struct pt_lines *branches;
+	struct pt_insn_lines *insns;
+};
+
+static int lines_create(const struct pt_arguments *a, struct lines *ret, struct pt_error *e)
+{
+	if (a->text && !(ret->branches = pt_lines_create(stdout, a->fields, e)))
+		return -1;
+	if (a->insns && !(ret->insns = pt_insn_lines_create(stdout, a->fields, a->att, e)))
+		return -1;
+	return 0;
+}
+
+static void lines_destroy(struct lines *lines)
+{
+	pt_lines_destroy(lines->branches);
+	pt_insn_lines_destroy(lines->insns);
+}
+
 /* Into w, or as lines to standard output. */
 static int run_session(const struct pt_arguments *a, struct ptc_reader *reader, struct ptr_writer *w,
 		       struct pt_session_result *result, struct pt_error *e)
 {
-	struct pt_session_options options = {.calls = !a->no_calls && !a->null && !a->text,
-					     .definitions = !a->null && !a->text,
+	const bool records = !a->null && !a->text && !a->insns;
+	struct pt_session_options options = {.calls = !a->no_calls && records,
+					     .definitions = records,
 					     .stats = a->stats,
 					     .graph_bytes = (size_t)a->memory_mb << 20,
 					     .guest_code = a->guest_code,
@@ -195,17 +219,16 @@ static int run_session(const struct pt_arguments *a, struct ptc_reader *reader, 
 					     .selection = &a->selection,
 					     .quick = a->quick,
 					     .tsc_offsets = &a->tsc_offsets};
-	struct pt_lines *lines = NULL;
-	int r;
+	struct lines lines = {0};
+	int r = lines_create(a, &lines, e);
 
-	if (a->text) {
-		lines = pt_lines_create(stdout, a->fields, e);
-		if (!lines)
-			return -1;
-		options.text = pt_lines_text(lines);
-	}
-	r = pt_session_run(reader, w, &options, result, e);
-	pt_lines_destroy(lines);
+	if (lines.branches)
+		options.text = pt_lines_text(lines.branches);
+	if (lines.insns)
+		options.text = pt_insn_lines_text(lines.insns);
+	if (r == 0)
+		r = pt_session_run(reader, w, &options, result, e);
+	lines_destroy(&lines);
 	return r;
 }
 
@@ -214,7 +237,7 @@ static int decode(struct pt_arguments *a, struct ptc_reader *reader, int in, int
 {
 	struct pt_session_result result;
 	struct pt_error e = {0};
-	struct ptr_writer *w = ptr_writer_create(a->null || a->text ? -1 : out, &e);
+	struct ptr_writer *w = ptr_writer_create(a->null || a->text || a->insns ? -1 : out, &e);
 	int r = w ? run_session(a, reader, w, &result, &e) : -1, merged = 0;
 
 	/* A container may be cut because pt-capture merge failed, and then that is the error. */
@@ -262,10 +285,13 @@ int main(int argc, char **argv)
 
 	signal(SIGPIPE, SIG_IGN);
 	output_limit_is_error();
+	pt_terminal_protect();
+	pt_terminal_protect_errors();
 	/* Pieces of AUX data come and go. The next one takes the memory of the last, without a page fault
 	 * per 4 KiB. */
 	mallopt(M_MMAP_THRESHOLD, 32 << 20);
 	mallopt(M_TRIM_THRESHOLD, 64 << 20);
+	setvbuf(stdout, NULL, _IOFBF, 256 << 10); /* lines come by the million */
 	status = pt_arguments_parse(argc, argv, &a, &e);
 	if (status < 0)
 		return fail(&e);

@@ -13,6 +13,7 @@
 #include "export/sink.h"
 #include "schema/options.h"
 #include "schema/output.h"
+#include "schema/terminal.h"
 #include "schema/version.h"
 
 static const char usage[] =
@@ -279,6 +280,7 @@ int main(int argc, char **argv)
 
 	signal(SIGPIPE, SIG_IGN);
 	output_limit_is_error();
+	pt_terminal_protect();
 	r = parse(argc, argv, &a, &e);
 	if (r < 0)
 		return fail(&e);

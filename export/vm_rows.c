@@ -22,9 +22,9 @@ struct vm_rows *vm_rows_create(sqlite3 *db, const struct trace_bases *bases, str
 	}
 	v->db = db;
 	v->base = *bases;
-	if (!(v->guest_run = db_insert(db, "guest_run", 22, e)) ||
-	    !(v->vmexit = db_insert(db, "vm_exit", 34, e)) ||
-	    !(v->clock = db_insert(db, "vm_clock", 12, e))) {
+	if (!(v->guest_run = db_insert(db, "guest_run", 23, e)) ||
+	    !(v->vmexit = db_insert(db, "vm_exit", 38, e)) ||
+	    !(v->clock = db_insert(db, "vm_clock", 13, e))) {
 		vm_rows_destroy(v);
 		return NULL;
 	}
@@ -117,6 +117,7 @@ int vm_rows_guest_run(struct vm_rows *v, const struct ptr_record *record, struct
 	put_branch(&r, v, g->exit_branch);
 	put_count(&r, g->insn_count);
 	put_count(&r, g->cyc_count);
+	put_count(&r, g->injected);
 	put(&r, g->flags);
 	put_known(&r, false, 0); /* vm_rows_finish(), the next as well */
 	put_known(&r, false, 0);
@@ -145,12 +146,16 @@ int vm_rows_vmexit(struct vm_rows *v, const struct ptr_record *record, struct pt
 	put_count(&r, t->entry_uncertainty_tsc);
 	put_nonzero(&r, t->guest_ip);
 	put_ref(&r, t->guest_symbol, v->base.symbol);
+	put_ref(&r, t->guest_dso, v->base.dso);
+	put_ref(&r, t->guest_thread, v->base.thread);
+	put_count(&r, t->guest_cr3);
 	put_branch(&r, v, t->exit_branch);
 	put_branch(&r, v, t->entry_branch);
 	put_count(&r, t->reason);
 	put_count(&r, t->raw_reason);
 	put_count(&r, t->qualification);
 	put_count(&r, t->vector);
+	put_count(&r, t->operand);
 	put(&r, t->source);
 	put_count(&r, t->injected);
 	put_ref(&r, t->handler, v->base.symbol);
@@ -183,6 +188,7 @@ int vm_rows_clock(struct vm_rows *v, const struct ptr_record *record, struct pt_
 	put(&r, c->source);
 	put(&r, (int64_t)c->observations);
 	put_count(&r, c->worst_residual_tsc);
+	put(&r, (int64_t)c->slack_tsc);
 	return db_run(r.s, e);
 }
 

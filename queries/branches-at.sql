@@ -40,7 +40,9 @@ found AS ( -- runs of these chunks that take one of the paths; a group may begin
 		WHERE g.id > chunk.n * 4096 - 64 AND g.id < (chunk.n + 1) * 4096
 			AND i.i < g.n AND (g.id + i.i) / 4096 = chunk.n
 		LIMIT -1
-	) WHERE path IN takes
+	) WHERE path IN takes AND (run + 1) * 1024 > coalesce(:after, 0)
+	-- Each has a row at least, but the first one perhaps, of which some may be before :after.
+	ORDER BY run LIMIT coalesce(:limit, 20) + 1
 ),
 r AS (
 	SELECT f.run, u.trace, u.path, u.repeats, u.tsc_est, u.tsc_next, u.time_zero, u.time_mult,

@@ -5,6 +5,7 @@
 
 #include "queries/canned.h"
 #include "queries/rows.h"
+#include "queries/sha256.h"
 #include "queries/text.h"
 
 __asm__(".pushsection .rodata\n"
@@ -22,16 +23,26 @@ __asm__(".pushsection .rodata\n"
 extern const char html_css[] __attribute__((visibility("hidden")));
 extern const char html_js[] __attribute__((visibility("hidden")));
 
+/* Whatever the data holds, the browser loads nothing, and runs no script and uses no style but ours. */
+static void put_policy(FILE *out)
+{
+	char style[SHA256_BASE64_BYTES], script[SHA256_BASE64_BYTES];
+
+	sha256_base64(html_css, strlen(html_css), style);
+	sha256_base64(html_js, strlen(html_js), script);
+	fprintf(out,
+		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; base-uri 'none'; "
+		"form-action 'none'; style-src 'sha256-%s'; script-src 'sha256-%s'\">\n",
+		style, script);
+}
+
 void html_begin(FILE *out, const char *title)
 {
-	fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-	      /* Whatever the data holds, the browser loads nothing. */
-	      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-	      "'unsafe-inline'; script-src 'unsafe-inline'\">\n"
-	      "<meta name=\"viewport\" content=\"width=device-width\">\n<title>",
-	      out);
+	fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n", out);
+	put_policy(out);
+	fputs("<meta name=\"viewport\" content=\"width=device-width\">\n<title>", out);
 	text_put_html(out, title);
-	fputs("</title>\n<style>\n", out);
+	fputs("</title>\n<style>", out);
 	fputs(html_css, out);
 	fputs("</style></head>\n<body>\n<h1>", out);
 	text_put_html(out, title);
@@ -112,7 +123,7 @@ int html_section(sqlite3_stmt *st, const char *name, const char *sql, FILE *out,
 
 void html_end(FILE *out)
 {
-	fputs("<script>\n", out);
+	fputs("<script>", out);
 	fputs(html_js, out);
 	fputs("</script>\n</body></html>\n", out);
 }

@@ -16,6 +16,7 @@
 #include "queries/source.h"
 #include "schema/options.h"
 #include "schema/output.h"
+#include "schema/terminal.h"
 #include "schema/version.h"
 
 static const char usage[] =
@@ -251,6 +252,8 @@ int main(int argc, char **argv)
 
 	signal(SIGPIPE, SIG_IGN);
 	output_limit_is_error();
+	pt_terminal_protect();
+	pt_terminal_protect_errors();
 	r = parse(argc, argv, &a, &e);
 	if (r > 0) {
 		fputs(usage, stdout);

@@ -8,6 +8,8 @@
 #include "queries/rows.h"
 #include "queries/table.h"
 #include "queries/text.h"
+#include "schema/terminal.h"
+#include "schema/utf8.h"
 
 enum print_format print_format_find(const char *name)
 {
@@ -23,6 +25,8 @@ enum print_format print_format_find(const char *name)
 
 static void csv_field(FILE *out, const char *s)
 {
+	bool visible = pt_terminal_protected(out);
+
 	if (!s[strcspn(s, ",\"\r\n")]) {
 		fputs(s, out);
 		return;
@@ -31,24 +35,29 @@ static void csv_field(FILE *out, const char *s)
 	for (; *s; s++) {
 		if (*s == '"')
 			putc('"', out);
-		putc(*s, out);
+		if (visible && (*s == '\n' || *s == '\r'))
+			fprintf(out, "\\x%02x", *s);
+		else
+			putc(*s, out);
 	}
 	putc('"', out);
 }
 
+/* Valid UTF-8 everywhere, and nothing that a terminal obeys. */
 static void json_string(FILE *out, const char *s)
 {
 	putc('"', out);
 	while (*s) {
-		unsigned char c = (unsigned char)*s;
+		const uint8_t *p = (const uint8_t *)s;
+		size_t bytes = pt_utf8_bytes(p, strnlen(s, 4));
 
-		if (c == '"' || c == '\\')
-			fprintf(out, "\\%c", c);
-		else if (c < 0x20)
-			fprintf(out, "\\u%04x", c);
+		if (*s == '"' || *s == '\\')
+			fprintf(out, "\\%c", *s);
+		else if (bytes && pt_utf8_controls(p, bytes))
+			fprintf(out, "\\u%04x", pt_utf8_code(p, bytes));
 		else
-			s += text_put_utf8(out, s) - 1;
-		s++;
+			text_put_utf8(out, s);
+		s += bytes ? bytes : 1;
 	}
 	putc('"', out);
 }

@@ -2,7 +2,7 @@
 -- latency_ns: from exit to entry; off_cpu_ns, userspace_ns: of it, while other threads ran, and in the
 -- VM process's own code. host_insns: the vCPU thread's instructions; host_functions: where most of them
 -- were (NULL when the interval has over 20,000 runs). deepest: the innermost function of the longest
--- call chain below handler. id: of the view vmexits.
+-- call chain below handler. detail: what the exit was about. id: of the view vmexits.
 -- :limit = 20 rows
 -- :machine = all; the VM's name
 -- :vcpu = all
@@ -36,10 +36,11 @@ named (id, text) AS (
 		ORDER BY p.id, p.insns DESC, s.name
 	) WHERE k <= 4 GROUP BY id
 )
-SELECT slow.id, trace, time_ns, cpu, machine, vcpu, kvm_name, reason_name, reason_source, latency_ns,
+SELECT slow.id, trace, time_ns, cpu, machine, vcpu, kvm_name, reason_name, detail, reason_source, latency_ns,
 	off_cpu_ns, userspace_ns,
 	host_insns, host_cycles, handler, deepest, named.text AS host_functions, stolen_by_comm,
 	stolen_by_tid, halt_polled,
-	to_userspace, migrated, injected_vector, guest_ip_hex, guest_symbol
+	to_userspace, migrated, injected_vector, guest_ip_hex, guest_symbol,
+	guest_comm, guest_tid
 FROM slow LEFT JOIN named ON named.id = slow.id
 ORDER BY latency_tsc DESC, slow.id;

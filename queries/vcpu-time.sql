@@ -1,8 +1,9 @@
 -- vcpu-time: each vCPU's time in the guest, in the host for it and off the CPU, with instructions per cycle
 -- guest_ns + host_ns + userspace_ns + off_cpu_ns is the time that is known; guest_percent is of it.
 -- host_ns: KVM and the host's kernel for it; userspace_ns: the VM process; off_cpu_ns: other threads
--- (or idle) ran. not_timed: exits and guest runs of unknown length, which are not in it. *_ipc: of the
--- stretches whose instructions and cycles are known.
+-- (or idle) ran. not_timed: guest runs of unknown length, and exits of which it is not known how long
+-- they took or how much of that their thread was off its CPU, which are not in it. *_ipc: of the stretches
+-- whose instructions and cycles are known.
 WITH inside AS (
 	SELECT trace, machine, vcpu, thread, sum(residency_tsc) AS tsc,
 		count(*) - count(residency_tsc) AS unknown,
@@ -13,15 +14,17 @@ WITH inside AS (
 	FROM guest_run GROUP BY trace, machine, vcpu, thread
 ),
 outside AS (
-	SELECT trace, machine, vcpu, thread, count(*) AS exits, count(*) - count(latency_tsc) AS unknown,
-		sum(CASE WHEN latency_tsc IS NOT NULL THEN coalesce(off_cpu_tsc, 0) END) AS off,
-		sum(CASE WHEN latency_tsc IS NOT NULL THEN coalesce(userspace_tsc, 0) END) AS user,
-		sum(latency_tsc) AS tsc,
+	SELECT trace, machine, vcpu, thread, count(*) AS exits, count(*) - count(parts) AS unknown,
+		sum(CASE WHEN parts THEN off_cpu_tsc END) AS off,
+		sum(CASE WHEN parts THEN userspace_tsc END) AS user,
+		sum(CASE WHEN parts THEN latency_tsc END) AS tsc,
 		sum(CASE WHEN latency_tsc IS NOT NULL AND host_cycles IS NOT NULL
 			THEN host_insns END) AS insns,
 		sum(CASE WHEN latency_tsc IS NOT NULL AND host_insns IS NOT NULL
 			THEN host_cycles END) AS cycles
-	FROM vm_exit GROUP BY trace, machine, vcpu, thread
+	FROM (SELECT *, CASE WHEN latency_tsc IS NOT NULL AND off_cpu_tsc IS NOT NULL
+			AND userspace_tsc IS NOT NULL THEN 1 END AS parts FROM vm_exit)
+	GROUP BY trace, machine, vcpu, thread
 )
 SELECT o.trace, m.name AS machine, o.vcpu, h.tid, h.comm, TSC_TO_NS(t, i.tsc) AS guest_ns,
 	TSC_TO_NS(t, o.tsc - o.off - o.user) AS host_ns, TSC_TO_NS(t, o.user) AS userspace_ns,

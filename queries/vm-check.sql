@@ -1,21 +1,21 @@
 -- vm-check: guest records that do not lie between a VM entry and its VM exit; no rows are expected
--- Every run of a guest must lie within a guest run of its vCPU, from the entry's earliest time to the
--- exit's latest; so must every event of a guest whose vCPU is known, between the first guest run and
--- the last that were traced; and a vCPU's guest runs and VM exits must follow one another. what: which
--- of these fails; id: of the view run, events, vmentries or vmexits; tsc: the record's time; from_tsc,
--- to_tsc: between which it ought to be.
+-- Every run of a guest must lie within a guest run of its vCPU (of its CPU, where it is not known which
+-- vCPU ran), from the entry's earliest time to the exit's latest; so must every event of a guest whose
+-- vCPU is known, between the first guest run and the last that were traced; and a vCPU's guest runs and
+-- VM exits must follow one another. what: which of these fails; id: of the view run, events, vmentries or
+-- vmexits; tsc: the record's time; from_tsc, to_tsc: between which it ought to be.
 -- :limit = 100 rows
 WITH guest_slice AS (
-	SELECT s.id, s.vcpu, h.machine FROM slice s CROSS JOIN thread h
+	SELECT s.id, s.vcpu, s.cpu, h.machine FROM slice s CROSS JOIN thread h
 	WHERE h.id = s.thread AND h.machine IN (SELECT id FROM machine WHERE pid <> 0)
 ),
 -- times do not fall within a group: its first run and its last will do
-seen (what, machine, vcpu, id, tsc, last_tsc) AS (
-	SELECT 'run', x.machine, x.vcpu, g.id, TSC_AT(g, 1), TSC_AT(g, g.n)
+seen (what, machine, vcpu, cpu, id, tsc, last_tsc) AS (
+	SELECT 'run', x.machine, x.vcpu, x.cpu, g.id, TSC_AT(g, 1), TSC_AT(g, g.n)
 	FROM run_group g CROSS JOIN guest_slice x
-	WHERE x.id = g.slice AND g.tsc IS NOT NULL
+	WHERE x.id = g.slice AND g.tsc IS NOT NULL AND coalesce(x.vcpu, x.cpu) IS NOT NULL
 	UNION ALL
-	SELECT 'event', e.machine, e.vcpu, e.id, e.tsc, e.tsc
+	SELECT 'event', e.machine, e.vcpu, NULL, e.id, e.tsc, e.tsc
 	FROM event e JOIN (
 		SELECT machine, vcpu, min(entry_tsc) AS from_tsc, max(exit_tsc) AS to_tsc FROM guest_run
 		GROUP BY machine, vcpu
@@ -23,9 +23,13 @@ seen (what, machine, vcpu, id, tsc, last_tsc) AS (
 	WHERE e.machine IN (SELECT id FROM machine WHERE pid <> 0)
 ),
 placed AS ( -- in the guest run whose entry was the last before it
-	SELECT s.*, (SELECT g.id FROM guest_run g
+	SELECT s.*, CASE WHEN s.vcpu IS NOT NULL THEN
+		(SELECT g.id FROM guest_run g
 		WHERE g.machine = s.machine AND g.vcpu = s.vcpu AND g.entry_tsc <= s.tsc
-		ORDER BY g.entry_tsc DESC, g.id DESC LIMIT 1) AS run
+		ORDER BY g.entry_tsc DESC, g.id DESC LIMIT 1)
+	ELSE (SELECT g.id FROM guest_run g
+		WHERE g.machine = s.machine AND g.vcpu IS NULL AND g.cpu = s.cpu AND g.entry_tsc <= s.tsc
+		ORDER BY g.entry_tsc DESC, g.id DESC LIMIT 1) END AS run
 	FROM seen s
 	LIMIT -1
 ),

@@ -6,9 +6,27 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "schema/utf8.h"
+
 #undef pt_fail
 #undef pt_fail_errno
 #undef pt_fail_no_memory
+
+/* It is shown on terminals, and may have names from a trace: what is not to be seen becomes "?". */
+static void make_plain(char *message)
+{
+	uint8_t *p = (uint8_t *)message;
+	size_t n = strlen(message);
+
+	while (n) {
+		size_t bytes = pt_utf8_bytes(p, n), all = bytes ? bytes : 1;
+
+		if (!bytes || pt_utf8_controls(p, bytes))
+			memset(p, '?', all);
+		p += all;
+		n -= all;
+	}
+}
 
 int pt_fail(struct pt_error *e, enum pt_error_kind kind, uint64_t offset, const char *format, ...)
 {
@@ -21,6 +39,7 @@ int pt_fail(struct pt_error *e, enum pt_error_kind kind, uint64_t offset, const 
 	va_start(ap, format);
 	vsnprintf(e->message, sizeof e->message, format, ap);
 	va_end(ap);
+	make_plain(e->message);
 	return -1;
 }
 
@@ -37,6 +56,7 @@ int pt_fail_errno(struct pt_error *e, const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(e->message, sizeof e->message, format, ap);
 	va_end(ap);
+	make_plain(e->message);
 	n = strlen(e->message);
 	snprintf(e->message + n, sizeof e->message - n, ": %s", strerror(err));
 	errno = err;

@@ -25,8 +25,9 @@ enum pt_error_kind {
 
 struct pt_error {
 	enum pt_error_kind kind;
-	uint64_t offset;    /* byte offset in the input, or PT_NO_OFFSET */
-	char message[1024]; /* one line, no final full stop or newline; without the program's name */
+	uint64_t offset; /* byte offset in the input, or PT_NO_OFFSET */
+	/* One line, no final full stop or newline; without the program's name; nothing that controls a terminal. */
+	char message[1024];
 };
 
 /* Fills e and returns -1, so that a caller can write: return pt_fail(e, ...). e may be NULL. */

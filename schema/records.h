@@ -20,7 +20,7 @@
  *
  * All integers are little endian or LEB128 varints ("v"; "z" is zigzag, signed); "str" is v length, bytes.
  *
- *   Stream header, 16 bytes: magic 89 'P' 'T' 'R' 0d 0a 1a 0a; u16 major 4; u16 minor 0; u32 crc32 of
+ *   Stream header, 16 bytes: magic 89 'P' 'T' 'R' 0d 0a 1a 0a; u16 major 5; u16 minor 0; u32 crc32 of
  *   bytes 0..11
  *   Block: 'P' 'T' 'R' 'B', u32 block number (0, 1...), u32 size, u32 crc32 of the payload, u32 crc32 of
  *   the 16 bytes before; then size (<= PTR_BLOCK_MAX) bytes of records. A record does not cross a block's
@@ -127,7 +127,7 @@ struct ptr_meta {
 };
 
 struct ptr_machine {	  /* numbered */
-	uint32_t pid;	  /* 0: the host; else the VM process's */
+	uint32_t pid;	  /* 0: the host; else the VM process's; UINT32_MAX: guests of unknown VMs */
 	const char *name; /* "host", or the VM's */
 };
 
@@ -283,7 +283,8 @@ struct ptr_guest_run {	  /* numbered, in the order of ending */
 	uint64_t entry_ip, exit_ip;			      /* in the guest, 0 unknown */
 	uint64_t entry_branch, exit_branch;		      /* branch ids of the transitions, 0 unknown */
 	uint64_t insn_count, cyc_count;			      /* PTR_UNKNOWN */
-	uint32_t flags;					      /* enum ptr_vm_flags */
+	uint64_t injected; /* VM-entry interruption information of the entry, PTR_UNKNOWN */
+	uint32_t flags;	   /* enum ptr_vm_flags */
 };
 
 /* Where an exit's reason is known from. */
@@ -292,6 +293,9 @@ enum ptr_reason_source {
 	PTR_REASON_EVENT_TRACE, /* a CFE packet */
 	PTR_REASON_TRACEPOINT,	/* kvm_exit */
 	PTR_REASON_INFERRED,	/* the handler that the host's trace shows KVM calling */
+	/* a nested guest's exit that KVM handed to the nested guest's hypervisor: it was left at an
+	 * instruction that always exits, and entered again after it */
+	PTR_REASON_INSTRUCTION,
 	PTR_REASON_SOURCES
 };
 const char *ptr_reason_source_name(enum ptr_reason_source source); /* "" unknown */
@@ -300,7 +304,7 @@ const char *ptr_reason_source_name(enum ptr_reason_source source); /* "" unknown
  * A VM exit interval: from a VM exit to the same vCPU's next VM entry, perhaps on another CPU. Its latency is
  * known when flags has none of BEGIN_UNSEEN, END_UNSEEN, GAP, CONCEALED.
  */
-struct ptr_vmexit {		  /* numbered, in the order of ending */
+struct ptr_vmexit { /* numbered, in the order of ending but for those of PTR_REASON_INSTRUCTION */
 	uint32_t machine, thread; /* as above */
 	int32_t vcpu;
 	int32_t exit_cpu, entry_cpu; /* -1 unknown */
@@ -310,11 +314,17 @@ struct ptr_vmexit {		  /* numbered, in the order of ending */
 	uint64_t exit_uncertainty_tsc, entry_uncertainty_tsc;
 	uint64_t guest_ip;     /* at the exit, 0 unknown */
 	uint32_t guest_symbol; /* of guest_ip, 0 unknown */
+	uint32_t guest_dso;    /* DSO of guest_ip, 0 unknown */
+	uint32_t guest_thread; /* THREAD of the guest that was left, 0 unknown */
+	uint64_t guest_cr3;    /* at the exit, PTR_UNKNOWN */
 	uint64_t exit_branch, entry_branch;
 	uint64_t reason;	/* the VMCS's exit reason, bits 15..0; PTR_UNKNOWN */
 	uint64_t raw_reason;	/* as its source gives it; PTR_UNKNOWN */
 	uint64_t qualification; /* PTR_UNKNOWN */
 	uint64_t vector;	/* of the interrupt or exception that exited; PTR_UNKNOWN */
+	/* What the qualification does not say: the MSR of RDMSR and WRMSR, the leaf of CPUID, the number of
+	 * VMCALL, the guest-physical address of an EPT violation or misconfiguration; PTR_UNKNOWN */
+	uint64_t operand;
 	uint32_t source;	/* enum ptr_reason_source */
 	uint64_t injected;	/* VM-entry interruption information of the entry, PTR_UNKNOWN */
 	uint32_t handler;	/* symbol: the function that KVM called for this reason, 0 unknown */
@@ -350,6 +360,7 @@ struct ptr_vm_clock { /* numbered */
 	uint32_t source;	     /* enum ptr_clock_source */
 	uint64_t observations;	     /* guest TSC packets that speak for it */
 	uint64_t worst_residual_tsc; /* the largest |deviation| of one of them, PTR_UNKNOWN */
+	uint64_t slack_tsc;	     /* the offset is certain to +- this; 0: exact */
 };
 
 struct ptr_end {

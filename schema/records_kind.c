@@ -54,7 +54,8 @@ uint32_t ptr_kind_perf_flags(enum ptr_kind kind)
 
 const char *ptr_reason_source_name(enum ptr_reason_source source)
 {
-	static const char *const names[PTR_REASON_SOURCES] = {"", "event_trace", "tracepoint", "inferred"};
+	static const char *const names[PTR_REASON_SOURCES] = {"", "event_trace", "tracepoint", "inferred",
+							      "instruction"};
 
 	return (unsigned)source < PTR_REASON_SOURCES ? names[source] : "";
 }

@@ -379,6 +379,7 @@ static void get_guest_run(struct ptr_reader *r, struct ptr_guest_run *ret)
 	ret->exit_branch = get_branch(r);
 	ret->insn_count = get_count(r);
 	ret->cyc_count = get_count(r);
+	ret->injected = get_count(r);
 	ret->flags = get_u32(r);
 }
 
@@ -398,12 +399,16 @@ static void get_vmexit(struct ptr_reader *r, struct ptr_vmexit *ret)
 	ret->entry_uncertainty_tsc = get_count(r);
 	ret->guest_ip = get_ip(r);
 	ret->guest_symbol = get_ref(r, PTR_SYMBOL, true);
+	ret->guest_dso = get_ref(r, PTR_DSO, true);
+	ret->guest_thread = get_ref(r, PTR_THREAD, true);
+	ret->guest_cr3 = get_count(r);
 	ret->exit_branch = get_branch(r);
 	ret->entry_branch = get_branch(r);
 	ret->reason = get_count(r);
 	ret->raw_reason = get_count(r);
 	ret->qualification = get_count(r);
 	ret->vector = get_count(r);
+	ret->operand = get_count(r);
 	ret->source = get_u32(r);
 	ret->injected = get_count(r);
 	ret->handler = get_ref(r, PTR_SYMBOL, true);
@@ -430,6 +435,7 @@ static void get_vm_clock(struct ptr_reader *r, struct ptr_vm_clock *ret)
 	ret->source = get_u32(r);
 	ret->observations = get_v(r);
 	ret->worst_residual_tsc = get_count(r);
+	ret->slack_tsc = get_v(r);
 	r->bad |= ret->source >= PTR_CLOCK_SOURCES || ret->frac_bits > 63;
 }
 

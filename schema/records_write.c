@@ -408,6 +408,7 @@ int64_t ptr_put_guest_run(struct ptr_writer *w, const struct ptr_guest_run *r, s
 		p = put_v(p, r->exit_branch);
 		p = put_count(p, r->insn_count);
 		p = put_count(p, r->cyc_count);
+		p = put_count(p, r->injected);
 		w->at = put_v(p, r->flags);
 	}
 	return number;
@@ -433,12 +434,16 @@ int64_t ptr_put_vmexit(struct ptr_writer *w, const struct ptr_vmexit *r, struct 
 		p = put_count(p, r->entry_uncertainty_tsc);
 		p = put_ip(w, p, r->guest_ip);
 		p = put_v(p, r->guest_symbol);
+		p = put_v(p, r->guest_dso);
+		p = put_v(p, r->guest_thread);
+		p = put_count(p, r->guest_cr3);
 		p = put_v(p, r->exit_branch);
 		p = put_v(p, r->entry_branch);
 		p = put_count(p, r->reason);
 		p = put_count(p, r->raw_reason);
 		p = put_count(p, r->qualification);
 		p = put_count(p, r->vector);
+		p = put_count(p, r->operand);
 		p = put_v(p, r->source);
 		p = put_count(p, r->injected);
 		p = put_v(p, r->handler);
@@ -469,7 +474,8 @@ int64_t ptr_put_vm_clock(struct ptr_writer *w, const struct ptr_vm_clock *r, str
 		p = put_v(p, r->frac_bits);
 		p = put_v(p, r->source);
 		p = put_v(p, r->observations);
-		w->at = put_count(p, r->worst_residual_tsc);
+		p = put_count(p, r->worst_residual_tsc);
+		w->at = put_v(p, r->slack_tsc);
 	}
 	return number;
 }

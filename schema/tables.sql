@@ -31,7 +31,7 @@
 -- cycles; cyc_count is NULL when none have.
 
 PRAGMA application_id = 1347708002; -- 'PTdb'
-PRAGMA user_version = 10;
+PRAGMA user_version = 11;
 
 -- 0..1023, to expand what is counted.
 CREATE TABLE number (i INTEGER PRIMARY KEY);
@@ -224,7 +224,7 @@ CREATE TABLE guest_run (
 	cr3 INTEGER, entry_tsc INTEGER, exit_tsc INTEGER, entry_uncertainty_tsc INTEGER,
 	exit_uncertainty_tsc INTEGER,
 	entry_ip INTEGER, exit_ip INTEGER, entry_branch INTEGER, exit_branch INTEGER, insn_count INTEGER,
-	cyc_count INTEGER,
+	cyc_count INTEGER, injected INTEGER,
 	flags INTEGER, entry_symbol INTEGER, ended_by INTEGER, residency_tsc INTEGER
 );
 
@@ -233,8 +233,9 @@ CREATE TABLE vm_exit (
 	exit_cpu INTEGER,
 	entry_cpu INTEGER, before INTEGER, after INTEGER, vmcs INTEGER, exit_tsc INTEGER, entry_tsc INTEGER,
 	exit_uncertainty_tsc INTEGER, entry_uncertainty_tsc INTEGER, guest_ip INTEGER, guest_symbol INTEGER,
+	guest_dso INTEGER, guest_thread INTEGER, guest_cr3 INTEGER,
 	exit_branch INTEGER, entry_branch INTEGER, reason INTEGER, raw_reason INTEGER,
-	qualification INTEGER, vector INTEGER,
+	qualification INTEGER, vector INTEGER, operand INTEGER,
 	source INTEGER, injected INTEGER, handler INTEGER, deepest INTEGER, deepest_depth INTEGER,
 	host_insns INTEGER,
 	host_cycles INTEGER, off_cpu_tsc INTEGER, userspace_tsc INTEGER, stolen_by INTEGER, flags INTEGER,
@@ -245,7 +246,8 @@ CREATE TABLE vm_exit (
 CREATE TABLE vm_clock (
 	id INTEGER PRIMARY KEY, trace INTEGER, machine INTEGER, vcpu INTEGER, vmcs INTEGER,
 	from_tsc INTEGER, "offset" INTEGER,
-	ratio INTEGER, frac_bits INTEGER, source INTEGER, observations INTEGER, worst_residual_tsc INTEGER
+	ratio INTEGER, frac_bits INTEGER, source INTEGER, observations INTEGER, worst_residual_tsc INTEGER,
+	slack_tsc INTEGER
 );
 
 -- What was not seen lies between tsc and tsc_end. slice: the one that it ended.

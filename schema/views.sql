@@ -290,6 +290,35 @@ CREATE MACRO HAS_GAP(flags) AS flags & 15 <> 0;
 CREATE MACRO IS_CONCEALED(flags) AS flags >> 3 & 1;
 CREATE MACRO IS_NESTED(flags) AS flags >> 4 & 1;
 
+-- What a VM exit was about, q being its qualification (SDM vol. 3, "Exit Qualification for ..."): the MSR,
+-- port, control register, leaf, address, ...
+CREATE MACRO EXIT_OPERAND(reason, q, operand) AS coalesce(operand, CASE reason WHEN 30 THEN q >> 16 & 65535
+	WHEN 28 THEN q & 15 WHEN 29 THEN q & 7 WHEN 14 THEN q WHEN 44 THEN q & 4095 WHEN 56 THEN q & 4095
+	WHEN 45 THEN q & 255 WHEN 9 THEN q & 65535 END);
+CREATE MACRO EPT_ACCESS(q) AS rtrim(CASE WHEN q & 1 THEN 'read ' ELSE '' END
+	|| CASE WHEN q & 2 THEN 'write ' ELSE '' END || CASE WHEN q & 4 THEN 'execute ' ELSE '' END
+	|| CASE WHEN q & 384 = 128 THEN 'of a page table ' ELSE '' END);
+CREATE MACRO EXIT_DETAIL(reason, q, vector, operand) AS CASE
+	WHEN reason IN (0, 1) THEN 'vector ' || vector
+	WHEN reason IN (31, 32, 84, 85) THEN 'MSR 0x' || HEXADECIMAL(operand)
+	WHEN reason = 10 THEN 'leaf 0x' || HEXADECIMAL(operand)
+	WHEN reason = 18 THEN 'number ' || operand
+	WHEN reason = 48 THEN nullif(ltrim(coalesce(EPT_ACCESS(q), '')
+		|| coalesce(' at 0x' || HEXADECIMAL(operand), '')), '')
+	WHEN reason = 49 THEN 'at 0x' || HEXADECIMAL(operand)
+	WHEN reason = 30 THEN CASE WHEN q & 32 THEN 'rep ' ELSE '' END
+		|| CASE q >> 3 & 3 WHEN 0 THEN 'out' WHEN 1 THEN 'in' WHEN 2 THEN 'outs' ELSE 'ins' END
+		|| ' 0x' || HEXADECIMAL((q >> 16 & 65535)) || ', ' || ((q & 7) + 1) || ' bytes'
+	WHEN reason = 28 THEN CASE q >> 4 & 3 WHEN 0 THEN 'mov to cr' || (q & 15)
+		WHEN 1 THEN 'mov from cr' || (q & 15) WHEN 2 THEN 'clts' WHEN 3 THEN 'lmsw' END
+	WHEN reason = 29 THEN CASE q >> 4 & 1 WHEN 0 THEN 'mov to dr' WHEN 1 THEN 'mov from dr' END || (q & 7)
+	WHEN reason = 14 THEN 'at 0x' || HEXADECIMAL(q)
+	WHEN reason = 44 THEN CASE q >> 12 & 15 WHEN 0 THEN 'read ' WHEN 1 THEN 'write '
+		WHEN 2 THEN 'execute ' ELSE '' END || 'offset 0x' || HEXADECIMAL((q & 4095))
+	WHEN reason = 56 THEN 'offset 0x' || HEXADECIMAL((q & 4095))
+	WHEN reason = 45 THEN 'vector ' || (q & 255)
+	WHEN reason = 9 THEN 'selector 0x' || HEXADECIMAL((q & 65535)) END;
+
 -- One row per VM exit, with the interval to the same vCPU's next VM entry.
 CREATE VIEW vmexits AS
 SELECT
@@ -298,6 +327,11 @@ SELECT
 	r.guest_ip, HEXADECIMAL(r.guest_ip) AS guest_ip_hex, gs.name AS guest_symbol,
 	r.reason, x.name AS reason_name, x.kvm_name, rs.name AS reason_source, r.raw_reason,
 	r.qualification, r.vector,
+	EXIT_OPERAND(r.reason, r.qualification, r.operand) AS operand,
+	CASE WHEN coalesce(r.qualification, r.vector, r.operand) IS NOT NULL
+		THEN EXIT_DETAIL(r.reason, r.qualification, r.vector, r.operand) END AS detail,
+	gt.pid AS guest_pid, gt.tid AS guest_tid, gt.comm AS guest_comm, gd.name AS guest_dso, r.guest_cr3,
+	HEXADECIMAL(r.guest_cr3) AS guest_cr3_hex,
 	r.latency_tsc, TSC_TO_NS(t, r.latency_tsc) AS latency_ns,
 	r.exit_uncertainty_tsc + r.entry_uncertainty_tsc AS latency_uncertainty_tsc,
 	CASE WHEN r.gap THEN NULL ELSE r.host_insns END AS host_insns,
@@ -317,9 +351,11 @@ FROM (SELECT *, HAS_GAP(flags) AS gap FROM vm_exit) r JOIN trace t ON t.id = r.t
 	LEFT JOIN machine m ON m.id = r.machine
 	LEFT JOIN thread th ON th.id = r.thread
 	LEFT JOIN thread st ON st.id = r.stolen_by
+	LEFT JOIN thread gt ON gt.id = r.guest_thread
 	LEFT JOIN exit_reason x ON x.reason = r.reason
 	LEFT JOIN reason_source rs ON rs.id = r.source
 	LEFT JOIN symbol gs ON gs.id = r.guest_symbol
+	LEFT JOIN dso gd ON gd.id = r.guest_dso
 	LEFT JOIN symbol h ON h.id = r.handler
 	LEFT JOIN symbol d ON d.id = r.deepest;
 
@@ -334,6 +370,7 @@ SELECT
 	CASE WHEN r.gap THEN NULL ELSE r.insn_count END AS guest_insns,
 	CASE WHEN r.gap THEN NULL ELSE r.cyc_count END AS guest_cycles,
 	x.name AS ended_by, x.kvm_name AS ended_by_kvm_name,
+	CASE WHEN r.injected >> 31 & 1 THEN r.injected & 255 END AS injected_vector, r.injected,
 	IS_NESTED(r.flags) AS nested, IS_CONCEALED(r.flags) AS concealed, r.gap,
 	TSC_TO_TIME(t, r.exit_tsc) AS time_end_ns, r.exit_tsc AS tsc_end, r.exit_ip,
 	HEXADECIMAL(r.exit_ip) AS exit_ip_hex,
@@ -354,7 +391,7 @@ SELECT
 	r.vmcs,
 	r."offset", printf('%x', r."offset") AS offset_hex,
 	r.ratio, r.frac_bits, coalesce(1.0 * r.ratio / (1 << r.frac_bits), 1.0) AS scale,
-	cs.name AS source, r.observations, r.worst_residual_tsc,
+	cs.name AS source, r.slack_tsc, r.observations, r.worst_residual_tsc,
 	TSC_TO_NS(t, r.worst_residual_tsc) AS worst_residual_ns
 FROM vm_clock r JOIN trace t ON t.id = r.trace
 	LEFT JOIN machine m ON m.id = r.machine
@@ -396,7 +433,7 @@ SELECT 0 AS id, 'unknown' AS name UNION ALL SELECT 1, 'branches';
 -- The host has pid -1, as there.
 CREATE VIEW machines AS
 SELECT 0 AS id, 0 AS pid, 'unknown' AS root_dir
-UNION ALL SELECT id, CASE WHEN pid = 0 THEN -1 ELSE pid END, '' FROM machine;
+UNION ALL SELECT id, CASE pid WHEN 0 THEN -1 WHEN 4294967295 THEN 0 ELSE pid END, '' FROM machine;
 
 CREATE VIEW threads AS
 SELECT 0 AS id, 0 AS machine_id, 0 AS process_id, -1 AS pid, -1 AS tid

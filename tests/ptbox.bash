@@ -127,9 +127,10 @@ captured_truth() {
 	fi
 	# The TIP.PGD of a branch that leaves a filter's range has its target, unless that is out of the context, too
 	# (SDM vol. 3, TIP.PGD): the kernel, where user space only is traced.
-	"$tmp/truthdump" -C "$control" "$out/truth-cpu$1.bin" | awk '
+	"$tmp/truthdump" -C "$control" "$out/truth-cpu$1.bin" | awk -v levels="$3" '
 		$8 == "->" && $6 != "jcc-n" && $10 != "--" {
-			print substr($10, 1, 1) == "P" ? $7 : 0, $10 != "P-" || length($9) < 13 ? $9 : 0
+			print substr($10, 1, 1) == "P" ? $7 : 0,
+				$10 != "P-" || index(levels, length($9) < 13 ? "u" : "k") ? $9 : 0
 		}'
 }
 pieces() {

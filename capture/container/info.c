@@ -137,11 +137,42 @@ static void set_build_id(struct image_key *k, const uint8_t *build_id, uint32_t 
 		snprintf(k->build_id + (size_t)2 * b, 3, "%02x", build_id[b]);
 }
 
-/* The entry of that image. The last one added first: pieces follow one another. NULL: there is none. */
+/* FNV-1a, 64 bits, of what names an image. */
+static uint64_t hash_of(const struct image_key *k)
+{
+	uint64_t hash =
+	    0xcbf29ce484222325u ^ (uint32_t)k->machine_pid ^ (uint64_t)(uint32_t)k->pid << 32 ^ k->kind;
+
+	for (const char *p = k->build_id; *p; p++)
+		hash = (hash ^ (uint8_t)*p) * 0x100000001b3u;
+	for (uint32_t i = 0; i < k->name_bytes; i++)
+		hash = (hash ^ (uint8_t)k->name[i]) * 0x100000001b3u;
+	return pt_hash_mix(hash);
+}
+
+static uint64_t image_hash(const void *images, uint32_t n)
+{
+	const struct info_image *m = (const struct info_image *)images + (n - 1);
+	struct image_key k = {.kind = m->kind,
+			      .machine_pid = m->machine_pid,
+			      .pid = m->pid,
+			      .name = m->name,
+			      .name_bytes = (uint32_t)strlen(m->name)};
+
+	memcpy(k.build_id, m->build_id, sizeof k.build_id);
+	return hash_of(&k);
+}
+
+/* The entry of that image. NULL: there is none. */
 static struct info_image *find_image(struct info *i, const struct image_key *k)
 {
-	for (size_t n = i->image_count; n-- > 0;) {
-		struct info_image *m = &i->images[n];
+	uint32_t n;
+
+	if (!i->image_hash.slots)
+		return NULL;
+	for (uint32_t at = pt_hash_first(&i->image_hash, hash_of(k)); (n = i->image_hash.slots[at]);
+	     at = pt_hash_next(&i->image_hash, at)) {
+		struct info_image *m = &i->images[n - 1];
 
 		if (m->kind == k->kind && m->machine_pid == k->machine_pid && m->pid == k->pid &&
 		    strcmp(m->build_id, k->build_id) == 0 && strlen(m->name) == k->name_bytes &&
@@ -172,10 +203,15 @@ static struct info_image *image_of(struct info *i, const struct image_key *k, st
 				 .pid = k->pid};
 	if (!m->name)
 		return NULL;
-	if (!last)
-		memcpy(m->build_id, k->build_id, sizeof m->build_id);
 	i->image_count++;
-	return m;
+	if (last)
+		return m;
+	memcpy(m->build_id, k->build_id, sizeof m->build_id);
+	return (!i->image_hash.slots && pt_hash_init(&i->image_hash, 6, e)) ||
+		       pt_hash_insert(&i->image_hash, hash_of(k), (uint32_t)i->image_count, image_hash,
+				      i->images, e)
+		   ? NULL
+		   : m;
 }
 
 static int add_image(struct info *i, const struct ptc_chunk *c, struct pt_error *e)
@@ -296,6 +332,7 @@ static void deinit(struct info *i)
 		free(i->images[n].name);
 	free(i->attrs);
 	free(i->images);
+	pt_hash_deinit(&i->image_hash);
 	free(i->streams);
 }
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "schema/container.h"
+#include "schema/hash.h"
 
 #define INFO_TYPES  16	 /* chunk types counted by type; others count as type 0 */
 #define INFO_IMAGES 4096 /* listed; the last one sums up all further ones */
@@ -64,7 +65,8 @@ struct info {
 	size_t attr_count, attr_room;
 	struct info_image *images;
 	size_t image_count, image_room;
-	uint64_t records[256]; /* sideband by type; 0: the types from 256 on, together */
+	struct pt_hash image_hash; /* numbers of images, from 1; without the last one that sums up */
+	uint64_t records[256];	   /* sideband by type; 0: the types from 256 on, together */
 	uint64_t record_count, record_bytes;
 	uint64_t symbols, rounds;
 };

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "schema/utf8.h"
+
 const char *info_chunk_name(size_t type)
 {
 	static const char *const names[INFO_TYPES] = {
@@ -171,39 +173,22 @@ void info_print_text(const struct info *i)
 
 /* ---- JSON ---- */
 
-/* Bytes of the UTF-8 sequence at s, 0 when it is none (RFC 3629: no surrogates, nothing overlong). */
-static int utf8_bytes(const unsigned char *s)
-{
-	static const unsigned lowest[] = {0, 0, 0x80, 0x800, 0x10000};
-	int n = s[0] < 0x80 ? 1 : s[0] >> 5 == 6 ? 2 : s[0] >> 4 == 14 ? 3 : s[0] >> 3 == 30 ? 4 : 0;
-	unsigned code = n == 1 ? s[0] : s[0] & (0xffu >> (n + 1));
-
-	for (int i = 1; i < n; i++) {
-		if (s[i] >> 6 != 2)
-			return 0;
-		code = code << 6 | (s[i] & 0x3f);
-	}
-	if (n > 1 && (code < lowest[n] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)))
-		return 0;
-	return n;
-}
-
 static void json_string(const char *string)
 {
 	const unsigned char *s = (const unsigned char *)string;
 
 	putchar('"');
 	while (*s) {
-		int n = utf8_bytes(s);
+		size_t n = pt_utf8_bytes(s, strnlen((const char *)s, 4));
 
 		if (*s == '"' || *s == '\\')
 			printf("\\%c", *s);
-		else if (*s < 0x20 || *s == 0x7f)
-			printf("\\u%04x", *s);
+		else if (n && pt_utf8_controls(s, n))
+			printf("\\u%04x", pt_utf8_code(s, n));
 		else if (n == 0)
 			fputs("\\ufffd", stdout);
 		else
-			fwrite(s, 1, (size_t)n, stdout);
+			fwrite(s, 1, n, stdout);
 		s += n ? n : 1;
 	}
 	putchar('"');

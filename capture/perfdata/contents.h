@@ -13,6 +13,7 @@
 #include <linux/perf_event.h>
 
 #include "schema/container.h"
+#include "schema/hash.h"
 
 #define PERF_ATTR_BYTES 128 /* PERF_ATTR_SIZE_VER7: what perf 6.1 writes */
 
@@ -56,8 +57,12 @@ struct perf_contents {
 	size_t format_count, format_room;
 	struct perf_out_build_id *build_ids;
 	size_t build_id_count, build_id_room;
-	struct perf_out_id *ids; /* of a guest's records */
+	struct pt_hash build_id_hash; /* numbers of build_ids, from 1, by name */
+	struct perf_out_id *ids;      /* of a guest's records */
 	size_t id_count, id_room;
+	struct perf_out_known_id *known; /* the events' ids, once records are added */
+	size_t known_count, known_room;
+	struct pt_hash known_hash; /* numbers of known, from 1 */
 	struct perf_out_aux *aux;
 	size_t aux_count, aux_room;
 	uint32_t cpus;	 /* of the machine, at least 1 */
@@ -78,7 +83,7 @@ int perf_contents_add_format(struct perf_contents *c, const struct ptc_tracepoin
 /* Adds the image's build id, unless there is one under its name. */
 int perf_contents_add_build_id(struct perf_contents *c, const struct ptc_image *image, struct pt_error *e);
 /*
- * Adds the id and CPU that the record of that many bytes ends with, if it does, and if the id is an event's.
+ * After all events: adds the id and CPU that the record of that many bytes ends with, if it does, and if the id is an event's.
  */
 int perf_contents_add_id(struct perf_contents *c, const uint8_t *record, size_t bytes, struct pt_error *e);
 /* Adds an AUXTRACE record. */

@@ -26,22 +26,39 @@ void perf_kernel_deinit(struct perf_kernel *k)
 		free(k->maps[i].name);
 	free(k->maps);
 	free(k->folder);
+	pt_hash_deinit(&k->map_hash);
 	*k = (struct perf_kernel){0};
 }
 
 /* ---- Where its code is ---- */
+
+static uint64_t key_of(const void *maps, uint32_t n)
+{
+	return pt_hash_mix(((const struct perf_kernel_map *)maps)[n - 1].start);
+}
+
+static bool has_map_at(const struct perf_kernel *k, uint64_t start)
+{
+	uint32_t n;
+
+	if (!k->map_hash.slots)
+		return false;
+	for (uint32_t i = pt_hash_first(&k->map_hash, pt_hash_mix(start)); (n = k->map_hash.slots[i]);
+	     i = pt_hash_next(&k->map_hash, i))
+		if (k->maps[n - 1].start == start)
+			return true;
+	return false;
+}
 
 /* The first map at an address counts: perf writes them again when it switches files. */
 static int add_map(struct perf_kernel *k, const struct perf_kernel_map *map, struct pt_error *e)
 {
 	struct perf_kernel_map *to;
 
-	if (map->end < map->start || k->map_count == MAPS_MAX)
+	if (map->end < map->start || k->map_count == MAPS_MAX || has_map_at(k, map->start))
 		return 0;
-	for (size_t i = 0; i < k->map_count; i++)
-		if (k->maps[i].start == map->start)
-			return 0;
-	if (pt_array_grow(&k->maps, k->map_count, &k->map_room, e))
+	if (pt_array_grow(&k->maps, k->map_count, &k->map_room, e) ||
+	    (!k->map_hash.slots && pt_hash_init(&k->map_hash, 6, e)))
 		return -1;
 	to = &k->maps[k->map_count];
 	*to = *map;
@@ -49,7 +66,8 @@ static int add_map(struct perf_kernel *k, const struct perf_kernel_map *map, str
 	if (!to->name)
 		return pt_fail_no_memory(e, "the kernel's mappings");
 	k->map_count++;
-	return 0;
+	return pt_hash_insert(&k->map_hash, pt_hash_mix(map->start), (uint32_t)k->map_count, key_of, k->maps,
+			      e);
 }
 
 int perf_kernel_map(struct perf_kernel *k, const struct perf_record *rec, struct pt_error *e)

@@ -10,6 +10,7 @@
 #include "capture/perfdata/record.h"
 #include "capture/perfdata/request.h"
 #include "schema/container.h"
+#include "schema/hash.h"
 
 /* The kernel's text, or a module: [start, end). */
 struct perf_kernel_map {
@@ -26,6 +27,7 @@ struct perf_kernel {
 	char *folder; /* with kcore, kallsyms, modules; owned; NULL: there is none */
 	struct perf_kernel_map *maps;
 	size_t map_count, map_room;
+	struct pt_hash map_hash; /* numbers of maps, from 1, by start */
 };
 
 void perf_kernel_deinit(struct perf_kernel *k);

@@ -47,25 +47,50 @@ static FILE *file_of(struct perf_kcore *k, int which, const char *beside, struct
 
 /* ---- kcore ---- */
 
+/* How many pieces begin at an address or before it. */
+static size_t begun(const struct perf_kcore *k, uint64_t at)
+{
+	size_t low = 0, high = k->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (k->pieces[k->by_start[middle]].start <= at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static int add_piece(struct perf_kcore *k, uint64_t start, uint64_t end, struct pt_error *e)
+{
+	size_t at = begun(k, start);
+
+	/* The header has 16 bits for their number. */
+	if (k->count == PN_XNUM - 1)
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+			       "the kernel's code is in too many pieces for a kcore");
+	if (pt_array_grow(&k->pieces, k->count, &k->room, e) ||
+	    pt_array_grow(&k->by_start, k->count, &k->by_start_room, e))
+		return -1;
+	memmove(&k->by_start[at + 1], &k->by_start[at], (k->count - at) * sizeof *k->by_start);
+	k->by_start[at] = (uint32_t)k->count;
+	k->offset = (k->offset + ALIGN - 1) / ALIGN * ALIGN;
+	k->pieces[k->count++] = (struct kcore_piece){.start = start, .end = end, .offset = k->offset};
+	return 0;
+}
+
 /* Writes code, as one piece with the last if it follows it. */
 static int put_piece(struct perf_kcore *k, FILE *f, uint64_t start, const uint8_t *bytes, uint64_t size,
 		     struct pt_error *e)
 {
 	struct kcore_piece *last = k->count ? &k->pieces[k->count - 1] : NULL;
 
-	if (last && last->end == start && last->offset + (last->end - last->start) == k->offset) {
+	if (last && last->end == start && last->offset + (last->end - last->start) == k->offset)
 		last->end += size;
-	} else {
-		/* The header has 16 bits for their number. */
-		if (k->count == PN_XNUM - 1)
-			return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
-				       "the kernel's code is in too many pieces for a kcore");
-		if (pt_array_grow(&k->pieces, k->count, &k->room, e))
-			return -1;
-		k->offset = (k->offset + ALIGN - 1) / ALIGN * ALIGN;
-		k->pieces[k->count++] =
-		    (struct kcore_piece){.start = start, .end = start + size, .offset = k->offset};
-	}
+	else if (add_piece(k, start, start + size, e))
+		return -1;
 	if (fseeko(f, (off_t)k->offset, SEEK_SET) || fwrite(bytes, 1, size, f) != size)
 		return failed(KCORE, e);
 	k->offset += size;
@@ -78,14 +103,14 @@ static int put_piece(struct perf_kcore *k, FILE *f, uint64_t start, const uint8_
  */
 static const struct kcore_piece *piece_at(const struct perf_kcore *k, uint64_t at, uint64_t *end)
 {
-	for (size_t i = 0; i < k->count; i++) {
-		const struct kcore_piece *p = &k->pieces[i];
+	size_t n = begun(k, at);
+	const struct kcore_piece *p = n ? &k->pieces[k->by_start[n - 1]] : NULL;
 
-		if (p->start <= at && at < p->end)
-			return p;
-		if (p->start > at && p->start < *end)
-			*end = p->start;
-	}
+	if (p && at < p->end)
+		return p;
+	p = n < k->count ? &k->pieces[k->by_start[n]] : NULL;
+	if (p && p->start < *end)
+		*end = p->start;
 	return NULL;
 }
 
@@ -205,6 +230,24 @@ static void module_name(char to[MODULE_NAME_MAX], const char *name)
 	to[n] = 0;
 }
 
+static uint64_t module_key(const void *modules, uint32_t n)
+{
+	return pt_hash_mix(((const uint64_t *)modules)[n - 1]);
+}
+
+static bool has_module(const struct perf_kcore *k, uint64_t start)
+{
+	uint32_t n;
+
+	if (!k->module_hash.slots)
+		return false;
+	for (uint32_t i = pt_hash_first(&k->module_hash, pt_hash_mix(start)); (n = k->module_hash.slots[i]);
+	     i = pt_hash_next(&k->module_hash, i))
+		if (k->modules[n - 1] == start)
+			return true;
+	return false;
+}
+
 /* The module's line, once by address. */
 static int put_module(struct perf_kcore *k, const char *beside, const char *name, const struct perf_mmap *map,
 		      struct pt_error *e)
@@ -212,12 +255,15 @@ static int put_module(struct perf_kcore *k, const char *beside, const char *name
 	char module[MODULE_NAME_MAX];
 	FILE *f;
 
-	for (size_t i = 0; i < k->module_count; i++)
-		if (k->modules[i] == map->start)
-			return 0;
-	if (pt_array_grow(&k->modules, k->module_count, &k->module_room, e))
+	if (has_module(k, map->start))
+		return 0;
+	if (pt_array_grow(&k->modules, k->module_count, &k->module_room, e) ||
+	    (!k->module_hash.slots && pt_hash_init(&k->module_hash, 6, e)))
 		return -1;
 	k->modules[k->module_count++] = map->start;
+	if (pt_hash_insert(&k->module_hash, pt_hash_mix(map->start), (uint32_t)k->module_count, module_key,
+			   k->modules, e))
+		return -1;
 	f = file_of(k, MODULES, beside, e);
 	if (!f)
 		return -1;
@@ -288,6 +334,8 @@ void perf_kcore_deinit(struct perf_kcore *k)
 			output_abort(&k->out[i]);
 	}
 	free(k->pieces);
+	free(k->by_start);
 	free(k->modules);
+	pt_hash_deinit(&k->module_hash);
 	*k = (struct perf_kcore){0};
 }

@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "schema/container.h"
+#include "schema/hash.h"
 #include "schema/output.h"
 
 struct kcore_piece {
@@ -28,9 +29,12 @@ struct perf_kcore {
 	FILE *file[3];	      /* the same, open; NULL: not begun */
 	struct kcore_piece *pieces;
 	size_t count, room;
+	uint32_t *by_start; /* indexes of the pieces, which are disjoint, by their start */
+	size_t by_start_room;
 	uint64_t offset;   /* after the last piece's bytes */
 	uint64_t *modules; /* addresses of those that have a line */
 	size_t module_count, module_room;
+	struct pt_hash module_hash;  /* numbers of modules, from 1 */
 	uint64_t text, stext, etext; /* of the symbols; 0: there are none */
 	uint64_t code_start;	     /* of the first image */
 	bool has_map;		     /* a record has the mapping of the kernel's text */

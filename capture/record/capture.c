@@ -126,7 +126,9 @@ static int run(struct capture *c, int fd, struct pt_error *e)
 	if (c->jit && hw_jit_read(c->jit, true, e))
 		return -1;
 	c->started_s = capture_seconds();
-	if (o->target.system_wide || c->tids.count)
+	c->paused = o->steering.delay_ms != 0;
+	hw_drain_allow_restart(&c->drain, !c->paused);
+	if (!c->paused && (o->target.system_wide || c->tids.count))
 		hw_events_start(&c->ev);
 	if (capture_run(c, e) || capture_finish(c, e))
 		return -1;

@@ -38,6 +38,7 @@ struct hw_target {
 	bool system_wide;
 	struct hw_list cpus; /* empty: all that are online */
 	bool per_thread;
+	bool no_inherit; /* what the traced tasks start is not traced */
 	bool sideband_only;
 };
 
@@ -55,10 +56,12 @@ struct hw_event_choice {
 
 /* What steers it while it runs. The counters are a signal handler's. */
 struct hw_steering {
-	double seconds;			      /* the capture's; 0: no limit */
-	struct hw_control *control;	      /* NULL: none */
-	int *ready_fd;			      /* hw_ready_put() when recording has begun; -1: none */
-	struct hw_trigger *trigger;	      /* NULL: none */
+	double seconds;		    /* the capture's; 0: no limit */
+	long long delay_ms;	    /* before tracing begins; -1: until control enables it; 0: none */
+	uint64_t max_bytes;	    /* of the container, then it ends; 0: no limit */
+	struct hw_control *control; /* NULL: none */
+	int *ready_fd;		    /* hw_ready_put() when recording has begun; -1: none */
+	struct hw_trigger *trigger; /* NULL: none */
 	volatile sig_atomic_t *want_snapshot; /* counted up */
 	volatile sig_atomic_t *stop;	      /* 1: end the program, then the capture; 2: end at once */
 	volatile sig_atomic_t *stop_signal;   /* what the program is sent; 0: it has got that, too */

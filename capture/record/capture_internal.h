@@ -52,7 +52,8 @@ struct capture {
 
 	/* While it runs. */
 	bool fire;	  /* a trigger's sample was among the records */
-	bool paused;	  /* by control */
+	bool paused;	  /* by control, or until -D's time has come */
+	bool was_enabled; /* -D: tracing has begun */
 	double started_s; /* CLOCK_MONOTONIC */
 	/* The target had ended when tracing was started, so there may be no trace of it. */
 	bool started_late;

@@ -71,8 +71,9 @@ int capture_open_events(struct capture *c, struct pt_error *e)
 	    .cpus = target->cpus.count ? &target->cpus : &c->online,
 	    .online = &c->online,
 	    .per_thread = target->per_thread,
-	    .inherit = !target->per_thread && !target->system_wide,
-	    .enable_on_exec = target->program && !target->system_wide && !c->tids.count,
+	    .inherit = !target->per_thread && !target->system_wide && !target->no_inherit,
+	    .enable_on_exec =
+		target->program && !target->system_wide && !c->tids.count && !c->o->steering.delay_ms,
 	    .pt = !target->sideband_only,
 	    .pt_type = c->pmu ? c->pmu->type : 0,
 	    .config = choice->config,

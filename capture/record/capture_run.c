@@ -70,6 +70,30 @@ static int one_round(struct capture *c, struct pt_error *e)
 
 /* ---- What steers it ---- */
 
+static void pause_or_go_on(struct capture *c, bool paused)
+{
+	bool first = !paused && !c->was_enabled && c->o->steering.delay_ms;
+
+	c->paused = paused;
+	c->was_enabled |= !paused;
+	hw_drain_allow_restart(&c->drain, !paused);
+	if (paused)
+		hw_events_disable(&c->ev);
+	else if (first)
+		hw_events_start(&c->ev);
+	else
+		hw_events_enable(&c->ev);
+}
+
+/* -D: the time has come. */
+static void end_delay(struct capture *c)
+{
+	long long delay_ms = c->o->steering.delay_ms;
+
+	if (delay_ms > 0 && !c->was_enabled && capture_seconds() - c->started_s >= (double)delay_ms / 1e3)
+		pause_or_go_on(c, false);
+}
+
 /* The control FIFO's commands. 1: stop. */
 static int obey(struct capture *c, struct pt_error *e)
 {
@@ -83,14 +107,7 @@ static int obey(struct capture *c, struct pt_error *e)
 				return -1;
 			break;
 		case HW_ENABLE:
-		case HW_DISABLE:
-			c->paused = command == HW_DISABLE;
-			hw_drain_allow_restart(&c->drain, !c->paused);
-			if (c->paused)
-				hw_events_disable(&c->ev);
-			else
-				hw_events_enable(&c->ev);
-			break;
+		case HW_DISABLE: pause_or_go_on(c, command == HW_DISABLE); break;
 		case HW_STOP: hw_control_ack(control); return 1;
 		case HW_UNKNOWN_COMMAND: c->notice("the control FIFO says what is no command"); continue;
 		default: break;
@@ -143,6 +160,10 @@ static bool has_ended(struct capture *c, struct ending *end)
 
 	if (c->child.pid && hw_child_ended(&c->child))
 		return true;
+	if (steering->max_bytes && ptc_writer_bytes(c->w) >= steering->max_bytes) {
+		c->notice("--max-size: the container has that many bytes");
+		return true;
+	}
 	if (steering->seconds > 0 && now - c->started_s >= steering->seconds)
 		return true;
 	if (*steering->stop > 1 || (*steering->stop && !c->child.pid))
@@ -193,6 +214,7 @@ int capture_run(struct capture *c, struct pt_error *e)
 		hw_spill_thread_busy(c->spill_thread, false);
 		hw_events_wait(&c->ev, wait_ms(c));
 		hw_spill_thread_busy(c->spill_thread, true);
+		end_delay(c);
 		if (one_round(c, e) || (snapshot_wanted(c, &answered) && capture_take_snapshot(c, true, e)))
 			return -1;
 		command = obey(c, e);

@@ -177,6 +177,9 @@ static void add_whole_cpu(struct hw_events *ev, const struct hw_events_options *
 	set_wakeup(&a, o);
 	set_optional(ev, &a, o->all_switches, o->kernel_sideband, -1, o->online->at[0]);
 	a.comm_exec = a.namespaces = a.cgroup = 0; /* of the target: HW_EVENT_SIDEBAND's */
+	/* Names of the threads that run instead: COMM, and FORK, by which a thread inherits its name. The
+	 * target's own come twice, one right after the other, which changes nothing. */
+	a.comm = a.task = a.context_switch;
 	if (a.ksymbol || a.bpf_event || a.text_poke || a.context_switch)
 		add_attr(ev, HW_EVENT_KERNEL, "dummy:u (whole CPU)", &a);
 }

@@ -43,7 +43,7 @@ int hw_event_refused(const struct hw_event_attr *a, int32_t tid, int32_t cpu, st
 		    "CAP_PERFMON, %s",
 		    a->name, tid == -1 ? " for a whole CPU" : "", paranoid(),
 		    tid == -1 ? "or trace a single program of yours"
-			      : "or trace user space only (-u) of a program of yours");
+			      : "or trace user space only (--all-user) of a program of yours");
 	case EBUSY:
 		return pt_fail(
 		    e, PT_ERR_REFUSED, PT_NO_OFFSET,

@@ -28,6 +28,25 @@ bool hw_list_has(const struct hw_list *l, int32_t v)
 	return false;
 }
 
+static int by_number(const void *a, const void *b)
+{
+	const int32_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+void hw_list_sort(struct hw_list *l)
+{
+	size_t kept = 0;
+
+	if (l->count)
+		qsort(l->at, l->count, sizeof *l->at, by_number);
+	for (size_t i = 0; i < l->count; i++)
+		if (!kept || l->at[kept - 1] != l->at[i])
+			l->at[kept++] = l->at[i];
+	l->count = kept;
+}
+
 /* "A" or "A-B" at *p, which moves past it. */
 static bool parse_range(const char **p, long *first, long *last)
 {

@@ -20,6 +20,8 @@ void hw_list_deinit(struct hw_list *l);
 int hw_list_add(struct hw_list *l, int32_t v, struct pt_error *e);
 
 bool hw_list_has(const struct hw_list *l, int32_t v);
+/* In ascending order, each number once. */
+void hw_list_sort(struct hw_list *l);
 
 /*
  * Adds the numbers of "0-3,8", each once. what: the option or file that text is from, for the message. 0, or

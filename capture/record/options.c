@@ -1,5 +1,6 @@
 /* options.c - see options.h. */
 #include "capture/record/options.h"
+#include "capture/record/proc.h"
 #include "schema/array.h"
 #include "schema/options.h"
 
@@ -11,20 +12,23 @@
 
 /* ---- Arguments of options ---- */
 
-/* "512K", "16M", "2G", or bytes: rounded up to a power of two of at least two pages. */
+/* "512K", "16M", "2G", "8192B", or pages of 4 KB, as perf has it; rounded up to a power of two of at least two pages. */
 static int size_of(const char *text, size_t n, uint64_t *ret, struct pt_error *e)
 {
+	static const char units[] = "BbKkMmGg";
+	const char *unit;
 	char *end;
 	unsigned long long v = strtoull(text, &end, 10), size = 8192;
-	unsigned shift = 0;
+	unsigned shift = 12;
 
-	if (end < text + n && strchr("kKmMgG", *end)) {
-		shift = *end == 'k' || *end == 'K' ? 10 : *end == 'm' || *end == 'M' ? 20 : 30;
+	if (end < text + n && (unit = strchr(units, *end))) {
+		shift = 10 * (unsigned)((unit - units) / 2);
 		end++;
 	}
-	if (end != text + n || v == 0 || v > (1ull << 36 >> shift))
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-m: '%.*s' is not a size like 512K or 16M",
-			       (int)n, text);
+	if (end != text + n || text[0] < '0' || text[0] > '9' || v == 0 || v > (1ull << 36 >> shift))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "-m: '%.*s' is not a size like 512K or 16M, or a number of pages", (int)n,
+			       text);
 	while (size < v << shift)
 		size *= 2;
 	*ret = size;
@@ -79,6 +83,61 @@ static int set_kernel(void *arg, const char *text, struct pt_error *e)
 {
 	(void)text, (void)e;
 	((struct hw_arguments *)arg)->o.events.levels |= HW_KERNEL;
+	return 0;
+}
+
+static int set_uid(void *arg, const char *text, struct pt_error *e)
+{
+	return hw_proc_of_user(&((struct hw_arguments *)arg)->o.target.pids, text, e);
+}
+
+static int set_delay(void *arg, const char *text, struct pt_error *e)
+{
+	struct hw_steering *s = &((struct hw_arguments *)arg)->o.steering;
+	long long ms;
+
+	if (pt_option_number("-D", text, -1, 1000000000, &ms, e))
+		return -1;
+	s->delay_ms = ms;
+	return 0;
+}
+
+/* Bytes, or with a unit. */
+static int set_max_size(void *arg, const char *text, struct pt_error *e)
+{
+	uint64_t *to = &((struct hw_arguments *)arg)->o.steering.max_bytes;
+	static const char units[] = "BbKkMmGg";
+	const char *unit;
+	char *end;
+	unsigned long long v = strtoull(text, &end, 10);
+	unsigned shift = 0;
+
+	if (*end && (unit = strchr(units, *end))) {
+		shift = 10 * (unsigned)((unit - units) / 2);
+		end++;
+	}
+	if (*end || text[0] < '0' || text[0] > '9' || !v || v > UINT64_MAX >> shift)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--max-size %s: not a size like 500M or 2G",
+			       text);
+	*to = v << shift;
+	return 0;
+}
+
+static int add_events(void *arg, const char *text, struct pt_error *e)
+{
+	return event_list_add(&((struct hw_arguments *)arg)->events, text, e);
+}
+
+/* Several filters are one, as the kernel takes it. */
+static int add_filter(void *arg, const char *text, struct pt_error *e)
+{
+	struct hw_arguments *a = arg;
+	char *joined;
+
+	if (asprintf(&joined, "%s%s%s", a->filter ? a->filter : "", a->filter ? "," : "", text) < 0)
+		return pt_fail_no_memory(e, NULL);
+	free(a->filter);
+	a->filter = joined;
 	return 0;
 }
 
@@ -226,7 +285,12 @@ static const struct pt_option options[] = {
      .help = "processes that run, all their threads, and new ones",
      .set = set_pids},
     {.name = "tid", .letter = 't', .argument = "TIDS", .help = "threads", .set = set_tids},
-    {.name = "all", .letter = 'a', .help = "the whole machine", FLAG(o.target.system_wide)},
+    {.name = "uid",
+     .letter = 'u',
+     .argument = "USER",
+     .help = "all processes that a user has now, by name or number",
+     .set = set_uid},
+    {.name = "all-cpus", .letter = 'a', .help = "the whole machine", FLAG(o.target.system_wide)},
     {.name = "cpu",
      .letter = 'C',
      .argument = "CPUS",
@@ -242,15 +306,23 @@ static const struct pt_option options[] = {
     PT_OPTION_HEADING("How:"),
     {.name = "event",
      .letter = 'e',
-     .argument = "TERMS",
+     .argument = "EVENTS",
      .help = "perf's terms of intel_pt: cyc,mtc_period=3,noretcomp,psb_period=3,...; intel_pt/cyc/u is user "
-	     "space only, k the kernel only",
-     TEXT(given_terms)},
-    {.name = "user",
-     .letter = 'u',
+	     "space only, k the kernel only; tracepoints: kvm:kvm_exit, 'kvm:*'. May be repeated",
+     .set = add_events},
+    {.name = "all-user",
      .help = "user space only (default: user space and kernel, where permitted)",
      .set = set_user},
-    {.name = "kernel", .letter = 'k', .help = "the kernel only", .set = set_kernel},
+    {.name = "all-kernel", .letter = 'k', .help = "the kernel only", .set = set_kernel},
+    {.name = "delay",
+     .letter = 'D',
+     .argument = "MS",
+     .help = "begin to trace after so many milliseconds; -1: when --control says enable",
+     .set = set_delay},
+    {.name = "no-inherit",
+     .letter = 'i',
+     .help = "new threads and children are not traced",
+     FLAG(o.target.no_inherit)},
     {.name = "duration",
      .letter = 'd',
      .argument = "SECONDS",
@@ -262,7 +334,7 @@ static const struct pt_option options[] = {
     {.name = "buffers",
      .letter = 'm',
      .argument = "RECORDS[,AUX]",
-     .help = "sizes of each CPU's buffers: 512K,16M",
+     .help = "sizes of each CPU's buffers: 512K,16M; numbers alone are pages of 4 KB, as perf has it",
      .set = set_buffers},
     {.name = "snapshot",
      .letter = 'S',
@@ -309,8 +381,8 @@ static const struct pt_option options[] = {
     {.name = "filter",
      .argument = "FILTER",
      .help = "trace these addresses only, as perf's: 'filter main @/bin/x', 'tracestop f @/bin/x', of the "
-	     "kernel 'filter vfs_read'; or by numbers: 'filter 0xOFFSET/0xSIZE@/bin/x'",
-     TEXT(filter)},
+	     "kernel 'filter vfs_read'; or by numbers: 'filter 0xOFFSET/0xSIZE@/bin/x'. May be repeated",
+     .set = add_filter},
     {.name = "guest-kcore",
      .argument = "[PID:]FILE",
      .help = "the kernel of a guest, as perf record's --kcore there has it; PID: the VM's process, where "
@@ -344,6 +416,10 @@ static const struct pt_option options[] = {
      .argument = "N",
      .help = "zstd level, -7 (fastest) to 19; default 1; less when buffers fill up",
      .set = set_level},
+    {.name = "max-size",
+     .argument = "SIZE",
+     .help = "end when the container has so many bytes: 500M, 2G; what is in the buffers then is still added",
+     .set = set_max_size},
     {.name = "no-exit-status",
      .help = "exit with 0 or 3 whatever the program's own status is",
      FLAG(no_exit_status)},
@@ -405,7 +481,7 @@ static int check(const struct hw_arguments *a, struct pt_error *e)
 	if (check_target(a, e))
 		return -1;
 	if (sideband_only && (a->terms || a->vm || o->events.levels))
-		return wrong(e, "--sideband-only traces nothing: without -e, -u, -k and --vm");
+		return wrong(e, "--sideband-only traces nothing: without -e, --all-user, -k and --vm");
 	if (sideband_only && a->filter)
 		return wrong(e, "--sideband-only traces nothing to be filtered");
 	if (o->guests.kernels && !a->vm && (!o->target.system_wide || sideband_only))
@@ -422,13 +498,17 @@ static int check(const struct hw_arguments *a, struct pt_error *e)
 	return 0;
 }
 
-/* Takes aux-action out of -e's terms. */
+/* -e's tracepoints; and takes aux-action out of its terms. */
 static int split_terms(struct hw_arguments *a, struct pt_error *e)
 {
-	if (!a->given_terms)
+	for (size_t i = 0; i < a->events.name_count; i++)
+		if (hw_options_tracepoint(&a->o, a->events.names[i], e))
+			return -1;
+	if (!a->events.terms)
 		return 0;
-	a->terms = malloc(strlen(a->given_terms) + 1);
-	return a->terms ? hw_group_terms(&a->group, a->given_terms, a->terms, e) : pt_fail_no_memory(e, NULL);
+	a->terms = malloc(strlen(a->events.terms) + 1);
+	return a->terms ? hw_group_terms(&a->group, a->events.terms, a->terms, e)
+			: pt_fail_no_memory(e, NULL);
 }
 
 int hw_arguments_parse(struct hw_arguments *a, int argc, char **argv, struct pt_error *e)
@@ -459,6 +539,8 @@ void hw_arguments_deinit(struct hw_arguments *a)
 	hw_list_deinit(&a->o.target.cpus);
 	free(a->o.events.tracepoints.at);
 	free(a->terms);
+	free(a->filter);
+	event_list_deinit(&a->events);
 	hw_control_close(&a->control);
 	if (a->ready_fd >= 0)
 		close(a->ready_fd);

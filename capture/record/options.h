@@ -6,20 +6,21 @@
 #include <stdio.h>
 
 #include "capture/record/capture.h"
+#include "capture/record/event_list.h"
 
 /* What the options say. Texts are argv's unless they are said to be owned. */
 struct hw_arguments {
 	struct hw_options o; /* without what the machine decides: config, filter, VMs */
 
-	const char *output;	 /* NULL: standard output */
-	const char *engine;	 /* "auto", "perf" or "step"; NULL: auto */
-	const char *truth;	 /* the step engine's; NULL: not given */
-	const char *max_steps;	 /* likewise */
-	bool no_exit_status;	 /* exit with 0, not with the program's status */
-	const char *vm;		 /* "list", "all", a pid or a name; NULL: not given */
-	const char *filter;	 /* perf's syntax; NULL: none */
-	char *terms;		 /* -e's, without aux-action; owned; NULL: none */
-	const char *given_terms; /* -e's argument */
+	const char *output;	  /* NULL: standard output */
+	const char *engine;	  /* "auto", "perf" or "step"; NULL: auto */
+	const char *truth;	  /* the step engine's; NULL: not given */
+	const char *max_steps;	  /* likewise */
+	bool no_exit_status;	  /* exit with 0, not with the program's status */
+	const char *vm;		  /* "list", "all", a pid or a name; NULL: not given */
+	char *filter;		  /* perf's syntax, owned; NULL: none */
+	struct event_list events; /* -e's */
+	char *terms;		  /* those of intel_pt without aux-action; owned; NULL: none */
 
 	/* What o points to, where an option asks for it. */
 	struct hw_group group;

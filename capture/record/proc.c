@@ -2,9 +2,12 @@
 #include "capture/record/proc.h"
 
 #include <dirent.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define ONLINE "/sys/devices/system/cpu/online"
 
@@ -37,10 +40,56 @@ int hw_proc_threads(struct hw_list *l, int32_t pid, struct pt_error *e)
 		char *end;
 		long n = strtol(d->d_name, &end, 10);
 
-		if (*end == 0 && n > 0 && !hw_list_has(l, (int32_t)n))
+		if (*end == 0 && n > 0)
 			ret = hw_list_add(l, (int32_t)n, e);
 	}
 	closedir(dir);
+	hw_list_sort(l);
+	return ret;
+}
+
+/* The number of a user by name, in /etc/passwd, or by number. False: there is none of that name. */
+static bool uid_of(const char *user, uid_t *ret)
+{
+	FILE *f = fopen("/etc/passwd", "re");
+	const struct passwd *p = NULL;
+	unsigned long number;
+	char *end;
+
+	while (f && (p = fgetpwent(f)) && strcmp(p->pw_name, user) != 0)
+		;
+	if (p)
+		*ret = p->pw_uid;
+	if (f)
+		fclose(f);
+	if (p)
+		return true;
+	number = strtoul(user, &end, 10);
+	*ret = (uid_t)number;
+	return user[0] >= '0' && user[0] <= '9' && !*end && number < UINT32_MAX;
+}
+
+int hw_proc_of_user(struct hw_list *l, const char *user, struct pt_error *e)
+{
+	struct hw_list all = {0};
+	size_t before = l->count;
+	char path[64];
+	struct stat st;
+	uid_t uid;
+	int ret;
+
+	if (!uid_of(user, &uid))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "there is no user '%s'", user);
+	ret = hw_proc_threads(&all, 0, e);
+	for (size_t i = 0; ret == 0 && i < all.count; i++) {
+		snprintf(path, sizeof path, "/proc/%d", all.at[i]);
+		if (all.at[i] != getpid() && stat(path, &st) == 0 && st.st_uid == uid &&
+		    !hw_list_has(l, all.at[i]))
+			ret = hw_list_add(l, all.at[i], e);
+	}
+	hw_list_deinit(&all);
+	if (ret == 0 && l->count == before)
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "user %s has no processes", user);
 	return ret;
 }
 

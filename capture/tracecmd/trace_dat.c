@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define EVENT_LEAST 8 /* common_type, _flags, _preempt_count, _pid */
@@ -30,12 +31,14 @@ struct trace_dat {
 bool trace_dat_is(const char *path)
 {
 	char head[10];
-	FILE *f = fopen(path, "re");
-	bool is = f && fread(head, 1, sizeof head, f) == sizeof head &&
+	struct stat st;
+	/* A pipe has its bytes once: who asks what they are has them. */
+	int fd = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	bool is = fd >= 0 && read(fd, head, sizeof head) == sizeof head &&
 		  memcmp(head, TRACE_DAT_MAGIC, sizeof head) == 0;
 
-	if (f)
-		fclose(f);
+	if (fd >= 0)
+		close(fd);
 	return is;
 }
 

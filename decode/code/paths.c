@@ -327,6 +327,7 @@ static uint32_t path_add(struct pt_graph *g, const struct pt_path_key *key, stru
 	path->end_ip = key->end_ip;
 	path->count = g->path_counts[g->path_count] = (uint8_t)key->count;
 	path->code = key->code->id;
+	path->mode = (uint8_t)key->mode;
 	path->first = g->path_edge_count;
 	memcpy(g->path_edges + path->first, key->edges, key->count * sizeof *key->edges);
 	g->path_edge_count += key->count;

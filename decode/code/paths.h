@@ -42,6 +42,7 @@ struct pt_path {
 	uint32_t follow;     /* the path that came after it last, and probably will again */
 	uint8_t count;	     /* edges */
 	uint8_t role;	     /* of its edges together, 0 not yet asked (output/calls.c) */
+	uint8_t mode;	     /* enum insn_mode */
 	/* One of its edges begins an emulated PTWRITE (emulated_ptwrite.h); false when the graph is bare. */
 	bool emulated;
 };

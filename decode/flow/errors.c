@@ -3,8 +3,9 @@
 
 const char *pt_flow_error_name(enum pt_flow_error_kind kind)
 {
-	static const char *const name[] = {"bad packet", "no code", "bad instruction", "mismatch",
-					   "overflow",	 "lost",    "truncated",       "out of memory"};
+	static const char *const name[] = {"bad packet", "no code",  "bad instruction",
+					   "mismatch",	 "overflow", "lost",
+					   "truncated",	 "clock",    "out of memory"};
 
 	return (unsigned)kind < sizeof name / sizeof *name ? name[kind] : "?";
 }

@@ -7,31 +7,6 @@ struct bytes {
 	bool last;			/* nothing follows */
 };
 
-/* What is at b->p, where pt_packet_decode() came to n and *k, on a CPU with errata. */
-static int read_erratum(const struct pt_flow *f, const struct bytes *b, int n, struct pt_packet *k)
-{
-	const uint8_t *p = b->p;
-	ptrdiff_t left = b->end - p;
-
-	/* A CYC of two bytes and one of one byte, which together are OVF's after a first byte. No CPU sends
-	 * two CYC in a row but when its counter wraps, and those are longer. */
-	if (f->errata & PT_SKD007 && n == 2 && k->type == PT_CYC && p[1] == 0x02) {
-		if (left < 3)
-			return b->last ? n : PT_NEED_MORE_BYTES;
-		if (p[2] == 0xf3) {
-			pt_packet_decode(p + 1, b->end, 0, k);
-			return 3;
-		}
-	}
-	if (f->errata & PT_SKZ84 && n == PT_BAD_PACKET && left >= 2 && p[0] == 0x02 && p[1] == 0x73) {
-		if (left < 8)
-			return b->last ? n : PT_NEED_MORE_BYTES;
-		k->type = PT_PAD; /* nothing in it is true */
-		return 8;
-	}
-	return n;
-}
-
 /* Goes on to the next PSB. False when there is none; what may be the beginning of one is left. */
 static bool find_psb(struct bytes *b)
 {
@@ -118,15 +93,17 @@ static bool take_packets(struct pt_flow *f, struct bytes *b, enum pt_flow_feed *
 	n = pt_packet_decode(b->p, b->end, f->packet.bip_bytes, &k);
 	f->packet.aux_offset = b->aux_offset + (uint64_t)(b->p - b->begin);
 	if (f->errata & (PT_SKD007 | PT_SKZ84))
-		n = read_erratum(f, b, n, &k);
+		n = pt_errata_packet(f->errata, b->p, b->end, b->last, n, &k);
 	if (n <= 0)
 		return on_unreadable(f, b, n);
 	*ret = PT_FEED_TIME;
 	if (k.type == PT_PSBEND && f->psb.open && !f->psb.side_known) {
 		/* Time may have jumped: who runs now must be known before the flow begins at the PSB's IP. */
 		pt_flow_psb_side(f);
-		if (stops(f))
+		if (stops(f)) {
+			f->psb.ask_side = f->side.nr;
 			return false;
+		}
 	}
 	b->p += n;
 	f->counts.packets++;

@@ -66,6 +66,7 @@ enum pt_flow_error_kind {
 	PT_FLOW_OVERFLOW,   /* OVF: the CPU has lost packets */
 	PT_FLOW_LOST,	    /* AUX data is missing: pt_flow_lost() */
 	PT_FLOW_CUT,	    /* the stream ends inside a packet */
+	PT_FLOW_NO_TIME,    /* execution begins in a guest at a time that is not known */
 	PT_FLOW_FULL	    /* out of memory for code: the last error, nothing is decoded any more */
 };
 /* In the words of the record stream. */
@@ -121,6 +122,8 @@ struct pt_flow_env {
 	/* The host's TSC at a TSC packet in a guest; PT_CLOCK_UNKNOWN: the packet is ignored. The flow's
 	 * clock is that before the packet. May call pt_flow_set_stop(). NULL: guest and host have one TSC. */
 	uint64_t (*guest_tsc)(void *arg, struct pt_flow *f, const struct pt_tsc_packet *packet);
+	/* A TSC packet in the host: `tsc` is what the clock makes of it, 64 bits. May be NULL. */
+	void (*host_tsc)(void *arg, struct pt_flow *f, uint64_t tsc);
 	/* True when ip, in pt_flow_code(), is outside of the recording's address filters. Asked with
 	 * PT_SKL014 only. NULL: there are none. */
 	bool (*filtered)(void *arg, struct pt_flow *f, uint64_t ip);

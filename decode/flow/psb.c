@@ -6,8 +6,8 @@ void pt_flow_on_psb(struct pt_flow *f)
 	f->counts.psbs++;
 	f->evds = 0;
 	f->psb.open = true;
-	f->psb.fup = f->psb.pip = f->psb.vmcs = f->psb.side_known = false;
-	f->tsc.waits = f->tsc.tma_waits = false;
+	f->psb.fup = f->psb.pip = f->psb.vmcs = f->psb.side_known = f->psb.ask_side = false;
+	f->tsc.waits = f->tsc.tma_waits = f->tsc.ignored = false;
 	f->packet.last_ip = 0;
 	f->packet.bip_bytes = 0;
 	f->fup.pending = false;
@@ -79,6 +79,27 @@ static bool psbend_running(struct pt_flow *f)
 	return true;
 }
 
+/*
+ * Execution begins here, in a guest, and the PSB+ has the guest's time only, whose relation to the
+ * host's is not known. So it is not known which thread runs, nor which version of the kernel's code:
+ * it changes its code while it runs. The flow waits for a PSB of which the time is known.
+ */
+static bool wait_for_time(struct pt_flow *f)
+{
+	bool reported = f->psb.no_time;
+
+	f->psb.no_time = f->state < PT_FLOW_DISABLED && f->tsc.ignored;
+	if (!f->psb.no_time)
+		return false;
+	if (!reported)
+		pt_flow_end_with_error(
+		    f, PT_FLOW_NO_TIME, f->psb.fup ? f->psb.ip : 0,
+		    "the trace begins in a guest whose clock is not known: what runs up to the next "
+		    "PSB with a known time is not decoded");
+	f->state = PT_FLOW_UNSYNCED;
+	return true;
+}
+
 bool pt_flow_on_psbend(struct pt_flow *f)
 {
 	if (!f->psb.open)
@@ -86,6 +107,10 @@ bool pt_flow_on_psbend(struct pt_flow *f)
 	f->psb.open = false;
 	f->psb.ever = true;
 	pt_flow_psb_side(f);
+	if (f->psb.ask_side && f->state < PT_FLOW_NO_IMAGE)
+		pt_flow_set_side(f, f->side.nr, f->side.cr3);
+	if (wait_for_time(f))
+		return true;
 	if (f->state == PT_FLOW_RUNNING && !f->overflow.pending)
 		return psbend_running(f);
 	pt_flow_stack_clear(f);

@@ -169,6 +169,8 @@ void pt_flow_interrupt(struct pt_flow *f, bool end_slice)
 	pt_flow_stop_recording(f);
 	if (f->state == PT_FLOW_RUNNING)
 		pt_flow_end_path_at(f, pt_flow_here(f));
+	if (f->run.repeats) /* what reads it finds the code as it was */
+		pt_flow_put_run(f, PTR_UNKNOWN, 0);
 	if (end_slice) {
 		pt_flow_end_slice(f);
 		f->stack.user.known = false;

@@ -26,6 +26,8 @@ static void tsc(struct pt_flow *f, uint64_t payload)
 	}
 	if (!f->tsc.ignored)
 		pt_clock_tsc(&f->clock, payload);
+	if (!f->side.nr && f->env->host_tsc)
+		f->env->host_tsc(f->env_arg, f, f->clock.anchor_tsc);
 	clock_moved(f, before);
 }
 

@@ -134,6 +134,18 @@ uint32_t pt_emit_symbol(struct pt_emit *m, struct img_space *space, uint64_t ip)
 	return name.number;
 }
 
+uint32_t pt_emit_dso(struct pt_emit *m, struct img_space *space, uint64_t ip)
+{
+	struct img_symbol sym;
+	const struct img_map *map = img_space_find(space, ip);
+	const struct img_file *file = map ? map->file : NULL;
+
+	/* The kernel's code is one image: which module it is of, symbols say. */
+	if ((!file || img_file_is_memory(file)) && img_space_symbol(space, ip, &sym) == 0)
+		file = sym.file;
+	return file && !m->failed ? dso(m, file) : 0;
+}
+
 uint32_t pt_emit_machine(struct pt_emit *m, struct pt_machine *machine)
 {
 	struct ptr_machine r = {.pid = (uint32_t)machine->pid, .name = machine->name};

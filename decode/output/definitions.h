@@ -16,6 +16,7 @@
 #include "decode/flow/vm_transition.h"
 #include "decode/output/vm_events.h"
 #include "decode/sideband/machines.h"
+#include "decode/sideband/text_buffer.h"
 #include "schema/records.h"
 
 struct pt_calls;
@@ -42,9 +43,31 @@ struct pt_error_line {
 	const char *kind, *message;
 };
 
+/* One line of --insns: an instruction that was executed. */
+struct pt_insn_line {
+	const struct pt_task *task;
+	int32_t cpu;
+	uint64_t tsc;	  /* the best estimate. PT_CLOCK_UNKNOWN */
+	const char *text; /* as pt_text's describe has written it */
+	uint32_t bytes;	  /* of text */
+};
+
+/* What of an instruction is the same each time it runs. */
+struct pt_insn_description {
+	struct img_space *space;
+	uint64_t ip;
+	const uint8_t *bytes; /* len of them */
+	uint32_t len;
+	enum insn_mode mode;
+};
+
+/* A line for each branch (branch), or for each instruction (describe, insn). */
 struct pt_text {
 	void *arg;
-	void (*branch)(void *arg, const struct pt_branch_line *line);
+	void (*branch)(void *arg, const struct pt_branch_line *line); /* NULL: instructions */
+	/* Adds to *to what insn will need of an instruction: called once for each version of it. */
+	void (*describe)(void *arg, const struct pt_insn_description *d, struct pt_text_buffer *to);
+	void (*insn)(void *arg, const struct pt_insn_line *line);
 	void (*error)(void *arg, const struct pt_error_line *line);
 };
 
@@ -100,6 +123,8 @@ uint32_t pt_emit_machine(struct pt_emit *m, struct pt_machine *machine);
 uint32_t pt_emit_thread(struct pt_emit *m, struct pt_task *task);
 /* The symbol at ip in space. */
 uint32_t pt_emit_symbol(struct pt_emit *m, struct img_space *space, uint64_t ip);
+/* The file, or the kernel's module, that is mapped at ip in space. */
+uint32_t pt_emit_dso(struct pt_emit *m, struct img_space *space, uint64_t ip);
 uint32_t pt_emit_path(struct pt_emit *m, struct pt_path *path);
 
 /* Keeps the failure of a ptr_put_...(). Returns the record's number, or 0. */

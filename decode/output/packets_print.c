@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "decode/output/packets_print.h"
+#include "decode/packet/errata.h"
 #include "decode/packet/packet.h"
 
 struct printer {
@@ -15,6 +16,7 @@ struct printer {
 	size_t size, room;
 	unsigned bip_bytes;
 	bool synced, any;
+	uint32_t errata; /* enum pt_erratum: of the CPU that was traced */
 };
 
 static void drain(struct printer *s, FILE *out, bool last, uint64_t *errors)
@@ -37,6 +39,8 @@ static void drain(struct printer *s, FILE *out, bool last, uint64_t *errors)
 			s->synced = true;
 		}
 		n = pt_packet_decode(p, end, s->bip_bytes, &k);
+		if (s->errata)
+			n = pt_errata_packet(s->errata, p, end, last, n, &k);
 		if (n == PT_NEED_MORE_BYTES) {
 			if (last) {
 				fprintf(out, "%06" PRIx64 " ERR cut\n",
@@ -58,6 +62,8 @@ static void drain(struct printer *s, FILE *out, bool last, uint64_t *errors)
 		else if (k.type == PT_BEP || k.type == PT_PSB || k.type == PT_OVF)
 			s->bip_bytes = 0;
 		pt_packet_text(&k, text, sizeof text);
+		if (k.type == PT_PAD && n > 1)
+			snprintf(text, sizeof text, "%d bytes: a TMA that is corrupt (SKZ84)", n);
 		fprintf(out, "%06" PRIx64 " %s%s%s\n", s->offset + (uint64_t)(p - s->buffer),
 			pt_type_name(k.type), text[0] ? " " : "", text);
 		p += n;
@@ -111,12 +117,17 @@ static int take(struct printer *s, const struct ptc_aux *aux, FILE *out, uint64_
 int pt_packets_print(struct ptc_reader *r, FILE *out, uint64_t *ret_errors, struct pt_error *e)
 {
 	struct printer *all = NULL, *s, *last = NULL;
+	struct ptc_meta *meta = ptc_meta_create();
 	struct ptc_chunk c;
 	struct ptc_aux aux;
 	int n;
 
 	*ret_errors = 0;
+	if (!meta)
+		return pt_fail_no_memory(e, NULL);
 	while ((n = ptc_next(r, &c, e)) > 0) {
+		if (c.type == PTC_META && (n = ptc_meta_add(meta, &c, e)) < 0)
+			break;
 		if (c.type != PTC_AUX)
 			continue;
 		n = ptc_parse_aux(&c, &aux, e);
@@ -131,6 +142,8 @@ int pt_packets_print(struct ptc_reader *r, FILE *out, uint64_t *ret_errors, stru
 				break;
 			}
 			s->id = c.stream;
+			s->errata = pt_errata_of((uint32_t)ptc_meta_number(meta, "cpu_family", 0),
+						 (uint32_t)ptc_meta_number(meta, "cpu_model", 0));
 			s->next = all;
 			all = s;
 		}
@@ -152,5 +165,6 @@ int pt_packets_print(struct ptc_reader *r, FILE *out, uint64_t *ret_errors, stru
 		free(s->buffer);
 		free(s);
 	}
+	ptc_meta_destroy(meta);
 	return n < 0 ? -1 : 0;
 }

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/output/put_text.h"
 #include "decode/output/text.h"
+#include "schema/terminal.h"
 
 enum field {
 	F_TID,
@@ -17,101 +19,62 @@ enum field {
 	F_KIND,
 	F_FROM,
 	F_TO,
-	F_INSNS,
-	FIELDS
-};
-static const char *const names[FIELDS] = {"tid",    "pid",   "comm", "cpu",  "tsc", "tsc_lo",
-					  "tsc_hi", "class", "kind", "from", "to",  "insns"};
-
+	F_INSNS
+}; /* as pt_lines_fields() has them */
 struct pt_lines {
 	FILE *out;
 	struct pt_text text;
-	enum field fields[32];
-	size_t count;
+	struct pt_fields fields;
+	bool on_terminal;
 };
-
-/* printf is what most of the time would go to. */
-static char *hex(char *p, uint64_t v)
-{
-	int n = v ? (67 - __builtin_clzll(v)) / 4 : 1;
-
-	for (int i = n - 1; i >= 0; i--)
-		*p++ = "0123456789abcdef"[v >> 4 * i & 15];
-	return p;
-}
-
-static char *decimal(char *p, uint64_t v)
-{
-	char d[20];
-	int n = 0;
-
-	do
-		d[n++] = (char)('0' + v % 10);
-	while (v /= 10);
-	while (n)
-		*p++ = d[--n];
-	return p;
-}
-
-static char *word(char *p, const char *s)
-{
-	size_t n = strlen(s);
-
-	memcpy(p, s, n);
-	return p + n;
-}
-
-static char *number(char *p, int32_t v)
-{
-	return v < 0 ? word(p, "-1") : decimal(p, (uint64_t)v);
-}
-
-static char *tsc(char *p, uint64_t t)
-{
-	return t == PT_CLOCK_UNKNOWN ? word(p, "-") : decimal(p, t);
-}
 
 static void branch(void *arg, const struct pt_branch_line *b)
 {
 	struct pt_lines *l = arg;
-	char line[32 * 24], *p = line;
+	char line[PT_FIELDS_MAX * PT_FIELD_BYTES], *p = line;
 
-	for (size_t i = 0; i < l->count; i++) {
-		switch (l->fields[i]) {
-		case F_TID: p = number(p, b->task ? b->task->tid : -1); break;
-		case F_PID: p = number(p, b->task ? b->task->pid : -1); break;
-		case F_COMM: p = word(p, b->task && b->task->comm[0] ? b->task->comm : "?"); break;
-		case F_CPU: p = number(p, b->cpu); break;
-		case F_TSC: p = tsc(p, b->tsc); break;
-		case F_TSC_LO: p = tsc(p, b->tsc_lo); break;
-		case F_TSC_HI: p = tsc(p, b->tsc_hi); break;
+	for (size_t i = 0; i < l->fields.count; i++) {
+		switch (l->fields.at[i]) {
+		case F_TID: p = pt_put_number(p, b->task ? b->task->tid : -1); break;
+		case F_PID: p = pt_put_number(p, b->task ? b->task->pid : -1); break;
+		case F_COMM: p = pt_put_comm(p, b->task ? b->task->comm : "", l->on_terminal); break;
+		case F_CPU: p = pt_put_number(p, b->cpu); break;
+		case F_TSC: p = pt_put_tsc(p, b->tsc); break;
+		case F_TSC_LO: p = pt_put_tsc(p, b->tsc_lo); break;
+		case F_TSC_HI: p = pt_put_tsc(p, b->tsc_hi); break;
 		case F_CLASS:
-			p = word(p, b->tsc == PT_CLOCK_UNKNOWN ? "-" : b->exact ? "exact" : "interval");
+			p = pt_put_word(p, b->tsc == PT_CLOCK_UNKNOWN ? "-"
+					   : b->exact		      ? "exact"
+								      : "interval");
 			break;
 		case F_KIND:
-			p = word(p, ptr_kind_name(b->edge->kind));
+			p = pt_put_word(p, ptr_kind_name(b->edge->kind));
 			if (b->edge->ends_trace)
-				p = word(p, "+trace_end");
+				p = pt_put_word(p, "+trace_end");
 			break;
-		case F_FROM: p = hex(p, b->edge->from); break;
-		case F_TO: p = hex(p, b->edge->to); break;
-		case F_INSNS: p = decimal(p, b->insns); break;
+		case F_FROM: p = pt_put_hex(p, b->edge->from); break;
+		case F_TO: p = pt_put_hex(p, b->edge->to); break;
+		case F_INSNS: p = pt_put_decimal(p, b->insns); break;
 		default: break;
 		}
-		*p++ = i + 1 < l->count ? ' ' : '\n';
+		*p++ = i + 1 < l->fields.count ? ' ' : '\n';
 	}
 	fwrite_unlocked(line, 1, (size_t)(p - line), l->out);
 }
 
-static void error(void *arg, const struct pt_error_line *e)
+void pt_lines_error(FILE *out, const struct pt_error_line *e)
 {
-	struct pt_lines *l = arg;
 	char offset[24];
 
 	snprintf(offset, sizeof offset, "%" PRIu64, e->aux_offset);
-	fprintf(l->out, "# error tid %d cpu %d aux_offset %s ip %" PRIx64 " %s: %s\n",
+	fprintf(out, "# error tid %d cpu %d aux_offset %s ip %" PRIx64 " %s: %s\n",
 		e->task ? e->task->tid : -1, e->cpu, e->aux_offset == PTR_UNKNOWN ? "-" : offset, e->ip,
 		e->kind, e->message);
+}
+
+static void error(void *arg, const struct pt_error_line *e)
+{
+	pt_lines_error(((struct pt_lines *)arg)->out, e);
 }
 
 const char *pt_lines_fields(void)
@@ -122,32 +85,19 @@ const char *pt_lines_fields(void)
 struct pt_lines *pt_lines_create(FILE *out, const char *fields, struct pt_error *e)
 {
 	struct pt_lines *l = calloc(1, sizeof *l);
-	const char *p = fields ? fields : "tid,cpu,tsc,kind,from,to";
 
 	if (!l) {
 		pt_fail_no_memory(e, NULL);
 		return NULL;
 	}
 	l->out = out;
+	l->on_terminal = pt_terminal_protected(out);
 	l->text.arg = l;
 	l->text.branch = branch;
 	l->text.error = error;
-	while (*p) {
-		size_t n = strcspn(p, ","), i;
-
-		for (i = 0; i < FIELDS; i++)
-			if (strlen(names[i]) == n && !strncmp(names[i], p, n))
-				break;
-		if (i == FIELDS || l->count == sizeof l->fields / sizeof *l->fields) {
-			pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-F: no field is called '%.*s'; there are %s",
-				(int)n, p, pt_lines_fields());
-			free(l);
-			return NULL;
-		}
-		l->fields[l->count++] = (enum field)i;
-		p += n;
-		if (*p == ',')
-			p++;
+	if (pt_fields_parse(&l->fields, fields ? fields : "tid,cpu,tsc,kind,from,to", pt_lines_fields(), e)) {
+		free(l);
+		return NULL;
 	}
 	return l;
 }

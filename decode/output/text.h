@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "decode/output/emit.h"
+#include "decode/output/fields.h"
 
 struct pt_lines;
 
@@ -23,5 +24,8 @@ const struct pt_text *pt_lines_text(struct pt_lines *l);
 
 /* The names that fields may have, comma-separated. */
 const char *pt_lines_fields(void);
+
+/* The line of an error, of whatever lines. */
+void pt_lines_error(FILE *out, const struct pt_error_line *e);
 
 #endif

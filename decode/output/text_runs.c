@@ -4,12 +4,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/output/insn_texts.h"
+#include "schema/array.h"
 #include "schema/derived/run_times.h"
+
+/* How the instructions of a stream go on from the last run's first branch. */
+struct pace {
+	uint64_t next;	 /* the estimate that its times lead to: that of the next run, mostly */
+	double per_insn; /* TSC ticks */
+	uint64_t last;	 /* of its last instruction */
+};
 
 struct pt_text_runs {
 	const struct pt_graph *graph;
 	const struct pt_text *text;
 	struct ptr_times *times;
+	/* Of lines of instructions, else NULL. */
+	struct pt_insn_texts *insns;
+	struct pace *paces; /* by stream */
+	size_t pace_count, pace_room;
 };
 
 /* What the lines of a run, or the line of an error, say: kept in the held run's own. */
@@ -59,7 +72,13 @@ struct pt_text_runs *pt_text_runs_create(const struct pt_graph *graph, const str
 	}
 	t->graph = graph;
 	t->text = text;
-	return t;
+	if (text->branch)
+		return t;
+	t->insns = pt_insn_texts_create(graph, text);
+	if (t->insns)
+		return t;
+	pt_text_runs_destroy(t);
+	return NULL;
 }
 
 void pt_text_runs_destroy(struct pt_text_runs *t)
@@ -72,6 +91,8 @@ void pt_text_runs_destroy(struct pt_text_runs *t)
 	while ((r = ptr_times_next(t->times)))
 		free(text_of(r).error.kind);
 	ptr_times_destroy(t->times);
+	pt_insn_texts_destroy(t->insns);
+	free(t->paces);
 	free(t);
 }
 
@@ -120,6 +141,53 @@ static void print_run(struct pt_text_runs *t, const struct ptr_timed_run *r, con
 	}
 }
 
+/* ---- Instructions ----------------------------------------------------------------------------------- */
+
+static struct pace *pace_of(struct pt_text_runs *t, uint32_t stream)
+{
+	while (stream >= t->pace_count) {
+		if (pt_array_grow(&t->paces, t->pace_count, &t->pace_room, NULL) < 0)
+			return NULL;
+		t->paces[t->pace_count++] = (struct pace){.next = PTR_NO_TSC};
+	}
+	return &t->paces[stream];
+}
+
+/*
+ * The times of instructions: those of the branches lie on the same line, so instructions from a run's first
+ * branch on have its pace; those before it that of the run before. None is before another one of its stream.
+ */
+static void print_insns(struct pt_text_runs *t, const struct ptr_timed_run *r, const struct held_text *x,
+			const struct pt_task *task)
+{
+	struct pt_insn_line line = {.task = task, .cpu = x->cpu, .tsc = r->tsc_est};
+	double per_insn = r->insns_next ? (double)(r->tsc_next - r->tsc_est) / (double)r->insns_next : 0;
+	struct pace *pace = pace_of(t, r->stream);
+	bool timed = r->tsc_est != PTR_NO_TSC && pace;
+	bool goes_on = timed && pace->next == r->tsc_est && !r->begins;
+	double before = goes_on ? pace->per_insn : per_insn;
+	double at = 1.0 - r->first_insns; /* the first branch's is 0, also where no instruction led to it */
+	uint64_t floor = timed ? goes_on || pace->last > r->tsc ? pace->last : r->tsc : 0;
+	uint32_t count;
+	const uint32_t *insns = pt_insn_texts_of(t->insns, x->path, &count);
+
+	for (uint32_t n = 0; n < x->repeats; n++) {
+		for (uint32_t i = 0; i < count; i++, at++) {
+			double ahead = at * (at < 0 ? before : per_insn);
+
+			if (timed) {
+				line.tsc = r->tsc_est + (uint64_t)(int64_t)ahead;
+				if (line.tsc < floor)
+					line.tsc = floor;
+			}
+			line.text = pt_insn_text(t->insns, insns[i], &line.bytes);
+			t->text->insn(t->text->arg, &line);
+		}
+	}
+	if (timed)
+		*pace = (struct pace){.next = r->tsc_next, .per_insn = per_insn, .last = line.tsc};
+}
+
 static void print(struct pt_text_runs *t)
 {
 	const struct ptr_timed_run *r;
@@ -131,6 +199,8 @@ static void print(struct pt_text_runs *t)
 		memcpy(task.comm, x.comm, sizeof task.comm);
 		if (x.error.message)
 			print_error(t, &x, x.has_task ? &task : NULL);
+		else if (t->insns)
+			print_insns(t, r, &x, x.has_task ? &task : NULL);
 		else
 			print_run(t, r, &x, x.has_task ? &task : NULL);
 	}
@@ -153,6 +223,8 @@ bool pt_text_runs_put(struct pt_text_runs *t, const struct pt_emit_stream *s, co
 		r.first_insns = t->graph->path_insns[path->first];
 		r.direct_last = last == PTR_JMP || last == PTR_CALL_DIR;
 	}
+	if (t->insns && !pt_insn_texts_add(t->insns, path))
+		return false;
 	r.begins = first == PTR_TRACE_BEGIN;
 	r.crosses = first == PTR_VMENTRY || first == PTR_VMEXIT;
 	x.path = run->path;
@@ -192,4 +264,6 @@ void pt_text_runs_settle(struct pt_text_runs *t)
 {
 	ptr_times_settle(t->times);
 	print(t);
+	if (t->insns)
+		pt_insn_texts_clear(t->insns);
 }

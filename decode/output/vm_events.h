@@ -38,8 +38,9 @@ struct pt_vm_events {
 	void (*no_image)(void *arg, struct pt_emit_stream *s, const struct pt_flow *f);
 	/* Event Trace: a CFE packet's type and vector, an EVD's type and payload. */
 	void (*event_trace)(void *arg, struct pt_emit_stream *s, bool is_cfe, uint32_t type, uint64_t value);
-	/* Another host thread runs on the stream's CPU from now on (s->host_task). */
-	void (*switched)(void *arg, struct pt_emit_stream *s, const struct pt_flow *f);
+	/* Another host thread runs on the stream's CPU from now on (s->host_task). tsc: the time that the
+	 * sideband has of it, PTR_NO_TSC unknown. */
+	void (*switched)(void *arg, struct pt_emit_stream *s, const struct pt_flow *f, uint64_t tsc);
 	/*
 	 * Where threads are traced, not CPUs: the host's thread has come onto the stream's CPU at
 	 * tsc, or (left) leaves it to an unknown thread. PTR_NO_TSC: unknown. Called before what that
@@ -51,6 +52,8 @@ struct pt_vm_events {
 	 * (the packet is ignored then). The flow's clock is that before the packet. */
 	uint64_t (*host_tsc)(void *arg, struct pt_emit_stream *s, struct pt_flow *f,
 			     const struct pt_tsc_packet *packet);
+	/* A TSC packet in the host: its TSC, 64 bits. */
+	void (*host_tsc_seen)(void *arg, struct pt_emit_stream *s, uint64_t tsc);
 	/*
 	 * The host TSC of a record that the guest's vCPU wrote at guest_tsc (PTR_NO_TSC: unknown),
 	 * the one before it at the host TSC after_tsc (0 unknown): true and *ret, or false while it

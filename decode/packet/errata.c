@@ -1,6 +1,8 @@
 /* errata.c - see errata.h. */
 #include "decode/packet/errata.h"
 
+#include <stddef.h>
+
 uint32_t pt_errata_of(uint32_t family, uint32_t model)
 {
 	if (family == 0x13 && model == 1) /* Diamond Rapids */
@@ -45,4 +47,28 @@ uint32_t pt_errata_of(uint32_t family, uint32_t model)
 	case 0xd5: /* Wildcat Lake */ return PT_SKD022 | PT_SKL014;
 	default: return 0;
 	}
+}
+
+int pt_errata_packet(uint32_t errata, const uint8_t *p, const uint8_t *end, bool last, int n,
+		     struct pt_packet *k)
+{
+	ptrdiff_t left = end - p;
+
+	/* A CYC of two bytes and one of one byte, which together are OVF's after a first byte. No CPU sends
+	 * two CYC in a row but when its counter wraps, and those are longer. */
+	if (errata & PT_SKD007 && n == 2 && k->type == PT_CYC && p[1] == 0x02) {
+		if (left < 3)
+			return last ? n : PT_NEED_MORE_BYTES;
+		if (p[2] == 0xf3) {
+			pt_packet_decode(p + 1, end, 0, k);
+			return 3;
+		}
+	}
+	if (errata & PT_SKZ84 && n == PT_BAD_PACKET && left >= 2 && p[0] == 0x02 && p[1] == 0x73) {
+		if (left < 8)
+			return last ? n : PT_NEED_MORE_BYTES;
+		k->type = PT_PAD;
+		return 8;
+	}
+	return n;
 }

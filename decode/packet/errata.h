@@ -15,7 +15,10 @@
 #ifndef DECODE_PACKET_ERRATA_H
 #define DECODE_PACKET_ERRATA_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "decode/packet/packet.h"
 
 enum pt_erratum {
 	/* An OVF may stand in place of a CYC's second byte. */
@@ -32,5 +35,13 @@ enum pt_erratum {
 
 /* The errata of a CPU by CPUID's family and model, or'ed; 0 for a model that has none or is not known. */
 uint32_t pt_errata_of(uint32_t family, uint32_t model);
+
+/*
+ * What is at p on a CPU with SKD007 or SKZ84 among its errata, where pt_packet_decode() came to n and *k. Returns its
+ * length, and sets *k; or n, if that is right. A corrupt TMA becomes 8 bytes of PT_PAD: nothing in it is true.
+ * PT_NEED_MORE_BYTES: more bytes are needed to say so (last: there are none).
+ */
+int pt_errata_packet(uint32_t errata, const uint8_t *p, const uint8_t *end, bool last, int n,
+		     struct pt_packet *k);
 
 #endif

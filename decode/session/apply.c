@@ -133,7 +133,9 @@ static int apply_switch(struct session *s, const struct pt_sideband_record *reco
 	if (!pt_sideband_switched(record, &pid, &tid))
 		return 0;
 	cpu_context = pt_session_context_of(s, record);
-	return cpu_context ? pt_session_switch(s, cpu_context, pid, tid, e) : 0;
+	if (!cpu_context)
+		return 0;
+	return pt_session_switch(s, cpu_context, pid, tid, record->tsc ? record->tsc : PTR_NO_TSC, e);
 }
 
 /* ---- All records ------------------------------------------------------------------------------------ */

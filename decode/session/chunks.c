@@ -98,7 +98,7 @@ static int take_attr(struct session *s, const struct ptc_chunk *c, struct pt_err
 	m = pt_machine_get(s->machines, attr.machine_pid);
 	if (!m)
 		return pt_fail_no_memory(e, NULL);
-	if (pt_sideband_attr(&m->attrs, &attr, e) < 0 || pt_session_events_attr(s->events, &attr, e) < 0)
+	if (pt_sideband_attr(&s->attrs, &attr, e) < 0 || pt_session_events_attr(s->events, &attr, e) < 0)
 		return -1;
 	while (attr.index >= s->attr_count) { /* numbers without an attr are the host's */
 		if (pt_array_grow(&s->attr_machines, s->attr_count, &s->attr_room, e) < 0)
@@ -132,7 +132,7 @@ static int take_sideband(struct session *s, const struct ptc_chunk *c, struct pt
 		return -1;
 	m = attr < s->attr_count ? s->attr_machines[attr] : s->host;
 	while (size) {
-		struct pt_sideband_record *record = pt_sideband_parse(&m->attrs, attr, p, size, e);
+		struct pt_sideband_record *record = pt_sideband_parse(&s->attrs, attr, p, size, e);
 		uint32_t n;
 
 		if (!record)
@@ -247,8 +247,7 @@ static int take_aux(struct session *s, const struct ptc_chunk *c, struct pt_erro
 	selected = pt_session_selects_aux(s, st, &aux, &skip, e);
 	if (selected <= 0)
 		return selected;
-	if (pt_session_stream_add_aux(st, &aux, skip, e) < 0 ||
-	    pt_session_scan_aux(s, c->stream, &aux, e) < 0)
+	if (pt_session_scan_aux(s, st, &aux, e) < 0 || pt_session_stream_add_aux(st, &aux, skip, e) < 0)
 		return -1;
 	if (s->timeless)
 		return pt_session_advance(s, UINT64_MAX, UINT64_MAX, false, e);

@@ -96,7 +96,8 @@ static void set_task(struct pt_cpu_context *cpu_context, struct pt_task *task)
 }
 
 /* The task runs now in a context that the stream's flow is in, or (the host's CPU) comes back to. */
-static void switch_now(struct stream *st, struct pt_cpu_context *cpu_context, struct pt_task *task)
+static void switch_now(struct stream *st, struct pt_cpu_context *cpu_context, struct pt_task *task,
+		       uint64_t tsc)
 {
 	const struct pt_emit *emit = &st->session->emit;
 	bool here = st->cpu_context == cpu_context;
@@ -110,7 +111,7 @@ static void switch_now(struct stream *st, struct pt_cpu_context *cpu_context, st
 	if (here)
 		pt_flow_resume(st->flow);
 	if (cpu_context == &st->cpu && emit->vm && emit->vm->switched)
-		emit->vm->switched(emit->vm_arg, &st->out, st->flow);
+		emit->vm->switched(emit->vm_arg, &st->out, st->flow, tsc);
 }
 
 void pt_session_switch_late(struct stream *st, struct pt_cpu_context *cpu_context)
@@ -119,17 +120,29 @@ void pt_session_switch_late(struct stream *st, struct pt_cpu_context *cpu_contex
 
 	cpu_context->late = NULL;
 	if (task && cpu_context->task != task)
-		switch_now(st, cpu_context, task);
+		switch_now(st, cpu_context, task, cpu_context->late_tsc);
+}
+
+/* A thread comes onto one CPU: it has left the others. Where nothing is traced after it, as of
+ * threads that are not selected, the flow will not come to that switch by itself. */
+static void leave_other_cpus(struct session *s, const struct pt_cpu_context *cpu_context,
+			     const struct pt_task *task)
+{
+	for (struct stream *st = s->streams; st; st = st->next)
+		if (&st->cpu != cpu_context && st->cpu.task == task && st->cpu.late && task->tid > 0 &&
+		    pt_flow_state(st->flow) < PT_FLOW_NO_IMAGE)
+			pt_session_switch_late(st, &st->cpu);
 }
 
 int pt_session_switch(struct session *s, struct pt_cpu_context *cpu_context, int32_t pid, int32_t tid,
-		      struct pt_error *e)
+		      uint64_t tsc, struct pt_error *e)
 {
 	struct pt_task *task = pt_tasks_get(cpu_context->machine->tasks, pid, tid);
 	bool in_stream = false;
 
 	if (!task)
 		return pt_fail_no_memory(e, NULL);
+	leave_other_cpus(s, cpu_context, task);
 	for (struct stream *st = s->streams; st; st = st->next) {
 		if (st->cpu_context != cpu_context && &st->cpu != cpu_context)
 			continue;
@@ -140,10 +153,12 @@ int pt_session_switch(struct session *s, struct pt_cpu_context *cpu_context, int
 		/* The flow has not reached the place where the switch before this one takes effect: it is
 		 * made first. */
 		pt_session_switch_late(st, cpu_context);
-		if (must_wait(st, cpu_context))
+		if (must_wait(st, cpu_context)) {
 			cpu_context->late = task;
-		else
-			switch_now(st, cpu_context, task);
+			cpu_context->late_tsc = tsc;
+		} else {
+			switch_now(st, cpu_context, task, tsc);
+		}
 	}
 	if (!in_stream && cpu_context->task != task) { /* a vCPU that is not running */
 		set_task(cpu_context, task);

@@ -123,7 +123,8 @@ static void report_exit(struct pt_vm *vm, const struct kvm_sample *k)
 				      .reason = number(k, "exit_reason"),
 				      .qualification = number(k, "info1"),
 				      .intr_info = number(k, "intr_info"),
-				      .guest_rip = number(k, "guest_rip")};
+				      .guest_rip = number(k, "guest_rip"),
+				      .operand = PTR_UNKNOWN};
 
 	if (x.guest_rip == PTR_UNKNOWN)
 		x.guest_rip = 0;
@@ -172,6 +173,47 @@ static void report_tsc_offset(struct pt_vm *vm, const struct kvm_sample *k)
 		pt_vm_sample_tsc_offset(vm, &x);
 }
 
+/* What the VM exit was about, of the reasons given. */
+static void report_operand(struct pt_vm *vm, const struct kvm_sample *k, const char *field, uint64_t reason,
+			   uint64_t other_reason)
+{
+	struct pt_vm_operand_sample x = {.tid = k->sample->tid,
+					 .tsc = k->tsc,
+					 .reasons = {reason, other_reason},
+					 .operand = number(k, field)};
+
+	if (x.operand != PTR_UNKNOWN)
+		pt_vm_sample_operand(vm, &x);
+}
+
+static void report_msr(struct pt_vm *vm, const struct kvm_sample *k)
+{
+	if (number(k, "write") == 1)
+		report_operand(vm, k, "ecx", PT_VM_EXIT_WRMSR, PT_VM_EXIT_WRMSR_IMM);
+	else
+		report_operand(vm, k, "ecx", PT_VM_EXIT_RDMSR, PT_VM_EXIT_RDMSR_IMM);
+}
+
+static void report_page_fault(struct pt_vm *vm, const struct kvm_sample *k)
+{
+	report_operand(vm, k, "fault_address", PT_VM_EXIT_EPT_VIOLATION, PT_VM_EXIT_EPT_VIOLATION);
+}
+
+static void report_fast_mmio(struct pt_vm *vm, const struct kvm_sample *k)
+{
+	report_operand(vm, k, "gpa", PT_VM_EXIT_EPT_MISCONFIG, PT_VM_EXIT_EPT_MISCONFIG);
+}
+
+static void report_cpuid(struct pt_vm *vm, const struct kvm_sample *k)
+{
+	report_operand(vm, k, "function", PT_VM_EXIT_CPUID, PT_VM_EXIT_CPUID);
+}
+
+static void report_hypercall(struct pt_vm *vm, const struct kvm_sample *k)
+{
+	report_operand(vm, k, "nr", PT_VM_EXIT_VMCALL, PT_VM_EXIT_VMCALL);
+}
+
 static kvm_report_fn *kvm_report_of(const char *name)
 {
 	static const struct {
@@ -183,6 +225,11 @@ static kvm_report_fn *kvm_report_of(const char *name)
 	    {"kvm:kvm_inj_virq", report_interrupt},
 	    {"kvm:kvm_inj_exception", report_exception},
 	    {"kvm:kvm_write_tsc_offset", report_tsc_offset},
+	    {"kvm:kvm_msr", report_msr},
+	    {"kvm:kvm_page_fault", report_page_fault},
+	    {"kvm:kvm_fast_mmio", report_fast_mmio},
+	    {"kvm:kvm_cpuid", report_cpuid},
+	    {"kvm:kvm_hypercall", report_hypercall},
 	};
 
 	for (size_t i = 0; i < sizeof tracepoints / sizeof *tracepoints; i++)

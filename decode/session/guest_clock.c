@@ -1,5 +1,6 @@
 /*
- * guest_clock.c - looks for a guest's clock in AUX data before that is decoded.
+ * guest_clock.c - looks for a guest's clock in AUX data before that is decoded; and for when a stream
+ * began that begins in a guest, as snapshots do.
  *
  * A guest's sideband has the guest's time. If the recording does not say how that relates to the host's,
  * TSC packets in the guest do. But what the guest mapped must be known when its code is reached. So AUX
@@ -10,6 +11,8 @@
 #include <stdio.h>
 
 #include "decode/session/internal.h"
+#include "decode/session/psb_time.h"
+#include "schema/array.h"
 
 #define HELD_BYTES_MAX ((uint64_t)64 << 20)
 
@@ -97,38 +100,82 @@ static void check_offsets(struct session *s)
 	}
 }
 
-int pt_session_scan_aux(struct session *s, uint32_t stream, const struct ptc_aux *aux, struct pt_error *e)
+/* Whether the AUX data follows a gap, or is the stream's first, and begins in a guest. */
+static bool begins_in_guest(const struct session *s, const struct stream *st, const struct ptc_aux *aux)
+{
+	return !s->timeless && (st->end_offset == UINT64_MAX || aux->aux_offset > st->end_offset) &&
+	       pt_psb_time_in_guest(aux->bytes, aux->size);
+}
+
+int pt_session_scan_aux(struct session *s, const struct stream *st, const struct ptc_aux *aux,
+			struct pt_error *e)
 {
 	struct guest_clock_search *g = &s->guest_clock;
 
-	if (g->done || !s->queue.waiting)
+	if (!g->scan && !(s->queue.waiting && !g->done) && !begins_in_guest(s, st, aux))
 		return 0;
-	if (!g->scan)
+	if (!g->scan) {
 		g->scan = pt_vm_scan_create(&s->clock, pt_vm_clocks_of(s->vm));
-	if (!g->scan || pt_vm_scan_feed(g->scan, stream, aux) < 0)
+		g->scanned_bytes = 0;
+	}
+	if (!g->scan || pt_vm_scan_feed(g->scan, st->id, aux) < 0)
 		return pt_fail_no_memory(e, NULL);
 	g->scanned_bytes += aux->size;
 	return 0;
 }
 
+static int keep_begins(struct session *s, struct pt_error *e)
+{
+	struct guest_clock_search *g = &s->guest_clock;
+	struct pt_vm_begin begin;
+
+	for (size_t i = 0; pt_vm_scan_begin(g->scan, i, &begin); i++) {
+		if (pt_array_grow(&g->begins, g->begin_count, &g->begin_room, e) < 0)
+			return -1;
+		g->begins[g->begin_count++] = begin;
+	}
+	return 0;
+}
+
+uint64_t pt_session_begin_tsc(const struct session *s, const struct stream *st, uint64_t guest_tsc)
+{
+	const struct guest_clock_search *g = &s->guest_clock;
+
+	for (size_t i = 0; i < g->begin_count; i++)
+		if (g->begins[i].stream == st->id && g->begins[i].guest_tsc == guest_tsc)
+			return g->begins[i].host_tsc;
+	return PT_CLOCK_UNKNOWN;
+}
+
+/* Whether more AUX data may help: the scan for a guest's sideband, or for where streams begin. */
+static bool goes_on(struct session *s, bool for_sideband)
+{
+	const struct pt_vm_clocks *clocks = pt_vm_clocks_of(s->vm);
+
+	return pt_vm_scan_waits(s->guest_clock.scan) ||
+	       (for_sideband &&
+		!(pt_vm_clocks_settled(clocks) && pt_vm_clocks_tested(clocks) && all_vms_ran(s)));
+}
+
 int pt_session_scan_end(struct session *s, bool last, struct pt_error *e)
 {
 	struct guest_clock_search *g = &s->guest_clock;
-	struct pt_vm_clocks *clocks;
+	bool for_sideband = s->queue.waiting && !g->done;
 
 	if (!g->scan)
 		return 0;
-	clocks = pt_vm_clocks_of(s->vm);
 	if (pt_vm_scan_flush(g->scan) < 0)
 		return pt_fail_no_memory(e, NULL);
-	if (!last && g->scanned_bytes < HELD_BYTES_MAX &&
-	    !(pt_vm_clocks_settled(clocks) && pt_vm_clocks_tested(clocks) && all_vms_ran(s)))
+	if (!last && g->scanned_bytes < HELD_BYTES_MAX && goes_on(s, for_sideband))
 		return 1;
+	if (keep_begins(s, e) < 0)
+		return -1;
 	bind_vmcs_to_vms(s);
-	check_offsets(s);
-	pt_vm_clocks_recount(clocks);
+	if (for_sideband)
+		check_offsets(s);
+	pt_vm_clocks_recount(pt_vm_clocks_of(s->vm));
 	pt_vm_scan_destroy(g->scan);
 	g->scan = NULL;
-	g->done = true;
+	g->done |= for_sideband;
 	return pt_session_queue_waiting(s, false, e);
 }

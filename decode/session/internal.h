@@ -37,6 +37,7 @@
 #include "decode/session/session.h"
 #include "decode/vm/scan.h"
 #include "decode/vm/vm.h"
+#include "schema/hash.h"
 
 /* Bits of pt_config in META, which is IA32_RTIT_CTL (SDM vol. 3, "IA32_RTIT_CTL MSR"). */
 #define PT_RTIT_CYC_EN	((uint64_t)1 << 1)
@@ -68,6 +69,8 @@ struct stream {
 	struct pt_emit_stream out; /* what the flow reports, by who runs */
 
 	struct piece *first, **last;
+	uint64_t
+	    end_offset; /* after the AUX data that was added last; UINT64_MAX: more was lost there, or none */
 	/* Up to where its AUX data is decoded: feeding it up to a later time may decode more.
 	 * UINT64_MAX: only with more AUX data. TSC ticks. */
 	uint64_t decoded_tsc;
@@ -130,13 +133,16 @@ struct selected {
 };
 
 /*
- * While a guest's sideband waits for its clock, AUX data is scanned for the guest's TSC and not decoded
- * (guest_clock.c). done: the clocks are as well known as the scan can make them, and it was the last.
+ * While a guest's sideband waits for its clock, or a stream begins in a guest, AUX data is scanned
+ * for the guest's TSC and not decoded (guest_clock.c). done: the clocks are as well known as a scan
+ * for the sideband can make them, and it was the last such.
  */
 struct guest_clock_search {
 	struct pt_vm_scan *scan; /* NULL: none is under way */
 	uint64_t scanned_bytes;
 	bool done;
+	struct pt_vm_begin *begins; /* what scans have found */
+	size_t begin_count, begin_room;
 };
 
 /*
@@ -166,6 +172,7 @@ struct session {
 	/* A sideband record may explain what a stream shows if it is at most this far ahead of the stream's
 	 * clock: 1 ms where MTC or CYC packets keep the clock exact, else UINT64_MAX. TSC ticks. */
 	uint64_t window_tsc;
+	struct pt_sideband_attrs attrs; /* how the records of each perf_event_attr are shaped */
 	/* By the number of a perf_event_attr: the machine that recorded with it. */
 	struct pt_machine **attr_machines;
 	size_t attr_count, attr_room;
@@ -181,7 +188,10 @@ struct session {
 	struct pt_emit emit;
 	enum pt_flow_detail detail; /* of what is selected */
 
-	struct stream *streams;
+	struct stream *streams, **last_stream; /* last_stream: where the next one goes */
+	struct stream **stream_of;	       /* the same, to be found by id */
+	size_t stream_count, stream_room;
+	struct pt_hash stream_hash; /* numbers of stream_of, from 1 */
 	struct due_streams due;
 	struct vmcs_owner *vmcs_owners;
 	size_t vmcs_owner_count, vmcs_owner_room;
@@ -292,11 +302,12 @@ bool pt_session_selects_event(const struct session *s, const struct pt_sideband_
 void pt_session_update_context(struct stream *st);
 
 /*
- * Thread tid of process pid runs in the context from now on. In a stream whose flow is still before the
- * kernel's switch the change waits, as cpu_context->late. PT_ERR_NO_MEMORY.
+ * Thread tid of process pid runs in the context from now on, since tsc (the sideband's time, PTR_NO_TSC
+ * unknown). In a stream whose flow is still before the kernel's switch the change waits, as
+ * cpu_context->late. PT_ERR_NO_MEMORY.
  */
 int pt_session_switch(struct session *s, struct pt_cpu_context *cpu_context, int32_t pid, int32_t tid,
-		      struct pt_error *e);
+		      uint64_t tsc, struct pt_error *e);
 
 /* Makes the switch that waits in the context, if there is one. */
 void pt_session_switch_late(struct stream *st, struct pt_cpu_context *cpu_context);
@@ -363,8 +374,13 @@ void pt_session_due_deinit(struct session *s);
 
 /* ---- guest_clock.c ------------------------------------------------------------------------------------ */
 
-/* Scans AUX data if a guest's clock is wanted. PT_ERR_NO_MEMORY. */
-int pt_session_scan_aux(struct session *s, uint32_t stream, const struct ptc_aux *aux, struct pt_error *e);
+/* Scans AUX data if a guest's clock is wanted, or this begins in a guest. To be called before it becomes the
+ * stream's. PT_ERR_NO_MEMORY. */
+int pt_session_scan_aux(struct session *s, const struct stream *st, const struct ptc_aux *aux,
+			struct pt_error *e);
+/* The host TSC of the guest TSC packet with which the stream, or what follows a gap, begins.
+ * PT_CLOCK_UNKNOWN: it is none such, or that was not found. */
+uint64_t pt_session_begin_tsc(const struct session *s, const struct stream *st, uint64_t guest_tsc);
 /* Before decoding. last: no AUX data follows. 1: the scan goes on, do not decode; 0: decode; or -1 and *e:
  * PT_ERR_NO_MEMORY. */
 int pt_session_scan_end(struct session *s, bool last, struct pt_error *e);

@@ -51,3 +51,18 @@ uint64_t pt_psb_time_first(const uint8_t *bytes, size_t size)
 			return psb_tsc(p, end);
 	return UINT64_MAX;
 }
+
+bool pt_psb_time_in_guest(const uint8_t *bytes, size_t size)
+{
+	const uint8_t *p = pt_find_psb(bytes, bytes + size), *end = bytes + size;
+	bool tsc = false, guest = false;
+	struct pt_packet k;
+	int n;
+
+	while (p && (n = pt_packet_decode(p, end, 0, &k)) > 0 && k.type != PT_PSBEND && k.type != PT_OVF) {
+		tsc |= k.type == PT_TSC;
+		guest |= k.type == PT_PIP && k.b;
+		p += n;
+	}
+	return tsc && guest;
+}

@@ -20,4 +20,7 @@ size_t pt_psb_time_last(const uint8_t *bytes, size_t size, uint64_t tsc, bool *r
 /* The TSC of the first PSB+ that counts; UINT64_MAX if there is none. */
 uint64_t pt_psb_time_first(const uint8_t *bytes, size_t size);
 
+/* True when the first PSB+ that is whole is in a guest (PIP with NR), and has a TSC packet. */
+bool pt_psb_time_in_guest(const uint8_t *bytes, size_t size);
+
 #endif

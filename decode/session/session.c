@@ -198,8 +198,11 @@ static int session_init(struct session *s, struct ptc_reader *r, struct ptr_writ
 	const struct pt_session_options *o = s->options;
 
 	s->held_bytes_max = o->held_bytes ? o->held_bytes : most_memory();
+	if (pt_hash_init(&s->stream_hash, 4, e))
+		return -1;
 	s->detail = o->quick == 2 ? PT_FLOW_PSB_ADDRESSES : o->quick ? PT_FLOW_ADDRESSES : PT_FLOW_FOLLOW;
 	s->queue.waiting_last = &s->queue.waiting;
+	s->last_stream = &s->streams;
 	init_selected(s);
 	if (o->graph_bytes)
 		pt_graph_limit(&s->graph, o->graph_bytes);
@@ -219,8 +222,10 @@ static void session_deinit(struct session *s)
 	pt_session_streams_deinit(s);
 	pt_session_queue_deinit(s);
 	free(s->attr_machines);
+	pt_sideband_attrs_deinit(&s->attrs);
 	pt_vm_destroy(s->vm);
 	pt_vm_scan_destroy(s->guest_clock.scan);
+	free(s->guest_clock.begins);
 	pt_session_events_destroy(s->events);
 	pt_vcpus_deinit(&s->vcpus);
 	pt_emit_deinit(&s->emit);

@@ -6,6 +6,7 @@
 #include "decode/code/address_filter.h"
 #include "decode/packet/errata.h"
 #include "decode/session/internal.h"
+#include "schema/array.h"
 
 /* Before a piece's bytes: more than the rest of the piece before can be, which is a part of a packet. */
 #define HEADROOM_BYTES 32
@@ -36,6 +37,7 @@ int pt_session_stream_add_aux(struct stream *st, const struct ptc_aux *aux, uint
 		memcpy(p->at, aux->bytes + skip, size);
 	*st->last = p;
 	st->last = &p->next;
+	st->end_offset = p->lost_after ? UINT64_MAX : aux->aux_offset + aux->size;
 	pt_session_due_set(st->session, st, 0);
 	return 0;
 }
@@ -132,7 +134,7 @@ static bool find_process(struct stream *st)
 
 	if (st->info.tid <= 0 || st->info.pid > 0 || st->cpu.task)
 		return true;
-	if (pt_session_switch(st->session, &st->cpu, -1, st->info.tid, &e) < 0) {
+	if (pt_session_switch(st->session, &st->cpu, -1, st->info.tid, PTR_NO_TSC, &e) < 0) {
 		pt_session_fail(st->session, &e);
 		return false;
 	}
@@ -180,9 +182,24 @@ static uint64_t on_guest_tsc(void *arg, struct pt_flow *f, const struct pt_tsc_p
 {
 	struct stream *st = arg;
 	const struct pt_emit *emit = &st->session->emit;
+	uint64_t host = PT_CLOCK_UNKNOWN;
 
+	if (!pt_flow_clock(f)->have_ctc)
+		host = pt_session_begin_tsc(st->session, st, packet->tsc);
+	if (host != PT_CLOCK_UNKNOWN)
+		return host;
 	return emit->vm && emit->vm->host_tsc ? emit->vm->host_tsc(emit->vm_arg, &st->out, f, packet)
 					      : PT_CLOCK_UNKNOWN;
+}
+
+static void on_host_tsc(void *arg, struct pt_flow *f, uint64_t tsc)
+{
+	struct stream *st = arg;
+	const struct pt_emit *emit = &st->session->emit;
+
+	(void)f;
+	if (emit->vm && emit->vm->host_tsc_seen)
+		emit->vm->host_tsc_seen(emit->vm_arg, &st->out, tsc);
 }
 
 static bool is_filtered(void *arg, struct pt_flow *f, uint64_t ip)
@@ -197,6 +214,7 @@ static const struct pt_flow_env flow_env = {.missing = pt_session_on_missing,
 					    .switching = pt_session_on_switching,
 					    .side = pt_session_on_side,
 					    .guest_tsc = on_guest_tsc,
+					    .host_tsc = on_host_tsc,
 					    .filtered = is_filtered};
 
 static struct pt_flow *flow_create(struct stream *st)
@@ -222,30 +240,49 @@ static struct pt_flow *flow_create(struct stream *st)
 
 struct stream *pt_session_stream(struct session *s, uint32_t id)
 {
-	struct stream *st;
+	uint32_t n;
 
-	for (st = s->streams; st && st->id != id; st = st->next)
-		;
-	return st;
+	for (uint32_t i = pt_hash_first(&s->stream_hash, pt_hash_mix(id)); (n = s->stream_hash.slots[i]);
+	     i = pt_hash_next(&s->stream_hash, i))
+		if (s->stream_of[n - 1]->id == id)
+			return s->stream_of[n - 1];
+	return NULL;
+}
+
+static uint64_t key_of(const void *streams, uint32_t n)
+{
+	return pt_hash_mix(((struct stream *const *)streams)[n - 1]->id);
+}
+
+/* Appends the stream, which is the session's then. */
+static int append(struct session *s, struct stream *st, struct pt_error *e)
+{
+	if (pt_array_grow(&s->stream_of, s->stream_count, &s->stream_room, e)) {
+		free(st);
+		return -1;
+	}
+	s->stream_of[s->stream_count] = st;
+	*s->last_stream = st;
+	s->last_stream = &st->next;
+	return pt_hash_insert(&s->stream_hash, pt_hash_mix(st->id), (uint32_t)++s->stream_count, key_of,
+			      s->stream_of, e);
 }
 
 int pt_session_stream_add(struct session *s, uint32_t id, const struct ptc_stream *info, struct pt_error *e)
 {
-	struct stream *st, **at = &s->streams;
+	struct stream *st;
 
 	if (pt_session_stream(s, id))
 		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "stream %u is declared twice", id);
 	st = calloc(1, sizeof *st);
 	if (!st)
 		return pt_fail_no_memory(e, NULL);
-	while (*at)
-		at = &(*at)->next;
-	*at = st;
 	st->session = s;
 	st->id = id;
 	st->info = *info;
 	st->last = &st->first;
-	if (pt_session_due_add(s, st, e) < 0)
+	st->end_offset = UINT64_MAX;
+	if (append(s, st, e) < 0 || pt_session_due_add(s, st, e) < 0)
 		return -1;
 	pt_cpu_context_init(&st->cpu, s->host, info->cpu);
 	st->cpu_context = &st->cpu;
@@ -255,7 +292,9 @@ int pt_session_stream_add(struct session *s, uint32_t id, const struct ptc_strea
 		return pt_fail_no_memory(e, NULL);
 	pt_filter_parse(&s->emit.filter, ptc_meta_get(s->meta, "addr_filter"));
 	pt_session_update_context(st);
-	return info->tid > 0 && info->pid > 0 ? pt_session_switch(s, &st->cpu, info->pid, info->tid, e) : 0;
+	return info->tid > 0 && info->pid > 0
+		   ? pt_session_switch(s, &st->cpu, info->pid, info->tid, PTR_NO_TSC, e)
+		   : 0;
 }
 
 void pt_session_streams_deinit(struct session *s)
@@ -273,6 +312,8 @@ void pt_session_streams_deinit(struct session *s)
 		pt_flow_destroy(st->flow);
 		free(st);
 	}
+	free(s->stream_of);
+	pt_hash_deinit(&s->stream_hash);
 	free(s->vmcs_owners);
 	pt_session_due_deinit(s);
 }

@@ -80,9 +80,13 @@ static struct pt_cpu_context *entered_vcpu(struct stream *st)
 	/* If no switch to the owner follows, the VMCS is another thread's now. */
 	if (owner && pt_session_ahead_to_task(st, &st->cpu, owner->task))
 		return owner->vcpu;
-	/* A new VMCS, but the thread that runs by the sideband has another one, and was not switched to
-	 * since: another thread runs. */
-	if (!owner && owns_vmcs(s, st->cpu.task) && st->switch_vmcs != vmcs && !st->cpu.switches)
+	/*
+	 * A new VMCS, but the thread that runs by the sideband has another one, and was not switched
+	 * to since: another thread runs. Where the flow sees the kernel switch threads, none has
+	 * come: the thread has another VMCS itself, of a nested guest.
+	 */
+	if (!owner && !s->host->code->switch_ip && owns_vmcs(s, st->cpu.task) && st->switch_vmcs != vmcs &&
+	    !st->cpu.switches)
 		pt_session_ahead_to_user_code(st, &st->cpu);
 	if (!st->cpu.task)
 		return owner ? owner->vcpu : NULL;

@@ -1,6 +1,7 @@
 /* machines.c - see machines.h. */
 #include "decode/sideband/machines.h"
 #include "schema/array.h"
+#include "schema/hash.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +19,10 @@ struct pt_machines {
 	struct img_store *store;
 	struct pt_graph *graph;
 	const struct ptc_meta *meta;
-	struct pt_machine *first;
+	struct pt_machine *first, **last; /* last: where the next one goes */
+	struct pt_machine **all;
+	size_t count, room;
+	struct pt_hash by_pid; /* numbers of all, from 1 */
 };
 
 struct pt_machines *pt_machines_create(struct img_store *store, struct pt_graph *graph,
@@ -31,8 +35,9 @@ struct pt_machines *pt_machines_create(struct img_store *store, struct pt_graph 
 	m->store = store;
 	m->graph = graph;
 	m->meta = meta;
-	if (!pt_machine_get(m, 0)) {
-		free(m);
+	m->last = &m->first;
+	if (pt_hash_init(&m->by_pid, 2, NULL) || !pt_machine_get(m, 0)) {
+		pt_machines_destroy(m);
 		return NULL;
 	}
 	return m;
@@ -47,7 +52,6 @@ static void machine_destroy(struct pt_machine *m)
 		free(cpu_context);
 	}
 	pt_tasks_destroy(m->tasks);
-	pt_sideband_attrs_deinit(&m->attrs);
 	img_space_deinit(&m->space);
 	pt_unknown_process_deinit(&m->unknown_process);
 	free(m->page_tables);
@@ -64,6 +68,8 @@ void pt_machines_destroy(struct pt_machines *m)
 		m->first = one->next;
 		machine_destroy(one);
 	}
+	free(m->all);
+	pt_hash_deinit(&m->by_pid);
 	free(m);
 }
 
@@ -82,25 +88,30 @@ static void name_machine(const struct pt_machines *m, struct pt_machine *one)
 
 	snprintf(key, sizeof key, "machine.%" PRId32 ".name", one->pid);
 	name = !one->pid ? "host" : m->meta ? ptc_meta_get(m->meta, key) : NULL;
+	if (one->pid < 0) {
+		snprintf(one->name, sizeof one->name, "unknown VM");
+		return;
+	}
 	if (!name || !*name) {
 		snprintf(one->name, sizeof one->name, "vm %" PRId32, one->pid);
 		return;
 	}
 	snprintf(one->name, sizeof one->name, "%.127s", name);
-	while (other && strcmp(other->name, one->name) != 0)
+	while (other && strcmp(other->name, one->name) != 0) /* (META has 16,384 names at most.) */
 		other = other->next;
 	if (other)
 		snprintf(one->name, sizeof one->name, "%.127s (%" PRId32 ")", name, one->pid);
 }
 
-struct pt_machine *pt_machine_get(struct pt_machines *m, int32_t pid)
+static uint64_t key_of(const void *all, uint32_t n)
 {
-	struct pt_machine **at = &m->first, *one;
+	return pt_hash_mix((uint32_t)((struct pt_machine *const *)all)[n - 1]->pid);
+}
 
-	for (; *at; at = &(*at)->next)
-		if ((*at)->pid == pid)
-			return *at;
-	one = calloc(1, sizeof *one);
+static struct pt_machine *machine_create(const struct pt_machines *m, int32_t pid)
+{
+	struct pt_machine *one = calloc(1, sizeof *one);
+
 	if (!one)
 		return NULL;
 	one->pid = pid;
@@ -110,11 +121,34 @@ struct pt_machine *pt_machine_get(struct pt_machines *m, int32_t pid)
 	img_space_of(&one->space, m->store, pid, PTC_ANY_PID);
 	one->code = pt_graph_code(m->graph, &one->space);
 	one->tasks = one->code ? pt_tasks_create(m->graph, one, &one->space) : NULL;
-	if (!one->tasks) {
-		free(one);
+	if (one->tasks)
+		return one;
+	free(one);
+	return NULL;
+}
+
+struct pt_machine *pt_machine_get(struct pt_machines *m, int32_t pid)
+{
+	uint64_t key = pt_hash_mix((uint32_t)pid);
+	struct pt_machine *one;
+	uint32_t n;
+
+	for (uint32_t i = pt_hash_first(&m->by_pid, key); (n = m->by_pid.slots[i]);
+	     i = pt_hash_next(&m->by_pid, i))
+		if (m->all[n - 1]->pid == pid)
+			return m->all[n - 1];
+	if (pt_array_grow(&m->all, m->count, &m->room, NULL))
 		return NULL;
-	}
-	*at = one;
+	one = machine_create(m, pid);
+	if (!one)
+		return NULL;
+	m->all[m->count] = one;
+	*m->last = one;
+	m->last = &one->next;
+	/* (Without memory it is not found again; the caller ends then.) */
+	if (pt_hash_insert(&m->by_pid, key, (uint32_t)m->count + 1, key_of, m->all, NULL))
+		return NULL;
+	m->count++;
 	return one;
 }
 

@@ -2,7 +2,8 @@
  * machines.h - the host and its virtual machines: each with its kernel, its processes and threads, and what
  * its CPUs run.
  *
- * A machine is identified by the pid of its VM process in the host, 0 for the host itself. Its kernel's
+ * A machine is identified by the pid of its VM process in the host, 0 for the host itself, -1 for VMs of which
+ * no process is known. Its kernel's
  * code is one space, which all its processes see in the upper half of their addresses.
  */
 #ifndef DECODE_SIDEBAND_MACHINES_H
@@ -24,6 +25,7 @@ struct pt_cpu_context {
 	struct pt_task *before; /* that ran before */
 	/* Runs there once the flow comes to where the kernel switches threads; NULL: no switch is due. */
 	struct pt_task *late;
+	uint64_t late_tsc;	/* when, as the sideband says; PTR_NO_TSC unknown */
 	struct pt_task unknown; /* stands for a guest's thread that is not known */
 	uint64_t user_cr3;	/* when it entered user space last, 0: not yet */
 	uint32_t switches;	/* applied since then */
@@ -41,7 +43,6 @@ struct pt_machine {
 	struct img_space space; /* the kernel's */
 	struct pt_code *code;	/* the kernel's */
 	struct pt_tasks *tasks;
-	struct pt_sideband_attrs attrs;
 	struct pt_cpu_context *cpu_contexts; /* of a guest's vCPUs */
 	struct pt_page_tables *page_tables;  /* which process each CR3 is of */
 	size_t page_table_count, page_table_room;
@@ -56,7 +57,7 @@ struct pt_machines;
 
 /*
  * store, graph and meta (which may be NULL) must outlive it. META has VMs' names, machine.PID.name; a VM
- * without one is called "vm PID". The host is there from the start. NULL: no memory.
+ * without one is called "vm PID", that of pid -1 "unknown VM". The host is there from the start. NULL: no memory.
  */
 struct pt_machines *pt_machines_create(struct img_store *store, struct pt_graph *graph,
 				       const struct ptc_meta *meta);

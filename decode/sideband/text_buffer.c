@@ -1,6 +1,8 @@
 /* text_buffer.c - see text_buffer.h. */
 #include "decode/sideband/text_buffer.h"
 
+#include "schema/utf8.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,34 +43,13 @@ void pt_text_add(struct pt_text_buffer *b, const char *format, ...)
 	b->length += (size_t)n;
 }
 
-/* Bytes of the UTF-8 character at p, 0 when it is none (Unicode, table 3-7). */
-static size_t utf8(const uint8_t *p, size_t n)
-{
-	size_t bytes = p[0] < 0x80		     ? 1
-		       : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
-		       : (p[0] & 0xf0) == 0xe0	     ? 3
-		       : p[0] >= 0xf0 && p[0] < 0xf5 ? 4
-						     : 0;
-
-	if (!bytes || bytes > n)
-		return 0;
-	for (size_t i = 1; i < bytes; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	if (bytes == 3 && ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] >= 0xa0)))
-		return 0;
-	if (bytes == 4 && ((p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] >= 0x90)))
-		return 0;
-	return bytes;
-}
-
 void pt_text_add_json(struct pt_text_buffer *b, const uint8_t *s, size_t size)
 {
 	size_t n = strnlen((const char *)s, size), i = 0;
 
 	pt_text_add(b, "\"");
 	while (i < n) {
-		size_t bytes = utf8(s + i, n - i);
+		size_t bytes = pt_utf8_bytes(s + i, n - i);
 
 		if (bytes == 0 || s[i] < 0x20 || s[i] == 0x7f)
 			pt_text_add(b, "\\u%04x", s[i]);

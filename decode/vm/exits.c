@@ -1,6 +1,7 @@
 /* exits.c - guest runs and VM exit intervals, from their beginning to their record; see internal.h. */
 #include <stdlib.h>
 
+#include "decode/vm/exit_instruction.h"
 #include "decode/vm/internal.h"
 
 static struct pt_vm_vcpu *vcpu_of(struct pt_vm *vm, const struct pt_task *task, uint64_t vmcs)
@@ -46,6 +47,27 @@ static uint32_t machine_number(struct pt_vm *vm, const struct pt_vm_vcpu *vcpu)
 	return vcpu->machine ? pt_emit_machine(vm->emit, vcpu->machine) : 0;
 }
 
+static void put_exit(struct pt_vm *vm, const struct ptr_vmexit *r)
+{
+	if (!vm->emit->failed)
+		pt_emit_put(vm->emit, ptr_put_vmexit(vm->emit->writer, r, &vm->emit->error));
+}
+
+/* The nested guest is entered at guest_ip; 0: that will not be known. */
+static void write_handed(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, uint64_t guest_ip)
+{
+	struct pt_vm_handed_exit *h = &vcpu->exit.handed;
+
+	if (!h->next_ip)
+		return;
+	if (guest_ip == h->next_ip) {
+		h->record.source = PTR_REASON_INSTRUCTION;
+		h->record.reason = h->reason;
+	}
+	put_exit(vm, &h->record);
+	h->next_ip = 0;
+}
+
 /* Writes the last VM exit, if it waits: `after` is the number of the guest run that follows it. */
 static void write_exit(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, uint32_t after)
 {
@@ -57,8 +79,13 @@ static void write_exit(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, uint32_t after
 	r->after = after;
 	r->machine = machine_number(vm, vcpu);
 	r->thread = pt_vm_thread_number(vm, vcpu->task);
-	if (!vm->emit->failed)
-		pt_emit_put(vm->emit, ptr_put_vmexit(vm->emit->writer, r, &vm->emit->error));
+	if (!vcpu->exit.last_next_ip || r->source != PTR_REASON_UNKNOWN) {
+		put_exit(vm, r);
+		return;
+	}
+	write_handed(vm, vcpu, 0);
+	vcpu->exit.handed = (struct pt_vm_handed_exit){
+	    .record = *r, .reason = vcpu->exit.last_reason, .next_ip = vcpu->exit.last_next_ip};
 }
 
 /* Writes the guest run that is over, if it waits, and then the VM exit before it. */
@@ -140,7 +167,8 @@ static void begin_run(struct pt_vm_vcpu *vcpu, const struct pt_vm_stream *st)
 						  .entry_uncertainty_tsc = PTR_UNKNOWN,
 						  .exit_uncertainty_tsc = PTR_UNKNOWN,
 						  .insn_count = PTR_UNKNOWN,
-						  .cyc_count = PTR_UNKNOWN};
+						  .cyc_count = PTR_UNKNOWN,
+						  .injected = PTR_UNKNOWN};
 	vcpu->run.open = true;
 	vcpu->place = PT_VM_IN_GUEST;
 }
@@ -151,6 +179,7 @@ static void begin_exit(struct pt_vm_vcpu *vcpu)
 						.exit_cpu = -1,
 						.entry_cpu = -1,
 						.vmcs = record_vmcs(vcpu),
+						.guest_cr3 = PTR_UNKNOWN,
 						.exit_tsc = PTR_NO_TSC,
 						.entry_tsc = PTR_NO_TSC,
 						.exit_uncertainty_tsc = PTR_UNKNOWN,
@@ -159,6 +188,7 @@ static void begin_exit(struct pt_vm_vcpu *vcpu)
 						.raw_reason = PTR_UNKNOWN,
 						.qualification = PTR_UNKNOWN,
 						.vector = PTR_UNKNOWN,
+						.operand = PTR_UNKNOWN,
 						.injected = PTR_UNKNOWN,
 						.host_insns = PTR_UNKNOWN,
 						.host_cycles = PTR_UNKNOWN};
@@ -194,6 +224,8 @@ static void end_exit(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, uint32_t flags)
 	vcpu->exit.open = false;
 	vcpu->exit.last = vcpu->exit.record;
 	vcpu->exit.last_ended = true;
+	vcpu->exit.last_reason = vcpu->host.instruction.reason;
+	vcpu->exit.last_next_ip = vcpu->host.instruction.handed ? vcpu->host.instruction.next_ip : 0;
 	if (flags & PTR_VM_END_UNSEEN) {
 		stop_waiting(vm, vcpu);
 		write_exit(vm, vcpu, 0);
@@ -206,6 +238,7 @@ static void close_vcpu(struct pt_vm *vm, struct pt_vm_vcpu *vcpu)
 	end_run(vm, vcpu, PTR_VM_END_UNSEEN);
 	end_exit(vm, vcpu, PTR_VM_END_UNSEEN);
 	write_run(vm, vcpu);
+	write_handed(vm, vcpu, 0);
 	stop_waiting(vm, vcpu);
 	vcpu->place = PT_VM_NOWHERE;
 	vcpu->on_cpu.leaving = vcpu->uncounted.cycles = false;
@@ -226,6 +259,7 @@ void pt_vm_close_all(struct pt_vm *vm)
 void pt_vm_gap(struct pt_vm *vm, struct pt_vm_stream *st)
 {
 	st->in_gap = true;
+	st->bounds.open = false;
 	pt_vm_event_trace_reset(st);
 	if (st->vcpu)
 		close_vcpu(vm, st->vcpu);
@@ -233,19 +267,19 @@ void pt_vm_gap(struct pt_vm *vm, struct pt_vm_stream *st)
 
 /* ---- Transitions ----------------------------------------------------------------------------------- */
 
-/* The VM exit interval before a VM entry ends with it. */
+/* The VM exit interval before a VM entry ends with it. An exit that was not seen has no record: the guest run
+ * that begins says all that is known. */
 static void end_exit_at_entry(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, const struct pt_vm_stream *st,
 			      const struct pt_vm_transition *t, uint32_t flags)
 {
 	struct ptr_vmexit *r = &vcpu->exit.record;
 
 	if (!vcpu->exit.open) {
-		begin_exit(vcpu);
-		r->flags |= PTR_VM_BEGIN_UNSEEN;
-		r->off_cpu_tsc = r->userspace_tsc = PTR_UNKNOWN;
-	} else {
-		pt_vm_count_host(vcpu, t->insns, t->cycles, t->has_cyc);
+		/* A sample that came before is of the exit that was not seen. */
+		vcpu->early.any &= vcpu->early.sample.tsc > t->tsc;
+		return;
 	}
+	pt_vm_count_host(vcpu, t->insns, t->cycles, t->has_cyc);
 	pt_vm_host_pause(vcpu, t->tsc);
 	if (vcpu->uncounted.insns)
 		r->host_insns = PTR_UNKNOWN;
@@ -269,9 +303,12 @@ static void on_entry(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, struct pt_vm_str
 	if (vcpu->place == PT_VM_IN_GUEST) /* its exit was not seen, or it is another guest's */
 		close_vcpu(vm, vcpu);
 	end_exit_at_entry(vm, vcpu, st, t, concealed);
-	vcpu->injected = PTR_UNKNOWN;
 	vcpu->nested.now = vcpu->nested.next;
+	if (vcpu->nested.now)
+		write_handed(vm, vcpu, t->guest_ip);
 	begin_run(vcpu, st);
+	r->injected = vcpu->injected;
+	vcpu->injected = PTR_UNKNOWN;
 	r->entry_tsc = pt_vm_record_tsc(t->tsc);
 	r->entry_ip = t->guest_ip;
 	r->entry_branch = st->branch;
@@ -308,11 +345,41 @@ static void end_run_at_exit(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, const str
 	end_run(vm, vcpu, flags);
 }
 
+/* Who was left, and in which code. */
+static void note_guest(struct pt_vm *vm, struct ptr_vmexit *r, const struct pt_vm_stream *st,
+		       const struct pt_flow *f, const struct pt_vm_transition *t)
+{
+	struct pt_task *task = st->s->task;
+	const struct pt_code *code = t->guest_ip >> 63 ? pt_flow_kernel_code(f) : pt_flow_user_code(f);
+
+	r->guest_cr3 = t->cr3 ? t->cr3 : PTR_UNKNOWN;
+	if (!vm->emit->definitions)
+		return;
+	if (task && task->pid >= 0)
+		r->guest_thread = pt_emit_thread(vm->emit, task);
+	if (t->guest_ip && code) {
+		r->guest_symbol = pt_emit_symbol(vm->emit, code->space, t->guest_ip);
+		r->guest_dso = pt_emit_dso(vm->emit, code->space, t->guest_ip);
+	}
+}
+
+/* The nested guest was left at an instruction that always exits: perhaps it was that. */
+static void note_instruction(struct pt_vm_vcpu *vcpu, const struct pt_flow *f, uint64_t guest_ip)
+{
+	const struct pt_code *code = guest_ip >> 63 ? pt_flow_kernel_code(f) : pt_flow_user_code(f);
+	uint8_t bytes[3];
+	unsigned length;
+
+	if (vcpu->nested.now && guest_ip && code &&
+	    pt_vm_exit_instruction(bytes, img_space_read(code->space, guest_ip, bytes, sizeof bytes),
+				   &vcpu->host.instruction.reason, &length))
+		vcpu->host.instruction.next_ip = guest_ip + length;
+}
+
 static void on_exit_seen(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, struct pt_vm_stream *st,
 			 const struct pt_flow *f, const struct pt_vm_transition *t)
 {
 	uint32_t concealed = t->concealed || !t->host_ip ? PTR_VM_CONCEALED : 0;
-	const struct pt_task *task = st->s->task;
 	struct ptr_vmexit *r = &vcpu->exit.record;
 
 	if (vcpu->place == PT_VM_IN_HOST) /* its entry was not seen */
@@ -324,8 +391,8 @@ static void on_exit_seen(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, struct pt_vm
 	r->exit_tsc = pt_vm_record_tsc(t->tsc);
 	r->guest_ip = t->guest_ip;
 	r->exit_branch = st->branch;
-	if (t->guest_ip && task && task->process && vm->emit->definitions)
-		r->guest_symbol = pt_emit_symbol(vm->emit, &task->process->space, t->guest_ip);
+	note_guest(vm, r, st, f, t);
+	note_instruction(vcpu, f, t->guest_ip);
 	r->flags |= concealed | (vcpu->nested.now ? PTR_VM_NESTED : 0);
 	pt_vm_apply_reasons(vcpu, st);
 	pt_vm_come_on(vcpu, st, t->insns, t->cycles);

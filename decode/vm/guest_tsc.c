@@ -23,6 +23,9 @@ bool pt_vm_tsc_to_host(const struct pt_clock *clock, const struct pt_vm_clock *c
 	bool has_ctc = tsc->has_tma && pt_clock_at(clock, tsc->ctc, tsc->fast, &by_ctc);
 	bool has_guest = c && pt_vm_clock_to_host(c, tsc->tsc, clock->tsc, &by_guest);
 
+	/* The packet has 56 bits. */
+	if (clock->tsc == PT_CLOCK_UNKNOWN)
+		by_guest &= ((uint64_t)1 << 56) - 1;
 	*ret_sure = has_ctc;
 	*ret_host = has_ctc ? by_ctc : by_guest;
 	if (has_ctc && has_guest && round && pt_vm_clock_settled(c))

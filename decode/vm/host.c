@@ -146,17 +146,6 @@ static void on_check_block(struct pt_vm_vcpu *vcpu)
 		vcpu->exit.record.flags |= PTR_VM_HALT_POLLED;
 }
 
-static void on_write_tsc_offset(struct pt_vm *vm, const struct pt_vm_vcpu *vcpu, uint64_t tsc)
-{
-	struct pt_vm_clock *clock;
-
-	if (vcpu->vmcs == PT_VMCS_UNKNOWN || tsc == PT_CLOCK_UNKNOWN)
-		return;
-	clock = pt_vm_clocks_get(vm->clocks, vcpu->vmcs);
-	if (clock)
-		pt_vm_clock_written(clock, tsc);
-}
-
 static void on_function(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, const struct pt_edge *e, unsigned number,
 			uint64_t tsc)
 {
@@ -182,9 +171,15 @@ static void on_function(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, const struct 
 	case PT_KVM_HALT: h->halt.called = true; break;
 	case PT_KVM_BLOCK: h->halt.blocks = true; break;
 	case PT_KVM_CHECK_BLOCK: on_check_block(vcpu); break;
-	case PT_KVM_WRITE_TSC_OFFSET: on_write_tsc_offset(vm, vcpu, tsc); break;
+	case PT_KVM_WRITE_TSC_OFFSET:
+		h->wrote_tsc = false;
+		pt_vm_wrote_tsc(vm, vcpu, tsc);
+		break;
 	case PT_KVM_NESTED_ENTER: vcpu->nested.next = true; break;
-	case PT_KVM_NESTED_EXIT: vcpu->nested.next = false; break;
+	case PT_KVM_NESTED_EXIT:
+		vcpu->nested.next = false;
+		h->instruction.handed = !h->handler.found;
+		break;
 	case PT_KVM_NOTHING: break;
 	}
 }

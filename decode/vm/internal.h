@@ -31,6 +31,13 @@ struct pt_vm_host {
 		int64_t depth, deepest_depth;
 	} handler;
 	bool interrupt; /* an interrupt was handed on; its entry comes next */
+	/* A nested guest was left at an instruction that always exits (exit_instruction.h), and KVM called no
+	 * handler, but handed the exit to the nested guest's hypervisor. */
+	struct {
+		uint64_t reason, next_ip; /* next_ip 0: it was not at one */
+		bool handed;
+	} instruction;
+	bool wrote_tsc; /* KVM has written the vCPU's TSC offset */
 	struct {
 		bool called, blocks; /* kvm_vcpu_halt() was called; kvm_vcpu_block() was */
 		uint32_t checks;     /* calls of kvm_vcpu_check_block() before another thread ran */
@@ -55,6 +62,13 @@ struct pt_vm_exit_interval {
 	bool open;
 	struct ptr_vmexit last; /* the one before, still to be written when last_ended */
 	bool last_ended;
+	/* One that KVM handed to the nested guest's hypervisor waits for the nested guest's next entry: at
+	 * next_ip, the instruction was what exited, for it was done. next_ip 0: none waits. */
+	struct pt_vm_handed_exit {
+		struct ptr_vmexit record;
+		uint64_t reason, next_ip;
+	} handed;
+	uint64_t last_reason, last_next_ip; /* of `last`, which may become `handed`; 0 */
 };
 
 /* Its thread's time on and off CPUs, in a VM exit interval. */
@@ -108,6 +122,13 @@ struct pt_vm_stream {
 		uint64_t cycles_tsc;   /* the latest time that it may have had, by its cycles */
 	} waiting;		       /* for the next timing packet: the last transition's uncertainty */
 	bool in_gap;
+	/* A TSC packet in a guest of which only bounds of the host TSC are known: the last TSC packet in the
+	 * host before it, and the next one. */
+	struct {
+		uint64_t host_tsc; /* the last; PT_CLOCK_UNKNOWN */
+		bool open;	   /* the next one is waited for */
+		uint64_t vmcs, guest_tsc, host_lo;
+	} bounds;
 	struct {
 		bool exit;				/* a CFE packet has reported it */
 		uint64_t reason, qualification, vector; /* PTR_UNKNOWN */
@@ -127,6 +148,9 @@ struct pt_vm {
 	struct pt_emit *emit;
 	const struct pt_vcpus *vcpus; /* that META knows */
 	struct pt_vm_clocks *clocks;
+	/* What bounds say (struct pt_vm_stream), of a VMCS of which nothing better is known: too uncertain to
+	 * give anything a time. */
+	struct pt_vm_clocks *bounded_clocks;
 	struct pt_vm_vcpu *vcpu_list;
 	struct pt_vm_stream *streams;
 	struct {
@@ -184,7 +208,7 @@ void pt_vm_come_on(struct pt_vm_vcpu *vcpu, struct pt_vm_stream *st, uint64_t in
 /* What the thread has executed in the host up to these counts of its stream is the VM exit's. */
 void pt_vm_count_host(struct pt_vm_vcpu *vcpu, uint64_t insns, uint64_t cycles, bool has_cyc);
 /* pt_vm_events' switched() and moved(). */
-void pt_vm_switched(struct pt_vm *vm, struct pt_vm_stream *st, const struct pt_flow *f);
+void pt_vm_switched(struct pt_vm *vm, struct pt_vm_stream *st, const struct pt_flow *f, uint64_t tsc);
 void pt_vm_moved(struct pt_vm *vm, struct pt_vm_stream *st, const struct pt_flow *f,
 		 const struct pt_task *task, bool left, uint64_t tsc);
 
@@ -212,11 +236,15 @@ void pt_vm_use_vmcs(struct pt_vm *vm, uint64_t vmcs, struct pt_vm_vcpu *vcpu, ui
 /* The clock of the VMCS, which the stream's vCPU runs with. NULL: no memory. */
 struct pt_vm_clock *pt_vm_clock_of(struct pt_vm *vm, const struct pt_emit_stream *s, uint64_t vmcs);
 /* pt_vm_events' host_tsc() and host_time(). */
-uint64_t pt_vm_host_tsc(void *arg, struct pt_emit_stream *s, struct pt_flow *f,
+uint64_t pt_vm_host_tsc(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow *f,
 			const struct pt_tsc_packet *packet);
 bool pt_vm_host_time(void *arg, struct pt_machine *machine, int32_t vcpu, uint64_t guest_tsc,
 		     uint64_t after_tsc, uint64_t *ret);
-/* Writes the VM_CLOCK records of one clock. */
-void pt_vm_put_clock(struct pt_vm *vm, const struct pt_vm_clock *clock);
+/* pt_vm_events' host_tsc_seen(). */
+void pt_vm_host_tsc_seen(struct pt_vm *vm, struct pt_vm_stream *st, uint64_t tsc);
+/* KVM has written the vCPU's TSC offset at tsc. Of a VM exit's several reports the first counts. */
+void pt_vm_wrote_tsc(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, uint64_t tsc);
+/* Writes the VM_CLOCK records of all clocks. */
+void pt_vm_put_clocks(struct pt_vm *vm);
 
 #endif

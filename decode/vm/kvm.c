@@ -128,8 +128,8 @@ static const struct pt_kvm_function functions[] = {
     ROLE("vmx_do_interrupt_irqoff", PT_KVM_INTERRUPT),
     ROLE("vmx_do_interrupt_nmi_irqoff", PT_KVM_INTERRUPT),
     {"vmx_do_nmi_irqoff", PT_KVM_HANDLER, 0, NMI},
-    {"vmx_handle_nmi", PT_KVM_HANDLER, 0, NMI},
     ROLE("vmx_write_tsc_offset", PT_KVM_WRITE_TSC_OFFSET),
+    ROLE("x86_entry_from_kvm", PT_KVM_INTERRUPT),
 };
 
 struct name {

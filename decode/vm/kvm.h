@@ -2,7 +2,7 @@
  * kvm.h - KVM's functions, by name: why a VM exit happened, and what the host did until the next VM entry.
  *
  * vmx_handle_exit() calls one handler per exit reason, from the table kvm_vmx_exit_handlers (the kernel's
- * arch/x86/kvm/vmx/vmx.c, Linux 4.19 to 6.12; nested_vmx's handlers likewise). Before it, with interrupts
+ * arch/x86/kvm/vmx/vmx.c, Linux 4.19 to 7.2; nested_vmx's handlers likewise). Before it, with interrupts
  * off, vmx_handle_exit_irqoff() hands interrupts, NMIs and machine checks on to the host's own entries, and
  * the fastpath handles MSR writes, the preemption timer and halts. So the first of these functions in the
  * host's trace after a VM exit says the reason. The numbers of reasons are the SDM's (vol. 3, appendix C).

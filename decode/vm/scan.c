@@ -8,6 +8,9 @@
 #include "decode/vm/guest_tsc.h"
 #include "schema/array.h"
 
+/* MTC packets of a CPU that runs may be lost or late, by as many steps of 256. */
+#define MTC_STEP_MAX 2
+
 /* A guest TSC packet, and what is known of its host TSC. */
 struct found {
 	uint64_t vmcs;
@@ -36,11 +39,20 @@ struct stream {
 		uint64_t vmcs;	      /* PTR_UNKNOWN */
 	} vmx;
 	struct pt_clock clock;
+	bool host_known;	  /* there was a host TSC since the stream began, or bytes were lost */
 	uint64_t host_tsc;	  /* the last that is certain; PT_CLOCK_UNKNOWN */
 	struct pt_tsc_packet tsc; /* waits: in PSB+ for the PIP after it; else for its TMA */
 	bool has_tsc;
 	struct found open; /* a guest TSC without TMA, of which the next host TSC is the upper bound */
 	bool has_open;
+	/*
+	 * A guest TSC, with TMA, before the first host TSC. The clock runs from it on, in its time:
+	 * at the next host PSB+ it says how long ago that was, if MTC packets have come all the time:
+	 * the last one is mtc.
+	 */
+	struct found begin;
+	bool has_begin;
+	uint32_t mtc;
 };
 
 struct pt_vm_scan {
@@ -51,6 +63,10 @@ struct pt_vm_scan {
 	size_t count, room;
 	struct found *firsts; /* the first of each VMCS */
 	size_t first_count, first_room;
+	struct found *begins; /* the guest TSCs that streams begin with */
+	size_t begin_count, begin_room;
+	uint64_t *wanted; /* the VMCSs of these, and of those of which the time was not found */
+	size_t wanted_count, wanted_room;
 };
 
 struct pt_vm_scan *pt_vm_scan_create(const struct pt_clock_config *config, struct pt_vm_clocks *clocks)
@@ -76,6 +92,8 @@ void pt_vm_scan_destroy(struct pt_vm_scan *scan)
 	}
 	free(scan->found);
 	free(scan->firsts);
+	free(scan->begins);
+	free(scan->wanted);
 	free(scan);
 }
 
@@ -97,15 +115,71 @@ static void set_clock(struct stream *s, uint64_t tsc)
 		pt_clock_tma(&s->clock, s->tsc.ctc, s->tsc.fast);
 }
 
-static int settle_host(struct pt_vm_scan *scan, struct stream *s)
+/* What MTC has of a CTC. */
+static uint32_t mtc_of(const struct pt_vm_scan *scan, uint32_t ctc)
 {
+	return ctc >> scan->config.mtc_shift & 0xff;
+}
+
+/*
+ * The next MTC after a TMA or MTC, or the CTC of a TMA as one: of a CPU that runs it is the next one,
+ * or the same again. Where tracing was off or the CPU slept, more time has passed, and how much MTC
+ * and TMA do not say.
+ */
+static void note_mtc(struct stream *s, uint32_t mtc)
+{
+	s->has_begin &= ((mtc - s->mtc) & 0xff) <= MTC_STEP_MAX;
+	s->mtc = mtc & 0xff;
+}
+
+/* The host TSC of a PSB+, with its TMA, says when the stream began. (Other TSC packets come after a
+ * sleep, or where tracing was switched on.) */
+static int settle_begin(struct pt_vm_scan *scan, struct stream *s, bool in_psb)
+{
+	struct found *f = &s->begin;
+	uint64_t now;
+
+	note_mtc(s, mtc_of(scan, s->tsc.ctc));
+	if (!s->has_begin)
+		return 0;
+	s->has_begin = false;
+	if (!in_psb || !s->tsc.has_tma || !pt_clock_at(&s->clock, s->tsc.ctc, s->tsc.fast, &now) ||
+	    now < f->o.guest_tsc || now - f->o.guest_tsc > s->tsc.tsc)
+		return 0;
+	f->o.host_lo = f->o.host_hi = s->tsc.tsc - (now - f->o.guest_tsc);
+	if (pt_array_grow(&scan->begins, scan->begin_count, &scan->begin_room, NULL) < 0)
+		return -1;
+	scan->begins[scan->begin_count++] = *f;
+	return add(scan, f);
+}
+
+static int settle_host(struct pt_vm_scan *scan, struct stream *s, bool in_psb)
+{
+	if (s->has_begin) {
+		if (settle_begin(scan, s, in_psb) < 0)
+			return -1;
+		pt_clock_init(&s->clock, &scan->config); /* its time was the guest's */
+	}
 	set_clock(s, s->tsc.tsc);
 	s->host_tsc = s->clock.anchor_tsc;
+	s->host_known = true;
 	if (!s->has_open)
 		return 0;
 	s->has_open = false;
 	s->open.o.host_hi = s->host_tsc;
 	return s->open.o.host_hi >= s->open.o.host_lo ? add(scan, &s->open) : 0;
+}
+
+/* The VMCS's clock is wanted: a stream begins in its guest. */
+static int note_wanted(struct pt_vm_scan *scan, const struct found *f)
+{
+	for (size_t i = 0; i < scan->wanted_count; i++)
+		if (scan->wanted[i] == f->vmcs)
+			return 0;
+	if (pt_array_grow(&scan->wanted, scan->wanted_count, &scan->wanted_room, NULL) < 0)
+		return -1;
+	scan->wanted[scan->wanted_count++] = f->vmcs;
+	return 0;
 }
 
 static int settle_guest(struct pt_vm_scan *scan, struct stream *s)
@@ -114,6 +188,20 @@ static int settle_guest(struct pt_vm_scan *scan, struct stream *s)
 	uint64_t host;
 	bool sure = false;
 
+	if (s->has_begin)
+		return 0;
+	if (!s->host_known) {
+		if (note_wanted(scan, &f) < 0)
+			return -1;
+		if (!s->tsc.has_tma || !scan->config.mtc)
+			return 0;
+		pt_clock_init(&s->clock, &scan->config);
+		set_clock(s, s->tsc.tsc);
+		s->begin = f;
+		s->has_begin = s->clock.have_ctc;
+		s->mtc = mtc_of(scan, s->tsc.ctc);
+		return 0;
+	}
 	if (pt_vm_tsc_to_host(&s->clock, pt_vm_clocks_find(scan->clocks, s->vmx.vmcs), &s->tsc, &host, &sure))
 		set_clock(s, host);
 	if (sure) {
@@ -129,14 +217,14 @@ static int settle_guest(struct pt_vm_scan *scan, struct stream *s)
 }
 
 /* The TSC packet that waits is complete, and it is known on which side it was sent. */
-static int settle(struct pt_vm_scan *scan, struct stream *s)
+static int settle(struct pt_vm_scan *scan, struct stream *s, bool in_psb)
 {
 	int r;
 
 	if (!s->has_tsc)
 		return 0;
 	s->has_tsc = false;
-	r = s->vmx.in_guest ? settle_guest(scan, s) : settle_host(scan, s);
+	r = s->vmx.in_guest ? settle_guest(scan, s) : settle_host(scan, s, in_psb);
 	s->tsc.has_tma = false;
 	return r;
 }
@@ -144,14 +232,14 @@ static int settle(struct pt_vm_scan *scan, struct stream *s)
 static void lost(struct stream *s)
 {
 	pt_clock_lost(&s->clock);
-	s->has_tsc = s->tsc.has_tma = s->packets.in_psb = s->has_open = false;
+	s->has_tsc = s->tsc.has_tma = s->packets.in_psb = s->has_open = s->has_begin = false;
 	s->packets.bip_bytes = 0;
 }
 
 static int handle(struct pt_vm_scan *scan, struct stream *s, const struct pt_packet *k)
 {
 	/* Outside of PSB+ only the TMA is waited for, which comes next if at all. */
-	if (s->has_tsc && !s->packets.in_psb && k->type != PT_TMA && settle(scan, s) < 0)
+	if (s->has_tsc && !s->packets.in_psb && k->type != PT_TMA && settle(scan, s, false) < 0)
 		return -1;
 	switch ((enum pt_type)k->type) {
 	case PT_TSC:
@@ -165,8 +253,9 @@ static int handle(struct pt_vm_scan *scan, struct stream *s, const struct pt_pac
 		s->tsc.ctc = (uint32_t)k->a;
 		s->tsc.fast = k->b;
 		s->tsc.has_tma = true;
-		return s->packets.in_psb ? 0 : settle(scan, s);
+		return s->packets.in_psb ? 0 : settle(scan, s, false);
 	case PT_MTC:
+		note_mtc(s, (uint32_t)k->a);
 		if (!s->has_tsc)
 			pt_clock_mtc(&s->clock, (uint32_t)k->a, s->packets.cyc_before);
 		return 0;
@@ -186,7 +275,7 @@ static int handle(struct pt_vm_scan *scan, struct stream *s, const struct pt_pac
 		/* Without a PIP in the first PSB+ no kernel is traced, so guest and host cannot be
 		 * distinguished. */
 		s->vmx.known = true;
-		return settle(scan, s);
+		return settle(scan, s, true);
 	case PT_OVF:
 		/* TSC and TMA follow and anchor the clock anew; what lies between is not known. */
 		lost(s);
@@ -302,6 +391,7 @@ int pt_vm_scan_feed(struct pt_vm_scan *scan, uint32_t stream, const struct ptc_a
 	}
 	if (s->bytes.lost_after || (s->bytes.any && offset > s->bytes.next_offset)) {
 		lost(s);
+		s->host_known = false;
 		s->packets.synced = false;
 		s->bytes.rest_bytes = 0;
 	}
@@ -353,6 +443,33 @@ bool pt_vm_scan_first(const struct pt_vm_scan *scan, size_t i, uint64_t *ret_vmc
 	*ret_stream = scan->firsts[i].stream;
 	*ret_host_tsc = scan->firsts[i].o.host_lo;
 	return true;
+}
+
+bool pt_vm_scan_begin(const struct pt_vm_scan *scan, size_t i, struct pt_vm_begin *ret)
+{
+	if (i >= scan->begin_count)
+		return false;
+	*ret = (struct pt_vm_begin){.stream = scan->begins[i].stream,
+				    .guest_tsc = scan->begins[i].o.guest_tsc,
+				    .host_tsc = scan->begins[i].o.host_lo};
+	return true;
+}
+
+bool pt_vm_scan_waits(const struct pt_vm_scan *scan)
+{
+	for (const struct stream *s = scan->streams; s; s = s->next)
+		if (s->has_begin)
+			return true;
+	for (size_t i = 0; i < scan->wanted_count; i++) {
+		const struct pt_vm_clock *c = pt_vm_clocks_find(scan->clocks, scan->wanted[i]);
+		size_t spans = 0;
+
+		if (c)
+			pt_vm_clock_spans(c, &spans);
+		if (!spans)
+			return true;
+	}
+	return false;
 }
 
 int pt_vm_scan_flush(struct pt_vm_scan *scan)

@@ -6,8 +6,13 @@
  * VMCS in whose guest. A TMA says what the CTC was when the guest's TSC was read, and MTC packets carry the
  * host's clock from one TMA to the next. Without TMA the host TSC packets before and after are the bounds.
  *
- * Two use it: `pt-decode vm-clock`, for a whole container; and a decode that has a guest's sideband but not
- * its clock, for as many bytes as it takes to settle the clock, before these are decoded.
+ * A stream, or what follows lost bytes, may begin in a guest: with a guest TSC before the first host
+ * TSC. Its TMA and the MTC packets up to that host TSC's TMA say how long ago it was, unless tracing
+ * was off or the CPU asleep meanwhile.
+ *
+ * Two use it: `pt-decode vm-clock`, for a whole container; and a decode that begins in a guest, or
+ * has a guest's sideband but not its clock, for as many bytes as it takes to settle the clock, before
+ * these are decoded.
  */
 #ifndef DECODE_VM_SCAN_H
 #define DECODE_VM_SCAN_H
@@ -41,5 +46,16 @@ int pt_vm_scan_flush(struct pt_vm_scan *scan);
  * pt_vm_scan_flush(). */
 bool pt_vm_scan_first(const struct pt_vm_scan *scan, size_t i, uint64_t *ret_vmcs, uint32_t *ret_stream,
 		      uint64_t *ret_host_tsc);
+
+/* When the i-th stretch (from 0) of a stream began that begins in a guest. False after the last. */
+struct pt_vm_begin {
+	uint32_t stream;
+	uint64_t guest_tsc; /* its first TSC packet's 56 bits */
+	uint64_t host_tsc;  /* at that packet */
+};
+bool pt_vm_scan_begin(const struct pt_vm_scan *scan, size_t i, struct pt_vm_begin *ret);
+/* True while a stream has begun in a guest whose clock is not known, or its first host TSC is yet to
+ * come. Valid after pt_vm_scan_flush(). */
+bool pt_vm_scan_waits(const struct pt_vm_scan *scan);
 
 #endif

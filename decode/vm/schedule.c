@@ -105,13 +105,15 @@ void pt_vm_moved(struct pt_vm *vm, struct pt_vm_stream *st, const struct pt_flow
 	vcpu->uncounted.insns = vcpu->uncounted.cycles = true;
 }
 
-void pt_vm_switched(struct pt_vm *vm, struct pt_vm_stream *st, const struct pt_flow *f)
+void pt_vm_switched(struct pt_vm *vm, struct pt_vm_stream *st, const struct pt_flow *f, uint64_t tsc)
 {
 	const struct pt_task *task = st->s->host_task;
 	struct pt_vm_vcpu *vcpu = st->vcpu;
-	/* Where nothing is traced, as of threads that are not selected, the clock stands still. */
-	uint64_t tsc = pt_flow_state(f) < PT_FLOW_NO_IMAGE ? PTR_NO_TSC : pt_vm_record_tsc(pt_flow_tsc(f));
 
+	/* Where the switch itself is traced, the flow has its time. While nothing is, as of threads that are
+	 * not selected, the flow's clock stands still, and the sideband's time is the better one. */
+	if (pt_flow_state(f) >= PT_FLOW_NO_IMAGE && pt_flow_tsc(f) != PT_CLOCK_UNKNOWN)
+		tsc = pt_flow_tsc(f);
 	if (vcpu && vcpu->task == task)
 		return;
 	/* In a guest the host's threads are not switched: the VM exit is still to be decoded, and this record

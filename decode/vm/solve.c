@@ -155,18 +155,17 @@ static void follow_line(struct pt_vm_clock *c, struct pt_vm_span *s)
 }
 
 /* Where a span begins of which o is the first observation: where KVM wrote the offset, if it did so since the
- * last one. */
-static uint64_t begin_of(const struct pt_vm_clock *c, const struct pt_vm_observation *o,
-			 uint64_t last_host_hi)
+ * last observation that agreed with the span before. */
+static uint64_t begin_of(const struct pt_vm_clock *c, const struct pt_vm_observation *o, uint64_t seen_tsc)
 {
-	return c->written_tsc > last_host_hi && c->written_tsc <= o->host_hi ? c->written_tsc : o->host_lo;
+	return c->written_tsc > seen_tsc && c->written_tsc <= o->host_hi ? c->written_tsc : o->host_lo;
 }
 
 static int begin_span(struct pt_vm_clock *c, const struct pt_vm_observation *o)
 {
 	const struct pt_vm_span *before = pt_vm_last_span(c);
 	uint64_t ratio = before && !c->expired.set ? before->ratio : PT_VM_RATIO_ONE;
-	uint64_t last_host_hi = before ? c->solution.line.last.host_hi : 0;
+	uint64_t seen_tsc = before ? before->seen_tsc : 0;
 	struct pt_vm_span *s;
 	uint64_t end_off_by;
 
@@ -179,7 +178,7 @@ static int begin_span(struct pt_vm_clock *c, const struct pt_vm_observation *o)
 	s->ratio = ratio;
 	s->source = PTR_CLOCK_SOLVED;
 	if (c->count > 1)
-		s->from_tsc = begin_of(c, o, last_host_hi);
+		s->from_tsc = begin_of(c, o, seen_tsc);
 	s->observations = 1;
 	note_seen(s, o);
 	c->solution.offset = range_of(o, ratio);

@@ -15,7 +15,8 @@ struct pt_vm *pt_vm_create(struct pt_emit *emit, const struct pt_vcpus *vcpus,
 	vm->emit = emit;
 	vm->vcpus = vcpus;
 	vm->clocks = pt_vm_clocks_create(tolerance, host_khz);
-	if (!vm->clocks || (options && pt_vm_options_apply(options, vm->clocks) < 0) ||
+	vm->bounded_clocks = pt_vm_clocks_create(tolerance, host_khz);
+	if (!vm->clocks || !vm->bounded_clocks || (options && pt_vm_options_apply(options, vm->clocks) < 0) ||
 	    pt_vcpus_apply_all(vcpus, vm->clocks) < 0) {
 		pt_vm_destroy(vm);
 		return NULL;
@@ -40,6 +41,7 @@ void pt_vm_destroy(struct pt_vm *vm)
 		free(st);
 	}
 	pt_vm_clocks_destroy(vm->clocks);
+	pt_vm_clocks_destroy(vm->bounded_clocks);
 	free(vm->roles.items);
 	free(vm->owners.items);
 	free(vm->uses.items);
@@ -54,11 +56,8 @@ struct pt_vm_clocks *pt_vm_clocks_of(struct pt_vm *vm)
 
 void pt_vm_finish(struct pt_vm *vm)
 {
-	const struct pt_vm_clock *c;
-
 	pt_vm_close_all(vm);
-	for (size_t i = 0; (c = pt_vm_clocks_at(vm->clocks, i)); i++)
-		pt_vm_put_clock(vm, c);
+	pt_vm_put_clocks(vm);
 }
 
 void pt_vm_no_memory(struct pt_vm *vm)
@@ -85,6 +84,7 @@ static struct pt_vm_stream *stream_of(struct pt_vm *vm, struct pt_emit_stream *s
 		return NULL;
 	}
 	st->s = s;
+	st->bounds.host_tsc = PT_CLOCK_UNKNOWN;
 	pt_vm_event_trace_reset(st);
 	st->next = vm->streams;
 	vm->streams = st;
@@ -166,7 +166,7 @@ static void no_image(void *arg, struct pt_emit_stream *s, const struct pt_flow *
 	st->vcpu->uncounted.insns = true;
 }
 
-static void switched(void *arg, struct pt_emit_stream *s, const struct pt_flow *f)
+static void switched(void *arg, struct pt_emit_stream *s, const struct pt_flow *f, uint64_t tsc)
 {
 	struct pt_vm *vm = arg;
 	struct pt_vm_stream *st = stream_of(vm, s);
@@ -174,7 +174,7 @@ static void switched(void *arg, struct pt_emit_stream *s, const struct pt_flow *
 	if (!st)
 		return;
 	pt_vm_settle_uncertainty(st, pt_flow_tsc(f));
-	pt_vm_switched(vm, st, f);
+	pt_vm_switched(vm, st, f, tsc);
 }
 
 static void moved(void *arg, struct pt_emit_stream *s, const struct pt_flow *f, const struct pt_task *task,
@@ -195,6 +195,24 @@ static void event_trace(void *arg, struct pt_emit_stream *s, bool is_cfe, uint32
 		pt_vm_event_trace(st, is_cfe, type, value);
 }
 
+static void host_tsc_seen(void *arg, struct pt_emit_stream *s, uint64_t tsc)
+{
+	struct pt_vm *vm = arg;
+	struct pt_vm_stream *st = stream_of(vm, s);
+
+	if (st)
+		pt_vm_host_tsc_seen(vm, st, tsc);
+}
+
+static uint64_t host_tsc(void *arg, struct pt_emit_stream *s, struct pt_flow *f,
+			 const struct pt_tsc_packet *packet)
+{
+	struct pt_vm *vm = arg;
+	struct pt_vm_stream *st = stream_of(vm, s);
+
+	return st ? pt_vm_host_tsc(vm, st, f, packet) : PT_CLOCK_UNKNOWN;
+}
+
 const struct pt_vm_events pt_vm_events = {.transition = transition,
 					  .runs = runs,
 					  .gap = gap,
@@ -202,5 +220,6 @@ const struct pt_vm_events pt_vm_events = {.transition = transition,
 					  .event_trace = event_trace,
 					  .switched = switched,
 					  .moved = moved,
-					  .host_tsc = pt_vm_host_tsc,
+					  .host_tsc = host_tsc,
+					  .host_tsc_seen = host_tsc_seen,
 					  .host_time = pt_vm_host_time};

@@ -61,8 +61,31 @@ struct pt_vm_exit_sample {
 	uint64_t qualification; /* info1: exit qualification */
 	uint64_t intr_info;	/* VM-exit interruption information */
 	uint64_t guest_rip;
+	uint64_t operand; /* of a sample after it: struct ptr_vmexit's */
 };
 void pt_vm_sample_exit(struct pt_vm *vm, const struct pt_vm_exit_sample *sample);
+
+/* Exit reasons (SDM vol. 3, appendix C) of which a tracepoint says what they were about. */
+enum pt_vm_exit_reason {
+	PT_VM_EXIT_CPUID = 10,
+	PT_VM_EXIT_VMCALL = 18,
+	PT_VM_EXIT_RDMSR = 31,
+	PT_VM_EXIT_WRMSR = 32,
+	PT_VM_EXIT_EPT_VIOLATION = 48,
+	PT_VM_EXIT_EPT_MISCONFIG = 49,
+	PT_VM_EXIT_RDMSR_IMM = 84,
+	PT_VM_EXIT_WRMSR_IMM = 85
+};
+
+/* kvm_msr, kvm_page_fault, kvm_fast_mmio, kvm_cpuid, kvm_hypercall: what the exit was about whose
+ * kvm_exit came last. Nothing happens when that was not sampled, or had none of the reasons. */
+struct pt_vm_operand_sample {
+	int32_t tid;
+	uint64_t tsc;
+	uint64_t reasons[2]; /* enum pt_vm_exit_reason: either */
+	uint64_t operand;    /* struct ptr_vmexit's */
+};
+void pt_vm_sample_operand(struct pt_vm *vm, const struct pt_vm_operand_sample *sample);
 
 /* Interruption information (SDM vol. 3, "VM-Entry Interruption-Information Field"): valid, type, vector. */
 #define PT_VM_INFO_VALID ((uint64_t)1 << 31)

@@ -124,16 +124,48 @@ struct pt_vm_clock *pt_vm_clock_of(struct pt_vm *vm, const struct pt_emit_stream
 	return c;
 }
 
-uint64_t pt_vm_host_tsc(void *arg, struct pt_emit_stream *s, struct pt_flow *f,
+void pt_vm_host_tsc_seen(struct pt_vm *vm, struct pt_vm_stream *st, uint64_t tsc)
+{
+	struct pt_vm_observation o = {
+	    .guest_tsc = st->bounds.guest_tsc, .host_lo = st->bounds.host_lo, .host_hi = tsc};
+	struct pt_vm_clock *c;
+
+	st->bounds.host_tsc = tsc;
+	if (!st->bounds.open)
+		return;
+	st->bounds.open = false;
+	if (o.host_hi < o.host_lo)
+		return;
+	c = pt_vm_clocks_get(vm->bounded_clocks, st->bounds.vmcs);
+	if (!c || pt_vm_clock_observe(c, &o) < 0)
+		pt_vm_no_memory(vm);
+}
+
+/* The packet's host TSC lies between the last TSC packet in the host and the next. */
+static void open_bounds(struct pt_vm_stream *st, const struct pt_flow *f, const struct pt_tsc_packet *packet)
+{
+	if (st->bounds.host_tsc == PT_CLOCK_UNKNOWN)
+		return;
+	st->bounds.open = true;
+	st->bounds.vmcs = pt_flow_vmcs(f);
+	st->bounds.guest_tsc = packet->tsc;
+	st->bounds.host_lo = st->bounds.host_tsc;
+}
+
+uint64_t pt_vm_host_tsc(struct pt_vm *vm, struct pt_vm_stream *st, struct pt_flow *f,
 			const struct pt_tsc_packet *packet)
 {
-	struct pt_vm *vm = arg;
-	struct pt_vm_clock *c = pt_vm_clock_of(vm, s, pt_flow_vmcs(f));
+	struct pt_vm_clock *c = pt_vm_clock_of(vm, st->s, pt_flow_vmcs(f));
 	uint64_t host;
-	bool sure;
+	bool sure = false, known;
 
-	if (!c || !pt_vm_tsc_to_host(pt_flow_clock(f), pt_vm_clock_contradicted(c) ? NULL : c, packet, &host,
-				     &sure))
+	if (!c)
+		return PT_CLOCK_UNKNOWN;
+	known =
+	    pt_vm_tsc_to_host(pt_flow_clock(f), pt_vm_clock_contradicted(c) ? NULL : c, packet, &host, &sure);
+	if (!sure)
+		open_bounds(st, f, packet);
+	if (!known)
 		return PT_CLOCK_UNKNOWN;
 	if (sure) {
 		struct pt_vm_observation o = {.guest_tsc = packet->tsc, .host_lo = host, .host_hi = host};
@@ -268,6 +300,18 @@ static int change_offset(struct pt_vm_clock *clock, const struct pt_vm_offset_sa
 	return pt_vm_clock_know(clock, sample->tsc, &known);
 }
 
+void pt_vm_wrote_tsc(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, uint64_t tsc)
+{
+	struct pt_vm_clock *clock;
+
+	if (vcpu->vmcs == PT_VMCS_UNKNOWN || tsc == PT_CLOCK_UNKNOWN || vcpu->host.wrote_tsc)
+		return;
+	vcpu->host.wrote_tsc = true;
+	clock = pt_vm_clocks_get(vm->clocks, vcpu->vmcs);
+	if (clock)
+		pt_vm_clock_written(clock, tsc);
+}
+
 void pt_vm_sample_tsc_offset(struct pt_vm *vm, const struct pt_vm_offset_sample *sample)
 {
 	if (note_write(vm, sample) < 0)
@@ -286,7 +330,7 @@ void pt_vm_sample_tsc_offset(struct pt_vm *vm, const struct pt_vm_offset_sample 
 
 /* ---- Records ---------------------------------------------------------------------------------------- */
 
-void pt_vm_put_clock(struct pt_vm *vm, const struct pt_vm_clock *clock)
+static void put_clock(struct pt_vm *vm, const struct pt_vm_clock *clock)
 {
 	size_t n;
 	const struct pt_vm_span *span = pt_vm_clock_spans(clock, &n);
@@ -308,8 +352,26 @@ void pt_vm_put_clock(struct pt_vm *vm, const struct pt_vm_clock *clock)
 		    .frac_bits = PT_VM_RATIO_BITS,
 		    .source = span->source,
 		    .observations = span->observations,
-		    .worst_residual_tsc = span->observations ? span->worst_residual : PTR_UNKNOWN};
+		    .worst_residual_tsc = span->observations ? span->worst_residual : PTR_UNKNOWN,
+		    .slack_tsc = span->slack};
 
 		pt_emit_put(vm->emit, ptr_put_vm_clock(vm->emit->writer, &r, &vm->emit->error));
+	}
+}
+
+void pt_vm_put_clocks(struct pt_vm *vm)
+{
+	const struct pt_vm_clock *c;
+	size_t n;
+
+	for (size_t i = 0; (c = pt_vm_clocks_at(vm->clocks, i)); i++)
+		put_clock(vm, c);
+	for (size_t i = 0; (c = pt_vm_clocks_at(vm->bounded_clocks, i)); i++) {
+		const struct pt_vm_clock *better = pt_vm_clocks_find(vm->clocks, pt_vm_clock_vmcs(c));
+
+		if (better)
+			pt_vm_clock_spans(better, &n);
+		if (!better || !n)
+			put_clock(vm, c);
 	}
 }

@@ -18,26 +18,28 @@ instructions() { # COMMAND...: $count; its output goes to $tmp/log
 	status=$?
 	count=$(sed -n 's/^.*I *refs: *//p' "$tmp/err" | tr -d ,)
 }
+# compare WHAT COUNT COUNT COUNT: with N, 2N, 4N
+compare() {
+	local more=$(($3 - $2)) most=$(($4 - $3))
+	[ -z "${GROWTH_VERBOSE:-}" ] || echo "$((100 * most / (more + 1))) % $1"
+	check "$1: $((most * 100 / (more + 1))) % of ${*:2}" test $((most * 10)) -lt $((more * 27 + 2000000))
+}
 # grows SHAPE N PROGRAM ARGUMENTS...: INPUT stands for the file with N, 2N, 4N; it ends with status 0 or 3
 grows() {
 	[[ -z ${GROWTH_ONLY:-} || $1 == "$GROWTH_ONLY" ]] || return 0
-	[[ ${GROWTH_FROM:-} != - ]] || return 0
-	local shape=$1 n=$2 program=$3 what="$3 ${*:4:2}: $1" counts=() k status more most
+	local shape=$1 n=$2 program=$3 what="$3 ${*:4:2}: $1" counts=() k status
 	shift 3
 	for k in 1 2 4; do
 		"$make_input" "$shape" $((k * n)) >"$tmp/in" || fail "mkgrowth $shape"
 		instructions "$PT_BIN/$program" "${@//INPUT/$tmp/in}"
-		if [ -z "$count" ] || { [ $status -ne 0 ] && [ $status -ne 3 ]; }; then
+		if [ -z "$count" ] || { [ "$status" -ne 0 ] && [ "$status" -ne 3 ]; }; then
 			fail "$what with $((k * n)): status $status: $(grep -v '^[-=]' "$tmp/err" | head -n 2)"
 			return
 		fi
 		counts+=("$count")
 	done
-	more=$((counts[1] - counts[0])) most=$((counts[2] - counts[1]))
-	[ -z "${GROWTH_VERBOSE:-}" ] || printf '%5.2f %6d/each %s\n' "$((100 * most / more))e-2" $((more / n)) "$what"
-	check "$what: $((most * 100 / more)) % of ${counts[*]}" test $((most * 10)) -lt $((more * 27))
+	compare "$what" "${counts[@]}"
 }
-
 
 all() { # N PROGRAM ARGUMENTS...: with all shapes of which the name begins with $kind
 	local shape
@@ -49,12 +51,13 @@ kind=perf-
 all 1000 pt-capture import -q --symfs /nonexistent -o "$tmp/out" INPUT
 kind=ptc-
 all 1000 pt-decode -q -o "$tmp/out" INPUT
-all 1000 pt-capture info INPUT
-all 1000 pt-capture trim -q --used-code -o "$tmp/out" INPUT
-all 1000 pt-capture trim -q --time +0.. -o "$tmp/out" INPUT
-all 1000 pt-capture export -q --perf-data "$tmp/out" INPUT
+all 500 pt-capture info INPUT
+all 500 pt-capture trim -q --used-code -o "$tmp/out" INPUT
+all 500 pt-capture trim -q --time +0.. -o "$tmp/out" INPUT
+all 500 pt-capture export -q --perf-data "$tmp/out" INPUT
 kind=ptr-
 all 1000 pt-load -q "$tmp/out" INPUT
+kind=
 "$make_input" ptc-metas 1 >"$tmp/small"
 "$make_input" perf-files 1 >"$tmp/small.data"
 head -c 64 /dev/zero >"$tmp/aux"
@@ -63,4 +66,21 @@ grows sideband 1000 pt-capture import --raw "$tmp/aux" --elf /bin/true:0x10000 -
 grows maps 1000 pt-capture import --raw "$tmp/aux" --maps INPUT -o "$tmp/out"
 grows kallsyms 1000 pt-capture merge --guest-kallsyms 7:INPUT -o "$tmp/out" "$tmp/small"
 grows kcore 500 pt-capture merge --guest-kcore 7:INPUT -o "$tmp/out" "$tmp/small"
-grows modules 1000 pt-capture import -q --modules INPUT --kcore INPUT -o "$tmp/out" "$tmp/small.data"
+grows modules 1000 pt-capture import -q --modules INPUT -o "$tmp/out" "$tmp/small.data"
+
+# The views of a database, by the canned queries.
+if [ -z "${GROWTH_ONLY:-}" ]; then
+	for n in 500 1000 2000; do
+		"$PT_BUILD/tests/tools/mkrecords" --runs $n --calls $((n / 10)) --errors $((n / 10)) --events $((n / 10)) --paths $((n / 10)) \
+			>"$tmp/records" 2>/dev/null
+		"$PT_BIN/pt-load" -q "$tmp/$n.db" "$tmp/records"
+	done
+	for query in $("$PT_BIN/pt-query" "$tmp/500.db" | sed -n '/^$/q; s/ .*//p'); do
+		counts=()
+		for n in 500 1000 2000; do
+			instructions "$PT_BIN/pt-query" -f csv "$tmp/$n.db" "$query"
+			counts+=("$count")
+		done
+		compare "pt-query $query" "${counts[@]}"
+	done
+fi

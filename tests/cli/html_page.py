@@ -1,6 +1,9 @@
 """html_page.py FILE SECTION... - reads a page of pt-query: every element closed in order, nothing loaded from
-anywhere, the sections there, every row with as many cells as its table has columns. Exit 1: not so."""
+anywhere, no script or style but those that the policy has the hash of, the sections there, every row with as many cells as its table has columns. Exit 1: not so."""
+import base64
+import hashlib
 import html.parser
+import re
 import sys
 
 VOID = {"meta"}
@@ -13,6 +16,7 @@ class Page(html.parser.HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         names = dict(attrs)
+        assert "style" not in names and not [n for n in names if n.startswith("on")], (tag, attrs)
         assert not {"src", "href", "srcset", "action", "data"} & set(names), (tag, attrs)
         if tag not in VOID:
             self.open.append(tag)
@@ -41,3 +45,10 @@ page.close()
 assert not page.open and page.tables, page.open
 assert "://" not in text.replace("http://www.w3.org/2000/svg", ""), "an address"
 assert set(sys.argv[2:]) <= set(page.sections), page.sections
+policy = re.search(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', text).group(1)
+assert "unsafe" not in policy and "default-src 'none'" in policy, policy
+assert text.index("Content-Security-Policy") < text.index("<title>"), "the policy comes first"
+for tag in "style", "script":
+    inside = re.findall(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(inside[0].encode()).digest()).decode()
+    assert len(inside) == 1 and f"{tag}-src 'sha256-{digest}'" in policy, (tag, len(inside), digest, policy)

@@ -28,12 +28,20 @@ expect 2 'no process 0; the whole machine is -a' "${o[@]}" -t 1,0
 expect 2 'not a number from -7 to 19' "${o[@]}" -z 0x3 -- true
 expect 2 'not a number of seconds' "${o[@]}" -a -d 0
 expect 2 'not a size' "${o[@]}" -a -m 12Q
+expect 2 'not a size' "${o[@]}" -a -m -1
+expect 2 'not a size' "${o[@]}" -a -m 16777217
+expect 2 'not a size' "${o[@]}" -a --max-size 1Q
+expect 2 'not a number from -1' "${o[@]}" -a -D 1x
+expect 2 "no user 'nobody-of-this-name'" "${o[@]}" -u nobody-of-this-name
+expect 2 "no user '-1'" "${o[@]}" -u -1
+expect 1 'user 4000000123 has no processes' "${o[@]}" -u 4000000123
+expect 1 'no such tracepoint' "${o[@]}" -a -e 'nothing:*'
 expect 2 'not a size' "${o[@]}" -a -m 1M,
 expect 2 'not SYSTEM:NAME' "${o[@]}" -a --tracepoint sched_switch
 expect 2 'not the number of a descriptor that is open' --ready-fd 77 -- true
 expect 2 'not numbers of descriptors that are open' "${o[@]}" -a --control fd:77
 expect 2 'auto, perf or step' "${o[@]}" --engine qemu -- true
-expect 2 'traces nothing' "${o[@]}" --sideband-only -u
+expect 2 'traces nothing' "${o[@]}" --sideband-only --all-user
 expect 2 'has no CPUs' "${o[@]}" -a --per-thread
 expect 2 "no event 'nothing'" "${o[@]}" --aux-sample --sample-event nothing -- true
 expect 2 '1 to 61440 bytes' "${o[@]}" --aux-sample=100K -- true
@@ -51,7 +59,7 @@ if [ ! -e /sys/bus/event_source/devices/intel_pt ]; then
 	check "check: names the driver" grep -q 'NO  *kernel has the intel_pt driver' "$tmp/out"
 	check "check: says what can be done" grep -q -- '->' "$tmp/out"
 	check "check: the sum" grep -q '^Processor Trace cannot be used here' "$tmp/out"
-	"$capture" "${o[@]}" -u -- /bin/true 2>"$tmp/err"
+	"$capture" "${o[@]}" --all-user -- /bin/true 2>"$tmp/err"
 	check "a program is single-stepped" test $? -eq 0
 	check "and that is said" grep -q single-stepping "$tmp/err"
 	# A script that waits for the line: it comes when the program begins, and the end when there is none to begin.

@@ -39,3 +39,29 @@ same "guest: branches" <(branches 40101) <(text --guest-code "$tmp/guest.ptc")
 "$PT_BIN/pt-capture" trim --used-code -o "$tmp/trimmed.ptc" "$tmp/guest.ptc" 2>"$tmp/err"
 succeeded $? "guest: trim: $(cat "$tmp/err")"
 same "guest: branches of what was trimmed" <(branches 40101) <(text --guest-code "$tmp/trimmed.ptc")
+
+# The demo's guest by its bytes alone: which vCPU it is nobody says.
+python3 tests/oracle/ptc_reader.py --aux 1 demo/qemu-guest.ptc >"$tmp/demo.pt"
+# database NAME OPTION...: $tmp/NAME.db
+database() {
+	"$PT_BIN/pt-capture" import --raw "$tmp/demo.pt" "${@:2}" -o "$tmp/$1.ptc" 2>"$tmp/err"
+	succeeded $? "$1: import: $(cat "$tmp/err")"
+	"$PT_BIN/pt-decode" -q "$tmp/$1.ptc" | "$PT_BIN/pt-load" -q "$tmp/$1.db"
+}
+sql() { sqlite3 -separator ' ' "$tmp/$1.db" "$2"; }
+misplaced() { "$PT_BIN/pt-query" "$tmp/timed.db" vm-check --format csv | sed 1d | cut -d, -f 1 | sort | uniq -c; }
+database timed --on-cpu 0 --mtc-freq 3 --tsc-ratio 78/2 --nom-freq 15
+check "guest runs of a vCPU that is not known: $(sql timed "SELECT count(*) FROM vmentries WHERE vcpu IS NULL")" \
+	test "$(sql timed "SELECT count(*) FROM vmentries WHERE vcpu IS NULL")" -ge 300
+check "they are where they should be: $(misplaced)" test -z "$(misplaced)"
+check "an exit that was not seen is no row" test "$(sql timed "SELECT count(*) FROM vmexits WHERE tsc IS NULL")" = 0
+check "so the first guest run follows none" test \
+	"$(sql timed "SELECT count(*) FROM vmentries WHERE id = 1 AND id NOT IN (SELECT coalesce(vmentry_after, 0) FROM vmexits)")" = 1
+sqlite3 "$tmp/timed.db" 'DELETE FROM guest_run WHERE id BETWEEN 50 AND 60'
+check "branches in no guest run: $(misplaced)" grep -q ' run$' <(misplaced)
+# With neither MTC nor TMA only bounds of the guest's clock are known.
+database bounds
+"$PT_BIN/pt-decode" vm-clock "$tmp/bounds.ptc" | awk 'NR > 1 { print $3, $7, $9 }' >"$tmp/clock"
+same "vm_clocks has what vm-clock prints" "$tmp/clock" <(sql bounds 'SELECT "offset", observations, slack_tsc FROM vm_clocks')
+truth=$("$PT_BIN/pt-decode" vm-clock demo/qemu-guest.ptc | awk 'NR == 2 { print $3 }')
+check "the offset is within its slack of $truth" test "$(sql bounds "SELECT abs(\"offset\" - $truth) <= slack_tsc FROM vm_clocks")" = 1

@@ -38,6 +38,17 @@ sqlite3 "$tmp/wrong" "UPDATE event SET tsc = (SELECT exit_tsc + 100 FROM vm_exit
 	WHERE id = (SELECT min(id) FROM event WHERE vcpu IS NOT NULL)"
 check "an event outside" test "$("$PT_BIN/pt-query" "$tmp/wrong" vm-check --format csv | grep -c '^event,')" = 1
 
+# A vCPU that is not known is told from others by its CPU; what is wrong of it is found as well.
+cp "$tmp/db" "$tmp/unknown"
+sqlite3 "$tmp/unknown" 'UPDATE guest_run SET vcpu = NULL; UPDATE slice SET vcpu = NULL; UPDATE event SET vcpu = NULL'
+check "vCPUs that are not known: their runs are on several CPUs" test "$(sqlite3 "$tmp/unknown" 'SELECT count(DISTINCT s.cpu)
+	FROM slice s JOIN thread h ON h.id = s.thread JOIN machine m ON m.id = h.machine WHERE m.pid <> 0')" = 3
+"$PT_BIN/pt-query" "$tmp/unknown" vm-check --format csv >"$tmp/out"
+check "vCPUs that are not known: nothing is wrong: $(sed -n 2p "$tmp/out")" test "$(wc -l <"$tmp/out")" = 1
+sqlite3 "$tmp/unknown" 'UPDATE guest_run SET exit_tsc = entry_tsc, exit_uncertainty_tsc = 0 WHERE id = 50'
+check "vCPUs that are not known: a guest run that is too short" test \
+	"$("$PT_BIN/pt-query" "$tmp/unknown" vm-check --format csv | grep -c '^run,')" -ge 1
+
 # Another trace in the same database: its ids are moved, its numbers are not.
 "$PT_BUILD/tests/tools/mkvmrecords" --exits 500 --seed 8 2>/dev/null >"$tmp/s2"
 check "load a second" "$PT_BIN/pt-load" -q "$tmp/db" "$tmp/s2"

@@ -7,7 +7,7 @@ import sys
 from collections import Counter, defaultdict
 
 sys.path.append("tests")
-from check import same, sum_up  # noqa: E402
+from check import check, same, sum_up  # noqa: E402
 
 program, db, truth = sys.argv[1:]
 ZERO, MULT, SHIFT = -616, 699050667, 31  # mkvmrecords' clock
@@ -149,12 +149,13 @@ same({"HLT"}, {r["kvm_name"] for r in query("slowest-exits", reason="HLT")}, "sl
 
 for r in query("vcpu-time"):
     mine = [x for x in exits if x["vcpu"] == r["vcpu"]]
-    timed = [x for x in mine if x["latency"] is not None]
+    timed = [x for x in mine if None not in (x["latency"], x["off"])]
     guest = [s for s in guest_runs if s["vcpu"] == r["vcpu"]]
     off, user = sum(x["off"] for x in timed), sum(x["user"] for x in timed)
     what = f"vcpu-time {r['vcpu']}"
-    same([ns(sum(known(guest))), ns(sum(known(mine)) - off - user), ns(user), ns(off), len(mine)],
+    same([ns(sum(known(guest))), ns(sum(known(timed)) - off - user), ns(user), ns(off), len(mine)],
          [r[k] for k in ("guest_ns", "host_ns", "userspace_ns", "off_cpu_ns", "exits")], what)
+    check(len(timed) < len(known(mine)), f"{what}: there are exits off the CPU for an unknown time")
     same(len(mine) - len(timed) + len(guest) - len(known(guest)), r["not_timed"], f"{what}: not timed")
     for column, rows in (("guest_ipc", guest), ("host_ipc", mine)):
         counted = [x for x in rows if None not in (x["latency"], x["cycles"], x["insns"])]
@@ -168,7 +169,8 @@ for whole in (0, 1):
     rows = {(r["vcpu"], r["stolen_by_comm"].split("/")[0], r["how"]): r for r in query("vcpu-stolen", all=whole)}
     same(sorted(groups), sorted(rows), f"vcpu-stolen {whole}: groups")
     for key, r in rows.items():
-        same_percentiles(f"vcpu-stolen {whole}", [x["off"] for x in groups[key] if x["latency"] is not None], r, key)
+        same_percentiles(f"vcpu-stolen {whole}", [x["off"] for x in groups[key] if None not in (x["latency"], x["off"])],
+                         r, key)
         same(len(groups[key]), r["times"], f"vcpu-stolen {whole}: times", key)
 
 # Causes in VM exits that were not wholly seen are no cases.

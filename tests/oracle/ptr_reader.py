@@ -24,9 +24,9 @@ FIELDS = {
     15: ("CALL", "vvttvvvvuvv"),
     16: ("EVENT", "vvvzztass"),
     17: ("ERROR", "vvzttauss"),
-    19: ("GUEST_RUN", "vvzzuuttuuaavvuuv"),
-    20: ("VMEXIT_INTERVAL", "vvzzzvvuttuuavvvuuuuvuvvvuuuuvv"),
-    21: ("VM_CLOCK", "vzutvuvvvu"),
+    19: ("GUEST_RUN", "vvzzuuttuuaavvuuuv"),
+    20: ("VMEXIT_INTERVAL", "vvzzzvvuttuuavvvuvvuuuuuvuvvvuuuuvv"),
+    21: ("VM_CLOCK", "vzutvuvvvuv"),
 }
 
 
@@ -74,7 +74,7 @@ def main():
     head = f.read(16)
     assert head[:8] == b"\x89PTR\r\n\x1a\n", "magic"
     assert struct.unpack("<I", head[12:])[0] == zlib.crc32(head[:12]), "header's checksum"
-    assert struct.unpack("<H", head[8:10])[0] == 4, "version"
+    assert struct.unpack("<H", head[8:10])[0] == 5, "version"
     counts, sums, lengths, number, ended = [0] * 22, {}, [0], 0, False
 
     def add(name, n):
@@ -128,8 +128,8 @@ def main():
                 add("insns", values[2])
             elif kind == 19 and values[14] != UNKNOWN:
                 add("guest_insns", values[14])
-            elif kind == 20 and values[25] != UNKNOWN:
-                add("host_insns", values[25])
+            elif kind == 20 and values[29] != UNKNOWN:
+                add("host_insns", values[29])
     assert ended, "no END"
     for i, n in enumerate(counts):
         if i in FIELDS:

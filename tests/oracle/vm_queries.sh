@@ -58,6 +58,19 @@ holds "timeline: time in the guest" "SELECT abs(sum(guest_ns) - (SELECT sum(b - 
 	FROM truth JOIN trace t WHERE what = 'guest_run')) / sum(guest_ns) < 0.01 FROM got_timeline"
 check "vm-check finds nothing" test "$("$PT_BIN/pt-query" "$tmp/db" vm-check --format csv | wc -l)" = 1
 
+# The same trace as raw bytes, without anything that says which vCPU runs.
+mkdir "$tmp/raw"
+python3 tests/oracle/perf2raw.py "$tmp/qemu-guest/pt.data/data" "$tmp/raw" |
+	sed 's/--sample-type [^ ]*//; s/--sideband [^ ]*//' >"$tmp/raw/options"
+# shellcheck disable=SC2046
+(cd "$tmp/raw" && "$PT_BIN/pt-capture" import $(cat options) --kernel --kcore ../qemu-guest/pt.data/kcore_dir/kcore \
+	--kallsyms ../qemu-guest/pt.data/kcore_dir/kallsyms) 2>"$tmp/err" | "$PT_BIN/pt-decode" -q 2>/dev/null |
+	"$PT_BIN/pt-load" -q "$tmp/unknown" 2>/dev/null
+check "raw: every guest run, none with a vCPU: $(head -n 1 "$tmp/err")" test \
+	"$(sqlite3 "$tmp/unknown" 'SELECT count(*) || " " || count(vcpu) FROM guest_run')" = \
+	"$("$tmp/truthdump" "$tmp/qemu-guest/truth-cpu0.bin" | awk '$6 == "vmentry"' | wc -l) 0"
+check "raw: vm-check finds nothing" test "$("$PT_BIN/pt-query" "$tmp/unknown" vm-check --format csv | wc -l)" = 1
+
 # Where the guest was at each exit, what the host executed until the entry, and which timer interrupts (vector
 # 236) reached the guest, from what: a host timer interrupt while the guest ran, whose handler KVM calls after
 # the exit, or one that came later.

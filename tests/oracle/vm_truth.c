@@ -142,6 +142,7 @@ static int within(uint64_t truth, uint64_t tsc, uint64_t uncertainty)
 
 static enum ptr_reason_source source = PTR_REASON_INFERRED;
 
+/* The first entry comes before the first exit: an exit's is the one after it. */
 static void on_vmexit(const struct ptr_vmexit *t, struct counts *x, struct counts *n)
 {
 	if (t->exit_tsc != PTR_NO_TSC && x->seen++ < exit_count) {
@@ -153,20 +154,23 @@ static void on_vmexit(const struct ptr_vmexit *t, struct counts *x, struct count
 		x->sourced += t->source == source;
 		x->qualified += t->qualification != PTR_UNKNOWN;
 		x->misqualified += t->qualification != PTR_UNKNOWN && t->qualification != e->qualification;
-		if (t->entry_tsc != PTR_NO_TSC && t->host_insns != PTR_UNKNOWN && n->seen < entry_count &&
+		if (t->entry_tsc == PTR_NO_TSC || x->seen >= entry_count)
+			return;
+		n->outside += !within(entries[x->seen].tsc, t->entry_tsc, t->entry_uncertainty_tsc);
+		if (t->host_insns != PTR_UNKNOWN &&
 		    !(t->flags & PTR_VM_SCHEDULED_OUT)) { /* the log counts other threads, too */
 			x->counted++;
-			x->miscounted += entries[n->seen].insns - e->insns != t->host_insns;
+			x->miscounted += entries[x->seen].insns - e->insns != t->host_insns;
 		}
 	}
-	if (t->entry_tsc != PTR_NO_TSC && n->seen++ < entry_count)
-		n->outside += !within(entries[n->seen - 1].tsc, t->entry_tsc, t->entry_uncertainty_tsc);
 }
 
-static void on_run(const struct ptr_guest_run *g, struct counts *r)
+static void on_run(const struct ptr_guest_run *g, struct counts *r, struct counts *n)
 {
 	size_t i = r->seen++;
 
+	if (g->entry_tsc != PTR_NO_TSC && n->seen++ < entry_count)
+		n->outside += !within(entries[n->seen - 1].tsc, g->entry_tsc, g->entry_uncertainty_tsc);
 	if (i >= entry_count || i >= exit_count)
 		return;
 	r->elsewhere += g->entry_ip != entries[i].to || (g->exit_ip && g->exit_ip != exits[i].from);
@@ -204,7 +208,7 @@ int main(int argc, char **argv)
 		if (k.type == PTR_VMEXIT_INTERVAL)
 			on_vmexit(&k.vmexit, &x, &n);
 		else if (k.type == PTR_GUEST_RUN)
-			on_run(&k.guest_run, &r);
+			on_run(&k.guest_run, &r, &n);
 		else if (k.type == PTR_VM_CLOCK) {
 			clocks++;
 			right += k.vm_clock.offset == offset && k.vm_clock.worst_residual_tsc <= 2;

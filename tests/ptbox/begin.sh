@@ -12,12 +12,12 @@ sh -c 'until [ -e done ]; do /usr/bin/work 1; done' &
 pid=$!
 mkfifo ready written
 # From the line on all is traced: a process that begins after it ends within the trace.
-pt-capture -v -u -a -o ready.ptc --ready-fd 3 2>ready.err 3>ready -- sleep 0.2 &
+pt-capture -v --all-user -a -o ready.ptc --ready-fd 3 2>ready.err 3>ready -- sleep 0.2 &
 read -r line <ready
 echo "$line" >ready.line
 work 1 && wait $!
 # Signals that come at once, and later one alone.
-pt-capture -u -S -m ,64K -p $pid -o signals.ptc --ready-fd 3 2>signals.err 3>ready &
+pt-capture --all-user -S -m ,64K -p $pid -o signals.ptc --ready-fd 3 2>signals.err 3>ready &
 p=$!
 read -r line <ready
 kill -STOP $p; kill -USR2 $p; usleep 10000; kill -CONT $p
@@ -29,7 +29,7 @@ echo $? >signals.status
 # The process ends while its files' code is written, which nobody reads yet.
 sleep 100 &
 gone=$!
-pt-capture -v -u -p $gone 2>gone.err >written &
+pt-capture -v --all-user -p $gone 2>gone.err >written &
 p=$!
 (usleep 400000; kill -9 $gone; usleep 100000; cat >gone.ptc) <written
 wait $p
@@ -39,7 +39,7 @@ sh -c 'true & exec sleep 2' &
 parent=$!
 usleep 200000
 zombie=$(cat /proc/$parent/task/$parent/children)
-pt-capture -v -u -p $zombie -o zombie.ptc 2>zombie.err
+pt-capture -v --all-user -p $zombie -o zombie.ptc 2>zombie.err
 echo $? >zombie.status
 touch done
 wait $pid

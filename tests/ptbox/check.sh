@@ -20,7 +20,7 @@ asked() {
 # tried NAME: what a user can do: "user 0", with the status; 3: permitted, but the buffers, which are small,
 # were full
 tried() {
-	for how in "user -u -- true" "kernel -k -- true" "all -a -d 0.01"; do
+	for how in "user --all-user -- true" "kernel -k -- true" "all -a -d 0.01"; do
 		set -- $1 $how
 		name=$1 what=$2
 		shift 2
@@ -44,11 +44,11 @@ echo "all $?" >>namespace.tried
 echo 0 >$K/perf_event_mlock_kb
 ulimit -l 0
 asked nomemory
-user pt-capture -q -u -o /tmp/u/c.ptc -- true >/tmp/u/log 2>&1
+user pt-capture -q --all-user -o /tmp/u/c.ptc -- true >/tmp/u/log 2>&1
 echo "user $? $(head -n 1 /tmp/u/log)" >tried.nomemory
 rm -f /tmp/u/c.ptc
 echo 516 >$K/perf_event_mlock_kb
-user pt-capture -q -u -o /tmp/u/c.ptc -- true >/tmp/u/log 2>&1
+user pt-capture -q --all-user -o /tmp/u/c.ptc -- true >/tmp/u/log 2>&1
 echo "user $? $(head -n 1 /tmp/u/log)" >tried.memory
 echo 2 >$K/kptr_restrict
 asked kptr2

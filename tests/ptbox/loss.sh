@@ -40,7 +40,7 @@ wait $!
 
 echo disk
 mkdir disk && mount -t tmpfs -o size=100k none disk || exit 1
-pt-capture -u -p $pid -d 0.05 -o disk/03.ptc 2>03.err; status 03
+pt-capture --all-user -p $pid -d 0.05 -o disk/03.ptc 2>03.err; status 03
 ls -A disk >03.left
 umount disk
 

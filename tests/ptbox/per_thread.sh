@@ -10,7 +10,7 @@ cat >"$host/run.sh" <<'EOS'
 cd /host/out || exit 1
 own_code >threads.out & pid=$!
 until [ "$(ls /proc/$pid/task | wc -l)" = 4 ]; do sleep 0.01; done
-pt-capture -o threads.ptc -u --per-thread -p $pid -d 0.02 2>threads.err || exit 1
+pt-capture -o threads.ptc --all-user --per-thread -p $pid -d 0.02 2>threads.err || exit 1
 kill $pid
 exit 0
 EOS

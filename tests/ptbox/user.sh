@@ -20,22 +20,22 @@ capture() { # NAME STATUS OPTIONS...
 	got=$?
 	[ $got -eq "$want" ] || { echo "capture $n: exit status $got: $(tail -n 1 "$n.err")"; exit 1; }
 }
-capture 01 0 -u -- /usr/bin/ls -la /
+capture 01 0 --all-user -- /usr/bin/ls -la /
 capture 02 0 -e intel_pt/cyc/u -- /usr/bin/work 1
 capture 03 0 -e intel_pt/cyc,noretcomp,psb_period=0,mtc_period=0/u -- indirect
-capture 04 0 -u -- forkexec
+capture 04 0 --all-user -- forkexec
 # A buffer that is a thread's does not say its CPUs: there is one only.
-taskset 1 sh -c 'pt-capture -o 05.ptc -u --per-thread -- /usr/bin/ls /' >05.out 2>05.err || exit 1
-capture 06 0 -m ,32M -a -u -d 0.003
+taskset 1 sh -c 'pt-capture -o 05.ptc --all-user --per-thread -- /usr/bin/ls /' >05.out 2>05.err || exit 1
+capture 06 0 -m ,32M -a --all-user -d 0.003
 # A shell with a child that works; the loop ends when the file is there.
 sh -c 'until [ -e done ]; do /usr/bin/work 1; done' &
 pid=$!
 sleep 0.05
-capture 07 0 -u -p $pid -d 0.01
-capture 08 0 -u -t $pid -C 0,1 -d 0.01
-capture 09 0 -u -- threads
+capture 07 0 --all-user -p $pid -d 0.01
+capture 08 0 --all-user -t $pid -C 0,1 -d 0.01
+capture 09 0 --all-user -- threads
 (sleep 0.02; kill -INT "$(pidof pt-capture)") &
-capture 10 0 -u -p $pid
+capture 10 0 --all-user -p $pid
 # Asked by perf's FIFO to stop, to go on, to end.
 mkfifo ctl ack
 (
@@ -46,15 +46,15 @@ mkfifo ctl ack
 		echo "$command $answer"
 	done >10b.acks
 ) &
-capture 10b 0 -u -p $pid --control fifo:ctl,ack
+capture 10b 0 --all-user -p $pid --control fifo:ctl,ack
 touch done
 wait $pid
 # The traced process ends by itself; so does a program that Ctrl-C reaches.
 (sleep 0.05; exec /usr/bin/work 1) &
-capture 11 0 -u -p $!
+capture 11 0 --all-user -p $!
 (sleep 0.1; kill -INT "$(pidof pt-capture)") &
-capture 12 0 -u -- sleep 60
-pt-capture -u -- sh -c 'echo text; exit 7' 2>13.err >13.ptc
+capture 12 0 --all-user -- sleep 60
+pt-capture --all-user -- sh -c 'echo text; exit 7' 2>13.err >13.ptc
 echo $? >13.status
 exit 0
 EOS

@@ -1,7 +1,8 @@
-"""vms_truth.py DB FTRACE TRUTHDUMP CPU cpu|threads|events: holds the views vmexits and vm_clocks, and the
+"""vms_truth.py DB FTRACE TRUTHDUMP CPU cpu|tsc|why|threads|thieves|events: holds the views vmexits and vm_clocks, and the
 queries of them, against what the kernel itself reported (ftrace, with the TSC as its clock) and the machine's
 own log of one CPU, while tests/ptbox/vms.c ran. Prints how much was compared, and counts. cpu: the CPU was
-traced; threads: the program's threads; events: with Event Trace.
+traced; tsc: likewise, without KVM's tracepoint for TSC offsets; why: with those that say what exits were about; threads, thieves: the program's threads;
+events: with Event Trace.
 
 ftrace says which thread left its guest, where, why, and what the kernel did with it until it went on: who ran meanwhile,
 what it polled and waited, what it injected. The log says when exactly, and with which VMCS.
@@ -18,7 +19,7 @@ sys.path.append("tests")
 from check import check, sum_up  # noqa: E402
 
 db_path, ftrace, truthdump, cpu, mode = sys.argv[1:]
-threads = mode != "cpu"  # of one process: CPUs are not traced
+threads = mode not in ("cpu", "tsc", "why")  # of one process: CPUs are not traced
 program = os.environ["PT_BIN"] + "/pt-query"
 db = sqlite3.connect(db_path)
 db.row_factory = sqlite3.Row
@@ -46,6 +47,28 @@ for line in open(ftrace, errors="replace"):
 reported.sort(key=lambda e: e[0])
 
 
+# What an exit was about: by which tracepoint, of which reasons.
+ABOUT = {"kvm_msr": (("MSR_READ", "MSR_WRITE"), r"msr_(?:read|write) ([0-9a-f]+) "),
+         "kvm_page_fault": (("EPT_VIOLATION",), r"vcpu \d+ rip \S+ address 0x([0-9a-f]+) "),
+         "kvm_cpuid": (("CPUID",), r"func ([0-9a-f]+) "), "kvm_hypercall": (("VMCALL",), r"nr 0x([0-9a-f]+) ")}
+
+
+def detail(t):
+    """The SDM's tables "Exit Qualification for ..." of the reasons that vms.c has."""
+    q = t.qualification
+    if t.reason == "IO_INSTRUCTION":
+        return f"{'in' if q & 8 else 'out'} {q >> 16:#x}, {(q & 7) + 1} bytes"
+    if t.reason == "EPT_VIOLATION":
+        access = [w for bit, w in enumerate(("read", "write", "execute")) if q >> bit & 1]
+        access += ["of a page table"] if q & 0x80 and not q & 0x100 else []
+        return " ".join(access + ([f"at {t.operand:#x}"] if t.operand is not None else []))
+    if t.reason == "CR_ACCESS":
+        return ("mov to cr", "mov from cr")[q >> 4 & 3] + str(q & 15)
+    if t.operand is None:
+        return None
+    return {"CPUID": f"leaf {t.operand:#x}", "VMCALL": f"number {t.operand}"}.get(t.reason, f"MSR {t.operand:#x}")
+
+
 class Exit:
     def __init__(self, tid, cpu, tsc, text):
         m = re.match(r"vcpu (\d+) reason (\S+) rip (0x[0-9a-f]+) info1 (0x[0-9a-f]+) info2 (0x[0-9a-f]+)", text)
@@ -55,6 +78,7 @@ class Exit:
         self.out, self.off, self.off_since, self.thief = 0, 0, None, None
         self.user, self.waited, self.nested, self.reflected = False, None, False, False
         self.irqs, self.entry_cpu = [], None
+        self.qualification, self.operand = int(m[4], 16), None
 
 
 last_exit = {}
@@ -98,6 +122,9 @@ for tsc, on, tid, name, text in reported:
             t.user = True
         elif name == "kvm_inj_virq":
             t.irqs.append(int(re.match(r"IRQ 0x([0-9a-f]+)", text)[1], 16))
+        elif name in ABOUT and t.reason in ABOUT[name][0]:
+            m = re.match(ABOUT[name][1], text)
+            t.operand = int(m[1], 16) if m and t.operand is None else t.operand
         elif name == "kvm_vcpu_wakeup":
             m = re.match(r"(wait|poll) time (\d+) ns, polling (\w+)", text)
             t.waited = m[1] == "wait"
@@ -143,15 +170,16 @@ check(not far, "when", far[:3])
 differ("scheduled out", whole, lambda e: bool(e["scheduled_out"]), lambda t: t.out > 0)
 differ("to user space", whole, lambda e: bool(e["to_userspace"]), lambda t: t.user)
 gone = [p for p in whole if p[1].out]
-if threads:  # of one process: for whom it went is known only where switches of others are recorded, too; no clock ran meanwhile
+if threads:
     differ("who ran first meanwhile, if known", [p for p in gone if p[0]["stolen_by_tid"]], lambda e: e["stolen_by_tid"],
            lambda t: t.thief)
 else:
     differ("who ran first meanwhile", [p for p in gone if p[1].thief], lambda e: e["stolen_by_tid"], lambda t: t.thief)
     differ("nobody did", [p for p in gone if p[1].thief == 0], lambda e: e["stolen_by_tid"] or 0, lambda t: 0)
 off = [(e["tsc"], e["off_cpu_tsc"], t.off) for e, t in gone
-       if (not threads if e["off_cpu_tsc"] is None else abs(e["off_cpu_tsc"] - t.off) > LATE * t.out)]
+       if e["off_cpu_tsc"] is None or abs(e["off_cpu_tsc"] - t.off) > LATE * t.out]
 check(not off, "how long it was off its CPU", off[:3])
+counted["how long it was off its CPU"] = len(gone)
 halted = [(e, t) for e, t in whole if t.reason == "HLT"]
 if halted:
     check({t.waited for e, t in halted} == {True, False}, "halts that waited, and that did not",
@@ -166,6 +194,11 @@ if mode != "threads":
     of = [p for p in whole if p[1].irqs and not (mode == "events" and p[1].undelivered)]
     differ("injected", of, lambda e: e["injected_vector"], lambda t: t.irqs[-1])
     differ("nothing injected", [p for p in whole if not p[1].irqs], lambda e: e["injected_vector"], lambda t: None)
+if mode == "why":
+    has = [p for p in whole if p[1].reason not in ("EXTERNAL_INTERRUPT", "EXCEPTION_NMI")]
+    differ("the exit qualification", has, lambda e: e["qualification"], lambda t: t.qualification)
+    differ("what it was about", [p for p in has if p[1].operand is not None], lambda e: e["operand"], lambda t: t.operand)
+    differ("what it was about, in words", has, lambda e: e["detail"], detail)
 differ("nested guests' exits", whole, lambda e: e["nested"], lambda t: int(t.nested))
 
 # ---- Whose VMCS ----
@@ -228,6 +261,14 @@ for pid, w in sorted(written.items()) if not threads else ():
     mine = {k: v for k, v in spans.items() if k[0] == of_vm[pid]}
     check(mine, f"{pid}: it has a clock", spans.keys())
     for (_, vmcs), got in mine.items():
+        if mode == "tsc":  # what no packet shows is not known; of what is, since when
+            shown = {offset: t for t, offset in wanted}
+            check(all(r["offset"] in shown for r in got), f"{pid}: offsets of VMCS {vmcs:x}", (got, wanted))
+            late = [(r["tsc"], shown.get(r["offset"])) for r in got[1:]
+                    if abs(r["tsc"] - (shown.get(r["offset"]) or 0)) > LATE]
+            check(not late, f"{pid}: since when, by KVM's function", late)
+            counted["offsets that packets show"] = counted.get("offsets that packets show", 0) + len(got) - 1
+            continue
         check([r["offset"] for r in got] == [o for _, o in wanted], f"{pid}: offsets of VMCS {vmcs:x}",
               ([r["offset"] for r in got], wanted))
         check(all(t is None or abs(r["tsc"] - t) <= LATE for r, (t, _) in zip(got, wanted)), f"{pid}: since when",

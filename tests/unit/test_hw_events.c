@@ -293,7 +293,7 @@ static void test_switches(void)
 {
 	struct pt_error e = {0};
 	struct hw_events_options o = target;
-	unsigned wide = 0, own = 0;
+	unsigned wide = 0, named = 0, own = 0;
 	int fd = memfd_create("container", MFD_CLOEXEC);
 	struct ptc_writer *w = ptc_writer_create(fd, 1, &e);
 	struct hw_drain d = {0};
@@ -306,9 +306,11 @@ static void test_switches(void)
 		if (!one || !one->attr.context_switch)
 			continue;
 		wide += one->tid == -1 && one->cpu >= 0 && !one->attr.inherit && !one->attr.disabled;
+		named += one->tid == -1 && one->attr.comm && one->attr.task && !one->attr.mmap;
 		own += one->tid == 70 && !one->attr.ksymbol;
 	}
 	check(wide == 2 && own == 2, "of the target and of each CPU");
+	check(named == 2, "who was started during the capture has a name, too");
 	check(hw_events_declare(&ev, w, &d, &e) == 0 && d.ring_count == 2 && d.rings[0].all_switches &&
 		  d.rings[1].all_switches,
 	      "and the rings know");

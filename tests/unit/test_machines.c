@@ -61,6 +61,7 @@ int main(void)
 	check(called(m, 9, "host (9)"), "a VM that is called host");
 	check(called(m, 10, "vm 10"), "a VM of which only its own name for itself is known");
 	check(called(m, 11, "vm 11") && called(m, 12, "vm 12"), "a VM without a name");
+	check(called(m, -1, "unknown VM"), "guests of which no process is known");
 	pt_machines_destroy(m);
 	m = pt_machines_create(store, &graph, NULL);
 	check(m && called(m, 7, "vm 7"), "without META");

@@ -65,6 +65,7 @@ static const struct ptr_guest_run guest_run = {.machine = 2,
 					       .exit_branch = 1025,
 					       .insn_count = 99,
 					       .cyc_count = PTR_UNKNOWN,
+					       .injected = 0x800000ec,
 					       .flags = PTR_VM_NESTED};
 
 static const struct ptr_vmexit vmexit = {.machine = 2,
@@ -81,12 +82,16 @@ static const struct ptr_vmexit vmexit = {.machine = 2,
 					 .entry_uncertainty_tsc = PTR_UNKNOWN,
 					 .guest_ip = 0xffffffff81000123,
 					 .guest_symbol = 1,
+					 .guest_dso = 1,
+					 .guest_thread = 2,
+					 .guest_cr3 = 0x10a000,
 					 .exit_branch = 1025,
 					 .entry_branch = 0,
 					 .reason = 48,
 					 .raw_reason = 0x80000030,
 					 .qualification = 0x182,
 					 .vector = PTR_UNKNOWN,
+					 .operand = 0xfee00030,
 					 .source = PTR_REASON_TRACEPOINT,
 					 .injected = 0x800000ec,
 					 .handler = 1,
@@ -108,7 +113,8 @@ static const struct ptr_vm_clock vm_clock = {.machine = 2,
 					     .frac_bits = 48,
 					     .source = PTR_CLOCK_SOLVED,
 					     .observations = 4711,
-					     .worst_residual_tsc = 3};
+					     .worst_residual_tsc = 3,
+					     .slack_tsc = 12};
 
 static void put_definitions(struct ptr_writer *w, struct pt_error *e)
 {

@@ -172,6 +172,18 @@ static void changed(void)
 	check(pt_vm_clocks_changes(all) == changes, "a write that the trace contradicts moves nothing");
 	pt_vm_clocks_destroy(all);
 
+	/* The same, and KVM's write was seen: the change is dated there, not at the observation in doubt. */
+	all = pt_vm_clocks_create(TICK, KHZ);
+	c = pt_vm_clocks_get(all, 1);
+	observe(c, HOST0, 0, PT_VM_RATIO_ONE, 0, 0);
+	pt_vm_clock_written(c, HOST0 + 40000);
+	observe(c, HOST0 + 100000, 50000, PT_VM_RATIO_ONE, 0, 0);
+	observe(c, HOST0 + 200000, 50000, PT_VM_RATIO_ONE, 0, 0);
+	s = spans(c, &n);
+	check(n == 2 && s[1].offset == 50000 && s[1].from_tsc == HOST0 + 40000,
+	      "a change that could be a slope begins where KVM wrote it");
+	pt_vm_clocks_destroy(all);
+
 	/* A change right after the first observation could be a slope: the third observation decides. */
 	all = pt_vm_clocks_create(TICK, KHZ);
 	c = pt_vm_clocks_get(all, 1);

@@ -1,7 +1,9 @@
-/* KVM's functions by name: reasons by the SDM's appendix C, names as compilers and kallsyms spell them. */
+/* KVM's functions by name: reasons by the SDM's appendix C, names as compilers and kallsyms spell them.
+ * Instructions that always exit: as the assembler writes them, reasons by KVM's names for them. */
 #include <stdio.h>
 #include <string.h>
 
+#include "decode/vm/exit_instruction.h"
 #include "decode/vm/kvm.h"
 #include "schema/vm_reasons.h"
 #include "tests/unit/check.h"
@@ -62,6 +64,40 @@ static const struct {
     {"handle_notify", "NOTIFY"},
 };
 
+/* name, the instruction, KVM's name of the reason; "" none */
+#define INSTRUCTIONS(I)                                                                                      \
+	I(cpuid, "cpuid", "CPUID")                                                                           \
+	I(invd, "invd", "INVD")                                                                              \
+	I(xsetbv, "xsetbv", "XSETBV")                                                                        \
+	I(vmcall, "vmcall", "VMCALL")                                                                        \
+	I(vmlaunch, "vmlaunch", "VMLAUNCH")                                                                  \
+	I(vmresume, "vmresume", "VMRESUME")                                                                  \
+	I(vmxoff, "vmxoff", "VMOFF")                                                                         \
+	I(wbinvd, "wbinvd", "")                                                                              \
+	I(rdmsr, "rdmsr", "")                                                                                \
+	I(hlt, "hlt", "")                                                                                    \
+	I(mwait, "mwait", "")                                                                                \
+	I(rdtscp, "rdtscp", "")                                                                              \
+	I(xgetbv, "xgetbv", "")
+#define PLACE(name, text, reason)                                                                            \
+	__asm__(".pushsection .rodata\nbegin_" #name ": " text "\nend_" #name ": nop\n.popsection");         \
+	extern const uint8_t begin_##name[], end_##name[];
+INSTRUCTIONS(PLACE)
+
+static void check_instruction(const uint8_t *begin, const uint8_t *end, const char *text, const char *reason)
+{
+	uint64_t got = PT_VM_REASONS;
+	unsigned bytes = 0;
+	size_t n = (size_t)(end - begin);
+	bool exits = pt_vm_exit_instruction(begin, n, &got, &bytes);
+	char what[64];
+
+	snprintf(what, sizeof what, "%s: %s", text, *reason ? reason : "does not always exit");
+	check(exits == !!*reason && (!exits || (bytes == n && got == pt_vm_reason_find(reason))) &&
+		  !pt_vm_exit_instruction(begin, n - 1, &got, &bytes),
+	      what);
+}
+
 int main(void)
 {
 	unsigned n;
@@ -73,20 +109,24 @@ int main(void)
 			   handlers[i].symbol, handlers[i].reason);
 	}
 	for (n = 1; pt_kvm_find(pt_kvm_function(n)->name) == n &&
-		    strcmp(pt_kvm_function(n)->name, "vmx_write_tsc_offset");
+		    strcmp(pt_kvm_function(n)->name, "x86_entry_from_kvm");
 	     n++)
 		;
-	check(!strcmp(pt_kvm_function(n)->name, "vmx_write_tsc_offset") &&
-		  pt_kvm_find("vmx_write_tsc_offset") == n,
+	check(!strcmp(pt_kvm_function(n)->name, "x86_entry_from_kvm") &&
+		  pt_kvm_find("x86_entry_from_kvm") == n,
 	      "every name is found");
 	check(pt_kvm_find("handle_io.constprop.0") == pt_kvm_find("handle_io"), "a compiler's suffix");
 	check(pt_kvm_find("handle_io\t[kvm_intel]") == pt_kvm_find("handle_io") &&
 		  pt_kvm_find("handle_io [kvm_intel]") == pt_kvm_find("handle_io"),
 	      "a module's");
 	check(!pt_kvm_find("handle_io.cold"), "a cold part is none");
+	check(!pt_kvm_find("vmx_handle_nmi"),
+	      "Linux 6.13 and later call it after every exit, to ask whether it is one");
 	check(!pt_kvm_find("handle_i") && !pt_kvm_find("handle_iox") && !pt_kvm_find(""),
 	      "longer and shorter names are others");
 	n = pt_kvm_find("asm_sysvec_apic_timer_interrupt");
 	check(n && pt_kvm_function(n)->role == PT_KVM_ENTRY && pt_kvm_function(n)->vector == 236, "a vector");
+#define CHECK_ONE(name, text, reason) check_instruction(begin_##name, end_##name, text, reason);
+	INSTRUCTIONS(CHECK_ONE)
 	return sum_up();
 }

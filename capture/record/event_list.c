@@ -1,0 +1,156 @@
+/* event_list.c - see event_list.h. */
+#include "capture/record/event_list.h"
+#include "schema/array.h"
+
+#include <glob.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char pmu[] = "intel_pt/";
+
+void event_list_deinit(struct event_list *l)
+{
+	for (size_t i = 0; i < l->name_count; i++)
+		free(l->names[i]);
+	free(l->names);
+	free(l->terms);
+	*l = (struct event_list){0};
+}
+
+/* ---- Tracepoints ---- */
+
+static int add_name(struct event_list *l, const char *name, struct pt_error *e)
+{
+	char *copy;
+
+	for (size_t i = 0; i < l->name_count; i++)
+		if (!strcmp(l->names[i], name))
+			return 0;
+	copy = strdup(name);
+	if (!copy || pt_array_grow(&l->names, l->name_count, &l->name_room, e)) {
+		free(copy);
+		return copy ? -1 : pt_fail_no_memory(e, "events");
+	}
+	l->names[l->name_count++] = copy;
+	return 0;
+}
+
+/* The folder of each: .../events/SYSTEM/NAME. */
+static int add_found(struct event_list *l, const glob_t *found, struct pt_error *e)
+{
+	for (size_t i = 0; i < found->gl_pathc; i++) {
+		char *name = found->gl_pathv[i], *slash = strrchr(name, '/');
+
+		*slash = 0; /* "/id" */
+		slash = strrchr(name, '/');
+		*slash = ':';
+		if (add_name(l, strrchr(name, '/') + 1, e))
+			return -1;
+	}
+	return 0;
+}
+
+static int add_pattern(struct event_list *l, const char *name, struct pt_error *e)
+{
+	static const char *const roots[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+	char pattern[300];
+	int ret = 1;
+
+	for (size_t i = 0; i < sizeof roots / sizeof *roots && ret > 0; i++) {
+		glob_t found;
+		char *colon;
+
+		snprintf(pattern, sizeof pattern, "%s/events/%s/id", roots[i], name);
+		colon = strchr(pattern, ':');
+		*colon = '/';
+		if (glob(pattern, 0, NULL, &found))
+			continue;
+		ret = add_found(l, &found, e);
+		globfree(&found);
+	}
+	return ret > 0 ? pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+				 "-e %s: no such tracepoint, or tracefs is not to be read by this user", name)
+		       : ret;
+}
+
+/* ---- Terms ---- */
+
+/* Where the terms of "intel_pt/TERMS/LEVELS" begin and end, and its levels. */
+struct parts {
+	const char *terms, *levels;
+	size_t terms_bytes, levels_bytes;
+};
+
+static struct parts parts_of(const char *text, size_t n)
+{
+	struct parts p = {.terms = text, .terms_bytes = n, .levels = text + n};
+	const char *slash;
+
+	if (n < sizeof pmu - 1 || strncmp(text, pmu, sizeof pmu - 1) != 0)
+		return p;
+	p.terms += sizeof pmu - 1;
+	p.terms_bytes -= sizeof pmu - 1;
+	slash = memchr(p.terms, '/', p.terms_bytes);
+	if (slash) {
+		p.levels = slash + 1;
+		p.levels_bytes = (size_t)(text + n - p.levels);
+		p.terms_bytes = (size_t)(slash - p.terms);
+	}
+	return p;
+}
+
+/* More terms go behind those that are there. */
+static int add_terms(struct event_list *l, const char *text, size_t n, struct pt_error *e)
+{
+	struct parts old = parts_of(l->terms ? l->terms : "", l->terms ? strlen(l->terms) : 0),
+		     new = parts_of(text, n);
+	char *joined;
+
+	if (asprintf(&joined, "intel_pt/%.*s%s%.*s/%.*s%.*s", (int)old.terms_bytes, old.terms,
+		     old.terms_bytes && new.terms_bytes ? "," : "", (int)new.terms_bytes, new.terms,
+		     (int)old.levels_bytes, old.levels, (int)new.levels_bytes, new.levels) < 0)
+		return pt_fail_no_memory(e, "events");
+	free(l->terms);
+	l->terms = joined;
+	return 0;
+}
+
+/* ---- The list ---- */
+
+/* Up to the comma that ends the event. */
+static size_t event_bytes(const char *text)
+{
+	bool inside = false;
+	size_t n = 0;
+
+	for (; text[n] && (inside || text[n] != ','); n++)
+		inside ^= text[n] == '/';
+	/* One slash alone: terms up to the end. */
+	return n;
+}
+
+static bool is_tracepoint(const char *text, size_t n)
+{
+	return memchr(text, ':', n) && !memchr(text, '/', n) && !memchr(text, '=', n);
+}
+
+int event_list_add(struct event_list *l, const char *text, struct pt_error *e)
+{
+	while (*text) {
+		size_t n = event_bytes(text);
+		char name[200];
+
+		if (is_tracepoint(text, n) && n < sizeof name) {
+			snprintf(name, sizeof name, "%.*s", (int)n, text);
+			if (strpbrk(name, "*?[") ? add_pattern(l, name, e) : add_name(l, name, e))
+				return -1;
+		} else if (add_terms(l, text, n, e)) {
+			return -1;
+		}
+		text += n;
+		text += *text == ',';
+	}
+	return 0;
+}

@@ -1,0 +1,33 @@
+# The programs without optional libraries: they are built where the headers are missing, and say what to
+# install: pt-capture without libtracecmd, pt-decode without capstone.
+source tests/common.bash
+
+unset MAKEFLAGS MFLAGS MAKELEVEL
+# built WHAT VARIABLE...: pt-capture, in a folder of its own
+built() {
+	make -j2 CFLAGS=-O0 B="$tmp/$1" BIN="$tmp/$1/" "${@:2}" "$tmp/$1/pt-capture" >"$tmp/log" 2>&1
+	succeeded $? "make ${*:2}: $(grep -v '^  [A-Z]' "$tmp/log" | head -n 3)"
+	check "make ${*:2}: no warnings" test "$(grep -c 'warning:' "$tmp/log")" -eq 0
+}
+built without NO_TRACECMD=1
+check "NO_TRACECMD=1: libtracecmd is not linked" test "$(ldd "$tmp/without/pt-capture" | grep -c tracecmd)" -eq 0
+"$tmp/without/pt-capture" import -o "$tmp/x.ptc" tests/data/trace-cmd/host.dat 2>"$tmp/err"
+check "a trace.dat: 1" test $? -eq 1
+check "a trace.dat: what to install" grep -q 'libtracecmd-dev' "$tmp/err"
+check "a trace.dat: nothing is left" test ! -e "$tmp/x.ptc"
+# The same where the headers cannot be found.
+check "without headers: as with NO_TRACECMD=1" test "$(make -n B="$tmp/missing" BIN="$tmp/missing/" V=1 \
+	TRACECMD_CFLAGS=-nostdinc "$tmp/missing/pt-capture" | grep -c -e HAVE_TRACECMD -e -ltracecmd)" -eq 0
+
+# pt-decode without capstone, likewise.
+make -j2 CFLAGS=-O0 B="$tmp/without" BIN="$tmp/without/" NO_CAPSTONE=1 "$tmp/without/pt-decode" >"$tmp/log" 2>&1
+succeeded $? "make NO_CAPSTONE=1: $(grep -v '^  [A-Z]' "$tmp/log" | head -n 3)"
+check "make NO_CAPSTONE=1: no warnings" test "$(grep -c 'warning:' "$tmp/log")" -eq 0
+check "NO_CAPSTONE=1: capstone is not linked" test "$(ldd "$tmp/without/pt-decode" | grep -c capstone)" -eq 0
+"$PT_BIN/pt-capture" -q -o "$tmp/true.ptc" -- true
+"$tmp/without/pt-decode" --insns "$tmp/true.ptc" >"$tmp/out" 2>"$tmp/err"
+check "--insns without capstone: 1" test $? -eq 1
+check "--insns without capstone: what to install: $(cat "$tmp/err")" grep -q 'libcapstone-dev' "$tmp/err"
+check "--insns without capstone: nothing is printed" test ! -s "$tmp/out"
+check "without capstone's header: as with NO_CAPSTONE=1" test "$(make -n B="$tmp/missing" BIN="$tmp/missing/" V=1 \
+	CAPSTONE_CFLAGS=-nostdinc "$tmp/missing/pt-decode" | grep -c -e HAVE_CAPSTONE -e -lcapstone)" -eq 0
