@@ -110,6 +110,7 @@ struct pt_emit_stream {
 	bool left_out;		  /* slices from the next one on are counted, and not written */
 	bool skipped;		  /* the slice at hand is one of these */
 	bool unwanted;		  /* not even VM entries and exits are reported */
+	struct pt_vm_stream *vm_stream; /* what decode/vm/ knows of it and owns; NULL: nothing yet */
 	struct ptr_error pending; /* held until it is known when execution is seen again */
 	bool has_pending;
 };

@@ -73,11 +73,10 @@ uint32_t pt_vm_thread_number(struct pt_vm *vm, const struct pt_task *task)
 /* NULL: no memory, emit has failed. */
 static struct pt_vm_stream *stream_of(struct pt_vm *vm, struct pt_emit_stream *s)
 {
-	struct pt_vm_stream *st;
+	struct pt_vm_stream *st = s->vm_stream;
 
-	for (st = vm->streams; st; st = st->next)
-		if (st->s == s)
-			return st;
+	if (st)
+		return st;
 	st = calloc(1, sizeof *st);
 	if (!st) {
 		pt_vm_no_memory(vm);
@@ -88,6 +87,7 @@ static struct pt_vm_stream *stream_of(struct pt_vm *vm, struct pt_emit_stream *s
 	pt_vm_event_trace_reset(st);
 	st->next = vm->streams;
 	vm->streams = st;
+	s->vm_stream = st;
 	return st;
 }
 

@@ -21,8 +21,9 @@ instructions() { # COMMAND...: $count; its output goes to $tmp/log
 # compare WHAT COUNT COUNT COUNT: with N, 2N, 4N
 compare() {
 	local more=$(($3 - $2)) most=$(($4 - $3))
+	[ "$more" -gt 0 ] || more=0 # what varies from run to run (hashes of addresses) is more than what N adds
 	[ -z "${GROWTH_VERBOSE:-}" ] || echo "$((100 * most / (more + 1))) % $1"
-	check "$1: $((most * 100 / (more + 1))) % of ${*:2}" test $((most * 10)) -lt $((more * 27 + 2000000))
+	check "$1: $((most * 100 / (more + 1))) % of ${*:2}" test $((most * 10)) -lt $((more * 27 + 5000000))
 }
 # grows SHAPE N PROGRAM ARGUMENTS...: INPUT stands for the file with N, 2N, 4N; it ends with status 0 or 3
 grows() {
