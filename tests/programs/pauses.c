@@ -23,9 +23,9 @@ int main(void)
 {
 	for (int round = 0; round < 20; round++) {
 		getpgid(0);
-		traced(1000);
+		traced(200);
 		getsid(0);
-		paused(1000);
+		paused(200);
 	}
 	printf("%u\n", sum);
 	return 0;
