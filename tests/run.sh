@@ -75,7 +75,7 @@ run() { # seconds, test, its number: the output goes to $work/N.out, the counts 
 		grep -a '^skipped: ' "$work/$n.out" | sort -u | sed 's/^/      /'
 	fi
 	rm -rf "$work/$n.tmp"
-	[ -z "${PT_COVERAGE:-}" ] || merge_counters $n
+	[ -z "${PT_COVERAGE:-}" ] || merge_counters "$n"
 }
 # gcov's counters of one test become all tests'. A test whose programs fail to write theirs (it limits files' sizes, or lets writes
 # fail) spoils its own only.
