@@ -67,7 +67,7 @@ wide "$tmp/odd.sql" abcdefghijklmnopqrstuvwxyz
 check "all of it where no terminal is" grep -q abcdefghijklmnopqrstuvwxyz "$tmp/table"
 # branches-between unpacks some runs only, and says what the view says.
 read -r from to < <(sqlite3 -separator ' ' "$tmp/db" 'SELECT min(id), max(id) FROM (SELECT id FROM branches ORDER BY id LIMIT 3000 OFFSET 1001)')
-between="SELECT id, trace, time_ns, tsc, cpu, machine, tid, comm, kind, from_hex, from_symbol, to_hex, to_symbol, insn_count FROM branches"
+between="SELECT id, trace, time_ns, tsc, cpu, machine, tid, comm, kind, from_ip_hex, from_symbol, to_ip_hex, to_symbol, insn_count FROM branches"
 "$PT_BIN/pt-query" "$tmp/db" --sql "$between WHERE id BETWEEN $from AND $to ORDER BY id" --format csv >"$tmp/view"
 "$PT_BIN/pt-query" "$tmp/db" branches-between -p from="$from" -p to="$to" -p limit=10000 --format csv >"$tmp/between"
 check "there are branches between" test "$(wc -l <"$tmp/view")" -eq 3001
