@@ -118,7 +118,7 @@ static int run(struct capture *c, int fd, struct pt_error *e)
 		return -1;
 	if (o->target.program && hw_child_start(&c->child, o->target.program, o->stdout_to_stderr, e))
 		return -1;
-	if (capture_open_events(c, e) || (o->events.filter && hw_events_filter(&c->ev, o->events.filter, e)))
+	if (capture_open_events(c, e) || capture_set_filters(c, e))
 		return -1;
 	if (open_container(c, fd, e) || capture_put_head(c, e) || prepare_rings(c, e))
 		return -1;

@@ -52,6 +52,7 @@ struct capture {
 
 	/* While it runs. */
 	bool fire;	  /* a trigger's sample was among the records */
+	bool triggered;	  /* the trigger's last snapshot is taken, the capture ends with it */
 	bool paused;	  /* by control, or until -D's time has come */
 	bool was_enabled; /* -D: tracing has begun */
 	double started_s; /* CLOCK_MONOTONIC */
@@ -80,6 +81,12 @@ double capture_seconds(void);
 int capture_find_threads(struct capture *c, struct pt_error *e);
 /* Opens the events, with as much as is permitted where nothing was asked for. */
 int capture_open_events(struct capture *c, struct pt_error *e);
+
+/*
+ * The user's address filter, and where the CPU can: to stop where the trigger's breakpoint is. Without, the trace goes on
+ * until the trigger is seen, which is said.
+ */
+int capture_set_filters(struct capture *c, struct pt_error *e);
 
 /* ---- capture_head.c ---- */
 

@@ -4,6 +4,9 @@
 #include "capture/record/capture_internal.h"
 #include "capture/record/proc.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 int capture_find_threads(struct capture *c, struct pt_error *e)
 {
 	const struct hw_list *pids = &c->o->target.pids, *tids = &c->o->target.tids;
@@ -81,7 +84,8 @@ int capture_open_events(struct capture *c, struct pt_error *e)
 	    .group = choice->group->at,
 	    .group_count = choice->group->count,
 	    .all_switches = privileged && !target->per_thread && !target->sideband_only,
-	    .tracepoints = &choice->tracepoints};
+	    .tracepoints = &choice->tracepoints,
+	    .breakpoints = &choice->breakpoints};
 	int r;
 
 	if (check_cpus(c, e))
@@ -104,4 +108,29 @@ int capture_open_events(struct capture *c, struct pt_error *e)
 	}
 	c->levels = eo.levels;
 	return r;
+}
+
+int capture_set_filters(struct capture *c, struct pt_error *e)
+{
+	const struct hw_trigger *trigger = c->o->steering.trigger;
+	const char *filter = c->o->events.filter, *stop = trigger ? trigger->stop : "";
+	struct pt_error why = {0};
+	char *both, text[200];
+	int r;
+
+	if (stop[0] && c->pmu && c->pmu->num_address_ranges) {
+		if (asprintf(&both, "%s%s%s", filter ? filter : "", filter ? "," : "", stop) < 0)
+			return pt_fail_no_memory(e, "filters");
+		r = hw_events_filter(&c->ev, both, &why);
+		free(both);
+		if (r == 0)
+			return 0;
+	}
+	if (trigger && hw_trigger_is_breakpoint(trigger) && c->o->verbose) {
+		snprintf(text, sizeof text, "the trace ends when the trigger is seen, a little after it: %s",
+			 why.message[0] ? "the kernel takes no PT filter there"
+					: "the CPU does not stop it by itself");
+		c->notice(text);
+	}
+	return filter ? hw_events_filter(&c->ev, filter, e) : 0;
 }

@@ -217,6 +217,8 @@ int capture_run(struct capture *c, struct pt_error *e)
 		end_delay(c);
 		if (one_round(c, e) || (snapshot_wanted(c, &answered) && capture_take_snapshot(c, true, e)))
 			return -1;
+		if (c->triggered)
+			return 0;
 		command = obey(c, e);
 		if (command)
 			return command < 0 ? -1 : 0;
@@ -262,7 +264,7 @@ int capture_finish(struct capture *c, struct pt_error *e)
 		return -1;
 	hw_drain_allow_restart(&c->drain, false);
 	hw_events_disable(&c->ev);
-	if (c->o->events.snapshot && capture_take_snapshot(c, false, e))
+	if (c->o->events.snapshot && !c->triggered && capture_take_snapshot(c, false, e))
 		return -1;
 	/* Twice: data of which the record was not published yet in the first. */
 	/* NOLINTNEXTLINE(misc-redundant-expression): each call reads anew */

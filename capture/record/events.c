@@ -48,7 +48,7 @@ void hw_events_enable_ring(struct hw_events *ev, size_t ring, bool enable)
 void hw_events_start(struct hw_events *ev)
 {
 	for (size_t i = 0; i < ev->count; i++)
-		if (ev->events[i].kind == HW_EVENT_TRACE)
+		if (ev->events[i].kind == HW_EVENT_TRACE || ev->events[i].kind == HW_EVENT_TRIGGER)
 			ev->calls->ioctl(ev->events[i].fd, PERF_EVENT_IOC_ENABLE, NULL);
 	hw_events_enable(ev);
 }

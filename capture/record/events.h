@@ -12,6 +12,7 @@
  *              module:module_load. And all context switches, which say what runs in the target's place (as
  *              perf record does it).
  *   TRACE      Tracepoints.
+ *   TRIGGER    Breakpoints, each hit of which wakes the reader.
  *   GROUP      Members of a PT event's group, as the kernel wants it for events that act on the trace: the
  *              sampled events of AUX sampling (PERF_SAMPLE_AUX), and those that pause and resume it
  *              (attr.aux_pause, aux_resume).
@@ -42,6 +43,7 @@ enum hw_event_kind {
 	HW_EVENT_ELSEWHERE,
 	HW_EVENT_KERNEL,
 	HW_EVENT_TRACE,
+	HW_EVENT_TRIGGER,
 	HW_EVENT_GROUP
 };
 
@@ -122,6 +124,9 @@ struct hw_events_options {
 	bool all_switches;    /* records of other tasks' switches; without per_thread only */
 	const struct hw_tracepoints *tracepoints; /* NULL: none */
 
+	/* Breakpoints by event_name.h's names; each must open. NULL: none */
+	const struct hw_tracepoints *breakpoints;
+
 	/* The rings. */
 	uint64_t data_bytes, aux_bytes;
 	bool overwrite;
@@ -150,7 +155,7 @@ int hw_events_filter(struct hw_events *ev, const char *filter, struct pt_error *
  */
 int hw_events_declare(struct hw_events *ev, struct ptc_writer *w, struct hw_drain *d, struct pt_error *e);
 
-/* Starts PT and TRACE events (those of a group with their PT event). */
+/* Starts PT, TRACE and TRIGGER events (those of a group with their PT event). */
 void hw_events_start(struct hw_events *ev);
 
 /* Starts or stops the PT events, of all rings or of one. The kernel publishes all AUX data when they stop. */

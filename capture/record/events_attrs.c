@@ -203,6 +203,26 @@ static void add_tracepoint(struct hw_events *ev, const struct hw_events_options 
 	add_attr(ev, kind, event, &a);
 }
 
+/* Each hit is to be seen at once. */
+static int add_breakpoint(struct hw_events *ev, const struct hw_events_options *o, const char *name,
+			  struct pt_error *e)
+{
+	struct perf_event_attr a = base(0, 0);
+
+	if (ev->attr_count == HW_DRAIN_ATTRS)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "too many events");
+	if (hw_event_named(&a, name, e))
+		return -1;
+	set_levels(&a, a.bp_addr >> 63 ? HW_KERNEL : HW_USER);
+	a.exclude_hv = 0; /* the kernel wants it so of an address of its own */
+	a.inherit = o->inherit && o->tids;
+	a.wakeup_events = 1;
+	a.disabled = 1;
+	a.enable_on_exec = o->enable_on_exec;
+	add_attr(ev, HW_EVENT_TRIGGER, name, &a);
+	return 0;
+}
+
 /* PERF_FORMAT_LOST, where the kernel has it (Linux 6.0). */
 static uint64_t read_format(const struct hw_events *ev, const struct hw_events_options *o)
 {
@@ -235,5 +255,8 @@ int hw_events_make_attrs(struct hw_events *ev, const struct hw_events_options *o
 		add_tracepoint(ev, o, "module:module_load", HW_EVENT_KERNEL);
 	for (size_t i = 0; o->tracepoints && i < o->tracepoints->count; i++)
 		add_tracepoint(ev, o, o->tracepoints->at[i], HW_EVENT_TRACE);
+	for (size_t i = 0; o->breakpoints && i < o->breakpoints->count; i++)
+		if (add_breakpoint(ev, o, o->breakpoints->at[i], e))
+			return -1;
 	return 0;
 }

@@ -50,6 +50,11 @@ int hw_event_refused(const struct hw_event_attr *a, int32_t tid, int32_t cpu, st
 		    "Processor Trace is in use already on CPU %d: by another tracer (perf?), or by a "
 		    "guest",
 		    cpu);
+	case ENOSPC:
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+			       "%s: all breakpoints of this CPU or thread are in use (a debugger's, another "
+			       "perf's); there are 4",
+			       a->name);
 	case EMFILE:
 	case ENFILE:
 		return pt_fail(
@@ -61,6 +66,12 @@ int hw_event_refused(const struct hw_event_attr *a, int32_t tid, int32_t cpu, st
 	case ENODEV:
 		if (hw_aux_action(&a->attr))
 			return actions_refused(a, why, e);
+		if (a->attr.type == PERF_TYPE_BREAKPOINT)
+			return pt_fail(
+			    e, PT_ERR_REFUSED, PT_NO_OFFSET,
+			    "the kernel refuses a breakpoint there, %s (%s): a few of its own functions "
+			    "may have none",
+			    a->name, strerror(why));
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
 			       "the kernel refuses %s (%s); `pt-capture check` says more", a->name,
 			       strerror(why));

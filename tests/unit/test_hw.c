@@ -237,10 +237,10 @@ static void test_trigger(void)
 	check(hw_trigger_parse(&t, "vmexit>1.5us", &e) == 0 && t.longer_than_ns == 1500, "vmexit>1.5us");
 	check(!hw_trigger_sample(&t, "kvm:kvm_entry", 7, 100), "an entry without an exit");
 	check(!hw_trigger_sample(&t, "kvm:kvm_exit", 7, 1000), "an exit");
-	check(!hw_trigger_sample(&t, "kvm:kvm_exit", 7 + HW_TRIGGER_VCPUS, 1000), "of another vCPU");
+	check(!hw_trigger_sample(&t, "kvm:kvm_exit", 7 + HW_TRIGGER_TASKS, 1000), "of another vCPU");
 	check(!hw_trigger_sample(&t, "kvm:kvm_entry", 7, 2500), "not longer");
-	check(hw_trigger_sample(&t, "kvm:kvm_entry", 7 + HW_TRIGGER_VCPUS, 2501), "longer");
-	check(!hw_trigger_sample(&t, "kvm:kvm_entry", 7 + HW_TRIGGER_VCPUS, 9000), "once only");
+	check(hw_trigger_sample(&t, "kvm:kvm_entry", 7 + HW_TRIGGER_TASKS, 2501), "longer");
+	check(!hw_trigger_sample(&t, "kvm:kvm_entry", 7 + HW_TRIGGER_TASKS, 9000), "once only");
 	t.armed_ns = 20000;
 	hw_trigger_sample(&t, "kvm:kvm_exit", 7, 10000);
 	check(!hw_trigger_sample(&t, "kvm:kvm_entry", 7, 30000), "it began before the last snapshot");
