@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 int capture_find_threads(struct capture *c, struct pt_error *e)
 {
@@ -60,6 +61,23 @@ static void set_levels(struct hw_events_options *eo, unsigned levels, bool privi
 	eo->kernel_sideband = levels & HW_KERNEL && privileged;
 }
 
+/* What was left out, by the name of its event. */
+static void say_left_out(const struct capture *c)
+{
+	char text[300];
+
+	for (uint32_t a = 0; a < c->ev.attr_count; a++) {
+		const struct hw_event_attr *attr = &c->ev.attrs[a];
+
+		if (!attr->left_out)
+			continue;
+		snprintf(text, sizeof text,
+			 "%u events %s are not permitted (%s): what they would record is missing",
+			 attr->left_out, attr->name, strerror(attr->why));
+		c->notice(text);
+	}
+}
+
 int capture_open_events(struct capture *c, struct pt_error *e)
 {
 	const struct hw_target *target = &c->o->target;
@@ -80,6 +98,7 @@ int capture_open_events(struct capture *c, struct pt_error *e)
 	    .pt = !target->sideband_only,
 	    .pt_type = c->pmu ? c->pmu->type : 0,
 	    .config = choice->config,
+	    .one_entry = c->pmu && c->pmu->one_entry,
 	    .start_paused = choice->group->start_paused,
 	    .group = choice->group->at,
 	    .group_count = choice->group->count,
@@ -107,6 +126,8 @@ int capture_open_events(struct capture *c, struct pt_error *e)
 				  "perf_event_paranoid of 1 or less");
 	}
 	c->levels = eo.levels;
+	if (r == 0)
+		say_left_out(c);
 	return r;
 }
 

@@ -28,7 +28,6 @@
 #define CAPTURE_RECORD_EVENTS_H
 
 #include <linux/perf_event.h>
-#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -72,6 +71,9 @@ struct hw_event_attr {
 	char name[96]; /* as in PTC_ATTR */
 	struct perf_event_attr attr;
 	enum hw_event_kind kind;
+	bool optional;	   /* left out where it is not permitted */
+	unsigned left_out; /* events of it that were */
+	int why;	   /* errno of the last of them */
 };
 
 /*
@@ -87,6 +89,7 @@ struct hw_perf_calls {
 struct hw_tracepoints {
 	const char **at;
 	size_t count, room;
+	size_t named; /* the first so many were asked for by name, and must open */
 };
 
 struct hw_events {
@@ -100,7 +103,9 @@ struct hw_events {
 	size_t ring_count, ring_room;
 	uint64_t data_bytes, aux_bytes; /* of each ring; aux_bytes 0: no PT event */
 	bool overwrite;			/* the AUX area is overwritten */
-	struct pollfd *polls;		/* of all events; fd -1: not waited for any more */
+	bool one_entry;			/* as in hw_events_options */
+	int epoll;			/* of one event of each ring; made by hw_events_open() */
+	bool opened;			/* by hw_events_open(): epoll is one */
 };
 
 struct hw_events_options {
@@ -119,7 +124,7 @@ struct hw_events_options {
 	size_t group_count;
 	unsigned levels; /* HW_USER, HW_KERNEL */
 
-	/* Events beside it; those that cannot be opened are left out. */
+	/* Events beside it. Those that are not permitted (EACCES, EPERM) are left out and counted. */
 	bool kernel_sideband; /* records of the kernel's code */
 	bool all_switches;    /* records of other tasks' switches; without per_thread only */
 	const struct hw_tracepoints *tracepoints; /* NULL: none */
@@ -130,6 +135,7 @@ struct hw_events_options {
 	/* The rings. */
 	uint64_t data_bytes, aux_bytes;
 	bool overwrite;
+	bool one_entry; /* this CPU's AUX area is one contiguous piece (cap topa_multiple_entries is 0) */
 
 	const struct hw_perf_calls *calls; /* NULL: the kernel's */
 };

@@ -56,7 +56,7 @@ static void handle_signals(struct hw_steering *s)
 	act.sa_handler = on_usr2;
 	sigaction(SIGUSR2, &act, NULL);
 	act.sa_handler = on_child;
-	act.sa_flags = SA_RESTART; /* of all calls but poll() */
+	act.sa_flags = SA_RESTART; /* of all calls but epoll_wait() */
 	sigaction(SIGCHLD, &act, NULL);
 }
 
@@ -290,6 +290,7 @@ static int choose_tracepoints(struct hw_arguments *a, struct pt_error *e)
 	for (size_t i = 0; i < a->o.events.tracepoints.count; i++)
 		if (hw_event_named(&attr, a->o.events.tracepoints.at[i], e))
 			return -1;
+	a->o.events.tracepoints.named = a->o.events.tracepoints.count;
 	return 0;
 }
 

@@ -20,8 +20,13 @@ t small -e intel_pt//u -m ,16M --max-size 300K -- dash -c 'while :; do :; done'
 kill $(pidof dash) 2>/dev/null
 dash -c 'while [ ! -e stop ]; do :; done' &
 own=$!
-setpriv --reuid 4242 --regid 4242 --clear-groups dash -c 'while [ ! -e stop ]; do :; done' &
-until grep -q '^Uid:.4242' /proc/$!/status && grep -q '^Name:.dash' /proc/$!/status; do sleep 0.05; done
+/usr/bin/setpriv --reuid 4242 --regid 4242 --clear-groups dash -c 'while [ ! -e stop ]; do :; done' &
+n=0
+until grep -q '^Uid:.4242' /proc/$!/status && grep -q '^Name:.dash' /proc/$!/status; do
+	n=$((n+1))
+	[ $n -lt 100 ] || exit 1
+	sleep 0.05
+done
 t user -u 4242 -e intel_pt//u -m ,4M -d 0.01
 pidof dash >dashes
 echo $own >own

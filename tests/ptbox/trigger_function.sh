@@ -21,9 +21,9 @@ t three --all-user -e psb_period=2 -p $pid --trigger call:rare@rare --trigger-co
 base=$((0x$(grep -m 1 /rare /proc/$pid/maps | cut -d - -f 1)))
 t address --all-user -e psb_period=4 -p $pid --trigger addr:$(printf '0x%x' $((base + $(cat /host/offset))))
 t late --all-user -e psb_period=5,cyc -m ,4M -p $pid --trigger 'ret:rare>2ms'
-t kernel -k -e psb_period=6 -p $pid --trigger call:__x64_sys_newuname
+t kernel -k -e psb_period=1 -p $pid --trigger call:__x64_sys_newuname
 t none --all-user -p $pid --trigger call:no_such_function
-t machine -a -k -C 0,1 -e psb_period=7 -m ,8M --trigger call:__x64_sys_newuname@kernel
+t machine -a -k -C 0,1 -e psb_period=2 -m ,8M --trigger call:__x64_sys_newuname@kernel
 touch done
 wait
 exit 0
@@ -69,7 +69,7 @@ done
 # What takes longer is seen when it is over: the trace goes on until then, and the call with its return is in it.
 snapshot late u 0
 "$PT_BIN/pt-decode" -q "$out/late.ptc" | "$PT_BIN/pt-load" -q "$tmp/late.db"
-longest=$(sqlite3 "$tmp/late.db" "SELECT max(duration_ns) FROM calls WHERE symbol = 'rare'")
+longest=$("$PT_BIN/pt-query" -f csv "$tmp/late.db" --sql "SELECT max(elapsed_ns) FROM calls WHERE symbol = 'rare'" | tail -n 1)
 check "a call of more than 2 ms, $longest ns, is in it" test "${longest:-0}" -gt 2000000
 check "a function that is not there: $(cat "$out/none.err")" test "$(cat "$out/none.status")" = 1
 check "it is said" grep -q 'neither the process nor the kernel has a function' "$out/none.err"

@@ -435,6 +435,9 @@ static void test_check(void)
 	check_all(&r, root, &cpu);
 	check((l = line(&r, "buffer sizes")) && l->answer == CHECK_YES && strstr(l->detail, "for all 4"),
 	      "buffers");
+	check((l = line(&r, "open files")) &&
+		  strstr(l->detail, "the machine takes 268, a process 264 and 8 for each"),
+	      "descriptors of 4 CPUs");
 	check(line(&r, "memory for buffers") != NULL, "their limits, root's too");
 	write_file("/proc/meminfo", "MemTotal:  2000000 kB\nMemFree:  10 kB\nMemAvailable:  1000 kB\n");
 	check_all(&r, root, &cpu);
