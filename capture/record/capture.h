@@ -77,9 +77,11 @@ struct hw_options {
 	struct hw_event_choice events;
 	struct hw_steering steering;
 	struct hw_guests guests;
-	int level;	       /* zstd's */
-	bool jit;	       /* code that is made at run time is read */
-	bool stdout_to_stderr; /* the program's standard output is the container's */
+	struct hw_list affinity; /* CPUs that the capture itself runs on; empty: all */
+	int realtime;		 /* its priority as SCHED_FIFO; 0: none */
+	int level;		 /* zstd's */
+	bool jit;		 /* code that is made at run time is read */
+	bool stdout_to_stderr;	 /* the program's standard output is the container's */
 	bool quiet, verbose;
 };
 

@@ -1,6 +1,6 @@
 /*
  * capture_internal.h - what the capture's files share: capture.c (a capture from its beginning to its end),
- * capture_open.c (threads and events), capture_head.c (the container's beginning), capture_records.c (what a
+ * capture_open.c (threads and events), capture_cpus.c (CPUs that come and go), capture_head.c (the container's beginning), capture_records.c (what a
  * record needs before it), capture_run.c (rounds, until the end), capture_snapshot.c.
  */
 #ifndef CAPTURE_RECORD_CAPTURE_INTERNAL_H
@@ -25,8 +25,9 @@ struct capture {
 	struct hw_result *result;
 
 	/* The target. */
-	struct hw_list tids;   /* empty: all tasks, or the child */
-	struct hw_list online; /* CPUs */
+	struct hw_list tids;	   /* empty: all tasks, or the child */
+	struct hw_list online;	   /* CPUs, when the events were opened */
+	struct hw_list not_traced; /* CPUs that came or went since */
 	struct hw_child child;
 	unsigned levels;
 
@@ -87,6 +88,11 @@ int capture_open_events(struct capture *c, struct pt_error *e);
  * until the trigger is seen, which is said.
  */
 int capture_set_filters(struct capture *c, struct pt_error *e);
+
+/* ---- capture_cpus.c ---- */
+
+/* Says which CPUs came online or went since the events were opened, and puts a META line for each. */
+int capture_look_at_cpus(struct capture *c, struct pt_error *e);
 
 /* ---- capture_head.c ---- */
 

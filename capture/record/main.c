@@ -206,7 +206,8 @@ static bool needs_pt(const struct hw_arguments *a)
 	return a->vm || a->filter || t->system_wide || t->pids.count || t->tids.count || t->cpus.count ||
 	       t->per_thread || o->events.tracepoints.count || a->group.count || a->group.sample_bytes ||
 	       o->events.snapshot || (o->events.levels & HW_KERNEL) || o->steering.seconds > 0 ||
-	       o->steering.delay_ms || o->steering.max_bytes || t->no_inherit || o->steering.control;
+	       o->steering.delay_ms || o->steering.max_bytes || t->no_inherit || o->steering.control ||
+	       o->affinity.count || o->realtime;
 }
 
 static void started(void *ready_fd)

@@ -72,6 +72,21 @@ static int set_cpus(void *arg, const char *text, struct pt_error *e)
 	return hw_list_parse(&((struct hw_arguments *)arg)->o.target.cpus, text, "-C", e);
 }
 
+static int set_affinity(void *arg, const char *text, struct pt_error *e)
+{
+	return hw_list_parse(&((struct hw_arguments *)arg)->o.affinity, text, "--affinity", e);
+}
+
+static int set_realtime(void *arg, const char *text, struct pt_error *e)
+{
+	long long priority;
+
+	if (pt_option_number("--realtime", text, 1, 99, &priority, e))
+		return -1;
+	((struct hw_arguments *)arg)->o.realtime = (int)priority;
+	return 0;
+}
+
 static int set_user(void *arg, const char *text, struct pt_error *e)
 {
 	(void)text, (void)e;
@@ -354,6 +369,15 @@ static const struct pt_option options[] = {
      .argument = "RECORDS[,AUX]",
      .help = "sizes of each CPU's buffers: 512K,16M; numbers alone are pages of 4 KB, as perf has it",
      .set = set_buffers},
+    {.name = "affinity",
+     .argument = "CPUS",
+     .help = "pt-capture itself runs on these CPUs only: 0-3,8",
+     .set = set_affinity},
+    {.name = "realtime",
+     .letter = 'r',
+     .argument = "PRIORITY",
+     .help = "and before other programs (SCHED_FIFO, 1 to 99), as perf's",
+     .set = set_realtime},
     {.name = "snapshot",
      .letter = 'S',
      .help = "keep only the newest of each buffer; written on SIGUSR2, by --control, and at the end",
@@ -566,6 +590,7 @@ void hw_arguments_deinit(struct hw_arguments *a)
 	hw_list_deinit(&a->o.target.pids);
 	hw_list_deinit(&a->o.target.tids);
 	hw_list_deinit(&a->o.target.cpus);
+	hw_list_deinit(&a->o.affinity);
 	free(a->o.events.tracepoints.at);
 	free(a->o.events.breakpoints.at);
 	free(a->terms);
