@@ -10,14 +10,19 @@ WITH wanted (name) AS MATERIALIZED (
 	SELECT coalesce(:function, (SELECT symbol FROM functions WHERE NOT unnamed GROUP BY symbol
 		ORDER BY sum(calls) DESC, symbol LIMIT 1))
 ),
-one AS MATERIALIZED (
-	SELECT trace, machine, pid, tid, comm, SHOWN_NAME(function, demangled) AS function,
-		coalesce(SHOWN_NAME(caller, caller_demangled), '[unknown]') AS caller,
-		CASE WHEN flags & 3 = 0 THEN elapsed_tsc END AS ticks,
-		CASE WHEN flags & 3 = 0 THEN elapsed_ns END AS ns,
-		CASE WHEN flags & 3 = 0 AND elapsed_tsc IS NOT NULL THEN insn_count END AS insns
-	FROM function_calls
+found AS MATERIALIZED (
+	SELECT * FROM function_calls
 	WHERE symbol IN wanted OR demangled IN wanted OR function IN wanted
+),
+timed AS MATERIALIZED ( -- by the estimates for the two branches, as the view branches has them
+	SELECT id, TSC_OF_BRANCH(return_branch) - TSC_OF_BRANCH(call_branch) AS ticks FROM found
+	WHERE flags & 3 = 0 AND elapsed_tsc IS NOT NULL
+),
+one AS MATERIALIZED (
+	SELECT c.trace, c.machine, c.pid, c.tid, c.comm, SHOWN_NAME(c.function, c.demangled) AS function,
+		coalesce(SHOWN_NAME(c.caller, c.caller_demangled), '[unknown]') AS caller,
+		d.ticks, TSC_TO_NS(t, d.ticks) AS ns, CASE WHEN d.ticks IS NOT NULL THEN c.insn_count END AS insns
+	FROM found c JOIN traces t ON t.id = c.trace LEFT JOIN timed d ON d.id = c.id
 ),
 -- kind: 0 all, 1 by caller, 2 by thread
 g (trace, machine, function, kind, caller, pid, tid, comm, ticks, ns, insns) AS (

@@ -61,6 +61,10 @@ CREATE MACRO ESTIMATE_AT(g, at) AS
 CREATE MACRO BRANCH_ESTIMATE(r, repeat, edge, edges) AS
 	CASE WHEN repeat = 0 AND edge = 0 THEN r.tsc_est
 	ELSE r.tsc_est + (r.tsc_next - r.tsc_est) * (repeat * edges + edge) / (r.repeats * edges) END;
+-- The same of the branch with that id, by the view run.
+CREATE MACRO TSC_OF_BRANCH(branch) AS (
+	SELECT BRANCH_ESTIMATE(u, ((branch & 1023) / u.edges), ((branch & 1023) % u.edges), u.edges)
+	FROM run u WHERE u.run_group > branch / 1024 - 64 AND u.run_group <= branch / 1024 AND u.id = branch / 1024);
 
 -- ---- Calls ----
 

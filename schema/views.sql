@@ -46,11 +46,12 @@ SELECT
 		ELSE ESTIMATE_AT(g, i.i + 2) END AS tsc_next,
 	coalesce(g.exact >> i.i & 1, 0) AS exact,
 	t.time_zero, t.time_mult, t.time_shift, g.id AS run_group, g.tsc AS group_tsc,
-	g.tsc + g.end_add AS group_tsc_end
+	g.tsc + g.end_add AS group_tsc_end, p.edges
 FROM run_group g CROSS JOIN slice s CROSS JOIN trace t
 	LEFT JOIN thread th ON th.id = s.thread
 	LEFT JOIN machine m ON m.id = th.machine
 	CROSS JOIN number i
+	LEFT JOIN path p ON p.id = PATH_AT(g, i.i + 1)
 WHERE s.id = g.slice AND t.id = s.trace AND i.i < g.n;
 
 -- One row per call, in the order of returning. u unpacks the runs that calls return in, b finds the
