@@ -5,7 +5,7 @@ check "load" "$PT_BIN/pt-load" -q "$tmp/db" "$tmp/s"
 check "integrity" test "$(sqlite3 "$tmp/db" 'PRAGMA integrity_check')" = ok
 python3 tests/cli/vm_truth.py "$PT_BIN/pt-query" "$tmp/db" "$tmp/truth" >"$tmp/out" 2>&1
 counts "$tmp/out"
-names="vmexit-latency vmentry-latency slowest-exits vcpu-time interrupt-latency vcpu-stolen exits-by-function exits-by-rip timeline
+names="vmexit-latency vmentry-latency slowest-exits why-slow vcpu-time interrupt-latency vcpu-stolen exits-by-function exits-by-rip timeline
 	vm-clocks vm-check merged-events folded"
 mkdir "$tmp/q"
 for name in $names; do

@@ -2,6 +2,10 @@
 #include <pthread.h>
 #include <stdio.h>
 
+#ifndef OFTEN
+#define OFTEN 301
+#endif
+
 static volatile unsigned sink;
 
 __attribute__((noinline)) void settle(unsigned n)
@@ -23,9 +27,19 @@ __attribute__((noinline)) unsigned work(unsigned n)
 	return sink;
 }
 
+#ifdef MORE
+__attribute__((noinline)) void added(void)
+{
+	settle(MORE);
+}
+#endif
+
 __attribute__((noinline)) void often(void)
 {
-	for (unsigned i = 0; i < 301; i++)
+#ifdef MORE
+	added();
+#endif
+	for (unsigned i = 0; i < OFTEN; i++)
 		sink += work(i * 7919 % 31);
 }
 
