@@ -133,7 +133,8 @@ CREATE MACRO WANTED_PERCENTILES(p) AS
 
 -- ---- Parameters of queries ----
 
--- Whether a row is of the machine, and of the vCPU, that is asked for.
+-- Whether a row is of the machine, and of the vCPU, that is asked for. id: of the table; name: as views have it.
+CREATE MACRO MACHINE_NAME_WANTED(name) AS (:machine IS NULL OR name = :machine);
 CREATE MACRO MACHINE_WANTED(id) AS (:machine IS NULL
 	OR id IN (SELECT x.id FROM machine x WHERE x.name = :machine));
 CREATE MACRO VCPU_WANTED(vcpu) AS (:vcpu IS NULL OR vcpu = :vcpu);
