@@ -100,9 +100,9 @@ static const struct pt_option options[] = {
     {.name = "format",
      .letter = 'f',
      .argument = "FORMAT",
-     .help = "table (the default), csv, json, prometheus (text exposition), folded (flame-graph stacks), "
-	     "html (one file "
-	     "that needs no other)",
+     .help = "table (the default), csv, tsv, json, jsonl, markdown, prometheus (text exposition), folded "
+	     "(flame-graph stacks), speedscope (the same for speedscope.app), html (one file that needs no "
+	     "other)",
      .set = set_format},
     {.name = "param",
      .letter = 'p',

@@ -107,11 +107,11 @@ struct pt_emit_stream {
 	struct pt_emulated emulated;
 	enum { PT_SEEN, PT_MISSED_CODE, PT_MISSED } missed; /* since its last slice */
 	const struct pt_machine *missed_machine;	    /* PT_MISSED_CODE: of this machine */
-	bool left_out;		  /* slices from the next one on are counted, and not written */
-	bool skipped;		  /* the slice at hand is one of these */
-	bool unwanted;		  /* not even VM entries and exits are reported */
+	bool left_out;			/* slices from the next one on are counted, and not written */
+	bool skipped;			/* the slice at hand is one of these */
+	bool unwanted;			/* not even VM entries and exits are reported */
 	struct pt_vm_stream *vm_stream; /* what decode/vm/ knows of it and owns; NULL: nothing yet */
-	struct ptr_error pending; /* held until it is known when execution is seen again */
+	struct ptr_error pending;	/* held until it is known when execution is seen again */
 	bool has_pending;
 };
 
