@@ -1,10 +1,10 @@
 -- slowest-calls: the calls that took longest, callees included
--- time_ns: when it was called, on the perf clock; elapsed_tsc: how long it took, in TSC ticks,
--- elapsed_ns in nanoseconds, to the precision of runs (with :function of branches). flags: perf's (1: the call was not seen, 2: the return was not seen, 4:
--- entered by a jump). Calls whose times are not known are left out. id: of the view calls.
--- With :function, median_ns is the time of its median call (of those whose call and return were seen), and
--- slower_in says in which direct callees, or in itself, the call took longer than that one; all calls of the
--- trace are unpacked for it.
+-- time_ns: when it was called, on the perf clock; elapsed_tsc: how long it took, in TSC ticks, elapsed_ns
+-- in nanoseconds, to the precision of runs (with :function of branches). flags: perf's (1: the call was not
+-- seen, 2: the return was not seen, 4: entered by a jump). Calls whose times are not known are left out.
+-- id: of the view calls. With :function, median_ns is the time of its median call (of those whose call and
+-- return were seen), and slower_in says in which direct callees, or in itself, the call took longer than
+-- that one; all calls of the trace are unpacked for it.
 -- :function = all; its name
 -- :limit = 20 rows
 WITH wanted AS MATERIALIZED ( -- the function's call paths

@@ -249,7 +249,8 @@ FROM (
 	LEFT JOIN machine m ON m.id = th.machine
 WHERE t.id = q.trace;
 
--- One row per call, with names: whose, of what, by whom. function says the place where no symbol is: perl+0x1e30.
+-- One row per call, with names: whose, of what, by whom. function says the place where no symbol is:
+-- perl+0x1e30.
 CREATE MACRO PLACE_NAME_RAW(s, ip) AS CASE WHEN s.unnamed THEN s.name || printf('+0x%x', ip - s.start_ip)
 	ELSE coalesce(s.name, printf('%x', ip)) END;
 CREATE VIEW function_calls AS
@@ -275,8 +276,9 @@ SELECT c.id, c.trace, c.parent, s.name AS symbol, PLACE_NAME_RAW(s, coalesce(c.i
 	s.demangled, d.name AS dso, c.calls, c.branch_count, c.insn_count, c.cyc_count, c.elapsed_tsc
 FROM call_path c LEFT JOIN symbol s ON s.id = c.symbol LEFT JOIN dso d ON d.id = s.dso;
 
--- One row per distinct branch, with how often it was taken. insn_count: instructions of the straight code before
--- it, all times together; tail_insns: of code after it where tracing or a path stopped without a branch.
+-- One row per distinct branch, with how often it was taken. insn_count: instructions of the straight code
+-- before it, all times together; tail_insns: of code after it where tracing or a path stopped without a
+-- branch.
 CREATE VIEW edges AS
 SELECT e.id, e.trace, k.name AS kind, e.from_ip, HEXADECIMAL(e.from_ip) AS from_ip_hex, f.name AS from_symbol,
 	e.from_ip - f.start_ip AS from_offset, fd.name AS from_dso,
@@ -288,8 +290,8 @@ FROM edge e LEFT JOIN kind k ON k.id = e.kind
 	LEFT JOIN symbol f ON f.id = e.from_symbol LEFT JOIN dso fd ON fd.id = f.dso
 	LEFT JOIN symbol t ON t.id = e.to_symbol LEFT JOIN dso td ON td.id = t.dso;
 
--- One row per stretch of a thread, host or guest, on one CPU without interruption or gap. Its branches have ids
--- from first_branch to last_branch, between which may be other slices'.
+-- One row per stretch of a thread, host or guest, on one CPU without interruption or gap. Its branches have
+-- ids from first_branch to last_branch, between which may be other slices'.
 CREATE VIEW slices AS
 SELECT s.id, s.trace, s.time_ns, s.time_end_ns, s.tsc, s.tsc_end, s.cpu, m.name AS machine, s.vcpu, th.pid,
 	th.tid, th.comm, s.branches, s.not_taken, s.insn_count, s.cyc_count, s.first_run * 1024 AS first_branch,
@@ -498,9 +500,9 @@ LEFT JOIN trace t ON t.id = f.trace
 LEFT JOIN (SELECT symbol, sum(calls) AS calls, sum(elapsed_tsc) AS elapsed_tsc FROM call_path
 	GROUP BY symbol) c ON c.symbol = f.symbol;
 
--- What a trace cost, for comparisons: a row per function (as the view functions; times: its calls, total_ns: the
--- time in them), and per reason of VM exits (times: how many, total_ns: of those whose latency is known, which
--- the percentiles, by nearest rank, are of).
+-- What a trace cost, for comparisons: a row per function (as the view functions; times: its calls,
+-- total_ns: the time in them), and per reason of VM exits (times: how many, total_ns: of those whose
+-- latency is known, which the percentiles, by nearest rank, are of).
 CREATE VIEW costs AS
 SELECT trace, 'function' AS what, machine, coalesce(name, '[unknown]') AS name, demangled, dso, build_id, insn_count,
 	cyc_count, calls AS times, elapsed_ns AS total_ns, NULL AS p50_ns, NULL AS p99_ns, NULL AS max_ns
@@ -626,8 +628,8 @@ UNION ALL
 SELECT c.id + 1, coalesce(c.parent, 0) + 1, coalesce(c.symbol, 0), coalesce(c.ip, s.start_ip, 0)
 FROM call_path c LEFT JOIN symbol s ON s.id = c.symbol;
 
--- perf's columns, then ours, from trace on. No more of ours: perf's scripts join calls with other views, and name
--- these views' columns alone.
+-- perf's columns, then ours, from trace on. No more of ours: perf's scripts join calls with other views,
+-- and name these views' columns alone.
 CREATE VIEW calls AS
 SELECT
 	c.id, coalesce(th.first, 0) AS thread_id, coalesce(c.thread, 0) AS comm_id,

@@ -76,6 +76,10 @@ for function in functions:
         # MTC and CYC are read to some ticks
         check(least[k] - 10 <= times[k] <= most[k] + 10, "so does the truth",
               f"{function} {name}: truth {times[k]:.0f}, {least[k]:.0f} to {most[k]:.0f}")
+    slack = sorted((end[1] - end[0] + begin[1] - begin[0]) * ns_per_tick for begin, end in bounds)
+    # The database's intervals are those of runs, at best as narrow.
+    check(slack[-(-len(slack) // 2) - 1] <= int(row["uncertainty_ns"]) + 1, "uncertainty_ns says not too little",
+          (function, slack[-(-len(slack) // 2) - 1], row["uncertainty_ns"]))
     if all(begin[2] == end[2] for begin, end in calls):
         insns = sorted(end[1] - begin[1] for begin, end in calls)
         same([insns[-(-len(insns) * p // 1000) - 1] for p in rank.values()], [int(row[f"{n}_insns"]) for n in rank],
