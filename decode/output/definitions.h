@@ -21,6 +21,7 @@
 
 struct pt_calls;
 struct pt_text_runs;
+struct pt_executed;
 
 #define PT_CALL_PATHS (1u << 20) /* some 50 bytes each */
 
@@ -85,6 +86,7 @@ struct pt_emit {
 	uint64_t errors, branches;
 	uint64_t left_out_branches, left_out_insns; /* insns: 0 of a bare graph */
 	struct pt_names *names;			    /* symbols and files that have numbers */
+	struct pt_executed *executed;		    /* NULL: no path was defined yet */
 	struct pt_calls *stacks;
 	struct pt_filter filter;       /* the recording's */
 	const struct pt_vm_events *vm; /* what keeps VM entries and exits; NULL: nothing */
@@ -107,11 +109,11 @@ struct pt_emit_stream {
 	struct pt_emulated emulated;
 	enum { PT_SEEN, PT_MISSED_CODE, PT_MISSED } missed; /* since its last slice */
 	const struct pt_machine *missed_machine;	    /* PT_MISSED_CODE: of this machine */
-	bool left_out;		  /* slices from the next one on are counted, and not written */
-	bool skipped;		  /* the slice at hand is one of these */
-	bool unwanted;		  /* not even VM entries and exits are reported */
+	bool left_out;			/* slices from the next one on are counted, and not written */
+	bool skipped;			/* the slice at hand is one of these */
+	bool unwanted;			/* not even VM entries and exits are reported */
 	struct pt_vm_stream *vm_stream; /* what decode/vm/ knows of it and owns; NULL: nothing yet */
-	struct ptr_error pending; /* held until it is known when execution is seen again */
+	struct ptr_error pending;	/* held until it is known when execution is seen again */
 	bool has_pending;
 };
 
