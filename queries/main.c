@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "queries/annotate/annotate.h"
 #include "queries/canned.h"
 #include "queries/database.h"
 #include "queries/html.h"
@@ -24,6 +25,7 @@ static const char usage[] =
     "       pt-query DB NAME [options]                run one\n"
     "       pt-query DB --sql 'SELECT ...' [options]  run your own\n"
     "       pt-query DB --file FILE [options]         the same, from a file (-: standard input)\n"
+    "       pt-query DB annotate -p function=NAME     a function, instruction by instruction\n"
     "       pt-query DB --format html                 a dashboard of most of them\n"
     "\n";
 
@@ -156,6 +158,8 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 
 static void list(void)
 {
+	printf("%-22s %s\n", "annotate",
+	       "a function's instructions: counts, cycles, branches, loops, source");
 	for (size_t i = 0; i < canned_count; i++) {
 		size_t n;
 		const char *title = canned_title(canned_queries[i].sql, &n);
@@ -164,6 +168,10 @@ static void list(void)
 	}
 	puts("\npt-query DB NAME runs one; pt-query DB --sql 'SELECT ...' anything else (man pt-query).");
 }
+
+#define ANNOTATE_SQL                                                                                         \
+	"-- annotate: a function's instructions, how often each ran, and where its branches led\n"           \
+	"SELECT ip, \"offset\", count, cycles, ipc, code, branches, loop FROM annotate ORDER BY rowid"
 
 static int run(sqlite3 *db, const char *sql, const struct arguments *a, struct pt_error *e)
 {
@@ -222,15 +230,35 @@ static int dashboard(sqlite3 *db, const struct arguments *a, struct pt_error *e)
 	return r;
 }
 
+/* The rows of annotate, which no SQL of the database's can make. */
+static int run_annotate(sqlite3 *db, const struct arguments *a, struct pt_error *e)
+{
+	const struct annotate_options o = {a->parameters, a->parameter_count, a->no_demangle};
+	sqlite3 *rows = annotate(db, &o, e);
+	struct arguments without = *a;
+	int r;
+
+	if (!rows)
+		return -1;
+	without.parameter_count = 0;
+	r = run(rows, ANNOTATE_SQL, &without, e);
+	sqlite3_close(rows);
+	return r;
+}
+
 static int answer(const struct arguments *a, struct pt_error *e)
 {
-	bool any = a->source.name || a->source.sql || a->source.file;
+	bool annotated = a->source.name && !strcmp(a->source.name, "annotate");
+	bool any = !annotated && (a->source.name || a->source.sql || a->source.file);
 	char *sql = any ? source_read(&a->source, e) : NULL;
 	sqlite3 *db = NULL;
 	struct timespec until;
 	int r = any && !sql ? -1 : 0;
 
-	if (r == 0 && a->print && sql) {
+	if (annotated && a->print) {
+		r = pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			    "annotate is not made by SQL: there is none to print");
+	} else if (r == 0 && a->print && sql) {
 		fputs(sql, stdout);
 	} else if (r == 0) {
 		db = database_open(a->db, e);
@@ -240,6 +268,8 @@ static int answer(const struct arguments *a, struct pt_error *e)
 			database_stop_at(db, &until);
 		if (!db)
 			r = -1;
+		else if (annotated)
+			r = run_annotate(db, a, e);
 		else if (sql)
 			r = run(db, sql, a, e);
 		else if (a->format == PRINT_HTML)
