@@ -27,14 +27,16 @@ struct insn {
 	uint8_t len, bits;
 	bool written;
 	uint32_t file, line; /* number of the source file in the trace; 0 unknown */
+	uint32_t machine;    /* that ran it, 0 unknown */
 	struct sums enter, leave, ran;
 };
 
 struct code_rows {
 	sqlite3 *db;
 	struct trace_bases bases;
-	sqlite3_stmt *insert, *insert_file;
-	char **files; /* number n at n - 1 */
+	sqlite3_stmt *insert, *insert_file, *set_machine;
+	uint32_t named; /* the symbol that set_machine was run for last */
+	char **files;	/* number n at n - 1 */
 	size_t file_count, file_room;
 	struct pt_hash file_hash;
 	struct pt_hash hash; /* number n is insns[n - 1] */
@@ -58,7 +60,10 @@ struct code_rows *code_rows_create(sqlite3 *db, const struct trace_bases *bases,
 	c->bases = *bases;
 	c->insert = db_insert(db, "code", 14, e);
 	c->insert_file = db_insert(db, "source_file", 3, e);
-	if (c->insert && c->insert_file)
+	if (sqlite3_prepare_v2(db, "UPDATE symbol SET machine = ?1 WHERE id = ?2 AND machine IS NULL", -1,
+			       &c->set_machine, NULL) != SQLITE_OK)
+		db_fail_main(db, e);
+	else if (c->insert && c->insert_file)
 		return c;
 	code_rows_destroy(c);
 	return NULL;
@@ -70,6 +75,7 @@ void code_rows_destroy(struct code_rows *c)
 		return;
 	sqlite3_finalize(c->insert);
 	sqlite3_finalize(c->insert_file);
+	sqlite3_finalize(c->set_machine);
 	pt_hash_deinit(&c->hash);
 	pt_hash_deinit(&c->file_hash);
 	for (size_t i = 0; i < c->file_count; i++)
@@ -172,6 +178,8 @@ void code_rows_ran(struct code_rows *c, const struct code_stretch *s)
 		last = &c->insns[s->last - 1];
 	for (uint32_t i = 1; i < s->insns && !s->last && (next = next_of(c, last)); i++)
 		last = next;
+	if (!first->machine)
+		first->machine = s->machine;
 	add_sums(&first->enter, &sums);
 	add_sums(&last->leave, &sums);
 }
@@ -201,8 +209,11 @@ static void count(struct code_rows *c)
 		on.times -= insn->leave.times;
 		on.timed -= insn->leave.timed;
 		on.cycles -= insn->leave.cycles;
-		if (next)
+		if (next && on.times) {
 			add_sums(&next->ran, &on);
+			if (!next->machine)
+				next->machine = insn->machine;
+		}
 	}
 }
 
@@ -212,6 +223,17 @@ static bool goes_on(const struct insn *a, const struct insn *b)
 {
 	return b && !b->written && b->file == a->file && b->symbol == a->symbol && b->bits == a->bits &&
 	       !memcmp(&a->ran, &b->ran, sizeof a->ran);
+}
+
+/* Symbols of an edge's ends have their machine already. */
+static int set_machine(struct code_rows *c, const struct insn *insn, struct pt_error *e)
+{
+	if (!insn->machine || !insn->symbol || insn->symbol == c->named)
+		return 0;
+	c->named = insn->symbol;
+	sqlite3_bind_int64(c->set_machine, 1, c->bases.machine + insn->machine);
+	sqlite3_bind_int64(c->set_machine, 2, c->bases.symbol + insn->symbol);
+	return db_run(c->set_machine, e);
 }
 
 static int insert(struct code_rows *c, struct insn *first, struct pt_error *e)
@@ -247,7 +269,7 @@ static int insert(struct code_rows *c, struct insn *first, struct pt_error *e)
 		sqlite3_bind_null(s, 12);
 	db_bind(s, 13, first->file, c->bases.source_file + first->file);
 	digits_bind_array(lines, n, 0, s, 14, text[1]);
-	return db_run(s, e);
+	return db_run(s, e) < 0 || set_machine(c, first, e) < 0 ? -1 : 0;
 }
 
 static uint64_t name_key(const char *name)

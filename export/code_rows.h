@@ -33,13 +33,14 @@ struct code_stretch {
 	uint32_t last;	/* 0: the insns - 1st after it */
 	uint32_t insns;
 	uint64_t times;
+	uint32_t machine; /* number of the one whose thread it was, 0 unknown */
 	double timed,
 	    cycles; /* of each instruction: how many of these times the cycles are known, and which */
 };
 /* After the last CODE. Instructions that are not known are left out. */
 void code_rows_ran(struct code_rows *c, const struct code_stretch *s);
 
-/* Fills the tables code and source_file. 0, or -1: SQLite's error, PT_ERR_NO_MEMORY. */
+/* Fills the tables code and source_file, and symbol.machine of symbols that no branch has led to or from. 0, or -1: SQLite's error, PT_ERR_NO_MEMORY. */
 int code_rows_finish(struct code_rows *c, struct source_lines *lines, struct pt_error *e);
 
 #endif

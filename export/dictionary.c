@@ -63,7 +63,7 @@ struct pairs {
 struct dictionary {
 	sqlite3 *db;
 	struct trace_bases bases;
-	sqlite3_stmt *insert_path, *insert_edge;
+	sqlite3_stmt *insert_path, *insert_edge, *insert_version;
 	struct path *paths; /* number n at n */
 	struct edge *edges;
 	size_t path_count, path_room, edge_count, edge_room;
@@ -88,8 +88,9 @@ struct dictionary *dictionary_create(sqlite3 *db, int scratch, const struct trac
 	d->db = db;
 	d->scratch = scratch;
 	d->bases = *bases;
-	if (!(d->insert_path = db_insert(db, "path", 20, e)) ||
+	if (!(d->insert_path = db_insert(db, "path", 19, e)) ||
 	    !(d->insert_edge = db_insert(db, "edge", 14, e)) ||
+	    !(d->insert_version = db_insert(db, "path_version", 3, e)) ||
 	    !(d->path_chunks.insert = db_insert(db, "path_chunk", 2, e)) ||
 	    !(d->edge_chunks.insert = db_insert(db, "edge_chunk", 2, e))) {
 		dictionary_destroy(d);
@@ -104,6 +105,7 @@ void dictionary_destroy(struct dictionary *d)
 		return;
 	sqlite3_finalize(d->insert_path);
 	sqlite3_finalize(d->insert_edge);
+	sqlite3_finalize(d->insert_version);
 	sqlite3_finalize(d->path_chunks.insert);
 	sqlite3_finalize(d->edge_chunks.insert);
 	free(d->path_chunks.ids);
@@ -426,7 +428,7 @@ static void count_step(const struct path *p, struct edge *before, struct edge *e
 		       struct code_rows *code)
 {
 	uint64_t start = p->start_ip ? p->start_ip : edge ? edge->def.from : 0;
-	struct code_stretch s = {.insns = (uint32_t)insns, .times = p->repeats};
+	struct code_stretch s = {.insns = (uint32_t)insns, .times = p->repeats, .machine = p->machine};
 	struct edge *ends[] = {before, edge};
 
 	for (int i = 0; i < 2; i++) {
@@ -477,6 +479,15 @@ static int read_path(struct dictionary *d, const struct path *p, uint32_t *symbo
 	return 0;
 }
 
+/* Of most paths it is 1, and needs no row. */
+static int insert_version(struct dictionary *d, int64_t path, uint32_t version, struct pt_error *e)
+{
+	sqlite3_bind_int64(d->insert_version, 1, path);
+	sqlite3_bind_int64(d->insert_version, 2, d->bases.trace);
+	sqlite3_bind_int64(d->insert_version, 3, version);
+	return db_run(d->insert_version, e);
+}
+
 static int insert_path(struct dictionary *d, const struct path *p, int64_t id, struct path_columns *c,
 		       struct pt_error *e)
 {
@@ -502,10 +513,11 @@ static int insert_path(struct dictionary *d, const struct path *p, int64_t id, s
 	sqlite3_bind_int64(s, 14, (int64_t)p->runs);
 	db_bind(s, 15, p->repeats != p->runs, (int64_t)p->repeats);
 	bind_timed(s, 16, p->insn_timed, p->cycles);
-	db_bind(s, 20, p->code_version != 1, p->code_version);
 	if (bind_chunks(&d->path_chunks, id, s, 18, c->more, e) < 0)
 		return -1;
-	return db_run(s, e);
+	if (db_run(s, e) < 0)
+		return -1;
+	return p->code_version == 1 ? 0 : insert_version(d, id, p->code_version, e);
 }
 
 static int insert_paths(struct dictionary *d, uint32_t *symbol_machines, struct code_rows *code,

@@ -110,15 +110,17 @@ CREATE TABLE edge (
 -- not taken. tail_insns: instructions after the last edge, up to end_ip, when the path stops there and
 -- not at a branch. start: where it begins, as bytes in front of its first branch; without branches, the
 -- address; NULL when the first branch came from nowhere. runs: how many have it; repeats: how often it
--- was executed, NULL: as often. code_version: of the code that it ran; NULL 1, 0 unknown.
+-- was executed, NULL: as often.
 CREATE TABLE path (
 	id INTEGER PRIMARY KEY, trace INTEGER,
 	edges INTEGER, edge INTEGER, edge_add TEXT, edge_add_high TEXT, insn TEXT, insn_high TEXT,
 	insn_count INTEGER, not_taken INTEGER, tail_insns INTEGER, start INTEGER, end_ip INTEGER,
 	runs INTEGER, repeats INTEGER, insn_timed INTEGER, cyc_count REAL,
-	chunk INTEGER, more TEXT, -- of runs, see below
-	code_version INTEGER
+	chunk INTEGER, more TEXT -- of runs, see below
 );
+
+-- Which version of the code (see `code`) a path ran, where it is not 1; 0 unknown.
+CREATE TABLE path_version (path INTEGER PRIMARY KEY, trace INTEGER, version INTEGER);
 
 -- Executed code: n instructions, one after the other, that ran equally often. ip: the first one's. insn:
 -- where each begins, in bytes from there. bits: 32 or 16; NULL 64. version: NULL 1; different code at one

@@ -13,7 +13,8 @@ static const char branch_sql[] =
 
 static const char path_sql[] =
     "SELECT id, edges, edge, edge_add, edge_add_high, insn, insn_high, tail_insns, start, end_ip,"
-    " coalesce(repeats, runs), coalesce(code_version, 1) FROM path WHERE trace = ?1 ORDER BY id";
+    " coalesce(repeats, runs), coalesce((SELECT v.version FROM path_version v WHERE v.path = path.id), 1) "
+    "FROM path WHERE trace = ?1 ORDER BY id";
 
 /* A slice after one that an error ended is cut off from it. */
 static const char slice_sql[] =
