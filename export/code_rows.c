@@ -2,13 +2,12 @@
 #include "export/code_rows.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "export/db.h"
 #include "export/digits.h"
-#include "export/source_lines.h"
+#include "export/source_files.h"
 #include "schema/array.h"
 #include "schema/hash.h"
 
@@ -34,11 +33,9 @@ struct insn {
 struct code_rows {
 	sqlite3 *db;
 	struct trace_bases bases;
-	sqlite3_stmt *insert, *insert_file, *set_machine;
+	sqlite3_stmt *insert, *set_machine;
 	uint32_t named; /* the symbol that set_machine was run for last */
-	char **files;	/* number n at n - 1 */
-	size_t file_count, file_room;
-	struct pt_hash file_hash;
+	struct source_files *files;
 	struct pt_hash hash; /* number n is insns[n - 1] */
 	struct insn *insns;
 	size_t count, room;
@@ -51,7 +48,7 @@ struct code_rows *code_rows_create(sqlite3 *db, const struct trace_bases *bases,
 {
 	struct code_rows *c = calloc(1, sizeof *c);
 
-	if (!c || pt_hash_init(&c->hash, 12, NULL) < 0 || pt_hash_init(&c->file_hash, 6, NULL) < 0) {
+	if (!c || pt_hash_init(&c->hash, 12, NULL) < 0) {
 		code_rows_destroy(c);
 		pt_fail_no_memory(e, "the code");
 		return NULL;
@@ -59,11 +56,11 @@ struct code_rows *code_rows_create(sqlite3 *db, const struct trace_bases *bases,
 	c->db = db;
 	c->bases = *bases;
 	c->insert = db_insert(db, "code", 14, e);
-	c->insert_file = db_insert(db, "source_file", 3, e);
+	c->files = source_files_create(db, bases, e);
 	if (sqlite3_prepare_v2(db, "UPDATE symbol SET machine = ?1 WHERE id = ?2 AND machine IS NULL", -1,
 			       &c->set_machine, NULL) != SQLITE_OK)
 		db_fail_main(db, e);
-	else if (c->insert && c->insert_file)
+	else if (c->insert && c->files)
 		return c;
 	code_rows_destroy(c);
 	return NULL;
@@ -74,13 +71,9 @@ void code_rows_destroy(struct code_rows *c)
 	if (!c)
 		return;
 	sqlite3_finalize(c->insert);
-	sqlite3_finalize(c->insert_file);
+	source_files_destroy(c->files);
 	sqlite3_finalize(c->set_machine);
 	pt_hash_deinit(&c->hash);
-	pt_hash_deinit(&c->file_hash);
-	for (size_t i = 0; i < c->file_count; i++)
-		free(c->files[i]);
-	free(c->files);
 	free(c->insns);
 	free(c->bytes);
 	free(c);
@@ -272,58 +265,16 @@ static int insert(struct code_rows *c, struct insn *first, struct pt_error *e)
 	return db_run(s, e) < 0 || set_machine(c, first, e) < 0 ? -1 : 0;
 }
 
-static uint64_t name_key(const char *name)
-{
-	uint64_t key = 0;
-
-	for (; *name; name++)
-		key = pt_hash_mix(key + (uint8_t)*name);
-	return key;
-}
-
-static uint64_t key_of_file(const void *files, uint32_t n)
-{
-	return name_key(((const char *const *)files)[n - 1]);
-}
-
-/* The number of the source file; 0: failed. */
-static uint32_t file_number(struct code_rows *c, const char *name, struct pt_error *e)
-{
-	uint32_t n;
-
-	for (uint32_t i = pt_hash_first(&c->file_hash, name_key(name)); (n = c->file_hash.slots[i]);
-	     i = pt_hash_next(&c->file_hash, i))
-		if (!strcmp(c->files[n - 1], name))
-			return n;
-	if (pt_array_grow(&c->files, c->file_count, &c->file_room, e) < 0)
-		return 0;
-	c->files[c->file_count] = strdup(name);
-	if (!c->files[c->file_count++]) {
-		pt_fail_no_memory(e, NULL);
-		return 0;
-	}
-	sqlite3_bind_int64(c->insert_file, 1, c->bases.source_file + (int64_t)c->file_count);
-	sqlite3_bind_int64(c->insert_file, 2, c->bases.trace);
-	sqlite3_bind_text(c->insert_file, 3, name, -1, SQLITE_STATIC);
-	return pt_hash_insert(&c->file_hash, name_key(name), (uint32_t)c->file_count, key_of_file, c->files,
-			      e) < 0 ||
-		       db_run(c->insert_file, e) < 0
-		   ? 0
-		   : (uint32_t)c->file_count;
-}
-
 static int find_lines(struct code_rows *c, struct source_lines *lines, struct pt_error *e)
 {
 	for (size_t i = 0; i < c->count; i++) {
 		struct insn *insn = &c->insns[i];
 		struct source_line line;
-		char name[8192];
 
 		if (!insn->ran.times || !source_lines_find(lines, insn->symbol, insn->ip, &line))
 			continue;
-		snprintf(name, sizeof name, "%s%s%s", line.folder, *line.folder ? "/" : "", line.file);
 		insn->line = line.line;
-		insn->file = file_number(c, name, e);
+		insn->file = source_files_number(c->files, &line, e);
 		if (!insn->file)
 			return -1;
 	}
@@ -333,7 +284,7 @@ static int find_lines(struct code_rows *c, struct source_lines *lines, struct pt
 int code_rows_finish(struct code_rows *c, struct source_lines *lines, struct pt_error *e)
 {
 	count(c);
-	if (find_lines(c, lines, e) < 0)
+	if (find_lines(c, lines, e) < 0 || source_files_finish(c->files, lines, e) < 0)
 		return -1;
 	for (size_t i = 0; i < c->count; i++)
 		if (!c->insns[i].written && c->insns[i].ran.times && insert(c, &c->insns[i], e) < 0)

@@ -27,6 +27,7 @@ struct source_lines {
 
 #ifdef HAVE_LIBDW
 
+#include <dwarf.h>
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
@@ -38,6 +39,9 @@ struct dwfl_of_dso {
 	Dwfl *dwfl;
 	Dwfl_Module *module;
 	Dwarf_Addr bias;
+	Dwarf_Addr low, high; /* a range of the unit at hand, that held what was found last */
+	Dwarf_Off *units;     /* compilation units of which anything was found */
+	size_t unit_count, unit_room;
 };
 
 /* The file is there, is a file, and has that build id. */
@@ -68,6 +72,8 @@ static void close_dwarf(struct dwfl_of_dso *d)
 {
 	if (d)
 		dwfl_end(d->dwfl);
+	if (d)
+		free(d->units);
 	free(d);
 }
 
@@ -114,10 +120,41 @@ static struct dwfl_of_dso *dwarf_of(struct dso *dso)
 	return dso->dwarf;
 }
 
+/*
+ * Whether a compilation unit has the address: between the code of two, dwfl_module_getsrc() takes the last line of the
+ * first one. Then the unit is one of which something was found.
+ */
+static bool has_unit(struct dwfl_of_dso *d, uint64_t address)
+{
+	Dwarf_Addr bias, base, low, high;
+	Dwarf_Die *unit;
+	ptrdiff_t at = 0;
+	Dwarf_Off offset;
+
+	if (address >= d->low && address < d->high)
+		return true;
+	unit = dwfl_module_addrdie(d->module, address, &bias);
+	if (!unit)
+		return false;
+	while ((at = dwarf_ranges(unit, at, &base, &low, &high)) > 0 &&
+	       (address - bias < low || address - bias >= high))
+		;
+	if (at <= 0)
+		return false;
+	d->low = low + bias;
+	d->high = high + bias;
+	offset = dwarf_dieoffset(unit);
+	if ((!d->unit_count || d->units[d->unit_count - 1] != offset) &&
+	    pt_array_grow(&d->units, d->unit_count, &d->unit_room, NULL) == 0)
+		d->units[d->unit_count++] = offset;
+	return true;
+}
+
 static bool find(struct dso *dso, uint64_t address, struct source_line *ret)
 {
-	const struct dwfl_of_dso *d = dwarf_of(dso);
-	Dwfl_Line *line = d ? dwfl_module_getsrc(d->module, address + d->bias) : NULL;
+	struct dwfl_of_dso *d = dwarf_of(dso);
+	Dwfl_Line *line =
+	    d && has_unit(d, address + d->bias) ? dwfl_module_getsrc(d->module, address + d->bias) : NULL;
 	int number = 0;
 
 	*ret = (struct source_line){.folder = ""};
@@ -132,7 +169,74 @@ static bool find(struct dso *dso, uint64_t address, struct source_line *ret)
 	return true;
 }
 
+static int by_offset(const void *a, const void *b)
+{
+	const Dwarf_Off *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+typedef int each_fn(void *arg, const struct source_line *line, struct pt_error *e);
+
+/* A row of the line table. One that another row follows at the same address has no code. */
+static int tell_row(Dwarf_Lines *lines, size_t i, size_t n, const char *folder, each_fn *each, void *arg,
+		    struct pt_error *e)
+{
+	Dwarf_Line *line = dwarf_onesrcline(lines, i),
+		   *next = i + 1 < n ? dwarf_onesrcline(lines, i + 1) : NULL;
+	struct source_line ret = {.folder = "", .file = dwarf_linesrc(line, NULL, NULL)};
+	Dwarf_Addr address = 0, after = 0;
+	bool ends = false;
+	int number = 0;
+
+	dwarf_lineno(line, &number);
+	dwarf_lineaddr(line, &address);
+	dwarf_lineendsequence(line, &ends);
+	if (next)
+		dwarf_lineaddr(next, &after);
+	if (number <= 0 || !ret.file || ends || !address || !next || after == address)
+		return 0;
+	if (ret.file[0] != '/')
+		ret.folder = folder;
+	ret.line = (uint32_t)number;
+	return each(arg, &ret, e);
+}
+
+static int tell_all(struct dwfl_of_dso *d, each_fn *each, void *arg, struct pt_error *e)
+{
+	Dwarf_Addr bias;
+	Dwarf *dwarf = dwfl_module_getdwarf(d->module, &bias);
+
+	if (d->unit_count)
+		qsort(d->units, d->unit_count, sizeof *d->units, by_offset);
+	for (size_t i = 0; i < d->unit_count; i++) {
+		const char *folder = NULL;
+		Dwarf_Attribute attribute;
+		Dwarf_Lines *lines;
+		Dwarf_Die unit;
+		size_t n;
+
+		if ((i && d->units[i] == d->units[i - 1]) || !dwarf_offdie(dwarf, d->units[i], &unit) ||
+		    dwarf_getsrclines(&unit, &lines, &n) != 0)
+			continue;
+		if (dwarf_attr(&unit, DW_AT_comp_dir, &attribute))
+			folder = dwarf_formstring(&attribute);
+		for (size_t k = 0; k < n; k++)
+			if (tell_row(lines, k, n, folder ? folder : "", each, arg, e) < 0)
+				return -1;
+	}
+	return 0;
+}
+
 #else
+
+typedef int each_fn(void *arg, const struct source_line *line, struct pt_error *e);
+
+static int tell_all(struct dwfl_of_dso *d, each_fn *each, void *arg, struct pt_error *e)
+{
+	(void)d, (void)each, (void)arg, (void)e;
+	return 0;
+}
 
 static void close_dwarf(struct dwfl_of_dso *d)
 {
@@ -197,4 +301,14 @@ bool source_lines_find(struct source_lines *l, uint32_t symbol, uint64_t ip, str
 		return false;
 	s = &l->symbols[symbol - 1];
 	return s->dso && s->base != PTR_UNKNOWN && find(&l->dsos[s->dso - 1], ip - s->base, ret);
+}
+
+int source_lines_all(struct source_lines *l,
+		     int (*each)(void *arg, const struct source_line *line, struct pt_error *e), void *arg,
+		     struct pt_error *e)
+{
+	for (size_t i = 0; i < l->dso_count; i++)
+		if (l->dsos[i].dwarf && tell_all(l->dsos[i].dwarf, each, arg, e) < 0)
+			return -1;
+	return 0;
 }

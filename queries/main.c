@@ -52,7 +52,7 @@ static int set_format(void *arg, const char *value, struct pt_error *e)
 	a->format = print_format_find(value);
 	if (!a->format)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			       "--format %s: table, csv, json, prometheus, folded or html", value);
+			       "--format %s: table, csv, json, prometheus, folded, lines or html", value);
 	return 0;
 }
 
@@ -83,6 +83,7 @@ static const struct pt_option options[] = {
      .letter = 'f',
      .argument = "FORMAT",
      .help = "table (the default), csv, json, prometheus (text exposition), folded (flame-graph stacks), "
+	     "lines (a row's columns with tabs between), "
 	     "html (one file "
 	     "that needs no other)",
      .set = set_format},
@@ -169,14 +170,24 @@ static void list(void)
 	puts("\npt-query DB NAME runs one; pt-query DB --sql 'SELECT ...' anything else (man pt-query).");
 }
 
-#define ANNOTATE_SQL                                                                                         \
-	"-- annotate: a function's instructions, how often each ran, and where its branches led\n"           \
-	"SELECT ip, \"offset\", count, cycles, ipc, code, branches, loop FROM annotate ORDER BY rowid"
+static const char annotate_note[] =
+    "-- annotate: a function's instructions, how often each ran, where its branches led, its loops, its "
+    "source\n"
+    "-- No SQL makes these rows: this is what there is to print (see pt-query(1), ANNOTATE).\n"
+    "-- :function = the one with the most instructions; a name, raw or demangled\n"
+    "-- :dso = any; of that file: its name, or the last part of it\n"
+    "-- :ip = none; an address in the function, as 0x... or decimal\n"
+    "-- :thread = all; a tid or a name\n"
+    "-- :syntax = intel; or att\n";
+static const char annotate_sql[] =
+    "-- annotate: a function's instructions, how often each ran, and where its branches led\n"
+    "SELECT ip, \"offset\", count, cycles, ipc, code, branches, loop FROM annotate ORDER BY rowid";
 
 static int run(sqlite3 *db, const char *sql, const struct arguments *a, struct pt_error *e)
 {
 	enum print_format format = a->format					 ? a->format
 				   : canned_note(sql, "format: folded", NULL, 0) ? PRINT_FOLDED
+				   : canned_note(sql, "format: lines", NULL, 0)	 ? PRINT_LINES
 										 : PRINT_TABLE;
 	const char *name = a->source.name ? a->source.name : "sql";
 	sqlite3_stmt *st = database_prepare(db, sql, e);
@@ -241,7 +252,7 @@ static int run_annotate(sqlite3 *db, const struct arguments *a, struct pt_error 
 	if (!rows)
 		return -1;
 	without.parameter_count = 0;
-	r = run(rows, ANNOTATE_SQL, &without, e);
+	r = run(rows, annotate_sql, &without, e);
 	sqlite3_close(rows);
 	return r;
 }
@@ -256,8 +267,7 @@ static int answer(const struct arguments *a, struct pt_error *e)
 	int r = any && !sql ? -1 : 0;
 
 	if (annotated && a->print) {
-		r = pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			    "annotate is not made by SQL: there is none to print");
+		fputs(annotate_note, stdout);
 	} else if (r == 0 && a->print && sql) {
 		fputs(sql, stdout);
 	} else if (r == 0) {

@@ -12,6 +12,7 @@
  *               rows.
  *   folded      flame-graph stacks: column `stack` and the last column, of positive integers; rows without
  *               either are left out
+ *   lines       a line a row, its columns separated by tabs: for queries whose rows are a text file's lines (lcov)
  *   html        a page that needs nothing else: html.h, which is not print_rows()'s job
  */
 #ifndef QUERIES_PRINT_H
@@ -29,6 +30,7 @@ enum print_format {
 	PRINT_JSON,
 	PRINT_PROMETHEUS,
 	PRINT_FOLDED,
+	PRINT_LINES,
 	PRINT_HTML,
 	PRINT_FORMATS
 };

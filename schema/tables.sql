@@ -133,8 +133,9 @@ CREATE TABLE code (
 	file INTEGER, line TEXT
 );
 
--- Source files, as debug information names them.
-CREATE TABLE source_file (id INTEGER PRIMARY KEY, trace INTEGER, name TEXT);
+-- Source files, as debug information names them. lines: the numbers of those that have code, executed or not, in the
+-- compilation units of which anything was executed.
+CREATE TABLE source_file (id INTEGER PRIMARY KEY, trace INTEGER, name TEXT, lines TEXT);
 
 -- Which paths were taken in which 4096 runs: a path's first chunk of them is run / 4096 = chunk, the
 -- next, up to 1023, are by more's numbers further on, more being a text as above. Further ones are in

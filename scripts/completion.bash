@@ -87,7 +87,7 @@ _pt_query() {
 	local _pt_word=${COMP_WORDS[COMP_CWORD]} _pt_valued="-f --format -p --param -w --width --sql --file --queries" db name
 	db=$(_pt_plain 1) name=$(_pt_plain 2)
 	case ${COMP_WORDS[COMP_CWORD - 1]} in
-	-f | --format) _pt_from "table csv json prometheus folded html" ;;
+	-f | --format) _pt_from "table csv json prometheus folded lines html" ;;
 	-p | --param)
 		[[ -n $name ]] || return
 		compopt -o nospace 2>/dev/null

@@ -43,7 +43,7 @@ static int set_ip(struct annotation *a, const char *value, struct pt_error *e)
 	return 0;
 }
 
-static int set_parameter(struct annotation *a, const char *parameter, bool *has_ip, struct pt_error *e)
+static int set_parameter(struct annotation *a, const char *parameter, struct pt_error *e)
 {
 	const char *value = strchr(parameter, '=') + 1;
 	size_t n = (size_t)(value - parameter) - 1;
@@ -56,7 +56,7 @@ static int set_parameter(struct annotation *a, const char *parameter, bool *has_
 	} else if (IS("thread")) {
 		a->thread = value;
 	} else if (IS("ip")) {
-		*has_ip = true;
+		a->wanted.has_ip = true;
 		return set_ip(a, value, e);
 	} else if (IS("syntax") && (!strcmp(value, "att") || !strcmp(value, "intel"))) {
 		a->att = !strcmp(value, "att");
@@ -73,15 +73,13 @@ static int set_parameter(struct annotation *a, const char *parameter, bool *has_
 
 static int read_options(struct annotation *a, const struct annotate_options *o, struct pt_error *e)
 {
-	bool has_ip = false;
-
 	a->wanted.raw_names = o->raw_names;
 	for (size_t i = 0; i < o->parameter_count; i++)
-		if (set_parameter(a, o->parameters[i], &has_ip, e) < 0)
+		if (set_parameter(a, o->parameters[i], e) < 0)
 			return -1;
-	if (!a->wanted.name == !has_ip)
+	if (a->wanted.name && a->wanted.has_ip)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			       "annotate wants -p function=NAME or -p ip=ADDRESS");
+			       "annotate wants -p function=NAME or -p ip=ADDRESS, not both");
 	return 0;
 }
 

@@ -20,7 +20,7 @@ static const char find_sql[] =
     "SELECT s.id, s.trace, s.name, coalesce(s.demangled, s.name), s.start_ip, s.end_ip, d.name,"
     " coalesce(s.unnamed, 0), s.dso"
     " FROM (SELECT c.symbol, sum(c.n * c.count) AS insns FROM code c"
-    "  WHERE ?1 IS NOT NULL OR (?2 >= c.ip AND ?2 < c.ip + length(c.bytes)) GROUP BY c.symbol) k"
+    "  WHERE ?2 IS NULL OR (?2 >= c.ip AND ?2 < c.ip + length(c.bytes)) GROUP BY c.symbol) k"
     " JOIN symbol s ON s.id = k.symbol LEFT JOIN dso d ON d.id = s.dso"
     " WHERE (?1 IS NULL OR s.name = ?1 OR s.demangled = ?1)"
     "  AND (?3 IS NULL OR d.name = ?3 OR d.name LIKE '%/' || ?3) ORDER BY k.insns DESC LIMIT 1";
@@ -150,6 +150,23 @@ static int no_function(const struct fn_wanted *w, struct pt_error *e)
 		       w->ip);
 }
 
+/* Of code without symbols, the instruction that ran most often. 0: there is none. */
+static uint64_t hottest(sqlite3 *db, int64_t symbol)
+{
+	sqlite3_stmt *s;
+	uint64_t ip = 0;
+
+	if (sqlite3_prepare_v2(db,
+			       "SELECT ip FROM code WHERE symbol = ?1 ORDER BY n * count DESC, ip LIMIT 1",
+			       -1, &s, NULL) != SQLITE_OK)
+		return 0;
+	sqlite3_bind_int64(s, 1, symbol);
+	if (sqlite3_step(s) == SQLITE_ROW)
+		ip = (uint64_t)sqlite3_column_int64(s, 0);
+	sqlite3_finalize(s);
+	return ip;
+}
+
 static int load(struct fn *f, sqlite3 *db, sqlite3_stmt *find, const struct fn_wanted *w, struct pt_error *e)
 {
 	const char *name = (const char *)sqlite3_column_text(find, w->raw_names ? 2 : 3);
@@ -162,10 +179,12 @@ static int load(struct fn *f, sqlite3 *db, sqlite3_stmt *find, const struct fn_w
 	if (!f->name || !f->dso)
 		return pt_fail_no_memory(e, NULL);
 	/* A name of code without symbols stands for all of a file. */
-	if (w->name && sqlite3_column_int(find, 7))
+	if (!w->name && !w->has_ip)
+		ip = hottest(db, sqlite3_column_int64(find, 0));
+	else if (!w->has_ip && sqlite3_column_int(find, 7))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "%s is all code of a file that has no symbols: -p ip=ADDRESS says which part",
-			       w->name);
+			       f->name);
 	if (load_code(f, db, find, ip, e) < 0)
 		return -1;
 	qsort(f->insns, f->count, sizeof *f->insns, by_place);
@@ -184,7 +203,7 @@ int fn_load(struct fn *f, sqlite3 *db, const struct fn_wanted *w, struct pt_erro
 		return fn_sql_error(db, e);
 	if (w->name)
 		sqlite3_bind_text(find, 1, w->name, -1, SQLITE_STATIC);
-	else
+	if (w->has_ip)
 		sqlite3_bind_int64(find, 2, (int64_t)w->ip);
 	if (w->dso)
 		sqlite3_bind_text(find, 3, w->dso, -1, SQLITE_STATIC);

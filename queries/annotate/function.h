@@ -33,10 +33,10 @@ struct fn {
 
 /* What the user asks for. */
 struct fn_wanted {
-	const char *name; /* NULL: by ip */
+	const char *name; /* NULL: by ip, and without one the function with the most instructions */
 	const char *dso;  /* its name or the last part of it; NULL: any */
 	uint64_t ip;
-	bool raw_names;
+	bool has_ip, raw_names;
 };
 
 /*
