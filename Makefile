@@ -188,8 +188,9 @@ check-threads:
 # Every test with gcov's counters: the lines and branches that they reach, by folder. Slow, and into a folder of its own.
 coverage:
 	$(Q)$(MAKE) --no-print-directory B=build/coverage BIN=build/coverage/ CFLAGS='-O0 -g --coverage' all test-programs
-	$(Q)find build/coverage -name '*.gcda' -delete
-	$(Q)PT_BIN=$(CURDIR)/build/coverage PT_BUILD=$(CURDIR)/build/coverage tests/run.sh $(TESTS); \
+	$(Q)find build/coverage -name '*.gcda' -delete; rm -rf build/coverage/counters; mkdir build/coverage/counters
+	$(Q)PT_BIN=$(CURDIR)/build/coverage PT_BUILD=$(CURDIR)/build/coverage PT_COVERAGE=$(CURDIR)/build/coverage/counters \
+		tests/run.sh $(TESTS); cp -r build/coverage/counters/all$(CURDIR)/build/coverage/. build/coverage && \
 		scripts/coverage build/coverage/obj
 # On a bare Debian of another release, in a chroot: wants root.
 check-suite:

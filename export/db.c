@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "schema/file_kind.h"
+#include "schema/records.h"
 #include "schema/sql_macros.h"
 
 int db_fail(sqlite3 *db, const char *what, struct pt_error *e)
@@ -112,4 +113,14 @@ int db_run(sqlite3_stmt *statement, struct pt_error *e)
 		return db_fail_main(sqlite3_db_handle(statement), e);
 	sqlite3_reset(statement);
 	return 0;
+}
+
+void db_bind_time(sqlite3_stmt *s, int at, const struct trace_clock *c, uint64_t tsc)
+{
+	uint64_t mask = ((uint64_t)1 << c->shift) - 1;
+	__int128 ns =
+	    (__int128)(tsc >> c->shift) * (int64_t)c->mult + (int64_t)((tsc & mask) * c->mult >> c->shift);
+
+	ns += (int64_t)c->zero;
+	db_bind(s, at, c->known && tsc != PTR_NO_TSC && ns <= INT64_MAX && ns >= INT64_MIN, (int64_t)ns);
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "export/bases.h"
 #include "schema/error.h"
 
 /* Fills e with what SQLite says about the connection's last failure: PT_ERR_IO, PT_ERR_NO_MEMORY,
@@ -44,5 +45,9 @@ static inline void db_bind(sqlite3_stmt *statement, int at, bool known, int64_t 
 	else
 		sqlite3_bind_null(statement, at);
 }
+
+/* A tsc (PTR_NO_TSC: unknown) as perf's clock has it, exactly as macros.sql's TSC_TO_TIME. NULL: the clock is not
+ * known. */
+void db_bind_time(sqlite3_stmt *statement, int at, const struct trace_clock *clock, uint64_t tsc);
 
 #endif

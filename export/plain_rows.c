@@ -14,8 +14,8 @@ static const struct {
 	int columns;
 } tables[TABLES] = {
     [MACHINE] = {"machine", 4},	    [THREAD] = {"thread", 7}, [DSO] = {"dso", 5},
-    [SYMBOL] = {"symbol", 10},	    [EVENT] = {"event", 11},  [ERROR] = {"error", 11},
-    [INTERRUPT] = {"interrupt", 5},
+    [SYMBOL] = {"symbol", 10},	    [EVENT] = {"event", 12},  [ERROR] = {"error", 12},
+    [INTERRUPT] = {"interrupt", 6},
 };
 
 struct plain_rows {
@@ -147,6 +147,7 @@ int plain_rows_event(struct plain_rows *p, const struct ptr_record *r, struct pt
 	bind_ip(st, 9, r->event.ip);
 	bind_text(st, 10, r->event.name);
 	bind_text(st, 11, r->event.fields);
+	db_bind_time(st, 12, &p->base.clock, r->event.tsc);
 	return db_run(st, e);
 }
 
@@ -165,6 +166,7 @@ int plain_rows_error(struct plain_rows *p, const struct ptr_record *r, struct pt
 	db_bind(st, 9, r->error.aux_offset != PTR_UNKNOWN, (int64_t)r->error.aux_offset);
 	bind_text(st, 10, r->error.kind);
 	bind_text(st, 11, r->error.message);
+	db_bind_time(st, 12, &p->base.clock, r->error.tsc);
 	return db_run(st, e);
 }
 
@@ -177,6 +179,7 @@ int plain_rows_interrupt(struct plain_rows *p, const struct interrupt_row *row, 
 	sqlite3_bind_int64(st, 3, row->slice);
 	bind_tsc(st, 4, row->tsc);
 	sqlite3_bind_int64(st, 5, row->path_edge);
+	db_bind_time(st, 6, &p->base.clock, row->tsc);
 	return db_run(st, e);
 }
 

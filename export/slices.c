@@ -51,7 +51,7 @@ struct slices *slices_create(sqlite3 *db, struct dictionary *dictionary, const s
 	s->dictionary = dictionary;
 	s->bases = *bases;
 	s->first_tsc = s->last_tsc = PTR_NO_TSC;
-	s->insert = db_insert(db, "slice", 14, e);
+	s->insert = db_insert(db, "slice", 16, e);
 	if (!s->insert) {
 		free(s);
 		return NULL;
@@ -203,6 +203,8 @@ static int insert(struct slices *s, const struct open_slice *o, const struct ptr
 	sqlite3_bind_int64(st, 12, (int64_t)r->insn_count);
 	db_bind(st, 13, r->cyc_count != PTR_UNKNOWN, (int64_t)r->cyc_count);
 	sqlite3_bind_int64(st, 14, (int64_t)r->not_taken);
+	db_bind_time(st, 15, &s->bases.clock, d->tsc);
+	db_bind_time(st, 16, &s->bases.clock, r->tsc);
 	return db_run(st, e);
 }
 

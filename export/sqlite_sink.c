@@ -86,6 +86,7 @@ static int begin(struct sqlite_sink *s, struct pt_error *e)
 	s->began = true;
 	if (check_identity(s, e) < 0 || trace_bases(db, &s->base, e) < 0)
 		return -1;
+	s->base.clock = trace_clock(&s->meta, PTR_NO_TSC);
 	for (int i = 0; i < SCRATCHES; i++) {
 		s->scratch[i] = store_scratch(&s->store, e);
 		if (s->scratch[i] < 0)
@@ -288,7 +289,8 @@ static int sink_commit(struct pt_sink *sink, struct pt_error *e)
 	s->busy_with = "summing up";
 	if (dictionary_finish(s->dictionary, s->code, e) < 0 || code_rows_finish(s->code, s->lines, e) < 0 ||
 	    plain_rows_finish(s->rows, e) < 0 || vm_rows_finish(s->vms, e) < 0 ||
-	    trace_insert(db, &s->base, &s->meta, s->name, &s->totals, e) < 0)
+	    trace_insert(db, &s->base, &s->meta, s->name, &s->totals, e) < 0 ||
+	    trace_settle_times(db, &s->base, &s->meta, s->totals.last_tsc, e) < 0)
 		return -1;
 	finalize(s);
 	s->busy_with = "building indexes";

@@ -257,6 +257,17 @@ static bool clock_fits(uint64_t mult, uint64_t shift, uint64_t last_tsc)
 	return last_tsc == PTR_NO_TSC || (unsigned __int128)(last_tsc >> shift) * mult < limit;
 }
 
+struct trace_clock trace_clock(const struct trace_meta *m, uint64_t last_tsc)
+{
+	struct trace_clock c = {0};
+
+	c.known = number(m, "time_mult", &c.mult) && number(m, "time_shift", &c.shift) &&
+		  clock_fits(c.mult, c.shift, last_tsc);
+	if (!c.known || !number(m, "time_zero", &c.zero))
+		c.zero = 0;
+	return c;
+}
+
 static void bind(sqlite3_stmt *s, const char *name, bool known, uint64_t value)
 {
 	int at = sqlite3_bind_parameter_index(s, name);
@@ -287,8 +298,8 @@ static void bind_meta(sqlite3_stmt *s, const struct trace_meta *m, const struct 
 	static const char *const numbers[][2] = {{":start_time", "start_time"}, {":tsc_hz", "tsc_hz"}};
 	const char *container = trace_meta_get(m, "decode.container");
 	const char *synthetic = trace_meta_get(m, "synthetic");
-	uint64_t zero = 0, mult = 0, shift = 0, n = 0;
-	bool clock;
+	struct trace_clock clock = trace_clock(m, totals->last_tsc);
+	uint64_t n = 0;
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		bind_text(s, texts[i][0], trace_meta_get(m, texts[i][1]));
@@ -297,13 +308,9 @@ static void bind_meta(sqlite3_stmt *s, const struct trace_meta *m, const struct 
 
 		bind(s, numbers[i][0], known, n);
 	}
-	clock = number(m, "time_mult", &mult) && number(m, "time_shift", &shift) &&
-		clock_fits(mult, shift, totals->last_tsc);
-	if (!number(m, "time_zero", &zero))
-		zero = 0;
-	bind(s, ":time_zero", clock, zero);
-	bind(s, ":time_mult", clock, mult);
-	bind(s, ":time_shift", clock, shift);
+	bind(s, ":time_zero", clock.known, clock.zero);
+	bind(s, ":time_mult", clock.known, clock.mult);
+	bind(s, ":time_shift", clock.known, clock.shift);
 	bind(s, ":synthetic", true, synthetic && !strcmp(synthetic, "1"));
 	bind(s, ":complete", container, container && !strcmp(container, "complete"));
 }
@@ -369,4 +376,31 @@ int trace_insert(sqlite3 *db, const struct trace_bases *b, const struct trace_me
 	ret = db_run(s, e);
 	sqlite3_finalize(s);
 	return ret < 0 ? -1 : insert_meta(db, b->trace, m, e);
+}
+
+int trace_settle_times(sqlite3 *db, const struct trace_bases *b, const struct trace_meta *m,
+		       uint64_t last_tsc, struct pt_error *e)
+{
+	static const char *const times[][3] = {
+	    {"slice", "time_ns", "tsc"},	{"slice", "time_end_ns", "tsc_end"},
+	    {"event", "time_ns", "tsc"},	{"error", "time_ns", "tsc"},
+	    {"interrupt", "time_ns", "tsc"},	{"guest_run", "time_ns", "entry_tsc"},
+	    {"vm_exit", "time_ns", "exit_tsc"},
+	};
+	struct trace_clock c = trace_clock(m, last_tsc);
+	int ret = 0;
+
+	if (c.known == b->clock.known &&
+	    (!c.known || (c.zero == b->clock.zero && c.mult == b->clock.mult && c.shift == b->clock.shift)))
+		return 0;
+	for (size_t i = 0; !ret && i < sizeof times / sizeof *times; i++) {
+		char *sql = sqlite3_mprintf("UPDATE %s SET %s = (SELECT TSC_TO_TIME(t, %s) FROM trace t"
+					    " WHERE t.id = %lld) WHERE trace = %lld",
+					    times[i][0], times[i][1], times[i][2], (long long)b->trace,
+					    (long long)b->trace);
+
+		ret = sql ? db_exec_macros(db, sql, e) : pt_fail_no_memory(e, NULL);
+		sqlite3_free(sql);
+	}
+	return ret;
 }

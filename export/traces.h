@@ -40,6 +40,9 @@ void trace_meta_deinit(struct trace_meta *m);
  * none at all. */
 void trace_identity(const struct trace_meta *m, char ret[64]);
 
+/* The clock that META says; not known, when times up to last_tsc (PTR_NO_TSC: there are none) would overflow. */
+struct trace_clock trace_clock(const struct trace_meta *m, uint64_t last_tsc);
+
 /* The functions below return 0, or -1: PT_ERR_NO_MEMORY, SQLite's error. */
 
 /* *ret: the id of the trace with that identity, 0 none. */
@@ -52,5 +55,8 @@ int trace_bases(sqlite3 *db, struct trace_bases *ret, struct pt_error *e);
 /* Inserts the trace's row and its META. name NULL: the command. */
 int trace_insert(sqlite3 *db, const struct trace_bases *bases, const struct trace_meta *m, const char *name,
 		 const struct trace_totals *totals, struct pt_error *e);
+/* After trace_insert(): when the clock turned out another than the bases', the rows get their time_ns anew. */
+int trace_settle_times(sqlite3 *db, const struct trace_bases *bases, const struct trace_meta *m,
+		       uint64_t last_tsc, struct pt_error *e);
 
 #endif

@@ -22,8 +22,8 @@ struct vm_rows *vm_rows_create(sqlite3 *db, const struct trace_bases *bases, str
 	}
 	v->db = db;
 	v->base = *bases;
-	if (!(v->guest_run = db_insert(db, "guest_run", 23, e)) ||
-	    !(v->vmexit = db_insert(db, "vm_exit", 38, e)) ||
+	if (!(v->guest_run = db_insert(db, "guest_run", 24, e)) ||
+	    !(v->vmexit = db_insert(db, "vm_exit", 39, e)) ||
 	    !(v->clock = db_insert(db, "vm_clock", 13, e))) {
 		vm_rows_destroy(v);
 		return NULL;
@@ -93,6 +93,11 @@ static void put_length(struct row *r, uint32_t flags, uint64_t from, uint64_t to
 	put_known(r, !(flags & unknown) && from != PTR_NO_TSC && to != PTR_NO_TSC && from <= to, to - from);
 }
 
+static void put_time(struct row *r, const struct vm_rows *v, uint64_t tsc)
+{
+	db_bind_time(r->s, ++r->at, &v->base.clock, tsc);
+}
+
 int vm_rows_guest_run(struct vm_rows *v, const struct ptr_record *record, struct pt_error *e)
 {
 	const struct ptr_guest_run *g = &record->guest_run;
@@ -122,6 +127,7 @@ int vm_rows_guest_run(struct vm_rows *v, const struct ptr_record *record, struct
 	put_known(&r, false, 0); /* vm_rows_finish(), the next as well */
 	put_known(&r, false, 0);
 	put_length(&r, g->flags, g->entry_tsc, g->exit_tsc);
+	put_time(&r, v, g->entry_tsc);
 	return db_run(r.s, e);
 }
 
@@ -168,6 +174,7 @@ int vm_rows_vmexit(struct vm_rows *v, const struct ptr_record *record, struct pt
 	put_ref(&r, t->stolen_by, v->base.thread);
 	put(&r, t->flags);
 	put_length(&r, t->flags, t->exit_tsc, t->entry_tsc);
+	put_time(&r, v, t->exit_tsc);
 	return db_run(r.s, e);
 }
 

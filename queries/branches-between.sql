@@ -1,18 +1,29 @@
--- branches-between: every branch between two ids; by default those of the slowest VM exit's thread
--- id, tsc: of the view branches, which has to unpack the whole trace for the same. :from and :to may be
--- vmexits' exit_branch and entry_branch, vmentries' or calls' (call_id, return_id). Branches of other
--- CPUs lie between them: :thread leaves them out.
--- :from = the slowest VM exit's exit_branch
--- :to = its entry_branch
+-- branches-between: every branch between two ids or times; by default those of the slowest VM exit's thread
+-- id, time_ns, tsc: of the view branches, which has to unpack the whole trace for the same. :from and :to may be
+-- vmexits' exit_branch and entry_branch, guest_runs' or calls' (call_id, return_id). Branches of other
+-- CPUs lie between them: :thread leaves them out. Times are looked up in slices, then in groups of 64 runs.
+-- :from = the slowest VM exit's exit_branch, or with a time the first
+-- :to = its entry_branch, or with a time the last
+-- :after = any; time_ns of the first branch
+-- :until = any; time_ns of the last one
 -- :thread = all, or the slowest VM exit's; a tid
 -- :limit = 200 rows
+CREATE MACRO IN_TIME(t, tsc, tsc_end) AS ((:after IS NULL OR coalesce(TSC_TO_TIME(t, tsc_end) >= :after, 1))
+	AND (:until IS NULL OR TSC_TO_TIME(t, tsc) <= :until));
 WITH slowest AS (
 	SELECT exit_branch, entry_branch, thread FROM vm_exit
-	WHERE :from IS NULL AND :to IS NULL AND latency_tsc IS NOT NULL ORDER BY latency_tsc DESC, id LIMIT 1
+	WHERE coalesce(:from, :to, :after, :until) IS NULL AND latency_tsc IS NOT NULL
+	ORDER BY latency_tsc DESC, id LIMIT 1
 ),
-span (a, b) AS MATERIALIZED (
+span (a, b) AS MATERIALIZED ( -- of ids; with a time those of the slices that overlap it
 	SELECT coalesce(:from, (SELECT exit_branch FROM slowest), :to),
 		coalesce(:to, (SELECT entry_branch FROM slowest), :from)
+	WHERE coalesce(:after, :until) IS NULL
+	UNION ALL
+	SELECT max(min(first_branch), coalesce(:from, 0)), min(max(last_branch), coalesce(:to, 9223372036854775807))
+	FROM slices
+	WHERE coalesce(:after, :until) IS NOT NULL AND time_ns <= coalesce(:until, 9223372036854775807)
+		AND (:after IS NULL OR coalesce(time_end_ns, :after) >= :after)
 ),
 r AS ( -- the runs between; a group may begin before
 	SELECT u.id AS run, u.trace, u.path, u.repeats, u.tsc_est, u.tsc_next, u.time_zero, u.time_mult,
@@ -21,19 +32,20 @@ r AS ( -- the runs between; a group may begin before
 	FROM span s CROSS JOIN run u
 	WHERE u.run_group > s.a / 1024 - 64 AND u.run_group <= s.b / 1024 AND u.id >= s.a / 1024
 		AND u.id <= s.b / 1024
+		AND IN_TIME(u, u.group_tsc, u.group_tsc_end) AND IN_TIME(u, u.tsc, u.tsc_end)
 		AND (:thread IS NULL OR u.tid = :thread)
 		AND (:thread IS NOT NULL OR NOT EXISTS (SELECT 1 FROM slowest)
 			OR u.thread IS (SELECT thread FROM slowest))
 	LIMIT -1
 )
-SELECT id, trace, TSC_TO_TIME(b, tsc) AS time_ns, tsc, cpu, machine, tid, comm, kind, from_hex, from_symbol,
-	to_hex, to_symbol,
+SELECT id, trace, TSC_TO_TIME(b, tsc) AS time_ns, tsc, cpu, machine, tid, comm, kind, from_ip_hex, from_symbol,
+	to_ip_hex, to_symbol,
 	insn_count
 FROM (
 	SELECT r.run * 1024 + k.i * p.edges + n.i AS id, r.trace, r.time_zero, r.time_mult, r.time_shift,
 		BRANCH_ESTIMATE(r, k.i, n.i, p.edges) AS tsc,
 		r.cpu, r.machine, r.tid, r.comm, kd.name AS kind,
-		HEXADECIMAL(e.from_ip) AS from_hex, fs.name AS from_symbol, HEXADECIMAL(e.to_ip) AS to_hex,
+		HEXADECIMAL(e.from_ip) AS from_ip_hex, fs.name AS from_symbol, HEXADECIMAL(e.to_ip) AS to_ip_hex,
 		ts.name AS to_symbol,
 		EDGE_INSNS_AT(p, n.i + 1) AS insn_count
 	FROM r CROSS JOIN path p CROSS JOIN number k CROSS JOIN number n CROSS JOIN edge e CROSS JOIN kind kd
@@ -42,6 +54,8 @@ FROM (
 	WHERE p.id = r.path AND k.i < r.repeats AND n.i < p.edges AND e.id = EDGE_AT(p, n.i + 1)
 		AND kd.id = e.kind
 		AND r.run * 1024 + k.i * p.edges + n.i BETWEEN r.a AND r.b
+		AND (coalesce(:after, :until) IS NULL OR IN_TIME(r, BRANCH_ESTIMATE(r, k.i, n.i, p.edges),
+			BRANCH_ESTIMATE(r, k.i, n.i, p.edges)))
 	ORDER BY 1
 	LIMIT coalesce(:limit, 200)
 ) b

@@ -28,6 +28,8 @@
 	X(callees, "callees", false)                                                                         \
 	X(slowest_calls, "slowest-calls", true)                                                              \
 	X(call_times, "call-times", true)                                                                    \
+	X(function_latency, "function-latency", false)                                                       \
+	X(diff, "diff", false)                                                                               \
 	X(branch_mix, "branch-mix", true)                                                                    \
 	X(hot_edges, "hot-edges", true)                                                                      \
 	X(branches_at, "branches-at", false)                                                                 \
@@ -35,6 +37,7 @@
 	X(vmexit_latency, "vmexit-latency", true)                                                            \
 	X(vmentry_latency, "vmentry-latency", true)                                                          \
 	X(slowest_exits, "slowest-exits", true)                                                              \
+	X(why_slow, "why-slow", true)                                                                        \
 	X(vcpu_time, "vcpu-time", true)                                                                      \
 	X(interrupt_latency, "interrupt-latency", true)                                                      \
 	X(vcpu_stolen, "vcpu-stolen", true)                                                                  \

@@ -99,6 +99,12 @@ static int only_reads(void *arg, int action, const char *first, const char *seco
 	}
 }
 
+void database_only_reads(sqlite3 *db)
+{
+	protect(db);
+	sqlite3_set_authorizer(db, only_reads, NULL);
+}
+
 /* SQLite's progress handler. */
 static int is_over(void *arg)
 {
@@ -158,8 +164,7 @@ sqlite3 *database_open(const char *path, struct pt_error *e)
 	}
 	if (has_hot_journal(db) && roll_back(path, e) < 0)
 		goto fail;
-	protect(db);
-	sqlite3_set_authorizer(db, only_reads, NULL);
+	database_only_reads(db);
 	if (check_ours(db, path, e) == 0)
 		return db;
 fail:

@@ -19,6 +19,9 @@
  */
 sqlite3 *database_open(const char *path, struct pt_error *e);
 
+/* From now on the connection's statements only read, as those of database_open(). */
+void database_only_reads(sqlite3 *db);
+
 /* From `until` (CLOCK_MONOTONIC) on, each statement fails with SQLITE_INTERRUPT. until lives as long as db. */
 void database_stop_at(sqlite3 *db, const struct timespec *until);
 

@@ -14,6 +14,7 @@
 #include "queries/database.h"
 #include "queries/html.h"
 #include "queries/print.h"
+#include "queries/several.h"
 #include "queries/source.h"
 #include "schema/options.h"
 #include "schema/output.h"
@@ -27,6 +28,7 @@ static const char usage[] =
     "       pt-query DB --file FILE [options]         the same, from a file (-: standard input)\n"
     "       pt-query DB annotate -p function=NAME     a function, instruction by instruction\n"
     "       pt-query DB --format html                 a dashboard of most of them\n"
+    "       pt-query --db DB --db DB2 ... NAME        ask several databases; diff compares them\n"
     "\n";
 
 static const char notes[] = "\n"
@@ -35,7 +37,8 @@ static const char notes[] = "\n"
 			    "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
 struct arguments {
-	const char *db;
+	const char *databases[64];
+	size_t database_count;
 	struct source source;
 	const char *parameters[64]; /* "NAME=VALUE" */
 	size_t parameter_count;
@@ -52,7 +55,8 @@ static int set_format(void *arg, const char *value, struct pt_error *e)
 	a->format = print_format_find(value);
 	if (!a->format)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			       "--format %s: table, csv, json, prometheus, folded, lines or html", value);
+			       "--format %s: table, csv, tsv, json, jsonl, markdown, prometheus, folded, "
+			       "speedscope, lines or html", value);
 	return 0;
 }
 
@@ -68,6 +72,17 @@ static int set_parameter(void *arg, const char *value, struct pt_error *e)
 	return 0;
 }
 
+static int set_database(void *arg, const char *value, struct pt_error *e)
+{
+	struct arguments *a = arg;
+
+	if (a->database_count == sizeof a->databases / sizeof *a->databases)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--db %s: more than %zu databases", value,
+			       a->database_count);
+	a->databases[a->database_count++] = value;
+	return 0;
+}
+
 static int set_width(void *arg, const char *value, struct pt_error *e)
 {
 	return pt_option_number("--width", value, 0, 1000000, &((struct arguments *)arg)->width, e);
@@ -79,13 +94,20 @@ static int set_timeout(void *arg, const char *value, struct pt_error *e)
 }
 
 static const struct pt_option options[] = {
+    {.name = "db",
+     .argument = "DB",
+     .help =
+	 "a database, instead of the first operand; may be repeated: the query is asked of each, and a first "
+	 "column says which",
+     .set = set_database},
     {.name = "format",
      .letter = 'f',
      .argument = "FORMAT",
-     .help = "table (the default), csv, json, prometheus (text exposition), folded (flame-graph stacks), "
-	     "lines (a row's columns with tabs between), "
-	     "html (one file "
-	     "that needs no other)",
+     .help =
+	 "table (the default), csv, tsv, json, jsonl, markdown, prometheus (text exposition), folded "
+	 "(flame-graph stacks), speedscope (the same for speedscope.app), lines (a row's columns with tabs "
+	 "between), html (one file that needs no "
+	 "other)",
      .set = set_format},
     {.name = "param",
      .letter = 'p',
@@ -144,9 +166,10 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 
 	if (ret || a->version)
 		return ret;
-	if (operand == argc)
+	if (!a->database_count && operand == argc)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "no database; see 'pt-query --help'");
-	a->db = argv[operand++];
+	if (!a->database_count)
+		a->databases[a->database_count++] = argv[operand++];
 	if (operand < argc)
 		a->source.name = argv[operand++];
 	if (operand < argc)
@@ -154,6 +177,9 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 			       argv[operand]);
 	if (!!a->source.name + !!a->source.sql + !!a->source.file > 1)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "a query's name, --sql or --file: one of them");
+	if (a->database_count > 1 && !a->source.name && !a->source.sql && !a->source.file)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "several databases are asked one question: which?");
 	return 0;
 }
 
@@ -183,30 +209,53 @@ static const char annotate_sql[] =
     "-- annotate: a function's instructions, how often each ran, and where its branches led\n"
     "SELECT ip, \"offset\", count, cycles, ipc, code, branches, loop FROM annotate ORDER BY rowid";
 
-static int run(sqlite3 *db, const char *sql, const struct arguments *a, struct pt_error *e)
+static int print(sqlite3_stmt *st, const char *sql, const struct arguments *a, struct pt_error *e)
 {
 	enum print_format format = a->format					 ? a->format
 				   : canned_note(sql, "format: folded", NULL, 0) ? PRINT_FOLDED
 				   : canned_note(sql, "format: lines", NULL, 0)	 ? PRINT_LINES
 										 : PRINT_TABLE;
 	const char *name = a->source.name ? a->source.name : "sql";
-	sqlite3_stmt *st = database_prepare(db, sql, e);
-	int r = 0;
+	int r;
 
-	if (!st)
-		return -1;
-	if (a->no_demangle)
+	if (format != PRINT_HTML)
+		return print_rows(st, format, name, (size_t)a->width, stdout, e);
+	html_begin(stdout, a->databases[0]);
+	r = html_section(st, name, sql, stdout, e);
+	html_end(stdout);
+	return r;
+}
+
+static int run(sqlite3 *db, const char *sql, const struct arguments *a, struct pt_error *e)
+{
+	sqlite3_stmt *st = database_prepare(db, sql, e);
+	int r = st ? 0 : -1;
+
+	if (st && a->no_demangle)
 		database_raw_names(st);
 	for (size_t i = 0; !r && i < a->parameter_count; i++)
 		r = database_bind(st, a->parameters[i], e);
-	if (r == 0 && format == PRINT_HTML) {
-		html_begin(stdout, a->db);
-		r = html_section(st, name, sql, stdout, e);
-		html_end(stdout);
-	} else if (r == 0) {
-		r = print_rows(st, format, name, (size_t)a->width, stdout, e);
-	}
+	if (r == 0)
+		r = print(st, sql, a, e);
 	sqlite3_finalize(st);
+	return r;
+}
+
+static int run_several(const char *sql, const struct arguments *a, const struct timespec *until,
+		       struct pt_error *e)
+{
+	struct several s = {.databases = a->databases,
+			    .count = a->database_count,
+			    .parameters = a->parameters,
+			    .parameter_count = a->parameter_count,
+			    .no_demangle = a->no_demangle,
+			    .until = until};
+	sqlite3 *db;
+	sqlite3_stmt *st = several_ask(&s, sql, &db, e);
+	int r = st ? print(st, sql, a, e) : -1;
+
+	sqlite3_finalize(st);
+	sqlite3_close(db);
 	return r;
 }
 
@@ -233,7 +282,7 @@ static int dashboard(sqlite3 *db, const struct arguments *a, struct pt_error *e)
 {
 	int r = 0;
 
-	html_begin(stdout, a->db);
+	html_begin(stdout, a->databases[0]);
 	for (size_t i = 0; r == 0 && i < canned_count; i++)
 		if (canned_queries[i].dashboard)
 			r = dashboard_section(db, &canned_queries[i], a, e);
@@ -257,37 +306,47 @@ static int run_annotate(sqlite3 *db, const struct arguments *a, struct pt_error 
 	return r;
 }
 
+/* sql NULL: annotate, the dashboard, or the list. */
+static int answer_of_one(const char *sql, const struct arguments *a, const struct timespec *until,
+			 struct pt_error *e)
+{
+	sqlite3 *db = database_open(a->databases[0], e);
+	int r = db ? 0 : -1;
+
+	if (db && a->timeout_s)
+		database_stop_at(db, until);
+	if (db && sql)
+		r = run(db, sql, a, e);
+	else if (db && a->source.name)
+		r = run_annotate(db, a, e);
+	else if (db && a->format == PRINT_HTML)
+		r = dashboard(db, a, e);
+	else if (db)
+		list();
+	sqlite3_close(db);
+	return r;
+}
+
 static int answer(const struct arguments *a, struct pt_error *e)
 {
 	bool annotated = a->source.name && !strcmp(a->source.name, "annotate");
 	bool any = !annotated && (a->source.name || a->source.sql || a->source.file);
 	char *sql = any ? source_read(&a->source, e) : NULL;
-	sqlite3 *db = NULL;
 	struct timespec until;
 	int r = any && !sql ? -1 : 0;
 
-	if (annotated && a->print) {
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += a->timeout_s;
+	if (annotated && a->print)
 		fputs(annotate_note, stdout);
-	} else if (r == 0 && a->print && sql) {
+	else if (annotated && a->database_count > 1)
+		r = pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "annotate asks one database at a time");
+	else if (r == 0 && a->print && sql)
 		fputs(sql, stdout);
-	} else if (r == 0) {
-		db = database_open(a->db, e);
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_sec += a->timeout_s;
-		if (db && a->timeout_s)
-			database_stop_at(db, &until);
-		if (!db)
-			r = -1;
-		else if (annotated)
-			r = run_annotate(db, a, e);
-		else if (sql)
-			r = run(db, sql, a, e);
-		else if (a->format == PRINT_HTML)
-			r = dashboard(db, a, e);
-		else
-			list();
-	}
-	sqlite3_close(db);
+	else if (r == 0 && a->database_count > 1)
+		r = run_several(sql, a, a->timeout_s ? &until : NULL, e);
+	else if (r == 0)
+		r = answer_of_one(sql, a, &until, e);
 	free(sql);
 	return r;
 }

@@ -3,7 +3,11 @@
  *
  *   table       aligned, for people: table.h
  *   csv         RFC 4180; NULL is empty
+ *   tsv         tab-separated; tab, newline, carriage return and backslash are \t, \n, \r, \\, NULL is \N, as
+ *               ClickHouse, MySQL and PostgreSQL read it
  *   json        an array of objects; NULL is null
+ *   jsonl       an object on each line
+ *   markdown    a table of GitHub's Markdown: markdown.h
  *   prometheus  the text exposition format, version 0.0.4: a gauge pt_QUERY_COLUMN for each column of
  *               numbers, with the other columns as labels, and those whose numbers name something (trace,
  *               cpu, vcpu, pid, tid, id, ...). The unit is the name's end; *_ns become *_seconds, exactly.
@@ -12,6 +16,7 @@
  *               rows.
  *   folded      flame-graph stacks: column `stack` and the last column, of positive integers; rows without
  *               either are left out
+ *   speedscope  the same stacks as a file that https://www.speedscope.app opens: speedscope.h
  *   lines       a line a row, its columns separated by tabs: for queries whose rows are a text file's lines (lcov)
  *   html        a page that needs nothing else: html.h, which is not print_rows()'s job
  */
@@ -27,9 +32,13 @@ enum print_format {
 	PRINT_NONE,
 	PRINT_TABLE,
 	PRINT_CSV,
+	PRINT_TSV,
 	PRINT_JSON,
+	PRINT_JSONL,
+	PRINT_MARKDOWN,
 	PRINT_PROMETHEUS,
 	PRINT_FOLDED,
+	PRINT_SPEEDSCOPE,
 	PRINT_LINES,
 	PRINT_HTML,
 	PRINT_FORMATS
@@ -46,6 +55,12 @@ enum print_format print_format_find(const char *name);
  */
 int print_rows(sqlite3_stmt *statement, enum print_format format, const char *name, size_t width, FILE *out,
 	       struct pt_error *e);
+
+/* The column `stack` of rows that are call stacks, with a weight in the last one. 0, or -1: PT_ERR_USAGE, there is none. */
+int print_stack_column(sqlite3_stmt *statement, const char *format, int *ret, struct pt_error *e);
+
+/* A string of JSON, in quotes: valid UTF-8, and nothing that a terminal obeys. */
+void print_json_string(FILE *out, const char *s);
 
 /* After the last output: 0, or -1 when something did not arrive: PT_ERR_IO, PT_ERR_CLOSED. */
 int print_flush(FILE *out, struct pt_error *e);

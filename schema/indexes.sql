@@ -6,6 +6,13 @@ CREATE INDEX edge_by_from ON edge (from_ip);
 CREATE INDEX edge_by_to ON edge (to_ip);
 CREATE INDEX symbol_by_name ON symbol (name);
 CREATE INDEX symbol_by_start ON symbol (start_ip);
+-- From a time to what happened then.
+CREATE INDEX slice_by_time ON slice (time_ns);
+CREATE INDEX event_by_time ON event (time_ns);
+CREATE INDEX error_by_time ON error (time_ns);
+CREATE INDEX interrupt_by_time ON interrupt (time_ns);
+CREATE INDEX vm_exit_by_time ON vm_exit (time_ns);
+CREATE INDEX guest_run_by_entry ON guest_run (time_ns);
 -- What the view ipc has to know of a CPU's speed.
 CREATE INDEX event_of_speed ON event (trace, cpu, tsc) WHERE CHANGES_SPEED(name);
 

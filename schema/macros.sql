@@ -94,6 +94,9 @@ CREATE MACRO HEXADECIMAL(ip) AS CASE WHEN ip IS NOT NULL THEN printf('%x', ip) E
 -- A symbol's name for people: the demangled one, unless the parameter no_demangle says otherwise.
 CREATE MACRO SYMBOL_NAME(s) AS CASE WHEN coalesce(:no_demangle, 0) THEN s.name
 	ELSE coalesce(s.demangled, s.name) END;
+-- The same of a view's row, which has both.
+CREATE MACRO SHOWN_NAME(name, demangled) AS CASE WHEN coalesce(:no_demangle, 0) THEN name
+	ELSE coalesce(demangled, name) END;
 -- Whether the symbol has the name that is asked for, raw or demangled.
 CREATE MACRO IS_NAMED(s, asked) AS (s.name = asked OR s.demangled = asked);
 -- What is at ip, in symbol s: code that no symbol covers has its place in the dso, or else its address.

@@ -1,7 +1,8 @@
 -- tables.sql - where pt-load puts a trace. Query the views (views.sql): they are a promise, tables change.
 --
 -- Unknown is NULL, never 0. Addresses are signed 64-bit integers, as in perf's export: printf('%x', ip)
--- shows them. Times (tsc) are the host's TSC; the view's time_ns converts them. Ids are the numbers of
+-- shows them. Times (tsc) are the host's TSC; the view's time_ns converts them. Where rows are few, time_ns
+-- is stored, too, and has an index: of tsc, entry_tsc (guest_run), exit_tsc (vm_exit). Ids are the numbers of
 -- the record stream plus a base for each trace, so that several traces share a database; every row says
 -- which trace it is from, but for those of run_group, call_shape and the chunk tables, whose ids lie in
 -- ranges that `trace` names.
@@ -31,7 +32,7 @@
 -- cycles; cyc_count is NULL when none have.
 
 PRAGMA application_id = 1347708002; -- 'PTdb'
-PRAGMA user_version = 13;
+PRAGMA user_version = 14;
 
 -- 0..1023, to expand what is counted.
 CREATE TABLE number (i INTEGER PRIMARY KEY);
@@ -150,7 +151,8 @@ CREATE TABLE edge_chunk (id INTEGER PRIMARY KEY, more TEXT);
 CREATE TABLE slice (
 	id INTEGER PRIMARY KEY, trace INTEGER, thread INTEGER, cpu INTEGER, vcpu INTEGER, stream INTEGER,
 	tsc INTEGER, tsc_end INTEGER, first_run INTEGER, last_run INTEGER,
-	branches INTEGER, insn_count INTEGER, cyc_count INTEGER, not_taken INTEGER
+	branches INTEGER, insn_count INTEGER, cyc_count INTEGER, not_taken INTEGER,
+	time_ns INTEGER, time_end_ns INTEGER
 );
 
 -- Runs id .. id + n - 1. Texts as explained above; tsc: the first run's, NULL unknown for all of them;
@@ -224,13 +226,15 @@ CREATE TABLE call_whole (
 CREATE TABLE event (
 	id INTEGER PRIMARY KEY, trace INTEGER, slice INTEGER, machine INTEGER, thread INTEGER, cpu INTEGER,
 	vcpu INTEGER,
-	tsc INTEGER, ip INTEGER, name TEXT, fields TEXT
+	tsc INTEGER, ip INTEGER, name TEXT, fields TEXT, time_ns INTEGER
 );
 
 -- The branches of kind async whose target was seen: interrupts, exceptions, faults. id: the branch's;
 -- path_edge: which (see the view). They are rows of run_group, too; few among many, and asked for
 -- often.
-CREATE TABLE interrupt (id INTEGER PRIMARY KEY, trace INTEGER, slice INTEGER, tsc INTEGER, path_edge INTEGER);
+CREATE TABLE interrupt (
+	id INTEGER PRIMARY KEY, trace INTEGER, slice INTEGER, tsc INTEGER, path_edge INTEGER, time_ns INTEGER
+);
 
 -- ## Virtual machines: see schema/records.h, whose GUEST_RUN, VMEXIT_INTERVAL and VM_CLOCK these are
 --
@@ -246,7 +250,7 @@ CREATE TABLE guest_run (
 	exit_uncertainty_tsc INTEGER,
 	entry_ip INTEGER, exit_ip INTEGER, entry_branch INTEGER, exit_branch INTEGER, insn_count INTEGER,
 	cyc_count INTEGER, injected INTEGER,
-	flags INTEGER, entry_symbol INTEGER, ended_by INTEGER, residency_tsc INTEGER
+	flags INTEGER, entry_symbol INTEGER, ended_by INTEGER, residency_tsc INTEGER, time_ns INTEGER
 );
 
 CREATE TABLE vm_exit (
@@ -260,7 +264,7 @@ CREATE TABLE vm_exit (
 	source INTEGER, injected INTEGER, handler INTEGER, deepest INTEGER, deepest_depth INTEGER,
 	host_insns INTEGER,
 	host_cycles INTEGER, off_cpu_tsc INTEGER, userspace_tsc INTEGER, stolen_by INTEGER, flags INTEGER,
-	latency_tsc INTEGER
+	latency_tsc INTEGER, time_ns INTEGER
 );
 
 -- offset: guest TSC = (host TSC * ratio >> frac_bits) + offset, from from_tsc on (NULL: from the start).
@@ -275,5 +279,5 @@ CREATE TABLE vm_clock (
 CREATE TABLE error (
 	id INTEGER PRIMARY KEY, trace INTEGER, slice INTEGER, stream INTEGER, cpu INTEGER, tsc INTEGER,
 	tsc_end INTEGER,
-	ip INTEGER, aux_offset INTEGER, kind TEXT, message TEXT
+	ip INTEGER, aux_offset INTEGER, kind TEXT, message TEXT, time_ns INTEGER
 );

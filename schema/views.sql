@@ -1,8 +1,9 @@
 -- views.sql - what to query. pt-schema(5) describes every column. Columns are added, but never change their
 -- meaning.
 --
---   traces branches ipc errors events functions interrupts          ours
---   vmexits vmentries vm_clocks                                     ours, of virtual machines
+--   traces branches ipc errors events functions interrupts slices   ours
+--   edges costs function_calls
+--   vmexits guest_runs vm_clocks                                    ours, of virtual machines
 --   run call path_edge                                              the stored facts, unpacked
 --   samples calls call_paths threads comms comm_threads symbols dsos machines branch_types
 --   selected_events                                                 the names and columns of perf's
@@ -44,7 +45,8 @@ SELECT
 			THEN TSC_AT(g, i.i + 2)
 		ELSE ESTIMATE_AT(g, i.i + 2) END AS tsc_next,
 	coalesce(g.exact >> i.i & 1, 0) AS exact,
-	t.time_zero, t.time_mult, t.time_shift, g.id AS run_group
+	t.time_zero, t.time_mult, t.time_shift, g.id AS run_group, g.tsc AS group_tsc,
+	g.tsc + g.end_add AS group_tsc_end
 FROM run_group g CROSS JOIN slice s CROSS JOIN trace t
 	LEFT JOIN thread th ON th.id = s.thread
 	LEFT JOIN machine m ON m.id = th.machine
@@ -118,7 +120,7 @@ SELECT
 	t.complete, t.branches, t.not_taken, t.insn_count, t.cyc_count, t.calls, t.events, t.errors, t.runs,
 	t.first_tsc, t.last_tsc, t.tsc_hz, TSC_TO_NS(t, t.last_tsc) - TSC_TO_NS(t,
 		t.first_tsc) AS duration_ns,
-	t.load_time, t.load_version
+	t.load_time, t.load_version, t.time_zero, t.time_mult, t.time_shift
 FROM trace t;
 
 -- One row per taken branch, in the order that each CPU took them. The view run in short, in two steps:
@@ -129,7 +131,7 @@ SELECT
 	tsc, cpu, machine, vcpu, pid, tid, comm, from_ip, from_symbol, from_offset, to_ip, to_symbol,
 	to_offset, kind, insn_count,
 	cyc_count, from_hex, to_hex, from_dso, to_dso, slice, path, edge, tsc_lo, tsc_hi, time_class,
-	ends_trace
+	ends_trace, from_hex AS from_ip_hex, to_hex AS to_ip_hex
 FROM (
 	SELECT
 		r.id * 1024 + k.i * p.edges + n.i AS id, r.trace, r.time_zero, r.time_mult, r.time_shift,
@@ -245,14 +247,56 @@ FROM (
 	LEFT JOIN machine m ON m.id = th.machine
 WHERE t.id = q.trace;
 
+-- One row per call, with names: whose, of what, by whom. function says the place where no symbol is: perl+0x1e30.
+CREATE MACRO PLACE_NAME_RAW(s, ip) AS CASE WHEN s.unnamed THEN s.name || printf('+0x%x', ip - s.start_ip)
+	ELSE coalesce(s.name, printf('%x', ip)) END;
+CREATE VIEW function_calls AS
+SELECT c.id, c.trace, TSC_TO_TIME(t, c.call_tsc) AS time_ns, c.call_tsc AS tsc, m.name AS machine,
+	th.pid, th.tid, th.comm, s.name AS symbol, PLACE_NAME_RAW(s, coalesce(cp.ip, s.start_ip)) AS function,
+	s.demangled, PLACE_NAME_RAW(fs, coalesce(fp.ip, fs.start_ip)) AS caller,
+	fs.demangled AS caller_demangled,
+	TSC_TO_NS(t, c.elapsed_tsc) AS elapsed_ns, c.elapsed_tsc, c.insn_count, c.cyc_count, c.branch_count,
+	c.flags, c.call_branch, c.return_branch, c.parent
+FROM call c CROSS JOIN trace t
+	LEFT JOIN thread th ON th.id = c.thread
+	LEFT JOIN machine m ON m.id = th.machine
+	LEFT JOIN call_path cp ON cp.id = c.call_path
+	LEFT JOIN symbol s ON s.id = cp.symbol
+	LEFT JOIN call_path fp ON fp.id = cp.parent
+	LEFT JOIN symbol fs ON fs.id = fp.symbol
+WHERE t.id = c.trace;
+
+-- One row per distinct branch, with how often it was taken. insn_count: instructions of the straight code before
+-- it, all times together; tail_insns: of code after it where tracing or a path stopped without a branch.
+CREATE VIEW edges AS
+SELECT e.id, e.trace, k.name AS kind, e.from_ip, HEXADECIMAL(e.from_ip) AS from_ip_hex, f.name AS from_symbol,
+	e.from_ip - f.start_ip AS from_offset, fd.name AS from_dso,
+	e.to_ip, HEXADECIMAL(e.to_ip) AS to_ip_hex, t.name AS to_symbol, e.to_ip - t.start_ip AS to_offset,
+	td.name AS to_dso, e.taken, e.insn_count, e.tail_insns, e.insn_timed, e.cyc_count,
+	e.from_symbol AS from_symbol_id, e.to_symbol AS to_symbol_id, f.demangled AS from_demangled,
+	t.demangled AS to_demangled
+FROM edge e LEFT JOIN kind k ON k.id = e.kind
+	LEFT JOIN symbol f ON f.id = e.from_symbol LEFT JOIN dso fd ON fd.id = f.dso
+	LEFT JOIN symbol t ON t.id = e.to_symbol LEFT JOIN dso td ON td.id = t.dso;
+
+-- One row per stretch of a thread, host or guest, on one CPU without interruption or gap. Its branches have ids
+-- from first_branch to last_branch, between which may be other slices'.
+CREATE VIEW slices AS
+SELECT s.id, s.trace, s.time_ns, s.time_end_ns, s.tsc, s.tsc_end, s.cpu, m.name AS machine, s.vcpu, th.pid,
+	th.tid, th.comm, s.branches, s.not_taken, s.insn_count, s.cyc_count, s.first_run * 1024 AS first_branch,
+	s.last_run * 1024 + 1023 AS last_branch, s.stream
+FROM slice s
+	LEFT JOIN thread th ON th.id = s.thread
+	LEFT JOIN machine m ON m.id = th.machine;
+
 -- One row per thing that was not seen.
 CREATE VIEW errors AS
 SELECT
-	r.id, r.trace, TSC_TO_TIME(t, r.tsc) AS time_ns, r.tsc, r.tsc_end, coalesce(r.cpu, s.cpu) AS cpu,
+	r.id, r.trace, r.time_ns, r.tsc, r.tsc_end, coalesce(r.cpu, s.cpu) AS cpu,
 	m.name AS machine, s.vcpu, th.pid, th.tid, th.comm,
 	r.kind, r.ip, HEXADECIMAL(r.ip) AS ip_hex, r.stream, r.aux_offset, r.message,
 	TSC_TO_TIME(t, r.tsc_end) AS time_end_ns, r.slice
-FROM error r JOIN trace t ON t.id = r.trace
+FROM error r LEFT JOIN trace t ON t.id = r.trace
 	LEFT JOIN slice s ON s.id = r.slice
 	LEFT JOIN thread th ON th.id = s.thread
 	LEFT JOIN machine m ON m.id = th.machine;
@@ -260,28 +304,27 @@ FROM error r JOIN trace t ON t.id = r.trace
 -- One row per thing that happened and is no branch.
 CREATE VIEW events AS
 SELECT
-	r.id, r.trace, TSC_TO_TIME(t, r.tsc) AS time_ns, r.tsc, coalesce(r.cpu, s.cpu) AS cpu,
+	r.id, r.trace, r.time_ns, r.tsc, coalesce(r.cpu, s.cpu) AS cpu,
 	m.name AS machine, coalesce(r.vcpu, s.vcpu) AS vcpu, th.pid, th.tid, th.comm,
 	r.name, r.ip, HEXADECIMAL(r.ip) AS ip_hex, r.fields, r.slice
-FROM event r JOIN trace t ON t.id = r.trace
-	LEFT JOIN slice s ON s.id = r.slice
+FROM event r LEFT JOIN slice s ON s.id = r.slice
 	LEFT JOIN thread th ON th.id = coalesce(r.thread, s.thread)
 	LEFT JOIN machine m ON m.id = coalesce(r.machine, th.machine);
 
 -- One row per interrupt, exception or fault whose handler was seen: a branch of kind async.
 CREATE VIEW interrupts AS
 SELECT
-	r.id, r.trace, TSC_TO_TIME(t, r.tsc) AS time_ns, r.tsc, s.cpu, m.name AS machine, s.vcpu, th.pid,
+	r.id, r.trace, r.time_ns, r.tsc, s.cpu, m.name AS machine, s.vcpu, th.pid,
 	th.tid, th.comm,
 	e.from_ip, HEXADECIMAL(e.from_ip) AS from_ip_hex, f.name AS from_symbol,
 	e.to_ip, HEXADECIMAL(e.to_ip) AS to_ip_hex, y.name AS to_symbol, r.slice
-FROM interrupt r CROSS JOIN trace t CROSS JOIN path p CROSS JOIN edge e
+FROM interrupt r CROSS JOIN path p CROSS JOIN edge e
 	LEFT JOIN slice s ON s.id = r.slice
 	LEFT JOIN thread th ON th.id = s.thread
 	LEFT JOIN machine m ON m.id = th.machine
 	LEFT JOIN symbol f ON f.id = e.from_symbol
 	LEFT JOIN symbol y ON y.id = e.to_symbol
-WHERE t.id = r.trace AND p.id = PATH_OF(r.path_edge) AND e.id = EDGE_OF(p, r.path_edge);
+WHERE p.id = PATH_OF(r.path_edge) AND e.id = EDGE_OF(p, r.path_edge);
 
 -- ---- Virtual machines -----------------------------------------------------------------------------------
 
@@ -322,7 +365,7 @@ CREATE MACRO EXIT_DETAIL(reason, q, vector, operand) AS CASE
 -- One row per VM exit, with the interval to the same vCPU's next VM entry.
 CREATE VIEW vmexits AS
 SELECT
-	r.id, r.trace, TSC_TO_TIME(t, r.exit_tsc) AS time_ns, r.exit_tsc AS tsc, r.exit_cpu AS cpu,
+	r.id, r.trace, r.time_ns, r.exit_tsc AS tsc, r.exit_cpu AS cpu,
 	m.name AS machine, r.vcpu, r.vmcs,
 	r.guest_ip, HEXADECIMAL(r.guest_ip) AS guest_ip_hex, gs.name AS guest_symbol,
 	r.reason, x.name AS reason_name, x.kvm_name, rs.name AS reason_source, r.raw_reason,
@@ -347,7 +390,7 @@ SELECT
 	r.exit_uncertainty_tsc AS uncertainty_tsc, r.entry_uncertainty_tsc AS uncertainty_end_tsc,
 	th.pid, th.tid, th.comm, r.exit_branch, r.entry_branch, r.before AS vmentry_before,
 	r.after AS vmentry_after
-FROM (SELECT *, HAS_GAP(flags) AS gap FROM vm_exit) r JOIN trace t ON t.id = r.trace
+FROM (SELECT *, HAS_GAP(flags) AS gap FROM vm_exit) r LEFT JOIN trace t ON t.id = r.trace
 	LEFT JOIN machine m ON m.id = r.machine
 	LEFT JOIN thread th ON th.id = r.thread
 	LEFT JOIN thread st ON st.id = r.stolen_by
@@ -360,9 +403,9 @@ FROM (SELECT *, HAS_GAP(flags) AS gap FROM vm_exit) r JOIN trace t ON t.id = r.t
 	LEFT JOIN symbol d ON d.id = r.deepest;
 
 -- One row per guest run: from a VM entry to the next VM exit of that vCPU.
-CREATE VIEW vmentries AS
+CREATE VIEW guest_runs AS
 SELECT
-	r.id, r.trace, TSC_TO_TIME(t, r.entry_tsc) AS time_ns, r.entry_tsc AS tsc, r.cpu, m.name AS machine,
+	r.id, r.trace, r.time_ns, r.entry_tsc AS tsc, r.cpu, m.name AS machine,
 	r.vcpu,
 	r.entry_ip AS guest_ip, HEXADECIMAL(r.entry_ip) AS guest_ip_hex, gs.name AS guest_symbol,
 	r.residency_tsc, TSC_TO_NS(t, r.residency_tsc) AS residency_ns,
@@ -377,12 +420,15 @@ SELECT
 	r.entry_uncertainty_tsc AS uncertainty_tsc, r.exit_uncertainty_tsc AS uncertainty_end_tsc, r.vmcs,
 	r.cr3,
 	th.pid, th.tid, th.comm, r.entry_branch, r.exit_branch, b.id AS vmexit
-FROM (SELECT *, HAS_GAP(flags) AS gap FROM guest_run) r JOIN trace t ON t.id = r.trace
+FROM (SELECT *, HAS_GAP(flags) AS gap FROM guest_run) r LEFT JOIN trace t ON t.id = r.trace
 	LEFT JOIN machine m ON m.id = r.machine
 	LEFT JOIN thread th ON th.id = r.thread
 	LEFT JOIN symbol gs ON gs.id = r.entry_symbol
 	LEFT JOIN vm_exit b ON b.before = r.id
 	LEFT JOIN exit_reason x ON x.reason = r.ended_by;
+
+-- The older name of guest_runs.
+CREATE VIEW vmentries AS SELECT * FROM guest_runs;
 
 -- One row per vCPU's clock and the time from which on it holds: guest TSC = host TSC * scale + offset.
 CREATE VIEW vm_clocks AS
@@ -400,10 +446,11 @@ FROM vm_clock r JOIN trace t ON t.id = r.trace
 -- One row per function that was seen executing, one per dso for its code without a symbol, and one for code
 -- of which it is not known what it belongs to.
 CREATE VIEW functions AS
-SELECT f.trace, m.name AS machine, f.symbol, s.name, d.name AS dso, s.start_ip AS ip, f.insn_count,
+SELECT f.trace, m.name AS machine, s.name AS symbol, s.name, d.name AS dso, s.start_ip AS ip, f.insn_count,
 	f.insn_timed, f.cyc_count,
 	round(f.insn_timed / nullif(f.cyc_count, 0), 2) AS ipc, f.branches, c.calls, s.demangled,
-	coalesce(s.unnamed, f.symbol IS NULL) AS unnamed
+	coalesce(s.unnamed, f.symbol IS NULL) AS unnamed, f.symbol AS symbol_id, d.build_id,
+	TSC_TO_NS(t, c.elapsed_tsc) AS elapsed_ns
 FROM (
 	SELECT trace, symbol, sum(insn_count) AS insn_count, sum(insn_timed) AS insn_timed,
 		sum(cyc_count) AS cyc_count,
@@ -425,7 +472,39 @@ FROM (
 LEFT JOIN symbol s ON s.id = f.symbol
 LEFT JOIN dso d ON d.id = s.dso
 LEFT JOIN machine m ON m.id = s.machine
-LEFT JOIN (SELECT symbol, sum(calls) AS calls FROM call_path GROUP BY symbol) c ON c.symbol = f.symbol;
+LEFT JOIN trace t ON t.id = f.trace
+LEFT JOIN (SELECT symbol, sum(calls) AS calls, sum(elapsed_tsc) AS elapsed_tsc FROM call_path
+	GROUP BY symbol) c ON c.symbol = f.symbol;
+
+-- What a trace cost, for comparisons: a row per function (as the view functions; times: its calls, total_ns: the
+-- time in them), and per reason of VM exits (times: how many, total_ns: of those whose latency is known, which
+-- the percentiles, by nearest rank, are of).
+CREATE VIEW costs AS
+SELECT trace, 'function' AS what, machine, coalesce(name, '[unknown]') AS name, demangled, dso, build_id, insn_count,
+	cyc_count, calls AS times, elapsed_ns AS total_ns, NULL AS p50_ns, NULL AS p99_ns, NULL AS max_ns
+FROM functions
+UNION ALL
+SELECT r.trace, 'exit', m.name, coalesce(x.kvm_name, x.name, r.reason, '[unknown]'), NULL, NULL, NULL,
+	r.host_insns, r.host_cycles, r.exits, TSC_TO_NS(t, r.elapsed), TSC_TO_NS(t, r.p50), TSC_TO_NS(t, r.p99),
+	TSC_TO_NS(t, r.longest)
+FROM (
+	SELECT trace, machine, reason, sum(host_insns) AS host_insns, sum(host_cycles) AS host_cycles,
+		count(*) AS exits, sum(latency_tsc) AS elapsed, max(latency_tsc) AS longest,
+		max(CASE WHEN k = exits - timed + NEAREST_RANK(timed, 500) THEN latency_tsc END) AS p50,
+		max(CASE WHEN k = exits - timed + NEAREST_RANK(timed, 990) THEN latency_tsc END) AS p99
+	FROM (
+		SELECT trace, machine, reason, latency_tsc,
+			CASE WHEN HAS_GAP(flags) THEN NULL ELSE host_insns END AS host_insns,
+			CASE WHEN HAS_GAP(flags) THEN NULL ELSE host_cycles END AS host_cycles,
+			row_number() OVER g AS k, count(*) OVER g AS exits, count(latency_tsc) OVER g AS timed
+		FROM vm_exit
+		WINDOW g AS (PARTITION BY trace, machine, reason ORDER BY latency_tsc
+			ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
+	)
+	GROUP BY trace, machine, reason
+) r JOIN trace t ON t.id = r.trace
+	LEFT JOIN machine m ON m.id = r.machine
+	LEFT JOIN exit_reason x ON x.reason = r.reason;
 
 -- ---- perf's names: see tools/perf/scripts/python/export-to-sqlite.py ------------------------------------
 
@@ -525,7 +604,8 @@ UNION ALL
 SELECT c.id + 1, coalesce(c.parent, 0) + 1, coalesce(c.symbol, 0), coalesce(c.ip, s.start_ip, 0)
 FROM call_path c LEFT JOIN symbol s ON s.id = c.symbol;
 
--- perf's columns, then ours: trace, call_tsc, return_tsc, elapsed_tsc, elapsed_ns, symbol.
+-- perf's columns, then ours, from trace on. No more of ours: perf's scripts join calls with other views, and name
+-- these views' columns alone.
 CREATE VIEW calls AS
 SELECT
 	c.id, coalesce(th.first, 0) AS thread_id, coalesce(c.thread, 0) AS comm_id,

@@ -83,18 +83,28 @@ _pt_load() {
 	esac
 }
 
+# The database: the first --db, else the first plain word
+_pt_db() {
+	local i
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		[[ ${COMP_WORDS[i - 1]} != --db ]] || { echo "${COMP_WORDS[i]}" && return; }
+	done
+	_pt_plain 1
+}
+
 _pt_query() {
-	local _pt_word=${COMP_WORDS[COMP_CWORD]} _pt_valued="-f --format -p --param -w --width --sql --file --queries" db name
-	db=$(_pt_plain 1) name=$(_pt_plain 2)
+	local _pt_word=${COMP_WORDS[COMP_CWORD]} _pt_valued="-f --format -p --param -w --width --sql --file --queries --db --timeout" db name
+	db=$(_pt_db) name=$(_pt_plain 2)
+	[[ $db == "$(_pt_plain 1)" ]] || name=$(_pt_plain 1)
 	case ${COMP_WORDS[COMP_CWORD - 1]} in
-	-f | --format) _pt_from "table csv json prometheus folded lines html" ;;
+	-f | --format) _pt_from "table csv tsv json jsonl markdown prometheus folded speedscope lines html" ;;
 	-p | --param)
 		[[ -n $name ]] || return
 		compopt -o nospace 2>/dev/null
 		_pt_from "$("$1" "$db" "$name" --print 2>/dev/null | sed -n 's/^-- :\([a-z_]*\) = .*/\1=/p')"
 		;;
 	-w | --width | --sql) COMPREPLY=() ;;
-	--file) _pt_files ;;
+	--file | --db) _pt_files ;;
 	--queries)
 		compopt -o filenames 2>/dev/null
 		mapfile -t COMPREPLY < <(compgen -d -- "$_pt_word")

@@ -50,7 +50,7 @@ run() { # seconds, test, its number: the output goes to $work/N.out, the counts 
 	*) command=(bash "$t") ;;
 	esac
 	ASAN_OPTIONS=$asan:log_path=$work/$n.san UBSAN_OPTIONS=$ubsan:log_path=$work/$n.san \
-		PT_TEST=$n TMPDIR=$work/$n.tmp timeout -k 10 "$seconds" "${command[@]}" >"$work/$n.out" 2>&1 </dev/null
+		PT_TEST=$n TMPDIR=$work/$n.tmp ${PT_COVERAGE:+env GCOV_PREFIX="$PT_COVERAGE/$n"} timeout -k 10 "$seconds" "${command[@]}" >"$work/$n.out" 2>&1 </dev/null
 	status=$?
 	took=$((SECONDS - took))
 	counts=$(grep -aE '^[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?$' "$work/$n.out" | tail -n 1)
@@ -75,6 +75,23 @@ run() { # seconds, test, its number: the output goes to $work/N.out, the counts 
 		grep -a '^skipped: ' "$work/$n.out" | sort -u | sed 's/^/      /'
 	fi
 	rm -rf "$work/$n.tmp"
+	[ -z "${PT_COVERAGE:-}" ] || merge_counters "$n"
+}
+# gcov's counters of one test become all tests'. A test whose programs fail to write theirs (it limits files' sizes, or lets writes
+# fail) spoils its own only.
+merge_counters() {
+	[ -d "$PT_COVERAGE/$1" ] || return 0
+	(
+		flock 9
+		if [ ! -d "$PT_COVERAGE/all" ]; then
+			mv "$PT_COVERAGE/$1" "$PT_COVERAGE/all"
+		elif gcov-tool merge -o "$PT_COVERAGE/merged" "$PT_COVERAGE/all" "$PT_COVERAGE/$1" >/dev/null 2>&1; then
+			rm -rf "$PT_COVERAGE/all" && mv "$PT_COVERAGE/merged" "$PT_COVERAGE/all"
+		else
+			echo "coverage: test $1 left counters that cannot be read" >&2
+		fi
+		rm -rf "${PT_COVERAGE:?}/$1" "$PT_COVERAGE/merged"
+	) 9>"$PT_COVERAGE/lock"
 }
 
 n=0

@@ -13,7 +13,7 @@
 #include <zlib.h>
 
 #define DEBUG_FOLDER	  "/usr/lib/debug"
-#define UNPACKED_MAX	  ((size_t)256 << 20) /* mini debug info has names only */
+#define UNPACKED_TIMES	  64 /* .gnu_debugdata's length, at most: names are packed to a fifth or so */
 #define UNPACK_MEMORY_MAX ((uint64_t)512 << 20)
 #define READ_BYTES	  65536
 
@@ -135,17 +135,18 @@ static void open_by_link(struct elf_debug_file *ret, const struct elf_file *of)
 /* Unpacks all of it into memory that grows. */
 static int unpack(lzma_stream *z, struct elf_debug_file *ret, struct pt_error *e)
 {
+	const size_t most = UNPACKED_TIMES * z->avail_in;
 	size_t room = 0;
 	lzma_ret r = LZMA_OK;
 
-	while (r == LZMA_OK && room < UNPACKED_MAX) {
-		size_t more = room ? 2 * room : 1 << 20;
-		uint8_t *grown = realloc(ret->memory, more);
+	while (r == LZMA_OK && room < most) {
+		size_t more = room ? 2 * room : 1 << 16;
+		uint8_t *grown = realloc(ret->memory, more < most ? more : most);
 
 		if (!grown)
 			return pt_fail_no_memory(e, "the symbols of an image");
 		ret->memory = grown;
-		room = more;
+		room = more < most ? more : most;
 		z->next_out = grown + z->total_out;
 		z->avail_out = room - (size_t)z->total_out;
 		do
@@ -197,5 +198,8 @@ void elf_debug_file_close(struct elf_debug_file *d)
 	if (d->fd >= 0)
 		close(d->fd);
 	free(d->memory);
-	*d = (struct elf_debug_file){.fd = -1};
+	d->elf = NULL;
+	d->memory = NULL;
+	d->bytes = 0;
+	d->fd = -1;
 }

@@ -162,10 +162,12 @@ static int source_begin(struct source *src, struct pt_error *e)
 
 static int source_open(struct source *src, const char *path, struct stat *st, struct pt_error *e)
 {
+	const char *shown = strncmp(path, "/proc/self/fd/", 14) == 0 ? src->name : path;
+
 	src->fd = regular_file_open(path, st);
-	src->path = path;
+	src->path = shown;
 	if (src->fd < 0)
-		return errno == ENOEXEC ? bad_elf(path, e) : pt_fail_errno(e, "cannot read %s", path);
+		return errno == ENOEXEC ? bad_elf(shown, e) : pt_fail_errno(e, "cannot read %s", shown);
 	src->size = (uint64_t)st->st_size;
 	return 0;
 }

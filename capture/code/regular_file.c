@@ -3,6 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 ssize_t file_read_at(int fd, uint8_t *to, size_t n, uint64_t at)
@@ -36,6 +40,40 @@ int regular_file_open(const char *path, struct stat *ret)
 			return fd;
 		close(fd);
 	}
+	errno = ENOEXEC;
+	return -1;
+}
+
+static int open_below(const char *root, const char *name)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+	char path[PATH_MAX];
+	int dir, fd;
+
+	if (!root[0])
+		return open(name, O_PATH | O_CLOEXEC);
+	dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return -1;
+	fd = (int)syscall(SYS_openat2, dir, name, &how, sizeof how);
+	close(dir);
+	if (fd >= 0 || errno != ENOSYS)
+		return fd;
+	if (snprintf(path, sizeof path, "%s/%s", root, name) >= (int)sizeof path) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	return open(path, O_PATH | O_CLOEXEC);
+}
+
+int regular_file_below(const char *root, const char *name, struct stat *ret)
+{
+	int fd = open_below(root, name);
+
+	if (fd < 0 || (fstat(fd, ret) == 0 && S_ISREG(ret->st_mode)))
+		return fd;
+	close(fd);
 	errno = ENOEXEC;
 	return -1;
 }

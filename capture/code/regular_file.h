@@ -16,6 +16,14 @@
  * ENOEXEC: no regular file. */
 int regular_file_open(const char *path, struct stat *ret);
 
+/*
+ * The same file as a process opens by that name whose root directory is `root` ("" is this process's own): a ".." or a
+ * symbolic link does not lead out of it. Returns a descriptor (O_PATH: what it leads to is opened as
+ * /proc/self/fd/N), with fstat()'s result in *ret; or -1 with errno, ENOEXEC: no regular file. Before Linux 5.6, which
+ * has no openat2(), links are followed as this process sees them.
+ */
+int regular_file_below(const char *root, const char *name, struct stat *ret);
+
 /* Reads n bytes at an offset, or as many as there are. Returns how many, or -1 with errno. */
 ssize_t file_read_at(int fd, uint8_t *to, size_t n, uint64_t at);
 

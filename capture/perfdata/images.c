@@ -1,6 +1,7 @@
 /* images.c - see images.h. The cache's layout: perf's util/build-id.c. */
 #include "capture/perfdata/images.h"
 #include "capture/code/elf_image.h"
+#include "capture/code/regular_file.h"
 #include "capture/perfdata/path.h"
 #include "schema/array.h"
 #include "schema/hash.h"
@@ -165,17 +166,15 @@ static void why(struct mapped *m, const char *format, ...)
 	va_end(ap);
 }
 
-/* Puts the file at path into the container, if it is the one: 1; 0: it is not; -1. */
-static int try_path(struct perf_images *i, struct ptc_writer *w, struct mapped *m, const char *path,
-		    struct pt_error *e)
+/* Puts the file at path into the container, if it is the one: 1; 0: it is not; -1. shown: what messages call it. */
+static int try_file(struct perf_images *i, struct ptc_writer *w, struct mapped *m, const char *path,
+		    const char *shown, struct pt_error *e)
 {
 	uint8_t build_id[BUILD_ID_BYTES];
 	char has[41], wants[41];
 	struct pt_error not_taken = {0};
 	int bytes, ret;
 
-	if (!is_file(path))
-		return 0;
 	bytes = elf_file_build_id(path, build_id, &not_taken);
 	if (bytes < 0 && not_taken.kind == PT_ERR_NO_MEMORY) {
 		*e = not_taken;
@@ -189,7 +188,7 @@ static int try_path(struct perf_images *i, struct ptc_writer *w, struct mapped *
 	    ((uint32_t)bytes != m->build_id_bytes || memcmp(build_id, m->build_id, m->build_id_bytes) != 0)) {
 		perf_build_id_text(has, build_id, (uint32_t)bytes);
 		perf_build_id_text(wants, m->build_id, m->build_id_bytes);
-		why(m, "%s is another build (%s, not %s)", path, has, wants);
+		why(m, "%s is another build (%s, not %s)", shown, has, wants);
 		return 0;
 	}
 	ret = image_set_add_file(i->set, w, m->missing.name, path, &not_taken);
@@ -202,6 +201,32 @@ static int try_path(struct perf_images *i, struct ptc_writer *w, struct mapped *
 		return 0;
 	}
 	return 1;
+}
+
+static int try_path(struct perf_images *i, struct ptc_writer *w, struct mapped *m, const char *path,
+		    struct pt_error *e)
+{
+	return is_file(path) ? try_file(i, w, m, path, path, e) : 0;
+}
+
+/* The file by its own name. */
+static int try_root(struct perf_images *i, struct ptc_writer *w, struct mapped *m, struct pt_error *e)
+{
+	const char *root = i->places.root, *name = m->missing.name;
+	char path[32], *shown;
+	struct stat st;
+	int fd = regular_file_below(root, name, &st), ret;
+
+	if (fd < 0)
+		return 0;
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	ret = path_make(&shown, e, "%s%s", root, name);
+	if (ret == 0) {
+		ret = try_file(i, w, m, path, shown, e);
+		free(shown);
+	}
+	close(fd);
+	return ret;
 }
 
 /* try_path() of a path that is made as printf() does. */
@@ -288,7 +313,7 @@ static int find(struct perf_images *i, struct ptc_writer *w, struct mapped *m, s
 	if (ret == 0 && strcmp(name, VDSO) == 0)
 		ret = try_vdso(i, w, m, e);
 	if (ret == 0 && name[0] == '/' && name[1] != '/')
-		ret = try_format(i, w, m, e, "%s%s", i->places.root, name);
+		ret = try_root(i, w, m, e);
 	if (ret < 0)
 		return -1;
 	m->found = ret;

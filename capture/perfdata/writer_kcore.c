@@ -77,6 +77,7 @@ static int add_piece(struct perf_kcore *k, uint64_t start, uint64_t end, struct 
 	memmove(&k->by_start[at + 1], &k->by_start[at], (k->count - at) * sizeof *k->by_start);
 	k->by_start[at] = (uint32_t)k->count;
 	k->offset = (k->offset + ALIGN - 1) / ALIGN * ALIGN;
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): pt_array_grow() has made room */
 	k->pieces[k->count++] = (struct kcore_piece){.start = start, .end = end, .offset = k->offset};
 	return 0;
 }

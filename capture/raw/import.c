@@ -6,6 +6,7 @@
 #include "schema/options.h"
 #include "schema/output.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -183,6 +184,41 @@ static int set_nom_freq(void *arg, const char *value, struct pt_error *e)
 	return take_text("--nom-freq", value, 255, &request_of(arg)->nom_freq, e);
 }
 
+/* One range of --filter, as perf writes them: false unless it is "filter|stop|tracestop START/SIZE[@FILE]". */
+static bool take_range(const char **at)
+{
+	static const char *const actions[] = {"filter ", "stop ", "tracestop "};
+	const char *p = *at;
+	char *end;
+
+	for (size_t i = 0; i < sizeof actions / sizeof *actions && p == *at; i++)
+		if (strncmp(p, actions[i], strlen(actions[i])) == 0)
+			p += strlen(actions[i]);
+	if (p == *at || !isdigit((unsigned char)*p))
+		return false;
+	strtoull(p, &end, 0);
+	if (*end != '/' || !isdigit((unsigned char)end[1]))
+		return false;
+	strtoull(end + 1, &end, 0);
+	if (*end == '@')
+		end += strcspn(end, ",");
+	*at = end;
+	return *end == ',' || *end == '\0';
+}
+
+static int set_filter(void *arg, const char *value, struct pt_error *e)
+{
+	const char *at = value;
+
+	while (take_range(&at))
+		if (*at++ == '\0') {
+			request_of(arg)->filter = value;
+			return 0;
+		}
+	return usage_error(e, "--filter", value,
+			   "\"filter|tracestop START/SIZE[@FILE],...\", as perf prints it");
+}
+
 static int set_pt_config(void *arg, const char *value, struct pt_error *e)
 {
 	return take_text("--pt-config", value, UINT64_MAX, &request_of(arg)->pt_config, e);
@@ -294,6 +330,12 @@ static const struct pt_option options[] = {
      .argument = "N",
      .help = "perf's attr.config of the intel_pt event",
      .set = set_pt_config},
+    {.name = "filter",
+     .argument = "RANGES",
+     .help =
+	 "only these addresses were traced: \"filter START/SIZE[@FILE],tracestop START/SIZE[@FILE]\"; of a "
+	 "FILE, START is an offset",
+     .set = set_filter},
     {.name = "pid", .argument = "N", .help = "the traced process (1)", .set = set_pid},
     {.name = "tid", .argument = "N", .help = "the traced thread (its process's first)", .set = set_tid},
     {.name = "comm", .argument = "NAME", .help = "its name (the first code file's)", TEXT(request.comm)},

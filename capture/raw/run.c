@@ -61,6 +61,7 @@ static int put_meta(const struct raw_request *r, const struct perf_file_clock *c
 	    {"command", r->command},	 {"cpu_vendor", r->has_cpu ? "GenuineIntel" : NULL},
 	    {"mtc_freq", r->mtc_freq},	 {"nominal_ratio", r->nom_freq},
 	    {"pt_config", r->pt_config}, {"pt_user_only", r->kernel ? NULL : "1"},
+	    {"addr_filter", r->filter},
 	};
 	uint64_t uuid[2];
 

@@ -33,6 +33,7 @@ struct raw_request {
 	bool has_cpu, has_ratio;
 	uint64_t family, model, stepping, ctc_numerator, ctc_denominator;
 	const char *mtc_freq, *nom_freq, *pt_config; /* numbers as they are written; NULL: not said */
+	const char *filter;			     /* META addr_filter; NULL: none */
 	bool has_clock;
 	struct perf_file_clock clock;
 };

@@ -131,9 +131,13 @@ static size_t event_bytes(const char *text)
 	return n;
 }
 
+/* SYSTEM:NAME, and maybe "/aux-action=pause/" after it (hw_group_tracepoint()). */
 static bool is_tracepoint(const char *text, size_t n)
 {
-	return memchr(text, ':', n) && !memchr(text, '/', n) && !memchr(text, '=', n);
+	const char *colon = memchr(text, ':', n);
+	size_t before = colon ? (size_t)(colon - text) : 0;
+
+	return before && !memchr(text, '/', before) && !memchr(text, '=', before);
 }
 
 int event_list_add(struct event_list *l, const char *text, struct pt_error *e)

@@ -2,6 +2,7 @@
 #include "capture/record/images.h"
 #include "capture/code/elf_image.h"
 #include "capture/code/kcore.h"
+#include "capture/code/regular_file.h"
 #include "schema/bytes.h"
 
 #include <inttypes.h>
@@ -124,11 +125,30 @@ struct hw_mapping hw_mapping_of(const uint8_t *p)
 				   .inode = h.misc & PERF_RECORD_MISC_MMAP_BUILD_ID ? 0 : u64(p + 48)};
 }
 
+/* What is tried for a mapped file's code: the mapping's own link, the file by its name in the root directory of the
+ * process, and here. The last two may be another file by now: the inode tells. (Not the device: that of btrfs and overlayfs
+ * is another one in MMAP2 than in stat().) */
+#define PLACES 3
+
+static int open_place(const struct hw_mapping *m, unsigned place, struct stat *ret)
+{
+	char path[96];
+
+	switch (place) {
+	case 0:
+		snprintf(path, sizeof path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, m->pid, m->start,
+			 m->start + m->bytes);
+		return regular_file_below("", path, ret);
+	case 1:
+		snprintf(path, sizeof path, "/proc/%d/root", m->pid);
+		return regular_file_below(path, m->name, ret);
+	default: return regular_file_below("", m->name, ret);
+	}
+}
+
 int hw_images_mapping(struct hw_images *im, const struct hw_mapping *m, struct pt_error *e)
 {
-	char path[3][4200];
 	struct pt_error why = {0};
-	struct stat st;
 	bool replaced = false;
 
 	if (strcmp(m->name, "[vdso]") == 0)
@@ -137,20 +157,20 @@ int hw_images_mapping(struct hw_images *im, const struct hw_mapping *m, struct p
 		return hw_jit_mapped(im->jit, m->pid, m->start, m->bytes, m->time_ns, e);
 	if (m->name[0] != '/' || m->name[1] == '/') /* "//anon", "[stack]": no file holds it */
 		return 0;
-	snprintf(path[0], sizeof path[0], "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, m->pid, m->start,
-		 m->start + m->bytes);
-	snprintf(path[1], sizeof path[1], "/proc/%d/root%s", m->pid, m->name);
-	snprintf(path[2], sizeof path[2], "%s", m->name);
-	for (unsigned i = 0; i < 3; i++) {
-		int r;
+	for (unsigned place = 0; place < PLACES; place++) {
+		char path[32];
+		struct stat st;
+		int fd = open_place(m, place, &st), r = IMAGE_SET_SKIPPED;
 
-		if (stat(path[i], &st))
+		if (fd < 0)
 			continue;
 		if (m->inode && st.st_ino != m->inode) {
 			replaced = true;
-			continue;
+		} else {
+			snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+			r = image_set_add_file(im->set, im->w, m->name, path, &why);
 		}
-		r = image_set_add_file(im->set, im->w, m->name, path[i], &why);
+		close(fd);
 		if (r < 0)
 			*e = why;
 		if (r != IMAGE_SET_SKIPPED)

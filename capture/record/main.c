@@ -155,9 +155,8 @@ static int list_vms(struct pt_error *e)
  */
 static int add_vms(struct hw_arguments *a, struct vms *vms, struct pt_error *e)
 {
-	static const char *const tracepoints[] = {"kvm:kvm_entry", "kvm:kvm_exit",
-						  "kvm:kvm_write_tsc_offset", "kvm:kvm_msr",
-						  "kvm:kvm_page_fault"};
+	static const char *const tracepoints[] = {"kvm:kvm_entry", "kvm:kvm_exit", "kvm:kvm_write_tsc_offset",
+						  "kvm:kvm_msr", "kvm:kvm_page_fault"};
 	struct hw_options *o = &a->o;
 
 	if (vm_find_all(vms, "", e) || (a->vm && vm_choose(vms, a->vm, e)))
@@ -205,8 +204,7 @@ static bool needs_pt(const struct hw_arguments *a)
 	return a->vm || a->filter || t->system_wide || t->pids.count || t->tids.count || t->cpus.count ||
 	       t->per_thread || o->events.tracepoints.count || a->group.count || a->group.sample_bytes ||
 	       o->events.snapshot || (o->events.levels & HW_KERNEL) || o->steering.seconds > 0 ||
-	       o->steering.delay_ms || o->steering.max_bytes || t->no_inherit ||
-	       o->steering.control;
+	       o->steering.delay_ms || o->steering.max_bytes || t->no_inherit || o->steering.control;
 }
 
 static void started(void *ready_fd)

@@ -502,7 +502,7 @@ static int check(const struct hw_arguments *a, struct pt_error *e)
 static int split_terms(struct hw_arguments *a, struct pt_error *e)
 {
 	for (size_t i = 0; i < a->events.name_count; i++)
-		if (hw_options_tracepoint(&a->o, a->events.names[i], e))
+		if (set_tracepoint(a, a->events.names[i], e))
 			return -1;
 	if (!a->events.terms)
 		return 0;

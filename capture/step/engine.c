@@ -42,24 +42,48 @@ static bool step(struct step_thread *t)
 	return false; /* it is being killed: waitpid() will report that */
 }
 
+/* As waitpid(), when the stop comes soon; 0 else. */
+static pid_t wait_shortly(const struct step_thread *t, int *status)
+{
+	pid_t got = waitpid(t->tid, status, __WALL | WNOHANG);
+
+	for (int spin = 0; got == 0 && spin < 20; spin++) {
+		sched_yield();
+		got = waitpid(t->tid, status, __WALL | WNOHANG);
+	}
+	return got;
+}
+
 /* The thread's next stop; 0 when it sleeps in the kernel, maybe until another thread does something.
  * -1: ask later. */
 static pid_t wait_for(const struct step *s, const struct step_thread *t, int *status)
 {
 	pid_t got;
 
-	if (t->in_kernel) {
-		got = waitpid(t->tid, status, __WALL | WNOHANG);
-		for (int spin = 0; got == 0 && spin < 20; spin++) {
-			sched_yield();
-			got = waitpid(t->tid, status, __WALL | WNOHANG);
-		}
-		return got;
+	if (t->in_kernel)
+		return wait_shortly(t, status);
+	/* In a page fault, too, it may sleep until another thread has served that (userfaultfd(2)). */
+	for (int asked = 0; s->threads->next && asked < 2; asked += step_sleeps(t->tid)) {
+		got = wait_shortly(t, status);
+		if (got)
+			return got;
 	}
+	if (s->threads->next)
+		return 0;
 	do
 		got = waitpid(t->tid, status, __WALL);
 	while (got < 0 && errno == EINTR && !*s->options->stop);
 	return got;
+}
+
+/* Tracing that ended as another thread had its turn begins again. */
+static void go_on(struct step *s, struct step_thread *t)
+{
+	if (!t->preempted)
+		return;
+	t->preempted = false;
+	step_put_aux(s, t);
+	step_begin(s, t, t->ip);
 }
 
 /* A turn for one stopped thread: until its quantum is over, or it is somewhere in the kernel. */
@@ -71,11 +95,7 @@ static void turn(struct step *s, struct step_thread *t)
 	for (int n = 0; n < QUANTUM && !s->failed; n++) {
 		int status;
 
-		if (t->preempted) {
-			t->preempted = false;
-			step_put_aux(s, t);
-			step_begin(s, t, t->ip);
-		}
+		go_on(s, t);
 		if (t->signal)
 			step_deliver(s, t);
 		if (!t->in_kernel)
@@ -126,6 +146,10 @@ static void woke(struct step *s, struct step_thread *t)
 {
 	if (t->state != STEP_STOPPED)
 		return;
+	if (t->preempted) { /* it slept in a page fault */
+		switch_to(s, t);
+		go_on(s, t);
+	}
 	if (t->process->untraced) {
 		step_listen(t);
 	} else if (!t->event) {

@@ -30,6 +30,7 @@ static void born(struct step *s, struct step_thread *parent, pid_t tid)
 	if (!t)
 		return;
 	t->traced = true;
+	t->chose_cpus = parent->chose_cpus;
 	step_put_all(s);
 	s->model.cycles += 300;
 	step_fork(s, t, parent->process->pid, parent->tid);

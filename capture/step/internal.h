@@ -92,6 +92,9 @@ struct step_thread {
 	bool group_stop;   /* this stop is job control's (SIGSTOP): it lasts until SIGCONT */
 	int signal;	   /* to be delivered with the next step */
 	uint64_t sigset;   /* the program's argument of the rt_sigprocmask() at hand; 0: none was changed */
+	uint64_t cpus_at;  /* where the sched_getaffinity() at hand puts its set; 0: none is called */
+	pid_t chooses_cpus_of; /* of whom the sched_setaffinity() at hand is; 0: none is called */
+	bool chose_cpus;       /* by sched_setaffinity(), or its parent did */
 	uint64_t ip;
 	/* The step at hand, which began at ip: */
 	struct step_insn insn;
@@ -131,6 +134,10 @@ void step_keep_trap_unblocked(struct step_thread *t);
 /* ...the thread's next stop, where the program's own is put back. */
 void step_sigmask_set(struct step_thread *t);
 
+/* affinity.c. Before a system call, and when it has returned. */
+void step_affinity_called(struct step *s, struct step_thread *t, uint64_t number);
+void step_affinity_returned(struct step *s, struct step_thread *t);
+
 /* tasks.c. NULL: no memory, and s->failed is set. */
 struct step_process *step_process_add(struct step *s, pid_t pid);
 struct step_process *step_process_find(struct step *s, pid_t pid);
@@ -143,6 +150,7 @@ void step_thread_end(struct step *s, struct step_thread *t);
 void step_thread_last(struct step *s, struct step_thread *t);
 pid_t step_tgid_of(pid_t tid);
 pid_t step_tracer_of(pid_t tid); /* 0: none */
+bool step_sleeps(pid_t tid);	 /* in the kernel; false when that is not known */
 /* Is what the process may read executable, too (personality(2))? True also when that is not known. */
 bool step_read_implies_exec(pid_t pid);
 /* Is sig handled by a function of the program? */

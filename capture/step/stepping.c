@@ -83,6 +83,7 @@ static void leave_user_space(struct step *s, struct step_thread *t)
 		t->from_syscall = number != SYS_rt_sigreturn; /* which brings back all registers */
 		if (number == SYS_rt_sigprocmask)
 			step_keep_trap_unblocked(t);
+		step_affinity_called(s, t, number);
 		step_end(s, t, t->ip);
 		return;
 	}
@@ -154,6 +155,7 @@ static void arrived(struct step *s, struct step_thread *t, uint64_t ip)
 	if (t->from_syscall)
 		hide_trap_flag_of_syscall(t);
 	t->from_syscall = false;
+	step_affinity_returned(s, t);
 	if (t->signalled)
 		step_unblock_trap(t);
 	t->signalled = false;

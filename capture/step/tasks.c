@@ -162,6 +162,21 @@ pid_t step_tracer_of(pid_t tid)
 	return (pid_t)status_of(tid, "TracerPid: %llu", 0);
 }
 
+bool step_sleeps(pid_t tid)
+{
+	char path[64], line[256], state = 0;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/status", tid);
+	f = fopen(path, "re");
+	while (f && !state && fgets(line, sizeof line, f))
+		if (sscanf(line, "State: %c", &state) != 1)
+			state = 0;
+	if (f)
+		fclose(f);
+	return state == 'S' || state == 'D';
+}
+
 bool step_is_caught(pid_t tid, int sig)
 {
 	return sig > 0 && sig <= 64 && (status_of(tid, "SigCgt: %llx", 0) >> (sig - 1) & 1);

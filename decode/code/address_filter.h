@@ -2,7 +2,7 @@
  * address_filter.h - which addresses a recording's address filters let through.
  *
  * The filters are perf's text, which the container's META addr_filter has: "filter START/SIZE[@FILE],stop
- * START/SIZE[@FILE]". Of a file START is an offset, else an address in the kernel. Traced is what lies in one
+ * START/SIZE[@FILE]". Of a file START is an offset, else an address. Traced is what lies in one
  * of the ranges to filter by, if there are any, and in none to stop at (SDM, "Filtering by IP"). Packets say
  * where tracing stops, so the decoder needs this for one erratum only (SKL014).
  */

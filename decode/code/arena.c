@@ -25,7 +25,7 @@ uint8_t *img_arena_take(struct img_arena **a, size_t n)
 	size_t size = img_arena_grows_by(*a, n);
 	struct img_arena *piece = *a;
 
-	if (size) {
+	if (size || !piece) {
 		piece = aligned_alloc(PIECE_BYTES, (size + PIECE_BYTES - 1) / PIECE_BYTES * PIECE_BYTES);
 		if (!piece)
 			return NULL;

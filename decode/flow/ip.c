@@ -419,6 +419,19 @@ bool pt_flow_on_tip_pge(struct pt_flow *f, uint64_t ip)
 
 /* ---- FUP -------------------------------------------------------------------------------------------- */
 
+/* BDM64: where a transaction was aborted right after a branch, the branch's packet may have a wrong target. */
+static bool pass_wrong_target(struct pt_flow *f, uint64_t ip)
+{
+	pt_flow_end_with_error(
+	    f, PT_FLOW_MISMATCH, pt_flow_here(f),
+	    "the branch to here, before a transaction's abort, has a wrong target (BDM64)");
+	f->state = PT_FLOW_DISABLED;
+	if (!pt_flow_sync_at(f, ip))
+		return false;
+	f->fup.tsx_abort = true;
+	return pt_flow_on_fup(f, ip);
+}
+
 /* The code does not lead from where the flow is to the FUP's IP. */
 static bool fup_elsewhere(struct pt_flow *f, uint64_t ip, const struct flow_obstacle *why)
 {
@@ -427,6 +440,8 @@ static bool fup_elsewhere(struct pt_flow *f, uint64_t ip, const struct flow_obst
 
 	if (f->state != PT_FLOW_RUNNING)
 		return false;
+	if (f->fup.tsx_abort && f->errata & PT_BDM64 && why->kind != PT_FLOW_FULL)
+		return pass_wrong_target(f, ip);
 	if (f->no_tnt && why->kind == PT_FLOW_MISMATCH) {
 		pass_over(f);
 		if (!pt_flow_sync_at(f, ip))

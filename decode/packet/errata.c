@@ -12,6 +12,10 @@ uint32_t pt_errata_of(uint32_t family, uint32_t model)
 	if (family != 6)
 		return 0;
 	switch (model) {
+	case 0x3d: /* Broadwell */
+	case 0x47:
+	case 0x4f:
+	case 0x56: return PT_BDM64;
 	case 0x4e: /* Skylake */
 	case 0x5e:
 	case 0x8e: /* Kaby Lake, Coffee Lake */

@@ -8,7 +8,6 @@
  *   APL11   TIP.PGD instead of a FUP after OVF: as BDM70
  *   APL12   a FUP after OVF while tracing is disabled: as BDM70
  *   SKL168  CYC packets are lost around a PSB: nothing to do, the next timing packet corrects the clock
- *   BDM64   a wrong branch record after a TSX abort (Broadwell): not handled
  *
  * Each that is handled has a scenario in tests/scenarios, with a name that ends in its name.
  */
@@ -30,7 +29,9 @@ enum pt_erratum {
 	/* In a guest with a TSC offset or scaling, TMA is corrupt, and a byte after it is no packet. */
 	PT_SKZ84 = 8,
 	/* TIP.PGD may lack its IP where a direct jump or call leaves the range of an address filter. */
-	PT_SKL014 = 16
+	PT_SKL014 = 16,
+	/* The packet of a branch right before a TSX abort may have a wrong target. */
+	PT_BDM64 = 32
 };
 
 /* The errata of a CPU by CPUID's family and model, or'ed; 0 for a model that has none or is not known. */

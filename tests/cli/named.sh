@@ -120,7 +120,8 @@ for line in sys.stdin:
     ours = lambda p: os.path.normpath(os.path.join(os.getcwd(), p)).startswith(out + "/") or p == out
     if name in ("open", "openat", "openat2"):
         opens += 1
-        if paths and os.path.normpath(paths[0]) in fifos:
+        # O_PATH only looks: "the file itself is not opened" (open(2)).
+        if paths and os.path.normpath(paths[0]) in fifos and "O_PATH" not in rest:
             print("a FIFO is opened: " + line, end="")
         if re.search(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|O_APPEND|O_TMPFILE", rest) and not (ours(paths[0]) or paths[0] == "/dev/null"):
             print("opened for writing: " + line, end="")

@@ -30,19 +30,39 @@ check "the dashboard" python3 tests/cli/html_page.py "$tmp/html" summary hot-fun
 "$PT_BIN/pt-query" "$tmp/db" hot-edges --format html >"$tmp/html"
 check "a page of one query" python3 tests/cli/html_page.py "$tmp/html" hot-edges
 "$PT_BIN/pt-query" "$tmp/db" folded --param percent=0 >"$tmp/folded"
+"$PT_BIN/pt-query" "$tmp/db" folded --param percent=0 --format speedscope >"$tmp/speedscope"
+check "speedscope: the same stacks" python3 -c 'import json, sys
+file = json.load(open(sys.argv[1], encoding="utf-8"))
+frames, profile = [f["name"] for f in file["shared"]["frames"]], file["profiles"][0]
+stacks = [";".join(frames[i] for i in s) + f" {w}" for s, w in zip(profile["samples"], profile["weights"], strict=True)]
+sys.exit(stacks != open(sys.argv[2], encoding="utf-8").read().splitlines() or len(set(frames)) != len(frames)
+         or profile["endValue"] != sum(profile["weights"]) or profile["type"] != "sampled")' "$tmp/speedscope" "$tmp/folded"
 check "folded stacks" awk '!/^[^ ].* [1-9][0-9]*$/ { exit 1 }' "$tmp/folded"
 check "folded: every call's instructions, once" test "$(awk '{ n += $NF } END { print n }' "$tmp/folded")" = "$(
 	sqlite3 "$tmp/db" 'SELECT sum(insn_count) FROM call_path WHERE parent IS NULL')"
 # Values that formats have to quote: a blob, quotes, markup, no UTF-8, and what is not there.
 odd="SELECT 1 AS trace, 'a\"b\\c' || char(10) || '<i>&' AS name, CAST(x'41ff42' AS TEXT) AS \"no-utf8\", 5 AS t_ns, \
 -1500000000 AS \"up down_ns\", NULL AS absent, 0.5 AS half UNION ALL SELECT 1, 'a', 'b', NULL, 12, NULL, -9e999"
-for format in csv json prometheus html; do
+for format in csv tsv json jsonl markdown prometheus html; do
 	"$PT_BIN/pt-query" "$tmp/db" --sql "$odd" --format $format >"$tmp/odd.$format" || fail "odd values as $format"
 done
 check "odd values in JSON" python3 -c 'import json, sys
 rows = json.load(open(sys.argv[1], encoding="utf-8"))
 sys.exit(rows[0]["name"] != "a\"b\\c\n<i>&" or rows[0]["no-utf8"] != "A\ufffdB" or rows[0]["absent"] is not None)' \
 	"$tmp/odd.json"
+check "odd values in JSON lines" python3 -c 'import json, sys
+sys.exit([json.loads(line) for line in open(sys.argv[1], encoding="utf-8")] != json.load(open(sys.argv[2], encoding="utf-8")))' \
+	"$tmp/odd.jsonl" "$tmp/odd.json"
+# Unpacked as PostgreSQL's COPY and ClickHouse do.
+check "odd values as TSV" python3 -c 'import sys
+rows = [line.split("\t") for line in open(sys.argv[1], "rb").read().decode("latin-1").split("\n")[:-1]]
+unescape = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\"}
+name = iter(rows[1][1])
+text = "".join(unescape[next(name)] if c == "\\" else c for c in name)
+sys.exit(len({len(row) for row in rows}) != 1 or text != "a\"b\\c\n<i>&" or rows[1][5] != "\\N" or rows[1][2] != "A\xffB")' \
+	"$tmp/odd.tsv"
+same "odd values as Markdown" <(printf '%s\n' '| ---: | --- | --- | ---: | ---: | --- | ---: |' \
+	'| 1 | a"b\\c \<i\>\& | A�B | 5 | -1500000000 |  | 0.5 |') <(sed -n 2,3p "$tmp/odd.markdown")
 check "odd values in Prometheus' text" python3 tests/cli/prometheus_text.py "$tmp/odd.prometheus" "$tmp/odd.json"
 check "seconds, exactly" grep -q '^pt_sql_t_seconds{.*} 0.000000005$' "$tmp/odd.prometheus"
 check "odd values in HTML" python3 tests/cli/html_page.py "$tmp/odd.html" sql
@@ -67,7 +87,7 @@ wide "$tmp/odd.sql" abcdefghijklmnopqrstuvwxyz
 check "all of it where no terminal is" grep -q abcdefghijklmnopqrstuvwxyz "$tmp/table"
 # branches-between unpacks some runs only, and says what the view says.
 read -r from to < <(sqlite3 -separator ' ' "$tmp/db" 'SELECT min(id), max(id) FROM (SELECT id FROM branches ORDER BY id LIMIT 3000 OFFSET 1001)')
-between="SELECT id, trace, time_ns, tsc, cpu, machine, tid, comm, kind, from_hex, from_symbol, to_hex, to_symbol, insn_count FROM branches"
+between="SELECT id, trace, time_ns, tsc, cpu, machine, tid, comm, kind, from_ip_hex, from_symbol, to_ip_hex, to_symbol, insn_count FROM branches"
 "$PT_BIN/pt-query" "$tmp/db" --sql "$between WHERE id BETWEEN $from AND $to ORDER BY id" --format csv >"$tmp/view"
 "$PT_BIN/pt-query" "$tmp/db" branches-between -p from="$from" -p to="$to" -p limit=10000 --format csv >"$tmp/between"
 check "there are branches between" test "$(wc -l <"$tmp/view")" -eq 3001

@@ -208,16 +208,21 @@ check "closed pipe: silent: $(head -n 1 "$tmp/err")" test ! -s "$tmp/err"
 
 # ---- The program does not notice
 if command -v gcc >/dev/null; then
-	for p in corners selfmod sleepers signals; do
+	for p in corners selfmod sleepers signals faults; do
 		gcc -O1 -pthread -o "$tmp/$p" "tests/programs/$p.c" || fail "tests/programs/$p.c does not compile"
 		"$tmp/$p" >"$tmp/native" 2>&1
+		native=$?
 		timeout 300 "$capture" -q -o "$tmp/c.ptc" -- "$tmp/$p" >"$tmp/out" 2>&1
-		check "$p ends when traced" test $? -eq 0
+		check "$p ends as it does untraced" test $? -eq $native
 		[ "$p" = signals ] || same "$p prints what it does untraced" "$tmp/native" "$tmp/out"
 	done
 else
-	skip 7 "no gcc"
+	skip 9 "no gcc"
 fi
+# It has the CPUs that it would have, though it is kept on one; those of its choice are others.
+cpus() { timeout 60 "$@" sh -c 'nproc; taskset -c 0 nproc; nproc' 2>/dev/null; }
+same "CPUs" <(cpus env) <(cpus "$capture" -q -o "$tmp/c.ptc" --)
+same "CPUs of a program that has but one" <(taskset -c 0 nproc) <(taskset -c 0 "$capture" -q -o "$tmp/c.ptc" -- nproc 2>/dev/null)
 # A 32-bit program that a traced one begins runs, and it is reported that it was not traced.
 cat >"$tmp/m32.s" <<'END'
 .globl _start

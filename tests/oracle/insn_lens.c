@@ -42,15 +42,16 @@ enum rule {
 	/* What objdump rejects, but ours gives the length of: */
 	/* VEX, EVEX, XOP with an L, W, vvvv or mask that the opcode does not have: #UD, length certain */
 	RULE_FIELD,
-	RULE_X87, /* x87 aliases that all CPUs execute: dc d0 is fcom */
-	RULE_BND, /* BNDLDX, BNDSTX with an address that has no MPX meaning: a NOP where MPX is off */
+	RULE_X87,  /* x87 aliases that all CPUs execute: dc d0 is fcom */
+	RULE_BND,  /* BNDLDX, BNDSTX with an address that has no MPX meaning: a NOP where MPX is off */
+	RULE_REX2, /* D5 in 64-bit mode: binutils knows APX's prefix from 2.44 on (oracle/insn_apx.sh) */
 	RULE_COUNT
 };
 static const char *const rule_names[RULE_COUNT] = {
     [RULE_BAD] = "bad for both",      [RULE_FWAIT] = "wait joined", [RULE_PREFIX] = "lone prefixes",
     [RULE_BYTE] = "cut by a symbol",  [RULE_LOCK] = "lock",	    [RULE_SREG] = "segment register",
     [RULE_VEX] = "prefix before VEX", [RULE_287] = "287 only",	    [RULE_FIELD] = "VEX field",
-    [RULE_X87] = "x87 alias",	      [RULE_BND] = "MPX address",
+    [RULE_X87] = "x87 alias",	      [RULE_BND] = "MPX address",   [RULE_REX2] = "REX2",
 };
 
 enum check { CHECK_LENGTH, CHECK_CLASS, CHECK_TARGET, CHECK_BAD, CHECK_SHARE, CHECK_COUNT };
@@ -188,6 +189,8 @@ static enum rule excuse(const struct line *l, const char *mnemonic, int len, con
 		return RULE_X87;
 	if (bad && len > 0 && starts(mnemonic, "bnd"))
 		return RULE_BND;
+	if (bad && len > 0 && i < n && p[i] == 0xd5)
+		return RULE_REX2;
 	if (bad)
 		return RULE_NONE;
 	if (*mnemonic == '\0' || *mnemonic == '#')

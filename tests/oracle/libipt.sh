@@ -19,3 +19,8 @@ for terms in cyc cyc,noretcomp psb_period=0 mtc=0 tsc=0,mtc=0; do
 		compare "$name" -e "$terms"
 	done
 done
+
+# Every erratum that libipt knows of a model is known here; what only we know is of models that came after its release.
+"$tools/libipt_errata" >"$tmp/got"
+succeeded $? "libipt_errata"
+same "errata that only libipt knows" /dev/null <(grep libipt "$tmp/got")

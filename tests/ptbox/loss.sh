@@ -21,7 +21,7 @@ started() { while [ ! -s "$1" ]; do sleep 0.002; done; sleep 0.01; }
 echo small
 pt-capture -v -e intel_pt/psb_period=0/u -m 64K,64K -p $pid >01.ptc 2>01.err &
 p=$!
-started 01.ptc
+until pt-capture info 01.ptc 2>/dev/null | grep -q '^  AUX'; do sleep 0.01; done
 # Each time the buffer is at another place when it is full.
 for i in $(seq 20); do
 	kill -STOP $p; usleep 3000; kill -CONT $p; usleep 4000

@@ -53,7 +53,7 @@ wait $pid
 (sleep 0.05; exec /usr/bin/work 1) &
 capture 11 0 --all-user -p $!
 (sleep 0.1; kill -INT "$(pidof pt-capture)") &
-capture 12 0 --all-user -- sleep 60
+capture 12 130 --all-user -- sleep 60
 pt-capture --all-user -- sh -c 'echo text; exit 7' 2>13.err >13.ptc
 echo $? >13.status
 exit 0
@@ -68,5 +68,6 @@ read -r pause at all <"$tmp/pause"
 check "disabled for ${pause:-0} us, after which branches $at to $all" test "${pause:-0}" -gt 6000 -a "$at" -lt "$all"
 check "the program's output goes to stderr when the container is standard output" grep -qx text "$out/13.err"
 check "a program's own status is reported" grep -q 'ended with status 7' "$out/13.err"
+check "and is pt-capture's" test "$(cat "$out/13.status")" = 7
 check "and kept" grep -q '^exit_status: 7' <("$PT_BIN/pt-capture" info "$out/13.ptc")
 check "containers are for their owner only" test "$(stat -c %a "$out/01.ptc")" = 600

@@ -50,7 +50,7 @@ static void split(struct img_file *f)
 	check(left && left->start == BASE && left->end == BASE + 0x1000, "left");
 	right = img_space_find(&to, BASE + 0x2000);
 	check(right && right->start == BASE + 0x2000 && right->end == BASE + 0x3000, "right");
-	check_same(right->offset, 0x2000, "offset");
+	check_same(right ? right->offset : 0, 0x2000, "offset");
 	check_same(img_space_count(&from), 1, "the other one");
 	img_space_deinit(&from);
 	img_space_deinit(&to);
@@ -200,7 +200,7 @@ static void names_at_random(struct img_store *s)
 		char name[8];
 		uint8_t id; /* 0: no build id */
 		int32_t machine;
-	} files[THINGS];
+	} files[THINGS] = {0};
 	int bad = 0;
 
 	for (int i = 0; i < THINGS; i++) {

@@ -46,7 +46,7 @@ int main(void)
 	/* CYC with OVF in place of its second byte, MTC; TMA with a wrong payload and another byte, MTC. */
 	static const char skd007[] = "\x07\x02\xf3\x59\x11",
 			  skz84[] = "\x02\x73\x11\x22\xff\x33\x44\x55\x59\x11";
-	uint64_t errors;
+	uint64_t errors = 0;
 	const char *text;
 
 	for (size_t cut = 0; cut < sizeof skd007 - 1; cut++) {

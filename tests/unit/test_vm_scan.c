@@ -13,7 +13,7 @@
 #define RATIO	 39 /* TSC ticks per CTC tick */
 #define SHIFT	 3
 #define HOST0	 (uint64_t)4350000000
-#define OFFSET	 (uint64_t) - 4122828888
+#define OFFSET	 ((uint64_t)-4122828888)
 #define CTC(tsc) ((uint32_t)((tsc) / RATIO) & 0xffff)
 
 static uint8_t bytes[1 << 16];
