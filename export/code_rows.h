@@ -1,9 +1,10 @@
 /*
  * code_rows.h - the executed instructions, and how often each ran: table code.
  *
- * Instructions come one by one with the record stream, and how often they ran by straight stretches: a path says
- * where execution entered straight code and how many instructions further on it left it. So each stretch is two
- * sums, at its first and at its last instruction, and one walk in the order of addresses makes counts of them.
+ * Instructions come one by one with the record stream, and how often they ran by straight stretches: a path
+ * says where execution entered straight code and how many instructions further on it left it. So each
+ * stretch is two sums, at its first and at its last instruction, and one walk in the order of addresses
+ * makes counts of them.
  */
 #ifndef EXPORT_CODE_ROWS_H
 #define EXPORT_CODE_ROWS_H
@@ -40,7 +41,10 @@ struct code_stretch {
 /* After the last CODE. Instructions that are not known are left out. */
 void code_rows_ran(struct code_rows *c, const struct code_stretch *s);
 
-/* Fills the tables code and source_file, and symbol.machine of symbols that no branch has led to or from. 0, or -1: SQLite's error, PT_ERR_NO_MEMORY. */
+/*
+ * Fills the tables code and source_file, and symbol.machine of symbols that no branch has led to or from.
+ * 0, or -1: SQLite's error, PT_ERR_NO_MEMORY.
+ */
 int code_rows_finish(struct code_rows *c, struct source_lines *lines, struct pt_error *e);
 
 #endif

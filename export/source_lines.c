@@ -121,8 +121,8 @@ static struct dwfl_of_dso *dwarf_of(struct dso *dso)
 }
 
 /*
- * Whether a compilation unit has the address: between the code of two, dwfl_module_getsrc() takes the last line of the
- * first one. Then the unit is one of which something was found.
+ * Whether a compilation unit has the address: between the code of two, dwfl_module_getsrc() takes the last
+ * line of the first one. Then the unit is one of which something was found.
  */
 static bool has_unit(struct dwfl_of_dso *d, uint64_t address)
 {

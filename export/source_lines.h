@@ -31,8 +31,10 @@ struct source_line {
 /* Of the instruction at ip, which the symbol covers. False: it is not known. */
 bool source_lines_find(struct source_lines *l, uint32_t symbol, uint64_t ip, struct source_line *ret);
 
-/* Calls `each` for every line that has code in a compilation unit of which source_lines_find() has found anything. 0, or
- * -1 as that. */
+/*
+ * Calls `each` for every line that has code in a compilation unit of which source_lines_find() has found
+ * anything. 0, or -1 as that.
+ */
 int source_lines_all(struct source_lines *l,
 		     int (*each)(void *arg, const struct source_line *line, struct pt_error *e), void *arg,
 		     struct pt_error *e);

@@ -1,9 +1,9 @@
 /*
  * executed_code.h - which instructions were executed, with their bytes: CODE of the record stream.
  *
- * A path is given when it is defined, while its code is what was executed. Each of its instructions is kept once,
- * however many paths have it. Where two paths have different code at one address (of processes that are mapped
- * alike, of guests, or because it was changed), they get different versions (struct ptr_code).
+ * A path is given when it is defined, while its code is what was executed. Each of its instructions is kept
+ * once, however many paths have it. Where two paths have different code at one address (of processes that
+ * are mapped alike, of guests, or because it was changed), they get different versions (struct ptr_code).
  */
 #ifndef DECODE_OUTPUT_EXECUTED_CODE_H
 #define DECODE_OUTPUT_EXECUTED_CODE_H

@@ -2,10 +2,10 @@
  * annotate.h - pt-query annotate: a function's disassembly, and what each instruction did.
  *
  * Rows, in the order of the function's offsets:
- *   ip, offset    of the instruction (hexadecimal), in the process that ran most of it, and from the function's begin
+ *   ip, offset    of the instruction (hexadecimal): in one of the processes; from the function's begin
  *   count         how often it ran
  *   cycles, ipc   as in the view insns; NULL: not known, or of one thread
- *   code          the instruction; or a row of its own: the function's name, a source line, "... 5 bytes that did not run"
+ *   code          the instruction; or a row of its own: the function's name, a source line, a gap
  *   branches      where it led, how often; "not taken"; by calls and returns, too; "interrupted"
  *   loop          of a loop's header: how often it was entered, its trips (loops.h)
  */
@@ -26,8 +26,9 @@ struct annotate_options {
 };
 
 /*
- * A database in memory whose table annotate has the rows, for sqlite3_close(). NULL: PT_ERR_USAGE (a parameter is
- * wrong, no such function ran), PT_ERR_REFUSED (built without capstone), PT_ERR_BAD_INPUT, PT_ERR_NO_MEMORY.
+ * A database in memory whose table annotate has the rows, for sqlite3_close(). NULL: PT_ERR_USAGE (a
+ * parameter is wrong, no such function ran), PT_ERR_REFUSED (built without capstone), PT_ERR_BAD_INPUT,
+ * PT_ERR_NO_MEMORY.
  */
 sqlite3 *annotate(sqlite3 *db, const struct annotate_options *options, struct pt_error *e);
 

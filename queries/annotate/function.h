@@ -40,9 +40,9 @@ struct fn_wanted {
 };
 
 /*
- * Of several functions of that name, the one with the most instructions executed. Where no symbol covers ip, the code
- * from the call's target before it up to the next one. 0, or -1: PT_ERR_USAGE (no such function was executed),
- * PT_ERR_BAD_INPUT (SQLite's message), PT_ERR_NO_MEMORY.
+ * Of several functions of that name, the one with the most instructions executed. Where no symbol covers
+ * ip, the code from the call's target before it up to the next one. 0, or -1: PT_ERR_USAGE (no such
+ * function was executed), PT_ERR_BAD_INPUT (SQLite's message), PT_ERR_NO_MEMORY.
  */
 int fn_load(struct fn *f, sqlite3 *db, const struct fn_wanted *wanted, struct pt_error *e);
 void fn_deinit(struct fn *f);
@@ -52,7 +52,10 @@ uint32_t fn_find(const struct fn *f, uint32_t version, uint64_t ip);
 /* The one whose next it is; NO_INSN: none. */
 uint32_t fn_before(const struct fn *f, uint32_t insn);
 
-/* What SQLite says about its last failure: PT_ERR_BAD_INPUT, PT_ERR_REFUSED (its time was over). Returns -1. */
+/*
+ * What SQLite says about its last failure: PT_ERR_BAD_INPUT, PT_ERR_REFUSED (its time was over). Returns
+ * -1.
+ */
 int fn_sql_error(sqlite3 *db, struct pt_error *e);
 
 #endif

@@ -29,7 +29,10 @@ static bool is_jump(const struct branch *b)
 	return b->kind == PTR_JCC || b->kind == PTR_JMP || b->kind == PTR_JMP_IND;
 }
 
-/* Whether the instruction after it ran after it: not so after a jump or a return, and not always after a branch. */
+/*
+ * Whether the instruction after it ran after it: not so after a jump or a return, and not always after a
+ * branch.
+ */
 static bool falls_through(const struct fn *f, const struct paths *p, const struct counts *c, uint32_t insn,
 			  const struct way **way, const struct way *end)
 {
@@ -134,8 +137,8 @@ static int find_loops(struct loops *l, struct graph *g, const struct fn *f, stru
 	return ret;
 }
 
-/* The body: the header, and what leads to a back edge of it without passing it. Arrows are searched again and again until
- * none brings more: functions are small, and most arrows lead on to the next instruction. */
+/* The body: the header, and what leads to a back edge of it without passing it. Arrows are searched again and
+ * again until none brings more: functions are small, and most arrows lead on to the next instruction. */
 static void find_body(const struct loop *loop, uint64_t bit, struct graph *g, const struct fn *f)
 {
 	bool more = true;
@@ -158,7 +161,7 @@ static void find_body(const struct loop *loop, uint64_t bit, struct graph *g, co
 
 static bool is_back(const struct graph *g, uint32_t from, uint32_t to)
 {
-	if (from == NO_INSN)
+	if (from == NO_INSN || !g->out)
 		return false;
 	for (size_t i = g->first[from]; i < g->first[from + 1]; i++)
 		if (g->out[i].to == to)

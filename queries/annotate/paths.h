@@ -49,8 +49,8 @@ struct path_run {
 };
 
 /*
- * All such runs, thread by thread, in the order of time. thread: of one with that tid or name; NULL: all. Returns 0, or
- * -1 as above or as the callback, which returns 0.
+ * All such runs, thread by thread, in the order of time. thread: of one with that tid or name; NULL: all.
+ * Returns 0, or -1 as above or as the callback, which returns 0.
  */
 int paths_walk(const struct paths *p, sqlite3 *db, const struct fn *f, const char *thread,
 	       int (*run)(void *arg, const struct path_run *r, struct pt_error *e), void *arg,

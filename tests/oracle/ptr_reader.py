@@ -82,8 +82,8 @@ def main():
     head = f.read(16)
     assert head[:8] == b"\x89PTR\r\n\x1a\n", "magic"
     assert struct.unpack("<I", head[12:])[0] == zlib.crc32(head[:12]), "header's checksum"
-    assert struct.unpack("<H", head[8:10])[0] == 5, "version"
-    counts, sums, lengths, number, ended = [0] * 22, {}, [0], 0, False
+    assert struct.unpack("<H", head[8:10])[0] == 6, "version"
+    counts, sums, lengths, number, ended = [0] * 23, {}, [0], 0, False
 
     def add(name, n):
         sums[name] = sums.get(name, 0) + n
@@ -116,7 +116,7 @@ def main():
                 add("branches", repeats * lengths[path])
                 continue
             if kind == 18:
-                given = [b.v() for _ in range(22)]
+                given = [b.v() for _ in range(23)]
                 assert given == [0 if i == 18 else c for i, c in enumerate(counts)], "END's counts"
                 assert b.v() == sums.get("branches", 0), "END's branches"
                 ended = True

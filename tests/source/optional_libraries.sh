@@ -33,7 +33,7 @@ check "without capstone's header: as with NO_CAPSTONE=1" test "$(make -n B="$tmp
 	CAPSTONE_CFLAGS=-nostdinc "$tmp/missing/pt-decode" | grep -c -e HAVE_CAPSTONE -e -lcapstone)" -eq 0
 
 # pt-query without capstone, and pt-load without libdw.
-make -j2 CFLAGS=-O0 B="$tmp/without" BIN="$tmp/without/" NO_CAPSTONE=1 NO_LIBDW=1 "$tmp/without/pt-query" "$tmp/without/pt-load" >"$tmp/log" 2>&1
+make -j2 CFLAGS=-O0 B="$tmp/without" BIN="$tmp/without/" NO_CAPSTONE=1 NO_LIBDW=1 NO_LIBIBERTY=1 "$tmp/without/pt-query" "$tmp/without/pt-load" >"$tmp/log" 2>&1
 succeeded $? "make NO_LIBDW=1: $(grep -v '^  [A-Z]' "$tmp/log" | head -n 3)"
 check "make NO_LIBDW=1: no warnings" test "$(grep -c 'warning:' "$tmp/log")" -eq 0
 check "NO_LIBDW=1: libdw is not linked" test "$(ldd "$tmp/without/pt-load" | grep -c libdw)" -eq 0
@@ -44,7 +44,7 @@ check "annotate without capstone: 1" test $? -eq 1
 check "annotate without capstone: what to install: $(cat "$tmp/err")" grep -q 'libcapstone-dev' "$tmp/err"
 
 # pt-load without libiberty: names are as they are.
-make -j2 CFLAGS=-O0 B="$tmp/without" BIN="$tmp/without/" NO_LIBIBERTY=1 "$tmp/without/pt-load" >"$tmp/log" 2>&1
+make -j2 CFLAGS=-O0 B="$tmp/without" BIN="$tmp/without/" NO_LIBDW=1 NO_LIBIBERTY=1 "$tmp/without/pt-load" >"$tmp/log" 2>&1
 succeeded $? "make NO_LIBIBERTY=1: $(grep -v '^  [A-Z]' "$tmp/log" | head -n 3)"
 check "make NO_LIBIBERTY=1: no warnings" test "$(grep -c 'warning:' "$tmp/log")" -eq 0
 check "NO_LIBIBERTY=1: libiberty is not linked" test "$(nm "$tmp/without/pt-load" | grep -c demangle_v3)" -eq 0
