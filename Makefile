@@ -37,8 +37,15 @@ ifneq ($(LIBIBERTY),)
 $(B)/obj/export/demangle.o $(B)/tests/unit/test_demangle: ALL_CFLAGS += -DHAVE_LIBIBERTY
 endif
 endif
-# capstone says what instructions are called (pt-decode --insns). Where its header is missing, or with NO_CAPSTONE=1, pt-decode
-# is built without it; its symbols are weak, too (decode/output/disassembler.c).
+# elfutils' libdw knows the source lines of code. Where its header is missing, or with NO_LIBDW=1, pt-load is built without it.
+ifndef NO_LIBDW
+ifneq ($(shell printf '\043include <elfutils/libdwfl.h>\n' | $(CC) -E - >/dev/null 2>&1 && echo found),)
+LIBS_LIBDW := -ldw
+$(B)/obj/export/source_lines.o: ALL_CFLAGS += -DHAVE_LIBDW
+endif
+endif
+# capstone says what instructions are called (pt-decode --insns, pt-query annotate). Where its header is missing, or with
+# NO_CAPSTONE=1, both are built without it; its symbols are weak, too (schema/disassembler.c).
 ifndef NO_CAPSTONE
 CAPSTONE_CFLAGS ?= $(shell pkg-config --cflags capstone 2>/dev/null)
 CAPSTONE_LIBS ?= $(shell pkg-config --libs capstone 2>/dev/null || echo -lcapstone)
@@ -47,7 +54,7 @@ CAPSTONE := -DHAVE_CAPSTONE $(CAPSTONE_CFLAGS)
 LIBS_CAPSTONE := -Wl,--no-as-needed $(CAPSTONE_LIBS) -Wl,--as-needed
 endif
 endif
-$(B)/obj/decode/output/disassembler.o: ALL_CFLAGS += $(CAPSTONE)
+$(B)/obj/schema/disassembler.o: ALL_CFLAGS += $(CAPSTONE)
 
 PROGRAMS := pt-capture pt-decode pt-load pt-query
 # Every .c below a folder, however deep: a new file needs no line here.
@@ -60,12 +67,12 @@ OBJ_pt-load := $(call objects,export)
 OBJ_pt-query := $(call objects,queries)
 LIBS_pt-capture := -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) -lpthread
 LIBS_pt-decode := $(LIBS_CAPSTONE) -lzstd -lz -lpthread
-LIBS_pt-load := -lsqlite3 -lz $(LIBIBERTY)
-LIBS_pt-query := -lsqlite3 -lm
+LIBS_pt-load := -lsqlite3 -lz $(LIBS_LIBDW) $(if $(LIBS_LIBDW),-lelf) $(LIBIBERTY)
+LIBS_pt-query := $(LIBS_CAPSTONE) -lsqlite3 -lm
 SCHEMA := $(B)/libschema.a
 # Everything that is not a program's main: what unit tests and the tests' own tools link with.
 ALL := $(B)/libpt.a
-LIBS := -lsqlite3 -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) $(LIBS_CAPSTONE) $(LIBIBERTY) -lpthread -lm
+LIBS := -lsqlite3 $(LIBS_LIBDW) -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) $(LIBS_CAPSTONE) $(LIBIBERTY) -lpthread -lm
 
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 TOOLS := $(patsubst %.c,$(B)/%,$(wildcard tests/oracle/*.c tests/tools/*.c))
@@ -143,8 +150,9 @@ build/fuzz/obj/%.o: %.c
 	$(Q)clang $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
 FUZZED := $(filter-out $(foreach d,capture decode export,$d/main.c),$(call sources,schema capture decode export))
 build/fuzz/obj/capture/tracecmd/library.o build/fuzz/obj/capture/tracecmd/no_library.o: FUZZ_CFLAGS += $(TRACECMD)
+build/fuzz/obj/export/source_lines.o: FUZZ_CFLAGS += $(if $(LIBS_LIBDW),-DHAVE_LIBDW)
 build/fuzz/obj/export/demangle.o: FUZZ_CFLAGS += $(if $(LIBIBERTY),-DHAVE_LIBIBERTY)
-build/fuzz/obj/decode/output/disassembler.o: FUZZ_CFLAGS += $(CAPSTONE)
+build/fuzz/obj/schema/disassembler.o: FUZZ_CFLAGS += $(CAPSTONE)
 build/fuzz/libpt.a: $(FUZZED:%.c=build/fuzz/obj/%.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c build/fuzz/libpt.a
@@ -163,7 +171,7 @@ check:
 	$(Q)scripts/deps build check
 	$(Q)$(MAKE) --no-print-directory all test-programs
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(TESTS)
-test-programs: $(UNIT) $(TOOLS) $(RANDOM) $(REPLAY) $(if $(SANITIZE),,$(SHIM)) $(B)/tests/bench/cputime
+test-programs: $(UNIT) $(TOOLS) $(RANDOM) $(REPLAY) $(if $(SANITIZE),,$(SHIM)) $(B)/tests/bench/cputime $(B)/tests/bench/rings
 # What a package build can run: they need nothing but what builds the programs (debian/rules).
 unit-tests: $(UNIT)
 # Each allocation, write, read, ... of each program fails in turn; and each write is the last one before a crash.
@@ -207,6 +215,10 @@ bench:
 	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/database.sh
 	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/perf_export.sh
 	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/step.sh
+# The rings of a host with 256 CPUs, played.
+bench-rings: $(B)/tests/bench/rings
+	$(Q)scripts/deps build bench
+	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/rings.sh
 lint:
 	$(Q)scripts/deps build lint
 	$(Q)scripts/lint
@@ -261,6 +273,7 @@ help:
 	@echo "make check-ptbox-vms  ptbox's examples (VMs that migrate, scale, change...), recorded by perf, against its truth"
 	@echo "make check-ptbox  captures with Processor Trace in the emulated PC of ../shared/ptbox, against its truth"
 	@echo "make bench        speed against libipt on ../shared/bench, of loading (against perf's export) and of queries"
+	@echo "make bench-rings  how fast 256 rings are emptied, the longest wait, what is lost"
 	@echo "make analyze      clang's analyzer and gcc -fanalyzer, less what is known to be false: FILES='a.c b.c' picks"
 	@echo "make lint         clang-format, clang-tidy, cppcheck, shellcheck"
 	@echo "make static       pt-capture and pt-decode without shared libraries, in build/static"
@@ -269,6 +282,6 @@ help:
 	@echo "V=1 shows commands; SANITIZE=1 builds and checks with ASan and UBSan, in build/san"
 
 -include $(shell find $(B)/obj $(B)/tests build/fuzz -name '*.d' 2>/dev/null)
-.PHONY: all demo check check-suite check-nightly check-faults check-threads check-big coverage check-ptbox check-ptbox-vms test-programs unit-tests bench fuzz lint analyze static \
+.PHONY: all demo check check-suite check-nightly check-faults check-threads check-big coverage check-ptbox check-ptbox-vms test-programs unit-tests bench bench-rings fuzz lint analyze static \
 	install uninstall clean help
 .SECONDARY:

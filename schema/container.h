@@ -153,6 +153,8 @@ enum ptc_aux_flags {
  *   start_time                  seconds since 1970, of the capture
  *   host, kernel, arch          uname's nodename, release, machine
  *   command                     the traced command or pt-capture's own, for people
+ *   cpu_not_traced.N            a CPU that came online, or went, while recording ran, and is not traced from then on:
+ *                                when that was seen, perf's clock in ns
  *   exit_status                 of the traced command: 0..255, or 128 + signal
  *   cpu_vendor, cpu_family, cpu_model, cpu_stepping, cpu_name
  *   cpuid_14_0, cpuid_14_1, cpuid_15   "eax,ebx,ecx,edx", each in hex

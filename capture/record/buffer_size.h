@@ -1,6 +1,6 @@
 /*
- * buffer_size.h - the sizes of each CPU's buffers by default; `pt-capture check` compares them with the
- * memory that there is.
+ * buffer_size.h - the sizes of each CPU's buffers by default, and the files that a capture has open besides its events;
+ * `pt-capture check` compares them with what there is.
  */
 #ifndef CAPTURE_RECORD_BUFFER_SIZE_H
 #define CAPTURE_RECORD_BUFFER_SIZE_H
@@ -13,5 +13,7 @@
 #define HW_AUX_KB_UNPRIVILEGED	128
 /* The records of AUX sampling, which have the trace in them; with CAP_PERFMON. */
 #define HW_DATA_KB_SAMPLED 4096
+
+#define HW_SPARE_FILES	   256 /* for files that are read, the output, libraries */
 
 #endif

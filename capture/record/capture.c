@@ -1,6 +1,7 @@
 /* capture.c - a capture from its beginning to its end; see capture.h. */
 #include "capture/record/capture_internal.h"
 #include "capture/record/proc.h"
+#include "capture/record/schedule.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,7 +119,10 @@ static int run(struct capture *c, int fd, struct pt_error *e)
 		return -1;
 	if (o->target.program && hw_child_start(&c->child, o->target.program, o->stdout_to_stderr, e))
 		return -1;
-	if (capture_open_events(c, e) || (o->events.filter && hw_events_filter(&c->ev, o->events.filter, e)))
+	/* The program is there by now, and runs as it would without. */
+	if (hw_schedule(&o->affinity, o->realtime, e))
+		return -1;
+	if (capture_open_events(c, e) || capture_set_filters(c, e))
 		return -1;
 	if (open_container(c, fd, e) || capture_put_head(c, e) || prepare_rings(c, e))
 		return -1;
@@ -163,5 +167,6 @@ int hw_capture(const struct hw_options *o, const struct hw_pmu *pmu, int fd, voi
 	ptc_writer_destroy(c.w);
 	hw_list_deinit(&c.tids);
 	hw_list_deinit(&c.online);
+	hw_list_deinit(&c.not_traced);
 	return ret;
 }

@@ -48,7 +48,7 @@ struct hw_event_choice {
 	uint64_t config;	      /* of the PT event */
 	const char *filter;	      /* of addresses, in the kernel's syntax; NULL: none */
 	const struct hw_group *group; /* AUX sampling, pause and resume; finished */
-	struct hw_tracepoints tracepoints;
+	struct hw_tracepoints tracepoints, breakpoints;
 	uint64_t data_bytes, aux_bytes; /* of each buffer; 0: buffer_size.h's */
 	/* AUX buffers are overwritten; taken on *want_snapshot, by control, by trigger, at the end */
 	bool snapshot;
@@ -77,9 +77,11 @@ struct hw_options {
 	struct hw_event_choice events;
 	struct hw_steering steering;
 	struct hw_guests guests;
-	int level;	       /* zstd's */
-	bool jit;	       /* code that is made at run time is read */
-	bool stdout_to_stderr; /* the program's standard output is the container's */
+	struct hw_list affinity; /* CPUs that the capture itself runs on; empty: all */
+	int realtime;		 /* its priority as SCHED_FIFO; 0: none */
+	int level;		 /* zstd's */
+	bool jit;		 /* code that is made at run time is read */
+	bool stdout_to_stderr;	 /* the program's standard output is the container's */
 	bool quiet, verbose;
 };
 
@@ -94,6 +96,7 @@ struct hw_result {
 	uint64_t jit_bytes;	 /* of code that was made at run time, with repeats */
 	unsigned jit_processes;
 	unsigned rings, snapshots;
+	unsigned triggered;		 /* of the snapshots those that the trigger took */
 	unsigned shared_requests;	 /* signals that asked for a snapshot and have none of their own */
 	uint64_t samples, empty_samples; /* of AUX sampling; those without AUX data */
 	size_t clocks;			 /* guests' TSC offsets that KVM's debugfs showed */

@@ -1,6 +1,6 @@
 /*
  * capture_internal.h - what the capture's files share: capture.c (a capture from its beginning to its end),
- * capture_open.c (threads and events), capture_head.c (the container's beginning), capture_records.c (what a
+ * capture_open.c (threads and events), capture_cpus.c (CPUs that come and go), capture_head.c (the container's beginning), capture_records.c (what a
  * record needs before it), capture_run.c (rounds, until the end), capture_snapshot.c.
  */
 #ifndef CAPTURE_RECORD_CAPTURE_INTERNAL_H
@@ -25,8 +25,9 @@ struct capture {
 	struct hw_result *result;
 
 	/* The target. */
-	struct hw_list tids;   /* empty: all tasks, or the child */
-	struct hw_list online; /* CPUs */
+	struct hw_list tids;	   /* empty: all tasks, or the child */
+	struct hw_list online;	   /* CPUs, when the events were opened */
+	struct hw_list not_traced; /* CPUs that came or went since */
 	struct hw_child child;
 	unsigned levels;
 
@@ -52,6 +53,7 @@ struct capture {
 
 	/* While it runs. */
 	bool fire;	  /* a trigger's sample was among the records */
+	bool triggered;	  /* the trigger's last snapshot is taken, the capture ends with it */
 	bool paused;	  /* by control, or until -D's time has come */
 	bool was_enabled; /* -D: tracing has begun */
 	double started_s; /* CLOCK_MONOTONIC */
@@ -80,6 +82,17 @@ double capture_seconds(void);
 int capture_find_threads(struct capture *c, struct pt_error *e);
 /* Opens the events, with as much as is permitted where nothing was asked for. */
 int capture_open_events(struct capture *c, struct pt_error *e);
+
+/*
+ * The user's address filter, and where the CPU can: to stop where the trigger's breakpoint is. Without, the trace goes on
+ * until the trigger is seen, which is said.
+ */
+int capture_set_filters(struct capture *c, struct pt_error *e);
+
+/* ---- capture_cpus.c ---- */
+
+/* Says which CPUs came online or went since the events were opened, and puts a META line for each. */
+int capture_look_at_cpus(struct capture *c, struct pt_error *e);
 
 /* ---- capture_head.c ---- */
 

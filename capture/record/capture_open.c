@@ -4,6 +4,10 @@
 #include "capture/record/capture_internal.h"
 #include "capture/record/proc.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 int capture_find_threads(struct capture *c, struct pt_error *e)
 {
 	const struct hw_list *pids = &c->o->target.pids, *tids = &c->o->target.tids;
@@ -57,6 +61,23 @@ static void set_levels(struct hw_events_options *eo, unsigned levels, bool privi
 	eo->kernel_sideband = levels & HW_KERNEL && privileged;
 }
 
+/* What was left out, by the name of its event. */
+static void say_left_out(const struct capture *c)
+{
+	char text[300];
+
+	for (uint32_t a = 0; a < c->ev.attr_count; a++) {
+		const struct hw_event_attr *attr = &c->ev.attrs[a];
+
+		if (!attr->left_out)
+			continue;
+		snprintf(text, sizeof text,
+			 "%u events %s are not permitted (%s): what they would record is missing",
+			 attr->left_out, attr->name, strerror(attr->why));
+		c->notice(text);
+	}
+}
+
 int capture_open_events(struct capture *c, struct pt_error *e)
 {
 	const struct hw_target *target = &c->o->target;
@@ -77,11 +98,13 @@ int capture_open_events(struct capture *c, struct pt_error *e)
 	    .pt = !target->sideband_only,
 	    .pt_type = c->pmu ? c->pmu->type : 0,
 	    .config = choice->config,
+	    .one_entry = c->pmu && c->pmu->one_entry,
 	    .start_paused = choice->group->start_paused,
 	    .group = choice->group->at,
 	    .group_count = choice->group->count,
 	    .all_switches = privileged && !target->per_thread && !target->sideband_only,
-	    .tracepoints = &choice->tracepoints};
+	    .tracepoints = &choice->tracepoints,
+	    .breakpoints = &choice->breakpoints};
 	int r;
 
 	if (check_cpus(c, e))
@@ -103,5 +126,32 @@ int capture_open_events(struct capture *c, struct pt_error *e)
 				  "perf_event_paranoid of 1 or less");
 	}
 	c->levels = eo.levels;
+	if (r == 0)
+		say_left_out(c);
 	return r;
+}
+
+int capture_set_filters(struct capture *c, struct pt_error *e)
+{
+	const struct hw_trigger *trigger = c->o->steering.trigger;
+	const char *filter = c->o->events.filter, *stop = trigger ? trigger->stop : "";
+	struct pt_error why = {0};
+	char *both, text[200];
+	int r;
+
+	if (stop[0] && c->pmu && c->pmu->num_address_ranges) {
+		if (asprintf(&both, "%s%s%s", filter ? filter : "", filter ? "," : "", stop) < 0)
+			return pt_fail_no_memory(e, "filters");
+		r = hw_events_filter(&c->ev, both, &why);
+		free(both);
+		if (r == 0)
+			return 0;
+	}
+	if (trigger && hw_trigger_is_breakpoint(trigger) && c->o->verbose) {
+		snprintf(text, sizeof text, "the trace ends when the trigger is seen, a little after it: %s",
+			 why.message[0] ? "the kernel takes no PT filter there"
+					: "the CPU does not stop it by itself");
+		c->notice(text);
+	}
+	return filter ? hw_events_filter(&c->ev, filter, e) : 0;
 }

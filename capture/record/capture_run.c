@@ -9,7 +9,7 @@
 #define TRIGGER_MS    1	    /* between looks for a trigger: meanwhile the buffer is overwritten */
 #define ROUND_MS      20    /* between rounds when no ring asks for one */
 #define JIT_MS	      4	    /* the same when code that is made at run time is read */
-#define TARGET_S      0.2   /* between looks whether the target's threads are there */
+#define TARGET_S      0.2   /* between looks whether the target's threads are there, and which CPUs */
 #define GRACE_S	      2	    /* that the program has to end by a signal */
 #define FAST_LEVEL    (-7)  /* zstd's: what a user may ask for */
 #define FASTEST_LEVEL (-50) /* 600 MB/s per core; still a fifth smaller (tests/bench/capture.sh) */
@@ -150,7 +150,7 @@ static bool target_gone(const struct capture *c)
 /* What is known of the end that is near; times as of capture_seconds(). */
 struct ending {
 	bool signalled; /* the program got the user's signal */
-	double signalled_s, looked_s;
+	double signalled_s, looked_s, cpus_s;
 };
 
 static bool has_ended(struct capture *c, struct ending *end)
@@ -179,6 +179,16 @@ static bool has_ended(struct capture *c, struct ending *end)
 		return false;
 	end->looked_s = now;
 	return !c->child.pid && target_gone(c);
+}
+
+static int look_at_cpus(struct capture *c, struct ending *end, struct pt_error *e)
+{
+	double now = capture_seconds();
+
+	if (now - end->cpus_s <= TARGET_S)
+		return 0;
+	end->cpus_s = now;
+	return capture_look_at_cpus(c, e);
 }
 
 /* All that is to be traced is traced from here on. */
@@ -217,6 +227,10 @@ int capture_run(struct capture *c, struct pt_error *e)
 		end_delay(c);
 		if (one_round(c, e) || (snapshot_wanted(c, &answered) && capture_take_snapshot(c, true, e)))
 			return -1;
+		if (look_at_cpus(c, &end, e))
+			return -1;
+		if (c->triggered)
+			return 0;
 		command = obey(c, e);
 		if (command)
 			return command < 0 ? -1 : 0;
@@ -262,7 +276,7 @@ int capture_finish(struct capture *c, struct pt_error *e)
 		return -1;
 	hw_drain_allow_restart(&c->drain, false);
 	hw_events_disable(&c->ev);
-	if (c->o->events.snapshot && capture_take_snapshot(c, false, e))
+	if (c->o->events.snapshot && !c->triggered && capture_take_snapshot(c, false, e))
 		return -1;
 	/* Twice: data of which the record was not published yet in the first. */
 	/* NOLINTNEXTLINE(misc-redundant-expression): each call reads anew */
@@ -270,7 +284,7 @@ int capture_finish(struct capture *c, struct pt_error *e)
 	    /* NOLINTNEXTLINE(misc-redundant-expression) */
 	    hw_drain_round(&c->drain, capture_now_ns(c), e))
 		return -1;
-	if (put_unreported_losses(c, e))
+	if (put_unreported_losses(c, e) || capture_look_at_cpus(c, e))
 		return -1;
 	if (c->pmu && c->started_late && !c->drain.aux_bytes)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,

@@ -32,13 +32,15 @@ int capture_take_snapshot(struct capture *c, bool resume, struct pt_error *e)
 	for (size_t i = 0; i < c->ev.ring_count; i++)
 		if (c->ev.rings[i].ring.aux && put_ring(c, i, e))
 			return -1;
+	if (c->fire && c->o->steering.trigger && ++c->result->triggered == c->o->steering.trigger->max)
+		c->triggered = true;
 	if (c->o->steering.trigger)
 		c->o->steering.trigger->armed_ns = capture_now_ns(c);
 	c->fire = false;
 	c->result->snapshots++;
 	if (c->o->verbose)
 		c->notice("snapshot taken");
-	if (resume && !c->paused)
+	if (resume && !c->paused && !c->triggered)
 		hw_events_enable(&c->ev);
 	return 0;
 }

@@ -305,6 +305,32 @@ static void check_buffers(struct check_result *r, const char *root)
 	hw_list_deinit(&cpus);
 }
 
+/*
+ * PT, sideband and module_load on each CPU; of a process, the first two for each thread on each CPU, and its whole-CPU
+ * event and module_load on each. The capture raises the soft limit by itself.
+ */
+static void check_descriptors(struct check_result *r, const char *root)
+{
+	struct hw_list cpus = {0};
+	struct pt_error e = {0};
+	struct rlimit l = {0};
+	char text[4096] = "0";
+	unsigned long machine, nr_open = (unsigned long)number(root, "/proc/sys/fs/nr_open", 1048576), most;
+
+	read_text(root, "/sys/devices/system/cpu/online", text, sizeof text);
+	if (getrlimit(RLIMIT_NOFILE, &l) || hw_list_parse(&cpus, text, "online", &e) || !cpus.count) {
+		hw_list_deinit(&cpus);
+		return;
+	}
+	most = hw_capabilities_have(CAP_SYS_RESOURCE) ? nr_open : (unsigned long)l.rlim_max;
+	machine = 3 * cpus.count + HW_SPARE_FILES;
+	line(r, machine <= most ? CHECK_YES : CHECK_LIMITED, "open files",
+	     machine <= most ? "" : "raise the hard limit (ulimit -Hn), or trace fewer CPUs: -C",
+	     "the machine takes %lu, a process %zu and %zu for each thread; the limit is %lu", machine,
+	     2 * cpus.count + HW_SPARE_FILES, 2 * cpus.count, most);
+	hw_list_deinit(&cpus);
+}
+
 /* ---- Files ---- */
 
 /* missing, denied: the remedies when the file is not there, and when it cannot be read. */
@@ -394,6 +420,7 @@ void check_all(struct check_result *ret, const char *root, const struct check_cp
 	check_permission(ret, root, cpu);
 	check_locked_memory(ret, root);
 	check_buffers(ret, root);
+	check_descriptors(ret, root);
 	check_kernel_files(ret, root);
 	check_guest_files(ret, root);
 }

@@ -43,7 +43,7 @@
 #include "capture/record/ring.h"
 #include "schema/container.h"
 
-#define HW_DRAIN_ATTRS	 64
+#define HW_DRAIN_ATTRS	 256
 #define HW_SPILL_AUX_MAX ((uint64_t)256 << 20) /* bytes */
 /*
  * Bytes. Sorting them takes twice as much for the time of a round; none of it is kept when they have been

@@ -2,6 +2,7 @@
 #include "capture/record/event_name.h"
 
 #include <ctype.h>
+#include <linux/hw_breakpoint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,17 @@ static bool raw(const char *name, unsigned long long *ret)
 		return false;
 	*ret = strtoull(name + 1, &end, 16);
 	return *end == 0;
+}
+
+/* perf's mem:ADDRESS:x, which is an execution breakpoint. */
+static bool breakpoint(const char *name, unsigned long long *ret)
+{
+	char *end;
+
+	if (strncmp(name, "mem:0x", 6) != 0)
+		return false;
+	*ret = strtoull(name + 4, &end, 16);
+	return strcmp(end, ":x") == 0;
 }
 
 /* A path is made of it: letters, digits, _ and - only. */
@@ -124,6 +136,13 @@ int hw_event_named(struct perf_event_attr *a, const char *name, struct pt_error 
 	if (raw(name, &config)) {
 		a->type = PERF_TYPE_RAW;
 		a->config = config;
+		return 0;
+	}
+	if (breakpoint(name, &config)) {
+		a->type = PERF_TYPE_BREAKPOINT;
+		a->bp_type = HW_BREAKPOINT_X;
+		a->bp_addr = config;
+		a->bp_len = sizeof(long); /* as the kernel wants it of execution */
 		return 0;
 	}
 	if (!tracepoint(name))

@@ -1,6 +1,7 @@
 /* events.c - events that are open: start, stop, wait, count what is lost, declare them; see events.h. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -22,7 +23,8 @@ void hw_events_close(struct hw_events *ev)
 		close(ev->events[i].fd);
 	free(ev->events);
 	free(ev->rings);
-	free(ev->polls);
+	if (ev->opened)
+		close(ev->epoll);
 	memset(ev, 0, sizeof *ev);
 }
 
@@ -48,7 +50,7 @@ void hw_events_enable_ring(struct hw_events *ev, size_t ring, bool enable)
 void hw_events_start(struct hw_events *ev)
 {
 	for (size_t i = 0; i < ev->count; i++)
-		if (ev->events[i].kind == HW_EVENT_TRACE)
+		if (ev->events[i].kind == HW_EVENT_TRACE || ev->events[i].kind == HW_EVENT_TRIGGER)
 			ev->calls->ioctl(ev->events[i].fd, PERF_EVENT_IOC_ENABLE, NULL);
 	hw_events_enable(ev);
 }
@@ -65,12 +67,10 @@ void hw_events_disable(struct hw_events *ev)
 
 void hw_events_wait(struct hw_events *ev, int timeout_ms)
 {
-	/* The event of a task that has ended is ready forever: it is not waited for again. Others of its ring
-	 * still are. */
-	if (poll(ev->polls, ev->count, timeout_ms) > 0)
-		for (size_t i = 0; i < ev->count; i++)
-			if (ev->polls[i].revents & (POLLHUP | POLLERR | POLLNVAL))
-				ev->polls[i].fd = -1;
+	struct epoll_event one;
+
+	/* Which ring it is does not matter: a round reads all. */
+	epoll_wait(ev->epoll, &one, 1, timeout_ms);
 }
 
 uint64_t hw_events_lost(const struct hw_events *ev, size_t ring, uint64_t *ret_id)

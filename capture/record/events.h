@@ -12,6 +12,7 @@
  *              module:module_load. And all context switches, which say what runs in the target's place (as
  *              perf record does it).
  *   TRACE      Tracepoints.
+ *   TRIGGER    Breakpoints, each hit of which wakes the reader.
  *   GROUP      Members of a PT event's group, as the kernel wants it for events that act on the trace: the
  *              sampled events of AUX sampling (PERF_SAMPLE_AUX), and those that pause and resume it
  *              (attr.aux_pause, aux_resume).
@@ -27,7 +28,6 @@
 #define CAPTURE_RECORD_EVENTS_H
 
 #include <linux/perf_event.h>
-#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -42,6 +42,7 @@ enum hw_event_kind {
 	HW_EVENT_ELSEWHERE,
 	HW_EVENT_KERNEL,
 	HW_EVENT_TRACE,
+	HW_EVENT_TRIGGER,
 	HW_EVENT_GROUP
 };
 
@@ -70,6 +71,9 @@ struct hw_event_attr {
 	char name[96]; /* as in PTC_ATTR */
 	struct perf_event_attr attr;
 	enum hw_event_kind kind;
+	bool optional;	   /* left out where it is not permitted */
+	unsigned left_out; /* events of it that were */
+	int why;	   /* errno of the last of them */
 };
 
 /*
@@ -85,6 +89,7 @@ struct hw_perf_calls {
 struct hw_tracepoints {
 	const char **at;
 	size_t count, room;
+	size_t named; /* the first so many were asked for by name, and must open */
 };
 
 struct hw_events {
@@ -98,7 +103,9 @@ struct hw_events {
 	size_t ring_count, ring_room;
 	uint64_t data_bytes, aux_bytes; /* of each ring; aux_bytes 0: no PT event */
 	bool overwrite;			/* the AUX area is overwritten */
-	struct pollfd *polls;		/* of all events; fd -1: not waited for any more */
+	bool one_entry;			/* as in hw_events_options */
+	int epoll;			/* of one event of each ring; made by hw_events_open() */
+	bool opened;			/* by hw_events_open(): epoll is one */
 };
 
 struct hw_events_options {
@@ -117,14 +124,18 @@ struct hw_events_options {
 	size_t group_count;
 	unsigned levels; /* HW_USER, HW_KERNEL */
 
-	/* Events beside it; those that cannot be opened are left out. */
+	/* Events beside it. Those that are not permitted (EACCES, EPERM) are left out and counted. */
 	bool kernel_sideband; /* records of the kernel's code */
 	bool all_switches;    /* records of other tasks' switches; without per_thread only */
 	const struct hw_tracepoints *tracepoints; /* NULL: none */
 
+	/* Breakpoints by event_name.h's names; each must open. NULL: none */
+	const struct hw_tracepoints *breakpoints;
+
 	/* The rings. */
 	uint64_t data_bytes, aux_bytes;
 	bool overwrite;
+	bool one_entry; /* this CPU's AUX area is one contiguous piece (cap topa_multiple_entries is 0) */
 
 	const struct hw_perf_calls *calls; /* NULL: the kernel's */
 };
@@ -150,7 +161,7 @@ int hw_events_filter(struct hw_events *ev, const char *filter, struct pt_error *
  */
 int hw_events_declare(struct hw_events *ev, struct ptc_writer *w, struct hw_drain *d, struct pt_error *e);
 
-/* Starts PT and TRACE events (those of a group with their PT event). */
+/* Starts PT, TRACE and TRIGGER events (those of a group with their PT event). */
 void hw_events_start(struct hw_events *ev);
 
 /* Starts or stops the PT events, of all rings or of one. The kernel publishes all AUX data when they stop. */

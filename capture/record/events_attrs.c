@@ -4,6 +4,7 @@
 #include "capture/record/pmu.h"
 #include "capture/record/sample_id.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -50,11 +51,21 @@ static void set_levels(struct perf_event_attr *a, unsigned levels)
 	a->exclude_user = !(levels & HW_USER);
 }
 
-/* Sets those optional bits that this kernel knows and permits, tried one at a time. */
-static void set_optional(const struct hw_events *ev, struct perf_event_attr *a, bool task, bool kernel,
-			 int32_t tid, int32_t cpu)
+static bool is_want(int why)
+{
+	return why == EMFILE || why == ENFILE || why == ENOMEM;
+}
+
+/*
+ * Sets those optional bits that this kernel knows and permits, tried one at a time. Returns the number of those that it
+ * does not permit; or -1 (e filled): it could not be tried.
+ */
+static int set_optional(const struct hw_events *ev, struct perf_event_attr *a, bool task, bool kernel,
+			int32_t tid, int32_t cpu, struct pt_error *e)
 {
 	enum { COMM_EXEC, SWITCH, NAMESPACES, CGROUP, KSYMBOL, BPF, TEXT_POKE, BITS };
+
+	int denied = 0;
 
 	for (int bit = 0; bit < BITS; bit++) {
 		struct perf_event_attr try = *a;
@@ -73,11 +84,18 @@ static void set_optional(const struct hw_events *ev, struct perf_event_attr *a, 
 		default: break;
 		}
 		fd = ev->calls->open(&try, tid, cpu, -1);
-		if (fd < 0)
+		if (fd < 0) {
+			struct hw_event_attr named = {.name = "dummy", .attr = try};
+
+			if (is_want(errno))
+				return hw_event_refused(&named, tid, cpu, e);
+			denied += errno == EACCES || errno == EPERM;
 			continue;
+		}
 		close(fd);
 		*a = try;
 	}
+	return denied;
 }
 
 static void add_attr(struct hw_events *ev, enum hw_event_kind kind, const char *name,
@@ -89,6 +107,7 @@ static void add_attr(struct hw_events *ev, enum hw_event_kind kind, const char *
 	snprintf(a->name, sizeof a->name, "%s", name);
 	a->attr = *attr;
 	a->attr.read_format = ev->read_format;
+	a->optional = kind == HW_EVENT_KERNEL || kind == HW_EVENT_ELSEWHERE;
 }
 
 static const char *suffix(unsigned levels)
@@ -153,7 +172,7 @@ static int add_group_event(struct hw_events *ev, const struct hw_events_options 
 	return 0;
 }
 
-static void add_sideband(struct hw_events *ev, const struct hw_events_options *o)
+static int add_sideband(struct hw_events *ev, const struct hw_events_options *o, struct pt_error *e)
 {
 	int32_t tid = o->tids ? o->tids->at[0] : -1, cpu = o->per_thread ? -1 : o->cpus->at[0];
 	struct perf_event_attr a = dummy();
@@ -161,38 +180,47 @@ static void add_sideband(struct hw_events *ev, const struct hw_events_options *o
 	a.inherit = o->inherit;
 	set_wakeup(&a, o);
 	a.mmap = a.mmap2 = a.comm = a.task = 1;
-	set_optional(ev, &a, true, o->tids == NULL && o->kernel_sideband, tid, cpu);
+	if (set_optional(ev, &a, true, o->tids == NULL && o->kernel_sideband, tid, cpu, e) < 0)
+		return -1;
 	a.disabled = a.enable_on_exec = o->enable_on_exec;
 	add_attr(ev, HW_EVENT_SIDEBAND, "dummy:u", &a);
 	if (!o->per_thread && o->cpus->count < o->online->count) {
 		a.context_switch = 0;
 		add_attr(ev, HW_EVENT_ELSEWHERE, "dummy:u (other CPUs)", &a);
 	}
+	return 0;
 }
 
-static void add_whole_cpu(struct hw_events *ev, const struct hw_events_options *o)
+static int add_whole_cpu(struct hw_events *ev, const struct hw_events_options *o, struct pt_error *e)
 {
 	struct perf_event_attr a = dummy();
+	int denied;
 
 	set_wakeup(&a, o);
-	set_optional(ev, &a, o->all_switches, o->kernel_sideband, -1, o->online->at[0]);
+	denied = set_optional(ev, &a, o->all_switches, o->kernel_sideband, -1, o->online->at[0], e);
+	if (denied < 0)
+		return -1;
 	a.comm_exec = a.namespaces = a.cgroup = 0; /* of the target: HW_EVENT_SIDEBAND's */
 	/* Names of the threads that run instead: COMM, and FORK, by which a thread inherits its name. The
 	 * target's own come twice, one right after the other, which changes nothing. */
 	a.comm = a.task = a.context_switch;
-	if (a.ksymbol || a.bpf_event || a.text_poke || a.context_switch)
+	/* One that is not permitted is counted when it is opened. */
+	if (a.ksymbol || a.bpf_event || a.text_poke || a.context_switch || denied)
 		add_attr(ev, HW_EVENT_KERNEL, "dummy:u (whole CPU)", &a);
+	return 0;
 }
 
-/* One that is not there, or not to be seen, is left out. */
-static void add_tracepoint(struct hw_events *ev, const struct hw_events_options *o, const char *event,
-			   enum hw_event_kind kind)
+/* One that is not there, or not to be seen, is left out, unless the user named it. */
+static int add_tracepoint(struct hw_events *ev, const struct hw_events_options *o, const char *event,
+			  bool named, enum hw_event_kind kind, struct pt_error *e)
 {
 	unsigned long long config;
-	struct perf_event_attr a;
+	struct perf_event_attr a = {0};
 
-	if (ev->attr_count == HW_DRAIN_ATTRS || !hw_tracepoint_id(event, &config))
-		return;
+	if (ev->attr_count == HW_DRAIN_ATTRS)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "too many events: %d at most", HW_DRAIN_ATTRS);
+	if (!hw_tracepoint_id(event, &config))
+		return named ? hw_event_named(&a, event, e) : 0;
 	a = base(PERF_TYPE_TRACEPOINT, config);
 	a.sample_type |= PERF_SAMPLE_RAW;
 	a.exclude_hv = 0;
@@ -201,6 +229,28 @@ static void add_tracepoint(struct hw_events *ev, const struct hw_events_options 
 	a.disabled = kind == HW_EVENT_TRACE;
 	a.enable_on_exec = a.disabled && o->enable_on_exec;
 	add_attr(ev, kind, event, &a);
+	ev->attrs[ev->attr_count - 1].optional = !named;
+	return 0;
+}
+
+/* Each hit is to be seen at once. */
+static int add_breakpoint(struct hw_events *ev, const struct hw_events_options *o, const char *name,
+			  struct pt_error *e)
+{
+	struct perf_event_attr a = base(0, 0);
+
+	if (ev->attr_count == HW_DRAIN_ATTRS)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "too many events");
+	if (hw_event_named(&a, name, e))
+		return -1;
+	set_levels(&a, a.bp_addr >> 63 ? HW_KERNEL : HW_USER);
+	a.exclude_hv = 0; /* the kernel wants it so of an address of its own */
+	a.inherit = o->inherit && o->tids;
+	a.wakeup_events = 1;
+	a.disabled = 1;
+	a.enable_on_exec = o->enable_on_exec;
+	add_attr(ev, HW_EVENT_TRIGGER, name, &a);
+	return 0;
 }
 
 /* PERF_FORMAT_LOST, where the kernel has it (Linux 6.0). */
@@ -227,13 +277,19 @@ int hw_events_make_attrs(struct hw_events *ev, const struct hw_events_options *o
 			if (add_group_event(ev, o, &o->group[i], e))
 				return -1;
 	}
-	add_sideband(ev, o);
-	if (o->tids && (o->kernel_sideband || o->all_switches))
-		add_whole_cpu(ev, o);
+	if (add_sideband(ev, o, e))
+		return -1;
+	if (o->tids && (o->kernel_sideband || o->all_switches) && add_whole_cpu(ev, o, e))
+		return -1;
 	/* No KSYMBOL record reports modules. */
-	if (o->kernel_sideband)
-		add_tracepoint(ev, o, "module:module_load", HW_EVENT_KERNEL);
+	if (o->kernel_sideband && add_tracepoint(ev, o, "module:module_load", false, HW_EVENT_KERNEL, e))
+		return -1;
 	for (size_t i = 0; o->tracepoints && i < o->tracepoints->count; i++)
-		add_tracepoint(ev, o, o->tracepoints->at[i], HW_EVENT_TRACE);
+		if (add_tracepoint(ev, o, o->tracepoints->at[i], i < o->tracepoints->named, HW_EVENT_TRACE,
+				   e))
+			return -1;
+	for (size_t i = 0; o->breakpoints && i < o->breakpoints->count; i++)
+		if (add_breakpoint(ev, o, o->breakpoints->at[i], e))
+			return -1;
 	return 0;
 }

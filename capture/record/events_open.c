@@ -1,10 +1,12 @@
 /* events_open.c - opens the events and maps their rings; see events.h. */
+#include "capture/record/buffer_size.h"
 #include "capture/record/events_internal.h"
 #include "schema/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -43,7 +45,7 @@ static int map_ring(struct hw_events *ev, struct hw_drain_ring *r, int fd, bool 
 	void *p = mmap(NULL, HW_PAGE + ev->data_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (p == MAP_FAILED)
-		return hw_ring_refused(ev, "a ring buffer", e);
+		return hw_ring_refused(ev, "a ring buffer", false, e);
 	r->ring.page = p;
 	r->ring.data = (uint8_t *)p + HW_PAGE;
 	r->ring.data_size = ev->data_bytes;
@@ -54,7 +56,7 @@ static int map_ring(struct hw_events *ev, struct hw_drain_ring *r, int fd, bool 
 	p = mmap(NULL, ev->aux_bytes, ev->overwrite ? PROT_READ : PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 		 (off_t)r->ring.page->aux_offset);
 	if (p == MAP_FAILED)
-		return hw_ring_refused(ev, "an AUX buffer", e);
+		return hw_ring_refused(ev, "an AUX buffer", true, e);
 	r->overwrite = ev->overwrite;
 	r->ring.aux = p;
 	r->ring.aux_size = ev->aux_bytes;
@@ -88,24 +90,6 @@ static int leader_of(const struct hw_events *ev, int32_t tid, int32_t cpu)
 	return -1;
 }
 
-/* perf_event_open(), again with the highest limit of open files where ours is too low. */
-static int open_one(const struct hw_events *ev, struct perf_event_attr *a, int32_t tid, int32_t cpu,
-		    int leader)
-{
-	int fd = ev->calls->open(a, tid, cpu, leader);
-	struct rlimit l;
-
-	if (fd >= 0 || errno != EMFILE)
-		return fd;
-	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
-		l.rlim_cur = l.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &l);
-		return ev->calls->open(a, tid, cpu, leader);
-	}
-	errno = EMFILE;
-	return -1;
-}
-
 /* An event whose ring the kernel refused; and the ring, if it was made for this event. */
 static void drop_last_event(struct hw_events *ev)
 {
@@ -126,7 +110,7 @@ static int add_event(struct hw_events *ev, uint32_t attr, int32_t tid, int32_t c
 
 	if (a->kind == HW_EVENT_GROUP && leader < 0)
 		return 1;
-	fd = open_one(ev, &a->attr, tid, cpu, leader);
+	fd = ev->calls->open(&a->attr, tid, cpu, leader);
 	if (fd < 0)
 		return errno == ESRCH ? 1 : hw_event_refused(a, tid, cpu, e);
 	ring = ring_of(ev, cpu, tid, e);
@@ -137,7 +121,10 @@ static int add_event(struct hw_events *ev, uint32_t attr, int32_t tid, int32_t c
 	event = &ev->events[ev->count++]; /* from here on it is closed with the others */
 	*event = (struct hw_event){fd, a->kind, attr, 0, (size_t)ring, tid, cpu};
 	if (join_ring(ev, event, e)) {
+		int why = errno;
+
 		drop_last_event(ev);
+		errno = why;
 		return -1;
 	}
 	if (ev->calls->ioctl(fd, PERF_EVENT_IOC_ID, &event->id))
@@ -150,14 +137,13 @@ struct placement {
 	const int32_t *tids, *cpus;
 	size_t tid_count, cpu_count;
 	const struct hw_list *except; /* not on these CPUs; NULL: on all */
-	bool optional;		      /* left out where the kernel refuses them */
 };
 
 static struct placement place(const struct hw_events_options *o, enum hw_event_kind kind)
 {
 	static const int32_t all = -1;
 	bool kernel = kind == HW_EVENT_KERNEL, elsewhere = kind == HW_EVENT_ELSEWHERE;
-	struct placement p = {&all, &all, 1, 1, NULL, kernel || elsewhere || kind == HW_EVENT_TRACE};
+	struct placement p = {&all, &all, 1, 1, NULL};
 	/* The kernel's code may be changed on any CPU; which other tasks run matters on those that are
 	 * traced. */
 	const struct hw_list *cpus = elsewhere || (kernel && o->kernel_sideband) ? o->online
@@ -177,6 +163,61 @@ static struct placement place(const struct hw_events_options *o, enum hw_event_k
 	return p;
 }
 
+/* Only what is not permitted, and was not asked for by name: what fails for want of descriptors or memory would be missing unseen. */
+static bool may_leave_out(struct hw_event_attr *a, int why)
+{
+	if (!a->optional || (why != EACCES && why != EPERM))
+		return false;
+	a->left_out++;
+	a->why = why;
+	return true;
+}
+
+/*
+ * Raises the limit of open files to what the events take and HW_SPARE_FILES others, the hard one, too, if this process may.
+ * Before the events are open: with all taken, no file's code could be read.
+ */
+static void raise_file_limit(const struct hw_events *ev, const struct hw_events_options *o)
+{
+	rlim_t wanted = HW_SPARE_FILES;
+	struct rlimit l;
+
+	for (uint32_t a = 0; a < ev->attr_count; a++) {
+		struct placement p = place(o, ev->attrs[a].kind);
+
+		wanted += p.tid_count * p.cpu_count;
+	}
+	if (getrlimit(RLIMIT_NOFILE, &l) || l.rlim_cur >= wanted)
+		return;
+	l.rlim_cur = l.rlim_max < wanted ? l.rlim_max : wanted;
+	if (l.rlim_max < wanted && setrlimit(RLIMIT_NOFILE, &(struct rlimit){wanted, wanted}) == 0)
+		return;
+	setrlimit(RLIMIT_NOFILE, &l);
+}
+
+/*
+ * One event of each ring is waited for: data of any of its events wakes all (ring_buffer_wakeup()). By edges: that of a
+ * task that has ended is ready forever.
+ */
+static int watch_rings(struct hw_events *ev, struct pt_error *e)
+{
+	ev->epoll = epoll_create1(EPOLL_CLOEXEC);
+	ev->opened = ev->epoll >= 0;
+	if (!ev->opened)
+		return pt_fail_errno(e, "cannot wait for events");
+	for (size_t r = 0; r < ev->ring_count; r++) {
+		struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+		size_t i = 0;
+
+		while (ev->events[i].ring != r)
+			i++;
+		/* EPERM: it is a file, a test's double. */
+		if (epoll_ctl(ev->epoll, EPOLL_CTL_ADD, ev->events[i].fd, &event) && errno != EPERM)
+			return pt_fail_errno(e, "cannot wait for %s", ev->attrs[ev->events[i].attr].name);
+	}
+	return 0;
+}
+
 /* Opens an attr's events. *opened: increased by their number. */
 static int add_events(struct hw_events *ev, uint32_t attr, const struct placement *p, size_t *opened,
 		      struct pt_error *e)
@@ -187,10 +228,9 @@ static int add_events(struct hw_events *ev, uint32_t attr, const struct placemen
 
 			if (p->except && hw_list_has(p->except, p->cpus[c]))
 				continue;
+			errno = 0;
 			r = add_event(ev, attr, p->tids[t], p->cpus[c], e);
-			if (r < 0 && p->optional && e->kind == PT_ERR_REFUSED)
-				continue;
-			if (r < 0)
+			if (r < 0 && !may_leave_out(&ev->attrs[attr], errno))
 				return -1;
 			*opened += r == 0;
 		}
@@ -205,9 +245,11 @@ int hw_events_open(struct hw_events *ev, const struct hw_events_options *o, stru
 	ev->data_bytes = o->data_bytes;
 	ev->aux_bytes = o->pt ? o->aux_bytes : 0;
 	ev->overwrite = o->overwrite;
+	ev->one_entry = o->one_entry;
 	ev->calls = o->calls ? o->calls : &kernel_calls;
 	if (hw_events_make_attrs(ev, o, e))
 		return -1;
+	raise_file_limit(ev, o);
 	/* PT first: a ring's first event has its memory, and only PT's can have an AUX area. */
 	for (uint32_t a = 0; a < ev->attr_count; a++) {
 		struct placement p = place(o, ev->attrs[a].kind);
@@ -217,10 +259,5 @@ int hw_events_open(struct hw_events *ev, const struct hw_events_options *o, stru
 	}
 	if (!traced)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "what was to be traced has ended already");
-	ev->polls = calloc(ev->count, sizeof *ev->polls);
-	if (!ev->polls)
-		return pt_fail_no_memory(e, "events");
-	for (size_t i = 0; i < ev->count; i++)
-		ev->polls[i] = (struct pollfd){.fd = ev->events[i].fd, .events = POLLIN};
-	return 0;
+	return watch_rings(ev, e);
 }

@@ -138,7 +138,7 @@ int filter_symbols_kernel(struct filter_symbols *s, const char *kallsyms, struct
 	int ret = 0;
 
 	if (!f)
-		return pt_fail_errno(e, "--filter: cannot read %s", kallsyms);
+		return pt_fail_errno(e, "cannot read %s", kallsyms);
 	/* Data symbols, too: they end the function before them. */
 	while (ret == 0 && getline(&line, &room, f) > 0) {
 		unsigned long long address;
@@ -154,8 +154,7 @@ int filter_symbols_kernel(struct filter_symbols *s, const char *kallsyms, struct
 		return -1;
 	if (!s->count)
 		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
-			       "--filter: %s shows no addresses to this user (sysctl kernel.kptr_restrict)",
-			       kallsyms);
+			       "%s shows no addresses to this user (sysctl kernel.kptr_restrict)", kallsyms);
 	sort(s);
 	for (size_t i = 0; i < s->count; i++)
 		if (s->strings[s->at[i].name])

@@ -12,6 +12,8 @@
 #include "capture/record/event_name.h"
 #include "capture/record/filter.h"
 #include "capture/record/options.h"
+#include "capture/record/proc.h"
+#include "capture/record/trigger_place.h"
 #include "schema/output.h"
 
 /* ---- Signals ---- */
@@ -54,7 +56,7 @@ static void handle_signals(struct hw_steering *s)
 	act.sa_handler = on_usr2;
 	sigaction(SIGUSR2, &act, NULL);
 	act.sa_handler = on_child;
-	act.sa_flags = SA_RESTART; /* of all calls but poll() */
+	act.sa_flags = SA_RESTART; /* of all calls but epoll_wait() */
 	sigaction(SIGCHLD, &act, NULL);
 }
 
@@ -204,7 +206,8 @@ static bool needs_pt(const struct hw_arguments *a)
 	return a->vm || a->filter || t->system_wide || t->pids.count || t->tids.count || t->cpus.count ||
 	       t->per_thread || o->events.tracepoints.count || a->group.count || a->group.sample_bytes ||
 	       o->events.snapshot || (o->events.levels & HW_KERNEL) || o->steering.seconds > 0 ||
-	       o->steering.delay_ms || o->steering.max_bytes || t->no_inherit || o->steering.control;
+	       o->steering.delay_ms || o->steering.max_bytes || t->no_inherit || o->steering.control ||
+	       o->affinity.count || o->realtime;
 }
 
 static void started(void *ready_fd)
@@ -288,6 +291,38 @@ static int choose_tracepoints(struct hw_arguments *a, struct pt_error *e)
 	for (size_t i = 0; i < a->o.events.tracepoints.count; i++)
 		if (hw_event_named(&attr, a->o.events.tracepoints.at[i], e))
 			return -1;
+	a->o.events.tracepoints.named = a->o.events.tracepoints.count;
+	return 0;
+}
+
+/* The process that a trigger's function is of; 0: none, the kernel's only. */
+static int trigger_process(const struct hw_target *t, int32_t *ret, struct pt_error *e)
+{
+	*ret = t->pids.count ? t->pids.at[0] : t->tids.count ? hw_proc_of_thread(t->tids.at[0]) : 0;
+	if (*ret < 0)
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "there is no thread %d", t->tids.at[0]);
+	if (t->pids.count > 1)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "--trigger: a function or an address is one process's: give one with -p");
+	return 0;
+}
+
+/* A trigger's breakpoints. */
+static int choose_breakpoints(struct hw_arguments *a, struct pt_error *e)
+{
+	struct hw_trigger *t = &a->trigger;
+	int32_t pid;
+
+	if (!hw_trigger_is_breakpoint(t))
+		return 0;
+	if (trigger_process(&a->o.target, &pid, e) || hw_trigger_place(t, pid, e))
+		return -1;
+	for (size_t i = 0; i < t->count; i++) {
+		if (a->o.verbose)
+			fprintf(stderr, "pt-capture: trigger: %s\n", t->at[i].name);
+		if (hw_options_breakpoint(&a->o, t->at[i].name, e))
+			return -1;
+	}
 	return 0;
 }
 
@@ -329,6 +364,8 @@ static int capture_by_pt(struct hw_arguments *a, const struct hw_pmu *pmu, struc
 		r = choose_filter(a, pmu, &filter, e);
 	if (r == 0)
 		r = choose_tracepoints(a, e);
+	if (r == 0)
+		r = choose_breakpoints(a, e);
 	if (r == 0 && (a->vm || (pmu && a->o.target.system_wide)))
 		r = add_vms(a, &vms, e);
 	if (r == 0)

@@ -72,6 +72,21 @@ static int set_cpus(void *arg, const char *text, struct pt_error *e)
 	return hw_list_parse(&((struct hw_arguments *)arg)->o.target.cpus, text, "-C", e);
 }
 
+static int set_affinity(void *arg, const char *text, struct pt_error *e)
+{
+	return hw_list_parse(&((struct hw_arguments *)arg)->o.affinity, text, "--affinity", e);
+}
+
+static int set_realtime(void *arg, const char *text, struct pt_error *e)
+{
+	long long priority;
+
+	if (pt_option_number("--realtime", text, 1, 99, &priority, e))
+		return -1;
+	((struct hw_arguments *)arg)->o.realtime = (int)priority;
+	return 0;
+}
+
 static int set_user(void *arg, const char *text, struct pt_error *e)
 {
 	(void)text, (void)e;
@@ -184,10 +199,8 @@ static int set_period(void *arg, const char *text, struct pt_error *e)
 	return hw_group_period(&((struct hw_arguments *)arg)->group, text, e);
 }
 
-int hw_options_tracepoint(struct hw_options *o, const char *name, struct pt_error *e)
+static int add_event_name(struct hw_tracepoints *t, const char *name, struct pt_error *e)
 {
-	struct hw_tracepoints *t = &o->events.tracepoints;
-
 	for (size_t i = 0; i < t->count; i++)
 		if (!strcmp(t->at[i], name))
 			return 0;
@@ -195,6 +208,16 @@ int hw_options_tracepoint(struct hw_options *o, const char *name, struct pt_erro
 		return -1;
 	t->at[t->count++] = name;
 	return 0;
+}
+
+int hw_options_tracepoint(struct hw_options *o, const char *name, struct pt_error *e)
+{
+	return add_event_name(&o->events.tracepoints, name, e);
+}
+
+int hw_options_breakpoint(struct hw_options *o, const char *name, struct pt_error *e)
+{
+	return add_event_name(&o->events.breakpoints, name, e);
 }
 
 static int set_tracepoint(void *arg, const char *text, struct pt_error *e)
@@ -220,6 +243,16 @@ static int set_trigger(void *arg, const char *text, struct pt_error *e)
 		return -1;
 	a->o.steering.trigger = &a->trigger;
 	a->o.events.snapshot = true;
+	return 0;
+}
+
+static int set_trigger_count(void *arg, const char *text, struct pt_error *e)
+{
+	long long n;
+
+	if (pt_option_number("--trigger-count", text, 0, 1000000, &n, e))
+		return -1;
+	((struct hw_arguments *)arg)->trigger_count = n;
 	return 0;
 }
 
@@ -336,15 +369,30 @@ static const struct pt_option options[] = {
      .argument = "RECORDS[,AUX]",
      .help = "sizes of each CPU's buffers: 512K,16M; numbers alone are pages of 4 KB, as perf has it",
      .set = set_buffers},
+    {.name = "affinity",
+     .argument = "CPUS",
+     .help = "pt-capture itself runs on these CPUs only: 0-3,8",
+     .set = set_affinity},
+    {.name = "realtime",
+     .letter = 'r',
+     .argument = "PRIORITY",
+     .help = "and before other programs (SCHED_FIFO, 1 to 99), as perf's",
+     .set = set_realtime},
     {.name = "snapshot",
      .letter = 'S',
      .help = "keep only the newest of each buffer; written on SIGUSR2, by --control, and at the end",
      FLAG(o.events.snapshot)},
     {.name = "trigger",
      .argument = "WHAT",
-     .help = "a snapshot when: vmexit>100us (an exit from a guest takes longer), SYSTEM:NAME (a tracepoint), "
-	     "exit (the program ends)",
+     .help =
+	 "a snapshot when: call:FUNCTION, 'ret:FUNCTION>2ms' (it took longer), addr:0xADDRESS, of a process "
+	 "(-p) or the kernel; 'vmexit>100us' (an exit from a guest takes longer); SYSTEM:NAME (a "
+	 "tracepoint); exit (the program ends)",
      .set = set_trigger},
+    {.name = "trigger-count",
+     .argument = "N",
+     .help = "end when the trigger took N snapshots; 0: not (default 1 for call, ret and addr, else 0)",
+     .set = set_trigger_count},
     {.name = "control",
      .argument = "fifo:PATH[,ACK]",
      .help = "perf's, also fd:FD[,ACK]: snapshot, enable, disable, stop, ping",
@@ -488,6 +536,8 @@ static int check(const struct hw_arguments *a, struct pt_error *e)
 		return wrong(e,
 			     "--guest-kcore, --guest-kallsyms, --guest-root and --guest-image are for VMs: "
 			     "with --vm or -a");
+	if (a->trigger_count >= 0 && !a->trigger.kind)
+		return wrong(e, "--trigger-count counts what --trigger takes: give one");
 	if (a->group.sample_bytes && o->events.snapshot)
 		return wrong(e, "--aux-sample and snapshots: both read the buffer; choose one");
 	if (sideband_only && (a->group.sample_bytes || a->group.count))
@@ -518,7 +568,8 @@ int hw_arguments_parse(struct hw_arguments *a, int argc, char **argv, struct pt_
 	struct hw_target *t = &a->o.target;
 	int operand, r;
 
-	*a = (struct hw_arguments){.o.level = 1, .control = {.fd = -1, .ack = -1}, .ready_fd = -1};
+	*a = (struct hw_arguments){
+	    .o.level = 1, .trigger_count = -1, .control = {.fd = -1, .ack = -1}, .ready_fd = -1};
 	a->o.steering.ready_fd = &a->ready_fd;
 	a->o.events.group = &a->group;
 	r = pt_options_parse(&line, argc, argv, a, &operand, e);
@@ -529,6 +580,8 @@ int hw_arguments_parse(struct hw_arguments *a, int argc, char **argv, struct pt_
 		t->system_wide = true;
 	if (split_terms(a, e) || check(a, e))
 		return -1;
+	if (a->trigger_count >= 0)
+		a->trigger.max = (unsigned)a->trigger_count;
 	return hw_group_finish(&a->group, e);
 }
 
@@ -537,7 +590,9 @@ void hw_arguments_deinit(struct hw_arguments *a)
 	hw_list_deinit(&a->o.target.pids);
 	hw_list_deinit(&a->o.target.tids);
 	hw_list_deinit(&a->o.target.cpus);
+	hw_list_deinit(&a->o.affinity);
 	free(a->o.events.tracepoints.at);
+	free(a->o.events.breakpoints.at);
 	free(a->terms);
 	free(a->filter);
 	event_list_deinit(&a->events);

@@ -25,6 +25,7 @@ struct hw_arguments {
 	/* What o points to, where an option asks for it. */
 	struct hw_group group;
 	struct hw_trigger trigger;
+	long long trigger_count; /* -1: not given */
 	struct hw_control control;
 	int ready_fd; /* --ready-fd's, open; -1: none */
 	struct guest_kernels kernels;
@@ -45,5 +46,7 @@ void hw_arguments_help(FILE *to);
  * PT_ERR_NO_MEMORY.
  */
 int hw_options_tracepoint(struct hw_options *o, const char *name, struct pt_error *e);
+/* The same with a breakpoint, by event_name.h's name. */
+int hw_options_breakpoint(struct hw_options *o, const char *name, struct pt_error *e);
 
 #endif

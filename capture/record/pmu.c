@@ -94,6 +94,8 @@ int hw_pmu_read(struct hw_pmu *ret, const char *dir, struct pt_error *e)
 	p.tnt_disable = cap(dir, "tnt_disable");
 	p.ip_filtering = cap(dir, "ip_filtering");
 	p.num_address_ranges = cap(dir, "num_address_ranges");
+	/* A kernel that does not say is no reason to think so. */
+	p.one_entry = read_line(dir, "caps/topa_multiple_entries", line, sizeof line) == 0 && line[0] == '0';
 	if (read_line(dir, "max_nonturbo_ratio", line, sizeof line) == 0)
 		p.max_nonturbo_ratio = (uint32_t)strtoul(line, NULL, 10);
 	if (read_line(dir, "tsc_art_ratio", line, sizeof line) == 0 &&

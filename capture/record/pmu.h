@@ -31,6 +31,7 @@ struct hw_pmu {
 	uint32_t psb_cyc, mtc;
 	uint32_t psb_periods, cycle_thresholds, mtc_periods; /* bit n: value n is allowed */
 	uint32_t ptwrite, power_event_trace, event_trace, tnt_disable, ip_filtering, num_address_ranges;
+	bool one_entry; /* its memory is one contiguous piece: cap topa_multiple_entries is 0 */
 	uint32_t max_nonturbo_ratio, tsc_art_ratio_num, tsc_art_ratio_den;
 };
 

@@ -4,36 +4,95 @@
 #include <stdlib.h>
 #include <string.h>
 
-int hw_trigger_parse(struct hw_trigger *t, const char *text, struct pt_error *e)
+/* ---- Parsing ---- */
+
+/* "100us" */
+static bool duration(const char *text, uint64_t *ret_ns)
 {
 	static const struct {
 		const char *name;
 		double ns;
 	} units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-	double value;
+	char *end;
+	double value = strtod(text, &end);
+
+	for (size_t i = 0; end != text && value > 0 && i < sizeof units / sizeof *units; i++) {
+		if (strcmp(end, units[i].name) != 0 || value * units[i].ns > 1e15)
+			continue;
+		*ret_ns = (uint64_t)(value * units[i].ns);
+		return true;
+	}
+	return false;
+}
+
+/* FUNCTION[@FILE][>DURATION] */
+static bool function(struct hw_trigger *t, const char *text)
+{
+	const char *longer = strrchr(text, '>'), *file;
+	size_t n = longer ? (size_t)(longer - text) : strlen(text), name;
+
+	if (longer && (t->kind != HW_TRIGGER_RETURN || !duration(longer + 1, &t->longer_than_ns)))
+		return false;
+	file = memchr(text, '@', n);
+	name = file ? (size_t)(file - text) : n;
+	if (!name || name >= sizeof t->function || n - name >= sizeof t->file || (file && n == name + 1))
+		return false;
+	memcpy(t->function, text, name);
+	if (file)
+		memcpy(t->file, file + 1, n - name - 1);
+	return true;
+}
+
+static bool parse(struct hw_trigger *t, const char *text)
+{
 	char *end;
 
-	memset(t, 0, sizeof *t);
 	if (strcmp(text, "exit") == 0) {
 		t->kind = HW_TRIGGER_EXIT;
-		return 0;
+		return true;
 	}
 	if (strncmp(text, "vmexit>", 7) == 0) {
-		value = strtod(text + 7, &end);
-		for (size_t i = 0; end != text + 7 && value > 0 && i < sizeof units / sizeof *units; i++) {
-			if (strcmp(end, units[i].name) != 0 || value * units[i].ns > 1e15)
-				continue;
-			t->kind = HW_TRIGGER_VMEXIT;
-			t->longer_than_ns = (uint64_t)(value * units[i].ns);
-			return 0;
-		}
-	} else if (strchr(text, ':') && strlen(text) < sizeof t->tracepoint) {
-		t->kind = HW_TRIGGER_TRACEPOINT;
-		strcpy(t->tracepoint, text);
-		return 0;
+		t->kind = HW_TRIGGER_VMEXIT;
+		return duration(text + 7, &t->longer_than_ns);
 	}
-	return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-		       "--trigger %s: it can be vmexit>100us, SYSTEM:NAME or exit", text);
+	t->max = 1;
+	if (strncmp(text, "call:", 5) == 0) {
+		t->kind = HW_TRIGGER_CALL;
+		return function(t, text + 5);
+	}
+	if (strncmp(text, "ret:", 4) == 0) {
+		t->kind = HW_TRIGGER_RETURN;
+		return function(t, text + 4);
+	}
+	if (strncmp(text, "addr:", 5) == 0) {
+		t->kind = HW_TRIGGER_ADDRESS;
+		t->address = strtoull(text + 5, &end, 0);
+		return text[5] >= '0' && text[5] <= '9' && !*end && t->address;
+	}
+	t->max = 0;
+	t->kind = HW_TRIGGER_TRACEPOINT;
+	if (!strchr(text, ':') || strlen(text) >= sizeof t->tracepoint)
+		return false;
+	strcpy(t->tracepoint, text);
+	return true;
+}
+
+int hw_trigger_parse(struct hw_trigger *t, const char *text, struct pt_error *e)
+{
+	memset(t, 0, sizeof *t);
+	if (parse(t, text))
+		return 0;
+	t->kind = HW_TRIGGER_NONE;
+	return pt_fail(
+	    e, PT_ERR_USAGE, PT_NO_OFFSET,
+	    "--trigger %s: it can be call:FUNCTION, ret:FUNCTION>2ms, addr:0xADDRESS, vmexit>100us, "
+	    "SYSTEM:NAME or exit",
+	    text);
+}
+
+bool hw_trigger_is_breakpoint(const struct hw_trigger *t)
+{
+	return t->kind == HW_TRIGGER_CALL || t->kind == HW_TRIGGER_RETURN || t->kind == HW_TRIGGER_ADDRESS;
 }
 
 size_t hw_trigger_tracepoints(const struct hw_trigger *t, const char *ret[2])
@@ -48,39 +107,85 @@ size_t hw_trigger_tracepoints(const struct hw_trigger *t, const char *ret[2])
 	}
 }
 
-/* Where a thread is, or has room, in t->vcpus; HW_TRIGGER_VCPUS: it is not there and all is taken. */
-static size_t vcpu_of(const struct hw_trigger *t, int32_t tid)
-{
-	size_t at = (size_t)tid % HW_TRIGGER_VCPUS;
+/* ---- Samples ---- */
 
-	for (size_t n = 0; n < HW_TRIGGER_VCPUS; n++) {
-		if (!t->vcpus[at].tid || t->vcpus[at].tid == tid)
+/* Where a thread is, or has room, in t->tasks; HW_TRIGGER_TASKS: it is not there and all is taken. */
+static size_t task_of(const struct hw_trigger *t, int32_t tid)
+{
+	size_t at = (size_t)tid % HW_TRIGGER_TASKS;
+
+	for (size_t n = 0; n < HW_TRIGGER_TASKS; n++) {
+		if (!t->tasks[at].tid || t->tasks[at].tid == tid)
 			return at;
-		at = (at + 1) % HW_TRIGGER_VCPUS;
+		at = (at + 1) % HW_TRIGGER_TASKS;
 	}
-	return HW_TRIGGER_VCPUS;
+	return HW_TRIGGER_TASKS;
 }
 
-bool hw_trigger_sample(struct hw_trigger *t, const char *tracepoint, int32_t tid, uint64_t time_ns)
+static bool fires(const struct hw_trigger *t, uint64_t begun_ns, uint64_t now_ns)
 {
-	uint64_t exit_ns;
+	return now_ns > begun_ns && now_ns - begun_ns > t->longer_than_ns && begun_ns >= t->armed_ns;
+}
+
+static bool exit_sample(struct hw_trigger *t, const char *event, size_t at, uint64_t time_ns)
+{
+	if (strcmp(event, "kvm:kvm_exit") == 0) {
+		t->tasks[at].depth = 1;
+		t->tasks[at].begun_ns[0] = time_ns;
+		return false;
+	}
+	if (strcmp(event, "kvm:kvm_entry") != 0 || !t->tasks[at].depth)
+		return false;
+	t->tasks[at].depth = 0;
+	return fires(t, t->tasks[at].begun_ns[0], time_ns);
+}
+
+/* A call that is never left (longjmp(), an exception) makes room when calls are too deep. */
+static bool call_sample(struct hw_trigger *t, size_t at, uint64_t time_ns)
+{
+	uint64_t *begun = t->tasks[at].begun_ns, left_ns = t->tasks[at].left_ns;
+
+	t->tasks[at].left_ns = 0;
+	if (left_ns > time_ns)
+		return fires(t, time_ns, left_ns);
+	if (t->tasks[at].depth == HW_TRIGGER_DEPTH)
+		memmove(begun, begun + 1, --t->tasks[at].depth * sizeof *begun);
+	begun[t->tasks[at].depth++] = time_ns;
+	return false;
+}
+
+static bool return_sample(struct hw_trigger *t, size_t at, uint64_t time_ns)
+{
+	if (t->tasks[at].depth)
+		return fires(t, t->tasks[at].begun_ns[--t->tasks[at].depth], time_ns);
+	t->tasks[at].left_ns = time_ns;
+	return false;
+}
+
+static bool breakpoint_sample(struct hw_trigger *t, const char *event, size_t at, uint64_t time_ns)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		if (strcmp(event, t->at[i].name) != 0)
+			continue;
+		if (!t->longer_than_ns)
+			return time_ns >= t->armed_ns;
+		return t->at[i].leaves ? return_sample(t, at, time_ns) : call_sample(t, at, time_ns);
+	}
+	return false;
+}
+
+bool hw_trigger_sample(struct hw_trigger *t, const char *event, int32_t tid, uint64_t time_ns)
+{
 	size_t at;
 
 	if (t->kind == HW_TRIGGER_TRACEPOINT)
-		return strcmp(tracepoint, t->tracepoint) == 0 && time_ns >= t->armed_ns;
-	if (t->kind != HW_TRIGGER_VMEXIT || tid <= 0)
+		return strcmp(event, t->tracepoint) == 0 && time_ns >= t->armed_ns;
+	if (tid <= 0 || (t->kind != HW_TRIGGER_VMEXIT && !hw_trigger_is_breakpoint(t)))
 		return false;
-	at = vcpu_of(t, tid);
-	if (at == HW_TRIGGER_VCPUS)
+	at = task_of(t, tid);
+	if (at == HW_TRIGGER_TASKS)
 		return false;
-	if (strcmp(tracepoint, "kvm:kvm_exit") == 0) {
-		t->vcpus[at].tid = tid;
-		t->vcpus[at].exit_ns = time_ns;
-		return false;
-	}
-	exit_ns = t->vcpus[at].exit_ns;
-	if (strcmp(tracepoint, "kvm:kvm_entry") != 0 || t->vcpus[at].tid != tid || !exit_ns)
-		return false;
-	t->vcpus[at].exit_ns = 0;
-	return time_ns - exit_ns > t->longer_than_ns && exit_ns >= t->armed_ns;
+	t->tasks[at].tid = tid;
+	return t->kind == HW_TRIGGER_VMEXIT ? exit_sample(t, event, at, time_ns)
+					    : breakpoint_sample(t, event, at, time_ns);
 }

@@ -100,6 +100,26 @@ static int read_chunks(struct session *s, struct ptc_reader *r, struct pt_error 
 	return 0;
 }
 
+/* CPUs that came or went; these lines of META come when it is seen. */
+static void report_not_traced(struct session *s)
+{
+	static const char prefix[] = "cpu_not_traced.";
+	const char *key, *value;
+	char text[160];
+
+	for (size_t i = 0; ptc_meta_pair(s->meta, i, &key, &value); i++) {
+		if (strncmp(key, prefix, sizeof prefix - 1) != 0)
+			continue;
+		snprintf(text, sizeof text,
+			 "the CPU came online or went while recording ran, seen at %.20s ns of perf's clock, "
+			 "and is not "
+			 "traced from then on",
+			 value);
+		pt_emit_error(&s->emit, 0, (int32_t)strtol(key + sizeof prefix - 1, NULL, 10), PTR_NO_TSC,
+			      "CPU not traced", text);
+	}
+}
+
 /* Decodes what there is still. */
 static int finish_streams(struct session *s, struct pt_error *e)
 {
@@ -111,6 +131,7 @@ static int finish_streams(struct session *s, struct pt_error *e)
 		pt_flow_finish(st->flow);
 		pt_emit_stream_end(&st->out);
 	}
+	report_not_traced(s);
 	return 0;
 }
 

@@ -237,10 +237,10 @@ static void test_trigger(void)
 	check(hw_trigger_parse(&t, "vmexit>1.5us", &e) == 0 && t.longer_than_ns == 1500, "vmexit>1.5us");
 	check(!hw_trigger_sample(&t, "kvm:kvm_entry", 7, 100), "an entry without an exit");
 	check(!hw_trigger_sample(&t, "kvm:kvm_exit", 7, 1000), "an exit");
-	check(!hw_trigger_sample(&t, "kvm:kvm_exit", 7 + HW_TRIGGER_VCPUS, 1000), "of another vCPU");
+	check(!hw_trigger_sample(&t, "kvm:kvm_exit", 7 + HW_TRIGGER_TASKS, 1000), "of another vCPU");
 	check(!hw_trigger_sample(&t, "kvm:kvm_entry", 7, 2500), "not longer");
-	check(hw_trigger_sample(&t, "kvm:kvm_entry", 7 + HW_TRIGGER_VCPUS, 2501), "longer");
-	check(!hw_trigger_sample(&t, "kvm:kvm_entry", 7 + HW_TRIGGER_VCPUS, 9000), "once only");
+	check(hw_trigger_sample(&t, "kvm:kvm_entry", 7 + HW_TRIGGER_TASKS, 2501), "longer");
+	check(!hw_trigger_sample(&t, "kvm:kvm_entry", 7 + HW_TRIGGER_TASKS, 9000), "once only");
 	t.armed_ns = 20000;
 	hw_trigger_sample(&t, "kvm:kvm_exit", 7, 10000);
 	check(!hw_trigger_sample(&t, "kvm:kvm_entry", 7, 30000), "it began before the last snapshot");
@@ -435,6 +435,9 @@ static void test_check(void)
 	check_all(&r, root, &cpu);
 	check((l = line(&r, "buffer sizes")) && l->answer == CHECK_YES && strstr(l->detail, "for all 4"),
 	      "buffers");
+	check((l = line(&r, "open files")) &&
+		  strstr(l->detail, "the machine takes 268, a process 264 and 8 for each"),
+	      "descriptors of 4 CPUs");
 	check(line(&r, "memory for buffers") != NULL, "their limits, root's too");
 	write_file("/proc/meminfo", "MemTotal:  2000000 kB\nMemFree:  10 kB\nMemAvailable:  1000 kB\n");
 	check_all(&r, root, &cpu);

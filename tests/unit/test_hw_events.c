@@ -34,6 +34,7 @@ static size_t count;
 static int32_t unmappable_cpu = -1; /* an event of this CPU can have no ring: mmap() fails with EPERM */
 static bool old_kernel;		    /* before 6.0: no PERF_FORMAT_LOST, no aux_action */
 static uint64_t lost_each;
+static int refused_why; /* errno of whole-CPU events of CPU 0; 0: they open */
 
 /* aux_action: the 32 bits at byte 116 of struct perf_event_attr. */
 static uint32_t word_at_116(const struct perf_event_attr *a)
@@ -51,6 +52,10 @@ static int double_open(struct perf_event_attr *a, int32_t tid, int32_t cpu, int 
 
 	if (old_kernel && (word_at_116(a) || a->read_format & PERF_FORMAT_LOST)) {
 		errno = EINVAL;
+		return -1;
+	}
+	if (refused_why && tid == -1 && cpu == 0) {
+		errno = refused_why;
 		return -1;
 	}
 	fd = memfd_create("event", MFD_ALLOW_SEALING);
@@ -267,6 +272,80 @@ static void test_no_ring_elsewhere(void)
 	unmappable_cpu = -1;
 }
 
+/* Only what is not permitted is left out, and it is counted; what fails for want of something is an error. */
+static void test_left_out(void)
+{
+	static const int wants[] = {EMFILE, ENFILE, ENOMEM};
+	static const char *const said[] = {"ulimit", "fs.file-max", "no memory"};
+	struct hw_events_options o = target;
+	struct pt_error e = {0};
+	unsigned left_out = 0;
+
+	o.cpus = &cpu_1;
+	o.kernel_sideband = true;
+	refused_why = EACCES;
+	check(open_target(&o, &e) == 0, "whole-CPU events that are not permitted");
+	for (uint32_t a = 0; a < ev.attr_count; a++) {
+		left_out += ev.attrs[a].left_out;
+		check(!ev.attrs[a].left_out || (ev.attrs[a].optional && ev.attrs[a].why == EACCES), "why");
+	}
+	check(left_out == 1, "are left out and counted");
+	hw_events_close(&ev);
+	for (size_t i = 0; i < sizeof wants / sizeof *wants; i++) {
+		refused_why = wants[i];
+		e = (struct pt_error){0};
+		check(open_target(&o, &e) == -1 && e.kind == PT_ERR_REFUSED && strstr(e.message, said[i]),
+		      e.message);
+		hw_events_close(&ev);
+	}
+	refused_why = 0;
+}
+
+/* Sizes that no memory helps with have a message of their own. */
+static void test_sizes(void)
+{
+	struct hw_events_options o = target;
+	struct pt_error e = {0};
+
+	o.aux_bytes = (uint64_t)1 << 48;
+	check(open_target(&o, &e) == -1 && strstr(e.message, "268435456 MB") && strstr(e.message, "-m ,2G"),
+	      e.message);
+	hw_events_close(&ev);
+	o.one_entry = true;
+	check(open_target(&o, &e) == -1 && strstr(e.message, "contiguous") && strstr(e.message, "-m ,4M"),
+	      e.message);
+	hw_events_close(&ev);
+	o.aux_bytes = 1 << 20;
+	unmappable_cpu = 0;
+	check(open_target(&o, &e) == -1 && strstr(e.message, "perf_event_mlock_kb"), e.message);
+	hw_events_close(&ev);
+	unmappable_cpu = -1;
+}
+
+static void test_breakpoints(void)
+{
+	static const char *names[] = {"mem:0x401136:x", "mem:0xffffffff81000000:x"};
+	const struct hw_tracepoints two = {names, 2, 2, 2};
+	struct hw_events_options o = target;
+	struct pt_error e = {0};
+	const struct opened *user, *kernel;
+
+	o.breakpoints = &two;
+	check(open_target(&o, &e) == 0, "breakpoints");
+	user = event(PERF_TYPE_BREAKPOINT, 0, 0);
+	kernel = event(PERF_TYPE_BREAKPOINT, 0, 2);
+	check(user && user->attr.bp_addr == 0x401136 && user->attr.exclude_kernel &&
+		  !user->attr.exclude_user && user->attr.inherit && user->attr.wakeup_events == 1 &&
+		  !user->attr.watermark && user->tid == 70,
+	      "in a program, of the target and what it starts; each hit wakes");
+	check(kernel && kernel->attr.bp_addr == 0xffffffff81000000 && !kernel->attr.exclude_kernel &&
+		  kernel->attr.exclude_user,
+	      "in the kernel");
+	hw_events_start(&ev);
+	check(user && user->enabled == 1 && kernel->enabled == 1, "they start with the trace");
+	hw_events_close(&ev);
+}
+
 static void test_lost(void)
 {
 	struct pt_error e = {0};
@@ -394,6 +473,9 @@ int main(void)
 	test_actions();
 	test_elsewhere();
 	test_no_ring_elsewhere();
+	test_left_out();
+	test_sizes();
+	test_breakpoints();
 	test_lost();
 	test_switches();
 	test_options();
