@@ -20,6 +20,9 @@ check "only those" test "$(grep -vc '^vm' "$tmp/got")" = 0
 has "a query after an option" summary pt-query -f csv "$tmp/trace.db" su
 has "a format" prometheus pt-query "$tmp/trace.db" summary --format p
 has "a parameter" limit= pt-query "$tmp/trace.db" hot-edges -p ""
+has "a query after --db" diff pt-query --db "$tmp/trace.db" --db "$tmp/trace.db" di
+has "a parameter after --db" what= pt-query --db "$tmp/trace.db" --db "$tmp/trace.db" diff -p wh
+has "a database after --db" "$tmp/trace.db" pt-query --db "$tmp/tra"
 has "an option" --format pt-query "$tmp/trace.db" summary --f
 has "a database" "$tmp/trace.db" pt-query "$tmp/tra"
 has "a subcommand" import pt-capture im
