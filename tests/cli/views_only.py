@@ -23,5 +23,6 @@ made.set_authorizer(watch)
 for path in sys.argv[2:]:
     sql = open(path).read()
     read.clear()
-    made.execute("EXPLAIN " + sql, dict.fromkeys(re.findall(r":(\w+)", sql)))
+    if re.sub(r"--.*", "", sql).strip():  # what is no SQL is none
+        made.execute("EXPLAIN " + sql, dict.fromkeys(re.findall(r":(\w+)", sql)))
     print(os.path.basename(path) + ":", *sorted(read))
