@@ -37,8 +37,15 @@ ifneq ($(LIBIBERTY),)
 $(B)/obj/export/demangle.o $(B)/tests/unit/test_demangle: ALL_CFLAGS += -DHAVE_LIBIBERTY
 endif
 endif
-# capstone says what instructions are called (pt-decode --insns). Where its header is missing, or with NO_CAPSTONE=1, pt-decode
-# is built without it; its symbols are weak, too (decode/output/disassembler.c).
+# elfutils' libdw knows the source lines of code. Where its header is missing, or with NO_LIBDW=1, pt-load is built without it.
+ifndef NO_LIBDW
+ifneq ($(shell printf '\043include <elfutils/libdwfl.h>\n' | $(CC) -E - >/dev/null 2>&1 && echo found),)
+LIBS_LIBDW := -ldw
+$(B)/obj/export/source_lines.o: ALL_CFLAGS += -DHAVE_LIBDW
+endif
+endif
+# capstone says what instructions are called (pt-decode --insns, pt-query annotate). Where its header is missing, or with
+# NO_CAPSTONE=1, both are built without it; its symbols are weak, too (schema/disassembler.c).
 ifndef NO_CAPSTONE
 CAPSTONE_CFLAGS ?= $(shell pkg-config --cflags capstone 2>/dev/null)
 CAPSTONE_LIBS ?= $(shell pkg-config --libs capstone 2>/dev/null || echo -lcapstone)
@@ -47,7 +54,7 @@ CAPSTONE := -DHAVE_CAPSTONE $(CAPSTONE_CFLAGS)
 LIBS_CAPSTONE := -Wl,--no-as-needed $(CAPSTONE_LIBS) -Wl,--as-needed
 endif
 endif
-$(B)/obj/decode/output/disassembler.o: ALL_CFLAGS += $(CAPSTONE)
+$(B)/obj/schema/disassembler.o: ALL_CFLAGS += $(CAPSTONE)
 
 PROGRAMS := pt-capture pt-decode pt-load pt-query
 # Every .c below a folder, however deep: a new file needs no line here.
@@ -60,12 +67,12 @@ OBJ_pt-load := $(call objects,export)
 OBJ_pt-query := $(call objects,queries)
 LIBS_pt-capture := -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) -lpthread
 LIBS_pt-decode := $(LIBS_CAPSTONE) -lzstd -lz -lpthread
-LIBS_pt-load := -lsqlite3 -lz $(LIBIBERTY)
-LIBS_pt-query := -lsqlite3 -lm
+LIBS_pt-load := -lsqlite3 -lz $(LIBS_LIBDW) $(if $(LIBS_LIBDW),-lelf) $(LIBIBERTY)
+LIBS_pt-query := $(LIBS_CAPSTONE) -lsqlite3 -lm
 SCHEMA := $(B)/libschema.a
 # Everything that is not a program's main: what unit tests and the tests' own tools link with.
 ALL := $(B)/libpt.a
-LIBS := -lsqlite3 -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) $(LIBS_CAPSTONE) $(LIBIBERTY) -lpthread -lm
+LIBS := -lsqlite3 $(LIBS_LIBDW) -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) $(LIBS_CAPSTONE) $(LIBIBERTY) -lpthread -lm
 
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 TOOLS := $(patsubst %.c,$(B)/%,$(wildcard tests/oracle/*.c tests/tools/*.c))
@@ -143,8 +150,9 @@ build/fuzz/obj/%.o: %.c
 	$(Q)clang $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
 FUZZED := $(filter-out $(foreach d,capture decode export,$d/main.c),$(call sources,schema capture decode export))
 build/fuzz/obj/capture/tracecmd/library.o build/fuzz/obj/capture/tracecmd/no_library.o: FUZZ_CFLAGS += $(TRACECMD)
+build/fuzz/obj/export/source_lines.o: FUZZ_CFLAGS += $(if $(LIBS_LIBDW),-DHAVE_LIBDW)
 build/fuzz/obj/export/demangle.o: FUZZ_CFLAGS += $(if $(LIBIBERTY),-DHAVE_LIBIBERTY)
-build/fuzz/obj/decode/output/disassembler.o: FUZZ_CFLAGS += $(CAPSTONE)
+build/fuzz/obj/schema/disassembler.o: FUZZ_CFLAGS += $(CAPSTONE)
 build/fuzz/libpt.a: $(FUZZED:%.c=build/fuzz/obj/%.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c build/fuzz/libpt.a

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/code_rows.h"
 #include "export/db.h"
 #include "export/digits.h"
 #include "export/scratch.h"
@@ -34,6 +35,7 @@ struct path {
 	uint32_t interrupts; /* see struct dictionary_path */
 	uint32_t machine;    /* the one that took it first, 0 unknown */
 	uint32_t first_insns;
+	uint32_t code_version;
 	uint8_t first_kind, last_kind;
 };
 
@@ -42,6 +44,8 @@ struct edge {
 	uint64_t taken, insns, tail_insns, insn_timed;
 	double cycles;
 	uint32_t chunk; /* the last chunk of paths that has it, + 1 */
+	/* Its ends in that version of the code (code_rows.h). 0: not looked for yet. */
+	uint32_t code_version, from_insn, to_insn;
 };
 
 /*
@@ -59,7 +63,7 @@ struct pairs {
 struct dictionary {
 	sqlite3 *db;
 	struct trace_bases bases;
-	sqlite3_stmt *insert_path, *insert_edge;
+	sqlite3_stmt *insert_path, *insert_edge, *insert_version;
 	struct path *paths; /* number n at n */
 	struct edge *edges;
 	size_t path_count, path_room, edge_count, edge_room;
@@ -86,6 +90,7 @@ struct dictionary *dictionary_create(sqlite3 *db, int scratch, const struct trac
 	d->bases = *bases;
 	if (!(d->insert_path = db_insert(db, "path", 19, e)) ||
 	    !(d->insert_edge = db_insert(db, "edge", 14, e)) ||
+	    !(d->insert_version = db_insert(db, "path_version", 3, e)) ||
 	    !(d->path_chunks.insert = db_insert(db, "path_chunk", 2, e)) ||
 	    !(d->edge_chunks.insert = db_insert(db, "edge_chunk", 2, e))) {
 		dictionary_destroy(d);
@@ -100,6 +105,7 @@ void dictionary_destroy(struct dictionary *d)
 		return;
 	sqlite3_finalize(d->insert_path);
 	sqlite3_finalize(d->insert_edge);
+	sqlite3_finalize(d->insert_version);
 	sqlite3_finalize(d->path_chunks.insert);
 	sqlite3_finalize(d->edge_chunks.insert);
 	free(d->path_chunks.ids);
@@ -327,6 +333,7 @@ int dictionary_path(struct dictionary *d, const struct ptr_path *path, struct pt
 			   .end_ip = path->end_ip,
 			   .tail_insns = path->tail_insns,
 			   .not_taken = path->not_taken,
+			   .code_version = path->code_version,
 			   .edges = path->count,
 			   .first_insns = path->count ? path->insns[0] : 0};
 	for (uint32_t i = 0; i < path->count; i++)
@@ -415,10 +422,40 @@ struct path_columns {
 	char text[4][PTR_PATH_EDGES * DIGITS_BYTES], more[CHUNKS_ROW * DIGITS_BYTES];
 };
 
+/* The path's step: straight code, from where the edge before it led (NULL: the path's start) up to its own edge; or
+ * with no edge, the path's tail. */
+static void count_step(const struct path *p, struct edge *before, struct edge *edge, uint64_t insns,
+		       struct code_rows *code)
+{
+	uint64_t start = p->start_ip ? p->start_ip : edge ? edge->def.from : 0;
+	struct code_stretch s = {.insns = (uint32_t)insns, .times = p->repeats, .machine = p->machine};
+	struct edge *ends[] = {before, edge};
+
+	for (int i = 0; i < 2; i++) {
+		if (!ends[i] || ends[i]->code_version == p->code_version)
+			continue;
+		ends[i]->code_version = p->code_version;
+		ends[i]->from_insn = code_rows_find(code, p->code_version, ends[i]->def.from);
+		ends[i]->to_insn = code_rows_find(code, p->code_version, ends[i]->def.to);
+	}
+	s.first = before ? before->to_insn : code_rows_find(code, p->code_version, start);
+	/* An interrupted instruction was not executed. */
+	if (edge && insns && edge->def.kind != PTR_ASYNC && edge->def.kind != PTR_VMEXIT &&
+	    edge->def.kind != PTR_TX_ABORT && edge->def.kind != PTR_TRACE_END)
+		s.last = edge->from_insn;
+	if (p->insn_timed) {
+		s.timed = (double)p->insn_timed / (double)p->insns;
+		s.cycles = p->cycles / (double)p->insns;
+	}
+	code_rows_ran(code, &s);
+}
+
 /* Takes the path's steps. */
 static int read_path(struct dictionary *d, const struct path *p, uint32_t *symbol_machines,
-		     struct path_columns *ret, struct pt_error *e)
+		     struct path_columns *ret, struct code_rows *code, struct pt_error *e)
 {
+	struct edge *edge = NULL;
+
 	ret->least = UINT32_MAX;
 	ret->first_from = 0;
 	for (uint32_t k = 0; k < p->edges; k++) {
@@ -427,6 +464,8 @@ static int read_path(struct dictionary *d, const struct path *p, uint32_t *symbo
 		if (!step)
 			return -1;
 		sum_edge(d, p, k, step, symbol_machines);
+		count_step(p, edge, &d->edges[step->edge], step->insns, code);
+		edge = &d->edges[step->edge];
 		ret->edges[k] = step->edge;
 		ret->insns[k] = step->insns;
 		if (step->edge < ret->least)
@@ -434,9 +473,19 @@ static int read_path(struct dictionary *d, const struct path *p, uint32_t *symbo
 		if (!k)
 			ret->first_from = d->edges[step->edge].def.from;
 	}
+	count_step(p, edge, NULL, p->tail_insns, code);
 	for (uint32_t k = 0; k < p->edges; k++)
 		ret->edges[k] -= ret->least;
 	return 0;
+}
+
+/* Of most paths it is 1, and needs no row. */
+static int insert_version(struct dictionary *d, int64_t path, uint32_t version, struct pt_error *e)
+{
+	sqlite3_bind_int64(d->insert_version, 1, path);
+	sqlite3_bind_int64(d->insert_version, 2, d->bases.trace);
+	sqlite3_bind_int64(d->insert_version, 3, version);
+	return db_run(d->insert_version, e);
 }
 
 static int insert_path(struct dictionary *d, const struct path *p, int64_t id, struct path_columns *c,
@@ -466,17 +515,20 @@ static int insert_path(struct dictionary *d, const struct path *p, int64_t id, s
 	bind_timed(s, 16, p->insn_timed, p->cycles);
 	if (bind_chunks(&d->path_chunks, id, s, 18, c->more, e) < 0)
 		return -1;
-	return db_run(s, e);
+	if (db_run(s, e) < 0)
+		return -1;
+	return p->code_version == 1 ? 0 : insert_version(d, id, p->code_version, e);
 }
 
-static int insert_paths(struct dictionary *d, uint32_t *symbol_machines, struct pt_error *e)
+static int insert_paths(struct dictionary *d, uint32_t *symbol_machines, struct code_rows *code,
+			struct pt_error *e)
 {
 	struct path_columns columns;
 
 	if (rewind_steps(d, e) < 0)
 		return -1;
 	for (size_t i = 1; i <= d->path_count; i++)
-		if (read_path(d, &d->paths[i], symbol_machines, &columns, e) < 0 ||
+		if (read_path(d, &d->paths[i], symbol_machines, &columns, code, e) < 0 ||
 		    insert_path(d, &d->paths[i], d->bases.path + (int64_t)i, &columns, e) < 0)
 			return -1;
 	return 0;
@@ -533,7 +585,7 @@ static int set_machines(struct dictionary *d, const uint32_t *symbol_machines, s
 	return ret < 0 ? ret : db_exec(d->db, sql, e);
 }
 
-int dictionary_finish(struct dictionary *d, struct pt_error *e)
+int dictionary_finish(struct dictionary *d, struct code_rows *code, struct pt_error *e)
 {
 	uint32_t *symbol_machines = calloc((size_t)d->last_symbol + 1, sizeof *symbol_machines);
 	int ret;
@@ -541,7 +593,7 @@ int dictionary_finish(struct dictionary *d, struct pt_error *e)
 	if (!symbol_machines)
 		return pt_fail_no_memory(e, "the dictionary");
 	ret = sort(&d->path_chunks, e) < 0 || sort(&d->edge_chunks, e) < 0 ||
-		      insert_paths(d, symbol_machines, e) < 0 || insert_edges(d, e) < 0 ||
+		      insert_paths(d, symbol_machines, code, e) < 0 || insert_edges(d, e) < 0 ||
 		      set_machines(d, symbol_machines, e) < 0
 		  ? -1
 		  : 0;

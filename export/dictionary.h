@@ -15,6 +15,7 @@
 #include "export/bases.h"
 #include "schema/records.h"
 
+struct code_rows;
 struct dictionary;
 
 /* scratch: a file of the caller's. bases are copied. NULL: PT_ERR_NO_MEMORY, or SQLite's error. */
@@ -45,7 +46,8 @@ struct dictionary_path {
 };
 struct dictionary_path dictionary_path_of(const struct dictionary *d, uint32_t path);
 
-/* After the last run: fills the tables, and sets symbol.machine and dso.machine. 0, or -1 as above. */
-int dictionary_finish(struct dictionary *d, struct pt_error *e);
+/* After the last run: fills the tables, and sets symbol.machine and dso.machine. code is told what ran. 0, or -1 as
+ * above. */
+int dictionary_finish(struct dictionary *d, struct code_rows *code, struct pt_error *e);
 
 #endif

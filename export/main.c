@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "export/manage.h"
 #include "export/sink.h"
 #include "schema/options.h"
 #include "schema/output.h"
@@ -18,6 +19,7 @@
 
 static const char usage[] =
     "usage: pt-load [options] DATABASE [STREAM]\n"
+    "       pt-load --list DATABASE, pt-load --delete TRACE DATABASE\n"
     "Loads what pt-decode writes (standard input, or the file STREAM) into an SQLite database. A database\n"
     "that is there already gets one more trace. It happens as a whole or not at all.\n"
     "\n";
@@ -34,8 +36,19 @@ struct arguments {
 	const char *stream; /* NULL: standard input */
 	const char *name;   /* the trace's, NULL: its command */
 	unsigned mode;	    /* of a new database */
-	bool replace, no_wait, quiet, verbose, version;
+	int64_t delete;	    /* a trace's number; 0: none */
+	bool replace, list, no_wait, quiet, verbose, version;
 };
+
+static int set_delete(void *arg, const char *value, struct pt_error *e)
+{
+	long long trace;
+
+	if (pt_option_number("--delete", value, 1, INT64_MAX, &trace, e))
+		return -1;
+	((struct arguments *)arg)->delete = trace;
+	return 0;
+}
 
 static int set_mode(void *arg, const char *value, struct pt_error *e)
 {
@@ -46,6 +59,13 @@ static const struct pt_option options[] = {
     {.name = "replace",
      .help = "take the place of the trace of the same recording",
      PT_OPTION_FLAG(struct arguments, replace)},
+    {.name = "list",
+     .help = "print the traces of the database: number, branches, errors, start, uuid, name",
+     PT_OPTION_FLAG(struct arguments, list)},
+    {.name = "delete",
+     .argument = "TRACE",
+     .help = "delete the trace of that number, and give its room back",
+     .set = set_delete},
     {.name = "no-wait",
      .help = "fail when another program is writing the database, and do not wait for it",
      PT_OPTION_FLAG(struct arguments, no_wait)},
@@ -253,12 +273,37 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 	if (argc - operand > 2)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "'%s' is too much; see 'pt-load --help'",
 			       argv[operand + 2]);
+	if ((a->list || a->delete) && argc - operand > 1)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "--list and --delete load nothing: '%s' is too much", argv[operand + 1]);
 	a->database = argv[operand];
 	if (!*a->database)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "the database's name is empty");
 	if (operand + 1 < argc && strcmp(argv[operand + 1], "-"))
 		a->stream = argv[operand + 1];
 	return 0;
+}
+
+static void print_trace(void *arg, const struct manage_trace *t)
+{
+	(void)arg;
+	printf("%-6" PRId64 " %14" PRId64 " %8" PRId64 "  %-19s  %-32s  %s\n", t->id, t->branches, t->errors,
+	       t->start ? t->start : "-", t->uuid ? t->uuid : "-", t->name ? t->name : "-");
+}
+
+/* --list and --delete. */
+static int manage(struct job *j, struct pt_error *e)
+{
+	const struct arguments *a = j->arguments;
+	const struct store_wait wait = {a->no_wait ? NULL : waits, interrupted, j};
+
+	if (a->delete)
+		return manage_delete(a->database, a->delete, &wait, e);
+	printf("%-6s %14s %8s  %-19s  %-32s  %s\n", "trace", "branches", "errors", "start (UTC)", "uuid",
+	       "name");
+	if (manage_list(a->database, print_trace, NULL, e))
+		return -1;
+	return fflush(stdout) ? pt_fail_errno(e, "cannot write the list") : 0;
 }
 
 static void print_help(void)
@@ -291,6 +336,8 @@ int main(int argc, char **argv)
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
 	sigaction(SIGHUP, &act, NULL);
+	if (a.list || a.delete)
+		return manage(&j, &e) < 0 ? fail(&e) : 0;
 	j.progress = !a.quiet && isatty(2);
 	if (load(&j, &e) < 0)
 		return fail(&e);

@@ -14,7 +14,7 @@ static const struct {
 	int columns;
 } tables[TABLES] = {
     [MACHINE] = {"machine", 4},	    [THREAD] = {"thread", 7}, [DSO] = {"dso", 5},
-    [SYMBOL] = {"symbol", 9},	    [EVENT] = {"event", 12},  [ERROR] = {"error", 12},
+    [SYMBOL] = {"symbol", 10},	    [EVENT] = {"event", 12},  [ERROR] = {"error", 12},
     [INTERRUPT] = {"interrupt", 6},
 };
 
@@ -128,6 +128,7 @@ int plain_rows_symbol(struct plain_rows *p, const struct ptr_record *r, struct p
 	sqlite3_bind_null(st, 7);	  /* dictionary_finish() */
 	bind_text(st, 8, demangle(r->symbol.name, p->demangled) ? p->demangled : "");
 	db_bind(st, 9, !*r->symbol.name, 1);
+	db_bind(st, 10, r->symbol.base != PTR_UNKNOWN, (int64_t)r->symbol.base);
 	return db_run(st, e);
 }
 

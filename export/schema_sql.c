@@ -14,3 +14,4 @@
 EMBED(pt_tables_sql, "schema/tables.sql");
 EMBED(pt_indexes_sql, "schema/indexes.sql");
 EMBED(pt_views_sql, "schema/views.sql");
+EMBED(pt_code_views_sql, "schema/code_views.sql");

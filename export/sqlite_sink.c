@@ -7,6 +7,7 @@
 
 #include "export/call_paths.h"
 #include "export/calls.h"
+#include "export/code_rows.h"
 #include "export/db.h"
 #include "export/dictionary.h"
 #include "export/plain_rows.h"
@@ -14,6 +15,7 @@
 #include "export/schema_sql.h"
 #include "export/sink.h"
 #include "export/slices.h"
+#include "export/source_lines.h"
 #include "export/store.h"
 #include "export/traces.h"
 #include "export/vm_rows.h"
@@ -42,6 +44,8 @@ struct sqlite_sink {
 	struct call_paths *call_paths;
 	struct calls *calls;
 	struct vm_rows *vms;
+	struct code_rows *code;
+	struct source_lines *lines;
 	uint32_t *thread_machines; /* of thread number n at n - 1 */
 	size_t thread_count, thread_room;
 	int scratch[SCRATCHES]; /* -1: not open */
@@ -96,7 +100,8 @@ static int begin(struct sqlite_sink *s, struct pt_error *e)
 	    !(s->slices = slices_create(db, s->dictionary, &s->base, e)) ||
 	    !(s->call_paths = call_paths_create(db, &s->base, e)) ||
 	    !(s->calls = calls_create(db, s->call_paths, s->scratch, &s->base, e)) ||
-	    !(s->vms = vm_rows_create(db, &s->base, e)))
+	    !(s->vms = vm_rows_create(db, &s->base, e)) || !(s->code = code_rows_create(db, &s->base, e)) ||
+	    !(s->lines = source_lines_create(e)))
 		return -1;
 	return 0;
 }
@@ -115,8 +120,10 @@ static int put_thread(struct sqlite_sink *s, const struct ptr_record *r, struct 
 
 static int put_symbol(struct sqlite_sink *s, const struct ptr_record *r, struct pt_error *e)
 {
-	return call_paths_symbol(s->call_paths, r->symbol.start, e) < 0 ? -1
-									: plain_rows_symbol(s->rows, r, e);
+	return call_paths_symbol(s->call_paths, r->symbol.start, e) < 0 ||
+		       source_lines_symbol(s->lines, &r->symbol, e) < 0
+		   ? -1
+		   : plain_rows_symbol(s->rows, r, e);
 }
 
 static int put_interrupts(struct sqlite_sink *s, const struct group_run *run,
@@ -212,7 +219,7 @@ static int sink_record(struct pt_sink *sink, const struct ptr_record *r, struct 
 	switch (r->type) {
 	case PTR_MACHINE: return plain_rows_machine(s->rows, r, e);
 	case PTR_THREAD: return put_thread(s, r, e);
-	case PTR_DSO: return plain_rows_dso(s->rows, r, e);
+	case PTR_DSO: return source_lines_dso(s->lines, &r->dso, e) < 0 ? -1 : plain_rows_dso(s->rows, r, e);
 	case PTR_SYMBOL: return put_symbol(s, r, e);
 	case PTR_EDGE: s->totals.edges++; return dictionary_edge(s->dictionary, &r->edge, e);
 	case PTR_PATH: s->totals.paths++; return dictionary_path(s->dictionary, &r->path, e);
@@ -226,6 +233,7 @@ static int sink_record(struct pt_sink *sink, const struct ptr_record *r, struct 
 	case PTR_GUEST_RUN: return vm_rows_guest_run(s->vms, r, e);
 	case PTR_VMEXIT_INTERVAL: return vm_rows_vmexit(s->vms, r, e);
 	case PTR_VM_CLOCK: return vm_rows_clock(s->vms, r, e);
+	case PTR_CODE: return code_rows_add(s->code, &r->code, e);
 	case PTR_META:
 	case PTR_TYPES:
 	case PTR_END: break;
@@ -248,6 +256,8 @@ static void finalize(struct sqlite_sink *s)
 	call_paths_destroy(s->call_paths);
 	calls_destroy(s->calls);
 	vm_rows_destroy(s->vms);
+	code_rows_destroy(s->code);
+	source_lines_destroy(s->lines);
 	s->rows = NULL;
 	s->runs = NULL;
 	s->times = NULL;
@@ -256,6 +266,8 @@ static void finalize(struct sqlite_sink *s)
 	s->call_paths = NULL;
 	s->calls = NULL;
 	s->vms = NULL;
+	s->code = NULL;
+	s->lines = NULL;
 }
 
 static int sink_commit(struct pt_sink *sink, struct pt_error *e)
@@ -275,8 +287,8 @@ static int sink_commit(struct pt_sink *sink, struct pt_error *e)
 	if (calls_finish(s->calls, &s->poll, e) < 0 || call_paths_finish(s->call_paths, e) < 0)
 		return -1;
 	s->busy_with = "summing up";
-	if (dictionary_finish(s->dictionary, e) < 0 || plain_rows_finish(s->rows, e) < 0 ||
-	    vm_rows_finish(s->vms, e) < 0 ||
+	if (dictionary_finish(s->dictionary, s->code, e) < 0 || code_rows_finish(s->code, s->lines, e) < 0 ||
+	    plain_rows_finish(s->rows, e) < 0 || vm_rows_finish(s->vms, e) < 0 ||
 	    trace_insert(db, &s->base, &s->meta, s->name, &s->totals, e) < 0 ||
 	    trace_settle_times(db, &s->base, &s->meta, s->totals.last_tsc, e) < 0)
 		return -1;
@@ -284,7 +296,8 @@ static int sink_commit(struct pt_sink *sink, struct pt_error *e)
 	s->busy_with = "building indexes";
 	/* No ANALYZE: what it finds out of the first trace would mislead with the second. */
 	if (s->store.fresh &&
-	    (db_exec_macros(db, pt_indexes_sql, e) < 0 || db_exec_macros(db, pt_views_sql, e) < 0))
+	    (db_exec_macros(db, pt_indexes_sql, e) < 0 || db_exec_macros(db, pt_views_sql, e) < 0 ||
+	     db_exec_macros(db, pt_code_views_sql, e) < 0))
 		return -1;
 	s->busy_with = "flushing";
 	return store_commit(&s->store, e);

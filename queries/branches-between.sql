@@ -1,7 +1,8 @@
 -- branches-between: every branch between two ids or times; by default those of the slowest VM exit's thread
--- id, time_ns, tsc: of the view branches, which has to unpack the whole trace for the same. :from and :to may be
--- vmexits' exit_branch and entry_branch, guest_runs' or calls' (call_id, return_id). Branches of other
--- CPUs lie between them: :thread leaves them out. Times are looked up in slices, then in groups of 64 runs.
+-- id, time_ns, tsc: of the view branches, which has to unpack the whole trace for the same. :from and :to
+-- may be vmexits' exit_branch and entry_branch, guest_runs' or calls' (call_id, return_id). Branches of
+-- other CPUs lie between them: :thread leaves them out. Times are looked up in slices, then in groups of 64
+-- runs.
 -- :from = the slowest VM exit's exit_branch, or with a time the first
 -- :to = its entry_branch, or with a time the last
 -- :after = any; time_ns of the first branch

@@ -4,15 +4,15 @@
 -- :limit = 60 rows
 -- :percent = 1.0 percent
 WITH RECURSIVE tree(id, trace, depth, label, insn_count, calls, sort) AS (
-	SELECT c.id, c.trace, 0, CALLED_NAME(c, s), c.insn_count, c.calls,
+	SELECT c.id, c.trace, 0, SHOWN_NAME(c.function, c.demangled), c.insn_count, c.calls,
 		printf('%020d%010d', 9000000000000000000 - coalesce(c.insn_count, 0), c.id)
-	FROM call_path c LEFT JOIN symbol s ON s.id = c.symbol WHERE c.parent IS NULL
+	FROM call_tree c WHERE c.parent IS NULL
 	UNION ALL
-	SELECT c.id, c.trace, tree.depth + 1, CALLED_NAME(c, s), c.insn_count, c.calls,
+	SELECT c.id, c.trace, tree.depth + 1, SHOWN_NAME(c.function, c.demangled), c.insn_count, c.calls,
 		tree.sort || printf('%020d%010d', 9000000000000000000 - coalesce(c.insn_count, 0), c.id)
-	FROM tree JOIN call_path c ON c.parent = tree.id LEFT JOIN symbol s ON s.id = c.symbol
+	FROM tree JOIN call_tree c ON c.parent = tree.id
 	WHERE tree.depth < 100 AND c.insn_count * 100.0 >= coalesce(:percent, 1.0) * (SELECT insn_count
-		FROM trace WHERE id = c.trace)
+		FROM traces WHERE id = c.trace)
 )
 SELECT tree.trace, printf('%*s%s', 2 * depth, '', label) AS function, tree.insn_count AS instructions,
 	round(100.0 * tree.insn_count / nullif(t.insn_count, 0), 2) AS insn_percent, tree.calls

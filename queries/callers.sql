@@ -3,15 +3,14 @@
 -- branches.
 -- :function = all; the called function's name
 -- :limit = 40 rows
-SELECT e.trace, SYMBOL_NAME(t) AS function, coalesce(SYMBOL_NAME(f), '[unknown]') AS caller, fd.name AS caller_dso,
-	sum(CASE WHEN k.name IN ('call', 'call_ind') THEN e.taken ELSE 0 END) AS calls,
-	sum(CASE WHEN k.name IN ('call', 'call_ind') THEN 0 ELSE e.taken END) AS jumps, count(*) AS places
-FROM edge e JOIN kind k ON k.id = e.kind JOIN symbol t ON t.id = e.to_symbol
-LEFT JOIN symbol f ON f.id = e.from_symbol
-	LEFT JOIN dso fd ON fd.id = f.dso
-WHERE e.to_ip = t.start_ip AND (k.name IN ('call', 'call_ind')
-		OR k.name IN ('jmp', 'jmp_ind', 'jcc') AND e.from_symbol IS NOT e.to_symbol)
-	AND (:function IS NULL OR IS_NAMED(t, :function))
-GROUP BY e.trace, t.name, f.name, fd.name
+SELECT e.trace, SHOWN_NAME(e.to_symbol, e.to_demangled) AS function,
+	coalesce(SHOWN_NAME(e.from_symbol, e.from_demangled), '[unknown]') AS caller, e.from_dso AS caller_dso,
+	sum(CASE WHEN e.kind IN ('call', 'call_ind') THEN e.taken ELSE 0 END) AS calls,
+	sum(CASE WHEN e.kind IN ('call', 'call_ind') THEN 0 ELSE e.taken END) AS jumps, count(*) AS places
+FROM edges e
+WHERE e.to_offset = 0 AND (e.kind IN ('call', 'call_ind')
+		OR e.kind IN ('jmp', 'jmp_ind', 'jcc') AND e.from_symbol_id IS NOT e.to_symbol_id)
+	AND (:function IS NULL OR e.to_symbol = :function OR e.to_demangled = :function)
+GROUP BY e.trace, e.to_symbol, e.from_symbol, e.from_dso
 ORDER BY calls + jumps DESC, e.trace, function, caller, caller_dso
 LIMIT coalesce(:limit, 40);

@@ -19,6 +19,7 @@
 #define QUERIES(X)                                                                                           \
 	X(summary, "summary", true)                                                                          \
 	X(hot_functions, "hot-functions", true)                                                              \
+	X(hot_lines, "hot-lines", true)                                                                      \
 	X(hot_functions_cycles, "hot-functions-cycles", true)                                                \
 	X(ipc, "ipc", true)                                                                                  \
 	X(call_tree, "call-tree", true)                                                                      \
@@ -45,6 +46,7 @@
 	X(timeline, "timeline", true)                                                                        \
 	X(vm_clocks, "vm-clocks", true)                                                                      \
 	X(vm_check, "vm-check", true)                                                                        \
+	X(lcov, "lcov", false)                                                                               \
 	X(merged_events, "merged-events", false)                                                             \
 	X(threads, "threads", true)                                                                          \
 	X(events, "events", true)                                                                            \

@@ -1,9 +1,10 @@
 -- diff: two traces compared: functions and VM exits by reason, what changed most first
--- pt-query --db OLD --db NEW diff, or two traces of one database. *_a is of the trace :a, *_b of :b, *_change what b
--- has more (NULL: not known in one of them); no row: nothing changed. what: 'function': instructions and cycles
--- in it, its calls and the time in them, callees included; 'exit': VM exits of a reason, how many, their time
--- altogether, exact percentiles. Functions are matched by name and the file's build id, or, where no file of
--- the other trace has that, by the file's name; build: 'same' or 'other', NULL: one has none. Guests are one.
+-- pt-query --db OLD --db NEW diff, or two traces of one database. *_a is of the trace :a, *_b of :b,
+-- *_change what b has more (NULL: not known in one of them); no row: nothing changed. what: 'function':
+-- instructions and cycles in it, its calls and the time in them, callees included; 'exit': VM exits of a
+-- reason, how many, their time altogether, exact percentiles. Functions are matched by name and the file's
+-- build id, or, where no file of the other trace has that, by the file's name; build: 'same' or 'other',
+-- NULL: one has none. Guests are one.
 -- :a = 1; a trace: of several databases they are counted through
 -- :b = the next one; of several databases the second's first
 -- :what = all; function, or exit

@@ -4,13 +4,9 @@
 -- :limit = 40 rows
 -- :machine = all; the VM's name
 -- :vcpu = all
-WITH canon (id, guest_symbol) AS MATERIALIZED ( -- a function that several processes mapped is one
-	SELECT id, min(id) OVER (PARTITION BY name) FROM symbol WHERE id IN (SELECT guest_symbol FROM vm_exit)
-),
-one AS (
-	SELECT r.trace, r.machine, r.reason, r.latency_tsc, c.guest_symbol
-	FROM vm_exit r LEFT JOIN canon c ON c.id = r.guest_symbol
-	WHERE MACHINE_WANTED(machine) AND VCPU_WANTED(vcpu)
+WITH one AS (
+	SELECT trace, machine, reason, latency_tsc, guest_symbol FROM vmexits
+	WHERE MACHINE_NAME_WANTED(machine) AND VCPU_WANTED(vcpu)
 ),
 -- k: from the shortest on; unknown lengths come first. Sorted by what differs most, which is faster
 ranked AS (
@@ -24,20 +20,18 @@ ranked AS (
 p AS (
 	SELECT r.trace, r.machine, r.guest_symbol, r.reason, r.exits, r.timed, r.elapsed, q.per_mille,
 		TSC_TO_NS(t, r.latency_tsc) AS ns
-	FROM ranked r CROSS JOIN WANTED_RANKS(q) CROSS JOIN trace t
+	FROM ranked r CROSS JOIN WANTED_RANKS(q) CROSS JOIN traces t
 	WHERE r.k = r.exits - r.timed + NEAREST_RANK(r.timed, q.per_mille) AND t.id = r.trace
 ),
 s AS (
 	SELECT trace, machine, guest_symbol, reason, exits, timed, elapsed, WANTED_PERCENTILES(p)
 	FROM p GROUP BY trace, machine, guest_symbol, reason
 )
-SELECT s.trace, m.name AS machine, y.name AS guest_symbol, x.kvm_name, s.reason, s.exits, s.timed,
+SELECT s.trace, s.machine, s.guest_symbol, x.kvm_name, s.reason, s.exits, s.timed,
 	s.p50_ns, s.p90_ns, s.p99_ns, s.p99_9_ns, s.max_ns, TSC_TO_NS(t, s.elapsed) AS total_ns,
 	round(100.0 * s.elapsed / nullif(sum(s.elapsed) OVER (PARTITION BY s.trace, s.machine), 0),
 		2) AS exit_percent
-FROM s JOIN trace t ON t.id = s.trace
-	LEFT JOIN machine m ON m.id = s.machine
-	LEFT JOIN symbol y ON y.id = s.guest_symbol
-	LEFT JOIN exit_reason x ON x.reason = s.reason
-ORDER BY exits DESC, s.elapsed DESC, s.trace, machine, s.guest_symbol, s.reason
+FROM s JOIN traces t ON t.id = s.trace
+	LEFT JOIN exit_reasons x ON x.reason = s.reason
+ORDER BY exits DESC, s.elapsed DESC, s.trace, s.machine, s.guest_symbol, s.reason
 LIMIT coalesce(:limit, 40);

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "queries/annotate/annotate.h"
 #include "queries/canned.h"
 #include "queries/database.h"
 #include "queries/html.h"
@@ -25,6 +26,7 @@ static const char usage[] =
     "       pt-query DB NAME [options]                run one\n"
     "       pt-query DB --sql 'SELECT ...' [options]  run your own\n"
     "       pt-query DB --file FILE [options]         the same, from a file (-: standard input)\n"
+    "       pt-query DB annotate -p function=NAME     a function, instruction by instruction\n"
     "       pt-query DB --format html                 a dashboard of most of them\n"
     "       pt-query --db DB --db DB2 ... NAME        ask several databases; diff compares them\n"
     "\n";
@@ -53,7 +55,8 @@ static int set_format(void *arg, const char *value, struct pt_error *e)
 	a->format = print_format_find(value);
 	if (!a->format)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			       "--format %s: table, csv, json, prometheus, folded or html", value);
+			       "--format %s: table, csv, tsv, json, jsonl, markdown, prometheus, folded, "
+			       "speedscope, lines or html", value);
 	return 0;
 }
 
@@ -100,9 +103,11 @@ static const struct pt_option options[] = {
     {.name = "format",
      .letter = 'f',
      .argument = "FORMAT",
-     .help = "table (the default), csv, tsv, json, jsonl, markdown, prometheus (text exposition), folded "
-	     "(flame-graph stacks), speedscope (the same for speedscope.app), html (one file that needs no "
-	     "other)",
+     .help =
+	 "table (the default), csv, tsv, json, jsonl, markdown, prometheus (text exposition), folded "
+	 "(flame-graph stacks), speedscope (the same for speedscope.app), lines (a row's columns with tabs "
+	 "between), html (one file that needs no "
+	 "other)",
      .set = set_format},
     {.name = "param",
      .letter = 'p',
@@ -180,6 +185,8 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 
 static void list(void)
 {
+	printf("%-22s %s\n", "annotate",
+	       "a function's instructions: counts, cycles, branches, loops, source");
 	for (size_t i = 0; i < canned_count; i++) {
 		size_t n;
 		const char *title = canned_title(canned_queries[i].sql, &n);
@@ -189,10 +196,24 @@ static void list(void)
 	puts("\npt-query DB NAME runs one; pt-query DB --sql 'SELECT ...' anything else (man pt-query).");
 }
 
+static const char annotate_note[] =
+    "-- annotate: a function's instructions, how often each ran, where its branches led, its loops, its "
+    "source\n"
+    "-- No SQL makes these rows: this is what there is to print (see pt-query(1), ANNOTATE).\n"
+    "-- :function = the one with the most instructions; a name, raw or demangled\n"
+    "-- :dso = any; of that file: its name, or the last part of it\n"
+    "-- :ip = none; an address in the function, as 0x... or decimal\n"
+    "-- :thread = all; a tid or a name\n"
+    "-- :syntax = intel; or att\n";
+static const char annotate_sql[] =
+    "-- annotate: a function's instructions, how often each ran, and where its branches led\n"
+    "SELECT ip, \"offset\", count, cycles, ipc, code, branches, loop FROM annotate ORDER BY rowid";
+
 static int print(sqlite3_stmt *st, const char *sql, const struct arguments *a, struct pt_error *e)
 {
 	enum print_format format = a->format					 ? a->format
 				   : canned_note(sql, "format: folded", NULL, 0) ? PRINT_FOLDED
+				   : canned_note(sql, "format: lines", NULL, 0)	 ? PRINT_LINES
 										 : PRINT_TABLE;
 	const char *name = a->source.name ? a->source.name : "sql";
 	int r;
@@ -269,7 +290,23 @@ static int dashboard(sqlite3 *db, const struct arguments *a, struct pt_error *e)
 	return r;
 }
 
-/* sql NULL: the dashboard, or the list. */
+/* The rows of annotate, which no SQL of the database's can make. */
+static int run_annotate(sqlite3 *db, const struct arguments *a, struct pt_error *e)
+{
+	const struct annotate_options o = {a->parameters, a->parameter_count, a->no_demangle};
+	sqlite3 *rows = annotate(db, &o, e);
+	struct arguments without = *a;
+	int r;
+
+	if (!rows)
+		return -1;
+	without.parameter_count = 0;
+	r = run(rows, annotate_sql, &without, e);
+	sqlite3_close(rows);
+	return r;
+}
+
+/* sql NULL: annotate, the dashboard, or the list. */
 static int answer_of_one(const char *sql, const struct arguments *a, const struct timespec *until,
 			 struct pt_error *e)
 {
@@ -280,6 +317,8 @@ static int answer_of_one(const char *sql, const struct arguments *a, const struc
 		database_stop_at(db, until);
 	if (db && sql)
 		r = run(db, sql, a, e);
+	else if (db && a->source.name)
+		r = run_annotate(db, a, e);
 	else if (db && a->format == PRINT_HTML)
 		r = dashboard(db, a, e);
 	else if (db)
@@ -290,14 +329,19 @@ static int answer_of_one(const char *sql, const struct arguments *a, const struc
 
 static int answer(const struct arguments *a, struct pt_error *e)
 {
-	bool any = a->source.name || a->source.sql || a->source.file;
+	bool annotated = a->source.name && !strcmp(a->source.name, "annotate");
+	bool any = !annotated && (a->source.name || a->source.sql || a->source.file);
 	char *sql = any ? source_read(&a->source, e) : NULL;
 	struct timespec until;
 	int r = any && !sql ? -1 : 0;
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += a->timeout_s;
-	if (r == 0 && a->print && sql)
+	if (annotated && a->print)
+		fputs(annotate_note, stdout);
+	else if (annotated && a->database_count > 1)
+		r = pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "annotate asks one database at a time");
+	else if (r == 0 && a->print && sql)
 		fputs(sql, stdout);
 	else if (r == 0 && a->database_count > 1)
 		r = run_several(sql, a, a->timeout_s ? &until : NULL, e);

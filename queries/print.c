@@ -24,6 +24,7 @@ enum print_format print_format_find(const char *name)
 							 [PRINT_PROMETHEUS] = "prometheus",
 							 [PRINT_FOLDED] = "folded",
 							 [PRINT_SPEEDSCOPE] = "speedscope",
+							 [PRINT_LINES] = "lines",
 							 [PRINT_HTML] = "html"};
 
 	for (int i = PRINT_TABLE; i < PRINT_FORMATS; i++)
@@ -208,6 +209,24 @@ static int folded(sqlite3_stmt *st, FILE *out, struct pt_error *e)
 	return r == SQLITE_DONE ? 0 : rows_sql_error(st, e);
 }
 
+static int lines(sqlite3_stmt *st, FILE *out, struct pt_error *e)
+{
+	int n = sqlite3_column_count(st), r;
+
+	while ((r = sqlite3_step(st)) == SQLITE_ROW) {
+		for (int i = 0; i < n; i++) {
+			const char *s;
+
+			if (rows_text(st, i, &s, e))
+				return -1;
+			for (; s && *s; s++)
+				putc((unsigned char)*s < 0x20 ? ' ' : *s, out);
+			putc(i + 1 < n ? '\t' : '\n', out);
+		}
+	}
+	return r == SQLITE_DONE ? 0 : rows_sql_error(st, e);
+}
+
 int print_rows(sqlite3_stmt *st, enum print_format format, const char *name, size_t width, FILE *out,
 	       struct pt_error *e)
 {
@@ -223,6 +242,7 @@ int print_rows(sqlite3_stmt *st, enum print_format format, const char *name, siz
 	case PRINT_SPEEDSCOPE: return speedscope_print(st, name, out, e);
 	case PRINT_PROMETHEUS: return prometheus(st, name, out, e);
 	case PRINT_FOLDED: return folded(st, out, e);
+	case PRINT_LINES: return lines(st, out, e);
 	default: return table_print(st, width, out, e);
 	}
 }

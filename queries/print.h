@@ -17,6 +17,7 @@
  *   folded      flame-graph stacks: column `stack` and the last column, of positive integers; rows without
  *               either are left out
  *   speedscope  the same stacks as a file that https://www.speedscope.app opens: speedscope.h
+ *   lines       a line a row, its columns separated by tabs: for queries whose rows are a text file's lines (lcov)
  *   html        a page that needs nothing else: html.h, which is not print_rows()'s job
  */
 #ifndef QUERIES_PRINT_H
@@ -38,6 +39,7 @@ enum print_format {
 	PRINT_PROMETHEUS,
 	PRINT_FOLDED,
 	PRINT_SPEEDSCOPE,
+	PRINT_LINES,
 	PRINT_HTML,
 	PRINT_FORMATS
 };

@@ -160,8 +160,8 @@ static int gather(const struct several *s, struct gathering *g, const char *name
 	return r;
 }
 
-/* SELECT db, c0 AS "first column", ... of the rows of the question, whose columns' names `as` has. Stacks begin with
- * their database. */
+/* SELECT db, c0 AS "first column", ... of the rows of the question, whose columns' names `as` has. Stacks
+ * begin with their database. */
 static char *select_all(sqlite3_stmt *as)
 {
 	sqlite3_str *sql = sqlite3_str_new(NULL);

@@ -1,10 +1,10 @@
 -- slowest-calls: the calls that took longest, callees included
--- time_ns: when it was called, on the perf clock; elapsed_tsc: how long it took, in TSC ticks,
--- elapsed_ns in nanoseconds. flags: perf's (1: the call was not seen, 2: the return was not seen, 4:
--- entered by a jump). Calls whose times are not known are left out. id: of the view calls.
--- With :function, median_ns is the time of its median call (of those whose call and return were seen), and
--- slower_in says in which direct callees, or in itself, the call took longer than that one; all calls of the
--- trace are unpacked for it.
+-- time_ns: when it was called, on the perf clock; elapsed_tsc: how long it took, in TSC ticks, elapsed_ns
+-- in nanoseconds, to the precision of runs (with :function of branches). flags: perf's (1: the call was not
+-- seen, 2: the return was not seen, 4: entered by a jump). Calls whose times are not known are left out.
+-- id: of the view calls. With :function, median_ns is the time of its median call (of those whose call and
+-- return were seen), and slower_in says in which direct callees, or in itself, the call took longer than
+-- that one; all calls of the trace are unpacked for it.
 -- :function = all; its name
 -- :limit = 20 rows
 WITH wanted AS MATERIALIZED ( -- the function's call paths
@@ -35,21 +35,33 @@ run_known AS (
 	SELECT b.id + k.i AS id, b.trace, b.thread, b.whole, b.run AS return_run, b.return_tsc,
 		b.run - RUNS_BACK_AT(s, b.at + k.i) AS call_run,
 		b.call_path + OPTIONAL_AT(s.path_add, s.path_add_high, b.at + k.i) AS call_path,
+		NUMBER_AT(s.call_at, b.at + k.i) AS call_at, NUMBER_AT(s.return_at, b.at + k.i) AS return_at,
 		WIDE_NUMBER_AT(s.insn_count, s.insn_count_high, b.at + k.i) AS insn_count,
 		NUMBER_AT(s.flags, b.at + k.i) AS flags
 	FROM shaped b LEFT JOIN call_shape s ON s.id = b.shapes CROSS JOIN number k
 	WHERE k.i < b.n
 	LIMIT -1
 ),
-timed AS MATERIALIZED ( -- by the times of their runs
+run_timed AS MATERIALIZED ( -- by the times of their runs
 	SELECT c.id, c.trace, c.thread, coalesce(w.call_path, c.call_path) AS call_path,
 		coalesce(w.insn_count, c.insn_count) AS insn_count, coalesce(w.flags, c.flags) AS flags,
 		CASE WHEN c.whole THEN w.call_tsc WHEN c.call_run = c.return_run THEN c.return_tsc
 			ELSE TSC_OF_RUN(c.call_run) END AS tsc,
-		CASE WHEN c.whole THEN w.return_tsc ELSE c.return_tsc END AS return_tsc
+		CASE WHEN c.whole THEN w.return_tsc ELSE c.return_tsc END AS return_tsc,
+		CASE WHEN c.whole THEN w.call_branch ELSE c.call_run * 1024 + c.call_at END AS call_branch,
+		CASE WHEN c.whole THEN w.return_branch ELSE c.return_run * 1024 + c.return_at END AS return_branch
 	FROM run_known c LEFT JOIN call_whole w ON c.whole AND w.id = c.id
 	WHERE :function IS NULL OR coalesce(w.call_path, c.call_path) IN wanted
 	LIMIT -1
+),
+timed AS MATERIALIZED ( -- of one function by the estimates for the branches
+	SELECT id, trace, thread, call_path, insn_count, flags, tsc, return_tsc FROM run_timed
+	WHERE :function IS NULL
+	UNION ALL
+	SELECT id, trace, thread, call_path, insn_count, flags,
+		CASE WHEN return_tsc - tsc IS NOT NULL THEN coalesce(TSC_OF_BRANCH(call_branch), tsc) END,
+		coalesce(TSC_OF_BRANCH(return_branch), return_tsc)
+	FROM run_timed WHERE :function IS NOT NULL
 ),
 slow AS (
 	SELECT *, return_tsc - tsc AS elapsed_tsc FROM timed
@@ -65,8 +77,13 @@ median AS (
 	) WHERE k = NEAREST_RANK(n, 500)
 ),
 spent (id, callee, calls, ns) AS MATERIALIZED ( -- in direct callees
-	SELECT parent, SHOWN_NAME(function, demangled), count(*), sum(elapsed_ns) FROM function_calls
-	WHERE :function IS NOT NULL AND parent IN (SELECT id FROM slow UNION SELECT id FROM median)
+	SELECT c.parent, c.callee, count(*), TSC_TO_NS(t, sum(TSC_OF_BRANCH(c.return_branch)
+		- TSC_OF_BRANCH(c.call_branch)))
+	FROM (SELECT parent, trace, SHOWN_NAME(function, demangled) AS callee, call_branch, return_branch
+		FROM function_calls
+		WHERE :function IS NOT NULL AND parent IN (SELECT id FROM slow UNION SELECT id FROM median)
+			AND elapsed_tsc IS NOT NULL
+		LIMIT -1) c JOIN traces t ON t.id = c.trace
 	GROUP BY 1, 2
 ),
 part (id, callee, calls, ns) AS (

@@ -9,10 +9,10 @@ WITH fact (trace, n, what, value) AS (
 	UNION ALL SELECT id, 5, 'recorded by', engine || CASE synthetic WHEN 1
 		THEN ' (branches are real, time is a model)' ELSE '' END FROM traces
 	UNION ALL SELECT id, 6, 'started', start || ' UTC' FROM traces
-	UNION ALL SELECT trace, 7, 'exit status', value FROM trace_meta WHERE key = 'exit_status'
+	UNION ALL SELECT trace, 7, 'exit status', value FROM trace_metadata WHERE key = 'exit_status'
 	UNION ALL SELECT id, 8, 'duration_ns', duration_ns FROM traces
-	UNION ALL SELECT id, 9, 'threads', (SELECT count(*) FROM thread h
-		WHERE h.trace = t.id AND h.id = h.first)
+	UNION ALL SELECT id, 9, 'threads', (SELECT count(*) FROM thread_names h
+		WHERE h.trace = t.id AND h.id = h.thread_id)
 		FROM traces t
 	UNION ALL SELECT id, 10, 'instructions', insn_count FROM traces
 	UNION ALL SELECT id, 11, 'branches taken', branches FROM traces

@@ -17,14 +17,14 @@ WITH RECURSIVE step (ns) AS ( -- 1, 2, 5, 10, ... microseconds, up to three hour
 ),
 t AS MATERIALIZED ( -- ns: of a stretch
 	SELECT *, CAST(coalesce(:ms * 1000000, (SELECT min(s.ns) FROM step s
-			WHERE s.ns * 50 >= TSC_TO_NS(trace, last_tsc) - TSC_TO_NS(trace, first_tsc)),
+			WHERE s.ns * 50 >= TSC_TO_NS(traces, last_tsc) - TSC_TO_NS(traces, first_tsc)),
 		10000000) AS INTEGER) AS ns, (1 << time_shift) - 1 AS mask
-	FROM trace WHERE id = coalesce(:trace, 1)
+	FROM traces WHERE id = coalesce(:trace, 1)
 ),
 exit (ns, at, a, b, latency_tsc) AS MATERIALIZED (
 	SELECT ns, a / ns, a, b, latency_tsc FROM (
-		SELECT t.ns, r.latency_tsc, AT_NS(r.exit_tsc) AS a, AT_NS(r.entry_tsc) AS b
-		FROM vm_exit r CROSS JOIN t WHERE r.trace = t.id AND r.exit_tsc IS NOT NULL LIMIT -1
+		SELECT t.ns, r.latency_tsc, r.time_ns AS a, r.time_end_ns AS b
+		FROM vmexits r CROSS JOIN t WHERE r.trace = t.id AND r.tsc IS NOT NULL LIMIT -1
 	)
 ),
 gone AS MATERIALIZED ( -- exits by the stretches they begin and end in; timed: those of known latency
@@ -38,15 +38,15 @@ gone AS MATERIALIZED ( -- exits by the stretches they begin and end in; timed: t
 -- from which stretch to which; kind 0: in the guest, 1: out of it, 2: not seen
 span (kind, ns, first, last, n, head_ns, tail_ns, whole_ns) AS (
 	SELECT 0, ns, a / ns, b / ns, count(*), sum(ns - a % ns), sum(b % ns), sum(b - a) FROM (
-		SELECT t.ns, AT_NS(r.entry_tsc) AS a, AT_NS(r.exit_tsc) AS b
-		FROM guest_run r CROSS JOIN t WHERE r.trace = t.id AND r.residency_tsc IS NOT NULL LIMIT -1
+		SELECT t.ns, r.time_ns AS a, r.time_end_ns AS b
+		FROM guest_runs r CROSS JOIN t WHERE r.trace = t.id AND r.residency_tsc IS NOT NULL LIMIT -1
 	) GROUP BY a / ns, b / ns
 	UNION ALL
 	SELECT 1, ns, at, last, timed, head_ns, tail_ns, whole_ns FROM gone WHERE timed > 0
 	UNION ALL
 	SELECT 2, ns, a / ns, b / ns, count(*), sum(ns - a % ns), sum(b % ns), sum(b - a) FROM (
-		SELECT t.ns, AT_NS(r.tsc) AS a, AT_NS(r.tsc_end) AS b
-		FROM error r CROSS JOIN t WHERE r.trace = t.id AND r.tsc_end > r.tsc LIMIT -1
+		SELECT t.ns, r.time_ns AS a, r.time_end_ns AS b
+		FROM errors r CROSS JOIN t WHERE r.trace = t.id AND r.tsc_end > r.tsc LIMIT -1
 	) GROUP BY a / ns, b / ns
 ),
 piece (kind, ns, at, last, n, tail_ns, spent_ns) AS ( -- those that lie in several stretches, cut
@@ -79,11 +79,11 @@ counted (at, exits, p50, p99, longest) AS (
 ),
 happened (at, interrupts, events) AS (
 	SELECT at, sum(interrupts), sum(events) FROM (
-		SELECT AT_NS(r.tsc) / t.ns * t.ns AS at, count(*) AS interrupts, 0 AS events
-		FROM interrupt r CROSS JOIN t WHERE r.trace = t.id AND r.tsc IS NOT NULL GROUP BY 1
+		SELECT r.time_ns / t.ns * t.ns AS at, count(*) AS interrupts, 0 AS events
+		FROM interrupts r CROSS JOIN t WHERE r.trace = t.id AND r.tsc IS NOT NULL GROUP BY 1
 		UNION ALL
-		SELECT AT_NS(r.tsc) / t.ns * t.ns, 0, count(*)
-		FROM event r CROSS JOIN t WHERE r.trace = t.id AND r.tsc IS NOT NULL GROUP BY 1
+		SELECT r.time_ns / t.ns * t.ns, 0, count(*)
+		FROM events r CROSS JOIN t WHERE r.trace = t.id AND r.tsc IS NOT NULL GROUP BY 1
 	) WHERE at IS NOT NULL GROUP BY at
 )
 SELECT k.at AS time_ns, coalesce(c.exits, 0) AS exits, s.guest_ns, s.exit_ns,

@@ -5,16 +5,16 @@
 -- they took or how much of that their thread was off its CPU, which are not in it. *_ipc: of the stretches
 -- whose instructions and cycles are known.
 WITH inside AS (
-	SELECT trace, machine, vcpu, thread, sum(residency_tsc) AS tsc,
+	SELECT trace, machine, vcpu, pid, tid, max(comm) AS comm, sum(residency_tsc) AS tsc,
 		count(*) - count(residency_tsc) AS unknown,
-		sum(CASE WHEN residency_tsc IS NOT NULL AND cyc_count IS NOT NULL
-			THEN insn_count END) AS insns,
-		sum(CASE WHEN residency_tsc IS NOT NULL AND insn_count IS NOT NULL
-			THEN cyc_count END) AS cycles
-	FROM guest_run GROUP BY trace, machine, vcpu, thread
+		sum(CASE WHEN residency_tsc IS NOT NULL AND guest_cycles IS NOT NULL
+			THEN guest_insns END) AS insns,
+		sum(CASE WHEN residency_tsc IS NOT NULL AND guest_insns IS NOT NULL
+			THEN guest_cycles END) AS cycles
+	FROM guest_runs GROUP BY trace, machine, vcpu, pid, tid
 ),
 outside AS (
-	SELECT trace, machine, vcpu, thread, count(*) AS exits, count(*) - count(parts) AS unknown,
+	SELECT trace, machine, vcpu, pid, tid, max(comm) AS comm, count(*) AS exits, count(*) - count(parts) AS unknown,
 		sum(CASE WHEN parts THEN off_cpu_tsc END) AS off,
 		sum(CASE WHEN parts THEN userspace_tsc END) AS user,
 		sum(CASE WHEN parts THEN latency_tsc END) AS tsc,
@@ -23,10 +23,10 @@ outside AS (
 		sum(CASE WHEN latency_tsc IS NOT NULL AND host_insns IS NOT NULL
 			THEN host_cycles END) AS cycles
 	FROM (SELECT *, CASE WHEN latency_tsc IS NOT NULL AND off_cpu_tsc IS NOT NULL
-			AND userspace_tsc IS NOT NULL THEN 1 END AS parts FROM vm_exit)
-	GROUP BY trace, machine, vcpu, thread
+			AND userspace_tsc IS NOT NULL THEN 1 END AS parts FROM vmexits)
+	GROUP BY trace, machine, vcpu, pid, tid
 )
-SELECT o.trace, m.name AS machine, o.vcpu, h.tid, h.comm, TSC_TO_NS(t, i.tsc) AS guest_ns,
+SELECT o.trace, o.machine, o.vcpu, o.tid, o.comm, TSC_TO_NS(t, i.tsc) AS guest_ns,
 	TSC_TO_NS(t, o.tsc - o.off - o.user) AS host_ns, TSC_TO_NS(t, o.user) AS userspace_ns,
 	TSC_TO_NS(t, o.off) AS off_cpu_ns,
 	round(100.0 * i.tsc / nullif(i.tsc + o.tsc, 0), 2) AS guest_percent, o.exits,
@@ -35,9 +35,7 @@ SELECT o.trace, m.name AS machine, o.vcpu, h.tid, h.comm, TSC_TO_NS(t, i.tsc) AS
 	round(1.0 * i.insns / nullif(i.cycles, 0), 2) AS guest_ipc,
 	round(1.0 * o.insns / nullif(o.cycles, 0), 2) AS host_ipc,
 	i.unknown + o.unknown AS not_timed
-FROM outside o JOIN trace t ON t.id = o.trace
+FROM outside o JOIN traces t ON t.id = o.trace
 	LEFT JOIN inside i ON i.trace = o.trace AND i.machine IS o.machine AND i.vcpu IS o.vcpu
-		AND i.thread IS o.thread
-	LEFT JOIN machine m ON m.id = o.machine
-	LEFT JOIN thread h ON h.id = o.thread
-ORDER BY o.trace, machine, o.vcpu, h.tid;
+		AND i.pid IS o.pid AND i.tid IS o.tid
+ORDER BY o.trace, o.machine, o.vcpu, o.tid;

@@ -1,10 +1,10 @@
--- why-slow: what a slow VM exit did, against the median exit of its reason: times, host functions, who ran instead
--- slow: the exit :exit, or the slowest one; median: the exit of the same machine and reason whose latency is the
--- median (nearest rank); more: the difference. what: 'exit' says which ones they are; 'time' how long they
--- took and why: off_cpu_ns while the vCPU's thread was off its CPU, userspace_ns in the VM process;
--- 'ran' which threads ran on its CPU between exit and entry, and how long, by their slices; 'function' the
--- instructions that the vCPU's thread executed in each host function, exactly (NULL: not there); the functions'
--- *_ns are shares of times between timing packets, by instructions.
+-- why-slow: a slow VM exit beside the median one of its reason: times, host functions, who ran instead
+-- slow: the exit :exit, or the slowest one; median: the exit of the same machine and reason whose latency
+-- is the median (nearest rank); more: the difference. what: 'exit' says which ones they are; 'time' how
+-- long they took and why: off_cpu_ns while the vCPU's thread was off its CPU, userspace_ns in the VM
+-- process; 'ran' which threads ran on its CPU between exit and entry, and how long, by their slices;
+-- 'function' the instructions that the vCPU's thread executed in each host function, exactly (NULL: not
+-- there); the functions' *_ns are shares of times between timing packets, by instructions.
 -- :exit = the slowest; an id of the view vmexits
 -- :reason = all; of the slowest: a number, or KVM's name: EPT_VIOLATION, ...
 -- :limit = 20 functions, and 5 threads

@@ -61,6 +61,14 @@ CREATE MACRO ESTIMATE_AT(g, at) AS
 CREATE MACRO BRANCH_ESTIMATE(r, repeat, edge, edges) AS
 	CASE WHEN repeat = 0 AND edge = 0 THEN r.tsc_est
 	ELSE r.tsc_est + (r.tsc_next - r.tsc_est) * (repeat * edges + edge) / (r.repeats * edges) END;
+-- The same of the branch with that id (no column of the name id), by the view run.
+CREATE MACRO TSC_OF_BRANCH(branch) AS (
+	SELECT BRANCH_ESTIMATE(u, ((branch & 1023) / u.edges), ((branch & 1023) % u.edges), u.edges)
+	FROM run u WHERE u.run_group > branch / 1024 - 64 AND u.run_group <= branch / 1024 AND u.id = branch / 1024);
+-- How long the interval is in which it was taken.
+CREATE MACRO SLACK_OF_BRANCH(branch) AS (
+	SELECT CASE WHEN u.exact AND branch & 1023 = 0 THEN 0 ELSE u.tsc_end - u.tsc END
+	FROM run u WHERE u.run_group > branch / 1024 - 64 AND u.run_group <= branch / 1024 AND u.id = branch / 1024);
 
 -- ---- Calls ----
 
@@ -129,13 +137,15 @@ CREATE MACRO WANTED_PERCENTILES(p) AS
 
 -- ---- Parameters of queries ----
 
--- Whether a row is of the machine, and of the vCPU, that is asked for.
+-- Whether a row is of the machine, and of the vCPU, that is asked for. id: of the table; name: as views
+-- have it.
+CREATE MACRO MACHINE_NAME_WANTED(name) AS (:machine IS NULL OR name = :machine);
 CREATE MACRO MACHINE_WANTED(id) AS (:machine IS NULL
 	OR id IN (SELECT x.id FROM machine x WHERE x.name = :machine));
 CREATE MACRO VCPU_WANTED(vcpu) AS (:vcpu IS NULL OR vcpu = :vcpu);
 
--- Whether something of trace t at that tsc is asked for: from the parameter after on, a time_ns; without it from
--- where branches start. Sideband begins earlier: who runs already is known by then.
+-- Whether something of trace t at that tsc is asked for: from the parameter after on, a time_ns; without it
+-- from where branches start. Sideband begins earlier: who runs already is known by then.
 CREATE MACRO AFTER_WANTED(t, tsc) AS CASE
 	WHEN :after IS NULL THEN t.first_tsc IS NULL OR tsc >= t.first_tsc
 	ELSE TSC_TO_TIME(t, tsc) >= :after END;

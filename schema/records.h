@@ -20,12 +20,13 @@
  *
  * All integers are little endian or LEB128 varints ("v"; "z" is zigzag, signed); "str" is v length, bytes.
  *
- *   Stream header, 16 bytes: magic 89 'P' 'T' 'R' 0d 0a 1a 0a; u16 major 5; u16 minor 0; u32 crc32 of
+ *   Stream header, 16 bytes: magic 89 'P' 'T' 'R' 0d 0a 1a 0a; u16 major 6; u16 minor 0; u32 crc32 of
  *   bytes 0..11
  *   Block: 'P' 'T' 'R' 'B', u32 block number (0, 1...), u32 size, u32 crc32 of the payload, u32 crc32 of
  *   the 16 bytes before; then size (<= PTR_BLOCK_MAX) bytes of records. A record does not cross a block's
  *   end.
  *   Record: a byte enum ptr_type, then its fields in the order of its struct below:
+ *     base                  v of start - base + 1, or 0 if it is unknown
  *     numbers and counts    v; one that may be PTR_UNKNOWN is written as v of it + 1 modulo 2^64, so
  *                           unknown is 0
  *     kind, ends_trace      v of kind, + PTR_KIND_ENDS_TRACE if ends_trace
@@ -36,6 +37,7 @@
  *                           to 0)
  *     strings               str, without a NUL inside
  *     arrays                their elements; how many stands in the field count before (END's have PTR_TYPES)
+ *     lens, bytes           bytes, as many as count and the sum of lens say
  *   Differences are modulo 2^64, so that a PTR_NO_TSC is a time like any other.
  *   RUN is the exception, for it is the bulk: byte PTR_RUN + its enum ptr_timing | flags: 0x10 another
  *   slice than the run before in the block (v slice follows; of the first: other than 0), 0x20 another tsc
@@ -61,6 +63,7 @@
 #define PTR_UNKNOWN	 UINT64_MAX /* a count that is not known */
 #define PTR_PATH_EDGES	 32	    /* edges in a path, at most */
 #define PTR_RUN_BRANCHES 1024	    /* branches in a run, at most: repeats x edges */
+#define PTR_CODE_INSNS	 64	    /* instructions in a CODE, at most */
 #define PTR_BLOCK_MAX	 (1u << 20) /* bytes of records in a block, at most */
 
 enum ptr_type {
@@ -83,6 +86,7 @@ enum ptr_type {
 	PTR_GUEST_RUN,
 	PTR_VMEXIT_INTERVAL,
 	PTR_VM_CLOCK,
+	PTR_CODE,
 	PTR_TYPES
 };
 
@@ -147,6 +151,7 @@ struct ptr_dso { /* numbered */
 struct ptr_symbol { /* numbered */
 	uint32_t dso;
 	uint64_t start, end; /* run-time addresses, half-open */
+	uint64_t base;	     /* where address 0 of the dso's file would be; PTR_UNKNOWN: it is no file */
 	const char *name;
 };
 
@@ -166,9 +171,26 @@ struct ptr_path {	   /* numbered */
 	uint32_t tail_insns;
 	uint64_t end_ip; /* where the path stops when that is not the last edge's to (at a PSB, an error,
 				    * the trace's end); else 0 */
+	uint32_t code_version; /* which CODE it ran, 0 unknown */
 	uint32_t edge[PTR_PATH_EDGES];
 	/* instructions from the previous edge's to (start_ip) up to the branch, inclusive */
 	uint32_t insns[PTR_PATH_EDGES];
+};
+
+/*
+ * Instructions that were executed, one after the other, as they are in memory. Different code at one address (of
+ * several processes, guests, or changed) has different versions: within one, no two CODE have an instruction at the
+ * same address, and a path is to be read in its own. CODE comes after the last RUN: only then it is known what was
+ * executed.
+ */
+struct ptr_code {	  /* numbered */
+	uint32_t version; /* >= 1 */
+	uint32_t symbol;  /* that covers all of it, 0 unknown */
+	uint32_t bits;	  /* 64, 32, 16: how the CPU decoded it */
+	uint64_t ip;
+	uint32_t count;		      /* of instructions, 1..PTR_CODE_INSNS */
+	uint8_t lens[PTR_CODE_INSNS]; /* bytes of each, 1..15 */
+	const uint8_t *bytes;	      /* of all */
 };
 
 /* One thread, host or guest, on one CPU, without interruption or gap. */
@@ -392,6 +414,7 @@ struct ptr_record {
 		struct ptr_guest_run guest_run;
 		struct ptr_vmexit vmexit;
 		struct ptr_vm_clock vm_clock;
+		struct ptr_code code;
 	};
 };
 
@@ -424,6 +447,7 @@ int64_t ptr_put_error(struct ptr_writer *w, const struct ptr_error *r, struct pt
 int64_t ptr_put_guest_run(struct ptr_writer *w, const struct ptr_guest_run *r, struct pt_error *e);
 int64_t ptr_put_vmexit(struct ptr_writer *w, const struct ptr_vmexit *r, struct pt_error *e);
 int64_t ptr_put_vm_clock(struct ptr_writer *w, const struct ptr_vm_clock *r, struct pt_error *e);
+int64_t ptr_put_code(struct ptr_writer *w, const struct ptr_code *r, struct pt_error *e);
 /* The two that come by the million. branches: of the run's path, for END's count. */
 int64_t ptr_put_run(struct ptr_writer *w, const struct ptr_run *r, uint32_t branches, struct pt_error *e);
 /* The same for many with `branches` in all, where they are only counted (fd -1): the last one's number. */

@@ -322,6 +322,7 @@ static void get_path(struct ptr_reader *r, struct ptr_path *ret)
 	ret->not_taken = get_u32(r);
 	ret->tail_insns = get_u32(r);
 	ret->end_ip = get_ip(r);
+	ret->code_version = get_u32(r);
 	if (ret->count > PTR_PATH_EDGES) {
 		r->bad = true;
 		return;
@@ -439,7 +440,34 @@ static void get_vm_clock(struct ptr_reader *r, struct ptr_vm_clock *ret)
 	r->bad |= ret->source >= PTR_CLOCK_SOURCES || ret->frac_bits > 63;
 }
 
-/* All types but RUN; false: no such type. */
+static void get_code(struct ptr_reader *r, struct ptr_code *ret)
+{
+	size_t bytes = 0;
+
+	ret->version = get_u32(r);
+	ret->symbol = get_ref(r, PTR_SYMBOL, true);
+	ret->bits = get_u32(r);
+	ret->ip = get_ip(r);
+	ret->count = get_u32(r);
+	r->bad |= !ret->version || (ret->bits != 64 && ret->bits != 32 && ret->bits != 16) || !ret->count ||
+		  ret->count > PTR_CODE_INSNS;
+	if (r->bad || r->p > r->end || ret->count > (size_t)(r->end - r->p)) {
+		r->bad = true;
+		return;
+	}
+	memcpy(ret->lens, r->p, ret->count);
+	r->p += ret->count;
+	for (uint32_t i = 0; i < ret->count; i++) {
+		r->bad |= !ret->lens[i] || ret->lens[i] > 15;
+		bytes += ret->lens[i];
+	}
+	ret->bytes = r->p;
+	if (bytes > (size_t)(r->end - r->p))
+		r->bad = true;
+	else
+		r->p += bytes;
+}
+
 static void get_event(struct ptr_reader *r, struct ptr_event *ret)
 {
 	ret->slice = get_ref(r, PTR_SLICE, true);
@@ -453,6 +481,7 @@ static void get_event(struct ptr_reader *r, struct ptr_event *ret)
 	ret->fields = get_str(r);
 }
 
+/* All types but RUN; false: no such type. */
 static bool get_other(struct ptr_reader *r, enum ptr_type type, struct ptr_record *ret)
 {
 	switch (type) {
@@ -478,6 +507,9 @@ static bool get_other(struct ptr_reader *r, enum ptr_type type, struct ptr_recor
 		ret->symbol.dso = get_ref(r, PTR_DSO, true);
 		ret->symbol.start = get_ip(r);
 		ret->symbol.end = get_ip(r);
+		ret->symbol.base = get_count(r);
+		if (ret->symbol.base != PTR_UNKNOWN)
+			ret->symbol.base = ret->symbol.start - ret->symbol.base;
 		ret->symbol.name = get_str(r);
 		return true;
 	case PTR_EDGE:
@@ -522,6 +554,7 @@ static bool get_other(struct ptr_reader *r, enum ptr_type type, struct ptr_recor
 	case PTR_GUEST_RUN: get_guest_run(r, &ret->guest_run); return true;
 	case PTR_VMEXIT_INTERVAL: get_vmexit(r, &ret->vmexit); return true;
 	case PTR_VM_CLOCK: get_vm_clock(r, &ret->vm_clock); return true;
+	case PTR_CODE: get_code(r, &ret->code); return true;
 	case PTR_RUN:
 	case PTR_TYPES: break;
 	}

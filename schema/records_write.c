@@ -158,7 +158,7 @@ static uint8_t *put_str(uint8_t *p, const char *s)
 	return p + n;
 }
 
-enum { FIXED = 640 }; /* no record's fields take more, strings apart: a PATH has 69 */
+enum { FIXED = 640 }; /* no record's fields take more, strings and code apart: a PATH has 70 */
 
 /* Makes room for a record with strings of that many bytes, and begins it. NULL: failed, or nothing is to be
  * encoded (then *ret is the record's number). */
@@ -241,6 +241,7 @@ int64_t ptr_put_symbol(struct ptr_writer *w, const struct ptr_symbol *r, struct 
 		p = put_v(p, r->dso);
 		p = put_ip(w, p, r->start);
 		p = put_ip(w, p, r->end);
+		p = put_count(p, r->base == PTR_UNKNOWN ? r->base : r->start - r->base);
 		w->at = put_str(p, r->name);
 	}
 	return number;
@@ -275,6 +276,7 @@ int64_t ptr_put_path(struct ptr_writer *w, const struct ptr_path *r, struct pt_e
 		p = put_v(p, r->not_taken);
 		p = put_v(p, r->tail_insns);
 		p = put_ip(w, p, r->end_ip);
+		p = put_v(p, r->code_version);
 		for (uint32_t i = 0; i < r->count; i++)
 			p = put_v(p, r->edge[i]);
 		for (uint32_t i = 0; i < r->count; i++)
@@ -455,6 +457,30 @@ int64_t ptr_put_vmexit(struct ptr_writer *w, const struct ptr_vmexit *r, struct 
 		p = put_count(p, r->userspace_tsc);
 		p = put_v(p, r->stolen_by);
 		w->at = put_v(p, r->flags);
+	}
+	return number;
+}
+
+int64_t ptr_put_code(struct ptr_writer *w, const struct ptr_code *r, struct pt_error *e)
+{
+	int64_t number;
+	size_t bytes = 0;
+	uint8_t *p;
+
+	if (r->count > PTR_CODE_INSNS)
+		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%u instructions are too many", r->count);
+	for (uint32_t i = 0; i < r->count; i++)
+		bytes += r->lens[i];
+	p = begin(w, PTR_CODE, bytes, &number, e);
+	if (p) {
+		p = put_v(p, r->version);
+		p = put_v(p, r->symbol);
+		p = put_v(p, r->bits);
+		p = put_ip(w, p, r->ip);
+		p = put_v(p, r->count);
+		memcpy(p, r->lens, r->count);
+		memcpy(p + r->count, r->bytes, bytes);
+		w->at = p + r->count + bytes;
 	}
 	return number;
 }

@@ -32,7 +32,7 @@
 -- cycles; cyc_count is NULL when none have.
 
 PRAGMA application_id = 1347708002; -- 'PTdb'
-PRAGMA user_version = 13;
+PRAGMA user_version = 14;
 
 -- 0..1023, to expand what is counted.
 CREATE TABLE number (i INTEGER PRIMARY KEY);
@@ -87,10 +87,11 @@ CREATE TABLE dso (id INTEGER PRIMARY KEY, trace INTEGER, name TEXT, build_id TEX
 
 -- start, end: run-time addresses, half-open. machine: whose threads ran it. demangled: what name stands for
 -- in C++, Rust, ...; NULL: it is as in the source. unnamed 1: all code of the dso that no symbol covers, by
--- the dso's short name; start is then where its address 0 would be. Else NULL.
+-- the dso's short name; start is then where its address 0 would be. Else NULL. base: where address 0 of the
+-- dso's file would be; NULL: it is no file, or not known.
 CREATE TABLE symbol (
 	id INTEGER PRIMARY KEY, trace INTEGER, dso INTEGER, start_ip INTEGER, end_ip INTEGER, name TEXT,
-		machine INTEGER, demangled TEXT, unnamed INTEGER
+		machine INTEGER, demangled TEXT, unnamed INTEGER, base INTEGER
 );
 
 -- from_ip NULL: where it came from was not seen (the trace began); to_ip NULL: tracing stopped with it,
@@ -118,6 +119,24 @@ CREATE TABLE path (
 	runs INTEGER, repeats INTEGER, insn_timed INTEGER, cyc_count REAL,
 	chunk INTEGER, more TEXT -- of runs, see below
 );
+
+-- Which version of the code (see `code`) a path ran, where it is not 1; 0 unknown.
+CREATE TABLE path_version (path INTEGER PRIMARY KEY, trace INTEGER, version INTEGER);
+
+-- Executed code: n instructions, one after the other, that ran equally often. ip: the first one's. insn:
+-- where each begins, in bytes from there. bits: 32 or 16; NULL 64. version: NULL 1; different code at one
+-- address has different versions. count: how often each ran; insn_timed: how many of these times the cycles are
+-- known, cyc_count: which they are, of one of the instructions. line: of the source file, a number for each
+-- instruction, 0 unknown. file NULL: none is known.
+CREATE TABLE code (
+	id INTEGER PRIMARY KEY, trace INTEGER, symbol INTEGER, version INTEGER, ip INTEGER, bits INTEGER,
+	n INTEGER, insn TEXT, bytes BLOB, count INTEGER, insn_timed INTEGER, cyc_count REAL,
+	file INTEGER, line TEXT
+);
+
+-- Source files, as debug information names them. lines: the numbers of those that have code, executed or not, in the
+-- compilation units of which anything was executed.
+CREATE TABLE source_file (id INTEGER PRIMARY KEY, trace INTEGER, name TEXT, lines TEXT);
 
 -- Which paths were taken in which 4096 runs: a path's first chunk of them is run / 4096 = chunk, the
 -- next, up to 1023, are by more's numbers further on, more being a text as above. Further ones are in

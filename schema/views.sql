@@ -2,8 +2,9 @@
 -- meaning.
 --
 --   traces branches ipc errors events functions interrupts slices   ours
---   edges costs function_calls
---   vmexits guest_runs vm_clocks                                    ours, of virtual machines
+--   thread_names trace_metadata
+--   edges costs function_calls call_tree
+--   vmexits guest_runs vm_clocks exit_reasons                       ours, of virtual machines
 --   run call path_edge                                              the stored facts, unpacked
 --   samples calls call_paths threads comms comm_threads symbols dsos machines branch_types
 --   selected_events                                                 the names and columns of perf's
@@ -46,11 +47,12 @@ SELECT
 		ELSE ESTIMATE_AT(g, i.i + 2) END AS tsc_next,
 	coalesce(g.exact >> i.i & 1, 0) AS exact,
 	t.time_zero, t.time_mult, t.time_shift, g.id AS run_group, g.tsc AS group_tsc,
-	g.tsc + g.end_add AS group_tsc_end
+	g.tsc + g.end_add AS group_tsc_end, p.edges
 FROM run_group g CROSS JOIN slice s CROSS JOIN trace t
 	LEFT JOIN thread th ON th.id = s.thread
 	LEFT JOIN machine m ON m.id = th.machine
 	CROSS JOIN number i
+	LEFT JOIN path p ON p.id = PATH_AT(g, i.i + 1)
 WHERE s.id = g.slice AND t.id = s.trace AND i.i < g.n;
 
 -- One row per call, in the order of returning. u unpacks the runs that calls return in, b finds the
@@ -247,7 +249,8 @@ FROM (
 	LEFT JOIN machine m ON m.id = th.machine
 WHERE t.id = q.trace;
 
--- One row per call, with names: whose, of what, by whom. function says the place where no symbol is: perl+0x1e30.
+-- One row per call, with names: whose, of what, by whom. function says the place where no symbol is:
+-- perl+0x1e30.
 CREATE MACRO PLACE_NAME_RAW(s, ip) AS CASE WHEN s.unnamed THEN s.name || printf('+0x%x', ip - s.start_ip)
 	ELSE coalesce(s.name, printf('%x', ip)) END;
 CREATE VIEW function_calls AS
@@ -266,21 +269,29 @@ FROM call c CROSS JOIN trace t
 	LEFT JOIN symbol fs ON fs.id = fp.symbol
 WHERE t.id = c.trace;
 
--- One row per distinct branch, with how often it was taken. insn_count: instructions of the straight code before
--- it, all times together; tail_insns: of code after it where tracing or a path stopped without a branch.
+-- One row per call path: a function as called by its caller as called ..., with sums over its calls, callees
+-- included. parent: the caller's row.
+CREATE VIEW call_tree AS
+SELECT c.id, c.trace, c.parent, s.name AS symbol, PLACE_NAME_RAW(s, coalesce(c.ip, s.start_ip)) AS function,
+	s.demangled, d.name AS dso, c.calls, c.branch_count, c.insn_count, c.cyc_count, c.elapsed_tsc
+FROM call_path c LEFT JOIN symbol s ON s.id = c.symbol LEFT JOIN dso d ON d.id = s.dso;
+
+-- One row per distinct branch, with how often it was taken. insn_count: instructions of the straight code
+-- before it, all times together; tail_insns: of code after it where tracing or a path stopped without a
+-- branch.
 CREATE VIEW edges AS
 SELECT e.id, e.trace, k.name AS kind, e.from_ip, HEXADECIMAL(e.from_ip) AS from_ip_hex, f.name AS from_symbol,
 	e.from_ip - f.start_ip AS from_offset, fd.name AS from_dso,
 	e.to_ip, HEXADECIMAL(e.to_ip) AS to_ip_hex, t.name AS to_symbol, e.to_ip - t.start_ip AS to_offset,
 	td.name AS to_dso, e.taken, e.insn_count, e.tail_insns, e.insn_timed, e.cyc_count,
 	e.from_symbol AS from_symbol_id, e.to_symbol AS to_symbol_id, f.demangled AS from_demangled,
-	t.demangled AS to_demangled
+	t.demangled AS to_demangled, PLACE_NAME_RAW(t, e.to_ip) AS to_function
 FROM edge e LEFT JOIN kind k ON k.id = e.kind
 	LEFT JOIN symbol f ON f.id = e.from_symbol LEFT JOIN dso fd ON fd.id = f.dso
 	LEFT JOIN symbol t ON t.id = e.to_symbol LEFT JOIN dso td ON td.id = t.dso;
 
--- One row per stretch of a thread, host or guest, on one CPU without interruption or gap. Its branches have ids
--- from first_branch to last_branch, between which may be other slices'.
+-- One row per stretch of a thread, host or guest, on one CPU without interruption or gap. Its branches have
+-- ids from first_branch to last_branch, between which may be other slices'.
 CREATE VIEW slices AS
 SELECT s.id, s.trace, s.time_ns, s.time_end_ns, s.tsc, s.tsc_end, s.cpu, m.name AS machine, s.vcpu, th.pid,
 	th.tid, th.comm, s.branches, s.not_taken, s.insn_count, s.cyc_count, s.first_run * 1024 AS first_branch,
@@ -419,7 +430,7 @@ SELECT
 	HEXADECIMAL(r.exit_ip) AS exit_ip_hex,
 	r.entry_uncertainty_tsc AS uncertainty_tsc, r.exit_uncertainty_tsc AS uncertainty_end_tsc, r.vmcs,
 	r.cr3,
-	th.pid, th.tid, th.comm, r.entry_branch, r.exit_branch, b.id AS vmexit
+	th.pid, th.tid, th.comm, r.entry_branch, r.exit_branch, b.id AS vmexit, r.ended_by AS ended_by_reason
 FROM (SELECT *, HAS_GAP(flags) AS gap FROM guest_run) r LEFT JOIN trace t ON t.id = r.trace
 	LEFT JOIN machine m ON m.id = r.machine
 	LEFT JOIN thread th ON th.id = r.thread
@@ -427,8 +438,21 @@ FROM (SELECT *, HAS_GAP(flags) AS gap FROM guest_run) r LEFT JOIN trace t ON t.i
 	LEFT JOIN vm_exit b ON b.before = r.id
 	LEFT JOIN exit_reason x ON x.reason = r.ended_by;
 
+-- What reasons of VM exits are called.
+CREATE VIEW exit_reasons AS SELECT reason, name, kvm_name FROM exit_reason;
+
 -- The older name of guest_runs.
 CREATE VIEW vmentries AS SELECT * FROM guest_runs;
+
+-- One row per thread under one name.
+CREATE VIEW thread_names AS
+SELECT h.id, h.trace, m.name AS machine, h.pid, h.tid, h.comm, h.first AS thread_id, sum(s.insn_count) AS insn_count,
+	sum(s.branches) AS branches, sum(s.cyc_count) AS cyc_count, count(s.id) AS slices
+FROM thread h LEFT JOIN machine m ON m.id = h.machine LEFT JOIN slice s ON s.thread = h.id
+GROUP BY h.id;
+
+-- What the container said about itself, and pt-decode's counts (decode.*).
+CREATE VIEW trace_metadata AS SELECT trace, key, value FROM trace_meta;
 
 -- One row per vCPU's clock and the time from which on it holds: guest TSC = host TSC * scale + offset.
 CREATE VIEW vm_clocks AS
@@ -476,9 +500,9 @@ LEFT JOIN trace t ON t.id = f.trace
 LEFT JOIN (SELECT symbol, sum(calls) AS calls, sum(elapsed_tsc) AS elapsed_tsc FROM call_path
 	GROUP BY symbol) c ON c.symbol = f.symbol;
 
--- What a trace cost, for comparisons: a row per function (as the view functions; times: its calls, total_ns: the
--- time in them), and per reason of VM exits (times: how many, total_ns: of those whose latency is known, which
--- the percentiles, by nearest rank, are of).
+-- What a trace cost, for comparisons: a row per function (as the view functions; times: its calls,
+-- total_ns: the time in them), and per reason of VM exits (times: how many, total_ns: of those whose
+-- latency is known, which the percentiles, by nearest rank, are of).
 CREATE VIEW costs AS
 SELECT trace, 'function' AS what, machine, coalesce(name, '[unknown]') AS name, demangled, dso, build_id, insn_count,
 	cyc_count, calls AS times, elapsed_ns AS total_ns, NULL AS p50_ns, NULL AS p99_ns, NULL AS max_ns
@@ -604,8 +628,8 @@ UNION ALL
 SELECT c.id + 1, coalesce(c.parent, 0) + 1, coalesce(c.symbol, 0), coalesce(c.ip, s.start_ip, 0)
 FROM call_path c LEFT JOIN symbol s ON s.id = c.symbol;
 
--- perf's columns, then ours, from trace on. No more of ours: perf's scripts join calls with other views, and name
--- these views' columns alone.
+-- perf's columns, then ours, from trace on. No more of ours: perf's scripts join calls with other views,
+-- and name these views' columns alone.
 CREATE VIEW calls AS
 SELECT
 	c.id, coalesce(th.first, 0) AS thread_id, coalesce(c.thread, 0) AS comm_id,

@@ -64,7 +64,8 @@ static int add_pattern(struct event_list *l, const char *name, struct pt_error *
 
 		snprintf(pattern, sizeof pattern, "%s/events/%s/id", roots[i], name);
 		colon = strchr(pattern, ':');
-		*colon = '/';
+		if (colon)
+			*colon = '/';
 		if (glob(pattern, 0, NULL, &found))
 			continue;
 		ret = add_found(l, &found, e);

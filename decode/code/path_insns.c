@@ -6,6 +6,8 @@ static bool straight(const struct pt_path_insns *to, uint64_t ip, uint32_t n, en
 {
 	bool ok = true;
 
+	if (to->straight && to->straight(to->arg, ip, n))
+		return true;
 	for (uint32_t i = 0; i < n && ok; i++) {
 		uint32_t len = to->insn(to->arg, ip, &ok);
 

@@ -13,6 +13,9 @@
 #include "decode/code/graph.h"
 
 struct pt_path_insns {
+	/* Called for each n instructions of straight code that follow, before them; true: they are left out.
+	 * NULL: none are. */
+	bool (*straight)(void *arg, uint64_t ip, uint32_t n);
 	/* Called for each instruction, in order. Returns its length, 0 where there is no code: then the
 	 * straight code at hand is left. False in *ret_ok: all is left. */
 	uint32_t (*insn)(void *arg, uint64_t ip, bool *ret_ok);

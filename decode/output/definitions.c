@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "decode/output/executed_code.h"
 #include "decode/output/text_runs.h"
 #include "schema/array.h"
 #include "schema/hash.h"
@@ -112,16 +113,23 @@ static uint32_t dso(struct pt_emit *m, const struct img_file *file)
 	return name.number;
 }
 
-static uint32_t symbol(struct pt_emit *m, const struct img_symbol *sym)
+static uint32_t symbol(struct pt_emit *m, struct img_space *space, uint64_t ip, const struct img_symbol *sym)
 {
 	uint32_t number = name_find(m->names, sym->file, sym->start, sym->index);
+	struct img_symbol file;
 	struct ptr_symbol r;
 	struct name name;
 
 	if (number)
 		return number;
-	r = (struct ptr_symbol){
-	    .dso = dso(m, sym->file), .start = sym->start, .end = sym->end, .name = sym->name};
+	r = (struct ptr_symbol){.dso = dso(m, sym->file),
+				.start = sym->start,
+				.end = sym->end,
+				.base = PTR_UNKNOWN,
+				.name = sym->name};
+	if (img_space_unnamed(space, ip, &file) == 0 && file.file == sym->file &&
+	    !img_file_is_memory(sym->file))
+		r.base = file.start;
 	if (m->failed)
 		return 0;
 	name = (struct name){.file = sym->file, .start = sym->start, .index = sym->index};
@@ -134,7 +142,7 @@ uint32_t pt_emit_symbol(struct pt_emit *m, struct img_space *space, uint64_t ip)
 {
 	struct img_symbol sym;
 
-	return m->failed || img_space_symbol(space, ip, &sym) < 0 ? 0 : symbol(m, &sym);
+	return m->failed || img_space_symbol(space, ip, &sym) < 0 ? 0 : symbol(m, space, ip, &sym);
 }
 
 uint32_t pt_emit_place(struct pt_emit *m, struct img_space *space, uint64_t ip)
@@ -143,7 +151,7 @@ uint32_t pt_emit_place(struct pt_emit *m, struct img_space *space, uint64_t ip)
 
 	if (m->failed || (img_space_symbol(space, ip, &sym) < 0 && img_space_unnamed(space, ip, &sym) < 0))
 		return 0;
-	return symbol(m, &sym);
+	return symbol(m, space, ip, &sym);
 }
 
 uint32_t pt_emit_dso(struct pt_emit *m, struct img_space *space, uint64_t ip)
@@ -206,6 +214,17 @@ static uint32_t edge_number(struct pt_emit *m, struct pt_edge *edge)
 	return edge->number;
 }
 
+static uint32_t code_version(struct pt_emit *m, const struct pt_path *path)
+{
+	if (m->failed)
+		return 0;
+	if (!m->executed)
+		m->executed = pt_executed_create(m);
+	if (!m->executed)
+		pt_emit_no_memory(m, NULL);
+	return m->executed ? pt_executed_path(m->executed, path) : 0;
+}
+
 uint32_t pt_emit_path(struct pt_emit *m, struct pt_path *path)
 {
 	struct pt_graph *g = m->graph;
@@ -222,6 +241,7 @@ uint32_t pt_emit_path(struct pt_emit *m, struct pt_path *path)
 		r.edge[i] = edge_number(m, &g->edges[g->path_edges[path->first + i]]);
 		r.insns[i] = g->path_insns[path->first + i];
 	}
+	r.code_version = code_version(m, path);
 	if (m->failed)
 		return 0;
 	path->number = pt_emit_put(m, ptr_put_path(m->writer, &r, &m->error));

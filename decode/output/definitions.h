@@ -21,6 +21,7 @@
 
 struct pt_calls;
 struct pt_text_runs;
+struct pt_executed;
 
 #define PT_CALL_PATHS (1u << 20) /* some 50 bytes each */
 
@@ -85,6 +86,7 @@ struct pt_emit {
 	uint64_t errors, branches;
 	uint64_t left_out_branches, left_out_insns; /* insns: 0 of a bare graph */
 	struct pt_names *names;			    /* symbols and files that have numbers */
+	struct pt_executed *executed;		    /* NULL: no path was defined yet */
 	struct pt_calls *stacks;
 	struct pt_filter filter;       /* the recording's */
 	const struct pt_vm_events *vm; /* what keeps VM entries and exits; NULL: nothing */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "decode/output/calls.h"
+#include "decode/output/executed_code.h"
 #include "decode/output/text_runs.h"
 
 int pt_emit_init(struct pt_emit *m, struct ptr_writer *w, struct pt_graph *graph, struct pt_error *e)
@@ -26,8 +27,10 @@ void pt_emit_deinit(struct pt_emit *m)
 {
 	pt_emit_names_deinit(m);
 	pt_calls_destroy(m->stacks);
+	pt_executed_destroy(m->executed);
 	pt_text_runs_destroy(m->text_runs);
 	m->stacks = NULL;
+	m->executed = NULL;
 	m->text_runs = NULL;
 }
 
@@ -327,4 +330,6 @@ void pt_emit_finish(struct pt_emit *m)
 		pt_text_runs_settle(m->text_runs);
 	if (m->calls)
 		pt_calls_finish(m->stacks);
+	if (m->executed)
+		pt_executed_finish(m->executed);
 }

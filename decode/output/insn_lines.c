@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "decode/output/disassembler.h"
 #include "decode/output/fields.h"
 #include "decode/output/put_text.h"
+#include "schema/disassembler.h"
 #include "schema/terminal.h"
 #include "decode/output/text.h"
 
@@ -63,6 +63,7 @@ static bool find_place(const struct pt_insn_description *d, struct img_symbol *r
 static void add_field(struct pt_insn_lines *l, enum field field, const struct pt_insn_description *d,
 		      struct pt_text_buffer *to)
 {
+	static const uint32_t bits[] = {[INSN_64] = 64, [INSN_32] = 32, [INSN_16] = 16};
 	char insn[PT_INSN_TEXT];
 	struct img_symbol symbol;
 
@@ -84,7 +85,7 @@ static void add_field(struct pt_insn_lines *l, enum field field, const struct pt
 			pt_text_add(to, "%s%02x", i ? " " : "", d->bytes[i]);
 		break;
 	case F_INSN:
-		pt_disassemble(l->disassembler, d->bytes, d->len, d->ip, d->mode, insn);
+		pt_disassemble(l->disassembler, d->bytes, d->len, d->ip, bits[d->mode], insn);
 		pt_text_add(to, "%s", insn);
 		break;
 	default: break;

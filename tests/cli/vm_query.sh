@@ -5,7 +5,7 @@ check "load" "$PT_BIN/pt-load" -q "$tmp/db" "$tmp/s"
 check "integrity" test "$(sqlite3 "$tmp/db" 'PRAGMA integrity_check')" = ok
 python3 tests/cli/vm_truth.py "$PT_BIN/pt-query" "$tmp/db" "$tmp/truth" >"$tmp/out" 2>&1
 counts "$tmp/out"
-names="vmexit-latency vmentry-latency slowest-exits vcpu-time interrupt-latency vcpu-stolen exits-by-function exits-by-rip timeline
+names="vmexit-latency vmentry-latency slowest-exits why-slow vcpu-time interrupt-latency vcpu-stolen exits-by-function exits-by-rip timeline
 	vm-clocks vm-check merged-events folded"
 mkdir "$tmp/q"
 for name in $names; do
@@ -83,7 +83,9 @@ END
 # from long before and after is there when it is asked for.
 outside() { # puts two events of the trace 3 s before its first branch, and 3 s after its last one
 	sqlite3 "$tmp/far" "UPDATE event SET tsc = (SELECT CASE WHEN event.id % 2 THEN first_tsc - 3 * tsc_hz ELSE last_tsc + 3 * tsc_hz END
-		FROM trace WHERE id = event.trace) WHERE id IN (SELECT id FROM event WHERE trace = 1 ORDER BY id LIMIT 2)"
+		FROM trace WHERE id = event.trace) WHERE id IN (SELECT id FROM event WHERE trace = 1 ORDER BY id LIMIT 2);
+		UPDATE event SET time_ns = (SELECT time_zero + (event.tsc >> time_shift) * time_mult
+			+ ((event.tsc & ((1 << time_shift) - 1)) * time_mult >> time_shift) FROM trace WHERE id = event.trace)"
 }
 cp "$tmp/alone" "$tmp/far"
 sqlite3 "$tmp/far" 'UPDATE trace SET tsc_hz = coalesce(tsc_hz, 2000000000)' && outside

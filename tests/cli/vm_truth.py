@@ -219,6 +219,39 @@ for ms in (0.01, 1, 10):
     same(worst, {k: r["latency_max_ns"] for k, r in rows.items() if r["latency_max_ns"]}, f"timeline {ms}: longest")
     same(len(events), sum(r["events"] for r in rows.values()), f"timeline {ms}: events")
 
+# The slowest exit, of all and of each reason, a given one; and the median one beside it.
+def check_why(of, **params):
+    timed = [x for x in exits if x["latency"] is not None]
+    group = timed if of is None else [x for x in timed if x["reason"] == of]
+    slow = exits[params["exit"] - 1] if "exit" in params else min(group, key=lambda x: (-x["latency"], x["id"]))
+    alike = sorted((x for x in timed if x["reason"] == slow["reason"]), key=lambda x: (x["latency"], x["id"]))
+    median = alike[-(-len(alike) // 2) - 1] if alike else None
+    rows = query("why-slow", limit=100000, **params)
+    got = {r["name"]: (r["slow"], r["median"]) for r in rows if r["what"] != "function"}
+    for name, value in (("id", lambda x: x["id"]), ("time_ns", lambda x: time_ns(x["exit"])),
+                        ("latency_ns", lambda x: None if x["latency"] is None else ns(x["latency"])),
+                        ("off_cpu_ns", lambda x: None if x["off"] is None else ns(x["off"])),
+                        ("userspace_ns", lambda x: None if x["user"] is None else ns(x["user"])),
+                        ("guest_symbol", lambda x: x["symbol"]),
+                        ("host_insns", lambda x: None if x["latency"] is None else x["insns"])):
+        same((value(slow), value(median)), got[name], f"why-slow: {name}", params)
+    thief = got["stolen_by"][0]
+    check(slow["thief"] in (thief or ""), "why-slow: stolen_by", (slow, thief))
+    for side in ("slow", "median"):
+        x = slow if side == "slow" else median
+        if x["latency"] is not None and x["insns"] is not None:
+            same(x["insns"], sum(r[side] or 0 for r in rows if r["what"] == "function"),
+                 f"why-slow: the functions' instructions, {side}", params)
+    more = [r["more"] for r in rows if r["what"] == "function"]
+    same(sorted(more, reverse=True), more, "why-slow: what is more comes first", params)
+
+
+check_why(None)
+for reason in sorted({x["reason"] for x in exits if x["reason"] is not None and x["latency"] is not None}):
+    check_why(reason, reason=reason)
+check_why(None, exit=77)
+same([], query("why-slow", exit=10**9), "why-slow: there is no such exit")
+
 merged = query("merged-events", limit=10000000)
 expected = sorted([time_ns(t) for t,
                   _ in events] + [time_ns(x["exit"]) for x in exits] + [time_ns(s["entry"]) for s in guest_runs])

@@ -15,7 +15,7 @@ FIELDS = {
     2: ("MACHINE", "vs"),
     3: ("THREAD", "vzzs"),
     4: ("DSO", "ss"),
-    5: ("SYMBOL", "vaas"),
+    5: ("SYMBOL", "vaavs"),
     6: ("EDGE", "aavvv"),
     7: ("PATH", "P"),
     8: ("SLICE", "vzzvt"),
@@ -27,6 +27,7 @@ FIELDS = {
     19: ("GUEST_RUN", "vvzzuuttuuaavvuuuv"),
     20: ("VMEXIT_INTERVAL", "vvzzzvvuttuuavvvuvvuuuuuvuvvvuuuuvv"),
     21: ("VM_CLOCK", "vzutvuvvvuv"),
+    22: ("CODE", "C"),
 }
 
 
@@ -66,7 +67,14 @@ class Block:
 
     def P(self):
         start, count, not_taken, tail, end = self.a(), self.v(), self.v(), self.v(), self.a()
+        self.v()  # code_version
         return start, [self.v() for _ in range(count)], [self.v() for _ in range(count)], not_taken, tail, end
+
+    def C(self):
+        self.v(), self.v(), self.v(), self.a()
+        count = self.v()
+        self.at += count
+        self.at += sum(self.b[self.at - count : self.at])
 
 
 def main():

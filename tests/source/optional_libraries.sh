@@ -32,6 +32,17 @@ check "--insns without capstone: nothing is printed" test ! -s "$tmp/out"
 check "without capstone's header: as with NO_CAPSTONE=1" test "$(make -n B="$tmp/missing" BIN="$tmp/missing/" V=1 \
 	CAPSTONE_CFLAGS=-nostdinc "$tmp/missing/pt-decode" | grep -c -e HAVE_CAPSTONE -e -lcapstone)" -eq 0
 
+# pt-query without capstone, and pt-load without libdw.
+make -j2 CFLAGS=-O0 B="$tmp/without" BIN="$tmp/without/" NO_CAPSTONE=1 NO_LIBDW=1 "$tmp/without/pt-query" "$tmp/without/pt-load" >"$tmp/log" 2>&1
+succeeded $? "make NO_LIBDW=1: $(grep -v '^  [A-Z]' "$tmp/log" | head -n 3)"
+check "make NO_LIBDW=1: no warnings" test "$(grep -c 'warning:' "$tmp/log")" -eq 0
+check "NO_LIBDW=1: libdw is not linked" test "$(ldd "$tmp/without/pt-load" | grep -c libdw)" -eq 0
+"$PT_BIN/pt-capture" -q -- /bin/true 2>/dev/null | "$PT_BIN/pt-decode" -q | "$tmp/without/pt-load" -q "$tmp/lines.db"
+check "without libdw: code, and no lines" test "$(sqlite3 "$tmp/lines.db" 'SELECT count(*) > 1000, count(line) FROM insns')" = '1|0'
+"$tmp/without/pt-query" "$tmp/lines.db" annotate >"$tmp/out" 2>"$tmp/err"
+check "annotate without capstone: 1" test $? -eq 1
+check "annotate without capstone: what to install: $(cat "$tmp/err")" grep -q 'libcapstone-dev' "$tmp/err"
+
 # pt-load without libiberty: names are as they are.
 make -j2 CFLAGS=-O0 B="$tmp/without" BIN="$tmp/without/" NO_LIBIBERTY=1 "$tmp/without/pt-load" >"$tmp/log" 2>&1
 succeeded $? "make NO_LIBIBERTY=1: $(grep -v '^  [A-Z]' "$tmp/log" | head -n 3)"

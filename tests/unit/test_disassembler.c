@@ -1,6 +1,6 @@
 /* test_disassembler.c - pt_disassemble(): names in both syntaxes; what capstone does not know, or takes for an instruction
  * of another length, as bytes. */
-#include "decode/output/disassembler.h"
+#include "schema/disassembler.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -41,19 +41,19 @@ int main(void)
 
 		for (uint32_t k = 0; k < cases[i].len; k++)
 			at += (size_t)sprintf(bytes + at, "%s0x%02x", k ? ", " : " ", cases[i].bytes[k]);
-		pt_disassemble(intel, cases[i].bytes, cases[i].len, 0x1000, INSN_64, text);
+		pt_disassemble(intel, cases[i].bytes, cases[i].len, 0x1000, 64, text);
 		if (cases[i].intel)
 			CHECK(!strcmp(text, cases[i].intel));
 		else /* a later capstone knows the first three of these */
 			CHECK(!strcmp(text, bytes) || (i < 7 && text[0] != '.'));
-		pt_disassemble(att, cases[i].bytes, cases[i].len, 0x1000, INSN_64, text);
+		pt_disassemble(att, cases[i].bytes, cases[i].len, 0x1000, 64, text);
 		if (cases[i].att)
 			CHECK(!strcmp(text, cases[i].att));
 	}
 	/* The same bytes in other modes: inc eax; inc ax. */
-	pt_disassemble(intel, (const uint8_t[]){0x40}, 1, 0, INSN_32, text);
+	pt_disassemble(intel, (const uint8_t[]){0x40}, 1, 0, 32, text);
 	CHECK(!strcmp(text, "inc eax"));
-	pt_disassemble(intel, (const uint8_t[]){0x40}, 1, 0, INSN_16, text);
+	pt_disassemble(intel, (const uint8_t[]){0x40}, 1, 0, 16, text);
 	CHECK(!strcmp(text, "inc ax"));
 	pt_disassembler_destroy(intel);
 	pt_disassembler_destroy(att);

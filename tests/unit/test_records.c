@@ -104,6 +104,14 @@ static const struct ptr_vmexit vmexit = {.machine = 2,
 					 .stolen_by = 1,
 					 .flags = PTR_VM_GAP | PTR_VM_MIGRATED};
 
+static const uint8_t code_bytes[] = {0x90, 0x48, 0x89, 0xc3, 0xc3};
+static const struct ptr_code code = {.version = 1,
+				     .symbol = 1,
+				     .bits = 64,
+				     .ip = 0x401000,
+				     .count = 3,
+				     .lens = {1, 3, 1},
+				     .bytes = code_bytes};
 static const struct ptr_vm_clock vm_clock = {.machine = 2,
 					     .vcpu = 4,
 					     .vmcs = 0x5fc57000,
@@ -143,6 +151,7 @@ static void put_definitions(struct ptr_writer *w, struct pt_error *e)
 	CHECK(ptr_put_call_path(w, &(struct ptr_call_path){.symbol = 1, .ip = 0x401000}, e) == 1);
 	CHECK(ptr_put_call_path(w, &(struct ptr_call_path){.parent = 1, .ip = 0x7fffffffffffffff}, e) == 2);
 	CHECK(ptr_put_vm_clock(w, &vm_clock, e) == 1);
+	CHECK(ptr_put_code(w, &code, e) == 1);
 }
 
 static void put_facts(struct ptr_writer *w, struct pt_error *e)
@@ -251,6 +260,7 @@ static void put_again(struct ptr_writer *w, const struct ptr_record *r)
 	case PTR_GUEST_RUN: n = ptr_put_guest_run(w, &r->guest_run, &e); break;
 	case PTR_VMEXIT_INTERVAL: n = ptr_put_vmexit(w, &r->vmexit, &e); break;
 	case PTR_VM_CLOCK: n = ptr_put_vm_clock(w, &r->vm_clock, &e); break;
+	case PTR_CODE: n = ptr_put_code(w, &r->code, &e); break;
 	case PTR_RUN: n = ptr_put_run(w, &r->run, counts[r->run.path % 4096], &e); break;
 	case PTR_CALL: n = ptr_put_call(w, &r->call, &e); break;
 	case PTR_END:
@@ -282,6 +292,10 @@ static void test_round_trip(const uint8_t *bytes, size_t n)
 			CHECK(!memcmp(&record.vmexit, &vmexit, sizeof vmexit));
 		if (record.type == PTR_VM_CLOCK)
 			CHECK(!memcmp(&record.vm_clock, &vm_clock, sizeof vm_clock));
+		if (record.type == PTR_CODE)
+			CHECK(record.code.ip == 0x401000 && record.code.count == 3 &&
+			      record.code.lens[1] == 3 && record.code.bits == 64 &&
+			      !memcmp(record.code.bytes, code_bytes, sizeof code_bytes));
 		if (record.type == PTR_EVENT)
 			CHECK(record.event.slice == 1 && record.event.machine == 2 &&
 			      record.event.thread == 2 && record.event.cpu == -1 && record.event.vcpu == 0 &&

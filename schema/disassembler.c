@@ -1,5 +1,5 @@
 /* disassembler.c - see disassembler.h. */
-#include "decode/output/disassembler.h"
+#include "schema/disassembler.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,16 +8,15 @@
 static void refuse(struct pt_error *e)
 {
 	pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
-		"this pt-decode was built without capstone, which --insns prints instructions by: install "
-		"libcapstone-dev (of Fedora and openSUSE: capstone-devel; of Arch: capstone) and build it "
-		"again");
+		"this program was built without capstone, which names instructions: install libcapstone-dev (of "
+		"Fedora and openSUSE: capstone-devel; of Arch: capstone) and build it again");
 }
 
 #ifdef HAVE_CAPSTONE
 
 #include <capstone/capstone.h>
 
-/* A static pt-decode is linked without them, and then they are NULL. */
+/* A static program is linked without them, and then they are NULL. */
 #pragma weak cs_close
 #pragma weak cs_disasm_iter
 #pragma weak cs_free
@@ -26,14 +25,13 @@ static void refuse(struct pt_error *e)
 #pragma weak cs_option
 
 struct pt_disassembler {
-	csh handles[3]; /* by enum insn_mode */
+	csh handles[3]; /* of 64, 32, 16 bits */
 	cs_insn *insn;
 };
 
 struct pt_disassembler *pt_disassembler_create(bool att, struct pt_error *e)
 {
-	static const cs_mode modes[3] = {
-	    [INSN_64] = CS_MODE_64, [INSN_32] = CS_MODE_32, [INSN_16] = CS_MODE_16};
+	static const cs_mode modes[3] = {CS_MODE_64, CS_MODE_32, CS_MODE_16};
 	struct pt_disassembler *d;
 
 	if (!cs_open) {
@@ -69,14 +67,14 @@ void pt_disassembler_destroy(struct pt_disassembler *d)
 }
 
 static bool by_capstone(struct pt_disassembler *d, const uint8_t *bytes, uint32_t len, uint64_t ip,
-			enum insn_mode mode, char *ret)
+			uint32_t bits, char *ret)
 {
 	const uint8_t *code = bytes;
 	size_t left = len;
 	uint64_t address = ip;
 	int n;
 
-	if (!cs_disasm_iter(d->handles[mode], &code, &left, &address, d->insn) || d->insn->size != len)
+	if (!cs_disasm_iter(d->handles[bits == 64 ? 0 : bits == 32 ? 1 : 2], &code, &left, &address, d->insn) || d->insn->size != len)
 		return false;
 	n = snprintf(ret, PT_INSN_TEXT, "%s%s%s", d->insn->mnemonic, d->insn->op_str[0] ? " " : "",
 		     d->insn->op_str);
@@ -84,9 +82,9 @@ static bool by_capstone(struct pt_disassembler *d, const uint8_t *bytes, uint32_
 }
 
 void pt_disassemble(struct pt_disassembler *d, const uint8_t *bytes, uint32_t len, uint64_t ip,
-		    enum insn_mode mode, char *ret)
+		    uint32_t bits, char *ret)
 {
-	if (by_capstone(d, bytes, len, ip, mode, ret))
+	if (by_capstone(d, bytes, len, ip, bits, ret))
 		return;
 	strcpy(ret, ".byte");
 	for (uint32_t i = 0, at = 5; i < len; i++)
@@ -109,9 +107,9 @@ void pt_disassembler_destroy(struct pt_disassembler *d)
 
 /* None is ever created, so this is not called. */
 void pt_disassemble(struct pt_disassembler *d, const uint8_t *bytes, uint32_t len, uint64_t ip,
-		    enum insn_mode mode, char *ret)
+		    uint32_t bits, char *ret)
 {
-	(void)d, (void)bytes, (void)len, (void)ip, (void)mode;
+	(void)d, (void)bytes, (void)len, (void)ip, (void)bits;
 	ret[0] = 0;
 }
 

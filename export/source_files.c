@@ -1,0 +1,151 @@
+/* source_files.c - see source_files.h. */
+#include "export/source_files.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/db.h"
+#include "export/digits.h"
+#include "schema/array.h"
+#include "schema/hash.h"
+
+/* Further lines of a file are not told: a text has one character for each. */
+#define LINES_MAX (1 << DIGITS_BITS)
+
+struct file {
+	char *name;
+	uint8_t *has_code; /* a bit a line */
+	size_t bytes;	   /* of has_code */
+};
+
+struct source_files {
+	struct trace_bases bases;
+	sqlite3_stmt *insert;
+	struct pt_hash hash; /* number n is files[n - 1] */
+	struct file *files;
+	size_t count, room;
+};
+
+struct source_files *source_files_create(sqlite3 *db, const struct trace_bases *bases, struct pt_error *e)
+{
+	struct source_files *f = calloc(1, sizeof *f);
+
+	if (!f || pt_hash_init(&f->hash, 6, NULL) < 0) {
+		free(f);
+		pt_fail_no_memory(e, NULL);
+		return NULL;
+	}
+	f->bases = *bases;
+	f->insert = db_insert(db, "source_file", 4, e);
+	if (f->insert)
+		return f;
+	source_files_destroy(f);
+	return NULL;
+}
+
+void source_files_destroy(struct source_files *f)
+{
+	if (!f)
+		return;
+	for (size_t i = 0; i < f->count; i++) {
+		free(f->files[i].name);
+		free(f->files[i].has_code);
+	}
+	sqlite3_finalize(f->insert);
+	pt_hash_deinit(&f->hash);
+	free(f->files);
+	free(f);
+}
+
+static uint64_t name_key(const char *name)
+{
+	uint64_t key = 0;
+
+	for (; *name; name++)
+		key = pt_hash_mix(key + (uint8_t)*name);
+	return key;
+}
+
+static uint64_t key_of_file(const void *files, uint32_t n)
+{
+	return name_key(((const struct file *)files)[n - 1].name);
+}
+
+uint32_t source_files_number(struct source_files *f, const struct source_line *line, struct pt_error *e)
+{
+	char name[2 * PATH_MAX];
+	struct file *new;
+	uint64_t key;
+	uint32_t n;
+
+	snprintf(name, sizeof name, "%s%s%s", line->folder, *line->folder ? "/" : "", line->file);
+	key = name_key(name);
+	for (uint32_t i = pt_hash_first(&f->hash, key); (n = f->hash.slots[i]); i = pt_hash_next(&f->hash, i))
+		if (!strcmp(f->files[n - 1].name, name))
+			return n;
+	if (pt_array_grow(&f->files, f->count, &f->room, e) < 0)
+		return 0;
+	new = &f->files[f->count];
+	*new = (struct file){.name = strdup(name)};
+	if (!new->name) {
+		pt_fail_no_memory(e, NULL);
+		return 0;
+	}
+	f->count++;
+	return pt_hash_insert(&f->hash, key, (uint32_t)f->count, key_of_file, f->files, e) < 0
+		   ? 0
+		   : (uint32_t)f->count;
+}
+
+static int on_line(void *arg, const struct source_line *line, struct pt_error *e)
+{
+	struct source_files *f = arg;
+	uint32_t n = line->line < LINES_MAX ? source_files_number(f, line, e) : 0;
+	struct file *file = n ? &f->files[n - 1] : NULL;
+	size_t byte = line->line / 8;
+
+	if (!file)
+		return line->line < LINES_MAX ? -1 : 0;
+	if (byte >= file->bytes) {
+		size_t bytes = 2 * byte + 128;
+		uint8_t *grown = realloc(file->has_code, bytes);
+
+		if (!grown)
+			return pt_fail_no_memory(e, NULL);
+		memset(grown + file->bytes, 0, bytes - file->bytes);
+		file->has_code = grown;
+		file->bytes = bytes;
+	}
+	file->has_code[byte] |= (uint8_t)(1 << line->line % 8);
+	return 0;
+}
+
+static int insert(struct source_files *f, uint32_t n, uint32_t *lines, char *text, struct pt_error *e)
+{
+	const struct file *file = &f->files[n - 1];
+	uint32_t count = 0;
+
+	for (uint32_t line = 0; line < 8 * file->bytes && line < LINES_MAX; line++)
+		if (file->has_code[line / 8] >> line % 8 & 1)
+			lines[count++] = line;
+	sqlite3_bind_int64(f->insert, 1, f->bases.source_file + n);
+	sqlite3_bind_int64(f->insert, 2, f->bases.trace);
+	sqlite3_bind_text(f->insert, 3, file->name, -1, SQLITE_STATIC);
+	digits_bind_array(lines, count, 0, f->insert, 4, text);
+	return db_run(f->insert, e);
+}
+
+int source_files_finish(struct source_files *f, struct source_lines *lines, struct pt_error *e)
+{
+	uint32_t *numbers = malloc(LINES_MAX * sizeof *numbers);
+	char *text = malloc((size_t)LINES_MAX * DIGITS_BYTES);
+	int ret = numbers && text ? source_lines_all(lines, on_line, f, e) : pt_fail_no_memory(e, NULL);
+
+	for (uint32_t n = 1; !ret && n <= f->count; n++)
+		ret = insert(f, n, numbers, text, e);
+	free(numbers);
+	free(text);
+	return ret;
+}

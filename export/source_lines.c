@@ -1,0 +1,314 @@
+/* source_lines.c - see source_lines.h. */
+#include "export/source_lines.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/array.h"
+
+struct dwfl_of_dso;
+
+struct dso {
+	char *name, *build_id;
+	bool opened;
+	struct dwfl_of_dso *dwarf; /* NULL: there is none */
+};
+
+struct symbol {
+	uint64_t base;
+	uint32_t dso;
+};
+
+struct source_lines {
+	struct dso *dsos; /* number n at n - 1 */
+	struct symbol *symbols;
+	size_t dso_count, dso_room, symbol_count, symbol_room;
+};
+
+#ifdef HAVE_LIBDW
+
+#include <dwarf.h>
+#include <elfutils/libdwelf.h>
+#include <elfutils/libdwfl.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct dwfl_of_dso {
+	Dwfl *dwfl;
+	Dwfl_Module *module;
+	Dwarf_Addr bias;
+	Dwarf_Addr low, high; /* a range of the unit at hand, that held what was found last */
+	Dwarf_Off *units;     /* compilation units of which anything was found */
+	size_t unit_count, unit_room;
+};
+
+/* The file is there, is a file, and has that build id. */
+static bool is_the_file(const struct dso *dso, int fd)
+{
+	char hex[3] = "";
+	const void *id;
+	struct stat st;
+	ssize_t bytes;
+	bool same;
+	Elf *elf;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return false;
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	bytes = elf ? dwelf_elf_gnu_build_id(elf, &id) : -1;
+	same = bytes > 0 && strlen(dso->build_id) == 2 * (size_t)bytes;
+	for (ssize_t i = 0; same && i < bytes; i++) {
+		snprintf(hex, sizeof hex, "%02x", ((const uint8_t *)id)[i]);
+		same = !memcmp(hex, dso->build_id + 2 * i, 2);
+	}
+	elf_end(elf);
+	return same;
+}
+
+static void close_dwarf(struct dwfl_of_dso *d)
+{
+	if (d)
+		dwfl_end(d->dwfl);
+	if (d)
+		free(d->units);
+	free(d);
+}
+
+/* NULL: there is no such file, or it has no lines. fd: of the file, which becomes libdwfl's. */
+static struct dwfl_of_dso *open_dwarf(const struct dso *dso, int fd)
+{
+	static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_build_id_find_elf,
+						 .find_debuginfo = dwfl_standard_find_debuginfo,
+						 .section_address = dwfl_offline_section_address};
+	struct dwfl_of_dso *d = calloc(1, sizeof *d);
+
+	if (d)
+		d->dwfl = dwfl_begin(&callbacks);
+	if (d && d->dwfl)
+		d->module = dwfl_report_offline(d->dwfl, dso->name, dso->name, fd);
+	if (!d || !d->module) {
+		close(fd);
+		close_dwarf(d);
+		return NULL;
+	}
+	dwfl_report_end(d->dwfl, NULL, NULL);
+	if (dwfl_module_getelf(d->module, &d->bias) && dwfl_module_getdwarf(d->module, &(Dwarf_Addr){0}))
+		return d;
+	close_dwarf(d);
+	return NULL;
+}
+
+static struct dwfl_of_dso *dwarf_of(struct dso *dso)
+{
+	int fd;
+
+	if (dso->opened)
+		return dso->dwarf;
+	dso->opened = true;
+	if (dso->name[0] != '/' || !dso->build_id[0])
+		return NULL;
+	fd = open(dso->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return NULL;
+	if (is_the_file(dso, fd))
+		dso->dwarf = open_dwarf(dso, fd);
+	else
+		close(fd);
+	return dso->dwarf;
+}
+
+/*
+ * Whether a compilation unit has the address: between the code of two, dwfl_module_getsrc() takes the last line of the
+ * first one. Then the unit is one of which something was found.
+ */
+static bool has_unit(struct dwfl_of_dso *d, uint64_t address)
+{
+	Dwarf_Addr bias, base, low, high;
+	Dwarf_Die *unit;
+	ptrdiff_t at = 0;
+	Dwarf_Off offset;
+
+	if (address >= d->low && address < d->high)
+		return true;
+	unit = dwfl_module_addrdie(d->module, address, &bias);
+	if (!unit)
+		return false;
+	while ((at = dwarf_ranges(unit, at, &base, &low, &high)) > 0 &&
+	       (address - bias < low || address - bias >= high))
+		;
+	if (at <= 0)
+		return false;
+	d->low = low + bias;
+	d->high = high + bias;
+	offset = dwarf_dieoffset(unit);
+	if ((!d->unit_count || d->units[d->unit_count - 1] != offset) &&
+	    pt_array_grow(&d->units, d->unit_count, &d->unit_room, NULL) == 0)
+		d->units[d->unit_count++] = offset;
+	return true;
+}
+
+static bool find(struct dso *dso, uint64_t address, struct source_line *ret)
+{
+	struct dwfl_of_dso *d = dwarf_of(dso);
+	Dwfl_Line *line =
+	    d && has_unit(d, address + d->bias) ? dwfl_module_getsrc(d->module, address + d->bias) : NULL;
+	int number = 0;
+
+	*ret = (struct source_line){.folder = ""};
+	ret->file = line ? dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL) : NULL;
+	if (!ret->file || number <= 0)
+		return false;
+	ret->line = (uint32_t)number;
+	if (ret->file[0] != '/')
+		ret->folder = dwfl_line_comp_dir(line);
+	if (!ret->folder)
+		ret->folder = "";
+	return true;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+	const Dwarf_Off *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+typedef int each_fn(void *arg, const struct source_line *line, struct pt_error *e);
+
+/* A row of the line table. One that another row follows at the same address has no code. */
+static int tell_row(Dwarf_Lines *lines, size_t i, size_t n, const char *folder, each_fn *each, void *arg,
+		    struct pt_error *e)
+{
+	Dwarf_Line *line = dwarf_onesrcline(lines, i),
+		   *next = i + 1 < n ? dwarf_onesrcline(lines, i + 1) : NULL;
+	struct source_line ret = {.folder = "", .file = dwarf_linesrc(line, NULL, NULL)};
+	Dwarf_Addr address = 0, after = 0;
+	bool ends = false;
+	int number = 0;
+
+	dwarf_lineno(line, &number);
+	dwarf_lineaddr(line, &address);
+	dwarf_lineendsequence(line, &ends);
+	if (next)
+		dwarf_lineaddr(next, &after);
+	if (number <= 0 || !ret.file || ends || !address || !next || after == address)
+		return 0;
+	if (ret.file[0] != '/')
+		ret.folder = folder;
+	ret.line = (uint32_t)number;
+	return each(arg, &ret, e);
+}
+
+static int tell_all(struct dwfl_of_dso *d, each_fn *each, void *arg, struct pt_error *e)
+{
+	Dwarf_Addr bias;
+	Dwarf *dwarf = dwfl_module_getdwarf(d->module, &bias);
+
+	if (d->unit_count)
+		qsort(d->units, d->unit_count, sizeof *d->units, by_offset);
+	for (size_t i = 0; i < d->unit_count; i++) {
+		const char *folder = NULL;
+		Dwarf_Attribute attribute;
+		Dwarf_Lines *lines;
+		Dwarf_Die unit;
+		size_t n;
+
+		if ((i && d->units[i] == d->units[i - 1]) || !dwarf_offdie(dwarf, d->units[i], &unit) ||
+		    dwarf_getsrclines(&unit, &lines, &n) != 0)
+			continue;
+		if (dwarf_attr(&unit, DW_AT_comp_dir, &attribute))
+			folder = dwarf_formstring(&attribute);
+		for (size_t k = 0; k < n; k++)
+			if (tell_row(lines, k, n, folder ? folder : "", each, arg, e) < 0)
+				return -1;
+	}
+	return 0;
+}
+
+#else
+
+typedef int each_fn(void *arg, const struct source_line *line, struct pt_error *e);
+
+static int tell_all(struct dwfl_of_dso *d, each_fn *each, void *arg, struct pt_error *e)
+{
+	(void)d, (void)each, (void)arg, (void)e;
+	return 0;
+}
+
+static void close_dwarf(struct dwfl_of_dso *d)
+{
+	(void)d;
+}
+
+static bool find(struct dso *dso, uint64_t address, struct source_line *ret)
+{
+	(void)dso, (void)address, (void)ret;
+	return false;
+}
+
+#endif
+
+struct source_lines *source_lines_create(struct pt_error *e)
+{
+	struct source_lines *l = calloc(1, sizeof *l);
+
+	if (!l)
+		pt_fail_no_memory(e, NULL);
+	return l;
+}
+
+void source_lines_destroy(struct source_lines *l)
+{
+	if (!l)
+		return;
+	for (size_t i = 0; i < l->dso_count; i++) {
+		close_dwarf(l->dsos[i].dwarf);
+		free(l->dsos[i].name);
+		free(l->dsos[i].build_id);
+	}
+	free(l->dsos);
+	free(l->symbols);
+	free(l);
+}
+
+int source_lines_dso(struct source_lines *l, const struct ptr_dso *dso, struct pt_error *e)
+{
+	struct dso *d;
+
+	if (pt_array_grow(&l->dsos, l->dso_count, &l->dso_room, e) < 0)
+		return -1;
+	d = &l->dsos[l->dso_count++];
+	*d = (struct dso){.name = strdup(dso->name), .build_id = strdup(dso->build_id)};
+	return d->name && d->build_id ? 0 : pt_fail_no_memory(e, NULL);
+}
+
+int source_lines_symbol(struct source_lines *l, const struct ptr_symbol *symbol, struct pt_error *e)
+{
+	if (pt_array_grow(&l->symbols, l->symbol_count, &l->symbol_room, e) < 0)
+		return -1;
+	l->symbols[l->symbol_count++] = (struct symbol){.base = symbol->base, .dso = symbol->dso};
+	return 0;
+}
+
+bool source_lines_find(struct source_lines *l, uint32_t symbol, uint64_t ip, struct source_line *ret)
+{
+	const struct symbol *s;
+
+	if (!symbol)
+		return false;
+	s = &l->symbols[symbol - 1];
+	return s->dso && s->base != PTR_UNKNOWN && find(&l->dsos[s->dso - 1], ip - s->base, ret);
+}
+
+int source_lines_all(struct source_lines *l,
+		     int (*each)(void *arg, const struct source_line *line, struct pt_error *e), void *arg,
+		     struct pt_error *e)
+{
+	for (size_t i = 0; i < l->dso_count; i++)
+		if (l->dsos[i].dwarf && tell_all(l->dsos[i].dwarf, each, arg, e) < 0)
+			return -1;
+	return 0;
+}

@@ -1,0 +1,40 @@
+/*
+ * source_lines.h - which line of source an instruction comes from, by the DWARF of the file on this machine.
+ *
+ * A file is used when its build id is the trace's: else it might be another one. Its DWARF is looked for as
+ * debuggers do, in the file itself and by its build id and .gnu_debuglink (libdwfl; debuginfod is asked when
+ * DEBUGINFOD_URLS says so). Without libdw when this is compiled, no line is known.
+ */
+#ifndef EXPORT_SOURCE_LINES_H
+#define EXPORT_SOURCE_LINES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "schema/records.h"
+
+struct source_lines;
+
+struct source_lines *source_lines_create(struct pt_error *e); /* NULL: PT_ERR_NO_MEMORY */
+void source_lines_destroy(struct source_lines *l);	      /* NULL is fine */
+
+/* The next DSO, the next SYMBOL. 0, or -1: PT_ERR_NO_MEMORY. */
+int source_lines_dso(struct source_lines *l, const struct ptr_dso *dso, struct pt_error *e);
+int source_lines_symbol(struct source_lines *l, const struct ptr_symbol *symbol, struct pt_error *e);
+
+/* Where in the source an instruction comes from. The strings live as long as the source_lines. */
+struct source_line {
+	const char *folder; /* that the compiler ran in, of a file that is not an absolute path; else "" */
+	const char *file;
+	uint32_t line;
+};
+/* Of the instruction at ip, which the symbol covers. False: it is not known. */
+bool source_lines_find(struct source_lines *l, uint32_t symbol, uint64_t ip, struct source_line *ret);
+
+/* Calls `each` for every line that has code in a compilation unit of which source_lines_find() has found anything. 0, or
+ * -1 as that. */
+int source_lines_all(struct source_lines *l,
+		     int (*each)(void *arg, const struct source_line *line, struct pt_error *e), void *arg,
+		     struct pt_error *e);
+
+#endif
