@@ -23,7 +23,6 @@ t address --all-user -e psb_period=4 -p $pid --trigger addr:$(printf '0x%x' $((b
 t late --all-user -e psb_period=5,cyc -m ,4M -p $pid --trigger 'ret:rare>2ms'
 t kernel -k -e psb_period=1 -p $pid --trigger call:__x64_sys_newuname
 t none --all-user -p $pid --trigger call:no_such_function
-t machine -a -k -C 0,1 -e psb_period=2 -m ,8M --trigger call:__x64_sys_newuname@kernel
 touch done
 wait
 exit 0
@@ -31,7 +30,7 @@ EOS
 offset() { nm "$host/rootfs/usr/bin/rare" | awk -v name="$1" '$3 == name { print "0x" $1 }'; }
 offset rare >"$host/offset"
 box -c 2
-for t in call three address late kernel none machine; do
+for t in call three address late kernel none; do
 	echo "$t: status $(cat "$out/$t.status"): $(head -n 6 "$out/$t.err" | tr '\n' ' ')"
 done
 # The file's first mapping, executable or not, is offset 0.
@@ -61,7 +60,7 @@ check "call, once: $(calls call)" test "$(calls call)" = 1
 check "call, three times: $(calls three)" test "$(calls three)" = 3
 check "address: $(calls address)" test "$(calls address)" = 1
 same "snapshots" <(echo 1 3 1) <(for t in call three address; do grep -c 'snapshot taken' "$out/$t.err"; done | xargs)
-for t in kernel machine; do
+for t in kernel; do
 	snapshot $t k $stop
 	check "$t ends with the call of the system call ($newuname): $(last $t)" test "$(last $t | cut -d ' ' -f 2)" = "$newuname"
 	check "$t: once: $(calls $t "$newuname")" test "$(calls $t "$newuname")" = 1
