@@ -15,7 +15,7 @@ pid=$!
 sleep 0.05
 grep r-xp /proc/$pid/maps >maps
 grep ' T __x64_sys_newuname$' /proc/kallsyms >kernel
-t() { name=$1; shift; timeout 60 pt-capture -v -o $name.ptc "$@" >$name.out 2>$name.err; echo $? >$name.status; }
+t() { name=$1; shift; timeout 4 pt-capture -v -o $name.ptc "$@" >$name.out 2>$name.err; echo $? >$name.status; }
 t call --all-user -e psb_period=1 -p $pid --trigger call:rare
 t three --all-user -e psb_period=2 -p $pid --trigger call:rare@rare --trigger-count 3
 base=$((0x$(grep -m 1 /rare /proc/$pid/maps | cut -d - -f 1)))
