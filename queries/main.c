@@ -56,7 +56,8 @@ static int set_format(void *arg, const char *value, struct pt_error *e)
 	if (!a->format)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "--format %s: table, csv, tsv, json, jsonl, markdown, prometheus, folded, "
-			       "speedscope, lines or html", value);
+			       "speedscope, lines or html",
+			       value);
 	return 0;
 }
 

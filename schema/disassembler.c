@@ -7,9 +7,10 @@
 
 static void refuse(struct pt_error *e)
 {
-	pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
-		"this program was built without capstone, which names instructions: install libcapstone-dev (of "
-		"Fedora and openSUSE: capstone-devel; of Arch: capstone) and build it again");
+	pt_fail(
+	    e, PT_ERR_REFUSED, PT_NO_OFFSET,
+	    "this program was built without capstone, which names instructions: install libcapstone-dev (of "
+	    "Fedora and openSUSE: capstone-devel; of Arch: capstone) and build it again");
 }
 
 #ifdef HAVE_CAPSTONE
@@ -74,15 +75,19 @@ static bool by_capstone(struct pt_disassembler *d, const uint8_t *bytes, uint32_
 	uint64_t address = ip;
 	int n;
 
-	if (!cs_disasm_iter(d->handles[bits == 64 ? 0 : bits == 32 ? 1 : 2], &code, &left, &address, d->insn) || d->insn->size != len)
+	if (!cs_disasm_iter(d->handles[bits == 64   ? 0
+				       : bits == 32 ? 1
+						    : 2],
+			    &code, &left, &address, d->insn) ||
+	    d->insn->size != len)
 		return false;
 	n = snprintf(ret, PT_INSN_TEXT, "%s%s%s", d->insn->mnemonic, d->insn->op_str[0] ? " " : "",
 		     d->insn->op_str);
 	return n > 0 && n < PT_INSN_TEXT;
 }
 
-void pt_disassemble(struct pt_disassembler *d, const uint8_t *bytes, uint32_t len, uint64_t ip,
-		    uint32_t bits, char *ret)
+void pt_disassemble(struct pt_disassembler *d, const uint8_t *bytes, uint32_t len, uint64_t ip, uint32_t bits,
+		    char *ret)
 {
 	if (by_capstone(d, bytes, len, ip, bits, ret))
 		return;
@@ -106,8 +111,8 @@ void pt_disassembler_destroy(struct pt_disassembler *d)
 }
 
 /* None is ever created, so this is not called. */
-void pt_disassemble(struct pt_disassembler *d, const uint8_t *bytes, uint32_t len, uint64_t ip,
-		    uint32_t bits, char *ret)
+void pt_disassemble(struct pt_disassembler *d, const uint8_t *bytes, uint32_t len, uint64_t ip, uint32_t bits,
+		    char *ret)
 {
 	(void)d, (void)bytes, (void)len, (void)ip, (void)bits;
 	ret[0] = 0;

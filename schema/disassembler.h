@@ -28,7 +28,7 @@ void pt_disassembler_destroy(struct pt_disassembler *d); /* NULL is fine */
  * The instruction of len bytes at ip, of code of 64, 32 or 16 bits: "mov rdi, rbx", or ".byte 0x62, 0xf1". Branch targets are absolute and
  * hexadecimal. ret has room for PT_INSN_TEXT.
  */
-void pt_disassemble(struct pt_disassembler *d, const uint8_t *bytes, uint32_t len, uint64_t ip,
-		    uint32_t bits, char *ret);
+void pt_disassemble(struct pt_disassembler *d, const uint8_t *bytes, uint32_t len, uint64_t ip, uint32_t bits,
+		    char *ret);
 
 #endif
