@@ -45,6 +45,8 @@ snapshot() {
 	captured_truth 1 "$out/$1.ptc" "$2" "$3" >"$tmp/truth"
 	"$PT_BIN/pt-decode" --include-self --text -F cpu,from,to "$out/$1.ptc" 2>/dev/null |
 		awk '/^#/ && / cpu 1 / { print } $1 == 1 { print $2, $3 }' >"$tmp/got"
+	# The kernel's driver turns tracing off and on by WRMSR, which the log has as no branch.
+	[ "$2" = u ] || sed -i '/^0 /d; / 0$/d' "$tmp/truth" "$tmp/got"
 	result=$("$tools/pieces" -b -e "$tmp/truth" "$tmp/got")
 	check "$1: $result" test $? -eq 0
 	echo "$1: branches, decoded, gaps, missing: $result"
