@@ -44,7 +44,7 @@ static uint32_t frame_of(struct profile *p, const char *name, size_t bytes, stru
 	uint64_t key = key_of_text(name, bytes);
 	uint32_t n;
 
-	for (uint32_t i = pt_hash_first(&p->by_name, key); (n = p->by_name.slots[i]);
+	for (uint32_t i = pt_hash_first(&p->by_name, key); p->frames && (n = p->by_name.slots[i]);
 	     i = pt_hash_next(&p->by_name, i))
 		if (strncmp(p->frames[n - 1], name, bytes) == 0 && !p->frames[n - 1][bytes])
 			return n;

@@ -10,11 +10,11 @@ struct stretch stretch_of(const struct fn *f, const struct paths *p, const struc
 	struct stretch s = {.n = i < path->branches ? path->insns[i] : path->tail_insns};
 	uint64_t start = path->start;
 
-	if (i < path->branches) {
+	if (i < path->branches && p->branches) {
 		s.branch_index = path->branch[i];
 		s.branch = &p->branches[s.branch_index];
 	}
-	if (i) {
+	if (i && p->branches) {
 		s.before = &p->branches[path->branch[i - 1]];
 		start = s.before->to;
 	} else if (!start && s.branch) { /* how the first branch was reached was not seen: it alone counts */
@@ -27,13 +27,14 @@ struct stretch stretch_of(const struct fn *f, const struct paths *p, const struc
 static int add_way(struct counts *c, const struct fn *f, const struct paths *p, const struct code_path *path,
 		   uint32_t index, uint64_t times, struct pt_error *e)
 {
-	const struct branch *b = &p->branches[index];
-	struct way way = {.insn = fn_find(f, path->version, b->from),
-			  .target = fn_find(f, path->version, b->to),
-			  .branch = index,
-			  .count = times};
+	const struct branch *b = p->branches ? &p->branches[index] : NULL;
+	struct way way = {.branch = index, .count = times};
 
-	if (way.insn == NO_INSN || !times)
+	if (!b || !times)
+		return 0;
+	way.insn = fn_find(f, path->version, b->from);
+	way.target = fn_find(f, path->version, b->to);
+	if (way.insn == NO_INSN)
 		return 0;
 	if (pt_array_grow(&c->ways, c->way_count, &c->way_room, e) < 0)
 		return -1;

@@ -12,7 +12,7 @@
 static void read_file(struct source_text *t, int64_t recorded)
 {
 	int fd = open(t->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct stat st;
+	struct stat st = {0};
 
 	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= SIZE_MAX_SOURCE)
 		t->bytes = malloc((size_t)st.st_size + 1);
@@ -70,5 +70,8 @@ void source_text_deinit(struct source_text *t)
 {
 	free(t->name);
 	free(t->bytes);
-	*t = (struct source_text){0};
+	t->name = t->bytes = NULL;
+	t->size = 0;
+	t->file = 0;
+	t->changed = false;
 }

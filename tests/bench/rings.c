@@ -63,11 +63,13 @@ static bool put_aux_record(struct hw_ring *r, uint64_t offset, uint64_t size, ui
 	} record = {
 	    {PERF_RECORD_AUX, 0, sizeof record}, offset, size, flags, 1, 1, now_ns(CLOCK_MONOTONIC), 0, 0, 1};
 	uint64_t head = r->page->data_head;
+	uint8_t bytes[sizeof record];
 
 	if (head + sizeof record - __atomic_load_n(&r->page->data_tail, __ATOMIC_ACQUIRE) > r->data_size)
 		return false;
+	memcpy(bytes, &record, sizeof record);
 	for (size_t i = 0; i < sizeof record; i++)
-		((uint8_t *)(uintptr_t)r->data)[(head + i) % r->data_size] = ((const uint8_t *)&record)[i];
+		((uint8_t *)(uintptr_t)r->data)[(head + i) % r->data_size] = bytes[i];
 	__atomic_store_n(&r->page->data_head, head + sizeof record, __ATOMIC_RELEASE);
 	return true;
 }

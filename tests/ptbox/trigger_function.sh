@@ -6,7 +6,7 @@ source tests/common.bash
 source tests/ptbox.bash
 mkdir -p "$host/rootfs/usr/bin"
 # PIE, no debug information.
-gcc -O1 -fPIE -pie -o "$host/rootfs/usr/bin/rare" tests/programs/rare.c || exit 1
+gcc -O1 -fPIE -pie -o "$host/rootfs/usr/bin/rare" tests/ptbox/rare.c || exit 1
 cat >"$host/run.sh" <<'EOS'
 #!/bin/sh
 cd /host/out || exit 1
