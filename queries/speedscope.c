@@ -50,6 +50,7 @@ static uint32_t frame_of(struct profile *p, const char *name, size_t bytes, stru
 			return n;
 	if (pt_array_grow(&p->frames, p->frame_count, &p->frame_room, e))
 		return 0;
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): pt_array_grow() has made room */
 	p->frames[p->frame_count] = strndup(name, bytes);
 	if (!p->frames[p->frame_count]) {
 		pt_fail_no_memory(e, "the frames");
