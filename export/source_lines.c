@@ -103,12 +103,16 @@ static struct dwfl_of_dso *open_dwarf(const struct dso *dso, int fd)
 
 static struct dwfl_of_dso *dwarf_of(struct dso *dso)
 {
+	struct stat st;
 	int fd;
 
 	if (dso->opened)
 		return dso->dwarf;
 	dso->opened = true;
 	if (dso->name[0] != '/' || !dso->build_id[0])
+		return NULL;
+	/* A trace may name anything: a FIFO or a device is not opened. */
+	if (stat(dso->name, &st) < 0 || !S_ISREG(st.st_mode))
 		return NULL;
 	fd = open(dso->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)

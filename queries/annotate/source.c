@@ -11,9 +11,13 @@
 
 static void read_file(struct source_text *t, int64_t recorded)
 {
-	int fd = open(t->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st = {0};
+	int fd;
 
+	/* A database may name anything: a FIFO or a device is not opened. */
+	if (stat(t->name, &st) < 0 || !S_ISREG(st.st_mode))
+		return;
+	fd = open(t->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= SIZE_MAX_SOURCE)
 		t->bytes = malloc((size_t)st.st_size + 1);
 	if (t->bytes) {

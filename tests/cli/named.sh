@@ -173,6 +173,7 @@ for name in c kernel; do
 	watched "" "$PT_BIN/pt-query" "$out/$name.db"
 	watched "" "$PT_BIN/pt-query" "$out/$name.db" threads --format csv
 	watched "" "$PT_BIN/pt-query" "$out/$name.db" --format html
+	watched "" "$PT_BIN/pt-query" "$out/$name.db" annotate
 done
 check "the programs are known by their names" grep -q 'touch mark' <(sqlite3 "$out/c.db" 'SELECT comm FROM comms')
 check "marks: $(find "$tmp" -name mark)" test -z "$(find "$tmp" -name mark)"
