@@ -222,7 +222,7 @@ FROM (
 			WHERE CHANGES_SPEED(e.name) AND e.trace = s.trace AND e.cpu IS s.cpu
 				AND e.tsc >= u.tsc AND e.tsc < u.tsc_end AND SAME_CPU(e, s))
 		THEN CAST(round(1.0 * (u.tsc_end - u.tsc)
-			* (SELECT json_extract(e.fields, '$.cbr') FROM event e
+			* (SELECT NUMBER_OF_FIELD(e.fields, '"cbr":') FROM event e
 				WHERE CHANGES_SPEED(e.name) AND e.name = 'cbr' AND e.trace = s.trace
 					AND e.cpu IS s.cpu AND e.tsc < u.tsc AND SAME_CPU(e, s)
 				ORDER BY e.tsc DESC LIMIT 1)

@@ -52,7 +52,14 @@ static bool owns_vmcs(const struct session *s, const struct pt_task *task)
 	return false;
 }
 
-/* Without memory it is not remembered, and looked for again at the next VM entry. */
+static void fail_no_memory(struct session *s)
+{
+	struct pt_error e;
+
+	pt_fail_no_memory(&e, NULL);
+	pt_session_fail(s, &e);
+}
+
 static void set_owner(struct session *s, const struct vmcs_owner *owner)
 {
 	struct vmcs_owner *known = owner_of(s, owner->vmcs);
@@ -61,10 +68,12 @@ static void set_owner(struct session *s, const struct vmcs_owner *owner)
 		*known = *owner;
 	else if (pt_array_grow(&s->vmcs_owners, s->vmcs_owner_count, &s->vmcs_owner_room, NULL) == 0)
 		s->vmcs_owners[s->vmcs_owner_count++] = *owner;
+	else
+		fail_no_memory(s);
 }
 
-/* The vCPU that the stream's CPU has entered. NULL: it is not known which thread did, or there is no
- * memory. */
+/* The vCPU that the stream's CPU has entered. NULL: it is not known which thread did; or there is no memory, and the session has
+ * failed. */
 static struct pt_cpu_context *entered_vcpu(struct stream *st)
 {
 	struct session *s = st->session;
@@ -92,7 +101,9 @@ static struct pt_cpu_context *entered_vcpu(struct stream *st)
 		return owner ? owner->vcpu : NULL;
 	m = pt_machine_get(s->machines, st->cpu.task->pid);
 	vcpu = m ? pt_machine_cpu_context(m, vcpu_number(s, st->cpu.task)) : NULL;
-	if (vcpu && vmcs != PT_VMCS_UNKNOWN)
+	if (!vcpu)
+		fail_no_memory(s);
+	else if (vmcs != PT_VMCS_UNKNOWN)
 		set_owner(s, &(struct vmcs_owner){.vmcs = vmcs, .vcpu = vcpu, .task = st->cpu.task});
 	return vcpu;
 }
@@ -101,19 +112,16 @@ static void enter_guest(struct stream *st)
 {
 	struct session *s = st->session;
 	struct pt_cpu_context *vcpu = entered_vcpu(st);
-	struct pt_error e;
 
 	if (!vcpu) { /* some VM's */
 		struct pt_machine *unknown = pt_machine_get(s->machines, -1);
 
 		vcpu = unknown ? pt_machine_cpu_context(unknown, -1) : NULL;
 	}
-	if (vcpu) {
+	if (vcpu)
 		st->cpu_context = vcpu;
-	} else {
-		pt_fail_no_memory(&e, NULL);
-		pt_session_fail(s, &e);
-	}
+	else
+		fail_no_memory(s);
 }
 
 void pt_session_on_side(void *arg, struct pt_flow *f, const struct pt_vm_transition *transition)

@@ -74,6 +74,9 @@ def fixtures(work):
     run(tool("pt-capture"), "-q", "--engine", "step", "-o", files["tiny.ptc"], "--", files["tiny"])
     run(tool("pt-decode"), "-q", "-o", files["tiny.pts"], files["tiny.ptc"])
     run(tool("pt-load"), "-q", files["tiny.db"], files["tiny.pts"])
+    files["vm.ptc"] = os.path.realpath("tests/data/vm/tracepoint.ptc")
+    files["vm.pts"] = os.path.join(made, "vm.pts")
+    run(tool("pt-decode"), "-q", "--guest-code", "-o", files["vm.pts"], files["vm.ptc"])
     files["host.dat"] = os.path.realpath("tests/data/trace-cmd/host.dat")
     files["guest.dat"] = os.path.realpath("tests/data/trace-cmd/guest.dat")
     run(tool("pt-capture"), "import", "-q", "-o", files["dat.ptc"], files["host.dat"])
@@ -132,6 +135,10 @@ def decode_cases(f):
     name = "perf" if "perf.data" in f else "tiny"
     for option in ("--text", "--packets", "--used-code"):
         yield Case(f"decode {option}", [tool("pt-decode"), "-q", option, f[name + ".ptc"]])
+    yield Case("decode a VM", [tool("pt-decode"), "-q", "--guest-code", "-o", "out", f["vm.ptc"]], outputs=["out"])
+    yield Case("decode vm-clock", [tool("pt-decode"), "vm-clock", f["vm.ptc"]])
+    yield Case("decode --insns", [tool("pt-decode"), "-q", "--insns", "-F", "tid,ip,symbol,insn", f["tiny.ptc"]],
+               excuse=rb"libcapstone")  # cs_open() of capstone 4 looks at no malloc()
     yield Case("decode from a pipe", [tool("pt-decode"), "-q"], stdin=f["tiny.ptc"])
     yield Case("decode --stats", [tool("pt-decode"), "-q", "--null", "--stats", f["tiny.ptc"]])
 
@@ -157,6 +164,8 @@ def load_cases(f):
                again=loads_again, crashes=True)
     yield Case("load into a database", [tool("pt-load"), "-q", "db", second], before={"db": f["tiny.db"]},
                outputs=["db"], content=content_of_database, again=loads_again, crashes=True)
+    yield Case("load a VM", [tool("pt-load"), "-q", "db", f["vm.pts"]], outputs=["db"], content=content_of_database,
+               again=loads_again)
     yield Case("load --replace", [tool("pt-load"), "-q", "--name", "other", "--replace", "db", f["tiny.pts"]],
                before={"db": f["tiny.db"]}, outputs=["db"], content=content_of_database, again=loads_again, crashes=True)
 
