@@ -118,6 +118,8 @@ def fault_of(case, whole, run, kill=False):
     ok = run.status == whole["status"] or run.status == 0
     if kill and run.status == -9:
         pass
+    elif run.status == 3 and case.incomplete and re.search(case.incomplete, run.err):
+        return ""
     elif run.status not in (0, 1, 3) or (run.status == 3 and whole["status"] != 3):
         return f"ends with {run.status}"
     elif ok and not (case.warns and re.search(case.warns, run.err)) and differs(case, run.out, whole["out"]):
