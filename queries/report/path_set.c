@@ -73,7 +73,7 @@ int path_set_write(struct path_set *set, sqlite3 *db, int no_demangle, FILE *out
 	bool any = false;
 	int r = st ? close_upwards(set, db, e) : -1;
 
-	fputs("{\"columns\":[\"id\",\"parent\",\"name\",\"enters\"],\"rows\":[", out);
+	fputs("{\"columns\":[\"id\",\"parent\",\"name\",\"symbol\"],\"rows\":[", out);
 	for (int64_t i = 0; r == 0 && (size_t)i < set->bytes * 8; i++) {
 		if (!has(set, i))
 			continue;

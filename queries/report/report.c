@@ -12,7 +12,7 @@
 enum {
 	EXITS = 110000,
 	CALLS = 60000,
-	CALL_GROUPS = 2500, /* that are unpacked for the longest calls: a second's work for each thousand */
+	CALL_GROUPS = 4000, /* that are unpacked for the longest calls: a second's work for each thousand */
 	RUNNING = 30000,
 	MARKS = 5000, /* of each name */
 	LOSSES = 5000,
@@ -33,7 +33,7 @@ static const struct element {
 	int limit;
 	bool compared;
 } elements[] = {{"trace", NULL, 0, true},	    {"machines", NULL, 0, true},
-		{"threads", NULL, 0, true},	    {"guests", NULL, 0, true},
+		{"threads", NULL, 0, true},	    {"guests", NULL, 0, true}, {"entering", NULL, 0, true},
 		{"stacks", "path", 0, true},	    {"findings", NULL, 0, false},
 		{"reasons", NULL, 0, false},	    {"exits", NULL, EXITS, false},
 		{"exit_calls", "path", 0, false},   {"running", NULL, RUNNING, false},

@@ -8,7 +8,7 @@
 #include "schema/sql_macros.h"
 
 #define FILES(X)                                                                                             \
-	X(macros) X(trace) X(reasons) X(exits) X(machines) X(threads) X(guests) X(running) X(marks) X(losses)     \
+	X(macros) X(trace) X(reasons) X(exits) X(machines) X(threads) X(guests) X(entering) X(running) X(marks) X(losses)     \
 	X(loss_kinds) X(counters) X(stacks) X(path) X(functions) X(calls_least) X(calls) X(exit_calls)    \
 	X(findings)
 #define EMBED(name)                                                                                          \

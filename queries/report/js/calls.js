@@ -4,7 +4,8 @@
 	// {parent, name, enters, depth} by the path's number. suffix: of the trace to compare with.
 	report.paths = (suffix) => {
 		const map = new Map(), t = report.table(`paths${suffix || ''}`), {at} = t;
-		for (const r of t.rows) map.set(r[at.id], {parent: r[at.parent], name: r[at.name], enters: r[at.enters], depth: -1});
+		const entering = new Set(report.objects(`entering${suffix || ''}`).map((r) => r.symbol));
+		for (const r of t.rows) map.set(r[at.id], {parent: r[at.parent], name: r[at.name], enters: entering.has(r[at.symbol]), depth: -1});
 		const depth = (p) => {
 			const way = [];
 			while (p && p.depth < 0) way.push(p), p = map.get(p.parent);

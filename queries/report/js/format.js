@@ -60,7 +60,11 @@ window.report = {};
 		draw();
 		matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
 		matchMedia('print').addEventListener('change', draw);
-		window.addEventListener('resize', draw);
+		let width = innerWidth;
+		window.addEventListener('resize', () => {
+			if (innerWidth !== width) draw();
+			width = innerWidth;
+		});
 	};
 	report.choice = (label, options, onchange) => {
 		const select = report.element('select', {});

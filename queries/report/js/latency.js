@@ -40,7 +40,7 @@
 			['VM', 'text', (r) => r.machine], ['Exits', 'count', (r) => r.exits], ['p50', 'time', (r) => r.p50],
 			['p99', 'time', (r) => r.p99], ['Max', 'time', (r) => r.max], ['Total', 'time', (r) => r.total],
 			['Share of exit time', 'percent', (r) => r.percent]], reasons);
-		let chosen, plot, bars = [], selected = -1;
+		let chosen, plot, bars = [], first = 0, selected = -1;
 		report.sortable(table);
 		section.append(report.scrolling(table), chart, list, tree);
 		if (exits.n < total) section.append(element('p', {class: 'note'}, 'The file has the ', value('count', exits.n),
@@ -70,13 +70,15 @@
 			if (plot) plot.destroy();
 			chart.replaceChildren();
 			if (!bars.length) return;
-			const first = bars[0].bucket, last = bars[bars.length - 1].bucket, xs = [], ys = [];
-			for (let b = first; b <= last; b++) xs.push(b + .5), ys.push(0);
+			// Whole decades.
+			first = Math.floor(bars[0].bucket / PER_DECADE) * PER_DECADE;
+			const last = Math.ceil((bars[bars.length - 1].bucket + 1) / PER_DECADE) * PER_DECADE, xs = [], ys = [];
+			for (let b = first; b < last; b++) xs.push(b + .5), ys.push(0);
 			for (const b of bars) ys[b.bucket - first] = b.exits.length;
 			const text = report.color('text'), grid = {stroke: report.color('line'), width: 1};
 			plot = new uPlot({
 				width: chart.clientWidth || 800, height: 260, legend: {show: false}, cursor: {drag: {x: false, y: false}},
-				scales: {x: {time: false, range: [Math.floor(first / PER_DECADE) * PER_DECADE, Math.ceil((last + 1) / PER_DECADE) * PER_DECADE]},
+				scales: {x: {time: false, range: [first, last]},
 					y: {range: (u, min, max) => [0, max * 1.1]}},
 				axes: [{stroke: text, grid, splits: (u, i, min, max) => {
 					const s = [];
@@ -104,14 +106,14 @@
 			});
 		}
 		function describe() {
-			const bar = bars.find((b) => b.bucket - bars[0].bucket === selected);
+			const bar = bars.find((b) => b.bucket - first === selected);
 			plot.over.setAttribute('aria-valuenow', Math.max(selected, 0));
 			plot.over.setAttribute('aria-valuetext', bar ? `${bar.exits.length} exits from ${report.time(beginOf(bar.bucket))}` :
 				'no bar is chosen');
 		}
 		function selection(u) {
 			if (selected < 0) return;
-			const x = bars[0].bucket + selected, a = u.valToPos(x, 'x', true), b = u.valToPos(x + 1, 'x', true);
+			const x = first + selected, a = u.valToPos(x, 'x', true), b = u.valToPos(x + 1, 'x', true);
 			u.ctx.save();
 			u.ctx.strokeStyle = report.color('text');
 			u.ctx.lineWidth = 2 * devicePixelRatio;
@@ -140,7 +142,7 @@
 		}
 
 		function pick(index) {
-			const bar = bars.find((b) => b.bucket - bars[0].bucket === index);
+			const bar = bars.find((b) => b.bucket - first === index);
 			if (!bar) return;
 			selected = index;
 			plot.redraw(false);
@@ -176,7 +178,7 @@
 			if (i < 0) return;
 			choose(reasons.find((r) => machines.get(exits.machine[i]) === r.machine &&
 				(r.reason === null ? Number.isNaN(exits.reason[i]) : r.reason === exits.reason[i])));
-			pick(bucketOf(exits.latency[i]) - bars[0].bucket);
+			pick(bucketOf(exits.latency[i]) - first);
 			show(i);
 			tree.scrollIntoView({block: 'nearest'});
 		};

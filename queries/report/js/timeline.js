@@ -34,7 +34,10 @@
 			this.c.fillStyle = this.colors.page;
 			this.c.fillRect(0, 0, this.width, this.height);
 			this.axis();
-			for (const lane of this.lanes) this.lane(lane);
+			// On paper all, else what the box shows of it.
+			const box = canvas.parentElement, all = matchMedia('print').matches;
+			for (const lane of this.lanes)
+				if (all || lane.top < box.scrollTop + box.clientHeight && lane.top + heightOf(lane) > box.scrollTop) this.lane(lane);
 		}
 		axis() {
 			const span = this.view.end - this.view.begin, c = this.c;
@@ -256,6 +259,7 @@
 			act();
 			readout.textContent = `From ${report.time(view.begin)} to ${report.time(view.end)}`;
 		});
+		canvas.parentElement.addEventListener('scroll', later);
 		report.redraw(paint);
 		report.timelineAt = (x, y) => painter.at(x, y);
 		report.timelineLanes = lanes;
@@ -270,6 +274,6 @@
 		if (trace.vm_exits > limits.exits) note(`The ${report.count(limits.exits)} slowest VM exits are drawn.`);
 		const thinned = new Map(report.objects('marks').filter((m) => m.every > 1).map((m) => [m.name, m.every]));
 		for (const [name, every] of thinned) note(`Of ${name} each ${report.count(every)}th is drawn.`);
-		note('Inside one VM exit the shares of kernel, VM process and off the CPU are drawn by height: when in the exit each was is not said.');
+		if (trace.vm_exits) note('Inside one VM exit the shares of kernel, VM process and off the CPU are drawn by height: when in the exit each was is not said.');
 	}
 })(window.report);
