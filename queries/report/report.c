@@ -13,8 +13,9 @@ enum {
 	EXITS = 110000,
 	CALLS = 60000,
 	CALL_GROUPS = 4000, /* that are unpacked for the longest calls: a second's work for each thousand */
+	STACKS = 25000,
 	RUNNING = 30000,
-	MARKS = 5000, /* of each name */
+	MARKS = 10000, /* of each name */
 	LOSSES = 5000,
 	FUNCTIONS = 30,
 	ANNOTATED = 10
@@ -34,7 +35,7 @@ static const struct element {
 	bool compared;
 } elements[] = {{"trace", NULL, 0, true},	    {"machines", NULL, 0, true},
 		{"threads", NULL, 0, true},	    {"guests", NULL, 0, true}, {"entering", NULL, 0, true},
-		{"stacks", "path", 0, true},	    {"findings", NULL, 0, false},
+		{"stacks", "path", STACKS, true},	    {"findings", NULL, 0, false},
 		{"reasons", NULL, 0, false},	    {"exits", NULL, EXITS, false},
 		{"exit_calls", "path", 0, false},   {"running", NULL, RUNNING, false},
 		{"marks", NULL, MARKS, false},	    {"losses", NULL, LOSSES, false},

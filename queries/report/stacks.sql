@@ -1,5 +1,5 @@
 -- What each thread spent in each call path itself, callees apart: as the query folded counts. time: NULL where several
--- threads share the path. What is below a 10,000th of the trace's in all three is left out.
+-- threads share the path. The :limit stacks with most of one of the three, as a share of the trace's.
 WITH who (id, thread) AS (
 	SELECT id, CASE WHEN tid = 0 THEN id ELSE first END FROM thread WHERE trace = :trace
 ),
@@ -20,8 +20,12 @@ self AS (
 	SELECT thread, path, max(sum(insns), 0) AS insns, max(sum(cycles), 0) AS cycles, max(sum(ticks), 0) AS ticks
 	FROM part GROUP BY thread, path
 )
-SELECT s.thread, s.path, s.insns, s.cycles, REPORT_LENGTH(t, s.ticks) AS time
-FROM self s JOIN trace t ON t.id = :trace
-WHERE s.insns * 10000 >= t.insn_count OR s.cycles * 10000 >= t.cyc_count
-	OR s.ticks * 10000 >= t.last_tsc - t.first_tsc
-ORDER BY s.path, s.thread;
+SELECT thread, path, insns, cycles, time FROM (
+	SELECT s.thread, s.path, s.insns, s.cycles, REPORT_LENGTH(t, s.ticks) AS time
+	FROM self s JOIN trace t ON t.id = :trace
+	WHERE s.insns > 0 OR s.cycles > 0 OR s.ticks > 0
+	ORDER BY max(coalesce(1.0 * s.insns / nullif(t.insn_count, 0), 0), coalesce(1.0 * s.cycles / nullif(t.cyc_count, 0), 0),
+		coalesce(1.0 * s.ticks / nullif(t.last_tsc - t.first_tsc, 0), 0)) DESC, s.path, s.thread
+	LIMIT :limit
+)
+ORDER BY path, thread;

@@ -35,7 +35,7 @@
 		return delta > 0 ? `rgb(245,${other},${other})` : delta < 0 ? `rgb(${other},${other},250)` : 'rgb(225,225,225)';
 	}
 
-	report.flame = (paths) => {
+	report.flame = (trace, paths) => {
 		const section = report.section('flame'), stacks = report.stacks('', paths);
 		if (!stacks.length) return report.without('flame', 'The trace has no calls.');
 		const other = document.getElementById('data-stacks-b') ? report.stacks('-b', report.paths('-b')) : null;
@@ -76,8 +76,10 @@
 			d3.select(box).datum(tree).call(chart);
 			focusable();
 			if (!state.shape) box.scrollTop = box.scrollHeight;
+			if (state.term) state.search(state.term);
 		}
 		state.search = (term) => {
+			state.term = term;
 			if (term) state.chart.search(term.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
 			else {
 				state.chart.clear();
@@ -94,8 +96,10 @@
 		box.addEventListener('focusin', (e) => {
 			if (e.target.__data__) readout.textContent = text(e.target.__data__);
 		});
+		const seen = stacks.reduce((n, x) => n + x.insns, 0);
 		section.append(controls(state, stacks, draw), readout, box,
-			element('p', {class: 'note'}, 'Stacks with less than a 10,000th of the whole trace are left out. ' +
+			element('p', {class: 'note'}, 'The graph has ', report.value('count', seen), ' of the trace\'s ', report.value('count', trace.insn_count),
+				' instructions: of small stacks not all are in the file, and not all code was called by something that was seen. ',
 				'Elapsed time is not known of calls that several threads share the path of, and counts calls that overlap each time.'));
 		report.redraw(draw);
 		report.flameState = state;

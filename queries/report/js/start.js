@@ -14,7 +14,7 @@
 	report.latency(exits, paths);
 	report.timeline(trace, exits, paths);
 	report.counters();
-	report.flame(paths);
+	report.flame(trace, paths);
 	report.functions();
 	report.losses();
 	report.finishTables();
