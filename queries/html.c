@@ -10,36 +10,40 @@
 
 #define INCLUDE(path) ".incbin \"queries/" path "\"\n"
 /* The contents of files, one after the other, as one text. */
-#define EMBED(symbol, files)                                                                                 \
+#define EMBED(name, files)                                                                                   \
 	__asm__(".pushsection .rodata\n"                                                                     \
-		".globl " #symbol "\n"                                                                      \
-		".hidden " #symbol "\n" #symbol ":\n" files ".byte 0\n"                                      \
-		".popsection\n");                                                                           \
-	extern const char symbol[] __attribute__((visibility("hidden")));
+		".globl html_" #name "\n"                                                                    \
+		".hidden html_" #name "\n"                                                                   \
+		"html_" #name ":\n" files ".byte 0\n"                                                        \
+		".popsection\n");                                                                            \
+	extern const char html_##name[] __attribute__((visibility("hidden")));
 
-EMBED(html_css, INCLUDE("dashboard.css"))
-EMBED(html_js, INCLUDE("dashboard.js"))
+EMBED(css, INCLUDE("dashboard.css"))
+EMBED(js, INCLUDE("dashboard.js"))
 #define VENDOR(file) INCLUDE("report/vendor/" file)
 #define JS(name)     INCLUDE("report/js/" name ".js")
 EMBED(report_css, VENDOR("uplot/uPlot.min.css") INCLUDE("report/report.css"))
 /* Libraries in the order in which they need one another, then ours. */
 EMBED(report_js,
       VENDOR("d3-array/d3-array.min.js") VENDOR("d3-color/d3-color.min.js")
-      VENDOR("d3-interpolate/d3-interpolate.min.js") VENDOR("d3-format/d3-format.min.js")
-      VENDOR("d3-time/d3-time.min.js") VENDOR("d3-time-format/d3-time-format.min.js")
-      VENDOR("d3-scale/d3-scale.min.js") VENDOR("d3-dispatch/d3-dispatch.min.js")
-      VENDOR("d3-ease/d3-ease.min.js") VENDOR("d3-timer/d3-timer.min.js")
-      VENDOR("d3-selection/d3-selection.min.js") VENDOR("d3-transition/d3-transition.min.js")
-      VENDOR("d3-hierarchy/d3-hierarchy.min.js") VENDOR("d3-flame-graph/d3-flamegraph.umd.min.js")
-      VENDOR("uplot/uPlot.iife.min.js")
-      JS("format") JS("tables") JS("summary") JS("calls") JS("latency") JS("spans") JS("lanes") JS("timeline") JS("counters")
-      JS("stacks") JS("flame") JS("functions") JS("losses") JS("start"))
-EMBED(report_html, INCLUDE("report/page.html"))
+	  VENDOR("d3-interpolate/d3-interpolate.min.js") VENDOR("d3-format/d3-format.min.js")
+	      VENDOR("d3-time/d3-time.min.js") VENDOR("d3-time-format/d3-time-format.min.js")
+		  VENDOR("d3-scale/d3-scale.min.js") VENDOR("d3-dispatch/d3-dispatch.min.js")
+		      VENDOR("d3-ease/d3-ease.min.js") VENDOR("d3-timer/d3-timer.min.js")
+			  VENDOR("d3-selection/d3-selection.min.js")
+			      VENDOR("d3-transition/d3-transition.min.js")
+				  VENDOR("d3-hierarchy/d3-hierarchy.min.js")
+				      VENDOR("d3-flame-graph/d3-flamegraph.umd.min.js")
+					  VENDOR("uplot/uPlot.iife.min.js") JS("format") JS("tables")
+					      JS("summary") JS("calls") JS("latency") JS("spans") JS("lanes")
+						  JS("timeline") JS("counters") JS("stacks") JS("flame")
+						      JS("functions") JS("losses") JS("start"))
+EMBED(report_page, INCLUDE("report/page.html"))
 
 struct page {
 	const char *css, *js;
 };
-static const struct page query_page = {html_css, html_js}, report_page = {report_css, report_js};
+static const struct page query_page = {html_css, html_js}, report_style = {html_report_css, html_report_js};
 
 /* A style that a library adds while it runs: what it has between MARK and the next backquote. */
 static void put_added_style(FILE *out, const char *js)
@@ -91,8 +95,8 @@ void html_begin(FILE *out, const char *title)
 
 void html_report_begin(FILE *out, const char *title)
 {
-	put_head(out, title, &report_page);
-	fputs(report_html, out);
+	put_head(out, title, &report_style);
+	fputs(html_report_page, out);
 }
 
 void html_tables_begin(FILE *out)
@@ -103,7 +107,7 @@ void html_tables_begin(FILE *out)
 void html_report_end(FILE *out)
 {
 	fputs("</div></details>\n</main>\n<script>", out);
-	fputs(report_js, out);
+	fputs(html_report_js, out);
 	fputs("</script>\n</body></html>\n", out);
 }
 

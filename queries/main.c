@@ -202,14 +202,14 @@ static void list(void)
 {
 	printf("%-22s %s\n", "annotate",
 	       "a function's instructions: counts, cycles, branches, loops, source");
-	printf("%-22s %s\n", "report", "a page with pictures of all that follows: -o report.html");
 	for (size_t i = 0; i < canned_count; i++) {
 		size_t n;
 		const char *title = canned_title(canned_queries[i].sql, &n);
 
 		printf("%-22s %.*s\n", canned_queries[i].name, (int)n, title);
 	}
-	puts("\npt-query DB NAME runs one; pt-query DB --sql 'SELECT ...' anything else (man pt-query).");
+	puts("\npt-query DB NAME runs one; pt-query DB --sql 'SELECT ...' anything else (man pt-query).\n"
+	     "pt-query DB report -o report.html makes a page of them, with pictures.");
 }
 
 static const char annotate_note[] =

@@ -18,7 +18,8 @@ static int read_parameters(const struct report_page *page, struct report_options
 		char *end;
 
 		if (strncmp(p, "trace=", 6) != 0)
-			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "a report has one parameter, trace, and not %s", p);
+			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+				       "a report has one parameter, trace, and not %s", p);
 		errno = 0;
 		o->trace = strtoll(p + 6, &end, 10);
 		if (errno || *end || o->trace < 1)

@@ -17,7 +17,8 @@ static int write_rows(sqlite3 *rows, FILE *out, struct pt_error *e)
 	int r = -1;
 
 	if (sqlite3_prepare_v2(rows,
-			       "SELECT ip, \"offset\", count, cycles, ipc, code, branches, loop FROM annotate ORDER BY rowid "
+			       "SELECT ip, \"offset\", count, cycles, ipc, code, branches, loop FROM "
+			       "annotate ORDER BY rowid "
 			       "LIMIT ?",
 			       -1, &st, NULL) != SQLITE_OK)
 		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s", sqlite3_errmsg(rows));
@@ -27,7 +28,8 @@ static int write_rows(sqlite3 *rows, FILE *out, struct pt_error *e)
 	return r;
 }
 
-static int write_function(sqlite3 *db, const char *name, const char *dso, bool raw_names, FILE *out, struct pt_error *e)
+static int write_function(sqlite3 *db, const char *name, const char *dso, bool raw_names, FILE *out,
+			  struct pt_error *e)
 {
 	char *function = NULL, *file = NULL;
 	const char *parameters[2];

@@ -36,7 +36,8 @@ int path_set_add(void *arg, int64_t path, struct pt_error *e)
 	struct path_set *set = arg;
 
 	if (path < 0 || (size_t)path / 8 >= set->bytes)
-		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "there is no call path %lld", (long long)path);
+		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "there is no call path %lld",
+			       (long long)path);
 	set->bits[path / 8] |= (uint8_t)(1 << (path % 8));
 	return 0;
 }

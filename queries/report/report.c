@@ -33,14 +33,13 @@ static const struct element {
 	const char *name, *path_column; /* whose paths are named in "paths" */
 	int limit;
 	bool compared;
-} elements[] = {{"trace", NULL, 0, true},	    {"machines", NULL, 0, true},
-		{"threads", NULL, 0, true},	    {"guests", NULL, 0, true}, {"entering", NULL, 0, true},
-		{"stacks", "path", STACKS, true},	    {"findings", NULL, 0, false},
-		{"reasons", NULL, 0, false},	    {"exits", NULL, EXITS, false},
-		{"exit_calls", "path", 0, false},   {"running", NULL, RUNNING, false},
-		{"marks", NULL, MARKS, false},	    {"losses", NULL, LOSSES, false},
-		{"loss_kinds", NULL, 0, false},	    {"counters", NULL, 0, false},
-		{"calls", "path", CALLS, false},    {"functions", NULL, FUNCTIONS, false}};
+} elements[] = {
+    {"trace", NULL, 0, true},	      {"machines", NULL, 0, true},	    {"threads", NULL, 0, true},
+    {"guests", NULL, 0, true},	      {"entering", NULL, 0, true},	    {"stacks", "path", STACKS, true},
+    {"findings", NULL, 0, false},     {"reasons", NULL, 0, false},	    {"exits", NULL, EXITS, false},
+    {"exit_calls", "path", 0, false}, {"running", NULL, RUNNING, false},    {"marks", NULL, MARKS, false},
+    {"losses", NULL, LOSSES, false},  {"loss_kinds", NULL, 0, false},	    {"counters", NULL, 0, false},
+    {"calls", "path", CALLS, false},  {"functions", NULL, FUNCTIONS, false}};
 
 static sqlite3_stmt *prepare(const struct report *r, const char *name, int limit, struct pt_error *e)
 {
@@ -141,8 +140,10 @@ int report_data(sqlite3 *db, const struct report_options *o, FILE *out, struct p
 		ret = write_annotated(&r, e);
 	if (ret == 0) {
 		json_begin(out, "limits", o->suffix);
-		fprintf(out, "{\"exits\":%d,\"calls\":%d,\"least_ticks\":%lld,\"running\":%d,\"marks\":%d,\"losses\":%d}", EXITS,
-			CALLS, (long long)r.least, RUNNING, MARKS, LOSSES);
+		fprintf(out,
+			"{\"exits\":%d,\"calls\":%d,\"least_ticks\":%lld,\"running\":%d,\"marks\":%d,"
+			"\"losses\":%d}",
+			EXITS, CALLS, (long long)r.least, RUNNING, MARKS, LOSSES);
 		json_end(out);
 	}
 	path_set_deinit(&r.paths);

@@ -8,9 +8,10 @@
 #include "schema/sql_macros.h"
 
 #define FILES(X)                                                                                             \
-	X(macros) X(trace) X(reasons) X(exits) X(machines) X(threads) X(guests) X(entering) X(running) X(marks) X(losses)     \
-	X(loss_kinds) X(counters) X(stacks) X(path) X(functions) X(calls_least) X(calls) X(exit_calls)    \
-	X(findings)
+	X(macros)                                                                                            \
+	X(trace) X(reasons) X(exits) X(machines) X(threads) X(guests) X(entering) X(running) X(marks)        \
+	    X(losses) X(loss_kinds) X(counters) X(stacks) X(path) X(functions) X(calls_least) X(calls)       \
+		X(exit_calls) X(findings)
 #define EMBED(name)                                                                                          \
 	__asm__(".pushsection .rodata\n"                                                                     \
 		".globl report_sql_" #name "\n"                                                              \
@@ -33,7 +34,8 @@ static char *whole(const char *name, struct pt_error *e)
 	char *ret = NULL;
 
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-		if (!strcmp(files[i].name, name) && asprintf(&ret, "%s%s", report_sql_macros, files[i].sql) < 0) {
+		if (!strcmp(files[i].name, name) &&
+		    asprintf(&ret, "%s%s", report_sql_macros, files[i].sql) < 0) {
 			pt_fail_no_memory(e, "SQL");
 			return NULL;
 		}

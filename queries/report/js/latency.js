@@ -35,7 +35,7 @@
 		const chart = element('div', {class: 'chart', id: 'histogram'}), list = element('div', {id: 'exits-of-bar'});
 		const tree = element('div', {id: 'exit-tree', 'aria-live': 'polite'});
 		const table = report.makeTable('VM exits by reason', [
-			['Reason', 'node', (r) => element('button', {type: 'button', 'data-reason': r.reason, 'data-machine': r.machine,
+			['Reason', 'node', (r) => element('button', {type: 'button', 'data-reason': String(r.reason), 'data-machine': String(r.machine),
 				'aria-pressed': 'false', onclick: () => choose(r)}, r.name)],
 			['VM', 'text', (r) => r.machine], ['Exits', 'count', (r) => r.exits], ['p50', 'time', (r) => r.p50],
 			['p99', 'time', (r) => r.p99], ['Max', 'time', (r) => r.max], ['Total', 'time', (r) => r.total],
