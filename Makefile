@@ -201,7 +201,7 @@ check-nightly: $(RANDOM)
 # In the emulated PC with Processor Trace, when ../shared/ptbox is there; not part of check: it takes minutes.
 check-ptbox:
 	$(Q)scripts/deps build check ptbox
-	$(Q)$(MAKE) --no-print-directory all static
+	$(Q)$(MAKE) --no-print-directory all static $(TOOLS)
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(or $(TESTS),ptbox)
 # ptbox's own examples, recorded afresh by Debian's perf: half an hour. EXAMPLES='several-vms' picks, KEPT=DIR keeps.
 check-ptbox-vms: all

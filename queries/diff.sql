@@ -1,13 +1,14 @@
--- diff: two traces compared: functions and VM exits by reason, what changed most first
+-- diff: two traces compared: functions, source lines and VM exits by reason, what changed most first
 -- pt-query --db OLD --db NEW diff, or two traces of one database. *_a is of the trace :a, *_b of :b,
 -- *_change what b has more (NULL: not known in one of them); no row: nothing changed. what: 'function':
--- instructions and cycles in it, its calls and the time in them, callees included; 'exit': VM exits of a
--- reason, how many, their time altogether, exact percentiles. Functions are matched by name and the file's
+-- instructions and cycles in it, its calls and the time in them, callees included; 'line': those in a line of
+-- source, and how often it ran (a line that moved is another one); 'exit': VM exits of a reason, how many,
+-- their time altogether, exact percentiles. Functions are matched by name and the file's
 -- build id, or, where no file of the other trace has that, by the file's name; build: 'same' or 'other',
 -- NULL: one has none. Guests are one.
 -- :a = 1; a trace: of several databases they are counted through
 -- :b = the next one; of several databases the second's first
--- :what = all; function, or exit
+-- :what = all; function, line, or exit
 -- :limit = 40 rows of each
 -- gathers: costs
 CREATE MACRO CHANGE(x, y) AS CASE WHEN a.what IS NULL THEN y WHEN b.what IS NULL THEN -x ELSE y - x END;
@@ -21,7 +22,7 @@ cost AS MATERIALIZED (
 		name, demangled, replace(dso, rtrim(dso, replace(dso, '/', '')), '') AS dso, build_id,
 		insn_count, cyc_count, times, total_ns, p50_ns, p99_ns, max_ns
 	FROM chosen CROSS JOIN costs
-	WHERE trace IN (a, b) AND a <> b
+	WHERE trace IN (a, b) AND a <> b AND (:what IS NULL OR what = :what)
 ),
 file (machine, build_id, dso) AS MATERIALIZED ( -- files that both have
 	SELECT machine, build_id, min(dso) FROM cost WHERE build_id IS NOT NULL
@@ -70,7 +71,7 @@ SELECT what, machine, name, dso, build, insns_a, insns_b, insns_change, cycles_a
 	times_a, times_b, times_change, total_ns_a, total_ns_b, total_ns_change, p50_ns_a, p50_ns_b, p99_ns_a,
 	p99_ns_b, max_ns_a, max_ns_b
 FROM (
-	SELECT * FROM placed WHERE place <= coalesce(:limit, 40) AND (:what IS NULL OR what = :what)
+	SELECT * FROM placed WHERE place <= coalesce(:limit, 40)
 	UNION ALL
 	SELECT 'error', NULL, 'there are no two traces to compare: -p a=1 -p b=2, or --db twice', NULL, NULL,
 		NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
@@ -78,4 +79,4 @@ FROM (
 	FROM chosen WHERE a IS NULL OR b IS NULL OR a = b OR NOT EXISTS (SELECT 1 FROM costs WHERE trace = a)
 		OR NOT EXISTS (SELECT 1 FROM costs WHERE trace = b)
 )
-ORDER BY what DESC, place;
+ORDER BY CASE what WHEN 'function' THEN 1 WHEN 'line' THEN 2 ELSE 3 END, place;

@@ -449,6 +449,7 @@ static int put_image_piece(struct ptc_writer *w, const struct ptc_image *image, 
 
 int ptc_put_image(struct ptc_writer *w, const struct ptc_image *image, struct pt_error *e)
 {
+	/* cppcheck-suppress ctunullpointer ; it takes the argument of another function for this one */
 	size_t most = image->kind == PTC_IMAGE_FILE ? FILE_PIECE_MAX : PIECE_MAX;
 	uint64_t done = 0;
 

@@ -32,7 +32,7 @@
 -- cycles; cyc_count is NULL when none have.
 
 PRAGMA application_id = 1347708002; -- 'PTdb'
-PRAGMA user_version = 14;
+PRAGMA user_version = 15;
 
 -- 0..1023, to expand what is counted.
 CREATE TABLE number (i INTEGER PRIMARY KEY);

@@ -418,8 +418,8 @@ FROM vm_clock r JOIN trace t ON t.id = r.trace
 -- One row per function that was seen executing, one per dso for its code without a symbol, and one for code
 -- of which it is not known what it belongs to.
 CREATE VIEW functions AS
-SELECT f.trace, m.name AS machine, s.name AS symbol, s.name, d.name AS dso, s.start_ip AS ip, f.insn_count,
-	f.insn_timed, f.cyc_count,
+SELECT f.trace, m.name AS machine, s.name AS symbol, s.name, d.name AS dso, s.start_ip AS ip,
+	HEXADECIMAL(s.start_ip) AS ip_hex, f.insn_count, f.insn_timed, f.cyc_count,
 	round(f.insn_timed / nullif(f.cyc_count, 0), 2) AS ipc, f.branches, c.calls, s.demangled,
 	coalesce(s.unnamed, f.symbol IS NULL) AS unnamed, f.symbol AS symbol_id, d.build_id,
 	TSC_TO_NS(t, c.elapsed_tsc) AS elapsed_ns
@@ -449,12 +449,17 @@ LEFT JOIN (SELECT symbol, sum(calls) AS calls, sum(elapsed_tsc) AS elapsed_tsc F
 	GROUP BY symbol) c ON c.symbol = f.symbol;
 
 -- What a trace cost, for comparisons: a row per function (as the view functions; times: its calls,
--- total_ns: the time in them), and per reason of VM exits (times: how many, total_ns: of those whose
--- latency is known, which the percentiles, by nearest rank, are of).
+-- total_ns: the time in them), per source line (as the view lines; name: FILE:LINE, times: its count), and per
+-- reason of VM exits (times: how many, total_ns: of those whose latency is known, which the percentiles, by
+-- nearest rank, are of).
 CREATE VIEW costs AS
 SELECT trace, 'function' AS what, machine, coalesce(name, '[unknown]') AS name, demangled, dso, build_id, insn_count,
 	cyc_count, calls AS times, elapsed_ns AS total_ns, NULL AS p50_ns, NULL AS p99_ns, NULL AS max_ns
 FROM functions
+UNION ALL
+SELECT trace, 'line', machine, file || ':' || line, NULL, dso, NULL, insn_count, cyc_count, count, NULL, NULL, NULL,
+	NULL
+FROM lines
 UNION ALL
 SELECT r.trace, 'exit', m.name, coalesce(x.kvm_name, x.name, r.reason, '[unknown]'), NULL, NULL, NULL,
 	r.host_insns, r.host_cycles, r.exits, TSC_TO_NS(t, r.elapsed), TSC_TO_NS(t, r.p50), TSC_TO_NS(t, r.p99),

@@ -52,12 +52,13 @@ int hw_proc_threads(struct hw_list *l, int32_t pid, struct pt_error *e)
 static bool uid_of(const char *user, uid_t *ret)
 {
 	FILE *f = fopen("/etc/passwd", "re");
-	const struct passwd *p = NULL;
+	struct passwd entry = {0}, *p = NULL;
+	char text[4096]; /* of one line; a longer one ends the search */
 	unsigned long number;
 	char *end;
 
-	while (f && (p = fgetpwent(f)) && strcmp(p->pw_name, user) != 0)
-		;
+	while (f && fgetpwent_r(f, &entry, text, sizeof text, &p) == 0 && strcmp(p->pw_name, user) != 0)
+		p = NULL;
 	if (p)
 		*ret = p->pw_uid;
 	if (f)

@@ -8,6 +8,8 @@ sample() {
 	counts "$tmp/out"
 	grep ' points, ' "$tmp/out"
 }
+# With gcov, of the libraries that a trace goes through, more: where memory ends is half of what else never runs.
+[ -z "${PT_COVERAGE:-}" ] || sample --sample 200 decode load "query json" "query html"
 sample --sample 1
 sample "decode tiny" "capture over"
 sample --kills --sample 3

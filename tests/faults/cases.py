@@ -8,7 +8,12 @@ from contents import content_of_database, content_of_file
 
 
 def prepared_environment():
-    return {"PATH": os.environ["PATH"], "LC_ALL": "C", "HOME": "/nonexistent", "TZ": "UTC0"}
+    env = {"PATH": os.environ["PATH"], "LC_ALL": "C", "HOME": "/nonexistent", "TZ": "UTC0"}
+    if "PT_COVERAGE" in os.environ:
+        env["FAULT_GCOV"] = "1"
+        if "GCOV_PREFIX" in os.environ:
+            env["GCOV_PREFIX"] = os.environ["GCOV_PREFIX"]
+    return env
 
 
 @dataclasses.dataclass

@@ -16,7 +16,8 @@
  *
  * Only programs whose names begin with "pt-" have faults, not what these start. Calls are counted in a page
  * that a forked child shares. Files of stdio become cookies, since the C library's own calls of write() and
- * read() are not to be seen from here.
+ * read() are not to be seen from here. With gcov (FAULT_GCOV is set) nothing fails any more once main() has returned:
+ * its counters are written then.
  */
 #include "tests/faults/shim.h"
 
@@ -41,6 +42,9 @@
 #include "tests/faults/crash.h"
 
 #define STACK_DEPTH 24
+
+int __libc_start_main(int (*to_run)(int, char **, char **), int argc, char **argv, void (*init)(void),
+		      void (*fini)(void), void (*rtld_fini)(void), void *stack_end);
 
 /* NOLINTNEXTLINE(bugprone-macro-parentheses) */
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
@@ -460,6 +464,26 @@ static enum how how_of(const char *name)
 		if (strcmp(name, names[i]) == 0)
 			return (enum how)i;
 	return HOW_ONCE;
+}
+
+/* ---- gcov ---- */
+
+static int (*program_main)(int, char **, char **);
+
+static int main_then_none(int argc, char **argv, char **environment)
+{
+	int status = program_main(argc, argv, environment);
+
+	fflush(NULL);
+	shim.ready = shim.ready && !getenv("FAULT_GCOV");
+	return status;
+}
+
+SEEN int __libc_start_main(int (*to_run)(int, char **, char **), int argc, char **argv, void (*init)(void),
+			   void (*fini)(void), void (*rtld_fini)(void), void *stack_end)
+{
+	program_main = to_run;
+	return NEXT(__libc_start_main)(main_then_none, argc, argv, init, fini, rtld_fini, stack_end);
 }
 
 __attribute__((constructor)) static void begin(void)

@@ -88,6 +88,22 @@ for o in 0 1 2; do
 	base=$(sql "SELECT base FROM symbol WHERE name = 'sw'")
 	column ip,code sw | while read -r ip name _; do printf '%x %s\n' $((0x$ip - base)) "$name"; done >"$tmp/ours"
 	same "-O$o: sw: objdump's names and addresses" /dev/null <(sort "$tmp/objdump" | comm -13 - <(sort "$tmp/ours"))
+	# perf annotate, of a sample at every instruction: the same shares, to the hundredth of a percent that it prints.
+	if command -v perf >/dev/null; then
+		"$PT_BIN/pt-capture" export -q --perf-data "$tmp/perf.data" "$tmp/x.ptc" 2>"$tmp/err" || fail "export: $(cat "$tmp/err")"
+		for f in inner calls rec nest sw ind main; do
+			perf annotate -i "$tmp/perf.data" --stdio --stdio-color=never --itrace=i1i -s $f 2>/dev/null |
+				sed -nE 's/^ +([0-9.]+) : +([0-9a-f]+): .*/\2 \1/p' | while read -r at share; do
+				[ "$share" = 0.00 ] || printf '%x %s\n' $((0x$at)) "$share"
+			done >"$tmp/perf"
+			column ip,count $f | while read -r ip n; do printf '%x %s\n' $((0x$ip - base)) "$n"; done |
+				awk '{ at[NR] = $1; n[NR] = $2; all += $2 } END { for (i = 1; i <= NR; i++) printf "%s %.2f\n", at[i], 100 * n[i] / all }' |
+				grep -v ' 0.00$' >"$tmp/ours"
+			same "-O$o: $f: perf annotate" "$tmp/perf" "$tmp/ours"
+		done
+	else
+		skip 7 "no perf: perf annotate"
+	fi
 	check "-O$o: source lines" grep -q 'loops.c:[0-9]*: HERE void sw' <("$PT_BIN/pt-query" "$tmp/db" annotate -p function=sw)
 done
 

@@ -4,8 +4,8 @@
 source tests/common.bash
 cc=${CC:-cc}
 mkdir "$tmp/old" "$tmp/new"
-"$cc" -O1 -static -pthread -Wl,--build-id -o "$tmp/old/program" tests/programs/latency.c || fail "the program"
-"$cc" -O1 -static -pthread -Wl,--build-id -DOFTEN=351 -DMORE=1000 -o "$tmp/new/program" tests/programs/latency.c || fail "its other build"
+"$cc" -g -O1 -static -pthread -Wl,--build-id -o "$tmp/old/program" tests/programs/latency.c || fail "the program"
+"$cc" -g -O1 -static -pthread -Wl,--build-id -DOFTEN=351 -DMORE=1000 -o "$tmp/new/program" tests/programs/latency.c || fail "its other build"
 for side in old new; do
 	"$PT_BIN/pt-capture" -q -e cyc -o "$tmp/$side.ptc" -- "$tmp/$side/program" >/dev/null || fail "capture"
 	"$PT_BIN/pt-decode" -q "$tmp/$side.ptc" >"$tmp/$side.s"
@@ -21,17 +21,29 @@ if [ -s "$tmp/old.counts" ]; then
 	# Of each function that changed: instructions before and after; nothing of the others.
 	join -t, -a 1 -a 2 -e '' -o 0,1.2,2.2 "$tmp/old.counts" "$tmp/new.counts" | awk -F, -v OFS=, '$2 != $3 { print $1, $2, $3, $3 - $2 }' |
 		sort >"$tmp/expected"
-	two diff -p limit=100000 --format csv | csv name insns_a insns_b insns_change | awk -F, '$2 != $3' | sort >"$tmp/got"
+	two diff -p what=function -p limit=100000 --format csv | csv name insns_a insns_b insns_change | awk -F, '$2 != $3' | sort >"$tmp/got"
 	same "instructions of functions, before, after and the change" "$tmp/expected" "$tmp/got"
 	check "what is only in one of them is among them" grep -q '^added,,[0-9]*,[0-9]*$' "$tmp/got"
 else
 	skip 2 "diff: pt-decode --insns is built without capstone"
 fi
 two diff -p limit=100000 --format csv >"$tmp/two"
+if ldd "$PT_BIN/pt-load" | grep -q libdw; then
+	for side in old new; do
+		sqlite3 -csv "$tmp/$side.db" "SELECT file || ':' || line, count, insn_count FROM lines ORDER BY 1" >"$tmp/$side.lines"
+	done
+	join -t, -a 1 -a 2 -e '' -o 0,1.2,2.2,1.3,2.3 "$tmp/old.lines" "$tmp/new.lines" | awk -F, '$2 != $3 || $4 != $5' >"$tmp/expected"
+	check "lines that changed: $(wc -l <"$tmp/expected")" test "$(wc -l <"$tmp/expected")" -ge 3
+	same "lines: how often they ran, instructions" "$tmp/expected" \
+		<(two diff -p what=line -p limit=100000 --format csv | csv name times_a times_b insns_a insns_b |
+			awk -F, '$2 != $3 || $4 != $5' | sort)
+else
+	skip 2 "pt-load was built without libdw"
+fi
 check "calls: $(csv name times_a times_b times_change <"$tmp/two" | grep ^work,)" test "$(csv name times_a times_b times_change <"$tmp/two" | grep ^work,)" = work,396,446,50
 check "another build is one" test "$(csv name build <"$tmp/two" | grep ^work,)" = work,other
-check "what changed most is first" sh -c "sort -c -t, -k1,1nr" < <(csv insns_change <"$tmp/two" | tr -d -)
-check "limit" test "$(two diff -p limit=3 --format csv | wc -l)" = 4
+check "what changed most is first" sh -c "sort -c -t, -k1,1nr" < <(csv what insns_change <"$tmp/two" | sed -n 's/^function,-*//p')
+check "limit" test "$(two diff -p what=function -p limit=3 --format csv | wc -l)" = 4
 
 # In one database, either way round; with itself there is no change, and without a second there is nothing to compare.
 cp "$tmp/old.db" "$tmp/both.db"

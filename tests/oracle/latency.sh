@@ -32,3 +32,29 @@ check "loaded: $(head -n 3 "$tmp/err")" test -s "$tmp/ls.db"
 	do_lookup_x check_match _IO_default_xsputn _dl_lookup_symbol_x >"$tmp/out" 2>&1
 counts "$tmp/out"
 grep worst "$tmp/out"
+
+# Who ran on the vCPU's CPU while a slow exit waited: as long as perf's switches say, to two microseconds (the switches themselves).
+if ! command -v perf >/dev/null; then
+	skip 4 "latency: no perf"
+	exit
+fi
+tar --zstd -xf "$PT_SHARED/traces/emulated/qemu-guest.tar.zst" -C "$tmp" || fail "unpacking"
+"$PT_BIN/pt-decode" -q demo/qemu-guest.ptc | "$PT_BIN/pt-load" -q "$tmp/vm.db"
+exit=$(sqlite3 "$tmp/vm.db" "SELECT id FROM vmexits WHERE off_cpu_ns > 0 ORDER BY off_cpu_ns DESC LIMIT 1")
+check "an exit off its CPU" test -n "$exit"
+"$PT_BIN/pt-query" "$tmp/vm.db" why-slow -p exit="$exit" --format csv >"$tmp/why"
+sqlite3 -separator ' ' "$tmp/vm.db" "SELECT time_ns, time_end_ns, tid FROM vmexits WHERE id = $exit" >"$tmp/when"
+perf script -i "$tmp/qemu-guest/pt.data" --no-itrace --ns --show-switch-events 2>/dev/null | grep -a SWITCH |
+	awk -v when="$(cat "$tmp/when")" 'BEGIN { split(when, w, " ") }
+		match($0, /[0-9]+\.[0-9]+:/) { split(substr($0, RSTART, RLENGTH - 1), t, "."); now = t[1] * 1000000000 + t[2]; split(substr($0, 1, RSTART), f, "[")
+			n = split(f[1], g, " "); tid = g[n]; if (now < w[1] || now > w[2] || tid == w[3]) next
+			comm = g[1]; if (/ IN /) since = now; else if (since) { ran[comm " " tid] += now - since; since = 0 } }
+		END { for (r in ran) print r "," int(ran[r] / 1000) }' | sort >"$tmp/perf"
+awk -F, '$1 == "ran" && $6 { print $2 "," int($6 / 1000) }' "$tmp/why" | sort >"$tmp/ran"
+same "who ran" <(cut -d, -f 1 "$tmp/perf") <(cut -d, -f 1 "$tmp/ran")
+check "how long, in microseconds: $(paste -d ' ' "$tmp/perf" "$tmp/ran")" test "$(paste -d, "$tmp/perf" "$tmp/ran" | awk -F, '$4 < $2 || $4 > $2 + 2')" = ""
+check "off its CPU as long: $(grep off_cpu_ns "$tmp/why")" python3 -c 'import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+off = int(next(r["slow"] for r in rows if r["name"] == "off_cpu_ns"))
+ran = sum(int(r["slow_ns"] or 0) for r in rows if r["what"] == "ran")
+sys.exit(not ran <= off <= ran + 10000)' "$tmp/why"

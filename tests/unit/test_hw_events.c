@@ -342,7 +342,7 @@ static void test_breakpoints(void)
 		  kernel->attr.exclude_user,
 	      "in the kernel");
 	hw_events_start(&ev);
-	check(user && user->enabled == 1 && kernel->enabled == 1, "they start with the trace");
+	check(user && user->enabled == 1 && kernel && kernel->enabled == 1, "they start with the trace");
 	hw_events_close(&ev);
 }
 
