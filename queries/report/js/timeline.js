@@ -106,24 +106,23 @@
 		}
 		calls(lane, row, depth) {
 			const y = lane.top + LABELS + depth * lane.rowHeight, c = this.c, h = lane.rowHeight - 1;
-			let i = report.lowerBound(row.ends, this.view.begin);
-			c.fillStyle = this.colors.call;
-			while (i < row.calls.length && row.begin[i] <= this.view.end) {
+			let drawn = -2;
+			for (let i = report.lowerBound(row.ends, this.view.begin); i < row.calls.length && row.begin[i] <= this.view.end; i++) {
 				const a = Math.max(-1, this.x(row.begin[i])), b = Math.min(this.width + 1, this.x(row.begin[i] + row.calls[i].length));
+				// Short ones in the same pixel are not seen apart.
+				if (b < 0 || b - a < 1 && Math.floor(a) === drawn) continue;
+				drawn = Math.floor(b);
 				c.fillStyle = this.colors.call;
 				c.fillRect(a, y, Math.max(b - a - .5, .7), h);
-				if (b - a > 30) {
-					c.save();
-					c.beginPath();
-					c.rect(a, y, b - a - 1, h);
-					c.clip();
-					c.fillStyle = '#000';
-					c.font = '11px system-ui, sans-serif';
-					c.fillText(lane.nameOf(row.calls[i].path), Math.max(a, 0) + 3, y + h / 2 + .5);
-					c.restore();
-				}
-				// Those that begin in the same pixel are not seen apart.
-				i = b - a < 1 ? Math.max(i + 1, report.lowerBound(row.begin, this.time(Math.floor(b) + 1), i)) : i + 1;
+				if (b - a <= 30) continue;
+				c.save();
+				c.beginPath();
+				c.rect(a, y, b - a - 1, h);
+				c.clip();
+				c.fillStyle = '#000';
+				c.font = '11px system-ui, sans-serif';
+				c.fillText(lane.nameOf(row.calls[i].path), Math.max(a, 0) + 3, y + h / 2 + .5);
+				c.restore();
 			}
 		}
 		losses(lane) {
@@ -273,7 +272,7 @@
 		if (report.threadsLeftOut) note(`Calls of ${report.threadsLeftOut} more threads are not drawn.`);
 		if (trace.vm_exits > limits.exits) note(`The ${report.count(limits.exits)} slowest VM exits are drawn.`);
 		const thinned = new Map(report.objects('marks').filter((m) => m.every > 1).map((m) => [m.name, m.every]));
-		for (const [name, every] of thinned) note(`Of ${name} each ${report.count(every)}th is drawn.`);
+		for (const [name, every] of thinned) note(`Of ${name} one in ${report.count(every)} is drawn.`);
 		if (trace.vm_exits) note('Inside one VM exit the shares of kernel, VM process and off the CPU are drawn by height: when in the exit each was is not said.');
 	}
 })(window.report);
