@@ -40,6 +40,10 @@ EMBED(report_js,
 						      JS("functions") JS("losses") JS("start"))
 EMBED(report_page, INCLUDE("report/page.html"))
 
+#define LICENSE(package) VENDOR(package "/LICENSE") ".ascii \"\\n----\\n\\n\"\n"
+EMBED(licenses,
+      LICENSE("uplot") LICENSE("d3-array") LICENSE("internmap") LICENSE("d3-ease") LICENSE("d3-flame-graph"))
+
 struct page {
 	const char *css, *js;
 };
@@ -104,9 +108,28 @@ void html_tables_begin(FILE *out)
 	fputs("<details id=\"tables\"><summary>All answers as tables</summary><div>\n", out);
 }
 
+/* Lines as they are, which text_put_html() would join. */
+static void put_licenses(FILE *out)
+{
+	for (const char *line = html_licenses; *line;) {
+		size_t n = strcspn(line, "\n");
+		char text[512];
+
+		snprintf(text, sizeof text, "%.*s", (int)n, line);
+		text_put_html(out, text);
+		putc('\n', out);
+		line += n + (line[n] == '\n');
+	}
+}
+
 void html_report_end(FILE *out)
 {
-	fputs("</div></details>\n</main>\n<script>", out);
+	fputs("</div></details>\n</main>\n<footer><details><summary>Drawn with uPlot, d3 and d3-flame-graph: "
+	      "their "
+	      "licenses</summary><pre>",
+	      out);
+	put_licenses(out);
+	fputs("</pre></details></footer>\n<script>", out);
 	fputs(html_report_js, out);
 	fputs("</script>\n</body></html>\n", out);
 }

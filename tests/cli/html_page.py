@@ -45,7 +45,7 @@ page.feed(text)
 page.close()
 assert not page.open and page.tables, page.open
 # Namespaces, and what libraries say of themselves.
-for known in "www.w3.org/", "d3js.org/d3-", "github.com/leeoniya/uPlot":
+for known in "www.w3.org/", "www.apache.org/", "d3js.org/d3-", "github.com/leeoniya/uPlot":
     text_left = re.sub(f"https?://{known}", "", locals().get("text_left", text))
 assert "://" not in text_left, text_left[text_left.index("://") - 80:][:160]
 assert set(sys.argv[2:]) <= set(page.sections), page.sections
