@@ -5,7 +5,8 @@
  * click on a column, columns named *percent get bars, a section `folded` becomes a flame graph, and
  * one whose query says `-- chart: lines` a line chart over its first column.
  *
- * A report (report/) is html_report_begin(), its data's elements, html_tables_begin(), sections, html_report_end().
+ * A report (report/) is html_report_begin(), its data's elements, html_tables_begin(), sections,
+ * html_report_end().
  */
 #ifndef QUERIES_HTML_H
 #define QUERIES_HTML_H

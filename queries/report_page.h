@@ -19,8 +19,8 @@ struct report_page {
 	bool raw_names;
 };
 
-/* db: the first database. 0, or -1: PT_ERR_USAGE (another parameter, no such trace, more than two databases), or as
- * database_open(), report_data() and html_section() fail. */
+/* db: the first database. 0, or -1: PT_ERR_USAGE (another parameter, no such trace, more than two databases),
+ * or as database_open(), report_data() and html_section() fail. */
 int report_page_write(const struct report_page *page, sqlite3 *db, FILE *out, struct pt_error *e);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * json.h - a statement's rows as JSON that may stand in an HTML page: whatever a name contains, it ends no element.
+ * json.h - a statement's rows as JSON that may stand in an HTML page: whatever a name contains, it ends no
+ * element.
  */
 #ifndef QUERIES_REPORT_JSON_H
 #define QUERIES_REPORT_JSON_H
@@ -20,8 +21,8 @@ struct json_watch {
 /* A string in quotes: valid UTF-8. */
 void json_string(FILE *out, const char *s);
 
-/* Runs the statement: {"columns":[names],"rows":[[values], ...]}. 0, or -1: PT_ERR_BAD_INPUT (SQLite's message),
- * PT_ERR_REFUSED (its time was over), or what watch says. */
+/* Runs the statement: {"columns":[names],"rows":[[values], ...]}. 0, or -1:
+ * PT_ERR_BAD_INPUT (SQLite's message), PT_ERR_REFUSED (its time was over), or what watch says. */
 int json_rows(sqlite3_stmt *statement, const struct json_watch *watch, FILE *out, struct pt_error *e);
 
 /* The statement's row at hand, as an array. */

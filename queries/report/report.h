@@ -1,9 +1,9 @@
 /*
  * report.h - the data of a report, as elements of its page.
  *
- * Each is <script type="application/json" id="data-NAME">: NAME.sql's columns and rows, "paths" the call paths that the others
- * name, "annotate" the hottest functions. What there is much of is cut to limits that keep a page below 10 MB; the
- * element "limits" says which they are.
+ * Each is <script type="application/json" id="data-NAME">: NAME.sql's columns and rows, "paths" the call
+ * paths that the others name, "annotate" the hottest functions. What there is much of is cut to limits that
+ * keep a page below 10 MB; the element "limits" says which they are.
  */
 #ifndef QUERIES_REPORT_REPORT_H
 #define QUERIES_REPORT_REPORT_H
@@ -22,7 +22,8 @@ struct report_options {
 	bool raw_names;
 };
 
-/* 0, or -1: PT_ERR_USAGE (there is no such trace), PT_ERR_BAD_INPUT, PT_ERR_NO_MEMORY, PT_ERR_REFUSED (its time was over). */
+/* 0, or -1: PT_ERR_USAGE (there is no such trace), PT_ERR_BAD_INPUT, PT_ERR_NO_MEMORY, PT_ERR_REFUSED (its
+ * time was over). */
 int report_data(sqlite3 *db, const struct report_options *o, FILE *out, struct pt_error *e);
 
 #endif

@@ -9,8 +9,8 @@
 
 #include "schema/error.h"
 
-/* The statement of that file, with macros expanded, for sqlite3_finalize(). NULL: PT_ERR_BAD_INPUT (SQLite's message),
- * PT_ERR_NO_MEMORY. */
+/* The statement of that file, with macros expanded, for sqlite3_finalize(). NULL: PT_ERR_BAD_INPUT
+ * (SQLite's message), PT_ERR_NO_MEMORY. */
 sqlite3_stmt *report_prepare(sqlite3 *db, const char *name, struct pt_error *e);
 
 /* Sets a parameter, where the statement has it. */
