@@ -10,9 +10,25 @@
 #define FILES(X)                                                                                             \
 	X(macros)                                                                                            \
 	X(trace)                                                                                             \
-	X(reasons) X(exits) X(machines) X(threads) X(guests) X(entering) X(running) X(marks) X(losses)       \
-	    X(loss_kinds) X(counters) X(stacks) X(path) X(functions) X(calls_least) X(calls) X(exit_calls)   \
-		X(findings)
+	X(reasons)                                                                                           \
+	X(exits)                                                                                             \
+	X(machines)                                                                                          \
+	X(threads)                                                                                           \
+	X(guests)                                                                                            \
+	X(entering)                                                                                          \
+	X(running)                                                                                           \
+	X(marks)                                                                                             \
+	X(losses)                                                                                            \
+	X(loss_kinds)                                                                                        \
+	X(counters)                                                                                          \
+	X(stacks)                                                                                            \
+	X(path)                                                                                              \
+	X(functions)                                                                                         \
+	X(calls_least)                                                                                       \
+	X(calls)                                                                                             \
+	X(exit_calls)                                                                                        \
+	X(findings)
+
 #define EMBED(name)                                                                                          \
 	__asm__(".pushsection .rodata\n"                                                                     \
 		".globl report_sql_" #name "\n"                                                              \
