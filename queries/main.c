@@ -14,6 +14,7 @@
 #include "queries/database.h"
 #include "queries/html.h"
 #include "queries/print.h"
+#include "queries/report_page.h"
 #include "queries/several.h"
 #include "queries/source.h"
 #include "schema/options.h"
@@ -27,7 +28,7 @@ static const char usage[] =
     "       pt-query DB --sql 'SELECT ...' [options]  run your own\n"
     "       pt-query DB --file FILE [options]         the same, from a file (-: standard input)\n"
     "       pt-query DB annotate -p function=NAME     a function, instruction by instruction\n"
-    "       pt-query DB --format html                 a dashboard of most of them\n"
+    "       pt-query DB report -o report.html         a page with pictures of most of them\n"
     "       pt-query --db DB --db DB2 ... NAME        ask several databases; diff compares them\n"
     "\n";
 
@@ -45,6 +46,7 @@ struct arguments {
 	enum print_format format; /* PRINT_NONE: none was asked for */
 	long long width;	  /* of tables */
 	long long timeout_s;	  /* 0: none */
+	const char *output;	  /* NULL: standard output */
 	bool print, version, no_demangle;
 };
 
@@ -110,6 +112,11 @@ static const struct pt_option options[] = {
 	 "between), html (one file that needs no "
 	 "other)",
      .set = set_format},
+    {.name = "output",
+     .letter = 'o',
+     .argument = "FILE",
+     .help = "write to FILE, which appears whole or not at all",
+     PT_OPTION_TEXT(struct arguments, output)},
     {.name = "param",
      .letter = 'p',
      .argument = "X=Y",
@@ -143,6 +150,13 @@ static const struct pt_option options[] = {
      PT_OPTION_TEXT(struct arguments, source.folder)},
     {.name = "version", .help = "print the version", PT_OPTION_FLAG(struct arguments, version)},
     PT_OPTION_END};
+
+/* Two names for one thing. */
+static bool is_report(const struct arguments *a)
+{
+	return a->source.name ? !strcmp(a->source.name, "report")
+			      : a->format == PRINT_HTML && !a->source.sql && !a->source.file;
+}
 
 static int fail(const struct pt_error *e)
 {
@@ -178,7 +192,7 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 			       argv[operand]);
 	if (!!a->source.name + !!a->source.sql + !!a->source.file > 1)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "a query's name, --sql or --file: one of them");
-	if (a->database_count > 1 && !a->source.name && !a->source.sql && !a->source.file)
+	if (a->database_count > 1 && !a->source.name && !a->source.sql && !a->source.file && !is_report(a))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "several databases are asked one question: which?");
 	return 0;
@@ -194,7 +208,8 @@ static void list(void)
 
 		printf("%-22s %.*s\n", canned_queries[i].name, (int)n, title);
 	}
-	puts("\npt-query DB NAME runs one; pt-query DB --sql 'SELECT ...' anything else (man pt-query).");
+	puts("\npt-query DB NAME runs one; pt-query DB --sql 'SELECT ...' anything else (man pt-query).\n"
+	     "pt-query DB report -o report.html makes a page of them, with pictures.");
 }
 
 static const char annotate_note[] =
@@ -260,35 +275,15 @@ static int run_several(const char *sql, const struct arguments *a, const struct 
 	return r;
 }
 
-static int dashboard_section(sqlite3 *db, const struct canned *q, const struct arguments *a,
-			     struct pt_error *e)
+static int run_report(sqlite3 *db, const struct arguments *a, struct pt_error *e)
 {
-	char *sql = source_read(&(struct source){.name = q->name}, e);
-	sqlite3_stmt *st = sql ? database_prepare(db, sql, e) : NULL;
-	int r = st ? 0 : -1;
-	char parameter[64];
+	const struct report_page page = {.databases = a->databases,
+					 .database_count = a->database_count,
+					 .parameters = a->parameters,
+					 .parameter_count = a->parameter_count,
+					 .raw_names = a->no_demangle};
 
-	if (st && a->no_demangle)
-		database_raw_names(st);
-	if (st && canned_note(sql, "dashboard: ", parameter, sizeof parameter))
-		r = database_bind(st, parameter, e);
-	if (r == 0)
-		r = html_section(st, q->name, sql, stdout, e);
-	sqlite3_finalize(st);
-	free(sql);
-	return r;
-}
-
-static int dashboard(sqlite3 *db, const struct arguments *a, struct pt_error *e)
-{
-	int r = 0;
-
-	html_begin(stdout, a->databases[0]);
-	for (size_t i = 0; r == 0 && i < canned_count; i++)
-		if (canned_queries[i].dashboard)
-			r = dashboard_section(db, &canned_queries[i], a, e);
-	html_end(stdout);
-	return r;
+	return report_page_write(&page, db, stdout, e);
 }
 
 /* The rows of annotate, which no SQL of the database's can make. */
@@ -307,7 +302,7 @@ static int run_annotate(sqlite3 *db, const struct arguments *a, struct pt_error 
 	return r;
 }
 
-/* sql NULL: annotate, the dashboard, or the list. */
+/* sql NULL: annotate, the report, or the list. */
 static int answer_of_one(const char *sql, const struct arguments *a, const struct timespec *until,
 			 struct pt_error *e)
 {
@@ -318,10 +313,10 @@ static int answer_of_one(const char *sql, const struct arguments *a, const struc
 		database_stop_at(db, until);
 	if (db && sql)
 		r = run(db, sql, a, e);
+	else if (db && is_report(a))
+		r = run_report(db, a, e);
 	else if (db && a->source.name)
 		r = run_annotate(db, a, e);
-	else if (db && a->format == PRINT_HTML)
-		r = dashboard(db, a, e);
 	else if (db)
 		list();
 	sqlite3_close(db);
@@ -331,7 +326,7 @@ static int answer_of_one(const char *sql, const struct arguments *a, const struc
 static int answer(const struct arguments *a, struct pt_error *e)
 {
 	bool annotated = a->source.name && !strcmp(a->source.name, "annotate");
-	bool any = !annotated && (a->source.name || a->source.sql || a->source.file);
+	bool any = !annotated && !is_report(a) && (a->source.name || a->source.sql || a->source.file);
 	char *sql = any ? source_read(&a->source, e) : NULL;
 	struct timespec until;
 	int r = any && !sql ? -1 : 0;
@@ -340,11 +335,13 @@ static int answer(const struct arguments *a, struct pt_error *e)
 	until.tv_sec += a->timeout_s;
 	if (annotated && a->print)
 		fputs(annotate_note, stdout);
+	else if (is_report(a) && (a->print || (a->format && a->format != PRINT_HTML)))
+		r = pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "a report is HTML, which many queries make");
 	else if (annotated && a->database_count > 1)
 		r = pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "annotate asks one database at a time");
 	else if (r == 0 && a->print && sql)
 		fputs(sql, stdout);
-	else if (r == 0 && a->database_count > 1)
+	else if (r == 0 && a->database_count > 1 && !is_report(a))
 		r = run_several(sql, a, a->timeout_s ? &until : NULL, e);
 	else if (r == 0)
 		r = answer_of_one(sql, a, &until, e);
@@ -352,29 +349,55 @@ static int answer(const struct arguments *a, struct pt_error *e)
 	return r;
 }
 
+/* The answer, to standard output. */
+static int answer_flushed(const struct arguments *a, struct pt_error *e)
+{
+	int r = answer(a, e);
+
+	return r == 0 ? print_flush(stdout, e) : r;
+}
+
+/* The answer, to --output's file: it takes standard output's place. */
+static int answer_to_file(struct arguments *a, struct pt_error *e)
+{
+	struct output file = {0};
+	int r = output_open(&file, a->output, "a report", e);
+
+	if (r == 0 && file.fd != STDOUT_FILENO && dup2(file.fd, STDOUT_FILENO) < 0)
+		r = pt_fail_errno(e, "cannot write to %s", a->output);
+	if (r == 0)
+		r = answer_flushed(a, e);
+	if (r == 0)
+		r = output_commit(&file, e);
+	output_abort(&file);
+	return r;
+}
+
 int main(int argc, char **argv)
 {
-	struct arguments a = {.source.folder = getenv("PT_QUERIES"), .width = terminal_width()};
+	struct arguments a = {.source.folder = getenv("PT_QUERIES"), .width = -1};
 	struct pt_error e = {0};
 	int r;
 
 	signal(SIGPIPE, SIG_IGN);
 	output_limit_is_error();
-	pt_terminal_protect();
 	pt_terminal_protect_errors();
 	r = parse(argc, argv, &a, &e);
+	if (!a.output)
+		pt_terminal_protect();
+	if (a.width < 0)
+		a.width = a.output ? 0 : terminal_width();
 	if (r > 0) {
 		fputs(usage, stdout);
 		pt_options_print(options, stdout);
 		puts("  -h, --help                print this text");
 		fputs(notes, stdout);
-		r = 0;
+		r = print_flush(stdout, &e);
 	} else if (r == 0 && a.version) {
 		puts("pt-query " PT_VERSION);
-	} else if (r == 0) {
-		r = answer(&a, &e);
-	}
-	if (r == 0)
 		r = print_flush(stdout, &e);
+	} else if (r == 0) {
+		r = a.output ? answer_to_file(&a, &e) : answer_flushed(&a, &e);
+	}
 	return r < 0 ? fail(&e) : 0;
 }

@@ -55,64 +55,12 @@ FROM run_group g CROSS JOIN slice s CROSS JOIN trace t
 	LEFT JOIN path p ON p.id = PATH_AT(g, i.i + 1)
 WHERE s.id = g.slice AND t.id = s.trace AND i.i < g.n;
 
--- One row per call, in the order of returning. u unpacks the runs that calls return in, b finds the
--- shapes of those, c unpacks the calls.
+-- One row per call, in the order of returning.
 CREATE VIEW call AS
 SELECT id, trace, thread, call_path, call_branch, return_branch, call_tsc, return_tsc,
 	return_tsc - call_tsc AS elapsed_tsc,
 	branch_count, insn_count, cyc_count, flags, parent
-FROM (
-	SELECT
-		c.id, c.trace, c.thread, CASE WHEN c.whole THEN w.call_path ELSE c.call_path END AS call_path,
-		CASE WHEN c.whole THEN w.call_branch ELSE c.call_run * 1024 + c.call_at END AS call_branch,
-		CASE WHEN c.whole THEN w.return_branch ELSE c.run * 1024 + c.return_at END AS return_branch,
-		CASE WHEN c.whole THEN w.call_tsc WHEN c.call_run = c.run THEN c.tsc
-			ELSE TSC_OF_RUN(c.call_run) END AS call_tsc,
-		CASE WHEN c.whole THEN w.return_tsc ELSE c.tsc END AS return_tsc,
-		coalesce(w.branch_count, c.branch_count) AS branch_count,
-		coalesce(w.insn_count, c.insn_count) AS insn_count,
-		coalesce(w.cyc_count, c.cyc_count) AS cyc_count, coalesce(w.flags, c.flags) AS flags,
-		CASE WHEN c.whole THEN w.parent WHEN c.in_shape BETWEEN 1 AND 63 THEN c.id + c.in_shape
-			WHEN c.caller < 64 THEN nullif(c.caller, 0) + c.last
-			ELSE (SELECT nullif(WIDE_NUMBER_AT(g.far_caller, g.far_top, c.far), 0) + g.id
-				FROM call_group g WHERE g.id = c.grp) END AS parent
-	FROM (
-		SELECT b.id + k.i AS id, b.grp, b.trace, b.thread, b.whole, b.run, b.tsc, b.caller, b.last,
-			b.call_path + OPTIONAL_AT(s.path_add, s.path_add_high, b.at + k.i) AS call_path,
-			b.run - RUNS_BACK_AT(s, b.at + k.i) AS call_run,
-			NUMBER_AT(s.call_at, b.at + k.i) AS call_at,
-			NUMBER_AT(s.return_at, b.at + k.i) AS return_at,
-			NUMBER_AT(s.branch_count, b.at + k.i) AS branch_count,
-			WIDE_NUMBER_AT(s.insn_count, s.insn_count_high, b.at + k.i) AS insn_count,
-			NUMBER_AT(s.flags, b.at + k.i) AS flags,
-			NUMBER_AT(s.caller, b.at + k.i) AS in_shape,
-			b.caller - 63 + max(coalesce(CODE_AT(s.caller, b.at + k.i) - 64, 0), 0) AS far,
-			OPTIONAL_AT(b.cyc, b.cyc_high, b.cyc_at + k.i) AS cyc_count
-		FROM (
-			SELECT u.*, t.id AS shapes, SHAPE_BEGIN(t, u.shape) AS at,
-				CASE WHEN u.whole THEN 1 ELSE SHAPE_CALLS(t, u.shape) END AS n,
-				u.id - 1 + CASE WHEN u.whole THEN 1 ELSE SHAPE_CALLS(t, u.shape) END AS last,
-				TSC_OF_RUN(u.run) AS tsc
-			FROM (
-				SELECT g.id AS grp, g.trace, g.thread, g.shape IS NULL AS whole, g.cyc,
-					g.cyc_high,
-					FIRST_CALL_AT(g, i.i + 1) AS id,
-					coalesce(CODE_AT(g.before, i.i + 1), 1) AS cyc_at,
-					RETURN_RUN_AT(g, i.i + 1) AS run, SHAPE_AT(g, i.i + 1) AS shape,
-					LEAST_CALL_PATH_AT(g, i.i + 1) AS call_path,
-					NUMBER_AT(g.caller, i.i + 1) AS caller
-				FROM call_group g CROSS JOIN number i
-				WHERE i.i < g.runs
-				LIMIT -1
-			) u LEFT JOIN call_shape t ON t.id = (SELECT max(q.id) FROM call_shape q
-			WHERE q.id <= u.shape)
-			WHERE u.whole OR u.shape IS NOT NULL
-			LIMIT -1
-		) b LEFT JOIN call_shape s ON s.id = b.shapes CROSS JOIN number k
-		WHERE k.i < b.n
-		LIMIT -1
-	) c LEFT JOIN call_whole w ON c.whole AND w.id = c.id
-);
+FROM CALLS_OF(call_group);
 
 -- One row per loaded container.
 CREATE VIEW traces AS

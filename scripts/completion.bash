@@ -93,7 +93,7 @@ _pt_db() {
 }
 
 _pt_query() {
-	local _pt_word=${COMP_WORDS[COMP_CWORD]} _pt_valued="-f --format -p --param -w --width --sql --file --queries --db --timeout" db name
+	local _pt_word=${COMP_WORDS[COMP_CWORD]} _pt_valued="-f --format -o --output -p --param -w --width --sql --file --queries --db --timeout" db name
 	db=$(_pt_db) name=$(_pt_plain 2)
 	[[ $db == "$(_pt_plain 1)" ]] || name=$(_pt_plain 1)
 	case ${COMP_WORDS[COMP_CWORD - 1]} in
@@ -104,7 +104,7 @@ _pt_query() {
 		_pt_from "$("$1" "$db" "$name" --print 2>/dev/null | sed -n 's/^-- :\([a-z_]*\) = .*/\1=/p')"
 		;;
 	-w | --width | --sql) COMPREPLY=() ;;
-	--file | --db) _pt_files ;;
+	--file | --db | -o | --output) _pt_files ;;
 	--queries)
 		compopt -o filenames 2>/dev/null
 		mapfile -t COMPREPLY < <(compgen -d -- "$_pt_word")
@@ -115,7 +115,7 @@ _pt_query() {
 		elif [[ -z $db ]]; then
 			_pt_files
 		elif [[ -z $name ]]; then
-			_pt_from "$("$1" "$db" 2>/dev/null | awk 'NF == 0 { exit } { print $1 }')"
+			_pt_from "report $("$1" "$db" 2>/dev/null | awk 'NF == 0 { exit } { print $1 }')"
 		fi
 		;;
 	esac

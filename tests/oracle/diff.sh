@@ -109,7 +109,7 @@ check "SQL of one's own" test "$(two --sql 'SELECT count(*) AS n, 5 AS n FROM tr
  1 n,n"
 check "stacks begin with the database" test "$(two folded | grep -c "^$tmp/[no][el][wd].db;")" = "$(two folded | wc -l)"
 check "samples are labelled" grep -q "^pt_threads_instructions{db=\"$tmp/new.db\",trace=\"1\"" <(two threads --format prometheus)
-for wrong in "threads -p nothing=1" "--format html" ""; do
+for wrong in "threads -p nothing=1" "report -p nothing=1" ""; do
 	# shellcheck disable=SC2086
 	two $wrong >"$tmp/out" 2>"$tmp/err"
 	check "wrong usage '$wrong'" test $? -eq 2 -a -s "$tmp/err"

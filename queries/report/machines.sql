@@ -1,0 +1,2 @@
+-- The machines of the trace.
+SELECT id, name, pid FROM machine WHERE trace = :trace ORDER BY id;

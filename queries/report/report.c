@@ -1,0 +1,151 @@
+/* report.c - see report.h. */
+#include "queries/report/report.h"
+
+#include <string.h>
+
+#include "queries/report/functions.h"
+#include "queries/report/json.h"
+#include "queries/report/path_set.h"
+#include "queries/report/sql.h"
+
+/* Of rows in the page. A hundred thousand VM exits are 5 MB, sixty thousand calls 1.5 MB. */
+enum {
+	EXITS = 110000,
+	CALLS = 60000,
+	CALL_GROUPS = 4000, /* that are unpacked for the longest calls: a second's work for each thousand */
+	STACKS = 25000,
+	RUNNING = 30000,
+	MARKS = 10000, /* of each name */
+	LOSSES = 5000,
+	FUNCTIONS = 30,
+	ANNOTATED = 10
+};
+
+struct report {
+	sqlite3 *db;
+	const struct report_options *o;
+	int64_t trace, least;
+	struct path_set paths;
+	FILE *out;
+};
+
+static const struct element {
+	const char *name, *path_column; /* whose paths are named in "paths" */
+	int limit;
+	bool compared;
+} elements[] = {
+    {"trace", NULL, 0, true},	      {"machines", NULL, 0, true},	    {"threads", NULL, 0, true},
+    {"guests", NULL, 0, true},	      {"entering", NULL, 0, true},	    {"stacks", "path", STACKS, true},
+    {"findings", NULL, 0, false},     {"reasons", NULL, 0, false},	    {"exits", NULL, EXITS, false},
+    {"exit_calls", "path", 0, false}, {"running", NULL, RUNNING, false},    {"marks", NULL, MARKS, false},
+    {"losses", NULL, LOSSES, false},  {"loss_kinds", NULL, 0, false},	    {"counters", NULL, 0, false},
+    {"calls", "path", CALLS, false},  {"functions", NULL, FUNCTIONS, false}};
+
+static sqlite3_stmt *prepare(const struct report *r, const char *name, int limit, struct pt_error *e)
+{
+	sqlite3_stmt *st = report_prepare(r->db, name, e);
+
+	if (!st)
+		return NULL;
+	report_bind(st, ":trace", r->trace);
+	report_bind(st, ":limit", limit);
+	report_bind(st, ":groups", CALL_GROUPS);
+	report_bind(st, ":least", r->least);
+	if (r->o->raw_names)
+		report_bind(st, ":no_demangle", 1);
+	return st;
+}
+
+static int write_element(struct report *r, const struct element *x, struct pt_error *e)
+{
+	sqlite3_stmt *st = prepare(r, x->name, x->limit, e);
+	const struct json_watch watch = {x->path_column, path_set_add, &r->paths};
+	int ret;
+
+	if (!st)
+		return -1;
+	json_begin(r->out, x->name, r->o->suffix);
+	ret = json_rows(st, &watch, r->out, e);
+	json_end(r->out);
+	sqlite3_finalize(st);
+	return ret;
+}
+
+/* The first value of a statement's first row; -1 when there is none. */
+static int64_t first_value(sqlite3_stmt *st)
+{
+	return st && sqlite3_step(st) == SQLITE_ROW && sqlite3_column_type(st, 0) == SQLITE_INTEGER
+		   ? sqlite3_column_int64(st, 0)
+		   : -1;
+}
+
+static int find_trace(struct report *r, struct pt_error *e)
+{
+	sqlite3_stmt *st = NULL;
+
+	sqlite3_prepare_v2(r->db, "SELECT min(id) FROM trace WHERE ?1 = 0 OR id = ?1", -1, &st, NULL);
+	sqlite3_bind_int64(st, 1, r->o->trace);
+	r->trace = first_value(st);
+	sqlite3_finalize(st);
+	if (r->trace >= 0)
+		return 0;
+	if (r->o->trace)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "there is no trace %lld in the database",
+			       (long long)r->o->trace);
+	return 0; /* of an empty database: no rows */
+}
+
+static int find_least(struct report *r, struct pt_error *e)
+{
+	sqlite3_stmt *st = prepare(r, "calls_least", 0, e);
+
+	if (!st)
+		return -1;
+	r->least = first_value(st);
+	sqlite3_finalize(st);
+	return 0;
+}
+
+static int write_paths(struct report *r, struct pt_error *e)
+{
+	int ret;
+
+	json_begin(r->out, "paths", r->o->suffix);
+	ret = path_set_write(&r->paths, r->db, r->o->raw_names, r->out, e);
+	json_end(r->out);
+	return ret;
+}
+
+static int write_annotated(struct report *r, struct pt_error *e)
+{
+	int ret;
+
+	json_begin(r->out, "annotate", r->o->suffix);
+	ret = functions_annotated(r->db, r->trace, ANNOTATED, r->o->raw_names, r->out, e);
+	json_end(r->out);
+	return ret;
+}
+
+int report_data(sqlite3 *db, const struct report_options *o, FILE *out, struct pt_error *e)
+{
+	struct report r = {.db = db, .o = o, .out = out};
+	int ret = find_trace(&r, e) || find_least(&r, e) || path_set_init(&r.paths, db, e) ? -1 : 0;
+
+	for (size_t i = 0; ret == 0 && i < sizeof elements / sizeof *elements; i++)
+		if (!o->stacks_only || elements[i].compared)
+			ret = write_element(&r, &elements[i], e);
+	if (ret == 0)
+		ret = write_paths(&r, e);
+	if (ret == 0 && !o->stacks_only)
+		ret = write_annotated(&r, e);
+	if (ret == 0) {
+		json_begin(out, "limits", o->suffix);
+		fprintf(out,
+			"{\"exits\":%d,\"calls\":%d,\"least_ticks\":%lld,\"running\":%d,\"marks\":%d,"
+			"\"losses\":%d}",
+			EXITS, CALLS, (long long)r.least, RUNNING, MARKS, LOSSES);
+		json_end(out);
+	}
+	path_set_deinit(&r.paths);
+	return ret;
+}
