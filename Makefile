@@ -168,7 +168,7 @@ fuzz-%: build/fuzz/fuzz_%
 demo:
 	$(Q)scripts/demo
 check:
-	$(Q)scripts/deps build check browser
+	$(Q)scripts/deps build check
 	$(Q)$(MAKE) --no-print-directory all test-programs
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(TESTS)
 test-programs: $(UNIT) $(TOOLS) $(RANDOM) $(REPLAY) $(if $(SANITIZE),,$(SHIM)) $(B)/tests/bench/cputime $(B)/tests/bench/rings
@@ -223,6 +223,11 @@ lint:
 	$(Q)scripts/deps build lint
 	$(Q)scripts/lint
 
+# What pt-query makes for browsers, in Chromium.
+check-browser:
+	$(Q)scripts/deps build check browser
+	$(Q)$(MAKE) --no-print-directory all $(TOOLS)
+	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(or $(TESTS),browser)
 # Of reports: at 1400 and 500 pixels, dark, printed.
 screenshots: all
 	$(Q)scripts/deps build browser
@@ -280,6 +285,7 @@ help:
 	@echo "make bench        speed against libipt on ../shared/bench, of loading (against perf's export) and of queries"
 	@echo "make bench-rings  how fast 256 rings are emptied, the longest wait, what is lost"
 	@echo "make analyze      clang's analyzer and gcc -fanalyzer, less what is known to be false: FILES='a.c b.c' picks"
+	@echo "make check-browser  the report in Chromium: clicked, zoomed, searched, against SQL"
 	@echo "make screenshots  pictures of reports, into build/screenshots: wants Chromium and npm"
 	@echo "make lint         clang-format, clang-tidy, cppcheck, shellcheck"
 	@echo "make static       pt-capture and pt-decode without shared libraries, in build/static"
@@ -288,6 +294,6 @@ help:
 	@echo "V=1 shows commands; SANITIZE=1 builds and checks with ASan and UBSan, in build/san"
 
 -include $(shell find $(B)/obj $(B)/tests build/fuzz -name '*.d' 2>/dev/null)
-.PHONY: all demo check check-suite check-nightly check-faults check-threads check-big coverage check-ptbox check-ptbox-vms test-programs unit-tests bench bench-rings fuzz lint analyze screenshots static \
+.PHONY: all demo check check-suite check-nightly check-faults check-threads check-big coverage check-ptbox check-ptbox-vms check-browser test-programs unit-tests bench bench-rings fuzz lint analyze screenshots static \
 	install uninstall clean help
 .SECONDARY:
