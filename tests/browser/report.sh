@@ -10,6 +10,11 @@ drivers() {
 	mkdir -p "$folder" && cp tests/report/*.js tests/report/package*.json "$folder" &&
 		timeout 100 npm ci --prefix "$folder" --ignore-scripts --no-audit --no-fund >"$tmp/npm" 2>&1 && drive=$folder/drive.js
 }
+"$PT_BIN/pt-decode" -q demo/qemu-guest.ptc | "$PT_BIN/pt-load" -q "$tmp/guest.db" || fail "load"
+"$PT_BIN/pt-query" "$tmp/guest.db" report -o "$tmp/report.html"
+succeeded $? "pt-query report"
+python3 tests/cli/html_page.py "$tmp/report.html" >"$tmp/out" 2>&1
+succeeded $? "one page, well-formed, that asks for nothing: $(tail -n 1 "$tmp/out")"
 if ! drivers; then
 	skip 30 "no Chromium, no npm, or nothing to be had from its registry (scripts/deps browser)"
 	exit
@@ -86,7 +91,6 @@ slowest=$("$PT_BIN/pt-query" "$tmp/vm.db" slowest-exits -p limit=1 -f tsv | tail
 check "the slowest exit: $(said finding | sed -n 2p)" grep -q "exit $slowest," <(said finding | sed -n 2p)
 
 echo "-- a real guest"
-"$PT_BIN/pt-decode" -q demo/qemu-guest.ptc | "$PT_BIN/pt-load" -q "$tmp/guest.db" || fail "load"
 TERM_WANTED=alloc shown "$tmp/guest.db" accessible findings click functions sort
 functions_are "$tmp/guest.db"
 check "Enter on a table's head sorts it" test "$(said sorted)" = ascending

@@ -55,7 +55,7 @@ executed selfmod
 "$PT_BIN/pt-decode" -q --insns -F ip,bytes,insn "$tmp/x.ptc" >"$tmp/out"
 changing=$(awk -F'\t' '$3 == "mov eax, 5" { print $1 }' "$tmp/out" | sort | uniq -c | awk '$1 == 1 { print $2 }')
 for ip in $changing; do
-	grep "^$ip	" "$tmp/out"
+	[ "$(grep -c "^$ip	" "$tmp/out")" -lt 6 ] || grep "^$ip	" "$tmp/out" # libraries may have a mov eax, 5, too
 done | awk -F'\t' '$2 ~ /^b8/ { print $3 }' | sed 's/0x//' >"$tmp/got"
 same "selfmod: its changing instruction" <(printf 'mov eax, %d\n' 0 1 2 3 4 5) "$tmp/got"
 

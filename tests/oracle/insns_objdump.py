@@ -32,7 +32,7 @@ for line in out.splitlines():
 PREFIXES = {"rep", "repz", "repe", "repnz", "repne", "lock", "data16", "addr32", "cs", "ds", "es", "ss", "fs", "gs", "bnd",
             "notrack", "xacquire", "xrelease", "rex.W"}
 # One encoding, two names.
-SAME = {"movabs": "mov", "wait": "fwait", "xchg": "nop", "xchgl": "nop", "xchgq": "nop", "xchgw": "nop", "pause": "nop", "movd": "movq", "sal": "shl", "cwtl": "cwde", "cltq": "cdqe",
+SAME = {"movabs": "mov", "wait": "fwait", "xchg": "nop", "xchgl": "nop", "xchgb": "nop", "xchgq": "nop", "xchgw": "nop", "pause": "nop", "movd": "movq", "sal": "shl", "cwtl": "cwde", "cltq": "cdqe",
         "cwtd": "cwd", "cltd": "cdq", "cqto": "cqo", "ud2a": "ud2", "iretq": "iret", "leave": "leaveq"}
 
 

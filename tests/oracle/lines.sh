@@ -154,6 +154,8 @@ for source in a.c b.cc; do
 		sed -n 's/^DA:\([0-9]*\),/\1 /p' "$tmp/$name$o.info" | sort -k1,1n >"$tmp/da"
 		# Where a call always throws, gcov counts what comes before and after it together.
 		sed -i "/^$(grep -n 'check(line())' "$tmp/$source" | cut -d : -f 1 | grep . || echo none) /d" "$tmp/gcov"
+		# gcc 14's counts a line once more for each of its temporaries that an exception would destroy.
+		sed -i "/^$(grep -n 'std::printf' "$tmp/$source" | cut -d : -f 1 | grep . || echo none) /d" "$tmp/gcov"
 		join <(sort "$tmp/gcov") <(sort "$tmp/da") | sort -n >"$tmp/both"
 		check "$source: $(wc -l <"$tmp/both") lines both have" test "$(wc -l <"$tmp/both")" -ge 18
 		same "$source: gcov's counts" /dev/null <(awk '$2 != $3' "$tmp/both")
@@ -166,7 +168,7 @@ for source in a.c b.cc; do
 		[ "$source" != a.c ] || check "$source: $(wc -l <"$tmp/brda") counts of branches" test "$(wc -l <"$tmp/brda")" -ge 10
 		same "$source: only ours" /dev/null <(join -v 2 <(sort "$tmp/gcov") <(sort "$tmp/da") | while read -r n _; do
 			sed -n "${n}p" "$tmp/$source"
-		done | grep -vxE '\s*[{}].*|struct .*|.*check\(line\(\)\).*')
+		done | grep -vxE '\s*[{}].*|struct .*|.*check\(line\(\)\).*|.*std::printf.*')
 	done
 done
 check "lines with 0 are there" grep -qxE 'DA:[0-9]+,0' "$tmp/a0.info"

@@ -8,18 +8,18 @@
 
 static volatile unsigned sink;
 
-__attribute__((noinline)) void settle(unsigned n)
+__attribute__((noinline, noclone)) void settle(unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		sink += i;
 }
 
-__attribute__((noinline)) void refill(void)
+__attribute__((noinline, noclone)) void refill(void)
 {
 	settle(400);
 }
 
-__attribute__((noinline)) unsigned work(unsigned n)
+__attribute__((noinline, noclone)) unsigned work(unsigned n)
 {
 	settle(n);
 	if (n == 37 && sink % 2 < 2)
@@ -28,13 +28,13 @@ __attribute__((noinline)) unsigned work(unsigned n)
 }
 
 #ifdef MORE
-__attribute__((noinline)) void added(void)
+__attribute__((noinline, noclone)) void added(void)
 {
 	settle(MORE);
 }
 #endif
 
-__attribute__((noinline)) void often(void)
+__attribute__((noinline, noclone)) void often(void)
 {
 #ifdef MORE
 	added();
@@ -43,7 +43,7 @@ __attribute__((noinline)) void often(void)
 		sink += work(i * 7919 % 31);
 }
 
-__attribute__((noinline)) void rarely(unsigned times)
+__attribute__((noinline, noclone)) void rarely(unsigned times)
 {
 	for (unsigned i = 0; i < times; i++)
 		sink += work(i == 20 ? 37 : i % 13);
