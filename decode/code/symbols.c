@@ -22,7 +22,10 @@ static int by_value(const void *a, const void *b)
 
 	if (x->value != y->value)
 		return x->value < y->value ? -1 : 1;
-	return (x->rank > y->rank) - (x->rank < y->rank);
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	/* The first that came. (qsort() keeps the order only as long as it has memory for a copy.) */
+	return (x->order > y->order) - (x->order < y->order);
 }
 
 /* Leaves out bounds that begin within a symbol. How many are left. */
@@ -105,6 +108,7 @@ int img_symbols_add(struct img_symbols *s, const struct ptc_symbols *chunk, stru
 		all[n++] = (struct img_symbol_entry){.value = symbol.value,
 						     .end = symbol.value + symbol.size,
 						     .name = (uint32_t)(base + symbol.name),
+						     .order = s->next_order++,
 						     .rank = rank_of(symbol.type),
 						     .sizeless = symbol.size == 0};
 	}

@@ -15,6 +15,7 @@
 struct img_symbol_entry {
 	uint64_t value, end; /* half-open, as in the file; the last one of unknown size has end UINT64_MAX */
 	uint32_t name;	     /* offset in strings, which does not change when symbols are added */
+	uint32_t order;	     /* of its coming */
 	uint16_t rank;	     /* 0 is best: the one that names the address */
 	bool sizeless;	     /* its end is where the next one begins */
 };
@@ -25,6 +26,7 @@ struct img_symbols {
 	struct img_symbol_entry *all;
 	size_t count;
 	bool added; /* not asked for since */
+	uint32_t next_order;
 	char *strings;
 	size_t strings_bytes;
 };
