@@ -189,6 +189,8 @@ static int by_place(const void *a, const void *b)
 /* In the order of addresses: whatever leads to an instruction but by a stretch's beginning lies before it. */
 static void count(struct code_rows *c)
 {
+	if (!c->count)
+		return;
 	qsort(c->insns, c->count, sizeof *c->insns, by_place);
 	memset(c->hash.slots, 0, ((size_t)c->hash.mask + 1) * sizeof *c->hash.slots);
 	for (uint32_t n = 1; n <= c->count; n++)

@@ -177,7 +177,7 @@ static struct img_file *file_add(struct img_store *s, const struct identity *id,
 {
 	struct img_file *f = calloc(1, sizeof *f);
 
-	if (!f || !(f->name = strndup(id->name, id->name_bytes)) ||
+	if (!f || !(f->name = strndup(id->name ? id->name : "", id->name_bytes)) ||
 	    (s->track_used && !(f->used = img_used_create()))) {
 		if (f)
 			file_destroy(f);
