@@ -43,7 +43,7 @@ void *pt_table_create(size_t n, size_t size)
 
 	if (bytes < HUGE_PAGE)
 		return calloc(n, size);
-	p = aligned_alloc(HUGE_PAGE, bytes); /* a power of two, so a multiple */
+	p = aligned_alloc(HUGE_PAGE, (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
 	if (!p)
 		return NULL;
 	madvise(p, bytes, MADV_HUGEPAGE);
