@@ -272,8 +272,11 @@ static int find_lines(struct code_rows *c, struct source_lines *lines, struct pt
 	for (size_t i = 0; i < c->count; i++) {
 		struct insn *insn = &c->insns[i];
 		struct source_line line;
+		int found = insn->ran.times ? source_lines_find(lines, insn->symbol, insn->ip, &line, e) : 0;
 
-		if (!insn->ran.times || !source_lines_find(lines, insn->symbol, insn->ip, &line))
+		if (found < 0)
+			return -1;
+		if (!found)
 			continue;
 		insn->line = line.line;
 		insn->file = source_files_number(c->files, &line, e);

@@ -30,6 +30,7 @@ struct source_lines {
 #include <dwarf.h>
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -77,7 +78,35 @@ static void close_dwarf(struct dwfl_of_dso *d)
 	free(d);
 }
 
-/* NULL: there is no such file, or it has no lines. fd: of the file, which becomes libdwfl's. */
+static void close_dwarf_keeping_errno(struct dwfl_of_dso *d, int fd)
+{
+	int error = errno;
+
+	close_dwarf(d);
+	if (fd >= 0)
+		close(fd);
+	errno = error;
+}
+
+/* A file that could have been read at another time: what lines the trace has must not depend on that. */
+static int refused(const struct dso *dso, int error, struct pt_error *e)
+{
+	if (error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO)
+		return pt_fail(e, error == ENOMEM ? PT_ERR_NO_MEMORY : PT_ERR_IO, PT_NO_OFFSET,
+			       "cannot read the source lines of %s: %s", dso->name, strerror(error));
+	return 0;
+}
+
+/* What libdwfl's last failure was, if it was want of memory: else what the system's was. */
+static int last_error(void)
+{
+	int error = errno, number = dwfl_errno();
+	const char *text = number ? dwfl_errmsg(number) : NULL;
+
+	return text && strstr(text, "out of memory") ? ENOMEM : error;
+}
+
+/* NULL: there is no such file, or it has no lines; last_error() says why. fd: of the file, which becomes libdwfl's. */
 static struct dwfl_of_dso *open_dwarf(const struct dso *dso, int fd)
 {
 	static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_build_id_find_elf,
@@ -90,38 +119,39 @@ static struct dwfl_of_dso *open_dwarf(const struct dso *dso, int fd)
 	if (d && d->dwfl)
 		d->module = dwfl_report_offline(d->dwfl, dso->name, dso->name, fd);
 	if (!d || !d->module) {
-		close(fd);
-		close_dwarf(d);
+		close_dwarf_keeping_errno(d, fd);
 		return NULL;
 	}
 	dwfl_report_end(d->dwfl, NULL, NULL);
 	if (dwfl_module_getelf(d->module, &d->bias) && dwfl_module_getdwarf(d->module, &(Dwarf_Addr){0}))
 		return d;
-	close_dwarf(d);
+	close_dwarf_keeping_errno(d, -1);
 	return NULL;
 }
 
-static struct dwfl_of_dso *dwarf_of(struct dso *dso)
+/* dso->dwarf is what there is. 0, or -1: it could not be read now. */
+static int look_for_dwarf(struct dso *dso, struct pt_error *e)
 {
 	struct stat st;
 	int fd;
 
 	if (dso->opened)
-		return dso->dwarf;
+		return 0;
 	dso->opened = true;
 	if (dso->name[0] != '/' || !dso->build_id[0])
-		return NULL;
+		return 0;
 	/* A trace may name anything: a FIFO or a device is not opened. */
 	if (stat(dso->name, &st) < 0 || !S_ISREG(st.st_mode))
-		return NULL;
+		return 0;
 	fd = open(dso->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
-		return NULL;
+		return refused(dso, errno, e);
+	errno = 0;
 	if (is_the_file(dso, fd))
 		dso->dwarf = open_dwarf(dso, fd);
 	else
-		close(fd);
-	return dso->dwarf;
+		close_dwarf_keeping_errno(NULL, fd);
+	return dso->dwarf ? 0 : refused(dso, last_error(), e);
 }
 
 /*
@@ -154,23 +184,30 @@ static bool has_unit(struct dwfl_of_dso *d, uint64_t address)
 	return true;
 }
 
-static bool find(struct dso *dso, uint64_t address, struct source_line *ret)
+static int find(struct dso *dso, uint64_t address, struct source_line *ret, struct pt_error *e)
 {
-	struct dwfl_of_dso *d = dwarf_of(dso);
-	Dwfl_Line *line =
-	    d && has_unit(d, address + d->bias) ? dwfl_module_getsrc(d->module, address + d->bias) : NULL;
+	struct dwfl_of_dso *d;
+	Dwfl_Line *line;
 	int number = 0;
 
 	*ret = (struct source_line){.folder = ""};
+	if (look_for_dwarf(dso, e) < 0)
+		return -1;
+	d = dso->dwarf;
+	dwfl_errno(); /* which forgets it */
+	errno = 0;
+	line = d && has_unit(d, address + d->bias) ? dwfl_module_getsrc(d->module, address + d->bias) : NULL;
+	if (d && !line)
+		return refused(dso, last_error(), e);
 	ret->file = line ? dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL) : NULL;
 	if (!ret->file || number <= 0)
-		return false;
+		return 0;
 	ret->line = (uint32_t)number;
 	if (ret->file[0] != '/')
 		ret->folder = dwfl_line_comp_dir(line);
 	if (!ret->folder)
 		ret->folder = "";
-	return true;
+	return 1;
 }
 
 static int by_offset(const void *a, const void *b)
@@ -247,10 +284,10 @@ static void close_dwarf(struct dwfl_of_dso *d)
 	(void)d;
 }
 
-static bool find(struct dso *dso, uint64_t address, struct source_line *ret)
+static int find(struct dso *dso, uint64_t address, struct source_line *ret, struct pt_error *e)
 {
-	(void)dso, (void)address, (void)ret;
-	return false;
+	(void)dso, (void)address, (void)ret, (void)e;
+	return 0;
 }
 
 #endif
@@ -297,14 +334,17 @@ int source_lines_symbol(struct source_lines *l, const struct ptr_symbol *symbol,
 	return 0;
 }
 
-bool source_lines_find(struct source_lines *l, uint32_t symbol, uint64_t ip, struct source_line *ret)
+int source_lines_find(struct source_lines *l, uint32_t symbol, uint64_t ip, struct source_line *ret,
+		      struct pt_error *e)
 {
 	const struct symbol *s;
 
 	if (!symbol)
-		return false;
+		return 0;
 	s = &l->symbols[symbol - 1];
-	return s->dso && s->base != PTR_UNKNOWN && find(&l->dsos[s->dso - 1], ip - s->base, ret);
+	if (!s->dso || s->base == PTR_UNKNOWN)
+		return 0;
+	return find(&l->dsos[s->dso - 1], ip - s->base, ret, e);
 }
 
 int source_lines_all(struct source_lines *l,

@@ -28,8 +28,12 @@ struct source_line {
 	const char *file;
 	uint32_t line;
 };
-/* Of the instruction at ip, which the symbol covers. False: it is not known. */
-bool source_lines_find(struct source_lines *l, uint32_t symbol, uint64_t ip, struct source_line *ret);
+/*
+ * Of the instruction at ip, which the symbol covers. 1; 0: it is not known; -1: PT_ERR_IO or PT_ERR_NO_MEMORY, the
+ * file that knows it could not be read now (descriptors, memory, a disk's error), and the next load may know it.
+ */
+int source_lines_find(struct source_lines *l, uint32_t symbol, uint64_t ip, struct source_line *ret,
+		      struct pt_error *e);
 
 /*
  * Calls `each` for every line that has code in a compilation unit of which source_lines_find() has found

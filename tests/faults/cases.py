@@ -76,6 +76,8 @@ def fixtures(work):
     run(tool("pt-decode"), "-q", "-o", files["tiny.pts"], files["tiny.ptc"])
     run(tool("pt-load"), "-q", files["tiny.db"], files["tiny.pts"])
     files["vm.ptc"] = os.path.realpath("tests/data/vm/tracepoint.ptc")
+    files["vm.pts"] = os.path.join(made, "vm.pts")
+    run(tool("pt-decode"), "-q", "--guest-code", "-o", files["vm.pts"], files["vm.ptc"])
     files["host.dat"] = os.path.realpath("tests/data/trace-cmd/host.dat")
     files["guest.dat"] = os.path.realpath("tests/data/trace-cmd/guest.dat")
     run(tool("pt-capture"), "import", "-q", "-o", files["dat.ptc"], files["host.dat"])
@@ -164,6 +166,8 @@ def load_cases(f):
                again=loads_again, crashes=True)
     yield Case("load into a database", [tool("pt-load"), "-q", "db", second], before={"db": f["tiny.db"]},
                outputs=["db"], content=content_of_database, again=loads_again, crashes=True)
+    yield Case("load a VM", [tool("pt-load"), "-q", "db", f["vm.pts"]], outputs=["db"], content=content_of_database,
+               again=loads_again)
     yield Case("load --replace", [tool("pt-load"), "-q", "--name", "other", "--replace", "db", f["tiny.pts"]],
                before={"db": f["tiny.db"]}, outputs=["db"], content=content_of_database, again=loads_again, crashes=True)
 
