@@ -41,7 +41,7 @@ endif
 ifndef NO_LIBDW
 ifneq ($(shell printf '\043include <elfutils/libdwfl.h>\n' | $(CC) -E - >/dev/null 2>&1 && echo found),)
 LIBS_LIBDW := -ldw
-$(B)/obj/export/source_lines.o: ALL_CFLAGS += -DHAVE_LIBDW
+$(B)/obj/export/source_lines.o $(B)/obj/export/inlined_calls.o: ALL_CFLAGS += -DHAVE_LIBDW
 endif
 endif
 # capstone says what instructions are called (pt-decode --insns, pt-query annotate). Where its header is missing, or with
@@ -150,7 +150,7 @@ build/fuzz/obj/%.o: %.c
 	$(Q)clang $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
 FUZZED := $(filter-out $(foreach d,capture decode export,$d/main.c),$(call sources,schema capture decode export))
 build/fuzz/obj/capture/tracecmd/library.o build/fuzz/obj/capture/tracecmd/no_library.o: FUZZ_CFLAGS += $(TRACECMD)
-build/fuzz/obj/export/source_lines.o: FUZZ_CFLAGS += $(if $(LIBS_LIBDW),-DHAVE_LIBDW)
+build/fuzz/obj/export/source_lines.o build/fuzz/obj/export/inlined_calls.o: FUZZ_CFLAGS += $(if $(LIBS_LIBDW),-DHAVE_LIBDW)
 build/fuzz/obj/export/demangle.o: FUZZ_CFLAGS += $(if $(LIBIBERTY),-DHAVE_LIBIBERTY)
 build/fuzz/obj/schema/disassembler.o: FUZZ_CFLAGS += $(CAPSTONE)
 build/fuzz/libpt.a: $(FUZZED:%.c=build/fuzz/obj/%.o)
