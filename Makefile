@@ -228,6 +228,11 @@ check-browser:
 	$(Q)scripts/deps build check browser
 	$(Q)$(MAKE) --no-print-directory all $(TOOLS)
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(or $(TESTS),browser)
+# What other programs read, in them: Prometheus, go tool pprof, protoc with Perfetto's definitions.
+check-viewers:
+	$(Q)scripts/deps build check viewers
+	$(Q)$(MAKE) --no-print-directory all $(TOOLS)
+	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(or $(TESTS),viewers)
 # Of reports: at 1400 and 500 pixels, dark, printed.
 screenshots: all
 	$(Q)scripts/deps build browser
@@ -286,6 +291,7 @@ help:
 	@echo "make bench-rings  how fast 256 rings are emptied, the longest wait, what is lost"
 	@echo "make analyze      clang's analyzer and gcc -fanalyzer, less what is known to be false: FILES='a.c b.c' picks"
 	@echo "make check-browser  the report in Chromium: clicked, zoomed, searched, against SQL"
+	@echo "make check-viewers  Prometheus and other programs read what pt-query writes for them"
 	@echo "make screenshots  pictures of reports, into build/screenshots: wants Chromium and npm"
 	@echo "make lint         clang-format, clang-tidy, cppcheck, shellcheck"
 	@echo "make static       pt-capture and pt-decode without shared libraries, in build/static"
@@ -294,6 +300,6 @@ help:
 	@echo "V=1 shows commands; SANITIZE=1 builds and checks with ASan and UBSan, in build/san"
 
 -include $(shell find $(B)/obj $(B)/tests build/fuzz -name '*.d' 2>/dev/null)
-.PHONY: all demo check check-suite check-nightly check-faults check-threads check-big coverage check-ptbox check-ptbox-vms check-browser test-programs unit-tests bench bench-rings fuzz lint analyze screenshots static \
+.PHONY: all demo check check-suite check-nightly check-faults check-threads check-big coverage check-ptbox check-ptbox-vms check-browser check-viewers test-programs unit-tests bench bench-rings fuzz lint analyze screenshots static \
 	install uninstall clean help
 .SECONDARY:
