@@ -3,11 +3,11 @@
 
 #ifdef HAVE_PROTOBUF_C
 
+#include <pprof.pb-c.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
-#include "pprof.pb-c.h"
 #include "queries/stacks.h"
 
 #define GZIP_WINDOW (15 + 16) /* zlib: the largest window, and gzip's header */

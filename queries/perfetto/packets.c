@@ -3,10 +3,10 @@
 
 #ifdef HAVE_PROTOBUF_C
 
+#include <perfetto.pb-c.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "perfetto.pb-c.h"
 #include "schema/array.h"
 #include "schema/hash.h"
 #include "schema/utf8.h"

@@ -52,6 +52,7 @@ check "which end at a guest run" test -z "$(comm -23 <(awk -F'\t' '$2 == "vmexit
 same "tracks of vCPUs" <(sqlite3 "$tmp/vm.db" "SELECT DISTINCT machine || ' vCPU ' || vcpu FROM vmexits" | sort) \
 	<(awk -F'\t' '$1 == "track" && / vCPU / { print $4 }' "$tmp/read" | sort)
 "$PT_BIN/pt-query" "$tmp/ls.db" -f perfetto -o "$tmp/x.pftrace" && python3 tests/cli/perfetto_reader.py "$tmp/x.pftrace" >"$tmp/read"
+# shellcheck disable=SC2016
 check "IPC is a counter" awk -F'\t' '$1 == "count" && $4 > 0 { n++ } END { exit n < 20 }' "$tmp/read"
 # A time range: what has something of it.
 read -r after until < <(sqlite3 -separator ' ' "$tmp/vm.db" "SELECT min(time_ns) + (max(time_ns) - min(time_ns)) / 3, min(time_ns) + (max(time_ns) - min(time_ns)) / 2 FROM vmexits")

@@ -7,6 +7,7 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/pt-perfetto
 # The archive's mirror does not have every source all the time.
 from_debian() {
 	local mirror options
+	# shellcheck disable=SC2016
 	mirror=$(apt-get indextargets --format '$(REPO_URI) $(CODENAME)' 'Created-By: Packages' 2>/dev/null | awk '$2 ~ /^[a-z]+$/ { print $1; exit }')
 	[ -n "$mirror" ] || return 1
 	mkdir -p "$tmp/apt/lists/partial" "$tmp/apt/cache/archives/partial" "$tmp/apt/src"
