@@ -16,6 +16,7 @@
 #define MODULES_END	0xffffffffff000000u
 #define PIECE		((size_t)1 << 20)
 #define PAGE		((uint64_t)4096)
+#define INT3		0xcc
 #define GAP		((uint64_t)16 << 20)
 #define NAME		"[kernel]"
 
@@ -119,6 +120,16 @@ static bool empty(const uint8_t *p, size_t n)
 }
 
 /*
+ * Whether a page has no code: zeros, or int3 all over, with which the kernel fills what modules and BPF programs may get and
+ * what they gave back (execmem_fill_trapping_insns(), bpf_jit_fill_hole_with_zero() and its like; since Linux 6.16 such
+ * memory remains mapped). A module's init code is there no more when it is looked for.
+ */
+static bool unused(const uint8_t *page)
+{
+	return (page[0] == 0 || page[0] == INT3) && memcmp(page, page + 1, PAGE - 1) == 0;
+}
+
+/*
  * Where no page is, kcore of Linux 6.1 returns the bytes of the page that was read last (read_kcore()
  * takes vread()'s buffer, which is not touched then). So it is read again, after another page: a hole
  * then shows that page's bytes.
@@ -156,6 +167,31 @@ static size_t kcore_read(const struct hw_kernel *k, uint64_t address, uint8_t *t
 	return got;
 }
 
+/* What of a piece has code, in as many images as there are holes in it. */
+static int put_piece(struct ptc_writer *w, struct ptc_image *image, uint64_t address, size_t n,
+		     struct pt_error *e)
+{
+	const uint8_t *bytes = image->bytes;
+	size_t begin = 0, at = 0;
+	int r = 0;
+
+	while (r == 0 && at < n) {
+		size_t step = n - at < PAGE ? n - at : PAGE;
+		bool none = step == PAGE ? unused(bytes + at) : empty(bytes + at, step);
+
+		at += step;
+		if (!none && at < n)
+			continue;
+		image->vaddr = address + begin;
+		image->size = (none ? at - step : at) - begin;
+		image->bytes = bytes + begin;
+		r = image->size ? ptc_put_image(w, image, e) : 0;
+		begin = at;
+	}
+	image->bytes = bytes;
+	return r;
+}
+
 int hw_kernel_put_range(struct hw_kernel *k, struct ptc_writer *w, uint64_t address, uint64_t bytes,
 			uint64_t time_ns, struct pt_error *e)
 {
@@ -167,33 +203,25 @@ int hw_kernel_put_range(struct hw_kernel *k, struct ptc_writer *w, uint64_t addr
 				  .name_bytes = sizeof NAME - 1};
 	uint8_t *buffer;
 	uint64_t done = 0;
+	int r = 0;
 
 	if (k->kcore < 0)
 		return 0;
 	buffer = malloc(PIECE);
 	if (!buffer)
 		return pt_fail_no_memory(e, "the kernel's code");
-	while (done < bytes) {
+	image.bytes = buffer;
+	while (r == 0 && done < bytes) {
 		size_t n = bytes - done < PIECE ? bytes - done : PIECE,
 		       got = kcore_read(k, address + done, buffer, n);
 
 		if (got == 0)
 			break;
-		/* The guard page after an area, and what is gone again, reads as zeros. */
-		n = got;
-		while (n >= PAGE && empty(buffer + n - PAGE, PAGE))
-			n -= PAGE;
-		image.vaddr = address + done;
-		image.size = n;
-		image.bytes = buffer;
-		if (n && !empty(buffer, n) && ptc_put_image(w, &image, e)) {
-			free(buffer);
-			return -1;
-		}
+		r = put_piece(w, &image, address + done, got, e);
 		done += got;
 	}
 	free(buffer);
-	return 0;
+	return r;
 }
 
 /* ---- Module space ----------------------------------------------------------------------------------- */
@@ -323,7 +351,7 @@ static int areas_by_looking(const struct hw_kernel *k, struct hw_kernel_area **a
 		if (n == 0)
 			break;
 		for (size_t page = 0; r == 0 && page < n; page += PAGE, at += PAGE) {
-			bool none = empty(buffer + page, PAGE);
+			bool none = unused(buffer + page);
 
 			if (!none)
 				empty_from = at + PAGE;

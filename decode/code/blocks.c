@@ -58,6 +58,21 @@ static void end_dead(struct pt_block *b, enum pt_dead why)
 	b->cls = INSN_OTHER;
 }
 
+/*
+ * Whether what is at ip is no code but what a kernel fills free memory for code with: int3, 16 of them (Linux: execmem's
+ * and BPF's areas, of which a module's init code is a part again when its container is written). One that is executed, a
+ * kprobe's or while text is patched, has the rest of an instruction behind it.
+ */
+static bool is_filling(struct img_space *space, uint64_t ip)
+{
+	uint8_t bytes[16];
+	size_t n = img_space_read(space, ip, bytes, sizeof bytes), i = 0;
+
+	while (i < n && bytes[i] == 0xcc)
+		i++;
+	return i == sizeof bytes;
+}
+
 /* Decodes straight code from b->ip on. */
 static void decode(struct pt_block *b, struct img_space *space)
 {
@@ -82,6 +97,10 @@ static void decode(struct pt_block *b, struct img_space *space)
 		b->term_ip = ip;
 		if (len < 0) {
 			end_dead(b, len == INSN_TRUNCATED ? PT_DEAD_NO_CODE : PT_DEAD_BAD_INSN);
+			return;
+		}
+		if (in.cls == INSN_INT && len == 1 && ip >> 63 && is_filling(space, ip)) {
+			end_dead(b, PT_DEAD_NO_CODE);
 			return;
 		}
 		if (is_direct(in.cls) && !insn_target_sure(&in, ip, b->mode)) {

@@ -41,6 +41,7 @@ pt-capture -o start.ptc --all-user --filter 'start main @/usr/bin/named' -- /usr
 echo $? >start.status
 pt-capture -o pause.ptc --all-user --tracepoint sched:sched_switch/aux-action=pause/ -- /usr/bin/named 2>pause.err
 echo $? >pause.status
+uname -r >release
 exit 0
 EOS
 box -c 2 -k
@@ -101,5 +102,9 @@ branches 1 "$out/main.ptc" "$out/two.ptc" "$out/all.ptc" "$out/kernel.ptc" "$out
 same "filters: branches" "$tmp/truth" "$tmp/got"
 check "filters: something was traced" test -s "$tmp/truth"
 check "start: refused, and why: $(cat "$out/start.err")" grep -q 'Intel PT has filter and tracestop' "$out/start.err"
-check "pause: refused, and what it takes: $(cat "$out/pause.err")" grep -q 'Linux 6.13' "$out/pause.err"
-check "exit statuses" test "$(cat "$out/start.status" "$out/pause.status" | tr '\n' ' ')" = "1 1 "
+if [ "$(printf '%s\n' 6.13 "$(cat "$out/release")" | sort -V | head -n 1)" = 6.13 ]; then # ptbox/pause.sh
+	check "exit statuses" test "$(cat "$out/start.status" "$out/pause.status" | tr '\n' ' ')" = "1 0 "
+else
+	check "pause: refused, and what it takes: $(cat "$out/pause.err")" grep -q 'Linux 6.13' "$out/pause.err"
+	check "exit statuses" test "$(cat "$out/start.status" "$out/pause.status" | tr '\n' ' ')" = "1 1 "
+fi
