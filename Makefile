@@ -56,6 +56,14 @@ endif
 endif
 $(B)/obj/schema/disassembler.o: ALL_CFLAGS += $(CAPSTONE)
 
+# libcurl reaches ClickHouse. Where its header is missing, or with NO_LIBCURL=1, pt-load and pt-query are built without it.
+ifndef NO_LIBCURL
+ifneq ($(shell printf '\043include <curl/curl.h>\n' | $(CC) -E - >/dev/null 2>&1 && echo found),)
+LIBS_LIBCURL := -lcurl
+endif
+endif
+$(B)/obj/schema/clickhouse/http.o $(B)/obj/schema/clickhouse/no_http.o: ALL_CFLAGS += $(if $(LIBS_LIBCURL),-DHAVE_LIBCURL)
+
 PROGRAMS := pt-capture pt-decode pt-load pt-query
 # Every .c below a folder, however deep: a new file needs no line here.
 sources = $(sort $(shell find $(1) -name '*.c'))
@@ -67,12 +75,12 @@ OBJ_pt-load := $(call objects,export)
 OBJ_pt-query := $(call objects,queries)
 LIBS_pt-capture := -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) -lpthread
 LIBS_pt-decode := $(LIBS_CAPSTONE) -lzstd -lz -lpthread
-LIBS_pt-load := -lsqlite3 -lz $(LIBS_LIBDW) $(if $(LIBS_LIBDW),-lelf) $(LIBIBERTY)
-LIBS_pt-query := $(LIBS_CAPSTONE) -lsqlite3 -lm
+LIBS_pt-load := -lsqlite3 -lz $(LIBS_LIBDW) $(if $(LIBS_LIBDW),-lelf) $(LIBIBERTY) $(LIBS_LIBCURL)
+LIBS_pt-query := $(LIBS_CAPSTONE) -lsqlite3 -lm $(LIBS_LIBCURL)
 SCHEMA := $(B)/libschema.a
 # Everything that is not a program's main: what unit tests and the tests' own tools link with.
 ALL := $(B)/libpt.a
-LIBS := -lsqlite3 $(LIBS_LIBDW) -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) $(LIBS_CAPSTONE) $(LIBIBERTY) -lpthread -lm
+LIBS := -lsqlite3 $(LIBS_LIBDW) -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) $(LIBS_CAPSTONE) $(LIBIBERTY) $(LIBS_LIBCURL) -lpthread -lm
 
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 TOOLS := $(patsubst %.c,$(B)/%,$(wildcard tests/oracle/*.c tests/tools/*.c))
@@ -105,8 +113,8 @@ $(B)/obj/%.o: %.c | $(B)/headers
 $(call objects,decode/flow): ALL_CFLAGS += -falign-loops=32
 # SQL that is embedded with .incbin, which -MMD does not see
 $(B)/obj/schema/sql_macros.o: schema/macros.sql
-$(call objects,export): $(wildcard schema/*.sql)
-$(call objects,queries): $(wildcard queries/*.sql queries/*.css queries/*.js $(addprefix queries/report/,*.sql *.css *.html js/*.js vendor/*/*))
+$(call objects,export): $(wildcard schema/*.sql schema/clickhouse/*.sql)
+$(call objects,queries): $(wildcard queries/*.sql queries/clickhouse/*.sql queries/*.css queries/*.js $(addprefix queries/report/,*.sql *.css *.html js/*.js vendor/*/*))
 
 # A missing compiler or header is said once, with its remedy, before the compiler says it many times.
 $(B)/headers:
@@ -153,6 +161,7 @@ build/fuzz/obj/capture/tracecmd/library.o build/fuzz/obj/capture/tracecmd/no_lib
 build/fuzz/obj/export/source_lines.o: FUZZ_CFLAGS += $(if $(LIBS_LIBDW),-DHAVE_LIBDW)
 build/fuzz/obj/export/demangle.o: FUZZ_CFLAGS += $(if $(LIBIBERTY),-DHAVE_LIBIBERTY)
 build/fuzz/obj/schema/disassembler.o: FUZZ_CFLAGS += $(CAPSTONE)
+build/fuzz/obj/schema/clickhouse/http.o build/fuzz/obj/schema/clickhouse/no_http.o: FUZZ_CFLAGS += $(if $(LIBS_LIBCURL),-DHAVE_LIBCURL)
 build/fuzz/libpt.a: $(FUZZED:%.c=build/fuzz/obj/%.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c build/fuzz/libpt.a
@@ -169,6 +178,7 @@ demo:
 	$(Q)scripts/demo
 check:
 	$(Q)scripts/deps build check
+	$(Q)scripts/deps fleet || echo "The tests with ClickHouse will be skipped." # not every release has a server
 	$(Q)$(MAKE) --no-print-directory all test-programs
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(TESTS)
 test-programs: $(UNIT) $(TOOLS) $(RANDOM) $(REPLAY) $(if $(SANITIZE),,$(SHIM)) $(B)/tests/bench/cputime $(B)/tests/bench/rings

@@ -10,8 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "export/clickhouse.h"
 #include "export/manage.h"
 #include "export/sink.h"
+#include "schema/clickhouse/http.h"
 #include "schema/options.h"
 #include "schema/output.h"
 #include "schema/terminal.h"
@@ -21,7 +23,8 @@ static const char usage[] =
     "usage: pt-load [options] DATABASE [STREAM]\n"
     "       pt-load --list DATABASE, pt-load --delete TRACE DATABASE\n"
     "Loads what pt-decode writes (standard input, or the file STREAM) into an SQLite database. A database\n"
-    "that is there already gets one more trace. It happens as a whole or not at all.\n"
+    "that is there already gets one more trace. It happens as a whole or not at all. DATABASE may be\n"
+    "clickhouse://[user@]host[:port]/database, with TLS clickhouses://.\n"
     "\n";
 
 static const char notes[] =
@@ -33,10 +36,11 @@ static const char notes[] =
 
 struct arguments {
 	const char *database;
-	const char *stream; /* NULL: standard input */
-	const char *name;   /* the trace's, NULL: its command */
-	unsigned mode;	    /* of a new database */
-	int64_t delete;	    /* a trace's number; 0: none */
+	const char *stream;  /* NULL: standard input */
+	const char *name;    /* the trace's, NULL: its command */
+	unsigned mode;	     /* of a new database */
+	int64_t delete;	     /* a trace's number; 0: none */
+	long long timeout_s; /* of a ClickHouse server's trouble */
 	bool replace, list, no_wait, quiet, verbose, version;
 };
 
@@ -53,6 +57,11 @@ static int set_delete(void *arg, const char *value, struct pt_error *e)
 static int set_mode(void *arg, const char *value, struct pt_error *e)
 {
 	return pt_option_mode("--mode", value, &((struct arguments *)arg)->mode, e);
+}
+
+static int set_timeout(void *arg, const char *value, struct pt_error *e)
+{
+	return pt_option_number("--timeout", value, 1, 1000000, &((struct arguments *)arg)->timeout_s, e);
 }
 
 static const struct pt_option options[] = {
@@ -77,6 +86,10 @@ static const struct pt_option options[] = {
      .argument = "MODE",
      .help = "permissions of a new database, in octal (600), of which the umask takes some",
      .set = set_mode},
+    {.name = "timeout",
+     .argument = "SECONDS",
+     .help = "give up when a ClickHouse server is in trouble for that long (300)",
+     .set = set_timeout},
     {.name = "quiet",
      .letter = 'q',
      .help = "say nothing but errors",
@@ -173,7 +186,10 @@ static void waits(void *arg)
 	struct job *j = arg;
 
 	if (!j->waited && !j->arguments->quiet)
-		fprintf(stderr, "%spt-load: another program is using %s: waiting for it\n",
+		fprintf(stderr,
+			clickhouse_is_url(j->arguments->database)
+			    ? "%spt-load: %s is in trouble: trying again\n"
+			    : "%spt-load: another program is using %s: waiting for it\n",
 			j->progress ? "\r\033[K" : "", j->arguments->database);
 	j->waited = true;
 }
@@ -202,18 +218,29 @@ static int copy(struct job *j, struct pt_error *e)
 	return more;
 }
 
+static struct pt_sink_options sink_options(struct job *j)
+{
+	const struct arguments *a = j->arguments;
+
+	return (struct pt_sink_options){.name = a->name,
+					.mode = a->mode,
+					.replace = a->replace,
+					.timeout_s = (double)a->timeout_s,
+					.poll = {interrupted, a->no_wait ? NULL : waits, j}};
+}
+
 /* From the stream into the database; reader and sink are the caller's to destroy. */
 static int run(struct job *j, int fd, struct pt_error *e)
 {
-	struct pt_sink_options wanted = {.name = j->arguments->name,
-					 .mode = j->arguments->mode,
-					 .replace = j->arguments->replace,
-					 .poll = {interrupted, j->arguments->no_wait ? NULL : waits, j}};
+	const char *database = j->arguments->database;
+	struct pt_sink_options wanted = sink_options(j);
 	int ret;
 
 	/* The stream first: a pipeline whose head failed is not to touch the database. */
 	j->reader = ptr_reader_create(fd, e);
-	j->sink = j->reader ? pt_sqlite_sink_create(j->arguments->database, &wanted, e) : NULL;
+	if (j->reader)
+		j->sink = clickhouse_is_url(database) ? pt_clickhouse_sink_create(database, &wanted, e)
+						      : pt_sqlite_sink_create(database, &wanted, e);
 	if (!j->sink || copy(j, e) < 0)
 		return -1;
 	j->last_shown = 0;
@@ -296,12 +323,17 @@ static int manage(struct job *j, struct pt_error *e)
 {
 	const struct arguments *a = j->arguments;
 	const struct store_wait wait = {a->no_wait ? NULL : waits, interrupted, j};
+	const struct pt_sink_options wanted = sink_options(j);
+	bool remote = clickhouse_is_url(a->database);
 
+	if (a->delete &&remote)
+		return pt_clickhouse_delete(a->database, &wanted, a->delete, e);
 	if (a->delete)
 		return manage_delete(a->database, a->delete, &wait, e);
 	printf("%-6s %14s %8s  %-19s  %-32s  %s\n", "trace", "branches", "errors", "start (UTC)", "uuid",
 	       "name");
-	if (manage_list(a->database, print_trace, NULL, e))
+	if (remote ? pt_clickhouse_list(a->database, &wanted, print_trace, NULL, e)
+		   : manage_list(a->database, print_trace, NULL, e))
 		return -1;
 	return fflush(stdout) ? pt_fail_errno(e, "cannot write the list") : 0;
 }
@@ -317,7 +349,7 @@ static void print_help(void)
 int main(int argc, char **argv)
 {
 	struct sigaction act = {.sa_handler = on_signal}; /* no SA_RESTART: see on_signal() */
-	struct arguments a = {0};
+	struct arguments a = {.timeout_s = 300};
 	struct job j = {.arguments = &a};
 	uint64_t errors;
 	struct pt_error e;
