@@ -17,7 +17,7 @@
 EMBED(clickhouse_tables_sql, "schema/clickhouse/tables.sql")
 EMBED(clickhouse_views_sql, "schema/clickhouse/views.sql")
 
-enum { CODECS_SINCE = 19008 };
+enum { CODECS_SINCE = 19008, DICTIONARIES_SINCE = 20000 };
 
 /* Without comments: a ";" in one ends no statement. */
 static void strip_comments(char *text)
@@ -45,6 +45,22 @@ static void strip_codecs(char *text)
 	}
 }
 
+/* LowCardinality(X) becomes X: 18.16 has it, and cannot join or unite such columns. */
+static void strip_dictionaries(char *text)
+{
+	static const char begin[] = "LowCardinality(";
+	size_t n = sizeof begin - 1, depth;
+	char *end;
+
+	while ((text = strstr(text, begin))) {
+		memmove(text, text + n, strlen(text + n) + 1);
+		for (end = text, depth = 1; *end && depth; end++)
+			depth = *end == '(' ? depth + 1 : *end == ')' ? depth - 1 : depth;
+		if (!depth)
+			memmove(end - 1, end, strlen(end) + 1);
+	}
+}
+
 char *ddl_text(unsigned server_version, struct pt_error *e)
 {
 	char *text;
@@ -57,6 +73,8 @@ char *ddl_text(unsigned server_version, struct pt_error *e)
 	strip_comments(text);
 	if (server_version < CODECS_SINCE)
 		strip_codecs(text);
+	if (server_version < DICTIONARIES_SINCE)
+		strip_dictionaries(text);
 	return text;
 }
 

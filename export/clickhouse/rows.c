@@ -45,6 +45,10 @@ static const struct {
      " tsc_next - tsc AS next_add, cyc_count, insn_count, cpu, machine, vcpu, pid, tid, comm, time_zero, "
      "time_mult,"
      " time_shift FROM run"},
+    {"vmexits_data",
+     "SELECT x.*, t.time_mult, t.time_shift FROM vmexits x LEFT JOIN traces t ON t.id = x.trace"},
+    {"guest_runs_data",
+     "SELECT x.*, t.time_mult, t.time_shift FROM guest_runs x LEFT JOIN traces t ON t.id = x.trace"},
     {"paths_data",
      "SELECT p.id AS path,"
      " (SELECT group_concat(edge) FROM (SELECT q.edge FROM path_edge q WHERE q.path = p.id ORDER BY q.id)) "

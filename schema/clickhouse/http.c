@@ -144,30 +144,36 @@ void clickhouse_interrupted(struct clickhouse *c, bool (*interrupted)(void *arg)
 	c->interrupted_arg = arg;
 }
 
-/* The URL that libcurl gets: for curl_free() its parts are escaped. NULL: no memory. */
+/* "&name=value", escaped; "" for no value. For free(). NULL: no memory. */
+static char *url_part(CURL *curl, const char *name, const char *value)
+{
+	char *escaped = value ? curl_easy_escape(curl, value, 0) : NULL, *ret = NULL;
+
+	if (value && !escaped)
+		return NULL;
+	if (asprintf(&ret, "%s%s%s%s", value ? "&" : "", value ? name : "", value ? "=" : "",
+		     value ? escaped : "") < 0)
+		ret = NULL;
+	curl_free(escaped);
+	return ret;
+}
+
+/* The URL that libcurl gets, for free(). NULL: no memory. */
 static char *request_url(struct clickhouse *c, const struct clickhouse_request *r)
 {
-	char *database = curl_easy_escape(c->curl, c->parts.database, 0);
-	char *sql = r->body ? curl_easy_escape(c->curl, r->sql, 0) : NULL, *url = NULL;
-	const char *parts[] = {r->reads ? "&readonly=2" : "",
-			       c->without_database ? "" : "&database=",
-			       c->without_database || !database ? "" : database,
-			       r->body ? "&query=" : "",
-			       sql ? sql : "",
-			       r->settings ? "&" : "",
-			       r->settings ? r->settings : "",
-			       c->version && c->version < 19000 ? "&allow_experimental_low_cardinality_type=1"
-								: ""};
+	const struct clickhouse_parts *p = &c->parts;
+	char *database = url_part(c->curl, "database", c->without_database ? NULL : p->database);
+	char *sql = url_part(c->curl, "query", r->body ? r->sql : NULL), *url = NULL;
 
-	if (database && (sql || !r->body) &&
-	    asprintf(&url, "%s://%s%s%s:%u/?wait_end_of_query=1&insert_distributed_sync=1%s%s%s%s%s%s%s%s",
-		     c->parts.tls ? "https" : "http", c->parts.bracketed ? "[" : "", c->parts.host,
-		     c->parts.bracketed ? "]" : "",
-		     c->parts.port ? c->parts.port : (unsigned)(c->parts.tls ? TLS_PORT : PORT), parts[7],
-		     parts[1], parts[2], parts[5], parts[6], parts[0], parts[3], parts[4]) < 0)
+	if (database && sql &&
+	    asprintf(&url, "%s://%s%s%s:%u/?wait_end_of_query=1&insert_distributed_sync=1%s%s%s%s%s",
+		     p->tls ? "https" : "http", p->bracketed ? "[" : "", p->host, p->bracketed ? "]" : "",
+		     p->port ? p->port : (unsigned)(p->tls ? TLS_PORT : PORT), database,
+		     r->settings ? "&" : "", r->settings ? r->settings : "", r->reads ? "&readonly=2" : "",
+		     sql) < 0)
 		url = NULL;
-	curl_free(database);
-	curl_free(sql);
+	free(database);
+	free(sql);
 	return url;
 }
 

@@ -13,8 +13,8 @@
 -- a database with that trace alone: unique with `trace`. Unknown is NULL.
 --
 -- Constructs and the version that each is from: MergeTree with PARTITION BY 1.1.54310; Nullable and Array 1.1; LIMIT BY 1.1;
--- ALTER TABLE DELETE 18.12.14; LowCardinality 18.12 (18.x: with allow_experimental_low_cardinality_type, which pt-load sets); CODEC
--- 18.16 (Debian's 18.16.1 does not know it yet), DoubleDelta and T64 19.8. Before 19.8 pt-load leaves the words CODEC(...) out.
+-- ALTER TABLE DELETE 18.12.14; LowCardinality 19.0 (18.16 has it as an experiment, and cannot join such columns: pt-load leaves it
+-- out before 20.0); CODEC 19.0 (Debian's 18.16.1 does not know it), DoubleDelta and T64 19.8: before that pt-load leaves them out.
 
 -- What becomes of loads: rows are only ever added. state: 0 begun, 1 complete, 2 given up (died, replaced, deleted); the highest
 -- of a load counts. Of a recording's complete loads the one of the highest generation is seen, and of these that of the highest
@@ -129,7 +129,9 @@ CREATE TABLE IF NOT EXISTS vmexits_data (
 	exit_branch Nullable(Int64) CODEC(DoubleDelta, ZSTD),
 	entry_branch Nullable(Int64) CODEC(DoubleDelta, ZSTD),
 	vmentry_before Nullable(Int64) CODEC(T64, ZSTD),
-	vmentry_after Nullable(Int64) CODEC(T64, ZSTD)
+	vmentry_after Nullable(Int64) CODEC(T64, ZSTD),
+	time_mult Nullable(Int64),
+	time_shift Nullable(Int64)
 ) ENGINE = MergeTree PARTITION BY day ORDER BY (host, ifNull(machine, ''), ifNull(vcpu, -1), ifNull(tsc, -1), id);
 
 -- Guest runs, from a VM entry to the next VM exit.
@@ -171,7 +173,9 @@ CREATE TABLE IF NOT EXISTS guest_runs_data (
 	entry_branch Nullable(Int64) CODEC(DoubleDelta, ZSTD),
 	exit_branch Nullable(Int64) CODEC(DoubleDelta, ZSTD),
 	vmexit Nullable(Int64) CODEC(T64, ZSTD),
-	ended_by_reason Nullable(Int64) CODEC(T64, ZSTD)
+	ended_by_reason Nullable(Int64) CODEC(T64, ZSTD),
+	time_mult Nullable(Int64),
+	time_shift Nullable(Int64)
 ) ENGINE = MergeTree PARTITION BY day ORDER BY (host, ifNull(machine, ''), ifNull(vcpu, -1), ifNull(tsc, -1), id);
 
 -- What happened and is no branch.

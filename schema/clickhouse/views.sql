@@ -37,31 +37,36 @@ SELECT load, day, host, id, trace, slice, tsc, path, repeats, cyc_count, insn_co
 	tsc + end_add AS tsc_end, tsc + est_add AS tsc_est, tsc + next_add AS tsc_next, exact, time_zero, time_mult, time_shift,
 	edges,
 	time_zero + bitShiftRight(tsc, time_shift) * time_mult
-		+ bitShiftRight(bitAnd(tsc, bitShiftLeft(1, time_shift) - 1) * time_mult, time_shift) AS time_ns
+		+ bitShiftRight(bitAnd(tsc, bitShiftLeft(toInt64(1), time_shift) - 1) * time_mult, time_shift) AS time_ns
 FROM run_data WHERE load IN (SELECT load FROM visible_loads);
 
 -- One row per taken branch.
 CREATE VIEW IF NOT EXISTS branches AS
 SELECT load, day, host, id, trace,
 	time_zero + bitShiftRight(tsc, time_shift) * time_mult
-		+ bitShiftRight(bitAnd(tsc, bitShiftLeft(1, time_shift) - 1) * time_mult, time_shift) AS time_ns,
+		+ bitShiftRight(bitAnd(tsc, bitShiftLeft(toInt64(1), time_shift) - 1) * time_mult, time_shift) AS time_ns,
 	tsc, cpu, machine, vcpu, pid, tid, comm, from_ip, from_symbol, from_offset, to_ip, to_symbol, to_offset, kind,
 	insn_count, cyc_count, from_ip_hex, to_ip_hex, from_dso, to_dso, slice, path, edge, tsc_lo, tsc_hi, time_class
 FROM (
 	SELECT load, day, host, trace, slice, path, cpu, machine, vcpu, pid, tid, comm, time_zero, time_mult, time_shift,
-		id * 1024 + n AS id,
-		if(n = 0, tsc + est_add, tsc + est_add + intDiv((next_add - est_add) * n, repeats * edges)) AS tsc,
-		tsc AS tsc_lo, if(exact AND n = 0, tsc, tsc + end_add) AS tsc_hi,
-		if(isNull(tsc), NULL, if(exact AND n = 0, 'exact', 'interval')) AS time_class,
-		edge[n % edges + 1] AS edge, insn[n % edges + 1] AS insn_count,
-		if(n = repeats * edges - 1, cyc_count, NULL) AS cyc_count
+		run * 1024 + n AS id,
+		if(n = 0, lo + est_add, lo + est_add + intDiv((next_add - est_add) * n, times * length(edge_list))) AS tsc,
+		lo AS tsc_lo, if(exact AND n = 0, lo, lo + end_add) AS tsc_hi,
+		if(isNull(lo), NULL, if(exact AND n = 0, 'exact', 'interval')) AS time_class,
+		edge_list[n % length(edge_list) + 1] AS edge, insn_list[n % length(edge_list) + 1] AS insn_count,
+		if(n = times * length(edge_list) - 1, run_cycles, NULL) AS cyc_count
 	FROM (
 		SELECT load, day, host, trace, slice, path, cpu, machine, vcpu, pid, tid, comm, time_zero, time_mult,
-			time_shift, id, tsc, est_add, next_add, end_add, exact, repeats, edges, cyc_count, edge, insn, n
-		FROM (SELECT * FROM run_data WHERE load IN (SELECT load FROM visible_loads))
-		ANY INNER JOIN (SELECT load, path, edge, insn FROM paths_data) USING (load, path)
-		ARRAY JOIN range(toUInt64(repeats * edges)) AS n
+			time_shift, run, lo, est_add, next_add, end_add, exact, times, run_cycles, edge_list, insn_list
+		FROM (
+			SELECT load, day, host, trace, slice, path, cpu, machine, vcpu, pid, tid, comm, time_zero,
+				time_mult, time_shift, id AS run, tsc AS lo, est_add, next_add, end_add, exact,
+				repeats AS times, cyc_count AS run_cycles
+			FROM run_data WHERE load IN (SELECT load FROM visible_loads)
+		)
+		ANY INNER JOIN (SELECT load, path, edge AS edge_list, insn AS insn_list FROM paths_data) USING (load, path)
 	)
+	ARRAY JOIN range(toUInt64(times) * length(edge_list)) AS n
 )
 ANY INNER JOIN (
 	SELECT load, toUInt32(id) AS edge, kind, from_ip, from_ip_hex, from_symbol, from_offset, from_dso, to_ip, to_ip_hex,
