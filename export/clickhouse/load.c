@@ -182,8 +182,9 @@ static int send_blocks(struct load *l, const char *table, struct rows *rows, str
 		return -1;
 	if (there == all)
 		return 0;
-	return pt_fail(e, PT_ERR_IO, PT_NO_OFFSET, "%s: %s got %llu rows, and has %llu: nothing was loaded",
-		       clickhouse_url(l->server->clickhouse), table, (unsigned long long)all, there);
+	pt_fail(e, PT_ERR_IO, PT_NO_OFFSET, "%s: %s got %llu rows, and has %llu",
+		clickhouse_url(l->server->clickhouse), table, (unsigned long long)all, there);
+	return server_trouble(l->server, e) < 0 ? -1 : 1;
 }
 
 static int send_table(struct load *l, sqlite3 *db, const char *table, struct pt_error *e)

@@ -45,8 +45,8 @@ static double left(const struct server *s)
 	return t > 0.001 ? t : 0.001;
 }
 
-/* Notes a failure, and waits: twice as long each time, up to 5 s. 0, or -1: there is no time left, e is filled anew. */
-static int back_off(struct server *s, struct pt_error *e)
+/* Twice as long each time, up to 5 s. */
+int server_trouble(struct server *s, struct pt_error *e)
 {
 	double wait_s = 0.1 * (double)(1U << (s->tries < 6 ? s->tries : 6)), until;
 	struct timespec step = {.tv_nsec = 50 * 1000 * 1000};
@@ -78,7 +78,7 @@ static int once(struct server *s, struct clickhouse_request *r, struct pt_error 
 	for (;;) {
 		r->timeout_s = left(s);
 		if (!clickhouse_version(s->clickhouse, r->timeout_s, &failure, e)) {
-			if (failure == CLICKHOUSE_FATAL || back_off(s, e) < 0)
+			if (failure == CLICKHOUSE_FATAL || server_trouble(s, e) < 0)
 				return -1;
 			continue;
 		}
@@ -88,7 +88,7 @@ static int once(struct server *s, struct clickhouse_request *r, struct pt_error 
 			return -1;
 		if (failure == CLICKHOUSE_UNCERTAIN)
 			return 1;
-		if (back_off(s, e) < 0)
+		if (server_trouble(s, e) < 0)
 			return -1;
 	}
 }
@@ -99,7 +99,7 @@ int server_do(struct server *s, const char *sql, struct pt_error *e)
 	int ret;
 
 	while ((ret = once(s, &r, e)) > 0)
-		if (back_off(s, e) < 0)
+		if (server_trouble(s, e) < 0)
 			return -1;
 	return ret;
 }
@@ -117,7 +117,7 @@ int server_insert(struct server *s, const char *sql, const void *body, size_t by
 	struct clickhouse_request r = {.sql = sql, .body = body, .body_bytes = bytes};
 	int ret = once(s, &r, e);
 
-	return ret > 0 && back_off(s, e) < 0 ? -1 : ret;
+	return ret > 0 && server_trouble(s, e) < 0 ? -1 : ret;
 }
 
 char *server_text(struct server *s, const char *sql, struct pt_error *e)
@@ -126,7 +126,7 @@ char *server_text(struct server *s, const char *sql, struct pt_error *e)
 	char *text;
 
 	while (!(text = clickhouse_text(s->clickhouse, sql, left(s), &failure, e)))
-		if (failure == CLICKHOUSE_FATAL || back_off(s, e) < 0)
+		if (failure == CLICKHOUSE_FATAL || server_trouble(s, e) < 0)
 			return NULL;
 	return text;
 }

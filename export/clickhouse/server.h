@@ -35,6 +35,8 @@ int server_insert(struct server *s, const char *sql, const void *body, size_t by
 char *server_text(struct server *s, const char *sql, struct pt_error *e);
 /* A SELECT's number; frees sql, which may be NULL: no memory. 0 or -1. */
 int server_number(struct server *s, char *sql, unsigned long long *ret, struct pt_error *e);
+/* Notes trouble that e says, and waits a while. 0: try again; -1: there is no time left, and e says so. */
+int server_trouble(struct server *s, struct pt_error *e);
 /* All is done that was begun: trouble is over. */
 void server_well(struct server *s);
 

@@ -259,6 +259,8 @@ int clickhouse_send(struct clickhouse *c, const struct clickhouse_request *r,
 	curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, headers);
 	curl_easy_setopt(c->curl, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(c->curl, CURLOPT_POST, 1L);
+	/* On a connection that was used before and is found dead libcurl sends a request again: never one that inserts. */
+	curl_easy_setopt(c->curl, CURLOPT_FRESH_CONNECT, r->body ? 1L : 0L);
 	curl_easy_setopt(c->curl, CURLOPT_POSTFIELDSIZE_LARGE,
 			 (curl_off_t)(r->body ? r->body_bytes : strlen(r->sql)));
 	curl_easy_setopt(c->curl, CURLOPT_POSTFIELDS, r->body ? r->body : r->sql);
