@@ -24,5 +24,10 @@ int pt_clickhouse_list(const char *url, const struct pt_sink_options *options,
 		       void (*one)(void *arg, const struct manage_trace *t), void *arg, struct pt_error *e);
 int pt_clickhouse_delete(const char *url, const struct pt_sink_options *options, int64_t trace,
 			 struct pt_error *e);
+/* Deletes the rows that died loads have left; makes the tables where there are none. PT_ERR_REFUSED: the tables are Distributed. */
+int pt_clickhouse_clean(const char *url, const struct pt_sink_options *options, struct pt_error *e);
+/* The tables and views as SQL, for the caller to free(). form: "plain", "replicated" (for ZooKeeper, with the macros shard and
+ * replica), "distributed:CLUSTER:DATABASE" (over that database of each server of a cluster). NULL: PT_ERR_USAGE. */
+char *pt_clickhouse_schema(const char *form, struct pt_error *e);
 
 #endif

@@ -47,6 +47,8 @@ struct pt_sink_options {
 	double timeout_s; /* of a server's trouble */
 	bool replace;	  /* take the place of the trace that came from the same container */
 	struct pt_sink_poll poll;
+	bool *
+	    ret_there; /* becomes true when the recording is there and not to be replaced. NULL: nobody asks */
 };
 
 /* Opens the database at path, or begins one. options are copied. NULL: PT_ERR_IO, PT_ERR_NO_MEMORY,

@@ -11,11 +11,11 @@ s = [socket.socket() for _ in range(int(sys.argv[1]))]
 for x in s: x.bind(("127.0.0.1", 0))
 print(*(x.getsockname()[1] for x in s))' "$1"
 }
-# clickhouse_make NAME [CLUSTER-XML]: a folder $tmp/NAME with a configuration; ports once and for all
+# clickhouse_make NAME [CLUSTER-XML 'HTTP-PORT TCP-PORT']: a folder $tmp/NAME with a configuration; ports once and for all
 clickhouse_make() {
 	local folder=$tmp/$1 http tcp
 	mkdir -p "$folder/data" "$folder/tmp"
-	read -r http tcp < <(free_ports 2)
+	read -r http tcp <<<"${3:-$(free_ports 2)}"
 	clickhouse_port[$1]=$http clickhouse_port[$1.tcp]=$tcp
 	cat >"$folder/config.xml" <<-END
 		<yandex>

@@ -1,9 +1,14 @@
 /* ddl.c - see ddl.h. The assembler reads the files, from the repository's root. */
 #include "export/clickhouse/ddl.h"
 
+#include <ctype.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "export/clickhouse.h"
 
 #define EMBED(name, path)                                                                                    \
 	__asm__(".pushsection .rodata\n"                                                                     \
@@ -87,4 +92,99 @@ char *ddl_next(char **at)
 	*end = 0;
 	*at = end + 1;
 	return begin;
+}
+
+/*
+ * ---- Printed --------------------------------------------------------------------------------------------
+ */
+
+/* What CREATE TABLE or CREATE VIEW makes; 0 characters: it is neither. */
+static const char *made_by(const char *statement, size_t *ret_length)
+{
+	static const char begin[] = " IF NOT EXISTS ";
+	const char *name = strncmp(statement, "CREATE ", 7) ? NULL : strstr(statement, begin);
+
+	name = name ? name + sizeof begin - 1 : statement;
+	*ret_length = name == statement ? 0 : strspn(name, "abcdefghijklmnopqrstuvwxyz_");
+	return name;
+}
+
+/* Rows of a recording go to one server: that of its host. */
+static void print_distributed(FILE *to, const char *statement, const char *cluster, const char *database)
+{
+	size_t n;
+	const char *name = made_by(statement, &n);
+	bool rows = n > 5 && !strncmp(name + n - 5, "_data", 5);
+
+	if (!n)
+		return;
+	rows = rows || (n == 5 && !strncmp(name, "loads", 5));
+	fprintf(to, "CREATE TABLE IF NOT EXISTS %.*s AS %s.%.*s ENGINE = Distributed(%s, %s, %.*s%s);\n",
+		(int)n, name, database, (int)n, name, cluster, database, (int)n, name,
+		rows ? ", cityHash64(host)" : "");
+}
+
+static void print_replicated(FILE *to, const char *statement)
+{
+	static const char plain[] = "ENGINE = MergeTree", log[] = "ENGINE = TinyLog";
+	size_t n;
+	const char *name = made_by(statement, &n), *at = strstr(statement, plain);
+	const char *end = at				  ? at + sizeof plain - 1
+			  : (at = strstr(statement, log)) ? at + sizeof log - 1
+							  : NULL;
+
+	if (!n || !end) {
+		fprintf(to, "%s;\n", statement);
+		return;
+	}
+	fprintf(to,
+		"%.*sENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/pt/%.*s', '{replica}')%s%s;\n",
+		(int)(at - statement), statement, (int)n, name, *end ? end : " ORDER BY version", "");
+}
+
+/* CLUSTER:DATABASE, in place. */
+static bool split_names(char *names, const char **ret_cluster, const char **ret_database)
+{
+	char *colon = strchr(names, ':');
+
+	if (!colon || colon == names || !colon[1])
+		return false;
+	for (const char *p = names; *p; p++)
+		if (!isalnum((unsigned char)*p) && *p != '_' && p != colon)
+			return false;
+	*colon = 0;
+	*ret_cluster = names;
+	*ret_database = colon + 1;
+	return true;
+}
+
+char *pt_clickhouse_schema(const char *form, struct pt_error *e)
+{
+	static const char distributed[] = "distributed:";
+	bool is_distributed = !strncmp(form, distributed, sizeof distributed - 1),
+	     replicated = !strcmp(form, "replicated");
+	const char *cluster = "", *database = "";
+	char *text = NULL, *next, *statement, *ret = NULL,
+	     *names = is_distributed ? strdup(form + sizeof distributed - 1) : NULL;
+	size_t n;
+	FILE *to = NULL;
+
+	if (is_distributed ? !names || !split_names(names, &cluster, &database)
+			   : !replicated && strcmp(form, "plain") != 0)
+		pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			"--schema %s: plain, replicated, or distributed:CLUSTER:DATABASE", form);
+	else if (!(text = ddl_text(UINT_MAX, e)) || !(to = open_memstream(&ret, &n)))
+		pt_fail_no_memory(e, NULL);
+	for (next = text; to && (statement = ddl_next(&next));)
+		if (is_distributed)
+			print_distributed(to, statement, cluster, database);
+		else if (replicated)
+			print_replicated(to, statement);
+		else
+			fprintf(to, "%s;\n", statement);
+	if (to)
+		fclose(to);
+	free(names);
+	free(text);
+	return ret;
 }

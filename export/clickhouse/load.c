@@ -46,6 +46,8 @@ int load_check(struct load *l, struct pt_error *e)
 		sql = NULL;
 	if (server_number(l->server, sql, &there, e) < 0)
 		return -1;
+	if (there && !l->replace && l->ret_there)
+		*l->ret_there = true;
 	if (there && !l->replace)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
 			       "%s has this recording already, as trace %lld: --replace loads it again",

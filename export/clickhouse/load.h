@@ -12,6 +12,7 @@ struct load {
 	struct server *server;
 	const char *identity; /* of the recording */
 	bool replace;
+	bool *ret_there;       /* as in pt_sink_options */
 	const char *busy_with; /* now, NULL: nothing */
 	/* From here on load_trace()'s own. */
 	uint64_t load;

@@ -143,6 +143,7 @@ struct pt_sink *pt_clickhouse_sink_create(const char *url, const struct pt_sink_
 	s->sink.ops = &ops;
 	s->load.server = &s->server;
 	s->load.replace = options->replace;
+	s->load.ret_there = options->ret_there;
 	if (server_init(&s->server, url, options, e) == 0 && server_prepare(&s->server, e) == 0 &&
 	    make_scratch(s, options, e) == 0) {
 		server_well(&s->server);
@@ -228,6 +229,25 @@ int pt_clickhouse_delete(const char *url, const struct pt_sink_options *options,
 
 	if (!r && !(r = server_check(&s, e)))
 		r = delete_trace(&s, trace, e);
+	server_deinit(&s);
+	return r;
+}
+
+int pt_clickhouse_clean(const char *url, const struct pt_sink_options *options, struct pt_error *e)
+{
+	struct server s;
+	int r;
+
+	if (!clickhouse_is_url(url))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "%s: only a ClickHouse database is cleaned",
+			       url);
+	r = server_init(&s, url, options, e);
+	if (!r && !(r = server_prepare(&s, e)))
+		r = s.sharded
+			? pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+				  "%s has the tables of other servers: clean the database of each of them",
+				  url)
+			: load_clean(&s, e);
 	server_deinit(&s);
 	return r;
 }
