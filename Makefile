@@ -41,7 +41,7 @@ endif
 ifndef NO_LIBDW
 ifneq ($(shell printf '\043include <elfutils/libdwfl.h>\n' | $(CC) -E - >/dev/null 2>&1 && echo found),)
 LIBS_LIBDW := -ldw
-$(B)/obj/export/source_lines.o: ALL_CFLAGS += -DHAVE_LIBDW
+$(B)/obj/export/source_lines.o $(B)/obj/export/inlined_calls.o: ALL_CFLAGS += -DHAVE_LIBDW
 endif
 endif
 # capstone says what instructions are called (pt-decode --insns, pt-query annotate). Where its header is missing, or with
@@ -158,7 +158,7 @@ build/fuzz/obj/%.o: %.c
 	$(Q)clang $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
 FUZZED := $(filter-out $(foreach d,capture decode export,$d/main.c),$(call sources,schema capture decode export))
 build/fuzz/obj/capture/tracecmd/library.o build/fuzz/obj/capture/tracecmd/no_library.o: FUZZ_CFLAGS += $(TRACECMD)
-build/fuzz/obj/export/source_lines.o: FUZZ_CFLAGS += $(if $(LIBS_LIBDW),-DHAVE_LIBDW)
+build/fuzz/obj/export/source_lines.o build/fuzz/obj/export/inlined_calls.o: FUZZ_CFLAGS += $(if $(LIBS_LIBDW),-DHAVE_LIBDW)
 build/fuzz/obj/export/demangle.o: FUZZ_CFLAGS += $(if $(LIBIBERTY),-DHAVE_LIBIBERTY)
 build/fuzz/obj/schema/disassembler.o: FUZZ_CFLAGS += $(CAPSTONE)
 build/fuzz/obj/schema/clickhouse/http.o build/fuzz/obj/schema/clickhouse/no_http.o: FUZZ_CFLAGS += $(if $(LIBS_LIBCURL),-DHAVE_LIBCURL)
@@ -238,6 +238,11 @@ check-browser:
 	$(Q)scripts/deps build check browser
 	$(Q)$(MAKE) --no-print-directory all $(TOOLS)
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(or $(TESTS),browser)
+# What other programs read, in them: Prometheus, go tool pprof, protoc with Perfetto's definitions.
+check-viewers:
+	$(Q)scripts/deps build check viewers
+	$(Q)$(MAKE) --no-print-directory all $(TOOLS)
+	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(or $(TESTS),viewers)
 # Of reports: at 1400 and 500 pixels, dark, printed.
 screenshots: all
 	$(Q)scripts/deps build browser
@@ -296,6 +301,7 @@ help:
 	@echo "make bench-rings  how fast 256 rings are emptied, the longest wait, what is lost"
 	@echo "make analyze      clang's analyzer and gcc -fanalyzer, less what is known to be false: FILES='a.c b.c' picks"
 	@echo "make check-browser  the report in Chromium: clicked, zoomed, searched, against SQL"
+	@echo "make check-viewers  Prometheus and other programs read what pt-query writes for them"
 	@echo "make screenshots  pictures of reports, into build/screenshots: wants Chromium and npm"
 	@echo "make lint         clang-format, clang-tidy, cppcheck, shellcheck"
 	@echo "make static       pt-capture and pt-decode without shared libraries, in build/static"
@@ -304,6 +310,6 @@ help:
 	@echo "V=1 shows commands; SANITIZE=1 builds and checks with ASan and UBSan, in build/san"
 
 -include $(shell find $(B)/obj $(B)/tests build/fuzz -name '*.d' 2>/dev/null)
-.PHONY: all demo check check-suite check-nightly check-faults check-threads check-big coverage check-ptbox check-ptbox-vms check-browser test-programs unit-tests bench bench-rings fuzz lint analyze screenshots static \
+.PHONY: all demo check check-suite check-nightly check-faults check-threads check-big coverage check-ptbox check-ptbox-vms check-browser check-viewers test-programs unit-tests bench bench-rings fuzz lint analyze screenshots static \
 	install uninstall clean help
 .SECONDARY:

@@ -7,6 +7,7 @@
 
 #include "export/db.h"
 #include "export/digits.h"
+#include "export/inlined_rows.h"
 #include "export/source_files.h"
 #include "schema/array.h"
 #include "schema/hash.h"
@@ -26,6 +27,7 @@ struct insn {
 	uint8_t len, bits;
 	bool written;
 	uint32_t file, line; /* number of the source file in the trace; 0 unknown */
+	uint32_t inlined;    /* number of the inlined call in the trace; 0 none */
 	uint32_t machine;    /* that ran it, 0 unknown */
 	struct sums enter, leave, ran;
 };
@@ -36,6 +38,7 @@ struct code_rows {
 	sqlite3_stmt *insert, *set_machine;
 	uint32_t named; /* the symbol that set_machine was run for last */
 	struct source_files *files;
+	struct inlined_rows *inlined;
 	struct pt_hash hash; /* number n is insns[n - 1] */
 	struct insn *insns;
 	size_t count, room;
@@ -55,12 +58,13 @@ struct code_rows *code_rows_create(sqlite3 *db, const struct trace_bases *bases,
 	}
 	c->db = db;
 	c->bases = *bases;
-	c->insert = db_insert(db, "code", 14, e);
+	c->insert = db_insert(db, "code", 15, e);
 	c->files = source_files_create(db, bases, e);
+	c->inlined = c->files ? inlined_rows_create(db, bases, c->files, e) : NULL;
 	if (sqlite3_prepare_v2(db, "UPDATE symbol SET machine = ?1 WHERE id = ?2 AND machine IS NULL", -1,
 			       &c->set_machine, NULL) != SQLITE_OK)
 		db_fail_main(db, e);
-	else if (c->insert && c->files)
+	else if (c->insert && c->inlined)
 		return c;
 	code_rows_destroy(c);
 	return NULL;
@@ -71,6 +75,7 @@ void code_rows_destroy(struct code_rows *c)
 	if (!c)
 		return;
 	sqlite3_finalize(c->insert);
+	inlined_rows_destroy(c->inlined);
 	source_files_destroy(c->files);
 	sqlite3_finalize(c->set_machine);
 	pt_hash_deinit(&c->hash);
@@ -216,8 +221,8 @@ static void count(struct code_rows *c)
 
 static bool goes_on(const struct insn *a, const struct insn *b)
 {
-	return b && !b->written && b->file == a->file && b->symbol == a->symbol && b->bits == a->bits &&
-	       !memcmp(&a->ran, &b->ran, sizeof a->ran);
+	return b && !b->written && b->file == a->file && b->inlined == a->inlined && b->symbol == a->symbol &&
+	       b->bits == a->bits && !memcmp(&a->ran, &b->ran, sizeof a->ran);
 }
 
 /* Symbols of an edge's ends have their machine already. */
@@ -264,6 +269,7 @@ static int insert(struct code_rows *c, struct insn *first, struct pt_error *e)
 		sqlite3_bind_null(s, 12);
 	db_bind(s, 13, first->file, c->bases.source_file + first->file);
 	digits_bind_array(lines, n, 0, s, 14, text[1]);
+	db_bind(s, 15, first->inlined, c->bases.inlined_call + first->inlined);
 	return db_run(s, e) < 0 || set_machine(c, first, e) < 0 ? -1 : 0;
 }
 
@@ -281,6 +287,8 @@ static int find_lines(struct code_rows *c, struct source_lines *lines, struct pt
 		insn->line = line.line;
 		insn->file = source_files_number(c->files, &line, e);
 		if (!insn->file)
+			return -1;
+		if (line.inlined && !(insn->inlined = inlined_rows_number(c->inlined, line.inlined, e)))
 			return -1;
 	}
 	return 0;

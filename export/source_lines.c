@@ -36,13 +36,25 @@ struct source_lines {
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "export/inlined_calls.h"
+#include "schema/hash.h"
+
+/* A compilation unit of which anything was found. */
+struct unit {
+	Dwarf_Off offset;
+	struct inlined_calls *inlined;
+};
+
 struct dwfl_of_dso {
 	Dwfl *dwfl;
 	Dwfl_Module *module;
-	Dwarf_Addr bias;
-	Dwarf_Addr low, high; /* a range of the unit at hand, that held what was found last */
-	Dwarf_Off *units;     /* compilation units of which anything was found */
+	Dwarf_Addr bias;       /* of the file's addresses */
+	Dwarf_Addr dwarf_bias; /* of those in the DWARF, which may be another file's */
+	Dwarf_Addr low, high;  /* a range of units[at], that held what was found last */
+	size_t at;
+	struct unit *units;
 	size_t unit_count, unit_room;
+	struct pt_hash by_offset; /* number n is units[n - 1] */
 };
 
 /* The file is there, is a file, and has that build id. */
@@ -71,10 +83,13 @@ static bool is_the_file(const struct dso *dso, int fd)
 
 static void close_dwarf(struct dwfl_of_dso *d)
 {
-	if (d)
-		dwfl_end(d->dwfl);
-	if (d)
-		free(d->units);
+	if (!d)
+		return;
+	for (size_t i = 0; i < d->unit_count; i++)
+		inlined_calls_destroy(d->units[i].inlined);
+	dwfl_end(d->dwfl);
+	pt_hash_deinit(&d->by_offset);
+	free(d->units);
 	free(d);
 }
 
@@ -154,52 +169,84 @@ static int look_for_dwarf(struct dso *dso, struct pt_error *e)
 	return dso->dwarf ? 0 : refused(dso, last_error(), e);
 }
 
+static uint64_t key_of_unit(const void *units, uint32_t n)
+{
+	return pt_hash_mix(((const struct unit *)units)[n - 1].offset);
+}
+
+/* d->at becomes the unit's. 0, or -1 (PT_ERR_NO_MEMORY). */
+static int note_unit(struct dwfl_of_dso *d, Dwarf_Die *unit, struct pt_error *e)
+{
+	struct unit new = {.offset = dwarf_dieoffset(unit)};
+	uint64_t key = pt_hash_mix(new.offset);
+	uint32_t n;
+
+	if (!d->by_offset.slots && pt_hash_init(&d->by_offset, 6, e) < 0)
+		return -1;
+	for (uint32_t i = pt_hash_first(&d->by_offset, key); (n = d->by_offset.slots[i]);
+	     i = pt_hash_next(&d->by_offset, i)) {
+		d->at = n - 1;
+		if (d->units[d->at].offset == new.offset)
+			return 0;
+	}
+	if (pt_array_grow(&d->units, d->unit_count, &d->unit_room, e) < 0)
+		return -1;
+	new.inlined = inlined_calls_read(unit, e);
+	if (!new.inlined)
+		return -1;
+	d->at = d->unit_count++;
+	d->units[d->at] = new;
+	return pt_hash_insert(&d->by_offset, key, (uint32_t)d->unit_count, key_of_unit, d->units, e);
+}
+
 /*
  * Whether a compilation unit has the address: between the code of two, dwfl_module_getsrc() takes the last
- * line of the first one. Then the unit is one of which something was found.
+ * line of the first one. Then it is units[at]. 1 or 0, or -1 (PT_ERR_NO_MEMORY).
  */
-static bool has_unit(struct dwfl_of_dso *d, uint64_t address)
+static int find_unit(struct dwfl_of_dso *d, uint64_t address, struct pt_error *e)
 {
 	Dwarf_Addr bias, base, low, high;
 	Dwarf_Die *unit;
 	ptrdiff_t at = 0;
-	Dwarf_Off offset;
 
 	if (address >= d->low && address < d->high)
-		return true;
+		return 1;
 	unit = dwfl_module_addrdie(d->module, address, &bias);
 	if (!unit)
-		return false;
+		return 0;
 	while ((at = dwarf_ranges(unit, at, &base, &low, &high)) > 0 &&
 	       (address - bias < low || address - bias >= high))
 		;
 	if (at <= 0)
-		return false;
+		return 0;
 	d->low = low + bias;
 	d->high = high + bias;
-	offset = dwarf_dieoffset(unit);
-	if ((!d->unit_count || d->units[d->unit_count - 1] != offset) &&
-	    pt_array_grow(&d->units, d->unit_count, &d->unit_room, NULL) == 0)
-		d->units[d->unit_count++] = offset;
-	return true;
+	d->dwarf_bias = bias;
+	return note_unit(d, unit, e) < 0 ? -1 : 1;
 }
 
 static int find(struct dso *dso, uint64_t address, struct source_line *ret, struct pt_error *e)
 {
 	struct dwfl_of_dso *d;
-	Dwfl_Line *line;
-	int number = 0;
+	Dwfl_Line *line = NULL;
+	int number = 0, has_unit;
 
 	*ret = (struct source_line){.folder = ""};
 	if (look_for_dwarf(dso, e) < 0)
 		return -1;
 	d = dso->dwarf;
+	if (!d)
+		return 0;
 	dwfl_errno(); /* which forgets it */
 	errno = 0;
-	line = d && has_unit(d, address + d->bias) ? dwfl_module_getsrc(d->module, address + d->bias) : NULL;
-	if (d && !line)
+	has_unit = find_unit(d, address + d->bias, e);
+	if (has_unit < 0)
+		return -1;
+	if (has_unit)
+		line = dwfl_module_getsrc(d->module, address + d->bias);
+	if (!line)
 		return refused(dso, last_error(), e);
-	ret->file = line ? dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL) : NULL;
+	ret->file = dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL);
 	if (!ret->file || number <= 0)
 		return 0;
 	ret->line = (uint32_t)number;
@@ -207,14 +254,15 @@ static int find(struct dso *dso, uint64_t address, struct source_line *ret, stru
 		ret->folder = dwfl_line_comp_dir(line);
 	if (!ret->folder)
 		ret->folder = "";
+	ret->inlined = inlined_calls_find(d->units[d->at].inlined, address + d->bias - d->dwarf_bias);
 	return 1;
 }
 
 static int by_offset(const void *a, const void *b)
 {
-	const Dwarf_Off *x = a, *y = b;
+	const struct unit *x = a, *y = b;
 
-	return *x < *y ? -1 : *x > *y;
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
 typedef int each_fn(void *arg, const struct source_line *line, struct pt_error *e);
@@ -257,7 +305,7 @@ static int tell_all(struct dwfl_of_dso *d, each_fn *each, void *arg, struct pt_e
 		Dwarf_Die unit;
 		size_t n;
 
-		if ((i && d->units[i] == d->units[i - 1]) || !dwarf_offdie(dwarf, d->units[i], &unit) ||
+		if (!dwarf_offdie(dwarf, d->units[i].offset, &unit) ||
 		    dwarf_getsrclines(&unit, &lines, &n) != 0)
 			continue;
 		if (dwarf_attr(&unit, DW_AT_comp_dir, &attribute))

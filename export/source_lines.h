@@ -22,11 +22,21 @@ void source_lines_destroy(struct source_lines *l);	      /* NULL is fine */
 int source_lines_dso(struct source_lines *l, const struct ptr_dso *dso, struct pt_error *e);
 int source_lines_symbol(struct source_lines *l, const struct ptr_symbol *symbol, struct pt_error *e);
 
-/* Where in the source an instruction comes from. The strings live as long as the source_lines. */
+/* A call that the compiler inlined. */
+struct inlined_call {
+	const char *name;	    /* as a linker has it, where it has one, else the source's; "" unknown */
+	const char *folder, *file;  /* where the call stands, as in source_line; file NULL: unknown */
+	uint32_t line;		    /* 0 unknown */
+	struct inlined_call *outer; /* which this one was inlined into; NULL: into the symbol's function */
+	uint32_t row;		    /* its user's: 0 at first */
+};
+
+/* Where in the source an instruction comes from. All of it lives as long as the source_lines. */
 struct source_line {
 	const char *folder; /* that the compiler ran in, of a file that is not an absolute path; else "" */
 	const char *file;
 	uint32_t line;
+	struct inlined_call *inlined; /* the innermost one that it is of; NULL: of none */
 };
 /*
  * Of the instruction at ip, which the symbol covers. 1; 0: it is not known; -1: PT_ERR_IO or PT_ERR_NO_MEMORY, the

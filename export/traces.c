@@ -156,9 +156,10 @@ int trace_delete(sqlite3 *db, int64_t trace, struct pt_error *e)
 				    "DROP TABLE gone;",
 				    (long long)trace);
 	static const char *const tables[] = {
-	    "trace_meta", "machine",   "thread",     "dso",	   "symbol", "edge",	    "path",
-	    "slice",	  "call_path", "call_group", "call_whole", "event",  "error",	    "thread_path",
-	    "interrupt",  "guest_run", "vm_exit",    "vm_clock",   "code",   "source_file", "path_version"};
+	    "trace_meta", "machine",	 "thread",	 "dso",		"symbol",     "edge",
+	    "path",	  "slice",	 "call_path",	 "call_group",	"call_whole", "event",
+	    "error",	  "thread_path", "interrupt",	 "guest_run",	"vm_exit",    "vm_clock",
+	    "code",	  "source_file", "path_version", "inlined_call"};
 	int ret;
 
 	if (!sql)
@@ -201,14 +202,23 @@ int trace_bases(sqlite3 *db, struct trace_bases *ret, struct pt_error *e)
 		const char *table;
 		int64_t *base;
 	} all[] = {
-	    {"trace", &ret->trace},	    {"machine", &ret->machine},
-	    {"thread", &ret->thread},	    {"dso", &ret->dso},
-	    {"symbol", &ret->symbol},	    {"edge", &ret->edge},
-	    {"path", &ret->path},	    {"slice", &ret->slice},
-	    {"call_path", &ret->call_path}, {"event", &ret->event},
-	    {"error", &ret->error},	    {"guest_run", &ret->guest_run},
-	    {"vm_exit", &ret->vmexit},	    {"vm_clock", &ret->vm_clock},
-	    {"code", &ret->code},	    {"source_file", &ret->source_file},
+	    {"trace", &ret->trace},
+	    {"machine", &ret->machine},
+	    {"thread", &ret->thread},
+	    {"dso", &ret->dso},
+	    {"symbol", &ret->symbol},
+	    {"edge", &ret->edge},
+	    {"path", &ret->path},
+	    {"slice", &ret->slice},
+	    {"call_path", &ret->call_path},
+	    {"event", &ret->event},
+	    {"error", &ret->error},
+	    {"guest_run", &ret->guest_run},
+	    {"vm_exit", &ret->vmexit},
+	    {"vm_clock", &ret->vm_clock},
+	    {"code", &ret->code},
+	    {"source_file", &ret->source_file},
+	    {"inlined_call", &ret->inlined_call},
 	};
 	char sql[64];
 

@@ -35,6 +35,7 @@
 	X(branches_at, "branches-at", false)                                                                 \
 	X(branches_between, "branches-between", false)                                                       \
 	X(vmexit_latency, "vmexit-latency", true)                                                            \
+	X(vmexit_latency_histogram, "vmexit-latency-histogram", false)                                       \
 	X(vmentry_latency, "vmentry-latency", true)                                                          \
 	X(slowest_exits, "slowest-exits", true)                                                              \
 	X(why_slow, "why-slow", true)                                                                        \

@@ -15,7 +15,7 @@ ran AS (
 	SELECT file, line, sum(count) AS count
 	FROM (SELECT file, line, max(count) AS count FROM insns
 		WHERE line IS NOT NULL AND (:dso IS NULL OR dso = :dso OR dso LIKE '%/' || :dso)
-		GROUP BY symbol_id, file, line) -- as the view lines
+		GROUP BY symbol_id, file, line, inlined_call) -- as the view lines
 	GROUP BY file, line
 ),
 line AS (

@@ -18,6 +18,7 @@
 #include "queries/report_page.h"
 #include "queries/several.h"
 #include "queries/source.h"
+#include "queries/watch_main.h"
 #include "schema/clickhouse/http.h"
 #include "schema/options.h"
 #include "schema/output.h"
@@ -32,6 +33,7 @@ static const char usage[] =
     "       pt-query DB annotate -p function=NAME     a function, instruction by instruction\n"
     "       pt-query DB report -o report.html         a page with pictures of most of them\n"
     "       pt-query --db DB --db DB2 ... NAME        ask several databases; diff compares them\n"
+    "       pt-query watch DIR --textfile FILE.prom   a folder of databases, for Prometheus\n"
     "DB is a file, or clickhouse://[user@]host[:port]/database, with TLS clickhouses://, which answers "
     "fewer.\n"
     "\n";
@@ -456,6 +458,8 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	output_limit_is_error();
 	pt_terminal_protect_errors();
+	if (argc > 1 && !strcmp(argv[1], "watch"))
+		return watch_main(argc - 1, argv + 1);
 	r = parse(argc, argv, &a, &e);
 	if (!a.output)
 		pt_terminal_protect();

@@ -3,10 +3,12 @@
 #include "queries/prometheus.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "queries/canned.h"
 #include "queries/rows.h"
 #include "queries/text.h"
 #include "schema/hash.h"
@@ -14,8 +16,9 @@
 /* Columns whose numbers name something. */
 static bool is_dimension(const char *column)
 {
-	static const char *const names[] = {"trace",  "id",  "cpu",   "vcpu", "pid", "tid",	"reason",
-					    "stream", "run", "slice", "vmcs", "ip",  "vmentry", "vmexit"};
+	static const char *const names[] = {"trace", "id",     "cpu",	  "vcpu",   "pid",
+					    "tid",   "reason", "stream",  "run",    "slice",
+					    "vmcs",  "ip",     "vmentry", "vmexit", "frac_bits"};
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (!strcmp(column, names[i]))
@@ -27,6 +30,9 @@ static bool is_dimension(const char *column)
 struct columns {
 	const struct rows *rows;
 	bool *label, *metric;
+	bool numbered; /* rows have the same labels: their number is one, too */
+	const char *query;
+	FILE *out;
 };
 
 /* A column is a label when its name says so or any of its values is a text, else a metric. Where this
@@ -118,24 +124,56 @@ static void put_name(FILE *out, const char *s, size_t n)
 		putc(isalnum((unsigned char)s[i]) ? s[i] : '_', out);
 }
 
-static bool is_ns(const char *column)
+static bool ends_in(const char *s, size_t n, const char *end)
 {
-	size_t n = strlen(column);
+	size_t m = strlen(end);
 
-	return n >= 2 && !strcmp(column + n - 2, "ns") && (n == 2 || column[n - 3] == '_');
+	return n >= m && !memcmp(s + n - m, end, m) && (n == m || s[n - m - 1] == '_');
 }
 
+static bool is_ns(const char *column)
+{
+	return ends_in(column, strlen(column), "ns");
+}
+
+/* Columns that count what happened: of several traces they are added up, and then they only grow. */
+static bool is_counter(const char *column)
+{
+	static const char *const names[] = {"exits",	    "timed",  "calls",	    "branches", "taken",
+					    "not_taken",    "errors", "count",	    "runs",	"insns",
+					    "instructions", "cycles", "interrupts", "entries",	"executed",
+					    "total_ns",	    "events"};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (ends_in(column, strlen(column), names[i]))
+			return true;
+	return false;
+}
+
+/*
+ * Base units and endings as Prometheus wants them (prometheus.io/docs/practices/naming): _ns are _seconds,
+ * counters end in _total, and no other name in _count, _sum or _bucket, which are a histogram's.
+ */
 static void put_metric_name(FILE *out, const char *query, const char *column)
 {
+	size_t n = strlen(column);
+	bool counter = is_counter(column), ns = is_ns(column);
+
 	fputs("pt_", out);
-	put_name(out, query, SIZE_MAX);
-	putc('_', out);
-	if (is_ns(column)) {
-		put_name(out, column, strlen(column) - 2);
-		fputs("seconds", out);
-	} else {
-		put_name(out, column, SIZE_MAX);
+	/* A type's name is none of a metric's. */
+	put_name(out, strcmp(query, "summary") != 0 ? query : "trace", SIZE_MAX);
+	if (ns)
+		n -= n > 2 ? 3 : 2;
+	if (counter && (ends_in(column, n, "count") || ends_in(column, n, "total")))
+		n -= n > 5 ? 6 : 5;
+	else if (ends_in(column, n, "sum"))
+		n -= n > 3 ? 4 : 3;
+	if (n) {
+		putc('_', out);
+		put_name(out, column, n);
 	}
+	fputs(ns ? "_seconds" : "", out);
+	fputs(counter ? "_total" : "", out);
 }
 
 static void put_label(FILE *out, bool first, const char *name, const char *value)
@@ -175,50 +213,161 @@ static void put_seconds(FILE *out, const char *ns)
 		fprintf(out, "0.%.*s%s", (int)(9 - n), "000000000", ns);
 }
 
-/* The sample of row k: name, labels, value. */
-static void put_sample(const struct columns *c, size_t column, size_t k, bool numbered, const char *query,
-		       FILE *out)
+/* The row's labels, further ones to come: false. */
+static bool put_labels(const struct columns *c, size_t k)
 {
 	const struct rows *r = c->rows;
 	bool first = true;
 
-	put_metric_name(out, query, r->names[column]);
 	for (size_t i = 0; i < r->columns; i++) {
 		if (!c->label[i] || !rows_at(r, k, i)->text)
 			continue;
-		put_label(out, first, r->names[i], text_of(r, k, i));
+		put_label(c->out, first, r->names[i], text_of(r, k, i));
 		first = false;
 	}
-	if (numbered) {
+	return first;
+}
+
+/* The sample of row k: name, labels, value. */
+static void put_sample(const struct columns *c, size_t column, size_t k)
+{
+	const char *name = c->rows->names[column], *value = text_of(c->rows, k, column);
+	bool first;
+
+	put_metric_name(c->out, c->query, name);
+	first = put_labels(c, k);
+	if (c->numbered) {
 		char number[24];
 
 		snprintf(number, sizeof number, "%zu", k + 1);
-		put_label(out, first, "row", number);
+		put_label(c->out, first, "row", number);
 		first = false;
 	}
-	fputs(first ? " " : "} ", out);
-	if (is_ns(r->names[column]))
-		put_seconds(out, text_of(r, k, column));
+	fputs(first ? " " : "} ", c->out);
+	if (is_ns(name))
+		put_seconds(c->out, value);
 	else
-		fputs(text_of(r, k, column), out);
-	putc('\n', out);
+		fputs(value, c->out);
+	putc('\n', c->out);
 }
 
-static void put_metric(const struct columns *c, size_t column, bool numbered, const char *query, FILE *out)
+/* What the query answers, as its first line says. */
+static void put_help(const struct columns *c, const char *column)
 {
-	fputs("# TYPE ", out);
-	put_metric_name(out, query, c->rows->names[column]);
-	fputs(" gauge\n", out);
+	const struct canned *canned = canned_find(c->query);
+	size_t n = 0;
+	const char *title = canned ? canned_title(canned->sql, &n) : "rows of a statement";
+
+	fprintf(c->out, " %.*s", canned ? (int)n : INT_MAX, title);
+	if (column)
+		fputs(": ", c->out);
+	put_name(c->out, column ? column : "", SIZE_MAX);
+	putc('\n', c->out);
+}
+
+static void put_metric(const struct columns *c, size_t column)
+{
+	const char *name = c->rows->names[column];
+
+	fputs("# HELP ", c->out);
+	put_metric_name(c->out, c->query, name);
+	put_help(c, name);
+	fputs("# TYPE ", c->out);
+	put_metric_name(c->out, c->query, name);
+	fputs(is_counter(name) ? " counter\n" : " gauge\n", c->out);
 	for (size_t k = 0; k < c->rows->count; k++)
 		if (rows_at(c->rows, k, column)->text && rows_at(c->rows, k, column)->number)
-			put_sample(c, column, k, numbered, query, out);
+			put_sample(c, column, k);
+}
+
+/* ---- Histograms --------------------------------------------------------------------------------------- */
+
+enum { LE, CUMULATIVE, SUM, HISTOGRAM_COLUMNS };
+
+/* Whether the rows are a histogram's, with a row for each of its buckets: then these columns are no labels. */
+static bool find_histogram(struct columns *c, size_t *ret)
+{
+	static const char *const names[] = {
+	    [LE] = "le_ns", [CUMULATIVE] = "cumulative_count", [SUM] = "sum_ns"};
+	int found = 0;
+
+	for (size_t i = 0; i < c->rows->columns; i++)
+		for (size_t k = 0; k < HISTOGRAM_COLUMNS; k++)
+			if (!strcmp(c->rows->names[i], names[k])) {
+				ret[k] = i;
+				found++;
+			}
+	for (size_t k = 0; found == HISTOGRAM_COLUMNS && k < HISTOGRAM_COLUMNS; k++)
+		c->label[ret[k]] = false;
+	return found == HISTOGRAM_COLUMNS;
+}
+
+static void put_histogram_name(const struct columns *c, const char *end)
+{
+	size_t n = strlen(c->query);
+
+	if (n > 10 && !strcmp(c->query + n - 10, "-histogram"))
+		n -= 10;
+	fputs("pt_", c->out);
+	put_name(c->out, c->query, n);
+	fprintf(c->out, "_seconds%s", end);
+}
+
+/* Without zeros at the end: it is a label, and compared as a text. */
+static void put_le(const struct columns *c, bool first, const char *ns)
+{
+	char *text = NULL;
+	size_t n;
+	FILE *to = open_memstream(&text, &n);
+
+	if (to && ns) {
+		put_seconds(to, ns);
+		fclose(to);
+		while (n && text[n - 1] == '0')
+			n--;
+		if (n && text[n - 1] == '.')
+			n--;
+		text[n] = 0;
+	} else if (to) {
+		fclose(to);
+	}
+	put_label(c->out, first, "le", ns && text ? text : "+Inf");
+	free(text);
+}
+
+static void put_histogram(const struct columns *c, const size_t *column)
+{
+	const struct rows *r = c->rows;
+
+	fputs("# HELP ", c->out);
+	put_histogram_name(c, "");
+	put_help(c, NULL);
+	fputs("# TYPE ", c->out);
+	put_histogram_name(c, " histogram\n");
+	for (size_t k = 0; k < r->count; k++) {
+		const char *le = rows_at(r, k, column[LE])->text;
+
+		put_histogram_name(c, "_bucket");
+		put_le(c, put_labels(c, k), le);
+		fprintf(c->out, "} %s\n", text_of(r, k, column[CUMULATIVE]));
+		if (le)
+			continue;
+		put_histogram_name(c, "_sum");
+		fputs(put_labels(c, k) ? " " : "} ", c->out);
+		put_seconds(c->out, text_of(r, k, column[SUM]));
+		putc('\n', c->out);
+		put_histogram_name(c, "_count");
+		fputs(put_labels(c, k) ? " " : "} ", c->out);
+		fprintf(c->out, "%s\n", text_of(r, k, column[CUMULATIVE]));
+	}
 }
 
 int prometheus(sqlite3_stmt *st, const char *query, FILE *out, struct pt_error *e)
 {
+	size_t histogram[HISTOGRAM_COLUMNS];
 	struct rows rows;
-	struct columns c = {.rows = &rows};
-	int numbered = -1;
+	struct columns c = {.rows = &rows, .query = query, .out = out};
+	int duplicates = -1;
 
 	if (rows_init(&rows, st, e) < 0)
 		return -1;
@@ -226,15 +375,18 @@ int prometheus(sqlite3_stmt *st, const char *query, FILE *out, struct pt_error *
 	c.metric = calloc(rows.columns + 1, sizeof *c.metric);
 	if (c.label && c.metric) {
 		find_labels(&rows, c.label, c.metric);
-		numbered = find_duplicate(&c, e);
+		duplicates = find_histogram(&c, histogram) ? 2 : find_duplicate(&c, e);
 	} else {
 		pt_fail_no_memory(e, NULL);
 	}
-	for (size_t i = 0; numbered >= 0 && i < rows.columns; i++)
+	c.numbered = duplicates == 1;
+	if (duplicates == 2)
+		put_histogram(&c, histogram);
+	for (size_t i = 0; (duplicates == 0 || duplicates == 1) && i < rows.columns; i++)
 		if (c.metric[i])
-			put_metric(&c, i, numbered, query, out);
+			put_metric(&c, i);
 	free(c.label);
 	free(c.metric);
 	rows_deinit(&rows);
-	return numbered < 0 ? -1 : 0;
+	return duplicates < 0 ? -1 : 0;
 }

@@ -13,27 +13,30 @@ SELECT
 		coalesce(CODE_AT(c.insn, i.i + 2) - 1, length(c.bytes)) - NUMBER_AT(c.insn, i.i + 1)) AS bytes,
 	f.name AS file, nullif(NUMBER_AT(c.line, i.i + 1), 0) AS line,
 	s.demangled, coalesce(s.unnamed, c.symbol IS NULL) AS unnamed, c.symbol AS symbol_id,
-	coalesce(c.version, 1) AS version, coalesce(c.bits, 64) AS bits, c.id AS code
+	coalesce(c.version, 1) AS version, coalesce(c.bits, 64) AS bits, c.id AS code,
+	coalesce(k.demangled, k.name) AS inlined, c.inlined_call
 FROM code c CROSS JOIN number i
 	LEFT JOIN symbol s ON s.id = c.symbol
 	LEFT JOIN dso d ON d.id = s.dso
 	LEFT JOIN machine m ON m.id = s.machine
 	LEFT JOIN source_file f ON f.id = c.file
+	LEFT JOIN inlined_call k ON k.id = c.inlined_call
 WHERE i.i < c.n;
 
 -- One row per line of source code that was executed, where debug information says which it is. count: how often its
--- instruction that ran most often did, in each function that has code of it.
+-- instruction that ran most often did, in each function that has code of it, inlined copies apart.
 CREATE VIEW lines AS
 SELECT trace, machine, file, line, sum(count) AS count, sum(insn_count) AS insn_count,
 	sum(insn_timed) AS insn_timed, sum(cyc_count) AS cyc_count,
 	round(sum(insn_timed) / nullif(sum(cyc_count), 0), 2) AS ipc,
-	CASE WHEN count(*) = 1 THEN max(symbol) END AS symbol, count(*) AS functions,
+	CASE WHEN count(DISTINCT symbol_id) = 1 THEN max(symbol) END AS symbol,
+	count(DISTINCT symbol_id) AS functions,
 	CASE WHEN min(dso) = max(dso) THEN max(dso) END AS dso,
-	CASE WHEN count(*) = 1 THEN max(demangled) END AS demangled
+	CASE WHEN count(DISTINCT symbol_id) = 1 THEN max(demangled) END AS demangled
 FROM (
 	SELECT trace, machine, dso, symbol_id, symbol, demangled, file, line, max(count) AS count,
 		sum(count) AS insn_count, sum(insn_timed) AS insn_timed, sum(cyc_count) AS cyc_count
 	FROM insns WHERE line IS NOT NULL
-	GROUP BY trace, machine, dso, symbol_id, file, line
+	GROUP BY trace, machine, dso, symbol_id, file, line, inlined_call
 )
 GROUP BY trace, machine, file, line;

@@ -32,7 +32,7 @@
 -- cycles; cyc_count is NULL when none have.
 
 PRAGMA application_id = 1347708002; -- 'PTdb'
-PRAGMA user_version = 15;
+PRAGMA user_version = 16;
 
 -- 0..1023, to expand what is counted.
 CREATE TABLE number (i INTEGER PRIMARY KEY);
@@ -127,16 +127,23 @@ CREATE TABLE path_version (path INTEGER PRIMARY KEY, trace INTEGER, version INTE
 -- where each begins, in bytes from there. bits: 32 or 16; NULL 64. version: NULL 1; different code at one
 -- address has different versions. count: how often each ran; insn_timed: how many of these times the cycles are
 -- known, cyc_count: which they are, of one of the instructions. line: of the source file, a number for each
--- instruction, 0 unknown. file NULL: none is known.
+-- instruction, 0 unknown. file NULL: none is known. inlined_call: the innermost one that it is of, NULL none.
 CREATE TABLE code (
 	id INTEGER PRIMARY KEY, trace INTEGER, symbol INTEGER, version INTEGER, ip INTEGER, bits INTEGER,
 	n INTEGER, insn TEXT, bytes BLOB, count INTEGER, insn_timed INTEGER, cyc_count REAL,
-	file INTEGER, line TEXT
+	file INTEGER, line TEXT, inlined_call INTEGER
 );
 
 -- Source files, as debug information names them. lines: the numbers of those that have code, executed or not, in the
 -- compilation units of which anything was executed.
 CREATE TABLE source_file (id INTEGER PRIMARY KEY, trace INTEGER, name TEXT, lines TEXT);
+
+-- Calls that a compiler inlined, and of which code was executed. name, demangled: of the function, as of symbol;
+-- outer: the inlined call that this one is in, NULL: it is in the symbol's function; file, line: where the call
+-- stands, NULL unknown.
+CREATE TABLE inlined_call (
+	id INTEGER PRIMARY KEY, trace INTEGER, name TEXT, demangled TEXT, outer INTEGER, file INTEGER, line INTEGER
+);
 
 -- Which paths were taken in which 4096 runs: a path's first chunk of them is run / 4096 = chunk, the
 -- next, up to 1023, are by more's numbers further on, more being a text as above. Further ones are in

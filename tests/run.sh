@@ -4,7 +4,8 @@
 # Tests are in files: tests/unit/test_*.c (built by make), tests/cli/*.sh, tests/source/*.sh and
 # tests/oracle/*.sh. NAME picks those whose path contains it ("unit", "cli/query"). tests/ptbox/*.sh, which
 # boot an emulated PC, run only when a NAME says ptbox (`make check-ptbox`); tests/browser/*.sh, which want Chromium,
-# only when one says browser (`make check-browser`). Each file prints "N passed, N
+# only when one says browser (`make check-browser`); tests/viewers/*.sh, which want other programs that read our
+# formats, only when one says viewers (`make check-viewers`). Each file prints "N passed, N
 # failed" (", N skipped") as its last line. It counts as a failure when it does not, when all three are 0,
 # when it fails otherwise, when it hangs (three times its `# timeout: SECONDS`, of an idle machine; 300), and
 # when a sanitizer reports something, whatever exit status the test expected. It gets
@@ -22,11 +23,12 @@ PT_BIN=${PT_BIN%/}
 jobs=${JOBS:-$(nproc)}
 
 tests=()
-for t in tests/oracle/*.sh tests/cli/*.sh tests/source/*.sh tests/unit/test_*.c tests/ptbox/*.sh tests/browser/*.sh; do
+for t in tests/oracle/*.sh tests/cli/*.sh tests/source/*.sh tests/unit/test_*.c tests/ptbox/*.sh tests/browser/*.sh tests/viewers/*.sh; do
 	[ -e "$t" ] || continue
 	case $t in
 	tests/ptbox/*) [[ " $* " == *ptbox* ]] || continue ;;
 	tests/browser/*) [[ " $* " == *browser* ]] || continue ;;
+	tests/viewers/*) [[ " $* " == *viewers* ]] || continue ;;
 	esac
 	for name in "${@:-}"; do
 		case $t in *"$name"*) tests+=("$t") && break ;; esac

@@ -16,7 +16,7 @@
 
 struct annotation {
 	sqlite3 *db, *to;
-	sqlite3_stmt *insert, *symbol;
+	sqlite3_stmt *insert, *symbol, *inlined;
 	struct fn_wanted wanted;
 	const char *thread;
 	bool att, timed;
@@ -282,6 +282,32 @@ static int put_source_row(struct annotation *a, const struct fn_insn *insn, stru
 	return put_row(a, e);
 }
 
+/* Which inlined function the code is now of: the innermost one first, each with where its call stands. */
+static int put_inlined_row(struct annotation *a, const struct fn_insn *insn, struct pt_error *e)
+{
+	const char *before = "inlined: ";
+	struct text text;
+
+	text_begin(&text);
+	if (text.to && !insn->inlined)
+		fprintf(text.to, "not inlined: %s", a->fn.name);
+	sqlite3_reset(a->inlined);
+	sqlite3_bind_int64(a->inlined, 1, insn->inlined);
+	while (text.to && insn->inlined && sqlite3_step(a->inlined) == SQLITE_ROW) {
+		const char *name = (const char *)sqlite3_column_text(a->inlined, a->wanted.raw_names ? 0 : 1);
+		const char *file = (const char *)sqlite3_column_text(a->inlined, 2);
+
+		fprintf(text.to, "%s%s", before, name ? name : "[no name]");
+		if (file)
+			fprintf(text.to, ", called at %s:%d", short_name(file),
+				sqlite3_column_int(a->inlined, 3));
+		before = ", in ";
+	}
+	sqlite3_reset(a->inlined);
+	bind_text(a, CODE, &text);
+	return put_row(a, e);
+}
+
 static int put_gap(struct annotation *a, uint64_t bytes, struct pt_error *e)
 {
 	struct text text;
@@ -365,6 +391,8 @@ static int put_rows(struct annotation *a, struct targets *targets, struct pt_err
 			;
 		if (before && offset > end && put_gap(a, offset - end, e) < 0)
 			return -1;
+		if (insn->inlined != (before ? before->inlined : 0) && put_inlined_row(a, insn, e) < 0)
+			return -1;
 		if (insn->line && (!before || before->line != insn->line || before->file != insn->file) &&
 		    put_source_row(a, insn, e) < 0)
 			return -1;
@@ -410,6 +438,15 @@ static int sort(struct annotation *a, struct pt_error *e)
 	return 0;
 }
 
+/* A call and those around it. They are no more than there are, whatever a database says. */
+static const char inlined_sql[] =
+    "WITH RECURSIVE k AS (SELECT id, name, demangled, file, line, outer, 0 AS depth FROM inlined_call WHERE "
+    "id = ?1"
+    " UNION ALL SELECT i.id, i.name, i.demangled, i.file, i.line, i.outer, depth + 1"
+    " FROM k JOIN inlined_call i ON i.id = k.outer WHERE depth < 256)"
+    " SELECT k.name, coalesce(k.demangled, k.name), f.name, k.line"
+    " FROM k LEFT JOIN source_file f ON f.id = k.file ORDER BY depth";
+
 static int prepare(struct annotation *a, struct pt_error *e)
 {
 	if (sqlite3_open(":memory:", &a->to) != SQLITE_OK ||
@@ -425,6 +462,8 @@ static int prepare(struct annotation *a, struct pt_error *e)
 	if (sqlite3_prepare_v2(a->db,
 			       "SELECT name, coalesce(demangled, name), start_ip FROM symbol WHERE id = ?1",
 			       -1, &a->symbol, NULL) != SQLITE_OK)
+		return fn_sql_error(a->db, e);
+	if (sqlite3_prepare_v2(a->db, inlined_sql, -1, &a->inlined, NULL) != SQLITE_OK)
 		return fn_sql_error(a->db, e);
 	return 0;
 }
@@ -457,6 +496,7 @@ sqlite3 *annotate(sqlite3 *db, const struct annotate_options *options, struct pt
 	ret = ret < 0 || !a.disassembler || prepare(&a, e) < 0 || make(&a, e) < 0 ? -1 : 0;
 	sqlite3_finalize(a.insert);
 	sqlite3_finalize(a.symbol);
+	sqlite3_finalize(a.inlined);
 	pt_disassembler_destroy(a.disassembler);
 	source_text_deinit(&a.source);
 	loops_deinit(&a.loops);

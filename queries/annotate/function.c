@@ -28,7 +28,8 @@ static const char find_sql[] =
 /* The code of all symbols of that name, size and file; of one without a name, what lies in a range. */
 static const char code_sql[] =
     "SELECT c.ip, coalesce(c.version, 1), coalesce(c.bits, 64), c.n, c.insn, c.bytes, c.count, c.insn_timed,"
-    " c.cyc_count, c.file, c.line, s.start_ip"
+    " c.cyc_count, c.file, c.line, s.start_ip,"
+    " c.inlined_call"
     " FROM code c JOIN symbol s ON s.id = c.symbol JOIN symbol w ON w.id = ?1"
     " JOIN dso d ON d.id = s.dso JOIN dso x ON x.id = w.dso"
     " WHERE c.trace = w.trace AND s.name = w.name AND s.end_ip - s.start_ip = w.end_ip - w.start_ip"
@@ -73,6 +74,7 @@ static int add_code(struct fn *f, sqlite3_stmt *s, struct pt_error *e)
 				       .bits = (uint32_t)sqlite3_column_int64(s, 2),
 				       .line = digits_next(&lines),
 				       .file = sqlite3_column_int64(s, 9),
+				       .inlined = sqlite3_column_int64(s, 12),
 				       .next = NO_INSN};
 
 		if (end <= at || end > size || end - at > sizeof insn.bytes)

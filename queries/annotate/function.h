@@ -18,8 +18,9 @@ struct fn_insn {
 	uint64_t count;		   /* of the whole trace, until somebody counts otherwise */
 	double insn_timed, cycles; /* as in the view insns; 0: not known */
 	uint32_t version, bits, line;
-	int64_t file;  /* of the table source_file, 0 unknown */
-	uint32_t next; /* the instruction after it, NO_INSN: not executed, or of another function */
+	int64_t file;	 /* of the table source_file, 0 unknown */
+	int64_t inlined; /* of the table inlined_call, 0 none */
+	uint32_t next;	 /* the instruction after it, NO_INSN: not executed, or of another function */
 	uint8_t len, bytes[15];
 };
 

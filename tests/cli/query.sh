@@ -24,7 +24,7 @@ for name in summary hot-edges call-tree slowest-calls; do
 done
 # (The exit status is a text: it may be a signal.)
 "$PT_BIN/pt-query" "$tmp/db" summary --format prometheus >"$tmp/prometheus"
-same "summary's numbers as samples" <("$PT_BIN/pt-query" "$tmp/db" summary --format csv | grep -v 'exit status' | tr -d '\r' | sed -nE 's/^([0-9]+),([^,]*),([0-9]+)$/pt_summary_value{trace="\1",what="\2"} \3/p') \
+same "summary's numbers as samples" <("$PT_BIN/pt-query" "$tmp/db" summary --format csv | grep -v 'exit status' | tr -d '\r' | sed -nE 's/^([0-9]+),([^,]*),([0-9]+)$/pt_trace_value{trace="\1",what="\2"} \3/p') \
 	<(grep -v '^#' "$tmp/prometheus")
 "$PT_BIN/pt-query" "$tmp/db" --format html >"$tmp/html"
 check "the dashboard" python3 tests/cli/html_page.py "$tmp/html" summary hot-functions folded errors

@@ -5,7 +5,7 @@ check "load" "$PT_BIN/pt-load" -q "$tmp/db" "$tmp/s"
 check "integrity" test "$(sqlite3 "$tmp/db" 'PRAGMA integrity_check')" = ok
 python3 tests/cli/vm_truth.py "$PT_BIN/pt-query" "$tmp/db" "$tmp/truth" >"$tmp/out" 2>&1
 counts "$tmp/out"
-names="vmexit-latency vmentry-latency slowest-exits why-slow vcpu-time interrupt-latency vcpu-stolen exits-by-function exits-by-rip timeline
+names="vmexit-latency vmexit-latency-histogram vmentry-latency slowest-exits why-slow vcpu-time interrupt-latency vcpu-stolen exits-by-function exits-by-rip timeline
 	vm-clocks vm-check merged-events folded"
 mkdir "$tmp/q"
 for name in $names; do
@@ -20,6 +20,11 @@ counts "$tmp/out"
 check "the dashboard" python3 tests/cli/html_page.py "$tmp/html" vmexit-latency timeline vcpu-time vm-check
 "$PT_BIN/pt-query" "$tmp/db" vmexit-latency --format prometheus >"$tmp/prometheus"
 "$PT_BIN/pt-query" "$tmp/db" vmexit-latency --format json >"$tmp/json"
+"$PT_BIN/pt-query" "$tmp/db" vmexit-latency-histogram --format prometheus >"$tmp/histogram"
+"$PT_BIN/pt-query" "$tmp/db" vmexit-latency-histogram --format json >"$tmp/histogram.json"
+check "a histogram" python3 tests/cli/prometheus_text.py "$tmp/histogram" "$tmp/histogram.json"
+same "its counts" <(sqlite3 "$tmp/db" 'SELECT reason, count(latency_tsc) FROM vmexits GROUP BY 1 HAVING count(latency_tsc) > 0 ORDER BY 1') \
+	<(sed -nE 's/^pt_vmexit_latency_seconds_count\{(.*reason="([0-9]+)")?.*\} /\2|/p' "$tmp/histogram" | sort -n)
 check "Prometheus' text" python3 tests/cli/prometheus_text.py "$tmp/prometheus" "$tmp/json"
 check "seconds by reason" grep -q '^pt_vmexit_latency_p99_seconds{trace="1",machine="vm1",reason="48",' "$tmp/prometheus"
 

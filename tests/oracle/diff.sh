@@ -108,7 +108,7 @@ done
 check "SQL of one's own" test "$(two --sql 'SELECT count(*) AS n, 5 AS n FROM traces WHERE id = :id' -p id=1 --format csv | tr -d '\r' | cut -d, -f 2- | sort | uniq -c | tr -s ' ')" = " 2 1,5
  1 n,n"
 check "stacks begin with the database" test "$(two folded | grep -c "^$tmp/[no][el][wd].db;")" = "$(two folded | wc -l)"
-check "samples are labelled" grep -q "^pt_threads_instructions{db=\"$tmp/new.db\",trace=\"1\"" <(two threads --format prometheus)
+check "samples are labelled" grep -q "^pt_threads_instructions_total{db=\"$tmp/new.db\",trace=\"1\"" <(two threads --format prometheus)
 for wrong in "threads -p nothing=1" "report -p nothing=1" ""; do
 	# shellcheck disable=SC2086
 	two $wrong >"$tmp/out" 2>"$tmp/err"

@@ -145,6 +145,24 @@ for source in a.c b.cc; do
 		# Of functions in COMDAT sections, as C++ has them, binutils 2.40 tells the unit's file with another file's line.
 		[ "$source" = a.c ] || sed -i 's/[^|]*:/:/; s/|[^|]*:/|:/' "$tmp/lines" "$tmp/ours"
 		same "$source -O$o: addr2line's lines" <(cut -d '|' -f 1 "$tmp/ours" | paste -d '|' - "$tmp/lines") "$tmp/ours"
+		# Inlined calls: the functions, innermost first, and the lines that they are called in.
+		sql "WITH RECURSIVE insn AS (SELECT DISTINCT printf('0x%x', dso_ip) AS ip, inlined_call FROM insns WHERE dso = '$tmp/$name$o'),
+			k AS (SELECT ip, i.id, '|' || i.name || '|' || i.line AS text, i.outer FROM insn JOIN inlined_call i ON i.id = insn.inlined_call
+			UNION ALL SELECT ip, i.id, text || '|' || i.name || '|' || i.line, i.outer FROM k JOIN inlined_call i ON i.id = k.outer)
+			SELECT ip || text FROM k WHERE outer IS NULL
+			UNION ALL SELECT ip FROM insn WHERE inlined_call IS NULL" | sort >"$tmp/inlined"
+		for tool in llvm-addr2line addr2line; do
+			command -v "$tool" >/dev/null || { skip 1 "$tool is not there" && continue; }
+			cut -d '|' -f 1 "$tmp/ours" | "$tool" -a -f -i -e "$tmp/$name$o" | sed 's/ (discriminator .*//' | awk '
+				function put() { if (ip) print ip text } /^0x/ { put(); ip = $0; sub(/0x0*/, "0x", ip); text = ""; n = 0; next }
+				n++ % 2 == 0 { name = $0; next } { sub(/.*:/, ""); if (n > 2) text = text "|" before "|" $0; before = name }
+				END { put() }' | sort >"$tmp/theirs"
+			# binutils 2.40 names the function around for an inlined one without a linkage name: lines alone, then.
+			[ "$tool$source" = addr2lineb.cc ] && sed -i -E 's/\|[^|]*\|([0-9]+)/|\1/g' "$tmp/theirs" "$tmp/inlined"
+			same "$source -O$o: $tool -i's calls" "$tmp/theirs" "$tmp/inlined"
+		done
+		[ $o = 0 ] || check "$source: $(grep -c '|' "$tmp/inlined") instructions of inlined functions" \
+			test "$(grep -c '|' "$tmp/inlined")" -ge 10
 		"$PT_BIN/pt-query" "$tmp/db" lcov -p dso="$name$o" -p file="$source" >"$tmp/$name$o.info"
 		[ $o = 0 ] || continue
 		# gcov counts heads of functions and labels, which have no code of their own; and not their braces.
