@@ -233,6 +233,12 @@ lint:
 	$(Q)scripts/deps build lint
 	$(Q)scripts/lint
 
+# ClickHouse: 50 kills of servers and of pt-load, 30 containers through a spool folder.
+check-fleet:
+	$(Q)scripts/deps build check fleet
+	$(Q)$(MAKE) --no-print-directory all $(TOOLS)
+	$(Q)KILLS=50 PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(or $(TESTS),clickhouse)
+
 # What pt-query makes for browsers, in Chromium.
 check-browser:
 	$(Q)scripts/deps build check browser
@@ -300,6 +306,7 @@ help:
 	@echo "make bench        speed against libipt on ../shared/bench, of loading (against perf's export) and of queries"
 	@echo "make bench-rings  how fast 256 rings are emptied, the longest wait, what is lost"
 	@echo "make analyze      clang's analyzer and gcc -fanalyzer, less what is known to be false: FILES='a.c b.c' picks"
+	@echo "make check-fleet  ClickHouse: loads whose server or client is killed, 50 times; a spool folder; queries against SQLite"
 	@echo "make check-browser  the report in Chromium: clicked, zoomed, searched, against SQL"
 	@echo "make check-viewers  Prometheus and other programs read what pt-query writes for them"
 	@echo "make screenshots  pictures of reports, into build/screenshots: wants Chromium and npm"
@@ -310,6 +317,6 @@ help:
 	@echo "V=1 shows commands; SANITIZE=1 builds and checks with ASan and UBSan, in build/san"
 
 -include $(shell find $(B)/obj $(B)/tests build/fuzz -name '*.d' 2>/dev/null)
-.PHONY: all demo check check-suite check-nightly check-faults check-threads check-big coverage check-ptbox check-ptbox-vms check-browser check-viewers test-programs unit-tests bench bench-rings fuzz lint analyze screenshots static \
+.PHONY: all demo check check-fleet check-suite check-nightly check-faults check-threads check-big coverage check-ptbox check-ptbox-vms check-browser check-viewers test-programs unit-tests bench bench-rings fuzz lint analyze screenshots static \
 	install uninstall clean help
 .SECONDARY:

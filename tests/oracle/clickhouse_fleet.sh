@@ -8,7 +8,7 @@ if ! clickhouse_found; then
 	exit
 fi
 trap 'clickhouse_end; finish' EXIT
-containers=${CONTAINERS:-30}
+containers=${CONTAINERS:-$((${KILLS:-0} >= 30 ? 30 : 12))} # all of them: make check-fleet
 read -r http1 tcp1 http2 tcp2 < <(free_ports 4)
 cluster="<fleet><shard><replica><host>127.0.0.1</host><port>$tcp1</port></replica></shard>
 	<shard><replica><host>127.0.0.1</host><port>$tcp2</port></replica></shard></fleet>"
