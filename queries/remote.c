@@ -186,6 +186,10 @@ char *remote_sql(const struct remote *r, const char *sql, struct pt_error *e)
  * ---- Rows: TabSeparatedWithNamesAndTypes ----------------------------------------------------------------
  */
 
+static const char no_rows[] =
+    "the statement's answer is no rows as pt-query asks for them: leave FORMAT out of it, --format says "
+    "how they are printed";
+
 enum { LINE_MAX_BYTES = 64 << 20, COLUMNS_MAX = 1000 };
 
 struct answer {
@@ -265,10 +269,7 @@ static int take_types(struct answer *a, char *line)
 		i++;
 	}
 	if (type || i < a->columns || a->columns > COLUMNS_MAX)
-		return pt_fail(a->e, PT_ERR_USAGE, PT_NO_OFFSET,
-			       "the answer is no rows of pt-query's: leave FORMAT out of the statement, "
-			       "--format says how rows are "
-			       "printed");
+		return pt_fail(a->e, PT_ERR_USAGE, PT_NO_OFFSET, "%s", no_rows);
 	return make_table(a);
 }
 
@@ -407,7 +408,7 @@ static int receive(const struct remote *r, const char *sql, struct answer *a)
 
 	clickhouse_destroy(c);
 	if (!ret && a->lines < 2)
-		ret = pt_fail(a->e, PT_ERR_USAGE, PT_NO_OFFSET, "the statement has no rows for an answer");
+		ret = pt_fail(a->e, PT_ERR_USAGE, PT_NO_OFFSET, "%s", no_rows);
 	return ret;
 }
 

@@ -22,11 +22,10 @@ for program in true "ls -l /" "perl -e print(1)" "id -u"; do
 	rm -f "$tmp/c.ptc"
 done
 for stream in "$tmp"/*.ptr; do
+	ask one 'SELECT uuid FROM pt.traces' 2>&1 | sort >"$tmp/before"
 	"$PT_BIN/pt-load" -q "$url" "$stream" 2>"$tmp/err"
 	check "load $(basename "$stream"): $(cat "$tmp/err")" test $? -eq 0 -o $? -eq 3
-	"$PT_BIN/pt-load" -q "$tmp/one.db" "$stream" 2>"$tmp/err"
-	printf '%s %s\n' "$(sqlite3 "$tmp/one.db" 'SELECT uuid FROM traces')" "$stream" >>"$tmp/streams"
-	rm -f "$tmp/one.db"
+	printf '%s %s\n' "$(ask one 'SELECT uuid FROM pt.traces' | sort | comm -13 "$tmp/before" -)" "$stream" >>"$tmp/streams"
 done
 # In the order of their numbers there, which ids and ties follow.
 ask one 'SELECT uuid FROM pt.traces ORDER BY id' >"$tmp/order"
@@ -36,5 +35,8 @@ while read -r uuid; do
 done <"$tmp/order"
 python3 tests/oracle/clickhouse_rows.py "$PT_BIN/pt-query" "$tmp/all.db" "$url" >"$tmp/out" 2>"$tmp/rows"
 cat "$tmp/out" "$tmp/rows"
+counts "$tmp/out"
+python3 tests/oracle/clickhouse_fleet.py "$PT_BIN/pt-query" "$tmp/all.db" "$url" "http://127.0.0.1:${clickhouse_port[one]}/" >"$tmp/out" 2>&1
+cat "$tmp/out"
 counts "$tmp/out"
 clickhouse_end
