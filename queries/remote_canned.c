@@ -6,12 +6,13 @@
 
 #define EMBED(symbol, path)                                                                                  \
 	__asm__(".pushsection .rodata\n"                                                                     \
-		".globl " #symbol "\n"                                                                       \
-		".hidden " #symbol "\n" #symbol ":\n"                                                        \
+		".globl remote_" #symbol "\n"                                                                \
+		".hidden remote_" #symbol "\n"                                                               \
+		"remote_" #symbol ":\n"                                                                      \
 		".incbin \"" path "\"\n"                                                                     \
 		".byte 0\n"                                                                                  \
 		".popsection\n");                                                                            \
-	extern const char symbol[] __attribute__((visibility("hidden")));
+	extern const char remote_##symbol[] __attribute__((visibility("hidden")));
 
 /* O: a text of its own. */
 #define OWN(O)                                                                                               \
@@ -38,10 +39,10 @@
 	O(fleet_moved, "fleet-moved")                                                                        \
 	O(fleet_worst, "fleet-worst")
 
-EMBED(remote_macros, "queries/clickhouse/macros.sql")
-#define EMBED_QUERY(symbol, name) EMBED(remote_##symbol, "queries/clickhouse/" name ".sql")
+EMBED(macros, "queries/clickhouse/macros.sql")
+#define EMBED_QUERY(symbol, name) EMBED(symbol, "queries/clickhouse/" name ".sql")
 OWN(EMBED_QUERY)
-EMBED(remote_errors, "queries/errors.sql") /* one text for both */
+EMBED(errors, "queries/errors.sql") /* one text for both */
 
 #define LIST_QUERY(symbol, name) {name, remote_##symbol, false},
 const struct canned remote_queries[] = {OWN(LIST_QUERY){"errors", remote_errors, false}};

@@ -12,15 +12,16 @@
 
 #define EMBED(name, path)                                                                                    \
 	__asm__(".pushsection .rodata\n"                                                                     \
-		".globl " #name "\n"                                                                         \
-		".hidden " #name "\n" #name ":\n"                                                            \
+		".globl clickhouse_" #name "\n"                                                              \
+		".hidden clickhouse_" #name "\n"                                                             \
+		"clickhouse_" #name ":\n"                                                                    \
 		".incbin \"" path "\"\n"                                                                     \
 		".byte 0\n"                                                                                  \
 		".popsection\n");                                                                            \
-	extern const char name[] __attribute__((visibility("hidden")));
+	extern const char clickhouse_##name[] __attribute__((visibility("hidden")));
 
-EMBED(clickhouse_tables_sql, "schema/clickhouse/tables.sql")
-EMBED(clickhouse_views_sql, "schema/clickhouse/views.sql")
+EMBED(tables_sql, "schema/clickhouse/tables.sql")
+EMBED(views_sql, "schema/clickhouse/views.sql")
 
 enum { CODECS_SINCE = 19008, DICTIONARIES_SINCE = 20000 };
 

@@ -86,13 +86,14 @@ int load_give_up(struct server *s, const char *condition, struct pt_error *e)
 	return server_do_owned(s, sql, e);
 }
 
-static int give_up_others(struct load *l, struct pt_error *e)
+/* died: only those that are not complete. */
+static int give_up_others(struct load *l, bool died, struct pt_error *e)
 {
 	char *condition;
 	int r;
 
-	if (asprintf(&condition, "uuid = %s AND load != %llu", l->identity_sql, (unsigned long long)l->load) <
-	    0)
+	if (asprintf(&condition, "uuid = %s AND load != %llu%s", l->identity_sql, (unsigned long long)l->load,
+		     died ? " AND last_state = 0" : "") < 0)
 		return pt_fail_no_memory(e, NULL);
 	r = load_give_up(l->server, condition, e);
 	free(condition);
@@ -264,14 +265,12 @@ static int attempt(struct load *l, sqlite3 *db, struct pt_error *e)
 	if (load_check(l, e) < 0 || say_state(l, BEGUN, e) < 0)
 		return -1;
 	/* What is complete stays to be seen until this load is. */
-	if (!l->replace && give_up_others(l, e) < 0)
+	if (give_up_others(l, true, e) < 0)
 		return -1;
 	r = send_tables(l, db, e);
 	if (!r)
 		r = publish(l, e);
-	if (r)
-		return r;
-	return l->replace ? give_up_others(l, e) : 0;
+	return r ? r : give_up_others(l, false, e);
 }
 
 /* Where it was recorded, and on which day. */
