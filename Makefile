@@ -64,6 +64,19 @@ endif
 endif
 $(B)/obj/schema/clickhouse/http.o $(B)/obj/schema/clickhouse/no_http.o: ALL_CFLAGS += $(if $(LIBS_LIBCURL),-DHAVE_LIBCURL)
 
+# protobuf-c writes the formats of Perfetto and pprof (pt-query). Where its compiler or header is missing, or with
+# NO_PROTOBUF_C=1, pt-query is built without it. Of queries/**/*.proto it makes C, in $(B)/proto.
+ifndef NO_PROTOBUF_C
+PROTOC_C ?= $(shell command -v protoc-c)
+ifneq ($(and $(PROTOC_C),$(shell printf '\043include <protobuf-c/protobuf-c.h>\n' | $(CC) -E - >/dev/null 2>&1 && echo found)),)
+PROTO := queries/perfetto/perfetto.proto queries/pprof.proto
+PROTO_C := $(patsubst %.proto,$(B)/proto/%.pb-c.c,$(notdir $(PROTO)))
+LIBS_PROTOBUF_C := -lprotobuf-c
+PROTO_USERS := $(B)/obj/queries/perfetto/packets.o $(B)/obj/queries/pprof.o
+$(PROTO_USERS): ALL_CFLAGS += -DHAVE_PROTOBUF_C -I$(B)/proto
+endif
+endif
+
 PROGRAMS := pt-capture pt-decode pt-load pt-query
 # Every .c below a folder, however deep: a new file needs no line here.
 sources = $(sort $(shell find $(1) -name '*.c'))
@@ -72,15 +85,15 @@ objects = $(patsubst %.c,$(B)/obj/%.o,$(call sources,$(1)))
 OBJ_pt-capture := $(call objects,capture) $(B)/obj/decode/insn.o
 OBJ_pt-decode := $(call objects,decode)
 OBJ_pt-load := $(call objects,export)
-OBJ_pt-query := $(call objects,queries)
+OBJ_pt-query := $(call objects,queries) $(PROTO_C:%.c=%.o)
 LIBS_pt-capture := -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) -lpthread
 LIBS_pt-decode := $(LIBS_CAPSTONE) -lzstd -lz -lpthread
 LIBS_pt-load := -lsqlite3 -lz $(LIBS_LIBDW) $(if $(LIBS_LIBDW),-lelf) $(LIBIBERTY) $(LIBS_LIBCURL)
-LIBS_pt-query := $(LIBS_CAPSTONE) -lsqlite3 -lm $(LIBS_LIBCURL)
+LIBS_pt-query := $(LIBS_CAPSTONE) $(LIBS_PROTOBUF_C) -lsqlite3 -lz -lm $(LIBS_LIBCURL)
 SCHEMA := $(B)/libschema.a
 # Everything that is not a program's main: what unit tests and the tests' own tools link with.
 ALL := $(B)/libpt.a
-LIBS := -lsqlite3 $(LIBS_LIBDW) -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) $(LIBS_CAPSTONE) $(LIBIBERTY) $(LIBS_LIBCURL) -lpthread -lm
+LIBS := -lsqlite3 $(LIBS_PROTOBUF_C) $(LIBS_LIBDW) -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) $(LIBS_CAPSTONE) $(LIBIBERTY) $(LIBS_LIBCURL) -lpthread -lm
 
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 TOOLS := $(patsubst %.c,$(B)/%,$(wildcard tests/oracle/*.c tests/tools/*.c))
@@ -109,12 +122,24 @@ $(B)/obj/%.o: %.c | $(B)/headers
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
+$(PROTO_USERS): $(PROTO_C)
+$(B)/proto/%.pb-c.c: queries/perfetto/%.proto
+	@mkdir -p $(@D)
+	@echo "  PROTO $<"
+	$(Q)$(PROTOC_C) --proto_path=$(<D) --c_out=$(@D) $<
+$(B)/proto/%.pb-c.c: queries/%.proto
+	@mkdir -p $(@D)
+	@echo "  PROTO $<"
+	$(Q)$(PROTOC_C) --proto_path=$(<D) --c_out=$(@D) $<
+$(B)/proto/%.o: $(B)/proto/%.c
+	@echo "  CC    $<"
+	$(Q)$(CC) $(filter-out -Wshadow -Wmissing-prototypes,$(ALL_CFLAGS)) -I$(B)/proto -c -o $@ $<
 # The loops that decode are a few instructions long: their speed must not depend on where they happen to lie (up to 9 %).
 $(call objects,decode/flow): ALL_CFLAGS += -falign-loops=32
 # SQL that is embedded with .incbin, which -MMD does not see
 $(B)/obj/schema/sql_macros.o: schema/macros.sql
 $(call objects,export): $(wildcard schema/*.sql schema/clickhouse/*.sql)
-$(call objects,queries): $(wildcard queries/*.sql queries/clickhouse/*.sql queries/*.css queries/*.js $(addprefix queries/report/,*.sql *.css *.html js/*.js vendor/*/*))
+$(call objects,queries): $(wildcard queries/*.sql queries/clickhouse/*.sql queries/*.css queries/*.js queries/perfetto/*.sql $(addprefix queries/report/,*.sql *.css *.html js/*.js vendor/*/*))
 
 # A missing compiler or header is said once, with its remedy, before the compiler says it many times.
 $(B)/headers:

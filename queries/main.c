@@ -13,6 +13,7 @@
 #include "queries/canned.h"
 #include "queries/database.h"
 #include "queries/html.h"
+#include "queries/perfetto/perfetto.h"
 #include "queries/print.h"
 #include "queries/remote.h"
 #include "queries/report_page.h"
@@ -33,6 +34,7 @@ static const char usage[] =
     "       pt-query DB annotate -p function=NAME     a function, instruction by instruction\n"
     "       pt-query DB report -o report.html         a page with pictures of most of them\n"
     "       pt-query --db DB --db DB2 ... NAME        ask several databases; diff compares them\n"
+    "       pt-query DB -f perfetto -o trace.pftrace  all of it for ui.perfetto.dev\n"
     "       pt-query watch DIR --textfile FILE.prom   a folder of databases, for Prometheus\n"
     "DB is a file, or clickhouse://[user@]host[:port]/database, with TLS clickhouses://, which answers "
     "fewer.\n"
@@ -64,7 +66,7 @@ static int set_format(void *arg, const char *value, struct pt_error *e)
 	if (!a->format)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "--format %s: table, csv, tsv, json, jsonl, markdown, prometheus, folded, "
-			       "speedscope, lines or html",
+			       "speedscope, pprof, lines, html or perfetto",
 			       value);
 	return 0;
 }
@@ -114,9 +116,10 @@ static const struct pt_option options[] = {
      .argument = "FORMAT",
      .help =
 	 "table (the default), csv, tsv, json, jsonl, markdown, prometheus (text exposition), folded "
-	 "(flame-graph stacks), speedscope (the same for speedscope.app), lines (a row's columns with tabs "
-	 "between), html (one file that needs no "
-	 "other)",
+	 "(flame-graph stacks), speedscope, pprof (the same for these viewers), lines (a row's columns with "
+	 "tabs "
+	 "between), html (one file that needs no other); of the whole database: html (the report), perfetto "
+	 "(for ui.perfetto.dev; -p after=NS, -p until=NS)",
      .set = set_format},
     {.name = "output",
      .letter = 'o',
@@ -164,6 +167,12 @@ static bool is_report(const struct arguments *a)
 			      : a->format == PRINT_HTML && !a->source.sql && !a->source.file;
 }
 
+/* Of the whole database, without a query. */
+static bool is_perfetto(const struct arguments *a)
+{
+	return a->format == PRINT_PERFETTO;
+}
+
 static int fail(const struct pt_error *e)
 {
 	if (e->kind != PT_ERR_CLOSED)
@@ -198,6 +207,12 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 			       argv[operand]);
 	if (!!a->source.name + !!a->source.sql + !!a->source.file > 1)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "a query's name, --sql or --file: one of them");
+	if (is_perfetto(a) && (a->source.name || a->source.sql || a->source.file || a->database_count > 1))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "--format perfetto is of a whole database: no query");
+	if (is_perfetto(a) && !a->output && isatty(STDOUT_FILENO))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "a Perfetto trace is not written to a terminal: -o trace.pftrace");
 	if (a->database_count > 1 && !a->source.name && !a->source.sql && !a->source.file && !is_report(a))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "several databases are asked one question: which?");
@@ -326,6 +341,8 @@ static int answer_of_one(const char *sql, const struct arguments *a, const struc
 		r = run(db, sql, a, e);
 	else if (db && is_report(a))
 		r = run_report(db, a, e);
+	else if (db && is_perfetto(a))
+		r = perfetto_write(db, a->parameters, a->parameter_count, stdout, e);
 	else if (db && a->source.name)
 		r = run_annotate(db, a, e);
 	else if (db)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "queries/markdown.h"
+#include "queries/pprof.h"
 #include "queries/prometheus.h"
 #include "queries/rows.h"
 #include "queries/speedscope.h"
@@ -24,6 +25,8 @@ enum print_format print_format_find(const char *name)
 							 [PRINT_PROMETHEUS] = "prometheus",
 							 [PRINT_FOLDED] = "folded",
 							 [PRINT_SPEEDSCOPE] = "speedscope",
+							 [PRINT_PPROF] = "pprof",
+							 [PRINT_PERFETTO] = "perfetto",
 							 [PRINT_LINES] = "lines",
 							 [PRINT_HTML] = "html"};
 
@@ -239,6 +242,7 @@ int print_rows(sqlite3_stmt *st, enum print_format format, const char *name, siz
 	case PRINT_JSON: return json(st, out, e);
 	case PRINT_JSONL: return jsonl(st, out, e);
 	case PRINT_MARKDOWN: return markdown_print(st, out, e);
+	case PRINT_PPROF: return pprof_print(st, out, e);
 	case PRINT_SPEEDSCOPE: return speedscope_print(st, name, out, e);
 	case PRINT_PROMETHEUS: return prometheus(st, name, out, e);
 	case PRINT_FOLDED: return folded(st, out, e);

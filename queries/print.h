@@ -8,17 +8,19 @@
  *   json        an array of objects; NULL is null
  *   jsonl       an object on each line
  *   markdown    a table of GitHub's Markdown: markdown.h
- *   prometheus  the text exposition format, version 0.0.4: a gauge pt_QUERY_COLUMN for each column of
- *               numbers, with the other columns as labels, and those whose numbers name something (trace,
+ *   prometheus  the text exposition format, version 0.0.4: a gauge pt_QUERY_COLUMN, or a counter
+ *               pt_QUERY_COLUMN_total of what counts, for each column of numbers, with the other columns as labels, and those whose numbers name something (trace,
  *               cpu, vcpu, pid, tid, id, ...). The unit is the name's end; *_ns become *_seconds, exactly.
  *               When two rows have the same labels, all rows get one more: row, counted from 1. NULL makes
  *               no sample. Where no column has numbers only, the last that has any is the gauge, of those
- *               rows.
+ *               rows. Rows with le_ns, cumulative_count and sum_ns are a histogram's.
  *   folded      flame-graph stacks: column `stack` and the last column, of positive integers; rows without
  *               either are left out
  *   speedscope  the same stacks as a file that https://www.speedscope.app opens: speedscope.h
+ *   pprof       the same stacks as pprof's: pprof.h
  *   lines       a line a row, its columns separated by tabs: for queries whose rows are a text file's lines (lcov)
  *   html        a page that needs nothing else: html.h, which is not print_rows()'s job
+ *   perfetto    the whole database, for ui.perfetto.dev: queries/perfetto/perfetto.h; not print_rows()'s, either
  */
 #ifndef QUERIES_PRINT_H
 #define QUERIES_PRINT_H
@@ -39,8 +41,10 @@ enum print_format {
 	PRINT_PROMETHEUS,
 	PRINT_FOLDED,
 	PRINT_SPEEDSCOPE,
+	PRINT_PPROF,
 	PRINT_LINES,
 	PRINT_HTML,
+	PRINT_PERFETTO,
 	PRINT_FORMATS
 };
 

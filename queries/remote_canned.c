@@ -28,6 +28,7 @@
 	O(hot_edges, "hot-edges")                                                                            \
 	O(vmexit_latency, "vmexit-latency")                                                                  \
 	O(vmentry_latency, "vmentry-latency")                                                                \
+	O(slowest_exits, "slowest-exits")                                                                    \
 	O(vcpu_time, "vcpu-time")                                                                            \
 	O(vcpu_stolen, "vcpu-stolen")                                                                        \
 	O(exits_by_function, "exits-by-function")                                                            \

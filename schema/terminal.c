@@ -98,16 +98,14 @@ static ssize_t filter_write(void *cookie, const char *bytes, size_t n)
 }
 
 /* to, or when that is a terminal, a stream in its place. */
-static FILE *protect(FILE *to, int buffering)
+static FILE *protect(FILE *to, struct filter *filter, int buffering)
 {
 	static const cookie_io_functions_t functions = {.write = filter_write};
-	struct filter *filter;
 	FILE *protected;
 
 	if (!isatty(fileno(to)))
 		return to;
-	filter = calloc(1, sizeof *filter);
-	protected = filter ? fopencookie(filter, "w", functions) : NULL;
+	protected = fopencookie(filter, "w", functions);
 	if (!protected) {
 		fputs("out of memory\n", stderr);
 		exit(1);
@@ -120,10 +118,14 @@ static FILE *protect(FILE *to, int buffering)
 /* glibc lets both be assigned to. */
 void pt_terminal_protect(void)
 {
-	stdout = protect(stdout, _IOLBF);
+	static struct filter filter;
+
+	stdout = protect(stdout, &filter, _IOLBF);
 }
 
 void pt_terminal_protect_errors(void)
 {
-	stderr = protect(stderr, _IOLBF);
+	static struct filter filter;
+
+	stderr = protect(stderr, &filter, _IOLBF);
 }

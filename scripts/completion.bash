@@ -102,10 +102,14 @@ _pt_db() {
 
 _pt_query() {
 	local _pt_word=${COMP_WORDS[COMP_CWORD]} _pt_valued="-f --format -o --output -p --param -w --width --sql --file --queries --db --timeout" db name
+	if ((COMP_CWORD > 1)) && [[ ${COMP_WORDS[1]} == watch ]]; then
+		if [[ $_pt_word == -* ]]; then _pt_from "$(_pt_options "$1" watch)"; else _pt_files; fi
+		return
+	fi
 	db=$(_pt_db) name=$(_pt_plain 2)
 	[[ $db == "$(_pt_plain 1)" ]] || name=$(_pt_plain 1)
 	case ${COMP_WORDS[COMP_CWORD - 1]} in
-	-f | --format) _pt_from "table csv tsv json jsonl markdown prometheus folded speedscope lines html" ;;
+	-f | --format) _pt_from "table csv tsv json jsonl markdown prometheus folded speedscope pprof lines html perfetto" ;;
 	-p | --param)
 		[[ -n $name ]] || return
 		compopt -o nospace 2>/dev/null

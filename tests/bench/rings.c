@@ -228,7 +228,7 @@ int main(int argc, char **argv)
 {
 	static struct hw_drain d = {.spill.lock = PTHREAD_MUTEX_INITIALIZER};
 	struct perf_event_attr attr = {.size = sizeof attr, .type = 1, .sample_id_all = 1};
-	struct player p = {0};
+	static struct player p;
 	struct pt_error e = {0};
 	uint64_t id = 1;
 	int fd = argc == 8 ? open(argv[1], O_RDONLY) : -1, out = open("/dev/null", O_WRONLY);

@@ -220,7 +220,7 @@ else
 	skip 9 "no gcc"
 fi
 # It has the CPUs that it would have, though it is kept on one; those of its choice are others.
-cpus() { timeout 60 "$@" sh -c 'nproc; taskset -c 0 nproc; nproc' 2>/dev/null; }
+cpus() { timeout 300 "$@" sh -c 'nproc; taskset -c 0 nproc; nproc' 2>/dev/null; }
 same "CPUs" <(cpus env) <(cpus "$capture" -q -o "$tmp/c.ptc" --)
 same "CPUs of a program that has but one" <(taskset -c 0 nproc) <(taskset -c 0 "$capture" -q -o "$tmp/c.ptc" -- nproc 2>/dev/null)
 # A 32-bit program that a traced one begins runs, and it is reported that it was not traced.

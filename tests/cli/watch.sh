@@ -2,7 +2,8 @@
 source tests/common.bash
 mkdir "$tmp/dbs"
 made() { "$PT_BUILD/tests/tools/mkvmrecords" --exits "$2" --seed "$3" 2>/dev/null | "$PT_BIN/pt-load" -q "$tmp/dbs/$1.db"; }
-made a 300 1 && made b 500 2 || fail "load"
+made a 300 1 || fail "load"
+made b 500 2 || fail "load"
 counts_of() { for db in "$tmp"/dbs/[a-z].db; do
 	sqlite3 -separator ' ' "$db" "SELECT '$db', reason, count(latency_tsc) FROM vmexits WHERE reason IS NOT NULL GROUP BY reason HAVING count(latency_tsc) > 0"
 done | sort; }

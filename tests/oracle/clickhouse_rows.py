@@ -54,6 +54,11 @@ def value(text):
 def rows_of(where, name, trace_of, more):
     rows = ask(where, name, *more)
     at = rows[0].index("trace") if "trace" in rows[0] else -1
+    if name == "slowest-exits":
+        # Ids count from the trace's first exit on.
+        first = dict(ask(where, "--sql", "SELECT trace, min(id) FROM vmexits GROUP BY trace")[1:])
+        for r in rows[1:]:
+            r[0] = int(r[0]) - int(first[r[at]])
     return [rows[0]] + [[trace_of(v) if i == at else value(v) for i, v in enumerate(r)] for r in rows[1:]]
 
 

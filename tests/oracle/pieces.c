@@ -107,7 +107,7 @@ static size_t find(const struct list *truth, size_t from, const struct branch *p
  * NOLINTBEGIN(clang-analyzer-core.NullDereference,clang-analyzer-core.uninitialized.Branch) */
 int main(int argc, char **argv)
 {
-	struct list truth = {0}, got = {0};
+	static struct list truth, got;
 	bool open_begin = false, open_end = false, begins = false;
 	size_t at = 0, found = 0, begin = 0, decoded = 0;
 	int o;

@@ -15,6 +15,7 @@ for p in pt-capture pt-decode pt-load pt-query; do
 	case $p in
 	pt-capture) for sub in check info import export merge trim; do "$PT_BIN/$p" $sub --help >>"$tmp/help"; done ;;
 	pt-decode) "$PT_BIN/$p" vm-clock --help >>"$tmp/help" ;;
+	pt-query) "$PT_BIN/$p" watch --help >>"$tmp/help" ;;
 	esac
 	options "$tmp/help" >"$tmp/in-help"
 	page "$p" >"$tmp/page"

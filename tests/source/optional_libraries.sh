@@ -1,5 +1,6 @@
 # The programs without optional libraries: they are built where the headers are missing, and say what to
-# install: pt-capture without libtracecmd, pt-decode without capstone, pt-load without libiberty.
+# install: pt-capture without libtracecmd, pt-decode without capstone, pt-load without libiberty,
+# pt-query without protobuf-c.
 source tests/common.bash
 
 unset MAKEFLAGS MFLAGS MAKELEVEL
@@ -65,3 +66,17 @@ check "clickhouse:// without libcurl: nothing is made" test ! -e clickhouse:
 "$tmp/no-curl/pt-query" clickhouse://127.0.0.1/pt summary 2>"$tmp/err"
 check "pt-query clickhouse:// without libcurl: what to install" grep -q 'libcurl4-openssl-dev' "$tmp/err"
 check "without libcurl: a file is loaded" "$tmp/no-curl/pt-load" -q "$tmp/file.db" "$tmp/s"
+# pt-query without protobuf-c.
+make -j2 CFLAGS=-O0 B="$tmp/no_protobuf" BIN="$tmp/no_protobuf/" NO_PROTOBUF_C=1 "$tmp/no_protobuf/pt-query" >"$tmp/log" 2>&1
+succeeded $? "make NO_PROTOBUF_C=1: $(grep -v '^  [A-Z]' "$tmp/log" | head -n 3)"
+check "make NO_PROTOBUF_C=1: no warnings" test "$(grep -c 'warning:' "$tmp/log")" -eq 0
+check "NO_PROTOBUF_C=1: it is not linked" test "$(ldd "$tmp/no_protobuf/pt-query" | grep -c protobuf)" -eq 0
+for what in "-f perfetto" "folded -f pprof"; do
+	# shellcheck disable=SC2086
+	"$tmp/no_protobuf/pt-query" "$tmp/lines.db" $what -o "$tmp/x" >"$tmp/out" 2>"$tmp/err"
+	check "$what without protobuf-c: what to install: $(cat "$tmp/err")" test $? = 1 -o -s "$tmp/err"
+	check "$what: it names the package" grep -q 'libprotobuf-c-dev' "$tmp/err"
+	check "$what: nothing is left" test ! -e "$tmp/x"
+done
+check "without protoc-c: as with NO_PROTOBUF_C=1" test "$(make -n B="$tmp/missing" BIN="$tmp/missing/" V=1 PROTOC_C= \
+	"$tmp/missing/pt-query" | grep -c -e HAVE_PROTOBUF_C -e -lprotobuf)" -eq 0

@@ -1,0 +1,449 @@
+/* perfetto.c - see perfetto.h. */
+#include "queries/perfetto/perfetto.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "queries/perfetto/lane.h"
+#include "queries/perfetto/packets.h"
+#include "queries/perfetto/sql.h"
+#include "schema/array.h"
+
+/* Of a track's uuid: its kind, and which one of a trace it is. */
+enum kind { PROCESS = 1, THREAD, VM, VCPU, CPUS, CPU, IPC, CBR, LEFT_OUT, OTHER };
+
+struct writer {
+	sqlite3 *db;
+	struct packets *packets;
+	struct perfetto_range range;
+	sqlite3_stmt *row; /* the statement at hand */
+	char **names;	   /* of the trace's call paths, from id first_path on; NULL: not known */
+	size_t name_count, name_room;
+	int64_t first_path;
+};
+
+static uint64_t track(const struct writer *w, enum kind kind, int64_t id)
+{
+	return (uint64_t)kind << 56 | ((uint64_t)w->range.trace & 0xffff) << 40 |
+	       ((uint64_t)id & 0xffffffffff);
+}
+
+static int64_t number(const struct writer *w, int column)
+{
+	return sqlite3_column_int64(w->row, column);
+}
+
+static bool is_null(const struct writer *w, int column)
+{
+	return sqlite3_column_type(w->row, column) == SQLITE_NULL;
+}
+
+/* "" for NULL. */
+static const char *text(const struct writer *w, int column)
+{
+	const char *s = (const char *)sqlite3_column_text(w->row, column);
+
+	return s ? s : "";
+}
+
+/* Calls `each` for every row of a file's statement. 0 or -1. */
+static int for_rows(struct writer *w, const char *name,
+		    int (*each)(struct writer *w, void *arg, struct pt_error *e), void *arg,
+		    struct pt_error *e)
+{
+	int ret = 0, row = SQLITE_DONE;
+
+	w->row = perfetto_prepare(w->db, name, &w->range, e);
+	if (!w->row)
+		return -1;
+	while (!ret && (row = sqlite3_step(w->row)) == SQLITE_ROW)
+		ret = each(w, arg, e);
+	if (!ret && row != SQLITE_DONE)
+		ret = perfetto_sql_error(w->db, e);
+	sqlite3_finalize(w->row);
+	return ret;
+}
+
+/* ---- Tracks ------------------------------------------------------------------------------------------- */
+
+static void named_track(struct writer *w, uint64_t uuid, uint64_t parent, const char *name, const char *unit)
+{
+	const struct packet_track t = {.uuid = uuid, .parent = parent, .name = name, .unit = unit};
+
+	packets_track(w->packets, &t);
+}
+
+static int thread_track(struct writer *w, void *arg, struct pt_error *e)
+{
+	int64_t pid = number(w, 2), tid = number(w, 3);
+	struct packet_track t = {.uuid = track(w, THREAD, number(w, 0)), .name = text(w, 4)};
+	int64_t *process = arg;
+	char name[256];
+
+	(void)e;
+	if (!is_null(w, 1)) {
+		snprintf(name, sizeof name, "%s: %s %" PRId64, text(w, 1), text(w, 4), tid);
+		t.name = name;
+	} else if (tid) {
+		if (pid != *process) {
+			const struct packet_track p = {
+			    .uuid = track(w, PROCESS, pid), .name = text(w, 4), .pid = pid};
+
+			packets_track(w->packets, &p);
+		}
+		*process = pid;
+		t.pid = pid;
+		t.tid = tid;
+		t.parent = track(w, PROCESS, pid);
+	}
+	packets_track(w->packets, &t);
+	return 0;
+}
+
+static int cpu_track(struct writer *w, void *arg, struct pt_error *e)
+{
+	int64_t cpu = number(w, 0);
+	char name[64];
+
+	(void)arg, (void)e;
+	snprintf(name, sizeof name, "CPU %" PRId64, cpu);
+	named_track(w, track(w, CPU, cpu), track(w, CPUS, 0), name, NULL);
+	return 0;
+}
+
+static int vcpu_track(struct writer *w, void *arg, struct pt_error *e)
+{
+	int64_t machine = number(w, 0), *last = arg;
+	char name[256];
+
+	(void)e;
+	if (machine != *last)
+		named_track(w, track(w, VM, machine), 0, text(w, 1), NULL);
+	*last = machine;
+	snprintf(name, sizeof name, "%s vCPU %s", text(w, 1), is_null(w, 2) ? "not known" : text(w, 2));
+	named_track(w, track(w, VCPU, machine << 16 | (number(w, 2) & 0xffff)), track(w, VM, machine), name,
+		    NULL);
+	return 0;
+}
+
+static int left_out_track(struct writer *w, void *arg, struct pt_error *e)
+{
+	uint64_t *n = arg;
+	char name[128];
+
+	(void)e;
+	if (!number(w, 1))
+		return 0;
+	snprintf(name, sizeof name, "not here: %s %s whose time is not known", text(w, 1), text(w, 0));
+	named_track(w, track(w, LEFT_OUT, (int64_t)++ * n), 0, name, NULL);
+	return 0;
+}
+
+static int put_tracks(struct writer *w, const char *name, struct pt_error *e)
+{
+	int64_t process = -1, machine = -1;
+	uint64_t left_out = 0;
+
+	named_track(w, track(w, CPUS, 0), 0, "CPUs", NULL);
+	named_track(w, track(w, OTHER, 0), 0, *name ? name : "trace", NULL);
+	return for_rows(w, "threads", thread_track, &process, e) < 0 ||
+		       for_rows(w, "cpus", cpu_track, NULL, e) < 0 ||
+		       for_rows(w, "vcpus", vcpu_track, &machine, e) < 0 ||
+		       for_rows(w, "left_out", left_out_track, &left_out, e) < 0
+		   ? -1
+		   : 0;
+}
+
+/* ---- Slices ------------------------------------------------------------------------------------------- */
+
+/* A number as an argument, when it is known. */
+static size_t add_number(const struct writer *w, struct packet_argument *a, size_t n, const char *name,
+			 int column)
+{
+	if (is_null(w, column))
+		return n;
+	a[n] = (struct packet_argument){.name = name, .number = number(w, column)};
+	return n + 1;
+}
+
+static size_t add_text(const struct writer *w, struct packet_argument *a, size_t n, const char *name,
+		       int column)
+{
+	if (is_null(w, column))
+		return n;
+	a[n] = (struct packet_argument){.name = name, .text = text(w, column)};
+	return n + 1;
+}
+
+static void forget_names(struct writer *w)
+{
+	for (size_t i = 0; i < w->name_count; i++)
+		free(w->names[i]);
+	w->name_count = 0;
+}
+
+static int path(struct writer *w, void *arg, struct pt_error *e)
+{
+	(void)arg;
+	if (!w->name_count)
+		w->first_path = number(w, 0);
+	if (number(w, 0) != w->first_path + (int64_t)w->name_count)
+		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "the table call_path is damaged");
+	if (pt_array_grow(&w->names, w->name_count, &w->name_room, e) < 0)
+		return -1;
+	w->names[w->name_count] = is_null(w, 1) ? NULL : strdup(text(w, 1));
+	if (!w->names[w->name_count] && !is_null(w, 1))
+		return pt_fail_no_memory(e, NULL);
+	w->name_count++;
+	return 0;
+}
+
+static const char *path_name(const struct writer *w, int64_t path)
+{
+	int64_t i = path - w->first_path;
+
+	return path && i >= 0 && i < (int64_t)w->name_count && w->names[i] ? w->names[i] : "[not known]";
+}
+
+static int call(struct writer *w, void *arg, struct pt_error *e)
+{
+	struct packet_argument arguments[2];
+	struct packet_event event = {.track =
+					 number(w, 0) ? track(w, THREAD, number(w, 0)) : track(w, OTHER, 0),
+				     .time_ns = number(w, 1),
+				     .name = path_name(w, number(w, 5)),
+				     .category = "call",
+				     .arguments = arguments};
+	const struct lane_slice slice = {.end_ns = number(w, 2),
+					 .begin_order = is_null(w, 3) ? LANE_UNKNOWN : number(w, 3),
+					 .end_order = is_null(w, 4) ? LANE_UNKNOWN : number(w, 4)};
+
+	event.argument_count = add_number(w, arguments, 0, "instructions", 6);
+	event.argument_count = add_number(w, arguments, event.argument_count, "cycles", 7);
+	return lane_add(arg, &event, &slice, e);
+}
+
+static int running(struct writer *w, void *arg, struct pt_error *e)
+{
+	struct packet_argument arguments[2];
+	struct packet_event event = {.track = track(w, CPU, number(w, 0)),
+				     .time_ns = number(w, 1),
+				     .name = text(w, 3),
+				     .category = "running",
+				     .arguments = arguments};
+	const struct lane_slice slice = {number(w, 2), LANE_UNKNOWN, LANE_UNKNOWN};
+
+	event.argument_count = add_number(w, arguments, 0, "pid", 4);
+	event.argument_count = add_number(w, arguments, event.argument_count, "tid", 5);
+	return lane_add(arg, &event, &slice, e);
+}
+
+/* Columns of vms.sql. */
+enum {
+	MACHINE,
+	OF,
+	VM_VCPU,
+	TIME,
+	TIME_END,
+	IS_EXIT,
+	NAME,
+	FLOW,
+	ID,
+	REASON,
+	QUALIFICATION,
+	GUEST_IP,
+	GUEST_SYMBOL,
+	OPERAND,
+	OFF_CPU_NS,
+	STOLEN_BY,
+	HANDLER,
+	INSNS
+};
+
+static size_t vm_arguments(const struct writer *w, struct packet_argument *a)
+{
+	size_t n = add_number(w, a, 0, "id", ID);
+
+	n = add_number(w, a, n, "reason", REASON);
+	n = add_number(w, a, n, "qualification", QUALIFICATION);
+	n = add_number(w, a, n, "guest_rip", GUEST_IP);
+	for (size_t i = 1; i < n; i++)
+		a[i].address = strcmp(a[i].name, "reason") != 0;
+	n = add_text(w, a, n, "guest_symbol", GUEST_SYMBOL);
+	n = add_text(w, a, n, "operand", OPERAND);
+	n = add_text(w, a, n, "handler", HANDLER);
+	n = add_number(w, a, n, "off_cpu_ns", OFF_CPU_NS);
+	n = add_text(w, a, n, "stolen_by", STOLEN_BY);
+	return add_number(w, a, n, "instructions", INSNS);
+}
+
+static int exit_or_run(struct writer *w, void *arg, struct pt_error *e)
+{
+	bool is_exit = number(w, IS_EXIT) != 0;
+	struct packet_argument arguments[10];
+	const struct packet_event event = {
+	    .track = track(w, VCPU, number(w, MACHINE) << 16 | (number(w, VM_VCPU) & 0xffff)),
+	    .time_ns = number(w, TIME),
+	    .name = text(w, NAME),
+	    .category = is_exit ? "vmexit" : "guest",
+	    .arguments = arguments,
+	    .argument_count = vm_arguments(w, arguments),
+	    .flow = is_exit ? (uint64_t)number(w, FLOW) : 0,
+	    .flow_end = is_exit ? 0 : (uint64_t)number(w, FLOW)};
+	const struct lane_slice slice = {number(w, TIME_END), LANE_UNKNOWN, LANE_UNKNOWN};
+
+	return lane_add(arg, &event, &slice, e);
+}
+
+static int put_slices(struct writer *w, const char *name,
+		      int (*each)(struct writer *w, void *arg, struct pt_error *e), struct pt_error *e)
+{
+	struct lane lane = {.packets = w->packets};
+	int ret = for_rows(w, name, each, &lane, e);
+
+	lane_finish(&lane);
+	return ret;
+}
+
+/* ---- Counters and marks ------------------------------------------------------------------------------- */
+
+struct counter {
+	enum kind kind;
+	const char *name;
+	int64_t cpu, end_ns;
+	bool begun;
+};
+
+/* Between stretches that are known, it is 0. */
+static void end_counter(struct writer *w, const struct counter *c)
+{
+	if (c->begun && c->kind == IPC)
+		packets_count(w->packets, track(w, c->kind, c->cpu), c->end_ns, 0);
+}
+
+static int count(struct writer *w, void *arg, struct pt_error *e)
+{
+	struct counter *c = arg;
+	int64_t cpu = number(w, 0), time_ns = number(w, 1);
+	char name[64];
+
+	(void)e;
+	if (c->begun && (c->cpu != cpu || c->end_ns < time_ns))
+		end_counter(w, c);
+	if (!c->begun || c->cpu != cpu) {
+		if (cpu >= 0)
+			snprintf(name, sizeof name, "%s CPU %" PRId64, c->name, cpu);
+		else
+			snprintf(name, sizeof name, "%s", c->name);
+		named_track(w, track(w, c->kind, cpu), track(w, CPUS, 0), name, c->name);
+	}
+	c->begun = true;
+	c->cpu = cpu;
+	c->end_ns = c->kind == IPC ? number(w, 2) : time_ns;
+	packets_count(w->packets, track(w, c->kind, cpu), time_ns,
+		      sqlite3_column_double(w->row, c->kind == IPC ? 3 : 2));
+	return 0;
+}
+
+static int put_counter(struct writer *w, const char *file, struct counter *c, struct pt_error *e)
+{
+	int ret = for_rows(w, file, count, c, e);
+
+	end_counter(w, c);
+	return ret;
+}
+
+static int mark(struct writer *w, void *arg, struct pt_error *e)
+{
+	struct packet_argument argument;
+	const struct packet_event event = {.track = !is_null(w, 3)   ? track(w, THREAD, number(w, 3))
+						    : !is_null(w, 4) ? track(w, CPU, number(w, 4))
+								     : track(w, OTHER, 0),
+					   .time_ns = number(w, 2),
+					   .name = text(w, 1),
+					   .category = text(w, 0),
+					   .arguments = &argument,
+					   .argument_count = add_text(w, &argument, 0, "text", 5)};
+
+	(void)arg, (void)e;
+	packets_mark(w->packets, &event);
+	return 0;
+}
+
+/* ---- All of it ---------------------------------------------------------------------------------------- */
+
+static int put_trace(struct writer *w, const char *name, struct pt_error *e)
+{
+	struct counter ipc = {.kind = IPC, .name = "IPC"}, cbr = {.kind = CBR, .name = "CBR"};
+
+	return put_tracks(w, name, e) < 0 || put_slices(w, "running", running, e) < 0 ||
+		       put_slices(w, "vms", exit_or_run, e) < 0 || for_rows(w, "paths", path, NULL, e) < 0 ||
+		       put_slices(w, "calls", call, e) < 0 || put_counter(w, "ipc", &ipc, e) < 0 ||
+		       put_counter(w, "speeds", &cbr, e) < 0 || for_rows(w, "marks", mark, NULL, e) < 0
+		   ? -1
+		   : 0;
+}
+
+static int set_range(struct perfetto_range *range, const char *const *parameters, size_t n,
+		     struct pt_error *e)
+{
+	for (size_t i = 0; i < n; i++) {
+		const char *value = strchr(parameters[i], '=') + 1;
+
+		if (!*value || value[strspn(value, "0123456789")])
+			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "%s: not a time in nanoseconds",
+				       parameters[i]);
+		if (!strncmp(parameters[i], "after=", 6))
+			range->after = value;
+		else if (!strncmp(parameters[i], "until=", 6))
+			range->until = value;
+		else
+			return pt_fail(
+			    e, PT_ERR_USAGE, PT_NO_OFFSET,
+			    "%s: a Perfetto trace has the parameters after and until, in nanoseconds",
+			    parameters[i]);
+	}
+	return 0;
+}
+
+static int put_traces(struct writer *w, struct pt_error *e)
+{
+	sqlite3_stmt *traces = perfetto_prepare(w->db, "traces", &w->range, e);
+	int ret = traces ? 0 : -1, row = SQLITE_DONE;
+
+	while (!ret && (row = sqlite3_step(traces)) == SQLITE_ROW) {
+		const char *name = (const char *)sqlite3_column_text(traces, 1);
+
+		w->range.trace = sqlite3_column_int64(traces, 0);
+		if (!sqlite3_column_int(traces, 2))
+			ret = pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+				      "trace %" PRId64
+				      " does not say how TSC and time relate: Perfetto wants nanoseconds",
+				      w->range.trace);
+		else
+			ret = put_trace(w, name ? name : "", e);
+		forget_names(w);
+	}
+	if (!ret && row != SQLITE_DONE)
+		ret = perfetto_sql_error(w->db, e);
+	sqlite3_finalize(traces);
+	return ret;
+}
+
+int perfetto_write(sqlite3 *db, const char *const *parameters, size_t parameter_count, FILE *out,
+		   struct pt_error *e)
+{
+	struct writer w = {.db = db};
+	int ret = set_range(&w.range, parameters, parameter_count, e);
+
+	if (ret)
+		return -1;
+	w.packets = packets_create(out, e);
+	ret = w.packets ? put_traces(&w, e) : -1;
+	if (!ret)
+		ret = packets_finish(w.packets, e);
+	packets_destroy(w.packets);
+	free(w.names);
+	return ret;
+}

@@ -1,0 +1,78 @@
+/* sql.c - see sql.h. The assembler reads the files, from the repository's root. */
+#include "queries/perfetto/sql.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/sql_macros.h"
+
+#define FILES(X)                                                                                             \
+	X(traces)                                                                                            \
+	X(threads)                                                                                           \
+	X(cpus)                                                                                              \
+	X(vcpus)                                                                                             \
+	X(paths)                                                                                             \
+	X(calls)                                                                                             \
+	X(running)                                                                                           \
+	X(vms)                                                                                               \
+	X(ipc)                                                                                               \
+	X(speeds)                                                                                            \
+	X(marks)                                                                                             \
+	X(left_out)
+
+#define EMBED(name)                                                                                          \
+	__asm__(".pushsection .rodata\n"                                                                     \
+		".globl perfetto_sql_" #name "\n"                                                            \
+		".hidden perfetto_sql_" #name "\n"                                                           \
+		"perfetto_sql_" #name ":\n"                                                                  \
+		".incbin \"queries/perfetto/" #name ".sql\"\n"                                               \
+		".byte 0\n"                                                                                  \
+		".popsection\n");                                                                            \
+	extern const char perfetto_sql_##name[] __attribute__((visibility("hidden")));
+FILES(EMBED)
+
+#define LIST(name) {#name, perfetto_sql_##name},
+static const struct {
+	const char *name, *sql;
+} files[] = {FILES(LIST)};
+
+static void bind_time(sqlite3_stmt *st, const char *parameter, const char *ns)
+{
+	int index = sqlite3_bind_parameter_index(st, parameter);
+
+	if (index && ns)
+		sqlite3_bind_int64(st, index, strtoll(ns, NULL, 10));
+}
+
+sqlite3_stmt *perfetto_prepare(sqlite3 *db, const char *name, const struct perfetto_range *range,
+			       struct pt_error *e)
+{
+	sqlite3_stmt *st = NULL;
+	char *sql = NULL;
+
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+		if (!strcmp(files[i].name, name))
+			sql = pt_sql_expand(files[i].sql, e);
+	if (!sql)
+		return NULL;
+	if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) != SQLITE_OK) {
+		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s: %s", name, sqlite3_errmsg(db));
+	} else {
+		int index = sqlite3_bind_parameter_index(st, ":trace");
+
+		if (index)
+			sqlite3_bind_int64(st, index, range->trace);
+		bind_time(st, ":after", range->after);
+		bind_time(st, ":until", range->until);
+	}
+	free(sql);
+	return st;
+}
+
+int perfetto_sql_error(sqlite3 *db, struct pt_error *e)
+{
+	if (sqlite3_errcode(db) == SQLITE_INTERRUPT)
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "it takes longer than --timeout says");
+	return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s", sqlite3_errmsg(db));
+}
