@@ -36,8 +36,7 @@ static const char usage[] =
     "       pt-query --db DB --db DB2 ... NAME        ask several databases; diff compares them\n"
     "       pt-query DB -f perfetto -o trace.pftrace  all of it for ui.perfetto.dev\n"
     "       pt-query watch DIR --textfile FILE.prom   a folder of databases, for Prometheus\n"
-    "DB is a file, or clickhouse://[user@]host[:port]/database, with TLS clickhouses://, which answers "
-    "fewer.\n"
+    "DB is a file, or clickhouse://[user@]host[:port]/database (with TLS clickhouses://).\n"
     "\n";
 
 static const char notes[] = "\n"
