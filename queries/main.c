@@ -54,7 +54,8 @@ struct arguments {
 	long long width;	  /* of tables */
 	long long timeout_s;	  /* 0: none */
 	const char *output;	  /* NULL: standard output */
-	bool print, version, no_demangle;
+	bool print, version, no_demangle, plot;
+	char histogram[64]; /* the name of the query's histogram, when that is what is plotted */
 };
 
 static int set_format(void *arg, const char *value, struct pt_error *e)
@@ -146,6 +147,9 @@ static const struct pt_option options[] = {
 	     "column. 0: any width. The default is the terminal's width when output is one, else 0",
      .set = set_width},
     {.name = "timeout", .argument = "SECONDS", .help = "fail when it takes longer", .set = set_timeout},
+    {.name = "plot",
+     .help = "draw it with characters: the histogram of vmexit-latency, the columns of timeline over time",
+     PT_OPTION_FLAG(struct arguments, plot)},
     {.name = "no-demangle",
      .help = "names of C++ and Rust as their files have them",
      PT_OPTION_FLAG(struct arguments, no_demangle)},
@@ -206,6 +210,15 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 			       argv[operand]);
 	if (!!a->source.name + !!a->source.sql + !!a->source.file > 1)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "a query's name, --sql or --file: one of them");
+	if (a->plot && a->format)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--plot or --format: one of them");
+	if (a->plot)
+		a->format = PRINT_PLOT;
+	if (a->plot && a->source.name) {
+		snprintf(a->histogram, sizeof a->histogram, "%s-histogram", a->source.name);
+		if (canned_find(a->histogram))
+			a->source.name = a->histogram;
+	}
 	if (is_perfetto(a) && (a->source.name || a->source.sql || a->source.file || a->database_count > 1))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "--format perfetto is of a whole database: no query");

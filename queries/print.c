@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "queries/markdown.h"
+#include "queries/plot.h"
 #include "queries/pprof.h"
 #include "queries/prometheus.h"
 #include "queries/rows.h"
@@ -31,7 +32,7 @@ enum print_format print_format_find(const char *name)
 							 [PRINT_HTML] = "html"};
 
 	for (int i = PRINT_TABLE; i < PRINT_FORMATS; i++)
-		if (!strcmp(name, names[i]))
+		if (names[i] && !strcmp(name, names[i]))
 			return (enum print_format)i;
 	return PRINT_NONE;
 }
@@ -246,6 +247,7 @@ int print_rows(sqlite3_stmt *st, enum print_format format, const char *name, siz
 	case PRINT_SPEEDSCOPE: return speedscope_print(st, name, out, e);
 	case PRINT_PROMETHEUS: return prometheus(st, name, out, e);
 	case PRINT_FOLDED: return folded(st, out, e);
+	case PRINT_PLOT: return plot_print(st, out, e);
 	case PRINT_LINES: return lines(st, out, e);
 	default: return table_print(st, width, out, e);
 	}

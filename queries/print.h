@@ -19,6 +19,7 @@
  *   speedscope  the same stacks as a file that https://www.speedscope.app opens: speedscope.h
  *   pprof       the same stacks as pprof's: pprof.h
  *   lines       a line a row, its columns separated by tabs: for queries whose rows are a text file's lines (lcov)
+ *   plot        a picture of characters: plot.h; --plot asks for it, not --format
  *   html        a page that needs nothing else: html.h, which is not print_rows()'s job
  *   perfetto    the whole database, for ui.perfetto.dev: queries/perfetto/perfetto.h; not print_rows()'s, either
  */
@@ -43,6 +44,7 @@ enum print_format {
 	PRINT_SPEEDSCOPE,
 	PRINT_PPROF,
 	PRINT_LINES,
+	PRINT_PLOT,
 	PRINT_HTML,
 	PRINT_PERFETTO,
 	PRINT_FORMATS

@@ -3,8 +3,10 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "queries/rows.h"
+#include "schema/terminal.h"
 
 struct column {
 	size_t wide, least; /* characters: to show all of it; after cutting */
@@ -146,6 +148,58 @@ static void put_lines(const struct rows *rows, FILE *out)
 	}
 }
 
+/* Columns whose numbers name something, or are typed again. */
+static bool is_name(const char *column)
+{
+	static const char *const names[] = {"id",      "trace",	  "cpu",    "vcpu",  "pid",	 "tid",
+					    "reason",  "line",	  "exit",   "slice", "stream",	 "tsc",
+					    "time_ns", "vmentry", "vmexit", "ip",    "begin_ns", "end_ns"};
+	size_t n = strlen(column);
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (!strcmp(column, names[i]))
+			return true;
+	return (n > 3 && !strcmp(column + n - 3, "_id")) || (n > 7 && !strcmp(column + n - 7, "_branch"));
+}
+
+/* 1234567 becomes 1,234,567. NULL: no memory. */
+static char *separated(const char *digits)
+{
+	size_t n = strlen(digits), whole = strspn(digits, "-0123456789"), k = 0;
+	char *ret = malloc(n + n / 3 + 2);
+
+	for (size_t i = 0; ret && i < n; i++) {
+		if (i && i < whole && (whole - i) % 3 == 0 && digits[i - 1] != '-')
+			ret[k++] = ',';
+		ret[k++] = digits[i];
+	}
+	if (ret)
+		ret[k] = 0;
+	return ret;
+}
+
+/* For people: only what goes to a terminal. 0, or -1 (PT_ERR_NO_MEMORY). */
+static int separate(struct rows *rows, struct pt_error *e)
+{
+	for (size_t i = 0; i < rows->columns; i++) {
+		if (is_name(rows->names[i]))
+			continue;
+		for (size_t k = 0; k < rows->count; k++) {
+			struct cell *c = &rows->cells[k * rows->columns + i];
+			char *text =
+			    c->text && c->number && !strpbrk(c->text, "eEnN") ? separated(c->text) : NULL;
+
+			if (!text && c->text && c->number && !strpbrk(c->text, "eEnN"))
+				return pt_fail_no_memory(e, NULL);
+			if (!text)
+				continue;
+			free(c->text);
+			c->text = text;
+		}
+	}
+	return 0;
+}
+
 int table_print(sqlite3_stmt *statement, size_t width, FILE *out, struct pt_error *e)
 {
 	struct rows rows;
@@ -153,7 +207,7 @@ int table_print(sqlite3_stmt *statement, size_t width, FILE *out, struct pt_erro
 
 	if (rows_init(&rows, statement, e) < 0)
 		return -1;
-	columns = measure(&rows, e);
+	columns = pt_terminal_protected(out) && separate(&rows, e) < 0 ? NULL : measure(&rows, e);
 	if (columns && (!width || narrow(columns, rows.columns, width) <= 2 * width || !rows.count))
 		put_table(&rows, columns, out);
 	else if (columns)
