@@ -2,6 +2,7 @@
 # its own, on loopback ports that the kernel gave, and ends with the test.
 # shellcheck shell=bash
 # shellcheck disable=SC2154
+export TMPDIR=$tmp # a killed pt-load leaves its scratch folder there
 declare -A clickhouse_pid=() clickhouse_port=()
 clickhouse_found() { command -v clickhouse-server >/dev/null && "$PT_BIN/pt-load" --help | grep -q clickhouse; }
 # free_ports N: that many, which nobody listens on

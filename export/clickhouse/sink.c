@@ -50,16 +50,28 @@ static int record(struct pt_sink *sink, const struct ptr_record *r, struct pt_er
 	return s->scratch->ops->record(s->scratch, r, e);
 }
 
+/* It is open, and its name is not needed any more: so nothing is left of it, however this ends. */
+static int send_scratch(struct clickhouse_sink *s, sqlite3 *db, struct pt_error *e)
+{
+	if (unlink(s->path) < 0 || rmdir(s->folder) < 0)
+		return pt_fail_errno(e, "cannot remove the scratch folder %s", s->folder);
+	free(s->folder);
+	free(s->path);
+	s->folder = s->path = NULL;
+	return load_trace(&s->load, db, e);
+}
+
 static int send_all(struct clickhouse_sink *s, struct pt_error *e)
 {
 	sqlite3 *db = NULL;
 	int r;
 
-	if (sqlite3_open_v2(s->path, &db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
+	if (sqlite3_open_v2(s->path, &db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK ||
+	    sqlite3_exec(db, "SELECT count(*) FROM trace", NULL, NULL, NULL) != SQLITE_OK)
 		r = pt_fail(e, PT_ERR_IO, PT_NO_OFFSET, "%s: %s", s->path,
 			    db ? sqlite3_errmsg(db) : "no memory");
 	else
-		r = load_trace(&s->load, db, e);
+		r = send_scratch(s, db, e);
 	sqlite3_close(db);
 	return r;
 }

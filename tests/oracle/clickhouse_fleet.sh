@@ -50,7 +50,8 @@ wait "${pids[0]}"
 status1=$?
 wait "${pids[2]}"
 status3=$?
-check "the others end, one of them with the wrong container: $status1 $status3" test $((status1 + status3)) = 1
+# The wrong container was theirs, or the killed one's.
+check "the others end, at most one of them with 1: $status1 $status3" test $((status1 + status3)) -le 1
 check "all are done" test "$(find "$tmp/spool/done" -name '*.ptc' | wc -l)" = "$containers"
 check "none waits, none is leased" test -z "$(find "$tmp/spool" -maxdepth 1 -name '*.ptc*' -printf '%f ')"
 check "the wrong one failed" test "$(find "$tmp/spool/failed" -name '*.ptc' -printf '%f')" = wrong.ptc
