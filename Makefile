@@ -56,6 +56,14 @@ endif
 endif
 $(B)/obj/schema/disassembler.o: ALL_CFLAGS += $(CAPSTONE)
 
+# libcurl reaches ClickHouse. Where its header is missing, or with NO_LIBCURL=1, pt-load and pt-query are built without it.
+ifndef NO_LIBCURL
+ifneq ($(shell printf '\043include <curl/curl.h>\n' | $(CC) -E - >/dev/null 2>&1 && echo found),)
+LIBS_LIBCURL := -lcurl
+endif
+endif
+$(B)/obj/schema/clickhouse/http.o $(B)/obj/schema/clickhouse/no_http.o: ALL_CFLAGS += $(if $(LIBS_LIBCURL),-DHAVE_LIBCURL)
+
 # protobuf-c writes the formats of Perfetto and pprof (pt-query). Where its compiler or header is missing, or with
 # NO_PROTOBUF_C=1, pt-query is built without it. Of queries/**/*.proto it makes C, in $(B)/proto.
 ifndef NO_PROTOBUF_C
@@ -80,12 +88,12 @@ OBJ_pt-load := $(call objects,export)
 OBJ_pt-query := $(call objects,queries) $(PROTO_C:%.c=%.o)
 LIBS_pt-capture := -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) -lpthread
 LIBS_pt-decode := $(LIBS_CAPSTONE) -lzstd -lz -lpthread
-LIBS_pt-load := -lsqlite3 -lz $(LIBS_LIBDW) $(if $(LIBS_LIBDW),-lelf) $(LIBIBERTY)
-LIBS_pt-query := $(LIBS_CAPSTONE) $(LIBS_PROTOBUF_C) -lsqlite3 -lz -lm
+LIBS_pt-load := -lsqlite3 -lz $(LIBS_LIBDW) $(if $(LIBS_LIBDW),-lelf) $(LIBIBERTY) $(LIBS_LIBCURL)
+LIBS_pt-query := $(LIBS_CAPSTONE) $(LIBS_PROTOBUF_C) -lsqlite3 -lz -lm $(LIBS_LIBCURL)
 SCHEMA := $(B)/libschema.a
 # Everything that is not a program's main: what unit tests and the tests' own tools link with.
 ALL := $(B)/libpt.a
-LIBS := -lsqlite3 $(LIBS_PROTOBUF_C) $(LIBS_LIBDW) -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) $(LIBS_CAPSTONE) $(LIBIBERTY) -lpthread -lm
+LIBS := -lsqlite3 $(LIBS_PROTOBUF_C) $(LIBS_LIBDW) -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) $(LIBS_CAPSTONE) $(LIBIBERTY) $(LIBS_LIBCURL) -lpthread -lm
 
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 TOOLS := $(patsubst %.c,$(B)/%,$(wildcard tests/oracle/*.c tests/tools/*.c))
@@ -130,8 +138,8 @@ $(B)/proto/%.o: $(B)/proto/%.c
 $(call objects,decode/flow): ALL_CFLAGS += -falign-loops=32
 # SQL that is embedded with .incbin, which -MMD does not see
 $(B)/obj/schema/sql_macros.o: schema/macros.sql
-$(call objects,export): $(wildcard schema/*.sql)
-$(call objects,queries): $(wildcard queries/*.sql queries/*.css queries/*.js queries/perfetto/*.sql $(addprefix queries/report/,*.sql *.css *.html js/*.js vendor/*/*))
+$(call objects,export): $(wildcard schema/*.sql schema/clickhouse/*.sql)
+$(call objects,queries): $(wildcard queries/*.sql queries/clickhouse/*.sql queries/*.css queries/*.js queries/perfetto/*.sql $(addprefix queries/report/,*.sql *.css *.html js/*.js vendor/*/*))
 
 # A missing compiler or header is said once, with its remedy, before the compiler says it many times.
 $(B)/headers:
@@ -178,6 +186,7 @@ build/fuzz/obj/capture/tracecmd/library.o build/fuzz/obj/capture/tracecmd/no_lib
 build/fuzz/obj/export/source_lines.o build/fuzz/obj/export/inlined_calls.o: FUZZ_CFLAGS += $(if $(LIBS_LIBDW),-DHAVE_LIBDW)
 build/fuzz/obj/export/demangle.o: FUZZ_CFLAGS += $(if $(LIBIBERTY),-DHAVE_LIBIBERTY)
 build/fuzz/obj/schema/disassembler.o: FUZZ_CFLAGS += $(CAPSTONE)
+build/fuzz/obj/schema/clickhouse/http.o build/fuzz/obj/schema/clickhouse/no_http.o: FUZZ_CFLAGS += $(if $(LIBS_LIBCURL),-DHAVE_LIBCURL)
 build/fuzz/libpt.a: $(FUZZED:%.c=build/fuzz/obj/%.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c build/fuzz/libpt.a
@@ -194,6 +203,7 @@ demo:
 	$(Q)scripts/demo
 check:
 	$(Q)scripts/deps build check
+	$(Q)scripts/deps fleet || echo "The tests with ClickHouse will be skipped." # not every release has a server
 	$(Q)$(MAKE) --no-print-directory all test-programs
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(TESTS)
 test-programs: $(UNIT) $(TOOLS) $(RANDOM) $(REPLAY) $(if $(SANITIZE),,$(SHIM)) $(B)/tests/bench/cputime $(B)/tests/bench/rings
@@ -247,6 +257,12 @@ bench-rings: $(B)/tests/bench/rings
 lint:
 	$(Q)scripts/deps build lint
 	$(Q)scripts/lint
+
+# ClickHouse: 50 kills of servers and of pt-load, 30 containers through a spool folder.
+check-fleet:
+	$(Q)scripts/deps build check fleet
+	$(Q)$(MAKE) --no-print-directory all $(TOOLS)
+	$(Q)KILLS=50 PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(or $(TESTS),clickhouse)
 
 # What pt-query makes for browsers, in Chromium.
 check-browser:
@@ -315,6 +331,7 @@ help:
 	@echo "make bench        speed against libipt on ../shared/bench, of loading (against perf's export) and of queries"
 	@echo "make bench-rings  how fast 256 rings are emptied, the longest wait, what is lost"
 	@echo "make analyze      clang's analyzer and gcc -fanalyzer, less what is known to be false: FILES='a.c b.c' picks"
+	@echo "make check-fleet  ClickHouse: loads whose server or client is killed, 50 times; a spool folder; queries against SQLite"
 	@echo "make check-browser  the report in Chromium: clicked, zoomed, searched, against SQL"
 	@echo "make check-viewers  Prometheus and other programs read what pt-query writes for them"
 	@echo "make screenshots  pictures of reports, into build/screenshots: wants Chromium and npm"
@@ -325,6 +342,6 @@ help:
 	@echo "V=1 shows commands; SANITIZE=1 builds and checks with ASan and UBSan, in build/san"
 
 -include $(shell find $(B)/obj $(B)/tests build/fuzz -name '*.d' 2>/dev/null)
-.PHONY: all demo check check-suite check-nightly check-faults check-threads check-big coverage check-ptbox check-ptbox-vms check-browser check-viewers test-programs unit-tests bench bench-rings fuzz lint analyze screenshots static \
+.PHONY: all demo check check-fleet check-suite check-nightly check-faults check-threads check-big coverage check-ptbox check-ptbox-vms check-browser check-viewers test-programs unit-tests bench bench-rings fuzz lint analyze screenshots static \
 	install uninstall clean help
 .SECONDARY:

@@ -10,8 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "export/clickhouse.h"
 #include "export/manage.h"
 #include "export/sink.h"
+#include "export/worker.h"
+#include "schema/clickhouse/http.h"
 #include "schema/options.h"
 #include "schema/output.h"
 #include "schema/terminal.h"
@@ -20,8 +23,10 @@
 static const char usage[] =
     "usage: pt-load [options] DATABASE [STREAM]\n"
     "       pt-load --list DATABASE, pt-load --delete TRACE DATABASE\n"
+    "       pt-load spool [options] FOLDER DATABASE   load the containers in a folder, and those that come\n"
     "Loads what pt-decode writes (standard input, or the file STREAM) into an SQLite database. A database\n"
-    "that is there already gets one more trace. It happens as a whole or not at all.\n"
+    "that is there already gets one more trace. It happens as a whole or not at all. DATABASE may be\n"
+    "clickhouse://[user@]host[:port]/database, with TLS clickhouses://.\n"
     "\n";
 
 static const char notes[] =
@@ -33,11 +38,15 @@ static const char notes[] =
 
 struct arguments {
 	const char *database;
-	const char *stream; /* NULL: standard input */
-	const char *name;   /* the trace's, NULL: its command */
-	unsigned mode;	    /* of a new database */
-	int64_t delete;	    /* a trace's number; 0: none */
-	bool replace, list, no_wait, quiet, verbose, version;
+	const char *stream;  /* NULL: standard input */
+	const char *name;    /* the trace's, NULL: its command */
+	unsigned mode;	     /* of a new database */
+	int64_t delete;	     /* a trace's number; 0: none */
+	long long timeout_s; /* of a ClickHouse server's trouble */
+	const char *folder;  /* of pt-load spool, NULL: it is not that */
+	const char *schema;  /* which is to be printed */
+	long long lease_s;   /* of pt-load spool */
+	bool replace, skip_loaded, list, clean, once, remove, no_wait, quiet, verbose, version;
 };
 
 static int set_delete(void *arg, const char *value, struct pt_error *e)
@@ -55,10 +64,23 @@ static int set_mode(void *arg, const char *value, struct pt_error *e)
 	return pt_option_mode("--mode", value, &((struct arguments *)arg)->mode, e);
 }
 
+static int set_timeout(void *arg, const char *value, struct pt_error *e)
+{
+	return pt_option_number("--timeout", value, 1, 1000000, &((struct arguments *)arg)->timeout_s, e);
+}
+
+static int set_lease(void *arg, const char *value, struct pt_error *e)
+{
+	return pt_option_number("--lease", value, 1, 1000000, &((struct arguments *)arg)->lease_s, e);
+}
+
 static const struct pt_option options[] = {
     {.name = "replace",
      .help = "take the place of the trace of the same recording",
      PT_OPTION_FLAG(struct arguments, replace)},
+    {.name = "skip-loaded",
+     .help = "a recording that is there already is no failure",
+     PT_OPTION_FLAG(struct arguments, skip_loaded)},
     {.name = "list",
      .help = "print the traces of the database: number, branches, errors, start, uuid, name",
      PT_OPTION_FLAG(struct arguments, list)},
@@ -77,6 +99,26 @@ static const struct pt_option options[] = {
      .argument = "MODE",
      .help = "permissions of a new database, in octal (600), of which the umask takes some",
      .set = set_mode},
+    {.name = "timeout",
+     .argument = "SECONDS",
+     .help = "give up when a ClickHouse server is in trouble for that long (300)",
+     .set = set_timeout},
+    {.name = "clean",
+     .help =
+	 "delete the rows that died loads have left in a ClickHouse database; make one where there is none",
+     PT_OPTION_FLAG(struct arguments, clean)},
+    {.name = "schema",
+     .argument = "FORM",
+     .help = "print ClickHouse's tables and views: plain, replicated, or distributed:CLUSTER:DATABASE",
+     PT_OPTION_TEXT(struct arguments, schema)},
+    {.name = "once", .help = "spool: end when nothing is left", PT_OPTION_FLAG(struct arguments, once)},
+    {.name = "remove",
+     .help = "spool: remove what is loaded, in place of moving it to FOLDER/done",
+     PT_OPTION_FLAG(struct arguments, remove)},
+    {.name = "lease",
+     .argument = "SECONDS",
+     .help = "spool: take over from a worker that shows no life for so long (60)",
+     .set = set_lease},
     {.name = "quiet",
      .letter = 'q',
      .help = "say nothing but errors",
@@ -97,6 +139,7 @@ struct job {
 	bool finishing;		  /* all is read; the sink is busy */
 	bool progress;		  /* is shown */
 	bool waited;		  /* and that is said */
+	bool there;		  /* the database has the recording already */
 	double start, last_shown; /* seconds */
 	uint64_t runs;
 };
@@ -173,7 +216,10 @@ static void waits(void *arg)
 	struct job *j = arg;
 
 	if (!j->waited && !j->arguments->quiet)
-		fprintf(stderr, "%spt-load: another program is using %s: waiting for it\n",
+		fprintf(stderr,
+			clickhouse_is_url(j->arguments->database)
+			    ? "%spt-load: %s is in trouble: trying again\n"
+			    : "%spt-load: another program is using %s: waiting for it\n",
 			j->progress ? "\r\033[K" : "", j->arguments->database);
 	j->waited = true;
 }
@@ -202,18 +248,30 @@ static int copy(struct job *j, struct pt_error *e)
 	return more;
 }
 
+static struct pt_sink_options sink_options(struct job *j)
+{
+	const struct arguments *a = j->arguments;
+
+	return (struct pt_sink_options){.name = a->name,
+					.mode = a->mode,
+					.replace = a->replace,
+					.timeout_s = (double)a->timeout_s,
+					.ret_there = &j->there,
+					.poll = {interrupted, a->no_wait ? NULL : waits, j}};
+}
+
 /* From the stream into the database; reader and sink are the caller's to destroy. */
 static int run(struct job *j, int fd, struct pt_error *e)
 {
-	struct pt_sink_options wanted = {.name = j->arguments->name,
-					 .mode = j->arguments->mode,
-					 .replace = j->arguments->replace,
-					 .poll = {interrupted, j->arguments->no_wait ? NULL : waits, j}};
+	const char *database = j->arguments->database;
+	struct pt_sink_options wanted = sink_options(j);
 	int ret;
 
 	/* The stream first: a pipeline whose head failed is not to touch the database. */
 	j->reader = ptr_reader_create(fd, e);
-	j->sink = j->reader ? pt_sqlite_sink_create(j->arguments->database, &wanted, e) : NULL;
+	if (j->reader)
+		j->sink = clickhouse_is_url(database) ? pt_clickhouse_sink_create(database, &wanted, e)
+						      : pt_sqlite_sink_create(database, &wanted, e);
 	if (!j->sink || copy(j, e) < 0)
 		return -1;
 	j->last_shown = 0;
@@ -247,7 +305,11 @@ static int load(struct job *j, struct pt_error *e)
 		pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "interrupted: nothing was loaded");
 	if (j->progress)
 		fprintf(stderr, "\r\033[K");
-	if (!ret && a->verbose)
+	if (ret < 0 && j->there && a->skip_loaded && signals < 2)
+		ret = 0;
+	if (!ret && j->there && !a->quiet)
+		fprintf(stderr, "pt-load: %s has this recording already\n", a->database);
+	if (!ret && !j->there && a->verbose)
 		fprintf(stderr,
 			"pt-load: %" PRIu64 " runs, %" PRIu64 " branches, %" PRIu64 " calls in %.2f s\n",
 			j->end.counts[PTR_RUN], j->end.branches, j->end.counts[PTR_CALL], now() - j->start);
@@ -260,22 +322,39 @@ static int load(struct job *j, struct pt_error *e)
 	return ret;
 }
 
+/* The operands of pt-load spool. */
+static int parse_spool(int n, char **operands, struct arguments *a, struct pt_error *e)
+{
+	if (n != 2)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "spool wants a folder and a database; see 'pt-load --help'");
+	if (a->replace || a->list || a->delete || a->clean || a->name)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "spool loads what comes: no --replace, --list, --delete, --clean, --name");
+	a->folder = operands[0];
+	a->database = operands[1];
+	return 0;
+}
+
 /* 0; 1: --help; -1. */
 static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 {
 	static const struct pt_command_line line = {.program = "pt-load", .options = options};
 	int operand, ret = pt_options_parse(&line, argc, argv, a, &operand, e);
 
-	if (ret || a->version)
+	if (ret || a->version || a->schema)
 		return ret;
+	if (operand < argc && !strcmp(argv[operand], "spool"))
+		return parse_spool(argc - operand - 1, argv + operand + 1, a, e);
 	if (operand == argc)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "no database; see 'pt-load --help'");
 	if (argc - operand > 2)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "'%s' is too much; see 'pt-load --help'",
 			       argv[operand + 2]);
-	if ((a->list || a->delete) && argc - operand > 1)
+	if ((a->list || a->delete || a->clean) && argc - operand > 1)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			       "--list and --delete load nothing: '%s' is too much", argv[operand + 1]);
+			       "--list, --delete and --clean load nothing: '%s' is too much",
+			       argv[operand + 1]);
 	a->database = argv[operand];
 	if (!*a->database)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "the database's name is empty");
@@ -296,14 +375,68 @@ static int manage(struct job *j, struct pt_error *e)
 {
 	const struct arguments *a = j->arguments;
 	const struct store_wait wait = {a->no_wait ? NULL : waits, interrupted, j};
+	const struct pt_sink_options wanted = sink_options(j);
+	bool remote = clickhouse_is_url(a->database);
 
+	if (a->clean)
+		return pt_clickhouse_clean(a->database, &wanted, e);
+	if (remote && a->delete)
+		return pt_clickhouse_delete(a->database, &wanted, a->delete, e);
 	if (a->delete)
 		return manage_delete(a->database, a->delete, &wait, e);
 	printf("%-6s %14s %8s  %-19s  %-32s  %s\n", "trace", "branches", "errors", "start (UTC)", "uuid",
 	       "name");
-	if (manage_list(a->database, print_trace, NULL, e))
+	if (remote ? pt_clickhouse_list(a->database, &wanted, print_trace, NULL, e)
+		   : manage_list(a->database, print_trace, NULL, e))
 		return -1;
 	return fflush(stdout) ? pt_fail_errno(e, "cannot write the list") : 0;
+}
+
+static void note(void *arg, const char *name, const char *what, bool failed)
+{
+	const struct arguments *a = arg;
+
+	if (failed || a->verbose)
+		fprintf(stderr, "pt-load: %s: %s\n", name, what);
+}
+
+static bool stopped(void *arg)
+{
+	(void)arg;
+	return signals > 0;
+}
+
+/* pt-load spool: 0; 1: some could not be loaded, or it failed. */
+static int spool(struct arguments *a, struct pt_error *e)
+{
+	char timeout[32];
+	struct worker w = {.folder = a->folder,
+			   .database = a->database,
+			   .timeout = timeout,
+			   .remove = a->remove,
+			   .once = a->once,
+			   .lease_s = (unsigned)a->lease_s,
+			   .interrupted = stopped,
+			   .note = note,
+			   .arg = a};
+
+	snprintf(timeout, sizeof timeout, "%lld", a->timeout_s);
+	if (worker_run(&w, e) < 0)
+		return fail(e);
+	if (!a->quiet)
+		fprintf(stderr, "pt-load: %u loaded, %u failed\n", w.loaded, w.failed);
+	return w.failed ? 1 : 0;
+}
+
+static int print_schema(const char *form, struct pt_error *e)
+{
+	char *text = pt_clickhouse_schema(form, e);
+
+	if (!text)
+		return -1;
+	fputs(text, stdout);
+	free(text);
+	return fflush(stdout) ? pt_fail_errno(e, "cannot write the schema") : 0;
 }
 
 static void print_help(void)
@@ -317,7 +450,7 @@ static void print_help(void)
 int main(int argc, char **argv)
 {
 	struct sigaction act = {.sa_handler = on_signal}; /* no SA_RESTART: see on_signal() */
-	struct arguments a = {0};
+	struct arguments a = {.timeout_s = 300, .lease_s = 60};
 	struct job j = {.arguments = &a};
 	uint64_t errors;
 	struct pt_error e;
@@ -336,12 +469,16 @@ int main(int argc, char **argv)
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
 	sigaction(SIGHUP, &act, NULL);
-	if (a.list || a.delete)
+	if (a.schema)
+		return print_schema(a.schema, &e) < 0 ? fail(&e) : 0;
+	if (a.folder)
+		return spool(&a, &e);
+	if (a.list || a.delete || a.clean)
 		return manage(&j, &e) < 0 ? fail(&e) : 0;
 	j.progress = !a.quiet && isatty(2);
 	if (load(&j, &e) < 0)
 		return fail(&e);
-	errors = j.end.counts[PTR_ERROR];
+	errors = j.there ? 0 : j.end.counts[PTR_ERROR];
 	if (!errors)
 		return 0;
 	if (!a.quiet)

@@ -1,5 +1,5 @@
 /*
- * sink.h - where pt-load puts a record stream: SQLite now, others later.
+ * sink.h - where pt-load puts a record stream: SQLite, or ClickHouse (clickhouse.h).
  *
  * A sink takes the records of one stream in order and makes a trace of them. Nothing of it can be
  * seen before commit() has returned 0. destroy() without commit(), or the end of the process whatever
@@ -44,8 +44,11 @@ struct pt_sink_poll {
 struct pt_sink_options {
 	const char *name; /* the trace's, NULL: its command */
 	unsigned mode;	  /* of a new database, see store_open(); 0: for its owner only */
+	double timeout_s; /* of a server's trouble */
 	bool replace;	  /* take the place of the trace that came from the same container */
 	struct pt_sink_poll poll;
+	bool *
+	    ret_there; /* becomes true when the recording is there and not to be replaced. NULL: nobody asks */
 };
 
 /* Opens the database at path, or begins one. options are copied. NULL: PT_ERR_IO, PT_ERR_NO_MEMORY,

@@ -30,6 +30,7 @@ struct sqlite_sink {
 	struct store store;
 	char *name;
 	bool replace;
+	bool *ret_there;
 	struct pt_sink_poll poll;
 	const char *busy_with;
 	bool began; /* the bases are set, and what is below them is there */
@@ -65,6 +66,8 @@ static int check_identity(struct sqlite_sink *s, struct pt_error *e)
 		return -1;
 	if (!there)
 		return 0;
+	if (!s->replace && s->ret_there)
+		*s->ret_there = true;
 	if (!s->replace)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
 			       "%s has this recording already, as trace %" PRId64
@@ -348,6 +351,7 @@ struct pt_sink *pt_sqlite_sink_create(const char *path, const struct pt_sink_opt
 	}
 	s->sink.ops = &ops;
 	s->replace = options->replace;
+	s->ret_there = options->ret_there;
 	s->poll = options->poll;
 	for (int i = 0; i < SCRATCHES; i++)
 		s->scratch[i] = -1;

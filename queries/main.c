@@ -15,10 +15,12 @@
 #include "queries/html.h"
 #include "queries/perfetto/perfetto.h"
 #include "queries/print.h"
+#include "queries/remote.h"
 #include "queries/report_page.h"
 #include "queries/several.h"
 #include "queries/source.h"
 #include "queries/watch_main.h"
+#include "schema/clickhouse/http.h"
 #include "schema/options.h"
 #include "schema/output.h"
 #include "schema/terminal.h"
@@ -34,6 +36,7 @@ static const char usage[] =
     "       pt-query --db DB --db DB2 ... NAME        ask several databases; diff compares them\n"
     "       pt-query DB -f perfetto -o trace.pftrace  all of it for ui.perfetto.dev\n"
     "       pt-query watch DIR --textfile FILE.prom   a folder of databases, for Prometheus\n"
+    "DB is a file, or clickhouse://[user@]host[:port]/database (with TLS clickhouses://).\n"
     "\n";
 
 static const char notes[] = "\n"
@@ -228,16 +231,21 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 	return 0;
 }
 
+static void list_queries(const struct canned *queries, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		size_t n;
+		const char *title = canned_title(queries[i].sql, &n);
+
+		printf("%-22s %.*s\n", queries[i].name, (int)n, title);
+	}
+}
+
 static void list(void)
 {
 	printf("%-22s %s\n", "annotate",
 	       "a function's instructions: counts, cycles, branches, loops, source");
-	for (size_t i = 0; i < canned_count; i++) {
-		size_t n;
-		const char *title = canned_title(canned_queries[i].sql, &n);
-
-		printf("%-22s %.*s\n", canned_queries[i].name, (int)n, title);
-	}
+	list_queries(canned_queries, canned_count);
 	puts("\npt-query DB NAME runs one; pt-query DB --sql 'SELECT ...' anything else (man pt-query).\n"
 	     "pt-query DB report -o report.html makes a page of them, with pictures.");
 }
@@ -355,7 +363,7 @@ static int answer_of_one(const char *sql, const struct arguments *a, const struc
 	return r;
 }
 
-static int answer(const struct arguments *a, struct pt_error *e)
+static int answer_of_files(const struct arguments *a, struct pt_error *e)
 {
 	bool annotated = a->source.name && !strcmp(a->source.name, "annotate");
 	bool any = !annotated && !is_report(a) && (a->source.name || a->source.sql || a->source.file);
@@ -379,6 +387,71 @@ static int answer(const struct arguments *a, struct pt_error *e)
 		r = answer_of_one(sql, a, &until, e);
 	free(sql);
 	return r;
+}
+
+/* The text of the question to a ClickHouse server, for the caller to free(), and *ret_notes, its leading comment. */
+static char *remote_question(const struct remote *r, const struct arguments *a, const char **ret_notes,
+			     struct pt_error *e)
+{
+	char *own = a->source.name ? NULL : source_read(&a->source, e), *sql;
+
+	*ret_notes = a->source.name ? remote_find(a->source.name, e) : "";
+	sql = own || (a->source.name && *ret_notes) ? remote_sql(r, own ? own : *ret_notes, e) : NULL;
+	free(own);
+	return sql;
+}
+
+static int answer_of_server(const struct arguments *a, struct pt_error *e)
+{
+	const struct remote remote = {.url = a->databases[0],
+				      .parameters = a->parameters,
+				      .parameter_count = a->parameter_count,
+				      .no_demangle = a->no_demangle,
+				      .timeout_s = a->timeout_s};
+	sqlite3_stmt *st = NULL;
+	sqlite3 *db = NULL;
+	const char *comment;
+	char *sql;
+	bool done;
+
+	if (a->database_count > 1)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "a server is asked alone: it has the traces of all");
+	if (!a->source.name && !a->source.sql && !a->source.file && !is_report(a)) {
+		list_queries(remote_queries, remote_count);
+		return 0;
+	}
+	if (is_report(a))
+		return remote_find("report", e) ? 0 : -1;
+	sql = remote_question(&remote, a, &comment, e);
+	if (sql && a->print)
+		fputs(sql, stdout);
+	else if (sql)
+		st = remote_ask(&remote, sql, &db, e);
+	if (st && print(st, comment, a, e) < 0) {
+		sqlite3_finalize(st);
+		st = NULL;
+	}
+	done = st || (sql && a->print);
+	free(sql);
+	sqlite3_finalize(st);
+	sqlite3_close(db);
+	return done ? 0 : -1;
+}
+
+static bool asks_server(const struct arguments *a)
+{
+	for (size_t i = 0; i < a->database_count; i++)
+		if (clickhouse_is_url(a->databases[i]))
+			return true;
+	return false;
+}
+
+static int answer(const struct arguments *a, struct pt_error *e)
+{
+	if (asks_server(a))
+		return answer_of_server(a, e);
+	return answer_of_files(a, e);
 }
 
 /* The answer, to standard output. */

@@ -78,8 +78,16 @@ _pt_decode() {
 _pt_load() {
 	local _pt_word=${COMP_WORDS[COMP_CWORD]}
 	case ${COMP_WORDS[COMP_CWORD - 1]} in
-	--name) COMPREPLY=() ;;
-	*) if [[ $_pt_word == -* ]]; then _pt_from "$(_pt_options "$1")"; else _pt_files; fi ;;
+	--name | --timeout | --lease) COMPREPLY=() ;;
+	--schema) _pt_from "plain replicated distributed:" ;;
+	*)
+		if [[ $_pt_word == -* ]]; then
+			_pt_from "$(_pt_options "$1")"
+		else
+			_pt_files
+			((COMP_CWORD > 1)) || mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -W spool -- "$_pt_word")
+		fi
+		;;
 	esac
 }
 

@@ -25,6 +25,8 @@ has "a parameter after --db" what= pt-query --db "$tmp/trace.db" --db "$tmp/trac
 has "a database after --db" "$tmp/trace.db" pt-query --db "$tmp/tra"
 has "an option" --format pt-query "$tmp/trace.db" summary --f
 has "a database" "$tmp/trace.db" pt-query "$tmp/tra"
+has "a subcommand" spool pt-load sp
+has "a form of the schema" replicated pt-load --schema re
 has "a subcommand" import pt-capture im
 for sub in check export import info merge trim; do
 	has "the subcommand $sub" "$sub" pt-capture "${sub%?}"

@@ -54,6 +54,18 @@ g++ -O1 -o "$tmp/n" "$tmp/n.cc" && "$PT_BIN/pt-capture" -q -o "$tmp/n.ptc" -- "$
 check "without libiberty: it loads" "$tmp/without/pt-load" -q "$tmp/db" "$tmp/s"
 check "without libiberty: raw names" test "$(sqlite3 "$tmp/db" "SELECT name || coalesce(demangled, '-') FROM functions WHERE name LIKE '_ZN1n%'")" = _ZN1n1fEi-
 
+# pt-load and pt-query without libcurl: ClickHouse is out of reach, and they say so.
+make -j2 CFLAGS=-O0 B="$tmp/no-curl" BIN="$tmp/no-curl/" NO_LIBCURL=1 "$tmp/no-curl/pt-load" "$tmp/no-curl/pt-query" >"$tmp/log" 2>&1
+succeeded $? "make NO_LIBCURL=1: $(grep -v '^  [A-Z]' "$tmp/log" | head -n 3)"
+check "make NO_LIBCURL=1: no warnings" test "$(grep -c 'warning:' "$tmp/log")" -eq 0
+check "NO_LIBCURL=1: libcurl is not linked" test "$(readelf -d "$tmp/no-curl/pt-load" "$tmp/no-curl/pt-query" | grep -c 'NEEDED.*curl')" -eq 0
+"$tmp/no-curl/pt-load" clickhouse://127.0.0.1/pt "$tmp/s" 2>"$tmp/err"
+check "clickhouse:// without libcurl: 1" test $? -eq 1
+check "clickhouse:// without libcurl: what to install: $(cat "$tmp/err")" grep -q 'libcurl4-openssl-dev' "$tmp/err"
+check "clickhouse:// without libcurl: nothing is made" test ! -e clickhouse:
+"$tmp/no-curl/pt-query" clickhouse://127.0.0.1/pt summary 2>"$tmp/err"
+check "pt-query clickhouse:// without libcurl: what to install" grep -q 'libcurl4-openssl-dev' "$tmp/err"
+check "without libcurl: a file is loaded" "$tmp/no-curl/pt-load" -q "$tmp/file.db" "$tmp/s"
 # pt-query without protobuf-c.
 make -j2 CFLAGS=-O0 B="$tmp/no_protobuf" BIN="$tmp/no_protobuf/" NO_PROTOBUF_C=1 "$tmp/no_protobuf/pt-query" >"$tmp/log" 2>&1
 succeeded $? "make NO_PROTOBUF_C=1: $(grep -v '^  [A-Z]' "$tmp/log" | head -n 3)"

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""clickhouse_rows.py PT-QUERY DB URL: every canned query that ClickHouse answers has SQLite's rows.
+
+The traces of DB were loaded in the ascending order of their numbers in ClickHouse, so that rows sort alike. There a trace has
+another number, and ids that begin with each trace, so these are made the same first.
+"""
+import csv
+import io
+import subprocess
+import sys
+
+program, db, url = sys.argv[1:4]
+failed = []
+passed = 0
+
+
+def ask(where, *arguments):
+    done = subprocess.run([program, where, *arguments, "--format", "csv"], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{where} {arguments}: {done.stderr.strip()}")
+    return list(csv.reader(io.StringIO(done.stdout)))
+
+
+def names(where):
+    done = subprocess.run([program, where], capture_output=True, text=True, check=True)
+    return [line.split()[0] for line in done.stdout.splitlines() if line and not line.startswith("pt-query")]
+
+
+def check(what, ok, *more):
+    global passed
+    if ok:
+        passed += 1
+    else:
+        failed.append(what)
+        print("FAILED:", what)
+        for m in more:
+            print("   ", m)
+
+
+number = {}  # a trace's number in ClickHouse, by the uuid
+for row in ask(url, "--sql", "SELECT id, uuid FROM traces")[1:]:
+    number[row[1]] = row[0]
+uuid = {row[0]: row[1] for row in ask(db, "--sql", "SELECT id, uuid FROM traces")[1:]}
+check("the same traces", sorted(number) == sorted(uuid.values()) and len(number) > 1)
+
+
+def value(text):
+    try:
+        return round(float(text), 6)
+    except ValueError:
+        return text
+
+
+def rows_of(where, name, trace_of, more):
+    rows = ask(where, name, *more)
+    at = rows[0].index("trace") if "trace" in rows[0] else -1
+    if name == "slowest-exits":
+        # Ids count from the trace's first exit on.
+        first = dict(ask(where, "--sql", "SELECT trace, min(id) FROM vmexits GROUP BY trace")[1:])
+        for r in rows[1:]:
+            r[0] = int(r[0]) - int(first[r[at]])
+    return [rows[0]] + [[trace_of(v) if i == at else value(v) for i, v in enumerate(r)] for r in rows[1:]]
+
+
+of_number = {v: k for k, v in number.items()}
+# Every query, and with parameters.
+asked = [(n, []) for n in names(url) if not n.startswith("fleet-")]
+asked += [("hot-functions", ["-p", "limit=1000"]), ("hot-edges", ["-p", "limit=3000"]), ("callers", ["-p", "limit=5000"]),
+          ("callees", ["-p", "limit=5000"]), ("call-times", ["-p", "limit=1000"]), ("vmexit-latency", ["-p", "vcpu=0"]),
+          ("vmexit-latency", ["-p", "machine=vm1"]), ("vmentry-latency", ["-p", "machine=vm1", "-p", "vcpu=1"]),
+          ("exits-by-function", ["-p", "limit=1000"]), ("exits-by-rip", ["-p", "limit=2000"]), ("vcpu-stolen", ["-p", "all=1"]),
+          ("events", ["-p", "name=cbr"]), ("events", ["-p", "after=0", "-p", "limit=3000"]), ("errors", ["-p", "limit=2000"]),
+          ("hot-lines", ["-p", "by=cycles"]), ("callers", ["-p", "function=schedule"]), ("ipc", ["-p", "min=1"]),
+          ("slowest-exits", ["-p", "limit=50"]), ("hot-functions", ["--no-demangle"])]
+for name, more in asked:
+    if name not in names(url):
+        continue
+    what = f"{name} {' '.join(more)}"
+    try:
+        theirs = rows_of(db, name, lambda t: uuid.get(t, t), more)
+        ours = rows_of(url, name, lambda t: of_number.get(t, t), more)
+    except RuntimeError as e:
+        check(what, False, e)
+        continue
+    different = [(i, a, b) for i, (a, b) in enumerate(zip(theirs, ours)) if a != b]
+    check(what, theirs == ours and len(theirs) > 0, f"{len(theirs)} and {len(ours)} rows", *different[:2])
+    print(f"{what}: {len(theirs) - 1} rows", file=sys.stderr)
+
+# The views, row by row: as many, and the sums of all columns of numbers.
+views = {"vmexits": "id, reason, latency_ns, guest_ip, time_ns, host_insns, tsc, exit_branch",
+         "guest_runs": "id, residency_ns, tsc, time_end_ns, guest_insns", "events": "id, tsc, cpu, vcpu, time_ns",
+         "errors": "id, tsc, time_ns", "interrupts": "id, tsc, from_ip", "slices": "id, tsc, branches, insn_count, time_end_ns",
+         "edges": "id, from_ip, to_ip, taken, insn_count, to_offset", "functions": "insn_count, branches, calls, ip",
+         "function_calls": "id, elapsed_ns, insn_count, call_branch, return_branch", "call_tree": "id, parent, calls, insn_count",
+         "thread_names": "id, insn_count, slices", "run": "id, tsc, repeats, cyc_count, tsc_end, tsc_est, tsc_next, time_ns, exact",
+         "branches": "id, time_ns, tsc, from_ip, to_ip, from_offset, insn_count, cyc_count, tsc_lo, tsc_hi, edge, path",
+         "lines": "line, count, insn_count", "vm_clocks": "id, observations, ratio"}
+for trace, who in uuid.items():
+    for view, columns in views.items():
+        if view == "branches" and int(ask(db, "--sql", f"SELECT branches FROM traces WHERE id = {trace}")[1][0]) > 300000:
+            continue
+        # Ids are compared as differences to the smallest; of others the sums of their last 20 bits, which do not overflow.
+        base = {"id": "min(id)", "parent": "(SELECT min(id) FROM call_tree WHERE trace = %s)"}
+        shifted = {"id", "parent", "exit_branch", "call_branch", "return_branch", "edge", "path"}
+        plain = [c.strip() for c in columns.split(",")]
+        lite = ", ".join(f"sum({c} & 1048575), count({c})" if c not in shifted else f"count({c})" for c in plain)
+        house = ", ".join(f"sum(bitAnd(toInt64({c}), 1048575)), count({c})" if c not in shifted else f"count({c})" for c in plain)
+        a = ask(db, "--sql", f"SELECT count(*), {lite} FROM {view} WHERE trace = {trace}")[1]
+        b = ask(url, "--sql", f"SELECT count(), {house} FROM {view} WHERE trace = {number[who]}")[1]
+        check(f"the view {view}", a == b, a, b)
+print(f"{passed} passed, {len(failed)} failed")
