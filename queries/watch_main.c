@@ -11,12 +11,12 @@
 #include "queries/watch.h"
 #include "schema/options.h"
 
-static const char usage[] = "usage: pt-query watch DIR --textfile FILE.prom [QUERY...]\n"
-			    "Writes what queries answer in the databases of a folder (DIR/*.db) as a text "
-			    "for Prometheus' node_exporter, and\n"
-			    "again whenever a database comes, goes or is written. Without QUERY: "
-			    "vmexit-latency-histogram, vmexit-latency.\n"
-			    "\n";
+static const char usage[] =
+    "usage: pt-query watch DIR --textfile FILE.prom [QUERY...]\n"
+    "Writes what queries answer in the databases of a folder (DIR/*.db) as a text for Prometheus'\n"
+    "node_exporter, and again whenever a database comes, goes or is written. Without QUERY:\n"
+    "vmexit-latency-histogram, vmexit-latency.\n"
+    "\n";
 
 static const char notes[] =
     "\n"
