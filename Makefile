@@ -203,7 +203,6 @@ demo:
 	$(Q)scripts/demo
 check:
 	$(Q)scripts/deps build check
-	$(Q)scripts/deps fleet || echo "The tests with ClickHouse will be skipped." # not every release has a server
 	$(Q)$(MAKE) --no-print-directory all test-programs
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(TESTS)
 test-programs: $(UNIT) $(TOOLS) $(RANDOM) $(REPLAY) $(if $(SANITIZE),,$(SHIM)) $(B)/tests/bench/cputime $(B)/tests/bench/rings
@@ -262,7 +261,7 @@ lint:
 check-fleet:
 	$(Q)scripts/deps build check fleet
 	$(Q)$(MAKE) --no-print-directory all $(TOOLS)
-	$(Q)KILLS=50 PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(or $(TESTS),clickhouse)
+	$(Q)KILLS=$(or $(KILLS),50) PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(or $(TESTS),fleet)
 
 # What pt-query makes for browsers, in Chromium.
 check-browser:

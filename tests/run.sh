@@ -5,7 +5,8 @@
 # tests/oracle/*.sh. NAME picks those whose path contains it ("unit", "cli/query"). tests/ptbox/*.sh, which
 # boot an emulated PC, run only when a NAME says ptbox (`make check-ptbox`); tests/browser/*.sh, which want Chromium,
 # only when one says browser (`make check-browser`); tests/viewers/*.sh, which want other programs that read our
-# formats, only when one says viewers (`make check-viewers`). Each file prints "N passed, N
+# formats, only when one says viewers (`make check-viewers`); tests/fleet/*.sh, which want ClickHouse, only when one says
+# fleet (`make check-fleet`). Each file prints "N passed, N
 # failed" (", N skipped") as its last line. It counts as a failure when it does not, when all three are 0,
 # when it fails otherwise, when it hangs (three times its `# timeout: SECONDS`, of an idle machine; 300), and
 # when a sanitizer reports something, whatever exit status the test expected. It gets
@@ -23,11 +24,12 @@ PT_BIN=${PT_BIN%/}
 jobs=${JOBS:-$(nproc)}
 
 tests=()
-for t in tests/oracle/*.sh tests/cli/*.sh tests/source/*.sh tests/unit/test_*.c tests/ptbox/*.sh tests/browser/*.sh tests/viewers/*.sh; do
+for t in tests/oracle/*.sh tests/cli/*.sh tests/source/*.sh tests/unit/test_*.c tests/ptbox/*.sh tests/browser/*.sh tests/viewers/*.sh tests/fleet/*.sh; do
 	[ -e "$t" ] || continue
 	case $t in
 	tests/ptbox/*) [[ " $* " == *ptbox* ]] || continue ;;
 	tests/browser/*) [[ " $* " == *browser* ]] || continue ;;
+	tests/fleet/*) [[ " $* " == *fleet* ]] || continue ;;
 	tests/viewers/*) [[ " $* " == *viewers* ]] || continue ;;
 	esac
 	for name in "${@:-}"; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""clickhouse_fleet.py PT-QUERY DB URL HTTP: the fleet-* queries against what Python computes of SQLite's rows."""
+"""fleet_truth.py PT-QUERY DB URL HTTP: the fleet-* queries against what Python computes of SQLite's rows."""
 import bisect
 import csv
 import io

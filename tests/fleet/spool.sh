@@ -74,7 +74,7 @@ done >"$tmp/uuids"
 while read -r uuid; do
 	"$PT_BIN/pt-decode" -q "$(awk -v u="$uuid" '$1 == u { print $2 }' "$tmp/uuids")" | "$PT_BIN/pt-load" -q "$tmp/all.db"
 done <"$tmp/order"
-python3 tests/oracle/clickhouse_rows.py "$PT_BIN/pt-query" "$tmp/all.db" "$url" >"$tmp/out" 2>"$tmp/rows"
+python3 tests/fleet/rows.py "$PT_BIN/pt-query" "$tmp/all.db" "$url" >"$tmp/out" 2>"$tmp/rows"
 cat "$tmp/out"
 counts "$tmp/out"
 "$PT_BIN/pt-load" -q "$url" <("$PT_BIN/pt-decode" -q "$tmp/kept/1.ptc") 2>"$tmp/err"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""clickhouse_rows.py PT-QUERY DB URL: every canned query that ClickHouse answers has SQLite's rows.
+"""rows.py PT-QUERY DB URL: every canned query that ClickHouse answers has SQLite's rows.
 
 The traces of DB were loaded in the ascending order of their numbers in ClickHouse, so that rows sort alike. There a trace has
 another number, and ids that begin with each trace, so these are made the same first.
