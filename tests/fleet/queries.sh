@@ -39,4 +39,12 @@ counts "$tmp/out"
 python3 tests/fleet/fleet_truth.py "$PT_BIN/pt-query" "$tmp/all.db" "$url" "http://127.0.0.1:${clickhouse_port[one]}/" >"$tmp/out" 2>&1
 cat "$tmp/out"
 counts "$tmp/out"
+# Grafana's dashboard: each panel's statement, with all values of the variables.
+ASK="curl -s 'http://127.0.0.1:${clickhouse_port[one]}/?database=pt' --data-binary @-" python3 tests/cli/grafana.py docs/grafana/clickhouse.json >"$tmp/statements"
+succeeded $? "Grafana's dashboard"
+while IFS=$'\t' read -r what sql; do
+	curl -sS --fail-with-body "http://127.0.0.1:${clickhouse_port[one]}/?database=pt" --data-binary "$sql" >"$tmp/rows" 2>"$tmp/err"
+	succeeded $? "Grafana: $what: $(head -c 300 "$tmp/rows")"
+	case $what in annotation* | "What was not seen") ;; *) check "Grafana: $what has rows" test -s "$tmp/rows" ;; esac
+done <"$tmp/statements"
 clickhouse_end

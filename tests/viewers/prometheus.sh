@@ -58,3 +58,14 @@ check "a quantile of each reason: $(wc -l <"$tmp/quantiles")" test "$(wc -l <"$t
 same "in the exact one's bucket" /dev/null <(join <(sed 's/ /:/' "$tmp/quantiles" | sort) <(sed 's/ /:/' "$tmp/exact" | sort) | awk '
 	function bucket(v, i, k) { for (i = 100; ; i *= 10) for (k = 1; k <= 5; k += k == 1 ? 1 : 3) if (v <= i * k) return i * k }
 	bucket($2) != bucket($3) && bucket($2 * 1.0001) != bucket($3)')
+
+# Grafana's dashboard: every panel's expression has values there.
+python3 tests/cli/grafana.py docs/grafana/prometheus.json >"$tmp/expressions"
+succeeded $? "Grafana's dashboard"
+while IFS=$'\t' read -r what expression; do
+	promql "$expression" >"$tmp/out"
+	case $what in
+	annotation*) check "$what: nothing is wrong" test ! -s "$tmp/out" ;;
+	*) check "$what has values" test -s "$tmp/out" ;;
+	esac
+done <"$tmp/expressions"
