@@ -52,10 +52,10 @@ kind=perf-
 all 1000 pt-capture import -q --symfs /nonexistent -o "$tmp/out" INPUT
 kind=ptc-
 all 1000 pt-decode -q -o "$tmp/out" INPUT
-all 500 pt-capture info INPUT
-all 500 pt-capture trim -q --used-code -o "$tmp/out" INPUT
-all 500 pt-capture trim -q --time +0.. -o "$tmp/out" INPUT
-all 500 pt-capture export -q --perf-data "$tmp/out" INPUT
+all 300 pt-capture info INPUT
+all 300 pt-capture trim -q --used-code -o "$tmp/out" INPUT
+all 300 pt-capture trim -q --time +0.. -o "$tmp/out" INPUT
+all 300 pt-capture export -q --perf-data "$tmp/out" INPUT
 kind=ptr-
 all 1000 pt-load -q "$tmp/out" INPUT
 kind=
