@@ -555,7 +555,8 @@ SELECT
 	coalesce(e.to_ip - ts.start_ip, 0) AS to_sym_offset,
 	coalesce(e.to_ip, 0) AS to_ip,
 	PERF_FLAGS(e, kd) AS branch_type,
-	0 AS in_tx, 0 AS call_path_id,
+	CAST(0 AS INTEGER) AS in_tx, -- an integer that equals '0', as perf's viewer asks
+	0 AS call_path_id,
 	CASE WHEN n.i = p.edges - 1 AND k.i = r.repeats - 1 THEN r.insn_count ELSE 0 END AS insn_count,
 	CASE WHEN n.i = p.edges - 1 AND k.i = r.repeats - 1 THEN r.cyc_count ELSE 0 END AS cyc_count,
 	PERF_FLAGS(e, kd) AS flags
