@@ -121,11 +121,28 @@ static int last_error(void)
 	return text && strstr(text, "out of memory") ? ENOMEM : error;
 }
 
+/* Why a file of debug information could not be opened now: libdwfl goes on to its next place then, and forgets it. */
+static int find_error;
+
+static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
+			  const char *file, const char *link, GElf_Word crc, char **ret_file)
+{
+	int fd;
+
+	errno = 0;
+	fd = dwfl_build_id_find_debuginfo(module, user, name, base, file, link, crc, ret_file);
+	if (fd >= 0)
+		return fd;
+	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO)
+		find_error = errno;
+	return dwfl_standard_find_debuginfo(module, user, name, base, file, link, crc, ret_file);
+}
+
 /* NULL: there is no such file, or it has no lines; last_error() says why. fd: of the file, which becomes libdwfl's. */
 static struct dwfl_of_dso *open_dwarf(const struct dso *dso, int fd)
 {
 	static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_build_id_find_elf,
-						 .find_debuginfo = dwfl_standard_find_debuginfo,
+						 .find_debuginfo = find_debuginfo,
 						 .section_address = dwfl_offline_section_address};
 	struct dwfl_of_dso *d = calloc(1, sizeof *d);
 
@@ -161,11 +178,13 @@ static int look_for_dwarf(struct dso *dso, struct pt_error *e)
 	fd = open(dso->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return refused(dso, errno, e);
-	errno = 0;
+	errno = find_error = 0;
 	if (is_the_file(dso, fd))
 		dso->dwarf = open_dwarf(dso, fd);
 	else
 		close_dwarf_keeping_errno(NULL, fd);
+	if (find_error)
+		return refused(dso, find_error, e);
 	return dso->dwarf ? 0 : refused(dso, last_error(), e);
 }
 
