@@ -114,6 +114,17 @@ static size_t kcore_bytes(const struct hw_kernel *k, uint64_t address, uint8_t *
 	return 0;
 }
 
+/* Where the next segment after an address begins, UINT64_MAX: nowhere. */
+static uint64_t next_segment(const struct hw_kernel *k, uint64_t address)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (size_t i = 0; i < k->segment_count; i++)
+		if (k->segments[i].start > address && k->segments[i].start < next)
+			next = k->segments[i].start;
+	return next;
+}
+
 static bool empty(const uint8_t *p, size_t n)
 {
 	return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
@@ -215,8 +226,13 @@ int hw_kernel_put_range(struct hw_kernel *k, struct ptc_writer *w, uint64_t addr
 		size_t n = bytes - done < PIECE ? bytes - done : PIECE,
 		       got = kcore_read(k, address + done, buffer, n);
 
-		if (got == 0)
-			break;
+		/* A kcore that was copied (perf's kcore_dir, pt-capture export's) can have holes. */
+		if (got == 0) {
+			uint64_t next = next_segment(k, address + done);
+
+			done = next < address + bytes ? next - address : bytes;
+			continue;
+		}
 		r = put_piece(w, &image, address + done, got, e);
 		done += got;
 	}
