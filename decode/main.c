@@ -96,13 +96,8 @@ static void report(const struct pt_arguments *a, const struct pt_session_result 
 		return;
 	fprintf(stderr,
 		"pt-decode: %" PRIu64 " AUX bytes, %" PRIu64 " packets, %" PRIu64 " instructions, %" PRIu64
-		" taken branches",
-		r->aux_bytes, r->packets, r->insns, r->branches);
-	/* Paths are not numbered otherwise (code/graph.h, bare): runs of different ones may count as
-	 * repeats of one. */
-	if (!a->null || a->stats)
-		fprintf(stderr, " in %" PRIu64 " runs", r->runs);
-	fputc('\n', stderr);
+		" taken branches in %" PRIu64 " runs\n",
+		r->aux_bytes, r->packets, r->insns, r->branches, r->runs);
 }
 
 /* ---- Input ------------------------------------------------------------------------------------------ */
@@ -204,11 +199,17 @@ static void lines_destroy(struct lines *lines)
 	pt_insn_lines_destroy(lines->insns);
 }
 
+/* Standard output gets lines, and no record is encoded. */
+static bool writes_lines(const struct pt_arguments *a)
+{
+	return a->text || a->insns || a->used_code;
+}
+
 /* Into w, or as lines to standard output. */
 static int run_session(const struct pt_arguments *a, struct ptc_reader *reader, struct ptr_writer *w,
 		       struct pt_session_result *result, struct pt_error *e)
 {
-	const bool records = !a->null && !a->text && !a->insns;
+	const bool records = !writes_lines(a);
 	struct pt_session_options options = {.calls = !a->no_calls && records,
 					     .definitions = records,
 					     .stats = a->stats,
@@ -237,7 +238,10 @@ static int decode(struct pt_arguments *a, struct ptc_reader *reader, int in, int
 {
 	struct pt_session_result result;
 	struct pt_error e = {0};
-	struct ptr_writer *w = ptr_writer_create(a->null || a->text || a->insns ? -1 : out, &e);
+	struct ptr_writer *w = ptr_writer_create(writes_lines(a) ? PTR_COUNT_ONLY
+						 : a->null	 ? PTR_NO_FILE
+								 : out,
+						 &e);
 	int r = w ? run_session(a, reader, w, &result, &e) : -1, merged = 0;
 
 	/* A container may be cut because pt-capture merge failed, and then that is the error. */

@@ -422,7 +422,12 @@ struct ptr_record {
 
 struct ptr_writer;
 
-/* Starts a stream on fd (the caller's); fd -1 counts and throws away (pt-decode --null).
+/* In place of a stream's fd: all is done but write() (pt-decode --null); records are numbered and counted, and not encoded
+ * (where lines are printed in place of them). */
+#define PTR_NO_FILE    (-1)
+#define PTR_COUNT_ONLY (-2)
+
+/* Starts a stream on fd (the caller's).
  * NULL: PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY. */
 struct ptr_writer *ptr_writer_create(int fd, struct pt_error *e);
 void ptr_writer_destroy(struct ptr_writer *w); /* without finish: the stream counts as cut. NULL is fine. */

@@ -26,7 +26,7 @@ struct ptr_writer {
 	uint64_t last_ip;
 	uint32_t blocks;
 	bool failed;
-	uint8_t *block; /* header and payload: PTR_BLOCK_HEADER_BYTES + PTR_BLOCK_MAX */
+	uint8_t *block; /* header and payload: PTR_BLOCK_HEADER_BYTES + PTR_BLOCK_MAX; NULL: PTR_COUNT_ONLY */
 };
 
 static int write_all(struct ptr_writer *w, const uint8_t *p, size_t n, struct pt_error *e)
@@ -69,7 +69,7 @@ static int flush(struct ptr_writer *w, struct pt_error *e)
 	ptr_store_u32(w->block + 8, size);
 	ptr_store_u32(w->block + 12, (uint32_t)crc32(0, payload, size));
 	ptr_store_u32(w->block + 16, (uint32_t)crc32(0, w->block, 16));
-	if (write_all(w, w->block, PTR_BLOCK_HEADER_BYTES + size, e) < 0)
+	if (w->fd != PTR_NO_FILE && write_all(w, w->block, PTR_BLOCK_HEADER_BYTES + size, e) < 0)
 		return -1;
 	w->blocks++;
 	begin_block(w);
@@ -84,12 +84,14 @@ struct ptr_writer *ptr_writer_create(int fd, struct pt_error *e)
 	if (!w)
 		goto no_memory;
 	w->fd = fd;
-	if (fd < 0)
+	if (fd == PTR_COUNT_ONLY)
 		return w;
 	w->block = malloc(PTR_BLOCK_HEADER_BYTES + PTR_BLOCK_MAX);
 	if (!w->block)
 		goto no_memory;
 	begin_block(w);
+	if (fd == PTR_NO_FILE)
+		return w;
 	/* A pipe that holds a few blocks lets both ends work at once; when refused it is just slower. */
 	(void)fcntl(fd, F_SETPIPE_SZ, 1 << 20);
 	memcpy(header, PTR_MAGIC, 8);
@@ -170,13 +172,13 @@ static uint8_t *begin(struct ptr_writer *w, enum ptr_type type, size_t strings, 
 		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "a record of %zu bytes is too long", strings);
 		return NULL;
 	}
-	if (w->fd >= 0 &&
+	if (w->block &&
 	    (w->failed || w->at >= w->full ||
 	     w->at + FIXED + strings > w->block + PTR_BLOCK_HEADER_BYTES + PTR_BLOCK_MAX) &&
 	    flush(w, e) < 0)
 		return NULL;
 	*ret = (int64_t)++w->counts[type];
-	if (w->fd < 0)
+	if (!w->block)
 		return NULL;
 	*w->at = (uint8_t)type;
 	return w->at + 1;
@@ -513,10 +515,10 @@ int64_t ptr_put_run(struct ptr_writer *w, const struct ptr_run *r, uint32_t bran
 {
 	uint8_t *p, flags = (uint8_t)(PTR_RUN + r->timing);
 
-	if (w->at >= w->full && w->fd >= 0 && flush(w, e) < 0)
+	if (w->block && w->at >= w->full && flush(w, e) < 0)
 		return -1;
 	w->branches += (uint64_t)branches * r->repeats;
-	if (w->fd < 0)
+	if (!w->block)
 		return (int64_t)++w->counts[PTR_RUN];
 	p = w->at + 1;
 	if (r->slice != w->last_slice) {
@@ -558,7 +560,7 @@ int ptr_writer_finish(struct ptr_writer *w, struct pt_error *e)
 {
 	uint8_t *p;
 
-	if (w->fd < 0)
+	if (!w->block)
 		return 0;
 	if (w->at >= w->full && flush(w, e) < 0)
 		return -1;

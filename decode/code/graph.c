@@ -90,8 +90,7 @@ void pt_graph_recycle(struct pt_graph *g)
 	pt_graph_sum(g, &sums);
 	g->sums = sums;
 	RECYCLED(WIPE)
-	if (!g->unnumbered)
-		WIPE(path_counts, , g->path_count)
+	WIPE(path_counts, , g->path_count)
 	if (g->path_stats)
 		WIPE(path_stats, , g->path_count)
 	memset(g->jumps, 0, PT_JUMPS * sizeof *g->jumps);

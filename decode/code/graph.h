@@ -91,7 +91,7 @@ struct pt_graph {
 	uint32_t *edge_hash;
 	uint32_t edge_mask;
 	struct pt_path *paths; /* from 1 */
-	uint8_t *path_counts;  /* parallel: their edges; what a run that is only counted needs */
+	uint8_t *path_counts;  /* parallel: their edges: what a run that is held back needs */
 	uint32_t path_count, path_room;
 	struct pt_path_slot *path_hash;
 	uint32_t path_mask;
@@ -104,8 +104,6 @@ struct pt_graph {
 	uint32_t code_count;
 	uint32_t position_limit, block_limit, edge_limit, path_limit, path_edge_limit;
 	bool cache_full; /* one of the limits is reached: time for pt_graph_recycle() */
-	bool bare;	 /* only the edges of paths are wanted: what lies between is not counted */
-	bool unnumbered; /* see pt_graph_number_no_paths() */
 	/* Out of memory or room: see pt_graph_set_full(). */
 	bool full;
 	struct pt_graph_sums sums; /* of the paths that were recycled */

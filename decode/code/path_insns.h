@@ -23,7 +23,7 @@ struct pt_path_insns {
 };
 
 /*
- * The instructions of a path of a graph that is not bare: path->insns of them, where all of the code is there.
+ * The instructions of a path: path->insns of them, where all of the code is there.
  * To be called while the code is as it was executed: when the path was reported last (flow.h). False: a
  * callback said so.
  */

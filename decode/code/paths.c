@@ -69,8 +69,6 @@ static uint32_t find_edge(struct pt_graph *g, struct pt_code *code, uint64_t fro
 	uint32_t i = (uint32_t)edge_key(code->uid, from, to, kind) & g->edge_mask;
 	struct pt_edge *edge;
 
-	if (g->unnumbered)
-		return 1;
 	for (; g->edge_hash[i]; i = (i + 1) & g->edge_mask) {
 		edge = &g->edges[g->edge_hash[i]];
 		if (edge->from == from && edge->to == to && kind_key(edge) == kind && edge->code == code->uid)
@@ -161,7 +159,7 @@ int pt_graph_count_stats(struct pt_graph *g, struct pt_error *e)
 void pt_graph_sum(const struct pt_graph *g, struct pt_graph_sums *ret)
 {
 	*ret = g->sums;
-	for (uint32_t i = 1; i < g->path_count && !g->bare; i++) {
+	for (uint32_t i = 1; i < g->path_count; i++) {
 		const struct pt_path *path = &g->paths[i];
 
 		ret->not_taken += path->not_taken * path->times;
@@ -331,8 +329,7 @@ static uint32_t path_add(struct pt_graph *g, const struct pt_path_key *key, stru
 	path->first = g->path_edge_count;
 	memcpy(g->path_edges + path->first, key->edges, key->count * sizeof *key->edges);
 	g->path_edge_count += key->count;
-	if (!g->bare)
-		count_path(g, key->code, path, key->mode);
+	count_path(g, key->code, path, key->mode);
 	return g->path_count++;
 }
 
@@ -347,8 +344,6 @@ uint32_t pt_graph_path(struct pt_graph *g, const struct pt_path_key *key, uint32
 
 	if (g->full) /* a path that is missing must not be followed by one that is known */
 		return 0;
-	if (g->unnumbered)
-		return key->count + 1;
 	if (key->count <= GUESS_EDGES) {
 		const struct pt_path *path = &g->paths[g->paths[after].follow];
 
@@ -365,11 +360,4 @@ uint32_t pt_graph_path(struct pt_graph *g, const struct pt_path_key *key, uint32
 			return g->path_hash[i].path;
 		}
 	return path_add(g, key, hash, i);
-}
-
-void pt_graph_number_no_paths(struct pt_graph *g)
-{
-	g->unnumbered = true;
-	for (uint32_t n = 0; n <= PTR_PATH_EDGES; n++)
-		g->path_counts[n + 1] = (uint8_t)n;
 }

@@ -31,10 +31,10 @@ struct pt_edge {
 
 struct pt_path {
 	uint64_t start_ip, end_ip;
-	uint64_t times; /* how often run; not counted when the graph is bare */
+	uint64_t times; /* how often run */
 	uint32_t first; /* its edges: graph->path_edges[first], count */
 	uint32_t code;	/* id */
-	/* All of them, with the tail; this, the next two and path_insns are 0 when the graph is bare. */
+	/* All of them, with the tail. */
 	uint32_t insns;
 	uint32_t tail_insns; /* from the last edge's target up to end_ip */
 	uint32_t not_taken;  /* conditional branches passed */
@@ -43,7 +43,7 @@ struct pt_path {
 	uint8_t count;	     /* edges */
 	uint8_t role;	     /* of its edges together, 0 not yet asked (output/calls.c) */
 	uint8_t mode;	     /* enum insn_mode */
-	/* One of its edges begins an emulated PTWRITE (emulated_ptwrite.h); false when the graph is bare. */
+	/* One of its edges begins an emulated PTWRITE (emulated_ptwrite.h). */
 	bool emulated;
 };
 
@@ -97,14 +97,6 @@ struct pt_path_key {
 /* The path's number, 0 when the graph is full. after: the path before it in the flow (0 none), which
  * remembers what followed. */
 uint32_t pt_graph_path(struct pt_graph *g, const struct pt_path_key *key, uint32_t after);
-
-/*
- * Of a bare graph, before the first path: which paths are run is not wanted, only how long they are. Neither
- * edges nor paths are looked up or kept then, which saves a third of the time where code repeats itself
- * little. Each edge's number is 1, a path's number is one more than it has edges, and the structs of both are
- * empty.
- */
-void pt_graph_number_no_paths(struct pt_graph *g);
 
 /* From now on, which is before the first path, fills path_stats for each. 0, or -1 (PT_ERR_NO_MEMORY). */
 int pt_graph_count_stats(struct pt_graph *g, struct pt_error *e);

@@ -116,13 +116,11 @@ static void build(struct pt_graph *g, struct pt_code *code, uint32_t p)
 	if (arc->rise)
 		arc->push = pt_graph_position(g, code, prefix.push_ip, w->mode);
 	position->arc[0] = *arc;
-	if (!g->unnumbered)
-		memcpy(edge_list->edges[0], prefix.edges, sizeof prefix.edges);
+	memcpy(edge_list->edges[0], prefix.edges, sizeof prefix.edges);
 	if (decision == PT_D_JCC || decision == PT_D_CONT) {
 		/* What is beyond the decision is resolved when a packet leads there. */
 		position->arc[1] = *arc;
-		if (!g->unnumbered)
-			memcpy(edge_list->edges[1], prefix.edges, sizeof prefix.edges);
+		memcpy(edge_list->edges[1], prefix.edges, sizeof prefix.edges);
 	} else if (decision == PT_D_RET) {
 		position->arc[1] = *arc;
 		position->arc[1].n_edges++;
@@ -182,8 +180,7 @@ bool pt_graph_follow(struct pt_graph *g, uint32_t p, unsigned bit)
 	if (g->full)
 		return false; /* and the arc is as it was */
 	if (taken) {
-		if (!g->unnumbered)
-			g->edge_lists[p].edges[1][arc->n_edges] = edge;
+		g->edge_lists[p].edges[1][arc->n_edges] = edge;
 		arc->n_edges++;
 		arc->backward = backward(w->decision_ip, w->target);
 	}

@@ -43,7 +43,7 @@ struct pt_arc {
 
 /* Two to a cache line: what the hot loop walks along. */
 union pt_position {
-	/* JCC: not taken, taken. CONT: [0]. RET: [1], of an unnumbered graph a compressed return. */
+	/* JCC: not taken, taken. CONT: [0]. RET: [1], a compressed return. */
 	struct pt_arc arc[2];
 	/* The others; of RET the prefix only. */
 	struct {
@@ -55,8 +55,7 @@ union pt_position {
 	} ind;
 };
 
-/* The edges along a position's arcs, in order; all four of an arc may be read. Not filled when the graph is
- * unnumbered, but for push. */
+/* The edges along a position's arcs, in order; all four of an arc may be read. */
 union pt_edge_list {
 	uint32_t edges[2][4];
 	struct {

@@ -296,8 +296,6 @@ const uint8_t *pt_flow_fast(struct pt_flow *f, const uint8_t *p, const uint8_t *
 	bool more = true;
 
 	pt_flow_stop_recording(f);
-	if (f->graph->unnumbered && pt_flow_countable(f))
-		return pt_flow_fast_count(f, p, fast_end, aux_offset);
 	if (f->timing.has_cyc)
 		return pt_flow_fast_cyc(f, p, fast_end, aux_offset);
 	while (more && p < fast_end && !f->graph->cache_full) {

@@ -1,5 +1,5 @@
 /*
- * fast.h - what the fast loops share: fast.c, fast_cyc.c, fast_count.c. Private to them.
+ * fast.h - what the fast loops share: fast.c, fast_cyc.c. Private to them.
  *
  * They read packets' bytes without asking where the piece ends: PT_FAST_BYTES may be read from each packet's
  * first byte on.
@@ -11,18 +11,6 @@
 
 /* By memoized packets, where CYC packets time most branch packets. As pt_flow_fast(). */
 const uint8_t *pt_flow_fast_cyc(struct pt_flow *f, const uint8_t *p, const uint8_t *end, uint64_t aux_offset);
-
-/*
- * Of an unnumbered graph, for a flow that is countable: what is wanted is not which branches are run, but how
- * many and when. A run is a path of one branch, repeated as often as there were any. As pt_flow_fast().
- */
-const uint8_t *pt_flow_fast_count(struct pt_flow *f, const uint8_t *p, const uint8_t *end,
-				  uint64_t aux_offset);
-static inline bool pt_flow_countable(const struct pt_flow *f)
-{
-	return !f->kernel && !f->stack_state.unsure && !f->side.changes && !f->overflow.pending &&
-	       f->at.mode == f->at.next_mode;
-}
 
 /* ---- Packets ---------------------------------------------------------------------------------------- */
 

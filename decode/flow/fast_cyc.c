@@ -74,7 +74,7 @@ static void leave_memos(struct pt_flow *f)
 	f->path.len = 0;
 	if (m->path)
 		f->path.len = g->path_counts[m->path] - lead.n_edges;
-	if (m->path && !g->unnumbered) {
+	if (m->path) {
 		f->path.start_ip = g->paths[m->path].start_ip;
 		memcpy(f->path.edges, g->path_edges + g->paths[m->path].first,
 		       f->path.len * sizeof *f->path.edges);
@@ -317,8 +317,7 @@ static bool make_path(struct pt_flow *f, const struct lead *lead, uint32_t *ret_
 	if (!*ret_path)
 		return false;
 	f->path.last = *ret_path;
-	*ret_next_start_ip =
-	    g->unnumbered ? 0 : g->edges[g->path_edges[g->paths[*ret_path].first + count - 1]].to;
+	*ret_next_start_ip = g->edges[g->path_edges[g->paths[*ret_path].first + count - 1]].to;
 	return true;
 }
 

@@ -16,7 +16,6 @@
  *     events.c        packets that are reported as events
  *     psb.c           PSB+, OVF
  *     packets.c       a function per packet
- *     fast_count.c    the packets that running code mostly has, where branches are only counted
  *     fast_cyc.c      ... where CYCs time each of them: by memoized packets
  *     fast.c          ... all others: by memoized paths
  *     feed.c          bytes to packets

@@ -11,8 +11,7 @@ void pt_flow_hold_path(struct pt_flow *f, uint32_t path)
 	uint32_t count;
 
 	/* The path is looked at when it is reported, several runs later. */
-	if (!f->graph->bare)
-		__builtin_prefetch(&f->graph->paths[path], 1);
+	__builtin_prefetch(&f->graph->paths[path], 1);
 	if (f->run.repeats) {
 		if (path == f->run.path) {
 			count = f->graph->path_counts[path];
@@ -41,9 +40,7 @@ static inline void end_path(struct pt_flow *f, uint64_t end_ip, uint32_t after)
 
 	f->path.last = path;
 	f->path.ended++;
-	f->path.start_ip = end_ip		  ? end_ip
-			   : f->graph->unnumbered ? 0
-						  : f->graph->edges[f->path.edges[f->path.len - 1]].to;
+	f->path.start_ip = end_ip ? end_ip : f->graph->edges[f->path.edges[f->path.len - 1]].to;
 	f->path.len = 0;
 	if (path)
 		pt_flow_hold_path(f, path);
@@ -61,7 +58,7 @@ void pt_flow_end_path_at(struct pt_flow *f, uint64_t ip)
 {
 	uint64_t at = f->path.len ? f->graph->edges[f->path.edges[f->path.len - 1]].to : f->path.start_ip;
 
-	if (!at || !ip || at == ip || f->graph->unnumbered)
+	if (!at || !ip || at == ip)
 		pt_flow_end_path(f);
 	else
 		end_path(f, ip, f->path.last);
@@ -81,7 +78,7 @@ void pt_flow_deliver_runs(struct pt_flow *f)
 	uint32_t n = f->undelivered.count;
 
 	f->undelivered.count = 0;
-	for (uint32_t i = 0; i < n && !f->graph->bare; i++)
+	for (uint32_t i = 0; i < n; i++)
 		f->graph->paths[f->undelivered.runs[i].path].times += f->undelivered.runs[i].repeats;
 	f->output->runs(f->output_arg, f, f->undelivered.runs, n);
 }

@@ -63,7 +63,7 @@ struct flow_stack_state {
 struct flow_path {
 	uint32_t edges[PTR_PATH_EDGES + 32]; /* an arc stores four at once */
 	uint32_t len;
-	uint64_t start_ip; /* 0: the first edge comes from nowhere; or the graph is unnumbered */
+	uint64_t start_ip; /* 0: the first edge comes from nowhere */
 	uint32_t last;	   /* the path that was ended last, 0 none */
 	uint32_t ended;	   /* how many paths were */
 };

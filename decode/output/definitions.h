@@ -84,9 +84,9 @@ struct pt_emit {
 	bool failed;
 	struct pt_error error; /* why, when failed */
 	uint64_t errors, branches;
-	uint64_t left_out_branches, left_out_insns; /* insns: 0 of a bare graph */
-	struct pt_names *names;			    /* symbols and files that have numbers */
-	struct pt_executed *executed;		    /* NULL: no path was defined yet */
+	uint64_t left_out_branches, left_out_insns;
+	struct pt_names *names;	      /* symbols and files that have numbers */
+	struct pt_executed *executed; /* NULL: no path was defined yet */
 	struct pt_calls *stacks;
 	struct pt_filter filter;       /* the recording's */
 	const struct pt_vm_events *vm; /* what keeps VM entries and exits; NULL: nothing */

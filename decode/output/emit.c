@@ -177,8 +177,7 @@ static bool count_runs(struct pt_emit_stream *s, const struct pt_flow_run *runs,
 
 	for (uint32_t i = 0; i < n; i++)
 		branches += (uint64_t)counts[runs[i].path] * runs[i].repeats;
-	/* A bare graph's paths hold nothing else, and need not be fetched. */
-	for (uint32_t i = 0; i < n && !m->graph->bare; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		not_taken += (uint64_t)paths[runs[i].path].not_taken * runs[i].repeats;
 		values |= paths[runs[i].path].emulated;
 	}
@@ -196,8 +195,7 @@ static void count_left_out(struct pt_emit *m, const struct pt_flow_run *runs, ui
 {
 	for (uint32_t i = 0; i < n; i++) {
 		m->left_out_branches += (uint64_t)m->graph->path_counts[runs[i].path] * runs[i].repeats;
-		if (!m->graph->bare)
-			m->left_out_insns += (uint64_t)m->graph->paths[runs[i].path].insns * runs[i].repeats;
+		m->left_out_insns += (uint64_t)m->graph->paths[runs[i].path].insns * runs[i].repeats;
 	}
 }
 

@@ -74,9 +74,6 @@ int pt_session_start(struct session *s, struct pt_error *e)
 		return -1;
 	read_times(s);
 	s->kernel_traced = ptc_meta_number(s->meta, "pt_user_only", 1) == 0;
-	/* With the host's kernel, the paths say why VMs exit (vm/vm.h). */
-	if (s->graph.bare && !s->kernel_traced)
-		pt_graph_number_no_paths(&s->graph);
 	if (start_vms(s, e) < 0)
 		return -1;
 	for (size_t i = 0; ptc_meta_pair(s->meta, i, &key, &value); i++)

@@ -198,8 +198,6 @@ static int init_output(struct session *s, struct ptr_writer *w, struct pt_error 
 		s->emit.call_paths = (uint32_t)((uint64_t)PT_CALL_PATHS * o->graph_bytes / PT_GRAPH_BYTES);
 	s->emit.definitions = o->definitions;
 	s->emit.text = o->text;
-	/* Then only the lengths of paths are needed, not which paths ran. */
-	s->graph.bare = !o->definitions && !o->text && !o->stats && !o->calls && !o->used_code;
 	return 0;
 }
 

@@ -29,12 +29,11 @@ for w in gzip lua cc1 sqlite; do
 			sed -n "s/^stats\.$key /$key /p" "$tmp/stats"
 		done >"$tmp/got"
 		same "$w $v" "$tmp/expected" "$tmp/got"
-		# Without --stats paths are not numbered (decode/code/graph.h, pt_graph_number_no_paths()): as
-		# many instructions and branches.
+		# With little memory the graph is forgotten and built again, and comes to as much. (Calls have an error then: too many paths.)
 		value() { sed -n "s/^stats\.$1 //p" "$tmp/stats"; }
-		for options in "" "--memory 1"; do
+		for options in "" "--memory 1 --no-calls"; do
 			# shellcheck disable=SC2086
-			"$PT_BIN/pt-decode" --null -v $options "$tmp/c" 2>"$tmp/got"
+			"$PT_BIN/pt-decode" --null -v $options "$tmp/c" 2>&1 | sed 's/ in [0-9]* runs$//' >"$tmp/got"
 			echo "pt-decode: $(value aux_bytes) AUX bytes, $(value packets) packets, $(value insn) instructions," \
 				"$(value branches) taken branches" >"$tmp/expected"
 			same "$w $v: --null $options" "$tmp/expected" "$tmp/got"

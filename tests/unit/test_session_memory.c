@@ -63,7 +63,7 @@ static int decode(int fd, uint64_t held_bytes, struct pt_error *e)
 {
 	const struct pt_session_options options = {.held_bytes = held_bytes};
 	struct ptc_reader *r = ptc_reader_create(fd, e);
-	struct ptr_writer *w = ptr_writer_create(-1, e);
+	struct ptr_writer *w = ptr_writer_create(PTR_COUNT_ONLY, e);
 	struct pt_session_result result;
 	int ret = pt_session_run(r, w, &options, &result, e);
 
