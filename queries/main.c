@@ -13,6 +13,7 @@
 #include "queries/canned.h"
 #include "queries/database.h"
 #include "queries/html.h"
+#include "queries/perf_sqlite/perf_sqlite.h"
 #include "queries/perfetto/perfetto.h"
 #include "queries/print.h"
 #include "queries/remote.h"
@@ -35,6 +36,7 @@ static const char usage[] =
     "       pt-query DB report -o report.html         a page with pictures of most of them\n"
     "       pt-query --db DB --db DB2 ... NAME        ask several databases; diff compares them\n"
     "       pt-query DB -f perfetto -o trace.pftrace  all of it for ui.perfetto.dev\n"
+    "       pt-query DB -f perf-sqlite -o perf.db     the same for perf's exported-sql-viewer.py\n"
     "       pt-query watch DIR --textfile FILE.prom   a folder of databases, for Prometheus\n"
     "DB is a file, or clickhouse://[user@]host[:port]/database (with TLS clickhouses://).\n"
     "\n";
@@ -66,7 +68,7 @@ static int set_format(void *arg, const char *value, struct pt_error *e)
 	if (!a->format)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "--format %s: table, csv, tsv, json, jsonl, markdown, prometheus, folded, "
-			       "speedscope, pprof, lines, html or perfetto",
+			       "speedscope, pprof, lines, html, perfetto or perf-sqlite",
 			       value);
 	return 0;
 }
@@ -119,7 +121,7 @@ static const struct pt_option options[] = {
 	 "(flame-graph stacks), speedscope, pprof (the same for these viewers), lines (a row's columns with "
 	 "tabs "
 	 "between), html (one file that needs no other); of the whole database: html (the report), perfetto "
-	 "(for ui.perfetto.dev; -p after=NS, -p until=NS)",
+	 "(for ui.perfetto.dev; -p after=NS, -p until=NS), perf-sqlite (perf's tables, for its exported-sql-viewer.py)",
      .set = set_format},
     {.name = "output",
      .letter = 'o',
@@ -171,9 +173,9 @@ static bool is_report(const struct arguments *a)
 }
 
 /* Of the whole database, without a query. */
-static bool is_perfetto(const struct arguments *a)
+static bool is_whole(const struct arguments *a)
 {
-	return a->format == PRINT_PERFETTO;
+	return a->format == PRINT_PERFETTO || a->format == PRINT_PERF_SQLITE;
 }
 
 static int fail(const struct pt_error *e)
@@ -189,6 +191,21 @@ static int terminal_width(void)
 	struct winsize size;
 
 	return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+static int check_whole(const struct arguments *a, struct pt_error *e)
+{
+	bool perfetto = a->format == PRINT_PERFETTO;
+
+	if (a->source.name || a->source.sql || a->source.file || a->database_count > 1)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--format %s is of a whole database: no query",
+			       perfetto ? "perfetto" : "perf-sqlite");
+	if (!perfetto && a->parameter_count)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--format perf-sqlite has no parameters");
+	if (!a->output && isatty(STDOUT_FILENO))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "%s is not written to a terminal: -o %s",
+			       perfetto ? "a Perfetto trace" : "a database", perfetto ? "trace.pftrace" : "perf.db");
+	return 0;
 }
 
 /* 0; 1: --help; -1. */
@@ -219,12 +236,8 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 		if (canned_find(a->histogram))
 			a->source.name = a->histogram;
 	}
-	if (is_perfetto(a) && (a->source.name || a->source.sql || a->source.file || a->database_count > 1))
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			       "--format perfetto is of a whole database: no query");
-	if (is_perfetto(a) && !a->output && isatty(STDOUT_FILENO))
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			       "a Perfetto trace is not written to a terminal: -o trace.pftrace");
+	if (is_whole(a) && check_whole(a, e) < 0)
+		return -1;
 	if (a->database_count > 1 && !a->source.name && !a->source.sql && !a->source.file && !is_report(a))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "several databases are asked one question: which?");
@@ -353,7 +366,9 @@ static int answer_of_one(const char *sql, const struct arguments *a, const struc
 		r = run(db, sql, a, e);
 	else if (db && is_report(a))
 		r = run_report(db, a, e);
-	else if (db && is_perfetto(a))
+	else if (db && a->format == PRINT_PERF_SQLITE)
+		r = perf_sqlite_write(db, stdout, e);
+	else if (db && a->format == PRINT_PERFETTO)
 		r = perfetto_write(db, a->parameters, a->parameter_count, stdout, e);
 	else if (db && a->source.name)
 		r = run_annotate(db, a, e);

@@ -28,6 +28,7 @@ enum print_format print_format_find(const char *name)
 							 [PRINT_SPEEDSCOPE] = "speedscope",
 							 [PRINT_PPROF] = "pprof",
 							 [PRINT_PERFETTO] = "perfetto",
+							 [PRINT_PERF_SQLITE] = "perf-sqlite",
 							 [PRINT_LINES] = "lines",
 							 [PRINT_HTML] = "html"};
 

@@ -22,6 +22,7 @@
  *   plot        a picture of characters: plot.h; --plot asks for it, not --format
  *   html        a page that needs nothing else: html.h, which is not print_rows()'s job
  *   perfetto    the whole database, for ui.perfetto.dev: queries/perfetto/perfetto.h; not print_rows()'s, either
+ *   perf-sqlite the same, as perf's export-to-sqlite.py has it: queries/perf_sqlite/perf_sqlite.h
  */
 #ifndef QUERIES_PRINT_H
 #define QUERIES_PRINT_H
@@ -47,6 +48,7 @@ enum print_format {
 	PRINT_PLOT,
 	PRINT_HTML,
 	PRINT_PERFETTO,
+	PRINT_PERF_SQLITE,
 	PRINT_FORMATS
 };
 
