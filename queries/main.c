@@ -121,7 +121,8 @@ static const struct pt_option options[] = {
 	 "(flame-graph stacks), speedscope, pprof (the same for these viewers), lines (a row's columns with "
 	 "tabs "
 	 "between), html (one file that needs no other); of the whole database: html (the report), perfetto "
-	 "(for ui.perfetto.dev; -p after=NS, -p until=NS), perf-sqlite (perf's tables, for its exported-sql-viewer.py)",
+	 "(for ui.perfetto.dev; -p after=NS, -p until=NS), perf-sqlite (perf's tables, for its "
+	 "exported-sql-viewer.py)",
      .set = set_format},
     {.name = "output",
      .letter = 'o',
@@ -204,7 +205,8 @@ static int check_whole(const struct arguments *a, struct pt_error *e)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--format perf-sqlite has no parameters");
 	if (!a->output && isatty(STDOUT_FILENO))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "%s is not written to a terminal: -o %s",
-			       perfetto ? "a Perfetto trace" : "a database", perfetto ? "trace.pftrace" : "perf.db");
+			       perfetto ? "a Perfetto trace" : "a database",
+			       perfetto ? "trace.pftrace" : "perf.db");
 	return 0;
 }
 

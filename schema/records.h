@@ -226,7 +226,8 @@ struct ptr_run { /* numbered */
 	uint32_t timing; /* enum ptr_timing. derived/run_times.h finds estimates and bounds */
 	uint32_t path;
 	uint32_t repeats; /* >= 1 */
-	/* core cycles since the last run of the slice that has them, to this run's end; PTR_UNKNOWN */
+	/* core cycles since the last run of the slice that has them, to this run's end, but for those while tracing was
+	 * off; PTR_UNKNOWN */
 	uint64_t cyc_count;
 	uint64_t insn_count; /* instructions in just that stretch; meaningless when cyc_count is unknown */
 };

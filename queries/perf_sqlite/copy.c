@@ -10,14 +10,12 @@ static int sqlite_failed(sqlite3 *db, struct pt_error *e)
 	switch (sqlite3_errcode(db)) {
 	case SQLITE_INTERRUPT:
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "it takes longer than --timeout says");
-	case SQLITE_NOMEM:
-		return pt_fail_no_memory(e, "perf's tables");
+	case SQLITE_NOMEM: return pt_fail_no_memory(e, "perf's tables");
 	case SQLITE_FULL:
 	case SQLITE_IOERR:
-		return pt_fail(e, PT_ERR_IO, PT_NO_OFFSET, "cannot write perf's tables to a temporary file: %s",
-			       sqlite3_errmsg(db));
-	default:
-		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s", sqlite3_errmsg(db));
+		return pt_fail(e, PT_ERR_IO, PT_NO_OFFSET,
+			       "cannot write perf's tables to a temporary file: %s", sqlite3_errmsg(db));
+	default: return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s", sqlite3_errmsg(db));
 	}
 }
 

@@ -32,3 +32,5 @@ INSERT INTO samples VALUES (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
 INSERT INTO calls VALUES (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 -- The sample that a branch is (kind 0), or an event (1).
 CREATE TEMP TABLE sample_of (kind INTEGER, original INTEGER, sample INTEGER, PRIMARY KEY (kind, original)) WITHOUT ROWID;
+CREATE TEMP TABLE exec_comm (id INTEGER PRIMARY KEY, comm INTEGER);
+INSERT INTO exec_comm VALUES (0, 0);

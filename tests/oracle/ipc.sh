@@ -61,3 +61,19 @@ check "both were seen" test "$(grep -c -- - "$tmp/rows")" -ge 2
 database unknown "$tmp/aux" --tsc-ratio=160/2
 same "without the nominal ratio" <(echo 0) <(asked unknown "SELECT count(cyc_count) FROM ipc")
 check "there are stretches all the same" test "$(asked unknown "SELECT count(*) FROM ipc WHERE source = 'mtc'")" -gt 1000
+
+# Tracing is off while the kernel runs, with a filter for user space: its cycles are not the program's. perf's sums are the judge.
+if command -v perf >/dev/null && tar -C "$tmp" -xf "$PT_SHARED/traces/emulated/user-ls-cyc.tar.zst" --zstd 2>/dev/null; then
+	t=$tmp/user-ls-cyc
+	perf script -i "$t/user.data" --symfs "$t/symfs" --itrace=b -F ip,ipc 2>/dev/null | awk 'match($0, /IPC: [0-9.]+ \([0-9]+\/[0-9]+\)/) {
+		split(substr($0, RSTART, RLENGTH), a, /[(\/)]/); insns += a[2]; cycles += a[3] } END { print insns, cycles }' >"$tmp/expected"
+	"$PT_BIN/pt-capture" import -q --symfs "$t/symfs" "$t/user.data" -o "$tmp/u.ptc"
+	"$PT_BIN/pt-decode" -q "$tmp/u.ptc" | "$PT_BIN/pt-load" -q "$tmp/user.db"
+	read -r insns cycles <"$tmp/expected"
+	same "user space only: slices and stretches" <(asked user "SELECT sum(insn_count), sum(cyc_count) FROM ipc") <(asked user "SELECT sum(insn_count), sum(cyc_count) FROM slices")
+	same "user space only: instructions" <(echo "$insns") <(asked user "SELECT sum(insn_count) FROM ipc")
+	# perf prints no stretch without instructions.
+	same "user space only: cycles are perf's $cycles, to 1 per mille" <(echo 1) <(asked user "SELECT sum(cyc_count) BETWEEN $cycles AND $cycles * 1.001 FROM ipc")
+else
+	skip 3 "no perf or $PT_SHARED/traces/emulated"
+fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# perf_viewer.py SCRIPT DATABASE - opens each window of perf's exported-sql-viewer.py (SCRIPT) on a database, without a display, through its
-# menus and dialogs, and prints what they show: a line "WINDOW<tab>column<tab>..." for each row. Exit status 1: an exception, also one that
+# perf_viewer.py SCRIPT DATABASE COMMAND - opens each window of perf's exported-sql-viewer.py (SCRIPT) on a database, without a display, through its
+# menus and dialogs (selected branches: the calls of COMMAND), and prints what they show: a line "WINDOW<tab>column<tab>..." for each row. Exit status 1: an exception, also one that
 # Qt swallowed, or a window that had nothing after 100 s.
 import importlib.util
 import os
@@ -135,7 +135,7 @@ def main():
         visit(app, window, "Call Tree", name="tree", tree=True)
         visit(app, window, "All branches", name="all branches")
         visit(app, window, "Selected branches", name="selected branches",
-              fields={"Report name:": "x", "CPUs:": "0", "Raw SQL clause: ": sys.argv[2]})
+              fields={"Report name:": "x", "Commands:": sys.argv[2], "Raw SQL clause: ": "branch_type = 3"})
         visit(app, window, "Top calls by elapsed time", name="top calls", fields={"Report name:": "x", "Record limit:": "100000"})
         if "Time chart by CPU" in menu_entries(window):
             visit(app, window, "Time chart by CPU", name="time chart")
