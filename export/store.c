@@ -110,6 +110,20 @@ static void drop_temporary(struct store *s)
 	s->lock = -1;
 }
 
+/* A load that is killed between its two looks for the database leaves the file for a new one beside one that is there. */
+static void remove_stale_temporary(const struct store *s)
+{
+	int fd = open(s->temporary, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	struct stat st;
+
+	if (fd < 0)
+		return;
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
+	    is_named(fd, s->temporary))
+		unlink(s->temporary);
+	close(fd);
+}
+
 /* No journal and no flushing: until the rename no other program uses the file. */
 static int open_fresh(struct store *s, struct pt_error *e)
 {
@@ -170,6 +184,7 @@ static int open_existing(struct store *s, struct pt_error *e)
 			       PT_DB_VERSION);
 	if (shape_check(s->db, s->path, e) < 0)
 		return -1;
+	remove_stale_temporary(s);
 	return db_exec(s->db,
 		       "PRAGMA cell_size_check = ON;"
 		       "PRAGMA cache_size = -65536;"

@@ -8,7 +8,8 @@
  *
  * Several loads into one database come one after the other. Whoever makes a new one holds a lock (flock)
  * on DB.loading; the others wait for it, and find then that the file has lost that name: they look again
- * whether there is a database. A file that is there without a lock is a killed load's, and is used again.
+ * whether there is a database. A file that is there without a lock is a killed load's, and is used again; beside a
+ * database that exists it is removed.
  * No file is removed or replaced that another program may have locked.
  */
 #ifndef EXPORT_STORE_H

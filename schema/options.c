@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPTIONS_MAX = 64, FIRST_LONG = 256, HELP_COLUMN = 28, LINE_COLUMNS = 100 };
+enum { OPTIONS_MAX = 96, FIRST_LONG = 256, HELP_COLUMN = 28, LINE_COLUMNS = 100 };
 
 static bool is_end(const struct pt_option *o)
 {

@@ -13,7 +13,7 @@
 /* ---- Arguments of options ---- */
 
 /* "512K", "16M", "2G", "8192B", or pages of 4 KB, as perf has it; rounded up to a power of two of at least two pages. */
-static int size_of(const char *text, size_t n, uint64_t *ret, struct pt_error *e)
+static int size_of(const char *option, const char *text, size_t n, uint64_t *ret, struct pt_error *e)
 {
 	static const char units[] = "BbKkMmGg";
 	const char *unit;
@@ -27,8 +27,8 @@ static int size_of(const char *text, size_t n, uint64_t *ret, struct pt_error *e
 	}
 	if (end != text + n || text[0] < '0' || text[0] > '9' || v == 0 || v > (1ull << 36 >> shift))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			       "-m: '%.*s' is not a size like 512K or 16M, or a number of pages", (int)n,
-			       text);
+			       "%s: '%.*s' is not a size like 512K or 16M, or a number of pages", option,
+			       (int)n, text);
 	while (size < v << shift)
 		size *= 2;
 	*ret = size;
@@ -41,9 +41,9 @@ static int set_buffers(void *arg, const char *text, struct pt_error *e)
 	const char *comma = strchr(text, ',');
 	size_t n = comma ? (size_t)(comma - text) : strlen(text);
 
-	if (n && size_of(text, n, &events->data_bytes, e))
+	if (n && size_of("-m", text, n, &events->data_bytes, e))
 		return -1;
-	return comma ? size_of(comma + 1, strlen(comma + 1), &events->aux_bytes, e) : 0;
+	return comma ? size_of("-m", comma + 1, strlen(comma + 1), &events->aux_bytes, e) : 0;
 }
 
 /* Processes or threads: 0 is none of them. */
@@ -167,6 +167,51 @@ static int set_seconds(void *arg, const char *text, struct pt_error *e)
 	return 0;
 }
 
+/* "[SIZE][e]", as perf's: at least SIZE of each buffer; e, a snapshot at the end, is always done. */
+static int set_snapshot(void *arg, const char *text, struct pt_error *e)
+{
+	struct hw_arguments *a = arg;
+	size_t n = text ? strlen(text) : 0;
+
+	a->o.events.snapshot = true;
+	if (n && text[n - 1] == 'e')
+		n--;
+	return n ? size_of("-S", text, n, &a->snapshot_bytes, e) : 0;
+}
+
+/* ---- perf's options for what a capture always has, or cannot have ---- */
+
+static int set_nothing(void *arg, const char *text, struct pt_error *e)
+{
+	(void)arg, (void)text, (void)e;
+	return 0;
+}
+
+static int refuse_overwrite(void *arg, const char *text, struct pt_error *e)
+{
+	(void)arg, (void)text;
+	return pt_fail(
+	    e, PT_ERR_USAGE, PT_NO_OFFSET,
+	    "--overwrite: records of tasks and mappings are needed from the beginning on; -S keeps only the "
+	    "newest of the trace");
+}
+
+static int refuse_no_bpf(void *arg, const char *text, struct pt_error *e)
+{
+	(void)arg, (void)text;
+	return pt_fail(
+	    e, PT_ERR_USAGE, PT_NO_OFFSET,
+	    "--no-bpf-event: branches in BPF programs could not be decoded without their code; leave it out");
+}
+
+static int refuse_call_graph(void *arg, const char *text, struct pt_error *e)
+{
+	(void)arg, (void)text;
+	return pt_fail(
+	    e, PT_ERR_USAGE, PT_NO_OFFSET,
+	    "-g, --call-graph: the trace has every call, no stack is sampled; see pt-query DB call-tree");
+}
+
 static int set_level(void *arg, const char *text, struct pt_error *e)
 {
 	long long level;
@@ -175,6 +220,12 @@ static int set_level(void *arg, const char *text, struct pt_error *e)
 		return -1;
 	((struct hw_arguments *)arg)->o.level = (int)level;
 	return 0;
+}
+
+/* perf's, whose number may be missing. */
+static int set_compression(void *arg, const char *text, struct pt_error *e)
+{
+	return text ? set_level(arg, text, e) : 0;
 }
 
 /* ---- Options of samples, snapshots, pause and resume ---- */
@@ -380,8 +431,11 @@ static const struct pt_option options[] = {
      .set = set_realtime},
     {.name = "snapshot",
      .letter = 'S',
-     .help = "keep only the newest of each buffer; written on SIGUSR2, by --control, and at the end",
-     FLAG(o.events.snapshot)},
+     .argument = "[=SIZE]",
+     .help = "keep only the newest of each buffer, which has at least SIZE (-SSIZE, --snapshot=SIZE); "
+	     "written on SIGUSR2, by "
+	     "--control, and at the end",
+     .set = set_snapshot},
     {.name = "trigger",
      .argument = "WHAT",
      .help =
@@ -473,6 +527,31 @@ static const struct pt_option options[] = {
      FLAG(no_exit_status)},
     {.name = "quiet", .letter = 'q', .help = "say nothing but errors", FLAG(o.quiet)},
     {.name = "verbose", .letter = 'v', .help = "say more", FLAG(o.verbose)},
+    PT_OPTION_HEADING("perf record's, for what every capture has (they change nothing), or for what is "
+		      "called otherwise here:"),
+    {.name = "kcore", .help = "the kernel's code, as it runs", .set = set_nothing},
+    {.name = "switch-events", .help = "context switches", .set = set_nothing},
+    {.name = "timestamp", .letter = 'T', .help = "times of records", .set = set_nothing},
+    {.name = "sample-cpu", .help = "their CPUs", .set = set_nothing},
+    {.name = "sample-identifier", .help = "which event a record is of", .set = set_nothing},
+    {.name = "buildid-all",
+     .help = "the code and build ids of all files that are executed",
+     .set = set_nothing},
+    {.name = "buildid-mmap", .help = "these ids", .set = set_nothing},
+    {.name = "no-buildid-cache", .letter = 'N', .help = "no copies in ~/.debug", .set = set_nothing},
+    {.name = "bpf-event", .help = "BPF programs and their code", .set = set_nothing},
+    {.name = "namespaces", .help = "namespaces of tasks", .set = set_nothing},
+    {.name = "all-cgroups", .help = "cgroups", .set = set_nothing},
+    {.name = "raw-samples", .letter = 'R', .help = "fields of tracepoints", .set = set_nothing},
+    {.name = "mmap-pages", .argument = "RECORDS[,AUX]", .help = "-m", .set = set_buffers},
+    {.name = "compression-level", .argument = "[=N]", .help = "-z", .set = set_compression},
+    {.name = "overwrite", .help = "refused: -S is what keeps the newest", .set = refuse_overwrite},
+    {.name = "no-bpf-event", .help = "refused: their code is needed", .set = refuse_no_bpf},
+    {.name = "call-graph",
+     .letter = 'g',
+     .argument = "[=MODE]",
+     .help = "refused: the trace has every call",
+     .set = refuse_call_graph},
     PT_OPTION_HEADING("Single-stepping:"),
     {.name = "truth",
      .argument = "FILE",
@@ -578,6 +657,8 @@ int hw_arguments_parse(struct hw_arguments *a, int argc, char **argv, struct pt_
 	t->program = operand < argc ? argv + operand : NULL;
 	if (!t->pids.count && !t->tids.count && ((t->cpus.count && !a->vm) || t->sideband_only))
 		t->system_wide = true;
+	if (a->o.events.snapshot && !a->o.events.aux_bytes)
+		a->o.events.aux_bytes = a->snapshot_bytes;
 	if (split_terms(a, e) || check(a, e))
 		return -1;
 	if (a->trigger_count >= 0)

@@ -16,6 +16,7 @@ struct hw_arguments {
 	const char *engine;	  /* "auto", "perf" or "step"; NULL: auto */
 	const char *truth;	  /* the step engine's; NULL: not given */
 	const char *max_steps;	  /* likewise */
+	uint64_t snapshot_bytes;  /* -S's; 0: none */
 	bool no_exit_status;	  /* exit with 0, not with the program's status */
 	const char *vm;		  /* "list", "all", a pid or a name; NULL: not given */
 	char *filter;		  /* perf's syntax, owned; NULL: none */

@@ -47,9 +47,20 @@ expect 2 "no event 'nothing'" "${o[@]}" --aux-sample --sample-event nothing -- t
 expect 2 '1 to 61440 bytes' "${o[@]}" --aux-sample=100K -- true
 expect 2 'with --aux-sample' "${o[@]}" -F 100 -- true
 expect 2 'choose one' "${o[@]}" --aux-sample -S -- true
+expect 2 "-S: 'x' is not a size" "${o[@]}" --snapshot=x -- true
+expect 2 "-m: 'x' is not a size" "${o[@]}" --mmap-pages x -- true
+expect 2 'from the beginning on; -S' "${o[@]}" --overwrite -- true
+expect 2 'without their code; leave it out' "${o[@]}" --no-bpf-event -- true
+expect 2 'pt-query DB call-tree' "${o[@]}" -g -- true
+expect 2 'pt-query DB call-tree' "${o[@]}" --call-graph=dwarf -- true
 expect 2 'nothing would be traced' "${o[@]}" -e cyc,aux-action=start-paused -- true
 expect 2 'SYSTEM:NAME/aux-action=pause/' "${o[@]}" -e aux-action=pause -- true
 expect 2 'aux-action=pause/ or' "${o[@]}" --tracepoint sched:sched_switch/x/ -- true
+# What every capture has.
+"$capture" -q --engine step "${o[@]}" --kcore --switch-events -T --timestamp --sample-cpu --sample-identifier --buildid-all --buildid-mmap -N \
+	--no-buildid-cache --bpf-event --namespaces --all-cgroups -R --raw-samples --mmap-pages=64 --compression-level=3 --compression-level true 2>"$tmp/err"
+check "perf record's options, and a program without --: $(cat "$tmp/err")" test $? -eq 0
+check "they record the program" test "$("$PT_BIN/pt-decode" --text "${o[1]}" 2>/dev/null | head -n 100 | wc -l)" = 100
 if [ ! -e /sys/bus/event_source/devices/intel_pt ]; then
 	expect 1 'without Processor Trace only a program' "${o[@]}" -a -d 1
 	expect 1 'without Processor Trace only a program' "${o[@]}" --vm no-such-machine-here

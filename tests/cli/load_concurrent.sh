@@ -140,3 +140,8 @@ mkdir "$tmp/there" && ln -s there/real.db "$tmp/link.db"
 "$PT_BIN/pt-load" -q "$tmp/link.db" "$tmp/s1"
 check "a link to no file: loaded" test $? -ne 1
 check "a link to no file: at its target" test -s "$tmp/there/real.db" -a -L "$tmp/link.db"
+# A load that was killed just when another had made the database.
+: >"$tmp/db.loading"
+"$PT_BIN/pt-load" -q --name stale "$tmp/db" "$tmp/s6"
+check "a killed load's file beside a database: the next one works" test $? -ne 1
+check "a killed load's file beside a database: removed" test ! -e "$tmp/db.loading"
