@@ -1,9 +1,9 @@
 /* event_list.c - see event_list.h. */
 #include "capture/record/event_list.h"
+#include "capture/record/event_name.h"
 #include "schema/array.h"
 
 #include <glob.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +15,9 @@ void event_list_deinit(struct event_list *l)
 	for (size_t i = 0; i < l->name_count; i++)
 		free(l->names[i]);
 	free(l->names);
+	for (size_t i = 0; i < l->sampler_count; i++)
+		free(l->samplers[i]);
+	free(l->samplers);
 	free(l->terms);
 	*l = (struct event_list){0};
 }
@@ -74,6 +77,34 @@ static int add_pattern(struct event_list *l, const char *name, struct pt_error *
 	return ret > 0 ? pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
 				 "-e %s: no such tracepoint, or tracefs is not to be read by this user", name)
 		       : ret;
+}
+
+/* ---- Events that sample ---- */
+
+/* The name of "NAME:LEVELS", "NAME/TERMS/LEVELS"; false: too long for one. */
+static bool name_of(const char *text, size_t n, char *to, size_t room)
+{
+	size_t name_bytes = 0;
+
+	while (name_bytes < n && text[name_bytes] != ':' && text[name_bytes] != '/')
+		name_bytes++;
+	if (name_bytes >= room)
+		return false;
+	memcpy(to, text, name_bytes);
+	to[name_bytes] = 0;
+	return true;
+}
+
+static int add_sampler(struct event_list *l, const char *text, size_t n, struct pt_error *e)
+{
+	char *copy = strndup(text, n);
+
+	if (!copy || pt_array_grow(&l->samplers, l->sampler_count, &l->sampler_room, e)) {
+		free(copy);
+		return copy ? -1 : pt_fail_no_memory(e, "events");
+	}
+	l->samplers[l->sampler_count++] = copy;
+	return 0;
 }
 
 /* ---- Terms ---- */
@@ -141,19 +172,37 @@ static bool is_tracepoint(const char *text, size_t n)
 	return before && !memchr(text, '/', before) && !memchr(text, '=', before);
 }
 
+static int add_tracepoint(struct event_list *l, const char *text, size_t n, struct pt_error *e)
+{
+	char name[200];
+
+	if (n >= sizeof name)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-e %.*s: too long for a tracepoint's name",
+			       (int)n, text);
+	snprintf(name, sizeof name, "%.*s", (int)n, text);
+	return strpbrk(name, "*?[") ? add_pattern(l, name, e) : add_name(l, name, e);
+}
+
+static int add_event(struct event_list *l, const char *text, size_t n, struct pt_error *e)
+{
+	char name[40];
+
+	if (name_of(text, n, name, sizeof name) && !strcmp(name, "dummy")) {
+		l->dummy = true;
+		return 0;
+	}
+	if (name_of(text, n, name, sizeof name) && hw_event_name_valid(name))
+		return add_sampler(l, text, n, e);
+	return is_tracepoint(text, n) ? add_tracepoint(l, text, n, e) : add_terms(l, text, n, e);
+}
+
 int event_list_add(struct event_list *l, const char *text, struct pt_error *e)
 {
 	while (*text) {
-		size_t n = event_bytes(text);
-		char name[200];
+		size_t n = event_bytes(text), open = *text == '{', close = n > open && text[n - 1] == '}';
 
-		if (is_tracepoint(text, n) && n < sizeof name) {
-			snprintf(name, sizeof name, "%.*s", (int)n, text);
-			if (strpbrk(name, "*?[") ? add_pattern(l, name, e) : add_name(l, name, e))
-				return -1;
-		} else if (add_terms(l, text, n, e)) {
+		if (n > open + close && add_event(l, text + open, n - open - close, e))
 			return -1;
-		}
 		text += n;
 		text += *text == ',';
 	}

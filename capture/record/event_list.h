@@ -1,10 +1,12 @@
 /*
  * event_list.h - a list of events as perf's -e takes it: "intel_pt/cyc/u,kvm:kvm_exit,'sched:*'". Commas
- * separate events, but those between slashes terms.
+ * separate events, but those between slashes terms. Braces around events, perf's groups, say nothing: what is recorded
+ * beside a trace is one group.
  */
 #ifndef CAPTURE_RECORD_EVENT_LIST_H
 #define CAPTURE_RECORD_EVENT_LIST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "schema/error.h"
@@ -14,6 +16,9 @@ struct event_list {
 	    terms; /* of intel_pt, all together: "intel_pt/cyc,mtc/u", or "cyc,mtc" as they were given; NULL: none */
 	char **names; /* tracepoints, SYSTEM:NAME, each once */
 	size_t name_count, name_room;
+	char **samplers; /* others, with their terms and levels: "branch-misses/aux-sample-size=8192/u" */
+	size_t sampler_count, sampler_room;
+	bool dummy; /* the event of that name: what happens beside a trace */
 };
 
 /*

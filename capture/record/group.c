@@ -74,6 +74,49 @@ int hw_group_sample_event(struct hw_group *g, const char *name, struct pt_error 
 	return add(g, name, strlen(name), e);
 }
 
+/* One of "aux-sample-size=8192,period=1000". */
+static int set_term(struct hw_group *g, struct hw_group_event *one, const char *term, size_t n,
+		    struct pt_error *e)
+{
+	static const char size[] = "aux-sample-size=", period[] = "period=", frequency[] = "freq=";
+	uint64_t v = 0;
+	char text[64] = "";
+
+	if (n < sizeof text)
+		memcpy(text, term, n);
+	if (!strncmp(text, size, sizeof size - 1) &&
+	    (v = number(text + sizeof size - 1, true, HW_SAMPLE_MAX)))
+		one->sample_bytes = ((uint32_t)v + 7) & ~7u;
+	else if (!strncmp(text, period, sizeof period - 1) &&
+		 (v = number(text + sizeof period - 1, false, INT64_MAX)))
+		one->period = v;
+	else if (!strncmp(text, frequency, sizeof frequency - 1) &&
+		 (v = number(text + sizeof frequency - 1, false, HW_SAMPLE_HZ_MAX)))
+		one->frequency = v;
+	if (!v)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "-e %s/%.*s/: it can be aux-sample-size=BYTES (1 to %d), period=N, freq=HZ",
+			       one->name, (int)n, term, HW_SAMPLE_MAX);
+	if (one->sample_bytes && !g->sample_bytes)
+		g->sample_bytes = one->sample_bytes;
+	return 0;
+}
+
+int hw_group_event(struct hw_group *g, const char *text, struct pt_error *e)
+{
+	size_t n = strcspn(text, "/:");
+
+	if (add(g, text, n, e))
+		return -1;
+	for (text += n + (text[n] == '/'); *text && *text != '/' && *text != ':'; text += *text == ',') {
+		n = strcspn(text, ",/");
+		if (n && set_term(g, &g->at[g->count - 1], text, n, e))
+			return -1;
+		text += n;
+	}
+	return 0;
+}
+
 int hw_group_tracepoint(struct hw_group *g, const char *text, int *ret_taken, struct pt_error *e)
 {
 	static const char term[] = "aux-action=";
@@ -137,8 +180,10 @@ int hw_group_terms(struct hw_group *g, const char *text, char *to, struct pt_err
 static int check_unsampled(const struct hw_group *g, bool sampled_events, struct pt_error *e)
 {
 	if (sampled_events || g->frequency || g->period)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			       "--sample-event, -F and -c are for AUX sampling: with --aux-sample");
+		return pt_fail(
+		    e, PT_ERR_USAGE, PT_NO_OFFSET,
+		    "--sample-event, -e with events that sample, -F and -c are for AUX sampling: with "
+		    "--aux-sample");
 	if (g->start_paused && !g->actions)
 		return pt_fail(
 		    e, PT_ERR_USAGE, PT_NO_OFFSET,
@@ -165,9 +210,12 @@ int hw_group_finish(struct hw_group *g, struct pt_error *e)
 	for (size_t i = 0; i < g->count; i++) {
 		struct hw_group_event *one = &g->at[i];
 
-		one->sample_bytes = g->sample_bytes;
-		one->period = g->period;
-		one->frequency = g->frequency;
+		if (!one->sample_bytes)
+			one->sample_bytes = g->sample_bytes;
+		if (!one->period && !one->frequency) {
+			one->period = g->period;
+			one->frequency = g->frequency;
+		}
 		/* Each event of a tracepoint is a sample, as with perf. */
 		if (!one->period && !one->frequency) {
 			one->period = strchr(one->name, ':') ? 1 : 0;

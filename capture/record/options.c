@@ -539,6 +539,7 @@ static const struct pt_option options[] = {
      .set = set_nothing},
     {.name = "buildid-mmap", .help = "these ids", .set = set_nothing},
     {.name = "no-buildid-cache", .letter = 'N', .help = "no copies in ~/.debug", .set = set_nothing},
+    {.name = "no-buildid", .letter = 'B', .help = "no search for build ids after it", .set = set_nothing},
     {.name = "bpf-event", .help = "BPF programs and their code", .set = set_nothing},
     {.name = "namespaces", .help = "namespaces of tasks", .set = set_nothing},
     {.name = "all-cgroups", .help = "cgroups", .set = set_nothing},
@@ -627,9 +628,14 @@ static int check(const struct hw_arguments *a, struct pt_error *e)
 	return 0;
 }
 
-/* -e's tracepoints; and takes aux-action out of its terms. */
+/* -e's other events; and takes aux-action out of its terms. */
 static int split_terms(struct hw_arguments *a, struct pt_error *e)
 {
+	for (size_t i = 0; i < a->events.sampler_count; i++)
+		if (hw_group_event(&a->group, a->events.samplers[i], e))
+			return -1;
+	if (a->events.dummy && !a->events.terms)
+		a->o.target.sideband_only = true;
 	for (size_t i = 0; i < a->events.name_count; i++)
 		if (set_tracepoint(a, a->events.names[i], e))
 			return -1;
@@ -655,11 +661,13 @@ int hw_arguments_parse(struct hw_arguments *a, int argc, char **argv, struct pt_
 	if (r)
 		return r;
 	t->program = operand < argc ? argv + operand : NULL;
+	if (split_terms(a, e))
+		return -1;
 	if (!t->pids.count && !t->tids.count && ((t->cpus.count && !a->vm) || t->sideband_only))
 		t->system_wide = true;
 	if (a->o.events.snapshot && !a->o.events.aux_bytes)
 		a->o.events.aux_bytes = a->snapshot_bytes;
-	if (split_terms(a, e) || check(a, e))
+	if (check(a, e))
 		return -1;
 	if (a->trigger_count >= 0)
 		a->trigger.max = (unsigned)a->trigger_count;

@@ -49,6 +49,9 @@ expect 2 'with --aux-sample' "${o[@]}" -F 100 -- true
 expect 2 'choose one' "${o[@]}" --aux-sample -S -- true
 expect 2 "-S: 'x' is not a size" "${o[@]}" --snapshot=x -- true
 expect 2 "-m: 'x' is not a size" "${o[@]}" --mmap-pages x -- true
+expect 2 'with --aux-sample' "${o[@]}" -e '{intel_pt//,cycles}' -- true
+expect 2 'aux-sample-size=BYTES' "${o[@]}" -e cycles/aux-sample-size=100K/ -- true
+expect 2 'aux-sample-size=BYTES' "${o[@]}" -e cycles/nonsense/ -- true
 expect 2 'from the beginning on; -S' "${o[@]}" --overwrite -- true
 expect 2 'without their code; leave it out' "${o[@]}" --no-bpf-event -- true
 expect 2 'pt-query DB call-tree' "${o[@]}" -g -- true

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# AUX pause and resume (Linux 6.13): tracing that begins paused, is resumed and paused by tracepoints. All branches between are those
+# AUX pause and resume (Linux 6.13; Debian's 6.12.117 has it, too): tracing that begins paused, is resumed and paused by tracepoints. All branches between are those
 # of the machine's log, the function that runs paused has none, and each pause is an end of tracing, not an error.
 # timeout: 600
 source tests/common.bash
@@ -16,10 +16,10 @@ exit 0
 EOS
 box -c 1
 release=$(cat "$out/release")
-if [ "$(printf '%s\n' 6.13 "$release" | sort -V | head -n 1)" != 6.13 ]; then
+if [ "$(printf '%s\n' 6.13 "$release" | sort -V | head -n 1)" != 6.13 ] && [ "$(cat "$out/status")" -ne 0 ]; then
 	check "Linux $release has no pause and resume, and that is said: $(cat "$out/pause.err")" \
 		grep -q 'aux-action.*6\.13' "$out/pause.err"
-	check "and nothing is recorded: status $(cat "$out/status")" test "$(cat "$out/status")" -ne 0
+	check "and nothing is recorded" test ! -e "$out/pause.ptc"
 	exit
 fi
 check "status $(cat "$out/status"): $(cat "$out/pause.err")" test "$(cat "$out/status")" = 0

@@ -15,6 +15,10 @@ static void is(const char *first, const char *second, const char *want)
 	snprintf(got, sizeof got, "%s", r ? "error" : l.terms ? l.terms : "-");
 	for (size_t i = 0; i < l.name_count; i++)
 		snprintf(got + strlen(got), sizeof got - strlen(got), " %s", l.names[i]);
+	for (size_t i = 0; i < l.sampler_count; i++)
+		snprintf(got + strlen(got), sizeof got - strlen(got), " [%s]", l.samplers[i]);
+	if (l.dummy)
+		snprintf(got + strlen(got), sizeof got - strlen(got), " dummy");
 	check_case(strcmp(got, want) == 0, want, got);
 	event_list_deinit(&l);
 }
@@ -34,5 +38,11 @@ int main(void)
 	is("", NULL, "-");
 	is("no-such-system:*", NULL, "error");
 	is("intel_pt/", NULL, "intel_pt//");
+	is("{intel_pt//u,branch-misses:u}", NULL, "intel_pt//u [branch-misses:u]");
+	is("{intel_pt//u,branch-misses/aux-sample-size=8192/u}", NULL,
+	   "intel_pt//u [branch-misses/aux-sample-size=8192/u]");
+	is("intel_pt/cyc/", "cycles,r1c2,kvm:kvm_exit", "intel_pt/cyc/ kvm:kvm_exit [cycles] [r1c2]");
+	is("dummy:u", NULL, "- dummy");
+	is("{}", "{intel_pt//}", "intel_pt//");
 	return sum_up();
 }
