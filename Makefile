@@ -77,6 +77,15 @@ $(PROTO_USERS): ALL_CFLAGS += -DHAVE_PROTOBUF_C -I$(B)/proto
 endif
 endif
 
+# libmicrohttpd serves the explorer (pt-query serve). Where its header is missing, or with NO_LIBMICROHTTPD=1, pt-query is built
+# without it.
+ifndef NO_LIBMICROHTTPD
+ifneq ($(shell printf '\043include <microhttpd.h>\n' | $(CC) -E - >/dev/null 2>&1 && echo found),)
+LIBS_LIBMICROHTTPD := -lmicrohttpd
+endif
+endif
+$(B)/obj/queries/serve/server.o $(B)/obj/queries/serve/no_server.o: ALL_CFLAGS += $(if $(LIBS_LIBMICROHTTPD),-DHAVE_LIBMICROHTTPD)
+
 PROGRAMS := pt-capture pt-decode pt-load pt-query
 # Every .c below a folder, however deep: a new file needs no line here.
 sources = $(sort $(shell find $(1) -name '*.c'))
@@ -89,11 +98,11 @@ OBJ_pt-query := $(call objects,queries) $(PROTO_C:%.c=%.o)
 LIBS_pt-capture := -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) -lpthread
 LIBS_pt-decode := $(LIBS_CAPSTONE) -lzstd -lz -lpthread
 LIBS_pt-load := -lsqlite3 -lz $(LIBS_LIBDW) $(if $(LIBS_LIBDW),-lelf) $(LIBIBERTY) $(LIBS_LIBCURL)
-LIBS_pt-query := $(LIBS_CAPSTONE) $(LIBS_PROTOBUF_C) -lsqlite3 -lz -lm $(LIBS_LIBCURL)
+LIBS_pt-query := $(LIBS_CAPSTONE) $(LIBS_PROTOBUF_C) -lsqlite3 -lz -lm $(LIBS_LIBCURL) $(LIBS_LIBMICROHTTPD)
 SCHEMA := $(B)/libschema.a
 # Everything that is not a program's main: what unit tests and the tests' own tools link with.
 ALL := $(B)/libpt.a
-LIBS := -lsqlite3 $(LIBS_PROTOBUF_C) $(LIBS_LIBDW) -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) $(LIBS_CAPSTONE) $(LIBIBERTY) $(LIBS_LIBCURL) -lpthread -lm
+LIBS := -lsqlite3 $(LIBS_PROTOBUF_C) $(LIBS_LIBDW) -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) $(LIBS_CAPSTONE) $(LIBIBERTY) $(LIBS_LIBCURL) $(LIBS_LIBMICROHTTPD) -lpthread -lm
 
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 TOOLS := $(patsubst %.c,$(B)/%,$(wildcard tests/oracle/*.c tests/tools/*.c))
@@ -139,7 +148,7 @@ $(call objects,decode/flow): ALL_CFLAGS += -falign-loops=32
 # SQL that is embedded with .incbin, which -MMD does not see
 $(B)/obj/schema/sql_macros.o: schema/macros.sql
 $(call objects,export): $(wildcard schema/*.sql schema/clickhouse/*.sql)
-$(call objects,queries): $(wildcard queries/*.sql queries/clickhouse/*.sql queries/*.css queries/*.js queries/perfetto/*.sql queries/perf_sqlite/*.sql $(addprefix queries/report/,*.sql *.css *.html js/*.js vendor/*/*))
+$(call objects,queries): $(wildcard queries/*.sql queries/clickhouse/*.sql queries/*.css queries/*.js queries/perfetto/*.sql queries/perf_sqlite/*.sql queries/explorer/* $(addprefix queries/report/,*.sql *.css *.html js/*.js vendor/*/*))
 
 # A missing compiler or header is said once, with its remedy, before the compiler says it many times.
 $(B)/headers:

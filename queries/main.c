@@ -12,6 +12,7 @@
 #include "queries/annotate/annotate.h"
 #include "queries/canned.h"
 #include "queries/database.h"
+#include "queries/explorer.h"
 #include "queries/html.h"
 #include "queries/perf_sqlite/perf_sqlite.h"
 #include "queries/perfetto/perfetto.h"
@@ -34,6 +35,7 @@ static const char usage[] =
     "       pt-query DB --file FILE [options]         the same, from a file (-: standard input)\n"
     "       pt-query DB annotate -p function=NAME     a function, instruction by instruction\n"
     "       pt-query DB report -o report.html         a page with pictures of most of them\n"
+    "       pt-query DB serve [--port N]              the same to look about in, in a browser\n"
     "       pt-query --db DB --db DB2 ... NAME        ask several databases; diff compares them\n"
     "       pt-query DB -f perfetto -o trace.pftrace  all of it for ui.perfetto.dev\n"
     "       pt-query DB -f perf-sqlite -o perf.db     the same for perf's exported-sql-viewer.py\n"
@@ -46,6 +48,9 @@ static const char notes[] = "\n"
 			    "pt-query DB NAME --print | sqlite3 DB\n"
 			    "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
+/* Of all statements that serve runs at once. */
+#define SERVE_HEAP_BYTES (INT64_C(2) << 30)
+
 struct arguments {
 	const char *databases[64];
 	size_t database_count;
@@ -55,6 +60,7 @@ struct arguments {
 	enum print_format format; /* PRINT_NONE: none was asked for */
 	long long width;	  /* of tables */
 	long long timeout_s;	  /* 0: none */
+	long long port;		  /* of serve; 0: any */
 	const char *output;	  /* NULL: standard output */
 	bool print, version, no_demangle, plot;
 	char histogram[64]; /* the name of the query's histogram, when that is what is plotted */
@@ -106,6 +112,11 @@ static int set_timeout(void *arg, const char *value, struct pt_error *e)
 	return pt_option_number("--timeout", value, 1, 1000000, &((struct arguments *)arg)->timeout_s, e);
 }
 
+static int set_port(void *arg, const char *value, struct pt_error *e)
+{
+	return pt_option_number("--port", value, 0, 65535, &((struct arguments *)arg)->port, e);
+}
+
 static const struct pt_option options[] = {
     {.name = "db",
      .argument = "DB",
@@ -150,6 +161,7 @@ static const struct pt_option options[] = {
 	     "column. 0: any width. The default is the terminal's width when output is one, else 0",
      .set = set_width},
     {.name = "timeout", .argument = "SECONDS", .help = "fail when it takes longer", .set = set_timeout},
+    {.name = "port", .argument = "N", .help = "of serve: listen there, and not at any that is free", .set = set_port},
     {.name = "plot",
      .help = "draw it with characters: the histogram of vmexit-latency, the columns of timeline over time",
      PT_OPTION_FLAG(struct arguments, plot)},
@@ -171,6 +183,11 @@ static bool is_report(const struct arguments *a)
 {
 	return a->source.name ? !strcmp(a->source.name, "report")
 			      : a->format == PRINT_HTML && !a->source.sql && !a->source.file;
+}
+
+static bool is_serve(const struct arguments *a)
+{
+	return a->source.name && !strcmp(a->source.name, "serve");
 }
 
 /* Of the whole database, without a query. */
@@ -240,6 +257,8 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 	}
 	if (is_whole(a) && check_whole(a, e) < 0)
 		return -1;
+	if (is_serve(a) && (a->format || a->output || a->print || a->parameter_count))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "serve has no --format, --output, --print and --param");
 	if (a->database_count > 1 && !a->source.name && !a->source.sql && !a->source.file && !is_report(a))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "several databases are asked one question: which?");
@@ -262,7 +281,7 @@ static void list(void)
 	       "a function's instructions: counts, cycles, branches, loops, source");
 	list_queries(canned_queries, canned_count);
 	puts("\npt-query DB NAME runs one; pt-query DB --sql 'SELECT ...' anything else (man pt-query).\n"
-	     "pt-query DB report -o report.html makes a page of them, with pictures.");
+	     "pt-query DB report -o report.html makes a page of them, with pictures; pt-query DB serve lets you look about in it.");
 }
 
 static const char annotate_note[] =
@@ -464,8 +483,60 @@ static bool asks_server(const struct arguments *a)
 	return false;
 }
 
+/* Each database can be opened, and is of this release. */
+static int check_databases(const struct arguments *a, struct pt_error *e)
+{
+	for (size_t i = 0; i < a->database_count; i++) {
+		sqlite3 *db = database_open(a->databases[i], e);
+
+		if (!db)
+			return -1;
+		sqlite3_close(db);
+	}
+	return 0;
+}
+
+/* Until a signal ends it. */
+static int serve(const struct arguments *a, struct pt_error *e)
+{
+	struct explorer x = {.databases = a->databases,
+			     .database_count = a->database_count,
+			     .query_folder = a->source.folder,
+			     .timeout_s = a->timeout_s ? a->timeout_s : EXPLORER_TIMEOUT_S,
+			     .raw_names = a->no_demangle};
+	const struct server_options o = {.port = (unsigned)a->port, .answer = explorer_answer, .arg = &x};
+	struct server *s = NULL;
+	sigset_t ends;
+	int signal;
+
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGHUP);
+	if (asks_server(a))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "serve is for database files; ClickHouse has a page of its own");
+	/* The server's threads inherit that they are blocked. */
+	sigprocmask(SIG_BLOCK, &ends, NULL);
+	sqlite3_hard_heap_limit64(SERVE_HEAP_BYTES);
+	if (check_databases(a, e) < 0 || !(s = server_start(&o, e)))
+		return -1;
+	puts(server_url(s));
+	if (print_flush(stdout, e) < 0) {
+		server_stop(s);
+		return -1;
+	}
+	if (isatty(STDERR_FILENO))
+		fputs("Open it in a browser on this machine; Ctrl-C ends it.\n", stderr);
+	while (sigwait(&ends, &signal) != 0)
+		;
+	server_stop(s);
+	return 0;
+}
+
 static int answer(const struct arguments *a, struct pt_error *e)
 {
+	if (is_serve(a))
+		return serve(a, e);
 	if (asks_server(a))
 		return answer_of_server(a, e);
 	return answer_of_files(a, e);

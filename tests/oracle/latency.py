@@ -98,7 +98,7 @@ for row in slowest:
     alike = [c for c in calls if close(ns(c["ticks"]), int(row["elapsed_ns"])) and c["tid"] == int(row["tid"])
              and c["insns"] == int(row["instructions"])]
     first = {max(c["callees"], key=c["callees"].get) for c in alike}
-    check(row["slower_in"].split(" +")[0] in first, "slowest-calls: the callee that took longer", (row, first))
+    check(row["slower_in"].split(" +")[0] in first, "slowest-calls: the callee that took longer", (row["slower_in"], first, row["elapsed_ns"], row["instructions"], row["id"]))
 refills = sum(c["insns"] > 2000 for c in calls)
 same(refills, sum("refill +" in r["slower_in"] and "(1 calls, median 0)" in r["slower_in"] for r in slowest),
      "slowest-calls: a callee that only slow calls have")

@@ -1,0 +1,174 @@
+// timeline.js - the time line: whatever part of it is shown is asked of the server anew, down to a nanosecond.
+(function (explorer, report) {
+	'use strict';
+	const {element} = report, AXIS = 24, LANE = 34, LABELS = 130, LEAST_NS = 20;
+	const at = (id) => document.getElementById(id);
+	const canvas = document.querySelector('canvas.timeline');
+	let all = {begin: 0, end: 1}, view = {begin: 0, end: 1}, asked = null, lanes = [], spans = [], timer = 0, hover = null;
+
+	const width = () => Math.max(50, canvas.clientWidth - LABELS);
+	const x = (t) => LABELS + (t - view.begin) / (view.end - view.begin) * width();
+	const time = (px) => view.begin + (px - LABELS) / width() * (view.end - view.begin);
+	const laneAt = (y) => lanes[Math.floor((y - AXIS) / LANE)];
+	const since = (t) => report.time(t - all.begin);
+
+	function axis(c) {
+		const span = view.end - view.begin;
+		let step = 10 ** Math.floor(Math.log10(span / Math.max(2, width() / 110)));
+		while (span / step > width() / 90) step *= String(step)[0] === '2' ? 2.5 : 2;
+		for (let t = Math.ceil((view.begin - all.begin) / step) * step; t <= view.end - all.begin; t += step) {
+			const px = Math.round(x(all.begin + t)) + .5;
+			c.strokeStyle = report.color('line');
+			c.beginPath();
+			c.moveTo(px, 0);
+			c.lineTo(px, canvas.clientHeight);
+			c.stroke();
+			c.fillStyle = report.color('dim');
+			c.fillText(step < 100 ? `${report.count(Math.round(t))} ns` : report.time(t), px + 4, AXIS / 2);
+		}
+	}
+
+	const colorOf = (span) => ({guest: 'guest', exit: 'kernel', thread: 'thread', lost: 'mark'})[span.kind];
+	// A row for many short spans is as high as the share of the time that they take.
+	function paintSpan(c, span, top, clip) {
+		const from = Math.max(LABELS, x(span.begin)), to = Math.max(from + 1, x(span.end)), whole = LANE - 8;
+		const share = span.count > 1 ? Math.min(1, span.total_ns / Math.max(1, span.end - span.begin)) : 1;
+		const height = Math.max(2, whole * share);
+		c.fillStyle = report.color(colorOf(span));
+		c.fillRect(from, top + 4 + whole - height, to - from, height);
+		if (to - from > 40 && span.count === 1) {
+			c.save();
+			c.beginPath();
+			c.rect(from, top, Math.min(to, clip) - from - 3, LANE);
+			c.clip();
+			c.fillStyle = report.color('on-accent');
+			c.fillText(span.what, from + 4, top + LANE / 2);
+			c.restore();
+		}
+	}
+
+	function paint() {
+		const ratio = window.devicePixelRatio || 1, height = AXIS + Math.max(1, lanes.length) * LANE;
+		canvas.style.height = `${height}px`;
+		canvas.width = canvas.clientWidth * ratio;
+		canvas.height = height * ratio;
+		const c = canvas.getContext('2d');
+		c.scale(ratio, ratio);
+		c.font = '12px system-ui, sans-serif';
+		c.textBaseline = 'middle';
+		c.fillStyle = report.color('page');
+		c.fillRect(0, 0, canvas.clientWidth, height);
+		axis(c);
+		for (const span of spans) {
+			const n = lanes.findIndex((l) => l.lane === span.lane);
+			if (n >= 0 && span.end >= view.begin && span.begin <= view.end) paintSpan(c, span, AXIS + n * LANE, canvas.clientWidth);
+		}
+		lanes.forEach((lane, n) => {
+			c.fillStyle = report.color('page');
+			c.fillRect(0, AXIS + n * LANE, LABELS, LANE);
+			c.fillStyle = report.color('text');
+			c.fillText(lane.label, 4, AXIS + n * LANE + LANE / 2, LABELS - 8);
+		});
+	}
+
+	const range = () => `${since(view.begin)} to ${since(view.end)}, ${report.time(view.end - view.begin)} of ${report.time(all.end - all.begin)}`;
+	function say() {
+		const words = hover ? `${hover.what}${hover.count > 1 ? ` and ${report.count(hover.count - 1)} more of the ${hover.kind} kind, the longest ${report.time(hover.longest_ns)}, together ${report.time(hover.total_ns)}` : `, ${report.time(hover.end - hover.begin)}`} at ${since(hover.begin)}` : range();
+		at('readout').textContent = words;
+		canvas.dataset.begin = view.begin;
+		canvas.dataset.end = view.end;
+		canvas.dataset.spans = spans.length;
+	}
+
+	async function fetchSpans() {
+		const part = {...view};
+		let t = null;
+		try {
+			t = await explorer.ask('spans', 'api/spans', {db: explorer.state().db, 'p.trace': explorer.state().trace, limit: 100000,
+				'p.after': Math.floor(part.begin), 'p.until': Math.ceil(part.end), 'p.pixels': Math.round(width())});
+		} catch (e) {
+			at('readout').textContent = e.message;
+		}
+		if (!t) return;
+		spans = explorer.objects(t);
+		asked = part;
+		hover = null;
+		canvas.dataset.asked = `${part.begin} ${part.end}`;
+		paint();
+		say();
+	}
+
+	function move(begin, end, quiet) {
+		const least = Math.min(LEAST_NS, all.end - all.begin), length = Math.min(Math.max(end - begin, least), all.end - all.begin);
+		begin = Math.min(Math.max(begin, all.begin), all.end - length);
+		view = {begin, end: begin + length};
+		hover = null;
+		paint();
+		say();
+		clearTimeout(timer);
+		timer = setTimeout(() => {
+			fetchSpans();
+			if (!quiet) explorer.remember({after: Math.floor(view.begin), until: Math.ceil(view.end)});
+		}, 120);
+	}
+	const zoom = (by, around) => move(around - (around - view.begin) * by, around + (view.end - around) * by);
+	const shift = (share) => move(view.begin + (view.end - view.begin) * share, view.end + (view.end - view.begin) * share);
+
+	function listen() {
+		let drag = null;
+		canvas.addEventListener('wheel', (e) => {
+			e.preventDefault();
+			zoom(Math.exp(Math.sign(e.deltaY) * .35), time(Math.max(LABELS, e.offsetX)));
+		}, {passive: false});
+		canvas.addEventListener('pointerdown', (e) => {
+			drag = {px: e.offsetX, ...view};
+			canvas.setPointerCapture(e.pointerId);
+		});
+		canvas.addEventListener('pointerup', () => drag = null);
+		canvas.addEventListener('pointermove', (e) => {
+			if (drag) {
+				const by = (drag.px - e.offsetX) / width() * (drag.end - drag.begin);
+				if (Math.abs(drag.px - e.offsetX) > 2) move(drag.begin + by, drag.end + by);
+				return;
+			}
+			const lane = laneAt(e.offsetY), t = time(e.offsetX), slack = (view.end - view.begin) / width();
+			hover = lane ? spans.findLast((s) => s.lane === lane.lane && s.begin - slack <= t && t <= s.end + slack) || null : null;
+			say();
+		});
+		canvas.addEventListener('dblclick', () => hover && open(hover));
+		canvas.addEventListener('keydown', (e) => {
+			const keys = {'+': () => zoom(.5, (view.begin + view.end) / 2), '-': () => zoom(2, (view.begin + view.end) / 2), ArrowLeft: () => shift(-.2),
+				ArrowRight: () => shift(.2), Home: () => move(all.begin, all.end)};
+			if (!keys[e.key]) return;
+			e.preventDefault();
+			keys[e.key]();
+		});
+	}
+	// What a span's row is, by a query that can be read and changed.
+	function open(span) {
+		if (span.count > 1) {
+			move(span.begin - 1, span.end + 1);
+			return;
+		}
+		if (span.kind === 'exit') explorer.go({name: 'why-slow', 'p.exit': span.id});
+		else explorer.go({name: 'branches-between', 'p.after': Math.floor(span.begin), 'p.until': Math.ceil(span.end)});
+	}
+
+	explorer.timeline = {
+		async start(begin, end, given) {
+			all = {begin, end: Math.max(end, begin + 1)};
+			view = given.after && given.until ? {begin: Number(given.after), end: Number(given.until)} : {...all};
+			lanes = explorer.objects(await explorer.ask('lanes', 'api/lanes', {db: given.db, 'p.trace': given.trace, limit: 10000}) || {columns: [], rows: []});
+			at('time-controls').replaceChildren(
+				element('button', {type: 'button', onclick: () => move(all.begin, all.end)}, 'All'),
+				element('button', {type: 'button', onclick: () => zoom(.5, (view.begin + view.end) / 2)}, 'Closer'),
+				element('button', {type: 'button', onclick: () => zoom(2, (view.begin + view.end) / 2)}, 'Farther'),
+				element('button', {type: 'button', onclick: () => explorer.go({name: 'branches-between', 'p.after': Math.floor(view.begin), 'p.until': Math.ceil(view.end)})}, 'Branches of what is shown'));
+			if (!lanes.length) at('readout').textContent = 'Nothing in this trace has a CPU and a time.';
+			move(view.begin, view.end, true);
+		},
+		show: (begin, end) => move(begin, end, true),
+	};
+	listen();
+	report.redraw(() => asked && paint());
+})(window.explorer, window.report);
