@@ -18,10 +18,11 @@
 	extern const char explorer_##name[] __attribute__((visibility("hidden")));
 
 EMBED(page, INCLUDE("explorer/page.html"))
-EMBED(css, INCLUDE("report/vendor/uplot/uPlot.min.css") INCLUDE("report/report.css") INCLUDE("explorer/explorer.css"))
-EMBED(js, INCLUDE("report/vendor/uplot/uPlot.iife.min.js") INCLUDE("report/js/format.js") INCLUDE("explorer/ask.js")
-	      INCLUDE("explorer/answer.js") INCLUDE("explorer/sql.js") INCLUDE("explorer/timeline.js")
-		  INCLUDE("explorer/start.js"))
+EMBED(css, INCLUDE("report/vendor/uplot/uPlot.min.css") INCLUDE("report/report.css")
+	       INCLUDE("explorer/explorer.css"))
+EMBED(js, INCLUDE("report/vendor/uplot/uPlot.iife.min.js") INCLUDE("report/js/format.js")
+	      INCLUDE("explorer/ask.js") INCLUDE("explorer/answer.js") INCLUDE("explorer/sql.js")
+		  INCLUDE("explorer/timeline.js") INCLUDE("explorer/start.js"))
 
 static const struct {
 	const char *path, *type, *body;
@@ -43,7 +44,7 @@ static bool put_file(const char *path, struct server_answer *a)
 /* What failed before anything was written. */
 static void put_error(struct server_answer *a, const struct pt_error *e)
 {
-	a->status = e->kind == PT_ERR_REFUSED ? 503 : 400;
+	a->status = e->kind == PT_ERR_IO ? 503 : 400;
 	a->type = "text/plain; charset=utf-8";
 	fprintf(a->body, "%s\n", e->message);
 }
@@ -57,9 +58,15 @@ static void put_report(const struct explorer *x, const struct server_request *r,
 	char *text = NULL;
 	size_t bytes;
 	FILE *out = open_memstream(&text, &bytes);
-	sqlite3 *db = out ? explorer_open(x, r, which, &(struct explorer_wait){0}, &e) : NULL;
-	int ret = db ? report_page_write(&page, db, out, &e) : -1;
+	struct explorer_wait wait;
+	sqlite3 *db = out ? explorer_open(x, r, which, &wait, &e) : NULL;
+	int ret = -1;
 
+	if (db) {
+		/* It is a hundred statements. */
+		wait.until.tv_sec += 9 * x->timeout_s;
+		ret = report_page_write(&page, db, out, &e);
+	}
 	sqlite3_close(db);
 	if (!out || fclose(out))
 		ret = pt_fail_no_memory(&e, NULL);

@@ -9,7 +9,7 @@
  *
  * db=N says which database, counted from 0 (the default); of api/query also db=all. limit=N: rows, EXPLORER_ROWS when not
  * given. Rows are {"columns":[],"rows":[[]],"more":BOOL,"elapsed_ns":N}; numbers that a browser would round are texts.
- * What fails is {"error":TEXT} with status 400, 404 or 503 (its time was over).
+ * What fails is {"error":TEXT} with status 400, or 503: its time was over, or the database cannot be read now.
  *
  * Statements only read; each has a connection of its own, at most EXPLORER_VALUE_BYTES in a value, the time that the
  * options allow, and is stopped when its client goes away.
@@ -22,7 +22,12 @@
 
 #include "queries/serve/server.h"
 
-enum { EXPLORER_ROWS = 1000, EXPLORER_ROWS_MAX = 100000, EXPLORER_VALUE_BYTES = 16 << 20, EXPLORER_TIMEOUT_S = 30 };
+enum {
+	EXPLORER_ROWS = 1000,
+	EXPLORER_ROWS_MAX = 100000,
+	EXPLORER_VALUE_BYTES = 16 << 20,
+	EXPLORER_TIMEOUT_S = 30
+};
 
 struct explorer {
 	const char *const *databases; /* paths */

@@ -62,7 +62,8 @@ static int is_over(void *arg)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return now.tv_sec > w->until.tv_sec ||
-	       (now.tv_sec == w->until.tv_sec && now.tv_nsec >= w->until.tv_nsec) || server_is_gone(w->request);
+	       (now.tv_sec == w->until.tv_sec && now.tv_nsec >= w->until.tv_nsec) ||
+	       server_is_gone(w->request);
 }
 
 static struct timespec deadline(const struct explorer *x)
@@ -74,8 +75,8 @@ static struct timespec deadline(const struct explorer *x)
 	return t;
 }
 
-sqlite3 *explorer_open(const struct explorer *x, const struct server_request *r, size_t which, struct explorer_wait *wait,
-		       struct pt_error *e)
+sqlite3 *explorer_open(const struct explorer *x, const struct server_request *r, size_t which,
+		       struct explorer_wait *wait, struct pt_error *e)
 {
 	sqlite3 *db = database_open(x->databases[which], e);
 
@@ -112,9 +113,7 @@ static void put_value(sqlite3_stmt *st, int i, FILE *out)
 			print_json_string(out, text ? text : "");
 		break;
 	case SQLITE_NULL: fputs("null", out); break;
-	default:
-		text = (const char *)sqlite3_column_text(st, i);
-		print_json_string(out, text ? text : "");
+	default: text = (const char *)sqlite3_column_text(st, i); print_json_string(out, text ? text : "");
 	}
 }
 
@@ -154,7 +153,8 @@ static int statement_failed(sqlite3_stmt *st, struct pt_error *e)
 	sqlite3 *db = sqlite3_db_handle(st);
 
 	if (sqlite3_errcode(db) == SQLITE_INTERRUPT)
-		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "it took too long, and was stopped (pt-query --timeout)");
+		return pt_fail(e, PT_ERR_IO, PT_NO_OFFSET,
+			       "it took too long, and was stopped (pt-query --timeout)");
 	return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s", sqlite3_errmsg(db));
 }
 
@@ -202,7 +202,8 @@ static bool is_name(const char *name)
 	return *name && name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_")] == 0;
 }
 
-static int read_question(struct question *q, const struct explorer *x, const struct server_request *r, struct pt_error *e)
+static int read_question(struct question *q, const struct explorer *x, const struct server_request *r,
+			 struct pt_error *e)
 {
 	const char *db = server_argument(r, "db"), *limit = server_argument(r, "limit");
 
@@ -219,8 +220,8 @@ static int read_question(struct question *q, const struct explorer *x, const str
 	return limit ? pt_option_number("limit", limit, 1, EXPLORER_ROWS_MAX, &q->limit, e) : 0;
 }
 
-static int put_statement(sqlite3 *db, const char *sql, const struct explorer *x, const struct question *q, FILE *out,
-			 struct pt_error *e)
+static int put_statement(sqlite3 *db, const char *sql, const struct explorer *x, const struct question *q,
+			 FILE *out, struct pt_error *e)
 {
 	sqlite3_stmt *st = database_prepare(db, sql, e);
 	int r = st ? 0 : -1;
@@ -235,11 +236,14 @@ static int put_statement(sqlite3 *db, const char *sql, const struct explorer *x,
 	return r;
 }
 
-static const char annotate_sql[] = "SELECT ip, \"offset\", count, cycles, ipc, code, branches, loop FROM annotate ORDER BY rowid";
+static const char annotate_sql[] =
+    "SELECT ip, \"offset\", count, cycles, ipc, code, branches, loop FROM annotate ORDER BY rowid";
 
-static int put_annotate(sqlite3 *db, const struct explorer *x, const struct question *q, FILE *out, struct pt_error *e)
+static int put_annotate(sqlite3 *db, const struct explorer *x, const struct question *q, FILE *out,
+			struct pt_error *e)
 {
-	const struct annotate_options o = {(const char *const *)q->parameters, q->parameter_count, x->raw_names};
+	const struct annotate_options o = {(const char *const *)q->parameters, q->parameter_count,
+					   x->raw_names};
 	const struct question none = {.limit = q->limit};
 	sqlite3 *rows = annotate(db, &o, e);
 	int r = rows ? put_statement(rows, annotate_sql, x, &none, out, e) : -1;
@@ -248,7 +252,8 @@ static int put_annotate(sqlite3 *db, const struct explorer *x, const struct ques
 	return r;
 }
 
-static int put_all(const char *sql, const struct explorer *x, const struct question *q, FILE *out, struct pt_error *e)
+static int put_all(const char *sql, const struct explorer *x, const struct question *q, FILE *out,
+		   struct pt_error *e)
 {
 	const struct timespec until = deadline(x);
 	const struct several s = {.databases = x->databases,
@@ -269,8 +274,8 @@ static int put_all(const char *sql, const struct explorer *x, const struct quest
 	return r;
 }
 
-static int put_one(const char *sql, const struct explorer *x, const struct server_request *r, const struct question *q,
-		   FILE *out, struct pt_error *e)
+static int put_one(const char *sql, const struct explorer *x, const struct server_request *r,
+		   const struct question *q, FILE *out, struct pt_error *e)
 {
 	struct explorer_wait wait;
 	sqlite3 *db = explorer_open(x, r, q->which, &wait, e);
@@ -293,7 +298,7 @@ static int put_query(const struct explorer *x, const struct server_request *r, c
 
 	if (ret == 0) {
 		const struct source source = {.name = view ? NULL : q.name,
-					      .sql = view	? view
+					      .sql = view     ? view
 						     : q.name ? NULL
 							      : q.sql,
 					      .folder = x->query_folder};
@@ -347,17 +352,19 @@ static void put_queries(FILE *out)
 		print_json_string(out, text);
 		put_parameters(canned_queries[i].sql, out);
 	}
-	fputs(",\n{\"name\":\"annotate\",\"title\":\"a function, instruction by instruction\",\"parameters\":["
-	      "\"function = the one with the most instructions; a name\",\"dso = any\",\"ip = none; an address in "
-	      "it\",\"thread = all; a tid or a name\",\"syntax = intel; or att\"]}\n]",
-	      out);
+	fputs(
+	    ",\n{\"name\":\"annotate\",\"title\":\"a function, instruction by instruction\",\"parameters\":["
+	    "\"function = the one with the most instructions; a name\",\"dso = any\",\"ip = none; an address "
+	    "in "
+	    "it\",\"thread = all; a tid or a name\",\"syntax = intel; or att\"]}\n]",
+	    out);
 }
 
-static const char schema_sql[] = "SELECT m.name AS view, p.name AS \"column\" FROM sqlite_schema m, pragma_table_info(m.name) p "
-				 "WHERE m.type = 'view' ORDER BY m.name, p.cid";
-static const char traces_sql[] =
-    "SELECT t.*, time_zero + (first_tsc * time_mult >> time_shift) AS first_ns, "
-    "time_zero + (last_tsc * time_mult >> time_shift) AS last_ns FROM traces t ORDER BY id";
+static const char schema_sql[] =
+    "SELECT m.name AS view, p.name AS \"column\" FROM sqlite_schema m, pragma_table_info(m.name) p "
+    "WHERE m.type = 'view' ORDER BY m.name, p.cid";
+static const char traces_sql[] = "SELECT t.*, TSC_TO_TIME(t, t.first_tsc) AS first_ns, TSC_TO_TIME(t, "
+				 "t.last_tsc) AS last_ns FROM traces t ORDER BY id";
 
 static int put_part(sqlite3 *db, const struct explorer *x, const char *sql, FILE *out, struct pt_error *e)
 {
@@ -401,20 +408,22 @@ static int put_about(const struct explorer *x, const struct server_request *r, F
 
 /* ---- Answers ---- */
 
-static void send(struct server_answer *a, int failed, const char *text, size_t bytes, const struct pt_error *e)
+static void send(struct server_answer *a, int failed, const char *text, size_t bytes,
+		 const struct pt_error *e)
 {
 	a->type = "application/json";
 	if (!failed) {
 		fwrite(text, 1, bytes, a->body);
 		return;
 	}
-	a->status = e->kind == PT_ERR_REFUSED ? 503 : 400;
+	a->status = e->kind == PT_ERR_IO ? 503 : 400;
 	fputs("{\"error\":", a->body);
 	print_json_string(a->body, e->message);
 	fputs("}\n", a->body);
 }
 
-bool explorer_api(const struct explorer *x, const struct server_request *r, const char *name, struct server_answer *a)
+bool explorer_api(const struct explorer *x, const struct server_request *r, const char *name,
+		  struct server_answer *a)
 {
 	bool about = !strcmp(name, "about"), query = !strcmp(name, "query");
 	struct pt_error e = {0};
@@ -430,7 +439,9 @@ bool explorer_api(const struct explorer *x, const struct server_request *r, cons
 	if (!about && !query && !view)
 		return false;
 	out = open_memstream(&text, &bytes);
-	ret = !out ? pt_fail_no_memory(&e, NULL) : about ? put_about(x, r, out, &e) : put_query(x, r, view, out, &e);
+	ret = !out    ? pt_fail_no_memory(&e, NULL)
+	      : about ? put_about(x, r, out, &e)
+		      : put_query(x, r, view, out, &e);
 	if (out && fclose(out))
 		ret = pt_fail_no_memory(&e, NULL);
 	send(a, ret, text, bytes, &e);

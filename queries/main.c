@@ -161,7 +161,10 @@ static const struct pt_option options[] = {
 	     "column. 0: any width. The default is the terminal's width when output is one, else 0",
      .set = set_width},
     {.name = "timeout", .argument = "SECONDS", .help = "fail when it takes longer", .set = set_timeout},
-    {.name = "port", .argument = "N", .help = "of serve: listen there, and not at any that is free", .set = set_port},
+    {.name = "port",
+     .argument = "N",
+     .help = "of serve: listen there, and not at any that is free",
+     .set = set_port},
     {.name = "plot",
      .help = "draw it with characters: the histogram of vmexit-latency, the columns of timeline over time",
      PT_OPTION_FLAG(struct arguments, plot)},
@@ -258,7 +261,8 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 	if (is_whole(a) && check_whole(a, e) < 0)
 		return -1;
 	if (is_serve(a) && (a->format || a->output || a->print || a->parameter_count))
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "serve has no --format, --output, --print and --param");
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "serve has no --format, --output, --print and --param");
 	if (a->database_count > 1 && !a->source.name && !a->source.sql && !a->source.file && !is_report(a))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "several databases are asked one question: which?");
@@ -281,7 +285,8 @@ static void list(void)
 	       "a function's instructions: counts, cycles, branches, loops, source");
 	list_queries(canned_queries, canned_count);
 	puts("\npt-query DB NAME runs one; pt-query DB --sql 'SELECT ...' anything else (man pt-query).\n"
-	     "pt-query DB report -o report.html makes a page of them, with pictures; pt-query DB serve lets you look about in it.");
+	     "pt-query DB report -o report.html makes a page of them, with pictures; pt-query DB serve lets "
+	     "you look about in it.");
 }
 
 static const char annotate_note[] =
@@ -514,7 +519,8 @@ static int serve(const struct arguments *a, struct pt_error *e)
 	sigaddset(&ends, SIGTERM);
 	sigaddset(&ends, SIGHUP);
 	if (asks_server(a))
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "serve is for database files; ClickHouse has a page of its own");
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "serve is for database files; ClickHouse has a page of its own");
 	/* The server's threads inherit that they are blocked. */
 	sigprocmask(SIG_BLOCK, &ends, NULL);
 	sqlite3_hard_heap_limit64(SERVE_HEAP_BYTES);

@@ -101,7 +101,7 @@ _pt_db() {
 }
 
 _pt_query() {
-	local _pt_word=${COMP_WORDS[COMP_CWORD]} _pt_valued="-f --format -o --output -p --param -w --width --sql --file --queries --db --timeout" db name
+	local _pt_word=${COMP_WORDS[COMP_CWORD]} _pt_valued="-f --format -o --output -p --param -w --width --sql --file --queries --db --timeout --port" db name
 	if ((COMP_CWORD > 1)) && [[ ${COMP_WORDS[1]} == watch ]]; then
 		if [[ $_pt_word == -* ]]; then _pt_from "$(_pt_options "$1" watch)"; else _pt_files; fi
 		return
@@ -115,7 +115,7 @@ _pt_query() {
 		compopt -o nospace 2>/dev/null
 		_pt_from "$("$1" "$db" "$name" --print 2>/dev/null | sed -n 's/^-- :\([a-z_]*\) = .*/\1=/p')"
 		;;
-	-w | --width | --sql) COMPREPLY=() ;;
+	-w | --width | --sql | --port) COMPREPLY=() ;;
 	--file | --db | -o | --output) _pt_files ;;
 	--queries)
 		compopt -o filenames 2>/dev/null
@@ -127,7 +127,7 @@ _pt_query() {
 		elif [[ -z $db ]]; then
 			_pt_files
 		elif [[ -z $name ]]; then
-			_pt_from "report $("$1" "$db" 2>/dev/null | awk 'NF == 0 { exit } { print $1 }')"
+			_pt_from "report serve $("$1" "$db" 2>/dev/null | awk 'NF == 0 { exit } { print $1 }')"
 		fi
 		;;
 	esac

@@ -6,7 +6,8 @@ struct server *server_start(const struct server_options *o, struct pt_error *e)
 {
 	(void)o;
 	pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
-		"this pt-query was built without libmicrohttpd, which serve needs: install libmicrohttpd-dev and run make "
+		"this pt-query was built without libmicrohttpd, which serve needs: install libmicrohttpd-dev "
+		"and run make "
 		"again; pt-query DB report makes a page that needs no server");
 	return NULL;
 }
@@ -34,8 +35,8 @@ const char *server_argument(const struct server_request *r, const char *name)
 	return NULL;
 }
 
-void server_arguments(const struct server_request *r, bool (*each)(void *arg, const char *name, const char *value),
-		      void *arg)
+void server_arguments(const struct server_request *r,
+		      bool (*each)(void *arg, const char *name, const char *value), void *arg)
 {
 	(void)r, (void)each, (void)arg;
 }

@@ -52,8 +52,8 @@ static enum MHD_Result one_argument(void *arg, enum MHD_ValueKind kind, const ch
 	return e->each(e->arg, name, value ? value : "") ? MHD_YES : MHD_NO;
 }
 
-void server_arguments(const struct server_request *r, bool (*each)(void *arg, const char *name, const char *value),
-		      void *arg)
+void server_arguments(const struct server_request *r,
+		      bool (*each)(void *arg, const char *name, const char *value), void *arg)
 {
 	struct each e = {each, arg};
 
@@ -82,7 +82,8 @@ static bool is_token(const struct server *s, const char *path)
 }
 
 /* 0: the request may be answered; else the status that it gets. */
-static unsigned refused(const struct server *s, struct MHD_Connection *c, const char *path, const char *method)
+static unsigned refused(const struct server *s, struct MHD_Connection *c, const char *path,
+			const char *method)
 {
 	const char *host = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Host");
 
@@ -96,13 +97,15 @@ static unsigned refused(const struct server *s, struct MHD_Connection *c, const 
 
 static const char *words_of(unsigned status)
 {
-	return status == MHD_HTTP_FORBIDDEN	      ? "This server is for 127.0.0.1 and localhost only.\n"
-	       : status == MHD_HTTP_METHOD_NOT_ALLOWED ? "Only GET.\n"
-						       : "There is nothing here: the address is the one that pt-query printed.\n";
+	return status == MHD_HTTP_FORBIDDEN ? "This server is for 127.0.0.1 and localhost only.\n"
+	       : status == MHD_HTTP_METHOD_NOT_ALLOWED
+		   ? "Only GET.\n"
+		   : "There is nothing here: the address is the one that pt-query printed.\n";
 }
 
 /* Sends what the answer's body was: it is free()d. */
-static enum MHD_Result send_answer(struct MHD_Connection *c, const struct server_answer *a, char *body, size_t bytes)
+static enum MHD_Result send_answer(struct MHD_Connection *c, const struct server_answer *a, char *body,
+				   size_t bytes)
 {
 	static const char *const headers[][2] = {{"Cache-Control", "no-store"},
 						 {"Referrer-Policy", "no-referrer"},
@@ -178,18 +181,20 @@ static int make_token(struct server *s, struct pt_error *e)
 
 static int listen_at(struct server *s, unsigned port, struct pt_error *e)
 {
-	struct sockaddr_in at = {
-	    .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in at = {.sin_family = AF_INET,
+				 .sin_port = htons((uint16_t)port),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	const union MHD_DaemonInfo *info;
 
-	s->daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL,
-				     (uint16_t)port, NULL, NULL, handle, s, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&at,
-				     MHD_OPTION_CONNECTION_LIMIT, (unsigned)SERVER_CLIENTS, MHD_OPTION_CONNECTION_TIMEOUT,
-				     (unsigned)SERVER_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)SERVER_HEAD_BYTES,
-				     MHD_OPTION_END);
+	s->daemon = MHD_start_daemon(
+	    MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL, (uint16_t)port,
+	    NULL, NULL, handle, s, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&at, MHD_OPTION_CONNECTION_LIMIT,
+	    (unsigned)SERVER_CLIENTS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SERVER_IDLE_S,
+	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)SERVER_HEAD_BYTES, MHD_OPTION_END);
 	info = s->daemon ? MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT) : NULL;
 	if (!info)
-		return pt_fail(e, PT_ERR_IO, PT_NO_OFFSET, "cannot listen on 127.0.0.1:%u: another program does (--port)", port);
+		return pt_fail(e, PT_ERR_IO, PT_NO_OFFSET,
+			       "cannot listen on 127.0.0.1:%u: another program does (--port)", port);
 	snprintf(s->hosts[0], sizeof s->hosts[0], "127.0.0.1:%u", (unsigned)info->port);
 	snprintf(s->hosts[1], sizeof s->hosts[1], "localhost:%u", (unsigned)info->port);
 	snprintf(s->url, sizeof s->url, "http://%s/%s/", s->hosts[0], s->token);

@@ -49,8 +49,8 @@ const char *server_path(const struct server_request *r);
 /* An argument of the query string, decoded; NULL: it is not given. Until the answer is made. */
 const char *server_argument(const struct server_request *r, const char *name);
 /* Each argument in their order; value is never NULL. It ends when each() returns false. */
-void server_arguments(const struct server_request *r, bool (*each)(void *arg, const char *name, const char *value),
-		      void *arg);
+void server_arguments(const struct server_request *r,
+		      bool (*each)(void *arg, const char *name, const char *value), void *arg);
 /* Whether the client has gone away, and nobody waits for the answer. */
 bool server_is_gone(const struct server_request *r);
 

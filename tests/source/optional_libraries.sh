@@ -67,8 +67,8 @@ check "clickhouse:// without libcurl: nothing is made" test ! -e clickhouse:
 check "pt-query clickhouse:// without libcurl: what to install" grep -q 'libcurl4-openssl-dev' "$tmp/err"
 check "without libcurl: a file is loaded" "$tmp/no-curl/pt-load" -q "$tmp/file.db" "$tmp/s"
 # pt-query without protobuf-c.
-make -j2 CFLAGS=-O0 B="$tmp/no_protobuf" BIN="$tmp/no_protobuf/" NO_PROTOBUF_C=1 "$tmp/no_protobuf/pt-query" >"$tmp/log" 2>&1
-succeeded $? "make NO_PROTOBUF_C=1: $(grep -v '^  [A-Z]' "$tmp/log" | head -n 3)"
+make -j2 CFLAGS=-O0 B="$tmp/no_protobuf" BIN="$tmp/no_protobuf/" NO_PROTOBUF_C=1 NO_LIBMICROHTTPD=1 "$tmp/no_protobuf/pt-query" >"$tmp/log" 2>&1
+succeeded $? "make NO_PROTOBUF_C=1 NO_LIBMICROHTTPD=1: $(grep -v '^  [A-Z]' "$tmp/log" | head -n 3)"
 check "make NO_PROTOBUF_C=1: no warnings" test "$(grep -c 'warning:' "$tmp/log")" -eq 0
 check "NO_PROTOBUF_C=1: it is not linked" test "$(ldd "$tmp/no_protobuf/pt-query" | grep -c protobuf)" -eq 0
 for what in "-f perfetto" "folded -f pprof"; do
@@ -80,3 +80,8 @@ for what in "-f perfetto" "folded -f pprof"; do
 done
 check "without protoc-c: as with NO_PROTOBUF_C=1" test "$(make -n B="$tmp/missing" BIN="$tmp/missing/" V=1 PROTOC_C= \
 	"$tmp/missing/pt-query" | grep -c -e HAVE_PROTOBUF_C -e -lprotobuf)" -eq 0
+# pt-query without libmicrohttpd: the same build.
+check "NO_LIBMICROHTTPD=1: it is not linked" test "$(ldd "$tmp/no_protobuf/pt-query" | grep -c microhttpd)" -eq 0
+timeout 10 "$tmp/no_protobuf/pt-query" "$tmp/lines.db" serve >"$tmp/out" 2>"$tmp/err"
+check "serve without libmicrohttpd: 1" test $? -eq 1
+check "serve without libmicrohttpd: what to install: $(cat "$tmp/err")" grep -q 'libmicrohttpd-dev' "$tmp/err"

@@ -1,0 +1,218 @@
+"""serve.py PT-QUERY VM-DB OTHER-DB - asks `pt-query serve` as a browser does, as other sites and other users would, and as no
+browser does; rows are compared with those of Python's own SQLite. The last line is "N passed, N failed"."""
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from urllib.parse import quote, urlencode
+
+sys.path.append("tests")
+from check import check, same, sum_up  # noqa: E402
+
+program, vm, other = sys.argv[1:]
+
+
+class Server:
+    def __init__(self, *arguments):
+        self.process = subprocess.Popen([program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.url = self.process.stdout.readline().strip()
+        m = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/([0-9a-f]{32})/", self.url)
+        self.port, self.token = (int(m[1]), m[2]) if m else (0, "")
+
+    def get(self, path, method="GET", host=None, **headers):
+        """Status, headers, body of PATH behind the token; of PATH itself when it begins with /."""
+        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        c.putrequest(method, path if path.startswith("/") else f"/{self.token}/{path}", skip_host=True)
+        if host != "":
+            c.putheader("Host", host or f"127.0.0.1:{self.port}")
+        for name, value in headers.items():
+            c.putheader(name, value)
+        c.endheaders()
+        r = c.getresponse()
+        ret = r.status, dict(r.getheaders()), r.read()
+        c.close()
+        return ret
+
+    def ask(self, path="api/query", **arguments):
+        status, _, body = self.get(f"{path}?{urlencode(arguments)}")
+        return status, json.loads(body)
+
+    def end(self, by=signal.SIGTERM):
+        self.process.send_signal(by)
+        return self.process.wait(30), self.process.stderr.read()
+
+
+s = Server("--db", vm, "--db", other, "serve", "--timeout", "3")
+check(s.port, "an address with a token", s.url)
+again = Server(vm, "serve")
+check(again.token != s.token and again.port != s.port, "another server has another token and port")
+same(again.end(signal.SIGINT), (0, ""), "Ctrl-C ends it: 0, and nothing said")
+
+# Who may ask.
+same(s.get("")[0], 200, "the page")
+page = s.get("")[1]
+policy = page.get("Content-Security-Policy", "")
+check("default-src 'none'" in policy and "unsafe" not in policy and "frame-ancestors 'none'" in policy, "its policy", policy)
+same((page["Cache-Control"], page["Referrer-Policy"], page["X-Content-Type-Options"]), ("no-store", "no-referrer", "nosniff"), "its headers")
+for path in ("", "api/about", "report"):
+    same(s.get(path, host="evil.example")[0], 403, f"another Host: 403 ({path})")
+same(s.get("", host=f"localhost:{s.port}")[0], 200, "localhost")
+same(s.get("", host="127.0.0.1")[0], 403, "the Host without its port: 403")
+check(s.get("", host="")[0] in (400, 403), "no Host: refused")
+for path in ("/", "/api/about", f"/{s.token}", f"/{s.token[:-1]}0/" if s.token[-1] != "0" else f"/{s.token[:-1]}1/", f"/{s.token[:-1]}/",
+             f"//{s.token}/", f"/x/../{s.token}/", f"/{s.token.upper()}X/", "/" + "0" * 32 + "/"):
+    same(s.get(path)[0], 404, f"without the token: 404 ({path[:12]}...)")
+for method in ("POST", "PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT"):
+    check(s.get("api/about", method=method)[0] in (400, 405), f"{method}: refused")
+with open("/proc/net/tcp", encoding="ascii") as f:
+    listening = [line.split()[1] for line in f if line.split()[3] == "0A"]
+check(f"0100007F:{s.port:04X}" in listening and f"00000000:{s.port:04X}" not in listening, "it listens on 127.0.0.1 only", listening)
+
+# What is answered.
+db = sqlite3.connect(f"file:{vm}?mode=ro", uri=True)
+about = s.ask("api/about")[1]
+same([d["path"] for d in about["databases"]], [vm, other], "about: the databases")
+views = {r[0] for r in about["databases"][0]["schema"]["rows"]}
+same(views, {r[0] for r in db.execute("SELECT name FROM sqlite_schema WHERE type = 'view'")}, "about: the views")
+check({q["name"] for q in about["queries"]} >= {"vmexit-latency", "annotate", "why-slow"}, "about: the queries")
+sql = "SELECT id, time_ns, reason_name, latency_ns, off_cpu_ns FROM vmexits ORDER BY id"
+status, answer = s.ask(sql=sql, limit=100000)
+same((status, answer["rows"], answer["more"]), (200, [list(r) for r in db.execute(sql)], False), "SQL: all rows")
+status, answer = s.ask(sql=sql, limit=7)
+same((status, len(answer["rows"]), answer["more"]), (200, 7, True), "limit: 7 of them, and there are more")
+by_shell = subprocess.run([program, vm, "vmexit-latency", "-f", "json"], check=True, stdout=subprocess.PIPE).stdout
+answer = s.ask(name="vmexit-latency")[1]
+same([dict(zip(answer["columns"], r)) for r in answer["rows"]], json.loads(by_shell), "a canned query's rows")
+answer = s.ask(name="branches-between", **{"p.limit": 5})[1]
+same(len(answer["rows"]), 5, "a parameter")
+by_shell = subprocess.run([program, vm, "annotate", "-f", "json"], check=True, stdout=subprocess.PIPE).stdout
+answer = s.ask(name="annotate")[1]
+same([dict(zip(answer["columns"], r)) for r in answer["rows"]][:50], json.loads(by_shell)[:50], "annotate's rows")
+same(s.ask(sql="SELECT 9007199254740993, -9007199254740993, 1e308*10, x'00ff', 'é\n\"'")[1]["rows"][0][:3],
+     ["9007199254740993", "-9007199254740993", "Inf"], "what a browser would round is a text")
+same(s.ask(db="all", sql="SELECT count(*) AS n FROM branches")[1]["columns"], ["db", "n"], "all databases: a column says which")
+same(s.ask(db=1, sql="SELECT count(*) FROM vmexits")[1]["rows"], [[0]], "the second database")
+
+# The time line: guest runs and exits as SQL has them, at each width; what is summed up adds up.
+first, last = db.execute("SELECT min(time_ns), max(time_end_ns) FROM guest_runs").fetchone()
+total = db.execute("SELECT sum(residency_ns) FROM guest_runs").fetchone()[0]
+count = db.execute("SELECT count(residency_ns) FROM guest_runs").fetchone()[0]
+for pixels in (10, 1000, 100000):
+    answer = s.ask("api/spans", limit=100000, **{"p.after": first, "p.until": last, "p.pixels": pixels})[1]
+    rows = [dict(zip(answer["columns"], r)) for r in answer["rows"]]
+    guest = [r for r in rows if r["kind"] == "guest"]
+    same((sum(r["total_ns"] for r in guest), sum(r["count"] for r in guest)), (total, count), f"spans: {pixels} pixels: the guest's time")
+    check(all(r["longest_ns"] <= r["total_ns"] and r["begin"] <= r["end"] for r in rows), f"spans: {pixels} pixels")
+begin, end = first + (last - first) // 3, first + (last - first) // 2
+answer = s.ask("api/spans", limit=100000, **{"p.after": begin, "p.until": end, "p.pixels": 10**7})[1]
+rows = [dict(zip(answer["columns"], r)) for r in answer["rows"]]
+same(sorted(r["id"] for r in rows if r["kind"] == "exit"), [r[0] for r in db.execute(
+    "SELECT id FROM vmexits WHERE time_ns <= ? AND time_end_ns >= ? AND latency_ns IS NOT NULL ORDER BY id", (end, begin))],
+     "spans: the exits between two times")
+same({r[0] for r in s.ask("api/lanes")[1]["rows"]}, {r["lane"] for r in rows}, "lanes: those of the spans")
+
+# Statements that do not read, and names that are none.
+for wrong in ("DELETE FROM trace", "ATTACH '/tmp/x' AS x", "CREATE TEMP TABLE t(x)", "PRAGMA journal_mode=WAL", "SELECT load_extension('x')",
+              "VACUUM INTO '/tmp/x'", "SELECT 1; SELECT 2", "", "SELEC", "SELECT * FROM nothing", "SELECT zeroblob(1000000000)",
+              "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x || x FROM r) SELECT max(length(x)) FROM r"):
+    status, answer = s.ask(sql=wrong)
+    check(status == 400 and answer.get("error"), f"an error: {wrong[:30]}", (status, answer))
+for name in ("../tables", "/etc/passwd", "no-such-query", "a\nb"):
+    status, answer = s.ask(name=name)
+    check(status == 400 and answer["error"], f"no such query: {name!r}", (status, answer))
+for path in ("api/nothing", "explorer.js/x", "../", "%2e%2e/%2e%2e/etc/passwd", "api/", "report/../api"):
+    same(s.get(path)[0], 404, f"nothing of that name: {path}")
+for value in ("x", "-1", "0", "1e9", "99999999999999999999"):
+    same(s.ask(sql="SELECT 1", limit=value)[0], 400, f"limit={value}: 400")
+same(s.ask(sql="SELECT 1", **{f"p.x{i}": 1 for i in range(100)})[0], 400, "a hundred parameters: 400")
+
+# Long questions: the time that they may take, and clients that go away.
+forever = "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) SELECT sum(x) FROM r"
+begin = time.monotonic()
+status, answer = s.ask(sql=forever)
+check(status == 503 and "too long" in answer["error"] and 2.5 < time.monotonic() - begin < 10, "--timeout stops it: 503", (status, answer))
+
+
+def cpu_s():
+    with open(f"/proc/{s.process.pid}/stat", encoding="ascii") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+for _ in range(20):
+    c = socket.create_connection(("127.0.0.1", s.port))
+    c.sendall(f"GET /{s.token}/api/query?sql={quote(forever)} HTTP/1.1\r\nHost: 127.0.0.1:{s.port}\r\n\r\n".encode())
+    time.sleep(0.02)
+    c.close()
+time.sleep(0.5)
+before = cpu_s()
+time.sleep(1)
+check(cpu_s() - before < 0.3, "statements that nobody waits for are stopped", cpu_s() - before)
+
+# A thousand hostile requests, and clients that are slow: others are answered meanwhile.
+slow = []
+for i in range(12):
+    c = socket.create_connection(("127.0.0.1", s.port))
+    c.sendall(b"GET /" if i % 2 else f"GET /{s.token}/ HTTP/1.1\r\nHost: 127.0.0".encode())
+    slow.append(c)
+noise = [b"\x00" * 100, b"\xff\xfe" * 50 + b"\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"A" * 70000 + b"\r\n\r\n",
+         b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 10000 + b"\r\n",
+         b"POST / HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\nx", b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffff\r\n",
+         b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+         f"GET /{s.token}/api/query?sql={'%20' * 20000} HTTP/1.1\r\nHost: 127.0.0.1:{s.port}\r\n\r\n".encode(),
+         f"GET /{s.token}/api/query?sql=SELECT%00%FF%FE&name=%F0 HTTP/1.1\r\nHost: 127.0.0.1:{s.port}\r\n\r\n".encode(),
+         f"GET /{s.token}/api/spans?p.after=-9223372036854775808&p.until=9223372036854775807&p.pixels=0 HTTP/1.1\r\nHost: 127.0.0.1:{s.port}\r\n\r\n".encode(),
+         f"GET /{s.token}/api/spans?p.after=x&p.until=1e999&p.pixels=-1 HTTP/1.1\r\nHost: 127.0.0.1:{s.port}\r\n\r\n".encode()]
+answers = []
+
+
+def hostile(which):
+    for i in range(250):
+        try:
+            c = socket.create_connection(("127.0.0.1", s.port), timeout=0.3)
+            c.sendall(noise[(i + which) % len(noise)])
+            if i % 3:
+                answers.append(c.recv(100))
+            c.close()
+        except OSError:
+            pass
+
+
+threads = [threading.Thread(target=hostile, args=(n,)) for n in range(4)]
+for t in threads:
+    t.start()
+served = 0
+while any(t.is_alive() for t in threads):
+    try:
+        served += s.ask(sql="SELECT 1")[1]["rows"] == [[1]]
+    except (OSError, http.client.HTTPException):
+        pass  # too many at once: the browser asks again
+for t in threads:
+    t.join()
+check(served > 5, "answers beside a thousand hostile requests", served)
+check(not any(a.startswith(b"HTTP/1.1 200") and b"passwd" in a for a in answers), "none of them got what is not theirs")
+same(s.ask(sql="SELECT 1")[1]["rows"], [[1]], "and after them")
+for c in slow:
+    c.close()
+with open(f"/proc/{s.process.pid}/status", encoding="ascii") as f:
+    memory = int(re.search(r"VmHWM:\s*(\d+)", f.read())[1])
+check(memory < 600000, "memory", f"{memory} KB")
+with open(f"/proc/{s.process.pid}/fd/0", "rb"):
+    files = len(os.listdir(f"/proc/{s.process.pid}/fd"))
+check(files < 60, "files that are open", files)
+status, headers, body = s.get("report")
+check(status == 200 and b'id="data-exits"' in body and "script-src" not in headers["Content-Security-Policy"], "the report, with a policy of its own",
+      (status, headers, body[:300]))
+
+# Two databases: a load meanwhile does not stand in the way; one port for two is an error.
+taken = subprocess.run([program, vm, "serve", "--port", str(s.port)], capture_output=True, text=True, timeout=20)
+check(taken.returncode == 1 and "cannot listen" in taken.stderr, "a port that is taken", taken.stderr)
+same(s.end(), (0, ""), "SIGTERM ends it: 0, and nothing said")
+sum_up()
