@@ -40,9 +40,9 @@
 			return;
 		}
 		const rows = over === null ? t.rows : [...t.rows].sort((a, b) => a[over] - b[over]);
-		const axis = {stroke: report.color('text'), grid: {stroke: report.color('line')}};
+		const axis = {stroke: report.color('text'), grid: {stroke: report.color('line'), width: 1}, ticks: {stroke: report.color('line'), width: 1}};
 		chart = new uPlot({
-			width: Math.max(300, box.clientWidth), height: 320, scales: {x: {time: false}}, axes: [axis, {...axis, size: 90}],
+			width: Math.max(300, box.clientWidth), height: 320, scales: {x: {time: false}}, axes: [{...axis, space: 120}, {...axis, size: 100}],
 			series: [{label: over === null ? 'row' : t.columns[over]}, ...numbers.slice(0, 6).map((i, k) => (
 				{label: t.columns[i], stroke: report.color(colors[k]), width: 1.5, points: {show: rows.length < 200}}))],
 		}, [rows.map((r, n) => over === null ? n + 1 : r[over]), ...numbers.slice(0, 6).map((i) => rows.map((r) => r[i]))], box);

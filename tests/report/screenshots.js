@@ -1,4 +1,4 @@
-// screenshots.js FILE PREFIX - pictures of a page: PREFIX-1400.png, -500, -dark, -print.
+// screenshots.js FILE|URL PREFIX - pictures of a page: PREFIX-1400.png, -500, -dark, -print.
 'use strict';
 const {open} = require('./browser.js');
 const looks = [['1400', {width: 1400}], ['500', {width: 500}], ['dark', {width: 1400, colorScheme: 'dark'}], ['print', {width: 800, media: 'print'}]];
@@ -7,7 +7,7 @@ const looks = [['1400', {width: 1400}], ['500', {width: 500}], ['dark', {width: 
 	const [, , file, prefix] = process.argv;
 	for (const [name, {width, colorScheme, media}] of looks) {
 		const {browser, page} = await open({viewport: {width, height: 900}, colorScheme: colorScheme || 'light'});
-		await page.goto(`file://${file}`);
+		await page.goto(file.startsWith('http') ? file : `file://${file}`);
 		await page.emulateMedia({media: media || 'screen', colorScheme: colorScheme || 'light'});
 		// The flame graph moves for a moment.
 		await page.waitForTimeout(1500);
