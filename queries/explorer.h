@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "queries/longest.h"
 #include "queries/serve/server.h"
 
 enum {
@@ -32,6 +33,7 @@ enum {
 struct explorer {
 	const char *const *databases; /* paths */
 	size_t database_count;
+	struct longest *longest;  /* for as many */
 	const char *query_folder; /* NULL: none */
 	long long timeout_s;
 	bool raw_names;

@@ -42,6 +42,7 @@ struct question {
 	char *parameters[PARAMETERS_MAX]; /* "NAME=VALUE", owned */
 	size_t parameter_count;
 	bool too_many;
+	bool needs_longest; /* parameters of longest.h */
 };
 
 /* ---- Connections ---- */
@@ -274,14 +275,28 @@ static int put_all(const char *sql, const struct explorer *x, const struct quest
 	return r;
 }
 
+/* What spans.sql has to know of the database, behind what the browser gave: the last binding holds. */
+static int add_longest(sqlite3 *db, const struct explorer *x, struct question *q, struct pt_error *e)
+{
+	char *found[LONGEST_PARAMETERS];
+
+	if (q->parameter_count + LONGEST_PARAMETERS > PARAMETERS_MAX)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "more parameters than there are");
+	if (longest_parameters(x->longest, q->which, x->databases[q->which], db, found, e) < 0)
+		return -1;
+	memcpy(&q->parameters[q->parameter_count], found, sizeof found);
+	q->parameter_count += LONGEST_PARAMETERS;
+	return 0;
+}
+
 static int put_one(const char *sql, const struct explorer *x, const struct server_request *r,
-		   const struct question *q, FILE *out, struct pt_error *e)
+		   struct question *q, FILE *out, struct pt_error *e)
 {
 	struct explorer_wait wait;
 	sqlite3 *db = explorer_open(x, r, q->which, &wait, e);
 	int ret = -1;
 
-	if (db)
+	if (db && (!q->needs_longest || add_longest(db, x, q, e) == 0))
 		ret = sql ? put_statement(db, sql, x, q, out, e) : put_annotate(db, x, q, out, e);
 	sqlite3_close(db);
 	return ret;
@@ -309,7 +324,8 @@ static int put_query(const struct explorer *x, const struct server_request *r, c
 		else if (!annotated && !(sql = source_read(&source, e)))
 			ret = -1;
 	}
-	if (ret == 0 && q.all && !annotated)
+	q.needs_longest = view == explorer_sql_spans;
+	if (ret == 0 && q.all && !annotated && !view)
 		ret = put_all(sql, x, &q, out, e);
 	else if (ret == 0)
 		ret = put_one(sql, x, r, &q, out, e);

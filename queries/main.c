@@ -501,7 +501,24 @@ static int check_databases(const struct arguments *a, struct pt_error *e)
 	return 0;
 }
 
-/* Until a signal ends it. */
+/* Until a signal of `ends` comes. */
+static int serve_until(const sigset_t *ends, const struct server_options *o, struct pt_error *e)
+{
+	struct server *s = server_start(o, e);
+	int signal, ret = s ? 0 : -1;
+
+	if (s) {
+		puts(server_url(s));
+		ret = print_flush(stdout, e);
+	}
+	if (ret == 0 && isatty(STDERR_FILENO))
+		fputs("Open it in a browser on this machine; Ctrl-C ends it.\n", stderr);
+	while (ret == 0 && sigwait(ends, &signal) != 0)
+		;
+	server_stop(s);
+	return ret;
+}
+
 static int serve(const struct arguments *a, struct pt_error *e)
 {
 	struct explorer x = {.databases = a->databases,
@@ -510,33 +527,24 @@ static int serve(const struct arguments *a, struct pt_error *e)
 			     .timeout_s = a->timeout_s ? a->timeout_s : EXPLORER_TIMEOUT_S,
 			     .raw_names = a->no_demangle};
 	const struct server_options o = {.port = (unsigned)a->port, .answer = explorer_answer, .arg = &x};
-	struct server *s = NULL;
 	sigset_t ends;
-	int signal;
+	int ret = -1;
 
+	if (asks_server(a))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "serve is for database files; ClickHouse has a page of its own");
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGINT);
 	sigaddset(&ends, SIGTERM);
 	sigaddset(&ends, SIGHUP);
-	if (asks_server(a))
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			       "serve is for database files; ClickHouse has a page of its own");
 	/* The server's threads inherit that they are blocked. */
 	sigprocmask(SIG_BLOCK, &ends, NULL);
 	sqlite3_hard_heap_limit64(SERVE_HEAP_BYTES);
-	if (check_databases(a, e) < 0 || !(s = server_start(&o, e)))
-		return -1;
-	puts(server_url(s));
-	if (print_flush(stdout, e) < 0) {
-		server_stop(s);
-		return -1;
-	}
-	if (isatty(STDERR_FILENO))
-		fputs("Open it in a browser on this machine; Ctrl-C ends it.\n", stderr);
-	while (sigwait(&ends, &signal) != 0)
-		;
-	server_stop(s);
-	return 0;
+	x.longest = longest_create(a->database_count, e);
+	if (x.longest && check_databases(a, e) == 0)
+		ret = serve_until(&ends, &o, e);
+	longest_destroy(x.longest);
+	return ret;
 }
 
 static int answer(const struct arguments *a, struct pt_error *e)

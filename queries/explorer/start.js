@@ -3,13 +3,14 @@
 	'use strict';
 	const {element} = report;
 	const at = (id) => document.getElementById(id);
-	let about = null;
+	let about = null, asked = 0;
 
 	explorer.state = () => Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
 	const fragment = (state) => `#${new URLSearchParams(Object.entries(state).filter(([, v]) => v !== undefined && v !== ''))}`;
 	const ofQuestion = (key) => key === 'name' || key === 'sql' || key === 'show' || key.startsWith('p.');
 	// A question, beside which database, trace and part of the time line stay.
 	explorer.go = (question) => {
+		at('state').dataset.asked = ++asked;
 		const kept = Object.entries(explorer.state()).filter(([k]) => !ofQuestion(k));
 		const next = fragment({...Object.fromEntries(kept), ...question});
 		if (next === location.hash) ask();
@@ -19,7 +20,7 @@
 	explorer.remember = (part) => history.replaceState(null, '', fragment({...explorer.state(), ...part}));
 
 	async function ask() {
-		const state = explorer.state();
+		const state = explorer.state(), number = asked;
 		if (!state.name && !state.sql) {
 			explorer.stop('query');
 			explorer.answer.clear();
@@ -30,10 +31,12 @@
 		explorer.answer.state('Asking …');
 		try {
 			const t = await explorer.ask('query', 'api/query', {db: state.db, ...given});
-			if (t) explorer.answer.rows(t, state.show || 'table');
+			if (!t) return;
+			explorer.answer.rows(t, state.show || 'table');
 		} catch (e) {
 			explorer.answer.state(e.message, true);
 		}
+		at('state').dataset.answered = number;
 	}
 
 	function databases(state) {

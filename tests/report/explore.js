@@ -3,8 +3,10 @@
 const fs = require('fs');
 const {open} = require('./browser.js');
 const say = (...words) => console.log(words.join('\t'));
-const answered = (page) => page.waitForFunction(() => / rows?[,.]| rows?, in|^[^A]/.test(document.getElementById('state').textContent)
-	&& !document.getElementById('state').textContent.startsWith('Asking'), null, {timeout: 30000});
+const answered = (page) => page.waitForFunction(() => {
+	const {asked, answered} = document.getElementById('state').dataset;
+	return answered === (asked || '0');
+}, null, {timeout: 30000});
 const range = (page) => page.$eval('canvas.timeline', (c) => [c.dataset.begin, c.dataset.end]);
 // Until the server has answered for what is shown.
 const drawn = (page) => page.waitForFunction(() => {
