@@ -94,7 +94,8 @@ static int put_row(sqlite3_stmt *st, size_t n, struct known *k, struct pt_error 
 
 static int ask(sqlite3 *db, struct known *k, struct pt_error *e)
 {
-	char *sql = source_read(&(struct source){.sql = explorer_sql_longest}, e);
+	const struct source source = {.sql = explorer_sql_longest};
+	char *sql = source_read(&source, e);
 	sqlite3_stmt *st = sql ? database_prepare(db, sql, e) : NULL;
 	int r = 0, ret = st ? 0 : -1;
 

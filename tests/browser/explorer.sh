@@ -15,7 +15,8 @@ if ! command -v npm >/dev/null || ! command -v node >/dev/null || ! { command -v
 	exit
 fi
 "$PT_BIN/pt-decode" -q demo/qemu-guest.ptc | "$PT_BIN/pt-load" -q "$tmp/vm.db" || fail "load"
-"$PT_BIN/pt-capture" -q -o "$tmp/p.ptc" -- /bin/true && "$PT_BIN/pt-decode" -q "$tmp/p.ptc" | "$PT_BIN/pt-load" -q "$tmp/p.db" || fail "load"
+"$PT_BIN/pt-capture" -q -o "$tmp/p.ptc" -- /bin/true || fail "capture"
+"$PT_BIN/pt-decode" -q "$tmp/p.ptc" | "$PT_BIN/pt-load" -q "$tmp/p.db" || fail "load"
 "$PT_BIN/pt-query" --db "$tmp/vm.db" --db "$tmp/p.db" serve >"$tmp/url" 2>"$tmp/err" &
 server=$!
 trap 'kill $server 2>/dev/null; wait; finish' EXIT
@@ -63,6 +64,7 @@ check "an exit under the mouse: $(said hover)" grep -q '^HLT, 1\.048 ms at ' <(s
 check "a click twice asks why it was slow: $(said why)" grep -q "name=why-slow&p.exit=$slowest" <(said why)
 
 shown deepest
+# shellcheck disable=SC2016
 check "as deep as 20 ns: $(said deepest)" awk -F'\t' '{ exit !($2 - $1 < 20.01) }' <(said deepest)
 read -r from to < <(said between)
 said branch >"$tmp/got"

@@ -3,7 +3,8 @@
 source tests/common.bash
 db=$tmp/trace.db ours=$tmp/perf.db
 gcc -O1 -g -pthread -o "$tmp/threads" tests/programs/threads.c
-"$PT_BIN/pt-capture" -q -e cyc,mtc_period=3 -o "$tmp/c.ptc" -- "$tmp/threads" >/dev/null && "$PT_BIN/pt-decode" -q "$tmp/c.ptc" | "$PT_BIN/pt-load" -q "$db" || fail "load"
+"$PT_BIN/pt-capture" -q -e cyc,mtc_period=3 -o "$tmp/c.ptc" -- "$tmp/threads" >/dev/null || fail "capture"
+"$PT_BIN/pt-decode" -q "$tmp/c.ptc" | "$PT_BIN/pt-load" -q "$db" || fail "load"
 "$PT_BIN/pt-query" "$db" -f perf-sqlite -o "$ours"
 succeeded $? "export"
 asked() { sqlite3 "$1" "$2"; }

@@ -49,7 +49,7 @@ class Server:
         return self.process.wait(30), self.process.stderr.read()
 
 
-s = Server("--db", vm, "--db", other, "serve", "--timeout", "3")
+s = Server("--db", vm, "--db", other, "serve")
 check(s.port, "an address with a token", s.url)
 again = Server(vm, "serve")
 check(again.token != s.token and again.port != s.port, "another server has another token and port")
@@ -135,9 +135,11 @@ same(s.ask(sql="SELECT 1", **{f"p.x{i}": 1 for i in range(100)})[0], 400, "a hun
 
 # Long questions: the time that they may take, and clients that go away.
 forever = "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) SELECT sum(x) FROM r"
+hasty = Server(vm, "serve", "--timeout", "2")
 begin = time.monotonic()
-status, answer = s.ask(sql=forever)
-check(status == 503 and "too long" in answer["error"] and 2.5 < time.monotonic() - begin < 10, "--timeout stops it: 503", (status, answer))
+status, answer = hasty.ask(sql=forever)
+check(status == 503 and "too long" in answer["error"] and 1.5 < time.monotonic() - begin < 15, "--timeout stops it: 503", (status, answer))
+same(hasty.end(), (0, ""), "and the server goes on until it is ended")
 
 
 def cpu_s():
@@ -154,7 +156,7 @@ for _ in range(20):
 time.sleep(0.5)
 before = cpu_s()
 time.sleep(1)
-check(cpu_s() - before < 0.3, "statements that nobody waits for are stopped", cpu_s() - before)
+check(cpu_s() - before < 0.5, "statements that nobody waits for are stopped", cpu_s() - before)
 
 # A thousand hostile requests, and clients that are slow: others are answered meanwhile.
 slow = []
@@ -203,7 +205,8 @@ for c in slow:
     c.close()
 with open(f"/proc/{s.process.pid}/status", encoding="ascii") as f:
     memory = int(re.search(r"VmHWM:\s*(\d+)", f.read())[1])
-check(memory < 600000, "memory", f"{memory} KB")
+if not os.environ.get("SANITIZE"):
+    check(memory < 600000, "memory", f"{memory} KB")
 with open(f"/proc/{s.process.pid}/fd/0", "rb"):
     files = len(os.listdir(f"/proc/{s.process.pid}/fd"))
 check(files < 60, "files that are open", files)
