@@ -110,7 +110,10 @@ static void drop_temporary(struct store *s)
 	s->lock = -1;
 }
 
-/* A load that is killed between its two looks for the database leaves the file for a new one beside one that is there. */
+/*
+ * A load that is killed between its two looks for the database leaves the file for a new one beside one that
+ * is there.
+ */
 static void remove_stale_temporary(const struct store *s)
 {
 	int fd = open(s->temporary, O_RDWR | O_CLOEXEC | O_NOFOLLOW);

@@ -1,16 +1,15 @@
 /*
  * store.h - a database file that changes as a whole or not at all.
  *
- * A database that exists is changed in one SQLite transaction with a journal: after kill -9 or a
- * power cut it is rolled back when it is opened next. One that does not exist (or is an empty file)
- * is made beside its place, as DB.loading, without a journal, which is fast; then it is flushed and
- * renamed.
+ * A database that exists is changed in one SQLite transaction with a journal: after kill -9 or a power cut
+ * it is rolled back when it is opened next. One that does not exist (or is an empty file) is made beside its
+ * place, as DB.loading, without a journal, which is fast; then it is flushed and renamed.
  *
- * Several loads into one database come one after the other. Whoever makes a new one holds a lock (flock)
- * on DB.loading; the others wait for it, and find then that the file has lost that name: they look again
- * whether there is a database. A file that is there without a lock is a killed load's, and is used again; beside a
- * database that exists it is removed.
- * No file is removed or replaced that another program may have locked.
+ * Several loads into one database come one after the other. Whoever makes a new one holds a lock (flock) on
+ * DB.loading; the others wait for it, and find then that the file has lost that name: they look again
+ * whether there is a database. A file that is there without a lock is a killed load's, and is used again;
+ * beside a database that exists it is removed. No file is removed or replaced that another program may have
+ * locked.
  */
 #ifndef EXPORT_STORE_H
 #define EXPORT_STORE_H
@@ -38,11 +37,10 @@ struct store {
 };
 
 /*
- * Opens path and begins the transaction. mode: of a new database, of which the umask takes some; a database that
- * exists keeps its own. 0, or -1, after which store_close() is due, too: PT_ERR_IO,
- * PT_ERR_NO_MEMORY, PT_ERR_REFUSED (no database of pt-load's, one of another schema version or shape,
- * or another program has it and wait says so). path may be a symbolic link, also to a file that is
- * not there.
+ * Opens path and begins the transaction. mode: of a new database, of which the umask takes some; a database
+ * that exists keeps its own. 0, or -1, after which store_close() is due, too: PT_ERR_IO, PT_ERR_NO_MEMORY,
+ * PT_ERR_REFUSED (no database of pt-load's, one of another schema version or shape, or another program has
+ * it and wait says so). path may be a symbolic link, also to a file that is not there.
  */
 int store_open(struct store *s, const char *path, unsigned mode, const struct store_wait *wait,
 	       struct pt_error *e);

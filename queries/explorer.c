@@ -1,4 +1,7 @@
-/* explorer.c - see explorer.h: who answers which path. The assembler reads the page's files, from the repository's root. */
+/*
+ * explorer.c - see explorer.h: who answers which path. The assembler reads the page's files, from the
+ * repository's root.
+ */
 #include "queries/explorer.h"
 
 #include <stdlib.h>

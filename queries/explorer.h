@@ -1,5 +1,6 @@
 /*
- * explorer.h - what `pt-query serve` answers to a browser: a page that asks databases as its user looks about in them.
+ * explorer.h - what `pt-query serve` answers to a browser: a page that asks databases as its user looks
+ * about in them.
  *
  *   (nothing)       the page; explorer.js, explorer.css: its parts
  *   api/about       JSON: databases and their traces, queries with titles and parameters, views with columns
@@ -7,12 +8,13 @@
  *   api/lanes       JSON: the time line's lanes; api/spans: what is in them between p.after and p.until
  *   report          the report of the database
  *
- * db=N says which database, counted from 0 (the default); of api/query also db=all. limit=N: rows, EXPLORER_ROWS when not
- * given. Rows are {"columns":[],"rows":[[]],"more":BOOL,"elapsed_ns":N}; numbers that a browser would round are texts.
- * What fails is {"error":TEXT} with status 400, or 503: its time was over, or the database cannot be read now.
+ * db=N says which database, counted from 0 (the default); of api/query also db=all. limit=N: rows,
+ * EXPLORER_ROWS when not given. Rows are {"columns":[],"rows":[[]],"more":BOOL,"elapsed_ns":N}; numbers that
+ * a browser would round are texts. What fails is {"error":TEXT} with status 400, or 503: its time was over,
+ * or the database cannot be read now.
  *
- * Statements only read; each has a connection of its own, at most EXPLORER_VALUE_BYTES in a value, the time that the
- * options allow, and is stopped when its client goes away.
+ * Statements only read; each has a connection of its own, at most EXPLORER_VALUE_BYTES in a value, the time
+ * that the options allow, and is stopped when its client goes away.
  */
 #ifndef QUERIES_EXPLORER_H
 #define QUERIES_EXPLORER_H

@@ -430,7 +430,10 @@ static int answer_of_files(const struct arguments *a, struct pt_error *e)
 	return r;
 }
 
-/* The text of the question to a ClickHouse server, for the caller to free(), and *ret_notes, its leading comment. */
+/*
+ * The text of the question to a ClickHouse server, for the caller to free(), and *ret_notes, its leading
+ * comment.
+ */
 static char *remote_question(const struct remote *r, const struct arguments *a, const char **ret_notes,
 			     struct pt_error *e)
 {

@@ -26,7 +26,10 @@ struct hw_group {
 /* Each takes an option's argument. 0, or -1 with PT_ERR_USAGE. */
 int hw_group_aux_sample(struct hw_group *g, const char *size, struct pt_error *e); /* NULL: the default */
 int hw_group_sample_event(struct hw_group *g, const char *name, struct pt_error *e);
-/* -e's "NAME", "NAME:LEVELS", "NAME/TERMS/LEVELS": terms are aux-sample-size, period and freq; levels are the trace's. */
+/*
+ * -e's "NAME", "NAME:LEVELS", "NAME/TERMS/LEVELS": terms are aux-sample-size, period and freq; levels are
+ * the trace's.
+ */
 int hw_group_event(struct hw_group *g, const char *text, struct pt_error *e);
 int hw_group_frequency(struct hw_group *g, const char *hz, struct pt_error *e);
 int hw_group_period(struct hw_group *g, const char *count, struct pt_error *e);

@@ -12,7 +12,10 @@
 
 /* ---- Arguments of options ---- */
 
-/* "512K", "16M", "2G", "8192B", or pages of 4 KB, as perf has it; rounded up to a power of two of at least two pages. */
+/*
+ * "512K", "16M", "2G", "8192B", or pages of 4 KB, as perf has it; rounded up to a power of two of at least
+ * two pages.
+ */
 static int size_of(const char *option, const char *text, size_t n, uint64_t *ret, struct pt_error *e)
 {
 	static const char units[] = "BbKkMmGg";

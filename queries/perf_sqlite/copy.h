@@ -1,5 +1,6 @@
 /*
- * copy.h - rows of one database into a table of another. SQLite's ATTACH would do it, but pt-query's connection only reads.
+ * copy.h - rows of one database into a table of another. SQLite's ATTACH would do it, but pt-query's
+ * connection only reads.
  */
 #ifndef QUERIES_PERF_SQLITE_COPY_H
 #define QUERIES_PERF_SQLITE_COPY_H
@@ -9,9 +10,9 @@
 #include "schema/error.h"
 
 /*
- * Runs `insert` on `to` for each row of `select` on `from`: its parameter ?N is column N of the row. Macros are expanded in
- * select. Returns 0, or -1: PT_ERR_BAD_INPUT (SQLite's message), PT_ERR_IO (the file cannot grow), PT_ERR_REFUSED (`from` was
- * stopped), PT_ERR_NO_MEMORY.
+ * Runs `insert` on `to` for each row of `select` on `from`: its parameter ?N is column N of the row. Macros
+ * are expanded in select. Returns 0, or -1: PT_ERR_BAD_INPUT (SQLite's message), PT_ERR_IO (the file cannot
+ * grow), PT_ERR_REFUSED (`from` was stopped), PT_ERR_NO_MEMORY.
  */
 int copy_rows(sqlite3 *from, const char *select, sqlite3 *to, const char *insert, struct pt_error *e);
 

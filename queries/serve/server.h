@@ -1,10 +1,10 @@
 /*
  * server.h - an HTTP/1.1 server for the browser of who started it.
  *
- * It listens on 127.0.0.1. A request must be a GET, have the Host "127.0.0.1:PORT" or "localhost:PORT" (so that no other
- * site's name can be made to lead here) and a path that begins with /TOKEN/, 128 random bits that only who started it
- * knows. Everything else gets 403, 404, 405, 414 or 431, and the callback never sees it. Answers forbid caching, framing
- * and whatever would load from elsewhere (Content-Security-Policy).
+ * It listens on 127.0.0.1. A request must be a GET, have the Host "127.0.0.1:PORT" or "localhost:PORT" (so
+ * that no other site's name can be made to lead here) and a path that begins with /TOKEN/, 128 random bits
+ * that only who started it knows. Everything else gets 403, 404, 405, 414 or 431, and the callback never
+ * sees it. Answers forbid caching, framing and whatever would load from elsewhere (Content-Security-Policy).
  *
  * At most SERVER_CLIENTS clients are connected; one that sends or takes nothing for SERVER_IDLE_S seconds is
  * disconnected; a request's head has at most SERVER_HEAD_BYTES.

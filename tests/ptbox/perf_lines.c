@@ -1,6 +1,6 @@
 /*
- * perf_lines.c - the programs that perf's manual pages record, by the name that they are run by: sort N (sorts N numbers), loopy N
- * (goes N times round a loop), eg_ptw VALUE (one PTWRITE).
+ * perf_lines.c - the programs that perf's manual pages record, by the name that they are run by: sort N
+ * (sorts N numbers), loopy N (goes N times round a loop), eg_ptw VALUE (one PTWRITE).
  */
 #include <stdio.h>
 #include <stdlib.h>
