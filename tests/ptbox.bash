@@ -65,6 +65,7 @@ compiled() {
 boxes=0
 box() {
 	local status kept=${PTBOX_KEPT:+$PTBOX_KEPT/$(basename "$0" .sh).$((boxes++))}
+	rm -f "$tmp"/truth-*
 	if [ -n "$kept" ] && [ -e "$kept/console.log" ]; then
 		cp -a "$kept/." "$out"
 		return
@@ -134,13 +135,15 @@ captured_truth() {
 		}'
 }
 pieces() {
-	local cpu decoded=0 result
+	local cpu decoded=0 result truth
 	for ((cpu = 0; cpu < $2; cpu++)); do
-		captured_truth "$cpu" "$3" "$4" >"$tmp/truth"
+		# Captures with one configuration have one truth.
+		truth=$tmp/truth-$cpu-$(control_of "$3" "$4")
+		[ -e "$truth" ] || captured_truth "$cpu" "$3" "$4" >"$truth"
 		"$PT_BIN/pt-decode" --include-self --guest-code --text -F cpu,from,to "$3" 2>/dev/null |
 			awk -v cpu="$cpu" '/^#/ && index($0, " cpu " cpu " ") { print } $1 == cpu { print $2, $3 }' >"$tmp/got"
 		# shellcheck disable=SC2086
-		result=$("$tools/pieces" ${5:-} ${6:-} "$tmp/truth" "$tmp/got")
+		result=$("$tools/pieces" ${5:-} ${6:-} "$truth" "$tmp/got")
 		check "$1, CPU $cpu: $result" test $? -eq 0
 		echo "$1, CPU $cpu: branches, decoded, gaps, missing: $result"
 		decoded=$((decoded + $(grep -vc '^#' "$tmp/got")))
