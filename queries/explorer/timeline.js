@@ -1,7 +1,7 @@
 // timeline.js - the time line: whatever part of it is shown is asked of the server anew, down to a nanosecond.
 (function (explorer, report) {
 	'use strict';
-	const {element} = report, AXIS = 24, LANE = 34, LABELS = 130, LEAST_NS = 20;
+	const {element} = report, AXIS = 24, LANE = 34, LABELS = 130, MARKS = 7, LEAST_NS = 20;
 	const at = (id) => document.getElementById(id);
 	const canvas = document.querySelector('canvas.timeline');
 	let all = {begin: 0, end: 1}, view = {begin: 0, end: 1}, asked = null, lanes = [], spans = [], timer = 0, hover = null;
@@ -28,13 +28,18 @@
 		}
 	}
 
-	const colorOf = (span) => ({guest: 'guest', exit: 'kernel', thread: 'thread', lost: 'mark'})[span.kind];
+	const colorOf = (span) => ({guest: 'guest', exit: 'kernel', thread: 'thread', lost: 'mark', interrupt: 'mark', event: 'text'})[span.kind];
+	const isMark = (span) => span.kind === 'interrupt' || span.kind === 'event';
 	// A row for many short spans is as high as the share of the time that they take.
 	function paintSpan(c, span, top, clip) {
 		const from = Math.max(LABELS, x(span.begin)), to = Math.max(from + 1, x(span.end)), whole = LANE - 8;
 		const share = span.count > 1 ? Math.min(1, span.total_ns / Math.max(1, span.end - span.begin)) : 1;
 		const height = Math.max(2, whole * share);
 		c.fillStyle = report.color(colorOf(span));
+		if (isMark(span)) {
+			c.fillRect(from, top + LANE - MARKS, Math.max(1.5, to - from), MARKS - 1);
+			return;
+		}
 		c.fillRect(from, top + 4 + whole - height, to - from, height);
 		if (to - from > 40 && span.count === 1) {
 			c.save();
@@ -59,7 +64,7 @@
 		c.fillStyle = report.color('page');
 		c.fillRect(0, 0, canvas.clientWidth, height);
 		axis(c);
-		for (const span of spans) {
+		for (const span of [...spans].sort((a, b) => isMark(a) - isMark(b))) {
 			const n = lanes.findIndex((l) => l.lane === span.lane);
 			if (n >= 0 && span.end >= view.begin && span.begin <= view.end) paintSpan(c, span, AXIS + n * LANE, canvas.clientWidth);
 		}
@@ -72,8 +77,13 @@
 	}
 
 	const range = () => `${since(view.begin)} to ${since(view.end)}, ${report.time(view.end - view.begin)} of ${report.time(all.end - all.begin)}`;
+	function told(span) {
+		if (span.count === 1) return isMark(span) ? span.what : `${span.what}, ${report.time(span.end - span.begin)}`;
+		const more = `${span.what} and ${report.count(span.count - 1)} more`;
+		return isMark(span) ? more : `${more}, the longest ${report.time(span.longest_ns)}, together ${report.time(span.total_ns)}`;
+	}
 	function say() {
-		const words = hover ? `${hover.what}${hover.count > 1 ? ` and ${report.count(hover.count - 1)} more of the ${hover.kind} kind, the longest ${report.time(hover.longest_ns)}, together ${report.time(hover.total_ns)}` : `, ${report.time(hover.end - hover.begin)}`} at ${since(hover.begin)}` : range();
+		const words = hover ? `${told(hover)}, at ${since(hover.begin)}` : range();
 		at('readout').textContent = words;
 		canvas.dataset.begin = view.begin;
 		canvas.dataset.end = view.end;
@@ -132,7 +142,8 @@
 				return;
 			}
 			const lane = laneAt(e.offsetY), t = time(e.offsetX), slack = (view.end - view.begin) / width();
-			hover = lane ? spans.findLast((s) => s.lane === lane.lane && s.begin - slack <= t && t <= s.end + slack) || null : null;
+			const marks = (e.offsetY - AXIS) % LANE > LANE - MARKS - 2;
+			hover = lane ? spans.findLast((s) => s.lane === lane.lane && isMark(s) === marks && s.begin - slack <= t && t <= s.end + slack) || null : null;
 			say();
 		});
 		canvas.addEventListener('dblclick', () => hover && open(hover));
@@ -150,7 +161,8 @@
 			move(span.begin - 1, span.end + 1);
 			return;
 		}
-		if (span.kind === 'exit') explorer.go({name: 'why-slow', 'p.exit': span.id});
+		if (isMark(span)) explorer.go({sql: `SELECT * FROM ${span.kind}s WHERE id = ${span.id}`});
+		else if (span.kind === 'exit') explorer.go({name: 'why-slow', 'p.exit': span.id});
 		else explorer.go({name: 'branches-between', 'p.after': Math.floor(span.begin), 'p.until': Math.ceil(span.end)});
 	}
 

@@ -1,4 +1,4 @@
-# timeout: 200
+# timeout: 300
 # pt-query serve in a browser: asked, zoomed, clicked, linked to; what it shows is what SQL says. Wants Chromium and, from npm, what
 # drives it (tests/report/package-lock.json): scripts/deps browser.
 source tests/common.bash
@@ -60,8 +60,15 @@ check "wheel, drag and keys move the time line: $(tr '\t\n' ' ;' <"$tmp/ranges")
 	END { exit !(l["wheel"] < l["all"] / 4 && near(l["drag"], l["wheel"]) && b["drag"] < b["wheel"] && b["ArrowRight"] > b["drag"] &&
 		near(l["+"], l["ArrowRight"] / 2) && near(l["-"], l["ArrowRight"]) && b["Home"] == b["all"] && l["Home"] == l["all"]) }' "$tmp/ranges"
 slowest=$(sql "SELECT id FROM vmexits WHERE reason_name = 'HLT' ORDER BY latency_ns DESC LIMIT 1")
-check "an exit under the mouse: $(said hover)" grep -q '^HLT, 1\.048 ms at ' <(said hover)
+check "an exit under the mouse: $(said hover)" grep -q '^HLT, 1\.048 ms, at ' <(said hover)
 check "a click twice asks why it was slow: $(said why)" grep -q "name=why-slow&p.exit=$slowest" <(said why)
+
+shown marks
+for name in context_switch interrupt; do
+	check "$name: under the lane: $(said mark | grep -m 1 "^$name")" grep -q "^$name" <(said mark)
+done
+said mark | grep -c ' at ' >"$tmp/got"
+check "marks are there: $(cat "$tmp/got")" test "$(cat "$tmp/got")" -ge 3
 
 shown deepest
 # shellcheck disable=SC2016

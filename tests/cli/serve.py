@@ -116,6 +116,10 @@ rows = [dict(zip(answer["columns"], r)) for r in answer["rows"]]
 same(sorted(r["id"] for r in rows if r["kind"] == "exit"), [r[0] for r in db.execute(
     "SELECT id FROM vmexits WHERE time_ns <= ? AND time_end_ns >= ? AND latency_ns IS NOT NULL ORDER BY id", (end, begin))],
      "spans: the exits between two times")
+for kind, table in (("event", "events"), ("interrupt", "interrupts")):
+    want = db.execute(f"SELECT count(*) FROM {table} WHERE coalesce(cpu, vcpu) IS NOT NULL AND time_ns BETWEEN ? AND ?", (begin, end)).fetchone()[0]
+    same(sum(r["count"] for r in rows if r["kind"] == kind), want, f"spans: {table}")
+    check(want > 0, f"there are {table}", want)
 same({r[0] for r in s.ask("api/lanes")[1]["rows"]}, {r["lane"] for r in rows}, "lanes: those of the spans")
 
 # Statements that do not read, and names that are none.

@@ -148,6 +148,20 @@ const actions = {
 			}
 		}
 	},
+	// The events and interrupts below the first lane, each once.
+	async marks(page) {
+		await page.focus('canvas.timeline');
+		await page.keyboard.press('Home');
+		for (let i = 0; i < 4; i++) await page.keyboard.press('+');
+		await drawn(page);
+		const box = await (await page.$('canvas.timeline')).boundingBox();
+		const seen = new Set();
+		for (let x = 131; x < box.width; x += 3) {
+			await page.mouse.move(box.x + x, box.y + 24 + 34 - 3);
+			seen.add(await page.textContent('#readout'));
+		}
+		for (const words of seen) say('mark', words);
+	},
 	async picture(page) {
 		await page.screenshot({path: process.env.PICTURE, fullPage: true});
 	},
