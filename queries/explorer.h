@@ -5,7 +5,9 @@
  *   (nothing)       the page; explorer.js, explorer.css: its parts
  *   api/about       JSON: databases and their traces, queries with titles and parameters, views with columns
  *   api/query       JSON: the rows of name=NAME (a canned query, or annotate) or sql=STATEMENT; p.X=Y: a parameter
- *   api/lanes       JSON: the time line's lanes; api/spans: what is in them between p.after and p.until
+ *   api/lanes       JSON: the time line's lanes
+ *   api/spans       JSON: what takes time in them, between p.after and p.until
+ *   api/marks       JSON: events and interrupts there
  *   report          the report of the database
  *
  * db=N says which database, counted from 0 (the default); of api/query also db=all. limit=N: rows,

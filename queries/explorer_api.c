@@ -26,10 +26,11 @@
 
 EMBED(lanes)
 EMBED(spans)
+EMBED(marks)
 
 static const struct {
 	const char *name, *sql;
-} views[] = {{"lanes", explorer_sql_lanes}, {"spans", explorer_sql_spans}};
+} views[] = {{"lanes", explorer_sql_lanes}, {"spans", explorer_sql_spans}, {"marks", explorer_sql_marks}};
 
 enum { PARAMETERS_MAX = 64 };
 

@@ -1,8 +1,6 @@
--- What is in the time line's lanes from :after to :until: runs of a guest, VM exits, threads, what was lost; events and interrupts,
--- which have no length. What is shorter
+-- What is in the time line's lanes from :after to :until: runs of a guest, VM exits, threads, what was lost. What is shorter
 -- than a pixel is summed up with its neighbours: the row has the longest one's id and name, how many they are, and the time that
--- they take together. id: of guest_runs, vmexits, slices, errors, events,
--- interrupts.
+-- they take together. id: of guest_runs, vmexits, slices, errors.
 -- What began before :after is found because nothing but the ids in :long_* is longer than :*_ns (longest.sql). +trace: it shall be
 -- found by time.
 -- :trace = 1
@@ -14,7 +12,7 @@ WITH asked AS MATERIALIZED (
 		max(1, (coalesce(:until, TSC_TO_TIME(t, last_tsc)) - coalesce(:after, TSC_TO_TIME(t, first_tsc))) / coalesce(:pixels, 1000)) AS width
 	FROM trace t WHERE id = coalesce(:trace, 1)
 ),
-span AS ( -- kind 0 guest, 1 exit, 2 thread, 3 lost, 4 event, 5 interrupt; who, n: the lane, a VM's vCPU or, where who is 0, a CPU
+span AS ( -- kind 0 guest, 1 exit, 2 thread, 3 lost; who, n: the lane, a VM's vCPU or, where who is 0, a CPU
 	SELECT 0 AS kind, r.machine AS who, r.vcpu AS n, r.time_ns AS begin, r.time_ns + TSC_TO_NS(t, r.residency_tsc) AS end, r.id
 	FROM asked a CROSS JOIN guest_run r JOIN trace t ON t.id = r.trace
 	WHERE r.time_ns BETWEEN a.after - :run_ns AND a.until AND +r.trace = a.trace AND r.residency_tsc IS NOT NULL
@@ -40,19 +38,10 @@ span AS ( -- kind 0 guest, 1 exit, 2 thread, 3 lost, 4 event, 5 interrupt; who, 
 	SELECT 3, 0, coalesce(e.cpu, s.cpu), e.time_ns, coalesce(TSC_TO_TIME(t, e.tsc_end), e.time_ns), e.id
 	FROM asked a CROSS JOIN error e JOIN trace t ON t.id = e.trace LEFT JOIN slice s ON s.id = e.slice
 	WHERE e.time_ns <= a.until AND +e.trace = a.trace
-	UNION ALL
-	SELECT 4, CASE WHEN coalesce(e.vcpu, s.vcpu) IS NULL THEN 0 ELSE coalesce(e.machine, h.machine) END,
-		coalesce(e.vcpu, s.vcpu, e.cpu, s.cpu), e.time_ns, e.time_ns, e.id
-	FROM asked a CROSS JOIN event e LEFT JOIN slice s ON s.id = e.slice LEFT JOIN thread h ON h.id = coalesce(e.thread, s.thread)
-	WHERE e.time_ns BETWEEN a.after AND a.until AND +e.trace = a.trace
-	UNION ALL
-	SELECT 5, CASE WHEN s.vcpu IS NULL THEN 0 ELSE h.machine END, coalesce(s.vcpu, s.cpu), i.time_ns, i.time_ns, i.id
-	FROM asked a CROSS JOIN interrupt i JOIN slice s ON s.id = i.slice LEFT JOIN thread h ON h.id = s.thread
-	WHERE i.time_ns BETWEEN a.after AND a.until AND +i.trace = a.trace
 ),
 shown AS (
-	SELECT s.kind, s.who, s.n, min(s.begin) AS begin, max(s.end) AS end, s.id, count(*) AS count, sum(s.end - s.begin) AS total_ns,
-		max(s.end - s.begin) AS longest_ns -- s.id is its
+	-- (One max() alone: so the columns without a function are those of the longest.)
+	SELECT s.kind, s.who, s.n, s.begin, s.end, s.id, count(*) AS count, sum(s.end - s.begin) AS total_ns, max(s.end - s.begin) AS longest_ns
 	FROM span s
 	WHERE s.end >= (SELECT after FROM asked) AND s.begin <= (SELECT until FROM asked) AND s.n IS NOT NULL
 	GROUP BY CASE WHEN s.end - s.begin >= (SELECT width FROM asked) THEN -1 - s.id
@@ -60,15 +49,14 @@ shown AS (
 	LIMIT -1
 )
 SELECT CASE WHEN s.who THEN 'v' || s.who || ':' || s.n ELSE 'c' || s.n END AS lane,
-	CASE s.kind WHEN 0 THEN 'guest' WHEN 1 THEN 'exit' WHEN 2 THEN 'thread' WHEN 3 THEN 'lost' WHEN 4 THEN 'event'
-		ELSE 'interrupt' END AS kind, s.begin, s.end,
+	CASE s.kind WHEN 0 THEN 'guest' WHEN 1 THEN 'exit' WHEN 2 THEN 'thread' ELSE 'lost' END AS kind,
+	CASE s.count WHEN 1 THEN s.begin ELSE s.begin - (s.begin - a.after) % a.width END AS begin,
+	CASE s.count WHEN 1 THEN s.end ELSE s.begin - (s.begin - a.after) % a.width + a.width END AS end,
 	CASE s.kind WHEN 0 THEN 'guest'
 		WHEN 1 THEN (SELECT coalesce(n.name, 'exit ' || x.reason, 'exit') FROM vm_exit x LEFT JOIN exit_reason n ON n.reason = x.reason
 			WHERE x.id = s.id)
 		WHEN 2 THEN (SELECT coalesce(h.comm, '') || ' ' || coalesce(h.tid, '') FROM slice c LEFT JOIN thread h ON h.id = c.thread WHERE c.id = s.id)
-		WHEN 3 THEN (SELECT e.message FROM error e WHERE e.id = s.id)
-		WHEN 4 THEN (SELECT e.name FROM event e WHERE e.id = s.id)
-		ELSE 'interrupt ' || coalesce((SELECT i.to_symbol FROM interrupts i WHERE i.id = s.id), '') END AS what,
+		ELSE (SELECT e.message FROM error e WHERE e.id = s.id) END AS what,
 	s.id, s.count, s.total_ns, s.longest_ns
-FROM shown s
-ORDER BY s.begin, 1, 2;
+FROM asked a CROSS JOIN shown s
+ORDER BY 3, 1, 2;

@@ -4,6 +4,7 @@
 	const {element} = report, AXIS = 24, LANE = 34, LABELS = 130, MARKS = 7, LEAST_NS = 20;
 	const at = (id) => document.getElementById(id);
 	const canvas = document.querySelector('canvas.timeline');
+	const shown = {spans: [], marks: []};
 	let all = {begin: 0, end: 1}, view = {begin: 0, end: 1}, asked = null, lanes = [], spans = [], timer = 0, hover = null;
 
 	const width = () => Math.max(50, canvas.clientWidth - LABELS);
@@ -64,7 +65,7 @@
 		c.fillStyle = report.color('page');
 		c.fillRect(0, 0, canvas.clientWidth, height);
 		axis(c);
-		for (const span of [...spans].sort((a, b) => isMark(a) - isMark(b))) {
+		for (const span of spans) {
 			const n = lanes.findIndex((l) => l.lane === span.lane);
 			if (n >= 0 && span.end >= view.begin && span.begin <= view.end) paintSpan(c, span, AXIS + n * LANE, canvas.clientWidth);
 		}
@@ -90,22 +91,27 @@
 		canvas.dataset.spans = spans.length;
 	}
 
+	// Spans and marks, each shown when it comes.
+	async function fetchPart(what, part) {
+		const t = await explorer.ask(what, `api/${what}`, {db: explorer.state().db, 'p.trace': explorer.state().trace, limit: 100000,
+			'p.after': Math.floor(part.begin), 'p.until': Math.ceil(part.end), 'p.pixels': Math.round(width())});
+		if (!t) return false;
+		shown[what] = explorer.objects(t);
+		spans = [...shown.spans, ...shown.marks];
+		hover = null;
+		asked = part;
+		paint();
+		say();
+		return true;
+	}
 	async function fetchSpans() {
 		const part = {...view};
-		let t = null;
 		try {
-			t = await explorer.ask('spans', 'api/spans', {db: explorer.state().db, 'p.trace': explorer.state().trace, limit: 100000,
-				'p.after': Math.floor(part.begin), 'p.until': Math.ceil(part.end), 'p.pixels': Math.round(width())});
+			const came = await Promise.all([fetchPart('spans', part), fetchPart('marks', part)]);
+			if (came.every((c) => c)) canvas.dataset.asked = `${part.begin} ${part.end}`;
 		} catch (e) {
 			at('readout').textContent = e.message;
 		}
-		if (!t) return;
-		spans = explorer.objects(t);
-		asked = part;
-		hover = null;
-		canvas.dataset.asked = `${part.begin} ${part.end}`;
-		paint();
-		say();
 	}
 
 	function move(begin, end, quiet) {

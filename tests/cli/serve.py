@@ -109,6 +109,8 @@ for pixels in (10, 1000, 100000):
     rows = [dict(zip(answer["columns"], r)) for r in answer["rows"]]
     guest = [r for r in rows if r["kind"] == "guest"]
     same((sum(r["total_ns"] for r in guest), sum(r["count"] for r in guest)), (total, count), f"spans: {pixels} pixels: the guest's time")
+    lengths = dict(db.execute("SELECT id, latency_ns FROM vmexits WHERE latency_ns IS NOT NULL"))
+    check(all(lengths[r["id"]] == r["longest_ns"] for r in rows if r["kind"] == "exit"), f"spans: {pixels} pixels: the longest exit of each")
     check(all(r["longest_ns"] <= r["total_ns"] and r["begin"] <= r["end"] for r in rows), f"spans: {pixels} pixels")
 begin, end = first + (last - first) // 3, first + (last - first) // 2
 answer = s.ask("api/spans", limit=100000, **{"p.after": begin, "p.until": end, "p.pixels": 10**7})[1]
@@ -116,9 +118,11 @@ rows = [dict(zip(answer["columns"], r)) for r in answer["rows"]]
 same(sorted(r["id"] for r in rows if r["kind"] == "exit"), [r[0] for r in db.execute(
     "SELECT id FROM vmexits WHERE time_ns <= ? AND time_end_ns >= ? AND latency_ns IS NOT NULL ORDER BY id", (end, begin))],
      "spans: the exits between two times")
+answer = s.ask("api/marks", limit=100000, **{"p.after": begin, "p.until": end, "p.pixels": 300})[1]
+marks = [dict(zip(answer["columns"], r)) for r in answer["rows"]]
 for kind, table in (("event", "events"), ("interrupt", "interrupts")):
     want = db.execute(f"SELECT count(*) FROM {table} WHERE coalesce(cpu, vcpu) IS NOT NULL AND time_ns BETWEEN ? AND ?", (begin, end)).fetchone()[0]
-    same(sum(r["count"] for r in rows if r["kind"] == kind), want, f"spans: {table}")
+    same(sum(r["count"] for r in marks if r["kind"] == kind), want, f"marks: {table}")
     check(want > 0, f"there are {table}", want)
 same({r[0] for r in s.ask("api/lanes")[1]["rows"]}, {r["lane"] for r in rows}, "lanes: those of the spans")
 
