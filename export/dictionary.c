@@ -1,6 +1,7 @@
 /* dictionary.c - see dictionary.h. */
 #include "export/dictionary.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +13,17 @@
 #include "schema/array.h"
 
 enum {
-	CHUNK_RUNS = 4096,   /* runs in a chunk of path_chunk */
-	CHUNK_PATHS = 256,   /* paths in a chunk of edge_chunk */
-	CHUNK_BITS = 24,     /* of a chunk's number */
-	PAIRS = 1 << 22,     /* of a chunk table in memory at a time */
-	CHUNKS_ROW = 1024,   /* chunks in a row of a chunk table, at most: as many as the table number has */
-	STEPS_HELD = 1 << 14 /* edges of paths in memory at a time */
+	CHUNK_RUNS = 4096,    /* runs in a chunk of path_chunk */
+	CHUNK_PATHS = 256,    /* paths in a chunk of edge_chunk */
+	CHUNK_BITS = 24,      /* of a chunk's number */
+	PAIRS = 1 << 22,      /* of a chunk table in memory at a time */
+	CHUNKS_ROW = 1024,    /* chunks in a row of a chunk table, at most: as many as the table number has */
+	STEPS_HELD = 1 << 14, /* edges of paths in memory at a time */
+	TIERS = 3
 };
+
+/* Ids up to that take one byte and two in the texts of runs; the others are not below them. */
+static const size_t tier_ends[TIERS] = {126, 2046, SIZE_MAX};
 
 /* An edge of a path, in the scratch file. */
 struct step {
@@ -36,7 +41,12 @@ struct path {
 	uint32_t machine;    /* the one that took it first, 0 unknown */
 	uint32_t first_insns;
 	uint32_t code_version;
+	uint32_t id; /* from dictionary_rank() on: less the base */
+	/* How many instructions the stretches of cycles that end with it have: what most have, if there is such a
+	 * majority. votes: how many more have that than have others. */
+	uint32_t stretch_insns, stretch_votes;
 	uint8_t first_kind, last_kind;
+	uint8_t tier;
 };
 
 struct edge {
@@ -73,6 +83,7 @@ struct dictionary {
 	int scratch;
 	struct step steps[STEPS_HELD];
 	size_t held, at;  /* in steps; the next one to be read */
+	bool in_file;	  /* steps are read from there */
 	uint64_t written; /* steps written to the file, before those held; when reading: read from it */
 };
 
@@ -88,7 +99,7 @@ struct dictionary *dictionary_create(sqlite3 *db, int scratch, const struct trac
 	d->db = db;
 	d->scratch = scratch;
 	d->bases = *bases;
-	if (!(d->insert_path = db_insert(db, "path", 19, e)) ||
+	if (!(d->insert_path = db_insert(db, "path", 20, e)) ||
 	    !(d->insert_edge = db_insert(db, "edge", 14, e)) ||
 	    !(d->insert_version = db_insert(db, "path_version", 3, e)) ||
 	    !(d->path_chunks.insert = db_insert(db, "path_chunk", 2, e)) ||
@@ -261,12 +272,16 @@ static int add_step(struct dictionary *d, uint32_t edge, uint32_t insns, struct 
 	return 0;
 }
 
-/* All steps are known. What is held need not go through the file when it is all. */
+/* To the first step. All are known; what is held need not go through the file when it is all. */
 static int rewind_steps(struct dictionary *d, struct pt_error *e)
 {
-	if (d->written && write_steps(d, e) < 0)
-		return -1;
-	d->written = 0;
+	if (d->written && !d->in_file) {
+		if (write_steps(d, e) < 0)
+			return -1;
+		d->in_file = true;
+	}
+	if (d->in_file)
+		d->written = d->held = 0;
 	d->at = 0;
 	return 0;
 }
@@ -277,6 +292,14 @@ static const struct step *next_step(struct dictionary *d, struct pt_error *e)
 	if (d->at == d->held && read_steps(d, e) < 0)
 		return NULL;
 	return &d->steps[d->at++];
+}
+
+static int skip_steps(struct dictionary *d, uint32_t n, struct pt_error *e)
+{
+	while (n--)
+		if (!next_step(d, e))
+			return -1;
+	return 0;
 }
 
 /* ---- Definitions -------------------------------------------------------------------------------------- */
@@ -296,12 +319,11 @@ int dictionary_edge(struct dictionary *d, const struct ptr_edge *edge, struct pt
 	return 0;
 }
 
-/* The i-th edge of the path p, whose id is given. */
-static int add_edge(struct dictionary *d, struct path *p, int64_t id, uint32_t i, const struct ptr_path *path,
+/* The i-th edge of the path p. */
+static int add_edge(struct dictionary *d, struct path *p, uint32_t i, const struct ptr_path *path,
 		    struct pt_error *e)
 {
 	struct edge *edge = &d->edges[path->edge[i]];
-	uint32_t chunk = (uint32_t)(id / CHUNK_PATHS);
 
 	p->insns += path->insns[i];
 	p->last_kind = (uint8_t)edge->def.kind;
@@ -309,12 +331,7 @@ static int add_edge(struct dictionary *d, struct path *p, int64_t id, uint32_t i
 		p->first_kind = p->last_kind;
 	if (edge->def.kind == PTR_ASYNC && edge->def.to)
 		p->interrupts |= 1u << i;
-	if (add_step(d, path->edge[i], path->insns[i], e) < 0)
-		return -1;
-	if (edge->chunk == chunk + 1)
-		return 0;
-	edge->chunk = chunk + 1;
-	return add_pair(&d->edge_chunks, d->bases.edge + path->edge[i], chunk, e);
+	return add_step(d, path->edge[i], path->insns[i], e);
 }
 
 int dictionary_path(struct dictionary *d, const struct ptr_path *path, struct pt_error *e)
@@ -337,29 +354,36 @@ int dictionary_path(struct dictionary *d, const struct ptr_path *path, struct pt
 			   .edges = path->count,
 			   .first_insns = path->count ? path->insns[0] : 0};
 	for (uint32_t i = 0; i < path->count; i++)
-		if (add_edge(d, p, id, i, path, e) < 0)
+		if (add_edge(d, p, i, path, e) < 0)
 			return -1;
 	return 0;
 }
 
 /* ---- Sums --------------------------------------------------------------------------------------------- */
 
-int dictionary_run(struct dictionary *d, int64_t id, const struct ptr_run *run, uint32_t machine,
-		   struct pt_error *e)
+/* One more stretch ends with the path: Boyer and Moore's majority vote. */
+static void vote(struct path *p, uint64_t stretch_insns)
+{
+	if (p->stretch_insns == stretch_insns) {
+		p->stretch_votes += p->stretch_votes < UINT32_MAX;
+	} else if (p->stretch_votes) {
+		p->stretch_votes--;
+	} else if (stretch_insns < DIGITS_MAX) {
+		p->stretch_insns = (uint32_t)stretch_insns;
+		p->stretch_votes = 1;
+	}
+}
+
+void dictionary_run(struct dictionary *d, const struct ptr_run *run, uint32_t machine)
 {
 	struct path *p = &d->paths[run->path];
-	int64_t chunk = id / CHUNK_RUNS;
 
 	p->runs++;
 	p->repeats += run->repeats;
 	if (!p->machine)
 		p->machine = machine;
-	if (p->chunk == (uint32_t)chunk + 1)
-		return 0;
-	if (chunk >> CHUNK_BITS)
-		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "too many runs for one database");
-	p->chunk = (uint32_t)chunk + 1;
-	return add_pair(&d->path_chunks, d->bases.path + run->path, chunk, e);
+	if (run->cyc_count != PTR_UNKNOWN)
+		vote(p, run->insn_count);
 }
 
 void dictionary_timed(struct dictionary *d, uint32_t path, uint64_t insns_timed, double cycles)
@@ -379,6 +403,70 @@ struct dictionary_path dictionary_path_of(const struct dictionary *d, uint32_t p
 					.first_insns = p->first_insns,
 					.first_kind = p->first_kind,
 					.last_kind = p->last_kind};
+}
+
+/* ---- Ids of paths -------------------------------------------------------------------------------------- */
+
+/* The more runs the less; of equal ones as the numbers are, which are the low half. */
+static int compare_ranks(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Within a tier the order is the stream's: paths of the same edges stay together, which edge_chunk is the shorter for. */
+static void number_tiers(struct dictionary *d)
+{
+	uint32_t id = 0;
+
+	for (uint8_t t = 0; t < TIERS; t++)
+		for (size_t i = 1; i <= d->path_count; i++)
+			if (d->paths[i].tier == t)
+				d->paths[i].id = ++id;
+}
+
+int dictionary_rank(struct dictionary *d, struct pt_error *e)
+{
+	uint64_t *order = calloc(d->path_count + 1, sizeof *order);
+	uint8_t t = 0;
+
+	if (!order)
+		return pt_fail_no_memory(e, "the dictionary");
+	for (size_t i = 0; i < d->path_count; i++) {
+		uint64_t runs = d->paths[i + 1].runs;
+
+		order[i] = (uint64_t)(UINT32_MAX - (runs < UINT32_MAX ? runs : UINT32_MAX)) << 32 | (i + 1);
+	}
+	qsort(order, d->path_count, sizeof *order, compare_ranks);
+	for (size_t i = 0; i < d->path_count; i++) {
+		t += i == tier_ends[t];
+		d->paths[(uint32_t)order[i]].tier = t;
+	}
+	free(order);
+	number_tiers(d);
+	return 0;
+}
+
+int64_t dictionary_path_id(const struct dictionary *d, uint32_t path)
+{
+	return d->bases.path + d->paths[path].id;
+}
+
+int dictionary_run_at(struct dictionary *d, uint32_t path, int64_t run, struct dictionary_place *ret,
+		      struct pt_error *e)
+{
+	struct path *p = &d->paths[path];
+	int64_t chunk = run / CHUNK_RUNS;
+
+	ret->id = (uint32_t)dictionary_path_id(d, path);
+	ret->stretch_insns = p->stretch_insns;
+	if (p->chunk == (uint32_t)chunk + 1)
+		return 0;
+	if (chunk >> CHUNK_BITS)
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "too many runs for one database");
+	p->chunk = (uint32_t)chunk + 1;
+	return add_pair(&d->path_chunks, ret->id, chunk, e);
 }
 
 /* ---- Tables ------------------------------------------------------------------------------------------- */
@@ -450,10 +538,20 @@ static void count_step(const struct path *p, struct edge *before, struct edge *e
 	code_rows_ran(code, &s);
 }
 
+/* The edge is in a path of that chunk. */
+static int note_chunk(struct dictionary *d, uint32_t edge, uint32_t chunk, struct pt_error *e)
+{
+	if (d->edges[edge].chunk == chunk + 1)
+		return 0;
+	d->edges[edge].chunk = chunk + 1;
+	return add_pair(&d->edge_chunks, d->bases.edge + edge, chunk, e);
+}
+
 /* Takes the path's steps. */
 static int read_path(struct dictionary *d, const struct path *p, uint32_t *symbol_machines,
 		     struct path_columns *ret, struct code_rows *code, struct pt_error *e)
 {
+	uint32_t chunk = (uint32_t)((d->bases.path + p->id) / CHUNK_PATHS);
 	struct edge *edge = NULL;
 
 	ret->least = UINT32_MAX;
@@ -461,7 +559,7 @@ static int read_path(struct dictionary *d, const struct path *p, uint32_t *symbo
 	for (uint32_t k = 0; k < p->edges; k++) {
 		const struct step *step = next_step(d, e);
 
-		if (!step)
+		if (!step || note_chunk(d, step->edge, chunk, e) < 0)
 			return -1;
 		sum_edge(d, p, k, step, symbol_machines);
 		count_step(p, edge, &d->edges[step->edge], step->insns, code);
@@ -513,23 +611,39 @@ static int insert_path(struct dictionary *d, const struct path *p, int64_t id, s
 	sqlite3_bind_int64(s, 14, (int64_t)p->runs);
 	db_bind(s, 15, p->repeats != p->runs, (int64_t)p->repeats);
 	bind_timed(s, 16, p->insn_timed, p->cycles);
-	if (bind_chunks(&d->path_chunks, id, s, 18, c->more, e) < 0)
+	db_bind(s, 18, p->stretch_insns != 0, p->stretch_insns);
+	if (bind_chunks(&d->path_chunks, id, s, 19, c->more, e) < 0)
 		return -1;
 	if (db_run(s, e) < 0)
 		return -1;
 	return p->code_version == 1 ? 0 : insert_version(d, id, p->code_version, e);
 }
 
-static int insert_paths(struct dictionary *d, uint32_t *symbol_machines, struct code_rows *code,
-			struct pt_error *e)
+/* Those of a tier. */
+static int insert_tier(struct dictionary *d, uint8_t tier, uint32_t *symbol_machines, struct code_rows *code,
+		       struct pt_error *e)
 {
 	struct path_columns columns;
 
 	if (rewind_steps(d, e) < 0)
 		return -1;
-	for (size_t i = 1; i <= d->path_count; i++)
-		if (read_path(d, &d->paths[i], symbol_machines, &columns, code, e) < 0 ||
-		    insert_path(d, &d->paths[i], d->bases.path + (int64_t)i, &columns, e) < 0)
+	for (size_t i = 1; i <= d->path_count; i++) {
+		const struct path *p = &d->paths[i];
+
+		if (p->tier != tier ? skip_steps(d, p->edges, e) < 0
+				    : read_path(d, p, symbol_machines, &columns, code, e) < 0 ||
+					  insert_path(d, p, d->bases.path + p->id, &columns, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* In the order of ids. */
+static int insert_paths(struct dictionary *d, uint32_t *symbol_machines, struct code_rows *code,
+			struct pt_error *e)
+{
+	for (uint8_t t = 0; t < TIERS; t++)
+		if (insert_tier(d, t, symbol_machines, code, e) < 0)
 			return -1;
 	return 0;
 }
@@ -592,8 +706,8 @@ int dictionary_finish(struct dictionary *d, struct code_rows *code, struct pt_er
 
 	if (!symbol_machines)
 		return pt_fail_no_memory(e, "the dictionary");
-	ret = sort(&d->path_chunks, e) < 0 || sort(&d->edge_chunks, e) < 0 ||
-		      insert_paths(d, symbol_machines, code, e) < 0 || insert_edges(d, e) < 0 ||
+	ret = sort(&d->path_chunks, e) < 0 || insert_paths(d, symbol_machines, code, e) < 0 ||
+		      sort(&d->edge_chunks, e) < 0 || insert_edges(d, e) < 0 ||
 		      set_machines(d, symbol_machines, e) < 0
 		  ? -1
 		  : 0;

@@ -2,9 +2,10 @@
  * dictionary.h - edges and paths, with sums over the runs that take them: tables edge, path,
  * path_chunk and edge_chunk.
  *
- * Numbers of edges and paths are the stream's; ids in the tables are base + number. In memory an edge
- * takes 88 bytes, a path 80: runs are many and must find them. The edges of each path are in a
- * scratch file until the end.
+ * Numbers of edges and paths are the stream's. An edge's id in the tables is base + number. Ids of paths are given
+ * after the last run, the smallest to those that most runs have, for they take the least room there. In memory an edge
+ * takes 88 bytes, a path 96: runs are many and must find them. The edges of each path are in a scratch file until
+ * the end.
  */
 #ifndef EXPORT_DICTIONARY_H
 #define EXPORT_DICTIONARY_H
@@ -28,10 +29,8 @@ void dictionary_destroy(struct dictionary *d); /* NULL is fine */
 int dictionary_edge(struct dictionary *d, const struct ptr_edge *edge, struct pt_error *e);
 int dictionary_path(struct dictionary *d, const struct ptr_path *path, struct pt_error *e);
 
-/* A run, by its id in the database, took the path. machine: number of the one whose thread it was, 0
- * unknown. 0, or -1 as above. */
-int dictionary_run(struct dictionary *d, int64_t id, const struct ptr_run *run, uint32_t machine,
-		   struct pt_error *e);
+/* A run took the path. machine: number of the one whose thread it was, 0 unknown. */
+void dictionary_run(struct dictionary *d, const struct ptr_run *run, uint32_t machine);
 /* insns_timed instructions of the path took that many core cycles. */
 void dictionary_timed(struct dictionary *d, uint32_t path, uint64_t insns_timed, double cycles);
 
@@ -46,7 +45,22 @@ struct dictionary_path {
 };
 struct dictionary_path dictionary_path_of(const struct dictionary *d, uint32_t path);
 
-/* After the last run: fills the tables, and sets symbol.machine and dso.machine. code is told what ran. 0, or -1 as
+/* After the last run: gives paths their ids. 0, or -1: PT_ERR_NO_MEMORY. */
+int dictionary_rank(struct dictionary *d, struct pt_error *e);
+
+/* What rows of runs have instead of a path's number. */
+struct dictionary_place {
+	uint32_t id;
+	uint32_t stretch_insns; /* as in table path; 0: none */
+};
+/* After dictionary_rank(), of each run in the order of ids. 0, or -1: PT_ERR_NO_MEMORY, SQLite's error,
+ * PT_ERR_REFUSED (more than the tables can hold). */
+int dictionary_run_at(struct dictionary *d, uint32_t path, int64_t run, struct dictionary_place *ret,
+		      struct pt_error *e);
+/* The id of a path, after dictionary_rank(). */
+int64_t dictionary_path_id(const struct dictionary *d, uint32_t path);
+
+/* At the end: fills the tables, and sets symbol.machine and dso.machine. code is told what ran. 0, or -1 as
  * above. */
 int dictionary_finish(struct dictionary *d, struct code_rows *code, struct pt_error *e);
 

@@ -35,6 +35,14 @@ static inline void digits_set(struct digits *d, uint32_t i, uint32_t number)
 	d->any = i ? d->any | number : number;
 }
 
+/* How many bytes the low digit of a number takes. */
+static inline uint32_t digit_bytes(uint32_t number)
+{
+	uint32_t c = (number & ((1u << DIGITS_BITS) - 1)) + 1;
+
+	return c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0xd800 ? 3 : 4;
+}
+
 /* Binds the first n numbers to the parameters low and high (0: the numbers have one digit). d must
  * not change until the statement has run. */
 void digits_bind(struct digits *d, uint32_t n, sqlite3_stmt *statement, int low, int high);

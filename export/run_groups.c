@@ -1,60 +1,135 @@
 /* run_groups.c - see run_groups.h. */
 #include "export/run_groups.h"
 
-#include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "export/db.h"
+#include "export/dictionary.h"
+#include "export/digits.h"
+#include "export/run_rows.h"
+#include "export/sink.h"
+#include "export/spool.h"
 #include "schema/records.h"
 
-struct run_groups {
-	sqlite3_stmt *insert;
-	int64_t id, slice;
-	uint64_t tsc; /* the first run's */
-	uint32_t n;
-	struct digits path, step, time, repeats, cyc, insn, back, est;
-	uint32_t times; /* numbers in time: that of a run is at its step */
-	uint64_t exact; /* bit n: run n is exact */
-	uint64_t next;	/* of the last run: tsc_next */
-	uint64_t tscs[DIGITS_ROW], ests[DIGITS_ROW], ends[DIGITS_ROW];
-	bool whole; /* the only run's cycles and instructions fit no text: */
-	uint64_t cyc_whole, insn_whole;
+enum {
+	COLUMNS = 7,	  /* of struct run_group */
+	NUMBER_BYTES = 5, /* of 32 bits, 7 per byte */
+	POLL_GROUPS = 1024
 };
 
-struct run_groups *run_groups_create(sqlite3 *db, struct pt_error *e)
+/* What a group becomes in the spool: its head, bytes of numbers, which columns they are of, and the numbers. */
+struct stored {
+	struct run_group_head head;
+	uint32_t bytes, columns; /* bit n: column n is there; others are zeros */
+	uint8_t numbers[COLUMNS * DIGITS_ROW * NUMBER_BYTES];
+};
+
+#define STORED_HEAD offsetof(struct stored, numbers)
+
+struct run_groups {
+	struct run_group group;
+	uint64_t tscs[DIGITS_ROW], ests[DIGITS_ROW], ends[DIGITS_ROW];
+	uint64_t next; /* of the last run: tsc_next */
+	uint64_t count;
+	struct stored stored;
+	struct spool spool;
+};
+
+struct run_groups *run_groups_create(int scratch, struct pt_error *e)
 {
 	struct run_groups *g = calloc(1, sizeof *g);
 
-	if (!g) {
-		pt_fail_no_memory(e, NULL);
-		return NULL;
-	}
-	g->insert = db_insert(db, "run_group", 22, e);
-	if (!g->insert) {
-		free(g);
-		return NULL;
-	}
+	if (g)
+		g->spool.scratch = scratch;
+	else
+		pt_fail_no_memory(e, "runs");
 	return g;
 }
 
 void run_groups_destroy(struct run_groups *g)
 {
-	if (g)
-		sqlite3_finalize(g->insert);
 	free(g);
 }
+
+/* ---- The scratch file ---------------------------------------------------------------------------------- */
+
+static struct digits *column(struct run_group *g, int i)
+{
+	struct digits *const columns[COLUMNS] = {&g->path, &g->time, &g->repeats, &g->cyc,
+						 &g->insn, &g->back, &g->est};
+
+	return columns[i];
+}
+
+static int write_group(struct run_groups *g, struct pt_error *e)
+{
+	struct stored *s = &g->stored;
+	uint8_t *p = s->numbers;
+
+	s->head = g->group.head;
+	s->columns = 0;
+	for (int c = 0; c < COLUMNS; c++) {
+		const struct digits *d = column(&g->group, c);
+
+		if (!d->any)
+			continue;
+		s->columns |= 1u << c;
+		for (uint32_t i = 0; i < s->head.n; i++) {
+			uint32_t v = d->number[i];
+
+			for (; v >= 0x80; v >>= 7)
+				*p++ = (uint8_t)(v | 0x80);
+			*p++ = (uint8_t)v;
+		}
+	}
+	s->bytes = (uint32_t)(p - s->numbers);
+	g->count++;
+	return spool_write(&g->spool, s, STORED_HEAD + s->bytes, e);
+}
+
+static int read_group(struct run_groups *g, struct pt_error *e)
+{
+	struct stored *s = &g->stored;
+	const uint8_t *p = s->numbers;
+
+	if (spool_read(&g->spool, s, STORED_HEAD, e) < 0 ||
+	    spool_read(&g->spool, s->numbers, s->bytes, e) < 0)
+		return -1;
+	g->group.head = s->head;
+	for (int c = 0; c < COLUMNS; c++) {
+		struct digits *d = column(&g->group, c);
+
+		for (uint32_t i = 0; i < s->head.n; i++) {
+			uint32_t v = 0;
+
+			if (s->columns >> c & 1) {
+				for (unsigned shift = 0; shift < 32; shift += 7) {
+					v |= (uint32_t)(*p & 0x7f) << shift;
+					if (!(*p++ & 0x80))
+						break;
+				}
+			}
+			digits_set(d, i, v);
+		}
+	}
+	return 0;
+}
+
+/* ---- Gathering ----------------------------------------------------------------------------------------- */
 
 /* Whether estimates need a text: not when each is its run's tsc, or they lie evenly in time. */
 static bool uneven(const struct run_groups *g)
 {
+	const struct run_group_head *h = &g->group.head;
 	uint64_t span = g->next - g->ests[0], slack = span / 64 > 32 ? span / 64 : 32;
-	bool flat = !g->exact && g->tscs[g->n - 1] == g->tsc;
+	bool flat = !h->exact && g->tscs[h->n - 1] == h->tsc;
 
-	for (uint32_t i = 0; i < g->n; i++) {
-		uint64_t even = flat ? g->ests[0] + span * i / g->n : g->tscs[i];
+	for (uint32_t i = 0; i < h->n; i++) {
+		uint64_t even = flat ? g->ests[0] + span * i / h->n : g->tscs[i];
 		uint64_t off = g->ests[i] > even ? g->ests[i] - even : even - g->ests[i];
 
-		if (!(g->exact >> i & 1) && off > (flat ? slack : 64))
+		if (!(h->exact >> i & 1) && off > (flat ? slack : 64))
 			return true;
 	}
 	return false;
@@ -64,9 +139,10 @@ static bool uneven(const struct run_groups *g)
 static uint64_t open_runs(const struct run_groups *g)
 {
 	uint64_t open = 0, next = PTR_NO_TSC;
+	uint32_t n = g->group.head.n;
 
-	for (uint32_t i = g->n; i--;) {
-		if (i + 1 < g->n && g->tscs[i + 1] != g->tscs[i])
+	for (uint32_t i = n; i--;) {
+		if (i + 1 < n && g->tscs[i + 1] != g->tscs[i])
 			next = g->tscs[i + 1];
 		if (next != PTR_NO_TSC && g->ends[i] != next)
 			open |= (uint64_t)1 << i;
@@ -74,18 +150,18 @@ static uint64_t open_runs(const struct run_groups *g)
 	return open;
 }
 
-static void bind_times(struct run_groups *g)
+static void fill_times(struct run_groups *g)
 {
-	sqlite3_stmt *s = g->insert;
-	bool known = g->tsc != PTR_NO_TSC;
-	uint64_t span = g->next - g->ests[0];
+	struct run_group_head *h = &g->group.head;
+	bool known = h->tsc != PTR_NO_TSC;
+	uint64_t span = g->next - g->ests[0], end = g->ends[h->n - 1];
 	bool text = known && span && uneven(g);
-	uint64_t end = g->ends[g->n - 1], open = known ? open_runs(g) : 0;
 
-	db_bind(s, 17, known && g->ests[0] != g->tsc, (int64_t)(g->ests[0] - g->tsc));
-	db_bind(s, 18, known, (int64_t)(g->next - g->tsc));
-	db_bind(s, 19, known && end != PTR_NO_TSC, (int64_t)(end - g->tsc));
-	for (uint32_t i = 0; i < g->n; i++) {
+	h->est = g->ests[0] - h->tsc;
+	h->next = g->next - h->tsc;
+	h->end = known && end != PTR_NO_TSC ? end - h->tsc : PTR_NO_TSC;
+	h->open = known ? open_runs(g) : 0;
+	for (uint32_t i = 0; i < h->n; i++) {
 		uint32_t at = 0;
 
 		/* Estimates lie between the first one and the group's end. */
@@ -93,85 +169,101 @@ static void bind_times(struct run_groups *g)
 
 		if (text)
 			at = 1 + (uint32_t)((double)(est < span ? est : span) / (double)span * RUN_GROUP_EST);
-		digits_set(&g->est, i, at);
+		digits_set(&g->group.est, i, at);
 	}
-	digits_bind(&g->est, g->n, s, 20, 0);
-	db_bind(s, 21, g->exact != 0, (int64_t)g->exact);
-	db_bind(s, 22, open != 0, (int64_t)open);
 }
 
-int run_groups_flush(struct run_groups *g, struct pt_error *e)
+static int flush(struct run_groups *g, struct pt_error *e)
 {
-	sqlite3_stmt *s = g->insert;
-	uint32_t n = g->n;
+	int ret;
 
-	if (!n)
+	if (!g->group.head.n)
 		return 0;
-	sqlite3_bind_int64(s, 1, g->id);
-	sqlite3_bind_int64(s, 2, n);
-	sqlite3_bind_int64(s, 3, g->slice);
-	db_bind(s, 4, g->tsc != PTR_NO_TSC, (int64_t)g->tsc);
-	digits_bind(&g->path, n, s, 5, 6);
-	digits_bind(&g->step, n, s, 7, 0);
-	digits_bind(&g->time, g->times, s, 8, 0);
-	digits_bind(&g->repeats, n, s, 9, 0);
-	digits_bind(&g->cyc, n, s, 10, 11);
-	digits_bind(&g->insn, n, s, 12, 13);
-	digits_bind(&g->back, n, s, 14, 0);
-	db_bind(s, 15, g->whole, (int64_t)g->cyc_whole);
-	db_bind(s, 16, g->whole, (int64_t)g->insn_whole);
-	bind_times(g);
-	g->n = 0;
-	g->exact = 0;
-	g->whole = false;
-	return db_run(s, e);
+	fill_times(g);
+	ret = write_group(g, e);
+	g->group.head = (struct run_group_head){0};
+	return ret;
 }
 
 /* Whether the run's time does not fit into the group. */
-static bool other_time(const struct run_groups *g, const struct group_run *r)
+static bool other_time(const struct run_group_head *h, const struct group_run *r)
 {
-	return (r->tsc == PTR_NO_TSC) != (g->tsc == PTR_NO_TSC) ||
-	       (r->tsc != PTR_NO_TSC && r->tsc - g->tsc >= DIGITS_ONE);
+	return (r->tsc == PTR_NO_TSC) != (h->tsc == PTR_NO_TSC) ||
+	       (r->tsc != PTR_NO_TSC && r->tsc - h->tsc >= DIGITS_ONE);
 }
 
 int run_groups_add(struct run_groups *g, const struct group_run *r, struct pt_error *e)
 {
+	struct run_group *to = &g->group;
+	struct run_group_head *h = &to->head;
 	bool known = r->cyc_count != PTR_UNKNOWN;
 	bool whole = known && (r->cyc_count >= DIGITS_MAX - 1 || r->insn_count >= DIGITS_MAX - 1);
 	uint32_t i;
 
-	if (g->n &&
-	    (r->slice != g->slice || g->n == DIGITS_ROW || other_time(g, r) || whole || g->whole ||
-	     r->id != g->id + (int64_t)g->n) &&
-	    run_groups_flush(g, e) < 0)
+	if (h->n &&
+	    (r->slice != h->slice || h->n == DIGITS_ROW || other_time(h, r) || whole || h->whole ||
+	     r->id != h->id + (int64_t)h->n) &&
+	    flush(g, e) < 0)
 		return -1;
-	if (!g->n) {
-		g->id = r->id;
-		g->slice = r->slice;
-		g->tsc = r->tsc;
-		g->times = 0;
+	if (!h->n) {
+		h->id = r->id;
+		h->slice = r->slice;
+		h->tsc = r->tsc;
 	}
-	i = g->n++;
-	if (!i || r->tsc != g->tscs[i - 1]) {
-		digits_set(&g->time, g->times, (uint32_t)(r->tsc - g->tsc));
-		g->times++;
-	}
-	digits_set(&g->path, i, r->path);
-	digits_set(&g->step, i, g->times - 1);
-	g->exact |= (uint64_t)r->exact << i;
+	i = h->n++;
+	digits_set(&to->time, i, (uint32_t)(r->tsc - h->tsc));
+	digits_set(&to->path, i, r->path);
+	h->exact |= (uint64_t)r->exact << i;
 	g->tscs[i] = r->tsc;
 	g->ests[i] = r->tsc_est;
 	g->next = r->tsc_next;
 	g->ends[i] = r->tsc_end;
-	digits_set(&g->repeats, i, r->repeats - 1);
-	digits_set(&g->cyc, i, known && !whole ? (uint32_t)r->cyc_count + 1 : 0);
-	digits_set(&g->insn, i, known && !whole ? (uint32_t)r->insn_count + 1 : 0);
+	digits_set(&to->repeats, i, r->repeats - 1);
+	digits_set(&to->cyc, i, known && !whole ? (uint32_t)r->cyc_count + 1 : 0);
+	digits_set(&to->insn, i, known && !whole ? (uint32_t)r->insn_count : 0);
 	/* Of a longer stretch the last DIGITS_ONE - 1 runs are kept. */
-	digits_set(&g->back, i, !known ? 0 : r->back < DIGITS_ONE ? (uint32_t)r->back : DIGITS_ONE - 1);
+	digits_set(&to->back, i, !known ? 0 : r->back < DIGITS_ONE ? (uint32_t)r->back : DIGITS_ONE - 1);
 	if (whole) {
-		g->whole = true;
-		g->cyc_whole = r->cyc_count;
-		g->insn_whole = r->insn_count;
+		h->whole = true;
+		h->cyc_whole = r->cyc_count;
+		h->insn_whole = r->insn_count;
 	}
 	return 0;
+}
+
+/* ---- The table ----------------------------------------------------------------------------------------- */
+
+/* The numbers of paths become ids. */
+static int place_paths(struct run_group *g, struct dictionary *d, uint32_t usual[DIGITS_ROW],
+		       struct pt_error *e)
+{
+	for (uint32_t i = 0; i < g->head.n; i++) {
+		struct dictionary_place place;
+
+		if (dictionary_run_at(d, g->path.number[i], g->head.id + i, &place, e) < 0)
+			return -1;
+		digits_set(&g->path, i, place.id);
+		usual[i] = place.stretch_insns;
+	}
+	return 0;
+}
+
+int run_groups_finish(struct run_groups *g, sqlite3 *db, struct dictionary *d,
+		      const struct pt_sink_poll *poll, struct pt_error *e)
+{
+	struct run_rows *rows = NULL;
+	uint32_t usual[DIGITS_ROW];
+	int ret = 0;
+
+	if (flush(g, e) < 0 || spool_rewind(&g->spool, e) < 0 || !(rows = run_rows_create(db, e)))
+		return -1;
+	for (uint64_t i = 0; !ret && i < g->count; i++) {
+		if (!(i % POLL_GROUPS) && poll->interrupted && poll->interrupted(poll->arg))
+			ret = pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "interrupted");
+		else if (read_group(g, e) < 0 || place_paths(&g->group, d, usual, e) < 0 ||
+			 run_rows_insert(rows, &g->group, usual, e) < 0)
+			ret = -1;
+	}
+	run_rows_destroy(rows);
+	return ret;
 }

@@ -15,6 +15,7 @@
 #include "export/schema_sql.h"
 #include "export/sink.h"
 #include "export/slices.h"
+#include "export/spool.h"
 #include "export/source_lines.h"
 #include "export/store.h"
 #include "export/traces.h"
@@ -23,7 +24,9 @@
 #include "schema/derived/run_times.h"
 #include "schema/output.h"
 
-enum { SCRATCHES = 3 }; /* scratch files: two of calls, one of the dictionary */
+enum {
+	SCRATCHES = 5
+}; /* scratch files: two of calls, one each of the dictionary, of runs and of interrupts */
 
 struct sqlite_sink {
 	struct pt_sink sink; /* first: a pt_sink is one of these */
@@ -39,6 +42,8 @@ struct sqlite_sink {
 	struct trace_totals totals;
 	struct plain_rows *rows;
 	struct run_groups *runs;
+	struct spool *interrupts; /* struct interrupt_row, with the stream's number of the path */
+	uint64_t interrupt_count;
 	struct ptr_times *times; /* what runs go through on their way to run_groups */
 	struct dictionary *dictionary;
 	struct slices *slices;
@@ -96,9 +101,12 @@ static int begin(struct sqlite_sink *s, struct pt_error *e)
 			return -1;
 	}
 	s->times = ptr_times_create();
-	if (!s->times)
+	s->interrupts = calloc(1, sizeof *s->interrupts);
+	if (!s->times || !s->interrupts)
 		return pt_fail_no_memory(e, "times");
-	if (!(s->rows = plain_rows_create(db, &s->base, e)) || !(s->runs = run_groups_create(db, e)) ||
+	s->interrupts->scratch = s->scratch[4];
+	if (!(s->rows = plain_rows_create(db, &s->base, e)) ||
+	    !(s->runs = run_groups_create(s->scratch[3], e)) ||
 	    !(s->dictionary = dictionary_create(db, s->scratch[2], &s->base, e)) ||
 	    !(s->slices = slices_create(db, s->dictionary, &s->base, e)) ||
 	    !(s->call_paths = call_paths_create(db, &s->base, e)) ||
@@ -139,7 +147,30 @@ static int put_interrupts(struct sqlite_sink *s, const struct group_run *run,
 					    .path_edge = (int64_t)run->path * PTR_PATH_EDGES + at,
 					    .tsc = run->tsc};
 
-		if (path->interrupts >> at & 1 && plain_rows_interrupt(s->rows, &row, e) < 0)
+		if (!(path->interrupts >> at & 1))
+			continue;
+		if (spool_write(s->interrupts, &row, sizeof row, e) < 0)
+			return -1;
+		s->interrupt_count++;
+	}
+	return 0;
+}
+
+/* When paths have their ids. */
+static int insert_interrupts(struct sqlite_sink *s, struct pt_error *e)
+{
+	struct interrupt_row row;
+
+	if (spool_rewind(s->interrupts, e) < 0)
+		return -1;
+	for (uint64_t i = 0; i < s->interrupt_count; i++) {
+		if (spool_read(s->interrupts, &row, sizeof row, e) < 0)
+			return -1;
+		row.path_edge =
+		    dictionary_path_id(s->dictionary, (uint32_t)(row.path_edge / PTR_PATH_EDGES)) *
+			PTR_PATH_EDGES +
+		    row.path_edge % PTR_PATH_EDGES;
+		if (plain_rows_interrupt(s->rows, &row, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -190,7 +221,7 @@ static int put_run(struct sqlite_sink *s, const struct ptr_record *r, struct pt_
 	struct group_run g = {.id = s->base.run + (int64_t)r->number,
 			      .slice = s->base.slice + r->run.slice,
 			      .tsc = r->run.tsc,
-			      .path = (uint32_t)s->base.path + r->run.path,
+			      .path = r->run.path,
 			      .repeats = r->run.repeats,
 			      .cyc_count = r->run.cyc_count,
 			      .insn_count = r->run.insn_count};
@@ -204,9 +235,8 @@ static int put_run(struct sqlite_sink *s, const struct ptr_record *r, struct pt_
 	if (slices_run(s->slices, g.id, &r->run, &path, &g.back, e) < 0)
 		return -1;
 	thread = slices_thread(s->slices);
-	if (dictionary_run(s->dictionary, g.id, &r->run, thread ? s->thread_machines[thread - 1] : 0, e) <
-		0 ||
-	    (path.interrupts && put_interrupts(s, &g, &path, e) < 0))
+	dictionary_run(s->dictionary, &r->run, thread ? s->thread_machines[thread - 1] : 0);
+	if (path.interrupts && put_interrupts(s, &g, &path, e) < 0)
 		return -1;
 	return put_timed(s, &g, &path, r, e);
 }
@@ -253,6 +283,7 @@ static void finalize(struct sqlite_sink *s)
 {
 	plain_rows_destroy(s->rows);
 	run_groups_destroy(s->runs);
+	free(s->interrupts);
 	ptr_times_destroy(s->times);
 	slices_destroy(s->slices);
 	dictionary_destroy(s->dictionary);
@@ -263,6 +294,7 @@ static void finalize(struct sqlite_sink *s)
 	source_lines_destroy(s->lines);
 	s->rows = NULL;
 	s->runs = NULL;
+	s->interrupts = NULL;
 	s->times = NULL;
 	s->slices = NULL;
 	s->dictionary = NULL;
@@ -281,7 +313,10 @@ static int sink_commit(struct pt_sink *sink, struct pt_error *e)
 	if (begin(s, e) < 0)
 		return -1;
 	ptr_times_settle(s->times);
-	if (put_settled(s, e) < 0 || run_groups_flush(s->runs, e) < 0 || slices_finish(s->slices, e) < 0)
+	if (put_settled(s, e) < 0 || slices_finish(s->slices, e) < 0 || dictionary_rank(s->dictionary, e) < 0)
+		return -1;
+	s->busy_with = "writing runs";
+	if (run_groups_finish(s->runs, db, s->dictionary, &s->poll, e) < 0 || insert_interrupts(s, e) < 0)
 		return -1;
 	s->totals.first_tsc = slices_first_tsc(s->slices);
 	s->totals.last_tsc = slices_last_tsc(s->slices);

@@ -45,8 +45,20 @@ CREATE MACRO EDGE_OF(p, path_edge) AS EDGE_AT(p, (path_edge & 31) + 1);
 
 -- Of the run at a position: its path, its tsc, and the next other tsc in the group (NULL: there is none).
 CREATE MACRO PATH_AT(g, at) AS MOSTLY_LOW_AT(g.path, g.path_high, at);
-CREATE MACRO TSC_AT(g, at) AS (g.tsc + NUMBER_AT(g.time, CODE_AT(g.step, at)));
-CREATE MACRO NEXT_TSC_AT(g, at) AS (g.tsc + CODE_AT(g.time, CODE_AT(g.step, at) + 1) - 1);
+CREATE MACRO TSC_AT(g, at) AS (g.tsc + NUMBER_AT(g.time, coalesce(CODE_AT(g.step, at), at)));
+CREATE MACRO NEXT_TSC_AT(g, at) AS (g.tsc - 1 + CASE WHEN g.step IS NULL
+	THEN unicode(ltrim(substr(g.time, at), substr(g.time, at, 1)))
+	ELSE CODE_AT(g.time, CODE_AT(g.step, at) + 1) END);
+-- Two runs of a group have the same tsc when this is the same.
+CREATE MACRO TIME_KEY(g, at) AS coalesce(substr(g.step, at, 1), substr(g.time, at, 1));
+-- Of the run at a position, when its cycles are known: the instructions of the stretch (p: the run's path), and how
+-- many runs before it began.
+CREATE MACRO STRETCH_INSNS_AT(g, p, at) AS CASE
+	WHEN OPTIONAL_AT(g.cyc, g.cyc_high, at) IS NULL THEN NULL
+	WHEN instr(g.insn_at, char(at)) THEN WIDE_NUMBER_AT(g.insn, g.insn_high, instr(g.insn_at, char(at)))
+	ELSE coalesce(p.stretch_insns, 0) END;
+CREATE MACRO BACK_AT(g, at) AS CASE WHEN g.back IS NOT NULL THEN NUMBER_AT(g.back, at)
+	WHEN CODE_AT(g.cyc, at) > 1 THEN at - 1 - length(rtrim(substr(g.cyc, 1, at - 1), char(1))) ELSE 0 END;
 -- The tsc of the run with that id.
 CREATE MACRO TSC_OF_RUN(run) AS (SELECT TSC_AT(h, run - h.id + 1) FROM run_group h WHERE h.id <= run
 	ORDER BY h.id DESC LIMIT 1);

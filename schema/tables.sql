@@ -32,7 +32,7 @@
 -- cycles; cyc_count is NULL when none have.
 
 PRAGMA application_id = 1347708002; -- 'PTdb'
-PRAGMA user_version = 16;
+PRAGMA user_version = 17;
 
 -- 0..1023, to expand what is counted.
 CREATE TABLE number (i INTEGER PRIMARY KEY);
@@ -111,12 +111,13 @@ CREATE TABLE edge (
 -- not taken. tail_insns: instructions after the last edge, up to end_ip, when the path stops there and
 -- not at a branch. start: where it begins, as bytes in front of its first branch; without branches, the
 -- address; NULL when the first branch came from nowhere. runs: how many have it; repeats: how often it
--- was executed, NULL: as often.
+-- was executed, NULL: as often. stretch_insns: what most stretches of cycles that end with it have of instructions,
+-- see run_group. The paths that most runs have got the smallest ids.
 CREATE TABLE path (
 	id INTEGER PRIMARY KEY, trace INTEGER,
 	edges INTEGER, edge INTEGER, edge_add TEXT, edge_add_high TEXT, insn TEXT, insn_high TEXT,
 	insn_count INTEGER, not_taken INTEGER, tail_insns INTEGER, start INTEGER, end_ip INTEGER,
-	runs INTEGER, repeats INTEGER, insn_timed INTEGER, cyc_count REAL,
+	runs INTEGER, repeats INTEGER, insn_timed INTEGER, cyc_count REAL, stretch_insns INTEGER,
 	chunk INTEGER, more TEXT -- of runs, see below
 );
 
@@ -163,11 +164,13 @@ CREATE TABLE slice (
 );
 
 -- Runs id .. id + n - 1. Texts as explained above; tsc: the first run's, NULL unknown for all of them;
--- a run's is tsc + time's number at position step + 1 (less than 32768), time holding those that differ
--- from the run before. repeats: number - 1. cyc, insn: number + 1 (0: unknown); insn: the instructions
--- of the cycles' stretch, which began `back` runs before. A group of one run whose cycles fit no text
+-- a run's is tsc + time's number at its position, or with step at position step + 1, time holding those that differ
+-- from the run before; they are less than 32768. repeats: number - 1. cyc: number + 1 (0: unknown); of which
+-- stretch of runs: it began `back` runs before, without back after the last run of the group whose text cyc has no 0.
+-- The stretch's instructions are as in the path's stretch_insns, but for the runs at the positions in insn_at, numbers
+-- that insn has. A group of one run whose cycles fit no text
 -- has them in cyc_whole and insn_whole. Times (schema/derived/run_times.h): tsc is a run's lower bound;
--- its upper one is time's next, or tsc + end_add (NULL: unknown) when there is none or the run's bit of
+-- its upper one is time's next other one, or tsc + end_add (NULL: unknown) when there is none or the run's bit of
 -- open is set. Bit n of exact: run n begins with a branch that a CYC timed. Estimates of their first
 -- branches: of the exact ones tsc; else by est_add, 2 + (estimate - begin) * 125 / (end - begin) in a
 -- character; without that evenly from begin to end when all have one tsc, else tsc. begin: tsc + est
@@ -175,7 +178,7 @@ CREATE TABLE slice (
 CREATE TABLE run_group (
 	id INTEGER PRIMARY KEY, n INTEGER, slice INTEGER, tsc INTEGER,
 	path TEXT, path_high TEXT, step TEXT, time TEXT, repeats TEXT,
-	cyc TEXT, cyc_high TEXT, insn TEXT, insn_high TEXT, back TEXT,
+	cyc TEXT, cyc_high TEXT, insn_at TEXT, insn TEXT, insn_high TEXT, back TEXT,
 	cyc_whole INTEGER, insn_whole INTEGER,
 	est INTEGER, est_next INTEGER, end_add INTEGER, est_add TEXT, exact INTEGER, open INTEGER
 );

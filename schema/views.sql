@@ -34,15 +34,15 @@ SELECT
 	PATH_AT(g, i.i + 1) AS path,
 	NUMBER_AT(g.repeats, i.i + 1) + 1 AS repeats,
 	coalesce(g.cyc_whole, OPTIONAL_AT(g.cyc, g.cyc_high, i.i + 1)) AS cyc_count,
-	coalesce(g.insn_whole, OPTIONAL_AT(g.insn, g.insn_high, i.i + 1)) AS insn_count,
-	NUMBER_AT(g.back, i.i + 1) AS back,
+	coalesce(g.insn_whole, STRETCH_INSNS_AT(g, p, (i.i + 1))) AS insn_count,
+	BACK_AT(g, (i.i + 1)) AS back,
 	TSC_TO_TIME(t, TSC_AT(g, i.i + 1)) AS time_ns,
 	s.cpu, m.name AS machine, s.vcpu, s.thread, th.pid, th.tid, th.comm,
 	coalesce(CASE WHEN g.open >> i.i & 1 THEN NULL ELSE NEXT_TSC_AT(g, i.i + 1) END,
 		g.tsc + g.end_add) AS tsc_end,
 	CASE WHEN g.exact >> i.i & 1 THEN TSC_AT(g, i.i + 1) ELSE ESTIMATE_AT(g, i.i + 1) END AS tsc_est,
 	CASE WHEN i.i + 1 = g.n THEN min(g.tsc + g.est_next, coalesce(g.tsc + g.end_add, 9223372036854775807))
-		WHEN g.exact >> (i.i + 1) & 1 OR substr(g.step, i.i + 2, 1) <> substr(g.step, i.i + 1, 1)
+		WHEN g.exact >> (i.i + 1) & 1 OR TIME_KEY(g, i.i + 2) <> TIME_KEY(g, i.i + 1)
 			THEN TSC_AT(g, i.i + 2)
 		ELSE ESTIMATE_AT(g, i.i + 2) END AS tsc_next,
 	coalesce(g.exact >> i.i & 1, 0) AS exact,
@@ -108,7 +108,7 @@ FROM (
 				THEN max(tsc, begin + span * (est - 2) / 125)
 				WHEN one_tsc THEN begin + span * i / n ELSE max(tsc, begin) END AS tsc_est,
 			CASE WHEN i + 1 = n THEN min(begin + span, coalesce(last_tsc, 9223372036854775807))
-				WHEN step <> next_step THEN next_tsc WHEN next_exact THEN tsc
+				WHEN time_key <> next_key THEN next_tsc WHEN next_exact THEN tsc
 				WHEN next_est IS NOT NULL THEN max(tsc, begin + span * (next_est - 2) / 125)
 				WHEN one_tsc THEN begin + span * (i + 1) / n
 					ELSE max(tsc, begin) END AS tsc_next,
@@ -118,7 +118,7 @@ FROM (
 				coalesce(CODE_AT(g.repeats, i.i + 1), 1) AS repeats,
 				coalesce(g.cyc_whole, OPTIONAL_AT(g.cyc, g.cyc_high, i.i + 1)) AS cyc_count,
 				TSC_AT(g, i.i + 1) AS tsc, NEXT_TSC_AT(g, i.i + 1) AS next_tsc,
-				substr(g.step, i.i + 1, 1) AS step, substr(g.step, i.i + 2, 1) AS next_step,
+				TIME_KEY(g, i.i + 1) AS time_key, TIME_KEY(g, i.i + 2) AS next_key,
 				g.time IS NULL AS one_tsc,
 				CODE_AT(g.est_add, i.i + 1) AS est, CODE_AT(g.est_add, i.i + 2) AS next_est,
 				ESTIMATE_BEGIN(g) AS begin, ESTIMATE_SPAN(g) AS span,
