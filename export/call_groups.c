@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/call_paths.h"
 #include "export/db.h"
 #include "export/digits.h"
 
@@ -23,8 +24,8 @@ struct call_groups {
 	uint32_t runs;	     /* of DIGITS_ROW */
 	uint32_t calls;	     /* in them */
 	int64_t elapsed_max; /* TSC ticks; -1 none is known */
-	uint32_t run_add[DIGITS_ROW], shape[DIGITS_ROW], path[DIGITS_ROW], caller[DIGITS_ROW],
-	    before[DIGITS_ROW];
+	uint32_t run_add[DIGITS_ROW], shape[DIGITS_ROW], path[DIGITS_ROW], code[DIGITS_ROW],
+	    caller[DIGITS_ROW], before[DIGITS_ROW];
 	uint32_t cyc[CALLS];
 	uint32_t far[FAR_CALLERS], far_top[FAR_CALLERS], far_count;
 	/* While the statement runs: texts of cyc, and of far and far_top */
@@ -95,20 +96,46 @@ static bool spread(const struct call_groups *g, uint32_t to[][POSITIONS], uint32
 	return true;
 }
 
+static uint32_t bytes_of(const uint32_t *numbers, uint32_t n)
+{
+	uint32_t bytes = 0, any = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		bytes += digit_bytes(numbers[i]);
+		any |= numbers[i];
+	}
+	return !any ? 0 : any >> DIGITS_BITS ? 2 * bytes : bytes;
+}
+
+/* Call paths become what is shorter: the differences to the least one, which is returned; or codes, and
+ * CALL_PATH_CODES - 1 added to those that have none: 0. */
+static uint32_t shorten_paths(struct call_groups *g)
+{
+	uint32_t least = UINT32_MAX, codes[DIGITS_ROW];
+
+	for (uint32_t i = 0; i < g->runs; i++) {
+		if (g->path[i] && g->path[i] < least)
+			least = g->path[i];
+		codes[i] = g->code[i] || !g->path[i] ? g->code[i] : g->path[i] + CALL_PATH_CODES - 1;
+	}
+	/* In a run without any call path all path_adds of the shape are 0. */
+	for (uint32_t i = 0; i < g->runs; i++)
+		g->path[i] = g->path[i] ? g->path[i] - least : 0;
+	if (bytes_of(g->path, g->runs) <= bytes_of(codes, g->runs))
+		return least == UINT32_MAX ? 0 : least;
+	memcpy(g->path, codes, sizeof codes);
+	return 0;
+}
+
 int call_groups_flush(struct call_groups *g, struct pt_error *e)
 {
 	sqlite3_stmt *s = g->insert;
-	uint32_t columns[5][POSITIONS] = {{0}}, n = g->runs, least = UINT32_MAX;
+	uint32_t columns[5][POSITIONS] = {{0}}, n = g->runs, least;
 	char text[7][POSITIONS * DIGITS_BYTES];
 
 	if (!n)
 		return 0;
-	for (uint32_t i = 0; i < n; i++)
-		if (g->path[i] && g->path[i] < least)
-			least = g->path[i];
-	/* In a run without any call path all path_adds of the shape are 0. */
-	for (uint32_t i = 0; i < n; i++)
-		g->path[i] = g->path[i] ? g->path[i] - least : 0;
+	least = shorten_paths(g);
 	bind_head(g, g->id, g->calls, g->thread, g->elapsed_max);
 	if (!spread(g, columns, &n)) {
 		memcpy(columns[0], g->shape, n * sizeof *g->shape);
@@ -123,7 +150,7 @@ int call_groups_flush(struct call_groups *g, struct pt_error *e)
 	digits_bind_array(columns[4], n, 0, s, 8, text[0]);
 	digits_bind_array(columns[0], n, 0, s, 9, text[1]);
 	digits_bind_array(columns[0], n, DIGITS_BITS, s, 10, text[2]);
-	db_bind(s, 11, least != UINT32_MAX, least);
+	db_bind(s, 11, least, least);
 	digits_bind_array(columns[1], n, 0, s, 12, text[3]);
 	digits_bind_array(columns[1], n, DIGITS_BITS, s, 13, text[4]);
 	digits_bind_array(columns[3], n, 0, s, 14, text[5]);
@@ -213,6 +240,7 @@ int call_groups_add(struct call_groups *g, const struct group_calls *c, struct p
 	g->run_add[i] = (uint32_t)run_add;
 	g->shape[i] = c->shape;
 	g->path[i] = c->path;
+	g->code[i] = c->path_code;
 	g->before[i] = g->calls;
 	if (c->callers == 1 && (!c->caller[0] || after < NEAR))
 		g->caller[i] = c->caller[0] ? (uint32_t)after : 0;

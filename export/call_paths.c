@@ -6,8 +6,11 @@
 
 #include "export/db.h"
 #include "export/digits.h"
+#include "export/paged.h"
 #include "export/thread_paths.h"
 #include "schema/array.h"
+
+enum { CALL_PATH_CODE_BITS = 11 }; /* see tables.sql */
 
 struct path {
 	uint32_t parent, symbol;
@@ -16,20 +19,22 @@ struct path {
 	bool has_cycles, has_elapsed; /* of any call */
 	bool shared;	 /* by several threads, or an unknown one: their sums are in thread_paths */
 	uint32_t thread; /* of the first call */
+	uint32_t least;	 /* in how many runs it is the smallest; from call_paths_rank() on its code */
 };
 
 struct call_paths {
 	sqlite3 *db;
 	struct trace_bases bases;
 	sqlite3_stmt *insert;
-	struct path *paths; /* number n at n - 1 */
-	size_t count, room;
+	struct paged paths; /* number n at n - 1 */
+	uint64_t count;
 	struct thread_paths *shared;
 	uint64_t *symbol_starts; /* number n at n - 1 */
 	size_t symbol_count, symbol_room;
 };
 
-struct call_paths *call_paths_create(sqlite3 *db, const struct trace_bases *bases, struct pt_error *e)
+struct call_paths *call_paths_create(sqlite3 *db, int scratch, const struct trace_bases *bases,
+				     struct pt_error *e)
 {
 	struct call_paths *c = calloc(1, sizeof *c);
 
@@ -41,7 +46,7 @@ struct call_paths *call_paths_create(sqlite3 *db, const struct trace_bases *base
 	c->bases = *bases;
 	c->insert = db_insert(db, "call_path", 11, e);
 	c->shared = c->insert ? thread_paths_create(e) : NULL;
-	if (c->shared)
+	if (c->shared && !paged_init(&c->paths, scratch, sizeof(struct path), e))
 		return c;
 	call_paths_destroy(c);
 	return NULL;
@@ -54,7 +59,7 @@ void call_paths_destroy(struct call_paths *c)
 	sqlite3_finalize(c->insert);
 	thread_paths_destroy(c->shared);
 	free(c->symbol_starts);
-	free(c->paths);
+	paged_deinit(&c->paths);
 	free(c);
 }
 
@@ -68,15 +73,16 @@ int call_paths_symbol(struct call_paths *c, uint64_t start, struct pt_error *e)
 
 int call_paths_add(struct call_paths *c, const struct ptr_call_path *path, struct pt_error *e)
 {
+	struct path *p;
 	bool at_start = path->symbol && c->symbol_starts[path->symbol - 1] == path->ip;
 
 	/* call_shape has two digits for an id. */
 	if (c->bases.call_path + (int64_t)c->count + 1 >= DIGITS_MAX)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "too many call paths for one database");
-	if (pt_array_grow(&c->paths, c->count, &c->room, e))
+	p = paged_at(&c->paths, c->count++, e);
+	if (!p)
 		return -1;
-	c->paths[c->count++] =
-	    (struct path){.parent = path->parent, .symbol = path->symbol, .ip = at_start ? 0 : path->ip};
+	*p = (struct path){.parent = path->parent, .symbol = path->symbol, .ip = at_start ? 0 : path->ip};
 	return 0;
 }
 
@@ -114,7 +120,9 @@ int call_paths_sum(struct call_paths *c, const struct ptr_call *call, struct pt_
 
 	if (!call->call_path)
 		return 0;
-	p = &c->paths[call->call_path - 1];
+	p = paged_at(&c->paths, call->call_path - 1, e);
+	if (!p)
+		return -1;
 	if (!p->calls)
 		p->thread = call->thread;
 	if ((p->shared || p->thread != call->thread || !call->thread) && sum_shared(c, p, call, e) < 0)
@@ -133,13 +141,87 @@ int call_paths_sum(struct call_paths *c, const struct ptr_call *call, struct pt_
 	return 0;
 }
 
+int call_paths_least(struct call_paths *c, uint32_t path, struct pt_error *e)
+{
+	struct path *p = path ? paged_at(&c->paths, path - 1, e) : NULL;
+
+	if (p && p->least < UINT32_MAX)
+		p->least++;
+	return path && !p ? -1 : 0;
+}
+
+/* The more often the less; of equal ones as the numbers are, which are the low half. */
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* order: the CALL_PATH_CODES - 1 that come first, sorted, with room for twice as many. *ret: how many there are. 0 or -1. */
+static int find_first(struct call_paths *c, uint64_t *order, size_t *ret, struct pt_error *e)
+{
+	const size_t most = CALL_PATH_CODES - 1;
+	size_t n = 0;
+
+	for (uint64_t i = 0; i < c->count; i++) {
+		struct path *p = paged_at(&c->paths, i, e);
+
+		if (!p)
+			return -1;
+		if (p->least)
+			order[n++] = (uint64_t)(UINT32_MAX - p->least) << 32 | i;
+		p->least = 0;
+		if (n == 2 * most || i + 1 == c->count) {
+			qsort(order, n, sizeof *order, compare);
+			n = n < most ? n : most;
+		}
+	}
+	*ret = n;
+	return 0;
+}
+
+int call_paths_rank(struct call_paths *c, struct pt_error *e)
+{
+	uint64_t order[2 * CALL_PATH_CODES];
+	size_t n = 0;
+	sqlite3_stmt *s = db_insert(c->db, "call_path_code", 2, e);
+	int ret = s && !find_first(c, order, &n, e) ? 0 : -1;
+
+	for (uint32_t i = 0; !ret && i < n; i++) {
+		uint32_t path = (uint32_t)order[i];
+		struct path *p = paged_at(&c->paths, path, e);
+
+		if (!p) {
+			ret = -1;
+			break;
+		}
+		p->least = i + 1;
+		sqlite3_bind_int64(s, 1, c->bases.trace << CALL_PATH_CODE_BITS | (int64_t)(i + 1));
+		sqlite3_bind_int64(s, 2, c->bases.call_path + path + 1);
+		ret = db_run(s, e);
+	}
+	sqlite3_finalize(s);
+	return ret;
+}
+
+int call_paths_code(struct call_paths *c, uint32_t path, uint32_t *ret, struct pt_error *e)
+{
+	struct path *p = path ? paged_at(&c->paths, path - 1, e) : NULL;
+
+	*ret = p ? p->least : 0;
+	return path && !p ? -1 : 0;
+}
+
 static int insert_paths(struct call_paths *c, struct pt_error *e)
 {
 	sqlite3_stmt *s = c->insert;
 
-	for (size_t i = 0; i < c->count; i++) {
-		const struct path *p = &c->paths[i];
+	for (uint64_t i = 0; i < c->count; i++) {
+		const struct path *p = paged_at(&c->paths, i, e);
 
+		if (!p)
+			return -1;
 		sqlite3_bind_int64(s, 1, c->bases.call_path + (int64_t)i + 1);
 		sqlite3_bind_int64(s, 2, c->bases.trace);
 		db_bind(s, 3, p->parent, c->bases.call_path + p->parent);

@@ -1,5 +1,6 @@
 /*
- * call_paths.h - call paths, in memory, with sums of their calls: tables call_path and thread_path.
+ * call_paths.h - call paths with sums of their calls: tables call_path and thread_path. They are in a scratch file but
+ * for those used last, so memory is bounded however many there are; but for those that several threads have.
  */
 #ifndef EXPORT_CALL_PATHS_H
 #define EXPORT_CALL_PATHS_H
@@ -10,18 +11,28 @@
 #include "export/bases.h"
 #include "schema/records.h"
 
+enum { CALL_PATH_CODES = 2047 }; /* numbers below it take one byte or two in a text */
+
 struct call_paths;
 
-/* bases are copied. NULL: PT_ERR_NO_MEMORY, or SQLite's error. */
-struct call_paths *call_paths_create(sqlite3 *db, const struct trace_bases *bases, struct pt_error *e);
+/* scratch: a file of the caller's. bases are copied. NULL: PT_ERR_NO_MEMORY, or SQLite's error. */
+struct call_paths *call_paths_create(sqlite3 *db, int scratch, const struct trace_bases *bases,
+				     struct pt_error *e);
 void call_paths_destroy(struct call_paths *c); /* NULL is fine */
 /* The next symbol's first address. 0, or -1: PT_ERR_NO_MEMORY. */
 int call_paths_symbol(struct call_paths *c, uint64_t start, struct pt_error *e);
-/* The next call path. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_REFUSED (more than a database can hold). */
+/* The next call path. 0, or -1: PT_ERR_IO, PT_ERR_REFUSED (more than a database can hold). */
 int call_paths_add(struct call_paths *c, const struct ptr_call_path *path, struct pt_error *e);
-/* Adds a call to the sums of its path, if it has one. 0, or -1: PT_ERR_NO_MEMORY. */
+/* Adds a call to the sums of its path, if it has one. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_IO. */
 int call_paths_sum(struct call_paths *c, const struct ptr_call *call, struct pt_error *e);
-/* After the last call: fills the tables. 0, or -1: SQLite's error. */
+/* It is the smallest call path of the calls that return in a run (calls.h). 0 is none. 0, or -1: PT_ERR_IO. */
+int call_paths_least(struct call_paths *c, uint32_t path, struct pt_error *e);
+/* After the last call: gives short codes to those that were that most often, and fills table call_path_code. 0, or -1:
+ * PT_ERR_IO, SQLite's error. */
+int call_paths_rank(struct call_paths *c, struct pt_error *e);
+/* From then on: the path's code, below CALL_PATH_CODES; 0: it has none. 0, or -1: PT_ERR_IO. */
+int call_paths_code(struct call_paths *c, uint32_t path, uint32_t *ret, struct pt_error *e);
+/* After the last call: fills the tables. 0, or -1: PT_ERR_IO, SQLite's error. */
 int call_paths_finish(struct call_paths *c, struct pt_error *e);
 
 #endif

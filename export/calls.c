@@ -246,7 +246,8 @@ static int put_held(struct calls *c, struct pt_error *e)
 	c->held_count = 0;
 	s->path = fill_shape(c->held, n, calls);
 	s->callers = find_callers(c->held, n, calls, depths);
-	if (call_shapes_add(c->shapes, calls, n, &s->shape, e) < 0)
+	if (call_paths_least(c->paths, s->path, e) < 0 ||
+	    call_shapes_add(c->shapes, calls, n, &s->shape, e) < 0)
 		return -1;
 	if (s->shape != SHAPE_NONE)
 		return put_shaped(c, n, depths, e);
@@ -317,12 +318,15 @@ static int insert(struct calls *c, uint64_t *number, struct pt_error *e)
 		g->cyc = cyc;
 	}
 	*number += s->n;
-	return call_groups_add(c->groups, g, e);
+	return call_paths_code(c->paths, s->shape == SHAPE_NONE ? 0 : s->path, &g->path_code, e) < 0
+		   ? -1
+		   : call_groups_add(c->groups, g, e);
 }
 
 int calls_finish(struct calls *c, const struct pt_sink_poll *poll, struct pt_error *e)
 {
-	if (put_held(c, e) < 0 || call_shapes_finish(c->shapes, e) < 0 || spool_rewind(&c->spool, e) < 0)
+	if (put_held(c, e) < 0 || call_shapes_finish(c->shapes, e) < 0 || call_paths_rank(c->paths, e) < 0 ||
+	    spool_rewind(&c->spool, e) < 0)
 		return -1;
 	for (uint64_t number = 1, runs = 0; number <= c->count; runs++) {
 		if (!(runs % POLL_RUNS) && poll->interrupted && poll->interrupted(poll->arg))

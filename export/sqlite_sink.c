@@ -24,9 +24,8 @@
 #include "schema/derived/run_times.h"
 #include "schema/output.h"
 
-enum {
-	SCRATCHES = 5
-}; /* scratch files: two of calls, one each of the dictionary, of runs and of interrupts */
+/* Scratch files: two of calls, one each of the dictionary, of runs, interrupts and call paths. */
+enum { SCRATCHES = 6 };
 
 struct sqlite_sink {
 	struct pt_sink sink; /* first: a pt_sink is one of these */
@@ -109,7 +108,7 @@ static int begin(struct sqlite_sink *s, struct pt_error *e)
 	    !(s->runs = run_groups_create(s->scratch[3], e)) ||
 	    !(s->dictionary = dictionary_create(db, s->scratch[2], &s->base, e)) ||
 	    !(s->slices = slices_create(db, s->dictionary, &s->base, e)) ||
-	    !(s->call_paths = call_paths_create(db, &s->base, e)) ||
+	    !(s->call_paths = call_paths_create(db, s->scratch[5], &s->base, e)) ||
 	    !(s->calls = calls_create(db, s->call_paths, s->scratch, &s->base, e)) ||
 	    !(s->vms = vm_rows_create(db, &s->base, e)) || !(s->code = code_rows_create(db, &s->base, e)) ||
 	    !(s->lines = source_lines_create(e)))

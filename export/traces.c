@@ -153,6 +153,7 @@ int trace_delete(sqlite3 *db, int64_t trace, struct pt_error *e)
 				    "DELETE FROM run_group WHERE id BETWEEN (SELECT first_run FROM gone) AND "
 				    "(SELECT last_run FROM gone);"
 				    "DELETE FROM call_shape WHERE id >> 32 = (SELECT id FROM gone);"
+				    "DELETE FROM call_path_code WHERE id >> 11 = (SELECT id FROM gone);"
 				    "DROP TABLE gone;",
 				    (long long)trace);
 	static const char *const tables[] = {

@@ -93,8 +93,12 @@ CREATE MACRO SLACK_OF_BRANCH(branch) AS (
 CREATE MACRO FIRST_CALL_AT(g, at) AS (g.id + NUMBER_AT(g.before, at));
 CREATE MACRO RETURN_RUN_AT(g, at) AS (g.run + coalesce(CODE_AT(g.run_add, at) - 2, at - 1));
 CREATE MACRO SHAPE_AT(g, at) AS ((g.trace << 32) + nullif(WIDE_NUMBER_AT(g.shape, g.shape_high, at), 0));
-CREATE MACRO LEAST_CALL_PATH_AT(g, at) AS (coalesce(g.call_path, 0)
-	+ WIDE_NUMBER_AT(g.path_add, g.path_add_high, at));
+CREATE MACRO LEAST_CALL_PATH_AT(g, at) AS CASE
+	WHEN g.call_path IS NOT NULL THEN g.call_path + WIDE_NUMBER_AT(g.path_add, g.path_add_high, at)
+	WHEN g.path_add_high IS NULL AND CODE_AT(g.path_add, at) <= 2047
+		THEN (SELECT o.call_path FROM call_path_code o
+			WHERE o.id = (g.trace << 11) + CODE_AT(g.path_add, at) - 1)
+	ELSE nullif(WIDE_NUMBER_AT(g.path_add, g.path_add_high, at) - 2046, -2046) END;
 -- Of a shape in row s: the position of its first call, and how many it has.
 CREATE MACRO SHAPE_BEGIN(s, shape) AS CODE_AT(s.begin, shape - s.id + 1);
 CREATE MACRO SHAPE_CALLS(s, shape) AS (CODE_AT(s.begin, shape - s.id + 2) - CODE_AT(s.begin,

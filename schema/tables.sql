@@ -192,6 +192,8 @@ CREATE TABLE call_path (
 	calls INTEGER, branch_count INTEGER, insn_count INTEGER, cyc_count INTEGER, elapsed_tsc INTEGER,
 	thread INTEGER
 );
+-- Short numbers for the call paths that call_group has most often: id = trace * 2^11 + the code, 1..2046.
+CREATE TABLE call_path_code (id INTEGER PRIMARY KEY, call_path INTEGER);
 CREATE TABLE thread_path (
 	trace INTEGER, thread INTEGER, call_path INTEGER, calls INTEGER, insn_count INTEGER, cyc_count INTEGER
 );
@@ -213,7 +215,8 @@ CREATE TABLE call_shape (
 -- Calls id .. id + n - 1 of a thread, in the order of returning, which is in up to 64 different runs;
 -- the texts up to cyc_high have `runs` characters. The i-th (from 0) is run + run_add's number - 1,
 -- without run_add run + i. shape: of its calls; 0: none return in it. Times of runs are the calls'. Its
--- smallest call path is call_path + path_add, its first call id + before's number. elapsed_max: the
+-- smallest call path is call_path + path_add, or where call_path is NULL that of the code in path_add, from 2047 on
+-- path_add - 2046 (0: none); its first call id + before's number. elapsed_max: the
 -- longest call, in TSC ticks. cyc: a character a call, number + 1 (0: unknown). caller: of the calls
 -- that have it not in their shape: 0 none, up to 63 that much more than the run's last call; from 64 on
 -- id + far_caller's number at position caller - 64 + 1 (0: none; far_top: its bits from 19 up), for

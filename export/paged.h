@@ -1,0 +1,48 @@
+/*
+ * paged.h - an array of records of one size in a scratch file, of which the pages used last are in memory. So memory
+ * is bounded, however many records there are.
+ */
+#ifndef EXPORT_PAGED_H
+#define EXPORT_PAGED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/error.h"
+
+enum {
+	PAGED_BITS = 6,	   /* of a record's index in its page */
+	PAGED_SLOTS = 8192 /* pages in memory; a power of two */
+};
+
+struct paged {
+	int scratch;	  /* a file of the caller's */
+	size_t size;	  /* of a record */
+	uint64_t written; /* pages that the file has */
+	uint64_t *
+	    numbers; /* of the pages in memory, + 1; 0: the slot is free. A page's slot is its number modulo PAGED_SLOTS */
+	bool *changed;
+	unsigned char *pages;
+};
+
+/* 0, or -1: PT_ERR_NO_MEMORY; paged_deinit() is due in any case. */
+int paged_init(struct paged *p, int scratch, size_t size, struct pt_error *e);
+void paged_deinit(struct paged *p); /* a zeroed one is fine */
+
+/* Not to be called: for paged_at(). */
+void *paged_load(struct paged *p, uint64_t page, struct pt_error *e);
+
+/* Record i, to be read and changed until the next call. One that was never asked for is zeros. NULL: PT_ERR_IO. */
+static inline void *paged_at(struct paged *p, uint64_t i, struct pt_error *e)
+{
+	uint64_t page = i >> PAGED_BITS, slot = page & (PAGED_SLOTS - 1);
+	size_t at = (slot << PAGED_BITS) + (i & ((1u << PAGED_BITS) - 1));
+
+	if (p->numbers[slot] != page + 1 && !paged_load(p, page, e))
+		return NULL;
+	p->changed[slot] = true;
+	return p->pages + at * p->size;
+}
+
+#endif
