@@ -222,9 +222,9 @@ check-faults: all $(SHIM)
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/faults/sweep.py $(CASES)
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/faults/sweep.py --kills $(CASES)
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) tests/faults/trace_dat.py
-# pt-capture's threads (drain_threads, spill_thread) under ThreadSanitizer: the tests that run them. It wants addresses where it
+# pt-capture's threads (drain_threads, the writer's) under ThreadSanitizer: the tests that run them. It wants addresses where it
 # expects them.
-THREAD_TESTS := test_ring test_hw
+THREAD_TESTS := test_container_threads test_ring test_hw
 check-threads:
 	$(Q)$(MAKE) --no-print-directory B=build/tsan CFLAGS='-O1 -g -fsanitize=thread' $(THREAD_TESTS:%=build/tsan/tests/unit/%)
 	$(Q)for t in $(THREAD_TESTS); do TSAN_OPTIONS=halt_on_error=1 timeout 300 setarch -R build/tsan/tests/unit/$$t || exit 1; done

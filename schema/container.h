@@ -291,6 +291,7 @@ struct ptc_aux {
 struct ptc_writer;
 
 #define PTC_LEVEL_FASTEST (-100) /* of zstd's levels: lower ones are not faster */
+#define PTC_LEVEL_FAST	  (-7)	 /* below it chunks of AUX data are smaller, and zstd looks at less */
 
 /*
  * Starts a container on fd (a file, pipe or socket, which remains the caller's) and writes its header.
@@ -300,6 +301,24 @@ struct ptc_writer *ptc_writer_create(int fd, int level, struct pt_error *e);
 
 /* Another zstd level from the next chunk on: a capture that cannot keep up compresses less. */
 void ptc_writer_level(struct ptc_writer *w, int level);
+
+/*
+ * Compressor threads: from now on what is put is copied, and count threads compress it and write it, in the
+ * order in which it was put: the container is what it would be without them. They block all signals, are
+ * never in a real-time class, and have the creator's capabilities. Payloads that wait take max_bytes of
+ * memory at most, or one payload more for each thread that puts; then putting waits until there is room,
+ * which is counted. Each thread takes 2 MB, and zstd's few. An error of theirs is returned when something is
+ * put later, or by ptc_writer_finish(). Fewer threads where the system has no more, one at least. Once, at
+ * any time before ptc_writer_finish(). 0, or -1: PT_ERR_NO_MEMORY.
+ */
+int ptc_writer_threads(struct ptc_writer *w, unsigned count, uint64_t max_bytes, struct pt_error *e);
+
+/* How busy they are. Zeros without them. From any thread. */
+struct ptc_load {
+	uint64_t bytes, max_bytes; /* that wait, and the most that may */
+	uint64_t waits, wait_ns;   /* times that putting had to wait, and how long in all */
+};
+void ptc_writer_load(const struct ptc_writer *w, struct ptc_load *ret);
 
 /* Calls fn after each chunk, so that a capture can drain its buffers while much is written. fn must
  * not use w. */
@@ -334,11 +353,10 @@ int64_t ptc_put_stream(struct ptc_writer *w, const struct ptc_stream *s, struct 
  */
 int ptc_put_aux(struct ptc_writer *w, uint32_t stream, const struct ptc_aux *aux, struct pt_error *e);
 /*
- * AUX writers: several threads put AUX data at the same time, each through an AUX writer of its own
- * (2 MB, and zstd's few) and to streams that no other thread puts to. They compress in parallel and
- * write one at a time. Meanwhile nothing else may be called for w. META must have been flushed
- * (ptc_flush_meta()), and the function of ptc_writer_on_chunk() is not called. Errors as of
- * ptc_put_aux().
+ * AUX writers: several threads put AUX data at the same time, each through an AUX writer of its own and to
+ * streams that no other thread puts to, while one thread puts the rest. w has compressor threads. No stream
+ * is declared meanwhile, META that waits is not written before, and the function of ptc_writer_on_chunk() is
+ * not called. Errors as of ptc_put_aux().
  */
 struct ptc_aux_writer;
 /* NULL: PT_ERR_NO_MEMORY. */
@@ -356,7 +374,7 @@ int ptc_put_image(struct ptc_writer *w, const struct ptc_image *image, struct pt
 int ptc_put_symbols(struct ptc_writer *w, const struct ptc_symbols *symbols, struct pt_error *e);
 int ptc_put_round(struct ptc_writer *w, uint64_t time_ns, struct pt_error *e);
 
-/* Bytes written so far, compressed, headers included. */
+/* Bytes written so far, compressed, headers included. From any thread. */
 uint64_t ptc_writer_bytes(const struct ptc_writer *w);
 
 /* ---- Reading ---------------------------------------------------------------------------------------- */

@@ -2,8 +2,8 @@
 #include "schema/container.h"
 #include "schema/container_chunk.h"
 #include "schema/container_format.h"
+#include "schema/container_queue.h"
 
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,15 +12,16 @@
 #include <unistd.h>
 
 #include <zlib.h>
-#include <zstd.h>
 
 enum {
 	/*
-	 * Bytes of AUX data or of an image in one chunk, at most: a reader's buffers fit into its
-	 * caches, and zstd compresses as well as with more. Of files less, because a reader
-	 * decompresses only those chunks that it needs.
+	 * Bytes of AUX data, of records or of an image in one chunk, at most: a reader's buffers fit into its
+	 * caches, and zstd compresses as well as with more. At the fastest levels AUX data fits into the
+	 * writer's second cache, too. Of files less, because a reader decompresses only those chunks that it
+	 * needs.
 	 */
 	PIECE_MAX = 1 << 20,
+	FAST_PIECE_MAX = 256 << 10,
 	FILE_PIECE_MAX = 64 << 10,
 	META_FLUSH_BYTES = 65536
 };
@@ -30,7 +31,7 @@ static int begin(struct ptc_writer *w, size_t bytes, struct pt_error *e)
 {
 	if (ptc_flush_meta(w, e))
 		return -1;
-	return ptc_reserve(&w->raw, bytes, e);
+	return ptc_reserve(&w->raw, ptc_chunk_room(bytes), e);
 }
 
 static uint8_t *set_bytes(uint8_t *p, const void *bytes, size_t n)
@@ -45,28 +46,21 @@ static uint8_t *set_str(uint8_t *p, const void *bytes, uint32_t n)
 	return set_bytes(ptc_set32(p, n), bytes, n);
 }
 
-static void set_parameters(ZSTD_CCtx *zstd, int level)
-{
-	ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, level);
-	ZSTD_CCtx_setParameter(zstd, ZSTD_c_checksumFlag, 1);
-	ZSTD_CCtx_setParameter(zstd, ZSTD_c_contentSizeFlag, 1);
-}
-
 struct ptc_writer *ptc_writer_create(int fd, int level, struct pt_error *e)
 {
 	struct ptc_writer *w = calloc(1, sizeof *w);
 	uint8_t h[PTC_FILE_HEADER_BYTES];
 	struct stat st;
 
-	if (!w || !(w->zstd = ZSTD_createCCtx())) {
+	if (!w) {
 		pt_fail_no_memory(e, "the container's writer");
-		goto fail;
+		return NULL;
 	}
+	if (ptc_packer_init(&w->packer, e))
+		goto fail;
 	w->fd = fd;
 	w->level = level;
 	w->index_wanted = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-	pthread_mutex_init(&w->lock, NULL);
-	set_parameters(w->zstd, level);
 	memcpy(h, PTC_FILE_MAGIC, 8);
 	ptc_set16(h + 8, PTC_MAJOR);
 	ptc_set16(h + 10, PTC_MINOR);
@@ -81,8 +75,20 @@ fail:
 
 void ptc_writer_level(struct ptc_writer *w, int level)
 {
-	w->level = level;
-	ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, level);
+	__atomic_store_n(&w->level, level, __ATOMIC_RELAXED);
+}
+
+int ptc_writer_threads(struct ptc_writer *w, unsigned count, uint64_t max_bytes, struct pt_error *e)
+{
+	w->queue = ptc_queue_create(w, count, max_bytes, e);
+	return w->queue ? 0 : -1;
+}
+
+void ptc_writer_load(const struct ptc_writer *w, struct ptc_load *ret)
+{
+	*ret = (struct ptc_load){0};
+	if (w->queue)
+		ptc_queue_load(w->queue, ret);
 }
 
 void ptc_writer_on_chunk(struct ptc_writer *w, void (*fn)(void *arg), void *arg)
@@ -95,11 +101,9 @@ void ptc_writer_destroy(struct ptc_writer *w)
 {
 	if (!w)
 		return;
-	if (w->zstd)
-		pthread_mutex_destroy(&w->lock);
-	ZSTD_freeCCtx(w->zstd);
+	ptc_queue_destroy(w->queue);
+	ptc_packer_deinit(&w->packer);
 	free(w->raw.bytes);
-	free(w->stored.bytes);
 	free(w->meta.bytes);
 	free(w->index.bytes);
 	free(w->streams);
@@ -111,6 +115,10 @@ int ptc_writer_finish(struct ptc_writer *w, struct pt_error *e)
 	uint64_t index_at;
 	uint8_t tail[PTC_INDEX_TAIL], *p;
 
+	if (ptc_flush_meta(w, e) || (w->queue && ptc_queue_finish(w->queue, e)))
+		return -1;
+	ptc_queue_destroy(w->queue);
+	w->queue = NULL;
 	if (begin(w, PTC_END_BYTES, e))
 		return -1;
 	p = ptc_set64(w->raw.bytes, w->chunks);
@@ -230,42 +238,26 @@ static struct ptc_new_chunk aux_chunk(uint32_t stream, const struct ptc_aux *aux
 				      .aux_offset = aux->aux_offset};
 }
 
-/* One chunk of AUX data. */
-static int put_piece(struct ptc_writer *w, uint32_t stream, const struct ptc_aux *piece, struct pt_error *e)
+/* One chunk of AUX data; aux_writer NULL: by w itself. */
+static int put_piece(struct ptc_writer *w, struct ptc_aux_writer *aux_writer, uint32_t stream,
+		     const struct ptc_aux *piece, struct pt_error *e)
 {
 	struct ptc_new_chunk c = aux_chunk(stream, piece);
+	struct ptc_buffer *raw = aux_writer ? &aux_writer->raw : &w->raw;
 
-	if (begin(w, c.raw_bytes, e))
+	if (aux_writer ? ptc_reserve(raw, ptc_chunk_room(c.raw_bytes), e) : begin(w, c.raw_bytes, e))
 		return -1;
-	set_aux(w->raw.bytes, piece);
-	if (ptc_put_chunk(w, &c, e))
+	set_aux(raw->bytes, piece);
+	if (aux_writer ? ptc_queue_put(w->queue, &c, raw, e) : ptc_put_chunk(w, &c, e))
 		return -1;
-	w->aux_bytes += piece->size;
+	__atomic_fetch_add(&w->aux_bytes, piece->size, __ATOMIC_RELAXED);
 	return 0;
 }
 
-static int put_aux_writer_piece(struct ptc_aux_writer *a, uint32_t stream, const struct ptc_aux *piece,
-				struct pt_error *e)
+static uint64_t piece_max(const struct ptc_writer *w)
 {
-	struct ptc_new_chunk c = aux_chunk(stream, piece);
-	struct ptc_writer *w = a->w;
-	size_t stored;
-	int r;
-
-	if (a->level != w->level) {
-		a->level = w->level;
-		ZSTD_CCtx_setParameter(a->zstd, ZSTD_c_compressionLevel, a->level);
-	}
-	if (ptc_reserve(&a->raw, c.raw_bytes, e))
-		return -1;
-	set_aux(a->raw.bytes, piece);
-	if (ptc_pack(a->zstd, &a->raw, c.raw_bytes, &a->stored, &stored, e))
-		return -1;
-	pthread_mutex_lock(&w->lock);
-	r = ptc_append(w, &c, a->stored.bytes, stored, e);
-	w->aux_bytes += r == 0 ? piece->size : 0;
-	pthread_mutex_unlock(&w->lock);
-	return r;
+	return (__atomic_load_n(&w->level, __ATOMIC_RELAXED) < PTC_LEVEL_FAST ? FAST_PIECE_MAX : PIECE_MAX) -
+	       PTC_AUX_HEAD;
 }
 
 /* aux_writer NULL: by w itself. */
@@ -273,7 +265,7 @@ static int put_aux(struct ptc_writer *w, struct ptc_aux_writer *aux_writer, uint
 		   const struct ptc_aux *aux, struct pt_error *e)
 {
 	struct ptc_aux piece = *aux;
-	uint64_t left = aux->size;
+	uint64_t left = aux->size, most = piece_max(w);
 	struct ptc_stream_state *s;
 
 	if (stream == 0 || stream > w->stream_count)
@@ -286,10 +278,9 @@ static int put_aux(struct ptc_writer *w, struct ptc_aux_writer *aux_writer, uint
 			       (unsigned long long)s->end, (unsigned long long)aux->aux_offset);
 	do {
 		piece.seq = s->seq;
-		piece.size = left < PIECE_MAX ? left : PIECE_MAX;
+		piece.size = left < most ? left : most;
 		piece.flags = piece.size < left ? aux->flags & ~(uint64_t)PTC_AUX_TRUNCATED : aux->flags;
-		if (aux_writer ? put_aux_writer_piece(aux_writer, stream, &piece, e)
-			       : put_piece(w, stream, &piece, e))
+		if (put_piece(w, aux_writer, stream, &piece, e))
 			return -1;
 		s->seq++;
 		piece.aux_offset += piece.size;
@@ -312,14 +303,10 @@ struct ptc_aux_writer *ptc_aux_writer_create(struct ptc_writer *w, struct pt_err
 {
 	struct ptc_aux_writer *a = calloc(1, sizeof *a);
 
-	if (!a || !(a->zstd = ZSTD_createCCtx())) {
-		free(a);
+	if (!a)
 		pt_fail_no_memory(e, "an AUX writer");
-		return NULL;
-	}
-	a->w = w;
-	a->level = w->level;
-	set_parameters(a->zstd, a->level);
+	else
+		a->w = w;
 	return a;
 }
 
@@ -327,9 +314,7 @@ void ptc_aux_writer_destroy(struct ptc_aux_writer *a)
 {
 	if (!a)
 		return;
-	ZSTD_freeCCtx(a->zstd);
 	free(a->raw.bytes);
-	free(a->stored.bytes);
 	free(a);
 }
 
@@ -391,7 +376,7 @@ int ptc_put_sideband(struct ptc_writer *w, uint32_t attr, const void *records, u
 		while (size - n >= 8) {
 			uint16_t record = ptc_get16(from + n + 6);
 
-			if (record < 8 || record > size - n || n + record > PTC_CHUNK_MAX - PTC_SIDEBAND_HEAD)
+			if (record < 8 || record > size - n || n + record > PIECE_MAX)
 				break;
 			n += record;
 		}
@@ -423,8 +408,7 @@ static int put_image_piece(struct ptc_writer *w, const struct ptc_image *image, 
 			   struct pt_error *e)
 {
 	uint64_t head = image_head(image);
-	struct ptc_new_chunk c = {.type = PTC_IMAGE, .raw_bytes = head + n};
-	size_t stored = 0;
+	struct ptc_new_chunk c = {.type = PTC_IMAGE, .head_bytes = head, .raw_bytes = head + n};
 	uint8_t *p;
 
 	if (begin(w, c.raw_bytes, e))
@@ -440,11 +424,7 @@ static int put_image_piece(struct ptc_writer *w, const struct ptc_image *image, 
 	p = set_str(p, image->name, image->name_bytes);
 	p = ptc_set64(p, n);
 	set_bytes(p, n ? image->bytes + done : NULL, n);
-	if (ptc_pack_apart(w, head, c.raw_bytes, &stored, e) || ptc_append(w, &c, w->stored.bytes, stored, e))
-		return -1;
-	if (w->on_chunk)
-		w->on_chunk(w->arg);
-	return 0;
+	return ptc_put_chunk(w, &c, e);
 }
 
 int ptc_put_image(struct ptc_writer *w, const struct ptc_image *image, struct pt_error *e)
@@ -536,5 +516,5 @@ int ptc_put_round(struct ptc_writer *w, uint64_t time_ns, struct pt_error *e)
 
 uint64_t ptc_writer_bytes(const struct ptc_writer *w)
 {
-	return w->written;
+	return __atomic_load_n(&w->written, __ATOMIC_RELAXED);
 }

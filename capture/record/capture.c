@@ -21,7 +21,8 @@ static void on_chunk(void *arg)
 {
 	struct capture *c = arg;
 
-	hw_drain_spill(&c->drain);
+	if (!c->drain.threads) /* which do it themselves */
+		hw_drain_spill(&c->drain);
 }
 
 /*
@@ -66,19 +67,6 @@ static int open_container(struct capture *c, int fd, struct pt_error *e)
 	return 0;
 }
 
-/*
- * One for each ring that can fill at the same time as others. Capabilities are dropped by now, for them, too.
- */
-static int make_drain_threads(struct capture *c, struct pt_error *e)
-{
-	size_t count = c->ev.ring_count < c->online.count ? c->ev.ring_count : c->online.count;
-
-	if (!c->pmu || c->ev.overwrite || count < 2)
-		return 0;
-	c->drain.threads = hw_drain_threads_create(c->w, (unsigned)count, e);
-	return c->drain.threads ? 0 : -1;
-}
-
 static int prepare_rings(struct capture *c, struct pt_error *e)
 {
 	c->snapshots = calloc(c->ev.ring_count, sizeof *c->snapshots);
@@ -88,7 +76,7 @@ static int prepare_rings(struct capture *c, struct pt_error *e)
 		c->ev.rings[i].task = !c->o->target.system_wide;
 		c->ev.rings[i].published_ns = capture_now_ns(c);
 	}
-	return make_drain_threads(c, e);
+	return 0;
 }
 
 static void fill_result(struct capture *c)
@@ -148,13 +136,12 @@ int hw_capture(const struct hw_options *o, const struct hw_pmu *pmu, int fd, voi
 			    .notice = notice,
 			    .result = result,
 			    .compression.level = o->level,
-			    .drain.spill.lock = PTHREAD_MUTEX_INITIALIZER};
+			    .drain.restart_lock = PTHREAD_MUTEX_INITIALIZER};
 	int ret;
 
 	memset(result, 0, sizeof *result);
 	ret = run(&c, fd, e);
 	hw_child_end(&c.child);
-	hw_spill_thread_destroy(c.spill_thread);
 	hw_drain_threads_destroy(c.drain.threads);
 	hw_drain_deinit(&c.drain);
 	hw_events_close(&c.ev);

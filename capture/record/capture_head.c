@@ -3,13 +3,19 @@
 #include "capture/record/capabilities.h"
 #include "capture/record/capture_internal.h"
 #include "capture/record/event_name.h"
+#include "capture/record/numa.h"
 #include "capture/record/proc.h"
 #include "capture/record/trace_meta.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define COMPRESSORS_MAX	 64			/* at 1 GB/s each more than one file takes */
+#define QUEUE_BYTES	 ((uint64_t)16 << 20)	/* of what waits for them */
+#define QUEUE_BYTES_EACH ((uint64_t)2 << 20)
 
 static int put_meta(struct capture *c, struct pt_error *e)
 {
@@ -218,6 +224,33 @@ out:
 	return ret;
 }
 
+/* ---- Threads ---- */
+
+/* Those that compress: as many as can run at the same time, for one ring, too. */
+static unsigned compressors(void)
+{
+	cpu_set_t mine;
+	int count = sched_getaffinity(0, sizeof mine, &mine) ? 1 : CPU_COUNT(&mine);
+
+	return count < 1 ? 1 : count > COMPRESSORS_MAX ? COMPRESSORS_MAX : (unsigned)count;
+}
+
+/* Capabilities are dropped by now, for them, too. */
+static int make_threads(struct capture *c, struct pt_error *e)
+{
+	unsigned count = compressors();
+	uint64_t queue = QUEUE_BYTES + count * QUEUE_BYTES_EACH;
+	struct hw_numa numa = {0};
+	int r = -1;
+
+	if (hw_numa_read(&numa, HW_NUMA_SYSFS, e) == 0 && ptc_writer_threads(c->w, count, queue, e) == 0)
+		c->drain.threads = hw_drain_threads_create(&c->drain, &numa, e);
+	if (c->drain.threads)
+		r = 0;
+	hw_numa_deinit(&numa);
+	return r;
+}
+
 int capture_put_head(struct capture *c, struct pt_error *e)
 {
 	c->clock = hw_clock_read(c->ev.rings[0].ring.page);
@@ -247,8 +280,7 @@ int capture_put_head(struct capture *c, struct pt_error *e)
 		return -1;
 	if (!hw_capabilities_drop() && c->o->verbose)
 		c->notice("capabilities could not be dropped");
-	c->spill_thread = hw_spill_thread_create(&c->drain, e);
-	if (!c->spill_thread)
+	if (make_threads(c, e))
 		return -1;
 	if (wants_kernel(c) && hw_images_put_kernel(c->images, e))
 		return -1;

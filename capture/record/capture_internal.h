@@ -1,7 +1,8 @@
 /*
  * capture_internal.h - what the capture's files share: capture.c (a capture from its beginning to its end),
- * capture_open.c (threads and events), capture_cpus.c (CPUs that come and go), capture_head.c (the container's beginning), capture_records.c (what a
- * record needs before it), capture_run.c (rounds, until the end), capture_snapshot.c.
+ * capture_open.c (threads and events), capture_cpus.c (CPUs that come and go), capture_head.c (the
+ * container's beginning), capture_records.c (what a record needs before it), capture_run.c (rounds, until the
+ * end), capture_snapshot.c.
  */
 #ifndef CAPTURE_RECORD_CAPTURE_INTERNAL_H
 #define CAPTURE_RECORD_CAPTURE_INTERNAL_H
@@ -12,7 +13,6 @@
 #include "capture/record/clock.h"
 #include "capture/record/images.h"
 #include "capture/record/snapshot.h"
-#include "capture/record/spill_thread.h"
 #include "capture/record/tasks.h"
 #include "capture/record/vm_clocks.h"
 
@@ -35,7 +35,6 @@ struct capture {
 	struct hw_events ev;
 	struct hw_clock clock;
 	struct hw_drain drain;
-	struct hw_spill_thread *spill_thread;
 	struct hw_snapshot *snapshots; /* one per ring */
 
 	/* Where it is written. */
@@ -84,8 +83,8 @@ int capture_find_threads(struct capture *c, struct pt_error *e);
 int capture_open_events(struct capture *c, struct pt_error *e);
 
 /*
- * The user's address filter, and where the CPU can: to stop where the trigger's breakpoint is. Without, the trace goes on
- * until the trigger is seen, which is said.
+ * The user's address filter, and where the CPU can: to stop where the trigger's breakpoint is. Without, the
+ * trace goes on until the trigger is seen, which is said.
  */
 int capture_set_filters(struct capture *c, struct pt_error *e);
 

@@ -12,7 +12,8 @@
 #define TARGET_S      0.2   /* between looks whether the target's threads are there, and which CPUs */
 #define GRACE_S	      2	    /* that the program has to end by a signal */
 #define FAST_LEVEL    (-7)  /* zstd's: what a user may ask for */
-#define FASTEST_LEVEL (-50) /* 600 MB/s per core; still a fifth smaller (tests/bench/capture.sh) */
+#define FASTER_LEVEL  (-30) /* 0.9 to 1.7 GB/s a core, 1.3 to 4 times smaller (docs/performance.md) */
+#define FASTEST_LEVEL (-50) /* 1.1 to 1.9 GB/s a core, 1.2 to 2.7 times smaller */
 
 /* ---- One round ---- */
 
@@ -23,12 +24,12 @@ static void adapt(struct capture *c)
 	unsigned fill = c->drain.fill;
 	char text[100];
 
-	if (fill > 75 || (fill > 50 && level <= FAST_LEVEL))
+	if (fill > 75 || (fill > 50 && level <= FASTER_LEVEL))
 		level = FASTEST_LEVEL;
 	else if (fill > 50)
-		level = level - 3 > FAST_LEVEL ? level - 3 : FAST_LEVEL;
+		level = level <= FAST_LEVEL ? FASTER_LEVEL : level - 3 > FAST_LEVEL ? level - 3 : FAST_LEVEL;
 	else if (fill < 25 && ++c->compression.calm_rounds > 50 && level < wanted)
-		level = level < FAST_LEVEL && wanted >= FAST_LEVEL ? FAST_LEVEL : level + 1;
+		level = level < FASTER_LEVEL ? FASTER_LEVEL : level < FAST_LEVEL ? FAST_LEVEL : level + 1;
 	if (level == c->compression.level)
 		return;
 	c->compression.calm_rounds = 0;
@@ -221,9 +222,9 @@ int capture_run(struct capture *c, struct pt_error *e)
 		return -1;
 	say_ready(c);
 	do {
-		hw_spill_thread_busy(c->spill_thread, false);
+		hw_drain_threads_busy(c->drain.threads, false);
 		hw_events_wait(&c->ev, wait_ms(c));
-		hw_spill_thread_busy(c->spill_thread, true);
+		hw_drain_threads_busy(c->drain.threads, true);
 		end_delay(c);
 		if (one_round(c, e) || (snapshot_wanted(c, &answered) && capture_take_snapshot(c, true, e)))
 			return -1;
@@ -282,7 +283,7 @@ int capture_finish(struct capture *c, struct pt_error *e)
 	/* NOLINTNEXTLINE(misc-redundant-expression): each call reads anew */
 	if (hw_drain_round(&c->drain, capture_now_ns(c), e) ||
 	    /* NOLINTNEXTLINE(misc-redundant-expression) */
-	    hw_drain_round(&c->drain, capture_now_ns(c), e))
+	    hw_drain_round(&c->drain, capture_now_ns(c), e) || hw_drain_settle(&c->drain, e))
 		return -1;
 	if (put_unreported_losses(c, e) || capture_look_at_cpus(c, e))
 		return -1;

@@ -1,18 +1,20 @@
 /*
  * drain.h - rounds: what all rings hold is written to the container, in an order that its reader can rely on.
  *
- * A round is: (1) it reads how far each ring's AUX data is, (2) it puts all rings' records, (3) it puts the
- * AUX data up to (1). A record that AUX data needs (the mapping of its code, say) was in its ring when that
- * AUX data was published, so it is in the container before it. Each piece of AUX data gets the flags and the
- * time of its PERF_RECORD_AUX. aux_tail moves when the container has the bytes.
+ * A round is: (1) it reads how far each ring's AUX data is, (2) it puts all rings' records, (3) it releases
+ * the AUX data up to (1), which may be taken from then on. A record that AUX data needs (the mapping of its
+ * code, say) was in its ring when that AUX data was published, so it is in the container before it. Each
+ * piece of AUX data gets the flags and the time of its PERF_RECORD_AUX. aux_tail moves when the container's
+ * writer has the bytes.
  *
- * With drain threads (drain_threads.h) the AUX data of several rings is read at the same time: each stream's
- * pieces are in order, pieces of different streams are mixed.
+ * Released data is taken by drain threads (drain_threads.h), which a round does not wait for, or without them
+ * by the round itself. Each stream's pieces are in order, pieces of different streams are mixed. The writer
+ * has compressor threads, so to take is to copy.
  *
  * While the capture writes much (the images of what was just mapped, the whole kernel at the beginning) the
- * rings go on filling. hw_drain_spill(), called after each chunk and from another thread (spill_thread.h),
- * copies what a ring holds to memory when the ring is over a third full: of AUX data up to HW_SPILL_AUX_MAX,
- * of records up to HW_SPILL_RECORDS_MAX for all rings together. AUX data is copied for no other reason.
+ * rings go on filling. hw_drain_spill(), called after each chunk, and the drain threads copy what a ring
+ * holds to memory when the ring is over a third full: of AUX data up to HW_SPILL_AUX_MAX, of records up to
+ * HW_SPILL_RECORDS_MAX for all rings together.
  *
  * A loss of AUX data (PERF_AUX_FLAG_TRUNCATED) also switches the events of the ring off. They are started
  * again as soon as the kernel has room: within a round, too, which takes long when it writes images. Not
@@ -63,9 +65,10 @@ struct hw_aux_record {
 	uint64_t offset, size, flags, time_ns;
 };
 
-/* AUX data that was copied out of its ring. */
+/* AUX data that was copied out of its ring: a block of HW_SPILL_BLOCK bytes, of which size are used. */
+#define HW_SPILL_BLOCK ((uint64_t)64 << 10)
 struct hw_spilled_aux {
-	struct hw_spilled_aux *next; /* the bytes that follow */
+	struct hw_spilled_aux *next; /* the bytes that follow; of unused blocks, the next one */
 	uint64_t offset, size;
 	uint8_t bytes[];
 };
@@ -81,14 +84,18 @@ struct hw_drain_ring {
 	 * them. */
 	bool all_switches;
 
-	/* What was copied out of it. With `taken` under hw_drain.spill.lock. */
+	/* Zeroed is initialized. Around the tails and what follows, up to published_ns. */
+	pthread_mutex_t lock;
+
+	/* What was copied out of it. */
 	struct {
 		struct hw_spilled_aux *aux, *aux_last;
 		struct hw_bytes records;
 		bool reading; /* the AUX area is being read: not to be copied */
+		struct pt_error error;
 	} spill;
 
-	/* A loss of AUX data, seen in the records before they are read. Under hw_drain.spill.lock. */
+	/* A loss of AUX data, seen in the records before they are read. */
 	struct {
 		uint64_t scanned; /* position in the data area */
 		bool due;	  /* its events are to be started again, */
@@ -96,11 +103,14 @@ struct hw_drain_ring {
 	} restart;
 
 	/* Its AUX data. */
-	uint64_t taken;			   /* position of the first byte that is not in the container */
-	struct hw_aux_record *aux_records; /* of data that is not in the container, in order */
-	size_t aux_record_count, aux_record_room;
-	uint64_t head, last_head; /* aux_head of this round and of the one before */
+	uint64_t taken;			   /* position of the first byte that the writer does not have */
+	struct hw_aux_record *aux_records; /* of data that is not taken: from aux_record_first on, in order */
+	size_t aux_record_first, aux_record_count, aux_record_room;
+	uint64_t released, before; /* up to here it may be taken: by the last round, by the one before */
 	uint64_t published_ns; /* no unpublished AUX data is older; set by the owner to the capture's start */
+
+	/* Of the rounds. */
+	uint64_t head; /* aux_head when the round began */
 	enum { HW_TASK_AWAY, HW_TASK_ON, HW_TASK_LEAVING } presence;
 	struct aux_sample samples;
 
@@ -136,12 +146,12 @@ struct hw_drain_events {
 struct hw_drain {
 	/* Set by the owner. */
 	struct ptc_writer *w;
-	struct hw_drain_threads *threads; /* NULL: AUX data is read by the caller's thread alone */
+	struct hw_drain_threads *threads; /* NULL: a round takes AUX data itself */
 	struct hw_drain_ring *rings;
 	size_t ring_count;
 	struct hw_drain_events events; /* its arrays are freed by hw_drain_deinit() */
 	hw_record_fn *on_record;
-	/* Starts the events of a ring again, from any thread, under spill.lock; NULL: nobody does. */
+	/* Starts the events of a ring again, from any thread, one at a time; NULL: nobody does. */
 	void (*restart)(void *arg, size_t ring);
 	void *arg;
 	bool jit_always;    /* it is read in each round: the last ones */
@@ -153,14 +163,18 @@ struct hw_drain {
 	uint64_t sample_count;	/* with PERF_SAMPLE_AUX */
 	uint64_t empty_samples; /* of them those that the kernel gave no AUX data */
 	uint64_t round_ns;	/* the last PTC_ROUND's */
-	unsigned fill;		/* of the fullest AUX area when the round began, percent */
+	/* Of the fullest AUX area, or of the compressors' queue, when the round began: percent. */
+	unsigned fill;
 
+	uint64_t spilled_record_bytes; /* of all rings; atomic */
 	struct {
-		pthread_mutex_t lock; /* PTHREAD_MUTEX_INITIALIZER; around the rings' tails and spills, too */
-		uint64_t aux_bytes, record_bytes; /* of all rings */
-		bool no_restart;
-		struct pt_error error; /* of hw_drain_spill(), for the next round */
-	} spill;
+		pthread_mutex_t lock; /* as restart_lock */
+		struct hw_spilled_aux *unused;
+		/* Of blocks. The system gets none back before the end: to get one anew takes long. */
+		uint64_t used_bytes, bytes;
+	} blocks;
+	pthread_mutex_t restart_lock; /* zeroed is initialized; within a ring's */
+	bool no_restart;
 
 	/* Of the round that runs: a ring's records, all records by attr, samples' AUX data for this round and
 	 * the next. */
@@ -172,6 +186,9 @@ struct hw_drain {
  * of the writer, the rings and on_record.
  */
 int hw_drain_round(struct hw_drain *d, uint64_t now_ns, struct pt_error *e);
+
+/* Waits until all that rounds released is taken. 0, or -1: the drain threads' error. */
+int hw_drain_settle(struct hw_drain *d, struct pt_error *e);
 
 /*
  * Whether restart() may be called: false from the moment on that events are to be off. At the beginning it is

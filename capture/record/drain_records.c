@@ -60,10 +60,30 @@ static struct hw_record parse(const struct hw_drain_events *events, const uint8_
 /* AUX data that is still to come is not older than this, unless some of an earlier task's is among it. */
 static void task_comes(struct hw_drain_ring *r, uint64_t time_ns)
 {
+	pthread_mutex_lock(&r->lock);
 	if (r->presence == HW_TASK_AWAY && r->aux_record_count == 0 && r->taken == r->head &&
 	    time_ns > r->published_ns)
 		r->published_ns = time_ns;
+	pthread_mutex_unlock(&r->lock);
 	r->presence = HW_TASK_ON;
+}
+
+static int add_aux_record(struct hw_drain_ring *r, const struct hw_aux_record *a, struct pt_error *e)
+{
+	int ret;
+
+	pthread_mutex_lock(&r->lock);
+	if (r->aux_record_first && r->aux_record_count == r->aux_record_room) {
+		r->aux_record_count -= r->aux_record_first;
+		memmove(r->aux_records, r->aux_records + r->aux_record_first,
+			r->aux_record_count * sizeof *r->aux_records);
+		r->aux_record_first = 0;
+	}
+	ret = pt_array_grow(&r->aux_records, r->aux_record_count, &r->aux_record_room, e);
+	if (ret == 0)
+		r->aux_records[r->aux_record_count++] = *a;
+	pthread_mutex_unlock(&r->lock);
+	return ret;
 }
 
 static int note_aux(struct hw_drain *d, struct hw_drain_ring *r, const struct hw_record *record,
@@ -80,10 +100,7 @@ static int note_aux(struct hw_drain *d, struct hw_drain_ring *r, const struct hw
 		d->losses.partial++;
 	if (a.flags & PERF_AUX_FLAG_OVERWRITE)
 		return 0;
-	if (pt_array_grow(&r->aux_records, r->aux_record_count, &r->aux_record_room, e))
-		return -1;
-	r->aux_records[r->aux_record_count++] = a;
-	return 0;
+	return add_aux_record(r, &a, e);
 }
 
 static int note(struct hw_drain *d, struct hw_drain_ring *r, const struct hw_record *record,

@@ -47,54 +47,108 @@ static void scan(struct hw_drain_ring *r)
 	r->restart.scanned = head;
 }
 
-static void restart(struct hw_drain *d, size_t i)
+static void restart(struct hw_drain *d, struct hw_drain_ring *r)
 {
-	struct hw_drain_ring *r = &d->rings[i];
-
 	/* Whole pages are given back: hw_ring_aux_done(). */
-	if (!r->restart.due || d->spill.no_restart || !d->restart ||
-	    r->ring.page->aux_tail + PAGE <= r->restart.at)
+	if (!r->restart.due || !d->restart || r->ring.page->aux_tail + PAGE <= r->restart.at)
 		return;
-	r->restart.due = false;
-	d->restart(d->arg, i);
+	pthread_mutex_lock(&d->restart_lock);
+	if (!d->no_restart) {
+		r->restart.due = false;
+		d->restart(d->arg, (size_t)(r - d->rings));
+	}
+	pthread_mutex_unlock(&d->restart_lock);
 }
 
 void hw_drain_restart(struct hw_drain *d)
 {
-	pthread_mutex_lock(&d->spill.lock);
-	for (size_t i = 0; i < d->ring_count; i++)
-		restart(d, i);
-	pthread_mutex_unlock(&d->spill.lock);
+	for (size_t i = 0; i < d->ring_count; i++) {
+		pthread_mutex_lock(&d->rings[i].lock);
+		restart(d, &d->rings[i]);
+		pthread_mutex_unlock(&d->rings[i].lock);
+	}
 }
 
 void hw_drain_allow_restart(struct hw_drain *d, bool allow)
 {
-	pthread_mutex_lock(&d->spill.lock);
-	d->spill.no_restart = !allow;
-	pthread_mutex_unlock(&d->spill.lock);
+	pthread_mutex_lock(&d->restart_lock);
+	d->no_restart = !allow;
+	pthread_mutex_unlock(&d->restart_lock);
 }
 
 /* ---- Copying, at any time ---- */
+
+/* Adds n to the sum of all rings; false: it would be more than max. */
+static bool reserve(uint64_t *sum, uint64_t n, uint64_t max)
+{
+	if (__atomic_add_fetch(sum, n, __ATOMIC_RELAXED) <= max)
+		return true;
+	__atomic_fetch_sub(sum, n, __ATOMIC_RELAXED);
+	return false;
+}
 
 static void spill_records(struct hw_drain *d, struct hw_drain_ring *r)
 {
 	uint64_t head = __atomic_load_n(&r->ring.page->data_head, __ATOMIC_ACQUIRE),
 		 n = head - r->ring.page->data_tail;
 
-	if (n < r->ring.data_size / SPILL_PART || d->spill.record_bytes + n > HW_SPILL_RECORDS_MAX ||
-	    d->spill.error.kind)
+	/* Of what comes meanwhile n bytes more may be copied. */
+	if (n < r->ring.data_size / SPILL_PART || r->spill.error.kind ||
+	    !reserve(&d->spilled_record_bytes, n, HW_SPILL_RECORDS_MAX))
 		return;
-	if (hw_ring_records(&r->ring, &r->spill.records, &d->spill.error) == 0)
-		d->spill.record_bytes += n;
+	n += r->spill.records.count;
+	hw_ring_records(&r->ring, &r->spill.records, &r->spill.error);
+	__atomic_fetch_add(&d->spilled_record_bytes, r->spill.records.count - n, __ATOMIC_RELAXED);
 }
 
-static void append(struct hw_drain_ring *r, struct hw_spilled_aux *s)
+/* A block for what is at offset; NULL: there is no memory, or as much is used as may be. */
+static struct hw_spilled_aux *take_block(struct hw_drain *d, uint64_t offset)
 {
-	if (r->spill.aux)
-		r->spill.aux_last->next = s;
+	struct hw_spilled_aux *s = NULL;
+
+	pthread_mutex_lock(&d->blocks.lock);
+	if (d->blocks.unused) {
+		s = d->blocks.unused;
+		d->blocks.unused = s->next;
+	} else if (d->blocks.bytes + HW_SPILL_BLOCK <= HW_SPILL_AUX_MAX) {
+		s = malloc(sizeof *s + HW_SPILL_BLOCK);
+		d->blocks.bytes += s ? HW_SPILL_BLOCK : 0;
+	}
+	d->blocks.used_bytes += s ? HW_SPILL_BLOCK : 0;
+	pthread_mutex_unlock(&d->blocks.lock);
+	if (s) {
+		s->next = NULL;
+		s->offset = offset;
+		s->size = 0;
+	}
+	return s;
+}
+
+static void give_back_block(struct hw_drain *d, struct hw_spilled_aux *s)
+{
+	pthread_mutex_lock(&d->blocks.lock);
+	s->next = d->blocks.unused;
+	d->blocks.unused = s;
+	d->blocks.used_bytes -= HW_SPILL_BLOCK;
+	pthread_mutex_unlock(&d->blocks.lock);
+}
+
+/* The ring's last block when it has room, or another one after it; NULL as above. */
+static struct hw_spilled_aux *block_of(struct hw_drain *d, struct hw_drain_ring *r, uint64_t offset)
+{
+	struct hw_spilled_aux *s = r->spill.aux ? r->spill.aux_last : NULL, *next;
+
+	if (s && s->size < HW_SPILL_BLOCK)
+		return s;
+	next = take_block(d, offset);
+	if (!next)
+		return NULL;
+	if (s)
+		s->next = next;
 	else
-		r->spill.aux = s;
-	r->spill.aux_last = s;
+		r->spill.aux = next;
+	r->spill.aux_last = next;
+	return next;
 }
 
 static void spill_aux(struct hw_drain *d, struct hw_drain_ring *r)
@@ -105,35 +159,38 @@ static void spill_aux(struct hw_drain *d, struct hw_drain_ring *r)
 		return;
 	from = r->spill.aux ? r->spill.aux_last->offset + r->spill.aux_last->size : r->taken;
 	head = hw_ring_aux_head(&r->ring);
-	if (head == from || (head - from < r->ring.aux_size / SPILL_PART && !r->restart.due) ||
-	    d->spill.aux_bytes + (head - from) > HW_SPILL_AUX_MAX)
+	if (head == from || (head - from < r->ring.aux_size / SPILL_PART && !r->restart.due))
 		return;
 	while (from < head) {
+		struct hw_spilled_aux *s = block_of(d, r, from);
+		uint64_t n = head - from;
 		const uint8_t *bytes;
-		uint64_t n = hw_ring_aux(&r->ring, from, head - from, &bytes);
-		struct hw_spilled_aux *s = malloc(sizeof *s + n);
 
 		if (!s)
 			return; /* it is left in its ring */
-		*s = (struct hw_spilled_aux){.offset = from, .size = n};
-		memcpy(s->bytes, bytes, n);
-		append(r, s);
-		d->spill.aux_bytes += n;
+		n = n < HW_SPILL_BLOCK - s->size ? n : HW_SPILL_BLOCK - s->size;
+		n = hw_ring_aux(&r->ring, from, n, &bytes);
+		memcpy(s->bytes + s->size, bytes, n);
+		s->size += n;
 		from += n;
 		hw_ring_aux_done(&r->ring, from);
 	}
 }
 
+void hw_drain_spill_ring(struct hw_drain *d, struct hw_drain_ring *r)
+{
+	pthread_mutex_lock(&r->lock);
+	scan(r);
+	spill_records(d, r);
+	spill_aux(d, r);
+	restart(d, r);
+	pthread_mutex_unlock(&r->lock);
+}
+
 void hw_drain_spill(struct hw_drain *d)
 {
-	pthread_mutex_lock(&d->spill.lock);
-	for (size_t i = 0; i < d->ring_count; i++) {
-		scan(&d->rings[i]);
-		spill_records(d, &d->rings[i]);
-		spill_aux(d, &d->rings[i]);
-		restart(d, i);
-	}
-	pthread_mutex_unlock(&d->spill.lock);
+	for (size_t i = 0; i < d->ring_count; i++)
+		hw_drain_spill_ring(d, &d->rings[i]);
 }
 
 /* ---- Reading, in a round ---- */
@@ -142,32 +199,29 @@ int hw_drain_fetch_records(struct hw_drain *d, struct hw_drain_ring *r, struct p
 {
 	int ret = -1;
 
-	pthread_mutex_lock(&d->spill.lock);
+	pthread_mutex_lock(&r->lock);
 	scan(r);
 	if (r->spill.records.count) {
 		struct hw_bytes swap = d->raw;
 
-		d->spill.record_bytes -= r->spill.records.count;
+		__atomic_fetch_sub(&d->spilled_record_bytes, r->spill.records.count, __ATOMIC_RELAXED);
 		d->raw = r->spill.records;
 		r->spill.records = swap;
 	}
-	if (d->spill.error.kind)
-		*e = d->spill.error;
+	if (r->spill.error.kind)
+		*e = r->spill.error;
 	else
 		ret = hw_ring_records(&r->ring, &d->raw, e);
-	pthread_mutex_unlock(&d->spill.lock);
+	pthread_mutex_unlock(&r->lock);
 	return ret;
 }
 
-uint64_t hw_drain_next_aux(struct hw_drain *d, struct hw_drain_ring *r, uint64_t max, const uint8_t **ret)
+uint64_t hw_drain_next_aux(struct hw_drain_ring *r, uint64_t max, const uint8_t **ret)
 {
-	const struct hw_spilled_aux *s;
+	const struct hw_spilled_aux *s = r->spill.aux;
 	uint64_t n;
 
-	pthread_mutex_lock(&d->spill.lock);
-	s = r->spill.aux;
 	r->spill.reading = !s;
-	pthread_mutex_unlock(&d->spill.lock);
 	if (!s)
 		return hw_ring_aux(&r->ring, r->taken, max, ret);
 	*ret = s->bytes + (r->taken - s->offset);
@@ -177,29 +231,34 @@ uint64_t hw_drain_next_aux(struct hw_drain *d, struct hw_drain_ring *r, uint64_t
 
 void hw_drain_aux_taken(struct hw_drain *d, struct hw_drain_ring *r, uint64_t n)
 {
-	struct hw_spilled_aux *s;
+	struct hw_spilled_aux *s = r->spill.aux;
 
-	pthread_mutex_lock(&d->spill.lock);
-	s = r->spill.aux;
 	r->taken += n;
 	if (r->spill.reading)
 		hw_ring_aux_done(&r->ring, r->taken);
 	r->spill.reading = false;
 	if (s && r->taken == s->offset + s->size) {
 		r->spill.aux = s->next;
-		d->spill.aux_bytes -= s->size;
-		free(s);
+		give_back_block(d, s);
 	}
-	pthread_mutex_unlock(&d->spill.lock);
+	restart(d, r);
 }
 
-void hw_drain_spill_deinit(struct hw_drain_ring *r)
+static void free_blocks(struct hw_spilled_aux *s)
 {
-	while (r->spill.aux) {
-		struct hw_spilled_aux *s = r->spill.aux;
+	while (s) {
+		struct hw_spilled_aux *next = s->next;
 
-		r->spill.aux = s->next;
 		free(s);
+		s = next;
 	}
-	hw_bytes_deinit(&r->spill.records);
+}
+
+void hw_drain_spill_deinit(struct hw_drain *d)
+{
+	for (size_t i = 0; i < d->ring_count; i++) {
+		free_blocks(d->rings[i].spill.aux);
+		hw_bytes_deinit(&d->rings[i].spill.records);
+	}
+	free_blocks(d->blocks.unused);
 }

@@ -1,11 +1,14 @@
 /*
- * rings FILE RINGS MB_PER_S SECONDS THREADS LEVEL AUX_KB - how fast pt-capture's rounds empty the rings of a big host.
+ * rings FILE RINGS MB_PER_S SECONDS COMPRESSORS LEVEL AUX_KB - how fast pt-capture's rounds empty the rings
+ * of a big host.
  *
- * The kernel's side is played: RINGS rings in memory, into each of which the AUX bytes of FILE are written round and
- * round, MB_PER_S altogether, with a PERF_RECORD_AUX each; a ring without room loses what comes and says so
- * (PERF_AUX_FLAG_TRUNCATED). The other side is the project's own: rounds, THREADS drain threads, the writer, to
- * /dev/null. Prints what was made, drained and lost, bytes drained per CPU second of the draining threads, and the
- * longest time that published bytes waited in a ring. Exit status 1: a byte is neither drained nor reported as lost.
+ * The kernel's side is played: RINGS rings in memory, into each of which the AUX bytes of FILE are written
+ * round and round, MB_PER_S altogether, with a PERF_RECORD_AUX each; a ring without room loses what comes and
+ * says so (PERF_AUX_FLAG_TRUNCATED). The other side is the project's own: rounds, drain threads as for four
+ * NUMA nodes, COMPRESSORS compressor threads with the memory that a capture gives them, the writer, to
+ * /dev/null. Prints what was made, drained and lost, bytes drained per CPU second of all threads but the
+ * played kernel, the longest time that published bytes waited in a ring, and how often and how long drain
+ * threads found the compressors' queue full. Exit status 1: a byte is neither drained nor reported as lost.
  */
 #include "capture/record/drain.h"
 
@@ -19,8 +22,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define DATA 65536u
-#define PAGE 4096u
+#define DATA  65536u
+#define PAGE  4096u
+#define NODES 4
 
 struct source {
 	const uint8_t *bytes;
@@ -34,12 +38,13 @@ struct player {
 		uint64_t at;	    /* in the file */
 		uint64_t waits_ns;  /* since then bytes are in the ring; 0: it is empty */
 		uint64_t waits_for; /* until aux_tail is here */
+		uint64_t unpublished;
 		uint64_t lost_bytes, losses, unreported;
 	} * played;
 	size_t count;
 	double bytes_per_s;
-	uint64_t made, longest_ns;
-	double cpu_s;
+	uint64_t due, made, longest_ns;
+	double cpu_s, seconds;
 	bool end;
 };
 
@@ -105,6 +110,21 @@ static void play(struct player *p, size_t i, uint64_t n)
 	__atomic_store_n(&r->page->aux_head, head + put, __ATOMIC_RELEASE);
 }
 
+/*
+ * The CPU makes n bytes, and the kernel publishes them by its watermark, a quarter; one of eight sees context
+ * switches all the time.
+ */
+static void run_cpu(struct player *p, size_t i, uint64_t n)
+{
+	struct played *one = &p->played[i];
+
+	one->unpublished += n;
+	if (i % 8 && one->unpublished < p->rings[i].ring.aux_size / 4)
+		return;
+	play(p, i, one->unpublished);
+	one->unpublished = 0;
+}
+
 static void look_at_waits(struct player *p)
 {
 	uint64_t now = now_ns(CLOCK_MONOTONIC);
@@ -126,13 +146,15 @@ static void *player_main(void *arg)
 
 	while (!__atomic_load_n(&p->end, __ATOMIC_RELAXED)) {
 		double due =
-		    (double)(now_ns(CLOCK_MONOTONIC) - began) / 1e9 * p->bytes_per_s - (double)p->made;
+		    (double)(now_ns(CLOCK_MONOTONIC) - began) / 1e9 * p->bytes_per_s - (double)p->due;
 		uint64_t each = due > 0 ? (uint64_t)due / p->count : 0;
 
-		/* As in the kernel, one ring has more than another, and now and then one stands still. */
+		p->due += each * p->count;
+
+		/* One ring has more than another, and now and then one stands still. */
 		for (size_t i = 0; i < p->count && each; i++)
 			if ((i * 7 + p->made / 4096) % 16)
-				play(p, i, each * (i % 4 + 1) * 2 / 5 + 64);
+				run_cpu(p, i, each * (i % 4 + 1) * 2 / 5 + 64);
 		look_at_waits(p);
 		nanosleep(&(struct timespec){0, 500000}, NULL);
 	}
@@ -173,9 +195,10 @@ static void make_rings(struct hw_drain *d, struct player *p, size_t count, uint6
 	}
 }
 
-static int report(const struct hw_drain *d, const struct player *p, double seconds)
+static int report(const struct hw_drain *d, const struct player *p)
 {
 	uint64_t lost = 0, losses = 0, unreported = 0;
+	struct hw_held_back held = hw_drain_threads_held_back(d->threads);
 	struct rusage used;
 	double cpu;
 
@@ -187,11 +210,12 @@ static int report(const struct hw_drain *d, const struct player *p, double secon
 	getrusage(RUSAGE_SELF, &used);
 	cpu = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
 	      (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6 - p->cpu_s;
-	printf("%zu rings: %.0f MB/s made, %.0f MB/s drained, %.0f MB/s per core, %.1f %% lost in %" PRIu64
-	       " losses, longest wait %.1f ms\n",
-	       p->count, (double)p->made / seconds / 1e6, (double)d->aux_bytes / seconds / 1e6,
-	       (double)d->aux_bytes / cpu / 1e6, (double)lost * 100 / (double)p->made, losses,
-	       (double)p->longest_ns / 1e6);
+	printf("%zu rings, %u drain threads: %.0f MB/s made, %.0f MB/s drained, %.0f MB/s per core, %.1f times smaller, "
+	       "%.1f %% lost in %" PRIu64 " losses, longest wait %.1f ms, queue full %" PRIu64 " times, %.0f ms\n",
+	       p->count, hw_drain_threads_count(d->threads), (double)p->made / p->seconds / 1e6,
+	       (double)d->aux_bytes / p->seconds / 1e6, (double)d->aux_bytes / cpu / 1e6,
+	       (double)d->aux_bytes / (double)ptc_writer_bytes(d->w), (double)lost * 100 / (double)p->made, losses,
+	       (double)p->longest_ns / 1e6, held.times, (double)held.ns / 1e6);
 	if (d->aux_bytes + lost == p->made && d->losses.truncated + unreported == losses)
 		return 0;
 	printf("%" PRIu64 " bytes are neither drained nor lost; %" PRIu64 " of %" PRIu64 " losses reported\n",
@@ -218,25 +242,40 @@ static void rounds(struct hw_drain *d, double seconds, struct player *p)
 	}
 	__atomic_store_n(&p->end, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
+	p->seconds = (double)(now_ns(CLOCK_MONOTONIC) - began) / 1e9;
 	/* What the last round left; twice, as capture_finish(). */
 	for (unsigned i = 0; i < 2; i++)
 		if (hw_drain_round(d, 0, &e))
 			exit(2);
+	if (hw_drain_settle(d, &e) || ptc_writer_finish(d->w, &e))
+		exit(2);
+}
+
+/* The CPUs of a host with four nodes, of which the first are here. */
+static struct hw_numa four_nodes(size_t cpus)
+{
+	struct hw_numa n = {calloc(NODES, sizeof *n.nodes), NODES};
+	struct pt_error e;
+
+	for (size_t i = 0; n.nodes && i < cpus; i++)
+		hw_list_add(&n.nodes[i * NODES / cpus], (int32_t)i, &e);
+	return n;
 }
 
 int main(int argc, char **argv)
 {
-	static struct hw_drain d = {.spill.lock = PTHREAD_MUTEX_INITIALIZER};
+	static struct hw_drain d = {.restart_lock = PTHREAD_MUTEX_INITIALIZER};
 	struct perf_event_attr attr = {.size = sizeof attr, .type = 1, .sample_id_all = 1};
 	static struct player p;
 	struct pt_error e = {0};
 	uint64_t id = 1;
 	int fd = argc == 8 ? open(argv[1], O_RDONLY) : -1, out = open("/dev/null", O_WRONLY);
 	struct ptc_attr put = ptc_host_attr("dummy:u", &attr, sizeof attr, &id, 1);
+	struct hw_numa numa;
 	unsigned threads;
 
 	if (fd < 0) {
-		fputs("usage: rings FILE RINGS MB_PER_S SECONDS THREADS LEVEL AUX_KB\n", stderr);
+		fputs("usage: rings FILE RINGS MB_PER_S SECONDS COMPRESSORS LEVEL AUX_KB\n", stderr);
 		return 2;
 	}
 	p.from.size = (uint64_t)lseek(fd, 0, SEEK_END);
@@ -253,8 +292,10 @@ int main(int argc, char **argv)
 		return 2;
 	d.events.ids[0] = 1;
 	d.events.count = 1;
-	if (threads > 1 && !(d.threads = hw_drain_threads_create(d.w, threads, &e)))
+	numa = four_nodes(d.ring_count);
+	if (ptc_writer_threads(d.w, threads, ((uint64_t)16 << 20) + threads * ((uint64_t)2 << 20), &e) ||
+	    !(d.threads = hw_drain_threads_create(&d, &numa, &e)))
 		return 2;
 	rounds(&d, strtod(argv[4], NULL), &p);
-	return report(&d, &p, strtod(argv[4], NULL));
+	return report(&d, &p);
 }

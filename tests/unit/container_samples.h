@@ -107,7 +107,7 @@ static struct ptc_image test_image(void)
 	}
 
 /* A small container with every type. */
-static void write_all_types(int fd)
+static inline void write_all_types(int fd)
 {
 	struct pt_error e;
 	struct ptc_writer *w = ptc_writer_create(fd, 3, &e);
@@ -169,7 +169,7 @@ struct chunk_copy {
 };
 
 /* What a good container holds. */
-static struct chunk_copy *copy_chunks(const uint8_t *bytes, size_t n, size_t *ret_count)
+static inline struct chunk_copy *copy_chunks(const uint8_t *bytes, size_t n, size_t *ret_count)
 {
 	int fd = file_of(bytes, n);
 	struct pt_error e;
@@ -194,7 +194,7 @@ static struct chunk_copy *copy_chunks(const uint8_t *bytes, size_t n, size_t *re
 	return copies;
 }
 
-static void free_chunks(struct chunk_copy *chunks, size_t count)
+static inline void free_chunks(struct chunk_copy *chunks, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		free(chunks[i].data);

@@ -1,14 +1,13 @@
 /*
- * test_hw_memory.c - how much memory a capture takes at most, as pt-capture(1) states it: its buffers, 4 MB
- * for each CPU, 256 MB of AUX data and 192 MB for records.
+ * test_hw_memory.c - how much memory a capture takes at most, as pt-capture(1) states it: its buffers, 10 MB
+ * for each CPU, 320 MB of AUX data and 192 MB for records.
  *
  * Rings that are full at every look, a flood of records from one ring after the other, an output that now and
  * then takes nothing for a while: what is spilled reaches its limits, and the kernel says how much memory the
  * process had at most.
  */
-#include "capture/record/drain_threads.h"
+#include "capture/record/drain.h"
 #include "capture/record/sample_id.h"
-#include "capture/record/spill_thread.h"
 #include "tests/unit/check.h"
 
 #include <errno.h>
@@ -24,6 +23,8 @@
 #define AUX    ((uint64_t)4 << 20)
 #define PAGE   ((uint64_t)4096)
 #define RECORD 64
+/* As a capture's with so many compressors. */
+#define QUEUE (((uint64_t)16 << 20) + RINGS * ((uint64_t)2 << 20))
 
 #if defined(__SANITIZE_ADDRESS__)
 #define SANITIZED 1
@@ -84,12 +85,15 @@ static void *output(void *arg)
 		     waited++) {
 			bool full;
 
-			pthread_mutex_lock(&drain.spill.lock);
-			records_max = max(records_max, drain.spill.record_bytes);
-			aux_max = max(aux_max, drain.spill.aux_bytes);
-			full = drain.spill.record_bytes > HW_SPILL_RECORDS_MAX - DATA &&
-			       drain.spill.aux_bytes > HW_SPILL_AUX_MAX - AUX;
-			pthread_mutex_unlock(&drain.spill.lock);
+			uint64_t record_bytes = __atomic_load_n(&drain.spilled_record_bytes, __ATOMIC_RELAXED),
+				 aux_bytes;
+
+			pthread_mutex_lock(&drain.blocks.lock);
+			aux_bytes = drain.blocks.used_bytes;
+			pthread_mutex_unlock(&drain.blocks.lock);
+			records_max = max(records_max, record_bytes);
+			aux_max = max(aux_max, aux_bytes);
+			full = record_bytes > HW_SPILL_RECORDS_MAX - DATA && aux_bytes > HW_SPILL_AUX_MAX - AUX;
 			if (full)
 				break;
 			pause_us(1000);
@@ -189,7 +193,7 @@ static void free_rings(void)
 /* kb: the most that there was above the buffers. */
 static void check_memory(uint64_t kb)
 {
-	uint64_t limit_kb = ((256 + 192) << 10) + RINGS * 4096;
+	uint64_t limit_kb = ((320 + 192) << 10) + RINGS * 10240;
 
 	printf("%.0f MB above the buffers at most, of %.0f MB that are stated; %.0f MB of records and %.0f "
 	       "MB of "
@@ -206,7 +210,6 @@ static void check_memory(uint64_t kb)
 
 int main(void)
 {
-	struct hw_spill_thread *spill_thread;
 	pthread_t cpu, reader;
 	struct pt_error e = {0};
 	uint64_t before, most;
@@ -222,15 +225,14 @@ int main(void)
 	for (int i = 0; i < RINGS; i++)
 		make_ring(i, &e);
 	before = status_kb("VmRSS:");
-	drain.threads = hw_drain_threads_create(drain.w, RINGS, &e);
-	spill_thread = hw_spill_thread_create(&drain, &e);
-	if (!drain.threads || !spill_thread || pthread_create(&cpu, NULL, kernel, NULL))
+	if (ptc_writer_threads(drain.w, RINGS, QUEUE, &e) ||
+	    !(drain.threads = hw_drain_threads_create(&drain, NULL, &e)) ||
+	    pthread_create(&cpu, NULL, kernel, NULL))
 		return 1;
 	r = flood(&e);
 	most = status_kb("VmHWM:");
 	__atomic_store_n(&end, 1, __ATOMIC_RELAXED);
 	pthread_join(cpu, NULL);
-	hw_spill_thread_destroy(spill_thread);
 	check(r == 0, e.message[0] ? e.message : "rounds");
 	hw_drain_threads_destroy(drain.threads);
 	ptc_writer_destroy(drain.w);
