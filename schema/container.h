@@ -160,6 +160,9 @@ enum ptc_aux_flags {
  *   cpuid_14_0, cpuid_14_1, cpuid_15   "eax,ebx,ecx,edx", each in hex
  *   tsc_ctc_numerator, tsc_ctc_denominator  TSC ticks per CTC tick (CPUID 15H EBX, EAX)
  *   tsc_hz                      TSC frequency
+ *   cpu_type.N.name, .cpus      hybrid processors: a type of CPUs, N = 0, 1...: its PMU's name; its CPUs, "0-7,16".
+ *                               Also .cpu_family, .cpu_model, .cpu_stepping, .cpuid_14_0, .cpuid_14_1, .cpuid_15,
+ *                               .tsc_ctc_numerator, .tsc_ctc_denominator, which come before those without a type
  *   nominal_ratio               maximum non-turbo bus ratio: CBR / it = core cycles per TSC tick
  *   mtc_freq                    the MTC packet carries CTC bits mtc_freq..mtc_freq+7
  *   pt_config                   perf's attr.config as for sysfs format of intel_pt (tsc bit 10, mtc 9, ...)
@@ -450,6 +453,8 @@ int ptc_meta_add(struct ptc_meta *m, const struct ptc_chunk *c, struct pt_error 
 const char *ptc_meta_get(const struct ptc_meta *m, const char *key); /* NULL when absent */
 /* The number under key (a negative one as two's complement), or otherwise when it is absent or no number. */
 uint64_t ptc_meta_number(const struct ptc_meta *m, const char *key, uint64_t otherwise);
+/* The same for one CPU of a hybrid processor: key of the cpu_type.N that has it, or key itself. */
+uint64_t ptc_meta_cpu_number(const struct ptc_meta *m, int32_t cpu, const char *key, uint64_t otherwise);
 /* Pair i = 0, 1... in the order of first appearance; false past the last. */
 bool ptc_meta_pair(const struct ptc_meta *m, size_t i, const char **ret_key, const char **ret_value);
 

@@ -77,7 +77,7 @@ void ptc_packer_deinit(struct ptc_packer *p)
 /*
  * Below PTC_LEVEL_FAST zstd finds little anyway: with 4096 places to look at, which stay in the first cache,
  * and matches of 7 bytes and more it is a third faster, and PT bytes become a twentieth larger
- * (docs/performance.md).
+ * (pt-capture(1), -z).
  */
 static void set_level(struct ptc_packer *p, int level)
 {

@@ -2,6 +2,7 @@
 #include "schema/container.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,6 +158,49 @@ uint64_t ptc_meta_number(const struct ptc_meta *m, const char *key, uint64_t oth
 	if (errno || *end || end == value + 2 * hex)
 		return otherwise;
 	return number;
+}
+
+/* Whether "0-7,16" has the number. A text that is no such list has none from there on. */
+static bool list_has(const char *list, int32_t number)
+{
+	while (*list) {
+		char *end;
+		long first = strtol(list, &end, 10), last = first;
+
+		if (end == list)
+			return false;
+		if (*end == '-') {
+			list = end + 1;
+			last = strtol(list, &end, 10);
+			if (end == list)
+				return false;
+		}
+		if (number >= first && number <= last)
+			return true;
+		if (*end != ',')
+			return false;
+		list = end + 1;
+	}
+	return false;
+}
+
+uint64_t ptc_meta_cpu_number(const struct ptc_meta *m, int32_t cpu, const char *key, uint64_t otherwise)
+{
+	uint64_t all = ptc_meta_number(m, key, otherwise);
+	const char *cpus;
+	char own[128];
+
+	for (unsigned type = 0; cpu >= 0; type++) {
+		snprintf(own, sizeof own, "cpu_type.%u.cpus", type);
+		cpus = ptc_meta_get(m, own);
+		if (!cpus)
+			return all;
+		if (!list_has(cpus, cpu))
+			continue;
+		snprintf(own, sizeof own, "cpu_type.%u.%s", type, key);
+		return ptc_meta_number(m, own, all);
+	}
+	return all;
 }
 
 bool ptc_meta_pair(const struct ptc_meta *m, size_t i, const char **ret_key, const char **ret_value)

@@ -24,6 +24,8 @@ static int put_meta(struct capture *c, struct pt_error *e)
 
 	if (host_meta_put(c->w, &m, e) || hw_clock_meta_put(c->w, &c->clock, e))
 		return -1;
+	if (hw_cpu_types_put(&c->cpu_types, c->w, e))
+		return -1;
 	return c->pmu ? hw_trace_meta_put(c->w, c->pmu, c->o->events.config, c->levels, e) : 0;
 }
 

@@ -27,6 +27,7 @@ struct capture {
 	/* The target. */
 	struct hw_list tids;	   /* empty: all tasks, or the child */
 	struct hw_list online;	   /* CPUs, when the events were opened */
+	struct hw_cpu_types cpu_types;
 	struct hw_list not_traced; /* CPUs that came or went since */
 	struct hw_child child;
 	unsigned levels;

@@ -102,12 +102,13 @@ int capture_open_events(struct capture *c, struct pt_error *e)
 	    .start_paused = choice->group->start_paused,
 	    .group = choice->group->at,
 	    .group_count = choice->group->count,
+	    .cpu_types = c->cpu_types.count ? &c->cpu_types : NULL,
 	    .all_switches = privileged && !target->per_thread && !target->sideband_only,
 	    .tracepoints = &choice->tracepoints,
 	    .breakpoints = &choice->breakpoints};
 	int r;
 
-	if (check_cpus(c, e))
+	if (check_cpus(c, e) || hw_cpu_types_read(&c->cpu_types, HW_CPU_TYPES_SYSFS, e))
 		return -1;
 	choose_buffers(&eo, choice, privileged);
 	set_levels(&eo, choice->levels ? choice->levels : HW_USER | HW_KERNEL, privileged);

@@ -12,7 +12,7 @@
 #define TARGET_S      0.2   /* between looks whether the target's threads are there, and which CPUs */
 #define GRACE_S	      2	    /* that the program has to end by a signal */
 #define FAST_LEVEL    (-7)  /* zstd's: what a user may ask for */
-#define FASTER_LEVEL  (-30) /* 0.9 to 1.7 GB/s a core, 1.3 to 4 times smaller (docs/performance.md) */
+#define FASTER_LEVEL  (-30) /* 0.9 to 1.7 GB/s a core, 1.3 to 4 times smaller (pt-capture(1), -z) */
 #define FASTEST_LEVEL (-50) /* 1.1 to 1.9 GB/s a core, 1.2 to 2.7 times smaller */
 
 /* ---- One round ---- */
@@ -268,6 +268,25 @@ static int put_unreported_losses(struct capture *c, struct pt_error *e)
 	return 0;
 }
 
+/*
+ * Compressing or the output was too slow: the data stayed in its rings meanwhile. Of interest when some was
+ * lost.
+ */
+static void report_held_back(struct capture *c)
+{
+	struct hw_held_back held = hw_drain_threads_held_back(c->drain.threads);
+	const struct hw_losses *l = &c->drain.losses;
+	char text[200];
+
+	if (!held.times || c->o->quiet || (!c->o->verbose && !l->truncated && !l->records))
+		return;
+	snprintf(text, sizeof text,
+		 "compressing and the output were too slow %llu times, %llu ms in all: a faster disk, -z -7, or fewer "
+		 "events help",
+		 (unsigned long long)held.times, (unsigned long long)(held.ns / 1000000));
+	c->notice(text);
+}
+
 int capture_finish(struct capture *c, struct pt_error *e)
 {
 	size_t seen;
@@ -287,6 +306,7 @@ int capture_finish(struct capture *c, struct pt_error *e)
 		return -1;
 	if (put_unreported_losses(c, e) || capture_look_at_cpus(c, e))
 		return -1;
+	report_held_back(c);
 	if (c->pmu && c->started_late && !c->drain.aux_bytes)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
 			       "nothing was traced: what was to be traced had ended before recording began");

@@ -2,8 +2,8 @@
 #include "capture/record/drain_internal.h"
 
 /*
- * Taken at a time, at most, so that the other rings of a drain thread wait no longer than that: a chunk, or at
- * the fastest levels four, of the sizes that the writer makes of them.
+ * Taken at a time, at most, so that the other rings of a drain thread wait no longer than that: a chunk, or
+ * at the fastest levels four, of the sizes that the writer makes of them.
  */
 #define TURN_BYTES (((uint64_t)1 << 20) - 128)
 

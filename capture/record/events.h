@@ -32,6 +32,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "capture/record/cpu_types.h"
 #include "capture/record/drain.h"
 #include "capture/record/list.h"
 #include "schema/container.h"
@@ -72,7 +73,8 @@ struct hw_event_attr {
 	struct perf_event_attr attr;
 	enum hw_event_kind kind;
 	bool optional;	   /* left out where it is not permitted */
-	unsigned left_out; /* events of it that were */
+	const struct hw_list *cpus; /* it is on these CPUs only: those of its PMU; NULL: wherever */
+	unsigned left_out;	    /* events of it that were */
 	int why;	   /* errno of the last of them */
 };
 
@@ -121,6 +123,12 @@ struct hw_events_options {
 	uint64_t config;
 	bool start_paused;		    /* nothing is traced before a HW_AUX_RESUME */
 	const struct hw_group_event *group; /* each must open */
+	/*
+	 * Of a hybrid processor: an event that a CPU counts becomes one for each type, of that type's PMU and
+	 * on its CPUs, as with perf. With per_thread the kernel chooses. NULL: not hybrid. They stay as long
+	 * as hw_events.
+	 */
+	const struct hw_cpu_types *cpu_types;
 	size_t group_count;
 	unsigned levels; /* HW_USER, HW_KERNEL */
 

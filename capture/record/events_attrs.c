@@ -57,8 +57,8 @@ static bool is_want(int why)
 }
 
 /*
- * Sets those optional bits that this kernel knows and permits, tried one at a time. Returns the number of those that it
- * does not permit; or -1 (e filled): it could not be tried.
+ * Sets those optional bits that this kernel knows and permits, tried one at a time. Returns the number of
+ * those that it does not permit; or -1 (e filled): it could not be tried.
  */
 static int set_optional(const struct hw_events *ev, struct perf_event_attr *a, bool task, bool kernel,
 			int32_t tid, int32_t cpu, struct pt_error *e)
@@ -136,6 +136,31 @@ static void add_pt(struct hw_events *ev, const struct hw_events_options *o)
 	add_attr(ev, HW_EVENT_PT, name, &a);
 }
 
+/*
+ * The event of each type's PMU. A hardware event has the PMU's number above its own (PERF_PMU_TYPE_SHIFT,
+ * Linux 5.13), a raw one in place of PERF_TYPE_RAW.
+ */
+static int add_by_type(struct hw_events *ev, const struct hw_events_options *o, const struct hw_group_event *g,
+		       const struct perf_event_attr *a, struct pt_error *e)
+{
+	for (size_t i = 0; i < o->cpu_types->count; i++) {
+		const struct hw_cpu_type *type = &o->cpu_types->at[i];
+		struct perf_event_attr typed = *a;
+		char name[96];
+
+		if (ev->attr_count == HW_DRAIN_ATTRS)
+			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "too many events");
+		if (a->type == PERF_TYPE_RAW)
+			typed.type = type->pmu;
+		else
+			typed.config |= (uint64_t)type->pmu << 32;
+		snprintf(name, sizeof name, "%s/%.48s/%s", type->name, g->name, suffix(o->levels));
+		add_attr(ev, HW_EVENT_GROUP, name, &typed);
+		ev->attrs[ev->attr_count - 1].cpus = &type->cpus;
+	}
+	return 0;
+}
+
 /* An event in the PT event's group, which counts when the PT event does. */
 static int add_group_event(struct hw_events *ev, const struct hw_events_options *o,
 			   const struct hw_group_event *g, struct pt_error *e)
@@ -168,6 +193,8 @@ static int add_group_event(struct hw_events *ev, const struct hw_events_options 
 	}
 	hw_set_aux_action(&a, g->action);
 	set_wakeup(&a, o);
+	if (!o->per_thread && o->cpu_types && (a.type == PERF_TYPE_HARDWARE || a.type == PERF_TYPE_RAW))
+		return add_by_type(ev, o, g, &a, e);
 	add_attr(ev, HW_EVENT_GROUP, name, &a);
 	return 0;
 }

@@ -174,8 +174,8 @@ static bool may_leave_out(struct hw_event_attr *a, int why)
 }
 
 /*
- * Raises the limit of open files to what the events take and HW_SPARE_FILES others, the hard one, too, if this process may.
- * Before the events are open: with all taken, no file's code could be read.
+ * Raises the limit of open files to what the events take and HW_SPARE_FILES others, the hard one, too, if
+ * this process may. Before the events are open: with all taken, no file's code could be read.
  */
 static void raise_file_limit(const struct hw_events *ev, const struct hw_events_options *o)
 {
@@ -196,8 +196,8 @@ static void raise_file_limit(const struct hw_events *ev, const struct hw_events_
 }
 
 /*
- * One event of each ring is waited for: data of any of its events wakes all (ring_buffer_wakeup()). By edges: that of a
- * task that has ended is ready forever.
+ * One event of each ring is waited for: data of any of its events wakes all (ring_buffer_wakeup()). By edges:
+ * that of a task that has ended is ready forever.
  */
 static int watch_rings(struct hw_events *ev, struct pt_error *e)
 {
@@ -224,9 +224,11 @@ static int add_events(struct hw_events *ev, uint32_t attr, const struct placemen
 {
 	for (size_t t = 0; t < p->tid_count; t++) {
 		for (size_t c = 0; c < p->cpu_count; c++) {
+			const struct hw_list *only = ev->attrs[attr].cpus;
 			int r;
 
-			if (p->except && hw_list_has(p->except, p->cpus[c]))
+			if ((p->except && hw_list_has(p->except, p->cpus[c])) ||
+			    (only && !hw_list_has(only, p->cpus[c])))
 				continue;
 			errno = 0;
 			r = add_event(ev, attr, p->tids[t], p->cpus[c], e);

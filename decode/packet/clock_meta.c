@@ -9,15 +9,15 @@
 #define CONFIG_MTC	  ((uint64_t)1 << 9)
 #define CONFIG_MTC_PERIOD 14
 
-void pt_clock_config_from_meta(const struct ptc_meta *meta, struct pt_clock_config *ret)
+void pt_clock_config_from_meta(const struct ptc_meta *meta, int32_t cpu, struct pt_clock_config *ret)
 {
 	uint64_t config = ptc_meta_number(meta, "pt_config", UINT64_MAX);
 	bool known = config != UINT64_MAX;
 
 	memset(ret, 0, sizeof *ret);
-	ret->ctc_num = (uint32_t)ptc_meta_number(meta, "tsc_ctc_numerator", 0);
-	ret->ctc_den = (uint32_t)ptc_meta_number(meta, "tsc_ctc_denominator", 0);
-	ret->nominal_ratio = (uint32_t)ptc_meta_number(meta, "nominal_ratio", 0);
+	ret->ctc_num = (uint32_t)ptc_meta_cpu_number(meta, cpu, "tsc_ctc_numerator", 0);
+	ret->ctc_den = (uint32_t)ptc_meta_cpu_number(meta, cpu, "tsc_ctc_denominator", 0);
+	ret->nominal_ratio = (uint32_t)ptc_meta_cpu_number(meta, cpu, "nominal_ratio", 0);
 	ret->mtc_shift = ptc_meta_number(meta, "mtc_freq", known ? config >> CONFIG_MTC_PERIOD : 0) & 15;
 	ret->mtc = !known || (config & CONFIG_MTC);
 }

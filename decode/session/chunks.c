@@ -23,7 +23,7 @@ static void read_times(struct session *s)
 	bool config_known = config != UINT64_MAX;
 
 	pt_perf_clock_from_meta(s->meta, &s->perf_clock);
-	pt_clock_config_from_meta(s->meta, &s->clock);
+	pt_clock_config_from_meta(s->meta, -1, &s->clock);
 	s->timeless = !clock->mult || (config_known && !(config & PT_RTIT_TSC_EN));
 	s->window_tsc = UINT64_MAX;
 	if (clock->mult && config_known && (config & (PT_RTIT_MTC_EN | PT_RTIT_CYC_EN)))

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "decode/code/address_filter.h"
+#include "decode/packet/clock_meta.h"
 #include "decode/packet/errata.h"
 #include "decode/session/internal.h"
 #include "schema/array.h"
@@ -220,11 +221,10 @@ static const struct pt_flow_env flow_env = {.missing = pt_session_on_missing,
 static struct pt_flow *flow_create(struct stream *st)
 {
 	struct session *s = st->session;
-	uint32_t family = (uint32_t)ptc_meta_number(s->meta, "cpu_family", 0);
-	uint32_t model = (uint32_t)ptc_meta_number(s->meta, "cpu_model", 0);
-	const struct pt_flow_config config = {
+	uint32_t family = (uint32_t)ptc_meta_cpu_number(s->meta, st->info.cpu, "cpu_family", 0);
+	uint32_t model = (uint32_t)ptc_meta_cpu_number(s->meta, st->info.cpu, "cpu_model", 0);
+	struct pt_flow_config config = {
 	    .graph = &s->graph,
-	    .clock = s->clock,
 	    .env = &flow_env,
 	    .env_arg = st,
 	    .output = &pt_emit_output,
@@ -233,6 +233,8 @@ static struct pt_flow *flow_create(struct stream *st)
 	    .no_tnt = ptc_meta_number(s->meta, "pt_config", 0) & PT_RTIT_DIS_TNT,
 	};
 
+	/* A hybrid processor's CPUs differ. */
+	pt_clock_config_from_meta(s->meta, st->info.cpu, &config.clock);
 	return pt_flow_create(&config);
 }
 

@@ -21,7 +21,7 @@ static int start(struct scanner *s, const struct pt_vm_options *options, struct 
 
 	if (s->scan)
 		return 0;
-	pt_clock_config_from_meta(s->meta, &config);
+	pt_clock_config_from_meta(s->meta, -1, &config);
 	s->clocks = pt_vm_clocks_create(config.ctc_den ? config.ctc_num / config.ctc_den + 1 : 64,
 					pt_tsc_khz_from_meta(s->meta));
 	s->scan = s->clocks ? pt_vm_scan_create(&config, s->clocks) : NULL;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# 256 rings, emptied by the capture's rounds and drain threads while another thread fills them, around and around, with pauses:
+# 256 rings, emptied by the capture's rounds, drain and compressor threads while another thread fills them, around and around, with pauses:
 # each byte is drained or counted as lost, and what fits is not lost (tests/bench/rings.c says so by its status).
 source tests/common.bash
 rings=$PT_BUILD/tests/bench/rings
@@ -11,8 +11,8 @@ run() { # NAME ARGUMENTS...
 	echo "$name: $(cat "$tmp/out")"
 }
 run "256 rings" 256 100 1 2 -50 64
-run "256 rings, 16 threads" 256 100 1 16 -50 64
-run "one thread" 256 20 1 1 1 64
+run "256 rings, 16 compressors" 256 100 1 16 -50 64
+run "one compressor" 256 20 1 1 1 64
 run "more than can be drained" 64 4000 1 2 1 8
 check "its loss is counted" grep -qE ' [1-9][0-9]* losses' "$tmp/out"
 run "what fits" 16 1 1 2 -50 1024

@@ -27,5 +27,5 @@ done
 "$PT_BIN/pt-decode" -q "$out/all.ptc" 2>/dev/null | "$PT_BIN/pt-load" -q "$tmp/all.db"
 for cpu in 0 1; do
 	gaps=$(sqlite3 "$tmp/all.db" "SELECT count(*) FROM errors WHERE kind = 'lost' AND cpu = $cpu")
-	check "CPU $cpu: $gaps gaps, after each of which the trace goes on" test "$gaps" -ge 20
+	check "CPU $cpu: $gaps gaps, after each of which the trace goes on" test "$gaps" -ge 5
 done

@@ -181,6 +181,47 @@ static void test_sampling(void)
 	hw_events_close(&ev);
 }
 
+/* Of a hybrid processor: what a CPU counts is opened by the PMU of its type, as `perf record -e cycles` does. */
+static void test_cpu_types(void)
+{
+	const struct hw_cpu_types types = {.at = {{.name = "cpu_atom", .pmu = 10, .cpus = {numbers + 1, 1, 1}},
+						  {.name = "cpu_core", .pmu = 4, .cpus = {numbers, 1, 1}}},
+					   .count = 2};
+	const uint64_t atom = (uint64_t)10 << 32, core = (uint64_t)4 << 32;
+	struct hw_events_options o = target;
+	struct pt_error e = {0};
+	struct hw_group g = {0};
+
+	check(hw_group_aux_sample(&g, "8000", &e) == 0 && hw_group_sample_event(&g, "cycles", &e) == 0 &&
+		  hw_group_sample_event(&g, "r1c0", &e) == 0 && hw_group_sample_event(&g, "cpu-clock", &e) == 0 &&
+		  hw_group_finish(&g, &e) == 0,
+	      "events to sample");
+	o.overwrite = true;
+	o.group = g.at;
+	o.group_count = g.count;
+	o.cpu_types = &types;
+	check(open_target(&o, &e) == 0, "they open");
+	check(event(PERF_TYPE_HARDWARE, atom, 0) && event(PERF_TYPE_HARDWARE, atom, 0)->cpu == 1 &&
+		  !event(PERF_TYPE_HARDWARE, atom, 1),
+	      "cycles of cpu_atom, on its CPU alone");
+	check(event(PERF_TYPE_HARDWARE, core, 0) && event(PERF_TYPE_HARDWARE, core, 0)->cpu == 0 &&
+		  !event(PERF_TYPE_HARDWARE, core, 1) && !event(PERF_TYPE_HARDWARE, 0, 0),
+	      "and of cpu_core");
+	check(event(10, 0x1c0, 0) && event(10, 0x1c0, 0)->cpu == 1 && event(4, 0x1c0, 0) &&
+		  event(4, 0x1c0, 0)->cpu == 0 && !event(4, 0x1c0, 1),
+	      "a raw event has the PMU's own type");
+	check(event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 1) != NULL, "the kernel's own are on both");
+	check(strcmp(ev.attrs[1].name, "cpu_atom/cycles/u") == 0, "they are named as with perf");
+	hw_events_close(&ev);
+	o.per_thread = true;
+	o.inherit = false;
+	unmappable_cpu = -2; /* a thread's ring is of CPU -1 */
+	check(open_target(&o, &e) == 0, e.message);
+	check(event(PERF_TYPE_HARDWARE, 0, 0) != NULL, "a thread's: the kernel chooses");
+	unmappable_cpu = -1;
+	hw_events_close(&ev);
+}
+
 static void test_actions(void)
 {
 	struct pt_error e = {0};
@@ -470,6 +511,7 @@ static void test_names(void)
 int main(void)
 {
 	test_sampling();
+	test_cpu_types();
 	test_actions();
 	test_elsewhere();
 	test_no_ring_elsewhere();
