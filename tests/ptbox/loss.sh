@@ -84,7 +84,7 @@ errors() {
 pieces "small buffer" 2 "$out/01.ptc" u
 check "small buffer: status 3: $(cat "$out/01.status" "$out/01.err")" test "$(cat "$out/01.status")" = 3
 check "small buffer: reported while it runs" grep -q 'data is being lost' "$out/01.err"
-check "small buffer: compressed less: $(grep zstd "$out/01.err")" grep -q ' full: zstd level -50 ' "$out/01.err"
+check "small buffer: compressed less: $(grep zstd "$out/01.err")" grep -q ' full: zstd level -100 ' "$out/01.err"
 check "small buffer: the loss is a row" grep -qx lost <(errors "$out/01.ptc" "$tmp/01.db")
 gaps=$(sqlite3 "$tmp/01.db" "SELECT count(*) FROM errors WHERE kind = 'lost'")
 check "small buffer: $gaps losses" test "$gaps" -ge 10
