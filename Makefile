@@ -97,7 +97,7 @@ OBJ_pt-load := $(call objects,export)
 OBJ_pt-query := $(call objects,queries) $(PROTO_C:%.c=%.o)
 LIBS_pt-capture := -lelf -llzma -lzstd -lz $(LIBS_TRACECMD) -lpthread
 LIBS_pt-decode := $(LIBS_CAPSTONE) -lzstd -lz -lpthread
-LIBS_pt-load := -lsqlite3 -lz $(LIBS_LIBDW) $(if $(LIBS_LIBDW),-lelf) $(LIBIBERTY) $(LIBS_LIBCURL)
+LIBS_pt-load := -lsqlite3 -lz $(LIBS_LIBDW) $(if $(LIBS_LIBDW),-lelf) $(LIBIBERTY) $(LIBS_LIBCURL) -lpthread
 LIBS_pt-query := $(LIBS_CAPSTONE) $(LIBS_PROTOBUF_C) -lsqlite3 -lz -lm $(LIBS_LIBCURL) $(LIBS_LIBMICROHTTPD)
 SCHEMA := $(B)/libschema.a
 # Everything that is not a program's main: what unit tests and the tests' own tools link with.
@@ -226,8 +226,11 @@ check-faults: all $(SHIM)
 # expects them.
 THREAD_TESTS := test_container_threads test_ring test_hw
 check-threads:
-	$(Q)$(MAKE) --no-print-directory B=build/tsan CFLAGS='-O1 -g -fsanitize=thread' $(THREAD_TESTS:%=build/tsan/tests/unit/%)
+	$(Q)$(MAKE) --no-print-directory B=build/tsan CFLAGS='-O1 -g -fsanitize=thread' $(THREAD_TESTS:%=build/tsan/tests/unit/%) \
+		BIN=build/tsan/ build/tsan/pt-load build/tsan/tests/tools/odd_calls
 	$(Q)for t in $(THREAD_TESTS); do TSAN_OPTIONS=halt_on_error=1 timeout 300 setarch -R build/tsan/tests/unit/$$t || exit 1; done
+	$(Q)build/tsan/tests/tools/odd_calls 400000 2 /dev/null >build/tsan/calls && rm -f build/tsan/calls.db && \
+		TSAN_OPTIONS=halt_on_error=1 timeout 600 setarch -R build/tsan/pt-load -q -j 2 build/tsan/calls.db build/tsan/calls
 # Every test with gcov's counters: the lines and branches that they reach, by folder. Slow, and into a folder of its own.
 coverage:
 	$(Q)$(MAKE) --no-print-directory B=build/coverage BIN=build/coverage/ CFLAGS='-O0 -g --coverage' all test-programs
@@ -288,8 +291,8 @@ screenshots: all
 	$(Q)scripts/screenshots
 
 # Wants some GB of disk and memory; says so where there is none.
-check-big: all
-	$(Q)PT_BIN=$(CURDIR)/$(BIN) tests/big.py
+check-big: all $(B)/tests/tools/mkgrowth
+	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/big.py
 
 # Slow: minutes for each core. What was analyzed is remembered.
 analyze:
@@ -331,8 +334,8 @@ help:
 	@echo "make fuzz         libFuzzer on each reader ($(FUZZ)): FUZZ_SECONDS=600 each; needs clang"
 	@echo "make check-nightly  10,000 random programs"
 	@echo "make check-faults  each allocation, write, read... of each program fails in turn; crashes: CASES='load' picks"
-	@echo "make check-threads  pt-capture's threads under ThreadSanitizer"
-	@echo "make check-big    4 GB of AUX data, 100,000 threads, a million mappings: time and memory have limits"
+	@echo "make check-threads  the threads of pt-capture and pt-load under ThreadSanitizer"
+	@echo "make check-big    4 GB of AUX data, 100,000 threads, a million mappings, a million call paths: time and memory have limits"
 	@echo "make coverage     the lines and branches that the tests reach, by folder (TESTS='unit' counts some)"
 	@echo "make check-ptbox-vms  ptbox's examples (VMs that migrate, scale, change...), recorded by perf, against its truth"
 	@echo "make check-ptbox  captures with Processor Trace in the emulated PC of ../shared/ptbox, against its truth"

@@ -8,6 +8,7 @@
 
 #include "export/db.h"
 #include "export/digits.h"
+#include "export/spool.h"
 #include "schema/array.h"
 #include "schema/hash.h"
 
@@ -39,6 +40,12 @@ struct packed {
 	uint32_t size, hash;
 };
 
+/* A row that is being filled: shapes first to first + n - 1, with `calls` calls. */
+struct row {
+	uint32_t first, n, calls;
+	uint32_t begins[DIGITS_ROW + 1], number[FIELDS][ROW_CALLS];
+};
+
 struct call_shapes {
 	sqlite3_stmt *insert;
 	int64_t trace;
@@ -51,15 +58,17 @@ struct call_shapes {
 	uint32_t *numbers;	 /* by ranked's index, from call_shapes_finish() on */
 	struct cached *cache;
 	uint32_t next; /* the number of the next late one */
-	/* The row that is being filled: shapes first to first + n - 1, with `calls` calls */
-	uint32_t first, n, calls;
-	uint32_t begins[DIGITS_ROW + 1], number[FIELDS][ROW_CALLS];
+	struct row row;
+	/* Rows of late ones wait in a scratch file: until the end the database is another thread's. */
+	struct spool *late; /* NULL: there are none */
+	uint64_t late_rows;
+	int scratch;
 };
 
 _Static_assert(sizeof(struct shaped_call) == FIELDS * sizeof(uint32_t), "a shaped call is its numbers");
 _Static_assert((int)SHAPE_CALLS <= (int)ROW_CALLS, "a shape fits into a row");
 
-struct call_shapes *call_shapes_create(sqlite3 *db, int64_t trace, struct pt_error *e)
+struct call_shapes *call_shapes_create(sqlite3 *db, int scratch, int64_t trace, struct pt_error *e)
 {
 	struct call_shapes *s = calloc(1, sizeof *s);
 
@@ -68,6 +77,7 @@ struct call_shapes *call_shapes_create(sqlite3 *db, int64_t trace, struct pt_err
 		return NULL;
 	}
 	s->trace = trace;
+	s->scratch = scratch;
 	s->next = SHAPES_RANKED + 1;
 	s->insert = db_insert(db, "call_shape", 13, e);
 	if (s->insert && !pt_hash_init(&s->by_bytes, 11, e))
@@ -86,6 +96,7 @@ void call_shapes_destroy(struct call_shapes *s)
 	pt_hash_deinit(&s->by_bytes);
 	free(s->numbers);
 	free(s->cache);
+	free(s->late);
 	free(s);
 }
 
@@ -150,41 +161,71 @@ static uint32_t unpack(const uint8_t *bytes, uint32_t size, struct shaped_call *
 
 /* ---- The table ---------------------------------------------------------------------------------------- */
 
-static int flush(struct call_shapes *s, struct pt_error *e)
+static int insert_row(struct call_shapes *s, struct row *r, struct pt_error *e)
 {
 	/* Which fields may have two digits. */
 	static const bool has_high[FIELDS] = {true, true, false, false, false, true, false, false};
-	char begins[sizeof s->begins / sizeof *s->begins * DIGITS_BYTES];
+	char begins[sizeof r->begins / sizeof *r->begins * DIGITS_BYTES];
 	char text[FIELDS][2][ROW_CALLS * DIGITS_BYTES];
 	sqlite3_stmt *st = s->insert;
 	int column = FIRST_COLUMN;
 
-	if (!s->n)
-		return 0;
-	s->begins[s->n] = s->calls;
-	sqlite3_bind_int64(st, 1, (s->trace << TRACE_SHIFT) + s->first);
-	digits_bind_array(s->begins, s->n + 1, 0, st, 2, begins);
+	r->begins[r->n] = r->calls;
+	sqlite3_bind_int64(st, 1, (s->trace << TRACE_SHIFT) + r->first);
+	digits_bind_array(r->begins, r->n + 1, 0, st, 2, begins);
 	for (int f = 0; f < FIELDS; f++) {
-		digits_bind_array(s->number[f], s->calls, 0, st, column++, text[f][0]);
+		digits_bind_array(r->number[f], r->calls, 0, st, column++, text[f][0]);
 		if (has_high[f])
-			digits_bind_array(s->number[f], s->calls, DIGITS_BITS, st, column++, text[f][1]);
+			digits_bind_array(r->number[f], r->calls, DIGITS_BITS, st, column++, text[f][1]);
 	}
-	s->n = s->calls = 0;
 	return db_run(st, e);
+}
+
+/* The row is full. Those of late ones wait. */
+static int flush(struct call_shapes *s, struct pt_error *e)
+{
+	bool late = s->row.first > SHAPES_RANKED;
+	int ret = 0;
+
+	if (!s->row.n)
+		return 0;
+	if (late && !s->late) {
+		s->late = calloc(1, sizeof *s->late);
+		if (!s->late)
+			return pt_fail_no_memory(e, "calls");
+		s->late->scratch = s->scratch;
+	}
+	s->late_rows += late;
+	ret = late ? spool_write(s->late, &s->row, sizeof s->row, e) : insert_row(s, &s->row, e);
+	s->row.n = s->row.calls = 0;
+	return ret;
+}
+
+static int insert_late(struct call_shapes *s, struct pt_error *e)
+{
+	if (s->late && spool_rewind(s->late, e) < 0)
+		return -1;
+	for (; s->late_rows; s->late_rows--)
+		if (spool_read(s->late, &s->row, sizeof s->row, e) < 0 || insert_row(s, &s->row, e) < 0)
+			return -1;
+	s->row.n = s->row.calls = 0;
+	return 0;
 }
 
 /* Numbers come one after another, but that the ranked ones begin after the late ones. */
 static int put(struct call_shapes *s, const struct shaped_call *calls, uint32_t n, uint32_t number,
 	       struct pt_error *e)
 {
-	if (s->n && (s->n == DIGITS_ROW || s->calls + n > ROW_CALLS) && flush(s, e) < 0)
+	struct row *r = &s->row;
+
+	if (r->n && (r->n == DIGITS_ROW || r->calls + n > ROW_CALLS) && flush(s, e) < 0)
 		return -1;
-	if (!s->n)
-		s->first = number;
-	s->begins[s->n++] = s->calls;
-	for (uint32_t i = 0; i < n; i++, s->calls++)
+	if (!r->n)
+		r->first = number;
+	r->begins[r->n++] = r->calls;
+	for (uint32_t i = 0; i < n; i++, r->calls++)
 		for (int f = 0; f < FIELDS; f++)
-			s->number[f][s->calls] = ((const uint32_t *)&calls[i])[f];
+			r->number[f][r->calls] = ((const uint32_t *)&calls[i])[f];
 	return 0;
 }
 
@@ -302,7 +343,7 @@ int call_shapes_finish(struct call_shapes *s, struct pt_error *e)
 	for (uint32_t i = 0; i < s->count; i++)
 		order[i] = (uint64_t)(UINT32_MAX - s->ranked[i].runs) << 32 | i;
 	qsort(order, s->count, sizeof *order, compare);
-	ret = flush(s, e);
+	ret = flush(s, e) < 0 || insert_late(s, e) < 0 ? -1 : 0;
 	for (uint32_t i = 0; !ret && i < s->count; i++) {
 		uint32_t index = (uint32_t)order[i];
 		const struct ranked *r = &s->ranked[index];

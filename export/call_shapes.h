@@ -41,11 +41,11 @@ struct shaped_call {
 
 struct call_shapes;
 
-/* NULL: PT_ERR_NO_MEMORY, or SQLite's error. */
-struct call_shapes *call_shapes_create(sqlite3 *db, int64_t trace, struct pt_error *e);
+/* scratch: a file of the caller's. NULL: PT_ERR_NO_MEMORY, or SQLite's error. */
+struct call_shapes *call_shapes_create(sqlite3 *db, int scratch, int64_t trace, struct pt_error *e);
 void call_shapes_destroy(struct call_shapes *s); /* NULL is fine */
 /* The calls of one more run, 1 <= n <= SHAPE_CALLS. *ret_handle is for call_shapes_number();
- * SHAPE_NONE when all numbers are taken. 0, or -1: PT_ERR_NO_MEMORY, SQLite's error. */
+ * SHAPE_NONE when all numbers are taken. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_IO. */
 int call_shapes_add(struct call_shapes *s, const struct shaped_call *calls, uint32_t n, uint32_t *ret_handle,
 		    struct pt_error *e);
 /* After the last run: numbers the shapes and fills the table. 0, or -1. */

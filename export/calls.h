@@ -15,17 +15,19 @@
 #include "export/sink.h"
 #include "schema/records.h"
 
+enum { CALLS_SCRATCHES = 3 };
+
 struct calls;
 
-/* scratch: two files; they and paths are the caller's. bases are copied. NULL: PT_ERR_NO_MEMORY, or
+/* scratch: files; they and paths are the caller's. bases are copied. NULL: PT_ERR_NO_MEMORY, or
  * SQLite's error. */
-struct calls *calls_create(sqlite3 *db, struct call_paths *paths, const int scratch[2],
+struct calls *calls_create(sqlite3 *db, struct call_paths *paths, const int scratch[CALLS_SCRATCHES],
 			   const struct trace_bases *bases, struct pt_error *e);
 void calls_destroy(struct calls *c); /* NULL is fine */
 /* The next run and its tsc: a call whose times are those of its branches' runs need not store them. */
 void calls_run(struct calls *c, uint64_t number, uint64_t tsc);
-/* The next call; it is added to the sums of its path, too. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_IO,
- * SQLite's error. */
+/* The next call; it is added to the sums of its path, too. The database is not touched. 0, or -1: PT_ERR_NO_MEMORY,
+ * PT_ERR_IO. */
 int calls_add(struct calls *c, const struct ptr_call *call, struct pt_error *e);
 /* After the last call: fills the tables. 0, or -1, also PT_ERR_REFUSED: the poll ended it. */
 int calls_finish(struct calls *c, const struct pt_sink_poll *poll, struct pt_error *e);

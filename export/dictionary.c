@@ -415,7 +415,7 @@ static int compare_ranks(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Within a tier the order is the stream's: paths of the same edges stay together, which edge_chunk is the shorter for. */
+/* Within a tier as in the stream: paths of the same edges stay together, which edge_chunk is the shorter for. */
 static void number_tiers(struct dictionary *d)
 {
 	uint32_t id = 0;

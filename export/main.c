@@ -46,6 +46,7 @@ struct arguments {
 	const char *folder;  /* of pt-load spool, NULL: it is not that */
 	const char *schema;  /* which is to be printed */
 	long long lease_s;   /* of pt-load spool */
+	long long jobs;	     /* threads, 0: one for each CPU */
 	bool replace, skip_loaded, list, clean, once, remove, no_wait, quiet, verbose, version;
 };
 
@@ -67,6 +68,11 @@ static int set_mode(void *arg, const char *value, struct pt_error *e)
 static int set_timeout(void *arg, const char *value, struct pt_error *e)
 {
 	return pt_option_number("--timeout", value, 1, 1000000, &((struct arguments *)arg)->timeout_s, e);
+}
+
+static int set_jobs(void *arg, const char *value, struct pt_error *e)
+{
+	return pt_option_number("--jobs", value, 1, 1024, &((struct arguments *)arg)->jobs, e);
 }
 
 static int set_lease(void *arg, const char *value, struct pt_error *e)
@@ -119,6 +125,11 @@ static const struct pt_option options[] = {
      .argument = "SECONDS",
      .help = "spool: take over from a worker that shows no life for so long (60)",
      .set = set_lease},
+    {.name = "jobs",
+     .letter = 'j',
+     .argument = "N",
+     .help = "work in up to N threads (one for each CPU; at most two are of use); the database is the same",
+     .set = set_jobs},
     {.name = "quiet",
      .letter = 'q',
      .help = "say nothing but errors",
@@ -256,6 +267,7 @@ static struct pt_sink_options sink_options(struct job *j)
 					.mode = a->mode,
 					.replace = a->replace,
 					.timeout_s = (double)a->timeout_s,
+					.threads = (unsigned)a->jobs,
 					.ret_there = &j->there,
 					.poll = {interrupted, a->no_wait ? NULL : waits, j}};
 }

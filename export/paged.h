@@ -13,7 +13,7 @@
 
 enum {
 	PAGED_BITS = 6,	   /* of a record's index in its page */
-	PAGED_SLOTS = 8192 /* pages in memory; a power of two */
+	PAGED_SLOTS = 4096 /* pages in memory; a power of two */
 };
 
 struct paged {

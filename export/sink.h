@@ -45,6 +45,7 @@ struct pt_sink_options {
 	const char *name; /* the trace's, NULL: its command */
 	unsigned mode;	  /* of a new database, see store_open(); 0: for its owner only */
 	double timeout_s; /* of a server's trouble */
+	unsigned threads; /* that may work, 0: one for each CPU. What comes out is the same */
 	bool replace;	  /* take the place of the trace that came from the same container */
 	struct pt_sink_poll poll;
 	bool *

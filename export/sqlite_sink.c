@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "export/call_feed.h"
 #include "export/call_paths.h"
 #include "export/calls.h"
 #include "export/code_rows.h"
@@ -24,8 +25,8 @@
 #include "schema/derived/run_times.h"
 #include "schema/output.h"
 
-/* Scratch files: two of calls, one each of the dictionary, of runs, interrupts and call paths. */
-enum { SCRATCHES = 6 };
+/* Scratch files: whose they are. */
+enum { OF_CALLS, OF_CALL_PATHS = CALLS_SCRATCHES, OF_DICTIONARY, OF_RUNS, OF_INTERRUPTS, SCRATCHES };
 
 struct sqlite_sink {
 	struct pt_sink sink; /* first: a pt_sink is one of these */
@@ -48,6 +49,8 @@ struct sqlite_sink {
 	struct slices *slices;
 	struct call_paths *call_paths;
 	struct calls *calls;
+	struct call_feed *feed; /* of calls and call_paths, until all have come */
+	unsigned threads;	/* 1: no other than the caller's */
 	struct vm_rows *vms;
 	struct code_rows *code;
 	struct source_lines *lines;
@@ -103,13 +106,14 @@ static int begin(struct sqlite_sink *s, struct pt_error *e)
 	s->interrupts = calloc(1, sizeof *s->interrupts);
 	if (!s->times || !s->interrupts)
 		return pt_fail_no_memory(e, "times");
-	s->interrupts->scratch = s->scratch[4];
+	s->interrupts->scratch = s->scratch[OF_INTERRUPTS];
 	if (!(s->rows = plain_rows_create(db, &s->base, e)) ||
-	    !(s->runs = run_groups_create(s->scratch[3], e)) ||
-	    !(s->dictionary = dictionary_create(db, s->scratch[2], &s->base, e)) ||
+	    !(s->runs = run_groups_create(s->scratch[OF_RUNS], e)) ||
+	    !(s->dictionary = dictionary_create(db, s->scratch[OF_DICTIONARY], &s->base, e)) ||
 	    !(s->slices = slices_create(db, s->dictionary, &s->base, e)) ||
-	    !(s->call_paths = call_paths_create(db, s->scratch[5], &s->base, e)) ||
-	    !(s->calls = calls_create(db, s->call_paths, s->scratch, &s->base, e)) ||
+	    !(s->call_paths = call_paths_create(db, s->scratch[OF_CALL_PATHS], &s->base, e)) ||
+	    !(s->calls = calls_create(db, s->call_paths, s->scratch + OF_CALLS, &s->base, e)) ||
+	    !(s->feed = call_feed_create(s->calls, s->call_paths, s->threads != 1, e)) ||
 	    !(s->vms = vm_rows_create(db, &s->base, e)) || !(s->code = code_rows_create(db, &s->base, e)) ||
 	    !(s->lines = source_lines_create(e)))
 		return -1;
@@ -130,7 +134,7 @@ static int put_thread(struct sqlite_sink *s, const struct ptr_record *r, struct 
 
 static int put_symbol(struct sqlite_sink *s, const struct ptr_record *r, struct pt_error *e)
 {
-	return call_paths_symbol(s->call_paths, r->symbol.start, e) < 0 ||
+	return call_feed_symbol(s->feed, r->symbol.start, e) < 0 ||
 		       source_lines_symbol(s->lines, &r->symbol, e) < 0
 		   ? -1
 		   : plain_rows_symbol(s->rows, r, e);
@@ -230,8 +234,8 @@ static int put_run(struct sqlite_sink *s, const struct ptr_record *r, struct pt_
 	s->totals.branches += (uint64_t)r->run.repeats * path.edges;
 	s->totals.insns += r->run.repeats * path.insns;
 	s->totals.not_taken += (uint64_t)r->run.repeats * path.not_taken;
-	calls_run(s->calls, r->number, r->run.tsc);
-	if (slices_run(s->slices, g.id, &r->run, &path, &g.back, e) < 0)
+	if (call_feed_run(s->feed, r->number, r->run.tsc, e) < 0 ||
+	    slices_run(s->slices, g.id, &r->run, &path, &g.back, e) < 0)
 		return -1;
 	thread = slices_thread(s->slices);
 	dictionary_run(s->dictionary, &r->run, thread ? s->thread_machines[thread - 1] : 0);
@@ -258,8 +262,8 @@ static int sink_record(struct pt_sink *sink, const struct ptr_record *r, struct 
 	case PTR_SLICE: return slices_begin(s->slices, r, e);
 	case PTR_RUN: return put_run(s, r, e);
 	case PTR_SLICE_END: return slices_end(s->slices, &r->slice_end, e);
-	case PTR_CALL_PATH: return call_paths_add(s->call_paths, &r->call_path, e);
-	case PTR_CALL: s->totals.calls++; return calls_add(s->calls, &r->call, e);
+	case PTR_CALL_PATH: return call_feed_path(s->feed, &r->call_path, e);
+	case PTR_CALL: s->totals.calls++; return call_feed_call(s->feed, &r->call, e);
 	case PTR_EVENT: s->totals.events++; return plain_rows_event(s->rows, r, e);
 	case PTR_ERROR: s->totals.errors++; return plain_rows_error(s->rows, r, e);
 	case PTR_GUEST_RUN: return vm_rows_guest_run(s->vms, r, e);
@@ -286,6 +290,7 @@ static void finalize(struct sqlite_sink *s)
 	ptr_times_destroy(s->times);
 	slices_destroy(s->slices);
 	dictionary_destroy(s->dictionary);
+	call_feed_destroy(s->feed); /* before what it feeds */
 	call_paths_destroy(s->call_paths);
 	calls_destroy(s->calls);
 	vm_rows_destroy(s->vms);
@@ -297,6 +302,7 @@ static void finalize(struct sqlite_sink *s)
 	s->times = NULL;
 	s->slices = NULL;
 	s->dictionary = NULL;
+	s->feed = NULL;
 	s->call_paths = NULL;
 	s->calls = NULL;
 	s->vms = NULL;
@@ -312,7 +318,8 @@ static int sink_commit(struct pt_sink *sink, struct pt_error *e)
 	if (begin(s, e) < 0)
 		return -1;
 	ptr_times_settle(s->times);
-	if (put_settled(s, e) < 0 || slices_finish(s->slices, e) < 0 || dictionary_rank(s->dictionary, e) < 0)
+	if (call_feed_finish(s->feed, e) < 0 || put_settled(s, e) < 0 || slices_finish(s->slices, e) < 0 ||
+	    dictionary_rank(s->dictionary, e) < 0)
 		return -1;
 	s->busy_with = "writing runs";
 	if (run_groups_finish(s->runs, db, s->dictionary, &s->poll, e) < 0 || insert_interrupts(s, e) < 0)
@@ -323,6 +330,11 @@ static int sink_commit(struct pt_sink *sink, struct pt_error *e)
 	s->busy_with = "writing calls";
 	if (calls_finish(s->calls, &s->poll, e) < 0 || call_paths_finish(s->call_paths, e) < 0)
 		return -1;
+	/* Their memory is the dictionary's now. */
+	calls_destroy(s->calls);
+	call_paths_destroy(s->call_paths);
+	s->calls = NULL;
+	s->call_paths = NULL;
 	s->busy_with = "summing up";
 	if (dictionary_finish(s->dictionary, s->code, e) < 0 || code_rows_finish(s->code, s->lines, e) < 0 ||
 	    plain_rows_finish(s->rows, e) < 0 || vm_rows_finish(s->vms, e) < 0 ||
@@ -387,6 +399,7 @@ struct pt_sink *pt_sqlite_sink_create(const char *path, const struct pt_sink_opt
 	s->replace = options->replace;
 	s->ret_there = options->ret_there;
 	s->poll = options->poll;
+	s->threads = options->threads ? options->threads : (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
 	for (int i = 0; i < SCRATCHES; i++)
 		s->scratch[i] = -1;
 	if (store_open(

@@ -139,7 +139,7 @@ static int open_fresh(struct store *s, struct pt_error *e)
 		       "PRAGMA journal_mode = OFF;"
 		       "PRAGMA synchronous = OFF;"
 		       "PRAGMA locking_mode = EXCLUSIVE;"
-		       "PRAGMA cache_size = -65536;"
+		       "PRAGMA cache_size = -16384;"
 		       "PRAGMA temp_store = FILE;"
 		       "BEGIN IMMEDIATE",
 		       e);
@@ -190,7 +190,7 @@ static int open_existing(struct store *s, struct pt_error *e)
 	remove_stale_temporary(s);
 	return db_exec(s->db,
 		       "PRAGMA cell_size_check = ON;"
-		       "PRAGMA cache_size = -65536;"
+		       "PRAGMA cache_size = -16384;"
 		       "PRAGMA temp_store = FILE;"
 		       "BEGIN IMMEDIATE",
 		       e);

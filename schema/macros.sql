@@ -51,8 +51,8 @@ CREATE MACRO NEXT_TSC_AT(g, at) AS (g.tsc - 1 + CASE WHEN g.step IS NULL
 	ELSE CODE_AT(g.time, CODE_AT(g.step, at) + 1) END);
 -- Two runs of a group have the same tsc when this is the same.
 CREATE MACRO TIME_KEY(g, at) AS coalesce(substr(g.step, at, 1), substr(g.time, at, 1));
--- Of the run at a position, when its cycles are known: the instructions of the stretch (p: the run's path), and how
--- many runs before it began.
+-- Of the run at a position, when its cycles are known: the instructions of their stretch (p: the run's
+-- path), and how many runs before it began.
 CREATE MACRO STRETCH_INSNS_AT(g, p, at) AS CASE
 	WHEN OPTIONAL_AT(g.cyc, g.cyc_high, at) IS NULL THEN NULL
 	WHEN instr(g.insn_at, char(at)) THEN WIDE_NUMBER_AT(g.insn, g.insn_high, instr(g.insn_at, char(at)))

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""tests/big.py [--mb N] [--threads N] [--mappings N] - a lot of each, through the whole pipeline, with limits on memory.
+"""tests/big.py [--mb N] [--threads N] [--mappings N] [--call-paths N] - a lot of each, through the whole pipeline, with limits on memory.
 
   AUX data: a loop whose every branch has a TNT bit, N MB of them, with a PSB and a time every 64 KB. It is made while it
             is read, so it takes no disk.
   threads:  as many FORK and COMM records, of one process.
   mappings: as many MMAP2 records, of one process, of one file.
+  call paths: as many, each one call deeper than the one before, for pt-load alone.
 Each program's most memory is the kernel's word (wait4()). The databases are asked whether all is there.
 """
 import argparse
@@ -25,6 +26,7 @@ BLOCK = 65536
 PROGRAM = ".globl _start\n_start:\n1: dec %rcx\n jnz 1b\n hlt\n"
 TIME_LIMIT = 3600  # seconds, of one pipeline
 MB_MAX = {"pt-capture": 64, "pt-decode": 400, "pt-load": 400}  # AUX data: whatever their number
+CALL_PATHS_MB = 256  # however many there are
 PSB, PSBEND = b"\x02\x82" * 8, b"\x02\x23"
 
 
@@ -150,11 +152,31 @@ def test(folder, arguments):
         os.unlink(run.database)
 
 
+def test_call_paths(folder, count):
+    stream, database = os.path.join(folder, "stream"), os.path.join(folder, "db")
+    with open(stream, "wb") as f:
+        subprocess.run([os.path.join(os.environ["PT_BUILD"], "tests/tools/mkgrowth"), "ptr-calls", str(count)], stdout=f,
+                       check=True)
+    # pylint: disable=consider-using-with
+    load = subprocess.Popen([os.path.join(os.environ["PT_BIN"], "pt-load"), "-q", database, stream])
+    _, status, usage = os.wait4(load.pid, 0)
+    load.returncode = os.waitstatus_to_exitcode(status)
+    mb, what = usage.ru_maxrss / 1024, f"{count} call paths"
+    print(f"{what}: most memory: pt-load {mb:.0f} MB")
+    check(load.returncode == 0, f"{what}: it ends well", load.returncode)
+    check(mb <= CALL_PATHS_MB, f"{what}: pt-load's memory has a limit", f"{mb:.0f} MB, not {CALL_PATHS_MB}")
+    db = sqlite3.connect(database)
+    got = db.execute("SELECT count(*), sum(calls) FROM call_path").fetchone()
+    db.close()
+    check(got == (count, count), f"{what}: each is there, with its call", got)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--mb", type=int, default=4096)
     parser.add_argument("--threads", type=int, default=100000)
     parser.add_argument("--mappings", type=int, default=1000000)
+    parser.add_argument("--call-paths", type=int, default=1000000)
     arguments = parser.parse_args()
     folder = tempfile.mkdtemp(prefix="pt-big.")
     try:
@@ -165,6 +187,8 @@ def main():
             print("0 passed, 0 failed, 1 skipped")
             return 0
         test(folder, arguments)
+        if arguments.call_paths:
+            test_call_paths(folder, arguments.call_paths)
     finally:
         shutil.rmtree(folder)
     return sum_up()

@@ -53,7 +53,7 @@ for s in made-up lua-dflt lua-cyc; do
 done
 
 if [ -d "$inputs" ]; then
-	printf '\nThe database of each input, indexes and calls included (target: 2.5 bytes a taken branch, 6 with CYC)\n%-10s %10s %8s %9s\n' \
+	printf '\nThe database of each input, indexes and calls included (target: 1 byte a taken branch, 3 with CYC)\n%-10s %10s %8s %9s\n' \
 		input branches pt-load bytes/br
 	for p in gzip lua cc1 sqlite; do
 		zstd -dqf "$inputs/$p.img.zst" -o "$tmp/$p.img" && cp -f "$inputs/$p.maps" "$tmp"
@@ -65,7 +65,7 @@ if [ -d "$inputs" ]; then
 			seconds=$(cpu "$bin/pt-load" -q "$tmp/db" "$tmp/stream")
 			rows=$(sqlite3 "$tmp/db" 'SELECT sum(branches) FROM traces')
 			awk -v n="$p-$v" -v rows="$rows" -v s="$seconds" -v b="$(stat -c %s "$tmp/db")" -v v=$v \
-				'BEGIN { most = v == "cyc" ? 6 : 2.5
+				'BEGIN { most = v == "cyc" ? 3 : 1
 				printf "%-10s %10d %8.2f %9.2f%s\n", n, rows, s, b / rows, (b / rows > most) ? "  over " most : "" }'
 		done
 	done

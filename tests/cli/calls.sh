@@ -21,6 +21,18 @@ for how in 30000:1:30000 800000:2:20000; do
 	check "$calls: there are last ones" test "$(wc -l <"$tmp/got")" -ge "$last"
 	same "$calls: the last" <(tail -n "$(wc -l <"$tmp/got")" "$tmp/truth") "$tmp/got"
 done
+# In one thread and in two, also shapes that are not counted: the same bytes, but for when it was loaded.
+for j in 1 2; do
+	"$PT_BUILD/tests/tools/odd_calls" 800000 2 /dev/null | "$PT_BIN/pt-load" -q -j "$j" "$tmp/j$j"
+	succeeded "${PIPESTATUS[1]}" "-j $j: load"
+	sqlite3 "$tmp/j$j" 'UPDATE trace SET load_time = 0'
+done
+check "one thread and two make the same database" cmp "$tmp/j1" "$tmp/j2"
+rm -f "$tmp/j1" "$tmp/j2"
+for bad in 0 -1 x ''; do
+	"$PT_BIN/pt-load" -j "$bad" "$tmp/none" "$tmp/s" 2>/dev/null
+	check "-j '$bad' is refused" test $? -eq 2
+done
 check "some shapes were not counted" test "$(sqlite3 "$tmp/db2" 'SELECT max(id & 4294967295) FROM call_shape')" -gt 262144
 
 "$PT_BUILD/tests/tools/odd_calls" 5000 3 "$tmp/truth" >"$tmp/s3"
@@ -37,3 +49,5 @@ same "slowest-calls" <(sort -t'|' -k8,8nr -k1,1n "$tmp/truth" | awk -F'|' '$8 !=
 	<("$PT_BIN/pt-load" -q --replace "$tmp/two" "$tmp/s4" && "$PT_BIN/pt-query" "$tmp/two" slowest-calls -p limit=4000 --format csv |
 		awk -F, '$2 == 2 { print $1 "," $7 }' | head -n 40)
 check "--replace takes shapes away" test "$(sqlite3 "$tmp/two" 'SELECT count(*) FROM call_shape WHERE id >> 32 = 1')" = 0
+check "and short codes of call paths" test "$(sqlite3 "$tmp/two" 'SELECT count(*) FROM call_path_code WHERE id >> 11 = 1')" = 0
+check "which the others still have" test "$(sqlite3 "$tmp/two" 'SELECT count(*) > 0 FROM call_path_code')" = 1

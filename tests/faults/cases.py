@@ -162,14 +162,14 @@ def loads_again(case, whole, killed):
 
 def load_cases(f):
     second = f["perf.pts"] if "perf.data" in f else f["dat.pts"]
-    yield Case("load", [tool("pt-load"), "-q", "db", f["tiny.pts"]], outputs=["db"], content=content_of_database,
+    yield Case("load", [tool("pt-load"), "-q", "-j", "1", "db", f["tiny.pts"]], outputs=["db"], content=content_of_database,
                again=loads_again, crashes=True)
-    yield Case("load into a database", [tool("pt-load"), "-q", "db", second], before={"db": f["tiny.db"]},
+    yield Case("load into a database", [tool("pt-load"), "-q", "-j", "1", "db", second], before={"db": f["tiny.db"]},
                outputs=["db"], content=content_of_database, again=loads_again, crashes=True)
     # libdw 0.188's hash table asserts that it gets memory; glibc's assert() has none for its words.
-    yield Case("load a VM", [tool("pt-load"), "-q", "db", f["vm.pts"]], outputs=["db"], content=content_of_database,
+    yield Case("load a VM", [tool("pt-load"), "-q", "-j", "1", "db", f["vm.pts"]], outputs=["db"], content=content_of_database,
                again=loads_again, excuse=rb"resize_coordinator: Assertion|Unexpected error\.")
-    yield Case("load --replace", [tool("pt-load"), "-q", "--name", "other", "--replace", "db", f["tiny.pts"]],
+    yield Case("load --replace", [tool("pt-load"), "-q", "-j", "1", "--name", "other", "--replace", "db", f["tiny.pts"]],
                before={"db": f["tiny.db"]}, outputs=["db"], content=content_of_database, again=loads_again, crashes=True)
 
 
