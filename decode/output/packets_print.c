@@ -114,11 +114,41 @@ static int take(struct printer *s, const struct ptc_aux *aux, FILE *out, uint64_
 	return 0;
 }
 
+/* Puts a stream before the others, of a CPU (-1: any), whose errata it has. 0, or -1. */
+static int add(struct printer **all, uint32_t id, int32_t cpu, const struct ptc_meta *meta, struct pt_error *e)
+{
+	struct printer *s = calloc(1, sizeof *s);
+
+	if (!s)
+		return pt_fail_no_memory(e, NULL);
+	s->id = id;
+	s->errata = pt_errata_of((uint32_t)ptc_meta_cpu_number(meta, cpu, "cpu_family", 0),
+				 (uint32_t)ptc_meta_cpu_number(meta, cpu, "cpu_model", 0));
+	s->next = *all;
+	*all = s;
+	return 0;
+}
+
+/* Moves a stream from one list to the front of another; false: it is not there. */
+static bool move(struct printer **from, uint32_t id, struct printer **to)
+{
+	for (struct printer *s; (s = *from); from = &s->next) {
+		if (s->id != id)
+			continue;
+		*from = s->next;
+		s->next = *to;
+		*to = s;
+		return true;
+	}
+	return false;
+}
+
 int pt_packets_print(struct ptc_reader *r, FILE *out, uint64_t *ret_errors, struct pt_error *e)
 {
-	struct printer *all = NULL, *s, *last = NULL;
+	struct printer *all = NULL, *declared = NULL, *s, *last = NULL;
 	struct ptc_meta *meta = ptc_meta_create();
 	struct ptc_chunk c;
+	struct ptc_stream stream;
 	struct ptc_aux aux;
 	int n;
 
@@ -128,6 +158,9 @@ int pt_packets_print(struct ptc_reader *r, FILE *out, uint64_t *ret_errors, stru
 	while ((n = ptc_next(r, &c, e)) > 0) {
 		if (c.type == PTC_META && (n = ptc_meta_add(meta, &c, e)) < 0)
 			break;
+		if (c.type == PTC_STREAM && ((n = ptc_parse_stream(&c, &stream, e)) < 0 ||
+					     (n = add(&declared, c.stream, stream.cpu, meta, e)) < 0))
+			break;
 		if (c.type != PTC_AUX)
 			continue;
 		n = ptc_parse_aux(&c, &aux, e);
@@ -135,18 +168,9 @@ int pt_packets_print(struct ptc_reader *r, FILE *out, uint64_t *ret_errors, stru
 			break;
 		for (s = all; s && s->id != c.stream; s = s->next)
 			;
-		if (!s) {
-			s = calloc(1, sizeof *s);
-			if (!s) {
-				n = pt_fail_no_memory(e, NULL);
-				break;
-			}
-			s->id = c.stream;
-			s->errata = pt_errata_of((uint32_t)ptc_meta_number(meta, "cpu_family", 0),
-						 (uint32_t)ptc_meta_number(meta, "cpu_model", 0));
-			s->next = all;
-			all = s;
-		}
+		if (!s && !move(&declared, c.stream, &all) && (n = add(&all, c.stream, -1, meta, e)) < 0)
+			break;
+		s = s ? s : all;
 		if (s != last && (last || s->id != 1))
 			fprintf(out, "# stream %u\n", s->id);
 		last = s;
@@ -163,6 +187,10 @@ int pt_packets_print(struct ptc_reader *r, FILE *out, uint64_t *ret_errors, stru
 		}
 		all = s->next;
 		free(s->buffer);
+		free(s);
+	}
+	while ((s = declared)) { /* without AUX data */
+		declared = s->next;
 		free(s);
 	}
 	ptc_meta_destroy(meta);

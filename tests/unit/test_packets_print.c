@@ -8,6 +8,8 @@
 
 static const char psb[] = "\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x23";
 
+static const char *type; /* CPUs of model 78, whatever the others are; NULL: none */
+
 /* What is printed of PSB+ and the bytes on the model of family 6; cut: the AUX data comes in two pieces. */
 static const char *print(const char *model, const char *bytes, size_t n, size_t cut, uint64_t *ret_errors)
 {
@@ -25,6 +27,8 @@ static const char *print(const char *model, const char *bytes, size_t n, size_t 
 	memcpy(aux, psb, sizeof psb - 1);
 	memcpy(aux + sizeof psb - 1, bytes, n);
 	ok = ptc_put_meta(w, "cpu_family", "6", &e) == 0 && ptc_put_meta(w, "cpu_model", model, &e) == 0 &&
+	     (!type || (ptc_put_meta(w, "cpu_type.0.cpus", type, &e) == 0 &&
+			ptc_put_meta(w, "cpu_type.0.cpu_model", "78", &e) == 0)) &&
 	     ptc_put_stream(w, &stream, &e) >= 0 &&
 	     ptc_put_aux(w, 1, &(struct ptc_aux){.bytes = aux, .size = first}, &e) >= 0 &&
 	     ptc_put_aux(w, 1,
@@ -56,6 +60,14 @@ int main(void)
 	}
 	text = print("86", skd007, sizeof skd007 - 1, 1, &errors);
 	check(!strstr(text, " ovf\n"), "another model: no OVF");
+	type = "0-3";
+	text = print("86", skd007, sizeof skd007 - 1, 1, &errors);
+	check(strstr(text, " ovf\n") && strstr(text, " mtc 11\n"), "a hybrid processor's CPU of that model");
+	type = "1-3";
+	text = print("86", skd007, sizeof skd007 - 1, 1, &errors);
+	check(!strstr(text, " ovf\n"), "and one of the other");
+	type = NULL;
+	errors = 0;
 	for (size_t cut = 0; cut < sizeof skz84 - 1; cut++) {
 		text = print("85", skz84, sizeof skz84 - 1, cut, &errors);
 		check(strstr(text, "SKZ84") && strstr(text, " mtc 11\n") && !errors, "SKZ84: a corrupt TMA");
