@@ -15,6 +15,11 @@ static int set_memory(void *arg, const char *value, struct pt_error *e)
 	return pt_option_number("--memory", value, 1, 4000, &((struct pt_arguments *)arg)->memory_mb, e);
 }
 
+static int set_jobs(void *arg, const char *value, struct pt_error *e)
+{
+	return pt_option_number("--jobs", value, 1, 1024, &((struct pt_arguments *)arg)->jobs, e);
+}
+
 static int set_mode(void *arg, const char *value, struct pt_error *e)
 {
 	return pt_option_mode("--mode", value, &((struct pt_arguments *)arg)->mode, e);
@@ -146,6 +151,7 @@ static const struct pt_option options[] = {
     {"quick", 0, "[=2]",
      "follow no code: the addresses that packets have become events; 2: those of PSBs only",
      .set = set_quick},
+    {"jobs", 'j', "N", "decode with N threads (all CPUs that may be used)", .set = set_jobs},
     {"memory", 0, "MB",
      "for decoded code and paths, 1 to 4000 (160); when it is used up, they are discarded and "
      "decoded again",

@@ -28,6 +28,7 @@ struct pt_arguments {
 	bool stats, no_calls, quiet, verbose;
 
 	long long memory_mb; /* 0: the default */
+	long long jobs;	     /* 0: as many as there are CPUs */
 	unsigned quick;	     /* 0 to 2, as in struct pt_session_options */
 	struct pt_selection selection;
 

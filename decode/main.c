@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <malloc.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -67,6 +68,9 @@ static void print_stats(FILE *f, const struct pt_session_result *r)
 	    {"packets", r->packets},
 	    {"psbs", r->psbs},
 	    {"aux_bytes", r->aux_bytes},
+	    {"segments", r->segments.segments},
+	    {"segments_taken", r->segments.fitting},
+	    {"segment_bytes", r->segments.bytes},
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -205,6 +209,14 @@ static bool writes_lines(const struct pt_arguments *a)
 	return a->text || a->insns || a->used_code;
 }
 
+/* How many CPUs may be used. */
+static unsigned cpus(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof set, &set) < 0 ? 1 : (unsigned)CPU_COUNT(&set);
+}
+
 /* Into w, or as lines to standard output. */
 static int run_session(const struct pt_arguments *a, struct ptc_reader *reader, struct ptr_writer *w,
 		       struct pt_session_result *result, struct pt_error *e)
@@ -214,6 +226,7 @@ static int run_session(const struct pt_arguments *a, struct ptc_reader *reader, 
 					     .definitions = records,
 					     .stats = a->stats,
 					     .graph_bytes = (size_t)a->memory_mb << 20,
+					     .threads = a->jobs ? (unsigned)a->jobs : cpus(),
 					     .guest_code = a->guest_code,
 					     .include_self = a->include_self,
 					     .used_code = a->used_code ? stdout : NULL,

@@ -205,6 +205,19 @@ size_t img_space_code(struct img_space *sp, uint64_t ip, const uint8_t **ret)
 	return n > 0 && n > m->end - ip ? m->end - ip : n;
 }
 
+size_t img_space_peek(const struct img_space *sp, uint64_t ip, const uint8_t **ret, bool *ret_later)
+{
+	const struct img_map *m;
+	size_t n;
+
+	*ret_later = false;
+	m = img_space_after(ip >> 63 && sp->upper ? sp->upper : sp, ip);
+	if (!m || ip < m->start || !m->file)
+		return 0;
+	n = img_file_peek(m->file, file_offset(m, ip), ret, ret_later);
+	return n > 0 && n > m->end - ip ? m->end - ip : n;
+}
+
 size_t img_space_read(struct img_space *sp, uint64_t ip, uint8_t *buffer, size_t n)
 {
 	size_t got = 0;

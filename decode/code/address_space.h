@@ -60,6 +60,8 @@ bool img_space_overlaps(const struct img_space *sp, uint64_t start, uint64_t end
 
 /* The bytes of code that can be read at ip, and *ret pointing at them; 0 when there are none. */
 size_t img_space_code(struct img_space *sp, uint64_t ip, const uint8_t **ret);
+/* The same for another thread than the store's (image.h); *ret_later as in img_file_peek(). */
+size_t img_space_peek(const struct img_space *sp, uint64_t ip, const uint8_t **ret, bool *ret_later);
 /* Copies up to n bytes at ip, across adjacent mappings. Returns how many. */
 size_t img_space_read(struct img_space *sp, uint64_t ip, uint8_t *buffer, size_t n);
 /* The code in [start, end) was executed, for img_store_track_used(). */

@@ -3,6 +3,7 @@
 #include "decode/code/huge_pages.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define BLOCK_INSNS_MAX 4096 /* a longer straight run is several blocks */
 
@@ -42,12 +43,56 @@ static bool rehash(struct pt_graph *g)
 	return true;
 }
 
+/* As img_space_code(). */
+static size_t code_at(struct pt_code *code, uint64_t ip, const uint8_t **ret)
+{
+	bool later;
+	size_t n;
+
+	if (!code->peeks)
+		return img_space_code(code->space, ip, ret);
+	n = img_space_peek(code->space, ip, ret, &later);
+	code->later |= later;
+	return n;
+}
+
+/* As img_space_read(). */
+static size_t read_at(struct pt_code *code, uint64_t ip, uint8_t *buffer, size_t n)
+{
+	size_t got = 0;
+
+	while (got < n) {
+		const uint8_t *p;
+		size_t k = code_at(code, ip + got, &p);
+
+		if (k == 0)
+			break;
+		if (k > n - got)
+			k = n - got;
+		memcpy(buffer + got, p, k);
+		got += k;
+	}
+	return got;
+}
+
+static void read_begin(struct pt_code *code)
+{
+	if (code->peeks)
+		img_store_read_begin(code->space->store);
+}
+
+static void read_end(struct pt_code *code)
+{
+	if (code->peeks)
+		img_store_read_end(code->space->store);
+}
+
 /* The instruction at ip: its length, or an INSN_ error. The code may lie in two mappings. */
-static int decode_at(struct img_space *space, uint64_t ip, enum insn_mode mode, struct insn *ret)
+static int decode_at(struct pt_code *code, uint64_t ip, enum insn_mode mode, struct insn *ret)
 {
 	uint8_t bytes[16];
 
-	return insn_decode(bytes, img_space_read(space, ip, bytes, sizeof bytes), mode, ret);
+	return insn_decode(bytes, read_at(code, ip, bytes, sizeof bytes), mode, ret);
 }
 
 static void end_dead(struct pt_block *b, enum pt_dead why)
@@ -63,10 +108,10 @@ static void end_dead(struct pt_block *b, enum pt_dead why)
  * and BPF's areas, of which a module's init code is a part again when its container is written). One that is executed, a
  * kprobe's or while text is patched, has the rest of an instruction behind it.
  */
-static bool is_filling(struct img_space *space, uint64_t ip)
+static bool is_filling(struct pt_code *code, uint64_t ip)
 {
 	uint8_t bytes[16];
-	size_t n = img_space_read(space, ip, bytes, sizeof bytes), i = 0;
+	size_t n = read_at(code, ip, bytes, sizeof bytes), i = 0;
 
 	while (i < n && bytes[i] == 0xcc)
 		i++;
@@ -74,7 +119,7 @@ static bool is_filling(struct img_space *space, uint64_t ip)
 }
 
 /* Decodes straight code from b->ip on. */
-static void decode(struct pt_block *b, struct img_space *space)
+static void decode(struct pt_block *b, struct pt_code *code)
 {
 	uint64_t ip = b->ip;
 	const uint8_t *p = NULL;
@@ -85,10 +130,10 @@ static void decode(struct pt_block *b, struct img_space *space)
 		int len;
 
 		if (n == 0)
-			n = img_space_code(space, ip, &p);
+			n = code_at(code, ip, &p);
 		len = n ? insn_decode(p, n, b->mode, &in) : INSN_TRUNCATED;
 		if (len == INSN_TRUNCATED) {
-			len = decode_at(space, ip, b->mode, &in);
+			len = decode_at(code, ip, b->mode, &in);
 			n = 0;
 		} else if (len > 0) {
 			p += len;
@@ -99,7 +144,7 @@ static void decode(struct pt_block *b, struct img_space *space)
 			end_dead(b, len == INSN_TRUNCATED ? PT_DEAD_NO_CODE : PT_DEAD_BAD_INSN);
 			return;
 		}
-		if (in.cls == INSN_INT && len == 1 && ip >> 63 && is_filling(space, ip)) {
+		if (in.cls == INSN_INT && len == 1 && ip >> 63 && is_filling(code, ip)) {
 			end_dead(b, PT_DEAD_NO_CODE);
 			return;
 		}
@@ -157,8 +202,11 @@ struct pt_block *pt_graph_block(struct pt_graph *g, struct pt_code *code, uint64
 	b->ip = ip;
 	b->code = code->id;
 	b->mode = (uint8_t)mode;
-	decode(b, code->space);
-	img_space_use(code->space, b->ip, b->next_ip);
+	read_begin(code);
+	decode(b, code);
+	read_end(code);
+	if (!code->peeks)
+		img_space_use(code->space, b->ip, b->next_ip);
 	if (b->dead && b->why == PT_DEAD_NO_CODE)
 		code->holes = true;
 	return b;
@@ -178,39 +226,42 @@ struct pt_block *pt_graph_next_block(struct pt_graph *g, struct pt_block *b)
 
 int pt_graph_insns_before(struct pt_graph *g, const struct pt_block *b, uint64_t ip)
 {
-	struct img_space *space = g->codes[b->code]->space;
+	struct pt_code *code = g->codes[b->code];
 	uint64_t at = b->ip;
-	int n = 0;
+	int n = 0, len = 0;
 
-	while (at < ip) {
+	read_begin(code);
+	for (; at < ip; n++) {
 		struct insn in;
-		int len = decode_at(space, at, b->mode, &in);
 
-		if (len < 0 || at >= b->term_ip)
-			return -1;
+		len = at < b->term_ip ? decode_at(code, at, b->mode, &in) : -1;
+		if (len < 0)
+			break;
 		at += (uint64_t)len;
-		n++;
 	}
-	return at == ip ? n : -1;
+	read_end(code);
+	return len >= 0 && at == ip ? n : -1;
 }
 
 uint64_t pt_graph_find(struct pt_graph *g, const struct pt_block *b, enum insn_class cls, uint32_t *insns)
 {
-	struct img_space *space = g->codes[b->code]->space;
-	uint64_t at = b->ip;
+	struct pt_code *code = g->codes[b->code];
+	uint64_t at = b->ip, found = 0;
 	uint32_t n = 0;
 
-	while (at < b->term_ip) {
+	read_begin(code);
+	while (at < b->term_ip && !found) {
 		struct insn in;
-		int len = decode_at(space, at, b->mode, &in);
+		int len = decode_at(code, at, b->mode, &in);
 
 		if (len < 0)
 			break;
 		if (++n > *insns && in.cls == cls) {
 			*insns = n;
-			return at;
+			found = at;
 		}
 		at += (uint64_t)len;
 	}
-	return 0;
+	read_end(code);
+	return found;
 }

@@ -156,8 +156,13 @@ bool pt_code_refresh(struct pt_graph *g, struct pt_code *code)
 	if (code->generation == code->space->generation &&
 	    !(code->holes && code->changes != code->space->changes))
 		return false;
+	pt_code_renew(g, code);
+	return true;
+}
+
+void pt_code_renew(struct pt_graph *g, struct pt_code *code)
+{
 	/* All look-ups are keyed by the id: the old blocks and positions are out of reach. */
 	if (!code_add(g, code))
 		pt_graph_set_full(g);
-	return true;
 }

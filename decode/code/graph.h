@@ -66,6 +66,9 @@ struct pt_code {
 	uint32_t id;	      /* of this version: its index in the graph */
 	uint32_t uid;	      /* of all versions: the id of the first */
 	uint64_t switch_ip; /* of a kernel: where it switches threads, 0 unknown; a position is made there */
+	/* The graph is of another thread than the space: it reads the code as image.h says for these. later: it came to code
+	 * that has to be read by the space's thread first, and took it for none. */
+	bool peeks, later;
 };
 
 /*
@@ -104,6 +107,9 @@ struct pt_graph {
 	uint32_t code_count;
 	uint32_t position_limit, block_limit, edge_limit, path_limit, path_edge_limit;
 	bool cache_full; /* one of the limits is reached: time for pt_graph_recycle() */
+	/* Paths have what they are looked up by, and nothing else is known of them: what lies between their edges is for the
+	 * graph that reports them. */
+	bool keys_only;
 	/* Out of memory or room: see pt_graph_set_full(). */
 	bool full;
 	struct pt_graph_sums sums; /* of the paths that were recycled */
@@ -137,5 +143,7 @@ void pt_graph_recycle(struct pt_graph *g);
 struct pt_code *pt_graph_code(struct pt_graph *g, struct img_space *space);
 /* True when the space has changed since: what was derived from it is forgotten, look positions up again. */
 bool pt_code_refresh(struct pt_graph *g, struct pt_code *code);
+/* The same, although the space has not changed. */
+void pt_code_renew(struct pt_graph *g, struct pt_code *code);
 
 #endif

@@ -9,6 +9,7 @@
 #include "schema/array.h"
 #include "schema/hash.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,15 +59,41 @@ struct img_store {
 	uint64_t bytes, limit;	   /* of code and symbols */
 	bool failed;		   /* an image could not be read: error says why */
 	struct pt_error error;
+	pthread_rwlock_t lock; /* readers: other threads; writer: the store's thread while it changes something */
+	unsigned changing;     /* how often that has begun and not ended */
 };
 
 struct img_store *img_store_create(void)
 {
 	struct img_store *s = calloc(1, sizeof *s);
 
-	if (s)
-		s->limit = UINT64_MAX;
+	if (!s)
+		return NULL;
+	s->limit = UINT64_MAX;
+	pthread_rwlock_init(&s->lock, NULL);
 	return s;
+}
+
+void img_store_read_begin(struct img_store *s)
+{
+	pthread_rwlock_rdlock(&s->lock);
+}
+
+void img_store_read_end(struct img_store *s)
+{
+	pthread_rwlock_unlock(&s->lock);
+}
+
+void img_store_change_begin(struct img_store *s)
+{
+	if (s->changing++ == 0)
+		pthread_rwlock_wrlock(&s->lock);
+}
+
+void img_store_change_end(struct img_store *s)
+{
+	if (--s->changing == 0)
+		pthread_rwlock_unlock(&s->lock);
 }
 
 void img_store_limit(struct img_store *s, uint64_t bytes)
@@ -136,6 +163,7 @@ void img_store_destroy(struct img_store *s)
 	img_names_deinit(&s->names);
 	img_names_deinit(&s->unread);
 	img_arena_destroy(s->arena);
+	pthread_rwlock_destroy(&s->lock);
 	free(s);
 }
 
@@ -293,19 +321,20 @@ static void sort_segments(struct img_file *f)
 {
 	if (!f->segments_unsorted)
 		return;
+	img_store_change_begin(f->store);
 	f->segments_unsorted = false;
 	qsort(f->segments, f->segment_count, sizeof *f->segments, by_offset);
 	for (size_t i = 0; i < f->segment_count; i++)
 		set_last_max(f, i);
+	img_store_change_end(f->store);
 }
 
-/* The first segment that holds the file's byte at offset, NULL when none: those before it all end
+/* Of sorted segments the first that holds the file's byte at offset, NULL when none: those before it all end
  * before that. */
-static struct segment *segment_at(struct img_file *f, uint64_t offset)
+static struct segment *sorted_segment_at(const struct img_file *f, uint64_t offset)
 {
 	size_t lo = 0, hi = f->segment_count;
 
-	sort_segments(f);
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
 
@@ -315,6 +344,12 @@ static struct segment *segment_at(struct img_file *f, uint64_t offset)
 			hi = mid;
 	}
 	return lo < f->segment_count && f->segments[lo].offset <= offset ? &f->segments[lo] : NULL;
+}
+
+static struct segment *segment_at(struct img_file *f, uint64_t offset)
+{
+	sort_segments(f);
+	return sorted_segment_at(f, offset);
 }
 
 /* n bytes that live as long as the store. NULL: no memory. */
@@ -342,8 +377,8 @@ static bool segment_read(struct img_store *s, struct segment *seg)
 	}
 	bytes = ptc_kept_read(s->reader, seg->kept, room, &s->error);
 	s->failed = !bytes;
-	if (bytes)
-		seg->bytes = room + (bytes - room);
+	if (bytes) /* img_file_peek() of other threads finds them now */
+		__atomic_store_n(&seg->bytes, room + (bytes - room), __ATOMIC_RELEASE);
 	return bytes != NULL;
 }
 
@@ -351,13 +386,19 @@ int img_store_image(struct img_store *s, const struct ptc_image *image, struct p
 {
 	struct identity id = identity_of(image);
 	struct img_file *f = find(s, &id);
+	int r;
 
 	/* Begun anew under the same name: the file was replaced, or is recorded twice. */
 	if (f && (!image->continues || strcmp(f->build_id, id.build_id) != 0))
 		f = NULL;
 	if (!f)
 		f = named_file_add(s, &id, e);
-	return f ? segment_add(s, f, image, e) : -1;
+	if (!f)
+		return -1;
+	img_store_change_begin(s);
+	r = segment_add(s, f, image, e);
+	img_store_change_end(s);
+	return r;
 }
 
 struct img_file *img_store_memory(struct img_store *s, const struct ptc_image *image, struct pt_error *e)
@@ -516,6 +557,18 @@ size_t img_file_code(struct img_file *f, uint64_t offset, const uint8_t **ret)
 		return 0;
 	*ret = seg->bytes + (offset - seg->offset);
 	img_file_use(f, offset);
+	return seg->size - (offset - seg->offset);
+}
+
+size_t img_file_peek(const struct img_file *f, uint64_t offset, const uint8_t **ret, bool *ret_later)
+{
+	const struct segment *seg = f->segments_unsorted ? NULL : sorted_segment_at(f, offset);
+	const uint8_t *bytes = seg ? __atomic_load_n(&seg->bytes, __ATOMIC_ACQUIRE) : NULL;
+
+	*ret_later = f->segments_unsorted || (seg && !bytes);
+	if (!bytes)
+		return 0;
+	*ret = bytes + (offset - seg->offset);
 	return seg->size - (offset - seg->offset);
 }
 

@@ -48,6 +48,16 @@ bool img_store_failed(const struct img_store *s, struct pt_error *e);
 void img_store_track_used(struct img_store *s);
 int img_store_print_used(const struct img_store *s, FILE *to, struct pt_error *e);
 
+/*
+ * Other threads may read code while one thread, the store's, uses it (flow/segment.h). They read by img_space_peek()
+ * (address_space.h), between img_store_read_begin() and _end(). The store's thread changes images and mappings between
+ * img_store_change_begin() and _end(), which may be nested; what it only reads needs neither.
+ */
+void img_store_read_begin(struct img_store *s);
+void img_store_read_end(struct img_store *s);
+void img_store_change_begin(struct img_store *s);
+void img_store_change_end(struct img_store *s);
+
 /* Copies the image or symbols into the store. A file's symbols add to those that it has; those of a file
  * without code are ignored. 0, or -1 (PT_ERR_NO_MEMORY). */
 int img_store_image(struct img_store *s, const struct ptc_image *image, struct pt_error *e);
@@ -79,6 +89,9 @@ bool img_file_has_symbols(const struct img_file *f);
 
 /* The bytes of code that can be read at offset, and *ret pointing at them; 0 when there are none. */
 size_t img_file_code(struct img_file *f, uint64_t offset, const uint8_t **ret);
+/* The same for another thread: changes nothing. *ret_later: there are bytes, but the store's thread has to read them
+ * first, by img_file_code(). */
+size_t img_file_peek(const struct img_file *f, uint64_t offset, const uint8_t **ret, bool *ret_later);
 /* The bytes at offset were read as code. False when that is not tracked (img_store_track_used()). */
 bool img_file_use(struct img_file *f, uint64_t offset);
 /* Overwrites n bytes at offset, which img_file_code() has given just now. */

@@ -329,7 +329,8 @@ static uint32_t path_add(struct pt_graph *g, const struct pt_path_key *key, stru
 	path->first = g->path_edge_count;
 	memcpy(g->path_edges + path->first, key->edges, key->count * sizeof *key->edges);
 	g->path_edge_count += key->count;
-	count_path(g, key->code, path, key->mode);
+	if (!g->keys_only)
+		count_path(g, key->code, path, key->mode);
 	return g->path_count++;
 }
 

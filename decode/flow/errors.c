@@ -90,7 +90,7 @@ const char *pt_flow_no_code_message(const struct pt_code *code, uint64_t ip)
 		return "the container has no code of this guest: merge its recording; or --guest-code, if it "
 		       "runs code "
 		       "of its VM's process";
-	map = img_space_find(code->space, ip);
+	map = code->peeks ? NULL : img_space_find(code->space, ip);
 	if (map && !map->file && !(ip >> 63))
 		return "the container has no code of what is mapped here: a file that was not read, or code "
 		       "made at run "

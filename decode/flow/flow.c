@@ -35,17 +35,20 @@ void pt_flow_destroy(struct pt_flow *f)
 
 void pt_flow_set_code(struct pt_flow *f, struct pt_code *user, struct pt_code *kernel)
 {
+	f->touched += f->user != user || f->kernel != kernel;
 	f->user = user;
 	f->kernel = kernel;
 }
 
 void pt_flow_set_user_code(struct pt_flow *f, struct pt_code *user)
 {
+	f->touched += f->user != user;
 	f->user = user;
 }
 
 void pt_flow_set_detail(struct pt_flow *f, enum pt_flow_detail detail)
 {
+	f->touched += f->detail != detail;
 	f->detail = detail;
 }
 
@@ -128,6 +131,7 @@ const struct pt_flow_counts *pt_flow_counts(const struct pt_flow *f)
 
 void pt_flow_lost(struct pt_flow *f, uint64_t aux_offset, bool whole, const char *message)
 {
+	f->touched++;
 	pt_flow_report_held(f, pt_flow_here(f));
 	f->packet.aux_offset = aux_offset;
 	pt_flow_desync(f, PT_FLOW_LOST, pt_flow_here(f), message);
@@ -142,6 +146,7 @@ void pt_flow_lost(struct pt_flow *f, uint64_t aux_offset, bool whole, const char
 
 void pt_flow_restart(struct pt_flow *f)
 {
+	f->touched++;
 	pt_flow_interrupt(f, true);
 	f->state = PT_FLOW_UNSYNCED;
 	f->at.position = 0;
@@ -172,6 +177,7 @@ void pt_flow_finish(struct pt_flow *f)
 
 void pt_flow_pause(struct pt_flow *f, bool end_slice)
 {
+	f->touched++;
 	pt_flow_interrupt(f, end_slice);
 }
 
@@ -247,6 +253,7 @@ int pt_flow_detach(struct pt_flow *f, struct pt_error *e)
 
 	if (!places)
 		return pt_fail_no_memory(e, NULL);
+	f->touched++;
 	pt_flow_stop_recording(f);
 	pt_flow_end_path(f); /* what was executed after the last edge is the next path's */
 	if (f->run.repeats)

@@ -121,7 +121,9 @@ static inline void pt_flow_bind_cyc_to_last(struct pt_flow *f)
 	if (__builtin_expect(f->cyc_binding.times_last, 0)) {
 		bool cyc = f->run.timing != PTR_TIME_BEFORE;
 
-		f->run.timing = f->timing.before_tsc == f->timing.tnt_tsc ? PTR_TIME_AFTER : PTR_TIME_BEFORE;
+		f->run.timing = f->timing.before_tsc == f->timing.tnt_tsc ? PTR_TIME_AFTER
+				: f->timing.tnt_tsc == FLOW_TNT_UNSEEN	  ? FLOW_TIMING_UNSEEN
+									  : PTR_TIME_BEFORE;
 		if (cyc)
 			f->timing.tnt_tsc = f->timing.now_tsc;
 		if (f->timing.before_tsc < f->run.tsc)

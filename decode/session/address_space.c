@@ -100,6 +100,21 @@ static void reconcile(struct stream *st, uint64_t cr3, const struct pt_process *
 	set_user_code(st, process);
 }
 
+/* The first of the cases of pt_session_on_user(), where nothing was to be switched. */
+bool pt_session_user_stays(void *arg, const struct pt_flow *f, uint64_t cr3)
+{
+	const struct stream *st = arg;
+	const struct pt_cpu_context *cpu_context = st->cpu_context;
+	const struct pt_process *known, *runs = cpu_context->task ? cpu_context->task->process : NULL;
+
+	if (cpu_context->late)
+		return false;
+	if (!page_tables(cr3))
+		return true;
+	known = pt_machine_process(cpu_context->machine, page_tables(cr3));
+	return known && runs == known && pt_flow_user_code(f) == known->code;
+}
+
 void pt_session_on_user(void *arg, struct pt_flow *f)
 {
 	struct stream *st = arg;

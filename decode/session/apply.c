@@ -160,7 +160,7 @@ static uint32_t slice_of(const struct session *s, const struct pt_sideband_recor
 	return 0;
 }
 
-int pt_session_apply(struct session *s, const struct pt_sideband_record *record, struct pt_error *e)
+static int apply(struct session *s, const struct pt_sideband_record *record, struct pt_error *e)
 {
 	unsigned effect = pt_sideband_effect(record);
 	struct pt_cpu_context *vcpu;
@@ -184,4 +184,15 @@ int pt_session_apply(struct session *s, const struct pt_sideband_record *record,
 		pt_emit_error(&s->emit, 0, record->cpu, record->tsc ? record->tsc : PTR_NO_TSC,
 			      "lost sideband", "the kernel lost sideband records: mappings may be missing");
 	return 0;
+}
+
+int pt_session_apply(struct session *s, const struct pt_sideband_record *record, struct pt_error *e)
+{
+	int r;
+
+	/* Other threads read the code that is mapped. */
+	img_store_change_begin(s->store);
+	r = apply(s, record, e);
+	img_store_change_end(s->store);
+	return r;
 }

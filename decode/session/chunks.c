@@ -76,6 +76,7 @@ int pt_session_start(struct session *s, struct pt_error *e)
 	s->kernel_traced = ptc_meta_number(s->meta, "pt_user_only", 1) == 0;
 	if (start_vms(s, e) < 0)
 		return -1;
+	pt_session_segments_start(s);
 	for (size_t i = 0; ptc_meta_pair(s->meta, i, &key, &value); i++)
 		if (ptr_put_meta(s->emit.writer, key, value, e) < 0)
 			return -1;
@@ -228,6 +229,18 @@ static int take_symbols(struct session *s, const struct ptc_chunk *c, struct pt_
 
 /* ---- AUX data --------------------------------------------------------------------------------------- */
 
+/*
+ * Without time AUX data is decoded in the order of the container. Where other threads decode ahead, that begins when so much has
+ * come of a stream, or anything else than its AUX data.
+ */
+#define TIMELESS_BYTES (8u << 20)
+
+static int advance_timeless(struct session *s, struct pt_error *e)
+{
+	s->timeless_bytes = 0;
+	return pt_session_advance(s, UINT64_MAX, UINT64_MAX, false, e);
+}
+
 static int take_aux(struct session *s, const struct ptc_chunk *c, struct pt_error *e)
 {
 	struct stream *st = pt_session_stream(s, c->stream);
@@ -246,8 +259,11 @@ static int take_aux(struct session *s, const struct ptc_chunk *c, struct pt_erro
 		return selected;
 	if (pt_session_scan_aux(s, st, &aux, e) < 0 || pt_session_stream_add_aux(st, &aux, skip, e) < 0)
 		return -1;
-	if (s->timeless)
-		return pt_session_advance(s, UINT64_MAX, UINT64_MAX, false, e);
+	if (s->timeless) {
+		s->timeless_bytes += aux.size;
+		s->timeless_stream = c->stream;
+		return s->segments && s->timeless_bytes < TIMELESS_BYTES ? 0 : advance_timeless(s, e);
+	}
 	return pt_session_advance(s, s->progress.round_tsc, s->progress.last_round_tsc, false, e);
 }
 
@@ -282,6 +298,8 @@ static int take_format(struct session *s, const struct ptc_chunk *c, struct pt_e
 int pt_session_take_chunk(struct session *s, const struct ptc_chunk *c, struct pt_error *e)
 {
 	if (c->type != PTC_META && pt_session_start(s, e) < 0)
+		return -1;
+	if (s->timeless_bytes && (c->type != PTC_AUX || c->stream != s->timeless_stream) && advance_timeless(s, e) < 0)
 		return -1;
 	switch (c->type) {
 	case PTC_META:

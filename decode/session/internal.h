@@ -15,6 +15,7 @@
  *     context.c                 which thread runs where, and so which code a flow follows
  *     select.c                  what is not selected (selection.h) is left out
  *     queue.c                   sideband records in the order of time
+ *     segments.c                what other threads decode ahead
  *
  * selection.c, psb_time.c and events.c know nothing of a session.
  *
@@ -34,6 +35,7 @@
 #include "decode/packet/perf_clock.h"
 #include "decode/session/events.h"
 #include "decode/session/selection.h"
+#include "decode/session/segments.h"
 #include "decode/session/session.h"
 #include "decode/vm/scan.h"
 #include "decode/vm/vm.h"
@@ -69,6 +71,7 @@ struct stream {
 	struct pt_emit_stream out; /* what the flow reports, by who runs */
 
 	struct piece *first, **last;
+	struct pt_segment_jobs jobs; /* of the pieces; none without segments of the session */
 	uint64_t
 	    end_offset; /* after the AUX data that was added last; UINT64_MAX: more was lost there, or none */
 	/* Up to where its AUX data is decoded: feeding it up to a later time may decode more.
@@ -187,6 +190,13 @@ struct session {
 	struct pt_vm *vm;
 	struct pt_emit emit;
 	enum pt_flow_detail detail; /* of what is selected */
+
+	/* What other threads decode ahead; NULL: nothing. stops_arrived: queue.arrived when they were last told at which times flows
+	 * will stop. */
+	struct pt_segments *segments;
+	uint64_t stops_arrived;
+	uint64_t timeless_bytes; /* of AUX data without time that has come and was not decoded, */
+	uint32_t timeless_stream; /* of this stream */
 
 	struct stream *streams, **last_stream; /* last_stream: where the next one goes */
 	struct stream **stream_of;	       /* the same, to be found by id */
@@ -347,6 +357,7 @@ void pt_session_on_switching(void *arg, struct pt_flow *f);
 /* ---- address_space.c, vcpu.c: callbacks of struct pt_flow_env; arg is the stream ----------------------- */
 
 void pt_session_on_user(void *arg, struct pt_flow *f);
+bool pt_session_user_stays(void *arg, const struct pt_flow *f, uint64_t cr3);
 void pt_session_on_side(void *arg, struct pt_flow *f, const struct pt_vm_transition *transition);
 
 /* ---- stream.c ----------------------------------------------------------------------------------------- */
@@ -358,6 +369,8 @@ int pt_session_stream_add(struct session *s, uint32_t id, const struct ptc_strea
 /* Keeps a copy of the AUX data but for its first `skip` bytes. PT_ERR_NO_MEMORY. */
 int pt_session_stream_add_aux(struct stream *st, const struct ptc_aux *aux, uint64_t skip,
 			      struct pt_error *e);
+/* Makes the threads that decode ahead, if the options want any. Once META is complete. Without memory there are none. */
+void pt_session_segments_start(struct session *s);
 /* Decodes up to the host TSC stop_tsc, or what there is of AUX data. last: no more follows. */
 void pt_session_stream_feed(struct stream *st, uint64_t stop_tsc, bool last);
 void pt_session_streams_deinit(struct session *s);

@@ -31,6 +31,8 @@ static void sum_up(struct session *s)
 	r->insns -= s->emit.left_out_insns;
 	r->errors = s->emit.errors;
 	r->runs = ptr_writer_count(s->emit.writer, PTR_RUN);
+	if (s->segments)
+		r->segments = pt_segments_counts(s->segments);
 	r->incomplete = r->errors != 0;
 }
 
@@ -239,6 +241,7 @@ static int session_init(struct session *s, struct ptc_reader *r, struct ptr_writ
 static void session_deinit(struct session *s)
 {
 	pt_session_streams_deinit(s);
+	pt_segments_destroy(s->segments);
 	pt_session_queue_deinit(s);
 	free(s->attr_machines);
 	pt_sideband_attrs_deinit(&s->attrs);

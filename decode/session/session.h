@@ -8,6 +8,7 @@
 #ifndef DECODE_SESSION_SESSION_H
 #define DECODE_SESSION_SESSION_H
 
+#include "decode/flow/segment.h"
 #include "decode/output/emit.h"
 #include "schema/container.h"
 
@@ -40,6 +41,9 @@ struct pt_session_options {
 	 */
 	size_t graph_bytes;
 	uint64_t held_bytes;
+
+	/* How many threads decode; 0 and 1: the caller's alone. With more, each has a graph of graph_bytes. */
+	unsigned threads;
 };
 
 struct pt_session_result {
@@ -49,6 +53,7 @@ struct pt_session_result {
 	uint64_t hash;		     /* of all branches, as ../shared/bench defines it; with stats only */
 	uint64_t stop_ip;	     /* where the last stream was when tracing stopped */
 	uint64_t self_branches;	     /* not among branches: pt-capture's own, which were left out */
+	struct pt_segment_counts segments; /* what other threads have decoded ahead */
 	bool incomplete;  /* the container was cut or damaged, or something was not seen: exit status 3 */
 	char damage[256]; /* how it was cut or damaged, "" when it was whole */
 };

@@ -14,6 +14,51 @@
 
 static const char buffer_full[] = "AUX data was lost: the buffer was full";
 
+/* ---- Threads that decode ahead ---------------------------------------------------------------------- */
+
+void pt_session_segments_start(struct session *s)
+{
+	uint32_t family = (uint32_t)ptc_meta_number(s->meta, "cpu_family", 0);
+	uint32_t model = (uint32_t)ptc_meta_number(s->meta, "cpu_model", 0);
+	const struct pt_segment_config config = {
+	    .clock = s->clock,
+	    .errata = pt_errata_of(family, model),
+	    .no_tnt = ptc_meta_number(s->meta, "pt_config", 0) & PT_RTIT_DIS_TNT,
+	    .store = s->store,
+	    .graph_bytes = s->options->graph_bytes ? s->options->graph_bytes : PT_GRAPH_BYTES,
+	};
+
+	/* Where the errata want to know what an address filter shuts out, or which bytes were read as code is listed, only the
+	 * session's thread can say. */
+	if (s->options->threads > 1 && s->detail == PT_FLOW_FOLLOW && !s->options->used_code &&
+	    !(config.errata & PT_SKL014 && ptc_meta_get(s->meta, "addr_filter")))
+		s->segments = pt_segments_create(s->options->threads - 1, &config);
+}
+
+/* Tells the threads the times of the records that have come: flows will stop there. */
+static void set_stops(struct session *s)
+{
+	const struct record_queue *q = &s->queue;
+	size_t count = q->end - q->first;
+	uint64_t *tsc = count ? malloc(count * sizeof *tsc) : NULL;
+
+	s->stops_arrived = q->arrived;
+	if (!tsc)
+		return;
+	for (size_t i = 0; i < count; i++)
+		tsc[i] = q->records[q->first + i]->tsc;
+	pt_segments_set_stops(s->segments, tsc, count);
+}
+
+static void give_segments(struct stream *st)
+{
+	struct session *s = st->session;
+
+	if (s->stops_arrived != s->queue.arrived)
+		set_stops(s);
+	pt_segments_give(s->segments, &st->jobs, st->flow);
+}
+
 /* ---- Pieces ----------------------------------------------------------------------------------------- */
 
 int pt_session_stream_add_aux(struct stream *st, const struct ptc_aux *aux, uint64_t skip, struct pt_error *e)
@@ -40,12 +85,18 @@ int pt_session_stream_add_aux(struct stream *st, const struct ptc_aux *aux, uint
 	st->last = &p->next;
 	st->end_offset = p->lost_after ? UINT64_MAX : aux->aux_offset + aux->size;
 	pt_session_due_set(st->session, st, 0);
+	if (st->session->segments) {
+		pt_segments_add(st->session->segments, &st->jobs, p->at, p->end, p->aux_offset);
+		give_segments(st);
+	}
 	return 0;
 }
 
-static void piece_free(struct session *s, struct piece *p)
+static void piece_free(struct stream *st, struct piece *p)
 {
-	s->held_bytes -= p->memory_bytes;
+	if (st->session->segments)
+		pt_segments_forget(st->session->segments, &st->jobs, p->bytes, p->end + 1);
+	st->session->held_bytes -= p->memory_bytes;
 	free(p);
 }
 
@@ -64,7 +115,7 @@ static bool cut_overlap(struct stream *st)
 		p->next = next->next;
 		if (!p->next)
 			st->last = &p->next;
-		piece_free(st->session, next);
+		piece_free(st, next);
 		return false;
 	}
 	next->at += overlap;
@@ -94,7 +145,7 @@ static void next_piece(struct stream *st)
 			     p->lost_after ? buffer_full : "AUX data is missing from the container");
 	}
 	st->first = next;
-	piece_free(st->session, p);
+	piece_free(st, p);
 }
 
 /* No AUX data follows the only piece that is left. */
@@ -106,7 +157,7 @@ static void end_piece(struct stream *st)
 		pt_flow_lost(st->flow, p->aux_offset, true, buffer_full);
 	st->first = NULL;
 	st->last = &st->first;
-	piece_free(st->session, p);
+	piece_free(st, p);
 }
 
 /* ---- Feeding ---------------------------------------------------------------------------------------- */
@@ -121,6 +172,8 @@ static bool recycle_graph(struct session *s)
 			pt_session_fail(s, &e);
 	if (s->failed)
 		return false;
+	if (s->segments)
+		pt_segments_recycle(s->segments);
 	pt_emit_recycle(&s->emit);
 	pt_graph_recycle(&s->graph);
 	for (struct stream *st = s->streams; st; st = st->next)
@@ -142,17 +195,60 @@ static bool find_process(struct stream *st)
 	return true;
 }
 
+static void advance_piece(struct piece *p, const uint8_t *at)
+{
+	p->aux_offset += (uint64_t)(at - p->at);
+	p->at += at - p->at;
+}
+
+/* Takes over what was decoded ahead, if something was from here on. True if the flow has reached the time where it is to
+ * stop. */
+static bool take_segments(struct stream *st, struct piece *p)
+{
+	struct pt_segments *segments = st->session->segments;
+
+	pt_segments_forget(segments, &st->jobs, p->bytes, st->jobs.current ? p->bytes : p->at);
+	while (pt_segments_at(&st->jobs, p->at)) {
+		const uint8_t *at = p->at;
+		enum pt_segment_taken taken = pt_segments_take(segments, &st->jobs, st->flow, &at);
+
+		advance_piece(p, at);
+		if (st->session->failed || taken == PT_SEGMENT_TIME)
+			return true;
+		give_segments(st);
+	}
+	return false;
+}
+
+/* A piece, up to the time where the flow is to stop. */
+static enum pt_flow_feed feed_piece(struct stream *st, struct piece *p, bool last)
+{
+	enum pt_flow_feed r;
+	const uint8_t *at, *end;
+
+	do {
+		end = p->end;
+		if (st->session->segments) {
+			if (take_segments(st, p))
+				return PT_FEED_TIME;
+			end = pt_segments_limit(&st->jobs, p->at, p->end);
+		}
+		r = pt_flow_feed(st->flow, p->at, end, p->aux_offset, last && !p->next && end == p->end, &at);
+		/* The PSB is in the middle of what the flow takes for a packet. */
+		if (r == PT_FEED_MORE && at != end && end != p->end)
+			pt_segments_forget(st->session->segments, &st->jobs, end, end + 1);
+		advance_piece(p, at);
+	} while (r == PT_FEED_MORE && end != p->end);
+	return r;
+}
+
 /* What the stream has, up to the time where its flow is to stop. True if it has reached that. */
 static bool feed_pieces(struct stream *st, bool last)
 {
 	while (st->first) {
 		struct piece *p = st->first;
-		const uint8_t *at = p->at;
-		enum pt_flow_feed r =
-		    pt_flow_feed(st->flow, p->at, p->end, p->aux_offset, last && !p->next, &at);
+		enum pt_flow_feed r = feed_piece(st, p, last);
 
-		p->aux_offset += (uint64_t)(at - p->at);
-		p->at += at - p->at;
 		if (r == PT_FEED_TIME)
 			return true;
 		if (r == PT_FEED_CACHE_FULL) {
@@ -212,6 +308,7 @@ static bool is_filtered(void *arg, struct pt_flow *f, uint64_t ip)
 
 static const struct pt_flow_env flow_env = {.missing = pt_session_on_missing,
 					    .user = pt_session_on_user,
+					    .user_stays = pt_session_user_stays,
 					    .switching = pt_session_on_switching,
 					    .side = pt_session_on_side,
 					    .guest_tsc = on_guest_tsc,
@@ -283,6 +380,7 @@ int pt_session_stream_add(struct session *s, uint32_t id, const struct ptc_strea
 	st->id = id;
 	st->info = *info;
 	st->last = &st->first;
+	pt_segments_stream_init(&st->jobs);
 	st->end_offset = UINT64_MAX;
 	if (append(s, st, e) < 0 || pt_session_due_add(s, st, e) < 0)
 		return -1;
@@ -305,11 +403,12 @@ void pt_session_streams_deinit(struct session *s)
 		struct stream *st = s->streams;
 
 		s->streams = st->next;
+		st->jobs.current = NULL;
 		while (st->first) {
 			struct piece *p = st->first;
 
 			st->first = p->next;
-			free(p);
+			piece_free(st, p);
 		}
 		pt_flow_destroy(st->flow);
 		free(st);

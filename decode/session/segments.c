@@ -1,0 +1,385 @@
+/* segments.c - see segments.h. */
+#include "decode/session/segments.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/code/graph.h"
+#include "decode/packet/packet.h"
+
+/* A job is about so many bytes of AUX data: some 100,000 branches. */
+#define JOB_BYTES 32768
+/* Packets of a PSB+, at most: TSC, TMA, CBR, MODE.Exec, MODE.TSX, PIP, VMCS, FUP, PADs, MTCs. */
+#define PSB_PACKETS_MAX 64
+
+enum job_state {
+	JOB_WAITS, /* for its turn */
+	JOB_GIVEN, /* to the threads, none of which has begun it */
+	JOB_BEGUN,
+	JOB_DONE
+};
+
+struct stops {
+	struct pt_segment_stops stops;
+	unsigned users;
+};
+
+struct worker;
+
+struct pt_segment_job {
+	struct pt_segment_job *next;	       /* of the stream */
+	struct pt_segment_job *next_given;     /* in the order in which they were given */
+	enum job_state state;		       /* mutex */
+	struct pt_segment_task task;	       /* from JOB_BEGUN on the worker's, until JOB_DONE */
+	struct stops *stops;		       /* task.stops */
+	struct pt_segment *segment;	       /* JOB_DONE; NULL: nothing was made of it */
+	struct worker *worker;		       /* that has made it */
+};
+
+struct worker {
+	struct pt_segments *pool;
+	pthread_t thread;
+	struct pt_segment_decoder *decoder;
+	struct pt_segment_numbers *numbers; /* the session's thread's */
+	unsigned unused;		    /* segments that were made and not given up; mutex */
+};
+
+struct pt_segments {
+	struct worker *workers;
+	unsigned worker_count;
+	pthread_mutex_t mutex;
+	pthread_cond_t given, done; /* a job was given; one is done, or a segment was given up */
+	bool ends;
+	struct pt_segment_job *first_given, **last_given;
+	unsigned out, out_max; /* jobs that are given, begun or done, and not forgotten */
+	struct stops *stops;
+	struct pt_segment_counts counts;
+};
+
+/* ---- The threads ------------------------------------------------------------------------------------ */
+
+static void stops_release(struct stops *s)
+{
+	if (!s || --s->users)
+		return;
+	free(s->stops.tsc);
+	free(s);
+}
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	struct pt_segments *p = w->pool;
+
+	pthread_mutex_lock(&p->mutex);
+	for (;;) {
+		struct pt_segment_job *job;
+
+		while (!p->ends && !p->first_given)
+			pthread_cond_wait(&p->given, &p->mutex);
+		if (p->ends)
+			break;
+		if (pt_segment_decoder_is_full(w->decoder)) {
+			if (w->unused) { /* it is still read */
+				pthread_cond_wait(&p->done, &p->mutex);
+				continue;
+			}
+			pthread_mutex_unlock(&p->mutex);
+			pt_segment_decoder_empty(w->decoder);
+			pthread_mutex_lock(&p->mutex);
+			pt_segment_numbers_forget(w->numbers);
+			continue;
+		}
+		job = p->first_given;
+		p->first_given = job->next_given;
+		if (!p->first_given)
+			p->last_given = &p->first_given;
+		job->state = JOB_BEGUN;
+		job->worker = w;
+		w->unused++;
+		pthread_mutex_unlock(&p->mutex);
+		job->segment = pt_segment_decode(w->decoder, &job->task);
+		pthread_mutex_lock(&p->mutex);
+		job->state = JOB_DONE;
+		pthread_cond_broadcast(&p->done);
+	}
+	pthread_mutex_unlock(&p->mutex);
+	return NULL;
+}
+
+/* Signals are the main thread's. */
+static int start(struct worker *w)
+{
+	sigset_t all, before;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&w->thread, NULL, work, w);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return r;
+}
+
+static void worker_deinit(struct worker *w)
+{
+	pt_segment_numbers_destroy(w->numbers);
+	pt_segment_decoder_destroy(w->decoder);
+}
+
+struct pt_segments *pt_segments_create(unsigned threads, const struct pt_segment_config *config)
+{
+	struct pt_segments *p = calloc(1, sizeof *p);
+
+	if (!p || !(p->workers = calloc(threads, sizeof *p->workers))) {
+		free(p);
+		return NULL;
+	}
+	pthread_mutex_init(&p->mutex, NULL);
+	pthread_cond_init(&p->given, NULL);
+	pthread_cond_init(&p->done, NULL);
+	p->last_given = &p->first_given;
+	p->out_max = 4 * threads + 8;
+	for (; p->worker_count < threads; p->worker_count++) {
+		struct worker *w = &p->workers[p->worker_count];
+
+		w->pool = p;
+		w->decoder = pt_segment_decoder_create(config);
+		w->numbers = w->decoder ? pt_segment_numbers_create(w->decoder) : NULL;
+		if (!w->numbers || start(w)) {
+			worker_deinit(w);
+			break;
+		}
+	}
+	if (p->worker_count)
+		return p;
+	pt_segments_destroy(p);
+	return NULL;
+}
+
+void pt_segments_destroy(struct pt_segments *p)
+{
+	if (!p)
+		return;
+	pthread_mutex_lock(&p->mutex);
+	p->ends = true;
+	pthread_cond_broadcast(&p->given);
+	pthread_cond_broadcast(&p->done);
+	pthread_mutex_unlock(&p->mutex);
+	for (unsigned i = 0; i < p->worker_count; i++)
+		pthread_join(p->workers[i].thread, NULL);
+	for (unsigned i = 0; i < p->worker_count; i++)
+		worker_deinit(&p->workers[i]);
+	stops_release(p->stops);
+	pthread_cond_destroy(&p->done);
+	pthread_cond_destroy(&p->given);
+	pthread_mutex_destroy(&p->mutex);
+	free(p->workers);
+	free(p);
+}
+
+/* ---- Jobs ------------------------------------------------------------------------------------------- */
+
+void pt_segments_stream_init(struct pt_segment_jobs *jobs)
+{
+	jobs->first = jobs->current = NULL;
+	jobs->last = &jobs->first;
+}
+
+/* After the PSB+ that begins at psb; NULL: it does not end before `end`. */
+static const uint8_t *after_psbend(const uint8_t *psb, const uint8_t *end)
+{
+	struct pt_packet k;
+
+	for (int i = 0; i < PSB_PACKETS_MAX; i++) {
+		int n = pt_packet_decode(psb, end, 0, &k);
+
+		if (n <= 0 || k.type == PT_OVF)
+			return NULL;
+		psb += n;
+		if (k.type == PT_PSBEND)
+			return psb;
+	}
+	return NULL;
+}
+
+void pt_segments_add(struct pt_segments *p, struct pt_segment_jobs *jobs, const uint8_t *bytes, const uint8_t *end,
+		     uint64_t aux_offset)
+{
+	const uint8_t *psb = pt_find_psb(bytes, end);
+
+	(void)p;
+	while (psb) {
+		const uint8_t *begin = after_psbend(psb, end);
+		const uint8_t *next = end - psb > JOB_BYTES ? pt_find_psb(psb + JOB_BYTES, end) : NULL;
+		struct pt_segment_job *job = begin ? calloc(1, sizeof *job) : NULL;
+
+		if (job) {
+			job->task = (struct pt_segment_task){.psb = psb,
+							     .begin = begin,
+							     .end = next ? next : end,
+							     .aux_offset = aux_offset + (uint64_t)(psb - bytes)};
+			*jobs->last = job;
+			jobs->last = &job->next;
+		}
+		psb = next;
+	}
+}
+
+static void job_take_stops(struct pt_segments *p, struct pt_segment_job *job)
+{
+	stops_release(job->stops);
+	job->stops = p->stops;
+	if (p->stops)
+		p->stops->users++;
+	job->task.stops = p->stops ? &p->stops->stops : NULL;
+}
+
+static void give(struct pt_segments *p, struct pt_segment_job *job)
+{
+	job->state = JOB_GIVEN;
+	job->next_given = NULL;
+	*p->last_given = job;
+	p->last_given = &job->next_given;
+	p->out++;
+	pthread_cond_signal(&p->given);
+}
+
+/* It has been given, and no thread has begun it. */
+static void take_back(struct pt_segments *p, struct pt_segment_job *job)
+{
+	struct pt_segment_job **at = &p->first_given;
+
+	while (*at != job)
+		at = &(*at)->next_given;
+	*at = job->next_given;
+	if (!*at)
+		p->last_given = at;
+	job->state = JOB_WAITS;
+	p->out--;
+}
+
+void pt_segments_give(struct pt_segments *p, struct pt_segment_jobs *jobs, const struct pt_flow *f)
+{
+	unsigned ahead = 0, ahead_max = 2 * p->worker_count + 2;
+
+	if (pt_flow_in_guest(f) || !pt_flow_follows(f))
+		return;
+	pthread_mutex_lock(&p->mutex);
+	for (struct pt_segment_job *job = jobs->first; job && ahead < ahead_max; job = job->next, ahead++) {
+		if (job->state == JOB_GIVEN) /* the flow may follow something else by now */
+			pt_segment_assume(&job->task, f);
+		if (job->state != JOB_WAITS || job == jobs->current)
+			continue;
+		if (p->out >= p->out_max)
+			break;
+		pt_segment_assume(&job->task, f);
+		job_take_stops(p, job);
+		give(p, job);
+	}
+	pthread_mutex_unlock(&p->mutex);
+}
+
+void pt_segments_set_stops(struct pt_segments *p, uint64_t *tsc, size_t count)
+{
+	struct stops *s = malloc(sizeof *s);
+
+	pthread_mutex_lock(&p->mutex);
+	stops_release(p->stops);
+	p->stops = s;
+	if (s)
+		*s = (struct stops){.stops = {tsc, count}, .users = 1};
+	else
+		free(tsc);
+	pthread_mutex_unlock(&p->mutex);
+}
+
+/* Removes the first job. The mutex is held. */
+static void drop_first(struct pt_segments *p, struct pt_segment_jobs *jobs)
+{
+	struct pt_segment_job *job = jobs->first;
+
+	if (job->state == JOB_GIVEN)
+		take_back(p, job);
+	while (job->state == JOB_BEGUN)
+		pthread_cond_wait(&p->done, &p->mutex);
+	if (job->state == JOB_DONE) {
+		p->out--;
+		job->worker->unused--;
+		pthread_cond_broadcast(&p->done);
+	}
+	jobs->first = job->next;
+	if (!jobs->first)
+		jobs->last = &jobs->first;
+	jobs->current = NULL;
+	stops_release(job->stops);
+	pt_segment_destroy(job->segment);
+	free(job);
+}
+
+/* ---- Taking over ------------------------------------------------------------------------------------ */
+
+static bool is_within(const struct pt_segment_job *job, const uint8_t *bytes, const uint8_t *end)
+{
+	return (uintptr_t)job->task.begin >= (uintptr_t)bytes && (uintptr_t)job->task.begin < (uintptr_t)end;
+}
+
+void pt_segments_forget(struct pt_segments *p, struct pt_segment_jobs *jobs, const uint8_t *bytes, const uint8_t *end)
+{
+	while (jobs->first && is_within(jobs->first, bytes, end)) {
+		pthread_mutex_lock(&p->mutex);
+		drop_first(p, jobs);
+		pthread_mutex_unlock(&p->mutex);
+	}
+}
+
+const uint8_t *pt_segments_limit(const struct pt_segment_jobs *jobs, const uint8_t *at, const uint8_t *end)
+{
+	return jobs->first && is_within(jobs->first, at, end) ? jobs->first->task.begin : end;
+}
+
+bool pt_segments_at(const struct pt_segment_jobs *jobs, const uint8_t *at)
+{
+	return jobs->first && (jobs->current || jobs->first->task.begin == at);
+}
+
+enum pt_segment_taken pt_segments_take(struct pt_segments *p, struct pt_segment_jobs *jobs, struct pt_flow *f,
+				       const uint8_t **at)
+{
+	struct pt_segment_job *job = jobs->first;
+	enum pt_segment_taken taken = PT_SEGMENT_ENDS;
+	const uint8_t *before = *at;
+
+	if (!jobs->current) {
+		pthread_mutex_lock(&p->mutex);
+		while (job->state == JOB_BEGUN)
+			pthread_cond_wait(&p->done, &p->mutex);
+		pthread_mutex_unlock(&p->mutex);
+		jobs->current = job;
+		p->counts.segments += job->state == JOB_DONE;
+	}
+	if (job->segment)
+		taken = pt_segment_take(f, job->segment, job->worker->numbers, at);
+	p->counts.bytes += (uint64_t)(*at - before);
+	p->counts.fitting += before == job->task.begin && *at > before;
+	if (taken == PT_SEGMENT_ENDS) {
+		pthread_mutex_lock(&p->mutex);
+		drop_first(p, jobs);
+		pthread_mutex_unlock(&p->mutex);
+	}
+	return taken;
+}
+
+void pt_segments_recycle(struct pt_segments *p)
+{
+	pthread_mutex_lock(&p->mutex);
+	for (unsigned i = 0; i < p->worker_count; i++)
+		pt_segment_numbers_forget(p->workers[i].numbers);
+	pthread_mutex_unlock(&p->mutex);
+}
+
+struct pt_segment_counts pt_segments_counts(const struct pt_segments *p)
+{
+	return p->counts;
+}
