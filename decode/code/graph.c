@@ -26,8 +26,7 @@
 	X(blocks, g->block_room, g->block_count)                                                             \
 	X(paths, g->path_room, g->path_count)                                                                \
 	X(path_edges, g->path_edge_room, g->path_edge_count)                                                 \
-	X(path_insns, g->path_edge_room, g->path_edge_count)                                                 \
-	X(path_roles, g->path_edge_room, g->path_edge_count)                                                 \
+	X(path_until, g->path_edge_room, g->path_edge_count)                                                 \
 	X(path_memos, PT_PATH_MEMOS, PT_PATH_MEMOS)                                                          \
 	X(packet_memos, PT_PACKET_MEMOS, PT_PACKET_MEMOS)
 

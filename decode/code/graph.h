@@ -99,17 +99,13 @@ struct pt_graph {
 	struct pt_path_slot *path_hash;
 	uint32_t path_mask;
 	uint32_t *path_edges; /* edges of all paths, one path after the other */
-	uint32_t *path_insns; /* parallel: instructions before each edge, as in struct ptr_path */
-	uint8_t *path_roles;  /* parallel: the roles of the edges, of paths that have one (output/calls.c) */
+	uint32_t *path_until; /* parallel: instructions from the path's start up to each edge's branch, inclusive */
 	struct pt_path_stats *path_stats; /* parallel to paths; NULL unless pt_graph_count_stats() */
 	uint32_t path_edge_count, path_edge_room;
 	struct pt_code **codes;
 	uint32_t code_count;
 	uint32_t position_limit, block_limit, edge_limit, path_limit, path_edge_limit;
 	bool cache_full; /* one of the limits is reached: time for pt_graph_recycle() */
-	/* Paths have what they are looked up by, and nothing else is known of them: what lies between their edges is for the
-	 * graph that reports them. */
-	bool keys_only;
 	/* Out of memory or room: see pt_graph_set_full(). */
 	bool full;
 	struct pt_graph_sums sums; /* of the paths that were recycled */

@@ -28,7 +28,7 @@ bool pt_path_insns(const struct pt_graph *g, const struct pt_path *path, const s
 		const struct pt_edge *edge = &g->edges[g->path_edges[path->first + i]];
 
 		/* Where it is not known how the branch was reached, the branch alone counts, if at all. */
-		if (!straight(to, ip ? ip : edge->from, g->path_insns[path->first + i], path->mode))
+		if (!straight(to, ip ? ip : edge->from, pt_path_insns_before(g, path, i), path->mode))
 			return false;
 		ip = edge->to;
 	}

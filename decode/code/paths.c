@@ -258,10 +258,8 @@ static void count_path(struct pt_graph *g, struct pt_code *code, struct pt_path 
 					   pt_kind_is_async(edge->kind) || edge->kind == PTR_TRACE_END);
 		if (edge->kind == PTR_TRACE_END && edge->from)
 			n++; /* a MOV to CR3 is no branch that ends a block */
-		if (edge->kind == PTR_JMP && mode == INSN_64)
-			path->emulated |= pt_ptwrite_magic(code->space, edge->from, edge->to);
-		g->path_insns[path->first + i] = n;
 		path->insns += n;
+		g->path_until[path->first + i] = path->insns;
 		ip = edge->to;
 		before = edge;
 		if (!stats)
@@ -274,6 +272,36 @@ static void count_path(struct pt_graph *g, struct pt_code *code, struct pt_path 
 		path->tail_insns =
 		    count_straight(g, path, block_after(g, code, before, ip, mode), path->end_ip, true);
 		path->insns += path->tail_insns;
+	}
+}
+
+uint32_t pt_path_insns_before(const struct pt_graph *g, const struct pt_path *path, uint32_t i)
+{
+	const uint32_t *until = g->path_until + path->first + i;
+
+	return i ? until[0] - until[-1] : until[0];
+}
+
+/* What count_path() has found in another graph. */
+static void copy_counts(struct pt_graph *g, struct pt_path *path, const struct pt_graph *from, uint32_t n)
+{
+	const struct pt_path *like = &from->paths[n];
+
+	path->insns = like->insns;
+	path->tail_insns = like->tail_insns;
+	path->not_taken = like->not_taken;
+	memcpy(g->path_until + path->first, from->path_until + like->first, path->count * sizeof *g->path_until);
+	if (g->path_stats)
+		*stats_of(g, path) = from->path_stats[n];
+}
+
+static void find_emulated(const struct pt_graph *g, struct pt_code *code, struct pt_path *path)
+{
+	for (uint32_t i = 0; i < path->count && path->mode == INSN_64; i++) {
+		const struct pt_edge *edge = &g->edges[g->path_edges[path->first + i]];
+
+		if (edge->kind == PTR_JMP)
+			path->emulated |= pt_ptwrite_magic(code->space, edge->from, edge->to);
 	}
 }
 
@@ -329,8 +357,12 @@ static uint32_t path_add(struct pt_graph *g, const struct pt_path_key *key, stru
 	path->first = g->path_edge_count;
 	memcpy(g->path_edges + path->first, key->edges, key->count * sizeof *key->edges);
 	g->path_edge_count += key->count;
-	if (!g->keys_only)
+	if (key->like)
+		copy_counts(g, path, key->like, key->like_path);
+	else
 		count_path(g, key->code, path, key->mode);
+	if (!key->code->peeks)
+		find_emulated(g, key->code, path);
 	return g->path_count++;
 }
 

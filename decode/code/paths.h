@@ -40,6 +40,7 @@ struct pt_path {
 	uint32_t not_taken;  /* conditional branches passed */
 	uint32_t number;     /* in the record stream, 0 not there yet (output/emit.h) */
 	uint32_t follow;     /* the path that came after it last, and probably will again */
+	uint32_t calls;	     /* bit i: edge i has a role; once role was asked (output/calls.c) */
 	uint8_t count;	     /* edges */
 	uint8_t role;	     /* of its edges together, 0 not yet asked (output/calls.c) */
 	uint8_t mode;	     /* enum insn_mode */
@@ -93,7 +94,13 @@ struct pt_path_key {
 	uint32_t *edges; /* the three words after them may be read and written */
 	uint32_t count;	 /* of edges, <= PTR_PATH_EDGES */
 	enum insn_mode mode;
+	/* NULL; or a graph in which this is the path `like_path`, of the same version of the code: a new path has the same
+	 * instructions then. */
+	const struct pt_graph *like;
+	uint32_t like_path;
 };
+/* Instructions before edge i of the path, as in struct ptr_path. */
+uint32_t pt_path_insns_before(const struct pt_graph *g, const struct pt_path *path, uint32_t i);
 /* The path's number, 0 when the graph is full. after: the path before it in the flow (0 none), which
  * remembers what followed. */
 uint32_t pt_graph_path(struct pt_graph *g, const struct pt_path_key *key, uint32_t after);

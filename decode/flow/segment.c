@@ -215,7 +215,10 @@ struct pt_segment_decoder *pt_segment_decoder_create(const struct pt_segment_con
 		free(d);
 		return NULL;
 	}
-	d->graph.keys_only = true;
+	if (config->stats && pt_graph_count_stats(&d->graph, &e) < 0) {
+		pt_segment_decoder_destroy(d);
+		return NULL;
+	}
 	pt_graph_limit(&d->graph, config->graph_bytes);
 	return d;
 }

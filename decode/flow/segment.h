@@ -34,6 +34,7 @@ struct pt_segment_config {
 	struct pt_clock_config clock;
 	uint32_t errata;
 	bool no_tnt;
+	bool stats; /* the flows' graph counts branches (pt_graph_count_stats()) */
 	struct img_store *store;
 	size_t graph_bytes;
 };

@@ -84,7 +84,9 @@ static uint32_t find_path(const struct taking *t, uint32_t local)
 					.end_ip = path->end_ip,
 					.edges = edges,
 					.count = path->count,
-					.mode = (enum insn_mode)path->mode};
+					.mode = (enum insn_mode)path->mode,
+					.like = from,
+					.like_path = local};
 
 	for (uint32_t i = 0; i < path->count; i++)
 		edges[i] = edge_number(t, from->path_edges[path->first + i]);

@@ -519,16 +519,16 @@ static void find_roles(struct pt_calls *c, struct pt_path *path)
 {
 	struct pt_graph *g = c->emit->graph;
 
-	path->role = ROLE_NONE;
+	path->calls = 0;
 	for (uint32_t i = 0; i < path->count; i++) {
 		struct pt_edge *edge = &g->edges[g->path_edges[path->first + i]];
 
 		if (edge->role == ROLE_NOT_ASKED)
 			edge->role = (uint8_t)role_of(c, edge);
-		g->path_roles[path->first + i] = edge->role;
 		if (edge->role != ROLE_NONE)
-			path->role = ROLE_CALL;
+			path->calls |= 1u << i;
 	}
+	path->role = path->calls ? ROLE_CALL : ROLE_NONE;
 }
 
 static void apply(struct pt_calls *c, struct stack *st, const struct now *now, const struct pt_edge *edge)
@@ -566,34 +566,45 @@ static void apply(struct pt_calls *c, struct stack *st, const struct now *now, c
 	}
 }
 
-void pt_calls_path(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *path, uint64_t tsc,
-		   uint64_t run, uint32_t position)
+/* One execution of the path, of which some edges have a role. first: the id of its first branch. */
+static void apply_path(struct pt_calls *c, struct stack *st, struct now *now, const struct pt_path *path, uint64_t first)
 {
-	struct pt_graph *g = c->emit->graph;
-	const struct pt_edge *edge;
+	const struct pt_graph *g = c->emit->graph;
+	uint64_t insns = st->insns, branches = st->branches;
+
+	st->insns += path->insns;
+	st->branches += path->count;
+	for (uint32_t left = path->calls; left; left &= left - 1) {
+		uint32_t i = (uint32_t)__builtin_ctz(left);
+		const struct pt_edge *edge = &g->edges[g->path_edges[path->first + i]];
+
+		now->insns = insns + g->path_until[path->first + i];
+		now->branches = branches + i + 1;
+		now->branch = first + i;
+		now->code = g->codes[edge->code];
+		apply(c, st, now, edge);
+	}
+}
+
+void pt_calls_run(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *path, const struct pt_flow_run *run,
+		  uint64_t number)
+{
 	struct now now;
-	struct stack *st = stack_now(c, s, tsc, &now);
+	struct stack *st = stack_now(c, s, run->tsc, &now);
 
 	if (!st)
 		return;
 	if (path->role == ROLE_NOT_ASKED)
 		find_roles(c, path);
-	st->tsc = tsc;
+	st->tsc = run->tsc;
 	count_cycles(st, s);
-	st->insns += path->insns;
-	st->branches += path->count;
-	if (path->role == ROLE_NONE)
+	if (path->role == ROLE_NONE) {
+		st->insns += (uint64_t)path->insns * run->repeats;
+		st->branches += (uint64_t)path->count * run->repeats;
 		return;
-	for (uint32_t i = 0; i < path->count; i++) {
-		now.insns += g->path_insns[path->first + i];
-		now.branches++;
-		if (g->path_roles[path->first + i] == ROLE_NONE)
-			continue;
-		now.branch = run * PTR_RUN_BRANCHES + position + i;
-		edge = &g->edges[g->path_edges[path->first + i]];
-		now.code = g->codes[edge->code];
-		apply(c, st, &now, edge);
 	}
+	for (uint32_t n = 0; n < run->repeats; n++)
+		apply_path(c, st, &now, path, number * PTR_RUN_BRANCHES + (uint64_t)n * path->count);
 }
 
 void pt_calls_finish(struct pt_calls *c)

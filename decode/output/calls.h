@@ -39,10 +39,9 @@ void pt_calls_begin(struct pt_calls *c, struct pt_emit_stream *s, struct pt_code
 void pt_calls_gap(struct pt_calls *c, struct pt_emit_stream *s, uint64_t tsc, bool no_image);
 /* The stream's thread does not run any more. */
 void pt_calls_end(struct pt_calls *c, struct pt_emit_stream *s);
-/* One execution of a path: run is its record number, position that of its first branch in it. The stream's
- * counters stand before it. */
-void pt_calls_path(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *path, uint64_t tsc,
-		   uint64_t run, uint32_t position);
+/* A run of a path, which has that record number. The stream's cycles are those before it. */
+void pt_calls_run(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *path, const struct pt_flow_run *run,
+		  uint64_t number);
 void pt_calls_finish(struct pt_calls *c);
 
 #endif

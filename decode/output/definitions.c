@@ -239,7 +239,7 @@ uint32_t pt_emit_path(struct pt_emit *m, struct pt_path *path)
 	r.tail_insns = path->tail_insns;
 	for (uint32_t i = 0; i < path->count; i++) {
 		r.edge[i] = edge_number(m, &g->edges[g->path_edges[path->first + i]]);
-		r.insns[i] = g->path_insns[path->first + i];
+		r.insns[i] = pt_path_insns_before(g, path, i);
 	}
 	r.code_version = code_version(m, path);
 	if (m->failed)

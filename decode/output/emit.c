@@ -122,6 +122,12 @@ static void emulated(struct pt_emit_stream *s, const struct pt_path *path, const
 		pt_emulated_path(&s->emulated, s->emit->graph, path, s->task, on_emulated, &r);
 }
 
+/* The id of the last branch of the run, which has that number. */
+static inline uint64_t last_branch(uint64_t number, uint32_t count, const struct pt_flow_run *run)
+{
+	return number * PTR_RUN_BRANCHES + (uint64_t)count * run->repeats - 1;
+}
+
 static void put_run(struct pt_emit_stream *s, const struct pt_flow_run *run)
 {
 	struct pt_emit *m = s->emit;
@@ -149,14 +155,12 @@ static void put_run(struct pt_emit_stream *s, const struct pt_flow_run *run)
 		m->failed = true;
 		return;
 	}
-	if (m->vm && m->vm->runs)
-		m->vm->runs(m->vm_arg, s, run, 1, (uint64_t)number);
-	for (uint32_t n = 0; n < (m->calls ? run->repeats : 1); n++) {
-		if (m->calls)
-			pt_calls_path(m->stacks, s, path, run->tsc, (uint64_t)number, n * path->count);
-		s->insns += path->insns;
-		s->branches += path->count;
-	}
+	if (path->count)
+		s->last_branch = last_branch((uint64_t)number, path->count, run);
+	if (s->runs_wanted)
+		m->vm->runs(m->vm_arg, s, run, 1);
+	if (m->calls)
+		pt_calls_run(m->stacks, s, path, run, (uint64_t)number);
 	if (run->cyc_count != PTR_UNKNOWN) {
 		s->cycles += run->cyc_count;
 		s->has_cyc = true;
@@ -186,8 +190,13 @@ static bool count_runs(struct pt_emit_stream *s, const struct pt_flow_run *runs,
 	m->branches += branches;
 	s->not_taken += not_taken;
 	last = ptr_count_runs(m->writer, n, branches);
-	if (m->vm && m->vm->runs)
-		m->vm->runs(m->vm_arg, s, runs, n, last - n + 1);
+	for (uint32_t i = n; i-- > 0;)
+		if (counts[runs[i].path]) {
+			s->last_branch = last_branch(last - (n - 1 - i), counts[runs[i].path], &runs[i]);
+			break;
+		}
+	if (s->runs_wanted)
+		m->vm->runs(m->vm_arg, s, runs, n);
 	return true;
 }
 
@@ -320,6 +329,8 @@ void pt_emit_recycle(struct pt_emit *m)
 {
 	if (m->text_runs)
 		pt_text_runs_settle(m->text_runs);
+	if (m->vm && m->vm->recycled)
+		m->vm->recycled(m->vm_arg);
 }
 
 void pt_emit_finish(struct pt_emit *m)

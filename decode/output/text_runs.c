@@ -128,7 +128,7 @@ static void print_run(struct pt_text_runs *t, const struct ptr_timed_run *r, con
 	for (uint32_t n = 0; n < x->repeats; n++) {
 		for (uint32_t i = 0; i < path->count; i++) {
 			line.edge = &t->graph->edges[t->graph->path_edges[path->first + i]];
-			line.insns = t->graph->path_insns[path->first + i];
+			line.insns = pt_path_insns_before(t->graph, path, i);
 			if (n || i) {
 				insns += line.insns;
 				line.tsc = r->tsc_est + (uint64_t)((double)insns * per_insn);
@@ -220,7 +220,7 @@ bool pt_text_runs_put(struct pt_text_runs *t, const struct pt_emit_stream *s, co
 	if (path->count) {
 		first = t->graph->edges[t->graph->path_edges[path->first]].kind;
 		last = t->graph->edges[t->graph->path_edges[path->first + path->count - 1]].kind;
-		r.first_insns = t->graph->path_insns[path->first];
+		r.first_insns = t->graph->path_until[path->first];
 		r.direct_last = last == PTR_JMP || last == PTR_CALL_DIR;
 	}
 	if (t->insns && !pt_insn_texts_add(t->insns, path))

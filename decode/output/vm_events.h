@@ -27,10 +27,11 @@ struct pt_vm_transition;
 struct pt_vm_events {
 	void (*transition)(void *arg, struct pt_emit_stream *s, const struct pt_flow *f,
 			   const struct pt_vm_transition *t);
-	/* n > 0 runs of branches of the host or a guest (s->machine), record numbers from
-	 * `number` on. */
-	void (*runs)(void *arg, struct pt_emit_stream *s, const struct pt_flow_run *runs, uint32_t n,
-		     uint64_t number);
+	/* n > 0 runs of branches of the host or a guest (s->machine), while s->runs_wanted, which whoever is called
+	 * here sets and clears. */
+	void (*runs)(void *arg, struct pt_emit_stream *s, const struct pt_flow_run *runs, uint32_t n);
+	/* The graph has been recycled, or is about to be: numbers of edges mean others from now on. */
+	void (*recycled)(void *arg);
 	/* Something was not seen: the side may be another one, and what was pending may be over. */
 	void (*gap)(void *arg, struct pt_emit_stream *s, const struct pt_flow *f);
 	/* Code is missing: transitions are still reported, but what is executed is not counted until

@@ -24,6 +24,7 @@ void pt_session_segments_start(struct session *s)
 	    .clock = s->clock,
 	    .errata = pt_errata_of(family, model),
 	    .no_tnt = ptc_meta_number(s->meta, "pt_config", 0) & PT_RTIT_DIS_TNT,
+	    .stats = s->options->stats,
 	    .store = s->store,
 	    .graph_bytes = s->options->graph_bytes ? s->options->graph_bytes : PT_GRAPH_BYTES,
 	};

@@ -287,7 +287,7 @@ static void end_exit_at_entry(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, const s
 		r->host_cycles = PTR_UNKNOWN;
 	r->entry_tsc = pt_vm_record_tsc(t->tsc);
 	r->entry_cpu = st->s->cpu;
-	r->entry_branch = st->branch;
+	r->entry_branch = st->s->last_branch;
 	r->injected = vcpu->injected;
 	if (r->exit_cpu >= 0 && r->exit_cpu != st->s->cpu)
 		r->flags |= PTR_VM_MIGRATED;
@@ -311,7 +311,7 @@ static void on_entry(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, struct pt_vm_str
 	vcpu->injected = PTR_UNKNOWN;
 	r->entry_tsc = pt_vm_record_tsc(t->tsc);
 	r->entry_ip = t->guest_ip;
-	r->entry_branch = st->branch;
+	r->entry_branch = st->s->last_branch;
 	r->cr3 = t->cr3 ? t->cr3 : PTR_UNKNOWN;
 	r->flags |= concealed | (vcpu->nested.now ? PTR_VM_NESTED : 0);
 	vcpu->run.entry_insns = t->insns;
@@ -341,7 +341,7 @@ static void end_run_at_exit(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, const str
 		vcpu->exit.last.entry_uncertainty_tsc = r->entry_uncertainty_tsc;
 	r->exit_tsc = pt_vm_record_tsc(t->tsc);
 	r->exit_ip = t->guest_ip;
-	r->exit_branch = st->branch;
+	r->exit_branch = st->s->last_branch;
 	end_run(vm, vcpu, flags);
 }
 
@@ -390,7 +390,7 @@ static void on_exit_seen(struct pt_vm *vm, struct pt_vm_vcpu *vcpu, struct pt_vm
 	r->exit_cpu = st->s->cpu;
 	r->exit_tsc = pt_vm_record_tsc(t->tsc);
 	r->guest_ip = t->guest_ip;
-	r->exit_branch = st->branch;
+	r->exit_branch = st->s->last_branch;
 	note_guest(vm, r, st, f, t);
 	note_instruction(vcpu, f, t->guest_ip);
 	r->flags |= concealed | (vcpu->nested.now ? PTR_VM_NESTED : 0);

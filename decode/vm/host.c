@@ -79,13 +79,10 @@ static const struct pt_vm_role *role_of(struct pt_vm *vm, uint32_t edge)
 	return role;
 }
 
-void pt_vm_host_check_graph(struct pt_vm *vm)
+void pt_vm_host_recycled(struct pt_vm *vm)
 {
-	uint32_t edges = vm->emit->graph->edge_count;
-
-	if (edges < vm->roles.edges && vm->roles.count)
+	if (vm->roles.count)
 		memset(vm->roles.items, 0, vm->roles.count * sizeof *vm->roles.items);
-	vm->roles.edges = edges;
 }
 
 /* ---- KVM's functions -------------------------------------------------------------------------------- */

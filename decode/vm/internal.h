@@ -115,7 +115,6 @@ struct pt_vm_stream {
 	struct pt_emit_stream *s;
 	const struct pt_flow *flow; /* NULL before the first transition */
 	struct pt_vm_vcpu *vcpu;    /* that runs on its CPU, in host or guest; NULL: none that is known */
-	uint64_t branch;	    /* the last branch's id, 0 none */
 	struct {
 		uint64_t *uncertainty; /* in a record of a vCPU; NULL: none waits */
 		uint64_t tsc;	       /* the transition's */
@@ -156,7 +155,6 @@ struct pt_vm {
 	struct {
 		struct pt_vm_role *items; /* by edge number */
 		uint32_t count;
-		uint32_t edges; /* the graph's number at the last run: fewer now mean that it was recycled */
 	} roles;
 	/* vmcs.c's. */
 	struct {
@@ -220,7 +218,7 @@ void pt_vm_host_pause(struct pt_vm_vcpu *vcpu, uint64_t tsc);
 /* The interval is over: its record gets the handler. */
 void pt_vm_host_end(struct pt_vm *vm, struct pt_vm_vcpu *vcpu);
 /* Edges' roles are asked anew after the graph was recycled. */
-void pt_vm_host_check_graph(struct pt_vm *vm);
+void pt_vm_host_recycled(struct pt_vm *vm);
 
 /* samples.c */
 void pt_vm_event_trace(struct pt_vm_stream *st, bool is_cfe, uint32_t type, uint64_t value);

@@ -75,6 +75,7 @@ static struct pt_vm_stream *stream_of(struct pt_vm *vm, struct pt_emit_stream *s
 {
 	struct pt_vm_stream *st = s->vm_stream;
 
+	s->runs_wanted = true;
 	if (st)
 		return st;
 	st = calloc(1, sizeof *st);
@@ -107,40 +108,30 @@ static void transition(void *arg, struct pt_emit_stream *s, const struct pt_flow
 	pt_vm_transition(vm, st, f, t);
 }
 
-/* The id of the last branch of the runs, which are numbered from `number` on. */
-static void note_last_branch(const struct pt_vm *vm, struct pt_vm_stream *st, const struct pt_flow_run *r,
-			     uint32_t n, uint64_t number)
-{
-	for (uint32_t i = n; i-- > 0;) {
-		uint32_t count = vm->emit->graph->path_counts[r[i].path];
-
-		if (count) {
-			st->branch = (number + i) * PTR_RUN_BRANCHES + (uint64_t)count * r[i].repeats - 1;
-			break;
-		}
-	}
-}
-
 static bool is_in_exit(const struct pt_vm_vcpu *vcpu)
 {
 	return vcpu && vcpu->exit.open && vcpu->place == PT_VM_IN_HOST;
 }
 
-static void runs(void *arg, struct pt_emit_stream *s, const struct pt_flow_run *r, uint32_t n,
-		 uint64_t number)
+/* Runs are wanted while something waits for them, or a vCPU is known; what begins that is always one of the other events. */
+static void runs(void *arg, struct pt_emit_stream *s, const struct pt_flow_run *r, uint32_t n)
 {
 	struct pt_vm *vm = arg;
 	struct pt_vm_stream *st = stream_of(vm, s);
 
 	if (!st)
 		return;
-	pt_vm_host_check_graph(vm);
 	st->in_gap = false;
-	note_last_branch(vm, st, r, n, number);
 	for (uint32_t i = 0; i < n && st->waiting.uncertainty; i++)
 		pt_vm_settle_uncertainty(st, r[i].tsc);
 	for (uint32_t i = 0; i < n && is_in_exit(st->vcpu); i++)
 		pt_vm_host_path(vm, st->vcpu, &vm->emit->graph->paths[r[i].path], &r[i]);
+	s->runs_wanted = st->waiting.uncertainty || st->vcpu;
+}
+
+static void recycled(void *arg)
+{
+	pt_vm_host_recycled(arg);
 }
 
 static void gap(void *arg, struct pt_emit_stream *s, const struct pt_flow *f)
@@ -215,6 +206,7 @@ static uint64_t host_tsc(void *arg, struct pt_emit_stream *s, struct pt_flow *f,
 
 const struct pt_vm_events pt_vm_events = {.transition = transition,
 					  .runs = runs,
+					  .recycled = recycled,
 					  .gap = gap,
 					  .no_image = no_image,
 					  .event_trace = event_trace,
