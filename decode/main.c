@@ -209,11 +209,13 @@ static bool writes_lines(const struct pt_arguments *a)
 	return a->text || a->insns || a->used_code;
 }
 
-/* How many CPUs may be used. */
-static unsigned cpus(void)
+/* How many threads decode: as many as there are CPUs that may be used. */
+static unsigned threads(const struct pt_arguments *a)
 {
 	cpu_set_t set;
 
+	if (a->jobs)
+		return (unsigned)a->jobs;
 	return sched_getaffinity(0, sizeof set, &set) < 0 ? 1 : (unsigned)CPU_COUNT(&set);
 }
 
@@ -226,7 +228,7 @@ static int run_session(const struct pt_arguments *a, struct ptc_reader *reader, 
 					     .definitions = records,
 					     .stats = a->stats,
 					     .graph_bytes = (size_t)a->memory_mb << 20,
-					     .threads = a->jobs ? (unsigned)a->jobs : cpus(),
+					     .threads = threads(a),
 					     .guest_code = a->guest_code,
 					     .include_self = a->include_self,
 					     .used_code = a->used_code ? stdout : NULL,
@@ -255,7 +257,11 @@ static int decode(struct pt_arguments *a, struct ptc_reader *reader, int in, int
 						 : a->null	 ? PTR_NO_FILE
 								 : out,
 						 &e);
-	int r = w ? run_session(a, reader, w, &result, &e) : -1, merged = 0;
+	int r, merged = 0;
+
+	if (w && threads(a) > 1)
+		ptr_writer_use_thread(w);
+	r = w ? run_session(a, reader, w, &result, &e) : -1;
 
 	/* A container may be cut because pt-capture merge failed, and then that is the error. */
 	if (r < 0 && e.kind != PT_ERR_TRUNCATED)

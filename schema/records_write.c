@@ -1,13 +1,12 @@
 /* records_write.c - the record stream's writer. See records.h. */
 #include "schema/records.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zlib.h>
 
+#include "schema/records_blocks.h"
 #include "schema/records_format.h"
 
 /* A block goes out when it holds this much: it fits into the caches of both ends of the pipe. */
@@ -20,35 +19,17 @@ struct ptr_writer {
 	uint8_t *full; /* from here on the block is written out first */
 	uint64_t last_tsc;
 	uint32_t last_slice;
-	int fd;
 	uint64_t counts[PTR_TYPES];
 	uint64_t branches;
 	uint64_t last_ip;
-	uint32_t blocks;
 	bool failed;
-	uint8_t *block; /* header and payload: PTR_BLOCK_HEADER_BYTES + PTR_BLOCK_MAX; NULL: PTR_COUNT_ONLY */
+	struct ptr_blocks *blocks; /* NULL: PTR_COUNT_ONLY */
+	uint8_t *payload;	   /* of the block that is filled */
 };
-
-static int write_all(struct ptr_writer *w, const uint8_t *p, size_t n, struct pt_error *e)
-{
-	while (n) {
-		ssize_t done = write(w->fd, p, n);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0) {
-			w->failed = true;
-			return pt_fail_errno(e, "writing the record stream");
-		}
-		p += done;
-		n -= (size_t)done;
-	}
-	return 0;
-}
 
 static void begin_block(struct ptr_writer *w)
 {
-	w->at = w->block + PTR_BLOCK_HEADER_BYTES;
+	w->payload = w->at = ptr_blocks_room(w->blocks);
 	w->full = w->at + BLOCK_TARGET;
 	w->last_tsc = 0;
 	w->last_slice = 0;
@@ -57,62 +38,63 @@ static void begin_block(struct ptr_writer *w)
 
 static int flush(struct ptr_writer *w, struct pt_error *e)
 {
-	uint8_t *payload = w->block + PTR_BLOCK_HEADER_BYTES;
-	uint32_t size = (uint32_t)(w->at - payload);
+	uint32_t size = (uint32_t)(w->at - w->payload);
 
 	if (w->failed)
 		return pt_fail(e, PT_ERR_IO, PT_NO_OFFSET, "writing the record stream failed before");
 	if (!size)
 		return 0;
-	memcpy(w->block, PTR_BLOCK_MAGIC, 4);
-	ptr_store_u32(w->block + 4, w->blocks);
-	ptr_store_u32(w->block + 8, size);
-	ptr_store_u32(w->block + 12, (uint32_t)crc32(0, payload, size));
-	ptr_store_u32(w->block + 16, (uint32_t)crc32(0, w->block, 16));
-	if (w->fd != PTR_NO_FILE && write_all(w, w->block, PTR_BLOCK_HEADER_BYTES + size, e) < 0)
+	if (ptr_blocks_put(w->blocks, size, e) < 0) {
+		w->failed = true;
 		return -1;
-	w->blocks++;
+	}
 	begin_block(w);
 	return 0;
+}
+
+static int put_header(struct ptr_writer *w, struct pt_error *e)
+{
+	uint8_t header[PTR_HEADER_BYTES];
+
+	memcpy(header, PTR_MAGIC, 8);
+	ptr_store_u16(header + 8, PTR_MAJOR);
+	ptr_store_u16(header + 10, PTR_MINOR);
+	ptr_store_u32(header + 12, (uint32_t)crc32(0, header, 12));
+	return ptr_blocks_put_header(w->blocks, header, sizeof header, e);
 }
 
 struct ptr_writer *ptr_writer_create(int fd, struct pt_error *e)
 {
 	struct ptr_writer *w = calloc(1, sizeof *w);
-	uint8_t header[PTR_HEADER_BYTES];
 
-	if (!w)
-		goto no_memory;
-	w->fd = fd;
-	if (fd == PTR_COUNT_ONLY)
-		return w;
-	w->block = malloc(PTR_BLOCK_HEADER_BYTES + PTR_BLOCK_MAX);
-	if (!w->block)
-		goto no_memory;
-	begin_block(w);
-	if (fd == PTR_NO_FILE)
-		return w;
-	/* A pipe that holds a few blocks lets both ends work at once; when refused it is just slower. */
-	(void)fcntl(fd, F_SETPIPE_SZ, 1 << 20);
-	memcpy(header, PTR_MAGIC, 8);
-	ptr_store_u16(header + 8, PTR_MAJOR);
-	ptr_store_u16(header + 10, PTR_MINOR);
-	ptr_store_u32(header + 12, (uint32_t)crc32(0, header, 12));
-	if (write_all(w, header, sizeof header, e) < 0) {
-		ptr_writer_destroy(w);
+	if (!w) {
+		pt_fail_no_memory(e, "the record stream");
 		return NULL;
 	}
-	return w;
-no_memory:
+	if (fd == PTR_COUNT_ONLY)
+		return w;
+	w->blocks = ptr_blocks_create(fd, e);
+	if (w->blocks) {
+		begin_block(w);
+		/* A pipe that holds a few blocks lets both ends work at once; when refused it is just slower. */
+		(void)fcntl(fd, F_SETPIPE_SZ, 1 << 20);
+		if (put_header(w, e) == 0)
+			return w;
+	}
 	ptr_writer_destroy(w);
-	pt_fail_no_memory(e, "the record stream");
 	return NULL;
+}
+
+void ptr_writer_use_thread(struct ptr_writer *w)
+{
+	if (w->blocks)
+		ptr_blocks_use_thread(w->blocks);
 }
 
 void ptr_writer_destroy(struct ptr_writer *w)
 {
 	if (w)
-		free(w->block);
+		ptr_blocks_destroy(w->blocks);
 	free(w);
 }
 
@@ -172,13 +154,13 @@ static uint8_t *begin(struct ptr_writer *w, enum ptr_type type, size_t strings, 
 		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "a record of %zu bytes is too long", strings);
 		return NULL;
 	}
-	if (w->block &&
+	if (w->blocks &&
 	    (w->failed || w->at >= w->full ||
-	     w->at + FIXED + strings > w->block + PTR_BLOCK_HEADER_BYTES + PTR_BLOCK_MAX) &&
+	     w->at + FIXED + strings > w->payload + PTR_BLOCK_MAX) &&
 	    flush(w, e) < 0)
 		return NULL;
 	*ret = (int64_t)++w->counts[type];
-	if (!w->block)
+	if (!w->blocks)
 		return NULL;
 	*w->at = (uint8_t)type;
 	return w->at + 1;
@@ -515,10 +497,10 @@ int64_t ptr_put_run(struct ptr_writer *w, const struct ptr_run *r, uint32_t bran
 {
 	uint8_t *p, flags = (uint8_t)(PTR_RUN + r->timing);
 
-	if (w->block && w->at >= w->full && flush(w, e) < 0)
+	if (w->blocks && w->at >= w->full && flush(w, e) < 0)
 		return -1;
 	w->branches += (uint64_t)branches * r->repeats;
-	if (!w->block)
+	if (!w->blocks)
 		return (int64_t)++w->counts[PTR_RUN];
 	p = w->at + 1;
 	if (r->slice != w->last_slice) {
@@ -560,7 +542,7 @@ int ptr_writer_finish(struct ptr_writer *w, struct pt_error *e)
 {
 	uint8_t *p;
 
-	if (!w->block)
+	if (!w->blocks)
 		return 0;
 	if (w->at >= w->full && flush(w, e) < 0)
 		return -1;
@@ -569,5 +551,5 @@ int ptr_writer_finish(struct ptr_writer *w, struct pt_error *e)
 	for (int i = 0; i < PTR_TYPES; i++)
 		p = put_v(p, w->counts[i]);
 	w->at = put_v(p, w->branches);
-	return flush(w, e);
+	return flush(w, e) < 0 ? -1 : ptr_blocks_finish(w->blocks, e);
 }

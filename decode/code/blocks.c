@@ -52,7 +52,10 @@ static size_t code_at(struct pt_code *code, uint64_t ip, const uint8_t **ret)
 	if (!code->peeks)
 		return img_space_code(code->space, ip, ret);
 	n = img_space_peek(code->space, ip, ret, &later);
-	code->later |= later;
+	if (later) {
+		code->later = true;
+		code->later_ip = ip;
+	}
 	return n;
 }
 
@@ -172,6 +175,27 @@ static void decode(struct pt_block *b, struct pt_code *code)
 	}
 }
 
+/* The same in any thread. */
+static void decode_all(struct pt_graph *g, struct pt_block *b, struct pt_code *code)
+{
+	const struct pt_block empty = *b;
+
+	for (;;) {
+		bool later = code->later;
+
+		code->later = false;
+		read_begin(code);
+		decode(b, code);
+		read_end(code);
+		if (!code->later || !g->read_later || !g->read_later(g->read_later_arg, code)) {
+			code->later |= later;
+			return;
+		}
+		code->later = later;
+		*b = empty;
+	}
+}
+
 struct pt_block *pt_graph_block(struct pt_graph *g, struct pt_code *code, uint64_t ip, enum insn_mode mode)
 {
 	uint32_t i = block_key(ip, code->id) & g->block_mask;
@@ -202,9 +226,7 @@ struct pt_block *pt_graph_block(struct pt_graph *g, struct pt_code *code, uint64
 	b->ip = ip;
 	b->code = code->id;
 	b->mode = (uint8_t)mode;
-	read_begin(code);
-	decode(b, code);
-	read_end(code);
+	decode_all(g, b, code);
 	if (!code->peeks)
 		img_space_use(code->space, b->ip, b->next_ip);
 	if (b->dead && b->why == PT_DEAD_NO_CODE)

@@ -69,6 +69,7 @@ struct pt_code {
 	/* The graph is of another thread than the space: it reads the code as image.h says for these. later: it came to code
 	 * that has to be read by the space's thread first, and took it for none. */
 	bool peeks, later;
+	uint64_t later_ip; /* where that was last */
 };
 
 /*
@@ -108,6 +109,9 @@ struct pt_graph {
 	bool cache_full; /* one of the limits is reached: time for pt_graph_recycle() */
 	/* Out of memory or room: see pt_graph_set_full(). */
 	bool full;
+	/* Of a graph whose codes peek: gets the code at later_ip read. True: it can be looked at again. NULL: it cannot. */
+	bool (*read_later)(void *arg, struct pt_code *code);
+	void *read_later_arg;
 	struct pt_graph_sums sums; /* of the paths that were recycled */
 	size_t code_room;
 };

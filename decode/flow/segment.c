@@ -203,6 +203,13 @@ static const struct pt_flow_output output = {.begin = on_begin,
 
 /* ---- The decoder ------------------------------------------------------------------------------------ */
 
+static bool read_later(void *arg, struct pt_code *code)
+{
+	const struct pt_segment_decoder *d = arg;
+
+	return d->config.read_code(d->config.arg, code->space, code->later_ip);
+}
+
 struct pt_segment_decoder *pt_segment_decoder_create(const struct pt_segment_config *config)
 {
 	struct pt_segment_decoder *d = calloc(1, sizeof *d);
@@ -220,6 +227,9 @@ struct pt_segment_decoder *pt_segment_decoder_create(const struct pt_segment_con
 		return NULL;
 	}
 	pt_graph_limit(&d->graph, config->graph_bytes);
+	if (config->read_code)
+		d->graph.read_later = read_later;
+	d->graph.read_later_arg = d;
 	return d;
 }
 

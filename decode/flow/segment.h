@@ -37,6 +37,10 @@ struct pt_segment_config {
 	bool stats; /* the flows' graph counts branches (pt_graph_count_stats()) */
 	struct img_store *store;
 	size_t graph_bytes;
+	/* Called when there is code at an address of the space that the store's thread has to read first (image.h): has it do so.
+	 * False: it does not. */
+	bool (*read_code)(void *arg, struct img_space *space, uint64_t ip);
+	void *arg;
 };
 
 /* NULL: no memory. */

@@ -38,6 +38,14 @@ struct pt_segment_job {
 	struct worker *worker;		       /* that has made it */
 };
 
+/* Code that the session's thread is to read for a worker, which waits for it. */
+struct reading {
+	struct reading *next;
+	struct img_space *space;
+	uint64_t ip;
+	enum { READING_WAITS, READING_DONE, READING_FAILED } state;
+};
+
 struct worker {
 	struct pt_segments *pool;
 	pthread_t thread;
@@ -50,7 +58,9 @@ struct pt_segments {
 	struct worker *workers;
 	unsigned worker_count;
 	pthread_mutex_t mutex;
-	pthread_cond_t given, done; /* a job was given; one is done, or a segment was given up */
+	pthread_cond_t given, done; /* a job was given; one is done, or a segment was given up, or code is to be read */
+	pthread_cond_t read;	    /* code was */
+	struct reading *readings;
 	bool ends;
 	struct pt_segment_job *first_given, **last_given;
 	unsigned out, out_max; /* jobs that are given, begun or done, and not forgotten */
@@ -109,6 +119,44 @@ static void *work(void *arg)
 	return NULL;
 }
 
+static bool read_code(void *arg, struct img_space *space, uint64_t ip)
+{
+	struct pt_segments *p = arg;
+	struct reading r = {.space = space, .ip = ip};
+
+	pthread_mutex_lock(&p->mutex);
+	r.next = p->readings;
+	p->readings = &r;
+	pthread_cond_broadcast(&p->done);
+	while (r.state == READING_WAITS && !p->ends)
+		pthread_cond_wait(&p->read, &p->mutex);
+	pthread_mutex_unlock(&p->mutex);
+	return r.state == READING_DONE;
+}
+
+/* In the session's thread, with the mutex held: reads the code that workers wait for. */
+static void read_wanted(struct pt_segments *p)
+{
+	const uint8_t *code;
+
+	for (struct reading *r; (r = p->readings);) {
+		p->readings = r->next;
+		r->state = img_space_code(r->space, r->ip, &code) ? READING_DONE : READING_FAILED;
+		pthread_cond_broadcast(&p->read);
+	}
+}
+
+/* The same, until no worker is at the job. */
+static void wait_for(struct pt_segments *p, const struct pt_segment_job *job)
+{
+	for (;;) {
+		read_wanted(p);
+		if (job->state != JOB_BEGUN)
+			return;
+		pthread_cond_wait(&p->done, &p->mutex);
+	}
+}
+
 /* Signals are the main thread's. */
 static int start(struct worker *w)
 {
@@ -131,6 +179,7 @@ static void worker_deinit(struct worker *w)
 struct pt_segments *pt_segments_create(unsigned threads, const struct pt_segment_config *config)
 {
 	struct pt_segments *p = calloc(1, sizeof *p);
+	struct pt_segment_config own = *config;
 
 	if (!p || !(p->workers = calloc(threads, sizeof *p->workers))) {
 		free(p);
@@ -139,13 +188,16 @@ struct pt_segments *pt_segments_create(unsigned threads, const struct pt_segment
 	pthread_mutex_init(&p->mutex, NULL);
 	pthread_cond_init(&p->given, NULL);
 	pthread_cond_init(&p->done, NULL);
+	pthread_cond_init(&p->read, NULL);
+	own.read_code = read_code;
+	own.arg = p;
 	p->last_given = &p->first_given;
 	p->out_max = 4 * threads + 8;
 	for (; p->worker_count < threads; p->worker_count++) {
 		struct worker *w = &p->workers[p->worker_count];
 
 		w->pool = p;
-		w->decoder = pt_segment_decoder_create(config);
+		w->decoder = pt_segment_decoder_create(&own);
 		w->numbers = w->decoder ? pt_segment_numbers_create(w->decoder) : NULL;
 		if (!w->numbers || start(w)) {
 			worker_deinit(w);
@@ -166,12 +218,14 @@ void pt_segments_destroy(struct pt_segments *p)
 	p->ends = true;
 	pthread_cond_broadcast(&p->given);
 	pthread_cond_broadcast(&p->done);
+	pthread_cond_broadcast(&p->read);
 	pthread_mutex_unlock(&p->mutex);
 	for (unsigned i = 0; i < p->worker_count; i++)
 		pthread_join(p->workers[i].thread, NULL);
 	for (unsigned i = 0; i < p->worker_count; i++)
 		worker_deinit(&p->workers[i]);
 	stops_release(p->stops);
+	pthread_cond_destroy(&p->read);
 	pthread_cond_destroy(&p->done);
 	pthread_cond_destroy(&p->given);
 	pthread_mutex_destroy(&p->mutex);
@@ -267,6 +321,7 @@ void pt_segments_give(struct pt_segments *p, struct pt_segment_jobs *jobs, const
 	if (pt_flow_in_guest(f) || !pt_flow_follows(f))
 		return;
 	pthread_mutex_lock(&p->mutex);
+	read_wanted(p);
 	for (struct pt_segment_job *job = jobs->first; job && ahead < ahead_max; job = job->next, ahead++) {
 		if (job->state == JOB_GIVEN) /* the flow may follow something else by now */
 			pt_segment_assume(&job->task, f);
@@ -302,8 +357,7 @@ static void drop_first(struct pt_segments *p, struct pt_segment_jobs *jobs)
 
 	if (job->state == JOB_GIVEN)
 		take_back(p, job);
-	while (job->state == JOB_BEGUN)
-		pthread_cond_wait(&p->done, &p->mutex);
+	wait_for(p, job);
 	if (job->state == JOB_DONE) {
 		p->out--;
 		job->worker->unused--;
@@ -353,8 +407,7 @@ enum pt_segment_taken pt_segments_take(struct pt_segments *p, struct pt_segment_
 
 	if (!jobs->current) {
 		pthread_mutex_lock(&p->mutex);
-		while (job->state == JOB_BEGUN)
-			pthread_cond_wait(&p->done, &p->mutex);
+		wait_for(p, job);
 		pthread_mutex_unlock(&p->mutex);
 		jobs->current = job;
 		p->counts.segments += job->state == JOB_DONE;

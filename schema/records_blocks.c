@@ -1,0 +1,207 @@
+/* records_blocks.c - see records_blocks.h. */
+#include "schema/records_blocks.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "schema/records_format.h"
+
+struct ptr_blocks {
+	int fd;
+	uint32_t count;
+	uint8_t *filled, *other; /* header and payload each; other: NULL without a thread */
+	bool failed;		 /* error says why */
+	struct pt_error error;
+
+	pthread_t thread;
+	bool has_thread;
+	pthread_mutex_t mutex; /* of what follows, and failed, error and count while there is a thread */
+	pthread_cond_t changed;
+	uint8_t *written; /* what the thread writes, NULL nothing */
+	uint32_t written_bytes;
+	bool ends;
+};
+
+struct ptr_blocks *ptr_blocks_create(int fd, struct pt_error *e)
+{
+	struct ptr_blocks *b = calloc(1, sizeof *b);
+
+	if (b)
+		b->filled = malloc(PTR_BLOCK_HEADER_BYTES + PTR_BLOCK_MAX);
+	if (b && b->filled) {
+		b->fd = fd;
+		return b;
+	}
+	free(b);
+	pt_fail_no_memory(e, "the record stream");
+	return NULL;
+}
+
+static int write_all(const struct ptr_blocks *b, const uint8_t *p, size_t n, struct pt_error *e)
+{
+	while (n) {
+		ssize_t done = write(b->fd, p, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return pt_fail_errno(e, "writing the record stream");
+		p += done;
+		n -= (size_t)done;
+	}
+	return 0;
+}
+
+static int write_block(const struct ptr_blocks *b, uint8_t *block, uint32_t size, struct pt_error *e)
+{
+	memcpy(block, PTR_BLOCK_MAGIC, 4);
+	ptr_store_u32(block + 4, b->count);
+	ptr_store_u32(block + 8, size);
+	ptr_store_u32(block + 12, (uint32_t)crc32(0, block + PTR_BLOCK_HEADER_BYTES, size));
+	ptr_store_u32(block + 16, (uint32_t)crc32(0, block, 16));
+	return b->fd == PTR_NO_FILE ? 0 : write_all(b, block, PTR_BLOCK_HEADER_BYTES + size, e);
+}
+
+/* ---- The thread ------------------------------------------------------------------------------------- */
+
+static void *write_blocks(void *arg)
+{
+	struct ptr_blocks *b = arg;
+	struct pt_error e;
+	int r;
+
+	pthread_mutex_lock(&b->mutex);
+	for (;;) {
+		while (!b->written && !b->ends)
+			pthread_cond_wait(&b->changed, &b->mutex);
+		if (!b->written)
+			break;
+		pthread_mutex_unlock(&b->mutex);
+		r = write_block(b, b->written, b->written_bytes, &e);
+		pthread_mutex_lock(&b->mutex);
+		b->count++;
+		b->written = NULL;
+		if (r < 0) {
+			b->failed = true;
+			b->error = e;
+		}
+		pthread_cond_broadcast(&b->changed);
+	}
+	pthread_mutex_unlock(&b->mutex);
+	return NULL;
+}
+
+void ptr_blocks_use_thread(struct ptr_blocks *b)
+{
+	sigset_t all, before;
+
+	b->other = malloc(PTR_BLOCK_HEADER_BYTES + PTR_BLOCK_MAX);
+	if (!b->other)
+		return;
+	pthread_mutex_init(&b->mutex, NULL);
+	pthread_cond_init(&b->changed, NULL);
+	sigfillset(&all); /* signals are the main thread's */
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	b->has_thread = pthread_create(&b->thread, NULL, write_blocks, b) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (b->has_thread)
+		return;
+	pthread_cond_destroy(&b->changed);
+	pthread_mutex_destroy(&b->mutex);
+}
+
+/* The mutex is held: the thread has nothing to write then. */
+static void wait_until_written(struct ptr_blocks *b)
+{
+	while (b->written)
+		pthread_cond_wait(&b->changed, &b->mutex);
+}
+
+static int failed(const struct ptr_blocks *b, struct pt_error *e)
+{
+	*e = b->error;
+	return -1;
+}
+
+/* Gives the block to the thread, when it has written the one before. */
+static int give(struct ptr_blocks *b, uint32_t size, struct pt_error *e)
+{
+	uint8_t *next = b->other;
+	int r = 0;
+
+	pthread_mutex_lock(&b->mutex);
+	wait_until_written(b);
+	if (b->failed) {
+		r = failed(b, e);
+	} else {
+		b->written = b->other = b->filled;
+		b->filled = next;
+		b->written_bytes = size;
+		pthread_cond_broadcast(&b->changed);
+	}
+	pthread_mutex_unlock(&b->mutex);
+	return r;
+}
+
+void ptr_blocks_destroy(struct ptr_blocks *b)
+{
+	if (!b)
+		return;
+	if (b->has_thread) {
+		pthread_mutex_lock(&b->mutex);
+		b->ends = true;
+		pthread_cond_broadcast(&b->changed);
+		pthread_mutex_unlock(&b->mutex);
+		pthread_join(b->thread, NULL);
+		pthread_cond_destroy(&b->changed);
+		pthread_mutex_destroy(&b->mutex);
+	}
+	free(b->filled);
+	free(b->other);
+	free(b);
+}
+
+/* ---- Blocks ----------------------------------------------------------------------------------------- */
+
+uint8_t *ptr_blocks_room(struct ptr_blocks *b)
+{
+	return b->filled + PTR_BLOCK_HEADER_BYTES;
+}
+
+int ptr_blocks_put(struct ptr_blocks *b, uint32_t size, struct pt_error *e)
+{
+	if (b->has_thread)
+		return give(b, size, e);
+	if (b->failed)
+		return failed(b, e);
+	if (write_block(b, b->filled, size, &b->error) < 0) {
+		b->failed = true;
+		return failed(b, e);
+	}
+	b->count++;
+	return 0;
+}
+
+int ptr_blocks_put_header(struct ptr_blocks *b, const uint8_t *header, size_t n, struct pt_error *e)
+{
+	return b->fd == PTR_NO_FILE ? 0 : write_all(b, header, n, e);
+}
+
+int ptr_blocks_finish(struct ptr_blocks *b, struct pt_error *e)
+{
+	bool bad;
+
+	if (!b->has_thread)
+		return b->failed ? failed(b, e) : 0;
+	pthread_mutex_lock(&b->mutex);
+	wait_until_written(b);
+	bad = b->failed;
+	pthread_mutex_unlock(&b->mutex);
+	return bad ? failed(b, e) : 0;
+}
