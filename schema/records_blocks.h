@@ -1,6 +1,7 @@
 /*
- * records_blocks.h - blocks of a record stream (records.h, "Bytes") on their way to a file: number, size and checksums are
- * put before them, and they are written; if wanted by a thread of its own, while the next one is filled.
+ * records_blocks.h - blocks of a record stream (records.h, "Bytes") on their way to a file: number, size
+ * and checksums are put before them, and they are written; if wanted by a thread of its own, while the next
+ * one is filled.
  *
  * Private to the writer, records_write.c.
  */
@@ -23,7 +24,8 @@ void ptr_blocks_use_thread(struct ptr_blocks *b);
 
 /* Where the next block's payload goes: room for PTR_BLOCK_MAX bytes. Valid until ptr_blocks_put(). */
 uint8_t *ptr_blocks_room(struct ptr_blocks *b);
-/* The next block has that many bytes. 0, or -1: it or one before could not be written (PT_ERR_IO, PT_ERR_CLOSED). */
+/* The next block has that many bytes. 0, or -1: it or one before could not be written (PT_ERR_IO,
+ * PT_ERR_CLOSED). */
 int ptr_blocks_put(struct ptr_blocks *b, uint32_t size, struct pt_error *e);
 /* Bytes that are no block, before the first one. As ptr_blocks_put(). */
 int ptr_blocks_put_header(struct ptr_blocks *b, const uint8_t *header, size_t n, struct pt_error *e);

@@ -155,8 +155,7 @@ static uint8_t *begin(struct ptr_writer *w, enum ptr_type type, size_t strings, 
 		return NULL;
 	}
 	if (w->blocks &&
-	    (w->failed || w->at >= w->full ||
-	     w->at + FIXED + strings > w->payload + PTR_BLOCK_MAX) &&
+	    (w->failed || w->at >= w->full || w->at + FIXED + strings > w->payload + PTR_BLOCK_MAX) &&
 	    flush(w, e) < 0)
 		return NULL;
 	*ret = (int64_t)++w->counts[type];

@@ -66,8 +66,8 @@ struct pt_code {
 	uint32_t id;	      /* of this version: its index in the graph */
 	uint32_t uid;	      /* of all versions: the id of the first */
 	uint64_t switch_ip; /* of a kernel: where it switches threads, 0 unknown; a position is made there */
-	/* The graph is of another thread than the space: it reads the code as image.h says for these. later: it came to code
-	 * that has to be read by the space's thread first, and took it for none. */
+	/* The graph is of another thread than the space: it reads the code as image.h says for these.
+	 * later: it came to code that has to be read by the space's thread first, and took it for none. */
 	bool peeks, later;
 	uint64_t later_ip; /* where that was last */
 };
@@ -100,7 +100,8 @@ struct pt_graph {
 	struct pt_path_slot *path_hash;
 	uint32_t path_mask;
 	uint32_t *path_edges; /* edges of all paths, one path after the other */
-	uint32_t *path_until; /* parallel: instructions from the path's start up to each edge's branch, inclusive */
+	uint32_t *
+	    path_until; /* parallel: instructions from the path's start up to each edge's branch, inclusive */
 	struct pt_path_stats *path_stats; /* parallel to paths; NULL unless pt_graph_count_stats() */
 	uint32_t path_edge_count, path_edge_room;
 	struct pt_code **codes;
@@ -109,7 +110,8 @@ struct pt_graph {
 	bool cache_full; /* one of the limits is reached: time for pt_graph_recycle() */
 	/* Out of memory or room: see pt_graph_set_full(). */
 	bool full;
-	/* Of a graph whose codes peek: gets the code at later_ip read. True: it can be looked at again. NULL: it cannot. */
+	/* Of a graph whose codes peek: gets the code at later_ip read. True: it can be looked at again.
+	 * NULL: it cannot. */
 	bool (*read_later)(void *arg, struct pt_code *code);
 	void *read_later_arg;
 	struct pt_graph_sums sums; /* of the paths that were recycled */

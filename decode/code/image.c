@@ -59,8 +59,9 @@ struct img_store {
 	uint64_t bytes, limit;	   /* of code and symbols */
 	bool failed;		   /* an image could not be read: error says why */
 	struct pt_error error;
-	pthread_rwlock_t lock; /* readers: other threads; writer: the store's thread while it changes something */
-	unsigned changing;     /* how often that has begun and not ended */
+	pthread_rwlock_t
+	    lock;	   /* readers: other threads; writer: the store's thread while it changes something */
+	unsigned changing; /* how often that has begun and not ended */
 };
 
 struct img_store *img_store_create(void)

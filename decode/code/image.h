@@ -32,8 +32,8 @@ void img_store_destroy(struct img_store *s);
 /* The most bytes that code and symbols may take together, beyond which is PT_ERR_NO_MEMORY. At first there is
  * no limit. */
 void img_store_limit(struct img_store *s, uint64_t bytes);
-/* Counts bytes against that limit, which are kept for the store's sake; false: that would be more. And gives them
- * back. */
+/* Counts bytes against that limit, which are kept for the store's sake; false: that would be more. And
+ * gives them back. */
 bool img_store_take_bytes(struct img_store *s, uint64_t bytes);
 void img_store_give_bytes(struct img_store *s, uint64_t bytes);
 /* The container's reader, for images that are left in the container until their code is executed (ptc_image,
@@ -49,9 +49,10 @@ void img_store_track_used(struct img_store *s);
 int img_store_print_used(const struct img_store *s, FILE *to, struct pt_error *e);
 
 /*
- * Other threads may read code while one thread, the store's, uses it (flow/segment.h). They read by img_space_peek()
- * (address_space.h), between img_store_read_begin() and _end(). The store's thread changes images and mappings between
- * img_store_change_begin() and _end(), which may be nested; what it only reads needs neither.
+ * Other threads may read code while one thread, the store's, uses it (flow/segment.h). They read by
+ * img_space_peek() (address_space.h), between img_store_read_begin() and _end(). The store's thread changes
+ * images and mappings between img_store_change_begin() and _end(), which may be nested; what it only reads
+ * needs neither.
  */
 void img_store_read_begin(struct img_store *s);
 void img_store_read_end(struct img_store *s);
@@ -70,8 +71,8 @@ struct img_file *img_store_memory(struct img_store *s, const struct ptc_image *i
 struct img_file *img_store_find(struct img_store *s, int32_t machine_pid, const char *name,
 				const uint8_t *build_id, size_t build_id_bytes);
 
-/* A file without code that has the name of a mapping of which the container has no bytes, to name it by; one for
- * each name. machine_pid as in ptc_image. NULL: PT_ERR_NO_MEMORY. */
+/* A file without code that has the name of a mapping of which the container has no bytes, to name it by;
+ * one for each name. machine_pid as in ptc_image. NULL: PT_ERR_NO_MEMORY. */
 struct img_file *img_store_unread(struct img_store *s, int32_t machine_pid, const char *name,
 				  struct pt_error *e);
 
@@ -89,8 +90,8 @@ bool img_file_has_symbols(const struct img_file *f);
 
 /* The bytes of code that can be read at offset, and *ret pointing at them; 0 when there are none. */
 size_t img_file_code(struct img_file *f, uint64_t offset, const uint8_t **ret);
-/* The same for another thread: changes nothing. *ret_later: there are bytes, but the store's thread has to read them
- * first, by img_file_code(). */
+/* The same for another thread: changes nothing. *ret_later: there are bytes, but the store's thread has
+ * to read them first, by img_file_code(). */
 size_t img_file_peek(const struct img_file *f, uint64_t offset, const uint8_t **ret, bool *ret_later);
 /* The bytes at offset were read as code. False when that is not tracked (img_store_track_used()). */
 bool img_file_use(struct img_file *f, uint64_t offset);
@@ -101,8 +102,9 @@ void img_file_write(struct img_file *f, uint64_t offset, const uint8_t *bytes, s
 int img_file_symbol(struct img_file *f, uint64_t offset, uint64_t ip, uint64_t map_end,
 		    struct img_symbol *ret);
 
-/* What the byte at offset, which is mapped at ip, is known by when no symbol covers it: the file. name is "", start
- * is where the file's address 0 would be (in memory images and files without code: their offset 0). */
+/* What the byte at offset, which is mapped at ip, is known by when no symbol covers it: the file. name
+ * is "", start is where the file's address 0 would be (in memory images and files without code: their
+ * offset 0). */
 void img_file_unnamed(struct img_file *f, uint64_t offset, uint64_t ip, struct img_symbol *ret);
 
 #endif

@@ -290,7 +290,8 @@ static void copy_counts(struct pt_graph *g, struct pt_path *path, const struct p
 	path->insns = like->insns;
 	path->tail_insns = like->tail_insns;
 	path->not_taken = like->not_taken;
-	memcpy(g->path_until + path->first, from->path_until + like->first, path->count * sizeof *g->path_until);
+	memcpy(g->path_until + path->first, from->path_until + like->first,
+	       path->count * sizeof *g->path_until);
 	if (g->path_stats)
 		*stats_of(g, path) = from->path_stats[n];
 }

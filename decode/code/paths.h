@@ -94,8 +94,8 @@ struct pt_path_key {
 	uint32_t *edges; /* the three words after them may be read and written */
 	uint32_t count;	 /* of edges, <= PTR_PATH_EDGES */
 	enum insn_mode mode;
-	/* NULL; or a graph in which this is the path `like_path`, of the same version of the code: a new path has the same
-	 * instructions then. */
+	/* NULL; or a graph in which this is the path `like_path`, of the same version of the code: a new
+	 * path has the same instructions then. */
 	const struct pt_graph *like;
 	uint32_t like_path;
 };

@@ -112,7 +112,8 @@ struct pt_flow_env {
 	 * chance to say whose it is. May call pt_flow_set_user_code(); may change the code, when another
 	 * thread runs. */
 	void (*user)(void *arg, struct pt_flow *f);
-	/* True when user() would change nothing of the flow's code, were the flow's CR3 this. Reads only. NULL: never. */
+	/* True when user() would change nothing of the flow's code, were the flow's CR3 this. Reads
+	 * only. NULL: never. */
 	bool (*user_stays)(void *arg, const struct pt_flow *f, uint64_t cr3);
 	/* The flow is where its kernel switches threads (switch_ip of struct pt_code): what comes is the next
 	 * thread's. May change the code. */

@@ -21,8 +21,8 @@ struct pt_segment_decoder {
 	/* The segment at hand. */
 	struct pt_segment *segment;
 	struct pt_flow *flow;
-	bool muted;  /* before `begin` */
-	bool ended;  /* what comes cannot be known here */
+	bool muted; /* before `begin` */
+	bool ended; /* what comes cannot be known here */
 	bool begun, cyc_run;
 };
 
@@ -360,8 +360,8 @@ static bool begin(struct pt_segment_decoder *d, const struct pt_segment_task *ta
 	d->muted = true;
 	pt_flow_feed(f, task->psb, task->begin, task->aux_offset, false, &at);
 	d->muted = false;
-	if (d->ended || at != task->begin || f->state != PT_FLOW_RUNNING || !f->slice.open || f->graph->full ||
-	    f->undelivered.count)
+	if (d->ended || at != task->begin || f->state != PT_FLOW_RUNNING || !f->slice.open ||
+	    f->graph->full || f->undelivered.count)
 		return false;
 	f->psb.alone = false;
 	f->timing.before_tsc = f->timing.now_tsc = f->clock.tsc;

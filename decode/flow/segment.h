@@ -1,23 +1,25 @@
 /*
- * segment.h - a part of a stream that another thread decodes ahead, and the flow takes over when it comes there.
+ * segment.h - a part of a stream that another thread decodes ahead, and the flow takes over when it comes
+ * there.
  *
- * After a PSB+ little is left of what was before it: the CPU has cleared its return stack, and the PSB+ says time, mode,
- * CR3 and IP (SDM vol. 3, "Packet Stream Boundary (PSB) Packet"). So what follows can be decoded without what is before
- * it, as long as the flow's environment is not needed:
+ * After a PSB+ little is left of what was before it: the CPU has cleared its return stack, and the PSB+
+ * says time, mode, CR3 and IP (SDM vol. 3, "Packet Stream Boundary (PSB) Packet"). So what follows can be
+ * decoded without what is before it, as long as the flow's environment is not needed:
  *
  *     packets       ... | PSB ... PSBEND |  TNT TIP ...  | PSB ... PSBEND |  TNT TIP ...
  *     the flow      ----------------------> takes over --------------------> takes over ->
  *     other threads                      |---- segment --|                |---- segment --
  *
- * A segment is made under assumptions: whose code runs, that the flow comes to the PSBEND running and without anything
- * that waits. It holds what was reported (log) and, at its end and at some places in it, all of the flow's state
- * (checkpoints). The flow takes it over, from checkpoint to checkpoint, if the assumptions were right; then what it reports,
- * and what it is afterwards, is the same as if it had decoded the bytes itself. If they were not, it decodes these bytes.
- * A segment ends early where its flow would need the environment: another thread, a VM entry, code that is not there, an
- * error.
+ * A segment is made under assumptions: whose code runs, that the flow comes to the PSBEND running and
+ * without anything that waits. It holds what was reported (log) and, at its end and at some places in it,
+ * all of the flow's state (checkpoints). The flow takes it over, from checkpoint to checkpoint, if the
+ * assumptions were right; then what it reports, and what it is afterwards, is the same as if it had decoded
+ * the bytes itself. If they were not, it decodes these bytes. A segment ends early where its flow would
+ * need the environment: another thread, a VM entry, code that is not there, an error.
  *
- * A decoder has a graph of its own, whose paths and positions are translated into the flow's as they are taken over: the flow's
- * thread reads the decoder's graph for that, in which nothing that it reads changes any more.
+ * A decoder has a graph of its own, whose paths and positions are translated into the flow's as they are
+ * taken over: the flow's thread reads the decoder's graph for that, in which nothing that it reads changes
+ * any more.
  */
 #ifndef DECODE_FLOW_SEGMENT_H
 #define DECODE_FLOW_SEGMENT_H
@@ -29,7 +31,8 @@
 /* Decodes segments, one after the other, in one thread. */
 struct pt_segment_decoder;
 
-/* clock, errata, no_tnt: as in struct pt_flow_config. store: of the code. bytes: for its graph (pt_graph_limit()). */
+/* clock, errata, no_tnt: as in struct pt_flow_config. store: of the code. bytes: for its graph
+ * (pt_graph_limit()). */
 struct pt_segment_config {
 	struct pt_clock_config clock;
 	uint32_t errata;
@@ -37,8 +40,8 @@ struct pt_segment_config {
 	bool stats; /* the flows' graph counts branches (pt_graph_count_stats()) */
 	struct img_store *store;
 	size_t graph_bytes;
-	/* Called when there is code at an address of the space that the store's thread has to read first (image.h): has it do so.
-	 * False: it does not. */
+	/* Called when there is code at an address of the space that the store's thread has to read first
+	 * (image.h): has it do so. False: it does not. */
 	bool (*read_code)(void *arg, struct img_space *space, uint64_t ip);
 	void *arg;
 };
@@ -47,8 +50,8 @@ struct pt_segment_config {
 struct pt_segment_decoder *pt_segment_decoder_create(const struct pt_segment_config *config);
 void pt_segment_decoder_destroy(struct pt_segment_decoder *d); /* NULL is fine */
 
-/* True when the decoder's graph is to be emptied before the next segment, by pt_segment_decoder_empty(). All segments that
- * it has made must have been taken over, or given up, before. */
+/* True when the decoder's graph is to be emptied before the next segment, by pt_segment_decoder_empty().
+ * All segments that it has made must have been taken over, or given up, before. */
 bool pt_segment_decoder_is_full(const struct pt_segment_decoder *d);
 void pt_segment_decoder_empty(struct pt_segment_decoder *d);
 
@@ -64,7 +67,8 @@ struct pt_segment_task {
 	uint64_t aux_offset;		  /* of psb */
 	struct img_space *user, *kernel;  /* whose code runs (pt_flow_set_code()) */
 	uint64_t switch_ip;		  /* of the kernel's code */
-	bool has_cyc, times_last;	  /* there have been CYC packets; they time a TNT's last branch (cyc_binding.h) */
+	bool has_cyc,
+	    times_last; /* there have been CYC packets; they time a TNT's last branch (cyc_binding.h) */
 	const struct pt_segment_stops *stops; /* NULL: none */
 };
 
@@ -79,10 +83,12 @@ void pt_segment_destroy(struct pt_segment *segment); /* NULL is fine */
 
 /* ---- Taking over: the flow's thread ----------------------------------------------------------------- */
 
-/* The numbers in the flow's graph of what a decoder has numbered. Valid until one of the two graphs is recycled. */
+/* The numbers in the flow's graph of what a decoder has numbered. Valid until one of the two graphs is
+ * recycled. */
 struct pt_segment_numbers;
-struct pt_segment_numbers *pt_segment_numbers_create(const struct pt_segment_decoder *d); /* NULL: no memory */
-void pt_segment_numbers_destroy(struct pt_segment_numbers *n);				  /* NULL is fine */
+struct pt_segment_numbers *
+pt_segment_numbers_create(const struct pt_segment_decoder *d); /* NULL: no memory */
+void pt_segment_numbers_destroy(struct pt_segment_numbers *n); /* NULL is fine */
 void pt_segment_numbers_forget(struct pt_segment_numbers *n);
 
 /* True when the flow, which stands at the task's `begin`, is as the segment assumes. */
@@ -94,9 +100,9 @@ enum pt_segment_taken {
 };
 
 /*
- * Takes over what the segment has up to where the flow is to stop (pt_flow_set_stop()). *at: the first byte that was not
- * taken. The flow must be as the segment assumes, or as it was left by the call before; if it has been changed since,
- * nothing is taken.
+ * Takes over what the segment has up to where the flow is to stop (pt_flow_set_stop()). *at: the first byte
+ * that was not taken. The flow must be as the segment assumes, or as it was left by the call before; if it
+ * has been changed since, nothing is taken.
  */
 enum pt_segment_taken pt_segment_take(struct pt_flow *f, struct pt_segment *segment,
 				      struct pt_segment_numbers *numbers, const uint8_t **at);

@@ -98,7 +98,8 @@ static inline uint32_t path_number(const struct taking *t, uint32_t local)
 	uint32_t number = t->numbers->paths[local];
 
 	/* In another version of the code it is another path. */
-	if (number && t->f->graph->paths[number].code == code_of_id(t, t->segment->graph->paths[local].code)->id)
+	if (number &&
+	    t->f->graph->paths[number].code == code_of_id(t, t->segment->graph->paths[local].code)->id)
 		return number;
 	return find_path(t, local);
 }
@@ -107,7 +108,8 @@ static uint32_t position_number(const struct taking *t, uint32_t local)
 {
 	const struct pt_where *w = &t->segment->graph->where[local];
 
-	return local ? pt_graph_position(t->f->graph, code_of_id(t, w->code), w->ip, (enum insn_mode)w->mode) : 0;
+	return local ? pt_graph_position(t->f->graph, code_of_id(t, w->code), w->ip, (enum insn_mode)w->mode)
+		     : 0;
 }
 
 void pt_segment_assume(struct pt_segment_task *task, const struct pt_flow *f)
@@ -123,13 +125,15 @@ void pt_segment_assume(struct pt_segment_task *task, const struct pt_flow *f)
 
 static bool is_code(const struct pt_code *code, const struct img_space *space, uint32_t generation)
 {
-	return code ? code->space == space && space->generation == generation && code->generation == generation
-		    : !space;
+	return code
+		   ? code->space == space && space->generation == generation && code->generation == generation
+		   : !space;
 }
 
 static bool same_codes(const struct pt_flow *f, const struct pt_segment *s)
 {
-	return is_code(f->user, s->user, s->user_generation) && is_code(f->kernel, s->kernel, s->kernel_generation);
+	return is_code(f->user, s->user, s->user_generation) &&
+	       is_code(f->kernel, s->kernel, s->kernel_generation);
 }
 
 /* The clocks are the same, but for the sum of cycles. */
@@ -137,7 +141,8 @@ static bool same_clock(const struct pt_clock *a, const struct pt_clock *b)
 {
 	return a->tsc == b->tsc && a->anchor_tsc == b->anchor_tsc && a->limit_tsc == b->limit_tsc &&
 	       a->cyc - a->anchor_cyc == b->cyc - b->anchor_cyc && a->have_ctc == b->have_ctc &&
-	       (!a->have_ctc || (a->ctc_tsc == b->ctc_tsc && a->ctc_base == b->ctc_base && a->ctc == b->ctc)) &&
+	       (!a->have_ctc ||
+		(a->ctc_tsc == b->ctc_tsc && a->ctc_base == b->ctc_base && a->ctc == b->ctc)) &&
 	       a->tsc_per_cyc == b->tsc_per_cyc && a->cbr == b->cbr && a->loose == b->loose;
 }
 
@@ -151,8 +156,8 @@ static bool waits_for_nothing(const struct pt_flow *f)
 	       !f->overflow.pending && !f->overflow.psb_fup && !f->psb.open && !f->psb.alone && f->psb.ever &&
 	       !f->psb.no_time && !f->side.changes && !f->side.concealed && !f->side.nr && !f->tsc.waits &&
 	       !f->tsc.tma_waits && !f->tsc.ignored && !f->timing.clock_moved && !f->timing.cyc_fresh &&
-	       f->stack.bottom == f->stack.top && !s->unsure && !s->stale_hw && !s->skipped && !s->kernel_unseen &&
-	       !s->guest_unseen && !s->guest_lost && !s->has_floor &&
+	       f->stack.bottom == f->stack.top && !s->unsure && !s->stale_hw && !s->skipped &&
+	       !s->kernel_unseen && !s->guest_unseen && !s->guest_lost && !s->has_floor &&
 	       (!f->pips.count || f->pips.insns != f->counts.insns);
 }
 
@@ -161,8 +166,8 @@ static bool same_binding(const struct pt_flow *f, const struct pt_flow *b)
 {
 	if (f->timing.has_cyc != b->timing.has_cyc || f->timing.now_tsc != b->timing.now_tsc)
 		return false;
-	return !f->timing.has_cyc ||
-	       (f->cyc_binding.samples >= PT_CYC_BINDING_SAMPLES && f->cyc_binding.times_last == b->cyc_binding.times_last);
+	return !f->timing.has_cyc || (f->cyc_binding.samples >= PT_CYC_BINDING_SAMPLES &&
+				      f->cyc_binding.times_last == b->cyc_binding.times_last);
 }
 
 bool pt_segment_fits(const struct pt_flow *f, const struct pt_segment *segment)
@@ -170,15 +175,16 @@ bool pt_segment_fits(const struct pt_flow *f, const struct pt_segment *segment)
 	const struct pt_flow *b = &segment->begin;
 	const struct pt_where *w = &segment->graph->where[b->at.position];
 
-	return f->state == PT_FLOW_RUNNING && f->slice.open && f->detail == PT_FLOW_FOLLOW && same_codes(f, segment) &&
-	       waits_for_nothing(f) && f->at.mode == b->at.mode && f->at.next_mode == b->at.next_mode &&
-	       pt_flow_here(f) == w->ip && (f->at.code == f->kernel && f->kernel) == (b->at.code == b->kernel && b->kernel) &&
-	       f->path.start_ip == b->path.start_ip && same_clock(&f->clock, &b->clock) && f->run.tsc == b->run.tsc &&
-	       f->run.timing == b->run.timing &&
-	       same_binding(f, b) &&
-	       f->packet.last_ip == b->packet.last_ip && f->packet.exec == b->packet.exec && f->side.cr3 == b->side.cr3 &&
-	       (b->side.vmcs == PT_VMCS_UNKNOWN || f->side.vmcs == b->side.vmcs) && f->cbr.ratio == b->cbr.ratio &&
-	       f->cbr.reported == b->cbr.reported && !f->graph->cache_full;
+	return f->state == PT_FLOW_RUNNING && f->slice.open && f->detail == PT_FLOW_FOLLOW &&
+	       same_codes(f, segment) && waits_for_nothing(f) && f->at.mode == b->at.mode &&
+	       f->at.next_mode == b->at.next_mode && pt_flow_here(f) == w->ip &&
+	       (f->at.code == f->kernel && f->kernel) == (b->at.code == b->kernel && b->kernel) &&
+	       f->path.start_ip == b->path.start_ip && same_clock(&f->clock, &b->clock) &&
+	       f->run.tsc == b->run.tsc && f->run.timing == b->run.timing && same_binding(f, b) &&
+	       f->packet.last_ip == b->packet.last_ip && f->packet.exec == b->packet.exec &&
+	       f->side.cr3 == b->side.cr3 &&
+	       (b->side.vmcs == PT_VMCS_UNKNOWN || f->side.vmcs == b->side.vmcs) &&
+	       f->cbr.ratio == b->cbr.ratio && f->cbr.reported == b->cbr.reported && !f->graph->cache_full;
 }
 
 /* ---- What was reported ------------------------------------------------------------------------------ */
@@ -224,16 +230,16 @@ static void take_entry(struct taking *t, const struct segment_entry *entry)
 	switch (entry->type) {
 	case SEGMENT_BEGIN:
 		o->counted = o->begun = true;
-		f->output->begin(f->output_arg, f, entry->tsc, entry->kernel ? f->kernel : f->user, entry->ip);
+		f->output->begin(f->output_arg, f, entry->tsc, entry->kernel ? f->kernel : f->user,
+				 entry->ip);
 		break;
 	case SEGMENT_END:
 		if (!o->begun && cyc != PTR_UNKNOWN)
 			cyc += o->slice_cyc;
-		f->output->end(f->output_arg, f, entry->tsc, entry->insns + (o->begun ? 0 : o->slice_insns), cyc);
+		f->output->end(f->output_arg, f, entry->tsc, entry->insns + (o->begun ? 0 : o->slice_insns),
+			       cyc);
 		break;
-	case SEGMENT_EVENT:
-		f->output->event(f->output_arg, f, entry->name, entry->ip, entry->fields);
-		break;
+	case SEGMENT_EVENT: f->output->event(f->output_arg, f, entry->name, entry->ip, entry->fields); break;
 	case SEGMENT_USER:
 		f->side.cr3 = entry->cr3;
 		f->env->user(f->env_arg, f);
@@ -246,7 +252,8 @@ static void take_entry(struct taking *t, const struct segment_entry *entry)
 }
 
 /* From one checkpoint (NULL: the segment's begin) to another. */
-static void take_log(struct taking *t, const struct segment_checkpoint *from, const struct segment_checkpoint *to)
+static void take_log(struct taking *t, const struct segment_checkpoint *from,
+		     const struct segment_checkpoint *to)
 {
 	size_t run = from ? from->runs : 0;
 
@@ -271,7 +278,8 @@ static void take_stack(const struct taking *t, const struct pt_flow *from, struc
 	to->stack.top = from->stack.top + by;
 	to->stack.bottom = from->stack.bottom + by;
 	for (uint32_t i = from->stack.bottom; i != from->stack.top; i++)
-		to->stack.entries[(i + by) % PT_STACK] = position_number(t, from->stack.entries[i % PT_STACK]);
+		to->stack.entries[(i + by) % PT_STACK] =
+		    position_number(t, from->stack.entries[i % PT_STACK]);
 	to->stack.user = t->f->stack.user;
 	if (from->stack.user.known) {
 		to->stack.user.known = true;
@@ -391,20 +399,22 @@ enum pt_segment_taken pt_segment_take(struct pt_flow *f, struct pt_segment *segm
 				      struct pt_segment_numbers *numbers, const uint8_t **at)
 {
 	struct taking t = {f, segment, numbers};
-	const struct segment_checkpoint *before = segment->taken ? &segment->checkpoints[segment->taken - 1] : NULL;
+	const struct segment_checkpoint *before =
+	    segment->taken ? &segment->checkpoints[segment->taken - 1] : NULL;
 	const struct segment_checkpoint *last = NULL;
 
 	if (f->clock.tsc >= f->stop_tsc && f->clock.tsc != PT_CLOCK_UNKNOWN)
 		return PT_SEGMENT_TIME;
-	if (segment->taken ? segment->touched != f->touched || !same_codes(f, segment) : !pt_segment_fits(f, segment))
+	if (segment->taken ? segment->touched != f->touched || !same_codes(f, segment)
+			   : !pt_segment_fits(f, segment))
 		return PT_SEGMENT_ENDS;
 	if (!segment->taken)
 		set_offsets(f, segment);
 	while (segment->taken < segment->checkpoint_count && !f->graph->cache_full) {
 		const struct segment_checkpoint *c = &segment->checkpoints[segment->taken];
 
-		if ((last && last->stop_tsc == f->stop_tsc && last->stop_tsc != UINT64_MAX) || stops_before(f, c) ||
-		    !users_stay(f, segment, before ? before->entries : 0, c->entries))
+		if ((last && last->stop_tsc == f->stop_tsc && last->stop_tsc != UINT64_MAX) ||
+		    stops_before(f, c) || !users_stay(f, segment, before ? before->entries : 0, c->entries))
 			break;
 		take_log(&t, before, c);
 		segment->taken++;
@@ -415,5 +425,6 @@ enum pt_segment_taken pt_segment_take(struct pt_flow *f, struct pt_segment *segm
 	take_state(&t, last);
 	segment->touched = f->touched;
 	*at = last->at;
-	return last->stop_tsc != UINT64_MAX && last->stop_tsc == f->stop_tsc ? PT_SEGMENT_TIME : PT_SEGMENT_ENDS;
+	return last->stop_tsc != UINT64_MAX && last->stop_tsc == f->stop_tsc ? PT_SEGMENT_TIME
+									     : PT_SEGMENT_ENDS;
 }

@@ -93,8 +93,8 @@ struct flow_timing {
 	uint64_t cyc_insns, cyc_cyc;  /* instructions and cycles at the last CYC that was counted in a run */
 	uint64_t tnt_tsc;	      /* of the last TNT that was timed by its last branch (cyc_binding.h) */
 };
-/* tnt_tsc: that TNT was before a segment, which does not know it (segment.h); a run's timing then, in a segment's log:
- * PTR_TIME_AFTER if the TNT was timed with the run's tsc, else PTR_TIME_BEFORE. */
+/* tnt_tsc: that TNT was before a segment, which does not know it (segment.h); a run's timing then, in a
+ * segment's log: PTR_TIME_AFTER if the TNT was timed with the run's tsc, else PTR_TIME_BEFORE. */
 #define FLOW_TNT_UNSEEN	   (UINT64_MAX - 1)
 #define FLOW_TIMING_UNSEEN PTR_TIMINGS
 

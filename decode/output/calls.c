@@ -567,7 +567,8 @@ static void apply(struct pt_calls *c, struct stack *st, const struct now *now, c
 }
 
 /* One execution of the path, of which some edges have a role. first: the id of its first branch. */
-static void apply_path(struct pt_calls *c, struct stack *st, struct now *now, const struct pt_path *path, uint64_t first)
+static void apply_path(struct pt_calls *c, struct stack *st, struct now *now, const struct pt_path *path,
+		       uint64_t first)
 {
 	const struct pt_graph *g = c->emit->graph;
 	uint64_t insns = st->insns, branches = st->branches;
@@ -586,8 +587,8 @@ static void apply_path(struct pt_calls *c, struct stack *st, struct now *now, co
 	}
 }
 
-void pt_calls_run(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *path, const struct pt_flow_run *run,
-		  uint64_t number)
+void pt_calls_run(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *path,
+		  const struct pt_flow_run *run, uint64_t number)
 {
 	struct now now;
 	struct stack *st = stack_now(c, s, run->tsc, &now);

@@ -230,8 +230,8 @@ static int take_symbols(struct session *s, const struct ptc_chunk *c, struct pt_
 /* ---- AUX data --------------------------------------------------------------------------------------- */
 
 /*
- * Without time AUX data is decoded in the order of the container. Where other threads decode ahead, that begins when so much has
- * come of a stream, or anything else than its AUX data.
+ * Without time AUX data is decoded in the order of the container. Where other threads decode ahead, that
+ * begins when so much has come of a stream, or anything else than its AUX data.
  */
 #define TIMELESS_BYTES (8u << 20)
 
@@ -299,7 +299,8 @@ int pt_session_take_chunk(struct session *s, const struct ptc_chunk *c, struct p
 {
 	if (c->type != PTC_META && pt_session_start(s, e) < 0)
 		return -1;
-	if (s->timeless_bytes && (c->type != PTC_AUX || c->stream != s->timeless_stream) && advance_timeless(s, e) < 0)
+	if (s->timeless_bytes && (c->type != PTC_AUX || c->stream != s->timeless_stream) &&
+	    advance_timeless(s, e) < 0)
 		return -1;
 	switch (c->type) {
 	case PTC_META:

@@ -191,11 +191,11 @@ struct session {
 	struct pt_emit emit;
 	enum pt_flow_detail detail; /* of what is selected */
 
-	/* What other threads decode ahead; NULL: nothing. stops_arrived: queue.arrived when they were last told at which times flows
-	 * will stop. */
+	/* What other threads decode ahead; NULL: nothing. stops_arrived: queue.arrived when they were
+	 * last told at which times flows will stop. */
 	struct pt_segments *segments;
 	uint64_t stops_arrived;
-	uint64_t timeless_bytes; /* of AUX data without time that has come and was not decoded, */
+	uint64_t timeless_bytes;  /* of AUX data without time that has come and was not decoded, */
 	uint32_t timeless_stream; /* of this stream */
 
 	struct stream *streams, **last_stream; /* last_stream: where the next one goes */
@@ -369,7 +369,8 @@ int pt_session_stream_add(struct session *s, uint32_t id, const struct ptc_strea
 /* Keeps a copy of the AUX data but for its first `skip` bytes. PT_ERR_NO_MEMORY. */
 int pt_session_stream_add_aux(struct stream *st, const struct ptc_aux *aux, uint64_t skip,
 			      struct pt_error *e);
-/* Makes the threads that decode ahead, if the options want any. Once META is complete. Without memory there are none. */
+/* Makes the threads that decode ahead, if the options want any. Once META is complete. Without memory
+ * there are none. */
 void pt_session_segments_start(struct session *s);
 /* Decodes up to the host TSC stop_tsc, or what there is of AUX data. last: no more follows. */
 void pt_session_stream_feed(struct stream *st, uint64_t stop_tsc, bool last);

@@ -9,8 +9,6 @@
 #include "decode/code/graph.h"
 #include "decode/packet/packet.h"
 
-/* A job is about so many bytes of AUX data: some 100,000 branches. */
-#define JOB_BYTES 32768
 /* Packets of a PSB+, at most: TSC, TMA, CBR, MODE.Exec, MODE.TSX, PIP, VMCS, FUP, PADs, MTCs. */
 #define PSB_PACKETS_MAX 64
 
@@ -29,13 +27,13 @@ struct stops {
 struct worker;
 
 struct pt_segment_job {
-	struct pt_segment_job *next;	       /* of the stream */
-	struct pt_segment_job *next_given;     /* in the order in which they were given */
-	enum job_state state;		       /* mutex */
-	struct pt_segment_task task;	       /* from JOB_BEGUN on the worker's, until JOB_DONE */
-	struct stops *stops;		       /* task.stops */
-	struct pt_segment *segment;	       /* JOB_DONE; NULL: nothing was made of it */
-	struct worker *worker;		       /* that has made it */
+	struct pt_segment_job *next;	   /* of the stream */
+	struct pt_segment_job *next_given; /* in the order in which they were given */
+	enum job_state state;		   /* mutex */
+	struct pt_segment_task task;	   /* from JOB_BEGUN on the worker's, until JOB_DONE */
+	struct stops *stops;		   /* task.stops */
+	struct pt_segment *segment;	   /* JOB_DONE; NULL: nothing was made of it */
+	struct worker *worker;		   /* that has made it */
 };
 
 /* Code that the session's thread is to read for a worker, which waits for it. */
@@ -56,13 +54,17 @@ struct worker {
 
 struct pt_segments {
 	struct worker *workers;
-	unsigned worker_count;
+	unsigned worker_count, worker_max, idle; /* made; at most; of the former, those that wait for a job */
+	struct pt_segment_config config;
 	pthread_mutex_t mutex;
-	pthread_cond_t given, done; /* a job was given; one is done, or a segment was given up, or code is to be read */
-	pthread_cond_t read;	    /* code was */
+	pthread_cond_t given,
+	    done; /* a job was given; one is done, or a segment was given up, or code is to be read */
+	pthread_cond_t read; /* code was */
 	struct reading *readings;
 	bool ends;
 	struct pt_segment_job *first_given, **last_given;
+	size_t job_bytes;
+	unsigned waiting;      /* jobs that are given, and that no worker has begun */
 	unsigned out, out_max; /* jobs that are given, begun or done, and not forgotten */
 	struct stops *stops;
 	struct pt_segment_counts counts;
@@ -87,8 +89,11 @@ static void *work(void *arg)
 	for (;;) {
 		struct pt_segment_job *job;
 
-		while (!p->ends && !p->first_given)
+		while (!p->ends && !p->first_given) {
+			p->idle++;
 			pthread_cond_wait(&p->given, &p->mutex);
+			p->idle--;
+		}
 		if (p->ends)
 			break;
 		if (pt_segment_decoder_is_full(w->decoder)) {
@@ -106,6 +111,7 @@ static void *work(void *arg)
 		p->first_given = job->next_given;
 		if (!p->first_given)
 			p->last_given = &p->first_given;
+		p->waiting--;
 		job->state = JOB_BEGUN;
 		job->worker = w;
 		w->unused++;
@@ -176,10 +182,10 @@ static void worker_deinit(struct worker *w)
 	pt_segment_decoder_destroy(w->decoder);
 }
 
-struct pt_segments *pt_segments_create(unsigned threads, const struct pt_segment_config *config)
+struct pt_segments *pt_segments_create(unsigned threads, size_t job_bytes,
+				       const struct pt_segment_config *config)
 {
 	struct pt_segments *p = calloc(1, sizeof *p);
-	struct pt_segment_config own = *config;
 
 	if (!p || !(p->workers = calloc(threads, sizeof *p->workers))) {
 		free(p);
@@ -189,25 +195,30 @@ struct pt_segments *pt_segments_create(unsigned threads, const struct pt_segment
 	pthread_cond_init(&p->given, NULL);
 	pthread_cond_init(&p->done, NULL);
 	pthread_cond_init(&p->read, NULL);
-	own.read_code = read_code;
-	own.arg = p;
+	p->config = *config;
+	p->config.read_code = read_code;
+	p->config.arg = p;
 	p->last_given = &p->first_given;
+	p->job_bytes = job_bytes;
+	p->worker_max = threads;
 	p->out_max = 4 * threads + 8;
-	for (; p->worker_count < threads; p->worker_count++) {
-		struct worker *w = &p->workers[p->worker_count];
+	return p;
+}
 
-		w->pool = p;
-		w->decoder = pt_segment_decoder_create(&own);
-		w->numbers = w->decoder ? pt_segment_numbers_create(w->decoder) : NULL;
-		if (!w->numbers || start(w)) {
-			worker_deinit(w);
-			break;
-		}
+/* A worker more. Without memory for it there are no more from then on. The mutex is held. */
+static void add_worker(struct pt_segments *p)
+{
+	struct worker *w = &p->workers[p->worker_count];
+
+	w->pool = p;
+	w->decoder = pt_segment_decoder_create(&p->config);
+	w->numbers = w->decoder ? pt_segment_numbers_create(w->decoder) : NULL;
+	if (w->numbers && start(w) == 0) {
+		p->worker_count++;
+		return;
 	}
-	if (p->worker_count)
-		return p;
-	pt_segments_destroy(p);
-	return NULL;
+	worker_deinit(w);
+	p->worker_max = p->worker_count;
 }
 
 void pt_segments_destroy(struct pt_segments *p)
@@ -258,22 +269,23 @@ static const uint8_t *after_psbend(const uint8_t *psb, const uint8_t *end)
 	return NULL;
 }
 
-void pt_segments_add(struct pt_segments *p, struct pt_segment_jobs *jobs, const uint8_t *bytes, const uint8_t *end,
-		     uint64_t aux_offset)
+void pt_segments_add(const struct pt_segments *p, struct pt_segment_jobs *jobs, const uint8_t *bytes,
+		     const uint8_t *end, uint64_t aux_offset)
 {
 	const uint8_t *psb = pt_find_psb(bytes, end);
 
-	(void)p;
 	while (psb) {
 		const uint8_t *begin = after_psbend(psb, end);
-		const uint8_t *next = end - psb > JOB_BYTES ? pt_find_psb(psb + JOB_BYTES, end) : NULL;
+		const uint8_t *next =
+		    (size_t)(end - psb) > p->job_bytes ? pt_find_psb(psb + p->job_bytes, end) : NULL;
 		struct pt_segment_job *job = begin ? calloc(1, sizeof *job) : NULL;
 
 		if (job) {
-			job->task = (struct pt_segment_task){.psb = psb,
-							     .begin = begin,
-							     .end = next ? next : end,
-							     .aux_offset = aux_offset + (uint64_t)(psb - bytes)};
+			job->task =
+			    (struct pt_segment_task){.psb = psb,
+						     .begin = begin,
+						     .end = next ? next : end,
+						     .aux_offset = aux_offset + (uint64_t)(psb - bytes)};
 			*jobs->last = job;
 			jobs->last = &job->next;
 		}
@@ -297,6 +309,9 @@ static void give(struct pt_segments *p, struct pt_segment_job *job)
 	*p->last_given = job;
 	p->last_given = &job->next_given;
 	p->out++;
+	p->waiting++;
+	if (p->idle < p->waiting && p->worker_count < p->worker_max)
+		add_worker(p);
 	pthread_cond_signal(&p->given);
 }
 
@@ -312,11 +327,12 @@ static void take_back(struct pt_segments *p, struct pt_segment_job *job)
 		p->last_given = at;
 	job->state = JOB_WAITS;
 	p->out--;
+	p->waiting--;
 }
 
 void pt_segments_give(struct pt_segments *p, struct pt_segment_jobs *jobs, const struct pt_flow *f)
 {
-	unsigned ahead = 0, ahead_max = 2 * p->worker_count + 2;
+	unsigned ahead = 0, ahead_max = 2 * p->worker_max + 2;
 
 	if (pt_flow_in_guest(f) || !pt_flow_follows(f))
 		return;
@@ -379,7 +395,8 @@ static bool is_within(const struct pt_segment_job *job, const uint8_t *bytes, co
 	return (uintptr_t)job->task.begin >= (uintptr_t)bytes && (uintptr_t)job->task.begin < (uintptr_t)end;
 }
 
-void pt_segments_forget(struct pt_segments *p, struct pt_segment_jobs *jobs, const uint8_t *bytes, const uint8_t *end)
+void pt_segments_forget(struct pt_segments *p, struct pt_segment_jobs *jobs, const uint8_t *bytes,
+			const uint8_t *end)
 {
 	while (jobs->first && is_within(jobs->first, bytes, end)) {
 		pthread_mutex_lock(&p->mutex);

@@ -1,9 +1,11 @@
 /*
- * segments.h - segments of the streams' AUX data that other threads decode ahead (flow/segment.h). See internal.h.
+ * segments.h - segments of the streams' AUX data that other threads decode ahead (flow/segment.h). See
+ * internal.h.
  *
- * AUX data that has come is cut at PSBs into jobs. The next few of each stream wait for the threads, with what the stream's
- * flow follows now as their assumption. When the flow comes to a job's begin it takes over what was made of it. A job that
- * no thread has begun then is the flow's own to decode, so that the session's thread never waits for work that it can do.
+ * AUX data that has come is cut at PSBs into jobs. The next few of each stream wait for the threads, with
+ * what the stream's flow follows now as their assumption. When the flow comes to a job's begin it takes
+ * over what was made of it. A job that no thread has begun then is the flow's own to decode, so that the
+ * session's thread never waits for work that it can do.
  */
 #ifndef DECODE_SESSION_SEGMENTS_H
 #define DECODE_SESSION_SEGMENTS_H
@@ -19,8 +21,12 @@ struct piece;
 
 struct pt_segments;
 
-/* n threads beside the session's own. NULL: no memory, or threads cannot be made. */
-struct pt_segments *pt_segments_create(unsigned threads, const struct pt_segment_config *config);
+/* At most so many threads beside the session's own, each made when there is something to do for it.
+ * job_bytes: about how many bytes a job has. NULL: no memory. */
+struct pt_segments *pt_segments_create(unsigned threads, size_t job_bytes,
+				       const struct pt_segment_config *config);
+/* Some 100,000 branches: a job that is much smaller costs more to give and to take over than it saves. */
+#define PT_SEGMENTS_JOB_BYTES 32768
 void pt_segments_destroy(struct pt_segments *p); /* NULL is fine */
 
 /* The jobs of a stream; zeroed at first. */
@@ -30,10 +36,10 @@ struct pt_segment_jobs {
 };
 void pt_segments_stream_init(struct pt_segment_jobs *jobs);
 
-/* AUX data has come: [bytes, end), of which the first byte is at aux_offset of the stream. It stays there until
- * pt_segments_forget(). */
-void pt_segments_add(struct pt_segments *p, struct pt_segment_jobs *jobs, const uint8_t *bytes, const uint8_t *end,
-		     uint64_t aux_offset);
+/* AUX data has come: [bytes, end), of which the first byte is at aux_offset of the stream. It stays
+ * there until pt_segments_forget(). */
+void pt_segments_add(const struct pt_segments *p, struct pt_segment_jobs *jobs, const uint8_t *bytes,
+		     const uint8_t *end, uint64_t aux_offset);
 
 /* Gives jobs of the stream to the threads, if few wait. f: the stream's flow. */
 void pt_segments_give(struct pt_segments *p, struct pt_segment_jobs *jobs, const struct pt_flow *f);
@@ -43,15 +49,17 @@ void pt_segments_set_stops(struct pt_segments *p, uint64_t *tsc, size_t count);
 
 /* Where the flow is to stop decoding by itself: the begin of the stream's next job in [at, end), or end. */
 const uint8_t *pt_segments_limit(const struct pt_segment_jobs *jobs, const uint8_t *at, const uint8_t *end);
-/* The flow is at *at, which is a job's begin, or where pt_segments_take() has left it. Takes over what it can, and moves *at.
- * PT_SEGMENT_ENDS: what follows is the flow's to decode. */
+/* The flow is at *at, which is a job's begin, or where pt_segments_take() has left it. Takes over what
+ * it can, and moves *at. PT_SEGMENT_ENDS: what follows is the flow's to decode. */
 enum pt_segment_taken pt_segments_take(struct pt_segments *p, struct pt_segment_jobs *jobs, struct pt_flow *f,
 				       const uint8_t **at);
 /* True when pt_segments_take() may be called at this place. */
 bool pt_segments_at(const struct pt_segment_jobs *jobs, const uint8_t *at);
 
-/* Gives up the first jobs, as long as they begin in [bytes, end): the bytes go away, or the flow has passed them. */
-void pt_segments_forget(struct pt_segments *p, struct pt_segment_jobs *jobs, const uint8_t *bytes, const uint8_t *end);
+/* Gives up the first jobs, as long as they begin in [bytes, end): the bytes go away, or the flow has
+ * passed them. */
+void pt_segments_forget(struct pt_segments *p, struct pt_segment_jobs *jobs, const uint8_t *bytes,
+			const uint8_t *end);
 
 /* The flows' graph is about to be recycled: all that was decoded ahead is given up. */
 void pt_segments_recycle(struct pt_segments *p);

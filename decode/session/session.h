@@ -42,8 +42,11 @@ struct pt_session_options {
 	size_t graph_bytes;
 	uint64_t held_bytes;
 
-	/* How many threads decode; 0 and 1: the caller's alone. With more, each has a graph of graph_bytes. */
+	/* How many threads decode; 0 and 1: the caller's alone. With more, each has a graph of
+	 * graph_bytes. */
 	unsigned threads;
+	/* About how many bytes another thread decodes at a time; 0: as many as is good. */
+	unsigned segment_bytes;
 };
 
 struct pt_session_result {

@@ -29,11 +29,13 @@ void pt_session_segments_start(struct session *s)
 	    .graph_bytes = s->options->graph_bytes ? s->options->graph_bytes : PT_GRAPH_BYTES,
 	};
 
-	/* Where the errata want to know what an address filter shuts out, or which bytes were read as code is listed, only the
-	 * session's thread can say. */
+	/* Where the errata want to know what an address filter shuts out, or which bytes were read as
+	 * code is listed, only the session's thread can say. */
 	if (s->options->threads > 1 && s->detail == PT_FLOW_FOLLOW && !s->options->used_code &&
 	    !(config.errata & PT_SKL014 && ptc_meta_get(s->meta, "addr_filter")))
-		s->segments = pt_segments_create(s->options->threads - 1, &config);
+		s->segments = pt_segments_create(
+		    s->options->threads - 1,
+		    s->options->segment_bytes ? s->options->segment_bytes : PT_SEGMENTS_JOB_BYTES, &config);
 }
 
 /* Tells the threads the times of the records that have come: flows will stop there. */
@@ -202,8 +204,8 @@ static void advance_piece(struct piece *p, const uint8_t *at)
 	p->at += at - p->at;
 }
 
-/* Takes over what was decoded ahead, if something was from here on. True if the flow has reached the time where it is to
- * stop. */
+/* Takes over what was decoded ahead, if something was from here on. True if the flow has reached the
+ * time where it is to stop. */
 static bool take_segments(struct stream *st, struct piece *p)
 {
 	struct pt_segments *segments = st->session->segments;

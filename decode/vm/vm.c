@@ -113,7 +113,8 @@ static bool is_in_exit(const struct pt_vm_vcpu *vcpu)
 	return vcpu && vcpu->exit.open && vcpu->place == PT_VM_IN_HOST;
 }
 
-/* Runs are wanted while something waits for them, or a vCPU is known; what begins that is always one of the other events. */
+/* Runs are wanted while something waits for them, or a vCPU is known; what begins that is always one of
+ * the other events. */
 static void runs(void *arg, struct pt_emit_stream *s, const struct pt_flow_run *r, uint32_t n)
 {
 	struct pt_vm *vm = arg;

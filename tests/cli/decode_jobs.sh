@@ -1,0 +1,73 @@
+# pt-decode -j: what several threads decode is what one does, byte for byte (decode/flow/segment.h).
+# timeout: 600
+source tests/common.bash
+jobs=$PT_BUILD/tests/tools/decode_jobs
+
+# A program with threads, signals, forks; one that is longer; what the fuzzers have found, whole and damaged containers.
+mkdir "$tmp/corpus"
+tar -C "$tmp/corpus" -xzf tests/fuzz/corpus/container.tar.gz
+"$PT_BIN/pt-capture" -q -o "$tmp/step.ptc" -- "$PT_BUILD/tests/programs/threads" >/dev/null 2>&1
+check "a program with threads is recorded" test -s "$tmp/step.ptc"
+"$PT_BIN/pt-capture" -q -o "$tmp/long.ptc" -- sh -c 'echo 1 | cat; :' >/dev/null 2>&1
+check "several programs are recorded" test -s "$tmp/long.ptc"
+
+for bytes in 64 2000 32768; do
+	"$jobs" $bytes 4 "$tmp"/*.ptc >"$tmp/out"
+	succeeded $? "recorded by single steps, segments of $bytes bytes: the same records $(grep differs "$tmp/out")"
+	cat "$tmp/out"
+done
+find "$tmp/corpus" -type f -print0 | sort -z | xargs -0 "$jobs" 64 3 >"$tmp/out"
+succeeded $? "what fuzzers have found: the same records $(grep differs "$tmp/out" | head -n 5)"
+tail -n 1 "$tmp/out"
+
+if [ -d "$PT_SHARED/bench" ]; then
+	zstd -dq "$PT_SHARED/bench/gzip.img.zst" -o "$tmp/gzip.img"
+	cp "$PT_SHARED/bench/gzip.maps" "$tmp"
+	for v in dflt cyc plain; do
+		zstd -dqf "$PT_SHARED/bench/gzip.$v.aux.zst" -o "$tmp/aux"
+		"$PT_BIN/pt-capture" import --raw "$tmp/aux" --maps "$tmp/gzip.maps" --mtc-freq 3 --tsc-ratio 160/2 \
+			--nom-freq 20 -o "$tmp/gzip.ptc" >/dev/null
+		"$jobs" 32768 3 "$tmp/gzip.ptc" >"$tmp/out"
+		succeeded $? "100 million instructions, $v: the same records"
+		check "most of them are decoded ahead: $(tail -n 1 "$tmp/out")" awk 'END { exit !($5 >= 20) }' "$tmp/out"
+	done
+else
+	skip 6 "../shared/bench is not here"
+fi
+emulated() { # NAME DATA OPTION...
+	tar -C "$tmp" -xf "$PT_SHARED/traces/emulated/$1.tar.zst" --zstd
+	(cd "$tmp/$1" && "$PT_BIN/pt-capture" import -q --symfs symfs "${@:3}" -o "$tmp/emulated.ptc" "$2") || true
+	"$jobs" 4096 3 "$tmp/emulated.ptc" >"$tmp/out"
+	succeeded $? "$1: the same records $(grep differs "$tmp/out")"
+	cat "$tmp/out"
+	rm -rf "${tmp:?}/$1"
+}
+if [ -d "$PT_SHARED/traces/emulated" ]; then
+	emulated host-all-cyc-2cpu all.data
+	emulated linux-guest-cyc-1cpu vm.data --guest guest.data,101
+	emulated qemu-guest pt.data
+	emulated user-ls-cyc user.data
+else
+	skip 4 "../shared/traces is not here"
+fi
+
+# The option.
+for bad in 0 1025 x ''; do
+	"$PT_BIN/pt-decode" -j "$bad" --null "$tmp/step.ptc" >/dev/null 2>"$tmp/err"
+	check "-j '$bad' is wrong usage" test $? -eq 2
+	check "... and says so" grep -q -- --jobs "$tmp/err"
+done
+"$PT_BIN/pt-decode" -j 1 -o "$tmp/one" "$tmp/long.ptc"
+for option in '-j 4' '--jobs=2' ''; do
+	# shellcheck disable=SC2086
+	"$PT_BIN/pt-decode" $option -o "$tmp/many" "$tmp/long.ptc"
+	check "the same records with ${option:-no option}" cmp -s "$tmp/one" "$tmp/many"
+	# shellcheck disable=SC2086
+	"$PT_BIN/pt-decode" $option "$tmp/long.ptc" | cmp -s - "$tmp/one"
+	succeeded $? "... and through a pipe"
+done
+"$PT_BIN/pt-decode" -j 4 "$tmp/long.ptc" 2>"$tmp/err" | head -c 100 >/dev/null
+check "a reader that goes away is no message" test ! -s "$tmp/err"
+"$PT_BIN/pt-decode" -j 4 "$tmp/long.ptc" >/dev/full 2>"$tmp/err"
+check "a full disk is an error" test $? -eq 1
+check "... and says so" grep -q 'No space left' "$tmp/err"

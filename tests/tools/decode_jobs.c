@@ -1,0 +1,101 @@
+/*
+ * decode_jobs.c - decode_jobs BYTES THREADS CONTAINER...: decodes each container with one thread, and with
+ * THREADS where segments have BYTES. Prints a line for each whose record streams differ, and at the end how
+ * many were decoded, how many segments were made, how many of them fitted, and how many bytes were taken
+ * over. Exit status 1: some differed.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "decode/session/session.h"
+
+struct decoded {
+	int status;
+	char message[1100];
+	struct pt_session_result result;
+	char *records;
+	size_t size;
+};
+
+static int run(struct ptc_reader *reader, int out, unsigned threads, unsigned bytes,
+	       struct pt_session_result *result, struct pt_error *e)
+{
+	const struct pt_session_options options = {
+	    .calls = true, .definitions = true, .stats = true, .threads = threads, .segment_bytes = bytes};
+	struct ptr_writer *w = ptr_writer_create(out, e);
+	int r = w ? 0 : -1;
+
+	if (w && threads > 1)
+		ptr_writer_use_thread(w);
+	if (r == 0)
+		r = pt_session_run(reader, w, &options, result, e);
+	if (r == 0)
+		r = ptr_writer_finish(w, e);
+	ptr_writer_destroy(w);
+	return r;
+}
+
+static struct decoded decode(const char *name, unsigned threads, unsigned bytes)
+{
+	struct decoded d = {0};
+	struct pt_error e = {0};
+	int in = open(name, O_RDONLY | O_CLOEXEC), out = memfd_create("records", MFD_CLOEXEC);
+	struct ptc_reader *reader = ptc_reader_create(in, &e);
+	struct stat st;
+
+	d.status = reader ? run(reader, out, threads, bytes, &d.result, &e) : -1;
+	if (d.status < 0)
+		snprintf(d.message, sizeof d.message, "%s", e.message);
+	ptc_reader_destroy(reader);
+	if (fstat(out, &st) == 0 && st.st_size > 0) {
+		d.size = (size_t)st.st_size;
+		d.records = malloc(d.size);
+		if (!d.records || pread(out, d.records, d.size, 0) != (ssize_t)d.size)
+			exit(2);
+	}
+	close(out);
+	close(in);
+	return d;
+}
+
+/* Without memory for it a decode may end at another place. */
+static bool same(const struct decoded *a, const struct decoded *b)
+{
+	return a->status == b->status && !strcmp(a->message, b->message) &&
+	       (a->status < 0 ||
+		(a->size == b->size && (!a->size || !memcmp(a->records, b->records, a->size)))) &&
+	       a->result.hash == b->result.hash && a->result.insns == b->result.insns &&
+	       a->result.packets == b->result.packets && a->result.psbs == b->result.psbs;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned bytes = argc > 3 ? (unsigned)atoi(argv[1]) : 0,
+		 threads = argc > 3 ? (unsigned)atoi(argv[2]) : 0;
+	struct pt_segment_counts sum = {0};
+	int status = argc > 3 ? 0 : 2;
+
+	for (int i = 3; i < argc; i++) {
+		struct decoded one = decode(argv[i], 1, 0), many = decode(argv[i], threads, bytes);
+
+		if (!same(&one, &many)) {
+			printf("differs: %s: %zu and %zu bytes; %s; %s\n", argv[i], one.size, many.size,
+			       one.message, many.message);
+			status = 1;
+		}
+		sum.segments += many.result.segments.segments;
+		sum.fitting += many.result.segments.fitting;
+		sum.bytes += many.result.segments.bytes;
+		free(one.records);
+		free(many.records);
+	}
+	printf("%d containers, %" PRIu64 " segments, %" PRIu64 " fitting, %" PRIu64 " bytes\n", argc - 3,
+	       sum.segments, sum.fitting, sum.bytes);
+	return status;
+}
