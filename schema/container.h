@@ -167,6 +167,7 @@ enum ptc_aux_flags {
  *   mtc_freq                    the MTC packet carries CTC bits mtc_freq..mtc_freq+7
  *   pt_config                   perf's attr.config as for sysfs format of intel_pt (tsc bit 10, mtc 9, ...)
  *   pt_user_only                1: no kernel code was traced (exclude_kernel)
+ *   cgroup                      only the tasks of this control group, and of those in it, were traced
  *   addr_filter                 only these addresses were traced: "filter 0x1000/0x200@/bin/x,...", as the
  *                               kernel took it
  *   trace_clock                 engine import-trace-cmd: the clock that its times were taken by, x86-tsc,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 double capture_seconds(void)
 {
@@ -145,6 +146,8 @@ int hw_capture(const struct hw_options *o, const struct hw_pmu *pmu, int fd, voi
 	hw_drain_threads_destroy(c.drain.threads);
 	hw_drain_deinit(&c.drain);
 	hw_events_close(&c.ev);
+	if (c.cgroup_fd > 0)
+		close(c.cgroup_fd);
 	hw_tasks_deinit(&c.tasks);
 	hw_images_destroy(c.images);
 	hw_jit_destroy(c.jit);

@@ -36,6 +36,7 @@ struct hw_target {
 	char **program; /* NULL: none */
 	struct hw_list pids, tids;
 	bool system_wide;
+	char *cgroup;	     /* with system_wide: its tasks only; NULL: all */
 	struct hw_list cpus; /* empty: all that are online */
 	bool per_thread;
 	bool no_inherit; /* what the traced tasks start is not traced */

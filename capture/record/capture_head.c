@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define COMPRESSORS_MAX	 64			/* at 1 GB/s each more than one file takes */
-#define QUEUE_BYTES	 ((uint64_t)16 << 20)	/* of what waits for them */
+#define COMPRESSORS_MAX	 64		      /* at 1 GB/s each more than one file takes */
+#define QUEUE_BYTES	 ((uint64_t)16 << 20) /* of what waits for them */
 #define QUEUE_BYTES_EACH ((uint64_t)2 << 20)
 
 static int put_meta(struct capture *c, struct pt_error *e)
@@ -22,7 +22,8 @@ static int put_meta(struct capture *c, struct pt_error *e)
 	struct host_meta m = {.engine = c->o->target.sideband_only ? "sideband" : "perf",
 			      .command = c->o->target.program};
 
-	if (host_meta_put(c->w, &m, e) || hw_clock_meta_put(c->w, &c->clock, e))
+	if (host_meta_put(c->w, &m, e) || hw_clock_meta_put(c->w, &c->clock, e) ||
+	    (c->o->target.cgroup && ptc_put_meta(c->w, "cgroup", c->o->target.cgroup, e)))
 		return -1;
 	if (hw_cpu_types_put(&c->cpu_types, c->w, e))
 		return -1;

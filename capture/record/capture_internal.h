@@ -25,11 +25,12 @@ struct capture {
 	struct hw_result *result;
 
 	/* The target. */
-	struct hw_list tids;	   /* empty: all tasks, or the child */
-	struct hw_list online;	   /* CPUs, when the events were opened */
+	struct hw_list tids;   /* empty: all tasks, or the child */
+	struct hw_list online; /* CPUs, when the events were opened */
 	struct hw_cpu_types cpu_types;
 	struct hw_list not_traced; /* CPUs that came or went since */
 	struct hw_child child;
+	int cgroup_fd; /* 0: none */
 	unsigned levels;
 
 	/* Where data comes from. */

@@ -2,6 +2,7 @@
 #include "capture/record/buffer_size.h"
 #include "capture/record/capabilities.h"
 #include "capture/record/capture_internal.h"
+#include "capture/record/cgroup.h"
 #include "capture/record/proc.h"
 
 #include <stdio.h>
@@ -38,6 +39,14 @@ static int check_cpus(const struct capture *c, struct pt_error *e)
 			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-C: CPU %d is not online",
 				       cpus->at[i]);
 	return 0;
+}
+
+static int open_cgroup(struct capture *c, struct pt_error *e)
+{
+	if (!c->o->target.cgroup || c->cgroup_fd)
+		return 0;
+	c->cgroup_fd = hw_cgroup_open("/proc/self/mounts", c->o->target.cgroup, e);
+	return c->cgroup_fd < 0 ? -1 : 0;
 }
 
 /* privileged: all tasks and the kernel may be traced. */
@@ -108,8 +117,9 @@ int capture_open_events(struct capture *c, struct pt_error *e)
 	    .breakpoints = &choice->breakpoints};
 	int r;
 
-	if (check_cpus(c, e) || hw_cpu_types_read(&c->cpu_types, HW_CPU_TYPES_SYSFS, e))
+	if (check_cpus(c, e) || open_cgroup(c, e) || hw_cpu_types_read(&c->cpu_types, HW_CPU_TYPES_SYSFS, e))
 		return -1;
+	eo.cgroup_fd = c->cgroup_fd;
 	choose_buffers(&eo, choice, privileged);
 	set_levels(&eo, choice->levels ? choice->levels : HW_USER | HW_KERNEL, privileged);
 	r = hw_events_open(&c->ev, &eo, e);

@@ -72,10 +72,10 @@ struct hw_event_attr {
 	char name[96]; /* as in PTC_ATTR */
 	struct perf_event_attr attr;
 	enum hw_event_kind kind;
-	bool optional;	   /* left out where it is not permitted */
+	bool optional;		    /* left out where it is not permitted */
 	const struct hw_list *cpus; /* it is on these CPUs only: those of its PMU; NULL: wherever */
 	unsigned left_out;	    /* events of it that were */
-	int why;	   /* errno of the last of them */
+	int why;		    /* errno of the last of them */
 };
 
 /*
@@ -85,6 +85,8 @@ struct hw_event_attr {
 struct hw_perf_calls {
 	int (*open)(struct perf_event_attr *a, int32_t tid, int32_t cpu, int group_fd);
 	int (*ioctl)(int fd, unsigned long request, void *arg);
+	/* The tasks of a control group, by a descriptor of it, and of those in it. */
+	int (*open_cgroup)(struct perf_event_attr *a, int cgroup_fd, int32_t cpu, int group_fd);
 };
 
 /* Names of tracepoints, "kvm:kvm_exit"; the texts are the caller's. */
@@ -106,6 +108,7 @@ struct hw_events {
 	uint64_t data_bytes, aux_bytes; /* of each ring; aux_bytes 0: no PT event */
 	bool overwrite;			/* the AUX area is overwritten */
 	bool one_entry;			/* as in hw_events_options */
+	int cgroup_fd;			/* likewise */
 	int epoll;			/* of one event of each ring; made by hw_events_open() */
 	bool opened;			/* by hw_events_open(): epoll is one */
 };
@@ -116,6 +119,8 @@ struct hw_events_options {
 	const struct hw_list *cpus;   /* those that are traced */
 	const struct hw_list *online; /* all that are online */
 	bool per_thread, inherit, enable_on_exec;
+	/* With all tasks: PT, GROUP and TRACE events count those of this control group only; 0: of all. */
+	int cgroup_fd;
 
 	/* The PT event and its group. */
 	bool pt;	  /* false: sideband only, and the four below are not used */

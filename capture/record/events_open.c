@@ -18,12 +18,18 @@ static int kernel_open(struct perf_event_attr *a, int32_t tid, int32_t cpu, int 
 	return (int)syscall(SYS_perf_event_open, a, tid, cpu, group_fd, PERF_FLAG_FD_CLOEXEC);
 }
 
+static int kernel_open_cgroup(struct perf_event_attr *a, int cgroup_fd, int32_t cpu, int group_fd)
+{
+	return (int)syscall(SYS_perf_event_open, a, cgroup_fd, cpu, group_fd,
+			    PERF_FLAG_FD_CLOEXEC | PERF_FLAG_PID_CGROUP);
+}
+
 static int kernel_ioctl(int fd, unsigned long request, void *arg)
 {
 	return ioctl(fd, request, arg);
 }
 
-static const struct hw_perf_calls kernel_calls = {kernel_open, kernel_ioctl};
+static const struct hw_perf_calls kernel_calls = {kernel_open, kernel_ioctl, kernel_open_cgroup};
 
 /* ---- Rings ---- */
 
@@ -100,6 +106,12 @@ static void drop_last_event(struct hw_events *ev)
 	close(event->fd);
 }
 
+/* What is asked for; who runs on a CPU, and what code there is, is needed of all. */
+static bool is_in_cgroup(enum hw_event_kind kind)
+{
+	return kind == HW_EVENT_PT || kind == HW_EVENT_GROUP || kind == HW_EVENT_TRACE;
+}
+
 /* 1: the thread has ended. */
 static int add_event(struct hw_events *ev, uint32_t attr, int32_t tid, int32_t cpu, struct pt_error *e)
 {
@@ -110,7 +122,9 @@ static int add_event(struct hw_events *ev, uint32_t attr, int32_t tid, int32_t c
 
 	if (a->kind == HW_EVENT_GROUP && leader < 0)
 		return 1;
-	fd = ev->calls->open(&a->attr, tid, cpu, leader);
+	fd = ev->cgroup_fd && is_in_cgroup(a->kind)
+		 ? ev->calls->open_cgroup(&a->attr, ev->cgroup_fd, cpu, leader)
+		 : ev->calls->open(&a->attr, tid, cpu, leader);
 	if (fd < 0)
 		return errno == ESRCH ? 1 : hw_event_refused(a, tid, cpu, e);
 	ring = ring_of(ev, cpu, tid, e);
@@ -248,6 +262,7 @@ int hw_events_open(struct hw_events *ev, const struct hw_events_options *o, stru
 	ev->aux_bytes = o->pt ? o->aux_bytes : 0;
 	ev->overwrite = o->overwrite;
 	ev->one_entry = o->one_entry;
+	ev->cgroup_fd = o->cgroup_fd;
 	ev->calls = o->calls ? o->calls : &kernel_calls;
 	if (hw_events_make_attrs(ev, o, e))
 		return -1;

@@ -207,7 +207,7 @@ static bool needs_pt(const struct hw_arguments *a)
 	       t->per_thread || o->events.tracepoints.count || a->group.count || a->group.sample_bytes ||
 	       o->events.snapshot || (o->events.levels & HW_KERNEL) || o->steering.seconds > 0 ||
 	       o->steering.delay_ms || o->steering.max_bytes || t->no_inherit || o->steering.control ||
-	       o->affinity.count || o->realtime;
+	       o->affinity.count || o->realtime || t->cgroup;
 }
 
 static void started(void *ready_fd)
@@ -407,6 +407,8 @@ int cmd_capture(int argc, char **argv)
 
 	if (r > 0) {
 		hw_arguments_help(stdout);
+		r = 0;
+	} else if (r == 0 && a.dry_run) {
 		r = 0;
 	} else if (r == 0 && a.vm && !strcmp(a.vm, "list")) {
 		r = list_vms(&e);

@@ -1,5 +1,6 @@
 /* options.c - see options.h. */
 #include "capture/record/options.h"
+#include "capture/record/cgroup.h"
 #include "capture/record/proc.h"
 #include "schema/array.h"
 #include "schema/options.h"
@@ -139,6 +140,18 @@ static int set_max_size(void *arg, const char *text, struct pt_error *e)
 			       text);
 	*to = v << shift;
 	return 0;
+}
+
+static int set_cgroup(void *arg, const char *text, struct pt_error *e)
+{
+	struct hw_target *t = &((struct hw_arguments *)arg)->o.target;
+	int n;
+
+	if (hw_cgroup_name(text, &n, e))
+		return -1;
+	free(t->cgroup);
+	t->cgroup = strndup(text, (size_t)n);
+	return t->cgroup ? 0 : pt_fail_no_memory(e, NULL);
 }
 
 static int add_events(void *arg, const char *text, struct pt_error *e)
@@ -383,6 +396,12 @@ static const struct pt_option options[] = {
      .argument = "CPUS",
      .help = "whole CPUs; with -p, -t or --vm: on these CPUs only",
      .set = set_cpus},
+    {.name = "cgroup",
+     .letter = 'G',
+     .argument = "NAME",
+     .help =
+	 "with -a or -C: the tasks of this control group only, and of those in it: system.slice/x.service",
+     .set = set_cgroup},
     {.name = "vm",
      .argument = "PID|NAME|all",
      .help = "virtual machines, with KVM's tracepoints and the guests' clocks; `--vm list` lists them",
@@ -547,6 +566,22 @@ static const struct pt_option options[] = {
     {.name = "namespaces", .help = "namespaces of tasks", .set = set_nothing},
     {.name = "all-cgroups", .help = "cgroups", .set = set_nothing},
     {.name = "raw-samples", .letter = 'R', .help = "fields of tracepoints", .set = set_nothing},
+    {.name = "period", .letter = 'P', .help = "periods of samples", .set = set_nothing},
+    {.name = "timestamp-boundary", .help = "when it begins and ends", .set = set_nothing},
+    {.name = "exclude-perf", .help = "pt-decode leaves pt-capture out", .set = set_nothing},
+    {.name = "tail-synthesize", .help = "what runs is known from the beginning on", .set = set_nothing},
+    {.name = "proc-map-timeout",
+     .argument = "MS",
+     .help = "nothing is given up for time",
+     .set = set_nothing},
+    {.name = "num-thread-synthesize",
+     .argument = "N",
+     .help = "threads that look at /proc",
+     .set = set_nothing},
+    {.name = "threads", .argument = "[=SPEC]", .help = "threads that read", .set = set_nothing},
+    {.name = "aio", .argument = "[=N]", .help = "writing while reading", .set = set_nothing},
+    {.name = "mmap-flush", .argument = "N", .help = "least bytes that are read at once", .set = set_nothing},
+    {.name = "dry-run", .help = "check the options, and end", FLAG(dry_run)},
     {.name = "mmap-pages", .argument = "RECORDS[,AUX]", .help = "-m", .set = set_buffers},
     {.name = "compression-level", .argument = "[=N]", .help = "-z", .set = set_compression},
     {.name = "overwrite", .help = "refused: -S is what keeps the newest", .set = refuse_overwrite},
@@ -598,6 +633,8 @@ static int check_target(const struct hw_arguments *a, struct pt_error *e)
 		return wrong(e, "-a and -p or -t: choose one");
 	if (!t->system_wide && !tasks && !t->program && !a->vm)
 		return wrong(e, "nothing to trace: pt-capture [options] -- PROGRAM, or -p, -t, -a, -C");
+	if (t->cgroup && (!t->system_wide || t->sideband_only))
+		return wrong(e, "--cgroup is of whole CPUs: with -a or -C");
 	if (t->per_thread && (t->system_wide || t->cpus.count))
 		return wrong(e, "--per-thread has no CPUs: without -a and -C");
 	return 0;
@@ -683,6 +720,7 @@ void hw_arguments_deinit(struct hw_arguments *a)
 	hw_list_deinit(&a->o.target.tids);
 	hw_list_deinit(&a->o.target.cpus);
 	hw_list_deinit(&a->o.affinity);
+	free(a->o.target.cgroup);
 	free(a->o.events.tracepoints.at);
 	free(a->o.events.breakpoints.at);
 	free(a->terms);

@@ -17,6 +17,7 @@ struct hw_arguments {
 	const char *truth;	  /* the step engine's; NULL: not given */
 	const char *max_steps;	  /* likewise */
 	uint64_t snapshot_bytes;  /* -S's; 0: none */
+	bool dry_run;		  /* nothing is to be done with what they say */
 	bool no_exit_status;	  /* exit with 0, not with the program's status */
 	const char *vm;		  /* "list", "all", a pid or a name; NULL: not given */
 	char *filter;		  /* perf's syntax, owned; NULL: none */

@@ -504,6 +504,38 @@ static void put_switch(struct pt_session_events *ev, const struct pt_sideband_re
 	put(emit, &r);
 }
 
+/* {u64 id; path} after the header: a control group that was made. */
+static void put_cgroup(struct pt_session_events *ev, const struct pt_sideband_record *record,
+		       struct pt_emit *emit)
+{
+	struct pt_text_buffer *b = &ev->text;
+	struct perf_event_header h;
+	struct ptr_event r;
+	uint64_t id;
+
+	memcpy(&h, record->record, sizeof h);
+	if (h.size <= sizeof h + sizeof id)
+		return;
+	memcpy(&id, record->record + sizeof h, sizeof id);
+	b->length = 0;
+	pt_text_add(b, "{\"id\":%" PRIu64 ",\"path\":", id);
+	pt_text_add_json(b, record->record + sizeof h + sizeof id, h.size - sizeof h - sizeof id);
+	if (!end_fields(b, emit))
+		return;
+	r = event_record(emit, record);
+	r.name = "cgroup";
+	r.fields = b->text;
+	put(emit, &r);
+}
+
+static bool is_cgroup(const struct pt_sideband_record *record)
+{
+	struct perf_event_header h;
+
+	memcpy(&h, record->record, sizeof h);
+	return h.type == PERF_RECORD_CGROUP;
+}
+
 void pt_session_events_put(struct pt_session_events *ev, const struct pt_sideband_record *record,
 			   struct pt_emit *emit, struct pt_vm *vm, uint32_t slice)
 {
@@ -511,6 +543,8 @@ void pt_session_events_put(struct pt_session_events *ev, const struct pt_sideban
 		return;
 	if (record->event)
 		put_sample(ev, record, emit, vm, slice);
+	else if (!record->memory && is_cgroup(record))
+		put_cgroup(ev, record, emit);
 	else if (!record->memory)
 		put_switch(ev, record, emit, slice);
 }

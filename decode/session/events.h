@@ -4,8 +4,9 @@
  *
  * The name of a tracepoint's sample is "SYSTEM:NAME" (PTC_FORMAT), and its fields are the tracepoint's. The
  * name of another sample is that of its perf event, with the fields "period" and "addr" if it has them. A
- * context switch is "context_switch" with "out" (true: the thread leaves its CPU), and "preempt" and the
- * other thread's "pid" and "tid" if the record has them. Times are the host's TSC, also of guests' events.
+ * control group that was made is "cgroup" with "id" and "path"; a context switch is "context_switch" with
+ * "out" (true: the thread leaves its CPU), and "preempt" and the other thread's "pid" and "tid" if the record
+ * has them. Times are the host's TSC, also of guests' events.
  */
 #ifndef DECODE_SESSION_EVENTS_H
 #define DECODE_SESSION_EVENTS_H

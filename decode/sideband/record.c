@@ -149,6 +149,7 @@ unsigned pt_sideband_effect(const struct pt_sideband_record *s)
 	case PERF_RECORD_SWITCH:
 	case PERF_RECORD_SWITCH_CPU_WIDE:
 	case PERF_RECORD_ITRACE_START: return PT_SIDEBAND_SWITCH | PT_SIDEBAND_EVENT;
+	case PERF_RECORD_CGROUP: return PT_SIDEBAND_EVENT;
 	case PERF_RECORD_LOST: return PT_SIDEBAND_LOST;
 	case PERF_RECORD_EXIT: return PT_SIDEBAND_EXIT;
 	default: return 0;

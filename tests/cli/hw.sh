@@ -52,6 +52,10 @@ expect 2 "-m: 'x' is not a size" "${o[@]}" --mmap-pages x -- true
 expect 2 'with --aux-sample' "${o[@]}" -e '{intel_pt//,cycles}' -- true
 expect 2 'aux-sample-size=BYTES' "${o[@]}" -e cycles/aux-sample-size=100K/ -- true
 expect 2 'aux-sample-size=BYTES' "${o[@]}" -e cycles/nonsense/ -- true
+expect 2 'with -a or -C' "${o[@]}" --cgroup x -- true
+expect 2 'one name' "${o[@]}" -a --cgroup x,y
+expect 2 'one name' "${o[@]}" -a -G x,
+expect 2 'one name' "${o[@]}" -a -G ''
 expect 2 'from the beginning on; -S' "${o[@]}" --overwrite -- true
 expect 2 'without their code; leave it out' "${o[@]}" --no-bpf-event -- true
 expect 2 'pt-query DB call-tree' "${o[@]}" -g -- true
@@ -59,9 +63,14 @@ expect 2 'pt-query DB call-tree' "${o[@]}" --call-graph=dwarf -- true
 expect 2 'nothing would be traced' "${o[@]}" -e cyc,aux-action=start-paused -- true
 expect 2 'SYSTEM:NAME/aux-action=pause/' "${o[@]}" -e aux-action=pause -- true
 expect 2 'aux-action=pause/ or' "${o[@]}" --tracepoint sched:sched_switch/x/ -- true
+"$capture" "${o[@]}" -a --dry-run -- false 2>"$tmp/err"
+check "--dry-run: nothing is done: $(cat "$tmp/err")" test $? -eq 0 -a ! -e "${o[1]}"
+expect 2 'not a size' "${o[@]}" -a --dry-run -m 12Q
 # What every capture has.
 "$capture" -q --engine step "${o[@]}" --kcore --switch-events -T --timestamp --sample-cpu --sample-identifier --buildid-all --buildid-mmap -N \
-	--no-buildid-cache --bpf-event --namespaces --all-cgroups -R --raw-samples --mmap-pages=64 --compression-level=3 --compression-level true 2>"$tmp/err"
+	--no-buildid-cache --bpf-event --namespaces --all-cgroups -R --raw-samples --mmap-pages=64 --compression-level=3 --period \
+	--timestamp-boundary --exclude-perf --tail-synthesize --proc-map-timeout 500 --num-thread-synthesize 2 --threads --threads=cpu --aio --aio=2 --mmap-flush 1 \
+	--compression-level true 2>"$tmp/err"
 check "perf record's options, and a program without --: $(cat "$tmp/err")" test $? -eq 0
 check "they record the program" test "$("$PT_BIN/pt-decode" --text "${o[1]}" 2>/dev/null | head -n 100 | wc -l)" = 100
 if [ ! -e /sys/bus/event_source/devices/intel_pt ]; then

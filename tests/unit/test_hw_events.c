@@ -92,7 +92,13 @@ static int double_ioctl(int fd, unsigned long request, void *arg)
 	return 0;
 }
 
-static const struct hw_perf_calls calls = {double_open, double_ioctl};
+/* Marked by a thread below 0. */
+static int double_open_cgroup(struct perf_event_attr *a, int cgroup_fd, int32_t cpu, int group_fd)
+{
+	return double_open(a, -cgroup_fd, cpu, group_fd);
+}
+
+static const struct hw_perf_calls calls = {double_open, double_ioctl, double_open_cgroup};
 static int32_t numbers[] = {0, 1, 70};
 static const struct hw_list cpus = {numbers, 2, 2}, cpu_1 = {numbers + 1, 1, 1}, tids = {numbers + 2, 1, 1};
 static struct hw_events ev;
@@ -219,6 +225,25 @@ static void test_cpu_types(void)
 	check(open_target(&o, &e) == 0, e.message);
 	check(event(PERF_TYPE_HARDWARE, 0, 0) != NULL, "a thread's: the kernel chooses");
 	unmappable_cpu = -1;
+	hw_events_close(&ev);
+}
+
+static void test_cgroup(void)
+{
+	struct hw_events_options o = target;
+	struct pt_error e = {0};
+	struct opened *pt, *side;
+
+	o.tids = NULL;
+	o.inherit = false;
+	o.cgroup_fd = 77;
+	check(open_target(&o, &e) == 0, "the tasks of a control group");
+	for (unsigned i = 0; i < 2; i++) {
+		pt = event(8, 0xe601, i);
+		side = event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, i);
+		check(pt && pt->tid == -77 && pt->cpu == cpus.at[i], "intel_pt is limited to it, on each CPU");
+		check(side && side->tid == -1, "what says who runs is not");
+	}
 	hw_events_close(&ev);
 }
 
@@ -512,6 +537,7 @@ int main(void)
 {
 	test_sampling();
 	test_cpu_types();
+	test_cgroup();
 	test_actions();
 	test_elsewhere();
 	test_no_ring_elsewhere();
