@@ -21,7 +21,11 @@ enum perf_user_record {
 	PERF_USER_COMPRESSED = 81,
 	PERF_USER_FINISHED_INIT = 82,
 	PERF_USER_COMPRESSED2 = 83,
-	PERF_USER_FIRST = 64
+	PERF_USER_BPF_METADATA = 84,
+	PERF_USER_SCHEDSTAT_CPU = 85,
+	PERF_USER_SCHEDSTAT_DOMAIN = 86,
+	PERF_USER_FIRST = 64,
+	PERF_USER_LAST = PERF_USER_SCHEDSTAT_DOMAIN /* perf 7.2's; later ones are not known here */
 };
 
 /* HEADER_*, those that are read or written here. */

@@ -54,7 +54,7 @@ static int take_thread(struct run *r, const struct perf_record *rec, struct pt_e
 
 static bool is_known(uint32_t type)
 {
-	return type <= RECORD_TYPE_LAST || (type >= PERF_USER_FIRST && type <= PERF_USER_COMPRESSED2);
+	return type <= RECORD_TYPE_LAST || (type >= PERF_USER_FIRST && type <= PERF_USER_LAST);
 }
 
 /* What the plan, the machines and the notes need of a record. */

@@ -350,6 +350,17 @@ static void test_other_files(void)
 	end_file(&b);
 	EXPECT("Cc10 R.", "1 records of type 60 were skipped");
 	EXPECT("Cc10 R.", "1 records of type 255 and above were skipped");
+	/* What perf 7.2 adds for itself (BPF_METADATA, SCHEDSTAT_*) is no news of a trace. */
+	begin_file(&b, 0);
+	for (uint32_t type = 84; type <= 86; type++) {
+		at = begin_record(&b, type, 0);
+		put64(&b, 0);
+		end_record(&b, at);
+	}
+	put_comm(&b, 5, 10, "c10");
+	put_auxtrace(&b, 0, "aaaaaaaa", 8, 20, 0);
+	end_file(&b);
+	EXPECT("Cc10 A1@0+0:aaaaaaaa R.", NULL);
 	/* perf was killed: no size of the data, and the last record is cut. */
 	begin_file(&b, 0);
 	put_comm(&b, 5, 10, "c10");
