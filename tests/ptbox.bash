@@ -13,6 +13,7 @@
 #               the truth of captures with that one's configuration only
 #   pieces NAME CPUS CONTAINER u|k|uk [OPTION...]
 #               what is decoded of it is that truth, with each gap reported where it is
+#   with_perf   perf is in the box and here; of PTBOX_SUITE, when another kernel than Linux 6.1 runs
 #   perf_imported
 #               each $out/NAME.data becomes $out/NAME.perf.ptc
 #   same_as_perf NAME
@@ -21,6 +22,7 @@
 # shellcheck disable=SC2154,SC2034
 ptbox=$PT_SHARED/ptbox/run.sh
 host=$tmp/host out=$tmp/out
+system=$PTBOX_CACHE${PTBOX_SUITE:+/$PTBOX_SUITE}/system # what the box's kernel is made of
 mkdir -p "$host/bin"
 
 # The first run fetches Debian's kernel; without a network there is no box, which is no failure of ours.
@@ -80,8 +82,19 @@ box() {
 	fi
 	[ -z "$kept" ] || cp -a "$out" "$kept"
 }
-# Debian's perf in the box, which wants its vdso from there: `vmctl vdso vdso.so` in /host/out
+# Debian's perf here and in the box, where it wants the vdso from there: `vmctl vdso vdso.so` in /host/out. Of another suite's kernel
+# that suite's perf is the judge.
 with_perf() {
+	if [ -n "${PTBOX_SUITE:-}" ]; then
+		"${BASH_SOURCE[0]%/*}/suite_perf" "$tmp/suite" >"$tmp/suite.log" 2>&1 || {
+			skip 1 "no perf of $PTBOX_SUITE: $(tail -n 1 "$tmp/suite.log")"
+			exit 0
+		}
+		PATH=$tmp/suite:$PATH
+		mkdir -p "$host/rootfs"
+		cp -a "$tmp/suite/box/." "$host/rootfs/"
+		return
+	fi
 	command -v perf >/dev/null || {
 		skip 1 "no perf"
 		exit 0

@@ -5,9 +5,8 @@
 # timeout: 900
 source tests/common.bash
 source tests/ptbox.bash
-command -v perf >/dev/null || { skip 1 "no perf here" && exit 0; }
+with_perf
 workload
-programs perf
 cat >"$host/run.sh" <<'EOS'
 #!/bin/sh
 cd /host/out || exit 1
@@ -27,7 +26,7 @@ read -r equal differ <"$tmp/compared"
 check "/proc/kcore: $equal bytes as perf's copy has them, $differ not" test "${equal:-0}" -gt 15000000 -a "$differ" -lt 500
 
 # A recording without its kernel: from files.
-capture=$PT_BIN/pt-capture system=${PTBOX_CACHE:-$HOME/.cache/ptbox}/system
+capture=$PT_BIN/pt-capture
 release=$(perf script -i "$out/all.data" --header-only -I 2>/dev/null | sed -n 's/^# os release : //p')
 if [ ! -e "$system/vmlinux" ] || [ ! -d "$system/root/lib/modules/$release" ]; then
 	skip 1 "ptbox's cache is not where it was expected"

@@ -6,8 +6,8 @@
 # timeout: 1200
 source tests/common.bash
 source tests/ptbox.bash
+with_perf
 workload
-programs perf
 mkdir -p "$host/rootfs/usr/bin"
 gcc -O1 -g -o "$host/rootfs/usr/bin/named" tests/programs/indirect.c || exit 1
 cat >"$host/run.sh" <<'EOS'

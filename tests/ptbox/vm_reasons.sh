@@ -1,19 +1,18 @@
+#!/usr/bin/env bash
 # Why guests are left, in the emulated PC: by KVM's tracepoints and by Event Trace beside the trace, with
 # qualifications; all reasons are the machine's own. (What is inferred from the host's code alone:
 # oracle/vm_clock.sh.)
 # timeout: 1200
 source tests/common.bash
 source tests/ptbox.bash
-command -v perf >/dev/null || {
-	skip 1 "no perf"
-	exit 0
-}
+with_perf
 
 # recording SOURCE EVENTS...: perf records guest-code, a VM of known exits, with these events
 recording() {
 	local source=$1 offset
 	rm -rf "$host" "$out"
 	bash "$PT_SHARED/ptbox/examples/guest-code.sh" "$host" >"$tmp/log" 2>&1 || fail "$source: $(tail -n 1 "$tmp/log")"
+	with_perf
 	sed -i "s|-e intel_pt/cyc/|${*:2}|" "$host/run.sh"
 	box -k
 	(cd "$out" && "$PT_BIN/pt-capture" import -q --symfs symfs -o "$tmp/c.ptc" pt.data) 2>"$tmp/err"
