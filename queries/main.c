@@ -74,7 +74,7 @@ static int set_format(void *arg, const char *value, struct pt_error *e)
 	if (!a->format)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "--format %s: table, csv, tsv, json, jsonl, markdown, prometheus, folded, "
-			       "speedscope, pprof, lines, html, perfetto or perf-sqlite",
+			       "speedscope, pprof, firefox, lines, html, perfetto or perf-sqlite",
 			       value);
 	return 0;
 }
@@ -129,7 +129,7 @@ static const struct pt_option options[] = {
      .argument = "FORMAT",
      .help =
 	 "table (the default), csv, tsv, json, jsonl, markdown, prometheus (text exposition), folded "
-	 "(flame-graph stacks), speedscope, pprof (the same for these viewers), lines (a row's columns with "
+	 "(flame-graph stacks), speedscope, pprof, firefox (the same for these viewers), lines (a row's columns with "
 	 "tabs "
 	 "between), html (one file that needs no other); of the whole database: html (the report), perfetto "
 	 "(for ui.perfetto.dev; -p after=NS, -p until=NS), perf-sqlite (perf's tables, for its "

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "queries/firefox.h"
 #include "queries/markdown.h"
 #include "queries/plot.h"
 #include "queries/pprof.h"
@@ -27,6 +28,7 @@ enum print_format print_format_find(const char *name)
 							 [PRINT_FOLDED] = "folded",
 							 [PRINT_SPEEDSCOPE] = "speedscope",
 							 [PRINT_PPROF] = "pprof",
+							 [PRINT_FIREFOX] = "firefox",
 							 [PRINT_PERFETTO] = "perfetto",
 							 [PRINT_PERF_SQLITE] = "perf-sqlite",
 							 [PRINT_LINES] = "lines",
@@ -245,6 +247,7 @@ int print_rows(sqlite3_stmt *st, enum print_format format, const char *name, siz
 	case PRINT_JSONL: return jsonl(st, out, e);
 	case PRINT_MARKDOWN: return markdown_print(st, out, e);
 	case PRINT_PPROF: return pprof_print(st, out, e);
+	case PRINT_FIREFOX: return firefox_print(st, name, out, e);
 	case PRINT_SPEEDSCOPE: return speedscope_print(st, name, out, e);
 	case PRINT_PROMETHEUS: return prometheus(st, name, out, e);
 	case PRINT_FOLDED: return folded(st, out, e);

@@ -38,6 +38,28 @@ frames, profile = [f["name"] for f in file["shared"]["frames"]], file["profiles"
 stacks = [";".join(frames[i] for i in s) + f" {w}" for s, w in zip(profile["samples"], profile["weights"], strict=True)]
 sys.exit(stacks != open(sys.argv[2], encoding="utf-8").read().splitlines() or len(set(frames)) != len(frames)
          or profile["endValue"] != sum(profile["weights"]) or profile["type"] != "sampled")' "$tmp/speedscope" "$tmp/folded"
+"$PT_BIN/pt-query" "$tmp/db" folded --param percent=0 --format firefox >"$tmp/firefox"
+# By the published format: every column as long as its table says, references inside their tables, callers before those they call.
+check "firefox: the same stacks" python3 -c 'import json, sys
+file = json.load(open(sys.argv[1], encoding="utf-8"))
+thread, names = file["threads"][0], file["shared"]["stringArray"]
+samples, stacks, frames, functions = (thread[t] for t in ("samples", "stackTable", "frameTable", "funcTable"))
+whole = all(len(column) == t["length"] for t in (samples, stacks, frames, functions, thread["markers"]) for column in t.values() if isinstance(column, list))
+lines = []
+for stack, weight in zip(samples["stack"], samples["weight"]):
+    line = []
+    while stack is not None:
+        assert stacks["prefix"][stack] is None or stacks["prefix"][stack] < stack
+        line.insert(0, names[functions["name"][frames["func"][stacks["frame"][stack]]]])
+        stack = stacks["prefix"][stack]
+    lines.append(";".join(line) + f" {weight}")
+pairs = set(zip(stacks["prefix"], stacks["frame"]))
+sys.exit(lines != open(sys.argv[2], encoding="utf-8").read().splitlines() or not whole or len(pairs) != stacks["length"]
+         or samples["weightType"] != "samples" or file["meta"]["preprocessedProfileVersion"] != 57)' "$tmp/firefox" "$tmp/folded"
+"$PT_BIN/pt-query" "$tmp/db" --sql "SELECT 'a;b' AS stack, 1500000 AS self_ns" --format firefox >"$tmp/firefox"
+check "firefox: nanoseconds are milliseconds there" python3 -c 'import json, sys
+samples = json.load(open(sys.argv[1]))["threads"][0]["samples"]
+sys.exit(samples["weight"] != [1.5] or samples["weightType"] != "tracing-ms")' "$tmp/firefox"
 check "folded stacks" awk '!/^[^ ].* [1-9][0-9]*$/ { exit 1 }' "$tmp/folded"
 check "folded: every call's instructions, once" test "$(awk '{ n += $NF } END { print n }' "$tmp/folded")" = "$(
 	sqlite3 "$tmp/db" 'SELECT sum(insn_count) FROM call_path WHERE parent IS NULL')"
