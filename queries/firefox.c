@@ -48,7 +48,9 @@ static uint32_t number_of(struct nodes *t, struct node node, struct pt_error *e)
 	if (pt_array_grow(&t->all, t->count, &t->room, e))
 		return 0;
 	t->all[t->count++] = node;
-	return pt_hash_insert(&t->by_content, hash, (uint32_t)t->count, hash_at, t->all, e) ? 0 : (uint32_t)t->count;
+	return pt_hash_insert(&t->by_content, hash, (uint32_t)t->count, hash_at, t->all, e)
+		   ? 0
+		   : (uint32_t)t->count;
 }
 
 static int read_nodes(struct nodes *t, const struct stacks *s, struct pt_error *e)
@@ -113,7 +115,8 @@ static void write_samples(const struct stacks *s, const struct nodes *t, bool na
 
 		fputs(i ? "," : "", out);
 		if (nanoseconds)
-			fprintf(out, "%" PRId64 ".%06" PRId64, w / NANOSECONDS_PER_MS, w % NANOSECONDS_PER_MS);
+			fprintf(out, "%" PRId64 ".%06" PRId64, w / NANOSECONDS_PER_MS,
+				w % NANOSECONDS_PER_MS);
 		else
 			fprintf(out, "%" PRId64, w);
 	}
@@ -162,7 +165,8 @@ static void write_stacks(const struct nodes *t, FILE *out)
 
 static void write_meta(const char *name, FILE *out)
 {
-	fputs("{\"meta\":{\"version\":31,\"preprocessedProfileVersion\":57,\"interval\":1,\"startTime\":0,\"processType\":0,"
+	fputs("{\"meta\":{\"version\":31,\"preprocessedProfileVersion\":57,\"interval\":1,\"startTime\":0,"
+	      "\"processType\":0,"
 	      "\"stackwalk\":1,\"symbolicated\":true,\"debug\":false,\"usesOnlyOneStackType\":true,"
 	      "\"sourceCodeIsNotOnSearchfox\":true,\"markerSchema\":[],\n"
 	      "\"categories\":[{\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]}],\n"
@@ -172,24 +176,29 @@ static void write_meta(const char *name, FILE *out)
 	fputs("},\n\"libs\":[],\"pages\":[],\n", out);
 }
 
-static void write_profile(const struct stacks *s, const struct nodes *t, const char *name, bool nanoseconds, FILE *out)
+static void write_profile(const struct stacks *s, const struct nodes *t, const char *name, bool nanoseconds,
+			  FILE *out)
 {
 	write_meta(name, out);
 	fputs("\"threads\":[{\"name\":", out);
 	print_json_string(out, name);
 	fputs(",\"processName\":", out);
 	print_json_string(out, name);
-	fputs(",\"processType\":\"default\",\"isMainThread\":true,\"pid\":\"0\",\"tid\":0,\"processStartupTime\":0,"
-	      "\"processShutdownTime\":null,\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],\n",
-	      out);
+	fputs(
+	    ",\"processType\":\"default\",\"isMainThread\":true,\"pid\":\"0\",\"tid\":0,"
+	    "\"processStartupTime\":0,"
+	    "\"processShutdownTime\":null,\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],\n",
+	    out);
 	write_samples(s, t, nanoseconds, out);
 	write_stacks(t, out);
 	write_frames(s->frame_count, out);
-	fputs("\"resourceTable\":{\"length\":0,\"lib\":[],\"name\":[],\"host\":[],\"type\":[]},\n"
-	      "\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],\"name\":[],\"functionSize\":[]},\n"
-	      "\"markers\":{\"length\":0,\"data\":[],\"name\":[],\"startTime\":[],\"endTime\":[],\"phase\":[],"
-	      "\"category\":[]}}],\n\"shared\":{\"stringArray\":[",
-	      out);
+	fputs(
+	    "\"resourceTable\":{\"length\":0,\"lib\":[],\"name\":[],\"host\":[],\"type\":[]},\n"
+	    "\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],\"name\":[],\"functionSize\":[]},"
+	    "\n"
+	    "\"markers\":{\"length\":0,\"data\":[],\"name\":[],\"startTime\":[],\"endTime\":[],\"phase\":[],"
+	    "\"category\":[]}}],\n\"shared\":{\"stringArray\":[",
+	    out);
 	for (size_t i = 0; i < s->frame_count; i++) {
 		fputs(i ? ",\n" : "\n", out);
 		print_json_string(out, s->frames[i]);
@@ -208,7 +217,8 @@ int firefox_print(sqlite3_stmt *st, const char *name, FILE *out, struct pt_error
 	if (ret == 0)
 		ret = read_nodes(&t, &s, e);
 	if (ret == 0)
-		write_profile(&s, &t, name ? name : "pt-query", length > 3 && !strcmp(column + length - 3, "_ns"), out);
+		write_profile(&s, &t, name ? name : "pt-query",
+			      length > 3 && !strcmp(column + length - 3, "_ns"), out);
 	nodes_deinit(&t);
 	stacks_deinit(&s);
 	return ret;
