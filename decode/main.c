@@ -46,7 +46,7 @@ static int flush_stdout(struct pt_error *e)
 
 /* ---- Results ---------------------------------------------------------------------------------------- */
 
-static void print_stats(FILE *f, const struct pt_session_result *r)
+static void print_stats(FILE *f, const struct pt_arguments *a, const struct pt_session_result *r)
 {
 	const struct {
 		const char *name;
@@ -68,13 +68,16 @@ static void print_stats(FILE *f, const struct pt_session_result *r)
 	    {"packets", r->packets},
 	    {"psbs", r->psbs},
 	    {"aux_bytes", r->aux_bytes},
-	    {"segments", r->segments.segments},
-	    {"segments_taken", r->segments.fitting},
-	    {"segment_bytes", r->segments.bytes},
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		fprintf(f, "stats.%s %" PRIu64 "\n", rows[i].name, rows[i].value);
+	/* How the work was divided is another matter in each run: for those who ask about threads. */
+	if (a->jobs > 1)
+		fprintf(f,
+			"stats.segments %" PRIu64 "\nstats.segments_taken %" PRIu64
+			"\nstats.segment_bytes %" PRIu64 "\n",
+			r->segments.segments, r->segments.fitting, r->segments.bytes);
 	fprintf(f, "stats.ip %" PRIx64 "\nstats.hash %" PRIx64 "\n", r->stop_ip, r->hash);
 }
 
@@ -271,7 +274,7 @@ static int decode(struct pt_arguments *a, struct ptc_reader *reader, int in, int
 	if (r == 0)
 		r = ptr_writer_finish(w, &e);
 	if (r == 0 && a->stats)
-		print_stats(a->null || a->output ? stdout : stderr, &result);
+		print_stats(a->null || a->output ? stdout : stderr, a, &result);
 	if (r == 0)
 		r = flush_stdout(&e);
 	ptr_writer_destroy(w);
