@@ -51,7 +51,7 @@ all() { # N PROGRAM ARGUMENTS...: with all shapes of which the name begins with 
 kind=perf-
 all 1000 pt-capture import -q --symfs /nonexistent -o "$tmp/out" INPUT
 kind=ptc-
-all 1000 pt-decode -q -o "$tmp/out" INPUT
+all 1000 pt-decode -j1 -q -o "$tmp/out" INPUT
 all 300 pt-capture info INPUT
 all 300 pt-capture trim -q --used-code -o "$tmp/out" INPUT
 all 300 pt-capture trim -q --time +0.. -o "$tmp/out" INPUT

@@ -131,18 +131,18 @@ def decode_cases(f):
     for name in ("tiny", "perf", "dat"):
         if not os.path.exists(f[name + ".ptc"]):
             continue
-        yield Case(f"decode {name}", [tool("pt-decode"), "-q", "-o", "out", f[name + ".ptc"]], before={"out": f["old"]},
+        yield Case(f"decode {name}", [tool("pt-decode"), "-j1", "-q", "-o", "out", f[name + ".ptc"]], before={"out": f["old"]},
                    outputs=["out"])
     name = "perf" if "perf.data" in f else "tiny"
     for option in ("--text", "--packets", "--used-code"):
-        yield Case(f"decode {option}", [tool("pt-decode"), "-q", option, f[name + ".ptc"]])
-    yield Case("decode a VM", [tool("pt-decode"), "--guest-code", "-o", "out", f["vm.ptc"]], outputs=["out"],
+        yield Case(f"decode {option}", [tool("pt-decode"), "-j1", "-q", option, f[name + ".ptc"]])
+    yield Case("decode a VM", [tool("pt-decode"), "-j1", "--guest-code", "-o", "out", f["vm.ptc"]], outputs=["out"],
                incomplete=rb"could not be decoded; see the errors")
     yield Case("decode vm-clock", [tool("pt-decode"), "vm-clock", f["vm.ptc"]])
-    yield Case("decode --insns", [tool("pt-decode"), "-q", "--insns", "-F", "tid,ip,symbol,insn", f["tiny.ptc"]],
+    yield Case("decode --insns", [tool("pt-decode"), "-j1", "-q", "--insns", "-F", "tid,ip,symbol,insn", f["tiny.ptc"]],
                excuse=rb"libcapstone")  # cs_open() of capstone 4 looks at no malloc()
-    yield Case("decode from a pipe", [tool("pt-decode"), "-q"], stdin=f["tiny.ptc"])
-    yield Case("decode --stats", [tool("pt-decode"), "-q", "--null", "--stats", f["tiny.ptc"]])
+    yield Case("decode from a pipe", [tool("pt-decode"), "-j1", "-q"], stdin=f["tiny.ptc"])
+    yield Case("decode --stats", [tool("pt-decode"), "-j1", "-q", "--null", "--stats", f["tiny.ptc"]])
 
 
 def loads_again(case, whole, killed):
