@@ -9,6 +9,8 @@ MANDIR ?= $(PREFIX)/share/man
 COMPDIR ?= $(PREFIX)/share/bash-completion/completions
 
 Q := $(if $(V),,@)
+# What tests need is built by all CPUs, unless make was told how many.
+PARALLEL = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 B := $(if $(SANITIZE),build/san,build)
 BIN := $(if $(SANITIZE),build/san/,)
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
@@ -212,7 +214,7 @@ demo:
 	$(Q)scripts/demo
 check:
 	$(Q)scripts/deps build check
-	$(Q)$(MAKE) --no-print-directory all test-programs
+	$(Q)$(MAKE) $(PARALLEL) --no-print-directory all test-programs
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(TESTS)
 test-programs: $(UNIT) $(TOOLS) $(RANDOM) $(REPLAY) $(if $(SANITIZE),,$(SHIM)) $(B)/tests/bench/cputime $(B)/tests/bench/rings
 # What a package build can run: they need nothing but what builds the programs (debian/rules).
@@ -247,7 +249,7 @@ check-nightly: $(RANDOM)
 # In the emulated PC with Processor Trace, when ../shared/ptbox is there; not part of check: it takes minutes.
 check-ptbox:
 	$(Q)scripts/deps build check ptbox
-	$(Q)$(MAKE) --no-print-directory all static $(TOOLS)
+	$(Q)$(MAKE) $(PARALLEL) --no-print-directory all static $(TOOLS)
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(or $(TESTS),ptbox)
 # ptbox's own examples, recorded afresh by Debian's perf: half an hour. EXAMPLES='several-vms' picks, KEPT=DIR keeps.
 check-ptbox-vms: all
@@ -255,7 +257,7 @@ check-ptbox-vms: all
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/ptbox_examples.sh
 bench:
 	$(Q)scripts/deps build bench
-	$(Q)$(MAKE) --no-print-directory all $(BENCH) $(filter $(B)/tests/tools/%,$(TOOLS))
+	$(Q)$(MAKE) $(PARALLEL) --no-print-directory all $(BENCH) $(filter $(B)/tests/tools/%,$(TOOLS))
 	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/run.sh
 	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/insns.sh
 	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/database.sh
@@ -272,18 +274,18 @@ lint:
 # ClickHouse: 50 kills of servers and of pt-load, 30 containers through a spool folder.
 check-fleet:
 	$(Q)scripts/deps build check fleet
-	$(Q)$(MAKE) --no-print-directory all $(TOOLS)
+	$(Q)$(MAKE) $(PARALLEL) --no-print-directory all $(TOOLS)
 	$(Q)KILLS=$(or $(KILLS),50) PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(or $(TESTS),fleet)
 
 # What pt-query makes for browsers, in Chromium.
 check-browser:
 	$(Q)scripts/deps build check browser
-	$(Q)$(MAKE) --no-print-directory all $(TOOLS)
+	$(Q)$(MAKE) $(PARALLEL) --no-print-directory all $(TOOLS)
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(or $(TESTS),browser)
 # What other programs read, in them: Prometheus, go tool pprof, protoc with Perfetto's definitions.
 check-viewers:
 	$(Q)scripts/deps build check viewers
-	$(Q)$(MAKE) --no-print-directory all $(TOOLS)
+	$(Q)$(MAKE) $(PARALLEL) --no-print-directory all $(TOOLS)
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(or $(TESTS),viewers)
 # Of reports: at 1400 and 500 pixels, dark, printed.
 screenshots: all

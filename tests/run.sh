@@ -14,6 +14,7 @@
 #   PT_BUILD   the build folder (tests' tools)   SANITIZE 1 when the programs were built with sanitizers
 #   PT_CACHE   a folder that the tests of one run share
 #   PT_SHARED  the folder of inputs that are not in this repository; may be missing
+# With PT_DEADLINE (seconds since 1970) no file begins after it, and those that run are ended then: they are skipped, and said to be.
 # The last line is the sum; the exit status is 1 when anything failed.
 set -u
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) && cd "$top" || exit 1
@@ -51,18 +52,27 @@ trap 'exit 130' INT TERM
 export PT_CACHE=$work/cache
 
 run() { # seconds, test, its number: the output goes to $work/N.out, the counts to $work/N.counts, sanitizers' reports to $work/N.san.PID
-	local seconds=$(($1 * 3)) t=$2 n=$3 command status counts p f s took=$SECONDS report
+	local seconds=$(($1 * 3)) t=$2 n=$3 command status counts p f s took=$SECONDS report left=$((${PT_DEADLINE:-99999999999} - $(date +%s)))
+	if [ "$left" -le 0 ]; then
+		skip_late "$n" "$t" "did not begin: the time was over"
+		return
+	fi
 	mkdir "$work/$n.tmp"
 	case $t in
 	*.c) command=("$PT_BUILD/${t%.c}") ;;
 	*) command=(bash "$t") ;;
 	esac
 	ASAN_OPTIONS=$asan:log_path=$work/$n.san UBSAN_OPTIONS=$ubsan:log_path=$work/$n.san \
-		PT_TEST=$n TMPDIR=$work/$n.tmp ${PT_COVERAGE:+env GCOV_PREFIX="$PT_COVERAGE/$n"} timeout -k 10 "$seconds" "${command[@]}" >"$work/$n.out" 2>&1 </dev/null
+		PT_TEST=$n TMPDIR=$work/$n.tmp ${PT_COVERAGE:+env GCOV_PREFIX="$PT_COVERAGE/$n"} timeout -k 10 $((seconds < left ? seconds : left)) "${command[@]}" >"$work/$n.out" 2>&1 </dev/null
 	status=$?
 	took=$((SECONDS - took))
 	counts=$(grep -aE '^[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?$' "$work/$n.out" | tail -n 1)
 	read -r p f s < <(tr -cs '0-9\n' ' ' <<<"$counts")
+	if [ $status -eq 124 ] && [ "$left" -lt "$seconds" ]; then
+		skip_late "$n" "$t" "ended after $took s: the time was over"
+		rm -rf "$work/$n.tmp"
+		return
+	fi
 	[ $status -ne 124 ] || echo "tests/run.sh: it took longer than $seconds s" >>"$work/$n.out"
 	if [ -z "$counts" ] || [ $((${p:-0} + ${f:-0} + ${s:-0})) -eq 0 ] || { [ $status -ne 0 ] && [ "${f:-0}" -eq 0 ]; }; then
 		echo "tests/run.sh: exit status $status, counts '$counts'" >>"$work/$n.out"
@@ -84,6 +94,10 @@ run() { # seconds, test, its number: the output goes to $work/N.out, the counts 
 	fi
 	rm -rf "$work/$n.tmp"
 	[ -z "${PT_COVERAGE:-}" ] || merge_counters "$n"
+}
+skip_late() { # number, test, why
+	printf 'late  %-28s %s\n' "${2#tests/}" "$3"
+	echo 0 0 1 >"$work/$1.counts"
 }
 # gcov's counters of one test become all tests'. A test whose programs fail to write theirs (it limits files' sizes, or lets writes
 # fail) spoils its own only.
@@ -111,5 +125,5 @@ for line in "${tests[@]}"; do
 	run "${line%% *}" "${line#* }" $n &
 done
 wait
-cat "$work"/*.counts | awk '{ p += $1; f += $2; s += $3 }
-	END { printf "%d passed, %d failed%s\n", p, f, s ? ", " s " skipped" : ""; exit f > 0 || p == 0 }'
+cat "$work"/*.counts | awk -v late="${PT_DEADLINE:-}" '{ p += $1; f += $2; s += $3 }
+	END { printf "%d passed, %d failed%s\n", p, f, s ? ", " s " skipped" : ""; exit f > 0 || p + (late ? s : 0) == 0 }'
