@@ -5,6 +5,11 @@
  * events, errors) refer to them by number. Numbers are implicit: the n-th EDGE of the stream is edge n,
  * counted from 1; 0 is "none, unknown". The same holds for every numbered kind below.
  *
+ * An EDGE, PATH or CALL_PATH may be defined more than once, under another number each time: pt-decode's memory is
+ * bounded, so it forgets what was not used for long. Each number remains good to the end of the stream. Who counts
+ * by them, or shows them, takes those that are equal in all fields (of a CALL_PATH: whose parents are the same, too)
+ * for one.
+ *
  * ## Branches are runs of paths
  *
  * An edge is a distinct taken branch. A path is a start address and up to PTR_PATH_EDGES edges in

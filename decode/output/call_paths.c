@@ -2,6 +2,7 @@
 #include "decode/output/call_paths.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "decode/code/huge_pages.h"
 
@@ -13,15 +14,33 @@ struct node {
 #define A_SYMBOL ((uint64_t)1 << 62) /* no address has only this one of its upper bits */
 
 /*
- * The table is not schema/hash.h's: there may be a million call paths, and calls ask for them at every turn.
+ * The tables are not schema/hash.h's: there may be a million call paths, and calls ask for them at every turn.
  * With the key in the slot, on huge pages, that is one cache miss.
+ */
+struct table {
+	struct node *nodes;
+	uint32_t mask, count;
+};
+
+/*
+ * Two generations: what is asked for is in the recent one, or comes into it. When that has half of what may be
+ * remembered it becomes the older one, and the older one's call paths are forgotten: they were not asked for since.
  */
 struct pt_call_paths {
 	struct pt_emit *emit;
-	struct node *nodes;
-	uint32_t mask, count;
+	struct table recent, older;
 	bool full; /* and an error record says so */
 };
+
+#define SLOTS	    (1u << 12) /* at first */
+#define NUMBERS_MAX (1u << 29) /* definitions: a database holds twice as many call paths */
+
+static bool table_init(struct table *t)
+{
+	t->mask = SLOTS - 1;
+	t->nodes = pt_table_create(SLOTS, sizeof *t->nodes);
+	return t->nodes != NULL;
+}
 
 struct pt_call_paths *pt_call_paths_create(struct pt_emit *emit)
 {
@@ -30,19 +49,18 @@ struct pt_call_paths *pt_call_paths_create(struct pt_emit *emit)
 	if (!p)
 		return NULL;
 	p->emit = emit;
-	p->mask = (1u << 12) - 1;
-	p->nodes = pt_table_create((size_t)p->mask + 1, sizeof *p->nodes);
-	if (!p->nodes) {
-		free(p);
-		return NULL;
-	}
-	return p;
+	if (table_init(&p->recent) && table_init(&p->older))
+		return p;
+	pt_call_paths_destroy(p);
+	return NULL;
 }
 
 void pt_call_paths_destroy(struct pt_call_paths *p)
 {
-	if (p)
-		free(p->nodes);
+	if (!p)
+		return;
+	free(p->recent.nodes);
+	free(p->older.nodes);
 	free(p);
 }
 
@@ -51,6 +69,15 @@ static uint32_t hash(uint32_t parent, uint64_t function)
 	uint64_t x = function * 0x9e3779b97f4a7c15u + parent * 0xc2b2ae3d27d4eb4fu;
 
 	return (uint32_t)(x >> 32);
+}
+
+static uint32_t find(const struct table *t, const struct node *n)
+{
+	for (uint32_t i = hash(n->parent, n->function) & t->mask; t->nodes[i].number; i = (i + 1) & t->mask)
+		if (t->nodes[i].parent == n->parent && t->nodes[i].function == n->function &&
+		    t->nodes[i].place == n->place)
+			return t->nodes[i].number;
+	return 0;
 }
 
 static void insert(struct node *nodes, uint32_t mask, const struct node *n)
@@ -62,22 +89,44 @@ static void insert(struct node *nodes, uint32_t mask, const struct node *n)
 	nodes[i] = *n;
 }
 
-static bool grow(struct pt_call_paths *p)
+static bool grow(struct table *t)
 {
-	uint32_t mask = p->mask * 2 + 1;
+	uint32_t mask = t->mask * 2 + 1;
 	struct node *nodes = pt_table_create((size_t)mask + 1, sizeof *nodes);
 
-	if (!nodes) {
-		pt_emit_no_memory(p->emit, "the call stacks");
+	if (!nodes)
 		return false;
-	}
-	for (uint32_t i = 0; i <= p->mask; i++)
-		if (p->nodes[i].number)
-			insert(nodes, mask, &p->nodes[i]);
-	free(p->nodes);
-	p->nodes = nodes;
-	p->mask = mask;
+	for (uint32_t i = 0; i <= t->mask; i++)
+		if (t->nodes[i].number)
+			insert(nodes, mask, &t->nodes[i]);
+	free(t->nodes);
+	t->nodes = nodes;
+	t->mask = mask;
 	return true;
+}
+
+static void forget_older(struct pt_call_paths *p)
+{
+	struct table t = p->older;
+
+	memset(t.nodes, 0, ((size_t)t.mask + 1) * sizeof *t.nodes);
+	t.count = 0;
+	p->older = p->recent;
+	p->recent = t;
+}
+
+/* Into the recent ones. The number, or 0: no memory. */
+static uint32_t remember(struct pt_call_paths *p, const struct node *n)
+{
+	if (p->recent.count > 0 && p->recent.count >= p->emit->call_paths / 2)
+		forget_older(p);
+	if (p->recent.count > p->recent.mask / 2 && !grow(&p->recent)) {
+		pt_emit_no_memory(p->emit, "the call stacks");
+		return 0;
+	}
+	p->recent.count++;
+	insert(p->recent.nodes, p->recent.mask, n);
+	return n->number;
 }
 
 static uint32_t report_full(struct pt_call_paths *p)
@@ -85,7 +134,7 @@ static uint32_t report_full(struct pt_call_paths *p)
 	if (!p->full)
 		pt_emit_error(
 		    p->emit, 0, -1, PTR_NO_TSC, "call paths",
-		    "there are more call paths than --memory has room for: calls of further ones have none");
+		    "there are more call paths than numbers for them: calls of further ones have none");
 	p->full = true;
 	return PT_NO_CALL_PATH;
 }
@@ -96,22 +145,18 @@ uint32_t pt_call_path(struct pt_call_paths *p, uint32_t parent, const struct pt_
 	struct node n = {.parent = parent,
 			 .place = callee->place,
 			 .function = callee->symbol ? A_SYMBOL | callee->symbol : callee->ip};
+	uint32_t number;
 
 	if (parent == PT_NO_CALL_PATH)
 		return PT_NO_CALL_PATH;
-	for (uint32_t i = hash(parent, n.function) & p->mask; p->nodes[i].number; i = (i + 1) & p->mask)
-		if (p->nodes[i].parent == parent && p->nodes[i].function == n.function &&
-		    p->nodes[i].place == n.place)
-			return p->nodes[i].number;
-	if (p->emit->failed)
-		return 0;
-	if (p->count >= p->emit->call_paths)
+	number = find(&p->recent, &n);
+	if (number || p->emit->failed)
+		return number;
+	n.number = find(&p->older, &n);
+	if (n.number)
+		return remember(p, &n);
+	if (ptr_writer_count(p->emit->writer, PTR_CALL_PATH) >= NUMBERS_MAX)
 		return report_full(p);
 	n.number = pt_emit_put(p->emit, ptr_put_call_path(p->emit->writer, &r, &p->emit->error));
-	if (!n.number)
-		return 0;
-	if (p->count++ > p->mask / 2 && !grow(p))
-		return 0;
-	insert(p->nodes, p->mask, &n);
-	return n.number;
+	return n.number ? remember(p, &n) : 0;
 }

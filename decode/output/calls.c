@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "decode/output/call_paths.h"
+#include "schema/array.h"
+#include "schema/hash.h"
 
 #define FRAMES_MAX 16384 /* deeper recursion is not followed: the bottom is dropped */
 
@@ -19,7 +21,6 @@ struct frame {
 };
 
 struct stack {
-	struct stack *next;
 	const struct pt_task *task;
 	const struct pt_task *host; /* of a guest's: the host's thread that ran it last, NULL unknown */
 	int32_t cpu;		    /* of an idle task, of which each CPU has one; else -1 */
@@ -37,7 +38,11 @@ struct stack {
 
 struct pt_calls {
 	struct pt_emit *emit;
-	struct stack *stacks, *last;
+	struct stack **stacks; /* number n of the hash is stacks[n - 1] */
+	size_t stack_count, stack_room;
+	struct pt_hash stack_hash;
+	struct stack *last;
+	bool guests; /* some are of guests */
 	struct pt_call_paths *paths;
 	/* ip to symbol, for calls' targets: a small cache. */
 	struct {
@@ -55,26 +60,69 @@ struct pt_calls *pt_calls_create(struct pt_emit *emit)
 		return NULL;
 	c->emit = emit;
 	c->paths = pt_call_paths_create(emit);
-	if (!c->paths) {
-		free(c);
-		return NULL;
-	}
-	return c;
+	if (c->paths && pt_hash_init(&c->stack_hash, 6, NULL) == 0)
+		return c;
+	pt_calls_destroy(c);
+	return NULL;
 }
 
 void pt_calls_destroy(struct pt_calls *c)
 {
 	if (!c)
 		return;
-	while (c->stacks) {
-		struct stack *st = c->stacks;
-
-		c->stacks = st->next;
-		free(st->frames);
-		free(st);
+	for (size_t i = 0; i < c->stack_count; i++) {
+		free(c->stacks[i]->frames);
+		free(c->stacks[i]);
 	}
+	free(c->stacks);
+	pt_hash_deinit(&c->stack_hash);
 	pt_call_paths_destroy(c->paths);
 	free(c);
+}
+
+static uint64_t stack_key(const struct pt_task *task, int32_t cpu)
+{
+	return pt_hash_mix((uintptr_t)task + (uint32_t)cpu);
+}
+
+static uint64_t key_of_stack(const void *stacks, uint32_t n)
+{
+	const struct stack *st = ((struct stack *const *)stacks)[n - 1];
+
+	return stack_key(st->task, st->cpu);
+}
+
+static struct stack *find_stack(const struct pt_calls *c, const struct pt_task *task, int32_t cpu)
+{
+	const struct pt_hash *h = &c->stack_hash;
+	uint32_t n;
+
+	for (uint32_t i = pt_hash_first(h, stack_key(task, cpu)); (n = h->slots[i]); i = pt_hash_next(h, i))
+		if (c->stacks[n - 1]->task == task && c->stacks[n - 1]->cpu == cpu)
+			return c->stacks[n - 1];
+	return NULL;
+}
+
+static struct stack *add_stack(struct pt_calls *c, const struct pt_task *task, int32_t cpu)
+{
+	struct stack *st = calloc(1, sizeof *st);
+
+	if (!st || pt_array_grow(&c->stacks, c->stack_count, &c->stack_room, NULL) < 0)
+		goto failed;
+	st->task = task;
+	st->cpu = cpu;
+	st->execs = task->process ? task->process->execs : 0;
+	c->stacks[c->stack_count] = st;
+	if (pt_hash_insert(&c->stack_hash, stack_key(task, cpu), (uint32_t)c->stack_count + 1, key_of_stack,
+			   c->stacks, NULL) < 0)
+		goto failed;
+	c->stack_count++;
+	c->guests |= task->machine->pid != 0;
+	return st;
+failed:
+	free(st);
+	pt_emit_no_memory(c->emit, "the call stacks");
+	return NULL;
 }
 
 static struct stack *stack_of(struct pt_calls *c, const struct pt_emit_stream *s, const struct pt_task *task)
@@ -88,22 +136,11 @@ static struct stack *stack_of(struct pt_calls *c, const struct pt_emit_stream *s
 		cpu = task->machine->pid ? s->vcpu : s->cpu;
 	if (st && st->task == task && st->cpu == cpu)
 		return st;
-	for (st = c->stacks; st; st = st->next)
-		if (st->task == task && st->cpu == cpu)
-			break;
-	if (!st) {
-		st = calloc(1, sizeof *st);
-		if (!st) {
-			pt_emit_no_memory(c->emit, "the call stacks");
-			return NULL;
-		}
-		st->task = task;
-		st->cpu = cpu;
-		st->execs = task->process ? task->process->execs : 0;
-		st->next = c->stacks;
-		c->stacks = st;
-	}
-	c->last = st;
+	st = find_stack(c, task, cpu);
+	if (!st)
+		st = add_stack(c, task, cpu);
+	if (st)
+		c->last = st;
 	return st;
 }
 
@@ -148,7 +185,7 @@ static void pop(struct pt_calls *c, struct stack *st, const struct now *now, uin
 /* Room for a frame more. False: no memory. */
 static bool grow(struct pt_calls *c, struct stack *st)
 {
-	uint32_t room = st->room ? st->room * 2 : 64;
+	uint32_t room = st->room ? st->room * 2 : 4;
 	struct frame *frames;
 
 	if (room > FRAMES_MAX) { /* endless recursion: the bottom half is dropped */
@@ -344,12 +381,15 @@ void pt_calls_gap(struct pt_calls *c, struct pt_emit_stream *s, uint64_t tsc, bo
 
 	if (st)
 		forget(c, st, tsc != PTR_NO_TSC ? tsc : st->tsc);
-	if (no_image || !s->host_task)
+	if (no_image || !s->host_task || (!c->guests && s->task && s->task->tid))
 		return;
 	/* Of them it is not known when their calls ended: after what was seen last. */
-	for (struct stack *other = c->stacks; other; other = other->next)
+	for (size_t i = c->stack_count; i-- > 0;) {
+		struct stack *other = c->stacks[i];
+
 		if (other != st && (other->task == s->host_task || other->host == s->host_task))
 			forget(c, other, other->tsc);
+	}
 }
 
 /* Tracing begins again at `to`: after a system call or interrupt, in a signal's handler, or after one. */
@@ -610,7 +650,8 @@ void pt_calls_run(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *
 
 void pt_calls_finish(struct pt_calls *c)
 {
-	for (struct stack *st = c->stacks; st; st = st->next) {
+	for (size_t i = c->stack_count; i-- > 0;) {
+		struct stack *st = c->stacks[i];
 		struct now now = now_of(NULL, st, st->tsc);
 
 		unwind_all(c, st, &now);

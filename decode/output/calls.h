@@ -13,8 +13,7 @@
  * At a gap all frames end of the threads that may have run in it; what runs after it is the bottom of
  * a new stack.
  *
- * There are no more than emit->call_paths call paths: calls of further ones have none, and an error
- * row says so.
+ * emit->call_paths call paths are remembered (call_paths.h).
  */
 #ifndef DECODE_OUTPUT_CALLS_H
 #define DECODE_OUTPUT_CALLS_H

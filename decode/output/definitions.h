@@ -23,7 +23,7 @@ struct pt_calls;
 struct pt_text_runs;
 struct pt_executed;
 
-#define PT_CALL_PATHS (1u << 20) /* some 50 bytes each */
+#define PT_CALL_PATHS (1u << 20) /* 48 bytes each */
 
 /* One line of --text per branch, and one per error. */
 struct pt_branch_line {
@@ -79,7 +79,7 @@ struct pt_emit {
 	const struct pt_text *text;	/* NULL: no text */
 	struct pt_text_runs *text_runs; /* with text, from the first run on */
 	bool calls;			/* build call stacks */
-	uint32_t call_paths;		/* of them, at most (at first PT_CALL_PATHS) */
+	uint32_t call_paths;		/* remembered, at most (at first PT_CALL_PATHS) */
 	bool definitions;		/* false: count only, name nothing (pt-decode --null) */
 	bool failed;
 	struct pt_error error; /* why, when failed */
