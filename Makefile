@@ -258,11 +258,20 @@ check-ptbox-vms: all
 bench:
 	$(Q)scripts/deps build bench
 	$(Q)$(MAKE) $(PARALLEL) --no-print-directory all $(BENCH) $(filter $(B)/tests/tools/%,$(TOOLS))
-	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/run.sh
+	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/bench/yardstick.py $(if $(SAVE),--save) $(INPUTS)
+	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/import_perf.sh
 	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/insns.sh
 	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/database.sh
 	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/perf_export.sh
 	$(Q)PT_BUILD=$(CURDIR)/$(B) tests/bench/step.sh
+# Instructions in place of times, for a busy machine: minutes. Here and in bench INPUTS='cc1 lua-cyc' picks, and
+# SAVE=1 makes the result tests/bench/last.json, which the next ones are compared with.
+bench-instructions: all $(B)/tests/bench/libipt_block
+	$(Q)scripts/deps build bench check
+	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/bench/yardstick.py --instructions $(if $(SAVE),--save) $(INPUTS)
+# Time and memory with 1 MB to 4 GB of AUX data, 1 to 256 streams and so on: half an hour, some GB of disk.
+bench-growth: all $(B)/tests/tools/mkscale
+	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/bench/growth.py $(SERIES)
 # The rings of a host with 256 CPUs, played.
 bench-rings: $(B)/tests/bench/rings
 	$(Q)scripts/deps build bench
@@ -341,7 +350,9 @@ help:
 	@echo "make coverage     the lines and branches that the tests reach, by folder (TESTS='unit' counts some)"
 	@echo "make check-ptbox-vms  ptbox's examples (VMs that migrate, scale, change...), recorded by perf, against its truth"
 	@echo "make check-ptbox  captures with Processor Trace in the emulated PC of ../shared/ptbox, against its truth"
-	@echo "make bench        speed against libipt on ../shared/bench, of loading (against perf's export) and of queries"
+	@echo "make bench        speed against libipt and perf on ../shared, of loading and of queries; BENCH_BIG=4: of 4 GB, too"
+	@echo "make bench-instructions  the same in instructions, by folder: for a busy machine. INPUTS='cc1 lua-cyc' picks"
+	@echo "make bench-growth  time and memory from 1 MB to 4 GB, 1 to 256 streams, 100,000 threads...: SERIES='mb threads' picks"
 	@echo "make bench-rings  how fast 256 rings are emptied, the longest wait, what is lost"
 	@echo "make analyze      clang's analyzer and gcc -fanalyzer, less what is known to be false: FILES='a.c b.c' picks"
 	@echo "make check-fleet  ClickHouse: loads whose server or client is killed, 50 times; a spool folder; queries against SQLite"
@@ -355,6 +366,6 @@ help:
 	@echo "V=1 shows commands; SANITIZE=1 builds and checks with ASan and UBSan, in build/san"
 
 -include $(shell find $(B)/obj $(B)/tests build/fuzz -name '*.d' 2>/dev/null)
-.PHONY: all demo check check-fleet check-suite check-nightly check-faults check-threads check-big coverage check-ptbox check-ptbox-vms check-browser check-viewers test-programs unit-tests bench bench-rings fuzz lint analyze screenshots static \
+.PHONY: all demo check check-fleet check-suite check-nightly check-faults check-threads check-big coverage check-ptbox check-ptbox-vms check-browser check-viewers test-programs unit-tests bench bench-instructions bench-growth bench-rings fuzz lint analyze screenshots static \
 	install uninstall clean help
 .SECONDARY:

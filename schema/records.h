@@ -5,10 +5,10 @@
  * events, errors) refer to them by number. Numbers are implicit: the n-th EDGE of the stream is edge n,
  * counted from 1; 0 is "none, unknown". The same holds for every numbered kind below.
  *
- * An EDGE, PATH or CALL_PATH may be defined more than once, under another number each time: pt-decode's memory is
- * bounded, so it forgets what was not used for long. Each number remains good to the end of the stream. Who counts
- * by them, or shows them, takes those that are equal in all fields (of a CALL_PATH: whose parents are the same, too)
- * for one.
+ * An EDGE, PATH or CALL_PATH may be defined more than once, under another number each time: pt-decode's
+ * memory is bounded, so it forgets what was not used for long. Each number remains good to the end of the
+ * stream. Who counts by them, or shows them, takes those that are equal in all fields for one; of
+ * CALL_PATHs those that have the same parent, by this rule, and the same symbol, or ip where it has no name.
  *
  * ## Branches are runs of paths
  *

@@ -14,8 +14,8 @@ struct node {
 #define A_SYMBOL ((uint64_t)1 << 62) /* no address has only this one of its upper bits */
 
 /*
- * The tables are not schema/hash.h's: there may be a million call paths, and calls ask for them at every turn.
- * With the key in the slot, on huge pages, that is one cache miss.
+ * The tables are not schema/hash.h's: there may be a million call paths, and calls ask for them at every
+ * turn. With the key in the slot, on huge pages, that is one cache miss.
  */
 struct table {
 	struct node *nodes;
@@ -23,8 +23,9 @@ struct table {
 };
 
 /*
- * Two generations: what is asked for is in the recent one, or comes into it. When that has half of what may be
- * remembered it becomes the older one, and the older one's call paths are forgotten: they were not asked for since.
+ * Two generations: what is asked for is in the recent one, or comes into it. When that has half of what may
+ * be remembered it becomes the older one, and the older one's call paths are forgotten: they were not asked
+ * for since.
  */
 struct pt_call_paths {
 	struct pt_emit *emit;

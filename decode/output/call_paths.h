@@ -1,6 +1,6 @@
 /*
- * call_paths.h - the tree of call paths: a function, and the path of its caller. Each is written when it is new,
- * as a CALL_PATH record.
+ * call_paths.h - the tree of call paths: a function, and the path of its caller. Each is written when it is
+ * new, as a CALL_PATH record.
  *
  * So that memory is bounded, emit->call_paths of them are remembered, those asked for last; one that was
  * forgotten is written again when it is called again, with another number.
@@ -12,7 +12,8 @@
 
 #include "decode/output/definitions.h"
 
-/* In place of a call path's number, when there were too many to have numbers: its own, and those of its callees. */
+/* In place of a call path's number, when there were too many to have numbers: its own, and those of its
+ * callees. */
 #define PT_NO_CALL_PATH UINT32_MAX
 
 struct pt_call_paths;
@@ -28,9 +29,9 @@ struct pt_callee {
 };
 
 /*
- * The number of a call path, which is written when it is new, or forgotten. parent: its caller's, 0 for a root; it
- * remains good when the parent is forgotten. Returns PT_NO_CALL_PATH when half a billion were written already, which
- * an error record says once; 0 after a failure, which is emit's.
+ * The number of a call path, which is written when it is new, or forgotten. parent: its caller's, 0 for a
+ * root; it remains good when the parent is forgotten. Returns PT_NO_CALL_PATH when half a billion were
+ * written already, which an error record says once; 0 after a failure, which is emit's.
  */
 uint32_t pt_call_path(struct pt_call_paths *paths, uint32_t parent, const struct pt_callee *callee);
 

@@ -5,6 +5,7 @@
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 build=${PT_BUILD:-$PWD/build} inputs=${PT_SHARED:-$PWD/../shared}/bench
+[ -d "$inputs" ] || { echo "skipped: tests/bench/capture.sh: no $inputs" && exit 0; }
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 for w in gzip lua cc1 sqlite; do

@@ -14,7 +14,7 @@ ours, cold, start-up included: read them and not the seconds.
 
 The result goes to build/bench.json, beside what tests/bench/last.json has: ratios that are worse are listed.
 --save makes it that. -q: one run of each. --instructions: counts them, by folder of the sources, in place of taking times
-(valgrind: minutes for each input); they hardly vary, however busy the machine is.
+(valgrind: a minute for each input, of which the first COUNT_BYTES are taken); they hardly vary, however busy the machine is.
 """
 import argparse
 import collections
@@ -33,6 +33,7 @@ BUILD = os.environ.get("PT_BUILD", "build")
 SHARED = os.environ.get("PT_SHARED", "../shared")
 LAST = "tests/bench/last.json"
 TEXT_BYTES = 200000
+COUNT_BYTES = 1000000
 WORSE = 0.1  # by how much a ratio may be less before it is listed, if the spreads are not larger
 RAW = ["--mtc-freq", "3", "--tsc-ratio", "160/2", "--nom-freq", "20"]
 CLOCK = ["--time-shift", "31", "--time-mult", "1073741824", "--time-zero", "1000000"]
@@ -119,21 +120,29 @@ def unpacked(name, folder):
     return os.path.join(folder, name + ".aux"), maps
 
 
-def bench_input(name, folder):
+def first_bytes(path, size):
+    """A file with as many of another."""
+    part = f"{path}.{size}"
+    with open(path, "rb") as whole, open(part, "wb") as to:
+        to.write(whole.read(size))
+    return part
+
+
+def bench_input(name, folder, count):
     program, variant = name.split("-")
     it = Input(name, folder)
     aux, maps = unpacked(name, folder)
+    if count:
+        aux = first_bytes(aux, COUNT_BYTES)
     it.import_("--raw", aux, "--maps", maps, *RAW)
     it.libipt = [os.path.join(BUILD, "tests/bench/libipt_block"), aux, maps]
     with open(os.path.join(SHARED, "bench", program + ".truth"), encoding="ascii") as f:
-        it.insns = int(re.search(rf"^{variant} .*?insn=(\d+)", f.read(), re.M)[1])
-    if shutil.which("perf"):
-        elf, part = os.path.join(folder, program), os.path.join(folder, "part")
+        it.insns = None if count else int(re.search(rf"^{variant} .*?insn=(\d+)", f.read(), re.M)[1])
+    if not count and shutil.which("perf"):
+        elf = os.path.join(folder, program)
         say([sys.executable, "tests/oracle/maps2elf.py", maps, elf])
-        with open(aux, "rb") as whole, open(part, "wb") as first:
-            first.write(whole.read(TEXT_BYTES))
         exported = []
-        for what in (aux, part):
+        for what in (aux, first_bytes(aux, TEXT_BYTES)):
             it.import_("--raw", what, "--elf", elf, *CLOCK, *RAW, output=os.path.join(folder, "p.ptc"))
             exported.append(what + ".perf")
             Run([pt("pt-capture"), "export", "-q", "--perf-data", exported[-1], os.path.join(folder, "p.ptc")])
@@ -141,19 +150,19 @@ def bench_input(name, folder):
     return it
 
 
-def emulated_input(name, folder):
+def emulated_input(name, folder, count):
     archive, recording, options, for_perf = EMULATED[name]
     it = Input(name, folder)
     say(["tar", "-C", folder, "--zstd", "-xf", os.path.join(SHARED, "traces/emulated", archive + ".tar.zst")])
     top = os.path.join(folder, archive)
     options = [os.path.join(top, o) if o.endswith(tuple("0123456789abcdef")) and "," in o else o for o in options]
     it.import_("--symfs", os.path.join(top, "symfs"), *options, os.path.join(top, recording))
-    if for_perf and shutil.which("perf"):
+    if for_perf and not count and shutil.which("perf"):
         it.perf = ["perf", "script", "-i", os.path.join(top, recording), "--symfs", os.path.join(top, "symfs")]
     return it
 
 
-def big_input(name, folder):
+def big_input(name, folder, _):
     gigabytes = float(os.environ["BENCH_BIG"])
     if shutil.disk_usage(folder).free < gigabytes * 3e9:
         raise Failed(f"{gigabytes * 3:.0f} GB of disk are wanted")
@@ -404,7 +413,7 @@ def main():
     for name, make in chosen:
         folder = tempfile.mkdtemp(prefix="pt-bench.")
         try:
-            it = make(name, folder)
+            it = make(name, folder, options.instructions)
             if options.instructions:
                 rows[name] = count(it)
                 print_counts(name, rows[name])
@@ -423,4 +432,5 @@ def main():
     return failed
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -4,12 +4,13 @@
  *   mkscale --bytes N [--streams N] --clone CONTAINER > FILE
  *   mkscale --bytes N [--streams N] [--threads N] [--blocks N | --call-paths N] > FILE
  *
- * --clone: the AUX data of the container's only stream over and over. Each copy comes later in time, by a multiple of
- * what MTC and TMA packets count to before they begin anew, so only its TSC packets differ. With several streams, which
- * run at the same time, each is another thread's.
- * Else a made-up program runs, one stream a CPU, and the threads take turns on them. With --blocks it is a loop of so
- * many basic blocks, each of which ends in a conditional branch that is mostly, not always, taken. With --call-paths
- * functions call each other, through a pointer, along so many different paths before the first comes again.
+ * --clone: the AUX data of the container's only stream over and over. Each copy comes later in time, by a
+ * multiple of what MTC and TMA packets count to before they begin anew, so only its TSC packets differ.
+ * With several streams, which run at the same time, each is another thread's.
+ * Else a made-up program runs, one stream a CPU, and the threads take turns on them. With --blocks it is a
+ * loop of so many basic blocks, each of which ends in a conditional branch that is mostly, not always,
+ * taken. With --call-paths functions call each other, through a pointer, along so many different paths
+ * before the first comes again.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -304,8 +305,8 @@ static void put_returns(struct stream *s, unsigned n)
 	}
 }
 
-/* Calls the next leaf of the tree, with `open` functions on the way to it called already; and returns to what the leaf
- * after it has in common with it, which many it says. */
+/* Calls the next leaf of the tree, with `open` functions on the way to it called already; and returns to
+ * what the leaf after it has in common with it, which many it says. */
 static unsigned run_calls(struct stream *s, unsigned open)
 {
 	unsigned depth = depth_max(), keep;
