@@ -11,7 +11,8 @@
 enum {
 	INSNS_MAX = 1 << 20, /* kept at once: when there are more, they are written, and new versions begin */
 	TRIES = 16,	     /* versions that a path is held against, the latest first */
-	SEEN = 1 << 14,	     /* slots of the cache of straight code, */
+	SEEN = 1 << 17,	     /* slots of the cache of straight code: what cc1 runs is in it twice over, */
+	NEW = 256,	     /* those that the path at hand may fill before all are emptied with it, */
 	RECENT = 1 << 10     /* and of that of codes */
 };
 
@@ -35,6 +36,7 @@ struct pt_executed {
 	size_t count, room;
 	uint32_t first, last; /* versions of those in insns */
 	struct seen seen[SEEN];
+	uint32_t new[NEW], new_count; /* slots that the path at hand has filled */
 	struct {
 		uint32_t code, version;
 	} recent[RECENT];
@@ -132,8 +134,9 @@ static bool on_straight(void *arg, uint64_t ip, uint32_t n)
 
 	if (s->ip == ip && s->n == n && s->code == at.code && s->version == at.version)
 		return true;
-	/* If it is not, its path is not of the version, and this one goes with all of its number. */
 	*s = at;
+	if (x->new_count++ < NEW)
+		x->new[x->new_count - 1] = (uint32_t)(s - x->seen);
 	return false;
 }
 
@@ -143,9 +146,14 @@ static bool fits(struct pt_executed *x, const struct pt_path *path, uint32_t ver
 
 	x->version = version;
 	x->differs = false;
+	x->new_count = 0;
 	if (pt_path_insns(x->emit->graph, path, &to))
 		return true;
-	memset(x->seen, 0, sizeof x->seen);
+	/* What was new of it is not of the version, at least not all. */
+	if (x->new_count > NEW)
+		memset(x->seen, 0, sizeof x->seen);
+	for (uint32_t i = 0; i < x->new_count && i < NEW; i++)
+		x->seen[x->new[i]] = (struct seen){0};
 	return false;
 }
 

@@ -6,8 +6,9 @@ ours, cold, start-up included: read them and not the seconds.
   inputs: gzip, lua, cc1, sqlite (-dflt, -cyc) of ../shared/bench; user-ls, host-all, linux-guest, qemu-guest of
           ../shared/traces/emulated; big, when BENCH_BIG=GB is set: sqlite-dflt again and again on eight CPUs.
           An INPUT given picks those that begin so.
-  null    pt-decode --null;     pipe   its records into a pipe;    load   pt-load of these, from a file
-  whole   pt-decode CONTAINER | pt-load DB: wall clock, CPU of both, most memory of each
+  null    pt-decode -j 1 --null;   pipe   its records into a pipe;   load   pt-load -j 1 of these, from a file
+  cores   how many times as fast, by the wall clock, the pipe is with all cores (-j) as with one
+  whole   pt-decode CONTAINER | pt-load DB, all cores: wall clock, CPU of both, most memory of each
   libipt  of the same AUX data; for inputs that it cannot follow (kernels, guests) of gzip-dflt: so that their ratios,
           too, say the same on a faster machine, but only how one run compares with another
   perf    `perf script --itrace=e`, which decodes and prints nothing, and --itrace=b, text, of the first TEXT_BYTES
@@ -202,18 +203,19 @@ def sums(it):
 def times(it, reference, rounds):
     """The input's measurements, each once a round: name to list."""
     decode, records, database = [pt("pt-decode"), "-q", it.container], it.container + ".records", it.container + ".db"
-    load = [pt("pt-load"), "-q", database]
+    load, one = [pt("pt-load"), "-q", database], ["-j", "1"]
     got = collections.defaultdict(list)
     for _ in range(rounds):
         got["libipt_s"] += Run(reference).cpu_s
-        got["null_s"] += Run(decode + ["--null"]).cpu_s
-        run = Run(decode, ["cat"])  # a real pipe, so that writing costs what it costs
+        got["null_s"] += Run(decode + one + ["--null"]).cpu_s
+        run = Run(decode + one, ["cat"])  # a real pipe, so that writing costs what it costs
         got["pipe_s"].append(run.cpu_s[0])
+        got["cores"].append(run.wall_s / Run(decode, ["cat"]).wall_s)
         if it.name != "big":  # of it the whole pipe is enough
             Run(decode, output=records)
             if os.path.exists(database):
                 os.unlink(database)
-            got["load_s"] += Run(load + [records]).cpu_s
+            got["load_s"] += Run(load + one + [records]).cpu_s
             os.unlink(records)
         if os.path.exists(database):
             os.unlink(database)
@@ -236,6 +238,7 @@ def ratios(row):
     s = {key: value["median"] for key, value in row["measured"].items()}
     found = {key: s["libipt_s"] / s[key + "_s"] for key in ("null", "pipe", "load", "whole_wall", "whole_cpu")
              if key + "_s" in s}
+    found["cores"] = s["cores"]
     if "perf_s" in s:
         found["pipe_to_perf"] = s["perf_s"] / s["pipe_s"]
     if "perf_text_s" in s:
@@ -257,7 +260,7 @@ def measure(it, reference, rounds):
     return row
 
 
-COLUMNS = [("input", 11), ("libipt s", 11), ("null s", 12), ("×", 5), ("pipe s", 12), ("×", 5), ("load s", 11), ("Mbr/s", 6),
+COLUMNS = [("input", 11), ("libipt s", 11), ("null s", 12), ("×", 5), ("pipe s", 12), ("×", 5), ("cores", 5), ("load s", 11), ("Mbr/s", 6),
            ("whole s", 11), ("CPU s", 11), ("Mbr/s", 6), ("MB", 9), ("bytes/br", 8), ("× perf", 6), ("× text", 6)]
 
 
@@ -271,7 +274,7 @@ def print_row(name, row):
         return f"{row['taken_branches'] / m[key]['median'] / 1e6:.1f}" if key in m else "-"
 
     cells = [name, seconds("libipt_s", 2), seconds("null_s"), f"{r['null']:.1f}", seconds("pipe_s"), f"{r['pipe']:.1f}",
-             seconds("load_s", 2), rate("load_s"), seconds("whole_wall_s", 2), seconds("whole_cpu_s", 2),
+             f"{r['cores']:.2f}", seconds("load_s", 2), rate("load_s"), seconds("whole_wall_s", 2), seconds("whole_cpu_s", 2),
              rate("whole_wall_s"), f"{m['decode_mb']['median']:.0f}+{m['load_mb']['median']:.0f}",
              f"{m['database_bytes']['median'] / row['taken_branches']:.2f}",
              f"{r['pipe_to_perf']:.1f}" if "pipe_to_perf" in r else "-",
@@ -325,9 +328,10 @@ def instructions(command, folder):
 def count(it):
     """Million instructions, by program and part."""
     decode, records, database = [pt("pt-decode"), "-q", it.container], it.container + ".records", it.container + ".db"
+    one = ["-j", "1"]
     Run(decode, output=records)
-    found = {"pt-decode": instructions(decode + ["-o", records + "2"], it.folder),
-             "pt-load": instructions([pt("pt-load"), "-q", database, records], it.folder)}
+    found = {"pt-decode": instructions(decode + one + ["-o", records + "2"], it.folder),
+             "pt-load": instructions([pt("pt-load"), "-q", *one, database, records], it.folder)}
     if it.libipt:
         found["libipt"] = collections.Counter({"libraries": sum(instructions(it.libipt, it.folder).values())})
     row = sums(it)
