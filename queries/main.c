@@ -18,6 +18,7 @@
 #include "queries/perfetto/perfetto.h"
 #include "queries/print.h"
 #include "queries/remote.h"
+#include "queries/remote_copy.h"
 #include "queries/report_page.h"
 #include "queries/several.h"
 #include "queries/source.h"
@@ -221,7 +222,7 @@ static int check_whole(const struct arguments *a, struct pt_error *e)
 	if (a->source.name || a->source.sql || a->source.file || a->database_count > 1)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--format %s is of a whole database: no query",
 			       perfetto ? "perfetto" : "perf-sqlite");
-	if (!perfetto && a->parameter_count)
+	if (!perfetto && a->parameter_count && !clickhouse_is_url(a->databases[0]))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--format perf-sqlite has no parameters");
 	if (!a->output && isatty(STDOUT_FILENO))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "%s is not written to a terminal: -o %s",
@@ -279,14 +280,31 @@ static void list_queries(const struct canned *queries, size_t count)
 	}
 }
 
-static void list(void)
+static void list_annotate(void)
 {
 	printf("%-22s %s\n", "annotate",
 	       "a function's instructions: counts, cycles, branches, loops, source");
+}
+
+static void list(void)
+{
+	list_annotate();
 	list_queries(canned_queries, canned_count);
 	puts("\npt-query DB NAME runs one; pt-query DB --sql 'SELECT ...' anything else (man pt-query).\n"
 	     "pt-query DB report -o report.html makes a page of them, with pictures; pt-query DB serve lets "
 	     "you look about in it.");
+}
+
+static void list_remote(void)
+{
+	list_queries(remote_queries, remote_count);
+	puts("\nOf one trace, -p trace=NUMBER, of which a copy is asked (summary lists the numbers); diff is "
+	     "of two, -p a=NUMBER -p b=NUMBER:");
+	for (size_t i = 0; i < canned_count; i++)
+		if (!remote_has(canned_queries[i].name))
+			list_queries(&canned_queries[i], 1);
+	list_annotate();
+	puts("\npt-query URL report -p trace=NUMBER -o report.html makes a page of them, with pictures.");
 }
 
 static const char annotate_note[] =
@@ -379,11 +397,10 @@ static int run_annotate(sqlite3 *db, const struct arguments *a, struct pt_error 
 	return r;
 }
 
-/* sql NULL: annotate, the report, or the list. */
-static int answer_of_one(const char *sql, const struct arguments *a, const struct timespec *until,
-			 struct pt_error *e)
+/* sql NULL: annotate, the report, or the list. Closes db, which may be NULL: it could not be opened. */
+static int answer_of_one(sqlite3 *db, const char *sql, const struct arguments *a,
+			 const struct timespec *until, struct pt_error *e)
 {
-	sqlite3 *db = database_open(a->databases[0], e);
 	int r = db ? 0 : -1;
 
 	if (db && a->timeout_s)
@@ -404,28 +421,43 @@ static int answer_of_one(const char *sql, const struct arguments *a, const struc
 	return r;
 }
 
+static bool is_annotate(const struct arguments *a)
+{
+	return a->source.name && !strcmp(a->source.name, "annotate");
+}
+
+/* What is asked is no SQL of the user's or of a canned query. */
+static bool is_program(const struct arguments *a)
+{
+	return is_annotate(a) || is_report(a) || is_whole(a);
+}
+
+static int check_form(const struct arguments *a, struct pt_error *e)
+{
+	if (is_report(a) && (a->print || (a->format && a->format != PRINT_HTML)))
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "a report is HTML, which many queries make");
+	if (is_annotate(a) && a->database_count > 1)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "annotate asks one database at a time");
+	return 0;
+}
+
 static int answer_of_files(const struct arguments *a, struct pt_error *e)
 {
-	bool annotated = a->source.name && !strcmp(a->source.name, "annotate");
-	bool any = !annotated && !is_report(a) && (a->source.name || a->source.sql || a->source.file);
+	bool any = !is_program(a) && (a->source.name || a->source.sql || a->source.file);
 	char *sql = any ? source_read(&a->source, e) : NULL;
 	struct timespec until;
-	int r = any && !sql ? -1 : 0;
+	int r = any && !sql ? -1 : check_form(a, e);
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += a->timeout_s;
-	if (annotated && a->print)
+	if (r == 0 && is_annotate(a) && a->print)
 		fputs(annotate_note, stdout);
-	else if (is_report(a) && (a->print || (a->format && a->format != PRINT_HTML)))
-		r = pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "a report is HTML, which many queries make");
-	else if (annotated && a->database_count > 1)
-		r = pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "annotate asks one database at a time");
 	else if (r == 0 && a->print && sql)
 		fputs(sql, stdout);
 	else if (r == 0 && a->database_count > 1 && !is_report(a))
 		r = run_several(sql, a, a->timeout_s ? &until : NULL, e);
 	else if (r == 0)
-		r = answer_of_one(sql, a, &until, e);
+		r = answer_of_one(database_open(a->databases[0], e), sql, a, &until, e);
 	free(sql);
 	return r;
 }
@@ -445,42 +477,122 @@ static char *remote_question(const struct remote *r, const struct arguments *a, 
 	return sql;
 }
 
-static int answer_of_server(const struct arguments *a, struct pt_error *e)
+static struct remote remote_of(const struct arguments *a)
 {
-	const struct remote remote = {.url = a->databases[0],
-				      .parameters = a->parameters,
-				      .parameter_count = a->parameter_count,
-				      .no_demangle = a->no_demangle,
-				      .timeout_s = a->timeout_s};
+	return (struct remote){.url = a->databases[0],
+			       .parameters = a->parameters,
+			       .parameter_count = a->parameter_count,
+			       .no_demangle = a->no_demangle,
+			       .timeout_s = a->timeout_s};
+}
+
+/* The server's own answer. */
+static int answer_of_remote(const struct remote *remote, const struct arguments *a, struct pt_error *e)
+{
 	sqlite3_stmt *st = NULL;
 	sqlite3 *db = NULL;
 	const char *comment;
-	char *sql;
-	bool done;
+	char *sql = remote_question(remote, a, &comment, e);
+	int r = sql ? 0 : -1;
+
+	if (sql && a->print)
+		fputs(sql, stdout);
+	else if (sql)
+		r = (st = remote_ask(remote, sql, &db, e)) ? print(st, comment, a, e) : -1;
+	free(sql);
+	sqlite3_finalize(st);
+	sqlite3_close(db);
+	return r;
+}
+
+/* `trace` says which trace is copied; what has that parameter itself gets it, too. */
+static void take_trace(struct arguments *a, const char *sql, const char *trace)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->parameter_count; i++)
+		if (strncmp(a->parameters[i], "trace=", strlen("trace=")) != 0)
+			a->parameters[n++] = a->parameters[i];
+	if ((is_report(a) || (sql && strstr(sql, ":trace"))) &&
+	    n < sizeof a->parameters / sizeof *a->parameters)
+		a->parameters[n++] = trace;
+	a->parameter_count = n;
+}
+
+/* SQLite's answer, about a copy of one of the server's traces. */
+static int answer_of_copy(const struct remote *remote, const struct arguments *a, struct pt_error *e)
+{
+	struct arguments mine = *a;
+	char trace[40], *sql = is_program(a) ? NULL : source_read(&a->source, e);
+	struct timespec until;
+	int64_t number;
+	int r = sql || is_program(a) ? check_form(a, e) : -1;
+
+	if (r == 0 && a->print) {
+		fputs(sql ? sql : annotate_note, stdout);
+	} else if (r == 0) {
+		r = remote_copy_trace(remote, a->source.name, &number, e);
+		snprintf(trace, sizeof trace, "trace=%lld", r ? 0LL : (long long)number);
+		take_trace(&mine, sql, trace);
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_sec += a->timeout_s;
+		if (r == 0)
+			r = answer_of_one(remote_copy(remote, number, sql, e), sql, &mine, &until, e);
+	}
+	free(sql);
+	return r;
+}
+
+/* Compares two of the server's traces: a and b, or a and the next one. */
+static int answer_of_two(const struct remote *remote, const char *view, const struct arguments *a,
+			 struct pt_error *e)
+{
+	static const char rows[] =
+	    "SELECT * FROM %s WHERE trace = ifNull(:b, 0)"
+	    " OR trace IN (SELECT id FROM traces WHERE id >= ifNull(:a, 0) ORDER BY id LIMIT 2)";
+	const char *traces[sizeof a->parameters / sizeof *a->parameters];
+	struct remote asked = *remote;
+	char question[sizeof rows + 64], *sql = source_read(&a->source, e), *text = NULL;
+	sqlite3 *db = NULL;
+	int r = sql ? 0 : -1;
+
+	snprintf(question, sizeof question, rows, view);
+	if (r == 0 && a->print) {
+		fputs(sql, stdout);
+	} else if (r == 0) {
+		asked.parameters = traces;
+		asked.parameter_count = 0;
+		for (size_t i = 0; i < a->parameter_count; i++)
+			if (strspn(a->parameters[i], "ab") == 1 && a->parameters[i][1] == '=')
+				traces[asked.parameter_count++] = a->parameters[i];
+		text = remote_sql(&asked, question, e);
+		db = text ? remote_gather(remote, text, view, e) : NULL;
+		r = db ? run(db, sql, a, e) : -1;
+	}
+	free(text);
+	free(sql);
+	sqlite3_close(db);
+	return r;
+}
+
+static int answer_of_server(const struct arguments *a, struct pt_error *e)
+{
+	const struct remote remote = remote_of(a);
+	char view[32];
 
 	if (a->database_count > 1)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "a server is asked alone: it has the traces of all");
-	if (!a->source.name && !a->source.sql && !a->source.file && !is_report(a)) {
-		list_queries(remote_queries, remote_count);
+	if (!a->source.name && !a->source.sql && !a->source.file && !is_program(a)) {
+		list_remote();
 		return 0;
 	}
-	if (is_report(a))
-		return remote_find("report", e) ? 0 : -1;
-	sql = remote_question(&remote, a, &comment, e);
-	if (sql && a->print)
-		fputs(sql, stdout);
-	else if (sql)
-		st = remote_ask(&remote, sql, &db, e);
-	if (st && print(st, comment, a, e) < 0) {
-		sqlite3_finalize(st);
-		st = NULL;
-	}
-	done = st || (sql && a->print);
-	free(sql);
-	sqlite3_finalize(st);
-	sqlite3_close(db);
-	return done ? 0 : -1;
+	if (a->source.name && canned_find(a->source.name) &&
+	    canned_note(canned_find(a->source.name)->sql, "gathers: ", view, sizeof view))
+		return answer_of_two(&remote, view, a, e);
+	if (is_program(a) || (a->source.name && !remote_has(a->source.name) && canned_find(a->source.name)))
+		return answer_of_copy(&remote, a, e);
+	return answer_of_remote(&remote, a, e);
 }
 
 static bool asks_server(const struct arguments *a)

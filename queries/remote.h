@@ -26,7 +26,8 @@ struct remote {
 extern const struct canned remote_queries[];
 extern const size_t remote_count;
 
-/* The text of a canned query. NULL: PT_ERR_USAGE, no query has the name, or SQLite alone answers it. */
+bool remote_has(const char *name);
+/* The text of a canned query of these. NULL: PT_ERR_USAGE, none has the name. */
 const char *remote_find(const char *name, struct pt_error *e);
 
 /* SQL with its macros expanded, and its parameters filled in: those that are not given are NULL. For the caller to free(). NULL:
@@ -37,5 +38,11 @@ char *remote_sql(const struct remote *r, const char *sql, struct pt_error *e);
  * then sqlite3_close(). What does not fit memory goes to a temporary file. The server may only read for it. NULL: PT_ERR_IO,
  * PT_ERR_USAGE, PT_ERR_REFUSED; nothing is to be closed. */
 sqlite3_stmt *remote_ask(const struct remote *r, const char *sql, sqlite3 **ret_db, struct pt_error *e);
+
+/* The same, the rows being those of a view `name` of a database, for sqlite3_close(). */
+sqlite3 *remote_gather(const struct remote *r, const char *sql, const char *name, struct pt_error *e);
+
+/* The same, and `insert` is run on db for each row: its parameter ?N is column N. 0, or -1 as above. */
+int remote_rows(const struct remote *r, const char *sql, sqlite3 *db, const char *insert, struct pt_error *e);
 
 #endif

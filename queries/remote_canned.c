@@ -26,7 +26,10 @@
 	O(call_times, "call-times")                                                                          \
 	O(branch_mix, "branch-mix")                                                                          \
 	O(hot_edges, "hot-edges")                                                                            \
+	O(branches_at, "branches-at")                                                                        \
+	O(branches_between, "branches-between")                                                              \
 	O(vmexit_latency, "vmexit-latency")                                                                  \
+	O(vmexit_latency_histogram, "vmexit-latency-histogram")                                              \
 	O(vmentry_latency, "vmentry-latency")                                                                \
 	O(slowest_exits, "slowest-exits")                                                                    \
 	O(vcpu_time, "vcpu-time")                                                                            \
@@ -49,19 +52,25 @@ EMBED(errors, "queries/errors.sql") /* one text for both */
 const struct canned remote_queries[] = {OWN(LIST_QUERY){"errors", remote_errors, false}};
 const size_t remote_count = sizeof remote_queries / sizeof *remote_queries;
 
-const char *remote_find(const char *name, struct pt_error *e)
+static const struct canned *find(const char *name)
 {
 	for (size_t i = 0; i < remote_count; i++)
 		if (!strcmp(remote_queries[i].name, name))
-			return remote_queries[i].sql;
-	if (canned_find(name) || !strcmp(name, "annotate") || !strcmp(name, "report"))
-		pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			"ClickHouse does not answer '%s': load the recording into an SQLite database for it "
-			"(pt-query URL lists "
-			"what it does)",
-			name);
-	else
-		pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "no query is called '%s' (pt-query URL lists all)",
-			name);
+			return &remote_queries[i];
+	return NULL;
+}
+
+bool remote_has(const char *name)
+{
+	return find(name) != NULL;
+}
+
+const char *remote_find(const char *name, struct pt_error *e)
+{
+	const struct canned *query = find(name);
+
+	if (query)
+		return query->sql;
+	pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "no query is called '%s' (pt-query URL lists all)", name);
 	return NULL;
 }

@@ -28,16 +28,34 @@ static int read_parameters(const struct report_page *page, struct report_options
 	return 0;
 }
 
+/* Of the trace that the report is about. */
+static void bind_trace(sqlite3 *db, sqlite3_stmt *st, int64_t trace)
+{
+	int index = sqlite3_bind_parameter_index(st, ":trace");
+	sqlite3_stmt *first = NULL;
+
+	if (index && !trace &&
+	    sqlite3_prepare_v2(db, "SELECT min(id) FROM traces", -1, &first, NULL) == SQLITE_OK &&
+	    sqlite3_step(first) == SQLITE_ROW)
+		trace = sqlite3_column_int64(first, 0);
+	if (index && trace)
+		sqlite3_bind_int64(st, index, trace);
+	sqlite3_finalize(first);
+}
+
 /* The canned query's rows, as a table. */
-static int put_table(sqlite3 *db, const struct canned *q, bool raw_names, FILE *out, struct pt_error *e)
+static int put_table(sqlite3 *db, const struct canned *q, const struct report_options *o, FILE *out,
+		     struct pt_error *e)
 {
 	char *sql = source_read(&(struct source){.name = q->name}, e);
 	sqlite3_stmt *st = sql ? database_prepare(db, sql, e) : NULL;
 	int r = st ? 0 : -1;
 	char parameter[64];
 
-	if (st && raw_names)
+	if (st && o->raw_names)
 		database_raw_names(st);
+	if (st)
+		bind_trace(db, st, o->trace);
 	if (st && canned_note(sql, "dashboard: ", parameter, sizeof parameter))
 		r = database_bind(st, parameter, e);
 	if (r == 0)
@@ -74,7 +92,7 @@ int report_page_write(const struct report_page *page, sqlite3 *db, FILE *out, st
 	html_tables_begin(out);
 	for (size_t i = 0; r == 0 && i < canned_count; i++)
 		if (canned_queries[i].dashboard)
-			r = put_table(db, &canned_queries[i], page->raw_names, out, e);
+			r = put_table(db, &canned_queries[i], &o, out, e);
 	html_report_end(out);
 	return r;
 }

@@ -86,14 +86,27 @@ int load_give_up(struct server *s, const char *condition, struct pt_error *e)
 	return server_do_owned(s, sql, e);
 }
 
-/* died: only those that are not complete. */
-static int give_up_others(struct load *l, bool died, struct pt_error *e)
+/* Only once this load is seen: the others may live, and complete, and whatever they are the recording stays loaded then. */
+static int give_up_others(struct load *l, struct pt_error *e)
 {
 	char *condition;
 	int r;
 
-	if (asprintf(&condition, "uuid = %s AND load != %llu%s", l->identity_sql, (unsigned long long)l->load,
-		     died ? " AND last_state = 0" : "") < 0)
+	if (asprintf(&condition, "uuid = %s AND load != %llu", l->identity_sql, (unsigned long long)l->load) <
+	    0)
+		return pt_fail_no_memory(e, NULL);
+	r = load_give_up(l->server, condition, e);
+	free(condition);
+	return r;
+}
+
+/* This load, which was not completed. */
+static int give_up_own(struct load *l, struct pt_error *e)
+{
+	char *condition;
+	int r;
+
+	if (asprintf(&condition, "load = %llu", (unsigned long long)l->load) < 0)
 		return pt_fail_no_memory(e, NULL);
 	r = load_give_up(l->server, condition, e);
 	free(condition);
@@ -264,13 +277,12 @@ static int attempt(struct load *l, sqlite3 *db, struct pt_error *e)
 		return pt_fail_errno(e, "getrandom");
 	if (load_check(l, e) < 0 || say_state(l, BEGUN, e) < 0)
 		return -1;
-	/* What is complete stays to be seen until this load is. */
-	if (give_up_others(l, true, e) < 0)
-		return -1;
 	r = send_tables(l, db, e);
+	if (r > 0 && give_up_own(l, e) < 0)
+		return -1;
 	if (!r)
 		r = publish(l, e);
-	return r ? r : give_up_others(l, false, e);
+	return r ? r : give_up_others(l, e);
 }
 
 /* Where it was recorded, and on which day. */

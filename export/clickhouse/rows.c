@@ -9,6 +9,7 @@
 
 #include "export/db.h"
 #include "schema/array.h"
+#include "schema/sql_macros.h"
 
 /* A block is one part of a table, which the server writes whole or not at all: less than its max_insert_block_size. */
 enum { BLOCK_ROWS = 500000, BLOCK_BYTES = 64 << 20, COLUMNS_MAX = 128 };
@@ -44,7 +45,20 @@ static const struct {
      "SELECT id, slice, path, repeats, edges, exact, tsc, tsc_end - tsc AS end_add, tsc_est - tsc AS est_add,"
      " tsc_next - tsc AS next_add, cyc_count, insn_count, cpu, machine, vcpu, pid, tid, comm, time_zero, "
      "time_mult,"
-     " time_shift FROM run"},
+     " time_shift, back FROM run"},
+    {"edges_data", "SELECT x.*, e.kind AS kind_id FROM edges x JOIN edge e ON e.id = x.id"},
+    /* The view function_calls, and what its rows are made of. */
+    {"function_calls_data",
+     "SELECT c.id, c.call_tsc AS tsc, m.name AS machine, th.pid, th.tid, th.comm, x.symbol,"
+     " coalesce(x.function, '0') AS function, x.demangled, coalesce(p.function, '0') AS caller,"
+     " p.demangled AS caller_demangled, c.elapsed_tsc, c.insn_count, c.cyc_count, c.branch_count, c.flags,"
+     " c.return_branch, c.return_branch - c.call_branch AS branch_span,"
+     " CASE WHEN c.return_branch IS NULL THEN c.call_branch END AS call_branch, c.parent - c.id AS parent_add,"
+     " c.call_path, c.thread, CASE WHEN c.call_tsc IS NULL THEN c.return_tsc END AS return_tsc,"
+     " t.time_zero, t.time_mult, t.time_shift"
+     " FROM call c CROSS JOIN trace t LEFT JOIN thread th ON th.id = c.thread"
+     " LEFT JOIN machine m ON m.id = th.machine LEFT JOIN call_tree x ON x.id = c.call_path"
+     " LEFT JOIN call_tree p ON p.id = x.parent WHERE t.id = c.trace"},
     {"vmexits_data",
      "SELECT x.*, t.time_mult, t.time_shift FROM vmexits x LEFT JOIN traces t ON t.id = x.trace"},
     {"guest_runs_data",
@@ -55,7 +69,9 @@ static const struct {
      "AS edge,"
      " (SELECT group_concat(n) FROM (SELECT q.insn_count AS n FROM path_edge q WHERE q.path = p.id ORDER BY "
      "q.id)) AS insn,"
-     " p.insn_count, p.not_taken, p.tail_insns, p.runs, coalesce(p.repeats, p.runs) AS repeats FROM path p"},
+     " p.insn_count, p.not_taken, p.tail_insns, p.runs, coalesce(p.repeats, p.runs) AS repeats, p.start, "
+     "p.end_ip,"
+     " p.insn_timed, p.cyc_count FROM path p"},
     {"symbols_data",
      "SELECT s.id, m.name AS machine, d.name AS dso, d.build_id, s.start_ip, s.end_ip, s.base, s.name, "
      "s.demangled, s.unnamed"
@@ -129,11 +145,73 @@ static int read_column(struct rows *r, char *line, struct pt_error *e)
 	return 0;
 }
 
+/* Tables whose rows are many, or the same in all databases; the others are sqlite_rows. */
+static const char many[] = "'number', 'edge', 'path', 'edge_chunk', 'path_chunk', 'run_group', 'call_group', "
+			   "'call_shape', 'call_whole'";
+
+/* SELECT of a table's rows as literals, its trace being the number that the server knows it by. */
+static int add_literals(sqlite3_str *to, sqlite3 *db, const char *table, int64_t trace)
+{
+	sqlite3_stmt *st = NULL;
+	char *sql = sqlite3_mprintf("SELECT name FROM pragma_table_info(%Q) ORDER BY cid", table);
+	bool first = true;
+	int r = sql && sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK ? SQLITE_ROW : SQLITE_NOMEM;
+
+	sqlite3_str_appendf(to, "%sSELECT %Q AS \"table\", row_number() OVER () - 1 AS nth, ",
+			    sqlite3_str_length(to) > 1 ? " UNION ALL " : "", table);
+	while (r == SQLITE_ROW && (r = sqlite3_step(st)) == SQLITE_ROW) {
+		const char *name = (const char *)sqlite3_column_text(st, 0);
+
+		if (!strcmp(name, "trace") || (!strcmp(table, "trace") && !strcmp(name, "id")))
+			sqlite3_str_appendf(to, "%s'%lld'", first ? "" : "||','||", (long long)trace);
+		else
+			sqlite3_str_appendf(to, "%squote(\"%w\")", first ? "" : "||','||", name);
+		first = false;
+	}
+	sqlite3_str_appendf(to, " AS literals FROM \"%w\"", table);
+	sqlite3_finalize(st);
+	sqlite3_free(sql);
+	return r == SQLITE_DONE ? 0 : -1;
+}
+
+/* What sqlite_rows_data has: rows of all tables that are not many. NULL: failed. */
+static char *literals_sql(sqlite3 *db, int64_t trace)
+{
+	sqlite3_str *to = sqlite3_str_new(NULL);
+	sqlite3_stmt *st = NULL;
+	char *sql = sqlite3_mprintf("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN (%s)"
+				    " AND name NOT LIKE 'sqlite%%' ORDER BY name",
+				    many);
+	int r = sql && sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK ? SQLITE_ROW : SQLITE_NOMEM;
+
+	while (r == SQLITE_ROW && (r = sqlite3_step(st)) == SQLITE_ROW)
+		if (add_literals(to, db, (const char *)sqlite3_column_text(st, 0), trace) < 0)
+			r = SQLITE_NOMEM;
+	sqlite3_finalize(st);
+	sqlite3_free(sql);
+	sql = sqlite3_str_finish(to);
+	if (r == SQLITE_DONE)
+		return sql;
+	sqlite3_free(sql);
+	return NULL;
+}
+
+/* What a table's rows are made of, where that is not the view of its name: for sqlite3_free(). */
+static char *source_of(const struct rows *r, sqlite3 *db)
+{
+	if (!strcmp(r->table, "sqlite_rows_data"))
+		return literals_sql(db, r->constants.trace);
+	for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
+		if (!strcmp(r->table, sources[i].table))
+			return sqlite3_mprintf("%s", sources[i].sql);
+	return sqlite3_mprintf("SELECT * FROM \"%.*w\"", (int)(strlen(r->table) - strlen("_data")), r->table);
+}
+
 /* The SELECT of the columns that SQLite has, and their names for the INSERT. */
-static char *make_sql(struct rows *r)
+static char *make_sql(struct rows *r, sqlite3 *db)
 {
 	sqlite3_str *sql = sqlite3_str_new(NULL), *names = sqlite3_str_new(NULL);
-	const char *source = NULL;
+	char *source = source_of(r, db);
 	int at = 0;
 
 	sqlite3_str_appendall(sql, "SELECT 0");
@@ -144,14 +222,8 @@ static char *make_sql(struct rows *r)
 		r->columns[i].at = ++at;
 		sqlite3_str_appendf(sql, ", \"%w\"", r->columns[i].name);
 	}
-	for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
-		if (!strcmp(r->table, sources[i].table))
-			source = sources[i].sql;
-	if (source)
-		sqlite3_str_appendf(sql, " FROM (%s)", source);
-	else
-		sqlite3_str_appendf(sql, " FROM \"%.*w\"", (int)(strlen(r->table) - strlen("_data")),
-				    r->table);
+	sqlite3_str_appendf(sql, " FROM (%s)", source ? source : "");
+	sqlite3_free(source);
 	r->names = sqlite3_str_finish(names);
 	return sqlite3_str_finish(sql);
 }
@@ -160,7 +232,7 @@ struct rows *rows_create(sqlite3 *db, const char *table, char *columns,
 			 const struct rows_constants *constants, struct pt_error *e)
 {
 	struct rows *r = calloc(1, sizeof *r);
-	char *sql = NULL, *line, *next = columns;
+	char *sql = NULL, *line, *next = columns, *plain = NULL;
 	int failed = 0;
 
 	if (!r) {
@@ -172,17 +244,20 @@ struct rows *rows_create(sqlite3 *db, const char *table, char *columns,
 	while (!failed && (line = strsep(&next, "\n")))
 		failed = *line && read_column(r, line, e) < 0;
 	if (!failed) {
-		sql = make_sql(r);
+		sql = make_sql(r, db);
 		failed = !sql || !r->names;
 		if (failed)
 			pt_fail_no_memory(e, NULL);
 	}
-	if (!failed && sqlite3_prepare_v2(db, sql, -1, &r->statement, NULL) != SQLITE_OK) {
+	if (!failed)
+		failed = !(plain = pt_sql_expand(sql, e));
+	if (!failed && sqlite3_prepare_v2(db, plain, -1, &r->statement, NULL) != SQLITE_OK) {
 		failed = 1;
 		pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "%s has columns that are not known here: %s", table,
 			sqlite3_errmsg(db));
 	}
 	sqlite3_free(sql);
+	free(plain);
 	if (!failed)
 		return r;
 	rows_destroy(r);

@@ -293,7 +293,8 @@ CREATE TABLE IF NOT EXISTS edges_data (
 	to_symbol_id Nullable(Int64) CODEC(T64, ZSTD),
 	from_demangled LowCardinality(Nullable(String)),
 	to_demangled LowCardinality(Nullable(String)),
-	to_function LowCardinality(Nullable(String))
+	to_function LowCardinality(Nullable(String)),
+	kind_id UInt8 -- of SQLite's table kind
 ) ENGINE = MergeTree PARTITION BY day ORDER BY (host, trace, id);
 
 -- Functions that were seen executing.
@@ -320,11 +321,12 @@ CREATE TABLE IF NOT EXISTS functions_data (
 ) ENGINE = MergeTree PARTITION BY day ORDER BY (host, trace, ifNull(symbol_id, 0));
 
 -- Calls, with names.
+-- parent_add: the caller's id - id. return_tsc, call_branch: only where tsc, or return_branch, is not known, which elapsed_tsc and
+-- branch_span are added to, or taken from, elsewhere. The clock's three numbers are the trace's.
 CREATE TABLE IF NOT EXISTS function_calls_data (
 	load UInt64, day Date, host LowCardinality(String),
 	id Int64 CODEC(DoubleDelta, ZSTD),
 	trace Int64 CODEC(T64, ZSTD),
-	time_ns Nullable(Int64) CODEC(DoubleDelta, ZSTD),
 	tsc Nullable(Int64) CODEC(DoubleDelta, ZSTD),
 	machine LowCardinality(Nullable(String)),
 	pid Nullable(Int64) CODEC(T64, ZSTD),
@@ -335,15 +337,21 @@ CREATE TABLE IF NOT EXISTS function_calls_data (
 	demangled LowCardinality(Nullable(String)),
 	caller LowCardinality(Nullable(String)),
 	caller_demangled LowCardinality(Nullable(String)),
-	elapsed_ns Nullable(Int64) CODEC(T64, ZSTD),
 	elapsed_tsc Nullable(Int64) CODEC(T64, ZSTD),
 	insn_count Nullable(Int64) CODEC(T64, ZSTD),
 	cyc_count Nullable(Int64) CODEC(T64, ZSTD),
 	branch_count Nullable(Int64) CODEC(T64, ZSTD),
-	flags Nullable(Int64) CODEC(T64, ZSTD),
-	call_branch Nullable(Int64) CODEC(DoubleDelta, ZSTD),
+	flags Nullable(UInt8) CODEC(T64, ZSTD),
 	return_branch Nullable(Int64) CODEC(DoubleDelta, ZSTD),
-	parent Nullable(Int64) CODEC(T64, ZSTD)
+	branch_span Nullable(Int64) CODEC(T64, ZSTD), -- from call_branch to return_branch
+	call_branch Nullable(Int64) CODEC(T64, ZSTD),
+	parent_add Nullable(Int64) CODEC(T64, ZSTD),
+	call_path Nullable(UInt32) CODEC(T64, ZSTD), -- of call_tree
+	thread Nullable(UInt32) CODEC(T64, ZSTD), -- of thread_names
+	return_tsc Nullable(Int64) CODEC(T64, ZSTD),
+	time_zero Nullable(Int64),
+	time_mult Nullable(Int64),
+	time_shift Nullable(Int64)
 ) ENGINE = MergeTree PARTITION BY day ORDER BY (host, ifNull(machine, ''), trace, id);
 
 -- Call paths.
@@ -460,7 +468,8 @@ CREATE TABLE IF NOT EXISTS run_data (
 	comm LowCardinality(Nullable(String)),
 	time_zero Nullable(Int64),
 	time_mult Nullable(Int64),
-	time_shift Nullable(Int64)
+	time_shift Nullable(Int64),
+	back UInt32 CODEC(T64, ZSTD) -- how many runs before this one the stretch of insn_count and cyc_count began
 ) ENGINE = MergeTree PARTITION BY day ORDER BY (host, ifNull(machine, ''), ifNull(vcpu, -1), ifNull(tsc, -1), id);
 
 -- Paths: up to 32 branches in the order that they were taken. edge: their ids; insn: instructions from the edge before (or the
@@ -475,8 +484,73 @@ CREATE TABLE IF NOT EXISTS paths_data (
 	not_taken Nullable(Int64),
 	tail_insns Nullable(Int64),
 	runs Nullable(Int64),
-	repeats Nullable(Int64)
+	repeats Nullable(Int64),
+	start Nullable(Int64), -- as SQLite's table path, from here on
+	end_ip Nullable(Int64),
+	insn_timed Nullable(Int64),
+	cyc_count Nullable(Float64)
 ) ENGINE = MergeTree PARTITION BY day ORDER BY (host, trace, path);
+
+-- The rows of SQLite's tables (schema/tables.sql) that are few: what a copy of a trace needs beside runs, paths, edges and calls.
+-- literals: a row's values as SQL writes them, in the order of the table's columns. nth: the rows' order.
+CREATE TABLE IF NOT EXISTS sqlite_rows_data (
+	load UInt64, day Date, host LowCardinality(String),
+	trace Int64 CODEC(T64, ZSTD),
+	`table` LowCardinality(String),
+	nth UInt32 CODEC(Delta, ZSTD),
+	literals String CODEC(ZSTD)
+) ENGINE = MergeTree PARTITION BY day ORDER BY (host, trace, table, nth);
+
+-- Instructions that were executed, with the bytes of their code.
+CREATE TABLE IF NOT EXISTS insns_data (
+	load UInt64, day Date, host LowCardinality(String),
+	trace Int64 CODEC(T64, ZSTD),
+	machine LowCardinality(Nullable(String)),
+	ip Int64 CODEC(DoubleDelta, ZSTD),
+	count Nullable(Int64) CODEC(T64, ZSTD),
+	insn_timed Nullable(Int64) CODEC(T64, ZSTD),
+	cyc_count Nullable(Float64) CODEC(ZSTD),
+	ipc Nullable(Float64) CODEC(ZSTD),
+	symbol LowCardinality(Nullable(String)),
+	offset Nullable(Int64) CODEC(T64, ZSTD),
+	dso LowCardinality(Nullable(String)),
+	dso_ip Nullable(Int64) CODEC(T64, ZSTD),
+	bytes Nullable(String) CODEC(ZSTD),
+	`file` LowCardinality(Nullable(String)),
+	`line` Nullable(Int64) CODEC(T64, ZSTD),
+	demangled LowCardinality(Nullable(String)),
+	unnamed Nullable(UInt8),
+	symbol_id Nullable(Int64) CODEC(T64, ZSTD),
+	version Int64 CODEC(T64, ZSTD),
+	bits UInt8 CODEC(T64, ZSTD),
+	code Int64 CODEC(T64, ZSTD),
+	inlined LowCardinality(Nullable(String)),
+	inlined_call Nullable(Int64) CODEC(T64, ZSTD)
+) ENGINE = MergeTree PARTITION BY day ORDER BY (host, trace, code, ip);
+
+-- Under perf's names, as SQLite's views of these names have them: ids are of one trace.
+CREATE TABLE IF NOT EXISTS machines_data (
+	load UInt64, day Date, host LowCardinality(String), trace Int64, id Int64, pid Int64, root_dir String
+) ENGINE = MergeTree PARTITION BY day ORDER BY (host, trace, id);
+CREATE TABLE IF NOT EXISTS threads_data (
+	load UInt64, day Date, host LowCardinality(String), trace Int64, id Int64, machine_id Int64, process_id Int64, pid Int64,
+	tid Int64
+) ENGINE = MergeTree PARTITION BY day ORDER BY (host, trace, id);
+CREATE TABLE IF NOT EXISTS comms_data (
+	load UInt64, day Date, host LowCardinality(String), trace Int64, id Int64, comm String, c_thread_id Int64, c_time Int64,
+	exec_flag UInt8
+) ENGINE = MergeTree PARTITION BY day ORDER BY (host, trace, id);
+CREATE TABLE IF NOT EXISTS comm_threads_data (
+	load UInt64, day Date, host LowCardinality(String), trace Int64, id Int64, comm_id Int64, thread_id Int64
+) ENGINE = MergeTree PARTITION BY day ORDER BY (host, trace, id);
+CREATE TABLE IF NOT EXISTS dsos_data (
+	load UInt64, day Date, host LowCardinality(String), trace Int64, id Int64, machine_id Int64, short_name String, long_name String,
+	build_id String
+) ENGINE = MergeTree PARTITION BY day ORDER BY (host, trace, id);
+CREATE TABLE IF NOT EXISTS call_paths_data (
+	load UInt64, day Date, host LowCardinality(String), trace Int64, id Int64 CODEC(DoubleDelta, ZSTD),
+	parent_id Int64 CODEC(T64, ZSTD), symbol_id Int64 CODEC(T64, ZSTD), ip Int64 CODEC(T64, ZSTD)
+) ENGINE = MergeTree PARTITION BY day ORDER BY (host, trace, id);
 
 -- The version of these tables and views. Made last, so where it is all others are.
 CREATE TABLE IF NOT EXISTS pt_schema (version UInt32) ENGINE = TinyLog;

@@ -111,8 +111,12 @@ def refused(what, words, *arguments):
     check(what, done.returncode in (1, 2) and words in done.stderr and not done.stdout, done.stderr)
 
 
-refused("a query of SQLite's", "ClickHouse does not answer 'call-tree'", "call-tree")
-refused("the report", "ClickHouse does not answer 'report'", "report")
+refused("of one trace: which?", "several traces", "call-tree")
+refused("the report: which?", "several traces", "report")
+refused("no such trace", "has no trace 7", "call-tree", "-p", "trace=7")
+refused("no number", "not a trace's number", "call-tree", "-p", "trace=x")
+refused("no such parameter of one trace", "no parameter x", "call-tree", "-p", f"trace={next(iter(uuid_of))}", "-p", "x=1")
+check("why-slow: of all the slowest", "slow" in ask(url, "why-slow")[0])
 refused("no such query", "no query is called 'nothing'", "nothing")
 refused("no such parameter", "the query has no parameter x", "vmexit-latency", "-p", "x=1")
 refused("wrong SQL", "Unknown identifier", "--sql", "SELECT nothing FROM traces")

@@ -31,9 +31,11 @@ done
 ask one 'SELECT uuid FROM pt.traces ORDER BY id' >"$tmp/order"
 check "ten traces" test "$(wc -l <"$tmp/order")" -eq 10
 while read -r uuid; do
-	"$PT_BIN/pt-load" -q "$tmp/all.db" "$(awk -v u="$uuid" '$1 == u { print $2 }' "$tmp/streams")" 2>"$tmp/err"
+	stream=$(awk -v u="$uuid" '$1 == u { print $2 }' "$tmp/streams")
+	"$PT_BIN/pt-load" -q "$tmp/all.db" "$stream" 2>"$tmp/err"
+	"$PT_BIN/pt-load" -q "$tmp/$uuid.db" "$stream" 2>"$tmp/err"
 done <"$tmp/order"
-python3 tests/fleet/rows.py "$PT_BIN/pt-query" "$tmp/all.db" "$url" >"$tmp/out" 2>"$tmp/rows"
+python3 tests/fleet/rows.py "$PT_BIN/pt-query" "$tmp/all.db" "$url" "$tmp" >"$tmp/out" 2>"$tmp/rows"
 cat "$tmp/out" "$tmp/rows"
 counts "$tmp/out"
 python3 tests/fleet/fleet_truth.py "$PT_BIN/pt-query" "$tmp/all.db" "$url" "http://127.0.0.1:${clickhouse_port[one]}/" >"$tmp/out" 2>&1
