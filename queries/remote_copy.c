@@ -142,9 +142,11 @@ static const struct {
      "repeats, insn_timed,"
      " cyc_count",
      "",
-     "INSERT INTO path VALUES (?1, ?2, ?3, ?4, digits(?5, -1), digits(?5, 1), digits(?6, 0), digits(?6, 1), "
-     "?7, ?8, ?9, ?10, ?11,"
-     " ?12, nullif(?13, ?12), ?14, ?15, NULL, NULL)"},
+     "INSERT INTO path (id, trace, edges, edge, edge_add, edge_add_high, insn, insn_high, insn_count, "
+     "not_taken, "
+     "tail_insns, start, end_ip, runs, repeats, insn_timed, cyc_count) VALUES (?1, ?2, ?3, ?4, digits(?5, "
+     "-1), "
+     "digits(?5, 1), digits(?6, 0), digits(?6, 1), ?7, ?8, ?9, ?10, ?11, ?12, nullif(?13, ?12), ?14, ?15)"},
     /* The ways from an edge to its paths, and from a path to its runs: see path_chunk. */
     {"chunk", "paths_data", "DISTINCT e, intDiv(path, 256)", " ARRAY JOIN edge AS e",
      "INSERT INTO chunk_of VALUES (0, ?1, ?2)"},
@@ -161,9 +163,10 @@ static const struct {
      " AND chunk > (SELECT chunk FROM path WHERE id = of)"},
     {"run_group", "run_data",
      "id, slice, tsc, path, repeats - 1, cyc_count, insn_count, back, est_add, next_add, end_add, exact", "",
-     "INSERT INTO run_group VALUES (?1, 1, ?2, ?3, digits(?4, 0), digits(?4, 1), NULL, NULL, digits(?5, 0), "
-     "NULL, NULL, NULL, NULL,"
-     " digits(?8, 0), ?6, ?7, ?9, ?10, ?11, NULL, ?12, 0)"},
+     "INSERT INTO run_group (id, n, slice, tsc, path, path_high, repeats, cyc_whole, insn_whole, back, est, "
+     "est_next, "
+     "end_add, exact, open) VALUES (?1, 1, ?2, ?3, digits(?4, 0), digits(?4, 1), digits(?5, 0), ?6, ?7, "
+     "digits(?8, 0), ?9, ?10, ?11, ?12, 0)"},
     {"call_group", "function_calls_data",
      "id, trace, call_path, ifNull(call_branch, return_branch - branch_span), return_branch, tsc,"
      " ifNull(return_tsc, tsc + elapsed_tsc), branch_count, insn_count, cyc_count, flags, id + parent_add,"

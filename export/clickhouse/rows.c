@@ -53,7 +53,8 @@ static const struct {
      " coalesce(x.function, '0') AS function, x.demangled, coalesce(p.function, '0') AS caller,"
      " p.demangled AS caller_demangled, c.elapsed_tsc, c.insn_count, c.cyc_count, c.branch_count, c.flags,"
      " c.return_branch, c.return_branch - c.call_branch AS branch_span,"
-     " CASE WHEN c.return_branch IS NULL THEN c.call_branch END AS call_branch, c.parent - c.id AS parent_add,"
+     " CASE WHEN c.return_branch IS NULL THEN c.call_branch END AS call_branch, c.parent - c.id AS "
+     "parent_add,"
      " c.call_path, c.thread, CASE WHEN c.call_tsc IS NULL THEN c.return_tsc END AS return_tsc,"
      " t.time_zero, t.time_mult, t.time_shift"
      " FROM call c CROSS JOIN trace t LEFT JOIN thread th ON th.id = c.thread"
@@ -147,7 +148,7 @@ static int read_column(struct rows *r, char *line, struct pt_error *e)
 
 /* Tables whose rows are many, or the same in all databases; the others are sqlite_rows. */
 static const char many[] = "'number', 'edge', 'path', 'edge_chunk', 'path_chunk', 'run_group', 'call_group', "
-			   "'call_shape', 'call_whole'";
+			   "'call_shape', 'call_whole', 'call_path_code'";
 
 /* SELECT of a table's rows as literals, its trace being the number that the server knows it by. */
 static int add_literals(sqlite3_str *to, sqlite3 *db, const char *table, int64_t trace)
