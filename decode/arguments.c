@@ -52,6 +52,29 @@ static int set_time(void *arg, const char *value, struct pt_error *e)
 		       "--time '%s': expected A..B, as in 1.5..1.6, +10ms.., ..1000000tsc", value);
 }
 
+/* LEVEL[,branches@A..B] */
+static int set_detail(void *arg, const char *value, struct pt_error *e)
+{
+	static const char all[] = ",branches@";
+	struct pt_arguments *a = arg;
+	size_t n = strcspn(value, ",");
+
+	for (int i = 0; i < PTR_DETAILS; i++) {
+		const char *name = ptr_detail_name((enum ptr_detail)i);
+
+		if (strlen(name) != n || strncmp(name, value, n) != 0)
+			continue;
+		a->detail = (enum ptr_detail)i;
+		if (!value[n] || (!strncmp(value + n, all, sizeof all - 1) &&
+				  pt_selection_set_time(&a->detail_time, value + n + sizeof all - 1)))
+			return 0;
+	}
+	return pt_fail(
+	    e, PT_ERR_USAGE, PT_NO_OFFSET,
+	    "--detail '%s': expected branches, calls, vm or sums, as in vm, or vm,branches@+1ms..+2ms",
+	    value);
+}
+
 static int set_numbers(struct pt_number_list *list, const char *option, const char *value, struct pt_error *e)
 {
 	if (pt_number_list_add(list, value))
@@ -131,6 +154,13 @@ static const struct pt_option options[] = {
      FLAG(used_code)},
     {"stats", 0, NULL, "print counts to standard error (with --null or -o: to standard output)", FLAG(stats)},
     {"no-calls", 0, NULL, "do not build call stacks", FLAG(no_calls)},
+    {"detail", 0, "LEVEL[,branches@A..B]",
+     "what is written: branches (all, the default); calls, without branches; vm, without calls: who ran, VM "
+     "exits, "
+     "interrupts; or sums, of paths, functions, call paths, threads: what is left out is summed up. Of the "
+     "time A..B, as in "
+     "--time, all",
+     .set = set_detail},
 
     PT_OPTION_HEADING("\nWhat is decoded:"),
     {"time", 0, "A..B",
@@ -221,6 +251,8 @@ static int check_options(const struct pt_arguments *a, struct pt_error *e)
 	     "--text, --insns, --packets, --null and --used-code exclude each other"},
 	    {a->vm_clock && (a->text || a->insns || a->packets || a->null || a->stats || a->output),
 	     "vm-clock prints its own table: of the options, it takes --tsc-offset"},
+	    {a->detail != PTR_DETAIL_BRANCHES && (lines || a->used_code),
+	     "--detail is of the record stream: lines are of branches"},
 	    {a->selection.host_only && a->selection.guest_only, "--host-only and --guest-only leave nothing"},
 	    {(a->packets || a->vm_clock) && !pt_selection_is_all(&a->selection),
 	     "--packets and vm-clock read the whole container: no part of it can be chosen"},

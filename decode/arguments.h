@@ -12,6 +12,7 @@
 #include "decode/session/selection.h"
 #include "decode/vm/tsc_offset.h"
 #include "schema/error.h"
+#include "schema/records.h"
 
 /* Texts are argv's. */
 struct pt_arguments {
@@ -24,7 +25,9 @@ struct pt_arguments {
 	bool text, insns, packets, null, used_code;
 	bool att;	    /* of insns: AT&T syntax */
 	const char *fields; /* of text or insns; NULL: the usual ones */
-	unsigned mode;	    /* of output */
+	enum ptr_detail detail;
+	struct pt_selection detail_time; /* its from and to: of which all is written; neither given: none */
+	unsigned mode;			 /* of output */
 	bool stats, no_calls, quiet, verbose;
 
 	long long memory_mb; /* 0: the default */

@@ -6,6 +6,7 @@
  */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <malloc.h>
 #include <sched.h>
 #include <signal.h>
@@ -222,8 +223,21 @@ static unsigned threads(const struct pt_arguments *a)
 	return sched_getaffinity(0, sizeof set, &set) < 0 ? 1 : (unsigned)CPU_COUNT(&set);
 }
 
+/* The container's absolute path, "" when it is no file, or was joined with others. */
+static void find_path(const struct pt_arguments *a, int in, char ret[PATH_MAX])
+{
+	char link[64];
+	struct stat st;
+	ssize_t n = -1;
+
+	snprintf(link, sizeof link, "/proc/self/fd/%d", in);
+	if (!a->guests.count && fstat(in, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink)
+		n = readlink(link, ret, PATH_MAX - 1);
+	ret[n > 0 && n < PATH_MAX - 1 ? n : 0] = 0;
+}
+
 /* Into w, or as lines to standard output. */
-static int run_session(const struct pt_arguments *a, struct ptc_reader *reader, struct ptr_writer *w,
+static int run_session(const struct pt_arguments *a, struct ptc_reader *reader, int in, struct ptr_writer *w,
 		       struct pt_session_result *result, struct pt_error *e)
 {
 	const bool records = !writes_lines(a);
@@ -235,12 +249,19 @@ static int run_session(const struct pt_arguments *a, struct ptc_reader *reader, 
 					     .guest_code = a->guest_code,
 					     .include_self = a->include_self,
 					     .used_code = a->used_code ? stdout : NULL,
+					     .detail = a->detail,
 					     .selection = &a->selection,
 					     .quick = a->quick,
 					     .tsc_offsets = &a->tsc_offsets};
 	struct lines lines = {0};
+	char path[PATH_MAX];
 	int r = lines_create(a, &lines, e);
 
+	if (a->detail_time.from.given || a->detail_time.to.given)
+		options.detail_time = &a->detail_time;
+	find_path(a, in, path);
+	if (path[0])
+		options.container_path = path;
 	if (lines.branches)
 		options.text = pt_lines_text(lines.branches);
 	if (lines.insns)
@@ -264,7 +285,7 @@ static int decode(struct pt_arguments *a, struct ptc_reader *reader, int in, int
 
 	if (w && threads(a) > 1)
 		ptr_writer_use_thread(w);
-	r = w ? run_session(a, reader, w, &result, &e) : -1;
+	r = w ? run_session(a, reader, in, w, &result, &e) : -1;
 
 	/* A container may be cut because pt-capture merge failed, and then that is the error. */
 	if (r < 0 && e.kind != PT_ERR_TRUNCATED)

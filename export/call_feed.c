@@ -12,7 +12,7 @@ enum {
 	MESSAGE_BYTES = 256 /* a message is smaller */
 };
 
-enum kind { RUN, CALL, PATH, SYMBOL };
+enum kind { RUN, CALL, SUM, PATH, SYMBOL };
 
 struct run {
 	uint64_t number, tsc;
@@ -49,6 +49,7 @@ static int take(struct call_feed *f, enum kind kind, const void *what, struct pt
 	switch (kind) {
 	case RUN: calls_run(f->calls, run->number, run->tsc); return 0;
 	case CALL: return calls_add(f->calls, what, e);
+	case SUM: return call_paths_add_sum(f->paths, what, e);
 	case PATH: return call_paths_add(f->paths, what, e);
 	case SYMBOL: return call_paths_symbol(f->paths, *(const uint64_t *)what, e);
 	}
@@ -59,6 +60,7 @@ static size_t size_of(enum kind kind)
 {
 	static const size_t sizes[] = {[RUN] = sizeof(struct run),
 				       [CALL] = sizeof(struct ptr_call),
+				       [SUM] = sizeof(struct ptr_call_sum),
 				       [PATH] = sizeof(struct ptr_call_path),
 				       [SYMBOL] = sizeof(uint64_t)};
 
@@ -159,6 +161,11 @@ int call_feed_run(struct call_feed *f, uint64_t number, uint64_t tsc, struct pt_
 int call_feed_call(struct call_feed *f, const struct ptr_call *call, struct pt_error *e)
 {
 	return give(f, CALL, call, sizeof *call, e);
+}
+
+int call_feed_sum(struct call_feed *f, const struct ptr_call_sum *sum, struct pt_error *e)
+{
+	return give(f, SUM, sum, sizeof *sum, e);
 }
 
 int call_feed_path(struct call_feed *f, const struct ptr_call_path *path, struct pt_error *e)

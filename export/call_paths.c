@@ -86,59 +86,74 @@ int call_paths_add(struct call_paths *c, const struct ptr_call_path *path, struc
 	return 0;
 }
 
-/* Adds a call of a path that several threads have to the sums of its thread. Not inlined: the other
+/* Adds calls of a path that several threads have to the sums of their thread. Not inlined: the other
  * calls are many. */
 __attribute__((noinline)) static int sum_shared(struct call_paths *c, struct path *p,
-						const struct ptr_call *call, struct pt_error *e)
+						const struct ptr_call_sum *sum, struct pt_error *e)
 {
 	struct thread_path first = {.thread = p->thread,
-				    .path = call->call_path,
+				    .path = sum->call_path,
 				    .calls = p->calls,
 				    .insns = p->insns,
 				    .cycles = p->cycles,
 				    .has_cycles = p->has_cycles};
-	struct thread_path one = {.thread = call->thread,
-				  .path = call->call_path,
-				  .calls = 1,
-				  .insns = call->insn_count,
-				  .has_cycles = call->cyc_count != PTR_UNKNOWN};
+	struct thread_path more = {.thread = sum->thread,
+				   .path = sum->call_path,
+				   .calls = sum->calls,
+				   .insns = sum->insn_count,
+				   .has_cycles = sum->cyc_count != PTR_UNKNOWN};
 
-	one.cycles = one.has_cycles ? call->cyc_count : 0;
+	more.cycles = more.has_cycles ? sum->cyc_count : 0;
 	/* Until now all were of one thread. */
 	if (!p->shared && p->calls && thread_paths_add(c->shared, &first, e) < 0)
 		return -1;
 	p->shared = true;
-	return thread_paths_add(c->shared, &one, e);
+	return thread_paths_add(c->shared, &more, e);
 }
 
 /*
  * Counts are 64-bit in the stream and in SQLite: sums of what a broken stream claims may wrap, and no more.
  */
-int call_paths_sum(struct call_paths *c, const struct ptr_call *call, struct pt_error *e)
+int call_paths_add_sum(struct call_paths *c, const struct ptr_call_sum *sum, struct pt_error *e)
 {
 	struct path *p;
 
-	if (!call->call_path)
+	if (!sum->call_path)
 		return 0;
-	p = paged_at(&c->paths, call->call_path - 1, e);
+	p = paged_at(&c->paths, sum->call_path - 1, e);
 	if (!p)
 		return -1;
 	if (!p->calls)
-		p->thread = call->thread;
-	if ((p->shared || p->thread != call->thread || !call->thread) && sum_shared(c, p, call, e) < 0)
+		p->thread = sum->thread;
+	if ((p->shared || p->thread != sum->thread || !sum->thread) && sum_shared(c, p, sum, e) < 0)
 		return -1;
-	p->calls++;
-	p->branches += call->branch_count;
-	p->insns += call->insn_count;
-	if (call->cyc_count != PTR_UNKNOWN) {
-		p->cycles += call->cyc_count;
+	p->calls += sum->calls;
+	p->branches += sum->branch_count;
+	p->insns += sum->insn_count;
+	if (sum->cyc_count != PTR_UNKNOWN) {
+		p->cycles += sum->cyc_count;
 		p->has_cycles = true;
 	}
-	if (call->call_tsc != PTR_NO_TSC && call->return_tsc != PTR_NO_TSC) {
-		p->elapsed_tsc += call->return_tsc - call->call_tsc;
+	if (sum->elapsed_tsc != PTR_UNKNOWN) {
+		p->elapsed_tsc += sum->elapsed_tsc;
 		p->has_elapsed = true;
 	}
 	return 0;
+}
+
+int call_paths_sum(struct call_paths *c, const struct ptr_call *call, struct pt_error *e)
+{
+	const bool timed = call->call_tsc != PTR_NO_TSC && call->return_tsc != PTR_NO_TSC;
+	const struct ptr_call_sum one = {.thread = call->thread,
+					 .call_path = call->call_path,
+					 .calls = 1,
+					 .branch_count = call->branch_count,
+					 .insn_count = call->insn_count,
+					 .cyc_count = call->cyc_count,
+					 .elapsed_tsc =
+					     timed ? call->return_tsc - call->call_tsc : PTR_UNKNOWN};
+
+	return call_paths_add_sum(c, &one, e);
 }
 
 int call_paths_least(struct call_paths *c, uint32_t path, struct pt_error *e)

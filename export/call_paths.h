@@ -25,6 +25,8 @@ int call_paths_symbol(struct call_paths *c, uint64_t start, struct pt_error *e);
 int call_paths_add(struct call_paths *c, const struct ptr_call_path *path, struct pt_error *e);
 /* Adds a call to the sums of its path, if it has one. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_IO. */
 int call_paths_sum(struct call_paths *c, const struct ptr_call *call, struct pt_error *e);
+/* Adds the sums of calls that are not there. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_IO. */
+int call_paths_add_sum(struct call_paths *c, const struct ptr_call_sum *sum, struct pt_error *e);
 /* It is the smallest call path of the calls that return in a run (calls.h). 0 is none. 0, or -1: PT_ERR_IO. */
 int call_paths_least(struct call_paths *c, uint32_t path, struct pt_error *e);
 /* After the last call: gives short codes to those that were that most often, and fills table call_path_code. 0, or -1:

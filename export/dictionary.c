@@ -386,6 +386,18 @@ void dictionary_run(struct dictionary *d, const struct ptr_run *run, uint32_t ma
 		vote(p, run->insn_count);
 }
 
+void dictionary_path_sum(struct dictionary *d, const struct ptr_path_sum *sum)
+{
+	struct path *p = &d->paths[sum->path];
+
+	p->runs += sum->runs;
+	p->repeats += sum->repeats;
+	p->insn_timed += sum->insn_timed;
+	p->cycles += sum->cycles;
+	if (!p->machine)
+		p->machine = sum->machine;
+}
+
 void dictionary_timed(struct dictionary *d, uint32_t path, uint64_t insns_timed, double cycles)
 {
 	d->paths[path].insn_timed += insns_timed;

@@ -31,6 +31,8 @@ int dictionary_path(struct dictionary *d, const struct ptr_path *path, struct pt
 
 /* A run took the path. machine: number of the one whose thread it was, 0 unknown. */
 void dictionary_run(struct dictionary *d, const struct ptr_run *run, uint32_t machine);
+/* Runs that are not there took the path. */
+void dictionary_path_sum(struct dictionary *d, const struct ptr_path_sum *sum);
 /* insns_timed instructions of the path took that many core cycles. */
 void dictionary_timed(struct dictionary *d, uint32_t path, uint64_t insns_timed, double cycles);
 

@@ -199,7 +199,7 @@ static int insert(struct slices *s, const struct open_slice *o, const struct ptr
 	db_bind(st, 8, r->tsc != PTR_NO_TSC, (int64_t)r->tsc);
 	db_bind(st, 9, o->first_run, (int64_t)o->first_run);
 	db_bind(st, 10, o->first_run, (int64_t)o->last_run);
-	sqlite3_bind_int64(st, 11, (int64_t)o->branches);
+	sqlite3_bind_int64(st, 11, (int64_t)r->branch_count);
 	sqlite3_bind_int64(st, 12, (int64_t)r->insn_count);
 	db_bind(st, 13, r->cyc_count != PTR_UNKNOWN, (int64_t)r->cyc_count);
 	sqlite3_bind_int64(st, 14, (int64_t)r->not_taken);
@@ -240,7 +240,8 @@ int slices_finish(struct slices *s, struct pt_error *e)
 					    .tsc = o->last_tsc,
 					    .insn_count = o->insns,
 					    .cyc_count = o->has_cycles ? o->cycles : PTR_UNKNOWN,
-					    .not_taken = o->not_taken};
+					    .not_taken = o->not_taken,
+					    .branch_count = o->branches};
 
 		if (insert(s, o, &end, e) < 0)
 			return -1;

@@ -40,6 +40,7 @@ struct sqlite_sink {
 	struct trace_bases base;
 	struct trace_meta meta;
 	struct trace_totals totals;
+	int64_t far_interrupts; /* of the stream's INTERRUPT records */
 	struct plain_rows *rows;
 	struct run_groups *runs;
 	struct spool *interrupts; /* struct interrupt_row, with the stream's number of the path */
@@ -244,6 +245,27 @@ static int put_run(struct sqlite_sink *s, const struct ptr_record *r, struct pt_
 	return put_timed(s, &g, &path, r, e);
 }
 
+static void put_path_sum(struct sqlite_sink *s, const struct ptr_path_sum *r)
+{
+	struct dictionary_path path = dictionary_path_of(s->dictionary, r->path);
+
+	s->totals.branches += r->repeats * path.edges;
+	s->totals.insns += r->repeats * path.insns;
+	s->totals.not_taken += r->repeats * path.not_taken;
+	dictionary_path_sum(s->dictionary, r);
+}
+
+static int put_interrupt(struct sqlite_sink *s, const struct ptr_interrupt *r, struct pt_error *e)
+{
+	const struct interrupt_row row = {.branch = -(s->base.interrupt + ++s->far_interrupts),
+					  .slice = s->base.slice + r->slice,
+					  .path_edge = (int64_t)r->path * PTR_PATH_EDGES + r->at,
+					  .tsc = r->tsc};
+
+	s->interrupt_count++;
+	return spool_write(s->interrupts, &row, sizeof row, e);
+}
+
 static int sink_record(struct pt_sink *sink, const struct ptr_record *r, struct pt_error *e)
 {
 	struct sqlite_sink *s = (struct sqlite_sink *)sink;
@@ -270,6 +292,11 @@ static int sink_record(struct pt_sink *sink, const struct ptr_record *r, struct 
 	case PTR_VMEXIT_INTERVAL: return vm_rows_vmexit(s->vms, r, e);
 	case PTR_VM_CLOCK: return vm_rows_clock(s->vms, r, e);
 	case PTR_CODE: return code_rows_add(s->code, &r->code, e);
+	case PTR_PATH_SUM: put_path_sum(s, &r->path_sum); return 0;
+	case PTR_CALL_SUM:
+		s->totals.calls += r->call_sum.calls;
+		return call_feed_sum(s->feed, &r->call_sum, e);
+	case PTR_INTERRUPT: return put_interrupt(s, &r->interrupt, e);
 	case PTR_META:
 	case PTR_TYPES:
 	case PTR_END: break;

@@ -232,6 +232,9 @@ int trace_bases(sqlite3 *db, struct trace_bases *ret, struct pt_error *e)
 			return -1;
 	}
 	ret->trace++;
+	if (last_id(db, "SELECT max(0, -min(id)) FROM interrupt", "interrupt", RUNS_MAX, &ret->interrupt, e) <
+	    0)
+		return -1;
 	return last_id(db, "SELECT id + n - 1 FROM call_group ORDER BY id DESC LIMIT 1", "call_group",
 		       RUNS_MAX, &ret->call, e) < 0 ||
 		       last_id(db, "SELECT max(last_run) FROM trace", "trace", RUNS_MAX, &ret->run, e) < 0
@@ -326,6 +329,20 @@ static void bind_meta(sqlite3_stmt *s, const struct trace_meta *m, const struct 
 	bind(s, ":complete", container, container && !strcmp(container, "complete"));
 }
 
+/* How much of it there is, and where the rest is. */
+static void bind_detail(sqlite3_stmt *s, const struct trace_meta *m)
+{
+	const char *detail = trace_meta_get(m, "decode.detail");
+	uint64_t from = 0, until = 0;
+	bool part =
+	    number(m, "decode.detail_from_tsc", &from) && number(m, "decode.detail_until_tsc", &until);
+
+	bind_text(s, ":detail", detail ? detail : ptr_detail_name(PTR_DETAIL_BRANCHES));
+	bind(s, ":detail_from_tsc", part, from);
+	bind(s, ":detail_until_tsc", part, until > INT64_MAX ? INT64_MAX : until);
+	bind_text(s, ":container", trace_meta_get(m, "decode.container_path"));
+}
+
 static int insert_meta(sqlite3 *db, int64_t trace, const struct trace_meta *m, struct pt_error *e)
 {
 	sqlite3_stmt *s = db_insert(db, "trace_meta", 3, e);
@@ -369,7 +386,7 @@ int trace_insert(sqlite3 *db, const struct trace_bases *b, const struct trace_me
 	    ":synthetic, :start_time, :tsc_hz, :time_zero, :time_mult, :time_shift, :first_tsc, :last_tsc,"
 	    ":runs, :branches, :insn_count, :not_taken, :cyc_count, :calls, :events, :errors, :complete,"
 	    ":first_run, :last_run, :first_path, :last_path, :first_edge, :last_edge, :load_time,"
-	    ":load_version)";
+	    ":load_version, :detail, :detail_from_tsc, :detail_until_tsc, :container)";
 	char identity[64];
 	sqlite3_stmt *s;
 	int ret;
@@ -382,6 +399,7 @@ int trace_insert(sqlite3 *db, const struct trace_bases *b, const struct trace_me
 	bind_meta(s, m, t);
 	bind_text(s, ":name", name ? name : trace_meta_get(m, "command"));
 	bind_totals(s, b, t);
+	bind_detail(s, m);
 	bind(s, ":load_time", true, (uint64_t)time(NULL));
 	bind_text(s, ":load_version", PT_VERSION);
 	ret = db_run(s, e);

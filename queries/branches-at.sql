@@ -3,6 +3,7 @@
 -- :ip = the most frequent; an address, as 0x... or decimal
 -- :after = 0; only ids from this one on
 -- :limit = 20 rows
+-- needs: branches
 CREATE MACRO CHUNK_AT(c, at) AS (c.chunk + coalesce(LOW_AT(c.more, at), 0));
 WITH place (ip) AS (
 	SELECT coalesce(:ip, (SELECT from_ip FROM edge WHERE from_ip IS NOT NULL ORDER BY taken DESC, id

@@ -9,6 +9,7 @@
 -- :until = any; time_ns of the last one
 -- :thread = all, or the slowest VM exit's; a tid
 -- :limit = 200 rows
+-- needs: branches
 CREATE MACRO IN_TIME(t, tsc, tsc_end) AS ((:after IS NULL OR coalesce(TSC_TO_TIME(t, tsc_end) >= :after, 1))
 	AND (:until IS NULL OR TSC_TO_TIME(t, tsc) <= :until));
 WITH slowest AS (

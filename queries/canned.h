@@ -4,9 +4,9 @@
  * A query is one SELECT with macros (schema/sql_macros.h), which source.h expands. Its first line is
  * "-- NAME: what it answers". Comment lines follow: units, and a line "-- :PARAMETER = DEFAULT what
  * it is" for each parameter. In the SQL a parameter that is not given is NULL, so it is written as
- * coalesce(:PARAMETER, DEFAULT). Three more lines are for pt-query: "-- format: folded" (or lines) names the
+ * coalesce(:PARAMETER, DEFAULT). Four more lines are for pt-query: "-- format: folded" (or lines) names the
  * format when none is asked for, "-- chart: lines" is for html.h, "-- dashboard: PARAMETER=VALUE"
- * sets a parameter in the dashboard.
+ * sets a parameter in the dashboard; "-- needs: branches" (calls, vm) is for detail.h.
  */
 #ifndef QUERIES_CANNED_H
 #define QUERIES_CANNED_H

@@ -7,6 +7,7 @@
 -- unpacks all calls of the trace.
 -- :function = the one that is called most often; its name
 -- :limit = 20 callers, and 20 threads
+-- needs: calls
 CREATE MACRO RANKED(rank, value, per_mille) AS max(CASE WHEN rank = NEAREST_RANK(n, per_mille) THEN value END);
 WITH wanted (name) AS MATERIALIZED (
 	SELECT coalesce(:function, (SELECT symbol FROM functions WHERE NOT unnamed GROUP BY symbol

@@ -5,6 +5,7 @@
 -- entry that the host's own :handler was run on that CPU). pNN_ns: exact percentiles (nearest rank).
 -- :handler = asm_sysvec_apic_timer_interrupt; the function's name in host and guest
 -- :vector = 236; the host's interrupt vector
+-- needs: branches
 WITH place AS MATERIALIZED ( -- path_edges that lead to the handler
 	SELECT q.path_edge FROM (SELECT DISTINCT path_edge FROM interrupt) q CROSS JOIN path p
 	CROSS JOIN edge e CROSS JOIN symbol y

@@ -12,6 +12,7 @@
 #include "queries/annotate/annotate.h"
 #include "queries/canned.h"
 #include "queries/database.h"
+#include "queries/detail.h"
 #include "queries/explorer.h"
 #include "queries/html.h"
 #include "queries/perf_sqlite/perf_sqlite.h"
@@ -441,6 +442,25 @@ static int check_form(const struct arguments *a, struct pt_error *e)
 	return 0;
 }
 
+/* What the databases lack of what the query asks for is said, or is the error. */
+static int check_detail(const struct arguments *a, const char *sql, struct pt_error *e)
+{
+	char note[256];
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < a->database_count; i++) {
+		sqlite3 *db = database_open(a->databases[i], e);
+
+		r = db ? detail_check(db, a->databases[i], a->source.name ? a->source.name : "the statement",
+				      sql, note, sizeof note, e)
+		       : -1;
+		if (r == 0 && note[0])
+			fprintf(stderr, "pt-query: %s: %s\n", a->databases[i], note);
+		sqlite3_close(db);
+	}
+	return r;
+}
+
 static int answer_of_files(const struct arguments *a, struct pt_error *e)
 {
 	bool any = !is_program(a) && (a->source.name || a->source.sql || a->source.file);
@@ -454,6 +474,8 @@ static int answer_of_files(const struct arguments *a, struct pt_error *e)
 		fputs(annotate_note, stdout);
 	else if (r == 0 && a->print && sql)
 		fputs(sql, stdout);
+	else if (r == 0 && sql && check_detail(a, sql, e) < 0)
+		r = -1;
 	else if (r == 0 && a->database_count > 1 && !is_report(a))
 		r = run_several(sql, a, a->timeout_s ? &until : NULL, e);
 	else if (r == 0)

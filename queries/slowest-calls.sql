@@ -7,6 +7,7 @@
 -- that one; all calls of the trace are unpacked for it.
 -- :function = all; its name
 -- :limit = 20 rows
+-- needs: calls
 WITH wanted AS MATERIALIZED ( -- the function's call paths
 	SELECT c.id FROM call_path c LEFT JOIN symbol s ON s.id = c.symbol
 	WHERE :function IS NOT NULL AND (IS_NAMED(s, :function) OR CALLED_NAME(c, s) = :function)

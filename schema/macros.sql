@@ -79,7 +79,8 @@ CREATE MACRO BRANCH_ESTIMATE(r, repeat, edge, edges) AS
 	ELSE r.tsc_est + (r.tsc_next - r.tsc_est) * (repeat * edges + edge) / (r.repeats * edges) END;
 -- The same of the branch with that id (no column of the name id), by the view run.
 CREATE MACRO TSC_OF_BRANCH(branch) AS (
-	SELECT BRANCH_ESTIMATE(u, ((branch & 1023) / u.edges), ((branch & 1023) % u.edges), u.edges)
+	SELECT CASE WHEN u.edges THEN BRANCH_ESTIMATE(u, ((branch & 1023) / u.edges), ((branch & 1023) % u.edges), u.edges)
+		ELSE u.tsc_est END
 	FROM run u WHERE u.run_group > branch / 1024 - 64 AND u.run_group <= branch / 1024 AND u.id = branch / 1024);
 -- How long the interval is in which it was taken.
 CREATE MACRO SLACK_OF_BRANCH(branch) AS (

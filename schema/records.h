@@ -21,11 +21,22 @@
  * branch whose target is known (it left the range of an address filter), the edge ends_trace. Branch
  * i (from 0) of run r has the id r * PTR_RUN_BRANCHES + i; repeats x edges <= PTR_RUN_BRANCHES.
  *
+ * ## Detail
+ *
+ * Branches are most of a trace, and not everybody wants them. A stream may hold less (enum ptr_detail), and says so: META
+ * decode.detail is the level's name; without it, "branches". What is left out is summed up: for the runs that are not in the
+ * stream, PATH_SUM says how often each path was executed, and INTERRUPT names the interrupts in them (vm, calls); for the
+ * calls that are not in it, CALL_SUM has the sums of each call path. Of calls, a RUN of a path without edges and instructions
+ * stands for each run in which a call begins or ends, whose branch ids are that RUN's. Of sums, a SLICE is all that a thread did on a CPU,
+ * whatever ran in between. Where a part of the trace has all (META decode.detail_from_tsc and
+ * decode.detail_until_tsc: a half-open range of the host's TSC), that part's runs and calls are records. A branch that is
+ * not in the stream has the id 0.
+ *
  * ## Bytes
  *
  * All integers are little endian or LEB128 varints ("v"; "z" is zigzag, signed); "str" is v length, bytes.
  *
- *   Stream header, 16 bytes: magic 89 'P' 'T' 'R' 0d 0a 1a 0a; u16 major 6; u16 minor 0; u32 crc32 of
+ *   Stream header, 16 bytes: magic 89 'P' 'T' 'R' 0d 0a 1a 0a; u16 major 7; u16 minor 0; u32 crc32 of
  *   bytes 0..11
  *   Block: 'P' 'T' 'R' 'B', u32 block number (0, 1...), u32 size, u32 crc32 of the payload, u32 crc32 of
  *   the 16 bytes before; then size (<= PTR_BLOCK_MAX) bytes of records. A record does not cross a block's
@@ -43,6 +54,7 @@
  *     strings               str, without a NUL inside
  *     arrays                their elements; how many stands in the field count before (END's have PTR_TYPES)
  *     lens, bytes           bytes, as many as count and the sum of lens say
+ *     cycles                IEEE 754 double, its 8 bytes
  *   Differences are modulo 2^64, so that a PTR_NO_TSC is a time like any other.
  *   RUN is the exception, for it is the bulk: byte PTR_RUN + its enum ptr_timing | flags: 0x10 another
  *   slice than the run before in the block (v slice follows; of the first: other than 0), 0x20 another tsc
@@ -92,8 +104,21 @@ enum ptr_type {
 	PTR_VMEXIT_INTERVAL,
 	PTR_VM_CLOCK,
 	PTR_CODE,
+	PTR_PATH_SUM,
+	PTR_CALL_SUM,
+	PTR_INTERRUPT = 29, /* 25 to 28 would be RUN's */
 	PTR_TYPES
 };
+
+/* What a stream holds: all, and each further level less. */
+enum ptr_detail {
+	PTR_DETAIL_BRANCHES,
+	PTR_DETAIL_CALLS, /* no RUN but for the times of calls: of a path without edges */
+	PTR_DETAIL_VM,	  /* no CALL */
+	PTR_DETAIL_SUMS,  /* no SLICE of its own for each time that a thread ran, no INTERRUPT */
+	PTR_DETAILS
+};
+const char *ptr_detail_name(enum ptr_detail detail);
 
 /* What made the branch. The names of ptr_kind_name() are the database's. */
 enum ptr_kind {
@@ -209,10 +234,11 @@ struct ptr_slice { /* numbered */
 
 struct ptr_slice_end {
 	uint32_t slice;
-	uint64_t tsc;	     /* the last time known in it */
-	uint64_t insn_count; /* executed in it */
-	uint64_t cyc_count;  /* PTR_UNKNOWN */
-	uint64_t not_taken;  /* conditional branches not taken in it */
+	uint64_t tsc;	       /* the last time known in it */
+	uint64_t insn_count;   /* executed in it */
+	uint64_t cyc_count;    /* PTR_UNKNOWN */
+	uint64_t not_taken;    /* conditional branches not taken in it */
+	uint64_t branch_count; /* taken branches in it */
 };
 
 /* What the timing packet is to the run. */
@@ -257,6 +283,32 @@ struct ptr_call { /* numbered, in the order of returning */
 	uint32_t flags;
 	/* 0: bottom of the stack; the parent is the next call of the thread that returns at depth - 1 */
 	uint32_t depth;
+};
+
+/* A path's executions in runs that are not in the stream. There may be several of a path: they add up. */
+struct ptr_path_sum {
+	uint32_t path;
+	uint32_t machine;	/* that took it first, 0 unknown */
+	uint64_t runs, repeats; /* repeats >= runs: executions */
+	uint64_t insn_timed;	/* instructions executed in stretches whose cycles are known */
+	double cycles;		/* their cycles: the stretches' are shared out by instructions */
+};
+
+/* A thread's calls of a call path that are not in the stream. There may be several: they add up. */
+struct ptr_call_sum {
+	uint32_t thread;
+	uint32_t call_path; /* 0 unknown */
+	uint64_t calls;
+	uint64_t branch_count, insn_count; /* of all, callees' too */
+	uint64_t cyc_count;		   /* of those that have them; PTR_UNKNOWN: none has */
+	uint64_t elapsed_tsc;		   /* of those whose times are known; PTR_UNKNOWN: none has */
+};
+
+/* An interrupt, exception or fault whose handler was seen, in a run that is not in the stream: an ASYNC edge. */
+struct ptr_interrupt {
+	uint32_t slice;
+	uint32_t path, at; /* which edge of the path, from 0 */
+	uint64_t tsc;	   /* the run's */
 };
 
 struct ptr_event {	  /* numbered */
@@ -395,7 +447,7 @@ struct ptr_vm_clock { /* numbered */
 
 struct ptr_end {
 	uint64_t counts[PTR_TYPES]; /* records by type, [PTR_END] is 0; counts[PTR_RUN] is all runs */
-	uint64_t branches;	    /* sum of repeats x edges */
+	uint64_t branches;	    /* sum of repeats x edges, of RUN and PATH_SUM */
 };
 
 struct ptr_record {
@@ -421,6 +473,9 @@ struct ptr_record {
 		struct ptr_vmexit vmexit;
 		struct ptr_vm_clock vm_clock;
 		struct ptr_code code;
+		struct ptr_path_sum path_sum;
+		struct ptr_call_sum call_sum;
+		struct ptr_interrupt interrupt;
 	};
 };
 
@@ -461,6 +516,11 @@ int64_t ptr_put_guest_run(struct ptr_writer *w, const struct ptr_guest_run *r, s
 int64_t ptr_put_vmexit(struct ptr_writer *w, const struct ptr_vmexit *r, struct pt_error *e);
 int64_t ptr_put_vm_clock(struct ptr_writer *w, const struct ptr_vm_clock *r, struct pt_error *e);
 int64_t ptr_put_code(struct ptr_writer *w, const struct ptr_code *r, struct pt_error *e);
+/* branches: of the path, for END's count. */
+int64_t ptr_put_path_sum(struct ptr_writer *w, const struct ptr_path_sum *r, uint32_t branches,
+			 struct pt_error *e);
+int64_t ptr_put_call_sum(struct ptr_writer *w, const struct ptr_call_sum *r, struct pt_error *e);
+int64_t ptr_put_interrupt(struct ptr_writer *w, const struct ptr_interrupt *r, struct pt_error *e);
 /* The two that come by the million. branches: of the run's path, for END's count. */
 int64_t ptr_put_run(struct ptr_writer *w, const struct ptr_run *r, uint32_t branches, struct pt_error *e);
 /* The same for many with `branches` in all, where they are only counted (fd -1): the last one's number. */

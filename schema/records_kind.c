@@ -42,6 +42,13 @@ static const struct {
     [PTR_TRACE_END] = {"trace_end", BRANCH},
 };
 
+const char *ptr_detail_name(enum ptr_detail detail)
+{
+	static const char *const names[PTR_DETAILS] = {"branches", "calls", "vm", "sums"};
+
+	return (unsigned)detail < PTR_DETAILS ? names[detail] : "";
+}
+
 const char *ptr_kind_name(enum ptr_kind kind)
 {
 	return (unsigned)kind < PTR_KINDS ? kinds[kind].name : "unknown";

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -468,6 +469,46 @@ static void get_code(struct ptr_reader *r, struct ptr_code *ret)
 		r->p += bytes;
 }
 
+static void get_path_sum(struct ptr_reader *r, struct ptr_path_sum *ret)
+{
+	uint64_t branches;
+
+	ret->path = get_ref(r, PTR_PATH, false);
+	ret->machine = get_ref(r, PTR_MACHINE, true);
+	ret->runs = get_v(r);
+	ret->repeats = get_v(r);
+	ret->insn_timed = get_v(r);
+	if (r->bad || r->p > r->end || (size_t)(r->end - r->p) < sizeof ret->cycles) {
+		r->bad = true;
+		return;
+	}
+	memcpy(&ret->cycles, r->p, sizeof ret->cycles);
+	r->p += sizeof ret->cycles;
+	r->bad |= !isfinite(ret->cycles) || ret->cycles < 0 || ret->repeats < ret->runs ||
+		  __builtin_mul_overflow(ret->repeats, r->path_edges[ret->path - 1], &branches) ||
+		  __builtin_add_overflow(r->branches, branches, &r->branches);
+}
+
+static void get_call_sum(struct ptr_reader *r, struct ptr_call_sum *ret)
+{
+	ret->thread = get_ref(r, PTR_THREAD, true);
+	ret->call_path = get_ref(r, PTR_CALL_PATH, true);
+	ret->calls = get_v(r);
+	ret->branch_count = get_v(r);
+	ret->insn_count = get_v(r);
+	ret->cyc_count = get_count(r);
+	ret->elapsed_tsc = get_count(r);
+}
+
+static void get_interrupt(struct ptr_reader *r, struct ptr_interrupt *ret)
+{
+	ret->slice = get_ref(r, PTR_SLICE, false);
+	ret->path = get_ref(r, PTR_PATH, false);
+	ret->at = get_u32(r);
+	ret->tsc = get_tsc(r);
+	r->bad |= r->bad || ret->at >= r->path_edges[ret->path - 1];
+}
+
 static void get_event(struct ptr_reader *r, struct ptr_event *ret)
 {
 	ret->slice = get_ref(r, PTR_SLICE, true);
@@ -537,6 +578,7 @@ static bool get_other(struct ptr_reader *r, enum ptr_type type, struct ptr_recor
 		ret->slice_end.insn_count = get_v(r);
 		ret->slice_end.cyc_count = get_count(r);
 		ret->slice_end.not_taken = get_v(r);
+		ret->slice_end.branch_count = get_v(r);
 		return true;
 	case PTR_CALL_PATH:
 		ret->call_path.parent = get_ref(r, PTR_CALL_PATH, true);
@@ -555,6 +597,9 @@ static bool get_other(struct ptr_reader *r, enum ptr_type type, struct ptr_recor
 	case PTR_VMEXIT_INTERVAL: get_vmexit(r, &ret->vmexit); return true;
 	case PTR_VM_CLOCK: get_vm_clock(r, &ret->vm_clock); return true;
 	case PTR_CODE: get_code(r, &ret->code); return true;
+	case PTR_PATH_SUM: get_path_sum(r, &ret->path_sum); return true;
+	case PTR_CALL_SUM: get_call_sum(r, &ret->call_sum); return true;
+	case PTR_INTERRUPT: get_interrupt(r, &ret->interrupt); return true;
 	case PTR_RUN:
 	case PTR_TYPES: break;
 	}
@@ -645,7 +690,8 @@ static int next_record(struct ptr_reader *r, struct ptr_record *ret, struct pt_e
 	/* Numbers are 32 bits wide in the structs that refer to them. */
 	if (r->bad || r->counts[type] > UINT32_MAX)
 		goto bad;
-	if (type != PTR_META && type != PTR_SLICE_END)
+	if (type != PTR_META && type != PTR_SLICE_END && type != PTR_PATH_SUM && type != PTR_CALL_SUM &&
+	    type != PTR_INTERRUPT)
 		ret->number = r->counts[type];
 	return 1;
 bad:

@@ -294,7 +294,8 @@ int64_t ptr_put_slice_end(struct ptr_writer *w, const struct ptr_slice_end *r, s
 		p = put_tsc(w, p, r->tsc);
 		p = put_v(p, r->insn_count);
 		p = put_count(p, r->cyc_count);
-		w->at = put_v(p, r->not_taken);
+		p = put_v(p, r->not_taken);
+		w->at = put_v(p, r->branch_count);
 	}
 	return number < 0 ? -1 : 0;
 }
@@ -489,7 +490,60 @@ int64_t ptr_put_vm_clock(struct ptr_writer *w, const struct ptr_vm_clock *r, str
 	return number;
 }
 
-_Static_assert(PTR_RUN + PTR_TIMINGS <= PTR_SLICE_END && PTR_TYPES <= PTR_RUN_SLICE + PTR_RUN,
+int64_t ptr_put_path_sum(struct ptr_writer *w, const struct ptr_path_sum *r, uint32_t branches,
+			 struct pt_error *e)
+{
+	int64_t number;
+	uint8_t *p = begin(w, PTR_PATH_SUM, 0, &number, e);
+
+	if (number >= 0)
+		w->branches += r->repeats * branches;
+	if (p) {
+		p = put_v(p, r->path);
+		p = put_v(p, r->machine);
+		p = put_v(p, r->runs);
+		p = put_v(p, r->repeats);
+		p = put_v(p, r->insn_timed);
+		memcpy(p, &r->cycles, sizeof r->cycles);
+		w->at = p + sizeof r->cycles;
+	}
+	return number < 0 ? -1 : 0;
+}
+
+int64_t ptr_put_call_sum(struct ptr_writer *w, const struct ptr_call_sum *r, struct pt_error *e)
+{
+	int64_t number;
+	uint8_t *p = begin(w, PTR_CALL_SUM, 0, &number, e);
+
+	if (p) {
+		p = put_v(p, r->thread);
+		p = put_v(p, r->call_path);
+		p = put_v(p, r->calls);
+		p = put_v(p, r->branch_count);
+		p = put_v(p, r->insn_count);
+		p = put_count(p, r->cyc_count);
+		w->at = put_count(p, r->elapsed_tsc);
+	}
+	return number < 0 ? -1 : 0;
+}
+
+int64_t ptr_put_interrupt(struct ptr_writer *w, const struct ptr_interrupt *r, struct pt_error *e)
+{
+	int64_t number;
+	uint8_t *p = begin(w, PTR_INTERRUPT, 0, &number, e);
+
+	if (p) {
+		p = put_v(p, r->slice);
+		p = put_v(p, r->path);
+		p = put_v(p, r->at);
+		w->at = put_tsc(w, p, r->tsc);
+	}
+	return number < 0 ? -1 : 0;
+}
+
+_Static_assert(PTR_RUN + PTR_TIMINGS <= PTR_SLICE_END && PTR_CALL_SUM < PTR_RUN_SLICE + PTR_RUN &&
+		   PTR_INTERRUPT >= PTR_RUN_SLICE + PTR_RUN + PTR_TIMINGS &&
+		   PTR_TYPES <= 2 * PTR_RUN_SLICE + PTR_RUN,
 	       "RUN's first bytes are its own");
 
 int64_t ptr_put_run(struct ptr_writer *w, const struct ptr_run *r, uint32_t branches, struct pt_error *e)

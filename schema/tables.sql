@@ -32,7 +32,7 @@
 -- cycles; cyc_count is NULL when none have.
 
 PRAGMA application_id = 1347708002; -- 'PTdb'
-PRAGMA user_version = 17;
+PRAGMA user_version = 18;
 
 -- 0..1023, to expand what is counted.
 CREATE TABLE number (i INTEGER PRIMARY KEY);
@@ -60,6 +60,7 @@ CREATE TABLE trace (
 	-- ns = time_zero + (tsc * time_mult >> time_shift)
 	time_zero INTEGER, time_mult INTEGER, time_shift INTEGER,
 	first_tsc INTEGER, last_tsc INTEGER,
+	-- runs: those in run_group; the other counts are of all, also of what detail leaves out
 	runs INTEGER, branches INTEGER, insn_count INTEGER, not_taken INTEGER, cyc_count INTEGER,
 	calls INTEGER, events INTEGER, errors INTEGER,
 	complete INTEGER,      -- 0: the container was cut or damaged
@@ -67,7 +68,11 @@ CREATE TABLE trace (
 	first_path INTEGER, last_path INTEGER,
 	first_edge INTEGER, last_edge INTEGER,
 	load_time INTEGER,     -- seconds since 1970
-	load_version TEXT
+	load_version TEXT,
+	-- what is there: branches (all), calls, vm, sums (schema/records.h); of the host's TSC from
+	-- detail_from_tsc up to, not including, detail_until_tsc all branches and calls (NULL: of no part)
+	detail TEXT, detail_from_tsc INTEGER, detail_until_tsc INTEGER,
+	container TEXT         -- the file that it was decoded from, NULL unknown
 );
 
 -- Everything that the container said about itself, and pt-decode's counts (decode.*).
@@ -243,6 +248,7 @@ CREATE TABLE event (
 );
 
 -- The branches of kind async whose target was seen: interrupts, exceptions, faults. id: the branch's;
+-- below 0: of a branch that is not there (trace.detail);
 -- path_edge: which (see the view). They are rows of run_group, too; few among many, and asked for
 -- often.
 CREATE TABLE interrupt (

@@ -70,7 +70,9 @@ SELECT
 	t.complete, t.branches, t.not_taken, t.insn_count, t.cyc_count, t.calls, t.events, t.errors, t.runs,
 	t.first_tsc, t.last_tsc, t.tsc_hz, TSC_TO_NS(t, t.last_tsc) - TSC_TO_NS(t,
 		t.first_tsc) AS duration_ns,
-	t.load_time, t.load_version, t.time_zero, t.time_mult, t.time_shift
+	t.load_time, t.load_version, t.time_zero, t.time_mult, t.time_shift, t.detail,
+	TSC_TO_TIME(t, t.detail_from_tsc) AS detail_from_ns, TSC_TO_TIME(t, t.detail_until_tsc) AS detail_until_ns,
+	t.container
 FROM trace t;
 
 -- One row per taken branch, in the order that each CPU took them. The view run in short, in two steps:
@@ -145,6 +147,7 @@ FROM (
 -- between two TSC or MTC packets times the core:bus ratio (CBR packet) by the nominal ratio. No row
 -- where tracing begins or stops in the stretch. Of the slice's CPU, or where that is not known of its
 -- thread.
+CREATE MACRO HAS_ALL(x) AS EXISTS (SELECT 1 FROM trace a WHERE a.id = x AND a.detail = 'branches');
 CREATE MACRO SAME_CPU(e, s) AS (s.cpu IS NOT NULL OR e.thread IS s.thread);
 CREATE VIEW ipc AS
 SELECT
@@ -186,7 +189,7 @@ FROM (
 				WHERE pe.edge IN (SELECT e.id FROM edge e WHERE ENDS_TRACE(e)))) AS gaps
 		FROM (SELECT g.id, g.slice, g.tsc, g.path, g.repeats FROM run g
 			WHERE g.slice IN (SELECT y.id FROM slice y
-				WHERE y.cyc_count IS NULL AND y.tsc_end > y.tsc) LIMIT -1) r CROSS JOIN path p
+				WHERE y.cyc_count IS NULL AND y.tsc_end > y.tsc AND HAS_ALL(y.trace)) LIMIT -1) r CROSS JOIN path p
 		WHERE p.id = r.path
 		GROUP BY r.slice, r.tsc
 	) u CROSS JOIN slice s
@@ -437,7 +440,7 @@ FROM (
 				ORDER BY y.start_ip DESC LIMIT 64) n
 					WHERE n.trace = p.trace AND n.end_ip > p.start LIMIT 1),
 			p.tail_insns * coalesce(p.repeats, p.runs), p.insn_timed, p.cyc_count, 0
-		FROM path p WHERE p.edges = 0 AND p.runs > 0
+		FROM path p WHERE p.edges = 0 AND p.tail_insns > 0 AND p.runs > 0
 	)
 	GROUP BY trace, symbol
 ) f

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "decode/output/call_paths.h"
+#include "decode/output/sums.h"
 #include "schema/array.h"
 #include "schema/hash.h"
 
@@ -178,7 +179,9 @@ static void pop(struct pt_calls *c, struct stack *st, const struct now *now, uin
 
 	if (c->emit->failed)
 		return;
-	if (ptr_put_call(c->emit->writer, &r, &c->emit->error) < 0)
+	if (c->emit->sums && !pt_emit_writes(c->emit, PTR_DETAIL_CALLS, now->tsc))
+		pt_sums_call(c->emit->sums, &r);
+	else if (ptr_put_call(c->emit->writer, &r, &c->emit->error) < 0)
 		c->emit->failed = true;
 }
 
@@ -571,6 +574,13 @@ static void find_roles(struct pt_calls *c, struct pt_path *path)
 	path->role = path->calls ? ROLE_CALL : ROLE_NONE;
 }
 
+bool pt_calls_changes(struct pt_calls *c, struct pt_path *path)
+{
+	if (path->role == ROLE_NOT_ASKED)
+		find_roles(c, path);
+	return path->role != ROLE_NONE;
+}
+
 static void apply(struct pt_calls *c, struct stack *st, const struct now *now, const struct pt_edge *edge)
 {
 	struct pt_code *code = now->code;
@@ -606,7 +616,7 @@ static void apply(struct pt_calls *c, struct stack *st, const struct now *now, c
 	}
 }
 
-/* One execution of the path, of which some edges have a role. first: the id of its first branch. */
+/* One execution of the path, of which some edges have a role. first: the id of its first branch, 0 none. */
 static void apply_path(struct pt_calls *c, struct stack *st, struct now *now, const struct pt_path *path,
 		       uint64_t first)
 {
@@ -621,7 +631,7 @@ static void apply_path(struct pt_calls *c, struct stack *st, struct now *now, co
 
 		now->insns = insns + g->path_until[path->first + i];
 		now->branches = branches + i + 1;
-		now->branch = first + i;
+		now->branch = first ? first + i : 0;
 		now->code = g->codes[edge->code];
 		apply(c, st, now, edge);
 	}
@@ -635,17 +645,15 @@ void pt_calls_run(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *
 
 	if (!st)
 		return;
-	if (path->role == ROLE_NOT_ASKED)
-		find_roles(c, path);
 	st->tsc = run->tsc;
 	count_cycles(st, s);
-	if (path->role == ROLE_NONE) {
+	if (!pt_calls_changes(c, path)) {
 		st->insns += (uint64_t)path->insns * run->repeats;
 		st->branches += (uint64_t)path->count * run->repeats;
 		return;
 	}
 	for (uint32_t n = 0; n < run->repeats; n++)
-		apply_path(c, st, &now, path, number * PTR_RUN_BRANCHES + (uint64_t)n * path->count);
+		apply_path(c, st, &now, path, number ? number * PTR_RUN_BRANCHES + (uint64_t)n * path->count : 0);
 }
 
 void pt_calls_finish(struct pt_calls *c)

@@ -22,6 +22,8 @@
 struct pt_calls;
 struct pt_text_runs;
 struct pt_executed;
+struct pt_sums;
+struct pt_stretch;
 
 #define PT_CALL_PATHS (1u << 20) /* 48 bytes each */
 
@@ -72,6 +74,12 @@ struct pt_text {
 	void (*error)(void *arg, const struct pt_error_line *line);
 };
 
+/* What is written, and not only summed up (schema/records.h): of runs and calls from from_tsc to until_tsc all. */
+struct pt_emit_detail {
+	enum ptr_detail base;
+	uint64_t from_tsc, until_tsc; /* half-open; equal: of no part */
+};
+
 /* The emitter: where all streams' records go. Its first failure is kept, and ends the writing. */
 struct pt_emit {
 	struct ptr_writer *writer;
@@ -80,10 +88,12 @@ struct pt_emit {
 	struct pt_text_runs *text_runs; /* with text, from the first run on */
 	bool calls;			/* build call stacks */
 	uint32_t call_paths;		/* remembered, at most (at first PT_CALL_PATHS) */
-	bool definitions;		/* false: count only, name nothing (pt-decode --null) */
+	struct pt_emit_detail detail;
+	struct pt_sums *sums; /* NULL: all is written */
+	bool definitions;     /* false: count only, name nothing (pt-decode --null) */
 	bool failed;
 	struct pt_error error; /* why, when failed */
-	uint64_t errors, branches;
+	uint64_t errors, branches, runs;
 	uint64_t left_out_branches, left_out_insns;
 	struct pt_names *names;	      /* symbols and files that have numbers */
 	struct pt_executed *executed; /* NULL: no path was defined yet */
@@ -106,7 +116,8 @@ struct pt_emit_stream {
 	uint64_t cycles;		  /* of the stream up to the run at hand, for call counts */
 	uint64_t last_branch;		  /* the id of the last branch, 0 none */
 	bool runs_wanted;		  /* vm->runs() is to be called (vm_events.h) */
-	uint64_t not_taken;		  /* of the slice */
+	uint64_t not_taken, slice_branches; /* of the slice */
+	struct pt_stretch *stretch; /* of cycles that are summed up (sums.h, which owns it) */
 	bool has_cyc;
 	struct pt_emulated emulated;
 	enum { PT_SEEN, PT_MISSED_CODE, PT_MISSED } missed; /* since its last slice */
@@ -118,6 +129,12 @@ struct pt_emit_stream {
 	struct ptr_error pending;	/* held until it is known when execution is seen again */
 	bool has_pending;
 };
+
+/* Whether what the level has, and happens at tsc, is written. */
+static inline bool pt_emit_writes(const struct pt_emit *m, enum ptr_detail level, uint64_t tsc)
+{
+	return m->detail.base <= level || (tsc >= m->detail.from_tsc && tsc < m->detail.until_tsc);
+}
 
 /*
  * The record numbers of definitions, each of which is written when it is first asked for. All return

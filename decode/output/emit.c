@@ -7,6 +7,7 @@
 
 #include "decode/output/calls.h"
 #include "decode/output/executed_code.h"
+#include "decode/output/sums.h"
 #include "decode/output/text_runs.h"
 
 int pt_emit_init(struct pt_emit *m, struct ptr_writer *w, struct pt_graph *graph, struct pt_error *e)
@@ -23,12 +24,21 @@ int pt_emit_init(struct pt_emit *m, struct ptr_writer *w, struct pt_graph *graph
 	return 0;
 }
 
+int pt_emit_less(struct pt_emit *m, enum ptr_detail base, struct pt_error *e)
+{
+	m->detail.base = base;
+	m->sums = pt_sums_create(m);
+	return m->sums ? 0 : pt_fail_no_memory(e, "sums");
+}
+
 void pt_emit_deinit(struct pt_emit *m)
 {
+	pt_sums_destroy(m->sums);
 	pt_emit_names_deinit(m);
 	pt_calls_destroy(m->stacks);
 	pt_executed_destroy(m->executed);
 	pt_text_runs_destroy(m->text_runs);
+	m->sums = NULL;
 	m->stacks = NULL;
 	m->executed = NULL;
 	m->text_runs = NULL;
@@ -71,8 +81,13 @@ static void on_begin(void *arg, const struct pt_flow *f, uint64_t tsc, struct pt
 	    .thread = s->thread, .cpu = s->cpu, .vcpu = s->vcpu, .stream = s->stream, .tsc = tsc};
 	if (m->failed)
 		return;
-	s->slice = pt_emit_put(m, ptr_put_slice(m->writer, &r, &m->error));
+	s->slice = m->detail.base == PTR_DETAIL_SUMS
+		       ? pt_sums_slice(m->sums, &r)
+		       : pt_emit_put(m, ptr_put_slice(m->writer, &r, &m->error));
 	s->not_taken = 0;
+	s->slice_branches = 0;
+	if (m->sums)
+		pt_sums_begin(m->sums, s);
 	s->missed = PT_SEEN;
 	if (m->calls)
 		pt_calls_begin(m->stacks, s, code, ip, tsc);
@@ -122,25 +137,25 @@ static void emulated(struct pt_emit_stream *s, const struct pt_path *path, const
 		pt_emulated_path(&s->emulated, s->emit->graph, path, s->task, on_emulated, &r);
 }
 
-/* The id of the last branch of the run, which has that number. */
+/* The id of the last branch of the run, which has that number; 0: the run is no record. */
 static inline uint64_t last_branch(uint64_t number, uint32_t count, const struct pt_flow_run *run)
 {
-	return number * PTR_RUN_BRANCHES + (uint64_t)count * run->repeats - 1;
+	return number ? number * PTR_RUN_BRANCHES + (uint64_t)count * run->repeats - 1 : 0;
 }
 
-static void put_run(struct pt_emit_stream *s, const struct pt_flow_run *run)
+/* The run's number, or that of the record that stands for it. 0: it was summed up, or failed. */
+static uint64_t write_run(struct pt_emit_stream *s, struct pt_path *path, const struct pt_flow_run *run)
 {
 	struct pt_emit *m = s->emit;
-	struct pt_path *path = &m->graph->paths[run->path];
 	struct ptr_run r;
 	int64_t number;
 
-	if (m->failed)
-		return;
-	m->branches += (uint64_t)path->count * run->repeats;
-	s->not_taken += (uint64_t)path->not_taken * run->repeats;
-	if (m->text && pt_emit_has_text(m) && !pt_text_runs_put(m->text_runs, s, path, run))
-		pt_emit_no_memory(m, NULL);
+	if (m->sums && !pt_emit_writes(m, PTR_DETAIL_BRANCHES, run->tsc)) {
+		pt_sums_run(m->sums, s, run);
+		return m->calls && m->detail.base == PTR_DETAIL_CALLS && pt_calls_changes(m->stacks, path)
+			   ? pt_sums_moment(m->sums, s, run->tsc)
+			   : 0;
+	}
 	r.slice = s->slice;
 	r.tsc = run->tsc;
 	r.timing = run->timing;
@@ -149,18 +164,38 @@ static void put_run(struct pt_emit_stream *s, const struct pt_flow_run *run)
 	r.cyc_count = run->cyc_count;
 	r.insn_count = run->insn_count;
 	if (m->failed)
-		return;
+		return 0;
+	if (m->sums && !pt_sums_written_run(m->sums, s, run))
+		r.cyc_count = PTR_UNKNOWN;
 	number = ptr_put_run(m->writer, &r, path->count, &m->error);
-	if (number < 0) {
+	if (number < 0)
 		m->failed = true;
+	return number < 0 ? 0 : (uint64_t)number;
+}
+
+static void put_run(struct pt_emit_stream *s, const struct pt_flow_run *run)
+{
+	struct pt_emit *m = s->emit;
+	struct pt_path *path = &m->graph->paths[run->path];
+	uint64_t number;
+
+	if (m->failed)
 		return;
-	}
+	m->runs++;
+	m->branches += (uint64_t)path->count * run->repeats;
+	s->slice_branches += (uint64_t)path->count * run->repeats;
+	s->not_taken += (uint64_t)path->not_taken * run->repeats;
+	if (m->text && pt_emit_has_text(m) && !pt_text_runs_put(m->text_runs, s, path, run))
+		pt_emit_no_memory(m, NULL);
+	number = write_run(s, path, run);
+	if (m->failed)
+		return;
 	if (path->count)
-		s->last_branch = last_branch((uint64_t)number, path->count, run);
+		s->last_branch = last_branch(number, path->count, run);
 	if (s->runs_wanted)
 		m->vm->runs(m->vm_arg, s, run, 1);
 	if (m->calls)
-		pt_calls_run(m->stacks, s, path, run, (uint64_t)number);
+		pt_calls_run(m->stacks, s, path, run, number);
 	if (run->cyc_count != PTR_UNKNOWN) {
 		s->cycles += run->cyc_count;
 		s->has_cyc = true;
@@ -187,7 +222,9 @@ static bool count_runs(struct pt_emit_stream *s, const struct pt_flow_run *runs,
 	}
 	if (values)
 		return false;
+	m->runs += n;
 	m->branches += branches;
+	s->slice_branches += branches;
 	s->not_taken += not_taken;
 	last = ptr_count_runs(m->writer, n, branches);
 	for (uint32_t i = n; i-- > 0;)
@@ -242,14 +279,17 @@ static void on_end(void *arg, const struct pt_flow *f, uint64_t tsc, uint64_t in
 				  .tsc = tsc,
 				  .insn_count = insn_count,
 				  .cyc_count = cyc_count,
-				  .not_taken = s->not_taken};
+				  .not_taken = s->not_taken,
+				  .branch_count = s->slice_branches};
 
 	(void)f;
 	if (s->skipped)
 		return;
 	if (m->calls)
 		pt_calls_end(m->stacks, s);
-	if (!m->failed)
+	if (m->detail.base == PTR_DETAIL_SUMS)
+		pt_sums_slice_end(m->sums, &r);
+	else if (!m->failed)
 		pt_emit_put(m, ptr_put_slice_end(m->writer, &r, &m->error));
 }
 
@@ -327,6 +367,8 @@ const struct pt_flow_output pt_emit_output = {.begin = on_begin,
 
 void pt_emit_recycle(struct pt_emit *m)
 {
+	if (m->sums)
+		pt_sums_recycle(m->sums);
 	if (m->text_runs)
 		pt_text_runs_settle(m->text_runs);
 	if (m->vm && m->vm->recycled)
@@ -339,6 +381,8 @@ void pt_emit_finish(struct pt_emit *m)
 		pt_text_runs_settle(m->text_runs);
 	if (m->calls)
 		pt_calls_finish(m->stacks);
+	if (m->sums)
+		pt_sums_finish(m->sums);
 	if (m->executed)
 		pt_executed_finish(m->executed);
 }

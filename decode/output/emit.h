@@ -14,6 +14,8 @@ extern const struct pt_flow_output pt_emit_output; /* arg: struct pt_emit_stream
 
 int pt_emit_init(struct pt_emit *m, struct ptr_writer *w, struct pt_graph *graph, struct pt_error *e);
 void pt_emit_deinit(struct pt_emit *m);
+/* From now on, before anything is reported, less is written than all. 0, or -1 (PT_ERR_NO_MEMORY). */
+int pt_emit_less(struct pt_emit *m, enum ptr_detail base, struct pt_error *e);
 /* machine, task or host_task of the stream have changed. */
 void pt_emit_who(struct pt_emit_stream *s);
 /* The stream is over: what was held is written. */

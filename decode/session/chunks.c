@@ -80,6 +80,12 @@ int pt_session_start(struct session *s, struct pt_error *e)
 	for (size_t i = 0; ptc_meta_pair(s->meta, i, &key, &value); i++)
 		if (ptr_put_meta(s->emit.writer, key, value, e) < 0)
 			return -1;
+	if (s->options->detail != PTR_DETAIL_BRANCHES &&
+	    ptr_put_meta(s->emit.writer, "decode.detail", ptr_detail_name(s->options->detail), e) < 0)
+		return -1;
+	if (s->options->container_path &&
+	    ptr_put_meta(s->emit.writer, "decode.container_path", s->options->container_path, e) < 0)
+		return -1;
 	report_bad_ratios(s);
 	return 0;
 }

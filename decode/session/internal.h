@@ -129,7 +129,7 @@ struct due_streams {
 struct selected {
 	bool all; /* nothing below counts */
 	struct pt_selection selection;
-	bool begin_known;
+	bool begin_known, detail_known;
 	uint64_t begin_tsc; /* host TSC */
 	bool before_begin, after_end;
 	struct pt_number_list self; /* pids of pt-capture, which are left out; empty: none */

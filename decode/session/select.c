@@ -3,6 +3,7 @@
  * time. The beginning and the end of the selected time are marks in the queue of sideband records, so that
  * they take effect when all streams have reached them.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,31 +56,77 @@ static int queue_mark(struct session *s, uint64_t tsc, bool end, struct pt_error
 	return pt_session_queue_add(s, mark, e);
 }
 
-/* The selected time as TSC, once it is known when the trace begins: the first AUX data with a time says
- * so. */
-static int find_time(struct session *s, const struct ptc_aux *aux, struct pt_error *e)
+/* Both ends as TSC; one that is not given: 0, UINT64_MAX. 1; 0: it is not known yet when the trace begins, which the
+ * first AUX data with a time says; or -1 (PT_ERR_USAGE). */
+static int find_tsc(const struct session *s, const struct pt_selection *time, const char *option,
+		    const struct ptc_aux *aux, uint64_t ret[2], struct pt_error *e)
 {
-	const struct pt_time_bound *from = &s->selected.selection.from, *to = &s->selected.selection.to;
-	uint64_t trace_tsc = 0, end_tsc;
+	const struct pt_time_bound *bounds[] = {&time->from, &time->to};
+	uint64_t trace_tsc = 0;
 
-	if (s->selected.begin_known || (!from->given && !to->given))
-		return 0;
-	if (from->relative || to->relative) {
+	if (time->from.relative || time->to.relative) {
 		trace_tsc = pt_psb_time_first(aux->bytes, aux->size);
 		if (trace_tsc == UINT64_MAX)
 			return 0;
 	}
+	for (int i = 0; i < 2; i++) {
+		ret[i] = i ? UINT64_MAX : 0;
+		if (bounds[i]->given)
+			ret[i] = pt_time_bound_tsc(bounds[i], &s->perf_clock, trace_tsc);
+		if (s->timeless || (bounds[i]->given && ret[i] == UINT64_MAX))
+			return pt_fail(
+			    e, PT_ERR_USAGE, PT_NO_OFFSET,
+			    "%s: the recording has no time, or its relation to perf's clock is unknown",
+			    option);
+	}
+	return 1;
+}
+
+/* The selected time, once it is known when the trace begins. */
+static int find_time(struct session *s, const struct ptc_aux *aux, struct pt_error *e)
+{
+	const struct pt_selection *selection = &s->selected.selection;
+	uint64_t tsc[2];
+	int known;
+
+	if (s->selected.begin_known || (!selection->from.given && !selection->to.given))
+		return 0;
+	known = find_tsc(s, selection, "--time", aux, tsc, e);
+	if (known <= 0)
+		return known;
 	s->selected.begin_known = true;
-	s->selected.begin_tsc = from->given ? pt_time_bound_tsc(from, &s->perf_clock, trace_tsc) : 0;
-	end_tsc = to->given ? pt_time_bound_tsc(to, &s->perf_clock, trace_tsc) : UINT64_MAX;
-	if (s->timeless || (from->given && s->selected.begin_tsc == UINT64_MAX) ||
-	    (to->given && end_tsc == UINT64_MAX))
-		return pt_fail(
-		    e, PT_ERR_USAGE, PT_NO_OFFSET,
-		    "--time: the recording has no time, or its relation to perf's clock is unknown");
-	if (from->given && queue_mark(s, s->selected.begin_tsc, false, e) < 0)
+	s->selected.begin_tsc = tsc[0];
+	if (selection->from.given && queue_mark(s, tsc[0], false, e) < 0)
 		return -1;
-	return to->given ? queue_mark(s, end_tsc, true, e) : 0;
+	return selection->to.given ? queue_mark(s, tsc[1], true, e) : 0;
+}
+
+static int put_tsc(struct session *s, const char *key, uint64_t tsc, struct pt_error *e)
+{
+	char value[32];
+
+	snprintf(value, sizeof value, "%" PRIu64, tsc);
+	return ptr_put_meta(s->emit.writer, key, value, e) < 0 ? -1 : 0;
+}
+
+/* The time of which all is written (--detail vm,branches@A..B), likewise. */
+static int find_detail(struct session *s, const struct ptc_aux *aux, struct pt_error *e)
+{
+	uint64_t tsc[2];
+	int known;
+
+	if (s->selected.detail_known || !s->options->detail_time)
+		return 0;
+	known = find_tsc(s, s->options->detail_time, "--detail", aux, tsc, e);
+	if (known <= 0)
+		return known;
+	s->selected.detail_known = true;
+	s->emit.detail.from_tsc = tsc[0];
+	s->emit.detail.until_tsc = tsc[1];
+	return put_tsc(s, "decode.detail_from_tsc", tsc[0], e) < 0 ||
+		       put_tsc(s, "decode.detail_until_tsc", tsc[1], e) < 0
+		   ? -1
+		   : 0;
 }
 
 int pt_session_selects_aux(struct session *s, struct stream *st, const struct ptc_aux *aux,
@@ -88,6 +135,8 @@ int pt_session_selects_aux(struct session *s, struct stream *st, const struct pt
 	const struct pt_selection *selection = &s->selected.selection;
 
 	*ret_skip = 0;
+	if (find_detail(s, aux, e) < 0)
+		return -1;
 	if (s->selected.all)
 		return 1;
 	if (find_time(s, aux, e) < 0)

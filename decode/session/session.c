@@ -30,7 +30,7 @@ static void sum_up(struct session *s)
 	r->self_branches = s->emit.left_out_branches;
 	r->insns -= s->emit.left_out_insns;
 	r->errors = s->emit.errors;
-	r->runs = ptr_writer_count(s->emit.writer, PTR_RUN);
+	r->runs = s->emit.runs;
 	if (s->segments)
 		r->segments = pt_segments_counts(s->segments);
 	r->incomplete = r->errors != 0;
@@ -194,6 +194,8 @@ static int init_output(struct session *s, struct ptr_writer *w, struct pt_error 
 	if (pt_emit_init(&s->emit, w, &s->graph, e) < 0)
 		return -1;
 	if (o->stats && pt_graph_count_stats(&s->graph, e) < 0)
+		return -1;
+	if (o->detail != PTR_DETAIL_BRANCHES && pt_emit_less(&s->emit, o->detail, e) < 0)
 		return -1;
 	s->emit.calls = o->calls;
 	if (o->graph_bytes)

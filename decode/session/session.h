@@ -27,11 +27,15 @@ struct pt_session_options {
 	bool guest_code; /* VMs without a kernel in the container run code of their own process */
 	const struct pt_vm_options *tsc_offsets; /* --tsc-offset; NULL: none */
 
+	const char *container_path; /* for META decode.container_path; NULL: it is no file, or unknown */
+
 	/* What is written. */
-	bool calls;		    /* build call stacks */
-	bool definitions;	    /* names, edges, paths; false for --null */
-	bool stats;		    /* count branches by kind, and hash them */
-	const struct pt_text *text; /* lines instead of records; NULL: records */
+	enum ptr_detail detail;			/* of records: all, or what of them is summed up */
+	const struct pt_selection *detail_time; /* of its from and to: there all is written; NULL: nowhere */
+	bool calls;				/* build call stacks */
+	bool definitions;			/* names, edges, paths; false for --null */
+	bool stats;				/* count branches by kind, and hash them */
+	const struct pt_text *text;		/* lines instead of records; NULL: records */
 	FILE *used_code; /* lists the code that was read, at the end (code/image_used.h); NULL: no */
 
 	/*

@@ -24,12 +24,20 @@ struct clickhouse_sink {
 /* At the first record that is no META: whether the server has the recording. */
 static int check(struct clickhouse_sink *s, struct pt_error *e)
 {
+	const char *detail;
+
 	s->checked = true;
 	trace_identity(&s->meta, s->identity);
 	if (!*s->identity)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
 			       "the recording has no uuid and says nothing of itself: it cannot be told "
 			       "whether it is loaded already");
+	detail = trace_meta_get(&s->meta, "decode.detail");
+	if (detail)
+		return pt_fail(
+		    e, PT_ERR_REFUSED, PT_NO_OFFSET,
+		    "ClickHouse's tables are of whole traces, and this one was decoded with --detail %s",
+		    detail);
 	s->load.identity = s->identity;
 	if (load_check(&s->load, e) < 0)
 		return -1;

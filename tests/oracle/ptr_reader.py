@@ -19,7 +19,7 @@ FIELDS = {
     6: ("EDGE", "aavvv"),
     7: ("PATH", "P"),
     8: ("SLICE", "vzzvt"),
-    13: ("SLICE_END", "vtvuv"),
+    13: ("SLICE_END", "vtvuvv"),
     14: ("CALL_PATH", "vva"),
     15: ("CALL", "vvttvvvvuvv"),
     16: ("EVENT", "vvvzztass"),
@@ -28,6 +28,9 @@ FIELDS = {
     20: ("VMEXIT_INTERVAL", "vvzzzvvuttuuavvvuvvuuuuuvuvvvuuuuvv"),
     21: ("VM_CLOCK", "vzutvuvvvuv"),
     22: ("CODE", "C"),
+    23: ("PATH_SUM", "vvvvvd"),
+    24: ("CALL_SUM", "vvvvvuu"),
+    29: ("INTERRUPT", "vvvt"),
 }
 
 
@@ -65,6 +68,10 @@ class Block:
         self.at += n
         return self.b[self.at - n : self.at]
 
+    def d(self):
+        self.at += 8
+        return struct.unpack("<d", self.b[self.at - 8 : self.at])[0]
+
     def P(self):
         start, count, not_taken, tail, end = self.a(), self.v(), self.v(), self.v(), self.a()
         self.v()  # code_version
@@ -82,8 +89,8 @@ def main():
     head = f.read(16)
     assert head[:8] == b"\x89PTR\r\n\x1a\n", "magic"
     assert struct.unpack("<I", head[12:])[0] == zlib.crc32(head[:12]), "header's checksum"
-    assert struct.unpack("<H", head[8:10])[0] == 6, "version"
-    counts, sums, lengths, number, ended = [0] * 23, {}, [0], 0, False
+    assert struct.unpack("<H", head[8:10])[0] == 7, "version"
+    counts, sums, lengths, number, ended = [0] * 30, {}, [0], 0, False
 
     def add(name, n):
         sums[name] = sums.get(name, 0) + n
@@ -116,7 +123,7 @@ def main():
                 add("branches", repeats * lengths[path])
                 continue
             if kind == 18:
-                given = [b.v() for _ in range(23)]
+                given = [b.v() for _ in range(30)]
                 assert given == [0 if i == 18 else c for i, c in enumerate(counts)], "END's counts"
                 assert b.v() == sums.get("branches", 0), "END's branches"
                 ended = True
@@ -126,6 +133,10 @@ def main():
             counts[kind] += 1
             if kind == 7:
                 lengths.append(len(values[0][1]))
+            elif kind == 23:
+                add("branches", values[3] * lengths[values[0]])
+            elif kind == 24:
+                add("summed_calls", values[2])
             elif kind == 6:
                 add("edges_of_kind_%d" % (values[2] % 32), 1)
                 add("edge_from", values[0])

@@ -28,6 +28,14 @@ equal VMEXIT_INTERVAL 'SELECT count(*) FROM vmexits'
 equal guest_insns 'SELECT sum(guest_insns) FROM vmentries'
 equal host_insns 'SELECT sum(host_insns) FROM vm_exit'
 equal EVENT 'SELECT count(*) FROM events'
+# The same of what is summed up.
+"$PT_BIN/pt-decode" -q --detail vm -o "$tmp/vm" demo/qemu-guest.ptc
+python3 tests/oracle/ptr_reader.py "$tmp/vm" >"$tmp/sums" 2>"$tmp/err"
+succeeded $? "the second reader of sums: $(tail -n 1 "$tmp/err")"
+equal branches 'SELECT branches FROM traces'
+equal summed_calls 'SELECT count(*) FROM call'
+equal INTERRUPT 'SELECT count(*) FROM interrupts'
+equal RUN 'SELECT 0'
 # One flipped bit is found by both.
 printf '\x40' | dd of="$tmp/records" bs=1 seek=5000 conv=notrunc status=none
 python3 tests/oracle/ptr_reader.py "$tmp/records" >/dev/null 2>&1

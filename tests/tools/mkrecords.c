@@ -228,7 +228,7 @@ static void put_error(uint32_t slice, uint64_t tsc, uint64_t i)
 /* What put_facts() is at: the slice, its counts, and those since the last CYC. */
 struct progress {
 	uint32_t *threads, slice;
-	uint64_t tsc, slice_insns, slice_left, thread, cyc_insns;
+	uint64_t tsc, slice_insns, slice_branches, slice_left, thread, cyc_insns;
 };
 
 static void put_threads(struct progress *p)
@@ -253,7 +253,7 @@ static void begin_slice(struct progress *p)
 	s.thread = p->threads[p->thread];
 	p->slice = put_ok(ptr_put_slice(w, &s, &error));
 	p->slice_left = 1 + rnd(20000);
-	p->slice_insns = p->cyc_insns = 0;
+	p->slice_insns = p->slice_branches = p->cyc_insns = 0;
 }
 
 static void put_run(struct progress *p)
@@ -275,6 +275,7 @@ static void put_run(struct progress *p)
 	branches += (uint64_t)r.repeats * path->count;
 	insns += (uint64_t)r.repeats * path->insns;
 	p->slice_insns += (uint64_t)r.repeats * path->insns;
+	p->slice_branches += (uint64_t)r.repeats * path->count;
 	p->cyc_insns += (uint64_t)r.repeats * path->insns;
 	if (opt.cyc && rnd(3)) {
 		r.insn_count = p->cyc_insns;
@@ -314,7 +315,8 @@ static void put_facts(void)
 			    &(struct ptr_slice_end){.slice = p.slice,
 						    .tsc = p.tsc,
 						    .insn_count = p.slice_insns,
-						    .cyc_count = opt.cyc ? p.slice_insns / 2 : PTR_UNKNOWN},
+						    .cyc_count = opt.cyc ? p.slice_insns / 2 : PTR_UNKNOWN,
+						    .branch_count = p.slice_branches},
 			    &error));
 	}
 	free(p.threads);

@@ -155,7 +155,7 @@ struct vcpu {
 	uint32_t thread, slice;
 	uint32_t guest_threads[2], guest_thread;
 	int32_t index;
-	uint64_t tsc, slice_insns;
+	uint64_t tsc, slice_insns, slice_branches;
 	uint64_t place;	   /* where the guest is */
 	uint32_t last_run; /* the GUEST_RUN that ended last, 0 none */
 	bool timer;	   /* the next entry delivers a timer interrupt, that came at timer_tsc */
@@ -179,16 +179,18 @@ static void begin_slice(struct vcpu *v, bool guest)
 							.stream = (uint32_t)v->index + 1,
 							.tsc = v->tsc},
 				    &error));
-	v->slice_insns = 0;
+	v->slice_insns = v->slice_branches = 0;
 }
 
 static void end_slice(struct vcpu *v)
 {
-	ok(ptr_put_slice_end(
-	    w,
-	    &(struct ptr_slice_end){
-		.slice = v->slice, .tsc = v->tsc, .insn_count = v->slice_insns, .cyc_count = PTR_UNKNOWN},
-	    &error));
+	ok(ptr_put_slice_end(w,
+			     &(struct ptr_slice_end){.slice = v->slice,
+						     .tsc = v->tsc,
+						     .insn_count = v->slice_insns,
+						     .cyc_count = PTR_UNKNOWN,
+						     .branch_count = v->slice_branches},
+			     &error));
 }
 
 /* One execution of a path. Returns the id of its last branch. */
@@ -199,6 +201,7 @@ static uint64_t take(struct vcpu *v, const struct path *p)
 
 	last_run = ok(ptr_put_run(w, &r, p->count, &error));
 	v->slice_insns += p->insns;
+	v->slice_branches += p->count;
 	branches += p->count;
 	return last_run * PTR_RUN_BRANCHES + p->count - 1;
 }

@@ -176,10 +176,31 @@ static void put_facts(struct ptr_writer *w, struct pt_error *e)
 					    .repeats = 1,
 					    .cyc_count = PTR_UNKNOWN},
 			  0, e) == 2);
-	CHECK(ptr_put_slice_end(
-		  w,
-		  &(struct ptr_slice_end){.slice = 1, .tsc = 900, .insn_count = 3, .cyc_count = PTR_UNKNOWN},
-		  e) == 0);
+	CHECK(
+	    ptr_put_slice_end(
+		w,
+		&(struct ptr_slice_end){
+		    .slice = 1, .tsc = 900, .insn_count = 3, .cyc_count = PTR_UNKNOWN, .branch_count = 1024},
+		e) == 0);
+	CHECK(ptr_put_path_sum(w,
+			       &(struct ptr_path_sum){.path = 1,
+						      .machine = 2,
+						      .runs = 3,
+						      .repeats = 1ull << 40,
+						      .insn_timed = UINT64_MAX,
+						      .cycles = 0.125},
+			       2, e) == 0);
+	CHECK(ptr_put_call_sum(w,
+			       &(struct ptr_call_sum){.thread = 1,
+						      .call_path = 2,
+						      .calls = 9,
+						      .branch_count = 1ull << 63,
+						      .insn_count = 5,
+						      .cyc_count = PTR_UNKNOWN,
+						      .elapsed_tsc = 0},
+			       e) == 0);
+	CHECK(ptr_put_interrupt(w, &(struct ptr_interrupt){.slice = 1, .path = 1, .at = 1, .tsc = PTR_NO_TSC},
+				e) == 0);
 	CHECK(ptr_put_guest_run(w, &guest_run, e) == 1);
 	CHECK(ptr_put_vmexit(w, &vmexit, e) == 1);
 	CHECK(ptr_put_call(w,
@@ -261,6 +282,9 @@ static void put_again(struct ptr_writer *w, const struct ptr_record *r)
 	case PTR_VMEXIT_INTERVAL: n = ptr_put_vmexit(w, &r->vmexit, &e); break;
 	case PTR_VM_CLOCK: n = ptr_put_vm_clock(w, &r->vm_clock, &e); break;
 	case PTR_CODE: n = ptr_put_code(w, &r->code, &e); break;
+	case PTR_PATH_SUM: n = ptr_put_path_sum(w, &r->path_sum, counts[r->path_sum.path % 4096], &e); break;
+	case PTR_CALL_SUM: n = ptr_put_call_sum(w, &r->call_sum, &e); break;
+	case PTR_INTERRUPT: n = ptr_put_interrupt(w, &r->interrupt, &e); break;
 	case PTR_RUN: n = ptr_put_run(w, &r->run, counts[r->run.path % 4096], &e); break;
 	case PTR_CALL: n = ptr_put_call(w, &r->call, &e); break;
 	case PTR_END:
@@ -296,6 +320,12 @@ static void test_round_trip(const uint8_t *bytes, size_t n)
 			CHECK(record.code.ip == 0x401000 && record.code.count == 3 &&
 			      record.code.lens[1] == 3 && record.code.bits == 64 &&
 			      !memcmp(record.code.bytes, code_bytes, sizeof code_bytes));
+		if (record.type == PTR_PATH_SUM)
+			CHECK(record.path_sum.repeats == 1ull << 40 && record.path_sum.cycles == 0.125);
+		if (record.type == PTR_CALL_SUM)
+			CHECK(record.call_sum.cyc_count == PTR_UNKNOWN && record.call_sum.elapsed_tsc == 0);
+		if (record.type == PTR_INTERRUPT)
+			CHECK(record.interrupt.at == 1 && record.interrupt.tsc == PTR_NO_TSC);
 		if (record.type == PTR_EVENT)
 			CHECK(record.event.slice == 1 && record.event.machine == 2 &&
 			      record.event.thread == 2 && record.event.cpu == -1 && record.event.vcpu == 0 &&

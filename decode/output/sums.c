@@ -1,0 +1,449 @@
+/* sums.c - see sums.h. */
+#include "decode/output/sums.h"
+
+#include <stdlib.h>
+
+#include "decode/code/huge_pages.h"
+#include "schema/array.h"
+#include "schema/hash.h"
+
+/* Of a path of the graph. number 0: it was not executed since the last recycling. */
+struct path_sum {
+	uint64_t runs, repeats, insn_timed;
+	double cycles;
+	uint32_t number, machine;
+	uint32_t interrupts; /* bit n: edge n is an interrupt whose handler was seen */
+};
+
+/* Of a call path and a thread. */
+struct call_sum {
+	struct ptr_call_sum sum;
+	bool any;
+};
+
+struct slice_sum {
+	struct ptr_slice slice;
+	uint32_t number;
+	struct ptr_slice_end end;
+};
+
+/* Runs of a stretch that are kept to divide its cycles; those of a longer one get none (as in pt-load's slices). */
+#define STRETCH_MAX 4096
+
+struct stretch_run {
+	uint32_t path, repeats;
+};
+
+struct pt_stretch {
+	struct pt_stretch *next;
+	size_t count; /* STRETCH_MAX + 1: given up */
+	uint64_t insns;
+	struct stretch_run *runs;
+	size_t room;
+};
+
+struct pt_sums {
+	struct pt_emit *emit;
+	struct path_sum *paths; /* by the graph's numbers, path_room of them */
+	uint32_t path_room;
+	struct call_sum *calls; /* by call path: of the thread that had it first */
+	size_t call_count, call_room;
+	struct ptr_call_sum *more; /* of the other threads; number n of the hash is more[n - 1] */
+	size_t more_count, more_room;
+	struct pt_hash more_hash;
+	struct slice_sum *slices; /* the same, by what they are of */
+	size_t slice_count, slice_room;
+	struct pt_hash slice_hash;
+	struct pt_stretch *stretches;
+	uint32_t moment; /* number of the path without edges, 0 not there yet */
+};
+
+struct pt_sums *pt_sums_create(struct pt_emit *emit)
+{
+	struct pt_sums *u = calloc(1, sizeof *u);
+
+	if (!u)
+		return NULL;
+	u->emit = emit;
+	u->path_room = emit->graph->path_room;
+	u->paths = pt_pages_reserve(u->path_room, sizeof *u->paths);
+	if (u->paths && pt_hash_init(&u->more_hash, 8, NULL) == 0 &&
+	    pt_hash_init(&u->slice_hash, 8, NULL) == 0)
+		return u;
+	pt_sums_destroy(u);
+	return NULL;
+}
+
+void pt_sums_destroy(struct pt_sums *u)
+{
+	if (!u)
+		return;
+	while (u->stretches) {
+		struct pt_stretch *stretch = u->stretches;
+
+		u->stretches = stretch->next;
+		free(stretch->runs);
+		free(stretch);
+	}
+	pt_pages_release(u->paths, u->path_room, sizeof *u->paths);
+	pt_hash_deinit(&u->more_hash);
+	pt_hash_deinit(&u->slice_hash);
+	free(u->calls);
+	free(u->more);
+	free(u->slices);
+	free(u);
+}
+
+/* ---- Stretches of cycles -------------------------------------------------------------------------------- */
+
+/* NULL: no memory. */
+static struct pt_stretch *stretch_of(struct pt_sums *u, struct pt_emit_stream *s)
+{
+	if (s->stretch)
+		return s->stretch;
+	s->stretch = calloc(1, sizeof *s->stretch);
+	if (!s->stretch) {
+		pt_emit_no_memory(u->emit, "sums");
+		return NULL;
+	}
+	s->stretch->next = u->stretches;
+	u->stretches = s->stretch;
+	return s->stretch;
+}
+
+static void stretch_reset(struct pt_stretch *stretch)
+{
+	stretch->count = 0;
+	stretch->insns = 0;
+}
+
+/* Nothing of it is divided: it is too long, or not all of it is here. */
+static void stretch_give_up(struct pt_stretch *stretch)
+{
+	free(stretch->runs);
+	stretch->runs = NULL;
+	stretch->room = 0;
+	stretch->count = STRETCH_MAX + 1;
+}
+
+static void stretch_add(struct pt_emit *m, struct pt_stretch *stretch, const struct pt_flow_run *run,
+			uint64_t insns)
+{
+	if (stretch->count >= STRETCH_MAX) {
+		stretch_give_up(stretch);
+		return;
+	}
+	if (pt_array_grow(&stretch->runs, stretch->count, &stretch->room, NULL) < 0) {
+		pt_emit_no_memory(m, "sums");
+		return;
+	}
+	stretch->runs[stretch->count++] = (struct stretch_run){.path = run->path, .repeats = run->repeats};
+	stretch->insns += insns;
+}
+
+/* Shares the cycles out among the runs of the stretch, by their instructions. */
+static void divide(struct pt_sums *u, struct pt_stretch *stretch, uint64_t cycles)
+{
+	if (stretch->count <= STRETCH_MAX && stretch->insns) {
+		double per_insn = (double)cycles / (double)stretch->insns;
+
+		for (size_t i = 0; i < stretch->count; i++) {
+			const struct stretch_run *r = &stretch->runs[i];
+			uint64_t insns = (uint64_t)r->repeats * u->emit->graph->paths[r->path].insns;
+
+			u->paths[r->path].insn_timed += insns;
+			u->paths[r->path].cycles += (double)insns * per_insn;
+		}
+	}
+	stretch_reset(stretch);
+}
+
+void pt_sums_begin(struct pt_sums *u, struct pt_emit_stream *s)
+{
+	(void)u;
+	if (s->stretch)
+		stretch_reset(s->stretch);
+}
+
+bool pt_sums_written_run(struct pt_sums *u, struct pt_emit_stream *s, const struct pt_flow_run *run)
+{
+	bool whole = !s->stretch || !s->stretch->count;
+
+	(void)u;
+	if (whole)
+		return true;
+	stretch_give_up(s->stretch);
+	if (run->cyc_count != PTR_UNKNOWN)
+		stretch_reset(s->stretch);
+	return false;
+}
+
+/* ---- Paths ---------------------------------------------------------------------------------------------- */
+
+static uint32_t find_interrupts(const struct pt_graph *g, const struct pt_path *path)
+{
+	uint32_t ret = 0;
+
+	for (uint32_t i = 0; i < path->count; i++) {
+		const struct pt_edge *edge = &g->edges[g->path_edges[path->first + i]];
+
+		if (edge->kind == PTR_ASYNC && edge->to)
+			ret |= 1u << i;
+	}
+	return ret;
+}
+
+static void put_interrupts(struct pt_emit *m, const struct pt_emit_stream *s, const struct path_sum *sum,
+			   const struct pt_flow_run *run)
+{
+	struct ptr_interrupt r = {.slice = s->slice, .path = sum->number, .tsc = run->tsc};
+
+	for (uint32_t n = 0; n < run->repeats; n++)
+		for (r.at = 0; r.at < PTR_PATH_EDGES; r.at++)
+			if (sum->interrupts >> r.at & 1 && !m->failed)
+				pt_emit_put(m, ptr_put_interrupt(m->writer, &r, &m->error));
+}
+
+/* The path's first execution. */
+static void begin_path(struct pt_sums *u, struct path_sum *sum, const struct pt_emit_stream *s,
+		       uint32_t number)
+{
+	struct pt_emit *m = u->emit;
+	struct pt_path *path = &m->graph->paths[number];
+
+	sum->number = pt_emit_path(m, path);
+	/* As pt-load has it: of the thread's. */
+	sum->machine = s->task ? pt_emit_machine(m, s->task->machine) : 0;
+	if (m->detail.base <= PTR_DETAIL_VM)
+		sum->interrupts = find_interrupts(m->graph, path);
+}
+
+void pt_sums_run(struct pt_sums *u, struct pt_emit_stream *s, const struct pt_flow_run *run)
+{
+	struct pt_emit *m = u->emit;
+	struct path_sum *sum = &u->paths[run->path];
+	struct pt_stretch *stretch;
+
+	if (!sum->number)
+		begin_path(u, sum, s, run->path);
+	sum->runs++;
+	sum->repeats += run->repeats;
+	if (sum->interrupts)
+		put_interrupts(m, s, sum, run);
+	stretch = s->stretch ? s->stretch : stretch_of(u, s);
+	if (!stretch || (stretch->count > STRETCH_MAX && run->cyc_count == PTR_UNKNOWN))
+		return;
+	stretch_add(m, stretch, run, (uint64_t)run->repeats * m->graph->paths[run->path].insns);
+	if (run->cyc_count != PTR_UNKNOWN)
+		divide(u, stretch, run->cyc_count);
+}
+
+static void put_paths(struct pt_sums *u)
+{
+	struct pt_emit *m = u->emit;
+
+	for (uint32_t i = 1; i < m->graph->path_count && !m->failed; i++) {
+		const struct path_sum *sum = &u->paths[i];
+		const struct ptr_path_sum r = {.path = sum->number,
+					       .machine = sum->machine,
+					       .runs = sum->runs,
+					       .repeats = sum->repeats,
+					       .insn_timed = sum->insn_timed,
+					       .cycles = sum->cycles};
+
+		if (sum->number)
+			pt_emit_put(m, ptr_put_path_sum(m->writer, &r, m->graph->path_counts[i], &m->error));
+	}
+}
+
+void pt_sums_recycle(struct pt_sums *u)
+{
+	put_paths(u);
+	pt_pages_wipe(u->paths, u->emit->graph->path_count, sizeof *u->paths);
+	/* Their paths are gone: the cycles of the stretches at hand are nobody's. */
+	for (struct pt_stretch *stretch = u->stretches; stretch; stretch = stretch->next)
+		if (stretch->count)
+			stretch_give_up(stretch);
+}
+
+uint64_t pt_sums_moment(struct pt_sums *u, const struct pt_emit_stream *s, uint64_t tsc)
+{
+	struct pt_emit *m = u->emit;
+	const struct ptr_path path = {.count = 0};
+	struct ptr_run r = {
+	    .slice = s->slice, .tsc = tsc, .timing = PTR_TIME_BEFORE, .repeats = 1, .cyc_count = PTR_UNKNOWN};
+	int64_t number;
+
+	if (!u->moment && !m->failed)
+		u->moment = pt_emit_put(m, ptr_put_path(m->writer, &path, &m->error));
+	if (m->failed)
+		return 0;
+	r.path = u->moment;
+	number = ptr_put_run(m->writer, &r, 0, &m->error);
+	m->failed = number < 0;
+	return m->failed ? 0 : (uint64_t)number;
+}
+
+/* ---- Calls ---------------------------------------------------------------------------------------------- */
+
+static uint64_t call_key(const struct ptr_call_sum *r)
+{
+	return pt_hash_mix((uint64_t)r->thread << 32 | r->call_path);
+}
+
+static uint64_t key_of_more(const void *more, uint32_t n)
+{
+	return call_key((const struct ptr_call_sum *)more + n - 1);
+}
+
+/* The sums of a call path of a thread that is not its first. NULL: no memory. */
+static struct ptr_call_sum *more_of(struct pt_sums *u, const struct ptr_call_sum *key)
+{
+	uint32_t n;
+
+	for (uint32_t i = pt_hash_first(&u->more_hash, call_key(key)); (n = u->more_hash.slots[i]);
+	     i = pt_hash_next(&u->more_hash, i))
+		if (u->more[n - 1].thread == key->thread && u->more[n - 1].call_path == key->call_path)
+			return &u->more[n - 1];
+	if (pt_array_grow(&u->more, u->more_count, &u->more_room, NULL) < 0)
+		return NULL;
+	u->more[u->more_count++] = *key;
+	if (pt_hash_insert(&u->more_hash, call_key(key), (uint32_t)u->more_count, key_of_more, u->more,
+			   NULL) < 0)
+		return NULL;
+	return &u->more[u->more_count - 1];
+}
+
+/* NULL: no memory. */
+static struct ptr_call_sum *call_sum_of(struct pt_sums *u, const struct ptr_call *r)
+{
+	const struct ptr_call_sum begin = {.thread = r->thread,
+					   .call_path = r->call_path,
+					   .cyc_count = PTR_UNKNOWN,
+					   .elapsed_tsc = PTR_UNKNOWN};
+	struct call_sum *first;
+
+	while (r->call_path >= u->call_count) {
+		if (pt_array_grow(&u->calls, u->call_count, &u->call_room, NULL) < 0)
+			return NULL;
+		u->calls[u->call_count++] = (struct call_sum){.any = false};
+	}
+	first = &u->calls[r->call_path];
+	if (!first->any)
+		*first = (struct call_sum){.sum = begin, .any = true};
+	return first->sum.thread == r->thread ? &first->sum : more_of(u, &begin);
+}
+
+static void add_known(uint64_t *sum, uint64_t n)
+{
+	*sum = *sum == PTR_UNKNOWN ? n : *sum + n;
+}
+
+void pt_sums_call(struct pt_sums *u, const struct ptr_call *r)
+{
+	struct ptr_call_sum *sum = call_sum_of(u, r);
+
+	if (!sum) {
+		pt_emit_no_memory(u->emit, "sums");
+		return;
+	}
+	sum->calls++;
+	sum->branch_count += r->branch_count;
+	sum->insn_count += r->insn_count;
+	if (r->cyc_count != PTR_UNKNOWN)
+		add_known(&sum->cyc_count, r->cyc_count);
+	if (r->call_tsc != PTR_NO_TSC && r->return_tsc != PTR_NO_TSC)
+		add_known(&sum->elapsed_tsc, r->return_tsc - r->call_tsc);
+}
+
+static void put_call(struct pt_emit *m, const struct ptr_call_sum *sum)
+{
+	if (!m->failed)
+		pt_emit_put(m, ptr_put_call_sum(m->writer, sum, &m->error));
+}
+
+static void put_calls(struct pt_sums *u)
+{
+	for (size_t i = 0; i < u->call_count; i++)
+		if (u->calls[i].any)
+			put_call(u->emit, &u->calls[i].sum);
+	for (size_t i = 0; i < u->more_count; i++)
+		put_call(u->emit, &u->more[i]);
+}
+
+/* ---- Slices --------------------------------------------------------------------------------------------- */
+
+static uint64_t slice_key(const struct ptr_slice *r)
+{
+	return pt_hash_mix(((uint64_t)r->thread << 32 | (uint32_t)r->cpu) +
+			   pt_hash_mix((uint64_t)r->stream << 32 | (uint32_t)r->vcpu));
+}
+
+static uint64_t key_of_slice(const void *slices, uint32_t n)
+{
+	return slice_key(&((const struct slice_sum *)slices)[n - 1].slice);
+}
+
+static bool is_of(const struct ptr_slice *a, const struct ptr_slice *b)
+{
+	return a->thread == b->thread && a->cpu == b->cpu && a->vcpu == b->vcpu && a->stream == b->stream;
+}
+
+static uint32_t begin_slice(struct pt_sums *u, const struct ptr_slice *slice)
+{
+	struct pt_emit *m = u->emit;
+	uint32_t number = pt_emit_put(m, ptr_put_slice(m->writer, slice, &m->error));
+
+	if (m->failed)
+		return 0;
+	if (pt_array_grow(&u->slices, u->slice_count, &u->slice_room, NULL) < 0)
+		goto no_memory;
+	u->slices[u->slice_count++] =
+	    (struct slice_sum){.slice = *slice,
+			       .number = number,
+			       .end = {.slice = number, .tsc = slice->tsc, .cyc_count = PTR_UNKNOWN}};
+	if (pt_hash_insert(&u->slice_hash, slice_key(slice), (uint32_t)u->slice_count, key_of_slice,
+			   u->slices, NULL) == 0)
+		return number;
+no_memory:
+	pt_emit_no_memory(m, "sums");
+	return 0;
+}
+
+uint32_t pt_sums_slice(struct pt_sums *u, const struct ptr_slice *slice)
+{
+	uint32_t n;
+
+	for (uint32_t i = pt_hash_first(&u->slice_hash, slice_key(slice)); (n = u->slice_hash.slots[i]);
+	     i = pt_hash_next(&u->slice_hash, i))
+		if (is_of(&u->slices[n - 1].slice, slice))
+			return u->slices[n - 1].number;
+	return begin_slice(u, slice);
+}
+
+void pt_sums_slice_end(struct pt_sums *u, const struct ptr_slice_end *end)
+{
+	struct ptr_slice_end *sum;
+
+	/* At this level all slices are from here: their numbers are those of the array. */
+	if (!end->slice || end->slice > u->slice_count)
+		return;
+	sum = &u->slices[end->slice - 1].end;
+	if (end->tsc != PTR_NO_TSC)
+		sum->tsc = end->tsc;
+	sum->insn_count += end->insn_count;
+	sum->not_taken += end->not_taken;
+	sum->branch_count += end->branch_count;
+	if (end->cyc_count != PTR_UNKNOWN)
+		add_known(&sum->cyc_count, end->cyc_count);
+}
+
+void pt_sums_finish(struct pt_sums *u)
+{
+	struct pt_emit *m = u->emit;
+
+	put_paths(u);
+	put_calls(u);
+	for (size_t i = 0; i < u->slice_count && !m->failed; i++)
+		pt_emit_put(m, ptr_put_slice_end(m->writer, &u->slices[i].end, &m->error));
+}
