@@ -167,6 +167,10 @@ static const struct pt_option options[] = {
      "decode this time only: [+]NUMBER[s|ms|us|ns|tsc] each, or nothing; + counts from where "
      "the trace begins",
      .set = set_time},
+    {"from-psb", 0, NULL,
+     "with --time: decode from the last PSB before A on, so that all of A..B is as in the whole trace; a file's AUX data before "
+     "and after it is not read",
+     FLAG(from_psb)},
     {"cpu", 0, "LIST", "only these CPUs, as in 0-3,7", .set = set_cpus},
     {"pid", 0, "LIST", "only these processes of the host", .set = set_pids},
     {"tid", 0, "LIST", "only these threads of the host", .set = set_tids},
@@ -256,6 +260,7 @@ static int check_options(const struct pt_arguments *a, struct pt_error *e)
 	    {a->selection.host_only && a->selection.guest_only, "--host-only and --guest-only leave nothing"},
 	    {(a->packets || a->vm_clock) && !pt_selection_is_all(&a->selection),
 	     "--packets and vm-clock read the whole container: no part of it can be chosen"},
+	    {a->from_psb && !a->selection.from.given && !a->selection.to.given, "--from-psb needs --time"},
 	    {a->quick && lines, "--quick gives events, not lines: load them, or use --packets"},
 	    {a->fields && !a->text && !a->insns, "-F needs --text or --insns"},
 	    {a->att && !a->insns, "--att needs --insns"},

@@ -36,7 +36,7 @@ struct pt_arguments {
 	struct pt_selection selection;
 
 	bool guest_code;
-	bool include_self;
+	bool include_self, from_psb;
 	struct pt_vm_options tsc_offsets;
 	struct pt_guest_merge guests;
 };

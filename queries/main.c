@@ -15,6 +15,7 @@
 #include "queries/detail.h"
 #include "queries/explorer.h"
 #include "queries/html.h"
+#include "queries/on_demand.h"
 #include "queries/perf_sqlite/perf_sqlite.h"
 #include "queries/perfetto/perfetto.h"
 #include "queries/print.h"
@@ -64,6 +65,7 @@ struct arguments {
 	long long timeout_s;	  /* 0: none */
 	long long port;		  /* of serve; 0: any */
 	const char *output;	  /* NULL: standard output */
+	const char *container;	  /* NULL: as the database says */
 	bool print, version, no_demangle, plot;
 	char histogram[64]; /* the name of the query's histogram, when that is what is plotted */
 };
@@ -155,6 +157,11 @@ static const struct pt_option options[] = {
      .argument = "FILE",
      .help = "the same, from a file; - is standard input",
      PT_OPTION_TEXT(struct arguments, source.file)},
+    {.name = "container",
+     .argument = "FILE",
+     .help = "branches-between and the table branches_at(time_from, time_to) decode from FILE, and not from where the trace's "
+	     "container was when it was decoded",
+     PT_OPTION_TEXT(struct arguments, container)},
     {.name = "width",
      .letter = 'w',
      .argument = "N",
@@ -398,6 +405,36 @@ static int run_annotate(sqlite3 *db, const struct arguments *a, struct pt_error 
 	return r;
 }
 
+static bool is_between(const struct arguments *a)
+{
+	return a->source.name && !strcmp(a->source.name, "branches-between");
+}
+
+/* branches-between, of branches that the database has not: 1; 0: it has them; -1. */
+static int run_on_demand(sqlite3 *db, const char *sql, const struct arguments *a, struct pt_error *e)
+{
+	struct arguments there = *a;
+	struct on_demand q;
+	int r = on_demand_between(db, a->container, a->parameters, a->parameter_count, &q, e);
+
+	if (r <= 0)
+		return r;
+	there.parameter_count = q.parameter_count;
+	memcpy(there.parameters, q.parameters, q.parameter_count * sizeof *q.parameters);
+	r = run(q.db, sql, &there, e);
+	sqlite3_close(q.db);
+	return r < 0 ? -1 : 1;
+}
+
+static int run_query(sqlite3 *db, const char *sql, const struct arguments *a, struct pt_error *e)
+{
+	int r = is_between(a) ? run_on_demand(db, sql, a, e) : 0;
+
+	if (r)
+		return r < 0 ? -1 : 0;
+	return on_demand_register(db, a->container, e) < 0 ? -1 : run(db, sql, a, e);
+}
+
 /* sql NULL: annotate, the report, or the list. Closes db, which may be NULL: it could not be opened. */
 static int answer_of_one(sqlite3 *db, const char *sql, const struct arguments *a,
 			 const struct timespec *until, struct pt_error *e)
@@ -407,7 +444,7 @@ static int answer_of_one(sqlite3 *db, const char *sql, const struct arguments *a
 	if (db && a->timeout_s)
 		database_stop_at(db, until);
 	if (db && sql)
-		r = run(db, sql, a, e);
+		r = run_query(db, sql, a, e);
 	else if (db && is_report(a))
 		r = run_report(db, a, e);
 	else if (db && a->format == PRINT_PERF_SQLITE)
@@ -474,7 +511,7 @@ static int answer_of_files(const struct arguments *a, struct pt_error *e)
 		fputs(annotate_note, stdout);
 	else if (r == 0 && a->print && sql)
 		fputs(sql, stdout);
-	else if (r == 0 && sql && check_detail(a, sql, e) < 0)
+	else if (r == 0 && sql && (a->database_count > 1 || !is_between(a)) && check_detail(a, sql, e) < 0)
 		r = -1;
 	else if (r == 0 && a->database_count > 1 && !is_report(a))
 		r = run_several(sql, a, a->timeout_s ? &until : NULL, e);

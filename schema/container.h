@@ -39,6 +39,10 @@
  * A reader of a stream stops at PTC_END and never sees them. A capture of more than PTC_INDEX_MAX
  * chunks has none.
  *
+ * To find the AUX data of a time, take a stream's PTC_AUX chunks from the index, else from the chunk headers, which lead from
+ * one to the next, and search them by halves: the TSC of the first PSB+ in a chunk's payload, which needs no other, says
+ * whether to look before it or after it. So 10,000 chunks take 14 to be decompressed.
+ *
  * ## Payloads
  *
  * Strings in them are a u32 length and that many bytes, no NUL (written "str" below). A payload longer than
@@ -405,6 +409,27 @@ void ptc_reader_destroy(struct ptc_reader *r); /* NULL is fine */
  * them is right), PT_ERR_IO, PT_ERR_NO_MEMORY. After 0 or -1 it goes on returning the same.
  */
 int ptc_next(struct ptc_reader *r, struct ptc_chunk *ret, struct pt_error *e);
+
+/*
+ * From now on ptc_next() leaves out the PTC_AUX chunks for which skip() says so: of a file that costs reading their headers.
+ * offset: of the chunk's header in the container. skip may call ptc_aux_list() and ptc_read_at().
+ */
+void ptc_reader_skip(struct ptc_reader *r, bool (*skip)(void *arg, uint32_t stream, uint64_t offset), void *arg);
+
+/* Where a PTC_AUX chunk is: the offset of its header in the container, bytes. */
+struct ptc_aux_at {
+	uint64_t offset;
+	uint32_t stream;
+};
+/*
+ * All PTC_AUX chunks of a container that is a file, in its order: by the index, else by reading the chunks' headers, up to
+ * where it is cut. What ptc_next() returns next does not change. *ret is to be freed. 0, or -1: PT_ERR_REFUSED (it is no
+ * file), PT_ERR_IO, PT_ERR_NO_MEMORY.
+ */
+int ptc_aux_list(struct ptc_reader *r, struct ptc_aux_at **ret, size_t *ret_count, struct pt_error *e);
+/* The chunk at that offset of a file, checked as by ptc_next(), whose next chunk does not change. Its data are valid until
+ * the next call of either. 0, or -1 as ptc_next(). */
+int ptc_read_at(struct ptc_reader *r, uint64_t offset, struct ptc_chunk *ret, struct pt_error *e);
 
 /* From now on images come without their bytes where the container allows that (PTC_CHUNK_LATER). */
 void ptc_reader_leave_images(struct ptc_reader *r);

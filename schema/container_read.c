@@ -1,6 +1,7 @@
 /* container_read.c - see container.h. */
 #include "schema/container.h"
 #include "schema/container_format.h"
+#include "schema/container_reader.h"
 #include "schema/crc32c.h"
 #include "schema/file_kind.h"
 
@@ -14,22 +15,6 @@
 #include <zlib.h>
 #include <zstd.h>
 #include <zstd_errors.h>
-
-struct ptc_reader {
-	int fd;
-	ZSTD_DCtx *zstd;
-	uint8_t *stored, *raw;
-	size_t stored_room, raw_room;
-	uint64_t offset; /* bytes read so far */
-	uint64_t chunks;
-	/* what ptc_next() returns next: 1 until the end or a failure; 2: 0, for PTC_END was delivered */
-	int state;
-	bool leave_images;
-	off_t begin;			  /* of the container in its file; -1: it cannot be read again */
-	uint64_t stored_bytes, raw_bytes; /* of the chunk at hand */
-	uint32_t crc32c;
-	struct pt_error error;
-};
 
 /* Reads n bytes, fewer only at the end of input. -1: PT_ERR_IO. */
 static ssize_t read_all(struct ptc_reader *r, uint8_t *to, size_t n, struct pt_error *e)
@@ -56,7 +41,7 @@ static ssize_t read_all(struct ptc_reader *r, uint8_t *to, size_t n, struct pt_e
 	return (ssize_t)have;
 }
 
-static int reserve(uint8_t **buffer, size_t *room, size_t bytes, struct pt_error *e)
+int ptc_reader_reserve(uint8_t **buffer, size_t *room, size_t bytes, struct pt_error *e)
 {
 	uint8_t *grown;
 
@@ -159,7 +144,7 @@ static int decompress(struct ptc_reader *r, uint64_t at, size_t stored, size_t r
 {
 	size_t got;
 
-	if (reserve(&r->raw, &r->raw_room, raw ? raw : 1, e))
+	if (ptc_reader_reserve(&r->raw, &r->raw_room, raw ? raw : 1, e))
 		return -1;
 	got = ZSTD_decompressDCtx(r->zstd, r->raw, raw, r->stored, stored);
 	if (ZSTD_isError(got))
@@ -188,7 +173,7 @@ static int decompress_head(struct ptc_reader *r, uint64_t at, size_t stored, siz
 	if (in.size >= stored ||
 	    block > LATER_HEAD_MAX) /* the only block, or one too long for a description */
 		return 0;
-	if (reserve(&r->raw, &r->raw_room, LATER_HEAD_MAX, e))
+	if (ptc_reader_reserve(&r->raw, &r->raw_room, LATER_HEAD_MAX, e))
 		return -1;
 	out = (ZSTD_outBuffer){r->raw, LATER_HEAD_MAX, 0};
 	ZSTD_DCtx_reset(r->zstd, ZSTD_reset_session_only);
@@ -201,10 +186,32 @@ static int decompress_head(struct ptc_reader *r, uint64_t at, size_t stored, siz
 	return 0;
 }
 
-/* Reads and checks a chunk's header, and its frame into r->stored. */
-static int read_chunk(struct ptc_reader *r, uint8_t h[PTC_CHUNK_HEADER_BYTES], struct pt_error *e)
+int ptc_check_header(const struct ptc_reader *r, const uint8_t *h, uint64_t at, struct pt_error *e)
 {
-	uint64_t at = r->offset, stored, raw;
+	uint64_t stored = u64(h + 16), raw = u64(h + 24);
+
+	if (memcmp(h, PTC_CHUNK_MAGIC, 4) != 0 || u32(h + 36) != crc32(0, h, 36))
+		return bad_chunk(r, at, "has a broken header", e);
+	if (raw > PTC_CHUNK_MAX || stored > ZSTD_compressBound(raw))
+		return bad_chunk(r, at, "is larger than the format allows", e);
+	return 0;
+}
+
+int ptc_unpack(struct ptc_reader *r, const uint8_t *h, uint64_t at, struct pt_error *e)
+{
+	uint64_t stored = u64(h + 16), raw = u64(h + 24);
+
+	if (!is_frame(r->stored, stored, raw))
+		return bad_chunk(r, at, "is not one zstd frame as its header says", e);
+	if (ptc_get16(h + 6) & PTC_CHUNK_LATER && ptc_crc32c(r->stored, stored) != u32(h + 32))
+		return bad_chunk(r, at, "has a wrong checksum", e);
+	return decompress(r, at, stored, raw, e);
+}
+
+/* Reads and checks the next chunk's header. */
+static int read_header(struct ptc_reader *r, uint8_t h[PTC_CHUNK_HEADER_BYTES], struct pt_error *e)
+{
+	uint64_t at = r->offset;
 	ssize_t got = read_all(r, h, PTC_CHUNK_HEADER_BYTES, e);
 
 	if (got < 0)
@@ -214,15 +221,18 @@ static int read_chunk(struct ptc_reader *r, uint8_t h[PTC_CHUNK_HEADER_BYTES], s
 			       got ? "the container is cut within the header of chunk %llu"
 				   : "the container is cut before chunk %llu",
 			       (unsigned long long)r->chunks);
-	if (memcmp(h, PTC_CHUNK_MAGIC, 4) != 0 || u32(h + 36) != crc32(0, h, 36))
-		return bad_chunk(r, at, "has a broken header", e);
-	if (u32(h + 12) != (uint32_t)r->chunks)
-		return bad_chunk(r, at, "is missing", e);
-	stored = u64(h + 16);
-	raw = u64(h + 24);
-	if (raw > PTC_CHUNK_MAX || stored > ZSTD_compressBound(raw))
-		return bad_chunk(r, at, "is larger than the format allows", e);
-	if (reserve(&r->stored, &r->stored_room, stored ? stored : 1, e))
+	if (ptc_check_header(r, h, at, e) < 0)
+		return -1;
+	return u32(h + 12) == (uint32_t)r->chunks ? 0 : bad_chunk(r, at, "is missing", e);
+}
+
+/* Reads and checks the frame behind a header into r->stored. */
+static int read_frame(struct ptc_reader *r, const uint8_t *h, struct pt_error *e)
+{
+	uint64_t at = r->offset - PTC_CHUNK_HEADER_BYTES, stored = u64(h + 16), raw = u64(h + 24);
+	ssize_t got;
+
+	if (ptc_reader_reserve(&r->stored, &r->stored_room, stored ? stored : 1, e))
 		return -1;
 	got = read_all(r, r->stored, stored, e);
 	if (got < 0)
@@ -238,13 +248,35 @@ static int read_chunk(struct ptc_reader *r, uint8_t h[PTC_CHUNK_HEADER_BYTES], s
 	return 0;
 }
 
+/* Whether the chunk behind the header is left out, and has been then. */
+static bool passed_over(struct ptc_reader *r, const uint8_t *h)
+{
+	off_t end = r->begin + (off_t)(r->offset + u64(h + 16));
+	struct stat st;
+
+	if (!r->skip || r->begin < 0 || ptc_get16(h + 4) != PTC_AUX ||
+	    !r->skip(r->skip_arg, u32(h + 8), r->offset - PTC_CHUNK_HEADER_BYTES))
+		return false;
+	/* One that is cut is read, which says so. */
+	if (fstat(r->fd, &st) < 0 || end > st.st_size || lseek(r->fd, end, SEEK_SET) < 0)
+		return false;
+	r->offset += u64(h + 16);
+	r->chunks++;
+	return true;
+}
+
 static int next(struct ptc_reader *r, struct ptc_chunk *ret, struct pt_error *e)
 {
 	uint8_t h[PTC_CHUNK_HEADER_BYTES];
-	uint64_t at = r->offset;
+	uint64_t at;
 	bool may_wait;
 
-	if (read_chunk(r, h, e) < 0)
+	do {
+		at = r->offset;
+		if (read_header(r, h, e) < 0)
+			return -1;
+	} while (passed_over(r, h));
+	if (read_frame(r, h, e) < 0)
 		return -1;
 	may_wait = ptc_get16(h + 6) & PTC_CHUNK_LATER;
 	if (may_wait && ptc_crc32c(r->stored, r->stored_bytes) != r->crc32c)
@@ -285,6 +317,12 @@ int ptc_next(struct ptc_reader *r, struct ptc_chunk *ret, struct pt_error *e)
 		r->state = 2;
 	*ret = c;
 	return 1;
+}
+
+void ptc_reader_skip(struct ptc_reader *r, bool (*skip)(void *arg, uint32_t stream, uint64_t offset), void *arg)
+{
+	r->skip = skip;
+	r->skip_arg = arg;
 }
 
 void ptc_reader_leave_images(struct ptc_reader *r)
@@ -335,7 +373,7 @@ static const uint8_t *read_again(struct ptc_reader *r, const struct ptc_kept *k,
 {
 	size_t have = 0;
 
-	if (reserve(&r->stored, &r->stored_room, k->stored_bytes, e))
+	if (ptc_reader_reserve(&r->stored, &r->stored_room, k->stored_bytes, e))
 		return NULL;
 	while (have < k->stored_bytes) {
 		ssize_t n = pread(r->fd, r->stored + have, k->stored_bytes - have,

@@ -14,6 +14,7 @@
  *     apply.c                   a sideband record whose time has come
  *     context.c                 which thread runs where, and so which code a flow follows
  *     select.c                  what is not selected (selection.h) is left out
+ *     seek.c                    which AUX data is read of a container that is a file
  *     queue.c                   sideband records in the order of time
  *     segments.c                what other threads decode ahead
  *
@@ -158,6 +159,21 @@ struct progress {
 	uint64_t clock_changes;
 };
 
+/* Of a stream: the PTC_AUX chunks that are read, by their offsets in the container, inclusive. */
+struct seek_part {
+	uint32_t stream;
+	uint64_t first_offset, last_offset;
+};
+
+/* With options.from_psb: what is read (seek.c). part_count 0: all. */
+struct seek {
+	struct ptc_reader *reader;
+	bool planned;
+	uint64_t from_tsc, until_tsc;
+	struct seek_part *parts;
+	size_t part_count, part_room;
+};
+
 struct session {
 	const struct pt_session_options *options;
 	struct pt_session_result *result;
@@ -208,6 +224,7 @@ struct session {
 
 	struct record_queue queue;
 	struct selected selected;
+	struct seek seek;
 	struct guest_clock_search guest_clock;
 	struct progress progress;
 
@@ -304,6 +321,14 @@ void pt_session_select_mark(struct session *s, const struct pt_sideband_record *
 
 /* Whether a sample or switch record is to become an EVENT. */
 bool pt_session_selects_event(const struct session *s, const struct pt_sideband_record *record);
+
+/* ---- seek.c ------------------------------------------------------------------------------------------- */
+
+/* r leaves out AUX data that is far from the selected time. */
+void pt_session_seek(struct session *s, struct ptc_reader *r);
+/* Whether all that is selected has been decoded, so that the rest of the container need not be read. */
+bool pt_session_seek_done(const struct session *s);
+void pt_session_seek_deinit(struct session *s);
 
 /* ---- context.c ---------------------------------------------------------------------------------------- */
 

@@ -96,7 +96,7 @@ static int find_time(struct session *s, const struct ptc_aux *aux, struct pt_err
 		return known;
 	s->selected.begin_known = true;
 	s->selected.begin_tsc = tsc[0];
-	if (selection->from.given && queue_mark(s, tsc[0], false, e) < 0)
+	if (selection->from.given && !s->options->from_psb && queue_mark(s, tsc[0], false, e) < 0)
 		return -1;
 	return selection->to.given ? queue_mark(s, tsc[1], true, e) : 0;
 }

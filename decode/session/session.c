@@ -62,6 +62,9 @@ static int put_results(struct session *s, struct pt_error *e)
 	 * start. */
 	if (status && ptr_put_meta(w, "exit_status", status, e) < 0)
 		return -1;
+	/* What was not read may be cut or damaged. */
+	if (pt_session_seek_done(s) && !s->result->damage[0])
+		return 0;
 	if (ptr_put_meta(w, "decode.container", s->result->damage[0] ? s->result->damage : "complete", e) < 0)
 		return -1;
 	return 0;
@@ -91,6 +94,8 @@ static int read_chunks(struct session *s, struct ptc_reader *r, struct pt_error 
 			break;
 		}
 		any = true;
+		if (pt_session_seek_done(s))
+			return 0;
 	}
 	if (n == 0)
 		return 0;
@@ -212,7 +217,7 @@ static void init_selected(struct session *s)
 	s->selected.all = !selection || pt_selection_is_all(selection);
 	if (selection)
 		s->selected.selection = *selection;
-	s->selected.before_begin = !s->selected.all && selection->from.given;
+	s->selected.before_begin = !s->selected.all && selection->from.given && !s->options->from_psb;
 }
 
 /* Of a zeroed session. What was made before a failure is the caller's to free, with session_deinit(). */
@@ -237,6 +242,8 @@ static int session_init(struct session *s, struct ptc_reader *r, struct ptr_writ
 	s->host = s->machines ? pt_machine_get(s->machines, 0) : NULL;
 	if (!s->events || !s->host)
 		return pt_fail_no_memory(e, NULL);
+	if (o->from_psb && !s->selected.all)
+		pt_session_seek(s, r);
 	return init_output(s, w, e);
 }
 
@@ -244,6 +251,7 @@ static void session_deinit(struct session *s)
 {
 	pt_session_streams_deinit(s);
 	pt_segments_destroy(s->segments);
+	pt_session_seek_deinit(s);
 	pt_session_queue_deinit(s);
 	free(s->attr_machines);
 	pt_sideband_attrs_deinit(&s->attrs);
