@@ -168,7 +168,8 @@ static const struct pt_option options[] = {
      "the trace begins",
      .set = set_time},
     {"from-psb", 0, NULL,
-     "with --time: decode from the last PSB before A on, so that all of A..B is as in the whole trace; a file's AUX data before "
+     "with --time: decode from the last PSB before A on, so that all of A..B is as in the whole trace; a "
+     "file's AUX data before "
      "and after it is not read",
      FLAG(from_psb)},
     {"cpu", 0, "LIST", "only these CPUs, as in 0-3,7", .set = set_cpus},

@@ -25,7 +25,8 @@ void call_feed_destroy(struct call_feed *f);
  * something earlier. */
 int call_feed_run(struct call_feed *f, uint64_t number, uint64_t tsc, struct pt_error *e);
 int call_feed_call(struct call_feed *f, const struct ptr_call *call, struct pt_error *e);
-int call_feed_sum(struct call_feed *f, const struct ptr_call_sum *sum, struct pt_error *e); /* call_paths_add_sum() */
+int call_feed_sum(struct call_feed *f, const struct ptr_call_sum *sum,
+		  struct pt_error *e); /* call_paths_add_sum() */
 int call_feed_path(struct call_feed *f, const struct ptr_call_path *path, struct pt_error *e);
 int call_feed_symbol(struct call_feed *f, uint64_t start, struct pt_error *e);
 

@@ -33,7 +33,8 @@ static char *declaration(sqlite3 *db, int *ret)
 
 	*ret = 0;
 	sqlite3_str_appendall(text, "CREATE TABLE branches_at (");
-	if (sqlite3_prepare_v2(db, "SELECT name FROM pragma_table_info('branches')", -1, &st, NULL) == SQLITE_OK)
+	if (sqlite3_prepare_v2(db, "SELECT name FROM pragma_table_info('branches')", -1, &st, NULL) ==
+	    SQLITE_OK)
 		for (; sqlite3_step(st) == SQLITE_ROW; ++*ret)
 			sqlite3_str_appendf(text, "\"%w\", ", sqlite3_column_text(st, 0));
 	sqlite3_finalize(st);
@@ -41,7 +42,8 @@ static char *declaration(sqlite3 *db, int *ret)
 	return sqlite3_str_finish(text);
 }
 
-static int on_connect(sqlite3 *db, void *arg, int argc, const char *const *argv, sqlite3_vtab **ret, char **error)
+static int on_connect(sqlite3 *db, void *arg, int argc, const char *const *argv, sqlite3_vtab **ret,
+		      char **error)
 {
 	struct table *t = sqlite3_malloc(sizeof *t);
 	char *sql = NULL;
@@ -87,7 +89,8 @@ static int on_plan(sqlite3_vtab *vtab, sqlite3_index_info *info)
 		found |= 1 << which;
 	}
 	if (found != 3) {
-		vtab->zErrMsg = sqlite3_mprintf("branches_at(time_from, time_to) wants two times, in ns of perf's clock");
+		vtab->zErrMsg =
+		    sqlite3_mprintf("branches_at(time_from, time_to) wants two times, in ns of perf's clock");
 		return SQLITE_ERROR;
 	}
 	info->estimatedCost = 1e6;
@@ -146,7 +149,8 @@ static int on_filter(sqlite3_vtab_cursor *cursor, int plan, const char *text, in
 		c->bounds[i] = sqlite3_value_int64(argv[i]);
 	c->scratch = on_demand_open(t->source->db, t->source->container, c->bounds[0], c->bounds[1], &e);
 	if (c->scratch)
-		c->st = database_prepare(c->scratch, "SELECT * FROM branches WHERE time_ns BETWEEN ? AND ? ORDER BY id", &e);
+		c->st = database_prepare(
+		    c->scratch, "SELECT * FROM branches WHERE time_ns BETWEEN ? AND ? ORDER BY id", &e);
 	if (!c->st) {
 		t->base.zErrMsg = sqlite3_mprintf("%s", e.message);
 		return SQLITE_ERROR;
@@ -196,6 +200,7 @@ int on_demand_register(sqlite3 *db, const char *container, struct pt_error *e)
 	if (!s)
 		return pt_fail_no_memory(e, NULL);
 	*s = (struct source){.db = db, .container = container};
-	return sqlite3_create_module_v2(db, "branches_at", &module, s, free) == SQLITE_OK ? 0
-											 : pt_fail_no_memory(e, NULL);
+	return sqlite3_create_module_v2(db, "branches_at", &module, s, free) == SQLITE_OK
+		   ? 0
+		   : pt_fail_no_memory(e, NULL);
 }

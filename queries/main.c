@@ -159,7 +159,8 @@ static const struct pt_option options[] = {
      PT_OPTION_TEXT(struct arguments, source.file)},
     {.name = "container",
      .argument = "FILE",
-     .help = "branches-between and the table branches_at(time_from, time_to) decode from FILE, and not from where the trace's "
+     .help = "branches-between and the table branches_at(time_from, time_to) decode from FILE, and not from "
+	     "where the trace's "
 	     "container was when it was decoded",
      PT_OPTION_TEXT(struct arguments, container)},
     {.name = "width",

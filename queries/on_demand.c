@@ -39,13 +39,16 @@ static int read_uuid(const char *path, char ret[64], struct pt_error *e)
 
 	*ret = 0;
 	if (fd < 0)
-		pt_fail_errno(e, "cannot open the container %s (was it moved? --container FILE says where it is)", path);
+		pt_fail_errno(
+		    e, "cannot open the container %s (was it moved? --container FILE says where it is)",
+		    path);
 	else if (!meta)
 		pt_fail_no_memory(e, NULL);
 	else
 		reader = ptc_reader_create(fd, e);
 	if (reader) {
-		while ((r = ptc_next(reader, &c, e)) > 0 && c.type == PTC_META && (r = ptc_meta_add(meta, &c, e)) == 0)
+		while ((r = ptc_next(reader, &c, e)) > 0 && c.type == PTC_META &&
+		       (r = ptc_meta_add(meta, &c, e)) == 0)
 			;
 		if (r >= 0 && ptc_meta_get(meta, "uuid"))
 			snprintf(ret, 64, "%s", ptc_meta_get(meta, "uuid"));
@@ -62,12 +65,13 @@ static int find_trace(sqlite3 *db, const char *uuid, int64_t after_ns, int64_t u
 		      struct pt_error *e)
 {
 	/* Of a named container by its uuid, else by the time. */
-	sqlite3_stmt *st = database_prepare(
-	    db,
-	    "SELECT id, uuid, container FROM traces WHERE CASE WHEN ?1 IS NOT NULL THEN uuid = ?1 ELSE container IS NOT NULL AND"
-	    " time_zero + (first_tsc >> time_shift) * time_mult <= ?3 AND"
-	    " time_zero + ((last_tsc >> time_shift) + 1) * time_mult >= ?2 END",
-	    e);
+	sqlite3_stmt *st =
+	    database_prepare(db,
+			     "SELECT id, uuid, container FROM traces WHERE CASE WHEN ?1 IS NOT NULL THEN "
+			     "uuid = ?1 ELSE container IS NOT NULL AND"
+			     " time_zero + (first_tsc >> time_shift) * time_mult <= ?3 AND"
+			     " time_zero + ((last_tsc >> time_shift) + 1) * time_mult >= ?2 END",
+			     e);
 	int n = 0;
 
 	if (!st)
@@ -82,14 +86,15 @@ static int find_trace(sqlite3 *db, const char *uuid, int64_t after_ns, int64_t u
 	}
 	sqlite3_finalize(st);
 	if (n > 1)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			       "%d traces have that time: --container FILE says of which branches are to be decoded", n);
+		return pt_fail(
+		    e, PT_ERR_USAGE, PT_NO_OFFSET,
+		    "%d traces have that time: --container FILE says of which branches are to be decoded", n);
 	return n;
 }
 
 /* The container to decode, in ret->container. */
-static int find_container(sqlite3 *db, const char *container, int64_t after_ns, int64_t until_ns, struct trace *ret,
-			  struct pt_error *e)
+static int find_container(sqlite3 *db, const char *container, int64_t after_ns, int64_t until_ns,
+			  struct trace *ret, struct pt_error *e)
 {
 	char uuid[64];
 	int n;
@@ -105,7 +110,8 @@ static int find_container(sqlite3 *db, const char *container, int64_t after_ns, 
 			       *uuid ? uuid : "of no name");
 	if (!n)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
-			       "of no trace at that time it is known which container it was decoded from: --container FILE "
+			       "of no trace at that time it is known which container it was decoded from: "
+			       "--container FILE "
 			       "says it");
 	if (container) {
 		snprintf(ret->container, sizeof ret->container, "%s", container);
@@ -161,8 +167,8 @@ static bool ended_well(pid_t child)
 
 static int decode_into(const char *container, const char *time, const char *scratch, struct pt_error *e)
 {
-	char *const decode[] = {"pt-decode", "-q", "--no-calls", "--from-psb", "--time", (char *)time, "--", (char *)container,
-				NULL};
+	char *const decode[] = {"pt-decode",  "-q", "--no-calls",      "--from-psb", "--time",
+				(char *)time, "--", (char *)container, NULL};
 	char *const load[] = {"pt-load", "-q", (char *)scratch, NULL};
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), ends[2];
 	pid_t children[2];
@@ -181,12 +187,14 @@ static int decode_into(const char *container, const char *time, const char *scra
 	close(null);
 	done = ended_well(children[0]);
 	done &= ended_well(children[1]);
-	return done ? 0 : pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "decoding %s of %s failed", time, container);
+	return done ? 0
+		    : pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "decoding %s of %s failed", time, container);
 }
 
 /* ---- The scratch database ------------------------------------------------------------------------------- */
 
-sqlite3 *on_demand_open(sqlite3 *db, const char *container, int64_t after_ns, int64_t until_ns, struct pt_error *e)
+sqlite3 *on_demand_open(sqlite3 *db, const char *container, int64_t after_ns, int64_t until_ns,
+			struct pt_error *e)
 {
 	const char *folder = getenv("TMPDIR");
 	char dir[512], path[544], time[96];
@@ -205,7 +213,8 @@ sqlite3 *on_demand_open(sqlite3 *db, const char *container, int64_t after_ns, in
 		return NULL;
 	}
 	snprintf(path, sizeof path, "%s/scratch.db", dir);
-	snprintf(time, sizeof time, "%" PRId64 "ns..%" PRId64 "ns", after_ns > MARGIN_NS ? after_ns - MARGIN_NS : 0,
+	snprintf(time, sizeof time, "%" PRId64 "ns..%" PRId64 "ns",
+		 after_ns > MARGIN_NS ? after_ns - MARGIN_NS : 0,
 		 until_ns < INT64_MAX - MARGIN_NS ? until_ns + MARGIN_NS : until_ns);
 	if (decode_into(t.container, time, path, e) == 0)
 		scratch = database_open(path, e);
@@ -253,18 +262,21 @@ static void add(struct on_demand *q, const char *parameter)
 }
 
 /* Without a time, the slowest VM exit's. 0: there is none. */
-static int slowest_exit(sqlite3 *db, struct on_demand *q, int64_t *after_ns, int64_t *until_ns, struct pt_error *e)
+static int slowest_exit(sqlite3 *db, struct on_demand *q, int64_t *after_ns, int64_t *until_ns,
+			struct pt_error *e)
 {
 	static const char *const names[] = {"after", "until", "thread"};
-	sqlite3_stmt *st = database_prepare(db,
-					    "SELECT x.time_ns, x.time_end_ns, x.tid FROM vmexits x WHERE x.id ="
-					    " (SELECT id FROM vm_exit WHERE latency_tsc IS NOT NULL"
-					    " ORDER BY latency_tsc DESC, id LIMIT 1)",
-					    e);
+	sqlite3_stmt *st =
+	    database_prepare(db,
+			     "SELECT x.time_ns, x.time_end_ns, x.tid FROM vmexits x WHERE x.id ="
+			     " (SELECT id FROM vm_exit WHERE latency_tsc IS NOT NULL"
+			     " ORDER BY latency_tsc DESC, id LIMIT 1)",
+			     e);
 	int found = st ? sqlite3_step(st) == SQLITE_ROW : -1;
 
 	for (int i = 0; found > 0 && i < 3; i++) {
-		snprintf(q->texts[i], sizeof q->texts[i], "%s=%lld", names[i], (long long)sqlite3_column_int64(st, i));
+		snprintf(q->texts[i], sizeof q->texts[i], "%s=%lld", names[i],
+			 (long long)sqlite3_column_int64(st, i));
 		if (sqlite3_column_type(st, i) != SQLITE_NULL)
 			add(q, q->texts[i]);
 	}
@@ -279,8 +291,10 @@ static int slowest_exit(sqlite3 *db, struct on_demand *q, int64_t *after_ns, int
 int on_demand_between(sqlite3 *db, const char *container, const char *const *parameters, size_t count,
 		      struct on_demand *ret, struct pt_error *e)
 {
-	const char *after = value_of(parameters, count, "after"), *until = value_of(parameters, count, "until");
-	int64_t after_ns = after ? strtoll(after, NULL, 0) : 0, until_ns = until ? strtoll(until, NULL, 0) : INT64_MAX;
+	const char *after = value_of(parameters, count, "after"),
+		   *until = value_of(parameters, count, "until");
+	int64_t after_ns = after ? strtoll(after, NULL, 0) : 0,
+		until_ns = until ? strtoll(until, NULL, 0) : INT64_MAX;
 	int r;
 
 	memset(ret, 0, sizeof *ret);
@@ -288,19 +302,22 @@ int on_demand_between(sqlite3 *db, const char *container, const char *const *par
 	if (r <= 0)
 		return r;
 	if (value_of(parameters, count, "from") || value_of(parameters, count, "to"))
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			       "the database has no branches, so an id says nothing of when: -p after=NS -p until=NS");
+		return pt_fail(
+		    e, PT_ERR_USAGE, PT_NO_OFFSET,
+		    "the database has no branches, so an id says nothing of when: -p after=NS -p until=NS");
 	for (size_t i = 0; i < count; i++)
 		add(ret, parameters[i]);
 	if (!after != !until)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			       "the branches are decoded from the container: both -p after=NS and -p until=NS");
+		return pt_fail(
+		    e, PT_ERR_USAGE, PT_NO_OFFSET,
+		    "the branches are decoded from the container: both -p after=NS and -p until=NS");
 	if (!after) {
 		r = slowest_exit(db, ret, &after_ns, &until_ns, e);
 		if (r <= 0)
 			return r < 0 ? -1
 				     : pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-					       "the branches are decoded from the container: -p after=NS -p until=NS say which");
+					       "the branches are decoded from the container: -p after=NS -p "
+					       "until=NS say which");
 	}
 	ret->db = on_demand_open(db, container, after_ns, until_ns, e);
 	return ret->db ? 1 : -1;

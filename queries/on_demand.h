@@ -20,7 +20,8 @@
  * sqlite3_close(); its file is gone already. container: NULL, the one that db has. NULL: PT_ERR_USAGE (of which trace is not
  * clear), PT_ERR_IO, PT_ERR_REFUSED (no container is known, it is another recording, a program failed).
  */
-sqlite3 *on_demand_open(sqlite3 *db, const char *container, int64_t after_ns, int64_t until_ns, struct pt_error *e);
+sqlite3 *on_demand_open(sqlite3 *db, const char *container, int64_t after_ns, int64_t until_ns,
+			struct pt_error *e);
 
 /* The question to the scratch database. */
 struct on_demand {

@@ -414,7 +414,8 @@ int ptc_next(struct ptc_reader *r, struct ptc_chunk *ret, struct pt_error *e);
  * From now on ptc_next() leaves out the PTC_AUX chunks for which skip() says so: of a file that costs reading their headers.
  * offset: of the chunk's header in the container. skip may call ptc_aux_list() and ptc_read_at().
  */
-void ptc_reader_skip(struct ptc_reader *r, bool (*skip)(void *arg, uint32_t stream, uint64_t offset), void *arg);
+void ptc_reader_skip(struct ptc_reader *r, bool (*skip)(void *arg, uint32_t stream, uint64_t offset),
+		     void *arg);
 
 /* Where a PTC_AUX chunk is: the offset of its header in the container, bytes. */
 struct ptc_aux_at {

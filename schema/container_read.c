@@ -319,7 +319,8 @@ int ptc_next(struct ptc_reader *r, struct ptc_chunk *ret, struct pt_error *e)
 	return 1;
 }
 
-void ptc_reader_skip(struct ptc_reader *r, bool (*skip)(void *arg, uint32_t stream, uint64_t offset), void *arg)
+void ptc_reader_skip(struct ptc_reader *r, bool (*skip)(void *arg, uint32_t stream, uint64_t offset),
+		     void *arg)
 {
 	r->skip = skip;
 	r->skip_arg = arg;

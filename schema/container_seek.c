@@ -86,7 +86,8 @@ static int list_by_index(struct ptc_reader *r, struct list *l, struct pt_error *
 	struct stat st;
 
 	if (fstat(r->fd, &st) < 0 || st.st_size - r->begin < (off_t)sizeof tail ||
-	    read_bytes(r, (uint64_t)(st.st_size - r->begin) - sizeof tail, tail, sizeof tail, &ignored) <= 0 ||
+	    read_bytes(r, (uint64_t)(st.st_size - r->begin) - sizeof tail, tail, sizeof tail, &ignored) <=
+		0 ||
 	    memcmp(tail + 8, PTC_INDEX_MAGIC, 8) != 0 || u64(tail) > (uint64_t)(st.st_size - r->begin) ||
 	    ptc_read_at(r, u64(tail), &c, &ignored) < 0 || c.type != PTC_INDEX)
 		return 0;
@@ -105,7 +106,8 @@ static int list_by_headers(const struct ptc_reader *r, struct list *l, struct pt
 	struct pt_error ignored = {0};
 	int n;
 
-	while ((n = read_bytes(r, offset, h, sizeof h, e)) > 0 && ptc_check_header(r, h, offset, &ignored) == 0) {
+	while ((n = read_bytes(r, offset, h, sizeof h, e)) > 0 &&
+	       ptc_check_header(r, h, offset, &ignored) == 0) {
 		if (ptc_get16(h + 4) == PTC_AUX && add(l, offset, u32(h + 8), e) < 0)
 			return -1;
 		if (ptc_get16(h + 4) == PTC_END)

@@ -23,14 +23,15 @@
  *
  * ## Detail
  *
- * Branches are most of a trace, and not everybody wants them. A stream may hold less (enum ptr_detail), and says so: META
- * decode.detail is the level's name; without it, "branches". What is left out is summed up: for the runs that are not in the
- * stream, PATH_SUM says how often each path was executed, and INTERRUPT names the interrupts in them (vm, calls); for the
- * calls that are not in it, CALL_SUM has the sums of each call path. Of calls, a RUN of a path without edges and instructions
- * stands for each run in which a call begins or ends, whose branch ids are that RUN's. Of sums, a SLICE is all that a thread did on a CPU,
- * whatever ran in between. Where a part of the trace has all (META decode.detail_from_tsc and
- * decode.detail_until_tsc: a half-open range of the host's TSC), that part's runs and calls are records. A branch that is
- * not in the stream has the id 0.
+ * Branches are most of a trace, and not everybody wants them. A stream may hold less (enum ptr_detail), and
+ * says so: META decode.detail is the level's name; without it, "branches". What is left out is summed up: for
+ * the runs that are not in the stream, PATH_SUM says how often each path was executed, and INTERRUPT names
+ * the interrupts in them (vm, calls); for the calls that are not in it, CALL_SUM has the sums of each call
+ * path. Of calls, a RUN of a path without edges and instructions stands for each run in which a call begins
+ * or ends, whose branch ids are that RUN's. Of sums, a SLICE is all that a thread did on a CPU, whatever ran
+ * in between. Where a part of the trace has all (META decode.detail_from_tsc and decode.detail_until_tsc: a
+ * half-open range of the host's TSC), that part's runs and calls are records. A branch that is not in the
+ * stream has the id 0.
  *
  * ## Bytes
  *

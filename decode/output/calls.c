@@ -653,7 +653,8 @@ void pt_calls_run(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *
 		return;
 	}
 	for (uint32_t n = 0; n < run->repeats; n++)
-		apply_path(c, st, &now, path, number ? number * PTR_RUN_BRANCHES + (uint64_t)n * path->count : 0);
+		apply_path(c, st, &now, path,
+			   number ? number * PTR_RUN_BRANCHES + (uint64_t)n * path->count : 0);
 }
 
 void pt_calls_finish(struct pt_calls *c)

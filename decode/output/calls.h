@@ -39,8 +39,8 @@ void pt_calls_gap(struct pt_calls *c, struct pt_emit_stream *s, uint64_t tsc, bo
 /* The stream's thread does not run any more. */
 void pt_calls_end(struct pt_calls *c, struct pt_emit_stream *s);
 /* A run of a path, which has that record number (0: it is none). The stream's cycles are those before it. */
-void pt_calls_run(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *path, const struct pt_flow_run *run,
-		  uint64_t number);
+void pt_calls_run(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *path,
+		  const struct pt_flow_run *run, uint64_t number);
 /* Whether the path calls or returns: whether pt_calls_run() does more than count. */
 bool pt_calls_changes(struct pt_calls *c, struct pt_path *path);
 void pt_calls_finish(struct pt_calls *c);

@@ -113,11 +113,11 @@ struct pt_emit_stream {
 	uint32_t thread, slice;	    /* record numbers, 0 none */
 	uint32_t stream;
 	int32_t cpu;
-	uint64_t cycles;		  /* of the stream up to the run at hand, for call counts */
-	uint64_t last_branch;		  /* the id of the last branch, 0 none */
-	bool runs_wanted;		  /* vm->runs() is to be called (vm_events.h) */
+	uint64_t cycles;		    /* of the stream up to the run at hand, for call counts */
+	uint64_t last_branch;		    /* the id of the last branch, 0 none */
+	bool runs_wanted;		    /* vm->runs() is to be called (vm_events.h) */
 	uint64_t not_taken, slice_branches; /* of the slice */
-	struct pt_stretch *stretch; /* of cycles that are summed up (sums.h, which owns it) */
+	struct pt_stretch *stretch;	    /* of cycles that are summed up (sums.h, which owns it) */
 	bool has_cyc;
 	struct pt_emulated emulated;
 	enum { PT_SEEN, PT_MISSED_CODE, PT_MISSED } missed; /* since its last slice */

@@ -20,7 +20,8 @@ static uint64_t first_tsc(struct session *s, const struct ptc_aux_at *at)
 	struct ptc_chunk c;
 	struct ptc_aux aux;
 
-	if (ptc_read_at(s->seek.reader, at->offset, &c, &ignored) < 0 || ptc_parse_aux(&c, &aux, &ignored) < 0)
+	if (ptc_read_at(s->seek.reader, at->offset, &c, &ignored) < 0 ||
+	    ptc_parse_aux(&c, &aux, &ignored) < 0)
 		return UINT64_MAX;
 	return pt_psb_time_first(aux.bytes, aux.size);
 }
@@ -29,7 +30,8 @@ static uint64_t first_tsc(struct session *s, const struct ptc_aux_at *at)
  * The last of a stream's chunks [low, high) whose first PSB+ is not later than tsc; low if there is none. A chunk
  * without a time is as the next before it that has one.
  */
-static size_t last_not_later(struct session *s, const struct ptc_aux_at *list, size_t low, size_t high, uint64_t tsc)
+static size_t last_not_later(struct session *s, const struct ptc_aux_at *list, size_t low, size_t high,
+			     uint64_t tsc)
 {
 	while (high - low > 1) {
 		size_t middle = low + (high - low) / 2, at = middle;
@@ -54,7 +56,8 @@ static int by_stream(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-static int add_part(struct session *s, const struct ptc_aux_at *list, size_t begin, size_t end, struct pt_error *e)
+static int add_part(struct session *s, const struct ptc_aux_at *list, size_t begin, size_t end,
+		    struct pt_error *e)
 {
 	struct seek *k = &s->seek;
 	size_t first = last_not_later(s, list, begin, end, k->from_tsc);
@@ -65,8 +68,9 @@ static int add_part(struct session *s, const struct ptc_aux_at *list, size_t beg
 		;
 	if (pt_array_grow(&k->parts, k->part_count, &k->part_room, e) < 0)
 		return -1;
-	k->parts[k->part_count++] = (struct seek_part){
-	    .stream = list[begin].stream, .first_offset = list[first].offset, .last_offset = list[last].offset};
+	k->parts[k->part_count++] = (struct seek_part){.stream = list[begin].stream,
+						       .first_offset = list[first].offset,
+						       .last_offset = list[last].offset};
 	return 0;
 }
 
@@ -97,7 +101,8 @@ static bool bounds(struct session *s)
 	if (selection->from.relative || selection->to.relative || s->timeless)
 		return false;
 	k->from_tsc = selection->from.given ? pt_time_bound_tsc(&selection->from, &s->perf_clock, 0) : 0;
-	k->until_tsc = selection->to.given ? pt_time_bound_tsc(&selection->to, &s->perf_clock, 0) : UINT64_MAX;
+	k->until_tsc =
+	    selection->to.given ? pt_time_bound_tsc(&selection->to, &s->perf_clock, 0) : UINT64_MAX;
 	return k->from_tsc != UINT64_MAX;
 }
 
