@@ -19,6 +19,7 @@
 #include "export/spool.h"
 #include "export/source_lines.h"
 #include "export/store.h"
+#include "export/time_bins.h"
 #include "export/traces.h"
 #include "export/vm_rows.h"
 #include "schema/array.h"
@@ -369,6 +370,9 @@ static int sink_commit(struct pt_sink *sink, struct pt_error *e)
 	    trace_settle_times(db, &s->base, &s->meta, s->totals.last_tsc, e) < 0)
 		return -1;
 	finalize(s);
+	s->busy_with = "summing up the time line";
+	if (time_bins_fill(db, &s->base, s->totals.first_tsc, s->totals.last_tsc, e) < 0)
+		return -1;
 	s->busy_with = "building indexes";
 	/* No ANALYZE: what it finds out of the first trace would mislead with the second. */
 	if (s->store.fresh &&

@@ -160,7 +160,7 @@ int trace_delete(sqlite3 *db, int64_t trace, struct pt_error *e)
 	    "trace_meta", "machine",	 "thread",	 "dso",		"symbol",     "edge",
 	    "path",	  "slice",	 "call_path",	 "call_group",	"call_whole", "event",
 	    "error",	  "thread_path", "interrupt",	 "guest_run",	"vm_exit",    "vm_clock",
-	    "code",	  "source_file", "path_version", "inlined_call"};
+	    "code",	  "source_file", "path_version", "inlined_call", "time_bin"};
 	int ret;
 
 	if (!sql)

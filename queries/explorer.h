@@ -8,6 +8,7 @@
  *   api/lanes       JSON: the time line's lanes
  *   api/spans       JSON: what takes time in them, between p.after and p.until
  *   api/marks       JSON: events and interrupts there
+ *   api/calls       JSON: the longest calls of threads there
  *   report          the report of the database
  *
  * db=N says which database, counted from 0 (the default); of api/query also db=all. limit=N: rows,

@@ -27,10 +27,13 @@
 EMBED(lanes)
 EMBED(spans)
 EMBED(marks)
+EMBED(calls)
+EMBED(shift)
 
 static const struct {
 	const char *name, *sql;
-} views[] = {{"lanes", explorer_sql_lanes}, {"spans", explorer_sql_spans}, {"marks", explorer_sql_marks}};
+} views[] = {{"lanes", explorer_sql_lanes}, {"spans", explorer_sql_spans}, {"marks", explorer_sql_marks},
+	     {"calls", explorer_sql_calls}};
 
 enum { PARAMETERS_MAX = 64 };
 
@@ -42,8 +45,10 @@ struct question {
 	long long limit;
 	char *parameters[PARAMETERS_MAX]; /* "NAME=VALUE", owned */
 	size_t parameter_count;
+	size_t given_count; /* those behind are the server's own: bound where a statement has them */
 	bool too_many;
 	bool needs_longest; /* parameters of longest.h */
+	bool needs_shift;   /* shift.sql's */
 };
 
 /* ---- Connections ---- */
@@ -215,11 +220,21 @@ static int read_question(struct question *q, const struct explorer *x, const str
 	q->which = explorer_database(x, r);
 	q->limit = EXPLORER_ROWS;
 	server_arguments(r, take_parameter, q);
+	q->given_count = q->parameter_count;
 	if (q->too_many)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "more than %d parameters", PARAMETERS_MAX);
 	if (q->name && !is_name(q->name))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "that is no query's name");
 	return limit ? pt_option_number("limit", limit, 1, EXPLORER_ROWS_MAX, &q->limit, e) : 0;
+}
+
+/* Of "NAME=VALUE". */
+static bool has_parameter(sqlite3_stmt *st, const char *parameter)
+{
+	char name[128];
+
+	snprintf(name, sizeof name, ":%.*s", (int)strcspn(parameter, "="), parameter);
+	return sqlite3_bind_parameter_index(st, name) > 0;
 }
 
 static int put_statement(sqlite3 *db, const char *sql, const struct explorer *x, const struct question *q,
@@ -231,7 +246,8 @@ static int put_statement(sqlite3 *db, const char *sql, const struct explorer *x,
 	if (st && x->raw_names)
 		database_raw_names(st);
 	for (size_t i = 0; r == 0 && i < q->parameter_count; i++)
-		r = database_bind(st, q->parameters[i], e);
+		if (i < q->given_count || has_parameter(st, q->parameters[i]))
+			r = database_bind(st, q->parameters[i], e);
 	if (r == 0)
 		r = put_answer(st, q->limit, out, e);
 	sqlite3_finalize(st);
@@ -290,6 +306,29 @@ static int add_longest(sqlite3 *db, const struct explorer *x, struct question *q
 	return 0;
 }
 
+/* Which sums are to be read, by shift.sql; none: nothing is added. */
+static int add_shift(sqlite3 *db, struct question *q, struct pt_error *e)
+{
+	char *sql = source_read(&(struct source){.sql = explorer_sql_shift}, e);
+	sqlite3_stmt *st = sql ? database_prepare(db, sql, e) : NULL;
+	int ret = st ? 0 : -1, r = 0;
+
+	for (size_t i = 0; ret == 0 && i < q->parameter_count; i++)
+		ret = database_bind(st, q->parameters[i], e);
+	if (ret == 0 && (r = sqlite3_step(st)) != SQLITE_ROW && r != SQLITE_DONE)
+		ret = statement_failed(st, e);
+	if (ret == 0 && r == SQLITE_ROW && sqlite3_column_type(st, 0) == SQLITE_INTEGER) {
+		if (q->parameter_count == PARAMETERS_MAX ||
+		    asprintf(&q->parameters[q->parameter_count], "shift=%d", sqlite3_column_int(st, 0)) < 0)
+			ret = pt_fail_no_memory(e, NULL);
+		else
+			q->parameter_count++;
+	}
+	sqlite3_finalize(st);
+	free(sql);
+	return ret;
+}
+
 static int put_one(const char *sql, const struct explorer *x, const struct server_request *r,
 		   struct question *q, FILE *out, struct pt_error *e)
 {
@@ -297,7 +336,8 @@ static int put_one(const char *sql, const struct explorer *x, const struct serve
 	sqlite3 *db = explorer_open(x, r, q->which, &wait, e);
 	int ret = -1;
 
-	if (db && (!q->needs_longest || add_longest(db, x, q, e) == 0))
+	if (db && (!q->needs_shift || add_shift(db, q, e) == 0) &&
+	    (!q->needs_longest || add_longest(db, x, q, e) == 0))
 		ret = sql ? put_statement(db, sql, x, q, out, e) : put_annotate(db, x, q, out, e);
 	sqlite3_close(db);
 	return ret;
@@ -325,7 +365,8 @@ static int put_query(const struct explorer *x, const struct server_request *r, c
 		else if (!annotated && !(sql = source_read(&source, e)))
 			ret = -1;
 	}
-	q.needs_longest = view == explorer_sql_spans;
+	q.needs_longest = view == explorer_sql_spans || view == explorer_sql_calls;
+	q.needs_shift = view == explorer_sql_spans || view == explorer_sql_marks;
 	if (ret == 0 && q.all && !annotated && !view)
 		ret = put_all(sql, x, &q, out, e);
 	else if (ret == 0)

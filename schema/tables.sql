@@ -300,3 +300,14 @@ CREATE TABLE error (
 	tsc_end INTEGER,
 	ip INTEGER, aux_offset INTEGER, kind TEXT, message TEXT, time_ns INTEGER
 );
+
+-- What a time line shows of so much time that it cannot draw each thing: what begins in 2^shift ticks of the TSC, bin being
+-- tsc >> shift. Of traces with little to show there are none; of others several shifts, two apart. kind: 0 guest runs, 1 VM exits,
+-- 2 the host's slices, 3 errors, 4 events, 5 interrupts. machine, n: a vCPU; or, where machine is 0, a CPU. count, total_tsc: those
+-- whose length is known (events and interrupts have none: 0), longest: the id of the longest one, NULL and longest_tsc NULL where no
+-- length is known. off_cpu_tsc, userspace_tsc: of VM exits.
+CREATE TABLE time_bin (
+	trace INTEGER, shift INTEGER, bin INTEGER, kind INTEGER, machine INTEGER, n INTEGER,
+	count INTEGER, total_tsc INTEGER, off_cpu_tsc INTEGER, userspace_tsc INTEGER, longest_tsc INTEGER, longest INTEGER,
+	PRIMARY KEY (trace, shift, bin, kind, machine, n)
+) WITHOUT ROWID;

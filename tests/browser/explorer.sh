@@ -60,7 +60,7 @@ check "wheel, drag and keys move the time line: $(tr '\t\n' ' ;' <"$tmp/ranges")
 	END { exit !(l["wheel"] < l["all"] / 4 && near(l["drag"], l["wheel"]) && b["drag"] < b["wheel"] && b["ArrowRight"] > b["drag"] &&
 		near(l["+"], l["ArrowRight"] / 2) && near(l["-"], l["ArrowRight"]) && b["Home"] == b["all"] && l["Home"] == l["all"]) }' "$tmp/ranges"
 slowest=$(sql "SELECT id FROM vmexits WHERE reason_name = 'HLT' ORDER BY latency_ns DESC LIMIT 1")
-check "an exit under the mouse: $(said hover)" grep -q '^HLT, 1\.048 ms, at ' <(said hover)
+check "an exit under the mouse: $(said hover)" grep -q "^exit $slowest, HLT, 1\.048 ms, off the CPU for 1\.042 ms, at " <(said hover)
 check "a click twice asks why it was slow: $(said why)" grep -q "name=why-slow&p.exit=$slowest" <(said why)
 
 shown marks
@@ -69,6 +69,15 @@ for name in context_switch interrupt; do
 done
 said mark | grep -c ' at ' >"$tmp/got"
 check "marks are there: $(cat "$tmp/got")" test "$(cat "$tmp/got")" -ge 3
+
+shown calls
+read -r from to < <(said calls-range)
+sql "SELECT DISTINCT symbol FROM calls WHERE return_time >= $from AND call_time <= $to AND call_tsc IS NOT NULL AND return_tsc IS NOT NULL" | sort -u >"$tmp/names"
+check "calls are drawn: $(said calls)" test "$(said calls | cut -f 1)" -gt 20
+said call | grep ' instructions, at ' | sed 's/, [0-9.,]* [mµ]*s, .*//' | sort -u >"$tmp/got"
+check "calls under the mouse: $(wc -l <"$tmp/got")" test "$(wc -l <"$tmp/got")" -ge 3
+check "they are calls of that time: $(comm -13 "$tmp/names" "$tmp/got" | head -n 2)" test "$(comm -13 "$tmp/names" "$tmp/got" | wc -l)" = 0
+check "they can be left out: $(said no-calls)" test "$(said no-calls)" = "	true"
 
 shown deepest
 # shellcheck disable=SC2016

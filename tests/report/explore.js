@@ -139,7 +139,7 @@ const actions = {
 		for (let x = 135; x < box.width; x += 3) {
 			await page.mouse.move(box.x + x, box.y + 40);
 			const words = await page.textContent('#readout');
-			if (/^HLT, /.test(words)) {
+			if (/^exit \d+, HLT, /.test(words)) {
 				say('hover', words);
 				await page.mouse.dblclick(box.x + x, box.y + 40);
 				await answered(page);
@@ -161,6 +161,24 @@ const actions = {
 			seen.add(await page.textContent('#readout'));
 		}
 		for (const words of seen) say('mark', words);
+	},
+	// The calls below the lanes: all that came, and what is under the mouse in each row of the first thread.
+	async calls(page) {
+		await page.focus('canvas.timeline');
+		await page.keyboard.press('Home');
+		for (let i = 0; i < 5; i++) await page.keyboard.press('+');
+		await drawn(page);
+		say('calls-range', ...await range(page));
+		say('calls', await page.$eval('canvas.timeline', (c) => c.dataset.calls), await page.textContent('#calls-note'));
+		const box = await (await page.$('canvas.timeline')).boundingBox();
+		for (let y = 24 + 2 * 34 + 17 + 7; y < Math.min(box.height, 400); y += 14) {
+			await page.mouse.move(box.x + box.width / 2, box.y + y);
+			say('call', await page.textContent('#readout'));
+		}
+		await page.selectOption('#calls-of', 'none');
+		await drawn(page);
+		say('no-calls', await page.textContent('#calls-note'), (await (await page.$('canvas.timeline')).boundingBox()).height < box.height);
+		await page.selectOption('#calls-of', '');
 	},
 	async picture(page) {
 		await page.screenshot({path: process.env.PICTURE, fullPage: true});
