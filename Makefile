@@ -293,7 +293,7 @@ check-browser:
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(or $(TESTS),browser)
 # What other programs read, in them: Prometheus, go tool pprof, protoc with Perfetto's definitions.
 check-viewers:
-	$(Q)scripts/deps build check viewers
+	$(Q)scripts/deps build check browser viewers
 	$(Q)$(MAKE) $(PARALLEL) --no-print-directory all $(TOOLS)
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(or $(TESTS),viewers)
 # Of reports: at 1400 and 500 pixels, dark, printed.

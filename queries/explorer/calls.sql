@@ -1,7 +1,9 @@
--- The longest calls between :after and :until, of all threads or of one, to be drawn as they nest. Those that are shorter than the
--- shortest row of their thread's, and calls of unknown times, may be left out. id: of the view calls. insn_count: with callees'.
--- Runs of that time are looked for in the slices that began last before it (runs are in the order of time); the calls that return in them stand in groups, of which those with the longest calls
--- are read. What returns later is found because nothing but the groups in :long_calls has calls longer than :call_ns (longest.sql).
+-- The longest calls between :after and :until, of all threads or of one, to be drawn as they nest. Left out are those shorter than a
+-- pixel, those of unknown times, and, where there are very many, shorter ones, and ones that return long after :until. id: of the view
+-- calls. insn_count: with callees'.
+-- Runs of that time are looked for in the slices that began last before it (runs are in the order of time); the calls that return in
+-- them stand in groups, of which those with the longest calls are read. What returns later is found because nothing but the groups in
+-- :long_calls has calls longer than :call_ns (longest.sql).
 -- :trace = 1
 -- :after = the first nanosecond
 -- :until = the last
