@@ -492,7 +492,7 @@ struct ptr_writer;
 /* Starts a stream on fd (the caller's).
  * NULL: PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY. */
 struct ptr_writer *ptr_writer_create(int fd, struct pt_error *e);
-/* From now on another thread writes what is complete. */
+/* From now on another thread encodes and writes; the bytes are the same. */
 void ptr_writer_use_thread(struct ptr_writer *w);
 void ptr_writer_destroy(struct ptr_writer *w); /* without finish: the stream counts as cut. NULL is fine. */
 

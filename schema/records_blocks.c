@@ -4,26 +4,29 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
 
+#include "schema/records_draft.h"
 #include "schema/records_format.h"
+
+enum { BLOCK_ROOM = PTR_BLOCK_HEADER_BYTES + PTR_BLOCK_MAX + PTR_DRAFT_HEAD };
 
 struct ptr_blocks {
 	int fd;
 	uint32_t count;
-	uint8_t *filled, *other; /* header and payload each; other: NULL without a thread */
-	bool failed;		 /* error says why */
+	uint8_t *filled;	  /* header and payload */
+	uint8_t *other, *encoded; /* the same, NULL without a thread: the other draft, and what one becomes */
+	bool failed;		  /* error says why */
 	struct pt_error error;
 
 	pthread_t thread;
 	bool has_thread;
 	pthread_mutex_t mutex; /* of what follows, and failed, error and count while there is a thread */
 	pthread_cond_t changed;
-	uint8_t *written; /* what the thread writes, NULL nothing */
+	uint8_t *written; /* the draft that the thread encodes and writes, NULL none */
 	uint32_t written_bytes;
 	bool ends;
 };
@@ -33,7 +36,7 @@ struct ptr_blocks *ptr_blocks_create(int fd, struct pt_error *e)
 	struct ptr_blocks *b = calloc(1, sizeof *b);
 
 	if (b)
-		b->filled = malloc(PTR_BLOCK_HEADER_BYTES + PTR_BLOCK_MAX);
+		b->filled = malloc(BLOCK_ROOM);
 	if (b && b->filled) {
 		b->fd = fd;
 		return b;
@@ -83,7 +86,10 @@ static void *write_blocks(void *arg)
 		if (!b->written)
 			break;
 		pthread_mutex_unlock(&b->mutex);
-		r = write_block(b, b->written, b->written_bytes, &e);
+		r = write_block(b, b->encoded,
+				ptr_draft_encode(b->written + PTR_BLOCK_HEADER_BYTES, b->written_bytes,
+						 b->encoded + PTR_BLOCK_HEADER_BYTES),
+				&e);
 		pthread_mutex_lock(&b->mutex);
 		b->count++;
 		b->written = NULL;
@@ -97,23 +103,25 @@ static void *write_blocks(void *arg)
 	return NULL;
 }
 
-void ptr_blocks_use_thread(struct ptr_blocks *b)
+bool ptr_blocks_use_thread(struct ptr_blocks *b)
 {
 	sigset_t all, before;
 
-	b->other = malloc(PTR_BLOCK_HEADER_BYTES + PTR_BLOCK_MAX);
-	if (!b->other)
-		return;
+	b->other = malloc(BLOCK_ROOM);
+	b->encoded = malloc(BLOCK_ROOM);
+	if (!b->other || !b->encoded)
+		return false;
 	pthread_mutex_init(&b->mutex, NULL);
 	pthread_cond_init(&b->changed, NULL);
 	sigfillset(&all); /* signals are the main thread's */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	b->has_thread = pthread_create(&b->thread, NULL, write_blocks, b) == 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (b->has_thread)
-		return;
-	pthread_cond_destroy(&b->changed);
-	pthread_mutex_destroy(&b->mutex);
+	if (!b->has_thread) {
+		pthread_cond_destroy(&b->changed);
+		pthread_mutex_destroy(&b->mutex);
+	}
+	return b->has_thread;
 }
 
 /* The mutex is held: the thread has nothing to write then. */
@@ -164,6 +172,7 @@ void ptr_blocks_destroy(struct ptr_blocks *b)
 	}
 	free(b->filled);
 	free(b->other);
+	free(b->encoded);
 	free(b);
 }
 

@@ -7,44 +7,65 @@
 #include <zlib.h>
 
 #include "schema/records_blocks.h"
-#include "schema/records_format.h"
+#include "schema/records_draft.h"
+#include "schema/records_encode.h"
 
-/* A block goes out when it holds this much: it fits into the caches of both ends of the pipe. */
-enum { BLOCK_TARGET = 256 * 1024, RUN_ROOM = 64 };
+/*
+ * How full a block is: RUNs and CALLs count as much as they usually have at most, whatever they are encoded in, so that a block
+ * ends at the same record whether it is encoded at once or later. It fits into the caches of both ends of the pipe.
+ */
+enum { FILL_MAX = 256 * 1024, RUN_FILL = 16, CALL_FILL = 32 };
 
-_Static_assert(BLOCK_TARGET + RUN_ROOM <= PTR_BLOCK_MAX, "a block of runs fits");
+_Static_assert(FILL_MAX / RUN_FILL * PTR_RUN_BYTES_MAX <= PTR_BLOCK_MAX &&
+		   FILL_MAX / CALL_FILL * PTR_CALL_BYTES_MAX <= PTR_BLOCK_MAX,
+	       "a block of them fits");
+_Static_assert(FILL_MAX / RUN_FILL * (1 + sizeof(struct ptr_run) + PTR_DRAFT_HEAD) <= PTR_BLOCK_MAX &&
+		   FILL_MAX / CALL_FILL * (1 + sizeof(struct ptr_call) + PTR_DRAFT_HEAD) <= PTR_BLOCK_MAX,
+	       "and a draft of it");
 
 struct ptr_writer {
-	uint8_t *at;   /* where the next record goes */
-	uint8_t *full; /* from here on the block is written out first */
-	uint64_t last_tsc;
-	uint32_t last_slice;
+	uint8_t *at; /* where the next record goes */
+	uint32_t fill;
+	const uint8_t *counted; /* what is after it is not in fill yet: encoded bytes */
+	bool drafts;
+	uint8_t *encoded; /* a draft's ENCODED that goes on: where its size goes; NULL: none does */
+	struct ptr_previous previous;
 	uint64_t counts[PTR_TYPES];
 	uint64_t branches;
-	uint64_t last_ip;
 	bool failed;
 	struct ptr_blocks *blocks; /* NULL: PTR_COUNT_ONLY */
-	uint8_t *payload;	   /* of the block that is filled */
+	uint8_t *payload;	   /* of the block that is filled, or its draft */
 };
 
 static void begin_block(struct ptr_writer *w)
 {
 	w->payload = w->at = ptr_blocks_room(w->blocks);
-	w->full = w->at + BLOCK_TARGET;
-	w->last_tsc = 0;
-	w->last_slice = 0;
-	w->last_ip = 0;
+	w->counted = w->at;
+	w->fill = 0;
+	w->encoded = NULL;
+	w->previous = (struct ptr_previous){0};
+}
+
+static uint32_t fill(const struct ptr_writer *w)
+{
+	return w->fill + (uint32_t)(w->at - w->counted);
+}
+
+static void end_encoded(struct ptr_writer *w)
+{
+	if (w->encoded)
+		ptr_store_u32(w->encoded, (uint32_t)(w->at - w->encoded - 4));
+	w->encoded = NULL;
 }
 
 static int flush(struct ptr_writer *w, struct pt_error *e)
 {
-	uint32_t size = (uint32_t)(w->at - w->payload);
-
 	if (w->failed)
 		return pt_fail(e, PT_ERR_IO, PT_NO_OFFSET, "writing the record stream failed before");
-	if (!size)
+	if (w->at == w->payload)
 		return 0;
-	if (ptr_blocks_put(w->blocks, size, e) < 0) {
+	end_encoded(w);
+	if (ptr_blocks_put(w->blocks, (uint32_t)(w->at - w->payload), e) < 0) {
 		w->failed = true;
 		return -1;
 	}
@@ -88,7 +109,7 @@ struct ptr_writer *ptr_writer_create(int fd, struct pt_error *e)
 void ptr_writer_use_thread(struct ptr_writer *w)
 {
 	if (w->blocks)
-		ptr_blocks_use_thread(w->blocks);
+		w->drafts = ptr_blocks_use_thread(w->blocks);
 }
 
 void ptr_writer_destroy(struct ptr_writer *w)
@@ -98,39 +119,13 @@ void ptr_writer_destroy(struct ptr_writer *w)
 	free(w);
 }
 
-/* ---- Encoding: the caller has made room -------------------------------------------------------------- */
-
-static inline uint8_t *put_v(uint8_t *p, uint64_t v)
-{
-	while (v >= 0x80) {
-		*p++ = (uint8_t)(v | 0x80);
-		v >>= 7;
-	}
-	*p++ = (uint8_t)v;
-	return p;
-}
-
-static inline uint8_t *put_z(uint8_t *p, int64_t v)
-{
-	return put_v(p, ptr_zigzag((uint64_t)v));
-}
-
-/* A count that may be unknown. */
-static inline uint8_t *put_count(uint8_t *p, uint64_t v)
-{
-	return put_v(p, v + 1);
-}
+/* ---- Encoding -------------------------------------------------------------- */
 
 static uint8_t *put_ip(struct ptr_writer *w, uint8_t *p, uint64_t ip)
 {
-	p = put_v(p, ptr_zigzag(ip - w->last_ip));
-	w->last_ip = ip;
+	p = put_v(p, ptr_zigzag(ip - w->previous.ip));
+	w->previous.ip = ip;
 	return p;
-}
-
-static uint8_t *put_tsc(const struct ptr_writer *w, uint8_t *p, uint64_t tsc)
-{
-	return put_v(p, ptr_zigzag(tsc - w->last_tsc));
 }
 
 static uint8_t *put_str(uint8_t *p, const char *s)
@@ -144,6 +139,15 @@ static uint8_t *put_str(uint8_t *p, const char *s)
 
 enum { FIXED = 640 }; /* no record's fields take more, strings and code apart: a PATH has 70 */
 
+static void begin_encoded(struct ptr_writer *w)
+{
+	w->fill = fill(w);
+	*w->at = PTR_DRAFT_ENCODED;
+	w->encoded = w->at + 1;
+	w->at += PTR_DRAFT_HEAD;
+	w->counted = w->at;
+}
+
 /* Makes room for a record with strings of that many bytes, and begins it. NULL: failed, or nothing is to be
  * encoded (then *ret is the record's number). */
 static uint8_t *begin(struct ptr_writer *w, enum ptr_type type, size_t strings, int64_t *ret,
@@ -154,13 +158,13 @@ static uint8_t *begin(struct ptr_writer *w, enum ptr_type type, size_t strings, 
 		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "a record of %zu bytes is too long", strings);
 		return NULL;
 	}
-	if (w->blocks &&
-	    (w->failed || w->at >= w->full || w->at + FIXED + strings > w->payload + PTR_BLOCK_MAX) &&
-	    flush(w, e) < 0)
+	if (w->blocks && (w->failed || fill(w) + FIXED + strings > FILL_MAX) && flush(w, e) < 0)
 		return NULL;
 	*ret = (int64_t)++w->counts[type];
 	if (!w->blocks)
 		return NULL;
+	if (w->drafts && !w->encoded)
+		begin_encoded(w);
 	*w->at = (uint8_t)type;
 	return w->at + 1;
 }
@@ -279,7 +283,7 @@ int64_t ptr_put_slice(struct ptr_writer *w, const struct ptr_slice *r, struct pt
 		p = put_z(p, r->cpu);
 		p = put_z(p, r->vcpu);
 		p = put_v(p, r->stream);
-		w->at = put_tsc(w, p, r->tsc);
+		w->at = put_tsc(&w->previous, p, r->tsc);
 	}
 	return number;
 }
@@ -291,7 +295,7 @@ int64_t ptr_put_slice_end(struct ptr_writer *w, const struct ptr_slice_end *r, s
 
 	if (p) {
 		p = put_v(p, r->slice);
-		p = put_tsc(w, p, r->tsc);
+		p = put_tsc(&w->previous, p, r->tsc);
 		p = put_v(p, r->insn_count);
 		p = put_count(p, r->cyc_count);
 		p = put_v(p, r->not_taken);
@@ -324,7 +328,7 @@ int64_t ptr_put_event(struct ptr_writer *w, const struct ptr_event *r, struct pt
 		p = put_v(p, r->thread);
 		p = put_z(p, r->cpu);
 		p = put_z(p, r->vcpu);
-		p = put_tsc(w, p, r->tsc);
+		p = put_tsc(&w->previous, p, r->tsc);
 		p = put_ip(w, p, r->ip);
 		p = put_str(p, r->name);
 		w->at = put_str(p, r->fields);
@@ -341,8 +345,8 @@ int64_t ptr_put_error(struct ptr_writer *w, const struct ptr_error *r, struct pt
 		p = put_v(p, r->slice);
 		p = put_v(p, r->stream);
 		p = put_z(p, r->cpu);
-		p = put_tsc(w, p, r->tsc);
-		p = put_tsc(w, p, r->tsc_end);
+		p = put_tsc(&w->previous, p, r->tsc);
+		p = put_tsc(&w->previous, p, r->tsc_end);
 		p = put_ip(w, p, r->ip);
 		p = put_count(p, r->aux_offset);
 		p = put_str(p, r->kind);
@@ -351,25 +355,25 @@ int64_t ptr_put_error(struct ptr_writer *w, const struct ptr_error *r, struct pt
 	return number;
 }
 
+/* Room for a record that a draft has as it is. False: failed. */
+static bool begin_unencoded(struct ptr_writer *w, uint32_t record_fill, struct pt_error *e)
+{
+	if ((w->failed || fill(w) + record_fill > FILL_MAX) && flush(w, e) < 0)
+		return false;
+	w->fill = fill(w) + record_fill;
+	end_encoded(w);
+	return true;
+}
+
 int64_t ptr_put_call(struct ptr_writer *w, const struct ptr_call *r, struct pt_error *e)
 {
-	int64_t number;
-	uint8_t *p = begin(w, PTR_CALL, 0, &number, e);
-
-	if (p) {
-		p = put_v(p, r->thread);
-		p = put_v(p, r->call_path);
-		p = put_tsc(w, p, r->call_tsc);
-		p = put_tsc(w, p, r->return_tsc);
-		p = put_v(p, r->call_branch);
-		p = put_v(p, r->return_branch);
-		p = put_v(p, r->branch_count);
-		p = put_v(p, r->insn_count);
-		p = put_count(p, r->cyc_count);
-		p = put_v(p, r->flags);
-		w->at = put_v(p, r->depth);
+	if (w->blocks) {
+		if (!begin_unencoded(w, CALL_FILL, e))
+			return -1;
+		w->at = w->drafts ? ptr_draft_call(w->at, r) : put_call(&w->previous, w->at, r);
+		w->counted = w->at;
 	}
-	return number;
+	return (int64_t)++w->counts[PTR_CALL];
 }
 
 int64_t ptr_put_guest_run(struct ptr_writer *w, const struct ptr_guest_run *r, struct pt_error *e)
@@ -384,8 +388,8 @@ int64_t ptr_put_guest_run(struct ptr_writer *w, const struct ptr_guest_run *r, s
 		p = put_z(p, r->vcpu);
 		p = put_count(p, r->vmcs);
 		p = put_count(p, r->cr3);
-		p = put_tsc(w, p, r->entry_tsc);
-		p = put_tsc(w, p, r->exit_tsc);
+		p = put_tsc(&w->previous, p, r->entry_tsc);
+		p = put_tsc(&w->previous, p, r->exit_tsc);
 		p = put_count(p, r->entry_uncertainty_tsc);
 		p = put_count(p, r->exit_uncertainty_tsc);
 		p = put_ip(w, p, r->entry_ip);
@@ -414,8 +418,8 @@ int64_t ptr_put_vmexit(struct ptr_writer *w, const struct ptr_vmexit *r, struct 
 		p = put_v(p, r->before);
 		p = put_v(p, r->after);
 		p = put_count(p, r->vmcs);
-		p = put_tsc(w, p, r->exit_tsc);
-		p = put_tsc(w, p, r->entry_tsc);
+		p = put_tsc(&w->previous, p, r->exit_tsc);
+		p = put_tsc(&w->previous, p, r->entry_tsc);
 		p = put_count(p, r->exit_uncertainty_tsc);
 		p = put_count(p, r->entry_uncertainty_tsc);
 		p = put_ip(w, p, r->guest_ip);
@@ -478,7 +482,7 @@ int64_t ptr_put_vm_clock(struct ptr_writer *w, const struct ptr_vm_clock *r, str
 		p = put_v(p, r->machine);
 		p = put_z(p, r->vcpu);
 		p = put_count(p, r->vmcs);
-		p = put_tsc(w, p, r->from_tsc);
+		p = put_tsc(&w->previous, p, r->from_tsc);
 		p = put_v(p, r->offset);
 		p = put_count(p, r->ratio);
 		p = put_v(p, r->frac_bits);
@@ -536,7 +540,7 @@ int64_t ptr_put_interrupt(struct ptr_writer *w, const struct ptr_interrupt *r, s
 		p = put_v(p, r->slice);
 		p = put_v(p, r->path);
 		p = put_v(p, r->at);
-		w->at = put_tsc(w, p, r->tsc);
+		w->at = put_tsc(&w->previous, p, r->tsc);
 	}
 	return number < 0 ? -1 : 0;
 }
@@ -548,35 +552,18 @@ _Static_assert(PTR_RUN + PTR_TIMINGS <= PTR_SLICE_END && PTR_CALL_SUM < PTR_RUN_
 
 int64_t ptr_put_run(struct ptr_writer *w, const struct ptr_run *r, uint32_t branches, struct pt_error *e)
 {
-	uint8_t *p, flags = (uint8_t)(PTR_RUN + r->timing);
-
-	if (w->blocks && w->at >= w->full && flush(w, e) < 0)
-		return -1;
+	if (w->blocks) {
+		if (!begin_unencoded(w, RUN_FILL, e))
+			return -1;
+		if (w->drafts) {
+			w->at = ptr_draft_run(w->at, r);
+			w->previous.tsc = r->tsc;
+		} else {
+			w->at = put_run(&w->previous, w->at, r);
+		}
+		w->counted = w->at;
+	}
 	w->branches += (uint64_t)branches * r->repeats;
-	if (!w->blocks)
-		return (int64_t)++w->counts[PTR_RUN];
-	p = w->at + 1;
-	if (r->slice != w->last_slice) {
-		flags |= PTR_RUN_SLICE;
-		p = put_v(p, r->slice);
-		w->last_slice = r->slice;
-	}
-	if (r->tsc != w->last_tsc) {
-		flags |= PTR_RUN_TSC;
-		p = put_v(p, ptr_zigzag(r->tsc - w->last_tsc));
-		w->last_tsc = r->tsc;
-	}
-	if (r->repeats != 1) {
-		flags |= PTR_RUN_REPEATS;
-		p = put_v(p, r->repeats);
-	}
-	if (r->cyc_count != PTR_UNKNOWN) {
-		flags |= PTR_RUN_CYC;
-		p = put_v(p, r->cyc_count);
-		p = put_v(p, r->insn_count);
-	}
-	*w->at = flags;
-	w->at = put_v(p, r->path);
 	return (int64_t)++w->counts[PTR_RUN];
 }
 
@@ -597,8 +584,10 @@ int ptr_writer_finish(struct ptr_writer *w, struct pt_error *e)
 
 	if (!w->blocks)
 		return 0;
-	if (w->at >= w->full && flush(w, e) < 0)
+	if (fill(w) + FIXED > FILL_MAX && flush(w, e) < 0)
 		return -1;
+	if (w->drafts && !w->encoded)
+		begin_encoded(w);
 	p = w->at;
 	*p++ = PTR_END;
 	for (int i = 0; i < PTR_TYPES; i++)

@@ -1,0 +1,90 @@
+/*
+ * records_encode.h - the bytes of records (records.h, "Bytes"): numbers, differences, and the two types of which there are
+ * millions. Who calls has made room.
+ *
+ * Private to the writer: records_write.c, and records_draft.c, which encodes later and in another thread.
+ */
+#ifndef SCHEMA_RECORDS_ENCODE_H
+#define SCHEMA_RECORDS_ENCODE_H
+
+#include "schema/records_format.h"
+
+/* What a record is a difference to; 0 at a block's begin. */
+struct ptr_previous {
+	uint64_t tsc; /* the last RUN's */
+	uint64_t ip;
+	uint32_t slice; /* the last RUN's */
+};
+
+enum { PTR_RUN_BYTES_MAX = 46, PTR_CALL_BYTES_MAX = 92 };
+
+static inline uint8_t *put_v(uint8_t *p, uint64_t v)
+{
+	while (v >= 0x80) {
+		*p++ = (uint8_t)(v | 0x80);
+		v >>= 7;
+	}
+	*p++ = (uint8_t)v;
+	return p;
+}
+
+static inline uint8_t *put_z(uint8_t *p, int64_t v)
+{
+	return put_v(p, ptr_zigzag((uint64_t)v));
+}
+
+/* A count that may be unknown. */
+static inline uint8_t *put_count(uint8_t *p, uint64_t v)
+{
+	return put_v(p, v + 1);
+}
+
+static inline uint8_t *put_tsc(const struct ptr_previous *previous, uint8_t *p, uint64_t tsc)
+{
+	return put_v(p, ptr_zigzag(tsc - previous->tsc));
+}
+
+static inline uint8_t *put_run(struct ptr_previous *previous, uint8_t *begin, const struct ptr_run *r)
+{
+	uint8_t *p = begin + 1, flags = (uint8_t)(PTR_RUN + r->timing);
+
+	if (r->slice != previous->slice) {
+		flags |= PTR_RUN_SLICE;
+		p = put_v(p, r->slice);
+		previous->slice = r->slice;
+	}
+	if (r->tsc != previous->tsc) {
+		flags |= PTR_RUN_TSC;
+		p = put_tsc(previous, p, r->tsc);
+		previous->tsc = r->tsc;
+	}
+	if (r->repeats != 1) {
+		flags |= PTR_RUN_REPEATS;
+		p = put_v(p, r->repeats);
+	}
+	if (r->cyc_count != PTR_UNKNOWN) {
+		flags |= PTR_RUN_CYC;
+		p = put_v(p, r->cyc_count);
+		p = put_v(p, r->insn_count);
+	}
+	*begin = flags;
+	return put_v(p, r->path);
+}
+
+static inline uint8_t *put_call(const struct ptr_previous *previous, uint8_t *p, const struct ptr_call *r)
+{
+	*p++ = PTR_CALL;
+	p = put_v(p, r->thread);
+	p = put_v(p, r->call_path);
+	p = put_tsc(previous, p, r->call_tsc);
+	p = put_tsc(previous, p, r->return_tsc);
+	p = put_v(p, r->call_branch);
+	p = put_v(p, r->return_branch);
+	p = put_v(p, r->branch_count);
+	p = put_v(p, r->insn_count);
+	p = put_count(p, r->cyc_count);
+	p = put_v(p, r->flags);
+	return put_v(p, r->depth);
+}
+
+#endif
