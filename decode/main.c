@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "decode/arguments.h"
@@ -47,6 +48,25 @@ static int flush_stdout(struct pt_error *e)
 
 /* ---- Results ---------------------------------------------------------------------------------------- */
 
+static uint64_t cpu_us(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+/* How the work was divided is another matter in each run: for those who ask about threads. This thread is the session's, of
+ * which there is one however many others there are. */
+static void print_division(FILE *f, const struct pt_session_result *r)
+{
+	fprintf(f,
+		"stats.segments %" PRIu64 "\nstats.segments_taken %" PRIu64 "\nstats.segment_bytes %" PRIu64
+		"\nstats.cpu_us %" PRIu64 "\nstats.session_cpu_us %" PRIu64 "\n",
+		r->segments.segments, r->segments.fitting, r->segments.bytes,
+		cpu_us(CLOCK_PROCESS_CPUTIME_ID), cpu_us(CLOCK_THREAD_CPUTIME_ID));
+}
+
 static void print_stats(FILE *f, const struct pt_arguments *a, const struct pt_session_result *r)
 {
 	const struct {
@@ -73,12 +93,8 @@ static void print_stats(FILE *f, const struct pt_arguments *a, const struct pt_s
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		fprintf(f, "stats.%s %" PRIu64 "\n", rows[i].name, rows[i].value);
-	/* How the work was divided is another matter in each run: for those who ask about threads. */
 	if (a->jobs > 1)
-		fprintf(f,
-			"stats.segments %" PRIu64 "\nstats.segments_taken %" PRIu64
-			"\nstats.segment_bytes %" PRIu64 "\n",
-			r->segments.segments, r->segments.fitting, r->segments.bytes);
+		print_division(f, r);
 	fprintf(f, "stats.ip %" PRIx64 "\nstats.hash %" PRIx64 "\n", r->stop_ip, r->hash);
 }
 

@@ -6,7 +6,8 @@ jobs=$PT_BUILD/tests/tools/decode_jobs
 # A program with threads, signals, forks; one that is longer; what the fuzzers have found, whole and damaged containers.
 mkdir "$tmp/corpus"
 tar -C "$tmp/corpus" -xzf tests/fuzz/corpus/container.tar.gz
-"$PT_BIN/pt-capture" -q -o "$tmp/step.ptc" -- "$PT_BUILD/tests/programs/threads" >/dev/null 2>&1
+gcc -O1 -g -pthread -o "$tmp/threads" tests/programs/threads.c || exit 1
+"$PT_BIN/pt-capture" -q -o "$tmp/step.ptc" -- "$tmp/threads" >/dev/null 2>&1
 check "a program with threads is recorded" test -s "$tmp/step.ptc"
 "$PT_BIN/pt-capture" -q -o "$tmp/long.ptc" -- sh -c 'echo 1 | cat; :' >/dev/null 2>&1
 check "several programs are recorded" test -s "$tmp/long.ptc"
@@ -57,6 +58,9 @@ for bad in 0 1025 x ''; do
 	check "-j '$bad' is wrong usage" test $? -eq 2
 	check "... and says so" grep -q -- --jobs "$tmp/err"
 done
+"$PT_BIN/pt-decode" -j 2 --stats --null "$tmp/long.ptc" >"$tmp/stats"
+check "--stats says how much is the session's thread's" awk '$1 == "stats.cpu_us" { all = $2 } $1 == "stats.session_cpu_us" { own = $2 }
+	END { exit !(own > 0 && own <= all) }' "$tmp/stats"
 "$PT_BIN/pt-decode" -j 1 -o "$tmp/one" "$tmp/long.ptc"
 for option in '-j 4' '--jobs=2' ''; do
 	# shellcheck disable=SC2086
