@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/code/huge_pages.h"
 #include "decode/code/path_insns.h"
 #include "schema/array.h"
 #include "schema/hash.h"
@@ -35,7 +36,7 @@ struct pt_executed {
 	struct executed *insns;
 	size_t count, room;
 	uint32_t first, last; /* versions of those in insns */
-	struct seen seen[SEEN];
+	struct seen *seen; /* SEEN of them, of which a short trace touches few */
 	uint32_t new[NEW], new_count; /* slots that the path at hand has filled */
 	struct {
 		uint32_t code, version;
@@ -51,7 +52,11 @@ struct pt_executed *pt_executed_create(struct pt_emit *emit)
 {
 	struct pt_executed *x = calloc(1, sizeof *x);
 
-	if (!x || pt_hash_init(&x->hash, 12, NULL) < 0) {
+	if (!x)
+		return NULL;
+	x->seen = pt_pages_reserve(SEEN, sizeof *x->seen);
+	if (!x->seen || pt_hash_init(&x->hash, 12, NULL) < 0) {
+		pt_pages_release(x->seen, SEEN, sizeof *x->seen);
 		free(x);
 		return NULL;
 	}
@@ -65,6 +70,7 @@ void pt_executed_destroy(struct pt_executed *x)
 	if (!x)
 		return;
 	pt_hash_deinit(&x->hash);
+	pt_pages_release(x->seen, SEEN, sizeof *x->seen);
 	free(x->insns);
 	free(x);
 }
@@ -151,7 +157,7 @@ static bool fits(struct pt_executed *x, const struct pt_path *path, uint32_t ver
 		return true;
 	/* What was new of it is not of the version, at least not all. */
 	if (x->new_count > NEW)
-		memset(x->seen, 0, sizeof x->seen);
+		pt_pages_wipe(x->seen, SEEN, sizeof *x->seen);
 	for (uint32_t i = 0; i < x->new_count && i < NEW; i++)
 		x->seen[x->new[i]] = (struct seen){0};
 	return false;
@@ -191,10 +197,8 @@ static void put_code(struct pt_executed *x, struct executed *insn)
 	pt_emit_put(x->emit, ptr_put_code(x->emit->writer, &r, &x->emit->error));
 }
 
-static void write_all(struct pt_executed *x)
+void pt_executed_finish(struct pt_executed *x)
 {
-	if (!x->count)
-		return;
 	qsort(x->insns, x->count, sizeof *x->insns, by_place);
 	memset(x->hash.slots, 0, ((size_t)x->hash.mask + 1) * sizeof *x->hash.slots);
 	for (uint32_t n = 1; n <= x->count; n++)
@@ -202,11 +206,17 @@ static void write_all(struct pt_executed *x)
 	for (size_t i = 0; i < x->count && !x->emit->failed; i++)
 		if (!x->insns[i].written)
 			put_code(x, &x->insns[i]);
+}
+
+/* Writes all, and begins anew. */
+static void begin_again(struct pt_executed *x)
+{
+	pt_executed_finish(x);
 	memset(x->hash.slots, 0, ((size_t)x->hash.mask + 1) * sizeof *x->hash.slots);
 	x->hash.count = 0;
 	x->count = 0;
 	x->first = x->last = x->last + 1;
-	memset(x->seen, 0, sizeof x->seen);
+	pt_pages_wipe(x->seen, SEEN, sizeof *x->seen);
 	memset(x->recent, 0, sizeof x->recent);
 }
 
@@ -215,7 +225,7 @@ uint32_t pt_executed_path(struct pt_executed *x, const struct pt_path *path)
 	uint32_t *recent, code = path->code + 1;
 
 	if (x->count >= INSNS_MAX)
-		write_all(x);
+		begin_again(x);
 	x->space = x->emit->graph->codes[path->code]->space;
 	x->code = code;
 	x->mode = path->mode;
@@ -231,9 +241,4 @@ uint32_t pt_executed_path(struct pt_executed *x, const struct pt_path *path)
 	/* A path that differs from itself (it cannot: its code is one version's) would fit nowhere. */
 	*recent = ++x->last;
 	return !x->emit->failed && fits(x, path, *recent) ? *recent : 0;
-}
-
-void pt_executed_finish(struct pt_executed *x)
-{
-	write_all(x);
 }

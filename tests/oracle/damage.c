@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -449,6 +450,8 @@ int main(int argc, char **argv)
 	uint8_t *bytes;
 	char text[100];
 
+	/* Each of thousands of children would clear huge pages of which it needs a few bytes. */
+	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	if (!container)
 		mode += strlen("records-");
 	if (in < 0 || fd < 0 || fstat(in, &st) < 0)
