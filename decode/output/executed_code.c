@@ -35,8 +35,8 @@ struct pt_executed {
 	struct pt_hash hash; /* number n is insns[n - 1] */
 	struct executed *insns;
 	size_t count, room;
-	uint32_t first, last; /* versions of those in insns */
-	struct seen *seen; /* SEEN of them, of which a short trace touches few */
+	uint32_t first, last;	      /* versions of those in insns */
+	struct seen *seen;	      /* SEEN of them, of which a short trace touches few */
 	uint32_t new[NEW], new_count; /* slots that the path at hand has filled */
 	struct {
 		uint32_t code, version;
