@@ -9,6 +9,8 @@
 #include "queries/annotate/annotate.h"
 #include "queries/canned.h"
 #include "queries/database.h"
+#include "queries/detail.h"
+#include "queries/on_demand.h"
 #include "queries/print.h"
 #include "queries/several.h"
 #include "queries/source.h"
@@ -32,10 +34,13 @@ EMBED(shift)
 
 static const struct {
 	const char *name, *sql;
-} views[] = {{"lanes", explorer_sql_lanes}, {"spans", explorer_sql_spans}, {"marks", explorer_sql_marks},
+} views[] = {{"lanes", explorer_sql_lanes},
+	     {"spans", explorer_sql_spans},
+	     {"marks", explorer_sql_marks},
 	     {"calls", explorer_sql_calls}};
 
 enum { PARAMETERS_MAX = 64 };
+#define DECODED_NS_MAX 100000000 /* of a trace, while a browser waits */
 
 /* What a browser asks. */
 struct question {
@@ -49,6 +54,7 @@ struct question {
 	bool too_many;
 	bool needs_longest; /* parameters of longest.h */
 	bool needs_shift;   /* shift.sql's */
+	char note[256];	    /* what the answer lacks, "" nothing */
 };
 
 /* ---- Connections ---- */
@@ -165,17 +171,19 @@ static int statement_failed(sqlite3_stmt *st, struct pt_error *e)
 	return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s", sqlite3_errmsg(db));
 }
 
-static int put_answer(sqlite3_stmt *st, long long limit, FILE *out, struct pt_error *e)
+static int put_answer(sqlite3_stmt *st, const struct question *q, FILE *out, struct pt_error *e)
 {
 	struct timespec begin, end;
 	bool more;
 
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	put_columns(st, out);
-	if (put_rows(st, limit, &more, out) != SQLITE_DONE)
+	if (put_rows(st, q->limit, &more, out) != SQLITE_DONE)
 		return statement_failed(st, e);
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	fprintf(out, "\n],\"more\":%s,\"elapsed_ns\":%lld}\n", more ? "true" : "false",
+	fputs("\n],\"note\":", out);
+	print_json_string(out, q->note);
+	fprintf(out, ",\"more\":%s,\"elapsed_ns\":%lld}\n", more ? "true" : "false",
 		(end.tv_sec - begin.tv_sec) * 1000000000LL + end.tv_nsec - begin.tv_nsec);
 	return 0;
 }
@@ -249,7 +257,7 @@ static int put_statement(sqlite3 *db, const char *sql, const struct explorer *x,
 		if (i < q->given_count || has_parameter(st, q->parameters[i]))
 			r = database_bind(st, q->parameters[i], e);
 	if (r == 0)
-		r = put_answer(st, q->limit, out, e);
+		r = put_answer(st, q, out, e);
 	sqlite3_finalize(st);
 	return r;
 }
@@ -286,7 +294,7 @@ static int put_all(const char *sql, const struct explorer *x, const struct quest
 
 	if (!st)
 		return -1;
-	r = put_answer(st, q->limit, out, e);
+	r = put_answer(st, q, out, e);
 	sqlite3_finalize(st);
 	sqlite3_close(db);
 	return r;
@@ -329,6 +337,29 @@ static int add_shift(sqlite3 *db, struct question *q, struct pt_error *e)
 	return ret;
 }
 
+/* Of a database that was loaded without branches: branches-between decodes them, other questions say what is missing. */
+static int put_checked(sqlite3 *db, const char *sql, const struct explorer *x, struct question *q, FILE *out,
+		       struct pt_error *e)
+{
+	bool between = q->name && !strcmp(q->name, "branches-between");
+	struct question decoded = {.limit = q->limit};
+	struct on_demand d;
+	int r = between ? on_demand_between(db, NULL, (const char *const *)q->parameters, q->parameter_count,
+					    DECODED_NS_MAX, &d, e)
+			: 0;
+
+	if (r == 0 && detail_check(db, x->databases[q->which], q->name ? q->name : "the statement", sql,
+				   q->note, sizeof q->note, e) < 0)
+		return -1;
+	if (r <= 0)
+		return r < 0 ? -1 : put_statement(db, sql, x, q, out, e);
+	memcpy(decoded.parameters, d.parameters, d.parameter_count * sizeof *d.parameters);
+	decoded.parameter_count = decoded.given_count = d.parameter_count;
+	r = put_statement(d.db, sql, x, &decoded, out, e);
+	sqlite3_close(d.db);
+	return r;
+}
+
 static int put_one(const char *sql, const struct explorer *x, const struct server_request *r,
 		   struct question *q, FILE *out, struct pt_error *e)
 {
@@ -338,7 +369,9 @@ static int put_one(const char *sql, const struct explorer *x, const struct serve
 
 	if (db && (!q->needs_shift || add_shift(db, q, e) == 0) &&
 	    (!q->needs_longest || add_longest(db, x, q, e) == 0))
-		ret = sql ? put_statement(db, sql, x, q, out, e) : put_annotate(db, x, q, out, e);
+		ret = !sql		  ? put_annotate(db, x, q, out, e)
+		      : q->name || q->sql ? put_checked(db, sql, x, q, out, e)
+					  : put_statement(db, sql, x, q, out, e);
 	sqlite3_close(db);
 	return ret;
 }
@@ -352,6 +385,8 @@ static int put_query(const struct explorer *x, const struct server_request *r, c
 	char *sql = NULL;
 	int ret = read_question(&q, x, r, e);
 
+	if (view)
+		q.name = q.sql = NULL;
 	if (ret == 0) {
 		const struct source source = {.name = view ? NULL : q.name,
 					      .sql = view     ? view

@@ -416,7 +416,7 @@ static int run_on_demand(sqlite3 *db, const char *sql, const struct arguments *a
 {
 	struct arguments there = *a;
 	struct on_demand q;
-	int r = on_demand_between(db, a->container, a->parameters, a->parameter_count, &q, e);
+	int r = on_demand_between(db, a->container, a->parameters, a->parameter_count, INT64_MAX, &q, e);
 
 	if (r <= 0)
 		return r;

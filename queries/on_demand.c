@@ -289,7 +289,7 @@ static int slowest_exit(sqlite3 *db, struct on_demand *q, int64_t *after_ns, int
 }
 
 int on_demand_between(sqlite3 *db, const char *container, const char *const *parameters, size_t count,
-		      struct on_demand *ret, struct pt_error *e)
+		      int64_t longest_ns, struct on_demand *ret, struct pt_error *e)
 {
 	const char *after = value_of(parameters, count, "after"),
 		   *until = value_of(parameters, count, "until");
@@ -319,6 +319,12 @@ int on_demand_between(sqlite3 *db, const char *container, const char *const *par
 					       "the branches are decoded from the container: -p after=NS -p "
 					       "until=NS say which");
 	}
+	if ((uint64_t)until_ns - (uint64_t)after_ns > (uint64_t)longest_ns)
+		return pt_fail(
+		    e, PT_ERR_USAGE, PT_NO_OFFSET,
+		    "the branches are decoded from the container, of at most %lld ms here: pt-query DB "
+		    "branches-between decodes any time",
+		    (long long)(longest_ns / 1000000));
 	ret->db = on_demand_open(db, container, after_ns, until_ns, e);
 	return ret->db ? 1 : -1;
 }

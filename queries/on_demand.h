@@ -33,10 +33,11 @@ struct on_demand {
 
 /*
  * For the query branches-between with these parameters ("NAME=VALUE"): 1, *ret is filled, ret->db is to be closed; 0: db itself
- * has the branches (only with container NULL); or -1 as above, also PT_ERR_USAGE: ids of branches say nothing of when.
+ * has the branches (only with container NULL); or -1 as above, also PT_ERR_USAGE: ids of branches say nothing of when, or it
+ * is more than longest_ns of the trace.
  */
 int on_demand_between(sqlite3 *db, const char *container, const char *const *parameters, size_t count,
-		      struct on_demand *ret, struct pt_error *e);
+		      int64_t longest_ns, struct on_demand *ret, struct pt_error *e);
 
 /*
  * Makes the table branches_at(time_from, time_to) known to db's statements: the view branches of these times, inclusive,

@@ -72,7 +72,7 @@
 		},
 		rows(t, how) {
 			shown = t;
-			this.state(`${report.count(t.rows.length)} ${t.rows.length === 1 ? 'row' : 'rows'}${t.more ? ', and there are more' : ''}, in ${report.time(t.elapsed_ns)}`);
+			this.state(`${report.count(t.rows.length)} ${t.rows.length === 1 ? 'row' : 'rows'}${t.more ? ', and there are more' : ''}, in ${report.time(t.elapsed_ns)}${t.note ? `; ${t.note}` : ''}`);
 			show(how);
 		},
 	};

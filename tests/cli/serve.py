@@ -1,4 +1,4 @@
-"""serve.py PT-QUERY VM-DB OTHER-DB - asks `pt-query serve` as a browser does, as other sites and other users would, and as no
+"""serve.py PT-QUERY VM-DB OTHER-DB SUMS-DB - asks `pt-query serve` as a browser does, as other sites and other users would, and as no
 browser does; rows are compared with those of Python's own SQLite. The last line is "N passed, N failed"."""
 import http.client
 import json
@@ -16,7 +16,7 @@ from urllib.parse import quote, urlencode
 sys.path.append("tests")
 from check import check, same, sum_up  # noqa: E402
 
-program, vm, other = sys.argv[1:]
+program, vm, other, sums = sys.argv[1:]
 
 
 class Server:
@@ -226,4 +226,22 @@ check(status == 200 and b'id="data-exits"' in body and "script-src" not in heade
 taken = subprocess.run([program, vm, "serve", "--port", str(s.port)], capture_output=True, text=True, timeout=20)
 check(taken.returncode == 1 and "cannot listen" in taken.stderr, "a port that is taken", taken.stderr)
 same(s.end(), (0, ""), "SIGTERM ends it: 0, and nothing said")
+
+# A database without branches: they are decoded from the container, a part of the trace at a time; what else it lacks is said.
+s = Server(sums, "serve")
+whole = sqlite3.connect(vm)
+low, high, begin, end = whole.execute("SELECT min(tsc_lo), max(tsc_lo), min(time_ns) - 1000, max(time_ns) + 1000 FROM"
+                                      " (SELECT tsc_lo, time_ns FROM branches LIMIT 3000 OFFSET 20000)").fetchone()
+status, t = s.ask(name="branches-between", limit=100000, **{"p.limit": 100000, "p.after": begin, "p.until": end})
+at = {name: t["columns"].index(name) for name in ("from_ip_hex", "to_ip_hex")} if status == 200 else {}
+signed = lambda ip: ip and int(ip, 16) - (int(ip, 16) >> 63 << 64)  # noqa: E731
+got = {tuple(signed(row[i]) for i in at.values()) for row in t.get("rows", [])}
+expected = [(f, to) for f, to in whole.execute("SELECT from_ip, to_ip FROM branches WHERE tsc_lo > ? AND tsc_lo < ?", (low, high))]
+check(status == 200 and len(expected) > 2000 and not set(expected) - got, "branches are decoded", (status, len(got), t.get("error")))
+status, t = s.ask(name="branches-between", **{"p.after": begin, "p.until": begin + 200000000})
+check(status == 400 and "at most 100 ms" in t["error"], "of a long time they are not", t)
+status, t = s.ask(sql="SELECT count(*) FROM branches")
+check("branches" in t.get("error", "") + t.get("note", ""), "another question says what is missing", t)
+same(s.ask(sql="SELECT count(*) FROM vmexits")[1]["note"], "", "and nothing, where nothing is")
+s.end()
 sum_up()
