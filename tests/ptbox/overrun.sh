@@ -10,6 +10,8 @@ cat >"$host/run.sh" <<'EOS'
 cd /host/out || exit 1
 sh -c 'until [ -e done ]; do /usr/bin/work 1; done' &
 pid=$!
+# No CPU is idle, whatever the kernel's scheduler thinks of it.
+for mask in 1 2; do taskset $mask sh -c 'until [ -e all.status ]; do /usr/bin/work 1; done' & done
 sleep 0.05
 pt-capture -v -e intel_pt/psb_period=0/u -m 64K,16K -a -d 0.15 -o all.ptc 2>all.err
 echo $? >all.status

@@ -53,7 +53,14 @@ capture emulated intel_pt/cyc/ -m ,16M -- $kinds 1 emulated
 capture event intel_pt/cyc,event/ -- $kinds
 capture event_user intel_pt/cyc,event/u -- $kinds
 record event_user intel_pt/cyc,event/u -- $kinds
-capture power intel_pt/cyc,pwr_evt/k -m ,16M -a -d 0.02
+# Until the CPU was idle for 20 ms, whatever the capture and the kernel have to do before.
+cat >until_idle <<'IDLE'
+idle() { read -r _ _ _ _ ticks _ </proc/stat; }
+idle
+enough=$((ticks + 2))
+until idle && [ "$ticks" -ge $enough ]; do usleep 4000; done
+IDLE
+capture power intel_pt/cyc,pwr_evt/k -m ,16M -a -- sh until_idle
 capture notnt intel_pt/cyc,notnt/u -- $kinds
 record notnt intel_pt/cyc,notnt/u -- $kinds
 capture nobranch intel_pt/cyc,branch=0,ptw/u -- $kinds 1 ptw

@@ -544,7 +544,7 @@ static int run_vm(unsigned what, unsigned rounds, int one, int other)
 	if (pthread_create(&thread, NULL, run_vcpu, NULL))
 		die("pthread_create");
 	if (one >= 0) {
-		struct timespec t = {0, 2000000};
+		struct timespec t = {0, 500000};
 		int at = one;
 
 		while (pthread_tryjoin_np(thread, NULL) == EBUSY) {
