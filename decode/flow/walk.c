@@ -119,7 +119,9 @@ bool pt_flow_go_on(struct pt_flow *f)
 	f->at.position = arc->next;
 	f->at.decision = arc->decision;
 	if (f->graph->where[f->at.position].ip == f->at.code->switch_ip && f->env->switching) {
+		/* Whatever comes of it: no path, and so nothing that is memoized, leads over this place. */
 		pt_flow_stop_recording(f);
+		pt_flow_end_path_at(f, pt_flow_here(f));
 		pt_flow_deliver(f);
 		f->env->switching(f->env_arg, f);
 	}
