@@ -327,6 +327,8 @@ struct ptc_load {
 	uint64_t waits, wait_ns;   /* times that putting had to wait, and how long in all */
 };
 void ptc_writer_load(const struct ptc_writer *w, struct ptc_load *ret);
+/* Waits up to ms (< 1000) until they have written all that was put. 0, 1: not yet, or -1: their error. */
+int ptc_writer_wait(struct ptc_writer *w, unsigned ms, struct pt_error *e);
 
 /* Calls fn after each chunk, so that a capture can drain its buffers while much is written. fn must
  * not use w. */

@@ -489,6 +489,28 @@ int ptc_queue_finish(struct ptc_queue *q, struct pt_error *e)
 	return failed ? -1 : 0;
 }
 
+int ptc_queue_wait(struct ptc_queue *q, unsigned ms, struct pt_error *e)
+{
+	struct timespec until;
+	int r;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += (long)ms * 1000000;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&q->lock);
+	if (q->first && !q->failed) {
+		q->waiters++;
+		pthread_cond_timedwait(&q->written, &q->lock, &until);
+		q->waiters--;
+	}
+	r = q->failed ? -1 : q->first != NULL;
+	if (q->failed)
+		*e = q->error;
+	pthread_mutex_unlock(&q->lock);
+	return r;
+}
+
 void ptc_queue_load(struct ptc_queue *q, struct ptc_load *ret)
 {
 	pthread_mutex_lock(&q->lock);

@@ -26,6 +26,9 @@ int ptc_queue_put(struct ptc_queue *q, const struct ptc_new_chunk *c, struct ptc
 /* Waits until all is written. 0, or -1: the threads' error. */
 int ptc_queue_finish(struct ptc_queue *q, struct pt_error *e);
 
+/* The same for some time (ms < 1000): 1, not all is written yet. */
+int ptc_queue_wait(struct ptc_queue *q, unsigned ms, struct pt_error *e);
+
 void ptc_queue_load(struct ptc_queue *q, struct ptc_load *ret);
 
 #endif

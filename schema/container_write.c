@@ -91,6 +91,11 @@ void ptc_writer_load(const struct ptc_writer *w, struct ptc_load *ret)
 		ptc_queue_load(w->queue, ret);
 }
 
+int ptc_writer_wait(struct ptc_writer *w, unsigned ms, struct pt_error *e)
+{
+	return w->queue ? ptc_queue_wait(w->queue, ms, e) : 0;
+}
+
 void ptc_writer_on_chunk(struct ptc_writer *w, void (*fn)(void *arg), void *arg)
 {
 	w->on_chunk = fn;

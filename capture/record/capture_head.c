@@ -254,6 +254,16 @@ static int make_threads(struct capture *c, struct pt_error *e)
 	return r;
 }
 
+/* What the head has is compressed by now, so that this takes no CPU from what is traced. */
+static int wait_until_written(struct capture *c, struct pt_error *e)
+{
+	int r;
+
+	while ((r = ptc_writer_wait(c->w, 1, e)) > 0)
+		spill(c);
+	return r;
+}
+
 int capture_put_head(struct capture *c, struct pt_error *e)
 {
 	c->clock = hw_clock_read(c->ev.rings[0].ring.page);
@@ -289,5 +299,5 @@ int capture_put_head(struct capture *c, struct pt_error *e)
 		return -1;
 	if (put_running(c, e))
 		return -1;
-	return ptc_flush_meta(c->w, e);
+	return ptc_flush_meta(c->w, e) || wait_until_written(c, e) ? -1 : 0;
 }
