@@ -13,7 +13,7 @@
  *   File header, 16 bytes
  *    0  8  magic: 89 'P' 'T' 'C' 0d 0a 1a 0a (a transfer in text mode changes it)
  *    8  2  major version, 1: a reader refuses another one
- *   10  2  minor version, 2: a reader accepts any; new chunk types and META keys raise it
+ *   10  2  minor version, 3: a reader accepts any; new chunk types and META keys raise it
  *   12  4  crc32 (zlib's) of bytes 0..11
  *
  *   Chunk header, 40 bytes
@@ -64,9 +64,9 @@
  *                and addresses are the guest's)
  *   PTC_FORMAT   (since minor 1) a tracepoint: i32 machine_pid, u32 id (attr.config of its PTC_ATTR), str
  *                system, str name, str format (the text of tracefs's `format` file)
- *   PTC_SIDEBAND u32 attr index (whose sample_type shapes the records' trailers when ids do not say), u32 0,
- *                then whole perf records (struct perf_event_header first; its size is at least 8) back to
- *                back, in time order per chunk
+ *   PTC_SIDEBAND u32 attr index (whose sample_type shapes the records' trailers when ids do not say), u32
+ *                flags: 1 (since minor 3): PTC_SIDEBAND_CONTEXT, else 0; then whole perf records (struct
+ *                perf_event_header first; its size is at least 8) back to back, in time order per chunk
  *   PTC_IMAGE    code bytes, see struct ptc_image
  *   PTC_SYMBOLS  symbols, see struct ptc_symbols
  *   PTC_ROUND    u64 time_ns: no sideband record older than this follows, and no AUX data older than the last
@@ -81,6 +81,11 @@
  * Images and symbols come in pieces: a PTC_IMAGE with `continues` 0 begins an image, those with 1 add
  * ranges to the image of this name and build id that was begun last. PTC_SYMBOLS chunks add to that
  * image likewise.
+ *
+ * A container that continues another one (META `continues`) begins with what its AUX data needs of what the other
+ * has: sideband (PTC_SIDEBAND_CONTEXT: it says how things were, and is no event of this container), and the AUX
+ * data of each stream from its last PSB on (PTC_AUX_CONTEXT: it brings a decoder to where this container's
+ * own begins, and what it says is not reported again).
  *
  * What AUX data needs comes before it: stream, attr, the sideband that is older than it, the images and
  * symbols of what that sideband maps. So what is before a cut decodes correctly.
@@ -141,11 +146,17 @@ enum ptc_aux_flags {
 	PTC_AUX_PARTIAL = 4,   /* gaps inside (VMX without PT) */
 	PTC_AUX_COLLISION = 8
 };
+/* Not perf's: the container that is continued has these bytes. Whole packets; before all others of the stream. */
+#define PTC_AUX_CONTEXT	     ((uint64_t)1 << 32)
+
+#define PTC_SIDEBAND_CONTEXT 1 /* flag of a PTC_SIDEBAND: how things were when the container begins */
 
 /*
  * META keys. All optional; absent is unknown. Numbers decimal unless they begin with 0x.
  *
  *   uuid                        16 random bytes in hex: names this recording
+ *   continues                   uuid of the recording that ended where this one begins: of one capture
+ *   part                        which one of a capture that is in several (from 1)
  *   trimmed_from                uuid of the recording that this is a part of
  *   trimmed                     which part: "time A..B"
  *   trimmed_code                1: only code that is executed was kept
@@ -338,6 +349,9 @@ void ptc_writer_on_chunk(struct ptc_writer *w, void (*fn)(void *arg), void *arg)
  * NULL is fine. */
 void ptc_writer_destroy(struct ptc_writer *w);
 
+/* Waits until all that was put is written. Returns 0, or -1: as ptc_writer_finish(). */
+int ptc_writer_settle(struct ptc_writer *w, struct pt_error *e);
+
 /* Writes PTC_END and, if fd can seek, the index. Returns 0, or -1 (PT_ERR_IO, PT_ERR_CLOSED). */
 int ptc_writer_finish(struct ptc_writer *w, struct pt_error *e);
 
@@ -380,6 +394,9 @@ int ptc_put_attr(struct ptc_writer *w, const struct ptc_attr *a, struct pt_error
 int ptc_put_format(struct ptc_writer *w, const struct ptc_tracepoint *t, struct pt_error *e);
 int ptc_put_sideband(struct ptc_writer *w, uint32_t attr, const void *records, uint64_t size,
 		     struct pt_error *e);
+/* The same with flags: PTC_SIDEBAND_CONTEXT or 0. */
+int ptc_put_sideband_flags(struct ptc_writer *w, uint32_t attr, uint32_t flags, const void *records,
+			   uint64_t size, struct pt_error *e);
 int ptc_put_image(struct ptc_writer *w, const struct ptc_image *image, struct pt_error *e);
 int ptc_put_symbols(struct ptc_writer *w, const struct ptc_symbols *symbols, struct pt_error *e);
 int ptc_put_round(struct ptc_writer *w, uint64_t time_ns, struct pt_error *e);
@@ -464,6 +481,8 @@ int ptc_parse_attr(const struct ptc_chunk *c, struct ptc_attr *ret, struct pt_er
 int ptc_parse_format(const struct ptc_chunk *c, struct ptc_tracepoint *ret, struct pt_error *e);
 int ptc_parse_sideband(const struct ptc_chunk *c, uint32_t *ret_attr, const uint8_t **ret_records,
 		       uint64_t *ret_size, struct pt_error *e);
+/* The flags of a PTC_SIDEBAND that was parsed. */
+uint32_t ptc_sideband_flags(const struct ptc_chunk *c);
 int ptc_parse_image(const struct ptc_chunk *c, struct ptc_image *ret, struct pt_error *e);
 int ptc_parse_symbols(const struct ptc_chunk *c, struct ptc_symbols *ret, struct pt_error *e);
 int ptc_parse_round(const struct ptc_chunk *c, uint64_t *ret_time_ns, struct pt_error *e);

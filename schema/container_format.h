@@ -14,7 +14,7 @@
 #define PTC_CHUNK_MAGIC "PTCK"
 #define PTC_INDEX_MAGIC "PTCINDEX"
 #define PTC_MAJOR	1
-#define PTC_MINOR	2
+#define PTC_MINOR	3
 
 /* Payload bytes before the variable part. */
 #define PTC_AUX_HEAD	  32

@@ -564,6 +564,14 @@ int ptc_parse_sideband(const struct ptc_chunk *c, uint32_t *ret_attr, const uint
 	return 0;
 }
 
+uint32_t ptc_sideband_flags(const struct ptc_chunk *c)
+{
+	struct cursor at = cursor_of(c);
+
+	take32(&at);
+	return take32(&at);
+}
+
 int ptc_parse_image(const struct ptc_chunk *c, struct ptc_image *ret, struct pt_error *e)
 {
 	struct cursor at = cursor_of(c);

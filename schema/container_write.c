@@ -115,12 +115,19 @@ void ptc_writer_destroy(struct ptc_writer *w)
 	free(w);
 }
 
+int ptc_writer_settle(struct ptc_writer *w, struct pt_error *e)
+{
+	if (ptc_flush_meta(w, e))
+		return -1;
+	return w->queue ? ptc_queue_finish(w->queue, e) : 0;
+}
+
 int ptc_writer_finish(struct ptc_writer *w, struct pt_error *e)
 {
 	uint64_t index_at;
 	uint8_t tail[PTC_INDEX_TAIL], *p;
 
-	if (ptc_flush_meta(w, e) || (w->queue && ptc_queue_finish(w->queue, e)))
+	if (ptc_writer_settle(w, e))
 		return -1;
 	ptc_queue_destroy(w->queue);
 	w->queue = NULL;
@@ -372,6 +379,12 @@ int ptc_put_format(struct ptc_writer *w, const struct ptc_tracepoint *t, struct 
 int ptc_put_sideband(struct ptc_writer *w, uint32_t attr, const void *records, uint64_t size,
 		     struct pt_error *e)
 {
+	return ptc_put_sideband_flags(w, attr, 0, records, size, e);
+}
+
+int ptc_put_sideband_flags(struct ptc_writer *w, uint32_t attr, uint32_t flags, const void *records,
+			   uint64_t size, struct pt_error *e)
+{
 	const uint8_t *from = records;
 
 	while (size) {
@@ -391,7 +404,7 @@ int ptc_put_sideband(struct ptc_writer *w, uint32_t attr, const void *records, u
 		if (begin(w, PTC_SIDEBAND_HEAD + n, e))
 			return -1;
 		p = ptc_set32(w->raw.bytes, attr);
-		p = ptc_set32(p, 0);
+		p = ptc_set32(p, flags);
 		set_bytes(p, from, n);
 		if (ptc_put_plain(w, PTC_SIDEBAND, PTC_SIDEBAND_HEAD + n, e))
 			return -1;

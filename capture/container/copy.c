@@ -76,7 +76,7 @@ int container_copy_chunk(struct ptc_writer *w, const struct ptc_chunk *c, struct
 	case PTC_SIDEBAND:
 		return ptc_parse_sideband(c, &attr, &records, &size, e) < 0
 			   ? -1
-			   : ptc_put_sideband(w, attr, records, size, e);
+			   : ptc_put_sideband_flags(w, attr, ptc_sideband_flags(c), records, size, e);
 	case PTC_IMAGE: return ptc_parse_image(c, &image, e) < 0 ? -1 : ptc_put_image(w, &image, e);
 	case PTC_SYMBOLS:
 		return ptc_parse_symbols(c, &symbols, e) < 0 ? -1 : container_put_symbols(w, symbols, e);

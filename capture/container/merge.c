@@ -83,7 +83,8 @@ static int copy_host_chunk(struct merge *m, const struct ptc_chunk *c, uint32_t 
 	case PTC_SIDEBAND:
 		if (ptc_parse_sideband(c, &attr, &records, &size, e))
 			return -1;
-		return ptc_put_sideband(m->w, attr_base + attr, records, size, e);
+		return ptc_put_sideband_flags(m->w, attr_base + attr, ptc_sideband_flags(c), records, size,
+					      e);
 	case PTC_STREAM:
 		if (ptc_parse_stream(c, &stream, e))
 			return -1;
@@ -133,7 +134,8 @@ static int copy_guest_chunk(struct merge *m, const struct ptc_chunk *c, int32_t 
 		if (ptc_parse_sideband(c, &attr, &records, &size, e) ||
 		    (m->files && guest_files_records(m->files, m->w, records, size, e)))
 			return -1;
-		return ptc_put_sideband(m->w, attr_base + attr, records, size, e);
+		return ptc_put_sideband_flags(m->w, attr_base + attr, ptc_sideband_flags(c), records, size,
+					      e);
 	case PTC_IMAGE: return copy_guest_image(m, c, guest, e);
 	case PTC_SYMBOLS:
 		if (ptc_parse_symbols(c, &symbols, e))

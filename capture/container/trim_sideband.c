@@ -242,7 +242,7 @@ int trim_sideband_copy(const struct trim_sideband *s, struct ptc_writer *w, cons
 		count += r.h.size;
 	}
 	if (count)
-		ret = ptc_put_sideband(w, attr, kept, count, e);
+		ret = ptc_put_sideband_flags(w, attr, ptc_sideband_flags(c), kept, count, e);
 	free(kept);
 	return ret;
 }

@@ -122,7 +122,7 @@ static int append(struct export_queue *q, const struct ptc_aux *aux, struct pt_e
 	if (aux->size)
 		memcpy(q->bytes + q->count, aux->bytes, aux->size);
 	q->count += aux->size;
-	q->flags |= aux->flags;
+	q->flags |= aux->flags & ~PTC_AUX_CONTEXT; /* perf has no such flag, and decodes those bytes, too */
 	q->time_ns = aux->time_ns;
 	return 0;
 }

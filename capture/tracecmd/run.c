@@ -185,7 +185,8 @@ static int copy(struct run *r, const struct ptc_chunk *c, struct pt_error *e)
 	case PTC_SIDEBAND:
 		if (ptc_parse_sideband(c, &attr, &records, &size, e))
 			return -1;
-		return ptc_put_sideband(r->put.w, attr_here(r, attr), records, size, e);
+		return ptc_put_sideband_flags(r->put.w, attr_here(r, attr), ptc_sideband_flags(c), records,
+					      size, e);
 	case PTC_ROUND:
 		/* Nothing that is older than it may follow. */
 		if (ptc_parse_round(c, &ns, e) || put_until(r, ns, e))

@@ -124,6 +124,7 @@ struct pt_emit_stream {
 	const struct pt_machine *missed_machine;	    /* PT_MISSED_CODE: of this machine */
 	bool left_out;			/* slices from the next one on are counted, and not written */
 	bool skipped;			/* the slice at hand is one of these */
+	bool muted;			/* what is decoded is another container's: nothing is reported */
 	bool unwanted;			/* not even VM entries and exits are reported */
 	struct pt_vm_stream *vm_stream; /* what decode/vm/ knows of it and owns; NULL: nothing yet */
 	struct ptr_error pending;	/* held until it is known when execution is seen again */

@@ -71,7 +71,7 @@ static void on_begin(void *arg, const struct pt_flow *f, uint64_t tsc, struct pt
 
 	(void)f;
 	put_pending(s, tsc);
-	s->skipped = s->left_out;
+	s->skipped = s->left_out || s->muted;
 	if (s->skipped)
 		s->slice = 0;
 	if (m->failed || s->skipped)
@@ -252,7 +252,8 @@ static void on_runs(void *arg, const struct pt_flow *f, const struct pt_flow_run
 
 	(void)f;
 	if (s->skipped) {
-		count_left_out(s->emit, runs, n);
+		if (!s->muted)
+			count_left_out(s->emit, runs, n);
 		return;
 	}
 	if (!m->definitions && !m->text && !m->calls && !m->failed && count_runs(s, runs, n))
@@ -299,7 +300,7 @@ static void on_error(void *arg, const struct pt_flow *f, const struct pt_flow_er
 	struct pt_emit *m = s->emit;
 
 	/* What is wrong with what is not wanted is not wanted, too; but a gap reaches beyond it. */
-	if (!pt_flow_follows(f) || (s->skipped && err->no_image)) {
+	if (s->muted || !pt_flow_follows(f) || (s->skipped && err->no_image)) {
 		if (m->vm && !err->no_image)
 			m->vm->gap(m->vm_arg, s, f);
 		return;
@@ -338,13 +339,16 @@ static void on_transition(void *arg, const struct pt_flow *f, const struct pt_vm
 	struct pt_emit_stream *s = arg;
 	struct pt_emit *m = s->emit;
 
-	if (!s->unwanted && m->vm && m->vm->transition)
+	if (!s->unwanted && !s->muted && m->vm && m->vm->transition)
 		m->vm->transition(m->vm_arg, s, f, t);
 }
 
 static void on_event(void *arg, const struct pt_flow *f, const char *name, uint64_t ip, const char *fields)
 {
-	put_event(arg, pt_flow_tsc(f), name, ip, fields);
+	const struct pt_emit_stream *s = arg;
+
+	if (!s->muted)
+		put_event(arg, pt_flow_tsc(f), name, ip, fields);
 }
 
 static void on_event_trace(void *arg, const struct pt_flow *f, bool is_cfe, uint32_t type, uint64_t value)
@@ -353,7 +357,7 @@ static void on_event_trace(void *arg, const struct pt_flow *f, bool is_cfe, uint
 	struct pt_emit *m = s->emit;
 
 	(void)f;
-	if (m->vm && m->vm->event_trace)
+	if (!s->muted && m->vm && m->vm->event_trace)
 		m->vm->event_trace(m->vm_arg, s, is_cfe, type, value);
 }
 

@@ -144,8 +144,10 @@ static int take_sideband(struct session *s, const struct ptc_chunk *c, struct pt
 		n = record->size;
 		if (pt_sideband_is_sample(record) && parse_sample(s, attr, &record, e) < 0)
 			return -1;
-		if (record)
+		if (record) {
 			record->machine = m;
+			record->context = ptc_sideband_flags(c) & PTC_SIDEBAND_CONTEXT;
+		}
 		if (!record || !pt_sideband_effect(record))
 			free(record);
 		else if (pt_session_queue_add(s, record, e) < 0)

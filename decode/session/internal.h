@@ -54,6 +54,7 @@ struct piece {
 	uint64_t aux_offset;   /* of `at` in the stream */
 	uint8_t *at, *end;     /* in bytes[] */
 	bool lost_after;       /* PTC_AUX_TRUNCATED: the AUX buffer was full */
+	bool context;	       /* PTC_AUX_CONTEXT: what it says is not reported */
 	bool skipped_before;   /* bytes that are not selected were left out before it */
 	uint64_t memory_bytes; /* that the piece takes */
 	uint8_t bytes[];       /* headroom for the end of the piece before, then AUX data */
@@ -79,6 +80,7 @@ struct stream {
 	 * UINT64_MAX: only with more AUX data. TSC ticks. */
 	uint64_t decoded_tsc;
 	size_t number, due_place; /* in the order of declaration; in due_streams */
+	bool begins;		  /* no AUX data was added yet */
 	bool reached_begin;	  /* of the time that is selected (select.c) */
 
 	struct pt_cpu_context cpu;

@@ -190,6 +190,8 @@ bool pt_session_selects_event(const struct session *s, const struct pt_sideband_
 	const struct pt_selection *selection = &selected->selection;
 	bool guest = record->machine->pid != 0;
 
+	if (record->context)
+		return false;
 	if (selected->all)
 		return true;
 	if (selected->before_begin || selected->after_end || !pt_selection_has_side(selection, guest))

@@ -13,6 +13,8 @@
 #define HEADROOM_BYTES 32
 
 static const char buffer_full[] = "AUX data was lost: the buffer was full";
+static const char no_beginning[] =
+    "what the container before this one ended with does not lead to what follows";
 
 /* ---- Threads that decode ahead ---------------------------------------------------------------------- */
 
@@ -64,6 +66,16 @@ static void give_segments(struct stream *st)
 
 /* ---- Pieces ----------------------------------------------------------------------------------------- */
 
+/* The stream's first bytes, without context: of a container that continues another one, up to the first PSB they are lost. */
+static void report_no_beginning(struct stream *st, const struct ptc_aux *aux)
+{
+	const uint8_t *end = aux->bytes + aux->size;
+
+	if (aux->aux_offset && aux->size && ptc_meta_get(st->session->meta, "continues") &&
+	    pt_find_psb(aux->bytes, end) != aux->bytes)
+		pt_flow_lost(st->flow, aux->aux_offset, true, no_beginning);
+}
+
 int pt_session_stream_add_aux(struct stream *st, const struct ptc_aux *aux, uint64_t skip, struct pt_error *e)
 {
 	uint64_t size = aux->size - skip;
@@ -80,10 +92,16 @@ int pt_session_stream_add_aux(struct stream *st, const struct ptc_aux *aux, uint
 	p->at = p->bytes + HEADROOM_BYTES;
 	p->end = p->at + size;
 	p->lost_after = aux->flags & PTC_AUX_TRUNCATED;
+	p->context = aux->flags & PTC_AUX_CONTEXT;
 	p->skipped_before = skip;
 	p->memory_bytes = memory_bytes;
 	if (size)
 		memcpy(p->at, aux->bytes + skip, size);
+	if (p->context)
+		st->out.muted = true;
+	else if (st->begins)
+		report_no_beginning(st, aux);
+	st->begins = false;
 	*st->last = p;
 	st->last = &p->next;
 	st->end_offset = p->lost_after ? UINT64_MAX : aux->aux_offset + aux->size;
@@ -126,6 +144,17 @@ static bool cut_overlap(struct stream *st)
 	return true;
 }
 
+/*
+ * What the container's own AUX data says is reported from here on. The kernel hands out AUX data when tracing has
+ * stopped, so in between there is no run that both have a part of.
+ */
+static void end_context(struct stream *st)
+{
+	pt_flow_pause(st->flow, true);
+	st->out.muted = false;
+	pt_flow_resume(st->flow);
+}
+
 /* The flow has taken the first piece but for a part of a packet, which is put before the second piece. If
  * bytes are missing between the two it is lost. */
 static void next_piece(struct stream *st)
@@ -133,7 +162,10 @@ static void next_piece(struct stream *st)
 	struct piece *p = st->first, *next = p->next;
 	size_t rest = (size_t)(p->end - p->at);
 	uint64_t end = p->aux_offset + rest;
+	bool context_ends = p->context && !next->context;
 
+	if (context_ends)
+		end_context(st);
 	if (next->skipped_before) {
 		pt_flow_restart(st->flow);
 	} else if (!cut_overlap(st)) {
@@ -143,6 +175,8 @@ static void next_piece(struct stream *st)
 			memcpy(next->at - rest, p->at, rest);
 		next->at -= rest;
 		next->aux_offset -= rest;
+		if (context_ends && pt_flow_state(st->flow) < PT_FLOW_DISABLED)
+			pt_flow_lost(st->flow, end, true, no_beginning);
 	} else {
 		pt_flow_lost(st->flow, end, p->lost_after,
 			     p->lost_after ? buffer_full : "AUX data is missing from the container");
@@ -385,6 +419,7 @@ int pt_session_stream_add(struct session *s, uint32_t id, const struct ptc_strea
 	st->last = &st->first;
 	pt_segments_stream_init(&st->jobs);
 	st->end_offset = UINT64_MAX;
+	st->begins = true;
 	if (append(s, st, e) < 0 || pt_session_due_add(s, st, e) < 0)
 		return -1;
 	pt_cpu_context_init(&st->cpu, s->host, info->cpu);

@@ -27,6 +27,7 @@ struct pt_sideband_record {
 	struct pt_machine *machine; /* where it was recorded */
 	struct pt_sideband_record *next;
 	struct pt_event *event; /* of a sample: its event (session/events.h) */
+	bool context;		/* PTC_SIDEBAND_CONTEXT: no event */
 	bool mark, mark_end;	/* no record: the time that is wanted begins, or ends (session/select.c) */
 	struct img_file
 	    *memory; /* no record: a PTC_IMAGE_MEMORY, which is mapped from now on in [start, end) */
