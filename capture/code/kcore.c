@@ -560,6 +560,7 @@ int hw_kernel_put_all(struct hw_kernel *k, struct ptc_writer *w, struct pt_error
 	    hw_kernel_put_range(k, w, k->text_start & ~(PAGE - 1),
 				k->text_end - (k->text_start & ~(PAGE - 1)), 0, e))
 		return -1;
+	free(k->areas);
 	if (find_areas(k, &k->areas, &k->area_count, e) || put_modules(k, w, k->areas, k->area_count, e))
 		return -1;
 	for (size_t i = 0; i < k->area_count; i++) {

@@ -11,15 +11,19 @@
 
 #define COMMAND_MAX 4096
 
-static int put_uuid(struct ptc_writer *w, struct pt_error *e)
+static int put_uuid(struct ptc_writer *w, char *ret, struct pt_error *e)
 {
 	unsigned char id[16];
-	char hex[33];
+	char hex[HOST_META_UUID_ROOM];
 
+	if (ret)
+		*ret = 0;
 	if (getrandom(id, sizeof id, 0) != sizeof id)
 		return 0;
 	for (size_t i = 0; i < sizeof id; i++)
 		snprintf(hex + 2 * i, 3, "%02x", id[i]);
+	if (ret)
+		memcpy(ret, hex, sizeof hex);
 	return ptc_put_meta(w, "uuid", hex, e);
 }
 
@@ -62,7 +66,7 @@ int host_meta_put(struct ptc_writer *w, const struct host_meta *m, struct pt_err
 	struct utsname u;
 	int r = 0;
 
-	r |= put_uuid(w, e);
+	r |= put_uuid(w, m->ret_uuid, e);
 	r |= ptc_put_meta(w, "tool", "pt-capture", e);
 	r |= ptc_put_meta(w, "tool_version", PT_VERSION, e);
 	r |= ptc_put_meta(w, "engine", m->engine, e);

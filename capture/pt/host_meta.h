@@ -6,10 +6,14 @@
 
 #include "schema/container.h"
 
+#define HOST_META_UUID_ROOM 33
+
 struct host_meta {
 	const char *engine; /* "perf", "sideband", "step" */
 	bool synthetic;	    /* its time is a model */
 	char **command;	    /* of the traced program, NULL-terminated; NULL: none */
+	char *
+	    ret_uuid; /* room for HOST_META_UUID_ROOM: becomes the uuid, "" without one; NULL: not asked for */
 };
 
 /*

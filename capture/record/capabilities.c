@@ -65,10 +65,11 @@ bool hw_capabilities_for_bpf(void)
 	       prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
-void hw_capabilities_output(void)
+void hw_capabilities_output(bool have)
 {
 	uint64_t effective, permitted;
 
 	if (get(&effective, &permitted))
-		set(effective | (permitted & BIT(CAP_DAC_OVERRIDE)), permitted);
+		set((effective & ~BIT(CAP_DAC_OVERRIDE)) | (have ? permitted & BIT(CAP_DAC_OVERRIDE) : 0),
+		    permitted);
 }

@@ -29,9 +29,9 @@ bool hw_capabilities_drop(void);
 bool hw_capabilities_for_bpf(void);
 
 /*
- * At the end: lets the output get its name also in a folder that root cannot write to without
- * CAP_DAC_OVERRIDE.
+ * true: lets an output be opened and get its name also in a folder that root cannot write to without
+ * CAP_DAC_OVERRIDE. false: no longer.
  */
-void hw_capabilities_output(void);
+void hw_capabilities_output(bool have);
 
 #endif

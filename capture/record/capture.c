@@ -45,6 +45,17 @@ static uint64_t jit_clock(const void *arg)
 }
 
 /* Where data is written. */
+int capture_use_writer(struct capture *c, struct pt_error *e)
+{
+	c->drain.w = c->w;
+	c->tasks.w = c->w;
+	ptc_writer_on_chunk(c->w, on_chunk, c);
+	/* A sample's bytes that the one before it has are left out: the first one of a container has all. */
+	for (size_t i = 0; i < c->ev.ring_count; i++)
+		aux_sample_deinit(&c->ev.rings[i].samples);
+	return hw_images_restart(c->images, c->w, e);
+}
+
 static int open_container(struct capture *c, int fd, struct pt_error *e)
 {
 	c->w = ptc_writer_create(fd, c->o->level, e);
@@ -60,12 +71,10 @@ static int open_container(struct capture *c, int fd, struct pt_error *e)
 		hw_images_jit(c->images, c->jit);
 		c->drain.jit = c->jit;
 	}
-	c->drain.w = c->w;
 	c->drain.on_record = capture_on_record;
 	c->drain.restart = on_restart;
 	c->drain.arg = c;
-	ptc_writer_on_chunk(c->w, on_chunk, c);
-	return 0;
+	return capture_use_writer(c, e);
 }
 
 static int prepare_rings(struct capture *c, struct pt_error *e)
@@ -90,7 +99,8 @@ static void fill_result(struct capture *c)
 	r->left_running = c->child.ended ? 0 : c->child.pid;
 	r->losses = c->drain.losses;
 	r->aux_bytes = c->drain.aux_bytes;
-	r->container_bytes = ptc_writer_bytes(c->w);
+	r->container_bytes = c->part.bytes_before + ptc_writer_bytes(c->w);
+	r->containers = c->part.number;
 	r->missing_images = hw_images_missing(c->images, &why);
 	snprintf(r->missing_why, sizeof r->missing_why, "%s", why);
 	if (c->jit)
@@ -118,7 +128,7 @@ static int run(struct capture *c, int fd, struct pt_error *e)
 	/* What a running program has made by now is known from the first branch on. */
 	if (c->jit && hw_jit_read(c->jit, true, e))
 		return -1;
-	c->started_s = capture_seconds();
+	c->started_s = c->part.started_s = capture_seconds();
 	c->paused = o->steering.delay_ms != 0;
 	hw_drain_allow_restart(&c->drain, !c->paused);
 	if (!c->paused && (o->target.system_wide || c->tids.count))
@@ -137,6 +147,7 @@ int hw_capture(const struct hw_options *o, const struct hw_pmu *pmu, int fd, voi
 			    .notice = notice,
 			    .result = result,
 			    .compression.level = o->level,
+			    .part.number = 1,
 			    .drain.restart_lock = PTHREAD_MUTEX_INITIALIZER};
 	int ret;
 
@@ -144,6 +155,7 @@ int hw_capture(const struct hw_options *o, const struct hw_pmu *pmu, int fd, voi
 	ret = run(&c, fd, e);
 	hw_child_end(&c.child);
 	hw_drain_threads_destroy(c.drain.threads);
+	capture_switch_deinit(&c);
 	hw_drain_deinit(&c.drain);
 	hw_events_close(&c.ev);
 	if (c.cgroup_fd > 0)

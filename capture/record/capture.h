@@ -26,6 +26,7 @@
 #include "capture/record/group.h"
 #include "capture/record/list.h"
 #include "capture/record/pmu.h"
+#include "capture/record/rotation.h"
 #include "capture/record/trigger.h"
 #include "capture/record/vm_find.h"
 
@@ -57,12 +58,13 @@ struct hw_event_choice {
 
 /* What steers it while it runs. The counters are a signal handler's. */
 struct hw_steering {
-	double seconds;		    /* the capture's; 0: no limit */
-	long long delay_ms;	    /* before tracing begins; -1: until control enables it; 0: none */
-	uint64_t max_bytes;	    /* of the container, then it ends; 0: no limit */
-	struct hw_control *control; /* NULL: none */
-	int *ready_fd;		    /* hw_ready_put() when recording has begun; -1: none */
-	struct hw_trigger *trigger; /* NULL: none */
+	double seconds;		      /* the capture's; 0: no limit */
+	long long delay_ms;	      /* before tracing begins; -1: until control enables it; 0: none */
+	uint64_t max_bytes;	      /* of all containers, then it ends; 0: no limit */
+	struct hw_control *control;   /* NULL: none */
+	int *ready_fd;		      /* hw_ready_put() when recording has begun; -1: none */
+	struct hw_rotation *rotation; /* the container that is written is its; NULL: it is the only one */
+	struct hw_trigger *trigger;   /* NULL: none */
 	volatile sig_atomic_t *want_snapshot; /* counted up */
 	volatile sig_atomic_t *stop;	      /* 1: end the program, then the capture; 2: end at once */
 	volatile sig_atomic_t *stop_signal;   /* what the program is sent; 0: it has got that, too */
@@ -92,6 +94,7 @@ struct hw_result {
 	int32_t left_running; /* the program's process, which the capture did not outlast; 0: it has ended */
 	struct hw_losses losses;
 	uint64_t aux_bytes, container_bytes;
+	unsigned containers;
 	uint64_t missing_images; /* mappings of which the code could not be read */
 	char missing_why[256];	 /* the first one's */
 	uint64_t jit_bytes;	 /* of code that was made at run time, with repeats */

@@ -28,6 +28,18 @@ static int put(struct capture *c, int32_t cpu, const char *what, struct pt_error
 		   : 0;
 }
 
+int capture_put_cpus_not_traced(struct capture *c, struct pt_error *e)
+{
+	char key[40];
+
+	for (size_t i = 0; i < c->not_traced.count; i++) {
+		snprintf(key, sizeof key, "cpu_not_traced.%d", (int)c->not_traced.at[i]);
+		if (ptc_put_metaf(c->w, e, key, "%llu", (unsigned long long)capture_now_ns(c)))
+			return -1;
+	}
+	return 0;
+}
+
 int capture_look_at_cpus(struct capture *c, struct pt_error *e)
 {
 	struct hw_list now = {0};

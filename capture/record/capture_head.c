@@ -20,7 +20,8 @@
 static int put_meta(struct capture *c, struct pt_error *e)
 {
 	struct host_meta m = {.engine = c->o->target.sideband_only ? "sideband" : "perf",
-			      .command = c->o->target.program};
+			      .command = c->o->target.program,
+			      .ret_uuid = c->part.uuid};
 
 	if (host_meta_put(c->w, &m, e) || hw_clock_meta_put(c->w, &c->clock, e) ||
 	    (c->o->target.cgroup && ptc_put_meta(c->w, "cgroup", c->o->target.cgroup, e)))
@@ -54,6 +55,8 @@ static int put_vms(struct capture *c, struct pt_error *e)
 		if (ptc_put_meta(c->w, key, vms->at[i].name, e))
 			return -1;
 	}
+	/* Each of KVM's files can be read once. */
+	vm_clocks_close(c->vm_clocks);
 	c->vm_clocks = vm_clocks_open(vms);
 	if (!c->vm_clocks)
 		return pt_fail_no_memory(e, "the guests' clocks");
@@ -199,7 +202,12 @@ static int put_other_names(struct capture *c, const struct hw_list *pids, uint64
 	struct hw_record_origin now = {capture_now_ns(c), id};
 	struct hw_bytes b = {0};
 	int ret = hw_task_names(&b, pids, &now, e);
+	struct perf_event_header h;
 
+	for (size_t i = 0; c->state && ret == 0 && i < b.count; i += h.size) {
+		memcpy(&h, b.bytes + i, sizeof h);
+		ret = hw_state_record(c->state, b.bytes + i, e);
+	}
 	if (ret == 0 && b.count)
 		ret = ptc_put_sideband(c->w, c->drain.events.sideband_attr, b.bytes, b.count, e);
 	hw_bytes_deinit(&b);
@@ -238,8 +246,7 @@ static unsigned compressors(void)
 	return count < 1 ? 1 : count > COMPRESSORS_MAX ? COMPRESSORS_MAX : (unsigned)count;
 }
 
-/* Capabilities are dropped by now, for them, too. */
-static int make_threads(struct capture *c, struct pt_error *e)
+int capture_make_threads(struct capture *c, struct pt_error *e)
 {
 	unsigned count = compressors();
 	uint64_t queue = QUEUE_BYTES + count * QUEUE_BYTES_EACH;
@@ -264,11 +271,27 @@ static int wait_until_written(struct capture *c, struct pt_error *e)
 	return r;
 }
 
+/* ---- The whole of it ---- */
+
+int capture_put_events(struct capture *c, struct pt_error *e)
+{
+	if (put_meta(c, e) || put_recorder(c, getpid(), e) || (c->o->guests.vms && put_vms(c, e)) ||
+	    hw_events_declare(&c->ev, c->w, &c->drain, e) || put_formats(c, e))
+		return -1;
+	return c->bpf_code ? put_recorder(c, hw_bpf_code_pid(c->bpf_code), e) : 0;
+}
+
+int capture_put_kernels(struct capture *c, struct pt_error *e)
+{
+	if (c->o->guests.kernels && put_guest_kernels(c, e))
+		return -1;
+	return wants_kernel(c) ? hw_images_put_kernel(c->images, e) : 0;
+}
+
 int capture_put_head(struct capture *c, struct pt_error *e)
 {
 	c->clock = hw_clock_read(c->ev.rings[0].ring.page);
-	if (put_meta(c, e) || put_recorder(c, getpid(), e) || (c->o->guests.vms && put_vms(c, e)) ||
-	    hw_events_declare(&c->ev, c->w, &c->drain, e) || put_formats(c, e))
+	if (capture_put_events(c, e) || capture_switch_prepare(c, e))
 		return -1;
 	if (!c->clock.mult)
 		c->notice(
@@ -293,7 +316,7 @@ int capture_put_head(struct capture *c, struct pt_error *e)
 		return -1;
 	if (!hw_capabilities_drop() && c->o->verbose)
 		c->notice("capabilities could not be dropped");
-	if (make_threads(c, e))
+	if (capture_make_threads(c, e))
 		return -1;
 	if (wants_kernel(c) && hw_images_put_kernel(c->images, e))
 		return -1;

@@ -2,17 +2,19 @@
  * capture_internal.h - what the capture's files share: capture.c (a capture from its beginning to its end),
  * capture_open.c (threads and events), capture_cpus.c (CPUs that come and go), capture_head.c (the
  * container's beginning), capture_records.c (what a record needs before it), capture_run.c (rounds, until the
- * end), capture_snapshot.c.
+ * end), capture_snapshot.c, capture_switch.c (the next container).
  */
 #ifndef CAPTURE_RECORD_CAPTURE_INTERNAL_H
 #define CAPTURE_RECORD_CAPTURE_INTERNAL_H
 
+#include "capture/pt/host_meta.h"
 #include "capture/record/bpf_code.h"
 #include "capture/record/capture.h"
 #include "capture/record/child.h"
 #include "capture/record/clock.h"
 #include "capture/record/images.h"
 #include "capture/record/snapshot.h"
+#include "capture/record/sideband_state.h"
 #include "capture/record/tasks.h"
 #include "capture/record/vm_clocks.h"
 
@@ -52,6 +54,18 @@ struct capture {
 	} bpf_symbols[CAPTURE_BPF_SYMBOLS];
 	unsigned bpf_symbol_next;
 
+	/* Of a capture in several containers (--switch-output); state NULL: it is in one. */
+	struct hw_state *state;
+	struct {
+		unsigned number; /* of the one that is written, from 1 */
+		char uuid[HOST_META_UUID_ROOM],
+		    before[HOST_META_UUID_ROOM]; /* its, and that of the one before it */
+		uint64_t
+		    kernel_ns; /* perf's clock when the kernel's code was read for it; 0: before tracing began */
+		uint64_t bytes_before;	     /* of those that are complete */
+		double started_s, settled_s; /* as of capture_seconds() */
+	} part;
+
 	/* While it runs. */
 	bool fire;	  /* a trigger's sample was among the records */
 	bool triggered;	  /* the trigger's last snapshot is taken, the capture ends with it */
@@ -77,6 +91,11 @@ double capture_seconds(void);
 
 /* Each below: 0, or -1 (e filled). */
 
+/* ---- capture.c ---- */
+
+/* From now on all is written to c->w: a new container. */
+int capture_use_writer(struct capture *c, struct pt_error *e);
+
 /* ---- capture_open.c ---- */
 
 /* All threads of the target's processes. */
@@ -95,7 +114,18 @@ int capture_set_filters(struct capture *c, struct pt_error *e);
 /* Says which CPUs came online or went since the events were opened, and puts a META line for each. */
 int capture_look_at_cpus(struct capture *c, struct pt_error *e);
 
+/* META of those that are not traced any more, in a later container. */
+int capture_put_cpus_not_traced(struct capture *c, struct pt_error *e);
+
 /* ---- capture_head.c ---- */
+
+/* Of it: META, events, streams, formats, guests' clocks. */
+int capture_put_events(struct capture *c, struct pt_error *e);
+/* Of it: the kernels' code and symbols. */
+int capture_put_kernels(struct capture *c, struct pt_error *e);
+
+/* Those that drain, and those that compress what goes to c->w. Capabilities are dropped by now, for them, too. */
+int capture_make_threads(struct capture *c, struct pt_error *e);
 
 /*
  * The container's beginning: everything that AUX data will need and that is known already. Drops
@@ -111,6 +141,8 @@ int capture_on_record(void *capture, const struct hw_record *r, struct pt_error 
 
 /* Starts the program, and does rounds until something ends the capture. */
 int capture_run(struct capture *c, struct pt_error *e);
+/* Of each container, before its end: what META says of that time, and whether its writer was too slow. */
+int capture_put_end(struct capture *c, struct pt_error *e);
 /* Stops tracing, takes what is left, and ends the container. */
 int capture_finish(struct capture *c, struct pt_error *e);
 
@@ -118,5 +150,19 @@ int capture_finish(struct capture *c, struct pt_error *e);
 
 /* Stops the events, puts what is new in the overwritten buffers, and starts them again if `resume`. */
 int capture_take_snapshot(struct capture *c, bool resume, struct pt_error *e);
+
+/* ---- capture_switch.c ---- */
+
+/* Before the first record: keeps what the next container needs, if there may be one. */
+int capture_switch_prepare(struct capture *c, struct pt_error *e);
+void capture_switch_deinit(struct capture *c);
+/* A process is seen: puts what was known of it when this container began, once. */
+int capture_switch_process(struct capture *c, int32_t pid, struct pt_error *e);
+/* Of each record that is put, before. */
+int capture_switch_record(struct capture *c, const struct hw_record *r, struct pt_error *e);
+/* After each round: whether it is time for another container. *answered: the value of *want_snapshot at the last one. */
+bool capture_switch_due(struct capture *c, sig_atomic_t *answered);
+/* After a round: ends the container and goes on in another one. */
+int capture_switch(struct capture *c, struct pt_error *e);
 
 #endif

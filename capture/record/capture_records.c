@@ -9,7 +9,11 @@
 /* Puts what was read of a process at the start, when it is seen the first time. */
 static int seen(struct capture *c, int32_t pid, struct pt_error *e)
 {
-	return pid > 0 ? hw_tasks_put(&c->tasks, pid, c->drain.round_ns, e) : 0;
+	if (pid <= 0)
+		return 0;
+	/* What is put now is known of it then, and in this container already. */
+	return capture_switch_process(c, pid, e) || hw_tasks_put(&c->tasks, pid, c->drain.round_ns, e) ? -1
+												       : 0;
 }
 
 static int on_mmap2(struct capture *c, const struct hw_record *r, struct pt_error *e)
@@ -101,7 +105,7 @@ int capture_on_record(void *arg, const struct hw_record *r, struct pt_error *e)
 {
 	struct capture *c = arg;
 
-	if (seen(c, r->pid, e))
+	if (seen(c, r->pid, e) || capture_switch_record(c, r, e))
 		return -1;
 	switch (r->header.type) {
 	case PERF_RECORD_ITRACE_START:

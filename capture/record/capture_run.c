@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TRIGGER_MS    1	    /* between looks for a trigger: meanwhile the buffer is overwritten */
-#define ROUND_MS      20    /* between rounds when no ring asks for one */
-#define JIT_MS	      4	    /* the same when code that is made at run time is read */
-#define TARGET_S      0.2   /* between looks whether the target's threads are there, and which CPUs */
-#define GRACE_S	      2	    /* that the program has to end by a signal */
-#define FAST_LEVEL    (-7)  /* zstd's: what a user may ask for */
-#define FASTER_LEVEL  (-30) /* what it costs and saves: pt-capture(1), -z */
+#define TRIGGER_MS    1	     /* between looks for a trigger: meanwhile the buffer is overwritten */
+#define ROUND_MS      20     /* between rounds when no ring asks for one */
+#define JIT_MS	      4	     /* the same when code that is made at run time is read */
+#define TARGET_S      0.2    /* between looks whether the target's threads are there, and which CPUs */
+#define GRACE_S	      2	     /* that the program has to end by a signal */
+#define FAST_LEVEL    (-7)   /* zstd's: what a user may ask for */
+#define FASTER_LEVEL  (-30)  /* what it costs and saves: pt-capture(1), -z */
 #define FASTEST_LEVEL (-100) /* 1.0 to 1.2 GB/s a core, 1.1 to 1.6 times smaller (tests/bench/capture.sh) */
 
 /* ---- One round ---- */
@@ -161,8 +161,9 @@ static bool has_ended(struct capture *c, struct ending *end)
 
 	if (c->child.pid && hw_child_ended(&c->child))
 		return true;
-	if (steering->max_bytes && ptc_writer_bytes(c->w) >= steering->max_bytes) {
-		c->notice("--max-size: the container has that many bytes");
+	if (steering->max_bytes && c->part.bytes_before + ptc_writer_bytes(c->w) >= steering->max_bytes) {
+		c->notice(c->state ? "--max-size: the containers have that many bytes"
+				   : "--max-size: the container has that many bytes");
 		return true;
 	}
 	if (steering->seconds > 0 && now - c->started_s >= steering->seconds)
@@ -215,7 +216,7 @@ static int wait_ms(const struct capture *c)
 int capture_run(struct capture *c, struct pt_error *e)
 {
 	struct ending end = {0};
-	sig_atomic_t answered = 0;
+	sig_atomic_t answered = 0, switched = 0;
 	int command;
 
 	if (c->child.pid && hw_child_go(&c->child, c->o->target.program[0], e))
@@ -232,6 +233,8 @@ int capture_run(struct capture *c, struct pt_error *e)
 			return -1;
 		if (c->triggered)
 			return 0;
+		if (capture_switch_due(c, &switched) && capture_switch(c, e))
+			return -1;
 		command = obey(c, e);
 		if (command)
 			return command < 0 ? -1 : 0;
@@ -281,16 +284,23 @@ static void report_held_back(struct capture *c)
 	if (!held.times || c->o->quiet || (!c->o->verbose && !l->truncated && !l->records))
 		return;
 	snprintf(text, sizeof text,
-		 "compressing and the output were too slow %llu times, %llu ms in all: a faster disk, -z -7, or fewer "
+		 "compressing and the output were too slow %llu times, %llu ms in all: a faster disk, -z -7, "
+		 "or fewer "
 		 "events help",
 		 (unsigned long long)held.times, (unsigned long long)(held.ns / 1000000));
 	c->notice(text);
 }
 
-int capture_finish(struct capture *c, struct pt_error *e)
+int capture_put_end(struct capture *c, struct pt_error *e)
 {
 	size_t seen;
 
+	report_held_back(c);
+	return c->vm_clocks ? vm_clocks_put(c->vm_clocks, c->w, "kvm_end", &seen, e) : 0;
+}
+
+int capture_finish(struct capture *c, struct pt_error *e)
+{
 	c->drain.jit_always = true;
 	if (c->jit && hw_drain_round(&c->drain, capture_now_ns(c), e))
 		return -1;
@@ -306,11 +316,10 @@ int capture_finish(struct capture *c, struct pt_error *e)
 		return -1;
 	if (put_unreported_losses(c, e) || capture_look_at_cpus(c, e))
 		return -1;
-	report_held_back(c);
 	if (c->pmu && c->started_late && !c->drain.aux_bytes)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
 			       "nothing was traced: what was to be traced had ended before recording began");
-	if (c->vm_clocks && vm_clocks_put(c->vm_clocks, c->w, "kvm_end", &seen, e))
+	if (capture_put_end(c, e))
 		return -1;
 	if (c->child.pid && c->child.ended && ptc_put_metaf(c->w, e, "exit_status", "%d", c->child.status))
 		return -1;

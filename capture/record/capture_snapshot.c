@@ -14,6 +14,8 @@ static int put_ring(struct capture *c, size_t i, struct pt_error *e)
 		aux.size = n;
 		if (ptc_put_aux(c->w, r->stream, &aux, e))
 			return -1;
+		if (c->drain.tails)
+			hw_aux_tail_add(&c->drain.tails[i], &aux, 0);
 		c->drain.aux_bytes += n;
 		p.from += n;
 		p.offset += n;

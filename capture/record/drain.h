@@ -39,6 +39,7 @@
 #include <stdint.h>
 
 #include "capture/pt/aux_sample.h"
+#include "capture/record/aux_tail.h"
 #include "capture/record/byte_buffer.h"
 #include "capture/record/drain_threads.h"
 #include "capture/record/jit.h"
@@ -156,6 +157,8 @@ struct hw_drain {
 	void *arg;
 	bool jit_always;    /* it is read in each round: the last ones */
 	struct hw_jit *jit; /* code that is made at run time is read; NULL: not */
+	/* Of each ring, under its lock: the end of what the container has. NULL: not asked for. */
+	struct hw_aux_tail *tails;
 
 	/* What the rounds found. */
 	struct hw_losses losses;

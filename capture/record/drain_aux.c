@@ -100,6 +100,8 @@ int hw_drain_take(struct hw_drain *d, struct hw_drain_ring *r, struct ptc_aux_wr
 		return -1;
 	__atomic_fetch_add(&d->aux_bytes, aux.size, __ATOMIC_RELAXED);
 	pthread_mutex_lock(&r->lock);
+	if (d->tails)
+		hw_aux_tail_add(&d->tails[r - d->rings], &aux, r->published_ns);
 	hw_drain_aux_taken(d, r, aux.size);
 	if (last && p.has_record)
 		end_record(r);

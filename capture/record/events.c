@@ -105,6 +105,8 @@ static int map_ids(const struct hw_events *ev, struct hw_drain_events *ret, stru
 {
 	struct hw_event *sorted = malloc(ev->count * sizeof *sorted);
 
+	free(ret->ids); /* of the container before */
+	free(ret->attrs);
 	ret->ids = malloc(ev->count * sizeof *ret->ids);
 	ret->attrs = malloc(ev->count * sizeof *ret->attrs);
 	if (!sorted || !ret->ids || !ret->attrs) {
@@ -161,7 +163,9 @@ static int declare_streams(struct hw_events *ev, struct ptc_writer *w, struct pt
 		n = ptc_put_stream(w, &s, e);
 		if (n < 0)
 			return -1;
-		r->stream = (uint32_t)n;
+		/* (In a later container it is the same, and another thread reads it.) */
+		if (r->stream != (uint32_t)n)
+			r->stream = (uint32_t)n;
 	}
 	return 0;
 }

@@ -41,6 +41,18 @@ struct hw_images *hw_images_create(struct ptc_writer *w)
 	return im;
 }
 
+int hw_images_restart(struct hw_images *im, struct ptc_writer *w, struct pt_error *e)
+{
+	struct image_set *set = image_set_create();
+
+	if (!set)
+		return pt_fail_no_memory(e, "the images");
+	image_set_destroy(im->set);
+	im->set = set;
+	im->w = w;
+	return 0;
+}
+
 void hw_images_destroy(struct hw_images *im)
 {
 	if (!im)

@@ -21,6 +21,9 @@ struct hw_images;
 struct hw_images *hw_images_create(struct ptc_writer *w); /* NULL: no memory */
 void hw_images_destroy(struct hw_images *im);
 
+/* Goes on in another container, which has no image yet. 0, or -1: PT_ERR_NO_MEMORY. */
+int hw_images_restart(struct hw_images *im, struct ptc_writer *w, struct pt_error *e);
+
 /* An executable mapping, as an MMAP2 record describes it. */
 struct hw_mapping {
 	int32_t pid;

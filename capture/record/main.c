@@ -99,6 +99,8 @@ static void print_result(const struct hw_options *o, const struct hw_result *r)
 	if (o->jit)
 		fprintf(stderr, "pt-capture: %.1f KB of code that %u processes made at run time\n",
 			(double)r->jit_bytes / 1e3, r->jit_processes);
+	if (r->containers > 1)
+		fprintf(stderr, "pt-capture: %u containers\n", r->containers);
 	fprintf(stderr, "pt-capture: %.1f MB of trace, container of %.1f MB, %u buffers\n",
 		(double)r->aux_bytes / 1e6, (double)r->container_bytes / 1e6, r->rings);
 	if (!r->aux_bytes && !o->target.sideband_only)
@@ -207,7 +209,7 @@ static bool needs_pt(const struct hw_arguments *a)
 	       t->per_thread || o->events.tracepoints.count || a->group.count || a->group.sample_bytes ||
 	       o->events.snapshot || (o->events.levels & HW_KERNEL) || o->steering.seconds > 0 ||
 	       o->steering.delay_ms || o->steering.max_bytes || t->no_inherit || o->steering.control ||
-	       o->affinity.count || o->realtime || t->cgroup;
+	       o->affinity.count || o->realtime || t->cgroup || hw_rotation_names(&a->rotation);
 }
 
 static void started(void *ready_fd)
@@ -326,6 +328,22 @@ static int choose_breakpoints(struct hw_arguments *a, struct pt_error *e)
 	return 0;
 }
 
+/* The last container gets its name. */
+static int name_output(struct hw_arguments *a, struct output *out, struct pt_error *e)
+{
+	const char *name;
+
+	if (!hw_rotation_names(&a->rotation))
+		return output_commit(out, e);
+	if (hw_rotation_next(&a->rotation, true, &name, e)) {
+		output_abort(out);
+		return -1;
+	}
+	if (!a->o.quiet)
+		fprintf(stderr, "pt-capture: %s is complete\n", name);
+	return 0;
+}
+
 /* Into a->output, which is there when it is whole. Returns the exit status, or -1. */
 static int record(struct hw_arguments *a, const struct hw_pmu *pmu, struct pt_error *e)
 {
@@ -335,15 +353,24 @@ static int record(struct hw_arguments *a, const struct hw_pmu *pmu, struct pt_er
 
 	if (output_open_capture(&out, a->output, "a container", e) < 0)
 		return -1;
+	if (hw_rotation_names(&a->rotation) && !out.path) {
+		output_abort(&out);
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "-o %s: --switch-output and --timestamp-filename write files: name one",
+			       a->output);
+	}
+	a->rotation.out = &out;
+	a->rotation.path = a->output;
+	a->o.steering.rotation = &a->rotation;
 	a->o.stdout_to_stderr = out.fd == STDOUT_FILENO;
 	handle_signals(&a->o.steering);
 	r = hw_capture(&a->o, pmu, out.fd, a->o.quiet ? no_notice : notice, &result, e);
-	hw_capabilities_output();
+	hw_capabilities_output(true);
 	if (r) {
 		output_abort(&out);
 		return -1;
 	}
-	if (output_commit(&out, e))
+	if (name_output(a, &out, e))
 		return -1;
 	if (!a->o.quiet)
 		print_result(&a->o, &result);

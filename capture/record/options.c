@@ -154,6 +154,21 @@ static int set_cgroup(void *arg, const char *text, struct pt_error *e)
 	return t->cgroup ? 0 : pt_fail_no_memory(e, NULL);
 }
 
+static int set_switch_output(void *arg, const char *text, struct pt_error *e)
+{
+	return hw_rotation_parse(&((struct hw_arguments *)arg)->rotation, text, e);
+}
+
+static int set_max_files(void *arg, const char *text, struct pt_error *e)
+{
+	long long n;
+
+	if (pt_option_number("--switch-max-files", text, 1, 1000000, &n, e))
+		return -1;
+	((struct hw_arguments *)arg)->rotation.max_files = (unsigned)n;
+	return 0;
+}
+
 static int add_events(void *arg, const char *text, struct pt_error *e)
 {
 	return event_list_add(&((struct hw_arguments *)arg)->events, text, e);
@@ -328,6 +343,7 @@ static int set_control(void *arg, const char *text, struct pt_error *e)
 	struct hw_arguments *a = arg;
 
 	hw_control_close(&a->control);
+	hw_rotation_deinit(&a->rotation);
 	if (hw_control_open(&a->control, text, e))
 		return -1;
 	a->o.steering.control = &a->control;
@@ -542,8 +558,19 @@ static const struct pt_option options[] = {
      .set = set_level},
     {.name = "max-size",
      .argument = "SIZE",
-     .help = "end when the container has so many bytes: 500M, 2G; what is in the buffers then is still added",
+     .help = "end when the container, or all of --switch-output, has so many bytes: 500M, 2G; what is in the "
+	     "buffers then is still added",
      .set = set_max_size},
+    {.name = "switch-output",
+     .argument = "[=WHEN]",
+     .help =
+	 "go on in another container, on SIGUSR2 (signal, the default), by size (100M; B, K, M, G) or time "
+	 "(30s; s, m, h, d): FILE.YYYYMMDDhhmmsscc, each of which decodes alone",
+     .set = set_switch_output},
+    {.name = "switch-max-files", .argument = "N", .help = "keep the newest N of them", .set = set_max_files},
+    {.name = "timestamp-filename",
+     .help = "a name with the time also for a single one",
+     FLAG(rotation.timestamp)},
     {.name = "no-exit-status",
      .help = "exit with 0 or 3 whatever the program's own status is",
      FLAG(no_exit_status)},
@@ -640,6 +667,21 @@ static int check_target(const struct hw_arguments *a, struct pt_error *e)
 	return 0;
 }
 
+static int check_rotation(const struct hw_arguments *a, struct pt_error *e)
+{
+	const struct hw_rotation *r = &a->rotation;
+
+	if (hw_rotation_names(r) && (!a->output || !strcmp(a->output, "-")))
+		return wrong(e, "--switch-output and --timestamp-filename write files: name one with -o");
+	if (r->max_files && r->by == HW_ROTATE_NEVER)
+		return wrong(e, "--switch-max-files counts what --switch-output writes: give that, too");
+	if (r->by != HW_ROTATE_NEVER && a->o.jit)
+		return wrong(e, "--switch-output and --jit: code that was made before a container begins "
+				"would be missing "
+				"from it; choose one");
+	return 0;
+}
+
 /* Options that do not fit together. */
 static int check(const struct hw_arguments *a, struct pt_error *e)
 {
@@ -658,6 +700,8 @@ static int check(const struct hw_arguments *a, struct pt_error *e)
 			     "with --vm or -a");
 	if (a->trigger_count >= 0 && !a->trigger.kind)
 		return wrong(e, "--trigger-count counts what --trigger takes: give one");
+	if (check_rotation(a, e))
+		return -1;
 	if (a->group.sample_bytes && o->events.snapshot)
 		return wrong(e, "--aux-sample and snapshots: both read the buffer; choose one");
 	if (sideband_only && (a->group.sample_bytes || a->group.count))

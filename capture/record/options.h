@@ -26,6 +26,7 @@ struct hw_arguments {
 
 	/* What o points to, where an option asks for it. */
 	struct hw_group group;
+	struct hw_rotation rotation;
 	struct hw_trigger trigger;
 	long long trigger_count; /* -1: not given */
 	struct hw_control control;

@@ -69,6 +69,8 @@ static int put(struct hw_tasks *t, struct hw_task *task, uint64_t time_ns, struc
 		memcpy(&h, p, sizeof h);
 		memcpy(p + h.size - sizeof(struct hw_sample_id) + offsetof(struct hw_sample_id, time_ns),
 		       &time_ns, sizeof time_ns);
+		if (t->state && hw_state_record(t->state, p, e))
+			return -1;
 		if (h.type == PERF_RECORD_MMAP2) {
 			struct hw_mapping m = hw_mapping_of(p);
 

@@ -11,13 +11,15 @@
 
 #include "capture/record/images.h"
 #include "capture/record/list.h"
+#include "capture/record/sideband_state.h"
 #include "capture/record/task_records.h"
 
 struct hw_tasks {
 	/* Set by the owner: where records and images go. */
 	struct ptc_writer *w;
 	struct hw_images *images;
-	uint32_t attr; /* of the records, PTC_SIDEBAND's */
+	uint32_t attr;		/* of the records, PTC_SIDEBAND's */
+	struct hw_state *state; /* is told what is put; NULL: nothing is */
 
 	struct hw_task *tasks; /* sorted by pid */
 	size_t count;

@@ -26,10 +26,11 @@ static void held(bool ok, const char *what, uint64_t seed)
 
 /* ---- The kernel ------------------------------------------------------------------------------ */
 
-#define DATA  4096u
-#define AUX   8192u
-#define PAGE  4096u
-#define RINGS 3
+#define DATA	   4096u
+#define AUX	   8192u
+#define PAGE	   4096u
+#define RINGS	   3
+#define PSB_PERIOD 512u
 
 struct piece { /* of AUX data, as it was published */
 	uint64_t offset, size, flags, first_ns;
@@ -64,6 +65,8 @@ static uint64_t roll(struct kernel *k, uint64_t n)
 
 static uint8_t pattern(uint64_t offset, unsigned ring)
 {
+	if (offset % PSB_PERIOD < 16)
+		return offset % 2 ? 0x82 : 0x02; /* a PSB */
 	return (uint8_t)(offset * 31 + (offset >> 8) * 7 + ring * 101);
 }
 
@@ -301,6 +304,7 @@ struct bench {
 	struct kernel k;
 	struct hw_drain d;
 	struct hw_drain_ring rings[RINGS];
+	struct hw_aux_tail tails[RINGS];
 	int fd;
 	bool concurrent;	/* the kernel works on while a round runs */
 	bool threads;		/* AUX data is read by drain threads */
@@ -373,6 +377,7 @@ static void begin(struct bench *b, uint64_t seed, bool concurrent)
 						     .stream = (uint32_t)ptc_put_stream(b->d.w, &s, &e)};
 	}
 	b->d.rings = b->rings;
+	b->d.tails = b->tails;
 	b->d.ring_count = RINGS;
 	b->threads = seed % 3 == 0;
 	if (b->threads)
@@ -400,6 +405,24 @@ static void round_(struct bench *b, uint64_t seed)
 	b->k.now_ns++;
 }
 
+static unsigned tails;
+
+/* What the next container would begin with. */
+static void check_tails(struct bench *b, uint64_t seed)
+{
+	for (unsigned i = 0; i < RINGS; i++) {
+		struct hw_aux_tail *t = &b->tails[i];
+		uint64_t from = t->end - t->bytes.count;
+		bool same = t->end == b->rings[i].taken && (!t->bytes.count || from % PSB_PERIOD == 0);
+
+		for (size_t n = 0; same && n < t->bytes.count; n++)
+			same = t->bytes.bytes[n] == pattern(from + n, i);
+		held(same, "from a PSB to the last byte that the container has", seed);
+		tails += t->bytes.count != 0;
+		hw_aux_tail_deinit(t);
+	}
+}
+
 static void end(struct bench *b, uint64_t seed)
 {
 	struct pt_error e = {0};
@@ -411,6 +434,7 @@ static void end(struct bench *b, uint64_t seed)
 	round_(b, seed);
 	round_(b, seed);
 	held(hw_drain_settle(&b->d, &e) == 0, "settle", seed);
+	check_tails(b, seed);
 	hw_drain_threads_destroy(b->d.threads);
 	held(ptc_writer_finish(b->d.w, &e) == 0, "finish", seed);
 	check_container(&b->k, b->fd, seed);
@@ -570,6 +594,7 @@ static void full_disk(void)
 	int full = open("/dev/full", O_WRONLY);
 
 	begin(&b, 3, false);
+	b.d.tails = NULL;
 	publish(&b.k, 0, AUX);
 	publish(&b.k, 1, AUX);
 	held(b.threads && dup2(full, b.fd) >= 0, "/dev/full, with drain threads", 1003);
@@ -594,5 +619,6 @@ int main(void)
 	full_disk();
 	for (uint64_t seed = 1; seed <= 300; seed++)
 		random_schedule(seed);
+	check(tails, "there are some");
 	return sum_up();
 }
