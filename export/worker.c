@@ -1,6 +1,7 @@
 /* worker.c - see worker.h. */
 #include "export/worker.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +23,7 @@ struct spool {
 	char clock[160];  /* a file whose time is the file system's now */
 };
 
-static const char lease_mark[] = ".ptc.lease.";
+static const char lease_mark[] = ".lease.";
 
 static void nap(long milliseconds)
 {
@@ -57,14 +58,28 @@ static double age_of(const struct spool *s, const char *name)
 	       (double)(now.st_mtim.tv_nsec - then.st_mtim.tv_nsec) / 1e9;
 }
 
-/* The length of the container's own name, "NAME.ptc"; 0: the file is none. *ret_leased: it has a lease. */
+/* Whether a container may be called so: "NAME.ptc", or "NAME.ptc." and the 16 digits of pt-capture --switch-output. */
+static bool is_container(const char *name, size_t n)
+{
+	size_t digits = 0;
+
+	while (digits < n && isdigit((unsigned char)name[n - 1 - digits]))
+		digits++;
+	if (digits == 16 && n > 17 && name[n - 17] == '.')
+		n -= 17;
+	return name[0] != '.' && n > 4 && n < 200 && !strncmp(name + n - 4, ".ptc", 4);
+}
+
+/* The length of the container's own name; 0: the file is none. *ret_leased: it has a lease. */
 static size_t name_length(const char *name, bool *ret_leased)
 {
-	const char *mark = strstr(name, lease_mark);
-	size_t n = mark ? (size_t)(mark - name) + 4 : strlen(name);
+	const char *mark = name;
 
-	*ret_leased = mark != NULL;
-	return name[0] != '.' && n > 4 && n < 200 && !strncmp(name + n - 4, ".ptc", 4) ? n : 0;
+	for (*ret_leased = true; (mark = strstr(mark, lease_mark)); mark++)
+		if (is_container(name, (size_t)(mark - name)))
+			return (size_t)(mark - name);
+	*ret_leased = false;
+	return is_container(name, strlen(name)) ? strlen(name) : 0;
 }
 
 /* Renames it to a lease of ours: of several workers one succeeds. */
@@ -251,12 +266,13 @@ static void settle(struct spool *s, const char *lease, const char *name, int err
 static int work_on(struct spool *s, const char *lease, struct pt_error *e)
 {
 	char name[512];
+	bool leased;
 	int statuses[2] = {0, 0}, r, errors = openat(s->fd, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
 	FILE *unnamed = errors < 0 ? tmpfile() : NULL;
 
 	if (errors < 0)
 		errors = unnamed ? fileno(unnamed) : -1;
-	snprintf(name, sizeof name, "%.*s", (int)(strstr(lease, lease_mark) - lease) + 4, lease);
+	snprintf(name, sizeof name, "%.*s", (int)name_length(lease, &leased), lease);
 	r = errors < 0 ? pt_fail_errno(e, "cannot keep what pt-load says")
 		       : load(s, lease, errors, statuses, e);
 	/* 3: it is loaded, and something was not seen. A decoder that is killed by a closed pipe followed the loader. */

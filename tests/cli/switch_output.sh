@@ -42,6 +42,15 @@ succeeded $? "trim: $(cat "$tmp/err")"
 same "trim keeps what is not reported" "$tmp/lines" <(lines "$tmp/t.ptc")
 "$PT_BIN/pt-decode" -q "$tmp/b.ptc" | "$PT_BIN/pt-load" -q "$tmp/b.db"
 same "as many rows" <(grep -vc '^#' "$tmp/lines") <(sqlite3 "$tmp/b.db" 'SELECT count(*) FROM branches')
+# A worker takes such names, and one whose worker has died.
+mkdir "$tmp/spool"
+cp "$tmp/a.ptc" "$tmp/spool/h.ptc.2026112512512355.lease.elsewhere.1"
+cp "$tmp/b.ptc" "$tmp/spool/h.ptc.2026112512512431"
+cp "$tmp/b.ptc" "$tmp/spool/h.ptc.part"
+touch -d '1 hour ago' "$tmp/spool"/*
+"$PT_BIN/pt-load" spool --once "$tmp/spool" "$tmp/spool.db" 2>"$tmp/err"
+check "pt-load spool: $(cat "$tmp/err" && ls -R "$tmp/spool")" test "$(cd "$tmp/spool" && echo * done/*)" = \
+	"done failed h.ptc.part done/h.ptc.2026112512512355 done/h.ptc.2026112512512431"
 check "no event of the other's sideband" test "$(sqlite3 "$tmp/b.db" "SELECT count(*) FROM events WHERE name = 'context_switch'")" = 0
 
 "$capture" --sideband-only -q -o "$tmp/side.ptc" -p $$ -- /bin/true 2>"$tmp/err" </dev/null
