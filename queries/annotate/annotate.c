@@ -10,6 +10,7 @@
 #include "queries/annotate/loops.h"
 #include "queries/annotate/source.h"
 #include "queries/annotate/text.h"
+#include "queries/unpack/sql.h"
 #include "schema/disassembler.h"
 
 #define TARGETS 16 /* of an instruction's ways that are named, at most */
@@ -93,7 +94,7 @@ static int put_row(struct annotation *a, struct pt_error *e)
 
 	sqlite3_reset(a->insert);
 	sqlite3_clear_bindings(a->insert);
-	return row == SQLITE_DONE ? 0 : fn_sql_error(a->to, e);
+	return row == SQLITE_DONE ? 0 : unpack_sql_error(a->to, e);
 }
 
 /* The text is copied, and freed; NULL when it is empty. */
@@ -458,13 +459,13 @@ static int prepare(struct annotation *a, struct pt_error *e)
 	    sqlite3_prepare_v2(a->to,
 			       "INSERT INTO annotate VALUES (?, ?, ?, round(?, 1), round(?, 2), ?, ?, ?)", -1,
 			       &a->insert, NULL) != SQLITE_OK)
-		return fn_sql_error(a->to, e);
+		return unpack_sql_error(a->to, e);
 	if (sqlite3_prepare_v2(a->db,
 			       "SELECT name, coalesce(demangled, name), start_ip FROM symbol WHERE id = ?1",
 			       -1, &a->symbol, NULL) != SQLITE_OK)
-		return fn_sql_error(a->db, e);
+		return unpack_sql_error(a->db, e);
 	if (sqlite3_prepare_v2(a->db, inlined_sql, -1, &a->inlined, NULL) != SQLITE_OK)
-		return fn_sql_error(a->db, e);
+		return unpack_sql_error(a->db, e);
 	return 0;
 }
 
@@ -482,7 +483,7 @@ static int make(struct annotation *a, struct pt_error *e)
 			  : put_rows(a, targets, e);
 	free(targets);
 	if (!ret && sqlite3_exec(a->to, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
-		return fn_sql_error(a->to, e);
+		return unpack_sql_error(a->to, e);
 	return ret;
 }
 

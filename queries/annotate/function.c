@@ -5,15 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "queries/annotate/digits.h"
+#include "queries/unpack/digits.h"
+#include "queries/unpack/sql.h"
 #include "schema/array.h"
-
-int fn_sql_error(sqlite3 *db, struct pt_error *e)
-{
-	if (sqlite3_errcode(db) == SQLITE_INTERRUPT)
-		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "it takes longer than --timeout says");
-	return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s", sqlite3_errmsg(db));
-}
 
 /* The symbol that is asked for: the row of the one with the most instructions. */
 static const char find_sql[] =
@@ -123,7 +117,7 @@ static int load_code(struct fn *f, sqlite3 *db, sqlite3_stmt *find, uint64_t ip,
 
 	if (sqlite3_prepare_v2(db, code_sql, -1, &s, NULL) ||
 	    sqlite3_prepare_v2(db, bounds_sql, -1, &b, NULL))
-		ret = fn_sql_error(db, e);
+		ret = unpack_sql_error(db, e);
 	if (!ret)
 		sqlite3_bind_int64(s, 1, sqlite3_column_int64(find, 0));
 	if (!ret && sqlite3_column_int(find, 7)) {
@@ -136,7 +130,7 @@ static int load_code(struct fn *f, sqlite3 *db, sqlite3_stmt *find, uint64_t ip,
 		}
 	}
 	while (!ret && (row = sqlite3_step(s)) != SQLITE_DONE)
-		ret = row == SQLITE_ROW ? add_code(f, s, e) : fn_sql_error(db, e);
+		ret = row == SQLITE_ROW ? add_code(f, s, e) : unpack_sql_error(db, e);
 	sqlite3_finalize(s);
 	sqlite3_finalize(b);
 	return ret;
@@ -202,7 +196,7 @@ int fn_load(struct fn *f, sqlite3 *db, const struct fn_wanted *w, struct pt_erro
 
 	*f = (struct fn){.low = UINT64_MAX};
 	if (sqlite3_prepare_v2(db, find_sql, -1, &find, NULL) != SQLITE_OK)
-		return fn_sql_error(db, e);
+		return unpack_sql_error(db, e);
 	if (w->name)
 		sqlite3_bind_text(find, 1, w->name, -1, SQLITE_STATIC);
 	if (w->has_ip)
@@ -212,7 +206,7 @@ int fn_load(struct fn *f, sqlite3 *db, const struct fn_wanted *w, struct pt_erro
 	row = sqlite3_step(find);
 	ret = row == SQLITE_ROW	   ? load(f, db, find, w, e)
 	      : row == SQLITE_DONE ? no_function(w, e)
-				   : fn_sql_error(db, e);
+				   : unpack_sql_error(db, e);
 	sqlite3_finalize(find);
 	return ret;
 }

@@ -53,10 +53,4 @@ uint32_t fn_find(const struct fn *f, uint32_t version, uint64_t ip);
 /* The one whose next it is; NO_INSN: none. */
 uint32_t fn_before(const struct fn *f, uint32_t insn);
 
-/*
- * What SQLite says about its last failure: PT_ERR_BAD_INPUT, PT_ERR_REFUSED (its time was over). Returns
- * -1.
- */
-int fn_sql_error(sqlite3 *db, struct pt_error *e);
-
 #endif

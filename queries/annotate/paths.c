@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "queries/annotate/digits.h"
+#include "queries/unpack/digits.h"
+#include "queries/unpack/sql.h"
 #include "schema/array.h"
 
 static const char branch_sql[] =
@@ -37,16 +38,11 @@ static sqlite3_stmt *prepare(sqlite3 *db, const char *sql, int64_t trace, struct
 	sqlite3_stmt *s;
 
 	if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK) {
-		fn_sql_error(db, e);
+		unpack_sql_error(db, e);
 		return NULL;
 	}
 	sqlite3_bind_int64(s, 1, trace);
 	return s;
-}
-
-static int damaged(const char *table, struct pt_error *e)
-{
-	return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "the table %s is damaged", table);
 }
 
 static int add_branch(struct paths *p, sqlite3_stmt *s, struct pt_error *e)
@@ -56,7 +52,7 @@ static int add_branch(struct paths *p, sqlite3_stmt *s, struct pt_error *e)
 	if (!p->branch_count)
 		p->first_branch = id;
 	if (id != p->first_branch + (int64_t)p->branch_count)
-		return damaged("edge", e);
+		return unpack_damaged("edge", e);
 	if (pt_array_grow(&p->branches, p->branch_count, &p->branch_room, e) < 0)
 		return -1;
 	p->branches[p->branch_count++] = (struct branch){.from = (uint64_t)sqlite3_column_int64(s, 1),
@@ -81,14 +77,14 @@ static int read_path(const struct paths *p, const struct fn *f, sqlite3_stmt *s,
 				  .tail_insns = (uint32_t)sqlite3_column_int64(s, 7),
 				  .branches = (uint32_t)n};
 	if (n < 0 || n > PTR_PATH_EDGES)
-		return damaged("path", e);
+		return unpack_damaged("path", e);
 	*ret_touches = inside(f, ret->end);
 	for (uint32_t i = 0; i < n; i++) {
 		int64_t at = first + 1 + digits_wide(&low, &high);
 		const struct branch *b;
 
 		if (at < 0 || at >= (int64_t)p->branch_count)
-			return damaged("path", e);
+			return unpack_damaged("path", e);
 		ret->branch[i] = (uint32_t)at;
 		ret->insns[i] = digits_wide(&insn, &insn_high);
 		b = &p->branches[at];
@@ -113,7 +109,7 @@ static int add_path(struct paths *p, const struct fn *f, sqlite3_stmt *s, struct
 	if (!p->path_count)
 		p->first_path = id;
 	if (id != p->first_path + (int64_t)p->path_count)
-		return damaged("path", e);
+		return unpack_damaged("path", e);
 	if (!(room & (room - 1))) { /* full: its room is a power of two */
 		uint32_t *grown = realloc(p->number, (room ? 2 * room : 1) * sizeof *grown);
 
@@ -140,14 +136,14 @@ int paths_load(struct paths *p, sqlite3 *db, const struct fn *f, struct pt_error
 
 	*p = (struct paths){0};
 	while (!ret && (row = sqlite3_step(branches)) != SQLITE_DONE)
-		ret = row == SQLITE_ROW ? add_branch(p, branches, e) : fn_sql_error(db, e);
+		ret = row == SQLITE_ROW ? add_branch(p, branches, e) : unpack_sql_error(db, e);
 	sqlite3_finalize(branches);
 	if (ret)
 		return ret;
 	all = prepare(db, path_sql, f->trace, e);
 	ret = all ? 0 : -1;
 	while (!ret && (row = sqlite3_step(all)) != SQLITE_DONE)
-		ret = row == SQLITE_ROW ? add_path(p, f, all, e) : fn_sql_error(db, e);
+		ret = row == SQLITE_ROW ? add_path(p, f, all, e) : unpack_sql_error(db, e);
 	sqlite3_finalize(all);
 	return ret;
 }
@@ -179,7 +175,7 @@ static int walk_group(struct walk *w, sqlite3_stmt *s, struct pt_error *e)
 		uint32_t times = digits_next(&repeats) + 1;
 
 		if (number < 0 || number >= (int64_t)w->paths->path_count || times > PTR_RUN_BRANCHES)
-			return damaged("run_group", e);
+			return unpack_damaged("run_group", e);
 		if (!w->paths->number[number])
 			continue;
 		w->at.path = w->paths->number[number] - 1;
@@ -200,7 +196,7 @@ static int walk_slice(struct walk *w, sqlite3 *db, sqlite3_stmt *slice, sqlite3_
 	sqlite3_bind_int64(groups, 2, sqlite3_column_int64(slice, 2));
 	sqlite3_bind_int64(groups, 3, sqlite3_column_int64(slice, 0));
 	while (!ret && (row = sqlite3_step(groups)) != SQLITE_DONE)
-		ret = row == SQLITE_ROW ? walk_group(w, groups, e) : fn_sql_error(db, e);
+		ret = row == SQLITE_ROW ? walk_group(w, groups, e) : unpack_sql_error(db, e);
 	sqlite3_reset(groups);
 	return ret;
 }
@@ -216,14 +212,14 @@ int paths_walk(const struct paths *p, sqlite3 *db, const struct fn *f, const cha
 	bool ended = false;
 
 	if (!ret && sqlite3_prepare_v2(db, run_sql, -1, &groups, NULL) != SQLITE_OK)
-		ret = fn_sql_error(db, e);
+		ret = unpack_sql_error(db, e);
 	if (!ret && thread && thread[strspn(thread, "0123456789")])
 		sqlite3_bind_text(slices, 2, thread, -1, SQLITE_STATIC);
 	else if (!ret && thread)
 		sqlite3_bind_int64(slices, 2, strtoll(thread, NULL, 10));
 	while (!ret && (row = sqlite3_step(slices)) != SQLITE_DONE) {
 		if (row != SQLITE_ROW) {
-			ret = fn_sql_error(db, e);
+			ret = unpack_sql_error(db, e);
 			break;
 		}
 		now = sqlite3_column_int64(slices, 3);

@@ -1,6 +1,4 @@
--- What has no time, and so no place.
-SELECT 'calls', count(*) FROM call WHERE trace = :trace AND (call_tsc IS NULL OR return_tsc IS NULL)
-UNION ALL
+-- What has no time, and so no place. (Of calls, those who read them know.)
 SELECT 'VM exits', count(*) FROM vmexits WHERE trace = :trace AND (time_ns IS NULL OR time_end_ns IS NULL)
 UNION ALL
 SELECT 'guest runs', count(*) FROM guest_runs WHERE trace = :trace AND (time_ns IS NULL OR time_end_ns IS NULL)

@@ -23,6 +23,8 @@ struct packets {
 	char **names; /* interned: number n is names[n - 1] */
 	size_t name_count, name_room;
 	struct pt_hash by_name;
+	bool *said; /* of each name: readers know it */
+	size_t said_room;
 	bool begun, no_memory;
 };
 
@@ -137,24 +139,35 @@ static uint64_t key_of_name(const void *names, uint32_t n)
 	return key_of_text(((char *const *)names)[n - 1]);
 }
 
-/* The name's number; *ret_new: readers do not know it yet. 0: no memory. */
-static uint32_t intern(struct packets *p, const char *name, bool *ret_new)
+/* The name's number. 0: no memory. */
+static uint32_t intern(struct packets *p, const char *name)
 {
 	uint64_t key = key_of_text(name);
 	uint32_t n;
 
-	*ret_new = false;
 	for (uint32_t i = pt_hash_first(&p->by_name, key); (n = p->by_name.slots[i]);
 	     i = pt_hash_next(&p->by_name, i))
 		if (!strcmp(p->names[n - 1], name))
 			return n;
-	*ret_new = true;
 	if (pt_array_grow(&p->names, p->name_count, &p->name_room, NULL) == 0 &&
-	    (p->names[p->name_count] = strdup(name)) &&
-	    pt_hash_insert(&p->by_name, key, (uint32_t)++p->name_count, key_of_name, p->names, NULL) == 0)
-		return (uint32_t)p->name_count;
+	    pt_array_grow(&p->said, p->name_count, &p->said_room, NULL) == 0 &&
+	    (p->names[p->name_count] = strdup(name))) {
+		p->said[p->name_count] = false;
+		if (pt_hash_insert(&p->by_name, key, (uint32_t)++p->name_count, key_of_name, p->names,
+				   NULL) == 0)
+			return (uint32_t)p->name_count;
+	}
 	p->no_memory = true;
 	return 0;
+}
+
+uint32_t packets_name(struct packets *p, const char *text)
+{
+	char *name = is_ascii(text) ? NULL : utf8(p, text);
+	uint32_t ret = intern(p, name ? name : text);
+
+	free(name);
+	return ret;
 }
 
 /* ---- Events ------------------------------------------------------------------------------------------- */
@@ -236,17 +249,15 @@ static void put_event(struct packets *p, Perfetto__Protos__TrackEvent__Type type
 	Perfetto__Protos__InternedData data = PERFETTO__PROTOS__INTERNED_DATA__INIT;
 	Perfetto__Protos__EventName new = PERFETTO__PROTOS__EVENT_NAME__INIT, *news = &new;
 	Perfetto__Protos__DebugAnnotation places[ARGUMENTS_MAX], *list[ARGUMENTS_MAX];
-	char *copies[ARGUMENTS_MAX] = {NULL}, *category = (char *)e->category, *name = NULL;
+	char *copies[ARGUMENTS_MAX] = {NULL}, *category = (char *)e->category;
 	uint64_t flow = e->flow, flow_end = e->flow_end;
-	bool is_new;
 
 	init_event(&packet, &event, e->track, e->time_ns);
 	event.type = type;
-	if (!is_ascii(e->name))
-		name = utf8(p, e->name);
 	event.has_name_iid = 1;
-	event.name_iid = intern(p, name ? name : e->name, &is_new);
-	if (is_new && event.name_iid) {
+	event.name_iid = e->name_number ? e->name_number : packets_name(p, e->name);
+	if (event.name_iid && !p->said[event.name_iid - 1]) {
+		p->said[event.name_iid - 1] = true;
 		new.has_iid = 1;
 		new.iid = event.name_iid;
 		new.name = p->names[event.name_iid - 1];
@@ -264,7 +275,6 @@ static void put_event(struct packets *p, Perfetto__Protos__TrackEvent__Type type
 	put_packet(p, &packet);
 	for (size_t i = 0; i < ARGUMENTS_MAX; i++)
 		free(copies[i]);
-	free(name);
 }
 
 void packets_begin(struct packets *p, const struct packet_event *e)
@@ -318,6 +328,12 @@ void packets_destroy(struct packets *p)
 int packets_finish(const struct packets *p, struct pt_error *e)
 {
 	(void)p, (void)e;
+	return 0;
+}
+
+uint32_t packets_name(struct packets *p, const char *name)
+{
+	(void)p, (void)name;
 	return 0;
 }
 

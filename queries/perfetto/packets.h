@@ -32,6 +32,9 @@ struct packet_track {
 };
 void packets_track(struct packets *p, const struct packet_track *t);
 
+/* A name's number, for many events that have it. The same name has one number. 0: no memory. */
+uint32_t packets_name(struct packets *p, const char *name);
+
 /* What a slice or mark is about: text, or a number. */
 struct packet_argument {
 	const char *name, *text; /* text NULL: it is a number */
@@ -42,7 +45,9 @@ struct packet_argument {
 struct packet_event {
 	uint64_t track;
 	int64_t time_ns;
-	const char *name, *category;
+	const char *name;
+	uint32_t name_number; /* of packets_name(), instead of name; 0: none */
+	const char *category;
 	const struct packet_argument *arguments;
 	size_t argument_count;
 	uint64_t flow,

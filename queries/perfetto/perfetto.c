@@ -5,28 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "queries/perfetto/call_slices.h"
 #include "queries/perfetto/lane.h"
 #include "queries/perfetto/packets.h"
 #include "queries/perfetto/sql.h"
-#include "schema/array.h"
-
-/* Of a track's uuid: its kind, and which one of a trace it is. */
-enum kind { PROCESS = 1, THREAD, VM, VCPU, CPUS, CPU, IPC, CBR, LEFT_OUT, OTHER };
+#include "queries/perfetto/tracks.h"
+#include "queries/unpack/sql.h"
 
 struct writer {
 	sqlite3 *db;
 	struct packets *packets;
 	struct perfetto_range range;
 	sqlite3_stmt *row; /* the statement at hand */
-	char **names;	   /* of the trace's call paths, from id first_path on; NULL: not known */
-	size_t name_count, name_room;
-	int64_t first_path;
+	int64_t left_outs; /* tracks that say what is left out */
 };
 
-static uint64_t track(const struct writer *w, enum kind kind, int64_t id)
+static uint64_t track(const struct writer *w, enum track_kind kind, int64_t id)
 {
-	return (uint64_t)kind << 56 | ((uint64_t)w->range.trace & 0xffff) << 40 |
-	       ((uint64_t)id & 0xffffffffff);
+	return track_uuid(w->range.trace, kind, id);
 }
 
 static int64_t number(const struct writer *w, int column)
@@ -60,7 +56,7 @@ static int for_rows(struct writer *w, const char *name,
 	while (!ret && (row = sqlite3_step(w->row)) == SQLITE_ROW)
 		ret = each(w, arg, e);
 	if (!ret && row != SQLITE_DONE)
-		ret = perfetto_sql_error(w->db, e);
+		ret = unpack_sql_error(w->db, e);
 	sqlite3_finalize(w->row);
 	return ret;
 }
@@ -77,7 +73,7 @@ static void named_track(struct writer *w, uint64_t uuid, uint64_t parent, const 
 static int thread_track(struct writer *w, void *arg, struct pt_error *e)
 {
 	int64_t pid = number(w, 2), tid = number(w, 3);
-	struct packet_track t = {.uuid = track(w, THREAD, number(w, 0)), .name = text(w, 4)};
+	struct packet_track t = {.uuid = track(w, TRACK_THREAD, number(w, 0)), .name = text(w, 4)};
 	int64_t *process = arg;
 	char name[256];
 
@@ -88,14 +84,14 @@ static int thread_track(struct writer *w, void *arg, struct pt_error *e)
 	} else if (tid) {
 		if (pid != *process) {
 			const struct packet_track p = {
-			    .uuid = track(w, PROCESS, pid), .name = text(w, 4), .pid = pid};
+			    .uuid = track(w, TRACK_PROCESS, pid), .name = text(w, 4), .pid = pid};
 
 			packets_track(w->packets, &p);
 		}
 		*process = pid;
 		t.pid = pid;
 		t.tid = tid;
-		t.parent = track(w, PROCESS, pid);
+		t.parent = track(w, TRACK_PROCESS, pid);
 	}
 	packets_track(w->packets, &t);
 	return 0;
@@ -108,7 +104,7 @@ static int cpu_track(struct writer *w, void *arg, struct pt_error *e)
 
 	(void)arg, (void)e;
 	snprintf(name, sizeof name, "CPU %" PRId64, cpu);
-	named_track(w, track(w, CPU, cpu), track(w, CPUS, 0), name, NULL);
+	named_track(w, track(w, TRACK_CPU, cpu), track(w, TRACK_CPUS, 0), name, NULL);
 	return 0;
 }
 
@@ -119,38 +115,41 @@ static int vcpu_track(struct writer *w, void *arg, struct pt_error *e)
 
 	(void)e;
 	if (machine != *last)
-		named_track(w, track(w, VM, machine), 0, text(w, 1), NULL);
+		named_track(w, track(w, TRACK_VM, machine), 0, text(w, 1), NULL);
 	*last = machine;
 	snprintf(name, sizeof name, "%s vCPU %s", text(w, 1), is_null(w, 2) ? "not known" : text(w, 2));
-	named_track(w, track(w, VCPU, machine << 16 | (number(w, 2) & 0xffff)), track(w, VM, machine), name,
-		    NULL);
+	named_track(w, track(w, TRACK_VCPU, machine << 16 | (number(w, 2) & 0xffff)),
+		    track(w, TRACK_VM, machine), name, NULL);
 	return 0;
+}
+
+static void put_left_out(struct writer *w, int64_t n, const char *what)
+{
+	char name[128];
+
+	if (!n)
+		return;
+	snprintf(name, sizeof name, "not here: %" PRId64 " %s whose time is not known", n, what);
+	named_track(w, track(w, TRACK_LEFT_OUT, w->left_outs++), 0, name, NULL);
 }
 
 static int left_out_track(struct writer *w, void *arg, struct pt_error *e)
 {
-	uint64_t *n = arg;
-	char name[128];
-
-	(void)e;
-	if (!number(w, 1))
-		return 0;
-	snprintf(name, sizeof name, "not here: %s %s whose time is not known", text(w, 1), text(w, 0));
-	named_track(w, track(w, LEFT_OUT, (int64_t)++ * n), 0, name, NULL);
+	(void)arg, (void)e;
+	put_left_out(w, number(w, 1), text(w, 0));
 	return 0;
 }
 
 static int put_tracks(struct writer *w, const char *name, struct pt_error *e)
 {
 	int64_t process = -1, machine = -1;
-	uint64_t left_out = 0;
 
-	named_track(w, track(w, CPUS, 0), 0, "CPUs", NULL);
-	named_track(w, track(w, OTHER, 0), 0, *name ? name : "trace", NULL);
+	named_track(w, track(w, TRACK_CPUS, 0), 0, "CPUs", NULL);
+	named_track(w, track(w, TRACK_OTHER, 0), 0, *name ? name : "trace", NULL);
 	return for_rows(w, "threads", thread_track, &process, e) < 0 ||
 		       for_rows(w, "cpus", cpu_track, NULL, e) < 0 ||
 		       for_rows(w, "vcpus", vcpu_track, &machine, e) < 0 ||
-		       for_rows(w, "left_out", left_out_track, &left_out, e) < 0
+		       for_rows(w, "left_out", left_out_track, NULL, e) < 0
 		   ? -1
 		   : 0;
 }
@@ -176,58 +175,10 @@ static size_t add_text(const struct writer *w, struct packet_argument *a, size_t
 	return n + 1;
 }
 
-static void forget_names(struct writer *w)
-{
-	for (size_t i = 0; i < w->name_count; i++)
-		free(w->names[i]);
-	w->name_count = 0;
-}
-
-static int path(struct writer *w, void *arg, struct pt_error *e)
-{
-	(void)arg;
-	if (!w->name_count)
-		w->first_path = number(w, 0);
-	if (number(w, 0) != w->first_path + (int64_t)w->name_count)
-		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "the table call_path is damaged");
-	if (pt_array_grow(&w->names, w->name_count, &w->name_room, e) < 0)
-		return -1;
-	w->names[w->name_count] = is_null(w, 1) ? NULL : strdup(text(w, 1));
-	if (!w->names[w->name_count] && !is_null(w, 1))
-		return pt_fail_no_memory(e, NULL);
-	w->name_count++;
-	return 0;
-}
-
-static const char *path_name(const struct writer *w, int64_t path)
-{
-	int64_t i = path - w->first_path;
-
-	return path && i >= 0 && i < (int64_t)w->name_count && w->names[i] ? w->names[i] : "[not known]";
-}
-
-static int call(struct writer *w, void *arg, struct pt_error *e)
-{
-	struct packet_argument arguments[2];
-	struct packet_event event = {.track =
-					 number(w, 0) ? track(w, THREAD, number(w, 0)) : track(w, OTHER, 0),
-				     .time_ns = number(w, 1),
-				     .name = path_name(w, number(w, 5)),
-				     .category = "call",
-				     .arguments = arguments};
-	const struct lane_slice slice = {.end_ns = number(w, 2),
-					 .begin_order = is_null(w, 3) ? LANE_UNKNOWN : number(w, 3),
-					 .end_order = is_null(w, 4) ? LANE_UNKNOWN : number(w, 4)};
-
-	event.argument_count = add_number(w, arguments, 0, "instructions", 6);
-	event.argument_count = add_number(w, arguments, event.argument_count, "cycles", 7);
-	return lane_add(arg, &event, &slice, e);
-}
-
 static int running(struct writer *w, void *arg, struct pt_error *e)
 {
 	struct packet_argument arguments[2];
-	struct packet_event event = {.track = track(w, CPU, number(w, 0)),
+	struct packet_event event = {.track = track(w, TRACK_CPU, number(w, 0)),
 				     .time_ns = number(w, 1),
 				     .name = text(w, 3),
 				     .category = "running",
@@ -283,7 +234,7 @@ static int exit_or_run(struct writer *w, void *arg, struct pt_error *e)
 	bool is_exit = number(w, IS_EXIT) != 0;
 	struct packet_argument arguments[10];
 	const struct packet_event event = {
-	    .track = track(w, VCPU, number(w, MACHINE) << 16 | (number(w, VM_VCPU) & 0xffff)),
+	    .track = track(w, TRACK_VCPU, number(w, MACHINE) << 16 | (number(w, VM_VCPU) & 0xffff)),
 	    .time_ns = number(w, TIME),
 	    .name = text(w, NAME),
 	    .category = is_exit ? "vmexit" : "guest",
@@ -309,7 +260,7 @@ static int put_slices(struct writer *w, const char *name,
 /* ---- Counters and marks ------------------------------------------------------------------------------- */
 
 struct counter {
-	enum kind kind;
+	enum track_kind kind;
 	const char *name;
 	int64_t cpu, end_ns;
 	bool begun;
@@ -318,7 +269,7 @@ struct counter {
 /* Between stretches that are known, it is 0. */
 static void end_counter(struct writer *w, const struct counter *c)
 {
-	if (c->begun && c->kind == IPC)
+	if (c->begun && c->kind == TRACK_IPC)
 		packets_count(w->packets, track(w, c->kind, c->cpu), c->end_ns, 0);
 }
 
@@ -336,13 +287,13 @@ static int count(struct writer *w, void *arg, struct pt_error *e)
 			snprintf(name, sizeof name, "%s CPU %" PRId64, c->name, cpu);
 		else
 			snprintf(name, sizeof name, "%s", c->name);
-		named_track(w, track(w, c->kind, cpu), track(w, CPUS, 0), name, c->name);
+		named_track(w, track(w, c->kind, cpu), track(w, TRACK_CPUS, 0), name, c->name);
 	}
 	c->begun = true;
 	c->cpu = cpu;
-	c->end_ns = c->kind == IPC ? number(w, 2) : time_ns;
+	c->end_ns = c->kind == TRACK_IPC ? number(w, 2) : time_ns;
 	packets_count(w->packets, track(w, c->kind, cpu), time_ns,
-		      sqlite3_column_double(w->row, c->kind == IPC ? 3 : 2));
+		      sqlite3_column_double(w->row, c->kind == TRACK_IPC ? 3 : 2));
 	return 0;
 }
 
@@ -357,9 +308,9 @@ static int put_counter(struct writer *w, const char *file, struct counter *c, st
 static int mark(struct writer *w, void *arg, struct pt_error *e)
 {
 	struct packet_argument argument;
-	const struct packet_event event = {.track = !is_null(w, 3)   ? track(w, THREAD, number(w, 3))
-						    : !is_null(w, 4) ? track(w, CPU, number(w, 4))
-								     : track(w, OTHER, 0),
+	const struct packet_event event = {.track = !is_null(w, 3)   ? track(w, TRACK_THREAD, number(w, 3))
+						    : !is_null(w, 4) ? track(w, TRACK_CPU, number(w, 4))
+								     : track(w, TRACK_OTHER, 0),
 					   .time_ns = number(w, 2),
 					   .name = text(w, 1),
 					   .category = text(w, 0),
@@ -373,14 +324,25 @@ static int mark(struct writer *w, void *arg, struct pt_error *e)
 
 /* ---- All of it ---------------------------------------------------------------------------------------- */
 
+static int put_calls(struct writer *w, struct pt_error *e)
+{
+	int64_t left_out;
+
+	if (call_slices_write(w->db, &w->range, w->packets, &left_out, e) < 0)
+		return -1;
+	put_left_out(w, left_out, "calls");
+	return 0;
+}
+
 static int put_trace(struct writer *w, const char *name, struct pt_error *e)
 {
-	struct counter ipc = {.kind = IPC, .name = "IPC"}, cbr = {.kind = CBR, .name = "CBR"};
+	struct counter ipc = {.kind = TRACK_IPC, .name = "IPC"}, cbr = {.kind = TRACK_CBR, .name = "CBR"};
 
+	w->left_outs = 0;
 	return put_tracks(w, name, e) < 0 || put_slices(w, "running", running, e) < 0 ||
-		       put_slices(w, "vms", exit_or_run, e) < 0 || for_rows(w, "paths", path, NULL, e) < 0 ||
-		       put_slices(w, "calls", call, e) < 0 || put_counter(w, "ipc", &ipc, e) < 0 ||
-		       put_counter(w, "speeds", &cbr, e) < 0 || for_rows(w, "marks", mark, NULL, e) < 0
+		       put_slices(w, "vms", exit_or_run, e) < 0 || put_calls(w, e) < 0 ||
+		       put_counter(w, "ipc", &ipc, e) < 0 || put_counter(w, "speeds", &cbr, e) < 0 ||
+		       for_rows(w, "marks", mark, NULL, e) < 0
 		   ? -1
 		   : 0;
 }
@@ -395,9 +357,9 @@ static int set_range(struct perfetto_range *range, const char *const *parameters
 			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "%s: not a time in nanoseconds",
 				       parameters[i]);
 		if (!strncmp(parameters[i], "after=", 6))
-			range->after = value;
+			range->after_ns = strtoll(value, NULL, 10);
 		else if (!strncmp(parameters[i], "until=", 6))
-			range->until = value;
+			range->until_ns = strtoll(value, NULL, 10);
 		else
 			return pt_fail(
 			    e, PT_ERR_USAGE, PT_NO_OFFSET,
@@ -405,6 +367,21 @@ static int set_range(struct perfetto_range *range, const char *const *parameters
 			    parameters[i]);
 	}
 	return 0;
+}
+
+/* How TSC and time relate in the trace at hand of traces.sql. */
+static int set_clock(struct perfetto_range *range, sqlite3_stmt *trace, struct pt_error *e)
+{
+	range->trace = sqlite3_column_int64(trace, 0);
+	range->time_zero = sqlite3_column_int64(trace, 2);
+	range->time_mult = sqlite3_column_int64(trace, 3);
+	range->time_shift = sqlite3_column_int64(trace, 4);
+	if (sqlite3_column_type(trace, 2) == SQLITE_NULL || sqlite3_column_type(trace, 3) == SQLITE_NULL)
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+			       "trace %" PRId64
+			       " does not say how TSC and time relate: Perfetto wants nanoseconds",
+			       range->trace);
+	return range->time_shift < 0 || range->time_shift > 63 ? unpack_damaged("trace", e) : 0;
 }
 
 static int put_traces(struct writer *w, struct pt_error *e)
@@ -415,18 +392,12 @@ static int put_traces(struct writer *w, struct pt_error *e)
 	while (!ret && (row = sqlite3_step(traces)) == SQLITE_ROW) {
 		const char *name = (const char *)sqlite3_column_text(traces, 1);
 
-		w->range.trace = sqlite3_column_int64(traces, 0);
-		if (!sqlite3_column_int(traces, 2))
-			ret = pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
-				      "trace %" PRId64
-				      " does not say how TSC and time relate: Perfetto wants nanoseconds",
-				      w->range.trace);
-		else
+		ret = set_clock(&w->range, traces, e);
+		if (!ret)
 			ret = put_trace(w, name ? name : "", e);
-		forget_names(w);
 	}
 	if (!ret && row != SQLITE_DONE)
-		ret = perfetto_sql_error(w->db, e);
+		ret = unpack_sql_error(w->db, e);
 	sqlite3_finalize(traces);
 	return ret;
 }
@@ -434,7 +405,7 @@ static int put_traces(struct writer *w, struct pt_error *e)
 int perfetto_write(sqlite3 *db, const char *const *parameters, size_t parameter_count, FILE *out,
 		   struct pt_error *e)
 {
-	struct writer w = {.db = db};
+	struct writer w = {.db = db, .range = {.after_ns = INT64_MIN, .until_ns = INT64_MAX}};
 	int ret = set_range(&w.range, parameters, parameter_count, e);
 
 	if (ret)
@@ -444,6 +415,5 @@ int perfetto_write(sqlite3 *db, const char *const *parameters, size_t parameter_
 	if (!ret)
 		ret = packets_finish(w.packets, e);
 	packets_destroy(w.packets);
-	free(w.names);
 	return ret;
 }

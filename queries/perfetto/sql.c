@@ -13,7 +13,7 @@
 	X(cpus)                                                                                              \
 	X(vcpus)                                                                                             \
 	X(paths)                                                                                             \
-	X(calls)                                                                                             \
+	X(call_threads)                                                                                      \
 	X(running)                                                                                           \
 	X(vms)                                                                                               \
 	X(ipc)                                                                                               \
@@ -37,12 +37,12 @@ static const struct {
 	const char *name, *sql;
 } files[] = {FILES(LIST)};
 
-static void bind_time(sqlite3_stmt *st, const char *parameter, const char *ns)
+static void bind(sqlite3_stmt *st, const char *parameter, int64_t value, int64_t not_bounded)
 {
 	int index = sqlite3_bind_parameter_index(st, parameter);
 
-	if (index && ns)
-		sqlite3_bind_int64(st, index, strtoll(ns, NULL, 10));
+	if (index && value != not_bounded)
+		sqlite3_bind_int64(st, index, value);
 }
 
 sqlite3_stmt *perfetto_prepare(sqlite3 *db, const char *name, const struct perfetto_range *range,
@@ -59,20 +59,10 @@ sqlite3_stmt *perfetto_prepare(sqlite3 *db, const char *name, const struct perfe
 	if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) != SQLITE_OK) {
 		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s: %s", name, sqlite3_errmsg(db));
 	} else {
-		int index = sqlite3_bind_parameter_index(st, ":trace");
-
-		if (index)
-			sqlite3_bind_int64(st, index, range->trace);
-		bind_time(st, ":after", range->after);
-		bind_time(st, ":until", range->until);
+		bind(st, ":trace", range->trace, INT64_MIN);
+		bind(st, ":after", range->after_ns, INT64_MIN);
+		bind(st, ":until", range->until_ns, INT64_MAX);
 	}
 	free(sql);
 	return st;
-}
-
-int perfetto_sql_error(sqlite3 *db, struct pt_error *e)
-{
-	if (sqlite3_errcode(db) == SQLITE_INTERRUPT)
-		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "it takes longer than --timeout says");
-	return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s", sqlite3_errmsg(db));
 }

@@ -12,15 +12,23 @@
 /* What is asked of each. */
 struct perfetto_range {
 	int64_t trace;
-	const char *after, *until; /* NULL: not bounded */
+	int64_t after_ns, until_ns; /* INT64_MIN, INT64_MAX: not bounded */
+	int64_t time_zero, time_mult,
+	    time_shift; /* of the trace, as in the view `traces`; time_shift is below 64 */
 };
+
+/* What the macro TSC_TO_TIME says. */
+static inline int64_t perfetto_time(const struct perfetto_range *r, int64_t tsc)
+{
+	uint64_t mult = (uint64_t)r->time_mult, low = (uint64_t)tsc & ((UINT64_C(1) << r->time_shift) - 1);
+
+	return (int64_t)((uint64_t)r->time_zero + (uint64_t)(tsc >> r->time_shift) * mult +
+			 (low * mult >> r->time_shift));
+}
 
 /* The statement of that file, with macros expanded and its parameters bound, for sqlite3_finalize(). NULL:
  * PT_ERR_BAD_INPUT (SQLite's message), PT_ERR_NO_MEMORY. */
 sqlite3_stmt *perfetto_prepare(sqlite3 *db, const char *name, const struct perfetto_range *range,
 			       struct pt_error *e);
-
-/* What SQLite says about its last failure: PT_ERR_BAD_INPUT; PT_ERR_REFUSED, its time was over. Returns -1. */
-int perfetto_sql_error(sqlite3 *db, struct pt_error *e);
 
 #endif

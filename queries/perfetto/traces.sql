@@ -1,2 +1,2 @@
--- The traces, and whether their times are known.
-SELECT id, name, time_mult IS NOT NULL AND time_zero IS NOT NULL FROM traces ORDER BY id;
+-- The traces, and how TSC and time relate: time_mult NULL, that is not known.
+SELECT id, name, time_zero, time_mult, time_shift FROM trace ORDER BY id;

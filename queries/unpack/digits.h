@@ -1,8 +1,8 @@
 /*
  * digits.h - numbers that are packed into texts, as schema/tables.sql says: read one after the other.
  */
-#ifndef QUERIES_ANNOTATE_DIGITS_H
-#define QUERIES_ANNOTATE_DIGITS_H
+#ifndef QUERIES_UNPACK_DIGITS_H
+#define QUERIES_UNPACK_DIGITS_H
 
 #include <stdint.h>
 

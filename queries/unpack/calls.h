@@ -1,0 +1,25 @@
+/*
+ * calls.h - the calls of a trace, as the view `call` has them, in the order of returning.
+ */
+#ifndef QUERIES_UNPACK_CALLS_H
+#define QUERIES_UNPACK_CALLS_H
+
+#include <sqlite3.h>
+#include <stdint.h>
+
+#include "queries/unpack/sql.h"
+#include "schema/error.h"
+
+/* Columns of the view, UNPACK_UNKNOWN where they are NULL. */
+struct unpacked_call {
+	int64_t thread, call_path, call_branch, return_branch, call_tsc, return_tsc, insn_count, cyc_count;
+};
+
+/* What is called for each; another value than 0 ends it. */
+typedef int unpacked_call_fn(void *arg, const struct unpacked_call *call, struct pt_error *e);
+
+/* Calls each(arg, ...). Its value that was not 0, else 0; or -1: PT_ERR_NO_MEMORY, or as unpack_sql_error(),
+ * unpack_damaged(). */
+int calls_unpack(sqlite3 *db, int64_t trace, unpacked_call_fn *each, void *arg, struct pt_error *e);
+
+#endif
