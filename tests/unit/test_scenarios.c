@@ -223,7 +223,8 @@ static void see_all(void)
 
 enum { ROOM_ENOUGH, ROOM_POSITIONS, ROOM_BLOCKS, ROOM_EDGES, ROOM_PATHS, ROOM_PATH_EDGES, ROOM_KINDS };
 
-static void make_small(struct scenario *s)
+/* The room that the graph's array has, and is to have; pt_graph_deinit() wants it as it was. */
+static void swap_room(struct scenario *s)
 {
 	uint32_t *const rooms[ROOM_KINDS] = {NULL,
 					     &s->graph.position_room,
@@ -232,8 +233,12 @@ static void make_small(struct scenario *s)
 					     &s->graph.path_room,
 					     &s->graph.path_edge_room};
 
-	if (s->room)
+	if (s->room) {
+		uint32_t room = *rooms[s->room];
+
 		*rooms[s->room] = s->rooms;
+		s->rooms = room;
+	}
 }
 
 static int decode(struct scenario *s)
@@ -257,7 +262,7 @@ static int decode(struct scenario *s)
 		img_space_init(&s->spaces[i]);
 	if (!flow || !s->store || pt_graph_init(&s->graph, &e) < 0)
 		goto out;
-	make_small(s);
+	swap_room(s);
 	for (unsigned i = 0; i < SPACES; i++) {
 		map(s, i, 0, i == USER && late ? late : sizeof s->code[i]);
 		s->codes[i] = memchr(s->known[i], 1, sizeof s->known[i])
@@ -273,6 +278,7 @@ static int decode(struct scenario *s)
 	feed(s, flow, from, s->packet_bytes, true);
 	pt_flow_finish(flow);
 	see(s);
+	swap_room(s);
 	pt_graph_deinit(&s->graph);
 	r = 0;
 out:
