@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "queries/perfetto/call_slices.h"
+#include "queries/perfetto/ipc.h"
 #include "queries/perfetto/lane.h"
 #include "queries/perfetto/packets.h"
 #include "queries/perfetto/sql.h"
@@ -273,13 +274,12 @@ static void end_counter(struct writer *w, const struct counter *c)
 		packets_count(w->packets, track(w, c->kind, c->cpu), c->end_ns, 0);
 }
 
-static int count(struct writer *w, void *arg, struct pt_error *e)
+/* A value of a CPU, -1: not known. end_ns: of a kind that ends. */
+static void count(struct writer *w, struct counter *c, int64_t cpu, int64_t time_ns, int64_t end_ns,
+		  double value)
 {
-	struct counter *c = arg;
-	int64_t cpu = number(w, 0), time_ns = number(w, 1);
 	char name[64];
 
-	(void)e;
 	if (c->begun && (c->cpu != cpu || c->end_ns < time_ns))
 		end_counter(w, c);
 	if (!c->begun || c->cpu != cpu) {
@@ -291,18 +291,43 @@ static int count(struct writer *w, void *arg, struct pt_error *e)
 	}
 	c->begun = true;
 	c->cpu = cpu;
-	c->end_ns = c->kind == TRACK_IPC ? number(w, 2) : time_ns;
-	packets_count(w->packets, track(w, c->kind, cpu), time_ns,
-		      sqlite3_column_double(w->row, c->kind == TRACK_IPC ? 3 : 2));
+	c->end_ns = end_ns;
+	packets_count(w->packets, track(w, c->kind, cpu), time_ns, value);
+}
+
+static int speed(struct writer *w, void *arg, struct pt_error *e)
+{
+	(void)e;
+	count(w, arg, number(w, 0), number(w, 1), number(w, 1), sqlite3_column_double(w->row, 2));
 	return 0;
 }
 
-static int put_counter(struct writer *w, const char *file, struct counter *c, struct pt_error *e)
-{
-	int ret = for_rows(w, file, count, c, e);
+struct ipc_arguments {
+	struct writer *w;
+	struct counter counter;
+};
 
-	end_counter(w, c);
-	return ret;
+static int ipc(void *arg, int64_t cpu, int64_t tsc, int64_t tsc_length, double value, struct pt_error *e)
+{
+	struct ipc_arguments *a = arg;
+	const struct perfetto_range *range = &a->w->range;
+	int64_t time_ns = perfetto_time(range, tsc), end_ns = perfetto_time(range, tsc + tsc_length);
+
+	(void)e;
+	if (end_ns >= range->after_ns && time_ns < range->until_ns)
+		count(a->w, &a->counter, cpu, time_ns, end_ns, value);
+	return 0;
+}
+
+static int put_counters(struct writer *w, struct pt_error *e)
+{
+	struct counter cbr = {.kind = TRACK_CBR, .name = "CBR"};
+	struct ipc_arguments a = {.w = w, .counter = {.kind = TRACK_IPC, .name = "IPC"}};
+
+	if (ipc_parts(w->db, w->range.trace, ipc, &a, e) < 0)
+		return -1;
+	end_counter(w, &a.counter);
+	return for_rows(w, "speeds", speed, &cbr, e);
 }
 
 static int mark(struct writer *w, void *arg, struct pt_error *e)
@@ -336,13 +361,10 @@ static int put_calls(struct writer *w, struct pt_error *e)
 
 static int put_trace(struct writer *w, const char *name, struct pt_error *e)
 {
-	struct counter ipc = {.kind = TRACK_IPC, .name = "IPC"}, cbr = {.kind = TRACK_CBR, .name = "CBR"};
-
 	w->left_outs = 0;
 	return put_tracks(w, name, e) < 0 || put_slices(w, "running", running, e) < 0 ||
 		       put_slices(w, "vms", exit_or_run, e) < 0 || put_calls(w, e) < 0 ||
-		       put_counter(w, "ipc", &ipc, e) < 0 || put_counter(w, "speeds", &cbr, e) < 0 ||
-		       for_rows(w, "marks", mark, NULL, e) < 0
+		       put_counters(w, e) < 0 || for_rows(w, "marks", mark, NULL, e) < 0
 		   ? -1
 		   : 0;
 }

@@ -16,7 +16,11 @@
 	X(call_threads)                                                                                      \
 	X(running)                                                                                           \
 	X(vms)                                                                                               \
-	X(ipc)                                                                                               \
+	X(ipc_time)                                                                                          \
+	X(ipc_ends)                                                                                          \
+	X(ipc_paths)                                                                                         \
+	X(ipc_slice)                                                                                         \
+	X(ipc_speed)                                                                                         \
 	X(speeds)                                                                                            \
 	X(marks)                                                                                             \
 	X(left_out)

@@ -51,9 +51,19 @@ check "which end at a guest run" test -z "$(comm -23 <(awk -F'\t' '$2 == "vmexit
 	<(awk -F'\t' '$2 == "guest" && $8 { print $8 }' "$tmp/read" | sort -u))"
 same "tracks of vCPUs" <(sqlite3 "$tmp/vm.db" "SELECT DISTINCT machine || ' vCPU ' || vcpu FROM vmexits" | sort) \
 	<(awk -F'\t' '$1 == "track" && / vCPU / { print $4 }' "$tmp/read" | sort)
-"$PT_BIN/pt-query" "$tmp/ls.db" -f perfetto -o "$tmp/x.pftrace" && python3 tests/cli/perfetto_reader.py "$tmp/x.pftrace" >"$tmp/read"
-# shellcheck disable=SC2016
-check "IPC is a counter" awk -F'\t' '$1 == "count" && $4 > 0 { n++ } END { exit n < 20 }' "$tmp/read"
+# IPC, by CYC packets and by MTC packets: what the view says, summed up in 5,000 parts of the time.
+"$PT_BIN/pt-capture" -q -o "$tmp/ls.ptc" -- /bin/ls / >/dev/null && "$PT_BIN/pt-decode" -q "$tmp/ls.ptc" | "$PT_BIN/pt-load" -q "$tmp/mtc.db" || fail "load"
+for db in ls mtc; do
+	"$PT_BIN/pt-query" "$tmp/$db.db" -f perfetto -o "$tmp/x.pftrace" && python3 tests/cli/perfetto_reader.py "$tmp/x.pftrace" >"$tmp/read"
+	# shellcheck disable=SC2016
+	awk -F'\t' '$1 == "track" && $4 ~ /^IPC/ { ipc[$2] } $1 == "count" && $2 in ipc && $4 > 0 { printf "%d %.9f\n", $3, $4 }' "$tmp/read" | sort >"$tmp/ipc"
+	same "$db: IPC" <(sqlite3 -separator ' ' "$tmp/$db.db" "WITH t AS MATERIALIZED (SELECT *, max((last_tsc - first_tsc) / 5000 + 1, 1) AS step FROM traces),
+			part AS (SELECT (i.tsc - t.first_tsc) / t.step AS at, 1.0 * sum(i.insn_count) / sum(i.cyc_count) AS ipc
+				FROM (SELECT * FROM ipc WHERE cyc_count IS NOT NULL LIMIT -1) i CROSS JOIN t GROUP BY i.cpu, 1)
+			SELECT time_zero + ((first_tsc + at * step) * time_mult >> time_shift), printf('%.9f', ipc) FROM part CROSS JOIN t WHERE ipc > 0" | sort) \
+		"$tmp/ipc"
+	check "$db: there is some" test "$(wc -l <"$tmp/ipc")" -gt 20
+done
 # A time range: what has something of it.
 read -r after until < <(sqlite3 -separator ' ' "$tmp/vm.db" "SELECT min(time_ns) + (max(time_ns) - min(time_ns)) / 3, min(time_ns) + (max(time_ns) - min(time_ns)) / 2 FROM vmexits")
 compared "$tmp/vm.db" -p after="$after" -p until="$until"
