@@ -331,14 +331,15 @@ static void test_round_trip(const uint8_t *bytes, size_t n)
 			      record.event.thread == 2 && record.event.cpu == -1 && record.event.vcpu == 0 &&
 			      record.event.tsc == 601);
 		if (record.type == PTR_END)
-			CHECK(record.end.branches == 1024 && record.end.counts[PTR_RUN] == 2);
+			CHECK(record.end.branches == 1024 + (2ull << 40) && record.end.counts[PTR_RUN] == 2);
 		else
 			put_again(w, &record);
 		memset(&record, 0, sizeof record);
 	}
 	CHECK(got == 0 && ptr_next(r, &record, &e) == 0);
 	for (int t = PTR_META; t < PTR_TYPES; t++)
-		CHECK(seen[t] > 0 || (t > PTR_RUN && t < PTR_SLICE_END)); /* those are RUN's, too */
+		CHECK(seen[t] > 0 || (t > PTR_RUN && t < PTR_SLICE_END) || /* those are RUN's, too */
+		      (t > PTR_CALL_SUM && t < PTR_INTERRUPT));
 	CHECK(ptr_writer_finish(w, &e) == 0);
 	copy = content(again, &copied);
 	CHECK(copied == n && !memcmp(copy, bytes, n));
