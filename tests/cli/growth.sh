@@ -3,7 +3,7 @@
 # instructions, as valgrind counts them, so that it does not depend on the machine or on what else runs: those that
 # came with n more, when n becomes 2n, against those that came with 2n more, when that becomes 4n. Twice as many are
 # linear, four times as many quadratic.
-# timeout: 900
+# timeout: 1200
 source tests/common.bash
 if [ -n "${SANITIZE:-}" ] || ! command -v valgrind >/dev/null; then
 	skip 1 "no valgrind to count instructions with, or a sanitizer"

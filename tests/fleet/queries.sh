@@ -1,4 +1,4 @@
-# timeout: 300
+# timeout: 600
 # Traces in ClickHouse against the same ones in SQLite: each canned query's rows, the views' counts and sums. A trace once, and whole.
 source tests/common.bash
 source tests/clickhouse.bash
