@@ -42,8 +42,8 @@ struct pt_arguments {
 };
 
 /*
- * Fills *ret, which has zeros and defaults. Returns 0; 1 if only --help or --version (ret->version) was asked for;
- * or -1 with PT_ERR_USAGE, also when standard input or output is a terminal and cannot be used.
+ * Fills *ret, which has zeros and defaults. Returns 0; 1 if only --help or --version (ret->version) was
+ * asked for; or -1 with PT_ERR_USAGE, also when standard input or output is a terminal and cannot be used.
  */
 int pt_arguments_parse(int argc, char **argv, struct pt_arguments *ret, struct pt_error *e);
 

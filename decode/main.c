@@ -56,8 +56,8 @@ static uint64_t cpu_us(clockid_t clock)
 	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
-/* How the work was divided is another matter in each run: for those who ask about threads. This thread is the session's, of
- * which there is one however many others there are. */
+/* How the work was divided is another matter in each run: for those who ask about threads. This thread
+ * is the session's, of which there is one however many others there are. */
 static void print_division(FILE *f, const struct pt_session_result *r)
 {
 	fprintf(f,

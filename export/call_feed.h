@@ -1,6 +1,7 @@
 /*
- * call_feed.h - gives calls.h and call_paths.h what they are to be told, in another thread: they are a quarter of the
- * work of a load, and need nothing of the rest. What they make of it is the same with and without the thread.
+ * call_feed.h - gives calls.h and call_paths.h what they are to be told, in another thread: they are a
+ * quarter of the work of a load, and need nothing of the rest. What they make of it is the same with and
+ * without the thread.
  */
 #ifndef EXPORT_CALL_FEED_H
 #define EXPORT_CALL_FEED_H
@@ -21,8 +22,8 @@ struct call_feed *call_feed_create(struct calls *calls, struct call_paths *paths
 /* Also before call_feed_finish(). NULL is fine. */
 void call_feed_destroy(struct call_feed *f);
 
-/* What the functions of these names in calls.h and call_paths.h take. 0, or -1: what one of them said, now or of
- * something earlier. */
+/* What the functions of these names in calls.h and call_paths.h take. 0, or -1: what one of them said,
+ * now or of something earlier. */
 int call_feed_run(struct call_feed *f, uint64_t number, uint64_t tsc, struct pt_error *e);
 int call_feed_call(struct call_feed *f, const struct ptr_call *call, struct pt_error *e);
 int call_feed_sum(struct call_feed *f, const struct ptr_call_sum *sum,

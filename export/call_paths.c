@@ -173,7 +173,8 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* order: the CALL_PATH_CODES - 1 that come first, sorted, with room for twice as many. *ret: how many. 0 or -1. */
+/* order: the CALL_PATH_CODES - 1 that come first, sorted, with room for twice as many. *ret: how many. 0
+ * or -1. */
 static int find_first(struct call_paths *c, uint64_t *order, size_t *ret, struct pt_error *e)
 {
 	const size_t most = CALL_PATH_CODES - 1;

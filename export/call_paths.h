@@ -1,6 +1,7 @@
 /*
- * call_paths.h - call paths with sums of their calls: tables call_path and thread_path. They are in a scratch file but
- * for those used last, so memory is bounded however many there are; but for those that several threads have.
+ * call_paths.h - call paths with sums of their calls: tables call_path and thread_path. They are in a
+ * scratch file but for those used last, so memory is bounded however many there are; but for those that
+ * several threads have.
  */
 #ifndef EXPORT_CALL_PATHS_H
 #define EXPORT_CALL_PATHS_H
@@ -27,10 +28,11 @@ int call_paths_add(struct call_paths *c, const struct ptr_call_path *path, struc
 int call_paths_sum(struct call_paths *c, const struct ptr_call *call, struct pt_error *e);
 /* Adds the sums of calls that are not there. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_IO. */
 int call_paths_add_sum(struct call_paths *c, const struct ptr_call_sum *sum, struct pt_error *e);
-/* It is the smallest call path of the calls that return in a run (calls.h). 0 is none. 0, or -1: PT_ERR_IO. */
+/* It is the smallest call path of the calls that return in a run (calls.h). 0 is none. 0, or -1:
+ * PT_ERR_IO. */
 int call_paths_least(struct call_paths *c, uint32_t path, struct pt_error *e);
-/* After the last call: gives short codes to those that were that most often, and fills table call_path_code. 0, or -1:
- * PT_ERR_IO, SQLite's error. */
+/* After the last call: gives short codes to those that were that most often, and fills table
+ * call_path_code. 0, or -1: PT_ERR_IO, SQLite's error. */
 int call_paths_rank(struct call_paths *c, struct pt_error *e);
 /* From then on: the path's code, below CALL_PATH_CODES; 0: it has none. 0, or -1: PT_ERR_IO. */
 int call_paths_code(struct call_paths *c, uint32_t path, uint32_t *ret, struct pt_error *e);

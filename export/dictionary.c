@@ -42,8 +42,8 @@ struct path {
 	uint32_t first_insns;
 	uint32_t code_version;
 	uint32_t id; /* from dictionary_rank() on: less the base */
-	/* How many instructions the stretches of cycles that end with it have: what most have, if there is such a
-	 * majority. votes: how many more have that than have others. */
+	/* How many instructions the stretches of cycles that end with it have: what most have, if there
+	 * is such a majority. votes: how many more have that than have others. */
 	uint32_t stretch_insns, stretch_votes;
 	uint8_t first_kind, last_kind;
 	uint8_t tier;
@@ -427,7 +427,8 @@ static int compare_ranks(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Within a tier as in the stream: paths of the same edges stay together, which edge_chunk is the shorter for. */
+/* Within a tier as in the stream: paths of the same edges stay together, which edge_chunk is the shorter
+ * for. */
 static void number_tiers(struct dictionary *d)
 {
 	uint32_t id = 0;
@@ -522,8 +523,8 @@ struct path_columns {
 	char text[4][PTR_PATH_EDGES * DIGITS_BYTES], more[CHUNKS_ROW * DIGITS_BYTES];
 };
 
-/* The path's step: straight code, from where the edge before it led (NULL: the path's start) up to its own edge; or
- * with no edge, the path's tail. */
+/* The path's step: straight code, from where the edge before it led (NULL: the path's start) up to its
+ * own edge; or with no edge, the path's tail. */
 static void count_step(const struct path *p, struct edge *before, struct edge *edge, uint64_t insns,
 		       struct code_rows *code)
 {

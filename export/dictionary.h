@@ -2,10 +2,10 @@
  * dictionary.h - edges and paths, with sums over the runs that take them: tables edge, path,
  * path_chunk and edge_chunk.
  *
- * Numbers of edges and paths are the stream's. An edge's id in the tables is base + number. Ids of paths are given
- * after the last run, the smallest to those that most runs have, for they take the least room there. In memory an edge
- * takes 88 bytes, a path 96: runs are many and must find them. The edges of each path are in a scratch file until
- * the end.
+ * Numbers of edges and paths are the stream's. An edge's id in the tables is base + number. Ids of paths
+ * are given after the last run, the smallest to those that most runs have, for they take the least room
+ * there. In memory an edge takes 88 bytes, a path 96: runs are many and must find them. The edges of each
+ * path are in a scratch file until the end.
  */
 #ifndef EXPORT_DICTIONARY_H
 #define EXPORT_DICTIONARY_H

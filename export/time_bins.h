@@ -11,10 +11,12 @@
 #include "schema/error.h"
 
 /*
- * Sums up the rows of a trace that are in the database by now. first_tsc, last_tsc: the trace's, PTR_NO_TSC: it has no times,
- * and there is nothing to sum up. The finest bins have some hundred things each, of all lanes, and the coarsest ones are about
- * a thousand. 0, or -1: PT_ERR_NO_MEMORY, SQLite's error.
+ * Sums up the rows of a trace that are in the database by now. first_tsc, last_tsc: the trace's,
+ * PTR_NO_TSC: it has no times, and there is nothing to sum up. The finest bins have some hundred things
+ * each, of all lanes, and the coarsest ones are about a thousand. 0, or -1: PT_ERR_NO_MEMORY, SQLite's
+ * error.
  */
-int time_bins_fill(sqlite3 *db, const struct trace_bases *bases, uint64_t first_tsc, uint64_t last_tsc, struct pt_error *e);
+int time_bins_fill(sqlite3 *db, const struct trace_bases *bases, uint64_t first_tsc, uint64_t last_tsc,
+		   struct pt_error *e);
 
 #endif

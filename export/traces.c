@@ -157,9 +157,9 @@ int trace_delete(sqlite3 *db, int64_t trace, struct pt_error *e)
 				    "DROP TABLE gone;",
 				    (long long)trace);
 	static const char *const tables[] = {
-	    "trace_meta", "machine",	 "thread",	 "dso",		"symbol",     "edge",
-	    "path",	  "slice",	 "call_path",	 "call_group",	"call_whole", "event",
-	    "error",	  "thread_path", "interrupt",	 "guest_run",	"vm_exit",    "vm_clock",
+	    "trace_meta", "machine",	 "thread",	 "dso",		 "symbol",     "edge",
+	    "path",	  "slice",	 "call_path",	 "call_group",	 "call_whole", "event",
+	    "error",	  "thread_path", "interrupt",	 "guest_run",	 "vm_exit",    "vm_clock",
 	    "code",	  "source_file", "path_version", "inlined_call", "time_bin"};
 	int ret;
 

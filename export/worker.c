@@ -58,7 +58,8 @@ static double age_of(const struct spool *s, const char *name)
 	       (double)(now.st_mtim.tv_nsec - then.st_mtim.tv_nsec) / 1e9;
 }
 
-/* Whether a container may be called so: "NAME.ptc", or "NAME.ptc." and the 16 digits of pt-capture --switch-output. */
+/* Whether a container may be called so: "NAME.ptc", or "NAME.ptc." and the 16 digits of pt-capture
+ * --switch-output. */
 static bool is_container(const char *name, size_t n)
 {
 	size_t digits = 0;
@@ -86,7 +87,8 @@ static size_t name_length(const char *name, bool *ret_leased)
 static bool take(const struct spool *s, const char *name, size_t length, char lease[512])
 {
 	snprintf(lease, 512, "%.*s%s", (int)length, name, s->suffix);
-	/* The sign of life first: a lease with the time of the container would be another worker's to take. */
+	/* The sign of life first: a lease with the time of the container would be another worker's to
+	 * take. */
 	return touch(s, name) && renameat(s->fd, name, s->fd, lease) == 0;
 }
 
@@ -167,7 +169,8 @@ static pid_t start(const struct spool *s, const char *container, int in, int out
 	_exit(127);
 }
 
-/* Waits for both, and shows life. Their exit statuses, 255 for a signal. False: interrupted, and both are ended. */
+/* Waits for both, and shows life. Their exit statuses, 255 for a signal. False: interrupted, and both
+ * are ended. */
 static bool wait_for_both(const struct spool *s, const char *lease, pid_t pids[2], int ret[2])
 {
 	int left = 2, status, rounds = 0;
@@ -275,7 +278,8 @@ static int work_on(struct spool *s, const char *lease, struct pt_error *e)
 	snprintf(name, sizeof name, "%.*s", (int)name_length(lease, &leased), lease);
 	r = errors < 0 ? pt_fail_errno(e, "cannot keep what pt-load says")
 		       : load(s, lease, errors, statuses, e);
-	/* 3: it is loaded, and something was not seen. A decoder that is killed by a closed pipe followed the loader. */
+	/* 3: it is loaded, and something was not seen. A decoder that is killed by a closed pipe
+	 * followed the loader. */
 	if (r > 0)
 		settle(s, lease, name, errors,
 		       (statuses[1] == 0 || statuses[1] == 3) &&

@@ -25,7 +25,8 @@ struct cursor {
 	bool end;
 };
 
-/* "CREATE TABLE" with the view's columns, for sqlite3_free(). *ret: how many. NULL: no memory, or there is no such view. */
+/* "CREATE TABLE" with the view's columns, for sqlite3_free(). *ret: how many. NULL: no memory, or there
+ * is no such view. */
 static char *declaration(sqlite3 *db, int *ret)
 {
 	sqlite3_str *text = sqlite3_str_new(db);

@@ -337,7 +337,8 @@ static int add_shift(sqlite3 *db, struct question *q, struct pt_error *e)
 	return ret;
 }
 
-/* Of a database that was loaded without branches: branches-between decodes them, other questions say what is missing. */
+/* Of a database that was loaded without branches: branches-between decodes them, other questions say
+ * what is missing. */
 static int put_checked(sqlite3 *db, const char *sql, const struct explorer *x, struct question *q, FILE *out,
 		       struct pt_error *e)
 {

@@ -133,7 +133,8 @@ static const struct pt_option options[] = {
      .argument = "FORMAT",
      .help =
 	 "table (the default), csv, tsv, json, jsonl, markdown, prometheus (text exposition), folded "
-	 "(flame-graph stacks), speedscope, pprof, firefox (the same for these viewers), lines (a row's columns with "
+	 "(flame-graph stacks), speedscope, pprof, firefox (the same for these viewers), lines (a row's "
+	 "columns with "
 	 "tabs "
 	 "between), html (one file that needs no other); of the whole database: html (the report), perfetto "
 	 "(for ui.perfetto.dev; -p after=NS, -p until=NS), perf-sqlite (perf's tables, for its "

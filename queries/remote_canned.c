@@ -1,4 +1,5 @@
-/* remote_canned.c - the canned queries of remote.h. The assembler reads the files, from the repository's root. */
+/* remote_canned.c - the canned queries of remote.h. The assembler reads the files, from the repository's
+ * root. */
 #include <stdio.h>
 #include <string.h>
 

@@ -88,8 +88,8 @@ static size_t put_digit(char *to, uint32_t digit)
 enum { DIGIT_BITS = 19, DIGIT_BYTES = 4 };
 
 /*
- * digits(NUMBERS, HIGH): the low, or the high digits of "[1,2,3]" or of a number. NULL when all are 0; HIGH -1: the low ones, a
- * text in any case.
+ * digits(NUMBERS, HIGH): the low, or the high digits of "[1,2,3]" or of a number. NULL when all are 0; HIGH
+ * -1: the low ones, a text in any case.
  */
 static void digits(sqlite3_context *context, int count, sqlite3_value **values)
 {
@@ -123,8 +123,8 @@ static void digits(sqlite3_context *context, int count, sqlite3_value **values)
  */
 
 /*
- * What it is for: a table of SQLite's, or "chunk", that column; what is asked of the server, for the rows of `where`; and the
- * statement that keeps a row. table NULL: nothing is asked, it is run once.
+ * What it is for: a table of SQLite's, or "chunk", that column; what is asked of the server, for the rows
+ * of `where`; and the statement that keeps a row. table NULL: nothing is asked, it is run once.
  */
 static const struct {
 	const char *purpose, *table, *select, *after, *insert;

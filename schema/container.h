@@ -39,9 +39,10 @@
  * A reader of a stream stops at PTC_END and never sees them. A capture of more than PTC_INDEX_MAX
  * chunks has none.
  *
- * To find the AUX data of a time, take a stream's PTC_AUX chunks from the index, else from the chunk headers, which lead from
- * one to the next, and search them by halves: the TSC of the first PSB+ in a chunk's payload, which needs no other, says
- * whether to look before it or after it. So 10,000 chunks take 14 to be decompressed.
+ * To find the AUX data of a time, take a stream's PTC_AUX chunks from the index, else from the chunk
+ * headers, which lead from one to the next, and search them by halves: the TSC of the first PSB+ in a
+ * chunk's payload, which needs no other, says whether to look before it or after it. So 10,000 chunks take
+ * 14 to be decompressed.
  *
  * ## Payloads
  *
@@ -82,10 +83,10 @@
  * ranges to the image of this name and build id that was begun last. PTC_SYMBOLS chunks add to that
  * image likewise.
  *
- * A container that continues another one (META `continues`) begins with what its AUX data needs of what the other
- * has: sideband (PTC_SIDEBAND_CONTEXT: it says how things were, and is no event of this container), and the AUX
- * data of each stream from its last PSB on (PTC_AUX_CONTEXT: it brings a decoder to where this container's
- * own begins, and what it says is not reported again).
+ * A container that continues another one (META `continues`) begins with what its AUX data needs of what the
+ * other has: sideband (PTC_SIDEBAND_CONTEXT: it says how things were, and is no event of this container),
+ * and the AUX data of each stream from its last PSB on (PTC_AUX_CONTEXT: it brings a decoder to where this
+ * container's own begins, and what it says is not reported again).
  *
  * What AUX data needs comes before it: stream, attr, the sideband that is older than it, the images and
  * symbols of what that sideband maps. So what is before a cut decodes correctly.
@@ -146,7 +147,8 @@ enum ptc_aux_flags {
 	PTC_AUX_PARTIAL = 4,   /* gaps inside (VMX without PT) */
 	PTC_AUX_COLLISION = 8
 };
-/* Not perf's: the container that is continued has these bytes. Whole packets; before all others of the stream. */
+/* Not perf's: the container that is continued has these bytes. Whole packets; before all others of the
+ * stream. */
 #define PTC_AUX_CONTEXT	     ((uint64_t)1 << 32)
 
 #define PTC_SIDEBAND_CONTEXT 1 /* flag of a PTC_SIDEBAND: how things were when the container begins */
@@ -206,8 +208,8 @@ enum ptc_image_kind {
 
 #define PTC_ANY_PID (-1)
 
-/* The name of a memory image of code that a runtime has written down (jitdump). A record that maps anonymous memory
- * there does not end it: runtimes protect their memory anew whenever they add to it. */
+/* The name of a memory image of code that a runtime has written down (jitdump). A record that maps
+ * anonymous memory there does not end it: runtimes protect their memory anew whenever they add to it. */
 #define PTC_IMAGE_JITDUMP_NAME "[jitdump]"
 
 /*
@@ -430,8 +432,9 @@ void ptc_reader_destroy(struct ptc_reader *r); /* NULL is fine */
 int ptc_next(struct ptc_reader *r, struct ptc_chunk *ret, struct pt_error *e);
 
 /*
- * From now on ptc_next() leaves out the PTC_AUX chunks for which skip() says so: of a file that costs reading their headers.
- * offset: of the chunk's header in the container. skip may call ptc_aux_list() and ptc_read_at().
+ * From now on ptc_next() leaves out the PTC_AUX chunks for which skip() says so: of a file that costs
+ * reading their headers. offset: of the chunk's header in the container. skip may call ptc_aux_list() and
+ * ptc_read_at().
  */
 void ptc_reader_skip(struct ptc_reader *r, bool (*skip)(void *arg, uint32_t stream, uint64_t offset),
 		     void *arg);
@@ -442,13 +445,13 @@ struct ptc_aux_at {
 	uint32_t stream;
 };
 /*
- * All PTC_AUX chunks of a container that is a file, in its order: by the index, else by reading the chunks' headers, up to
- * where it is cut. What ptc_next() returns next does not change. *ret is to be freed. 0, or -1: PT_ERR_REFUSED (it is no
- * file), PT_ERR_IO, PT_ERR_NO_MEMORY.
+ * All PTC_AUX chunks of a container that is a file, in its order: by the index, else by reading the chunks'
+ * headers, up to where it is cut. What ptc_next() returns next does not change. *ret is to be freed. 0, or
+ * -1: PT_ERR_REFUSED (it is no file), PT_ERR_IO, PT_ERR_NO_MEMORY.
  */
 int ptc_aux_list(struct ptc_reader *r, struct ptc_aux_at **ret, size_t *ret_count, struct pt_error *e);
-/* The chunk at that offset of a file, checked as by ptc_next(), whose next chunk does not change. Its data are valid until
- * the next call of either. 0, or -1 as ptc_next(). */
+/* The chunk at that offset of a file, checked as by ptc_next(), whose next chunk does not change. Its
+ * data are valid until the next call of either. 0, or -1 as ptc_next(). */
 int ptc_read_at(struct ptc_reader *r, uint64_t offset, struct ptc_chunk *ret, struct pt_error *e);
 
 /* From now on images come without their bytes where the container allows that (PTC_CHUNK_LATER). */

@@ -9,7 +9,7 @@
 #include <time.h>
 
 enum {
-	SPARE_MIN = 16384,   /* bytes: the system's malloc() is quick for less */
+	SPARE_MIN = 16384, /* bytes: the system's malloc() is quick for less */
 	KEPT_MAX = 2 << 20,
 	/*
 	 * Small chunks are compressed and written several at a time: to wake a thread and to call write()
@@ -52,14 +52,14 @@ struct ptc_queue {
 	uint64_t max_bytes;
 	pthread_mutex_t lock; /* around what follows */
 	pthread_cond_t work, written;
-	unsigned waiters; /* for written */
+	unsigned waiters;	  /* for written */
 	struct job *first, *last; /* in the order of the container */
 	struct job *to_pack;	  /* the first that no thread has taken */
 	/* Of the thread that writes: what it writes at once. */
 	struct job *batch_jobs[BATCH_JOBS];
 	uint8_t *batch; /* BATCH_BYTES */
-	uint64_t bytes;		  /* of all jobs' buffers */
-	bool writing;		  /* a thread writes `first` */
+	uint64_t bytes; /* of all jobs' buffers */
+	bool writing;	/* a thread writes `first` */
 	bool end, failed;
 	struct pt_error error;
 	uint64_t waits, wait_ns;
@@ -344,12 +344,14 @@ static int start(struct compressor *c)
 	return r;
 }
 
-struct ptc_queue *ptc_queue_create(struct ptc_writer *w, unsigned count, uint64_t max_bytes, struct pt_error *e)
+struct ptc_queue *ptc_queue_create(struct ptc_writer *w, unsigned count, uint64_t max_bytes,
+				   struct pt_error *e)
 {
 	struct ptc_queue *q = calloc(1, sizeof *q);
 	sigset_t all, before;
 
-	if (!q || !(q->compressors = calloc(count, sizeof *q->compressors)) || !(q->batch = malloc(BATCH_BYTES))) {
+	if (!q || !(q->compressors = calloc(count, sizeof *q->compressors)) ||
+	    !(q->batch = malloc(BATCH_BYTES))) {
 		free(q ? q->compressors : NULL);
 		free(q);
 		pt_fail_no_memory(e, "compressor threads");
@@ -440,7 +442,8 @@ static int hand_over(struct ptc_queue *q, struct job *job, struct ptc_buffer *ra
 	return 0;
 }
 
-int ptc_queue_put(struct ptc_queue *q, const struct ptc_new_chunk *c, struct ptc_buffer *raw, struct pt_error *e)
+int ptc_queue_put(struct ptc_queue *q, const struct ptc_new_chunk *c, struct ptc_buffer *raw,
+		  struct pt_error *e)
 {
 	struct job *job = calloc(1, sizeof *job);
 	int r = 0;

@@ -12,7 +12,8 @@
 #include "schema/container_chunk.h"
 
 /* As ptc_writer_threads(). NULL: PT_ERR_NO_MEMORY. */
-struct ptc_queue *ptc_queue_create(struct ptc_writer *w, unsigned count, uint64_t max_bytes, struct pt_error *e);
+struct ptc_queue *ptc_queue_create(struct ptc_writer *w, unsigned count, uint64_t max_bytes,
+				   struct pt_error *e);
 
 /* Ends the threads; what was not written is dropped. NULL is fine. */
 void ptc_queue_destroy(struct ptc_queue *q);
@@ -21,7 +22,8 @@ void ptc_queue_destroy(struct ptc_queue *q);
  * The next chunk: takes the payload in *raw, which becomes another buffer, perhaps an empty one. Waits for
  * room. From any thread. 0, or -1: an error of the threads, PT_ERR_NO_MEMORY.
  */
-int ptc_queue_put(struct ptc_queue *q, const struct ptc_new_chunk *c, struct ptc_buffer *raw, struct pt_error *e);
+int ptc_queue_put(struct ptc_queue *q, const struct ptc_new_chunk *c, struct ptc_buffer *raw,
+		  struct pt_error *e);
 
 /* Waits until all is written. 0, or -1: the threads' error. */
 int ptc_queue_finish(struct ptc_queue *q, struct pt_error *e);

@@ -33,10 +33,11 @@ struct ptc_reader {
 
 /* Makes room for that many bytes; what was there is lost. 0, or -1: PT_ERR_NO_MEMORY. */
 int ptc_reader_reserve(uint8_t **buffer, size_t *room, size_t bytes, struct pt_error *e);
-/* Checks a chunk's header and its sizes, but not its number. at: its offset, for messages. 0, or -1: PT_ERR_BAD_INPUT. */
+/* Checks a chunk's header and its sizes, but not its number. at: its offset, for messages. 0, or -1:
+ * PT_ERR_BAD_INPUT. */
 int ptc_check_header(const struct ptc_reader *r, const uint8_t *h, uint64_t at, struct pt_error *e);
-/* The frame in r->stored, as the header h has it, checked and decompressed into r->raw. 0, or -1: PT_ERR_BAD_INPUT,
- * PT_ERR_NO_MEMORY. */
+/* The frame in r->stored, as the header h has it, checked and decompressed into r->raw. 0, or -1:
+ * PT_ERR_BAD_INPUT, PT_ERR_NO_MEMORY. */
 int ptc_unpack(struct ptc_reader *r, const uint8_t *h, uint64_t at, struct pt_error *e);
 
 #endif

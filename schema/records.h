@@ -177,8 +177,9 @@ struct ptr_dso { /* numbered */
 	const char *build_id; /* hex, "" unknown */
 };
 
-/* Without a name: all code of the dso that no symbol covers. start is then where the dso's address 0 would be (of
- * anonymous memory and a kernel's, where the mapping starts), so that what such code is called by is dso+offset. */
+/* Without a name: all code of the dso that no symbol covers. start is then where the dso's address 0
+ * would be (of anonymous memory and a kernel's, where the mapping starts), so that what such code is
+ * called by is dso+offset. */
 struct ptr_symbol { /* numbered */
 	uint32_t dso;
 	uint64_t start, end; /* run-time addresses, half-open */
@@ -209,10 +210,10 @@ struct ptr_path {	   /* numbered */
 };
 
 /*
- * Instructions that were executed, one after the other, as they are in memory. Different code at one address (of
- * several processes, guests, or changed) has different versions: within one, no two CODE have an instruction at the
- * same address, and a path is to be read in its own. CODE comes after the last RUN: only then it is known what was
- * executed.
+ * Instructions that were executed, one after the other, as they are in memory. Different code at one
+ * address (of several processes, guests, or changed) has different versions: within one, no two CODE have
+ * an instruction at the same address, and a path is to be read in its own. CODE comes after the last RUN:
+ * only then it is known what was executed.
  */
 struct ptr_code {	  /* numbered */
 	uint32_t version; /* >= 1 */
@@ -258,8 +259,8 @@ struct ptr_run { /* numbered */
 	uint32_t timing; /* enum ptr_timing. derived/run_times.h finds estimates and bounds */
 	uint32_t path;
 	uint32_t repeats; /* >= 1 */
-	/* core cycles since the last run of the slice that has them, to this run's end, but for those while tracing was
-	 * off; PTR_UNKNOWN */
+	/* core cycles since the last run of the slice that has them, to this run's end, but for those
+	 * while tracing was off; PTR_UNKNOWN */
 	uint64_t cyc_count;
 	uint64_t insn_count; /* instructions in just that stretch; meaningless when cyc_count is unknown */
 };
@@ -305,7 +306,8 @@ struct ptr_call_sum {
 	uint64_t elapsed_tsc;		   /* of those whose times are known; PTR_UNKNOWN: none has */
 };
 
-/* An interrupt, exception or fault whose handler was seen, in a run that is not in the stream: an ASYNC edge. */
+/* An interrupt, exception or fault whose handler was seen, in a run that is not in the stream: an ASYNC
+ * edge. */
 struct ptr_interrupt {
 	uint32_t slice;
 	uint32_t path, at; /* which edge of the path, from 0 */
@@ -484,8 +486,8 @@ struct ptr_record {
 
 struct ptr_writer;
 
-/* In place of a stream's fd: all is done but write() (pt-decode --null); records are numbered and counted, and not encoded
- * (where lines are printed in place of them). */
+/* In place of a stream's fd: all is done but write() (pt-decode --null); records are numbered and
+ * counted, and not encoded (where lines are printed in place of them). */
 #define PTR_NO_FILE    (-1)
 #define PTR_COUNT_ONLY (-2)
 

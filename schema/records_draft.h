@@ -1,6 +1,6 @@
 /*
- * records_draft.h - a block of records that is encoded later: the RUNs and CALLs as they were given, all else encoded. To write
- * a draft costs a copy, and its encoding can be left to another thread.
+ * records_draft.h - a block of records that is encoded later: the RUNs and CALLs as they were given, all
+ * else encoded. To write a draft costs a copy, and its encoding can be left to another thread.
  *
  *     draft   (RUN, struct ptr_run | CALL, struct ptr_call | ENCODED, bytes as u32, bytes)...
  *

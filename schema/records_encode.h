@@ -1,6 +1,6 @@
 /*
- * records_encode.h - the bytes of records (records.h, "Bytes"): numbers, differences, and the two types of which there are
- * millions. Who calls has made room.
+ * records_encode.h - the bytes of records (records.h, "Bytes"): numbers, differences, and the two types of
+ * which there are millions. Who calls has made room.
  *
  * Private to the writer: records_write.c, and records_draft.c, which encodes later and in another thread.
  */

@@ -11,8 +11,9 @@
 #include "schema/records_encode.h"
 
 /*
- * How full a block is: RUNs and CALLs count as much as they usually have at most, whatever they are encoded in, so that a block
- * ends at the same record whether it is encoded at once or later. It fits into the caches of both ends of the pipe.
+ * How full a block is: RUNs and CALLs count as much as they usually have at most, whatever they are encoded
+ * in, so that a block ends at the same record whether it is encoded at once or later. It fits into the
+ * caches of both ends of the pipe.
  */
 enum { FILL_MAX = 256 * 1024, RUN_FILL = 16, CALL_FILL = 32 };
 
@@ -97,7 +98,8 @@ struct ptr_writer *ptr_writer_create(int fd, struct pt_error *e)
 	w->blocks = ptr_blocks_create(fd, e);
 	if (w->blocks) {
 		begin_block(w);
-		/* A pipe that holds a few blocks lets both ends work at once; when refused it is just slower. */
+		/* A pipe that holds a few blocks lets both ends work at once; when refused it is just
+		 * slower. */
 		(void)fcntl(fd, F_SETPIPE_SZ, 1 << 20);
 		if (put_header(w, e) == 0)
 			return w;

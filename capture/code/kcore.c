@@ -131,9 +131,10 @@ static bool empty(const uint8_t *p, size_t n)
 }
 
 /*
- * Whether a page has no code: zeros, or int3 all over, with which the kernel fills what modules and BPF programs may get and
- * what they gave back (execmem_fill_trapping_insns(), bpf_jit_fill_hole_with_zero() and its like; since Linux 6.16 such
- * memory remains mapped). A module's init code is there no more when it is looked for.
+ * Whether a page has no code: zeros, or int3 all over, with which the kernel fills what modules and BPF
+ * programs may get and what they gave back (execmem_fill_trapping_insns(), bpf_jit_fill_hole_with_zero()
+ * and its like; since Linux 6.16 such memory remains mapped). A module's init code is there no more when it
+ * is looked for.
  */
 static bool unused(const uint8_t *page)
 {
@@ -473,8 +474,8 @@ static void symbols_deinit(struct symbols *s)
 }
 
 /*
- * What no symbol of a module names is called after the module: "[kvm_intel]", from its first address to its area's
- * end. (Since Linux 6.4 /proc/modules has the size of all its areas together.)
+ * What no symbol of a module names is called after the module: "[kvm_intel]", from its first address to its
+ * area's end. (Since Linux 6.4 /proc/modules has the size of all its areas together.)
  */
 static int put_modules(const struct hw_kernel *k, struct ptc_writer *w, const struct hw_kernel_area *areas,
 		       size_t count, struct pt_error *e)

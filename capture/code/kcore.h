@@ -40,8 +40,8 @@ void hw_kernel_init(struct hw_kernel *k);
 void hw_kernel_deinit(struct hw_kernel *k);
 /* Opens the files, while the process may. False when kcore cannot be read: *why says why. */
 bool hw_kernel_files(struct hw_kernel *k, struct pt_error *why);
-/* Symbols, kernel text and module space as they are now; once for each container. This and the next two return 0, or -1: the
- * writer's errors. */
+/* Symbols, kernel text and module space as they are now; once for each container. This and the next two
+ * return 0, or -1: the writer's errors. */
 int hw_kernel_put_all(struct hw_kernel *k, struct ptc_writer *w, struct pt_error *e);
 /* A range in which code has appeared or changed at time_ns (KSYMBOL, TEXT_POKE records). */
 int hw_kernel_put_range(struct hw_kernel *k, struct ptc_writer *w, uint64_t address, uint64_t bytes,

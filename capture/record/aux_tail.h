@@ -1,6 +1,7 @@
 /*
- * aux_tail.h - the end of a stream's AUX data, from its last PSB on. A decoder begins at a PSB (SDM vol. 3, "Decoder
- * Synchronization (PSB+)"), so this is what the next container of a capture begins with (--switch-output).
+ * aux_tail.h - the end of a stream's AUX data, from its last PSB on. A decoder begins at a PSB (SDM vol. 3,
+ * "Decoder Synchronization (PSB+)"), so this is what the next container of a capture begins with
+ * (--switch-output).
  */
 #ifndef CAPTURE_RECORD_AUX_TAIL_H
 #define CAPTURE_RECORD_AUX_TAIL_H
@@ -23,8 +24,8 @@ struct hw_aux_tail {
 };
 
 /*
- * Adds bytes that follow; others than those at t->end begin anew. not_before_ns: perf's clock, none of the bytes is older.
- * Without memory nothing is kept.
+ * Adds bytes that follow; others than those at t->end begin anew. not_before_ns: perf's clock, none of the
+ * bytes is older. Without memory nothing is kept.
  */
 void hw_aux_tail_add(struct hw_aux_tail *t, const struct ptc_aux *aux, uint64_t not_before_ns);
 /* Forgets what it has; the position stays. */

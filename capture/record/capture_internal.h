@@ -124,7 +124,8 @@ int capture_put_events(struct capture *c, struct pt_error *e);
 /* Of it: the kernels' code and symbols. */
 int capture_put_kernels(struct capture *c, struct pt_error *e);
 
-/* Those that drain, and those that compress what goes to c->w. Capabilities are dropped by now, for them, too. */
+/* Those that drain, and those that compress what goes to c->w. Capabilities are dropped by now, for
+ * them, too. */
 int capture_make_threads(struct capture *c, struct pt_error *e);
 
 /*
@@ -160,7 +161,8 @@ void capture_switch_deinit(struct capture *c);
 int capture_switch_process(struct capture *c, int32_t pid, struct pt_error *e);
 /* Of each record that is put, before. */
 int capture_switch_record(struct capture *c, const struct hw_record *r, struct pt_error *e);
-/* After each round: whether it is time for another container. *answered: the value of *want_snapshot at the last one. */
+/* After each round: whether it is time for another container. *answered: the value of *want_snapshot at
+ * the last one. */
 bool capture_switch_due(struct capture *c, sig_atomic_t *answered);
 /* After a round: ends the container and goes on in another one. */
 int capture_switch(struct capture *c, struct pt_error *e);

@@ -1,12 +1,13 @@
 /*
  * capture_switch.c - the capture goes on in another container (--switch-output).
  *
- * The one that ends gets all that its rounds have read, the next one all that follows, and before it what a decoder needs:
- * META, events, the kernel as it is now, what sideband has said (sideband_state.h), and of each stream the bytes from its
- * last PSB on (aux_tail.h). Events are not stopped: the rings hold what comes meanwhile.
+ * The one that ends gets all that its rounds have read, the next one all that follows, and before it what a
+ * decoder needs: META, events, the kernel as it is now, what sideband has said (sideband_state.h), and of
+ * each stream the bytes from its last PSB on (aux_tail.h). Events are not stopped: the rings hold what
+ * comes meanwhile.
  *
- * The kernel's code is read when AUX data that is older is still to come. What was patched since is put back: its old bytes,
- * valid from the start, as the TEXT_POKE records have them.
+ * The kernel's code is read when AUX data that is older is still to come. What was patched since is put
+ * back: its old bytes, valid from the start, as the TEXT_POKE records have them.
  */
 #include "capture/pt/packet_len.h"
 #include "capture/record/capabilities.h"
@@ -83,7 +84,8 @@ static void settle(struct capture *c)
 	hw_state_settle_pokes(c->state, oldest_ns);
 }
 
-/* The bytes that a patch of the kernel has overwritten: {u64 address; u16 old, new bytes; bytes} after the header. */
+/* The bytes that a patch of the kernel has overwritten: {u64 address; u16 old, new bytes; bytes} after
+ * the header. */
 static int put_old_bytes(struct capture *c, const uint8_t *p, struct pt_error *e)
 {
 	struct perf_event_header h;

@@ -137,9 +137,9 @@ struct hw_mapping hw_mapping_of(const uint8_t *p)
 				   .inode = h.misc & PERF_RECORD_MISC_MMAP_BUILD_ID ? 0 : u64(p + 48)};
 }
 
-/* What is tried for a mapped file's code: the mapping's own link, the file by its name in the root directory of the
- * process, and here. The last two may be another file by now: the inode tells. (Not the device: that of btrfs and overlayfs
- * is another one in MMAP2 than in stat().) */
+/* What is tried for a mapped file's code: the mapping's own link, the file by its name in the root
+ * directory of the process, and here. The last two may be another file by now: the inode tells. (Not the
+ * device: that of btrfs and overlayfs is another one in MMAP2 than in stat().) */
 #define PLACES 3
 
 static int open_place(const struct hw_mapping *m, unsigned place, struct stat *ret)

@@ -47,7 +47,8 @@ bool hw_rotation_names(const struct hw_rotation *r)
 	return r->by != HW_ROTATE_NEVER || r->timestamp;
 }
 
-/* FILE.YYYYMMDDhhmmsscc, which nothing has yet: two may be complete within a hundredth of a second. NULL: no memory. */
+/* FILE.YYYYMMDDhhmmsscc, which nothing has yet: two may be complete within a hundredth of a second.
+ * NULL: no memory. */
 static char *new_name(const char *path)
 {
 	for (;;) {

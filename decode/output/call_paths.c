@@ -33,7 +33,7 @@ struct pt_call_paths {
 	bool full; /* and an error record says so */
 };
 
-#define SLOTS	    (1u << 8) /* at first */
+#define SLOTS	    (1u << 8)  /* at first */
 #define NUMBERS_MAX (1u << 29) /* definitions: a database holds twice as many call paths */
 
 static bool table_init(struct table *t)

@@ -74,7 +74,8 @@ struct pt_text {
 	void (*error)(void *arg, const struct pt_error_line *line);
 };
 
-/* What is written, and not only summed up (schema/records.h): of runs and calls from from_tsc to until_tsc all. */
+/* What is written, and not only summed up (schema/records.h): of runs and calls from from_tsc to
+ * until_tsc all. */
 struct pt_emit_detail {
 	enum ptr_detail base;
 	uint64_t from_tsc, until_tsc; /* half-open; equal: of no part */

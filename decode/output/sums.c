@@ -27,7 +27,8 @@ struct slice_sum {
 	struct ptr_slice_end end;
 };
 
-/* Runs of a stretch that are kept to divide its cycles; those of a longer one get none (as in pt-load's slices). */
+/* Runs of a stretch that are kept to divide its cycles; those of a longer one get none (as in pt-load's
+ * slices). */
 #define STRETCH_MAX 4096
 
 struct stretch_run {

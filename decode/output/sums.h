@@ -1,10 +1,10 @@
 /*
- * sums.h - what of a trace is summed up and not written (schema/records.h, "Detail"): executions of paths, calls of
- * call paths, and at the level "sums" what threads did on CPUs.
+ * sums.h - what of a trace is summed up and not written (schema/records.h, "Detail"): executions of paths,
+ * calls of call paths, and at the level "sums" what threads did on CPUs.
  *
- * Below emit.h and calls.h, which ask pt_emit_writes() (definitions.h) and come here with the rest. Memory grows
- * with distinct paths, call paths and threads, and not with time. All functions keep a failure in emit, as those of
- * definitions.h.
+ * Below emit.h and calls.h, which ask pt_emit_writes() (definitions.h) and come here with the rest. Memory
+ * grows with distinct paths, call paths and threads, and not with time. All functions keep a failure in
+ * emit, as those of definitions.h.
  */
 #ifndef DECODE_OUTPUT_SUMS_H
 #define DECODE_OUTPUT_SUMS_H
@@ -19,16 +19,16 @@ void pt_sums_destroy(struct pt_sums *sums);	      /* NULL is fine */
 
 /* A run that is not written. Its interrupts are, where the level has them. */
 void pt_sums_run(struct pt_sums *sums, struct pt_emit_stream *s, const struct pt_flow_run *run);
-/* A run that is written: a stretch of cycles (struct ptr_run) of which a part was summed up is nobody's. False: it
- * ends such a one. */
+/* A run that is written: a stretch of cycles (struct ptr_run) of which a part was summed up is nobody's.
+ * False: it ends such a one. */
 bool pt_sums_written_run(struct pt_sums *sums, struct pt_emit_stream *s, const struct pt_flow_run *run);
 /* A moment at which calls begin or end: a RUN without branches. Its number, 0 after a failure. */
 uint64_t pt_sums_moment(struct pt_sums *sums, const struct pt_emit_stream *s, uint64_t tsc);
 /* A call that is not written, as it would be. */
 void pt_sums_call(struct pt_sums *sums, const struct ptr_call *call);
 
-/* At the level "sums": the slice of what the stream's thread does on its CPU, of which that is a part that begins
- * now; and how that part ended. */
+/* At the level "sums": the slice of what the stream's thread does on its CPU, of which that is a part
+ * that begins now; and how that part ended. */
 uint32_t pt_sums_slice(struct pt_sums *sums, const struct ptr_slice *slice);
 void pt_sums_slice_end(struct pt_sums *sums, const struct ptr_slice_end *end);
 

@@ -1,10 +1,11 @@
 /*
- * seek.c - the AUX data of a time, found in a container that is a file without reading what is before and after it
- * (options.from_psb). See internal.h.
+ * seek.c - the AUX data of a time, found in a container that is a file without reading what is before and
+ * after it (options.from_psb). See internal.h.
  *
- * Of each stream those chunks are read that may have what is selected: from the last one that begins a PSB+ not later than the
- * time's beginning, up to the first one whose first PSB+ is later than its end, which may begin with what is before that.
- * Chunks in which no PSB+ says the host's time (the CPU was in a guest throughout) are taken with the one before them.
+ * Of each stream those chunks are read that may have what is selected: from the last one that begins a PSB+
+ * not later than the time's beginning, up to the first one whose first PSB+ is later than its end, which
+ * may begin with what is before that. Chunks in which no PSB+ says the host's time (the CPU was in a guest
+ * throughout) are taken with the one before them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +28,8 @@ static uint64_t first_tsc(struct session *s, const struct ptc_aux_at *at)
 }
 
 /*
- * The last of a stream's chunks [low, high) whose first PSB+ is not later than tsc; low if there is none. A chunk
- * without a time is as the next before it that has one.
+ * The last of a stream's chunks [low, high) whose first PSB+ is not later than tsc; low if there is none. A
+ * chunk without a time is as the next before it that has one.
  */
 static size_t last_not_later(struct session *s, const struct ptc_aux_at *list, size_t low, size_t high,
 			     uint64_t tsc)

@@ -56,8 +56,8 @@ static int queue_mark(struct session *s, uint64_t tsc, bool end, struct pt_error
 	return pt_session_queue_add(s, mark, e);
 }
 
-/* Both ends as TSC; one that is not given: 0, UINT64_MAX. 1; 0: it is not known yet when the trace begins, which the
- * first AUX data with a time says; or -1 (PT_ERR_USAGE). */
+/* Both ends as TSC; one that is not given: 0, UINT64_MAX. 1; 0: it is not known yet when the trace
+ * begins, which the first AUX data with a time says; or -1 (PT_ERR_USAGE). */
 static int find_tsc(const struct session *s, const struct pt_selection *time, const char *option,
 		    const struct ptc_aux *aux, uint64_t ret[2], struct pt_error *e)
 {

@@ -24,8 +24,9 @@ struct pt_session_options {
 	/* Branches of pt-capture itself, where it has recorded whole CPUs (META recorder.PID), are
 	 * not left out. */
 	bool include_self;
-	/* With a selected time: decode from the last PSB before it, and write what comes of that, so that all of the time is as
-	 * in a whole decode. Of a container that is a file, AUX data before and after it is not read. */
+	/* With a selected time: decode from the last PSB before it, and write what comes of that, so
+	 * that all of the time is as in a whole decode. Of a container that is a file, AUX data before
+	 * and after it is not read. */
 	bool from_psb;
 	bool guest_code; /* VMs without a kernel in the container run code of their own process */
 	const struct pt_vm_options *tsc_offsets; /* --tsc-offset; NULL: none */

@@ -66,7 +66,8 @@ static void give_segments(struct stream *st)
 
 /* ---- Pieces ----------------------------------------------------------------------------------------- */
 
-/* The stream's first bytes, without context: of a container that continues another one, up to the first PSB they are lost. */
+/* The stream's first bytes, without context: of a container that continues another one, up to the first
+ * PSB they are lost. */
 static void report_no_beginning(struct stream *st, const struct ptc_aux *aux)
 {
 	const uint8_t *end = aux->bytes + aux->size;
@@ -145,8 +146,8 @@ static bool cut_overlap(struct stream *st)
 }
 
 /*
- * What the container's own AUX data says is reported from here on. The kernel hands out AUX data when tracing has
- * stopped, so in between there is no run that both have a part of.
+ * What the container's own AUX data says is reported from here on. The kernel hands out AUX data when
+ * tracing has stopped, so in between there is no run that both have a part of.
  */
 static void end_context(struct stream *st)
 {

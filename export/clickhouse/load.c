@@ -72,7 +72,8 @@ int load_check(struct load *l, struct pt_error *e)
 	return 0;
 }
 
-/* Rows of loads that are not visible may be of a load that died, or lives: it finds out when it is complete. */
+/* Rows of loads that are not visible may be of a load that died, or lives: it finds out when it is
+ * complete. */
 int load_give_up(struct server *s, const char *condition, struct pt_error *e)
 {
 	char *sql;
@@ -86,7 +87,8 @@ int load_give_up(struct server *s, const char *condition, struct pt_error *e)
 	return server_do_owned(s, sql, e);
 }
 
-/* Only once this load is seen: the others may live, and complete, and whatever they are the recording stays loaded then. */
+/* Only once this load is seen: the others may live, and complete, and whatever they are the recording
+ * stays loaded then. */
 static int give_up_others(struct load *l, struct pt_error *e)
 {
 	char *condition;

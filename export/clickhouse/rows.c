@@ -11,7 +11,8 @@
 #include "schema/array.h"
 #include "schema/sql_macros.h"
 
-/* A block is one part of a table, which the server writes whole or not at all: less than its max_insert_block_size. */
+/* A block is one part of a table, which the server writes whole or not at all: less than its
+ * max_insert_block_size. */
 enum { BLOCK_ROWS = 500000, BLOCK_BYTES = 64 << 20, COLUMNS_MAX = 128 };
 
 struct column {

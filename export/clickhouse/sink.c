@@ -125,7 +125,8 @@ static const char *busy_with(const struct pt_sink *sink)
 	return s->load.busy_with;
 }
 
-/* A folder of our own in $TMPDIR, /var/tmp without one: a trace may be larger than memory, which /tmp may be. */
+/* A folder of our own in $TMPDIR, /var/tmp without one: a trace may be larger than memory, which /tmp
+ * may be. */
 static int make_scratch(struct clickhouse_sink *s, const struct pt_sink_options *options, struct pt_error *e)
 {
 	const char *tmp = getenv("TMPDIR");

@@ -10,8 +10,8 @@
 
 #include "schema/error.h"
 
-/* Branches: UNPACK_UNKNOWN, or what tells calls of the same time apart: of those that were called with the same branch
- * the one that returned later is first. */
+/* Branches: UNPACK_UNKNOWN, or what tells calls of the same time apart: of those that were called with
+ * the same branch the one that returned later is first. */
 struct ordered_call {
 	uint64_t track; /* of its thread */
 	int64_t call_tsc, return_tsc, call_branch, return_branch;
@@ -25,7 +25,8 @@ struct call_order;
 struct call_order *call_order_create(struct pt_error *e);
 void call_order_destroy(struct call_order *o); /* NULL is fine */
 
-/* Takes a copy. 0, or -1: PT_ERR_IO (no file in $TMPDIR, /var/tmp without one; it is full), PT_ERR_NO_MEMORY. */
+/* Takes a copy. 0, or -1: PT_ERR_IO (no file in $TMPDIR, /var/tmp without one; it is full),
+ * PT_ERR_NO_MEMORY. */
 int call_order_add(struct call_order *o, const struct ordered_call *call, struct pt_error *e);
 
 /* Once, after the last one and before the first call_order_next(). 0, or -1: PT_ERR_IO, PT_ERR_NO_MEMORY. */

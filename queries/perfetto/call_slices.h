@@ -11,8 +11,9 @@
 #include "queries/perfetto/sql.h"
 #include "schema/error.h"
 
-/* Those of range, which is not NULL. *ret_left_out: how many calls of the trace have no time. 0, or -1: PT_ERR_NO_MEMORY,
- * PT_ERR_BAD_INPUT, PT_ERR_REFUSED (as unpack_sql_error()), PT_ERR_IO (as call_order.h). */
+/* Those of range, which is not NULL. *ret_left_out: how many calls of the trace have no time. 0, or -1:
+ * PT_ERR_NO_MEMORY, PT_ERR_BAD_INPUT, PT_ERR_REFUSED (as unpack_sql_error()), PT_ERR_IO (as
+ * call_order.h). */
 int call_slices_write(sqlite3 *db, const struct perfetto_range *range, struct packets *packets,
 		      int64_t *ret_left_out, struct pt_error *e);
 

@@ -1,9 +1,9 @@
 /*
  * packets.h - the packets of a Perfetto trace, written one after the other (perfetto.proto, by protobuf-c).
  *
- * A trace is tracks, each with a uuid, and what happened on them: slices with a begin and an end that nest, marks,
- * and a counter's values. Times are in nanoseconds of perf's clock. Texts may be any bytes: what is no UTF-8 becomes
- * U+FFFD.
+ * A trace is tracks, each with a uuid, and what happened on them: slices with a begin and an end that nest,
+ * marks, and a counter's values. Times are in nanoseconds of perf's clock. Texts may be any bytes: what is
+ * no UTF-8 becomes U+FFFD.
  */
 #ifndef QUERIES_PERFETTO_PACKETS_H
 #define QUERIES_PERFETTO_PACKETS_H

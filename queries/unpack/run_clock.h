@@ -11,8 +11,8 @@
 
 struct run_clock;
 
-/* NULL: PT_ERR_NO_MEMORY, PT_ERR_BAD_INPUT (SQLite's message). It takes 8 MB, which hold the last million runs that
- * were asked for when they are one after the other. */
+/* NULL: PT_ERR_NO_MEMORY, PT_ERR_BAD_INPUT (SQLite's message). It takes 8 MB, which hold the last
+ * million runs that were asked for when they are one after the other. */
 struct run_clock *run_clock_create(sqlite3 *db, struct pt_error *e);
 void run_clock_destroy(struct run_clock *c); /* NULL is fine */
 

@@ -1,5 +1,6 @@
 /*
- * shapes.h - the table call_shape: what the calls that return in a run have in common with those of other runs.
+ * shapes.h - the table call_shape: what the calls that return in a run have in common with those of other
+ * runs.
  */
 #ifndef QUERIES_UNPACK_SHAPES_H
 #define QUERIES_UNPACK_SHAPES_H
@@ -22,7 +23,8 @@ struct shapes;
 struct shapes *shapes_create(sqlite3 *db, int64_t trace, struct pt_error *e);
 void shapes_destroy(struct shapes *s); /* NULL is fine */
 
-/* The calls of shape `number`, valid until the next one is asked for. 0, or -1: as unpack_sql_error(), unpack_damaged(). */
+/* The calls of shape `number`, valid until the next one is asked for. 0, or -1: as unpack_sql_error(),
+ * unpack_damaged(). */
 int shapes_get(struct shapes *s, uint32_t number, const struct shape_call **ret_calls, uint32_t *ret_n,
 	       struct pt_error *e);
 

@@ -1,7 +1,8 @@
 /*
- * cut_container.c - a container as two, as pt-capture --switch-output makes them: cut_container SEED IN FIRST SECOND
- * Each stream is cut somewhere where tracing had stopped (after a TIP.PGD), by the seed, or where it ends. The second container has all
- * sideband, as context, and of each stream the bytes from the last PSB before the cut on.
+ * cut_container.c - a container as two, as pt-capture --switch-output makes them: cut_container SEED IN
+ * FIRST SECOND Each stream is cut somewhere where tracing had stopped (after a TIP.PGD), by the seed, or
+ * where it ends. The second container has all sideband, as context, and of each stream the bytes from the
+ * last PSB before the cut on.
  */
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,6 +1,7 @@
 /*
- * test_rotation.c - what the next container of a capture begins with: the end of a stream from its last PSB on
- * (record/aux_tail.h), what sideband has said (record/sideband_state.h); and --switch-output's argument (record/rotation.h).
+ * test_rotation.c - what the next container of a capture begins with: the end of a stream from its last PSB
+ * on (record/aux_tail.h), what sideband has said (record/sideband_state.h); and --switch-output's argument
+ * (record/rotation.h).
  */
 #include "capture/record/aux_tail.h"
 #include "capture/record/rotation.h"
