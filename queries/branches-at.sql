@@ -52,13 +52,15 @@ r AS (
 	WHERE u.run_group = f.grp AND u.id = f.run
 	LIMIT -1
 )
-SELECT id, trace, TSC_TO_TIME(b, tsc) AS time_ns, tsc, cpu, tid, comm, kind, from_ip_hex, from_symbol, to_ip_hex,
+SELECT id, trace, TSC_TO_TIME(b, tsc) AS time_ns, tsc, cpu, tid, comm, kind, from_ip_hex, from_symbol,
+	to_ip_hex,
 	to_symbol
 FROM (
 	SELECT r.run * 1024 + k.i * p.edges + n.i AS id, r.trace, r.time_zero, r.time_mult, r.time_shift,
 		BRANCH_ESTIMATE(r, k.i, n.i, p.edges) AS tsc,
 		r.cpu, r.tid, r.comm, kd.name AS kind,
-		HEXADECIMAL(e.from_ip) AS from_ip_hex, fs.name AS from_symbol, HEXADECIMAL(e.to_ip) AS to_ip_hex,
+		HEXADECIMAL(e.from_ip) AS from_ip_hex, fs.name AS from_symbol,
+			HEXADECIMAL(e.to_ip) AS to_ip_hex,
 		ts.name AS to_symbol
 	FROM r CROSS JOIN path p CROSS JOIN number k CROSS JOIN number n CROSS JOIN edge e CROSS JOIN kind kd
 		LEFT JOIN symbol fs ON fs.id = e.from_symbol

@@ -22,7 +22,8 @@ span (a, b) AS MATERIALIZED ( -- of ids; with a time those of the slices that ov
 		coalesce(:to, (SELECT entry_branch FROM slowest), :from)
 	WHERE coalesce(:after, :until) IS NULL
 	UNION ALL
-	SELECT max(min(first_branch), coalesce(:from, 0)), min(max(last_branch), coalesce(:to, 9223372036854775807))
+	SELECT max(min(first_branch), coalesce(:from, 0)),
+		min(max(last_branch), coalesce(:to, 9223372036854775807))
 	FROM slices
 	WHERE coalesce(:after, :until) IS NOT NULL AND time_ns <= coalesce(:until, 9223372036854775807)
 		AND (:after IS NULL OR coalesce(time_end_ns, :after) >= :after)
@@ -47,7 +48,8 @@ FROM (
 	SELECT r.run * 1024 + k.i * p.edges + n.i AS id, r.trace, r.time_zero, r.time_mult, r.time_shift,
 		BRANCH_ESTIMATE(r, k.i, n.i, p.edges) AS tsc,
 		r.cpu, r.machine, r.tid, r.comm, kd.name AS kind,
-		HEXADECIMAL(e.from_ip) AS from_ip_hex, fs.name AS from_symbol, HEXADECIMAL(e.to_ip) AS to_ip_hex,
+		HEXADECIMAL(e.from_ip) AS from_ip_hex, fs.name AS from_symbol,
+			HEXADECIMAL(e.to_ip) AS to_ip_hex,
 		ts.name AS to_symbol,
 		EDGE_INSNS_AT(p, n.i + 1) AS insn_count
 	FROM r CROSS JOIN path p CROSS JOIN number k CROSS JOIN number n CROSS JOIN edge e CROSS JOIN kind kd

@@ -32,10 +32,12 @@ one AS MATERIALIZED (
 	SELECT c.side, c.what, c.machine, c.name, min(SHOWN_NAME(c.name, c.demangled)) AS shown,
 		coalesce(f.build_id, c.dso) AS file, min(c.dso) AS dso,
 		CASE WHEN count(DISTINCT c.build_id) = 1 THEN min(c.build_id) END AS build_id,
-		sum(c.insn_count) AS insns, CAST(round(sum(c.cyc_count)) AS INTEGER) AS cycles, sum(c.times) AS times,
+		sum(c.insn_count) AS insns, CAST(round(sum(c.cyc_count)) AS INTEGER) AS cycles,
+			sum(c.times) AS times,
 		sum(c.total_ns) AS ns,
 		-- of several guests' none can be told
-		CASE count(*) WHEN 1 THEN max(c.p50_ns) END AS p50, CASE count(*) WHEN 1 THEN max(c.p99_ns) END AS p99,
+		CASE count(*) WHEN 1 THEN max(c.p50_ns) END AS p50, CASE count(*) WHEN 1 THEN max(c.p99_ns)
+			END AS p99,
 		max(c.max_ns) AS longest
 	FROM cost c LEFT JOIN file f ON f.machine = c.machine AND f.build_id = c.build_id
 	GROUP BY c.side, c.what, c.machine, c.name, coalesce(f.build_id, c.dso)
@@ -45,7 +47,8 @@ key AS (
 ),
 change AS (
 	SELECT k.what, k.machine, coalesce(b.shown, a.shown) AS name, coalesce(b.dso, a.dso) AS dso,
-		CASE WHEN a.build_id = b.build_id THEN 'same' WHEN a.build_id <> b.build_id THEN 'other' END AS build,
+		CASE WHEN a.build_id = b.build_id THEN 'same' WHEN a.build_id <> b.build_id THEN 'other'
+			END AS build,
 		a.insns AS insns_a, b.insns AS insns_b, CHANGE(a.insns, b.insns) AS insns_change,
 		a.cycles AS cycles_a, b.cycles AS cycles_b, CHANGE(a.cycles, b.cycles) AS cycles_change,
 		a.times AS times_a, b.times AS times_b, CHANGE(a.times, b.times) AS times_change,
@@ -53,9 +56,11 @@ change AS (
 		a.p50 AS p50_ns_a, b.p50 AS p50_ns_b, a.p99 AS p99_ns_a, b.p99 AS p99_ns_b,
 		a.longest AS max_ns_a, b.longest AS max_ns_b
 	FROM key k
-		LEFT JOIN one a ON a.side = 0 AND a.what = k.what AND a.machine IS k.machine AND a.name IS k.name
+		LEFT JOIN one a ON a.side = 0 AND a.what = k.what AND a.machine IS k.machine
+			AND a.name IS k.name
 			AND a.file IS k.file
-		LEFT JOIN one b ON b.side = 1 AND b.what = k.what AND b.machine IS k.machine AND b.name IS k.name
+		LEFT JOIN one b ON b.side = 1 AND b.what = k.what AND b.machine IS k.machine
+			AND b.name IS k.name
 			AND b.file IS k.file
 ),
 placed AS (
@@ -74,7 +79,8 @@ FROM (
 	SELECT * FROM placed WHERE place <= coalesce(:limit, 40)
 	UNION ALL
 	SELECT 'error', NULL, 'there are no two traces to compare: -p a=1 -p b=2, or --db twice', NULL, NULL,
-		NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+		NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+			NULL, NULL,
 		NULL, 0
 	FROM chosen WHERE a IS NULL OR b IS NULL OR a = b OR NOT EXISTS (SELECT 1 FROM costs WHERE trace = a)
 		OR NOT EXISTS (SELECT 1 FROM costs WHERE trace = b)

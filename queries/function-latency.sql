@@ -26,7 +26,8 @@ timed AS MATERIALIZED ( -- by the estimates for the two branches, as the view br
 one AS MATERIALIZED (
 	SELECT c.trace, c.machine, c.pid, c.tid, c.comm, SHOWN_NAME(c.function, c.demangled) AS function,
 		coalesce(SHOWN_NAME(c.caller, c.caller_demangled), '[unknown]') AS caller,
-		d.ticks, TSC_TO_NS(t, d.ticks) AS ns, TSC_TO_NS(t, d.slack) AS slack, CASE WHEN d.ticks IS NOT NULL THEN c.insn_count END AS insns
+		d.ticks, TSC_TO_NS(t, d.ticks) AS ns, TSC_TO_NS(t, d.slack) AS slack, CASE
+			WHEN d.ticks IS NOT NULL THEN c.insn_count END AS insns
 	FROM found c JOIN traces t ON t.id = c.trace LEFT JOIN timed d ON d.id = c.id
 ),
 -- kind: 0 all, 1 by caller, 2 by thread
@@ -44,7 +45,8 @@ r AS ( -- k: from the shortest on; unknown ones come last
 			ORDER BY insns IS NULL, insns) AS k_insns,
 		row_number() OVER (PARTITION BY trace, machine, function, kind, caller, pid, tid, comm
 			ORDER BY slack IS NULL, slack) AS k_slack,
-		count(slack) OVER (PARTITION BY trace, machine, function, kind, caller, pid, tid, comm) AS n_slack,
+		count(slack) OVER (PARTITION BY trace, machine, function, kind, caller, pid, tid,
+			comm) AS n_slack,
 		count(ticks) OVER (PARTITION BY trace, machine, function, kind, caller, pid, tid, comm) AS n
 	FROM g
 ),
@@ -63,7 +65,8 @@ o AS (
 		ORDER BY total_ns DESC, calls DESC, caller, pid, tid, comm) AS place
 	FROM p
 )
-SELECT trace, machine, function, CASE kind WHEN 0 THEN 'all' WHEN 1 THEN 'caller' ELSE 'thread' END AS "by", caller,
+SELECT trace, machine, function, CASE kind WHEN 0 THEN 'all' WHEN 1 THEN 'caller' ELSE 'thread' END AS "by",
+	caller,
 	pid, tid, comm, calls, timed, p50_ns, p90_ns, p99_ns, p99_9_ns, max_ns, total_ns, uncertainty_ns,
 	p50_insns, p90_insns, p99_insns, p99_9_insns, max_insns
 FROM o WHERE place <= coalesce(:limit, 20)

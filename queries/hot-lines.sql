@@ -1,6 +1,6 @@
 -- hot-lines: lines of source code by instructions executed in them, or by cycles
--- Where pt-load found the debug information of what ran. insn_percent is of the trace's instructions. count: how often
--- the line ran. function: NULL when several have code of the line. ipc: where cycles are known.
+-- Where pt-load found the debug information of what ran. insn_percent is of the trace's instructions. count:
+-- how often the line ran. function: NULL when several have code of the line. ipc: where cycles are known.
 -- :by = instructions; or cycles
 -- :file = all; a source file's path, or the end of it
 -- :limit = 20 rows

@@ -1,7 +1,7 @@
 -- lcov: which lines of source code ran, and how often, as a tracefile of lcov (genhtml makes pages of it)
--- pt-query DB lcov >trace.info. Lines with 0 are of compilation units of which something ran: of others nothing is said.
--- Functions and conditional branches (BRDA: taken, then not taken) are those that ran. The counts of several
--- traces in the database are added up.
+-- pt-query DB lcov >trace.info. Lines with 0 are of compilation units of which something ran: of others
+-- nothing is said. Functions and conditional branches (BRDA: taken, then not taken) are those that ran. The
+-- counts of several traces in the database are added up.
 -- :file = all; a source file's path, or the end of it
 -- :dso = all; of one program or library: its name, or the end of it
 -- format: lines
@@ -39,7 +39,8 @@ function AS (
 jcc AS MATERIALIZED (
 	SELECT file, line, coalesce("offset", ip) AS place, symbol_id, sum(count) AS count, sum(coalesce((
 		SELECT sum(e.taken) FROM edge e JOIN kind k ON k.id = e.kind
-		WHERE e.from_ip = i.ip AND e.trace = i.trace AND e.from_symbol IS i.symbol_id AND k.name = 'jcc'), 0)) AS taken
+		WHERE e.from_ip = i.ip AND e.trace = i.trace AND e.from_symbol IS i.symbol_id
+			AND k.name = 'jcc'), 0)) AS taken
 	FROM insns i
 	WHERE line IS NOT NULL AND file IN (SELECT name FROM source) AND IS_JCC(hex(substr(bytes, 1, 3)))
 		AND (:dso IS NULL OR dso = :dso OR dso LIKE '%/' || :dso)
@@ -57,7 +58,8 @@ SELECT text FROM (
 	UNION ALL SELECT file, 3, line, name, 'FNDA:' || count || ',' || name FROM function
 	UNION ALL SELECT file, 4, 0, '', 'FNF:' || count(*) FROM function GROUP BY file
 	UNION ALL SELECT file, 5, 0, '', 'FNH:' || sum(count > 0) FROM function GROUP BY file
-	UNION ALL SELECT file, 6, line, printf('%09d', k), 'BRDA:' || line || ',0,' || k || ',' || count FROM branch
+	UNION ALL SELECT file, 6, line, printf('%09d', k), 'BRDA:' || line || ',0,' || k || ',' || count
+		FROM branch
 	UNION ALL SELECT file, 7, 0, '', 'BRF:' || count(*) FROM branch GROUP BY file
 	UNION ALL SELECT file, 8, 0, '', 'BRH:' || sum(count > 0) FROM branch GROUP BY file
 	UNION ALL SELECT file, 9, line, '', 'DA:' || line || ',' || count FROM line

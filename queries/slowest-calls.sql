@@ -50,7 +50,8 @@ run_timed AS MATERIALIZED ( -- by the times of their runs
 			ELSE TSC_OF_RUN(c.call_run) END AS tsc,
 		CASE WHEN c.whole THEN w.return_tsc ELSE c.return_tsc END AS return_tsc,
 		CASE WHEN c.whole THEN w.call_branch ELSE c.call_run * 1024 + c.call_at END AS call_branch,
-		CASE WHEN c.whole THEN w.return_branch ELSE c.return_run * 1024 + c.return_at END AS return_branch
+		CASE WHEN c.whole THEN w.return_branch ELSE c.return_run * 1024 + c.return_at
+			END AS return_branch
 	FROM run_known c LEFT JOIN call_whole w ON c.whole AND w.id = c.id
 	WHERE :function IS NULL OR coalesce(w.call_path, c.call_path) IN wanted
 	LIMIT -1
@@ -101,7 +102,8 @@ more (id, text) AS (
 				|| CASE WHEN a.calls <> coalesce(b.calls, 0)
 					THEN printf(' (%d calls, median %d)', a.calls, coalesce(b.calls, 0))
 					ELSE '' END AS text,
-			row_number() OVER (PARTITION BY c.id ORDER BY a.ns - coalesce(b.ns, 0) DESC, a.callee) AS k
+			row_number() OVER (PARTITION BY c.id
+				ORDER BY a.ns - coalesce(b.ns, 0) DESC, a.callee) AS k
 		FROM slow c JOIN median m ON m.trace = c.trace JOIN part a ON a.id = c.id
 			LEFT JOIN part b ON b.id = m.id AND b.callee = a.callee
 		WHERE a.ns > coalesce(b.ns, 0)

@@ -18,7 +18,8 @@ r AS (
 	FROM x
 ),
 p AS (
-	SELECT trace, machine, vcpu, how, stolen_by_tid, stolen_by_comm, count(*) AS times, sum(v) AS elapsed, PERCENTILES(r)
+	SELECT trace, machine, vcpu, how, stolen_by_tid, stolen_by_comm, count(*) AS times, sum(v) AS elapsed,
+		PERCENTILES(r)
 	FROM r GROUP BY trace, machine, vcpu, how, stolen_by_tid, stolen_by_comm
 )
 SELECT p.trace, p.machine, p.vcpu, p.how, p.stolen_by_tid, p.stolen_by_comm, p.times,

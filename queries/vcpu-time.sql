@@ -14,7 +14,8 @@ WITH inside AS (
 	FROM guest_runs GROUP BY trace, machine, vcpu, pid, tid
 ),
 outside AS (
-	SELECT trace, machine, vcpu, pid, tid, max(comm) AS comm, count(*) AS exits, count(*) - count(parts) AS unknown,
+	SELECT trace, machine, vcpu, pid, tid, max(comm) AS comm, count(*) AS exits,
+		count(*) - count(parts) AS unknown,
 		sum(CASE WHEN parts THEN off_cpu_tsc END) AS off,
 		sum(CASE WHEN parts THEN userspace_tsc END) AS user,
 		sum(CASE WHEN parts THEN latency_tsc END) AS tsc,

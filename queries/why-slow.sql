@@ -18,7 +18,8 @@ WITH slow AS MATERIALIZED (
 ranked AS (
 	SELECT v.id, row_number() OVER (ORDER BY v.latency_tsc, v.id) AS k, count(*) OVER () AS n
 	FROM slow x CROSS JOIN vmexits v
-	WHERE v.trace = x.trace AND v.machine IS x.machine AND v.reason IS x.reason AND v.latency_tsc IS NOT NULL
+	WHERE v.trace = x.trace AND v.machine IS x.machine AND v.reason IS x.reason
+		AND v.latency_tsc IS NOT NULL
 ),
 pair (side, x, trace, id, pid, tid, cpu, entry_cpu, tsc, tsc_end, exit_branch, entry_branch) AS MATERIALIZED (
 	SELECT 0, 1, trace, id, pid, tid, cpu, entry_cpu, tsc, tsc_end, exit_branch, entry_branch FROM slow
@@ -29,7 +30,8 @@ pair (side, x, trace, id, pid, tid, cpu, entry_cpu, tsc, tsc_end, exit_branch, e
 fact (side, n, what, name, value) AS (
 	SELECT p.side, f.n, CASE WHEN f.n < 20 THEN 'exit' ELSE 'time' END, f.name, CASE f.n
 		WHEN 1 THEN v.id WHEN 2 THEN coalesce(v.kvm_name, v.reason_name, v.reason) WHEN 3 THEN v.detail
-		WHEN 4 THEN v.machine || coalesce(' vCPU ' || v.vcpu, '') WHEN 5 THEN v.time_ns WHEN 6 THEN v.cpu
+		WHEN 4 THEN v.machine || coalesce(' vCPU ' || v.vcpu, '') WHEN 5 THEN v.time_ns WHEN 6
+			THEN v.cpu
 		WHEN 7 THEN v.entry_cpu WHEN 8 THEN v.guest_symbol WHEN 9 THEN v.handler WHEN 10 THEN v.deepest
 		WHEN 11 THEN v.stolen_by_comm || coalesce(' ' || v.stolen_by_tid, '')
 		WHEN 20 THEN v.latency_ns WHEN 21 THEN v.off_cpu_ns WHEN 22 THEN v.userspace_ns
@@ -59,7 +61,8 @@ run_of AS ( -- the vCPU thread's runs between exit and entry, when they are not 
 	LIMIT -1
 ),
 step AS (
-	SELECT r.side, r.id, r.ticks, e.from_symbol_id AS symbol, SHOWN_NAME(e.from_symbol, e.from_demangled) AS name,
+	SELECT r.side, r.id, r.ticks, e.from_symbol_id AS symbol,
+		SHOWN_NAME(e.from_symbol, e.from_demangled) AS name,
 		q.insn_count * r.repeats AS insns,
 		sum(q.insn_count * r.repeats) OVER (PARTITION BY r.side, r.id) AS of_insns
 	FROM run_of r CROSS JOIN path_edge q CROSS JOIN edges e

@@ -1,7 +1,7 @@
 -- code_views.sql - what to query about single instructions and source lines. As views.sql, after it.
 
--- One row per instruction that was executed, and version of its code. The sum of count is the trace's insn_count,
--- less what was executed of code that is not known.
+-- One row per instruction that was executed, and version of its code. The sum of count is the trace's
+-- insn_count, less what was executed of code that is not known.
 CREATE VIEW insns AS
 SELECT
 	c.trace, m.name AS machine, c.ip + NUMBER_AT(c.insn, i.i + 1) AS ip,
@@ -23,8 +23,8 @@ FROM code c CROSS JOIN number i
 	LEFT JOIN inlined_call k ON k.id = c.inlined_call
 WHERE i.i < c.n;
 
--- One row per line of source code that was executed, where debug information says which it is. count: how often its
--- instruction that ran most often did, in each function that has code of it, inlined copies apart.
+-- One row per line of source code that was executed, where debug information says which it is. count: how
+-- often its instruction that ran most often did, in each function that has code of it, inlined copies apart.
 CREATE VIEW lines AS
 SELECT trace, machine, file, line, sum(count) AS count, sum(insn_count) AS insn_count,
 	sum(insn_timed) AS insn_timed, sum(cyc_count) AS cyc_count,

@@ -23,8 +23,8 @@ CREATE MACRO MOSTLY_LOW_AT(text, text_high, at) AS
 	CASE WHEN text_high IS NULL THEN LOW_AT(text, at)
 		ELSE coalesce(LOW_AT(text, at), 0) + HIGH_AT(text_high, at) END;
 
--- An integer of a JSON object. json_extract() is not for views: of a database that may be anybody's SQLite runs no
--- function that is not known to do no harm (trusted_schema off), and 3.40 does not know it.
+-- An integer of a JSON object. json_extract() is not for views: of a database that may be anybody's SQLite
+-- runs no function that is not known to do no harm (trusted_schema off), and 3.40 does not know it.
 CREATE MACRO NUMBER_OF_FIELD(json, name) AS CAST(substr(json, instr(json, name) + length(name)) AS INTEGER);
 
 -- ---- Paths ----
@@ -79,13 +79,16 @@ CREATE MACRO BRANCH_ESTIMATE(r, repeat, edge, edges) AS
 	ELSE r.tsc_est + (r.tsc_next - r.tsc_est) * (repeat * edges + edge) / (r.repeats * edges) END;
 -- The same of the branch with that id (no column of the name id), by the view run.
 CREATE MACRO TSC_OF_BRANCH(branch) AS (
-	SELECT CASE WHEN u.edges THEN BRANCH_ESTIMATE(u, ((branch & 1023) / u.edges), ((branch & 1023) % u.edges), u.edges)
+	SELECT CASE WHEN u.edges THEN BRANCH_ESTIMATE(u, ((branch & 1023) / u.edges),
+		((branch & 1023) % u.edges), u.edges)
 		ELSE u.tsc_est END
-	FROM run u WHERE u.run_group > branch / 1024 - 64 AND u.run_group <= branch / 1024 AND u.id = branch / 1024);
+	FROM run u WHERE u.run_group > branch / 1024 - 64 AND u.run_group <= branch / 1024
+		AND u.id = branch / 1024);
 -- How long the interval is in which it was taken.
 CREATE MACRO SLACK_OF_BRANCH(branch) AS (
 	SELECT CASE WHEN u.exact AND branch & 1023 = 0 THEN 0 ELSE u.tsc_end - u.tsc END
-	FROM run u WHERE u.run_group > branch / 1024 - 64 AND u.run_group <= branch / 1024 AND u.id = branch / 1024);
+	FROM run u WHERE u.run_group > branch / 1024 - 64 AND u.run_group <= branch / 1024
+		AND u.id = branch / 1024);
 
 -- ---- Calls ----
 
@@ -107,8 +110,8 @@ CREATE MACRO SHAPE_CALLS(s, shape) AS (CODE_AT(s.begin, shape - s.id + 2) - CODE
 -- How many runs before the one it returns in a call was made.
 CREATE MACRO RUNS_BACK_AT(s, at) AS WIDE_NUMBER_AT(s.runs_back, s.runs_back_high, at);
 
--- The calls that return in these groups, rows of call_group. u unpacks the runs that they return in, b finds the shapes of
--- those, c unpacks the calls.
+-- The calls that return in these groups, rows of call_group. u unpacks the runs that they return in, b finds
+-- the shapes of those, c unpacks the calls.
 CREATE MACRO CALLS_OF(groups) AS (
 	SELECT
 		c.id, c.trace, c.thread, CASE WHEN c.whole THEN w.call_path ELSE c.call_path END AS call_path,

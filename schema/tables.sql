@@ -116,8 +116,8 @@ CREATE TABLE edge (
 -- not taken. tail_insns: instructions after the last edge, up to end_ip, when the path stops there and
 -- not at a branch. start: where it begins, as bytes in front of its first branch; without branches, the
 -- address; NULL when the first branch came from nowhere. runs: how many have it; repeats: how often it
--- was executed, NULL: as often. stretch_insns: what most stretches of cycles that end with it have of instructions,
--- see run_group. The paths that most runs have got the smallest ids.
+-- was executed, NULL: as often. stretch_insns: what most stretches of cycles that end with it have of
+-- instructions, see run_group. The paths that most runs have got the smallest ids.
 CREATE TABLE path (
 	id INTEGER PRIMARY KEY, trace INTEGER,
 	edges INTEGER, edge INTEGER, edge_add TEXT, edge_add_high TEXT, insn TEXT, insn_high TEXT,
@@ -140,15 +140,16 @@ CREATE TABLE code (
 	file INTEGER, line TEXT, inlined_call INTEGER
 );
 
--- Source files, as debug information names them. lines: the numbers of those that have code, executed or not, in the
--- compilation units of which anything was executed.
+-- Source files, as debug information names them. lines: the numbers of those that have code, executed or not,
+-- in the compilation units of which anything was executed.
 CREATE TABLE source_file (id INTEGER PRIMARY KEY, trace INTEGER, name TEXT, lines TEXT);
 
--- Calls that a compiler inlined, and of which code was executed. name, demangled: of the function, as of symbol;
--- outer: the inlined call that this one is in, NULL: it is in the symbol's function; file, line: where the call
--- stands, NULL unknown.
+-- Calls that a compiler inlined, and of which code was executed. name, demangled: of the function, as of
+-- symbol; outer: the inlined call that this one is in, NULL: it is in the symbol's function; file, line:
+-- where the call stands, NULL unknown.
 CREATE TABLE inlined_call (
-	id INTEGER PRIMARY KEY, trace INTEGER, name TEXT, demangled TEXT, outer INTEGER, file INTEGER, line INTEGER
+	id INTEGER PRIMARY KEY, trace INTEGER, name TEXT, demangled TEXT, outer INTEGER, file INTEGER,
+		line INTEGER
 );
 
 -- Which paths were taken in which 4096 runs: a path's first chunk of them is run / 4096 = chunk, the
@@ -169,17 +170,17 @@ CREATE TABLE slice (
 );
 
 -- Runs id .. id + n - 1. Texts as explained above; tsc: the first run's, NULL unknown for all of them;
--- a run's is tsc + time's number at its position, or with step at position step + 1, time holding those that differ
--- from the run before; they are less than 32768. repeats: number - 1. cyc: number + 1 (0: unknown); of which
--- stretch of runs: it began `back` runs before, without back after the last run of the group whose text cyc has no 0.
--- The stretch's instructions are as in the path's stretch_insns, but for the runs at the positions in insn_at, numbers
--- that insn has. A group of one run whose cycles fit no text
--- has them in cyc_whole and insn_whole. Times (schema/derived/run_times.h): tsc is a run's lower bound;
--- its upper one is time's next other one, or tsc + end_add (NULL: unknown) when there is none or the run's bit of
--- open is set. Bit n of exact: run n begins with a branch that a CYC timed. Estimates of their first
--- branches: of the exact ones tsc; else by est_add, 2 + (estimate - begin) * 125 / (end - begin) in a
--- character; without that evenly from begin to end when all have one tsc, else tsc. begin: tsc + est
--- (NULL 0), end: tsc + est_next, the estimate for the run after.
+-- a run's is tsc + time's number at its position, or with step at position step + 1, time holding those that
+-- differ from the run before; they are less than 32768. repeats: number - 1. cyc: number + 1 (0: unknown); of
+-- which stretch of runs: it began `back` runs before, without back after the last run of the group whose text
+-- cyc has no 0. The stretch's instructions are as in the path's stretch_insns, but for the runs at the
+-- positions in insn_at, numbers that insn has. A group of one run whose cycles fit no text has them in
+-- cyc_whole and insn_whole. Times (schema/derived/run_times.h): tsc is a run's lower bound; its upper one is
+-- time's next other one, or tsc + end_add (NULL: unknown) when there is none or the run's bit of open is set.
+-- Bit n of exact: run n begins with a branch that a CYC timed. Estimates of their first branches: of the
+-- exact ones tsc; else by est_add, 2 + (estimate - begin) * 125 / (end - begin) in a character; without that
+-- evenly from begin to end when all have one tsc, else tsc. begin: tsc + est (NULL 0), end: tsc + est_next,
+-- the estimate for the run after.
 CREATE TABLE run_group (
 	id INTEGER PRIMARY KEY, n INTEGER, slice INTEGER, tsc INTEGER,
 	path TEXT, path_high TEXT, step TEXT, time TEXT, repeats TEXT,
@@ -220,13 +221,12 @@ CREATE TABLE call_shape (
 -- Calls id .. id + n - 1 of a thread, in the order of returning, which is in up to 64 different runs;
 -- the texts up to cyc_high have `runs` characters. The i-th (from 0) is run + run_add's number - 1,
 -- without run_add run + i. shape: of its calls; 0: none return in it. Times of runs are the calls'. Its
--- smallest call path is call_path + path_add, or where call_path is NULL that of the code in path_add, from 2047 on
--- path_add - 2046 (0: none); its first call id + before's number. elapsed_max: the
--- longest call, in TSC ticks. cyc: a character a call, number + 1 (0: unknown). caller: of the calls
--- that have it not in their shape: 0 none, up to 63 that much more than the run's last call; from 64 on
--- id + far_caller's number at position caller - 64 + 1 (0: none; far_top: its bits from 19 up), for
--- calls whose shape has a caller from 64 on so many - 63 positions further on. shape NULL: a call that
--- does not fit this, stored in call_whole.
+-- smallest call path is call_path + path_add, or where call_path is NULL that of the code in path_add, from
+-- 2047 on path_add - 2046 (0: none); its first call id + before's number. elapsed_max: the longest call, in
+-- TSC ticks. cyc: a character a call, number + 1 (0: unknown). caller: of the calls that have it not in their
+-- shape: 0 none, up to 63 that much more than the run's last call; from 64 on id + far_caller's number at
+-- position caller - 64 + 1 (0: none; far_top: its bits from 19 up), for calls whose shape has a caller from
+-- 64 on so many - 63 positions further on. shape NULL: a call that does not fit this, stored in call_whole.
 CREATE TABLE call_group (
 	id INTEGER PRIMARY KEY, n INTEGER, runs INTEGER, trace INTEGER, thread INTEGER, elapsed_max INTEGER,
 	run INTEGER, run_add TEXT, shape TEXT, shape_high TEXT, call_path INTEGER, path_add TEXT,
@@ -301,13 +301,15 @@ CREATE TABLE error (
 	ip INTEGER, aux_offset INTEGER, kind TEXT, message TEXT, time_ns INTEGER
 );
 
--- What a time line shows of so much time that it cannot draw each thing: what begins in 2^shift ticks of the TSC, bin being
--- tsc >> shift. Of traces with little to show there are none; of others several shifts, two apart. kind: 0 guest runs, 1 VM exits,
--- 2 the host's slices, 3 errors, 4 events, 5 interrupts. machine, n: a vCPU; or, where machine is 0, a CPU. count, total_tsc: those
--- whose length is known (events and interrupts have none: 0), longest: the id of the longest one, NULL and longest_tsc NULL where no
--- length is known. off_cpu_tsc, userspace_tsc: of VM exits.
+-- What a time line shows of so much time that it cannot draw each thing: what begins in 2^shift ticks of the
+-- TSC, bin being tsc >> shift. Of traces with little to show there are none; of others several shifts, two
+-- apart. kind: 0 guest runs, 1 VM exits, 2 the host's slices, 3 errors, 4 events, 5 interrupts. machine, n: a
+-- vCPU; or, where machine is 0, a CPU. count, total_tsc: those whose length is known (events and interrupts
+-- have none: 0), longest: the id of the longest one, NULL and longest_tsc NULL where no length is known.
+-- off_cpu_tsc, userspace_tsc: of VM exits.
 CREATE TABLE time_bin (
 	trace INTEGER, shift INTEGER, bin INTEGER, kind INTEGER, machine INTEGER, n INTEGER,
-	count INTEGER, total_tsc INTEGER, off_cpu_tsc INTEGER, userspace_tsc INTEGER, longest_tsc INTEGER, longest INTEGER,
+	count INTEGER, total_tsc INTEGER, off_cpu_tsc INTEGER, userspace_tsc INTEGER, longest_tsc INTEGER,
+		longest INTEGER,
 	PRIMARY KEY (trace, shift, bin, kind, machine, n)
 ) WITHOUT ROWID;

@@ -71,7 +71,8 @@ SELECT
 	t.first_tsc, t.last_tsc, t.tsc_hz, TSC_TO_NS(t, t.last_tsc) - TSC_TO_NS(t,
 		t.first_tsc) AS duration_ns,
 	t.load_time, t.load_version, t.time_zero, t.time_mult, t.time_shift, t.detail,
-	TSC_TO_TIME(t, t.detail_from_tsc) AS detail_from_ns, TSC_TO_TIME(t, t.detail_until_tsc) AS detail_until_ns,
+	TSC_TO_TIME(t, t.detail_from_tsc) AS detail_from_ns,
+		TSC_TO_TIME(t, t.detail_until_tsc) AS detail_until_ns,
 	t.container
 FROM trace t;
 
@@ -189,7 +190,8 @@ FROM (
 				WHERE pe.edge IN (SELECT e.id FROM edge e WHERE ENDS_TRACE(e)))) AS gaps
 		FROM (SELECT g.id, g.slice, g.tsc, g.path, g.repeats FROM run g
 			WHERE g.slice IN (SELECT y.id FROM slice y
-				WHERE y.cyc_count IS NULL AND y.tsc_end > y.tsc AND HAS_ALL(y.trace)) LIMIT -1) r CROSS JOIN path p
+				WHERE y.cyc_count IS NULL AND y.tsc_end > y.tsc AND HAS_ALL(y.trace))
+					LIMIT -1) r CROSS JOIN path p
 		WHERE p.id = r.path
 		GROUP BY r.slice, r.tsc
 	) u CROSS JOIN slice s
@@ -397,7 +399,8 @@ CREATE VIEW vmentries AS SELECT * FROM guest_runs;
 
 -- One row per thread under one name.
 CREATE VIEW thread_names AS
-SELECT h.id, h.trace, m.name AS machine, h.pid, h.tid, h.comm, h.first AS thread_id, sum(s.insn_count) AS insn_count,
+SELECT h.id, h.trace, m.name AS machine, h.pid, h.tid, h.comm, h.first AS thread_id,
+	sum(s.insn_count) AS insn_count,
 	sum(s.branches) AS branches, sum(s.cyc_count) AS cyc_count, count(s.id) AS slices
 FROM thread h LEFT JOIN machine m ON m.id = h.machine LEFT JOIN slice s ON s.thread = h.id
 GROUP BY h.id;
@@ -456,11 +459,13 @@ LEFT JOIN (SELECT symbol, sum(calls) AS calls, sum(elapsed_tsc) AS elapsed_tsc F
 -- reason of VM exits (times: how many, total_ns: of those whose latency is known, which the percentiles, by
 -- nearest rank, are of).
 CREATE VIEW costs AS
-SELECT trace, 'function' AS what, machine, coalesce(name, '[unknown]') AS name, demangled, dso, build_id, insn_count,
+SELECT trace, 'function' AS what, machine, coalesce(name, '[unknown]') AS name, demangled, dso, build_id,
+	insn_count,
 	cyc_count, calls AS times, elapsed_ns AS total_ns, NULL AS p50_ns, NULL AS p99_ns, NULL AS max_ns
 FROM functions
 UNION ALL
-SELECT trace, 'line', machine, file || ':' || line, NULL, dso, NULL, insn_count, cyc_count, count, NULL, NULL, NULL,
+SELECT trace, 'line', machine, file || ':' || line, NULL, dso, NULL, insn_count, cyc_count, count, NULL, NULL,
+	NULL,
 	NULL
 FROM lines
 UNION ALL

@@ -1,8 +1,10 @@
 -- branch-mix: taken branches by kind, and conditional ones that were not taken
 -- percent is of the trace's taken branches; edges: distinct ones.
 SELECT trace, kind, number AS taken, percent, edges FROM (
-	SELECT trace, kind, number, ROUNDED(100.0 * number / nullIf(all_taken, 0)) AS percent, toNullable(n) AS edges FROM (
-		SELECT trace, toString(kind) AS kind, sum(taken) AS number, count() AS n FROM edges GROUP BY trace, kind
+	SELECT trace, kind, number, ROUNDED(100.0 * number / nullIf(all_taken, 0)) AS percent,
+		toNullable(n) AS edges FROM (
+		SELECT trace, toString(kind) AS kind, sum(taken) AS number, count() AS n FROM edges
+			GROUP BY trace, kind
 	)
 	ANY LEFT JOIN (SELECT id AS trace, branches AS all_taken FROM traces) USING (trace)
 	UNION ALL

@@ -11,7 +11,8 @@ SELECT trace, function, caller, caller_dso, calls, jumps, places FROM (
 	FROM edges
 	WHERE to_offset = 0 AND (kind IN ('call', 'call_ind')
 			OR kind IN ('jmp', 'jmp_ind', 'jcc') AND KEY(from_symbol_id) != KEY(to_symbol_id))
-		AND (isNull(:function) OR toString(to_symbol) = toString(:function) OR toString(to_demangled) = toString(:function))
+		AND (isNull(:function) OR toString(to_symbol) = toString(:function)
+			OR toString(to_demangled) = toString(:function))
 	GROUP BY trace, to_symbol, from_symbol, from_dso
 )
 ORDER BY calls + jumps DESC, trace, UP(function), caller, UP(caller_dso)

@@ -7,5 +7,6 @@ SELECT trace, time_ns, cpu, tid, comm, name, ip_hex, fields
 FROM events
 ANY LEFT JOIN (SELECT id AS trace, first_tsc FROM traces) USING (trace)
 WHERE (isNull(:name) OR toString(name) = toString(:name))
-	AND (isNull(tsc) OR if(isNull(:after), isNull(first_tsc) OR tsc >= first_tsc, time_ns >= ifNull(:after, 0)))
+	AND (isNull(tsc) OR if(isNull(:after), isNull(first_tsc) OR tsc >= first_tsc,
+		time_ns >= ifNull(:after, 0)))
 ORDER BY trace, id LIMIT coalesce(:limit, 100);

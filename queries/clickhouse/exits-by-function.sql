@@ -5,7 +5,8 @@
 -- :machine = all; the VM's name
 -- :vcpu = all
 SELECT trace, machine, guest_symbol, exit_kvm_name AS kvm_name, reason, exits, timed, RANKS(l),
-	TICKS_TO_NS(elapsed, mult, shift) AS total_ns, ROUNDED(100.0 * elapsed / nullIf(all_elapsed, 0)) AS exit_percent
+	TICKS_TO_NS(elapsed, mult, shift) AS total_ns,
+		ROUNDED(100.0 * elapsed / nullIf(all_elapsed, 0)) AS exit_percent
 FROM (
 	SELECT trace, machine, KEY(machine) AS vm, guest_symbol, reason, any(kvm_name) AS exit_kvm_name,
 		count() AS exits, count(latency_tsc) AS timed, sum(latency_tsc) AS elapsed,

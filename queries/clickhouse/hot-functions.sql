@@ -3,11 +3,13 @@
 -- core cycle where cycles are known (pt-capture -e cyc), else NULL. A function that several processes
 -- mapped is one.
 -- :limit = 20 rows
-SELECT trace, machine, function, dso, instructions, ROUNDED(100.0 * instructions / nullIf(all_insns, 0)) AS insn_percent, calls,
+SELECT trace, machine, function, dso, instructions,
+	ROUNDED(100.0 * instructions / nullIf(all_insns, 0)) AS insn_percent, calls,
 	taken AS branches, ROUNDED(timed / nullIf(cycles, 0)) AS ipc
 FROM (
 	SELECT trace, machine, name, dso, ifNull(any(SHOWN(name, demangled)), '[unknown]') AS function,
-		sum(insn_count) AS instructions, sum(calls) AS calls, sum(branches) AS taken, sum(insn_timed) AS timed,
+		sum(insn_count) AS instructions, sum(calls) AS calls, sum(branches) AS taken,
+			sum(insn_timed) AS timed,
 		sum(cyc_count) AS cycles
 	FROM functions GROUP BY trace, machine, name, dso
 )

@@ -18,9 +18,11 @@ CREATE MACRO KEY(x) AS ifNull(toString(x), '\N');
 CREATE MACRO IS_WANTED(x, asked) AS (isNull(asked) OR toString(x) = toString(asked));
 CREATE MACRO SHOWN(name, demangled) AS if(ifNull(:no_demangle, 0) != 0, toString(name),
 	ifNull(toString(demangled), toString(name)));
-CREATE MACRO HEX_OF(x) AS if(isNull(x), NULL, replaceRegexpOne(lower(hex(toUInt64(assumeNotNull(x)))), '^0([0-9a-f])', '\\1'));
+CREATE MACRO HEX_OF(x) AS if(isNull(x), NULL,
+	replaceRegexpOne(lower(hex(toUInt64(assumeNotNull(x)))), '^0([0-9a-f])', '\\1'));
 -- A TSC as a time of perf's clock, of a row with its three numbers.
 CREATE MACRO TICKS_TO_TIME(tsc) AS (time_zero + TICKS_TO_NS(tsc, time_mult, time_shift));
--- When branch n of a run was taken, by estimate, as the view branches has it: of start_tsc, est_add, next_add and times, of edges many.
+-- When branch n of a run was taken, by estimate, as the view branches has it: of start_tsc, est_add, next_add
+-- and times, of edges many.
 CREATE MACRO BRANCH_TSC(n, edges) AS if(n = 0, start_tsc + est_add,
 	start_tsc + est_add + intDiv((next_add - est_add) * n, times * edges));

@@ -7,16 +7,22 @@
 -- :machine = all; the VM's name
 -- :vcpu = all
 -- :reason = all; a number, or KVM's name: EPT_VIOLATION, ...
-CREATE MACRO SLOW(exits) AS (SELECT id, trace, time_ns, cpu, machine, vcpu, kvm_name, reason_name, detail, reason_source, latency_tsc,
-	latency_ns, off_cpu_ns, userspace_ns, host_insns, host_cycles, handler, deepest, stolen_by_comm, stolen_by_tid, halt_polled,
-	to_userspace, migrated, injected_vector, guest_ip_hex, guest_symbol, guest_comm, guest_tid, pid, tid, comm, exit_branch,
+CREATE MACRO SLOW(exits) AS (SELECT id, trace, time_ns, cpu, machine, vcpu, kvm_name, reason_name, detail,
+	reason_source, latency_tsc,
+	latency_ns, off_cpu_ns, userspace_ns, host_insns, host_cycles, handler, deepest, stolen_by_comm,
+		stolen_by_tid, halt_polled,
+	to_userspace, migrated, injected_vector, guest_ip_hex, guest_symbol, guest_comm, guest_tid, pid, tid,
+		comm, exit_branch,
 	entry_branch
 	FROM exits
 	WHERE isNotNull(latency_tsc) AND IS_WANTED(machine, :machine) AND IS_WANTED(vcpu, :vcpu)
-		AND (isNull(:reason) OR toString(reason) = toString(:reason) OR toString(kvm_name) = toString(:reason))
+		AND (isNull(:reason) OR toString(reason) = toString(:reason)
+			OR toString(kvm_name) = toString(:reason))
 	ORDER BY latency_tsc DESC, trace, id LIMIT coalesce(:limit, 20));
-SELECT id, trace, time_ns, cpu, machine, vcpu, kvm_name, reason_name, detail, reason_source, latency_ns, off_cpu_ns, userspace_ns,
-	host_insns, host_cycles, handler, deepest, host_functions, stolen_by_comm, stolen_by_tid, halt_polled, to_userspace, migrated,
+SELECT id, trace, time_ns, cpu, machine, vcpu, kvm_name, reason_name, detail, reason_source, latency_ns,
+	off_cpu_ns, userspace_ns,
+	host_insns, host_cycles, handler, deepest, host_functions, stolen_by_comm, stolen_by_tid, halt_polled,
+		to_userspace, migrated,
 	injected_vector, guest_ip_hex, guest_symbol, guest_comm, guest_tid
 FROM SLOW(vmexits)
 ANY LEFT JOIN (
@@ -28,24 +34,30 @@ ANY LEFT JOIN (
 			any(ifNull(SHOWN(raw, demangled), '[unknown]')) AS shown
 		FROM (
 			SELECT trace, id, edge, sum(n) AS n FROM (
-				SELECT trace, id, edge, toInt64(insn) * times AS n FROM (SELECT trace, id, times, edges, insns FROM (
+				SELECT trace, id, edge, toInt64(insn) * times AS n
+					FROM (SELECT trace, id, times, edges, insns FROM (
 					-- the vCPU thread's runs between the two branches
 					SELECT trace, id, path, toInt64(repeats) AS times FROM (
-						SELECT trace, id AS run, toInt64(path) AS path, repeats, KEY(pid) AS p, KEY(tid) AS t, KEY(comm) AS c
+						SELECT trace, id AS run, toInt64(path) AS path, repeats,
+							KEY(pid) AS p, KEY(tid) AS t, KEY(comm) AS c
 						FROM run_data
-						WHERE load IN (SELECT load FROM visible_loads) AND machine = 'host'
+						WHERE load IN (SELECT load FROM visible_loads)
+							AND machine = 'host'
 							AND trace IN (SELECT trace FROM SLOW(vmexits))
 					)
 					ALL INNER JOIN (
-						SELECT trace, id, KEY(pid) AS p, KEY(tid) AS t, KEY(comm) AS c, exit_branch,
+						SELECT trace, id, KEY(pid) AS p, KEY(tid) AS t,
+							KEY(comm) AS c, exit_branch,
 							entry_branch
 						FROM SLOW(vmexits)
 					) USING (trace, p, t, c)
-					WHERE run >= intDiv(exit_branch, 1024) AND run <= intDiv(entry_branch, 1024)
+					WHERE run >= intDiv(exit_branch, 1024)
+						AND run <= intDiv(entry_branch, 1024)
 						AND entry_branch - exit_branch < 20000 * 1024
 				)
 				ANY INNER JOIN (
-					SELECT trace, toInt64(path) AS path, edge AS edges, insn AS insns FROM paths
+					SELECT trace, toInt64(path) AS path, edge AS edges, insn AS insns
+						FROM paths
 					WHERE trace IN (SELECT trace FROM SLOW(vmexits))
 				) USING (trace, path))
 				ARRAY JOIN edges AS edge, insns AS insn

@@ -13,7 +13,8 @@ SELECT trace, what, value FROM (
 	UNION ALL SELECT id, 8, 'duration_ns', toString(duration_ns) FROM traces
 	UNION ALL SELECT id, 9, 'threads', toString(ifNull(threads, 0)) FROM traces ANY LEFT JOIN (
 		SELECT trace AS id, n AS threads FROM (
-			SELECT trace, count() AS n FROM thread_names WHERE id = thread_id GROUP BY trace)) USING (id)
+			SELECT trace, count() AS n FROM thread_names WHERE id = thread_id
+				GROUP BY trace)) USING (id)
 	UNION ALL SELECT id, 10, 'instructions', toString(insn_count) FROM traces
 	UNION ALL SELECT id, 11, 'branches taken', toString(branches) FROM traces
 	UNION ALL SELECT id, 12, 'branches not taken', toString(not_taken) FROM traces
@@ -21,7 +22,8 @@ SELECT trace, what, value FROM (
 	UNION ALL SELECT id, 14, 'calls', toString(calls) FROM traces
 	UNION ALL SELECT id, 15, 'events', toString(events) FROM traces
 	UNION ALL SELECT id, 16, 'errors', toString(errors) FROM traces
-	UNION ALL SELECT id, 17, 'complete', multiIf(ifNull(complete, 2) = 0, 'no: the container was cut or damaged',
+	UNION ALL SELECT id, 17, 'complete',
+		multiIf(ifNull(complete, 2) = 0, 'no: the container was cut or damaged',
 		ifNull(errors, 0) > 0, 'no: the query errors says what was not seen',
 		ifNull(complete, 2) = 1, 'yes', NULL) FROM traces
 )

@@ -4,14 +4,18 @@
 -- total_ns: how long the vCPU was off its CPU then, exact percentiles (nearest rank), of the exits that
 -- were wholly seen. stolen_by_* NULL: not known, or nobody, for the CPU was idle.
 -- :all = 0; 1: those that halted or were in user space, too
-SELECT trace, machine, vcpu, how, stolen_by_tid, stolen_by_comm, times, RANKS(l), TICKS_TO_NS(elapsed, mult, shift) AS total_ns
+SELECT trace, machine, vcpu, how, stolen_by_tid, stolen_by_comm, times, RANKS(l),
+	TICKS_TO_NS(elapsed, mult, shift) AS total_ns
 FROM (
-	SELECT trace, machine, vcpu, how, stolen_by_tid, stolen_by_comm, count() AS times, sum(ticks) AS elapsed,
+	SELECT trace, machine, vcpu, how, stolen_by_tid, stolen_by_comm, count() AS times,
+		sum(ticks) AS elapsed,
 		arraySort(groupArray(ns)) AS l, any(time_mult) AS mult, any(time_shift) AS shift
 	FROM (
-		SELECT trace, machine, vcpu, stolen_by_tid, stolen_by_comm, if(gap = 0, off_cpu_tsc, NULL) AS ticks,
+		SELECT trace, machine, vcpu, stolen_by_tid, stolen_by_comm,
+			if(gap = 0, off_cpu_tsc, NULL) AS ticks,
 			if(gap = 0, off_cpu_ns, NULL) AS ns, time_mult, time_shift,
-			multiIf(ifNull(reason, -1) IN (12, 36), 'halted', ifNull(to_userspace, 0) != 0, 'in user space',
+			multiIf(ifNull(reason, -1) IN (12, 36), 'halted', ifNull(to_userspace, 0) != 0,
+				'in user space',
 				'preempted') AS how
 		FROM vmexits
 		WHERE scheduled_out = 1 AND (ifNull(:all, 0) != 0

@@ -5,15 +5,19 @@
 -- they took or how much of that their thread was off its CPU, which are not in it. *_ipc: of the stretches
 -- whose instructions and cycles are known.
 SELECT trace, machine, vcpu, tid, exit_comm AS comm, TICKS_TO_NS(guest_ticks, mult, shift) AS guest_ns,
-	TICKS_TO_NS((exit_ticks - off - user), mult, shift) AS host_ns, TICKS_TO_NS(user, mult, shift) AS userspace_ns,
+	TICKS_TO_NS((exit_ticks - off - user), mult, shift) AS host_ns,
+		TICKS_TO_NS(user, mult, shift) AS userspace_ns,
 	TICKS_TO_NS(off, mult, shift) AS off_cpu_ns,
 	ROUNDED(100.0 * guest_ticks / nullIf(guest_ticks + exit_ticks, 0)) AS guest_percent, exits,
-	ROUNDED_TO(exits / nullIf((guest_ticks + exit_ticks) * (1.0 * mult / bitShiftLeft(toInt64(1), shift)), 0) * 1e9,
+	ROUNDED_TO(exits / nullIf((guest_ticks + exit_ticks) * (1.0 * mult / bitShiftLeft(toInt64(1), shift)),
+		0) * 1e9,
 		10) AS exits_per_second,
-	ROUNDED(guest_insn / nullIf(guest_cycle, 0)) AS guest_ipc, ROUNDED(host_insn / nullIf(host_cycle, 0)) AS host_ipc,
+	ROUNDED(guest_insn / nullIf(guest_cycle, 0)) AS guest_ipc,
+		ROUNDED(host_insn / nullIf(host_cycle, 0)) AS host_ipc,
 	guest_unknown + exit_unknown AS not_timed
 FROM (
-	SELECT trace, machine, vcpu, pid, tid, concat(KEY(machine), ' ', KEY(vcpu), ' ', KEY(pid), ' ', KEY(tid)) AS who,
+	SELECT trace, machine, vcpu, pid, tid,
+		concat(KEY(machine), ' ', KEY(vcpu), ' ', KEY(pid), ' ', KEY(tid)) AS who,
 		max(comm) AS exit_comm, count() AS exits, count() - sum(parts) AS exit_unknown,
 		sum(if(parts, off_cpu_tsc, NULL)) AS off, sum(if(parts, userspace_tsc, NULL)) AS user,
 		sum(if(parts, latency_tsc, NULL)) AS exit_ticks,
@@ -21,7 +25,8 @@ FROM (
 		sum(if(isNotNull(latency_tsc) AND isNotNull(host_insns), host_cycles, NULL)) AS host_cycle,
 		any(time_mult) AS mult, any(time_shift) AS shift
 	FROM (
-		SELECT trace, machine, vcpu, pid, tid, comm, off_cpu_tsc, userspace_tsc, latency_tsc, host_insns, host_cycles,
+		SELECT trace, machine, vcpu, pid, tid, comm, off_cpu_tsc, userspace_tsc, latency_tsc,
+			host_insns, host_cycles,
 			time_mult, time_shift,
 			isNotNull(latency_tsc) AND isNotNull(off_cpu_tsc) AND isNotNull(userspace_tsc) AS parts
 		FROM vmexits

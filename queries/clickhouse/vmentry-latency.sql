@@ -8,7 +8,8 @@ SELECT trace, machine, kvm_name AS ended_by_kvm_name, name AS ended_by, guest_ru
 	TICKS_TO_NS(elapsed, mult, shift) AS total_ns,
 	ROUNDED(100.0 * elapsed / nullIf(all_elapsed, 0)) AS guest_percent
 FROM (
-	SELECT trace, machine, KEY(machine) AS vm, ended_by_reason, any(ended_by_kvm_name) AS kvm_name, any(ended_by) AS name,
+	SELECT trace, machine, KEY(machine) AS vm, ended_by_reason, any(ended_by_kvm_name) AS kvm_name,
+		any(ended_by) AS name,
 		count() AS guest_runs, count(residency_tsc) AS timed, sum(residency_tsc) AS elapsed,
 		arraySort(groupArray(residency_ns)) AS l, any(time_mult) AS mult, any(time_shift) AS shift
 	FROM guest_runs

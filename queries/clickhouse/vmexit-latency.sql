@@ -6,7 +6,8 @@
 -- without a clock that says how TSC and time relate.
 -- :machine = all; the VM's name
 -- :vcpu = all
-SELECT trace, machine, reason, exit_kvm_name AS kvm_name, exit_reason_name AS reason_name, exits, timed, RANKS(l),
+SELECT trace, machine, reason, exit_kvm_name AS kvm_name, exit_reason_name AS reason_name, exits, timed,
+	RANKS(l),
 	TICKS_TO_NS(elapsed, mult, shift) AS total_ns,
 	ROUNDED(100.0 * elapsed / nullIf(all_elapsed, 0)) AS exit_percent,
 	ROUNDED(100.0 * elapsed / nullIf(all_elapsed + ifNull(inside, 0), 0)) AS vcpu_percent
@@ -14,7 +15,8 @@ FROM (
 	SELECT * FROM (
 		SELECT trace, machine, KEY(machine) AS vm, reason, any(kvm_name) AS exit_kvm_name,
 			any(reason_name) AS exit_reason_name, count() AS exits, count(latency_tsc) AS timed,
-			sum(latency_tsc) AS elapsed, arraySort(groupArray(latency_ns)) AS l, any(time_mult) AS mult,
+			sum(latency_tsc) AS elapsed, arraySort(groupArray(latency_ns)) AS l,
+				any(time_mult) AS mult,
 			any(time_shift) AS shift
 		FROM vmexits
 		WHERE IS_WANTED(machine, :machine) AND IS_WANTED(vcpu, :vcpu)

@@ -1,12 +1,13 @@
--- The longest runs of guests, VM exits, slices, losses and groups of calls, and how long every other one is at most: what began before a
--- time is looked for among the former, and no further back than the latter (spans.sql, calls.sql).
--- Where there are sums (time_bin), what is longer than the finest bins stands in them: no two of a lane begin in one bin. What is
--- shorter is not looked for.
+-- The longest runs of guests, VM exits, slices, losses and groups of calls, and how long every other one is
+-- at most: what began before a time is looked for among the former, and no further back than the latter
+-- (spans.sql, calls.sql). Where there are sums (time_bin), what is longer than the finest bins stands in
+-- them: no two of a lane begin in one bin. What is shorter is not looked for.
 WITH finest AS MATERIALIZED (
 	SELECT t.*, (SELECT min(b.shift) FROM time_bin b WHERE b.trace = t.id) AS shift FROM trace t
 ),
 thing (kind, id, length) AS (
-	SELECT b.kind, b.longest, TSC_TO_NS(t, b.longest_tsc) + 1 FROM finest t JOIN time_bin b ON b.trace = t.id AND b.shift = t.shift
+	SELECT b.kind, b.longest, TSC_TO_NS(t, b.longest_tsc) + 1 FROM finest t
+		JOIN time_bin b ON b.trace = t.id AND b.shift = t.shift
 	WHERE b.kind <= 2 AND b.longest_tsc >= 1 << b.shift
 	UNION ALL
 	SELECT 0, r.id, TSC_TO_NS(t, r.residency_tsc) + 1 FROM finest t JOIN guest_run r ON r.trace = t.id
@@ -18,11 +19,13 @@ thing (kind, id, length) AS (
 	SELECT 2, s.id, s.time_end_ns - s.time_ns FROM finest t JOIN slice s ON s.trace = t.id
 	WHERE t.shift IS NULL AND s.vcpu IS NULL AND s.time_end_ns IS NOT NULL
 	UNION ALL
-	SELECT 3, e.id, TSC_TO_NS(t, (e.tsc_end - e.tsc)) + 1 FROM finest t JOIN error e ON e.trace = t.id WHERE e.tsc_end > e.tsc
+	SELECT 3, e.id, TSC_TO_NS(t, (e.tsc_end - e.tsc)) + 1 FROM finest t JOIN error e ON e.trace = t.id
+		WHERE e.tsc_end > e.tsc
 	UNION ALL
 	SELECT * FROM (
 		SELECT 4, g.id, TSC_TO_NS(t, g.elapsed_max) + 1 FROM (
-			SELECT id, trace, elapsed_max FROM call_group WHERE elapsed_max IS NOT NULL ORDER BY elapsed_max DESC LIMIT 2000
+			SELECT id, trace, elapsed_max FROM call_group WHERE elapsed_max IS NOT NULL
+				ORDER BY elapsed_max DESC LIMIT 2000
 		) g JOIN trace t ON t.id = g.trace
 	)
 ),

@@ -1,5 +1,5 @@
--- Context switches: the records of the kernel, each from the view of the thread that it is of. flags: 0 in, 1 out, 3 out, preempted.
--- The other thread is 0 where the record does not say it (per-thread recordings).
+-- Context switches: the records of the kernel, each from the view of the thread that it is of. flags: 0 in, 1
+-- out, 3 out, preempted. The other thread is 0 where the record does not say it (per-thread recordings).
 SELECT machine, time, cpu,
 	CASE WHEN out THEN thread ELSE other END, CASE WHEN out THEN comm ELSE other_comm END,
 	CASE WHEN out THEN other ELSE thread END, CASE WHEN out THEN other_comm ELSE comm END,
@@ -13,7 +13,8 @@ FROM (
 		LEFT JOIN thread h ON h.id = coalesce(r.thread, s.thread)
 		LEFT JOIN thread o ON instr(r.fields, '"tid":') > 0 AND o.trace = r.trace
 			AND o.machine = coalesce(r.machine, h.machine)
-			AND o.tid = NUMBER_OF_FIELD(r.fields, '"tid":') AND o.pid = NUMBER_OF_FIELD(r.fields, '"pid":')
+			AND o.tid = NUMBER_OF_FIELD(r.fields, '"tid":')
+				AND o.pid = NUMBER_OF_FIELD(r.fields, '"pid":')
 	WHERE r.name = 'context_switch'
 	GROUP BY r.id
 )

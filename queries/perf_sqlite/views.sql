@@ -1,10 +1,12 @@
 -- The views of perf's export-to-sqlite.py that show its tables with names in place of ids.
 CREATE VIEW machines_view AS
-SELECT id, pid, root_dir, CASE WHEN id = 0 THEN 'unknown' WHEN pid = -1 THEN 'host' ELSE 'guest' END AS host_or_guest
+SELECT id, pid, root_dir, CASE WHEN id = 0 THEN 'unknown' WHEN pid = -1 THEN 'host' ELSE 'guest'
+	END AS host_or_guest
 FROM machines;
 
 CREATE VIEW dsos_view AS
-SELECT id, machine_id, (SELECT host_or_guest FROM machines_view WHERE id = machine_id) AS host_or_guest, short_name,
+SELECT id, machine_id, (SELECT host_or_guest FROM machines_view WHERE id = machine_id) AS host_or_guest,
+	short_name,
 	long_name, build_id
 FROM dsos;
 
@@ -14,12 +16,14 @@ SELECT id, name, (SELECT short_name FROM dsos WHERE id = dso_id) AS dso, dso_id,
 FROM symbols;
 
 CREATE VIEW threads_view AS
-SELECT id, machine_id, (SELECT host_or_guest FROM machines_view WHERE id = machine_id) AS host_or_guest, process_id, pid, tid
+SELECT id, machine_id, (SELECT host_or_guest FROM machines_view WHERE id = machine_id) AS host_or_guest,
+	process_id, pid, tid
 FROM threads;
 
 CREATE VIEW comm_threads_view AS
 SELECT comm_id, (SELECT comm FROM comms WHERE id = comm_id) AS command, thread_id,
-	(SELECT pid FROM threads WHERE id = thread_id) AS pid, (SELECT tid FROM threads WHERE id = thread_id) AS tid
+	(SELECT pid FROM threads WHERE id = thread_id) AS pid,
+		(SELECT tid FROM threads WHERE id = thread_id) AS tid
 FROM comm_threads;
 
 CREATE VIEW call_paths_view AS
@@ -34,10 +38,13 @@ FROM call_paths c INNER JOIN call_paths p ON p.id = c.parent_id;
 
 CREATE VIEW calls_view AS
 SELECT calls.id, thread_id, (SELECT pid FROM threads WHERE id = thread_id) AS pid,
-	(SELECT tid FROM threads WHERE id = thread_id) AS tid, (SELECT comm FROM comms WHERE id = comm_id) AS command,
-	call_path_id, printf('%x', ip) AS ip, symbol_id, (SELECT name FROM symbols WHERE id = symbol_id) AS symbol,
+	(SELECT tid FROM threads WHERE id = thread_id) AS tid,
+		(SELECT comm FROM comms WHERE id = comm_id) AS command,
+	call_path_id, printf('%x', ip) AS ip, symbol_id,
+		(SELECT name FROM symbols WHERE id = symbol_id) AS symbol,
 	call_time, return_time, return_time - call_time AS elapsed_time, branch_count, insn_count, cyc_count,
-	CASE WHEN cyc_count = 0 THEN CAST(0 AS FLOAT) ELSE round(CAST(insn_count AS FLOAT) / cyc_count, 2) END AS IPC,
+	CASE WHEN cyc_count = 0 THEN CAST(0 AS FLOAT) ELSE round(CAST(insn_count AS FLOAT) / cyc_count, 2)
+		END AS IPC,
 	call_id, return_id,
 	CASE flags WHEN 0 THEN '' WHEN 1 THEN 'no call' WHEN 2 THEN 'no return' WHEN 3 THEN 'no call/return'
 		WHEN 6 THEN 'jump' ELSE flags END AS flags,
@@ -46,14 +53,17 @@ FROM calls INNER JOIN call_paths ON call_paths.id = call_path_id;
 
 CREATE VIEW samples_view AS
 SELECT id, time, cpu, (SELECT pid FROM threads WHERE id = thread_id) AS pid,
-	(SELECT tid FROM threads WHERE id = thread_id) AS tid, (SELECT comm FROM comms WHERE id = comm_id) AS command,
+	(SELECT tid FROM threads WHERE id = thread_id) AS tid,
+		(SELECT comm FROM comms WHERE id = comm_id) AS command,
 	(SELECT name FROM selected_events WHERE id = evsel_id) AS event, printf('%x', ip) AS ip_hex,
 	(SELECT name FROM symbols WHERE id = symbol_id) AS symbol, sym_offset,
 	(SELECT short_name FROM dsos WHERE id = dso_id) AS dso_short_name, printf('%x', to_ip) AS to_ip_hex,
 	(SELECT name FROM symbols WHERE id = to_symbol_id) AS to_symbol, to_sym_offset,
 	(SELECT short_name FROM dsos WHERE id = to_dso_id) AS to_dso_short_name,
-	(SELECT name FROM branch_types WHERE id = branch_type) AS branch_type_name, in_tx, insn_count, cyc_count,
-	CASE WHEN cyc_count = 0 THEN CAST(0 AS FLOAT) ELSE round(CAST(insn_count AS FLOAT) / cyc_count, 2) END AS IPC,
+	(SELECT name FROM branch_types WHERE id = branch_type) AS branch_type_name, in_tx, insn_count,
+		cyc_count,
+	CASE WHEN cyc_count = 0 THEN CAST(0 AS FLOAT) ELSE round(CAST(insn_count AS FLOAT) / cyc_count, 2)
+		END AS IPC,
 	flags
 FROM samples;
 
@@ -86,7 +96,8 @@ FROM pwrx INNER JOIN samples ON samples.id = pwrx.id;
 CREATE VIEW power_events_view AS
 SELECT samples.id, samples.time, samples.cpu, selected_events.name AS event,
 	coalesce(cbr.cbr, '') AS cbr, coalesce(mhz, '') AS mhz, coalesce(percent, '') AS percent,
-	coalesce(printf('%x', hints), '') AS hints_hex, coalesce(printf('%x', extensions), '') AS extensions_hex,
+	coalesce(printf('%x', hints), '') AS hints_hex,
+		coalesce(printf('%x', extensions), '') AS extensions_hex,
 	coalesce(cstate, '') AS cstate, coalesce(subcstate, '') AS subcstate, coalesce(hw, '') AS hw,
 	coalesce(exact_ip, '') AS exact_ip, coalesce(x.deepest_cstate, '') AS deepest_cstate,
 	coalesce(x.last_cstate, '') AS last_cstate, coalesce(x.wake_reason, '') AS wake_reason
@@ -97,12 +108,15 @@ FROM samples INNER JOIN selected_events ON selected_events.id = evsel_id
 WHERE selected_events.name IN ('cbr', 'mwait', 'exstop', 'pwre', 'pwrx');
 
 CREATE VIEW context_switches_view AS
-SELECT w.id, w.machine_id, w.time, w.cpu, th_out.pid AS pid_out, th_out.tid AS tid_out, comm_out.comm AS comm_out,
+SELECT w.id, w.machine_id, w.time, w.cpu, th_out.pid AS pid_out, th_out.tid AS tid_out,
+	comm_out.comm AS comm_out,
 	th_in.pid AS pid_in, th_in.tid AS tid_in, comm_in.comm AS comm_in,
 	CASE w.flags WHEN 0 THEN 'in' WHEN 1 THEN 'out' WHEN 3 THEN 'out preempt' ELSE w.flags END AS flags
 FROM context_switches w
-	INNER JOIN threads th_out ON th_out.id = w.thread_out_id INNER JOIN threads th_in ON th_in.id = w.thread_in_id
-	INNER JOIN comms comm_out ON comm_out.id = w.comm_out_id INNER JOIN comms comm_in ON comm_in.id = w.comm_in_id;
+	INNER JOIN threads th_out ON th_out.id = w.thread_out_id
+		INNER JOIN threads th_in ON th_in.id = w.thread_in_id
+	INNER JOIN comms comm_out ON comm_out.id = w.comm_out_id
+		INNER JOIN comms comm_in ON comm_in.id = w.comm_in_id;
 
 CREATE INDEX pcpid_idx ON calls (parent_call_path_id);
 CREATE INDEX pid_idx ON calls (parent_id);

@@ -12,7 +12,9 @@ SELECT v.category, v.name, v.time_ns, h.first AS thread, v.cpu, v.text FROM (
 	SELECT 'error', kind, time_ns, machine, tid, cpu, message, vcpu FROM errors WHERE trace = :trace
 ) v
 	LEFT JOIN machine m ON m.trace = :trace AND m.name = v.machine
-	LEFT JOIN thread h ON h.trace = :trace AND h.tid = v.tid AND h.machine = m.id AND h.id = h.first AND v.tid <> 0
+	LEFT JOIN thread h ON h.trace = :trace AND h.tid = v.tid AND h.machine = m.id AND h.id = h.first
+		AND v.tid <> 0
 		AND h.id IN (SELECT thread FROM ran)
-WHERE v.time_ns IS NOT NULL AND (:after IS NULL OR v.time_ns >= :after) AND (:until IS NULL OR v.time_ns < :until)
+WHERE v.time_ns IS NOT NULL AND (:after IS NULL OR v.time_ns >= :after)
+	AND (:until IS NULL OR v.time_ns < :until)
 ORDER BY v.time_ns;

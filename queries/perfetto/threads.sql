@@ -1,5 +1,5 @@
--- Each thread that ran: its first row of `thread` (idle threads have one tid, and a name each), the VM (NULL: the host), the
--- last name that it had.
+-- Each thread that ran: its first row of `thread` (idle threads have one tid, and a name each), the VM (NULL:
+-- the host), the last name that it had.
 WITH who (id, thread) AS MATERIALIZED (
 	SELECT id, CASE WHEN tid = 0 THEN id ELSE first END FROM thread WHERE trace = :trace
 ),

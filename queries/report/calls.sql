@@ -1,9 +1,11 @@
--- The longest calls, up to :limit, and among them each that takes :least or longer (see calls_least.sql). Of each thread by time.
+-- The longest calls, up to :limit, and among them each that takes :least or longer (see calls_least.sql). Of
+-- each thread by time.
 WITH longest AS MATERIALIZED (
 	SELECT * FROM call_group WHERE trace = :trace AND elapsed_max >= :least
 ),
 c AS (
-	SELECT thread, call_path, call_tsc, return_tsc - call_tsc AS ticks, insn_count, flags, id FROM CALLS_OF(longest)
+	SELECT thread, call_path, call_tsc, return_tsc - call_tsc AS ticks, insn_count, flags, id
+		FROM CALLS_OF(longest)
 	WHERE return_tsc - call_tsc >= :least
 	ORDER BY return_tsc - call_tsc DESC, id LIMIT :limit
 )

@@ -1,9 +1,11 @@
--- What the host did in VM exits: the calls of the vCPU's thread from the exit to the entry. Of each reason the ten slowest
--- exits, and three of each length. after: of the exit; the 300 longest calls of each.
+-- What the host did in VM exits: the calls of the vCPU's thread from the exit to the entry. Of each reason
+-- the ten slowest exits, and three of each length. after: of the exit; the 300 longest calls of each.
 WITH picked AS MATERIALIZED (
 	SELECT id, thread, exit_branch, entry_branch, exit_tsc FROM (
-		SELECT *, row_number() OVER (PARTITION BY machine, reason ORDER BY latency_tsc DESC, id) AS slow,
-			row_number() OVER (PARTITION BY machine, reason, CAST(4 * log2(latency_tsc + 1) AS INTEGER)
+		SELECT *, row_number() OVER
+			(PARTITION BY machine, reason ORDER BY latency_tsc DESC, id) AS slow,
+			row_number() OVER (PARTITION BY machine, reason,
+				CAST(4 * log2(latency_tsc + 1) AS INTEGER)
 				ORDER BY latency_tsc DESC, id) AS of_length
 		FROM vm_exit WHERE trace = :trace AND latency_tsc IS NOT NULL
 	) WHERE (slow <= 10 OR of_length <= 3) AND exit_branch IS NOT NULL AND entry_branch IS NOT NULL
@@ -31,7 +33,8 @@ step (thread, branch, x, y, path, tsc, ticks, insns) AS (
 	FROM CALLS_OF(groups) WHERE call_branch IS NOT NULL
 ),
 placed AS (
-	SELECT *, max(x) OVER (PARTITION BY thread ORDER BY branch, x IS NULL ROWS UNBOUNDED PRECEDING) AS exit_branch FROM step
+	SELECT *, max(x) OVER (PARTITION BY thread
+		ORDER BY branch, x IS NULL ROWS UNBOUNDED PRECEDING) AS exit_branch FROM step
 ),
 one AS (
 	SELECT p.id, s.path, s.tsc - p.exit_tsc AS after, s.ticks, s.insns, s.branch,
@@ -39,6 +42,7 @@ one AS (
 	FROM placed s JOIN picked p ON p.exit_branch = s.exit_branch AND p.thread = s.thread
 	WHERE s.x IS NULL AND s.y <= p.entry_branch
 )
-SELECT o.id AS exit, o.path, REPORT_LENGTH(t, max(o.after, 0)) AS after, REPORT_LENGTH(t, o.ticks) AS length, o.insns
+SELECT o.id AS exit, o.path, REPORT_LENGTH(t, max(o.after, 0)) AS after, REPORT_LENGTH(t, o.ticks) AS length,
+	o.insns
 FROM one o JOIN trace t ON t.id = :trace WHERE o.k <= 300
 ORDER BY o.id, o.branch;

@@ -1,5 +1,5 @@
--- VM exits, at most :limit of them: the slowest ones when there are more. In the order of time; after: of the exit
--- before; inside: how long the guest ran before it, NULL where that or its begin was not seen.
+-- VM exits, at most :limit of them: the slowest ones when there are more. In the order of time; after: of the
+-- exit before; inside: how long the guest ran before it, NULL where that or its begin was not seen.
 WITH wanted AS (
 	SELECT * FROM vm_exit WHERE trace = :trace AND exit_tsc IS NOT NULL
 	ORDER BY latency_tsc DESC, id LIMIT :limit

@@ -1,4 +1,5 @@
--- Events and interrupts: what happened at a time. Of each name every k-th when there are more than :limit of it.
+-- Events and interrupts: what happened at a time. Of each name every k-th when there are more than :limit of
+-- it.
 WITH mark (name, tsc, cpu, vcpu) AS (
 	SELECT name, tsc, cpu, vcpu FROM event WHERE trace = :trace AND tsc IS NOT NULL
 	UNION ALL

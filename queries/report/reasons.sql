@@ -1,6 +1,7 @@
 -- VM exits by machine and reason, with exact percentiles (nearest rank) of the latencies that are known.
 WITH ranked AS (
-	SELECT machine, reason, latency_tsc, flags, count(*) OVER g AS exits, count(latency_tsc) OVER g AS timed,
+	SELECT machine, reason, latency_tsc, flags, count(*) OVER g AS exits,
+		count(latency_tsc) OVER g AS timed,
 		sum(latency_tsc) OVER g AS elapsed, row_number() OVER g AS k
 	FROM vm_exit WHERE trace = :trace
 	WINDOW g AS (PARTITION BY machine, reason ORDER BY latency_tsc
@@ -13,7 +14,8 @@ one AS (
 		max(latency_tsc) AS longest
 	FROM ranked GROUP BY machine, reason
 )
-SELECT m.name AS machine, o.reason, coalesce(x.kvm_name, x.name, o.reason, '[unknown]') AS name, o.exits, o.timed,
+SELECT m.name AS machine, o.reason, coalesce(x.kvm_name, x.name, o.reason, '[unknown]') AS name, o.exits,
+	o.timed,
 	REPORT_LENGTH(t, o.p50) AS p50, REPORT_LENGTH(t, o.p99) AS p99, REPORT_LENGTH(t, o.longest) AS max,
 	REPORT_LENGTH(t, o.elapsed) AS total,
 	round(100.0 * o.elapsed / nullif(sum(o.elapsed) OVER (), 0), 2) AS percent

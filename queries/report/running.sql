@@ -1,8 +1,9 @@
--- Which host thread ran on which CPU: its slices, one after the other as one, with the guest's between them. At most :limit:
--- the longest ones when there are more.
+-- Which host thread ran on which CPU: its slices, one after the other as one, with the guest's between them.
+-- At most :limit: the longest ones when there are more.
 WITH host AS (
 	SELECT s.cpu, s.thread, s.tsc, s.tsc_end,
-		s.thread IS NOT lag(s.thread) OVER w OR s.stream IS NOT lag(s.stream) OVER w AS begins, row_number() OVER w AS k
+		s.thread IS NOT lag(s.thread) OVER w OR s.stream IS NOT lag(s.stream) OVER w AS begins,
+			row_number() OVER w AS k
 	FROM slice s LEFT JOIN thread h ON h.id = s.thread LEFT JOIN machine m ON m.id = h.machine
 	WHERE s.trace = :trace AND s.vcpu IS NULL AND s.tsc IS NOT NULL AND s.tsc_end IS NOT NULL
 		AND coalesce(m.pid, 0) = 0

@@ -1,5 +1,5 @@
--- The trace: what was recorded, where its times begin, how much there is. unit: of all times in the report; ticks of the
--- TSC where no clock says how long they are.
+-- The trace: what was recorded, where its times begin, how much there is. unit: of all times in the report;
+-- ticks of the TSC where no clock says how long they are.
 SELECT t.id, t.name, t.command, t.host, t.kernel, t.cpu, t.engine, t.synthetic, t.start, t.complete, t.branches,
 	t.insn_count, t.cyc_count, t.calls, t.events, t.errors, t.duration_ns, t.first_tsc,
 	TSC_TO_TIME(t, t.first_tsc) AS begin_ns,

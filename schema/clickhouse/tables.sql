@@ -1,26 +1,30 @@
--- tables.sql - where pt-load puts a trace in ClickHouse. Query the views (views.sql), whose names and columns are those of
--- pt-schema(5); tables change.
+-- tables.sql - where pt-load puts a trace in ClickHouse. Query the views (views.sql), whose names and columns
+-- are those of pt-schema(5); tables change.
 --
--- A row of X_data is one of SQLite's view X, so every name stands where it is asked for, and no question needs a join for it: a
--- column of names takes next to no room here. Beside these columns each has:
+-- A row of X_data is one of SQLite's view X, so every name stands where it is asked for, and no question
+-- needs a join for it: a column of names takes next to no room here. Beside these columns each has:
 --
---   load   which load wrote the row. Rows of a load that is not in visible_loads are not there: it has not ended, or died, or
+--   load   which load wrote the row. Rows of a load that is not in visible_loads are not there: it has not
+-- ended, or died, or
 --          another took its place
---   day    of the recording's start, UTC; 1970-01-01 where that is not known. A partition: retention drops whole days
+--   day    of the recording's start, UTC; 1970-01-01 where that is not known. A partition: retention drops
+-- whole days
 --   host   where it was recorded, '' not known. Shards are by host
 --
--- trace is a number made of the recording's uuid (its FNV-1a hash, 52 bits), so it is the same in every database. Ids are those of
--- a database with that trace alone: unique with `trace`. Unknown is NULL.
+-- trace is a number made of the recording's uuid (its FNV-1a hash, 52 bits), so it is the same in every
+-- database. Ids are those of a database with that trace alone: unique with `trace`. Unknown is NULL.
 --
--- Constructs and the version that each is from: MergeTree with PARTITION BY 1.1.54310; Nullable and Array 1.1; LIMIT BY 1.1;
--- ALTER TABLE DELETE 18.12.14; LowCardinality 19.0 (18.16 has it as an experiment, and cannot join such columns: pt-load leaves it
--- out before 20.0); CODEC 19.0 (Debian's 18.16.1 does not know it), DoubleDelta and T64 19.8: before that pt-load leaves them out.
+-- Constructs and the version that each is from: MergeTree with PARTITION BY 1.1.54310; Nullable and Array
+-- 1.1; LIMIT BY 1.1; ALTER TABLE DELETE 18.12.14; LowCardinality 19.0 (18.16 has it as an experiment, and
+-- cannot join such columns: pt-load leaves it out before 20.0); CODEC 19.0 (Debian's 18.16.1 does not know
+-- it), DoubleDelta and T64 19.8: before that pt-load leaves them out.
 
--- What becomes of loads: rows are only ever added. state: 0 begun, 1 complete, 2 given up (died, replaced, deleted); the highest
--- of a load counts. Of a recording's complete loads the one of the highest generation is seen, and of these that of the highest
--- number.
+-- What becomes of loads: rows are only ever added. state: 0 begun, 1 complete, 2 given up (died, replaced,
+-- deleted); the highest of a load counts. Of a recording's complete loads the one of the highest generation
+-- is seen, and of these that of the highest number.
 CREATE TABLE IF NOT EXISTS loads (
-	load UInt64, day Date, host LowCardinality(String), uuid String, trace Int64, generation UInt32, state UInt8,
+	load UInt64, day Date, host LowCardinality(String), uuid String, trace Int64, generation UInt32,
+		state UInt8,
 	time DateTime, client String
 ) ENGINE = MergeTree PARTITION BY day ORDER BY (uuid, load);
 
@@ -132,7 +136,8 @@ CREATE TABLE IF NOT EXISTS vmexits_data (
 	vmentry_after Nullable(Int64) CODEC(T64, ZSTD),
 	time_mult Nullable(Int64),
 	time_shift Nullable(Int64)
-) ENGINE = MergeTree PARTITION BY day ORDER BY (host, ifNull(machine, ''), ifNull(vcpu, -1), ifNull(tsc, -1), id);
+) ENGINE = MergeTree PARTITION BY day ORDER BY
+	(host, ifNull(machine, ''), ifNull(vcpu, -1), ifNull(tsc, -1), id);
 
 -- Guest runs, from a VM entry to the next VM exit.
 CREATE TABLE IF NOT EXISTS guest_runs_data (
@@ -176,7 +181,8 @@ CREATE TABLE IF NOT EXISTS guest_runs_data (
 	ended_by_reason Nullable(Int64) CODEC(T64, ZSTD),
 	time_mult Nullable(Int64),
 	time_shift Nullable(Int64)
-) ENGINE = MergeTree PARTITION BY day ORDER BY (host, ifNull(machine, ''), ifNull(vcpu, -1), ifNull(tsc, -1), id);
+) ENGINE = MergeTree PARTITION BY day ORDER BY
+	(host, ifNull(machine, ''), ifNull(vcpu, -1), ifNull(tsc, -1), id);
 
 -- What happened and is no branch.
 CREATE TABLE IF NOT EXISTS events_data (
@@ -196,7 +202,8 @@ CREATE TABLE IF NOT EXISTS events_data (
 	ip_hex Nullable(String) CODEC(ZSTD),
 	fields Nullable(String) CODEC(ZSTD),
 	slice Nullable(Int64) CODEC(T64, ZSTD)
-) ENGINE = MergeTree PARTITION BY day ORDER BY (host, ifNull(machine, ''), ifNull(vcpu, -1), ifNull(tsc, -1), id);
+) ENGINE = MergeTree PARTITION BY day ORDER BY
+	(host, ifNull(machine, ''), ifNull(vcpu, -1), ifNull(tsc, -1), id);
 
 -- What was not seen.
 CREATE TABLE IF NOT EXISTS errors_data (
@@ -242,7 +249,8 @@ CREATE TABLE IF NOT EXISTS interrupts_data (
 	to_ip_hex Nullable(String) CODEC(ZSTD),
 	to_symbol LowCardinality(Nullable(String)),
 	slice Nullable(Int64) CODEC(T64, ZSTD)
-) ENGINE = MergeTree PARTITION BY day ORDER BY (host, ifNull(machine, ''), ifNull(vcpu, -1), ifNull(tsc, -1), id);
+) ENGINE = MergeTree PARTITION BY day ORDER BY
+	(host, ifNull(machine, ''), ifNull(vcpu, -1), ifNull(tsc, -1), id);
 
 -- Stretches of a thread on one CPU without interruption or gap.
 CREATE TABLE IF NOT EXISTS slices_data (
@@ -266,7 +274,8 @@ CREATE TABLE IF NOT EXISTS slices_data (
 	first_branch Nullable(Int64) CODEC(DoubleDelta, ZSTD),
 	last_branch Nullable(Int64) CODEC(DoubleDelta, ZSTD),
 	stream Nullable(Int64) CODEC(T64, ZSTD)
-) ENGINE = MergeTree PARTITION BY day ORDER BY (host, ifNull(machine, ''), ifNull(vcpu, -1), ifNull(tsc, -1), id);
+) ENGINE = MergeTree PARTITION BY day ORDER BY
+	(host, ifNull(machine, ''), ifNull(vcpu, -1), ifNull(tsc, -1), id);
 
 -- Distinct branches.
 CREATE TABLE IF NOT EXISTS edges_data (
@@ -321,8 +330,9 @@ CREATE TABLE IF NOT EXISTS functions_data (
 ) ENGINE = MergeTree PARTITION BY day ORDER BY (host, trace, ifNull(symbol_id, 0));
 
 -- Calls, with names.
--- parent_add: the caller's id - id. return_tsc, call_branch: only where tsc, or return_branch, is not known, which elapsed_tsc and
--- branch_span are added to, or taken from, elsewhere. The clock's three numbers are the trace's.
+-- parent_add: the caller's id - id. return_tsc, call_branch: only where tsc, or return_branch, is not known,
+-- which elapsed_tsc and branch_span are added to, or taken from, elsewhere. The clock's three numbers are the
+-- trace's.
 CREATE TABLE IF NOT EXISTS function_calls_data (
 	load UInt64, day Date, host LowCardinality(String),
 	id Int64 CODEC(DoubleDelta, ZSTD),
@@ -443,8 +453,8 @@ CREATE TABLE IF NOT EXISTS symbols_data (
 	unnamed Nullable(UInt8)
 ) ENGINE = MergeTree PARTITION BY day ORDER BY (host, trace, id);
 
--- Runs: this slice took this path, this many times in a row, at this time. tsc_end, tsc_est, tsc_next (see SQLite's view run) are
--- stored as differences to tsc. The clock's three numbers are the trace's.
+-- Runs: this slice took this path, this many times in a row, at this time. tsc_end, tsc_est, tsc_next (see
+-- SQLite's view run) are stored as differences to tsc. The clock's three numbers are the trace's.
 CREATE TABLE IF NOT EXISTS run_data (
 	load UInt64, day Date, host LowCardinality(String),
 	id Int64 CODEC(DoubleDelta, ZSTD),
@@ -469,11 +479,13 @@ CREATE TABLE IF NOT EXISTS run_data (
 	time_zero Nullable(Int64),
 	time_mult Nullable(Int64),
 	time_shift Nullable(Int64),
-	back UInt32 CODEC(T64, ZSTD) -- how many runs before this one the stretch of insn_count and cyc_count began
-) ENGINE = MergeTree PARTITION BY day ORDER BY (host, ifNull(machine, ''), ifNull(vcpu, -1), ifNull(tsc, -1), id);
+	-- how many runs before this one the stretch of insn_count and cyc_count began
+	back UInt32 CODEC(T64, ZSTD)
+) ENGINE = MergeTree PARTITION BY day ORDER BY
+	(host, ifNull(machine, ''), ifNull(vcpu, -1), ifNull(tsc, -1), id);
 
--- Paths: up to 32 branches in the order that they were taken. edge: their ids; insn: instructions from the edge before (or the
--- start) up to each. insn_count: in all of it, once.
+-- Paths: up to 32 branches in the order that they were taken. edge: their ids; insn: instructions from the
+-- edge before (or the start) up to each. insn_count: in all of it, once.
 CREATE TABLE IF NOT EXISTS paths_data (
 	load UInt64, day Date, host LowCardinality(String),
 	trace Int64,
@@ -491,8 +503,9 @@ CREATE TABLE IF NOT EXISTS paths_data (
 	cyc_count Nullable(Float64)
 ) ENGINE = MergeTree PARTITION BY day ORDER BY (host, trace, path);
 
--- The rows of SQLite's tables (schema/tables.sql) that are few: what a copy of a trace needs beside runs, paths, edges and calls.
--- literals: a row's values as SQL writes them, in the order of the table's columns. nth: the rows' order.
+-- The rows of SQLite's tables (schema/tables.sql) that are few: what a copy of a trace needs beside runs,
+-- paths, edges and calls. literals: a row's values as SQL writes them, in the order of the table's columns.
+-- nth: the rows' order.
 CREATE TABLE IF NOT EXISTS sqlite_rows_data (
 	load UInt64, day Date, host LowCardinality(String),
 	trace Int64 CODEC(T64, ZSTD),
@@ -533,18 +546,22 @@ CREATE TABLE IF NOT EXISTS machines_data (
 	load UInt64, day Date, host LowCardinality(String), trace Int64, id Int64, pid Int64, root_dir String
 ) ENGINE = MergeTree PARTITION BY day ORDER BY (host, trace, id);
 CREATE TABLE IF NOT EXISTS threads_data (
-	load UInt64, day Date, host LowCardinality(String), trace Int64, id Int64, machine_id Int64, process_id Int64, pid Int64,
+	load UInt64, day Date, host LowCardinality(String), trace Int64, id Int64, machine_id Int64,
+		process_id Int64, pid Int64,
 	tid Int64
 ) ENGINE = MergeTree PARTITION BY day ORDER BY (host, trace, id);
 CREATE TABLE IF NOT EXISTS comms_data (
-	load UInt64, day Date, host LowCardinality(String), trace Int64, id Int64, comm String, c_thread_id Int64, c_time Int64,
+	load UInt64, day Date, host LowCardinality(String), trace Int64, id Int64, comm String,
+		c_thread_id Int64, c_time Int64,
 	exec_flag UInt8
 ) ENGINE = MergeTree PARTITION BY day ORDER BY (host, trace, id);
 CREATE TABLE IF NOT EXISTS comm_threads_data (
-	load UInt64, day Date, host LowCardinality(String), trace Int64, id Int64, comm_id Int64, thread_id Int64
+	load UInt64, day Date, host LowCardinality(String), trace Int64, id Int64, comm_id Int64,
+		thread_id Int64
 ) ENGINE = MergeTree PARTITION BY day ORDER BY (host, trace, id);
 CREATE TABLE IF NOT EXISTS dsos_data (
-	load UInt64, day Date, host LowCardinality(String), trace Int64, id Int64, machine_id Int64, short_name String, long_name String,
+	load UInt64, day Date, host LowCardinality(String), trace Int64, id Int64, machine_id Int64,
+		short_name String, long_name String,
 	build_id String
 ) ENGINE = MergeTree PARTITION BY day ORDER BY (host, trace, id);
 CREATE TABLE IF NOT EXISTS call_paths_data (
