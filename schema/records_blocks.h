@@ -16,7 +16,7 @@
 
 struct ptr_blocks;
 
-/* To fd, which stays the caller's; PTR_NO_FILE: to nowhere. NULL and *e: PT_ERR_NO_MEMORY. */
+/* To fd, which remains the caller's; PTR_NO_FILE: to nowhere. NULL and *e: PT_ERR_NO_MEMORY. */
 struct ptr_blocks *ptr_blocks_create(int fd, struct pt_error *e);
 /* Blocks that were not written are lost. NULL is fine. */
 void ptr_blocks_destroy(struct ptr_blocks *b);

@@ -42,7 +42,7 @@ int debuginfod_open(const uint8_t *build_id, uint32_t build_id_bytes)
 		fd = find(client, build_id, (int)build_id_bytes, NULL);
 		end(client);
 	}
-	/* It stays loaded: libcurl, which it has brought, does not like to be unloaded. */
+	/* It remains loaded: libcurl, which it depends on, cannot safely be unloaded. */
 	return fd < 0 ? -1 : fd;
 }
 

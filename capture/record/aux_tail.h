@@ -28,7 +28,7 @@ struct hw_aux_tail {
  * bytes is older. Without memory nothing is kept.
  */
 void hw_aux_tail_add(struct hw_aux_tail *t, const struct ptc_aux *aux, uint64_t not_before_ns);
-/* Forgets what it has; the position stays. */
+/* Frees its bytes; the position is kept. */
 void hw_aux_tail_drop(struct hw_aux_tail *t);
 void hw_aux_tail_deinit(struct hw_aux_tail *t);
 

@@ -34,7 +34,7 @@ static inline void hw_set_aux_action(struct perf_event_attr *a, unsigned action)
 /* Fills ev->attrs: PT first. 0, or -1: hw_event_named()'s errors, PT_ERR_USAGE for too many. */
 int hw_events_make_attrs(struct hw_events *ev, const struct hw_events_options *o, struct pt_error *e);
 
-/* ---- events_refused.c: errors by errno, which stays; each returns -1 ---- */
+/* ---- events_refused.c: errors by errno, which is unchanged; each returns -1 ---- */
 
 int hw_event_refused(const struct hw_event_attr *a, int32_t tid, int32_t cpu, struct pt_error *e);
 int hw_ring_refused(const struct hw_events *ev, const char *what, bool aux, struct pt_error *e);

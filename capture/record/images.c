@@ -138,7 +138,7 @@ struct hw_mapping hw_mapping_of(const uint8_t *p)
 }
 
 /* What is tried for a mapped file's code: the mapping's own link, the file by its name in the root
- * directory of the process, and here. The last two may be another file by now: the inode tells. (Not the
+ * directory of the process, and here. The last two may be another file by now, with another inode. (Not the
  * device: that of btrfs and overlayfs is another one in MMAP2 than in stat().) */
 #define PLACES 3
 

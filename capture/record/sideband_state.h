@@ -6,7 +6,7 @@
  * It is records: those that were put, each with its own time, and where a record says something of another
  * process (FORK: the child has its parent's mappings and name) copies of those, with the new process's
  * numbers and the record's time. What is no longer so (a process has ended or executed another program)
- * stays until hw_state_settle(): AUX data that is still to come may be older.
+ * is kept until hw_state_settle(): AUX data that is still to come may be older.
  */
 #ifndef CAPTURE_RECORD_SIDEBAND_STATE_H
 #define CAPTURE_RECORD_SIDEBAND_STATE_H

@@ -145,7 +145,7 @@ static void look_in_line(struct found *f, const struct hw_trigger *t, int32_t pi
 		unsigned before = f->count;
 
 		look_in_file(f, t, &m);
-		/* Its descriptor stays open for its code. */
+		/* Its descriptor is kept open for its code. */
 		if (!before && f->count)
 			return;
 	}

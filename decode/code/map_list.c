@@ -88,7 +88,7 @@ static int add_block(struct img_map_list *l, size_t i, uint32_t room, struct pt_
 	return 0;
 }
 
-/* The full block's second half becomes the next block. The last one's stays: what is mapped in
+/* The full block's second half becomes the next block. The last one's remains: what is mapped in
  * ascending order fills blocks. */
 static int split_block(struct img_map_list *l, struct img_map_place *place, struct pt_error *e)
 {

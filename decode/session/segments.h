@@ -36,7 +36,7 @@ struct pt_segment_jobs {
 };
 void pt_segments_stream_init(struct pt_segment_jobs *jobs);
 
-/* AUX data has come: [bytes, end), of which the first byte is at aux_offset of the stream. It stays
+/* AUX data has come: [bytes, end), of which the first byte is at aux_offset of the stream. It remains
  * there until pt_segments_forget(). */
 void pt_segments_add(const struct pt_segments *p, struct pt_segment_jobs *jobs, const uint8_t *bytes,
 		     const uint8_t *end, uint64_t aux_offset);

@@ -88,7 +88,7 @@ int load_give_up(struct server *s, const char *condition, struct pt_error *e)
 }
 
 /* Only once this load is seen: the others may live, and complete, and whatever they are the recording
- * stays loaded then. */
+ * remains loaded then. */
 static int give_up_others(struct load *l, struct pt_error *e)
 {
 	char *condition;

@@ -10,7 +10,7 @@
 
 #include "schema/error.h"
 
-/* Branches: UNPACK_UNKNOWN, or what tells calls of the same time apart: of those that were called with
+/* Branches: UNPACK_UNKNOWN, or what distinguishes calls of the same time: of those that were called with
  * the same branch the one that returned later is first. */
 struct ordered_call {
 	uint64_t track; /* of its thread */

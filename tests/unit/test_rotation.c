@@ -193,7 +193,7 @@ static void test_tasks(void)
 	mapped(s, 11, 4096, 8192);		     /* 7 */
 	is(begun(s, true),
 	   "1:C10,sh 2:M10,4096 3:M10,65536 4:C11,sh 4:M11,4096 4:M11,65536 5:C12,sh 6:C11,ls 7:M11,4096",
-	   "an exec: what was before stays for a while");
+	   "an exec: what was before is kept for a while");
 	hw_state_settle(s, 7);
 	is(begun(s, true), "1:C10,sh 2:M10,4096 3:M10,65536 6:C11,ls 7:M11,4096", "and is forgotten then");
 	mapped(s, 10, 0, 8192); /* 8 */

@@ -16,7 +16,7 @@
 static struct hw_trigger t;
 static struct pt_error e;
 
-/* What the tests look for: one return, and a jump that stays inside. */
+/* What the tests look for: one return, and a jump within it. */
 unsigned trigger_of_this_test(unsigned n);
 __attribute__((noinline, used)) unsigned trigger_of_this_test(unsigned n)
 {
