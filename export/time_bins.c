@@ -12,7 +12,7 @@ enum { FEW = 50000, OF_A_BIN = 512, COARSEST = 2000, STEP = 2 };
 /* A part of the table: what is in it, by the trace's number, and where bins, %d being their shift. One
  * max() alone: so the id is the longest one's. */
 #define SUMS                                                                                                 \
-	"count(length), coalesce(sum(length), 0), coalesce(sum(off_cpu), 0), coalesce(sum(userspace), 0), "  \
+	"count(length), coalesce(sum(length), 0), sum(off_cpu), sum(userspace), "                            \
 	"max(length), id"
 #define PART(kind, machine, n, tsc, length, of_exits, id, from)                                              \
 	"INSERT INTO time_bin SELECT trace, %d, bin, " kind ", machine, n, " SUMS " FROM (SELECT " machine   \

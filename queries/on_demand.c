@@ -1,6 +1,7 @@
 /* on_demand.c - see on_demand.h. */
 #include "queries/on_demand.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -288,16 +289,32 @@ static int slowest_exit(sqlite3 *db, struct on_demand *q, int64_t *after_ns, int
 	return found;
 }
 
+/* text NULL: *ret remains. */
+static int read_ns(const char *name, const char *text, int64_t *ret, struct pt_error *e)
+{
+	char *end;
+
+	if (!text)
+		return 0;
+	errno = 0;
+	*ret = strtoll(text, &end, 0);
+	if (errno || !*text || *end)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-p %s=%s is not a number of nanoseconds", name,
+			       text);
+	return 0;
+}
+
 int on_demand_between(sqlite3 *db, const char *container, const char *const *parameters, size_t count,
 		      int64_t longest_ns, struct on_demand *ret, struct pt_error *e)
 {
 	const char *after = value_of(parameters, count, "after"),
 		   *until = value_of(parameters, count, "until");
-	int64_t after_ns = after ? strtoll(after, NULL, 0) : 0,
-		until_ns = until ? strtoll(until, NULL, 0) : INT64_MAX;
+	int64_t after_ns = 0, until_ns = INT64_MAX;
 	int r;
 
 	memset(ret, 0, sizeof *ret);
+	if (read_ns("after", after, &after_ns, e) < 0 || read_ns("until", until, &until_ns, e) < 0)
+		return -1;
 	r = container ? 1 : lacks(db, after_ns, until_ns, e);
 	if (r <= 0)
 		return r;

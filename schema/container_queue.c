@@ -480,16 +480,11 @@ int ptc_queue_put(struct ptc_queue *q, const struct ptc_new_chunk *c, struct ptc
 
 int ptc_queue_finish(struct ptc_queue *q, struct pt_error *e)
 {
-	bool failed;
+	int r;
 
-	pthread_mutex_lock(&q->lock);
-	while (q->first && !q->failed)
-		wait_written(q);
-	failed = q->failed;
-	if (failed)
-		*e = q->error;
-	pthread_mutex_unlock(&q->lock);
-	return failed ? -1 : 0;
+	while ((r = ptc_queue_wait(q, 500, e)) > 0)
+		;
+	return r;
 }
 
 int ptc_queue_wait(struct ptc_queue *q, unsigned ms, struct pt_error *e)

@@ -37,6 +37,7 @@ refused "no trace of that" branches-between -p after=1 -p until=2 --container "$
 refused "not a container" branches-between -p after=1 -p until=2 --container "$tmp/vm.db"
 refused "an id says nothing" branches-between -p from=1 -p to=2
 refused "both -p after" branches-between -p after=1
+refused "not a number of nanoseconds" branches-between -p after=1ms -p until=2
 mv "$tmp/vm.ptc" "$tmp/moved.ptc"
 times=$(sqlite3 "$tmp/vm.full.db" "SELECT time_ns || ',' || (time_ns + 1000) FROM branches LIMIT 1 OFFSET 1000")
 refused "was it moved" --sql "SELECT * FROM branches_at($times)"
