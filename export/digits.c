@@ -1,42 +1,14 @@
 /* digits.c - see digits.h. */
 #include "export/digits.h"
 
-/* Of digits from 0x7f on: the callers write those of one byte. */
-static char *put_digit(char *p, uint32_t digit)
-{
-	uint32_t c = digit + 1;
-
-	if (c >= 0xd800 && c < 0x10000)
-		c += 0x100000;
-	if (c < 0x800) {
-		*p++ = (char)(0xc0 | c >> 6);
-	} else {
-		if (c < 0x10000) {
-			*p++ = (char)(0xe0 | c >> 12);
-		} else {
-			*p++ = (char)(0xf0 | c >> 18);
-			*p++ = (char)(0x80 | (c >> 12 & 0x3f));
-		}
-		*p++ = (char)(0x80 | (c >> 6 & 0x3f));
-	}
-	*p++ = (char)(0x80 | (c & 0x3f));
-	return p;
-}
-
 void digits_bind_always(const uint32_t *numbers, uint32_t n, unsigned shift, sqlite3_stmt *statement, int at,
 			char *text)
 {
 	const uint32_t mask = (1u << DIGITS_BITS) - 1;
 	char *p = text;
 
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t digit = numbers[i] >> shift & mask;
-
-		if (digit < 0x7f)
-			*p++ = (char)(digit + 1);
-		else
-			p = put_digit(p, digit);
-	}
+	for (uint32_t i = 0; i < n; i++)
+		p = digit_put(p, numbers[i] >> shift & mask);
 	sqlite3_bind_text(statement, at, text, (int)(p - text), SQLITE_STATIC);
 }
 

@@ -1,9 +1,8 @@
 /*
- * digits.h - numbers as text, one character per number: schema/tables.sql says how and why.
+ * digits.h - columns of numbers as texts (schema/digit.h), bound to statements.
  *
- * A number below DIGITS_MAX has two digits: its low 19 bits, and the rest. The low digits make one
- * text, the high ones another; a text of zeros only is NULL. Digit d is the code point d + 1. Code
- * points from 0xd800 (the surrogates, which UTF-8 has not) to 0xffff are written 2^20 higher.
+ * A number below DIGITS_MAX has two digits. The low digits make one text, the high ones another; a text of
+ * zeros only is NULL.
  */
 #ifndef EXPORT_DIGITS_H
 #define EXPORT_DIGITS_H
@@ -13,12 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "schema/digit.h"
+
 enum {
 	DIGITS_ROW = 64,      /* numbers in struct digits */
-	DIGITS_BITS = 19,     /* of a digit */
 	DIGITS_MAX = 1 << 30, /* numbers of two digits are below that */
-	DIGITS_ONE = 1 << 15, /* numbers that have one digit by design are below that */
-	DIGITS_BYTES = 4      /* of a digit as UTF-8, at most */
+	DIGITS_ONE = 1 << 15  /* numbers that have one digit by design are below that */
 };
 
 /* A column of up to DIGITS_ROW numbers. */

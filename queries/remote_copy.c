@@ -10,6 +10,7 @@
 
 #include "queries/database.h"
 #include "schema/clickhouse/http.h"
+#include "schema/digit.h"
 #include "schema/sql_macros.h"
 
 #define EMBED(name)                                                                                          \
@@ -58,35 +59,6 @@ static int execute(struct copy *c, const char *sql)
  * ---- Numbers as texts, as schema/tables.sql has them ----------------------------------------------------
  */
 
-/* The character of a digit, as UTF-8; its length. */
-static size_t put_digit(char *to, uint32_t digit)
-{
-	uint32_t c = digit + 1;
-
-	if (c >= 0xd800 && c <= 0xffff)
-		c += 1U << 20;
-	if (c < 0x80)
-		return (void)(to[0] = (char)c), 1;
-	if (c < 0x800) {
-		to[0] = (char)(0xc0 | c >> 6);
-		to[1] = (char)(0x80 | (c & 63));
-		return 2;
-	}
-	if (c < 0x10000) {
-		to[0] = (char)(0xe0 | c >> 12);
-		to[1] = (char)(0x80 | (c >> 6 & 63));
-		to[2] = (char)(0x80 | (c & 63));
-		return 3;
-	}
-	to[0] = (char)(0xf0 | c >> 18);
-	to[1] = (char)(0x80 | (c >> 12 & 63));
-	to[2] = (char)(0x80 | (c >> 6 & 63));
-	to[3] = (char)(0x80 | (c & 63));
-	return 4;
-}
-
-enum { DIGIT_BITS = 19, DIGIT_BYTES = 4 };
-
 /*
  * digits(NUMBERS, HIGH): the low, or the high digits of "[1,2,3]" or of a number. NULL when all are 0; HIGH
  * -1: the low ones, a text in any case.
@@ -95,8 +67,8 @@ static void digits(sqlite3_context *context, int count, sqlite3_value **values)
 {
 	const char *text = (const char *)sqlite3_value_text(values[0]);
 	int part = sqlite3_value_int(values[1]);
-	size_t n = 0, room = text ? DIGIT_BYTES * (strlen(text) / 2 + 1) : 0;
-	char *out = text ? sqlite3_malloc64(room) : NULL, *end;
+	size_t room = text ? DIGITS_BYTES * (strlen(text) / 2 + 1) : 0;
+	char *out = text ? sqlite3_malloc64(room) : NULL, *to = out, *end;
 	uint32_t any = 0;
 
 	(void)count;
@@ -105,15 +77,15 @@ static void digits(sqlite3_context *context, int count, sqlite3_value **values)
 	for (const char *p = text + strspn(text, "[,]"); *p; p = end + strspn(end, "[,]")) {
 		uint64_t number = strtoull(p, &end, 10);
 		uint32_t digit =
-		    (uint32_t)(part > 0 ? number >> DIGIT_BITS : number) & ((1U << DIGIT_BITS) - 1);
+		    (uint32_t)(part > 0 ? number >> DIGITS_BITS : number) & ((1U << DIGITS_BITS) - 1);
 
-		if (end == p || n + DIGIT_BYTES > room)
+		if (end == p || (size_t)(to - out) + DIGITS_BYTES > room)
 			break;
 		any |= digit;
-		n += put_digit(out + n, digit);
+		to = digit_put(to, digit);
 	}
 	if (any || part < 0)
-		sqlite3_result_text64(context, out, n, sqlite3_free, SQLITE_UTF8);
+		sqlite3_result_text64(context, out, (uint64_t)(to - out), sqlite3_free, SQLITE_UTF8);
 	else
 		sqlite3_free(out);
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "queries/unpack/digits.h"
+#include "schema/digit.h"
 #include "queries/unpack/sql.h"
 #include "schema/array.h"
 

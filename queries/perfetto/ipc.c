@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "queries/perfetto/sql.h"
-#include "queries/unpack/digits.h"
+#include "schema/digit.h"
 #include "queries/unpack/run_clock.h"
 #include "queries/unpack/runs.h"
 #include "schema/array.h"

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "queries/unpack/digits.h"
+#include "schema/digit.h"
 #include "queries/unpack/run_clock.h"
 #include "queries/unpack/shapes.h"
 

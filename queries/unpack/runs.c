@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "queries/unpack/digits.h"
+#include "schema/digit.h"
 
 enum { GROUP = 64 /* runs in a row, at most */ };
 
