@@ -13,7 +13,7 @@ COMPDIR ?= $(PREFIX)/share/bash-completion/completions
 
 Q := $(if $(V),,@)
 # By all CPUs, unless make was told how many.
-ifeq ($(filter -j% --jobserver%,$(MAKEFLAGS)),)
+ifeq ($(MAKELEVEL)$(filter -j% --jobserver%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(shell nproc)
 endif
 B := $(if $(SANITIZE),build/san,build)

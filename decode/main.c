@@ -342,6 +342,7 @@ static int decode_to_output(struct pt_arguments *a, struct ptc_reader *reader, i
 
 int main(int argc, char **argv)
 {
+	static char buffer[256 << 10]; /* lines come by the million */
 	struct pt_arguments a = {.mode = OUTPUT_MODE};
 	struct pt_error e = {0};
 	struct ptc_reader *reader;
@@ -355,7 +356,7 @@ int main(int argc, char **argv)
 	 * per 4 KiB. */
 	mallopt(M_MMAP_THRESHOLD, 32 << 20);
 	mallopt(M_TRIM_THRESHOLD, 64 << 20);
-	setvbuf(stdout, NULL, _IOFBF, 256 << 10); /* lines come by the million */
+	setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
 	status = pt_arguments_parse(argc, argv, &a, &e);
 	if (status < 0)
 		return fail(&e);
@@ -364,7 +365,7 @@ int main(int argc, char **argv)
 			puts("pt-decode " PT_VERSION);
 		else
 			pt_arguments_help(stdout);
-		return fflush(stdout) ? 1 : 0;
+		return fflush(stdout) || ferror(stdout) ? 1 : 0;
 	}
 	if (open_input(&a, &in, &e) < 0)
 		return fail(&e);

@@ -21,7 +21,7 @@ top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) && cd "$top" || exit 1
 export PT_BIN=${PT_BIN:-$top} PT_BUILD=${PT_BUILD:-$top/build} PT_SHARED=${PT_SHARED:-$top/../shared}
 asan=${ASAN_OPTIONS:-detect_leaks=1} ubsan=${UBSAN_OPTIONS:-print_stacktrace=1}
 export LC_ALL=C
-unset MAKEFLAGS # of the make that runs this: its jobs are not for the tests'
+unset MAKEFLAGS MAKELEVEL # of the make that runs this: its jobs are not for the tests'
 PT_BIN=${PT_BIN%/}
 jobs=${JOBS:-$(nproc)}
 
