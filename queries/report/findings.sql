@@ -40,7 +40,7 @@ sentence (n, text) AS (
 		' takes ',
 		SENTENCE_VALUE('percent', round(r.percent, 2)), ' of the time in VM exits: ',
 		SENTENCE_VALUE(THE_UNIT(t), REPORT_LENGTH(t, r.elapsed)), ' in ',
-			SENTENCE_VALUE('count', r.exits), ' exits.')
+			SENTENCE_VALUE('count', r.exits), CASE r.exits WHEN 1 THEN ' exit.' ELSE ' exits.' END)
 	FROM reason r JOIN trace t ON t.id = :trace LEFT JOIN exit_reason x ON x.reason = r.reason
 		WHERE r.elapsed > 0
 	UNION ALL

@@ -1,6 +1,6 @@
 -- What each thread spent in each call path itself, callees apart: as the query folded counts. time: NULL
 -- where several threads share the path. The :limit stacks with most of one of the three, as a share of the
--- trace's.
+-- trace's; path NULL: a thread's others.
 WITH who (id, thread) AS (
 	SELECT id, CASE WHEN tid = 0 THEN id ELSE first END FROM thread WHERE trace = :trace
 ),
@@ -23,14 +23,14 @@ self AS (
 	SELECT thread, path, max(sum(insns), 0) AS insns, max(sum(cycles), 0) AS cycles,
 		max(sum(ticks), 0) AS ticks
 	FROM part GROUP BY thread, path
-)
-SELECT thread, path, insns, cycles, time FROM (
-	SELECT s.thread, s.path, s.insns, s.cycles, REPORT_LENGTH(t, s.ticks) AS time
+),
+ranked AS MATERIALIZED (
+	SELECT s.*, row_number() OVER (ORDER BY max(coalesce(1.0 * s.insns / nullif(t.insn_count, 0), 0),
+		coalesce(1.0 * s.cycles / nullif(t.cyc_count, 0), 0),
+		coalesce(1.0 * s.ticks / nullif(t.last_tsc - t.first_tsc, 0), 0)) DESC, s.path, s.thread) AS n
 	FROM self s JOIN trace t ON t.id = :trace
 	WHERE s.insns > 0 OR s.cycles > 0 OR s.ticks > 0
-	ORDER BY max(coalesce(1.0 * s.insns / nullif(t.insn_count, 0), 0),
-		coalesce(1.0 * s.cycles / nullif(t.cyc_count, 0), 0),
-		coalesce(1.0 * s.ticks / nullif(t.last_tsc - t.first_tsc, 0), 0)) DESC, s.path, s.thread
-	LIMIT :limit
 )
-ORDER BY path, thread;
+SELECT thread, CASE WHEN n <= :limit THEN path END AS path, sum(insns) AS insns, sum(cycles) AS cycles,
+	REPORT_LENGTH(t, sum(ticks)) AS time
+FROM ranked JOIN trace t ON t.id = :trace GROUP BY 1, 2 ORDER BY 2, 1;

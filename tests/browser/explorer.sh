@@ -72,7 +72,7 @@ check "marks are there: $(cat "$tmp/got")" test "$(cat "$tmp/got")" -ge 3
 
 shown calls
 read -r from to < <(said calls-range)
-sql "SELECT DISTINCT symbol FROM calls WHERE return_time >= $from AND call_time <= $to AND call_tsc IS NOT NULL AND return_tsc IS NOT NULL" | sort -u >"$tmp/names"
+sql "SELECT DISTINCT coalesce(demangled, function) FROM function_calls WHERE time_ns + elapsed_ns >= $from AND time_ns <= $to" | sort -u >"$tmp/names"
 check "calls are drawn: $(said calls)" test "$(said calls | cut -f 1)" -gt 20
 said call | grep ' instructions, at ' | sed 's/, [0-9.,]* [mµ]*s, .*//' | sort -u >"$tmp/got"
 check "calls under the mouse: $(wc -l <"$tmp/got")" test "$(wc -l <"$tmp/got")" -ge 3

@@ -61,10 +61,43 @@ flames_are() { # DB TERM
 		"$(grep "$2" "$tmp/folded" | awk '{ s += $NF } END { print s }')"
 	check "a frame says what it is when the keyboard is on it: $(said frame)" grep -q 'instructions, .*%' <(said frame)
 }
+# Of each thread what its stack's bottoms had (flag 1: no call), which has all that its calls had.
+threads_are() { # DB
+	said of | awk -F'\t' -v OFS='\t' '$2 ~ /^t/ && $1 != "time" {
+		guest = match($2, /, \[guest .*\]$/) ? substr($2, RSTART + 9, RLENGTH - 10) : "host"
+		sub(/, \[guest .*/, "", $2)
+		n = split($2, w, " ")
+		sum[$1 OFS w[n] OFS guest] += $3
+	} END { for (k in sum) print k, sum[k] }' | sort >"$tmp/got"
+	for by in insns:insn_count cycles:cyc_count; do
+		sql "$1" "SELECT '${by%:*}', tid, machine, sum(${by#*:}) FROM function_calls WHERE flags & 1 GROUP BY 2, 3 HAVING sum(${by#*:}) > 0"
+	done | sort >"$tmp/expected"
+	same "the flame graph of each thread, by instructions and by cycles" "$tmp/expected" "$tmp/got"
+}
+# What was executed until a time, by the view of all branches, whose times are estimates between two packets: within a hundredth of all.
+counters_are() { # DB
+	said counter >"$tmp/got"
+	sql "$1" "SELECT time_ns - (SELECT min(time_ns) FROM branches), insn_count, coalesce(cyc_count, 0) FROM branches WHERE time_ns IS NOT NULL ORDER BY 1" \
+		>"$tmp/expected"
+	# shellcheck disable=SC2016
+	check "instructions and cycles over time: $(wc -l <"$tmp/got") points" awk -F'\t' '
+		NR == FNR { at[NR] = $1; insns[NR] = insns[NR - 1] + $2; cycles[NR] = cycles[NR - 1] + $3; n = NR; next }
+		{
+			while (k < n && at[k + 1] < $1 + $2) k++
+			i += $3; c += $4
+			if (near(i, insns[k], insns[n]) && near(c, cycles[k], cycles[n]) && near($5 * $2, $3, $3) && ($4 == 0 || near($6 * $4, $7, $7))) good++
+			else print "at", $1, i, insns[k], c, cycles[k], $5, $6
+		}
+		function near(x, y, all) { return x - y <= all / 100 && y - x <= all / 100 }
+		END { exit !(good > 100 && good == FNR) }' "$tmp/expected" "$tmp/got"
+}
 
 echo "-- made-up virtual machines"
 "$PT_BUILD/tests/tools/mkvmrecords" --exits 1500 --vcpus 3 --seed 7 2>/dev/null | "$PT_BIN/pt-load" -q "$tmp/vm.db" || fail "load"
-TERM_WANTED=guest shown "$tmp/vm.db" accessible findings reasons bars click move losses narrow
+some=$(sql "$tmp/vm.db" 'SELECT id FROM vmexits WHERE latency_ns IS NOT NULL ORDER BY id LIMIT 1 OFFSET 700')
+EXITS_WANTED="$some 99999999" TERM_WANTED=guest shown "$tmp/vm.db" accessible findings reasons find bars click move losses narrow
+check "an exit is found by its number: $(said found | head -n 1)" grep -q "calls of exit $some," <(said found | head -n 1)
+check "one that is not there is said: $(said found | tail -n 1)" grep -q 'exit=99999999$' <(said found | tail -n 1)
 said reason | cut -f 1,3-7 | sort >"$tmp/got"
 "$PT_BIN/pt-query" "$tmp/vm.db" vmexit-latency -f tsv | tail -n +2 | sed 's/\\N//g' |
 	awk -F'\t' -v OFS='\t' '{ print $4 != "" ? $4 : $5 != "" ? $5 : $3 != "" ? $3 : "[unknown]", $6, $8, $10, $12, $13 }' | sort >"$tmp/expected"
@@ -91,8 +124,10 @@ slowest=$("$PT_BIN/pt-query" "$tmp/vm.db" slowest-exits -p limit=1 -f tsv | tail
 check "the slowest exit: $(said finding | sed -n 2p)" grep -q "exit $slowest," <(said finding | sed -n 2p)
 
 echo "-- a real guest"
-TERM_WANTED=alloc shown "$tmp/guest.db" accessible findings click functions sort
+TERM_WANTED=alloc shown "$tmp/guest.db" accessible findings click functions sort threads counters
 functions_are "$tmp/guest.db"
+threads_are "$tmp/guest.db"
+counters_are "$tmp/guest.db"
 check "Enter on a table's head sorts it" test "$(said sorted)" = ascending
 id=$(said clicked)
 # By the view of all calls, and not as the report looks for them.
@@ -111,13 +146,24 @@ for n in 10 400; do
 		{ cat >"$tmp/p.ptc"; "$PT_BIN/pt-decode" -q "$tmp/p.ptc"; } | "$PT_BIN/pt-load" -q "$tmp/$n.db"
 done
 if [ "$(sql "$tmp/10.db" 'SELECT count(*) FROM traces')" = 1 ]; then
-	TERM_WANTED=malloc shown "$tmp/10.db" accessible findings frames search functions move
+	TERM_WANTED=malloc shown "$tmp/10.db" accessible findings frames search functions move threads counters
 	flames_are "$tmp/10.db" malloc
 	functions_are "$tmp/10.db"
 	moved
+	threads_are "$tmp/10.db"
+	# Of a thread that nobody shares a path with: each stack's time is rounded.
+	check "elapsed time: $(said of | grep -P '^time\tt')" awk -F'\t' -v all="$(sql "$tmp/10.db" 'SELECT sum(elapsed_ns) FROM function_calls WHERE flags & 1')" \
+		'{ exit !($3 > .999 * all && $3 < 1.001 * all) }' <(said of | grep -P '^time\tt')
 	"$PT_BIN/pt-query" --db "$tmp/400.db" --db "$tmp/10.db" report -o "$tmp/two.html" || fail "two databases"
 	node "$drive" "$tmp/two.html" compare >"$tmp/shown" 2>&1
 	check "two databases: frames are colored by the change" test "$(said colors)" -gt 3
+	# The share of each thread, or outermost function, by what folded has of both.
+	for n in 400 10; do
+		"$PT_BIN/pt-query" "$tmp/$n.db" folded -p percent=0 | awk -F'[; ]' '{ v = $NF; all += v; sub(/;.*/, ""); sum[$0] += v }
+			END { for (k in sum) printf "%s\t%.0f\n", k, 1e6 * sum[k] / all }' | sort >"$tmp/share.$n"
+	done
+	join -t "$(printf '\t')" -a 1 "$tmp/share.400" "$tmp/share.10" | awk -F'\t' '{ print $1 "\t" $2 - $3 }' | sort >"$tmp/expected"
+	same "and that is the difference of shares" "$tmp/expected" <(said delta | sort)
 	check "no error there: $(grep -E '^(console|error|request)' "$tmp/shown" | head -n 3)" test "$(grep -cE '^(console|error)' "$tmp/shown")" = 0
 fi
 

@@ -123,11 +123,30 @@ const actions = {
 		await page.fill('#flame-search', '');
 	},
 	async threads(page) {
-		for (const of of await page.$$eval('#flame-of option', (all) => all.map((o) => o.value))) {
-			await page.selectOption('#flame-of', of);
-			say('of', of, await page.evaluate(() => report.flameState.tree.value));
+		for (const by of await page.$$eval('#flame-by option', (all) => all.map((o) => o.value))) {
+			await page.selectOption('#flame-by', by);
+			for (const of of await page.$$eval('#flame-of option', (all) => all.map((o) => o.value))) {
+				await page.selectOption('#flame-of', of);
+				say('of', by, of, await page.evaluate(() => report.flameState.tree.value));
+			}
+			await page.selectOption('#flame-of', '');
 		}
-		await page.selectOption('#flame-of', '');
+		await page.selectOption('#flame-by', 'insns');
+	},
+	// What the lines are drawn of: at, for how long, instructions, cycles; and a point of the line of each chart.
+	async counters(page) {
+		const rows = await page.evaluate(() => report.objects('counters'));
+		const {x, rate, ipc} = await page.evaluate(() => report.counterData), known = new Map(x.map((v, i) => [v, [rate[i], ipc[i]]]));
+		for (const r of rows) say('counter', r.time, r.length, r.insns, r.cycles, ...known.get(r.time), r.timed);
+	},
+	// An exit by its number, and one that is not there.
+	async find(page) {
+		for (const id of process.env.EXITS_WANTED.split(' ')) {
+			await page.fill('#exit-wanted', id);
+			await page.press('#exit-wanted', 'Enter');
+			await settle(page);
+			say('found', id, await page.textContent('#exit-answer') || await page.textContent('#exit-tree h3'));
+		}
 	},
 	async compare(page) {
 		await page.selectOption('#flame-compare', 'compare');

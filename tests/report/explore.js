@@ -176,8 +176,9 @@ const actions = {
 			say('call', await page.textContent('#readout'));
 		}
 		await page.selectOption('#calls-of', 'none');
-		await drawn(page);
-		say('no-calls', await page.textContent('#calls-note'), (await (await page.$('canvas.timeline')).boundingBox()).height < box.height);
+		const lower = await page.waitForFunction((h) => document.querySelector('canvas.timeline').getBoundingClientRect().height < h, box.height,
+			{timeout: 10000}).then(() => true, () => false);
+		say('no-calls', await page.textContent('#calls-note'), lower);
 		await page.selectOption('#calls-of', '');
 	},
 	async picture(page) {

@@ -42,28 +42,45 @@
 			['Share of exit time', 'percent', (r) => r.percent]], reasons);
 		let chosen, plot, bars = [], first = 0, selected = -1;
 		report.sortable(table);
-		section.append(report.scrolling(table), chart, list, tree);
+		const wanted = element('input', {type: 'number', min: 1, id: 'exit-wanted', 'aria-label': 'Number of a VM exit', placeholder: 'number'});
+		const answer = element('span', {role: 'status', class: 'dim', id: 'exit-answer'});
+		const find = () => answer.textContent = !wanted.value || report.showExit(Number(wanted.value)) ? '' :
+			`Exit ${wanted.value} is not in this file; of the database: pt-query DB why-slow -p exit=${wanted.value}`;
+		wanted.addEventListener('change', find);
+		section.append(report.scrolling(table), element('div', {class: 'controls'}, element('label', {}, 'Find exit', wanted),
+			element('button', {type: 'button', onclick: find}, 'Show'), answer), chart, list, tree);
 		if (exits.n < total) section.append(element('p', {class: 'note'}, 'The file has the ', value('count', exits.n),
 			' slowest of ', value('count', total), ' exits: the numbers in the table are of all, bars and lists of those.'));
 
+		// Labels of marks that are at one place are one.
+		function labels() {
+			const by = new Map();
+			for (const [name, v] of [['p50', chosen.p50], ['p99', chosen.p99], ['max', chosen.max]])
+				if (v !== null) by.set(v, by.has(v) ? `${by.get(v)}, ${name}` : name);
+			return [...by];
+		}
 		function marks(u) {
-			for (const [name, v] of [['p50', chosen.p50], ['p99', chosen.p99], ['max', chosen.max]]) {
-				if (v === null) continue;
-				const x = u.valToPos(Math.log10(Math.max(v, 1)) * PER_DECADE, 'x', true), {ctx} = u;
-				ctx.save();
-				ctx.strokeStyle = ctx.fillStyle = report.color('mark');
-				ctx.lineWidth = 2 * devicePixelRatio;
+			const {ctx} = u, em = 13 * devicePixelRatio;
+			ctx.save();
+			ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
+			ctx.textBaseline = 'middle';
+			ctx.lineWidth = 2 * devicePixelRatio;
+			labels().forEach(([v, names], row) => {
+				const x = u.valToPos(Math.log10(Math.max(v, 1)) * PER_DECADE, 'x', true), text = ` ${names} ${report.time(v)} `;
+				const width = ctx.measureText(text).width, y = u.bbox.top + (row + .7) * 1.3 * em;
+				const left = x + width > u.bbox.left + u.bbox.width ? x - width : x;
 				ctx.setLineDash([6, 4]);
+				ctx.strokeStyle = report.color('mark');
 				ctx.beginPath();
 				ctx.moveTo(x, u.bbox.top);
 				ctx.lineTo(x, u.bbox.top + u.bbox.height);
 				ctx.stroke();
-				ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
-				ctx.textAlign = x > u.bbox.left + u.bbox.width * .8 ? 'right' : 'left';
-				const row = {p50: 0, p99: 1, max: 2}[name];
-				ctx.fillText(` ${name} ${report.time(v)} `, x, u.bbox.top + (13 + row * 14) * devicePixelRatio);
-				ctx.restore();
-			}
+				ctx.fillStyle = report.color('page');
+				ctx.fillRect(left + (left < x ? -2 : 2), y - .6 * em, width, 1.2 * em);
+				ctx.fillStyle = report.color('mark');
+				ctx.fillText(text, left, y);
+			});
+			ctx.restore();
 		}
 
 		function draw() {
@@ -108,7 +125,7 @@
 		function describe() {
 			const bar = bars.find((b) => b.bucket - first === selected);
 			plot.over.setAttribute('aria-valuenow', Math.max(selected, 0));
-			plot.over.setAttribute('aria-valuetext', bar ? `${bar.exits.length} exits from ${report.time(beginOf(bar.bucket))}` :
+			plot.over.setAttribute('aria-valuetext', bar ? `${bar.exits.length} ${bar.exits.length === 1 ? 'exit' : 'exits'} from ${report.time(beginOf(bar.bucket))}` :
 				'no bar is chosen');
 		}
 		function selection(u) {
@@ -148,7 +165,7 @@
 			plot.redraw(false);
 			describe();
 			const sorted = bar.exits.sort((a, b) => exits.latency[b] - exits.latency[a]), known = (v) => Number.isNaN(v) ? null : v;
-			list.replaceChildren(element('h3', {}, value('count', sorted.length), ` exits of ${chosen.name} that took `,
+			list.replaceChildren(element('h3', {}, value('count', sorted.length), ` ${sorted.length === 1 ? 'exit' : 'exits'} of ${chosen.name} that took `,
 				value('time', beginOf(bar.bucket)), ' to ', value('time', beginOf(bar.bucket + 1)),
 				sorted.length > LISTED ? `, the slowest ${LISTED}` : ''));
 			const rows = report.makeTable('Exits of the bar', [
@@ -172,15 +189,16 @@
 				element('code', {}, `pt-query DB why-slow -p exit=${id}`), ' has them. ',
 				'In it are the ten slowest of each reason, and three of each length.'));
 		}
-		// From elsewhere: the exit of that number.
+		// From elsewhere: the exit of that number. False: the file does not have it, or not its latency.
 		report.showExit = (id) => {
 			const i = exits.id.indexOf(id);
-			if (i < 0) return;
+			if (i < 0 || Number.isNaN(exits.latency[i])) return false;
 			choose(reasons.find((r) => machines.get(exits.machine[i]) === r.machine &&
 				(r.reason === null ? Number.isNaN(exits.reason[i]) : r.reason === exits.reason[i])));
 			pick(bucketOf(exits.latency[i]) - first);
 			show(i);
 			tree.scrollIntoView({block: 'nearest'});
+			return true;
 		};
 		choose(reasons[0]);
 		report.redraw(draw);

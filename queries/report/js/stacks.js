@@ -35,7 +35,7 @@
 		const last = new Map(), guests = guestThreads(suffix);
 		for (const t of threads.values()) last.set(t.first, t);
 		return report.objects(`stacks${suffix}`).map((s) => {
-			const [names, entered] = framesOf(s.path, paths), t = last.get(s.thread) || threads.get(s.thread), g = guests.get(s.thread);
+			const [names, entered] = s.path === null ? [['[smaller stacks]'], 0] : framesOf(s.path, paths), t = last.get(s.thread) || threads.get(s.thread), g = guests.get(s.thread);
 			const thread = t ? t.comm || '[thread]' : '[thread]';
 			const frames = !g ? [thread, ...names] : entered ? [g.vcpu, ...names.slice(0, entered), g.machine, thread, ...names.slice(entered)] :
 				[g.vcpu, g.machine, thread, ...names];

@@ -20,8 +20,8 @@
 			'Whether the recording is complete is not known.'];
 		const hidden = kinds.reduce((s, k) => s + (k.hidden || 0), 0);
 		const unknown = kinds.reduce((s, k) => s + k.of_unknown_length, 0);
-		return ['incomplete', 'Not complete: ', value('count', t.errors), ' places were not seen. They hide ', value('time', hidden),
-			unknown ? ` and ${report.count(unknown)} stretches of unknown length` : '', ': see ', element('a', {href: '#losses'},
+		return ['incomplete', 'Not complete: ', value('count', t.errors), t.errors === 1 ? ' place was not seen. It hides ' : ' places were not seen. They hide ', value('time', hidden),
+			unknown ? ` and ${report.count(unknown)} ${unknown === 1 ? 'stretch' : 'stretches'} of unknown length` : '', ': see ', element('a', {href: '#losses'},
 				'errors and losses'), '.'];
 	}
 
