@@ -3,7 +3,7 @@
 # timeout: 600
 source tests/common.bash
 
-# A program of a few instructions: its container is small enough to try every bit, or a quarter of them.
+# A program of a few instructions: its container is small enough to try every bit, or a twelfth of them.
 cat >"$tmp/tiny.s" <<'END'
 	.globl _start
 _start:	mov $5, %ebx
@@ -33,7 +33,7 @@ gcc -nostdlib -static -Wl,-z,noseparate-code,--build-id -o "$tmp/tiny" "$tmp/tin
 "$PT_BIN/pt-capture" -q -e cyc -o "$tmp/big.ptc" -- /bin/true || fail "capture of true"
 "$PT_BIN/pt-decode" -q -o "$tmp/big.ptr" "$tmp/big.ptc" || fail "decode of true"
 
-few=200 mutations=4000 flips=12000
+few=200 mutations=4000 flips=4000
 [ -z "${DAMAGE_ALL:-}" ] || flips= # each bit: make check-nightly
 [ -z "${SANITIZE:-}" ] || few=50 mutations=1000
 while read -r mode file n; do
