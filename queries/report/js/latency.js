@@ -64,6 +64,7 @@
 			ctx.save();
 			ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
 			ctx.textBaseline = 'middle';
+			ctx.textAlign = 'left';
 			ctx.lineWidth = 2 * devicePixelRatio;
 			labels().forEach(([v, names], row) => {
 				const x = u.valToPos(Math.log10(Math.max(v, 1)) * PER_DECADE, 'x', true), text = ` ${names} ${report.time(v)} `;
