@@ -80,7 +80,8 @@ static int take_batch(struct call_feed *f, const struct batch *b, struct pt_erro
 	return 0;
 }
 
-/* The thread: takes batches until no more come. After a failure it takes none, and whoever gives is told. */
+/* The thread: takes batches until no more come. After a failure it takes none, and giving the next one
+ * fails. */
 static void *work(void *arg)
 {
 	struct call_feed *f = arg;

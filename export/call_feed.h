@@ -1,5 +1,5 @@
 /*
- * call_feed.h - gives calls.h and call_paths.h what they are to be told, in another thread: they are a
+ * call_feed.h - gives calls.h and call_paths.h what they need, in another thread: they are a
  * quarter of the work of a load, and need nothing of the rest. What they make of it is the same with and
  * without the thread.
  */

@@ -26,8 +26,8 @@ struct calls *calls_create(sqlite3 *db, struct call_paths *paths, const int scra
 void calls_destroy(struct calls *c); /* NULL is fine */
 /* The next run and its tsc: a call whose times are those of its branches' runs need not store them. */
 void calls_run(struct calls *c, uint64_t number, uint64_t tsc);
-/* The next call; it is added to the sums of its path, too. The database is not touched. 0, or -1: PT_ERR_NO_MEMORY,
- * PT_ERR_IO. */
+/* The next call; it is added to the sums of its path, too. The database is not touched. 0, or -1:
+ * PT_ERR_NO_MEMORY, PT_ERR_IO. */
 int calls_add(struct calls *c, const struct ptr_call *call, struct pt_error *e);
 /* After the last call: fills the tables. 0, or -1, also PT_ERR_REFUSED: the poll ended it. */
 int calls_finish(struct calls *c, const struct pt_sink_poll *poll, struct pt_error *e);

@@ -46,8 +46,8 @@ static inline void db_bind(sqlite3_stmt *statement, int at, bool known, int64_t 
 		sqlite3_bind_null(statement, at);
 }
 
-/* A tsc (PTR_NO_TSC: unknown) as perf's clock has it, exactly as macros.sql's TSC_TO_TIME. NULL: the clock is not
- * known. */
+/* A tsc (PTR_NO_TSC: unknown) as perf's clock has it, exactly as macros.sql's TSC_TO_TIME. NULL: the
+ * clock is not known. */
 void db_bind_time(sqlite3_stmt *statement, int at, const struct trace_clock *clock, uint64_t tsc);
 
 #endif

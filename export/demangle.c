@@ -28,7 +28,8 @@ struct text {
 	jmp_buf full;
 };
 
-/* A few hundred bytes can stand for a text that is longer than memory: what is too long is given up at once. */
+/* A few hundred bytes can stand for a text that is longer than memory: what is too long is given up at
+ * once. */
 static void append(const char *s, size_t n, void *arg)
 {
 	struct text *t = arg;

@@ -62,7 +62,7 @@ int dictionary_run_at(struct dictionary *d, uint32_t path, int64_t run, struct d
 /* The id of a path, after dictionary_rank(). */
 int64_t dictionary_path_id(const struct dictionary *d, uint32_t path);
 
-/* At the end: fills the tables, and sets symbol.machine and dso.machine. code is told what ran. 0, or -1 as
+/* At the end: fills the tables, and sets symbol.machine and dso.machine. code gets what ran. 0, or -1 as
  * above. */
 int dictionary_finish(struct dictionary *d, struct code_rows *code, struct pt_error *e);
 

@@ -1,5 +1,6 @@
 /*
- * inlined_rows.h - the rows of the table inlined_call: of calls that executed code is of, and of those around them.
+ * inlined_rows.h - the rows of the table inlined_call: of calls that executed code is of, and of those
+ * around them.
  */
 #ifndef EXPORT_INLINED_ROWS_H
 #define EXPORT_INLINED_ROWS_H
@@ -11,7 +12,8 @@
 
 struct inlined_rows;
 
-/* files: numbers the files that calls stand in. bases are copied. NULL: PT_ERR_NO_MEMORY, or SQLite's error. */
+/* files: numbers the files that calls stand in. bases are copied. NULL: PT_ERR_NO_MEMORY, or SQLite's
+ * error. */
 struct inlined_rows *inlined_rows_create(sqlite3 *db, const struct trace_bases *bases,
 					 struct source_files *files, struct pt_error *e);
 void inlined_rows_destroy(struct inlined_rows *r); /* NULL is fine */

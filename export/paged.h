@@ -1,6 +1,6 @@
 /*
- * paged.h - an array of records of one size in a scratch file, of which the pages used last are in memory. So memory
- * is bounded, however many records there are.
+ * paged.h - an array of records of one size in a scratch file, of which the pages used last are in memory.
+ * So memory is bounded, however many records there are.
  */
 #ifndef EXPORT_PAGED_H
 #define EXPORT_PAGED_H
@@ -20,8 +20,9 @@ struct paged {
 	int scratch;	  /* a file of the caller's */
 	size_t size;	  /* of a record */
 	uint64_t written; /* pages that the file has */
-	uint64_t *
-	    numbers; /* of the pages in memory, + 1; 0: the slot is free. A page's slot is its number modulo PAGED_SLOTS */
+	/* of the pages in memory, + 1; 0: the slot is free. A page's slot is its number modulo
+	 * PAGED_SLOTS */
+	uint64_t *numbers;
 	bool *changed;
 	unsigned char *pages;
 };
@@ -33,7 +34,8 @@ void paged_deinit(struct paged *p); /* a zeroed one is fine */
 /* Not to be called: for paged_at(). */
 void *paged_load(struct paged *p, uint64_t page, struct pt_error *e);
 
-/* Record i, to be read and changed until the next call. One that was never asked for is zeros. NULL: PT_ERR_IO. */
+/* Record i, to be read and changed until the next call. One that was never asked for is zeros. NULL:
+ * PT_ERR_IO. */
 static inline void *paged_at(struct paged *p, uint64_t i, struct pt_error *e)
 {
 	uint64_t page = i >> PAGED_BITS, slot = page & (PAGED_SLOTS - 1);

@@ -183,7 +183,8 @@ int plain_rows_interrupt(struct plain_rows *p, const struct interrupt_row *row, 
 	return db_run(st, e);
 }
 
-/* Code without symbols is named after its dso: the last part of a path; [anon] for memory that is of no file. */
+/* Code without symbols is named after its dso: the last part of a path; [anon] for memory that is of no
+ * file. */
 static int name_unnamed(struct plain_rows *p, struct pt_error *e)
 {
 	char sql[512];

@@ -18,7 +18,8 @@ enum {
 	POLL_GROUPS = 1024
 };
 
-/* What a group becomes in the spool: its head, bytes of numbers, which columns they are of, and the numbers. */
+/* What a group becomes in the spool: its head, bytes of numbers, which columns they are of, and the
+ * numbers. */
 struct stored {
 	struct run_group_head head;
 	uint32_t bytes, columns; /* bit n: column n is there; others are zeros */

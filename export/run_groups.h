@@ -1,8 +1,8 @@
 /*
  * run_groups.h - runs packed 64 per row, as schema/tables.sql explains: table run_group.
  *
- * Rows name paths by ids that are known only after the last run: those that most runs have get the shortest. Until then
- * the groups are in a scratch file, at some 8 bytes a run.
+ * Rows name paths by ids that are known only after the last run: those that most runs have get the
+ * shortest. Until then the groups are in a scratch file, at some 8 bytes a run.
  */
 #ifndef EXPORT_RUN_GROUPS_H
 #define EXPORT_RUN_GROUPS_H
@@ -37,8 +37,9 @@ struct run_groups *run_groups_create(int scratch, struct pt_error *e);
 void run_groups_destroy(struct run_groups *g); /* NULL is fine */
 /* The next run, in the order of ids. 0, or -1: PT_ERR_IO. */
 int run_groups_add(struct run_groups *g, const struct group_run *r, struct pt_error *e);
-/* After the last run and dictionary_rank(): inserts the rows, and records in the dictionary where its paths are. 0, or -1:
- * PT_ERR_IO, PT_ERR_NO_MEMORY, PT_ERR_REFUSED (interrupted, too many runs), SQLite's error. */
+/* After the last run and dictionary_rank(): inserts the rows, and records in the dictionary where its
+ * paths are. 0, or -1: PT_ERR_IO, PT_ERR_NO_MEMORY, PT_ERR_REFUSED (interrupted, too many runs),
+ * SQLite's error. */
 int run_groups_finish(struct run_groups *g, sqlite3 *db, struct dictionary *d,
 		      const struct pt_sink_poll *poll, struct pt_error *e);
 

@@ -46,7 +46,8 @@ static uint32_t bytes_of(const struct digits *d, uint32_t n)
 	return bytes;
 }
 
-/* Times either as a number for each run, or as those that differ and which of them a run has: what is shorter. */
+/* Times either as a number for each run, or as those that differ and which of them a run has: what is
+ * shorter. */
 static void bind_times(struct run_rows *r, struct run_group *g)
 {
 	uint32_t n = g->head.n, times = 0;

@@ -28,7 +28,8 @@ struct run_group_head {
 /* Its numbers, a column each. */
 struct run_group {
 	struct run_group_head head;
-	/* time: ticks since head.tsc. cyc: + 1, 0 unknown. insn: of the cycles' stretch, 0 where these are unknown. */
+	/* time: ticks since head.tsc. cyc: + 1, 0 unknown. insn: of the cycles' stretch, 0 where these
+	 * are unknown. */
 	struct digits path, time, repeats, cyc, insn, back, est;
 };
 
@@ -37,8 +38,8 @@ struct run_rows;
 struct run_rows *run_rows_create(sqlite3 *db,
 				 struct pt_error *e); /* NULL: PT_ERR_NO_MEMORY, or SQLite's error */
 void run_rows_destroy(struct run_rows *r);	      /* NULL is fine */
-/* Inserts the row. path has ids of the database; usual: of each run, what path.stretch_insns says. 0, or -1: SQLite's
- * error. */
+/* Inserts the row. path has ids of the database; usual: of each run, what path.stretch_insns says. 0, or
+ * -1: SQLite's error. */
 int run_rows_insert(struct run_rows *r, struct run_group *g, const uint32_t usual[DIGITS_ROW],
 		    struct pt_error *e);
 

@@ -48,8 +48,8 @@ struct pt_sink_options {
 	unsigned threads; /* that may work, 0: one for each CPU. What comes out is the same */
 	bool replace;	  /* take the place of the trace that came from the same container */
 	struct pt_sink_poll poll;
-	bool *
-	    ret_there; /* becomes true when the recording is there and not to be replaced. NULL: nobody asks */
+	/* becomes true when the recording is there and not to be replaced. NULL: nobody asks */
+	bool *ret_there;
 };
 
 /* Opens the database at path, or begins one. options are copied. NULL: PT_ERR_IO, PT_ERR_NO_MEMORY,

@@ -11,7 +11,7 @@
 #include "schema/array.h"
 #include "schema/hash.h"
 
-/* Further lines of a file are not told: a text has one character for each. */
+/* Further lines of a file are left out: a text has one character for each. */
 #define LINES_MAX (1 << DIGITS_BITS)
 
 struct file {

@@ -121,7 +121,8 @@ static int last_error(void)
 	return text && strstr(text, "out of memory") ? ENOMEM : error;
 }
 
-/* Why a file of debug information could not be opened now: libdwfl goes on to its next place then, and forgets it. */
+/* Why a file of debug information could not be opened now: libdwfl goes on to its next place then, and
+ * forgets it. */
 static int find_error;
 
 static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
@@ -138,7 +139,8 @@ static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dw
 	return dwfl_standard_find_debuginfo(module, user, name, base, file, link, crc, ret_file);
 }
 
-/* NULL: there is no such file, or it has no lines; last_error() says why. fd: of the file, which becomes libdwfl's. */
+/* NULL: there is no such file, or it has no lines; last_error() says why. fd: of the file, which becomes
+ * libdwfl's. */
 static struct dwfl_of_dso *open_dwarf(const struct dso *dso, int fd)
 {
 	static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_build_id_find_elf,

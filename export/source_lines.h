@@ -39,8 +39,9 @@ struct source_line {
 	struct inlined_call *inlined; /* the innermost one that it is of; NULL: of none */
 };
 /*
- * Of the instruction at ip, which the symbol covers. 1; 0: it is not known; -1: PT_ERR_IO or PT_ERR_NO_MEMORY, the
- * file that knows it could not be read now (descriptors, memory, a disk's error), and the next load may know it.
+ * Of the instruction at ip, which the symbol covers. 1; 0: it is not known; -1: PT_ERR_IO or
+ * PT_ERR_NO_MEMORY, the file that knows it could not be read now (descriptors, memory, a disk's error), and
+ * the next load may know it.
  */
 int source_lines_find(struct source_lines *l, uint32_t symbol, uint64_t ip, struct source_line *ret,
 		      struct pt_error *e);

@@ -40,7 +40,8 @@ void trace_meta_deinit(struct trace_meta *m);
  * none at all. */
 void trace_identity(const struct trace_meta *m, char ret[64]);
 
-/* The clock that META says; not known, when times up to last_tsc (PTR_NO_TSC: there are none) would overflow. */
+/* The clock that META says; not known, when times up to last_tsc (PTR_NO_TSC: there are none) would
+ * overflow. */
 struct trace_clock trace_clock(const struct trace_meta *m, uint64_t last_tsc);
 
 /* The functions below return 0, or -1: PT_ERR_NO_MEMORY, SQLite's error. */

@@ -1,15 +1,17 @@
 /*
- * worker.h - pt-load spool DIR DATABASE: loads the containers that appear in a folder. Any number of workers may share it, on any
- * number of machines.
+ * worker.h - pt-load spool DIR DATABASE: loads the containers that appear in a folder. Any number of
+ * workers may share it, on any number of machines.
  *
  *     DIR/NAME.ptc                       waits; who puts it there renames it to that name when it is whole
- *     DIR/NAME.ptc.lease.HOST.PID        is being loaded: the rename is the lease, and its modification time the worker's sign of life
+ *     DIR/NAME.ptc.lease.HOST.PID        is being loaded: the rename is the lease, its modification
+ *                                        time the worker's sign of life
  *     DIR/done/NAME.ptc                  is loaded; not kept with `remove`
  *     DIR/failed/NAME.ptc, NAME.ptc.error  could not be, and why
  *
- * A lease that shows no life for lease_s is another worker's to take, by a rename again. So a container may be loaded by two
- * workers when one was only slow: then the database has the recording already, and refuses it to one of them, which is no failure.
- * Both times are the folder's file system's, so clocks of machines need not agree.
+ * A lease that shows no life for lease_s is another worker's to take, by a rename again. So a container may
+ * be loaded by two workers when one was only slow: then the database has the recording already, and refuses
+ * it to one of them, which is no failure. Both times are the folder's file system's, so clocks of machines
+ * need not agree.
  */
 #ifndef EXPORT_WORKER_H
 #define EXPORT_WORKER_H

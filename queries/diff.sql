@@ -35,7 +35,7 @@ one AS MATERIALIZED (
 		sum(c.insn_count) AS insns, CAST(round(sum(c.cyc_count)) AS INTEGER) AS cycles,
 			sum(c.times) AS times,
 		sum(c.total_ns) AS ns,
-		-- of several guests' none can be told
+		-- of several guests' it is not known which
 		CASE count(*) WHEN 1 THEN max(c.p50_ns) END AS p50, CASE count(*) WHEN 1 THEN max(c.p99_ns)
 			END AS p99,
 		max(c.max_ns) AS longest

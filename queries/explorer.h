@@ -4,7 +4,7 @@
  *
  *   (nothing)       the page; explorer.js, explorer.css: its parts
  *   api/about       JSON: databases and their traces, queries with titles and parameters, views with columns
- *   api/query       JSON: the rows of name=NAME (a canned query, or annotate) or sql=STATEMENT; p.X=Y: a parameter
+ *   api/query       JSON: the rows of name=NAME (a canned query, annotate) or sql=STATEMENT; p.X=Y: parameter
  *   api/lanes       JSON: the time line's lanes
  *   api/spans       JSON: what takes time in them, between p.after and p.until
  *   api/marks       JSON: events and interrupts there

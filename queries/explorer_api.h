@@ -19,8 +19,8 @@ bool explorer_api(const struct explorer *x, const struct server_request *r, cons
 
 /* The argument db: 0 when there is none, or none such. */
 size_t explorer_database(const struct explorer *x, const struct server_request *r);
-/* A connection whose statements stop when the time is over or the client is gone. For sqlite3_close(). NULL: as
- * database_open(). */
+/* A connection whose statements stop when the time is over or the client is gone. For sqlite3_close().
+ * NULL: as database_open(). */
 sqlite3 *explorer_open(const struct explorer *x, const struct server_request *r, size_t which,
 		       struct explorer_wait *wait, struct pt_error *e);
 

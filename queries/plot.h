@@ -1,9 +1,9 @@
 /*
  * plot.h - a statement's rows as a picture of characters, for terminals (pt-query --plot).
  *
- * Rows with le_ns and cumulative_count are histograms (vmexit-latency-histogram): a bar for each length from the first to
- * the last that there are any of, for each reason. Rows with time_ns are a line of eight heights for each column of
- * numbers: from the least, or 0, to the largest; blank where nothing is known.
+ * Rows with le_ns and cumulative_count are histograms (vmexit-latency-histogram): a bar for each length
+ * from the first to the last that there are any of, for each reason. Rows with time_ns are a line of eight
+ * heights for each column of numbers: from the least, or 0, to the largest; blank where nothing is known.
  */
 #ifndef QUERIES_PLOT_H
 #define QUERIES_PLOT_H

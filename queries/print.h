@@ -9,8 +9,9 @@
  *   jsonl       an object on each line
  *   markdown    a table of GitHub's Markdown: markdown.h
  *   prometheus  the text exposition format, version 0.0.4: a gauge pt_QUERY_COLUMN, or a counter
- *               pt_QUERY_COLUMN_total of what counts, for each column of numbers, with the other columns as labels, and those whose numbers name something (trace,
- *               cpu, vcpu, pid, tid, id, ...). The unit is the name's end; *_ns become *_seconds, exactly.
+ *               pt_QUERY_COLUMN_total of what counts, for each column of numbers, with the other columns
+ *               as labels, and those whose numbers name something (trace, cpu, vcpu, pid, tid, id, ...).
+ *               The unit is the name's end; *_ns become *_seconds, exactly.
  *               When two rows have the same labels, all rows get one more: row, counted from 1. NULL makes
  *               no sample. Where no column has numbers only, the last that has any is the gauge, of those
  *               rows. Rows with le_ns, cumulative_count and sum_ns are a histogram's.
@@ -19,10 +20,11 @@
  *   speedscope  the same stacks as a file that https://www.speedscope.app opens: speedscope.h
  *   pprof       the same stacks as pprof's: pprof.h
  *   firefox     the same stacks as a profile of https://profiler.firefox.com: firefox.h
- *   lines       a line a row, its columns separated by tabs: for queries whose rows are a text file's lines (lcov)
+ *   lines       a line a row, its columns separated by tabs: for queries whose rows are a text file's
+ *               lines (lcov)
  *   plot        a picture of characters: plot.h; --plot asks for it, not --format
  *   html        a page that needs nothing else: html.h, which is not print_rows()'s job
- *   perfetto    the whole database, for ui.perfetto.dev: queries/perfetto/perfetto.h; not print_rows()'s, either
+ *   perfetto    the whole database, for ui.perfetto.dev: queries/perfetto/perfetto.h
  *   perf-sqlite the same, as perf's export-to-sqlite.py has it: queries/perf_sqlite/perf_sqlite.h
  */
 #ifndef QUERIES_PRINT_H
@@ -66,7 +68,8 @@ enum print_format print_format_find(const char *name);
 int print_rows(sqlite3_stmt *statement, enum print_format format, const char *name, size_t width, FILE *out,
 	       struct pt_error *e);
 
-/* The column `stack` of rows that are call stacks, with a weight in the last one. 0, or -1: PT_ERR_USAGE, there is none. */
+/* The column `stack` of rows that are call stacks, with a weight in the last one. 0, or -1:
+ * PT_ERR_USAGE, there is none. */
 int print_stack_column(sqlite3_stmt *statement, const char *format, int *ret, struct pt_error *e);
 
 /* A string of JSON, in quotes: valid UTF-8, and nothing that a terminal obeys. */

@@ -36,7 +36,8 @@ static inline const struct cell *rows_at(const struct rows *rows, size_t row, si
  * 0, or -1: PT_ERR_NO_MEMORY. */
 int rows_text(sqlite3_stmt *statement, int column, const char **ret, struct pt_error *e);
 
-/* What SQLite says about the statement's failure: PT_ERR_BAD_INPUT; PT_ERR_REFUSED, its time was over. Returns -1. */
+/* What SQLite says about the statement's failure: PT_ERR_BAD_INPUT; PT_ERR_REFUSED, its time was over.
+ * Returns -1. */
 int rows_sql_error(sqlite3_stmt *statement, struct pt_error *e);
 
 #endif

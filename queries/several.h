@@ -1,10 +1,11 @@
 /*
  * several.h - one question to several databases.
  *
- * A query is asked of each, one after the other; the rows come together with a first column `db` that says which
- * database each is from. A query that compares traces says in its leading comment which view it reads
- * ("-- gathers: VIEW"): then that view's rows are gathered, and the query is asked of them all at once. There
- * traces are counted through, from 1, and the parameter b is the second database's first one unless it is given.
+ * A query is asked of each, one after the other; the rows come together with a first column `db` that says
+ * which database each is from. A query that compares traces says in its leading comment which view it reads
+ * ("-- gathers: VIEW"): then that view's rows are gathered, and the query is asked of them all at once.
+ * There traces are counted through, from 1, and the parameter b is the second database's first one unless
+ * it is given.
  */
 #ifndef QUERIES_SEVERAL_H
 #define QUERIES_SEVERAL_H

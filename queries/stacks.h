@@ -1,5 +1,6 @@
 /*
- * stacks.h - the rows of a query of call stacks (folded), as formats for viewers want them: frames once, stacks as their numbers.
+ * stacks.h - the rows of a query of call stacks (folded), as formats for viewers want them: frames once,
+ * stacks as their numbers.
  */
 #ifndef QUERIES_STACKS_H
 #define QUERIES_STACKS_H
@@ -23,9 +24,10 @@ struct stacks {
 };
 
 /*
- * Runs the statement to its end. Frames are the texts between the semicolons of column `stack`; rows without a stack or
- * with no positive number in the last column are left out. format: for messages. 0, or -1: PT_ERR_BAD_INPUT (SQLite's
- * message), PT_ERR_USAGE (no column `stack`), PT_ERR_NO_MEMORY. stacks_deinit() in either case.
+ * Runs the statement to its end. Frames are the texts between the semicolons of column `stack`; rows
+ * without a stack or with no positive number in the last column are left out. format: for messages. 0, or
+ * -1: PT_ERR_BAD_INPUT (SQLite's message), PT_ERR_USAGE (no column `stack`), PT_ERR_NO_MEMORY.
+ * stacks_deinit() in either case.
  */
 int stacks_read(struct stacks *s, sqlite3_stmt *statement, const char *format, struct pt_error *e);
 void stacks_deinit(struct stacks *s);

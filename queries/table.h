@@ -1,6 +1,6 @@
 /*
- * table.h - a statement's rows as a table for people; "-" is NULL. On a terminal numbers that count or measure have
- * thousands separators.
+ * table.h - a statement's rows as a table for people; "-" is NULL. On a terminal numbers that count or
+ * measure have thousands separators.
  */
 #ifndef QUERIES_TABLE_H
 #define QUERIES_TABLE_H

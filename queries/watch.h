@@ -1,5 +1,6 @@
 /*
- * watch.h - a folder of databases that grows, as a text that Prometheus' node_exporter offers (its textfile collector).
+ * watch.h - a folder of databases that grows, as a text that Prometheus' node_exporter offers (its textfile
+ * collector).
  *
  * The text has the answers of some queries in all databases (prometheus.h; the label db says which), and
  *   pt_database_readable{db}                  1; 0: it is no database of this version, or cannot be read
@@ -14,8 +15,8 @@
 
 struct watch {
 	const char *folder; /* its files *.db */
-	const char *
-	    textfile; /* replaced as a whole, readable for all who may enter its folder (0644, less the umask) */
+	/* replaced as a whole, readable for all who may enter its folder (0644, less the umask) */
+	const char *textfile;
 	const char *const *queries; /* names */
 	size_t query_count;
 	const char *query_folder; /* as source.h's; NULL: none */
@@ -30,9 +31,9 @@ struct watch_state *watch_create(const struct watch *w,
 void watch_destroy(struct watch_state *s);	      /* NULL is fine */
 
 /*
- * Writes the text if there is none yet or a database came, went or was written. A database that cannot be read is
- * warned of once. 1: it was written; 0: nothing is new; -1: PT_ERR_IO (the folder, the text), PT_ERR_USAGE (no such
- * query), PT_ERR_NO_MEMORY, and the text is as it was.
+ * Writes the text if there is none yet or a database came, went or was written. A database that cannot be
+ * read is warned of once. 1: it was written; 0: nothing is new; -1: PT_ERR_IO (the folder, the text),
+ * PT_ERR_USAGE (no such query), PT_ERR_NO_MEMORY, and the text is as it was.
  */
 int watch_look(struct watch_state *s, struct pt_error *e);
 

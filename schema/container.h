@@ -170,16 +170,17 @@ enum ptc_aux_flags {
  *   start_time                  seconds since 1970, of the capture
  *   host, kernel, arch          uname's nodename, release, machine
  *   command                     the traced command or pt-capture's own, for people
- *   cpu_not_traced.N            a CPU that came online, or went, while recording ran, and is not traced from then on:
- *                                when that was seen, perf's clock in ns
+ *   cpu_not_traced.N            a CPU that came online, or went, while recording ran, and is not traced
+ *                               from then on: when that was seen, perf's clock in ns
  *   exit_status                 of the traced command: 0..255, or 128 + signal
  *   cpu_vendor, cpu_family, cpu_model, cpu_stepping, cpu_name
  *   cpuid_14_0, cpuid_14_1, cpuid_15   "eax,ebx,ecx,edx", each in hex
  *   tsc_ctc_numerator, tsc_ctc_denominator  TSC ticks per CTC tick (CPUID 15H EBX, EAX)
  *   tsc_hz                      TSC frequency
- *   cpu_type.N.name, .cpus      hybrid processors: a type of CPUs, N = 0, 1...: its PMU's name; its CPUs, "0-7,16".
- *                               Also .cpu_family, .cpu_model, .cpu_stepping, .cpuid_14_0, .cpuid_14_1, .cpuid_15,
- *                               .tsc_ctc_numerator, .tsc_ctc_denominator, which come before those without a type
+ *   cpu_type.N.name, .cpus      hybrid processors: a type of CPUs, N = 0, 1...: its PMU's name; its CPUs,
+ *                               "0-7,16". Also .cpu_family, .cpu_model, .cpu_stepping, .cpuid_14_0,
+ *                               .cpuid_14_1, .cpuid_15, .tsc_ctc_numerator, .tsc_ctc_denominator, which
+ *                               come before those without a type
  *   nominal_ratio               maximum non-turbo bus ratio: CBR / it = core cycles per TSC tick
  *   mtc_freq                    the MTC packet carries CTC bits mtc_freq..mtc_freq+7
  *   pt_config                   perf's attr.config as for sysfs format of intel_pt (tsc bit 10, mtc 9, ...)
@@ -222,8 +223,8 @@ struct ptc_image {
 	enum ptc_image_kind kind;
 	int32_t machine_pid; /* 0 host; else the pid of the guest's VM process */
 	int32_t pid;	     /* MEMORY: of this process; PTC_ANY_PID: of the machine's kernel */
-	uint32_t
-	    continues; /* 1: one more range of the image that was begun last under this name; 0: begins one */
+	/* 1: one more range of the image that was begun last under this name; 0: begins one */
+	uint32_t continues;
 	uint64_t offset;	 /* FILE: file offset of bytes[0] */
 	uint64_t vaddr;		 /* of bytes[0]. FILE: in the ELF file (p_vaddr + offset - p_offset) */
 	uint64_t time_ns;	 /* MEMORY: valid from then on (perf clock); 0: from the start */

@@ -26,7 +26,8 @@ enum pt_error_kind {
 struct pt_error {
 	enum pt_error_kind kind;
 	uint64_t offset; /* byte offset in the input, or PT_NO_OFFSET */
-	/* One line, no final full stop or newline; without the program's name; nothing that controls a terminal. */
+	/* One line, no final full stop or newline; without the program's name; nothing that controls a
+	 * terminal. */
 	char message[1024];
 };
 

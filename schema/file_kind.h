@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#define PT_FILE_KIND_BYTES 16 /* of its front are enough to tell; fewer will do */
+#define PT_FILE_KIND_BYTES 16 /* of its front are enough to know; fewer will do */
 
 /*
  * What follows "X is not a container" in a message: ", but a recording of perf: pt-capture import

@@ -5,8 +5,8 @@
  * name's place when it is committed; what was there before is kept until then. Anything else (a pipe,
  * a device, standard output) is written as it goes.
  *
- * A file is for its owner only (OUTPUT_MODE), whatever was there before, unless the user says otherwise (--mode):
- * what ran on a machine, and where, as a recording has it, is nobody else's business.
+ * A file is for its owner only (OUTPUT_MODE), whatever was there before, unless the user says otherwise
+ * (--mode): what ran on a machine, and where, as a recording has it, is nobody else's business.
  *
  * A symbolic link is followed, and the file that it leads to is replaced. But one that somebody else
  * made in a folder like /tmp is refused (PT_ERR_REFUSED), whatever /proc/sys/fs/protected_symlinks is.

@@ -46,7 +46,8 @@ static size_t shown(const uint8_t *p, size_t n)
 	return bytes && !pt_utf8_controls(p, bytes) ? bytes : 0;
 }
 
-/* Bytes at p that are one thing, of which each is written visibly: a character that controls, or one that is none. */
+/* Bytes at p that are one thing, of which each is written visibly: a character that controls, or one
+ * that is none. */
 static size_t hidden(const uint8_t *p, size_t n)
 {
 	size_t bytes = pt_utf8_bytes(p, n);
@@ -54,8 +55,8 @@ static size_t hidden(const uint8_t *p, size_t n)
 	return bytes ? bytes : 1;
 }
 
-/* Of n bytes what is complete becomes text of up to four times as many bytes; *ret_text: how many. Returns how many
- * bytes of p it is. */
+/* Of n bytes what is complete becomes text of up to four times as many bytes; *ret_text: how many.
+ * Returns how many bytes of p it is. */
 static size_t make_visible(const uint8_t *p, size_t n, char *text, size_t *ret_text)
 {
 	size_t i = 0, to = 0;

@@ -1,9 +1,9 @@
 /*
  * debuginfod.h - debug files from the servers that $DEBUGINFOD_URLS names.
  *
- * By elfutils' libdebuginfod, which is loaded when it is first needed, so it need not be there: neither to build nor
- * to run. It keeps what it fetched in its cache ($DEBUGINFOD_CACHE_PATH), and has its own time limits
- * ($DEBUGINFOD_TIMEOUT).
+ * By elfutils' libdebuginfod, which is loaded when it is first needed, so it need not be there: neither to
+ * build nor to run. It keeps what it fetched in its cache ($DEBUGINFOD_CACHE_PATH), and has its own time
+ * limits ($DEBUGINFOD_TIMEOUT).
  */
 #ifndef CAPTURE_CODE_DEBUGINFOD_H
 #define CAPTURE_CODE_DEBUGINFOD_H

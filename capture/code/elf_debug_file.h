@@ -1,9 +1,9 @@
 /*
  * elf_debug_file.h - the ELF file that has the symbol table of a stripped one.
  *
- * Looked for as gdb does: by build id (/usr/lib/debug/.build-id), by .gnu_debuglink, at debuginfod's servers if they
- * are to be asked, and last the .gnu_debugdata that some distributions leave in a file ("mini debug info": the
- * functions' names, packed by xz).
+ * Looked for as gdb does: by build id (/usr/lib/debug/.build-id), by .gnu_debuglink, at debuginfod's
+ * servers if they are to be asked, and last the .gnu_debugdata that some distributions leave in a file
+ * ("mini debug info": the functions' names, packed by xz).
  */
 #ifndef CAPTURE_CODE_ELF_DEBUG_FILE_H
 #define CAPTURE_CODE_ELF_DEBUG_FILE_H
@@ -32,8 +32,8 @@ struct elf_debug_file {
 };
 
 /*
- * Opens it. A file that .gnu_debuglink names must have the checksum that stands there. What is broken is as if it
- * were not there. Returns 0, or -1: PT_ERR_NO_MEMORY. Free with close in both cases.
+ * Opens it. A file that .gnu_debuglink names must have the checksum that stands there. What is broken is as
+ * if it were not there. Returns 0, or -1: PT_ERR_NO_MEMORY. Free with close in both cases.
  */
 int elf_debug_file_open(struct elf_debug_file *ret, const struct elf_file *of, struct pt_error *e);
 void elf_debug_file_close(struct elf_debug_file *d);

@@ -130,8 +130,9 @@ static int bad_elf(const char *path, struct pt_error *e)
 }
 
 /*
- * Whether libelf gave up because the file could not be read or memory is out: then what it left out is no property of
- * the file. It says so by text alone, and only of what failed last; errno, 0 before, remembers the others.
+ * Whether libelf gave up because the file could not be read or memory is out: then what it left out is no
+ * property of the file. It says so by text alone, and only of what failed last; errno, 0 before, remembers
+ * the others.
  */
 static bool input_failed(const struct source *src, struct pt_error *e)
 {

@@ -55,7 +55,8 @@ int image_set_add_bytes(struct image_set *s, struct ptc_writer *w, const char *n
 /* The build id of what the container has under name: its bytes (at most 20; 0: none), *ret the set's. */
 uint32_t image_set_build_id(const struct image_set *s, const char *name, const uint8_t **ret);
 
-/* The build id of an ELF file: its bytes, 0 when it has none; or -1: PT_ERR_IO, PT_ERR_BAD_INPUT, PT_ERR_NO_MEMORY. */
+/* The build id of an ELF file: its bytes, 0 when it has none; or -1: PT_ERR_IO, PT_ERR_BAD_INPUT,
+ * PT_ERR_NO_MEMORY. */
 int elf_file_build_id(const char *path, uint8_t ret[20], struct pt_error *e);
 
 /* What the loader would map: an executable PT_LOAD segment, widened to whole pages. */

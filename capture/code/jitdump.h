@@ -1,6 +1,7 @@
 /*
- * jitdump.h - reads a jitdump file: the code that a runtime made, as the runtime itself wrote it down (node --perf-prof,
- * Java with perf's libperf-jvmti.so). The format is perf's: tools/perf/Documentation/jitdump-specification.txt.
+ * jitdump.h - reads a jitdump file: the code that a runtime made, as the runtime itself wrote it down (node
+ * --perf-prof, Java with perf's libperf-jvmti.so). The format is perf's:
+ * tools/perf/Documentation/jitdump-specification.txt.
  */
 #ifndef CAPTURE_CODE_JITDUMP_H
 #define CAPTURE_CODE_JITDUMP_H
@@ -32,8 +33,8 @@ bool jitdump_has_tsc(const struct jitdump *d); /* JITDUMP_FLAGS_ARCH_TIMESTAMP *
 int32_t jitdump_pid(const struct jitdump *d);
 
 /*
- * The next code in the order of the file. 1; 0: there is no more, as jitdump_unfinished() says; or -1: PT_ERR_BAD_INPUT
- * with the offset of a record that contradicts itself, PT_ERR_NO_MEMORY.
+ * The next code in the order of the file. 1; 0: there is no more, as jitdump_unfinished() says; or -1:
+ * PT_ERR_BAD_INPUT with the offset of a record that contradicts itself, PT_ERR_NO_MEMORY.
  */
 int jitdump_next(struct jitdump *d, struct jitdump_code *ret, struct pt_error *e);
 

@@ -17,10 +17,10 @@
 int regular_file_open(const char *path, struct stat *ret);
 
 /*
- * The same file as a process opens by that name whose root directory is `root` ("" is this process's own): a ".." or a
- * symbolic link does not lead out of it. Returns a descriptor (O_PATH: what it leads to is opened as
- * /proc/self/fd/N), with fstat()'s result in *ret; or -1 with errno, ENOEXEC: no regular file. Before Linux 5.6, which
- * has no openat2(), links are followed as this process sees them.
+ * The same file as a process opens by that name whose root directory is `root` ("" is this process's own):
+ * a ".." or a symbolic link does not lead out of it. Returns a descriptor (O_PATH: what it leads to is
+ * opened as /proc/self/fd/N), with fstat()'s result in *ret; or -1 with errno, ENOEXEC: no regular file.
+ * Before Linux 5.6, which has no openat2(), links are followed as this process sees them.
  */
 int regular_file_below(const char *root, const char *name, struct stat *ret);
 

@@ -83,7 +83,8 @@ int perf_contents_add_format(struct perf_contents *c, const struct ptc_tracepoin
 /* Adds the image's build id, unless there is one under its name. */
 int perf_contents_add_build_id(struct perf_contents *c, const struct ptc_image *image, struct pt_error *e);
 /*
- * After all events: adds the id and CPU that the record of that many bytes ends with, if it does, and if the id is an event's.
+ * After all events: adds the id and CPU that the record of that many bytes ends with, if it does, and if
+ * the id is an event's.
  */
 int perf_contents_add_id(struct perf_contents *c, const uint8_t *record, size_t bytes, struct pt_error *e);
 /* Adds an AUXTRACE record. */

@@ -104,8 +104,9 @@ int perf_description_add_event(struct perf_description *d, const uint8_t *attr, 
 int perf_description_add_ids(struct perf_description *d, uint32_t event, const uint8_t *ids, size_t count,
 			     struct pt_error *e);
 /*
- * Adds what is known of an id, or to what is known of it; event PERF_EVENT_UNKNOWN: of none yet. Of several events
- * the first one counts; of CPU, thread and guest what came last without an event. -1: as perf_description_add_ids().
+ * Adds what is known of an id, or to what is known of it; event PERF_EVENT_UNKNOWN: of none yet. Of several
+ * events the first one counts; of CPU, thread and guest what came last without an event. -1: as
+ * perf_description_add_ids().
  */
 int perf_description_add_id(struct perf_description *d, const struct perf_file_id *id, struct pt_error *e);
 /* Makes the events' machine_pid known, of the ids so far. */

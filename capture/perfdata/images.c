@@ -166,7 +166,8 @@ static void why(struct mapped *m, const char *format, ...)
 	va_end(ap);
 }
 
-/* Puts the file at path into the container, if it is the one: 1; 0: it is not; -1. shown: what messages call it. */
+/* Puts the file at path into the container, if it is the one: 1; 0: it is not; -1. shown: what messages
+ * call it. */
 static int try_file(struct perf_images *i, struct ptc_writer *w, struct mapped *m, const char *path,
 		    const char *shown, struct pt_error *e)
 {

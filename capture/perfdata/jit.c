@@ -74,7 +74,8 @@ static bool is_same(const struct jitdump_code *a, const struct jitdump_code *b)
 }
 
 /*
- * Of unknown time: those that no other overlaps. time_ns: when the dump began. *ret_left: how many were left out.
+ * Of unknown time: those that no other overlaps. time_ns: when the dump began. *ret_left: how many were
+ * left out.
  */
 static int put_lasting(struct pieces *p, int32_t pid, uint64_t time_ns, struct ptc_writer *w,
 		       size_t *ret_left, struct pt_error *e)
@@ -179,7 +180,8 @@ static int put_dump(const struct perf_jit *j, struct jitdump *d, const char *pat
 	return ret;
 }
 
-/* Under its name, or beside the recording. 0, or -1: PT_ERR_NO_MEMORY; *ret NULL: it is not there, which is a note. */
+/* Under its name, or beside the recording. 0, or -1: PT_ERR_NO_MEMORY; *ret NULL: it is not there, which
+ * is a note. */
 static int open_dump(const struct perf_jit *j, const char *name, struct jitdump **ret, char **ret_path,
 		     struct pt_error *e)
 {

@@ -12,8 +12,8 @@ struct host_meta {
 	const char *engine; /* "perf", "sideband", "step" */
 	bool synthetic;	    /* its time is a model */
 	char **command;	    /* of the traced program, NULL-terminated; NULL: none */
-	char *
-	    ret_uuid; /* room for HOST_META_UUID_ROOM: becomes the uuid, "" without one; NULL: not asked for */
+	/* room for HOST_META_UUID_ROOM: becomes the uuid, "" without one; NULL: not asked for */
+	char *ret_uuid;
 };
 
 /*

@@ -17,8 +17,8 @@
 
 /* Zeroed: nothing. */
 struct hw_aux_tail {
-	struct hw_bytes
-	    bytes; /* from a PSB on; none: no PSB is known, or it was too long, or data was lost after it */
+	/* from a PSB on; none: no PSB is known, or it was too long, or data was lost after it */
+	struct hw_bytes bytes;
 	uint64_t end;	   /* position in the stream after the last byte that was added */
 	uint64_t since_ns; /* perf's clock: the PSB is not older; 0 unknown */
 };

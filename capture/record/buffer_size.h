@@ -1,6 +1,6 @@
 /*
- * buffer_size.h - the sizes of each CPU's buffers by default, and the files that a capture has open besides its events;
- * `pt-capture check` compares them with what there is.
+ * buffer_size.h - the sizes of each CPU's buffers by default, and the files that a capture has open besides
+ * its events; `pt-capture check` compares them with what there is.
  */
 #ifndef CAPTURE_RECORD_BUFFER_SIZE_H
 #define CAPTURE_RECORD_BUFFER_SIZE_H

@@ -60,8 +60,8 @@ struct capture {
 		unsigned number; /* of the one that is written, from 1 */
 		char uuid[HOST_META_UUID_ROOM],
 		    before[HOST_META_UUID_ROOM]; /* its, and that of the one before it */
-		uint64_t
-		    kernel_ns; /* perf's clock when the kernel's code was read for it; 0: before tracing began */
+		/* perf's clock when the kernel's code was read for it; 0: before tracing began */
+		uint64_t kernel_ns;
 		uint64_t bytes_before;	     /* of those that are complete */
 		double started_s, settled_s; /* as of capture_seconds() */
 	} part;

@@ -306,8 +306,8 @@ static void check_buffers(struct check_result *r, const char *root)
 }
 
 /*
- * PT, sideband and module_load on each CPU; of a process, the first two for each thread on each CPU, and its whole-CPU
- * event and module_load on each. The capture raises the soft limit by itself.
+ * PT, sideband and module_load on each CPU; of a process, the first two for each thread on each CPU, and
+ * its whole-CPU event and module_load on each. The capture raises the soft limit by itself.
  */
 static void check_descriptors(struct check_result *r, const char *root)
 {

@@ -33,8 +33,9 @@ static int add_type(struct hw_cpu_types *t, const char *dir, const char *name, s
 	struct hw_cpu_type *one = &t->at[t->count];
 	char cpus[4096], type[32], *end;
 
-	if (strncmp(name, "cpu_", 4) != 0 || strlen(name) >= sizeof one->name || t->count == HW_CPU_TYPES_MAX ||
-	    !read_line(dir, name, "cpus", cpus, sizeof cpus) || !read_line(dir, name, "type", type, sizeof type))
+	if (strncmp(name, "cpu_", 4) != 0 || strlen(name) >= sizeof one->name ||
+	    t->count == HW_CPU_TYPES_MAX || !read_line(dir, name, "cpus", cpus, sizeof cpus) ||
+	    !read_line(dir, name, "type", type, sizeof type))
 		return 0;
 	one->pmu = (uint32_t)strtoul(type, &end, 10);
 	if (*end)

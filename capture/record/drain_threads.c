@@ -207,7 +207,8 @@ static int start_all(struct hw_drain_threads *t, struct pt_error *e)
 	return r;
 }
 
-struct hw_drain_threads *hw_drain_threads_create(struct hw_drain *d, const struct hw_numa *numa, struct pt_error *e)
+struct hw_drain_threads *hw_drain_threads_create(struct hw_drain *d, const struct hw_numa *numa,
+						 struct pt_error *e)
 {
 	struct hw_drain_threads *t = calloc(1, sizeof *t);
 	size_t most = d->ring_count / HW_DRAIN_THREAD_RINGS + (numa ? numa->count : 0) + 1;

@@ -31,7 +31,8 @@ struct hw_drain_threads;
  * For d's rings, which stay where they are. They begin busy. numa NULL: nobody knows. The container's writer
  * has compressor threads. Fewer threads where the system has no more, one at least. NULL: PT_ERR_NO_MEMORY.
  */
-struct hw_drain_threads *hw_drain_threads_create(struct hw_drain *d, const struct hw_numa *numa, struct pt_error *e);
+struct hw_drain_threads *hw_drain_threads_create(struct hw_drain *d, const struct hw_numa *numa,
+						 struct pt_error *e);
 void hw_drain_threads_destroy(struct hw_drain_threads *t); /* before the rings and the writer; NULL is fine */
 
 /* busy: the capture is at work, and does not just wait for its rings. NULL is fine. */

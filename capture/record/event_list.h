@@ -12,8 +12,8 @@
 #include "schema/error.h"
 
 struct event_list {
-	char *
-	    terms; /* of intel_pt, all together: "intel_pt/cyc,mtc/u", or "cyc,mtc" as they were given; NULL: none */
+	/* of intel_pt, all together: "intel_pt/cyc,mtc/u", or "cyc,mtc" as they were given; NULL: none */
+	char *terms;
 	char **names; /* tracepoints, SYSTEM:NAME, each once */
 	size_t name_count, name_room;
 	char **samplers; /* others, with their terms and levels: "branch-misses/aux-sample-size=8192/u" */

@@ -1,7 +1,7 @@
 /*
  * event_name.h - events by perf's names: the kernel's generic ones (perf_event_open(2), PERF_TYPE_HARDWARE
- * and _SOFTWARE), "rHEX" (a raw one of the CPU's core PMU), tracepoints "SYSTEM:NAME", and execution breakpoints
- * "mem:0x401136:x".
+ * and _SOFTWARE), "rHEX" (a raw one of the CPU's core PMU), tracepoints "SYSTEM:NAME", and execution
+ * breakpoints "mem:0x401136:x".
  */
 #ifndef CAPTURE_RECORD_EVENT_NAME_H
 #define CAPTURE_RECORD_EVENT_NAME_H
@@ -13,8 +13,8 @@
 #include "schema/error.h"
 
 /*
- * Sets attr's type and config; of a breakpoint also its address, length and bp_type. 0, or -1: PT_ERR_USAGE (no such name), PT_ERR_REFUSED (a tracepoint that is
- * not there, or that this user may not see).
+ * Sets attr's type and config; of a breakpoint also its address, length and bp_type. 0, or -1: PT_ERR_USAGE
+ * (no such name), PT_ERR_REFUSED (a tracepoint that is not there, or that this user may not see).
  */
 int hw_event_named(struct perf_event_attr *attr, const char *name, struct pt_error *e);
 

@@ -177,7 +177,8 @@ static struct placement place(const struct hw_events_options *o, enum hw_event_k
 	return p;
 }
 
-/* Only what is not permitted, and was not asked for by name: what fails for want of descriptors or memory would be missing unseen. */
+/* Only what is not permitted, and was not asked for by name: what fails for want of descriptors or
+ * memory would be missing unseen. */
 static bool may_leave_out(struct hw_event_attr *a, int why)
 {
 	if (!a->optional || (why != EACCES && why != EPERM))

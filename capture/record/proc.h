@@ -11,14 +11,14 @@
 int hw_proc_cpus(struct hw_list *ret, struct pt_error *e);
 
 /*
- * Adds the threads of a process, or for pid 0 all processes, to the list, which is sorted then and has each once.
- * 0, or -1: PT_ERR_REFUSED when there is no such process, PT_ERR_NO_MEMORY.
+ * Adds the threads of a process, or for pid 0 all processes, to the list, which is sorted then and has each
+ * once. 0, or -1: PT_ERR_REFUSED when there is no such process, PT_ERR_NO_MEMORY.
  */
 int hw_proc_threads(struct hw_list *l, int32_t pid, struct pt_error *e);
 
 /*
- * Appends the processes of a user, a name or a number. 0, or -1: PT_ERR_USAGE (no such user), PT_ERR_REFUSED (it has no
- * processes), PT_ERR_NO_MEMORY.
+ * Appends the processes of a user, a name or a number. 0, or -1: PT_ERR_USAGE (no such user),
+ * PT_ERR_REFUSED (it has no processes), PT_ERR_NO_MEMORY.
  */
 int hw_proc_of_user(struct hw_list *l, const char *user, struct pt_error *e);
 

@@ -19,7 +19,7 @@ struct hw_tasks {
 	struct ptc_writer *w;
 	struct hw_images *images;
 	uint32_t attr;		/* of the records, PTC_SIDEBAND's */
-	struct hw_state *state; /* is told what is put; NULL: nothing is */
+	struct hw_state *state; /* gets what is put; NULL: nothing does */
 
 	struct hw_task *tasks; /* sorted by pid */
 	size_t count;

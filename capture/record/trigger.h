@@ -1,9 +1,9 @@
 /*
- * trigger.h - what takes a snapshot: a long VM exit, a tracepoint, a call of a function, its return, an address,
- * the program's end.
+ * trigger.h - what takes a snapshot: a long VM exit, a tracepoint, a call of a function, its return, an
+ * address, the program's end.
  *
- * Functions and addresses are hardware breakpoints (PERF_TYPE_BREAKPOINT): nothing is written into the code that
- * is traced. trigger_place.h finds the addresses.
+ * Functions and addresses are hardware breakpoints (PERF_TYPE_BREAKPOINT): nothing is written into the code
+ * that is traced. trigger_place.h finds the addresses.
  */
 #ifndef CAPTURE_RECORD_TRIGGER_H
 #define CAPTURE_RECORD_TRIGGER_H
@@ -48,8 +48,8 @@ struct hw_trigger {
 		int32_t tid;
 		unsigned depth;
 		uint64_t begun_ns[HW_TRIGGER_DEPTH]; /* outside its guest, inside the function, since */
-		uint64_t
-		    left_ns; /* the return was seen and its call not yet, as another CPU's ring has it; 0: no */
+		/* the return was seen and its call not yet, as another CPU's ring has it; 0: no */
+		uint64_t left_ns;
 	} tasks[HW_TRIGGER_TASKS]; /* threads, hashed by tid */
 	uint64_t armed_ns;	   /* what began before had its snapshot */
 };

@@ -6,10 +6,10 @@
 
 /*
  * Finds the function among those that the process has mapped (pid 0: there is none), then in the kernel; by
- * .symtab, .dynsym, a debug file's or .gnu_debugdata's names, and by /proc/kallsyms. Of a return, these are the
- * instructions that leave the function: returns, and jumps out of it. Fills t->at, t->count and t->stop. 0, or -1:
- * PT_ERR_REFUSED (no such function, several, more places than a CPU has breakpoints), PT_ERR_NO_MEMORY, the
- * errors of filter_symbols.h.
+ * .symtab, .dynsym, a debug file's or .gnu_debugdata's names, and by /proc/kallsyms. Of a return, these are
+ * the instructions that leave the function: returns, and jumps out of it. Fills t->at, t->count and
+ * t->stop. 0, or -1: PT_ERR_REFUSED (no such function, several, more places than a CPU has breakpoints),
+ * PT_ERR_NO_MEMORY, the errors of filter_symbols.h.
  */
 int hw_trigger_place(struct hw_trigger *t, int32_t pid, struct pt_error *e);
 

@@ -1,6 +1,6 @@
 /*
- * affinity.c - the program is told of the CPUs that it had before. All of it runs on one, the tracer's (start.c), but for
- * threads that choose others by themselves.
+ * affinity.c - what the program sees are the CPUs that it had before. All of it runs on one, the tracer's
+ * (start.c), but for threads that choose others by themselves.
  */
 #include <sched.h>
 #include <sys/syscall.h>
@@ -27,7 +27,7 @@ void step_affinity_called(struct step *s, struct step_thread *t, uint64_t number
 		t->cpus_at = set;
 }
 
-static void tell(struct step *s, struct step_thread *t, uint64_t bytes)
+static void put_cpus(struct step *s, struct step_thread *t, uint64_t bytes)
 {
 	struct iovec local = {&s->cpus_before, bytes < sizeof s->cpus_before ? bytes : sizeof s->cpus_before},
 		     remote = {(void *)(uintptr_t)t->cpus_at, local.iov_len};
@@ -44,7 +44,7 @@ void step_affinity_returned(struct step *s, struct step_thread *t)
 		if (of && rax == 0)
 			of->chose_cpus = true;
 		if (t->cpus_at && (int64_t)rax > 0)
-			tell(s, t, rax);
+			put_cpus(s, t, rax);
 	}
 	t->chooses_cpus_of = 0;
 	t->cpus_at = 0;

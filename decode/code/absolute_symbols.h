@@ -1,9 +1,10 @@
 /*
- * absolute_symbols.h - the symbols of an address space by address: those of the kernel, its modules and BPF programs,
- * or those that a process's JIT compiler names. They come in many small tables, while addresses are looked up.
+ * absolute_symbols.h - the symbols of an address space by address: those of the kernel, its modules and BPF
+ * programs, or those that a process's JIT compiler names. They come in many small tables, while addresses
+ * are looked up.
  *
- * The tables are sorted arrays, of which two are made one when they are nearly of one size (the logarithmic method of
- * Bentley and Saxe): n additions take time O(n log n), a lookup O(log^2 n).
+ * The tables are sorted arrays, of which two are made one when they are nearly of one size (the logarithmic
+ * method of Bentley and Saxe): n additions take time O(n log n), a lookup O(log^2 n).
  */
 #ifndef DECODE_CODE_ABSOLUTE_SYMBOLS_H
 #define DECODE_CODE_ABSOLUTE_SYMBOLS_H

@@ -294,8 +294,9 @@ int img_space_name(struct img_space *sp, uint64_t start, uint64_t end, const cha
 }
 
 /*
- * A process's mapping is of one making: a symbol from before it names what was there before. A kernel's code comes
- * in pieces (of a range that was too long for one, or of a trimmed container), and its symbols go across them.
+ * A process's mapping is of one making: a symbol from before it names what was there before. A kernel's
+ * code comes in pieces (of a range that was too long for one, or of a trimmed container), and its symbols
+ * go across them.
  */
 static int absolute_symbol(const struct img_space *sp, const struct img_map *m, uint64_t ip,
 			   struct img_symbol *ret)

@@ -34,8 +34,8 @@ void img_space_init(struct img_space *sp);
 void img_space_of(struct img_space *sp, struct img_store *store, int32_t machine_pid, int32_t pid);
 void img_space_deinit(struct img_space *sp);
 
-/* Gives `to` the mappings of `from`, and nothing else of it. They share them until one of them changes. 0, or -1
- * (PT_ERR_NO_MEMORY). */
+/* Gives `to` the mappings of `from`, and nothing else of it. They share them until one of them changes.
+ * 0, or -1 (PT_ERR_NO_MEMORY). */
 int img_space_copy(struct img_space *to, struct img_space *from, struct pt_error *e);
 /* Maps [start, end), over whatever was there. 0, or -1 (PT_ERR_NO_MEMORY, also by the store's limit). */
 int img_space_map(struct img_space *sp, uint64_t start, uint64_t end, uint64_t offset, struct img_file *file,

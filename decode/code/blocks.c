@@ -107,9 +107,10 @@ static void end_dead(struct pt_block *b, enum pt_dead why)
 }
 
 /*
- * Whether what is at ip is no code but what a kernel fills free memory for code with: int3, 16 of them (Linux: execmem's
- * and BPF's areas, of which a module's init code is a part again when its container is written). One that is executed, a
- * kprobe's or while text is patched, has the rest of an instruction behind it.
+ * Whether what is at ip is no code but what a kernel fills free memory for code with: int3, 16 of them
+ * (Linux: execmem's and BPF's areas, of which a module's init code is a part again when its container is
+ * written). One that is executed, a kprobe's or while text is patched, has the rest of an instruction
+ * behind it.
  */
 static bool is_filling(struct pt_code *code, uint64_t ip)
 {

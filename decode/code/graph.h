@@ -100,8 +100,8 @@ struct pt_graph {
 	struct pt_path_slot *path_hash;
 	uint32_t path_mask;
 	uint32_t *path_edges; /* edges of all paths, one path after the other */
-	uint32_t *
-	    path_until; /* parallel: instructions from the path's start up to each edge's branch, inclusive */
+	/* parallel: instructions from the path's start up to each edge's branch, inclusive */
+	uint32_t *path_until;
 	struct pt_path_stats *path_stats; /* parallel to paths; NULL unless pt_graph_count_stats() */
 	uint32_t path_edge_count, path_edge_room;
 	struct pt_code **codes;

@@ -1,8 +1,8 @@
 /*
  * image_names.h - finds a file of the store by what a mapping says of it: machine, name, build id.
  *
- * Where both have a build id, these must be equal, and names do not count; else the names must. Of several files
- * the one that was added last is found. Each lookup and addition takes time O(1).
+ * Where both have a build id, these must be equal, and names do not count; else the names must. Of several
+ * files the one that was added last is found. Each lookup and addition takes time O(1).
  */
 #ifndef DECODE_CODE_IMAGE_NAMES_H
 #define DECODE_CODE_IMAGE_NAMES_H

@@ -1,8 +1,9 @@
 /*
  * path_insns.h - the instructions that a path executes, one after the other.
  *
- * A path says its taken branches and how many instructions lie before each. Between two taken branches code runs
- * straight, so the instructions are those from one branch's target on, as many as were counted (paths.h).
+ * A path says its taken branches and how many instructions lie before each. Between two taken branches code
+ * runs straight, so the instructions are those from one branch's target on, as many as were counted
+ * (paths.h).
  */
 #ifndef DECODE_CODE_PATH_INSNS_H
 #define DECODE_CODE_PATH_INSNS_H

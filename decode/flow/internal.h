@@ -150,7 +150,7 @@ void pt_flow_interrupt(struct pt_flow *f, bool end_slice);
 /* ---- errors.c --------------------------------------------------------------------------------------- */
 
 #define PT_FLOW_BAD_INSN_MESSAGE     "no CPU decodes these bytes as an instruction"
-#define PT_FLOW_ENDLESS_LOOP_MESSAGE "an endless loop without a branch that the trace could tell of"
+#define PT_FLOW_ENDLESS_LOOP_MESSAGE "an endless loop without a branch that the trace could show"
 /* Why there is no code at an address of the code; NULL: there is no code object, either. Static. */
 const char *pt_flow_no_code_message(const struct pt_code *code, uint64_t ip);
 

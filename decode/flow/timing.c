@@ -82,8 +82,8 @@ void pt_flow_on_cyc(struct pt_flow *f, uint64_t cycles)
 	f->timing.has_cyc = true;
 	pt_clock_cyc(&f->clock, cycles);
 	if (f->state == PT_FLOW_DISABLED) {
-		/* They passed while something ran that is not traced, as the kernel with a filter for user space. Time, but none
-		 * of the cycles of traced instructions. */
+		/* They passed while something ran that is not traced, as the kernel with a filter for
+		 * user space. Time, but none of the cycles of traced instructions. */
 		f->timing.cyc_cyc += cycles;
 		f->slice.cyc += cycles;
 	}

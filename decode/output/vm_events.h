@@ -27,8 +27,8 @@ struct pt_vm_transition;
 struct pt_vm_events {
 	void (*transition)(void *arg, struct pt_emit_stream *s, const struct pt_flow *f,
 			   const struct pt_vm_transition *t);
-	/* n > 0 runs of branches of the host or a guest (s->machine), while s->runs_wanted, which whoever is called
-	 * here sets and clears. */
+	/* n > 0 runs of branches of the host or a guest (s->machine), while s->runs_wanted, which
+	 * whoever is called here sets and clears. */
 	void (*runs)(void *arg, struct pt_emit_stream *s, const struct pt_flow_run *runs, uint32_t n);
 	/* The graph has been recycled, or is about to be: numbers of edges mean others from now on. */
 	void (*recycled)(void *arg);

@@ -38,9 +38,9 @@ enum pt_erratum {
 uint32_t pt_errata_of(uint32_t family, uint32_t model);
 
 /*
- * What is at p on a CPU with SKD007 or SKZ84 among its errata, where pt_packet_decode() came to n and *k. Returns its
- * length, and sets *k; or n, if that is right. A corrupt TMA becomes 8 bytes of PT_PAD: nothing in it is true.
- * PT_NEED_MORE_BYTES: more bytes are needed to say so (last: there are none).
+ * What is at p on a CPU with SKD007 or SKZ84 among its errata, where pt_packet_decode() came to n and *k.
+ * Returns its length, and sets *k; or n, if that is right. A corrupt TMA becomes 8 bytes of PT_PAD: nothing
+ * in it is true. PT_NEED_MORE_BYTES: more bytes are needed to say so (last: there are none).
  */
 int pt_errata_packet(uint32_t errata, const uint8_t *p, const uint8_t *end, bool last, int n,
 		     struct pt_packet *k);

@@ -74,8 +74,8 @@ struct stream {
 
 	struct piece *first, **last;
 	struct pt_segment_jobs jobs; /* of the pieces; none without segments of the session */
-	uint64_t
-	    end_offset; /* after the AUX data that was added last; UINT64_MAX: more was lost there, or none */
+	/* after the AUX data that was added last; UINT64_MAX: more was lost there, or none */
+	uint64_t end_offset;
 	/* Up to where its AUX data is decoded: feeding it up to a later time may decode more.
 	 * UINT64_MAX: only with more AUX data. TSC ticks. */
 	uint64_t decoded_tsc;
@@ -210,7 +210,7 @@ struct session {
 	enum pt_flow_detail detail; /* of what is selected */
 
 	/* What other threads decode ahead; NULL: nothing. stops_arrived: queue.arrived when they were
-	 * last told at which times flows will stop. */
+	 * last given the times at which flows will stop. */
 	struct pt_segments *segments;
 	uint64_t stops_arrived;
 	uint64_t timeless_bytes;  /* of AUX data without time that has come and was not decoded, */

@@ -40,7 +40,7 @@ void pt_session_segments_start(struct session *s)
 		    s->options->segment_bytes ? s->options->segment_bytes : PT_SEGMENTS_JOB_BYTES, &config);
 }
 
-/* Tells the threads the times of the records that have come: flows will stop there. */
+/* Gives the threads the times of the records that have come: flows will stop there. */
 static void set_stops(struct session *s)
 {
 	const struct record_queue *q = &s->queue;

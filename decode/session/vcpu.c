@@ -72,8 +72,8 @@ static void set_owner(struct session *s, const struct vmcs_owner *owner)
 		fail_no_memory(s);
 }
 
-/* The vCPU that the stream's CPU has entered. NULL: it is not known which thread did; or there is no memory, and the session has
- * failed. */
+/* The vCPU that the stream's CPU has entered. NULL: it is not known which thread did; or there is no
+ * memory, and the session has failed. */
 static struct pt_cpu_context *entered_vcpu(struct stream *st)
 {
 	struct session *s = st->session;

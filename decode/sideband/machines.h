@@ -57,7 +57,8 @@ struct pt_machines;
 
 /*
  * store, graph and meta (which may be NULL) must outlive it. META has VMs' names, machine.PID.name; a VM
- * without one is called "vm PID", that of pid -1 "unknown VM". The host is there from the start. NULL: no memory.
+ * without one is called "vm PID", that of pid -1 "unknown VM". The host is there from the start. NULL: no
+ * memory.
  */
 struct pt_machines *pt_machines_create(struct img_store *store, struct pt_graph *graph,
 				       const struct ptc_meta *meta);

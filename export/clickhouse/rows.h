@@ -20,9 +20,9 @@ struct rows_constants {
 
 struct rows;
 
-/* The rows for a table. columns: its names and types, as system.columns has them, a line each with a tab between; kept until
- * rows_destroy(). NULL: PT_ERR_NO_MEMORY, PT_ERR_IO (SQLite's), PT_ERR_REFUSED (a column or type that is not known: another
- * version's). */
+/* The rows for a table. columns: its names and types, as system.columns has them, a line each with a tab
+ * between; kept until rows_destroy(). NULL: PT_ERR_NO_MEMORY, PT_ERR_IO (SQLite's), PT_ERR_REFUSED (a
+ * column or type that is not known: another version's). */
 struct rows *rows_create(sqlite3 *db, const char *table, char *columns,
 			 const struct rows_constants *constants, struct pt_error *e);
 void rows_destroy(struct rows *r); /* NULL is fine */

@@ -40,7 +40,8 @@ int server_trouble(struct server *s, struct pt_error *e);
 /* All is done that was begun: trouble is over. */
 void server_well(struct server *s);
 
-/* Makes the database, its tables and views where they are not, and sees that they are of this version. 0, or -1. */
+/* Makes the database, its tables and views where they are not, and sees that they are of this version.
+ * 0, or -1. */
 int server_prepare(struct server *s, struct pt_error *e);
 /* The same without making any: -1 where there are none. */
 int server_check(struct server *s, struct pt_error *e);

@@ -30,8 +30,8 @@ static int check(struct clickhouse_sink *s, struct pt_error *e)
 	trace_identity(&s->meta, s->identity);
 	if (!*s->identity)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
-			       "the recording has no uuid and says nothing of itself: it cannot be told "
-			       "whether it is loaded already");
+			       "the recording has no uuid and says nothing of itself: whether it is loaded "
+			       "already cannot be known");
 	detail = trace_meta_get(&s->meta, "decode.detail");
 	if (detail)
 		return pt_fail(

@@ -361,7 +361,8 @@ static int put_title(struct annotation *a, struct pt_error *e)
 	text_begin(&text);
 	if (text.to)
 		fprintf(text.to, "%s of %s%s%s%s", a->fn.name, a->fn.dso, a->thread ? ", thread " : "",
-			a->thread ? a->thread : "", a->loops.more ? "; it has more loops than are told" : "");
+			a->thread ? a->thread : "",
+			a->loops.more ? "; it has more loops than are shown" : "");
 	bind_text(a, CODE, &text);
 	return put_row(a, e);
 }

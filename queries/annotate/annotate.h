@@ -5,7 +5,7 @@
  *   ip, offset    of the instruction (hexadecimal): in one of the processes; from the function's begin
  *   count         how often it ran
  *   cycles, ipc   as in the view insns; NULL: not known, or of one thread
- *   code          the instruction; or a row of its own: the function's name, an inlined one's, a source line, a gap
+ *   code          the instruction; or a row of its own: a function's name, an inlined one's, a line, a gap
  *   branches      where it led, how often; "not taken"; by calls and returns, too; "interrupted"
  *   loop          of a loop's header: how often it was entered, its trips (loops.h)
  */

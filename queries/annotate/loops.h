@@ -11,7 +11,7 @@
 
 #include "queries/annotate/counts.h"
 
-#define LOOPS_MAX 64 /* in a function; further ones are not told */
+#define LOOPS_MAX 64 /* in a function; further ones are not shown */
 
 struct trips {
 	uint64_t count, times; /* so many times, so many trips */

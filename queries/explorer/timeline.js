@@ -144,7 +144,7 @@
 	}
 
 	const range = () => `${since(view.begin)} to ${since(view.end)}, ${report.time(view.end - view.begin)} of ${report.time(all.end - all.begin)}`;
-	function told(span) {
+	function described(span) {
 		if (span.kind === 'call') return `${span.what}, ${report.time(span.end - span.begin)}, ${report.count(span.insn_count)} instructions`;
 		const off = span.off_cpu_ns ? `, off the CPU for ${report.time(span.off_cpu_ns)}` : '', user = span.userspace_ns ? `, in the VM process for ${report.time(span.userspace_ns)}` : '';
 		if (span.count === 1) return isMark(span) ? span.what : `${span.kind === 'exit' ? `exit ${span.id}, ` : ''}${span.what}, ${report.time(span.end - span.begin)}${off}${user}`;
@@ -152,7 +152,7 @@
 		return isMark(span) ? more : `${more}, the longest ${report.time(span.longest_ns)}, together ${report.time(span.total_ns)}${off}${user}`;
 	}
 	function say() {
-		const words = hover ? `${told(hover)}, at ${since(hover.begin)}` : range();
+		const words = hover ? `${described(hover)}, at ${since(hover.begin)}` : range();
 		at('readout').textContent = words;
 		canvas.dataset.begin = view.begin;
 		canvas.dataset.end = view.end;

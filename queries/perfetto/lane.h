@@ -9,7 +9,7 @@
 struct lane_slice {
 	int64_t end_ns;
 	int64_t begin_order,
-	    end_order; /* numbers that tell what came first when times are alike; LANE_UNKNOWN */
+	    end_order; /* numbers by which what came first is known when times are alike; LANE_UNKNOWN */
 };
 #define LANE_UNKNOWN INT64_MIN
 
@@ -22,9 +22,9 @@ struct lane {
 };
 
 /*
- * Begins a slice, having ended those that do not hold it: whose end_order is not above its begin_order, or where one of
- * them is not known, whose time is over. event->track is the lane's: another one ends all slices of that before. An end
- * is never before what is inside it has begun. 0, or -1: PT_ERR_NO_MEMORY.
+ * Begins a slice, having ended those that do not hold it: whose end_order is not above its begin_order, or
+ * where one of them is not known, whose time is over. event->track is the lane's: another one ends all
+ * slices of that before. An end is never before what is inside it has begun. 0, or -1: PT_ERR_NO_MEMORY.
  */
 int lane_add(struct lane *l, const struct packet_event *event, const struct lane_slice *slice,
 	     struct pt_error *e);

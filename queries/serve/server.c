@@ -130,7 +130,8 @@ static enum MHD_Result send_answer(struct MHD_Connection *c, const struct server
 	return ret;
 }
 
-/* libmicrohttpd's: first with the head alone, when a refusal may be said already, then with the whole request. */
+/* libmicrohttpd's: first with the head alone, when a refusal may be said already, then with the whole
+ * request. */
 static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *url, const char *method,
 			      const char *version, const char *upload, size_t *upload_bytes, void **state)
 {

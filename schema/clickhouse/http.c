@@ -177,8 +177,8 @@ static char *request_url(struct clickhouse *c, const struct clickhouse_request *
 	return url;
 }
 
-/* Errors of the server that another try does not mend: its numbers, of ErrorCodes.cpp. Of others (memory, disk, timeouts, too many
- * parts or queries) it may. */
+/* Errors of the server that another try does not mend: its numbers, of ErrorCodes.cpp. Of others
+ * (memory, disk, timeouts, too many parts or queries) it may. */
 static bool is_fatal(const char *message)
 {
 	static const int codes[] = {6,	 10,  16,  20,	26,  27,  36,  41,  42,	 43,  44,  46,	47,  48,
@@ -259,7 +259,8 @@ int clickhouse_send(struct clickhouse *c, const struct clickhouse_request *r,
 	curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, headers);
 	curl_easy_setopt(c->curl, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(c->curl, CURLOPT_POST, 1L);
-	/* On a connection that was used before and is found dead libcurl sends a request again: never one that inserts. */
+	/* On a connection that was used before and is found dead libcurl sends a request again: never
+	 * one that inserts. */
 	curl_easy_setopt(c->curl, CURLOPT_FRESH_CONNECT, r->body ? 1L : 0L);
 	curl_easy_setopt(c->curl, CURLOPT_POSTFIELDSIZE_LARGE,
 			 (curl_off_t)(r->body ? r->body_bytes : strlen(r->sql)));

@@ -4,8 +4,8 @@
  *     clickhouse://[user@]host[:port]/database     port 8123
  *     clickhouses://...                            with TLS, port 8443
  *
- * The password is that of the environment: CLICKHOUSE_PASSWORD, or the first line of the file that CLICKHOUSE_PASSWORD_FILE
- * names. A URL with one is refused, for others see a command line.
+ * The password is that of the environment: CLICKHOUSE_PASSWORD, or the first line of the file that
+ * CLICKHOUSE_PASSWORD_FILE names. A URL with one is refused, for others see a command line.
  */
 #ifndef SCHEMA_CLICKHOUSE_HTTP_H
 #define SCHEMA_CLICKHOUSE_HTTP_H
@@ -51,8 +51,8 @@ void clickhouse_without_database(struct clickhouse *c, bool without);
 /* Called now and then while a request runs; true ends it. */
 void clickhouse_interrupted(struct clickhouse *c, bool (*interrupted)(void *arg), void *arg);
 
-/* 0, or -1: *ret_failure says what is left; PT_ERR_REFUSED when it was interrupted or take() wanted no more, else PT_ERR_IO with
- * the server's words. */
+/* 0, or -1: *ret_failure says what is left; PT_ERR_REFUSED when it was interrupted or take() wanted no
+ * more, else PT_ERR_IO with the server's words. */
 int clickhouse_send(struct clickhouse *c, const struct clickhouse_request *r,
 		    enum clickhouse_failure *ret_failure, struct pt_error *e);
 
@@ -60,7 +60,8 @@ int clickhouse_send(struct clickhouse *c, const struct clickhouse_request *r,
 char *clickhouse_text(struct clickhouse *c, const char *sql, double timeout_s,
 		      enum clickhouse_failure *ret_failure, struct pt_error *e);
 
-/* The server's version as major * 1000 + minor, 18016, from when it was asked first. 0: as clickhouse_send(). */
+/* The server's version as major * 1000 + minor, 18016, from when it was asked first. 0: as
+ * clickhouse_send(). */
 unsigned clickhouse_version(struct clickhouse *c, double timeout_s, enum clickhouse_failure *ret_failure,
 			    struct pt_error *e);
 

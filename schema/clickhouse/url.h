@@ -20,8 +20,8 @@ struct clickhouse_parts {
 int clickhouse_parts_init(struct clickhouse_parts *p, const char *url, struct pt_error *e);
 void clickhouse_parts_deinit(struct clickhouse_parts *p); /* a zeroed one is fine */
 
-/* *ret: the password, for the caller to free(); NULL: there is none. 0, or -1: PT_ERR_IO, the file that CLICKHOUSE_PASSWORD_FILE
- * names; PT_ERR_USAGE, it has a control character. */
+/* *ret: the password, for the caller to free(); NULL: there is none. 0, or -1: PT_ERR_IO, the file that
+ * CLICKHOUSE_PASSWORD_FILE names; PT_ERR_USAGE, it has a control character. */
 int clickhouse_password(char **ret, struct pt_error *e);
 
 #endif

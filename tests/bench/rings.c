@@ -210,12 +210,14 @@ static int report(const struct hw_drain *d, const struct player *p)
 	getrusage(RUSAGE_SELF, &used);
 	cpu = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
 	      (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6 - p->cpu_s;
-	printf("%zu rings, %u drain threads: %.0f MB/s made, %.0f MB/s drained, %.0f MB/s per core, %.1f times smaller, "
-	       "%.1f %% lost in %" PRIu64 " losses, longest wait %.1f ms, queue full %" PRIu64 " times, %.0f ms\n",
+	printf("%zu rings, %u drain threads: %.0f MB/s made, %.0f MB/s drained, %.0f MB/s per core, %.1f "
+	       "times smaller, "
+	       "%.1f %% lost in %" PRIu64 " losses, longest wait %.1f ms, queue full %" PRIu64
+	       " times, %.0f ms\n",
 	       p->count, hw_drain_threads_count(d->threads), (double)p->made / p->seconds / 1e6,
 	       (double)d->aux_bytes / p->seconds / 1e6, (double)d->aux_bytes / cpu / 1e6,
-	       (double)d->aux_bytes / (double)ptc_writer_bytes(d->w), (double)lost * 100 / (double)p->made, losses,
-	       (double)p->longest_ns / 1e6, held.times, (double)held.ns / 1e6);
+	       (double)d->aux_bytes / (double)ptc_writer_bytes(d->w), (double)lost * 100 / (double)p->made,
+	       losses, (double)p->longest_ns / 1e6, held.times, (double)held.ns / 1e6);
 	if (d->aux_bytes + lost == p->made && d->losses.truncated + unreported == losses)
 		return 0;
 	printf("%" PRIu64 " bytes are neither drained nor lost; %" PRIu64 " of %" PRIu64 " losses reported\n",

@@ -43,7 +43,7 @@ sqlite3 "$tmp/wrong" "UPDATE event SET tsc = (SELECT exit_tsc + 100 FROM vm_exit
 	WHERE id = (SELECT min(id) FROM event WHERE vcpu IS NOT NULL)"
 check "an event outside" test "$("$PT_BIN/pt-query" "$tmp/wrong" vm-check --format csv | grep -c '^event,')" = 1
 
-# A vCPU that is not known is told from others by its CPU; what is wrong of it is found as well.
+# A vCPU that is not known is distinguished from others by its CPU; what is wrong of it is found as well.
 cp "$tmp/db" "$tmp/unknown"
 sqlite3 "$tmp/unknown" 'UPDATE guest_run SET vcpu = NULL; UPDATE slice SET vcpu = NULL; UPDATE event SET vcpu = NULL'
 check "vCPUs that are not known: their runs are on several CPUs" test "$(sqlite3 "$tmp/unknown" 'SELECT count(DISTINCT s.cpu)

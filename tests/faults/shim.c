@@ -2,8 +2,8 @@
  * shim.c - a library to preload: the N-th call of some functions fails, or ends the process. sweep.py tries
  * one N after the other.
  *
- *   FAULT_CALLS   which calls count: memory, write, sync, rename, open, read, mmap, unlink, truncate, link, close;
- *                 a list
+ *   FAULT_CALLS   which calls count: memory, write, sync, rename, open, read, mmap, unlink, truncate, link,
+ *                 close; a list
  *   FAULT_AT      N, from 1; 0: none fails
  *   FAULT_HOW     once: that call fails; on: it and all after it; short: a write or a read of half the bytes;
  *                 kill: SIGKILL before the call; crash: the same, and the files lose what was not synchronised
@@ -16,8 +16,8 @@
  *
  * Only programs whose names begin with "pt-" have faults, not what these start. Calls are counted in a page
  * that a forked child shares. Files of stdio become cookies, since the C library's own calls of write() and
- * read() are not to be seen from here. With gcov (FAULT_GCOV is set) nothing fails any more once main() has returned:
- * its counters are written then.
+ * read() are not to be seen from here. With gcov (FAULT_GCOV is set) nothing fails any more once main() has
+ * returned: its counters are written then.
  */
 #include "tests/faults/shim.h"
 

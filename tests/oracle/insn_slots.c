@@ -1,6 +1,6 @@
 /*
- * insn_slots FILE - decode/insn.c on FILE, which has an instruction of 64-bit code at each multiple of 32 bytes: a line
- * "length class" each; "0 invalid" where there is none.
+ * insn_slots FILE - decode/insn.c on FILE, which has an instruction of 64-bit code at each multiple of 32
+ * bytes: a line "length class" each; "0 invalid" where there is none.
  */
 #include <stdio.h>
 

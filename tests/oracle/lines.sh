@@ -142,7 +142,7 @@ for source in a.c b.cc; do
 			ORDER BY 1" >"$tmp/ours"
 		check "$source -O$o: $(wc -l <"$tmp/ours") instructions" test "$(wc -l <"$tmp/ours")" -gt 50
 		cut -d '|' -f 1 "$tmp/ours" | addr2line -e "$tmp/$name$o" | sed 's/ (discriminator .*//; s/^.*:[?0]$/??:0/' >"$tmp/lines"
-		# Of functions in COMDAT sections, as C++ has them, binutils 2.40 tells the unit's file with another file's line.
+		# Of functions in COMDAT sections, as C++ has them, binutils 2.40 gives the unit's file with another file's line.
 		[ "$source" = a.c ] || sed -i 's/[^|]*:/:/; s/|[^|]*:/|:/' "$tmp/lines" "$tmp/ours"
 		same "$source -O$o: addr2line's lines" <(cut -d '|' -f 1 "$tmp/ours" | paste -d '|' - "$tmp/lines") "$tmp/ours"
 		# Inlined calls: the functions, innermost first, and the lines that they are called in.

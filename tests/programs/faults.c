@@ -1,4 +1,5 @@
-/* A thread that serves another's page faults (userfaultfd(2)): who steps both must not wait for the one that waits. */
+/* A thread that serves another's page faults (userfaultfd(2)): who steps both must not wait for the one
+ * that waits. */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>

@@ -1,5 +1,6 @@
-/* Code that is made at run time and written down as perf's jitdump: jitdump [FOLDER [tsc]]. Functions
- * at addresses of their own, and one address that has another function each time. tsc: with the TSC's times. */
+/* Code that is made at run time and written down as perf's jitdump: jitdump [FOLDER [tsc]]. Functions at
+ * addresses of their own, and one address that has another function each time. tsc: with the TSC's
+ * times. */
 #include <elf.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* Calls of work() whose lengths differ, from two callers, in two threads; one of them is slow in a callee of its own. */
+/* Calls of work() whose lengths differ, from two callers, in two threads; one of them is slow in a
+ * callee of its own. */
 #include <pthread.h>
 #include <stdio.h>
 

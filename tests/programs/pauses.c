@@ -1,6 +1,6 @@
 /*
- * pauses.c - work in phases, told apart by functions and parted by system calls that nothing else makes: getpgid()
- * before what is to be traced, getsid() before what is not (ptbox/pause.sh).
+ * pauses.c - work in phases, distinguished by functions and parted by system calls that nothing else makes:
+ * getpgid() before what is to be traced, getsid() before what is not (ptbox/pause.sh).
  */
 #include <stdio.h>
 #include <unistd.h>

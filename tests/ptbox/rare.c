@@ -1,4 +1,5 @@
-/* rare: works, and calls rare() now and then, which takes 0 or 4 ms by turns; it ends when the file "done" is there. */
+/* rare: works, and calls rare() now and then, which takes 0 or 4 ms by turns; it ends when the file
+ * "done" is there. */
 #include <stdio.h>
 #include <sys/utsname.h>
 #include <time.h>

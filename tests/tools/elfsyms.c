@@ -1,4 +1,5 @@
-/* elfsyms FILE...: what pt-capture takes for the names of a file's code, one line each: address, bytes, type, name. */
+/* elfsyms FILE...: what pt-capture takes for the names of a file's code, one line each: address, bytes,
+ * type, name. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /*
- * mkgrowth.c - writes an input with n of one thing, for tests/cli/growth.sh: how does a reader's work grow with n?
+ * mkgrowth.c - writes an input with n of one thing, for tests/cli/growth.sh: how does a reader's work grow
+ * with n?
  *
  *   mkgrowth SHAPE N > FILE
  *   mkgrowth --list

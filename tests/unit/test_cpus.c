@@ -111,7 +111,8 @@ static void test_put(const struct hw_cpu_types *t, int cpu)
 	check(is(m, "cpu_type.1.name", "cpu_core") && is(m, "cpu_type.1.cpus", text), "the second");
 	__cpuid(1, a, b, c, d);
 	check(ptc_meta_number(m, "cpu_type.1.cpu_stepping", 99) == (a & 15), "its stepping, by CPUID there");
-	check(ptc_meta_number(m, "cpu_type.1.cpu_model", 999) == ((a >> 4 & 15) | (a >> 16 & 15) << 4), "its model");
+	check(ptc_meta_number(m, "cpu_type.1.cpu_model", 999) == ((a >> 4 & 15) | (a >> 16 & 15) << 4),
+	      "its model");
 	check(!ptc_meta_get(m, "cpu_type.0.cpu_model"), "of CPUs that are not to be had nothing is said");
 	ptc_meta_destroy(m);
 	close(fd);
@@ -147,11 +148,17 @@ static void test_types(void)
 
 static void test_whose(void)
 {
-	static const char *const lines[][2] = {
-	    {"cpu_model", "151"},	      {"nominal_ratio", "30"},		{"tsc_ctc_numerator", "156"},
-	    {"tsc_ctc_denominator", "2"},     {"cpu_type.0.name", "cpu_atom"},	{"cpu_type.0.cpus", "16-23,40"},
-	    {"cpu_type.0.cpu_model", "152"},  {"cpu_type.1.name", "cpu_core"},	{"cpu_type.1.cpus", "0-15"},
-	    {"cpu_type.0.tsc_ctc_numerator", "158"}, {"cpu_type.2.cpus", "x"}};
+	static const char *const lines[][2] = {{"cpu_model", "151"},
+					       {"nominal_ratio", "30"},
+					       {"tsc_ctc_numerator", "156"},
+					       {"tsc_ctc_denominator", "2"},
+					       {"cpu_type.0.name", "cpu_atom"},
+					       {"cpu_type.0.cpus", "16-23,40"},
+					       {"cpu_type.0.cpu_model", "152"},
+					       {"cpu_type.1.name", "cpu_core"},
+					       {"cpu_type.1.cpus", "0-15"},
+					       {"cpu_type.0.tsc_ctc_numerator", "158"},
+					       {"cpu_type.2.cpus", "x"}};
 	int fd = memfd_create("container", MFD_CLOEXEC);
 	struct pt_clock_config clock;
 	struct pt_error e = {0};
@@ -163,9 +170,11 @@ static void test_whose(void)
 	check(w && ptc_writer_finish(w, &e) == 0, "META");
 	ptc_writer_destroy(w);
 	m = read_meta(fd);
-	check(ptc_meta_cpu_number(m, 16, "cpu_model", 0) == 152 && ptc_meta_cpu_number(m, 40, "cpu_model", 0) == 152,
+	check(ptc_meta_cpu_number(m, 16, "cpu_model", 0) == 152 &&
+		  ptc_meta_cpu_number(m, 40, "cpu_model", 0) == 152,
 	      "a CPU of the first type");
-	check(ptc_meta_cpu_number(m, 15, "cpu_model", 0) == 151 && ptc_meta_cpu_number(m, 24, "cpu_model", 0) == 151 &&
+	check(ptc_meta_cpu_number(m, 15, "cpu_model", 0) == 151 &&
+		  ptc_meta_cpu_number(m, 24, "cpu_model", 0) == 151 &&
 		  ptc_meta_cpu_number(m, -1, "cpu_model", 0) == 151,
 	      "what is not said of a type, a CPU of none, any CPU");
 	check(ptc_meta_cpu_number(m, 16, "no_key", 5) == 5, "a key that is not there");

@@ -1,5 +1,5 @@
-/* test_disassembler.c - pt_disassemble(): names in both syntaxes; what capstone does not know, or takes for an instruction
- * of another length, as bytes. */
+/* test_disassembler.c - pt_disassemble(): names in both syntaxes; what capstone does not know, or takes
+ * for an instruction of another length, as bytes. */
 #include "schema/disassembler.h"
 
 #include <stdio.h>

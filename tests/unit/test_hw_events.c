@@ -187,20 +187,22 @@ static void test_sampling(void)
 	hw_events_close(&ev);
 }
 
-/* Of a hybrid processor: what a CPU counts is opened by the PMU of its type, as `perf record -e cycles` does. */
+/* Of a hybrid processor: what a CPU counts is opened by the PMU of its type, as `perf record -e cycles`
+ * does. */
 static void test_cpu_types(void)
 {
-	const struct hw_cpu_types types = {.at = {{.name = "cpu_atom", .pmu = 10, .cpus = {numbers + 1, 1, 1}},
-						  {.name = "cpu_core", .pmu = 4, .cpus = {numbers, 1, 1}}},
-					   .count = 2};
+	const struct hw_cpu_types types = {
+	    .at = {{.name = "cpu_atom", .pmu = 10, .cpus = {numbers + 1, 1, 1}},
+		   {.name = "cpu_core", .pmu = 4, .cpus = {numbers, 1, 1}}},
+	    .count = 2};
 	const uint64_t atom = (uint64_t)10 << 32, core = (uint64_t)4 << 32;
 	struct hw_events_options o = target;
 	struct pt_error e = {0};
 	struct hw_group g = {0};
 
 	check(hw_group_aux_sample(&g, "8000", &e) == 0 && hw_group_sample_event(&g, "cycles", &e) == 0 &&
-		  hw_group_sample_event(&g, "r1c0", &e) == 0 && hw_group_sample_event(&g, "cpu-clock", &e) == 0 &&
-		  hw_group_finish(&g, &e) == 0,
+		  hw_group_sample_event(&g, "r1c0", &e) == 0 &&
+		  hw_group_sample_event(&g, "cpu-clock", &e) == 0 && hw_group_finish(&g, &e) == 0,
 	      "events to sample");
 	o.overwrite = true;
 	o.group = g.at;
@@ -241,7 +243,8 @@ static void test_cgroup(void)
 	for (unsigned i = 0; i < 2; i++) {
 		pt = event(8, 0xe601, i);
 		side = event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, i);
-		check(pt && pt->tid == -77 && pt->cpu == cpus.at[i], "intel_pt is limited to it, on each CPU");
+		check(pt && pt->tid == -77 && pt->cpu == cpus.at[i],
+		      "intel_pt is limited to it, on each CPU");
 		check(side && side->tid == -1, "what says who runs is not");
 	}
 	hw_events_close(&ev);

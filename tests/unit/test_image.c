@@ -106,7 +106,8 @@ static void at_random(void)
 	img_space_deinit(&copy);
 }
 
-/* A file's pieces and absolute symbols at random, and the names of files: against a search through all of them. */
+/* A file's pieces and absolute symbols at random, and the names of files: against a search through all
+ * of them. */
 enum { THINGS = 400, PLACES = 2000 };
 static struct {
 	uint64_t start, size;
@@ -460,7 +461,8 @@ static void bounds_of_a_module(struct img_store *s)
 	img_space_deinit(&sp);
 }
 
-/* A kernel's code comes in pieces, across which its symbols go; a process's mapping has none from before it. */
+/* A kernel's code comes in pieces, across which its symbols go; a process's mapping has none from before
+ * it. */
 static void across_pieces(struct img_store *s)
 {
 	struct img_space kernel, process;

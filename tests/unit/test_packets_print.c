@@ -1,4 +1,5 @@
-/* test_packets_print.c - pt-decode --packets on CPUs whose packets are wrong: it reads them as the decoder does. */
+/* test_packets_print.c - pt-decode --packets on CPUs whose packets are wrong: it reads them as the
+ * decoder does. */
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>

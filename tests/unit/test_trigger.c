@@ -1,6 +1,7 @@
 /*
- * test_trigger.c - triggers by breakpoints: what the options say, where functions are (this very file's, which the
- * compiler knows, and by a mapping of this process), which instructions leave one, and which samples fire.
+ * test_trigger.c - triggers by breakpoints: what the options say, where functions are (this very file's,
+ * which the compiler knows, and by a mapping of this process), which instructions leave one, and which
+ * samples fire.
  */
 #include "capture/record/event_name.h"
 #include "capture/record/trigger_place.h"
