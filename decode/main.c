@@ -40,12 +40,6 @@ static int fail(const struct pt_error *e)
 	return pt_exit_status(e);
 }
 
-static int flush_stdout(struct pt_error *e)
-{
-	return fflush(stdout) != 0 || ferror(stdout) ? pt_fail_errno(e, "cannot write to standard output")
-						     : 0;
-}
-
 /* ---- Results ---------------------------------------------------------------------------------------- */
 
 static uint64_t cpu_us(clockid_t clock)
@@ -182,7 +176,7 @@ static int print_vm_clock(struct pt_arguments *a, struct ptc_reader *reader, int
 		fail(&e);
 		status = INCOMPLETE;
 	}
-	if (flush_stdout(&e) < 0)
+	if (output_flush(stdout, "to standard output", &e) < 0)
 		status = fail(&e);
 	return close_input(a, in, status);
 }
@@ -197,7 +191,7 @@ static int print_packets(struct pt_arguments *a, struct ptc_reader *reader, int 
 		status = fail(&e);
 	else if (errors)
 		status = INCOMPLETE;
-	if (flush_stdout(&e) < 0)
+	if (output_flush(stdout, "to standard output", &e) < 0)
 		status = fail(&e);
 	return close_input(a, in, status);
 }
@@ -314,7 +308,7 @@ static int decode(struct pt_arguments *a, struct ptc_reader *reader, int in, int
 	if (r == 0 && a->stats)
 		print_stats(a->null || a->output ? stdout : stderr, a, &result);
 	if (r == 0)
-		r = flush_stdout(&e);
+		r = output_flush(stdout, "to standard output", &e);
 	ptr_writer_destroy(w);
 	if (r < 0)
 		return fail(&e);
@@ -365,7 +359,7 @@ int main(int argc, char **argv)
 			puts("pt-decode " PT_VERSION);
 		else
 			pt_arguments_help(stdout);
-		return fflush(stdout) || ferror(stdout) ? 1 : 0;
+		return output_flush(stdout, "to standard output", &e) < 0 ? fail(&e) : 0;
 	}
 	if (open_input(&a, &in, &e) < 0)
 		return fail(&e);

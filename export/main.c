@@ -401,7 +401,7 @@ static int manage(struct job *j, struct pt_error *e)
 	if (remote ? pt_clickhouse_list(a->database, &wanted, print_trace, NULL, e)
 		   : manage_list(a->database, print_trace, NULL, e))
 		return -1;
-	return fflush(stdout) || ferror(stdout) ? pt_fail_errno(e, "cannot write the list") : 0;
+	return output_flush(stdout, "the list", e);
 }
 
 static void note(void *arg, const char *name, const char *what, bool failed)
@@ -448,7 +448,7 @@ static int print_schema(const char *form, struct pt_error *e)
 		return -1;
 	fputs(text, stdout);
 	free(text);
-	return fflush(stdout) || ferror(stdout) ? pt_fail_errno(e, "cannot write the schema") : 0;
+	return output_flush(stdout, "the schema", e);
 }
 
 static void print_help(void)
@@ -476,7 +476,7 @@ int main(int argc, char **argv)
 		return fail(&e);
 	if (r > 0 || a.version) {
 		r > 0 ? print_help() : (void)puts("pt-load " PT_VERSION);
-		return fflush(stdout) || ferror(stdout) ? 1 : 0;
+		return output_flush(stdout, "to standard output", &e) < 0 ? fail(&e) : 0;
 	}
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);

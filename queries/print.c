@@ -13,6 +13,7 @@
 #include "queries/speedscope.h"
 #include "queries/table.h"
 #include "queries/text.h"
+#include "schema/output.h"
 #include "schema/terminal.h"
 #include "schema/utf8.h"
 
@@ -259,7 +260,5 @@ int print_rows(sqlite3_stmt *st, enum print_format format, const char *name, siz
 
 int print_flush(FILE *out, struct pt_error *e)
 {
-	if (fflush(out) != 0 || ferror(out))
-		return pt_fail_errno(e, "cannot write the rows");
-	return 0;
+	return output_flush(out, "the rows", e);
 }

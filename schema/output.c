@@ -99,6 +99,11 @@ out:
 	return ret;
 }
 
+int output_flush(FILE *to, const char *what, struct pt_error *e)
+{
+	return fflush(to) || ferror(to) ? pt_fail_errno(e, "cannot write %s", what) : 0;
+}
+
 char *output_target(const char *path, struct pt_error *e)
 {
 	char *at = strdup(path);

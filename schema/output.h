@@ -14,6 +14,8 @@
 #ifndef SCHEMA_OUTPUT_H
 #define SCHEMA_OUTPUT_H
 
+#include <stdio.h>
+
 #include "schema/error.h"
 
 #define OUTPUT_MODE 0600u
@@ -30,6 +32,12 @@ struct output {
  * signal as it was. A caller that ignores the signal has said what it wants: it remains ignored.
  */
 void output_limit_is_error(void);
+
+/*
+ * What was printed is written, or it is an error: also what could not be before the last buffer. what: for
+ * the message, "the rows". 0, or -1: PT_ERR_IO, PT_ERR_CLOSED.
+ */
+int output_flush(FILE *to, const char *what, struct pt_error *e);
 
 /*
  * Where a file of that name is to be: what symbolic links lead to, also when there is nothing yet.

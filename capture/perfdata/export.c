@@ -296,7 +296,7 @@ static int usage(void)
 	      "cut or\n"
 	      "damaged.\n",
 	      stdout);
-	return fflush(stdout) || ferror(stdout) ? 1 : 0;
+	return 0;
 }
 
 /* 0; 1: --help was asked for; -1. */

@@ -207,7 +207,7 @@ static int usage(void)
 	      "Exit status: 0 done; 1 failed, nothing is left; 2 wrong usage; 3 done, but the recording has "
 	      "gaps.\n",
 	      stdout);
-	return fflush(stdout) || ferror(stdout) ? 1 : 0;
+	return 0;
 }
 
 /* 0; 1: --help was asked for; -1. */

@@ -150,7 +150,7 @@ static int list_vms(struct pt_error *e)
 	if (!vms.count)
 		fputs("pt-capture: no VM can be seen here; as root, all can\n", stderr);
 	vm_free(&vms);
-	return fflush(stdout) || ferror(stdout) ? pt_fail_errno(e, "cannot write the list") : 0;
+	return output_flush(stdout, "the list", e);
 }
 
 /*

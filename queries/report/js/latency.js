@@ -45,7 +45,7 @@
 		const wanted = element('input', {type: 'number', min: 1, id: 'exit-wanted', 'aria-label': 'Number of a VM exit', placeholder: 'number'});
 		const answer = element('span', {role: 'status', class: 'dim', id: 'exit-answer'});
 		const find = () => answer.textContent = !wanted.value || report.showExit(Number(wanted.value)) ? '' :
-			`Exit ${wanted.value} is not in this file; of the database: pt-query DB why-slow -p exit=${wanted.value}`;
+			`Exit ${wanted.value} is not in this file, or its latency is not known: pt-query DB why-slow -p exit=${wanted.value}`;
 		wanted.addEventListener('change', find);
 		section.append(report.scrolling(table), element('div', {class: 'controls'}, element('label', {}, 'Find exit', wanted),
 			element('button', {type: 'button', onclick: find}, 'Show'), answer), chart, list, tree);
