@@ -63,7 +63,7 @@ static pid_t wait_for(const struct step *s, const struct step_thread *t, int *st
 	if (t->in_kernel)
 		return wait_shortly(t, status);
 	/* In a page fault, too, it may sleep until another thread has served that (userfaultfd(2)). */
-	for (int asked = 0; s->threads->next && asked < 2; asked += step_sleeps(t->tid)) {
+	for (int asked = 0; s->threads->next && asked < 2; asked += step_waits(t->tid)) {
 		got = wait_shortly(t, status);
 		if (got)
 			return got;

@@ -150,7 +150,10 @@ void step_thread_end(struct step *s, struct step_thread *t);
 void step_thread_last(struct step *s, struct step_thread *t);
 pid_t step_tgid_of(pid_t tid);
 pid_t step_tracer_of(pid_t tid); /* 0: none */
-bool step_sleeps(pid_t tid);	 /* in the kernel; false when that is not known */
+/* Does not run: it sleeps in the kernel, or is a zombie. A process's first thread, when another one
+ * calls exec, is one that wait() does not report until the others are gone. False when that is not
+ * known. */
+bool step_waits(pid_t tid);
 /* Is what the process may read executable, too (personality(2))? True also when that is not known. */
 bool step_read_implies_exec(pid_t pid);
 /* Is sig handled by a function of the program? */

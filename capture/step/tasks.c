@@ -162,7 +162,7 @@ pid_t step_tracer_of(pid_t tid)
 	return (pid_t)status_of(tid, "TracerPid: %llu", 0);
 }
 
-bool step_sleeps(pid_t tid)
+bool step_waits(pid_t tid)
 {
 	char path[64], line[256], state = 0;
 	FILE *f;
@@ -174,7 +174,7 @@ bool step_sleeps(pid_t tid)
 			state = 0;
 	if (f)
 		fclose(f);
-	return state == 'S' || state == 'D';
+	return state == 'S' || state == 'D' || state == 'Z' || state == 'X';
 }
 
 bool step_is_caught(pid_t tid, int sig)
