@@ -20,15 +20,22 @@ static bool is_in_unknown_process(const struct stream *st, const struct pt_machi
 	return m->unknown_process.code && pt_flow_user_code(st->flow) == m->unknown_process.code;
 }
 
-static void refresh_code(struct session *s, struct pt_machine *m, int32_t pid)
+/* The code of the machine's process (PTC_ANY_PID: of its kernel) as it is mapped now: for flows that are in it
+ * and for those that will come to it, also when none is in it now (a process forks, and its child runs later). */
+static void refresh_code(struct session *s, const struct pt_machine *m, int32_t pid)
 {
-	for (struct stream *st = s->streams; st; st = st->next) {
-		if (!may_be_in(st, m, pid))
-			continue;
-		pt_code_refresh(&s->graph,
-				pid == PTC_ANY_PID ? m->code : st->cpu_context->task->process->code);
-		pt_flow_resume(st->flow);
-	}
+	const struct pt_process *process = pid == PTC_ANY_PID ? NULL : pt_tasks_find_process(m->tasks, pid);
+	struct pt_code *code = process ? process->code : m->code;
+
+	if (code && (process || pid == PTC_ANY_PID))
+		pt_code_refresh(&s->graph, code);
+}
+
+static void resume_flows(struct session *s, const struct pt_machine *m, int32_t pid)
+{
+	for (struct stream *st = s->streams; st; st = st->next)
+		if (may_be_in(st, m, pid))
+			pt_flow_resume(st->flow);
 }
 
 /* Any record may map code that all processes of a guest share (code/unknown_process.h). */
@@ -74,8 +81,9 @@ static int apply_code(struct session *s, const struct pt_sideband_record *record
 	m->timeless = m->pid && pt_session_is_timeless(s, m);
 	r = apply_to_tasks(s, record, e);
 	s->code_begins += !had_code && code_count(m, pid) > 0;
+	refresh_code(s, m, pid);
 	if (disturbs)
-		refresh_code(s, m, pid);
+		resume_flows(s, m, pid);
 	/* This may have been the first code of a kernel. */
 	for (struct stream *st = s->streams; st; st = st->next)
 		if (st->cpu_context->machine == m && !pt_flow_kernel_code(st->flow))

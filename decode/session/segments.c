@@ -12,6 +12,9 @@
 /* Packets of a PSB+, at most: TSC, TMA, CBR, MODE.Exec, MODE.TSX, PIP, VMCS, FUP, PADs, MTCs. */
 #define PSB_PACKETS_MAX 64
 
+/* Another worker is made when so many jobs, and one in so many, were not done when they were wanted. */
+enum { LATE_MIN = 4, LATE_DIVISOR = 8 };
+
 enum job_state {
 	JOB_WAITS, /* for its turn */
 	JOB_GIVEN, /* to the threads, none of which has begun it */
@@ -55,6 +58,9 @@ struct worker {
 struct pt_segments {
 	struct worker *workers;
 	unsigned worker_count, worker_max, idle; /* made; at most; of the former, those that wait for a job */
+	unsigned asked,
+	    late; /* since the last worker was made: jobs that the session's thread came to, and of
+				 them, those that were not done */
 	struct pt_segment_config config;
 	pthread_mutex_t mutex;
 	pthread_cond_t given,
@@ -310,7 +316,7 @@ static void give(struct pt_segments *p, struct pt_segment_job *job)
 	p->last_given = &job->next_given;
 	p->out++;
 	p->waiting++;
-	if (p->idle < p->waiting && p->worker_count < p->worker_max)
+	if (!p->worker_count && p->worker_max)
 		add_worker(p);
 	pthread_cond_signal(&p->given);
 }
@@ -364,6 +370,21 @@ void pt_segments_set_stops(struct pt_segments *p, uint64_t *tsc, size_t count)
 	else
 		free(tsc);
 	pthread_mutex_unlock(&p->mutex);
+}
+
+/*
+ * The session's thread has come to a job. If too many were not done by then, another worker would help; else
+ * it would only cost its memory, a graph of its own, for what the session's thread does itself is what takes
+ * longest. The mutex is held.
+ */
+static void want_workers(struct pt_segments *p, const struct pt_segment_job *job)
+{
+	p->asked++;
+	p->late += job->state != JOB_DONE;
+	if (p->late < LATE_MIN || p->late * LATE_DIVISOR < p->asked || p->worker_count >= p->worker_max)
+		return;
+	p->asked = p->late = 0;
+	add_worker(p);
 }
 
 /* Removes the first job. The mutex is held. */
@@ -424,6 +445,7 @@ enum pt_segment_taken pt_segments_take(struct pt_segments *p, struct pt_segment_
 
 	if (!jobs->current) {
 		pthread_mutex_lock(&p->mutex);
+		want_workers(p, job);
 		wait_for(p, job);
 		pthread_mutex_unlock(&p->mutex);
 		jobs->current = job;

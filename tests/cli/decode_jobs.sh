@@ -32,8 +32,13 @@ if [ -d "$PT_SHARED/bench" ]; then
 		succeeded $? "100 million instructions, $v: the same records"
 		check "most of them are decoded ahead: $(tail -n 1 "$tmp/out")" awk 'END { exit !($5 >= 20) }' "$tmp/out"
 	done
+	# Processes that were forked, and have not called exec since, on four CPUs.
+	"$PT_BUILD/tests/tools/mkscale" --bytes 8000000 --streams 4 --clone "$tmp/gzip.ptc" >"$tmp/forked.ptc"
+	"$jobs" 32768 3 "$tmp/forked.ptc" >"$tmp/out"
+	succeeded $? "four forked processes: the same records"
+	check "most of them are decoded ahead: $(tail -n 1 "$tmp/out")" awk 'END { exit !($5 >= 20) }' "$tmp/out"
 else
-	skip 6 "../shared/bench is not here"
+	skip 8 "../shared/bench is not here"
 fi
 emulated() { # NAME DATA OPTION...
 	tar -C "$tmp" -xf "$PT_SHARED/traces/emulated/$1.tar.zst" --zstd
