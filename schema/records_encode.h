@@ -13,7 +13,8 @@
 struct ptr_previous {
 	uint64_t tsc; /* the last RUN's */
 	uint64_t ip;
-	uint32_t slice; /* the last RUN's */
+	uint32_t slice;			    /* the last RUN's */
+	uint64_t return_tsc, return_branch; /* the last CALL's */
 };
 
 enum { PTR_RUN_BYTES_MAX = 46, PTR_CALL_BYTES_MAX = 92 };
@@ -71,15 +72,17 @@ static inline uint8_t *put_run(struct ptr_previous *previous, uint8_t *begin, co
 	return put_v(p, r->path);
 }
 
-static inline uint8_t *put_call(const struct ptr_previous *previous, uint8_t *p, const struct ptr_call *r)
+static inline uint8_t *put_call(struct ptr_previous *previous, uint8_t *p, const struct ptr_call *r)
 {
 	*p++ = PTR_CALL;
 	p = put_v(p, r->thread);
 	p = put_v(p, r->call_path);
-	p = put_tsc(previous, p, r->call_tsc);
-	p = put_tsc(previous, p, r->return_tsc);
-	p = put_v(p, r->call_branch);
-	p = put_v(p, r->return_branch);
+	p = put_v(p, ptr_zigzag(r->return_tsc - previous->return_tsc));
+	p = put_v(p, ptr_zigzag(r->return_tsc - r->call_tsc));
+	p = put_v(p, ptr_zigzag(r->return_branch - previous->return_branch));
+	p = put_v(p, ptr_zigzag(r->return_branch - r->call_branch));
+	previous->return_tsc = r->return_tsc;
+	previous->return_branch = r->return_branch;
 	p = put_v(p, r->branch_count);
 	p = put_v(p, r->insn_count);
 	p = put_count(p, r->cyc_count);

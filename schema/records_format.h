@@ -9,7 +9,7 @@
 #include "schema/records.h"
 
 #define PTR_MAGIC	"\x89PTR\r\n\x1a\n"
-#define PTR_MAJOR	7
+#define PTR_MAJOR	8
 #define PTR_MINOR	0
 #define PTR_BLOCK_MAGIC "PTRB"
 

@@ -22,6 +22,7 @@ struct ptr_reader {
 	bool bad;		/* the record at hand breaks the format */
 	uint64_t last_tsc;
 	uint32_t last_slice;
+	uint64_t last_return_tsc, last_return_branch; /* the last CALL's */
 	uint64_t counts[PTR_TYPES];
 	uint64_t branches;
 	uint64_t last_ip;
@@ -164,6 +165,7 @@ static int next_block(struct ptr_reader *r, struct pt_error *e)
 	r->end = r->payload + size;
 	r->last_tsc = 0;
 	r->last_slice = 0;
+	r->last_return_tsc = r->last_return_branch = 0;
 	r->last_ip = 0;
 	r->blocks++;
 	return 0;
@@ -272,11 +274,16 @@ static uint8_t *with_room(uint8_t *array, size_t *room, size_t n)
 	return ret;
 }
 
+static void check_branch(struct ptr_reader *r, uint64_t branch)
+{
+	r->bad |= branch / PTR_RUN_BRANCHES > r->counts[PTR_RUN];
+}
+
 static uint64_t get_branch(struct ptr_reader *r)
 {
 	uint64_t v = get_v(r);
 
-	r->bad |= v / PTR_RUN_BRANCHES > r->counts[PTR_RUN];
+	check_branch(r, v);
 	return v;
 }
 
@@ -338,10 +345,14 @@ static void get_call(struct ptr_reader *r, struct ptr_call *ret)
 {
 	ret->thread = get_ref(r, PTR_THREAD, true);
 	ret->call_path = get_ref(r, PTR_CALL_PATH, true);
-	ret->call_tsc = get_tsc(r);
-	ret->return_tsc = get_tsc(r);
-	ret->call_branch = get_branch(r);
-	ret->return_branch = get_branch(r);
+	ret->return_tsc = r->last_return_tsc + ptr_unzigzag(get_v(r));
+	ret->call_tsc = ret->return_tsc - ptr_unzigzag(get_v(r));
+	ret->return_branch = r->last_return_branch + ptr_unzigzag(get_v(r));
+	ret->call_branch = ret->return_branch - ptr_unzigzag(get_v(r));
+	check_branch(r, ret->return_branch);
+	check_branch(r, ret->call_branch);
+	r->last_return_tsc = ret->return_tsc;
+	r->last_return_branch = ret->return_branch;
 	ret->branch_count = get_v(r);
 	ret->insn_count = get_v(r);
 	ret->cyc_count = get_count(r);

@@ -21,12 +21,16 @@ struct pt_edge {
 	uint64_t from, to;
 	uint32_t code;	 /* uid: an edge outlives its code's versions */
 	uint32_t number; /* in the record stream, 0 not there yet (output/emit.h) */
-	uint32_t symbol; /* the target's record number, when role says that there is one (output/calls.c) */
 	uint32_t block;	 /* that was at `to` last; check whether it still is */
 	uint8_t kind;	 /* enum ptr_kind */
 	bool ends_trace; /* as in struct ptr_edge */
-	uint8_t role;	 /* what it does to a call stack, 0 not yet asked (output/calls.c) */
-	uint8_t bytes;	 /* of the branch instruction, when role says that they are known */
+	/* What it does to a call stack, 0 not yet asked (output/call_roles.h); and, where that needs it: the
+	 * branch instruction's bytes, what the target is named by in a CALL_PATH, whether that is its symbol
+	 * and begins there, and the symbol of where it returns to (record numbers, 0 none). */
+	uint8_t role;
+	uint8_t bytes : 4;
+	bool named : 1, first : 1;
+	uint32_t place, from_symbol;
 };
 
 struct pt_path {
@@ -40,9 +44,9 @@ struct pt_path {
 	uint32_t not_taken;  /* conditional branches passed */
 	uint32_t number;     /* in the record stream, 0 not there yet (output/emit.h) */
 	uint32_t follow;     /* the path that came after it last, and probably will again */
-	uint32_t calls;	     /* bit i: edge i has a role; once role was asked (output/calls.c) */
+	uint32_t calls;	     /* bit i: edge i has a role; once role was asked (output/call_roles.h) */
 	uint8_t count;	     /* edges */
-	uint8_t role;	     /* of its edges together, 0 not yet asked (output/calls.c) */
+	uint8_t role;	     /* of its edges together, 0 not yet asked (output/call_roles.h) */
 	uint8_t mode;	     /* enum insn_mode */
 	/* One of its edges begins an emulated PTWRITE (emulated_ptwrite.h). */
 	bool emulated;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "decode/code/huge_pages.h"
+#include "schema/array.h"
 
 struct node {
 	uint64_t function; /* its address, or A_SYMBOL and its symbol */
@@ -28,9 +29,9 @@ struct table {
  * for since.
  */
 struct pt_call_paths {
-	struct pt_emit *emit;
 	struct table recent, older;
-	bool full; /* and an error record says so */
+	uint32_t remembered, count; /* at most; that have got numbers */
+	bool full;
 };
 
 #define SLOTS	    (1u << 8)  /* at first */
@@ -43,13 +44,13 @@ static bool table_init(struct table *t)
 	return t->nodes != NULL;
 }
 
-struct pt_call_paths *pt_call_paths_create(struct pt_emit *emit)
+struct pt_call_paths *pt_call_paths_create(uint32_t remembered)
 {
 	struct pt_call_paths *p = calloc(1, sizeof *p);
 
 	if (!p)
 		return NULL;
-	p->emit = emit;
+	p->remembered = remembered;
 	if (table_init(&p->recent) && table_init(&p->older))
 		return p;
 	pt_call_paths_destroy(p);
@@ -119,45 +120,43 @@ static void forget_older(struct pt_call_paths *p)
 /* Into the recent ones. The number, or 0: no memory. */
 static uint32_t remember(struct pt_call_paths *p, const struct node *n)
 {
-	if (p->recent.count > 0 && p->recent.count >= p->emit->call_paths / 2)
+	if (p->recent.count > 0 && p->recent.count >= p->remembered / 2)
 		forget_older(p);
-	if (p->recent.count > p->recent.mask / 2 && !grow(&p->recent)) {
-		pt_emit_no_memory(p->emit, "the call stacks");
+	if (p->recent.count > p->recent.mask / 2 && !grow(&p->recent))
 		return 0;
-	}
 	p->recent.count++;
 	insert(p->recent.nodes, p->recent.mask, n);
 	return n->number;
 }
 
-static uint32_t report_full(struct pt_call_paths *p)
+uint32_t pt_call_path(struct pt_call_paths *p, uint32_t parent, const struct pt_callee *callee,
+		      struct pt_new_call_paths *added)
 {
-	if (!p->full)
-		pt_emit_error(
-		    p->emit, 0, -1, PTR_NO_TSC, "call paths",
-		    "there are more call paths than numbers for them: calls of further ones have none");
-	p->full = true;
-	return PT_NO_CALL_PATH;
-}
-
-uint32_t pt_call_path(struct pt_call_paths *p, uint32_t parent, const struct pt_callee *callee)
-{
-	struct ptr_call_path r = {.parent = parent, .symbol = callee->place, .ip = callee->ip};
 	struct node n = {.parent = parent,
 			 .place = callee->place,
-			 .function = callee->symbol ? A_SYMBOL | callee->symbol : callee->ip};
+			 .function = callee->named ? A_SYMBOL | callee->place : callee->ip};
 	uint32_t number;
 
 	if (parent == PT_NO_CALL_PATH)
 		return PT_NO_CALL_PATH;
 	number = find(&p->recent, &n);
-	if (number || p->emit->failed)
+	if (number)
 		return number;
 	n.number = find(&p->older, &n);
 	if (n.number)
 		return remember(p, &n);
-	if (ptr_writer_count(p->emit->writer, PTR_CALL_PATH) >= NUMBERS_MAX)
-		return report_full(p);
-	n.number = pt_emit_put(p->emit, ptr_put_call_path(p->emit->writer, &r, &p->emit->error));
-	return n.number ? remember(p, &n) : 0;
+	p->full |= p->count >= NUMBERS_MAX;
+	if (p->full)
+		return PT_NO_CALL_PATH;
+	if (pt_array_grow(&added->items, added->count, &added->room, NULL) < 0)
+		return 0;
+	added->items[added->count++] = (struct pt_new_call_path){
+	    .record = {.parent = parent, .symbol = callee->place, .ip = callee->ip}};
+	n.number = ++p->count;
+	return remember(p, &n);
+}
+
+bool pt_call_paths_full(const struct pt_call_paths *p)
+{
+	return p->full;
 }

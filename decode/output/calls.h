@@ -1,19 +1,13 @@
 /*
- * calls.h - call stacks of threads from their branches, and the calls they make: perf's thread-stack, kept by
- * return address.
+ * calls.h - calls of what flows report: their steps go to the call stacks (call_stacks.h), a batch at a time, and
+ * the calls that these make go to the record stream.
  *
- * A thread's stack continues in the kernel. A guest thread's stack has as its base the stack of the
- * host's thread that runs it when its bottom is first seen; it keeps that base when another vCPU
- * continues it, because a call's path is its caller's path and one more. Counts are the thread's own:
- * what others executed on its CPU in between is not in them.
+ *     steps    |  batch n-1  |  batch n    |  batch n+1  |     filled by the session's thread
+ *     stacks                 |  batch n-1  |  batch n    |     in their own thread, if there is one
+ *     records                              |  batch n-1  |     put, all at once, when the next batch is full
  *
- * A call pushes, and so does a system call, interrupt or exception; a return pops to the frame it
- * returns to. Frames that are skipped (longjmp, exceptions) end without return. A jump to another
- * function's first instruction is a tail call. A signal handler is a frame above what it interrupted.
- * At a gap all frames end of the threads that may have run in it; what runs after it is the bottom of
- * a new stack.
- *
- * emit->call_paths call paths are remembered (call_paths.h).
+ * So a call's record comes up to two batches after that of the run in which it returns, whether or not there is
+ * a thread.
  */
 #ifndef DECODE_OUTPUT_CALLS_H
 #define DECODE_OUTPUT_CALLS_H
@@ -23,8 +17,11 @@
 
 #include "decode/output/definitions.h"
 
+/* emit->call_paths is read when the first step comes. NULL: no memory. */
 struct pt_calls *pt_calls_create(struct pt_emit *emit);
-void pt_calls_destroy(struct pt_calls *c);
+void pt_calls_destroy(struct pt_calls *c); /* NULL is fine */
+/* From now on the stacks have a thread of their own, when one can be made. */
+void pt_calls_use_thread(struct pt_calls *c);
 
 /* The stream's thread (re)starts at ip. */
 void pt_calls_begin(struct pt_calls *c, struct pt_emit_stream *s, struct pt_code *code, uint64_t ip,
@@ -43,6 +40,9 @@ void pt_calls_run(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *
 		  const struct pt_flow_run *run, uint64_t number);
 /* Whether the path calls or returns: whether pt_calls_run() does more than count. */
 bool pt_calls_changes(struct pt_calls *c, struct pt_path *path);
+/* The graph is about to be recycled: no step that waits needs it any more. */
+void pt_calls_settle(struct pt_calls *c);
+/* The trace is over: all records are put. */
 void pt_calls_finish(struct pt_calls *c);
 
 #endif

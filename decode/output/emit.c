@@ -377,6 +377,8 @@ void pt_emit_recycle(struct pt_emit *m)
 		pt_text_runs_settle(m->text_runs);
 	if (m->vm && m->vm->recycled)
 		m->vm->recycled(m->vm_arg);
+	if (m->calls)
+		pt_calls_settle(m->stacks);
 }
 
 void pt_emit_finish(struct pt_emit *m)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "decode/output/calls.h"
 #include "decode/session/internal.h"
 
 /* ---- Results ---------------------------------------------------------------------------------------- */
@@ -205,6 +206,8 @@ static int init_output(struct session *s, struct ptr_writer *w, struct pt_error 
 	s->emit.calls = o->calls;
 	if (o->graph_bytes)
 		s->emit.call_paths = (uint32_t)((uint64_t)PT_CALL_PATHS * o->graph_bytes / PT_GRAPH_BYTES);
+	if (o->calls && o->threads > 1)
+		pt_calls_use_thread(s->emit.stacks);
 	s->emit.definitions = o->definitions;
 	s->emit.text = o->text;
 	return 0;

@@ -1,0 +1,568 @@
+/* call_stacks.c - see call_stacks.h. */
+#include "decode/output/call_stacks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/output/call_roles.h"
+#include "schema/array.h"
+#include "schema/hash.h"
+
+#define FRAMES_MAX 16384 /* deeper recursion is not followed: the bottom is dropped */
+
+struct frame {
+	uint64_t ret; /* where a return leads to; 0: the bottom */
+	uint64_t tsc, branch, insns, branches, cycles;
+	uint32_t call_path; /* or PT_NO_CALL_PATH */
+	uint32_t parent, place;
+	uint64_t ip;	     /* what call_path was looked up by */
+	uint32_t ret_symbol; /* entered: of what it returns to, 0 none */
+	uint16_t flags;	     /* PTR_CALL_* */
+	bool entered;	     /* by a system call, interrupt or exception */
+};
+
+#define EXECS_UNKNOWN UINT32_MAX
+
+struct stack {
+	const struct pt_task *task;
+	const struct pt_task *host; /* of a guest's: the host's thread that ran it last, NULL unknown */
+	int32_t cpu;		    /* of an idle task, of which each CPU has one; else -1 */
+	/* Of the process, when it ran last: an exec makes another program of it. EXECS_UNKNOWN: it begins anew. */
+	uint32_t execs;
+	struct frame *frames;
+	uint32_t depth, room;
+	uint64_t resume; /* after a trace end: where it should go on */
+	bool replaced;	 /* by an exec: of its frames only those in the kernel are still to return */
+	uint32_t thread;
+	uint64_t tsc;			  /* at its last path, or when it began to run */
+	uint64_t insns, branches, cycles; /* executed so far: by this thread, whatever else ran on its CPU */
+	uint64_t seen_cycles;		  /* of the stream, what is in cycles already */
+	bool has_cyc;
+};
+
+struct pt_call_stacks {
+	const struct pt_graph *graph;
+	struct pt_call_paths *paths;
+	struct stack **stacks; /* number n of the hash is stacks[n - 1] */
+	size_t stack_count, stack_room;
+	struct pt_hash stack_hash;
+	bool guests; /* some are of guests */
+	bool no_memory;
+	/* The step at hand. */
+	struct pt_call_who who;
+	struct stack *current; /* who's; NULL: nobody known */
+	struct pt_call_records *records;
+};
+
+static bool tables_init(struct pt_call_stacks *c, uint32_t remembered)
+{
+	c->paths = pt_call_paths_create(remembered);
+	return c->paths && pt_hash_init(&c->stack_hash, 6, NULL) == 0;
+}
+
+struct pt_call_stacks *pt_call_stacks_create(const struct pt_graph *graph, uint32_t remembered)
+{
+	struct pt_call_stacks *c = calloc(1, sizeof *c);
+
+	if (!c)
+		return NULL;
+	c->graph = graph;
+	if (tables_init(c, remembered))
+		return c;
+	pt_call_stacks_destroy(c);
+	return NULL;
+}
+
+void pt_call_stacks_destroy(struct pt_call_stacks *c)
+{
+	if (!c)
+		return;
+	for (size_t i = 0; i < c->stack_count; i++) {
+		free(c->stacks[i]->frames);
+		free(c->stacks[i]);
+	}
+	free(c->stacks);
+	pt_hash_deinit(&c->stack_hash);
+	pt_call_paths_destroy(c->paths);
+	free(c);
+}
+
+void pt_call_records_deinit(struct pt_call_records *r)
+{
+	free(r->calls);
+	free(r->paths.items);
+}
+
+bool pt_call_stacks_full(const struct pt_call_stacks *c)
+{
+	return pt_call_paths_full(c->paths);
+}
+
+/* ---- Stacks ----------------------------------------------------------------------------------------- */
+
+static uint64_t stack_key(const struct pt_task *task, int32_t cpu)
+{
+	return pt_hash_mix((uintptr_t)task + (uint32_t)cpu);
+}
+
+static uint64_t key_of_stack(const void *stacks, uint32_t n)
+{
+	const struct stack *st = ((struct stack *const *)stacks)[n - 1];
+
+	return stack_key(st->task, st->cpu);
+}
+
+static struct stack *find_stack(const struct pt_call_stacks *c, const struct pt_task *task, int32_t cpu)
+{
+	const struct pt_hash *h = &c->stack_hash;
+	uint32_t n;
+
+	for (uint32_t i = pt_hash_first(h, stack_key(task, cpu)); (n = h->slots[i]); i = pt_hash_next(h, i))
+		if (c->stacks[n - 1]->task == task && c->stacks[n - 1]->cpu == cpu)
+			return c->stacks[n - 1];
+	return NULL;
+}
+
+static struct stack *add_stack(struct pt_call_stacks *c, const struct pt_task *task, int32_t cpu)
+{
+	struct stack *st = calloc(1, sizeof *st);
+
+	if (!st || pt_array_grow(&c->stacks, c->stack_count, &c->stack_room, NULL) < 0)
+		goto failed;
+	st->task = task;
+	st->cpu = cpu;
+	st->execs = EXECS_UNKNOWN;
+	c->stacks[c->stack_count] = st;
+	if (pt_hash_insert(&c->stack_hash, stack_key(task, cpu), (uint32_t)c->stack_count + 1, key_of_stack,
+			   c->stacks, NULL) < 0)
+		goto failed;
+	c->stack_count++;
+	c->guests |= task->machine->pid != 0;
+	return st;
+failed:
+	free(st);
+	c->no_memory = true;
+	return NULL;
+}
+
+static struct stack *stack_of(struct pt_call_stacks *c, const struct pt_task *task)
+{
+	struct stack *st;
+	int32_t cpu = -1;
+
+	if (!task)
+		return NULL;
+	if (task->tid == 0)
+		cpu = task->machine->pid ? c->who.vcpu : c->who.cpu;
+	st = find_stack(c, task, cpu);
+	return st ? st : add_stack(c, task, cpu);
+}
+
+struct now { /* where in the trace */
+	uint64_t tsc, branch, insns, branches;
+};
+
+/* What a stack's bottom stands on: a guest's on the stack of the host's thread that runs it. */
+static uint32_t base_path(struct pt_call_stacks *c, const struct stack *st)
+{
+	const struct stack *host;
+
+	if (!st->task->machine->pid || !c->who.host_task || st->task == c->who.host_task)
+		return 0;
+	host = stack_of(c, c->who.host_task);
+	return host && host->depth ? host->frames[host->depth - 1].call_path : 0;
+}
+
+static void pop(struct pt_call_stacks *c, struct stack *st, const struct now *now, uint32_t flags)
+{
+	const struct frame *f = &st->frames[--st->depth];
+	struct pt_call_records *to = c->records;
+
+	if (pt_array_grow(&to->calls, to->call_count, &to->call_room, NULL) < 0) {
+		c->no_memory = true;
+		return;
+	}
+	to->calls[to->call_count++] =
+	    (struct ptr_call){.thread = st->thread,
+			      .call_path = f->call_path == PT_NO_CALL_PATH ? 0 : f->call_path,
+			      .call_tsc = f->tsc,
+			      .return_tsc = now->tsc,
+			      .call_branch = f->branch,
+			      .return_branch = now->branch,
+			      .branch_count = now->branches - f->branches,
+			      .insn_count = now->insns - f->insns,
+			      .cyc_count = st->has_cyc ? st->cycles - f->cycles : PTR_UNKNOWN,
+			      .flags = f->flags | flags,
+			      .depth = st->depth};
+}
+
+/* Room for a frame more. False: no memory. */
+static bool grow(struct pt_call_stacks *c, struct stack *st)
+{
+	uint32_t room = st->room ? st->room * 2 : 4;
+	struct frame *frames;
+
+	if (room > FRAMES_MAX) { /* endless recursion: the bottom half is dropped */
+		uint32_t keep = st->depth / 2;
+
+		memmove(st->frames, st->frames + (st->depth - keep), keep * sizeof *st->frames);
+		st->depth = keep;
+		return true;
+	}
+	frames = realloc(st->frames, room * sizeof *frames);
+	if (!frames) {
+		c->no_memory = true;
+		return false;
+	}
+	memset(frames + st->room, 0, (room - st->room) * sizeof *frames);
+	st->frames = frames;
+	st->room = room;
+	return true;
+}
+
+static uint32_t call_path(struct pt_call_stacks *c, uint32_t parent, const struct pt_callee *callee)
+{
+	struct pt_new_call_paths *added = &c->records->paths;
+	size_t count = added->count;
+	uint32_t number = pt_call_path(c->paths, parent, callee, added);
+
+	c->no_memory |= !number;
+	if (added->count > count)
+		added->items[count].before = c->records->call_count;
+	return number;
+}
+
+/* ret: where it returns to, 0: a bottom. */
+static struct frame *push(struct pt_call_stacks *c, struct stack *st, const struct now *now, uint64_t ret,
+			  const struct pt_callee *callee, uint32_t flags)
+{
+	uint32_t parent = st->depth ? st->frames[st->depth - 1].call_path : base_path(c, st);
+	struct frame *f;
+
+	if (st->depth == st->room && !grow(c, st))
+		return NULL;
+	f = &st->frames[st->depth++];
+	/* What was called last from here is often called again. */
+	if (!f->call_path || f->parent != parent || f->place != callee->place || f->ip != callee->ip) {
+		f->call_path = call_path(c, parent, callee);
+		f->parent = parent;
+		f->place = callee->place;
+		f->ip = callee->ip;
+	}
+	f->ret = ret;
+	f->tsc = now->tsc;
+	f->branch = now->branch;
+	f->insns = now->insns;
+	f->branches = now->branches;
+	f->cycles = st->cycles;
+	f->flags = (uint16_t)flags;
+	f->entered = false;
+	return f;
+}
+
+/* Back to the frame that returns to `to`. False when there is none. */
+static bool unwind(struct pt_call_stacks *c, struct stack *st, const struct now *now, uint64_t to)
+{
+	uint32_t i = st->depth;
+
+	while (i > 0 && st->frames[i - 1].ret != to)
+		i--;
+	if (i == 0)
+		return false;
+	/* Tail calls return together: the outermost frame of this return address that is in a row. */
+	while (i > 1 && st->frames[i - 1].flags & PTR_CALL_NON_CALL && st->frames[i - 2].ret == to)
+		i--;
+	while (st->depth >= i)
+		pop(c, st, now, st->frames[st->depth - 1].ret == to ? 0 : PTR_CALL_NO_RETURN);
+	return true;
+}
+
+static void unwind_all(struct pt_call_stacks *c, struct stack *st, const struct now *now)
+{
+	while (st->depth)
+		pop(c, st, now, PTR_CALL_NO_RETURN);
+}
+
+/* The program that an exec has put in place begins. */
+static void replace(struct pt_call_stacks *c, struct stack *st, const struct now *now)
+{
+	unwind_all(c, st, now);
+	st->replaced = false;
+}
+
+static struct now now_of(const struct stack *st, uint64_t tsc)
+{
+	return (struct now){.tsc = tsc, .insns = st->insns, .branches = st->branches};
+}
+
+static void bottom(struct pt_call_stacks *c, struct stack *st, const struct now *now,
+		   const struct pt_callee *callee)
+{
+	push(c, st, now, 0, callee, PTR_CALL_NO_CALL);
+}
+
+/* ---- What edges do ---------------------------------------------------------------------------------- */
+
+static struct pt_callee target_of(const struct pt_edge *edge)
+{
+	return (struct pt_callee){.ip = edge->to, .place = edge->place, .named = edge->named};
+}
+
+/* Tracing begins again: after a system call or interrupt, in a signal's handler, or after one. */
+static void resumed(struct pt_call_stacks *c, struct stack *st, const struct now *now,
+		    const struct pt_edge *edge)
+{
+	const struct pt_callee target = target_of(edge);
+
+	if (st->replaced)
+		replace(c, st, now);
+	if (st->depth == 0)
+		bottom(c, st, now, &target);
+	else if (edge->to != st->resume && st->resume && !unwind(c, st, now, edge->to))
+		push(c, st, now, st->resume, &target, 0);
+	st->resume = 0;
+}
+
+static void returned(struct pt_call_stacks *c, struct stack *st, const struct now *now,
+		     const struct pt_edge *edge)
+{
+	const struct pt_callee target = target_of(edge);
+	uint32_t i = st->depth;
+
+	if (unwind(c, st, now, edge->to))
+		return;
+	while (i > 0 && st->frames[i - 1].ret == 0)
+		i--;
+	if (i == 0) { /* what runs now has called the bottom */
+		unwind_all(c, st, now);
+		bottom(c, st, now, &target);
+	} else if (edge->first) {
+		/* The address was put there to be jumped to: a retpoline, a signal's trampoline. */
+		push(c, st, now, st->frames[st->depth - 1].ret, &target, PTR_CALL_NON_CALL);
+	}
+}
+
+/*
+ * SYSRET, IRET: what was entered last returns to where it was entered from; or to a signal's handler,
+ * or next to that place (a system call that is restarted, an instruction that the kernel has
+ * emulated).
+ */
+static void returned_from_kernel(struct pt_call_stacks *c, struct stack *st, const struct now *now,
+				 const struct pt_edge *edge)
+{
+	const struct pt_callee target = target_of(edge);
+	uint32_t i = st->depth, ret_symbol;
+	uint64_t ret;
+
+	if (st->replaced && !(edge->to >> 63)) {
+		replace(c, st, now);
+		bottom(c, st, now, &target);
+		return;
+	}
+	if (unwind(c, st, now, edge->to))
+		return;
+	while (i > 0 && !st->frames[i - 1].entered)
+		i--;
+	if (i == 0) { /* it was entered before the trace */
+		unwind_all(c, st, now);
+		bottom(c, st, now, &target);
+		return;
+	}
+	ret = st->frames[i - 1].ret;
+	ret_symbol = st->frames[i - 1].ret_symbol;
+	while (st->depth >= i)
+		pop(c, st, now, st->depth == i ? 0 : PTR_CALL_NO_RETURN);
+	if (st->depth == 0) {
+		bottom(c, st, now, &target);
+	} else if (ret_symbol != (edge->named ? edge->place : 0)) {
+		/* Into the middle of what was not called in the trace: back from a handler that was
+		 * entered before it. */
+		if (st->depth == 1 && !edge->first)
+			unwind_all(c, st, now);
+		if (st->depth)
+			push(c, st, now, ret, &target, 0);
+		else
+			bottom(c, st, now, &target);
+	}
+}
+
+static void enter(struct pt_call_stacks *c, struct stack *st, const struct now *now,
+		  const struct pt_edge *edge)
+{
+	const struct pt_callee target = target_of(edge);
+	struct frame *f = push(c, st, now, edge->from + edge->bytes, &target, 0);
+
+	if (!f)
+		return;
+	f->entered = true;
+	f->ret_symbol = edge->from_symbol;
+}
+
+/* SYSCALL, SYSENTER and INT 80 are two bytes long; the others do not return after them. */
+static uint64_t resume_ip(const struct pt_edge *edge)
+{
+	if (edge->kind == PTR_SYSCALL || edge->kind == PTR_INT)
+		return edge->from + 2;
+	return edge->kind == PTR_ASYNC ? edge->from : 0;
+}
+
+static void apply(struct pt_call_stacks *c, struct stack *st, const struct now *now,
+		  const struct pt_edge *edge)
+{
+	const struct pt_callee target = target_of(edge);
+
+	switch ((enum pt_call_role)edge->role) {
+	case PT_ROLE_CALL: push(c, st, now, edge->from + edge->bytes, &target, 0); break;
+	case PT_ROLE_RET: returned(c, st, now, edge); break;
+	case PT_ROLE_ENTER: enter(c, st, now, edge); break;
+	case PT_ROLE_LEAVE: returned_from_kernel(c, st, now, edge); break;
+	case PT_ROLE_VM_ENTRY_OR_EXIT:
+		if (st->depth == 0)
+			bottom(c, st, now, &target);
+		break;
+	case PT_ROLE_TAIL:
+		if (st->depth)
+			push(c, st, now, st->frames[st->depth - 1].ret, &target, PTR_CALL_NON_CALL);
+		break;
+	case PT_ROLE_BEGIN: resumed(c, st, now, edge); break;
+	case PT_ROLE_END: st->resume = resume_ip(edge); break;
+	default: break;
+	}
+}
+
+/* ---- Steps ------------------------------------------------------------------------------------------ */
+
+static void count_cycles(struct stack *st, const struct pt_call_step *step)
+{
+	st->cycles += step->cycles - st->seen_cycles;
+	st->seen_cycles = step->cycles;
+	st->has_cyc |= step->has_cyc;
+}
+
+/* The stack runs now. */
+static void runs(const struct pt_call_stacks *c, struct stack *st)
+{
+	if (st->execs == EXECS_UNKNOWN) {
+		st->execs = c->who.execs;
+	} else if (st->execs != c->who.execs) {
+		st->resume = 0;
+		st->replaced = true;
+		st->execs = c->who.execs;
+	}
+	st->thread = c->who.thread;
+	if (st->task->machine->pid)
+		st->host = c->who.host_task;
+}
+
+static void begin(struct pt_call_stacks *c, struct stack *st, const struct pt_call_step *step)
+{
+	const struct pt_callee target = {
+	    .ip = step->begin.ip, .place = step->begin.place, .named = step->begin.named};
+	struct now now = now_of(st, step->tsc);
+
+	runs(c, st);
+	st->seen_cycles = step->cycles;
+	st->tsc = step->tsc;
+	if (st->depth == 0 && target.ip)
+		bottom(c, st, &now, &target);
+}
+
+/* One execution of the path, of which some edges have a role. first: the id of its first branch, 0 none. */
+static void apply_path(struct pt_call_stacks *c, struct stack *st, const struct pt_call_step *step,
+		       uint64_t first)
+{
+	const struct pt_graph *g = c->graph;
+	struct now now = {.tsc = step->tsc};
+	uint64_t insns = st->insns, branches = st->branches;
+
+	st->insns += step->run.insns;
+	st->branches += step->count;
+	for (uint32_t left = step->run.calls; left; left &= left - 1) {
+		uint32_t i = (uint32_t)__builtin_ctz(left);
+
+		now.insns = insns + g->path_until[step->run.first + i];
+		now.branches = branches + i + 1;
+		now.branch = first ? first + i : 0;
+		apply(c, st, &now, &g->edges[g->path_edges[step->run.first + i]]);
+	}
+}
+
+static void run(struct pt_call_stacks *c, struct stack *st, const struct pt_call_step *step)
+{
+	runs(c, st);
+	st->tsc = step->tsc;
+	count_cycles(st, step);
+	if (!step->run.calls) {
+		st->insns += (uint64_t)step->run.insns * step->run.repeats;
+		st->branches += (uint64_t)step->count * step->run.repeats;
+		return;
+	}
+	for (uint32_t n = 0; n < step->run.repeats; n++)
+		apply_path(c, st, step, step->run.branch ? step->run.branch + (uint64_t)n * step->count : 0);
+}
+
+static void forget(struct pt_call_stacks *c, struct stack *st, uint64_t tsc)
+{
+	struct now now = now_of(st, tsc);
+
+	replace(c, st, &now);
+	st->resume = 0;
+	st->execs = EXECS_UNKNOWN;
+}
+
+static void gap(struct pt_call_stacks *c, struct stack *st, const struct pt_call_step *step)
+{
+	const struct pt_call_who *who = &c->who;
+
+	if (st)
+		forget(c, st, step->tsc != PTR_NO_TSC ? step->tsc : st->tsc);
+	if (step->type == PT_CALL_GAP_OF_THREAD || !who->host_task ||
+	    (!c->guests && who->task && who->task->tid))
+		return;
+	/* Of them it is not known when their calls ended: after what was seen last. */
+	for (size_t i = c->stack_count; i-- > 0;) {
+		struct stack *other = c->stacks[i];
+
+		if (other != st && (other->task == who->host_task || other->host == who->host_task))
+			forget(c, other, other->tsc);
+	}
+}
+
+static void take_step(struct pt_call_stacks *c, const struct pt_call_step *step)
+{
+	struct stack *st = c->current;
+
+	if (step->type == PT_CALL_WHO) {
+		c->who = step->who;
+		c->current = stack_of(c, c->who.task);
+	} else if (step->type == PT_CALL_GAP || step->type == PT_CALL_GAP_OF_THREAD) {
+		gap(c, st, step);
+	} else if (st && step->type == PT_CALL_BEGIN) {
+		begin(c, st, step);
+	} else if (st && step->type == PT_CALL_RUN) {
+		run(c, st, step);
+	} else if (st && step->type == PT_CALL_END) {
+		count_cycles(st, step);
+	}
+}
+
+bool pt_call_stacks_run(struct pt_call_stacks *c, const struct pt_call_step *steps, size_t count,
+			struct pt_call_records *records)
+{
+	c->records = records;
+	for (size_t i = 0; i < count && !c->no_memory; i++)
+		take_step(c, &steps[i]);
+	return !c->no_memory;
+}
+
+bool pt_call_stacks_finish(struct pt_call_stacks *c, struct pt_call_records *records)
+{
+	c->records = records;
+	for (size_t i = c->stack_count; i-- > 0 && !c->no_memory;) {
+		struct stack *st = c->stacks[i];
+		struct now now = now_of(st, st->tsc);
+
+		unwind_all(c, st, &now);
+	}
+	return !c->no_memory;
+}

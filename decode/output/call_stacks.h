@@ -1,0 +1,92 @@
+/*
+ * call_stacks.h - call stacks of threads from their branches, and the calls they make: perf's thread-stack, kept
+ * by return address.
+ *
+ * A thread's stack continues in the kernel. A guest thread's stack has as its base the stack of the
+ * host's thread that runs it when its bottom is first seen; it keeps that base when another vCPU
+ * continues it, because a call's path is its caller's path and one more. Counts are the thread's own:
+ * what others executed on its CPU in between is not in them.
+ *
+ * A call pushes, and so does a system call, interrupt or exception; a return pops to the frame it
+ * returns to. Frames that are skipped (longjmp, exceptions) end without return. A jump to another
+ * function's first instruction is a tail call. A signal handler is a frame above what it interrupted.
+ * At a gap all frames end of the threads that may have run in it; what runs after it is the bottom of
+ * a new stack.
+ *
+ * Steps come in the order of the record stream, and calls go out in that order, too. All that a step needs of
+ * code and sideband is in it, or in its edges (call_roles.h), and does not change any more; so the stacks may
+ * be another thread's than what flows report (calls.h).
+ */
+#ifndef DECODE_OUTPUT_CALL_STACKS_H
+#define DECODE_OUTPUT_CALL_STACKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "decode/output/call_paths.h"
+#include "decode/sideband/machines.h"
+
+/* Who runs. */
+struct pt_call_who {
+	const struct pt_task *task,
+	    *host_task; /* as in struct pt_emit_stream; of them tid and machine are read */
+	int32_t cpu, vcpu;
+	uint32_t execs;	 /* of the task's process, so far */
+	uint32_t thread; /* the task's record number */
+};
+
+/* What is called. */
+struct pt_call_target {
+	uint64_t ip;	/* 0: nothing */
+	uint32_t place; /* as in struct pt_callee */
+	bool named;
+};
+
+/* One thing that a stream does. */
+struct pt_call_step {
+	enum {
+		PT_CALL_WHO,   /* what follows is of another thread, or stream */
+		PT_CALL_BEGIN, /* it (re)starts, at the target */
+		PT_CALL_RUN,   /* a path was run */
+		PT_CALL_END,   /* it does not run any more */
+		/* Something was missed of it, until PT_CALL_BEGIN. */
+		PT_CALL_GAP, /* and it may have been any thread of its CPU, and of guests that it entered */
+		PT_CALL_GAP_OF_THREAD /* but only of this thread, which ran code that is not known */
+	} type;
+	bool has_cyc;	 /* there are cycles */
+	uint8_t count;	 /* RUN: edges of the path */
+	uint64_t tsc;	 /* PTR_NO_TSC: of a gap, unknown */
+	uint64_t cycles; /* of the stream, so far, without the run's */
+	union {
+		struct pt_call_who who;
+		struct pt_call_target begin;
+		struct {
+			uint64_t branch;		       /* the id of its first branch, 0 none */
+			uint32_t calls, first, insns, repeats; /* calls to insns: as in struct pt_path */
+		} run;
+	};
+};
+
+/* Calls that have returned, and call paths, each before a call that is of it. */
+struct pt_call_records {
+	struct ptr_call *calls;
+	size_t call_count, call_room;
+	struct pt_new_call_paths paths;
+};
+void pt_call_records_deinit(struct pt_call_records *r);
+
+struct pt_call_stacks;
+
+/* graph: whose path_edges, path_until and edges are read. remembered: call paths. NULL: no memory. */
+struct pt_call_stacks *pt_call_stacks_create(const struct pt_graph *graph, uint32_t remembered);
+void pt_call_stacks_destroy(struct pt_call_stacks *c); /* NULL is fine */
+/* Adds to *records what `count` steps make. False: no memory, then and ever after. */
+bool pt_call_stacks_run(struct pt_call_stacks *c, const struct pt_call_step *steps, size_t count,
+			struct pt_call_records *records);
+/* The trace is over: the calls that are open have no return. As above. */
+bool pt_call_stacks_finish(struct pt_call_stacks *c, struct pt_call_records *records);
+/* There were more call paths than numbers for them. */
+bool pt_call_stacks_full(const struct pt_call_stacks *c);
+
+#endif
