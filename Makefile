@@ -232,15 +232,12 @@ check-faults: all $(SHIM)
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/faults/sweep.py $(CASES)
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/faults/sweep.py --kills $(CASES)
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) tests/faults/trace_dat.py
-# pt-capture's threads (drain_threads, the writer's) under ThreadSanitizer: the tests that run them. It wants addresses where it
-# expects them.
-THREAD_TESTS := test_container_threads test_ring test_hw
+# All that has threads under ThreadSanitizer.
 check-threads:
-	$(Q)$(MAKE) --no-print-directory B=build/tsan CFLAGS='-O1 -g -fsanitize=thread' $(THREAD_TESTS:%=build/tsan/tests/unit/%) \
-		BIN=build/tsan/ build/tsan/pt-load build/tsan/tests/tools/odd_calls
-	$(Q)for t in $(THREAD_TESTS); do TSAN_OPTIONS=halt_on_error=1 timeout 300 setarch -R build/tsan/tests/unit/$$t || exit 1; done
-	$(Q)build/tsan/tests/tools/odd_calls 400000 2 /dev/null >build/tsan/calls && rm -f build/tsan/calls.db && \
-		TSAN_OPTIONS=halt_on_error=1 timeout 600 setarch -R build/tsan/pt-load -q -j 2 build/tsan/calls.db build/tsan/calls
+	$(Q)$(MAKE) --no-print-directory B=build/tsan CFLAGS='-O1 -g -fsanitize=thread' BIN=build/tsan/ \
+		$(patsubst %,build/tsan/tests/unit/%,test_container_threads test_ring test_hw) $(patsubst %,build/tsan/pt-%,capture decode load) \
+		$(patsubst %,build/tsan/tests/tools/%,odd_calls mkscale decode_jobs)
+	$(Q)tests/threads/run.sh build/tsan
 # Every test with gcov's counters: the lines and branches that they reach, by folder. Slow, and into a folder of its own.
 coverage:
 	$(Q)$(MAKE) --no-print-directory B=build/coverage BIN=build/coverage/ CFLAGS='-O0 -g --coverage' all test-programs
@@ -354,7 +351,7 @@ help:
 	@echo "make fuzz         libFuzzer on each reader ($(FUZZ)): FUZZ_SECONDS=600 each; needs clang"
 	@echo "make check-nightly  10,000 random programs; each bit of a container flipped; growth of pt-capture trim and export"
 	@echo "make check-faults  each allocation, write, read... of each program fails in turn; crashes: CASES='load' picks"
-	@echo "make check-threads  the threads of pt-capture and pt-load under ThreadSanitizer"
+	@echo "make check-threads  the threads of pt-capture, pt-decode and pt-load under ThreadSanitizer"
 	@echo "make check-big    4 GB of AUX data, 100,000 threads, a million mappings, a million call paths: time and memory have limits"
 	@echo "make coverage     the lines and branches that the tests reach, by folder (TESTS='unit' counts some)"
 	@echo "make check-ptbox-vms  ptbox's examples (VMs that migrate, scale, change...), recorded by perf, against its truth"

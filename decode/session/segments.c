@@ -447,9 +447,11 @@ enum pt_segment_taken pt_segments_take(struct pt_segments *p, struct pt_segment_
 		pthread_mutex_lock(&p->mutex);
 		want_workers(p, job);
 		wait_for(p, job);
+		if (job->state == JOB_GIVEN) /* no thread is to begin it now */
+			take_back(p, job);
+		p->counts.segments += job->state == JOB_DONE;
 		pthread_mutex_unlock(&p->mutex);
 		jobs->current = job;
-		p->counts.segments += job->state == JOB_DONE;
 	}
 	if (job->segment)
 		taken = pt_segment_take(f, job->segment, job->worker->numbers, at);
