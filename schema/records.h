@@ -530,6 +530,24 @@ int64_t ptr_put_run(struct ptr_writer *w, const struct ptr_run *r, uint32_t bran
 uint64_t ptr_count_runs(struct ptr_writer *w, uint64_t runs, uint64_t branches);
 int64_t ptr_put_call(struct ptr_writer *w, const struct ptr_call *r, struct pt_error *e);
 
+/* CALLs that are encoded in any thread, to be put later, all at once. Zeroed at first. */
+struct ptr_calls {
+	uint8_t *bytes;
+	size_t used, room;
+	/* Of the bytes, one after the other: what is put into one block. */
+	struct ptr_calls_chunk {
+		uint32_t bytes, count;		    /* of calls */
+		uint64_t return_tsc, return_branch; /* of the last one */
+	} * chunks;
+	size_t chunk_count, chunk_room;
+};
+/* 0, or -1: no memory, and nothing was added. */
+int ptr_calls_add(struct ptr_calls *calls, const struct ptr_call *r);
+void ptr_calls_empty(struct ptr_calls *calls);
+void ptr_calls_deinit(struct ptr_calls *calls);
+/* As ptr_put_call() of each. 0, or -1. */
+int ptr_put_calls(struct ptr_writer *w, const struct ptr_calls *calls, struct pt_error *e);
+
 /* Records written so far, by type. */
 uint64_t ptr_writer_count(const struct ptr_writer *w, enum ptr_type type);
 /* Writes END and flushes. 0 or -1. */

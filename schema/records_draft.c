@@ -9,7 +9,6 @@ uint32_t ptr_draft_encode(const uint8_t *draft, uint32_t draft_bytes, uint8_t *b
 	const uint8_t *at = draft, *end = draft + draft_bytes;
 	uint8_t *p = block;
 	struct ptr_run run;
-	struct ptr_call call;
 	uint32_t n;
 
 	while (at < end)
@@ -18,11 +17,6 @@ uint32_t ptr_draft_encode(const uint8_t *draft, uint32_t draft_bytes, uint8_t *b
 			memcpy(&run, at, sizeof run);
 			p = put_run(&previous, p, &run);
 			at += sizeof run;
-			break;
-		case PTR_DRAFT_CALL:
-			memcpy(&call, at, sizeof call);
-			p = put_call(&previous, p, &call);
-			at += sizeof call;
 			break;
 		default:
 			n = ptr_load_u32(at);

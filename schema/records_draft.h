@@ -1,8 +1,8 @@
 /*
- * records_draft.h - a block of records that is encoded later: the RUNs and CALLs as they were given, all
- * else encoded. To write a draft costs a copy, and its encoding can be left to another thread.
+ * records_draft.h - a block of records that is encoded later: the RUNs as they were given, all else
+ * encoded. To write a draft costs a copy, and its encoding can be left to another thread.
  *
- *     draft   (RUN, struct ptr_run | CALL, struct ptr_call | ENCODED, bytes as u32, bytes)...
+ *     draft   (RUN, struct ptr_run | ENCODED, bytes as u32, bytes)...
  *
  * Private to the writer: records_write.c fills drafts, records_blocks.c encodes them.
  */
@@ -14,19 +14,12 @@
 
 #include "schema/records.h"
 
-enum { PTR_DRAFT_RUN, PTR_DRAFT_CALL, PTR_DRAFT_ENCODED };
+enum { PTR_DRAFT_RUN, PTR_DRAFT_ENCODED };
 enum { PTR_DRAFT_HEAD = 5 }; /* of ENCODED: before the bytes */
 
 static inline uint8_t *ptr_draft_run(uint8_t *p, const struct ptr_run *r)
 {
 	*p = PTR_DRAFT_RUN;
-	memcpy(p + 1, r, sizeof *r);
-	return p + 1 + sizeof *r;
-}
-
-static inline uint8_t *ptr_draft_call(uint8_t *p, const struct ptr_call *r)
-{
-	*p = PTR_DRAFT_CALL;
 	memcpy(p + 1, r, sizeof *r);
 	return p + 1 + sizeof *r;
 }

@@ -2,7 +2,8 @@
  * records_encode.h - the bytes of records (records.h, "Bytes"): numbers, differences, and the two types of
  * which there are millions. Who calls has made room.
  *
- * Private to the writer: records_write.c, and records_draft.c, which encodes later and in another thread.
+ * Private to the writer: records_write.c; records_draft.c, which encodes later and in another thread; and
+ * records_calls.c, which does so before.
  */
 #ifndef SCHEMA_RECORDS_ENCODE_H
 #define SCHEMA_RECORDS_ENCODE_H
@@ -72,9 +73,13 @@ static inline uint8_t *put_run(struct ptr_previous *previous, uint8_t *begin, co
 	return put_v(p, r->path);
 }
 
-static inline uint8_t *put_call(struct ptr_previous *previous, uint8_t *p, const struct ptr_call *r)
+/* After its first byte. from_zero: the differences are not to the CALL before it. */
+static inline uint8_t *put_call(struct ptr_previous *previous, uint8_t *p, const struct ptr_call *r,
+				bool from_zero)
 {
-	*p++ = PTR_CALL;
+	if (from_zero)
+		previous->return_tsc = previous->return_branch = 0;
+	p = put_v(p, (uint64_t)r->flags << 1 | from_zero);
 	p = put_v(p, r->thread);
 	p = put_v(p, r->call_path);
 	p = put_v(p, ptr_zigzag(r->return_tsc - previous->return_tsc));
@@ -86,7 +91,6 @@ static inline uint8_t *put_call(struct ptr_previous *previous, uint8_t *p, const
 	p = put_v(p, r->branch_count);
 	p = put_v(p, r->insn_count);
 	p = put_count(p, r->cyc_count);
-	p = put_v(p, r->flags);
 	return put_v(p, r->depth);
 }
 

@@ -343,6 +343,11 @@ static void get_path(struct ptr_reader *r, struct ptr_path *ret)
 
 static void get_call(struct ptr_reader *r, struct ptr_call *ret)
 {
+	uint64_t flags = get_v(r);
+
+	if (flags & 1)
+		r->last_return_tsc = r->last_return_branch = 0;
+	ret->flags = (uint32_t)(flags >> 1);
 	ret->thread = get_ref(r, PTR_THREAD, true);
 	ret->call_path = get_ref(r, PTR_CALL_PATH, true);
 	ret->return_tsc = r->last_return_tsc + ptr_unzigzag(get_v(r));
@@ -356,9 +361,8 @@ static void get_call(struct ptr_reader *r, struct ptr_call *ret)
 	ret->branch_count = get_v(r);
 	ret->insn_count = get_v(r);
 	ret->cyc_count = get_count(r);
-	ret->flags = get_u32(r);
 	ret->depth = get_u32(r);
-	r->bad |= ret->flags >> 15 != 0;
+	r->bad |= flags >> 16 != 0;
 }
 
 static void get_error(struct ptr_reader *r, struct ptr_error *ret)

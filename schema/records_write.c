@@ -11,17 +11,14 @@
 #include "schema/records_encode.h"
 
 /*
- * How full a block is: RUNs and CALLs count as much as they usually have at most, whatever they are encoded
- * in, so that a block ends at the same record whether it is encoded at once or later. It fits into the
- * caches of both ends of the pipe.
+ * How full a block is: a RUN counts as much as it usually has at most, whatever it is encoded in, so that a
+ * block ends at the same record whether it is encoded at once or later. It fits into the caches of both ends
+ * of the pipe.
  */
-enum { FILL_MAX = 256 * 1024, RUN_FILL = 16, CALL_FILL = 32 };
+enum { FILL_MAX = 256 * 1024, RUN_FILL = 16 };
 
-_Static_assert(FILL_MAX / RUN_FILL * PTR_RUN_BYTES_MAX <= PTR_BLOCK_MAX &&
-		   FILL_MAX / CALL_FILL * PTR_CALL_BYTES_MAX <= PTR_BLOCK_MAX,
-	       "a block of them fits");
-_Static_assert(FILL_MAX / RUN_FILL * (1 + sizeof(struct ptr_run) + PTR_DRAFT_HEAD) <= PTR_BLOCK_MAX &&
-		   FILL_MAX / CALL_FILL * (1 + sizeof(struct ptr_call) + PTR_DRAFT_HEAD) <= PTR_BLOCK_MAX,
+_Static_assert(FILL_MAX / RUN_FILL * PTR_RUN_BYTES_MAX <= PTR_BLOCK_MAX, "a block of them fits");
+_Static_assert(FILL_MAX / RUN_FILL * (1 + sizeof(struct ptr_run) + PTR_DRAFT_HEAD) <= PTR_BLOCK_MAX,
 	       "and a draft of it");
 
 struct ptr_writer {
@@ -369,13 +366,39 @@ static bool begin_unencoded(struct ptr_writer *w, uint32_t record_fill, struct p
 
 int64_t ptr_put_call(struct ptr_writer *w, const struct ptr_call *r, struct pt_error *e)
 {
-	if (w->blocks) {
-		if (!begin_unencoded(w, CALL_FILL, e))
+	int64_t number;
+	uint8_t *p = begin(w, PTR_CALL, 0, &number, e);
+
+	if (p)
+		w->at = put_call(&w->previous, p, r, false);
+	return number;
+}
+
+static int put_chunk(struct ptr_writer *w, const uint8_t *bytes, const struct ptr_calls_chunk *chunk,
+		     struct pt_error *e)
+{
+	w->counts[PTR_CALL] += chunk->count;
+	if (!w->blocks)
+		return 0;
+	if ((w->failed || fill(w) + FIXED + chunk->bytes > FILL_MAX) && flush(w, e) < 0)
+		return -1;
+	if (w->drafts && !w->encoded)
+		begin_encoded(w);
+	memcpy(w->at, bytes, chunk->bytes);
+	w->at += chunk->bytes;
+	w->previous.return_tsc = chunk->return_tsc;
+	w->previous.return_branch = chunk->return_branch;
+	return 0;
+}
+
+int ptr_put_calls(struct ptr_writer *w, const struct ptr_calls *calls, struct pt_error *e)
+{
+	const uint8_t *bytes = calls->bytes;
+
+	for (size_t i = 0; i < calls->chunk_count; bytes += calls->chunks[i++].bytes)
+		if (put_chunk(w, bytes, &calls->chunks[i], e) < 0)
 			return -1;
-		w->at = w->drafts ? ptr_draft_call(w->at, r) : put_call(&w->previous, w->at, r);
-		w->counted = w->at;
-	}
-	return (int64_t)++w->counts[PTR_CALL];
+	return 0;
 }
 
 int64_t ptr_put_guest_run(struct ptr_writer *w, const struct ptr_guest_run *r, struct pt_error *e)

@@ -150,8 +150,8 @@ uint32_t pt_call_path(struct pt_call_paths *p, uint32_t parent, const struct pt_
 		return PT_NO_CALL_PATH;
 	if (pt_array_grow(&added->items, added->count, &added->room, NULL) < 0)
 		return 0;
-	added->items[added->count++] = (struct pt_new_call_path){
-	    .record = {.parent = parent, .symbol = callee->place, .ip = callee->ip}};
+	added->items[added->count++] =
+	    (struct ptr_call_path){.parent = parent, .symbol = callee->place, .ip = callee->ip};
 	n.number = ++p->count;
 	return remember(p, &n);
 }

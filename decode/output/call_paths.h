@@ -33,10 +33,7 @@ struct pt_callee {
 
 /* Call paths that have got numbers, in the order of these. */
 struct pt_new_call_paths {
-	struct pt_new_call_path {
-		struct ptr_call_path record;
-		size_t before; /* set by the caller: of how many calls it comes after */
-	} * items;
+	struct ptr_call_path *items;
 	size_t count, room;
 };
 

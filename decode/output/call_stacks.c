@@ -89,8 +89,15 @@ void pt_call_stacks_destroy(struct pt_call_stacks *c)
 
 void pt_call_records_deinit(struct pt_call_records *r)
 {
+	ptr_calls_deinit(&r->encoded);
 	free(r->calls);
 	free(r->paths.items);
+}
+
+void pt_call_records_empty(struct pt_call_records *r)
+{
+	ptr_calls_empty(&r->encoded);
+	r->call_count = r->paths.count = 0;
 }
 
 bool pt_call_stacks_full(const struct pt_call_stacks *c)
@@ -173,27 +180,32 @@ static uint32_t base_path(struct pt_call_stacks *c, const struct stack *st)
 	return host && host->depth ? host->frames[host->depth - 1].call_path : 0;
 }
 
+static int add_call(struct pt_call_records *to, const struct ptr_call *r)
+{
+	if (to->encode)
+		return ptr_calls_add(&to->encoded, r);
+	if (pt_array_grow(&to->calls, to->call_count, &to->call_room, NULL) < 0)
+		return -1;
+	to->calls[to->call_count++] = *r;
+	return 0;
+}
+
 static void pop(struct pt_call_stacks *c, struct stack *st, const struct now *now, uint32_t flags)
 {
 	const struct frame *f = &st->frames[--st->depth];
-	struct pt_call_records *to = c->records;
+	const struct ptr_call r = {.thread = st->thread,
+				   .call_path = f->call_path == PT_NO_CALL_PATH ? 0 : f->call_path,
+				   .call_tsc = f->tsc,
+				   .return_tsc = now->tsc,
+				   .call_branch = f->branch,
+				   .return_branch = now->branch,
+				   .branch_count = now->branches - f->branches,
+				   .insn_count = now->insns - f->insns,
+				   .cyc_count = st->has_cyc ? st->cycles - f->cycles : PTR_UNKNOWN,
+				   .flags = f->flags | flags,
+				   .depth = st->depth};
 
-	if (pt_array_grow(&to->calls, to->call_count, &to->call_room, NULL) < 0) {
-		c->no_memory = true;
-		return;
-	}
-	to->calls[to->call_count++] =
-	    (struct ptr_call){.thread = st->thread,
-			      .call_path = f->call_path == PT_NO_CALL_PATH ? 0 : f->call_path,
-			      .call_tsc = f->tsc,
-			      .return_tsc = now->tsc,
-			      .call_branch = f->branch,
-			      .return_branch = now->branch,
-			      .branch_count = now->branches - f->branches,
-			      .insn_count = now->insns - f->insns,
-			      .cyc_count = st->has_cyc ? st->cycles - f->cycles : PTR_UNKNOWN,
-			      .flags = f->flags | flags,
-			      .depth = st->depth};
+	c->no_memory |= add_call(c->records, &r) < 0;
 }
 
 /* Room for a frame more. False: no memory. */
@@ -220,18 +232,6 @@ static bool grow(struct pt_call_stacks *c, struct stack *st)
 	return true;
 }
 
-static uint32_t call_path(struct pt_call_stacks *c, uint32_t parent, const struct pt_callee *callee)
-{
-	struct pt_new_call_paths *added = &c->records->paths;
-	size_t count = added->count;
-	uint32_t number = pt_call_path(c->paths, parent, callee, added);
-
-	c->no_memory |= !number;
-	if (added->count > count)
-		added->items[count].before = c->records->call_count;
-	return number;
-}
-
 /* ret: where it returns to, 0: a bottom. */
 static struct frame *push(struct pt_call_stacks *c, struct stack *st, const struct now *now, uint64_t ret,
 			  const struct pt_callee *callee, uint32_t flags)
@@ -244,7 +244,8 @@ static struct frame *push(struct pt_call_stacks *c, struct stack *st, const stru
 	f = &st->frames[st->depth++];
 	/* What was called last from here is often called again. */
 	if (!f->call_path || f->parent != parent || f->place != callee->place || f->ip != callee->ip) {
-		f->call_path = call_path(c, parent, callee);
+		f->call_path = pt_call_path(c->paths, parent, callee, &c->records->paths);
+		c->no_memory |= !f->call_path;
 		f->parent = parent;
 		f->place = callee->place;
 		f->ip = callee->ip;

@@ -68,12 +68,16 @@ struct pt_call_step {
 	};
 };
 
-/* Calls that have returned, and call paths, each before a call that is of it. */
+/* What steps make: call paths, and calls that have returned, which may be of these. */
 struct pt_call_records {
+	struct pt_new_call_paths paths;
+	bool encode; /* set by the caller: calls are wanted as `encoded`, not as `calls` */
+	struct ptr_calls encoded;
 	struct ptr_call *calls;
 	size_t call_count, call_room;
-	struct pt_new_call_paths paths;
 };
+/* Nothing is in it any more. */
+void pt_call_records_empty(struct pt_call_records *r);
 void pt_call_records_deinit(struct pt_call_records *r);
 
 struct pt_call_stacks;

@@ -180,18 +180,18 @@ static void report_full(struct pt_calls *c)
 static void put_records(struct pt_calls *c, struct batch *b)
 {
 	struct pt_emit *m = c->emit;
-	const struct pt_new_call_paths *paths = &b->records.paths;
-	size_t path = 0;
+	const struct pt_call_records *r = &b->records;
 
 	if (c->no_memory)
 		pt_emit_no_memory(m, "the call stacks");
-	for (size_t call = 0; call <= b->records.call_count && !m->failed; call++) {
-		for (; path < paths->count && paths->items[path].before == call && !m->failed; path++)
-			pt_emit_put(m, ptr_put_call_path(m->writer, &paths->items[path].record, &m->error));
-		if (call < b->records.call_count && !m->failed)
-			put_call(m, &b->records.calls[call]);
-	}
-	b->count = b->taken = b->records.call_count = b->records.paths.count = 0;
+	for (size_t i = 0; i < r->paths.count && !m->failed; i++)
+		pt_emit_put(m, ptr_put_call_path(m->writer, &r->paths.items[i], &m->error));
+	for (size_t i = 0; i < r->call_count && !m->failed; i++)
+		put_call(m, &r->calls[i]);
+	if (!m->failed)
+		m->failed = ptr_put_calls(m->writer, &r->encoded, &m->error) < 0;
+	b->count = b->taken = 0;
+	pt_call_records_empty(&b->records);
 	if (c->stacks && pt_call_stacks_full(c->stacks))
 		report_full(c);
 }
@@ -238,6 +238,9 @@ static bool has_stacks(struct pt_calls *c)
 		c->stacks = pt_call_stacks_create(c->emit->graph, c->emit->call_paths);
 	if (!c->stacks)
 		pt_emit_no_memory(c->emit, "the call stacks");
+	/* What may be summed up is looked at before it is put. */
+	for (int i = 0; i < 2; i++)
+		c->batches[i].records.encode = !c->emit->sums;
 	return c->stacks;
 }
 
