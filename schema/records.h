@@ -37,7 +37,7 @@
  *
  * All integers are little endian or LEB128 varints ("v"; "z" is zigzag, signed); "str" is v length, bytes.
  *
- *   Stream header, 16 bytes: magic 89 'P' 'T' 'R' 0d 0a 1a 0a; u16 major 7; u16 minor 0; u32 crc32 of
+ *   Stream header, 16 bytes: magic 89 'P' 'T' 'R' 0d 0a 1a 0a; u16 major 8; u16 minor 0; u32 crc32 of
  *   bytes 0..11
  *   Block: 'P' 'T' 'R' 'B', u32 block number (0, 1...), u32 size, u32 crc32 of the payload, u32 crc32 of
  *   the 16 bytes before; then size (<= PTR_BLOCK_MAX) bytes of records. A record does not cross a block's
@@ -52,6 +52,10 @@
  *                           first: to 0)
  *     times (tsc)           z of the difference to the tsc of the last RUN in the block (before the first:
  *                           to 0)
+ *     of a CALL             flags come first: v of 2 * flags + 1 when the CALL before it in the block counts as
+ *                           0 in these, as it does for the first. Then thread, call_path; z of the differences
+ *                           of return_tsc to that CALL's, of it to call_tsc, of return_branch to that CALL's,
+ *                           of it to call_branch; then the rest
  *     strings               str, without a NUL inside
  *     arrays                their elements; how many stands in the field count before (END's have PTR_TYPES)
  *     lens, bytes           bytes, as many as count and the sum of lens say
