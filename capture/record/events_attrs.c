@@ -140,8 +140,8 @@ static void add_pt(struct hw_events *ev, const struct hw_events_options *o)
  * The event of each type's PMU. A hardware event has the PMU's number above its own (PERF_PMU_TYPE_SHIFT,
  * Linux 5.13), a raw one in place of PERF_TYPE_RAW.
  */
-static int add_by_type(struct hw_events *ev, const struct hw_events_options *o, const struct hw_group_event *g,
-		       const struct perf_event_attr *a, struct pt_error *e)
+static int add_by_type(struct hw_events *ev, const struct hw_events_options *o,
+		       const struct hw_group_event *g, const struct perf_event_attr *a, struct pt_error *e)
 {
 	for (size_t i = 0; i < o->cpu_types->count; i++) {
 		const struct hw_cpu_type *type = &o->cpu_types->at[i];

@@ -417,7 +417,7 @@ static int put_chosen(const struct chosen *c, uint64_t not_before_ns, struct hw_
 	size_t at = offsetof(struct hw_sample_id, time_ns);
 
 	if (c->count)
-		qsort(c->at, c->count, sizeof *c->at, by_time);
+		qsort(c->at, c->count, sizeof(struct kept *), by_time);
 	for (size_t i = 0; i < c->count; i++) {
 		if (hw_bytes_add(to, c->at[i]->bytes, c->at[i]->size, e))
 			return -1;

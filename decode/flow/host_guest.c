@@ -60,7 +60,8 @@ static bool leave_guest(struct pt_flow *f, struct pt_vm_transition *t, uint32_t 
 		return true;
 	}
 	t->guest_ip = f->fup.ip;
-	t->no_code = f->at.code && !f->at.code->peeks && !img_space_code(f->at.code->space, t->guest_ip, &code);
+	t->no_code =
+	    f->at.code && !f->at.code->peeks && !img_space_code(f->at.code->space, t->guest_ip, &code);
 	if (f->timing.clock_moved)
 		pt_flow_end_run(f, 0);
 	*ret_edge = pt_flow_edge(f, t->guest_ip, 0, PTR_VMEXIT);

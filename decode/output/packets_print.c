@@ -115,7 +115,8 @@ static int take(struct printer *s, const struct ptc_aux *aux, FILE *out, uint64_
 }
 
 /* Puts a stream before the others, of a CPU (-1: any), whose errata it has. 0, or -1. */
-static int add(struct printer **all, uint32_t id, int32_t cpu, const struct ptc_meta *meta, struct pt_error *e)
+static int add(struct printer **all, uint32_t id, int32_t cpu, const struct ptc_meta *meta,
+	       struct pt_error *e)
 {
 	struct printer *s = calloc(1, sizeof *s);
 

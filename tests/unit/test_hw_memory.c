@@ -85,7 +85,8 @@ static void *output(void *arg)
 		     waited++) {
 			bool full;
 
-			uint64_t record_bytes = __atomic_load_n(&drain.spilled_record_bytes, __ATOMIC_RELAXED),
+			uint64_t record_bytes =
+				     __atomic_load_n(&drain.spilled_record_bytes, __ATOMIC_RELAXED),
 				 aux_bytes;
 
 			pthread_mutex_lock(&drain.blocks.lock);
@@ -93,7 +94,8 @@ static void *output(void *arg)
 			pthread_mutex_unlock(&drain.blocks.lock);
 			records_max = max(records_max, record_bytes);
 			aux_max = max(aux_max, aux_bytes);
-			full = record_bytes > HW_SPILL_RECORDS_MAX - DATA && aux_bytes > HW_SPILL_AUX_MAX - AUX;
+			full =
+			    record_bytes > HW_SPILL_RECORDS_MAX - DATA && aux_bytes > HW_SPILL_AUX_MAX - AUX;
 			if (full)
 				break;
 			pause_us(1000);
