@@ -14,4 +14,5 @@
 EMBED(pt_tables_sql, "schema/tables.sql");
 EMBED(pt_indexes_sql, "schema/indexes.sql");
 EMBED(pt_views_sql, "schema/views.sql");
+EMBED(pt_fact_views_sql, "schema/fact_views.sql");
 EMBED(pt_code_views_sql, "schema/code_views.sql");

@@ -5,6 +5,6 @@
 #ifndef EXPORT_SCHEMA_SQL_H
 #define EXPORT_SCHEMA_SQL_H
 
-extern const char pt_tables_sql[], pt_indexes_sql[], pt_views_sql[], pt_code_views_sql[];
+extern const char pt_tables_sql[], pt_indexes_sql[], pt_views_sql[], pt_fact_views_sql[], pt_code_views_sql[];
 
 #endif

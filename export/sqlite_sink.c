@@ -377,7 +377,7 @@ static int sink_commit(struct pt_sink *sink, struct pt_error *e)
 	/* No ANALYZE: what it finds out of the first trace would mislead with the second. */
 	if (s->store.fresh &&
 	    (db_exec_macros(db, pt_indexes_sql, e) < 0 || db_exec_macros(db, pt_views_sql, e) < 0 ||
-	     db_exec_macros(db, pt_code_views_sql, e) < 0))
+	     db_exec_macros(db, pt_fact_views_sql, e) < 0 || db_exec_macros(db, pt_code_views_sql, e) < 0))
 		return -1;
 	s->busy_with = "flushing";
 	return store_commit(&s->store, e);

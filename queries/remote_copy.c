@@ -25,6 +25,7 @@
 EMBED(tables)
 EMBED(indexes)
 EMBED(views)
+EMBED(fact_views)
 EMBED(code_views)
 
 enum { NAMES_BYTES = 4096 };
@@ -351,7 +352,8 @@ static int fill(struct copy *c, int64_t trace, const char *sql)
 				    NULL, NULL) != SQLITE_OK)
 		return sqlite_failed(c);
 	if (find_load(c, trace) < 0 || execute(c, settings) < 0 || execute(c, "BEGIN") < 0 ||
-	    execute(c, copy_tables) < 0 || execute(c, copy_views) < 0 || execute(c, copy_code_views) < 0)
+	    execute(c, copy_tables) < 0 || execute(c, copy_views) < 0 || execute(c, copy_fact_views) < 0 ||
+	    execute(c, copy_code_views) < 0)
 		return -1;
 	if (sql)
 		find_names(c, sql);

@@ -191,6 +191,9 @@ CREATE MACRO PLACE_NAME(s, ip) AS CASE WHEN s.unnamed THEN s.name || printf('+0x
 	ELSE coalesce(SYMBOL_NAME(s), printf('%x', ip)) END;
 -- What is called by call path c, of symbol s.
 CREATE MACRO CALLED_NAME(c, s) AS PLACE_NAME(s, coalesce(c.ip, s.start_ip));
+-- What is at ip in symbol s by its raw name.
+CREATE MACRO PLACE_NAME_RAW(s, ip) AS CASE WHEN s.unnamed THEN s.name || printf('+0x%x', ip - s.start_ip)
+	ELSE coalesce(s.name, printf('%x', ip)) END;
 -- What differs where that does.
 CREATE MACRO PLACE_KEY(s, ip) AS CASE WHEN s.unnamed THEN s.name || (ip - s.start_ip)
 	ELSE coalesce(s.name, ip) END;
