@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "queries/unpack/facts.h"
 #include "schema/file_kind.h"
 #include "schema/version.h"
 
@@ -164,9 +165,11 @@ sqlite3 *database_open(const char *path, struct pt_error *e)
 	}
 	if (has_hot_journal(db) && roll_back(path, e) < 0)
 		goto fail;
+	protect(db);
+	if (check_ours(db, path, e) < 0 || facts_register(db, e) < 0)
+		goto fail;
 	database_only_reads(db);
-	if (check_ours(db, path, e) == 0)
-		return db;
+	return db;
 fail:
 	sqlite3_close(db);
 	return NULL;

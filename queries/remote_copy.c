@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "queries/database.h"
+#include "queries/unpack/facts.h"
 #include "schema/clickhouse/http.h"
 #include "schema/digit.h"
 #include "schema/sql_macros.h"
@@ -371,7 +372,7 @@ sqlite3 *remote_copy(const struct remote *r, int64_t trace, const char *sql, str
 	int failed = sqlite3_open("", &c.db) == SQLITE_OK ? fill(&c, trace, sql) : sqlite_failed(&c);
 
 	free(c.where);
-	if (!failed) {
+	if (!failed && facts_register(c.db, e) == 0) {
 		database_only_reads(c.db);
 		return c.db;
 	}

@@ -4,8 +4,7 @@
 #include <stddef.h>
 
 #include "schema/digit.h"
-
-enum { GROUP = 64 /* runs in a row, at most */ };
+#include "queries/unpack/run_times.h"
 
 enum {
 	ID,
@@ -24,20 +23,24 @@ enum {
 	INSN_HIGH,
 	BACK,
 	CYC_WHOLE,
-	INSN_WHOLE
+	INSN_WHOLE,
+	EST,
+	EST_NEXT,
+	END_ADD,
+	EST_ADD,
+	EXACT,
+	OPEN
 };
-static const char sql[] =
-    "SELECT g.id, g.n, g.slice, g.tsc, g.path, g.path_high, g.step, g.time, g.repeats, g.cyc, g.cyc_high, "
-    "g.insn_at, g.insn,"
-    " g.insn_high, g.back, g.cyc_whole, g.insn_whole FROM trace t CROSS JOIN run_group g"
-    " WHERE t.id = ?1 AND g.id BETWEEN t.first_run AND t.last_run ORDER BY g.id";
+#define COLUMNS                                                                                              \
+	"g.id, g.n, g.slice, g.tsc, g.path, g.path_high, g.step, g.time, g.repeats, g.cyc, g.cyc_high, "     \
+	"g.insn_at, g.insn, g.insn_high, g.back, g.cyc_whole, g.insn_whole, g.est, g.est_next, g.end_add, "  \
+	"g.est_add, g.exact, g.open"
 
 /* The texts of a row, read one number after the other. */
 struct group {
-	const uint8_t *path, *path_high, *step, *repeats, *cyc, *cyc_high, *insn_at, *insn, *insn_high, *back;
-	uint32_t add[GROUP]; /* the numbers of time */
-	uint32_t insns_at;   /* the next position of insn_at, from 1; 0: there is none */
-	int64_t zeros;	     /* runs without cycles before the next one */
+	const uint8_t *path, *path_high, *repeats, *cyc, *cyc_high, *insn_at, *insn, *insn_high, *back;
+	uint32_t insns_at; /* the next position of insn_at, from 1; 0: there is none */
+	int64_t zeros;	   /* runs without cycles before the next one */
 	int64_t cyc_whole, insn_whole;
 };
 
@@ -61,52 +64,109 @@ static void unpack_cycles(struct group *g, uint32_t at, struct unpacked_run *r)
 		r->insn_count = g->insn_whole;
 }
 
-static int unpack_group(sqlite3_stmt *s, unpacked_run_fn *each, void *arg, struct pt_error *e)
+static void read_group(sqlite3_stmt *s, struct group *g)
 {
-	struct group g = {.path = sqlite3_column_text(s, PATH),
-			  .path_high = sqlite3_column_text(s, PATH_HIGH),
-			  .step = sqlite3_column_text(s, STEP),
-			  .repeats = sqlite3_column_text(s, REPEATS),
-			  .cyc = sqlite3_column_text(s, CYC),
-			  .cyc_high = sqlite3_column_text(s, CYC_HIGH),
-			  .insn_at = sqlite3_column_text(s, INSN_AT),
-			  .insn = sqlite3_column_text(s, INSN),
-			  .insn_high = sqlite3_column_text(s, INSN_HIGH),
-			  .back = sqlite3_column_text(s, BACK),
-			  .cyc_whole = unpack_number(s, CYC_WHOLE),
-			  .insn_whole = unpack_number(s, INSN_WHOLE)};
-	struct unpacked_run r = {.id = sqlite3_column_int64(s, ID), .slice = unpack_number(s, SLICE)};
-	const uint8_t *time = sqlite3_column_text(s, TIME);
-	int64_t n = sqlite3_column_int64(s, N), tsc = unpack_number(s, TSC);
-	int ret = 0;
+	*g = (struct group){.path = sqlite3_column_text(s, PATH),
+			    .path_high = sqlite3_column_text(s, PATH_HIGH),
+			    .repeats = sqlite3_column_text(s, REPEATS),
+			    .cyc = sqlite3_column_text(s, CYC),
+			    .cyc_high = sqlite3_column_text(s, CYC_HIGH),
+			    .insn_at = sqlite3_column_text(s, INSN_AT),
+			    .insn = sqlite3_column_text(s, INSN),
+			    .insn_high = sqlite3_column_text(s, INSN_HIGH),
+			    .back = sqlite3_column_text(s, BACK),
+			    .cyc_whole = unpack_number(s, CYC_WHOLE),
+			    .insn_whole = unpack_number(s, INSN_WHOLE)};
+	g->insns_at = g->insn_at ? digits_point(&g->insn_at) : 0;
+}
 
-	if (n < 0 || n > GROUP)
+static void read_times(sqlite3_stmt *s, uint32_t n, struct run_times *t)
+{
+	const struct run_times_row row = {.n = n,
+					  .tsc = unpack_number(s, TSC),
+					  .est = unpack_number(s, EST),
+					  .est_next = unpack_number(s, EST_NEXT),
+					  .end_add = unpack_number(s, END_ADD),
+					  .exact = (uint64_t)sqlite3_column_int64(s, EXACT),
+					  .open = (uint64_t)sqlite3_column_int64(s, OPEN),
+					  .step = sqlite3_column_text(s, STEP),
+					  .time = sqlite3_column_text(s, TIME),
+					  .est_add = sqlite3_column_text(s, EST_ADD)};
+
+	run_times_read(t, &row);
+}
+
+/* The runs of a row. How many; -1: the row is damaged. */
+static int unpack_group(sqlite3_stmt *s, struct unpacked_run rows[RUN_GROUP_MAX], struct pt_error *e)
+{
+	int64_t n = sqlite3_column_int64(s, N), id = sqlite3_column_int64(s, ID);
+	struct unpacked_run r = {.run_group = id, .slice = unpack_number(s, SLICE)};
+	struct run_times times;
+	struct group g;
+
+	if (n < 0 || n > RUN_GROUP_MAX)
 		return unpack_damaged("run_group", e);
-	for (uint32_t i = 0; i < n; i++)
-		g.add[i] = digits_next(&time);
-	g.insns_at = g.insn_at ? digits_point(&g.insn_at) : 0;
-	for (uint32_t i = 0; i < n && !ret; i++, r.id++) {
-		uint32_t k = g.step ? digits_next(&g.step) : i;
-
-		r.tsc = tsc == UNPACK_UNKNOWN ? tsc : tsc + (k < n ? g.add[k] : 0);
+	read_group(s, &g);
+	read_times(s, (uint32_t)n, &times);
+	r.group_tsc = times.row.tsc;
+	r.group_tsc_end = times.end;
+	for (uint32_t i = 0; i < n; i++) {
+		r.id = id + i;
 		r.path = digits_wide(&g.path, &g.path_high);
 		r.repeats = digits_next(&g.repeats) + 1;
 		unpack_cycles(&g, i, &r);
-		ret = each(arg, &r, e);
+		r.tsc = run_times_tsc(&times, i);
+		r.tsc_end = run_times_end(&times, i);
+		r.tsc_est = run_times_estimate(&times, i);
+		r.tsc_next = run_times_next(&times, i);
+		r.exact = times.row.exact >> i & 1;
+		rows[i] = r;
 	}
-	return ret;
+	return (int)n;
 }
+
+static const char trace_sql[] = "SELECT " COLUMNS " FROM trace t CROSS JOIN run_group g"
+				" WHERE t.id = ?1 AND g.id BETWEEN t.first_run AND t.last_run ORDER BY g.id";
 
 int runs_unpack(sqlite3 *db, int64_t trace, unpacked_run_fn *each, void *arg, struct pt_error *e)
 {
-	sqlite3_stmt *s = unpack_prepare(db, sql, e);
+	sqlite3_stmt *s = unpack_prepare(db, trace_sql, e);
 	int ret = s ? 0 : -1, row = SQLITE_DONE;
+	struct unpacked_run rows[RUN_GROUP_MAX];
 
 	sqlite3_bind_int64(s, 1, trace);
-	while (!ret && (row = sqlite3_step(s)) == SQLITE_ROW)
-		ret = unpack_group(s, each, arg, e);
+	while (!ret && (row = sqlite3_step(s)) == SQLITE_ROW) {
+		int n = unpack_group(s, rows, e);
+
+		ret = n < 0 ? -1 : 0;
+		for (int i = 0; i < n && !ret; i++)
+			ret = each(arg, &rows[i], e);
+	}
 	if (!ret && row != SQLITE_DONE)
 		ret = unpack_sql_error(db, e);
 	sqlite3_finalize(s);
 	return ret;
 }
+
+/* ---- The table --------------------------------------------------------------------------------------- */
+
+static int unpack_rows(void *state, sqlite3_stmt *group, struct group_rows *rows, struct pt_error *e)
+{
+	struct unpacked_run *room = group_rows_room(rows, RUN_GROUP_MAX, e);
+	int n = room ? unpack_group(group, room, e) : -1;
+
+	(void)state;
+	rows->count = n > 0 ? (size_t)n : 0;
+	return n < 0 ? -1 : 0;
+}
+
+const struct group_table run_table = {
+    .name = "unpacked_run",
+    .columns = "id, run_group, slice, tsc, path, repeats, cyc_count, insn_count, back, tsc_end, tsc_est, "
+	       "tsc_next, exact, group_tsc, group_tsc_end",
+    .column_count = sizeof(struct unpacked_run) / sizeof(int64_t),
+    .id_column = offsetof(struct unpacked_run, id) / sizeof(int64_t),
+    .group_column = offsetof(struct unpacked_run, run_group) / sizeof(int64_t),
+    .groups = "SELECT " COLUMNS " FROM run_group g",
+    .table = "run_group",
+    .unpack = unpack_rows};

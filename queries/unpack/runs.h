@@ -7,6 +7,7 @@
 #include <sqlite3.h>
 #include <stdint.h>
 
+#include "queries/unpack/group_table.h"
 #include "queries/unpack/sql.h"
 #include "schema/error.h"
 
@@ -14,8 +15,9 @@
 
 /* Columns of the view, UNPACK_UNKNOWN where they are NULL. */
 struct unpacked_run {
-	int64_t id, slice, tsc, path, repeats, cyc_count, back;
+	int64_t id, run_group, slice, tsc, path, repeats, cyc_count;
 	int64_t insn_count; /* of its stretch of cycles; RUN_INSNS_OF_PATH: path.stretch_insns */
+	int64_t back, tsc_end, tsc_est, tsc_next, exact, group_tsc, group_tsc_end;
 };
 
 /* What is called for each; another value than 0 ends it. */
@@ -23,5 +25,8 @@ typedef int unpacked_run_fn(void *arg, const struct unpacked_run *run, struct pt
 
 /* Calls each(arg, ...). Its value that was not 0, else 0; or -1: as unpack_sql_error(), unpack_damaged(). */
 int runs_unpack(sqlite3 *db, int64_t trace, unpacked_run_fn *each, void *arg, struct pt_error *e);
+
+/* The table unpacked_run: of all traces, a column for each of struct unpacked_run. */
+extern const struct group_table run_table;
 
 #endif

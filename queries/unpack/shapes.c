@@ -11,6 +11,7 @@ enum {
 	TRACE_SHIFT = 32, /* of ids: trace * 2^32 + the first shape's number */
 	ROW_SHAPES = 64,  /* at most */
 	ROW_CALLS = 192,  /* more than any row has: 126 and a shape of 64 */
+	ROW_TEXTS = 12,	  /* see row_sql */
 	SLOTS = 1024	  /* rows that are held */
 };
 
@@ -33,7 +34,7 @@ struct shapes {
 static const char ids_sql[] = "SELECT id FROM call_shape WHERE id BETWEEN ?1 AND ?1 + 4294967295 ORDER BY id";
 static const char row_sql[] =
     "SELECT begin, path_add, path_add_high, runs_back, runs_back_high, call_at, return_at, "
-    "insn_count, insn_count_high FROM call_shape WHERE id = ?1";
+    "insn_count, insn_count_high, branch_count, flags, caller FROM call_shape WHERE id = ?1";
 
 static int read_ids(struct shapes *s, struct pt_error *e)
 {
@@ -98,9 +99,9 @@ static int unpack_begins(struct row *r, const uint8_t *begin)
 
 static int unpack_row(struct row *r, sqlite3_stmt *s, struct pt_error *e)
 {
-	const uint8_t *text[9];
+	const uint8_t *text[ROW_TEXTS];
 
-	for (int i = 0; i < 9; i++)
+	for (int i = 0; i < ROW_TEXTS; i++)
 		text[i] = sqlite3_column_text(s, i);
 	if (unpack_begins(r, text[0]) < 0)
 		return unpack_damaged("call_shape", e);
@@ -110,6 +111,9 @@ static int unpack_row(struct row *r, sqlite3_stmt *s, struct pt_error *e)
 		r->calls[i].call_at = (uint16_t)digits_next(&text[5]);
 		r->calls[i].return_at = (uint16_t)digits_next(&text[6]);
 		r->calls[i].insn_count = digits_wide(&text[7], &text[8]);
+		r->calls[i].branch_count = digits_next(&text[9]);
+		r->calls[i].flags = digits_next(&text[10]);
+		r->calls[i].caller = digits_next(&text[11]);
 	}
 	return 0;
 }

@@ -12,13 +12,14 @@
 
 /* A call of a shape; schema/tables.sql explains the numbers. */
 struct shape_call {
-	uint32_t path_add, runs_back, insn_count;
+	uint32_t path_add, runs_back, branch_count, insn_count, caller;
 	uint16_t call_at, return_at;
+	uint32_t flags;
 };
 
 struct shapes;
 
-/* Those of a trace. Memory: 4 bytes a row of the table, and a cache of 5 MB. NULL: PT_ERR_NO_MEMORY, or as
+/* Those of a trace. Memory: 4 bytes a row of the table, and a cache of 7 MB. NULL: PT_ERR_NO_MEMORY, or as
  * unpack_sql_error(). */
 struct shapes *shapes_create(sqlite3 *db, int64_t trace, struct pt_error *e);
 void shapes_destroy(struct shapes *s); /* NULL is fine */

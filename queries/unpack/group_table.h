@@ -1,0 +1,43 @@
+/*
+ * group_table.h - rows that C unpacks, as a table that SQL reads: SQLite's eponymous virtual table.
+ *
+ * A row of a table like call_group holds a group of rows, with ids from its own on. What unpacks one gives
+ * the rows as numbers, int64_t each, UNPACK_UNKNOWN for NULL. A question that says which ids or which groups
+ * it wants (=, IN, <, ...) reads no others. Rows come in the order of their ids.
+ */
+#ifndef QUERIES_UNPACK_GROUP_TABLE_H
+#define QUERIES_UNPACK_GROUP_TABLE_H
+
+#include <sqlite3.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/error.h"
+
+/* Where rows are unpacked to. It grows, and is not shared. */
+struct group_rows {
+	int64_t *values; /* count rows of so many numbers */
+	size_t count, row_numbers, room;
+};
+
+/* Room for `count` rows; those that were there are kept. NULL: PT_ERR_NO_MEMORY. */
+void *group_rows_room(struct group_rows *rows, size_t count, struct pt_error *e);
+
+struct group_table {
+	const char *name;    /* of the table in SQL */
+	const char *columns; /* "id, ..." */
+	int column_count, id_column, group_column;
+	const char *groups; /* "SELECT ... FROM table g", for unpack(); */
+	const char *table;  /* the packed one, whose key is `id` */
+	/* What unpack() keeps from one group to the next; it lives as long as nothing writes the database. NULL:
+	 * it keeps nothing. create(): NULL, as unpack_sql_error() or PT_ERR_NO_MEMORY. */
+	void *(*create)(sqlite3 *db, struct pt_error *e);
+	void (*destroy)(void *state);
+	/* The rows of a group. 0, or -1: as unpack_sql_error(), unpack_damaged() or PT_ERR_NO_MEMORY. */
+	int (*unpack)(void *state, sqlite3_stmt *group, struct group_rows *rows, struct pt_error *e);
+};
+
+/* Makes the table known to db's statements. 0, or -1: PT_ERR_NO_MEMORY. */
+int group_table_register(sqlite3 *db, const struct group_table *table, struct pt_error *e);
+
+#endif

@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# What C unpacks for pt-query (queries/unpack) is what the database's own views say, row by row and column by column,
+# whatever was traced and however a question bounds it; and pt-query's answers are those of the sqlite3 shell.
+# timeout: 240
+source tests/common.bash
+query() { # DB SQL
+	"$PT_BIN/pt-query" "$tmp/$1" --format csv --sql "$2" 2>&1 | tr -d '\r'
+}
+views="run call ipc function_calls calls calls_view samples samples_view"
+# rows NAME DB: the views as they stand in the file (main.X), and as pt-query has them
+rows() {
+	local v
+	for v in $views; do
+		same "$1: the view $v" <(query "$2" "SELECT * FROM main.$v") <(query "$2" "SELECT * FROM $v")
+	done
+}
+# empty NAME DB: the same where there are no such rows
+empty() {
+	local v
+	for v in $views; do
+		check "$1: the view $v has no row" test "$(query "$2" "SELECT (SELECT count(*) FROM main.$v) || ' ' || count(*) FROM $v" | tail -n 1)" = "0 0"
+	done
+}
+load() { "$PT_BIN/pt-load" -q "$tmp/$1"; }
+tool() { "$PT_BUILD/tests/tools/$1" "${@:2}" 2>/dev/null; }
+
+# ---- Recordings, and what tests make up: threads, guests, cycles, no times, no clock, several traces in a database ----
+
+"$PT_BIN/pt-capture" -q -e cyc -- /bin/true 2>/dev/null | "$PT_BIN/pt-decode" -q | load program || fail "a program"
+for d in branches calls vm sums; do
+	"$PT_BIN/pt-decode" -q --time ..+1ms --detail $d demo/qemu-guest.ptc | load "guest-$d" || fail "a guest, $d"
+done
+tool mkrecords --threads 5 --calls 3000 --runs 4000 --cyc | load cycles
+tool mkrecords --threads 2 --calls 2000 --no-time | load no-time
+tool mkrecords --threads 2 --calls 2000 --no-clock | load no-clock
+tool mkrecords --calls 0 | load no-calls
+tool mkvmrecords --exits 1000 --vcpus 3 | load vms
+tool odd_calls 20000 5 /dev/null | load odd
+for seed in 6 7; do tool odd_calls 3000 $seed /dev/null | load several; done
+tool mkrecords --threads 3 --calls 1000 --cyc --uuid other | load several
+for db in program guest-branches cycles no-time no-clock odd several; do
+	rows "$db" "$db"
+done
+for db in guest-calls vms; do
+	for v in run call function_calls calls; do
+		same "$db: the view $v" <(query "$db" "SELECT * FROM main.$v") <(query "$db" "SELECT * FROM $v")
+	done
+done
+for v in call function_calls calls; do
+	check "no-calls: the view $v has no row" test "$(query no-calls "SELECT count(*) FROM $v" | tail -n 1)" = 0
+done
+for db in guest-vm guest-sums; do empty "$db" "$db"; done
+
+# ---- All views that are made of runs and calls are among them ----
+
+made=$(sqlite3 "$tmp/odd" "WITH RECURSIVE made (name) AS (VALUES ('run'), ('call') UNION
+	SELECT v.name FROM made JOIN sqlite_schema v ON v.type = 'view'
+		AND (v.sql LIKE '%FROM ' || made.name || ' %' OR v.sql LIKE '%JOIN ' || made.name || ' %'
+			OR v.sql LIKE '%FROM ' || made.name || char(10) || '%' OR v.sql LIKE '%FROM ' || made.name || ';%'
+			OR v.sql LIKE '%FROM ' || made.name))
+	SELECT name FROM made ORDER BY 1")
+same "the views of runs and calls" <(echo "$made") <(query odd "SELECT name FROM pragma_table_list
+	WHERE schema = 'temp' AND type = 'view' ORDER BY 1" | tail -n +2)
+same "they are those that were compared" <(echo "$made") <(printf '%s\n' $views | sort)
+
+# ---- However a question bounds it ----
+
+# bounds VIEW GROUP ID: conditions on ids and groups, some of which no row meets
+bounds() {
+	local id=$3 condition
+	for condition in "id = $id" "id = $id + 1" "id IN ($id, $id + 70, $id - 3, $id)" "id > $id AND id < $id + 200" "id >= $id AND id <= $id + 1" \
+		"id BETWEEN $id AND $id - 1" "id = NULL" "id > NULL" "id = '$id'" "id < 'a' AND id > $id - 9" "id = $id + 0.5" "id > $id - 0.5 AND id < $id + 1.5" \
+		"id <= 3.5" "id < 0" "id = -1" "id > 9e18" "id <= 9e99 AND id > $id" "id IN (SELECT id + 2 FROM main.$1 WHERE id < 5)" "$2"; do
+		same "$1, $condition" <(query several "SELECT * FROM main.$1 WHERE $condition ORDER BY id" ) \
+			<(query several "SELECT * FROM $1 WHERE $condition ORDER BY id")
+	done
+	same "$1, backwards" <(query several "SELECT * FROM main.$1 ORDER BY id DESC LIMIT 100") <(query several "SELECT * FROM $1 ORDER BY id DESC LIMIT 100")
+	same "$1, by two cursors" <(query several "SELECT a.id, b.tsc FROM main.$1 a JOIN main.run b ON b.id = a.id + 65 WHERE a.id < 300") \
+		<(query several "SELECT a.id, b.tsc FROM $1 a JOIN run b ON b.id = a.id + 65 WHERE a.id < 300")
+	same "$1, a row for each of another table's" \
+		<(query several "SELECT n.i, (SELECT max(x.trace) FROM main.$1 x WHERE x.id = n.i * 7) AS t FROM number n WHERE n.i < 200") \
+		<(query several "SELECT n.i, (SELECT max(x.trace) FROM $1 x WHERE x.id = n.i * 7) AS t FROM number n WHERE n.i < 200")
+}
+bounds run "run_group > 100 AND run_group <= 164 AND id = 130" 1000
+bounds call "thread = 2 AND trace = 1" 3001
+same "the calls of one group" <(query several "SELECT id FROM main.call WHERE id IN (SELECT g.id + n.i FROM call_group g JOIN number n ON n.i < g.n WHERE g.id > 3000)") \
+	<(query several "SELECT c.id FROM (SELECT id FROM call_group WHERE id > 3000) g CROSS JOIN unpacked_call c WHERE c.call_group = g.id")
+
+# ---- Canned queries: the same of pt-query, and of sqlite3 with the SQL that pt-query prints ----
+
+for db in program guest-branches guest-calls cycles no-time no-clock odd several; do
+	for q in function-latency slowest-calls ipc lcov interrupt-latency slowest-exits call-times folded; do
+		[ "$db $q" != "guest-calls interrupt-latency" ] || continue # which needs branches
+		"$PT_BIN/pt-query" "$tmp/$db" $q --format csv >"$tmp/got" 2>"$tmp/err"
+		succeeded $? "$db: $q: $(cat "$tmp/err")"
+		"$PT_BIN/pt-query" "$tmp/$db" $q --print >"$tmp/sql"
+		sqlite3 -csv "$tmp/$db" <"$tmp/sql" | tr -d '"' >"$tmp/expected"
+		tail -n +2 "$tmp/got" | tr -d '"\r' >"$tmp/rows"
+		check "$db: $q as sqlite3 answers" cmp -s "$tmp/expected" "$tmp/rows"
+	done
+done
