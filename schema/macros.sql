@@ -99,7 +99,7 @@ CREATE MACRO RETURN_RUN_AT(g, at) AS (g.run + coalesce(CODE_AT(g.run_add, at) - 
 CREATE MACRO SHAPE_AT(g, at) AS ((g.trace << 32) + nullif(WIDE_NUMBER_AT(g.shape, g.shape_high, at), 0));
 CREATE MACRO LEAST_CALL_PATH_AT(g, at) AS CASE
 	WHEN g.call_path IS NOT NULL THEN g.call_path + WIDE_NUMBER_AT(g.path_add, g.path_add_high, at)
-	WHEN g.path_add_high IS NULL AND CODE_AT(g.path_add, at) <= 2047
+	WHEN CODE_AT(g.path_add, at) <= 2047 AND coalesce(CODE_AT(g.path_add_high, at), 1) = 1
 		THEN (SELECT o.call_path FROM call_path_code o
 			WHERE o.id = (g.trace << 11) + CODE_AT(g.path_add, at) - 1)
 	ELSE nullif(WIDE_NUMBER_AT(g.path_add, g.path_add_high, at) - 2046, -2046) END;
@@ -145,8 +145,8 @@ CREATE MACRO CALLS_OF(groups) AS (
 				u.id - 1 + CASE WHEN u.whole THEN 1 ELSE SHAPE_CALLS(t, u.shape) END AS last,
 				TSC_OF_RUN(u.run) AS tsc
 			FROM (
-				SELECT g.id AS grp, g.trace, g.thread, g.shape IS NULL AS whole, g.cyc,
-					g.cyc_high,
+				SELECT g.id AS grp, g.trace, g.thread,
+					g.shape IS NULL AND g.shape_high IS NULL AS whole, g.cyc, g.cyc_high,
 					FIRST_CALL_AT(g, i.i + 1) AS id,
 					coalesce(CODE_AT(g.before, i.i + 1), 1) AS cyc_at,
 					RETURN_RUN_AT(g, i.i + 1) AS run, SHAPE_AT(g, i.i + 1) AS shape,

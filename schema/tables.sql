@@ -226,7 +226,8 @@ CREATE TABLE call_shape (
 -- TSC ticks. cyc: a character a call, number + 1 (0: unknown). caller: of the calls that have it not in their
 -- shape: 0 none, up to 63 that much more than the run's last call; from 64 on id + far_caller's number at
 -- position caller - 64 + 1 (0: none; far_top: its bits from 19 up), for calls whose shape has a caller from
--- 64 on so many - 63 positions further on. shape NULL: a call that does not fit this, stored in call_whole.
+-- 64 on so many - 63 positions further on. shape and shape_high NULL: a call that does not fit this, stored
+-- in call_whole.
 CREATE TABLE call_group (
 	id INTEGER PRIMARY KEY, n INTEGER, runs INTEGER, trace INTEGER, thread INTEGER, elapsed_max INTEGER,
 	run INTEGER, run_add TEXT, shape TEXT, shape_high TEXT, call_path INTEGER, path_add TEXT,

@@ -86,6 +86,34 @@ bounds call "thread = 2 AND trace = 1" 3001
 same "the calls of one group" <(query several "SELECT id FROM main.call WHERE id IN (SELECT g.id + n.i FROM call_group g JOIN number n ON n.i < g.n WHERE g.id > 3000)") \
 	<(query several "SELECT c.id FROM (SELECT id FROM call_group WHERE id > 3000) g CROSS JOIN unpacked_call c WHERE c.call_group = g.id")
 
+# ---- Numbers that need two digits ----
+
+# A group whose runs have no call path, one by a code, one of more than 522,000 call paths, and one; in each of them returns the
+# first shape's calls.
+tool odd_calls 300 8 /dev/null | load crafted
+sqlite3 "$tmp/crafted" "UPDATE call_group SET runs = 3, run_add = char(1, 2, 3), shape = char(2, 2, 2), shape_high = NULL, call_path = NULL,
+		path_add = char(2, 59, 1), path_add_high = char(1, 2, 1), before = NULL, caller = NULL, far_caller = NULL, far_top = NULL,
+		cyc = NULL, cyc_high = NULL
+	WHERE id = (SELECT min(id) FROM call_group WHERE shape IS NOT NULL);
+	UPDATE call_shape SET path_add = replace(path_add, char(1), char(3)) WHERE path_add IS NOT NULL;
+	DELETE FROM call_path_code; INSERT INTO call_path_code VALUES ((1 << 11) + 1, 77)"
+rows "call paths beyond 522,242" crafted
+sqlite3 "$tmp/crafted" "SELECT call_path FROM call LIMIT 9" >"$tmp/paths"
+check "one by its code: $(tr '\n' ' ' <"$tmp/paths")" awk '$1 >= 77 && $1 < 377 { n++ } END { exit !n }' "$tmp/paths"
+check "one by itself: $(tr '\n' ' ' <"$tmp/paths")" awk '$1 >= 522300 && $1 < 522600 { n++ } END { exit !n }' "$tmp/paths"
+check "one unknown" grep -q '^$' "$tmp/paths"
+
+# Shapes whose numbers are multiples of 2^19 have no low digits.
+tool odd_calls 300 9 /dev/null | load multiple
+sqlite3 "$tmp/multiple" "INSERT INTO call_shape SELECT (1 << 32) + 524288, begin, path_add, path_add_high, runs_back, runs_back_high, call_at,
+		return_at, branch_count, insn_count, insn_count_high, flags, caller FROM call_shape ORDER BY id LIMIT 1;
+	UPDATE call_group SET runs = 1, run_add = NULL, shape = NULL, shape_high = char(2), before = NULL, cyc = NULL, cyc_high = NULL, caller = NULL
+	WHERE id = (SELECT min(id) FROM call_group WHERE shape IS NOT NULL)"
+rows "a shape that is a multiple of 2^19" multiple
+first=$(sqlite3 "$tmp/multiple" "SELECT min(id) FROM call_group WHERE shape_high IS NOT NULL AND shape IS NULL")
+check "its calls are the shape's: $first" test "$(sqlite3 "$tmp/multiple" "SELECT count(*) FROM call WHERE id >= $first AND id < $first + 64
+	AND return_branch IS NOT NULL AND insn_count IS NOT NULL")" -gt 0
+
 # ---- Canned queries: the same of pt-query, and of sqlite3 with the SQL that pt-query prints ----
 
 for db in program guest-branches guest-calls cycles no-time no-clock odd several; do
