@@ -76,14 +76,12 @@ near (id, elapsed, later) AS MATERIALIZED ( -- a group may begin before
 			AND TSC_OF_RUN(RETURN_RUN_AT(g, g.runs)) >= (SELECT tsc FROM asked))
 ),
 groups AS MATERIALIZED (
-	SELECT * FROM call_group WHERE id IN (
-		SELECT id FROM (SELECT id FROM near WHERE NOT later ORDER BY elapsed DESC LIMIT 300)
-		UNION SELECT id FROM (SELECT id FROM near WHERE later ORDER BY elapsed DESC LIMIT 500)
-	)
+	SELECT id FROM (SELECT id FROM near WHERE NOT later ORDER BY elapsed DESC LIMIT 300)
+	UNION SELECT id FROM (SELECT id FROM near WHERE later ORDER BY elapsed DESC LIMIT 500)
 ),
 c AS (
-	SELECT id, thread, call_path, call_tsc, return_tsc, insn_count, call_branch FROM CALLS_OF(groups)
-	WHERE return_tsc - call_tsc >= (SELECT ticks FROM least) AND return_tsc >= (SELECT tsc FROM asked)
+	SELECT id, thread, call_path, call_tsc, return_tsc, insn_count, call_branch FROM unpacked_call
+	WHERE call_group IN groups AND return_tsc - call_tsc >= (SELECT ticks FROM least) AND return_tsc >= (SELECT tsc FROM asked)
 		AND call_tsc <= (SELECT tsc_end FROM asked)
 	ORDER BY return_tsc - call_tsc DESC LIMIT coalesce(:limit, 5000)
 )

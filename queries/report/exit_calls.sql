@@ -25,12 +25,11 @@ near AS MATERIALIZED ( -- groups with runs between an exit and its entry
 		FROM place
 	) WHERE id IS NOT NULL AND (before >= at OR next <= last)
 ),
-groups AS MATERIALIZED (SELECT * FROM call_group WHERE id IN near),
 step (thread, branch, x, y, path, tsc, ticks, insns) AS (
 	SELECT thread, exit_branch, exit_branch, NULL, NULL, NULL, NULL, NULL FROM picked
 	UNION ALL
 	SELECT thread, call_branch, NULL, return_branch, call_path, call_tsc, return_tsc - call_tsc, insn_count
-	FROM CALLS_OF(groups) WHERE call_branch IS NOT NULL
+	FROM unpacked_call WHERE call_group IN near AND call_branch IS NOT NULL
 ),
 placed AS (
 	SELECT *, max(x) OVER (PARTITION BY thread

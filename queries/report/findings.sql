@@ -28,12 +28,13 @@ low AS ( -- of those with a hundredth of the known cycles
 		LIMIT 1
 ),
 longest_group AS (
-	SELECT * FROM call_group WHERE trace = :trace AND elapsed_max IS NOT NULL
+	SELECT id FROM call_group WHERE trace = :trace AND elapsed_max IS NOT NULL
 		ORDER BY elapsed_max DESC, id LIMIT 1
 ),
 slowest_call AS (
-	SELECT call_path, return_tsc - call_tsc AS ticks, insn_count FROM CALLS_OF(longest_group)
-	WHERE return_tsc - call_tsc IS NOT NULL ORDER BY return_tsc - call_tsc DESC, id LIMIT 1
+	SELECT call_path, return_tsc - call_tsc AS ticks, insn_count FROM unpacked_call
+	WHERE call_group IN longest_group AND return_tsc - call_tsc IS NOT NULL
+	ORDER BY return_tsc - call_tsc DESC, id LIMIT 1
 ),
 sentence (n, text) AS (
 	SELECT 1, json_array(json_object('name', coalesce(x.kvm_name, x.name, r.reason, '[unknown reason]')),
