@@ -8,62 +8,110 @@
 -- :function = the one that is called most often; its name
 -- :limit = 20 callers, and 20 threads
 -- needs: calls
-CREATE MACRO RANKED(rank, value, per_mille) AS max(CASE WHEN rank = NEAREST_RANK(n, per_mille) THEN value END);
+-- k: how many of n values are not above this one
+CREATE MACRO RANKED(t, value, per_mille) AS min(CASE WHEN t.k >= NEAREST_RANK(t.n, per_mille) THEN value END);
+CREATE MACRO NOT_ABOVE(t, value) AS sum(t.times) OVER (PARTITION BY t.subject ORDER BY value);
+-- The run of a branch, found without unpacking the others.
+CREATE MACRO IS_RUN_OF(r, branch) AS (r.id = (branch) / 1024
+	AND r.run_group > (branch) / 1024 - 64 AND r.run_group <= (branch) / 1024);
+-- As TSC_OF_BRANCH and SLACK_OF_BRANCH, of a run that is at hand.
+CREATE MACRO BRANCH_TSC(r, branch) AS CASE WHEN r.edges THEN BRANCH_ESTIMATE(r, ((branch & 1023) / r.edges),
+	((branch & 1023) % r.edges), r.edges) ELSE r.tsc_est END;
+CREATE MACRO BRANCH_SLACK(r, branch) AS CASE WHEN r.exact AND branch & 1023 = 0 THEN 0
+	ELSE r.tsc_end - r.tsc END;
 WITH wanted (name) AS MATERIALIZED (
 	SELECT coalesce(:function, (SELECT symbol FROM functions WHERE NOT unnamed GROUP BY symbol
 		ORDER BY sum(calls) DESC, symbol LIMIT 1))
 ),
+named AS MATERIALIZED ( -- its call paths
+	SELECT c.id, c.trace, c.parent, SHOWN_NAME(c.function, c.demangled) AS function FROM call_tree c
+	WHERE c.symbol IN wanted OR c.demangled IN wanted OR c.function IN wanted
+),
+caller AS MATERIALIZED (
+	SELECT f.id, SHOWN_NAME(f.function, f.demangled) AS name FROM call_tree f
+	WHERE f.id IN (SELECT parent FROM named)
+),
 found AS MATERIALIZED (
-	SELECT * FROM function_calls
-	WHERE symbol IN wanted OR demangled IN wanted OR function IN wanted
+	SELECT id, trace, thread, call_path, call_branch, return_branch, insn_count,
+		flags & 3 = 0 AND elapsed_tsc IS NOT NULL AS seen
+	FROM call WHERE call_path IN (SELECT id FROM named)
 ),
 timed AS MATERIALIZED ( -- by the estimates for the two branches, as the view branches has them
-	SELECT id, TSC_OF_BRANCH(return_branch) - TSC_OF_BRANCH(call_branch) AS ticks,
-		SLACK_OF_BRANCH(return_branch) + SLACK_OF_BRANCH(call_branch) AS slack
-	FROM found
-	WHERE flags & 3 = 0 AND elapsed_tsc IS NOT NULL
+	SELECT f.id, BRANCH_TSC(e, f.return_branch) - BRANCH_TSC(b, f.call_branch) AS ticks,
+		BRANCH_SLACK(e, f.return_branch) + BRANCH_SLACK(b, f.call_branch) AS slack
+	FROM found f CROSS JOIN run b CROSS JOIN run e
+	WHERE f.seen AND IS_RUN_OF(b, f.call_branch) AND IS_RUN_OF(e, f.return_branch)
 ),
 one AS MATERIALIZED (
-	SELECT c.trace, c.machine, c.pid, c.tid, c.comm, SHOWN_NAME(c.function, c.demangled) AS function,
-		coalesce(SHOWN_NAME(c.caller, c.caller_demangled), '[unknown]') AS caller,
-		d.ticks, TSC_TO_NS(t, d.ticks) AS ns, TSC_TO_NS(t, d.slack) AS slack, CASE
-			WHEN d.ticks IS NOT NULL THEN c.insn_count END AS insns
+	SELECT c.thread, c.call_path, d.ticks, TSC_TO_NS(t, d.ticks) AS ns, TSC_TO_NS(t, d.slack) AS slack,
+		CASE WHEN d.ticks IS NOT NULL THEN c.insn_count END AS insns
 	FROM found c JOIN traces t ON t.id = c.trace LEFT JOIN timed d ON d.id = c.id
 ),
--- kind: 0 all, 1 by caller, 2 by thread
-g (trace, machine, function, kind, caller, pid, tid, comm, ticks, ns, insns, slack) AS (
-	SELECT trace, machine, function, 0, NULL, NULL, NULL, NULL, ticks, ns, insns, slack FROM one
-	UNION ALL
-	SELECT trace, machine, function, 1, caller, NULL, NULL, NULL, ticks, ns, insns, slack FROM one
-	UNION ALL
-	SELECT trace, machine, function, 2, NULL, pid, tid, comm, ticks, ns, insns, slack FROM one
+-- What rows are about is a number while they are sorted. kind: 0 all, 1 by caller, 2 by thread
+about AS MATERIALIZED (
+	SELECT p.thread, p.call_path, n.trace, h.machine, n.function, coalesce(f.name, '[unknown]') AS caller,
+		h.pid, h.tid, h.comm
+	FROM (SELECT DISTINCT thread, call_path FROM one) p JOIN named n ON n.id = p.call_path
+		LEFT JOIN caller f ON f.id = n.parent
+		LEFT JOIN thread_names h ON h.id = p.thread
 ),
-r AS ( -- k: from the shortest on; unknown ones come last
-	SELECT *, row_number() OVER (PARTITION BY trace, machine, function, kind, caller, pid, tid, comm
-			ORDER BY ticks IS NULL, ticks) AS k,
-		row_number() OVER (PARTITION BY trace, machine, function, kind, caller, pid, tid, comm
-			ORDER BY insns IS NULL, insns) AS k_insns,
-		row_number() OVER (PARTITION BY trace, machine, function, kind, caller, pid, tid, comm
-			ORDER BY slack IS NULL, slack) AS k_slack,
-		count(slack) OVER (PARTITION BY trace, machine, function, kind, caller, pid, tid,
-			comm) AS n_slack,
-		count(ticks) OVER (PARTITION BY trace, machine, function, kind, caller, pid, tid, comm) AS n
-	FROM g
+subject_of AS (
+	SELECT thread, call_path, trace, machine, function, 0 AS kind, NULL AS caller, NULL AS pid,
+		NULL AS tid, NULL AS comm FROM about
+	UNION ALL
+	SELECT thread, call_path, trace, machine, function, 1, caller, NULL, NULL, NULL FROM about
+	UNION ALL
+	SELECT thread, call_path, trace, machine, function, 2, NULL, pid, tid, comm FROM about
 ),
-p AS (
-	SELECT trace, machine, function, kind, caller, pid, tid, comm, count(*) AS calls, count(ticks) AS timed,
-		RANKED(k, ns, 500) AS p50_ns, RANKED(k, ns, 900) AS p90_ns, RANKED(k, ns, 990) AS p99_ns,
-		RANKED(k, ns, 999) AS p99_9_ns, max(ns) AS max_ns, sum(ns) AS total_ns,
-		RANKED(k_insns, insns, 500) AS p50_insns, RANKED(k_insns, insns, 900) AS p90_insns,
-		RANKED(k_insns, insns, 990) AS p99_insns, RANKED(k_insns, insns, 999) AS p99_9_insns,
-		max(insns) AS max_insns,
-		max(CASE WHEN k_slack = NEAREST_RANK(n_slack, 500) THEN slack END) AS uncertainty_ns
-	FROM r GROUP BY trace, machine, function, kind, caller, pid, tid, comm
+numbered AS MATERIALIZED (
+	SELECT *, dense_rank() OVER (ORDER BY trace, machine, function, kind, caller, pid, tid, comm) AS subject
+	FROM subject_of
+),
+subject AS (
+	SELECT subject AS id, trace, machine, function, kind, caller, pid, tid, comm FROM numbered GROUP BY subject
+),
+g AS MATERIALIZED (
+	SELECT n.subject, o.ticks, o.ns, o.insns, o.slack FROM one o
+		JOIN numbered n ON n.call_path = o.call_path AND n.thread IS o.thread
+),
+total AS MATERIALIZED (
+	SELECT subject, count(*) AS calls, count(ticks) AS timed, max(ns) AS max_ns, sum(ns) AS total_ns,
+		max(insns) AS max_insns, count(slack) AS n_slack
+	FROM g GROUP BY subject
+),
+-- Many calls have the same value, which is ranked once.
+by_ns AS (
+	SELECT t.subject, RANKED(t, t.ns, 500) AS p50, RANKED(t, t.ns, 900) AS p90, RANKED(t, t.ns, 990) AS p99,
+		RANKED(t, t.ns, 999) AS p99_9
+	FROM (SELECT v.subject, v.ns, s.timed AS n, NOT_ABOVE(v, v.ticks) AS k
+		FROM (SELECT subject, ticks, ns, count(*) AS times FROM g WHERE ticks IS NOT NULL
+			GROUP BY subject, ticks) v JOIN total s ON s.subject = v.subject) t
+	GROUP BY t.subject
+),
+by_insns AS (
+	SELECT t.subject, RANKED(t, t.insns, 500) AS p50, RANKED(t, t.insns, 900) AS p90,
+		RANKED(t, t.insns, 990) AS p99, RANKED(t, t.insns, 999) AS p99_9
+	FROM (SELECT v.subject, v.insns, s.timed AS n, NOT_ABOVE(v, v.insns) AS k
+		FROM (SELECT subject, insns, count(*) AS times FROM g WHERE insns IS NOT NULL
+			GROUP BY subject, insns) v JOIN total s ON s.subject = v.subject) t
+	GROUP BY t.subject
+),
+by_slack AS (
+	SELECT t.subject, RANKED(t, t.slack, 500) AS p50
+	FROM (SELECT v.subject, v.slack, s.n_slack AS n, NOT_ABOVE(v, v.slack) AS k
+		FROM (SELECT subject, slack, count(*) AS times FROM g WHERE slack IS NOT NULL
+			GROUP BY subject, slack) v JOIN total s ON s.subject = v.subject) t
+	GROUP BY t.subject
 ),
 o AS (
-	SELECT *, row_number() OVER (PARTITION BY trace, machine, function, kind
-		ORDER BY total_ns DESC, calls DESC, caller, pid, tid, comm) AS place
-	FROM p
+	SELECT s.trace, s.machine, s.function, s.kind, s.caller, s.pid, s.tid, s.comm, t.calls, t.timed,
+		a.p50 AS p50_ns, a.p90 AS p90_ns, a.p99 AS p99_ns, a.p99_9 AS p99_9_ns, t.max_ns, t.total_ns,
+		c.p50 AS uncertainty_ns, b.p50 AS p50_insns, b.p90 AS p90_insns, b.p99 AS p99_insns,
+		b.p99_9 AS p99_9_insns, t.max_insns,
+		row_number() OVER (PARTITION BY s.trace, s.machine, s.function, s.kind
+			ORDER BY t.total_ns DESC, t.calls DESC, s.caller, s.pid, s.tid, s.comm) AS place
+	FROM subject s JOIN total t ON t.subject = s.id LEFT JOIN by_ns a ON a.subject = s.id
+		LEFT JOIN by_insns b ON b.subject = s.id LEFT JOIN by_slack c ON c.subject = s.id
 )
 SELECT trace, machine, function, CASE kind WHEN 0 THEN 'all' WHEN 1 THEN 'caller' ELSE 'thread' END AS "by",
 	caller,

@@ -13,48 +13,17 @@ WITH wanted AS MATERIALIZED ( -- the function's call paths
 	WHERE :function IS NOT NULL AND (IS_NAMED(s, :function) OR CALLED_NAME(c, s) = :function)
 ),
 longest AS ( -- the longest calls are in the groups with the longest calls
-	SELECT * FROM call_group WHERE elapsed_max IS NOT NULL ORDER BY elapsed_max DESC, id
-	LIMIT CASE WHEN :function IS NULL THEN coalesce(:limit, 20) ELSE -1 END
-),
-one AS ( -- their runs; see the view call
-	SELECT g.trace, g.thread, g.shape IS NULL AS whole, FIRST_CALL_AT(g, i.i + 1) AS id,
-		RETURN_RUN_AT(g, i.i + 1) AS run, SHAPE_AT(g, i.i + 1) AS shape,
-		LEAST_CALL_PATH_AT(g, i.i + 1) AS call_path
-	FROM longest g CROSS JOIN number i
-	WHERE i.i < g.runs
-	LIMIT -1
-),
-shaped AS (
-	SELECT u.*, s.id AS shapes, SHAPE_BEGIN(s, u.shape) AS at, CASE WHEN u.whole THEN 1
-		ELSE SHAPE_CALLS(s, u.shape) END AS n,
-		TSC_OF_RUN(u.run) AS return_tsc
-	FROM one u LEFT JOIN call_shape s ON s.id = (SELECT max(q.id) FROM call_shape q WHERE q.id <= u.shape)
-	WHERE u.whole OR u.shape IS NOT NULL
-	LIMIT -1
-),
-run_known AS (
-	SELECT b.id + k.i AS id, b.trace, b.thread, b.whole, b.run AS return_run, b.return_tsc,
-		b.run - RUNS_BACK_AT(s, b.at + k.i) AS call_run,
-		b.call_path + OPTIONAL_AT(s.path_add, s.path_add_high, b.at + k.i) AS call_path,
-		NUMBER_AT(s.call_at, b.at + k.i) AS call_at, NUMBER_AT(s.return_at, b.at + k.i) AS return_at,
-		WIDE_NUMBER_AT(s.insn_count, s.insn_count_high, b.at + k.i) AS insn_count,
-		NUMBER_AT(s.flags, b.at + k.i) AS flags
-	FROM shaped b LEFT JOIN call_shape s ON s.id = b.shapes CROSS JOIN number k
-	WHERE k.i < b.n
-	LIMIT -1
+	SELECT * FROM call_group WHERE :function IS NULL AND elapsed_max IS NOT NULL
+	ORDER BY elapsed_max DESC, id LIMIT coalesce(:limit, 20)
 ),
 run_timed AS MATERIALIZED ( -- by the times of their runs
-	SELECT c.id, c.trace, c.thread, coalesce(w.call_path, c.call_path) AS call_path,
-		coalesce(w.insn_count, c.insn_count) AS insn_count, coalesce(w.flags, c.flags) AS flags,
-		CASE WHEN c.whole THEN w.call_tsc WHEN c.call_run = c.return_run THEN c.return_tsc
-			ELSE TSC_OF_RUN(c.call_run) END AS tsc,
-		CASE WHEN c.whole THEN w.return_tsc ELSE c.return_tsc END AS return_tsc,
-		CASE WHEN c.whole THEN w.call_branch ELSE c.call_run * 1024 + c.call_at END AS call_branch,
-		CASE WHEN c.whole THEN w.return_branch ELSE c.return_run * 1024 + c.return_at
-			END AS return_branch
-	FROM run_known c LEFT JOIN call_whole w ON c.whole AND w.id = c.id
-	WHERE :function IS NULL OR coalesce(w.call_path, c.call_path) IN wanted
-	LIMIT -1
+	SELECT id, trace, thread, call_path, insn_count, flags, call_tsc AS tsc, return_tsc, call_branch,
+		return_branch
+	FROM CALLS_OF(longest)
+	UNION ALL
+	SELECT id, trace, thread, call_path, insn_count, flags, call_tsc, return_tsc, call_branch,
+		return_branch
+	FROM call WHERE :function IS NOT NULL AND call_path IN wanted
 ),
 timed AS MATERIALIZED ( -- of one function by the estimates for the branches
 	SELECT id, trace, thread, call_path, insn_count, flags, tsc, return_tsc FROM run_timed
