@@ -41,9 +41,12 @@ jcc AS MATERIALIZED (
 		SELECT sum(e.taken) FROM edge e JOIN kind k ON k.id = e.kind
 		WHERE e.from_ip = i.ip AND e.trace = i.trace AND e.from_symbol IS i.symbol_id
 			AND k.name = 'jcc'), 0)) AS taken
-	FROM insns i
-	WHERE line IS NOT NULL AND file IN (SELECT name FROM source) AND IS_JCC(hex(substr(bytes, 1, 3)))
-		AND (:dso IS NULL OR dso = :dso OR dso LIKE '%/' || :dso)
+	FROM (SELECT trace, ip, symbol_id, "offset", file, line, count, hex(substr(bytes, 1, 3)) AS code
+		FROM insns
+		WHERE line IS NOT NULL AND file IN (SELECT name FROM source)
+			AND (:dso IS NULL OR dso = :dso OR dso LIKE '%/' || :dso)
+		LIMIT -1) i -- so that code is made once
+	WHERE IS_JCC(code)
 	GROUP BY file, line, place, symbol_id
 ),
 branch AS (

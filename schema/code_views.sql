@@ -15,12 +15,13 @@ SELECT
 	s.demangled, coalesce(s.unnamed, c.symbol IS NULL) AS unnamed, c.symbol AS symbol_id,
 	coalesce(c.version, 1) AS version, coalesce(c.bits, 64) AS bits, c.id AS code,
 	coalesce(k.demangled, k.name) AS inlined, c.inlined_call
-FROM code c CROSS JOIN number i
+FROM code c
 	LEFT JOIN symbol s ON s.id = c.symbol
 	LEFT JOIN dso d ON d.id = s.dso
 	LEFT JOIN machine m ON m.id = s.machine
 	LEFT JOIN source_file f ON f.id = c.file
 	LEFT JOIN inlined_call k ON k.id = c.inlined_call
+	CROSS JOIN number i -- after what is the same for all of a row's
 WHERE i.i < c.n;
 
 -- One row per line of source code that was executed, where debug information says which it is. count: how

@@ -14,7 +14,8 @@ static const char find_sql[] =
     "SELECT s.id, s.trace, s.name, coalesce(s.demangled, s.name), s.start_ip, s.end_ip, d.name,"
     " coalesce(s.unnamed, 0), s.dso"
     " FROM (SELECT c.symbol, sum(c.n * c.count) AS insns FROM code c"
-    "  WHERE ?2 IS NULL OR (?2 >= c.ip AND ?2 < c.ip + length(c.bytes)) GROUP BY c.symbol) k"
+    "  WHERE (?2 IS NULL OR (?2 >= c.ip AND ?2 < c.ip + length(c.bytes))) AND (?1 IS NULL OR c.symbol IN"
+    "  (SELECT n.id FROM symbol n WHERE n.name = ?1 OR n.demangled = ?1)) GROUP BY c.symbol) k"
     " JOIN symbol s ON s.id = k.symbol LEFT JOIN dso d ON d.id = s.dso"
     " WHERE (?1 IS NULL OR s.name = ?1 OR s.demangled = ?1)"
     "  AND (?3 IS NULL OR d.name = ?3 OR d.name LIKE '%/' || ?3) ORDER BY k.insns DESC LIMIT 1";

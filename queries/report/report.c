@@ -126,9 +126,24 @@ static int write_annotated(struct report *r, struct pt_error *e)
 	return ret;
 }
 
+/*
+ * A statement that has begun to read, so that the database is locked once and not for each of many thousand
+ * small statements, and that all of them see the same. For sqlite3_finalize(). NULL: it could not; then each
+ * statement that reads says so itself.
+ */
+static sqlite3_stmt *begin_reading(sqlite3 *db)
+{
+	sqlite3_stmt *st = NULL;
+
+	if (sqlite3_prepare_v2(db, "SELECT 1 FROM sqlite_schema", -1, &st, NULL) == SQLITE_OK)
+		sqlite3_step(st);
+	return st;
+}
+
 int report_data(sqlite3 *db, const struct report_options *o, FILE *out, struct pt_error *e)
 {
 	struct report r = {.db = db, .o = o, .out = out};
+	sqlite3_stmt *reading = begin_reading(db);
 	int ret = find_trace(&r, e) || find_least(&r, e) || path_set_init(&r.paths, db, e) ? -1 : 0;
 
 	for (size_t i = 0; ret == 0 && i < sizeof elements / sizeof *elements; i++)
@@ -147,5 +162,6 @@ int report_data(sqlite3 *db, const struct report_options *o, FILE *out, struct p
 		json_end(out);
 	}
 	path_set_deinit(&r.paths);
+	sqlite3_finalize(reading);
 	return ret;
 }
