@@ -179,7 +179,7 @@ static int64_t least_path(const struct unpacker *u, struct group *g)
 	uint32_t number = digits_wide(&g->path_add, &g->path_add_high);
 
 	if (g->call_path != UNPACK_UNKNOWN)
-		return g->call_path + number;
+		return unpack_plus(g->call_path, number);
 	return number <= CODES_LESS ? u->paths[number] : (int64_t)number - CODES_LESS;
 }
 
@@ -200,7 +200,7 @@ static int64_t branch_id(int64_t run, uint32_t at)
 static int set_times(struct unpacker *u, const struct returns *r, const struct shape_call *s,
 		     struct unpacked_call *c, struct pt_error *e)
 {
-	int64_t call_run = r->run - s->runs_back;
+	int64_t call_run = unpack_plus(r->run, -(int64_t)s->runs_back);
 
 	c->call_branch = branch_id(call_run, s->call_at);
 	c->return_branch = branch_id(r->run, s->return_at);
@@ -214,11 +214,11 @@ static int64_t parent_of(const struct unpacker *u, const struct returns *r, cons
 	uint32_t at;
 
 	if (s->caller && s->caller < NEAR)
-		return c->id + s->caller;
+		return unpack_plus(c->id, s->caller);
 	if (r->caller < NEAR)
-		return r->caller ? r->last + r->caller : UNPACK_UNKNOWN;
+		return r->caller ? unpack_plus(r->last, r->caller) : UNPACK_UNKNOWN;
 	at = r->caller - NEAR + (s->caller ? s->caller - NEAR + 1 : 0);
-	return at < u->far_count && u->far[at] ? c->call_group + u->far[at] : UNPACK_UNKNOWN;
+	return at < u->far_count && u->far[at] ? unpack_plus(c->call_group, u->far[at]) : UNPACK_UNKNOWN;
 }
 
 /* Unpacks n calls to c. */
@@ -228,12 +228,12 @@ static int unpack_run(struct unpacker *u, struct group *g, const struct returns 
 	for (uint32_t i = 0; i < n; i++, s++, c++) {
 		uint32_t cyc = digits_wide(&g->cyc, &g->cyc_high);
 
-		*c = (struct unpacked_call){.id = r->first + i,
+		*c = (struct unpacked_call){.id = unpack_plus(r->first, i),
 					    .call_group = g->id,
 					    .trace = g->trace,
 					    .thread = g->thread,
 					    .call_path = s->path_add && r->least != UNPACK_UNKNOWN
-							     ? r->least + s->path_add - 1
+							     ? unpack_plus(r->least, s->path_add - 1)
 							     : UNPACK_UNKNOWN,
 					    .branch_count = s->branch_count,
 					    .insn_count = s->insn_count,
@@ -260,18 +260,19 @@ static int unpack_group(struct unpacker *u, sqlite3_stmt *s, struct group_rows *
 		return -1;
 	for (int64_t i = 0; i < runs; i++) {
 		uint32_t shape = digits_wide(&g.shape, &g.shape_high), n;
-		struct returns r = {.least = least_path(u, &g), .first = g.id + digits_next(&g.before)};
+		struct returns r = {.least = least_path(u, &g),
+				    .first = unpack_plus(g.id, digits_next(&g.before))};
 		const struct shape_call *calls;
 		struct unpacked_call *to;
 
-		r.run = g.run + (has_run_add ? (int64_t)digits_next(&g.run_add) - 1 : i);
+		r.run = unpack_plus(g.run, has_run_add ? (int64_t)digits_next(&g.run_add) - 1 : i);
 		r.caller = digits_next(&g.caller);
 		if (!shape)
 			continue;
 		if (shapes_get(u->shapes, shape, &calls, &n, e) < 0 ||
 		    run_clock_tsc(u->clock, r.run, &r.tsc, e) < 0)
 			return -1;
-		r.last = r.first + n - 1;
+		r.last = unpack_plus(r.first, (int64_t)n - 1);
 		to = group_rows_room(rows, rows->count + n, e);
 		if (!to || unpack_run(u, &g, &r, calls, n, to + rows->count, e) < 0)
 			return -1;

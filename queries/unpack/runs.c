@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "schema/digit.h"
-#include "queries/unpack/run_times.h"
+#include "queries/unpack/group_times.h"
 
 enum {
 	ID,
@@ -80,9 +80,9 @@ static void read_group(sqlite3_stmt *s, struct group *g)
 	g->insns_at = g->insn_at ? digits_point(&g->insn_at) : 0;
 }
 
-static void read_times(sqlite3_stmt *s, uint32_t n, struct run_times *t)
+static void read_times(sqlite3_stmt *s, uint32_t n, struct group_times *t)
 {
-	const struct run_times_row row = {.n = n,
+	const struct group_times_row row = {.n = n,
 					  .tsc = unpack_number(s, TSC),
 					  .est = unpack_number(s, EST),
 					  .est_next = unpack_number(s, EST_NEXT),
@@ -93,7 +93,7 @@ static void read_times(sqlite3_stmt *s, uint32_t n, struct run_times *t)
 					  .time = sqlite3_column_text(s, TIME),
 					  .est_add = sqlite3_column_text(s, EST_ADD)};
 
-	run_times_read(t, &row);
+	group_times_read(t, &row);
 }
 
 /* The runs of a row. How many; -1: the row is damaged. */
@@ -101,7 +101,7 @@ static int unpack_group(sqlite3_stmt *s, struct unpacked_run rows[RUN_GROUP_MAX]
 {
 	int64_t n = sqlite3_column_int64(s, N), id = sqlite3_column_int64(s, ID);
 	struct unpacked_run r = {.run_group = id, .slice = unpack_number(s, SLICE)};
-	struct run_times times;
+	struct group_times times;
 	struct group g;
 
 	if (n < 0 || n > RUN_GROUP_MAX)
@@ -111,14 +111,14 @@ static int unpack_group(sqlite3_stmt *s, struct unpacked_run rows[RUN_GROUP_MAX]
 	r.group_tsc = times.row.tsc;
 	r.group_tsc_end = times.end;
 	for (uint32_t i = 0; i < n; i++) {
-		r.id = id + i;
+		r.id = unpack_plus(id, i);
 		r.path = digits_wide(&g.path, &g.path_high);
 		r.repeats = digits_next(&g.repeats) + 1;
 		unpack_cycles(&g, i, &r);
-		r.tsc = run_times_tsc(&times, i);
-		r.tsc_end = run_times_end(&times, i);
-		r.tsc_est = run_times_estimate(&times, i);
-		r.tsc_next = run_times_next(&times, i);
+		r.tsc = group_times_tsc(&times, i);
+		r.tsc_end = group_times_end(&times, i);
+		r.tsc_est = group_times_estimate(&times, i);
+		r.tsc_next = group_times_next(&times, i);
 		r.exact = times.row.exact >> i & 1;
 		rows[i] = r;
 	}

@@ -21,6 +21,12 @@ int unpack_damaged(const char *table, struct pt_error *e);
 /* For sqlite3_finalize(). NULL: as unpack_sql_error(). */
 sqlite3_stmt *unpack_prepare(sqlite3 *db, const char *sql, struct pt_error *e);
 
+/* a + b, which wraps: in a database that somebody made up ids may be the greatest ones. */
+static inline int64_t unpack_plus(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
 /* A column's number; UNPACK_UNKNOWN when it is NULL. */
 static inline int64_t unpack_number(sqlite3_stmt *st, int column)
 {

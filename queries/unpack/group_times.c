@@ -1,5 +1,5 @@
-/* run_times.c - see run_times.h. The view `run` (schema/views.sql) says the same in SQL. */
-#include "queries/unpack/run_times.h"
+/* group_times.c - see group_times.h. The view `run` (schema/views.sql) says the same in SQL. */
+#include "queries/unpack/group_times.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,15 +9,14 @@
 
 enum { EST_ADD_PARTS = 125, EST_ADD_ZERO = 2 /* see est_add */ };
 
-/* As SQL adds: NULL is NULL. (A database that somebody made up may make it wrap.) */
+/* As SQL adds: NULL is NULL. */
 static int64_t sum(int64_t a, int64_t b)
 {
-	return a == UNPACK_UNKNOWN || b == UNPACK_UNKNOWN ? UNPACK_UNKNOWN
-							  : (int64_t)((uint64_t)a + (uint64_t)b);
+	return a == UNPACK_UNKNOWN || b == UNPACK_UNKNOWN ? UNPACK_UNKNOWN : unpack_plus(a, b);
 }
 
 /* begin + span * part / parts */
-static int64_t between(const struct run_times *t, int64_t part, int64_t parts)
+static int64_t between(const struct group_times *t, int64_t part, int64_t parts)
 {
 	if (t->span == UNPACK_UNKNOWN)
 		return UNPACK_UNKNOWN;
@@ -32,7 +31,7 @@ static int64_t later_of(int64_t a, int64_t b)
 }
 
 /* Without the text step the numbers of time may be the same one after the other. */
-static void find_later(struct run_times *t)
+static void find_later(struct group_times *t)
 {
 	for (uint32_t i = t->row.n; i-- > 0;) {
 		uint32_t next = i + 1;
@@ -48,7 +47,7 @@ static void find_later(struct run_times *t)
 	}
 }
 
-void run_times_read(struct run_times *t, const struct run_times_row *row)
+void group_times_read(struct group_times *t, const struct group_times_row *row)
 {
 	const uint8_t *step = row->step, *time = row->time, *est_add = row->est_add;
 	int64_t est = row->est == UNPACK_UNKNOWN ? 0 : row->est;
@@ -66,12 +65,12 @@ void run_times_read(struct run_times *t, const struct run_times_row *row)
 	find_later(t);
 }
 
-int64_t run_times_tsc(const struct run_times *t, uint32_t i)
+int64_t group_times_tsc(const struct group_times *t, uint32_t i)
 {
 	return sum(t->row.tsc, t->place[i] < t->times ? t->time[t->place[i]] : 0);
 }
 
-int64_t run_times_end(const struct run_times *t, uint32_t i)
+int64_t group_times_end(const struct group_times *t, uint32_t i)
 {
 	if (t->row.open >> i & 1 || t->row.tsc == UNPACK_UNKNOWN || t->later[i] >= t->times)
 		return t->end;
@@ -79,9 +78,9 @@ int64_t run_times_end(const struct run_times *t, uint32_t i)
 }
 
 /* For a run that no CYC packet times. */
-static int64_t spread(const struct run_times *t, uint32_t i)
+static int64_t spread(const struct group_times *t, uint32_t i)
 {
-	int64_t tsc = run_times_tsc(t, i);
+	int64_t tsc = group_times_tsc(t, i);
 
 	if (!t->row.est_add && t->row.time)
 		return later_of(tsc, t->begin);
@@ -90,26 +89,26 @@ static int64_t spread(const struct run_times *t, uint32_t i)
 	return later_of(tsc, between(t, (int64_t)t->est_point[i] - EST_ADD_ZERO, EST_ADD_PARTS));
 }
 
-int64_t run_times_estimate(const struct run_times *t, uint32_t i)
+int64_t group_times_estimate(const struct group_times *t, uint32_t i)
 {
-	return t->row.exact >> i & 1 ? run_times_tsc(t, i) : spread(t, i);
+	return t->row.exact >> i & 1 ? group_times_tsc(t, i) : spread(t, i);
 }
 
 /* Whether run i + 1 has another time than run i. */
-static bool goes_on(const struct run_times *t, uint32_t i)
+static bool goes_on(const struct group_times *t, uint32_t i)
 {
 	if (t->row.step)
 		return t->place[i + 1] != t->place[i];
 	return i + 1 < t->times && t->time[i + 1] != t->time[i];
 }
 
-int64_t run_times_next(const struct run_times *t, uint32_t i)
+int64_t group_times_next(const struct group_times *t, uint32_t i)
 {
 	int64_t last = sum(t->row.tsc, t->row.est_next);
 
 	if (i + 1 == t->row.n)
 		return last != UNPACK_UNKNOWN && t->end != UNPACK_UNKNOWN && t->end < last ? t->end : last;
 	if (t->row.exact >> (i + 1) & 1 || goes_on(t, i))
-		return run_times_tsc(t, i + 1);
+		return group_times_tsc(t, i + 1);
 	return spread(t, i + 1);
 }
