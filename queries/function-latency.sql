@@ -64,11 +64,13 @@ subject_of AS (
 	SELECT thread, call_path, trace, machine, function, 2, NULL, pid, tid, comm FROM about
 ),
 numbered AS MATERIALIZED (
-	SELECT *, dense_rank() OVER (ORDER BY trace, machine, function, kind, caller, pid, tid, comm) AS subject
+	SELECT *, dense_rank() OVER (ORDER BY trace, machine, function, kind, caller, pid, tid, comm)
+		AS subject
 	FROM subject_of
 ),
 subject AS (
-	SELECT subject AS id, trace, machine, function, kind, caller, pid, tid, comm FROM numbered GROUP BY subject
+	SELECT subject AS id, trace, machine, function, kind, caller, pid, tid, comm FROM numbered
+	GROUP BY subject
 ),
 g AS MATERIALIZED (
 	SELECT n.subject, o.ticks, o.ns, o.insns, o.slack FROM one o

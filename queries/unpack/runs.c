@@ -83,15 +83,15 @@ static void read_group(sqlite3_stmt *s, struct group *g)
 static void read_times(sqlite3_stmt *s, uint32_t n, struct group_times *t)
 {
 	const struct group_times_row row = {.n = n,
-					  .tsc = unpack_number(s, TSC),
-					  .est = unpack_number(s, EST),
-					  .est_next = unpack_number(s, EST_NEXT),
-					  .end_add = unpack_number(s, END_ADD),
-					  .exact = (uint64_t)sqlite3_column_int64(s, EXACT),
-					  .open = (uint64_t)sqlite3_column_int64(s, OPEN),
-					  .step = sqlite3_column_text(s, STEP),
-					  .time = sqlite3_column_text(s, TIME),
-					  .est_add = sqlite3_column_text(s, EST_ADD)};
+					    .tsc = unpack_number(s, TSC),
+					    .est = unpack_number(s, EST),
+					    .est_next = unpack_number(s, EST_NEXT),
+					    .end_add = unpack_number(s, END_ADD),
+					    .exact = (uint64_t)sqlite3_column_int64(s, EXACT),
+					    .open = (uint64_t)sqlite3_column_int64(s, OPEN),
+					    .step = sqlite3_column_text(s, STEP),
+					    .time = sqlite3_column_text(s, TIME),
+					    .est_add = sqlite3_column_text(s, EST_ADD)};
 
 	group_times_read(t, &row);
 }

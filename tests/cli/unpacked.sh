@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
 # What C unpacks for pt-query (queries/unpack) is what the database's own views say, row by row and column by column,
 # whatever was traced and however a question bounds it; and pt-query's answers are those of the sqlite3 shell.
-# timeout: 240
+# timeout: 200
 source tests/common.bash
 query() { # DB SQL
 	"$PT_BIN/pt-query" "$tmp/$1" --format csv --sql "$2" 2>&1 | tr -d '\r'
 }
-views="run call ipc function_calls calls calls_view samples samples_view"
+views=(run call ipc function_calls calls calls_view samples samples_view)
 # rows NAME DB: the views as they stand in the file (main.X), and as pt-query has them
 rows() {
 	local v
-	for v in $views; do
+	for v in "${views[@]}"; do
 		same "$1: the view $v" <(query "$2" "SELECT * FROM main.$v") <(query "$2" "SELECT * FROM $v")
 	done
 }
 # empty NAME DB: the same where there are no such rows
 empty() {
 	local v
-	for v in $views; do
+	for v in "${views[@]}"; do
 		check "$1: the view $v has no row" test "$(query "$2" "SELECT (SELECT count(*) FROM main.$v) || ' ' || count(*) FROM $v" | tail -n 1)" = "0 0"
 	done
 }
@@ -61,7 +61,7 @@ made=$(sqlite3 "$tmp/odd" "WITH RECURSIVE made (name) AS (VALUES ('run'), ('call
 	SELECT name FROM made ORDER BY 1")
 same "the views of runs and calls" <(echo "$made") <(query odd "SELECT name FROM pragma_table_list
 	WHERE schema = 'temp' AND type = 'view' ORDER BY 1" | tail -n +2)
-same "they are those that were compared" <(echo "$made") <(printf '%s\n' $views | sort)
+same "they are those that were compared" <(echo "$made") <(printf '%s\n' "${views[@]}" | sort)
 
 # ---- However a question bounds it ----
 
@@ -99,8 +99,8 @@ sqlite3 "$tmp/crafted" "UPDATE call_group SET runs = 3, run_add = char(1, 2, 3),
 	DELETE FROM call_path_code; INSERT INTO call_path_code VALUES ((1 << 11) + 1, 77)"
 rows "call paths beyond 522,242" crafted
 sqlite3 "$tmp/crafted" "SELECT call_path FROM call LIMIT 9" >"$tmp/paths"
-check "one by its code: $(tr '\n' ' ' <"$tmp/paths")" awk '$1 >= 77 && $1 < 377 { n++ } END { exit !n }' "$tmp/paths"
-check "one by itself: $(tr '\n' ' ' <"$tmp/paths")" awk '$1 >= 522300 && $1 < 522600 { n++ } END { exit !n }' "$tmp/paths"
+check "one by its code: $(tr '\n' ' ' <"$tmp/paths")" grep -qE '^(7[7-9]|[89][0-9]|[12][0-9]{2}|3[0-6][0-9]|37[0-6])$' "$tmp/paths"
+check "one by itself: $(tr '\n' ' ' <"$tmp/paths")" grep -qE '^522[345][0-9]{2}$' "$tmp/paths"
 check "one unknown" grep -q '^$' "$tmp/paths"
 
 # Shapes whose numbers are multiples of 2^19 have no low digits.
