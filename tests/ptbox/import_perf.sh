@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # pt-capture import of what Debian's perf records with Processor Trace in ptbox: a thread's buffer,
 # compression and tracepoints, pipe mode, a buffer that is too small, snapshots, samples with AUX data. perf
-# is the judge; of a pipe without the vdso's code, where both end at different places, it is the machine's log.
+# is the judge; of a pipe without the vdso's code, where both end at different places, it is the machine's log, and of a buffer that is
+# too small it is both.
 # timeout: 900
 source tests/common.bash
 source tests/ptbox.bash
@@ -16,7 +17,7 @@ record() { perf record -N --no-bpf-event --no-buildid-mmap --buildid-all "$@"; }
 record -o thread.data --per-thread -e intel_pt/cyc/u -- /usr/bin/ls -la / >/dev/null
 record -o sched.data -z -e intel_pt/cyc/u -e sched:sched_switch -e sched:sched_process_exec -- /usr/bin/ls / >/dev/null
 record -o - -e intel_pt/cyc,mtc_period=6/u -- /usr/bin/ls -la / 2>pipe.err | cat >pipe.data
-record -o small.data -m,4 -e intel_pt/cyc/u -- dash -c 'seq 1 99 | sort -rn | gzip -c >/dev/null; seq 1 99 | sort >/dev/null'
+record -o small.data -m,4 -e intel_pt/cyc,psb_period=2/u -- dash -c 'seq 1 99 | sort -rn | gzip -c >/dev/null; seq 1 99 | sort >/dev/null'
 record -o snapshot.data -S32768 -m,32 -e intel_pt/cyc,psb_period=0/u -- dash -c 'for i in 1 2; do seq 1 99 | sort -rn | gzip -c >/dev/null; kill -USR2 $PPID; sleep 0.005; done'
 record -o sample.data --aux-sample=4096 -e '{intel_pt/cyc/u,cpu-clock:u}' -c 50000 -- dash -c 'seq 1 99 | sort -rn | gzip -c >/dev/null'
 END
@@ -34,17 +35,32 @@ for t in thread sched pipe small snapshot sample; do
 	"$capture" import "$out/$t.data" "${options[@]}" -o "$tmp/c.ptc" 2>"$tmp/notes"
 	succeeded $? "$t: import: $(head -n 2 "$tmp/notes")"
 	[ $t = pipe ] || check "$t: nothing is missing: $(head -n 2 "$tmp/notes")" test ! -s "$tmp/notes"
-	"$decode" --text -F tid,from,to "$tmp/c.ptc" 2>"$tmp/err" | grep -v '^#' | sort -s -n -k1,1 >"$tmp/ours"
-	check "$t: there are branches: $(head -n 2 "$tmp/err")" test "$(wc -l <"$tmp/ours")" -gt 5000
-	if [ $t = pipe ]; then # its configuration is its own, so the log knows what is its
+	"$decode" --text -F tid,from,to "$tmp/c.ptc" 2>"$tmp/err" >"$tmp/text"
+	check "$t: there are branches: $(head -n 2 "$tmp/err")" test "$(grep -vc '^#' "$tmp/text")" -gt 5000
+	most=1000000000
+	case $t in
+	pipe) # its configuration is its own, so the log knows what is its
 		# After code that it has not, perf goes on with the second branch that it knows, or, when it was left in between, with one
 		# after that.
 		pieces "$t" 1 "$tmp/c.ptc" u
 		continue
-	fi
+		;;
+	small) # so is its
+		pieces "$t" 1 "$tmp/c.ptc" u
+		# perf gives room back to the byte. With less than a page free the driver may find the page that is written to be the one
+		# to stop before, and what perf has not read is overwritten (capture/record/ring.h, hw_ring_aux_done()). No record says
+		# so: the data that perf stores next begins later. perf takes it for the continuation, so it is no judge from there on.
+		overwritten=$(awk '/AUX data is missing from the container/ { print n + 0; exit } !/^#/ { n++ }' "$tmp/text")
+		if [ -n "$overwritten" ]; then
+			echo "small: with perf up to where data was overwritten: $overwritten branches"
+			most=$overwritten
+		fi
+		;;
+	esac
+	grep -v '^#' "$tmp/text" | head -n "$most" | sort -s -n -k1,1 >"$tmp/ours"
 	# A line without a branch is a loss that perf shows.
 	perf script -i "$out/$t.data" --symfs "$out/symfs" --itrace=be -F tid,ip,addr 2>/dev/null |
-		awk 'NF == 4 { print $1, $2, $4 }' | sort -s -n -k1,1 >"$tmp/perf"
+		awk 'NF == 4 { print $1, $2, $4 }' | head -n "$most" | sort -s -n -k1,1 >"$tmp/perf"
 	same "$t: branches" "$tmp/perf" "$tmp/ours"
 done
 "$capture" import -q "$out/sched.data" -o "$tmp/c.ptc"
