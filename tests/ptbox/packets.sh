@@ -22,9 +22,10 @@ capture() { # NAME TERMS OPTION...
 	pt-capture -o "\$n.ptc" -e "\$e" "\$@" >"\$n.out" 2>"\$n.err" || exit 1
 }
 record() { # NAME TERMS OPTION...
+	# perf 7.2 asks the kernel for build ids of files as they are mapped, which the vdso is not: it has none then.
 	n=\$1 e=\$2
 	shift 2
-	perf record -o "\$n.data" -N --no-bpf-event -m,4M -e "\$e" "\$@" >"\$n.out" 2>"\$n.perf.err" || exit 1
+	perf record -o "\$n.data" -N --no-bpf-event --no-buildid-mmap --buildid-all -m,4M -e "\$e" "\$@" >"\$n.out" 2>"\$n.perf.err" || exit 1
 }
 filter='filter $(range third)'
 two='filter $(range first),filter $(range third)'
