@@ -13,7 +13,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../oracle"))
 import ptc_reader  # noqa: E402
 
-PATCHED = re.compile(r"__SCT__|__x86_|\.altinstr|\.init\.text|copy_user_|clear_user_|copy_mc_")
+PATCHED = re.compile(r"__SCT__|__x86_|\.altinstr|\.init\.text|copy_user_|clear_user_|clear_page_|copy_mc_")
 
 
 def memory(path):
