@@ -27,15 +27,17 @@ static void on_chunk(void *arg)
 }
 
 /*
- * After a loss an event may be off, or (Linux 6.1 on CPU 0, where a thread's ring may be at any time)
- * on and not tracing: off and on again mends both. To start one that is on does nothing.
+ * After a loss an event may be off, or on and not tracing, for to start one that is on does nothing: off and
+ * on again mends both. perf_aux_output_end() notes in pending_disable that the event is to be off, as the
+ * number of its CPU. On Linux 6.1 the number 0 means no; from 6.11 on nobody looks at it until the event is
+ * scheduled out, on any CPU (mended in 6.16; Debian's 6.12.117 is so). Where it works, the record of the loss
+ * is there before the event is off. To turn it off takes back what was noted.
  */
 static void on_restart(void *arg, size_t ring)
 {
 	struct capture *c = arg;
 
-	if (c->ev.rings[ring].cpu <= 0)
-		hw_events_enable_ring(&c->ev, ring, false);
+	hw_events_enable_ring(&c->ev, ring, false);
 	hw_events_enable_ring(&c->ev, ring, true);
 }
 

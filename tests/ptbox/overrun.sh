@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # AUX buffers of 16 KB under load: each time that one is full the trace goes on as soon as there is room again, on CPU 0, too, where Linux
-# 6.1 leaves the event on without tracing. What is decoded is what the machine did, each gap is reported at its place.
+# 6.1 leaves the event on without tracing, and on others, where 6.12 does. What is decoded is what the machine did, each gap is reported at
+# its place.
 # timeout: 900
 source tests/common.bash
 source tests/ptbox.bash
