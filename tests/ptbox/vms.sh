@@ -50,7 +50,8 @@ recorded why -a -C 1 -e cyc,psb_period=1 --tracepoint kvm:kvm_exit --tracepoint 
 vms -p 1 exits 1000000 >/dev/null &
 vm=$!
 (while [ ! -e thieves.done ]; do vms -p 1 hog 3; done) >/dev/null &
-until pt-capture --vm list | grep -q "^$vm "; do sleep 0.01; done
+# Its thread, too, is to be there: of one that begins while a capture lists the threads and opens their events nothing may be traced.
+until pt-capture --vm list | grep -q "^$vm " && cat /proc/$vm/task/*/comm | grep -qx 'CPU 0/KVM'; do sleep 0.01; done
 recorded thieves --vm $vm -e cyc,psb_period=5 -d 0.02
 touch thieves.done
 kill $vm
