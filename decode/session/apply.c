@@ -128,6 +128,34 @@ static bool is_to_untraced(const struct pt_sideband_record *record)
 	return !process || !img_space_count(&process->space);
 }
 
+/*
+ * A thread that has events of its own leaves a CPU: they are turned off, and the record of AUX data follows
+ * that of the switch. (Two threads that have inherited them may exchange them; then there is none, and the
+ * trace goes on through the switch.) When it exits they are off before the record of that.
+ */
+static void note_end(struct pt_cpu_context *cpu_context, const struct pt_sideband_record *record)
+{
+	bool left;
+
+	if (pt_sideband_moved(record, &left)) {
+		cpu_context->own_events = true;
+		cpu_context->left = left;
+		cpu_context->ended_tsc = left ? 0 : cpu_context->ended_tsc;
+	} else if (cpu_context->left && pt_sideband_ends_aux(record)) {
+		cpu_context->ended_tsc = record->tsc;
+	}
+}
+
+static void apply_exit(struct session *s, const struct pt_sideband_record *record)
+{
+	struct pt_cpu_context *cpu_context = pt_session_context_of(s, record);
+
+	pt_sideband_exit(record);
+	if (cpu_context && cpu_context->own_events && cpu_context->task &&
+	    cpu_context->task->tid == record->tid)
+		cpu_context->ended_tsc = record->tsc;
+}
+
 static int apply_switch(struct session *s, const struct pt_sideband_record *record, struct pt_error *e)
 {
 	struct pt_cpu_context *cpu_context;
@@ -138,10 +166,12 @@ static int apply_switch(struct session *s, const struct pt_sideband_record *reco
 		return 0;
 	if (report_move(s, record, e) < 0)
 		return -1;
-	if (!pt_sideband_switched(record, &pid, &tid))
-		return 0;
 	cpu_context = pt_session_context_of(s, record);
 	if (!cpu_context)
+		return 0;
+	if (!record->machine->pid)
+		note_end(cpu_context, record);
+	if (!pt_sideband_switched(record, &pid, &tid))
 		return 0;
 	return pt_session_switch(s, cpu_context, pid, tid, record->tsc ? record->tsc : PTR_NO_TSC, e);
 }
@@ -187,7 +217,7 @@ static int apply(struct session *s, const struct pt_sideband_record *record, str
 	if (effect & PT_SIDEBAND_SWITCH)
 		return apply_switch(s, record, e);
 	if (effect & PT_SIDEBAND_EXIT)
-		pt_sideband_exit(record);
+		apply_exit(s, record);
 	if (effect & PT_SIDEBAND_LOST)
 		pt_emit_error(&s->emit, 0, record->cpu, record->tsc ? record->tsc : PTR_NO_TSC,
 			      "lost sideband", "the kernel lost sideband records: mappings may be missing");

@@ -85,6 +85,11 @@ static bool must_wait(const struct stream *st, const struct pt_cpu_context *cpu_
 		return true;
 	if (!kernel || pt_flow_state(st->flow) != PT_FLOW_RUNNING)
 		return false;
+	/* It is behind that place already where the thread's event is turned on, for the event of the one before
+	 * was turned off: the trace has begun anew. */
+	if (cpu_context->ended_tsc && pt_flow_tsc(st->flow) != PT_CLOCK_UNKNOWN &&
+	    pt_flow_tsc(st->flow) > cpu_context->ended_tsc)
+		return false;
 	return cpu_context->machine->code->switch_ip || pt_flow_code(st->flow) != kernel;
 }
 
@@ -92,6 +97,8 @@ static void set_task(struct pt_cpu_context *cpu_context, struct pt_task *task)
 {
 	cpu_context->before = cpu_context->task;
 	cpu_context->task = task;
+	cpu_context->left = false;
+	cpu_context->ended_tsc = 0;
 	cpu_context->switches++;
 }
 

@@ -149,6 +149,7 @@ unsigned pt_sideband_effect(const struct pt_sideband_record *s)
 	case PERF_RECORD_SWITCH:
 	case PERF_RECORD_SWITCH_CPU_WIDE:
 	case PERF_RECORD_ITRACE_START: return PT_SIDEBAND_SWITCH | PT_SIDEBAND_EVENT;
+	case PERF_RECORD_AUX: return PT_SIDEBAND_SWITCH; /* pt_sideband_ends_aux() */
 	case PERF_RECORD_CGROUP: return PT_SIDEBAND_EVENT;
 	case PERF_RECORD_LOST: return PT_SIDEBAND_LOST;
 	case PERF_RECORD_EXIT: return PT_SIDEBAND_EXIT;
@@ -211,6 +212,11 @@ bool pt_sideband_switched(const struct pt_sideband_record *s, int32_t *ret_pid, 
 		return s->tid >= 0;
 	}
 	return false;
+}
+
+bool pt_sideband_ends_aux(const struct pt_sideband_record *s)
+{
+	return !s->memory && header(s)->type == PERF_RECORD_AUX;
 }
 
 bool pt_sideband_moved(const struct pt_sideband_record *s, bool *ret_left)

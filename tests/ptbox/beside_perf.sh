@@ -91,6 +91,8 @@ for t in process:u thread:u cpu:u command:u kernel:k; do
 	for c in ptc perf.ptc; do its "${t%:*}" "$out/${t%:*}.$c" "${t#*:}"; done
 	same_as_perf "${t%:*}"
 done
+threads_as_logged command 2 "$out/command.ptc"
+threads_as_logged "command by perf" 2 "$out/command.perf.ptc"
 its all "$out/all.ptc" u
 # Here time comes from MTC packets alone. Of some rounds it is not known that they are not the idle task's,
 # neither by us nor by perf (perhaps since MTC's 8 bits go around in 0.4 ms, and a CPU that sleeps is not
