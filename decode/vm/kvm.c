@@ -21,6 +21,7 @@
 
 /* Sorted by name. Vectors: the kernel's arch/x86/include/asm/irq_vectors.h. */
 static const struct pt_kvm_function functions[] = {
+    ROLE("__nested_vmx_vmexit", PT_KVM_NESTED_EXIT), /* Linux 7.2: nested_vmx_vmexit() calls it, and others */
     ENTRY("asm_exc_machine_check", MACHINE_CHECK),
     ENTRY("asm_exc_nmi", NMI),
     ENTRY("asm_exc_nmi_kvm_vmx", NMI),
