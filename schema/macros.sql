@@ -188,12 +188,12 @@ CREATE MACRO SHOWN_NAME(name, demangled) AS CASE WHEN coalesce(:no_demangle, 0) 
 CREATE MACRO IS_NAMED(s, asked) AS (s.name = asked OR s.demangled = asked);
 -- What is at ip, in symbol s: code that no symbol covers has its place in the dso, or else its address.
 CREATE MACRO PLACE_NAME(s, ip) AS CASE WHEN s.unnamed THEN s.name || printf('+0x%x', ip - s.start_ip)
-	ELSE coalesce(SYMBOL_NAME(s), printf('%x', ip)) END;
+	ELSE coalesce(SYMBOL_NAME(s), HEXADECIMAL(ip)) END;
 -- What is called by call path c, of symbol s.
 CREATE MACRO CALLED_NAME(c, s) AS PLACE_NAME(s, coalesce(c.ip, s.start_ip));
 -- What is at ip in symbol s by its raw name.
 CREATE MACRO PLACE_NAME_RAW(s, ip) AS CASE WHEN s.unnamed THEN s.name || printf('+0x%x', ip - s.start_ip)
-	ELSE coalesce(s.name, printf('%x', ip)) END;
+	ELSE coalesce(s.name, HEXADECIMAL(ip)) END;
 -- What differs where that does.
 CREATE MACRO PLACE_KEY(s, ip) AS CASE WHEN s.unnamed THEN s.name || (ip - s.start_ip)
 	ELSE coalesce(s.name, ip) END;
