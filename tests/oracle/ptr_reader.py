@@ -21,7 +21,7 @@ FIELDS = {
     8: ("SLICE", "vzzvt"),
     13: ("SLICE_END", "vtvuvv"),
     14: ("CALL_PATH", "vva"),
-    15: ("CALL", "vvttvvvvuvv"),
+    15: ("CALL", "K"),
     16: ("EVENT", "vvvzztass"),
     17: ("ERROR", "vvzttauss"),
     19: ("GUEST_RUN", "vvzzuuttuuaavvuuuv"),
@@ -38,6 +38,7 @@ class Block:
     def __init__(self, payload):
         self.b, self.at, self.ip, self.tsc = payload, 0, 0, 0
         self.slice = self.run_tsc = 0
+        self.return_tsc = self.return_branch = 0
 
     def v(self):
         value = shift = 0
@@ -84,12 +85,26 @@ class Block:
         self.at += sum(self.b[self.at - count : self.at])
 
 
+    def K(self):
+        flags = self.v()
+        if flags & 1:
+            self.return_tsc = self.return_branch = 0
+        self.v(), self.v()  # thread, call_path
+        self.return_tsc = (self.return_tsc + self.z()) & M64
+        call_tsc = (self.return_tsc - self.z()) & M64
+        self.return_branch = (self.return_branch + self.z()) & M64
+        call_branch = (self.return_branch - self.z()) & M64
+        branches, insns = self.v(), self.v()
+        self.u(), self.v()  # cyc_count, depth
+        return call_tsc, self.return_tsc, call_branch, self.return_branch, branches, insns
+
+
 def main():
     f = open(sys.argv[1], "rb")
     head = f.read(16)
     assert head[:8] == b"\x89PTR\r\n\x1a\n", "magic"
     assert struct.unpack("<I", head[12:])[0] == zlib.crc32(head[:12]), "header's checksum"
-    assert struct.unpack("<H", head[8:10])[0] == 7, "version"
+    assert struct.unpack("<H", head[8:10])[0] == 8, "version"
     counts, sums, lengths, number, ended = [0] * 30, {}, [0], 0, False
 
     def add(name, n):
@@ -141,8 +156,13 @@ def main():
                 add("edges_of_kind_%d" % (values[2] % 32), 1)
                 add("edge_from", values[0])
             elif kind == 15:
-                add("call_branches", values[6])
-                add("call_insns", values[7])
+                call_tsc, return_tsc, call_branch, return_branch, branches, insns = values[0]
+                add("call_branches", branches)
+                add("call_insns", insns)
+                if UNKNOWN not in (call_tsc, return_tsc):
+                    add("call_elapsed_tsc", return_tsc - call_tsc)
+                if call_branch and return_branch:
+                    add("call_branch_ids", return_branch - call_branch)
             elif kind == 13:
                 add("insns", values[2])
             elif kind == 19 and values[14] != UNKNOWN:

@@ -22,6 +22,8 @@ equal edges_of_kind_6 "SELECT count(*) FROM edge JOIN kind ON kind.id = edge.kin
 equal CALL 'SELECT count(*) FROM call'
 equal call_insns 'SELECT sum(insn_count) FROM call'
 equal call_branches 'SELECT sum(branch_count) FROM call'
+equal call_elapsed_tsc 'SELECT sum(elapsed_tsc) FROM call'
+equal call_branch_ids 'SELECT sum(return_branch - call_branch) FROM call'
 equal insns 'SELECT sum(insn_count) FROM slice'
 equal GUEST_RUN 'SELECT count(*) FROM vmentries'
 equal VMEXIT_INTERVAL 'SELECT count(*) FROM vmexits'
