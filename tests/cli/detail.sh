@@ -86,7 +86,7 @@ check "vm: vmexit-latency has all: $(cat "$tmp/err")" test $status -eq 0 -a ! -s
 query vm --sql "SELECT count(*) FROM branches"
 check "vm: a statement on branches: $(cat "$tmp/err")" grep -q "has no branches" "$tmp/err"
 
-for d in '' none vm, vm,calls@1..2 vm,branches@ vm,branches@2; do
+for d in '' none 'vm,' 'vm,calls@1..2' 'vm,branches@' 'vm,branches@2'; do
 	decode --detail "$d" "$c" >"$tmp/out" 2>"$tmp/err"
 	status=$?
 	check "--detail '$d': usage: $(cat "$tmp/err")" test $status -eq 2 -a ! -s "$tmp/out"

@@ -52,7 +52,8 @@ check "which end at a guest run" test -z "$(comm -23 <(awk -F'\t' '$2 == "vmexit
 same "tracks of vCPUs" <(sqlite3 "$tmp/vm.db" "SELECT DISTINCT machine || ' vCPU ' || vcpu FROM vmexits" | sort) \
 	<(awk -F'\t' '$1 == "track" && / vCPU / { print $4 }' "$tmp/read" | sort)
 # IPC, by CYC packets and by MTC packets: what the view says, summed up in 5,000 parts of the time.
-"$PT_BIN/pt-capture" -q -o "$tmp/ls.ptc" -- /bin/ls / >/dev/null && "$PT_BIN/pt-decode" -q "$tmp/ls.ptc" | "$PT_BIN/pt-load" -q "$tmp/mtc.db" || fail "load"
+"$PT_BIN/pt-capture" -q -o "$tmp/ls.ptc" -- /bin/ls / >/dev/null || fail "capture"
+"$PT_BIN/pt-decode" -q "$tmp/ls.ptc" | "$PT_BIN/pt-load" -q "$tmp/mtc.db" || fail "load"
 for db in ls mtc; do
 	"$PT_BIN/pt-query" "$tmp/$db.db" -f perfetto -o "$tmp/x.pftrace" && python3 tests/cli/perfetto_reader.py "$tmp/x.pftrace" >"$tmp/read"
 	# shellcheck disable=SC2016

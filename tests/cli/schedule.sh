@@ -14,7 +14,7 @@ threads() {
 	"$capture" --sideband-only -q -o "$tmp/c.ptc" -p $$ --ready-fd 3 "$@" 2>"$tmp/err" 3>"$tmp/ready" </dev/null &
 	p=$!
 	wait_for test -s "$tmp/ready"
-	for task in /proc/$p/task/*; do
+	for task in /proc/"$p"/task/*; do
 		echo "$(sed -n 's/^Cpus_allowed_list:.//p' "$task/status") $(cut -d ' ' -f 40,41 "$task/stat")"
 	done >"$tmp/threads"
 	kill -INT $p

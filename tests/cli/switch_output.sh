@@ -59,7 +59,7 @@ if [ $? -eq 1 ] && grep -qE 'does not permit|cannot open|refuses|no memory for' 
 	exit 0
 fi
 # names FILE: what it became
-names() { (cd "$tmp" && ls "$1".* 2>/dev/null | grep -E "^$1\.20[0-9]{14}$"); }
+names() { (cd "$tmp" && printf '%s\n' "$1".* | grep -E "^$1\.20[0-9]{14}$"); }
 there() { [ "$(names "$1" | wc -l)" = "$2" ]; }
 mkfifo "$tmp/go"
 bash -c 'read x <"$1"; /bin/ls /; echo >"$2"; read x <"$1"' _ "$tmp/go" "$tmp/done" >/dev/null &
