@@ -87,7 +87,11 @@ run() { # seconds, test, its number: the output goes to $work/N.out, the counts 
 	printf '%s %s %s\n' "${p:-0}" "$f" "${s:-0}" >"$work/$n.counts"
 	if [ "$f" -gt 0 ]; then
 		printf 'FAIL  %-28s %6d passed %4d failed  %4d s\n' "${t#tests/}" "${p:-0}" "$f" "$took"
-		tail -n 40 "$work/$n.out" | cut -c 1-200 | sed 's/^/      | /'
+		# What failed, with where it stands; and how it ended.
+		{
+			[ "$(wc -l <"$work/$n.out")" -le 40 ] || grep -an '^FAILED' "$work/$n.out" | head -n 20
+			tail -n 40 "$work/$n.out"
+		} | cut -c 1-200 | sed 's/^/      | /'
 	else
 		printf 'ok    %-28s %6d passed %s %4d s\n' "${t#tests/}" "$p" \
 			"$([ "${s:-0}" -gt 0 ] && printf '%4d skipped' "$s" || printf '            ')" "$took"
