@@ -27,7 +27,8 @@ struct stack {
 	const struct pt_task *task;
 	const struct pt_task *host; /* of a guest's: the host's thread that ran it last, NULL unknown */
 	int32_t cpu;		    /* of an idle task, of which each CPU has one; else -1 */
-	/* Of the process, when it ran last: an exec makes another program of it. EXECS_UNKNOWN: it begins anew. */
+	/* Of the process, when it ran last: an exec makes another program of it. EXECS_UNKNOWN: it begins
+	 * anew. */
 	uint32_t execs;
 	struct frame *frames;
 	uint32_t depth, room;

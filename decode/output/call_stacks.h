@@ -1,6 +1,6 @@
 /*
- * call_stacks.h - call stacks of threads from their branches, and the calls they make: perf's thread-stack, kept
- * by return address.
+ * call_stacks.h - call stacks of threads from their branches, and the calls they make: perf's thread-stack,
+ * kept by return address.
  *
  * A thread's stack continues in the kernel. A guest thread's stack has as its base the stack of the
  * host's thread that runs it when its bottom is first seen; it keeps that base when another vCPU
@@ -13,9 +13,9 @@
  * At a gap all frames end of the threads that may have run in it; what runs after it is the bottom of
  * a new stack.
  *
- * Steps come in the order of the record stream, and calls go out in that order, too. All that a step needs of
- * code and sideband is in it, or in its edges (call_roles.h), and does not change any more; so the stacks may
- * be another thread's than what flows report (calls.h).
+ * Steps come in the order of the record stream, and calls go out in that order, too. All that a step needs
+ * of code and sideband is in it, or in its edges (call_roles.h), and does not change any more; so the stacks
+ * may be another thread's than what flows report (calls.h).
  */
 #ifndef DECODE_OUTPUT_CALL_STACKS_H
 #define DECODE_OUTPUT_CALL_STACKS_H
@@ -27,10 +27,9 @@
 #include "decode/output/call_paths.h"
 #include "decode/sideband/machines.h"
 
-/* Who runs. */
+/* Who runs: as in struct pt_emit_stream. Of the tasks, tid and machine are read. */
 struct pt_call_who {
-	const struct pt_task *task,
-	    *host_task; /* as in struct pt_emit_stream; of them tid and machine are read */
+	const struct pt_task *task, *host_task;
 	int32_t cpu, vcpu;
 	uint32_t execs;	 /* of the task's process, so far */
 	uint32_t thread; /* the task's record number */
@@ -50,9 +49,10 @@ struct pt_call_step {
 		PT_CALL_BEGIN, /* it (re)starts, at the target */
 		PT_CALL_RUN,   /* a path was run */
 		PT_CALL_END,   /* it does not run any more */
-		/* Something was missed of it, until PT_CALL_BEGIN. */
-		PT_CALL_GAP, /* and it may have been any thread of its CPU, and of guests that it entered */
-		PT_CALL_GAP_OF_THREAD /* but only of this thread, which ran code that is not known */
+		/* Until PT_CALL_BEGIN something was missed: of any thread of its CPU, and of guests that it
+		 * entered; or only of this thread, which ran code that is not known. */
+		PT_CALL_GAP,
+		PT_CALL_GAP_OF_THREAD
 	} type;
 	bool has_cyc;	 /* there are cycles */
 	uint8_t count;	 /* RUN: edges of the path */

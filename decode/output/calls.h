@@ -1,6 +1,6 @@
 /*
- * calls.h - calls of what flows report: their steps go to the call stacks (call_stacks.h), a batch at a time, and
- * the calls that these make go to the record stream.
+ * calls.h - calls of what flows report: their steps go to the call stacks (call_stacks.h), a batch at a time,
+ * and the calls that these make go to the record stream.
  *
  *     steps    |  batch n-1  |  batch n    |  batch n+1  |     filled by the session's thread
  *     stacks                 |  batch n-1  |  batch n    |     in their own thread, if there is one

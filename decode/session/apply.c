@@ -20,8 +20,9 @@ static bool is_in_unknown_process(const struct stream *st, const struct pt_machi
 	return m->unknown_process.code && pt_flow_user_code(st->flow) == m->unknown_process.code;
 }
 
-/* The code of the machine's process (PTC_ANY_PID: of its kernel) as it is mapped now: for flows that are in it
- * and for those that will come to it, also when none is in it now (a process forks, and its child runs later). */
+/* The code of the machine's process (PTC_ANY_PID: of its kernel) as it is mapped now: for flows that are in
+ * it, and for those that will come to it, also when none is in it now (a process forks, and its child runs
+ * later). */
 static void refresh_code(struct session *s, const struct pt_machine *m, int32_t pid)
 {
 	const struct pt_process *process = pid == PTC_ANY_PID ? NULL : pt_tasks_find_process(m->tasks, pid);

@@ -85,8 +85,8 @@ static bool must_wait(const struct stream *st, const struct pt_cpu_context *cpu_
 		return true;
 	if (!kernel || pt_flow_state(st->flow) != PT_FLOW_RUNNING)
 		return false;
-	/* It is behind that place already where the thread's event is turned on, for the event of the one before
-	 * was turned off: the trace has begun anew. */
+	/* It is behind that place already where the thread's event is turned on, for the event of the one
+	 * before was turned off: the trace has begun anew. */
 	if (cpu_context->ended_tsc && pt_flow_tsc(st->flow) != PT_CLOCK_UNKNOWN &&
 	    pt_flow_tsc(st->flow) > cpu_context->ended_tsc)
 		return false;

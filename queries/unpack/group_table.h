@@ -29,8 +29,8 @@ struct group_table {
 	int column_count, id_column, group_column;
 	const char *groups; /* "SELECT ... FROM table g", for unpack(); */
 	const char *table;  /* the packed one, whose key is `id` */
-	/* What unpack() keeps from one group to the next; it lives as long as nothing writes the database. NULL:
-	 * it keeps nothing. create(): NULL, as unpack_sql_error() or PT_ERR_NO_MEMORY. */
+	/* What unpack() keeps from one group to the next; it lives as long as nothing writes the database.
+	 * NULL: it keeps nothing. create(): NULL, as unpack_sql_error() or PT_ERR_NO_MEMORY. */
 	void *(*create)(sqlite3 *db, struct pt_error *e);
 	void (*destroy)(void *state);
 	/* The rows of a group. 0, or -1: as unpack_sql_error(), unpack_damaged() or PT_ERR_NO_MEMORY. */
