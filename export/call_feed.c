@@ -2,9 +2,10 @@
 #include "export/call_feed.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "schema/thread.h"
 
 enum {
 	BATCHES = 4,
@@ -181,19 +182,6 @@ int call_feed_symbol(struct call_feed *f, uint64_t start, struct pt_error *e)
 
 /* ---- Beginning and end --------------------------------------------------------------------------------- */
 
-/* Signals are the main thread's: their handler is to end what that one reads. */
-static bool start(struct call_feed *f)
-{
-	sigset_t all, old;
-	bool ret;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = !pthread_create(&f->thread, NULL, work, f);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return ret;
-}
-
 struct call_feed *call_feed_create(struct calls *calls, struct call_paths *paths, bool threaded,
 				   struct pt_error *e)
 {
@@ -209,7 +197,7 @@ struct call_feed *call_feed_create(struct calls *calls, struct call_paths *paths
 	pthread_cond_init(&f->changed, NULL);
 	f->batches = threaded ? calloc(BATCHES, sizeof *f->batches) : NULL;
 	/* Without memory for it or without a thread it goes on in this one. */
-	f->threaded = f->batches && start(f);
+	f->threaded = f->batches && pt_thread_create(&f->thread, NULL, work, f) == 0;
 	return f;
 }
 

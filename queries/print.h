@@ -20,7 +20,7 @@
  *   speedscope  the same stacks as a file that https://www.speedscope.app opens: speedscope.h
  *   pprof       the same stacks as pprof's: pprof.h
  *   firefox     the same stacks as a profile of https://profiler.firefox.com: firefox.h
- *   lines       a line a row, its columns separated by tabs: for queries whose rows are a text file's
+ *   lines       one line per row, its columns separated by tabs: for queries whose rows are a text file's
  *               lines (lcov)
  *   plot        a picture of characters: plot.h; --plot asks for it, not --format
  *   html        a page that needs nothing else: html.h, which is not print_rows()'s job

@@ -3,10 +3,11 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "schema/thread.h"
 
 enum {
 	SPARE_MIN = 16384, /* bytes: the system's malloc() is quick for less */
@@ -339,7 +340,7 @@ static int start(struct compressor *c)
 	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
 	pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
 	pthread_attr_setschedparam(&attr, &normal);
-	r = pthread_create(&c->thread, &attr, compressor_main, c);
+	r = pt_thread_create(&c->thread, &attr, compressor_main, c);
 	pthread_attr_destroy(&attr);
 	return r;
 }
@@ -348,7 +349,6 @@ struct ptc_queue *ptc_queue_create(struct ptc_writer *w, unsigned count, uint64_
 				   struct pt_error *e)
 {
 	struct ptc_queue *q = calloc(1, sizeof *q);
-	sigset_t all, before;
 
 	if (!q || !(q->compressors = calloc(count, sizeof *q->compressors)) ||
 	    !(q->batch = malloc(BATCH_BYTES))) {
@@ -362,15 +362,12 @@ struct ptc_queue *ptc_queue_create(struct ptc_writer *w, unsigned count, uint64_
 	pthread_mutex_init(&q->lock, NULL);
 	pthread_cond_init(&q->work, NULL);
 	pthread_cond_init(&q->written, NULL);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
 	for (unsigned i = 0; i < count; i++) {
 		q->compressors[i].queue = q;
 		if (start(&q->compressors[i]))
 			break;
 		q->started++;
 	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (q->started)
 		return q;
 	ptc_queue_destroy(q);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 
 #include "schema/records_draft.h"
 #include "schema/records_format.h"
+#include "schema/thread.h"
 
 enum { BLOCK_ROOM = PTR_BLOCK_HEADER_BYTES + PTR_BLOCK_MAX + PTR_DRAFT_HEAD };
 
@@ -105,18 +105,13 @@ static void *write_blocks(void *arg)
 
 bool ptr_blocks_use_thread(struct ptr_blocks *b)
 {
-	sigset_t all, before;
-
 	b->other = malloc(BLOCK_ROOM);
 	b->encoded = malloc(BLOCK_ROOM);
 	if (!b->other || !b->encoded)
 		return false;
 	pthread_mutex_init(&b->mutex, NULL);
 	pthread_cond_init(&b->changed, NULL);
-	sigfillset(&all); /* signals are the main thread's */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	b->has_thread = pthread_create(&b->thread, NULL, write_blocks, b) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	b->has_thread = pt_thread_create(&b->thread, NULL, write_blocks, b) == 0;
 	if (!b->has_thread) {
 		pthread_cond_destroy(&b->changed);
 		pthread_mutex_destroy(&b->mutex);

@@ -2,9 +2,10 @@
 #include "capture/record/drain_internal.h"
 
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
+
+#include "schema/thread.h"
 
 /*
  * Between two looks. A ring is emptied at a third full: two thirds of its room are left for what comes until
@@ -188,7 +189,7 @@ static int start(struct drain_thread *me, struct pt_error *e)
 	me->aux_writer = ptc_aux_writer_create(t->drain->w, e);
 	if (!me->aux_writer)
 		return -1;
-	if (pthread_create(&me->thread, NULL, thread_main, me))
+	if (pt_thread_create(&me->thread, NULL, thread_main, me))
 		return pt_fail(e, PT_ERR_NO_MEMORY, PT_NO_OFFSET, "cannot create a thread");
 	t->started++;
 	return 0;
@@ -196,14 +197,10 @@ static int start(struct drain_thread *me, struct pt_error *e)
 
 static int start_all(struct hw_drain_threads *t, struct pt_error *e)
 {
-	sigset_t all, before;
 	int r = 0;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
 	for (unsigned i = 0; i < t->count && r == 0; i++)
 		r = start(&t->threads[i], e);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return r;
 }
 

@@ -7,7 +7,7 @@
 
 #include "decode/output/definitions.h"
 
-/* role of struct pt_edge; of a path ROLE_NONE, or ROLE_CALL when one of its edges has another one. */
+/* role of struct pt_edge; of a path PT_ROLE_NONE, or PT_ROLE_CALL when one of its edges has another one. */
 enum pt_call_role {
 	PT_ROLE_NOT_ASKED,
 	PT_ROLE_NONE,

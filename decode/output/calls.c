@@ -2,13 +2,13 @@
 #include "decode/output/calls.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "decode/output/call_roles.h"
 #include "decode/output/call_stacks.h"
 #include "decode/output/sums.h"
+#include "schema/thread.h"
 
 /* Some 400 us of work: with a quarter of that a tenth of the time went to waking one another. */
 #define BATCH_STEPS 4096
@@ -119,14 +119,9 @@ static void *take_batches(void *arg)
 
 void pt_calls_use_thread(struct pt_calls *c)
 {
-	sigset_t all, before;
-
 	pthread_mutex_init(&c->mutex, NULL);
 	pthread_cond_init(&c->changed, NULL);
-	sigfillset(&all); /* signals are the main thread's */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	c->has_thread = pthread_create(&c->thread, NULL, take_batches, c) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	c->has_thread = pt_thread_create(&c->thread, NULL, take_batches, c) == 0;
 	if (!c->has_thread) {
 		pthread_cond_destroy(&c->changed);
 		pthread_mutex_destroy(&c->mutex);
@@ -232,10 +227,9 @@ static void turn(struct pt_calls *c)
 	c->filled = next;
 }
 
-static bool has_stacks(struct pt_calls *c)
+static bool make_stacks(struct pt_calls *c)
 {
-	if (!c->stacks)
-		c->stacks = pt_call_stacks_create(c->emit->graph, c->emit->call_paths);
+	c->stacks = pt_call_stacks_create(c->emit->graph, c->emit->call_paths);
 	if (!c->stacks)
 		pt_emit_no_memory(c->emit, "the call stacks");
 	/* What may be summed up is looked at before it is put. */
@@ -275,7 +269,7 @@ static bool add_who(struct pt_calls *c, const struct pt_emit_stream *s)
 					.execs = s->task && s->task->process ? s->task->process->execs : 0,
 					.thread = s->thread};
 
-	if (!c->stacks && !has_stacks(c))
+	if (!c->stacks && !make_stacks(c))
 		return false;
 	if (!same_who(&who, &c->who)) {
 		c->who = who;

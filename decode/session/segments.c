@@ -2,12 +2,12 @@
 #include "decode/session/segments.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "decode/code/graph.h"
 #include "decode/packet/packet.h"
+#include "schema/thread.h"
 
 /* Packets of a PSB+, at most: TSC, TMA, CBR, MODE.Exec, MODE.TSX, PIP, VMCS, FUP, PADs, MTCs. */
 #define PSB_PACKETS_MAX 64
@@ -169,19 +169,6 @@ static void wait_for(struct pt_segments *p, const struct pt_segment_job *job)
 	}
 }
 
-/* Signals are the main thread's. */
-static int start(struct worker *w)
-{
-	sigset_t all, before;
-	int r;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&w->thread, NULL, work, w);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return r;
-}
-
 static void worker_deinit(struct worker *w)
 {
 	pt_segment_numbers_destroy(w->numbers);
@@ -219,7 +206,7 @@ static void add_worker(struct pt_segments *p)
 	w->pool = p;
 	w->decoder = pt_segment_decoder_create(&p->config);
 	w->numbers = w->decoder ? pt_segment_numbers_create(w->decoder) : NULL;
-	if (w->numbers && start(w) == 0) {
+	if (w->numbers && pt_thread_create(&w->thread, NULL, work, w) == 0) {
 		p->worker_count++;
 		return;
 	}
