@@ -227,7 +227,8 @@ static bool shrink(struct compressor *me, struct job *job, size_t bytes)
 		return false;
 	memcpy(p, me->packer.stored.bytes, bytes);
 	free(job->buffer.bytes);
-	job->buffer = (struct ptc_buffer){p, bytes};
+	job->buffer.bytes = p;
+	job->buffer.room = bytes;
 	return true;
 }
 
