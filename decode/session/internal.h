@@ -96,17 +96,21 @@ struct vmcs_owner {
 	struct pt_task *task;
 };
 
+#define SEARCH_SETS 256
+#define SEARCH_WAYS 4
+
 /*
  * Sideband records in the order of host time. They lie in [first, end) of records, with room on both sides.
  * Records of a guest whose clock is not known yet wait in a list beside it, in the order of arrival.
  */
 struct record_queue {
-	/* Searches that found nothing: they need not be made again in the same records (queue.c). */
+	/* Searches that found nothing: they need not be made again in the same records (queue.c). A cache of sets:
+	 * a stream makes a few kinds of searches in turn, so that two must not push out each other. */
 	struct record_search {
 		uint64_t key[3];
 		uint64_t generation;
 		uint64_t searched_tsc; /* none is among the records up to there */
-	} searches[64];
+	} searches[SEARCH_SETS][SEARCH_WAYS];
 	uint64_t generation;	   /* of the searches that hold */
 	uint64_t searched_max_tsc; /* of these */
 	struct pt_sideband_record **records;

@@ -319,21 +319,37 @@ struct pt_sideband_record *pt_session_queue_take(struct session *s)
 	return s->queue.records[s->queue.first++];
 }
 
-static struct record_search *search_of(struct record_queue *q, const uint64_t key[3])
+/* The set of the cache that has a search, if it has it. */
+static struct record_search *searches_of(struct record_queue *q, const uint64_t key[3])
 {
 	uint64_t hash =
 	    ((key[0] * 0x9e3779b97f4a7c15 ^ key[1]) * 0x9e3779b97f4a7c15 ^ key[2]) * 0x9e3779b97f4a7c15;
 
-	return &q->searches[hash >> 58];
+	return q->searches[(hash >> 32) % SEARCH_SETS];
 }
 
+static const struct record_search *search_of(struct record_queue *q, const uint64_t key[3])
+{
+	const struct record_search *set = searches_of(q, key);
+
+	for (size_t i = 0; i < SEARCH_WAYS; i++)
+		if (set[i].generation == q->generation && !memcmp(set[i].key, key, sizeof set[i].key))
+			return &set[i];
+	return NULL;
+}
+
+/* The newest of a set is its first, and the last is the one that goes. */
 static void note_search(struct record_queue *q, const uint64_t key[3], uint64_t searched_tsc)
 {
-	struct record_search *search = search_of(q, key);
+	struct record_search *set = searches_of(q, key);
+	size_t i = 0;
 
-	memcpy(search->key, key, sizeof search->key);
-	search->generation = q->generation;
-	search->searched_tsc = searched_tsc;
+	while (i < SEARCH_WAYS - 1 && memcmp(set[i].key, key, sizeof set[i].key) != 0)
+		i++;
+	memmove(set + 1, set, i * sizeof *set);
+	memcpy(set[0].key, key, sizeof set[0].key);
+	set[0].generation = q->generation;
+	set[0].searched_tsc = searched_tsc;
 	if (searched_tsc > q->searched_max_tsc)
 		q->searched_max_tsc = searched_tsc;
 }
@@ -342,9 +358,7 @@ static void note_search(struct record_queue *q, const uint64_t key[3], uint64_t 
 static size_t find_last(struct record_queue *q, uint64_t limit_tsc, const struct record_filter *filter)
 {
 	const struct record_search *before = search_of(q, filter->key);
-	bool searched =
-	    before->generation == q->generation && !memcmp(before->key, filter->key, sizeof before->key);
-	size_t at = searched ? place_of(q, before->searched_tsc) : q->first;
+	size_t at = before ? place_of(q, before->searched_tsc) : q->first;
 
 	for (; at < q->end && q->records[at]->tsc <= limit_tsc; at++)
 		if (filter->matches(q->records[at], filter->arg) &&

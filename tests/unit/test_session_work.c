@@ -150,6 +150,25 @@ static void many_entries(struct ptc_writer *w, size_t n)
 	}
 }
 
+/* As many_switches(), on many CPUs in turn: what one has searched for is not forgotten for another's sake. */
+static void many_cpus(struct ptc_writer *w, size_t n)
+{
+	enum { CPUS = 150 };
+	static uint64_t offsets[CPUS + 1];
+
+	put_begin(w, CPUS, 0);
+	memset(offsets, 0, sizeof offsets);
+	put_records(w, PERF_RECORD_SWITCH_CPU_WIDE, 0, (uint64_t)1 << 40, n);
+	for (size_t round = 0; round < n / CPUS + 1; round++) {
+		for (uint32_t cpu = 1; cpu <= CPUS; cpu++) {
+			put_psb(round + 1);
+			PUT("\x6d\x00\x10\x40\x00\x00\x00\x6d\x00\x10\x00\x81\xff\xff");
+			flush_aux(w, cpu, &offsets[cpu]);
+		}
+		ok(ptc_put_round(w, round + 1, &error) == 0);
+	}
+}
+
 /* The CPU seconds of a decode. */
 static double decode(void (*write)(struct ptc_writer *, size_t), size_t n)
 {
@@ -192,6 +211,7 @@ int main(void)
 {
 	grows_slowly("streams and records", many_streams, 1000);
 	grows_slowly("entries to user space and switches", many_switches, 10000);
+	grows_slowly("entries to user space on many CPUs", many_cpus, 5000);
 	grows_slowly("VM entries and records that wait", many_entries, 5000);
 	return sum_up();
 }
