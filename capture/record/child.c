@@ -19,8 +19,9 @@ static void child(char **argv, bool stdout_to_stderr, int go, int failed)
 	do
 		got = read(go, &c, 1);
 	while (got < 0 && errno == EINTR);
-	if (got == 1) {
+	if (got == 1)
 		execvp(argv[0], argv);
+	if (got) {
 		int why = errno;
 
 		while (write(failed, &why, sizeof why) < 0 && errno == EINTR)
@@ -63,14 +64,19 @@ int hw_child_go(struct hw_child *c, const char *name, struct pt_error *e)
 {
 	int why;
 	ssize_t got;
+	/* EPIPE: it has ended. That is no broken pipe of ours, of which nothing is said. */
+	bool ended = write(c->go, "", 1) < 0;
 
-	if (write(c->go, "", 1) != 1)
+	if (ended && errno != EPIPE)
 		return pt_fail_errno(e, "cannot start %s", name);
 	do
 		got = read(c->failed, &why, sizeof why);
 	while (got < 0 && errno == EINTR);
 	if (got == sizeof why)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "cannot run %s: %s", name, strerror(why));
+	if (ended)
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+			       "cannot run %s: it was killed before it began", name);
 	c->running = true;
 	return 0;
 }
