@@ -170,6 +170,7 @@ int hw_capture(const struct hw_options *o, const struct hw_pmu *pmu, int fd, voi
 	free(c.snapshots);
 	ptc_writer_destroy(c.w);
 	hw_list_deinit(&c.tids);
+	hw_list_deinit(&c.children);
 	hw_list_deinit(&c.online);
 	hw_cpu_types_deinit(&c.cpu_types);
 	hw_list_deinit(&c.not_traced);

@@ -17,6 +17,9 @@ int capture_find_threads(struct capture *c, struct pt_error *e)
 	for (size_t i = 0; i < tids->count; i++)
 		if (hw_list_add(&c->tids, tids->at[i], e))
 			return -1;
+	for (size_t i = 0; i < pids->count; i++)
+		if (hw_proc_children(&c->children, pids->at[i], e))
+			return -1;
 	/* Again until no new one turns up: a thread that is made while they are listed may be missed. */
 	do {
 		before = c->tids.count;
@@ -137,6 +140,8 @@ int capture_open_events(struct capture *c, struct pt_error *e)
 				  "perf_event_paranoid of 1 or less");
 	}
 	c->levels = eo.levels;
+	if (r == 0 && eo.inherit && target->pids.count)
+		r = capture_open_begun(c, &eo, e);
 	if (r == 0)
 		say_left_out(c);
 	return r;

@@ -163,6 +163,16 @@ int hw_events_open(struct hw_events *ev, const struct hw_events_options *o, stru
 void hw_events_close(struct hw_events *ev);
 
 /*
+ * With inherit and pt, after hw_events_open() and before hw_events_start(): o->tids are threads that have begun
+ * while it opened events, and inherit those that the thread which made them had by then. They get what they
+ * lack: PT by the kernel's word; where PT was lacking all others, too, as those were opened later; else
+ * SIDEBAND and ELSEWHERE, of which two do no harm. (A tracepoint of a thread that inherits PT and not it is
+ * missing.) *ret_opened: how many lacked PT. 0, or -1 as hw_events_open().
+ */
+int hw_events_open_begun(struct hw_events *ev, const struct hw_events_options *o, size_t *ret_opened,
+			 struct pt_error *e);
+
+/*
  * Restricts the PT events to addresses, in the kernel's syntax (PERF_EVENT_IOC_SET_FILTER); before they
  * start. 0, or -1 with PT_ERR_REFUSED.
  */

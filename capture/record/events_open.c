@@ -214,13 +214,14 @@ static void raise_file_limit(const struct hw_events *ev, const struct hw_events_
  * One event of each ring is waited for: data of any of its events wakes all (ring_buffer_wakeup()). By edges:
  * that of a task that has ended is ready forever.
  */
-static int watch_rings(struct hw_events *ev, struct pt_error *e)
+static int watch_rings(struct hw_events *ev, size_t first, struct pt_error *e)
 {
-	ev->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (!ev->opened)
+		ev->epoll = epoll_create1(EPOLL_CLOEXEC);
 	ev->opened = ev->epoll >= 0;
 	if (!ev->opened)
 		return pt_fail_errno(e, "cannot wait for events");
-	for (size_t r = 0; r < ev->ring_count; r++) {
+	for (size_t r = first; r < ev->ring_count; r++) {
 		struct epoll_event event = {.events = EPOLLIN | EPOLLET};
 		size_t i = 0;
 
@@ -268,7 +269,8 @@ int hw_events_open(struct hw_events *ev, const struct hw_events_options *o, stru
 	if (hw_events_make_attrs(ev, o, e))
 		return -1;
 	raise_file_limit(ev, o);
-	/* PT first: a ring's first event has its memory, and only PT's can have an AUX area. */
+	/* PT first: a ring's first event has its memory, and only PT's can have an AUX area. Of all threads before
+	 * the others of any: a thread that inherits PT's may not inherit those, and one that does not does neither. */
 	for (uint32_t a = 0; a < ev->attr_count; a++) {
 		struct placement p = place(o, ev->attrs[a].kind);
 
@@ -277,5 +279,72 @@ int hw_events_open(struct hw_events *ev, const struct hw_events_options *o, stru
 	}
 	if (!traced)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "what was to be traced has ended already");
-	return watch_rings(ev, e);
+	return watch_rings(ev, 0, e);
+}
+
+/* ---- Threads that begin meanwhile ---- */
+
+/* 1: the thread inherits PT on all CPUs, or has ended; 0: not on some, where it has it now. */
+static int add_begun_pt(struct hw_events *ev, const struct placement *p, struct pt_error *e)
+{
+	int r = 1;
+
+	for (size_t c = 0; c < p->cpu_count; c++) {
+		int added = add_event(ev, 0, p->tids[0], p->cpus[c], e);
+
+		/* A task has one PT event on a CPU (exclusive_event_installable()). */
+		if (added < 0 && errno != EBUSY)
+			return -1;
+		if (added == 0)
+			r = 0;
+	}
+	return r;
+}
+
+/* Whether it does no harm if a task has two of them. */
+static bool may_be_twice(enum hw_event_kind kind)
+{
+	return kind == HW_EVENT_SIDEBAND || kind == HW_EVENT_ELSEWHERE;
+}
+
+static int add_begun(struct hw_events *ev, const struct hw_events_options *o, int32_t tid, bool *ret_opened,
+		     struct pt_error *e)
+{
+	struct placement p = place(o, HW_EVENT_PT);
+	size_t opened = 0;
+	int inherits;
+
+	p.tids = &tid;
+	p.tid_count = 1;
+	inherits = add_begun_pt(ev, &p, e);
+	if (inherits < 0)
+		return -1;
+	*ret_opened = !inherits;
+	for (uint32_t a = 1; a < ev->attr_count; a++) {
+		enum hw_event_kind kind = ev->attrs[a].kind;
+
+		if (kind == HW_EVENT_KERNEL || (inherits && !may_be_twice(kind)))
+			continue;
+		p = place(o, kind);
+		p.tids = &tid;
+		p.tid_count = 1;
+		if (add_events(ev, a, &p, &opened, e))
+			return -1;
+	}
+	return 0;
+}
+
+int hw_events_open_begun(struct hw_events *ev, const struct hw_events_options *o, size_t *ret_opened,
+			 struct pt_error *e)
+{
+	size_t rings = ev->ring_count;
+	bool opened;
+
+	*ret_opened = 0;
+	for (size_t t = 0; t < o->tids->count; t++) {
+		if (add_begun(ev, o, o->tids->at[t], &opened, e))
+			return -1;
+		*ret_opened += opened;
+	}
+	return watch_rings(ev, rings, e);
 }

@@ -48,6 +48,39 @@ int hw_proc_threads(struct hw_list *l, int32_t pid, struct pt_error *e)
 	return ret;
 }
 
+static int add_children(struct hw_list *l, int32_t pid, int32_t tid, struct pt_error *e)
+{
+	char path[64];
+	int ret = 0;
+	int32_t child;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, tid);
+	f = fopen(path, "re");
+	while (f && ret == 0 && fscanf(f, "%d", &child) == 1)
+		ret = hw_list_add(l, child, e);
+	if (f)
+		fclose(f);
+	return ret;
+}
+
+int hw_proc_children(struct hw_list *l, int32_t pid, struct pt_error *e)
+{
+	struct hw_list threads = {0};
+	struct pt_error why = {0};
+	int ret = 0;
+
+	if (hw_proc_threads(&threads, pid, &why) && why.kind == PT_ERR_NO_MEMORY) {
+		*e = why;
+		ret = -1;
+	}
+	for (size_t i = 0; ret == 0 && i < threads.count; i++)
+		ret = add_children(l, pid, threads.at[i], e);
+	hw_list_deinit(&threads);
+	hw_list_sort(l);
+	return ret;
+}
+
 /* The number of a user by name, in /etc/passwd, or by number. False: there is none of that name. */
 static bool uid_of(const char *user, uid_t *ret)
 {

@@ -17,6 +17,12 @@ int hw_proc_cpus(struct hw_list *ret, struct pt_error *e);
 int hw_proc_threads(struct hw_list *l, int32_t pid, struct pt_error *e);
 
 /*
+ * Adds the processes that a process's threads have started, to the list as above; none where the kernel does not
+ * say (CONFIG_PROC_CHILDREN). 0, or -1: PT_ERR_NO_MEMORY.
+ */
+int hw_proc_children(struct hw_list *l, int32_t pid, struct pt_error *e);
+
+/*
  * Appends the processes of a user, a name or a number. 0, or -1: PT_ERR_USAGE (no such user),
  * PT_ERR_REFUSED (it has no processes), PT_ERR_NO_MEMORY.
  */

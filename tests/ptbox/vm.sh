@@ -48,9 +48,9 @@ pt-capture export --perf-data exported g1/guest.ptc 2>export.err || exit 1
 echo capture
 mkdir -p root/proc
 cp exported/kcore_dir/kcore g1/kallsyms root/proc
-pt-capture --vm g1 -m 1M,32M -z -7 -e cyc,psb_period=1 --guest-root root -d 0.004 -o root.ptc 2>root.err || exit 1
+pt-capture --vm g1 -m 1M,32M -z -7 -e cyc,psb_period=1 --guest-root root -d 0.008 -o root.ptc 2>root.err || exit 1
 pt-capture --vm g1 -m 1M,32M -z -7 -e cyc,psb_period=2 --guest-kcore root/proc/kcore --guest-kallsyms root/proc/kallsyms \
-	-d 0.002 -o kcore.ptc 2>kcore.err || exit 1
+	-d 0.008 -o kcore.ptc 2>kcore.err || exit 1
 touch g1/done2
 wait $vmm
 EOS

@@ -34,6 +34,8 @@ static size_t count;
 static int32_t unmappable_cpu = -1; /* an event of this CPU can have no ring: mmap() fails with EPERM */
 static bool old_kernel;		    /* before 6.0: no PERF_FORMAT_LOST, no aux_action */
 static uint64_t lost_each;
+/* Threads that inherit PT: 71 on CPU 0, 72 everywhere. */
+#define INHERITS(tid, cpu) ((tid) == 72 || ((tid) == 71 && (cpu) == 0))
 static int refused_why; /* errno of whole-CPU events of CPU 0; 0: they open */
 
 /* aux_action: the 32 bits at byte 116 of struct perf_event_attr. */
@@ -56,6 +58,10 @@ static int double_open(struct perf_event_attr *a, int32_t tid, int32_t cpu, int 
 	}
 	if (refused_why && tid == -1 && cpu == 0) {
 		errno = refused_why;
+		return -1;
+	}
+	if (a->type == 8 && INHERITS(tid, cpu)) {
+		errno = EBUSY;
 		return -1;
 	}
 	fd = memfd_create("event", MFD_ALLOW_SEALING);
@@ -227,6 +233,47 @@ static void test_cpu_types(void)
 	check(open_target(&o, &e) == 0, e.message);
 	check(event(PERF_TYPE_HARDWARE, 0, 0) != NULL, "a thread's: the kernel chooses");
 	unmappable_cpu = -1;
+	hw_events_close(&ev);
+}
+
+/* How many of thread tid are open: PT, and what records mappings and switches. */
+static void count_of(int32_t tid, unsigned *ret_pt, unsigned *ret_sideband)
+{
+	*ret_pt = *ret_sideband = 0;
+	for (size_t i = 0; i < ev.count; i++) {
+		*ret_pt += ev.events[i].tid == tid && ev.events[i].kind == HW_EVENT_PT;
+		*ret_sideband += ev.events[i].tid == tid && ev.events[i].kind == HW_EVENT_SIDEBAND;
+	}
+}
+
+/* Threads that began while the events were opened. */
+static void test_begun(void)
+{
+	static int32_t begun_numbers[] = {71, 72, 73};
+	const struct hw_list begun = {begun_numbers, 3, 3};
+	struct hw_events_options o = target;
+	struct hw_group g = {0};
+	struct pt_error e = {0};
+	unsigned pt, sideband;
+	size_t lacked, group = 0;
+
+	check(hw_group_aux_sample(&g, "8000", &e) == 0 && hw_group_sample_event(&g, "cpu-clock", &e) == 0 &&
+		  hw_group_finish(&g, &e) == 0,
+	      "sampling");
+	o.group = g.at;
+	o.group_count = g.count;
+	check(open_target(&o, &e) == 0, e.message);
+	o.tids = &begun;
+	check(hw_events_open_begun(&ev, &o, &lacked, &e) == 0 && lacked == 2, e.message);
+	count_of(71, &pt, &sideband);
+	check(pt == 1 && sideband == 2, "what inherits PT of one CPU gets it of the other");
+	count_of(72, &pt, &sideband);
+	check(pt == 0 && sideband == 2, "what inherits PT gets none, but its switches are recorded");
+	count_of(73, &pt, &sideband);
+	check(pt == 2 && sideband == 2, "what inherits nothing gets all");
+	for (size_t i = 0; i < ev.count; i++)
+		group += ev.events[i].kind == HW_EVENT_GROUP && ev.events[i].tid != 70;
+	check(group == 3, "a group's members are with the PT events that are new");
 	hw_events_close(&ev);
 }
 
@@ -540,6 +587,7 @@ int main(void)
 {
 	test_sampling();
 	test_cpu_types();
+	test_begun();
 	test_cgroup();
 	test_actions();
 	test_elsewhere();
