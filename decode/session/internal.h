@@ -391,6 +391,11 @@ void pt_session_on_user(void *arg, struct pt_flow *f);
 bool pt_session_user_stays(void *arg, const struct pt_flow *f, uint64_t cr3);
 void pt_session_on_side(void *arg, struct pt_flow *f, const struct pt_vm_transition *transition);
 
+/* ---- address_space.c: what is decoded ahead ------------------------------------------------------------ */
+
+/* The code of the host's process that runs with cr3, as far as it was learnt by now; NULL: it was not. */
+struct img_space *pt_session_user_space(const struct stream *st, uint64_t cr3);
+
 /* ---- stream.c ----------------------------------------------------------------------------------------- */
 
 /* NULL: it was not declared. */

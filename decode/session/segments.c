@@ -7,6 +7,7 @@
 
 #include "decode/code/graph.h"
 #include "decode/packet/packet.h"
+#include "decode/session/internal.h"
 #include "schema/thread.h"
 
 /* Packets of a PSB+, at most: TSC, TMA, CBR, MODE.Exec, MODE.TSX, PIP, VMCS, FUP, PADs, MTCs. */
@@ -35,6 +36,7 @@ struct pt_segment_job {
 	enum job_state state;		   /* mutex */
 	struct pt_segment_task task;	   /* from JOB_BEGUN on the worker's, until JOB_DONE */
 	struct stops *stops;		   /* task.stops */
+	uint64_t cr3;			   /* of its PSB+; 0: it says none */
 	struct pt_segment *segment;	   /* JOB_DONE; NULL: nothing was made of it */
 	struct worker *worker;		   /* that has made it */
 };
@@ -245,17 +247,20 @@ void pt_segments_stream_init(struct pt_segment_jobs *jobs)
 	jobs->last = &jobs->first;
 }
 
-/* After the PSB+ that begins at psb; NULL: it does not end before `end`. */
-static const uint8_t *after_psbend(const uint8_t *psb, const uint8_t *end)
+/* After the PSB+ that begins at psb; NULL: it does not end before `end`. *ret_cr3: the host's, 0 none. */
+static const uint8_t *after_psbend(const uint8_t *psb, const uint8_t *end, uint64_t *ret_cr3)
 {
 	struct pt_packet k;
 
+	*ret_cr3 = 0;
 	for (int i = 0; i < PSB_PACKETS_MAX; i++) {
 		int n = pt_packet_decode(psb, end, 0, &k);
 
 		if (n <= 0 || k.type == PT_OVF)
 			return NULL;
 		psb += n;
+		if (k.type == PT_PIP && !k.b)
+			*ret_cr3 = k.a;
 		if (k.type == PT_PSBEND)
 			return psb;
 	}
@@ -268,7 +273,8 @@ void pt_segments_add(const struct pt_segments *p, struct pt_segment_jobs *jobs, 
 	const uint8_t *psb = pt_find_psb(bytes, end);
 
 	while (psb) {
-		const uint8_t *begin = after_psbend(psb, end);
+		uint64_t cr3;
+		const uint8_t *begin = after_psbend(psb, end, &cr3);
 		const uint8_t *next =
 		    (size_t)(end - psb) > p->job_bytes ? pt_find_psb(psb + p->job_bytes, end) : NULL;
 		struct pt_segment_job *job = begin ? calloc(1, sizeof *job) : NULL;
@@ -279,6 +285,7 @@ void pt_segments_add(const struct pt_segments *p, struct pt_segment_jobs *jobs, 
 						     .begin = begin,
 						     .end = next ? next : end,
 						     .aux_offset = aux_offset + (uint64_t)(psb - bytes)};
+			job->cr3 = cr3;
 			*jobs->last = job;
 			jobs->last = &job->next;
 		}
@@ -323,7 +330,18 @@ static void take_back(struct pt_segments *p, struct pt_segment_job *job)
 	p->waiting--;
 }
 
-void pt_segments_give(struct pt_segments *p, struct pt_segment_jobs *jobs, const struct pt_flow *f)
+/* What the job assumes: what the flow is now, but the code of the process whose CR3 is in the job's PSB+. */
+static void assume(struct pt_segment_job *job, const struct pt_flow *f, const struct stream *st)
+{
+	struct img_space *user = job->cr3 ? pt_session_user_space(st, job->cr3) : NULL;
+
+	pt_segment_assume(&job->task, f);
+	if (user)
+		job->task.user = user;
+}
+
+void pt_segments_give(struct pt_segments *p, struct pt_segment_jobs *jobs, const struct pt_flow *f,
+		      const struct stream *st)
 {
 	unsigned ahead = 0, ahead_max = 2 * p->worker_max + 2;
 
@@ -333,12 +351,12 @@ void pt_segments_give(struct pt_segments *p, struct pt_segment_jobs *jobs, const
 	read_wanted(p);
 	for (struct pt_segment_job *job = jobs->first; job && ahead < ahead_max; job = job->next, ahead++) {
 		if (job->state == JOB_GIVEN) /* the flow may follow something else by now */
-			pt_segment_assume(&job->task, f);
+			assume(job, f, st);
 		if (job->state != JOB_WAITS || job == jobs->current)
 			continue;
 		if (p->out >= p->out_max)
 			break;
-		pt_segment_assume(&job->task, f);
+		assume(job, f, st);
 		job_take_stops(p, job);
 		give(p, job);
 	}

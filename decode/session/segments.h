@@ -3,7 +3,8 @@
  * internal.h.
  *
  * AUX data that has come is cut at PSBs into jobs. The next few of each stream wait for the threads, with
- * what the stream's flow follows now as their assumption. When the flow comes to a job's begin it takes
+ * what the stream's flow follows now as their assumption, and the process that the job's PSB+ shows by its CR3, if it
+ * is known. When the flow comes to a job's begin it takes
  * over what was made of it. A job that no thread has begun then is the flow's own to decode, so that the
  * session's thread never waits for work that it can do.
  */
@@ -42,7 +43,8 @@ void pt_segments_add(const struct pt_segments *p, struct pt_segment_jobs *jobs, 
 		     const uint8_t *end, uint64_t aux_offset);
 
 /* Gives jobs of the stream to the threads, if few wait. f: the stream's flow. */
-void pt_segments_give(struct pt_segments *p, struct pt_segment_jobs *jobs, const struct pt_flow *f);
+void pt_segments_give(struct pt_segments *p, struct pt_segment_jobs *jobs, const struct pt_flow *f,
+		      const struct stream *st);
 
 /* Times at which flows may stop, sorted, from now on; the array becomes p's. */
 void pt_segments_set_stops(struct pt_segments *p, uint64_t *tsc, size_t count);
