@@ -61,6 +61,7 @@ void pt_executed_lines_empty(struct pt_executed_lines *l)
 
 static bool is_of(const struct pt_executed_line *line, const struct pt_executed_insn *insn)
 {
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): where there is a number there is an array */
 	return line->ip == line_ip(insn->ip) && line->version == insn->version &&
 	       line->symbol == insn->symbol && line->bits == insn->bits;
 }
