@@ -28,6 +28,10 @@ PERCENTILES = (("p50_ns", 500), ("p90_ns", 900), ("p99_ns", 990), ("p99_9_ns", 9
 LATE = 4000  # ticks: a tracepoint's time may be that much later than what it reports
 
 
+def signed(n):
+    return (n ^ 1 << 63) - (1 << 63)
+
+
 def query(name, **params):
     args = [program, db_path, name, "--format", "json"] + [f"--param={k}={v}" for k, v in params.items()]
     return json.loads(subprocess.run(args, check=True, stdout=subprocess.PIPE).stdout)
@@ -196,8 +200,9 @@ if mode != "threads":
     differ("nothing injected", [p for p in whole if not p[1].irqs], lambda e: e["injected_vector"], lambda t: None)
 if mode == "why":
     has = [p for p in whole if p[1].reason not in ("EXTERNAL_INTERRUPT", "EXCEPTION_NMI")]
-    differ("the exit qualification", has, lambda e: e["qualification"], lambda t: t.qualification)
-    differ("what it was about", [p for p in has if p[1].operand is not None], lambda e: e["operand"], lambda t: t.operand)
+    # SQLite's integers are signed: an address of the upper half, which a guest invalidates, is negative.
+    differ("the exit qualification", has, lambda e: e["qualification"], lambda t: signed(t.qualification))
+    differ("what it was about", [p for p in has if p[1].operand is not None], lambda e: e["operand"], lambda t: signed(t.operand))
     differ("what it was about, in words", has, lambda e: e["detail"], detail)
 differ("nested guests' exits", whole, lambda e: e["nested"], lambda t: int(t.nested))
 
