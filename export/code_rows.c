@@ -1,16 +1,15 @@
 /* code_rows.c - see code_rows.h. */
 #include "export/code_rows.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/code_map.h"
 #include "export/db.h"
 #include "export/digits.h"
 #include "export/inlined_rows.h"
 #include "export/source_files.h"
 #include "schema/array.h"
-#include "schema/hash.h"
 
 enum { ROW_INSNS = 64, FRACTION = 1 << 16 /* timed and cycles are whole numbers of that part */ };
 
@@ -20,16 +19,21 @@ struct sums {
 	int64_t timed, cycles;
 };
 
+struct ends {
+	struct sums enter, leave;
+	uint32_t machine; /* that entered, 0 unknown */
+};
+
+/* An instruction of the code that is counted and written next: of one version, without a gap. */
 struct insn {
 	uint64_t ip;
-	size_t bytes; /* where they are */
-	uint32_t version, symbol;
-	uint8_t len, bits;
-	bool written;
+	uint32_t number;     /* in the map */
+	uint32_t next;	     /* index + 1 of the one that follows it in the code; 0 none */
+	uint32_t machine;    /* that ran it, 0 unknown */
 	uint32_t file, line; /* number of the source file in the trace; 0 unknown */
 	uint32_t inlined;    /* number of the inlined call in the trace; 0 none */
-	uint32_t machine;    /* that ran it, 0 unknown */
-	struct sums enter, leave, ran;
+	struct sums ran;
+	bool written;
 };
 
 struct code_rows {
@@ -39,11 +43,13 @@ struct code_rows {
 	uint32_t named; /* the symbol that set_machine was run for last */
 	struct source_files *files;
 	struct inlined_rows *inlined;
-	struct pt_hash hash; /* number n is insns[n - 1] */
+	struct code_map map;
+	/* By an instruction's number: number of its ends, 0 none. Most have none. */
+	uint32_t *ends_of;
+	struct ends *ends;
+	size_t ends_count, ends_room;
 	struct insn *insns;
 	size_t count, room;
-	uint8_t *bytes;
-	size_t held, bytes_room;
 	int64_t rows;
 };
 
@@ -51,7 +57,7 @@ struct code_rows *code_rows_create(sqlite3 *db, const struct trace_bases *bases,
 {
 	struct code_rows *c = calloc(1, sizeof *c);
 
-	if (!c || pt_hash_init(&c->hash, 12, NULL) < 0) {
+	if (!c || code_map_init(&c->map, NULL) < 0) {
 		code_rows_destroy(c);
 		pt_fail_no_memory(e, "the code");
 		return NULL;
@@ -78,79 +84,21 @@ void code_rows_destroy(struct code_rows *c)
 	inlined_rows_destroy(c->inlined);
 	source_files_destroy(c->files);
 	sqlite3_finalize(c->set_machine);
-	pt_hash_deinit(&c->hash);
+	code_map_deinit(&c->map);
+	free(c->ends_of);
+	free(c->ends);
 	free(c->insns);
-	free(c->bytes);
 	free(c);
-}
-
-/* ---- Instructions ------------------------------------------------------------------------------------- */
-
-static uint64_t insn_key(uint64_t ip, uint32_t version)
-{
-	return pt_hash_mix(ip ^ (uint64_t)version << 48);
-}
-
-static uint64_t key_of_insn(const void *insns, uint32_t n)
-{
-	const struct insn *insn = (const struct insn *)insns + (n - 1);
-
-	return insn_key(insn->ip, insn->version);
-}
-
-uint32_t code_rows_find(const struct code_rows *c, uint32_t version, uint64_t ip)
-{
-	uint32_t n;
-
-	for (uint32_t i = pt_hash_first(&c->hash, insn_key(ip, version)); (n = c->hash.slots[i]);
-	     i = pt_hash_next(&c->hash, i))
-		if (c->insns[n - 1].ip == ip && c->insns[n - 1].version == version)
-			return n;
-	return 0;
-}
-
-static struct insn *next_of(struct code_rows *c, const struct insn *insn)
-{
-	uint32_t n = code_rows_find(c, insn->version, insn->ip + insn->len);
-
-	return n ? &c->insns[n - 1] : NULL;
-}
-
-static int add_bytes(struct code_rows *c, const uint8_t *bytes, size_t n, struct pt_error *e)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (pt_array_grow(&c->bytes, c->held, &c->bytes_room, e) < 0)
-			return -1;
-		c->bytes[c->held++] = bytes[i];
-	}
-	return 0;
 }
 
 int code_rows_add(struct code_rows *c, const struct ptr_code *code, struct pt_error *e)
 {
-	const uint8_t *bytes = code->bytes;
-	uint64_t ip = code->ip;
+	return code_map_add(&c->map, code, e);
+}
 
-	for (uint32_t i = 0; i < code->count; i++) {
-		if (code_rows_find(c, code->version, ip))
-			return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET,
-				       "the record stream has the instruction at %" PRIx64 " twice", ip);
-		if (c->count == UINT32_MAX || pt_array_grow(&c->insns, c->count, &c->room, e) < 0)
-			return pt_fail_no_memory(e, "the code");
-		c->insns[c->count++] = (struct insn){.ip = ip,
-						     .bytes = c->held,
-						     .version = code->version,
-						     .symbol = code->symbol,
-						     .len = code->lens[i],
-						     .bits = (uint8_t)code->bits};
-		if (pt_hash_insert(&c->hash, insn_key(ip, code->version), (uint32_t)c->count, key_of_insn,
-				   c->insns, e) < 0 ||
-		    add_bytes(c, bytes, code->lens[i], e) < 0)
-			return -1;
-		ip += code->lens[i];
-		bytes += code->lens[i];
-	}
-	return 0;
+uint32_t code_rows_find(const struct code_rows *c, uint32_t version, uint64_t ip)
+{
+	return code_map_find(&c->map, version, ip);
 }
 
 /* ---- Counts ------------------------------------------------------------------------------------------- */
@@ -162,53 +110,101 @@ static void add_sums(struct sums *to, const struct sums *s)
 	to->cycles += s->cycles;
 }
 
-void code_rows_ran(struct code_rows *c, const struct code_stretch *s)
+/* The instruction's, new if it has none; NULL: no memory. */
+static struct ends *ends_of(struct code_rows *c, uint32_t number, struct pt_error *e)
 {
-	struct insn *first = s->first ? &c->insns[s->first - 1] : NULL, *last = first, *next;
+	if (!c->ends_of && !(c->ends_of = calloc(c->map.count + 1, sizeof *c->ends_of))) {
+		pt_fail_no_memory(e, "the code");
+		return NULL;
+	}
+	if (!c->ends_of[number]) {
+		if (pt_array_grow(&c->ends, c->ends_count, &c->ends_room, e) < 0)
+			return NULL;
+		c->ends[c->ends_count++] = (struct ends){0};
+		c->ends_of[number] = (uint32_t)c->ends_count;
+	}
+	return &c->ends[c->ends_of[number] - 1];
+}
+
+int code_rows_ran(struct code_rows *c, const struct code_stretch *s, struct pt_error *e)
+{
+	uint32_t last = s->last ? s->last : s->first, next;
 	/* Rounded once, for both ends: what enters leaves. */
 	struct sums sums = {.times = s->times,
 			    .timed = (int64_t)(s->timed * FRACTION + 0.5),
 			    .cycles = (int64_t)(s->cycles * FRACTION + 0.5)};
+	struct ends *ends;
 
-	if (!first || !s->insns)
-		return;
-	if (s->last)
-		last = &c->insns[s->last - 1];
-	for (uint32_t i = 1; i < s->insns && !s->last && (next = next_of(c, last)); i++)
+	if (!s->first || !s->insns)
+		return 0;
+	for (uint32_t i = 1; i < s->insns && !s->last && (next = code_map_next(&c->map, last)); i++)
 		last = next;
-	if (!first->machine)
-		first->machine = s->machine;
-	add_sums(&first->enter, &sums);
-	add_sums(&last->leave, &sums);
+	if (!(ends = ends_of(c, s->first, e)))
+		return -1;
+	add_sums(&ends->enter, &sums);
+	if (!ends->machine)
+		ends->machine = s->machine;
+	if (!(ends = ends_of(c, last, e)))
+		return -1;
+	add_sums(&ends->leave, &sums);
+	return 0;
 }
 
-static int by_place(const void *a, const void *b)
+/* ---- Code without a gap ------------------------------------------------------------------------------- */
+
+static int by_ip(const void *a, const void *b)
 {
 	const struct insn *x = a, *y = b;
 
-	if (x->version != y->version)
-		return x->version < y->version ? -1 : 1;
 	return x->ip < y->ip ? -1 : x->ip > y->ip;
+}
+
+static int add_insns(struct code_rows *c, const struct code_block *b, struct pt_error *e)
+{
+	uint64_t ip = b->ip;
+
+	for (uint32_t i = 0; i < b->count; i++) {
+		if (pt_array_grow(&c->insns, c->count, &c->room, e) < 0)
+			return -1;
+		c->insns[c->count++] = (struct insn){.ip = ip, .number = b->first + i};
+		ip += c->map.lens[b->first + i - 1];
+	}
+	return 0;
+}
+
+/* Where each goes on: a few further on. */
+static void set_next(struct code_rows *c)
+{
+	qsort(c->insns, c->count, sizeof *c->insns, by_ip);
+	for (size_t i = 0; i < c->count; i++) {
+		uint64_t to = c->insns[i].ip + c->map.lens[c->insns[i].number - 1];
+		size_t n = i + 1;
+
+		while (n < c->count && c->insns[n].ip < to)
+			n++;
+		c->insns[i].next = n < c->count && c->insns[n].ip == to ? (uint32_t)n + 1 : 0;
+	}
 }
 
 /* In the order of addresses: whatever leads to an instruction but by a stretch's beginning lies before it. */
 static void count(struct code_rows *c)
 {
-	if (!c->count)
-		return;
-	qsort(c->insns, c->count, sizeof *c->insns, by_place);
-	memset(c->hash.slots, 0, ((size_t)c->hash.mask + 1) * sizeof *c->hash.slots);
-	for (uint32_t n = 1; n <= c->count; n++)
-		pt_hash_place(&c->hash, key_of_insn(c->insns, n), n);
 	for (size_t i = 0; i < c->count; i++) {
-		struct insn *insn = &c->insns[i], *next = next_of(c, insn);
+		struct insn *insn = &c->insns[i], *next = insn->next ? &c->insns[insn->next - 1] : NULL;
+		uint32_t n = c->ends_of ? c->ends_of[insn->number] : 0;
 		struct sums on;
 
-		add_sums(&insn->ran, &insn->enter);
+		if (n) {
+			add_sums(&insn->ran, &c->ends[n - 1].enter);
+			if (!insn->machine)
+				insn->machine = c->ends[n - 1].machine;
+		}
 		on = insn->ran;
-		on.times -= insn->leave.times;
-		on.timed -= insn->leave.timed;
-		on.cycles -= insn->leave.cycles;
+		if (n) {
+			on.times -= c->ends[n - 1].leave.times;
+			on.timed -= c->ends[n - 1].leave.timed;
+			on.cycles -= c->ends[n - 1].leave.cycles;
+		}
 		if (next && on.times) {
 			add_sums(&next->ran, &on);
 			if (!next->machine)
@@ -219,21 +215,34 @@ static void count(struct code_rows *c)
 
 /* ---- Rows --------------------------------------------------------------------------------------------- */
 
-static bool goes_on(const struct insn *a, const struct insn *b)
+static bool goes_on(const struct code_rows *c, const struct insn *a, const struct insn *b)
 {
-	return b && !b->written && b->file == a->file && b->inlined == a->inlined && b->symbol == a->symbol &&
-	       b->bits == a->bits && !memcmp(&a->ran, &b->ran, sizeof a->ran);
+	const struct code_block *x, *y;
+
+	if (!b || b->written || b->file != a->file || b->inlined != a->inlined ||
+	    memcmp(&a->ran, &b->ran, sizeof a->ran) != 0)
+		return false;
+	x = code_map_block(&c->map, a->number);
+	y = code_map_block(&c->map, b->number);
+	return x->symbol == y->symbol && x->bits == y->bits;
 }
 
 /* Symbols of an edge's ends have their machine already. */
-static int set_machine(struct code_rows *c, const struct insn *insn, struct pt_error *e)
+static int set_machine(struct code_rows *c, uint32_t symbol, uint32_t machine, struct pt_error *e)
 {
-	if (!insn->machine || !insn->symbol || insn->symbol == c->named)
+	if (!machine || !symbol || symbol == c->named)
 		return 0;
-	c->named = insn->symbol;
-	sqlite3_bind_int64(c->set_machine, 1, c->bases.machine + insn->machine);
-	sqlite3_bind_int64(c->set_machine, 2, c->bases.symbol + insn->symbol);
+	c->named = symbol;
+	sqlite3_bind_int64(c->set_machine, 1, c->bases.machine + machine);
+	sqlite3_bind_int64(c->set_machine, 2, c->bases.symbol + symbol);
 	return db_run(c->set_machine, e);
+}
+
+static const uint8_t *bytes_of(const struct code_rows *c, const struct insn *insn)
+{
+	const struct code_block *b = code_map_block(&c->map, insn->number);
+
+	return c->map.bytes + b->bytes + (insn->ip - b->ip);
 }
 
 static int insert(struct code_rows *c, struct insn *first, struct pt_error *e)
@@ -241,23 +250,24 @@ static int insert(struct code_rows *c, struct insn *first, struct pt_error *e)
 	uint32_t offsets[ROW_INSNS], lines[ROW_INSNS], n = 0, bytes = 0;
 	uint8_t code[ROW_INSNS * 15];
 	char text[2][ROW_INSNS * DIGITS_BYTES];
+	const struct code_block *b = code_map_block(&c->map, first->number);
 	struct insn *insn = first;
 	sqlite3_stmt *s = c->insert;
 
 	do {
 		lines[n] = insn->line;
 		offsets[n++] = bytes;
-		memcpy(code + bytes, c->bytes + insn->bytes, insn->len);
-		bytes += insn->len;
+		memcpy(code + bytes, bytes_of(c, insn), c->map.lens[insn->number - 1]);
+		bytes += c->map.lens[insn->number - 1];
 		insn->written = true;
-		insn = next_of(c, insn);
-	} while (n < ROW_INSNS && goes_on(first, insn));
+		insn = insn->next ? &c->insns[insn->next - 1] : NULL;
+	} while (n < ROW_INSNS && goes_on(c, first, insn));
 	sqlite3_bind_int64(s, 1, c->bases.code + ++c->rows);
 	sqlite3_bind_int64(s, 2, c->bases.trace);
-	db_bind(s, 3, first->symbol, c->bases.symbol + first->symbol);
-	db_bind(s, 4, first->version != 1, first->version);
+	db_bind(s, 3, b->symbol, c->bases.symbol + b->symbol);
+	db_bind(s, 4, b->version != 1, b->version);
 	sqlite3_bind_int64(s, 5, (int64_t)first->ip);
-	db_bind(s, 6, first->bits != 64, first->bits);
+	db_bind(s, 6, b->bits != 64, b->bits);
 	sqlite3_bind_int64(s, 7, n);
 	digits_bind_array(offsets, n, 0, s, 8, text[0]);
 	sqlite3_bind_blob(s, 9, code, (int)bytes, SQLITE_STATIC);
@@ -270,7 +280,7 @@ static int insert(struct code_rows *c, struct insn *first, struct pt_error *e)
 	db_bind(s, 13, first->file, c->bases.source_file + first->file);
 	digits_bind_array(lines, n, 0, s, 14, text[1]);
 	db_bind(s, 15, first->inlined, c->bases.inlined_call + first->inlined);
-	return db_run(s, e) < 0 || set_machine(c, first, e) < 0 ? -1 : 0;
+	return db_run(s, e) < 0 || set_machine(c, b->symbol, first->machine, e) < 0 ? -1 : 0;
 }
 
 static int find_lines(struct code_rows *c, struct source_lines *lines, struct pt_error *e)
@@ -278,7 +288,10 @@ static int find_lines(struct code_rows *c, struct source_lines *lines, struct pt
 	for (size_t i = 0; i < c->count; i++) {
 		struct insn *insn = &c->insns[i];
 		struct source_line line;
-		int found = insn->ran.times ? source_lines_find(lines, insn->symbol, insn->ip, &line, e) : 0;
+		int found = insn->ran.times
+				? source_lines_find(lines, code_map_block(&c->map, insn->number)->symbol,
+						    insn->ip, &line, e)
+				: 0;
 
 		if (found < 0)
 			return -1;
@@ -294,13 +307,63 @@ static int find_lines(struct code_rows *c, struct source_lines *lines, struct pt
 	return 0;
 }
 
-int code_rows_finish(struct code_rows *c, struct source_lines *lines, struct pt_error *e)
+/* What is in c->insns, of which nothing leads to the rest. */
+static int put_insns(struct code_rows *c, struct source_lines *lines, struct pt_error *e)
 {
+	set_next(c);
 	count(c);
-	if (find_lines(c, lines, e) < 0 || source_files_finish(c->files, lines, e) < 0)
+	if (find_lines(c, lines, e) < 0)
 		return -1;
 	for (size_t i = 0; i < c->count; i++)
 		if (!c->insns[i].written && c->insns[i].ran.times && insert(c, &c->insns[i], e) < 0)
 			return -1;
+	c->count = 0;
 	return 0;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct code_block *x = *(const struct code_block *const *)a,
+				*y = *(const struct code_block *const *)b;
+
+	if (x->version != y->version)
+		return x->version < y->version ? -1 : 1;
+	return x->ip < y->ip ? -1 : x->ip > y->ip;
+}
+
+/* blocks: all, in order. Those that overlap, or follow one another, are put together. */
+static int put_blocks(struct code_rows *c, const struct code_block **blocks, struct source_lines *lines,
+		      struct pt_error *e)
+{
+	uint64_t end = 0;
+
+	for (size_t i = 0; i < c->map.block_count; i++) {
+		const struct code_block *b = blocks[i];
+
+		if (c->count && (b->ip > end || b->version != blocks[i - 1]->version) &&
+		    put_insns(c, lines, e) < 0)
+			return -1;
+		if (!c->count || b->ip + b->size > end)
+			end = b->ip + b->size;
+		if (add_insns(c, b, e) < 0)
+			return -1;
+	}
+	return put_insns(c, lines, e);
+}
+
+int code_rows_finish(struct code_rows *c, struct source_lines *lines, struct pt_error *e)
+{
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
+	const struct code_block **blocks = malloc((c->map.block_count + 1) * sizeof *blocks);
+	int r;
+
+	if (!blocks)
+		return pt_fail_no_memory(e, "the code");
+	for (size_t i = 0; i < c->map.block_count; i++)
+		blocks[i] = &c->map.blocks[i];
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
+	qsort(blocks, c->map.block_count, sizeof *blocks, by_place);
+	r = put_blocks(c, blocks, lines, e);
+	free(blocks);
+	return r < 0 ? -1 : source_files_finish(c->files, lines, e);
 }

@@ -38,8 +38,8 @@ struct code_stretch {
 	double timed,
 	    cycles; /* of each instruction: how many of these times the cycles are known, and which */
 };
-/* After the last CODE. Instructions that are not known are left out. */
-void code_rows_ran(struct code_rows *c, const struct code_stretch *s);
+/* After the last CODE. Instructions that are not known are left out. 0, or -1: PT_ERR_NO_MEMORY. */
+int code_rows_ran(struct code_rows *c, const struct code_stretch *s, struct pt_error *e);
 
 /*
  * Fills the tables code and source_file, and symbol.machine of symbols that no branch has led to or from.

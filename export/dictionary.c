@@ -433,7 +433,7 @@ static void number_tiers(struct dictionary *d)
 {
 	uint32_t id = 0;
 
-	for (uint8_t t = 0; t < TIERS; t++)
+	for (unsigned t = 0; t < TIERS; t++)
 		for (size_t i = 1; i <= d->path_count; i++)
 			if (d->paths[i].tier == t)
 				d->paths[i].id = ++id;
@@ -525,8 +525,8 @@ struct path_columns {
 
 /* The path's step: straight code, from where the edge before it led (NULL: the path's start) up to its
  * own edge; or with no edge, the path's tail. */
-static void count_step(const struct path *p, struct edge *before, struct edge *edge, uint64_t insns,
-		       struct code_rows *code)
+static int count_step(const struct path *p, struct edge *before, struct edge *edge, uint64_t insns,
+		      struct code_rows *code, struct pt_error *e)
 {
 	uint64_t start = p->start_ip ? p->start_ip : edge ? edge->def.from : 0;
 	struct code_stretch s = {.insns = (uint32_t)insns, .times = p->repeats, .machine = p->machine};
@@ -548,7 +548,7 @@ static void count_step(const struct path *p, struct edge *before, struct edge *e
 		s.timed = (double)p->insn_timed / (double)p->insns;
 		s.cycles = p->cycles / (double)p->insns;
 	}
-	code_rows_ran(code, &s);
+	return code_rows_ran(code, &s, e);
 }
 
 /* The edge is in a path of that chunk. */
@@ -575,7 +575,8 @@ static int read_path(struct dictionary *d, const struct path *p, uint32_t *symbo
 		if (!step || note_chunk(d, step->edge, chunk, e) < 0)
 			return -1;
 		sum_edge(d, p, k, step, symbol_machines);
-		count_step(p, edge, &d->edges[step->edge], step->insns, code);
+		if (count_step(p, edge, &d->edges[step->edge], step->insns, code, e) < 0)
+			return -1;
 		edge = &d->edges[step->edge];
 		ret->edges[k] = step->edge;
 		ret->insns[k] = step->insns;
@@ -584,7 +585,8 @@ static int read_path(struct dictionary *d, const struct path *p, uint32_t *symbo
 		if (!k)
 			ret->first_from = d->edges[step->edge].def.from;
 	}
-	count_step(p, edge, NULL, p->tail_insns, code);
+	if (count_step(p, edge, NULL, p->tail_insns, code, e) < 0)
+		return -1;
 	for (uint32_t k = 0; k < p->edges; k++)
 		ret->edges[k] -= ret->least;
 	return 0;
@@ -633,7 +635,7 @@ static int insert_path(struct dictionary *d, const struct path *p, int64_t id, s
 }
 
 /* Those of a tier. */
-static int insert_tier(struct dictionary *d, uint8_t tier, uint32_t *symbol_machines, struct code_rows *code,
+static int insert_tier(struct dictionary *d, unsigned tier, uint32_t *symbol_machines, struct code_rows *code,
 		       struct pt_error *e)
 {
 	struct path_columns columns;
@@ -655,7 +657,7 @@ static int insert_tier(struct dictionary *d, uint8_t tier, uint32_t *symbol_mach
 static int insert_paths(struct dictionary *d, uint32_t *symbol_machines, struct code_rows *code,
 			struct pt_error *e)
 {
-	for (uint8_t t = 0; t < TIERS; t++)
+	for (unsigned t = 0; t < TIERS; t++)
 		if (insert_tier(d, t, symbol_machines, code, e) < 0)
 			return -1;
 	return 0;
