@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """tests/bench/growth.py [--mb N] [--most-mb N] [SERIES...] - `make bench-growth`: how time and memory of
-`pt-decode | pt-load` grow with AUX data (mb), streams, threads, distinct basic blocks and call paths, one at a time;
+`pt-decode | pt-load` grow with AUX data (mb), streams, threads, distinct basic blocks, call paths and programs (each begun at an address of its own), one at a time;
 as a table for docs/performance.md. Inputs are tests/tools/mkscale's: --mb (64) of AUX data but for the series mb, which
 goes up to --most-mb (4096, some 2 GB of disk). CPU seconds of one run: what counts is ns a branch, and the MB.
 """
@@ -16,9 +16,10 @@ sys.path.append("tests/bench")
 from yardstick import BUILD, Failed, Run, pt  # noqa: E402
 
 OTHERS = {"mb": ["--threads", "10"], "streams": ["--threads", "256"], "threads": [], "blocks": ["--threads", "10"],
-          "call-paths": ["--threads", "10"]}
+          "call-paths": ["--threads", "10"], "programs": []}
 STEPS = {"mb": [1, 4, 16, 64, 256, 1024, 4096], "streams": [1, 4, 16, 64, 256], "threads": [10, 100, 1000, 10000, 100000],
-         "blocks": [1000, 10000, 100000, 1000000], "call-paths": [1000, 10000, 100000, 1000000]}
+         "blocks": [1000, 10000, 100000, 1000000], "call-paths": [1000, 10000, 100000, 1000000],
+         "programs": [10, 100, 1000, 10000]}
 COLUMNS = ("with", "AUX MB", "branches, M", "pt-decode s", "ns a branch", "MB", "pt-load s", "ns a branch", "MB", "database MB")
 
 

@@ -2,12 +2,13 @@
  * mkscale.c - writes a container with as much of everything as is asked for, to see how time and memory grow.
  *
  *   mkscale --bytes N [--streams N] --clone CONTAINER > FILE
- *   mkscale --bytes N [--streams N] [--threads N] [--blocks N | --call-paths N] > FILE
+ *   mkscale --bytes N [--streams N] [--threads N | --programs N] [--blocks N | --call-paths N] > FILE
  *
  * --clone: the AUX data of the container's only stream over and over. Each copy comes later in time, by a
  * multiple of what MTC and TMA packets count to before they begin anew, so only its TSC packets differ.
  * With several streams, which run at the same time, each is another thread's.
- * Else a made-up program runs, one stream a CPU, and the threads take turns on them. With --blocks it is a
+ * Else a made-up program runs, one stream a CPU, and the threads take turns on them; with --programs each is a process of
+ * its own, which has the program at an address of its own. With --blocks it is a
  * loop of so many basic blocks, each of which ends in a conditional branch that is mostly, not always,
  * taken. With --call-paths functions call each other, through a pointer, along so many different paths
  * before the first comes again.
@@ -34,13 +35,15 @@ enum {
 	FUNCTIONS = 10	    /* that each function calls */
 };
 #define PROGRAM	     UINT64_C(0x400000)
-#define BLOCK	     "\x90\x90\x74" /* nop; nop; jz to what follows */
+#define APART	     UINT64_C(0x1000000) /* of programs */
+#define BLOCK	     "\x90\x90\x74"	 /* nop; nop; jz to what follows */
 #define BLOCK_BYTES  4
 #define SAMPLE_TYPE  (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
 #define SIDEBAND_MAX ((size_t)4 << 20)
 
 static struct {
 	uint64_t bytes, streams, threads, blocks, call_paths;
+	bool programs; /* the threads are */
 	const char *clone;
 } opt = {.bytes = 1 << 20, .streams = 1, .threads = 1, .blocks = 1000};
 
@@ -220,6 +223,19 @@ static void write_copies(void)
 
 /* ---- The program ------------------------------------------------------------------------------------- */
 
+static uint64_t program_bytes;
+
+/* Where the thread has the program. */
+static uint64_t program_ip(uint32_t tid)
+{
+	return PROGRAM + (opt.programs ? (tid - PID) * APART : 0);
+}
+
+static uint32_t process_of(uint32_t tid)
+{
+	return opt.programs ? tid : PID;
+}
+
 static void put_program(void)
 {
 	/* jz to the ret; call *%rax; jmp back; ret */
@@ -229,6 +245,10 @@ static void put_program(void)
 	struct buffer b = {0};
 	int32_t back;
 
+	if (opt.programs) {
+		image.kind = PTC_IMAGE_FILE;
+		image.vaddr = 0;
+	}
 	for (uint64_t i = 0; opt.call_paths && i < FUNCTIONS; i++)
 		put(&b, function, sizeof function);
 	for (uint64_t i = 0; !opt.call_paths && i < opt.blocks; i++)
@@ -237,7 +257,7 @@ static void put_program(void)
 	put(&b, "\xe9", 1);
 	put(&b, &back, 4);
 	image.bytes = b.bytes;
-	image.size = b.used;
+	image.size = program_bytes = b.used;
 	ok(ptc_put_image(w, &image, &error));
 	free(b.bytes);
 }
@@ -266,7 +286,7 @@ static uint64_t mix(uint64_t x)
 
 static uint64_t block_ip(const struct stream *s)
 {
-	return PROGRAM + BLOCK_BYTES * s->position;
+	return program_ip(s->tid) + BLOCK_BYTES * s->position;
 }
 
 /* To the next block. Which of them are taken is the same each time. */
@@ -317,7 +337,7 @@ static unsigned run_calls(struct stream *s, unsigned open)
 	for (unsigned i = open; i < depth; i++, unit /= FUNCTIONS) {
 		put_bit(s, 0);
 		flush_bits(s);
-		put_ip(&s->aux, 0x0d, PROGRAM + 16 * (s->position / unit % FUNCTIONS));
+		put_ip(&s->aux, 0x0d, program_ip(s->tid) + 16 * (s->position / unit % FUNCTIONS));
 	}
 	if (++s->position >= opt.call_paths)
 		s->position = 0;
@@ -334,7 +354,7 @@ static void end_record(size_t at, uint32_t tid, uint64_t time, uint32_t cpu)
 {
 	uint16_t size;
 
-	put32(&sideband, PID, tid);
+	put32(&sideband, process_of(tid), tid);
 	put(&sideband, &time, 8);
 	put32(&sideband, cpu, 0);
 	size = (uint16_t)(sideband.used - at);
@@ -349,9 +369,23 @@ static void put_comm(uint32_t tid)
 
 	snprintf(name, sizeof name, "t%" PRIu32, tid - PID);
 	put(&sideband, &h, sizeof h);
-	put32(&sideband, PID, tid);
+	put32(&sideband, process_of(tid), tid);
 	put(&sideband, name, sizeof name);
 	end_record(at, tid, FIRST_TSC / 2, 0);
+}
+
+static void put_mapping(uint32_t tid)
+{
+	struct perf_event_header h = {.type = PERF_RECORD_MMAP2, .misc = PERF_RECORD_MISC_USER};
+	const uint64_t place[] = {program_ip(tid), (program_bytes + 4095) / 4096 * 4096, 0, 0, 0, 0};
+	size_t at = sideband.used;
+
+	put(&sideband, &h, sizeof h);
+	put32(&sideband, process_of(tid), tid);
+	put(&sideband, place, sizeof place); /* address, length, offset; device, inode, generation */
+	put32(&sideband, 5, 2);		     /* PROT_READ | PROT_EXEC, MAP_PRIVATE */
+	put(&sideband, "program", 8);
+	end_record(at, tid, FIRST_TSC / 2 + 1, 0);
 }
 
 /* Of `tid`; other: the thread that ran before, or runs next. */
@@ -362,7 +396,7 @@ static void put_switch(uint32_t tid, bool out, uint64_t time, uint32_t cpu)
 	size_t at = sideband.used;
 
 	put(&sideband, &h, sizeof h);
-	put32(&sideband, out ? 0 : PID, out ? 0 : tid);
+	put32(&sideband, out ? 0 : process_of(tid), out ? 0 : tid);
 	end_record(at, tid, time, cpu);
 }
 
@@ -387,7 +421,7 @@ static void run_thread(struct stream *s, uint64_t tsc, size_t bytes)
 	} else {
 		put_tsc(&s->aux, tsc);
 	}
-	put_ip(&s->aux, 0x11, opt.call_paths ? PROGRAM : block_ip(s)); /* TIP.PGE */
+	put_ip(&s->aux, 0x11, opt.call_paths ? program_ip(s->tid) : block_ip(s)); /* TIP.PGE */
 	for (uint64_t time = tsc + 100; s->aux.used - begin < bytes; time += 100) {
 		size_t end = s->aux.used + 128;
 
@@ -401,7 +435,7 @@ static void run_thread(struct stream *s, uint64_t tsc, size_t bytes)
 	}
 	put_returns(s, open);
 	flush_bits(s);
-	put_ip(&s->aux, 0x1d, opt.call_paths ? PROGRAM : block_ip(s)); /* FUP, TIP.PGD */
+	put_ip(&s->aux, 0x1d, opt.call_paths ? program_ip(s->tid) : block_ip(s)); /* FUP, TIP.PGD */
 	put(&s->aux, "\x01", 1);
 }
 
@@ -435,14 +469,20 @@ static void write_program(void)
 	each = opt.bytes / turns;
 	begin_container();
 	put_program();
-	for (uint32_t i = 0; i < opt.threads; i++)
+	for (uint32_t i = 0; i < opt.threads; i++) {
 		put_comm(PID + i);
+		if (opt.programs)
+			put_mapping(PID + i);
+		if (sideband.used > SIDEBAND_MAX)
+			flush_sideband();
+	}
 	declare(PID, false, 0);
 	while (turn < turns) {
 		for (uint64_t batch = 0; batch < PIECE && turn < turns; batch += each) {
 			for (uint32_t i = 0; i < opt.streams; i++, turn++) {
 				uint32_t tid = PID + (uint32_t)(turn % opt.threads);
 
+				streams[i].tid = tid;
 				put_switch(tid, false, tsc - 10, i);
 				run_thread(&streams[i], tsc, each);
 				put_switch(tid, true, tsc + SLICE_TSC - 20, i);
@@ -462,10 +502,10 @@ static void write_program(void)
 
 static bool read_options(int argc, char **argv)
 {
-	static const struct option longs[] = {
-	    {"bytes", 1, NULL, 'b'},  {"streams", 1, NULL, 's'},    {"threads", 1, NULL, 't'},
-	    {"blocks", 1, NULL, 'k'}, {"call-paths", 1, NULL, 'c'}, {"clone", 1, NULL, 'l'},
-	    {NULL, 0, NULL, 0}};
+	static const struct option longs[] = {{"bytes", 1, NULL, 'b'},	    {"streams", 1, NULL, 's'},
+					      {"threads", 1, NULL, 't'},    {"blocks", 1, NULL, 'k'},
+					      {"call-paths", 1, NULL, 'c'}, {"clone", 1, NULL, 'l'},
+					      {"programs", 1, NULL, 'p'},   {NULL, 0, NULL, 0}};
 
 	for (int c; (c = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
 		uint64_t n = optarg ? strtoull(optarg, NULL, 10) : 0;
@@ -474,6 +514,10 @@ static bool read_options(int argc, char **argv)
 		case 'b': opt.bytes = n; break;
 		case 's': opt.streams = n; break;
 		case 't': opt.threads = n; break;
+		case 'p':
+			opt.threads = n;
+			opt.programs = true;
+			break;
 		case 'k': opt.blocks = n; break;
 		case 'c': opt.call_paths = n; break;
 		case 'l': opt.clone = optarg; break;
