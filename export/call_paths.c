@@ -10,7 +10,10 @@
 #include "export/thread_paths.h"
 #include "schema/array.h"
 
-enum { CALL_PATH_CODE_BITS = 11 }; /* see tables.sql */
+enum {
+	CALL_PATH_CODE_BITS = 11, /* see tables.sql */
+	PATH_PAGES = 4096	  /* in memory */
+};
 
 struct path {
 	uint32_t parent, symbol;
@@ -46,7 +49,7 @@ struct call_paths *call_paths_create(sqlite3 *db, int scratch, const struct trac
 	c->bases = *bases;
 	c->insert = db_insert(db, "call_path", 11, e);
 	c->shared = c->insert ? thread_paths_create(e) : NULL;
-	if (c->shared && !paged_init(&c->paths, scratch, sizeof(struct path), e))
+	if (c->shared && !paged_init(&c->paths, scratch, sizeof(struct path), PATH_PAGES, e))
 		return c;
 	call_paths_destroy(c);
 	return NULL;

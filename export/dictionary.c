@@ -9,6 +9,7 @@
 #include "export/code_rows.h"
 #include "export/db.h"
 #include "export/digits.h"
+#include "export/paged.h"
 #include "export/scratch.h"
 #include "schema/array.h"
 
@@ -19,6 +20,7 @@ enum {
 	PAIRS = 1 << 22,      /* of a chunk table in memory at a time */
 	CHUNKS_ROW = 1024,    /* chunks in a row of a chunk table, at most: as many as the table number has */
 	STEPS_HELD = 1 << 14, /* edges of paths in memory at a time */
+	PAGES = 1 << 13,      /* of paths, and of edges, in memory: half a million of each, 54 MB */
 	TIERS = 3
 };
 
@@ -74,9 +76,13 @@ struct dictionary {
 	sqlite3 *db;
 	struct trace_bases bases;
 	sqlite3_stmt *insert_path, *insert_edge, *insert_version;
-	struct path *paths; /* number n at n */
-	struct edge *edges;
-	size_t path_count, path_room, edge_count, edge_room;
+	struct paged paths, edges; /* number n at n */
+	size_t path_count, edge_count;
+	/* One of the two could not be read or written: what it would have had is counted nowhere. */
+	bool failed;
+	struct pt_error error;
+	struct path no_path;
+	struct edge no_edge;
 	uint32_t last_symbol; /* of all edges */
 	struct pairs path_chunks, edge_chunks;
 	/* The edges of all paths, one after another: in memory they would be the biggest part. */
@@ -87,8 +93,8 @@ struct dictionary {
 	uint64_t written; /* steps written to the file, before those held; when reading: read from it */
 };
 
-struct dictionary *dictionary_create(sqlite3 *db, int scratch, const struct trace_bases *bases,
-				     struct pt_error *e)
+struct dictionary *dictionary_create(sqlite3 *db, const int scratch[DICTIONARY_SCRATCHES],
+				     const struct trace_bases *bases, struct pt_error *e)
 {
 	struct dictionary *d = calloc(1, sizeof *d);
 
@@ -97,13 +103,15 @@ struct dictionary *dictionary_create(sqlite3 *db, int scratch, const struct trac
 		return NULL;
 	}
 	d->db = db;
-	d->scratch = scratch;
+	d->scratch = scratch[0];
 	d->bases = *bases;
 	if (!(d->insert_path = db_insert(db, "path", 20, e)) ||
 	    !(d->insert_edge = db_insert(db, "edge", 14, e)) ||
 	    !(d->insert_version = db_insert(db, "path_version", 3, e)) ||
 	    !(d->path_chunks.insert = db_insert(db, "path_chunk", 2, e)) ||
-	    !(d->edge_chunks.insert = db_insert(db, "edge_chunk", 2, e))) {
+	    !(d->edge_chunks.insert = db_insert(db, "edge_chunk", 2, e)) ||
+	    paged_init(&d->paths, scratch[1], sizeof(struct path), PAGES, e) < 0 ||
+	    paged_init(&d->edges, scratch[2], sizeof(struct edge), PAGES, e) < 0) {
 		dictionary_destroy(d);
 		return NULL;
 	}
@@ -121,9 +129,42 @@ void dictionary_destroy(struct dictionary *d)
 	sqlite3_finalize(d->edge_chunks.insert);
 	free(d->path_chunks.ids);
 	free(d->edge_chunks.ids);
-	free(d->paths);
-	free(d->edges);
+	paged_deinit(&d->paths);
+	paged_deinit(&d->edges);
 	free(d);
+}
+
+/* To be read and changed until the next one is asked for. */
+static struct path *path_at(struct dictionary *d, size_t number)
+{
+	struct pt_error e;
+	struct path *p = paged_at(&d->paths, number, &e);
+
+	if (p)
+		return p;
+	d->error = d->failed ? d->error : e;
+	d->failed = true;
+	return &d->no_path;
+}
+
+static struct edge *edge_at(struct dictionary *d, size_t number)
+{
+	struct pt_error e;
+	struct edge *edge = paged_at(&d->edges, number, &e);
+
+	if (edge)
+		return edge;
+	d->error = d->failed ? d->error : e;
+	d->failed = true;
+	return &d->no_edge;
+}
+
+/* 0, or -1 when something could not be read or written since the beginning. */
+static int check_failed(const struct dictionary *d, struct pt_error *e)
+{
+	if (d->failed)
+		*e = d->error;
+	return d->failed ? -1 : 0;
 }
 
 /* ---- Chunk tables ------------------------------------------------------------------------------------- */
@@ -306,24 +347,22 @@ static int skip_steps(struct dictionary *d, uint32_t n, struct pt_error *e)
 
 int dictionary_edge(struct dictionary *d, const struct ptr_edge *edge, struct pt_error *e)
 {
-	if (pt_array_grow(&d->edges, d->edge_count + 1, &d->edge_room, e))
-		return -1;
 	/* A path has two digits for it. */
 	if (d->bases.edge + (int64_t)++d->edge_count >= DIGITS_MAX)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "too many edges for one database");
-	d->edges[d->edge_count] = (struct edge){.def = *edge};
+	*edge_at(d, d->edge_count) = (struct edge){.def = *edge};
 	if (edge->from_symbol > d->last_symbol)
 		d->last_symbol = edge->from_symbol;
 	if (edge->to_symbol > d->last_symbol)
 		d->last_symbol = edge->to_symbol;
-	return 0;
+	return check_failed(d, e);
 }
 
 /* The i-th edge of the path p. */
 static int add_edge(struct dictionary *d, struct path *p, uint32_t i, const struct ptr_path *path,
 		    struct pt_error *e)
 {
-	struct edge *edge = &d->edges[path->edge[i]];
+	const struct edge *edge = edge_at(d, path->edge[i]);
 
 	p->insns += path->insns[i];
 	p->last_kind = (uint8_t)edge->def.kind;
@@ -342,9 +381,7 @@ int dictionary_path(struct dictionary *d, const struct ptr_path *path, struct pt
 	/* A run has two digits for it. */
 	if (id >= DIGITS_MAX)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "too many paths for one database");
-	if (pt_array_grow(&d->paths, d->path_count, &d->path_room, e))
-		return -1;
-	p = &d->paths[d->path_count];
+	p = path_at(d, d->path_count);
 	*p = (struct path){.insns = path->tail_insns,
 			   .start_ip = path->start_ip,
 			   .end_ip = path->end_ip,
@@ -356,7 +393,7 @@ int dictionary_path(struct dictionary *d, const struct ptr_path *path, struct pt
 	for (uint32_t i = 0; i < path->count; i++)
 		if (add_edge(d, p, i, path, e) < 0)
 			return -1;
-	return 0;
+	return check_failed(d, e);
 }
 
 /* ---- Sums --------------------------------------------------------------------------------------------- */
@@ -376,7 +413,7 @@ static void vote(struct path *p, uint64_t stretch_insns)
 
 void dictionary_run(struct dictionary *d, const struct ptr_run *run, uint32_t machine)
 {
-	struct path *p = &d->paths[run->path];
+	struct path *p = path_at(d, run->path);
 
 	p->runs++;
 	p->repeats += run->repeats;
@@ -388,7 +425,7 @@ void dictionary_run(struct dictionary *d, const struct ptr_run *run, uint32_t ma
 
 void dictionary_path_sum(struct dictionary *d, const struct ptr_path_sum *sum)
 {
-	struct path *p = &d->paths[sum->path];
+	struct path *p = path_at(d, sum->path);
 
 	p->runs += sum->runs;
 	p->repeats += sum->repeats;
@@ -400,13 +437,15 @@ void dictionary_path_sum(struct dictionary *d, const struct ptr_path_sum *sum)
 
 void dictionary_timed(struct dictionary *d, uint32_t path, uint64_t insns_timed, double cycles)
 {
-	d->paths[path].insn_timed += insns_timed;
-	d->paths[path].cycles += cycles;
+	struct path *p = path_at(d, path);
+
+	p->insn_timed += insns_timed;
+	p->cycles += cycles;
 }
 
-struct dictionary_path dictionary_path_of(const struct dictionary *d, uint32_t path)
+struct dictionary_path dictionary_path_of(struct dictionary *d, uint32_t path)
 {
-	const struct path *p = &d->paths[path];
+	const struct path *p = path_at(d, path);
 
 	return (struct dictionary_path){.insns = p->insns,
 					.not_taken = p->not_taken,
@@ -435,8 +474,8 @@ static void number_tiers(struct dictionary *d)
 
 	for (unsigned t = 0; t < TIERS; t++)
 		for (size_t i = 1; i <= d->path_count; i++)
-			if (d->paths[i].tier == t)
-				d->paths[i].id = ++id;
+			if (path_at(d, i)->tier == t)
+				path_at(d, i)->id = ++id;
 }
 
 int dictionary_rank(struct dictionary *d, struct pt_error *e)
@@ -447,32 +486,34 @@ int dictionary_rank(struct dictionary *d, struct pt_error *e)
 	if (!order)
 		return pt_fail_no_memory(e, "the dictionary");
 	for (size_t i = 0; i < d->path_count; i++) {
-		uint64_t runs = d->paths[i + 1].runs;
+		struct path *p = path_at(d, i + 1);
+		uint64_t runs = p->runs;
 
+		p->tier = TIERS - 1;
 		order[i] = (uint64_t)(UINT32_MAX - (runs < UINT32_MAX ? runs : UINT32_MAX)) << 32 | (i + 1);
 	}
 	qsort(order, d->path_count, sizeof *order, compare_ranks);
-	for (size_t i = 0; i < d->path_count; i++) {
+	for (size_t i = 0; i < d->path_count && t < TIERS - 1; i++) {
 		t += i == tier_ends[t];
-		d->paths[(uint32_t)order[i]].tier = t;
+		path_at(d, (uint32_t)order[i])->tier = t;
 	}
 	free(order);
 	number_tiers(d);
-	return 0;
+	return check_failed(d, e);
 }
 
-int64_t dictionary_path_id(const struct dictionary *d, uint32_t path)
+int64_t dictionary_path_id(struct dictionary *d, uint32_t path)
 {
-	return d->bases.path + d->paths[path].id;
+	return d->bases.path + path_at(d, path)->id;
 }
 
 int dictionary_run_at(struct dictionary *d, uint32_t path, int64_t run, struct dictionary_place *ret,
 		      struct pt_error *e)
 {
-	struct path *p = &d->paths[path];
+	struct path *p = path_at(d, path);
 	int64_t chunk = run / CHUNK_RUNS;
 
-	ret->id = (uint32_t)dictionary_path_id(d, path);
+	ret->id = (uint32_t)(d->bases.path + p->id);
 	ret->stretch_insns = p->stretch_insns;
 	if (p->chunk == (uint32_t)chunk + 1)
 		return 0;
@@ -497,7 +538,7 @@ static void bind_timed(sqlite3_stmt *s, int at, uint64_t insn_timed, double cycl
 static void sum_edge(struct dictionary *d, const struct path *p, uint32_t i, const struct step *step,
 		     uint32_t *symbol_machines)
 {
-	struct edge *edge = &d->edges[step->edge];
+	struct edge *edge = edge_at(d, step->edge);
 
 	/* Both ends are code of the machine whose path it is, but for transitions between host and guest. */
 	if (p->machine && edge->def.kind != PTR_VMENTRY && edge->def.kind != PTR_VMEXIT) {
@@ -523,26 +564,41 @@ struct path_columns {
 	char text[4][PTR_PATH_EDGES * DIGITS_BYTES], more[CHUNKS_ROW * DIGITS_BYTES];
 };
 
+/* What counting a path's code needs to know of an edge. */
+struct edge_ends {
+	enum ptr_kind kind;
+	uint64_t from;
+	uint32_t from_insn, to_insn; /* in the path's version of the code */
+};
+
+static struct edge_ends ends_of(struct dictionary *d, uint32_t number, uint32_t code_version,
+				const struct code_rows *code)
+{
+	struct edge *edge = edge_at(d, number);
+
+	if (edge->code_version != code_version) {
+		edge->code_version = code_version;
+		edge->from_insn = code_rows_find(code, code_version, edge->def.from);
+		edge->to_insn = code_rows_find(code, code_version, edge->def.to);
+	}
+	return (struct edge_ends){.kind = edge->def.kind,
+				  .from = edge->def.from,
+				  .from_insn = edge->from_insn,
+				  .to_insn = edge->to_insn};
+}
+
 /* The path's step: straight code, from where the edge before it led (NULL: the path's start) up to its
  * own edge; or with no edge, the path's tail. */
-static int count_step(const struct path *p, struct edge *before, struct edge *edge, uint64_t insns,
-		      struct code_rows *code, struct pt_error *e)
+static int count_step(const struct path *p, const struct edge_ends *before, const struct edge_ends *edge,
+		      uint64_t insns, struct code_rows *code, struct pt_error *e)
 {
-	uint64_t start = p->start_ip ? p->start_ip : edge ? edge->def.from : 0;
+	uint64_t start = p->start_ip ? p->start_ip : edge ? edge->from : 0;
 	struct code_stretch s = {.insns = (uint32_t)insns, .times = p->repeats, .machine = p->machine};
-	struct edge *ends[] = {before, edge};
 
-	for (int i = 0; i < 2; i++) {
-		if (!ends[i] || ends[i]->code_version == p->code_version)
-			continue;
-		ends[i]->code_version = p->code_version;
-		ends[i]->from_insn = code_rows_find(code, p->code_version, ends[i]->def.from);
-		ends[i]->to_insn = code_rows_find(code, p->code_version, ends[i]->def.to);
-	}
 	s.first = before ? before->to_insn : code_rows_find(code, p->code_version, start);
 	/* An interrupted instruction was not executed. */
-	if (edge && insns && edge->def.kind != PTR_ASYNC && edge->def.kind != PTR_VMEXIT &&
-	    edge->def.kind != PTR_TX_ABORT && edge->def.kind != PTR_TRACE_END)
+	if (edge && insns && edge->kind != PTR_ASYNC && edge->kind != PTR_VMEXIT &&
+	    edge->kind != PTR_TX_ABORT && edge->kind != PTR_TRACE_END)
 		s.last = edge->from_insn;
 	if (p->insn_timed) {
 		s.timed = (double)p->insn_timed / (double)p->insns;
@@ -554,9 +610,11 @@ static int count_step(const struct path *p, struct edge *before, struct edge *ed
 /* The edge is in a path of that chunk. */
 static int note_chunk(struct dictionary *d, uint32_t edge, uint32_t chunk, struct pt_error *e)
 {
-	if (d->edges[edge].chunk == chunk + 1)
+	struct edge *p = edge_at(d, edge);
+
+	if (p->chunk == chunk + 1)
 		return 0;
-	d->edges[edge].chunk = chunk + 1;
+	p->chunk = chunk + 1;
 	return add_pair(&d->edge_chunks, d->bases.edge + edge, chunk, e);
 }
 
@@ -565,7 +623,7 @@ static int read_path(struct dictionary *d, const struct path *p, uint32_t *symbo
 		     struct path_columns *ret, struct code_rows *code, struct pt_error *e)
 {
 	uint32_t chunk = (uint32_t)((d->bases.path + p->id) / CHUNK_PATHS);
-	struct edge *edge = NULL;
+	struct edge_ends edge, before = {0};
 
 	ret->least = UINT32_MAX;
 	ret->first_from = 0;
@@ -575,17 +633,18 @@ static int read_path(struct dictionary *d, const struct path *p, uint32_t *symbo
 		if (!step || note_chunk(d, step->edge, chunk, e) < 0)
 			return -1;
 		sum_edge(d, p, k, step, symbol_machines);
-		if (count_step(p, edge, &d->edges[step->edge], step->insns, code, e) < 0)
+		edge = ends_of(d, step->edge, p->code_version, code);
+		if (count_step(p, k ? &before : NULL, &edge, step->insns, code, e) < 0)
 			return -1;
-		edge = &d->edges[step->edge];
+		before = edge;
 		ret->edges[k] = step->edge;
 		ret->insns[k] = step->insns;
 		if (step->edge < ret->least)
 			ret->least = step->edge;
 		if (!k)
-			ret->first_from = d->edges[step->edge].def.from;
+			ret->first_from = edge.from;
 	}
-	if (count_step(p, edge, NULL, p->tail_insns, code, e) < 0)
+	if (count_step(p, p->edges ? &before : NULL, NULL, p->tail_insns, code, e) < 0)
 		return -1;
 	for (uint32_t k = 0; k < p->edges; k++)
 		ret->edges[k] -= ret->least;
@@ -643,7 +702,7 @@ static int insert_tier(struct dictionary *d, unsigned tier, uint32_t *symbol_mac
 	if (rewind_steps(d, e) < 0)
 		return -1;
 	for (size_t i = 1; i <= d->path_count; i++) {
-		const struct path *p = &d->paths[i];
+		const struct path *p = path_at(d, i);
 
 		if (p->tier != tier ? skip_steps(d, p->edges, e) < 0
 				    : read_path(d, p, symbol_machines, &columns, code, e) < 0 ||
@@ -668,7 +727,7 @@ static int insert_edges(struct dictionary *d, struct pt_error *e)
 	sqlite3_stmt *s = d->insert_edge;
 
 	for (size_t i = 1; i <= d->edge_count; i++) {
-		const struct edge *p = &d->edges[i];
+		const struct edge *p = edge_at(d, i);
 		char more[CHUNKS_ROW * DIGITS_BYTES];
 
 		sqlite3_bind_int64(s, 1, d->bases.edge + (int64_t)i);
@@ -727,5 +786,5 @@ int dictionary_finish(struct dictionary *d, struct code_rows *code, struct pt_er
 		  ? -1
 		  : 0;
 	free(symbol_machines);
-	return ret;
+	return ret < 0 ? -1 : check_failed(d, e);
 }

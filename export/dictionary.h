@@ -4,8 +4,8 @@
  *
  * Numbers of edges and paths are the stream's. An edge's id in the tables is base + number. Ids of paths
  * are given after the last run, the smallest to those that most runs have, for they take the least room
- * there. In memory an edge takes 88 bytes, a path 96: runs are many and must find them. The edges of each
- * path are in a scratch file until the end.
+ * there. Edges and paths are in scratch files, of which what was used last is in memory, 100 bytes each: runs are
+ * many and must find them. The edges of each path are in another one until the end.
  */
 #ifndef EXPORT_DICTIONARY_H
 #define EXPORT_DICTIONARY_H
@@ -19,9 +19,14 @@
 struct code_rows;
 struct dictionary;
 
-/* scratch: a file of the caller's. bases are copied. NULL: PT_ERR_NO_MEMORY, or SQLite's error. */
-struct dictionary *dictionary_create(sqlite3 *db, int scratch, const struct trace_bases *bases,
-				     struct pt_error *e);
+enum { DICTIONARY_SCRATCHES = 3 };
+
+/*
+ * scratch: files of the caller's. bases are copied. NULL: PT_ERR_NO_MEMORY, or SQLite's error. What returns no error
+ * below keeps that of a scratch file (PT_ERR_IO) for the next that does.
+ */
+struct dictionary *dictionary_create(sqlite3 *db, const int scratch[DICTIONARY_SCRATCHES],
+				     const struct trace_bases *bases, struct pt_error *e);
 void dictionary_destroy(struct dictionary *d); /* NULL is fine */
 
 /* The next edge, the next path. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_IO, SQLite's error, PT_ERR_REFUSED
@@ -45,9 +50,9 @@ struct dictionary_path {
 	uint32_t first_insns;		/* up to the first edge */
 	uint32_t first_kind, last_kind; /* of the first and last edge */
 };
-struct dictionary_path dictionary_path_of(const struct dictionary *d, uint32_t path);
+struct dictionary_path dictionary_path_of(struct dictionary *d, uint32_t path);
 
-/* After the last run: gives paths their ids. 0, or -1: PT_ERR_NO_MEMORY. */
+/* After the last run: gives paths their ids. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_IO. */
 int dictionary_rank(struct dictionary *d, struct pt_error *e);
 
 /* What rows of runs have instead of a path's number. */
@@ -60,7 +65,7 @@ struct dictionary_place {
 int dictionary_run_at(struct dictionary *d, uint32_t path, int64_t run, struct dictionary_place *ret,
 		      struct pt_error *e);
 /* The id of a path, after dictionary_rank(). */
-int64_t dictionary_path_id(const struct dictionary *d, uint32_t path);
+int64_t dictionary_path_id(struct dictionary *d, uint32_t path);
 
 /* At the end: fills the tables, and sets symbol.machine and dso.machine. code gets what ran. 0, or -1 as
  * above. */

@@ -6,13 +6,13 @@
 
 #include "export/scratch.h"
 
-int paged_init(struct paged *p, int scratch, size_t size, struct pt_error *e)
+int paged_init(struct paged *p, int scratch, size_t size, size_t slots, struct pt_error *e)
 {
-	*p = (struct paged){.scratch = scratch, .size = size};
-	p->numbers = calloc(PAGED_SLOTS, sizeof *p->numbers);
-	p->changed = calloc(PAGED_SLOTS, sizeof *p->changed);
+	*p = (struct paged){.scratch = scratch, .size = size, .slots = slots};
+	p->numbers = calloc(slots, sizeof *p->numbers);
+	p->changed = calloc(slots, sizeof *p->changed);
 	/* Not touched before it is used: small traces take little. */
-	p->pages = malloc(((size_t)PAGED_SLOTS << PAGED_BITS) * size);
+	p->pages = malloc((slots << PAGED_BITS) * size);
 	return p->numbers && p->changed && p->pages ? 0 : pt_fail_no_memory(e, NULL);
 }
 
@@ -26,7 +26,7 @@ void paged_deinit(struct paged *p)
 
 void *paged_load(struct paged *p, uint64_t page, struct pt_error *e)
 {
-	size_t slot = page & (PAGED_SLOTS - 1), bytes = p->size << PAGED_BITS, got;
+	size_t slot = page & (p->slots - 1), bytes = p->size << PAGED_BITS, got;
 	unsigned char *to = p->pages + slot * bytes;
 	uint64_t old = p->numbers[slot];
 

@@ -11,24 +11,22 @@
 
 #include "schema/error.h"
 
-enum {
-	PAGED_BITS = 6,	   /* of a record's index in its page */
-	PAGED_SLOTS = 4096 /* pages in memory; a power of two */
-};
+enum { PAGED_BITS = 6 /* of a record's index in its page */ };
 
 struct paged {
 	int scratch;	  /* a file of the caller's */
 	size_t size;	  /* of a record */
+	size_t slots;	  /* pages in memory; a power of two */
 	uint64_t written; /* pages that the file has */
-	/* of the pages in memory, + 1; 0: the slot is free. A page's slot is its number modulo
-	 * PAGED_SLOTS */
+	/* Of the pages in memory, + 1; 0: the slot is free. A page's slot is its number modulo slots. */
 	uint64_t *numbers;
 	bool *changed;
 	unsigned char *pages;
 };
 
-/* 0, or -1: PT_ERR_NO_MEMORY; paged_deinit() is due in any case. */
-int paged_init(struct paged *p, int scratch, size_t size, struct pt_error *e);
+/* slots: how many pages are in memory at most; a power of two. 0, or -1: PT_ERR_NO_MEMORY; paged_deinit() is due
+ * in any case. */
+int paged_init(struct paged *p, int scratch, size_t size, size_t slots, struct pt_error *e);
 void paged_deinit(struct paged *p); /* a zeroed one is fine */
 
 /* Not to be called: for paged_at(). */
@@ -38,7 +36,7 @@ void *paged_load(struct paged *p, uint64_t page, struct pt_error *e);
  * PT_ERR_IO. */
 static inline void *paged_at(struct paged *p, uint64_t i, struct pt_error *e)
 {
-	uint64_t page = i >> PAGED_BITS, slot = page & (PAGED_SLOTS - 1);
+	uint64_t page = i >> PAGED_BITS, slot = page & (p->slots - 1);
 	size_t at = (slot << PAGED_BITS) + (i & ((1u << PAGED_BITS) - 1));
 
 	if (p->numbers[slot] != page + 1 && !paged_load(p, page, e))

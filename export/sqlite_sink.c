@@ -27,7 +27,14 @@
 #include "schema/output.h"
 
 /* Scratch files: whose they are. */
-enum { OF_CALLS, OF_CALL_PATHS = CALLS_SCRATCHES, OF_DICTIONARY, OF_RUNS, OF_INTERRUPTS, SCRATCHES };
+enum {
+	OF_CALLS,
+	OF_CALL_PATHS = CALLS_SCRATCHES,
+	OF_DICTIONARY,
+	OF_RUNS = OF_DICTIONARY + DICTIONARY_SCRATCHES,
+	OF_INTERRUPTS,
+	SCRATCHES
+};
 
 struct sqlite_sink {
 	struct pt_sink sink; /* first: a pt_sink is one of these */
@@ -111,7 +118,7 @@ static int begin(struct sqlite_sink *s, struct pt_error *e)
 	s->interrupts->scratch = s->scratch[OF_INTERRUPTS];
 	if (!(s->rows = plain_rows_create(db, &s->base, e)) ||
 	    !(s->runs = run_groups_create(s->scratch[OF_RUNS], e)) ||
-	    !(s->dictionary = dictionary_create(db, s->scratch[OF_DICTIONARY], &s->base, e)) ||
+	    !(s->dictionary = dictionary_create(db, s->scratch + OF_DICTIONARY, &s->base, e)) ||
 	    !(s->slices = slices_create(db, s->dictionary, &s->base, e)) ||
 	    !(s->call_paths = call_paths_create(db, s->scratch[OF_CALL_PATHS], &s->base, e)) ||
 	    !(s->calls = calls_create(db, s->call_paths, s->scratch + OF_CALLS, &s->base, e)) ||
