@@ -8,10 +8,15 @@
 #include "export/db.h"
 #include "export/digits.h"
 #include "export/inlined_rows.h"
+#include "export/paged.h"
 #include "export/source_files.h"
 #include "schema/array.h"
 
-enum { ROW_INSNS = 64, FRACTION = 1 << 16 /* timed and cycles are whole numbers of that part */ };
+enum {
+	ROW_INSNS = 64,
+	FRACTION = 1 << 16,  /* timed and cycles are whole numbers of that part */
+	ENDS_PAGES = 1 << 13 /* in memory: 29 MB */
+};
 
 /* Sums of the stretches that begin at an instruction, or that end with it. */
 struct sums {
@@ -46,18 +51,20 @@ struct code_rows {
 	struct code_map map;
 	/* By an instruction's number: number of its ends, 0 none. Most have none. */
 	uint32_t *ends_of;
-	struct ends *ends;
-	size_t ends_count, ends_room;
+	struct paged ends; /* number n at n */
+	uint32_t ends_count;
 	struct insn *insns;
 	size_t count, room;
 	int64_t rows;
 };
 
-struct code_rows *code_rows_create(sqlite3 *db, const struct trace_bases *bases, struct pt_error *e)
+struct code_rows *code_rows_create(sqlite3 *db, int scratch, const struct trace_bases *bases,
+				   struct pt_error *e)
 {
 	struct code_rows *c = calloc(1, sizeof *c);
 
-	if (!c || code_map_init(&c->map, NULL) < 0) {
+	if (!c || code_map_init(&c->map, NULL) < 0 ||
+	    paged_init(&c->ends, scratch, sizeof(struct ends), ENDS_PAGES, NULL) < 0) {
 		code_rows_destroy(c);
 		pt_fail_no_memory(e, "the code");
 		return NULL;
@@ -86,7 +93,7 @@ void code_rows_destroy(struct code_rows *c)
 	sqlite3_finalize(c->set_machine);
 	code_map_deinit(&c->map);
 	free(c->ends_of);
-	free(c->ends);
+	paged_deinit(&c->ends);
 	free(c->insns);
 	free(c);
 }
@@ -110,20 +117,16 @@ static void add_sums(struct sums *to, const struct sums *s)
 	to->cycles += s->cycles;
 }
 
-/* The instruction's, new if it has none; NULL: no memory. */
+/* The instruction's, new if it has none; NULL: no memory, or the scratch file cannot be read or written. */
 static struct ends *ends_of(struct code_rows *c, uint32_t number, struct pt_error *e)
 {
 	if (!c->ends_of && !(c->ends_of = calloc(c->map.count + 1, sizeof *c->ends_of))) {
 		pt_fail_no_memory(e, "the code");
 		return NULL;
 	}
-	if (!c->ends_of[number]) {
-		if (pt_array_grow(&c->ends, c->ends_count, &c->ends_room, e) < 0)
-			return NULL;
-		c->ends[c->ends_count++] = (struct ends){0};
-		c->ends_of[number] = (uint32_t)c->ends_count;
-	}
-	return &c->ends[c->ends_of[number] - 1];
+	if (!c->ends_of[number])
+		c->ends_of[number] = ++c->ends_count;
+	return paged_at(&c->ends, c->ends_of[number], e);
 }
 
 int code_rows_ran(struct code_rows *c, const struct code_stretch *s, struct pt_error *e)
@@ -187,23 +190,25 @@ static void set_next(struct code_rows *c)
 }
 
 /* In the order of addresses: whatever leads to an instruction but by a stretch's beginning lies before it. */
-static void count(struct code_rows *c)
+static int count(struct code_rows *c, struct pt_error *e)
 {
 	for (size_t i = 0; i < c->count; i++) {
 		struct insn *insn = &c->insns[i], *next = insn->next ? &c->insns[insn->next - 1] : NULL;
-		uint32_t n = c->ends_of ? c->ends_of[insn->number] : 0;
+		bool has_ends = c->ends_of && c->ends_of[insn->number];
+		const struct ends *ends = has_ends ? ends_of(c, insn->number, e) : NULL;
 		struct sums on;
 
-		if (n) {
-			add_sums(&insn->ran, &c->ends[n - 1].enter);
-			if (!insn->machine)
-				insn->machine = c->ends[n - 1].machine;
-		}
+		if (has_ends && !ends)
+			return -1;
+		if (ends)
+			add_sums(&insn->ran, &ends->enter);
+		if (ends && !insn->machine)
+			insn->machine = ends->machine;
 		on = insn->ran;
-		if (n) {
-			on.times -= c->ends[n - 1].leave.times;
-			on.timed -= c->ends[n - 1].leave.timed;
-			on.cycles -= c->ends[n - 1].leave.cycles;
+		if (ends) {
+			on.times -= ends->leave.times;
+			on.timed -= ends->leave.timed;
+			on.cycles -= ends->leave.cycles;
 		}
 		if (next && on.times) {
 			add_sums(&next->ran, &on);
@@ -211,6 +216,7 @@ static void count(struct code_rows *c)
 				next->machine = insn->machine;
 		}
 	}
+	return 0;
 }
 
 /* ---- Rows --------------------------------------------------------------------------------------------- */
@@ -311,8 +317,7 @@ static int find_lines(struct code_rows *c, struct source_lines *lines, struct pt
 static int put_insns(struct code_rows *c, struct source_lines *lines, struct pt_error *e)
 {
 	set_next(c);
-	count(c);
-	if (find_lines(c, lines, e) < 0)
+	if (count(c, e) < 0 || find_lines(c, lines, e) < 0)
 		return -1;
 	for (size_t i = 0; i < c->count; i++)
 		if (!c->insns[i].written && c->insns[i].ran.times && insert(c, &c->insns[i], e) < 0)

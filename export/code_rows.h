@@ -18,8 +18,9 @@
 struct code_rows;
 struct source_lines;
 
-/* bases are copied. NULL: PT_ERR_NO_MEMORY, or SQLite's error. */
-struct code_rows *code_rows_create(sqlite3 *db, const struct trace_bases *bases, struct pt_error *e);
+/* scratch: a file of the caller's. bases are copied. NULL: PT_ERR_NO_MEMORY, or SQLite's error. */
+struct code_rows *code_rows_create(sqlite3 *db, int scratch, const struct trace_bases *bases,
+				   struct pt_error *e);
 void code_rows_destroy(struct code_rows *c); /* NULL is fine */
 
 /* The next CODE. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_BAD_INPUT (an instruction twice). */
@@ -38,12 +39,12 @@ struct code_stretch {
 	double timed,
 	    cycles; /* of each instruction: how many of these times the cycles are known, and which */
 };
-/* After the last CODE. Instructions that are not known are left out. 0, or -1: PT_ERR_NO_MEMORY. */
+/* After the last CODE. Instructions that are not known are left out. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_IO. */
 int code_rows_ran(struct code_rows *c, const struct code_stretch *s, struct pt_error *e);
 
 /*
  * Fills the tables code and source_file, and symbol.machine of symbols that no branch has led to or from.
- * 0, or -1: SQLite's error, PT_ERR_NO_MEMORY.
+ * 0, or -1: SQLite's error, PT_ERR_NO_MEMORY, PT_ERR_IO.
  */
 int code_rows_finish(struct code_rows *c, struct source_lines *lines, struct pt_error *e);
 

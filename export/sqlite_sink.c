@@ -33,6 +33,7 @@ enum {
 	OF_DICTIONARY,
 	OF_RUNS = OF_DICTIONARY + DICTIONARY_SCRATCHES,
 	OF_INTERRUPTS,
+	OF_CODE,
 	SCRATCHES
 };
 
@@ -123,7 +124,8 @@ static int begin(struct sqlite_sink *s, struct pt_error *e)
 	    !(s->call_paths = call_paths_create(db, s->scratch[OF_CALL_PATHS], &s->base, e)) ||
 	    !(s->calls = calls_create(db, s->call_paths, s->scratch + OF_CALLS, &s->base, e)) ||
 	    !(s->feed = call_feed_create(s->calls, s->call_paths, s->threads != 1, e)) ||
-	    !(s->vms = vm_rows_create(db, &s->base, e)) || !(s->code = code_rows_create(db, &s->base, e)) ||
+	    !(s->vms = vm_rows_create(db, &s->base, e)) ||
+	    !(s->code = code_rows_create(db, s->scratch[OF_CODE], &s->base, e)) ||
 	    !(s->lines = source_lines_create(e)))
 		return -1;
 	return 0;
