@@ -16,6 +16,13 @@ for bytes in 64 2000 32768; do
 	cat "$tmp/out"
 done
 
+# Five processes take turns on a CPU, and the trace shows their CR3s: a PSB+ says whose code a segment has.
+"$PT_BUILD/tests/tools/mkscale" --bytes 8000000 --programs 5 --cr3 >"$tmp/turns.ptc"
+"$jobs" 16384 3 "$tmp/turns.ptc" >"$tmp/out"
+succeeded $? "processes that take turns: the same records"
+check "most of them are decoded ahead: $(tail -n 1 "$tmp/out")" test "$(awk 'END { print $7 }' "$tmp/out")" -ge 5000000
+rm "$tmp/turns.ptc"
+
 if [ -d "$PT_SHARED/bench" ]; then
 	zstd -dq "$PT_SHARED/bench/gzip.img.zst" -o "$tmp/gzip.img"
 	cp "$PT_SHARED/bench/gzip.maps" "$tmp"

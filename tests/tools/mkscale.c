@@ -2,13 +2,15 @@
  * mkscale.c - writes a container with as much of everything as is asked for, to see how time and memory grow.
  *
  *   mkscale --bytes N [--streams N] --clone CONTAINER > FILE
- *   mkscale --bytes N [--streams N] [--threads N | --programs N] [--blocks N | --call-paths N] > FILE
+ *   mkscale --bytes N [--streams N] [--threads N | --programs N [--cr3]]
+ *           [--blocks N | --call-paths N] > FILE
  *
  * --clone: the AUX data of the container's only stream over and over. Each copy comes later in time, by a
  * multiple of what MTC and TMA packets count to before they begin anew, so only its TSC packets differ.
  * With several streams, which run at the same time, each is another thread's.
  * Else a made-up program runs, one stream a CPU, and the threads take turns on them; with --programs each is a process of
- * its own, which has the program at an address of its own. With --blocks it is a
+ * its own, which has the program at an address of its own; --cr3: the trace shows their CR3s, and its PSBs are where
+ * they run. With --blocks it is a
  * loop of so many basic blocks, each of which ends in a conditional branch that is mostly, not always,
  * taken. With --call-paths functions call each other, through a pointer, along so many different paths
  * before the first comes again.
@@ -44,6 +46,7 @@ enum {
 static struct {
 	uint64_t bytes, streams, threads, blocks, call_paths;
 	bool programs; /* the threads are */
+	bool cr3;
 	const char *clone;
 } opt = {.bytes = 1 << 20, .streams = 1, .threads = 1, .blocks = 1000};
 
@@ -264,8 +267,10 @@ static void put_program(void)
 
 static void flush_bits(struct stream *s)
 {
+	const uint8_t packet = (uint8_t)((1u << s->n | s->bits) << 1);
+
 	if (s->n)
-		put(&s->aux, &(uint8_t){(uint8_t)((1u << s->n | s->bits) << 1)}, 1);
+		put(&s->aux, &packet, 1);
 	s->bits = s->n = 0;
 }
 
@@ -407,6 +412,27 @@ static void flush_sideband(void)
 	sideband.used = 0;
 }
 
+/* Of a process. */
+static void put_pip(struct stream *s)
+{
+	uint64_t payload = (uint64_t)(0x10000 + (s->tid - PID) * 2) << 12 >> 5 << 1;
+
+	put(&s->aux, "\x02\x43", 2);
+	put(&s->aux, &payload, 6);
+}
+
+/* A PSB+ in the middle of what runs: TSC, MODE.Exec of 64 bits, PIP, FUP. */
+static void put_psb_running(struct stream *s, uint64_t tsc)
+{
+	put_psb(&s->aux);
+	put_tsc(&s->aux, tsc);
+	put(&s->aux, "\x99\x01", 2);
+	put_pip(s);
+	put_ip(&s->aux, 0x1d, block_ip(s));
+	put(&s->aux, "\x02\x23", 2);
+	s->psb_at = s->offset + s->aux.used + PIECE / 4;
+}
+
 /* A thread's turn: so many bytes. */
 static void run_thread(struct stream *s, uint64_t tsc, size_t bytes)
 {
@@ -421,6 +447,8 @@ static void run_thread(struct stream *s, uint64_t tsc, size_t bytes)
 	} else {
 		put_tsc(&s->aux, tsc);
 	}
+	if (opt.cr3)
+		put_pip(s);
 	put_ip(&s->aux, 0x11, opt.call_paths ? program_ip(s->tid) : block_ip(s)); /* TIP.PGE */
 	for (uint64_t time = tsc + 100; s->aux.used - begin < bytes; time += 100) {
 		size_t end = s->aux.used + 128;
@@ -431,6 +459,8 @@ static void run_thread(struct stream *s, uint64_t tsc, size_t bytes)
 			else
 				run_block(s);
 		flush_bits(s);
+		if (opt.cr3 && s->offset + s->aux.used >= s->psb_at)
+			put_psb_running(s, time < tsc + SLICE_TSC / 2 ? time : tsc + SLICE_TSC / 2);
 		put_tsc(&s->aux, time < tsc + SLICE_TSC / 2 ? time : tsc + SLICE_TSC / 2);
 	}
 	put_returns(s, open);
@@ -452,7 +482,7 @@ static void begin_container(void)
 
 	ok(ptc_put_meta(w, "engine", "perf", &error));
 	ok(ptc_put_meta(w, "uuid", "5ca1e", &error));
-	ok(ptc_put_meta(w, "pt_user_only", "1", &error));
+	ok(ptc_put_meta(w, "pt_user_only", opt.cr3 ? "0" : "1", &error));
 	ok(ptc_put_meta(w, "time_mult", "1", &error));
 	ok(ptc_put_meta(w, "time_shift", "0", &error));
 	ok(ptc_put_meta(w, "time_zero", "0", &error));
@@ -502,10 +532,10 @@ static void write_program(void)
 
 static bool read_options(int argc, char **argv)
 {
-	static const struct option longs[] = {{"bytes", 1, NULL, 'b'},	    {"streams", 1, NULL, 's'},
-					      {"threads", 1, NULL, 't'},    {"blocks", 1, NULL, 'k'},
-					      {"call-paths", 1, NULL, 'c'}, {"clone", 1, NULL, 'l'},
-					      {"programs", 1, NULL, 'p'},   {NULL, 0, NULL, 0}};
+	static const struct option longs[] = {
+	    {"bytes", 1, NULL, 'b'},	{"streams", 1, NULL, 's'},    {"threads", 1, NULL, 't'},
+	    {"blocks", 1, NULL, 'k'},	{"call-paths", 1, NULL, 'c'}, {"clone", 1, NULL, 'l'},
+	    {"programs", 1, NULL, 'p'}, {"cr3", 0, NULL, 'r'},	      {NULL, 0, NULL, 0}};
 
 	for (int c; (c = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
 		uint64_t n = optarg ? strtoull(optarg, NULL, 10) : 0;
@@ -514,6 +544,7 @@ static bool read_options(int argc, char **argv)
 		case 'b': opt.bytes = n; break;
 		case 's': opt.streams = n; break;
 		case 't': opt.threads = n; break;
+		case 'r': opt.cr3 = true; break;
 		case 'p':
 			opt.threads = n;
 			opt.programs = true;
@@ -532,9 +563,9 @@ static bool read_options(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	if (!read_options(argc, argv) || isatty(STDOUT_FILENO)) {
-		fprintf(stderr,
-			"usage: mkscale --bytes N [--streams N] [--threads N] [--blocks N | --call-paths N | "
-			"--clone CONTAINER] > FILE\n");
+		fprintf(stderr, "usage: mkscale --bytes N [--streams N] [--threads N | --programs N [--cr3]] "
+				"[--blocks N | --call-paths N | "
+				"--clone CONTAINER] > FILE\n");
 		return 2;
 	}
 	w = ptc_writer_create(STDOUT_FILENO, -7, &error);
