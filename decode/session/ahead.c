@@ -2,8 +2,8 @@
  * ahead.c - sideband records that are applied ahead of their time.
  *
  * Between two timing packets a stream's time stands still, so the trace may already show what a record,
- * whose time is exact, reports a little later: a switch to the process whose CR3 the flow has just seen, or
- * the mapping of the code where the flow is. Such a record is looked for up to window_tsc ahead. It is
+ * whose time is exact, reports a little later: a switch to the process whose CR3 the flow has just seen, or to
+ * one that has code where the flow is, or the mapping of that code. Such a record is looked for up to window_tsc ahead. It is
  * applied together with those of the same context, or process, that come before it.
  */
 #include "decode/session/internal.h"
@@ -44,9 +44,10 @@ static bool apply_until(struct session *s, uint64_t limit, const struct record_f
 struct wanted_switch {
 	struct session *session;
 	const struct pt_cpu_context *cpu_context;
-	enum { TO_PROCESS = 1, TO_TASK, TO_USER_CODE, TO_ANOTHER } to;
+	enum { TO_PROCESS = 1, TO_TASK, TO_USER_CODE, TO_ANOTHER, TO_CODE_AT } to;
 	const struct pt_process *process; /* TO_PROCESS */
 	const struct pt_task *task;	  /* TO_TASK */
+	uint64_t ip;			  /* TO_CODE_AT */
 };
 
 static bool is_of_context(const struct pt_sideband_record *record, const void *arg)
@@ -60,6 +61,11 @@ static bool is_of_context(const struct pt_sideband_record *record, const void *a
 		return pt_sideband_pid(record) == cpu_context->task->pid;
 	return (pt_sideband_effect(record) & PT_SIDEBAND_SWITCH) &&
 	       pt_session_context_of(w->session, record) == cpu_context;
+}
+
+static bool has_code_at(struct pt_task *task, uint64_t ip)
+{
+	return task && img_space_find(&task->process->space, ip);
 }
 
 static bool is_wanted_switch(const struct pt_sideband_record *record, const void *arg)
@@ -77,6 +83,7 @@ static bool is_wanted_switch(const struct pt_sideband_record *record, const void
 	case TO_PROCESS: return pid == w->process->pid;
 	case TO_TASK: return tid == w->task->tid;
 	case TO_USER_CODE: return pt_session_has_user_code(pt_tasks_get(tasks, pid, tid));
+	case TO_CODE_AT: return has_code_at(pt_tasks_get(tasks, pid, tid), w->ip);
 	default: return pt_tasks_get(tasks, pid, tid) != w->cpu_context->task;
 	}
 }
@@ -88,11 +95,11 @@ static bool apply_switch(struct stream *st, const struct wanted_switch *wanted, 
 						  : (const void *)wanted->cpu_context->task;
 	/* Which threads have user code changes. */
 	uint64_t code = wanted->to == TO_USER_CODE ? wanted->session->code_begins : 0;
-	const struct record_filter filter = {
-	    .key = {(uintptr_t)wanted->cpu_context, code << 3 | wanted->to, (uintptr_t)to},
-	    .matches = is_of_context,
-	    .is_last = is_wanted_switch,
-	    .arg = wanted};
+	const struct record_filter filter = {.key = {(uintptr_t)wanted->cpu_context, code << 3 | wanted->to,
+						     wanted->to == TO_CODE_AT ? wanted->ip : (uintptr_t)to},
+					     .matches = is_of_context,
+					     .is_last = is_wanted_switch,
+					     .arg = wanted};
 
 	return apply_until(st->session, limit_tsc(st, window_tsc), &filter);
 }
@@ -172,6 +179,18 @@ static bool maps_wanted(const struct pt_sideband_record *record, const void *arg
 	return pt_sideband_maps(record, w->pid, w->ip);
 }
 
+/*
+ * Where user space only is traced nothing shows a switch between two threads whose events stay on, as where both
+ * have inherited them, but that the code is another's.
+ */
+static bool ahead_to_code_at(struct stream *st, uint64_t ip)
+{
+	const struct wanted_switch wanted = {
+	    .session = st->session, .cpu_context = st->cpu_context, .to = TO_CODE_AT, .ip = ip};
+
+	return ahead_to(st, st->cpu_context, &wanted);
+}
+
 bool pt_session_on_missing(void *arg, struct pt_flow *f, uint64_t ip)
 {
 	struct stream *st = arg;
@@ -187,5 +206,6 @@ bool pt_session_on_missing(void *arg, struct pt_flow *f, uint64_t ip)
 	filter.key[0] = (uintptr_t)wanted.machine;
 	filter.key[1] = (uint64_t)(uint32_t)wanted.pid << 3;
 	filter.key[2] = ip;
-	return apply_until(st->session, limit_tsc(st, st->session->window_tsc), &filter);
+	return apply_until(st->session, limit_tsc(st, st->session->window_tsc), &filter) ||
+	       (wanted.pid != PTC_ANY_PID && !pt_flow_kernel_code(st->flow) && ahead_to_code_at(st, ip));
 }

@@ -28,6 +28,14 @@ echo $? >signal.status
 taskset -p 3 $$ >/dev/null
 pt-capture --all-user -o size.ptc --switch-output=8K -- sh -c 'for cpu in 1 2 3; do taskset $cpu work 1; sleep 0.05; done' 2>size.err
 echo $? >size.status
+pt-capture --all-user -e mtc_period=6 -o time.ptc --switch-output=1s -- sh -c 'for cpu in 1 2 1; do taskset $cpu work 1; sleep 1.2; done' 2>time.err
+echo $? >time.status
+# The disk is full in the second or third of them.
+mkdir full && mount -t tmpfs -o size=5M tmpfs full
+pt-capture --all-user -e mtc_period=9 -o full/full.ptc --switch-output=8K -- sh -c 'for cpu in 1 2 3 1 2 3; do taskset $cpu work 1; sleep 0.05; done' 2>full.err
+echo $? >full.status
+ls full >full.names
+mkdir copy && cp full/* copy; umount full
 pt-capture --all-user -e noretcomp -o snap.ptc -S --switch-output --ready-fd 3 -- taskset 1 work 2 2>snap.err 3>ready &
 p=$!
 read -r line <ready
@@ -69,6 +77,16 @@ set -- "$out"/size.ptc.*
 check "by size: $# containers: $(tail -n 3 "$out/size.err")" test $# -gt 2 -a "$(cat "$out/size.status")" = 0
 of_all size 0 u "$@"
 of_all size 1 u "$@"
+alone "$@"
+set -- "$out"/time.ptc.*
+check "by time: $# containers: $(tail -n 3 "$out/time.err")" test $# -gt 2 -a "$(cat "$out/time.status")" = 0
+of_all time 0 u "$@"
+of_all time 1 u "$@"
+alone "$@"
+set -- "$out"/copy/full.ptc.*
+check "a full disk: status $(cat "$out/full.status")" test "$(cat "$out/full.status")" = 1
+check "it is said: $(tail -n 2 "$out/full.err")" grep -q 'No space left' "$out/full.err"
+check "those before it are whole, and nothing else is left: $(cat "$out/full.names")" test $# -ge 1 -a "$(grep -cvE '^full\.ptc\.20[0-9]{14}$' "$out/full.names")" = 0
 alone "$@"
 set -- "$out"/snap.ptc.*
 check "snapshots: $# containers: $(cat "$out/snap.err")" test $# = 2 -a "$(cat "$out/snap.status")" = 0
