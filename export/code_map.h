@@ -1,9 +1,9 @@
 /*
  * code_map.h - the executed instructions of a record stream, by address and version of the code.
  *
- * An instruction has a number, from 1 on in the order of the stream. Those of a CODE record, a block, lie one after
- * the other, so it is kept once where they begin, and of each its length only: every program that a system begins has
- * addresses of its own, so there may be millions of instructions.
+ * An instruction has a number, from 1 on in the order of the stream. Those of a CODE record, a block, lie
+ * one after the other, so it is kept once where they begin, and of each its length only: every program that
+ * a system begins has addresses of its own, so there may be millions of instructions.
  */
 #ifndef EXPORT_CODE_MAP_H
 #define EXPORT_CODE_MAP_H

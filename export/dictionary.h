@@ -1,11 +1,11 @@
 /*
- * dictionary.h - edges and paths, with sums over the runs that take them: tables edge, path,
- * path_chunk and edge_chunk.
+ * dictionary.h - edges and paths, with sums over the runs that take them: tables edge, path, path_chunk and
+ * edge_chunk.
  *
  * Numbers of edges and paths are the stream's. An edge's id in the tables is base + number. Ids of paths
  * are given after the last run, the smallest to those that most runs have, for they take the least room
- * there. Edges and paths are in scratch files, of which what was used last is in memory, 100 bytes each: runs are
- * many and must find them. The edges of each path are in another one until the end.
+ * there. Edges and paths are in scratch files, of which what was used last is in memory, 100 bytes each:
+ * runs are many and must find them. The edges of each path are in another one until the end.
  */
 #ifndef EXPORT_DICTIONARY_H
 #define EXPORT_DICTIONARY_H
@@ -22,8 +22,8 @@ struct dictionary;
 enum { DICTIONARY_SCRATCHES = 3 };
 
 /*
- * scratch: files of the caller's. bases are copied. NULL: PT_ERR_NO_MEMORY, or SQLite's error. What returns no error
- * below keeps that of a scratch file (PT_ERR_IO) for the next that does.
+ * scratch: files of the caller's. bases are copied. NULL: PT_ERR_NO_MEMORY, or SQLite's error. What returns
+ * no error below keeps that of a scratch file (PT_ERR_IO) for the next that does.
  */
 struct dictionary *dictionary_create(sqlite3 *db, const int scratch[DICTIONARY_SCRATCHES],
 				     const struct trace_bases *bases, struct pt_error *e);

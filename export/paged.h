@@ -24,8 +24,8 @@ struct paged {
 	unsigned char *pages;
 };
 
-/* slots: how many pages are in memory at most; a power of two. 0, or -1: PT_ERR_NO_MEMORY; paged_deinit() is due
- * in any case. */
+/* slots: how many pages are in memory at most; a power of two. 0, or -1: PT_ERR_NO_MEMORY; paged_deinit()
+ * is due in any case. */
 int paged_init(struct paged *p, int scratch, size_t size, size_t slots, struct pt_error *e);
 void paged_deinit(struct paged *p); /* a zeroed one is fine */
 

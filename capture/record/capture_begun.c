@@ -15,7 +15,8 @@ static int add_threads(struct hw_list *l, int32_t pid, struct pt_error *e)
 	return -1;
 }
 
-/* Adds the processes that those in the list have started since the capture's beginning; they come at its end. */
+/* Adds the processes that those in the list have started since the capture's beginning; they come at its
+ * end. */
 static int add_started(const struct capture *c, struct hw_list *processes, struct pt_error *e)
 {
 	struct hw_list children = {0};

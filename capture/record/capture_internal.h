@@ -1,8 +1,8 @@
 /*
  * capture_internal.h - what the capture's files share: capture.c (a capture from its beginning to its end),
- * capture_open.c (threads and events), capture_begun.c (threads that begin meanwhile), capture_cpus.c (CPUs that come and go), capture_head.c (the
- * container's beginning), capture_records.c (what a record needs before it), capture_run.c (rounds, until the
- * end), capture_snapshot.c, capture_switch.c (the next container).
+ * capture_open.c (threads and events), capture_begun.c (threads that begin meanwhile), capture_cpus.c (CPUs
+ * that come and go), capture_head.c (the container's beginning), capture_records.c (what a record needs before
+ * it), capture_run.c (rounds, until the end), capture_snapshot.c, capture_switch.c (the next container).
  */
 #ifndef CAPTURE_RECORD_CAPTURE_INTERNAL_H
 #define CAPTURE_RECORD_CAPTURE_INTERNAL_H
@@ -102,8 +102,8 @@ int capture_use_writer(struct capture *c, struct pt_error *e);
 /* All threads of the target's processes; and which processes these had started before. */
 int capture_find_threads(struct capture *c, struct pt_error *e);
 /*
- * Opens the events, with as much as is permitted where nothing was asked for; also of threads and processes that
- * the target's processes begin meanwhile.
+ * Opens the events, with as much as is permitted where nothing was asked for; also of threads and processes
+ * that the target's processes begin meanwhile.
  */
 int capture_open_events(struct capture *c, struct pt_error *e);
 
@@ -116,9 +116,9 @@ int capture_set_filters(struct capture *c, struct pt_error *e);
 /* ---- capture_begun.c ---- */
 
 /*
- * Opens events, as o has them, of the threads that the target's processes have begun since they were listed, and
- * of the processes these have started. A thread inherits the events that the one which made it had by then. Again
- * until no new one turns up: what begins after a thread has all events inherits all.
+ * Opens events, as o has them, of the threads that the target's processes have begun since they were
+ * listed, and of the processes these have started. A thread inherits the events that the one which made it
+ * had by then. Again until no new one turns up: what begins after a thread has all events inherits all.
  */
 int capture_open_begun(struct capture *c, const struct hw_events_options *o, struct pt_error *e);
 

@@ -269,8 +269,9 @@ int hw_events_open(struct hw_events *ev, const struct hw_events_options *o, stru
 	if (hw_events_make_attrs(ev, o, e))
 		return -1;
 	raise_file_limit(ev, o);
-	/* PT first: a ring's first event has its memory, and only PT's can have an AUX area. Of all threads before
-	 * the others of any: a thread that inherits PT's may not inherit those, and one that does not does neither. */
+	/* PT first: a ring's first event has its memory, and only PT's can have an AUX area. Of all threads
+	 * before the others of any: a thread that inherits PT's may not inherit those, and one that does
+	 * not does neither. */
 	for (uint32_t a = 0; a < ev->attr_count; a++) {
 		struct placement p = place(o, ev->attrs[a].kind);
 

@@ -17,8 +17,8 @@ int hw_proc_cpus(struct hw_list *ret, struct pt_error *e);
 int hw_proc_threads(struct hw_list *l, int32_t pid, struct pt_error *e);
 
 /*
- * Adds the processes that a process's threads have started, to the list as above; none where the kernel does not
- * say (CONFIG_PROC_CHILDREN). 0, or -1: PT_ERR_NO_MEMORY.
+ * Adds the processes that a process's threads have started, to the list as above; none where the kernel
+ * does not say (CONFIG_PROC_CHILDREN). 0, or -1: PT_ERR_NO_MEMORY.
  */
 int hw_proc_children(struct hw_list *l, int32_t pid, struct pt_error *e);
 

@@ -89,7 +89,8 @@ int step_start(struct step *s, char **argv, int *ret_status)
 		close(failed[0]);
 		return refuse(s, pid, err);
 	}
-	/* Either exec stops it, or it writes why there was none. If this cannot be written (EPIPE), it has ended. */
+	/* Either exec stops it, or it writes why there was none. If this cannot be written (EPIPE), it has
+	 * ended. */
 	(void)!write(ready[1], "x", 1);
 	close(ready[1]);
 	for (;;) {

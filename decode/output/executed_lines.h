@@ -1,9 +1,9 @@
 /*
  * executed_lines.h - executed instructions by the 64 bytes of code, a line, that they begin in.
  *
- * The instructions of a path are neighbours: so they are found by one search, and one entry of the cache, for each
- * line and not for each instruction. A line belongs to a version of the code (struct ptr_code), a symbol and the
- * code's bits; where two symbols share 64 bytes there are two lines of one address.
+ * The instructions of a path are neighbours: so they are found by one search, and one entry of the cache,
+ * for each line and not for each instruction. A line belongs to a version of the code (struct ptr_code), a
+ * symbol and the code's bits; where two symbols share 64 bytes there are two lines of one address.
  */
 #ifndef DECODE_OUTPUT_EXECUTED_LINES_H
 #define DECODE_OUTPUT_EXECUTED_LINES_H
@@ -48,8 +48,8 @@ enum pt_executed_added {
 enum pt_executed_added pt_executed_lines_add(struct pt_executed_lines *l,
 					     const struct pt_executed_insn *insn);
 
-/* Calls put() with each instruction once, as records of instructions that follow each other, by version and line.
- * 0, or -1: put() said so, or PT_ERR_NO_MEMORY (*ret_memory is false then). */
+/* Calls put() with each instruction once, as records of instructions that follow each other, by version and
+ * line. 0, or -1: put() said so, or PT_ERR_NO_MEMORY (*ret_memory is false then). */
 int pt_executed_lines_put(struct pt_executed_lines *l, int (*put)(void *arg, const struct ptr_code *r),
 			  void *arg, bool *ret_memory);
 /* There are none after it. */

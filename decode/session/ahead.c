@@ -3,8 +3,8 @@
  *
  * Between two timing packets a stream's time stands still, so the trace may already show what a record,
  * whose time is exact, reports a little later: a switch to the process whose CR3 the flow has just seen, or to
- * one that has code where the flow is, or the mapping of that code. Such a record is looked for up to window_tsc ahead. It is
- * applied together with those of the same context, or process, that come before it.
+ * one that has code where the flow is, or the mapping of that code. Such a record is looked for up to
+ * window_tsc ahead. It is applied together with those of the same context, or process, that come before it.
  */
 #include "decode/session/internal.h"
 
@@ -180,8 +180,8 @@ static bool maps_wanted(const struct pt_sideband_record *record, const void *arg
 }
 
 /*
- * Where user space only is traced nothing shows a switch between two threads whose events stay on, as where both
- * have inherited them, but that the code is another's.
+ * Where user space only is traced nothing shows a switch between two threads whose events stay on, as where
+ * both have inherited them, but that the code is another's.
  */
 static bool ahead_to_code_at(struct stream *st, uint64_t ip)
 {

@@ -104,8 +104,9 @@ struct vmcs_owner {
  * Records of a guest whose clock is not known yet wait in a list beside it, in the order of arrival.
  */
 struct record_queue {
-	/* Searches that found nothing: they need not be made again in the same records (queue.c). A cache of sets:
-	 * a stream makes a few kinds of searches in turn, so that two must not push out each other. */
+	/* Searches that found nothing: they need not be made again in the same records (queue.c). A cache
+	 * of sets: a stream makes a few kinds of searches in turn, so that two must not push out each
+	 * other. */
 	struct record_search {
 		uint64_t key[3];
 		uint64_t generation;

@@ -3,10 +3,10 @@
  * internal.h.
  *
  * AUX data that has come is cut at PSBs into jobs. The next few of each stream wait for the threads, with
- * what the stream's flow follows now as their assumption, and the process that the job's PSB+ shows by its CR3, if it
- * is known. When the flow comes to a job's begin it takes
- * over what was made of it. A job that no thread has begun then is the flow's own to decode, so that the
- * session's thread never waits for work that it can do.
+ * what the stream's flow follows now as their assumption, and the process that the job's PSB+ shows by its
+ * CR3, if it is known. When the flow comes to a job's begin it takes over what was made of it. A job that
+ * no thread has begun then is the flow's own to decode, so that the session's thread never waits for work
+ * that it can do.
  */
 #ifndef DECODE_SESSION_SEGMENTS_H
 #define DECODE_SESSION_SEGMENTS_H

@@ -1,6 +1,6 @@
-/* begun IDLE FOLDER: makes IDLE threads that sleep; another waits until FOLDER (a process's /proc/PID/fd) shows that it has
- * opened files in numbers, and then makes threads and processes, each of which works now and then for ever. Prints
- * the threads' numbers, and "made" when all are there. */
+/* begun IDLE FOLDER: makes IDLE threads that sleep; another waits until FOLDER (a process's /proc/PID/fd)
+ * shows that it has opened files in numbers, and then makes threads and processes, each of which works now
+ * and then for ever. Prints the threads' numbers, and "made" when all are there. */
 #include <dirent.h>
 #include <pthread.h>
 #include <stdio.h>

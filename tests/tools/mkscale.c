@@ -8,12 +8,11 @@
  * --clone: the AUX data of the container's only stream over and over. Each copy comes later in time, by a
  * multiple of what MTC and TMA packets count to before they begin anew, so only its TSC packets differ.
  * With several streams, which run at the same time, each is another thread's.
- * Else a made-up program runs, one stream a CPU, and the threads take turns on them; with --programs each is a process of
- * its own, which has the program at an address of its own; --cr3: the trace shows their CR3s, and its PSBs are where
- * they run. With --blocks it is a
- * loop of so many basic blocks, each of which ends in a conditional branch that is mostly, not always,
- * taken. With --call-paths functions call each other, through a pointer, along so many different paths
- * before the first comes again.
+ * Else a made-up program runs, one stream a CPU, and the threads take turns on them; with --programs each is
+ * a process of its own, which has the program at an address of its own; --cr3: the trace shows their CR3s, and
+ * its PSBs are where they run. With --blocks it is a loop of so many basic blocks, each of which ends in a
+ * conditional branch that is mostly, not always, taken. With --call-paths functions call each other, through a
+ * pointer, along so many different paths before the first comes again.
  */
 #include <getopt.h>
 #include <inttypes.h>

@@ -1,4 +1,5 @@
-/* test_code_map.c - executed instructions by address and version (export/code_map.h): found, followed, not twice. */
+/* test_code_map.c - executed instructions by address and version (export/code_map.h): found, followed, not
+ * twice. */
 #include <string.h>
 
 #include "export/code_map.h"

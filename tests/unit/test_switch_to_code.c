@@ -1,6 +1,7 @@
 /*
- * test_switch_to_code.c - user space alone is traced, and one thread comes after another without a packet that says
- * time: the code where the trace goes on is the other one's, whose switch is recorded a little later.
+ * test_switch_to_code.c - user space alone is traced, and one thread comes after another without a packet
+ * that says time: the code where the trace goes on is the other one's, whose switch is recorded a little
+ * later.
  */
 #include <linux/perf_event.h>
 #include <string.h>
