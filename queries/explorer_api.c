@@ -317,7 +317,8 @@ static int add_longest(sqlite3 *db, const struct explorer *x, struct question *q
 /* Which sums are to be read, by shift.sql; none: nothing is added. */
 static int add_shift(sqlite3 *db, struct question *q, struct pt_error *e)
 {
-	char *sql = source_read(&(struct source){.sql = explorer_sql_shift}, e);
+	const struct source source = {.sql = explorer_sql_shift};
+	char *sql = source_read(&source, e);
 	sqlite3_stmt *st = sql ? database_prepare(db, sql, e) : NULL;
 	int ret = st ? 0 : -1, r = 0;
 
@@ -401,7 +402,7 @@ static int put_query(const struct explorer *x, const struct server_request *r, c
 		else if (!annotated && !(sql = source_read(&source, e)))
 			ret = -1;
 	}
-	q.needs_longest = view == explorer_sql_spans || view == explorer_sql_calls;
+	q.needs_longest = view == explorer_sql_spans;
 	q.needs_shift = view == explorer_sql_spans || view == explorer_sql_marks;
 	if (ret == 0 && q.all && !annotated && !view)
 		ret = put_all(sql, x, &q, out, e);

@@ -23,5 +23,5 @@ CREATE INDEX guest_run_by_time ON guest_run (machine, vcpu, entry_tsc);
 -- For exact percentiles.
 CREATE INDEX vm_exit_by_latency ON vm_exit (trace, machine, reason, latency_tsc, vcpu);
 CREATE INDEX guest_run_by_residency ON guest_run (trace, machine, ended_by, residency_tsc, vcpu);
--- From a thread's run to the calls that return there, and to the longest calls.
-CREATE INDEX call_group_by_run ON call_group (thread, run, elapsed_max, trace);
+-- From a time to the calls of each length then: no group of a class spans more than its bits say.
+CREATE INDEX call_group_by_time ON call_group (trace, class, tsc, span_tsc, elapsed_max);
