@@ -4,16 +4,24 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "queries/database.h"
 #include "schema/container.h"
 
-#define MARGIN_NS 20000 /* PSB+ groups are some microseconds apart */
+#define MARGIN_NS    20000    /* PSB+ groups are some microseconds apart */
+#define PAUSE_MAX_NS 16000000 /* between two looks at the programs, and at whether anybody waits for them */
+
+enum {
+	PROGRAMS = 2, /* pt-decode, pt-load */
+	PATIENCE = 60 /* looks at programs that were asked to end: about a second */
+};
 
 /* ---- Which container ------------------------------------------------------------------------------------ */
 
@@ -157,23 +165,74 @@ static pid_t start(char *const *argv, int in, int out)
 	return child;
 }
 
-/* 0 and 3 (something was not seen) are good ends. */
-static bool ended_well(pid_t child)
+/* Whether a program has ended; *status then says how. One that was not started ended badly. */
+static bool has_ended(pid_t *child, int *status)
 {
-	int status;
+	pid_t r = *child > 0 ? waitpid(*child, status, WNOHANG) : -1;
 
-	return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
-	       (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 3);
+	if (r == 0 || (r < 0 && *child > 0 && errno == EINTR))
+		return false;
+	if (r < 0)
+		*status = 1 << 8;
+	*child = 0;
+	return true;
 }
 
-static int decode_into(const char *container, const char *time, const char *scratch, struct pt_error *e)
+static void signal_all(const pid_t *children, int signal)
+{
+	for (size_t i = 0; i < PROGRAMS; i++)
+		if (children[i] > 0)
+			kill(children[i], signal);
+}
+
+/* 0 and 3 (something was not seen) are good ends. */
+static bool is_good(int status)
+{
+	return WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 3);
+}
+
+/* Waits for all of them. watch: when it is over they are asked to end, and later made to. *over: so it was.
+ * Whether all ended well. */
+static bool wait_for(pid_t *children, const struct database_watch *watch, bool *over)
+{
+	struct timespec pause = {0, 1000000};
+	unsigned running = PROGRAMS, patience = PATIENCE;
+	bool good = true;
+
+	*over = false;
+	for (bool ended[PROGRAMS] = {false};;) {
+		for (size_t i = 0; i < PROGRAMS; i++) {
+			int status = 0;
+
+			if (ended[i] || !has_ended(&children[i], &status))
+				continue;
+			ended[i] = true;
+			good &= is_good(status);
+			running--;
+		}
+		if (!running)
+			return good;
+		if (!*over && watch && watch->is_over(watch->arg)) {
+			*over = true;
+			signal_all(children, SIGTERM);
+		} else if (*over && --patience == 0) {
+			signal_all(children, SIGKILL);
+		}
+		nanosleep(&pause, NULL);
+		if (pause.tv_nsec < PAUSE_MAX_NS)
+			pause.tv_nsec *= 2;
+	}
+}
+
+static int decode_into(const char *container, const char *time, const char *scratch,
+		       const struct database_watch *watch, struct pt_error *e)
 {
 	char *const decode[] = {"pt-decode",  "-q", "--no-calls",      "--from-psb", "--time",
 				(char *)time, "--", (char *)container, NULL};
 	char *const load[] = {"pt-load", "-q", (char *)scratch, NULL};
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), ends[2];
-	pid_t children[2];
-	bool done;
+	pid_t children[PROGRAMS];
+	bool done, over;
 
 	if (null < 0 || pipe2(ends, O_CLOEXEC) < 0) {
 		pt_fail_errno(e, "cannot make a pipe");
@@ -186,8 +245,9 @@ static int decode_into(const char *container, const char *time, const char *scra
 	close(ends[0]);
 	close(ends[1]);
 	close(null);
-	done = ended_well(children[0]);
-	done &= ended_well(children[1]);
+	done = wait_for(children, watch, &over);
+	if (over)
+		return pt_fail(e, PT_ERR_IO, PT_NO_OFFSET, "it took too long, and was stopped");
 	return done ? 0
 		    : pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "decoding %s of %s failed", time, container);
 }
@@ -195,10 +255,10 @@ static int decode_into(const char *container, const char *time, const char *scra
 /* ---- The scratch database ------------------------------------------------------------------------------- */
 
 sqlite3 *on_demand_open(sqlite3 *db, const char *container, int64_t after_ns, int64_t until_ns,
-			struct pt_error *e)
+			const struct database_watch *watch, struct pt_error *e)
 {
 	const char *folder = getenv("TMPDIR");
-	char dir[512], path[544], time[96];
+	char dir[512], path[544], loading[576], time[96];
 	sqlite3 *scratch = NULL;
 	struct trace t;
 
@@ -217,9 +277,13 @@ sqlite3 *on_demand_open(sqlite3 *db, const char *container, int64_t after_ns, in
 	snprintf(time, sizeof time, "%" PRId64 "ns..%" PRId64 "ns",
 		 after_ns > MARGIN_NS ? after_ns - MARGIN_NS : 0,
 		 until_ns < INT64_MAX - MARGIN_NS ? until_ns + MARGIN_NS : until_ns);
-	if (decode_into(t.container, time, path, e) == 0)
+	if (decode_into(t.container, time, path, watch, e) == 0)
 		scratch = database_open(path, e);
-	/* It is open: its name is not needed any more. */
+	if (scratch)
+		database_stop_when(scratch, watch);
+	/* It is open: its name is not needed any more. (The other one is there when pt-load was killed.) */
+	snprintf(loading, sizeof loading, "%s.loading", path);
+	unlink(loading);
 	unlink(path);
 	rmdir(dir);
 	return scratch;
@@ -305,7 +369,8 @@ static int read_ns(const char *name, const char *text, int64_t *ret, struct pt_e
 }
 
 int on_demand_between(sqlite3 *db, const char *container, const char *const *parameters, size_t count,
-		      int64_t longest_ns, struct on_demand *ret, struct pt_error *e)
+		      int64_t longest_ns, const struct database_watch *watch, struct on_demand *ret,
+		      struct pt_error *e)
 {
 	const char *after = value_of(parameters, count, "after"),
 		   *until = value_of(parameters, count, "until");
@@ -342,6 +407,6 @@ int on_demand_between(sqlite3 *db, const char *container, const char *const *par
 		    "the branches are decoded from the container, of at most %lld ms here: pt-query DB "
 		    "branches-between decodes any time",
 		    (long long)(longest_ns / 1000000));
-	ret->db = on_demand_open(db, container, after_ns, until_ns, e);
+	ret->db = on_demand_open(db, container, after_ns, until_ns, watch, e);
 	return ret->db ? 1 : -1;
 }

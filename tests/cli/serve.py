@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import sqlite3
@@ -283,4 +284,65 @@ status, t = s.ask(sql="SELECT count(*) FROM branches")
 check("branches" in t.get("error", "") + t.get("note", ""), "another question says what is missing", t)
 same(s.ask(sql="SELECT count(*) FROM vmexits")[1]["note"], "", "and nothing, where nothing is")
 s.end()
+
+# What decodes is stopped when its time is over, its client goes away or the server ends, also when it will not: programs that are
+# never done, in the places of pt-decode and pt-load.
+folder = os.path.join(os.path.dirname(sums), "never")
+os.makedirs(os.path.join(folder, "scratch"))
+shutil.copy(program, folder)
+pids = os.path.join(folder, "pids")
+for name, words in (("pt-decode", ""), ("pt-load", "trap '' TERM\n")):
+    with open(os.path.join(folder, name), "w", encoding="ascii") as f:
+        f.write(f"#!/bin/sh\n{words}echo $$ >>{pids}\nfor i in $(seq 600); do sleep 0.1; done\n")
+    os.chmod(f.name, 0o755)
+program = os.path.join(folder, "pt-query")
+os.environ["TMPDIR"] = os.path.join(folder, "scratch")
+
+
+def wait_until(what, seconds=30):
+    end = time.monotonic() + seconds
+    while not what() and time.monotonic() < end:
+        time.sleep(0.02)
+    return what()
+
+
+def running():
+    """Of those that were started, how many are not gone."""
+    with open(pids, encoding="ascii") as f:
+        return sum(os.path.exists(f"/proc/{pid.strip()}") for pid in f)
+
+
+def decoding(server):
+    """A client whose answer is being decoded."""
+    if os.path.exists(pids):
+        os.remove(pids)
+    c = socket.create_connection(("127.0.0.1", server.port))
+    c.sendall(f"GET /{server.token}/api/query?name=branches-between&p.after={begin}&p.until={end} HTTP/1.1\r\n"
+              f"Host: 127.0.0.1:{server.port}\r\n\r\n".encode())
+    check(wait_until(lambda: os.path.exists(pids) and running() == 2), "branches are being decoded")
+    return c
+
+
+def is_stopped(how):
+    check(wait_until(lambda: not running(), 10), f"{how}: nothing is decoded any more", running())
+    check(wait_until(lambda: not os.listdir(os.environ["TMPDIR"])), f"{how}: no file is left")
+
+
+s = Server(sums, "serve")
+decoding(s).close()
+is_stopped("its client went away")
+c = decoding(s)
+same(s.end()[0], 0, "a server that decodes ends")
+is_stopped("the server has ended")
+c.close()
+s = Server(sums, "serve", "--timeout", "1")
+c = decoding(s)
+check(b" 503 " in c.recv(100), "its time is over: 503")
+is_stopped("its time is over")
+c.close()
+s.end()
+ended = subprocess.run([program, sums, "--timeout", "1", "branches-between", "-p", f"after={begin}", "-p", f"until={end}"],
+                       capture_output=True, text=True, timeout=30)
+check(ended.returncode == 1 and "too long" in ended.stderr, "pt-query --timeout stops it, too", (ended.returncode, ended.stderr))
+is_stopped("pt-query --timeout")
 sum_up()
