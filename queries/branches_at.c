@@ -141,6 +141,7 @@ static int on_filter(sqlite3_vtab_cursor *cursor, int plan, const char *text, in
 {
 	struct cursor *c = (struct cursor *)cursor;
 	struct table *t = (struct table *)cursor->pVtab;
+	struct on_demand_range range = {0};
 	struct pt_error e = {0};
 
 	(void)plan, (void)text, (void)argc;
@@ -149,8 +150,9 @@ static int on_filter(sqlite3_vtab_cursor *cursor, int plan, const char *text, in
 		return SQLITE_OK; /* as a comparison with NULL: no row */
 	for (int i = 0; i < 2; i++)
 		c->bounds[i] = sqlite3_value_int64(argv[i]);
-	c->scratch = on_demand_open(t->source->db, t->source->container, c->bounds[0], c->bounds[1],
-				    t->source->watch, &e);
+	range.after_ns = c->bounds[0];
+	range.until_ns = c->bounds[1];
+	c->scratch = on_demand_open(t->source->db, t->source->container, &range, t->source->watch, &e);
 	if (c->scratch)
 		c->st = database_prepare(
 		    c->scratch, "SELECT * FROM branches WHERE time_ns BETWEEN ? AND ? ORDER BY id", &e);

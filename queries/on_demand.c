@@ -70,7 +70,7 @@ static int read_uuid(const char *path, char ret[64], struct pt_error *e)
 }
 
 /* The one trace that sql has, whose parameters are two texts or numbers. */
-static int find_trace(sqlite3 *db, const char *uuid, int64_t after_ns, int64_t until_ns, struct trace *ret,
+static int find_trace(sqlite3 *db, const char *uuid, const struct on_demand_range *range, struct trace *ret,
 		      struct pt_error *e)
 {
 	/* Of a named container by its uuid, else by the time. */
@@ -79,15 +79,17 @@ static int find_trace(sqlite3 *db, const char *uuid, int64_t after_ns, int64_t u
 			     "SELECT id, uuid, container FROM traces WHERE CASE WHEN ?1 IS NOT NULL THEN "
 			     "uuid = ?1 ELSE container IS NOT NULL AND"
 			     " time_zero + (first_tsc >> time_shift) * time_mult <= ?3 AND"
-			     " time_zero + ((last_tsc >> time_shift) + 1) * time_mult >= ?2 END",
+			     " time_zero + ((last_tsc >> time_shift) + 1) * time_mult >= ?2 END"
+			     " AND (?4 = 0 OR id = ?4)",
 			     e);
 	int n = 0;
 
 	if (!st)
 		return -1;
 	sqlite3_bind_text(st, 1, uuid, -1, SQLITE_STATIC);
-	sqlite3_bind_int64(st, 2, after_ns);
-	sqlite3_bind_int64(st, 3, until_ns);
+	sqlite3_bind_int64(st, 2, range->after_ns);
+	sqlite3_bind_int64(st, 3, range->until_ns);
+	sqlite3_bind_int64(st, 4, range->trace);
 	for (; sqlite3_step(st) == SQLITE_ROW; n++) {
 		ret->id = sqlite3_column_int64(st, 0);
 		copy_text(st, 1, ret->uuid, sizeof ret->uuid);
@@ -102,7 +104,7 @@ static int find_trace(sqlite3 *db, const char *uuid, int64_t after_ns, int64_t u
 }
 
 /* The container to decode, in ret->container. */
-static int find_container(sqlite3 *db, const char *container, int64_t after_ns, int64_t until_ns,
+static int find_container(sqlite3 *db, const char *container, const struct on_demand_range *range,
 			  struct trace *ret, struct pt_error *e)
 {
 	char uuid[64];
@@ -110,7 +112,7 @@ static int find_container(sqlite3 *db, const char *container, int64_t after_ns, 
 
 	if (container && read_uuid(container, uuid, e) < 0)
 		return -1;
-	n = find_trace(db, container ? uuid : NULL, after_ns, until_ns, ret, e);
+	n = find_trace(db, container ? uuid : NULL, range, ret, e);
 	if (n < 0)
 		return -1;
 	if (!n && container)
@@ -254,7 +256,7 @@ static int decode_into(const char *container, const char *time, const char *scra
 
 /* ---- The scratch database ------------------------------------------------------------------------------- */
 
-sqlite3 *on_demand_open(sqlite3 *db, const char *container, int64_t after_ns, int64_t until_ns,
+sqlite3 *on_demand_open(sqlite3 *db, const char *container, const struct on_demand_range *range,
 			const struct database_watch *watch, struct pt_error *e)
 {
 	const char *folder = getenv("TMPDIR");
@@ -262,11 +264,11 @@ sqlite3 *on_demand_open(sqlite3 *db, const char *container, int64_t after_ns, in
 	sqlite3 *scratch = NULL;
 	struct trace t;
 
-	if (until_ns < after_ns) {
+	if (range->until_ns < range->after_ns) {
 		pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "the time ends before it begins");
 		return NULL;
 	}
-	if (find_container(db, container, after_ns, until_ns, &t, e) < 0)
+	if (find_container(db, container, range, &t, e) < 0)
 		return NULL;
 	snprintf(dir, sizeof dir, "%.480s/pt-query.XXXXXX", folder && *folder ? folder : "/tmp");
 	if (!mkdtemp(dir)) {
@@ -275,8 +277,8 @@ sqlite3 *on_demand_open(sqlite3 *db, const char *container, int64_t after_ns, in
 	}
 	snprintf(path, sizeof path, "%s/scratch.db", dir);
 	snprintf(time, sizeof time, "%" PRId64 "ns..%" PRId64 "ns",
-		 after_ns > MARGIN_NS ? after_ns - MARGIN_NS : 0,
-		 until_ns < INT64_MAX - MARGIN_NS ? until_ns + MARGIN_NS : until_ns);
+		 range->after_ns > MARGIN_NS ? range->after_ns - MARGIN_NS : 0,
+		 range->until_ns < INT64_MAX - MARGIN_NS ? range->until_ns + MARGIN_NS : range->until_ns);
 	if (decode_into(t.container, time, path, watch, e) == 0)
 		scratch = database_open(path, e);
 	if (scratch)
@@ -303,18 +305,20 @@ static const char *value_of(const char *const *parameters, size_t count, const c
 }
 
 /* Whether a trace that has the time lacks branches then. 1 or 0; -1: SQLite's error. */
-static int lacks(sqlite3 *db, int64_t after_ns, int64_t until_ns, struct pt_error *e)
+static int lacks(sqlite3 *db, const struct on_demand_range *range, struct pt_error *e)
 {
 	sqlite3_stmt *st = database_prepare(db,
 					    "SELECT count(*) FROM traces WHERE detail <> 'branches' AND NOT"
-					    " coalesce(detail_from_ns <= ?1 AND detail_until_ns > ?2, 0)",
+					    " coalesce(detail_from_ns <= ?1 AND detail_until_ns > ?2, 0)"
+					    " AND (?3 = 0 OR id = ?3)",
 					    e);
 	int r;
 
 	if (!st)
 		return -1;
-	sqlite3_bind_int64(st, 1, after_ns);
-	sqlite3_bind_int64(st, 2, until_ns);
+	sqlite3_bind_int64(st, 1, range->after_ns);
+	sqlite3_bind_int64(st, 2, range->until_ns);
+	sqlite3_bind_int64(st, 3, range->trace);
 	r = sqlite3_step(st) == SQLITE_ROW && sqlite3_column_int64(st, 0) > 0;
 	sqlite3_finalize(st);
 	return r;
@@ -327,8 +331,7 @@ static void add(struct on_demand *q, const char *parameter)
 }
 
 /* Without a time, the slowest VM exit's. 0: there is none. */
-static int slowest_exit(sqlite3 *db, struct on_demand *q, int64_t *after_ns, int64_t *until_ns,
-			struct pt_error *e)
+static int slowest_exit(sqlite3 *db, struct on_demand *q, struct on_demand_range *range, struct pt_error *e)
 {
 	static const char *const names[] = {"after", "until", "thread"};
 	sqlite3_stmt *st =
@@ -346,15 +349,15 @@ static int slowest_exit(sqlite3 *db, struct on_demand *q, int64_t *after_ns, int
 			add(q, q->texts[i]);
 	}
 	if (found > 0) {
-		*after_ns = sqlite3_column_int64(st, 0);
-		*until_ns = sqlite3_column_int64(st, 1);
+		range->after_ns = sqlite3_column_int64(st, 0);
+		range->until_ns = sqlite3_column_int64(st, 1);
 	}
 	sqlite3_finalize(st);
 	return found;
 }
 
 /* text NULL: *ret remains. */
-static int read_ns(const char *name, const char *text, int64_t *ret, struct pt_error *e)
+static int read_number(const char *name, const char *what, const char *text, int64_t *ret, struct pt_error *e)
 {
 	char *end;
 
@@ -363,8 +366,7 @@ static int read_ns(const char *name, const char *text, int64_t *ret, struct pt_e
 	errno = 0;
 	*ret = strtoll(text, &end, 0);
 	if (errno || !*text || *end)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-p %s=%s is not a number of nanoseconds", name,
-			       text);
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-p %s=%s is not %s", name, text, what);
 	return 0;
 }
 
@@ -374,13 +376,16 @@ int on_demand_between(sqlite3 *db, const char *container, const char *const *par
 {
 	const char *after = value_of(parameters, count, "after"),
 		   *until = value_of(parameters, count, "until");
-	int64_t after_ns = 0, until_ns = INT64_MAX;
+	static const char ns[] = "a number of nanoseconds";
+	struct on_demand_range range = {.until_ns = INT64_MAX};
 	int r;
 
 	memset(ret, 0, sizeof *ret);
-	if (read_ns("after", after, &after_ns, e) < 0 || read_ns("until", until, &until_ns, e) < 0)
+	if (read_number("after", ns, after, &range.after_ns, e) < 0 ||
+	    read_number("until", ns, until, &range.until_ns, e) < 0 ||
+	    read_number("trace", "a number", value_of(parameters, count, "trace"), &range.trace, e) < 0)
 		return -1;
-	r = container ? 1 : lacks(db, after_ns, until_ns, e);
+	r = container ? 1 : lacks(db, &range, e);
 	if (r <= 0)
 		return r;
 	if (value_of(parameters, count, "from") || value_of(parameters, count, "to"))
@@ -388,25 +393,26 @@ int on_demand_between(sqlite3 *db, const char *container, const char *const *par
 		    e, PT_ERR_USAGE, PT_NO_OFFSET,
 		    "the database has no branches, so an id says nothing of when: -p after=NS -p until=NS");
 	for (size_t i = 0; i < count; i++)
-		add(ret, parameters[i]);
+		if (strncmp(parameters[i], "trace=", 6) != 0) /* the scratch database has one */
+			add(ret, parameters[i]);
 	if (!after != !until)
 		return pt_fail(
 		    e, PT_ERR_USAGE, PT_NO_OFFSET,
 		    "the branches are decoded from the container: both -p after=NS and -p until=NS");
 	if (!after) {
-		r = slowest_exit(db, ret, &after_ns, &until_ns, e);
+		r = slowest_exit(db, ret, &range, e);
 		if (r <= 0)
 			return r < 0 ? -1
 				     : pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 					       "the branches are decoded from the container: -p after=NS -p "
 					       "until=NS say which");
 	}
-	if ((uint64_t)until_ns - (uint64_t)after_ns > (uint64_t)longest_ns)
+	if ((uint64_t)range.until_ns - (uint64_t)range.after_ns > (uint64_t)longest_ns)
 		return pt_fail(
 		    e, PT_ERR_USAGE, PT_NO_OFFSET,
 		    "the branches are decoded from the container, of at most %lld ms here: pt-query DB "
 		    "branches-between decodes any time",
 		    (long long)(longest_ns / 1000000));
-	ret->db = on_demand_open(db, container, after_ns, until_ns, watch, e);
+	ret->db = on_demand_open(db, container, &range, watch, e);
 	return ret->db ? 1 : -1;
 }

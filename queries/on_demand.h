@@ -18,14 +18,19 @@
 #include "queries/database.h"
 #include "schema/error.h"
 
+/* On perf's clock. trace: 0, the one that has the time. */
+struct on_demand_range {
+	int64_t trace, after_ns, until_ns;
+};
+
 /*
- * A scratch database with the branches from after_ns to until_ns (perf's clock) and some more around them,
+ * A scratch database with the branches of the range and some more around them,
  * for sqlite3_close(); its file is gone already. container: NULL, the one that db has. watch: NULL, it
  * is waited for; else the programs are ended when it is over, and statements of the scratch database stop then.
  * NULL: PT_ERR_USAGE (of which trace is not clear), PT_ERR_IO (also: it was over), PT_ERR_REFUSED (no container
  * is known, it is another recording, a program failed).
  */
-sqlite3 *on_demand_open(sqlite3 *db, const char *container, int64_t after_ns, int64_t until_ns,
+sqlite3 *on_demand_open(sqlite3 *db, const char *container, const struct on_demand_range *range,
 			const struct database_watch *watch, struct pt_error *e);
 
 /* The question to the scratch database. */

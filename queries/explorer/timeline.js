@@ -255,7 +255,7 @@
 		if (span.kind === 'call') move(span.begin - (span.end - span.begin) / 2, span.end + (span.end - span.begin) / 2);
 		else if (isMark(span)) explorer.go({sql: `SELECT * FROM ${span.kind}s WHERE id = ${span.id}`});
 		else if (span.kind === 'exit') explorer.go({name: 'why-slow', 'p.exit': span.id});
-		else explorer.go({name: 'branches-between', 'p.after': Math.floor(span.begin), 'p.until': Math.ceil(span.end)});
+		else explorer.go({name: 'branches-between', 'p.trace': explorer.state().trace, 'p.after': Math.floor(span.begin), 'p.until': Math.ceil(span.end)});
 	}
 
 	explorer.timeline = {
@@ -272,7 +272,7 @@
 				element('button', {type: 'button', onclick: () => move(all.begin, all.end)}, 'All'),
 				element('button', {type: 'button', onclick: () => zoom(.5, (view.begin + view.end) / 2)}, 'Closer'),
 				element('button', {type: 'button', onclick: () => zoom(2, (view.begin + view.end) / 2)}, 'Farther'),
-				element('button', {type: 'button', onclick: () => explorer.go({name: 'branches-between', 'p.after': Math.floor(view.begin), 'p.until': Math.ceil(view.end)})}, 'Branches of what is shown'), which.label);
+				element('button', {type: 'button', onclick: () => explorer.go({name: 'branches-between', 'p.trace': explorer.state().trace, 'p.after': Math.floor(view.begin), 'p.until': Math.ceil(view.end)})}, 'Branches of what is shown'), which.label);
 			if (!lanes.length) at('readout').textContent = 'Nothing in this trace has a CPU and a time.';
 			move(view.begin, view.end, true);
 		},
