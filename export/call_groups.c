@@ -17,13 +17,19 @@ enum {
 	TOP_BITS = 19
 };
 
+/* Of calls whose times are known: the longest one's TSC ticks, -1: there are none; when the first began,
+ * and the last returned. */
+struct call_times {
+	int64_t elapsed_max, from, to;
+};
+
 struct call_groups {
 	sqlite3_stmt *insert, *insert_whole;
 	int64_t trace, id, thread;
-	uint64_t run;	     /* the first one */
-	uint32_t runs;	     /* of DIGITS_ROW */
-	uint32_t calls;	     /* in them */
-	int64_t elapsed_max; /* TSC ticks; -1 none is known */
+	uint64_t run;	/* the first one */
+	uint32_t runs;	/* of DIGITS_ROW */
+	uint32_t calls; /* in them */
+	struct call_times times;
 	uint32_t run_add[DIGITS_ROW], shape[DIGITS_ROW], path[DIGITS_ROW], code[DIGITS_ROW],
 	    caller[DIGITS_ROW], before[DIGITS_ROW];
 	uint32_t cyc[CALLS];
@@ -42,7 +48,7 @@ struct call_groups *call_groups_create(sqlite3 *db, int64_t trace, struct pt_err
 		return NULL;
 	}
 	g->trace = trace;
-	g->insert = db_insert(db, "call_group", 19, e);
+	g->insert = db_insert(db, "call_group", 22, e);
 	g->insert_whole = g->insert ? db_insert(db, "call_whole", 12, e) : NULL;
 	if (g->insert_whole)
 		return g;
@@ -61,8 +67,32 @@ void call_groups_destroy(struct call_groups *g)
 
 /* ---- Rows ---------------------------------------------------------------------------------------------- */
 
-static void bind_head(struct call_groups *g, int64_t id, uint32_t calls, int64_t thread, int64_t elapsed_max)
+static const struct call_times no_times = {.elapsed_max = -1, .from = INT64_MAX};
+
+/* (A broken stream's times may be any.) */
+static void add_times(struct call_times *t, uint64_t call_tsc, uint64_t return_tsc)
 {
+	int64_t from = (int64_t)call_tsc, to = (int64_t)return_tsc;
+	int64_t elapsed = (int64_t)(return_tsc - call_tsc);
+
+	if (elapsed > t->elapsed_max)
+		t->elapsed_max = elapsed;
+	if (from < t->from)
+		t->from = from;
+	if (to > t->to)
+		t->to = to;
+}
+
+static int bits_of(int64_t ticks)
+{
+	return ticks > 0 ? 64 - __builtin_clzll((uint64_t)ticks) : 0;
+}
+
+static void bind_head(struct call_groups *g, int64_t id, uint32_t calls, int64_t thread,
+		      const struct call_times *t)
+{
+	const int64_t span = (int64_t)((uint64_t)t->to - (uint64_t)t->from);
+	bool timed = t->elapsed_max >= 0;
 	sqlite3_stmt *s = g->insert;
 
 	sqlite3_clear_bindings(s);
@@ -70,7 +100,10 @@ static void bind_head(struct call_groups *g, int64_t id, uint32_t calls, int64_t
 	sqlite3_bind_int64(s, 2, calls);
 	sqlite3_bind_int64(s, 4, g->trace);
 	db_bind(s, 5, thread, thread);
-	db_bind(s, 6, elapsed_max >= 0, elapsed_max);
+	db_bind(s, 6, timed, t->elapsed_max);
+	db_bind(s, 7, timed, 64 * bits_of(t->elapsed_max) + bits_of(span));
+	db_bind(s, 8, timed, t->from);
+	db_bind(s, 9, timed, span);
 }
 
 /* Empty positions for runs without calls may take less room than run_add. True: they are in `to`, and
@@ -136,7 +169,7 @@ int call_groups_flush(struct call_groups *g, struct pt_error *e)
 	if (!n)
 		return 0;
 	least = shorten_paths(g);
-	bind_head(g, g->id, g->calls, g->thread, g->elapsed_max);
+	bind_head(g, g->id, g->calls, g->thread, &g->times);
 	if (!spread(g, columns, &n)) {
 		memcpy(columns[0], g->shape, n * sizeof *g->shape);
 		memcpy(columns[1], g->path, n * sizeof *g->path);
@@ -146,19 +179,19 @@ int call_groups_flush(struct call_groups *g, struct pt_error *e)
 			columns[4][i] = g->run_add[i] + 1;
 	}
 	sqlite3_bind_int64(s, 3, n);
-	sqlite3_bind_int64(s, 7, (int64_t)g->run);
-	digits_bind_array(columns[4], n, 0, s, 8, text[0]);
-	digits_bind_array(columns[0], n, 0, s, 9, text[1]);
-	digits_bind_array(columns[0], n, DIGITS_BITS, s, 10, text[2]);
-	db_bind(s, 11, least, least);
-	digits_bind_array(columns[1], n, 0, s, 12, text[3]);
-	digits_bind_array(columns[1], n, DIGITS_BITS, s, 13, text[4]);
-	digits_bind_array(columns[3], n, 0, s, 14, text[5]);
-	digits_bind_array(columns[2], n, 0, s, 15, text[6]);
-	digits_bind_array(g->far, g->far_count, 0, s, 16, g->far_text[0]);
-	digits_bind_array(g->far_top, g->far_count, 0, s, 17, g->far_text[1]);
-	digits_bind_array(g->cyc, g->calls, 0, s, 18, g->text[0]);
-	digits_bind_array(g->cyc, g->calls, DIGITS_BITS, s, 19, g->text[1]);
+	sqlite3_bind_int64(s, 10, (int64_t)g->run);
+	digits_bind_array(columns[4], n, 0, s, 11, text[0]);
+	digits_bind_array(columns[0], n, 0, s, 12, text[1]);
+	digits_bind_array(columns[0], n, DIGITS_BITS, s, 13, text[2]);
+	db_bind(s, 14, least, least);
+	digits_bind_array(columns[1], n, 0, s, 15, text[3]);
+	digits_bind_array(columns[1], n, DIGITS_BITS, s, 16, text[4]);
+	digits_bind_array(columns[3], n, 0, s, 17, text[5]);
+	digits_bind_array(columns[2], n, 0, s, 18, text[6]);
+	digits_bind_array(g->far, g->far_count, 0, s, 19, g->far_text[0]);
+	digits_bind_array(g->far_top, g->far_count, 0, s, 20, g->far_text[1]);
+	digits_bind_array(g->cyc, g->calls, 0, s, 21, g->text[0]);
+	digits_bind_array(g->cyc, g->calls, DIGITS_BITS, s, 22, g->text[1]);
 	g->runs = g->calls = g->far_count = 0;
 	return db_run(s, e);
 }
@@ -168,8 +201,11 @@ static int add_whole(struct call_groups *g, const struct group_calls *c, struct 
 	sqlite3_stmt *s = g->insert_whole;
 	const struct ptr_call *w = c->whole;
 	bool from = w->call_tsc != PTR_NO_TSC, to = w->return_tsc != PTR_NO_TSC;
+	struct call_times times = no_times;
 
-	bind_head(g, c->id, 1, c->thread, from && to ? (int64_t)(w->return_tsc - w->call_tsc) : -1);
+	if (from && to)
+		add_times(&times, w->call_tsc, w->return_tsc);
+	bind_head(g, c->id, 1, c->thread, &times);
 	sqlite3_bind_int64(g->insert, 3, 1);
 	if (db_run(g->insert, e) < 0)
 		return -1;
@@ -233,7 +269,7 @@ int call_groups_add(struct call_groups *g, const struct group_calls *c, struct p
 		g->id = c->id;
 		g->thread = c->thread;
 		g->run = c->return_run;
-		g->elapsed_max = -1;
+		g->times = no_times;
 		run_add = 0;
 	}
 	i = g->runs++;
@@ -249,7 +285,7 @@ int call_groups_add(struct call_groups *g, const struct group_calls *c, struct p
 	for (uint32_t k = 0; k < c->n; k++)
 		g->cyc[g->calls + k] = c->cyc ? c->cyc[k] : 0;
 	g->calls += c->n;
-	if (c->elapsed && (int64_t)c->elapsed - 1 > g->elapsed_max)
-		g->elapsed_max = (int64_t)c->elapsed - 1;
+	if (c->elapsed)
+		add_times(&g->times, c->return_tsc - (c->elapsed - 1), c->return_tsc);
 	return 0;
 }

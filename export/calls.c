@@ -18,7 +18,7 @@ enum {
 
 /* What waits in the scratch file: the calls that return in a run, or a single one that fits no shape. */
 struct stored {
-	uint64_t return_run;
+	uint64_t return_run, return_tsc;
 	uint32_t thread, shape, path, elapsed; /* as in struct group_calls; shape is a handle */
 	uint32_t n, callers, has_cyc;
 	uint32_t rest; /* bytes of u that are used */
@@ -204,6 +204,7 @@ static int put_shaped(struct calls *c, uint32_t n, const uint32_t *depths, struc
 	char *p = s->u.arrays;
 
 	s->return_run = c->held->return_branch / PTR_RUN_BRANCHES;
+	s->return_tsc = c->held->return_tsc;
 	s->thread = c->held->thread;
 	s->n = n;
 	s->elapsed = 0;
@@ -294,6 +295,7 @@ static int insert(struct calls *c, uint64_t *number, struct pt_error *e)
 	g->return_run = (uint64_t)c->bases.run + s->return_run;
 	g->path = s->path ? (uint32_t)c->bases.call_path + s->path : 0;
 	g->elapsed = s->elapsed;
+	g->return_tsc = s->return_tsc;
 	g->callers = s->callers;
 	g->cyc = NULL;
 	g->whole = NULL;

@@ -1,50 +1,61 @@
 -- branches-between: every branch between two ids or times; by default those of the slowest VM exit's thread
 -- id, time_ns, tsc: of the view branches, which has to unpack the whole trace for the same. :from and :to
 -- may be vmexits' exit_branch and entry_branch, guest_runs' or calls' (call_id, return_id). Branches of
--- other CPUs lie between them: :thread leaves them out. Times are looked up in slices, then in groups of 64
--- runs.
+-- other CPUs lie between them: :thread leaves them out. Of a time an index finds the groups of runs.
 -- :from = the slowest VM exit's exit_branch, or with a time the first
 -- :to = its entry_branch, or with a time the last
 -- :after = any; time_ns of the first branch
 -- :until = any; time_ns of the last one
 -- :thread = all, or the slowest VM exit's; a tid
+-- :trace = all
 -- :limit = 200 rows
 -- needs: branches
 CREATE MACRO IN_TIME(t, tsc, tsc_end) AS ((:after IS NULL OR coalesce(TSC_TO_TIME(t, tsc_end) >= :after, 1))
 	AND (:until IS NULL OR TSC_TO_TIME(t, tsc) <= :until));
+-- TSC values at a time, or a few ticks from it.
+CREATE MACRO TSC_NEAR(t, ns) AS (t.first_tsc
+	+ CAST(((ns) - TSC_TO_TIME(t, t.first_tsc)) * (1.0 * (1 << t.time_shift)) / t.time_mult AS INTEGER));
 WITH slowest AS (
 	SELECT exit_branch, entry_branch, thread FROM vm_exit
 	WHERE coalesce(:from, :to, :after, :until) IS NULL AND latency_tsc IS NOT NULL
 	ORDER BY latency_tsc DESC, id LIMIT 1
 ),
-span (a, b) AS MATERIALIZED ( -- of ids; with a time those of the slices that overlap it
+span (a, b) AS MATERIALIZED ( -- of ids
 	SELECT coalesce(:from, (SELECT exit_branch FROM slowest), :to),
 		coalesce(:to, (SELECT entry_branch FROM slowest), :from)
 	WHERE coalesce(:after, :until) IS NULL
 	UNION ALL
-	SELECT max(min(first_branch), coalesce(:from, 0)),
-		min(max(last_branch), coalesce(:to, 9223372036854775807))
-	FROM slices
-	WHERE coalesce(:after, :until) IS NOT NULL AND time_ns <= coalesce(:until, 9223372036854775807)
-		AND (:after IS NULL OR coalesce(time_end_ns, :after) >= :after)
+	SELECT coalesce(:from, 0), coalesce(:to, 9223372036854775807) WHERE coalesce(:after, :until) IS NOT NULL
 ),
-r AS ( -- the runs between; a group may begin before
+class (bits) AS (VALUES (16), (24), (32), (62)),
+near (id) AS MATERIALIZED ( -- groups of runs; one may begin before. No time is known of some
+	SELECT g.id FROM trace t CROSS JOIN class c CROSS JOIN run_group g
+	WHERE coalesce(:after, :until) IS NOT NULL AND t.id = coalesce(:trace, t.id)
+		AND RUN_GROUP_CLASS(g) = c.bits AND g.id BETWEEN t.first_run AND t.last_run
+		AND g.tsc BETWEEN coalesce(TSC_NEAR(t, (:after - 2)) - (1 << c.bits), -1 << 62)
+		AND coalesce(TSC_NEAR(t, (:until + 2)), 1 << 62)
+		AND coalesce(g.tsc + g.end_add >= TSC_NEAR(t, (:after - 2)), 1)
+	UNION ALL
+	SELECT g.id FROM run_group g
+	WHERE :after IS NOT NULL AND :until IS NULL AND RUN_GROUP_CLASS(g) = 62 AND g.tsc IS NULL
+	UNION ALL
+	SELECT g.id FROM span s CROSS JOIN run_group g
+	WHERE coalesce(:after, :until) IS NULL AND g.id > s.a / 1024 - 64 AND g.id <= s.b / 1024
+),
+-- The runs, in the order of ids, as IN and CROSS JOIN go: so the first branches are those with the least ids,
+-- and no more are looked at.
+r AS (
 	SELECT u.id AS run, u.trace, u.path, u.repeats, u.tsc_est, u.tsc_next, u.time_zero, u.time_mult,
-		u.time_shift,
-		u.cpu, u.machine, u.tid, u.comm, s.a, s.b
-	FROM span s CROSS JOIN run u
-	WHERE u.run_group > s.a / 1024 - 64 AND u.run_group <= s.b / 1024 AND u.id >= s.a / 1024
-		AND u.id <= s.b / 1024
+		u.time_shift, u.cpu, u.machine, u.tid, u.comm
+	FROM run u
+	WHERE u.run_group IN near AND u.id >= (SELECT a / 1024 FROM span) AND u.id <= (SELECT b / 1024 FROM span)
 		AND IN_TIME(u, u.group_tsc, u.group_tsc_end) AND IN_TIME(u, u.tsc, u.tsc_end)
-		AND (:thread IS NULL OR u.tid = :thread)
+		AND u.trace = coalesce(:trace, u.trace) AND (:thread IS NULL OR u.tid = :thread)
 		AND (:thread IS NOT NULL OR NOT EXISTS (SELECT 1 FROM slowest)
 			OR u.thread IS (SELECT thread FROM slowest))
 	LIMIT -1
-)
-SELECT id, trace, TSC_TO_TIME(b, tsc) AS time_ns, tsc, cpu, machine, tid, comm, kind, from_ip_hex, from_symbol,
-	to_ip_hex, to_symbol,
-	insn_count
-FROM (
+),
+b AS MATERIALIZED (
 	SELECT r.run * 1024 + k.i * p.edges + n.i AS id, r.trace, r.time_zero, r.time_mult, r.time_shift,
 		BRANCH_ESTIMATE(r, k.i, n.i, p.edges) AS tsc,
 		r.cpu, r.machine, r.tid, r.comm, kd.name AS kind,
@@ -57,10 +68,13 @@ FROM (
 		LEFT JOIN symbol ts ON ts.id = e.to_symbol
 	WHERE p.id = r.path AND k.i < r.repeats AND n.i < p.edges AND e.id = EDGE_AT(p, n.i + 1)
 		AND kd.id = e.kind
-		AND r.run * 1024 + k.i * p.edges + n.i BETWEEN r.a AND r.b
+		AND r.run * 1024 + k.i * p.edges + n.i BETWEEN (SELECT a FROM span) AND (SELECT b FROM span)
 		AND (coalesce(:after, :until) IS NULL OR IN_TIME(r, BRANCH_ESTIMATE(r, k.i, n.i, p.edges),
 			BRANCH_ESTIMATE(r, k.i, n.i, p.edges)))
-	ORDER BY 1
 	LIMIT coalesce(:limit, 200)
-) b
+)
+SELECT id, trace, TSC_TO_TIME(b, tsc) AS time_ns, tsc, cpu, machine, tid, comm, kind, from_ip_hex, from_symbol,
+	to_ip_hex, to_symbol,
+	insn_count
+FROM b
 ORDER BY id;

@@ -9,6 +9,7 @@
 struct source {
 	sqlite3 *db;
 	const char *container;
+	const struct database_watch *watch;
 };
 
 struct table {
@@ -140,6 +141,7 @@ static int on_filter(sqlite3_vtab_cursor *cursor, int plan, const char *text, in
 {
 	struct cursor *c = (struct cursor *)cursor;
 	struct table *t = (struct table *)cursor->pVtab;
+	struct on_demand_range range = {0};
 	struct pt_error e = {0};
 
 	(void)plan, (void)text, (void)argc;
@@ -148,7 +150,9 @@ static int on_filter(sqlite3_vtab_cursor *cursor, int plan, const char *text, in
 		return SQLITE_OK; /* as a comparison with NULL: no row */
 	for (int i = 0; i < 2; i++)
 		c->bounds[i] = sqlite3_value_int64(argv[i]);
-	c->scratch = on_demand_open(t->source->db, t->source->container, c->bounds[0], c->bounds[1], &e);
+	range.after_ns = c->bounds[0];
+	range.until_ns = c->bounds[1];
+	c->scratch = on_demand_open(t->source->db, t->source->container, &range, t->source->watch, &e);
 	if (c->scratch)
 		c->st = database_prepare(
 		    c->scratch, "SELECT * FROM branches WHERE time_ns BETWEEN ? AND ? ORDER BY id", &e);
@@ -184,7 +188,8 @@ static int on_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *ret)
 	return SQLITE_OK;
 }
 
-int on_demand_register(sqlite3 *db, const char *container, struct pt_error *e)
+int on_demand_register(sqlite3 *db, const char *container, const struct database_watch *watch,
+		       struct pt_error *e)
 {
 	static const sqlite3_module module = {.xConnect = on_connect,
 					      .xBestIndex = on_plan,
@@ -200,7 +205,7 @@ int on_demand_register(sqlite3 *db, const char *container, struct pt_error *e)
 
 	if (!s)
 		return pt_fail_no_memory(e, NULL);
-	*s = (struct source){.db = db, .container = container};
+	*s = (struct source){.db = db, .container = container, .watch = watch};
 	return sqlite3_create_module_v2(db, "branches_at", &module, s, free) == SQLITE_OK
 		   ? 0
 		   : pt_fail_no_memory(e, NULL);

@@ -106,8 +106,7 @@ void database_only_reads(sqlite3 *db)
 	sqlite3_set_authorizer(db, only_reads, NULL);
 }
 
-/* SQLite's progress handler. */
-static int is_over(void *arg)
+static int is_past(void *arg)
 {
 	const struct timespec *until = arg;
 	struct timespec now;
@@ -116,9 +115,15 @@ static int is_over(void *arg)
 	return now.tv_sec > until->tv_sec || (now.tv_sec == until->tv_sec && now.tv_nsec >= until->tv_nsec);
 }
 
-void database_stop_at(sqlite3 *db, const struct timespec *until)
+struct database_watch database_until(const struct timespec *until)
 {
-	sqlite3_progress_handler(db, 10000, is_over, (void *)until);
+	return (struct database_watch){is_past, (void *)until};
+}
+
+void database_stop_when(sqlite3 *db, const struct database_watch *watch)
+{
+	if (watch)
+		sqlite3_progress_handler(db, 10000, watch->is_over, watch->arg);
 }
 
 /* A killed load left a journal. It is played back when somebody who may write reads the database. */

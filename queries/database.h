@@ -22,8 +22,17 @@ sqlite3 *database_open(const char *path, struct pt_error *e);
 /* From now on the connection's statements only read, as those of database_open(). */
 void database_only_reads(sqlite3 *db);
 
-/* From `until` (CLOCK_MONOTONIC) on, each statement fails with SQLITE_INTERRUPT. until lives as long as db. */
-void database_stop_at(sqlite3 *db, const struct timespec *until);
+/* When an answer is not waited for any more: is_over(arg), asked often, is not 0 then. */
+struct database_watch {
+	int (*is_over)(void *arg);
+	void *arg;
+};
+
+/* Over from `until` (CLOCK_MONOTONIC) on, which lives as long. */
+struct database_watch database_until(const struct timespec *until);
+/* Each statement of db fails with SQLITE_INTERRUPT once the watch is over, whose arg lives as long as db. NULL:
+ * none does. */
+void database_stop_when(sqlite3 *db, const struct database_watch *watch);
 
 /* The one statement that sql is. For sqlite3_finalize(). NULL: PT_ERR_BAD_INPUT (SQLite's message),
  * PT_ERR_USAGE (no statement, or several), PT_ERR_REFUSED (one that does not only read). */

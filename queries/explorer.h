@@ -17,7 +17,7 @@
  * or the database cannot be read now.
  *
  * Statements only read; each has a connection of its own, at most EXPLORER_VALUE_BYTES in a value, the time
- * that the options allow, and is stopped when its client goes away.
+ * that the options allow, and is stopped when its client goes away, as is what decodes branches for it.
  */
 #ifndef QUERIES_EXPLORER_H
 #define QUERIES_EXPLORER_H

@@ -67,7 +67,7 @@ size_t explorer_database(const struct explorer *x, const struct server_request *
 	return n < x->database_count ? n : 0;
 }
 
-/* SQLite's progress handler. */
+/* A watch's. */
 static int is_over(void *arg)
 {
 	const struct explorer_wait *w = arg;
@@ -97,7 +97,7 @@ sqlite3 *explorer_open(const struct explorer *x, const struct server_request *r,
 		return NULL;
 	*wait = (struct explorer_wait){deadline(x), r};
 	sqlite3_limit(db, SQLITE_LIMIT_LENGTH, EXPLORER_VALUE_BYTES);
-	sqlite3_progress_handler(db, 10000, is_over, wait);
+	database_stop_when(db, &(const struct database_watch){is_over, wait});
 	return db;
 }
 
@@ -278,16 +278,17 @@ static int put_annotate(sqlite3 *db, const struct explorer *x, const struct ques
 	return r;
 }
 
-static int put_all(const char *sql, const struct explorer *x, const struct question *q, FILE *out,
-		   struct pt_error *e)
+static int put_all(const char *sql, const struct explorer *x, const struct server_request *request,
+		   const struct question *q, FILE *out, struct pt_error *e)
 {
-	const struct timespec until = deadline(x);
+	struct explorer_wait wait = {deadline(x), request};
+	const struct database_watch watch = {is_over, &wait};
 	const struct several s = {.databases = x->databases,
 				  .count = x->database_count,
 				  .parameters = (const char *const *)q->parameters,
 				  .parameter_count = q->parameter_count,
 				  .no_demangle = x->raw_names,
-				  .until = &until};
+				  .watch = &watch};
 	sqlite3 *db;
 	sqlite3_stmt *st = several_ask(&s, sql, &db, e);
 	int r;
@@ -317,7 +318,8 @@ static int add_longest(sqlite3 *db, const struct explorer *x, struct question *q
 /* Which sums are to be read, by shift.sql; none: nothing is added. */
 static int add_shift(sqlite3 *db, struct question *q, struct pt_error *e)
 {
-	char *sql = source_read(&(struct source){.sql = explorer_sql_shift}, e);
+	const struct source source = {.sql = explorer_sql_shift};
+	char *sql = source_read(&source, e);
 	sqlite3_stmt *st = sql ? database_prepare(db, sql, e) : NULL;
 	int ret = st ? 0 : -1, r = 0;
 
@@ -339,14 +341,15 @@ static int add_shift(sqlite3 *db, struct question *q, struct pt_error *e)
 
 /* Of a database that was loaded without branches: branches-between decodes them, other questions say
  * what is missing. */
-static int put_checked(sqlite3 *db, const char *sql, const struct explorer *x, struct question *q, FILE *out,
-		       struct pt_error *e)
+static int put_checked(sqlite3 *db, const char *sql, const struct explorer *x, struct explorer_wait *wait,
+		       struct question *q, FILE *out, struct pt_error *e)
 {
+	const struct database_watch watch = {is_over, wait};
 	bool between = q->name && !strcmp(q->name, "branches-between");
 	struct question decoded = {.limit = q->limit};
 	struct on_demand d;
 	int r = between ? on_demand_between(db, NULL, (const char *const *)q->parameters, q->parameter_count,
-					    DECODED_NS_MAX, &d, e)
+					    DECODED_NS_MAX, &watch, &d, e)
 			: 0;
 
 	if (r == 0 && detail_check(db, x->databases[q->which], q->name ? q->name : "the statement", sql,
@@ -371,7 +374,7 @@ static int put_one(const char *sql, const struct explorer *x, const struct serve
 	if (db && (!q->needs_shift || add_shift(db, q, e) == 0) &&
 	    (!q->needs_longest || add_longest(db, x, q, e) == 0))
 		ret = !sql		  ? put_annotate(db, x, q, out, e)
-		      : q->name || q->sql ? put_checked(db, sql, x, q, out, e)
+		      : q->name || q->sql ? put_checked(db, sql, x, &wait, q, out, e)
 					  : put_statement(db, sql, x, q, out, e);
 	sqlite3_close(db);
 	return ret;
@@ -401,10 +404,10 @@ static int put_query(const struct explorer *x, const struct server_request *r, c
 		else if (!annotated && !(sql = source_read(&source, e)))
 			ret = -1;
 	}
-	q.needs_longest = view == explorer_sql_spans || view == explorer_sql_calls;
+	q.needs_longest = view == explorer_sql_spans;
 	q.needs_shift = view == explorer_sql_spans || view == explorer_sql_marks;
 	if (ret == 0 && q.all && !annotated && !view)
-		ret = put_all(sql, x, &q, out, e);
+		ret = put_all(sql, x, r, &q, out, e);
 	else if (ret == 0)
 		ret = put_one(sql, x, r, &q, out, e);
 	free(sql);

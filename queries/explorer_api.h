@@ -7,7 +7,7 @@
 
 #include "queries/explorer.h"
 
-/* When a statement is to stop. Lives as long as the connection. */
+/* When an answer is to stop. Lives as long as the connection. */
 struct explorer_wait {
 	struct timespec until;
 	const struct server_request *request;

@@ -1,6 +1,6 @@
 /*
- * longest.h - the longest stretches of time in a database, for explorer/spans.sql and calls.sql: asked for
- * once, and again when the file is another one. Several threads may ask at once.
+ * longest.h - the longest stretches of time in a database, for explorer/spans.sql: asked for once, and again
+ * when the file is another one. Several threads may ask at once.
  */
 #ifndef QUERIES_LONGEST_H
 #define QUERIES_LONGEST_H
@@ -10,7 +10,7 @@
 
 #include "schema/error.h"
 
-enum { LONGEST_PARAMETERS = 10 };
+enum { LONGEST_PARAMETERS = 8 };
 
 struct longest;
 

@@ -362,7 +362,7 @@ static int run(sqlite3 *db, const char *sql, const struct arguments *a, struct p
 	return r;
 }
 
-static int run_several(const char *sql, const struct arguments *a, const struct timespec *until,
+static int run_several(const char *sql, const struct arguments *a, const struct database_watch *watch,
 		       struct pt_error *e)
 {
 	struct several s = {.databases = a->databases,
@@ -370,7 +370,7 @@ static int run_several(const char *sql, const struct arguments *a, const struct 
 			    .parameters = a->parameters,
 			    .parameter_count = a->parameter_count,
 			    .no_demangle = a->no_demangle,
-			    .until = until};
+			    .watch = watch};
 	sqlite3 *db;
 	sqlite3_stmt *st = several_ask(&s, sql, &db, e);
 	int r = st ? print(st, sql, a, e) : -1;
@@ -413,11 +413,13 @@ static bool is_between(const struct arguments *a)
 }
 
 /* branches-between, of branches that the database has not: 1; 0: it has them; -1. */
-static int run_on_demand(sqlite3 *db, const char *sql, const struct arguments *a, struct pt_error *e)
+static int run_on_demand(sqlite3 *db, const char *sql, const struct arguments *a,
+			 const struct database_watch *watch, struct pt_error *e)
 {
 	struct arguments there = *a;
 	struct on_demand q;
-	int r = on_demand_between(db, a->container, a->parameters, a->parameter_count, INT64_MAX, &q, e);
+	int r =
+	    on_demand_between(db, a->container, a->parameters, a->parameter_count, INT64_MAX, watch, &q, e);
 
 	if (r <= 0)
 		return r;
@@ -428,25 +430,26 @@ static int run_on_demand(sqlite3 *db, const char *sql, const struct arguments *a
 	return r < 0 ? -1 : 1;
 }
 
-static int run_query(sqlite3 *db, const char *sql, const struct arguments *a, struct pt_error *e)
+static int run_query(sqlite3 *db, const char *sql, const struct arguments *a,
+		     const struct database_watch *watch, struct pt_error *e)
 {
-	int r = is_between(a) ? run_on_demand(db, sql, a, e) : 0;
+	int r = is_between(a) ? run_on_demand(db, sql, a, watch, e) : 0;
 
 	if (r)
 		return r < 0 ? -1 : 0;
-	return on_demand_register(db, a->container, e) < 0 ? -1 : run(db, sql, a, e);
+	return on_demand_register(db, a->container, watch, e) < 0 ? -1 : run(db, sql, a, e);
 }
 
 /* sql NULL: annotate, the report, or the list. Closes db, which may be NULL: it could not be opened. */
 static int answer_of_one(sqlite3 *db, const char *sql, const struct arguments *a,
-			 const struct timespec *until, struct pt_error *e)
+			 const struct database_watch *watch, struct pt_error *e)
 {
 	int r = db ? 0 : -1;
 
-	if (db && a->timeout_s)
-		database_stop_at(db, until);
+	if (db)
+		database_stop_when(db, watch);
 	if (db && sql)
-		r = run_query(db, sql, a, e);
+		r = run_query(db, sql, a, watch, e);
 	else if (db && is_report(a))
 		r = run_report(db, a, e);
 	else if (db && a->format == PRINT_PERF_SQLITE)
@@ -504,7 +507,8 @@ static int answer_of_files(const struct arguments *a, struct pt_error *e)
 {
 	bool any = !is_program(a) && (a->source.name || a->source.sql || a->source.file);
 	char *sql = any ? source_read(&a->source, e) : NULL;
-	struct timespec until;
+	struct timespec until = {0};
+	const struct database_watch watch = database_until(&until);
 	int r = any && !sql ? -1 : check_form(a, e);
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
@@ -516,9 +520,9 @@ static int answer_of_files(const struct arguments *a, struct pt_error *e)
 	else if (r == 0 && sql && (a->database_count > 1 || !is_between(a)) && check_detail(a, sql, e) < 0)
 		r = -1;
 	else if (r == 0 && a->database_count > 1 && !is_report(a))
-		r = run_several(sql, a, a->timeout_s ? &until : NULL, e);
+		r = run_several(sql, a, a->timeout_s ? &watch : NULL, e);
 	else if (r == 0)
-		r = answer_of_one(database_open(a->databases[0], e), sql, a, &until, e);
+		r = answer_of_one(database_open(a->databases[0], e), sql, a, a->timeout_s ? &watch : NULL, e);
 	free(sql);
 	return r;
 }
@@ -585,7 +589,8 @@ static int answer_of_copy(const struct remote *remote, const struct arguments *a
 {
 	struct arguments mine = *a;
 	char trace[40], *sql = is_program(a) ? NULL : source_read(&a->source, e);
-	struct timespec until;
+	struct timespec until = {0};
+	const struct database_watch watch = database_until(&until);
 	int64_t number;
 	int r = sql || is_program(a) ? check_form(a, e) : -1;
 
@@ -598,7 +603,8 @@ static int answer_of_copy(const struct remote *remote, const struct arguments *a
 		clock_gettime(CLOCK_MONOTONIC, &until);
 		until.tv_sec += a->timeout_s;
 		if (r == 0)
-			r = answer_of_one(remote_copy(remote, number, sql, e), sql, &mine, &until, e);
+			r = answer_of_one(remote_copy(remote, number, sql, e), sql, &mine,
+					  a->timeout_s ? &watch : NULL, e);
 	}
 	free(sql);
 	return r;

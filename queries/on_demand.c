@@ -4,16 +4,24 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "queries/database.h"
 #include "schema/container.h"
 
-#define MARGIN_NS 20000 /* PSB+ groups are some microseconds apart */
+#define MARGIN_NS    20000    /* PSB+ groups are some microseconds apart */
+#define PAUSE_MAX_NS 16000000 /* between two looks at the programs, and at whether anybody waits for them */
+
+enum {
+	PROGRAMS = 2, /* pt-decode, pt-load */
+	PATIENCE = 60 /* looks at programs that were asked to end: about a second */
+};
 
 /* ---- Which container ------------------------------------------------------------------------------------ */
 
@@ -62,7 +70,7 @@ static int read_uuid(const char *path, char ret[64], struct pt_error *e)
 }
 
 /* The one trace that sql has, whose parameters are two texts or numbers. */
-static int find_trace(sqlite3 *db, const char *uuid, int64_t after_ns, int64_t until_ns, struct trace *ret,
+static int find_trace(sqlite3 *db, const char *uuid, const struct on_demand_range *range, struct trace *ret,
 		      struct pt_error *e)
 {
 	/* Of a named container by its uuid, else by the time. */
@@ -71,15 +79,17 @@ static int find_trace(sqlite3 *db, const char *uuid, int64_t after_ns, int64_t u
 			     "SELECT id, uuid, container FROM traces WHERE CASE WHEN ?1 IS NOT NULL THEN "
 			     "uuid = ?1 ELSE container IS NOT NULL AND"
 			     " time_zero + (first_tsc >> time_shift) * time_mult <= ?3 AND"
-			     " time_zero + ((last_tsc >> time_shift) + 1) * time_mult >= ?2 END",
+			     " time_zero + ((last_tsc >> time_shift) + 1) * time_mult >= ?2 END"
+			     " AND (?4 = 0 OR id = ?4)",
 			     e);
 	int n = 0;
 
 	if (!st)
 		return -1;
 	sqlite3_bind_text(st, 1, uuid, -1, SQLITE_STATIC);
-	sqlite3_bind_int64(st, 2, after_ns);
-	sqlite3_bind_int64(st, 3, until_ns);
+	sqlite3_bind_int64(st, 2, range->after_ns);
+	sqlite3_bind_int64(st, 3, range->until_ns);
+	sqlite3_bind_int64(st, 4, range->trace);
 	for (; sqlite3_step(st) == SQLITE_ROW; n++) {
 		ret->id = sqlite3_column_int64(st, 0);
 		copy_text(st, 1, ret->uuid, sizeof ret->uuid);
@@ -94,7 +104,7 @@ static int find_trace(sqlite3 *db, const char *uuid, int64_t after_ns, int64_t u
 }
 
 /* The container to decode, in ret->container. */
-static int find_container(sqlite3 *db, const char *container, int64_t after_ns, int64_t until_ns,
+static int find_container(sqlite3 *db, const char *container, const struct on_demand_range *range,
 			  struct trace *ret, struct pt_error *e)
 {
 	char uuid[64];
@@ -102,7 +112,7 @@ static int find_container(sqlite3 *db, const char *container, int64_t after_ns, 
 
 	if (container && read_uuid(container, uuid, e) < 0)
 		return -1;
-	n = find_trace(db, container ? uuid : NULL, after_ns, until_ns, ret, e);
+	n = find_trace(db, container ? uuid : NULL, range, ret, e);
 	if (n < 0)
 		return -1;
 	if (!n && container)
@@ -157,23 +167,74 @@ static pid_t start(char *const *argv, int in, int out)
 	return child;
 }
 
-/* 0 and 3 (something was not seen) are good ends. */
-static bool ended_well(pid_t child)
+/* Whether a program has ended; *status then says how. One that was not started ended badly. */
+static bool has_ended(pid_t *child, int *status)
 {
-	int status;
+	pid_t r = *child > 0 ? waitpid(*child, status, WNOHANG) : -1;
 
-	return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
-	       (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 3);
+	if (r == 0 || (r < 0 && *child > 0 && errno == EINTR))
+		return false;
+	if (r < 0)
+		*status = 1 << 8;
+	*child = 0;
+	return true;
 }
 
-static int decode_into(const char *container, const char *time, const char *scratch, struct pt_error *e)
+static void signal_all(const pid_t *children, int signal)
+{
+	for (size_t i = 0; i < PROGRAMS; i++)
+		if (children[i] > 0)
+			kill(children[i], signal);
+}
+
+/* 0 and 3 (something was not seen) are good ends. */
+static bool is_good(int status)
+{
+	return WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 3);
+}
+
+/* Waits for all of them. watch: when it is over they are asked to end, and later made to. *over: so it was.
+ * Whether all ended well. */
+static bool wait_for(pid_t *children, const struct database_watch *watch, bool *over)
+{
+	struct timespec pause = {0, 1000000};
+	unsigned running = PROGRAMS, patience = PATIENCE;
+	bool good = true;
+
+	*over = false;
+	for (bool ended[PROGRAMS] = {false};;) {
+		for (size_t i = 0; i < PROGRAMS; i++) {
+			int status = 0;
+
+			if (ended[i] || !has_ended(&children[i], &status))
+				continue;
+			ended[i] = true;
+			good &= is_good(status);
+			running--;
+		}
+		if (!running)
+			return good;
+		if (!*over && watch && watch->is_over(watch->arg)) {
+			*over = true;
+			signal_all(children, SIGTERM);
+		} else if (*over && --patience == 0) {
+			signal_all(children, SIGKILL);
+		}
+		nanosleep(&pause, NULL);
+		if (pause.tv_nsec < PAUSE_MAX_NS)
+			pause.tv_nsec *= 2;
+	}
+}
+
+static int decode_into(const char *container, const char *time, const char *scratch,
+		       const struct database_watch *watch, struct pt_error *e)
 {
 	char *const decode[] = {"pt-decode",  "-q", "--no-calls",      "--from-psb", "--time",
 				(char *)time, "--", (char *)container, NULL};
 	char *const load[] = {"pt-load", "-q", (char *)scratch, NULL};
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), ends[2];
-	pid_t children[2];
-	bool done;
+	pid_t children[PROGRAMS];
+	bool done, over;
 
 	if (null < 0 || pipe2(ends, O_CLOEXEC) < 0) {
 		pt_fail_errno(e, "cannot make a pipe");
@@ -186,27 +247,28 @@ static int decode_into(const char *container, const char *time, const char *scra
 	close(ends[0]);
 	close(ends[1]);
 	close(null);
-	done = ended_well(children[0]);
-	done &= ended_well(children[1]);
+	done = wait_for(children, watch, &over);
+	if (over)
+		return pt_fail(e, PT_ERR_IO, PT_NO_OFFSET, "it took too long, and was stopped");
 	return done ? 0
 		    : pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "decoding %s of %s failed", time, container);
 }
 
 /* ---- The scratch database ------------------------------------------------------------------------------- */
 
-sqlite3 *on_demand_open(sqlite3 *db, const char *container, int64_t after_ns, int64_t until_ns,
-			struct pt_error *e)
+sqlite3 *on_demand_open(sqlite3 *db, const char *container, const struct on_demand_range *range,
+			const struct database_watch *watch, struct pt_error *e)
 {
 	const char *folder = getenv("TMPDIR");
-	char dir[512], path[544], time[96];
+	char dir[512], path[544], loading[576], time[96];
 	sqlite3 *scratch = NULL;
 	struct trace t;
 
-	if (until_ns < after_ns) {
+	if (range->until_ns < range->after_ns) {
 		pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "the time ends before it begins");
 		return NULL;
 	}
-	if (find_container(db, container, after_ns, until_ns, &t, e) < 0)
+	if (find_container(db, container, range, &t, e) < 0)
 		return NULL;
 	snprintf(dir, sizeof dir, "%.480s/pt-query.XXXXXX", folder && *folder ? folder : "/tmp");
 	if (!mkdtemp(dir)) {
@@ -215,11 +277,15 @@ sqlite3 *on_demand_open(sqlite3 *db, const char *container, int64_t after_ns, in
 	}
 	snprintf(path, sizeof path, "%s/scratch.db", dir);
 	snprintf(time, sizeof time, "%" PRId64 "ns..%" PRId64 "ns",
-		 after_ns > MARGIN_NS ? after_ns - MARGIN_NS : 0,
-		 until_ns < INT64_MAX - MARGIN_NS ? until_ns + MARGIN_NS : until_ns);
-	if (decode_into(t.container, time, path, e) == 0)
+		 range->after_ns > MARGIN_NS ? range->after_ns - MARGIN_NS : 0,
+		 range->until_ns < INT64_MAX - MARGIN_NS ? range->until_ns + MARGIN_NS : range->until_ns);
+	if (decode_into(t.container, time, path, watch, e) == 0)
 		scratch = database_open(path, e);
-	/* It is open: its name is not needed any more. */
+	if (scratch)
+		database_stop_when(scratch, watch);
+	/* It is open: its name is not needed any more. (The other one is there when pt-load was killed.) */
+	snprintf(loading, sizeof loading, "%s.loading", path);
+	unlink(loading);
 	unlink(path);
 	rmdir(dir);
 	return scratch;
@@ -239,18 +305,20 @@ static const char *value_of(const char *const *parameters, size_t count, const c
 }
 
 /* Whether a trace that has the time lacks branches then. 1 or 0; -1: SQLite's error. */
-static int lacks(sqlite3 *db, int64_t after_ns, int64_t until_ns, struct pt_error *e)
+static int lacks(sqlite3 *db, const struct on_demand_range *range, struct pt_error *e)
 {
 	sqlite3_stmt *st = database_prepare(db,
 					    "SELECT count(*) FROM traces WHERE detail <> 'branches' AND NOT"
-					    " coalesce(detail_from_ns <= ?1 AND detail_until_ns > ?2, 0)",
+					    " coalesce(detail_from_ns <= ?1 AND detail_until_ns > ?2, 0)"
+					    " AND (?3 = 0 OR id = ?3)",
 					    e);
 	int r;
 
 	if (!st)
 		return -1;
-	sqlite3_bind_int64(st, 1, after_ns);
-	sqlite3_bind_int64(st, 2, until_ns);
+	sqlite3_bind_int64(st, 1, range->after_ns);
+	sqlite3_bind_int64(st, 2, range->until_ns);
+	sqlite3_bind_int64(st, 3, range->trace);
 	r = sqlite3_step(st) == SQLITE_ROW && sqlite3_column_int64(st, 0) > 0;
 	sqlite3_finalize(st);
 	return r;
@@ -263,8 +331,7 @@ static void add(struct on_demand *q, const char *parameter)
 }
 
 /* Without a time, the slowest VM exit's. 0: there is none. */
-static int slowest_exit(sqlite3 *db, struct on_demand *q, int64_t *after_ns, int64_t *until_ns,
-			struct pt_error *e)
+static int slowest_exit(sqlite3 *db, struct on_demand *q, struct on_demand_range *range, struct pt_error *e)
 {
 	static const char *const names[] = {"after", "until", "thread"};
 	sqlite3_stmt *st =
@@ -282,15 +349,15 @@ static int slowest_exit(sqlite3 *db, struct on_demand *q, int64_t *after_ns, int
 			add(q, q->texts[i]);
 	}
 	if (found > 0) {
-		*after_ns = sqlite3_column_int64(st, 0);
-		*until_ns = sqlite3_column_int64(st, 1);
+		range->after_ns = sqlite3_column_int64(st, 0);
+		range->until_ns = sqlite3_column_int64(st, 1);
 	}
 	sqlite3_finalize(st);
 	return found;
 }
 
 /* text NULL: *ret remains. */
-static int read_ns(const char *name, const char *text, int64_t *ret, struct pt_error *e)
+static int read_number(const char *name, const char *what, const char *text, int64_t *ret, struct pt_error *e)
 {
 	char *end;
 
@@ -299,23 +366,26 @@ static int read_ns(const char *name, const char *text, int64_t *ret, struct pt_e
 	errno = 0;
 	*ret = strtoll(text, &end, 0);
 	if (errno || !*text || *end)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-p %s=%s is not a number of nanoseconds", name,
-			       text);
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "-p %s=%s is not %s", name, text, what);
 	return 0;
 }
 
 int on_demand_between(sqlite3 *db, const char *container, const char *const *parameters, size_t count,
-		      int64_t longest_ns, struct on_demand *ret, struct pt_error *e)
+		      int64_t longest_ns, const struct database_watch *watch, struct on_demand *ret,
+		      struct pt_error *e)
 {
 	const char *after = value_of(parameters, count, "after"),
 		   *until = value_of(parameters, count, "until");
-	int64_t after_ns = 0, until_ns = INT64_MAX;
+	static const char ns[] = "a number of nanoseconds";
+	struct on_demand_range range = {.until_ns = INT64_MAX};
 	int r;
 
 	memset(ret, 0, sizeof *ret);
-	if (read_ns("after", after, &after_ns, e) < 0 || read_ns("until", until, &until_ns, e) < 0)
+	if (read_number("after", ns, after, &range.after_ns, e) < 0 ||
+	    read_number("until", ns, until, &range.until_ns, e) < 0 ||
+	    read_number("trace", "a number", value_of(parameters, count, "trace"), &range.trace, e) < 0)
 		return -1;
-	r = container ? 1 : lacks(db, after_ns, until_ns, e);
+	r = container ? 1 : lacks(db, &range, e);
 	if (r <= 0)
 		return r;
 	if (value_of(parameters, count, "from") || value_of(parameters, count, "to"))
@@ -323,25 +393,26 @@ int on_demand_between(sqlite3 *db, const char *container, const char *const *par
 		    e, PT_ERR_USAGE, PT_NO_OFFSET,
 		    "the database has no branches, so an id says nothing of when: -p after=NS -p until=NS");
 	for (size_t i = 0; i < count; i++)
-		add(ret, parameters[i]);
+		if (strncmp(parameters[i], "trace=", 6) != 0) /* the scratch database has one */
+			add(ret, parameters[i]);
 	if (!after != !until)
 		return pt_fail(
 		    e, PT_ERR_USAGE, PT_NO_OFFSET,
 		    "the branches are decoded from the container: both -p after=NS and -p until=NS");
 	if (!after) {
-		r = slowest_exit(db, ret, &after_ns, &until_ns, e);
+		r = slowest_exit(db, ret, &range, e);
 		if (r <= 0)
 			return r < 0 ? -1
 				     : pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 					       "the branches are decoded from the container: -p after=NS -p "
 					       "until=NS say which");
 	}
-	if ((uint64_t)until_ns - (uint64_t)after_ns > (uint64_t)longest_ns)
+	if ((uint64_t)range.until_ns - (uint64_t)range.after_ns > (uint64_t)longest_ns)
 		return pt_fail(
 		    e, PT_ERR_USAGE, PT_NO_OFFSET,
 		    "the branches are decoded from the container, of at most %lld ms here: pt-query DB "
 		    "branches-between decodes any time",
 		    (long long)(longest_ns / 1000000));
-	ret->db = on_demand_open(db, container, after_ns, until_ns, e);
+	ret->db = on_demand_open(db, container, &range, watch, e);
 	return ret->db ? 1 : -1;
 }

@@ -15,16 +15,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "queries/database.h"
 #include "schema/error.h"
 
+/* On perf's clock. trace: 0, the one that has the time. */
+struct on_demand_range {
+	int64_t trace, after_ns, until_ns;
+};
+
 /*
- * A scratch database with the branches from after_ns to until_ns (perf's clock) and some more around them,
- * for sqlite3_close(); its file is gone already. container: NULL, the one that db has. NULL: PT_ERR_USAGE
- * (of which trace is not clear), PT_ERR_IO, PT_ERR_REFUSED (no container is known, it is another recording,
- * a program failed).
+ * A scratch database with the branches of the range and some more around them,
+ * for sqlite3_close(); its file is gone already. container: NULL, the one that db has. watch: NULL, it
+ * is waited for; else the programs are ended when it is over, and statements of the scratch database stop then.
+ * NULL: PT_ERR_USAGE (of which trace is not clear), PT_ERR_IO (also: it was over), PT_ERR_REFUSED (no container
+ * is known, it is another recording, a program failed).
  */
-sqlite3 *on_demand_open(sqlite3 *db, const char *container, int64_t after_ns, int64_t until_ns,
-			struct pt_error *e);
+sqlite3 *on_demand_open(sqlite3 *db, const char *container, const struct on_demand_range *range,
+			const struct database_watch *watch, struct pt_error *e);
 
 /* The question to the scratch database. */
 struct on_demand {
@@ -40,12 +47,14 @@ struct on_demand {
  * of branches say nothing of when, or it is more than longest_ns of the trace.
  */
 int on_demand_between(sqlite3 *db, const char *container, const char *const *parameters, size_t count,
-		      int64_t longest_ns, struct on_demand *ret, struct pt_error *e);
+		      int64_t longest_ns, const struct database_watch *watch, struct on_demand *ret,
+		      struct pt_error *e);
 
 /*
  * Makes the table branches_at(time_from, time_to) known to db's statements: the view branches of these
- * times, inclusive, decoded. container as above; it must live as long as db. 0, or -1: PT_ERR_NO_MEMORY.
+ * times, inclusive, decoded. container and watch as above; they must live as long as db. 0, or -1: PT_ERR_NO_MEMORY.
  */
-int on_demand_register(sqlite3 *db, const char *container, struct pt_error *e);
+int on_demand_register(sqlite3 *db, const char *container, const struct database_watch *watch,
+		       struct pt_error *e);
 
 #endif

@@ -145,8 +145,8 @@ static int gather(const struct several *s, struct gathering *g, const char *name
 		sqlite3 *db = database_open(s->databases[i], e);
 		sqlite3_stmt *st;
 
-		if (db && s->until)
-			database_stop_at(db, s->until);
+		if (db)
+			database_stop_when(db, s->watch);
 		/* The parameters are the question's, not the view's. */
 		st = !db ? NULL : g->counts_traces ? database_prepare(db, sql, e) : ask(s, db, sql, e);
 		if (i == 1 && st && first_trace(db))
@@ -200,8 +200,7 @@ static sqlite3_stmt *final_statement(const struct several *s, const struct gathe
 	int b;
 
 	database_only_reads(g->db);
-	if (s->until)
-		database_stop_at(g->db, s->until);
+	database_stop_when(g->db, s->watch);
 	if (all)
 		st = database_prepare(g->db, all, e);
 	else if (g->counts_traces)

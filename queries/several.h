@@ -13,8 +13,8 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <time.h>
 
+#include "queries/database.h"
 #include "schema/error.h"
 
 struct several {
@@ -23,7 +23,7 @@ struct several {
 	const char *const *parameters; /* "NAME=VALUE" */
 	size_t parameter_count;
 	bool no_demangle;
-	const struct timespec *until; /* NULL: no limit */
+	const struct database_watch *watch; /* NULL: no limit */
 };
 
 /*

@@ -1,6 +1,5 @@
--- The longest runs of guests, VM exits, slices, losses and groups of calls, and how long every other one is
--- at most: what began before a time is looked for among the former, and no further back than the latter
--- (spans.sql, calls.sql). Where there are sums (time_bin), what is longer than the finest bins stands in
+-- The longest runs of guests, VM exits, slices and losses, and how long every other one is at most: what began
+-- before a time is looked for among the former, and no further back than the latter (spans.sql). Where there are sums (time_bin), what is longer than the finest bins stands in
 -- them: no two of a lane begin in one bin. What is shorter is not looked for.
 WITH finest AS MATERIALIZED (
 	SELECT t.*, (SELECT min(b.shift) FROM time_bin b WHERE b.trace = t.id) AS shift FROM trace t
@@ -21,13 +20,6 @@ thing (kind, id, length) AS (
 	UNION ALL
 	SELECT 3, e.id, TSC_TO_NS(t, (e.tsc_end - e.tsc)) + 1 FROM finest t JOIN error e ON e.trace = t.id
 		WHERE e.tsc_end > e.tsc
-	UNION ALL
-	SELECT * FROM (
-		SELECT 4, g.id, TSC_TO_NS(t, g.elapsed_max) + 1 FROM (
-			SELECT id, trace, elapsed_max FROM call_group WHERE elapsed_max IS NOT NULL
-				ORDER BY elapsed_max DESC LIMIT 2000
-		) g JOIN trace t ON t.id = g.trace
-	)
 ),
 ranked AS (
 	SELECT *, row_number() OVER (PARTITION BY kind ORDER BY length DESC) AS k FROM thing
@@ -36,6 +28,6 @@ bound AS (SELECT coalesce(max(TSC_TO_NS(t, (1 << t.shift)) + 1), 0) AS length FR
 SELECT n.name, max(CASE WHEN n.kind <= 2 THEN (SELECT length FROM bound) ELSE 0 END,
 		coalesce(min(CASE WHEN r.k = 2000 THEN r.length END), 0)) AS length,
 	coalesce(json_group_array(r.id) FILTER (WHERE r.id IS NOT NULL), '[]')
-FROM (SELECT 0 AS kind, 'run' AS name UNION ALL VALUES (1, 'exit'), (2, 'slice'), (3, 'lost'), (4, 'call')) n
+FROM (SELECT 0 AS kind, 'run' AS name UNION ALL VALUES (1, 'exit'), (2, 'slice'), (3, 'lost')) n
 	LEFT JOIN ranked r ON r.kind = n.kind AND r.k <= 2000
 GROUP BY n.kind ORDER BY n.kind;

@@ -5,6 +5,7 @@
 	const at = (id) => document.getElementById(id);
 	const canvas = document.querySelector('canvas.timeline');
 	const shown = {spans: [], marks: [], calls: []};
+	let leastCall = 0; // ns: of calls of that time longer ones are all there
 	let all = {begin: 0, end: 1}, view = {begin: 0, end: 1}, asked = null, lanes = [], spans = [], stacks = [], timer = 0, hover = null;
 
 	const width = () => Math.max(50, canvas.clientWidth - LABELS);
@@ -31,6 +32,13 @@
 		}
 		return [...by.values()].sort((a, b) => b.calls.length - a.calls.length || b.total - a.total);
 	}
+	function callsNote(list) {
+		const least = `longer than ${report.time(leastCall)}`, more = list.length - stacks.length;
+		if (!list.length) return `No calls ${least} are known here.`;
+		const deep = stacks.reduce((n, s) => n + s.calls.filter((c) => c.depth >= MOST_DEPTH).length, 0);
+		return `All calls ${least} whose times are known${more > 0 ? `; ${report.count(more)} more threads have some` : ''}${
+			deep ? `; ${report.count(deep)} are nested too deep to be drawn` : ''}. Shorter ones: zoom in.`;
+	}
 	function placeStacks() {
 		const list = at('calls-of').value === 'none' ? [] : nested(shown.calls);
 		let top = lanesEnd();
@@ -39,9 +47,7 @@
 			s.top = top;
 			top += LANE / 2 + s.depth * CALL + 4;
 		}
-		const more = list.length - stacks.length;
-		at('calls-note').textContent = list.length ? `The longest calls${more > 0 ? `; ${report.count(more)} more threads have some` : ''}. Shorter than a pixel: zoom in.` :
-			at('calls-of').value === 'none' ? '' : 'No calls are known here.';
+		at('calls-note').textContent = at('calls-of').value === 'none' ? '' : callsNote(list);
 		return top;
 	}
 	function paintStack(c, stack) {
@@ -166,7 +172,11 @@
 			'p.thread': what === 'calls' ? explorer.state().thread : '', 'p.after': Math.floor(part.begin), 'p.until': Math.ceil(part.end), 'p.pixels': Math.round(width())});
 		if (!t) return false;
 		shown[what] = explorer.objects(t);
-		if (what === 'calls') for (const c of shown.calls) c.kind = 'call', c.count = 1;
+		if (what === 'calls') {
+			const least = shown.calls.pop();
+			leastCall = least ? least.least_ns : 0;
+			for (const c of shown.calls) c.kind = 'call', c.count = 1;
+		}
 		spans = [...shown.spans, ...shown.marks];
 		hover = null;
 		asked = part;
@@ -245,7 +255,7 @@
 		if (span.kind === 'call') move(span.begin - (span.end - span.begin) / 2, span.end + (span.end - span.begin) / 2);
 		else if (isMark(span)) explorer.go({sql: `SELECT * FROM ${span.kind}s WHERE id = ${span.id}`});
 		else if (span.kind === 'exit') explorer.go({name: 'why-slow', 'p.exit': span.id});
-		else explorer.go({name: 'branches-between', 'p.after': Math.floor(span.begin), 'p.until': Math.ceil(span.end)});
+		else explorer.go({name: 'branches-between', 'p.trace': explorer.state().trace, 'p.after': Math.floor(span.begin), 'p.until': Math.ceil(span.end)});
 	}
 
 	explorer.timeline = {
@@ -262,7 +272,7 @@
 				element('button', {type: 'button', onclick: () => move(all.begin, all.end)}, 'All'),
 				element('button', {type: 'button', onclick: () => zoom(.5, (view.begin + view.end) / 2)}, 'Closer'),
 				element('button', {type: 'button', onclick: () => zoom(2, (view.begin + view.end) / 2)}, 'Farther'),
-				element('button', {type: 'button', onclick: () => explorer.go({name: 'branches-between', 'p.after': Math.floor(view.begin), 'p.until': Math.ceil(view.end)})}, 'Branches of what is shown'), which.label);
+				element('button', {type: 'button', onclick: () => explorer.go({name: 'branches-between', 'p.trace': explorer.state().trace, 'p.after': Math.floor(view.begin), 'p.until': Math.ceil(view.end)})}, 'Branches of what is shown'), which.label);
 			if (!lanes.length) at('readout').textContent = 'Nothing in this trace has a CPU and a time.';
 			move(view.begin, view.end, true);
 		},

@@ -19,7 +19,7 @@
 /*
  * db: of database_open(). Makes the other database in a file of $TMPDIR, or /var/tmp, that has no name, then
  * copies it to out. 0, or -1: PT_ERR_IO (the temporary file; whether it arrived, out says), PT_ERR_BAD_INPUT
- * (SQLite's message), PT_ERR_REFUSED (it took longer than database_stop_at() says), PT_ERR_NO_MEMORY.
+ * (SQLite's message), PT_ERR_REFUSED (it took longer than database_stop_when() says), PT_ERR_NO_MEMORY.
  */
 int perf_sqlite_write(sqlite3 *db, FILE *out, struct pt_error *e);
 

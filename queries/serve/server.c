@@ -2,6 +2,7 @@
 #include "queries/serve/server.h"
 
 #ifdef HAVE_LIBMICROHTTPD
+#include <errno.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -65,8 +66,9 @@ bool server_is_gone(const struct server_request *r)
 	const union MHD_ConnectionInfo *info =
 	    MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 	char byte;
+	ssize_t n = info ? recv(info->connect_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) : 1;
 
-	return info && recv(info->connect_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+	return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 
 /* Takes as long whatever is wrong with it. */

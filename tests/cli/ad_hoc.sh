@@ -53,9 +53,9 @@ for view in vmexits guest_runs events interrupts slices; do
 		"$(sql "SELECT count(*) > 0, count(*) FROM $view WHERE $between")" = "$(sql "SELECT 1, count(*) FROM $view WHERE +$between")"
 done
 
-# Branches of a time: through the slices, in a small part of the work, and the same as the view has.
+# Branches of a time: through the groups of runs, in a small part of the work, and the same as the view has.
 plan=$({ echo "EXPLAIN QUERY PLAN"; "$PT_BIN/pt-query" "$tmp/db" branches-between --print | grep -v '^--'; } | sqlite3 "$tmp/db")
-check "branches between times: the slices' are searched" grep -q 'SEARCH s USING INDEX slice_by_time (time_ns<' <<<"$plan"
+check "branches between times: their groups are searched" grep -q 'SEARCH g USING COVERING INDEX run_group_by_time (<expr>=? AND tsc>? AND tsc<?)' <<<"$plan"
 check "and then the runs" grep -q 'SEARCH g USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)' <<<"$plan"
 check "and nothing is scanned" test "$(grep -cE 'SCAN (g|run_group|p|path|e|edge|k|n|i|number)( |$)' <<<"$plan")" = 0
 for trace in 1 2; do
@@ -66,6 +66,9 @@ for trace in 1 2; do
 	"$PT_BIN/pt-query" "$tmp/db" --format csv branches-between -p after="$a" -p until="$b" -p limit=1000000 >"$tmp/got"
 	check "$trace: there are branches in that time: $(wc -l <"$tmp/view")" test "$(wc -l <"$tmp/view")" -gt 100
 	same "$trace: branches between two times" "$tmp/view" "$tmp/got"
+	"$PT_BIN/pt-query" "$tmp/db" --format csv branches-between -p trace="$trace" -p after=0 -p until="$b" -p limit=40 >"$tmp/got"
+	"$PT_BIN/pt-query" "$tmp/db" --format csv --sql "SELECT $columns FROM branches WHERE trace = $trace AND time_ns BETWEEN 0 AND $b ORDER BY id LIMIT 40" >"$tmp/view"
+	same "$trace: of one trace" "$tmp/view" "$tmp/got"
 done
 "$PT_BIN/pt-query" "$tmp/db" --format csv --sql "SELECT $columns FROM branches WHERE time_ns >= $b ORDER BY id LIMIT 30" >"$tmp/view"
 "$PT_BIN/pt-query" "$tmp/db" --format csv branches-between -p after="$b" -p limit=30 >"$tmp/got"

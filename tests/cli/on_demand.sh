@@ -27,6 +27,10 @@ for t in vm step; do
 	head -c -16 "$tmp/$t.ptc" >"$tmp/no_index.ptc"
 	same "$t: without an index" "$tmp/expected" <(at --container "$tmp/no_index.ptc")
 done
+between() { "$query" "$tmp/step.db" branches-between -p after="$after" -p until="$until" -p trace="$1" --format csv | sed 1d; }
+check "of one trace: $(between 1 | wc -l) rows" test "$(between 1 | wc -l)" = 200
+check "of one that is not there: none" test -z "$(between 2)"
+
 # What is wrong.
 refused() { # TEXT ARGUMENTS...
 	"$query" "$tmp/vm.db" "${@:2}" >"$tmp/out" 2>"$tmp/err"

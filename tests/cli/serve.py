@@ -1,9 +1,10 @@
-"""serve.py PT-QUERY VM-DB OTHER-DB SUMS-DB - asks `pt-query serve` as a browser does, as other sites and other users would, and as no
+"""serve.py PT-QUERY VM-DB OTHER-DB SUMS-DB CALLS-DB - asks `pt-query serve` as a browser does, as other sites and other users would, and as no
 browser does; rows are compared with those of Python's own SQLite. The last line is "N passed, N failed"."""
 import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import sqlite3
@@ -16,7 +17,7 @@ from urllib.parse import quote, urlencode
 sys.path.append("tests")
 from check import check, same, sum_up  # noqa: E402
 
-program, vm, other, sums = sys.argv[1:]
+program, vm, other, sums, calls = sys.argv[1:]
 
 
 class Server:
@@ -125,6 +126,45 @@ for kind, table in (("event", "events"), ("interrupt", "interrupts")):
     same(sum(r["count"] for r in marks if r["kind"] == kind), want, f"marks: {table}")
     check(want > 0, f"there are {table}", want)
 same({r[0] for r in s.ask("api/lanes")[1]["rows"]}, {r["lane"] for r in rows}, "lanes: those of the spans")
+
+
+
+# The longest calls of a time: all that are longer than the answer's least_tsc, by the view calls in Python's own SQLite; also of a
+# database that has no runs, and where fewer are looked at. A call at the very edge, whose nanosecond is rounded, may be there or not.
+def check_calls(server, name, view, **given):
+    low, high = min(c[1] for c in view), max(c[2] for c in view)
+    rows_seen = kinds = 0
+    for share, length in ((0, 1), (0.1, 0.3), (0.45, 0.1), (0.31, 0.01), (0.62, 0.01), (0.5, 1e-3), (0.93, 1e-3), (0.7, 1e-4), (0.2, 1e-5), (0.81, 1e-6)):
+        after, until = int(low + share * (high - low)), int(low + (share + length) * (high - low))
+        t = server.ask("api/calls", limit=100000, **{"p.after": after, "p.until": until, **given})[1]
+        rows = [dict(zip(t["columns"], r)) for r in t["rows"]]
+        least = rows.pop()
+        got = {r["id"] for r in rows}
+        surely = {i for i, b, e, ticks in view if b < until - 1 and e > after + 1 and ticks > least["least_tsc"]}
+        perhaps = {i for i, b, e, ticks in view if b <= until + 1 and e >= after - 1 and ticks >= least["least_tsc"]}
+        check(surely <= got <= perhaps and least["id"] is None, f"calls: {name}, {length} of the time",
+              (len(got), "missing", sorted(surely - got)[:3], "too many", sorted(got - perhaps)[:3]))
+        rows_seen += len(got)
+        kinds += any(b < after - 1 and e > until + 1 for i, b, e, _ in view if i in got)
+    check(rows_seen > 300, f"calls: {name}: there are some", rows_seen)
+    check(kinds > 3, f"calls: {name}: also ones that begin before and end after", kinds)
+
+
+def view_calls(of):
+    return of.execute("SELECT id, call_time, return_time, elapsed_tsc FROM calls WHERE elapsed_tsc IS NOT NULL").fetchall()
+
+
+of_vm = view_calls(db)
+check_calls(s, "all", of_vm)
+check_calls(s, "wide pixels", of_vm, **{"p.pixels": 100})
+check_calls(s, "few are unpacked", of_vm, **{"p.unpacked": 5000})
+check_calls(s, "few rows", of_vm, **{"p.limit": 100})
+thread = db.execute("SELECT thread FROM call GROUP BY 1 ORDER BY count(*) DESC LIMIT 1").fetchone()[0]
+of_thread = {r[0] for r in db.execute("SELECT id FROM call WHERE thread = ?", (thread,))}
+check_calls(s, "one thread", [c for c in of_vm if c[0] in of_thread], **{"p.thread": thread})
+only_calls = Server(calls, "serve")
+check_calls(only_calls, "without runs", view_calls(sqlite3.connect(calls)))
+only_calls.end()
 
 # Statements that do not read, and names that are none.
 for wrong in ("DELETE FROM trace", "ATTACH '/tmp/x' AS x", "CREATE TEMP TABLE t(x)", "PRAGMA journal_mode=WAL", "SELECT load_extension('x')",
@@ -244,4 +284,65 @@ status, t = s.ask(sql="SELECT count(*) FROM branches")
 check("branches" in t.get("error", "") + t.get("note", ""), "another question says what is missing", t)
 same(s.ask(sql="SELECT count(*) FROM vmexits")[1]["note"], "", "and nothing, where nothing is")
 s.end()
+
+# What decodes is stopped when its time is over, its client goes away or the server ends, also when it will not: programs that are
+# never done, in the places of pt-decode and pt-load.
+folder = os.path.join(os.path.dirname(sums), "never")
+os.makedirs(os.path.join(folder, "scratch"))
+shutil.copy(program, folder)
+pids = os.path.join(folder, "pids")
+for name, words in (("pt-decode", ""), ("pt-load", "trap '' TERM\n")):
+    with open(os.path.join(folder, name), "w", encoding="ascii") as f:
+        f.write(f"#!/bin/sh\n{words}echo $$ >>{pids}\nfor i in $(seq 600); do sleep 0.1; done\n")
+    os.chmod(f.name, 0o755)
+program = os.path.join(folder, "pt-query")
+os.environ["TMPDIR"] = os.path.join(folder, "scratch")
+
+
+def wait_until(what, seconds=30):
+    end = time.monotonic() + seconds
+    while not what() and time.monotonic() < end:
+        time.sleep(0.02)
+    return what()
+
+
+def running():
+    """Of those that were started, how many are not gone."""
+    with open(pids, encoding="ascii") as f:
+        return sum(os.path.exists(f"/proc/{pid.strip()}") for pid in f)
+
+
+def decoding(server):
+    """A client whose answer is being decoded."""
+    if os.path.exists(pids):
+        os.remove(pids)
+    c = socket.create_connection(("127.0.0.1", server.port))
+    c.sendall(f"GET /{server.token}/api/query?name=branches-between&p.after={begin}&p.until={end} HTTP/1.1\r\n"
+              f"Host: 127.0.0.1:{server.port}\r\n\r\n".encode())
+    check(wait_until(lambda: os.path.exists(pids) and running() == 2), "branches are being decoded")
+    return c
+
+
+def is_stopped(how):
+    check(wait_until(lambda: not running(), 10), f"{how}: nothing is decoded any more", running())
+    check(wait_until(lambda: not os.listdir(os.environ["TMPDIR"])), f"{how}: no file is left")
+
+
+s = Server(sums, "serve")
+decoding(s).close()
+is_stopped("its client went away")
+c = decoding(s)
+same(s.end()[0], 0, "a server that decodes ends")
+is_stopped("the server has ended")
+c.close()
+s = Server(sums, "serve", "--timeout", "1")
+c = decoding(s)
+check(b" 503 " in c.recv(100), "its time is over: 503")
+is_stopped("its time is over")
+c.close()
+s.end()
+ended = subprocess.run([program, sums, "--timeout", "1", "branches-between", "-p", f"after={begin}", "-p", f"until={end}"],
+                       capture_output=True, text=True, timeout=30)
+check(ended.returncode == 1 and "too long" in ended.stderr, "pt-query --timeout stops it, too", (ended.returncode, ended.stderr))
+is_stopped("pt-query --timeout")
 sum_up()

@@ -9,7 +9,8 @@ fi
 "$PT_BIN/pt-capture" -q -o "$tmp/p.ptc" -- /bin/true || fail "capture"
 "$PT_BIN/pt-decode" -q "$tmp/p.ptc" | "$PT_BIN/pt-load" -q "$tmp/p.db" || fail "load"
 "$PT_BIN/pt-decode" -q --detail sums demo/qemu-guest.ptc | "$PT_BIN/pt-load" -q "$tmp/sums.db" || fail "load"
-python3 tests/cli/serve.py "$PT_BIN/pt-query" "$tmp/vm.db" "$tmp/p.db" "$tmp/sums.db" >"$tmp/out" 2>"$tmp/err"
+"$PT_BIN/pt-decode" -q --detail calls demo/qemu-guest.ptc | "$PT_BIN/pt-load" -q "$tmp/calls.db" || fail "load"
+python3 tests/cli/serve.py "$PT_BIN/pt-query" "$tmp/vm.db" "$tmp/p.db" "$tmp/sums.db" "$tmp/calls.db" >"$tmp/out" 2>"$tmp/err"
 counts "$tmp/out"
 check "no words from the test: $(tail -n 2 "$tmp/err")" test ! -s "$tmp/err"
 
