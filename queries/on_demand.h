@@ -52,7 +52,8 @@ int on_demand_between(sqlite3 *db, const char *container, const char *const *par
 
 /*
  * Makes the table branches_at(time_from, time_to) known to db's statements: the view branches of these
- * times, inclusive, decoded. container and watch as above; they must live as long as db. 0, or -1: PT_ERR_NO_MEMORY.
+ * times, inclusive, decoded. container and watch as above; they must live as long as db. 0, or -1:
+ * PT_ERR_NO_MEMORY.
  */
 int on_demand_register(sqlite3 *db, const char *container, const struct database_watch *watch,
 		       struct pt_error *e);

@@ -224,7 +224,8 @@ CREATE TABLE call_shape (
 -- smallest call path is call_path + path_add, or where call_path is NULL that of the code in path_add, from
 -- 2047 on path_add - 2046 (0: none); its first call id + before's number. elapsed_max: the longest call, in
 -- TSC ticks; tsc, span_tsc: when the first one of known times began, and up to the last return of such; class:
--- 64 * the bits of elapsed_max + those of span_tsc, for the index. NULL: no times are known. cyc: a character a call, number + 1 (0: unknown). caller: of the calls that have it not in their
+-- 64 * the bits of elapsed_max + those of span_tsc, for the index. NULL: no times are known. cyc: a character a
+-- call, number + 1 (0: unknown). caller: of the calls that have it not in their
 -- shape: 0 none, up to 63 that much more than the run's last call; from 64 on id + far_caller's number at
 -- position caller - 64 + 1 (0: none; far_top: its bits from 19 up), for calls whose shape has a caller from
 -- 64 on so many - 63 positions further on. shape and shape_high NULL: a call that does not fit this, stored
