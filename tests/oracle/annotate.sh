@@ -91,12 +91,19 @@ for o in 0 1 2; do
 	# perf annotate, of a sample at every instruction: the same shares, to the hundredth of a percent that it prints.
 	if command -v perf >/dev/null; then
 		"$PT_BIN/pt-capture" export -q --perf-data "$tmp/perf.data" "$tmp/x.ptc" 2>"$tmp/err" || fail "export: $(cat "$tmp/err")"
-		for f in inner calls rec nest sw ind main; do
-			perf annotate -i "$tmp/perf.data" --stdio --stdio-color=never --itrace=i1i -s $f 2>/dev/null |
+		# perf 6.12 looks for samples before --itrace makes them.
+		if perf annotate -i "$tmp/perf.data" --stdio --itrace=i1i -s main 2>&1 | grep -q 'has no samples'; then
+			skip 7 "$(perf --version)'s annotate makes no samples of a trace"
+			set --
+		else
+			set -- inner calls rec nest sw ind main
+		fi
+		for f; do
+			perf annotate -i "$tmp/perf.data" --stdio --stdio-color=never --itrace=i1i -s "$f" 2>/dev/null |
 				sed -nE 's/^ +([0-9.]+) : +([0-9a-f]+): .*/\2 \1/p' | while read -r at share; do
 				[ "$share" = 0.00 ] || printf '%x %s\n' $((0x$at)) "$share"
 			done >"$tmp/perf"
-			column ip,count $f | while read -r ip n; do printf '%x %s\n' $((0x$ip - base)) "$n"; done |
+			column ip,count "$f" | while read -r ip n; do printf '%x %s\n' $((0x$ip - base)) "$n"; done |
 				awk '{ at[NR] = $1; n[NR] = $2; all += $2 } END { for (i = 1; i <= NR; i++) printf "%s %.2f\n", at[i], 100 * n[i] / all }' |
 				grep -v ' 0.00$' >"$tmp/ours"
 			same "-O$o: $f: perf annotate" "$tmp/perf" "$tmp/ours"
