@@ -28,8 +28,17 @@ fi
 "$PT_BIN/pt-decode" -q "$tmp/ls.ptc" | "$PT_BIN/pt-load" -q "$tmp/ls.db"
 "$PT_BIN/pt-decode" -q --text -F tid,tsc_lo,tsc_hi,kind,from,to "$tmp/ls.ptc" >"$tmp/ls.text"
 check "loaded: $(head -n 3 "$tmp/err")" test -s "$tmp/ls.db"
+# The linker's functions have names where the symbols of Debian 12's libc are (libc6-dbg).
+functions=()
+for f in do_lookup_x check_match _IO_default_xsputn _dl_lookup_symbol_x; do
+	if [ -n "$(sqlite3 "$tmp/ls.db" "SELECT 1 FROM functions WHERE name = '$f'")" ]; then
+		functions+=("$f")
+	else
+		skip 1 "latency: no symbols of that libc: $f"
+	fi
+done
 "$tmp/truthdump" "$tmp/user-ls-cyc/truth-cpu0.bin" | python3 tests/oracle/latency_truth.py "$PT_BIN/pt-query" "$tmp/ls.db" "$tmp/ls.text" \
-	do_lookup_x check_match _IO_default_xsputn _dl_lookup_symbol_x >"$tmp/out" 2>&1
+	"${functions[@]}" >"$tmp/out" 2>&1
 counts "$tmp/out"
 grep worst "$tmp/out"
 
