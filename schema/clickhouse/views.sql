@@ -1,6 +1,7 @@
 -- views.sql - what to query in ClickHouse: names and columns as in pt-schema(5), and load, day and host
 -- (tables.sql) in front. symbols is ours, not perf's of that name; of perf's other views samples, those that
--- are the same in every trace, and ..._view are not here, nor is ipc.
+-- are the same in every trace, and ..._view are not here, nor is ipc: pt-query -f sqlite makes a file with
+-- all of them of one trace.
 
 -- The loads whose rows are to be seen: one of each recording.
 CREATE VIEW IF NOT EXISTS visible_loads AS
