@@ -43,7 +43,8 @@ static const char usage[] =
     "       pt-query DB -f perfetto -o trace.pftrace  all of it for ui.perfetto.dev\n"
     "       pt-query DB -f perf-sqlite -o perf.db     the same for perf's exported-sql-viewer.py\n"
     "       pt-query watch DIR --textfile FILE.prom   a folder of databases, for Prometheus\n"
-    "DB is a file, or clickhouse://[user@]host[:port]/database (with TLS clickhouses://).\n"
+    "DB is a file, or clickhouse://[user@]host[:port]/database (with TLS clickhouses://), of which\n"
+    "       pt-query DB -p trace=N -f sqlite -o trace.db  makes a file of one trace.\n"
     "\n";
 
 static const char notes[] = "\n"
@@ -78,7 +79,7 @@ static int set_format(void *arg, const char *value, struct pt_error *e)
 	if (!a->format)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "--format %s: table, csv, tsv, json, jsonl, markdown, prometheus, folded, "
-			       "speedscope, pprof, firefox, lines, html, perfetto or perf-sqlite",
+			       "speedscope, pprof, firefox, lines, html, perfetto, perf-sqlite or sqlite",
 			       value);
 	return 0;
 }
@@ -138,7 +139,8 @@ static const struct pt_option options[] = {
 	 "tabs "
 	 "between), html (one file that needs no other); of the whole database: html (the report), perfetto "
 	 "(for ui.perfetto.dev; -p after=NS, -p until=NS), perf-sqlite (perf's tables, for its "
-	 "exported-sql-viewer.py)",
+	 "exported-sql-viewer.py); of one trace of a ClickHouse server: sqlite (a database as pt-load makes "
+	 "it)",
      .set = set_format},
     {.name = "output",
      .letter = 'o',
@@ -207,7 +209,7 @@ static bool is_serve(const struct arguments *a)
 /* Of the whole database, without a query. */
 static bool is_whole(const struct arguments *a)
 {
-	return a->format == PRINT_PERFETTO || a->format == PRINT_PERF_SQLITE;
+	return a->format == PRINT_PERFETTO || a->format == PRINT_PERF_SQLITE || a->format == PRINT_SQLITE;
 }
 
 static int fail(const struct pt_error *e)
@@ -227,12 +229,18 @@ static int terminal_width(void)
 
 static int check_whole(const struct arguments *a, struct pt_error *e)
 {
-	bool perfetto = a->format == PRINT_PERFETTO;
+	bool perfetto = a->format == PRINT_PERFETTO, server = clickhouse_is_url(a->databases[0]);
+	const char *name = perfetto ? "perfetto" : a->format == PRINT_SQLITE ? "sqlite" : "perf-sqlite";
 
 	if (a->source.name || a->source.sql || a->source.file || a->database_count > 1)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--format %s is of a whole database: no query",
-			       perfetto ? "perfetto" : "perf-sqlite");
-	if (!perfetto && a->parameter_count && !clickhouse_is_url(a->databases[0]))
+			       name);
+	if (a->format == PRINT_SQLITE && !server)
+		return pt_fail(
+		    e, PT_ERR_USAGE, PT_NO_OFFSET,
+		    "--format sqlite makes a file of a ClickHouse server's trace: %s is one already",
+		    a->databases[0]);
+	if (!perfetto && a->parameter_count && !server)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--format perf-sqlite has no parameters");
 	if (!a->output && isatty(STDOUT_FILENO))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "%s is not written to a terminal: -o %s",
@@ -269,6 +277,10 @@ static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
 		if (canned_find(a->histogram))
 			a->source.name = a->histogram;
 	}
+	if (a->source.name && !strcmp(a->source.name, "watch"))
+		return pt_fail(
+		    e, PT_ERR_USAGE, PT_NO_OFFSET,
+		    "watch comes first: pt-query watch DIR (or a server's URL) --textfile FILE.prom");
 	if (is_whole(a) && check_whole(a, e) < 0)
 		return -1;
 	if (is_serve(a) && (a->format || a->output || a->print || a->parameter_count))
@@ -551,6 +563,20 @@ static struct remote remote_of(const struct arguments *a)
 			       .timeout_s = a->timeout_s};
 }
 
+/* Some of SQLite's views are not among the server's. */
+static int say_where_views_are(struct pt_error *e)
+{
+	char why[sizeof e->message];
+
+	if (!strstr(e->message, "doesn't exist") && !strstr(e->message, "Unknown table"))
+		return -1;
+	snprintf(why, sizeof why, "%s", e->message);
+	return pt_fail(e, e->kind, PT_NO_OFFSET,
+		       "%.700s; all views of pt-schema(5) are in a file of one trace: "
+		       "-p trace=NUMBER -f sqlite -o trace.db",
+		       why);
+}
+
 /* The server's own answer. */
 static int answer_of_remote(const struct remote *remote, const struct arguments *a, struct pt_error *e)
 {
@@ -563,7 +589,8 @@ static int answer_of_remote(const struct remote *remote, const struct arguments 
 	if (sql && a->print)
 		fputs(sql, stdout);
 	else if (sql)
-		r = (st = remote_ask(remote, sql, &db, e)) ? print(st, comment, a, e) : -1;
+		r = (st = remote_ask(remote, sql, &db, e)) ? print(st, comment, a, e)
+							   : say_where_views_are(e);
 	free(sql);
 	sqlite3_finalize(st);
 	sqlite3_close(db);
@@ -602,7 +629,9 @@ static int answer_of_copy(const struct remote *remote, const struct arguments *a
 		take_trace(&mine, sql, trace);
 		clock_gettime(CLOCK_MONOTONIC, &until);
 		until.tv_sec += a->timeout_s;
-		if (r == 0)
+		if (r == 0 && a->format == PRINT_SQLITE)
+			r = remote_copy_write(remote, number, stdout, e);
+		else if (r == 0)
 			r = answer_of_one(remote_copy(remote, number, sql, e), sql, &mine,
 					  a->timeout_s ? &watch : NULL, e);
 	}
@@ -713,8 +742,10 @@ static int serve(const struct arguments *a, struct pt_error *e)
 	int ret = -1;
 
 	if (asks_server(a))
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			       "serve is for database files; ClickHouse has a page of its own");
+		return pt_fail(
+		    e, PT_ERR_USAGE, PT_NO_OFFSET,
+		    "serve is for database files: pt-query URL -p trace=NUMBER -f sqlite -o trace.db "
+		    "makes one of a trace");
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGINT);
 	sigaddset(&ends, SIGTERM);

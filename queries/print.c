@@ -32,6 +32,7 @@ enum print_format print_format_find(const char *name)
 							 [PRINT_FIREFOX] = "firefox",
 							 [PRINT_PERFETTO] = "perfetto",
 							 [PRINT_PERF_SQLITE] = "perf-sqlite",
+							 [PRINT_SQLITE] = "sqlite",
 							 [PRINT_LINES] = "lines",
 							 [PRINT_HTML] = "html"};
 

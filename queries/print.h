@@ -26,6 +26,7 @@
  *   html        a page that needs nothing else: html.h, which is not print_rows()'s job
  *   perfetto    the whole database, for ui.perfetto.dev: queries/perfetto/perfetto.h
  *   perf-sqlite the same, as perf's export-to-sqlite.py has it: queries/perf_sqlite/perf_sqlite.h
+ *   sqlite      one trace of a ClickHouse server as a database of pt-load's: remote_copy.h
  */
 #ifndef QUERIES_PRINT_H
 #define QUERIES_PRINT_H
@@ -53,6 +54,7 @@ enum print_format {
 	PRINT_HTML,
 	PRINT_PERFETTO,
 	PRINT_PERF_SQLITE,
+	PRINT_SQLITE,
 	PRINT_FORMATS
 };
 

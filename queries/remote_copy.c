@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "queries/database.h"
+#include "queries/perf_sqlite/copy.h"
 #include "queries/unpack/facts.h"
 #include "schema/clickhouse/http.h"
 #include "schema/digit.h"
@@ -378,6 +379,28 @@ sqlite3 *remote_copy(const struct remote *r, int64_t trace, const char *sql, str
 	}
 	sqlite3_close(c.db);
 	return NULL;
+}
+
+struct whole {
+	const struct remote *remote;
+	int64_t trace;
+};
+
+static int fill_whole(void *arg, sqlite3 *to, struct pt_error *e)
+{
+	const struct whole *w = arg;
+	struct copy c = {.remote = w->remote, .db = to, .e = e};
+	int r = fill(&c, w->trace, NULL);
+
+	free(c.where);
+	return r;
+}
+
+int remote_copy_write(const struct remote *r, int64_t trace, FILE *out, struct pt_error *e)
+{
+	struct whole w = {.remote = r, .trace = trace};
+
+	return copy_database(fill_whole, &w, out, e);
 }
 
 /* The parameter that begins with `name`, "trace="; NULL: it is not given. */

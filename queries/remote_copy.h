@@ -10,6 +10,7 @@
 
 #include <sqlite3.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "queries/remote.h"
 
@@ -24,5 +25,9 @@ int remote_copy_trace(const struct remote *r, const char *name, int64_t *ret, st
  * this statement reads have rows; NULL: all. For sqlite3_close(). NULL: PT_ERR_REFUSED (there is no such
  * trace, or it went away meanwhile), as remote_ask(). */
 sqlite3 *remote_copy(const struct remote *r, int64_t trace, const char *sql, struct pt_error *e);
+
+/* The same with all rows, as a database's file that goes to out: what pt-load makes of the trace, but that
+ * its runs and calls are not packed. 0, or -1: as above. */
+int remote_copy_write(const struct remote *r, int64_t trace, FILE *out, struct pt_error *e);
 
 #endif

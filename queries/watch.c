@@ -13,9 +13,11 @@
 #include "queries/database.h"
 #include "queries/print.h"
 #include "queries/prometheus.h"
+#include "queries/remote.h"
 #include "queries/several.h"
 #include "queries/source.h"
 #include "schema/array.h"
+#include "schema/clickhouse/http.h"
 #include "schema/output.h"
 
 #define TEXT_MODE 0644u
@@ -31,9 +33,17 @@ struct databases {
 	size_t count, room;
 };
 
+/* Of a server: which traces it has. */
+struct traces {
+	bool readable;
+	int64_t modified, count;
+	char which[24];
+};
+
 struct watch_state {
 	const struct watch *watch;
 	struct databases seen;
+	struct traces seen_traces; /* of a server */
 	bool written;
 };
 
@@ -156,19 +166,21 @@ static void put_sample(FILE *out, const char *name, const char *path)
 	fputs("\"} ", out);
 }
 
+static const char readable_help[] =
+    "# HELP pt_database_readable 1: the database can be read; 0: it cannot, or is of another version\n"
+    "# TYPE pt_database_readable gauge\n";
+static const char modified_help[] =
+    "# HELP pt_database_modified_timestamp_seconds when the database was written last\n"
+    "# TYPE pt_database_modified_timestamp_seconds gauge\n";
+
 static void put_databases(const struct databases *d, FILE *out)
 {
-	fputs("# HELP pt_database_readable 1: the database can be read; 0: it cannot, or is of another "
-	      "version\n"
-	      "# TYPE pt_database_readable gauge\n",
-	      out);
+	fputs(readable_help, out);
 	for (size_t i = 0; i < d->count; i++) {
 		put_sample(out, "pt_database_readable", d->all[i].path);
 		fprintf(out, "%d\n", d->all[i].readable);
 	}
-	fputs("# HELP pt_database_modified_timestamp_seconds when the database was written last\n"
-	      "# TYPE pt_database_modified_timestamp_seconds gauge\n",
-	      out);
+	fputs(modified_help, out);
 	for (size_t i = 0; i < d->count; i++) {
 		put_sample(out, "pt_database_modified_timestamp_seconds", d->all[i].path);
 		fprintf(out, "%jd\n", (intmax_t)d->all[i].st.st_mtim.tv_sec);
@@ -191,8 +203,9 @@ static int put_query(const struct watch *w, const char *name, const char *const 
 	return ret;
 }
 
-static int put_text(const struct watch *w, const struct databases *d, FILE *out, struct pt_error *e)
+static int put_text(const struct watch *w, const void *arg, FILE *out, struct pt_error *e)
 {
+	const struct databases *d = arg;
 	const char **paths = calloc(d->count + 1, sizeof *paths);
 	size_t n = 0;
 	int ret = paths ? 0 : pt_fail_no_memory(e, NULL);
@@ -207,7 +220,10 @@ static int put_text(const struct watch *w, const struct databases *d, FILE *out,
 	return ret ? -1 : print_flush(out, e);
 }
 
-static int write_text(const struct watch *w, const struct databases *d, struct pt_error *e)
+/* text(w, arg, out, e) writes it. */
+static int write_text(const struct watch *w,
+		      int (*text)(const struct watch *w, const void *arg, FILE *out, struct pt_error *e),
+		      const void *arg, struct pt_error *e)
 {
 	struct output file = {0};
 	FILE *out = NULL;
@@ -220,7 +236,7 @@ static int write_text(const struct watch *w, const struct databases *d, struct p
 	if (!ret && !out)
 		ret = pt_fail_errno(e, "cannot write to %s", w->textfile);
 	if (!ret)
-		ret = put_text(w, d, out, e);
+		ret = text(w, arg, out, e);
 	if (out)
 		fclose(out);
 	else if (fd >= 0)
@@ -231,18 +247,130 @@ static int write_text(const struct watch *w, const struct databases *d, struct p
 	return ret;
 }
 
+/* ---- A server ----------------------------------------------------------------------------------------- */
+
+static int put_remote_query(const struct watch *w, const char *name, FILE *out, struct pt_error *e)
+{
+	const struct remote remote = {.url = w->folder};
+	const char *query = remote_find(name, e);
+	char *sql = query ? remote_sql(&remote, query, e) : NULL;
+	sqlite3 *db = NULL;
+	sqlite3_stmt *st = sql ? remote_ask(&remote, sql, &db, e) : NULL;
+	int ret = st ? prometheus(st, name, out, e) : -1;
+
+	sqlite3_finalize(st);
+	sqlite3_close(db);
+	free(sql);
+	return ret;
+}
+
+static int put_remote_text(const struct watch *w, const void *arg, FILE *out, struct pt_error *e)
+{
+	const struct traces *t = arg;
+	int ret = 0;
+
+	fputs(readable_help, out);
+	put_sample(out, "pt_database_readable", w->folder);
+	fprintf(out, "%d\n", t->readable);
+	if (t->readable) {
+		fputs(modified_help, out);
+		put_sample(out, "pt_database_modified_timestamp_seconds", w->folder);
+		fprintf(out, "%jd\n", (intmax_t)t->modified);
+	}
+	for (size_t i = 0; !ret && t->readable && i < w->query_count; i++)
+		ret = put_remote_query(w, w->queries[i], out, e);
+	return ret ? -1 : print_flush(out, e);
+}
+
+/* -1: PT_ERR_IO, the server does not answer, or has no such database. */
+static int find_traces(const struct watch *w, struct traces *t, struct pt_error *e)
+{
+	static const char sql[] = "SELECT ifNull(max(load_time), 0), toInt64(count()), "
+				  "toString(groupBitXor(load)) FROM traces";
+	const struct remote remote = {.url = w->folder};
+	sqlite3 *db = NULL;
+	sqlite3_stmt *st = remote_ask(&remote, sql, &db, e);
+
+	*t = (struct traces){.readable = st != NULL};
+	if (st && sqlite3_step(st) == SQLITE_ROW) {
+		t->modified = sqlite3_column_int64(st, 0);
+		t->count = sqlite3_column_int64(st, 1);
+		snprintf(t->which, sizeof t->which, "%s", (const char *)sqlite3_column_text(st, 2));
+	}
+	sqlite3_finalize(st);
+	sqlite3_close(db);
+	return st ? 0 : -1;
+}
+
+static bool same_traces(const struct traces *a, const struct traces *b)
+{
+	return a->readable == b->readable && a->modified == b->modified && a->count == b->count &&
+	       !strcmp(a->which, b->which);
+}
+
+/* What does not answer may do so later; other errors are the user's. */
+static int unreadable(struct watch_state *s, struct traces *now, struct pt_error *e)
+{
+	if (e->kind != PT_ERR_IO)
+		return -1;
+	if (!s->written || s->seen_traces.readable)
+		s->watch->warn(s->watch->arg, e->message);
+	*now = (struct traces){0};
+	return 0;
+}
+
+static int check_queries(const struct watch *w, struct pt_error *e)
+{
+	for (size_t i = 0; i < w->query_count; i++)
+		if (canned_find(w->queries[i]) && !remote_has(w->queries[i]))
+			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+				       "%s is answered of a copy of one trace, and a server that is watched "
+				       "is asked what it answers itself (pt-query(1), CLICKHOUSE)",
+				       w->queries[i]);
+		else if (!remote_find(w->queries[i], e))
+			return -1;
+	return 0;
+}
+
+static int look_at_server(struct watch_state *s, struct pt_error *e)
+{
+	struct traces now;
+	int ret = check_queries(s->watch, e);
+
+	if (!ret && find_traces(s->watch, &now, e) < 0)
+		ret = unreadable(s, &now, e);
+	if (ret)
+		return -1;
+	if (s->written && same_traces(&now, &s->seen_traces))
+		return 0;
+	ret = write_text(s->watch, put_remote_text, &now, e);
+	/* It went away in the middle. */
+	if (ret && now.readable && !unreadable(s, &now, e))
+		ret = write_text(s->watch, put_remote_text, &now, e);
+	if (ret)
+		return -1;
+	s->seen_traces = now;
+	s->written = true;
+	return 1;
+}
+
+/* ---- The folder again --------------------------------------------------------------------------------- */
+
 int watch_look(struct watch_state *s, struct pt_error *e)
 {
 	struct databases now = {0};
-	int ret = list(&now, s->watch->folder, e);
+	int ret;
 
+	if (clickhouse_is_url(s->watch->folder))
+		return look_at_server(s, e);
+	ret = list(&now, s->watch->folder, e);
 	if (!ret && s->written && same(&now, &s->seen)) {
 		clear(&now);
 		return 0;
 	}
 	if (!ret) {
 		find_readable(s, &now);
-		ret = write_text(s->watch, &now, e);
+		ret = write_text(s->watch, put_text, &now, e);
 	}
 	if (ret) {
 		clear(&now);

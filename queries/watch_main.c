@@ -13,8 +13,10 @@
 
 static const char usage[] =
     "usage: pt-query watch DIR --textfile FILE.prom [QUERY...]\n"
-    "Writes what queries answer in the databases of a folder (DIR/*.db) as a text for Prometheus'\n"
-    "node_exporter, and again whenever a database comes, goes or is written. Without QUERY:\n"
+    "       pt-query watch clickhouse://HOST/DATABASE --textfile FILE.prom [QUERY...]\n"
+    "Writes what queries answer in the databases of a folder (DIR/*.db), or of a server, as a text for\n"
+    "Prometheus' node_exporter, and again whenever a database or trace comes, goes or is written. Without "
+    "QUERY:\n"
     "vmexit-latency-histogram, vmexit-latency.\n"
     "\n";
 
@@ -43,7 +45,7 @@ static const struct pt_option options[] = {
      PT_OPTION_TEXT(struct arguments, textfile)},
     {.name = "interval",
      .argument = "SECONDS",
-     .help = "how often the folder is looked at (10)",
+     .help = "how often the folder, or server, is looked at (10)",
      .set = set_interval},
     {.name = "once", .help = "write the text once, and end", PT_OPTION_FLAG(struct arguments, once)},
     {.name = "queries",

@@ -109,7 +109,7 @@ _pt_query() {
 	db=$(_pt_db) name=$(_pt_plain 2)
 	[[ $db == "$(_pt_plain 1)" ]] || name=$(_pt_plain 1)
 	case ${COMP_WORDS[COMP_CWORD - 1]} in
-	-f | --format) _pt_from "table csv tsv json jsonl markdown prometheus folded speedscope pprof firefox lines html perfetto perf-sqlite" ;;
+	-f | --format) _pt_from "table csv tsv json jsonl markdown prometheus folded speedscope pprof firefox lines html perfetto perf-sqlite sqlite" ;;
 	-p | --param)
 		[[ -n $name ]] || return
 		compopt -o nospace 2>/dev/null

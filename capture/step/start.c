@@ -10,17 +10,20 @@
 
 #include "capture/step/internal.h"
 
-static void child(char **argv, const struct step_options *o, int ready, int failed)
+static void child(char **argv, const struct step_options *o, const int ready[2], int failed)
 {
+	ssize_t got;
 	char c;
 	int err;
 
+	close(ready[1]); /* or it would wait for itself */
 	if (o->stdout_to_stderr)
 		dup2(2, 1);
 	signal(SIGPIPE, SIG_DFL);
-	if (read(ready, &c, 1) == 1)
+	got = read(ready[0], &c, 1);
+	if (got == 1)
 		execvp(argv[0], argv);
-	err = errno;
+	err = got ? errno : 0;
 	if (write(failed, &err, sizeof err) < 0)
 		_exit(127);
 	_exit(127);
@@ -69,7 +72,7 @@ int step_start(struct step *s, char **argv, int *ret_status)
 {
 	const long options = PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
 			     PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
-	int ready[2], failed[2], err = 0, status;
+	int ready[2], failed[2], err = 0, status, unsent;
 	struct step_process *p;
 	pid_t pid;
 
@@ -80,7 +83,7 @@ int step_start(struct step *s, char **argv, int *ret_status)
 	if (pid < 0)
 		return step_error(s, "cannot fork");
 	if (pid == 0)
-		child(argv, s->options, ready[0], failed[1]);
+		child(argv, s->options, ready, failed[1]);
 	close(ready[0]);
 	close(failed[1]);
 	if (ptrace(PTRACE_SEIZE, pid, 0, options) < 0) {
@@ -89,9 +92,9 @@ int step_start(struct step *s, char **argv, int *ret_status)
 		close(failed[0]);
 		return refuse(s, pid, err);
 	}
-	/* Either exec stops it, or it writes why there was none. If this cannot be written (EPIPE), it has
-	 * ended. */
-	(void)!write(ready[1], "x", 1);
+	/* Either exec stops it, or it writes why there was none. If this cannot be written (EPIPE: it has
+	 * ended), there is none either. */
+	unsent = write(ready[1], "x", 1) == 1 ? 0 : errno;
 	close(ready[1]);
 	for (;;) {
 		if (waitpid(pid, &status, __WALL) < 0) {
@@ -107,6 +110,8 @@ int step_start(struct step *s, char **argv, int *ret_status)
 		s->failed = true;
 		if (read(failed[0], &err, sizeof err) != sizeof err)
 			err = 0;
+		if (!err && unsent != EPIPE)
+			err = unsent;
 		close(failed[0]);
 		return pt_fail(s->e, PT_ERR_REFUSED, PT_NO_OFFSET, "cannot run %s: %s", argv[0],
 			       err ? strerror(err) : "it was killed before it began");

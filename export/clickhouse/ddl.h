@@ -6,7 +6,7 @@
 
 #include "schema/error.h"
 
-enum { DDL_VERSION = 2 }; /* of the tables; the last statement writes it into pt_schema */
+enum { DDL_VERSION = 3 }; /* of the tables; the last statement writes it into pt_schema */
 
 /* All statements for a server of that version (18016: 18.16): what it does not know is left out. For the
  * caller to free(). NULL: PT_ERR_NO_MEMORY. */

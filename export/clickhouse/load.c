@@ -161,8 +161,8 @@ static char *column_names(struct server *s, const char *table, struct pt_error *
 	char *sql, *text;
 
 	if (asprintf(&sql,
-		     "SELECT name, type FROM system.columns WHERE database = '%s' AND table = '%s' FORMAT "
-		     "TabSeparatedRaw",
+		     "SELECT name, type FROM system.columns WHERE database = '%s' AND table = '%s' AND "
+		     "default_kind != 'ALIAS' FORMAT TabSeparatedRaw",
 		     clickhouse_database(s->clickhouse), table) < 0) {
 		pt_fail_no_memory(e, NULL);
 		return NULL;

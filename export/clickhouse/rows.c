@@ -21,7 +21,8 @@ struct column {
 	enum { INTEGER, REAL, TEXT, ARRAY } kind;
 	unsigned bytes; /* of an INTEGER, and of an ARRAY's */
 	bool is_signed, nullable;
-	int at; /* of the statement */
+	int part; /* of a number in three columns, which follow each other; -1: all of it */
+	int at;	  /* of the statement */
 };
 
 struct rows {
@@ -44,14 +45,16 @@ static const struct {
 } sources[] = {
     {"run_data",
      "SELECT id, slice, path, repeats, edges, exact, tsc, tsc_end - tsc AS end_add, tsc_est - tsc AS est_add,"
-     " tsc_next - tsc AS next_add, cyc_count, insn_count, cpu, machine, vcpu, pid, tid, comm, time_zero, "
+     " coalesce(tsc_end, tsc) - tsc_next AS end_next, cyc_count, insn_count, cpu, machine, vcpu, pid, tid, "
+     "comm, time_zero, "
      "time_mult,"
      " time_shift, back FROM run"},
     {"edges_data", "SELECT x.*, e.kind AS kind_id FROM edges x JOIN edge e ON e.id = x.id"},
     /* The view function_calls, and what its rows are made of. */
     {"function_calls_data",
      "SELECT c.id, c.call_tsc AS tsc, m.name AS machine, th.pid, th.tid, th.comm, x.symbol,"
-     " coalesce(x.function, '0') AS function, x.demangled, coalesce(p.function, '0') AS caller,"
+     " nullif(coalesce(x.function, '0'), x.symbol) AS place, x.demangled, coalesce(p.function, '0') AS "
+     "caller,"
      " p.demangled AS caller_demangled, c.elapsed_tsc, c.insn_count, c.cyc_count, c.branch_count, c.flags,"
      " c.return_branch, c.return_branch - c.call_branch AS branch_span,"
      " CASE WHEN c.return_branch IS NULL THEN c.call_branch END AS call_branch, c.parent - c.id AS "
@@ -61,6 +64,7 @@ static const struct {
      " FROM call c CROSS JOIN trace t LEFT JOIN thread th ON th.id = c.thread"
      " LEFT JOIN machine m ON m.id = th.machine LEFT JOIN call_tree x ON x.id = c.call_path"
      " LEFT JOIN call_tree p ON p.id = x.parent WHERE t.id = c.trace"},
+    {"call_tree_data", "SELECT *, nullif(function, symbol) AS place FROM call_tree"},
     {"vmexits_data",
      "SELECT x.*, t.time_mult, t.time_shift FROM vmexits x LEFT JOIN traces t ON t.id = x.trace"},
     {"guest_runs_data",
@@ -79,6 +83,15 @@ static const struct {
      "s.demangled, s.unnamed"
      " FROM symbol s LEFT JOIN dso d ON d.id = s.dso LEFT JOIN machine m ON m.id = s.machine"},
 };
+
+/* 2 of X_2: see schema/clickhouse/tables.sql. */
+static int part_of(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 2 && name[n - 2] == '_' && name[n - 1] >= '0' && name[n - 1] <= '2' ? name[n - 1] - '0'
+										       : -1;
+}
 
 /* What stands in the parentheses of NAME(...); NULL: it is no such type. */
 static char *inside(char *type, const char *name)
@@ -133,6 +146,7 @@ static int read_column(struct rows *r, char *line, struct pt_error *e)
 			       r->table);
 	*tab = 0;
 	c->name = line;
+	c->part = part_of(line);
 	c->from = !strcmp(line, "load")	   ? LOAD
 		  : !strcmp(line, "day")   ? DAY
 		  : !strcmp(line, "host")  ? HOST
@@ -209,6 +223,11 @@ static char *source_of(const struct rows *r, sqlite3 *db)
 	return sqlite3_mprintf("SELECT * FROM \"%.*w\"", (int)(strlen(r->table) - strlen("_data")), r->table);
 }
 
+static int name_length(const struct column *c)
+{
+	return (int)strlen(c->name) - (c->part < 0 ? 0 : 2);
+}
+
 /* The SELECT of the columns that SQLite has, and their names for the INSERT. */
 static char *make_sql(struct rows *r, sqlite3 *db)
 {
@@ -221,8 +240,10 @@ static char *make_sql(struct rows *r, sqlite3 *db)
 		sqlite3_str_appendf(names, "%s`%s`", i ? ", " : "", r->columns[i].name);
 		if (r->columns[i].from != OF_SQLITE)
 			continue;
-		r->columns[i].at = ++at;
-		sqlite3_str_appendf(sql, ", \"%w\"", r->columns[i].name);
+		if (r->columns[i].part <= 0)
+			sqlite3_str_appendf(sql, ", \"%.*w\"", name_length(&r->columns[i]),
+					    r->columns[i].name);
+		r->columns[i].at = r->columns[i].part <= 0 ? ++at : at;
 	}
 	sqlite3_str_appendf(sql, " FROM (%s)", source ? source : "");
 	sqlite3_free(source);
@@ -346,6 +367,11 @@ static int put_array(struct rows *r, const struct column *c, const char *text, s
 	return 0;
 }
 
+static int64_t take_part(const struct column *c, int64_t v)
+{
+	return c->part < 0 ? v : c->part == 2 ? v >> 16 : v >> 8 * c->part & 255;
+}
+
 static int put_value(struct rows *r, const struct column *c, struct pt_error *e)
 {
 	int type = sqlite3_column_type(r->statement, c->at);
@@ -355,11 +381,11 @@ static int put_value(struct rows *r, const struct column *c, struct pt_error *e)
 		return -1;
 	if (type == SQLITE_NULL && c->nullable)
 		return 0;
-	if (type == SQLITE_NULL && c->kind != ARRAY)
+	if (type == SQLITE_NULL && c->kind != ARRAY && c->part < 1)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
 			       "%s.%s is not known, and the column has no NULL", r->table, c->name);
 	switch (c->kind) {
-	case INTEGER: return put_integer(r, c, sqlite3_column_int64(r->statement, c->at), e);
+	case INTEGER: return put_integer(r, c, take_part(c, sqlite3_column_int64(r->statement, c->at)), e);
 	case REAL: real = sqlite3_column_double(r->statement, c->at); return put(r, &real, sizeof real, e);
 	case ARRAY: return put_array(r, c, (const char *)sqlite3_column_text(r->statement, c->at), e);
 	default: {

@@ -6,6 +6,7 @@
 #define QUERIES_PERF_SQLITE_COPY_H
 
 #include <sqlite3.h>
+#include <stdio.h>
 
 #include "schema/error.h"
 
@@ -18,5 +19,13 @@ int copy_rows(sqlite3 *from, const char *select, sqlite3 *to, const char *insert
 
 /* Runs statements that have no rows. 0, or -1 as above. */
 int copy_execute(sqlite3 *to, const char *sql, struct pt_error *e);
+
+/*
+ * Makes a database in a file of $TMPDIR, or /var/tmp, that has no name: fill() puts into it what it will. Then
+ * copies it to out. 0, or -1: as fill(); PT_ERR_IO (the temporary file; whether it arrived, out says),
+ * PT_ERR_NO_MEMORY.
+ */
+int copy_database(int (*fill)(void *arg, sqlite3 *to, struct pt_error *e), void *arg, FILE *out,
+		  struct pt_error *e);
 
 #endif

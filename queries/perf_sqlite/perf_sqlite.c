@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "queries/perf_sqlite/copy.h"
 
@@ -125,45 +124,13 @@ static int fill(sqlite3 *db, sqlite3 *to, struct pt_error *e)
 	return r ? r : copy_execute(to, "COMMIT", e);
 }
 
-static int send_file(int fd, FILE *out, struct pt_error *e)
+/* Of copy_database(). */
+static int make(void *arg, sqlite3 *to, struct pt_error *e)
 {
-	static char buffer[1 << 16];
-	off_t at = 0;
-	ssize_t n;
-
-	while ((n = pread(fd, buffer, sizeof buffer, at)) > 0) {
-		if (fwrite(buffer, 1, (size_t)n, out) != (size_t)n)
-			return 0; /* print_flush() says why */
-		at += n;
-	}
-	return n < 0 ? pt_fail_errno(e, "cannot read the temporary file") : 0;
+	return fill(arg, to, e);
 }
 
 int perf_sqlite_write(sqlite3 *db, FILE *out, struct pt_error *e)
 {
-	const char *folder = getenv("TMPDIR");
-	char path[4096];
-	sqlite3 *to = NULL;
-	int fd, opened, r;
-
-	if (!folder || !*folder || strlen(folder) > sizeof path - 64)
-		folder = "/var/tmp";
-	snprintf(path, sizeof path, "%s/pt-query.XXXXXX", folder);
-	fd = mkstemp(path);
-	if (fd < 0)
-		return pt_fail_errno(e, "cannot make a file in %s (TMPDIR names another folder)", folder);
-	opened = sqlite3_open_v2(path, &to, SQLITE_OPEN_READWRITE, NULL);
-	/* SQLite opens the file when it first needs it: it must still have its name then. */
-	r = opened == SQLITE_OK
-		? copy_execute(
-		      to, "PRAGMA page_size = 4096; PRAGMA locking_mode = EXCLUSIVE; PRAGMA user_version", e)
-		: pt_fail_no_memory(e, "perf's tables");
-	unlink(path);
-	if (r == 0)
-		r = fill(db, to, e);
-	sqlite3_close(to);
-	if (r == 0)
-		r = send_file(fd, out, e);
-	close(fd);
-	return r;
+	return copy_database(make, db, out, e);
 }

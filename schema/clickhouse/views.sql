@@ -1,6 +1,7 @@
 -- views.sql - what to query in ClickHouse: names and columns as in pt-schema(5), and load, day and host
 -- (tables.sql) in front. symbols is ours, not perf's of that name; of perf's other views samples, those that
--- are the same in every trace, and ..._view are not here, nor is ipc.
+-- are the same in every trace, and ..._view are not here, nor is ipc: pt-query -f sqlite makes a file with
+-- all of them of one trace.
 
 -- The loads whose rows are to be seen: one of each recording.
 CREATE VIEW IF NOT EXISTS visible_loads AS
@@ -23,7 +24,11 @@ CREATE VIEW IF NOT EXISTS errors AS SELECT * FROM errors_data WHERE load IN (SEL
 CREATE VIEW IF NOT EXISTS interrupts AS SELECT * FROM interrupts_data
 	WHERE load IN (SELECT load FROM visible_loads);
 CREATE VIEW IF NOT EXISTS slices AS SELECT * FROM slices_data WHERE load IN (SELECT load FROM visible_loads);
-CREATE VIEW IF NOT EXISTS edges AS SELECT * FROM edges_data WHERE load IN (SELECT load FROM visible_loads);
+CREATE VIEW IF NOT EXISTS edges AS
+SELECT load, day, host, id, trace, kind, from_ip, from_ip_hex, from_symbol, from_offset, from_dso,
+	to_ip, to_ip_hex, to_symbol, to_offset, to_dso, taken, insn_count, tail_insns, insn_timed,
+	cyc_count, from_symbol_id, to_symbol_id, from_demangled, to_demangled, to_function, kind_id
+FROM edges_data WHERE load IN (SELECT load FROM visible_loads);
 CREATE VIEW IF NOT EXISTS functions AS SELECT * FROM functions_data
 	WHERE load IN (SELECT load FROM visible_loads);
 CREATE VIEW IF NOT EXISTS function_calls AS
@@ -38,16 +43,19 @@ SELECT load, day, host, id, trace, time_zero + bitShiftRight(tsc, time_shift) * 
 		ifNull(call_branch, return_branch - branch_span) AS call_branch,
 	return_branch, id + parent_add AS parent, call_path, thread
 FROM function_calls_data WHERE load IN (SELECT load FROM visible_loads);
-CREATE VIEW IF NOT EXISTS call_tree AS SELECT * FROM call_tree_data
-	WHERE load IN (SELECT load FROM visible_loads);
+CREATE VIEW IF NOT EXISTS call_tree AS
+SELECT load, day, host, id, trace, parent, symbol, function, demangled, dso, calls, branch_count,
+	insn_count, cyc_count, elapsed_tsc
+FROM call_tree_data WHERE load IN (SELECT load FROM visible_loads);
 CREATE VIEW IF NOT EXISTS thread_names AS SELECT * FROM thread_names_data
 	WHERE load IN (SELECT load FROM visible_loads);
 CREATE VIEW IF NOT EXISTS vm_clocks AS SELECT * FROM vm_clocks_data
 	WHERE load IN (SELECT load FROM visible_loads);
 CREATE VIEW IF NOT EXISTS lines AS SELECT * FROM lines_data WHERE load IN (SELECT load FROM visible_loads);
 CREATE VIEW IF NOT EXISTS symbols AS SELECT * FROM symbols_data WHERE load IN (SELECT load FROM visible_loads);
-CREATE VIEW IF NOT EXISTS sqlite_rows AS SELECT * FROM sqlite_rows_data
-	WHERE load IN (SELECT load FROM visible_loads);
+CREATE VIEW IF NOT EXISTS sqlite_rows AS
+SELECT load, day, host, trace, table, nth, literals
+FROM sqlite_rows_data WHERE load IN (SELECT load FROM visible_loads);
 CREATE VIEW IF NOT EXISTS insns AS
 SELECT load, day, host, trace, machine, ip,
 	replaceRegexpOne(lower(hex(toUInt64(ip))), '^0([0-9a-f])', '\\1') AS ip_hex, count,
@@ -62,9 +70,13 @@ CREATE VIEW IF NOT EXISTS comms AS SELECT * FROM comms_data WHERE load IN (SELEC
 CREATE VIEW IF NOT EXISTS comm_threads AS SELECT * FROM comm_threads_data
 	WHERE load IN (SELECT load FROM visible_loads);
 CREATE VIEW IF NOT EXISTS dsos AS SELECT * FROM dsos_data WHERE load IN (SELECT load FROM visible_loads);
-CREATE VIEW IF NOT EXISTS call_paths AS SELECT * FROM call_paths_data
-	WHERE load IN (SELECT load FROM visible_loads);
-CREATE VIEW IF NOT EXISTS paths AS SELECT * FROM paths_data WHERE load IN (SELECT load FROM visible_loads);
+CREATE VIEW IF NOT EXISTS call_paths AS
+SELECT load, day, host, trace, id, parent_id, symbol_id, ip
+FROM call_paths_data WHERE load IN (SELECT load FROM visible_loads);
+CREATE VIEW IF NOT EXISTS paths AS
+SELECT load, day, host, trace, path, edge, insn, insn_count, not_taken, tail_insns, runs, repeats,
+	start, end_ip, insn_timed, cyc_count
+FROM paths_data WHERE load IN (SELECT load FROM visible_loads);
 
 -- perf's columns, then ours, as SQLite's view.
 CREATE VIEW IF NOT EXISTS calls AS

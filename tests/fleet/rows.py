@@ -19,7 +19,8 @@ passed = 0
 
 
 def ask(where, *arguments):
-    done = subprocess.run([program, *(["--db"] if "--db" in arguments else []), where, *arguments, "--format", "csv"], capture_output=True, text=True)
+    done = subprocess.run([program, *(["--db"] if "--db" in arguments else []), where, *arguments, "--format", "csv"],
+                          capture_output=True, text=True, errors="surrogateescape")  # bytes of code
     if done.returncode:
         raise RuntimeError(f"{where} {arguments}: {done.stderr.strip()}")
     return list(csv.reader(io.StringIO(done.stdout)))
@@ -96,6 +97,17 @@ for name, more in asked:
     check(what, theirs == ours and len(theirs) > 0, f"{len(theirs)} and {len(ours)} rows", *different[:2])
     print(f"{what}: {len(theirs) - 1} rows", file=sys.stderr)
 
+# Columns of numbers of the views.
+views = {"vmexits": "id, reason, latency_ns, guest_ip, time_ns, host_insns, tsc, exit_branch",
+         "guest_runs": "id, residency_ns, tsc, time_end_ns, guest_insns", "events": "id, tsc, cpu, vcpu, time_ns",
+         "errors": "id, tsc, time_ns", "interrupts": "id, tsc, from_ip", "slices": "id, tsc, branches, insn_count, time_end_ns",
+         "edges": "id, from_ip, to_ip, taken, insn_count, to_offset", "functions": "insn_count, branches, calls, ip",
+         "function_calls": "id, elapsed_ns, insn_count, call_branch, return_branch", "call_tree": "id, parent, calls, insn_count",
+         "thread_names": "id, insn_count, slices", "run": "id, tsc, repeats, cyc_count, tsc_end, tsc_est, tsc_next, time_ns, exact",
+         "branches": "id, time_ns, tsc, from_ip, to_ip, from_offset, insn_count, cyc_count, tsc_lo, tsc_hi, edge, path",
+         "insns": "ip, count, offset, line, version, bits", "calls": "id, call_time, return_time, branch_count, insn_count, flags",
+         "costs": "insn_count, cyc_count, times, total_ns, p50_ns, p99_ns, max_ns", "lines": "line, count, insn_count", "vm_clocks": "id, observations, ratio"}
+
 # What is answered of one trace.
 of_one = {n: [[]] for n in names(url, True)}
 check("SQLite's queries are all there", set(names(db)) == set(of_one) | {n for n in names(url) if not n.startswith("fleet-")},
@@ -142,6 +154,21 @@ def about_one():
             theirs = ask(os.path.join(folder, who + ".db"), "branches-between", *more)
             ours = [[{number[who]: "1"}.get(v, v) for v in row] for row in ask(url, "branches-between", "-p", "trace=" + number[who], *more)]
             check(f"branches-between {more[1]}", theirs == ours, who, *[(a, b) for a, b in zip(theirs, ours) if a != b][:2])
+    # A file of it has all views, with the same rows.
+    for who in sorted(vms - large)[:1] + sorted(set(uuid.values()) - vms - large)[:1]:
+        alone, made = os.path.join(folder, who + ".db"), os.path.join(folder, "made.db")
+        subprocess.run([program, url, "-p", "trace=" + number[who], "--format", "sqlite", "-o", made], check=True)
+        for (view,) in ask(alone, "--sql", "SELECT name FROM sqlite_schema WHERE type = 'view'")[1:]:
+            columns = views[view] if view == "run" else "*"  # the others of run say how it is packed
+            theirs, ours = ([[{number[who]: "1"}.get(v, v) for v in row] for row in ask(w, "--sql", f"SELECT {columns} FROM {view}")]
+                            for w in (alone, made))
+            if "load_time" in theirs[0]:
+                for rows in theirs, ours:
+                    rows[1][rows[0].index("load_time")] = ""
+            check(f"the view {view} of a file", theirs[0] == ours[0] and sorted(theirs) == sorted(ours), who,
+                  *[(a, b) for a, b in zip(sorted(theirs), sorted(ours)) if a != b][:2])
+        check("a file of it: ipc has rows", int(ask(made, "--sql", "SELECT count(*) FROM ipc")[1][0]) > 0 or who in vms)
+        os.unlink(made)
     for who in sorted(vms - large)[:1] + sorted(set(uuid.values()) - vms)[:1]:
         alone = os.path.join(folder, who + ".db")
         page = [subprocess.run([program, *w, "report", "-o", "/dev/stdout"], capture_output=True, text=True, check=True).stdout
@@ -149,19 +176,25 @@ def about_one():
         check("the report", page[0].replace(alone, url) == page[1].replace(number[who], "1") and len(page[0]) > 100000)
 
 
+def watched():
+    """What pt-query watch writes of the server, and of a folder with the same traces in one database."""
+    there, texts = os.path.join(folder, "watched"), []
+    os.mkdir(there)
+    os.symlink(os.path.abspath(db), os.path.join(there, "all.db"))
+    for where in there, url:
+        file = os.path.join(folder, "watched.prom")
+        subprocess.run([program, "watch", where, "--textfile", file, "--once", "vmexit-latency-histogram", "vmexit-latency", "threads"], check=True)
+        with open(file) as f:
+            texts.append(sorted(re.sub(r'db="[^"]*",?', "", line) for line in f if "pt_database" not in line))
+    texts[0] = sorted(re.sub(r'trace="(\d+)"', lambda m: f'trace="{number[uuid[m[1]]]}"', line) for line in texts[0])
+    check("watch", texts[0] == texts[1] and len(texts[0]) > 500, *[(a, b) for a, b in zip(*texts) if a != b][:2])
+
+
 if folder:
     about_one()
+    watched()
 
-# The views, row by row: as many, and the sums of all columns of numbers.
-views = {"vmexits": "id, reason, latency_ns, guest_ip, time_ns, host_insns, tsc, exit_branch",
-         "guest_runs": "id, residency_ns, tsc, time_end_ns, guest_insns", "events": "id, tsc, cpu, vcpu, time_ns",
-         "errors": "id, tsc, time_ns", "interrupts": "id, tsc, from_ip", "slices": "id, tsc, branches, insn_count, time_end_ns",
-         "edges": "id, from_ip, to_ip, taken, insn_count, to_offset", "functions": "insn_count, branches, calls, ip",
-         "function_calls": "id, elapsed_ns, insn_count, call_branch, return_branch", "call_tree": "id, parent, calls, insn_count",
-         "thread_names": "id, insn_count, slices", "run": "id, tsc, repeats, cyc_count, tsc_end, tsc_est, tsc_next, time_ns, exact",
-         "branches": "id, time_ns, tsc, from_ip, to_ip, from_offset, insn_count, cyc_count, tsc_lo, tsc_hi, edge, path",
-         "insns": "ip, count, offset, line, version, bits", "calls": "id, call_time, return_time, branch_count, insn_count, flags",
-         "costs": "insn_count, cyc_count, times, total_ns, p50_ns, p99_ns, max_ns", "lines": "line, count, insn_count", "vm_clocks": "id, observations, ratio"}
+# The views, row by row: as many, and the sums of these columns.
 for trace, who in uuid.items():
     for view, columns in views.items():
         if view == "branches" and int(ask(db, "--sql", f"SELECT branches FROM traces WHERE id = {trace}")[1][0]) > 300000:
