@@ -9,6 +9,7 @@
 #include "queries/database.h"
 #include "queries/html.h"
 #include "queries/report/report.h"
+#include "queries/report/sql.h"
 #include "queries/source.h"
 
 static int read_parameters(const struct report_page *page, struct report_options *o, struct pt_error *e)
@@ -28,19 +29,22 @@ static int read_parameters(const struct report_page *page, struct report_options
 	return 0;
 }
 
-/* Of the trace that the report is about. */
-static void bind_trace(sqlite3 *db, sqlite3_stmt *st, int64_t trace)
+/* Of the trace that the report is about. 0, or -1: report_step()'s errors. */
+static int bind_trace(sqlite3 *db, sqlite3_stmt *st, int64_t trace, struct pt_error *e)
 {
-	int index = sqlite3_bind_parameter_index(st, ":trace");
+	int index = sqlite3_bind_parameter_index(st, ":trace"), r = 0;
 	sqlite3_stmt *first = NULL;
 
-	if (index && !trace &&
-	    sqlite3_prepare_v2(db, "SELECT min(id) FROM traces", -1, &first, NULL) == SQLITE_OK &&
-	    sqlite3_step(first) == SQLITE_ROW)
-		trace = sqlite3_column_int64(first, 0);
+	if (index && !trace) {
+		sqlite3_prepare_v2(db, "SELECT min(id) FROM traces", -1, &first, NULL);
+		r = report_step(db, first, e);
+		if (r > 0)
+			trace = sqlite3_column_int64(first, 0);
+		sqlite3_finalize(first);
+	}
 	if (index && trace)
 		sqlite3_bind_int64(st, index, trace);
-	sqlite3_finalize(first);
+	return r < 0 ? -1 : 0;
 }
 
 /* The canned query's rows, as a table. */
@@ -55,8 +59,8 @@ static int put_table(sqlite3 *db, const struct canned *q, const struct report_op
 	if (st && o->raw_names)
 		database_raw_names(st);
 	if (st)
-		bind_trace(db, st, o->trace);
-	if (st && canned_note(sql, "dashboard: ", parameter, sizeof parameter))
+		r = bind_trace(db, st, o->trace, e);
+	if (r == 0 && canned_note(sql, "dashboard: ", parameter, sizeof parameter))
 		r = database_bind(st, parameter, e);
 	if (r == 0)
 		r = html_section(st, q->name, sql, out, e);

@@ -45,6 +45,11 @@ static int write_function(sqlite3 *db, const char *name, const char *dso, bool r
 	parameters[0] = function;
 	parameters[1] = file;
 	rows = annotate(db, &o, &why);
+	/* That it cannot be annotated is the page's to say; that the database cannot be read is not. */
+	if (!rows && why.kind != PT_ERR_USAGE && why.kind != PT_ERR_REFUSED) {
+		*e = why;
+		r = -1;
+	}
 	fputs("{\"name\":", out);
 	json_string(out, name);
 	fputs(",\"dso\":", out);
@@ -64,14 +69,14 @@ static int write_function(sqlite3 *db, const char *name, const char *dso, bool r
 int functions_annotated(sqlite3 *db, int64_t trace, int count, bool raw_names, FILE *out, struct pt_error *e)
 {
 	sqlite3_stmt *st = report_prepare(db, "functions", e);
-	int r = st ? 0 : -1, n = 0;
+	int r = st ? 0 : -1, n = 0, row = 0;
 
 	putc('[', out);
 	if (st) {
 		report_bind(st, ":trace", trace);
 		report_bind(st, ":limit", count);
 	}
-	while (r == 0 && sqlite3_step(st) == SQLITE_ROW) {
+	while (r == 0 && (row = report_step(db, st, e)) > 0) {
 		const char *name = (const char *)sqlite3_column_text(st, 0);
 
 		/* Code without a symbol has no function to be shown. */
@@ -83,5 +88,5 @@ int functions_annotated(sqlite3 *db, int64_t trace, int count, bool raw_names, F
 	}
 	putc(']', out);
 	sqlite3_finalize(st);
-	return r;
+	return row < 0 ? -1 : r;
 }

@@ -13,11 +13,15 @@ int path_set_init(struct path_set *set, sqlite3 *db, struct pt_error *e)
 {
 	sqlite3_stmt *st = NULL;
 	int64_t last = 0;
+	int r;
 
-	if (sqlite3_prepare_v2(db, "SELECT max(id) FROM call_path", -1, &st, NULL) == SQLITE_OK &&
-	    sqlite3_step(st) == SQLITE_ROW)
+	sqlite3_prepare_v2(db, "SELECT max(id) FROM call_path", -1, &st, NULL);
+	r = report_step(db, st, e);
+	if (r > 0)
 		last = sqlite3_column_int64(st, 0);
 	sqlite3_finalize(st);
+	if (r < 0)
+		return -1;
 	if (last < 0 || last > PATHS_MAX)
 		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "call paths have numbers up to %lld",
 			       (long long)last);
@@ -46,7 +50,7 @@ int path_set_add(void *arg, int64_t path, struct pt_error *e)
 static int close_upwards(struct path_set *set, sqlite3 *db, struct pt_error *e)
 {
 	sqlite3_stmt *st = NULL;
-	int r = 0;
+	int r = 0, row;
 
 	if (sqlite3_prepare_v2(db, "SELECT parent FROM call_path WHERE id = ?", -1, &st, NULL) != SQLITE_OK)
 		return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s", sqlite3_errmsg(db));
@@ -56,7 +60,10 @@ static int close_upwards(struct path_set *set, sqlite3 *db, struct pt_error *e)
 		while (r == 0 && has(set, path)) {
 			sqlite3_reset(st);
 			sqlite3_bind_int64(st, 1, path);
-			if (sqlite3_step(st) != SQLITE_ROW || sqlite3_column_type(st, 0) != SQLITE_INTEGER)
+			row = report_step(db, st, e);
+			if (row < 0)
+				r = -1;
+			if (row <= 0 || sqlite3_column_type(st, 0) != SQLITE_INTEGER)
 				break;
 			path = sqlite3_column_int64(st, 0);
 			if (path < 0 || (size_t)path / 8 >= set->bytes || has(set, path))
@@ -72,7 +79,7 @@ int path_set_write(struct path_set *set, sqlite3 *db, int no_demangle, FILE *out
 {
 	sqlite3_stmt *st = report_prepare(db, "path", e);
 	bool any = false;
-	int r = st ? close_upwards(set, db, e) : -1;
+	int r = st ? close_upwards(set, db, e) : -1, row;
 
 	fputs("{\"columns\":[\"id\",\"parent\",\"name\",\"symbol\"],\"rows\":[", out);
 	for (int64_t i = 0; r == 0 && (size_t)i < set->bytes * 8; i++) {
@@ -82,7 +89,10 @@ int path_set_write(struct path_set *set, sqlite3 *db, int no_demangle, FILE *out
 		report_bind(st, ":path", i);
 		if (no_demangle)
 			report_bind(st, ":no_demangle", 1);
-		if (sqlite3_step(st) != SQLITE_ROW)
+		row = report_step(db, st, e);
+		if (row < 0)
+			r = -1;
+		if (row <= 0)
 			continue;
 		if (any)
 			fputs(",\n", out);

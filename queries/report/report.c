@@ -71,24 +71,26 @@ static int write_element(struct report *r, const struct element *x, struct pt_er
 	return ret;
 }
 
-/* The first value of a statement's first row; -1 when there is none. */
-static int64_t first_value(sqlite3_stmt *st)
+/* The first value of a statement's first row; *ret is -1 when there is none. 0, or -1: report_step()'s errors. */
+static int first_value(sqlite3 *db, sqlite3_stmt *st, int64_t *ret, struct pt_error *e)
 {
-	return st && sqlite3_step(st) == SQLITE_ROW && sqlite3_column_type(st, 0) == SQLITE_INTEGER
-		   ? sqlite3_column_int64(st, 0)
-		   : -1;
+	int r = report_step(db, st, e);
+
+	*ret = r > 0 && sqlite3_column_type(st, 0) == SQLITE_INTEGER ? sqlite3_column_int64(st, 0) : -1;
+	return r < 0 ? -1 : 0;
 }
 
 static int find_trace(struct report *r, struct pt_error *e)
 {
 	sqlite3_stmt *st = NULL;
+	int ret;
 
 	sqlite3_prepare_v2(r->db, "SELECT min(id) FROM trace WHERE ?1 = 0 OR id = ?1", -1, &st, NULL);
 	sqlite3_bind_int64(st, 1, r->o->trace);
-	r->trace = first_value(st);
+	ret = first_value(r->db, st, &r->trace, e);
 	sqlite3_finalize(st);
-	if (r->trace >= 0)
-		return 0;
+	if (ret < 0 || r->trace >= 0)
+		return ret;
 	if (r->o->trace)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "there is no trace %lld in the database",
 			       (long long)r->o->trace);
@@ -98,12 +100,13 @@ static int find_trace(struct report *r, struct pt_error *e)
 static int find_least(struct report *r, struct pt_error *e)
 {
 	sqlite3_stmt *st = prepare(r, "calls_least", 0, e);
+	int ret;
 
 	if (!st)
 		return -1;
-	r->least = first_value(st);
+	ret = first_value(r->db, st, &r->least, e);
 	sqlite3_finalize(st);
-	return 0;
+	return ret;
 }
 
 static int write_paths(struct report *r, struct pt_error *e)

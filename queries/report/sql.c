@@ -78,3 +78,13 @@ void report_bind(sqlite3_stmt *st, const char *parameter, int64_t value)
 	if (index)
 		sqlite3_bind_int64(st, index, value);
 }
+
+int report_step(sqlite3 *db, sqlite3_stmt *statement, struct pt_error *e)
+{
+	int r = statement ? sqlite3_step(statement) : SQLITE_ERROR;
+
+	if (r == SQLITE_ROW || r == SQLITE_DONE)
+		return r == SQLITE_ROW;
+	return pt_fail(e, r == SQLITE_INTERRUPT ? PT_ERR_REFUSED : PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s",
+		       r == SQLITE_INTERRUPT ? "it took longer than --timeout allows" : sqlite3_errmsg(db));
+}
