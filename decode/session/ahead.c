@@ -181,14 +181,17 @@ static bool maps_wanted(const struct pt_sideband_record *record, const void *arg
 
 /*
  * Where user space only is traced nothing shows a switch between two threads whose events stay on, as where
- * both have inherited them, but that the code is another's.
+ * both have inherited them, but that the code is another's. Only where time is known well, and where what runs
+ * is known and has nothing there: what is not known may have code anywhere.
  */
 static bool ahead_to_code_at(struct stream *st, uint64_t ip)
 {
+	struct pt_task *task = st->cpu_context->task;
 	const struct wanted_switch wanted = {
 	    .session = st->session, .cpu_context = st->cpu_context, .to = TO_CODE_AT, .ip = ip};
 
-	return ahead_to(st, st->cpu_context, &wanted);
+	return st->session->window_tsc != UINT64_MAX && pt_session_has_user_code(task) &&
+	       !has_code_at(task, ip) && ahead_to(st, st->cpu_context, &wanted);
 }
 
 bool pt_session_on_missing(void *arg, struct pt_flow *f, uint64_t ip)
