@@ -38,7 +38,9 @@ int hw_cgroup_open(const char *mounts, const char *name, struct pt_error *e)
 			       "perf_event)");
 	snprintf(path, sizeof path, "%s/%.2000s", where, name + strspn(name, "/"));
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd >= 0 ? fd : pt_fail_errno(e, "--cgroup %s: cannot open %s", name, path);
+	if (fd < 0)
+		return pt_fail_errno(e, "--cgroup %s: cannot open %s", name, path);
+	return fd;
 }
 
 int hw_cgroup_name(const char *text, int *ret_bytes, struct pt_error *e)

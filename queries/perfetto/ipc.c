@@ -78,7 +78,8 @@ static int add_path(struct sums *s, sqlite3_stmt *row, struct pt_error *e)
 	for (int64_t i = 0; i < edges && i < 1024 && !p.gap; i++) {
 		int64_t edge = sqlite3_column_int64(row, 5) + 1 + digits_wide(&low, &high);
 
-		p.gap = bsearch(&edge, s->ends, s->end_count, sizeof edge, compare_ids) != NULL;
+		p.gap =
+		    s->end_count && bsearch(&edge, s->ends, s->end_count, sizeof edge, compare_ids) != NULL;
 	}
 	if (!s->path_count)
 		s->first_path = id;

@@ -13,7 +13,7 @@ static bool opens(const char *mounts, const char *name, const char *where)
 {
 	char path[200], want[200];
 	struct pt_error e = {0};
-	struct stat a, b;
+	struct stat a = {0}, b = {0};
 	FILE *f;
 	int fd;
 
