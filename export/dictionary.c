@@ -134,29 +134,27 @@ void dictionary_destroy(struct dictionary *d)
 	free(d);
 }
 
-/* To be read and changed until the next one is asked for. */
-static struct path *path_at(struct dictionary *d, size_t number)
+/* A record of the paths or the edges, to be read and changed until the next one of these is asked for. */
+static void *record_at(struct dictionary *d, struct paged *of, size_t number, void *instead)
 {
 	struct pt_error e;
-	struct path *p = paged_at(&d->paths, number, &e);
+	void *record = paged_at(of, number, &e);
 
-	if (p)
-		return p;
+	if (record)
+		return record;
 	d->error = d->failed ? d->error : e;
 	d->failed = true;
-	return &d->no_path;
+	return instead;
+}
+
+static struct path *path_at(struct dictionary *d, size_t number)
+{
+	return record_at(d, &d->paths, number, &d->no_path);
 }
 
 static struct edge *edge_at(struct dictionary *d, size_t number)
 {
-	struct pt_error e;
-	struct edge *edge = paged_at(&d->edges, number, &e);
-
-	if (edge)
-		return edge;
-	d->error = d->failed ? d->error : e;
-	d->failed = true;
-	return &d->no_edge;
+	return record_at(d, &d->edges, number, &d->no_edge);
 }
 
 /* 0, or -1 when something could not be read or written since the beginning. */
