@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "queries/database.h"
+#include "queries/rows.h"
 #include "schema/container.h"
 
 #define MARGIN_NS    20000    /* PSB+ groups are some microseconds apart */
@@ -82,7 +83,7 @@ static int find_trace(sqlite3 *db, const char *uuid, const struct on_demand_rang
 			     " time_zero + ((last_tsc >> time_shift) + 1) * time_mult >= ?2 END"
 			     " AND (?4 = 0 OR id = ?4)",
 			     e);
-	int n = 0;
+	int n = 0, row;
 
 	if (!st)
 		return -1;
@@ -90,12 +91,14 @@ static int find_trace(sqlite3 *db, const char *uuid, const struct on_demand_rang
 	sqlite3_bind_int64(st, 2, range->after_ns);
 	sqlite3_bind_int64(st, 3, range->until_ns);
 	sqlite3_bind_int64(st, 4, range->trace);
-	for (; sqlite3_step(st) == SQLITE_ROW; n++) {
+	for (; (row = rows_step(st, e)) > 0; n++) {
 		ret->id = sqlite3_column_int64(st, 0);
 		copy_text(st, 1, ret->uuid, sizeof ret->uuid);
 		copy_text(st, 2, ret->container, sizeof ret->container);
 	}
 	sqlite3_finalize(st);
+	if (row < 0)
+		return -1;
 	if (n > 1)
 		return pt_fail(
 		    e, PT_ERR_USAGE, PT_NO_OFFSET,
@@ -319,7 +322,9 @@ static int lacks(sqlite3 *db, const struct on_demand_range *range, struct pt_err
 	sqlite3_bind_int64(st, 1, range->after_ns);
 	sqlite3_bind_int64(st, 2, range->until_ns);
 	sqlite3_bind_int64(st, 3, range->trace);
-	r = sqlite3_step(st) == SQLITE_ROW && sqlite3_column_int64(st, 0) > 0;
+	r = rows_step(st, e);
+	if (r > 0)
+		r = sqlite3_column_int64(st, 0) > 0;
 	sqlite3_finalize(st);
 	return r;
 }
@@ -340,7 +345,7 @@ static int slowest_exit(sqlite3 *db, struct on_demand *q, struct on_demand_range
 			     " (SELECT id FROM vm_exit WHERE latency_tsc IS NOT NULL"
 			     " ORDER BY latency_tsc DESC, id LIMIT 1)",
 			     e);
-	int found = st ? sqlite3_step(st) == SQLITE_ROW : -1;
+	int found = st ? rows_step(st, e) : -1;
 
 	for (int i = 0; found > 0 && i < 3; i++) {
 		snprintf(q->texts[i], sizeof q->texts[i], "%s=%lld", names[i],

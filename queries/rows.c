@@ -16,6 +16,13 @@ int rows_sql_error(sqlite3_stmt *st, struct pt_error *e)
 	return pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s", sqlite3_errmsg(db));
 }
 
+int rows_step(sqlite3_stmt *st, struct pt_error *e)
+{
+	int r = sqlite3_step(st);
+
+	return r == SQLITE_ROW ? 1 : r == SQLITE_DONE ? 0 : rows_sql_error(st, e);
+}
+
 int rows_text(sqlite3_stmt *st, int column, const char **ret, struct pt_error *e)
 {
 	bool null = sqlite3_column_type(st, column) == SQLITE_NULL;

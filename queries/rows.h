@@ -40,4 +40,7 @@ int rows_text(sqlite3_stmt *statement, int column, const char **ret, struct pt_e
  * Returns -1. */
 int rows_sql_error(sqlite3_stmt *statement, struct pt_error *e);
 
+/* The next row: 1 there is one, 0 there is none, -1: as rows_sql_error(). */
+int rows_step(sqlite3_stmt *statement, struct pt_error *e);
+
 #endif

@@ -111,29 +111,44 @@ static int put_rows(struct gathering *g, const char *name, const char *path, sql
 	return r == SQLITE_DONE ? 0 : rows_sql_error(rows, e);
 }
 
-/* The ids up to which a database's traces are counted. */
-static sqlite3_int64 trace_count(sqlite3 *db)
+/* Of a database's traces: the id that sql selects; 0: it has none. 0, or -1: SQLite's error. */
+static int trace_id(sqlite3 *db, const char *sql, sqlite3_int64 *ret, struct pt_error *e)
 {
-	sqlite3_stmt *st = NULL;
-	sqlite3_int64 n = 0;
+	sqlite3_stmt *st = database_prepare(db, sql, e);
+	int r = st ? rows_step(st, e) : -1;
 
-	if (sqlite3_prepare_v2(db, "SELECT max(id) FROM traces", -1, &st, NULL) == SQLITE_OK &&
-	    sqlite3_step(st) == SQLITE_ROW)
-		n = sqlite3_column_int64(st, 0);
+	*ret = r > 0 ? sqlite3_column_int64(st, 0) : 0;
 	sqlite3_finalize(st);
-	return n;
+	return r < 0 ? -1 : 0;
 }
 
-static sqlite3_int64 first_trace(sqlite3 *db)
+/* The rows of one database's answer. Its traces are counted on from those of the ones before. */
+static int gather_one(const struct several *s, struct gathering *g, size_t i, const char *name,
+		      const char *sql, struct pt_error *e)
 {
+	sqlite3 *db = database_open(s->databases[i], e);
+	sqlite3_int64 first = 0, last = 0;
 	sqlite3_stmt *st = NULL;
-	sqlite3_int64 n = 0;
+	int r;
 
-	if (sqlite3_prepare_v2(db, "SELECT min(id) FROM traces", -1, &st, NULL) == SQLITE_OK &&
-	    sqlite3_step(st) == SQLITE_ROW)
-		n = sqlite3_column_int64(st, 0);
+	if (db)
+		database_stop_when(db, s->watch);
+	/* The parameters are the question's, not the view's. */
+	if (db)
+		st = g->counts_traces ? database_prepare(db, sql, e) : ask(s, db, sql, e);
+	r = st ? 0 : -1;
+	if (r == 0)
+		r = trace_id(db, "SELECT min(id) FROM traces", &first, e);
+	if (r == 0)
+		r = trace_id(db, "SELECT max(id) FROM traces", &last, e);
+	if (i == 1 && first)
+		g->second = g->traces + first;
+	if (r == 0)
+		r = put_rows(g, name, s->databases[i], st, e);
 	sqlite3_finalize(st);
-	return n;
+	g->traces += last;
+	sqlite3_close(db);
+	return r;
 }
 
 static int gather(const struct several *s, struct gathering *g, const char *name, const char *sql,
@@ -141,22 +156,8 @@ static int gather(const struct several *s, struct gathering *g, const char *name
 {
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < s->count; i++) {
-		sqlite3 *db = database_open(s->databases[i], e);
-		sqlite3_stmt *st;
-
-		if (db)
-			database_stop_when(db, s->watch);
-		/* The parameters are the question's, not the view's. */
-		st = !db ? NULL : g->counts_traces ? database_prepare(db, sql, e) : ask(s, db, sql, e);
-		if (i == 1 && st && first_trace(db))
-			g->second = g->traces + first_trace(db);
-		r = st ? put_rows(g, name, s->databases[i], st, e) : -1;
-		sqlite3_finalize(st);
-		if (db)
-			g->traces += trace_count(db);
-		sqlite3_close(db);
-	}
+	for (size_t i = 0; r == 0 && i < s->count; i++)
+		r = gather_one(s, g, i, name, sql, e);
 	return r;
 }
 

@@ -14,6 +14,7 @@
 #include "queries/print.h"
 #include "queries/prometheus.h"
 #include "queries/remote.h"
+#include "queries/rows.h"
 #include "queries/several.h"
 #include "queries/source.h"
 #include "schema/array.h"
@@ -290,16 +291,17 @@ static int find_traces(const struct watch *w, struct traces *t, struct pt_error 
 	const struct remote remote = {.url = w->folder};
 	sqlite3 *db = NULL;
 	sqlite3_stmt *st = remote_ask(&remote, sql, &db, e);
+	int row = st ? rows_step(st, e) : -1;
 
-	*t = (struct traces){.readable = st != NULL};
-	if (st && sqlite3_step(st) == SQLITE_ROW) {
+	*t = (struct traces){.readable = row >= 0};
+	if (row > 0) {
 		t->modified = sqlite3_column_int64(st, 0);
 		t->count = sqlite3_column_int64(st, 1);
 		snprintf(t->which, sizeof t->which, "%s", (const char *)sqlite3_column_text(st, 2));
 	}
 	sqlite3_finalize(st);
 	sqlite3_close(db);
-	return st ? 0 : -1;
+	return row < 0 ? -1 : 0;
 }
 
 static bool same_traces(const struct traces *a, const struct traces *b)

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "queries/report/sql.h"
 #include "schema/utf8.h"
 
 void json_string(FILE *out, const char *s)
@@ -75,7 +76,7 @@ int json_rows(sqlite3_stmt *st, const struct json_watch *watch, FILE *out, struc
 		json_string(out, sqlite3_column_name(st, i));
 	}
 	fputs("],\"rows\":[", out);
-	while ((r = sqlite3_step(st)) == SQLITE_ROW) {
+	while ((r = report_step(sqlite3_db_handle(st), st, e)) > 0) {
 		fputs(any ? ",\n" : "\n", out);
 		any = true;
 		if (watched >= 0 && sqlite3_column_type(st, watched) == SQLITE_INTEGER &&
@@ -84,11 +85,7 @@ int json_rows(sqlite3_stmt *st, const struct json_watch *watch, FILE *out, struc
 		json_row(st, out);
 	}
 	fputs("]}", out);
-	if (r == SQLITE_DONE)
-		return 0;
-	return pt_fail(e, r == SQLITE_INTERRUPT ? PT_ERR_REFUSED : PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s",
-		       r == SQLITE_INTERRUPT ? "it took longer than --timeout allows"
-					     : sqlite3_errmsg(sqlite3_db_handle(st)));
+	return r;
 }
 
 void json_begin(FILE *out, const char *name, const char *suffix)
