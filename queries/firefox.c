@@ -43,7 +43,7 @@ static uint32_t number_of(struct nodes *t, struct node node, struct pt_error *e)
 
 	for (uint32_t i = pt_hash_first(&t->by_content, hash); (n = t->by_content.slots[i]);
 	     i = pt_hash_next(&t->by_content, i))
-		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): where there is a number there is an array */
+		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a number has its array */
 		if (t->all[n - 1].prefix == node.prefix && t->all[n - 1].frame == node.frame)
 			return n;
 	if (pt_array_grow(&t->all, t->count, &t->room, e))

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "queries/annotate/annotate.h"
+#include "queries/arguments.h"
 #include "queries/canned.h"
 #include "queries/database.h"
 #include "queries/detail.h"
@@ -26,191 +27,12 @@
 #include "queries/source.h"
 #include "queries/watch_main.h"
 #include "schema/clickhouse/http.h"
-#include "schema/options.h"
 #include "schema/output.h"
 #include "schema/terminal.h"
 #include "schema/version.h"
 
-static const char usage[] =
-    "usage: pt-query DB                               list the queries\n"
-    "       pt-query DB NAME [options]                run one\n"
-    "       pt-query DB --sql 'SELECT ...' [options]  run your own\n"
-    "       pt-query DB --file FILE [options]         the same, from a file (-: standard input)\n"
-    "       pt-query DB annotate -p function=NAME     a function, instruction by instruction\n"
-    "       pt-query DB report -o report.html         a page with pictures of most of them\n"
-    "       pt-query DB serve [--port N]              the same to look about in, in a browser\n"
-    "       pt-query --db DB --db DB2 ... NAME        ask several databases; diff compares them\n"
-    "       pt-query DB -f perfetto -o trace.pftrace  all of it for ui.perfetto.dev\n"
-    "       pt-query DB -f perf-sqlite -o perf.db     the same for perf's exported-sql-viewer.py\n"
-    "       pt-query watch DIR --textfile FILE.prom   a folder of databases, for Prometheus\n"
-    "DB is a file, or clickhouse://[user@]host[:port]/database (with TLS clickhouses://), of which\n"
-    "       pt-query DB -p trace=N -f sqlite -o trace.db  makes a file of one trace.\n"
-    "\n";
-
-static const char notes[] = "\n"
-			    "Statements only read. What --print shows runs in the sqlite3 shell, too:\n"
-			    "pt-query DB NAME --print | sqlite3 DB\n"
-			    "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
-
 /* Of all statements that serve runs at once. */
 #define SERVE_HEAP_BYTES (INT64_C(2) << 30)
-
-struct arguments {
-	const char *databases[64];
-	size_t database_count;
-	struct source source;
-	const char *parameters[64]; /* "NAME=VALUE" */
-	size_t parameter_count;
-	enum print_format format; /* PRINT_NONE: none was asked for */
-	long long width;	  /* of tables */
-	long long timeout_s;	  /* 0: none */
-	long long port;		  /* of serve; 0: any */
-	const char *output;	  /* NULL: standard output */
-	const char *container;	  /* NULL: as the database says */
-	bool print, version, no_demangle, plot;
-	char histogram[64]; /* the name of the query's histogram, when that is what is plotted */
-};
-
-static int set_format(void *arg, const char *value, struct pt_error *e)
-{
-	struct arguments *a = arg;
-
-	a->format = print_format_find(value);
-	if (!a->format)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			       "--format %s: table, csv, tsv, json, jsonl, markdown, prometheus, folded, "
-			       "speedscope, pprof, firefox, lines, html, perfetto, perf-sqlite or sqlite",
-			       value);
-	return 0;
-}
-
-static int set_parameter(void *arg, const char *value, struct pt_error *e)
-{
-	struct arguments *a = arg;
-
-	if (!strchr(value, '='))
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--param %s: not NAME=VALUE", value);
-	if (a->parameter_count == sizeof a->parameters / sizeof *a->parameters)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--param %s: no query has that many", value);
-	a->parameters[a->parameter_count++] = value;
-	return 0;
-}
-
-static int set_database(void *arg, const char *value, struct pt_error *e)
-{
-	struct arguments *a = arg;
-
-	if (a->database_count == sizeof a->databases / sizeof *a->databases)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--db %s: more than %zu databases", value,
-			       a->database_count);
-	a->databases[a->database_count++] = value;
-	return 0;
-}
-
-static int set_width(void *arg, const char *value, struct pt_error *e)
-{
-	return pt_option_number("--width", value, 0, 1000000, &((struct arguments *)arg)->width, e);
-}
-
-static int set_timeout(void *arg, const char *value, struct pt_error *e)
-{
-	return pt_option_number("--timeout", value, 1, 1000000, &((struct arguments *)arg)->timeout_s, e);
-}
-
-static int set_port(void *arg, const char *value, struct pt_error *e)
-{
-	return pt_option_number("--port", value, 0, 65535, &((struct arguments *)arg)->port, e);
-}
-
-static const struct pt_option options[] = {
-    {.name = "db",
-     .argument = "DB",
-     .help =
-	 "a database, instead of the first operand; may be repeated: the query is asked of each, and a first "
-	 "column says which",
-     .set = set_database},
-    {.name = "format",
-     .letter = 'f',
-     .argument = "FORMAT",
-     .help =
-	 "table (the default), csv, tsv, json, jsonl, markdown, prometheus (text exposition), folded "
-	 "(flame-graph stacks), speedscope, pprof, firefox (the same for these viewers), lines (a row's "
-	 "columns with "
-	 "tabs "
-	 "between), html (one file that needs no other); of the whole database: html (the report), perfetto "
-	 "(for ui.perfetto.dev; -p after=NS, -p until=NS), perf-sqlite (perf's tables, for its "
-	 "exported-sql-viewer.py); of one trace of a ClickHouse server: sqlite (a database as pt-load makes "
-	 "it)",
-     .set = set_format},
-    {.name = "output",
-     .letter = 'o',
-     .argument = "FILE",
-     .help = "write to FILE, which appears whole or not at all",
-     PT_OPTION_TEXT(struct arguments, output)},
-    {.name = "param",
-     .letter = 'p',
-     .argument = "X=Y",
-     .help = "a parameter of the query; may be repeated",
-     .set = set_parameter},
-    {.name = "sql",
-     .argument = "SQL",
-     .help = "a statement instead of a canned query",
-     PT_OPTION_TEXT(struct arguments, source.sql)},
-    {.name = "file",
-     .argument = "FILE",
-     .help = "the same, from a file; - is standard input",
-     PT_OPTION_TEXT(struct arguments, source.file)},
-    {.name = "container",
-     .argument = "FILE",
-     .help = "branches-between and the table branches_at(time_from, time_to) decode from FILE, and not from "
-	     "where the trace's "
-	     "container was when it was decoded",
-     PT_OPTION_TEXT(struct arguments, container)},
-    {.name = "width",
-     .letter = 'w',
-     .argument = "N",
-     .help = "tables fit N columns: texts are cut, and rows that would still take more than two lines get "
-	     "one line per "
-	     "column. 0: any width. The default is the terminal's width when output is one, else 0",
-     .set = set_width},
-    {.name = "timeout", .argument = "SECONDS", .help = "fail when it takes longer", .set = set_timeout},
-    {.name = "port",
-     .argument = "N",
-     .help = "of serve: listen there, and not at any that is free",
-     .set = set_port},
-    {.name = "plot",
-     .help = "draw it with characters: the histogram of vmexit-latency, the columns of timeline over time",
-     PT_OPTION_FLAG(struct arguments, plot)},
-    {.name = "no-demangle",
-     .help = "names of C++ and Rust as their files have them",
-     PT_OPTION_FLAG(struct arguments, no_demangle)},
-    {.name = "print",
-     .help = "print the query's SQL, do not run it",
-     PT_OPTION_FLAG(struct arguments, print)},
-    {.name = "queries",
-     .argument = "DIR",
-     .help = "look for NAME.sql there first (also $PT_QUERIES)",
-     PT_OPTION_TEXT(struct arguments, source.folder)},
-    {.name = "version", .help = "print the version", PT_OPTION_FLAG(struct arguments, version)},
-    PT_OPTION_END};
-
-/* Two names for one thing. */
-static bool is_report(const struct arguments *a)
-{
-	return a->source.name ? !strcmp(a->source.name, "report")
-			      : a->format == PRINT_HTML && !a->source.sql && !a->source.file;
-}
-
-static bool is_serve(const struct arguments *a)
-{
-	return a->source.name && !strcmp(a->source.name, "serve");
-}
-
-/* Of the whole database, without a query. */
-static bool is_whole(const struct arguments *a)
-{
-	return a->format == PRINT_PERFETTO || a->format == PRINT_PERF_SQLITE || a->format == PRINT_SQLITE;
-}
 
 static int fail(const struct pt_error *e)
 {
@@ -225,71 +47,6 @@ static int terminal_width(void)
 	struct winsize size;
 
 	return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
-
-static int check_whole(const struct arguments *a, struct pt_error *e)
-{
-	bool perfetto = a->format == PRINT_PERFETTO, server = clickhouse_is_url(a->databases[0]);
-	const char *name = perfetto ? "perfetto" : a->format == PRINT_SQLITE ? "sqlite" : "perf-sqlite";
-
-	if (a->source.name || a->source.sql || a->source.file || a->database_count > 1)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--format %s is of a whole database: no query",
-			       name);
-	if (a->format == PRINT_SQLITE && !server)
-		return pt_fail(
-		    e, PT_ERR_USAGE, PT_NO_OFFSET,
-		    "--format sqlite makes a file of a ClickHouse server's trace: %s is one already",
-		    a->databases[0]);
-	if (!perfetto && a->parameter_count && !server)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--format perf-sqlite has no parameters");
-	if (!a->output && isatty(STDOUT_FILENO))
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "%s is not written to a terminal: -o %s",
-			       perfetto ? "a Perfetto trace" : "a database",
-			       perfetto ? "trace.pftrace" : "perf.db");
-	return 0;
-}
-
-/* 0; 1: --help; -1. */
-static int parse(int argc, char **argv, struct arguments *a, struct pt_error *e)
-{
-	static const struct pt_command_line line = {.program = "pt-query", .options = options};
-	int operand, ret = pt_options_parse(&line, argc, argv, a, &operand, e);
-
-	if (ret || a->version)
-		return ret;
-	if (!a->database_count && operand == argc)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "no database; see 'pt-query --help'");
-	if (!a->database_count)
-		a->databases[a->database_count++] = argv[operand++];
-	if (operand < argc)
-		a->source.name = argv[operand++];
-	if (operand < argc)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "'%s' is too much; see 'pt-query --help'",
-			       argv[operand]);
-	if (!!a->source.name + !!a->source.sql + !!a->source.file > 1)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "a query's name, --sql or --file: one of them");
-	if (a->plot && a->format)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "--plot or --format: one of them");
-	if (a->plot)
-		a->format = PRINT_PLOT;
-	if (a->plot && a->source.name) {
-		snprintf(a->histogram, sizeof a->histogram, "%s-histogram", a->source.name);
-		if (canned_find(a->histogram))
-			a->source.name = a->histogram;
-	}
-	if (a->source.name && !strcmp(a->source.name, "watch"))
-		return pt_fail(
-		    e, PT_ERR_USAGE, PT_NO_OFFSET,
-		    "watch comes first: pt-query watch DIR (or a server's URL) --textfile FILE.prom");
-	if (is_whole(a) && check_whole(a, e) < 0)
-		return -1;
-	if (is_serve(a) && (a->format || a->output || a->print || a->parameter_count))
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			       "serve has no --format, --output, --print and --param");
-	if (a->database_count > 1 && !a->source.name && !a->source.sql && !a->source.file && !is_report(a))
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			       "several databases are asked one question: which?");
-	return 0;
 }
 
 static void list_queries(const struct canned *queries, size_t count)
@@ -462,7 +219,7 @@ static int answer_of_one(sqlite3 *db, const char *sql, const struct arguments *a
 		database_stop_when(db, watch);
 	if (db && sql)
 		r = run_query(db, sql, a, watch, e);
-	else if (db && is_report(a))
+	else if (db && arguments_is_report(a))
 		r = run_report(db, a, e);
 	else if (db && a->format == PRINT_PERF_SQLITE)
 		r = perf_sqlite_write(db, stdout, e);
@@ -476,22 +233,11 @@ static int answer_of_one(sqlite3 *db, const char *sql, const struct arguments *a
 	return r;
 }
 
-static bool is_annotate(const struct arguments *a)
-{
-	return a->source.name && !strcmp(a->source.name, "annotate");
-}
-
-/* What is asked is no SQL of the user's or of a canned query. */
-static bool is_program(const struct arguments *a)
-{
-	return is_annotate(a) || is_report(a) || is_whole(a);
-}
-
 static int check_form(const struct arguments *a, struct pt_error *e)
 {
-	if (is_report(a) && (a->print || (a->format && a->format != PRINT_HTML)))
+	if (arguments_is_report(a) && (a->print || (a->format && a->format != PRINT_HTML)))
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "a report is HTML, which many queries make");
-	if (is_annotate(a) && a->database_count > 1)
+	if (arguments_is_annotate(a) && a->database_count > 1)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "annotate asks one database at a time");
 	return 0;
 }
@@ -517,7 +263,7 @@ static int check_detail(const struct arguments *a, const char *sql, struct pt_er
 
 static int answer_of_files(const struct arguments *a, struct pt_error *e)
 {
-	bool any = !is_program(a) && (a->source.name || a->source.sql || a->source.file);
+	bool any = !arguments_is_program(a) && (a->source.name || a->source.sql || a->source.file);
 	char *sql = any ? source_read(&a->source, e) : NULL;
 	struct timespec until = {0};
 	const struct database_watch watch = database_until(&until);
@@ -525,13 +271,13 @@ static int answer_of_files(const struct arguments *a, struct pt_error *e)
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += a->timeout_s;
-	if (r == 0 && is_annotate(a) && a->print)
+	if (r == 0 && arguments_is_annotate(a) && a->print)
 		fputs(annotate_note, stdout);
 	else if (r == 0 && a->print && sql)
 		fputs(sql, stdout);
 	else if (r == 0 && sql && (a->database_count > 1 || !is_between(a)) && check_detail(a, sql, e) < 0)
 		r = -1;
-	else if (r == 0 && a->database_count > 1 && !is_report(a))
+	else if (r == 0 && a->database_count > 1 && !arguments_is_report(a))
 		r = run_several(sql, a, a->timeout_s ? &watch : NULL, e);
 	else if (r == 0)
 		r = answer_of_one(database_open(a->databases[0], e), sql, a, a->timeout_s ? &watch : NULL, e);
@@ -605,7 +351,7 @@ static void take_trace(struct arguments *a, const char *sql, const char *trace)
 	for (size_t i = 0; i < a->parameter_count; i++)
 		if (strncmp(a->parameters[i], "trace=", strlen("trace=")) != 0)
 			a->parameters[n++] = a->parameters[i];
-	if ((is_report(a) || (sql && strstr(sql, ":trace"))) &&
+	if ((arguments_is_report(a) || (sql && strstr(sql, ":trace"))) &&
 	    n < sizeof a->parameters / sizeof *a->parameters)
 		a->parameters[n++] = trace;
 	a->parameter_count = n;
@@ -615,11 +361,11 @@ static void take_trace(struct arguments *a, const char *sql, const char *trace)
 static int answer_of_copy(const struct remote *remote, const struct arguments *a, struct pt_error *e)
 {
 	struct arguments mine = *a;
-	char trace[40], *sql = is_program(a) ? NULL : source_read(&a->source, e);
+	char trace[40], *sql = arguments_is_program(a) ? NULL : source_read(&a->source, e);
 	struct timespec until = {0};
 	const struct database_watch watch = database_until(&until);
 	int64_t number;
-	int r = sql || is_program(a) ? check_form(a, e) : -1;
+	int r = sql || arguments_is_program(a) ? check_form(a, e) : -1;
 
 	if (r == 0 && a->print) {
 		fputs(sql ? sql : annotate_note, stdout);
@@ -679,14 +425,15 @@ static int answer_of_server(const struct arguments *a, struct pt_error *e)
 	if (a->database_count > 1)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
 			       "a server is asked alone: it has the traces of all");
-	if (!a->source.name && !a->source.sql && !a->source.file && !is_program(a)) {
+	if (!a->source.name && !a->source.sql && !a->source.file && !arguments_is_program(a)) {
 		list_remote();
 		return 0;
 	}
 	if (a->source.name && canned_find(a->source.name) &&
 	    canned_note(canned_find(a->source.name)->sql, "gathers: ", view, sizeof view))
 		return answer_of_two(&remote, view, a, e);
-	if (is_program(a) || (a->source.name && !remote_has(a->source.name) && canned_find(a->source.name)))
+	if (arguments_is_program(a) ||
+	    (a->source.name && !remote_has(a->source.name) && canned_find(a->source.name)))
 		return answer_of_copy(&remote, a, e);
 	return answer_of_remote(&remote, a, e);
 }
@@ -762,7 +509,7 @@ static int serve(const struct arguments *a, struct pt_error *e)
 
 static int answer(const struct arguments *a, struct pt_error *e)
 {
-	if (is_serve(a))
+	if (arguments_is_serve(a))
 		return serve(a, e);
 	if (asks_server(a))
 		return answer_of_server(a, e);
@@ -804,16 +551,13 @@ int main(int argc, char **argv)
 	pt_terminal_protect_errors();
 	if (argc > 1 && !strcmp(argv[1], "watch"))
 		return watch_main(argc - 1, argv + 1);
-	r = parse(argc, argv, &a, &e);
+	r = arguments_parse(argc, argv, &a, &e);
 	if (!a.output)
 		pt_terminal_protect();
 	if (a.width < 0)
 		a.width = a.output ? 0 : terminal_width();
 	if (r > 0) {
-		fputs(usage, stdout);
-		pt_options_print(options, stdout);
-		puts("  -h, --help                print this text");
-		fputs(notes, stdout);
+		arguments_print_help(stdout);
 		r = print_flush(stdout, &e);
 	} else if (r == 0 && a.version) {
 		puts("pt-query " PT_VERSION);

@@ -43,7 +43,8 @@ ranked AS MATERIALIZED ( -- calls: in it and in those before
 	WINDOW w AS (ORDER BY n.elapsed DESC, n.id)
 ),
 groups AS MATERIALIZED (
-	SELECT id FROM ranked WHERE k <= coalesce(:limit, 5000) AND (k = 1 OR calls <= coalesce(:unpacked, 100000))
+	SELECT id FROM ranked WHERE k <= coalesce(:limit, 5000)
+		AND (k = 1 OR calls <= coalesce(:unpacked, 100000))
 ),
 -- what was not unpacked is as long as that at most
 known AS MATERIALIZED (
@@ -62,7 +63,8 @@ least AS MATERIALIZED (
 		LIMIT 1 OFFSET coalesce(:limit, 5000)), (SELECT ticks FROM known)) AS tsc
 )
 SELECT * FROM (
-	SELECT h.id AS thread, coalesce(h.comm, '[thread]') || coalesce(' ' || h.tid, '') || CASE WHEN m.pid <> 0
+	SELECT h.id AS thread, coalesce(h.comm, '[thread]') || coalesce(' ' || h.tid, '')
+			|| CASE WHEN m.pid <> 0
 		THEN ', ' || m.name ELSE '' END AS label,
 		TSC_TO_TIME(a, c.call_tsc) AS begin, TSC_TO_TIME(a, c.return_tsc) AS end,
 			coalesce(CALLED_NAME(p, s), '[unknown]') AS what, c.id, c.insn_count,
@@ -71,5 +73,6 @@ SELECT * FROM (
 		LEFT JOIN machine m ON m.id = h.machine LEFT JOIN call_path p ON p.id = c.call_path
 		LEFT JOIN symbol s ON s.id = p.symbol
 	UNION ALL
-	SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, l.tsc, TSC_TO_NS(a, l.tsc) FROM asked a CROSS JOIN least l
+	SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, l.tsc, TSC_TO_NS(a, l.tsc)
+		FROM asked a CROSS JOIN least l
 ) ORDER BY id IS NULL, thread, begin, end DESC, call_branch;

@@ -71,7 +71,8 @@ static int write_element(struct report *r, const struct element *x, struct pt_er
 	return ret;
 }
 
-/* The first value of a statement's first row; *ret is -1 when there is none. 0, or -1: report_step()'s errors. */
+/* The first value of a statement's first row; *ret is -1 when there is none. 0, or -1: report_step()'s
+ * errors. */
 static int first_value(sqlite3 *db, sqlite3_stmt *st, int64_t *ret, struct pt_error *e)
 {
 	int r = report_step(db, st, e);

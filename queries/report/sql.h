@@ -13,8 +13,8 @@
  * (SQLite's message), PT_ERR_NO_MEMORY. */
 sqlite3_stmt *report_prepare(sqlite3 *db, const char *name, struct pt_error *e);
 
-/* The next row: 1 there is one, 0 there is none, -1: PT_ERR_BAD_INPUT (SQLite's message), PT_ERR_REFUSED (it took
- * too long). NULL, of a statement that could not be prepared on db, is an error. */
+/* The next row: 1 there is one, 0 there is none, -1: PT_ERR_BAD_INPUT (SQLite's message), PT_ERR_REFUSED
+ * (it took too long). NULL, of a statement that could not be prepared on db, is an error. */
 int report_step(sqlite3 *db, sqlite3_stmt *statement, struct pt_error *e);
 
 /* Sets a parameter, where the statement has it. */
