@@ -331,32 +331,32 @@ static void take_back(struct pt_segments *p, struct pt_segment_job *job)
 }
 
 /* What the job assumes: what the flow is now, but the code of the process whose CR3 is in the job's PSB+. */
-static void assume(struct pt_segment_job *job, const struct pt_flow *f, const struct stream *st)
+static void assume(struct pt_segment_job *job, const struct stream *st)
 {
 	struct img_space *user = job->cr3 ? pt_session_user_space(st, job->cr3) : NULL;
 
-	pt_segment_assume(&job->task, f);
+	pt_segment_assume(&job->task, st->flow);
 	if (user)
 		job->task.user = user;
 }
 
-void pt_segments_give(struct pt_segments *p, struct pt_segment_jobs *jobs, const struct pt_flow *f,
-		      const struct stream *st)
+void pt_segments_give(struct pt_segments *p, const struct stream *st)
 {
+	const struct pt_segment_jobs *jobs = &st->jobs;
 	unsigned ahead = 0, ahead_max = 2 * p->worker_max + 2;
 
-	if (pt_flow_in_guest(f) || !pt_flow_follows(f))
+	if (pt_flow_in_guest(st->flow) || !pt_flow_follows(st->flow))
 		return;
 	pthread_mutex_lock(&p->mutex);
 	read_wanted(p);
 	for (struct pt_segment_job *job = jobs->first; job && ahead < ahead_max; job = job->next, ahead++) {
 		if (job->state == JOB_GIVEN) /* the flow may follow something else by now */
-			assume(job, f, st);
+			assume(job, st);
 		if (job->state != JOB_WAITS || job == jobs->current)
 			continue;
 		if (p->out >= p->out_max)
 			break;
-		assume(job, f, st);
+		assume(job, st);
 		job_take_stops(p, job);
 		give(p, job);
 	}

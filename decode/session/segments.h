@@ -42,9 +42,8 @@ void pt_segments_stream_init(struct pt_segment_jobs *jobs);
 void pt_segments_add(const struct pt_segments *p, struct pt_segment_jobs *jobs, const uint8_t *bytes,
 		     const uint8_t *end, uint64_t aux_offset);
 
-/* Gives jobs of the stream to the threads, if few wait. f: the stream's flow. */
-void pt_segments_give(struct pt_segments *p, struct pt_segment_jobs *jobs, const struct pt_flow *f,
-		      const struct stream *st);
+/* Gives jobs of the stream to the threads, if few wait. */
+void pt_segments_give(struct pt_segments *p, const struct stream *st);
 
 /* Times at which flows may stop, sorted, from now on; the array becomes p's. */
 void pt_segments_set_stops(struct pt_segments *p, uint64_t *tsc, size_t count);

@@ -61,7 +61,7 @@ static void give_segments(struct stream *st)
 
 	if (s->stops_arrived != s->queue.arrived)
 		set_stops(s);
-	pt_segments_give(s->segments, &st->jobs, st->flow, st);
+	pt_segments_give(s->segments, st);
 }
 
 /* ---- Pieces ----------------------------------------------------------------------------------------- */
