@@ -174,7 +174,9 @@ static void go_on_recording(struct pt_flow *f, const uint8_t *p, unsigned left)
 	if (f->path.ended == r->paths_ended)
 		return;
 	if (f->path.ended == r->paths_ended + 1 && !f->path.len && f->path.last && f->at.code == r->code &&
-	    f->at.mode == f->at.next_mode && bytes <= sizeof r->window && r->pops <= PT_PATH_MEMO_STACK &&
+	    f->graph->where[r->position].code == r->code->id &&
+	    f->graph->where[f->at.position].code == r->code->id && f->at.mode == f->at.next_mode &&
+	    bytes <= sizeof r->window && r->pops <= PT_PATH_MEMO_STACK &&
 	    f->stack.top - r->low <= PT_PATH_MEMO_STACK && f->counts.insns - r->insns <= UINT32_MAX)
 		fill(f, bytes, left);
 	pt_flow_stop_recording(f);

@@ -60,15 +60,15 @@ static inline bool is_cyc(unsigned byte)
 {
 	return (byte & 3) == 3;
 }
-/* The CYC packet at *p, of one or two bytes; *p is after it then. False where the fast loop ends: after it,
- * or before one of more bytes, for those are rare. */
+/* The CYC packet at *p, of one or two bytes; *p is after it then. False where the fast loop ends: after it
+ * when the clock has reached stop_tsc, or before one of more bytes, for those are rare. */
 static inline bool take_cyc(struct pt_flow *f, const uint8_t **p)
 {
 	unsigned b = **p;
 	uint64_t cycles = b >> 3;
 
 	if (b & 4) {
-		if ((*p)[1] & 1 || f->errata & PT_SKD007 || f->clock.tsc >= f->stop_tsc)
+		if ((*p)[1] & 1 || f->errata & PT_SKD007)
 			return false;
 		cycles |= (uint64_t)(*++*p >> 1) << 5;
 	}
@@ -76,7 +76,7 @@ static inline bool take_cyc(struct pt_flow *f, const uint8_t **p)
 	f->counts.packets++;
 	pt_clock_cyc(&f->clock, cycles);
 	f->timing.clock_moved = f->timing.cyc_fresh = true;
-	return !(b & 4) || f->clock.tsc < f->stop_tsc;
+	return f->clock.tsc < f->stop_tsc;
 }
 
 #endif

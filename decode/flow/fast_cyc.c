@@ -274,15 +274,18 @@ static void begin(struct pt_flow *f, unsigned byte, struct beginning *ret)
 }
 
 /* What a packet led to is something that a memo can hold: its run is all in f->path, and a decision comes
- * next. */
+ * next. All of it is in one code, whatever has led the flow there. */
 static bool can_keep(const struct pt_flow *f, const struct beginning *b, unsigned byte,
 		     const struct lead *lead)
 {
 	const struct flow_recorder *r = &f->recorder;
+	const struct pt_where *where = f->graph->where;
 	uint32_t last = f->graph->positions[lead->from[lead->n_arcs - 1]].arc[0].n_edges;
 	uint32_t len = f->path.len + lead->n_edges - last, pushes = f->stack.top + lead->n_push - r->low;
 
 	if (lead->decision != PT_D_JCC && lead->decision != PT_D_RET && lead->decision != PT_D_IND)
+		return false;
+	if (where[b->position].code != f->at.code->id || where[f->at.position].code != f->at.code->id)
 		return false;
 	if ((last && len >= PATH_LEAD_EDGES) || len >= PATH_FULL_EDGES)
 		return false;

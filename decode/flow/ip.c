@@ -63,6 +63,7 @@ static bool find_target(struct pt_flow *f, uint64_t ip, struct pt_jump *j, bool 
 {
 	uint32_t from = f->at.position, edge;
 	const struct pt_where *w = &f->graph->where[from];
+	const struct pt_code *code = f->at.code;
 	bool far = f->at.decision == PT_D_FAR;
 
 	edge = pt_flow_edge(f, w->decision_ip, ip, pt_kind_of(w->cls));
@@ -72,7 +73,8 @@ static bool find_target(struct pt_flow *f, uint64_t ip, struct pt_jump *j, bool 
 	f->path.edges[f->path.len++] = edge;
 	if (!pt_flow_arrive(f, ip))
 		return false;
-	if (far)
+	/* A near branch leads to another code only where the code is not what ran. */
+	if (far || f->at.code != code)
 		return true;
 	f->at.decision = pt_graph_decision(f->graph, f->at.position);
 	*j = (struct pt_jump){.to = ip,

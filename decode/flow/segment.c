@@ -1,205 +1,17 @@
 /* segment.c - see segment.h: the threads that decode ahead. */
-#include "decode/flow/segment_log.h"
+#include "decode/flow/segment_decoder.h"
 
 #include <stdlib.h>
 
 #include "schema/array.h"
 
-/* A checkpoint is made at least each so many bytes: what is lost where a segment ends early. */
+/* A checkpoint is made at least each so many bytes: where a segment ends, what came after the last one is
+ * decoded again. */
 #define CHECKPOINT_BYTES 8192
-
-struct known_code {
-	struct img_space *space;
-	struct pt_code *code;
-};
-
-struct pt_segment_decoder {
-	struct pt_segment_config config;
-	struct pt_graph graph;
-	struct known_code *codes;
-	size_t code_count, code_room;
-	/* The segment at hand. */
-	struct pt_segment *segment;
-	struct pt_flow *flow;
-	bool muted; /* before `begin` */
-	bool ended; /* what comes cannot be known here */
-	bool begun, cyc_run;
-};
-
-/* ---- What the flow asks and reports ----------------------------------------------------------------- */
-
-/* The flow is to stop at the next packet. */
-static void end_early(struct pt_segment_decoder *d, struct pt_flow *f)
-{
-	d->ended = true;
-	f->stop_tsc = 0;
-}
-
-static struct segment_entry *add_entry(struct pt_segment_decoder *d, struct pt_flow *f, int type)
-{
-	struct pt_segment *s = d->segment;
-	struct segment_entry *entry;
-
-	if (d->muted || d->ended)
-		return NULL;
-	if (pt_array_grow(&s->entries, s->entry_count, &s->entry_room, NULL) < 0) {
-		end_early(d, f);
-		return NULL;
-	}
-	entry = &s->entries[s->entry_count++];
-	*entry = (struct segment_entry){.runs = s->run_count, .clock_tsc = f->clock.tsc};
-	entry->type = type;
-	return entry;
-}
-
-static bool on_missing(void *arg, struct pt_flow *f, uint64_t ip)
-{
-	(void)ip;
-	end_early(arg, f);
-	return false;
-}
-
-static void on_user(void *arg, struct pt_flow *f)
-{
-	struct segment_entry *entry = add_entry(arg, f, SEGMENT_USER);
-
-	if (entry)
-		entry->cr3 = f->side.cr3;
-}
-
-static void on_switching(void *arg, struct pt_flow *f)
-{
-	end_early(arg, f);
-}
-
-static void on_side(void *arg, struct pt_flow *f, const struct pt_vm_transition *transition)
-{
-	(void)transition;
-	end_early(arg, f);
-}
-
-static uint64_t on_guest_tsc(void *arg, struct pt_flow *f, const struct pt_tsc_packet *packet)
-{
-	(void)packet;
-	end_early(arg, f);
-	return PT_CLOCK_UNKNOWN;
-}
-
-static void on_host_tsc(void *arg, struct pt_flow *f, uint64_t tsc)
-{
-	struct segment_entry *entry = add_entry(arg, f, SEGMENT_HOST_TSC);
-
-	if (entry)
-		entry->tsc = tsc;
-}
-
-static const struct pt_flow_env env = {.missing = on_missing,
-				       .user = on_user,
-				       .switching = on_switching,
-				       .side = on_side,
-				       .guest_tsc = on_guest_tsc,
-				       .host_tsc = on_host_tsc};
-
-/* The output gets the flow to read; it is the decoder's own. */
-static void on_begin(void *arg, const struct pt_flow *f, uint64_t tsc, struct pt_code *code, uint64_t ip)
-{
-	struct pt_segment_decoder *d = arg;
-	struct segment_entry *entry = add_entry(d, d->flow, SEGMENT_BEGIN);
-
-	if (!entry)
-		return;
-	d->begun = true;
-	entry->tsc = tsc;
-	entry->ip = ip;
-	entry->kernel = code == f->kernel;
-}
-
-static void on_runs(void *arg, const struct pt_flow *f, const struct pt_flow_run *runs, uint32_t n)
-{
-	struct pt_segment_decoder *d = arg;
-	struct pt_segment *s = d->segment;
-
-	(void)f;
-	if (d->muted || d->ended)
-		return;
-	if (s->run_count + n > s->run_room) {
-		size_t room = s->run_room ? 2 * s->run_room : 4096;
-		struct pt_flow_run *grown = realloc(s->runs, room * sizeof *grown);
-
-		if (!grown) {
-			end_early(d, d->flow);
-			return;
-		}
-		s->runs = grown;
-		s->run_room = room;
-	}
-	memcpy(s->runs + s->run_count, runs, n * sizeof *runs);
-	s->run_count += n;
-	for (uint32_t i = 0; i < n && !d->cyc_run && !d->begun; i++)
-		d->cyc_run = runs[i].cyc_count != PTR_UNKNOWN;
-}
-
-static void on_end(void *arg, const struct pt_flow *f, uint64_t tsc, uint64_t insn_count, uint64_t cyc_count)
-{
-	struct pt_segment_decoder *d = arg;
-	struct segment_entry *entry = add_entry(d, d->flow, SEGMENT_END);
-
-	(void)f;
-	if (!entry)
-		return;
-	entry->tsc = tsc;
-	entry->insns = insn_count;
-	entry->cyc = cyc_count;
-}
-
-static void on_error(void *arg, const struct pt_flow *f, const struct pt_flow_error *error)
-{
-	struct pt_segment_decoder *d = arg;
-
-	(void)f, (void)error;
-	end_early(d, d->flow);
-}
-
-static void on_event(void *arg, const struct pt_flow *f, const char *name, uint64_t ip, const char *fields)
-{
-	struct pt_segment_decoder *d = arg;
-	struct segment_entry *entry = add_entry(d, d->flow, SEGMENT_EVENT);
-	size_t n = strlen(fields);
-
-	(void)f;
-	if (!entry)
-		return;
-	entry->ip = ip;
-	entry->name = name;
-	if (n < sizeof entry->fields)
-		memcpy(entry->fields, fields, n + 1);
-	else
-		end_early(d, d->flow);
-}
-
-static void on_event_trace(void *arg, const struct pt_flow *f, bool is_cfe, uint32_t type, uint64_t value)
-{
-	struct pt_segment_decoder *d = arg;
-
-	(void)f, (void)is_cfe, (void)type, (void)value;
-	end_early(d, d->flow);
-}
-
-static void on_transition(void *arg, const struct pt_flow *f, const struct pt_vm_transition *transition)
-{
-	struct pt_segment_decoder *d = arg;
-
-	(void)f, (void)transition;
-	end_early(d, d->flow);
-}
-
-static const struct pt_flow_output output = {.begin = on_begin,
-					     .runs = on_runs,
-					     .end = on_end,
-					     .error = on_error,
-					     .event = on_event,
-					     .event_trace = on_event_trace,
-					     .transition = on_transition};
+/* Where it is no more than this, it is left to the flow. */
+#define LEFT_BYTES 48
+/* Packets of a PSB+, at most: TSC, TMA, CBR, MODE.Exec, MODE.TSX, PIP, VMCS, FUP, PADs, MTCs. */
+#define PSB_PACKETS_MAX 64
 
 /* ---- The decoder ------------------------------------------------------------------------------------ */
 
@@ -257,68 +69,104 @@ void pt_segment_decoder_empty(struct pt_segment_decoder *d)
 	pt_graph_recycle(&d->graph);
 }
 
-/* The space's code in the decoder's graph, as the space is now. NULL: no space, or no memory. */
-static struct pt_code *code_of(struct pt_segment_decoder *d, struct img_space *space)
+/* ---- Codes ------------------------------------------------------------------------------------------ */
+
+static struct segment_known_code *known_code(struct pt_segment_decoder *d, struct img_space *space)
 {
-	struct pt_code *code = NULL;
+	struct segment_known_code *known;
+
+	for (size_t i = d->code_count; i-- > 0;)
+		if (d->codes[i].space == space)
+			return &d->codes[i];
+	if (pt_array_grow(&d->codes, d->code_count, &d->code_room, NULL) < 0)
+		return NULL;
+	known = &d->codes[d->code_count];
+	*known = (struct segment_known_code){.space = space, .code = pt_graph_code(&d->graph, space)};
+	if (!known->code)
+		return NULL;
+	known->code->peeks = true;
+	d->code_count++;
+	return known;
+}
+
+/* As the space is now, unless the task has used it already: its version is that of the task, then. */
+static struct pt_code *renewed(struct pt_segment_decoder *d, struct img_space *space)
+{
+	struct segment_known_code *known = known_code(d, space);
+
+	if (!known)
+		return NULL;
+	if (known->task == d->task_count)
+		return known->code;
+	known->task = d->task_count;
+	if (known->code->later)
+		pt_code_renew(&d->graph, known->code);
+	else
+		pt_code_refresh(&d->graph, known->code);
+	known->code->later = false;
+	return known->code;
+}
+
+struct pt_code *pt_segment_code_of(struct pt_segment_decoder *d, struct img_space *space)
+{
+	struct pt_code *code;
 
 	if (!space)
 		return NULL;
-	for (size_t i = 0; i < d->code_count && !code; i++)
-		if (d->codes[i].space == space)
-			code = d->codes[i].code;
-	if (!code) {
-		if (pt_array_grow(&d->codes, d->code_count, &d->code_room, NULL) < 0)
-			return NULL;
-		code = pt_graph_code(&d->graph, space);
-		if (!code)
-			return NULL;
-		code->peeks = true;
-		d->codes[d->code_count++] = (struct known_code){space, code};
-	}
-	if (code->later)
-		pt_code_renew(&d->graph, code);
-	else
-		pt_code_refresh(&d->graph, code);
-	code->later = false;
-	return code;
+	img_store_read_begin(d->config.store);
+	code = renewed(d, space);
+	img_store_read_end(d->config.store);
+	if (code && !d->graph.full)
+		return code;
+	d->ended = true;
+	return NULL;
 }
 
-/* The codes of the task, into the flow and the segment. False: no memory. */
-static bool set_codes(struct pt_segment_decoder *d, const struct pt_segment_task *task, struct pt_flow *f)
-{
-	struct pt_segment *s = d->segment;
-	struct pt_code *user, *kernel;
+/* ---- Segments --------------------------------------------------------------------------------------- */
 
-	img_store_read_begin(d->config.store);
-	user = code_of(d, task->user);
-	kernel = code_of(d, task->kernel);
-	img_store_read_end(d->config.store);
-	if ((task->user && !user) || (task->kernel && !kernel) || d->graph.full)
+/* A segment begins at `at`, after the decoder's last one, with the flow as it is. False: no memory. */
+static bool begin_segment(struct pt_segment_decoder *d, const uint8_t *at, bool after_psb)
+{
+	struct pt_segment *s = calloc(1, sizeof *s), *last = d->segment;
+	const struct pt_flow *f = d->flow;
+	const struct pt_code *user = f->user, *kernel = f->kernel;
+
+	if (!s)
 		return false;
-	s->user = task->user;
-	s->kernel = task->kernel;
+	if (last)
+		last->next = s;
+	d->segment = s;
+	d->asked = d->lost = d->user_entered = d->begun = d->cyc_run = false;
+	s->graph = &d->graph;
+	s->begin_at = at;
+	s->after_psb = after_psb;
+	s->in_kernel = kernel && f->at.code == kernel;
+	s->user = user ? user->space : NULL;
+	s->kernel = kernel ? kernel->space : NULL;
 	s->user_generation = user ? user->generation : 0;
 	s->kernel_generation = kernel ? kernel->generation : 0;
 	s->user_code = user ? user->id : UINT32_MAX;
 	s->kernel_code = kernel ? kernel->id : UINT32_MAX;
 	s->user_uid = user ? user->uid : UINT32_MAX;
 	s->kernel_uid = kernel ? kernel->uid : UINT32_MAX;
-	if (kernel)
-		kernel->switch_ip = task->switch_ip;
-	pt_flow_set_code(f, user, kernel);
+	s->begin = *f;
 	return true;
 }
-
-/* ---- One segment ------------------------------------------------------------------------------------ */
 
 static bool add_checkpoint(struct pt_segment_decoder *d, const uint8_t *at, uint64_t stop_tsc)
 {
 	struct pt_segment *s = d->segment;
 	struct segment_checkpoint *c;
 
-	if (pt_array_grow(&s->checkpoints, s->checkpoint_count, &s->checkpoint_room, NULL) < 0)
-		return false;
+	if (s->checkpoint_count == s->checkpoint_room) { /* most segments have one or two, of 4 KB each */
+		size_t room = s->checkpoint_room ? 2 * s->checkpoint_room : 1;
+
+		c = realloc(s->checkpoints, room * sizeof *c);
+		if (!c)
+			return false;
+		s->checkpoints = c;
+		s->checkpoint_room = room;
+	}
 	c = &s->checkpoints[s->checkpoint_count++];
 	c->at = at;
 	c->stop_tsc = stop_tsc;
@@ -326,9 +174,52 @@ static bool add_checkpoint(struct pt_segment_decoder *d, const uint8_t *at, uint
 	c->entries = s->entry_count;
 	c->begun = d->begun;
 	c->cyc_run = d->cyc_run;
+	c->user_entered = d->user_entered;
 	c->flow = *d->flow;
 	return true;
 }
+
+/* The segment is what it was at its last checkpoint, or its begin; so is the flow. Returns the place. */
+static const uint8_t *return_to_checkpoint(struct pt_segment_decoder *d)
+{
+	struct pt_segment *s = d->segment;
+	const struct segment_checkpoint *c =
+	    s->checkpoint_count ? &s->checkpoints[s->checkpoint_count - 1] : NULL;
+
+	s->run_count = c ? c->runs : 0;
+	s->entry_count = c ? c->entries : 0;
+	*d->flow = c ? c->flow : s->begin;
+	d->begun = c && c->begun;
+	d->cyc_run = c && c->cyc_run;
+	d->user_entered = c && c->user_entered;
+	d->asked = false;
+	return c ? c->at : s->begin_at;
+}
+
+struct pt_segment *pt_segment_next(const struct pt_segment *segment)
+{
+	return segment->next;
+}
+
+const uint8_t *pt_segment_begin(const struct pt_segment *segment)
+{
+	return segment->begin_at;
+}
+
+void pt_segment_destroy(struct pt_segment *segment)
+{
+	struct pt_segment *next;
+
+	for (; segment; segment = next) {
+		next = segment->next;
+		free(segment->runs);
+		free(segment->entries);
+		free(segment->checkpoints);
+		free(segment);
+	}
+}
+
+/* ---- Decoding --------------------------------------------------------------------------------------- */
 
 /* The first of the stops that the clock has not reached; UINT64_MAX: none. */
 static uint64_t next_stop(const struct pt_segment_stops *stops, uint64_t tsc)
@@ -348,87 +239,251 @@ static uint64_t next_stop(const struct pt_segment_stops *stops, uint64_t tsc)
 	return stops && lo < stops->count ? stops->tsc[lo] : UINT64_MAX;
 }
 
-/* The PSB+: the flow is at the task's `begin` then, as a flow that came there running. False: it is not. */
-static bool begin(struct pt_segment_decoder *d, const struct pt_segment_task *task)
+const uint8_t *pt_segment_after_psb(const uint8_t *psb, const uint8_t *end, uint64_t *ret_cr3)
 {
-	struct pt_flow *f = d->flow;
-	const uint8_t *at = task->psb;
+	struct pt_packet k;
 
+	*ret_cr3 = 0;
+	for (int i = 0; i < PSB_PACKETS_MAX; i++) {
+		int n = pt_packet_decode(psb, end, 0, &k);
+
+		if (n <= 0 || k.type == PT_OVF || (k.type == PT_PIP && k.b))
+			return NULL;
+		psb += n;
+		if (k.type == PT_PIP)
+			*ret_cr3 = k.a;
+		if (k.type == PT_PSBEND)
+			return psb;
+	}
+	return NULL;
+}
+
+/* A new flow in place of the one before, if any. False: no memory. */
+static bool create_flow(struct pt_segment_decoder *d)
+{
+	const struct pt_flow_config config = {.graph = &d->graph,
+					      .clock = d->config.clock,
+					      .env = &pt_segment_env,
+					      .env_arg = d,
+					      .output = &pt_segment_output,
+					      .output_arg = d,
+					      .errata = d->config.errata,
+					      .no_tnt = d->config.no_tnt};
+
+	pt_flow_destroy(d->flow);
+	d->flow = pt_flow_create(&config);
+	return d->flow;
+}
+
+/*
+ * At a PSB+ in the host, which ends before `begin`: the flow is there then as a flow that came there running, in
+ * the code of user and the task's kernel, and a segment begins. False: it does not.
+ */
+static bool begin_at_psb(struct pt_segment_decoder *d, const uint8_t *psb, const uint8_t *begin,
+			 struct img_space *user_space)
+{
+	const struct pt_segment_task *task = d->task;
+	struct pt_code *user = pt_segment_code_of(d, user_space),
+		       *kernel = pt_segment_code_of(d, task->kernel);
+	const uint8_t *at = psb;
+	struct pt_flow *f;
+
+	if (!create_flow(d))
+		return false;
+	f = d->flow;
+	if (kernel)
+		kernel->switch_ip = task->switch_ip;
+	pt_flow_set_code(f, user, kernel);
 	f->cyc_binding.samples = PT_CYC_BINDING_SAMPLES;
 	f->cyc_binding.times_last = task->times_last;
 	f->timing.has_cyc = task->has_cyc;
-	d->muted = true;
-	pt_flow_feed(f, task->psb, task->begin, task->aux_offset, false, &at);
-	d->muted = false;
-	if (d->ended || at != task->begin || f->state != PT_FLOW_RUNNING || !f->slice.open ||
-	    f->graph->full || f->undelivered.count)
+	d->asked = true; /* nothing is logged */
+	pt_flow_feed(f, psb, begin, task->aux_offset + (uint64_t)(psb - task->psb), false, &at);
+	if (d->ended || at != begin || f->state != PT_FLOW_RUNNING || !f->slice.open || f->graph->full ||
+	    f->undelivered.count)
 		return false;
 	f->psb.alone = false;
 	f->timing.before_tsc = f->timing.now_tsc = f->clock.tsc;
 	f->timing.tnt_tsc = FLOW_TNT_UNSEEN;
-	d->segment->begin = *f;
-	return true;
+	return begin_segment(d, at, true);
 }
 
-/* What follows, up to the segment's end. */
-static void go_on(struct pt_segment_decoder *d, const struct pt_segment_task *task)
+/* The next packet that announces a VM entry or exit, in [from, end); end: none does. PIP: 02 43. */
+static const uint8_t *find_transition(const struct pt_flow *f, const uint8_t *from, const uint8_t *end)
 {
-	struct pt_flow *f = d->flow;
-	const uint8_t *at = task->begin;
+	struct pt_packet k;
 
-	while (at < task->end && !d->ended) {
-		const uint8_t *end = task->end - at > CHECKPOINT_BYTES ? at + CHECKPOINT_BYTES : task->end;
-		uint64_t stop_tsc = next_stop(task->stops, f->clock.tsc);
-		const uint8_t *before = at;
-		enum pt_flow_feed fed;
+	/* (memchr() is several times as fast as a search for both bytes.) */
+	for (const uint8_t *p = from + 1; p < end && (p = memchr(p, 0x43, (size_t)(end - p))); p++)
+		if (p[-1] == 0x02 && pt_packet_decode(p - 1, end, 0, &k) > 0 && k.type == PT_PIP &&
+		    k.b != f->side.nr)
+			return p - 1;
+	return end;
+}
 
-		f->stop_tsc = stop_tsc;
-		fed = pt_flow_feed(f, at, end, task->aux_offset + (uint64_t)(at - task->psb), false, &at);
-		if (d->ended || f->graph->full ||
-		    !add_checkpoint(d, at, fed == PT_FEED_TIME ? stop_tsc : UINT64_MAX))
-			return;
-		if (fed == PT_FEED_CACHE_FULL || (at == before && end == task->end))
-			return;
-		if (at == before && fed == PT_FEED_MORE) /* a packet is longer than what was given of it */
-			return;
+/* Up to where the flow is fed at once, so that there is a checkpoint before what will need the environment: a
+ * VM entry or exit, and a guest's PSB+, which has the guest's time. These are looked for from `from` on. */
+static const uint8_t *next_checkpoint(const struct pt_segment_decoder *d, const uint8_t *at,
+				      const uint8_t *from)
+{
+	const uint8_t *end = d->task->end - at > CHECKPOINT_BYTES ? at + CHECKPOINT_BYTES : d->task->end;
+	const uint8_t *psb;
+
+	end = find_transition(d->flow, from, end);
+	psb = d->flow->side.nr && from < end ? pt_find_psb(from, end) : NULL;
+	return psb ? psb : end;
+}
+
+/* The next PSB in the host from `from` on where a segment can begin, which begins then. Returns after its PSB+;
+ * NULL: there is none. */
+static const uint8_t *begin_at_next_psb(struct pt_segment_decoder *d, const uint8_t *from)
+{
+	const struct pt_segment_task *task = d->task;
+
+	for (const uint8_t *psb = from; !d->ended && (psb = pt_find_psb(psb, task->end)); psb++) {
+		uint64_t cr3;
+		const uint8_t *begin = pt_segment_after_psb(psb, task->end, &cr3);
+		struct img_space *user =
+		    cr3 && task->world ? pt_segment_process_space(&task->world->machines[0], cr3) : NULL;
+
+		if (begin && begin_at_psb(d, psb, begin, user ? user : task->user))
+			return begin;
 	}
+	return NULL;
+}
+
+/* Passes what is the flow's own, packet by packet: what asks, at asked_offset, and up to where another segment
+ * can begin. Begins that. NULL: there is none. */
+static const uint8_t *pass(struct pt_segment_decoder *d, const uint8_t *at)
+{
+	const struct pt_segment_task *task = d->task;
+	struct pt_flow *f = d->flow;
+	const uint8_t *asks = task->psb + (d->asked_offset - task->aux_offset);
+
+	f->stop_tsc = UINT64_MAX;
+	while (!d->lost && (at <= asks || !pt_segment_may_begin(f))) {
+		const uint8_t *before;
+		struct pt_packet k;
+		int n;
+
+		if (f->state == PT_FLOW_UNSYNCED && !f->psb.open)
+			at = pt_find_psb(at, task->end);
+		n = at ? pt_packet_decode(at, task->end, f->packet.bip_bytes, &k) : 0;
+		if (n <= 0)
+			return NULL;
+		before = at;
+		pt_flow_feed(f, at, at + n, task->aux_offset + (uint64_t)(at - task->psb), false, &at);
+		if (d->ended || f->graph->full || f->graph->cache_full || at == before)
+			return NULL;
+	}
+	if (d->lost)
+		return begin_at_next_psb(d, at);
+	return begin_segment(d, at, false) ? at : NULL;
+}
+
+/* Takes the packets of [*at, end), or some of them, into the segment. False: all of the task that can be
+ * decoded was. */
+static bool decode(struct pt_segment_decoder *d, const uint8_t **at, const uint8_t *end)
+{
+	const struct pt_segment_task *task = d->task;
+	struct pt_flow *f = d->flow;
+	uint64_t stop_tsc = next_stop(task->stops, f->clock.tsc);
+	const uint8_t *before = *at;
+	enum pt_flow_feed fed;
+
+	f->stop_tsc = stop_tsc;
+	f->user_wanted = false;
+	fed = pt_flow_feed(f, before, end, task->aux_offset + (uint64_t)(before - task->psb), false, at);
+	if (pt_segment_user_unasked(d) && !d->asked) {
+		d->asked = true;
+		d->asked_offset = task->aux_offset + (uint64_t)(before - task->psb);
+	}
+	if (d->ended || f->graph->full)
+		return false;
+	if (d->asked)
+		return true;
+	if (*at == before && fed == PT_FEED_MORE)
+		return end != task->end; /* else a packet is longer than what was given of it */
+	return add_checkpoint(d, *at, fed == PT_FEED_TIME ? stop_tsc : UINT64_MAX) &&
+	       fed != PT_FEED_CACHE_FULL && (*at > before || end != task->end);
+}
+
+/* The environment was needed: the segment ends before that packet, and another one begins after it. Returns
+ * where; NULL: none does. */
+static const uint8_t *end_segment(struct pt_segment_decoder *d)
+{
+	const struct pt_segment_task *task = d->task;
+	const uint8_t *packet = task->psb + (d->asked_offset - task->aux_offset);
+	bool lost = d->lost;
+	const uint8_t *at = return_to_checkpoint(d);
+
+	while (packet - at > LEFT_BYTES && !d->asked) {
+		const uint8_t *before = at;
+
+		if (!decode(d, &at, packet))
+			return NULL;
+		if (at == before)
+			break;
+	}
+	if (d->asked)
+		at = return_to_checkpoint(d);
+	d->asked = true;
+	d->lost = lost;
+	return pass(d, at);
+}
+
+/* What follows, up to the task's end. */
+static void go_on(struct pt_segment_decoder *d)
+{
+	const struct pt_segment_task *task = d->task;
+	const uint8_t *at = task->begin, *from = at;
+
+	while (at && at < task->end) {
+		const uint8_t *end = next_checkpoint(d, at, from);
+
+		if (!decode(d, &at, end))
+			return;
+		from = at > end ? at : end + 1;
+		if (d->asked)
+			from = at = end_segment(d);
+	}
+}
+
+/* Of the list, those that have something. */
+static struct pt_segment *without_empty(struct pt_segment *first)
+{
+	struct pt_segment **at = &first;
+
+	while (*at) {
+		struct pt_segment *s = *at;
+
+		if (s->checkpoint_count) {
+			at = &s->next;
+			continue;
+		}
+		*at = s->next;
+		s->next = NULL;
+		pt_segment_destroy(s);
+	}
+	return first;
 }
 
 struct pt_segment *pt_segment_decode(struct pt_segment_decoder *d, const struct pt_segment_task *task)
 {
-	const struct pt_flow_config config = {.graph = &d->graph,
-					      .clock = d->config.clock,
-					      .env = &env,
-					      .env_arg = d,
-					      .output = &output,
-					      .output_arg = d,
-					      .errata = d->config.errata,
-					      .no_tnt = d->config.no_tnt};
-	struct pt_segment *s = calloc(1, sizeof *s);
+	struct pt_segment *first = NULL;
 
-	d->flow = pt_flow_create(&config);
-	d->segment = s;
-	d->ended = d->begun = d->cyc_run = false;
-	if (s && d->flow && set_codes(d, task, d->flow) && begin(d, task))
-		go_on(d, task);
+	d->task = task;
+	d->task_count++;
+	d->segment = NULL;
+	d->ended = false;
+	if (begin_at_psb(d, task->psb, task->begin, task->user)) {
+		first = d->segment;
+		go_on(d);
+		return_to_checkpoint(d);
+	}
 	pt_flow_destroy(d->flow);
 	d->flow = NULL;
+	d->task = NULL;
 	d->segment = NULL;
-	if (!s || !s->checkpoint_count) {
-		pt_segment_destroy(s);
-		return NULL;
-	}
-	s->decoder = d;
-	s->graph = &d->graph;
-	return s;
-}
-
-void pt_segment_destroy(struct pt_segment *segment)
-{
-	if (!segment)
-		return;
-	free(segment->runs);
-	free(segment->entries);
-	free(segment->checkpoints);
-	free(segment);
+	return without_empty(first);
 }

@@ -14,8 +14,18 @@
  * without anything that waits. It holds what was reported (log) and, at its end and at some places in it,
  * all of the flow's state (checkpoints). The flow takes it over, from checkpoint to checkpoint, if the
  * assumptions were right; then what it reports, and what it is afterwards, is the same as if it had decoded
- * the bytes itself. If they were not, it decodes these bytes. A segment ends early where its flow would
- * need the environment: another thread, a VM entry, code that is not there, an error.
+ * the bytes itself. If they were not, it decodes these bytes.
+ *
+ * Where the flow would need the environment (another thread, a VM entry or exit, code that is not there, an
+ * error) a segment ends, and another one begins a few packets later, with what the environment is expected
+ * to have answered. The packets in between are the flow's own:
+ *
+ *     packets       PSB ... PSBEND |  TNT TIP TNT  |  PIP  TIP  |  TNT TNT TIP ...
+ *     the flow      ---------------> takes over    -> decodes   -> takes over, if it is then as expected
+ *     other thread                 |-- segment 1 --|            |-- segment 2 --
+ *
+ * All of the flow's state is compared at a segment's begin. So an expectation may be wrong: that costs time,
+ * and nothing else.
  *
  * A decoder has a graph of its own, whose paths and positions are translated into the flow's as they are
  * taken over: the flow's thread reads the decoder's graph for that, in which nothing that it reads changes
@@ -61,7 +71,38 @@ struct pt_segment_stops {
 	size_t count;
 };
 
-/* What is to be decoded, under which assumptions. */
+/* ---- What is expected ------------------------------------------------------------------------------- */
+
+/* The host or a guest: whose code runs there. Threads only read it. */
+struct pt_segment_machine {
+	struct img_space *kernel;
+	uint64_t switch_ip;	 /* of the kernel's code */
+	struct img_space *other; /* code of processes whose CR3 is not known; NULL: none */
+	struct pt_segment_process {
+		uint64_t page_tables; /* CR3 without the PCID */
+		struct img_space *space;
+	} * processes; /* by page_tables */
+	size_t process_count;
+};
+
+struct pt_segment_world {
+	struct pt_segment_machine *machines; /* the host is the first */
+	size_t machine_count;
+	struct pt_segment_vmcs {
+		uint64_t vmcs;
+		size_t machine;
+	} * vmcses;
+	size_t vmcs_count;
+};
+
+/* The code of the process with that CR3; other when it is not known. */
+struct img_space *pt_segment_process_space(const struct pt_segment_machine *m, uint64_t cr3);
+
+/* After the PSB+ that begins at psb; NULL: it does not end before `end`, or is a guest's. *ret_cr3: 0
+ * none. */
+const uint8_t *pt_segment_after_psb(const uint8_t *psb, const uint8_t *end, uint64_t *ret_cr3);
+
+/* What is to be decoded, under which assumptions. The flow is in the host at `begin`. */
 struct pt_segment_task {
 	const uint8_t *psb, *begin, *end; /* PSB; after its PSBEND; where it ends */
 	uint64_t aux_offset;		  /* of psb */
@@ -70,16 +111,25 @@ struct pt_segment_task {
 	bool has_cyc,
 	    times_last; /* there have been CYC packets; they time a TNT's last branch (cyc_binding.h) */
 	const struct pt_segment_stops *stops; /* NULL: none */
+	const struct pt_segment_world *world; /* NULL: nothing is expected */
+	size_t guest; /* world's machine that is entered, where the VMCS does not say; 0: not known */
 };
 
 /* What the flow is now is what the task assumes. In the flow's thread. */
 void pt_segment_assume(struct pt_segment_task *task, const struct pt_flow *f);
+/* What the flow will follow then, where it is in a guest now. */
+void pt_segment_assume_code(struct pt_segment_task *task, const struct pt_code *user,
+			    const struct pt_code *kernel);
 
-struct pt_segment; /* the caller's, once made */
+struct pt_segment; /* the caller's, once made, with those after it */
 
-/* NULL: nothing could be decoded under the assumptions, or no memory. */
+/* The task's segments, in order, linked. NULL: nothing could be decoded under the assumptions, or no
+ * memory. */
 struct pt_segment *pt_segment_decode(struct pt_segment_decoder *d, const struct pt_segment_task *task);
-void pt_segment_destroy(struct pt_segment *segment); /* NULL is fine */
+void pt_segment_destroy(struct pt_segment *segment); /* and those after it; NULL is fine */
+
+struct pt_segment *pt_segment_next(const struct pt_segment *segment); /* NULL: it is the task's last */
+const uint8_t *pt_segment_begin(const struct pt_segment *segment);
 
 /* ---- Taking over: the flow's thread ----------------------------------------------------------------- */
 
@@ -90,9 +140,6 @@ struct pt_segment_numbers *
 pt_segment_numbers_create(const struct pt_segment_decoder *d); /* NULL: no memory */
 void pt_segment_numbers_destroy(struct pt_segment_numbers *n); /* NULL is fine */
 void pt_segment_numbers_forget(struct pt_segment_numbers *n);
-
-/* True when the flow, which stands at the task's `begin`, is as the segment assumes. */
-bool pt_segment_fits(const struct pt_flow *f, const struct pt_segment *segment);
 
 enum pt_segment_taken {
 	PT_SEGMENT_ENDS, /* no more of it, or it cannot be: what follows *at is the flow's to decode */

@@ -1,6 +1,6 @@
 /*
- * segment_log.h - what a segment is made of. Private to segment.c, which makes it, and segment_take.c;
- * segment.h is the contract.
+ * segment_log.h - what a segment is made of. Private to the files segment*.c of this folder; segment.h is
+ * the contract.
  */
 #ifndef DECODE_FLOW_SEGMENT_LOG_H
 #define DECODE_FLOW_SEGMENT_LOG_H
@@ -10,14 +10,24 @@
 
 /* What is reported or asked between runs. */
 struct segment_entry {
-	enum { SEGMENT_BEGIN, SEGMENT_END, SEGMENT_EVENT, SEGMENT_USER, SEGMENT_HOST_TSC } type;
+	enum {
+		SEGMENT_BEGIN,
+		SEGMENT_END,
+		SEGMENT_EVENT,
+		SEGMENT_CFE,
+		SEGMENT_EVD,
+		SEGMENT_USER,
+		SEGMENT_HOST_TSC
+	} type;
 	size_t runs;	  /* that come before it */
 	uint64_t tsc, ip; /* BEGIN, END, HOST_TSC: as reported. EVENT: the clock's, ip */
 	uint64_t clock_tsc;
 	uint64_t insns, cyc; /* END */
 	uint64_t cr3;	     /* USER: the flow's */
 	bool kernel;	     /* BEGIN: in the kernel's code */
-	const char *name;    /* EVENT; static */
+	uint32_t event;	     /* CFE, EVD: type */
+	uint64_t value;
+	const char *name; /* EVENT; static */
 	char fields[96];
 };
 
@@ -27,13 +37,18 @@ struct segment_checkpoint {
 	uint64_t stop_tsc;    /* it was made because the clock reached this; UINT64_MAX: for another reason */
 	size_t runs, entries; /* of the log, up to here */
 	bool begun,
-	    cyc_run; /* a slice has begun; a run in the slice of the segment's begin has known cycles */
+	    cyc_run;	   /* a slice has begun; a run in the slice of the segment's begin has known cycles */
+	bool user_entered; /* there is a USER entry */
 	struct pt_flow flow;
 };
 
 struct pt_segment {
-	const struct pt_segment_decoder *decoder;
+	struct pt_segment *next;
 	const struct pt_graph *graph; /* the decoder's */
+	const uint8_t *begin_at;
+	bool after_psb; /* it begins with a PSBEND: nothing of what was before matters */
+	/* The user's code matters only from the first USER entry on. */
+	bool in_kernel;
 	struct img_space *user, *kernel;
 	uint32_t user_generation, kernel_generation;
 	uint32_t user_code, kernel_code; /* ids of their codes in the decoder's graph; UINT32_MAX: none */
@@ -48,19 +63,73 @@ struct pt_segment {
 	/* Taking over. */
 	size_t taken;	  /* checkpoints */
 	uint32_t touched; /* the flow's, after the last of them */
-	/* The flow's state at `begin`, where it differs from what is assumed and that does not matter. */
+	/* The flow's state at `begin`, where it differs from what is assumed and that does not matter. To be
+	 * added to the decoder's: */
 	struct segment_offsets {
-		uint64_t insns, packets, psbs, cyc; /* to be added to the decoder's */
-		uint64_t cyc_since, insns_since;    /* since the last run with cycles */
-		uint64_t slice_insns, slice_cyc;    /* since the slice began */
+		uint64_t insns, packets, psbs, cyc;
+		uint64_t cyc_since, insns_since; /* since the last run with cycles */
+		uint64_t slice_insns, slice_cyc; /* since the slice began */
 		uint64_t tnt_tsc;
 		uint32_t stack_top;
 		bool begun,
 		    counted; /* a slice has begun since; a run has got what cyc_since, insns_since say */
 	} offsets;
+	uint32_t begin_stack[PT_STACK]; /* the flow's at `begin` */
 };
 
 /* The decoder's graph. */
 const struct pt_graph *pt_segment_decoder_graph(const struct pt_segment_decoder *d);
+
+/* ---- Numbers: segment_numbers.c --------------------------------------------------------------------- */
+
+/* Who takes what over. */
+struct segment_taking {
+	struct pt_flow *f;
+	struct pt_segment *segment;
+	struct pt_segment_numbers *numbers;
+};
+
+/* The number in the flow's graph of what has a number in the decoder's: an edge or a path of the segment's
+ * codes, a position in one. 0: the flow's graph is full; for position 0, too. */
+uint32_t pt_segment_edge(const struct segment_taking *t, uint32_t local);
+uint32_t pt_segment_find_path(const struct segment_taking *t, uint32_t local);
+uint32_t pt_segment_position(const struct segment_taking *t, uint32_t local);
+
+struct pt_segment_numbers {
+	const struct pt_graph *from; /* the decoder's graph */
+	uint32_t *paths, *edges;     /* by its numbers; 0: not asked for yet */
+};
+
+/* The flow's code, by its id in the decoder's graph. */
+static inline struct pt_code *pt_segment_code(const struct segment_taking *t, uint32_t id)
+{
+	return id == t->segment->kernel_code ? t->f->kernel : t->f->user;
+}
+
+static inline uint32_t pt_segment_path(const struct segment_taking *t, uint32_t local)
+{
+	uint32_t number = t->numbers->paths[local];
+
+	/* In another version of the code it is another path. */
+	if (number &&
+	    t->f->graph->paths[number].code == pt_segment_code(t, t->segment->graph->paths[local].code)->id)
+		return number;
+	return pt_segment_find_path(t, local);
+}
+
+/* ---- Assumptions: segment_fits.c -------------------------------------------------------------------- */
+
+/* True when the flow, which stands at the segment's begin, is as it assumes. */
+bool pt_segment_fits(const struct segment_taking *t);
+/* True when the flow has the code that the segment assumes, in the same version. */
+bool pt_segment_same_kernel(const struct pt_flow *f, const struct pt_segment *s);
+bool pt_segment_same_user(const struct pt_flow *f, const struct pt_segment *s);
+/* A segment can begin where the flow is: it runs, and nothing waits for a packet. */
+bool pt_segment_may_begin(const struct pt_flow *f);
+/* A run's timing; tnt_tsc: the flow's at the segment's begin (FLOW_TIMING_UNSEEN). */
+static inline uint32_t pt_segment_timing(uint64_t tnt_tsc, uint32_t timing, uint64_t tsc)
+{
+	return timing != FLOW_TIMING_UNSEEN ? timing : tnt_tsc == tsc ? PTR_TIME_AFTER : PTR_TIME_BEFORE;
+}
 
 #endif

@@ -251,6 +251,8 @@ struct pt_flow {
 	struct flow_return_stack host_stack; /* the stack at the VM entry */
 	struct flow_places *places;	     /* while detached (flow.c) */
 	uint32_t touched; /* how often it was changed by something else than packets (segment.h) */
+	bool
+	    user_wanted; /* an edge from the kernel's code was in the user's, or would have been (segment.c) */
 };
 
 #endif

@@ -2,10 +2,13 @@
 #include "decode/flow/internal.h"
 
 /* The code that has both ends of an edge to `to`. */
-static struct pt_code *code_of_edge(const struct pt_flow *f, uint64_t to)
+static struct pt_code *code_of_edge(struct pt_flow *f, uint64_t to)
 {
+	if (!to || to >> 63 || f->at.code != f->kernel)
+		return f->at.code;
 	/* The user's sees its kernel, too. */
-	return to && !(to >> 63) && f->at.code == f->kernel && f->user ? f->user : f->at.code;
+	f->user_wanted = true;
+	return f->user ? f->user : f->at.code;
 }
 
 uint32_t pt_flow_edge(struct pt_flow *f, uint64_t from, uint64_t to, enum ptr_kind kind)

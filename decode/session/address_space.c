@@ -14,9 +14,6 @@
 /* Processes that share the address space of one another's parent, at most. */
 #define SHARED_DEPTH_MAX 8
 
-/* The page tables that user space runs with beside the kernel's (arch/x86: PTI_USER_PGTABLE_BIT). */
-#define KPTI_USER_PGTABLE_BIT 0x1000
-
 /* CR3 without the PCID, which is no part of the address space. (A kernel with page table isolation enters
  * user space with page tables of their own, whose CR3 is another one of the same process, but always that
  * one.) */
@@ -101,16 +98,6 @@ static void reconcile(struct stream *st, uint64_t cr3, const struct pt_process *
 	else
 		process = NULL;
 	set_user_code(st, process);
-}
-
-struct img_space *pt_session_user_space(const struct stream *st, uint64_t cr3)
-{
-	const struct pt_machine *host = st->cpu.machine;
-	struct pt_process *process = pt_machine_process(host, page_tables(cr3));
-
-	if (!process)
-		process = pt_machine_process(host, page_tables(cr3) ^ KPTI_USER_PGTABLE_BIT);
-	return process && !process->gone ? &process->space : NULL;
 }
 
 /* The first of the cases of pt_session_on_user(), where nothing was to be switched. */

@@ -47,10 +47,17 @@ static void set_guest_code(struct stream *st)
 	pt_flow_set_code(st->flow, user, m->code);
 }
 
+void pt_session_host_code(const struct stream *st, struct pt_code **ret_user, struct pt_code **ret_kernel)
+{
+	const struct pt_machine *m = st->cpu.machine;
+
+	*ret_user = st->cpu.task ? st->cpu.task->process->code : NULL;
+	*ret_kernel = st->session->kernel_traced || img_space_count(&m->space) ? m->code : NULL;
+}
+
 void pt_session_update_context(struct stream *st)
 {
 	struct pt_cpu_context *cpu_context = st->cpu_context;
-	const struct pt_machine *m = cpu_context->machine;
 	bool guest = cpu_context != &st->cpu;
 
 	st->out.machine = cpu_context->machine;
@@ -66,8 +73,10 @@ void pt_session_update_context(struct stream *st)
 			st->out.task = &cpu_context->unknown;
 		set_guest_code(st);
 	} else {
-		pt_flow_set_code(st->flow, cpu_context->task ? cpu_context->task->process->code : NULL,
-				 st->session->kernel_traced || img_space_count(&m->space) ? m->code : NULL);
+		struct pt_code *user, *kernel;
+
+		pt_session_host_code(st, &user, &kernel);
+		pt_flow_set_code(st->flow, user, kernel);
 	}
 }
 

@@ -17,6 +17,7 @@
  *     seek.c                    which AUX data is read of a container that is a file
  *     queue.c                   sideband records in the order of time
  *     segments.c                what other threads decode ahead
+ *     world.c                   what these can know of whose code comes
  *
  * selection.c, psb_time.c and events.c know nothing of a session.
  *
@@ -215,9 +216,10 @@ struct session {
 	enum pt_flow_detail detail; /* of what is selected */
 
 	/* What other threads decode ahead; NULL: nothing. stops_arrived: queue.arrived when they were
-	 * last given the times at which flows will stop. */
+	 * last given the times at which flows will stop. world_changes: pt_session_world_changes() when they
+	 * were last given what is known of the world. */
 	struct pt_segments *segments;
-	uint64_t stops_arrived;
+	uint64_t stops_arrived, world_changes;
 	uint64_t timeless_bytes;  /* of AUX data without time that has come and was not decoded, */
 	uint32_t timeless_stream; /* of this stream */
 
@@ -228,6 +230,7 @@ struct session {
 	struct due_streams due;
 	struct vmcs_owner *vmcs_owners;
 	size_t vmcs_owner_count, vmcs_owner_room;
+	uint64_t vmcs_owner_changes; /* so far */
 
 	struct record_queue queue;
 	struct selected selected;
@@ -339,6 +342,10 @@ void pt_session_seek_deinit(struct session *s);
 
 /* ---- context.c ---------------------------------------------------------------------------------------- */
 
+/* The code of what runs on the host's CPU: what the flow follows unless it is in a guest. NULL: as
+ * pt_flow_set_code() has it. */
+void pt_session_host_code(const struct stream *st, struct pt_code **ret_user, struct pt_code **ret_kernel);
+
 /* Says to the stream's flow and output who runs in it, by cpu_context: which code the flow follows, and
  * which thread, vCPU and machine the records are of. */
 void pt_session_update_context(struct stream *st);
@@ -392,10 +399,15 @@ void pt_session_on_user(void *arg, struct pt_flow *f);
 bool pt_session_user_stays(void *arg, const struct pt_flow *f, uint64_t cr3);
 void pt_session_on_side(void *arg, struct pt_flow *f, const struct pt_vm_transition *transition);
 
-/* ---- address_space.c: what is decoded ahead ------------------------------------------------------------ */
+/* ---- world.c ------------------------------------------------------------------------------------------ */
 
-/* The code of the host's process that runs with cr3, as far as it was learnt by now; NULL: it was not. */
-struct img_space *pt_session_user_space(const struct stream *st, uint64_t cr3);
+/* What is known now. NULL: no memory, and then nothing is expected. */
+struct pt_segment_world *pt_session_world(const struct session *s);
+void pt_session_world_destroy(struct pt_segment_world *w); /* NULL is fine */
+/* The number there of the VM that the thread on the stream's CPU runs; 0: none. */
+size_t pt_session_world_guest(const struct stream *st);
+/* A number that changes when pt_session_world() would say something else. */
+uint64_t pt_session_world_changes(const struct session *s);
 
 /* ---- stream.c ----------------------------------------------------------------------------------------- */
 

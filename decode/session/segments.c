@@ -10,11 +10,14 @@
 #include "decode/session/internal.h"
 #include "schema/thread.h"
 
-/* Packets of a PSB+, at most: TSC, TMA, CBR, MODE.Exec, MODE.TSX, PIP, VMCS, FUP, PADs, MTCs. */
-#define PSB_PACKETS_MAX 64
-
 /* Another worker is made when so many jobs, and one in so many, were not done when they were wanted. */
 enum { LATE_MIN = 4, LATE_DIVISOR = 8 };
+
+/* Of jobs of so many bytes it is looked at how much of them was taken over. Where it was less than one byte in
+ * so many, the jobs of so many bytes are left to the flow. */
+#define LOOK_BYTES     ((uint64_t)1 << 18)
+#define USEFUL_DIVISOR 8
+#define LEFT_BYTES     ((uint64_t)1 << 19)
 
 enum job_state {
 	JOB_WAITS, /* for its turn */
@@ -28,6 +31,11 @@ struct stops {
 	unsigned users;
 };
 
+struct world {
+	struct pt_segment_world *world;
+	unsigned users;
+};
+
 struct worker;
 
 struct pt_segment_job {
@@ -36,8 +44,11 @@ struct pt_segment_job {
 	enum job_state state;		   /* mutex */
 	struct pt_segment_task task;	   /* from JOB_BEGUN on the worker's, until JOB_DONE */
 	struct stops *stops;		   /* task.stops */
+	struct world *world;		   /* task.world */
 	uint64_t cr3;			   /* of its PSB+; 0: it says none */
-	struct pt_segment *segment;	   /* JOB_DONE; NULL: nothing was made of it */
+	struct pt_segment *segments;	   /* JOB_DONE; NULL: nothing was made of it */
+	bool fitted;			   /* of them, one at least in part */
+	bool left;			   /* to the flow: it is not to be given */
 	struct worker *worker;		   /* that has made it */
 };
 
@@ -60,6 +71,7 @@ struct worker {
 struct pt_segments {
 	struct worker *workers;
 	unsigned worker_count, worker_max, idle; /* made; at most; of the former, those that wait for a job */
+	unsigned full; /* of worker_count: those that wait until their segments are given up */
 	unsigned asked,
 	    late; /* since the last worker was made: jobs that the session's thread came to, and of
 				 them, those that were not done */
@@ -72,9 +84,11 @@ struct pt_segments {
 	bool ends;
 	struct pt_segment_job *first_given, **last_given;
 	size_t job_bytes;
+	bool waits;
 	unsigned waiting;      /* jobs that are given, and that no worker has begun */
 	unsigned out, out_max; /* jobs that are given, begun or done, and not forgotten */
 	struct stops *stops;
+	struct world *world;
 	struct pt_segment_counts counts;
 };
 
@@ -86,6 +100,14 @@ static void stops_release(struct stops *s)
 		return;
 	free(s->stops.tsc);
 	free(s);
+}
+
+static void world_release(struct world *w)
+{
+	if (!w || --w->users)
+		return;
+	pt_session_world_destroy(w->world);
+	free(w);
 }
 
 static void *work(void *arg)
@@ -106,7 +128,11 @@ static void *work(void *arg)
 			break;
 		if (pt_segment_decoder_is_full(w->decoder)) {
 			if (w->unused) { /* it is still read */
+				p->full++;
+				if (p->waits) /* the session's thread need not for this one */
+					pthread_cond_broadcast(&p->done);
 				pthread_cond_wait(&p->done, &p->mutex);
+				p->full--;
 				continue;
 			}
 			pthread_mutex_unlock(&p->mutex);
@@ -124,7 +150,7 @@ static void *work(void *arg)
 		job->worker = w;
 		w->unused++;
 		pthread_mutex_unlock(&p->mutex);
-		job->segment = pt_segment_decode(w->decoder, &job->task);
+		job->segments = pt_segment_decode(w->decoder, &job->task);
 		pthread_mutex_lock(&p->mutex);
 		job->state = JOB_DONE;
 		pthread_cond_broadcast(&p->done);
@@ -160,12 +186,14 @@ static void read_wanted(struct pt_segments *p)
 	}
 }
 
-/* The same, until no worker is at the job. */
+/* The same, until no worker is at the job, or will be. */
 static void wait_for(struct pt_segments *p, const struct pt_segment_job *job)
 {
 	for (;;) {
+		bool comes = p->waits && job->state == JOB_GIVEN && p->full < p->worker_count;
+
 		read_wanted(p);
-		if (job->state != JOB_BEGUN)
+		if (job->state != JOB_BEGUN && !comes)
 			return;
 		pthread_cond_wait(&p->done, &p->mutex);
 	}
@@ -177,7 +205,7 @@ static void worker_deinit(struct worker *w)
 	pt_segment_decoder_destroy(w->decoder);
 }
 
-struct pt_segments *pt_segments_create(unsigned threads, size_t job_bytes,
+struct pt_segments *pt_segments_create(unsigned threads, size_t job_bytes, bool waits,
 				       const struct pt_segment_config *config)
 {
 	struct pt_segments *p = calloc(1, sizeof *p);
@@ -195,6 +223,7 @@ struct pt_segments *pt_segments_create(unsigned threads, size_t job_bytes,
 	p->config.arg = p;
 	p->last_given = &p->first_given;
 	p->job_bytes = job_bytes;
+	p->waits = waits;
 	p->worker_max = threads;
 	p->out_max = 4 * threads + 8;
 	return p;
@@ -231,6 +260,7 @@ void pt_segments_destroy(struct pt_segments *p)
 	for (unsigned i = 0; i < p->worker_count; i++)
 		worker_deinit(&p->workers[i]);
 	stops_release(p->stops);
+	world_release(p->world);
 	pthread_cond_destroy(&p->read);
 	pthread_cond_destroy(&p->done);
 	pthread_cond_destroy(&p->given);
@@ -243,53 +273,44 @@ void pt_segments_destroy(struct pt_segments *p)
 
 void pt_segments_stream_init(struct pt_segment_jobs *jobs)
 {
-	jobs->first = jobs->current = NULL;
-	jobs->last = &jobs->first;
+	*jobs = (struct pt_segment_jobs){.last = &jobs->first};
 }
 
-/* After the PSB+ that begins at psb; NULL: it does not end before `end`. *ret_cr3: the host's, 0 none. */
-static const uint8_t *after_psbend(const uint8_t *psb, const uint8_t *end, uint64_t *ret_cr3)
+/* NULL: none begins at psb. */
+static struct pt_segment_job *job_create(const uint8_t *psb, const uint8_t *end, uint64_t aux_offset)
 {
-	struct pt_packet k;
+	uint64_t cr3;
+	const uint8_t *begin = pt_segment_after_psb(psb, end, &cr3);
+	struct pt_segment_job *job = begin ? calloc(1, sizeof *job) : NULL;
 
-	*ret_cr3 = 0;
-	for (int i = 0; i < PSB_PACKETS_MAX; i++) {
-		int n = pt_packet_decode(psb, end, 0, &k);
-
-		if (n <= 0 || k.type == PT_OVF)
-			return NULL;
-		psb += n;
-		if (k.type == PT_PIP && !k.b)
-			*ret_cr3 = k.a;
-		if (k.type == PT_PSBEND)
-			return psb;
-	}
-	return NULL;
+	if (!job)
+		return NULL;
+	job->task =
+	    (struct pt_segment_task){.psb = psb, .begin = begin, .end = end, .aux_offset = aux_offset};
+	job->cr3 = cr3;
+	return job;
 }
 
 void pt_segments_add(const struct pt_segments *p, struct pt_segment_jobs *jobs, const uint8_t *bytes,
 		     const uint8_t *end, uint64_t aux_offset)
 {
-	const uint8_t *psb = pt_find_psb(bytes, end);
+	struct pt_segment_job *before = NULL;
+	size_t distance = 0;
 
-	while (psb) {
-		uint64_t cr3;
-		const uint8_t *begin = after_psbend(psb, end, &cr3);
-		const uint8_t *next =
-		    (size_t)(end - psb) > p->job_bytes ? pt_find_psb(psb + p->job_bytes, end) : NULL;
-		struct pt_segment_job *job = begin ? calloc(1, sizeof *job) : NULL;
+	for (const uint8_t *psb = bytes; (size_t)(end - psb) > distance; psb++) {
+		struct pt_segment_job *job;
 
-		if (job) {
-			job->task =
-			    (struct pt_segment_task){.psb = psb,
-						     .begin = begin,
-						     .end = next ? next : end,
-						     .aux_offset = aux_offset + (uint64_t)(psb - bytes)};
-			job->cr3 = cr3;
-			*jobs->last = job;
-			jobs->last = &job->next;
-		}
-		psb = next;
+		psb = pt_find_psb(psb + distance, end);
+		if (!psb)
+			return;
+		job = job_create(psb, end, aux_offset + (uint64_t)(psb - bytes));
+		distance = job ? p->job_bytes : 0;
+		if (!job)
+			continue;
+		if (before)
+			before->task.end = psb;
+		before = *jobs->last = job;
+		jobs->last = &job->next;
 	}
 }
 
@@ -300,6 +321,15 @@ static void job_take_stops(struct pt_segments *p, struct pt_segment_job *job)
 	if (p->stops)
 		p->stops->users++;
 	job->task.stops = p->stops ? &p->stops->stops : NULL;
+}
+
+static void job_take_world(struct pt_segments *p, struct pt_segment_job *job)
+{
+	world_release(job->world);
+	job->world = p->world;
+	if (p->world)
+		p->world->users++;
+	job->task.world = p->world ? p->world->world : NULL;
 }
 
 static void give(struct pt_segments *p, struct pt_segment_job *job)
@@ -330,33 +360,68 @@ static void take_back(struct pt_segments *p, struct pt_segment_job *job)
 	p->waiting--;
 }
 
-/* What the job assumes: what the flow is now, but the code of the process whose CR3 is in the job's PSB+. */
-static void assume(struct pt_segment_job *job, const struct stream *st)
+/* What the job assumes: what the flow is now, or will be in the host, but the code of the process whose CR3 is
+ * in the job's PSB+. */
+static void assume(struct pt_segments *p, struct pt_segment_job *job, const struct stream *st)
 {
-	struct img_space *user = job->cr3 ? pt_session_user_space(st, job->cr3) : NULL;
+	struct img_space *space;
+	struct pt_code *user, *kernel;
 
 	pt_segment_assume(&job->task, st->flow);
-	if (user)
-		job->task.user = user;
+	if (pt_flow_in_guest(st->flow)) {
+		pt_session_host_code(st, &user, &kernel);
+		pt_segment_assume_code(&job->task, user, kernel);
+	}
+	job_take_world(p, job);
+	job->task.guest = pt_session_world_guest(st);
+	space =
+	    job->cr3 && p->world ? pt_segment_process_space(&p->world->world->machines[0], job->cr3) : NULL;
+	if (space)
+		job->task.user = space;
 }
 
-void pt_segments_give(struct pt_segments *p, const struct stream *st)
+static uint64_t job_bytes(const struct pt_segment_job *job)
 {
-	const struct pt_segment_jobs *jobs = &st->jobs;
+	return (uint64_t)(job->task.end - job->task.begin);
+}
+
+/* The next job of the stream: whether it is left to the flow. */
+static bool is_left(struct pt_segment_jobs *jobs, struct pt_segment_job *job)
+{
+	if (job->left || !jobs->left_bytes)
+		return job->left;
+	jobs->left_bytes -= jobs->left_bytes < job_bytes(job) ? jobs->left_bytes : job_bytes(job);
+	return job->left = true;
+}
+
+/* What was made of a job, before the flow takes any of it. */
+static void count_use(struct pt_segment_jobs *jobs, const struct pt_segment_job *job)
+{
+	if (jobs->made_bytes >= LOOK_BYTES) {
+		if (jobs->taken_bytes < jobs->made_bytes / USEFUL_DIVISOR)
+			jobs->left_bytes = LEFT_BYTES;
+		jobs->made_bytes = jobs->taken_bytes = 0;
+	}
+	jobs->made_bytes += job_bytes(job);
+}
+
+void pt_segments_give(struct pt_segments *p, struct stream *st)
+{
+	struct pt_segment_jobs *jobs = &st->jobs;
 	unsigned ahead = 0, ahead_max = 2 * p->worker_max + 2;
 
-	if (pt_flow_in_guest(st->flow) || !pt_flow_follows(st->flow))
+	if (!pt_flow_follows(st->flow))
 		return;
 	pthread_mutex_lock(&p->mutex);
 	read_wanted(p);
 	for (struct pt_segment_job *job = jobs->first; job && ahead < ahead_max; job = job->next, ahead++) {
 		if (job->state == JOB_GIVEN) /* the flow may follow something else by now */
-			assume(job, st);
-		if (job->state != JOB_WAITS || job == jobs->current)
+			assume(p, job, st);
+		if (job->state != JOB_WAITS || job == jobs->current || is_left(jobs, job))
 			continue;
 		if (p->out >= p->out_max)
 			break;
-		assume(job, st);
+		assume(p, job, st);
 		job_take_stops(p, job);
 		give(p, job);
 	}
@@ -374,6 +439,20 @@ void pt_segments_set_stops(struct pt_segments *p, uint64_t *tsc, size_t count)
 		*s = (struct stops){.stops = {tsc, count}, .users = 1};
 	else
 		free(tsc);
+	pthread_mutex_unlock(&p->mutex);
+}
+
+void pt_segments_set_world(struct pt_segments *p, struct pt_segment_world *world)
+{
+	struct world *w = world ? malloc(sizeof *w) : NULL;
+
+	pthread_mutex_lock(&p->mutex);
+	world_release(p->world);
+	p->world = w;
+	if (w)
+		*w = (struct world){.world = world, .users = 1};
+	else
+		pt_session_world_destroy(world);
 	pthread_mutex_unlock(&p->mutex);
 }
 
@@ -409,64 +488,113 @@ static void drop_first(struct pt_segments *p, struct pt_segment_jobs *jobs)
 	if (!jobs->first)
 		jobs->last = &jobs->first;
 	jobs->current = NULL;
+	jobs->segment = NULL;
+	jobs->within = false;
 	stops_release(job->stops);
-	pt_segment_destroy(job->segment);
+	world_release(job->world);
+	pt_segment_destroy(job->segments);
 	free(job);
 }
 
 /* ---- Taking over ------------------------------------------------------------------------------------ */
 
-static bool is_within(const struct pt_segment_job *job, const uint8_t *bytes, const uint8_t *end)
+static bool is_within(const uint8_t *at, const uint8_t *bytes, const uint8_t *end)
 {
-	return (uintptr_t)job->task.begin >= (uintptr_t)bytes && (uintptr_t)job->task.begin < (uintptr_t)end;
+	return (uintptr_t)at >= (uintptr_t)bytes && (uintptr_t)at < (uintptr_t)end;
+}
+
+static void drop_first_locked(struct pt_segments *p, struct pt_segment_jobs *jobs)
+{
+	pthread_mutex_lock(&p->mutex);
+	drop_first(p, jobs);
+	pthread_mutex_unlock(&p->mutex);
+}
+
+/* The segment is done with, and so is the job, if it was its last. */
+static void next_segment(struct pt_segments *p, struct pt_segment_jobs *jobs)
+{
+	jobs->within = false;
+	jobs->segment = jobs->segment ? pt_segment_next(jobs->segment) : NULL;
+	if (!jobs->segment)
+		drop_first_locked(p, jobs);
 }
 
 void pt_segments_forget(struct pt_segments *p, struct pt_segment_jobs *jobs, const uint8_t *bytes,
 			const uint8_t *end)
 {
-	while (jobs->first && is_within(jobs->first, bytes, end)) {
-		pthread_mutex_lock(&p->mutex);
-		drop_first(p, jobs);
-		pthread_mutex_unlock(&p->mutex);
-	}
+	while (jobs->first && is_within(jobs->first->task.begin, bytes, end))
+		drop_first_locked(p, jobs);
+}
+
+void pt_segments_pass(struct pt_segments *p, struct pt_segment_jobs *jobs, const uint8_t *bytes,
+		      const uint8_t *at)
+{
+	while (jobs->current && !jobs->within && is_within(pt_segment_begin(jobs->segment), bytes, at))
+		next_segment(p, jobs);
+	if (!jobs->current)
+		pt_segments_forget(p, jobs, bytes, at);
 }
 
 const uint8_t *pt_segments_limit(const struct pt_segment_jobs *jobs, const uint8_t *at, const uint8_t *end)
 {
-	return jobs->first && is_within(jobs->first, at, end) ? jobs->first->task.begin : end;
+	const uint8_t *begin = jobs->current ? pt_segment_begin(jobs->segment)
+			       : jobs->first ? jobs->first->task.begin
+					     : end;
+
+	return is_within(begin, at, end) ? begin : end;
 }
 
 bool pt_segments_at(const struct pt_segment_jobs *jobs, const uint8_t *at)
 {
-	return jobs->first && (jobs->current || jobs->first->task.begin == at);
+	if (jobs->current)
+		return jobs->within || pt_segment_begin(jobs->segment) == at;
+	return jobs->first && jobs->first->task.begin == at;
+}
+
+/* The flow has come to the first job. False: nothing was made of it. */
+static bool begin_job(struct pt_segments *p, struct pt_segment_jobs *jobs)
+{
+	struct pt_segment_job *job = jobs->first;
+
+	pthread_mutex_lock(&p->mutex);
+	want_workers(p, job);
+	wait_for(p, job);
+	if (job->state == JOB_GIVEN) /* no thread is to begin it now */
+		take_back(p, job);
+	if (job->state == JOB_DONE) {
+		p->counts.segments++;
+		count_use(jobs, job);
+	}
+	if (job->segments) {
+		jobs->current = job;
+		jobs->segment = job->segments;
+	} else {
+		drop_first(p, jobs);
+	}
+	pthread_mutex_unlock(&p->mutex);
+	return jobs->current;
 }
 
 enum pt_segment_taken pt_segments_take(struct pt_segments *p, struct pt_segment_jobs *jobs, struct pt_flow *f,
 				       const uint8_t **at)
 {
-	struct pt_segment_job *job = jobs->first;
-	enum pt_segment_taken taken = PT_SEGMENT_ENDS;
+	enum pt_segment_taken taken;
 	const uint8_t *before = *at;
 
-	if (!jobs->current) {
-		pthread_mutex_lock(&p->mutex);
-		want_workers(p, job);
-		wait_for(p, job);
-		if (job->state == JOB_GIVEN) /* no thread is to begin it now */
-			take_back(p, job);
-		p->counts.segments += job->state == JOB_DONE;
-		pthread_mutex_unlock(&p->mutex);
-		jobs->current = job;
-	}
-	if (job->segment)
-		taken = pt_segment_take(f, job->segment, job->worker->numbers, at);
+	if (!jobs->current && !begin_job(p, jobs))
+		return PT_SEGMENT_ENDS;
+	if (!jobs->within && pt_segment_begin(jobs->segment) != *at)
+		return PT_SEGMENT_ENDS;
+	taken = pt_segment_take(f, jobs->segment, jobs->current->worker->numbers, at);
 	p->counts.bytes += (uint64_t)(*at - before);
-	p->counts.fitting += before == job->task.begin && *at > before;
-	if (taken == PT_SEGMENT_ENDS) {
-		pthread_mutex_lock(&p->mutex);
-		drop_first(p, jobs);
-		pthread_mutex_unlock(&p->mutex);
+	jobs->taken_bytes += (uint64_t)(*at - before);
+	if (*at > before && !jobs->current->fitted) {
+		jobs->current->fitted = true;
+		p->counts.fitting++;
 	}
+	jobs->within = true;
+	if (taken == PT_SEGMENT_ENDS)
+		next_segment(p, jobs);
 	return taken;
 }
 

@@ -2,11 +2,12 @@
  * segments.h - segments of the streams' AUX data that other threads decode ahead (flow/segment.h). See
  * internal.h.
  *
- * AUX data that has come is cut at PSBs into jobs. The next few of each stream wait for the threads, with
- * what the stream's flow follows now as their assumption, and the process that the job's PSB+ shows by its
- * CR3, if it is known. When the flow comes to a job's begin it takes over what was made of it. A job that
- * no thread has begun then is the flow's own to decode, so that the session's thread never waits for work
- * that it can do.
+ * AUX data that has come is cut into jobs, at PSBs in the host. The next few of each stream wait for the
+ * threads, with what the stream's flow follows now in the host as their assumption, and the process that the
+ * job's PSB+ shows by its CR3, if it is known. When the flow comes to a job's begin, and to the begin of each
+ * of its segments, it takes over what was made of it. A job that no thread has begun then is the flow's own
+ * to decode, so that the session's thread never waits for work that it can do. Of a stream whose assumptions
+ * are mostly wrong, as where new processes begin all the time, most jobs are left to the flow.
  */
 #ifndef DECODE_SESSION_SEGMENTS_H
 #define DECODE_SESSION_SEGMENTS_H
@@ -23,8 +24,9 @@ struct piece;
 struct pt_segments;
 
 /* At most so many threads beside the session's own, each made when there is something to do for it.
- * job_bytes: about how many bytes a job has. NULL: no memory. */
-struct pt_segments *pt_segments_create(unsigned threads, size_t job_bytes,
+ * job_bytes: about how many bytes a job has. waits: the session's thread waits for each job that was given,
+ * for tests. NULL: no memory. */
+struct pt_segments *pt_segments_create(unsigned threads, size_t job_bytes, bool waits,
 				       const struct pt_segment_config *config);
 /* Some 100,000 branches: a job that is much smaller costs more to give and to take over than it saves. */
 #define PT_SEGMENTS_JOB_BYTES 32768
@@ -34,6 +36,11 @@ void pt_segments_destroy(struct pt_segments *p); /* NULL is fine */
 struct pt_segment_jobs {
 	struct pt_segment_job *first, **last; /* in the order of the AUX data */
 	struct pt_segment_job *current;	      /* that is being taken over: the first one, or NULL */
+	struct pt_segment *segment; /* of current: the next one, or the one that is being taken over, */
+	bool within;		    /* in which the flow is then */
+	/* Of the last jobs: bytes that were decoded ahead, and that were taken over. */
+	uint64_t made_bytes, taken_bytes;
+	uint64_t left_bytes; /* jobs of so many are left to the flow, because too little was taken */
 };
 void pt_segments_stream_init(struct pt_segment_jobs *jobs);
 
@@ -43,24 +50,30 @@ void pt_segments_add(const struct pt_segments *p, struct pt_segment_jobs *jobs, 
 		     const uint8_t *end, uint64_t aux_offset);
 
 /* Gives jobs of the stream to the threads, if few wait. */
-void pt_segments_give(struct pt_segments *p, const struct stream *st);
+void pt_segments_give(struct pt_segments *p, struct stream *st);
 
 /* Times at which flows may stop, sorted, from now on; the array becomes p's. */
 void pt_segments_set_stops(struct pt_segments *p, uint64_t *tsc, size_t count);
 
-/* Where the flow is to stop decoding by itself: the begin of the stream's next job in [at, end), or end. */
+/* What is known of whose code comes: becomes p's. NULL: nothing. */
+void pt_segments_set_world(struct pt_segments *p, struct pt_segment_world *world);
+
+/* Where the flow is to stop decoding by itself: the begin of the stream's next job or segment in [at, end), or
+ * end. */
 const uint8_t *pt_segments_limit(const struct pt_segment_jobs *jobs, const uint8_t *at, const uint8_t *end);
-/* The flow is at *at, which is a job's begin, or where pt_segments_take() has left it. Takes over what
- * it can, and moves *at. PT_SEGMENT_ENDS: what follows is the flow's to decode. */
+/* The flow is at *at, and pt_segments_at() is true there. Takes over what it can, and moves *at.
+ * PT_SEGMENT_ENDS: what follows is the flow's to decode, if pt_segments_at() is not true again. */
 enum pt_segment_taken pt_segments_take(struct pt_segments *p, struct pt_segment_jobs *jobs, struct pt_flow *f,
 				       const uint8_t **at);
 /* True when pt_segments_take() may be called at this place. */
 bool pt_segments_at(const struct pt_segment_jobs *jobs, const uint8_t *at);
 
-/* Gives up the first jobs, as long as they begin in [bytes, end): the bytes go away, or the flow has
- * passed them. */
+/* Gives up the first jobs, as long as they begin in [bytes, end): the bytes go away. */
 void pt_segments_forget(struct pt_segments *p, struct pt_segment_jobs *jobs, const uint8_t *bytes,
 			const uint8_t *end);
+/* Gives up what begins in [bytes, at), for the flow has passed it. */
+void pt_segments_pass(struct pt_segments *p, struct pt_segment_jobs *jobs, const uint8_t *bytes,
+		      const uint8_t *at);
 
 /* The flows' graph is about to be recycled: all that was decoded ahead is given up. */
 void pt_segments_recycle(struct pt_segments *p);

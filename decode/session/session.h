@@ -55,6 +55,8 @@ struct pt_session_options {
 	unsigned threads;
 	/* About how many bytes another thread decodes at a time; 0: as many as is good. */
 	unsigned segment_bytes;
+	bool
+	    segments_wait; /* for all that is given to them: what they have decoded does not depend on time */
 };
 
 struct pt_session_result {

@@ -35,9 +35,10 @@ void pt_session_segments_start(struct session *s)
 	 * code is listed, only the session's thread can say. */
 	if (s->options->threads > 1 && s->detail == PT_FLOW_FOLLOW && !s->options->used_code &&
 	    !(config.errata & PT_SKL014 && ptc_meta_get(s->meta, "addr_filter")))
-		s->segments = pt_segments_create(
-		    s->options->threads - 1,
-		    s->options->segment_bytes ? s->options->segment_bytes : PT_SEGMENTS_JOB_BYTES, &config);
+		s->segments = pt_segments_create(s->options->threads - 1,
+						 s->options->segment_bytes ? s->options->segment_bytes
+									   : PT_SEGMENTS_JOB_BYTES,
+						 s->options->segments_wait, &config);
 }
 
 /* Gives the threads the times of the records that have come: flows will stop there. */
@@ -61,6 +62,10 @@ static void give_segments(struct stream *st)
 
 	if (s->stops_arrived != s->queue.arrived)
 		set_stops(s);
+	if (s->world_changes != pt_session_world_changes(s)) {
+		s->world_changes = pt_session_world_changes(s);
+		pt_segments_set_world(s->segments, pt_session_world(s));
+	}
 	pt_segments_give(s->segments, st);
 }
 
@@ -245,7 +250,7 @@ static bool take_segments(struct stream *st, struct piece *p)
 {
 	struct pt_segments *segments = st->session->segments;
 
-	pt_segments_forget(segments, &st->jobs, p->bytes, st->jobs.current ? p->bytes : p->at);
+	pt_segments_pass(segments, &st->jobs, p->bytes, p->at);
 	while (pt_segments_at(&st->jobs, p->at)) {
 		const uint8_t *at = p->at;
 		enum pt_segment_taken taken = pt_segments_take(segments, &st->jobs, st->flow, &at);
@@ -253,7 +258,8 @@ static bool take_segments(struct stream *st, struct piece *p)
 		advance_piece(p, at);
 		if (st->session->failed || taken == PT_SEGMENT_TIME)
 			return true;
-		give_segments(st);
+		if (!st->jobs.current)
+			give_segments(st);
 	}
 	return false;
 }
@@ -272,9 +278,9 @@ static enum pt_flow_feed feed_piece(struct stream *st, struct piece *p, bool las
 			end = pt_segments_limit(&st->jobs, p->at, p->end);
 		}
 		r = pt_flow_feed(st->flow, p->at, end, p->aux_offset, last && !p->next && end == p->end, &at);
-		/* The PSB is in the middle of what the flow takes for a packet. */
+		/* The segment's begin is in the middle of what the flow takes for a packet. */
 		if (r == PT_FEED_MORE && at != end && end != p->end)
-			pt_segments_forget(st->session->segments, &st->jobs, end, end + 1);
+			pt_segments_pass(st->session->segments, &st->jobs, end, end + 1);
 		advance_piece(p, at);
 	} while (r == PT_FEED_MORE && end != p->end);
 	return r;

@@ -64,6 +64,7 @@ static void set_owner(struct session *s, const struct vmcs_owner *owner)
 {
 	struct vmcs_owner *known = owner_of(s, owner->vmcs);
 
+	s->vmcs_owner_changes++;
 	if (known)
 		*known = *owner;
 	else if (pt_array_grow(&s->vmcs_owners, s->vmcs_owner_count, &s->vmcs_owner_room, NULL) == 0)

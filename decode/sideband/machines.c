@@ -191,6 +191,16 @@ struct pt_process *pt_machine_process(const struct pt_machine *m, uint64_t cr3)
 	return t ? t->process : NULL;
 }
 
+bool pt_machine_page_tables(const struct pt_machine *m, size_t i, uint64_t *ret_cr3,
+			    struct pt_process **ret_process)
+{
+	if (i >= m->page_table_count)
+		return false;
+	*ret_cr3 = m->page_tables[i].cr3;
+	*ret_process = m->page_tables[i].process;
+	return true;
+}
+
 /* NULL: no memory. It is asked for again, so no error comes of it. */
 static struct pt_page_tables *find_or_add(struct pt_machine *m, uint64_t cr3)
 {
@@ -236,6 +246,7 @@ void pt_machine_forget(struct pt_machine *m, const struct pt_process *process)
 {
 	size_t to = 0;
 
+	m->learnt++;
 	for (size_t i = 0; i < m->page_table_count; i++)
 		if (m->page_tables[i].process != process &&
 		    (m->page_tables[i].process || m->page_tables[i].doubt != process))

@@ -49,8 +49,9 @@ struct pt_machine {
 	struct pt_cpu_context *cpu_contexts; /* of a guest's vCPUs */
 	struct pt_page_tables *page_tables;  /* which process each CR3 is of */
 	size_t page_table_count, page_table_room;
-	bool images;   /* the container has code of it */
-	bool timeless; /* a guest's: its sideband has no time, so that it is not known which process runs */
+	uint64_t learnt; /* how often that has changed */
+	bool images;	 /* the container has code of it */
+	bool timeless;	 /* a guest's: its sideband has no time, so that it is not known which process runs */
 	bool contradicted; /* a guest's: --tsc-offset is not its clock, so its sideband has no time */
 	struct pt_unknown_process unknown_process; /* code that is known nevertheless */
 	struct pt_machine *next;
@@ -83,6 +84,10 @@ void pt_cpu_context_init(struct pt_cpu_context *cpu_context, struct pt_machine *
 
 /* The process that was learnt, NULL not known. */
 struct pt_process *pt_machine_process(const struct pt_machine *m, uint64_t cr3);
+/* Those that were learnt, for i = 0, 1, ...: false after the last one. *ret_process is NULL where the CR3 is
+ * no process's. */
+bool pt_machine_page_tables(const struct pt_machine *m, size_t i, uint64_t *ret_cr3,
+			    struct pt_process **ret_process);
 /* The process runs with cr3 from now on: it is no longer `fresh`, but the process that had the CR3 before
  * is. */
 void pt_machine_learn(struct pt_machine *m, uint64_t cr3, struct pt_process *process);

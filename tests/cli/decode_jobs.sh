@@ -52,21 +52,23 @@ if [ -d "$PT_SHARED/bench" ]; then
 else
 	skip 14 "../shared/bench is not here"
 fi
-emulated() { # NAME DATA OPTION...
+emulated() { # NAME BYTES DATA OPTION...: so many are decoded ahead, at least
 	tar -C "$tmp" -xf "$PT_SHARED/traces/emulated/$1.tar.zst" --zstd
-	(cd "$tmp/$1" && "$PT_BIN/pt-capture" import -q --symfs symfs "${@:3}" -o "$tmp/emulated.ptc" "$2") || true
+	(cd "$tmp/$1" && "$PT_BIN/pt-capture" import -q --symfs symfs "${@:4}" -o "$tmp/emulated.ptc" "$3") || true
 	"$jobs" 4096 3 "$tmp/emulated.ptc" >"$tmp/out"
 	succeeded $? "$1: the same records $(grep differs "$tmp/out")"
-	cat "$tmp/out"
+	check "$1: decoded ahead: $(tail -n 1 "$tmp/out")" test "$(awk 'END { print $7 }' "$tmp/out")" -ge "$2"
 	rm -rf "${tmp:?}/$1"
 }
+# Few of their PSBs are in the host, and their programs are short. What is decoded ahead goes on past VM entries and exits: before
+# it did, it was nothing of the guests.
 if [ -d "$PT_SHARED/traces/emulated" ]; then
-	emulated host-all-cyc-2cpu all.data
-	emulated linux-guest-cyc-1cpu vm.data --guest guest.data,101
-	emulated qemu-guest pt.data
-	emulated user-ls-cyc user.data
+	emulated host-all-cyc-2cpu 8000 all.data
+	emulated linux-guest-cyc-1cpu 40000 vm.data --guest guest.data,101
+	emulated qemu-guest 30000 pt.data
+	emulated user-ls-cyc 0 user.data
 else
-	skip 4 "../shared/traces is not here"
+	skip 8 "../shared/traces is not here"
 fi
 
 # The option.

@@ -2,7 +2,8 @@
  * decode_jobs.c - decode_jobs BYTES THREADS CONTAINER...: decodes each container with one thread, and with
  * THREADS where segments have BYTES. Prints a line for each whose record streams differ, and at the end how
  * many were decoded, how many segments were made, how many of them fitted, and how many bytes were taken
- * over. Exit status 1: some differed.
+ * over. Exit status 1: some differed. DECODE_JOBS_MB: memory for code and paths: when it is used up records
+ * may differ (pt-decode(1)).
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -26,8 +27,14 @@ struct decoded {
 static int run(struct ptc_reader *reader, int out, unsigned threads, unsigned bytes,
 	       struct pt_session_result *result, struct pt_error *e)
 {
-	const struct pt_session_options options = {
-	    .calls = true, .definitions = true, .stats = true, .threads = threads, .segment_bytes = bytes};
+	const char *mb = getenv("DECODE_JOBS_MB");
+	const struct pt_session_options options = {.calls = true,
+						   .definitions = true,
+						   .stats = true,
+						   .threads = threads,
+						   .segment_bytes = bytes,
+						   .segments_wait = true,
+						   .graph_bytes = mb ? (size_t)atoi(mb) << 20 : 0};
 	struct ptr_writer *w = ptr_writer_create(out, e);
 	int r = w ? 0 : -1;
 
