@@ -58,9 +58,21 @@ int capture_use_writer(struct capture *c, struct pt_error *e)
 	return hw_images_restart(c->images, c->w, e);
 }
 
+const char *capture_container_name(struct capture *c)
+{
+	const struct hw_rotation *r = c->o->steering.rotation;
+
+	if (!r)
+		return NULL;
+	if (r->by == HW_ROTATE_NEVER)
+		return output_name(r->path);
+	snprintf(c->part.name, sizeof c->part.name, "%s, part %u", r->path, c->part.number);
+	return c->part.name;
+}
+
 static int open_container(struct capture *c, int fd, struct pt_error *e)
 {
-	c->w = ptc_writer_create(fd, c->o->level, e);
+	c->w = ptc_writer_create(fd, capture_container_name(c), c->o->level, e);
 	if (!c->w)
 		return -1;
 	c->images = hw_images_create(c->w);

@@ -273,7 +273,7 @@ static int end_container(struct capture *c, struct pt_error *e)
 static int make_writer(struct capture *c, struct pt_error *e)
 {
 	ptc_writer_destroy(c->w);
-	c->w = ptc_writer_create(c->o->steering.rotation->out->fd, c->o->level, e);
+	c->w = ptc_writer_create(c->o->steering.rotation->out->fd, capture_container_name(c), c->o->level, e);
 	if (!c->w)
 		return -1;
 	ptc_writer_level(c->w, c->compression.level);

@@ -28,7 +28,7 @@ static int run(struct ptc_reader *reader, int out, unsigned threads, unsigned by
 {
 	const struct pt_session_options options = {
 	    .calls = true, .definitions = true, .stats = true, .threads = threads, .segment_bytes = bytes};
-	struct ptr_writer *w = ptr_writer_create(out, e);
+	struct ptr_writer *w = ptr_writer_create(out, NULL, e);
 	int r = w ? 0 : -1;
 
 	if (w && threads > 1)

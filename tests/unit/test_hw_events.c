@@ -490,7 +490,7 @@ static void test_switches(void)
 	struct hw_events_options o = target;
 	unsigned wide = 0, named = 0, own = 0;
 	int fd = memfd_create("container", MFD_CLOEXEC);
-	struct ptc_writer *w = ptc_writer_create(fd, 1, &e);
+	struct ptc_writer *w = ptc_writer_create(fd, NULL, 1, &e);
 	struct hw_drain d = {0};
 
 	o.all_switches = true;
