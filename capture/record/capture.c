@@ -115,6 +115,7 @@ static void fill_result(struct capture *c)
 	r->aux_bytes = c->drain.aux_bytes;
 	r->container_bytes = c->part.bytes_before + ptc_writer_bytes(c->w);
 	r->containers = c->part.number;
+	r->trigger_missed = c->o->steering.trigger ? c->o->steering.trigger->missed : 0;
 	r->missing_images = hw_images_missing(c->images, &why);
 	snprintf(r->missing_why, sizeof r->missing_why, "%s", why);
 	if (c->jit)

@@ -101,6 +101,7 @@ struct hw_result {
 	unsigned jit_processes;
 	unsigned rings, snapshots;
 	unsigned triggered;		 /* of the snapshots those that the trigger took */
+	unsigned trigger_missed;	 /* it fired, and has none: --switch-output completed a container */
 	unsigned shared_requests;	 /* signals that asked for a snapshot and have none of their own */
 	uint64_t samples, empty_samples; /* of AUX sampling; those without AUX data */
 	size_t clocks;			 /* guests' TSC offsets that KVM's debugfs showed */

@@ -67,6 +67,7 @@ struct capture {
 		/* perf's clock when the kernel's code was read for it; 0: before tracing began */
 		uint64_t kernel_ns;
 		uint64_t bytes_before;	     /* of those that are complete */
+		bool fired;		     /* it ends with a trigger's snapshot */
 		double started_s, settled_s; /* as of capture_seconds() */
 	} part;
 

@@ -343,7 +343,6 @@ static int set_control(void *arg, const char *text, struct pt_error *e)
 	struct hw_arguments *a = arg;
 
 	hw_control_close(&a->control);
-	hw_rotation_deinit(&a->rotation);
 	if (hw_control_open(&a->control, text, e))
 		return -1;
 	a->o.steering.control = &a->control;
@@ -563,9 +562,10 @@ static const struct pt_option options[] = {
      .set = set_max_size},
     {.name = "switch-output",
      .argument = "[=WHEN]",
-     .help =
-	 "go on in another container, on SIGUSR2 (signal, the default), by size (100M; B, K, M, G) or time "
-	 "(30s; s, m, h, d): FILE.YYYYMMDDhhmmsscc, each of which decodes alone",
+     .help = "go on in another container, on SIGUSR2 and after each snapshot of --trigger (signal, the "
+	     "default), by "
+	     "size (100M; B, K, M, G) or time (30s; s, m, h, d): FILE.YYYYMMDDhhmmsscc, each of which "
+	     "decodes alone",
      .set = set_switch_output},
     {.name = "switch-max-files", .argument = "N", .help = "keep the newest N of them", .set = set_max_files},
     {.name = "timestamp-filename",
@@ -771,6 +771,7 @@ void hw_arguments_deinit(struct hw_arguments *a)
 	free(a->filter);
 	event_list_deinit(&a->events);
 	hw_control_close(&a->control);
+	hw_rotation_deinit(&a->rotation);
 	if (a->ready_fd >= 0)
 		close(a->ready_fd);
 }
