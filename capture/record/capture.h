@@ -54,6 +54,7 @@ struct hw_event_choice {
 	uint64_t data_bytes, aux_bytes; /* of each buffer; 0: buffer_size.h's */
 	/* AUX buffers are overwritten; taken on *want_snapshot, by control, by trigger, at the end */
 	bool snapshot;
+	bool cgroups; /* samples have their thread's control group, and those that are there are recorded */
 };
 
 /* What steers it while it runs. The counters are a signal handler's. */

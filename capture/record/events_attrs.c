@@ -51,6 +51,12 @@ static void set_levels(struct perf_event_attr *a, unsigned levels)
 	a->exclude_user = !(levels & HW_USER);
 }
 
+static void set_cgroup(struct perf_event_attr *a, const struct hw_events_options *o)
+{
+	if (o->sample_cgroup)
+		a->sample_type |= PERF_SAMPLE_CGROUP;
+}
+
 static bool is_want(int why)
 {
 	return why == EMFILE || why == ENFILE || why == ENOMEM;
@@ -173,6 +179,7 @@ static int add_group_event(struct hw_events *ev, const struct hw_events_options 
 	if (hw_event_named(&a, g->name, e))
 		return -1;
 	a.inherit = o->inherit;
+	set_cgroup(&a, o);
 	snprintf(name, sizeof name, "%s", g->name);
 	if (a.type == PERF_TYPE_TRACEPOINT) {
 		a.sample_type |= PERF_SAMPLE_RAW;
@@ -250,6 +257,8 @@ static int add_tracepoint(struct hw_events *ev, const struct hw_events_options *
 		return named ? hw_event_named(&a, event, e) : 0;
 	a = base(PERF_TYPE_TRACEPOINT, config);
 	a.sample_type |= PERF_SAMPLE_RAW;
+	if (kind == HW_EVENT_TRACE)
+		set_cgroup(&a, o);
 	a.exclude_hv = 0;
 	a.inherit = kind == HW_EVENT_TRACE && o->inherit && o->tids;
 	set_wakeup(&a, o);
@@ -280,6 +289,23 @@ static int add_breakpoint(struct hw_events *ev, const struct hw_events_options *
 	return 0;
 }
 
+/* Whether the kernel can put control groups into samples. */
+static int check_cgroup(const struct hw_events *ev, const struct hw_events_options *o, struct pt_error *e)
+{
+	struct perf_event_attr a = dummy();
+	int fd;
+
+	set_cgroup(&a, o);
+	fd = ev->calls->open(&a, o->tids ? o->tids->at[0] : -1, o->per_thread ? -1 : o->cpus->at[0], -1);
+	if (fd < 0 && errno == EINVAL)
+		return pt_fail(
+		    e, PT_ERR_REFUSED, PT_NO_OFFSET,
+		    "--all-cgroups: this kernel has no control groups in samples (CONFIG_CGROUP_PERF)");
+	if (fd >= 0)
+		close(fd);
+	return 0;
+}
+
 /* PERF_FORMAT_LOST, where the kernel has it (Linux 6.0). */
 static uint64_t read_format(const struct hw_events *ev, const struct hw_events_options *o)
 {
@@ -297,6 +323,8 @@ static uint64_t read_format(const struct hw_events *ev, const struct hw_events_o
 
 int hw_events_make_attrs(struct hw_events *ev, const struct hw_events_options *o, struct pt_error *e)
 {
+	if (o->sample_cgroup && check_cgroup(ev, o, e))
+		return -1;
 	ev->read_format = read_format(ev, o);
 	if (o->pt) {
 		add_pt(ev, o);

@@ -498,6 +498,10 @@ static const struct pt_option options[] = {
 	     "SYSTEM:NAME/aux-action=pause/ or resume, -e aux-action=start-paused: trace between them only "
 	     "(Linux 6.13)",
      .set = set_tracepoint},
+    {.name = "all-cgroups",
+     .help =
+	 "as perf's: which control group each thread is in that such an event finds (pt-query DB cgroups)",
+     FLAG(o.events.cgroups)},
     {.name = "aux-sample",
      .argument = "[=SIZE]",
      .help = "no trace but SIZE bytes of it (4096; at most 60K) with each sample of an event",
@@ -591,7 +595,6 @@ static const struct pt_option options[] = {
     {.name = "no-buildid", .letter = 'B', .help = "no search for build ids after it", .set = set_nothing},
     {.name = "bpf-event", .help = "BPF programs and their code", .set = set_nothing},
     {.name = "namespaces", .help = "namespaces of tasks", .set = set_nothing},
-    {.name = "all-cgroups", .help = "cgroups", .set = set_nothing},
     {.name = "raw-samples", .letter = 'R', .help = "fields of tracepoints", .set = set_nothing},
     {.name = "period", .letter = 'P', .help = "periods of samples", .set = set_nothing},
     {.name = "timestamp-boundary", .help = "when it begins and ends", .set = set_nothing},

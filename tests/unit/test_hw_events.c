@@ -32,6 +32,7 @@ static struct opened {
 } opened[OPENED_MAX];
 static size_t count;
 static int32_t unmappable_cpu = -1; /* an event of this CPU can have no ring: mmap() fails with EPERM */
+static bool no_sample_cgroup;	    /* no CONFIG_CGROUP_PERF */
 static bool old_kernel;		    /* before 6.0: no PERF_FORMAT_LOST, no aux_action */
 static uint64_t lost_each;
 /* Threads that inherit PT: 71 on CPU 0, 72 everywhere. */
@@ -53,6 +54,10 @@ static int double_open(struct perf_event_attr *a, int32_t tid, int32_t cpu, int 
 	int fd;
 
 	if (old_kernel && (word_at_116(a) || a->read_format & PERF_FORMAT_LOST)) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (no_sample_cgroup && a->sample_type & PERF_SAMPLE_CGROUP) {
 		errno = EINVAL;
 		return -1;
 	}
@@ -295,6 +300,27 @@ static void test_cgroup(void)
 		check(side && side->tid == -1, "what says who runs is not");
 	}
 	hw_events_close(&ev);
+}
+
+static void test_all_cgroups(void)
+{
+	const struct hw_group_event group = {.name = "cpu-clock", .sample_bytes = 4096, .frequency = 100};
+	struct hw_events_options o = target;
+	struct pt_error e = {0};
+
+	o.sample_cgroup = true;
+	o.group = &group;
+	o.group_count = 1;
+	check(open_target(&o, &e) == 0, "--all-cgroups");
+	check(event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 0)->attr.sample_type & PERF_SAMPLE_CGROUP,
+	      "in the samples of an event");
+	check(!(event(8, 0xe601, 0)->attr.sample_type & PERF_SAMPLE_CGROUP), "not in intel_pt's records");
+	hw_events_close(&ev);
+	no_sample_cgroup = true;
+	check(open_target(&o, &e) < 0 && e.kind == PT_ERR_REFUSED && strstr(e.message, "CONFIG_CGROUP_PERF"),
+	      "a kernel that cannot");
+	hw_events_close(&ev);
+	no_sample_cgroup = false;
 }
 
 static void test_actions(void)
@@ -589,6 +615,7 @@ int main(void)
 	test_cpu_types();
 	test_begun();
 	test_cgroup();
+	test_all_cgroups();
 	test_actions();
 	test_elsewhere();
 	test_no_ring_elsewhere();
