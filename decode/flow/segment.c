@@ -397,12 +397,12 @@ static void go_on(struct pt_segment_decoder *d, const struct pt_segment_task *ta
 struct pt_segment *pt_segment_decode(struct pt_segment_decoder *d, const struct pt_segment_task *task)
 {
 	const struct pt_flow_config config = {.graph = &d->graph,
-					      .clock = d->config.clock,
+					      .clock = task->clock,
 					      .env = &env,
 					      .env_arg = d,
 					      .output = &output,
 					      .output_arg = d,
-					      .errata = d->config.errata,
+					      .errata = task->errata,
 					      .no_tnt = d->config.no_tnt};
 	struct pt_segment *s = calloc(1, sizeof *s);
 

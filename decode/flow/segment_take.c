@@ -119,6 +119,8 @@ void pt_segment_assume(struct pt_segment_task *task, const struct pt_flow *f)
 	task->switch_ip = f->kernel ? f->kernel->switch_ip : 0;
 	task->has_cyc = f->timing.has_cyc;
 	task->times_last = f->cyc_binding.times_last;
+	task->clock = f->clock.config;
+	task->errata = f->errata;
 }
 
 /* ---- Assumptions ------------------------------------------------------------------------------------ */
