@@ -53,6 +53,7 @@ enum hw_aux_action { HW_AUX_START_PAUSED = 1, HW_AUX_PAUSE = 2, HW_AUX_RESUME = 
 /* An event in the PT event's group. */
 struct hw_group_event {
 	char name[80];	       /* "cycles", "cpu-clock", "r1c0", "SYSTEM:NAME" */
+	char pmu[32];	       /* "cpu_core": of this type of CPUs only; "": of all */
 	uint32_t sample_bytes; /* of AUX data in each sample; 0: not sampled */
 	uint64_t period;       /* events from one sample to the next; 0: by frequency */
 	uint64_t frequency;    /* samples a second */

@@ -154,6 +154,8 @@ static int add_by_type(struct hw_events *ev, const struct hw_events_options *o,
 		struct perf_event_attr typed = *a;
 		char name[96];
 
+		if (g->pmu[0] && strcmp(g->pmu, type->name) != 0)
+			continue;
 		if (ev->attr_count == HW_DRAIN_ATTRS)
 			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "too many events");
 		if (a->type == PERF_TYPE_RAW)
@@ -167,6 +169,28 @@ static int add_by_type(struct hw_events *ev, const struct hw_events_options *o,
 	return 0;
 }
 
+/* Whether the event's PMU is there, and can be chosen. */
+static int check_pmu(const struct hw_events_options *o, const struct hw_group_event *g, uint32_t type,
+		     struct pt_error *e)
+{
+	bool counted = type == PERF_TYPE_HARDWARE || type == PERF_TYPE_RAW, there = false;
+
+	for (size_t i = 0; o->cpu_types && i < o->cpu_types->count; i++)
+		there |= !strcmp(g->pmu, o->cpu_types->at[i].name);
+	if (!counted)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "%s/%s/: that is no event that a CPU counts",
+			       g->pmu, g->name);
+	if (!there)
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+			       "%s/%s/: this processor has no such type of CPUs; without %s/ it is of all",
+			       g->pmu, g->name, g->pmu);
+	if (o->per_thread)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "%s/%s/ and --per-thread: a thread's buffer is of all types of CPUs", g->pmu,
+			       g->name);
+	return 0;
+}
+
 /* An event in the PT event's group, which counts when the PT event does. */
 static int add_group_event(struct hw_events *ev, const struct hw_events_options *o,
 			   const struct hw_group_event *g, struct pt_error *e)
@@ -176,7 +200,7 @@ static int add_group_event(struct hw_events *ev, const struct hw_events_options 
 
 	if (ev->attr_count == HW_DRAIN_ATTRS)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "too many events");
-	if (hw_event_named(&a, g->name, e))
+	if (hw_event_named(&a, g->name, e) || (g->pmu[0] && check_pmu(o, g, a.type, e)))
 		return -1;
 	a.inherit = o->inherit;
 	set_cgroup(&a, o);

@@ -198,6 +198,40 @@ static void test_sampling(void)
 	hw_events_close(&ev);
 }
 
+/* cpu_core/cycles/: of one type alone. */
+static void test_named_pmu(struct hw_events_options o)
+{
+	const uint64_t atom = (uint64_t)10 << 32, core = (uint64_t)4 << 32;
+	struct pt_error e = {0};
+	struct hw_group g = {0};
+
+	check(hw_group_event(&g, "cpu_core/cycles,period=1000/u", &e) == 0 && g.at[0].period == 1000 &&
+		  hw_group_sample_event(&g, "cpu_atom/r1c0/", &e) == 0 &&
+		  hw_group_event(&g, "cpu/instructions/k", &e) == 0 &&
+		  hw_group_aux_sample(&g, "8000", &e) == 0 && hw_group_finish(&g, &e) == 0,
+	      "events of a PMU");
+	o.group = g.at;
+	o.group_count = g.count;
+	check(open_target(&o, &e) == 0, e.message);
+	check(event(PERF_TYPE_HARDWARE, core, 0) && !event(PERF_TYPE_HARDWARE, atom, 0),
+	      "cycles of cpu_core alone");
+	check(event(10, 0x1c0, 0) && !event(4, 0x1c0, 0), "a raw event of cpu_atom alone");
+	check(event(PERF_TYPE_HARDWARE, core | 1, 0) && event(PERF_TYPE_HARDWARE, atom | 1, 0),
+	      "cpu: of both");
+	hw_events_close(&ev);
+	g.count = 1;
+	strcpy(g.at[0].pmu, "cpu_lowpower");
+	o.group_count = 1;
+	check(open_target(&o, &e) < 0 && e.kind == PT_ERR_REFUSED && strstr(e.message, "no such type"),
+	      "a type that is not there");
+	hw_events_close(&ev);
+	o.cpu_types = NULL;
+	check(open_target(&o, &e) < 0 && e.kind == PT_ERR_REFUSED, "no hybrid processor");
+	hw_events_close(&ev);
+	check(hw_group_event(&g, "cpu_core/nothing/", &e) < 0 && hw_group_event(&g, "cpu_core/", &e) < 0,
+	      "no event");
+}
+
 /* Of a hybrid processor: what a CPU counts is opened by the PMU of its type, as `perf record -e cycles`
  * does. */
 static void test_cpu_types(void)
@@ -232,6 +266,7 @@ static void test_cpu_types(void)
 	check(event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 1) != NULL, "the kernel's own are on both");
 	check(strcmp(ev.attrs[1].name, "cpu_atom/cycles/u") == 0, "they are named as with perf");
 	hw_events_close(&ev);
+	test_named_pmu(o);
 	o.per_thread = true;
 	o.inherit = false;
 	unmappable_cpu = -2; /* a thread's ring is of CPU -1 */
