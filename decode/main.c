@@ -291,7 +291,7 @@ static int decode(struct pt_arguments *a, struct ptc_reader *reader, int in, int
 	struct ptr_writer *w = ptr_writer_create(writes_lines(a) ? PTR_COUNT_ONLY
 						 : a->null	 ? PTR_NO_FILE
 								 : out,
-						 &e);
+						 output_name(a->output), &e);
 	int r, merged = 0;
 
 	if (w && threads(a) > 1)

@@ -50,6 +50,7 @@
 	X(lcov, "lcov", false)                                                                               \
 	X(merged_events, "merged-events", false)                                                             \
 	X(threads, "threads", true)                                                                          \
+	X(cgroups, "cgroups", true)                                                                          \
 	X(events, "events", true)                                                                            \
 	X(errors, "errors", true)
 

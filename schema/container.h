@@ -317,9 +317,10 @@ struct ptc_writer;
 
 /*
  * Starts a container on fd (a file, pipe or socket, which remains the caller's) and writes its header.
- * level: zstd's, PTC_LEVEL_FASTEST to 19. NULL: PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY.
+ * name: what it is called when it cannot be written, which is to live as long (output_name()); NULL: "the
+ * container". level: zstd's, PTC_LEVEL_FASTEST to 19. NULL: PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY.
  */
-struct ptc_writer *ptc_writer_create(int fd, int level, struct pt_error *e);
+struct ptc_writer *ptc_writer_create(int fd, const char *name, int level, struct pt_error *e);
 
 /* Another zstd level from the next chunk on: a capture that cannot keep up compresses less. */
 void ptc_writer_level(struct ptc_writer *w, int level);

@@ -51,7 +51,7 @@ int ptc_write_all(struct ptc_writer *w, const uint8_t *bytes, size_t n, struct p
 				continue;
 			if (errno == EAGAIN && (poll(&wait, 1, -1) >= 0 || errno == EINTR))
 				continue;
-			return pt_fail_errno(e, "cannot write the container");
+			return pt_fail_errno(e, "cannot write %s", w->name);
 		}
 		bytes += done;
 		n -= (size_t)done;

@@ -37,6 +37,7 @@ struct ptc_queue;
 
 struct ptc_writer {
 	int fd;
+	const char *name;	  /* in messages */
 	int level;		  /* also read by AUX writers */
 	struct ptc_queue *queue;  /* NULL: who puts a chunk compresses and writes it */
 	struct ptc_packer packer; /* without a queue */

@@ -46,7 +46,7 @@ static uint8_t *set_str(uint8_t *p, const void *bytes, uint32_t n)
 	return set_bytes(ptc_set32(p, n), bytes, n);
 }
 
-struct ptc_writer *ptc_writer_create(int fd, int level, struct pt_error *e)
+struct ptc_writer *ptc_writer_create(int fd, const char *name, int level, struct pt_error *e)
 {
 	struct ptc_writer *w = calloc(1, sizeof *w);
 	uint8_t h[PTC_FILE_HEADER_BYTES];
@@ -59,6 +59,7 @@ struct ptc_writer *ptc_writer_create(int fd, int level, struct pt_error *e)
 	if (ptc_packer_init(&w->packer, e))
 		goto fail;
 	w->fd = fd;
+	w->name = name ? name : "the container";
 	w->level = level;
 	w->index_wanted = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 	memcpy(h, PTC_FILE_MAGIC, 8);

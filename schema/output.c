@@ -211,6 +211,16 @@ fail:
 	return -1;
 }
 
+static bool is_stdout(const char *path)
+{
+	return !path || strcmp(path, "-") == 0;
+}
+
+const char *output_name(const char *path)
+{
+	return is_stdout(path) ? NULL : path;
+}
+
 static int open_output(struct output *ret, const char *path, const char *what,
 		       int (*create)(struct output *, mode_t, struct pt_error *), mode_t rights,
 		       struct pt_error *e)
@@ -218,7 +228,7 @@ static int open_output(struct output *ret, const char *path, const char *what,
 	struct output o = {.fd = STDOUT_FILENO};
 	struct stat st;
 
-	if (!path || strcmp(path, "-") == 0) {
+	if (is_stdout(path)) {
 		if (isatty(o.fd))
 			return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
 				       "%s is not written to a terminal: redirect it, or name a file with -o",
@@ -306,7 +316,7 @@ int output_commit(struct output *o, struct pt_error *e)
 		return -1;
 	}
 	if (o->fd != STDOUT_FILENO && close(o->fd))
-		failed = pt_fail_errno(e, "cannot write the output");
+		failed = pt_fail_errno(e, "cannot write %s", o->path ? o->path : "the output");
 	free(o->temporary);
 	free(o->path);
 	*o = (struct output){0};

@@ -46,6 +46,9 @@ int output_flush(FILE *to, const char *what, struct pt_error *e);
  */
 char *output_target(const char *path, struct pt_error *e);
 
+/* What an output is called where its writer asks for a name: path; NULL for standard output. */
+const char *output_name(const char *path);
+
 /*
  * path NULL or "-": standard output, refused when it is a terminal (PT_ERR_REFUSED; what: what is not
  * written to it, "a container"). mode: of the file, of which the umask takes some. Fills *ret and returns 0,

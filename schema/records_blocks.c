@@ -16,6 +16,7 @@ enum { BLOCK_ROOM = PTR_BLOCK_HEADER_BYTES + PTR_BLOCK_MAX + PTR_DRAFT_HEAD };
 
 struct ptr_blocks {
 	int fd;
+	const char *name; /* in messages */
 	uint32_t count;
 	uint8_t *filled;	  /* header and payload */
 	uint8_t *other, *encoded; /* the same, NULL without a thread: the other draft, and what one becomes */
@@ -31,7 +32,7 @@ struct ptr_blocks {
 	bool ends;
 };
 
-struct ptr_blocks *ptr_blocks_create(int fd, struct pt_error *e)
+struct ptr_blocks *ptr_blocks_create(int fd, const char *name, struct pt_error *e)
 {
 	struct ptr_blocks *b = calloc(1, sizeof *b);
 
@@ -39,6 +40,7 @@ struct ptr_blocks *ptr_blocks_create(int fd, struct pt_error *e)
 		b->filled = malloc(BLOCK_ROOM);
 	if (b && b->filled) {
 		b->fd = fd;
+		b->name = name;
 		return b;
 	}
 	free(b);
@@ -54,7 +56,7 @@ static int write_all(const struct ptr_blocks *b, const uint8_t *p, size_t n, str
 		if (done < 0 && errno == EINTR)
 			continue;
 		if (done < 0)
-			return pt_fail_errno(e, "writing the record stream");
+			return pt_fail_errno(e, "cannot write %s", b->name);
 		p += done;
 		n -= (size_t)done;
 	}

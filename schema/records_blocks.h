@@ -16,8 +16,9 @@
 
 struct ptr_blocks;
 
-/* To fd, which remains the caller's; PTR_NO_FILE: to nowhere. NULL and *e: PT_ERR_NO_MEMORY. */
-struct ptr_blocks *ptr_blocks_create(int fd, struct pt_error *e);
+/* To fd, which remains the caller's; PTR_NO_FILE: to nowhere. name: in messages. NULL and *e:
+ * PT_ERR_NO_MEMORY. */
+struct ptr_blocks *ptr_blocks_create(int fd, const char *name, struct pt_error *e);
 /* Blocks that were not written are lost. NULL is fine. */
 void ptr_blocks_destroy(struct ptr_blocks *b);
 /* From now on by a thread, and what is put is drafts (records_draft.h). False: none could be made, it is

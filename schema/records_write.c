@@ -82,7 +82,7 @@ static int put_header(struct ptr_writer *w, struct pt_error *e)
 	return ptr_blocks_put_header(w->blocks, header, sizeof header, e);
 }
 
-struct ptr_writer *ptr_writer_create(int fd, struct pt_error *e)
+struct ptr_writer *ptr_writer_create(int fd, const char *name, struct pt_error *e)
 {
 	struct ptr_writer *w = calloc(1, sizeof *w);
 
@@ -92,7 +92,7 @@ struct ptr_writer *ptr_writer_create(int fd, struct pt_error *e)
 	}
 	if (fd == PTR_COUNT_ONLY)
 		return w;
-	w->blocks = ptr_blocks_create(fd, e);
+	w->blocks = ptr_blocks_create(fd, name ? name : "the record stream", e);
 	if (w->blocks) {
 		begin_block(w);
 		/* A pipe that holds a few blocks lets both ends work at once; when refused it is just

@@ -454,7 +454,7 @@ int cmd_merge(int argc, char **argv)
 		return 0;
 	if (ret || output_open(&out, m.output, "a container", &e))
 		return command_failed(&e);
-	m.w = ptc_writer_create(out.fd, m.level, &e);
+	m.w = ptc_writer_create(out.fd, output_name(m.output), m.level, &e);
 	ret = m.w ? merge(&m, &e) : -1;
 	ptc_writer_destroy(m.w);
 	if (ret == 0)

@@ -150,8 +150,15 @@ static int copy_chunks(struct trim *t, struct ptc_reader *r, struct ptc_writer *
 	return 1;
 }
 
-/* Copies the container in `from` to `to`. Returns as copy_chunks(). */
-static int copy(struct trim *t, int from, int to, int level, struct pt_error *e)
+/* Where a container is written. */
+struct target {
+	int fd;
+	const char *name; /* as ptc_writer_create() has it */
+	int level;	  /* zstd's */
+};
+
+/* Copies the container in `from`. Returns as copy_chunks(). */
+static int copy(struct trim *t, int from, const struct target *to, struct pt_error *e)
 {
 	struct ptc_writer *w = NULL;
 	struct ptc_reader *r;
@@ -161,7 +168,7 @@ static int copy(struct trim *t, int from, int to, int level, struct pt_error *e)
 		return pt_fail_errno(e, "cannot read the container twice");
 	r = ptc_reader_create(from, e);
 	if (r)
-		w = ptc_writer_create(to, level, e);
+		w = ptc_writer_create(to->fd, to->name, to->level, e);
 	if (w && put_meta(t, w, e) == 0)
 		ret = copy_chunks(t, r, w, e);
 	if (ret >= 0 && ptc_writer_finish(w, e))
@@ -172,7 +179,7 @@ static int copy(struct trim *t, int from, int to, int level, struct pt_error *e)
 }
 
 /* Writes the time range of the container to `to`. Returns as copy_chunks(). */
-static int trim_to_time(struct trim *t, int to, int level, struct pt_error *e)
+static int trim_to_time(struct trim *t, const struct target *to, struct pt_error *e)
 {
 	struct trim_range range;
 	int ret;
@@ -180,41 +187,42 @@ static int trim_to_time(struct trim *t, int to, int level, struct pt_error *e)
 	if (trim_range_parse(t->a->time, t->meta, t->first_tsc, &range, e))
 		return -1;
 	t->time = trim_time_create(t->in, t->meta, &range, e);
-	ret = t->time ? copy(t, t->in, to, level, e) : -1;
+	ret = t->time ? copy(t, t->in, to, e) : -1;
 	trim_time_destroy(t->time);
 	t->time = NULL;
 	return ret;
 }
 
 /* Writes the container in `from` with only the code that it executes. Returns as copy_chunks(). */
-static int trim_to_code(struct trim *t, int from, int to, struct pt_error *e)
+static int trim_to_code(struct trim *t, int from, const struct target *to, struct pt_error *e)
 {
 	int ret;
 
 	t->code = trim_code_create(from, e);
-	ret = t->code ? copy(t, from, to, t->a->level, e) : -1;
+	ret = t->code ? copy(t, from, to, e) : -1;
 	trim_code_destroy(t->code);
 	t->code = NULL;
 	return ret;
 }
 
 /* First the time range, to a temporary file; then of that the code that it executes. */
-static int trim_to_both(struct trim *t, int to, struct pt_error *e)
+static int trim_to_both(struct trim *t, const struct target *to, struct pt_error *e)
 {
 	FILE *between = tmpfile();
 	int damaged, ret = -1;
 
 	if (!between)
 		return pt_fail_errno(e, "cannot make a temporary file");
-	damaged = trim_to_time(t, fileno(between), 1, e);
+	damaged = trim_to_time(t, &(struct target){fileno(between), "a temporary file", 1}, e);
 	if (damaged >= 0)
 		ret = trim_to_code(t, fileno(between), to, e);
 	fclose(between);
 	return ret < 0 ? -1 : ret | damaged;
 }
 
-static int trim(const struct arguments *a, int in, int to, struct pt_error *e)
+static int trim(const struct arguments *a, int in, int out, struct pt_error *e)
 {
+	const struct target to = {out, output_name(a->output), a->level};
 	struct trim t = {.a = a, .in = in, .meta = ptc_meta_create()};
 	int ret;
 
@@ -227,11 +235,11 @@ static int trim(const struct arguments *a, int in, int to, struct pt_error *e)
 	}
 	t.uuid = ptc_meta_get(t.meta, "uuid");
 	if (a->time && a->used_code)
-		ret = trim_to_both(&t, to, e);
+		ret = trim_to_both(&t, &to, e);
 	else if (a->time)
-		ret = trim_to_time(&t, to, a->level, e);
+		ret = trim_to_time(&t, &to, e);
 	else
-		ret = trim_to_code(&t, in, to, e);
+		ret = trim_to_code(&t, in, &to, e);
 	ptc_meta_destroy(t.meta);
 	return ret;
 }

@@ -22,7 +22,7 @@ static int open_data(const struct export_files *f, struct export_machine *m, str
 	if (lseek(m->out.fd, 0, SEEK_CUR) < 0)
 		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
 			       "%s is no file: a perf.data cannot be written to a pipe", f->to);
-	return perf_data_begin(&m->data, m->out.fd, m->pid, f->meta, e);
+	return perf_data_begin(&m->data, m->out.fd, f->to, m->pid, f->meta, e);
 }
 
 /* The machine's index; f->count: it is not there. */

@@ -232,12 +232,13 @@ static int parse(struct arguments *a, int argc, char **argv, struct pt_error *e)
 }
 
 /* 0, 3: the recording has gaps; or -1. */
-static int import(const struct arguments *a, struct pt_error *e)
+static int import(struct arguments *a, struct pt_error *e)
 {
 	struct import_perf_notes notes = {0};
 	struct output out = {0};
 	int ret = output_open(&out, a->output, "a container", e);
 
+	a->request.output = output_name(a->output);
 	if (ret == 0)
 		ret = import_perf_run(&a->request, out.fd, &notes, e);
 	if (ret)

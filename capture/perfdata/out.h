@@ -13,11 +13,13 @@
 /* Zeroed: not open. */
 struct perf_out {
 	FILE *file;
-	uint64_t offset; /* where the next byte is written */
+	const char *name; /* in messages */
+	uint64_t offset;  /* where the next byte is written */
 };
 
-/* fd remains the caller's, and must be seekable. 0, or -1 (PT_ERR_IO), as all here. */
-int perf_out_open(struct perf_out *o, int fd, struct pt_error *e);
+/* fd remains the caller's, and must be seekable; so does name, what the file is called in messages. 0, or -1
+ * (PT_ERR_IO), as all here. */
+int perf_out_open(struct perf_out *o, int fd, const char *name, struct pt_error *e);
 int perf_out_bytes(struct perf_out *o, const void *bytes, size_t n, struct pt_error *e);
 int perf_out_u32(struct perf_out *o, uint32_t v, struct pt_error *e);
 int perf_out_u64(struct perf_out *o, uint64_t v, struct pt_error *e);

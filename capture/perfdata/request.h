@@ -32,6 +32,7 @@ struct import_perf_request {
 	const char *guest_mount;
 	struct import_guest *guests;
 	size_t guest_count;
+	const char *output;  /* what the container is called: output_name() */
 	const char *command; /* for META, when the recording has none */
 	int level;
 	bool jit; /* take what runtimes wrote down of the code that they made (jit.h) */

@@ -342,7 +342,7 @@ static int write_container(struct run *r, int fd, struct pt_error *e)
 
 	if (!order)
 		return pt_fail_no_memory(e, "the import");
-	r->w = ptc_writer_create(fd, r->request->level, e);
+	r->w = ptc_writer_create(fd, r->request->output, r->request->level, e);
 	if (!r->w)
 		goto out;
 	if (put_all_meta(r, e) || perf_put_init(&r->side, r->w, &r->file.description, 0, &r->next_attr, e) ||

@@ -120,13 +120,13 @@ static int need_init(struct perf_data *p, struct pt_error *e)
 
 /* ---- Events ---- */
 
-int perf_data_begin(struct perf_data *p, int fd, int32_t machine_pid, const struct ptc_meta *meta,
-		    struct pt_error *e)
+int perf_data_begin(struct perf_data *p, int fd, const char *name, int32_t machine_pid,
+		    const struct ptc_meta *meta, struct pt_error *e)
 {
 	static const char zero[HEADER_BYTES];
 
 	*p = (struct perf_data){.contents = {.cpus = 1, .machine_pid = machine_pid, .meta = meta}};
-	return perf_out_open(&p->out, fd, e) ? -1 : perf_out_bytes(&p->out, zero, sizeof zero, e);
+	return perf_out_open(&p->out, fd, name, e) ? -1 : perf_out_bytes(&p->out, zero, sizeof zero, e);
 }
 
 void perf_data_set_pt_event(struct perf_data *p, uint32_t event)

@@ -43,11 +43,11 @@ struct perf_data_aux {
 
 /*
  * Begins a perf.data in fd, which remains the caller's and must be seekable. machine_pid: 0 the host; else a
- * guest, which has no AUX data. meta is to live as long; what it says when the first record is written is
- * written to the records before all others.
+ * guest, which has no AUX data. name, what the file is called in messages, and meta are to live as long;
+ * what meta says when the first record is written is written to the records before all others.
  */
-int perf_data_begin(struct perf_data *p, int fd, int32_t machine_pid, const struct ptc_meta *meta,
-		    struct pt_error *e);
+int perf_data_begin(struct perf_data *p, int fd, const char *name, int32_t machine_pid,
+		    const struct ptc_meta *meta, struct pt_error *e);
 /* Adds an event of the container. is_pt: it is the one that recorded the AUX data. */
 int perf_data_event(struct perf_data *p, const struct ptc_attr *attr, bool is_pt, struct pt_error *e);
 /* The event of that index is the one that recorded the AUX data. */

@@ -436,6 +436,7 @@ static int import(struct arguments *a, struct pt_error *e)
 	struct output out = {0};
 	int ret = output_open(&out, a->output, "a container", e);
 
+	a->request.output = output_name(a->output);
 	if (ret == 0)
 		ret = raw_import_run(&a->request, out.fd, &notes, e);
 	if (ret)

@@ -165,7 +165,7 @@ static int write_container(struct raw_request *r, struct raw_records *side, stru
 
 int raw_import_run(struct raw_request *r, int fd, struct import_perf_notes *notes, struct pt_error *e)
 {
-	struct ptc_writer *w = ptc_writer_create(fd, r->level, e);
+	struct ptc_writer *w = ptc_writer_create(fd, r->output, r->level, e);
 	struct raw_records *side = NULL;
 	int ret = w ? 0 : -1;
 

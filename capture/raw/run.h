@@ -24,10 +24,11 @@ struct raw_request {
 	uint64_t sample_type;		  /* of the sideband's records */
 	struct import_perf_request files; /* where those are that the sideband names */
 	struct import_code *code;
-	const char *comm; /* of the traced threads; NULL: the first code file's name */
-	int32_t pid, tid; /* of all --raw that have none of their own; -1: not said */
-	bool kernel;	  /* kernel code was traced, too */
-	int level;	  /* zstd's */
+	const char *comm;   /* of the traced threads; NULL: the first code file's name */
+	int32_t pid, tid;   /* of all --raw that have none of their own; -1: not said */
+	bool kernel;	    /* kernel code was traced, too */
+	int level;	    /* zstd's */
+	const char *output; /* what the container is called: output_name() */
 	const char *command;
 	/* META, unless it is not said */
 	bool has_cpu, has_ratio;

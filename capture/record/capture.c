@@ -58,9 +58,21 @@ int capture_use_writer(struct capture *c, struct pt_error *e)
 	return hw_images_restart(c->images, c->w, e);
 }
 
+const char *capture_container_name(struct capture *c)
+{
+	const struct hw_rotation *r = c->o->steering.rotation;
+
+	if (!r)
+		return NULL;
+	if (r->by == HW_ROTATE_NEVER)
+		return output_name(r->path);
+	snprintf(c->part.name, sizeof c->part.name, "%s, part %u", r->path, c->part.number);
+	return c->part.name;
+}
+
 static int open_container(struct capture *c, int fd, struct pt_error *e)
 {
-	c->w = ptc_writer_create(fd, c->o->level, e);
+	c->w = ptc_writer_create(fd, capture_container_name(c), c->o->level, e);
 	if (!c->w)
 		return -1;
 	c->images = hw_images_create(c->w);
@@ -103,6 +115,7 @@ static void fill_result(struct capture *c)
 	r->aux_bytes = c->drain.aux_bytes;
 	r->container_bytes = c->part.bytes_before + ptc_writer_bytes(c->w);
 	r->containers = c->part.number;
+	r->trigger_missed = c->o->steering.trigger ? c->o->steering.trigger->missed : 0;
 	r->missing_images = hw_images_missing(c->images, &why);
 	snprintf(r->missing_why, sizeof r->missing_why, "%s", why);
 	if (c->jit)

@@ -54,6 +54,7 @@ struct hw_event_choice {
 	uint64_t data_bytes, aux_bytes; /* of each buffer; 0: buffer_size.h's */
 	/* AUX buffers are overwritten; taken on *want_snapshot, by control, by trigger, at the end */
 	bool snapshot;
+	bool cgroups; /* samples have their thread's control group, and those that are there are recorded */
 };
 
 /* What steers it while it runs. The counters are a signal handler's. */
@@ -101,6 +102,7 @@ struct hw_result {
 	unsigned jit_processes;
 	unsigned rings, snapshots;
 	unsigned triggered;		 /* of the snapshots those that the trigger took */
+	unsigned trigger_missed;	 /* it fired, and has none: --switch-output completed a container */
 	unsigned shared_requests;	 /* signals that asked for a snapshot and have none of their own */
 	uint64_t samples, empty_samples; /* of AUX sampling; those without AUX data */
 	size_t clocks;			 /* guests' TSC offsets that KVM's debugfs showed */

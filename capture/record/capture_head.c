@@ -2,6 +2,7 @@
 #include "capture/pt/host_meta.h"
 #include "capture/record/capabilities.h"
 #include "capture/record/capture_internal.h"
+#include "capture/record/cgroup_records.h"
 #include "capture/record/event_name.h"
 #include "capture/record/numa.h"
 #include "capture/record/proc.h"
@@ -196,20 +197,39 @@ static int put_tasks(struct capture *c, const struct hw_list *pids, const struct
 	return all ? 0 : hw_tasks_put_all(&c->tasks, e);
 }
 
+/* Records of what is there already, also for the next containers. */
+static int put_records(struct capture *c, const struct hw_bytes *b, struct pt_error *e)
+{
+	struct perf_event_header h;
+
+	for (size_t i = 0; c->state && i < b->count; i += h.size) {
+		memcpy(&h, b->bytes + i, sizeof h);
+		if (hw_state_record(c->state, b->bytes + i, e))
+			return -1;
+	}
+	return b->count ? ptc_put_sideband(c->w, c->drain.events.sideband_attr, b->bytes, b->count, e) : 0;
+}
+
 /* Tasks that may run in the target's place: their names only. */
 static int put_other_names(struct capture *c, const struct hw_list *pids, uint64_t id, struct pt_error *e)
 {
 	struct hw_record_origin now = {capture_now_ns(c), id};
 	struct hw_bytes b = {0};
 	int ret = hw_task_names(&b, pids, &now, e);
-	struct perf_event_header h;
 
-	for (size_t i = 0; c->state && ret == 0 && i < b.count; i += h.size) {
-		memcpy(&h, b.bytes + i, sizeof h);
-		ret = hw_state_record(c->state, b.bytes + i, e);
-	}
-	if (ret == 0 && b.count)
-		ret = ptc_put_sideband(c->w, c->drain.events.sideband_attr, b.bytes, b.count, e);
+	if (ret == 0)
+		ret = put_records(c, &b, e);
+	hw_bytes_deinit(&b);
+	return ret;
+}
+
+static int put_cgroups(struct capture *c, const struct hw_record_origin *origin, struct pt_error *e)
+{
+	struct hw_bytes b = {0};
+	int ret = hw_cgroup_records(&b, "/proc/self/mounts", origin, e);
+
+	if (ret == 0)
+		ret = put_records(c, &b, e);
 	hw_bytes_deinit(&b);
 	return ret;
 }
@@ -224,6 +244,8 @@ static int put_running(struct capture *c, struct pt_error *e)
 	struct hw_list pids = {0};
 	int ret = -1;
 
+	if (c->o->events.cgroups && put_cgroups(c, &now, e))
+		goto out;
 	if (find_processes(&c->tids, &pids, e) || put_tasks(c, &pids, &now, e))
 		goto out;
 	if (!c->o->target.system_wide && c->ev.rings[0].all_switches &&

@@ -18,6 +18,8 @@
 #include "capture/record/tasks.h"
 #include "capture/record/vm_clocks.h"
 
+#include <limits.h>
+
 #define CAPTURE_BPF_SYMBOLS 1024 /* functions whose program's number has not come yet, at most */
 
 struct capture {
@@ -58,12 +60,14 @@ struct capture {
 	/* Of a capture in several containers (--switch-output); state NULL: it is in one. */
 	struct hw_state *state;
 	struct {
-		unsigned number; /* of the one that is written, from 1 */
+		char name[PATH_MAX + 32]; /* of capture_container_name() */
+		unsigned number;	  /* of the one that is written, from 1 */
 		char uuid[HOST_META_UUID_ROOM],
 		    before[HOST_META_UUID_ROOM]; /* its, and that of the one before it */
 		/* perf's clock when the kernel's code was read for it; 0: before tracing began */
 		uint64_t kernel_ns;
 		uint64_t bytes_before;	     /* of those that are complete */
+		bool fired;		     /* it ends with a trigger's snapshot */
 		double started_s, settled_s; /* as of capture_seconds() */
 	} part;
 
@@ -93,6 +97,10 @@ double capture_seconds(void);
 /* Each below: 0, or -1 (e filled). */
 
 /* ---- capture.c ---- */
+
+/* What the container that is written is called in messages: the user's name for it, and with
+ * --switch-output which part it is. NULL: standard output. Until the next call. */
+const char *capture_container_name(struct capture *c);
 
 /* From now on all is written to c->w: a new container. */
 int capture_use_writer(struct capture *c, struct pt_error *e);

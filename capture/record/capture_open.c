@@ -117,6 +117,7 @@ int capture_open_events(struct capture *c, struct pt_error *e)
 	    .cpu_types = c->cpu_types.count ? &c->cpu_types : NULL,
 	    .all_switches = privileged && !target->per_thread && !target->sideband_only,
 	    .tracepoints = &choice->tracepoints,
+	    .sample_cgroup = choice->cgroups,
 	    .breakpoints = &choice->breakpoints};
 	int r;
 

@@ -24,6 +24,16 @@ static int put_ring(struct capture *c, size_t i, struct pt_error *e)
 	return 0;
 }
 
+/* Whether the snapshot is the trigger's. What it was taken for takes no other one. */
+static void note_trigger(struct capture *c, struct hw_trigger *t)
+{
+	if (c->fire && ++c->result->triggered == t->max)
+		c->triggered = true;
+	c->part.fired |= c->fire;
+	t->armed_ns = capture_now_ns(c);
+	c->fire = false;
+}
+
 int capture_take_snapshot(struct capture *c, bool resume, struct pt_error *e)
 {
 	if (!c->o->events.snapshot)
@@ -34,11 +44,8 @@ int capture_take_snapshot(struct capture *c, bool resume, struct pt_error *e)
 	for (size_t i = 0; i < c->ev.ring_count; i++)
 		if (c->ev.rings[i].ring.aux && put_ring(c, i, e))
 			return -1;
-	if (c->fire && c->o->steering.trigger && ++c->result->triggered == c->o->steering.trigger->max)
-		c->triggered = true;
 	if (c->o->steering.trigger)
-		c->o->steering.trigger->armed_ns = capture_now_ns(c);
-	c->fire = false;
+		note_trigger(c, c->o->steering.trigger);
 	c->result->snapshots++;
 	if (c->o->verbose)
 		c->notice("snapshot taken");

@@ -229,7 +229,7 @@ bool capture_switch_due(struct capture *c, sig_atomic_t *answered)
 	}
 	switch (s->rotation->by) {
 	case HW_ROTATE_SIGNAL:
-		if (*s->want_snapshot == *answered)
+		if (*s->want_snapshot == *answered && !c->part.fired)
 			return false;
 		*answered = *s->want_snapshot;
 		return true;
@@ -273,7 +273,7 @@ static int end_container(struct capture *c, struct pt_error *e)
 static int make_writer(struct capture *c, struct pt_error *e)
 {
 	ptc_writer_destroy(c->w);
-	c->w = ptc_writer_create(c->o->steering.rotation->out->fd, c->o->level, e);
+	c->w = ptc_writer_create(c->o->steering.rotation->out->fd, capture_container_name(c), c->o->level, e);
 	if (!c->w)
 		return -1;
 	ptc_writer_level(c->w, c->compression.level);
@@ -282,7 +282,7 @@ static int make_writer(struct capture *c, struct pt_error *e)
 
 int capture_switch(struct capture *c, struct pt_error *e)
 {
-	/* As at a capture's end. By a signal it has been taken. */
+	/* As at a capture's end. By a signal or a trigger it has been taken. */
 	if (c->o->events.snapshot && c->o->steering.rotation->by != HW_ROTATE_SIGNAL &&
 	    capture_take_snapshot(c, true, e))
 		return -1;
@@ -290,8 +290,14 @@ int capture_switch(struct capture *c, struct pt_error *e)
 		return -1;
 	snprintf(c->part.before, sizeof c->part.before, "%s", c->part.uuid);
 	c->part.number++;
+	c->part.fired = false;
 	c->part.started_s = capture_seconds();
 	if (make_writer(c, e))
 		return -1;
-	return capture_make_threads(c, e) || put_head(c, e) ? -1 : 0;
+	if (capture_make_threads(c, e) || put_head(c, e))
+		return -1;
+	/* What the trigger fired for meanwhile may be overwritten by now. */
+	if (c->o->steering.trigger)
+		c->o->steering.trigger->ready_ns = capture_now_ns(c);
+	return 0;
 }

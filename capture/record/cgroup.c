@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Where the hierarchy is mounted. -1: nowhere. */
-static int find_mount(const char *mounts, char *ret, size_t room)
+int hw_cgroup_mount(const char *mounts, char *ret, size_t room, const char *option, struct pt_error *e)
 {
 	FILE *f = setmntent(mounts, "re");
 	const struct mntent *m;
@@ -23,7 +22,13 @@ static int find_mount(const char *mounts, char *ret, size_t room)
 	}
 	if (f)
 		endmntent(f);
-	return found;
+	if (found >= 0)
+		return 0;
+	return pt_fail(
+	    e, PT_ERR_REFUSED, PT_NO_OFFSET,
+	    "%s: no control groups are mounted here that perf events belong to (cgroup2, or cgroup "
+	    "with perf_event)",
+	    option);
 }
 
 int hw_cgroup_open(const char *mounts, const char *name, struct pt_error *e)
@@ -31,11 +36,8 @@ int hw_cgroup_open(const char *mounts, const char *name, struct pt_error *e)
 	char where[2048], path[4200];
 	int fd;
 
-	if (find_mount(mounts, where, sizeof where) < 0)
-		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
-			       "--cgroup: no control groups are mounted here that perf events belong to "
-			       "(cgroup2, or cgroup with "
-			       "perf_event)");
+	if (hw_cgroup_mount(mounts, where, sizeof where, "--cgroup", e))
+		return -1;
 	snprintf(path, sizeof path, "%s/%.2000s", where, name + strspn(name, "/"));
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)

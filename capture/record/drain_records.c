@@ -139,9 +139,9 @@ struct waiting {
 };
 
 /*
- * A sample is {id, IP?, pid, tid, time, cpu, 0, {u32 size, raw}?, {u64 size, AUX}?}. Adds it without its AUX
- * data, of which the size becomes 0, to the sorted records, and the AUX data to the next round's. 0, or -1:
- * PT_ERR_NO_MEMORY.
+ * A sample is {id, IP?, pid, tid, time, cpu, 0, {u32 size, raw}?, cgroup?, {u64 size, AUX}?}. Adds it
+ * without its AUX data, of which the size becomes 0, to the sorted records, and the AUX data to the next
+ * round's. 0, or -1: PT_ERR_NO_MEMORY.
  */
 static int cut_sample(struct hw_drain *d, const struct hw_drain_ring *r, const struct hw_record *record,
 		      struct pt_error *e)
@@ -155,6 +155,8 @@ static int cut_sample(struct hw_drain *d, const struct hw_drain_ring *r, const s
 
 	if (type & PERF_SAMPLE_RAW && at + 4 <= size)
 		at += 4 + (size_t)u32(p + at);
+	if (type & PERF_SAMPLE_CGROUP)
+		at += 8;
 	if (!(type & PERF_SAMPLE_AUX) || at + 8 > size || u64(p + at) > size - at - 8)
 		return hw_bytes_add(to, p, size, e);
 	w.bytes = (uint32_t)u64(p + at);

@@ -1,6 +1,7 @@
 /* event_list.c - see event_list.h. */
 #include "capture/record/event_list.h"
 #include "capture/record/event_name.h"
+#include "capture/record/group.h"
 #include "schema/array.h"
 
 #include <glob.h>
@@ -186,12 +187,14 @@ static int add_tracepoint(struct event_list *l, const char *text, size_t n, stru
 static int add_event(struct event_list *l, const char *text, size_t n, struct pt_error *e)
 {
 	char name[40];
+	size_t pmu_bytes;
 
 	if (name_of(text, n, name, sizeof name) && !strcmp(name, "dummy")) {
 		l->dummy = true;
 		return 0;
 	}
-	if (name_of(text, n, name, sizeof name) && hw_event_name_valid(name))
+	if (hw_group_has_pmu(text, &pmu_bytes) ||
+	    (name_of(text, n, name, sizeof name) && hw_event_name_valid(name)))
 		return add_sampler(l, text, n, e);
 	return is_tracepoint(text, n) ? add_tracepoint(l, text, n, e) : add_terms(l, text, n, e);
 }

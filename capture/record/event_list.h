@@ -16,7 +16,7 @@ struct event_list {
 	char *terms;
 	char **names; /* tracepoints, SYSTEM:NAME, each once */
 	size_t name_count, name_room;
-	char **samplers; /* others, with their terms and levels: "branch-misses/aux-sample-size=8192/u" */
+	char **samplers; /* others, as hw_group_event() has them */
 	size_t sampler_count, sampler_room;
 	bool dummy; /* the event of that name: what happens beside a trace */
 };

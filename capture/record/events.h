@@ -17,8 +17,8 @@
  *              sampled events of AUX sampling (PERF_SAMPLE_AUX), and those that pause and resume it
  *              (attr.aux_pause, aux_resume).
  *
- * All have the sample_type HW_SAMPLE_TYPE (tracepoints also RAW; sampled events also IP and AUX): see
- * sample_id.h.
+ * All have the sample_type HW_SAMPLE_TYPE (tracepoints also RAW; sampled events also IP and AUX; with
+ * sample_cgroup TRACE and GROUP also CGROUP): see sample_id.h.
  *
  * The events of a command count from its exec on (enable_on_exec), and what it starts inherits them. Of a
  * process, each thread that is there now has events on each CPU; new threads inherit them. With per_thread,
@@ -53,6 +53,7 @@ enum hw_aux_action { HW_AUX_START_PAUSED = 1, HW_AUX_PAUSE = 2, HW_AUX_RESUME = 
 /* An event in the PT event's group. */
 struct hw_group_event {
 	char name[80];	       /* "cycles", "cpu-clock", "r1c0", "SYSTEM:NAME" */
+	char pmu[32];	       /* "cpu_core": of this type of CPUs only; "": of all */
 	uint32_t sample_bytes; /* of AUX data in each sample; 0: not sampled */
 	uint64_t period;       /* events from one sample to the next; 0: by frequency */
 	uint64_t frequency;    /* samples a second */
@@ -141,6 +142,7 @@ struct hw_events_options {
 	bool kernel_sideband; /* records of the kernel's code */
 	bool all_switches;    /* records of other tasks' switches; without per_thread only */
 	const struct hw_tracepoints *tracepoints; /* NULL: none */
+	bool sample_cgroup; /* samples of TRACE and GROUP events have PERF_SAMPLE_CGROUP */
 
 	/* Breakpoints by event_name.h's names; each must open. NULL: none */
 	const struct hw_tracepoints *breakpoints;

@@ -51,6 +51,12 @@ static void set_levels(struct perf_event_attr *a, unsigned levels)
 	a->exclude_user = !(levels & HW_USER);
 }
 
+static void set_cgroup(struct perf_event_attr *a, const struct hw_events_options *o)
+{
+	if (o->sample_cgroup)
+		a->sample_type |= PERF_SAMPLE_CGROUP;
+}
+
 static bool is_want(int why)
 {
 	return why == EMFILE || why == ENFILE || why == ENOMEM;
@@ -148,6 +154,8 @@ static int add_by_type(struct hw_events *ev, const struct hw_events_options *o,
 		struct perf_event_attr typed = *a;
 		char name[96];
 
+		if (g->pmu[0] && strcmp(g->pmu, type->name) != 0)
+			continue;
 		if (ev->attr_count == HW_DRAIN_ATTRS)
 			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "too many events");
 		if (a->type == PERF_TYPE_RAW)
@@ -161,6 +169,28 @@ static int add_by_type(struct hw_events *ev, const struct hw_events_options *o,
 	return 0;
 }
 
+/* Whether the event's PMU is there, and can be chosen. */
+static int check_pmu(const struct hw_events_options *o, const struct hw_group_event *g, uint32_t type,
+		     struct pt_error *e)
+{
+	bool counted = type == PERF_TYPE_HARDWARE || type == PERF_TYPE_RAW, there = false;
+
+	for (size_t i = 0; o->cpu_types && i < o->cpu_types->count; i++)
+		there |= !strcmp(g->pmu, o->cpu_types->at[i].name);
+	if (!counted)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "%s/%s/: that is no event that a CPU counts",
+			       g->pmu, g->name);
+	if (!there)
+		return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET,
+			       "%s/%s/: this processor has no such type of CPUs; without %s/ it is of all",
+			       g->pmu, g->name, g->pmu);
+	if (o->per_thread)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "%s/%s/ and --per-thread: a thread's buffer is of all types of CPUs", g->pmu,
+			       g->name);
+	return 0;
+}
+
 /* An event in the PT event's group, which counts when the PT event does. */
 static int add_group_event(struct hw_events *ev, const struct hw_events_options *o,
 			   const struct hw_group_event *g, struct pt_error *e)
@@ -170,9 +200,10 @@ static int add_group_event(struct hw_events *ev, const struct hw_events_options 
 
 	if (ev->attr_count == HW_DRAIN_ATTRS)
 		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "too many events");
-	if (hw_event_named(&a, g->name, e))
+	if (hw_event_named(&a, g->name, e) || (g->pmu[0] && check_pmu(o, g, a.type, e)))
 		return -1;
 	a.inherit = o->inherit;
+	set_cgroup(&a, o);
 	snprintf(name, sizeof name, "%s", g->name);
 	if (a.type == PERF_TYPE_TRACEPOINT) {
 		a.sample_type |= PERF_SAMPLE_RAW;
@@ -250,6 +281,8 @@ static int add_tracepoint(struct hw_events *ev, const struct hw_events_options *
 		return named ? hw_event_named(&a, event, e) : 0;
 	a = base(PERF_TYPE_TRACEPOINT, config);
 	a.sample_type |= PERF_SAMPLE_RAW;
+	if (kind == HW_EVENT_TRACE)
+		set_cgroup(&a, o);
 	a.exclude_hv = 0;
 	a.inherit = kind == HW_EVENT_TRACE && o->inherit && o->tids;
 	set_wakeup(&a, o);
@@ -280,6 +313,23 @@ static int add_breakpoint(struct hw_events *ev, const struct hw_events_options *
 	return 0;
 }
 
+/* Whether the kernel can put control groups into samples. */
+static int check_cgroup(const struct hw_events *ev, const struct hw_events_options *o, struct pt_error *e)
+{
+	struct perf_event_attr a = dummy();
+	int fd;
+
+	set_cgroup(&a, o);
+	fd = ev->calls->open(&a, o->tids ? o->tids->at[0] : -1, o->per_thread ? -1 : o->cpus->at[0], -1);
+	if (fd < 0 && errno == EINVAL)
+		return pt_fail(
+		    e, PT_ERR_REFUSED, PT_NO_OFFSET,
+		    "--all-cgroups: this kernel has no control groups in samples (CONFIG_CGROUP_PERF)");
+	if (fd >= 0)
+		close(fd);
+	return 0;
+}
+
 /* PERF_FORMAT_LOST, where the kernel has it (Linux 6.0). */
 static uint64_t read_format(const struct hw_events *ev, const struct hw_events_options *o)
 {
@@ -297,6 +347,8 @@ static uint64_t read_format(const struct hw_events *ev, const struct hw_events_o
 
 int hw_events_make_attrs(struct hw_events *ev, const struct hw_events_options *o, struct pt_error *e)
 {
+	if (o->sample_cgroup && check_cgroup(ev, o, e))
+		return -1;
 	ev->read_format = read_format(ev, o);
 	if (o->pt) {
 		add_pt(ev, o);

@@ -69,9 +69,13 @@ static int add(struct hw_group *g, const char *name, size_t n, struct pt_error *
 	return 0;
 }
 
-int hw_group_sample_event(struct hw_group *g, const char *name, struct pt_error *e)
+bool hw_group_has_pmu(const char *text, size_t *ret_bytes)
 {
-	return add(g, name, strlen(name), e);
+	size_t n = strcspn(text, "/:,");
+
+	*ret_bytes = n;
+	return text[n] == '/' && !strncmp(text, "cpu", 3) && (n == 3 || text[3] == '_') &&
+	       n < sizeof((struct hw_group_event *)NULL)->pmu;
 }
 
 /* One of "aux-sample-size=8192,period=1000". */
@@ -104,17 +108,33 @@ static int set_term(struct hw_group *g, struct hw_group_event *one, const char *
 
 int hw_group_event(struct hw_group *g, const char *text, struct pt_error *e)
 {
-	size_t n = strcspn(text, "/:");
+	const char *pmu = text;
+	size_t pmu_bytes, n;
+	bool has_pmu = hw_group_has_pmu(text, &pmu_bytes);
 
+	if (has_pmu)
+		text += pmu_bytes + 1;
+	n = strcspn(text, has_pmu ? "/," : "/:");
 	if (add(g, text, n, e))
 		return -1;
-	for (text += n + (text[n] == '/'); *text && *text != '/' && *text != ':'; text += *text == ',') {
+	/* "cpu" is what all types of CPUs are, and the one PMU of other processors. */
+	if (has_pmu && pmu_bytes > 3)
+		memcpy(g->at[g->count - 1].pmu, pmu, pmu_bytes);
+	for (text += n + (text[n] == (has_pmu ? ',' : '/')); *text && *text != '/' && *text != ':';
+	     text += *text == ',') {
 		n = strcspn(text, ",/");
 		if (n && set_term(g, &g->at[g->count - 1], text, n, e))
 			return -1;
 		text += n;
 	}
 	return 0;
+}
+
+int hw_group_sample_event(struct hw_group *g, const char *name, struct pt_error *e)
+{
+	size_t n;
+
+	return hw_group_has_pmu(name, &n) ? hw_group_event(g, name, e) : add(g, name, strlen(name), e);
 }
 
 int hw_group_tracepoint(struct hw_group *g, const char *text, int *ret_taken, struct pt_error *e)

@@ -23,12 +23,18 @@ struct hw_group {
 	bool actions; /* an event pauses or resumes */
 };
 
+/*
+ * Whether text begins with the PMU of a type of CPUs, "cpu/" or "cpu_core/": *ret_bytes without the slash.
+ * What a CPU counts is then named after it, as with perf: "cpu_core/cycles/".
+ */
+bool hw_group_has_pmu(const char *text, size_t *ret_bytes);
+
 /* Each takes an option's argument. 0, or -1 with PT_ERR_USAGE. */
 int hw_group_aux_sample(struct hw_group *g, const char *size, struct pt_error *e); /* NULL: the default */
 int hw_group_sample_event(struct hw_group *g, const char *name, struct pt_error *e);
 /*
- * -e's "NAME", "NAME:LEVELS", "NAME/TERMS/LEVELS": terms are aux-sample-size, period and freq; levels are
- * the trace's.
+ * -e's "NAME", "NAME:LEVELS", "NAME/TERMS/LEVELS", "PMU/NAME,TERMS/LEVELS": terms are aux-sample-size,
+ * period and freq; levels are the trace's.
  */
 int hw_group_event(struct hw_group *g, const char *text, struct pt_error *e);
 int hw_group_frequency(struct hw_group *g, const char *hz, struct pt_error *e);

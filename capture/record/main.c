@@ -93,6 +93,11 @@ static void print_result(const struct hw_options *o, const struct hw_result *r)
 	if (o->events.snapshot)
 		fprintf(stderr, "pt-capture: %u snapshots%s\n", r->snapshots,
 			shared_requests(r, text, sizeof text));
+	if (r->trigger_missed)
+		fprintf(stderr,
+			"pt-capture: the trigger fired %u times while a container was being completed: no "
+			"snapshot\n",
+			r->trigger_missed);
 	if (o->guests.vms && o->guests.vms->count)
 		fprintf(stderr, "pt-capture: %zu VMs, %zu TSC offsets from KVM's debugfs\n",
 			o->guests.vms->count, r->clocks);

@@ -343,7 +343,6 @@ static int set_control(void *arg, const char *text, struct pt_error *e)
 	struct hw_arguments *a = arg;
 
 	hw_control_close(&a->control);
-	hw_rotation_deinit(&a->rotation);
 	if (hw_control_open(&a->control, text, e))
 		return -1;
 	a->o.steering.control = &a->control;
@@ -499,6 +498,10 @@ static const struct pt_option options[] = {
 	     "SYSTEM:NAME/aux-action=pause/ or resume, -e aux-action=start-paused: trace between them only "
 	     "(Linux 6.13)",
      .set = set_tracepoint},
+    {.name = "all-cgroups",
+     .help =
+	 "as perf's: which control group each thread is in that such an event finds (pt-query DB cgroups)",
+     FLAG(o.events.cgroups)},
     {.name = "aux-sample",
      .argument = "[=SIZE]",
      .help = "no trace but SIZE bytes of it (4096; at most 60K) with each sample of an event",
@@ -563,9 +566,10 @@ static const struct pt_option options[] = {
      .set = set_max_size},
     {.name = "switch-output",
      .argument = "[=WHEN]",
-     .help =
-	 "go on in another container, on SIGUSR2 (signal, the default), by size (100M; B, K, M, G) or time "
-	 "(30s; s, m, h, d): FILE.YYYYMMDDhhmmsscc, each of which decodes alone",
+     .help = "go on in another container, on SIGUSR2 and after each snapshot of --trigger (signal, the "
+	     "default), by "
+	     "size (100M; B, K, M, G) or time (30s; s, m, h, d): FILE.YYYYMMDDhhmmsscc, each of which "
+	     "decodes alone",
      .set = set_switch_output},
     {.name = "switch-max-files", .argument = "N", .help = "keep the newest N of them", .set = set_max_files},
     {.name = "timestamp-filename",
@@ -591,7 +595,6 @@ static const struct pt_option options[] = {
     {.name = "no-buildid", .letter = 'B', .help = "no search for build ids after it", .set = set_nothing},
     {.name = "bpf-event", .help = "BPF programs and their code", .set = set_nothing},
     {.name = "namespaces", .help = "namespaces of tasks", .set = set_nothing},
-    {.name = "all-cgroups", .help = "cgroups", .set = set_nothing},
     {.name = "raw-samples", .letter = 'R', .help = "fields of tracepoints", .set = set_nothing},
     {.name = "period", .letter = 'P', .help = "periods of samples", .set = set_nothing},
     {.name = "timestamp-boundary", .help = "when it begins and ends", .set = set_nothing},
@@ -771,6 +774,7 @@ void hw_arguments_deinit(struct hw_arguments *a)
 	free(a->filter);
 	event_list_deinit(&a->events);
 	hw_control_close(&a->control);
+	hw_rotation_deinit(&a->rotation);
 	if (a->ready_fd >= 0)
 		close(a->ready_fd);
 }

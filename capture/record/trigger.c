@@ -174,7 +174,7 @@ static bool breakpoint_sample(struct hw_trigger *t, const char *event, size_t at
 	return false;
 }
 
-bool hw_trigger_sample(struct hw_trigger *t, const char *event, int32_t tid, uint64_t time_ns)
+static bool sample_fires(struct hw_trigger *t, const char *event, int32_t tid, uint64_t time_ns)
 {
 	size_t at;
 
@@ -188,4 +188,14 @@ bool hw_trigger_sample(struct hw_trigger *t, const char *event, int32_t tid, uin
 	t->tasks[at].tid = tid;
 	return t->kind == HW_TRIGGER_VMEXIT ? exit_sample(t, event, at, time_ns)
 					    : breakpoint_sample(t, event, at, time_ns);
+}
+
+bool hw_trigger_sample(struct hw_trigger *t, const char *event, int32_t tid, uint64_t time_ns)
+{
+	if (!sample_fires(t, event, tid, time_ns))
+		return false;
+	if (time_ns >= t->ready_ns)
+		return true;
+	t->missed++;
+	return false;
 }

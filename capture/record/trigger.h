@@ -52,6 +52,8 @@ struct hw_trigger {
 		uint64_t left_ns;
 	} tasks[HW_TRIGGER_TASKS]; /* threads, hashed by tid */
 	uint64_t armed_ns;	   /* what began before had its snapshot */
+	uint64_t ready_ns; /* what fires before comes while a container is being completed: no snapshot */
+	unsigned missed;   /* how often it did */
 };
 
 /*
@@ -66,7 +68,7 @@ bool hw_trigger_is_breakpoint(const struct hw_trigger *t);
 /* The tracepoints that must be recorded for it: their number, at most 2. The texts are its own. */
 size_t hw_trigger_tracepoints(const struct hw_trigger *t, const char *ret[2]);
 
-/* A sample of an event, by its name; returns whether it fires. */
+/* A sample of an event, by its name; returns whether a snapshot is to be taken. */
 bool hw_trigger_sample(struct hw_trigger *t, const char *event, int32_t tid, uint64_t time_ns);
 
 #endif

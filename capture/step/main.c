@@ -143,7 +143,7 @@ static int put_meta(struct ptc_writer *w, char **program, uint64_t config, struc
 static int put_container(const struct step_command *c, const struct step_options *o, int fd,
 			 struct step_result *result, struct pt_error *e)
 {
-	struct ptc_writer *w = ptc_writer_create(fd, c->level, e);
+	struct ptc_writer *w = ptc_writer_create(fd, output_name(c->output), c->level, e);
 	int r = -1;
 
 	if (w && put_meta(w, c->program, o->config, e) == 0 && step_run(c->program, o, w, result, e) == 0) {

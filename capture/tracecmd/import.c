@@ -237,12 +237,13 @@ static int parse(struct arguments *a, int argc, char **argv, struct pt_error *e)
 }
 
 /* Returns the exit status. */
-static int import(const struct arguments *a, struct pt_error *e)
+static int import(struct arguments *a, struct pt_error *e)
 {
 	const char *into = a->request.into;
 	struct output out = {0};
 	int in = into ? open(into, O_RDONLY | O_CLOEXEC) : -1, status;
 
+	a->request.output = output_name(a->output);
 	if (into && in < 0) {
 		pt_fail_errno(e, "cannot open %s", into);
 		return command_failed(e);

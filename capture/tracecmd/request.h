@@ -20,9 +20,10 @@ struct dat_guest_request {
 
 struct dat_request {
 	const char *host;
-	const char *into; /* a container that the events are added to; NULL: none */
-	uint64_t tsc_hz;  /* 0: not said */
-	int level;	  /* zstd's */
+	const char *into;   /* a container that the events are added to; NULL: none */
+	const char *output; /* what the container is called: output_name() */
+	uint64_t tsc_hz;    /* 0: not said */
+	int level;	    /* zstd's */
 	struct dat_guest_request guests[DAT_GUESTS_MAX];
 	size_t guest_count;
 };

@@ -284,7 +284,7 @@ static int import(struct run *r, int in, int out, struct dat_result *ret, struct
 
 	if (open_files(r, in, e) || find_clock(r, e))
 		return -1;
-	r->put.w = ptc_writer_create(out, r->q->level, e);
+	r->put.w = ptc_writer_create(out, r->q->output, r->q->level, e);
 	if (!r->put.w)
 		return -1;
 	if (r->q->into)

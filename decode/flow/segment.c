@@ -262,12 +262,12 @@ const uint8_t *pt_segment_after_psb(const uint8_t *psb, const uint8_t *end, uint
 static bool create_flow(struct pt_segment_decoder *d)
 {
 	const struct pt_flow_config config = {.graph = &d->graph,
-					      .clock = d->config.clock,
+					      .clock = d->task->clock,
 					      .env = &pt_segment_env,
 					      .env_arg = d,
 					      .output = &pt_segment_output,
 					      .output_arg = d,
-					      .errata = d->config.errata,
+					      .errata = d->task->errata,
 					      .no_tnt = d->config.no_tnt};
 
 	pt_flow_destroy(d->flow);

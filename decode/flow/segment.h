@@ -41,11 +41,8 @@
 /* Decodes segments, one after the other, in one thread. */
 struct pt_segment_decoder;
 
-/* clock, errata, no_tnt: as in struct pt_flow_config. store: of the code. bytes: for its graph
- * (pt_graph_limit()). */
+/* no_tnt: as in struct pt_flow_config. store: of the code. bytes: for its graph (pt_graph_limit()). */
 struct pt_segment_config {
-	struct pt_clock_config clock;
-	uint32_t errata;
 	bool no_tnt;
 	bool stats; /* the flows' graph counts branches (pt_graph_count_stats()) */
 	struct img_store *store;
@@ -108,6 +105,8 @@ struct pt_segment_task {
 	uint64_t aux_offset;		  /* of psb */
 	struct img_space *user, *kernel;  /* whose code runs (pt_flow_set_code()) */
 	uint64_t switch_ip;		  /* of the kernel's code */
+	struct pt_clock_config clock;	  /* of the stream's CPU, and so errata */
+	uint32_t errata;
 	bool has_cyc,
 	    times_last; /* there have been CYC packets; they time a TNT's last branch (cyc_binding.h) */
 	const struct pt_segment_stops *stops; /* NULL: none */

@@ -15,6 +15,8 @@ void pt_segment_assume(struct pt_segment_task *task, const struct pt_flow *f)
 	pt_segment_assume_code(task, f->user, f->kernel);
 	task->has_cyc = f->timing.has_cyc;
 	task->times_last = f->cyc_binding.times_last;
+	task->clock = f->clock.config;
+	task->errata = f->errata;
 }
 
 /* ---- Code and clock --------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/sideband/cgroups.h"
 #include "decode/sideband/sample.h"
 #include "decode/sideband/tracepoint.h"
 #include "schema/array.h"
@@ -37,7 +38,7 @@ struct pt_event {
 	int32_t machine_pid;
 	bool is_tracepoint;
 	uint64_t config; /* a tracepoint's id */
-	uint64_t sample_type, read_format;
+	struct pt_sample_shape shape;
 	const struct format *format; /* of a tracepoint; NULL until its first sample */
 };
 
@@ -56,6 +57,7 @@ struct pt_session_events {
 	size_t id_count, id_room;
 	struct pt_hash id_hash;
 	struct format *formats;
+	struct pt_cgroups *cgroups;
 	struct pt_text_buffer text; /* the fields of the event at hand */
 };
 
@@ -63,8 +65,10 @@ struct pt_session_events *pt_session_events_create(void)
 {
 	struct pt_session_events *ev = calloc(1, sizeof *ev);
 
-	if (ev && pt_hash_init(&ev->id_hash, 6, NULL) < 0) {
-		free(ev);
+	if (ev)
+		ev->cgroups = pt_cgroups_create();
+	if (ev && (!ev->cgroups || pt_hash_init(&ev->id_hash, 6, NULL) < 0)) {
+		pt_session_events_destroy(ev);
 		return NULL;
 	}
 	return ev;
@@ -100,6 +104,7 @@ void pt_session_events_destroy(struct pt_session_events *ev)
 		ev->formats = f->next;
 		format_destroy(f);
 	}
+	pt_cgroups_destroy(ev->cgroups);
 	free(ev->text.text);
 	free(ev);
 }
@@ -298,8 +303,11 @@ static struct pt_event *event_create(const struct ptc_attr *a)
 	event->is_tracepoint = attr.type == PERF_TYPE_TRACEPOINT;
 	event->machine_pid = a->machine_pid;
 	event->config = attr.config;
-	event->sample_type = attr.sample_type;
-	event->read_format = attr.read_format;
+	event->shape = (struct pt_sample_shape){.sample_type = attr.sample_type,
+						.read_format = attr.read_format,
+						.branch_sample_type = attr.branch_sample_type,
+						.regs_user = attr.sample_regs_user,
+						.regs_intr = attr.sample_regs_intr};
 	event->name = strndup(a->name, a->name_bytes);
 	if (event->name)
 		return event;
@@ -360,11 +368,11 @@ static struct pt_event *event_of(const struct pt_session_events *ev, uint32_t at
 
 	if (!own)
 		return NULL;
-	if (own->sample_type & PERF_SAMPLE_IDENTIFIER) {
+	if (own->shape.sample_type & PERF_SAMPLE_IDENTIFIER) {
 		if (!pt_sample_identifier(record, size, &id))
 			return NULL;
-	} else if (own->sample_type & PERF_SAMPLE_ID) {
-		if (!pt_sample_parse(record, size, own->sample_type, own->read_format, &sample))
+	} else if (own->shape.sample_type & PERF_SAMPLE_ID) {
+		if (!pt_sample_parse(record, size, &own->shape, &sample))
 			return NULL;
 		id = sample.id;
 	} else {
@@ -382,7 +390,7 @@ int pt_session_events_sample(struct pt_session_events *ev, uint32_t attr, const 
 	struct pt_sideband_record *record;
 
 	*ret = NULL;
-	if (!event || !pt_sample_parse(sample, sample_bytes, event->sample_type, event->read_format, &s))
+	if (!event || !pt_sample_parse(sample, sample_bytes, &event->shape, &s))
 		return 0;
 	record = pt_sideband_record_create(sample, sample_bytes);
 	if (!record)
@@ -444,6 +452,26 @@ static void put(struct pt_emit *emit, const struct ptr_event *r)
 		emit->failed = true;
 }
 
+static void add_comma(struct pt_text_buffer *b)
+{
+	if (b->length && b->text[b->length - 1] != '{')
+		pt_text_add(b, ",");
+}
+
+/* "cgroup", or its number where no record says its path. */
+static void add_cgroup(struct pt_session_events *ev, int32_t machine_pid, uint64_t id)
+{
+	const char *path = pt_cgroups_path(ev->cgroups, machine_pid, id);
+
+	add_comma(&ev->text);
+	if (!path) {
+		pt_text_add(&ev->text, "\"cgroup_id\":%" PRIu64, id);
+		return;
+	}
+	pt_text_add(&ev->text, "\"cgroup\":");
+	pt_text_add_json(&ev->text, (const uint8_t *)path, strlen(path));
+}
+
 static void put_sample(struct pt_session_events *ev, const struct pt_sideband_record *record,
 		       struct pt_emit *emit, struct pt_vm *vm, uint32_t slice)
 {
@@ -453,7 +481,7 @@ static void put_sample(struct pt_session_events *ev, const struct pt_sideband_re
 	struct pt_sample s;
 	struct ptr_event r;
 
-	if (!pt_sample_parse(record->record, record->size, event->sample_type, event->read_format, &s))
+	if (!pt_sample_parse(record->record, record->size, &event->shape, &s))
 		return;
 	b->length = 0;
 	pt_text_add(b, "{");
@@ -463,6 +491,8 @@ static void put_sample(struct pt_session_events *ev, const struct pt_sideband_re
 		pt_text_add(b, "\"period\":%" PRIu64, s.period);
 	if (!event->is_tracepoint && s.has_addr)
 		pt_text_add(b, "%s\"addr\":%" PRId64, s.has_period ? "," : "", (int64_t)s.addr);
+	if (s.has_cgroup)
+		add_cgroup(ev, record->machine->pid, s.cgroup);
 	if (!end_fields(b, emit))
 		return;
 	if (f && f->report && s.raw && !record->machine->pid && vm)
@@ -504,7 +534,7 @@ static void put_switch(struct pt_session_events *ev, const struct pt_sideband_re
 	put(emit, &r);
 }
 
-/* {u64 id; path} after the header: a control group that was made. */
+/* {u64 id; path} after the header: a control group that was made, or that is there. */
 static void put_cgroup(struct pt_session_events *ev, const struct pt_sideband_record *record,
 		       struct pt_emit *emit)
 {
@@ -517,6 +547,11 @@ static void put_cgroup(struct pt_session_events *ev, const struct pt_sideband_re
 	if (h.size <= sizeof h + sizeof id)
 		return;
 	memcpy(&id, record->record + sizeof h, sizeof id);
+	if (pt_cgroups_add(ev->cgroups, record->machine->pid, id, record->record + sizeof h + sizeof id,
+			   h.size - sizeof h - sizeof id, &emit->error) < 0) {
+		emit->failed = true;
+		return;
+	}
 	b->length = 0;
 	pt_text_add(b, "{\"id\":%" PRIu64 ",\"path\":", id);
 	pt_text_add_json(b, record->record + sizeof h + sizeof id, h.size - sizeof h - sizeof id);

@@ -3,8 +3,10 @@
  * vm/vm.h.
  *
  * The name of a tracepoint's sample is "SYSTEM:NAME" (PTC_FORMAT), and its fields are the tracepoint's. The
- * name of another sample is that of its perf event, with the fields "period" and "addr" if it has them. A
- * control group that was made is "cgroup" with "id" and "path"; a context switch is "context_switch" with
+ * name of another sample is that of its perf event, with the fields "period" and "addr" if it has them.
+ * With PERF_SAMPLE_CGROUP both have "cgroup", the path of the thread's control group, or "cgroup_id" where
+ * no record says the path. A control group that was made, or that was there when recording began, is
+ * "cgroup" with "id" and "path"; a context switch is "context_switch" with
  * "out" (true: the thread leaves its CPU), and "preempt" and the other thread's "pid" and "tid" if the record
  * has them. Times are the host's TSC, also of guests' events.
  */

@@ -83,6 +83,7 @@ struct stream {
 	size_t number, due_place; /* in the order of declaration; in due_streams */
 	bool begins;		  /* no AUX data was added yet */
 	bool reached_begin;	  /* of the time that is selected (select.c) */
+	bool alone;		  /* no other thread decodes it ahead */
 
 	struct pt_cpu_context cpu;
 	struct pt_cpu_context

@@ -20,21 +20,15 @@ static const char no_beginning[] =
 
 void pt_session_segments_start(struct session *s)
 {
-	uint32_t family = (uint32_t)ptc_meta_number(s->meta, "cpu_family", 0);
-	uint32_t model = (uint32_t)ptc_meta_number(s->meta, "cpu_model", 0);
 	const struct pt_segment_config config = {
-	    .clock = s->clock,
-	    .errata = pt_errata_of(family, model),
 	    .no_tnt = ptc_meta_number(s->meta, "pt_config", 0) & PT_RTIT_DIS_TNT,
 	    .stats = s->options->stats,
 	    .store = s->store,
 	    .graph_bytes = s->options->graph_bytes ? s->options->graph_bytes : PT_GRAPH_BYTES,
 	};
 
-	/* Where the errata want to know what an address filter shuts out, or which bytes were read as
-	 * code is listed, only the session's thread can say. */
-	if (s->options->threads > 1 && s->detail == PT_FLOW_FOLLOW && !s->options->used_code &&
-	    !(config.errata & PT_SKL014 && ptc_meta_get(s->meta, "addr_filter")))
+	/* Where it is listed which bytes were read as code, only the session's thread can say. */
+	if (s->options->threads > 1 && s->detail == PT_FLOW_FOLLOW && !s->options->used_code)
 		s->segments = pt_segments_create(s->options->threads - 1,
 						 s->options->segment_bytes ? s->options->segment_bytes
 									   : PT_SEGMENTS_JOB_BYTES,
@@ -112,7 +106,7 @@ int pt_session_stream_add_aux(struct stream *st, const struct ptc_aux *aux, uint
 	st->last = &p->next;
 	st->end_offset = p->lost_after ? UINT64_MAX : aux->aux_offset + aux->size;
 	pt_session_due_set(st->session, st, 0);
-	if (st->session->segments) {
+	if (st->session->segments && !st->alone) {
 		pt_segments_add(st->session->segments, &st->jobs, p->at, p->end, p->aux_offset);
 		give_segments(st);
 	}
@@ -359,22 +353,31 @@ static const struct pt_flow_env flow_env = {.missing = pt_session_on_missing,
 					    .host_tsc = on_host_tsc,
 					    .filtered = is_filtered};
 
+/* Of the stream's CPU: a hybrid processor's differ. */
+static uint32_t errata_of(const struct stream *st)
+{
+	const struct ptc_meta *meta = st->session->meta;
+	int32_t cpu = st->info.cpu;
+
+	return pt_errata_of((uint32_t)ptc_meta_cpu_number(meta, cpu, "cpu_family", 0),
+			    (uint32_t)ptc_meta_cpu_number(meta, cpu, "cpu_model", 0));
+}
+
 static struct pt_flow *flow_create(struct stream *st)
 {
 	struct session *s = st->session;
-	uint32_t family = (uint32_t)ptc_meta_cpu_number(s->meta, st->info.cpu, "cpu_family", 0);
-	uint32_t model = (uint32_t)ptc_meta_cpu_number(s->meta, st->info.cpu, "cpu_model", 0);
 	struct pt_flow_config config = {
 	    .graph = &s->graph,
 	    .env = &flow_env,
 	    .env_arg = st,
 	    .output = &pt_emit_output,
 	    .output_arg = &st->out,
-	    .errata = pt_errata_of(family, model),
+	    .errata = errata_of(st),
 	    .no_tnt = ptc_meta_number(s->meta, "pt_config", 0) & PT_RTIT_DIS_TNT,
 	};
 
-	/* A hybrid processor's CPUs differ. */
+	/* What the errata want to know of an address filter only the session's thread can say. */
+	st->alone = config.errata & PT_SKL014 && ptc_meta_get(s->meta, "addr_filter");
 	pt_clock_config_from_meta(s->meta, st->info.cpu, &config.clock);
 	return pt_flow_create(&config);
 }

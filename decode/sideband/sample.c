@@ -4,6 +4,8 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
+#define BRANCH_COUNTERS (1U << 19) /* PERF_SAMPLE_BRANCH_COUNTERS (Linux 6.8): a word for each branch */
+
 struct cursor {
 	const uint8_t *at, *end;
 	bool failed;
@@ -59,11 +61,56 @@ static void skip_read(struct cursor *c, uint64_t format)
 		skip(c, n * each);
 }
 
-bool pt_sample_parse(const uint8_t *record, size_t size, uint64_t type, uint64_t read_format,
+static void skip_registers(struct cursor *c, uint64_t mask)
+{
+	if (u64(c)) /* the ABI; 0: none */
+		skip(c, (uint64_t)__builtin_popcountll(mask));
+}
+
+static void skip_branches(struct cursor *c, uint64_t branch_sample_type)
+{
+	uint64_t n = u64(c), each = branch_sample_type & BRANCH_COUNTERS ? 4 : 3;
+
+	skip(c, !!(branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX));
+	skip(c, n <= UINT16_MAX ? each * n : UINT16_MAX);
+}
+
+/* What is between the raw bytes and the control group. */
+static void skip_to_cgroup(struct cursor *c, const struct pt_sample_shape *shape)
+{
+	uint64_t type = shape->sample_type, n;
+
+	if (type & PERF_SAMPLE_BRANCH_STACK)
+		skip_branches(c, shape->branch_sample_type);
+	if (type & PERF_SAMPLE_REGS_USER)
+		skip_registers(c, shape->regs_user);
+	if (type & PERF_SAMPLE_STACK_USER) {
+		n = u64(c);
+		skip(c, n / 8);
+		skip(c, n != 0); /* how much of it is valid */
+	}
+	skip(c, !!(type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT)));
+	skip(c, !!(type & PERF_SAMPLE_DATA_SRC));
+	skip(c, !!(type & PERF_SAMPLE_TRANSACTION));
+	if (type & PERF_SAMPLE_REGS_INTR)
+		skip_registers(c, shape->regs_intr);
+	skip(c, !!(type & PERF_SAMPLE_PHYS_ADDR));
+}
+
+/* Those that are too short for it have none. */
+static void read_cgroup(struct cursor *c, const struct pt_sample_shape *shape, struct pt_sample *ret)
+{
+	skip_to_cgroup(c, shape);
+	ret->cgroup = u64(c);
+	ret->has_cgroup = !c->failed;
+}
+
+bool pt_sample_parse(const uint8_t *record, size_t size, const struct pt_sample_shape *shape,
 		     struct pt_sample *ret)
 {
 	struct perf_event_header h;
 	struct cursor c = {.at = record + sizeof h, .end = record + size};
+	uint64_t type = shape->sample_type;
 	uint32_t bytes;
 
 	memset(ret, 0, sizeof *ret);
@@ -95,7 +142,7 @@ bool pt_sample_parse(const uint8_t *record, size_t size, uint64_t type, uint64_t
 	if ((ret->has_period = type & PERF_SAMPLE_PERIOD))
 		ret->period = u64(&c);
 	if (type & PERF_SAMPLE_READ)
-		skip_read(&c, read_format);
+		skip_read(&c, shape->read_format);
 	if (type & PERF_SAMPLE_CALLCHAIN)
 		skip(&c, u64(&c));
 	if (type & PERF_SAMPLE_RAW) {
@@ -104,8 +151,13 @@ bool pt_sample_parse(const uint8_t *record, size_t size, uint64_t type, uint64_t
 			return false;
 		ret->raw = c.at;
 		ret->raw_bytes = bytes;
+		c.at += bytes;
 	}
-	return !c.failed;
+	if (c.failed)
+		return false;
+	if (type & PERF_SAMPLE_CGROUP)
+		read_cgroup(&c, shape, ret);
+	return true;
 }
 
 bool pt_sample_identifier(const uint8_t *record, size_t size, uint64_t *ret)

@@ -11,18 +11,24 @@
 #include <stdint.h>
 
 struct pt_sample {
-	bool has_ip, has_tid, has_time, has_addr, has_id, has_cpu, has_period;
-	uint64_t ip, time_ns, addr, id, period;
+	bool has_ip, has_tid, has_time, has_addr, has_id, has_cpu, has_period, has_cgroup;
+	uint64_t ip, time_ns, addr, id, period, cgroup;
 	int32_t pid, tid, cpu;
 	const uint8_t *raw; /* within the record; NULL when there are none */
 	size_t raw_bytes;
 };
 
+/* What an event's perf_event_attr says of the fields of its samples. */
+struct pt_sample_shape {
+	uint64_t sample_type, read_format, branch_sample_type, regs_user, regs_intr;
+};
+
 /*
- * record: from its perf_event_header on, size (>= 8) bytes. Fields after the raw bytes are ignored. False
- * when the record is too short for what sample_type says is in it, or is no sample.
+ * record: from its perf_event_header on, size (>= 8) bytes. Of the fields after the raw bytes only the
+ * control group is read. False when the record is too short for what sample_type says is in it up to the
+ * raw bytes, or is no sample.
  */
-bool pt_sample_parse(const uint8_t *record, size_t size, uint64_t sample_type, uint64_t read_format,
+bool pt_sample_parse(const uint8_t *record, size_t size, const struct pt_sample_shape *shape,
 		     struct pt_sample *ret);
 
 /* The event's id alone, when sample_type has PERF_SAMPLE_IDENTIFIER, which puts it at the same place in the

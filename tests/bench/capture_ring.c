@@ -62,7 +62,7 @@ int main(int argc, char **argv)
 		return 2;
 	fclose(f);
 	bytes = (uint64_t)atoi(argv[3]) << 20;
-	d.w = ptc_writer_create(open("/dev/null", O_WRONLY), atoi(argv[2]), &e);
+	d.w = ptc_writer_create(open("/dev/null", O_WRONLY), NULL, atoi(argv[2]), &e);
 	for (size_t i = 0; i < d.ring_count; i++) {
 		struct ptc_stream s = {.cpu = (int32_t)i, .pid = -1, .tid = -1, .attr = UINT32_MAX};
 

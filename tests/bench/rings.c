@@ -284,7 +284,7 @@ int main(int argc, char **argv)
 	p.from.bytes = mmap(NULL, p.from.size, PROT_READ, MAP_PRIVATE, fd, 0);
 	p.bytes_per_s = strtod(argv[3], NULL) * 1e6;
 	threads = (unsigned)strtoul(argv[5], NULL, 10);
-	d.w = ptc_writer_create(out, (int)strtol(argv[6], NULL, 10), &e);
+	d.w = ptc_writer_create(out, NULL, (int)strtol(argv[6], NULL, 10), &e);
 	if (p.from.bytes == MAP_FAILED || !d.w || ptc_put_attr(d.w, &put, &e))
 		return 2;
 	make_rings(&d, &p, strtoul(argv[2], NULL, 10), strtoull(argv[7], NULL, 10) * 1024, d.w);

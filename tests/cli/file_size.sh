@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A limit on files' sizes (ulimit -f): each program says "File too large", fails, leaves nothing half-made, and
+# A limit on files' sizes (ulimit -f): each program says "File too large" and which file, fails, leaves nothing half-made, and
 # what stood under the name is still there. Without it SIGXFSZ would end the program without a word.
 # timeout: 90
 source tests/common.bash
@@ -37,6 +37,7 @@ refused() {
 		status=$?
 		check "$what: status $status with a limit of $at KiB" test $status -eq 1
 		check "$what: 'File too large' is not in '$(head -n 1 "$tmp/err")'" grep -q 'File too large' "$tmp/err"
+		[ "$1" = pt-load ] || check "$what: which file: $(head -n 1 "$tmp/err")" grep -qF "$tmp/out/file" "$tmp/err"
 		"$after"
 		check "$what: left: $(ls "$tmp/out")" test "$(ls "$tmp/out")" = "${old:+file}"
 		[ -z "$old" ] || check "$what: what was there has changed" cmp -s "$old" "$tmp/out/file"

@@ -170,7 +170,7 @@ expect 1 'cut' import --raw "$tmp/cut.zst" -o "$tmp/dir/new"
 	"$capture" import --raw "$tmp/big" -o "$tmp/dir/old" 2>"$tmp/err"
 )
 check "full disk: 1" test $? -eq 1
-check "full disk: says so" grep -q 'cannot write the container: File too large' "$tmp/err"
+check "full disk: says so, and which file" grep -qF "cannot write $tmp/dir/old: File too large" "$tmp/err"
 "$capture" import --raw "$tmp/big" -o /dev/full 2>"$tmp/err"
 check "/dev/full: 1" test $? -eq 1
 check "/dev/full: says so" grep -q 'No space left' "$tmp/err"

@@ -18,6 +18,7 @@ expect 2 'name one with -o' --timestamp-filename -- true
 expect 2 '=10: not signal, a size' "${o[@]}" --switch-output=10 -- true
 expect 2 '=0s: not signal, a size' "${o[@]}" --switch-output=0s -- true
 expect 2 '=10MB: not signal, a size' "${o[@]}" --switch-output=10MB -- true
+expect 2 'name one with -o' --switch-output --control fd:0 -- true
 expect 2 'give that, too' "${o[@]}" --switch-max-files 2 -- true
 expect 2 'not a number from 1' "${o[@]}" --switch-output --switch-max-files 0 -- true
 expect 2 'and --jit' "${o[@]}" --switch-output --jit -- true

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fd = fuzz_container(data, size);
 	reader = ptc_reader_create(fd, &e);
 	if (reader) {
-		writer = ptr_writer_create(PTR_COUNT_ONLY, &e);
+		writer = ptr_writer_create(PTR_COUNT_ONLY, NULL, &e);
 		if (!writer)
 			abort();
 		if (pt_session_run(reader, writer, &options, &result, &e) < 0 && !e.message[0])

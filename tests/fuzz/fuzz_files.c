@@ -171,7 +171,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	snprintf(path, sizeof path, "/proc/self/fd/%d", in);
 	f.path = path;
-	f.w = ptc_writer_create(out, PTC_LEVEL_FASTEST, &f.e);
+	f.w = ptc_writer_create(out, NULL, PTC_LEVEL_FASTEST, &f.e);
 	if (!f.w)
 		abort();
 	switch (data[0] % 9) {

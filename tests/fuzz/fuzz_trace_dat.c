@@ -158,7 +158,7 @@ static void import(struct trace_dat *t, int out)
 	struct dat_source source = {
 	    .dat = t, .clock = {.mult = 1}, .host = {.mult = 1}, .related = true, .names = true};
 	struct pt_error e = {0};
-	struct dat_put put_to = {.w = ptc_writer_create(out, PTC_LEVEL_FASTEST, &e)};
+	struct dat_put put_to = {.w = ptc_writer_create(out, NULL, PTC_LEVEL_FASTEST, &e)};
 	const char *name;
 	const int *tids;
 

@@ -147,7 +147,7 @@ static int decode(int fd, bool strict)
 
 	lseek(fd, 0, SEEK_SET);
 	r = ptc_reader_create(fd, &e);
-	w = r ? ptr_writer_create(PTR_COUNT_ONLY, &e) : NULL;
+	w = r ? ptr_writer_create(PTR_COUNT_ONLY, NULL, &e) : NULL;
 	if (w)
 		status = pt_session_run(r, w, &so, &result, &e);
 	if (status == 0)

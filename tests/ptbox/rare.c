@@ -1,6 +1,7 @@
-/* rare: works, and calls rare() now and then, which takes 0 or 4 ms by turns; it ends when the file
- * "done" is there. */
+/* rare [PAUSE_MS]: works, and calls rare() now and then, which takes 0 or 4 ms by turns; pauses after each
+ * eighth of that; it ends when the file "done" is there. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,8 +33,9 @@ __attribute__((noinline)) unsigned rare(double ms)
 	return sum;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	unsigned pause_ms = argc > 1 ? (unsigned)atoi(argv[1]) : 0;
 	struct utsname u;
 
 	for (unsigned i = 1; access("done", F_OK); i++) {
@@ -43,6 +45,8 @@ int main(void)
 			sum += rare(i % 16 ? 0 : 4);
 		if (i % 32 == 0)
 			uname(&u);
+		if (pause_ms)
+			usleep(pause_ms * 1000);
 	}
 	return 0;
 }

@@ -13,13 +13,16 @@ gcc -O1 -g -o "$host/rootfs/usr/bin/named" tests/programs/indirect.c || exit 1
 cat >"$host/run.sh" <<'EOS'
 #!/bin/sh
 cd /host/out || exit 1
+# Which groups perf sees below the root is decided when a controller is handed down, as systemd does.
+mkdir /cgroup && mount -t cgroup2 none /cgroup && echo +pids >/cgroup/cgroup.subtree_control && mkdir /cgroup/samples &&
+	echo $$ >/cgroup/samples/cgroup.procs || exit 1
 # CPU 0: samples.
-taskset 1 pt-capture -o clock.ptc --all-user --aux-sample=8192 --sample-event cpu-clock -c 100000 -- /usr/bin/work 1 2>clock.err || exit 1
+taskset 1 pt-capture -o clock.ptc --all-user --all-cgroups --aux-sample=8192 --sample-event cpu-clock -c 100000 -- /usr/bin/work 1 2>clock.err || exit 1
 taskset 1 pt-capture -o faults.ptc --all-user --aux-sample --sample-event page-faults -c 5 -- /usr/bin/work 1 2>faults.err || exit 1
 # Somebody sleeps and wakes there: a CPU alone need not switch in that time.
 taskset 1 sh -c 'until [ -e switched ]; do sleep 0.002; done' &
 sleeper=$!
-pt-capture -o switches.ptc -C 0 --aux-sample=60K --sample-event sched:sched_switch -d 0.02 2>switches.err || exit 1
+pt-capture -o switches.ptc -C 0 --all-cgroups --aux-sample=60K --sample-event sched:sched_switch -d 0.02 2>switches.err || exit 1
 touch switched
 wait $sleeper
 taskset 1 perf record -N -B -o perf.data -e '{intel_pt//u,cpu-clock:u}' --aux-sample=8192 -c 100000 -- /usr/bin/work 1 >perf.log 2>&1 || exit 1
@@ -66,6 +69,11 @@ for n in clock faults switches; do
 	part "$n" "$out/$n.ptc"
 	samples=$("$PT_BIN/pt-capture" info "$out/$n.ptc" | sed -n 's/^  SAMPLE  *//p')
 	check "$n: $samples samples: $(cat "$out/$n.err")" grep -q " $samples samples, 0 of them without a trace" "$out/$n.err"
+done
+for n in clock switches; do
+	"$PT_BIN/pt-decode" -q "$out/$n.ptc" | "$PT_BIN/pt-load" -q "$tmp/$n.db"
+	# Kernel threads are in the root group.
+	same "$n: the control groups of its samples" <([ $n = clock ] || echo /; echo /samples) <("$PT_BIN/pt-query" "$tmp/$n.db" cgroups -f csv | sed 1d | cut -d , -f 3 | sort -u)
 done
 "$PT_BIN/pt-capture" import -q --symfs "$out/symfs" -o "$tmp/perf.ptc" "$out/perf.data" 2>"$tmp/err"
 part "perf's samples" "$tmp/perf.ptc"

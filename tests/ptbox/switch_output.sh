@@ -83,9 +83,10 @@ check "by time: $# containers: $(tail -n 3 "$out/time.err")" test $# -gt 2 -a "$
 of_all time 0 u "$@"
 of_all time 1 u "$@"
 alone "$@"
-set -- "$out"/copy/full.ptc.*
 check "a full disk: status $(cat "$out/full.status")" test "$(cat "$out/full.status")" = 1
 check "it is said: $(tail -n 2 "$out/full.err")" grep -q 'No space left' "$out/full.err"
+set -- "$out"/copy/full.ptc.*
+check "which of them: $(grep 'No space' "$out/full.err")" grep -q "full/full\.ptc, part $(($# + 1)): No space left" "$out/full.err"
 check "those before it are whole, and nothing else is left: $(cat "$out/full.names")" test $# -ge 1 -a "$(grep -cvE '^full\.ptc\.20[0-9]{14}$' "$out/full.names")" = 0
 alone "$@"
 set -- "$out"/snap.ptc.*

@@ -140,7 +140,7 @@ int main(int argc, char **argv)
 		choose(&streams[i]);
 	for (int second = 0; second < 2; second++) {
 		int fd = open(argv[3 + second], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-		struct ptc_writer *w = ptc_writer_create(fd, 1, &error);
+		struct ptc_writer *w = ptc_writer_create(fd, NULL, 1, &error);
 
 		ok(w ? 0 : -1, argv[3 + second]);
 		ok(container_new_uuid(w, &error), "uuid");

@@ -35,7 +35,7 @@ static int run(struct ptc_reader *reader, int out, unsigned threads, unsigned by
 						   .segment_bytes = bytes,
 						   .segments_wait = true,
 						   .graph_bytes = mb ? (size_t)atoi(mb) << 20 : 0};
-	struct ptr_writer *w = ptr_writer_create(out, e);
+	struct ptr_writer *w = ptr_writer_create(out, NULL, e);
 	int r = w ? 0 : -1;
 
 	if (w && threads > 1)

@@ -22,7 +22,7 @@ static void begin_container(void)
 	    .type = 8, .size = sizeof attr, .sample_type = SAMPLE_TYPE, .sample_id_all = 1};
 	struct ptc_attr a = ptc_host_attr("intel_pt", &attr, sizeof attr, &(uint64_t){1}, 1);
 
-	ptc = ptc_writer_create(1, -7, &error);
+	ptc = ptc_writer_create(1, NULL, -7, &error);
 	ok(ptc ? 0 : -1);
 	ok(ptc_put_meta(ptc, "engine", "perf", &error));
 	ok(ptc_put_meta(ptc, "uuid", "5", &error));

@@ -11,7 +11,7 @@ static struct ptr_writer *ptr;
 
 static void begin_stream(void)
 {
-	ptr = ptr_writer_create(1, &error);
+	ptr = ptr_writer_create(1, NULL, &error);
 	ok(ptr ? 0 : -1);
 	ok(ptr_put_meta(ptr, "uuid", "5", &error));
 	ok(ptr_put_machine(ptr, &(struct ptr_machine){.name = "host"}, &error));

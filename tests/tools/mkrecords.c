@@ -361,7 +361,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	state = opt.seed;
 	paths = calloc(opt.paths + 1, sizeof *paths);
-	w = ptr_writer_create(1, &error);
+	w = ptr_writer_create(1, NULL, &error);
 	if (!w || !paths)
 		ok(-1);
 	put_meta();

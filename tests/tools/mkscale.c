@@ -567,7 +567,7 @@ int main(int argc, char **argv)
 				"--clone CONTAINER] > FILE\n");
 		return 2;
 	}
-	w = ptc_writer_create(STDOUT_FILENO, -7, &error);
+	w = ptc_writer_create(STDOUT_FILENO, NULL, -7, &error);
 	ok(w ? 0 : -1);
 	if (opt.clone)
 		write_copies();

@@ -516,7 +516,7 @@ int main(int argc, char **argv)
 	}
 	state = opt.seed;
 	truth = fopen(opt.truth ? opt.truth : "/dev/null", "w");
-	w = ptr_writer_create(1, &error);
+	w = ptr_writer_create(1, NULL, &error);
 	if (!w || !truth)
 		ok(-1);
 	put_meta();

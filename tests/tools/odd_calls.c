@@ -199,7 +199,7 @@ int main(int argc, char **argv)
 	k.before = calloc(k.count + 1, sizeof *k.before);
 	k.parent = calloc(k.count + 1, sizeof *k.parent);
 	run_tsc = calloc(k.count * (RUNS_BETWEEN + 1) + 1, sizeof *run_tsc);
-	w = k.count ? ptr_writer_create(STDOUT_FILENO, &error) : NULL;
+	w = k.count ? ptr_writer_create(STDOUT_FILENO, NULL, &error) : NULL;
 	truth = k.count ? fopen(argv[3], "w") : NULL;
 	if (!w || !truth || !k.all || !k.before || !k.parent || !run_tsc) {
 		fputs("usage: odd_calls CALLS SEED TRUTH > stream\n", stderr);

@@ -110,7 +110,7 @@ static struct ptc_image test_image(void)
 static inline void write_all_types(int fd)
 {
 	struct pt_error e;
-	struct ptc_writer *w = ptc_writer_create(fd, 3, &e);
+	struct ptc_writer *w = ptc_writer_create(fd, NULL, 3, &e);
 	struct ptc_stream stream = {.cpu = 3, .pid = -1, .tid = -1, .attr = 0, .snapshot = 0};
 	struct ptc_image image = test_image();
 	struct ptc_symbols s = {.machine_pid = 77,

@@ -146,7 +146,7 @@ static void start(void)
 	fd = memfd_create("calls", MFD_CLOEXEC);
 	if (!store || !flow || fd < 0 || pt_graph_init(&graph, &e) < 0 ||
 	    !(machines = pt_machines_create(store, &graph, NULL)) ||
-	    pt_emit_init(&emit, ptr_writer_create(fd, &e), &graph, &e) < 0)
+	    pt_emit_init(&emit, ptr_writer_create(fd, NULL, &e), &graph, &e) < 0)
 		check_stop("no memory");
 	emit.calls = emit.definitions = true;
 	code_of(store, pt_machine_get(machines, 0), HOST);

@@ -251,7 +251,7 @@ static void test_splits(void)
 	struct ptc_image image = test_image();
 	int fd = memory_file();
 	struct pt_error e;
-	struct ptc_writer *w = ptc_writer_create(fd, -5, &e);
+	struct ptc_writer *w = ptc_writer_create(fd, NULL, -5, &e);
 	struct ptc_reader *r;
 	struct ptc_chunk c = {0};
 	uint64_t done = 0, size = 1;
@@ -315,7 +315,7 @@ static void test_refusals(void)
 	struct ptc_image image = test_image();
 	int fd = memory_file();
 	struct pt_error e = {0};
-	struct ptc_writer *w = ptc_writer_create(fd, 1, &e);
+	struct ptc_writer *w = ptc_writer_create(fd, NULL, 1, &e);
 
 	CHECK(ptc_put_aux(w, 1, AUX(0, 0, 0, "x", 1), &e) == -1 && e.kind == PT_ERR_REFUSED);
 	CHECK(ptc_put_stream(w, &stream, &e) == 1);
@@ -351,7 +351,7 @@ static void test_pipe(void)
 	child = fork();
 	if (child == 0) {
 		close(ends[0]);
-		w = ptc_writer_create(ends[1], 1, &e);
+		w = ptc_writer_create(ends[1], NULL, 1, &e);
 		if (!w || ptc_put_stream(w, &stream, &e) != 1 ||
 		    ptc_put_aux(w, 1, AUX(0, 0, 0, big, BIG), &e) || ptc_writer_finish(w, &e))
 			_exit(1);
@@ -376,11 +376,11 @@ static void test_pipe(void)
 	if (pipe(ends))
 		exit(1);
 	close(ends[0]);
-	CHECK(ptc_writer_create(ends[1], 1, &e) == NULL && e.kind == PT_ERR_CLOSED);
+	CHECK(ptc_writer_create(ends[1], NULL, 1, &e) == NULL && e.kind == PT_ERR_CLOSED);
 	close(ends[1]);
 	ends[0] = open("/dev/full", O_WRONLY);
 	if (ends[0] >= 0) {
-		CHECK(ptc_writer_create(ends[0], 1, &e) == NULL && e.kind == PT_ERR_IO);
+		CHECK(ptc_writer_create(ends[0], NULL, 1, &e) == NULL && e.kind == PT_ERR_IO);
 		CHECK(strstr(e.message, strerror(ENOSPC)) != NULL);
 		close(ends[0]);
 	}
@@ -466,7 +466,7 @@ static void read_left(int fd)
 static void test_left(void)
 {
 	int fd = memory_file(), pipes[2];
-	struct ptc_writer *w = ptc_writer_create(fd, 1, &e_left);
+	struct ptc_writer *w = ptc_writer_create(fd, NULL, 1, &e_left);
 	struct ptc_image image = test_image();
 	struct ptc_chunk c;
 	struct ptc_reader *r;

@@ -99,7 +99,7 @@ static void test_damage_of_a_big_one(void)
 	struct ptc_stream stream = {.cpu = 0};
 	int fd = memory_file();
 	struct pt_error e;
-	struct ptc_writer *w = ptc_writer_create(fd, 1, &e);
+	struct ptc_writer *w = ptc_writer_create(fd, NULL, 1, &e);
 	struct chunk_copy *good;
 	size_t n, count;
 	uint8_t *whole;

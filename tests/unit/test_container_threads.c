@@ -70,7 +70,7 @@ static uint8_t *written(unsigned threads, uint64_t max_bytes, size_t *ret_bytes)
 {
 	int fd = memory_file();
 	struct pt_error e;
-	struct ptc_writer *w = ptc_writer_create(fd, 1, &e);
+	struct ptc_writer *w = ptc_writer_create(fd, NULL, 1, &e);
 	uint8_t *ret;
 
 	CHECK(w != NULL);
@@ -166,7 +166,7 @@ static void test_several(void)
 	unsigned rounds = 0;
 	struct ptc_load load;
 	struct pt_error e;
-	struct ptc_writer *w = ptc_writer_create(fd, -50, &e);
+	struct ptc_writer *w = ptc_writer_create(fd, NULL, -50, &e);
 
 	declare_streams(w, &e);
 	CHECK(ptc_writer_threads(w, 3, 4 << 20, &e) == 0);
@@ -217,7 +217,7 @@ static void test_bounded(void)
 	void *got;
 
 	CHECK(pipe(pipes) == 0 && pthread_create(&reader, NULL, read_late, &pipes[0]) == 0);
-	w = ptc_writer_create(pipes[1], -50, &e);
+	w = ptc_writer_create(pipes[1], NULL, -50, &e);
 	declare_streams(w, &e);
 	CHECK(ptc_writer_threads(w, 2, 3 << 20, &e) == 0);
 	for (uint64_t i = 0; i < 64; i++) {
@@ -244,7 +244,7 @@ static void test_full(void)
 {
 	int full = open("/dev/full", O_WRONLY), fd = memory_file();
 	struct pt_error e = {0};
-	struct ptc_writer *w = ptc_writer_create(fd, 1, &e);
+	struct ptc_writer *w = ptc_writer_create(fd, NULL, 1, &e);
 
 	declare_streams(w, &e);
 	CHECK(ptc_writer_threads(w, 2, 64 << 20, &e) == 0);
@@ -256,7 +256,7 @@ static void test_full(void)
 	CHECK(ptc_put_round(w, 1, &e) == -1);
 	ptc_writer_destroy(w);
 	/* One that is given up while chunks wait. */
-	w = ptc_writer_create(memory_file(), 1, &e);
+	w = ptc_writer_create(memory_file(), NULL, 1, &e);
 	declare_streams(w, &e);
 	CHECK(ptc_writer_threads(w, 1, 64 << 20, &e) == 0);
 	CHECK(ptc_put_aux(w, 1, AUX(0, 0, 0, bytes, BIG), &e) == 0);

@@ -94,7 +94,7 @@ static void test_put(const struct hw_cpu_types *t, int cpu)
 	unsigned a, b, c, d;
 	cpu_set_t before, after;
 	struct pt_error e = {0};
-	struct ptc_writer *w = ptc_writer_create(fd, 1, &e);
+	struct ptc_writer *w = ptc_writer_create(fd, NULL, 1, &e);
 	struct ptc_meta *m;
 	char text[32];
 
@@ -162,7 +162,7 @@ static void test_whose(void)
 	int fd = memfd_create("container", MFD_CLOEXEC);
 	struct pt_clock_config clock;
 	struct pt_error e = {0};
-	struct ptc_writer *w = ptc_writer_create(fd, 1, &e);
+	struct ptc_writer *w = ptc_writer_create(fd, NULL, 1, &e);
 	struct ptc_meta *m;
 
 	for (size_t i = 0; w && i < sizeof lines / sizeof *lines; i++)

@@ -42,6 +42,9 @@ int main(void)
 	is("{intel_pt//u,branch-misses/aux-sample-size=8192/u}", NULL,
 	   "intel_pt//u [branch-misses/aux-sample-size=8192/u]");
 	is("intel_pt/cyc/", "cycles,r1c2,kvm:kvm_exit", "intel_pt/cyc/ kvm:kvm_exit [cycles] [r1c2]");
+	is("intel_pt//u", "cpu_core/cycles,period=7/u,cpu/branches/",
+	   "intel_pt//u [cpu_core/cycles,period=7/u] [cpu/branches/]");
+	is("cpu-clock,cpu_atom/r1c2/", NULL, "- [cpu-clock] [cpu_atom/r1c2/]");
 	is("dummy:u", NULL, "- dummy");
 	is("{}", "{intel_pt//}", "intel_pt//");
 	return sum_up();

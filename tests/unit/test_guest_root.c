@@ -115,7 +115,7 @@ static void test_files(void)
 	check(elf_file_build_id(path, id, &e) == 20, "a build id");
 	check(!guest_files_create("/no/such/folder", 7, &e) && e.kind == PT_ERR_IO, "no folder");
 	f = guest_files_create(root, 7, &e);
-	w = ptc_writer_create(fd, 1, &e);
+	w = ptc_writer_create(fd, NULL, 1, &e);
 	guest_files_known(f, "/usr/lib/there", 14, &e);
 	add("/bin/true", PROT_READ | PROT_EXEC, id);
 	add("/bin/true", PROT_READ | PROT_EXEC, id);
@@ -180,7 +180,7 @@ static void test_kernel(void)
 	uint64_t bytes;
 	bool guest, any;
 
-	w = ptc_writer_create(fd, 1, &e);
+	w = ptc_writer_create(fd, NULL, 1, &e);
 	check(guest_root_put_kernel(root, 7, w, &any, &e) == 0 && !any, "without proc");
 	run("mkdir %s/proc && printf '%%s\\n' 'ffffffff81000000 T _text' 'ffffffff81000100 t idle' "
 	    "'ffffffff81001800 T _etext' "
@@ -211,7 +211,7 @@ static void test_odd_kernel(void)
 {
 	int fd = memfd_create("container", 0);
 	struct pt_error e = {0};
-	struct ptc_writer *w = ptc_writer_create(fd, 1, &e);
+	struct ptc_writer *w = ptc_writer_create(fd, NULL, 1, &e);
 	uint64_t bytes;
 	char names[256];
 	bool guest, any;

@@ -32,6 +32,7 @@ static struct opened {
 } opened[OPENED_MAX];
 static size_t count;
 static int32_t unmappable_cpu = -1; /* an event of this CPU can have no ring: mmap() fails with EPERM */
+static bool no_sample_cgroup;	    /* no CONFIG_CGROUP_PERF */
 static bool old_kernel;		    /* before 6.0: no PERF_FORMAT_LOST, no aux_action */
 static uint64_t lost_each;
 /* Threads that inherit PT: 71 on CPU 0, 72 everywhere. */
@@ -53,6 +54,10 @@ static int double_open(struct perf_event_attr *a, int32_t tid, int32_t cpu, int 
 	int fd;
 
 	if (old_kernel && (word_at_116(a) || a->read_format & PERF_FORMAT_LOST)) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (no_sample_cgroup && a->sample_type & PERF_SAMPLE_CGROUP) {
 		errno = EINVAL;
 		return -1;
 	}
@@ -193,6 +198,40 @@ static void test_sampling(void)
 	hw_events_close(&ev);
 }
 
+/* cpu_core/cycles/: of one type alone. */
+static void test_named_pmu(struct hw_events_options o)
+{
+	const uint64_t atom = (uint64_t)10 << 32, core = (uint64_t)4 << 32;
+	struct pt_error e = {0};
+	struct hw_group g = {0};
+
+	check(hw_group_event(&g, "cpu_core/cycles,period=1000/u", &e) == 0 && g.at[0].period == 1000 &&
+		  hw_group_sample_event(&g, "cpu_atom/r1c0/", &e) == 0 &&
+		  hw_group_event(&g, "cpu/instructions/k", &e) == 0 &&
+		  hw_group_aux_sample(&g, "8000", &e) == 0 && hw_group_finish(&g, &e) == 0,
+	      "events of a PMU");
+	o.group = g.at;
+	o.group_count = g.count;
+	check(open_target(&o, &e) == 0, e.message);
+	check(event(PERF_TYPE_HARDWARE, core, 0) && !event(PERF_TYPE_HARDWARE, atom, 0),
+	      "cycles of cpu_core alone");
+	check(event(10, 0x1c0, 0) && !event(4, 0x1c0, 0), "a raw event of cpu_atom alone");
+	check(event(PERF_TYPE_HARDWARE, core | 1, 0) && event(PERF_TYPE_HARDWARE, atom | 1, 0),
+	      "cpu: of both");
+	hw_events_close(&ev);
+	g.count = 1;
+	strcpy(g.at[0].pmu, "cpu_lowpower");
+	o.group_count = 1;
+	check(open_target(&o, &e) < 0 && e.kind == PT_ERR_REFUSED && strstr(e.message, "no such type"),
+	      "a type that is not there");
+	hw_events_close(&ev);
+	o.cpu_types = NULL;
+	check(open_target(&o, &e) < 0 && e.kind == PT_ERR_REFUSED, "no hybrid processor");
+	hw_events_close(&ev);
+	check(hw_group_event(&g, "cpu_core/nothing/", &e) < 0 && hw_group_event(&g, "cpu_core/", &e) < 0,
+	      "no event");
+}
+
 /* Of a hybrid processor: what a CPU counts is opened by the PMU of its type, as `perf record -e cycles`
  * does. */
 static void test_cpu_types(void)
@@ -227,6 +266,7 @@ static void test_cpu_types(void)
 	check(event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 1) != NULL, "the kernel's own are on both");
 	check(strcmp(ev.attrs[1].name, "cpu_atom/cycles/u") == 0, "they are named as with perf");
 	hw_events_close(&ev);
+	test_named_pmu(o);
 	o.per_thread = true;
 	o.inherit = false;
 	unmappable_cpu = -2; /* a thread's ring is of CPU -1 */
@@ -295,6 +335,27 @@ static void test_cgroup(void)
 		check(side && side->tid == -1, "what says who runs is not");
 	}
 	hw_events_close(&ev);
+}
+
+static void test_all_cgroups(void)
+{
+	const struct hw_group_event group = {.name = "cpu-clock", .sample_bytes = 4096, .frequency = 100};
+	struct hw_events_options o = target;
+	struct pt_error e = {0};
+
+	o.sample_cgroup = true;
+	o.group = &group;
+	o.group_count = 1;
+	check(open_target(&o, &e) == 0, "--all-cgroups");
+	check(event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 0)->attr.sample_type & PERF_SAMPLE_CGROUP,
+	      "in the samples of an event");
+	check(!(event(8, 0xe601, 0)->attr.sample_type & PERF_SAMPLE_CGROUP), "not in intel_pt's records");
+	hw_events_close(&ev);
+	no_sample_cgroup = true;
+	check(open_target(&o, &e) < 0 && e.kind == PT_ERR_REFUSED && strstr(e.message, "CONFIG_CGROUP_PERF"),
+	      "a kernel that cannot");
+	hw_events_close(&ev);
+	no_sample_cgroup = false;
 }
 
 static void test_actions(void)
@@ -490,7 +551,7 @@ static void test_switches(void)
 	struct hw_events_options o = target;
 	unsigned wide = 0, named = 0, own = 0;
 	int fd = memfd_create("container", MFD_CLOEXEC);
-	struct ptc_writer *w = ptc_writer_create(fd, 1, &e);
+	struct ptc_writer *w = ptc_writer_create(fd, NULL, 1, &e);
 	struct hw_drain d = {0};
 
 	o.all_switches = true;
@@ -589,6 +650,7 @@ int main(void)
 	test_cpu_types();
 	test_begun();
 	test_cgroup();
+	test_all_cgroups();
 	test_actions();
 	test_elsewhere();
 	test_no_ring_elsewhere();

@@ -220,7 +220,7 @@ int main(void)
 	if (pipe(pipes))
 		return 1;
 	fcntl(pipes[1], F_SETPIPE_SZ, 4096);
-	drain.w = ptc_writer_create(pipes[1], -7, &e);
+	drain.w = ptc_writer_create(pipes[1], NULL, -7, &e);
 	if (!drain.w || pthread_create(&reader, NULL, output, &pipes[0]))
 		return 1;
 	make_events(&e);

@@ -55,7 +55,7 @@ static const char *begins(const struct perf_description *d, uint64_t addr, uint3
 	struct perf_event_header h = {.type = PERF_RECORD_KSYMBOL, .size = 96};
 	int fd = memfd_create("container", 0);
 	struct pt_error e = {0};
-	struct ptc_writer *w = ptc_writer_create(fd, -7, &e);
+	struct ptc_writer *w = ptc_writer_create(fd, NULL, -7, &e);
 	struct ptc_reader *r;
 	struct ptc_image image;
 	struct ptc_chunk c;

@@ -154,7 +154,7 @@ int main(void)
 {
 	int fd = memfd_create("container", MFD_CLOEXEC);
 	struct pt_error e = {0};
-	struct ptc_writer *w = ptc_writer_create(fd, 1, &e);
+	struct ptc_writer *w = ptc_writer_create(fd, NULL, 1, &e);
 	struct hw_jit *j = hw_jit_create(w, clock_ns, NULL);
 	uint64_t start[8], end[8], mapped, first_mapped, again_mapped, forked;
 	unsigned processes;

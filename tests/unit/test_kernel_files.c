@@ -94,7 +94,7 @@ static void check_file(uint16_t type)
 	int fd = mkstemp(container);
 
 	make_elf(elf, type);
-	to.w = ptc_writer_create(fd, 1, &e);
+	to.w = ptc_writer_create(fd, NULL, 1, &e);
 	check_of(what,
 		 (type == ET_CORE ? kernel_put_kcore(elf, NULL, &to, &e)
 				  : kernel_put_vmlinux(elf, vaddrs[0], NULL, &to, &e)) == 0,

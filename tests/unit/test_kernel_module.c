@@ -76,7 +76,7 @@ int main(void)
 		return 1;
 	}
 	module.bytes = kernel_module_read("module.o", &module.size, &e);
-	to.w = ptc_writer_create(fileno(out), 1, &e);
+	to.w = ptc_writer_create(fileno(out), NULL, 1, &e);
 	check(module.bytes && to.w, "the module is read");
 	if (!module.bytes || !to.w)
 		return sum_up();

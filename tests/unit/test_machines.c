@@ -13,7 +13,7 @@ static struct ptc_meta *names(struct pt_error *e)
 {
 	struct ptc_meta *meta = ptc_meta_create();
 	int fd = memfd_create("container", MFD_CLOEXEC);
-	struct ptc_writer *w = ptc_writer_create(fd, 1, e);
+	struct ptc_writer *w = ptc_writer_create(fd, NULL, 1, e);
 	struct ptc_reader *r;
 	struct ptc_chunk c;
 

@@ -18,7 +18,7 @@ static const char *print(const char *model, const char *bytes, size_t n, size_t 
 	const struct ptc_stream stream = {.cpu = 0, .pid = -1, .tid = -1, .attr = UINT32_MAX};
 	struct pt_error e = {0};
 	int fd = memfd_create("container", MFD_CLOEXEC);
-	struct ptc_writer *w = ptc_writer_create(fd, 1, &e);
+	struct ptc_writer *w = ptc_writer_create(fd, NULL, 1, &e);
 	FILE *to = fmemopen(text, sizeof text, "w");
 	uint8_t aux[256];
 	size_t size = sizeof psb - 1 + n, first = sizeof psb - 1 + cut;

@@ -242,7 +242,7 @@ static uint8_t *sample(size_t *ret_n)
 {
 	int fd = file_of(NULL, 0);
 	struct pt_error e = {0};
-	struct ptr_writer *w = ptr_writer_create(fd, &e);
+	struct ptr_writer *w = ptr_writer_create(fd, NULL, &e);
 	uint8_t *ret;
 
 	CHECK(w != NULL);
@@ -299,7 +299,7 @@ static void test_round_trip(const uint8_t *bytes, size_t n)
 	int fd = file_of(bytes, n), again = file_of(NULL, 0), got;
 	struct pt_error e = {0};
 	struct ptr_reader *r = ptr_reader_create(fd, &e);
-	struct ptr_writer *w = ptr_writer_create(again, &e);
+	struct ptr_writer *w = ptr_writer_create(again, NULL, &e);
 	struct ptr_record record;
 	unsigned seen[PTR_TYPES] = {0};
 	uint8_t *copy;
@@ -424,7 +424,7 @@ static void test_blocks(void)
 {
 	int fd = file_of(NULL, 0), end;
 	struct pt_error e = {0};
-	struct ptr_writer *w = ptr_writer_create(fd, &e);
+	struct ptr_writer *w = ptr_writer_create(fd, NULL, &e);
 	char *text = malloc(700001);
 	size_t n, got, per_block = 0;
 	uint8_t *bytes;

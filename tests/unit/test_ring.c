@@ -357,7 +357,7 @@ static void begin(struct bench *b, uint64_t seed, bool concurrent)
 	b->k.now_ns = 1000;
 	b->concurrent = concurrent;
 	b->fd = memory();
-	b->d.w = ptc_writer_create(b->fd, -7, &e);
+	b->d.w = ptc_writer_create(b->fd, NULL, -7, &e);
 	for (unsigned i = 0; i < RINGS; i++) {
 		struct kernel_ring *r = &b->k.rings[i];
 		struct ptc_stream s = {.cpu = (int32_t)i, .pid = -1, .tid = -1, .attr = UINT32_MAX};

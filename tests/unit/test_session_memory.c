@@ -21,7 +21,7 @@ static int container(int what)
 	const struct perf_event_header h = {PERF_RECORD_EXIT, 0, sizeof h};
 	struct pt_error e = {0};
 	int fd = memfd_create("container", MFD_CLOEXEC);
-	struct ptc_writer *w = ptc_writer_create(fd, 1, &e);
+	struct ptc_writer *w = ptc_writer_create(fd, NULL, 1, &e);
 	int r = w ? 0 : -1;
 
 	memset(bytes, 0, sizeof bytes);
@@ -63,7 +63,7 @@ static int decode(int fd, uint64_t held_bytes, struct pt_error *e)
 {
 	const struct pt_session_options options = {.held_bytes = held_bytes};
 	struct ptc_reader *r = ptc_reader_create(fd, e);
-	struct ptr_writer *w = ptr_writer_create(PTR_COUNT_ONLY, e);
+	struct ptr_writer *w = ptr_writer_create(PTR_COUNT_ONLY, NULL, e);
 	struct pt_session_result result;
 	int ret = pt_session_run(r, w, &options, &result, e);
 

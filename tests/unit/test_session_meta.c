@@ -19,8 +19,8 @@ static int64_t errors_with(const char *ratio, const char *frac_bits)
 	struct pt_session_result result = {0};
 	struct pt_error e = {0};
 	int fd = memfd_create("container", MFD_CLOEXEC);
-	struct ptc_writer *w = ptc_writer_create(fd, 1, &e);
-	struct ptr_writer *out = ptr_writer_create(PTR_COUNT_ONLY, &e);
+	struct ptc_writer *w = ptc_writer_create(fd, NULL, 1, &e);
+	struct ptr_writer *out = ptr_writer_create(PTR_COUNT_ONLY, NULL, &e);
 	struct ptc_aux aux = {.bytes = in_guest, .size = sizeof in_guest - 1};
 	struct ptc_reader *r;
 	bool ok = w && out;

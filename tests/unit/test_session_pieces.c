@@ -34,8 +34,8 @@ static bool decode(const struct span *spans, int n, struct pt_session_result *re
 	const struct pt_session_options options = {.quick = 1};
 	struct pt_error e = {0};
 	int fd = memfd_create("container", MFD_CLOEXEC);
-	struct ptc_writer *w = ptc_writer_create(fd, 1, &e);
-	struct ptr_writer *out = ptr_writer_create(PTR_COUNT_ONLY, &e);
+	struct ptc_writer *w = ptc_writer_create(fd, NULL, 1, &e);
+	struct ptr_writer *out = ptr_writer_create(PTR_COUNT_ONLY, NULL, &e);
 	struct ptc_reader *r;
 	bool ok = w && out && ptc_put_stream(w, &stream, &e) >= 0;
 

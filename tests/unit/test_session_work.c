@@ -175,8 +175,8 @@ static double decode(void (*write)(struct ptc_writer *, size_t), size_t n)
 	const struct pt_session_options options = {0};
 	struct pt_session_result result;
 	int fd = memfd_create("container", MFD_CLOEXEC);
-	struct ptc_writer *w = ptc_writer_create(fd, 1, &error);
-	struct ptr_writer *out = ptr_writer_create(PTR_COUNT_ONLY, &error);
+	struct ptc_writer *w = ptc_writer_create(fd, NULL, 1, &error);
+	struct ptr_writer *out = ptr_writer_create(PTR_COUNT_ONLY, NULL, &error);
 	struct ptc_reader *r;
 	double begin;
 	int status;

@@ -123,6 +123,19 @@ static void test_samples(void)
 	t.count = 1;
 	strcpy(t.at[0].name, "mem:0x1:x");
 	check(sample(0, 5, 1), "a call");
+	t.armed_ns = 10;
+	t.ready_ns = 100;
+	check(!sample(0, 5, 9) && t.missed == 0, "a call that the last snapshot has");
+	check(!sample(0, 5, 99) && t.missed == 1, "a call while a container is being completed");
+	check(sample(0, 5, 100) && t.missed == 1, "and after it");
+	hw_trigger_parse(&t, "ret:f>1us", &e);
+	t.count = 2;
+	strcpy(t.at[0].name, "mem:0x1:x");
+	strcpy(t.at[1].name, "mem:0x2:x");
+	t.at[1].leaves = true;
+	t.ready_ns = 5000;
+	check(!sample(0, 5, 1000) && sample(1, 5, 6000) && t.missed == 0,
+	      "a call that began meanwhile and is over later");
 }
 
 int main(void)

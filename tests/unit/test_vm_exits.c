@@ -106,7 +106,7 @@ static void expect(const char *what, const struct stream_story *story, const cha
 	int fd = memfd_create("exits", MFD_CLOEXEC);
 
 	if (!flow || !store || fd < 0 || pt_graph_init(&graph, &e) < 0 ||
-	    !(machines = pt_machines_create(store, &graph, NULL)) || !(w = ptr_writer_create(fd, &e)) ||
+	    !(machines = pt_machines_create(store, &graph, NULL)) || !(w = ptr_writer_create(fd, NULL, &e)) ||
 	    pt_emit_init(&emit, w, &graph, &e) < 0 || !(vm = pt_vm_create(&emit, &vcpus, NULL, 0, 0)))
 		check_stop("no memory");
 	host = pt_machine_get(machines, 0);

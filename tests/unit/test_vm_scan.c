@@ -159,8 +159,8 @@ static const char *decode(void)
 	struct pt_session_result result = {0};
 	struct pt_error e = {0};
 	int fd = memfd_create("container", MFD_CLOEXEC);
-	struct ptc_writer *w = ptc_writer_create(fd, 1, &e);
-	struct ptr_writer *out = ptr_writer_create(PTR_COUNT_ONLY, &e);
+	struct ptc_writer *w = ptc_writer_create(fd, NULL, 1, &e);
+	struct ptr_writer *out = ptr_writer_create(PTR_COUNT_ONLY, NULL, &e);
 	FILE *to = fmemopen(text, sizeof text, "w");
 	struct pt_lines *lines = to ? pt_lines_create(to, NULL, &e) : NULL;
 	const struct pt_session_options options = {.text = lines ? pt_lines_text(lines) : NULL};

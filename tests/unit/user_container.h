@@ -85,8 +85,8 @@ static struct pt_session_result decoded(bool (*put)(struct ptc_writer *w, struct
 	struct pt_session_result got = {0};
 	struct pt_error e = {0};
 	int fd = memfd_create("container", MFD_CLOEXEC);
-	struct ptc_writer *w = ptc_writer_create(fd, 1, &e);
-	struct ptr_writer *out = ptr_writer_create(PTR_COUNT_ONLY, &e);
+	struct ptc_writer *w = ptc_writer_create(fd, NULL, 1, &e);
+	struct ptr_writer *out = ptr_writer_create(PTR_COUNT_ONLY, NULL, &e);
 	struct ptc_reader *r;
 
 	check(w && out && put(w, &e) && ptc_writer_finish(w, &e) == 0, "a container");
