@@ -6,6 +6,7 @@
 
 #include "decode/code/huge_pages.h"
 #include "schema/array.h"
+#include "schema/hash.h"
 
 /* The arrays never move, so that the hot loops can keep pointers. */
 #define ROOM_POSITIONS	(4u << 20)
@@ -16,6 +17,9 @@
 
 #define HASH_SLOTS	(1u << 12) /* at first */
 #define LIMIT_MIN	1024 /* a graph that cannot hold the flows' return addresses would be full at once */
+
+/* A Bloom filter with one hash: a bit is set for each block. The filter begins anew when a quarter of them are. */
+#define KNOWN_BITS (1u << 24)
 
 /* Array, room, count: all that recycling empties; and three that it does not always empty. */
 #define RECYCLED(X)                                                                                          \
@@ -79,13 +83,59 @@ void pt_graph_deinit(struct pt_graph *g)
 		if (g->codes[i]->uid == i)
 			free(g->codes[i]);
 	free(g->codes);
+	pt_pages_release(g->known, KNOWN_BITS / 64, sizeof *g->known);
 	memset(g, 0, sizeof *g);
+}
+
+static void set_limit(struct pt_graph *g, size_t bytes)
+{
+	/* One block, one position, one path of 12 edges and two edges, with their hash slots. */
+	size_t each = sizeof *g->positions + sizeof *g->edge_lists + 1 + sizeof *g->where +
+		      sizeof *g->blocks + 2 * sizeof(uint32_t) + sizeof *g->paths + 2 * sizeof *g->path_hash +
+		      24 * sizeof(uint32_t) + 2 * (sizeof *g->edges + 2 * sizeof(uint32_t));
+	size_t n = bytes / each;
+
+	g->limit_bytes = bytes;
+	if (n < LIMIT_MIN)
+		n = LIMIT_MIN;
+	if (n > ROOM_POSITIONS / 2)
+		n = ROOM_POSITIONS / 2;
+	g->position_limit = g->block_limit = g->path_limit = (uint32_t)n;
+	g->path_edge_limit = (uint32_t)(12 * n);
+	g->edge_limit = (uint32_t)(2 * n);
+}
+
+/* Most blocks were there already when it was recycled before. (Other code, and other versions of it, are other
+ * blocks.) All of them are from then on. */
+static bool repeats_itself(struct pt_graph *g)
+{
+	uint32_t again = 0;
+
+	if (!g->known)
+		g->known = pt_pages_reserve(KNOWN_BITS / 64, sizeof *g->known);
+	if (!g->known)
+		return false;
+	if (g->known_count >= KNOWN_BITS / 4) {
+		pt_pages_wipe(g->known, KNOWN_BITS / 64, sizeof *g->known);
+		g->known_count = 0;
+	}
+	for (uint32_t i = 1; i < g->block_count; i++) {
+		uint64_t bit = pt_hash_mix(g->blocks[i].ip ^ (uint64_t)g->blocks[i].code << 48) % KNOWN_BITS;
+		bool known = g->known[bit / 64] >> bit % 64 & 1;
+
+		again += known;
+		g->known_count += !known;
+		g->known[bit / 64] |= (uint64_t)1 << bit % 64;
+	}
+	return again > g->block_count / 2;
 }
 
 void pt_graph_recycle(struct pt_graph *g)
 {
 	struct pt_graph_sums sums;
 
+	if (2 * g->limit_bytes <= g->most_bytes && repeats_itself(g))
+		set_limit(g, 2 * g->limit_bytes);
 	pt_graph_sum(g, &sums);
 	g->sums = sums;
 	RECYCLED(WIPE)
@@ -107,19 +157,13 @@ void pt_graph_recycle(struct pt_graph *g)
 
 void pt_graph_limit(struct pt_graph *g, size_t bytes)
 {
-	/* One block, one position, one path of 12 edges and two edges, with their hash slots. */
-	size_t each = sizeof *g->positions + sizeof *g->edge_lists + 1 + sizeof *g->where +
-		      sizeof *g->blocks + 2 * sizeof(uint32_t) + sizeof *g->paths + 2 * sizeof *g->path_hash +
-		      24 * sizeof(uint32_t) + 2 * (sizeof *g->edges + 2 * sizeof(uint32_t));
-	size_t n = bytes / each;
+	set_limit(g, bytes);
+	g->most_bytes = bytes;
+}
 
-	if (n < LIMIT_MIN)
-		n = LIMIT_MIN;
-	if (n > ROOM_POSITIONS / 2)
-		n = ROOM_POSITIONS / 2;
-	g->position_limit = g->block_limit = g->path_limit = (uint32_t)n;
-	g->path_edge_limit = (uint32_t)(12 * n);
-	g->edge_limit = (uint32_t)(2 * n);
+void pt_graph_may_grow(struct pt_graph *g, size_t most_bytes)
+{
+	g->most_bytes = most_bytes;
 }
 
 /* A new version of the code, with an id of its own. */

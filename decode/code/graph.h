@@ -107,6 +107,9 @@ struct pt_graph {
 	struct pt_code **codes;
 	uint32_t code_count;
 	uint32_t position_limit, block_limit, edge_limit, path_limit, path_edge_limit;
+	size_t limit_bytes, most_bytes; /* these are by; pt_graph_may_grow() */
+	uint64_t *known; /* bits: blocks that it had when it was recycled (graph.c); NULL: it was not */
+	uint32_t known_count;
 	bool cache_full; /* one of the limits is reached: time for pt_graph_recycle() */
 	/* Out of memory or room: see pt_graph_set_full(). */
 	bool full;
@@ -133,6 +136,10 @@ void pt_graph_deinit(struct pt_graph *g);
  * may grow beyond by what the current packet needs. */
 #define PT_GRAPH_BYTES ((size_t)160 << 20)
 void pt_graph_limit(struct pt_graph *g, size_t bytes);
+/* pt_graph_recycle() may double the limit, up to so many bytes: when most of what has filled the graph was
+ * known before it was recycled last. Code that runs in turn, and has no room together, would be decoded anew
+ * each time. */
+void pt_graph_may_grow(struct pt_graph *g, size_t most_bytes);
 /*
  * Forgets blocks, positions and paths; edges too when it is they that are too many. So memory is bounded
  * however much code a trace runs through. What is run again is decoded again, and the record stream gets its

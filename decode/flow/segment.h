@@ -41,12 +41,13 @@
 /* Decodes segments, one after the other, in one thread. */
 struct pt_segment_decoder;
 
-/* no_tnt: as in struct pt_flow_config. store: of the code. bytes: for its graph (pt_graph_limit()). */
+/* no_tnt: as in struct pt_flow_config. store: of the code. graph_bytes: for its graph (pt_graph_limit()). */
 struct pt_segment_config {
 	bool no_tnt;
 	bool stats; /* the flows' graph counts branches (pt_graph_count_stats()) */
 	struct img_store *store;
-	size_t graph_bytes;
+	size_t graph_bytes; /* 0: the default, and up to graph_most_bytes (pt_graph_may_grow()) */
+	size_t graph_most_bytes;
 	/* Called when there is code at an address of the space that the store's thread has to read first
 	 * (image.h): has it do so. False: it does not. */
 	bool (*read_code)(void *arg, struct img_space *space, uint64_t ip);

@@ -256,6 +256,11 @@ static inline void pt_session_fail(struct session *s, const struct pt_error *e)
 	s->error = *e;
 }
 
+/* ---- session.c ---------------------------------------------------------------------------------------- */
+
+/* Up to how many bytes a graph may grow without --memory, of so many. */
+size_t pt_session_graph_most_bytes(unsigned graphs);
+
 /* ---- queue.c ------------------------------------------------------------------------------------------ */
 
 /*

@@ -44,7 +44,7 @@ struct pt_session_options {
 
 	/*
 	 * Memory, in bytes. graph_bytes: for decoded code and paths (pt_graph_limit()), and call paths in
-	 * proportion; 0: PT_GRAPH_BYTES. held_bytes: for sideband and AUX data whose time has not come, and
+	 * proportion; 0: PT_GRAPH_BYTES, and more where that is too little (pt_graph_may_grow()). held_bytes: for sideband and AUX data whose time has not come, and
 	 * as much for code and symbols; 0: three quarters of the machine's memory.
 	 */
 	size_t graph_bytes;

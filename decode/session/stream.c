@@ -24,7 +24,8 @@ void pt_session_segments_start(struct session *s)
 	    .no_tnt = ptc_meta_number(s->meta, "pt_config", 0) & PT_RTIT_DIS_TNT,
 	    .stats = s->options->stats,
 	    .store = s->store,
-	    .graph_bytes = s->options->graph_bytes ? s->options->graph_bytes : PT_GRAPH_BYTES,
+	    .graph_bytes = s->options->graph_bytes,
+	    .graph_most_bytes = pt_session_graph_most_bytes(s->options->threads),
 	};
 
 	/* Where it is listed which bytes were read as code, only the session's thread can say. */

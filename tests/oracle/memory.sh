@@ -69,3 +69,7 @@ for bad in 0 -1 x 4001 1M ''; do
 	"$PT_BIN/pt-decode" --memory "$bad" --null "$tmp/gzip.ptc" >/dev/null 2>&1
 	check "--memory '$bad' is refused" test $? -eq 2
 done
+# A loop of a million blocks, for which 160 MB are too little: with no more each round would be decoded, and defined, anew (833 MB).
+"$PT_BUILD/tests/tools/mkscale" --bytes 16777216 --threads 10 --blocks 1000000 >"$tmp/loop.ptc"
+"$PT_BIN/pt-decode" -q "$tmp/loop.ptc" | wc -c >"$tmp/out"
+check "code that repeats itself gets more memory than the default: $(cat "$tmp/out") bytes of records" test "$(cat "$tmp/out")" -lt 150000000
