@@ -482,7 +482,6 @@ struct pt_segment *pt_segment_decode(struct pt_segment_decoder *d, const struct 
 	if (begin_at_psb(d, task->psb, task->begin, task->user)) {
 		first = d->segment;
 		go_on(d);
-		return_to_checkpoint(d);
 	}
 	pt_flow_destroy(d->flow);
 	d->flow = NULL;
