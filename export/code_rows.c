@@ -178,7 +178,8 @@ static int add_insns(struct code_rows *c, const struct code_block *b, struct pt_
 /* Where each goes on: a few further on. */
 static void set_next(struct code_rows *c)
 {
-	qsort(c->insns, c->count, sizeof *c->insns, by_ip);
+	if (c->count)
+		qsort(c->insns, c->count, sizeof *c->insns, by_ip);
 	for (size_t i = 0; i < c->count; i++) {
 		uint64_t to = c->insns[i].ip + c->map.lens[c->insns[i].number - 1];
 		size_t n = i + 1;

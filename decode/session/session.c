@@ -185,7 +185,7 @@ static uint64_t most_memory(void)
 
 size_t pt_session_graph_most_bytes(unsigned graphs)
 {
-	uint64_t part = most_memory() / 6 / graphs;
+	uint64_t part = most_memory() / 6 / (graphs ? graphs : 1);
 
 	return part < GRAPH_MOST_BYTES ? part : GRAPH_MOST_BYTES;
 }

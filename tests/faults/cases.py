@@ -138,6 +138,8 @@ def decode_cases(f):
         yield Case(f"decode {option}", [tool("pt-decode"), "-j1", "-q", option, f[name + ".ptc"]])
     yield Case("decode a VM", [tool("pt-decode"), "-j1", "--guest-code", "-o", "out", f["vm.ptc"]], outputs=["out"],
                incomplete=rb"could not be decoded; see the errors")
+    yield Case("decode with threads", [tool("pt-decode"), "-j3", "--guest-code", "-o", "out", f["vm.ptc"]], outputs=["out"],
+               incomplete=rb"could not be decoded; see the errors")
     yield Case("decode vm-clock", [tool("pt-decode"), "vm-clock", f["vm.ptc"]])
     yield Case("decode --insns", [tool("pt-decode"), "-j1", "-q", "--insns", "-F", "tid,ip,symbol,insn", f["tiny.ptc"]],
                excuse=rb"libcapstone")  # cs_open() of capstone 4 looks at no malloc()
