@@ -147,6 +147,10 @@ static int take_sideband(struct session *s, const struct ptc_chunk *c, struct pt
 		if (record) {
 			record->machine = m;
 			record->context = ptc_sideband_flags(c) & PTC_SIDEBAND_CONTEXT;
+			if (pt_session_events_learn(s->events, record, e) < 0) {
+				free(record);
+				return -1;
+			}
 		}
 		if (!record || !pt_sideband_effect(record))
 			free(record);

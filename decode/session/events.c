@@ -534,41 +534,59 @@ static void put_switch(struct pt_session_events *ev, const struct pt_sideband_re
 	put(emit, &r);
 }
 
-/* {u64 id; path} after the header: a control group that was made, or that is there. */
-static void put_cgroup(struct pt_session_events *ev, const struct pt_sideband_record *record,
-		       struct pt_emit *emit)
-{
-	struct pt_text_buffer *b = &ev->text;
-	struct perf_event_header h;
-	struct ptr_event r;
-	uint64_t id;
-
-	memcpy(&h, record->record, sizeof h);
-	if (h.size <= sizeof h + sizeof id)
-		return;
-	memcpy(&id, record->record + sizeof h, sizeof id);
-	if (pt_cgroups_add(ev->cgroups, record->machine->pid, id, record->record + sizeof h + sizeof id,
-			   h.size - sizeof h - sizeof id, &emit->error) < 0) {
-		emit->failed = true;
-		return;
-	}
-	b->length = 0;
-	pt_text_add(b, "{\"id\":%" PRIu64 ",\"path\":", id);
-	pt_text_add_json(b, record->record + sizeof h + sizeof id, h.size - sizeof h - sizeof id);
-	if (!end_fields(b, emit))
-		return;
-	r = event_record(emit, record);
-	r.name = "cgroup";
-	r.fields = b->text;
-	put(emit, &r);
-}
-
 static bool is_cgroup(const struct pt_sideband_record *record)
 {
 	struct perf_event_header h;
 
 	memcpy(&h, record->record, sizeof h);
 	return h.type == PERF_RECORD_CGROUP;
+}
+
+/* {u64 id; path} after the header: a control group that was made, or that is there. *ret_path: with its NUL.
+ * Returns its bytes; 0: there is none. */
+static size_t parse_cgroup(const struct pt_sideband_record *record, uint64_t *ret_id,
+			   const uint8_t **ret_path)
+{
+	struct perf_event_header h;
+
+	memcpy(&h, record->record, sizeof h);
+	if (h.size <= sizeof h + sizeof *ret_id)
+		return 0;
+	memcpy(ret_id, record->record + sizeof h, sizeof *ret_id);
+	*ret_path = record->record + sizeof h + sizeof *ret_id;
+	return h.size - sizeof h - sizeof *ret_id;
+}
+
+int pt_session_events_learn(struct pt_session_events *ev, const struct pt_sideband_record *record,
+			    struct pt_error *e)
+{
+	const uint8_t *path;
+	uint64_t id;
+	size_t bytes = is_cgroup(record) ? parse_cgroup(record, &id, &path) : 0;
+
+	return bytes ? pt_cgroups_add(ev->cgroups, record->machine->pid, id, path, bytes, e) : 0;
+}
+
+static void put_cgroup(struct pt_session_events *ev, const struct pt_sideband_record *record,
+		       struct pt_emit *emit)
+{
+	struct pt_text_buffer *b = &ev->text;
+	const uint8_t *path;
+	struct ptr_event r;
+	uint64_t id;
+	size_t bytes = parse_cgroup(record, &id, &path);
+
+	if (!bytes)
+		return;
+	b->length = 0;
+	pt_text_add(b, "{\"id\":%" PRIu64 ",\"path\":", id);
+	pt_text_add_json(b, path, bytes);
+	if (!end_fields(b, emit))
+		return;
+	r = event_record(emit, record);
+	r.name = "cgroup";
+	r.fields = b->text;
+	put(emit, &r);
 }
 
 void pt_session_events_put(struct pt_session_events *ev, const struct pt_sideband_record *record,

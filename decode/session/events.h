@@ -40,6 +40,13 @@ int pt_session_events_sample(struct pt_session_events *ev, uint32_t attr, const 
 			     uint32_t sample_bytes, struct pt_sideband_record **ret, struct pt_error *e);
 
 /*
+ * A record of a machine was read: the paths of control groups are known from then on, as samples on another
+ * CPU may come before them. 0, or -1: PT_ERR_NO_MEMORY.
+ */
+int pt_session_events_learn(struct pt_session_events *ev, const struct pt_sideband_record *record,
+			    struct pt_error *e);
+
+/*
  * The time of a sample or switch record has come: writes its EVENT, and reports KVM's samples to vm (may be
  * NULL). slice: the number of the slice that runs on its CPU, 0 none. Failures are emit's.
  */
