@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "decode/code/huge_pages.h"
 #include "schema/array.h"
@@ -15,10 +16,13 @@
 #define ROOM_PATHS	(8u << 20)
 #define ROOM_PATH_EDGES (64u << 20)
 
-#define HASH_SLOTS	(1u << 12) /* at first */
-#define LIMIT_MIN	1024 /* a graph that cannot hold the flows' return addresses would be full at once */
+/* Of pt_graph_may_grow(), by what pt_graph_limit() counts: that is twice what it takes. */
+#define MOST_BYTES ((uint64_t)1 << 30)
 
-/* A Bloom filter with one hash: a bit is set for each block. The filter begins anew when a quarter of them are. */
+#define HASH_SLOTS (1u << 12) /* at first */
+#define LIMIT_MIN  1024	      /* a graph that cannot hold the flows' return addresses would be full at once */
+
+/* A Bloom filter with one hash: a bit is set for each block. It begins anew when a quarter of them are. */
 #define KNOWN_BITS (1u << 24)
 
 /* Array, room, count: all that recycling empties; and three that it does not always empty. */
@@ -161,9 +165,11 @@ void pt_graph_limit(struct pt_graph *g, size_t bytes)
 	g->most_bytes = bytes;
 }
 
-void pt_graph_may_grow(struct pt_graph *g, size_t most_bytes)
+void pt_graph_may_grow(struct pt_graph *g, unsigned graphs)
 {
-	g->most_bytes = most_bytes;
+	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+
+	g->most_bytes = memory / 8 / graphs < MOST_BYTES ? memory / 8 / graphs : MOST_BYTES;
 }
 
 /* A new version of the code, with an id of its own. */

@@ -136,10 +136,10 @@ void pt_graph_deinit(struct pt_graph *g);
  * may grow beyond by what the current packet needs. */
 #define PT_GRAPH_BYTES ((size_t)160 << 20)
 void pt_graph_limit(struct pt_graph *g, size_t bytes);
-/* pt_graph_recycle() may double the limit, up to so many bytes: when most of what has filled the graph was
- * known before it was recycled last. Code that runs in turn, and has no room together, would be decoded anew
- * each time. */
-void pt_graph_may_grow(struct pt_graph *g, size_t most_bytes);
+/* pt_graph_recycle() may double the limit, up to 1 GB, and to an eighth of the machine's memory for so many
+ * graphs together: when most of what has filled the graph was known before it was recycled last. Code that
+ * runs in turn, and has no room together, would be decoded anew each time. */
+void pt_graph_may_grow(struct pt_graph *g, unsigned graphs);
 /*
  * Forgets blocks, positions and paths; edges too when it is they that are too many. So memory is bounded
  * however much code a trace runs through. What is run again is decoded again, and the record stream gets its

@@ -9,7 +9,7 @@
  * decoded again. */
 #define CHECKPOINT_BYTES 8192
 /* Where it is no more than this, it is left to the flow. */
-#define LEFT_BYTES 48
+#define REST_BYTES 48
 /* Packets of a PSB+, at most: TSC, TMA, CBR, MODE.Exec, MODE.TSX, PIP, VMCS, FUP, PADs, MTCs. */
 #define PSB_PACKETS_MAX 64
 
@@ -41,7 +41,7 @@ struct pt_segment_decoder *pt_segment_decoder_create(const struct pt_segment_con
 	if (config->graph_bytes)
 		pt_graph_limit(&d->graph, config->graph_bytes);
 	else
-		pt_graph_may_grow(&d->graph, config->graph_most_bytes);
+		pt_graph_may_grow(&d->graph, config->graphs);
 	if (config->read_code)
 		d->graph.read_later = read_later;
 	d->graph.read_later_arg = d;
@@ -337,8 +337,8 @@ static const uint8_t *next_checkpoint(const struct pt_segment_decoder *d, const 
 	return psb ? psb : end;
 }
 
-/* The next PSB in the host from `from` on where a segment can begin, which begins then. Returns after its PSB+;
- * NULL: there is none. */
+/* The next PSB in the host from `from` on where a segment can begin, which begins then. Returns after its
+ * PSB+; NULL: there is none. */
 static const uint8_t *begin_at_next_psb(struct pt_segment_decoder *d, const uint8_t *from)
 {
 	const struct pt_segment_task *task = d->task;
@@ -420,7 +420,7 @@ static const uint8_t *end_segment(struct pt_segment_decoder *d)
 	bool lost = d->lost;
 	const uint8_t *at = return_to_checkpoint(d);
 
-	while (packet - at > LEFT_BYTES && !d->asked) {
+	while (packet - at > REST_BYTES && !d->asked) {
 		const uint8_t *before = at;
 
 		if (!decode(d, &at, packet))

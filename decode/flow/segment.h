@@ -46,8 +46,8 @@ struct pt_segment_config {
 	bool no_tnt;
 	bool stats; /* the flows' graph counts branches (pt_graph_count_stats()) */
 	struct img_store *store;
-	size_t graph_bytes; /* 0: the default, and up to graph_most_bytes (pt_graph_may_grow()) */
-	size_t graph_most_bytes;
+	size_t graph_bytes; /* 0: the default, and more where it must (pt_graph_may_grow()) */
+	unsigned graphs;    /* that there may be */
 	/* Called when there is code at an address of the space that the store's thread has to read first
 	 * (image.h): has it do so. False: it does not. */
 	bool (*read_code)(void *arg, struct img_space *space, uint64_t ip);
@@ -93,6 +93,8 @@ struct pt_segment_world {
 	size_t vmcs_count;
 };
 
+/* Puts the processes in order. */
+void pt_segment_sort_processes(struct pt_segment_machine *m);
 /* The code of the process with that CR3; other when it is not known. */
 struct img_space *pt_segment_process_space(const struct pt_segment_machine *m, uint64_t cr3);
 

@@ -59,6 +59,12 @@ static int by_page_tables(const void *a, const void *b)
 	return x->page_tables < y->page_tables ? -1 : x->page_tables > y->page_tables;
 }
 
+void pt_segment_sort_processes(struct pt_segment_machine *m)
+{
+	if (m->process_count)
+		qsort(m->processes, m->process_count, sizeof *m->processes, by_page_tables);
+}
+
 static struct img_space *find_process(const struct pt_segment_machine *m, uint64_t page_tables)
 {
 	const struct pt_segment_process key = {.page_tables = page_tables},

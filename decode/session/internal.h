@@ -256,11 +256,6 @@ static inline void pt_session_fail(struct session *s, const struct pt_error *e)
 	s->error = *e;
 }
 
-/* ---- session.c ---------------------------------------------------------------------------------------- */
-
-/* Up to how many bytes a graph may grow without --memory, of so many; 0 is 1. */
-size_t pt_session_graph_most_bytes(unsigned graphs);
-
 /* ---- queue.c ------------------------------------------------------------------------------------------ */
 
 /*

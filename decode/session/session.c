@@ -175,19 +175,9 @@ static int decode(struct session *s, struct ptc_reader *r, struct pt_error *e)
 
 /* ---- Setup ------------------------------------------------------------------------------------------ */
 
-/* Up to which a graph may grow, by what pt_graph_limit() counts; that is twice what it takes. */
-#define GRAPH_MOST_BYTES ((uint64_t)1 << 30)
-
 static uint64_t most_memory(void)
 {
 	return (uint64_t)sysconf(_SC_PHYS_PAGES) / 4 * 3 * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-size_t pt_session_graph_most_bytes(unsigned graphs)
-{
-	uint64_t part = most_memory() / 6 / (graphs ? graphs : 1);
-
-	return part < GRAPH_MOST_BYTES ? part : GRAPH_MOST_BYTES;
 }
 
 static int init_images(struct session *s, struct ptc_reader *r, struct pt_error *e)
@@ -248,7 +238,7 @@ static int session_init(struct session *s, struct ptc_reader *r, struct ptr_writ
 	if (o->graph_bytes)
 		pt_graph_limit(&s->graph, o->graph_bytes);
 	else
-		pt_graph_may_grow(&s->graph, pt_session_graph_most_bytes(1));
+		pt_graph_may_grow(&s->graph, 1);
 	if (init_images(s, r, e) < 0)
 		return -1;
 	s->meta = ptc_meta_create();

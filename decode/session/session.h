@@ -44,8 +44,9 @@ struct pt_session_options {
 
 	/*
 	 * Memory, in bytes. graph_bytes: for decoded code and paths (pt_graph_limit()), and call paths in
-	 * proportion; 0: PT_GRAPH_BYTES, and more where that is too little (pt_graph_may_grow()). held_bytes: for sideband and AUX data whose time has not come, and
-	 * as much for code and symbols; 0: three quarters of the machine's memory.
+	 * proportion; 0: PT_GRAPH_BYTES, and more where that is too little (pt_graph_may_grow()). held_bytes:
+	 * for sideband and AUX data whose time has not come, and as much for code and symbols; 0: three
+	 * quarters of the machine's memory.
 	 */
 	size_t graph_bytes;
 	uint64_t held_bytes;
@@ -55,8 +56,8 @@ struct pt_session_options {
 	unsigned threads;
 	/* About how many bytes another thread decodes at a time; 0: as many as is good. */
 	unsigned segment_bytes;
-	bool
-	    segments_wait; /* for all that is given to them: what they have decoded does not depend on time */
+	/* For all that is given to them: what they have decoded does not depend on time. For tests. */
+	bool segments_wait;
 };
 
 struct pt_session_result {

@@ -25,7 +25,7 @@ void pt_session_segments_start(struct session *s)
 	    .stats = s->options->stats,
 	    .store = s->store,
 	    .graph_bytes = s->options->graph_bytes,
-	    .graph_most_bytes = pt_session_graph_most_bytes(s->options->threads),
+	    .graphs = s->options->threads,
 	};
 
 	/* Where it is listed which bytes were read as code, only the session's thread can say. */
@@ -54,11 +54,12 @@ static void set_stops(struct session *s)
 static void give_segments(struct stream *st)
 {
 	struct session *s = st->session;
+	uint64_t world_changes = pt_session_world_changes(s);
 
 	if (s->stops_arrived != s->queue.arrived)
 		set_stops(s);
-	if (s->world_changes != pt_session_world_changes(s)) {
-		s->world_changes = pt_session_world_changes(s);
+	if (s->world_changes != world_changes) {
+		s->world_changes = world_changes;
 		pt_segments_set_world(s->segments, pt_session_world(s));
 	}
 	pt_segments_give(s->segments, st);

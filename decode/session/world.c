@@ -41,13 +41,6 @@ size_t pt_session_world_guest(const struct stream *st)
 	return 0;
 }
 
-static int by_page_tables(const void *a, const void *b)
-{
-	const struct pt_segment_process *x = a, *y = b;
-
-	return x->page_tables < y->page_tables ? -1 : x->page_tables > y->page_tables;
-}
-
 /* Without memory none is known. */
 static void add_processes(struct pt_segment_machine *to, const struct pt_machine *m)
 {
@@ -64,7 +57,7 @@ static void add_processes(struct pt_segment_machine *to, const struct pt_machine
 		if (process && !process->gone)
 			to->processes[to->process_count++] =
 			    (struct pt_segment_process){.page_tables = page_tables, .space = &process->space};
-	qsort(to->processes, to->process_count, sizeof *to->processes, by_page_tables);
+	pt_segment_sort_processes(to);
 }
 
 /* As context.c sets the code. */
