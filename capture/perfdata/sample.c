@@ -2,6 +2,7 @@
  * perf_event__output_id_sample(). */
 #include "capture/perfdata/sample.h"
 #include "schema/bytes.h"
+#include "schema/sample_fields.h"
 
 #include <string.h>
 
@@ -62,143 +63,79 @@ static void read_trailer(const struct perf_description *d, const struct perf_rec
 	set_event(d, s, id != NULL, id ? u64(id) : 0);
 }
 
-/* Where a sample is being read. */
-struct cursor {
-	const uint8_t *p, *end;
-	bool cut;
-};
-
-static uint64_t take(struct cursor *c)
-{
-	uint64_t v;
-
-	if (c->end - c->p < 8) {
-		c->cut = true;
-		return 0;
-	}
-	v = u64(c->p);
-	c->p += 8;
-	return v;
-}
-
-static void skip(struct cursor *c, uint64_t words)
-{
-	if (words > (uint64_t)(c->end - c->p) / 8)
-		c->cut = true;
-	else
-		c->p += words * 8;
-}
-
-static void skip_read(struct cursor *c, uint64_t format)
-{
-	uint64_t each = 1 + !!(format & PERF_FORMAT_ID) + !!(format & (1U << 4)); /* PERF_FORMAT_LOST */
-	uint64_t times =
-	    !!(format & PERF_FORMAT_TOTAL_TIME_ENABLED) + !!(format & PERF_FORMAT_TOTAL_TIME_RUNNING);
-	uint64_t nr;
-
-	if (!(format & PERF_FORMAT_GROUP)) {
-		skip(c, each + times);
-		return;
-	}
-	nr = take(c);
-	skip(c, times);
-	skip(c, nr <= UINT16_MAX ? nr * each : UINT16_MAX);
-}
-
-static void skip_registers(struct cursor *c, uint64_t mask)
-{
-	if (take(c)) /* the ABI; 0: none */
-		skip(c, (uint64_t)__builtin_popcountll(mask));
-}
-
 /* Skips what is between a sample's period and its AUX data. */
-static void skip_middle(struct cursor *c, const struct perf_event_attr *attr)
+static void skip_middle(struct pt_sample_cursor *c, const struct pt_sample_shape *shape)
 {
-	uint64_t type = attr->sample_type, n;
+	uint64_t type = shape->sample_type;
 
-	if (type & PERF_SAMPLE_READ)
-		skip_read(c, attr->read_format);
+	pt_sample_skip_read(c, shape);
 	if (type & PERF_SAMPLE_CALLCHAIN)
-		skip(c, take(c));
+		pt_sample_skip(c, pt_sample_u64(c));
 	if (type & PERF_SAMPLE_RAW) {
 		/* u32 size and that many bytes; both together fill whole words. */
-		if (c->end - c->p < 8)
+		if (c->end - c->at < 8)
 			c->cut = true;
 		else
-			skip(c, ((uint64_t)u32(c->p) + 4 + 7) / 8);
+			pt_sample_skip(c, ((uint64_t)u32(c->at) + 4 + 7) / 8);
 	}
-	if (type & PERF_SAMPLE_BRANCH_STACK) {
-		n = take(c);
-		skip(c, !!(attr->branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX));
-		skip(c, n <= UINT16_MAX ? 3 * n : UINT16_MAX);
-		if (attr->branch_sample_type & 1U << 19) /* PERF_SAMPLE_BRANCH_COUNTERS */
-			skip(c, n);
-	}
-	if (type & PERF_SAMPLE_REGS_USER)
-		skip_registers(c, attr->sample_regs_user);
-	if (type & PERF_SAMPLE_STACK_USER) {
-		n = take(c);
-		skip(c, n / 8);
-		skip(c, n != 0); /* how much of it is valid */
-	}
-	skip(c, !!(type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT)));
-	skip(c, !!(type & PERF_SAMPLE_DATA_SRC));
-	skip(c, !!(type & PERF_SAMPLE_TRANSACTION));
-	if (type & PERF_SAMPLE_REGS_INTR)
-		skip_registers(c, attr->sample_regs_intr);
-	skip(c, !!(type & PERF_SAMPLE_PHYS_ADDR));
-	skip(c, !!(type & PERF_SAMPLE_CGROUP));
-	skip(c, !!(type & PERF_SAMPLE_DATA_PAGE_SIZE));
-	skip(c, !!(type & PERF_SAMPLE_CODE_PAGE_SIZE));
+	pt_sample_skip_to_cgroup(c, shape);
+	pt_sample_skip(c, !!(type & PERF_SAMPLE_CGROUP));
+	pt_sample_skip(c, !!(type & PERF_SAMPLE_DATA_PAGE_SIZE));
+	pt_sample_skip(c, !!(type & PERF_SAMPLE_CODE_PAGE_SIZE));
 }
 
 /* The id is the first field, or follows IP, TID, TIME and ADDR; all events have it at the same place. */
-static void find_sample_event(const struct perf_description *d, const struct cursor *c, struct perf_stamp *s)
+static void find_sample_event(const struct perf_description *d, const struct pt_sample_cursor *c,
+			      struct perf_stamp *s)
 {
 	uint64_t type = d->events[0].attr.sample_type;
-	struct cursor id = *c;
+	struct pt_sample_cursor id = *c;
 
 	if (!(type & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID))) {
 		set_event(d, s, false, 0);
 		return;
 	}
 	if (!(type & PERF_SAMPLE_IDENTIFIER))
-		skip(&id, (uint64_t)__builtin_popcountll(type & (PERF_SAMPLE_IP | PERF_SAMPLE_TID |
-								 PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR)));
-	set_event(d, s, true, take(&id));
+		pt_sample_skip(&id,
+			       (uint64_t)__builtin_popcountll(type & (PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+								      PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR)));
+	set_event(d, s, true, pt_sample_u64(&id));
 }
 
 static int read_sample(const struct perf_description *d, const struct perf_record *r, struct perf_stamp *s,
 		       struct pt_error *e)
 {
-	struct cursor c = {.p = r->bytes + sizeof(struct perf_event_header), .end = r->bytes + r->size};
+	struct pt_sample_cursor c = {.at = r->bytes + sizeof(struct perf_event_header),
+				     .end = r->bytes + r->size};
 	const struct perf_event_attr *attr;
 	uint64_t type, v;
 
 	find_sample_event(d, &c, s);
 	attr = &d->events[s->event].attr;
 	type = attr->sample_type;
-	skip(&c, !!(type & PERF_SAMPLE_IDENTIFIER));
-	skip(&c, !!(type & PERF_SAMPLE_IP));
+	pt_sample_skip(&c, !!(type & PERF_SAMPLE_IDENTIFIER));
+	pt_sample_skip(&c, !!(type & PERF_SAMPLE_IP));
 	if (type & PERF_SAMPLE_TID) {
-		v = take(&c);
+		v = pt_sample_u64(&c);
 		s->pid = (int32_t)(uint32_t)v;
 		s->tid = (int32_t)(v >> 32);
 	}
 	if (type & PERF_SAMPLE_TIME)
-		s->time_ns = take(&c);
-	skip(&c, !!(type & PERF_SAMPLE_ADDR));
-	skip(&c, !!(type & PERF_SAMPLE_ID));
-	skip(&c, !!(type & PERF_SAMPLE_STREAM_ID));
+		s->time_ns = pt_sample_u64(&c);
+	pt_sample_skip(&c, !!(type & PERF_SAMPLE_ADDR));
+	pt_sample_skip(&c, !!(type & PERF_SAMPLE_ID));
+	pt_sample_skip(&c, !!(type & PERF_SAMPLE_STREAM_ID));
 	if (type & PERF_SAMPLE_CPU)
-		s->cpu = (int32_t)(uint32_t)take(&c);
-	skip(&c, !!(type & PERF_SAMPLE_PERIOD));
+		s->cpu = (int32_t)(uint32_t)pt_sample_u64(&c);
+	pt_sample_skip(&c, !!(type & PERF_SAMPLE_PERIOD));
 	if (type & PERF_SAMPLE_AUX) {
-		skip_middle(&c, attr);
-		v = take(&c);
-		if (!c.cut && v > (uint64_t)(c.end - c.p))
+		const struct pt_sample_shape shape = pt_sample_shape_of(attr);
+
+		skip_middle(&c, &shape);
+		v = pt_sample_u64(&c);
+		if (!c.cut && v > (uint64_t)(c.end - c.at))
 			c.cut = true;
-		s->aux_at = (uint32_t)(c.p - r->bytes);
+		s->aux_at = (uint32_t)(c.at - r->bytes);
 		s->aux_bytes = (uint32_t)v;
 	}
 	if (c.cut)

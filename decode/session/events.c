@@ -303,11 +303,7 @@ static struct pt_event *event_create(const struct ptc_attr *a)
 	event->is_tracepoint = attr.type == PERF_TYPE_TRACEPOINT;
 	event->machine_pid = a->machine_pid;
 	event->config = attr.config;
-	event->shape = (struct pt_sample_shape){.sample_type = attr.sample_type,
-						.read_format = attr.read_format,
-						.branch_sample_type = attr.branch_sample_type,
-						.regs_user = attr.sample_regs_user,
-						.regs_intr = attr.sample_regs_intr};
+	event->shape = pt_sample_shape_of(&attr);
 	event->name = strndup(a->name, a->name_bytes);
 	if (event->name)
 		return event;

@@ -10,17 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "schema/sample_fields.h"
+
 struct pt_sample {
 	bool has_ip, has_tid, has_time, has_addr, has_id, has_cpu, has_period, has_cgroup;
 	uint64_t ip, time_ns, addr, id, period, cgroup;
 	int32_t pid, tid, cpu;
 	const uint8_t *raw; /* within the record; NULL when there are none */
 	size_t raw_bytes;
-};
-
-/* What an event's perf_event_attr says of the fields of its samples. */
-struct pt_sample_shape {
-	uint64_t sample_type, read_format, branch_sample_type, regs_user, regs_intr;
 };
 
 /*
