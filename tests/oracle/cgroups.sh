@@ -35,7 +35,7 @@ by_perf() {
 by_us() {
 	rm -f "$tmp/c.db"
 	"$PT_BIN/pt-decode" -q "$1" | "$PT_BIN/pt-load" -q "$tmp/c.db"
-	sqlite3 "$tmp/c.db" "SELECT name, json_extract(fields, '\$.cgroup'), tid, count(*) FROM events
+	sqlite3 "$tmp/c.db" "SELECT name, json_extract(fields, '\$.cgroup'), coalesce(tid, -1), count(*) FROM events
 		WHERE name <> 'cgroup' AND name <> 'context_switch' GROUP BY 1, 2, 3" | sort
 }
 # as_perf NAME OPTIONS...
