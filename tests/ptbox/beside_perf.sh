@@ -42,7 +42,7 @@ both thread 0 cyc,psb_period=1/u -t $rounds -- sleep 0.01
 taskset -p 1 $$ >taskset.out # who records is elsewhere
 both cpu 0 cyc,psb_period=2/u -C 1 -- sleep 0.01
 taskset -p 3 $$ >taskset.out
-both all 0 psb_period=4/u -m 4M,4M -a -- sleep 0.003
+both all 0 psb_period=4/u -m 4M,16M -a -- sleep 0.003
 
 # What is in the buffers three times; both take them when they are asked to.
 mkfifo ctl ack
