@@ -64,11 +64,8 @@ void json_row(sqlite3_stmt *st, FILE *out)
 	putc(']', out);
 }
 
-int json_rows(sqlite3_stmt *st, const struct json_watch *watch, FILE *out, struct pt_error *e)
+void json_columns(sqlite3_stmt *st, FILE *out)
 {
-	int watched = find_column(st, watch ? watch->column : NULL), r;
-	bool any = false;
-
 	fputs("{\"columns\":[", out);
 	for (int i = 0; i < sqlite3_column_count(st); i++) {
 		if (i)
@@ -76,6 +73,14 @@ int json_rows(sqlite3_stmt *st, const struct json_watch *watch, FILE *out, struc
 		json_string(out, sqlite3_column_name(st, i));
 	}
 	fputs("],\"rows\":[", out);
+}
+
+int json_rows(sqlite3_stmt *st, const struct json_watch *watch, FILE *out, struct pt_error *e)
+{
+	int watched = find_column(st, watch ? watch->column : NULL), r;
+	bool any = false;
+
+	json_columns(st, out);
 	while ((r = report_step(sqlite3_db_handle(st), st, e)) > 0) {
 		fputs(any ? ",\n" : "\n", out);
 		any = true;

@@ -25,6 +25,8 @@ void json_string(FILE *out, const char *s);
  * PT_ERR_BAD_INPUT (SQLite's message), PT_ERR_REFUSED (its time was over), or what watch says. */
 int json_rows(sqlite3_stmt *statement, const struct json_watch *watch, FILE *out, struct pt_error *e);
 
+/* What json_rows() writes before the rows; after them "]}" is due. */
+void json_columns(sqlite3_stmt *statement, FILE *out);
 /* The statement's row at hand, as an array. */
 void json_row(sqlite3_stmt *statement, FILE *out);
 

@@ -7,6 +7,7 @@
 #include "queries/report/json.h"
 #include "queries/report/path_set.h"
 #include "queries/report/sql.h"
+#include "queries/report/stacks.h"
 
 /* Of rows in the page. A hundred thousand VM exits are 5 MB, sixty thousand calls 1.5 MB. */
 enum {
@@ -29,17 +30,14 @@ struct report {
 	FILE *out;
 };
 
-static const struct element {
-	const char *name, *path_column; /* whose paths are named in "paths" */
+struct element {
+	const char *name;
 	int limit;
 	bool compared;
-} elements[] = {
-    {"trace", NULL, 0, true},	      {"machines", NULL, 0, true},	    {"threads", NULL, 0, true},
-    {"guests", NULL, 0, true},	      {"entering", NULL, 0, true},	    {"stacks", "path", STACKS, true},
-    {"findings", NULL, 0, false},     {"reasons", NULL, 0, false},	    {"exits", NULL, EXITS, false},
-    {"exit_calls", "path", 0, false}, {"running", NULL, RUNNING, false},    {"marks", NULL, MARKS, false},
-    {"losses", NULL, LOSSES, false},  {"loss_kinds", NULL, 0, false},	    {"counters", NULL, 0, false},
-    {"calls", "path", CALLS, false},  {"functions", NULL, FUNCTIONS, false}};
+	const char *path_column; /* whose paths are named in "paths" */
+	/* 0, or -1 as json_rows(). NULL: write_rows(). */
+	int (*write)(struct report *r, const struct element *x, struct pt_error *e);
+};
 
 static sqlite3_stmt *prepare(const struct report *r, const char *name, int limit, struct pt_error *e)
 {
@@ -56,18 +54,46 @@ static sqlite3_stmt *prepare(const struct report *r, const char *name, int limit
 	return st;
 }
 
-static int write_element(struct report *r, const struct element *x, struct pt_error *e)
+static int write_rows(struct report *r, const struct element *x, struct pt_error *e)
 {
 	sqlite3_stmt *st = prepare(r, x->name, x->limit, e);
 	const struct json_watch watch = {x->path_column, path_set_add, &r->paths};
+	int ret = st ? json_rows(st, &watch, r->out, e) : -1;
+
+	sqlite3_finalize(st);
+	return ret;
+}
+
+static int write_stacks(struct report *r, const struct element *x, struct pt_error *e)
+{
+	return stacks_write(r->db, r->trace, x->limit, &r->paths, r->out, e);
+}
+
+static const struct element elements[] = {{"trace", 0, true, NULL, NULL},
+					  {"machines", 0, true, NULL, NULL},
+					  {"threads", 0, true, NULL, NULL},
+					  {"guests", 0, true, NULL, NULL},
+					  {"entering", 0, true, NULL, NULL},
+					  {"stacks", STACKS, true, NULL, write_stacks},
+					  {"findings", 0, false, NULL, NULL},
+					  {"reasons", 0, false, NULL, NULL},
+					  {"exits", EXITS, false, NULL, NULL},
+					  {"exit_calls", 0, false, "path", NULL},
+					  {"running", RUNNING, false, NULL, NULL},
+					  {"marks", MARKS, false, NULL, NULL},
+					  {"losses", LOSSES, false, NULL, NULL},
+					  {"loss_kinds", 0, false, NULL, NULL},
+					  {"counters", 0, false, NULL, NULL},
+					  {"calls", CALLS, false, "path", NULL},
+					  {"functions", FUNCTIONS, false, NULL, NULL}};
+
+static int write_element(struct report *r, const struct element *x, struct pt_error *e)
+{
 	int ret;
 
-	if (!st)
-		return -1;
 	json_begin(r->out, x->name, r->o->suffix);
-	ret = json_rows(st, &watch, r->out, e);
+	ret = (x->write ? x->write : write_rows)(r, x, e);
 	json_end(r->out);
-	sqlite3_finalize(st);
 	return ret;
 }
 

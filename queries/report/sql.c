@@ -21,6 +21,8 @@
 	X(losses)                                                                                            \
 	X(loss_kinds)                                                                                        \
 	X(counters)                                                                                          \
+	X(stack_paths)                                                                                       \
+	X(stack_shared)                                                                                      \
 	X(stacks)                                                                                            \
 	X(path)                                                                                              \
 	X(functions)                                                                                         \
