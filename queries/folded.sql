@@ -11,15 +11,25 @@ WITH RECURSIVE who (id, thread) AS (
 	SELECT id, CASE WHEN tid = 0 THEN id ELSE first END FROM thread
 ),
 least (trace, insns) AS MATERIALIZED (SELECT id, coalesce(:percent, 0.01) / 100.0 * insn_count FROM trace),
+large (id) AS MATERIALIZED ( -- no other path can have a thread with as much
+	SELECT p.id FROM call_path p CROSS JOIN least l WHERE l.trace = p.trace AND p.insn_count >= l.insns
+),
+-- of paths that threads share: these, and what they call
+shared (trace, thread, path, parent, name, insns) AS MATERIALIZED (
+	SELECT p.trace, w.thread, p.call_path, c.parent, p.thread, p.insn_count
+	FROM thread_path p CROSS JOIN call_path c LEFT JOIN who w ON w.id = p.thread
+	WHERE p.call_path IN (SELECT id FROM large
+			UNION ALL SELECT y.id FROM call_path y WHERE y.parent IN (SELECT id FROM large))
+		AND c.id = p.call_path
+),
 -- callees included; name: a row of thread, of the last name it had in the path
 used (thread, path, name, insns) AS MATERIALIZED (
-	SELECT w.thread, p.id, p.thread, p.insn_count FROM call_path p CROSS JOIN least l CROSS JOIN who w
-	WHERE l.trace = p.trace AND w.id = p.thread AND p.insn_count >= l.insns
+	SELECT w.thread, p.id, p.thread, p.insn_count FROM large l CROSS JOIN call_path p CROSS JOIN who w
+	WHERE p.id = l.id AND w.id = p.thread
 	UNION ALL
-	SELECT w.thread, p.call_path, max(p.thread), sum(p.insn_count)
-	FROM thread_path p CROSS JOIN least l LEFT JOIN who w ON w.id = p.thread
+	SELECT p.thread, p.path, max(p.name), sum(p.insns) FROM shared p CROSS JOIN least l
 	WHERE l.trace = p.trace
-	GROUP BY p.call_path, w.thread HAVING sum(p.insn_count) >= l.insns
+	GROUP BY p.path, p.thread HAVING sum(p.insns) >= l.insns
 ),
 self (thread, path, name, insns) AS MATERIALIZED (
 	SELECT thread, path, max(name), sum(insns) AS insns FROM (
@@ -28,9 +38,8 @@ self (thread, path, name, insns) AS MATERIALIZED (
 		SELECT w.thread, p.parent, NULL, -p.insn_count FROM call_path p CROSS JOIN who w
 		WHERE p.parent IN (SELECT path FROM used) AND w.id = p.thread
 		UNION ALL
-		SELECT w.thread, c.parent, NULL, -p.insn_count
-		FROM thread_path p CROSS JOIN call_path c LEFT JOIN who w ON w.id = p.thread
-		WHERE c.id = p.call_path AND c.parent IN (SELECT path FROM used)
+		SELECT p.thread, p.parent, NULL, -p.insns FROM shared p
+		WHERE p.parent IN (SELECT path FROM used)
 	)
 	GROUP BY thread, path
 	HAVING sum(insns) > 0
