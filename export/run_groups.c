@@ -7,6 +7,7 @@
 
 #include "export/dictionary.h"
 #include "export/digits.h"
+#include "export/run_chunks.h"
 #include "export/run_rows.h"
 #include "export/sink.h"
 #include "export/spool.h"
@@ -249,22 +250,33 @@ static int place_paths(struct run_group *g, struct dictionary *d, uint32_t usual
 	return 0;
 }
 
+static int insert_groups(struct run_groups *g, struct run_rows *rows, struct run_chunks *chunks,
+			 struct dictionary *d, const struct pt_sink_poll *poll, struct pt_error *e)
+{
+	uint32_t usual[DIGITS_ROW];
+
+	for (uint64_t i = 0; i < g->count; i++) {
+		if (!(i % POLL_GROUPS) && poll->interrupted && poll->interrupted(poll->arg))
+			return pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "interrupted");
+		if (read_group(g, e) < 0 || place_paths(&g->group, d, usual, e) < 0 ||
+		    run_rows_insert(rows, &g->group, usual, e) < 0 ||
+		    run_chunks_add(chunks, &g->group.head, e) < 0)
+			return -1;
+	}
+	return run_chunks_finish(chunks, e);
+}
+
 int run_groups_finish(struct run_groups *g, sqlite3 *db, struct dictionary *d,
 		      const struct pt_sink_poll *poll, struct pt_error *e)
 {
 	struct run_rows *rows = NULL;
-	uint32_t usual[DIGITS_ROW];
-	int ret = 0;
+	struct run_chunks *chunks = NULL;
+	int ret = -1;
 
-	if (flush(g, e) < 0 || spool_rewind(&g->spool, e) < 0 || !(rows = run_rows_create(db, e)))
-		return -1;
-	for (uint64_t i = 0; !ret && i < g->count; i++) {
-		if (!(i % POLL_GROUPS) && poll->interrupted && poll->interrupted(poll->arg))
-			ret = pt_fail(e, PT_ERR_REFUSED, PT_NO_OFFSET, "interrupted");
-		else if (read_group(g, e) < 0 || place_paths(&g->group, d, usual, e) < 0 ||
-			 run_rows_insert(rows, &g->group, usual, e) < 0)
-			ret = -1;
-	}
+	if (flush(g, e) == 0 && spool_rewind(&g->spool, e) == 0 && (rows = run_rows_create(db, e)) &&
+	    (chunks = run_chunks_create(db, e)))
+		ret = insert_groups(g, rows, chunks, d, poll, e);
+	run_chunks_destroy(chunks);
 	run_rows_destroy(rows);
 	return ret;
 }

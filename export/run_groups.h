@@ -1,5 +1,5 @@
 /*
- * run_groups.h - runs packed 64 per row, as schema/tables.sql explains: table run_group.
+ * run_groups.h - runs packed 64 per row, as schema/tables.sql explains: tables run_group and run_chunk.
  *
  * Rows name paths by ids that are known only after the last run: those that most runs have get the
  * shortest. Until then the groups are in a scratch file, at some 8 bytes a run.

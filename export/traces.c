@@ -152,6 +152,8 @@ int trace_delete(sqlite3 *db, int64_t trace, struct pt_error *e)
 				    " AND id < (SELECT (last_edge + 1) << 24 FROM gone);"
 				    "DELETE FROM run_group WHERE id BETWEEN (SELECT first_run FROM gone) AND "
 				    "(SELECT last_run FROM gone);"
+				    "DELETE FROM run_chunk WHERE id BETWEEN (SELECT first_run FROM gone) AND "
+				    "(SELECT last_run FROM gone);"
 				    "DELETE FROM call_shape WHERE id >> 32 = (SELECT id FROM gone);"
 				    "DELETE FROM call_path_code WHERE id >> 11 = (SELECT id FROM gone);"
 				    "DROP TABLE gone;",

@@ -1,7 +1,7 @@
 -- branches-between: every branch between two ids or times; by default those of the slowest VM exit's thread
 -- id, time_ns, tsc: of the view branches, which has to unpack the whole trace for the same. :from and :to
 -- may be vmexits' exit_branch and entry_branch, guest_runs' or calls' (call_id, return_id). Branches of
--- other CPUs lie between them: :thread leaves them out. Of a time an index finds the groups of runs.
+-- other CPUs lie between them: :thread leaves them out. Those of a time are found without the others.
 -- :from = the slowest VM exit's exit_branch, or with a time the first
 -- :to = its entry_branch, or with a time the last
 -- :after = any; time_ns of the first branch
@@ -12,9 +12,6 @@
 -- needs: branches
 CREATE MACRO IN_TIME(t, tsc, tsc_end) AS ((:after IS NULL OR coalesce(TSC_TO_TIME(t, tsc_end) >= :after, 1))
 	AND (:until IS NULL OR TSC_TO_TIME(t, tsc) <= :until));
--- TSC values at a time, or a few ticks from it.
-CREATE MACRO TSC_NEAR(t, ns) AS (t.first_tsc
-	+ CAST(((ns) - TSC_TO_TIME(t, t.first_tsc)) * (1.0 * (1 << t.time_shift)) / t.time_mult AS INTEGER));
 WITH slowest AS (
 	SELECT exit_branch, entry_branch, thread FROM vm_exit
 	WHERE coalesce(:from, :to, :after, :until) IS NULL AND latency_tsc IS NOT NULL
@@ -27,29 +24,24 @@ span (a, b) AS MATERIALIZED ( -- of ids
 	UNION ALL
 	SELECT coalesce(:from, 0), coalesce(:to, 9223372036854775807) WHERE coalesce(:after, :until) IS NOT NULL
 ),
-class (bits) AS (VALUES (16), (24), (32), (62)),
-near (id) AS MATERIALIZED ( -- groups of runs; one may begin before. No time is known of some
-	SELECT g.id FROM trace t CROSS JOIN class c CROSS JOIN run_group g
+-- Groups of runs, then runs and branches come in the order of ids, as CROSS JOIN goes: so the first branches
+-- are those with the least ids, and no more are looked at.
+near (id) AS (
+	SELECT g.id FROM trace t CROSS JOIN span s CROSS JOIN run_chunk c CROSS JOIN run_group g
 	WHERE coalesce(:after, :until) IS NOT NULL AND t.id = coalesce(:trace, t.id)
-		AND RUN_GROUP_CLASS(g) = c.bits AND g.id BETWEEN t.first_run AND t.last_run
-		AND g.tsc BETWEEN coalesce(TSC_NEAR(t, (:after - 2)) - (1 << c.bits), -1 << 62)
-		AND coalesce(TSC_NEAR(t, (:until + 2)), 1 << 62)
-		AND coalesce(g.tsc + g.end_add >= TSC_NEAR(t, (:after - 2)), 1)
-	UNION ALL
-	SELECT g.id FROM run_group g
-	WHERE :after IS NOT NULL AND :until IS NULL AND RUN_GROUP_CLASS(g) = 62 AND g.tsc IS NULL
+		AND c.id BETWEEN t.first_run AND t.last_run AND c.id <= s.b / 1024 AND c.last >= s.a / 1024
+		AND IN_TIME(t, c.tsc, c.tsc_end)
+		AND g.id BETWEEN c.id AND c.last AND IN_TIME(t, g.tsc, RUN_GROUP_END(g))
 	UNION ALL
 	SELECT g.id FROM span s CROSS JOIN run_group g
 	WHERE coalesce(:after, :until) IS NULL AND g.id > s.a / 1024 - 64 AND g.id <= s.b / 1024
 ),
--- The runs, in the order of ids, as IN and CROSS JOIN go: so the first branches are those with the least ids,
--- and no more are looked at.
 r AS (
 	SELECT u.id AS run, u.trace, u.path, u.repeats, u.tsc_est, u.tsc_next, u.time_zero, u.time_mult,
 		u.time_shift, u.cpu, u.machine, u.tid, u.comm
-	FROM run u
-	WHERE u.run_group IN near AND u.id >= (SELECT a / 1024 FROM span) AND u.id <= (SELECT b / 1024 FROM span)
-		AND IN_TIME(u, u.group_tsc, u.group_tsc_end) AND IN_TIME(u, u.tsc, u.tsc_end)
+	FROM near CROSS JOIN run u
+	WHERE u.run_group = near.id AND u.id >= (SELECT a / 1024 FROM span) AND u.id <= (SELECT b / 1024 FROM span)
+		AND IN_TIME(u, u.tsc, u.tsc_end)
 		AND u.trace = coalesce(:trace, u.trace) AND (:thread IS NULL OR u.tid = :thread)
 		AND (:thread IS NOT NULL OR NOT EXISTS (SELECT 1 FROM slowest)
 			OR u.thread IS (SELECT thread FROM slowest))

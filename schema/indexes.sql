@@ -1,14 +1,11 @@
 -- indexes.sql - built after the first load, kept up by the later ones. Of runs and calls, packed many in a row, the
--- rows are also found by id, and by edge_chunk and path_chunk.
+-- rows are also found by id, and by edge_chunk, path_chunk and run_chunk.
 
 -- From a place in the code to the edges at it.
 CREATE INDEX edge_by_from ON edge (from_ip);
 CREATE INDEX edge_by_to ON edge (to_ip);
 CREATE INDEX symbol_by_name ON symbol (name);
 CREATE INDEX symbol_by_start ON symbol (start_ip);
--- From a time to the runs then: no group of class c spans 2^c ticks.
-CREATE INDEX run_group_by_time ON run_group (CASE WHEN end_add < 65536 THEN 16 WHEN end_add < 1 << 24 THEN 24
-	WHEN end_add < 1 << 32 THEN 32 ELSE 62 END, tsc, end_add);
 -- From a time to what happened then.
 CREATE INDEX slice_by_time ON slice (time_ns);
 CREATE INDEX event_by_time ON event (time_ns);

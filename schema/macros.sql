@@ -59,9 +59,8 @@ CREATE MACRO STRETCH_INSNS_AT(g, p, at) AS CASE
 	ELSE coalesce(p.stretch_insns, 0) END;
 CREATE MACRO BACK_AT(g, at) AS CASE WHEN g.back IS NOT NULL THEN NUMBER_AT(g.back, at)
 	WHEN CODE_AT(g.cyc, at) > 1 THEN at - 1 - length(rtrim(substr(g.cyc, 1, at - 1), char(1))) ELSE 0 END;
--- How long a group of runs may be, in classes: index run_group_by_time.
-CREATE MACRO RUN_GROUP_CLASS(g) AS CASE WHEN g.end_add < 65536 THEN 16 WHEN g.end_add < 1 << 24 THEN 24
-	WHEN g.end_add < 1 << 32 THEN 32 ELSE 62 END;
+-- No branch of a group has a later time: its upper bound, or of runs that have none the last estimate.
+CREATE MACRO RUN_GROUP_END(g) AS (g.tsc + coalesce(g.end_add, max(32767, g.est_next)));
 -- The tsc of the run with that id.
 CREATE MACRO TSC_OF_RUN(run) AS (SELECT TSC_AT(h, run - h.id + 1) FROM run_group h WHERE h.id <= run
 	ORDER BY h.id DESC LIMIT 1);

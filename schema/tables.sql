@@ -32,7 +32,7 @@
 -- cycles; cyc_count is NULL when none have.
 
 PRAGMA application_id = 1347708002; -- 'PTdb'
-PRAGMA user_version = 19;
+PRAGMA user_version = 20;
 
 -- 0..1023, to expand what is counted.
 CREATE TABLE number (i INTEGER PRIMARY KEY);
@@ -188,6 +188,11 @@ CREATE TABLE run_group (
 	cyc_whole INTEGER, insn_whole INTEGER,
 	est INTEGER, est_next INTEGER, end_add INTEGER, est_add TEXT, exact INTEGER, open INTEGER
 );
+
+-- When the runs id .. last were, 4096 or somewhat more in whole groups, or fewer: no branch of theirs has a time
+-- before tsc or after tsc_end (see the macro RUN_GROUP_END). NULL: none has a known time. From a time, this is
+-- the way to the runs.
+CREATE TABLE run_chunk (id INTEGER PRIMARY KEY, last INTEGER, tsc INTEGER, tsc_end INTEGER);
 
 -- ip: where the callee begins, NULL when that is where its symbol does. parent NULL: a root. Sums over
 -- its calls; callees' counts are included. elapsed_tsc: of the calls whose times are known. thread: the

@@ -162,8 +162,8 @@ static int read_column(struct rows *r, char *line, struct pt_error *e)
 }
 
 /* Tables whose rows are many, or the same in all databases; the others are sqlite_rows. */
-static const char many[] = "'number', 'edge', 'path', 'edge_chunk', 'path_chunk', 'run_group', 'call_group', "
-			   "'call_shape', 'call_whole', 'call_path_code'";
+static const char many[] = "'number', 'edge', 'path', 'edge_chunk', 'path_chunk', 'run_group', 'run_chunk', "
+			   "'call_group', 'call_shape', 'call_whole', 'call_path_code'";
 
 /* SELECT of a table's rows as literals, its trace being the number that the server knows it by. */
 static int add_literals(sqlite3_str *to, sqlite3 *db, const char *table, int64_t trace)

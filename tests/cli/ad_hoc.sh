@@ -55,8 +55,9 @@ done
 
 # Branches of a time: through the groups of runs, in a small part of the work, and the same as the view has.
 plan=$({ echo "EXPLAIN QUERY PLAN"; "$PT_BIN/pt-query" "$tmp/db" branches-between --print | grep -v '^--'; } | sqlite3 "$tmp/db")
-check "branches between times: their groups are searched" grep -q 'SEARCH g USING COVERING INDEX run_group_by_time (<expr>=? AND tsc>? AND tsc<?)' <<<"$plan"
-check "and then the runs" grep -q 'SEARCH g USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)' <<<"$plan"
+check "branches between times: chunks of runs are searched" grep -q 'SEARCH c USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)' <<<"$plan"
+check "then their groups" grep -q 'SEARCH g USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)' <<<"$plan"
+check "and then the runs" grep -q 'SEARCH g USING INTEGER PRIMARY KEY (rowid=?)' <<<"$plan"
 check "and nothing is scanned" test "$(grep -cE 'SCAN (g|run_group|p|path|e|edge|k|n|i|number)( |$)' <<<"$plan")" = 0
 for trace in 1 2; do
 	read -r a b < <(sql -separator ' ' "SELECT min(time_ns) + (max(time_end_ns) - min(time_ns)) / 3, min(time_ns) + (max(time_end_ns) - min(time_ns)) / 2
@@ -73,6 +74,11 @@ done
 "$PT_BIN/pt-query" "$tmp/db" --format csv --sql "SELECT $columns FROM branches WHERE time_ns >= $b ORDER BY id LIMIT 30" >"$tmp/view"
 "$PT_BIN/pt-query" "$tmp/db" --format csv branches-between -p after="$b" -p limit=30 >"$tmp/got"
 same "branches from a time on" "$tmp/view" "$tmp/got"
+check "each run is in one chunk" test "$(sql "SELECT sum(last - id + 1) = (SELECT sum(n) FROM run_group), count(*) > 2 FROM run_chunk c
+	WHERE NOT EXISTS (SELECT 1 FROM run_chunk d WHERE d.id > c.id AND d.id <= c.last)")" = "1|1"
+check "a chunk is when its runs are" test "$("$PT_BIN/pt-query" "$tmp/db" --format csv --sql "SELECT count(*) FROM run_chunk c CROSS JOIN run r
+	WHERE r.run_group BETWEEN c.id AND c.last AND (c.tsc IS NULL <> r.tsc IS NULL OR min(r.tsc, r.tsc_est) < c.tsc OR max(r.tsc, r.tsc_next) > c.tsc_end)" |
+	tail -n 1 | tr -d '\r')" = 0
 
 # Names: an address ends in _ip, with a column for people beside it; symbol is a name.
 check "each view's addresses have a _hex: $(sql "SELECT group_concat(v.name || '.' || c.name) FROM sqlite_schema v JOIN pragma_table_info(v.name) c
