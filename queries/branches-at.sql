@@ -25,14 +25,36 @@ takes AS ( -- the paths that have them: chunk and more say among which 256 to lo
 			+ CASE WHEN c.edge - p.edge - 1 & 524287 BETWEEN 55295 AND 65534 THEN 1048577
 				ELSE 1 END))
 ),
--- 4096 runs each, at least one of which takes one of the paths: as many chunks as rows are wanted
+wanted (first, more) AS MATERIALIZED ( -- the first chunk of 4096 runs, and how many
+	SELECT coalesce(:after, 0) / 1024 / 4096, coalesce(:limit, 20) + 1
+),
+-- Lists of a path's chunks are in order, one behind the other. As many as are wanted begin up to `last`.
+begin (n) AS (
+	SELECT p.chunk FROM takes t CROSS JOIN wanted w CROSS JOIN path p WHERE p.id = t.path AND p.chunk >= w.first
+	UNION
+	SELECT c.id & 16777215 FROM takes t CROSS JOIN wanted w CROSS JOIN path_chunk c
+	WHERE c.id >= (t.path << 24) + w.first AND c.id < (t.path + 1) << 24
+	ORDER BY 1 LIMIT (SELECT more FROM wanted)
+),
+bound (first, last, more) AS MATERIALIZED (
+	SELECT w.first, CASE WHEN count(b.n) < w.more THEN 16777215 ELSE max(b.n) END, w.more
+	FROM wanted w LEFT JOIN begin b
+),
+list (chunk, more) AS (
+	SELECT p.chunk, p.more FROM takes t CROSS JOIN bound b CROSS JOIN path p
+	WHERE p.id = t.path AND p.chunk <= b.last
+	UNION ALL
+	SELECT c.id & 16777215, c.more FROM takes t CROSS JOIN bound b CROSS JOIN path_chunk c
+	WHERE c.id <= (t.path << 24) + b.last AND c.id >= coalesce((SELECT max(d.id) FROM path_chunk d
+		WHERE d.id BETWEEN t.path << 24 AND (t.path << 24) + b.first), t.path << 24)
+),
+-- Those of which at least one run takes one of the paths: as many chunks as rows are wanted
 chunk (n) AS (
 	SELECT DISTINCT CHUNK_AT(c, i.i) AS n
-	FROM (SELECT p.chunk, p.more FROM takes CROSS JOIN path p WHERE p.id = takes.path
-		UNION ALL SELECT c.id & 16777215, c.more FROM takes CROSS JOIN path_chunk c
-		WHERE c.id >= takes.path << 24 AND c.id < (takes.path + 1) << 24) c CROSS JOIN number i
-	WHERE i.i <= coalesce(length(c.more), 0) AND CHUNK_AT(c, i.i) >= coalesce(:after, 0) / 1024 / 4096
-	ORDER BY 1 LIMIT coalesce(:limit, 20) + 1
+	FROM bound b CROSS JOIN list c CROSS JOIN number i
+	WHERE i.i <= coalesce(length(c.more), 0) AND (c.chunk < b.first OR i.i < b.more)
+		AND CHUNK_AT(c, i.i) BETWEEN b.first AND b.last
+	ORDER BY 1 LIMIT (SELECT more FROM wanted)
 ),
 found AS ( -- runs of these chunks that take one of the paths; a group may begin in the chunk before
 	SELECT run, at, grp, path FROM (
