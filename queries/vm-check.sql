@@ -6,14 +6,15 @@
 -- vmexits; tsc: the record's time; from_tsc, to_tsc: between which it ought to be.
 -- :limit = 100 rows
 WITH guest_slice AS (
-	SELECT s.id, s.vcpu, s.cpu, h.machine FROM slice s CROSS JOIN thread h
+	SELECT s.id, s.vcpu, s.cpu, h.machine, s.first_run, s.last_run FROM slice s CROSS JOIN thread h
 	WHERE h.id = s.thread AND h.machine IN (SELECT id FROM machine WHERE pid <> 0)
 ),
 -- times do not fall within a group: its first run and its last will do
 seen (what, machine, vcpu, cpu, id, tsc, last_tsc) AS (
 	SELECT 'run', x.machine, x.vcpu, x.cpu, g.id, TSC_AT(g, 1), TSC_AT(g, g.n)
 	FROM run_group g CROSS JOIN guest_slice x
-	WHERE x.id = g.slice AND g.tsc IS NOT NULL AND coalesce(x.vcpu, x.cpu) IS NOT NULL
+	WHERE g.id BETWEEN (SELECT min(first_run) FROM guest_slice) AND (SELECT max(last_run) FROM guest_slice)
+		AND x.id = g.slice AND g.tsc IS NOT NULL AND coalesce(x.vcpu, x.cpu) IS NOT NULL
 	UNION ALL
 	SELECT 'event', e.machine, e.vcpu, NULL, e.id, e.tsc, e.tsc
 	FROM event e JOIN (
