@@ -27,6 +27,8 @@ static bool is_over(const struct lane_slice *open, const struct packet_event *ev
 {
 	if (open->end_order != LANE_UNKNOWN && next->begin_order != LANE_UNKNOWN)
 		return open->end_order <= next->begin_order;
+	if (next->begin_order != LANE_UNKNOWN && open->end_ns == event->time_ns)
+		return next->end_ns > open->end_ns;
 	return open->end_ns <= event->time_ns;
 }
 

@@ -23,8 +23,9 @@ struct lane {
 
 /*
  * Begins a slice, having ended those that do not hold it: whose end_order is not above its begin_order, or
- * where one of them is not known, whose time is over. event->track is the lane's: another one ends all
- * slices of that before. An end is never before what is inside it has begun. 0, or -1: PT_ERR_NO_MEMORY.
+ * where one of them is not known, whose time is over. (When only its own end_order is not known, what
+ * begins and ends as it ends is in it.) event->track is the lane's: another one ends all slices of that
+ * before. An end is never before what is inside it has begun. 0, or -1: PT_ERR_NO_MEMORY.
  */
 int lane_add(struct lane *l, const struct packet_event *event, const struct lane_slice *slice,
 	     struct pt_error *e);
