@@ -198,6 +198,9 @@ void packets_track(struct packets *p, const struct packet_track *t)
 		track.process = &process;
 	} else {
 		track.name = name;
+		track.has_sibling_merge_behavior = 1;
+		track.sibling_merge_behavior =
+		    PERFETTO__PROTOS__TRACK_DESCRIPTOR__SIBLING_MERGE_BEHAVIOR__SIBLING_MERGE_BEHAVIOR_NONE;
 	}
 	if (t->unit) {
 		counter.unit_name = (char *)t->unit;

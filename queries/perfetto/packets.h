@@ -30,6 +30,7 @@ struct packet_track {
 	int64_t pid, tid; /* tid 0: not a thread's; pid 0: not a process's, either */
 	const char *unit; /* not NULL: a counter */
 };
+/* Tracks of one name are several. One without an event, nor a track below it that has one, is not shown. */
 void packets_track(struct packets *p, const struct packet_track *t);
 
 /* A name's number, for many events that have it. The same name has one number. 0: no memory. */
