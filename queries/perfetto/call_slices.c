@@ -1,6 +1,7 @@
 /* call_slices.c - see call_slices.h. */
 #include "queries/perfetto/call_slices.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "queries/perfetto/call_order.h"
@@ -9,9 +10,17 @@
 #include "queries/unpack/calls.h"
 #include "schema/array.h"
 
-/* A row of `thread`, and the one that its track is named by. */
+/* A row of `thread`, and the track of its calls; of an idle thread's, when it is not known where it ran. */
 struct thread {
-	int64_t id, named_by;
+	int64_t id;
+	uint64_t track;
+	bool idle;
+};
+
+/* Where idle threads ran: from this run on, up to the next one's. */
+struct idle_run {
+	int64_t run, thread;
+	uint64_t track;
 };
 
 struct slices {
@@ -20,8 +29,10 @@ struct slices {
 	struct call_order *order;
 	struct thread *threads; /* by id */
 	size_t thread_count, thread_room;
-	struct thread last; /* that was asked for */
-	uint32_t *names;    /* of call paths from id first_path on: of packets_name() */
+	const struct thread *last; /* that was asked for; NULL: none yet */
+	struct idle_run *idle;	   /* by run */
+	size_t idle_count, idle_room;
+	uint32_t *names; /* of call paths from id first_path on: of packets_name() */
 	size_t name_count, name_room;
 	int64_t first_path;
 	uint32_t unknown; /* its name */
@@ -69,32 +80,76 @@ static uint32_t name_of(const struct slices *s, int64_t path)
 
 static int add_thread(struct slices *s, sqlite3_stmt *row, struct pt_error *e)
 {
+	int64_t id = sqlite3_column_int64(row, 0), named_by = sqlite3_column_int64(row, 1);
+
 	if (pt_array_grow(&s->threads, s->thread_count, &s->thread_room, e) < 0)
 		return -1;
 	s->threads[s->thread_count++] =
-	    (struct thread){sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1)};
+	    (struct thread){.id = id,
+			    .track = named_by ? track_uuid(s->range->trace, TRACK_THREAD, named_by)
+					      : idle_track(s->range->trace, id, sqlite3_column_int64(row, 2)),
+			    .idle = !named_by};
 	return 0;
 }
 
-static uint64_t track_of(struct slices *s, int64_t thread)
+static int add_idle_run(struct slices *s, sqlite3_stmt *row, struct pt_error *e)
+{
+	int64_t thread = sqlite3_column_int64(row, 1);
+	uint64_t track = idle_track(s->range->trace, thread, sqlite3_column_int64(row, 2));
+
+	if (s->idle_count && s->idle[s->idle_count - 1].track == track)
+		return 0;
+	if (pt_array_grow(&s->idle, s->idle_count, &s->idle_room, e) < 0)
+		return -1;
+	s->idle[s->idle_count++] = (struct idle_run){sqlite3_column_int64(row, 0), thread, track};
+	return 0;
+}
+
+/* The track of an idle thread's call, by a branch of it. */
+static uint64_t idle_track_of(const struct slices *s, const struct thread *t, int64_t branch)
+{
+	int64_t run = branch >> RUN_BRANCHES_BITS;
+	size_t low = 0, high = s->idle_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (s->idle[middle].run <= run)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && s->idle[low - 1].thread == t->id ? s->idle[low - 1].track : t->track;
+}
+
+/* NULL: it is not known. */
+static const struct thread *thread_of(struct slices *s, int64_t thread)
 {
 	size_t low = 0, high = s->thread_count;
 
-	if (thread != s->last.id) {
-		while (low < high) {
-			size_t middle = low + (high - low) / 2;
+	if (s->last && s->last->id == thread)
+		return s->last;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
 
-			if (s->threads[middle].id < thread)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		s->last.id = thread;
-		s->last.named_by =
-		    low < s->thread_count && s->threads[low].id == thread ? s->threads[low].named_by : 0;
+		if (s->threads[middle].id < thread)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	return s->last.named_by ? track_uuid(s->range->trace, TRACK_THREAD, s->last.named_by)
-				: track_uuid(s->range->trace, TRACK_OTHER, 0);
+	s->last = low < s->thread_count && s->threads[low].id == thread ? &s->threads[low] : NULL;
+	return s->last;
+}
+
+static uint64_t track_of(struct slices *s, const struct unpacked_call *c)
+{
+	const struct thread *t = thread_of(s, c->thread);
+
+	if (!t)
+		return track_uuid(s->range->trace, TRACK_OTHER, 0);
+	return t->idle ? idle_track_of(s, t,
+				       c->return_branch != UNPACK_UNKNOWN ? c->return_branch : c->call_branch)
+		       : t->track;
 }
 
 /* ---- Calls -------------------------------------------------------------------------------------------- */
@@ -116,7 +171,7 @@ static int take(void *arg, const struct unpacked_call *c, struct pt_error *e)
 	if (perfetto_time(s->range, c->return_tsc) < s->range->after_ns ||
 	    perfetto_time(s->range, c->call_tsc) >= s->range->until_ns)
 		return 0;
-	call.track = track_of(s, c->thread);
+	call.track = track_of(s, c);
 	call.name = name_of(s, c->call_path);
 	return call_order_add(s->order, &call, e);
 }
@@ -157,17 +212,19 @@ static int put_all(struct slices *s, struct pt_error *e)
 int call_slices_write(sqlite3 *db, const struct perfetto_range *range, struct packets *packets,
 		      int64_t *ret_left_out, struct pt_error *e)
 {
-	struct slices s = {.range = range, .packets = packets, .last = {UNPACK_UNKNOWN, 0}};
+	struct slices s = {.range = range, .packets = packets};
 	int ret = -1;
 
 	s.unknown = packets_name(packets, "[not known]");
 	s.order = call_order_create(e);
 	if (s.order && !for_rows(db, "paths", &s, add_name, e) &&
-	    !for_rows(db, "call_threads", &s, add_thread, e) && !calls_unpack(db, range->trace, take, &s, e))
+	    !for_rows(db, "call_threads", &s, add_thread, e) &&
+	    !for_rows(db, "idle_runs", &s, add_idle_run, e) && !calls_unpack(db, range->trace, take, &s, e))
 		ret = put_all(&s, e);
 	*ret_left_out = s.left_out;
 	call_order_destroy(s.order);
 	free(s.threads);
+	free(s.idle);
 	free(s.names);
 	return ret;
 }

@@ -1,2 +1,8 @@
--- Each row of `thread`, and the one that its track is named by: idle threads have one tid, and a track each.
-SELECT id, CASE WHEN tid = 0 THEN id ELSE first END FROM thread WHERE trace = :trace ORDER BY id;
+-- Each row of `thread`; the one that its track is named by, 0: it is an idle thread's; a CPU, in a VM
+-- vCPU, on which this one ran, -1: not known.
+WITH ran (thread, cpu) AS (
+	SELECT thread, min(coalesce(vcpu, cpu)) FROM slice WHERE trace = :trace GROUP BY thread
+)
+SELECT h.id, CASE WHEN h.tid = 0 THEN 0 ELSE h.first END, coalesce(r.cpu, -1)
+FROM thread h LEFT JOIN ran r ON r.thread = h.id AND h.tid = 0
+WHERE h.trace = :trace ORDER BY h.id;

@@ -18,7 +18,7 @@ struct writer {
 	struct packets *packets;
 	struct perfetto_range range;
 	sqlite3_stmt *row; /* the statement at hand */
-	int64_t left_outs; /* tracks that say what is left out */
+	int64_t begin_ns;  /* of the trace, or its range */
 };
 
 static uint64_t track(const struct writer *w, enum track_kind kind, int64_t id)
@@ -71,6 +71,21 @@ static void named_track(struct writer *w, uint64_t uuid, uint64_t parent, const 
 	packets_track(w->packets, &t);
 }
 
+/* A row of threads.sql. */
+static void idle_thread_track(struct writer *w)
+{
+	bool guest = !is_null(w, 1), known = !is_null(w, 7);
+	char name[256];
+
+	snprintf(name, sizeof name, "%s%s%s%s%s", text(w, 1), guest ? ": " : "", text(w, 4),
+		 !known	 ? ""
+		 : guest ? " vCPU "
+			 : " CPU ",
+		 text(w, 7));
+	named_track(w, idle_track(w->range.trace, number(w, 0), known ? number(w, 7) : -1),
+		    guest ? track(w, TRACK_VM, number(w, 6)) : 0, name, NULL);
+}
+
 static int thread_track(struct writer *w, void *arg, struct pt_error *e)
 {
 	int64_t pid = number(w, 2), tid = number(w, 3);
@@ -79,13 +94,18 @@ static int thread_track(struct writer *w, void *arg, struct pt_error *e)
 	char name[256];
 
 	(void)e;
+	if (!tid) {
+		idle_thread_track(w);
+		return 0;
+	}
 	if (!is_null(w, 1)) {
 		snprintf(name, sizeof name, "%s: %s %" PRId64, text(w, 1), text(w, 4), tid);
 		t.name = name;
-	} else if (tid) {
+		t.parent = track(w, TRACK_VM, number(w, 6));
+	} else {
 		if (pid != *process) {
 			const struct packet_track p = {
-			    .uuid = track(w, TRACK_PROCESS, pid), .name = text(w, 4), .pid = pid};
+			    .uuid = track(w, TRACK_PROCESS, pid), .name = text(w, 5), .pid = pid};
 
 			packets_track(w->packets, &p);
 		}
@@ -109,32 +129,40 @@ static int cpu_track(struct writer *w, void *arg, struct pt_error *e)
 	return 0;
 }
 
+static int vm_track(struct writer *w, void *arg, struct pt_error *e)
+{
+	(void)arg, (void)e;
+	named_track(w, track(w, TRACK_VM, number(w, 0)), 0, text(w, 1), NULL);
+	return 0;
+}
+
 static int vcpu_track(struct writer *w, void *arg, struct pt_error *e)
 {
-	int64_t machine = number(w, 0), *last = arg;
+	int64_t machine = number(w, 0);
 	char name[256];
 
-	(void)e;
-	if (machine != *last)
-		named_track(w, track(w, TRACK_VM, machine), 0, text(w, 1), NULL);
-	*last = machine;
+	(void)arg, (void)e;
 	snprintf(name, sizeof name, "%s vCPU %s", text(w, 1), is_null(w, 2) ? "not known" : text(w, 2));
 	named_track(w, track(w, TRACK_VCPU, machine << 16 | (number(w, 2) & 0xffff)),
 		    track(w, TRACK_VM, machine), name, NULL);
 	return 0;
 }
 
-static void put_left_out(struct writer *w, int64_t n, const char *what)
+static void put_left_out(const struct writer *w, int64_t n, const char *what)
 {
 	char name[128];
+	const struct packet_event event = {.track = track(w, TRACK_LEFT_OUT, 0),
+					   .time_ns = w->begin_ns,
+					   .name = name,
+					   .category = "left out"};
 
 	if (!n)
 		return;
-	snprintf(name, sizeof name, "not here: %" PRId64 " %s whose time is not known", n, what);
-	named_track(w, track(w, TRACK_LEFT_OUT, w->left_outs++), 0, name, NULL);
+	snprintf(name, sizeof name, "%" PRId64 " %s whose time is not known", n, what);
+	packets_mark(w->packets, &event);
 }
 
-static int left_out_track(struct writer *w, void *arg, struct pt_error *e)
+static int left_out(struct writer *w, void *arg, struct pt_error *e)
 {
 	(void)arg, (void)e;
 	put_left_out(w, number(w, 1), text(w, 0));
@@ -143,14 +171,16 @@ static int left_out_track(struct writer *w, void *arg, struct pt_error *e)
 
 static int put_tracks(struct writer *w, const char *name, struct pt_error *e)
 {
-	int64_t process = -1, machine = -1;
+	int64_t process = -1;
 
 	named_track(w, track(w, TRACK_CPUS, 0), 0, "CPUs", NULL);
+	named_track(w, track(w, TRACK_LEFT_OUT, 0), 0, "not here", NULL);
 	named_track(w, track(w, TRACK_OTHER, 0), 0, *name ? name : "trace", NULL);
-	return for_rows(w, "threads", thread_track, &process, e) < 0 ||
+	return for_rows(w, "machines", vm_track, NULL, e) < 0 ||
+		       for_rows(w, "threads", thread_track, &process, e) < 0 ||
 		       for_rows(w, "cpus", cpu_track, NULL, e) < 0 ||
-		       for_rows(w, "vcpus", vcpu_track, &machine, e) < 0 ||
-		       for_rows(w, "left_out", left_out_track, NULL, e) < 0
+		       for_rows(w, "vcpus", vcpu_track, NULL, e) < 0 ||
+		       for_rows(w, "left_out", left_out, NULL, e) < 0
 		   ? -1
 		   : 0;
 }
@@ -361,7 +391,6 @@ static int put_calls(struct writer *w, struct pt_error *e)
 
 static int put_trace(struct writer *w, const char *name, struct pt_error *e)
 {
-	w->left_outs = 0;
 	return put_tracks(w, name, e) < 0 || put_slices(w, "running", running, e) < 0 ||
 		       put_slices(w, "vms", exit_or_run, e) < 0 || put_calls(w, e) < 0 ||
 		       put_counters(w, e) < 0 || for_rows(w, "marks", mark, NULL, e) < 0
@@ -415,8 +444,12 @@ static int put_traces(struct writer *w, struct pt_error *e)
 		const char *name = (const char *)sqlite3_column_text(traces, 1);
 
 		ret = set_clock(&w->range, traces, e);
-		if (!ret)
-			ret = put_trace(w, name ? name : "", e);
+		if (ret)
+			break;
+		w->begin_ns = sqlite3_column_int64(traces, 5);
+		if (w->begin_ns < w->range.after_ns)
+			w->begin_ns = w->range.after_ns;
+		ret = put_trace(w, name ? name : "", e);
 	}
 	if (!ret && row != SQLITE_DONE)
 		ret = unpack_sql_error(w->db, e);

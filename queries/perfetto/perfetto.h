@@ -2,10 +2,11 @@
  * perfetto.h - a database's traces as a trace that https://ui.perfetto.dev opens.
  *
  * Tracks: a process for each of the host's, with its threads; a group for each VM, with its vCPUs and the
- * guest's threads; the CPUs, with their counters. On a thread's track its calls are slices, on a vCPU's VM
- * exits (their arguments: reason, qualification, guest's rip, ...) and guest runs, with an arrow from each
- * exit to the entry that ends it; on a CPU's which thread ran. Events, interrupts and errors are marks on
- * their thread, or their CPU. Times are perf's clock. What has no time is not there: a track says how many.
+ * guest's threads; the CPUs, with their counters. Of idle threads each CPU and vCPU has one. On a thread's
+ * track its calls are slices, on a vCPU's VM exits (their arguments: reason, qualification, guest's rip,
+ * ...) and guest runs, with an arrow from each exit to the entry that ends it; on a CPU's which thread
+ * ran. Events, interrupts and errors are marks on their thread, or their CPU. Times are perf's clock. What
+ * has no time is not there: a mark says how many.
  */
 #ifndef QUERIES_PERFETTO_PERFETTO_H
 #define QUERIES_PERFETTO_PERFETTO_H

@@ -10,10 +10,12 @@
 #define FILES(X)                                                                                             \
 	X(traces)                                                                                            \
 	X(threads)                                                                                           \
+	X(machines)                                                                                          \
 	X(cpus)                                                                                              \
 	X(vcpus)                                                                                             \
 	X(paths)                                                                                             \
 	X(call_threads)                                                                                      \
+	X(idle_runs)                                                                                         \
 	X(running)                                                                                           \
 	X(vms)                                                                                               \
 	X(ipc_time)                                                                                          \

@@ -15,7 +15,6 @@ enum {
 	CODES = 1 << CODE_BITS, /* a number below CODES - 1 is a code */
 	CODES_LESS = CODES - 2, /* what a call path is more than itself that has none */
 	POSITIONS = 1024,	/* of a row, at most (as in the view: the table number) */
-	RUN_BRANCHES_BITS = 10, /* of a branch's id, below its run's */
 	NEAR = 64		/* callers from there on are further away, see call_shape and call_group */
 };
 

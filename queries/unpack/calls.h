@@ -11,6 +11,8 @@
 #include "queries/unpack/sql.h"
 #include "schema/error.h"
 
+enum { RUN_BRANCHES_BITS = 10 }; /* of a branch's id, below its run's */
+
 /* Columns of the view, UNPACK_UNKNOWN where they are NULL; and the row of call_group that has it. */
 struct unpacked_call {
 	int64_t id, call_group, trace, thread, call_path, call_branch, return_branch, call_tsc, return_tsc;

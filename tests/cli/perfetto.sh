@@ -36,9 +36,13 @@ compared() { # DB [PARAMETER...]
 	same "$name: marks ${*:2}" <(sqlite3 -separator ' ' "$db" "SELECT 'event', time_ns, name FROM events WHERE time_ns >= $after AND time_ns < $until AND name <> 'cbr'
 			UNION ALL SELECT 'error', time_ns, kind FROM errors WHERE time_ns >= $after AND time_ns < $until
 			UNION ALL SELECT 'interrupt', time_ns, coalesce(to_symbol, 'interrupt') FROM interrupts WHERE time_ns >= $after AND time_ns < $until" | sort) \
-		<(awk -F'\t' '$1 == "mark" { print $2, $5, $4 }' "$tmp/read" | sort)
+		<(awk -F'\t' '$1 == "mark" && $2 != "left out" { print $2, $5, $4 }' "$tmp/read" | sort)
+	# shellcheck disable=SC2016
+	check "$name: exits and guest runs take turns" awk -F'\t' '$1 == "slice" && ($2 == "vmexit" || $2 == "guest") && $9 > 0 { exit 1 }' "$tmp/read"
 }
 compared "$tmp/ls.db"
+# A guest run that takes no time ends when the exit begins.
+sqlite3 "$tmp/vm.db" "UPDATE guest_run SET entry_tsc = exit_tsc, time_ns = (SELECT time_end_ns FROM guest_runs g WHERE g.id = guest_run.id) WHERE id % 40 = 0"
 compared "$tmp/vm.db"
 # Exits' arguments, and the arrow from each to its entry.
 same "qualifications" <(sqlite3 "$tmp/vm.db" "SELECT printf('0x%x', qualification) FROM vmexits WHERE qualification IS NOT NULL AND time_ns IS NOT NULL
@@ -50,7 +54,24 @@ same "arrows from exits to entries" <(sqlite3 "$tmp/vm.db" "SELECT vmentry_after
 check "which end at a guest run" test -z "$(comm -23 <(awk -F'\t' '$2 == "vmexit" && $7 { print $7 }' "$tmp/read" | sort -u) \
 	<(awk -F'\t' '$2 == "guest" && $8 { print $8 }' "$tmp/read" | sort -u))"
 same "tracks of vCPUs" <(sqlite3 "$tmp/vm.db" "SELECT DISTINCT machine || ' vCPU ' || vcpu FROM vmexits" | sort) \
-	<(awk -F'\t' '$1 == "track" && / vCPU / { print $4 }' "$tmp/read" | sort)
+	<(awk -F'\t' '$1 == "track" && / vCPU / && $4 !~ /:/ { print $4 }' "$tmp/read" | sort)
+# What has no time is counted by a mark.
+cp "$tmp/vm.db" "$tmp/untimed.db" && sqlite3 "$tmp/untimed.db" "UPDATE event SET tsc = NULL, time_ns = NULL WHERE id % 10 = 0"
+"$PT_BIN/pt-query" "$tmp/untimed.db" -f perfetto -o "$tmp/x.pftrace" && python3 tests/cli/perfetto_reader.py "$tmp/x.pftrace" >"$tmp/read"
+same "events without a time" <(sqlite3 "$tmp/untimed.db" "SELECT count(*) || ' events whose time is not known' FROM events WHERE time_ns IS NULL") \
+	<(awk -F'\t' '$2 == "left out" { print $4 }' "$tmp/read")
+# Two CPUs: perf calls both idle threads the same; one's calls do not last until the other's return. A CPU runs one thread at a time.
+archive=$PT_SHARED/traces/emulated/host-all-cyc-2cpu.tar.zst
+if [ -e "$archive" ] && command -v zstd >/dev/null; then
+	tar -C "$tmp" --zstd -xf "$archive" && (cd "$tmp/host-all-cyc-2cpu" && "$PT_BIN/pt-capture" import -q --symfs symfs all.data) |
+		"$PT_BIN/pt-decode" -q | "$PT_BIN/pt-load" -q "$tmp/cpus.db"
+	compared "$tmp/cpus.db"
+	same "a track for each CPU's idle thread" <(printf 'swapper CPU %s\n' 0 1) <(awk -F'\t' '$1 == "track" && /swapper/ { print $4 }' "$tmp/read" | sort)
+	# shellcheck disable=SC2016
+	check "one thread at a time" awk -F'\t' '$1 == "slice" && $2 == "running" { n++; if ($9) exit 1 } END { if (n < 20) exit 1 }' "$tmp/read"
+else
+	skip 8 "no $archive, or no zstd"
+fi
 # IPC, by CYC packets and by MTC packets: what the view says, summed up in 5,000 parts of the time.
 "$PT_BIN/pt-capture" -q -o "$tmp/ls.ptc" -- /bin/ls / >/dev/null || fail "capture"
 "$PT_BIN/pt-decode" -q "$tmp/ls.ptc" | "$PT_BIN/pt-load" -q "$tmp/mtc.db" || fail "load"

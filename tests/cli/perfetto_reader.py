@@ -1,5 +1,5 @@
 """perfetto_reader.py TRACE - reads a Perfetto trace by protobuf's wire format, and prints what is on its tracks, a line each with tabs:
-  slice  CATEGORY TRACK NAME BEGIN_NS END_NS FLOW FLOW_END    mark  CATEGORY TRACK NAME TIME_NS    count  TRACK TIME_NS VALUE
+  slice  CATEGORY TRACK NAME BEGIN_NS END_NS FLOW FLOW_END DEPTH    mark  CATEGORY TRACK NAME TIME_NS    count  TRACK TIME_NS VALUE
   argument CATEGORY NAME ARGUMENT VALUE        track  UUID PARENT NAME PID TID
 Exit 1: slices that do not nest, times that go back on a track, names that nobody said."""
 import struct
@@ -81,7 +81,7 @@ for number, packet in fields(open(sys.argv[1], "rb").read()):
         open_slices.setdefault(track, []).append((categories[0], names[e[10]], time, flow))
     elif kind == 2:
         category, name, begin, flow = open_slices[track].pop()
-        print("slice", category, track, name, begin, time, *flow, sep="\t")
+        print("slice", category, track, name, begin, time, *flow, len(open_slices[track]), sep="\t")
     elif kind == 3:
         print("mark", categories[0], track, names[e[10]], time, sep="\t")
     else:
