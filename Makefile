@@ -297,7 +297,7 @@ check-browser:
 	$(Q)scripts/deps build check browser
 	$(Q)$(MAKE) --no-print-directory all $(TOOLS)
 	$(Q)PT_BIN=$(CURDIR)/$(BIN) PT_BUILD=$(CURDIR)/$(B) tests/run.sh $(or $(TESTS),browser)
-# What other programs read, in them: Prometheus, go tool pprof, protoc with Perfetto's definitions.
+# What other programs read, in them: Prometheus, go tool pprof, protoc with Perfetto's definitions, its trace_processor.
 check-viewers:
 	$(Q)scripts/deps build check browser viewers
 	$(Q)$(MAKE) --no-print-directory all $(TOOLS)

@@ -6,10 +6,11 @@ set -u
 shopt -s extglob
 PT_BIN=${PT_BIN:-$PWD} PT_BUILD=${PT_BUILD:-$PWD/build} PT_SHARED=${PT_SHARED:-$PWD/../shared}
 tools=$PT_BUILD/tests/oracle
+caches=${XDG_CACHE_HOME:-$HOME/.cache} # what is fetched once, a folder each
 tmp=$(mktemp -d) || exit 1
 # perf keeps a copy of every file that it meets in ~/.debug, and another perf that reads there meanwhile finds
 # half of one.
-export PTBOX_CACHE=${PTBOX_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ptbox} HOME=$tmp/home
+export PTBOX_CACHE=${PTBOX_CACHE:-$caches/ptbox} HOME=$tmp/home
 mkdir "$HOME"
 export PYTHONDONTWRITEBYTECODE=1 # the source tree is not written to
 passed=0 failed=0 skipped=0

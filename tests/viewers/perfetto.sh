@@ -3,7 +3,7 @@
 # Debian sid's source package, or of the file $PERFETTO_TRACE_PROTO (protos/perfetto/trace/perfetto_trace.proto of its sources).
 source tests/common.bash
 proto=${PERFETTO_TRACE_PROTO:-}
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/pt-perfetto
+cache=$caches/pt-perfetto
 # The archive's mirror does not have every source all the time.
 from_debian() {
 	local mirror options
