@@ -97,7 +97,7 @@ static const struct pt_option options[] = {
 	 "columns with "
 	 "tabs "
 	 "between), html (one file that needs no other); of the whole database: html (the report), perfetto "
-	 "(for ui.perfetto.dev; -p after=NS, -p until=NS), perf-sqlite (perf's tables, for its "
+	 "(for ui.perfetto.dev; -p after=NS, until=NS, trace=N), perf-sqlite (perf's tables, for its "
 	 "exported-sql-viewer.py); of one trace of a ClickHouse server: sqlite (a database as pt-load makes "
 	 "it)",
      .set = set_format},

@@ -405,17 +405,18 @@ static int set_range(struct perfetto_range *range, const char *const *parameters
 		const char *value = strchr(parameters[i], '=') + 1;
 
 		if (!*value || value[strspn(value, "0123456789")])
-			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "%s: not a time in nanoseconds",
-				       parameters[i]);
+			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET, "%s: not a number", parameters[i]);
 		if (!strncmp(parameters[i], "after=", 6))
 			range->after_ns = strtoll(value, NULL, 10);
 		else if (!strncmp(parameters[i], "until=", 6))
 			range->until_ns = strtoll(value, NULL, 10);
+		else if (!strncmp(parameters[i], "trace=", 6))
+			range->trace = strtoll(value, NULL, 10);
 		else
-			return pt_fail(
-			    e, PT_ERR_USAGE, PT_NO_OFFSET,
-			    "%s: a Perfetto trace has the parameters after and until, in nanoseconds",
-			    parameters[i]);
+			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+				       "%s: a Perfetto trace has the parameters after and until, in "
+				       "nanoseconds, and trace",
+				       parameters[i]);
 	}
 	return 0;
 }
@@ -439,6 +440,8 @@ static int put_traces(struct writer *w, struct pt_error *e)
 {
 	sqlite3_stmt *traces = perfetto_prepare(w->db, "traces", &w->range, e);
 	int ret = traces ? 0 : -1, row = SQLITE_DONE;
+	int64_t asked = w->range.trace;
+	bool any = false;
 
 	while (!ret && (row = sqlite3_step(traces)) == SQLITE_ROW) {
 		const char *name = (const char *)sqlite3_column_text(traces, 1);
@@ -449,18 +452,22 @@ static int put_traces(struct writer *w, struct pt_error *e)
 		w->begin_ns = sqlite3_column_int64(traces, 5);
 		if (w->begin_ns < w->range.after_ns)
 			w->begin_ns = w->range.after_ns;
+		any = true;
 		ret = put_trace(w, name ? name : "", e);
 	}
 	if (!ret && row != SQLITE_DONE)
 		ret = unpack_sql_error(w->db, e);
 	sqlite3_finalize(traces);
+	if (!ret && !any && asked != INT64_MIN)
+		ret = pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			      "trace=%" PRId64 ": the database has no such trace", asked);
 	return ret;
 }
 
 int perfetto_write(sqlite3 *db, const char *const *parameters, size_t parameter_count, FILE *out,
 		   struct pt_error *e)
 {
-	struct writer w = {.db = db, .range = {.after_ns = INT64_MIN, .until_ns = INT64_MAX}};
+	struct writer w = {.db = db, .range = {INT64_MIN, INT64_MIN, INT64_MAX}};
 	int ret = set_range(&w.range, parameters, parameter_count, e);
 
 	if (ret)

@@ -18,9 +18,11 @@
 #include "schema/error.h"
 
 /*
- * parameters: "after=NS" and "until=NS", what the trace is to have something of. 0, or -1: PT_ERR_USAGE
- * (another parameter), PT_ERR_REFUSED (built without protobuf-c; a trace whose times are not known),
- * PT_ERR_BAD_INPUT (SQLite's message), PT_ERR_NO_MEMORY. Whether it was written, out says.
+ * parameters: "after=NS" and "until=NS", what the trace is to have something of; "trace=N", one of the
+ * database's traces: of all of them, threads with the same pid and tid are one, for Perfetto knows them by
+ * these. 0, or -1: PT_ERR_USAGE (another parameter, no such trace), PT_ERR_REFUSED (built without
+ * protobuf-c; a trace whose times are not known), PT_ERR_BAD_INPUT (SQLite's message), PT_ERR_NO_MEMORY.
+ * Whether it was written, out says.
  */
 int perfetto_write(sqlite3 *db, const char *const *parameters, size_t parameter_count, FILE *out,
 		   struct pt_error *e);

@@ -11,7 +11,7 @@
 
 /* What is asked of each. */
 struct perfetto_range {
-	int64_t trace;
+	int64_t trace;		    /* INT64_MIN: all of them */
 	int64_t after_ns, until_ns; /* INT64_MIN, INT64_MAX: not bounded */
 	int64_t time_zero, time_mult,
 	    time_shift; /* of the trace, as in the view `traces`; time_shift is below 64 */

@@ -29,7 +29,7 @@ static inline uint64_t track_uuid(int64_t trace, enum track_kind kind, int64_t i
 /* Each CPU (in a VM, vCPU) has an idle thread; all have one tid, and mostly one name: row `thread`. */
 static inline uint64_t idle_track(int64_t trace, int64_t thread, int64_t cpu)
 {
-	return track_uuid(trace, TRACK_IDLE, thread << 16 | (cpu & 0xffff));
+	return track_uuid(trace, TRACK_IDLE, (int64_t)((uint64_t)thread << 16 | ((uint64_t)cpu & 0xffff)));
 }
 
 #endif

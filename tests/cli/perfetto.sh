@@ -90,7 +90,7 @@ done
 read -r after until < <(sqlite3 -separator ' ' "$tmp/vm.db" "SELECT min(time_ns) + (max(time_ns) - min(time_ns)) / 3, min(time_ns) + (max(time_ns) - min(time_ns)) / 2 FROM vmexits")
 compared "$tmp/vm.db" -p after="$after" -p until="$until"
 check "less than all" test "$(grep -c '^slice' "$tmp/read")" -lt 3000 -a "$(grep -c '^slice' "$tmp/read")" -gt 100
-for wrong in "summary -f perfetto" "-f perfetto -p x=1" "-f perfetto -p after=soon"; do
+for wrong in "summary -f perfetto" "-f perfetto -p x=1" "-f perfetto -p after=soon" "-f perfetto -p trace=2"; do
 	# shellcheck disable=SC2086
 	"$PT_BIN/pt-query" "$tmp/vm.db" $wrong -o "$tmp/none" 2>"$tmp/err"
 	check "refused: $wrong: $(cat "$tmp/err")" test $? = 0 -a ! -e "$tmp/none" -a -s "$tmp/err"

@@ -54,6 +54,7 @@ dump() {
 			FROM flow f JOIN slice o ON o.id = f.slice_out JOIN slice i ON i.id = f.slice_in" \
 		"SELECT 'count', p.name, c.ts, printf('%.9f', c.value) FROM counter c JOIN place p ON p.id = c.track_id" \
 		"SELECT DISTINCT 'thread', p.pid, p.name, h.tid, h.name FROM thread h JOIN process p USING (upid) JOIN thread_track x USING (utid)" \
+		"SELECT 'track', name FROM place" \
 		"SELECT 'stat', name, value, severity FROM stats WHERE value <> 0 AND severity <> 'info'" \
 		"SELECT 'all', count(*), sum(category IN ('call', 'vmexit', 'guest', 'running', 'event', 'interrupt', 'error', 'left out')), sum(dur < 0) FROM slice"
 }
@@ -172,6 +173,17 @@ half() { sqlite3 -separator ' ' "$1" "SELECT min(time_ns) + (max(time_end_ns) - 
 compared "$tmp/made-up"
 read -r after until < <(half "$tmp/made-up")
 compared "$tmp/made-up" -p after="$after" -p until="$until"
+# Two traces, whose processes, threads, CPUs have the same numbers: together, and one of them.
+for seed in 3 4; do
+	"$PT_BUILD/tests/tools/mkrecords" --runs 6000 --calls 2000 --errors 0 --paths 300 --seed $seed --uuid "trace $seed" 2>/dev/null | "$PT_BIN/pt-load" -q "$tmp/two" || fail "load"
+done
+"$PT_BIN/pt-query" "$tmp/two" -f perfetto -o "$tmp/x.pftrace" && dump "$tmp/x.pftrace" >"$tmp/dump"
+same "two traces: each has its CPUs" <(ask "$tmp/two" "SELECT 'CPUs/CBR CPU ' || cpu FROM (SELECT DISTINCT trace, cpu FROM events WHERE name = 'cbr') ORDER BY 1") <(of track | grep CBR)
+check "two traces: with the same number" test "$(of track | grep CBR | sort -u | wc -l)" -lt "$(of track | grep -c CBR)"
+for n in 1 2; do
+	"$PT_BIN/pt-query" "$tmp/two" -f perfetto -p trace=$n -o "$tmp/x.pftrace" && dump "$tmp/x.pftrace" >"$tmp/dump"
+	same "two traces: trace=$n: its calls" <(ask "$tmp/two" "SELECT call_time, return_time FROM calls WHERE trace = $n AND call_time AND return_time" | sort) <(of call | cut -f 2,3 | sort)
+done
 # A million calls and more.
 "$PT_BUILD/tests/tools/mkrecords" --runs 700000 --calls 1200000 --errors 0 --paths 1000 --seed 2 2>/dev/null | "$PT_BIN/pt-load" -q "$tmp/big" || fail "load"
 "$PT_BIN/pt-query" "$tmp/big" -f perfetto -o "$tmp/x.pftrace"
