@@ -48,6 +48,7 @@ void packets_destroy(struct packets *p)
 	for (size_t i = 0; i < p->name_count; i++)
 		free(p->names[i]);
 	free(p->names);
+	free(p->said);
 	pt_hash_deinit(&p->by_name);
 	free(p->bytes);
 	free(p);
