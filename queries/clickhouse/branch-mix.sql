@@ -5,8 +5,8 @@ SELECT trace, kind, number AS taken, percent, edges FROM (
 		toNullable(n) AS edges FROM (
 		SELECT trace, toString(kind) AS kind, sum(taken) AS number, count() AS n FROM edges
 			GROUP BY trace, kind
-	)
-	ANY LEFT JOIN (SELECT id AS trace, branches AS all_taken FROM traces) USING (trace)
+	) AS l
+	ANY LEFT JOIN (SELECT id AS trace, branches AS all_taken FROM traces) AS r USING (trace)
 	UNION ALL
 	SELECT id, 'jcc not taken', not_taken, NULL, NULL FROM traces
 )

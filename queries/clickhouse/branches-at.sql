@@ -29,16 +29,16 @@ FROM (
 			PREWHERE (load, path) IN TAKES(paths)
 			WHERE (id + 1) * 1024 > coalesce(:after, 0)
 			ORDER BY trace, id LIMIT coalesce(:limit, 20) + 1
-		)
-		ANY INNER JOIN (SELECT load, path, edge AS edges FROM paths
-			WHERE (load, path) IN TAKES(paths)) USING (load, path)
+		) AS l
+		ALL INNER JOIN (SELECT load, path, edge AS edges FROM paths
+			WHERE (load, path) IN TAKES(paths)) AS r USING (load, path)
 	)
 	ARRAY JOIN range(toUInt64(times) * length(edges)) AS n
 	WHERE run * 1024 + n >= coalesce(:after, 0)
-)
-ANY INNER JOIN (
+) AS l
+ALL INNER JOIN (
 	SELECT load, toUInt32(id) AS edge, kind, from_ip_hex, from_symbol, to_ip_hex, to_symbol FROM edges
 		WHERE IS_HIT(edges)
-) USING (load, edge)
+) AS r USING (load, edge)
 ORDER BY trace, id
 LIMIT coalesce(:limit, 20);

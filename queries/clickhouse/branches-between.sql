@@ -45,8 +45,8 @@ CREATE MACRO RUNS(run_data) AS (
 			AND id >= (SELECT min(intDiv(a, 1024)) FROM SPAN(vmexits))
 			AND id <= (SELECT max(intDiv(b, 1024)) FROM SPAN(vmexits))
 		WHERE load IN (SELECT load FROM visible_loads) AND (isNull(:thread) OR tid = ifNull(:thread, 0))
-	)
-	ANY INNER JOIN SPAN(vmexits) USING (trace)
+	) AS l
+	ALL INNER JOIN SPAN(vmexits) AS r USING (trace)
 	WHERE run >= intDiv(a, 1024) AND run <= intDiv(b, 1024)
 		AND (t = '' OR isNotNull(:thread) OR KEY(pid) = p AND KEY(tid) = t AND KEY(comm) = c)
 );
@@ -60,20 +60,20 @@ FROM (
 		SELECT load, trace, run, start_tsc, est_add, next_add, times, cpu, machine, tid, comm,
 			time_zero, time_mult, time_shift,
 			a, b, edges, insns
-		FROM RUNS(run_data)
-		ANY INNER JOIN (
+		FROM RUNS(run_data) AS l
+		ALL INNER JOIN (
 			SELECT load, path, edge AS edges, insn AS insns FROM paths
 				WHERE (load, path) IN (SELECT load, path FROM RUNS(run_data))
-		) USING (load, path)
+		) AS r USING (load, path)
 	)
 	ARRAY JOIN range(toUInt64(times) * length(edges)) AS n
 	WHERE run * 1024 + n >= a AND run * 1024 + n <= b
 		AND (isNull(:after) OR isNull(time_ns) OR time_ns >= ifNull(:after, 0))
 		AND (isNull(:until) OR time_ns <= ifNull(:until, 0))
 	ORDER BY trace, id LIMIT coalesce(:limit, 200)
-)
-ANY INNER JOIN (
+) AS l
+ALL INNER JOIN (
 	SELECT load, toUInt32(id) AS edge, kind, from_ip_hex, from_symbol, to_ip_hex, to_symbol FROM edges
 	WHERE trace IN (SELECT trace FROM SPAN(vmexits))
-) USING (load, edge)
+) AS r USING (load, edge)
 ORDER BY trace, id;

@@ -11,7 +11,7 @@ FROM (
 		toFloat64(sum(elapsed_tsc)) AS ticks,
 		sum(insn_count) AS instructions
 	FROM call_tree GROUP BY trace, function
-)
-ANY LEFT JOIN (SELECT id AS trace, time_mult, time_shift FROM traces) USING (trace)
+) AS l
+ANY LEFT JOIN (SELECT id AS trace, time_mult, time_shift FROM traces) AS r USING (trace)
 ORDER BY ticks DESC, trace, UP(shown)
 LIMIT coalesce(:limit, 20);

@@ -5,7 +5,7 @@
 -- :limit = 100 rows
 SELECT trace, time_ns, cpu, tid, comm, name, ip_hex, fields
 FROM events
-ANY LEFT JOIN (SELECT id AS trace, first_tsc FROM traces) USING (trace)
+ANY LEFT JOIN (SELECT id AS trace, first_tsc FROM traces) AS r USING (trace)
 WHERE (isNull(:name) OR toString(name) = toString(:name))
 	AND (isNull(tsc) OR if(isNull(:after), isNull(first_tsc) OR tsc >= first_tsc,
 		time_ns >= ifNull(:after, 0)))

@@ -14,11 +14,11 @@ FROM (
 	FROM vmexits
 	WHERE IS_WANTED(machine, :machine) AND IS_WANTED(vcpu, :vcpu)
 	GROUP BY trace, machine, guest_symbol, reason
-)
+) AS l
 ANY LEFT JOIN (
 	SELECT trace, KEY(machine) AS vm, sum(latency_tsc) AS all_elapsed FROM vmexits
 	WHERE IS_WANTED(machine, :machine) AND IS_WANTED(vcpu, :vcpu)
 	GROUP BY trace, vm
-) USING (trace, vm)
+) AS r USING (trace, vm)
 ORDER BY exits DESC, elapsed DESC, trace, UP(machine), UP(guest_symbol), UP(reason)
 LIMIT coalesce(:limit, 40);

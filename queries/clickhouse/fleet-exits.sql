@@ -10,8 +10,8 @@ SELECT kernel, cpu_model AS cpu, kvm_name, reason, uniqExact(host) AS hosts, cou
 FROM (SELECT trace, host, reason, kvm_name, latency_ns FROM vmexits
 	WHERE (isNull(:reason) OR toString(reason) = toString(:reason)
 		OR toString(kvm_name) = toString(:reason))
-		AND (isNull(:after) OR toString(day) >= toString(:after)))
-ANY LEFT JOIN (SELECT id AS trace, kernel, cpu AS cpu_model FROM traces) USING (trace)
+		AND (isNull(:after) OR toString(day) >= toString(:after))) AS l
+ANY LEFT JOIN (SELECT id AS trace, kernel, cpu AS cpu_model FROM traces) AS r USING (trace)
 GROUP BY kernel, cpu_model, kvm_name, reason
 ORDER BY exits DESC, UP(kernel), UP(cpu), UP(reason)
 LIMIT coalesce(:limit, 100);

@@ -16,10 +16,10 @@ FROM (
 		WHERE isNotNull(latency_ns)
 			AND (isNull(:reason) OR toString(reason) = toString(:reason)
 				OR toString(kvm_name) = toString(:reason))
-	)
+	) AS l
 	ANY LEFT JOIN (SELECT if(isNull(:day), max(day),
 		toDate(ifNull(toString(:day), '1970-01-01'))) AS newest, 1 AS one
-		FROM vmexits) USING (one)
+		FROM vmexits) AS r USING (one)
 	WHERE day = newest OR day = newest - 1
 	GROUP BY host, newest
 )

@@ -16,7 +16,7 @@ CREATE MACRO WORST(exits) AS (SELECT host, day, trace, id, time_ns, machine, vcp
 SELECT host, toString(day) AS day, trace, id, time_ns, machine, vcpu, kvm_name, reason, detail, latency_ns,
 	off_cpu_ns, handler,
 	deepest, ifNull(path, '') AS call_path
-FROM WORST(vmexits)
+FROM WORST(vmexits) AS l
 ANY LEFT JOIN (
 	SELECT trace, id, arrayStringConcat(arrayMap(x -> x.2, arraySort(groupArray((made, called)))),
 		';') AS path
@@ -26,10 +26,10 @@ ANY LEFT JOIN (
 			elapsed_tsc
 		FROM function_calls
 		WHERE isNotNull(call_branch) AND isNotNull(tid) AND trace IN (SELECT trace FROM WORST(vmexits))
-	)
+	) AS l
 	ALL INNER JOIN (SELECT trace, tid, id, exit_branch, entry_branch, latency_tsc
-		FROM WORST(vmexits)) USING (trace, tid)
+		FROM WORST(vmexits)) AS r USING (trace, tid)
 	WHERE made > exit_branch AND return_branch < entry_branch AND elapsed_tsc * 2 > latency_tsc
 	GROUP BY trace, id
-) USING (trace, id)
+) AS r USING (trace, id)
 ORDER BY latency_ns DESC, trace, id;

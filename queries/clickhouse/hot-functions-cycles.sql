@@ -10,7 +10,7 @@ FROM (
 	SELECT trace, machine, name, dso, ifNull(any(SHOWN(name, demangled)), '[unknown]') AS function,
 		sum(insn_timed) AS timed, sum(cyc_count) AS spent
 	FROM functions WHERE isNotNull(cyc_count) GROUP BY trace, machine, name, dso
-)
-ANY LEFT JOIN (SELECT id AS trace, cyc_count AS all_cycles FROM traces) USING (trace)
+) AS l
+ANY LEFT JOIN (SELECT id AS trace, cyc_count AS all_cycles FROM traces) AS r USING (trace)
 ORDER BY cycles DESC, trace, UP(machine), UP(name), UP(dso)
 LIMIT coalesce(:limit, 20);

@@ -12,7 +12,7 @@ FROM (
 			sum(insn_timed) AS timed,
 		sum(cyc_count) AS cycles
 	FROM functions GROUP BY trace, machine, name, dso
-)
-ANY LEFT JOIN (SELECT id AS trace, insn_count AS all_insns FROM traces) USING (trace)
+) AS l
+ANY LEFT JOIN (SELECT id AS trace, insn_count AS all_insns FROM traces) AS r USING (trace)
 ORDER BY instructions DESC, trace, UP(machine), UP(name), UP(dso)
 LIMIT coalesce(:limit, 20);

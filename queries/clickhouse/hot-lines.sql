@@ -14,7 +14,7 @@ FROM (
 	FROM lines
 	WHERE isNull(:file) OR toString(file) = toString(:file)
 		OR endsWith(ifNull(toString(file), ''), concat('/', ifNull(toString(:file), '')))
-)
-ANY LEFT JOIN (SELECT id AS trace, insn_count AS all_insns FROM traces) USING (trace)
+) AS l
+ANY LEFT JOIN (SELECT id AS trace, insn_count AS all_insns FROM traces) AS r USING (trace)
 ORDER BY if(ifNull(toString(:by), '') = 'cycles', spent, toFloat64(instructions)) DESC, trace, file, number
 LIMIT coalesce(:limit, 20);

@@ -24,7 +24,7 @@ SELECT id, trace, time_ns, cpu, machine, vcpu, kvm_name, reason_name, detail, re
 	host_insns, host_cycles, handler, deepest, host_functions, stolen_by_comm, stolen_by_tid, halt_polled,
 		to_userspace, migrated,
 	injected_vector, guest_ip_hex, guest_symbol, guest_comm, guest_tid
-FROM SLOW(vmexits)
+FROM SLOW(vmexits) AS l
 ANY LEFT JOIN (
 	-- the four functions with most instructions, and of equal ones the first by name
 	SELECT trace, id, arrayStringConcat(arrayMap(x -> concat(x.3, ' ', toString(-x.1)), arraySlice(
@@ -44,33 +44,33 @@ ANY LEFT JOIN (
 						WHERE load IN (SELECT load FROM visible_loads)
 							AND machine = 'host'
 							AND trace IN (SELECT trace FROM SLOW(vmexits))
-					)
+					) AS l
 					ALL INNER JOIN (
 						SELECT trace, id, KEY(pid) AS p, KEY(tid) AS t,
 							KEY(comm) AS c, exit_branch,
 							entry_branch
 						FROM SLOW(vmexits)
-					) USING (trace, p, t, c)
+					) AS r USING (trace, p, t, c)
 					WHERE run >= intDiv(exit_branch, 1024)
 						AND run <= intDiv(entry_branch, 1024)
 						AND entry_branch - exit_branch < 20000 * 1024
-				)
-				ANY INNER JOIN (
+				) AS l
+				ALL INNER JOIN (
 					SELECT trace, toInt64(path) AS path, edge AS edges, insn AS insns
 						FROM paths
 					WHERE trace IN (SELECT trace FROM SLOW(vmexits))
-				) USING (trace, path))
+				) AS r USING (trace, path))
 				ARRAY JOIN edges AS edge, insns AS insn
 			)
 			GROUP BY trace, id, edge
-		)
-		ANY INNER JOIN (
+		) AS l
+		ALL INNER JOIN (
 			SELECT trace, toUInt32(id) AS edge, KEY(from_symbol_id) AS symbol, from_symbol AS raw,
 				from_demangled AS demangled
 			FROM edges WHERE trace IN (SELECT trace FROM SLOW(vmexits))
-		) USING (trace, edge)
+		) AS r USING (trace, edge)
 		GROUP BY trace, id, symbol
 	)
 	GROUP BY trace, id
-) USING (trace, id)
+) AS r USING (trace, id)
 ORDER BY latency_tsc DESC, trace, id;

@@ -14,7 +14,7 @@ SELECT trace, what, value FROM (
 	UNION ALL SELECT id, 9, 'threads', toString(ifNull(threads, 0)) FROM traces ANY LEFT JOIN (
 		SELECT trace AS id, n AS threads FROM (
 			SELECT trace, count() AS n FROM thread_names WHERE id = thread_id
-				GROUP BY trace)) USING (id)
+				GROUP BY trace)) AS r USING (id)
 	UNION ALL SELECT id, 10, 'instructions', toString(insn_count) FROM traces
 	UNION ALL SELECT id, 11, 'branches taken', toString(branches) FROM traces
 	UNION ALL SELECT id, 12, 'branches not taken', toString(not_taken) FROM traces

@@ -32,12 +32,12 @@ FROM (
 		FROM vmexits
 	)
 	GROUP BY trace, machine, vcpu, pid, tid
-)
+) AS l
 ANY LEFT JOIN (
 	SELECT trace, concat(KEY(machine), ' ', KEY(vcpu), ' ', KEY(pid), ' ', KEY(tid)) AS who,
 		sum(residency_tsc) AS guest_ticks, count() - count(residency_tsc) AS guest_unknown,
 		sum(if(isNotNull(residency_tsc) AND isNotNull(guest_cycles), guest_insns, NULL)) AS guest_insn,
 		sum(if(isNotNull(residency_tsc) AND isNotNull(guest_insns), guest_cycles, NULL)) AS guest_cycle
 	FROM guest_runs GROUP BY trace, who
-) USING (trace, who)
+) AS r USING (trace, who)
 ORDER BY trace, UP(machine), UP(vcpu), UP(tid);

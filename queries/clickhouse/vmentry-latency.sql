@@ -15,10 +15,10 @@ FROM (
 	FROM guest_runs
 	WHERE IS_WANTED(machine, :machine) AND IS_WANTED(vcpu, :vcpu)
 	GROUP BY trace, machine, ended_by_reason
-)
+) AS l
 ANY LEFT JOIN (
 	SELECT trace, KEY(machine) AS vm, sum(residency_tsc) AS all_elapsed FROM guest_runs
 	WHERE IS_WANTED(machine, :machine) AND IS_WANTED(vcpu, :vcpu)
 	GROUP BY trace, vm
-) USING (trace, vm)
+) AS r USING (trace, vm)
 ORDER BY elapsed DESC, guest_runs DESC, trace, UP(machine), UP(ended_by_reason);

@@ -21,16 +21,16 @@ FROM (
 		FROM vmexits
 		WHERE IS_WANTED(machine, :machine) AND IS_WANTED(vcpu, :vcpu)
 		GROUP BY trace, machine, reason
-	)
+	) AS l
 	ANY LEFT JOIN (
 		SELECT trace, KEY(machine) AS vm, sum(latency_tsc) AS all_elapsed FROM vmexits
 		WHERE IS_WANTED(machine, :machine) AND IS_WANTED(vcpu, :vcpu)
 		GROUP BY trace, vm
-	) USING (trace, vm)
-)
+	) AS r USING (trace, vm)
+) AS l
 ANY LEFT JOIN (
 	SELECT trace, KEY(machine) AS vm, sum(residency_tsc) AS inside FROM guest_runs
 	WHERE IS_WANTED(machine, :machine) AND IS_WANTED(vcpu, :vcpu)
 	GROUP BY trace, vm
-) USING (trace, vm)
+) AS r USING (trace, vm)
 ORDER BY elapsed DESC, exits DESC, trace, UP(machine), UP(reason);

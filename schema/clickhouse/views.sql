@@ -104,11 +104,12 @@ FROM (
 				insn_count,
 			ifNull(cyc_count, 0) AS cyc_count, time_zero, time_mult, time_shift
 		FROM function_calls_data WHERE load IN (SELECT load FROM visible_loads)
-	)
-	ANY LEFT JOIN (SELECT load, id AS call_path_id, parent_id AS path_parent FROM call_paths_data) USING
-		(load, call_path_id)
-)
-ANY LEFT JOIN (SELECT load, id AS comm_id, c_thread_id AS first_thread FROM comms_data) USING (load, comm_id);
+	) AS called
+	ANY LEFT JOIN (SELECT load, id AS call_path_id, parent_id AS path_parent FROM call_paths_data) AS its_path
+	USING (load, call_path_id)
+) AS of_paths
+ANY LEFT JOIN (SELECT load, id AS comm_id, c_thread_id AS first_thread FROM comms_data) AS its_comm
+USING (load, comm_id);
 
 -- What a trace cost, for comparisons: functions, lines, VM exits by reason.
 CREATE VIEW IF NOT EXISTS costs AS
@@ -198,15 +199,16 @@ FROM (
 				time_mult, time_shift, id AS run, tsc AS lo, est_add, next_add, end_add, exact,
 				repeats AS times, cyc_count AS run_cycles
 			FROM run_data WHERE load IN (SELECT load FROM visible_loads)
-		)
-		ANY INNER JOIN (SELECT load, path, edge AS edge_list, insn AS insn_list FROM paths_data) USING
-			(load, path)
+		) AS runs
+		ALL INNER JOIN (SELECT load, path, edge AS edge_list, insn AS insn_list FROM paths_data) AS its_path
+		USING (load, path)
 	)
 	ARRAY JOIN range(toUInt64(times) * length(edge_list)) AS n
-)
-ANY INNER JOIN (
+) AS branch
+ALL INNER JOIN (
 	SELECT load, toUInt32(id) AS edge, kind, from_ip, from_ip_hex, from_symbol, from_offset, from_dso,
 		to_ip, to_ip_hex,
 		to_symbol, to_offset, to_dso
 	FROM edges_data
-) USING (load, edge);
+) AS its_edge
+USING (load, edge);
