@@ -50,6 +50,17 @@ clickhouse_start() {
 	clickhouse_pid[$1]=$!
 	wait_for clickhouse_answers "$1"
 }
+# clickhouse_start_newer NAME: a newer ClickHouse (newer/server.js), in the folder $tmp/NAME, when npm has it
+clickhouse_start_newer() {
+	local modules=${PT_CACHE:-$tmp}/clickhouse
+	command -v node >/dev/null && command -v npm >/dev/null && "$PT_BIN/pt-load" --help | grep -q clickhouse || return 1
+	mkdir -p "$modules" "$tmp/$1" && cp tests/fleet/newer/* "$modules" &&
+		timeout 200 npm ci --prefix "$modules" --ignore-scripts --no-audit --no-fund >"$tmp/npm" 2>&1 || return 1
+	clickhouse_port[$1]=$(free_ports 1)
+	node "$modules/server.js" "$tmp/$1" "${clickhouse_port[$1]}" >"$tmp/$1/out" 2>&1 &
+	clickhouse_pid[$1]=$!
+	wait_for clickhouse_answers "$1"
+}
 clickhouse_answers() { curl -s -m 5 "http://127.0.0.1:${clickhouse_port[$1]}/" 2>/dev/null | grep -q Ok; }
 # clickhouse_kill NAME: as a crash does
 clickhouse_kill() {

@@ -39,15 +39,26 @@ static void strip_comments(char *text)
 	*to = 0;
 }
 
+/* What comes after the bracket at `text` and the one that closes it. */
+static char *after_brackets(char *text)
+{
+	size_t depth = 0;
+
+	for (; *text; text++) {
+		depth += *text == '(' ? 1 : *text == ')' ? -1 : 0;
+		if (!depth)
+			return text + 1;
+	}
+	return text;
+}
+
 static void strip_codecs(char *text)
 {
-	char *at;
+	char *end;
 
-	while ((at = strstr(text, " CODEC("))) {
-		char *end = strchr(at, ')');
-
-		memmove(at, end + 1, strlen(end + 1) + 1);
-		text = at;
+	while ((text = strstr(text, " CODEC("))) {
+		end = after_brackets(strchr(text, '('));
+		memmove(text, end, strlen(end) + 1);
 	}
 }
 
@@ -55,15 +66,13 @@ static void strip_codecs(char *text)
 static void strip_dictionaries(char *text)
 {
 	static const char begin[] = "LowCardinality(";
-	size_t n = sizeof begin - 1, depth;
+	size_t n = sizeof begin - 1;
 	char *end;
 
 	while ((text = strstr(text, begin))) {
+		end = after_brackets(text + n - 1);
+		memmove(end - 1, end, strlen(end) + 1);
 		memmove(text, text + n, strlen(text + n) + 1);
-		for (end = text, depth = 1; *end && depth; end++)
-			depth = *end == '(' ? depth + 1 : *end == ')' ? depth - 1 : depth;
-		if (!depth)
-			memmove(end - 1, end, strlen(end) + 1);
 	}
 }
 

@@ -1,17 +1,22 @@
 #!/usr/bin/env bash
 # tests/bench/fleet.sh CONTAINER... - what traces cost in ClickHouse: bytes a branch, a run, a call and a VM exit, and how long questions take
 # over many hosts. By hand, in the project's top folder: tests/bench/fleet.sh demo/qemu-guest.ptc tests/data/vm/*.ptc
-#   ZSTD=1     the server packs with zstd, and not with LZ4
+#   NEWER=1    the server is a newer one than Debian's, of npm (tests/fleet/newer)
+#   ZSTD=1     the server packs with zstd, and not with LZ4 (newer ones do so by themselves: columns have codecs)
 #   COPIES=N   then each trace's VM exits and guest runs N times, of 100 hosts, and questions about these
 #   RUNS=N     then its runs, too, N times
 # The server is one of its own on a loopback port, in a temporary folder. Times: elapsed, and CPU time of the server.
 source tests/common.bash
 source tests/clickhouse.bash
-clickhouse_found || { echo "no clickhouse-server here, or pt-load is built without libcurl" && exit 1; }
+[ -n "${NEWER:-}" ] || clickhouse_found || { echo "no clickhouse-server here, or pt-load is built without libcurl" && exit 1; }
 trap 'clickhouse_end; rm -rf "$tmp"' EXIT
-clickhouse_make one
+[ -n "${NEWER:-}" ] || clickhouse_make one
 [ -z "${ZSTD:-}" ] || sed -i 's,</yandex>,<compression><case><min_part_size>0</min_part_size><min_part_size_ratio>0</min_part_size_ratio><method>zstd</method></case></compression></yandex>,' "$tmp/one/config.xml"
-clickhouse_start one
+if [ -n "${NEWER:-}" ]; then
+	clickhouse_start_newer one || { echo "npm does not have it here" && exit 1; }
+else
+	clickhouse_start one
+fi
 url=clickhouse://127.0.0.1:${clickhouse_port[one]}/pt
 for container; do
 	"$PT_BIN/pt-decode" -q "$container" | "$PT_BIN/pt-load" -q "$url"
@@ -39,7 +44,7 @@ copy() {
 	done | paste -sd,)
 	for ((at = 0; at < $2; at += $3)); do
 		n=$(($2 - at < $3 ? $2 - at : $3))
-		ask one "INSERT INTO scan.$1 (\`${all// /\`, \`}\`) SELECT $made FROM pt.$1 CROSS JOIN (SELECT toUInt64(number + $at) AS n FROM system.numbers LIMIT $n)"
+		ask one "INSERT INTO scan.$1 (\`${all// /\`, \`}\`) SELECT $made FROM pt.$1 CROSS JOIN (SELECT toUInt64(number + $at) AS n FROM system.numbers LIMIT $n) AS copies"
 	done
 }
 server_ms() { awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); printf "%d\n", ($12 + $13) * 1000 / hz }' "/proc/${clickhouse_pid[one]}/stat"; }
