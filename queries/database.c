@@ -164,7 +164,7 @@ sqlite3 *database_open(const char *path, struct pt_error *e)
 		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s is a directory", path);
 		return NULL;
 	}
-	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK) {
+	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
 		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "%s: %s", path, sqlite3_errmsg(db));
 		goto fail;
 	}

@@ -74,7 +74,7 @@ static int send_all(struct clickhouse_sink *s, struct pt_error *e)
 	sqlite3 *db = NULL;
 	int r;
 
-	if (sqlite3_open_v2(s->path, &db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK ||
+	if (sqlite3_open_v2(s->path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK ||
 	    sqlite3_exec(db, "SELECT count(*) FROM trace", NULL, NULL, NULL) != SQLITE_OK)
 		r = pt_fail(e, PT_ERR_IO, PT_NO_OFFSET, "%s: %s", s->path,
 			    db ? sqlite3_errmsg(db) : "no memory");
