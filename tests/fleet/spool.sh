@@ -33,18 +33,20 @@ for ((i = 1; i <= containers; i++)); do
 	if ! unshare -ru sh -c "hostname host$((i % 5)) && exec '$PT_BIN/pt-capture' -q -o '$tmp/c.ptc' -- true" 2>/dev/null; then
 		"$PT_BIN/pt-capture" -q -o "$tmp/c.ptc" -- true
 	fi
-	cp "$tmp/c.ptc" "$tmp/kept/$i.ptc" && mv "$tmp/c.ptc" "$tmp/spool/$i.ptc"
+	name=$i.ptc
+	[ $((i % 2)) = 0 ] || name=host.ptc.$(printf '%016d' "$i") # as --switch-output names them
+	cp "$tmp/c.ptc" "$tmp/kept/$i.ptc" && mv "$tmp/c.ptc" "$tmp/spool/$name"
 done
 echo 'this is no container' >"$tmp/spool/wrong.ptc"
 worker() { exec "$PT_BIN/pt-load" spool --once --lease 3 -v "$tmp/spool" "$url" >"$tmp/worker$1" 2>&1; }
 worker 1 & pids=($!)
 worker 2 & pids+=($!)
 worker 3 & pids+=($!)
-works() { test -n "$(find "$tmp/spool" -maxdepth 1 -name "*.lease.*.${pids[1]}")" && [ "$(find "$tmp/spool/done" -name '*.ptc' | wc -l)" -ge 3 ]; }
+works() { test -n "$(find "$tmp/spool" -maxdepth 1 -name "*.lease.*.${pids[1]}")" && [ "$(find "$tmp/spool/done" -name '*.ptc*' | wc -l)" -ge 3 ]; }
 wait_for works
 kill -KILL "${pids[1]}"
 wait "${pids[1]}" 2>/dev/null
-held=$(find "$tmp/spool" -maxdepth 1 -name "*.ptc.lease.*.${pids[1]}" -printf '%f\n' | head -n 1)
+held=$(find "$tmp/spool" -maxdepth 1 -name "*.lease.*.${pids[1]}" -printf '%f\n' | head -n 1)
 check "the killed worker held a lease: $held" test -n "$held"
 wait "${pids[0]}"
 status1=$?
@@ -52,7 +54,7 @@ wait "${pids[2]}"
 status3=$?
 # The wrong container was theirs, or the killed one's.
 check "the others end, at most one of them with 1: $status1 $status3" test $((status1 + status3)) -le 1
-check "all are done" test "$(find "$tmp/spool/done" -name '*.ptc' | wc -l)" = "$containers"
+check "all are done" test "$(find "$tmp/spool/done" -name '*.ptc*' | wc -l)" = "$containers"
 check "none waits, none is leased" test -z "$(find "$tmp/spool" -maxdepth 1 -name '*.ptc*' -printf '%f ')"
 check "the wrong one failed" test "$(find "$tmp/spool/failed" -name '*.ptc' -printf '%f')" = wrong.ptc
 check "and why: $(cat "$tmp/spool/failed/wrong.ptc.error")" test -s "$tmp/spool/failed/wrong.ptc.error"
