@@ -157,8 +157,9 @@ $(BENCH): private ALL_CFLAGS += $(FAST)
 $(call objects,decode/flow): ALL_CFLAGS += -falign-loops=32
 # SQL that is embedded with .incbin, which -MMD does not see
 $(B)/obj/schema/sql_macros.o: schema/macros.sql
+$(B)/obj/schema/unpack/facts.o: schema/unpack/facts.sql schema/fact_views.sql
 $(call objects,export): $(wildcard schema/*.sql schema/clickhouse/*.sql)
-$(call objects,queries): $(wildcard schema/*.sql queries/*.sql queries/clickhouse/*.sql queries/*.css queries/*.js queries/unpack/*.sql queries/perfetto/*.sql queries/perf_sqlite/*.sql queries/explorer/* $(addprefix queries/report/,*.sql *.css *.html js/*.js vendor/*/*))
+$(call objects,queries): $(wildcard schema/*.sql queries/*.sql queries/clickhouse/*.sql queries/*.css queries/*.js queries/perfetto/*.sql queries/perf_sqlite/*.sql queries/explorer/* $(addprefix queries/report/,*.sql *.css *.html js/*.js vendor/*/*))
 
 # A missing compiler or header is said once, with its remedy, before the compiler says it many times.
 $(B)/headers:

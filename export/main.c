@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -471,6 +472,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	output_limit_is_error();
 	pt_terminal_protect();
+	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* nobody asks; it costs a mutex an allocation */
 	r = parse(argc, argv, &a, &e);
 	if (r < 0)
 		return fail(&e);

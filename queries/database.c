@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "queries/unpack/facts.h"
+#include "schema/unpack/facts.h"
 #include "schema/file_kind.h"
 #include "schema/version.h"
 

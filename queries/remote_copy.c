@@ -10,7 +10,7 @@
 
 #include "queries/database.h"
 #include "queries/perf_sqlite/copy.h"
-#include "queries/unpack/facts.h"
+#include "schema/unpack/facts.h"
 #include "schema/clickhouse/http.h"
 #include "schema/digit.h"
 #include "schema/sql_macros.h"

@@ -8,6 +8,7 @@
 #include "export/clickhouse.h"
 #include "export/clickhouse/load.h"
 #include "export/traces.h"
+#include "schema/unpack/facts.h"
 
 struct clickhouse_sink {
 	struct pt_sink sink; /* first: a pt_sink is one of these */
@@ -79,7 +80,7 @@ static int send_all(struct clickhouse_sink *s, struct pt_error *e)
 		r = pt_fail(e, PT_ERR_IO, PT_NO_OFFSET, "%s: %s", s->path,
 			    db ? sqlite3_errmsg(db) : "no memory");
 	else
-		r = send_scratch(s, db, e);
+		r = facts_register(db, e) < 0 ? -1 : send_scratch(s, db, e);
 	sqlite3_close(db);
 	return r;
 }

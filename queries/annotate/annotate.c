@@ -10,7 +10,7 @@
 #include "queries/annotate/loops.h"
 #include "queries/annotate/source.h"
 #include "queries/annotate/text.h"
-#include "queries/unpack/sql.h"
+#include "schema/unpack/sql.h"
 #include "schema/disassembler.h"
 
 #define TARGETS 16 /* of an instruction's ways that are named, at most */

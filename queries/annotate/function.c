@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "schema/digit.h"
-#include "queries/unpack/sql.h"
+#include "schema/unpack/sql.h"
 #include "schema/array.h"
 
 /* The symbol that is asked for: the row of the one with the most instructions. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "schema/digit.h"
-#include "queries/unpack/sql.h"
+#include "schema/unpack/sql.h"
 #include "schema/array.h"
 
 static const char branch_sql[] =

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "queries/unpack/sql.h"
+#include "schema/unpack/sql.h"
 #include "schema/array.h"
 
 enum {

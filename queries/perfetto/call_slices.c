@@ -7,7 +7,7 @@
 #include "queries/perfetto/call_order.h"
 #include "queries/perfetto/lane.h"
 #include "queries/perfetto/tracks.h"
-#include "queries/unpack/calls.h"
+#include "schema/unpack/calls.h"
 #include "schema/array.h"
 
 /* A row of `thread`, and the track of its calls; of an idle thread's, when it is not known where it ran. */

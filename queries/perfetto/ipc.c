@@ -7,8 +7,8 @@
 
 #include "queries/perfetto/sql.h"
 #include "schema/digit.h"
-#include "queries/unpack/run_clock.h"
-#include "queries/unpack/runs.h"
+#include "schema/unpack/run_clock.h"
+#include "schema/unpack/runs.h"
 #include "schema/array.h"
 
 enum { PARTS = 5001, CPUS_MAX = 1 << 16, STREAMS_MAX = 1 << 16 };

@@ -11,7 +11,7 @@
 #include "queries/perfetto/packets.h"
 #include "queries/perfetto/sql.h"
 #include "queries/perfetto/tracks.h"
-#include "queries/unpack/sql.h"
+#include "schema/unpack/sql.h"
 
 struct writer {
 	sqlite3 *db;

@@ -1,7 +1,7 @@
 -- Instructions and cycles over time, in 400 stretches. timed: instructions whose cycles are known; these are
 -- between two timing packets, and count where the stretch between them ends.
 CREATE MACRO STRETCH_INSNS(r, p) AS CASE r.insn_count WHEN 9223372036854775807
-	THEN coalesce(p.stretch_insns, 0) ELSE r.insn_count END; -- see queries/unpack/runs.h
+	THEN coalesce(p.stretch_insns, 0) ELSE r.insn_count END; -- see schema/unpack/runs.h
 WITH t AS MATERIALIZED (
 	SELECT *, max((last_tsc - first_tsc) / 400 + 1, 1) AS step FROM trace WHERE id = :trace
 ),

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What C unpacks for pt-query (queries/unpack) is what the database's own views say, row by row and column by column,
+# What C unpacks for pt-query (schema/unpack) is what the database's own views say, row by row and column by column,
 # whatever was traced and however a question bounds it; and pt-query's answers are those of the sqlite3 shell.
 # timeout: 200
 source tests/common.bash

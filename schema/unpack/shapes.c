@@ -1,10 +1,10 @@
 /* shapes.c - see shapes.h. */
-#include "queries/unpack/shapes.h"
+#include "schema/unpack/shapes.h"
 
 #include <stdlib.h>
 
 #include "schema/digit.h"
-#include "queries/unpack/sql.h"
+#include "schema/unpack/sql.h"
 #include "schema/array.h"
 
 enum {

@@ -1,14 +1,14 @@
 /*
  * calls.h - the calls of a trace, as the view `call` has them, in the order of returning.
  */
-#ifndef QUERIES_UNPACK_CALLS_H
-#define QUERIES_UNPACK_CALLS_H
+#ifndef SCHEMA_UNPACK_CALLS_H
+#define SCHEMA_UNPACK_CALLS_H
 
 #include <sqlite3.h>
 #include <stdint.h>
 
-#include "queries/unpack/group_table.h"
-#include "queries/unpack/sql.h"
+#include "schema/unpack/group_table.h"
+#include "schema/unpack/sql.h"
 #include "schema/error.h"
 
 enum { RUN_BRANCHES_BITS = 10 }; /* of a branch's id, below its run's */

@@ -1,11 +1,11 @@
 /* group_table.c - see group_table.h. */
-#include "queries/unpack/group_table.h"
+#include "schema/unpack/group_table.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "queries/unpack/sql.h"
+#include "schema/unpack/sql.h"
 
 /* What bounds a question: ids and groups, from and to. */
 enum { ID_FROM, ID_TO, GROUP_FROM, GROUP_TO, BOUNDS };

@@ -1,10 +1,10 @@
 /* group_times.c - see group_times.h. The view `run` (schema/views.sql) says the same in SQL. */
-#include "queries/unpack/group_times.h"
+#include "schema/unpack/group_times.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "queries/unpack/sql.h"
+#include "schema/unpack/sql.h"
 #include "schema/digit.h"
 
 enum { EST_ADD_PARTS = 125, EST_ADD_ZERO = 2 /* see est_add */ };

@@ -1,5 +1,5 @@
 /* sql.c - see sql.h. */
-#include "queries/unpack/sql.h"
+#include "schema/unpack/sql.h"
 
 #include <stddef.h>
 

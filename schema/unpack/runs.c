@@ -1,10 +1,10 @@
 /* runs.c - see runs.h. The view `run` (schema/views.sql) says the same in SQL. */
-#include "queries/unpack/runs.h"
+#include "schema/unpack/runs.h"
 
 #include <stddef.h>
 
 #include "schema/digit.h"
-#include "queries/unpack/group_times.h"
+#include "schema/unpack/group_times.h"
 
 enum {
 	ID,

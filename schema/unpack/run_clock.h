@@ -1,8 +1,8 @@
 /*
  * run_clock.h - when runs were: what the macro TSC_OF_RUN (schema/macros.sql) says, from a cache.
  */
-#ifndef QUERIES_UNPACK_RUN_CLOCK_H
-#define QUERIES_UNPACK_RUN_CLOCK_H
+#ifndef SCHEMA_UNPACK_RUN_CLOCK_H
+#define SCHEMA_UNPACK_RUN_CLOCK_H
 
 #include <sqlite3.h>
 #include <stdint.h>

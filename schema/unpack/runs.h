@@ -1,14 +1,14 @@
 /*
  * runs.h - the runs of a trace, as the view `run` has them, in the order of their ids.
  */
-#ifndef QUERIES_UNPACK_RUNS_H
-#define QUERIES_UNPACK_RUNS_H
+#ifndef SCHEMA_UNPACK_RUNS_H
+#define SCHEMA_UNPACK_RUNS_H
 
 #include <sqlite3.h>
 #include <stdint.h>
 
-#include "queries/unpack/group_table.h"
-#include "queries/unpack/sql.h"
+#include "schema/unpack/group_table.h"
+#include "schema/unpack/sql.h"
 #include "schema/error.h"
 
 #define RUN_INSNS_OF_PATH INT64_MAX

@@ -1,5 +1,5 @@
 /* calls.c - see calls.h. The macro CALLS_OF (schema/macros.sql) says the same in SQL. */
-#include "queries/unpack/calls.h"
+#include "schema/unpack/calls.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -7,8 +7,8 @@
 
 #include "schema/array.h"
 #include "schema/digit.h"
-#include "queries/unpack/run_clock.h"
-#include "queries/unpack/shapes.h"
+#include "schema/unpack/run_clock.h"
+#include "schema/unpack/shapes.h"
 
 enum {
 	CODE_BITS = 11,		/* of call_path_code's ids, below the trace */

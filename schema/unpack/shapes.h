@@ -2,8 +2,8 @@
  * shapes.h - the table call_shape: what the calls that return in a run have in common with those of other
  * runs.
  */
-#ifndef QUERIES_UNPACK_SHAPES_H
-#define QUERIES_UNPACK_SHAPES_H
+#ifndef SCHEMA_UNPACK_SHAPES_H
+#define SCHEMA_UNPACK_SHAPES_H
 
 #include <sqlite3.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /*
  * sql.h - statements of readers in C, and what went wrong with them.
  */
-#ifndef QUERIES_UNPACK_SQL_H
-#define QUERIES_UNPACK_SQL_H
+#ifndef SCHEMA_UNPACK_SQL_H
+#define SCHEMA_UNPACK_SQL_H
 
 #include <sqlite3.h>
 #include <stdint.h>

@@ -1,11 +1,11 @@
 /* run_clock.c - see run_clock.h. */
-#include "queries/unpack/run_clock.h"
+#include "schema/unpack/run_clock.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 
 #include "schema/digit.h"
-#include "queries/unpack/sql.h"
+#include "schema/unpack/sql.h"
 
 enum {
 	BLOCK_BITS = 10,

@@ -5,8 +5,8 @@
  * The views of that name are temporary ones, which SQLite finds before the database's. Below them are the
  * tables unpacked_run and unpacked_call (runs.h, calls.h).
  */
-#ifndef QUERIES_UNPACK_FACTS_H
-#define QUERIES_UNPACK_FACTS_H
+#ifndef SCHEMA_UNPACK_FACTS_H
+#define SCHEMA_UNPACK_FACTS_H
 
 #include <sqlite3.h>
 

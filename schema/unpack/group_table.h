@@ -5,8 +5,8 @@
  * the rows as numbers, int64_t each, UNPACK_UNKNOWN for NULL. A question that says which ids or which groups
  * it wants (=, IN, <, ...) reads no others. Rows come in the order of their ids.
  */
-#ifndef QUERIES_UNPACK_GROUP_TABLE_H
-#define QUERIES_UNPACK_GROUP_TABLE_H
+#ifndef SCHEMA_UNPACK_GROUP_TABLE_H
+#define SCHEMA_UNPACK_GROUP_TABLE_H
 
 #include <sqlite3.h>
 #include <stddef.h>

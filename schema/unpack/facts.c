@@ -1,19 +1,19 @@
 /* facts.c - see facts.h. The assembler reads the files, from the repository's root. */
-#include "queries/unpack/facts.h"
+#include "schema/unpack/facts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "queries/unpack/calls.h"
-#include "queries/unpack/runs.h"
-#include "queries/unpack/sql.h"
+#include "schema/unpack/calls.h"
+#include "schema/unpack/runs.h"
+#include "schema/unpack/sql.h"
 #include "schema/sql_macros.h"
 
 __asm__(".pushsection .rodata\n"
 	".globl unpack_facts_sql\n"
 	".hidden unpack_facts_sql\n"
 	"unpack_facts_sql:\n"
-	".incbin \"queries/unpack/facts.sql\"\n"
+	".incbin \"schema/unpack/facts.sql\"\n"
 	".incbin \"schema/fact_views.sql\"\n"
 	".byte 0\n"
 	".popsection\n");

@@ -1,8 +1,8 @@
 /*
  * group_times.h - when the runs of a row of run_group were: what the view `run` says of its tsc columns.
  */
-#ifndef QUERIES_UNPACK_GROUP_TIMES_H
-#define QUERIES_UNPACK_GROUP_TIMES_H
+#ifndef SCHEMA_UNPACK_GROUP_TIMES_H
+#define SCHEMA_UNPACK_GROUP_TIMES_H
 
 #include <stdint.h>
 
