@@ -24,7 +24,7 @@
 -- Constructs and the version that each is from: MergeTree with PARTITION BY 1.1.54310; Nullable, Array and
 -- ALIAS 1.1; LIMIT BY 1.1; ALTER TABLE DELETE 18.12.14; LowCardinality 19.0 (18.16 has it as an experiment,
 -- and cannot join such columns: pt-load leaves it out before 20.0); CODEC 19.0 (Debian's 18.16.1 does not
--- know it), DoubleDelta and T64 19.8: before that pt-load leaves them out.
+-- know it), DoubleDelta and T64 19.8: before that pt-load leaves them out. Tried: 18.16.1 and 26.7.
 
 -- What becomes of loads: rows are only ever added. state: 0 begun, 1 complete, 2 given up (died, replaced,
 -- deleted); the highest of a load counts. Of a recording's complete loads the one of the highest generation
