@@ -14,8 +14,10 @@
 
 enum {
 	ROW_INSNS = 64,
-	FRACTION = 1 << 16,  /* timed and cycles are whole numbers of that part */
-	ENDS_PAGES = 1 << 13 /* in memory: 29 MB */
+	INSN_BYTES = 15,      /* of the longest one */
+	INSNS_HELD = 1 << 16, /* of code without a gap, before what is known is written: 5 MB */
+	FRACTION = 1 << 16,   /* timed and cycles are whole numbers of that part */
+	ENDS_PAGES = 1 << 13  /* in memory: 29 MB */
 };
 
 /* Sums of the stretches that begin at an instruction, or that end with it. */
@@ -29,7 +31,8 @@ struct ends {
 	uint32_t machine; /* that entered, 0 unknown */
 };
 
-/* An instruction of the code that is counted and written next: of one version, without a gap. */
+/* An instruction of the code that is counted and written next: of one version, without a gap, INSNS_HELD or a
+ * few more. */
 struct insn {
 	uint64_t ip;
 	uint32_t number;     /* in the map */
@@ -190,10 +193,11 @@ static void set_next(struct code_rows *c)
 	}
 }
 
-/* In the order of addresses: whatever leads to an instruction but by a stretch's beginning lies before it. */
-static int count(struct code_rows *c, struct pt_error *e)
+/* Of the first n. In the order of addresses: whatever leads to an instruction but by a stretch's beginning lies
+ * before it. */
+static int count(struct code_rows *c, size_t n, struct pt_error *e)
 {
-	for (size_t i = 0; i < c->count; i++) {
+	for (size_t i = 0; i < n; i++) {
 		struct insn *insn = &c->insns[i], *next = insn->next ? &c->insns[insn->next - 1] : NULL;
 		bool has_ends = c->ends_of && c->ends_of[insn->number];
 		const struct ends *ends = has_ends ? ends_of(c, insn->number, e) : NULL;
@@ -226,7 +230,7 @@ static bool goes_on(const struct code_rows *c, const struct insn *a, const struc
 {
 	const struct code_block *x, *y;
 
-	if (!b || b->written || b->file != a->file || b->inlined != a->inlined ||
+	if (b->written || b->file != a->file || b->inlined != a->inlined ||
 	    memcmp(&a->ran, &b->ran, sizeof a->ran) != 0)
 		return false;
 	x = code_map_block(&c->map, a->number);
@@ -252,10 +256,11 @@ static const uint8_t *bytes_of(const struct code_rows *c, const struct insn *ins
 	return c->map.bytes + b->bytes + (insn->ip - b->ip);
 }
 
-static int insert(struct code_rows *c, struct insn *first, struct pt_error *e)
+/* Those from first to the nth that are one row. */
+static int insert(struct code_rows *c, struct insn *first, size_t nth, struct pt_error *e)
 {
 	uint32_t offsets[ROW_INSNS], lines[ROW_INSNS], n = 0, bytes = 0;
-	uint8_t code[ROW_INSNS * 15];
+	uint8_t code[ROW_INSNS * INSN_BYTES];
 	char text[2][ROW_INSNS * DIGITS_BYTES];
 	const struct code_block *b = code_map_block(&c->map, first->number);
 	struct insn *insn = first;
@@ -267,8 +272,8 @@ static int insert(struct code_rows *c, struct insn *first, struct pt_error *e)
 		memcpy(code + bytes, bytes_of(c, insn), c->map.lens[insn->number - 1]);
 		bytes += c->map.lens[insn->number - 1];
 		insn->written = true;
-		insn = insn->next ? &c->insns[insn->next - 1] : NULL;
-	} while (n < ROW_INSNS && goes_on(c, first, insn));
+		insn = insn->next && insn->next <= nth ? &c->insns[insn->next - 1] : NULL;
+	} while (n < ROW_INSNS && insn && goes_on(c, first, insn));
 	sqlite3_bind_int64(s, 1, c->bases.code + ++c->rows);
 	sqlite3_bind_int64(s, 2, c->bases.trace);
 	db_bind(s, 3, b->symbol, c->bases.symbol + b->symbol);
@@ -290,9 +295,10 @@ static int insert(struct code_rows *c, struct insn *first, struct pt_error *e)
 	return db_run(s, e) < 0 || set_machine(c, b->symbol, first->machine, e) < 0 ? -1 : 0;
 }
 
-static int find_lines(struct code_rows *c, struct source_lines *lines, struct pt_error *e)
+/* Of the first n. */
+static int find_lines(struct code_rows *c, size_t n, struct source_lines *lines, struct pt_error *e)
 {
-	for (size_t i = 0; i < c->count; i++) {
+	for (size_t i = 0; i < n; i++) {
 		struct insn *insn = &c->insns[i];
 		struct source_line line;
 		int found = insn->ran.times
@@ -314,16 +320,33 @@ static int find_lines(struct code_rows *c, struct source_lines *lines, struct pt
 	return 0;
 }
 
-/* What is in c->insns, of which nothing leads to the rest. */
-static int put_insns(struct code_rows *c, struct source_lines *lines, struct pt_error *e)
+/* How many of c->insns, which are sorted, end before an address: those do not lead to what is there. */
+static size_t count_before(const struct code_rows *c, uint64_t ip)
 {
+	size_t n = c->count;
+
+	while (n && c->insns[n - 1].ip + INSN_BYTES >= ip)
+		n--;
+	return n;
+}
+
+/* Rows of what is in c->insns; with until, only of what ends before that block's code: the rest stays, with
+ * what is known of it. Nothing that comes later leads to what is written. */
+static int put_insns(struct code_rows *c, const struct code_block *until, struct source_lines *lines,
+		     struct pt_error *e)
+{
+	size_t n;
+
 	set_next(c);
-	if (count(c, e) < 0 || find_lines(c, lines, e) < 0)
+	n = until ? count_before(c, until->ip) : c->count;
+	if (count(c, n, e) < 0 || find_lines(c, n, lines, e) < 0)
 		return -1;
-	for (size_t i = 0; i < c->count; i++)
-		if (!c->insns[i].written && c->insns[i].ran.times && insert(c, &c->insns[i], e) < 0)
+	for (size_t i = 0; i < n; i++)
+		if (!c->insns[i].written && c->insns[i].ran.times && insert(c, &c->insns[i], n, e) < 0)
 			return -1;
-	c->count = 0;
+	c->count -= n;
+	if (c->count)
+		memmove(c->insns, c->insns + n, c->count * sizeof *c->insns);
 	return 0;
 }
 
@@ -337,6 +360,16 @@ static int by_place(const void *a, const void *b)
 	return x->ip < y->ip ? -1 : x->ip > y->ip;
 }
 
+/* What is in c->insns before a block comes to it: all of it where there is a gap or other code, most of it where it
+ * is much. */
+static int put_before(struct code_rows *c, const struct code_block *b, bool goes_on,
+		      struct source_lines *lines, struct pt_error *e)
+{
+	if (!c->count || (goes_on && c->count < INSNS_HELD))
+		return 0;
+	return put_insns(c, goes_on ? b : NULL, lines, e);
+}
+
 /* blocks: all, in order. Those that overlap, or follow one another, are put together. */
 static int put_blocks(struct code_rows *c, const struct code_block **blocks, struct source_lines *lines,
 		      struct pt_error *e)
@@ -345,16 +378,16 @@ static int put_blocks(struct code_rows *c, const struct code_block **blocks, str
 
 	for (size_t i = 0; i < c->map.block_count; i++) {
 		const struct code_block *b = blocks[i];
+		bool goes_on = i && b->ip <= end && b->version == blocks[i - 1]->version;
 
-		if (c->count && (b->ip > end || b->version != blocks[i - 1]->version) &&
-		    put_insns(c, lines, e) < 0)
+		if (put_before(c, b, goes_on, lines, e) < 0)
 			return -1;
-		if (!c->count || b->ip + b->size > end)
+		if (!goes_on || b->ip + b->size > end)
 			end = b->ip + b->size;
 		if (add_insns(c, b, e) < 0)
 			return -1;
 	}
-	return put_insns(c, lines, e);
+	return put_insns(c, NULL, lines, e);
 }
 
 int code_rows_finish(struct code_rows *c, struct source_lines *lines, struct pt_error *e)

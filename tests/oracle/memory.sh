@@ -73,3 +73,12 @@ done
 "$PT_BUILD/tests/tools/mkscale" --bytes 16777216 --threads 10 --blocks 1000000 >"$tmp/loop.ptc"
 "$PT_BIN/pt-decode" -q "$tmp/loop.ptc" | wc -c >"$tmp/out"
 check "code that repeats itself gets more memory than the default: $(cat "$tmp/out") bytes of records" test "$(cat "$tmp/out")" -lt 150000000
+# Its code lies without a gap, more than pt-load counts at a time.
+"$PT_BIN/pt-decode" -q "$tmp/loop.ptc" >"$tmp/loop.ptr"
+python3 -c 'import resource, subprocess, sys
+status = subprocess.run(sys.argv[1:]).returncode
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)
+sys.exit(status)' "$PT_BIN/pt-load" -q "$tmp/loop.db" "$tmp/loop.ptr" >"$tmp/mb" 2>"$tmp/err"
+succeeded $? "the loop is loaded: $(tail -n 2 "$tmp/err")"
+check "each instruction of the loop is counted" test "$(sqlite3 "$tmp/loop.db" 'SELECT insn_count = (SELECT sum(count) FROM insns) AND insn_count > 200000000 FROM traces')" = 1
+check "pt-load takes $(cat "$tmp/mb") MB for it" test "$(cat "$tmp/mb")" -lt 320 -o "${SANITIZE:-0}" = 1
