@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "queries/unpack/sql.h"
+#include "schema/unpack/sql.h"
 #include "schema/array.h"
 
 enum { LEAST_SLOTS = 8, MOST_SLOTS = 26 }; /* bits of their number */

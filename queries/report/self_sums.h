@@ -14,7 +14,7 @@
 #include "schema/error.h"
 #include "schema/hash.h"
 
-/* insns, cycles, ticks: UNPACK_UNKNOWN where nothing that was added is known (queries/unpack/sql.h). */
+/* insns, cycles, ticks: UNPACK_UNKNOWN where nothing that was added is known (schema/unpack/sql.h). */
 struct self_sum {
 	uint32_t path, thread; /* thread: its user's number of it */
 	int64_t insns, cycles, ticks;

@@ -7,7 +7,7 @@
 #include "queries/report/largest.h"
 #include "queries/report/self_sums.h"
 #include "queries/report/sql.h"
-#include "queries/unpack/sql.h"
+#include "schema/unpack/sql.h"
 #include "schema/array.h"
 
 /* A row of the table thread. */
