@@ -20,11 +20,11 @@ struct page {
 	uint64_t places[PAGE];
 };
 
-/* The calls of a thread and depth that wait for their caller: a slot of a hash table. It is looked up
+/* The calls of a stack and depth that wait for their caller: a slot of a hash table. It is looked up
  * twice per call, so the entries lie in the slots themselves, which schema/hash.h's do not. */
 struct waiting {
-	uint32_t thread, depth; /* depth 0: a free slot */
-	uint64_t place;		/* 0: none waits */
+	uint32_t stack, depth; /* depth 0: a free slot */
+	uint64_t place;	       /* 0: none waits */
 };
 
 struct callers {
@@ -102,11 +102,11 @@ static struct page *page_of(struct callers *c, uint64_t place, struct pt_error *
 /* ---- Waiting calls ------------------------------------------------------------------------------------- */
 
 /* The slot that has it, or is free for it. */
-static struct waiting *slot_of(const struct callers *c, uint32_t thread, uint32_t depth)
+static struct waiting *slot_of(const struct callers *c, uint32_t stack, uint32_t depth)
 {
-	uint32_t i = (uint32_t)(pt_hash_mix((uint64_t)thread << 32 | depth)) & c->mask;
+	uint32_t i = (uint32_t)(pt_hash_mix((uint64_t)stack << 32 | depth)) & c->mask;
 
-	while (c->slots[i].depth && (c->slots[i].thread != thread || c->slots[i].depth != depth))
+	while (c->slots[i].depth && (c->slots[i].stack != stack || c->slots[i].depth != depth))
 		i = (i + 1) & c->mask;
 	return &c->slots[i];
 }
@@ -124,19 +124,19 @@ static int grow(struct callers *c, struct pt_error *e)
 	c->mask = n * 4 - 1;
 	for (uint32_t i = 0; i < n; i++)
 		if (old[i].depth)
-			*slot_of(c, old[i].thread, old[i].depth) = old[i];
+			*slot_of(c, old[i].stack, old[i].depth) = old[i];
 	free(old);
 	return 0;
 }
 
-int callers_returned(struct callers *c, uint32_t thread, uint32_t depth, uint64_t number, struct pt_error *e)
+int callers_returned(struct callers *c, uint32_t stack, uint32_t depth, uint64_t number, struct pt_error *e)
 {
 	struct waiting *w;
 	struct page *p;
 
 	if (depth == UINT32_MAX)
 		return 0;
-	w = slot_of(c, thread, depth + 1);
+	w = slot_of(c, stack, depth + 1);
 	if (!w->place)
 		return 0;
 	p = page_of(c, w->place, e);
@@ -148,7 +148,7 @@ int callers_returned(struct callers *c, uint32_t thread, uint32_t depth, uint64_
 	return 0;
 }
 
-int callers_wait(struct callers *c, uint32_t thread, uint32_t depth, uint64_t *ret_place, struct pt_error *e)
+int callers_wait(struct callers *c, uint32_t stack, uint32_t depth, uint64_t *ret_place, struct pt_error *e)
 {
 	struct waiting *w;
 
@@ -157,9 +157,9 @@ int callers_wait(struct callers *c, uint32_t thread, uint32_t depth, uint64_t *r
 		return 0;
 	if (c->count > c->mask / 2 && grow(c, e) < 0)
 		return -1;
-	w = slot_of(c, thread, depth);
+	w = slot_of(c, stack, depth);
 	if (!w->depth) {
-		*w = (struct waiting){.thread = thread, .depth = depth};
+		*w = (struct waiting){.stack = stack, .depth = depth};
 		c->count++;
 	}
 	if (!w->place)

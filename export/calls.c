@@ -119,8 +119,8 @@ static int put_whole(struct calls *c, const struct ptr_call *r, struct pt_error 
 	s->has_cyc = 0;
 	s->rest = sizeof s->u.whole;
 	s->u.whole.call = *r;
-	if (callers_returned(c->callers, r->thread, r->depth, ++c->count, e) < 0 ||
-	    callers_wait(c->callers, r->thread, r->depth, &s->u.whole.place, e) < 0)
+	if (callers_returned(c->callers, r->stack, r->depth, ++c->count, e) < 0 ||
+	    callers_wait(c->callers, r->stack, r->depth, &s->u.whole.place, e) < 0)
 		return -1;
 	return spool_write(&c->spool, s, STORED_HEAD + s->rest, e);
 }
@@ -215,7 +215,7 @@ static int put_shaped(struct calls *c, uint32_t n, const uint32_t *depths, struc
 		if (elapsed > s->elapsed)
 			s->elapsed = elapsed;
 		any_cyc |= cyc[i] = r->cyc_count == PTR_UNKNOWN ? 0 : (uint32_t)r->cyc_count + 1;
-		if (callers_returned(c->callers, r->thread, r->depth, ++c->count, e) < 0)
+		if (callers_returned(c->callers, r->stack, r->depth, ++c->count, e) < 0)
 			return -1;
 	}
 	for (uint32_t i = 0; i < s->callers; i++, p += sizeof(uint64_t)) {
@@ -223,7 +223,7 @@ static int put_shaped(struct calls *c, uint32_t n, const uint32_t *depths, struc
 
 		/* find_callers() filled in s->callers of them. */
 		/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage) */
-		if (callers_wait(c->callers, s->thread, depths[i], &place, e) < 0)
+		if (callers_wait(c->callers, c->held->stack, depths[i], &place, e) < 0)
 			return -1;
 		memcpy(p, &place, sizeof place);
 	}
@@ -267,6 +267,7 @@ int calls_add(struct calls *c, const struct ptr_call *call, struct pt_error *e)
 		return -1;
 	if (c->held_count &&
 	    (!fits || c->held_count == SHAPE_CALLS || first->thread != call->thread ||
+	     first->stack != call->stack ||
 	     first->return_branch / PTR_RUN_BRANCHES != call->return_branch / PTR_RUN_BRANCHES) &&
 	    put_held(c, e) < 0)
 		return -1;

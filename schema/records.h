@@ -37,7 +37,7 @@
  *
  * All integers are little endian or LEB128 varints ("v"; "z" is zigzag, signed); "str" is v length, bytes.
  *
- *   Stream header, 16 bytes: magic 89 'P' 'T' 'R' 0d 0a 1a 0a; u16 major 8; u16 minor 0; u32 crc32 of
+ *   Stream header, 16 bytes: magic 89 'P' 'T' 'R' 0d 0a 1a 0a; u16 major 9; u16 minor 0; u32 crc32 of
  *   bytes 0..11
  *   Block: 'P' 'T' 'R' 'B', u32 block number (0, 1...), u32 size, u32 crc32 of the payload, u32 crc32 of
  *   the 16 bytes before; then size (<= PTR_BLOCK_MAX) bytes of records. A record does not cross a block's
@@ -52,10 +52,11 @@
  *                           first: to 0)
  *     times (tsc)           z of the difference to the tsc of the last RUN in the block (before the first:
  *                           to 0)
- *     of a CALL             flags come first: v of 2 * flags + 1 when the CALL before it in the block counts as
- *                           0 in these, as it does for the first. Then thread, call_path; z of the differences
- *                           of return_tsc to that CALL's, of it to call_tsc, of return_branch to that CALL's,
- *                           of it to call_branch; then the rest
+ *     of a CALL             flags come first: v of 4 * flags, + 1 when the CALL before it in the block counts as
+ *                           0 in these, as it does for the first, + 2 when thread or stack is another than that
+ *                           CALL's. Then thread and stack, if so; call_path; z of the differences of return_tsc
+ *                           to that CALL's, of it to call_tsc, of return_branch to that CALL's, of it to
+ *                           call_branch; then the rest
  *     strings               str, without a NUL inside
  *     arrays                their elements; how many stands in the field count before (END's have PTR_TYPES)
  *     lens, bytes           bytes, as many as count and the sum of lens say
@@ -278,8 +279,11 @@ struct ptr_call_path {	 /* numbered */
 /* flags of a call, perf's numbers */
 enum { PTR_CALL_NO_CALL = 1, PTR_CALL_NO_RETURN = 2, PTR_CALL_NON_CALL = 4 };
 
-struct ptr_call { /* numbered, in the order of returning */
-	uint32_t thread;
+struct ptr_call {	 /* numbered, in the order of returning */
+	uint32_t thread; /* that it returned in */
+	/* Whose call stack it was on, by a number from 1: a thread's, whatever its name (exec and prctl make another
+	 * THREAD of it); of idle threads, which are one THREAD, each CPU has its own, in a VM each vCPU. */
+	uint32_t stack;
 	uint32_t call_path;
 	uint64_t call_tsc, return_tsc;	     /* PTR_NO_TSC unknown */
 	uint64_t call_branch, return_branch; /* branch ids; 0 unknown */
@@ -287,7 +291,7 @@ struct ptr_call { /* numbered, in the order of returning */
 	uint64_t insn_count;
 	uint64_t cyc_count; /* PTR_UNKNOWN */
 	uint32_t flags;
-	/* 0: bottom of the stack; the parent is the next call of the thread that returns at depth - 1 */
+	/* 0: bottom of the stack; the parent is the next call of the stack that returns at depth - 1 */
 	uint32_t depth;
 };
 
@@ -534,14 +538,20 @@ int64_t ptr_put_run(struct ptr_writer *w, const struct ptr_run *r, uint32_t bran
 uint64_t ptr_count_runs(struct ptr_writer *w, uint64_t runs, uint64_t branches);
 int64_t ptr_put_call(struct ptr_writer *w, const struct ptr_call *r, struct pt_error *e);
 
+/* What a CALL is a difference to: the one before it. */
+struct ptr_previous_call {
+	uint32_t thread, stack;
+	uint64_t return_tsc, return_branch;
+};
+
 /* CALLs that are encoded in any thread, to be put later, all at once. Zeroed at first. */
 struct ptr_calls {
 	uint8_t *bytes;
 	size_t used, room;
 	/* Of the bytes, one after the other: what is put into one block. */
 	struct ptr_calls_chunk {
-		uint32_t bytes, count;		    /* of calls */
-		uint64_t return_tsc, return_branch; /* of the last one */
+		uint32_t bytes, count; /* of calls */
+		struct ptr_previous_call last;
 	} * chunks;
 	size_t chunk_count, chunk_room;
 };

@@ -33,7 +33,6 @@ static int grow_bytes(struct ptr_calls *c)
 int ptr_calls_add(struct ptr_calls *c, const struct ptr_call *r)
 {
 	bool begins = needs_chunk(c);
-	struct ptr_previous previous = {0};
 	struct ptr_calls_chunk *chunk;
 	uint8_t *begin, *end;
 
@@ -43,16 +42,12 @@ int ptr_calls_add(struct ptr_calls *c, const struct ptr_call *r)
 	if (begins)
 		c->chunks[c->chunk_count++] = (struct ptr_calls_chunk){0};
 	chunk = &c->chunks[c->chunk_count - 1];
-	previous.return_tsc = chunk->return_tsc;
-	previous.return_branch = chunk->return_branch;
 	begin = c->bytes + c->used;
 	*begin = PTR_CALL;
-	end = put_call(&previous, begin + 1, r, begins);
+	end = put_call(&chunk->last, begin + 1, r, begins);
 	c->used += (size_t)(end - begin);
 	chunk->bytes += (uint32_t)(end - begin);
 	chunk->count++;
-	chunk->return_tsc = r->return_tsc;
-	chunk->return_branch = r->return_branch;
 	return 0;
 }
 

@@ -14,11 +14,11 @@
 struct ptr_previous {
 	uint64_t tsc; /* the last RUN's */
 	uint64_t ip;
-	uint32_t slice;			    /* the last RUN's */
-	uint64_t return_tsc, return_branch; /* the last CALL's */
+	uint32_t slice; /* the last RUN's */
+	struct ptr_previous_call call;
 };
 
-enum { PTR_RUN_BYTES_MAX = 46, PTR_CALL_BYTES_MAX = 92 };
+enum { PTR_RUN_BYTES_MAX = 46, PTR_CALL_BYTES_MAX = 97 };
 
 static inline uint8_t *put_v(uint8_t *p, uint64_t v)
 {
@@ -74,13 +74,24 @@ static inline uint8_t *put_run(struct ptr_previous *previous, uint8_t *begin, co
 }
 
 /* After its first byte. from_zero: the differences are not to the CALL before it. */
-static inline uint8_t *put_call(struct ptr_previous *previous, uint8_t *p, const struct ptr_call *r,
+static inline uint8_t *put_call(struct ptr_previous_call *previous, uint8_t *p, const struct ptr_call *r,
 				bool from_zero)
 {
-	if (from_zero)
-		previous->return_tsc = previous->return_branch = 0;
-	p = put_v(p, (uint64_t)r->flags << 1 | from_zero);
-	p = put_v(p, r->thread);
+	uint64_t flags = (uint64_t)r->flags << PTR_CALL_SHIFT;
+
+	if (from_zero) {
+		*previous = (struct ptr_previous_call){0};
+		flags |= PTR_CALL_FROM_ZERO;
+	}
+	if (r->thread != previous->thread || r->stack != previous->stack) {
+		p = put_v(p, flags | PTR_CALL_STACK);
+		p = put_v(p, r->thread);
+		p = put_v(p, r->stack);
+		previous->thread = r->thread;
+		previous->stack = r->stack;
+	} else {
+		p = put_v(p, flags);
+	}
 	p = put_v(p, r->call_path);
 	p = put_v(p, ptr_zigzag(r->return_tsc - previous->return_tsc));
 	p = put_v(p, ptr_zigzag(r->return_tsc - r->call_tsc));

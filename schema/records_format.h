@@ -9,7 +9,7 @@
 #include "schema/records.h"
 
 #define PTR_MAGIC	"\x89PTR\r\n\x1a\n"
-#define PTR_MAJOR	8
+#define PTR_MAJOR	9
 #define PTR_MINOR	0
 #define PTR_BLOCK_MAGIC "PTRB"
 
@@ -20,7 +20,11 @@ enum {
 	PTR_RUN_SLICE = 0x10,
 	PTR_RUN_TSC = 0x20,
 	PTR_RUN_REPEATS = 0x40,
-	PTR_RUN_CYC = 0x80
+	PTR_RUN_CYC = 0x80,
+	/* Of a CALL's first number, and how far its flags are shifted */
+	PTR_CALL_FROM_ZERO = 1,
+	PTR_CALL_STACK = 2,
+	PTR_CALL_SHIFT = 2
 };
 
 /* Whether a record's first byte is a RUN's. */

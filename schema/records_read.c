@@ -22,7 +22,7 @@ struct ptr_reader {
 	bool bad;		/* the record at hand breaks the format */
 	uint64_t last_tsc;
 	uint32_t last_slice;
-	uint64_t last_return_tsc, last_return_branch; /* the last CALL's */
+	struct ptr_previous_call last_call;
 	uint64_t counts[PTR_TYPES];
 	uint64_t branches;
 	uint64_t last_ip;
@@ -165,7 +165,7 @@ static int next_block(struct ptr_reader *r, struct pt_error *e)
 	r->end = r->payload + size;
 	r->last_tsc = 0;
 	r->last_slice = 0;
-	r->last_return_tsc = r->last_return_branch = 0;
+	r->last_call = (struct ptr_previous_call){0};
 	r->last_ip = 0;
 	r->blocks++;
 	return 0;
@@ -343,26 +343,30 @@ static void get_path(struct ptr_reader *r, struct ptr_path *ret)
 
 static void get_call(struct ptr_reader *r, struct ptr_call *ret)
 {
+	struct ptr_previous_call *last = &r->last_call;
 	uint64_t flags = get_v(r);
 
-	if (flags & 1)
-		r->last_return_tsc = r->last_return_branch = 0;
-	ret->flags = (uint32_t)(flags >> 1);
-	ret->thread = get_ref(r, PTR_THREAD, true);
+	if (flags & PTR_CALL_FROM_ZERO)
+		*last = (struct ptr_previous_call){0};
+	if (flags & PTR_CALL_STACK) {
+		last->thread = get_ref(r, PTR_THREAD, true);
+		last->stack = get_u32(r);
+	}
+	ret->flags = (uint32_t)(flags >> PTR_CALL_SHIFT);
+	ret->thread = last->thread;
+	ret->stack = last->stack;
 	ret->call_path = get_ref(r, PTR_CALL_PATH, true);
-	ret->return_tsc = r->last_return_tsc + ptr_unzigzag(get_v(r));
+	ret->return_tsc = last->return_tsc += ptr_unzigzag(get_v(r));
 	ret->call_tsc = ret->return_tsc - ptr_unzigzag(get_v(r));
-	ret->return_branch = r->last_return_branch + ptr_unzigzag(get_v(r));
+	ret->return_branch = last->return_branch += ptr_unzigzag(get_v(r));
 	ret->call_branch = ret->return_branch - ptr_unzigzag(get_v(r));
 	check_branch(r, ret->return_branch);
 	check_branch(r, ret->call_branch);
-	r->last_return_tsc = ret->return_tsc;
-	r->last_return_branch = ret->return_branch;
 	ret->branch_count = get_v(r);
 	ret->insn_count = get_v(r);
 	ret->cyc_count = get_count(r);
 	ret->depth = get_u32(r);
-	r->bad |= flags >> 16 != 0;
+	r->bad |= flags >> (16 + PTR_CALL_SHIFT) != 0;
 }
 
 static void get_error(struct ptr_reader *r, struct ptr_error *ret)

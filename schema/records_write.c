@@ -370,7 +370,7 @@ int64_t ptr_put_call(struct ptr_writer *w, const struct ptr_call *r, struct pt_e
 	uint8_t *p = begin(w, PTR_CALL, 0, &number, e);
 
 	if (p)
-		w->at = put_call(&w->previous, p, r, false);
+		w->at = put_call(&w->previous.call, p, r, false);
 	return number;
 }
 
@@ -386,8 +386,7 @@ static int put_chunk(struct ptr_writer *w, const uint8_t *bytes, const struct pt
 		begin_encoded(w);
 	memcpy(w->at, bytes, chunk->bytes);
 	w->at += chunk->bytes;
-	w->previous.return_tsc = chunk->return_tsc;
-	w->previous.return_branch = chunk->return_branch;
+	w->previous.call = chunk->last;
 	return 0;
 }
 

@@ -8,7 +8,8 @@
 #include "schema/array.h"
 #include "schema/hash.h"
 
-#define FRAMES_MAX 16384 /* deeper recursion is not followed: the bottom is dropped */
+/* Of deeper recursion the bottom is dropped: those calls are not reported, and do not return. */
+#define FRAMES_MAX 16384
 
 struct frame {
 	uint64_t ret; /* where a return leads to; 0: the bottom */
@@ -25,6 +26,7 @@ struct frame {
 
 struct stack {
 	const struct pt_task *task;
+	uint32_t number;	    /* as in struct ptr_call */
 	const struct pt_task *host; /* of a guest's: the host's thread that ran it last, NULL unknown */
 	int32_t cpu;		    /* of an idle task, of which each CPU has one; else -1 */
 	/* Of the process, when it ran last: an exec makes another program of it. EXECS_UNKNOWN: it begins
@@ -32,8 +34,9 @@ struct stack {
 	uint32_t execs;
 	struct frame *frames;
 	uint32_t depth, room;
-	uint64_t resume; /* after a trace end: where it should go on */
-	bool replaced;	 /* by an exec: of its frames only those in the kernel are still to return */
+	uint32_t dropped; /* frames below the first, until that one returns */
+	uint64_t resume;  /* after a trace end: where it should go on */
+	bool replaced;	  /* by an exec: of its frames only those in the kernel are still to return */
 	uint32_t thread;
 	uint64_t tsc;			  /* at its last path, or when it began to run */
 	uint64_t insns, branches, cycles; /* executed so far: by this thread, whatever else ran on its CPU */
@@ -140,6 +143,7 @@ static struct stack *add_stack(struct pt_call_stacks *c, const struct pt_task *t
 	st->task = task;
 	st->cpu = cpu;
 	st->execs = EXECS_UNKNOWN;
+	st->number = (uint32_t)c->stack_count + 1;
 	c->stacks[c->stack_count] = st;
 	if (pt_hash_insert(&c->stack_hash, stack_key(task, cpu), (uint32_t)c->stack_count + 1, key_of_stack,
 			   c->stacks, NULL) < 0)
@@ -195,6 +199,7 @@ static void pop(struct pt_call_stacks *c, struct stack *st, const struct now *no
 {
 	const struct frame *f = &st->frames[--st->depth];
 	const struct ptr_call r = {.thread = st->thread,
+				   .stack = st->number,
 				   .call_path = f->call_path == PT_NO_CALL_PATH ? 0 : f->call_path,
 				   .call_tsc = f->tsc,
 				   .return_tsc = now->tsc,
@@ -204,8 +209,10 @@ static void pop(struct pt_call_stacks *c, struct stack *st, const struct now *no
 				   .insn_count = now->insns - f->insns,
 				   .cyc_count = st->has_cyc ? st->cycles - f->cycles : PTR_UNKNOWN,
 				   .flags = f->flags | flags,
-				   .depth = st->depth};
+				   .depth = st->dropped + st->depth};
 
+	if (!st->depth)
+		st->dropped = 0;
 	c->no_memory |= add_call(c->records, &r) < 0;
 }
 
@@ -219,6 +226,7 @@ static bool grow(struct pt_call_stacks *c, struct stack *st)
 		uint32_t keep = st->depth / 2;
 
 		memmove(st->frames, st->frames + (st->depth - keep), keep * sizeof *st->frames);
+		st->dropped += st->depth - keep;
 		st->depth = keep;
 		return true;
 	}

@@ -38,7 +38,7 @@ class Block:
     def __init__(self, payload):
         self.b, self.at, self.ip, self.tsc = payload, 0, 0, 0
         self.slice = self.run_tsc = 0
-        self.return_tsc = self.return_branch = 0
+        self.thread = self.stack = self.return_tsc = self.return_branch = 0
 
     def v(self):
         value = shift = 0
@@ -88,15 +88,17 @@ class Block:
     def K(self):
         flags = self.v()
         if flags & 1:
-            self.return_tsc = self.return_branch = 0
-        self.v(), self.v()  # thread, call_path
+            self.thread = self.stack = self.return_tsc = self.return_branch = 0
+        if flags & 2:
+            self.thread, self.stack = self.v(), self.v()
+        self.v()  # call_path
         self.return_tsc = (self.return_tsc + self.z()) & M64
         call_tsc = (self.return_tsc - self.z()) & M64
         self.return_branch = (self.return_branch + self.z()) & M64
         call_branch = (self.return_branch - self.z()) & M64
         branches, insns = self.v(), self.v()
-        self.u(), self.v()  # cyc_count, depth
-        return call_tsc, self.return_tsc, call_branch, self.return_branch, branches, insns
+        self.u()  # cyc_count
+        return call_tsc, self.return_tsc, call_branch, self.return_branch, branches, insns, self.thread, self.stack, self.v()
 
 
 def main():
@@ -104,7 +106,7 @@ def main():
     head = f.read(16)
     assert head[:8] == b"\x89PTR\r\n\x1a\n", "magic"
     assert struct.unpack("<I", head[12:])[0] == zlib.crc32(head[:12]), "header's checksum"
-    assert struct.unpack("<H", head[8:10])[0] == 8, "version"
+    assert struct.unpack("<H", head[8:10])[0] == 9, "version"
     counts, sums, lengths, number, ended = [0] * 30, {}, [0], 0, False
 
     def add(name, n):
@@ -156,7 +158,7 @@ def main():
                 add("edges_of_kind_%d" % (values[2] % 32), 1)
                 add("edge_from", values[0])
             elif kind == 15:
-                call_tsc, return_tsc, call_branch, return_branch, branches, insns = values[0]
+                call_tsc, return_tsc, call_branch, return_branch, branches, insns, thread, stack, depth = values[0]
                 add("call_branches", branches)
                 add("call_insns", insns)
                 if UNKNOWN not in (call_tsc, return_tsc):

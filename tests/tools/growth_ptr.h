@@ -99,6 +99,7 @@ static void ptr_calls(uint64_t n)
 	for (uint64_t i = n; i > 0; i--)
 		ok(ptr_put_call(ptr,
 				&(struct ptr_call){.thread = 1,
+						   .stack = 1,
 						   .call_path = (uint32_t)i,
 						   .call_tsc = i,
 						   .return_tsc = 2 * n - i,

@@ -189,6 +189,7 @@ static void put_calls(uint32_t thread, uint64_t tsc, uint64_t last_run)
 			}
 			s->path = call_paths[depth][f];
 			s->call = (struct ptr_call){.thread = thread,
+						    .stack = thread,
 						    .call_path = s->path,
 						    .call_tsc = tsc,
 						    .call_branch = last_run * PTR_RUN_BRANCHES,

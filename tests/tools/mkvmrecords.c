@@ -210,6 +210,7 @@ static void put_call(struct vcpu *v, uint32_t thread, uint32_t path, uint32_t de
 		     uint64_t insns)
 {
 	struct ptr_call c = {.thread = thread,
+			     .stack = thread,
 			     .call_path = path,
 			     .call_tsc = from_tsc,
 			     .return_tsc = v->tsc,

@@ -9,7 +9,7 @@
  *   cyc_count|flags|parent
  * in the order of returning, empty where unknown. Hardly two calls are alike; numbers, distances and
  * times lie at, below and beyond what a text of call_group and call_shape holds; some runs have many
- * calls, many have none. Callers are found here as records.h defines them, looking forward.
+ * calls, many have none; stacks go on in other threads. Callers are found here as records.h defines them, looking forward.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 
 #include "schema/records.h"
 
-enum { THREADS = 3, DEPTH = 40, PATHS = 300, RUNS_BETWEEN = 200 };
+enum { THREADS = 3, STACKS = 4, DEPTH = 40, PATHS = 300, RUNS_BETWEEN = 200 };
 
 static struct pt_error error;
 static uint64_t state, *run_tsc;
@@ -54,6 +54,7 @@ static int64_t ok(int64_t ret)
 static struct ptr_call make_call(uint64_t run)
 {
 	struct ptr_call c = {.thread = rnd(200) ? 1 + (uint32_t)(run / 50 % THREADS) : 0,
+			     .stack = 1 + (uint32_t)(rnd(200) ? run / 70 % STACKS : rnd(STACKS)),
 			     .call_path = rnd(100) ? 1 + (uint32_t)rnd(PATHS) : 0,
 			     .branch_count = size(),
 			     .insn_count = size(),
@@ -84,12 +85,12 @@ static void print(FILE *f, bool known, uint64_t n)
 		fputc('|', f);
 }
 
-/* The calls so far, by their number from 1; and which of a thread and depth have no caller yet: the last one,
+/* The calls so far, by their number from 1; and which of a stack and depth have no caller yet: the last one,
  * and by `before` those before it. */
 struct calls {
 	uint64_t count;
 	struct ptr_call *all;
-	uint64_t waiting[THREADS + 1][DEPTH + 1], *before, *parent;
+	uint64_t waiting[STACKS + 1][DEPTH + 1], *before, *parent;
 };
 
 static struct ptr_writer *w;
@@ -117,14 +118,14 @@ static void find_callers(struct calls *k, uint64_t i)
 {
 	const struct ptr_call *c = &k->all[i];
 
-	for (uint64_t n = k->waiting[c->thread][c->depth + 1], next; n; n = next) {
+	for (uint64_t n = k->waiting[c->stack][c->depth + 1], next; n; n = next) {
 		next = k->before[n];
 		k->parent[n] = i;
 	}
-	k->waiting[c->thread][c->depth + 1] = 0;
+	k->waiting[c->stack][c->depth + 1] = 0;
 	if (c->depth) {
-		k->before[i] = k->waiting[c->thread][c->depth];
-		k->waiting[c->thread][c->depth] = i;
+		k->before[i] = k->waiting[c->stack][c->depth];
+		k->waiting[c->stack][c->depth] = i;
 	}
 }
 

@@ -4,7 +4,7 @@
  *
  * What flows report is made up: the branches of three threads of the host and of two guests' threads.
  * Expected are the record stream's calls, one per line: the path from the bottom, begin and end, and "!" when
- * the return was not seen.
+ * the return was not seen. And each call's caller, by its stack and depth, is the call of its path's parent.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -101,7 +101,7 @@ static void switch_to(struct pt_emit_stream *s, int32_t host, int32_t guest, int
 	s->host_task = pt_tasks_get(h->tasks, host, host);
 	s->machine = g;
 	s->task = guest ? pt_tasks_get(g->tasks, tid, tid) : s->host_task;
-	s->vcpu = guest ? 0 : -1;
+	s->vcpu = guest ? s->cpu : -1;
 	pt_emit_who(s);
 }
 
@@ -156,10 +156,41 @@ static void start(void)
 		cpus[i] = (struct pt_emit_stream){.emit = &emit, .cpu = i, .stream = (uint32_t)i, .vcpu = -1};
 }
 
+/* Of each call the path, of each path the parent: as many as a test has. */
+enum { CALLS = 1 << 16, STACKS = 8, DEPTHS = 1 << 15 };
+static struct ptr_call calls[CALLS];
+static uint32_t call_count, parents[CALLS];
+
+/* As struct ptr_call says who is whose caller: calls that have another caller than their path, or none. */
+static uint32_t wrong_callers(uint32_t *ret_without)
+{
+	static const struct ptr_call *next[STACKS][DEPTHS]; /* that returns there */
+	uint32_t wrong = 0;
+
+	memset(next, 0, sizeof next);
+	*ret_without = 0;
+	for (uint32_t i = call_count; i-- > 0;) {
+		const struct ptr_call *c = &calls[i], *caller;
+
+		if (c->stack >= STACKS || c->depth >= DEPTHS)
+			check_stop("too many stacks");
+		next[c->stack][c->depth] = c;
+		if (!c->depth)
+			continue;
+		caller = next[c->stack][c->depth - 1];
+		*ret_without += !caller;
+		wrong += caller && (caller->call_path != parents[c->call_path] ||
+				    caller->call_tsc > c->call_tsc || caller->return_tsc < c->return_tsc);
+	}
+	return wrong;
+}
+
+/* The stream's calls. expected NULL: there are too many to list. without: have a caller that is not in it. */
 #define PATHS 256
-static void expect(const char *what, const char *expected)
+static void expect(const char *what, const char *expected, uint32_t without)
 {
 	static char got[1 << 14], paths[PATHS][64], callers[64];
+	uint32_t got_without;
 	struct ptr_record r;
 	struct pt_error e = {0};
 	struct ptr_reader *reader;
@@ -172,22 +203,34 @@ static void expect(const char *what, const char *expected)
 	lseek(fd, 0, SEEK_SET);
 	reader = ptr_reader_create(fd, &e);
 	got[0] = 0;
+	call_count = 0;
 	while ((more = ptr_next(reader, &r, &e)) > 0) {
-		if (r.type == PTR_CALL_PATH && r.number < PATHS) {
+		if ((r.type == PTR_CALL || r.type == PTR_CALL_PATH) && r.number >= CALLS)
+			check_stop("too many calls");
+		if (r.type == PTR_CALL_PATH)
+			parents[r.number] = r.call_path.parent;
+		if (r.type == PTR_CALL)
+			calls[call_count++] = r.call;
+		if (r.type == PTR_CALL_PATH && expected && r.number < PATHS) {
 			uint64_t base = r.call_path.ip < GUEST ? HOST : GUEST;
 
 			snprintf(callers, sizeof callers, "%s", paths[r.call_path.parent]);
 			snprintf(paths[r.number], sizeof paths[0], "%.60s%c", callers,
 				 (int)((r.call_path.ip - base) >> 8) + (base == HOST ? 'a' : 'A'));
 		}
-		if (r.type == PTR_CALL)
+		if (r.type == PTR_CALL && expected)
 			n += (size_t)snprintf(got + n, sizeof got - n, "%s %" PRIu64 "-%" PRIu64 "%s\n",
 					      paths[r.call.call_path], r.call.call_tsc, r.call.return_tsc,
 					      r.call.flags & PTR_CALL_NO_RETURN ? "!" : "");
 	}
 	if (more < 0)
 		check_stop(e.message);
-	check_text(got, expected, what);
+	if (expected)
+		check_text(got, expected, what);
+	snprintf(got, sizeof got, "%s: callers", what);
+	check(wrong_callers(&got_without) == 0, got);
+	snprintf(got, sizeof got, "%s: calls without", what);
+	check(got_without == without, got);
 	ptr_reader_destroy(reader);
 	ptr_writer_destroy(emit.writer);
 	pt_emit_deinit(&emit);
@@ -222,7 +265,8 @@ static void in_guest(void)
 		    no_image
 			? "abAB 13-20!\nabA 12-20!\nabCD 31-32\nabe 41-42\nab 11-43\nabC 30-32!\na 10-43!\n"
 			: "abAB 13-20!\nabA 12-20!\nab 11-11!\na 10-11!\nCD 31-32\nbe 41-42\nb 40-43!\n"
-			  "C 30-32!\na 43-43!\n");
+			  "C 30-32!\na 43-43!\n",
+		    0);
 	}
 }
 
@@ -253,7 +297,8 @@ static void at_switch(void)
 		expect(
 		    no_image ? "a switch in code that is missing" : "a switch in what was lost",
 		    "ab 31-40!\na 30-40!\nab 21-21!\na 20-21!\nb 60-61!\nabAB 36-71\nab 11-81\nabA 35-71!\n"
-		    "c 50-50!\na 61-61!\na 10-81!\n");
+		    "c 50-50!\na 61-61!\na 10-81!\n",
+		    0);
 	}
 }
 
@@ -273,8 +318,10 @@ static void in_host(void)
 		to(&cpus[i], 50 + 10 * i, 50 + 10 * i, 7, 'b', 40);
 		back(&cpus[i], 'b', 'a', 41);
 	}
-	expect("lost in the host", "a 10-20!\naAB 12-12!\naA 11-12!\naB 40-41!\naAB 12-41\naA 11-41!\na "
-				   "10-13!\naA 41-41!\na 30-30!\n");
+	expect("lost in the host",
+	       "a 10-20!\naAB 12-12!\naA 11-12!\naB 40-41!\naAB 12-41\naA 11-41!\na "
+	       "10-13!\naA 41-41!\na 30-30!\n",
+	       0);
 }
 
 /* A guest's thread continues on another vCPU: a call's path is its caller's and one more. */
@@ -290,7 +337,69 @@ static void on_another_vcpu(void)
 	to(&cpus[1], 51, 50, 7, 'b', 21);
 	call(&cpus[1], 'b', 'd', 22);
 	back(&cpus[1], 'd', 'b', 23);
-	expect("another vCPU continues", "aABD 22-23\nc 20-20!\naAB 12-23!\naA 11-23!\na 10-10!\n");
+	expect("another vCPU continues", "aABD 22-23\nc 20-20!\naAB 12-23!\naA 11-23!\na 10-10!\n", 0);
+}
+
+/* A thread has another name, and so another THREAD, before its calls return. */
+static void renamed(void)
+{
+	struct pt_emit_stream *s = &cpus[0];
+	struct pt_task *task;
+
+	start();
+	to(s, 50, 0, 0, 'a', 10);
+	call(s, 'a', 'b', 11);
+	call(s, 'b', 'c', 12);
+	back(s, 'c', 'b', 13);
+	task = pt_tasks_get(pt_machine_get(machines, 0)->tasks, 50, 50);
+	snprintf(task->comm, sizeof task->comm, "other");
+	task->version++;
+	to(s, 50, 0, 0, 'b', 20);
+	call(s, 'b', 'd', 21);
+	back(s, 'd', 'b', 22);
+	back(s, 'b', 'a', 23);
+	expect("renamed", "abc 12-13\nabd 21-22\nab 11-23\na 10-23!\n", 0);
+	check(calls[0].thread != calls[1].thread, "renamed: it is another THREAD");
+}
+
+/* Idle threads, of one THREAD, on two CPUs: the host's, or a guest's on two vCPUs. */
+static void idle(void)
+{
+	for (int32_t guest = 0; guest <= 50; guest += 50) {
+		start();
+		to(&cpus[0], guest, guest, 0, 'a', 10);
+		call(&cpus[0], 'a', 'b', 11);
+		to(&cpus[1], guest, guest, 0, 'c', 12);
+		call(&cpus[1], 'c', 'd', 13);
+		call(&cpus[1], 'd', 'e', 14);
+		back(&cpus[1], 'e', 'd', 15);
+		back(&cpus[0], 'b', 'a', 20);
+		back(&cpus[1], 'd', 'c', 21);
+		expect(guest ? "a guest's idle threads" : "idle threads",
+		       guest ? "CDE 14-15\nAB 11-20\nCD 13-21\nC 12-21!\nA 10-20!\n"
+			     : "cde 14-15\nab 11-20\ncd 13-21\nc 12-21!\na 10-20!\n",
+		       0);
+		check(calls[0].thread == calls[1].thread, "idle threads are one THREAD");
+	}
+}
+
+/* Recursion of which the bottom is dropped: what is left have their callers, but for the first of it. */
+static void deep(void)
+{
+	struct pt_emit_stream *s = &cpus[0];
+
+	start();
+	to(s, 50, 0, 0, 'a', 1);
+	call(s, 'a', 'b', 2);
+	for (uint64_t tsc = 3; tsc < 17000; tsc++) {
+		call(s, 'b', 'c', tsc);
+		back(s, 'c', 'b', tsc);
+		call(s, 'b', 'b', tsc);
+	}
+	for (uint64_t tsc = 17000; tsc < 34000; tsc++)
+		back(s, 'b', 'b', tsc);
+	/* 8192 are dropped, whose 'c' have returned. */
+	expect("deep recursion", NULL, 8192);
 }
 
 int main(void)
@@ -299,5 +408,8 @@ int main(void)
 	at_switch();
 	in_host();
 	on_another_vcpu();
+	renamed();
+	idle();
+	deep();
 	return sum_up();
 }

@@ -205,6 +205,7 @@ static void put_facts(struct ptr_writer *w, struct pt_error *e)
 	CHECK(ptr_put_vmexit(w, &vmexit, e) == 1);
 	CHECK(ptr_put_call(w,
 			   &(struct ptr_call){.thread = 1,
+					      .stack = UINT32_MAX,
 					      .call_path = 2,
 					      .call_tsc = PTR_NO_TSC,
 					      .return_tsc = UINT64_MAX - 1,
