@@ -85,7 +85,7 @@ compared() {
 			JOIN machine m ON m.id = h.machine;
 		CREATE INDEX temp.place_of ON place (thread, cpu);
 		.output $tmp/calls
-		SELECT c.id, coalesce(c.parent, 0), c.begin_ns < $until AND c.end_ns >= $after, h.first || ' ' || c.call_path, h.first || ' ' || p.parent,
+		SELECT c.id, coalesce(c.parent, 0), c.begin_ns < $until AND c.end_ns >= $after,
 			coalesce((SELECT p.name FROM place p WHERE p.thread = c.thread AND (h.tid OR p.cpu IS coalesce(
 					(SELECT coalesce(s.vcpu, s.cpu) FROM slice s WHERE s.id =
 						(SELECT g.slice FROM run_group g WHERE g.id <= coalesce(c.return_branch, c.call_branch) >> 10 ORDER BY g.id DESC LIMIT 1)),
@@ -138,10 +138,9 @@ compared() {
 		SELECT 'CPUs/CBR CPU ' || cpu, time_ns, printf('%.9f', json_extract(fields, '\$.cbr')) FROM events
 		WHERE name = 'cbr' AND cpu IS NOT NULL AND time_ns >= $after AND time_ns < $until;
 	END
-	# A call's depth: how many of its callers are shown, too. Where that one's number is missing, for the thread has another name by then, it is
-	# the next of the thread that returns from the path above.
-	same_rows call "$name: calls: where, when, what, how deep" <(awk -F'\t' -v OFS='\t' '{ depth[$1] = ($3 == 1) + depth[$2 ? $2 : last[$5]]; last[$4] = $1 }
-		$3 == 1 { print $6, $7, $8, $9, $10, $11, depth[$1] - 1 }' "$tmp/calls")
+	# A call's depth: how many of its callers are shown, too.
+	same_rows call "$name: calls: where, when, what, how deep" <(awk -F'\t' -v OFS='\t' '{ depth[$1] = ($3 == 1) + depth[$2] }
+		$3 == 1 { print $4, $5, $6, $7, $8, $9, depth[$1] - 1 }' "$tmp/calls")
 	same_rows vm "$name: VM exits and guest runs, with their arguments" "$tmp/vms"
 	same_rows flow "$name: arrows" "$tmp/flows"
 	# Slices of one thread, one after the other, are one; a CPU has one thread at a time.
@@ -152,7 +151,7 @@ compared() {
 		END { NR++; put(end) }' "$tmp/slices")
 	same_rows mark "$name: events, interrupts, errors" "$tmp/marks"
 	# Those that something is shown of.
-	awk -F'\t' 'FILENAME ~ /calls$/ { if ($3 == 1) shown[$6] = 1; next } FILENAME ~ /marks$/ { shown[$2] = 1; next } ("thread " $1 " " $3) in shown' \
+	awk -F'\t' 'FILENAME ~ /calls$/ { if ($3 == 1) shown[$4] = 1; next } FILENAME ~ /marks$/ { shown[$2] = 1; next } ("thread " $1 " " $3) in shown' \
 		"$tmp/calls" "$tmp/marks" "$tmp/threads" >"$tmp/shown"
 	same_rows thread "$name: threads and processes" "$tmp/shown"
 	same_rows 'left out' "$name: what has no time is counted" "$tmp/left_out"
