@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""callers.py DB - each call's parent is its caller: of the calls of the path above, on the same stack, the next
-that returns; it was open all the time that the call was. Prints what is not so and "N calls with their callers,
-N without, N wrong".
+"""callers.py DB - each call's parent is its caller: of the calls of the path above, on the same stack, the
+next that returns; it was open all the time that the call was. Prints what is not so and "N calls with their
+callers, N without, N wrong".
 
-Whose stack it is, is found from threads and CPUs here: a thread's, whatever its name; of idle threads, whose tid
-is 0, each CPU or vCPU has one. What was open when its stack was first seen has no caller; its path has none,
-too, but in a guest: there it has the path of what the VM's thread was in."""
+Whose stack it is, is found from threads and CPUs here: a thread's, whatever its name; of idle threads, whose
+tid is 0, each CPU or vCPU has one. What was open when its stack was first seen has no caller; its path has
+none, too, but in a guest: there it has the path of what the VM's thread was in."""
 import bisect
 import collections
 import sqlite3
