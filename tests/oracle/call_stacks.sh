@@ -35,10 +35,12 @@ if [ -d "$archives" ] && command -v zstd python3 >/dev/null; then
 	stacks host-all-cyc-2cpu
 	callers "$tmp/host-all-cyc-2cpu.db" "host-all-cyc-2cpu" 90000
 	all=$calls
-	same "calls of two CPUs' idle threads" <(echo 2) <(sqlite3 "$tmp/host-all-cyc-2cpu.db" "SELECT count(DISTINCT s.cpu) FROM call c
-		JOIN thread h ON h.id = c.thread AND h.tid = 0 JOIN run r ON r.id = c.return_branch >> 10 JOIN slice s ON s.id = r.slice")
-	check "calls that return under another name" test "$(sqlite3 "$tmp/host-all-cyc-2cpu.db" "SELECT count(*) FROM call c
-		JOIN call p ON p.id = c.parent WHERE p.thread <> c.thread")" -ge 94
+	db=$tmp/host-all-cyc-2cpu.db
+	same "calls of two CPUs' idle threads" <(echo 2) <(sqlite3 "$db" "SELECT count(DISTINCT s.cpu) FROM call c
+		JOIN thread h ON h.id = c.thread AND h.tid = 0 JOIN run r ON r.id = c.return_branch >> 10
+		JOIN slice s ON s.id = r.slice")
+	renamed=$(sqlite3 "$db" "SELECT count(*) FROM call c JOIN call p ON p.id = c.parent WHERE p.thread <> c.thread")
+	check "$renamed calls whose caller returns under another name" test "$renamed" -ge 94
 	# Calls alone.
 	"$PT_BIN/pt-decode" -q --detail calls "$tmp/host-all-cyc-2cpu.ptc" | "$PT_BIN/pt-load" -q "$tmp/calls.db"
 	callers "$tmp/calls.db" "--detail calls" 90000

@@ -21,7 +21,7 @@ for i, vm, machine, pid, tid in db.execute(
     if vm:
         guests.add(i)
 above = dict(db.execute("SELECT id, parent FROM call_path"))
-slices = {i: cpu if vcpu is None else vcpu for i, cpu, vcpu in db.execute("SELECT id, cpu, vcpu FROM slice")}
+slices = dict(db.execute("SELECT id, coalesce(vcpu, cpu) FROM slice"))
 groups = sorted(db.execute("SELECT id, slice FROM run_group"))
 
 
@@ -39,8 +39,8 @@ def stack_of(thread, branches):
 
 calls, returned = {}, collections.defaultdict(list)
 for i, thread, path, parent, flags, *span in db.execute(
-        "SELECT id, thread, call_path, parent, flags, call_tsc, call_branch, return_tsc, return_branch FROM call "
-        "ORDER BY id"):
+        "SELECT id, thread, call_path, parent, flags, call_tsc, call_branch, return_tsc, return_branch "
+        "FROM call ORDER BY id"):
     calls[i] = thread, path, parent, flags, span, stack_of(thread, span[1::2])
     returned[path, calls[i][5]].append(i)
 
