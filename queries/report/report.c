@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "queries/report/counters.h"
 #include "queries/report/functions.h"
 #include "queries/report/json.h"
 #include "queries/report/path_set.h"
@@ -69,6 +70,12 @@ static int write_stacks(struct report *r, const struct element *x, struct pt_err
 	return stacks_write(r->db, r->trace, x->limit, &r->paths, r->out, e);
 }
 
+static int write_counters(struct report *r, const struct element *x, struct pt_error *e)
+{
+	(void)x;
+	return counters_write(r->db, r->trace, r->out, e);
+}
+
 static const struct element elements[] = {{"trace", 0, true, NULL, NULL},
 					  {"machines", 0, true, NULL, NULL},
 					  {"threads", 0, true, NULL, NULL},
@@ -83,7 +90,7 @@ static const struct element elements[] = {{"trace", 0, true, NULL, NULL},
 					  {"marks", MARKS, false, NULL, NULL},
 					  {"losses", LOSSES, false, NULL, NULL},
 					  {"loss_kinds", 0, false, NULL, NULL},
-					  {"counters", 0, false, NULL, NULL},
+					  {"counters", 0, false, NULL, write_counters},
 					  {"calls", CALLS, false, "path", NULL},
 					  {"functions", FUNCTIONS, false, NULL, NULL}};
 

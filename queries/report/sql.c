@@ -20,6 +20,8 @@
 	X(marks)                                                                                             \
 	X(losses)                                                                                            \
 	X(loss_kinds)                                                                                        \
+	X(counter_time)                                                                                      \
+	X(counter_paths)                                                                                     \
 	X(counters)                                                                                          \
 	X(stack_paths)                                                                                       \
 	X(stack_shared)                                                                                      \
