@@ -17,7 +17,7 @@ enum {
 	CHUNK_RUNS = 4096,    /* runs in a chunk of path_chunk */
 	CHUNK_PATHS = 256,    /* paths in a chunk of edge_chunk */
 	CHUNK_BITS = 24,      /* of a chunk's number */
-	PAIRS = 1 << 22,      /* of a chunk table in memory at a time */
+	PAIRS = 3 << 20,      /* of a chunk table in memory at a time */
 	CHUNKS_ROW = 1024,    /* chunks in a row of a chunk table, at most: as many as the table number has */
 	STEPS_HELD = 1 << 14, /* edges of paths in memory at a time */
 	PAGES = 1 << 13,      /* of paths, and of edges, in memory: half a million of each, 54 MB */
@@ -231,7 +231,7 @@ static int write_chunks(struct pairs *p, size_t at, uint32_t n, struct pt_error 
 	return db_run(p->insert, e);
 }
 
-/* Sorted, so that the table grows at its end. Only traces of a hundred million runs have PAIRS. */
+/* Sorted, so that the table grows at its end. Only traces of some eighty million runs have PAIRS. */
 static int write_pairs(struct pairs *p, struct pt_error *e)
 {
 	uint32_t n;

@@ -81,4 +81,4 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)
 sys.exit(status)' "$PT_BIN/pt-load" -q "$tmp/loop.db" "$tmp/loop.ptr" >"$tmp/mb" 2>"$tmp/err"
 succeeded $? "the loop is loaded: $(tail -n 2 "$tmp/err")"
 check "each instruction of the loop is counted" test "$(sqlite3 "$tmp/loop.db" 'SELECT insn_count = (SELECT sum(count) FROM insns) AND insn_count > 200000000 FROM traces')" = 1
-check "pt-load takes $(cat "$tmp/mb") MB for it" test "$(cat "$tmp/mb")" -lt 320 -o "${SANITIZE:-0}" = 1
+check "pt-load takes $(cat "$tmp/mb") MB for it" test "$(cat "$tmp/mb")" -lt 280 -o "${SANITIZE:-0}" = 1
