@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "schema/unpack/facts.h"
 #include "schema/file_kind.h"
+#include "schema/unpack/facts.h"
 #include "schema/version.h"
 
 /* Whether pt-load made it, and this release's. */

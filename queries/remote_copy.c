@@ -10,10 +10,10 @@
 
 #include "queries/database.h"
 #include "queries/perf_sqlite/copy.h"
-#include "schema/unpack/facts.h"
 #include "schema/clickhouse/http.h"
 #include "schema/digit.h"
 #include "schema/sql_macros.h"
+#include "schema/unpack/facts.h"
 
 #define EMBED(name)                                                                                          \
 	__asm__(".pushsection .rodata\n"                                                                     \

@@ -10,8 +10,8 @@
 #include "queries/annotate/loops.h"
 #include "queries/annotate/source.h"
 #include "queries/annotate/text.h"
-#include "schema/unpack/sql.h"
 #include "schema/disassembler.h"
+#include "schema/unpack/sql.h"
 
 #define TARGETS 16 /* of an instruction's ways that are named, at most */
 

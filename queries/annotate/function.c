@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/array.h"
 #include "schema/digit.h"
 #include "schema/unpack/sql.h"
-#include "schema/array.h"
 
 /* The symbol that is asked for: the row of the one with the most instructions. */
 static const char find_sql[] =

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/array.h"
 #include "schema/digit.h"
 #include "schema/unpack/sql.h"
-#include "schema/array.h"
 
 static const char branch_sql[] =
     "SELECT e.id, e.from_ip, e.to_ip, e.kind & 31, s.start_ip IS e.to_ip AND s.unnamed IS NULL, e.to_symbol"

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "schema/unpack/sql.h"
 #include "schema/array.h"
+#include "schema/unpack/sql.h"
 
 enum {
 	HELD = 1 << 19, /* calls that are sorted in memory */

@@ -7,8 +7,8 @@
 #include "queries/perfetto/call_order.h"
 #include "queries/perfetto/lane.h"
 #include "queries/perfetto/tracks.h"
-#include "schema/unpack/calls.h"
 #include "schema/array.h"
+#include "schema/unpack/calls.h"
 
 /* A row of `thread`, and the track of its calls; of an idle thread's, when it is not known where it ran. */
 struct thread {

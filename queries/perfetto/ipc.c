@@ -6,10 +6,10 @@
 #include <stdlib.h>
 
 #include "queries/perfetto/sql.h"
+#include "schema/array.h"
 #include "schema/digit.h"
 #include "schema/unpack/run_clock.h"
 #include "schema/unpack/runs.h"
-#include "schema/array.h"
 
 enum { PARTS = 5001, CPUS_MAX = 1 << 16, STREAMS_MAX = 1 << 16 };
 

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "schema/unpack/sql.h"
 #include "schema/array.h"
+#include "schema/unpack/sql.h"
 
 enum { LEAST_SLOTS = 8, MOST_SLOTS = 26 }; /* bits of their number */
 

@@ -7,8 +7,8 @@
 #include "queries/report/largest.h"
 #include "queries/report/self_sums.h"
 #include "queries/report/sql.h"
-#include "schema/unpack/sql.h"
 #include "schema/array.h"
+#include "schema/unpack/sql.h"
 
 /* A row of the table thread. */
 struct name {

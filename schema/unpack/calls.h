@@ -7,9 +7,9 @@
 #include <sqlite3.h>
 #include <stdint.h>
 
+#include "schema/error.h"
 #include "schema/unpack/group_table.h"
 #include "schema/unpack/sql.h"
-#include "schema/error.h"
 
 enum { RUN_BRANCHES_BITS = 10 }; /* of a branch's id, below its run's */
 

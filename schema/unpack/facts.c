@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/sql_macros.h"
 #include "schema/unpack/calls.h"
 #include "schema/unpack/runs.h"
 #include "schema/unpack/sql.h"
-#include "schema/sql_macros.h"
 
 __asm__(".pushsection .rodata\n"
 	".globl unpack_facts_sql\n"

@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "schema/unpack/sql.h"
 #include "schema/digit.h"
+#include "schema/unpack/sql.h"
 
 enum { EST_ADD_PARTS = 125, EST_ADD_ZERO = 2 /* see est_add */ };
 

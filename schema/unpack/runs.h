@@ -7,9 +7,9 @@
 #include <sqlite3.h>
 #include <stdint.h>
 
+#include "schema/error.h"
 #include "schema/unpack/group_table.h"
 #include "schema/unpack/sql.h"
-#include "schema/error.h"
 
 #define RUN_INSNS_OF_PATH INT64_MAX
 

@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
+#include "schema/array.h"
 #include "schema/digit.h"
 #include "schema/unpack/sql.h"
-#include "schema/array.h"
 
 enum {
 	TRACE_SHIFT = 32, /* of ids: trace * 2^32 + the first shape's number */
