@@ -47,6 +47,10 @@ mv "$tmp/dbs/bad.db" "$tmp/dbs/.hidden.db"
 gone() { ! grep -q 'bad.db' "$tmp/x.prom"; }
 becomes "hidden files are none" gone
 check "the text is another file, not written in place" test "$(stat -c %i "$tmp/x.prom")" != "$before"
+# Containers, by way of a database that a worker fills: that of a guest with Event Trace.
+mkdir "$tmp/containers" && cp tests/data/vm/event_trace.ptc "$tmp/containers/e.ptc"
+check "a container is loaded into the folder" "$PT_BIN/pt-load" spool --once -q "$tmp/containers" "$tmp/dbs/e.db"
+becomes "one that was a container" same_counts
 kill "$watcher"
 wait "$watcher"
 check "a signal ends it" test $? = 143
