@@ -193,8 +193,8 @@ static void set_next(struct code_rows *c)
 	}
 }
 
-/* Of the first n. In the order of addresses: whatever leads to an instruction but by a stretch's beginning lies
- * before it. */
+/* Counts the first n. In the order of addresses: an instruction is reached by where a stretch begins, or from
+ * one before it. */
 static int count(struct code_rows *c, size_t n, struct pt_error *e)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -325,13 +325,13 @@ static size_t count_before(const struct code_rows *c, uint64_t ip)
 {
 	size_t n = c->count;
 
-	while (n && c->insns[n - 1].ip + INSN_BYTES >= ip)
+	while (n && (c->insns[n - 1].ip >= ip || ip - c->insns[n - 1].ip <= INSN_BYTES))
 		n--;
 	return n;
 }
 
-/* Rows of what is in c->insns; with until, only of what ends before that block's code: the rest stays, with
- * what is known of it. Nothing that comes later leads to what is written. */
+/* Inserts rows of all instructions in c->insns; with until, only of those that end before that block. The others
+ * are kept, with their sums. Blocks come by address, so none that is added later goes to one that was inserted. */
 static int put_insns(struct code_rows *c, const struct code_block *until, struct source_lines *lines,
 		     struct pt_error *e)
 {
@@ -360,8 +360,8 @@ static int by_place(const void *a, const void *b)
 	return x->ip < y->ip ? -1 : x->ip > y->ip;
 }
 
-/* What is in c->insns before a block comes to it: all of it where there is a gap or other code, most of it where it
- * is much. */
+/* Before a block is added: inserts rows of all of c->insns after a gap or other code, of most of it when there
+ * are INSNS_HELD. */
 static int put_before(struct code_rows *c, const struct code_block *b, bool goes_on,
 		      struct source_lines *lines, struct pt_error *e)
 {
@@ -370,7 +370,7 @@ static int put_before(struct code_rows *c, const struct code_block *b, bool goes
 	return put_insns(c, goes_on ? b : NULL, lines, e);
 }
 
-/* blocks: all, in order. Those that overlap, or follow one another, are put together. */
+/* blocks: all, in order. Those that overlap, or follow one another, are counted together. */
 static int put_blocks(struct code_rows *c, const struct code_block **blocks, struct source_lines *lines,
 		      struct pt_error *e)
 {

@@ -30,7 +30,8 @@ wanted (first, more) AS MATERIALIZED ( -- the first chunk of 4096 runs, and how 
 ),
 -- Lists of a path's chunks are in order, one behind the other. As many as are wanted begin up to `last`.
 begin (n) AS (
-	SELECT p.chunk FROM takes t CROSS JOIN wanted w CROSS JOIN path p WHERE p.id = t.path AND p.chunk >= w.first
+	SELECT p.chunk FROM takes t CROSS JOIN wanted w CROSS JOIN path p
+	WHERE p.id = t.path AND p.chunk >= w.first
 	UNION
 	SELECT c.id & 16777215 FROM takes t CROSS JOIN wanted w CROSS JOIN path_chunk c
 	WHERE c.id >= (t.path << 24) + w.first AND c.id < (t.path + 1) << 24

@@ -22,7 +22,8 @@ span (a, b) AS MATERIALIZED ( -- of ids
 		coalesce(:to, (SELECT entry_branch FROM slowest), :from)
 	WHERE coalesce(:after, :until) IS NULL
 	UNION ALL
-	SELECT coalesce(:from, 0), coalesce(:to, 9223372036854775807) WHERE coalesce(:after, :until) IS NOT NULL
+	SELECT coalesce(:from, 0), coalesce(:to, 9223372036854775807)
+	WHERE coalesce(:after, :until) IS NOT NULL
 ),
 -- Groups of runs, then runs and branches come in the order of ids, as CROSS JOIN goes: so the first branches
 -- are those with the least ids, and no more are looked at.
@@ -40,7 +41,8 @@ r AS (
 	SELECT u.id AS run, u.trace, u.path, u.repeats, u.tsc_est, u.tsc_next, u.time_zero, u.time_mult,
 		u.time_shift, u.cpu, u.machine, u.tid, u.comm
 	FROM near CROSS JOIN run u
-	WHERE u.run_group = near.id AND u.id >= (SELECT a / 1024 FROM span) AND u.id <= (SELECT b / 1024 FROM span)
+	WHERE u.run_group = near.id
+		AND u.id >= (SELECT a / 1024 FROM span) AND u.id <= (SELECT b / 1024 FROM span)
 		AND IN_TIME(u, u.tsc, u.tsc_end)
 		AND u.trace = coalesce(:trace, u.trace) AND (:thread IS NULL OR u.tid = :thread)
 		AND (:thread IS NOT NULL OR NOT EXISTS (SELECT 1 FROM slowest)

@@ -1,5 +1,5 @@
--- indexes.sql - built after the first load, kept up by the later ones. Of runs and calls, packed many in a row, the
--- rows are also found by id, and by edge_chunk, path_chunk and run_chunk.
+-- indexes.sql - built after the first load, kept up by the later ones. Of runs and calls, packed many in a row,
+-- the rows are also found by id, and by edge_chunk, path_chunk and run_chunk.
 
 -- From a place in the code to the edges at it.
 CREATE INDEX edge_by_from ON edge (from_ip);

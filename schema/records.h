@@ -52,11 +52,11 @@
  *                           first: to 0)
  *     times (tsc)           z of the difference to the tsc of the last RUN in the block (before the first:
  *                           to 0)
- *     of a CALL             flags come first: v of 4 * flags, + 1 when the CALL before it in the block counts as
- *                           0 in these, as it does for the first, + 2 when thread or stack is another than that
- *                           CALL's. Then thread and stack, if so; call_path; z of the differences of return_tsc
- *                           to that CALL's, of it to call_tsc, of return_branch to that CALL's, of it to
- *                           call_branch; then the rest
+ *     of a CALL             flags come first: v of 4 * flags, + 1 when the CALL before it in the block counts
+ *                           as 0 in these, as it does for the first, + 2 when thread or stack is another
+ *                           than that CALL's. Then thread and stack, if so; call_path; z of the differences
+ *                           of return_tsc to that CALL's, of it to call_tsc, of return_branch to that
+ *                           CALL's, of it to call_branch; then the other fields
  *     strings               str, without a NUL inside
  *     arrays                their elements; how many stands in the field count before (END's have PTR_TYPES)
  *     lens, bytes           bytes, as many as count and the sum of lens say
@@ -281,8 +281,9 @@ enum { PTR_CALL_NO_CALL = 1, PTR_CALL_NO_RETURN = 2, PTR_CALL_NON_CALL = 4 };
 
 struct ptr_call {	 /* numbered, in the order of returning */
 	uint32_t thread; /* that it returned in */
-	/* Whose call stack it was on, by a number from 1: a thread's, whatever its name (exec and prctl make another
-	 * THREAD of it); of idle threads, which are one THREAD, each CPU has its own, in a VM each vCPU. */
+	/* Whose call stack it was on, by a number from 1: a thread's, whatever its name (exec and prctl make
+	 * another THREAD of it); of idle threads, which are one THREAD, each CPU has its own, in a VM each
+	 * vCPU. */
 	uint32_t stack;
 	uint32_t call_path;
 	uint64_t call_tsc, return_tsc;	     /* PTR_NO_TSC unknown */

@@ -189,9 +189,9 @@ CREATE TABLE run_group (
 	est INTEGER, est_next INTEGER, end_add INTEGER, est_add TEXT, exact INTEGER, open INTEGER
 );
 
--- When the runs id .. last were, 4096 or somewhat more in whole groups, or fewer: no branch of theirs has a time
--- before tsc or after tsc_end (see the macro RUN_GROUP_END). NULL: none has a known time. From a time, this is
--- the way to the runs.
+-- When the runs id .. last were, 4096 or somewhat more in whole groups, or fewer: no branch of theirs has a
+-- time before tsc or after tsc_end (see the macro RUN_GROUP_END). NULL: none has a known time. From a time,
+-- this is the way to the runs.
 CREATE TABLE run_chunk (id INTEGER PRIMARY KEY, last INTEGER, tsc INTEGER, tsc_end INTEGER);
 
 -- ip: where the callee begins, NULL when that is where its symbol does. parent NULL: a root. Sums over

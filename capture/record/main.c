@@ -93,11 +93,6 @@ static void print_result(const struct hw_options *o, const struct hw_result *r)
 	if (o->events.snapshot)
 		fprintf(stderr, "pt-capture: %u snapshots%s\n", r->snapshots,
 			shared_requests(r, text, sizeof text));
-	if (r->trigger_missed)
-		fprintf(stderr,
-			"pt-capture: the trigger fired %u times while a container was being completed: no "
-			"snapshot\n",
-			r->trigger_missed);
 	if (o->guests.vms && o->guests.vms->count)
 		fprintf(stderr, "pt-capture: %zu VMs, %zu TSC offsets from KVM's debugfs\n",
 			o->guests.vms->count, r->clocks);
@@ -130,6 +125,16 @@ static int print_losses(const struct hw_losses *l)
 		" pieces with gaps, %" PRIu64 " sideband records (-m SIZE)\n",
 		l->truncated, l->partial, l->records);
 	return 3;
+}
+
+/* Also when quiet. */
+static void print_missed(const struct hw_result *r)
+{
+	if (r->trigger_missed)
+		fprintf(stderr,
+			"pt-capture: the trigger fired %u times while a container was being completed: no "
+			"snapshot\n",
+			r->trigger_missed);
 }
 
 /* ---- VMs ---- */
@@ -379,6 +384,7 @@ static int record(struct hw_arguments *a, const struct hw_pmu *pmu, struct pt_er
 		return -1;
 	if (!a->o.quiet)
 		print_result(&a->o, &result);
+	print_missed(&result);
 	r = print_losses(&result.losses);
 	return result.have_status && result.status && !a->no_exit_status ? result.status : r;
 }

@@ -279,8 +279,8 @@ static bool create_flow(struct pt_segment_decoder *d)
 }
 
 /*
- * At a PSB+ in the host, which ends before `begin`: the flow is there then as a flow that came there running, in
- * the code of user and the task's kernel, and a segment begins. False: it does not.
+ * At a PSB+ in the host, which ends before `begin`: the flow is there then as a flow that came there running,
+ * in the code of user and the task's kernel, and a segment begins. False: it does not.
  */
 static bool begin_at_psb(struct pt_segment_decoder *d, const uint8_t *psb, const uint8_t *begin,
 			 struct img_space *user_space)

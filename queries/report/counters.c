@@ -10,7 +10,7 @@
 #include "schema/unpack/runs.h"
 #include "schema/unpack/sql.h"
 
-enum { STRETCHES = 400 }; /* of counter_time.sql, too */
+enum { STRETCHES = 400 };
 
 struct path {
 	int64_t insn_count, stretch_insns;
@@ -37,6 +37,7 @@ static int read_time(struct counters *c, int64_t trace, struct pt_error *e)
 
 	if (st) {
 		report_bind(st, ":trace", trace);
+		report_bind(st, ":stretches", STRETCHES);
 		r = report_step(c->db, st, e);
 	}
 	c->first_tsc = r > 0 ? unpack_number(st, 0) : UNPACK_UNKNOWN;
@@ -111,7 +112,7 @@ static int write_row(const struct counters *c, sqlite3_stmt *st, size_t at, cons
 	int r;
 
 	sqlite3_reset(st);
-	report_bind(st, ":at", unpack_plus(0, (int64_t)((uint64_t)at * (uint64_t)c->step)));
+	report_bind(st, ":at", (int64_t)((uint64_t)at * (uint64_t)c->step));
 	report_bind(st, ":step", c->step);
 	report_bind(st, ":insns", s->insns);
 	report_bind(st, ":timed", s->timed);

@@ -10,7 +10,7 @@
 
 /* Instructions of one function that a page shows, at most: more than that nobody reads. */
 enum { ROWS_MAX = 2000 };
-/* To annotate a function all runs of the trace are read, some ten million a second: so many for a page. */
+/* To annotate a function with loops all runs of the trace are read: so many for a page. */
 static const int64_t RUNS_READ = 200000000;
 
 static int write_rows(sqlite3 *rows, FILE *out, struct pt_error *e)
@@ -122,7 +122,7 @@ int functions_annotated(sqlite3 *db, int64_t trace, int count, bool raw_names, F
 			continue;
 		if (n++)
 			fputs(",\n", out);
-		if (n > 1 && n * runs > RUNS_READ)
+		if (n > 1 && runs > RUNS_READ / n)
 			write_too_many(name, dso, runs, out);
 		else
 			r = write_function(db, name, dso, raw_names, out, e);

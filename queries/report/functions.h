@@ -13,8 +13,8 @@
 
 /*
  * An array with an object for each of the first `count` functions of functions.sql that have names:
- * {"name","dso","rows"} with the rows of pt-query annotate, or {"name","dso","why"} when there are none. The first
- * one always has rows if it can; the others, while that does not take long: annotate reads all runs.
+ * {"name","dso","rows"} with the rows of pt-query annotate, or {"name","dso","why"} when there are none. The
+ * first one has rows if it can; the others, as long as no more than 200 million runs are read for all of them.
  * 0, or -1: PT_ERR_BAD_INPUT, PT_ERR_NO_MEMORY, PT_ERR_REFUSED (its time was over).
  */
 int functions_annotated(sqlite3 *db, int64_t trace, int count, bool raw_names, FILE *out, struct pt_error *e);

@@ -322,7 +322,8 @@ CREATE TABLE IF NOT EXISTS edges_data (
 	cyc_count Nullable(Float64) CODEC(ZSTD),
 	from_symbol_id_0 Nullable(UInt8) CODEC(ZSTD), from_symbol_id_1 UInt8 CODEC(ZSTD),
 		from_symbol_id_2 Int64 CODEC(T64, ZSTD),
-	from_symbol_id Nullable(Int64) ALIAS from_symbol_id_2 * 65536 + from_symbol_id_1 * 256 + from_symbol_id_0,
+	from_symbol_id Nullable(Int64)
+		ALIAS from_symbol_id_2 * 65536 + from_symbol_id_1 * 256 + from_symbol_id_0,
 	to_symbol_id_0 Nullable(UInt8) CODEC(ZSTD), to_symbol_id_1 UInt8 CODEC(ZSTD),
 		to_symbol_id_2 Int64 CODEC(T64, ZSTD),
 	to_symbol_id Nullable(Int64) ALIAS to_symbol_id_2 * 65536 + to_symbol_id_1 * 256 + to_symbol_id_0,

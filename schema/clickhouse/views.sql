@@ -105,7 +105,8 @@ FROM (
 			ifNull(cyc_count, 0) AS cyc_count, time_zero, time_mult, time_shift
 		FROM function_calls_data WHERE load IN (SELECT load FROM visible_loads)
 	) AS called
-	ANY LEFT JOIN (SELECT load, id AS call_path_id, parent_id AS path_parent FROM call_paths_data) AS its_path
+	ANY LEFT JOIN (SELECT load, id AS call_path_id, parent_id AS path_parent FROM call_paths_data)
+		AS its_path
 	USING (load, call_path_id)
 ) AS of_paths
 ANY LEFT JOIN (SELECT load, id AS comm_id, c_thread_id AS first_thread FROM comms_data) AS its_comm
@@ -200,7 +201,8 @@ FROM (
 				repeats AS times, cyc_count AS run_cycles
 			FROM run_data WHERE load IN (SELECT load FROM visible_loads)
 		) AS runs
-		ALL INNER JOIN (SELECT load, path, edge AS edge_list, insn AS insn_list FROM paths_data) AS its_path
+		ALL INNER JOIN (SELECT load, path, edge AS edge_list, insn AS insn_list FROM paths_data)
+			AS its_path
 		USING (load, path)
 	)
 	ARRAY JOIN range(toUInt64(times) * length(edge_list)) AS n

@@ -10,3 +10,8 @@ for db in db timeless.db; do
 	counts "$tmp/out"
 	check "no words from the test: $(tail -n 2 "$tmp/err")" test ! -s "$tmp/err"
 done
+# Functions for which too many runs would be read say so; the first is annotated all the same.
+sqlite3 "$tmp/db" 'UPDATE trace SET runs = 150000000 WHERE id = 1'
+"$PT_BIN/pt-query" "$tmp/db" report -p trace=1 -o /dev/stdout | sed -n '/id="data-annotate"/,/<\/script>/p' >"$tmp/annotate"
+check "the hottest function is annotated" test "$(grep -c '"rows":' "$tmp/annotate")" = 1
+check "the others say why they are not" test "$(grep -c '"why":"The trace has 150 million runs' "$tmp/annotate")" -ge 9

@@ -14,9 +14,9 @@ taskset 2 rare 2 &
 pid=$!
 sleep 0.05
 grep /rare /proc/$pid/maps >maps
-t() { name=$1; shift; timeout 20 pt-capture -v -o $name.ptc --all-user -p $pid --trigger call:rare --switch-output "$@" >$name.out 2>$name.err; echo $? >$name.status; }
-t count -e psb_period=1 --trigger-count 4 --switch-max-files 3
-t time -e psb_period=2 --trigger-count 0 -d 0.4
+t() { name=$1 how=$2; shift 2; timeout 20 pt-capture $how -o $name.ptc --all-user -p $pid --trigger call:rare --switch-output "$@" >$name.out 2>$name.err; echo $? >$name.status; }
+t count -v -e psb_period=1 --trigger-count 4 --switch-max-files 3
+t time -q -e psb_period=2 # what has no snapshot is said all the same --trigger-count 0 -d 0.4
 touch done
 wait
 exit 0

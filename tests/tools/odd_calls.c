@@ -9,7 +9,8 @@
  *   cyc_count|flags|parent
  * in the order of returning, empty where unknown. Hardly two calls are alike; numbers, distances and
  * times lie at, below and beyond what a text of call_group and call_shape holds; some runs have many
- * calls, many have none; stacks go on in other threads. Callers are found here as records.h defines them, looking forward.
+ * calls, many have none; stacks go on in other threads. Callers are found here as records.h defines them,
+ * looking forward.
  */
 #include <inttypes.h>
 #include <stdio.h>

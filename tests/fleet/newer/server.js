@@ -10,7 +10,7 @@ const { Session } = require("chdb");
 
 const [folder, port] = process.argv.slice(2);
 const session = new Session(path.join(folder, "data"));
-const defaults = { join_use_nulls: "0", readonly: null, wait_end_of_query: null, default_format: null, database: null, query: null };
+const notSettings = new Set(["readonly", "wait_end_of_query", "default_format", "database", "query"]); // of the URL
 const quoted = (text) => `'${text.replace(/\\/g, "\\\\").replace(/'/g, "\\'")}'`;
 
 // An INSERT's rows come as a file: a statement of this engine is text.
@@ -24,9 +24,9 @@ function statement(sql, rows) {
 }
 
 function settings(parameters) {
-	const set = { join_use_nulls: "0" };
+	const set = { join_use_nulls: "0" }; // a session keeps what a request before set
 	for (const [name, value] of parameters)
-		if (!(name in defaults) || name === "join_use_nulls")
+		if (!notSettings.has(name))
 			set[name] = value;
 	return Object.entries(set).map(([name, value]) => `SET ${name} = ${/^\d+$/.test(value) ? value : quoted(value)};`);
 }
