@@ -16,7 +16,8 @@ sleep 0.05
 grep /rare /proc/$pid/maps >maps
 t() { name=$1 how=$2; shift 2; timeout 20 pt-capture $how -o $name.ptc --all-user -p $pid --trigger call:rare --switch-output "$@" >$name.out 2>$name.err; echo $? >$name.status; }
 t count -v -e psb_period=1 --trigger-count 4 --switch-max-files 3
-t time -q -e psb_period=2 # what has no snapshot is said all the same --trigger-count 0 -d 0.4
+t time -v -e psb_period=2 --trigger-count 0 -d 0.4
+t quiet -q -e psb_period=3 --trigger-count 4
 touch done
 wait
 exit 0
@@ -54,6 +55,8 @@ for t in count time; do
 	check "$t: status: $(tail -n 2 "$out/$t.err")" test "$(cat "$out/$t.status")" = 0
 	check "$t: what called while a container was completed is counted" grep -q 'fired [0-9]* times while' "$out/$t.err"
 done
+check "quiet: nothing but what called while a container was completed: $(cat "$out/quiet.err")" test \
+	"$(grep -c 'fired [0-9]* times while' "$out/quiet.err") $(wc -l <"$out/quiet.err")" = '1 1'
 set -- "$out"/count.ptc.*
 captured_truth 1 "$1" u $((2 << 32)) >"$tmp/truth"
 same "the newest three of four, each of one snapshot" <(echo '2 3 4') <(for f; do "$PT_BIN/pt-capture" info "$f" | sed -n 's/^part: //p'; done | xargs)
