@@ -20,6 +20,10 @@ void perf_description_deinit(struct perf_description *d)
 		free(d->build_ids[i].name);
 	for (int i = 0; i < PERF_TEXTS; i++)
 		free(d->text[i]);
+	for (size_t i = 0; i < PERF_CPU_TYPES_MAX; i++) {
+		free(d->cpu_types[i].name);
+		free(d->cpu_types[i].cpus);
+	}
 	free(d->events);
 	free(d->ids);
 	pt_hash_deinit(&d->by_id);

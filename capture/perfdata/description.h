@@ -73,6 +73,14 @@ struct perf_file_pt {
 	char filter[4096]; /* address filters; "" none */
 };
 
+/* A type of CPUs of a hybrid processor. */
+struct perf_file_cpu_type {
+	char *name; /* its PMU's, "cpu_core" */
+	char *cpus; /* "0-7,16" */
+};
+
+#define PERF_CPU_TYPES_MAX 8
+
 struct perf_description {
 	struct perf_file_event *events;
 	size_t event_count, event_room;
@@ -83,7 +91,9 @@ struct perf_description {
 	size_t build_id_count, build_id_room;
 	char *text[PERF_TEXTS]; /* NULL unknown */
 	uint32_t cpus_online;	/* 0 unknown */
-	uint32_t aux_type;	/* enum auxtrace_type of AUXTRACE_INFO, 1: Intel PT; 0: the file has none */
+	struct perf_file_cpu_type cpu_types[PERF_CPU_TYPES_MAX];
+	size_t cpu_type_count;
+	uint32_t aux_type; /* enum auxtrace_type of AUXTRACE_INFO, 1: Intel PT; 0: the file has none */
 	struct perf_file_pt pt;
 	struct perf_file_clock clock; /* of AUXTRACE_INFO, else of a TIME_CONV record */
 	uint8_t *tracing_data;	      /* formats of tracepoints, see formats.h; NULL: none */

@@ -88,6 +88,29 @@ static int take_command(struct perf_description *d, const uint8_t *p, size_t n, 
 	return 0;
 }
 
+/* u32 count, then that many times two strings: the name of a type's PMU, and its CPUs. */
+static int take_cpu_types(struct perf_description *d, const uint8_t *p, size_t n, struct pt_error *e)
+{
+	const uint8_t *end = p + n;
+	uint32_t count = n < 4 ? 0 : u32(p);
+
+	if (d->cpu_type_count)
+		return 0;
+	for (p += 4; count && d->cpu_type_count < PERF_CPU_TYPES_MAX; count--) {
+		struct perf_file_cpu_type *t = &d->cpu_types[d->cpu_type_count];
+		bool failed = false;
+
+		t->name = take_string(&p, end, &failed);
+		t->cpus = t->name ? take_string(&p, end, &failed) : NULL;
+		if (failed)
+			return pt_fail_no_memory(e, "the perf.data");
+		if (!t->cpus)
+			break;
+		d->cpu_type_count++;
+	}
+	return 0;
+}
+
 /* ---- Events ---- */
 
 static struct perf_file_event *event_of_id(struct perf_description *d, uint64_t id)
@@ -327,6 +350,7 @@ int perf_feature_take(struct perf_description *d, unsigned feature, const uint8_
 	case FEATURE_CPUID: return take_text(d, PERF_TEXT_CPUID, bytes, n, e);
 	case FEATURE_CMDLINE: return take_command(d, bytes, n, e);
 	case FEATURE_EVENT_DESC: return take_event_desc(d, bytes, n, e);
+	case FEATURE_HYBRID_TOPOLOGY: return take_cpu_types(d, bytes, n, e);
 	case FEATURE_NRCPUS:
 		if (n >= 8)
 			d->cpus_online = u32(bytes + 4);

@@ -80,6 +80,21 @@ static int put_pt(struct ptc_writer *w, const struct perf_description *d, uint32
 		   : 0;
 }
 
+static int put_cpu_types(struct ptc_writer *w, const struct perf_description *d, struct pt_error *e)
+{
+	char key[KEY_BYTES];
+
+	for (size_t i = 0; i < d->cpu_type_count; i++) {
+		snprintf(key, sizeof key, "cpu_type.%zu.name", i);
+		if (ptc_put_meta(w, key, d->cpu_types[i].name, e))
+			return -1;
+		snprintf(key, sizeof key, "cpu_type.%zu.cpus", i);
+		if (ptc_put_meta(w, key, d->cpu_types[i].cpus, e))
+			return -1;
+	}
+	return 0;
+}
+
 int perf_meta_put(struct ptc_writer *w, const struct perf_description *d, uint32_t pt_event, bool user_only,
 		  const char *command, struct pt_error *e)
 {
@@ -105,8 +120,8 @@ int perf_meta_put(struct ptc_writer *w, const struct perf_description *d, uint32
 	for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
 		if (plain[i].value && ptc_put_meta(w, plain[i].key, plain[i].value, e))
 			return -1;
-	if (put_cpuid(w, text[PERF_TEXT_CPUID], e) || perf_meta_put_clock(w, 0, &d->clock, e) ||
-	    put_pt(w, d, pt_event, e))
+	if (put_cpuid(w, text[PERF_TEXT_CPUID], e) || put_cpu_types(w, d, e) ||
+	    perf_meta_put_clock(w, 0, &d->clock, e) || put_pt(w, d, pt_event, e))
 		return -1;
 	return d->pt.present && user_only ? ptc_put_meta(w, "pt_user_only", "1", e) : 0;
 }

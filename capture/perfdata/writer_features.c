@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define NAME_ALIGN 64
-#define FEATURES   (FEATURE_AUXTRACE + 1)
+#define FEATURES   (FEATURE_HYBRID_TOPOLOGY + 1)
 
 /* perf's strings: their length, padded with NULs, then that many bytes. */
 static int put_string(struct perf_out *o, const char *s, struct pt_error *e)
@@ -136,6 +136,29 @@ static int put_cpuid(struct perf_out *o, const struct perf_contents *c, struct p
 	return put_string(o, cpuid, e);
 }
 
+/* What META says of the n'th type of CPUs; NULL: there is none. */
+static const char *cpu_type(const struct perf_contents *c, unsigned n, const char *what)
+{
+	char key[64];
+
+	snprintf(key, sizeof key, "cpu_type.%u.%s", n, what);
+	return ptc_meta_get(c->meta, key);
+}
+
+static int put_cpu_types(struct perf_out *o, const struct perf_contents *c, struct pt_error *e)
+{
+	unsigned count = 0;
+
+	while (cpu_type(c, count, "name") && cpu_type(c, count, "cpus"))
+		count++;
+	if (perf_out_u32(o, count, e))
+		return -1;
+	for (unsigned n = 0; n < count; n++)
+		if (put_string(o, cpu_type(c, n, "name"), e) || put_string(o, cpu_type(c, n, "cpus"), e))
+			return -1;
+	return 0;
+}
+
 /* Where each AUXTRACE record is. */
 static int put_aux_index(struct perf_out *o, const struct perf_contents *c, struct pt_error *e)
 {
@@ -158,6 +181,7 @@ static int put_feature(struct perf_out *o, enum perf_feature f, const struct per
 	case FEATURE_CMDLINE: return perf_out_u32(o, 1, e) ? -1 : put_meta_string(o, c, "command", e);
 	case FEATURE_EVENT_DESC: return put_event_desc(o, c, e);
 	case FEATURE_AUXTRACE: return put_aux_index(o, c, e);
+	case FEATURE_HYBRID_TOPOLOGY: return put_cpu_types(o, c, e);
 	default: return 0;
 	}
 }
@@ -171,6 +195,7 @@ static bool is_wanted(const struct perf_contents *c, enum perf_feature f)
 	case FEATURE_OSRELEASE: return perf_contents_meta(c, "kernel") != NULL;
 	case FEATURE_CMDLINE: return perf_contents_meta(c, "command") != NULL;
 	case FEATURE_AUXTRACE: return !c->machine_pid && !c->without_pt;
+	case FEATURE_HYBRID_TOPOLOGY: return !c->machine_pid && cpu_type(c, 0, "cpus");
 	case FEATURE_ARCH:
 	case FEATURE_NRCPUS:
 	case FEATURE_CPUDESC:

@@ -2,6 +2,7 @@
 #include "capture/record/buffer_size.h"
 #include "capture/record/capabilities.h"
 #include "capture/record/check.h"
+#include "capture/record/cpu_types.h"
 #include "capture/record/list.h"
 #include "capture/record/pmu.h"
 #include "capture/record/vm_find.h"
@@ -138,6 +139,24 @@ static void check_time(struct check_result *r, const struct check_cpu *c)
 	else
 		line(r, CHECK_UNKNOWN, "perf's clock is the TSC", "when perf_event_open is permitted",
 		     "not to be seen");
+}
+
+/* The types of CPUs; a line only where there are several. */
+static void check_cpu_types(struct check_result *r, const char *root)
+{
+	struct hw_cpu_types types;
+	struct pt_error e = {0};
+	char dir[512], text[200] = "";
+	size_t n = 0;
+
+	snprintf(dir, sizeof dir, "%s" HW_CPU_TYPES_SYSFS, root);
+	hw_cpu_types_read(&types, dir, &e);
+	for (size_t i = 0; i < types.count && n < sizeof text; i++)
+		n += (size_t)snprintf(text + n, sizeof text - n, "%s%s: %zu", i ? ", " : "", types.at[i].name,
+				      types.at[i].cpus.count);
+	if (types.count)
+		line(r, CHECK_YES, "CPUs of several types", "", "%s; each type's model is recorded", text);
+	hw_cpu_types_deinit(&types);
 }
 
 /* ---- The kernel ---- */
@@ -414,6 +433,7 @@ void check_all(struct check_result *ret, const char *root, const struct check_cp
 {
 	*ret = (struct check_result){.can_trace = 1};
 	check_processor(ret, cpu);
+	check_cpu_types(ret, root);
 	check_time(ret, cpu);
 	check_driver(ret, root, cpu);
 	check_vmx(ret, root, cpu);

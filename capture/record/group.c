@@ -106,28 +106,104 @@ static int set_term(struct hw_group *g, struct hw_group_event *one, const char *
 	return 0;
 }
 
+/*
+ * Where a term stands in a CPU's event: in IA32_PERFEVTSELx (SDM vol. 3, 20.2.1.1 and 20.2.1.2), as the
+ * kernel's format/ has it.
+ */
+static const struct {
+	const char *name;
+	unsigned shift, bits;
+} raw_terms[] = {{"event", 0, 8}, {"umask", 8, 8}, {"edge", 18, 1},  {"pc", 19, 1},
+		 {"any", 21, 1},  {"inv", 23, 1},  {"cmask", 24, 8}, {"config", 0, 64}};
+
+/*
+ * Sets the bits of "cmask=1", or of "edge" as of "edge=1", in *config. 1; 0: it is no such term; -1: its value
+ * is too large or no number.
+ */
+static int set_raw_term(const char *term, size_t n, uint64_t *config)
+{
+	size_t name_bytes = strcspn(term, "=,/");
+	char value[32] = "1", *end = value;
+	uint64_t v, most;
+
+	for (size_t i = 0; i < sizeof raw_terms / sizeof *raw_terms; i++) {
+		if (strlen(raw_terms[i].name) != name_bytes ||
+		    memcmp(term, raw_terms[i].name, name_bytes) != 0)
+			continue;
+		most = UINT64_MAX >> (64 - raw_terms[i].bits);
+		if (name_bytes == n ? most != 1 : n - name_bytes > sizeof value)
+			return -1;
+		if (name_bytes < n)
+			snprintf(value, sizeof value, "%.*s", (int)(n - name_bytes - 1),
+				 term + name_bytes + 1);
+		v = isdigit((unsigned char)*value) ? strtoull(value, &end, 0) : 0;
+		if (end == value || *end || v > most)
+			return -1;
+		*config |= v << raw_terms[i].shift;
+		return 1;
+	}
+	return 0;
+}
+
+/*
+ * "event=0x3c,umask=1,period=1000/": adds the event that its terms for the CPU say, by its name "rHEX". Terms
+ * of other kinds are left for set_term().
+ */
+static int add_by_terms(struct hw_group *g, const char *text, struct pt_error *e)
+{
+	uint64_t config = 0;
+	bool found = false;
+	char name[32] = "";
+
+	for (size_t n; *text && *text != '/'; text += n + (text[n] == ',')) {
+		int one;
+
+		n = strcspn(text, ",/");
+		one = set_raw_term(text, n, &config);
+		if (one < 0)
+			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+				       "-e: %.*s: its value is too large, or no number", (int)n, text);
+		found = found || one;
+	}
+	if (!found)
+		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			       "-e: no event is named: cpu/cycles,period=1000/, or event=0x3c,umask=0");
+	snprintf(name, sizeof name, "r%llx", (unsigned long long)config);
+	return add(g, name, strlen(name), e);
+}
+
+/* The terms of the last event, from text to a slash. */
+static int set_terms(struct hw_group *g, const char *text, bool by_terms, struct pt_error *e)
+{
+	uint64_t unused = 0;
+
+	for (size_t n; *text && *text != '/' && *text != ':'; text += n + (text[n] == ',')) {
+		n = strcspn(text, ",/");
+		if (n && !(by_terms && set_raw_term(text, n, &unused)) &&
+		    set_term(g, &g->at[g->count - 1], text, n, e))
+			return -1;
+	}
+	return 0;
+}
+
 int hw_group_event(struct hw_group *g, const char *text, struct pt_error *e)
 {
 	const char *pmu = text;
 	size_t pmu_bytes, n;
-	bool has_pmu = hw_group_has_pmu(text, &pmu_bytes);
+	bool has_pmu = hw_group_has_pmu(text, &pmu_bytes), by_terms;
 
 	if (has_pmu)
 		text += pmu_bytes + 1;
 	n = strcspn(text, has_pmu ? "/," : "/:");
-	if (add(g, text, n, e))
+	by_terms = has_pmu && memchr(text, '=', n);
+	if (by_terms ? add_by_terms(g, text, e) : add(g, text, n, e))
 		return -1;
 	/* "cpu" is what all types of CPUs are, and the one PMU of other processors. */
 	if (has_pmu && pmu_bytes > 3)
 		memcpy(g->at[g->count - 1].pmu, pmu, pmu_bytes);
-	for (text += n + (text[n] == (has_pmu ? ',' : '/')); *text && *text != '/' && *text != ':';
-	     text += *text == ',') {
-		n = strcspn(text, ",/");
-		if (n && set_term(g, &g->at[g->count - 1], text, n, e))
-			return -1;
-		text += n;
-	}
-	return 0;
+	if (!by_terms)
+		text += n + (text[n] == (has_pmu ? ',' : '/'));
+	return set_terms(g, text, by_terms, e);
 }
 
 int hw_group_sample_event(struct hw_group *g, const char *name, struct pt_error *e)

@@ -34,7 +34,8 @@ int hw_group_aux_sample(struct hw_group *g, const char *size, struct pt_error *e
 int hw_group_sample_event(struct hw_group *g, const char *name, struct pt_error *e);
 /*
  * -e's "NAME", "NAME:LEVELS", "NAME/TERMS/LEVELS", "PMU/NAME,TERMS/LEVELS": terms are aux-sample-size,
- * period and freq; levels are the trace's.
+ * period and freq; levels are the trace's. With a PMU the name may be terms of the CPU's event select register
+ * instead, "cpu_core/event=0x3c,umask=1,cmask=1,inv/": the raw event "rHEX".
  */
 int hw_group_event(struct hw_group *g, const char *text, struct pt_error *e);
 int hw_group_frequency(struct hw_group *g, const char *hz, struct pt_error *e);

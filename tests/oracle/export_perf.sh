@@ -179,6 +179,19 @@ for filter in 'filter main@/bin/a' 'filter 0x1000/0x20@/b,start 0x1@/c,stop 0x2@
 	check "'$filter': perf has '$got' again" test "$got" = "$filter"
 done
 
+# ---- Types of CPUs of a hybrid processor: perf's HYBRID_TOPOLOGY, in a file and through a pipe.
+hybrid=(cpu_type.0.name=cpu_atom cpu_type.0.cpus=4-11 cpu_type.1.name=cpu_core cpu_type.1.cpus=0-3)
+"$PT_BUILD/tests/tools/with_meta" "$tmp/a.ptc" "${hybrid[@]}" >"$tmp/h.ptc"
+check "hybrid: export" "$capture" export -q --perf-data "$tmp/h.perf" "$tmp/h.ptc"
+perf script --header-only -I -i "$tmp/h.perf" 2>/dev/null | grep 'cpu list' >"$tmp/got"
+printf '# cpu_atom cpu list : 4-11\n# cpu_core cpu list : 0-3\n' >"$tmp/expected"
+same "hybrid: perf's header has the types" "$tmp/expected" "$tmp/got"
+check "hybrid: import" "$capture" import -q "$tmp/h.perf" -o "$tmp/h2.ptc"
+printf '%s\n' "${hybrid[@]}" | sed 's/=/: /' >"$tmp/expected"
+"$capture" info "$tmp/h2.ptc" | grep '^cpu_type' >"$tmp/got"
+same "hybrid: META of perf's file" "$tmp/expected" "$tmp/got"
+check "not hybrid: no such types" test -z "$(perf script --header-only -I -i "$tmp/plain.perf" 2>/dev/null | grep 'cpu list')"
+
 # ---- The command line
 head -c 100000 /dev/urandom >"$tmp/aux"
 "$capture" import --raw "$tmp/aux" --elf /bin/true -o "$tmp/a.ptc"

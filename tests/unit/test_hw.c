@@ -429,6 +429,15 @@ static void test_check(void)
 	check(r.can_trace == 1, "a machine that can");
 	check((l = line(&r, "driver")) && l->answer == CHECK_YES, "has the driver");
 	check((l = line(&r, "VMX")) && l->answer == CHECK_YES, "PT with VMX");
+	check(!line(&r, "several types"), "one type of CPUs");
+	write_file("/sys/bus/event_source/devices/cpu_core/type", "4\n");
+	write_file("/sys/bus/event_source/devices/cpu_core/cpus", "0-1\n");
+	write_file("/sys/bus/event_source/devices/cpu_atom/type", "10\n");
+	write_file("/sys/bus/event_source/devices/cpu_atom/cpus", "2-9\n");
+	check_all(&r, root, &cpu);
+	check((l = line(&r, "several types")) && l->answer == CHECK_YES &&
+		  strstr(l->detail, "cpu_atom: 8, cpu_core: 2"),
+	      "two types");
 	/* 4 buffers of 4.5 MB are not much of 1 GB, and too much of 1 MB. */
 	write_file("/sys/devices/system/cpu/online", "0-3\n");
 	write_file("/proc/meminfo", "MemTotal:  2000000 kB\nMemFree:  10 kB\nMemAvailable:  1000000 kB\n");

@@ -232,6 +232,29 @@ static void test_named_pmu(struct hw_events_options o)
 	      "no event");
 }
 
+/* perf's terms of a CPU's event: its bits are the SDM's, of IA32_PERFEVTSELx. */
+static void test_event_by_terms(void)
+{
+	static const char *const wrong[] = {
+	    "cpu/event=0x100/",	     "cpu/event/",	 "cpu/umask=x,event=1/", "cpu/event=,umask=1/",
+	    "cpu/event=1,period=0/", "cpu/period=1000/", "cpu/edge=2,event=1/"};
+	struct pt_error e = {0};
+	struct hw_group g = {0};
+
+	check(hw_group_event(&g, "cpu_core/event=0xd1,umask=0x20,period=1009/u", &e) == 0 &&
+		  !strcmp(g.at[0].name, "r20d1") && !strcmp(g.at[0].pmu, "cpu_core") &&
+		  g.at[0].period == 1009,
+	      "event and umask");
+	check(hw_group_event(&g, "cpu/freq=99,event=60,cmask=2,edge,inv=1/", &e) == 0 &&
+		  !strcmp(g.at[1].name, "r284003c") && !g.at[1].pmu[0] && g.at[1].frequency == 99,
+	      "in any order, flags with a value or without");
+	check(hw_group_sample_event(&g, "cpu/config=0x1a2b3c4d5e6f/", &e) == 0 &&
+		  !strcmp(g.at[2].name, "r1a2b3c4d5e6f"),
+	      "the whole register");
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+		check(hw_group_event(&g, wrong[i], &e) < 0 && e.kind == PT_ERR_USAGE, wrong[i]);
+}
+
 /* Of a hybrid processor: what a CPU counts is opened by the PMU of its type, as `perf record -e cycles`
  * does. */
 static void test_cpu_types(void)
@@ -647,6 +670,7 @@ static void test_names(void)
 int main(void)
 {
 	test_sampling();
+	test_event_by_terms();
 	test_cpu_types();
 	test_begun();
 	test_cgroup();
