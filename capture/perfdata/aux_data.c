@@ -36,6 +36,8 @@ struct buffer {
 	size_t chunk_count, chunk_room;
 	struct traced *traced;
 	size_t traced_count, traced_room;
+	/* Of a buffer that is overwritten the last PERF_RECORD_AUX; of it `bytes` is the buffer's size. */
+	struct traced overwritten;
 };
 
 struct thread {
@@ -152,7 +154,7 @@ static int add_traced(struct aux_plan *p, const struct perf_description *d, cons
 			      .bytes = u64(r->bytes + 16),
 			      .flags = u64(r->bytes + 24),
 			      .time_ns = stamp.time_ns};
-	if ((now.flags & PTC_AUX_OVERWRITE) || now.bytes > UINT64_MAX - now.aux_offset)
+	if (now.bytes > UINT64_MAX - now.aux_offset)
 		return 0;
 	if (d->pt.per_cpu ? stamp.cpu < 0 : stamp.tid < 0)
 		return 0;
@@ -161,6 +163,10 @@ static int add_traced(struct aux_plan *p, const struct perf_description *d, cons
 		return -1;
 	if (b->cpu < 0 && stamp.pid > 0)
 		b->pid = stamp.pid;
+	if (now.flags & PTC_AUX_OVERWRITE) {
+		b->overwritten = now;
+		return 0;
+	}
 	if (joined(b, &now))
 		return 0;
 	if (pt_array_grow(&b->traced, b->traced_count, &b->traced_room, e))
@@ -249,6 +255,20 @@ static bool goes_back(const struct buffer *b)
 	return false;
 }
 
+/*
+ * Whether the buffer was written to after the last snapshot: perf reads none when it ends. The record's offset
+ * is where the hardware stopped, in the buffer (kernel/events/ring_buffer.c, perf_aux_output_end()).
+ */
+static bool is_snapshot_missing(const struct buffer *b, uint64_t start_ns)
+{
+	const struct chunk *last = b->chunk_count ? &b->chunks[b->chunk_count - 1] : NULL;
+	const struct traced *o = &b->overwritten;
+
+	if (!o->flags || (last && o->time_ns <= start_ns))
+		return false;
+	return !last || !o->bytes || (last->aux_offset + last->bytes - o->aux_offset) % o->bytes > PAD_MAX;
+}
+
 /* A snapshot is a piece each, whatever its offsets say. */
 static int plan_snapshots(struct aux_plan *p, const struct perf_file *f, const struct buffer *b,
 			  uint32_t stream, struct pt_error *e)
@@ -272,6 +292,13 @@ static int plan_snapshots(struct aux_plan *p, const struct perf_file *f, const s
 		if (add_piece(p, &piece, e))
 			return -1;
 	}
+	if (is_snapshot_missing(b, start_ns))
+		return add_piece(p,
+				 &(struct aux_piece){.stream = stream,
+						     .flags = PTC_AUX_OVERWRITE,
+						     .start_ns = start_ns,
+						     .end_ns = b->overwritten.time_ns},
+				 e);
 	return 0;
 }
 

@@ -8,6 +8,9 @@
  * first. A container in this order, each piece after the sideband that is older than its second time, has
  * what a decoder needs before it is needed.
  *
+ * Of a buffer that is overwritten (snapshots), what was traced after the last snapshot is a piece without
+ * bytes.
+ *
  * Memory: about 100 bytes for each 64 KB of AUX data.
  */
 #ifndef CAPTURE_PERFDATA_AUX_DATA_H

@@ -152,6 +152,10 @@ static int put_snapshot(struct aux_put *a, struct aux_put_stream *s, const struc
 {
 	uint64_t known = 0, last_end = s->previous.aux_offset + s->previous.bytes;
 
+	if (!piece->bytes) { /* what no snapshot is of */
+		s->end += GAP_BYTES;
+		return copy(a, s, piece, 0, e);
+	}
 	if (s->previous.bytes) {
 		/* perf reads of a buffer that has not wrapped yet only what is new. */
 		bool follows = piece->aux_offset <= last_end && last_end - piece->aux_offset < 8;

@@ -44,9 +44,12 @@ both cpu 0 cyc,psb_period=2/u -C 1 -- sleep 0.01
 taskset -p 3 $$ >taskset.out
 both all 0 psb_period=4/u -m 4M,16M -a -- sleep 0.003
 
-# What is in the buffers three times; both take them when they are asked to.
+# What is in the buffers three times; both take them when they are asked to. What comes after the last one
+# perf does not write, which is to be reported.
 mkfifo ctl ack
-snapshots() { # COMMAND...: which goes on meanwhile
+snapshots() { # US COMMAND...: which goes on meanwhile, and US after the last one
+	after=$1
+	shift
 	"$@" &
 	s=$!
 	for i in 1 2 3; do
@@ -54,13 +57,14 @@ snapshots() { # COMMAND...: which goes on meanwhile
 		echo snapshot >ctl
 		read -r answer <ack
 	done
+	usleep $after
 	echo stop >ctl
 	read -r answer <ack
 	wait $s || exit 1
 }
 echo snapshot
-snapshots pt-capture -S -m ,16K -e intel_pt/cyc,mtc_period=3,psb_period=1/u --control fifo:ctl,ack -o snapshot.ptc -p $rounds 2>snapshot.err
-snapshots perf record -S16384 -m,16 -N -B --no-bpf-event -e intel_pt/cyc,mtc_period=9,psb_period=1/u --control fifo:ctl,ack \
+snapshots 3000 pt-capture -S -m ,16K -e intel_pt/cyc,mtc_period=3,psb_period=1/u --control fifo:ctl,ack -o snapshot.ptc -p $rounds 2>snapshot.err
+snapshots 3000 perf record -S16384 -m,16 -N -B --no-bpf-event -e intel_pt/cyc,mtc_period=9,psb_period=1/u --control fifo:ctl,ack \
 	-o snapshot.data -p $rounds >snapshot.perf.err 2>&1
 touch done
 wait $rounds

@@ -213,6 +213,36 @@ static void test_snapshots(void)
 	EXPECT("A1@0+2:aaaaaaaa R100 A1@8+2:bbbbbbbb R.", NULL);
 }
 
+/* A buffer of 4096 bytes that is overwritten, with a snapshot of 8 bytes at time 100; then the kernel writes that
+ * the hardware stopped at `offset`. */
+static void snapshot_then_stopped(uint64_t offset, uint64_t time_ns)
+{
+	begin_file(&b, 0);
+	b.count -= 160;
+	put_info(&b, 1, true);
+	put_aux_record(&b, 0x108, 4096, PTC_AUX_OVERWRITE, 90, 0);
+	put_auxtrace(&b, 0x5100, "aaaaaaaa", 8, 100, 0);
+	put_aux_record(&b, offset, 4096, PTC_AUX_OVERWRITE, time_ns, 0);
+	end_file(&b);
+}
+
+/* What was traced after the last snapshot is lost, and is said to be. */
+static void test_after_the_last_snapshot(void)
+{
+	snapshot_then_stopped(0x110, 110);
+	EXPECT("A1@0+2:aaaaaaaa R100 A1@24+2: R.", NULL);
+	snapshot_then_stopped(0x108, 110);
+	EXPECT("A1@0+2:aaaaaaaa R.", NULL); /* it ran, and wrote nothing */
+	snapshot_then_stopped(0x110, 95);
+	EXPECT("A1@0+2:aaaaaaaa R.", NULL); /* before the snapshot */
+	begin_file(&b, 0);
+	b.count -= 160;
+	put_info(&b, 1, true);
+	put_aux_record(&b, 0x108, 4096, PTC_AUX_OVERWRITE, 90, 0);
+	end_file(&b);
+	EXPECT("A1@16+2: R.", NULL); /* no snapshot at all */
+}
+
 static void put_aux_sample(uint64_t time_ns, uint32_t cpu, const char *bytes, size_t n)
 {
 	size_t at = begin_record(&b, PERF_RECORD_SAMPLE, 2);
@@ -517,6 +547,7 @@ int main(void)
 	test_late_begin();
 	test_threads();
 	test_snapshots();
+	test_after_the_last_snapshot();
 	test_aux_samples();
 	test_compressed();
 	test_pipe();
