@@ -107,6 +107,11 @@ uint64_t pt_flow_cr3(const struct pt_flow *f)
 	return f->side.cr3;
 }
 
+bool pt_flow_time_waits(const struct pt_flow *f)
+{
+	return f->tsc.waits;
+}
+
 uint64_t pt_flow_vmcs(const struct pt_flow *f)
 {
 	return f->side.vmcs;

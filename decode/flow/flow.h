@@ -225,6 +225,9 @@ bool pt_flow_has_cyc(const struct pt_flow *f);
 /* What PIP and VMCS packets have said: VMX non-root operation; CR3, 0 unknown; the VMCS's address,
  * PT_VMCS_UNKNOWN. */
 bool pt_flow_in_guest(const struct pt_flow *f);
+/* In env's side(): a PSB has shown the side, and the clock is still before the PSB's TSC packet: it is asked
+ * again when the clock is there. */
+bool pt_flow_time_waits(const struct pt_flow *f);
 uint64_t pt_flow_cr3(const struct pt_flow *f);
 uint64_t pt_flow_vmcs(const struct pt_flow *f);
 /* Of the last branch when tracing stopped last; 0: it did not. */

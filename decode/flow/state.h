@@ -158,7 +158,7 @@ struct flow_psb {
 	bool side_known; /* what it says of host and guest has taken effect */
 	bool fup, pip;	 /* it has one: ip; nr, cr3 */
 	bool vmcs;	 /* it has another VMCS than was known */
-	bool ask_side;	 /* time has jumped since env was asked whose code runs: it is to be asked again */
+	bool ask_side;	 /* env was asked whose code runs at the time before: it is to be asked again */
 	bool no_time;	 /* it was reported that execution begins at an unknown time */
 	uint32_t nr;
 	uint64_t ip, cr3;

@@ -18,19 +18,25 @@
 
 /* ---- VMCS and VM process ---------------------------------------------------------------------------- */
 
-/* The pid that runs on the host's CPU at a TSC, by the sideband that was not applied yet; -1 unknown. */
-static int32_t pid_at(const struct session *s, int32_t cpu, uint64_t tsc)
+/*
+ * The pid that runs on the host's CPU at all times from one TSC to another, by the sideband that was not
+ * applied yet; -1 unknown.
+ */
+static int32_t pid_between(const struct session *s, int32_t cpu, uint64_t lo, uint64_t hi)
 {
 	const struct record_queue *q = &s->queue;
 	int32_t found = -1, pid, tid;
 
-	for (size_t i = q->first; i < q->end && q->records[i]->tsc <= tsc; i++) {
+	for (size_t i = q->first; i < q->end && q->records[i]->tsc <= hi; i++) {
 		const struct pt_sideband_record *record = q->records[i];
 
-		if (record->machine == s->host && record->cpu == cpu && !record->memory &&
-		    (pt_sideband_effect(record) & PT_SIDEBAND_SWITCH) &&
-		    pt_sideband_switched(record, &pid, &tid))
-			found = pid;
+		if (record->machine != s->host || record->cpu != cpu || record->memory ||
+		    !(pt_sideband_effect(record) & PT_SIDEBAND_SWITCH) ||
+		    !pt_sideband_switched(record, &pid, &tid))
+			continue;
+		if (record->tsc > lo && pid != found)
+			return -1;
+		found = pid;
 	}
 	return found;
 }
@@ -39,13 +45,15 @@ static int32_t pid_at(const struct session *s, int32_t cpu, uint64_t tsc)
 static bool vmcs_at(struct session *s, size_t i, uint64_t *ret_vmcs, int32_t *ret_pid)
 {
 	const struct stream *st;
-	uint64_t tsc;
-	uint32_t id;
+	struct pt_vm_first first;
 
-	if (!pt_vm_scan_first(s->guest_clock.scan, i, ret_vmcs, &id, &tsc))
+	if (!pt_vm_scan_first(s->guest_clock.scan, i, &first))
 		return false;
-	st = pt_session_stream(s, id);
-	*ret_pid = st ? st->info.tid > 0 ? st->info.pid : pid_at(s, st->info.cpu, tsc) : -1;
+	*ret_vmcs = first.vmcs;
+	st = pt_session_stream(s, first.stream);
+	*ret_pid = !st		      ? -1
+		   : st->info.tid > 0 ? st->info.pid
+				      : pid_between(s, st->info.cpu, first.host_lo, first.host_hi);
 	return true;
 }
 

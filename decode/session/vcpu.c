@@ -3,7 +3,8 @@
  *
  * The vCPU is that of the host's thread that runs on the CPU. VMCS packets say which VMCS was entered,
  * whose owner is remembered: where the sideband names another thread, the switch to the owner may be a
- * little ahead.
+ * little ahead. After lost bytes a PSB shows the guest before the clock is at its time: then the owner is asked
+ * for, and not changed.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -85,7 +86,8 @@ static struct pt_cpu_context *entered_vcpu(struct stream *st)
 
 	pt_session_switch_late(st, &st->cpu);
 	owner = owner_of(s, vmcs);
-	if (owner && owner->task == st->cpu.task)
+	/* Of the threads that run when a PSB was sent nothing is known at the time before it. */
+	if (owner && (owner->task == st->cpu.task || pt_flow_time_waits(st->flow)))
 		return owner->vcpu;
 	/* If no switch to the owner follows, the VMCS is another thread's now. */
 	if (owner && pt_session_ahead_to_task(st, &st->cpu, owner->task))
@@ -104,7 +106,7 @@ static struct pt_cpu_context *entered_vcpu(struct stream *st)
 	vcpu = m ? pt_machine_cpu_context(m, vcpu_number(s, st->cpu.task)) : NULL;
 	if (!vcpu)
 		fail_no_memory(s);
-	else if (vmcs != PT_VMCS_UNKNOWN)
+	else if (vmcs != PT_VMCS_UNKNOWN && !pt_flow_time_waits(st->flow))
 		set_owner(s, &(struct vmcs_owner){.vmcs = vmcs, .vcpu = vcpu, .task = st->cpu.task});
 	return vcpu;
 }

@@ -423,25 +423,37 @@ static int by_time(const void *a, const void *b)
 	return x->vmcs < y->vmcs ? -1 : x->vmcs > y->vmcs;
 }
 
+static bool is_certain(const struct found *f)
+{
+	return f->o.host_lo == f->o.host_hi;
+}
+
 static int note_first(struct pt_vm_scan *scan, const struct found *f)
 {
-	for (size_t i = 0; i < scan->first_count; i++)
-		if (scan->firsts[i].vmcs == f->vmcs)
-			return 0;
+	for (size_t i = 0; i < scan->first_count; i++) {
+		struct found *first = &scan->firsts[i];
+
+		if (first->vmcs != f->vmcs)
+			continue;
+		if (!is_certain(first) && is_certain(f))
+			*first = *f;
+		return 0;
+	}
 	if (pt_array_grow(&scan->firsts, scan->first_count, &scan->first_room, NULL) < 0)
 		return -1;
 	scan->firsts[scan->first_count++] = *f;
 	return 0;
 }
 
-bool pt_vm_scan_first(const struct pt_vm_scan *scan, size_t i, uint64_t *ret_vmcs, uint32_t *ret_stream,
-		      uint64_t *ret_host_tsc)
+bool pt_vm_scan_first(const struct pt_vm_scan *scan, size_t i, struct pt_vm_first *ret)
 {
+	const struct found *f;
+
 	if (i >= scan->first_count)
 		return false;
-	*ret_vmcs = scan->firsts[i].vmcs;
-	*ret_stream = scan->firsts[i].stream;
-	*ret_host_tsc = scan->firsts[i].o.host_lo;
+	f = &scan->firsts[i];
+	*ret = (struct pt_vm_first){
+	    .vmcs = f->vmcs, .stream = f->stream, .host_lo = f->o.host_lo, .host_hi = f->o.host_hi};
 	return true;
 }
 

@@ -42,10 +42,16 @@ int pt_vm_scan_feed(struct pt_vm_scan *scan, uint32_t stream, const struct ptc_a
  * streams have been fed up to nearly the same time. 0, or -1: no memory. */
 int pt_vm_scan_flush(struct pt_vm_scan *scan);
 
-/* Where the i-th VMCS (from 0) was observed first: its stream and host TSC. False after the last. Valid after
- * pt_vm_scan_flush(). */
-bool pt_vm_scan_first(const struct pt_vm_scan *scan, size_t i, uint64_t *ret_vmcs, uint32_t *ret_stream,
-		      uint64_t *ret_host_tsc);
+/*
+ * Where the i-th VMCS (from 0) was observed first at a host TSC that is certain, or where there is none, within
+ * two. False after the last. Valid after pt_vm_scan_flush().
+ */
+struct pt_vm_first {
+	uint64_t vmcs;
+	uint32_t stream;
+	uint64_t host_lo, host_hi; /* inclusive */
+};
+bool pt_vm_scan_first(const struct pt_vm_scan *scan, size_t i, struct pt_vm_first *ret);
 
 /* When the i-th stretch (from 0) of a stream began that begins in a guest. False after the last. */
 struct pt_vm_begin {

@@ -81,7 +81,7 @@ static int put_head(struct ptc_writer *w, const char *pt_config, struct pt_error
 /* What pt_session_run() says of what put() has written. */
 static struct pt_session_result decoded(bool (*put)(struct ptc_writer *w, struct pt_error *e))
 {
-	const struct pt_session_options options = {.threads = 1};
+	const struct pt_session_options options = {.threads = 1, .guest_code = true};
 	struct pt_session_result got = {0};
 	struct pt_error e = {0};
 	int fd = memfd_create("container", MFD_CLOEXEC);
