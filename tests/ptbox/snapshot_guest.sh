@@ -56,8 +56,14 @@ for n in short long; do
 	check "$n: none without a time" test -z "$(awk '!/^#/ && ($2 == "-" || $2 == "?")' "$tmp/text")"
 	python3 tests/ptbox/threads.py "$out/$n.ftrace" <(grep -v '^[^#]* -1 [0-9a-f]* [0-9a-f]*$' "$tmp/text") >"$tmp/threads"
 	check "$n: $(head -n 3 "$tmp/threads")" grep -q ' of another thread 0, ' "$tmp/threads"
-	# The first packets of the guest's CPU are a PSB+ in the guest.
-	"$PT_BIN/pt-decode" --packets "$out/$n.ptc" 2>/dev/null | awk '/^# stream 2/ { s = 1 } s && / pip / { print; exit }' >"$tmp/pip"
-	grep -q 'nr=1' "$tmp/pip" && began=$((began + 1))
 done
-check "$began of 2 begin in a guest" test "$began" -ge 1
+# A piece of the guest's CPU that begins with a PSB+ in the guest: by chance, but of all pieces some.
+for n in short long trigger; do
+	"$PT_BIN/pt-decode" --packets "$out/$n.ptc" 2>/dev/null | awk '
+		/^# stream/ { ours = $3 + 0 == 2; first = ours && !seen++ }
+		ours && / ERR lost/ { first = 1 }
+		first && / pip / { if (/nr=1/) n++; first = 0 }
+		END { print n + 0 }' >"$tmp/began"
+	began=$((began + $(cat "$tmp/began")))
+done
+check "$began pieces begin in a guest" test "$began" -ge 1
