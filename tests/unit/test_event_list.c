@@ -45,6 +45,8 @@ int main(void)
 	is("intel_pt//u", "cpu_core/cycles,period=7/u,cpu/branches/",
 	   "intel_pt//u [cpu_core/cycles,period=7/u] [cpu/branches/]");
 	is("cpu-clock,cpu_atom/r1c2/", NULL, "- [cpu-clock] [cpu_atom/r1c2/]");
+	is("intel_pt//,cpu/event=0xd1,umask=0x20,period=7/u", "cpu_core/cmask=1,event=60,inv/",
+	   "intel_pt// [cpu/event=0xd1,umask=0x20,period=7/u] [cpu_core/cmask=1,event=60,inv/]");
 	is("dummy:u", NULL, "- dummy");
 	is("{}", "{intel_pt//}", "intel_pt//");
 	return sum_up();
