@@ -35,6 +35,12 @@ static bool is_named(int fd, const char *path)
 	       mine.st_ino == there.st_ino;
 }
 
+/*
+ * The one that has a temporary file, which goes, too, when a library ends the program: libdw does where it has no
+ * memory (dwarf_new_oom_handler(3): what it calls may not return).
+ */
+static struct store *fresh_one;
+
 /* Until the lock is ours, or wait says otherwise. */
 static int lock_file(int fd, const char *path, const struct store_wait *wait, struct pt_error *e)
 {
@@ -102,12 +108,31 @@ static int take_temporary(struct store *s, const struct store_wait *wait, struct
 /* The temporary file's lock is ours: who waits for it finds that it has lost its name. */
 static void drop_temporary(struct store *s)
 {
+	if (fresh_one == s)
+		fresh_one = NULL;
 	if (s->lock < 0)
 		return;
 	if (s->temporary && is_named(s->lock, s->temporary))
 		unlink(s->temporary);
 	close(s->lock);
 	s->lock = -1;
+}
+
+static void on_exit_drop(void)
+{
+	if (fresh_one)
+		drop_temporary(fresh_one);
+}
+
+static int drop_at_exit(struct store *s, struct pt_error *e)
+{
+	static bool registered;
+
+	fresh_one = s;
+	if (!registered && atexit(on_exit_drop))
+		return pt_fail_no_memory(e, NULL);
+	registered = true;
+	return 0;
 }
 
 /*
@@ -237,7 +262,7 @@ int store_open(struct store *s, const char *path, unsigned mode, const struct st
 	/* Another load may have made it just before. */
 	there = look(s->path, e);
 	if (there <= 0)
-		return there < 0 ? -1 : open_fresh(s, e);
+		return there < 0 || drop_at_exit(s, e) ? -1 : open_fresh(s, e);
 	drop_temporary(s);
 	return open_existing(s, e);
 }
