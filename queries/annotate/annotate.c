@@ -28,6 +28,7 @@ struct annotation {
 	struct pt_disassembler *disassembler;
 	struct source_text source;
 	uint32_t *order; /* instructions by offset: those of all processes side by side */
+	bool no_memory;	 /* for a text of the row that is being made */
 };
 
 /* ---- What is asked for -------------------------------------------------------------------------------- */
@@ -90,8 +91,11 @@ enum column { IP = 1, OFFSET, COUNT, CYCLES, IPC, CODE, BRANCHES, LOOP };
 
 static int put_row(struct annotation *a, struct pt_error *e)
 {
-	int row = sqlite3_step(a->insert);
+	int row;
 
+	if (a->no_memory)
+		return pt_fail_no_memory(e, "the annotation");
+	row = sqlite3_step(a->insert);
 	sqlite3_reset(a->insert);
 	sqlite3_clear_bindings(a->insert);
 	return row == SQLITE_DONE ? 0 : unpack_sql_error(a->to, e);
@@ -102,8 +106,9 @@ static void bind_text(struct annotation *a, enum column column, struct text *t)
 {
 	const char *text = text_end(t);
 
-	if (*text)
-		sqlite3_bind_text(a->insert, (int)column, text, -1, SQLITE_TRANSIENT);
+	if (t->failed ||
+	    (*text && sqlite3_bind_text(a->insert, (int)column, text, -1, SQLITE_TRANSIENT) != SQLITE_OK))
+		a->no_memory = true;
 	text_free(t);
 }
 
@@ -115,6 +120,8 @@ static void print_place(struct annotation *a, const struct branch *b, FILE *to)
 	sqlite3_bind_int64(a->symbol, 1, b->to_symbol);
 	if (b->to_symbol && sqlite3_step(a->symbol) == SQLITE_ROW)
 		name = (const char *)sqlite3_column_text(a->symbol, a->wanted.raw_names ? 0 : 1);
+	if (!name && sqlite3_errcode(a->db) == SQLITE_NOMEM)
+		a->no_memory = true;
 	if (!name) {
 		fprintf(to, b->to ? "0x%" PRIx64 : "[not seen]", b->to);
 		return;
@@ -162,6 +169,7 @@ static void add_target(struct annotation *a, struct targets *t, const struct way
 	else if (name.to)
 		print_place(a, b, name.to);
 	text_end(&name);
+	a->no_memory = a->no_memory || name.failed;
 	for (i = 0; i < t->count && name.bytes && strcmp(t->all[i].name, name.bytes) != 0; i++)
 		;
 	if (name.bytes && i < t->count) {

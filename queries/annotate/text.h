@@ -4,6 +4,7 @@
 #ifndef QUERIES_ANNOTATE_TEXT_H
 #define QUERIES_ANNOTATE_TEXT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,6 +12,7 @@ struct text {
 	FILE *to;    /* print here; NULL: no memory */
 	char *bytes; /* after text_end() */
 	size_t length;
+	bool failed; /* after text_end(): some of it is missing, for want of memory */
 };
 
 static inline void text_begin(struct text *t)
@@ -22,8 +24,9 @@ static inline void text_begin(struct text *t)
 /* What was printed, "" when it failed; for text_free(). */
 static inline const char *text_end(struct text *t)
 {
-	if (t->to)
-		fclose(t->to);
+	t->failed = !t->to || ferror(t->to);
+	if ((t->to && fclose(t->to)) || !t->bytes)
+		t->failed = true;
 	t->to = NULL;
 	return t->bytes ? t->bytes : "";
 }

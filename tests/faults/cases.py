@@ -179,7 +179,8 @@ def query_cases(f):
     for name in ("table", "csv", "json", "prometheus"):
         yield Case(f"query {name}", [tool("pt-query"), f["tiny.db"], "hot-functions", "--format", name])
     yield Case("query folded", [tool("pt-query"), f["tiny.db"], "folded", "--format", "folded"])
-    yield Case("query html", [tool("pt-query"), f["tiny.db"], "--format", "html"])
+    yield Case("query html", [tool("pt-query"), f["tiny.db"], "--format", "html"],
+               excuse=rb"libcapstone")  # capstone 4 looks at no malloc() when it makes its tables
     yield Case("query list", [tool("pt-query"), f["tiny.db"]])
 
 
