@@ -92,10 +92,11 @@ static int take_command(struct perf_description *d, const uint8_t *p, size_t n, 
 static int take_cpu_types(struct perf_description *d, const uint8_t *p, size_t n, struct pt_error *e)
 {
 	const uint8_t *end = p + n;
-	uint32_t count = n < 4 ? 0 : u32(p);
+	uint32_t count;
 
-	if (d->cpu_type_count)
+	if (n < 4 || d->cpu_type_count)
 		return 0;
+	count = u32(p);
 	for (p += 4; count && d->cpu_type_count < PERF_CPU_TYPES_MAX; count--) {
 		struct perf_file_cpu_type *t = &d->cpu_types[d->cpu_type_count];
 		bool failed = false;
@@ -104,8 +105,11 @@ static int take_cpu_types(struct perf_description *d, const uint8_t *p, size_t n
 		t->cpus = t->name ? take_string(&p, end, &failed) : NULL;
 		if (failed)
 			return pt_fail_no_memory(e, "the perf.data");
-		if (!t->cpus)
+		if (!t->cpus) {
+			free(t->name);
+			t->name = NULL;
 			break;
+		}
 		d->cpu_type_count++;
 	}
 	return 0;
