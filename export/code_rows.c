@@ -330,8 +330,11 @@ static size_t count_before(const struct code_rows *c, uint64_t ip)
 	return n;
 }
 
-/* Inserts rows of all instructions in c->insns; with until, only of those that end before that block. The others
- * are kept, with their sums. Blocks come by address, so none that is added later goes to one that was inserted. */
+/*
+ * Inserts rows of all instructions in c->insns; with until, only of those that end before that block. The
+ * others are kept, with their sums. Blocks come by address, so none that is added later goes to one that was
+ * inserted.
+ */
 static int put_insns(struct code_rows *c, const struct code_block *until, struct source_lines *lines,
 		     struct pt_error *e)
 {

@@ -36,8 +36,8 @@ static bool is_named(int fd, const char *path)
 }
 
 /*
- * The one that has a temporary file, which goes, too, when a library ends the program: libdw does where it has no
- * memory (dwarf_new_oom_handler(3): what it calls may not return).
+ * The one that has a temporary file, which goes, too, when a library ends the program: libdw does where it has
+ * no memory (dwarf_new_oom_handler(3): what it calls may not return).
  */
 static struct store *fresh_one;
 

@@ -3,6 +3,7 @@
 #include "capture/record/event_name.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,44 +147,33 @@ static int set_raw_term(const char *term, size_t n, uint64_t *config)
 }
 
 /*
- * "event=0x3c,umask=1,period=1000/": adds the event that its terms for the CPU say, by its name "rHEX". Terms
- * of other kinds are left for set_term().
+ * The terms of the last event, from text to a slash. by_terms: it is what those for the CPU say, with the name
+ * "rHEX" that such a raw event has.
  */
-static int add_by_terms(struct hw_group *g, const char *text, struct pt_error *e)
-{
-	uint64_t config = 0;
-	bool found = false;
-	char name[32] = "";
-
-	for (size_t n; *text && *text != '/'; text += n + (text[n] == ',')) {
-		int one;
-
-		n = strcspn(text, ",/");
-		one = set_raw_term(text, n, &config);
-		if (one < 0)
-			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-				       "-e: %.*s: its value is too large, or no number", (int)n, text);
-		found = found || one;
-	}
-	if (!found)
-		return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
-			       "-e: no event is named: cpu/cycles,period=1000/, or event=0x3c,umask=0");
-	snprintf(name, sizeof name, "r%llx", (unsigned long long)config);
-	return add(g, name, strlen(name), e);
-}
-
-/* The terms of the last event, from text to a slash. */
 static int set_terms(struct hw_group *g, const char *text, bool by_terms, struct pt_error *e)
 {
-	uint64_t unused = 0;
+	struct hw_group_event *one = &g->at[g->count - 1];
+	uint64_t config = 0;
+	bool found = false;
 
 	for (size_t n; *text && *text != '/' && *text != ':'; text += n + (text[n] == ',')) {
+		int raw;
+
 		n = strcspn(text, ",/");
-		if (n && !(by_terms && set_raw_term(text, n, &unused)) &&
-		    set_term(g, &g->at[g->count - 1], text, n, e))
+		raw = by_terms ? set_raw_term(text, n, &config) : 0;
+		if (raw < 0)
+			return pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+				       "-e: %.*s: its value is too large, or no number", (int)n, text);
+		if (raw)
+			snprintf(one->name, sizeof one->name, "r%" PRIx64, config);
+		else if (n && set_term(g, one, text, n, e))
 			return -1;
+		found = found || raw;
 	}
-	return 0;
+	return !by_terms || found
+		   ? 0
+		   : pt_fail(e, PT_ERR_USAGE, PT_NO_OFFSET,
+			     "-e: no event is named: cpu/cycles,period=1000/, or event=0x3c,umask=0");
 }
 
 int hw_group_event(struct hw_group *g, const char *text, struct pt_error *e)
@@ -196,7 +186,7 @@ int hw_group_event(struct hw_group *g, const char *text, struct pt_error *e)
 		text += pmu_bytes + 1;
 	n = strcspn(text, has_pmu ? "/," : "/:");
 	by_terms = has_pmu && memchr(text, '=', n);
-	if (by_terms ? add_by_terms(g, text, e) : add(g, text, n, e))
+	if (by_terms ? add(g, "r0", 2, e) : add(g, text, n, e))
 		return -1;
 	/* "cpu" is what all types of CPUs are, and the one PMU of other processors. */
 	if (has_pmu && pmu_bytes > 3)

@@ -28,8 +28,8 @@ void pt_flow_psb_side(struct pt_flow *f)
 		if (f->state >= PT_FLOW_DISABLED)
 			f->state = PT_FLOW_DISABLED;
 		pt_flow_end_slice(f);
-		f->psb.ask_side = f->tsc.waits;
 		pt_flow_set_side(f, psb->pip ? psb->nr : f->side.nr, psb->pip ? psb->cr3 : f->side.cr3);
+		f->psb.ask_side = f->side.nr && f->tsc.waits;
 	} else if (psb->pip) {
 		f->side.cr3 = psb->cr3;
 	}

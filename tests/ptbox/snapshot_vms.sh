@@ -38,6 +38,8 @@ box -c 2
 for n in small cyc; do
 	pieces $n 2 "$out/$n.ptc" uk -b -e
 	"$PT_BIN/pt-decode" --include-self --guest-code --text -F cpu,from "$out/$n.ptc" 2>/dev/null | grep '^#' >"$tmp/errors"
-	check "$n: 8 gaps on each CPU" test "$(grep -c 'missing from the container' "$tmp/errors")" = 16
-	check "$n: no other error: $(grep -v 'missing from the container' "$tmp/errors" | head -n 1)" test "$(wc -l <"$tmp/errors")" = 16
+	# Of a CPU that did little a snapshot may go on where the last one ended.
+	check "$n: gaps on the busy CPU" test "$(grep -c ' cpu 1 .*missing from the container' "$tmp/errors")" = 8
+	check "$n: no other error: $(grep -v 'missing from the container' "$tmp/errors" | head -n 1)" \
+		test -z "$(grep -v 'missing from the container' "$tmp/errors")"
 done

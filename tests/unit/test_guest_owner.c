@@ -2,14 +2,12 @@
  * test_guest_owner.c - AUX data goes on in a guest after lost bytes: the guest is that of the thread that
  * runs then, though another one ran when the bytes were lost, and another one will soon after.
  */
+#include "tests/unit/guest_packets.h"
 #include "tests/unit/user_container.h"
 
 enum { VM = 1000, OTHER = 1001 };
-#define RATIO  39 /* TSC ticks per CTC tick */
-#define SHIFT  3
-#define OFFSET UINT64_C(50000000)
 /* Times. */
-#define FIRST_PSB  UINT64_C(1000000000)
+#define FIRST_PSB  HOST0
 #define SECOND_PSB (FIRST_PSB + 1000000)
 #define OTHER_RUNS (FIRST_PSB + 500000)
 #define BEGIN	   (FIRST_PSB + UINT64_C(60000000000))
@@ -20,42 +18,6 @@ enum { VM = 1000, OTHER = 1001 };
 #define VM_CODE	      "\x74\x10"
 #define OTHER_CODE    "\x90\x90\x90\x74\x0d"
 enum { VM_INSNS = 1 };
-
-static uint8_t bytes[1 << 16];
-static size_t size;
-
-static void put(const void *p, size_t n)
-{
-	memcpy(bytes + size, p, n);
-	size += n;
-}
-
-#define PUT(literal) put((literal), sizeof(literal) - 1)
-
-static void put_psb(uint64_t host, bool guest)
-{
-	uint64_t tsc = guest ? host + OFFSET : host;
-	uint32_t ctc = (uint32_t)(host / RATIO), fast = (uint32_t)(host % RATIO);
-
-	PUT("\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x19");
-	put(&tsc, 7);
-	PUT("\x02\x73");
-	put(&ctc, 2);
-	PUT("\0");
-	put(&fast, 2);
-	if (guest)
-		PUT("\x02\x43\x01\x34\x12\x00\x00\x00\x02\xc8\x34\x12\x00\x00\x00\x99\x01\x7d\x00\x10\x40"
-		    "\x00\x00\x00");
-	else
-		PUT("\x02\x43\x00\x12\x34\x00\x00\x00\x99\x01\x7d\x00\x10\x00\x81\xff\xff");
-	PUT("\x02\x23");
-}
-
-static void put_mtcs(uint64_t from, uint64_t to)
-{
-	for (uint64_t ctc = (from / RATIO >> SHIFT) + 1; ctc << SHIFT <= to / RATIO; ctc++)
-		put((uint8_t[]){0x59, (uint8_t)ctc}, 2);
-}
 
 static int put_aux(struct ptc_writer *w, uint64_t offset, struct pt_error *e)
 {

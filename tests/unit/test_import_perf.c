@@ -213,8 +213,8 @@ static void test_snapshots(void)
 	EXPECT("A1@0+2:aaaaaaaa R100 A1@8+2:bbbbbbbb R.", NULL);
 }
 
-/* A buffer of 4096 bytes that is overwritten, with a snapshot of 8 bytes at time 100; then the kernel writes that
- * the hardware stopped at `offset`. */
+/* A buffer of 4096 bytes that is overwritten, with a snapshot of 8 bytes at time 100; then the kernel writes
+ * that the hardware stopped at `offset`. */
 static void snapshot_then_stopped(uint64_t offset, uint64_t time_ns)
 {
 	begin_file(&b, 0);
