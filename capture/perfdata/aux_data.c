@@ -139,6 +139,15 @@ static bool joined(struct buffer *b, const struct traced *now)
 	return true;
 }
 
+/* Whether the AUX data is in samples: then there is no buffer that perf reads. */
+static bool is_sampled(const struct perf_description *d)
+{
+	for (size_t i = 0; i < d->event_count; i++)
+		if (d->events[i].attr.sample_type & PERF_SAMPLE_AUX)
+			return true;
+	return false;
+}
+
 static int add_traced(struct aux_plan *p, const struct perf_description *d, const struct perf_record *r,
 		      struct pt_error *e)
 {
@@ -155,6 +164,8 @@ static int add_traced(struct aux_plan *p, const struct perf_description *d, cons
 			      .flags = u64(r->bytes + 24),
 			      .time_ns = stamp.time_ns};
 	if (now.bytes > UINT64_MAX - now.aux_offset)
+		return 0;
+	if ((now.flags & PTC_AUX_OVERWRITE) && is_sampled(d))
 		return 0;
 	if (d->pt.per_cpu ? stamp.cpu < 0 : stamp.tid < 0)
 		return 0;

@@ -263,6 +263,8 @@ static void test_aux_samples(void)
 	put_aux_sample(10, 0, "01234567", 8);
 	put_comm(&b, 5, 15, "c15");
 	put_aux_sample(30, 1, "ef" PSB_TSC "ABCD", 32);
+	/* The kernel's buffer, which perf reads only through samples, makes no stream. */
+	put_aux_record(&b, 0x108, 4096, PTC_AUX_OVERWRITE, 35, 0);
 	/* Equal bytes without time are no overlap. */
 	put_aux_sample(40, 1, "ABCD????", 8);
 	end_file(&b);
