@@ -14,10 +14,16 @@
 
 enum {
 	ROW_INSNS = 64,
-	INSN_BYTES = 15,      /* of the longest one */
-	INSNS_HELD = 1 << 16, /* of code without a gap, before what is known is written: 5 MB */
+	INSNS_HELD = 1 << 16, /* of code without a gap, before what is known is written: 6 MB */
 	FRACTION = 1 << 16,   /* timed and cycles are whole numbers of that part */
-	ENDS_PAGES = 1 << 13  /* in memory: 29 MB */
+	ENDS_PAGES = 1 << 12, /* in memory: 15 MB */
+	ENDS_NUMBERS = 16,
+	ENDS_OF_PAGES = 1 << 10 /* 4 MB */
+};
+
+/* By an instruction's number, so many in a record: number of its ends, 0 none. Most have none. */
+struct ends_numbers {
+	uint32_t of[ENDS_NUMBERS];
 };
 
 /* Sums of the stretches that begin at an instruction, or that end with it. */
@@ -35,7 +41,9 @@ struct ends {
  * few more. */
 struct insn {
 	uint64_t ip;
-	uint32_t number;     /* in the map */
+	uint32_t number; /* in the map */
+	uint32_t symbol;
+	uint8_t bits, len, bytes[CODE_INSN_BYTES];
 	uint32_t next;	     /* index + 1 of the one that follows it in the code; 0 none */
 	uint32_t machine;    /* that ran it, 0 unknown */
 	uint32_t file, line; /* number of the source file in the trace; 0 unknown */
@@ -52,22 +60,24 @@ struct code_rows {
 	struct source_files *files;
 	struct inlined_rows *inlined;
 	struct code_map map;
-	/* By an instruction's number: number of its ends, 0 none. Most have none. */
-	uint32_t *ends_of;
-	struct paged ends; /* number n at n */
+	struct paged ends_of; /* struct ends_numbers */
+	struct paged ends;    /* number n at n */
 	uint32_t ends_count;
 	struct insn *insns;
 	size_t count, room;
+	uint32_t version; /* of insns */
 	int64_t rows;
 };
 
-struct code_rows *code_rows_create(sqlite3 *db, int scratch, const struct trace_bases *bases,
-				   struct pt_error *e)
+struct code_rows *code_rows_create(sqlite3 *db, const int scratch[CODE_SCRATCHES],
+				   const struct trace_bases *bases, struct pt_error *e)
 {
 	struct code_rows *c = calloc(1, sizeof *c);
 
-	if (!c || code_map_init(&c->map, NULL) < 0 ||
-	    paged_init(&c->ends, scratch, sizeof(struct ends), ENDS_PAGES, NULL) < 0) {
+	if (!c || code_map_init(&c->map, scratch, NULL) < 0 ||
+	    paged_init(&c->ends, scratch[CODE_MAP_SCRATCHES], sizeof(struct ends), ENDS_PAGES, NULL) < 0 ||
+	    paged_init(&c->ends_of, scratch[CODE_MAP_SCRATCHES + 1], sizeof(struct ends_numbers),
+		       ENDS_OF_PAGES, NULL) < 0) {
 		code_rows_destroy(c);
 		pt_fail_no_memory(e, "the code");
 		return NULL;
@@ -95,7 +105,7 @@ void code_rows_destroy(struct code_rows *c)
 	source_files_destroy(c->files);
 	sqlite3_finalize(c->set_machine);
 	code_map_deinit(&c->map);
-	free(c->ends_of);
+	paged_deinit(&c->ends_of);
 	paged_deinit(&c->ends);
 	free(c->insns);
 	free(c);
@@ -106,9 +116,9 @@ int code_rows_add(struct code_rows *c, const struct ptr_code *code, struct pt_er
 	return code_map_add(&c->map, code, e);
 }
 
-uint32_t code_rows_find(const struct code_rows *c, uint32_t version, uint64_t ip)
+int code_rows_find(struct code_rows *c, uint32_t version, uint64_t ip, uint32_t *ret, struct pt_error *e)
 {
-	return code_map_find(&c->map, version, ip);
+	return code_map_find(&c->map, version, ip, ret, e);
 }
 
 /* ---- Counts ------------------------------------------------------------------------------------------- */
@@ -120,21 +130,32 @@ static void add_sums(struct sums *to, const struct sums *s)
 	to->cycles += s->cycles;
 }
 
-/* The instruction's, new if it has none; NULL: no memory, or the scratch file cannot be read or written. */
-static struct ends *ends_of(struct code_rows *c, uint32_t number, struct pt_error *e)
+/* The instruction's, new if it has none; NULL: the scratch file cannot be read or written. */
+static struct ends *ends_of(struct code_rows *c, uint32_t insn, struct pt_error *e)
 {
-	if (!c->ends_of && !(c->ends_of = calloc(c->map.count + 1, sizeof *c->ends_of))) {
-		pt_fail_no_memory(e, "the code");
+	struct ends_numbers *numbers = paged_at(&c->ends_of, insn / ENDS_NUMBERS, e);
+	uint32_t *number = numbers ? &numbers->of[insn % ENDS_NUMBERS] : NULL;
+
+	if (!number)
 		return NULL;
-	}
-	if (!c->ends_of[number])
-		c->ends_of[number] = ++c->ends_count;
-	return paged_at(&c->ends, c->ends_of[number], e);
+	if (!*number)
+		*number = ++c->ends_count;
+	return paged_at(&c->ends, *number, e);
+}
+
+/* The instruction's; *ret NULL: it has none. 0, or -1: as above. */
+static int known_ends(struct code_rows *c, uint32_t insn, const struct ends **ret, struct pt_error *e)
+{
+	const struct ends_numbers *numbers = paged_read(&c->ends_of, insn / ENDS_NUMBERS, e);
+	uint32_t number = numbers ? numbers->of[insn % ENDS_NUMBERS] : 0;
+
+	*ret = number ? paged_read(&c->ends, number, e) : NULL;
+	return numbers && (!number || *ret) ? 0 : -1;
 }
 
 int code_rows_ran(struct code_rows *c, const struct code_stretch *s, struct pt_error *e)
 {
-	uint32_t last = s->last ? s->last : s->first, next;
+	uint32_t last = s->last;
 	/* Rounded once, for both ends: what enters leaves. */
 	struct sums sums = {.times = s->times,
 			    .timed = (int64_t)(s->timed * FRACTION + 0.5),
@@ -143,8 +164,8 @@ int code_rows_ran(struct code_rows *c, const struct code_stretch *s, struct pt_e
 
 	if (!s->first || !s->insns)
 		return 0;
-	for (uint32_t i = 1; i < s->insns && !s->last && (next = code_map_next(&c->map, last)); i++)
-		last = next;
+	if (!last && code_map_walk(&c->map, s->first, s->insns - 1, &last, e) < 0)
+		return -1;
 	if (!(ends = ends_of(c, s->first, e)))
 		return -1;
 	add_sums(&ends->enter, &sums);
@@ -167,13 +188,21 @@ static int by_ip(const void *a, const void *b)
 
 static int add_insns(struct code_rows *c, const struct code_block *b, struct pt_error *e)
 {
-	uint64_t ip = b->ip;
+	const uint8_t *bytes = b->bytes;
 
-	for (uint32_t i = 0; i < b->count; i++) {
+	c->version = b->version;
+	for (uint32_t i = 0; i < b->count; bytes += b->lens[i++]) {
+		struct insn *insn;
+
 		if (pt_array_grow(&c->insns, c->count, &c->room, e) < 0)
 			return -1;
-		c->insns[c->count++] = (struct insn){.ip = ip, .number = b->first + i};
-		ip += c->map.lens[b->first + i - 1];
+		insn = &c->insns[c->count++];
+		*insn = (struct insn){.ip = b->ip + (uint64_t)(bytes - b->bytes),
+				      .number = b->first + i,
+				      .symbol = b->symbol,
+				      .bits = (uint8_t)b->bits,
+				      .len = b->lens[i]};
+		memcpy(insn->bytes, bytes, insn->len);
 	}
 	return 0;
 }
@@ -184,7 +213,7 @@ static void set_next(struct code_rows *c)
 	if (c->count)
 		qsort(c->insns, c->count, sizeof *c->insns, by_ip);
 	for (size_t i = 0; i < c->count; i++) {
-		uint64_t to = c->insns[i].ip + c->map.lens[c->insns[i].number - 1];
+		uint64_t to = c->insns[i].ip + c->insns[i].len;
 		size_t n = i + 1;
 
 		while (n < c->count && c->insns[n].ip < to)
@@ -199,11 +228,10 @@ static int count(struct code_rows *c, size_t n, struct pt_error *e)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct insn *insn = &c->insns[i], *next = insn->next ? &c->insns[insn->next - 1] : NULL;
-		bool has_ends = c->ends_of && c->ends_of[insn->number];
-		const struct ends *ends = has_ends ? ends_of(c, insn->number, e) : NULL;
+		const struct ends *ends;
 		struct sums on;
 
-		if (has_ends && !ends)
+		if (known_ends(c, insn->number, &ends, e) < 0)
 			return -1;
 		if (ends)
 			add_sums(&insn->ran, &ends->enter);
@@ -226,16 +254,10 @@ static int count(struct code_rows *c, size_t n, struct pt_error *e)
 
 /* ---- Rows --------------------------------------------------------------------------------------------- */
 
-static bool goes_on(const struct code_rows *c, const struct insn *a, const struct insn *b)
+static bool goes_on(const struct insn *a, const struct insn *b)
 {
-	const struct code_block *x, *y;
-
-	if (b->written || b->file != a->file || b->inlined != a->inlined ||
-	    memcmp(&a->ran, &b->ran, sizeof a->ran) != 0)
-		return false;
-	x = code_map_block(&c->map, a->number);
-	y = code_map_block(&c->map, b->number);
-	return x->symbol == y->symbol && x->bits == y->bits;
+	return !b->written && b->file == a->file && b->inlined == a->inlined && b->symbol == a->symbol &&
+	       b->bits == a->bits && memcmp(&a->ran, &b->ran, sizeof a->ran) == 0;
 }
 
 /* Symbols of an edge's ends have their machine already. */
@@ -249,37 +271,29 @@ static int set_machine(struct code_rows *c, uint32_t symbol, uint32_t machine, s
 	return db_run(c->set_machine, e);
 }
 
-static const uint8_t *bytes_of(const struct code_rows *c, const struct insn *insn)
-{
-	const struct code_block *b = code_map_block(&c->map, insn->number);
-
-	return c->map.bytes + b->bytes + (insn->ip - b->ip);
-}
-
 /* Those from first to the nth that are one row. */
 static int insert(struct code_rows *c, struct insn *first, size_t nth, struct pt_error *e)
 {
 	uint32_t offsets[ROW_INSNS], lines[ROW_INSNS], n = 0, bytes = 0;
-	uint8_t code[ROW_INSNS * INSN_BYTES];
+	uint8_t code[ROW_INSNS * CODE_INSN_BYTES];
 	char text[2][ROW_INSNS * DIGITS_BYTES];
-	const struct code_block *b = code_map_block(&c->map, first->number);
 	struct insn *insn = first;
 	sqlite3_stmt *s = c->insert;
 
 	do {
 		lines[n] = insn->line;
 		offsets[n++] = bytes;
-		memcpy(code + bytes, bytes_of(c, insn), c->map.lens[insn->number - 1]);
-		bytes += c->map.lens[insn->number - 1];
+		memcpy(code + bytes, insn->bytes, insn->len);
+		bytes += insn->len;
 		insn->written = true;
 		insn = insn->next && insn->next <= nth ? &c->insns[insn->next - 1] : NULL;
-	} while (n < ROW_INSNS && insn && goes_on(c, first, insn));
+	} while (n < ROW_INSNS && insn && goes_on(first, insn));
 	sqlite3_bind_int64(s, 1, c->bases.code + ++c->rows);
 	sqlite3_bind_int64(s, 2, c->bases.trace);
-	db_bind(s, 3, b->symbol, c->bases.symbol + b->symbol);
-	db_bind(s, 4, b->version != 1, b->version);
+	db_bind(s, 3, first->symbol, c->bases.symbol + first->symbol);
+	db_bind(s, 4, c->version != 1, c->version);
 	sqlite3_bind_int64(s, 5, (int64_t)first->ip);
-	db_bind(s, 6, b->bits != 64, b->bits);
+	db_bind(s, 6, first->bits != 64, first->bits);
 	sqlite3_bind_int64(s, 7, n);
 	digits_bind_array(offsets, n, 0, s, 8, text[0]);
 	sqlite3_bind_blob(s, 9, code, (int)bytes, SQLITE_STATIC);
@@ -292,7 +306,7 @@ static int insert(struct code_rows *c, struct insn *first, size_t nth, struct pt
 	db_bind(s, 13, first->file, c->bases.source_file + first->file);
 	digits_bind_array(lines, n, 0, s, 14, text[1]);
 	db_bind(s, 15, first->inlined, c->bases.inlined_call + first->inlined);
-	return db_run(s, e) < 0 || set_machine(c, b->symbol, first->machine, e) < 0 ? -1 : 0;
+	return db_run(s, e) < 0 || set_machine(c, first->symbol, first->machine, e) < 0 ? -1 : 0;
 }
 
 /* Of the first n. */
@@ -301,10 +315,7 @@ static int find_lines(struct code_rows *c, size_t n, struct source_lines *lines,
 	for (size_t i = 0; i < n; i++) {
 		struct insn *insn = &c->insns[i];
 		struct source_line line;
-		int found = insn->ran.times
-				? source_lines_find(lines, code_map_block(&c->map, insn->number)->symbol,
-						    insn->ip, &line, e)
-				: 0;
+		int found = insn->ran.times ? source_lines_find(lines, insn->symbol, insn->ip, &line, e) : 0;
 
 		if (found < 0)
 			return -1;
@@ -325,7 +336,7 @@ static size_t count_before(const struct code_rows *c, uint64_t ip)
 {
 	size_t n = c->count;
 
-	while (n && (c->insns[n - 1].ip >= ip || ip - c->insns[n - 1].ip <= INSN_BYTES))
+	while (n && (c->insns[n - 1].ip >= ip || ip - c->insns[n - 1].ip <= CODE_INSN_BYTES))
 		n--;
 	return n;
 }
@@ -353,16 +364,6 @@ static int put_insns(struct code_rows *c, const struct code_block *until, struct
 	return 0;
 }
 
-static int by_place(const void *a, const void *b)
-{
-	const struct code_block *x = *(const struct code_block *const *)a,
-				*y = *(const struct code_block *const *)b;
-
-	if (x->version != y->version)
-		return x->version < y->version ? -1 : 1;
-	return x->ip < y->ip ? -1 : x->ip > y->ip;
-}
-
 /* Before a block is added: inserts rows of all of c->insns after a gap or other code, of most of it when there
  * are INSNS_HELD. */
 static int put_before(struct code_rows *c, const struct code_block *b, bool goes_on,
@@ -373,39 +374,28 @@ static int put_before(struct code_rows *c, const struct code_block *b, bool goes
 	return put_insns(c, goes_on ? b : NULL, lines, e);
 }
 
-/* blocks: all, in order. Those that overlap, or follow one another, are counted together. */
-static int put_blocks(struct code_rows *c, const struct code_block **blocks, struct source_lines *lines,
-		      struct pt_error *e)
+/* All blocks. Those that overlap, or follow one another, are counted together. */
+static int put_blocks(struct code_rows *c, struct source_lines *lines, struct pt_error *e)
 {
+	struct code_block b;
 	uint64_t end = 0;
+	int more;
 
-	for (size_t i = 0; i < c->map.block_count; i++) {
-		const struct code_block *b = blocks[i];
-		bool goes_on = i && b->ip <= end && b->version == blocks[i - 1]->version;
+	code_map_rewind(&c->map);
+	while ((more = code_map_next(&c->map, &b, e)) > 0) {
+		bool goes_on = b.ip <= end && c->count && b.version == c->version;
 
-		if (put_before(c, b, goes_on, lines, e) < 0)
+		if (put_before(c, &b, goes_on, lines, e) < 0)
 			return -1;
-		if (!goes_on || b->ip + b->size > end)
-			end = b->ip + b->size;
-		if (add_insns(c, b, e) < 0)
+		if (!goes_on || b.ip + b.size > end)
+			end = b.ip + b.size;
+		if (add_insns(c, &b, e) < 0)
 			return -1;
 	}
-	return put_insns(c, NULL, lines, e);
+	return more < 0 ? -1 : put_insns(c, NULL, lines, e);
 }
 
 int code_rows_finish(struct code_rows *c, struct source_lines *lines, struct pt_error *e)
 {
-	/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
-	const struct code_block **blocks = malloc((c->map.block_count + 1) * sizeof *blocks);
-	int r;
-
-	if (!blocks)
-		return pt_fail_no_memory(e, "the code");
-	for (size_t i = 0; i < c->map.block_count; i++)
-		blocks[i] = &c->map.blocks[i];
-	/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers */
-	qsort(blocks, c->map.block_count, sizeof *blocks, by_place);
-	r = put_blocks(c, blocks, lines, e);
-	free(blocks);
-	return r < 0 ? -1 : source_files_finish(c->files, lines, e);
+	return put_blocks(c, lines, e) < 0 ? -1 : source_files_finish(c->files, lines, e);
 }

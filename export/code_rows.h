@@ -13,21 +13,24 @@
 #include <stdint.h>
 
 #include "export/bases.h"
+#include "export/code_map.h"
 #include "schema/records.h"
+
+enum { CODE_SCRATCHES = CODE_MAP_SCRATCHES + 2 };
 
 struct code_rows;
 struct source_lines;
 
-/* scratch: a file of the caller's. bases are copied. NULL: PT_ERR_NO_MEMORY, or SQLite's error. */
-struct code_rows *code_rows_create(sqlite3 *db, int scratch, const struct trace_bases *bases,
-				   struct pt_error *e);
+/* scratch: files of the caller's. bases are copied. NULL: PT_ERR_NO_MEMORY, or SQLite's error. */
+struct code_rows *code_rows_create(sqlite3 *db, const int scratch[CODE_SCRATCHES],
+				   const struct trace_bases *bases, struct pt_error *e);
 void code_rows_destroy(struct code_rows *c); /* NULL is fine */
 
-/* The next CODE. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_BAD_INPUT (an instruction twice). */
+/* The next CODE. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_IO, PT_ERR_BAD_INPUT (an instruction twice). */
 int code_rows_add(struct code_rows *c, const struct ptr_code *code, struct pt_error *e);
 
-/* The instruction at ip, 0 when it is not known. */
-uint32_t code_rows_find(const struct code_rows *c, uint32_t version, uint64_t ip);
+/* *ret: the instruction at ip, 0 when it is not known. 0, or -1: PT_ERR_IO. */
+int code_rows_find(struct code_rows *c, uint32_t version, uint64_t ip, uint32_t *ret, struct pt_error *e);
 
 /* Instructions that ran one after the other. */
 struct code_stretch {

@@ -20,7 +20,7 @@ enum {
 	PAIRS = 3 << 20,      /* of a chunk table in memory at a time */
 	CHUNKS_ROW = 1024,    /* chunks in a row of a chunk table, at most: as many as the table number has */
 	STEPS_HELD = 1 << 14, /* edges of paths in memory at a time */
-	PAGES = 1 << 13,      /* of paths, and of edges, in memory: half a million of each, 54 MB */
+	PAGES = 1 << 12,      /* of paths, and of edges, in memory: 262,144 of each, 50 MB in all */
 	TIERS = 3
 };
 
@@ -569,20 +569,22 @@ struct edge_ends {
 	uint32_t from_insn, to_insn; /* in the path's version of the code */
 };
 
-static struct edge_ends ends_of(struct dictionary *d, uint32_t number, uint32_t code_version,
-				const struct code_rows *code)
+static int ends_of(struct dictionary *d, uint32_t number, uint32_t code_version, struct code_rows *code,
+		   struct edge_ends *ret, struct pt_error *e)
 {
 	struct edge *edge = edge_at(d, number);
 
 	if (edge->code_version != code_version) {
 		edge->code_version = code_version;
-		edge->from_insn = code_rows_find(code, code_version, edge->def.from);
-		edge->to_insn = code_rows_find(code, code_version, edge->def.to);
+		if (code_rows_find(code, code_version, edge->def.from, &edge->from_insn, e) < 0 ||
+		    code_rows_find(code, code_version, edge->def.to, &edge->to_insn, e) < 0)
+			return -1;
 	}
-	return (struct edge_ends){.kind = edge->def.kind,
+	*ret = (struct edge_ends){.kind = edge->def.kind,
 				  .from = edge->def.from,
 				  .from_insn = edge->from_insn,
 				  .to_insn = edge->to_insn};
+	return 0;
 }
 
 /* The path's step: straight code, from where the edge before it led (NULL: the path's start) up to its
@@ -593,7 +595,10 @@ static int count_step(const struct path *p, const struct edge_ends *before, cons
 	uint64_t start = p->start_ip ? p->start_ip : edge ? edge->from : 0;
 	struct code_stretch s = {.insns = (uint32_t)insns, .times = p->repeats, .machine = p->machine};
 
-	s.first = before ? before->to_insn : code_rows_find(code, p->code_version, start);
+	if (before)
+		s.first = before->to_insn;
+	else if (code_rows_find(code, p->code_version, start, &s.first, e) < 0)
+		return -1;
 	/* An interrupted instruction was not executed. */
 	if (edge && insns && edge->kind != PTR_ASYNC && edge->kind != PTR_VMEXIT &&
 	    edge->kind != PTR_TX_ABORT && edge->kind != PTR_TRACE_END)
@@ -631,8 +636,8 @@ static int read_path(struct dictionary *d, const struct path *p, uint32_t *symbo
 		if (!step || note_chunk(d, step->edge, chunk, e) < 0)
 			return -1;
 		sum_edge(d, p, k, step, symbol_machines);
-		edge = ends_of(d, step->edge, p->code_version, code);
-		if (count_step(p, k ? &before : NULL, &edge, step->insns, code, e) < 0)
+		if (ends_of(d, step->edge, p->code_version, code, &edge, e) < 0 ||
+		    count_step(p, k ? &before : NULL, &edge, step->insns, code, e) < 0)
 			return -1;
 		before = edge;
 		ret->edges[k] = step->edge;

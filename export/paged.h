@@ -45,4 +45,15 @@ static inline void *paged_at(struct paged *p, uint64_t i, struct pt_error *e)
 	return p->pages + at * p->size;
 }
 
+/* The same, only to be read: the page is not written for it. */
+static inline const void *paged_read(struct paged *p, uint64_t i, struct pt_error *e)
+{
+	uint64_t page = i >> PAGED_BITS, slot = page & (p->slots - 1);
+	size_t at = (slot << PAGED_BITS) + (i & ((1u << PAGED_BITS) - 1));
+
+	if (p->numbers[slot] != page + 1 && !paged_load(p, page, e))
+		return NULL;
+	return p->pages + at * p->size;
+}
+
 #endif

@@ -34,7 +34,7 @@ enum {
 	OF_RUNS = OF_DICTIONARY + DICTIONARY_SCRATCHES,
 	OF_INTERRUPTS,
 	OF_CODE,
-	SCRATCHES
+	SCRATCHES = OF_CODE + CODE_SCRATCHES
 };
 
 struct sqlite_sink {
@@ -125,7 +125,7 @@ static int begin(struct sqlite_sink *s, struct pt_error *e)
 	    !(s->calls = calls_create(db, s->call_paths, s->scratch + OF_CALLS, &s->base, e)) ||
 	    !(s->feed = call_feed_create(s->calls, s->call_paths, s->threads != 1, e)) ||
 	    !(s->vms = vm_rows_create(db, &s->base, e)) ||
-	    !(s->code = code_rows_create(db, s->scratch[OF_CODE], &s->base, e)) ||
+	    !(s->code = code_rows_create(db, s->scratch + OF_CODE, &s->base, e)) ||
 	    !(s->lines = source_lines_create(e)))
 		return -1;
 	return 0;
