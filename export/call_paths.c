@@ -36,8 +36,8 @@ struct call_paths {
 	size_t symbol_count, symbol_room;
 };
 
-struct call_paths *call_paths_create(sqlite3 *db, int scratch, const struct trace_bases *bases,
-				     struct pt_error *e)
+struct call_paths *call_paths_create(sqlite3 *db, const int scratch[CALL_PATHS_SCRATCHES],
+				     const struct trace_bases *bases, struct pt_error *e)
 {
 	struct call_paths *c = calloc(1, sizeof *c);
 
@@ -48,8 +48,8 @@ struct call_paths *call_paths_create(sqlite3 *db, int scratch, const struct trac
 	c->db = db;
 	c->bases = *bases;
 	c->insert = db_insert(db, "call_path", 11, e);
-	c->shared = c->insert ? thread_paths_create(e) : NULL;
-	if (c->shared && !paged_init(&c->paths, scratch, sizeof(struct path), PATH_PAGES, e))
+	c->shared = c->insert ? thread_paths_create(scratch[1], e) : NULL;
+	if (c->shared && !paged_init(&c->paths, scratch[0], sizeof(struct path), PATH_PAGES, e))
 		return c;
 	call_paths_destroy(c);
 	return NULL;
@@ -261,21 +261,20 @@ static int insert_paths(struct call_paths *c, struct pt_error *e)
 static int insert_thread_paths(struct call_paths *c, struct pt_error *e)
 {
 	sqlite3_stmt *s = db_insert(c->db, "thread_path", 6, e);
-	struct thread_path *p;
-	size_t n = thread_paths_sorted(c->shared, &p);
-	int ret = s ? 0 : -1;
+	struct thread_path p;
+	int more = s ? thread_paths_rewind(c->shared, e) : -1;
 
-	for (size_t i = 0; !ret && i < n; i++) {
+	while (more >= 0 && (more = thread_paths_next(c->shared, &p, e)) > 0) {
 		sqlite3_bind_int64(s, 1, c->bases.trace);
-		db_bind(s, 2, p[i].thread, c->bases.thread + p[i].thread);
-		sqlite3_bind_int64(s, 3, c->bases.call_path + p[i].path);
-		sqlite3_bind_int64(s, 4, (int64_t)p[i].calls);
-		sqlite3_bind_int64(s, 5, (int64_t)p[i].insns);
-		db_bind(s, 6, p[i].has_cycles, (int64_t)p[i].cycles);
-		ret = db_run(s, e);
+		db_bind(s, 2, p.thread, c->bases.thread + p.thread);
+		sqlite3_bind_int64(s, 3, c->bases.call_path + p.path);
+		sqlite3_bind_int64(s, 4, (int64_t)p.calls);
+		sqlite3_bind_int64(s, 5, (int64_t)p.insns);
+		db_bind(s, 6, p.has_cycles, (int64_t)p.cycles);
+		more = db_run(s, e);
 	}
 	sqlite3_finalize(s);
-	return ret;
+	return more;
 }
 
 int call_paths_finish(struct call_paths *c, struct pt_error *e)

@@ -1,7 +1,6 @@
 /*
  * call_paths.h - call paths with sums of their calls: tables call_path and thread_path. They are in a
- * scratch file but for those used last, so memory is bounded however many there are; but for those that
- * several threads have.
+ * scratch file but for those used last, so memory is bounded however many there are.
  */
 #ifndef EXPORT_CALL_PATHS_H
 #define EXPORT_CALL_PATHS_H
@@ -12,13 +11,16 @@
 #include "export/bases.h"
 #include "schema/records.h"
 
-enum { CALL_PATH_CODES = 2047 }; /* numbers below it take one byte or two in a text */
+enum {
+	CALL_PATH_CODES = 2047, /* numbers below it take one byte or two in a text */
+	CALL_PATHS_SCRATCHES = 2
+};
 
 struct call_paths;
 
-/* scratch: a file of the caller's. bases are copied. NULL: PT_ERR_NO_MEMORY, or SQLite's error. */
-struct call_paths *call_paths_create(sqlite3 *db, int scratch, const struct trace_bases *bases,
-				     struct pt_error *e);
+/* scratch: files of the caller's. bases are copied. NULL: PT_ERR_NO_MEMORY, or SQLite's error. */
+struct call_paths *call_paths_create(sqlite3 *db, const int scratch[CALL_PATHS_SCRATCHES],
+				     const struct trace_bases *bases, struct pt_error *e);
 void call_paths_destroy(struct call_paths *c); /* NULL is fine */
 /* The next symbol's first address. 0, or -1: PT_ERR_NO_MEMORY. */
 int call_paths_symbol(struct call_paths *c, uint64_t start, struct pt_error *e);

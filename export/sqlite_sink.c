@@ -30,7 +30,7 @@
 enum {
 	OF_CALLS,
 	OF_CALL_PATHS = CALLS_SCRATCHES,
-	OF_DICTIONARY,
+	OF_DICTIONARY = OF_CALL_PATHS + CALL_PATHS_SCRATCHES,
 	OF_RUNS = OF_DICTIONARY + DICTIONARY_SCRATCHES,
 	OF_INTERRUPTS,
 	OF_CODE,
@@ -121,7 +121,7 @@ static int begin(struct sqlite_sink *s, struct pt_error *e)
 	    !(s->runs = run_groups_create(s->scratch[OF_RUNS], e)) ||
 	    !(s->dictionary = dictionary_create(db, s->scratch + OF_DICTIONARY, &s->base, e)) ||
 	    !(s->slices = slices_create(db, s->dictionary, &s->base, e)) ||
-	    !(s->call_paths = call_paths_create(db, s->scratch[OF_CALL_PATHS], &s->base, e)) ||
+	    !(s->call_paths = call_paths_create(db, s->scratch + OF_CALL_PATHS, &s->base, e)) ||
 	    !(s->calls = calls_create(db, s->call_paths, s->scratch + OF_CALLS, &s->base, e)) ||
 	    !(s->feed = call_feed_create(s->calls, s->call_paths, s->threads != 1, e)) ||
 	    !(s->vms = vm_rows_create(db, &s->base, e)) ||

@@ -1,6 +1,7 @@
 /*
  * thread_paths.h - sums of calls for each thread and call path, of the call paths that several
- * threads share: table thread_path.
+ * threads share: table thread_path. There may be as many as threads times call paths: those in memory, 13 MB at
+ * most, are sorted into a scratch file when they are too many, and merged in the end.
  */
 #ifndef EXPORT_THREAD_PATHS_H
 #define EXPORT_THREAD_PATHS_H
@@ -19,12 +20,14 @@ struct thread_path {
 
 struct thread_paths;
 
-struct thread_paths *thread_paths_create(struct pt_error *e); /* NULL: PT_ERR_NO_MEMORY */
-void thread_paths_destroy(struct thread_paths *t);	      /* NULL is fine */
-/* Adds to the sums of its thread and path. 0, or -1: PT_ERR_NO_MEMORY. */
+/* scratch: a file of the caller's. NULL: PT_ERR_NO_MEMORY. */
+struct thread_paths *thread_paths_create(int scratch, struct pt_error *e);
+void thread_paths_destroy(struct thread_paths *t); /* NULL is fine */
+/* Adds to the sums of its thread and path. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_IO. */
 int thread_paths_add(struct thread_paths *t, const struct thread_path *add, struct pt_error *e);
-/* *ret: all of them by path, then thread; they belong to t, to which nothing may be added any more.
- * Returns how many. */
-size_t thread_paths_sorted(struct thread_paths *t, struct thread_path **ret);
+/* To the first one. Nothing is added after that. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_IO. */
+int thread_paths_rewind(struct thread_paths *t, struct pt_error *e);
+/* The next one by path, then thread. 1, or 0: there is none; -1: PT_ERR_IO. */
+int thread_paths_next(struct thread_paths *t, struct thread_path *ret, struct pt_error *e);
 
 #endif
