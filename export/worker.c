@@ -20,7 +20,7 @@ struct spool {
 	struct worker *worker;
 	int fd;
 	char suffix[128]; /* of our leases */
-	char clock[160];  /* a file whose time is the file system's now */
+	int clock;	  /* a file without a name, whose time is the file system's now */
 };
 
 static const char lease_mark[] = ".lease.";
@@ -51,7 +51,7 @@ static double age_of(const struct spool *s, const char *name)
 {
 	struct stat now, then;
 
-	if (!touch(s, s->clock) || fstatat(s->fd, s->clock, &now, 0) < 0 ||
+	if (futimens(s->clock, NULL) < 0 || fstat(s->clock, &now) < 0 ||
 	    fstatat(s->fd, name, &then, AT_SYMLINK_NOFOLLOW) < 0)
 		return -1;
 	return (double)(now.st_mtim.tv_sec - then.st_mtim.tv_sec) +
@@ -295,28 +295,28 @@ static int work_on(struct spool *s, const char *lease, struct pt_error *e)
 
 static int open_spool(struct spool *s, struct pt_error *e)
 {
-	char host[64] = "";
-	int fd;
+	char host[64] = "", name[160];
 
 	s->fd = open(s->worker->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->fd < 0)
 		return pt_fail_errno(e, "cannot open %s", s->worker->folder);
 	gethostname(host, sizeof host - 1);
 	snprintf(s->suffix, sizeof s->suffix, ".lease.%s.%ld", host, (long)getpid());
-	snprintf(s->clock, sizeof s->clock, ".clock%s", s->suffix);
+	snprintf(name, sizeof name, ".clock%s", s->suffix);
 	if ((mkdirat(s->fd, "done", 0755) < 0 && errno != EEXIST) ||
 	    (mkdirat(s->fd, "failed", 0755) < 0 && errno != EEXIST))
 		return pt_fail_errno(e, "cannot make folders in %s", s->worker->folder);
-	fd = openat(s->fd, s->clock, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	if (fd < 0)
+	s->clock = openat(s->fd, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (s->clock < 0)
 		return pt_fail_errno(e, "cannot write in %s", s->worker->folder);
-	close(fd);
+	/* A worker that is killed leaves none behind. */
+	unlinkat(s->fd, name, 0);
 	return 0;
 }
 
 int worker_run(struct worker *w, struct pt_error *e)
 {
-	struct spool s = {.worker = w};
+	struct spool s = {.worker = w, .clock = -1};
 	char lease[512];
 	bool others;
 	int r = open_spool(&s, e);
@@ -330,9 +330,9 @@ int worker_run(struct worker *w, struct pt_error *e)
 		else if (!r)
 			nap(500);
 	}
-	if (s.fd >= 0) {
-		unlinkat(s.fd, s.clock, 0);
+	if (s.clock >= 0)
+		close(s.clock);
+	if (s.fd >= 0)
 		close(s.fd);
-	}
 	return r;
 }

@@ -18,6 +18,7 @@ struct arguments {
 	struct raw_request request;
 	const char *output;
 	bool has_shift, has_mult, has_zero; /* of request.clock */
+	bool quiet;			    /* without notes */
 	bool help;			    /* --raw --help */
 };
 
@@ -375,6 +376,7 @@ static const struct pt_option options[] = {
      .argument = "N",
      .help = "zstd's level, -100 (fast) to 19 (small); default 1",
      .set = set_level},
+    {.name = "quiet", .letter = 'q', .help = "do not say what is missing", FLAG(quiet)},
     PT_OPTION_END};
 
 static int usage(void)
@@ -443,7 +445,7 @@ static int import(struct arguments *a, struct pt_error *e)
 		output_abort(&out);
 	else
 		ret = output_commit(&out, e);
-	for (size_t i = 0; ret == 0 && i < notes.count; i++)
+	for (size_t i = 0; ret == 0 && !a->quiet && i < notes.count; i++)
 		fprintf(stderr, "pt-capture: %s\n", notes.lines[i]);
 	import_perf_notes_free(&notes);
 	return ret;

@@ -35,6 +35,14 @@ while read -r name path cpu clock; do
 	"$PT_BIN/pt-capture" import --raw "$name/pt.bin" --cpu "$cpu" --mtc-freq 3 $clock "${sides[@]}" --sample-type 0x10086 \
 		--symfs "$tmp/root" -o "$tmp/c.ptc" 2>"$tmp/err"
 	succeeded $? "$name: import: $(cat "$tmp/err")"
+	if [ "$name" = hello-20220622 ]; then
+		check "$name: what is missing: $(cat "$tmp/err")" grep -q "no code for \[vdso\]" "$tmp/err"
+		# shellcheck disable=SC2086
+		"$PT_BIN/pt-capture" import --raw "$name/pt.bin" -q --cpu "$cpu" --mtc-freq 3 $clock "${sides[@]}" --sample-type 0x10086 \
+			--symfs "$tmp/root" -o "$tmp/quiet.ptc" 2>"$tmp/err"
+		succeeded $? "$name: import -q"
+		check "$name: -q: not said: $(cat "$tmp/err")" test ! -s "$tmp/err"
+	fi
 	"$PT_BIN/pt-decode" --text -F from,to "$tmp/c.ptc" >"$tmp/got" 2>"$tmp/err"
 	succeeded $? "$name: decode: $(cat "$tmp/err")"
 	# shellcheck disable=SC2086
