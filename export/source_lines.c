@@ -112,13 +112,18 @@ static int refused(const struct dso *dso, int error, struct pt_error *e)
 	return 0;
 }
 
+/* text: of an error, NULL none. */
+static bool is_no_memory(const char *text)
+{
+	return text && strstr(text, "out of memory");
+}
+
 /* What libdwfl's last failure was, if it was want of memory: else what the system's was. */
 static int last_error(void)
 {
 	int error = errno, number = dwfl_errno();
-	const char *text = number ? dwfl_errmsg(number) : NULL;
 
-	return text && strstr(text, "out of memory") ? ENOMEM : error;
+	return is_no_memory(number ? dwfl_errmsg(number) : NULL) ? ENOMEM : error;
 }
 
 /* Why a file of debug information could not be opened now: libdwfl goes on to its next place then, and
@@ -139,9 +144,28 @@ static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dw
 	return dwfl_standard_find_debuginfo(module, user, name, base, file, link, crc, ret_file);
 }
 
+/*
+ * libdw leaves out a section that libelf could not decompress, and returns the others. *ret_partial: that
+ * happened, for which the file is to blame, or zlib had no memory. False: libelf had none.
+ */
+static bool get_dwarf(struct dwfl_of_dso *d, bool *ret_partial)
+{
+	const char *text;
+
+	elf_errno(); /* which forgets it */
+	if (!dwfl_module_getelf(d->module, &d->bias) || !dwfl_module_getdwarf(d->module, &(Dwarf_Addr){0}))
+		return false;
+	text = elf_errmsg(elf_errno());
+	*ret_partial = text && strstr(text, "cannot decompress");
+	if (!is_no_memory(text))
+		return true;
+	errno = ENOMEM;
+	return false;
+}
+
 /* NULL: there is no such file, or it has no lines; last_error() says why. fd: of the file, which becomes
- * libdwfl's. */
-static struct dwfl_of_dso *open_dwarf(const struct dso *dso, int fd)
+ * libdwfl's. *ret_partial: as above. */
+static struct dwfl_of_dso *open_dwarf(const struct dso *dso, int fd, bool *ret_partial)
 {
 	static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_build_id_find_elf,
 						 .find_debuginfo = find_debuginfo,
@@ -157,17 +181,35 @@ static struct dwfl_of_dso *open_dwarf(const struct dso *dso, int fd)
 		return NULL;
 	}
 	dwfl_report_end(d->dwfl, NULL, NULL);
-	if (dwfl_module_getelf(d->module, &d->bias) && dwfl_module_getdwarf(d->module, &(Dwarf_Addr){0}))
+	if (get_dwarf(d, ret_partial))
 		return d;
 	close_dwarf_keeping_errno(d, -1);
 	return NULL;
 }
 
-/* dso->dwarf is what there is. 0, or -1: it could not be read now. */
+/* dso->dwarf is what there is. *ret_partial: as above. 0, or -1: it could not be read now. */
+static int try_dwarf(struct dso *dso, bool *ret_partial, struct pt_error *e)
+{
+	int fd = open(dso->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	*ret_partial = false;
+	if (fd < 0)
+		return refused(dso, errno, e);
+	errno = find_error = 0;
+	if (is_the_file(dso, fd))
+		dso->dwarf = open_dwarf(dso, fd, ret_partial);
+	else
+		close_dwarf_keeping_errno(NULL, fd);
+	if (find_error)
+		return refused(dso, find_error, e);
+	return dso->dwarf ? 0 : refused(dso, last_error(), e);
+}
+
+/* The same, once. */
 static int look_for_dwarf(struct dso *dso, struct pt_error *e)
 {
 	struct stat st;
-	int fd;
+	bool partial;
 
 	if (dso->opened)
 		return 0;
@@ -177,17 +219,14 @@ static int look_for_dwarf(struct dso *dso, struct pt_error *e)
 	/* A trace may name anything: a FIFO or a device is not opened. */
 	if (stat(dso->name, &st) < 0 || !S_ISREG(st.st_mode))
 		return 0;
-	fd = open(dso->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return refused(dso, errno, e);
-	errno = find_error = 0;
-	if (is_the_file(dso, fd))
-		dso->dwarf = open_dwarf(dso, fd);
-	else
-		close_dwarf_keeping_errno(NULL, fd);
-	if (find_error)
-		return refused(dso, find_error, e);
-	return dso->dwarf ? 0 : refused(dso, last_error(), e);
+	if (try_dwarf(dso, &partial, e) < 0)
+		return -1;
+	if (!partial)
+		return 0;
+	/* A damaged file is that again. */
+	close_dwarf(dso->dwarf);
+	dso->dwarf = NULL;
+	return try_dwarf(dso, &partial, e);
 }
 
 static uint64_t key_of_unit(const void *units, uint32_t n)
