@@ -239,22 +239,46 @@ void pt_sums_run(struct pt_sums *u, struct pt_emit_stream *s, const struct pt_fl
 		divide(u, stretch, run->cyc_count);
 }
 
-static void put_paths(struct pt_sums *u)
+static void put_path(struct pt_sums *u, uint32_t i)
 {
 	struct pt_emit *m = u->emit;
+	const struct path_sum *sum = &u->paths[i];
+	const struct ptr_path_sum r = {.path = sum->number,
+				       .machine = sum->machine,
+				       .runs = sum->runs,
+				       .repeats = sum->repeats,
+				       .insn_timed = sum->insn_timed,
+				       .cycles = sum->cycles};
 
-	for (uint32_t i = 1; i < m->graph->path_count && !m->failed; i++) {
-		const struct path_sum *sum = &u->paths[i];
-		const struct ptr_path_sum r = {.path = sum->number,
-					       .machine = sum->machine,
-					       .runs = sum->runs,
-					       .repeats = sum->repeats,
-					       .insn_timed = sum->insn_timed,
-					       .cycles = sum->cycles};
+	if (!m->failed)
+		pt_emit_put(m, ptr_put_path_sum(m->writer, &r, m->graph->path_counts[i], &m->error));
+}
 
-		if (sum->number)
-			pt_emit_put(m, ptr_put_path_sum(m->writer, &r, m->graph->path_counts[i], &m->error));
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* In the order of their numbers in the stream: the graph's depend on what was decoded ahead. */
+static void put_paths(struct pt_sums *u)
+{
+	uint32_t count = u->emit->graph->path_count;
+	uint64_t *order = malloc(((size_t)count + 1) * sizeof *order);
+	size_t n = 0;
+
+	if (!order) {
+		pt_emit_no_memory(u->emit, "sums");
+		return;
 	}
+	for (uint32_t i = 1; i < count; i++)
+		if (u->paths[i].number)
+			order[n++] = (uint64_t)u->paths[i].number << 32 | i;
+	qsort(order, n, sizeof *order, compare);
+	for (size_t k = 0; k < n; k++)
+		put_path(u, (uint32_t)order[k]);
+	free(order);
 }
 
 void pt_sums_recycle(struct pt_sums *u)

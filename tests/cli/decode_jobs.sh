@@ -33,6 +33,10 @@ if [ -d "$PT_SHARED/bench" ]; then
 		"$jobs" 32768 3 "$tmp/gzip.ptc" >"$tmp/out"
 		succeeded $? "100 million instructions, $v: the same records"
 		check "most of them are decoded ahead: $(tail -n 1 "$tmp/out")" test "$(awk 'END { print $5 }' "$tmp/out")" -ge 20
+		for detail in calls vm sums; do
+			DECODE_JOBS_DETAIL=$detail "$jobs" 32768 3 "$tmp/gzip.ptc" >"$tmp/out"
+			succeeded $? "the same, $detail only: the same records"
+		done
 	done
 	# Of each 40,000 bytes one is another one: errors, gaps, wrong ways, in other segments each time.
 	for seed in 1 2 3 4 5 6; do
@@ -68,13 +72,15 @@ if [ -d "$PT_SHARED/bench" ]; then
 		succeeded $? "errata of one type of CPUs, seed $seed: the same records $(grep differs "$tmp/out")"
 	done
 else
-	skip 17 "../shared/bench is not here"
+	skip 20 "../shared/bench is not here"
 fi
 emulated() { # NAME BYTES DATA OPTION...: so many are decoded ahead, at least; 0: it is too short
 	tar -C "$tmp" -xf "$PT_SHARED/traces/emulated/$1.tar.zst" --zstd
 	(cd "$tmp/$1" && "$PT_BIN/pt-capture" import -q --symfs symfs "${@:4}" -o "$tmp/emulated.ptc" "$3") || true
 	"$jobs" 4096 3 "$tmp/emulated.ptc" >"$tmp/out"
 	succeeded $? "$1: the same records $(grep differs "$tmp/out")"
+	DECODE_JOBS_DETAIL=sums "$jobs" 4096 3 "$tmp/emulated.ptc" >"$tmp/out.sums"
+	succeeded $? "$1, sums: the same records $(grep differs "$tmp/out.sums")"
 	[ "$2" = 0 ] || check "$1: decoded ahead: $(tail -n 1 "$tmp/out")" test "$(awk 'END { print $7 }' "$tmp/out")" -ge "$2"
 	rm -rf "${tmp:?}/$1"
 }
@@ -86,7 +92,7 @@ if [ -d "$PT_SHARED/traces/emulated" ]; then
 	emulated qemu-guest 30000 pt.data
 	emulated user-ls-cyc 0 user.data
 else
-	skip 7 "../shared/traces is not here"
+	skip 11 "../shared/traces is not here"
 fi
 
 # The option.

@@ -3,7 +3,7 @@
  * THREADS where segments have BYTES. Prints a line for each whose record streams differ, and at the end how
  * many were decoded, how many segments were made, how many of them fitted, and how many bytes were taken
  * over. Exit status 1: some differed. DECODE_JOBS_MB: memory for code and paths: when it is used up records
- * may differ (pt-decode(1)).
+ * may differ (pt-decode(1)). DECODE_JOBS_DETAIL: the level, by its name (pt-decode --detail).
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -24,6 +24,17 @@ struct decoded {
 	size_t size;
 };
 
+static enum ptr_detail detail_wanted(void)
+{
+	const char *name = getenv("DECODE_JOBS_DETAIL");
+	enum ptr_detail d = PTR_DETAIL_BRANCHES;
+
+	while (name && strcmp(name, ptr_detail_name(d)) != 0)
+		if (++d > PTR_DETAIL_SUMS)
+			exit(2);
+	return d;
+}
+
 static int run(struct ptc_reader *reader, int out, unsigned threads, unsigned bytes,
 	       struct pt_session_result *result, struct pt_error *e)
 {
@@ -34,6 +45,7 @@ static int run(struct ptc_reader *reader, int out, unsigned threads, unsigned by
 						   .threads = threads,
 						   .segment_bytes = bytes,
 						   .segments_wait = true,
+						   .detail = detail_wanted(),
 						   .graph_bytes = mb ? (size_t)atoi(mb) << 20 : 0};
 	struct ptr_writer *w = ptr_writer_create(out, NULL, e);
 	int r = w ? 0 : -1;
