@@ -37,6 +37,14 @@ static inline uint64_t pt_hash_mix(uint64_t x)
 	return x ^ x >> 32;
 }
 
+/* 64 x 64 -> 128 bits, folded: the mixing step of wyhash. */
+static inline uint64_t pt_hash_fold(uint64_t a, uint64_t b)
+{
+	unsigned __int128 m = (unsigned __int128)a * b;
+
+	return (uint64_t)m ^ (uint64_t)(m >> 64);
+}
+
 /* 2^log2_slots slots. 0, or -1 (PT_ERR_NO_MEMORY). */
 static inline int pt_hash_init(struct pt_hash *h, unsigned log2_slots, struct pt_error *e)
 {

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #define HUGE_PAGE  ((size_t)2 << 20)
+#define CACHE_LINE ((size_t)64)
 #define SMALL_PAGE ((size_t)4096)
 
 void *pt_pages_reserve(size_t n, size_t size)
@@ -38,14 +39,12 @@ void pt_pages_wipe(void *p, size_t n, size_t size)
 
 void *pt_table_create(size_t n, size_t size)
 {
-	size_t bytes = n * size;
-	void *p;
+	size_t bytes = n * size, align = bytes < HUGE_PAGE ? CACHE_LINE : HUGE_PAGE;
+	void *p = aligned_alloc(align, (bytes + align - 1) / align * align);
 
-	if (bytes < HUGE_PAGE)
-		return calloc(n, size);
-	p = aligned_alloc(HUGE_PAGE, (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
 	if (!p)
 		return NULL;
-	madvise(p, bytes, MADV_HUGEPAGE);
+	if (bytes >= HUGE_PAGE)
+		madvise(p, bytes, MADV_HUGEPAGE);
 	return memset(p, 0, bytes);
 }

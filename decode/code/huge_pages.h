@@ -20,7 +20,8 @@ void pt_pages_small(void *p, size_t n, size_t size);
 /* Zeroes the first n elements again and gives their memory back to the system. */
 void pt_pages_wipe(void *p, size_t n, size_t size);
 
-/* A zeroed hash table of n slots (n x size a power of two). NULL: no memory. Give it back with free(). */
+/* A zeroed hash table of n slots (n x size a power of two), which begins with a cache line. NULL: no memory.
+ * Give it back with free(). */
 void *pt_table_create(size_t n, size_t size);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "decode/code/huge_pages.h"
 #include "decode/code/ptwrite_magic.h"
+#include "schema/hash.h"
 
 enum ptr_kind pt_kind_of(enum insn_class cls)
 {
@@ -111,19 +112,13 @@ uint32_t pt_graph_end_edge(struct pt_graph *g, struct pt_code *code, uint64_t fr
 	return find_edge(g, code, from, to, to ? kind + PTR_KIND_ENDS_TRACE : kind);
 }
 
-/* 64 x 64 -> 128 bits, folded: the mixing step of wyhash. */
-static inline uint64_t fold(uint64_t a, uint64_t b)
-{
-	unsigned __int128 m = (unsigned __int128)a * b;
-
-	return (uint64_t)m ^ (uint64_t)(m >> 64);
-}
-
 static inline struct pt_path_slot path_hash(const struct pt_path_key *key)
 {
 	uint64_t start_ip = key->start_ip, end_ip = key->end_ip, code = key->code->id, count = key->count;
-	uint64_t x = fold(start_ip ^ 0xa0761d6478bd642fu, end_ip ^ 0xe7037ed1a0b428dbu ^ count << 32 ^ code);
-	uint64_t y = fold(start_ip ^ 0x8ebc6af09c88c6e3u, end_ip ^ 0x589965cc75374cc3u ^ code << 32 ^ count);
+	uint64_t x =
+	    pt_hash_fold(start_ip ^ 0xa0761d6478bd642fu, end_ip ^ 0xe7037ed1a0b428dbu ^ count << 32 ^ code);
+	uint64_t y =
+	    pt_hash_fold(start_ip ^ 0x8ebc6af09c88c6e3u, end_ip ^ 0x589965cc75374cc3u ^ code << 32 ^ count);
 	uint32_t *edges = key->edges;
 	uint64_t v, w;
 
@@ -131,10 +126,10 @@ static inline struct pt_path_slot path_hash(const struct pt_path_key *key)
 	for (uint64_t i = 0; i < count; i += 4) {
 		memcpy(&v, edges + i, 8);
 		memcpy(&w, edges + i + 2, 8);
-		x = fold(x ^ v ^ 0x1d8e4e27c47d124fu, w ^ 0xeb44accab455d165u);
-		y = fold(y ^ w ^ 0x9e3779b97f4a7c15u, v ^ 0xc2b2ae3d27d4eb4fu);
+		x = pt_hash_fold(x ^ v ^ 0x1d8e4e27c47d124fu, w ^ 0xeb44accab455d165u);
+		y = pt_hash_fold(y ^ w ^ 0x9e3779b97f4a7c15u, v ^ 0xc2b2ae3d27d4eb4fu);
 	}
-	return (struct pt_path_slot){.high = fold(x, y ^ 0xd6e8feb86659fd93u),
+	return (struct pt_path_slot){.high = pt_hash_fold(x, y ^ 0xd6e8feb86659fd93u),
 				     .low = (uint32_t)(x ^ y >> 32)};
 }
 

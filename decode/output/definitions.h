@@ -25,7 +25,7 @@ struct pt_executed;
 struct pt_sums;
 struct pt_stretch;
 
-#define PT_CALL_PATHS (1u << 20) /* 48 bytes each */
+#define PT_CALL_PATHS (1u << 20) /* 32 bytes each */
 
 /* One line of --text per branch, and one per error. */
 struct pt_branch_line {
