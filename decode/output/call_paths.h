@@ -44,8 +44,6 @@ struct pt_new_call_paths {
  */
 uint32_t pt_call_path(struct pt_call_paths *paths, uint32_t parent, const struct pt_callee *callee,
 		      struct pt_new_call_paths *added);
-/* The parent runs now: pt_call_path() may soon be asked for what it calls. */
-void pt_call_paths_prefetch(const struct pt_call_paths *paths, uint32_t parent);
 /* It has returned PT_NO_CALL_PATH for one whose parent has a number. */
 bool pt_call_paths_full(const struct pt_call_paths *paths);
 
