@@ -6,6 +6,7 @@
 #include "schema/array.h"
 #include "schema/hash.h"
 
+#include <errno.h>
 #include <glob.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -218,6 +219,11 @@ static int try_root(struct perf_images *i, struct ptc_writer *w, struct mapped *
 	struct stat st;
 	int fd = regular_file_below(root, name, &st), ret;
 
+	/* What could be opened at another time: what code the container has must not depend on that. */
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO))
+		return pt_fail_errno(e, "cannot open %s%s", root, name);
+	if (fd < 0 && errno != ENOENT && errno != ENOTDIR)
+		why(m, "%s", errno == ENOEXEC ? "it is no file" : strerror(errno));
 	if (fd < 0)
 		return 0;
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
