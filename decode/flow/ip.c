@@ -348,6 +348,19 @@ static bool pgd_not_running(struct pt_flow *f, uint64_t ip)
 	       pt_flow_desync(f, PT_FLOW_MISMATCH, ip, "a TIP.PGD packet before a PSB");
 }
 
+/*
+ * Tracing has begun at ip, and ended there: nothing was executed. A branch that comes back to ip and leaves what
+ * is traced is none, for then ip had been no place to begin at. Seen where a thread returns to user space in a
+ * TraceStop range: TIP.PGE and TIP.PGD with its IP, TraceStop.
+ */
+static bool ends_where_it_began(const struct pt_flow *f, uint64_t ip)
+{
+	const struct pt_edge *begin = f->path.len == 1 ? &f->graph->edges[f->path.edges[0]] : NULL;
+
+	return begin && begin->kind == PTR_TRACE_BEGIN && begin->to == ip && !f->tnt.n && !f->fup.pending &&
+	       pt_flow_here(f) == ip;
+}
+
 bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
 {
 	struct trace_end end = {.to = ip, .kind = PTR_TRACE_END};
@@ -357,7 +370,7 @@ bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
 		return pt_flow_vm_transition(f, ip, false);
 	if (f->state != PT_FLOW_RUNNING)
 		return pgd_not_running(f, ip);
-	if (!take_end(f, &end))
+	if (!ends_where_it_began(f, ip) && !take_end(f, &end))
 		return false;
 	/* Neither out of a filter's range (that has an IP), nor to where the CPU is not traced: the kernel
 	 * has switched tracing off, and may load CR3 before it switches it on again without a packet that
@@ -368,6 +381,8 @@ bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
 		pt_flow_end_run_before_last(f, true);
 	if (f->path.len)
 		f->stop_ip = f->graph->edges[f->path.edges[f->path.len - 1]].from;
+	if (!f->stop_ip)
+		f->stop_ip = ip;
 	pt_flow_end_path(f);
 	f->path.start_ip = 0;
 	f->state = PT_FLOW_DISABLED;

@@ -43,7 +43,8 @@ last() {
 	"$PT_BIN/pt-decode" --include-self --text -F from,to "$out/$1.ptc" 2>/dev/null | grep -v '^#' |
 		awk -v called="$2" '$1 == "0" && to == called { exit } { to = $2 } END { print to }'
 }
-calls() { "$PT_BIN/pt-decode" --include-self --text -F to "$out/$1.ptc" 2>/dev/null | grep -cx "${2:-$rare}"; }
+# (Where the thread came back to the CPU too early, tracing begins, and ends, at the function: that is no call.)
+calls() { "$PT_BIN/pt-decode" --include-self --text -F from,to "$out/$1.ptc" 2>/dev/null | grep -v '^0 ' | grep -c " ${2:-$rare}\$"; }
 # snapshot NAME LEVELS FILTER_BITS: of CPU 1, where it runs, what is decoded is the truth
 snapshot() {
 	local result
