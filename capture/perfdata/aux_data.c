@@ -139,15 +139,6 @@ static bool joined(struct buffer *b, const struct traced *now)
 	return true;
 }
 
-/* Whether the AUX data is in samples: then there is no buffer that perf reads. */
-static bool is_sampled(const struct perf_description *d)
-{
-	for (size_t i = 0; i < d->event_count; i++)
-		if (d->events[i].attr.sample_type & PERF_SAMPLE_AUX)
-			return true;
-	return false;
-}
-
 static int add_traced(struct aux_plan *p, const struct perf_description *d, const struct perf_record *r,
 		      struct pt_error *e)
 {
@@ -165,7 +156,8 @@ static int add_traced(struct aux_plan *p, const struct perf_description *d, cons
 			      .time_ns = stamp.time_ns};
 	if (now.bytes > UINT64_MAX - now.aux_offset)
 		return 0;
-	if ((now.flags & PTC_AUX_OVERWRITE) && is_sampled(d))
+	/* perf reads no such buffer: its AUX data is in the samples. */
+	if ((now.flags & PTC_AUX_OVERWRITE) && d->samples_aux)
 		return 0;
 	if (d->pt.per_cpu ? stamp.cpu < 0 : stamp.tid < 0)
 		return 0;

@@ -51,6 +51,7 @@ int perf_description_add_event(struct perf_description *d, const uint8_t *attr, 
 		bytes = sizeof ev->attr;
 	memcpy(&ev->attr, attr, bytes);
 	ev->attr.size = (uint32_t)bytes;
+	d->samples_aux |= (ev->attr.sample_type & PERF_SAMPLE_AUX) != 0;
 	d->event_count++;
 	return 0;
 }

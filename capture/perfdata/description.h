@@ -84,6 +84,7 @@ struct perf_file_cpu_type {
 struct perf_description {
 	struct perf_file_event *events;
 	size_t event_count, event_room;
+	bool samples_aux;	  /* an event's samples have AUX data */
 	struct perf_file_id *ids; /* each id once */
 	size_t id_count, id_room;
 	struct pt_hash by_id; /* numbers of ids, from 1 */
