@@ -168,14 +168,6 @@ int call_paths_least(struct call_paths *c, uint32_t path, struct pt_error *e)
 	return path && !p ? -1 : 0;
 }
 
-/* The more often the less; of equal ones as the numbers are, which are the low half. */
-static int compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* order: the CALL_PATH_CODES - 1 that come first, sorted, with room for twice as many. *ret: how many. 0
  * or -1. */
 static int find_first(struct call_paths *c, uint64_t *order, size_t *ret, struct pt_error *e)
@@ -188,11 +180,12 @@ static int find_first(struct call_paths *c, uint64_t *order, size_t *ret, struct
 
 		if (!p)
 			return -1;
+		/* The more often the less; of equal ones as the numbers are, which are the low half. */
 		if (p->least)
 			order[n++] = (uint64_t)(UINT32_MAX - p->least) << 32 | i;
 		p->least = 0;
 		if (n == 2 * most || i + 1 == c->count) {
-			qsort(order, n, sizeof *order, compare);
+			qsort(order, n, sizeof *order, pt_compare_u64);
 			n = n < most ? n : most;
 		}
 	}

@@ -320,15 +320,6 @@ int call_shapes_add(struct call_shapes *s, const struct shaped_call *calls, uint
 
 /* ---- Finishing ---------------------------------------------------------------------------------------- */
 
-/* The runs are the high half, so that one number gives the order. Of equal ones it is that of the
- * index, so that the same stream makes the same database. */
-static int compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 int call_shapes_finish(struct call_shapes *s, struct pt_error *e)
 {
 	uint64_t *order = calloc((size_t)s->count + 1, sizeof *order);
@@ -340,9 +331,11 @@ int call_shapes_finish(struct call_shapes *s, struct pt_error *e)
 		free(order);
 		return pt_fail_no_memory(e, "calls");
 	}
+	/* The runs are the high half, so that one number gives the order. Of equal ones it is that of the
+	 * index, so that the same stream makes the same database. */
 	for (uint32_t i = 0; i < s->count; i++)
 		order[i] = (uint64_t)(UINT32_MAX - s->ranked[i].runs) << 32 | i;
-	qsort(order, s->count, sizeof *order, compare);
+	qsort(order, s->count, sizeof *order, pt_compare_u64);
 	ret = flush(s, e) < 0 || insert_late(s, e) < 0 ? -1 : 0;
 	for (uint32_t i = 0; !ret && i < s->count; i++) {
 		uint32_t index = (uint32_t)order[i];

@@ -424,32 +424,34 @@ static int read_bytes(struct code_map *m, uint64_t from, uint8_t *to, size_t n, 
 	return 0;
 }
 
-static int read_block(struct code_map *m, uint32_t number, struct code_block *ret, struct pt_error *e)
+static int read_block(struct code_map *m, uint32_t number, struct ptr_code *ret, uint32_t *ret_first,
+		      struct pt_error *e)
 {
 	const struct block *b = paged_read(&m->blocks, number, e);
 	const uint8_t *lens = b ? lens_of(m, b, e) : NULL;
 
 	if (!lens)
 		return -1;
-	ret->ip = b->ip;
-	ret->version = b->version;
-	ret->symbol = b->symbol;
-	ret->bits = b->bits;
-	ret->first = b->first;
-	ret->count = b->count;
-	ret->size = b->size;
+	*ret = (struct ptr_code){.version = b->version,
+				 .symbol = b->symbol,
+				 .bits = b->bits,
+				 .ip = b->ip,
+				 .count = b->count,
+				 .bytes = m->read};
 	memcpy(ret->lens, lens, b->count);
-	return read_bytes(m, b->bytes, ret->bytes, b->size, e);
+	*ret_first = b->first;
+	return read_bytes(m, b->bytes, m->read, b->size, e);
 }
 
-int code_map_next(struct code_map *m, struct code_block *ret, struct pt_error *e)
+int code_map_next(struct code_map *m, struct ptr_code *ret, uint32_t *ret_first, struct pt_error *e)
 {
 	for (;;) {
 		int r;
 
 		while (m->at < LINE_BYTES)
 			if (m->in_line[m->at++])
-				return read_block(m, m->in_line[m->at - 1] - 1, ret, e) < 0 ? -1 : 1;
+				return read_block(m, m->in_line[m->at - 1] - 1, ret, ret_first, e) < 0 ? -1
+												       : 1;
 		r = next_line(m, e);
 		if (r <= 0)
 			return r;

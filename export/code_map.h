@@ -20,7 +20,7 @@
 #include "schema/hash.h"
 #include "schema/records.h"
 
-enum { CODE_MAP_SCRATCHES = 6, CODE_INSN_BYTES = 15 /* of the longest instruction */ };
+enum { CODE_MAP_SCRATCHES = 6 };
 
 struct code_map {
 	struct code_page *pages; /* number n at n - 1, until code_map_rewind() sorts them */
@@ -38,6 +38,7 @@ struct code_map {
 	unsigned at_line;     /* the next one */
 	uint32_t in_line[64]; /* of the line before it: at a block's first byte its number + 1 */
 	unsigned at;	      /* the next one of these */
+	uint8_t read[PTR_CODE_INSNS * PTR_INSN_BYTES];
 };
 
 /* scratch: files of the caller's. 0, or -1: PT_ERR_NO_MEMORY; code_map_deinit() is due in any case. */
@@ -54,18 +55,10 @@ int code_map_find(struct code_map *m, uint32_t version, uint64_t ip, uint32_t *r
  * before it. 0, or -1: PT_ERR_IO. */
 int code_map_walk(struct code_map *m, uint32_t number, uint32_t steps, uint32_t *ret, struct pt_error *e);
 
-/* A CODE record. */
-struct code_block {
-	uint64_t ip;
-	uint32_t version, symbol, bits;
-	uint32_t first; /* number of its first instruction */
-	uint32_t count, size;
-	uint8_t lens[PTR_CODE_INSNS], bytes[PTR_CODE_INSNS * CODE_INSN_BYTES];
-};
-
 /* To the first block. Nothing is added, found or walked after that. */
 void code_map_rewind(struct code_map *m);
-/* The next block by version and address. 1, or 0: there is none; -1: PT_ERR_IO. */
-int code_map_next(struct code_map *m, struct code_block *ret, struct pt_error *e);
+/* The next block by version and address, as it was added; its bytes are the map's, until the next call.
+ * *ret_first: the number of its first instruction. 1, or 0: there is none; -1: PT_ERR_IO. */
+int code_map_next(struct code_map *m, struct ptr_code *ret, uint32_t *ret_first, struct pt_error *e);
 
 #endif

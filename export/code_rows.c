@@ -43,7 +43,7 @@ struct insn {
 	uint64_t ip;
 	uint32_t number; /* in the map */
 	uint32_t symbol;
-	uint8_t bits, len, bytes[CODE_INSN_BYTES];
+	uint8_t bits, len, bytes[PTR_INSN_BYTES];
 	uint32_t next;	     /* index + 1 of the one that follows it in the code; 0 none */
 	uint32_t machine;    /* that ran it, 0 unknown */
 	uint32_t file, line; /* number of the source file in the trace; 0 unknown */
@@ -186,7 +186,7 @@ static int by_ip(const void *a, const void *b)
 	return x->ip < y->ip ? -1 : x->ip > y->ip;
 }
 
-static int add_insns(struct code_rows *c, const struct code_block *b, struct pt_error *e)
+static int add_insns(struct code_rows *c, const struct ptr_code *b, uint32_t first, struct pt_error *e)
 {
 	const uint8_t *bytes = b->bytes;
 
@@ -198,7 +198,7 @@ static int add_insns(struct code_rows *c, const struct code_block *b, struct pt_
 			return -1;
 		insn = &c->insns[c->count++];
 		*insn = (struct insn){.ip = b->ip + (uint64_t)(bytes - b->bytes),
-				      .number = b->first + i,
+				      .number = first + i,
 				      .symbol = b->symbol,
 				      .bits = (uint8_t)b->bits,
 				      .len = b->lens[i]};
@@ -275,7 +275,7 @@ static int set_machine(struct code_rows *c, uint32_t symbol, uint32_t machine, s
 static int insert(struct code_rows *c, struct insn *first, size_t nth, struct pt_error *e)
 {
 	uint32_t offsets[ROW_INSNS], lines[ROW_INSNS], n = 0, bytes = 0;
-	uint8_t code[ROW_INSNS * CODE_INSN_BYTES];
+	uint8_t code[ROW_INSNS * PTR_INSN_BYTES];
 	char text[2][ROW_INSNS * DIGITS_BYTES];
 	struct insn *insn = first;
 	sqlite3_stmt *s = c->insert;
@@ -336,7 +336,7 @@ static size_t count_before(const struct code_rows *c, uint64_t ip)
 {
 	size_t n = c->count;
 
-	while (n && (c->insns[n - 1].ip >= ip || ip - c->insns[n - 1].ip <= CODE_INSN_BYTES))
+	while (n && (c->insns[n - 1].ip >= ip || ip - c->insns[n - 1].ip <= PTR_INSN_BYTES))
 		n--;
 	return n;
 }
@@ -346,7 +346,7 @@ static size_t count_before(const struct code_rows *c, uint64_t ip)
  * others are kept, with their sums. Blocks come by address, so none that is added later goes to one that was
  * inserted.
  */
-static int put_insns(struct code_rows *c, const struct code_block *until, struct source_lines *lines,
+static int put_insns(struct code_rows *c, const struct ptr_code *until, struct source_lines *lines,
 		     struct pt_error *e)
 {
 	size_t n;
@@ -366,8 +366,8 @@ static int put_insns(struct code_rows *c, const struct code_block *until, struct
 
 /* Before a block is added: inserts rows of all of c->insns after a gap or other code, of most of it when there
  * are INSNS_HELD. */
-static int put_before(struct code_rows *c, const struct code_block *b, bool goes_on,
-		      struct source_lines *lines, struct pt_error *e)
+static int put_before(struct code_rows *c, const struct ptr_code *b, bool goes_on, struct source_lines *lines,
+		      struct pt_error *e)
 {
 	if (!c->count || (goes_on && c->count < INSNS_HELD))
 		return 0;
@@ -377,20 +377,21 @@ static int put_before(struct code_rows *c, const struct code_block *b, bool goes
 /* All blocks. Those that overlap, or follow one another, are counted together. */
 static int put_blocks(struct code_rows *c, struct source_lines *lines, struct pt_error *e)
 {
-	struct code_block b;
+	struct ptr_code b;
 	uint64_t end = 0;
+	uint32_t first;
 	int more;
 
 	code_map_rewind(&c->map);
-	while ((more = code_map_next(&c->map, &b, e)) > 0) {
+	while ((more = code_map_next(&c->map, &b, &first, e)) > 0) {
 		bool goes_on = b.ip <= end && c->count && b.version == c->version;
+		const struct insn *last;
 
-		if (put_before(c, &b, goes_on, lines, e) < 0)
+		if (put_before(c, &b, goes_on, lines, e) < 0 || add_insns(c, &b, first, e) < 0)
 			return -1;
-		if (!goes_on || b.ip + b.size > end)
-			end = b.ip + b.size;
-		if (add_insns(c, &b, e) < 0)
-			return -1;
+		last = &c->insns[c->count - 1];
+		if (!goes_on || last->ip + last->len > end)
+			end = last->ip + last->len;
 	}
 	return more < 0 ? -1 : put_insns(c, NULL, lines, e);
 }

@@ -456,14 +456,6 @@ struct dictionary_path dictionary_path_of(struct dictionary *d, uint32_t path)
 
 /* ---- Ids of paths -------------------------------------------------------------------------------------- */
 
-/* The more runs the less; of equal ones as the numbers are, which are the low half. */
-static int compare_ranks(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Within a tier as in the stream: paths of the same edges stay together, which edge_chunk is the shorter
  * for. */
 static void number_tiers(struct dictionary *d)
@@ -488,9 +480,10 @@ int dictionary_rank(struct dictionary *d, struct pt_error *e)
 		uint64_t runs = p->runs;
 
 		p->tier = TIERS - 1;
+		/* The more runs the less; of equal ones as the numbers are, which are the low half. */
 		order[i] = (uint64_t)(UINT32_MAX - (runs < UINT32_MAX ? runs : UINT32_MAX)) << 32 | (i + 1);
 	}
-	qsort(order, d->path_count, sizeof *order, compare_ranks);
+	qsort(order, d->path_count, sizeof *order, pt_compare_u64);
 	for (size_t i = 0; i < d->path_count && t < TIERS - 1; i++) {
 		t += i == tier_ends[t];
 		path_at(d, (uint32_t)order[i])->tier = t;

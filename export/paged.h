@@ -29,23 +29,10 @@ struct paged {
 int paged_init(struct paged *p, int scratch, size_t size, size_t slots, struct pt_error *e);
 void paged_deinit(struct paged *p); /* a zeroed one is fine */
 
-/* Not to be called: for paged_at(). */
+/* Not to be called: for paged_read(). */
 void *paged_load(struct paged *p, uint64_t page, struct pt_error *e);
 
-/* Record i, to be read and changed until the next call. One that was never asked for is zeros. NULL:
- * PT_ERR_IO. */
-static inline void *paged_at(struct paged *p, uint64_t i, struct pt_error *e)
-{
-	uint64_t page = i >> PAGED_BITS, slot = page & (p->slots - 1);
-	size_t at = (slot << PAGED_BITS) + (i & ((1u << PAGED_BITS) - 1));
-
-	if (p->numbers[slot] != page + 1 && !paged_load(p, page, e))
-		return NULL;
-	p->changed[slot] = true;
-	return p->pages + at * p->size;
-}
-
-/* The same, only to be read: the page is not written for it. */
+/* Record i, to be read until the next call. One that was never asked for is zeros. NULL: PT_ERR_IO. */
 static inline const void *paged_read(struct paged *p, uint64_t i, struct pt_error *e)
 {
 	uint64_t page = i >> PAGED_BITS, slot = page & (p->slots - 1);
@@ -54,6 +41,16 @@ static inline const void *paged_read(struct paged *p, uint64_t i, struct pt_erro
 	if (p->numbers[slot] != page + 1 && !paged_load(p, page, e))
 		return NULL;
 	return p->pages + at * p->size;
+}
+
+/* The same, to be changed, too: its page is written. */
+static inline void *paged_at(struct paged *p, uint64_t i, struct pt_error *e)
+{
+	void *record = (void *)paged_read(p, i, e);
+
+	if (record)
+		p->changed[(i >> PAGED_BITS) & (p->slots - 1)] = true;
+	return record;
 }
 
 #endif

@@ -106,7 +106,7 @@ static void close_dwarf_keeping_errno(struct dwfl_of_dso *d, int fd)
 /* A file that could have been read at another time: what lines the trace has must not depend on that. */
 static int refused(const struct dso *dso, int error, struct pt_error *e)
 {
-	if (error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO)
+	if (pt_errno_may_pass(error))
 		return pt_fail(e, error == ENOMEM ? PT_ERR_NO_MEMORY : PT_ERR_IO, PT_NO_OFFSET,
 			       "cannot read the source lines of %s: %s", dso->name, strerror(error));
 	return 0;
@@ -139,7 +139,7 @@ static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dw
 	fd = dwfl_build_id_find_debuginfo(module, user, name, base, file, link, crc, ret_file);
 	if (fd >= 0)
 		return fd;
-	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO)
+	if (pt_errno_may_pass(errno))
 		find_error = errno;
 	return dwfl_standard_find_debuginfo(module, user, name, base, file, link, crc, ret_file);
 }

@@ -46,4 +46,12 @@ static inline int pt_array_grow_bytes(void *items, size_t count, size_t *room, s
 	pt_array_grow_bytes((items), (count), (room),                                                        \
 			    sizeof **(items) /* NOLINT(bugprone-sizeof-expression) */, (e))
 
+/* For qsort() of an array of uint64_t: the least first. */
+static inline int pt_compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
 #endif

@@ -43,6 +43,11 @@ int pt_fail(struct pt_error *e, enum pt_error_kind kind, uint64_t offset, const 
 	return -1;
 }
 
+bool pt_errno_may_pass(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO;
+}
+
 int pt_fail_errno(struct pt_error *e, const char *format, ...)
 {
 	int err = errno;

@@ -8,6 +8,7 @@
 #ifndef SCHEMA_ERROR_H
 #define SCHEMA_ERROR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum pt_error_kind {
@@ -37,6 +38,10 @@ int pt_fail(struct pt_error *e, enum pt_error_kind kind, uint64_t offset, const 
 
 /* As pt_fail() with PT_ERR_IO (PT_ERR_CLOSED for EPIPE), and ": strerror(errno)" appended. */
 int pt_fail_errno(struct pt_error *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Whether what failed with that errno may work at another time: no descriptor or no memory was free, or the
+ * device failed. That something is not there does not follow from it. */
+bool pt_errno_may_pass(int error);
 
 /* As pt_fail() with PT_ERR_NO_MEMORY: "out of memory for WHAT", or "out of memory" when what is NULL. */
 int pt_fail_no_memory(struct pt_error *e, const char *what);

@@ -87,6 +87,7 @@
 #define PTR_PATH_EDGES	 32	    /* edges in a path, at most */
 #define PTR_RUN_BRANCHES 1024	    /* branches in a run, at most: repeats x edges */
 #define PTR_CODE_INSNS	 64	    /* instructions in a CODE, at most */
+#define PTR_INSN_BYTES	 15	    /* of an instruction, at most */
 #define PTR_BLOCK_MAX	 (1u << 20) /* bytes of records in a block, at most */
 
 enum ptr_type {
@@ -226,7 +227,7 @@ struct ptr_code {	  /* numbered */
 	uint32_t bits;	  /* 64, 32, 16: how the CPU decoded it */
 	uint64_t ip;
 	uint32_t count;		      /* of instructions, 1..PTR_CODE_INSNS */
-	uint8_t lens[PTR_CODE_INSNS]; /* bytes of each, 1..15 */
+	uint8_t lens[PTR_CODE_INSNS]; /* bytes of each, 1..PTR_INSN_BYTES */
 	const uint8_t *bytes;	      /* of all */
 };
 

@@ -478,7 +478,7 @@ static void get_code(struct ptr_reader *r, struct ptr_code *ret)
 	memcpy(ret->lens, r->p, ret->count);
 	r->p += ret->count;
 	for (uint32_t i = 0; i < ret->count; i++) {
-		r->bad |= !ret->lens[i] || ret->lens[i] > 15;
+		r->bad |= !ret->lens[i] || ret->lens[i] > PTR_INSN_BYTES;
 		bytes += ret->lens[i];
 	}
 	ret->bytes = r->p;

@@ -211,6 +211,17 @@ static int try_path(struct perf_images *i, struct ptc_writer *w, struct mapped *
 	return is_file(path) ? try_file(i, w, m, path, path, e) : 0;
 }
 
+/* The file by its own name could not be opened, by errno. 0, or -1: it could be at another time, which what
+ * code the container has must not depend on. */
+static int not_opened(struct mapped *m, const char *root, struct pt_error *e)
+{
+	if (pt_errno_may_pass(errno))
+		return pt_fail_errno(e, "cannot open %s%s", root, m->missing.name);
+	if (errno != ENOENT && errno != ENOTDIR)
+		why(m, "%s", errno == ENOEXEC ? "it is no file" : strerror(errno));
+	return 0;
+}
+
 /* The file by its own name. */
 static int try_root(struct perf_images *i, struct ptc_writer *w, struct mapped *m, struct pt_error *e)
 {
@@ -219,13 +230,8 @@ static int try_root(struct perf_images *i, struct ptc_writer *w, struct mapped *
 	struct stat st;
 	int fd = regular_file_below(root, name, &st), ret;
 
-	/* What could be opened at another time: what code the container has must not depend on that. */
-	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO))
-		return pt_fail_errno(e, "cannot open %s%s", root, name);
-	if (fd < 0 && errno != ENOENT && errno != ENOTDIR)
-		why(m, "%s", errno == ENOEXEC ? "it is no file" : strerror(errno));
 	if (fd < 0)
-		return 0;
+		return not_opened(m, root, e);
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
 	ret = path_make(&shown, e, "%s%s", root, name);
 	if (ret == 0) {

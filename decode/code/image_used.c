@@ -27,19 +27,12 @@ void img_used_destroy(struct img_used *u)
 	free(u);
 }
 
-static int by_number(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static void unique(struct img_used *u)
 {
 	size_t n = 0;
 
 	if (u->count)
-		qsort(u->grains, u->count, sizeof *u->grains, by_number);
+		qsort(u->grains, u->count, sizeof *u->grains, pt_compare_u64);
 	for (size_t i = 0; i < u->count; i++)
 		if (n == 0 || u->grains[n - 1] != u->grains[i])
 			u->grains[n++] = u->grains[i];

@@ -349,9 +349,9 @@ static bool pgd_not_running(struct pt_flow *f, uint64_t ip)
 }
 
 /*
- * Tracing has begun at ip, and ended there: nothing was executed. A branch that comes back to ip and leaves what
- * is traced is none, for then ip had been no place to begin at. Seen where a thread returns to user space in a
- * TraceStop range: TIP.PGE and TIP.PGD with its IP, TraceStop.
+ * Tracing has begun at ip, and ended there: nothing was executed. A branch that comes back to ip and leaves
+ * what is traced is none, for then ip had been no place to begin at. Seen where a thread returns to user space
+ * in a TraceStop range: TIP.PGE and TIP.PGD with its IP, TraceStop.
  */
 static bool ends_where_it_began(const struct pt_flow *f, uint64_t ip)
 {
@@ -364,6 +364,7 @@ static bool ends_where_it_began(const struct pt_flow *f, uint64_t ip)
 bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
 {
 	struct trace_end end = {.to = ip, .kind = PTR_TRACE_END};
+	uint64_t from;
 
 	f->overflow.pending = false;
 	if (f->side.changes && f->state >= PT_FLOW_DISABLED)
@@ -379,10 +380,9 @@ bool pt_flow_on_tip_pgd(struct pt_flow *f, uint64_t ip)
 		f->side.cr3 = 0;
 	if (f->timing.clock_moved)
 		pt_flow_end_run_before_last(f, true);
-	if (f->path.len)
-		f->stop_ip = f->graph->edges[f->path.edges[f->path.len - 1]].from;
-	if (!f->stop_ip)
-		f->stop_ip = ip;
+	from = f->path.len ? f->graph->edges[f->path.edges[f->path.len - 1]].from : 0;
+	if (from)
+		f->stop_ip = from;
 	pt_flow_end_path(f);
 	f->path.start_ip = 0;
 	f->state = PT_FLOW_DISABLED;

@@ -7,7 +7,7 @@
 #include "schema/array.h"
 
 /* Bytes of instructions that begin in a line, the last of which may end after it. */
-enum { BYTES = PT_LINE_BYTES + PT_INSN_BYTES_MAX - 1 };
+enum { BYTES = PT_LINE_BYTES + PTR_INSN_BYTES - 1 };
 
 struct pt_executed_line {
 	uint64_t ip; /* of its first byte */
@@ -210,7 +210,7 @@ static int put_code(const struct sorted *s, size_t i, unsigned at,
 		    int (*put)(void *, const struct ptr_code *), void *arg)
 {
 	struct pt_executed_line *line = &s->lines[s->places[i].index];
-	uint8_t bytes[PTR_CODE_INSNS * PT_INSN_BYTES_MAX];
+	uint8_t bytes[PTR_CODE_INSNS * PTR_INSN_BYTES];
 	struct ptr_code r = {.version = line->version,
 			     .symbol = line->symbol,
 			     .bits = line->bits,

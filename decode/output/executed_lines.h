@@ -15,7 +15,7 @@
 #include "schema/hash.h"
 #include "schema/records.h"
 
-enum { PT_LINE_BYTES = 64, PT_INSN_BYTES_MAX = 15 };
+enum { PT_LINE_BYTES = 64 };
 
 struct pt_executed_line;
 
@@ -32,7 +32,7 @@ struct pt_executed_insn {
 	uint64_t ip;
 	uint32_t version, symbol;
 	uint8_t bits; /* as in struct ptr_code */
-	uint32_t len; /* 1..PT_INSN_BYTES_MAX */
+	uint32_t len; /* 1..PTR_INSN_BYTES */
 	const uint8_t *bytes;
 };
 

@@ -254,13 +254,6 @@ static void put_path(struct pt_sums *u, uint32_t i)
 		pt_emit_put(m, ptr_put_path_sum(m->writer, &r, m->graph->path_counts[i], &m->error));
 }
 
-static int compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* In the order of their numbers in the stream: the graph's depend on what was decoded ahead. */
 static void put_paths(struct pt_sums *u)
 {
@@ -275,7 +268,7 @@ static void put_paths(struct pt_sums *u)
 	for (uint32_t i = 1; i < count; i++)
 		if (u->paths[i].number)
 			order[n++] = (uint64_t)u->paths[i].number << 32 | i;
-	qsort(order, n, sizeof *order, compare);
+	qsort(order, n, sizeof *order, pt_compare_u64);
 	for (size_t k = 0; k < n; k++)
 		put_path(u, (uint32_t)order[k]);
 	free(order);

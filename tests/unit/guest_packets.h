@@ -1,6 +1,6 @@
 /*
- * guest_packets.h - PT packets of a CPU with a guest, into one array: PSB+ of host and guest, and the MTC packets
- * between. Of the tests that include it.
+ * guest_packets.h - PT packets of a CPU with a guest, into one array: PSB+ of host and guest, and the MTC
+ * packets between. Of the tests that include it.
  */
 #ifndef TESTS_GUEST_PACKETS_H
 #define TESTS_GUEST_PACKETS_H
