@@ -502,12 +502,9 @@ static void run(struct pt_call_stacks *c, struct stack *st, const struct pt_call
 	runs(c, st);
 	st->tsc = step->tsc;
 	count_cycles(st, step);
-	if (!step->run.calls) {
-		st->insns += (uint64_t)step->run.insns * step->run.repeats;
-		st->branches += (uint64_t)step->count * step->run.repeats;
-		return;
-	}
-	for (uint32_t n = 0; n < step->run.repeats; n++)
+	st->insns += step->run.insns_before;
+	st->branches += step->run.branches_before;
+	for (uint32_t n = 0; n < step->run.repeats && step->run.calls; n++)
 		apply_path(c, st, step, step->run.branch ? step->run.branch + (uint64_t)n * step->count : 0);
 }
 

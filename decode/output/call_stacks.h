@@ -47,7 +47,7 @@ struct pt_call_step {
 	enum {
 		PT_CALL_WHO,   /* what follows is of another thread, or stream */
 		PT_CALL_BEGIN, /* it (re)starts, at the target */
-		PT_CALL_RUN,   /* a path was run */
+		PT_CALL_RUN,   /* paths were run, the last of which may call and return */
 		PT_CALL_END,   /* it does not run any more */
 		/* Until PT_CALL_BEGIN something was missed: of any thread of its CPU, and of guests that it
 		 * entered; or only of this thread, which ran code that is not known. */
@@ -55,15 +55,19 @@ struct pt_call_step {
 		PT_CALL_GAP_OF_THREAD
 	} type;
 	bool has_cyc;	 /* there are cycles */
-	uint8_t count;	 /* RUN: edges of the path */
-	uint64_t tsc;	 /* PTR_NO_TSC: of a gap, unknown */
-	uint64_t cycles; /* of the stream, so far, without the run's */
+	uint8_t count;	 /* RUN: edges of the last path */
+	uint64_t tsc;	 /* PTR_NO_TSC: of a gap, unknown. RUN: of the last path */
+	uint64_t cycles; /* of the stream, so far, without the last path's */
 	union {
 		struct pt_call_who who;
 		struct pt_call_target begin;
 		struct {
-			uint64_t branch;		       /* the id of its first branch, 0 none */
-			uint32_t calls, first, insns, repeats; /* calls to insns: as in struct pt_path */
+			uint32_t insns_before,
+			    branches_before; /* of paths before the last one, without calls */
+			uint64_t branch;     /* the id of the last one's first branch, 0 none */
+			/* Of the last one. calls to insns: as in struct pt_path; no calls: it is among those
+			 * before, too. */
+			uint32_t calls, first, insns, repeats;
 		} run;
 	};
 };

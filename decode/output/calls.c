@@ -10,13 +10,23 @@
 #include "decode/output/sums.h"
 #include "schema/thread.h"
 
-/* Some 400 us of work: with a quarter of that a tenth of the time went to waking one another. */
-#define BATCH_STEPS 4096
+/* The session's thread and that of the stacks may be so many batches of so many steps apart, so that neither
+ * sleeps while the other does something else for a while: waking one another is dear. */
+#define BATCH_STEPS 1024
+#define BATCHES	    8
 
 struct batch {
 	struct pt_call_step *steps; /* BATCH_STEPS */
 	size_t count, taken;	    /* by the stacks, of count */
 	struct pt_call_records records;
+	bool no_memory, full; /* the stacks have no memory, or no numbers for call paths (call_stacks.h) */
+};
+
+/* Runs of c->who that neither call nor return, after its last step. */
+struct plain_runs {
+	uint64_t insns, branches; /* at most UINT32_MAX each */
+	uint64_t tsc, cycles;	  /* of the last one */
+	bool any, has_cyc;
 };
 
 struct pt_calls {
@@ -24,20 +34,24 @@ struct pt_calls {
 	struct pt_call_roles *roles;
 	struct pt_call_stacks *stacks; /* while the thread has a batch, its own */
 	struct pt_call_who who;	       /* of the last step */
-	struct batch batches[2], *filled;
+	struct plain_runs plain;
+	struct batch batches[BATCHES]; /* the n-th one is batches[n % BATCHES] */
+	struct batch *filled;	       /* the one after those that were given */
 	bool full_reported;
 
 	pthread_t thread;
 	bool has_thread;
-	pthread_mutex_t mutex; /* of what follows */
-	pthread_cond_t changed;
-	struct batch *given; /* to the thread, NULL: it has none */
-	bool no_memory, ends;
+	pthread_mutex_t mutex; /* of what follows, while there is a thread */
+	pthread_cond_t more, done;
+	uint64_t given, taken; /* batches: to the stacks, by them */
+	uint64_t wanted;       /* the session's thread sleeps until so many are taken, 0: it does not */
+	bool idle;	       /* the stacks' thread sleeps */
+	bool ends;
 };
 
 static bool init(struct pt_calls *c)
 {
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < BATCHES; i++)
 		if (!(c->batches[i].steps = malloc(BATCH_STEPS * sizeof *c->batches[i].steps)))
 			return false;
 	c->filled = &c->batches[0];
@@ -58,15 +72,21 @@ struct pt_calls *pt_calls_create(struct pt_emit *emit)
 	return NULL;
 }
 
+static void deinit_mutex(struct pt_calls *c)
+{
+	pthread_cond_destroy(&c->more);
+	pthread_cond_destroy(&c->done);
+	pthread_mutex_destroy(&c->mutex);
+}
+
 static void end_thread(struct pt_calls *c)
 {
 	pthread_mutex_lock(&c->mutex);
 	c->ends = true;
-	pthread_cond_broadcast(&c->changed);
+	pthread_cond_signal(&c->more);
 	pthread_mutex_unlock(&c->mutex);
 	pthread_join(c->thread, NULL);
-	pthread_cond_destroy(&c->changed);
-	pthread_mutex_destroy(&c->mutex);
+	deinit_mutex(c);
 }
 
 void pt_calls_destroy(struct pt_calls *c)
@@ -75,7 +95,7 @@ void pt_calls_destroy(struct pt_calls *c)
 		return;
 	if (c->has_thread)
 		end_thread(c);
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < BATCHES; i++) {
 		pt_call_records_deinit(&c->batches[i].records);
 		free(c->batches[i].steps);
 	}
@@ -86,12 +106,13 @@ void pt_calls_destroy(struct pt_calls *c)
 
 /* ---- Stacks ----------------------------------------------------------------------------------------- */
 
-static bool take_batch(struct pt_calls *c, struct batch *b)
+static void take_batch(struct pt_calls *c, struct batch *b)
 {
 	size_t from = b->taken;
 
 	b->taken = b->count;
-	return pt_call_stacks_run(c->stacks, b->steps + from, b->count - from, &b->records);
+	b->no_memory |= !pt_call_stacks_run(c->stacks, b->steps + from, b->count - from, &b->records);
+	b->full = pt_call_stacks_full(c->stacks);
 }
 
 static void *take_batches(void *arg)
@@ -100,18 +121,17 @@ static void *take_batches(void *arg)
 
 	pthread_mutex_lock(&c->mutex);
 	for (;;) {
-		bool ok;
-
-		while (!c->given && !c->ends)
-			pthread_cond_wait(&c->changed, &c->mutex);
-		if (!c->given)
+		c->idle = true;
+		while (c->taken == c->given && !c->ends)
+			pthread_cond_wait(&c->more, &c->mutex);
+		c->idle = false;
+		if (c->taken == c->given)
 			break;
 		pthread_mutex_unlock(&c->mutex);
-		ok = take_batch(c, c->given);
+		take_batch(c, &c->batches[c->taken % BATCHES]);
 		pthread_mutex_lock(&c->mutex);
-		c->no_memory |= !ok;
-		c->given = NULL;
-		pthread_cond_broadcast(&c->changed);
+		if (++c->taken == c->wanted)
+			pthread_cond_signal(&c->done);
 	}
 	pthread_mutex_unlock(&c->mutex);
 	return NULL;
@@ -120,35 +140,38 @@ static void *take_batches(void *arg)
 void pt_calls_use_thread(struct pt_calls *c)
 {
 	pthread_mutex_init(&c->mutex, NULL);
-	pthread_cond_init(&c->changed, NULL);
+	pthread_cond_init(&c->more, NULL);
+	pthread_cond_init(&c->done, NULL);
 	c->has_thread = pt_thread_create(&c->thread, NULL, take_batches, c) == 0;
-	if (!c->has_thread) {
-		pthread_cond_destroy(&c->changed);
-		pthread_mutex_destroy(&c->mutex);
-	}
+	if (!c->has_thread)
+		deinit_mutex(c);
 }
 
-/* Until the thread has no batch. */
-static void wait_for_stacks(struct pt_calls *c)
+/* Until the stacks have taken so many batches. */
+static void wait_for_stacks(struct pt_calls *c, uint64_t batches)
 {
 	if (!c->has_thread)
 		return;
 	pthread_mutex_lock(&c->mutex);
-	while (c->given)
-		pthread_cond_wait(&c->changed, &c->mutex);
+	c->wanted = batches;
+	while (c->taken < batches)
+		pthread_cond_wait(&c->done, &c->mutex);
+	c->wanted = 0;
 	pthread_mutex_unlock(&c->mutex);
 }
 
-/* The thread has no batch. */
-static void give(struct pt_calls *c, struct batch *b)
+/* Gives the batch that is filled to the stacks. */
+static void give(struct pt_calls *c)
 {
 	if (!c->has_thread) {
-		c->no_memory |= !take_batch(c, b);
+		take_batch(c, c->filled);
+		c->taken = ++c->given;
 		return;
 	}
 	pthread_mutex_lock(&c->mutex);
-	c->given = b;
-	pthread_cond_broadcast(&c->changed);
+	c->given++;
+	if (c->idle)
+		pthread_cond_signal(&c->more);
 	pthread_mutex_unlock(&c->mutex);
 }
 
@@ -177,7 +200,7 @@ static void put_records(struct pt_calls *c, struct batch *b)
 	struct pt_emit *m = c->emit;
 	const struct pt_call_records *r = &b->records;
 
-	if (c->no_memory)
+	if (b->no_memory)
 		pt_emit_no_memory(m, "the call stacks");
 	for (size_t i = 0; i < r->paths.count && !m->failed; i++)
 		pt_emit_put(m, ptr_put_call_path(m->writer, &r->paths.items[i], &m->error));
@@ -187,31 +210,15 @@ static void put_records(struct pt_calls *c, struct batch *b)
 		m->failed = ptr_put_calls(m->writer, &r->encoded, &m->error) < 0;
 	b->count = b->taken = 0;
 	pt_call_records_empty(&b->records);
-	if (c->stacks && pt_call_stacks_full(c->stacks))
+	if (b->full)
 		report_full(c);
-}
-
-static struct batch *other_batch(struct pt_calls *c)
-{
-	return c->filled == &c->batches[0] ? &c->batches[1] : &c->batches[0];
 }
 
 void pt_calls_settle(struct pt_calls *c)
 {
-	wait_for_stacks(c);
+	wait_for_stacks(c, c->given);
 	if (c->filled->taken < c->filled->count)
-		c->no_memory |= !take_batch(c, c->filled);
-}
-
-void pt_calls_finish(struct pt_calls *c)
-{
-	struct pt_call_records *last = &c->filled->records;
-
-	pt_calls_settle(c);
-	put_records(c, other_batch(c));
-	if (c->stacks)
-		c->no_memory |= !pt_call_stacks_finish(c->stacks, last);
-	put_records(c, c->filled);
+		take_batch(c, c->filled);
 }
 
 /* ---- Steps ------------------------------------------------------------------------------------------ */
@@ -219,11 +226,14 @@ void pt_calls_finish(struct pt_calls *c)
 /* The batch is full. */
 static void turn(struct pt_calls *c)
 {
-	struct batch *next = other_batch(c);
+	struct batch *next;
 
-	wait_for_stacks(c);
-	put_records(c, next);
-	give(c, c->filled);
+	give(c);
+	next = &c->batches[c->given % BATCHES];
+	if (c->given >= BATCHES) {
+		wait_for_stacks(c, c->given - BATCHES + 1);
+		put_records(c, next);
+	}
 	c->filled = next;
 }
 
@@ -233,19 +243,41 @@ static bool make_stacks(struct pt_calls *c)
 	if (!c->stacks)
 		pt_emit_no_memory(c->emit, "the call stacks");
 	/* What may be summed up is looked at before it is put. */
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < BATCHES; i++)
 		c->batches[i].records.encode = !c->emit->sums;
 	return c->stacks;
 }
 
-/* One more step, of the stream. */
+static struct pt_call_step *next_step(struct pt_calls *c)
+{
+	if (c->filled->count == BATCH_STEPS)
+		turn(c);
+	return &c->filled->steps[c->filled->count++];
+}
+
+/* A step for the runs that have none yet. */
+static void flush_plain(struct pt_calls *c)
+{
+	const struct plain_runs *p = &c->plain;
+
+	if (!p->any)
+		return;
+	*next_step(c) = (struct pt_call_step){
+	    .type = PT_CALL_RUN,
+	    .tsc = p->tsc,
+	    .cycles = p->cycles,
+	    .has_cyc = p->has_cyc,
+	    .run = {.insns_before = (uint32_t)p->insns, .branches_before = (uint32_t)p->branches}};
+	c->plain = (struct plain_runs){0};
+}
+
+/* One more step, of the stream, which is not PT_CALL_RUN. */
 static struct pt_call_step *add(struct pt_calls *c, const struct pt_emit_stream *s, int type, uint64_t tsc)
 {
 	struct pt_call_step *step;
 
-	if (c->filled->count == BATCH_STEPS)
-		turn(c);
-	step = &c->filled->steps[c->filled->count++];
+	flush_plain(c);
+	step = next_step(c);
 	step->type = type;
 	step->tsc = tsc;
 	step->cycles = s->cycles;
@@ -312,6 +344,24 @@ bool pt_calls_changes(struct pt_calls *c, struct pt_path *path)
 	return path->role != PT_ROLE_NONE;
 }
 
+/* Most runs neither call nor return: they cost a thread that reads them more than they are worth one by one. */
+static void add_plain(struct pt_calls *c, const struct pt_emit_stream *s, const struct pt_path *path,
+		      const struct pt_flow_run *run)
+{
+	struct plain_runs *p = &c->plain;
+	uint64_t insns = (uint64_t)path->insns * run->repeats,
+		 branches = (uint64_t)path->count * run->repeats;
+
+	if (p->insns + insns > UINT32_MAX || p->branches + branches > UINT32_MAX)
+		flush_plain(c);
+	p->insns += insns;
+	p->branches += branches;
+	p->tsc = run->tsc;
+	p->cycles = s->cycles;
+	p->has_cyc = s->has_cyc;
+	p->any = true;
+}
+
 void pt_calls_run(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *path,
 		  const struct pt_flow_run *run, uint64_t number)
 {
@@ -319,12 +369,35 @@ void pt_calls_run(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *
 
 	if (!add_who(c, s))
 		return;
-	pt_calls_changes(c, path);
-	step = add(c, s, PT_CALL_RUN, run->tsc);
-	step->count = path->count;
-	step->run.branch = number * PTR_RUN_BRANCHES;
-	step->run.calls = path->calls;
-	step->run.first = path->first;
-	step->run.insns = path->insns;
-	step->run.repeats = run->repeats;
+	if (!pt_calls_changes(c, path)) {
+		add_plain(c, s, path, run);
+		return;
+	}
+	step = next_step(c);
+	*step = (struct pt_call_step){.type = PT_CALL_RUN,
+				      .count = path->count,
+				      .tsc = run->tsc,
+				      .cycles = s->cycles,
+				      .has_cyc = s->has_cyc,
+				      .run = {.insns_before = (uint32_t)c->plain.insns,
+					      .branches_before = (uint32_t)c->plain.branches,
+					      .branch = number * PTR_RUN_BRANCHES,
+					      .calls = path->calls,
+					      .first = path->first,
+					      .insns = path->insns,
+					      .repeats = run->repeats}};
+	c->plain = (struct plain_runs){0};
+}
+
+void pt_calls_finish(struct pt_calls *c)
+{
+	uint64_t first = c->given < BATCHES ? 0 : c->given - BATCHES + 1;
+
+	flush_plain(c);
+	pt_calls_settle(c);
+	for (uint64_t n = first; n < c->given; n++)
+		put_records(c, &c->batches[n % BATCHES]);
+	if (c->stacks)
+		c->filled->no_memory |= !pt_call_stacks_finish(c->stacks, &c->filled->records);
+	put_records(c, c->filled);
 }
