@@ -504,7 +504,7 @@ struct ptr_writer;
 /* Starts a stream on fd (the caller's). name: what it is called when it cannot be written, which is to live
  * as long (output_name()); NULL: "the record stream". NULL: PT_ERR_IO, PT_ERR_CLOSED, PT_ERR_NO_MEMORY. */
 struct ptr_writer *ptr_writer_create(int fd, const char *name, struct pt_error *e);
-/* From now on another thread encodes and writes; the bytes are the same. */
+/* From now on another thread puts checksums and writes; the bytes are the same. */
 void ptr_writer_use_thread(struct ptr_writer *w);
 void ptr_writer_destroy(struct ptr_writer *w); /* without finish: the stream counts as cut. NULL is fine. */
 

@@ -8,26 +8,25 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "schema/records_draft.h"
 #include "schema/records_format.h"
 #include "schema/thread.h"
 
-enum { BLOCK_ROOM = PTR_BLOCK_HEADER_BYTES + PTR_BLOCK_MAX + PTR_DRAFT_HEAD };
+enum { BLOCK_ROOM = PTR_BLOCK_HEADER_BYTES + PTR_BLOCK_MAX };
 
 struct ptr_blocks {
 	int fd;
 	const char *name; /* in messages */
 	uint32_t count;
-	uint8_t *filled;	  /* header and payload */
-	uint8_t *other, *encoded; /* the same, NULL without a thread: the other draft, and what one becomes */
-	bool failed;		  /* error says why */
+	uint8_t *filled; /* header and payload */
+	uint8_t *other;	 /* the same, NULL without a thread */
+	bool failed;	 /* error says why */
 	struct pt_error error;
 
 	pthread_t thread;
 	bool has_thread;
 	pthread_mutex_t mutex; /* of what follows, and failed, error and count while there is a thread */
 	pthread_cond_t changed;
-	uint8_t *written; /* the draft that the thread encodes and writes, NULL none */
+	uint8_t *written; /* the block that the thread writes, NULL none */
 	uint32_t written_bytes;
 	bool ends;
 };
@@ -88,10 +87,7 @@ static void *write_blocks(void *arg)
 		if (!b->written)
 			break;
 		pthread_mutex_unlock(&b->mutex);
-		r = write_block(b, b->encoded,
-				ptr_draft_encode(b->written + PTR_BLOCK_HEADER_BYTES, b->written_bytes,
-						 b->encoded + PTR_BLOCK_HEADER_BYTES),
-				&e);
+		r = write_block(b, b->written, b->written_bytes, &e);
 		pthread_mutex_lock(&b->mutex);
 		b->count++;
 		b->written = NULL;
@@ -105,12 +101,11 @@ static void *write_blocks(void *arg)
 	return NULL;
 }
 
-bool ptr_blocks_use_thread(struct ptr_blocks *b)
+void ptr_blocks_use_thread(struct ptr_blocks *b)
 {
 	b->other = malloc(BLOCK_ROOM);
-	b->encoded = malloc(BLOCK_ROOM);
-	if (!b->other || !b->encoded)
-		return false;
+	if (!b->other)
+		return;
 	pthread_mutex_init(&b->mutex, NULL);
 	pthread_cond_init(&b->changed, NULL);
 	b->has_thread = pt_thread_create(&b->thread, NULL, write_blocks, b) == 0;
@@ -118,7 +113,6 @@ bool ptr_blocks_use_thread(struct ptr_blocks *b)
 		pthread_cond_destroy(&b->changed);
 		pthread_mutex_destroy(&b->mutex);
 	}
-	return b->has_thread;
 }
 
 /* The mutex is held: the thread has nothing to write then. */
@@ -169,7 +163,6 @@ void ptr_blocks_destroy(struct ptr_blocks *b)
 	}
 	free(b->filled);
 	free(b->other);
-	free(b->encoded);
 	free(b);
 }
 

@@ -1,7 +1,7 @@
 /*
  * records_blocks.h - blocks of a record stream (records.h, "Bytes") on their way to a file: number, size
- * and checksums are put before them, and they are written; if wanted by a thread of its own, which also
- * encodes them, while the next one is filled.
+ * and checksums are put before them, and they are written; if wanted by a thread of its own, while the
+ * next one is filled.
  *
  * Private to the writer, records_write.c.
  */
@@ -21,12 +21,10 @@ struct ptr_blocks;
 struct ptr_blocks *ptr_blocks_create(int fd, const char *name, struct pt_error *e);
 /* Blocks that were not written are lost. NULL is fine. */
 void ptr_blocks_destroy(struct ptr_blocks *b);
-/* From now on by a thread, and what is put is drafts (records_draft.h). False: none could be made, it is
- * as before. */
-bool ptr_blocks_use_thread(struct ptr_blocks *b);
+/* From now on by a thread, if one can be made. */
+void ptr_blocks_use_thread(struct ptr_blocks *b);
 
-/* Where the next block's payload goes: room for PTR_BLOCK_MAX bytes, a draft's for PTR_DRAFT_HEAD more.
- * Valid until ptr_blocks_put(). */
+/* Where the next block's payload goes: room for PTR_BLOCK_MAX bytes. Valid until ptr_blocks_put(). */
 uint8_t *ptr_blocks_room(struct ptr_blocks *b);
 /* The next block has that many bytes. 0, or -1: it or one before could not be written (PT_ERR_IO,
  * PT_ERR_CLOSED). */

@@ -2,8 +2,7 @@
  * records_encode.h - the bytes of records (records.h, "Bytes"): numbers, differences, and the two types of
  * which there are millions. Who calls has made room.
  *
- * Private to the writer: records_write.c; records_draft.c, which encodes later and in another thread; and
- * records_calls.c, which does so before.
+ * Private to the writer: records_write.c; and records_calls.c, which encodes before, in another thread.
  */
 #ifndef SCHEMA_RECORDS_ENCODE_H
 #define SCHEMA_RECORDS_ENCODE_H

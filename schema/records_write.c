@@ -7,53 +7,25 @@
 #include <zlib.h>
 
 #include "schema/records_blocks.h"
-#include "schema/records_draft.h"
 #include "schema/records_encode.h"
 
-/*
- * How full a block is: a RUN counts as much as it usually has at most, whatever it is encoded in, so that a
- * block ends at the same record whether it is encoded at once or later. It fits into the caches of both ends
- * of the pipe.
- */
-enum { FILL_MAX = 256 * 1024, RUN_FILL = 16 };
-
-_Static_assert(FILL_MAX / RUN_FILL * PTR_RUN_BYTES_MAX <= PTR_BLOCK_MAX, "a block of them fits");
-_Static_assert(FILL_MAX / RUN_FILL * (1 + sizeof(struct ptr_run) + PTR_DRAFT_HEAD) <= PTR_BLOCK_MAX,
-	       "and a draft of it");
+/* Of a block's bytes, but for a longer record: it fits into the caches of both ends of the pipe. */
+enum { BLOCK_FILL = 256 * 1024 };
 
 struct ptr_writer {
 	uint8_t *at; /* where the next record goes */
-	uint32_t fill;
-	const uint8_t *counted; /* what is after it is not in fill yet: encoded bytes */
-	bool drafts;
-	uint8_t *encoded; /* a draft's ENCODED that goes on: where its size goes; NULL: none does */
 	struct ptr_previous previous;
 	uint64_t counts[PTR_TYPES];
 	uint64_t branches;
 	bool failed;
 	struct ptr_blocks *blocks; /* NULL: PTR_COUNT_ONLY */
-	uint8_t *payload;	   /* of the block that is filled, or its draft */
+	uint8_t *payload;	   /* of the block that is filled */
 };
 
 static void begin_block(struct ptr_writer *w)
 {
 	w->payload = w->at = ptr_blocks_room(w->blocks);
-	w->counted = w->at;
-	w->fill = 0;
-	w->encoded = NULL;
 	w->previous = (struct ptr_previous){0};
-}
-
-static uint32_t fill(const struct ptr_writer *w)
-{
-	return w->fill + (uint32_t)(w->at - w->counted);
-}
-
-static void end_encoded(struct ptr_writer *w)
-{
-	if (w->encoded)
-		ptr_store_u32(w->encoded, (uint32_t)(w->at - w->encoded - 4));
-	w->encoded = NULL;
 }
 
 static int flush(struct ptr_writer *w, struct pt_error *e)
@@ -62,13 +34,18 @@ static int flush(struct ptr_writer *w, struct pt_error *e)
 		return pt_fail(e, PT_ERR_IO, PT_NO_OFFSET, "writing the record stream failed before");
 	if (w->at == w->payload)
 		return 0;
-	end_encoded(w);
 	if (ptr_blocks_put(w->blocks, (uint32_t)(w->at - w->payload), e) < 0) {
 		w->failed = true;
 		return -1;
 	}
 	begin_block(w);
 	return 0;
+}
+
+/* Room in the block for so many bytes. False: failed. */
+static inline bool have_room(struct ptr_writer *w, size_t bytes, struct pt_error *e)
+{
+	return (!w->failed && (size_t)(w->at - w->payload) + bytes <= BLOCK_FILL) || flush(w, e) == 0;
 }
 
 static int put_header(struct ptr_writer *w, struct pt_error *e)
@@ -108,7 +85,7 @@ struct ptr_writer *ptr_writer_create(int fd, const char *name, struct pt_error *
 void ptr_writer_use_thread(struct ptr_writer *w)
 {
 	if (w->blocks)
-		w->drafts = ptr_blocks_use_thread(w->blocks);
+		ptr_blocks_use_thread(w->blocks);
 }
 
 void ptr_writer_destroy(struct ptr_writer *w)
@@ -138,15 +115,6 @@ static uint8_t *put_str(uint8_t *p, const char *s)
 
 enum { FIXED = 640 }; /* no record's fields take more, strings and code apart: a PATH has 70 */
 
-static void begin_encoded(struct ptr_writer *w)
-{
-	w->fill = fill(w);
-	*w->at = PTR_DRAFT_ENCODED;
-	w->encoded = w->at + 1;
-	w->at += PTR_DRAFT_HEAD;
-	w->counted = w->at;
-}
-
 /* Makes room for a record with strings of that many bytes, and begins it. NULL: failed, or nothing is to be
  * encoded (then *ret is the record's number). */
 static uint8_t *begin(struct ptr_writer *w, enum ptr_type type, size_t strings, int64_t *ret,
@@ -157,13 +125,11 @@ static uint8_t *begin(struct ptr_writer *w, enum ptr_type type, size_t strings, 
 		pt_fail(e, PT_ERR_BAD_INPUT, PT_NO_OFFSET, "a record of %zu bytes is too long", strings);
 		return NULL;
 	}
-	if (w->blocks && (w->failed || fill(w) + FIXED + strings > FILL_MAX) && flush(w, e) < 0)
+	if (w->blocks && !have_room(w, FIXED + strings, e))
 		return NULL;
 	*ret = (int64_t)++w->counts[type];
 	if (!w->blocks)
 		return NULL;
-	if (w->drafts && !w->encoded)
-		begin_encoded(w);
 	*w->at = (uint8_t)type;
 	return w->at + 1;
 }
@@ -354,16 +320,6 @@ int64_t ptr_put_error(struct ptr_writer *w, const struct ptr_error *r, struct pt
 	return number;
 }
 
-/* Room for a record that a draft has as it is. False: failed. */
-static bool begin_unencoded(struct ptr_writer *w, uint32_t record_fill, struct pt_error *e)
-{
-	if ((w->failed || fill(w) + record_fill > FILL_MAX) && flush(w, e) < 0)
-		return false;
-	w->fill = fill(w) + record_fill;
-	end_encoded(w);
-	return true;
-}
-
 int64_t ptr_put_call(struct ptr_writer *w, const struct ptr_call *r, struct pt_error *e)
 {
 	int64_t number;
@@ -380,10 +336,8 @@ static int put_chunk(struct ptr_writer *w, const uint8_t *bytes, const struct pt
 	w->counts[PTR_CALL] += chunk->count;
 	if (!w->blocks)
 		return 0;
-	if ((w->failed || fill(w) + FIXED + chunk->bytes > FILL_MAX) && flush(w, e) < 0)
+	if (!have_room(w, chunk->bytes, e))
 		return -1;
-	if (w->drafts && !w->encoded)
-		begin_encoded(w);
 	memcpy(w->at, bytes, chunk->bytes);
 	w->at += chunk->bytes;
 	w->previous.call = chunk->last;
@@ -577,15 +531,9 @@ _Static_assert(PTR_RUN + PTR_TIMINGS <= PTR_SLICE_END && PTR_CALL_SUM < PTR_RUN_
 int64_t ptr_put_run(struct ptr_writer *w, const struct ptr_run *r, uint32_t branches, struct pt_error *e)
 {
 	if (w->blocks) {
-		if (!begin_unencoded(w, RUN_FILL, e))
+		if (!have_room(w, PTR_RUN_BYTES_MAX, e))
 			return -1;
-		if (w->drafts) {
-			w->at = ptr_draft_run(w->at, r);
-			w->previous.tsc = r->tsc;
-		} else {
-			w->at = put_run(&w->previous, w->at, r);
-		}
-		w->counted = w->at;
+		w->at = put_run(&w->previous, w->at, r);
 	}
 	w->branches += (uint64_t)branches * r->repeats;
 	return (int64_t)++w->counts[PTR_RUN];
@@ -608,10 +556,8 @@ int ptr_writer_finish(struct ptr_writer *w, struct pt_error *e)
 
 	if (!w->blocks)
 		return 0;
-	if (fill(w) + FIXED > FILL_MAX && flush(w, e) < 0)
+	if (!have_room(w, FIXED, e))
 		return -1;
-	if (w->drafts && !w->encoded)
-		begin_encoded(w);
 	p = w->at;
 	*p++ = PTR_END;
 	for (int i = 0; i < PTR_TYPES; i++)
