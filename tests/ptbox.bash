@@ -108,7 +108,7 @@ branches() {
 	local cpu=$1 f
 	shift
 	for f; do
-		"$PT_BIN/pt-decode" --include-self --text -F cpu,from,to "$f" 2>"$tmp/decode.err" |
+		"$PT_BIN/pt-decode" -j 4 --include-self --text -F cpu,from,to "$f" 2>"$tmp/decode.err" |
 			awk -v cpu="$cpu" '$1 == cpu || ($1 == "-1" && cpu == 0) { print $2, $3 }'
 		[ "${PIPESTATUS[0]}" -eq 0 ] || echo "pt-decode $(basename "$f"): $(head -n 1 "$tmp/decode.err")"
 	done

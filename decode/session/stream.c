@@ -18,19 +18,29 @@ static const char no_beginning[] =
 
 /* ---- Threads that decode ahead ---------------------------------------------------------------------- */
 
+/* Threads that decode ahead: those that neither the session nor the call stacks have. One more is not worth
+ * what it costs: runs that go from one core to another, and code that is decoded twice. */
+static unsigned segment_threads(const struct session *s)
+{
+	unsigned others = s->options->calls ? 2 : 1;
+
+	return s->options->threads > others ? s->options->threads - others : 0;
+}
+
 void pt_session_segments_start(struct session *s)
 {
+	unsigned threads = segment_threads(s);
 	const struct pt_segment_config config = {
 	    .no_tnt = ptc_meta_number(s->meta, "pt_config", 0) & PT_RTIT_DIS_TNT,
 	    .stats = s->options->stats,
 	    .store = s->store,
 	    .graph_bytes = s->options->graph_bytes,
-	    .graphs = s->options->threads,
+	    .graphs = threads + 1,
 	};
 
 	/* Where it is listed which bytes were read as code, only the session's thread can say. */
-	if (s->options->threads > 1 && s->detail == PT_FLOW_FOLLOW && !s->options->used_code)
-		s->segments = pt_segments_create(s->options->threads - 1,
+	if (threads && s->detail == PT_FLOW_FOLLOW && !s->options->used_code)
+		s->segments = pt_segments_create(threads,
 						 s->options->segment_bytes ? s->options->segment_bytes
 									   : PT_SEGMENTS_JOB_BYTES,
 						 s->options->segments_wait, &config);

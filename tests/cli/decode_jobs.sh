@@ -11,14 +11,14 @@ check "a program with threads is recorded" test -s "$tmp/step.ptc"
 check "several programs are recorded" test -s "$tmp/long.ptc"
 
 for bytes in 64 2000 32768; do
-	"$jobs" $bytes 4 "$tmp"/*.ptc >"$tmp/out"
+	"$jobs" $bytes 5 "$tmp"/*.ptc >"$tmp/out"
 	succeeded $? "recorded by single steps, segments of $bytes bytes: the same records $(grep differs "$tmp/out")"
 	cat "$tmp/out"
 done
 
 # Five processes take turns on a CPU, and the trace shows their CR3s: a PSB+ says whose code a segment has.
 "$PT_BUILD/tests/tools/mkscale" --bytes 8000000 --programs 5 --cr3 >"$tmp/turns.ptc"
-"$jobs" 16384 3 "$tmp/turns.ptc" >"$tmp/out"
+"$jobs" 16384 4 "$tmp/turns.ptc" >"$tmp/out"
 succeeded $? "processes that take turns: the same records"
 check "most of them are decoded ahead: $(tail -n 1 "$tmp/out")" test "$(awk 'END { print $7 }' "$tmp/out")" -ge 5000000
 rm "$tmp/turns.ptc"
@@ -30,11 +30,11 @@ if [ -d "$PT_SHARED/bench" ]; then
 		zstd -dqf "$PT_SHARED/bench/gzip.$v.aux.zst" -o "$tmp/aux"
 		"$PT_BIN/pt-capture" import --raw "$tmp/aux" --maps "$tmp/gzip.maps" --mtc-freq 3 --tsc-ratio 160/2 \
 			--nom-freq 20 -o "$tmp/gzip.ptc" >/dev/null
-		"$jobs" 32768 3 "$tmp/gzip.ptc" >"$tmp/out"
+		"$jobs" 32768 4 "$tmp/gzip.ptc" >"$tmp/out"
 		succeeded $? "100 million instructions, $v: the same records"
 		check "most of them are decoded ahead: $(tail -n 1 "$tmp/out")" test "$(awk 'END { print $5 }' "$tmp/out")" -ge 20
 		for detail in calls vm sums; do
-			DECODE_JOBS_DETAIL=$detail "$jobs" 32768 3 "$tmp/gzip.ptc" >"$tmp/out"
+			DECODE_JOBS_DETAIL=$detail "$jobs" 32768 4 "$tmp/gzip.ptc" >"$tmp/out"
 			succeeded $? "the same, $detail only: the same records"
 		done
 	done
@@ -45,19 +45,19 @@ if [ -d "$PT_SHARED/bench" ]; then
 			for my \$i (0 .. length(\$_) / 40000 - 1) { substr(\$_, 40000 * \$i + rand 40000, 1) = chr rand 256 } print" >"$tmp/aux"
 		"$PT_BIN/pt-capture" import --raw "$tmp/aux" --maps "$tmp/gzip.maps" --mtc-freq 3 --tsc-ratio 160/2 \
 			--nom-freq 20 -o "$tmp/changed.ptc" >/dev/null
-		"$jobs" 32768 3 "$tmp/changed.ptc" >"$tmp/out"
+		"$jobs" 32768 4 "$tmp/changed.ptc" >"$tmp/out"
 		succeeded $? "with bytes changed, seed $seed: the same records"
 	done
 	# Processes that were forked, and have not called exec since, on four CPUs.
 	"$PT_BUILD/tests/tools/mkscale" --bytes 8000000 --streams 4 --clone "$tmp/gzip.ptc" >"$tmp/forked.ptc"
-	"$jobs" 32768 3 "$tmp/forked.ptc" >"$tmp/out"
+	"$jobs" 32768 4 "$tmp/forked.ptc" >"$tmp/out"
 	succeeded $? "four forked processes: the same records"
 	check "most of them are decoded ahead: $(tail -n 1 "$tmp/out")" test "$(awk 'END { print $5 }' "$tmp/out")" -ge 20
 	# Of a hybrid processor each stream is decoded ahead by the ratio and the errata of its CPU's type: META's own are another's.
 	hybrid=(cpu_type.0.name=cpu_atom cpu_type.0.cpus=2-3 cpu_type.1.name=cpu_core cpu_type.1.cpus=0-1)
 	right=(cpu_type.0.tsc_ctc_numerator=160 cpu_type.0.tsc_ctc_denominator=2 cpu_type.1.tsc_ctc_numerator=160 cpu_type.1.tsc_ctc_denominator=2)
 	"$PT_BUILD/tests/tools/with_meta" "$tmp/forked.ptc" tsc_ctc_numerator=240 tsc_ctc_denominator=2 "${hybrid[@]}" "${right[@]}" >"$tmp/hybrid.ptc"
-	"$jobs" 32768 3 "$tmp/hybrid.ptc" >"$tmp/out"
+	"$jobs" 32768 4 "$tmp/hybrid.ptc" >"$tmp/out"
 	succeeded $? "a hybrid processor: the same records"
 	check "hybrid: most of them are decoded ahead: $(tail -n 1 "$tmp/out")" test "$(awk 'END { print $5 }' "$tmp/out")" -ge 20
 	# Skylake's errata change how some packets are read, which changed bytes make.
@@ -68,7 +68,7 @@ if [ -d "$PT_SHARED/bench" ]; then
 		"$PT_BUILD/tests/tools/mkscale" --bytes 3000000 --streams 4 --clone "$tmp/changed.ptc" >"$tmp/forked.ptc"
 		"$PT_BUILD/tests/tools/with_meta" "$tmp/forked.ptc" "${hybrid[@]}" cpu_type.0.cpu_family=6 cpu_type.0.cpu_model=78 >"$tmp/atom.ptc"
 		"$PT_BUILD/tests/tools/with_meta" "$tmp/forked.ptc" "${hybrid[@]}" cpu_family=6 cpu_model=78 cpu_type.0.cpu_family=6 cpu_type.0.cpu_model=200 >"$tmp/core.ptc"
-		"$jobs" 4096 3 "$tmp/atom.ptc" "$tmp/core.ptc" >"$tmp/out"
+		"$jobs" 4096 4 "$tmp/atom.ptc" "$tmp/core.ptc" >"$tmp/out"
 		succeeded $? "errata of one type of CPUs, seed $seed: the same records $(grep differs "$tmp/out")"
 	done
 else
@@ -77,9 +77,9 @@ fi
 emulated() { # NAME BYTES DATA OPTION...: so many are decoded ahead, at least; 0: it is too short
 	tar -C "$tmp" -xf "$PT_SHARED/traces/emulated/$1.tar.zst" --zstd
 	(cd "$tmp/$1" && "$PT_BIN/pt-capture" import -q --symfs symfs "${@:4}" -o "$tmp/emulated.ptc" "$3") || true
-	"$jobs" 4096 3 "$tmp/emulated.ptc" >"$tmp/out"
+	"$jobs" 4096 4 "$tmp/emulated.ptc" >"$tmp/out"
 	succeeded $? "$1: the same records $(grep differs "$tmp/out")"
-	DECODE_JOBS_DETAIL=sums "$jobs" 4096 3 "$tmp/emulated.ptc" >"$tmp/out.sums"
+	DECODE_JOBS_DETAIL=sums "$jobs" 4096 4 "$tmp/emulated.ptc" >"$tmp/out.sums"
 	succeeded $? "$1, sums: the same records $(grep differs "$tmp/out.sums")"
 	[ "$2" = 0 ] || check "$1: decoded ahead: $(tail -n 1 "$tmp/out")" test "$(awk 'END { print $7 }' "$tmp/out")" -ge "$2"
 	rm -rf "${tmp:?}/$1"
@@ -101,7 +101,7 @@ for bad in 0 1025 x ''; do
 	check "-j '$bad' is wrong usage" test $? -eq 2
 	check "... and says so" grep -q -- --jobs "$tmp/err"
 done
-"$PT_BIN/pt-decode" -j 2 --stats --null "$tmp/long.ptc" >"$tmp/stats"
+"$PT_BIN/pt-decode" -j 3 --stats --null "$tmp/long.ptc" >"$tmp/stats"
 check "--stats says how much is the session's thread's" test "$(awk '$1 == "stats.cpu_us" { all = $2 } $1 == "stats.session_cpu_us" { own = $2 }
 	END { print (own > 0 && own <= all) }' "$tmp/stats")" -eq 1
 "$PT_BIN/pt-decode" -j 1 -o "$tmp/one" "$tmp/long.ptc"

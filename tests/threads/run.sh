@@ -29,7 +29,7 @@ for variant in dflt cyc; do
 	"$build/pt-capture" import --raw "$tmp/aux" --maps "$tmp/gzip.maps" --mtc-freq 3 --tsc-ratio 160/2 --nom-freq 20 \
 		-o "$tmp/gzip.ptc" >/dev/null || exit 1
 	"$build/tests/tools/mkscale" --bytes 3000000 --streams 4 --clone "$tmp/gzip.ptc" >"$tmp/forked.ptc" || exit 1
-	for threads in 2 4; do
+	for threads in 2 3 5; do
 		timeout 600 setarch -R "$build/tests/tools/decode_jobs" 32768 $threads "$tmp/gzip.ptc" "$tmp/forked.ptc" || exit 1
 	done
 done
@@ -39,4 +39,4 @@ zstd -dq "$bench/cc1.img.zst" -o "$tmp/cc1.img"
 cp "$bench/cc1.maps" "$tmp"
 "$build/pt-capture" import --raw "$tmp/aux" --maps "$tmp/cc1.maps" --mtc-freq 3 --tsc-ratio 160/2 --nom-freq 20 -o "$tmp/cc1.ptc" \
 	>/dev/null || exit 1
-timeout 600 setarch -R "$build/pt-decode" -q -j 3 --memory 8 -o "$tmp/records" "$tmp/cc1.ptc"
+timeout 600 setarch -R "$build/pt-decode" -q -j 4 --memory 8 -o "$tmp/records" "$tmp/cc1.ptc"
