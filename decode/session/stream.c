@@ -40,10 +40,9 @@ void pt_session_segments_start(struct session *s)
 
 	/* Where it is listed which bytes were read as code, only the session's thread can say. */
 	if (threads && s->detail == PT_FLOW_FOLLOW && !s->options->used_code)
-		s->segments = pt_segments_create(threads,
-						 s->options->segment_bytes ? s->options->segment_bytes
-									   : PT_SEGMENTS_JOB_BYTES,
-						 s->options->segments_wait, &config);
+		s->segments = pt_segments_create(
+		    threads, s->options->segment_bytes ? s->options->segment_bytes : PT_SEGMENTS_JOB_BYTES,
+		    s->options->segments_wait, &config);
 }
 
 /* Gives the threads the times of the records that have come: flows will stop there. */
