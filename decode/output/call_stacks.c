@@ -45,7 +45,7 @@ struct stack {
 };
 
 struct pt_call_stacks {
-	const struct pt_graph *graph;
+	struct pt_call_stacks_config config;
 	struct pt_call_paths *paths;
 	struct stack **stacks; /* number n of the hash is stacks[n - 1] */
 	size_t stack_count, stack_room;
@@ -58,20 +58,20 @@ struct pt_call_stacks {
 	struct pt_call_records *records;
 };
 
-static bool tables_init(struct pt_call_stacks *c, uint32_t remembered)
+static bool tables_init(struct pt_call_stacks *c)
 {
-	c->paths = pt_call_paths_create(remembered);
+	c->paths = pt_call_paths_create(c->config.remembered);
 	return c->paths && pt_hash_init(&c->stack_hash, 6, NULL) == 0;
 }
 
-struct pt_call_stacks *pt_call_stacks_create(const struct pt_graph *graph, uint32_t remembered)
+struct pt_call_stacks *pt_call_stacks_create(const struct pt_call_stacks_config *config)
 {
 	struct pt_call_stacks *c = calloc(1, sizeof *c);
 
 	if (!c)
 		return NULL;
-	c->graph = graph;
-	if (tables_init(c, remembered))
+	c->config = *config;
+	if (tables_init(c))
 		return c;
 	pt_call_stacks_destroy(c);
 	return NULL;
@@ -93,15 +93,14 @@ void pt_call_stacks_destroy(struct pt_call_stacks *c)
 
 void pt_call_records_deinit(struct pt_call_records *r)
 {
-	ptr_calls_deinit(&r->encoded);
-	free(r->calls);
+	ptr_calls_deinit(&r->calls);
 	free(r->paths.items);
 }
 
 void pt_call_records_empty(struct pt_call_records *r)
 {
-	ptr_calls_empty(&r->encoded);
-	r->call_count = r->paths.count = 0;
+	ptr_calls_empty(&r->calls);
+	r->paths.count = 0;
 }
 
 bool pt_call_stacks_full(const struct pt_call_stacks *c)
@@ -185,14 +184,14 @@ static uint32_t base_path(struct pt_call_stacks *c, const struct stack *st)
 	return host && host->depth ? host->frames[host->depth - 1].call_path : 0;
 }
 
-static int add_call(struct pt_call_records *to, const struct ptr_call *r)
+/* False: no memory. */
+static bool add_call(struct pt_call_stacks *c, const struct ptr_call *r)
 {
-	if (to->encode)
-		return ptr_calls_add(&to->encoded, r);
-	if (pt_array_grow(&to->calls, to->call_count, &to->call_room, NULL) < 0)
-		return -1;
-	to->calls[to->call_count++] = *r;
-	return 0;
+	const struct pt_call_stacks_config *config = &c->config;
+
+	if (config->sums && !(r->return_tsc >= config->from_tsc && r->return_tsc < config->until_tsc))
+		return pt_call_sums_add(config->sums, r);
+	return ptr_calls_add(&c->records->calls, r) == 0;
 }
 
 static void pop(struct pt_call_stacks *c, struct stack *st, const struct now *now, uint32_t flags)
@@ -213,7 +212,7 @@ static void pop(struct pt_call_stacks *c, struct stack *st, const struct now *no
 
 	if (!st->depth)
 		st->dropped = 0;
-	c->no_memory |= add_call(c->records, &r) < 0;
+	c->no_memory |= !add_call(c, &r);
 }
 
 /* Room for a frame more. False: no memory. */
@@ -481,7 +480,7 @@ static void begin(struct pt_call_stacks *c, struct stack *st, const struct pt_ca
 static void apply_path(struct pt_call_stacks *c, struct stack *st, const struct pt_call_step *step,
 		       uint64_t first)
 {
-	const struct pt_graph *g = c->graph;
+	const struct pt_graph *g = c->config.graph;
 	struct now now = {.tsc = step->tsc};
 	uint64_t insns = st->insns, branches = st->branches;
 
@@ -573,7 +572,7 @@ bool pt_call_stacks_run(struct pt_call_stacks *c, const struct pt_call_step *ste
 	c->records = records;
 	for (size_t i = 0; i < count && !c->no_memory; i++) {
 		if (i + STEPS_AHEAD < count)
-			fetch_edges(c->graph, &steps[i + STEPS_AHEAD]);
+			fetch_edges(c->config.graph, &steps[i + STEPS_AHEAD]);
 		take_step(c, &steps[i]);
 	}
 	return !c->no_memory;

@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "decode/output/call_paths.h"
+#include "decode/output/call_sums.h"
 #include "decode/sideband/machines.h"
 
 /* Who runs: as in struct pt_emit_stream. Of the tasks, tid and machine are read. */
@@ -75,10 +76,7 @@ struct pt_call_step {
 /* What steps make: call paths, and calls that have returned, which may be of these. */
 struct pt_call_records {
 	struct pt_new_call_paths paths;
-	bool encode; /* set by the caller: calls are wanted as `encoded`, not as `calls` */
-	struct ptr_calls encoded;
-	struct ptr_call *calls;
-	size_t call_count, call_room;
+	struct ptr_calls calls;
 };
 /* Nothing is in it any more. */
 void pt_call_records_empty(struct pt_call_records *r);
@@ -86,9 +84,16 @@ void pt_call_records_deinit(struct pt_call_records *r);
 
 struct pt_call_stacks;
 
-/* graph: whose path_edges, path_until and edges are read. remembered: call paths. NULL: no memory. */
-struct pt_call_stacks *pt_call_stacks_create(const struct pt_graph *graph, uint32_t remembered);
-void pt_call_stacks_destroy(struct pt_call_stacks *c); /* NULL is fine */
+struct pt_call_stacks_config {
+	const struct pt_graph *graph; /* its path_edges, path_until and edges are read */
+	uint32_t remembered;	      /* call paths */
+	/* Where calls are added that return at other times than this; NULL: all calls are records. */
+	struct pt_call_sums *sums;
+	uint64_t from_tsc, until_tsc;
+};
+struct pt_call_stacks *
+pt_call_stacks_create(const struct pt_call_stacks_config *config); /* NULL: no memory */
+void pt_call_stacks_destroy(struct pt_call_stacks *c);		   /* NULL is fine */
 /* Adds to *records what `count` steps make. False: no memory, then and ever after. */
 bool pt_call_stacks_run(struct pt_call_stacks *c, const struct pt_call_step *steps, size_t count,
 			struct pt_call_records *records);

@@ -10,14 +10,19 @@
 #include "decode/output/sums.h"
 #include "schema/thread.h"
 
-/* The session's thread and that of the stacks may be so many batches of so many steps apart, so that neither
- * sleeps while the other does something else for a while: waking one another is dear. */
-#define BATCH_STEPS 1024
-#define BATCHES	    8
+/*
+ * The session's thread and that of the stacks may be so many batches apart, so that neither sleeps while the
+ * other does something else for a while: waking one another is dear. But a call that comes long after its runs
+ * is dear for pt-load, which remembers the times of the last 65,536 (export/calls.c).
+ */
+#define BATCHES	    4
+#define BATCH_STEPS 2048
+#define BATCH_RUNS  2048
 
 struct batch {
 	struct pt_call_step *steps; /* BATCH_STEPS */
 	size_t count, taken;	    /* by the stacks, of count */
+	unsigned runs;		    /* that steps are of, or will be */
 	struct pt_call_records records;
 	bool no_memory, full; /* the stacks have no memory, or no numbers for call paths (call_stacks.h) */
 };
@@ -177,14 +182,6 @@ static void give(struct pt_calls *c)
 
 /* ---- Records ---------------------------------------------------------------------------------------- */
 
-static void put_call(struct pt_emit *m, const struct ptr_call *r)
-{
-	if (m->sums && !pt_emit_writes(m, PTR_DETAIL_CALLS, r->return_tsc))
-		pt_sums_call(m->sums, r);
-	else
-		m->failed |= ptr_put_call(m->writer, r, &m->error) < 0;
-}
-
 static void report_full(struct pt_calls *c)
 {
 	if (!c->full_reported)
@@ -204,11 +201,9 @@ static void put_records(struct pt_calls *c, struct batch *b)
 		pt_emit_no_memory(m, "the call stacks");
 	for (size_t i = 0; i < r->paths.count && !m->failed; i++)
 		pt_emit_put(m, ptr_put_call_path(m->writer, &r->paths.items[i], &m->error));
-	for (size_t i = 0; i < r->call_count && !m->failed; i++)
-		put_call(m, &r->calls[i]);
 	if (!m->failed)
-		m->failed = ptr_put_calls(m->writer, &r->encoded, &m->error) < 0;
-	b->count = b->taken = 0;
+		m->failed = ptr_put_calls(m->writer, &r->calls, &m->error) < 0;
+	b->count = b->taken = b->runs = 0;
 	pt_call_records_empty(&b->records);
 	if (b->full)
 		report_full(c);
@@ -239,12 +234,17 @@ static void turn(struct pt_calls *c)
 
 static bool make_stacks(struct pt_calls *c)
 {
-	c->stacks = pt_call_stacks_create(c->emit->graph, c->emit->call_paths);
+	const struct pt_emit *m = c->emit;
+	struct pt_call_stacks_config config = {.graph = m->graph, .remembered = m->call_paths};
+
+	if (m->detail.base > PTR_DETAIL_CALLS) {
+		config.sums = pt_sums_calls(m->sums);
+		config.from_tsc = m->detail.from_tsc;
+		config.until_tsc = m->detail.until_tsc;
+	}
+	c->stacks = pt_call_stacks_create(&config);
 	if (!c->stacks)
 		pt_emit_no_memory(c->emit, "the call stacks");
-	/* What may be summed up is looked at before it is put. */
-	for (int i = 0; i < BATCHES; i++)
-		c->batches[i].records.encode = !c->emit->sums;
 	return c->stacks;
 }
 
@@ -369,6 +369,11 @@ void pt_calls_run(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *
 
 	if (!add_who(c, s))
 		return;
+	if (c->filled->runs == BATCH_RUNS) {
+		flush_plain(c);
+		turn(c);
+	}
+	c->filled->runs++;
 	if (!pt_calls_changes(c, path)) {
 		add_plain(c, s, path, run);
 		return;

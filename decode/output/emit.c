@@ -258,6 +258,8 @@ static void on_runs(void *arg, const struct pt_flow *f, const struct pt_flow_run
 	}
 	if (!m->definitions && !m->text && !m->calls && !m->failed && count_runs(s, runs, n))
 		return;
+	if (m->sums)
+		pt_sums_fetch(m->sums, runs, n);
 	for (uint32_t i = 0; i < n; i++)
 		put_run(s, &runs[i]);
 }

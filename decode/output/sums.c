@@ -1,24 +1,21 @@
 /* sums.c - see sums.h. */
 #include "decode/output/sums.h"
 
+#include <stdalign.h>
 #include <stdlib.h>
 
 #include "decode/code/huge_pages.h"
+#include "decode/output/call_sums.h"
 #include "schema/array.h"
 #include "schema/hash.h"
 
 /* Of a path of the graph. number 0: it was not executed since the last recycling. */
 struct path_sum {
-	uint64_t runs, repeats, insn_timed;
+	alignas(64) uint64_t runs; /* a cache line */
+	uint64_t repeats, insn_timed;
 	double cycles;
 	uint32_t number, machine;
 	uint32_t interrupts; /* bit n: edge n is an interrupt whose handler was seen */
-};
-
-/* Of a call path and a thread. */
-struct call_sum {
-	struct ptr_call_sum sum;
-	bool any;
 };
 
 struct slice_sum {
@@ -47,12 +44,8 @@ struct pt_sums {
 	struct pt_emit *emit;
 	struct path_sum *paths; /* by the graph's numbers, path_room of them */
 	uint32_t path_room;
-	struct call_sum *calls; /* by call path: of the thread that had it first */
-	size_t call_count, call_room;
-	struct ptr_call_sum *more; /* of the other threads; number n of the hash is more[n - 1] */
-	size_t more_count, more_room;
-	struct pt_hash more_hash;
-	struct slice_sum *slices; /* the same, by what they are of */
+	struct pt_call_sums *calls;
+	struct slice_sum *slices; /* number n of the hash, by what they are of, is slices[n - 1] */
 	size_t slice_count, slice_room;
 	struct pt_hash slice_hash;
 	struct pt_stretch *stretches;
@@ -68,8 +61,8 @@ struct pt_sums *pt_sums_create(struct pt_emit *emit)
 	u->emit = emit;
 	u->path_room = emit->graph->path_room;
 	u->paths = pt_pages_reserve(u->path_room, sizeof *u->paths);
-	if (u->paths && pt_hash_init(&u->more_hash, 8, NULL) == 0 &&
-	    pt_hash_init(&u->slice_hash, 8, NULL) == 0)
+	u->calls = pt_call_sums_create();
+	if (u->paths && u->calls && pt_hash_init(&u->slice_hash, 8, NULL) == 0)
 		return u;
 	pt_sums_destroy(u);
 	return NULL;
@@ -87,10 +80,8 @@ void pt_sums_destroy(struct pt_sums *u)
 		free(stretch);
 	}
 	pt_pages_release(u->paths, u->path_room, sizeof *u->paths);
-	pt_hash_deinit(&u->more_hash);
 	pt_hash_deinit(&u->slice_hash);
-	free(u->calls);
-	free(u->more);
+	pt_call_sums_destroy(u->calls);
 	free(u->slices);
 	free(u);
 }
@@ -127,6 +118,13 @@ static void stretch_give_up(struct pt_stretch *stretch)
 	stretch->count = STRETCH_MAX + 1;
 }
 
+/* Shares the cycles of so many instructions out to those of the path's that are among them. */
+static void time_path(struct pt_sums *u, uint32_t path, uint64_t insns, double cycles_per_insn)
+{
+	u->paths[path].insn_timed += insns;
+	u->paths[path].cycles += (double)insns * cycles_per_insn;
+}
+
 static void stretch_add(struct pt_emit *m, struct pt_stretch *stretch, const struct pt_flow_run *run,
 			uint64_t insns)
 {
@@ -152,8 +150,7 @@ static void divide(struct pt_sums *u, struct pt_stretch *stretch, uint64_t cycle
 			const struct stretch_run *r = &stretch->runs[i];
 			uint64_t insns = (uint64_t)r->repeats * u->emit->graph->paths[r->path].insns;
 
-			u->paths[r->path].insn_timed += insns;
-			u->paths[r->path].cycles += (double)insns * per_insn;
+			time_path(u, r->path, insns, per_insn);
 		}
 	}
 	stretch_reset(stretch);
@@ -224,6 +221,7 @@ void pt_sums_run(struct pt_sums *u, struct pt_emit_stream *s, const struct pt_fl
 	struct pt_emit *m = u->emit;
 	struct path_sum *sum = &u->paths[run->path];
 	struct pt_stretch *stretch;
+	uint64_t insns;
 
 	if (!sum->number)
 		begin_path(u, sum, s, run->path);
@@ -231,12 +229,25 @@ void pt_sums_run(struct pt_sums *u, struct pt_emit_stream *s, const struct pt_fl
 	sum->repeats += run->repeats;
 	if (sum->interrupts)
 		put_interrupts(m, s, sum, run);
+	insns = (uint64_t)run->repeats * m->graph->paths[run->path].insns;
 	stretch = s->stretch ? s->stretch : stretch_of(u, s);
-	if (!stretch || (stretch->count > STRETCH_MAX && run->cyc_count == PTR_UNKNOWN))
+	if (!stretch)
 		return;
-	stretch_add(m, stretch, run, (uint64_t)run->repeats * m->graph->paths[run->path].insns);
-	if (run->cyc_count != PTR_UNKNOWN)
+	if (run->cyc_count == PTR_UNKNOWN) {
+		if (stretch->count <= STRETCH_MAX)
+			stretch_add(m, stretch, run, insns);
+	} else if (stretch->count) {
+		stretch_add(m, stretch, run, insns);
 		divide(u, stretch, run->cyc_count);
+	} else if (insns) {
+		time_path(u, run->path, insns, (double)run->cyc_count / (double)insns);
+	}
+}
+
+void pt_sums_fetch(const struct pt_sums *u, const struct pt_flow_run *runs, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		__builtin_prefetch(&u->paths[runs[i].path], 1);
 }
 
 static void put_path(struct pt_sums *u, uint32_t i)
@@ -302,91 +313,14 @@ uint64_t pt_sums_moment(struct pt_sums *u, const struct pt_emit_stream *s, uint6
 	return m->failed ? 0 : (uint64_t)number;
 }
 
-/* ---- Calls ---------------------------------------------------------------------------------------------- */
-
-static uint64_t call_key(const struct ptr_call_sum *r)
+struct pt_call_sums *pt_sums_calls(struct pt_sums *u)
 {
-	return pt_hash_mix((uint64_t)r->thread << 32 | r->call_path);
-}
-
-static uint64_t key_of_more(const void *more, uint32_t n)
-{
-	return call_key((const struct ptr_call_sum *)more + n - 1);
-}
-
-/* The sums of a call path of a thread that is not its first. NULL: no memory. */
-static struct ptr_call_sum *more_of(struct pt_sums *u, const struct ptr_call_sum *key)
-{
-	uint32_t n;
-
-	for (uint32_t i = pt_hash_first(&u->more_hash, call_key(key)); (n = u->more_hash.slots[i]);
-	     i = pt_hash_next(&u->more_hash, i))
-		if (u->more[n - 1].thread == key->thread && u->more[n - 1].call_path == key->call_path)
-			return &u->more[n - 1];
-	if (pt_array_grow(&u->more, u->more_count, &u->more_room, NULL) < 0)
-		return NULL;
-	u->more[u->more_count++] = *key;
-	if (pt_hash_insert(&u->more_hash, call_key(key), (uint32_t)u->more_count, key_of_more, u->more,
-			   NULL) < 0)
-		return NULL;
-	return &u->more[u->more_count - 1];
-}
-
-/* NULL: no memory. */
-static struct ptr_call_sum *call_sum_of(struct pt_sums *u, const struct ptr_call *r)
-{
-	const struct ptr_call_sum begin = {.thread = r->thread,
-					   .call_path = r->call_path,
-					   .cyc_count = PTR_UNKNOWN,
-					   .elapsed_tsc = PTR_UNKNOWN};
-	struct call_sum *first;
-
-	while (r->call_path >= u->call_count) {
-		if (pt_array_grow(&u->calls, u->call_count, &u->call_room, NULL) < 0)
-			return NULL;
-		u->calls[u->call_count++] = (struct call_sum){.any = false};
-	}
-	first = &u->calls[r->call_path];
-	if (!first->any)
-		*first = (struct call_sum){.sum = begin, .any = true};
-	return first->sum.thread == r->thread ? &first->sum : more_of(u, &begin);
+	return u->calls;
 }
 
 static void add_known(uint64_t *sum, uint64_t n)
 {
 	*sum = *sum == PTR_UNKNOWN ? n : *sum + n;
-}
-
-void pt_sums_call(struct pt_sums *u, const struct ptr_call *r)
-{
-	struct ptr_call_sum *sum = call_sum_of(u, r);
-
-	if (!sum) {
-		pt_emit_no_memory(u->emit, "sums");
-		return;
-	}
-	sum->calls++;
-	sum->branch_count += r->branch_count;
-	sum->insn_count += r->insn_count;
-	if (r->cyc_count != PTR_UNKNOWN)
-		add_known(&sum->cyc_count, r->cyc_count);
-	if (r->call_tsc != PTR_NO_TSC && r->return_tsc != PTR_NO_TSC)
-		add_known(&sum->elapsed_tsc, r->return_tsc - r->call_tsc);
-}
-
-static void put_call(struct pt_emit *m, const struct ptr_call_sum *sum)
-{
-	if (!m->failed)
-		pt_emit_put(m, ptr_put_call_sum(m->writer, sum, &m->error));
-}
-
-static void put_calls(struct pt_sums *u)
-{
-	for (size_t i = 0; i < u->call_count; i++)
-		if (u->calls[i].any)
-			put_call(u->emit, &u->calls[i].sum);
-	for (size_t i = 0; i < u->more_count; i++)
-		put_call(u->emit, &u->more[i]);
 }
 
 /* ---- Slices --------------------------------------------------------------------------------------------- */
@@ -461,7 +395,7 @@ void pt_sums_finish(struct pt_sums *u)
 	struct pt_emit *m = u->emit;
 
 	put_paths(u);
-	put_calls(u);
+	pt_call_sums_put(u->calls, m);
 	for (size_t i = 0; i < u->slice_count && !m->failed; i++)
 		pt_emit_put(m, ptr_put_slice_end(m->writer, &u->slices[i].end, &m->error));
 }

@@ -12,11 +12,14 @@
 #include "decode/output/definitions.h"
 
 struct pt_sums;
+struct pt_call_sums;
 struct pt_stretch;
 
 struct pt_sums *pt_sums_create(struct pt_emit *emit); /* NULL: no memory */
 void pt_sums_destroy(struct pt_sums *sums);	      /* NULL is fine */
 
+/* Runs that may be summed up soon: their sums are fetched into the caches. */
+void pt_sums_fetch(const struct pt_sums *sums, const struct pt_flow_run *runs, uint32_t n);
 /* A run that is not written. Its interrupts are, where the level has them. */
 void pt_sums_run(struct pt_sums *sums, struct pt_emit_stream *s, const struct pt_flow_run *run);
 /* A run that is written: a stretch of cycles (struct ptr_run) of which a part was summed up is nobody's.
@@ -24,8 +27,8 @@ void pt_sums_run(struct pt_sums *sums, struct pt_emit_stream *s, const struct pt
 bool pt_sums_written_run(struct pt_sums *sums, struct pt_emit_stream *s, const struct pt_flow_run *run);
 /* A moment at which calls begin or end: a RUN without branches. Its number, 0 after a failure. */
 uint64_t pt_sums_moment(struct pt_sums *sums, const struct pt_emit_stream *s, uint64_t tsc);
-/* A call that is not written, as it would be. */
-void pt_sums_call(struct pt_sums *sums, const struct ptr_call *call);
+/* Where calls that are not written are to be added; written with the other sums. */
+struct pt_call_sums *pt_sums_calls(struct pt_sums *sums);
 
 /* At the level "sums": the slice of what the stream's thread does on its CPU, of which that is a part
  * that begins now; and how that part ended. */
