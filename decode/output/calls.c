@@ -12,12 +12,13 @@
 
 /*
  * The session's thread and that of the stacks may be so many batches apart, so that neither sleeps while the
- * other does something else for a while: waking one another is dear. But a call that comes long after its runs
+ * other does something else for a while, and is not woken for little: that is dear. But a call that comes long after its runs
  * is dear for pt-load, which remembers the times of the last 65,536 (export/calls.c).
  */
-#define BATCHES	    4
-#define BATCH_STEPS 2048
-#define BATCH_RUNS  2048
+#define BATCHES	     8
+#define BATCH_STEPS  1024
+#define BATCH_RUNS   4096
+#define BATCHES_WAKE 4 /* that wait before the stacks' thread is woken */
 
 struct batch {
 	struct pt_call_step *steps; /* BATCH_STEPS */
@@ -126,10 +127,10 @@ static void *take_batches(void *arg)
 
 	pthread_mutex_lock(&c->mutex);
 	for (;;) {
-		c->idle = true;
-		while (c->taken == c->given && !c->ends)
+		while (c->taken == c->given && !c->ends) {
+			c->idle = true;
 			pthread_cond_wait(&c->more, &c->mutex);
-		c->idle = false;
+		}
 		if (c->taken == c->given)
 			break;
 		pthread_mutex_unlock(&c->mutex);
@@ -152,6 +153,14 @@ void pt_calls_use_thread(struct pt_calls *c)
 		deinit_mutex(c);
 }
 
+/* The stacks' thread, if it sleeps. The mutex is held. */
+static void wake(struct pt_calls *c)
+{
+	if (c->idle)
+		pthread_cond_signal(&c->more);
+	c->idle = false;
+}
+
 /* Until the stacks have taken so many batches. */
 static void wait_for_stacks(struct pt_calls *c, uint64_t batches)
 {
@@ -159,6 +168,8 @@ static void wait_for_stacks(struct pt_calls *c, uint64_t batches)
 		return;
 	pthread_mutex_lock(&c->mutex);
 	c->wanted = batches;
+	if (c->taken < batches)
+		wake(c);
 	while (c->taken < batches)
 		pthread_cond_wait(&c->done, &c->mutex);
 	c->wanted = 0;
@@ -175,8 +186,8 @@ static void give(struct pt_calls *c)
 	}
 	pthread_mutex_lock(&c->mutex);
 	c->given++;
-	if (c->idle)
-		pthread_cond_signal(&c->more);
+	if (c->given - c->taken >= BATCHES_WAKE)
+		wake(c);
 	pthread_mutex_unlock(&c->mutex);
 }
 

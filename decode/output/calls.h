@@ -2,11 +2,11 @@
  * calls.h - calls of what flows report: their steps go to the call stacks (call_stacks.h), a batch at a time,
  * and the calls that these make go to the record stream.
  *
- *     steps    |  batch n-3  |  ...  |  batch n    |     filled by the session's thread
- *     stacks                 |  batch n-3  |  ...  |     in their own thread, if there is one
- *     records                                      |  batch n-3  |     put, all at once, when batch n is full
+ *     steps    |  batch n-7  |  ...  |  batch n    |     filled by the session's thread
+ *     stacks                 |  batch n-7  |  ...  |     in their own thread, if there is one
+ *     records                                      |  batch n-7  |     put, all at once, when batch n is full
  *
- * So a call's record comes up to four batches, 8,192 runs, after that of the run in which it returns, whether
+ * So a call's record comes up to eight batches, 32,768 runs, after that of the run in which it returns, whether
  * or not there is a thread.
  */
 #ifndef DECODE_OUTPUT_CALLS_H
