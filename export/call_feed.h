@@ -31,7 +31,7 @@ int call_feed_sum(struct call_feed *f, const struct ptr_call_sum *sum,
 int call_feed_path(struct call_feed *f, const struct ptr_call_path *path, struct pt_error *e);
 int call_feed_symbol(struct call_feed *f, uint64_t start, struct pt_error *e);
 
-/* All of it has been taken, and the thread has ended. 0 or -1 as above. */
+/* All of it has been taken. 0 or -1 as above. */
 int call_feed_finish(struct call_feed *f, struct pt_error *e);
 
 #endif

@@ -1,0 +1,211 @@
+/* feed.c - see feed.h. */
+#include "export/feed.h"
+
+#include <pthread.h>
+#include <stdalign.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/thread.h"
+
+enum {
+	BATCHES = 4,
+	BATCHES_WAKE = 2, /* that wait before a thread that sleeps is woken: that is dear */
+	BATCH_BYTES = 1 << 17
+};
+
+/* Messages one after another, each after its size with what aligns the next one. */
+struct batch {
+	size_t bytes, room;
+	unsigned char *data;
+};
+
+struct head {
+	alignas(max_align_t) size_t bytes;
+};
+
+struct feed {
+	feed_take take;
+	void *arg;
+	const char *what;
+	struct batch batches[BATCHES], *filled;
+	bool threaded; /* there is a thread */
+	pthread_t thread;
+	/* Of both threads, behind the lock */
+	pthread_mutex_t lock;
+	pthread_cond_t more, taken;
+	uint64_t given, done; /* batches: the n-th one is batches[n % BATCHES] */
+	bool idle;	      /* the thread sleeps */
+	bool ends, failed;
+	struct pt_error error;
+};
+
+/* ---- Taking -------------------------------------------------------------------------------------------- */
+
+static int take_batch(const struct feed *f, struct batch *b, struct pt_error *e)
+{
+	int ret = 0;
+
+	for (size_t at = 0; !ret && at < b->bytes;) {
+		const struct head *head = (const void *)(b->data + at);
+
+		ret = f->take(f->arg, head + 1, e);
+		at += head->bytes;
+	}
+	b->bytes = 0;
+	return ret;
+}
+
+static void *work(void *arg)
+{
+	struct feed *f = arg;
+	struct pt_error error;
+
+	pthread_mutex_lock(&f->lock);
+	for (;;) {
+		int ret;
+
+		while (f->done == f->given && !f->ends) {
+			f->idle = true;
+			pthread_cond_wait(&f->more, &f->lock);
+		}
+		if (f->done == f->given || f->failed)
+			break;
+		pthread_mutex_unlock(&f->lock);
+		ret = take_batch(f, &f->batches[f->done % BATCHES], &error);
+		pthread_mutex_lock(&f->lock);
+		f->done++;
+		if (ret < 0) {
+			f->failed = true;
+			f->error = error;
+		}
+		pthread_cond_signal(&f->taken);
+	}
+	pthread_mutex_unlock(&f->lock);
+	return NULL;
+}
+
+/* ---- Giving -------------------------------------------------------------------------------------------- */
+
+static int failed(const struct feed *f, struct pt_error *e)
+{
+	if (e)
+		*e = f->error;
+	return -1;
+}
+
+/* The thread, if it sleeps. The lock is held. */
+static void wake(struct feed *f)
+{
+	if (f->idle)
+		pthread_cond_signal(&f->more);
+	f->idle = false;
+}
+
+/* Until so few batches, or fewer, wait or are being taken. */
+static int wait_until(struct feed *f, uint64_t few, struct pt_error *e)
+{
+	bool bad;
+
+	pthread_mutex_lock(&f->lock);
+	while (f->given - f->done > few && !f->failed) {
+		wake(f);
+		pthread_cond_wait(&f->taken, &f->lock);
+	}
+	bad = f->failed;
+	pthread_mutex_unlock(&f->lock);
+	return bad ? failed(f, e) : 0;
+}
+
+/* The batch that is filled. */
+static int hand_over(struct feed *f, struct pt_error *e)
+{
+	if (!f->threaded) {
+		f->failed = f->failed || take_batch(f, f->filled, &f->error) < 0;
+		return f->failed ? failed(f, e) : 0;
+	}
+	pthread_mutex_lock(&f->lock);
+	f->given++;
+	if (f->given - f->done >= BATCHES_WAKE)
+		wake(f);
+	pthread_mutex_unlock(&f->lock);
+	f->filled = &f->batches[f->given % BATCHES];
+	return wait_until(f, BATCHES - 1, e);
+}
+
+static bool grow(struct batch *b, size_t room)
+{
+	unsigned char *grown = realloc(b->data, room);
+
+	if (!grown)
+		return false;
+	b->data = grown;
+	b->room = room;
+	return true;
+}
+
+void *feed_give(struct feed *f, size_t bytes, struct pt_error *e)
+{
+	size_t all = sizeof(struct head) +
+		     (bytes + sizeof(struct head) - 1) / sizeof(struct head) * sizeof(struct head);
+	struct head *head;
+
+	if (f->filled->bytes && f->filled->bytes + all > BATCH_BYTES && hand_over(f, e) < 0)
+		return NULL;
+	if (f->filled->room < f->filled->bytes + all &&
+	    !grow(f->filled, all < BATCH_BYTES ? BATCH_BYTES : all)) {
+		pt_fail_no_memory(e, f->what);
+		return NULL;
+	}
+	head = (void *)(f->filled->data + f->filled->bytes);
+	head->bytes = all;
+	f->filled->bytes += all;
+	return head + 1;
+}
+
+int feed_settle(struct feed *f, struct pt_error *e)
+{
+	if (hand_over(f, e) < 0)
+		return -1;
+	return f->threaded ? wait_until(f, 0, e) : 0;
+}
+
+/* ---- Beginning and end --------------------------------------------------------------------------------- */
+
+struct feed *feed_create(feed_take take, void *arg, bool threaded, const char *what, struct pt_error *e)
+{
+	struct feed *f = calloc(1, sizeof *f);
+
+	if (!f) {
+		pt_fail_no_memory(e, what);
+		return NULL;
+	}
+	f->take = take;
+	f->arg = arg;
+	f->what = what;
+	f->filled = &f->batches[0];
+	pthread_mutex_init(&f->lock, NULL);
+	pthread_cond_init(&f->more, NULL);
+	pthread_cond_init(&f->taken, NULL);
+	f->threaded = threaded && pt_thread_create(&f->thread, NULL, work, f) == 0;
+	return f;
+}
+
+void feed_destroy(struct feed *f)
+{
+	if (!f)
+		return;
+	pthread_mutex_lock(&f->lock);
+	f->failed = f->ends = true;
+	pthread_cond_signal(&f->more);
+	pthread_mutex_unlock(&f->lock);
+	if (f->threaded)
+		pthread_join(f->thread, NULL);
+	pthread_cond_destroy(&f->taken);
+	pthread_cond_destroy(&f->more);
+	pthread_mutex_destroy(&f->lock);
+	for (int i = 0; i < BATCHES; i++)
+		free(f->batches[i].data);
+	free(f);
+}
