@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "export/call_paths.h"
-#include "export/db.h"
+#include "export/inserter.h"
 #include "export/digits.h"
 
 enum {
@@ -24,7 +24,7 @@ struct call_times {
 };
 
 struct call_groups {
-	sqlite3_stmt *insert, *insert_whole;
+	struct insert *insert, *insert_whole;
 	int64_t trace, id, thread;
 	uint64_t run;	/* the first one */
 	uint32_t runs;	/* of DIGITS_ROW */
@@ -39,7 +39,7 @@ struct call_groups {
 	char far_text[2][FAR_CALLERS * DIGITS_BYTES];
 };
 
-struct call_groups *call_groups_create(sqlite3 *db, int64_t trace, struct pt_error *e)
+struct call_groups *call_groups_create(struct inserter *inserter, int64_t trace, struct pt_error *e)
 {
 	struct call_groups *g = calloc(1, sizeof *g);
 
@@ -48,8 +48,8 @@ struct call_groups *call_groups_create(sqlite3 *db, int64_t trace, struct pt_err
 		return NULL;
 	}
 	g->trace = trace;
-	g->insert = db_insert(db, "call_group", 22, e);
-	g->insert_whole = g->insert ? db_insert(db, "call_whole", 12, e) : NULL;
+	g->insert = insert_create(inserter, "call_group", 22, e);
+	g->insert_whole = g->insert ? insert_create(inserter, "call_whole", 12, e) : NULL;
 	if (g->insert_whole)
 		return g;
 	call_groups_destroy(g);
@@ -60,8 +60,8 @@ void call_groups_destroy(struct call_groups *g)
 {
 	if (!g)
 		return;
-	sqlite3_finalize(g->insert);
-	sqlite3_finalize(g->insert_whole);
+	insert_destroy(g->insert);
+	insert_destroy(g->insert_whole);
 	free(g);
 }
 
@@ -93,17 +93,16 @@ static void bind_head(struct call_groups *g, int64_t id, uint32_t calls, int64_t
 {
 	const int64_t span = (int64_t)((uint64_t)t->to - (uint64_t)t->from);
 	bool timed = t->elapsed_max >= 0;
-	sqlite3_stmt *s = g->insert;
+	struct insert *s = g->insert;
 
-	sqlite3_clear_bindings(s);
-	sqlite3_bind_int64(s, 1, id);
-	sqlite3_bind_int64(s, 2, calls);
-	sqlite3_bind_int64(s, 4, g->trace);
-	db_bind(s, 5, thread, thread);
-	db_bind(s, 6, timed, t->elapsed_max);
-	db_bind(s, 7, timed, 64 * bits_of(t->elapsed_max) + bits_of(span));
-	db_bind(s, 8, timed, t->from);
-	db_bind(s, 9, timed, span);
+	insert_int(s, 1, id);
+	insert_int(s, 2, calls);
+	insert_int(s, 4, g->trace);
+	insert_known(s, 5, thread, thread);
+	insert_known(s, 6, timed, t->elapsed_max);
+	insert_known(s, 7, timed, 64 * bits_of(t->elapsed_max) + bits_of(span));
+	insert_known(s, 8, timed, t->from);
+	insert_known(s, 9, timed, span);
 }
 
 /* Empty positions for runs without calls may take less room than run_add. True: they are in `to`, and
@@ -162,7 +161,7 @@ static uint32_t shorten_paths(struct call_groups *g)
 
 int call_groups_flush(struct call_groups *g, struct pt_error *e)
 {
-	sqlite3_stmt *s = g->insert;
+	struct insert *s = g->insert;
 	uint32_t columns[5][POSITIONS] = {{0}}, n = g->runs, least;
 	char text[7][POSITIONS * DIGITS_BYTES];
 
@@ -178,12 +177,12 @@ int call_groups_flush(struct call_groups *g, struct pt_error *e)
 		for (uint32_t i = 0; i < n; i++)
 			columns[4][i] = g->run_add[i] + 1;
 	}
-	sqlite3_bind_int64(s, 3, n);
-	sqlite3_bind_int64(s, 10, (int64_t)g->run);
+	insert_int(s, 3, n);
+	insert_int(s, 10, (int64_t)g->run);
 	digits_bind_array(columns[4], n, 0, s, 11, text[0]);
 	digits_bind_array(columns[0], n, 0, s, 12, text[1]);
 	digits_bind_array(columns[0], n, DIGITS_BITS, s, 13, text[2]);
-	db_bind(s, 14, least, least);
+	insert_known(s, 14, least, least);
 	digits_bind_array(columns[1], n, 0, s, 15, text[3]);
 	digits_bind_array(columns[1], n, DIGITS_BITS, s, 16, text[4]);
 	digits_bind_array(columns[3], n, 0, s, 17, text[5]);
@@ -193,12 +192,12 @@ int call_groups_flush(struct call_groups *g, struct pt_error *e)
 	digits_bind_array(g->cyc, g->calls, 0, s, 21, g->text[0]);
 	digits_bind_array(g->cyc, g->calls, DIGITS_BITS, s, 22, g->text[1]);
 	g->runs = g->calls = g->far_count = 0;
-	return db_run(s, e);
+	return insert_run(s, e);
 }
 
 static int add_whole(struct call_groups *g, const struct group_calls *c, struct pt_error *e)
 {
-	sqlite3_stmt *s = g->insert_whole;
+	struct insert *s = g->insert_whole;
 	const struct ptr_call *w = c->whole;
 	bool from = w->call_tsc != PTR_NO_TSC, to = w->return_tsc != PTR_NO_TSC;
 	struct call_times times = no_times;
@@ -206,22 +205,22 @@ static int add_whole(struct call_groups *g, const struct group_calls *c, struct 
 	if (from && to)
 		add_times(&times, w->call_tsc, w->return_tsc);
 	bind_head(g, c->id, 1, c->thread, &times);
-	sqlite3_bind_int64(g->insert, 3, 1);
-	if (db_run(g->insert, e) < 0)
+	insert_int(g->insert, 3, 1);
+	if (insert_run(g->insert, e) < 0)
 		return -1;
-	sqlite3_bind_int64(s, 1, c->id);
-	sqlite3_bind_int64(s, 2, g->trace);
-	db_bind(s, 3, w->call_path, w->call_path);
-	db_bind(s, 4, w->call_branch, (int64_t)w->call_branch);
-	db_bind(s, 5, w->return_branch, (int64_t)w->return_branch);
-	db_bind(s, 6, from, (int64_t)w->call_tsc);
-	db_bind(s, 7, to, (int64_t)w->return_tsc);
-	sqlite3_bind_int64(s, 8, (int64_t)w->branch_count);
-	sqlite3_bind_int64(s, 9, (int64_t)w->insn_count);
-	db_bind(s, 10, w->cyc_count != PTR_UNKNOWN, (int64_t)w->cyc_count);
-	sqlite3_bind_int64(s, 11, w->flags);
-	db_bind(s, 12, c->caller[0], (int64_t)c->caller[0]);
-	return db_run(s, e);
+	insert_int(s, 1, c->id);
+	insert_int(s, 2, g->trace);
+	insert_known(s, 3, w->call_path, w->call_path);
+	insert_known(s, 4, w->call_branch, (int64_t)w->call_branch);
+	insert_known(s, 5, w->return_branch, (int64_t)w->return_branch);
+	insert_known(s, 6, from, (int64_t)w->call_tsc);
+	insert_known(s, 7, to, (int64_t)w->return_tsc);
+	insert_int(s, 8, (int64_t)w->branch_count);
+	insert_int(s, 9, (int64_t)w->insn_count);
+	insert_known(s, 10, w->cyc_count != PTR_UNKNOWN, (int64_t)w->cyc_count);
+	insert_int(s, 11, w->flags);
+	insert_known(s, 12, c->caller[0], (int64_t)c->caller[0]);
+	return insert_run(s, e);
 }
 
 /* ---- Adding -------------------------------------------------------------------------------------------- */

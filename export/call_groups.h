@@ -5,12 +5,13 @@
 #ifndef EXPORT_CALL_GROUPS_H
 #define EXPORT_CALL_GROUPS_H
 
-#include <sqlite3.h>
 #include <stdint.h>
 
 #include "export/call_shapes.h"
 #include "schema/error.h"
 #include "schema/records.h"
+
+struct inserter;
 
 /* The calls of one shape that return in one run, as they are stored. Ids are the database's; 0 is unknown. */
 struct group_calls {
@@ -36,7 +37,7 @@ struct group_calls {
 struct call_groups;
 
 /* NULL: PT_ERR_NO_MEMORY, or SQLite's error. */
-struct call_groups *call_groups_create(sqlite3 *db, int64_t trace, struct pt_error *e);
+struct call_groups *call_groups_create(struct inserter *inserter, int64_t trace, struct pt_error *e);
 void call_groups_destroy(struct call_groups *g); /* NULL is fine */
 /* The next calls, in the order of ids. 0, or -1: SQLite's error, PT_ERR_REFUSED (more calls than
  * there are ids). */

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "export/db.h"
+#include "export/inserter.h"
 #include "export/digits.h"
 #include "export/paged.h"
 #include "export/thread_paths.h"
@@ -26,9 +26,8 @@ struct path {
 };
 
 struct call_paths {
-	sqlite3 *db;
 	struct trace_bases bases;
-	sqlite3_stmt *insert;
+	struct insert *insert, *insert_code, *insert_thread_path;
 	struct paged paths; /* number n at n - 1 */
 	uint64_t count;
 	struct thread_paths *shared;
@@ -36,7 +35,7 @@ struct call_paths {
 	size_t symbol_count, symbol_room;
 };
 
-struct call_paths *call_paths_create(sqlite3 *db, const int scratch[CALL_PATHS_SCRATCHES],
+struct call_paths *call_paths_create(struct inserter *inserter, const int scratch[CALL_PATHS_SCRATCHES],
 				     const struct trace_bases *bases, struct pt_error *e)
 {
 	struct call_paths *c = calloc(1, sizeof *c);
@@ -45,10 +44,11 @@ struct call_paths *call_paths_create(sqlite3 *db, const int scratch[CALL_PATHS_S
 		pt_fail_no_memory(e, "call paths");
 		return NULL;
 	}
-	c->db = db;
 	c->bases = *bases;
-	c->insert = db_insert(db, "call_path", 11, e);
-	c->shared = c->insert ? thread_paths_create(scratch[1], e) : NULL;
+	c->insert = insert_create(inserter, "call_path", 11, e);
+	c->insert_code = c->insert ? insert_create(inserter, "call_path_code", 2, e) : NULL;
+	c->insert_thread_path = c->insert_code ? insert_create(inserter, "thread_path", 6, e) : NULL;
+	c->shared = c->insert_thread_path ? thread_paths_create(scratch[1], e) : NULL;
 	if (c->shared && !paged_init(&c->paths, scratch[0], sizeof(struct path), PATH_PAGES, e))
 		return c;
 	call_paths_destroy(c);
@@ -59,7 +59,9 @@ void call_paths_destroy(struct call_paths *c)
 {
 	if (!c)
 		return;
-	sqlite3_finalize(c->insert);
+	insert_destroy(c->insert);
+	insert_destroy(c->insert_code);
+	insert_destroy(c->insert_thread_path);
 	thread_paths_destroy(c->shared);
 	free(c->symbol_starts);
 	paged_deinit(&c->paths);
@@ -197,8 +199,8 @@ int call_paths_rank(struct call_paths *c, struct pt_error *e)
 {
 	uint64_t order[2 * CALL_PATH_CODES];
 	size_t n = 0;
-	sqlite3_stmt *s = db_insert(c->db, "call_path_code", 2, e);
-	int ret = s && !find_first(c, order, &n, e) ? 0 : -1;
+	struct insert *s = c->insert_code;
+	int ret = find_first(c, order, &n, e);
 
 	for (uint32_t i = 0; !ret && i < n; i++) {
 		uint32_t path = (uint32_t)order[i];
@@ -209,11 +211,10 @@ int call_paths_rank(struct call_paths *c, struct pt_error *e)
 			break;
 		}
 		p->least = i + 1;
-		sqlite3_bind_int64(s, 1, c->bases.trace << CALL_PATH_CODE_BITS | (int64_t)(i + 1));
-		sqlite3_bind_int64(s, 2, c->bases.call_path + path + 1);
-		ret = db_run(s, e);
+		insert_int(s, 1, c->bases.trace << CALL_PATH_CODE_BITS | (int64_t)(i + 1));
+		insert_int(s, 2, c->bases.call_path + path + 1);
+		ret = insert_run(s, e);
 	}
-	sqlite3_finalize(s);
 	return ret;
 }
 
@@ -227,25 +228,25 @@ int call_paths_code(struct call_paths *c, uint32_t path, uint32_t *ret, struct p
 
 static int insert_paths(struct call_paths *c, struct pt_error *e)
 {
-	sqlite3_stmt *s = c->insert;
+	struct insert *s = c->insert;
 
 	for (uint64_t i = 0; i < c->count; i++) {
 		const struct path *p = paged_at(&c->paths, i, e);
 
 		if (!p)
 			return -1;
-		sqlite3_bind_int64(s, 1, c->bases.call_path + (int64_t)i + 1);
-		sqlite3_bind_int64(s, 2, c->bases.trace);
-		db_bind(s, 3, p->parent, c->bases.call_path + p->parent);
-		db_bind(s, 4, p->symbol, c->bases.symbol + p->symbol);
-		db_bind(s, 5, p->ip, (int64_t)p->ip);
-		sqlite3_bind_int64(s, 6, (int64_t)p->calls);
-		sqlite3_bind_int64(s, 7, (int64_t)p->branches);
-		sqlite3_bind_int64(s, 8, (int64_t)p->insns);
-		db_bind(s, 9, p->has_cycles, (int64_t)p->cycles);
-		db_bind(s, 10, p->has_elapsed, (int64_t)p->elapsed_tsc);
-		db_bind(s, 11, p->thread && !p->shared, c->bases.thread + p->thread);
-		if (db_run(s, e) < 0)
+		insert_int(s, 1, c->bases.call_path + (int64_t)i + 1);
+		insert_int(s, 2, c->bases.trace);
+		insert_known(s, 3, p->parent, c->bases.call_path + p->parent);
+		insert_known(s, 4, p->symbol, c->bases.symbol + p->symbol);
+		insert_known(s, 5, p->ip, (int64_t)p->ip);
+		insert_int(s, 6, (int64_t)p->calls);
+		insert_int(s, 7, (int64_t)p->branches);
+		insert_int(s, 8, (int64_t)p->insns);
+		insert_known(s, 9, p->has_cycles, (int64_t)p->cycles);
+		insert_known(s, 10, p->has_elapsed, (int64_t)p->elapsed_tsc);
+		insert_known(s, 11, p->thread && !p->shared, c->bases.thread + p->thread);
+		if (insert_run(s, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -253,20 +254,19 @@ static int insert_paths(struct call_paths *c, struct pt_error *e)
 
 static int insert_thread_paths(struct call_paths *c, struct pt_error *e)
 {
-	sqlite3_stmt *s = db_insert(c->db, "thread_path", 6, e);
+	struct insert *s = c->insert_thread_path;
 	struct thread_path p;
-	int more = s ? thread_paths_rewind(c->shared, e) : -1;
+	int more = thread_paths_rewind(c->shared, e);
 
 	while (more >= 0 && (more = thread_paths_next(c->shared, &p, e)) > 0) {
-		sqlite3_bind_int64(s, 1, c->bases.trace);
-		db_bind(s, 2, p.thread, c->bases.thread + p.thread);
-		sqlite3_bind_int64(s, 3, c->bases.call_path + p.path);
-		sqlite3_bind_int64(s, 4, (int64_t)p.calls);
-		sqlite3_bind_int64(s, 5, (int64_t)p.insns);
-		db_bind(s, 6, p.has_cycles, (int64_t)p.cycles);
-		more = db_run(s, e);
+		insert_int(s, 1, c->bases.trace);
+		insert_known(s, 2, p.thread, c->bases.thread + p.thread);
+		insert_int(s, 3, c->bases.call_path + p.path);
+		insert_int(s, 4, (int64_t)p.calls);
+		insert_int(s, 5, (int64_t)p.insns);
+		insert_known(s, 6, p.has_cycles, (int64_t)p.cycles);
+		more = insert_run(s, e);
 	}
-	sqlite3_finalize(s);
 	return more;
 }
 

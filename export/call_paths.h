@@ -5,11 +5,12 @@
 #ifndef EXPORT_CALL_PATHS_H
 #define EXPORT_CALL_PATHS_H
 
-#include <sqlite3.h>
 #include <stdint.h>
 
 #include "export/bases.h"
 #include "schema/records.h"
+
+struct inserter;
 
 enum {
 	CALL_PATH_CODES = 2047, /* numbers below it take one byte or two in a text */
@@ -19,7 +20,7 @@ enum {
 struct call_paths;
 
 /* scratch: files of the caller's. bases are copied. NULL: PT_ERR_NO_MEMORY, or SQLite's error. */
-struct call_paths *call_paths_create(sqlite3 *db, const int scratch[CALL_PATHS_SCRATCHES],
+struct call_paths *call_paths_create(struct inserter *inserter, const int scratch[CALL_PATHS_SCRATCHES],
 				     const struct trace_bases *bases, struct pt_error *e);
 void call_paths_destroy(struct call_paths *c); /* NULL is fine */
 /* The next symbol's first address. 0, or -1: PT_ERR_NO_MEMORY. */

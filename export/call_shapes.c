@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/db.h"
+#include "export/inserter.h"
 #include "export/digits.h"
 #include "export/spool.h"
 #include "schema/array.h"
@@ -47,7 +47,7 @@ struct row {
 };
 
 struct call_shapes {
-	sqlite3_stmt *insert;
+	struct insert *insert;
 	int64_t trace;
 	uint8_t *pool; /* bytes of the ranked shapes */
 	size_t pool_bytes, pool_room;
@@ -68,7 +68,8 @@ struct call_shapes {
 _Static_assert(sizeof(struct shaped_call) == FIELDS * sizeof(uint32_t), "a shaped call is its numbers");
 _Static_assert((int)SHAPE_CALLS <= (int)ROW_CALLS, "a shape fits into a row");
 
-struct call_shapes *call_shapes_create(sqlite3 *db, int scratch, int64_t trace, struct pt_error *e)
+struct call_shapes *call_shapes_create(struct inserter *inserter, int scratch, int64_t trace,
+				       struct pt_error *e)
 {
 	struct call_shapes *s = calloc(1, sizeof *s);
 
@@ -79,7 +80,7 @@ struct call_shapes *call_shapes_create(sqlite3 *db, int scratch, int64_t trace, 
 	s->trace = trace;
 	s->scratch = scratch;
 	s->next = SHAPES_RANKED + 1;
-	s->insert = db_insert(db, "call_shape", 13, e);
+	s->insert = insert_create(inserter, "call_shape", 13, e);
 	if (s->insert && !pt_hash_init(&s->by_bytes, 11, e))
 		return s;
 	call_shapes_destroy(s);
@@ -90,7 +91,7 @@ void call_shapes_destroy(struct call_shapes *s)
 {
 	if (!s)
 		return;
-	sqlite3_finalize(s->insert);
+	insert_destroy(s->insert);
 	free(s->pool);
 	free(s->ranked);
 	pt_hash_deinit(&s->by_bytes);
@@ -167,18 +168,18 @@ static int insert_row(struct call_shapes *s, struct row *r, struct pt_error *e)
 	static const bool has_high[FIELDS] = {true, true, false, false, false, true, false, false};
 	char begins[sizeof r->begins / sizeof *r->begins * DIGITS_BYTES];
 	char text[FIELDS][2][ROW_CALLS * DIGITS_BYTES];
-	sqlite3_stmt *st = s->insert;
+	struct insert *st = s->insert;
 	int column = FIRST_COLUMN;
 
 	r->begins[r->n] = r->calls;
-	sqlite3_bind_int64(st, 1, (s->trace << TRACE_SHIFT) + r->first);
+	insert_int(st, 1, (s->trace << TRACE_SHIFT) + r->first);
 	digits_bind_array(r->begins, r->n + 1, 0, st, 2, begins);
 	for (int f = 0; f < FIELDS; f++) {
 		digits_bind_array(r->number[f], r->calls, 0, st, column++, text[f][0]);
 		if (has_high[f])
 			digits_bind_array(r->number[f], r->calls, DIGITS_BITS, st, column++, text[f][1]);
 	}
-	return db_run(st, e);
+	return insert_run(st, e);
 }
 
 /* The row is full. Those of late ones wait. */

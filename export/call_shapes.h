@@ -13,10 +13,11 @@
 #ifndef EXPORT_CALL_SHAPES_H
 #define EXPORT_CALL_SHAPES_H
 
-#include <sqlite3.h>
 #include <stdint.h>
 
 #include "schema/error.h"
+
+struct inserter;
 
 enum {
 	SHAPE_CALLS = 64,	  /* in a shape, at most */
@@ -42,7 +43,8 @@ struct shaped_call {
 struct call_shapes;
 
 /* scratch: a file of the caller's. NULL: PT_ERR_NO_MEMORY, or SQLite's error. */
-struct call_shapes *call_shapes_create(sqlite3 *db, int scratch, int64_t trace, struct pt_error *e);
+struct call_shapes *call_shapes_create(struct inserter *inserter, int scratch, int64_t trace,
+				       struct pt_error *e);
 void call_shapes_destroy(struct call_shapes *s); /* NULL is fine */
 /* The calls of one more run, 1 <= n <= SHAPE_CALLS. *ret_handle is for call_shapes_number();
  * SHAPE_NONE when all numbers are taken. 0, or -1: PT_ERR_NO_MEMORY, PT_ERR_IO. */

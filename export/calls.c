@@ -50,8 +50,9 @@ struct calls {
 	struct group_calls group;
 };
 
-struct calls *calls_create(sqlite3 *db, struct call_paths *paths, const int scratch[CALLS_SCRATCHES],
-			   const struct trace_bases *bases, struct pt_error *e)
+struct calls *calls_create(struct inserter *inserter, struct call_paths *paths,
+			   const int scratch[CALLS_SCRATCHES], const struct trace_bases *bases,
+			   struct pt_error *e)
 {
 	struct calls *c = calloc(1, sizeof *c);
 
@@ -62,8 +63,8 @@ struct calls *calls_create(sqlite3 *db, struct call_paths *paths, const int scra
 	c->paths = paths;
 	c->spool.scratch = scratch[0];
 	c->bases = *bases;
-	c->groups = call_groups_create(db, bases->trace, e);
-	c->shapes = c->groups ? call_shapes_create(db, scratch[2], bases->trace, e) : NULL;
+	c->groups = call_groups_create(inserter, bases->trace, e);
+	c->shapes = c->groups ? call_shapes_create(inserter, scratch[2], bases->trace, e) : NULL;
 	c->callers = c->shapes ? callers_create(scratch[1], e) : NULL;
 	if (c->callers)
 		return c;

@@ -7,7 +7,6 @@
 #ifndef EXPORT_CALLS_H
 #define EXPORT_CALLS_H
 
-#include <sqlite3.h>
 #include <stdint.h>
 
 #include "export/bases.h"
@@ -15,14 +14,17 @@
 #include "export/sink.h"
 #include "schema/records.h"
 
+struct inserter;
+
 enum { CALLS_SCRATCHES = 3 };
 
 struct calls;
 
 /* scratch: files; they and paths are the caller's. bases are copied. NULL: PT_ERR_NO_MEMORY, or
  * SQLite's error. */
-struct calls *calls_create(sqlite3 *db, struct call_paths *paths, const int scratch[CALLS_SCRATCHES],
-			   const struct trace_bases *bases, struct pt_error *e);
+struct calls *calls_create(struct inserter *inserter, struct call_paths *paths,
+			   const int scratch[CALLS_SCRATCHES], const struct trace_bases *bases,
+			   struct pt_error *e);
 void calls_destroy(struct calls *c); /* NULL is fine */
 /* The next run and its tsc: a call whose times are those of its branches' runs need not store them. */
 void calls_run(struct calls *c, uint64_t number, uint64_t tsc);

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "export/code_map.h"
-#include "export/db.h"
 #include "export/digits.h"
 #include "export/inlined_rows.h"
+#include "export/inserter.h"
 #include "export/paged.h"
 #include "export/source_files.h"
 #include "schema/array.h"
@@ -53,9 +53,8 @@ struct insn {
 };
 
 struct code_rows {
-	sqlite3 *db;
 	struct trace_bases bases;
-	sqlite3_stmt *insert, *set_machine;
+	struct insert *insert, *set_machine;
 	uint32_t named; /* the symbol that set_machine was run for last */
 	struct source_files *files;
 	struct inlined_rows *inlined;
@@ -69,7 +68,9 @@ struct code_rows {
 	int64_t rows;
 };
 
-struct code_rows *code_rows_create(sqlite3 *db, const int scratch[CODE_SCRATCHES],
+static const char set_machine_sql[] = "UPDATE symbol SET machine = ?1 WHERE id = ?2 AND machine IS NULL";
+
+struct code_rows *code_rows_create(struct inserter *inserter, const int scratch[CODE_SCRATCHES],
 				   const struct trace_bases *bases, struct pt_error *e)
 {
 	struct code_rows *c = calloc(1, sizeof *c);
@@ -82,15 +83,12 @@ struct code_rows *code_rows_create(sqlite3 *db, const int scratch[CODE_SCRATCHES
 		pt_fail_no_memory(e, "the code");
 		return NULL;
 	}
-	c->db = db;
 	c->bases = *bases;
-	c->insert = db_insert(db, "code", 15, e);
-	c->files = source_files_create(db, bases, e);
-	c->inlined = c->files ? inlined_rows_create(db, bases, c->files, e) : NULL;
-	if (sqlite3_prepare_v2(db, "UPDATE symbol SET machine = ?1 WHERE id = ?2 AND machine IS NULL", -1,
-			       &c->set_machine, NULL) != SQLITE_OK)
-		db_fail_main(db, e);
-	else if (c->insert && c->inlined)
+	c->insert = insert_create(inserter, "code", 15, e);
+	c->files = !c->insert ? NULL : source_files_create(inserter, bases, e);
+	c->inlined = c->files ? inlined_rows_create(inserter, bases, c->files, e) : NULL;
+	c->set_machine = c->inlined ? insert_create_sql(inserter, set_machine_sql, 2, e) : NULL;
+	if (c->set_machine)
 		return c;
 	code_rows_destroy(c);
 	return NULL;
@@ -100,10 +98,10 @@ void code_rows_destroy(struct code_rows *c)
 {
 	if (!c)
 		return;
-	sqlite3_finalize(c->insert);
+	insert_destroy(c->insert);
 	inlined_rows_destroy(c->inlined);
 	source_files_destroy(c->files);
-	sqlite3_finalize(c->set_machine);
+	insert_destroy(c->set_machine);
 	code_map_deinit(&c->map);
 	paged_deinit(&c->ends_of);
 	paged_deinit(&c->ends);
@@ -266,9 +264,9 @@ static int set_machine(struct code_rows *c, uint32_t symbol, uint32_t machine, s
 	if (!machine || !symbol || symbol == c->named)
 		return 0;
 	c->named = symbol;
-	sqlite3_bind_int64(c->set_machine, 1, c->bases.machine + machine);
-	sqlite3_bind_int64(c->set_machine, 2, c->bases.symbol + symbol);
-	return db_run(c->set_machine, e);
+	insert_int(c->set_machine, 1, c->bases.machine + machine);
+	insert_int(c->set_machine, 2, c->bases.symbol + symbol);
+	return insert_run(c->set_machine, e);
 }
 
 /* Those from first to the nth that are one row. */
@@ -278,7 +276,7 @@ static int insert(struct code_rows *c, struct insn *first, size_t nth, struct pt
 	uint8_t code[ROW_INSNS * PTR_INSN_BYTES];
 	char text[2][ROW_INSNS * DIGITS_BYTES];
 	struct insn *insn = first;
-	sqlite3_stmt *s = c->insert;
+	struct insert *s = c->insert;
 
 	do {
 		lines[n] = insn->line;
@@ -288,25 +286,23 @@ static int insert(struct code_rows *c, struct insn *first, size_t nth, struct pt
 		insn->written = true;
 		insn = insn->next && insn->next <= nth ? &c->insns[insn->next - 1] : NULL;
 	} while (n < ROW_INSNS && insn && goes_on(first, insn));
-	sqlite3_bind_int64(s, 1, c->bases.code + ++c->rows);
-	sqlite3_bind_int64(s, 2, c->bases.trace);
-	db_bind(s, 3, first->symbol, c->bases.symbol + first->symbol);
-	db_bind(s, 4, c->version != 1, c->version);
-	sqlite3_bind_int64(s, 5, (int64_t)first->ip);
-	db_bind(s, 6, first->bits != 64, first->bits);
-	sqlite3_bind_int64(s, 7, n);
+	insert_int(s, 1, c->bases.code + ++c->rows);
+	insert_int(s, 2, c->bases.trace);
+	insert_known(s, 3, first->symbol, c->bases.symbol + first->symbol);
+	insert_known(s, 4, c->version != 1, c->version);
+	insert_int(s, 5, (int64_t)first->ip);
+	insert_known(s, 6, first->bits != 64, first->bits);
+	insert_int(s, 7, n);
 	digits_bind_array(offsets, n, 0, s, 8, text[0]);
-	sqlite3_bind_blob(s, 9, code, (int)bytes, SQLITE_STATIC);
-	sqlite3_bind_int64(s, 10, (int64_t)first->ran.times);
-	db_bind(s, 11, first->ran.timed, (first->ran.timed + FRACTION / 2) / FRACTION);
+	insert_blob(s, 9, code, bytes);
+	insert_int(s, 10, (int64_t)first->ran.times);
+	insert_known(s, 11, first->ran.timed, (first->ran.timed + FRACTION / 2) / FRACTION);
 	if (first->ran.timed)
-		sqlite3_bind_double(s, 12, (double)first->ran.cycles / FRACTION);
-	else
-		sqlite3_bind_null(s, 12);
-	db_bind(s, 13, first->file, c->bases.source_file + first->file);
+		insert_double(s, 12, (double)first->ran.cycles / FRACTION);
+	insert_known(s, 13, first->file, c->bases.source_file + first->file);
 	digits_bind_array(lines, n, 0, s, 14, text[1]);
-	db_bind(s, 15, first->inlined, c->bases.inlined_call + first->inlined);
-	return db_run(s, e) < 0 || set_machine(c, first->symbol, first->machine, e) < 0 ? -1 : 0;
+	insert_known(s, 15, first->inlined, c->bases.inlined_call + first->inlined);
+	return insert_run(s, e) < 0 || set_machine(c, first->symbol, first->machine, e) < 0 ? -1 : 0;
 }
 
 /* Of the first n. */

@@ -9,12 +9,13 @@
 #ifndef EXPORT_CODE_ROWS_H
 #define EXPORT_CODE_ROWS_H
 
-#include <sqlite3.h>
 #include <stdint.h>
 
 #include "export/bases.h"
 #include "export/code_map.h"
 #include "schema/records.h"
+
+struct inserter;
 
 enum { CODE_SCRATCHES = CODE_MAP_SCRATCHES + 2 };
 
@@ -22,7 +23,7 @@ struct code_rows;
 struct source_lines;
 
 /* scratch: files of the caller's. bases are copied. NULL: PT_ERR_NO_MEMORY, or SQLite's error. */
-struct code_rows *code_rows_create(sqlite3 *db, const int scratch[CODE_SCRATCHES],
+struct code_rows *code_rows_create(struct inserter *inserter, const int scratch[CODE_SCRATCHES],
 				   const struct trace_bases *bases, struct pt_error *e);
 void code_rows_destroy(struct code_rows *c); /* NULL is fine */
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "export/code_rows.h"
-#include "export/db.h"
+#include "export/inserter.h"
 #include "export/digits.h"
 #include "export/paged.h"
 #include "export/scratch.h"
@@ -66,16 +66,15 @@ struct edge {
  * of the chunk table.
  */
 struct pairs {
-	sqlite3_stmt *insert; /* into the chunk table */
+	struct insert *insert; /* into the chunk table */
 	int64_t *ids;
 	size_t count, room;
 	size_t at; /* when all have come and are sorted: the next pair for a column */
 };
 
 struct dictionary {
-	sqlite3 *db;
 	struct trace_bases bases;
-	sqlite3_stmt *insert_path, *insert_edge, *insert_version;
+	struct insert *insert_path, *insert_edge, *insert_version, *set_symbol, *set_dsos;
 	struct paged paths, edges; /* number n at n */
 	size_t path_count, edge_count;
 	/* One of the two could not be read or written: what it would have had is counted nowhere. */
@@ -93,7 +92,12 @@ struct dictionary {
 	uint64_t written; /* steps written to the file, before those held; when reading: read from it */
 };
 
-struct dictionary *dictionary_create(sqlite3 *db, const int scratch[DICTIONARY_SCRATCHES],
+static const char set_symbol_sql[] = "UPDATE symbol SET machine = ? WHERE id = ?";
+static const char set_dsos_sql[] =
+    "UPDATE dso SET machine = s.machine FROM (SELECT dso, min(machine) AS machine FROM symbol"
+    " WHERE trace = ? AND machine IS NOT NULL GROUP BY dso) s WHERE dso.id = s.dso";
+
+struct dictionary *dictionary_create(struct inserter *inserter, const int scratch[DICTIONARY_SCRATCHES],
 				     const struct trace_bases *bases, struct pt_error *e)
 {
 	struct dictionary *d = calloc(1, sizeof *d);
@@ -102,14 +106,15 @@ struct dictionary *dictionary_create(sqlite3 *db, const int scratch[DICTIONARY_S
 		pt_fail_no_memory(e, "the dictionary");
 		return NULL;
 	}
-	d->db = db;
 	d->scratch = scratch[0];
 	d->bases = *bases;
-	if (!(d->insert_path = db_insert(db, "path", 20, e)) ||
-	    !(d->insert_edge = db_insert(db, "edge", 14, e)) ||
-	    !(d->insert_version = db_insert(db, "path_version", 3, e)) ||
-	    !(d->path_chunks.insert = db_insert(db, "path_chunk", 2, e)) ||
-	    !(d->edge_chunks.insert = db_insert(db, "edge_chunk", 2, e)) ||
+	if (!(d->insert_path = insert_create(inserter, "path", 20, e)) ||
+	    !(d->insert_edge = insert_create(inserter, "edge", 14, e)) ||
+	    !(d->insert_version = insert_create(inserter, "path_version", 3, e)) ||
+	    !(d->set_symbol = insert_create_sql(inserter, set_symbol_sql, 2, e)) ||
+	    !(d->set_dsos = insert_create_sql(inserter, set_dsos_sql, 1, e)) ||
+	    !(d->path_chunks.insert = insert_create(inserter, "path_chunk", 2, e)) ||
+	    !(d->edge_chunks.insert = insert_create(inserter, "edge_chunk", 2, e)) ||
 	    paged_init(&d->paths, scratch[1], sizeof(struct path), PAGES, e) < 0 ||
 	    paged_init(&d->edges, scratch[2], sizeof(struct edge), PAGES, e) < 0) {
 		dictionary_destroy(d);
@@ -122,11 +127,13 @@ void dictionary_destroy(struct dictionary *d)
 {
 	if (!d)
 		return;
-	sqlite3_finalize(d->insert_path);
-	sqlite3_finalize(d->insert_edge);
-	sqlite3_finalize(d->insert_version);
-	sqlite3_finalize(d->path_chunks.insert);
-	sqlite3_finalize(d->edge_chunks.insert);
+	insert_destroy(d->insert_path);
+	insert_destroy(d->insert_edge);
+	insert_destroy(d->insert_version);
+	insert_destroy(d->set_symbol);
+	insert_destroy(d->set_dsos);
+	insert_destroy(d->path_chunks.insert);
+	insert_destroy(d->edge_chunks.insert);
 	free(d->path_chunks.ids);
 	free(d->edge_chunks.ids);
 	paged_deinit(&d->paths);
@@ -213,7 +220,7 @@ static uint32_t count_chunks(const struct pairs *p, size_t at)
 }
 
 /* The text of the chunks after the first, as differences to it. */
-static void bind_more(const struct pairs *p, size_t at, uint32_t n, sqlite3_stmt *s, int column, char *text)
+static void bind_more(const struct pairs *p, size_t at, uint32_t n, struct insert *s, int column, char *text)
 {
 	uint32_t offsets[CHUNKS_ROW];
 
@@ -226,9 +233,9 @@ static int write_chunks(struct pairs *p, size_t at, uint32_t n, struct pt_error 
 {
 	char text[CHUNKS_ROW * DIGITS_BYTES];
 
-	sqlite3_bind_int64(p->insert, 1, p->ids[at]);
+	insert_int(p->insert, 1, p->ids[at]);
 	bind_more(p, at, n, p->insert, 2, text);
-	return db_run(p->insert, e);
+	return insert_run(p->insert, e);
 }
 
 /* Sorted, so that the table grows at its end. Only traces of some eighty million runs have PAIRS. */
@@ -249,17 +256,15 @@ static int write_pairs(struct pairs *p, struct pt_error *e)
 
 /* The columns chunk and more of the row with that id; what does not fit becomes rows of the chunk
  * table. Rows come in the order of ids. text: room for CHUNKS_ROW digits. */
-static int bind_chunks(struct pairs *p, int64_t id, sqlite3_stmt *s, int column, char *text,
+static int bind_chunks(struct pairs *p, int64_t id, struct insert *s, int column, char *text,
 		       struct pt_error *e)
 {
 	uint32_t n;
 
-	sqlite3_bind_null(s, column);
-	sqlite3_bind_null(s, column + 1);
 	if (p->at == p->count || p->ids[p->at] >> CHUNK_BITS != id)
 		return 0;
 	n = count_chunks(p, p->at);
-	sqlite3_bind_int64(s, column, p->ids[p->at] & ((1 << CHUNK_BITS) - 1));
+	insert_int(s, column, p->ids[p->at] & ((1 << CHUNK_BITS) - 1));
 	bind_more(p, p->at, n, s, column + 1, text);
 	for (p->at += n; p->at < p->count && p->ids[p->at] >> CHUNK_BITS == id; p->at += n) {
 		n = count_chunks(p, p->at);
@@ -516,13 +521,11 @@ int dictionary_run_at(struct dictionary *d, uint32_t path, int64_t run, struct d
 
 /* ---- Tables ------------------------------------------------------------------------------------------- */
 
-static void bind_timed(sqlite3_stmt *s, int at, uint64_t insn_timed, double cycles)
+static void bind_timed(struct insert *s, int at, uint64_t insn_timed, double cycles)
 {
-	db_bind(s, at, insn_timed, (int64_t)insn_timed);
+	insert_known(s, at, insn_timed, (int64_t)insn_timed);
 	if (insn_timed)
-		sqlite3_bind_double(s, at + 1, cycles);
-	else
-		sqlite3_bind_null(s, at + 1);
+		insert_double(s, at + 1, cycles);
 }
 
 /* The path's i-th edge was taken as often as the path. symbol_machines: to be filled, by symbols' numbers. */
@@ -650,41 +653,41 @@ static int read_path(struct dictionary *d, const struct path *p, uint32_t *symbo
 /* Of most paths it is 1, and needs no row. */
 static int insert_version(struct dictionary *d, int64_t path, uint32_t version, struct pt_error *e)
 {
-	sqlite3_bind_int64(d->insert_version, 1, path);
-	sqlite3_bind_int64(d->insert_version, 2, d->bases.trace);
-	sqlite3_bind_int64(d->insert_version, 3, version);
-	return db_run(d->insert_version, e);
+	insert_int(d->insert_version, 1, path);
+	insert_int(d->insert_version, 2, d->bases.trace);
+	insert_int(d->insert_version, 3, version);
+	return insert_run(d->insert_version, e);
 }
 
 static int insert_path(struct dictionary *d, const struct path *p, int64_t id, struct path_columns *c,
 		       struct pt_error *e)
 {
-	sqlite3_stmt *s = d->insert_path;
+	struct insert *s = d->insert_path;
 
-	sqlite3_bind_int64(s, 1, id);
-	sqlite3_bind_int64(s, 2, d->bases.trace);
-	sqlite3_bind_int64(s, 3, p->edges);
-	db_bind(s, 4, p->edges, d->bases.edge + c->least - 1);
+	insert_int(s, 1, id);
+	insert_int(s, 2, d->bases.trace);
+	insert_int(s, 3, p->edges);
+	insert_known(s, 4, p->edges, d->bases.edge + c->least - 1);
 	/* Zeros only are a text, too: that it is never NULL makes the view branches faster. */
 	digits_bind_always(c->edges, p->edges, 0, s, 5, c->text[0]);
 	digits_bind_array(c->edges, p->edges, DIGITS_BITS, s, 6, c->text[1]);
 	digits_bind_array(c->insns, p->edges, 0, s, 7, c->text[2]);
 	digits_bind_array(c->insns, p->edges, DIGITS_BITS, s, 8, c->text[3]);
-	sqlite3_bind_int64(s, 9, (int64_t)p->insns);
-	sqlite3_bind_int64(s, 10, p->not_taken);
-	sqlite3_bind_int64(s, 11, p->tail_insns);
+	insert_int(s, 9, (int64_t)p->insns);
+	insert_int(s, 10, p->not_taken);
+	insert_int(s, 11, p->tail_insns);
 	if (p->edges)
-		db_bind(s, 12, p->start_ip && c->first_from, (int64_t)(c->first_from - p->start_ip));
+		insert_known(s, 12, p->start_ip && c->first_from, (int64_t)(c->first_from - p->start_ip));
 	else
-		db_bind(s, 12, p->start_ip, (int64_t)p->start_ip);
-	db_bind(s, 13, p->end_ip, (int64_t)p->end_ip);
-	sqlite3_bind_int64(s, 14, (int64_t)p->runs);
-	db_bind(s, 15, p->repeats != p->runs, (int64_t)p->repeats);
+		insert_known(s, 12, p->start_ip, (int64_t)p->start_ip);
+	insert_known(s, 13, p->end_ip, (int64_t)p->end_ip);
+	insert_int(s, 14, (int64_t)p->runs);
+	insert_known(s, 15, p->repeats != p->runs, (int64_t)p->repeats);
 	bind_timed(s, 16, p->insn_timed, p->cycles);
-	db_bind(s, 18, p->stretch_insns != 0, p->stretch_insns);
+	insert_known(s, 18, p->stretch_insns != 0, p->stretch_insns);
 	if (bind_chunks(&d->path_chunks, id, s, 19, c->more, e) < 0)
 		return -1;
-	if (db_run(s, e) < 0)
+	if (insert_run(s, e) < 0)
 		return -1;
 	return p->code_version == 1 ? 0 : insert_version(d, id, p->code_version, e);
 }
@@ -720,26 +723,26 @@ static int insert_paths(struct dictionary *d, uint32_t *symbol_machines, struct 
 
 static int insert_edges(struct dictionary *d, struct pt_error *e)
 {
-	sqlite3_stmt *s = d->insert_edge;
+	struct insert *s = d->insert_edge;
 
 	for (size_t i = 1; i <= d->edge_count; i++) {
 		const struct edge *p = edge_at(d, i);
 		char more[CHUNKS_ROW * DIGITS_BYTES];
 
-		sqlite3_bind_int64(s, 1, d->bases.edge + (int64_t)i);
-		sqlite3_bind_int64(s, 2, d->bases.trace);
-		db_bind(s, 3, p->def.from, (int64_t)p->def.from);
-		db_bind(s, 4, p->def.to, (int64_t)p->def.to);
-		sqlite3_bind_int64(s, 5, p->def.kind + (p->def.ends_trace ? PTR_KIND_ENDS_TRACE : 0));
-		db_bind(s, 6, p->def.from_symbol, d->bases.symbol + p->def.from_symbol);
-		db_bind(s, 7, p->def.to_symbol, d->bases.symbol + p->def.to_symbol);
-		sqlite3_bind_int64(s, 8, (int64_t)p->taken);
-		sqlite3_bind_int64(s, 9, (int64_t)p->insns);
-		sqlite3_bind_int64(s, 10, (int64_t)p->tail_insns);
+		insert_int(s, 1, d->bases.edge + (int64_t)i);
+		insert_int(s, 2, d->bases.trace);
+		insert_known(s, 3, p->def.from, (int64_t)p->def.from);
+		insert_known(s, 4, p->def.to, (int64_t)p->def.to);
+		insert_int(s, 5, p->def.kind + (p->def.ends_trace ? PTR_KIND_ENDS_TRACE : 0));
+		insert_known(s, 6, p->def.from_symbol, d->bases.symbol + p->def.from_symbol);
+		insert_known(s, 7, p->def.to_symbol, d->bases.symbol + p->def.to_symbol);
+		insert_int(s, 8, (int64_t)p->taken);
+		insert_int(s, 9, (int64_t)p->insns);
+		insert_int(s, 10, (int64_t)p->tail_insns);
 		bind_timed(s, 11, p->insn_timed, p->cycles);
 		if (bind_chunks(&d->edge_chunks, d->bases.edge + (int64_t)i, s, 13, more, e) < 0)
 			return -1;
-		if (db_run(s, e) < 0)
+		if (insert_run(s, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -747,26 +750,16 @@ static int insert_edges(struct dictionary *d, struct pt_error *e)
 
 static int set_machines(struct dictionary *d, const uint32_t *symbol_machines, struct pt_error *e)
 {
-	sqlite3_stmt *st;
-	char sql[256];
-	int ret = 0;
-
-	if (sqlite3_prepare_v2(d->db, "UPDATE symbol SET machine = ? WHERE id = ?", -1, &st, NULL) !=
-	    SQLITE_OK)
-		return db_fail_main(d->db, e);
-	for (uint32_t i = 1; !ret && i <= d->last_symbol; i++) {
+	for (uint32_t i = 1; i <= d->last_symbol; i++) {
 		if (!symbol_machines[i])
 			continue;
-		sqlite3_bind_int64(st, 1, d->bases.machine + symbol_machines[i]);
-		sqlite3_bind_int64(st, 2, d->bases.symbol + i);
-		ret = db_run(st, e);
+		insert_int(d->set_symbol, 1, d->bases.machine + symbol_machines[i]);
+		insert_int(d->set_symbol, 2, d->bases.symbol + i);
+		if (insert_run(d->set_symbol, e) < 0)
+			return -1;
 	}
-	sqlite3_finalize(st);
-	snprintf(sql, sizeof sql,
-		 "UPDATE dso SET machine = s.machine FROM (SELECT dso, min(machine) AS machine FROM symbol"
-		 " WHERE trace = %lld AND machine IS NOT NULL GROUP BY dso) s WHERE dso.id = s.dso",
-		 (long long)d->bases.trace);
-	return ret < 0 ? ret : db_exec(d->db, sql, e);
+	insert_int(d->set_dsos, 1, d->bases.trace);
+	return insert_run(d->set_dsos, e);
 }
 
 int dictionary_finish(struct dictionary *d, struct code_rows *code, struct pt_error *e)

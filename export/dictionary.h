@@ -10,11 +10,12 @@
 #ifndef EXPORT_DICTIONARY_H
 #define EXPORT_DICTIONARY_H
 
-#include <sqlite3.h>
 #include <stdint.h>
 
 #include "export/bases.h"
 #include "schema/records.h"
+
+struct inserter;
 
 struct code_rows;
 struct dictionary;
@@ -25,7 +26,7 @@ enum { DICTIONARY_SCRATCHES = 3 };
  * scratch: files of the caller's. bases are copied. NULL: PT_ERR_NO_MEMORY, or SQLite's error. What returns
  * no error below keeps that of a scratch file (PT_ERR_IO) for the next that does.
  */
-struct dictionary *dictionary_create(sqlite3 *db, const int scratch[DICTIONARY_SCRATCHES],
+struct dictionary *dictionary_create(struct inserter *inserter, const int scratch[DICTIONARY_SCRATCHES],
 				     const struct trace_bases *bases, struct pt_error *e);
 void dictionary_destroy(struct dictionary *d); /* NULL is fine */
 

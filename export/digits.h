@@ -1,5 +1,5 @@
 /*
- * digits.h - columns of numbers as texts (schema/digit.h), bound to statements.
+ * digits.h - columns of numbers as texts (schema/digit.h), as values of rows.
  *
  * A number below DIGITS_MAX has two digits. The low digits make one text, the high ones another; a text of
  * zeros only is NULL.
@@ -7,11 +7,11 @@
 #ifndef EXPORT_DIGITS_H
 #define EXPORT_DIGITS_H
 
-#include <sqlite3.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "export/inserter.h"
 #include "schema/digit.h"
 
 enum {
@@ -42,17 +42,17 @@ static inline uint32_t digit_bytes(uint32_t number)
 	return c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0xd800 ? 3 : 4;
 }
 
-/* Binds the first n numbers to the parameters low and high (0: the numbers have one digit). d must
- * not change until the statement has run. */
-void digits_bind(struct digits *d, uint32_t n, sqlite3_stmt *statement, int low, int high);
+/* Sets the columns low and high (0: the numbers have one digit) of the row to the first n numbers. d must not
+ * change until insert_run(). */
+void digits_bind(struct digits *d, uint32_t n, struct insert *row, int low, int high);
 
 /* The same for one digit of an array: shift is 0 or DIGITS_BITS. text has room for n * DIGITS_BYTES,
- * and must not change until the statement has run. */
-void digits_bind_array(const uint32_t *numbers, uint32_t n, unsigned shift, sqlite3_stmt *statement, int at,
+ * and must not change until insert_run(). */
+void digits_bind_array(const uint32_t *numbers, uint32_t n, unsigned shift, struct insert *row, int at,
 		       char *text);
 
 /* The same, but zeros only are a text, too, and not NULL. */
-void digits_bind_always(const uint32_t *numbers, uint32_t n, unsigned shift, sqlite3_stmt *statement, int at,
+void digits_bind_always(const uint32_t *numbers, uint32_t n, unsigned shift, struct insert *row, int at,
 			char *text);
 
 #endif

@@ -12,7 +12,7 @@
 enum {
 	BATCHES = 4,
 	BATCHES_WAKE = 2, /* that wait before a thread that sleeps is woken: that is dear */
-	BATCH_BYTES = 1 << 17
+	BATCH_BYTES = 1 << 19
 };
 
 /* Messages one after another, each after its size with what aligns the next one. */
@@ -166,7 +166,7 @@ void *feed_give(struct feed *f, size_t bytes, struct pt_error *e)
 
 int feed_settle(struct feed *f, struct pt_error *e)
 {
-	if (hand_over(f, e) < 0)
+	if (f->filled->bytes && hand_over(f, e) < 0)
 		return -1;
 	return f->threaded ? wait_until(f, 0, e) : 0;
 }

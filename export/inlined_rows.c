@@ -2,19 +2,20 @@
 #include "export/inlined_rows.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#include "export/db.h"
+#include "export/inserter.h"
 #include "export/demangle.h"
 
 struct inlined_rows {
 	struct trace_bases bases;
 	struct source_files *files;
-	sqlite3_stmt *insert;
+	struct insert *insert;
 	uint32_t count;
 	char demangled[DEMANGLED_BYTES];
 };
 
-struct inlined_rows *inlined_rows_create(sqlite3 *db, const struct trace_bases *bases,
+struct inlined_rows *inlined_rows_create(struct inserter *inserter, const struct trace_bases *bases,
 					 struct source_files *files, struct pt_error *e)
 {
 	struct inlined_rows *r = calloc(1, sizeof *r);
@@ -25,7 +26,7 @@ struct inlined_rows *inlined_rows_create(sqlite3 *db, const struct trace_bases *
 	}
 	r->bases = *bases;
 	r->files = files;
-	r->insert = db_insert(db, "inlined_call", 7, e);
+	r->insert = insert_create(inserter, "inlined_call", 7, e);
 	if (r->insert)
 		return r;
 	free(r);
@@ -35,7 +36,7 @@ struct inlined_rows *inlined_rows_create(sqlite3 *db, const struct trace_bases *
 void inlined_rows_destroy(struct inlined_rows *r)
 {
 	if (r)
-		sqlite3_finalize(r->insert);
+		insert_destroy(r->insert);
 	free(r);
 }
 
@@ -43,22 +44,20 @@ static int insert(struct inlined_rows *r, const struct inlined_call *call, struc
 {
 	struct source_line line = {.folder = call->folder, .file = call->file, .line = call->line};
 	uint32_t file = call->file ? source_files_number(r->files, &line, e) : 0;
-	sqlite3_stmt *s = r->insert;
+	struct insert *s = r->insert;
 
 	if (call->file && !file)
 		return -1;
-	sqlite3_bind_int64(s, 1, r->bases.inlined_call + call->row);
-	sqlite3_bind_int64(s, 2, r->bases.trace);
-	sqlite3_bind_null(s, 3);
+	insert_int(s, 1, r->bases.inlined_call + call->row);
+	insert_int(s, 2, r->bases.trace);
 	if (*call->name)
-		sqlite3_bind_text(s, 3, call->name, -1, SQLITE_STATIC);
-	sqlite3_bind_null(s, 4);
+		insert_text(s, 3, call->name, strlen(call->name));
 	if (demangle(call->name, r->demangled))
-		sqlite3_bind_text(s, 4, r->demangled, -1, SQLITE_STATIC);
-	db_bind(s, 5, call->outer != NULL, call->outer ? r->bases.inlined_call + call->outer->row : 0);
-	db_bind(s, 6, file, r->bases.source_file + file);
-	db_bind(s, 7, call->line, call->line);
-	return db_run(s, e);
+		insert_text(s, 4, r->demangled, strlen(r->demangled));
+	insert_known(s, 5, call->outer != NULL, call->outer ? r->bases.inlined_call + call->outer->row : 0);
+	insert_known(s, 6, file, r->bases.source_file + file);
+	insert_known(s, 7, call->line, call->line);
+	return insert_run(s, e);
 }
 
 uint32_t inlined_rows_number(struct inlined_rows *r, struct inlined_call *call, struct pt_error *e)

@@ -5,16 +5,16 @@
 #ifndef EXPORT_INLINED_ROWS_H
 #define EXPORT_INLINED_ROWS_H
 
-#include <sqlite3.h>
-
 #include "export/bases.h"
 #include "export/source_files.h"
+
+struct inserter;
 
 struct inlined_rows;
 
 /* files: numbers the files that calls stand in. bases are copied. NULL: PT_ERR_NO_MEMORY, or SQLite's
  * error. */
-struct inlined_rows *inlined_rows_create(sqlite3 *db, const struct trace_bases *bases,
+struct inlined_rows *inlined_rows_create(struct inserter *inserter, const struct trace_bases *bases,
 					 struct source_files *files, struct pt_error *e);
 void inlined_rows_destroy(struct inlined_rows *r); /* NULL is fine */
 

@@ -3,19 +3,19 @@
 
 #include <stdlib.h>
 
-#include "export/db.h"
+#include "export/inserter.h"
 #include "schema/records.h"
 
 enum { CHUNK_RUNS = 4096 };
 
 struct run_chunks {
-	sqlite3_stmt *insert;
+	struct insert *insert;
 	int64_t id, runs; /* of the chunk that is not inserted yet; 0 runs: there is none */
 	bool known;	  /* when its groups were: of all of them, or of none */
 	uint64_t tsc, tsc_end;
 };
 
-struct run_chunks *run_chunks_create(sqlite3 *db, struct pt_error *e)
+struct run_chunks *run_chunks_create(struct inserter *inserter, struct pt_error *e)
 {
 	struct run_chunks *c = calloc(1, sizeof *c);
 
@@ -23,7 +23,7 @@ struct run_chunks *run_chunks_create(sqlite3 *db, struct pt_error *e)
 		pt_fail_no_memory(e, "runs");
 		return NULL;
 	}
-	c->insert = db_insert(db, "run_chunk", 4, e);
+	c->insert = insert_create(inserter, "run_chunk", 4, e);
 	if (c->insert)
 		return c;
 	free(c);
@@ -33,7 +33,7 @@ struct run_chunks *run_chunks_create(sqlite3 *db, struct pt_error *e)
 void run_chunks_destroy(struct run_chunks *c)
 {
 	if (c)
-		sqlite3_finalize(c->insert);
+		insert_destroy(c->insert);
 	free(c);
 }
 
@@ -41,12 +41,12 @@ int run_chunks_finish(struct run_chunks *c, struct pt_error *e)
 {
 	if (!c->runs)
 		return 0;
-	sqlite3_bind_int64(c->insert, 1, c->id);
-	sqlite3_bind_int64(c->insert, 2, c->id + c->runs - 1);
-	db_bind(c->insert, 3, c->known, (int64_t)c->tsc);
-	db_bind(c->insert, 4, c->known, (int64_t)c->tsc_end);
+	insert_int(c->insert, 1, c->id);
+	insert_int(c->insert, 2, c->id + c->runs - 1);
+	insert_known(c->insert, 3, c->known, (int64_t)c->tsc);
+	insert_known(c->insert, 4, c->known, (int64_t)c->tsc_end);
 	c->runs = 0;
-	return db_run(c->insert, e);
+	return insert_run(c->insert, e);
 }
 
 /* As the macro RUN_GROUP_END (schema/macros.sql). */

@@ -5,14 +5,14 @@
 #ifndef EXPORT_RUN_CHUNKS_H
 #define EXPORT_RUN_CHUNKS_H
 
-#include <sqlite3.h>
-
 #include "export/run_rows.h"
 #include "schema/error.h"
 
+struct inserter;
+
 struct run_chunks;
 
-struct run_chunks *run_chunks_create(sqlite3 *db,
+struct run_chunks *run_chunks_create(struct inserter *inserter,
 				     struct pt_error *e); /* NULL: PT_ERR_NO_MEMORY, or SQLite's error */
 void run_chunks_destroy(struct run_chunks *c);		  /* NULL is fine */
 /* The next group, in the order of ids; a chunk that is full is inserted. 0, or -1: SQLite's error. */

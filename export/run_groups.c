@@ -266,16 +266,16 @@ static int insert_groups(struct run_groups *g, struct run_rows *rows, struct run
 	return run_chunks_finish(chunks, e);
 }
 
-int run_groups_finish(struct run_groups *g, sqlite3 *db, struct dictionary *d,
+int run_groups_finish(struct run_groups *g, struct inserter *inserter, struct dictionary *d,
 		      const struct pt_sink_poll *poll, struct pt_error *e)
 {
 	struct run_rows *rows = NULL;
 	struct run_chunks *chunks = NULL;
 	int ret = -1;
 
-	if (flush(g, e) == 0 && spool_rewind(&g->spool, e) == 0 && (rows = run_rows_create(db, e)) &&
-	    (chunks = run_chunks_create(db, e)))
-		ret = insert_groups(g, rows, chunks, d, poll, e);
+	if (flush(g, e) == 0 && spool_rewind(&g->spool, e) == 0 && (rows = run_rows_create(inserter, e)) &&
+	    (chunks = run_chunks_create(inserter, e)))
+		ret = insert_groups(g, rows, chunks, d, poll, e) < 0 ? -1 : inserter_settle(inserter, e);
 	run_chunks_destroy(chunks);
 	run_rows_destroy(rows);
 	return ret;

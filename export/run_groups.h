@@ -7,13 +7,13 @@
 #ifndef EXPORT_RUN_GROUPS_H
 #define EXPORT_RUN_GROUPS_H
 
-#include <sqlite3.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "schema/error.h"
 
 struct dictionary;
+struct inserter;
 struct pt_sink_poll;
 
 /* A run as it goes into the database: ids are the database's. */
@@ -40,7 +40,7 @@ int run_groups_add(struct run_groups *g, const struct group_run *r, struct pt_er
 /* After the last run and dictionary_rank(): inserts the rows, and records in the dictionary where its
  * paths are. 0, or -1: PT_ERR_IO, PT_ERR_NO_MEMORY, PT_ERR_REFUSED (interrupted, too many runs),
  * SQLite's error. */
-int run_groups_finish(struct run_groups *g, sqlite3 *db, struct dictionary *d,
+int run_groups_finish(struct run_groups *g, struct inserter *inserter, struct dictionary *d,
 		      const struct pt_sink_poll *poll, struct pt_error *e);
 
 #endif

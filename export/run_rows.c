@@ -4,16 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/db.h"
+#include "export/inserter.h"
 #include "schema/records.h"
 
 struct run_rows {
-	sqlite3_stmt *insert;
+	struct insert *insert;
 	/* Columns that are made of others: while the statement runs */
 	struct digits step, times, insn_at, insn;
 };
 
-struct run_rows *run_rows_create(sqlite3 *db, struct pt_error *e)
+struct run_rows *run_rows_create(struct inserter *inserter, struct pt_error *e)
 {
 	struct run_rows *r = calloc(1, sizeof *r);
 
@@ -21,7 +21,7 @@ struct run_rows *run_rows_create(sqlite3 *db, struct pt_error *e)
 		pt_fail_no_memory(e, "runs");
 		return NULL;
 	}
-	r->insert = db_insert(db, "run_group", 23, e);
+	r->insert = insert_create(inserter, "run_group", 23, e);
 	if (r->insert)
 		return r;
 	free(r);
@@ -31,7 +31,7 @@ struct run_rows *run_rows_create(sqlite3 *db, struct pt_error *e)
 void run_rows_destroy(struct run_rows *r)
 {
 	if (r)
-		sqlite3_finalize(r->insert);
+		insert_destroy(r->insert);
 	free(r);
 }
 
@@ -58,7 +58,6 @@ static void bind_times(struct run_rows *r, struct run_group *g)
 		digits_set(&r->step, i, times - 1);
 	}
 	if (bytes_of(&g->time, n) <= bytes_of(&r->step, n) + bytes_of(&r->times, times)) {
-		sqlite3_bind_null(r->insert, 7);
 		digits_bind(&g->time, n, r->insert, 8, 0);
 	} else {
 		digits_bind(&r->step, n, r->insert, 7, 0);
@@ -79,8 +78,6 @@ static void bind_insns(struct run_rows *r, const struct run_group *g, const uint
 	}
 	if (others)
 		digits_bind_always(r->insn_at.number, others, 0, r->insert, 12, r->insn_at.text[0]);
-	else
-		sqlite3_bind_null(r->insert, 12);
 	digits_bind(&r->insn, others, r->insert, 13, 14);
 }
 
@@ -96,9 +93,7 @@ static void bind_back(struct run_rows *r, struct run_group *g)
 		usual = g->back.number[i] == (known ? unknown : 0);
 		unknown = known ? 0 : unknown + 1;
 	}
-	if (usual)
-		sqlite3_bind_null(r->insert, 15);
-	else
+	if (!usual)
 		digits_bind_always(g->back.number, g->head.n, 0, r->insert, 15, g->back.text[0]);
 }
 
@@ -106,26 +101,26 @@ int run_rows_insert(struct run_rows *r, struct run_group *g, const uint32_t usua
 		    struct pt_error *e)
 {
 	const struct run_group_head *h = &g->head;
-	sqlite3_stmt *s = r->insert;
+	struct insert *s = r->insert;
 	bool known = h->tsc != PTR_NO_TSC;
 
-	sqlite3_bind_int64(s, 1, h->id);
-	sqlite3_bind_int64(s, 2, h->n);
-	sqlite3_bind_int64(s, 3, h->slice);
-	db_bind(s, 4, known, (int64_t)h->tsc);
+	insert_int(s, 1, h->id);
+	insert_int(s, 2, h->n);
+	insert_int(s, 3, h->slice);
+	insert_known(s, 4, known, (int64_t)h->tsc);
 	digits_bind(&g->path, h->n, s, 5, 6);
 	bind_times(r, g);
 	digits_bind(&g->repeats, h->n, s, 9, 0);
 	digits_bind(&g->cyc, h->n, s, 10, 11);
 	bind_insns(r, g, usual);
 	bind_back(r, g);
-	db_bind(s, 16, h->whole, (int64_t)h->cyc_whole);
-	db_bind(s, 17, h->whole, (int64_t)h->insn_whole);
-	db_bind(s, 18, known && h->est, (int64_t)h->est);
-	db_bind(s, 19, known, (int64_t)h->next);
-	db_bind(s, 20, known && h->end != PTR_NO_TSC, (int64_t)h->end);
+	insert_known(s, 16, h->whole, (int64_t)h->cyc_whole);
+	insert_known(s, 17, h->whole, (int64_t)h->insn_whole);
+	insert_known(s, 18, known && h->est, (int64_t)h->est);
+	insert_known(s, 19, known, (int64_t)h->next);
+	insert_known(s, 20, known && h->end != PTR_NO_TSC, (int64_t)h->end);
 	digits_bind(&g->est, h->n, s, 21, 0);
-	db_bind(s, 22, h->exact != 0, (int64_t)h->exact);
-	db_bind(s, 23, h->open != 0, (int64_t)h->open);
-	return db_run(s, e);
+	insert_known(s, 22, h->exact != 0, (int64_t)h->exact);
+	insert_known(s, 23, h->open != 0, (int64_t)h->open);
+	return insert_run(s, e);
 }

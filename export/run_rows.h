@@ -4,12 +4,13 @@
 #ifndef EXPORT_RUN_ROWS_H
 #define EXPORT_RUN_ROWS_H
 
-#include <sqlite3.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "export/digits.h"
 #include "schema/error.h"
+
+struct inserter;
 
 enum { RUN_GROUP_EST = 125 }; /* steps of est_add: one byte each */
 
@@ -35,7 +36,7 @@ struct run_group {
 
 struct run_rows;
 
-struct run_rows *run_rows_create(sqlite3 *db,
+struct run_rows *run_rows_create(struct inserter *inserter,
 				 struct pt_error *e); /* NULL: PT_ERR_NO_MEMORY, or SQLite's error */
 void run_rows_destroy(struct run_rows *r);	      /* NULL is fine */
 /* Inserts the row. path has ids of the database; usual: of each run, what path.stretch_insns says. 0, or

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/db.h"
+#include "export/inserter.h"
 #include "export/digits.h"
 #include "schema/array.h"
 #include "schema/hash.h"
@@ -22,13 +22,14 @@ struct file {
 
 struct source_files {
 	struct trace_bases bases;
-	sqlite3_stmt *insert;
+	struct insert *insert;
 	struct pt_hash hash; /* number n is files[n - 1] */
 	struct file *files;
 	size_t count, room;
 };
 
-struct source_files *source_files_create(sqlite3 *db, const struct trace_bases *bases, struct pt_error *e)
+struct source_files *source_files_create(struct inserter *inserter, const struct trace_bases *bases,
+					 struct pt_error *e)
 {
 	struct source_files *f = calloc(1, sizeof *f);
 
@@ -38,7 +39,7 @@ struct source_files *source_files_create(sqlite3 *db, const struct trace_bases *
 		return NULL;
 	}
 	f->bases = *bases;
-	f->insert = db_insert(db, "source_file", 4, e);
+	f->insert = insert_create(inserter, "source_file", 4, e);
 	if (f->insert)
 		return f;
 	source_files_destroy(f);
@@ -53,7 +54,7 @@ void source_files_destroy(struct source_files *f)
 		free(f->files[i].name);
 		free(f->files[i].has_code);
 	}
-	sqlite3_finalize(f->insert);
+	insert_destroy(f->insert);
 	pt_hash_deinit(&f->hash);
 	free(f->files);
 	free(f);
@@ -130,11 +131,11 @@ static int insert(struct source_files *f, uint32_t n, uint32_t *lines, char *tex
 	for (uint32_t line = 0; line < 8 * file->bytes && line < LINES_MAX; line++)
 		if (file->has_code[line / 8] >> line % 8 & 1)
 			lines[count++] = line;
-	sqlite3_bind_int64(f->insert, 1, f->bases.source_file + n);
-	sqlite3_bind_int64(f->insert, 2, f->bases.trace);
-	sqlite3_bind_text(f->insert, 3, file->name, -1, SQLITE_STATIC);
+	insert_int(f->insert, 1, f->bases.source_file + n);
+	insert_int(f->insert, 2, f->bases.trace);
+	insert_text(f->insert, 3, file->name, strlen(file->name));
 	digits_bind_array(lines, count, 0, f->insert, 4, text);
-	return db_run(f->insert, e);
+	return insert_run(f->insert, e);
 }
 
 int source_files_finish(struct source_files *f, struct source_lines *lines, struct pt_error *e)

@@ -5,16 +5,18 @@
 #ifndef EXPORT_SOURCE_FILES_H
 #define EXPORT_SOURCE_FILES_H
 
-#include <sqlite3.h>
 #include <stdint.h>
 
 #include "export/bases.h"
 #include "export/source_lines.h"
 
+struct inserter;
+
 struct source_files;
 
 /* bases are copied. NULL: PT_ERR_NO_MEMORY, or SQLite's error. */
-struct source_files *source_files_create(sqlite3 *db, const struct trace_bases *bases, struct pt_error *e);
+struct source_files *source_files_create(struct inserter *inserter, const struct trace_bases *bases,
+					 struct pt_error *e);
 void source_files_destroy(struct source_files *f); /* NULL is fine */
 
 /* The number of the line's file in the trace, 1 or more; its id is base + number. 0: PT_ERR_NO_MEMORY. */

@@ -11,6 +11,7 @@
 #include "export/code_rows.h"
 #include "export/db.h"
 #include "export/dictionary.h"
+#include "export/inserter.h"
 #include "export/plain_rows.h"
 #include "export/run_groups.h"
 #include "export/schema_sql.h"
@@ -49,7 +50,8 @@ struct sqlite_sink {
 	struct trace_bases base;
 	struct trace_meta meta;
 	struct trace_totals totals;
-	int64_t far_interrupts; /* of the stream's INTERRUPT records */
+	int64_t far_interrupts;	   /* of the stream's INTERRUPT records */
+	struct inserter *inserter; /* of what is written when all records have come */
 	struct plain_rows *rows;
 	struct run_groups *runs;
 	struct spool *interrupts; /* struct interrupt_row, with the stream's number of the path */
@@ -117,15 +119,16 @@ static int begin(struct sqlite_sink *s, struct pt_error *e)
 	if (!s->times || !s->interrupts)
 		return pt_fail_no_memory(e, "times");
 	s->interrupts->scratch = s->scratch[OF_INTERRUPTS];
-	if (!(s->rows = plain_rows_create(db, &s->base, e)) ||
+	if (!(s->inserter = inserter_create(db, s->threads != 1, e)) ||
+	    !(s->rows = plain_rows_create(db, &s->base, e)) ||
 	    !(s->runs = run_groups_create(s->scratch[OF_RUNS], e)) ||
-	    !(s->dictionary = dictionary_create(db, s->scratch + OF_DICTIONARY, &s->base, e)) ||
+	    !(s->dictionary = dictionary_create(s->inserter, s->scratch + OF_DICTIONARY, &s->base, e)) ||
 	    !(s->slices = slices_create(db, s->dictionary, &s->base, e)) ||
-	    !(s->call_paths = call_paths_create(db, s->scratch + OF_CALL_PATHS, &s->base, e)) ||
-	    !(s->calls = calls_create(db, s->call_paths, s->scratch + OF_CALLS, &s->base, e)) ||
+	    !(s->call_paths = call_paths_create(s->inserter, s->scratch + OF_CALL_PATHS, &s->base, e)) ||
+	    !(s->calls = calls_create(s->inserter, s->call_paths, s->scratch + OF_CALLS, &s->base, e)) ||
 	    !(s->feed = call_feed_create(s->calls, s->call_paths, s->threads != 1, e)) ||
 	    !(s->vms = vm_rows_create(db, &s->base, e)) ||
-	    !(s->code = code_rows_create(db, s->scratch + OF_CODE, &s->base, e)) ||
+	    !(s->code = code_rows_create(s->inserter, s->scratch + OF_CODE, &s->base, e)) ||
 	    !(s->lines = source_lines_create(e)))
 		return -1;
 	return 0;
@@ -333,6 +336,7 @@ static void finalize(struct sqlite_sink *s)
 	vm_rows_destroy(s->vms);
 	code_rows_destroy(s->code);
 	source_lines_destroy(s->lines);
+	inserter_destroy(s->inserter); /* after those whose rows it inserts */
 	s->rows = NULL;
 	s->runs = NULL;
 	s->interrupts = NULL;
@@ -345,6 +349,7 @@ static void finalize(struct sqlite_sink *s)
 	s->vms = NULL;
 	s->code = NULL;
 	s->lines = NULL;
+	s->inserter = NULL;
 }
 
 static int sink_commit(struct pt_sink *sink, struct pt_error *e)
@@ -359,7 +364,8 @@ static int sink_commit(struct pt_sink *sink, struct pt_error *e)
 	    dictionary_rank(s->dictionary, e) < 0)
 		return -1;
 	s->busy_with = "writing runs";
-	if (run_groups_finish(s->runs, db, s->dictionary, &s->poll, e) < 0 || insert_interrupts(s, e) < 0)
+	if (run_groups_finish(s->runs, s->inserter, s->dictionary, &s->poll, e) < 0 ||
+	    insert_interrupts(s, e) < 0)
 		return -1;
 	s->totals.first_tsc = slices_first_tsc(s->slices);
 	s->totals.last_tsc = slices_last_tsc(s->slices);
@@ -374,7 +380,8 @@ static int sink_commit(struct pt_sink *sink, struct pt_error *e)
 	s->call_paths = NULL;
 	s->busy_with = "summing up";
 	if (dictionary_finish(s->dictionary, s->code, e) < 0 || code_rows_finish(s->code, s->lines, e) < 0 ||
-	    plain_rows_finish(s->rows, e) < 0 || vm_rows_finish(s->vms, e) < 0 ||
+	    inserter_settle(s->inserter, e) < 0 || plain_rows_finish(s->rows, e) < 0 ||
+	    vm_rows_finish(s->vms, e) < 0 ||
 	    trace_insert(db, &s->base, &s->meta, s->name, &s->totals, e) < 0 ||
 	    trace_settle_times(db, &s->base, &s->meta, s->totals.last_tsc, e) < 0)
 		return -1;
