@@ -171,6 +171,8 @@ def load_cases(f):
     # libdw 0.188's hash table asserts that it gets memory; glibc's assert() has none for its words.
     yield Case("load a VM", [tool("pt-load"), "-q", "-j", "1", "db", f["vm.pts"]], outputs=["db"], content=content_of_database,
                again=loads_again, excuse=rb"resize_coordinator: Assertion|Unexpected error\.")
+    yield Case("load with threads", [tool("pt-load"), "-q", "-j", "2", "db", f["vm.pts"]], outputs=["db"], content=content_of_database,
+               again=loads_again, excuse=rb"resize_coordinator: Assertion|Unexpected error\.")
     yield Case("load --replace", [tool("pt-load"), "-q", "-j", "1", "--name", "other", "--replace", "db", f["tiny.pts"]],
                before={"db": f["tiny.db"]}, outputs=["db"], content=content_of_database, again=loads_again, crashes=True)
 
