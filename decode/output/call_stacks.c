@@ -50,7 +50,8 @@ struct pt_call_stacks {
 	struct stack **stacks; /* number n of the hash is stacks[n - 1] */
 	size_t stack_count, stack_room;
 	struct pt_hash stack_hash;
-	bool guests; /* some are of guests */
+	bool guests;		      /* some are of guests */
+	uint64_t from_tsc, until_tsc; /* pt_call_stacks_keep() */
 	bool no_memory;
 	/* The step at hand. */
 	struct pt_call_who who;
@@ -101,6 +102,12 @@ void pt_call_records_empty(struct pt_call_records *r)
 {
 	ptr_calls_empty(&r->calls);
 	r->paths.count = 0;
+}
+
+void pt_call_stacks_keep(struct pt_call_stacks *c, uint64_t from_tsc, uint64_t until_tsc)
+{
+	c->from_tsc = from_tsc;
+	c->until_tsc = until_tsc;
 }
 
 bool pt_call_stacks_full(const struct pt_call_stacks *c)
@@ -187,10 +194,8 @@ static uint32_t base_path(struct pt_call_stacks *c, const struct stack *st)
 /* False: no memory. */
 static bool add_call(struct pt_call_stacks *c, const struct ptr_call *r)
 {
-	const struct pt_call_stacks_config *config = &c->config;
-
-	if (config->sums && !(r->return_tsc >= config->from_tsc && r->return_tsc < config->until_tsc))
-		return pt_call_sums_add(config->sums, r);
+	if (c->config.sums && !(r->return_tsc >= c->from_tsc && r->return_tsc < c->until_tsc))
+		return pt_call_sums_add(c->config.sums, r);
 	return ptr_calls_add(&c->records->calls, r) == 0;
 }
 

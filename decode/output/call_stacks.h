@@ -87,13 +87,13 @@ struct pt_call_stacks;
 struct pt_call_stacks_config {
 	const struct pt_graph *graph; /* its path_edges, path_until and edges are read */
 	uint32_t remembered;	      /* call paths */
-	/* Where calls are added that return at other times than this; NULL: all calls are records. */
-	struct pt_call_sums *sums;
-	uint64_t from_tsc, until_tsc;
+	struct pt_call_sums *sums;    /* where calls are added that are no records; NULL: all are */
 };
 struct pt_call_stacks *
 pt_call_stacks_create(const struct pt_call_stacks_config *config); /* NULL: no memory */
 void pt_call_stacks_destroy(struct pt_call_stacks *c);		   /* NULL is fine */
+/* With sums: calls that return from from_tsc on, and before until_tsc, are records. At first none are. */
+void pt_call_stacks_keep(struct pt_call_stacks *c, uint64_t from_tsc, uint64_t until_tsc);
 /* Adds to *records what `count` steps make. False: no memory, then and ever after. */
 bool pt_call_stacks_run(struct pt_call_stacks *c, const struct pt_call_step *steps, size_t count,
 			struct pt_call_records *records);

@@ -12,8 +12,8 @@
 
 /*
  * The session's thread and that of the stacks may be so many batches apart, so that neither sleeps while the
- * other does something else for a while, and is not woken for little: that is dear. But a call that comes long after its runs
- * is dear for pt-load, which remembers the times of the last 65,536 (export/calls.c).
+ * other does something else for a while, nor is woken for little: that is dear. But a call that comes long after
+ * its runs is dear for pt-load, which remembers the times of the last 65,536 (export/calls.c).
  */
 #define BATCHES	     8
 #define BATCH_STEPS  1024
@@ -25,6 +25,7 @@ struct batch {
 	size_t count, taken;	    /* by the stacks, of count */
 	unsigned runs;		    /* that steps are of, or will be */
 	struct pt_call_records records;
+	struct pt_emit_detail detail; /* what was known of it when the batch was given */
 	bool no_memory, full; /* the stacks have no memory, or no numbers for call paths (call_stacks.h) */
 };
 
@@ -117,6 +118,7 @@ static void take_batch(struct pt_calls *c, struct batch *b)
 	size_t from = b->taken;
 
 	b->taken = b->count;
+	pt_call_stacks_keep(c->stacks, b->detail.from_tsc, b->detail.until_tsc);
 	b->no_memory |= !pt_call_stacks_run(c->stacks, b->steps + from, b->count - from, &b->records);
 	b->full = pt_call_stacks_full(c->stacks);
 }
@@ -179,6 +181,7 @@ static void wait_for_stacks(struct pt_calls *c, uint64_t batches)
 /* Gives the batch that is filled to the stacks. */
 static void give(struct pt_calls *c)
 {
+	c->filled->detail = c->emit->detail;
 	if (!c->has_thread) {
 		take_batch(c, c->filled);
 		c->taken = ++c->given;
@@ -223,6 +226,7 @@ static void put_records(struct pt_calls *c, struct batch *b)
 void pt_calls_settle(struct pt_calls *c)
 {
 	wait_for_stacks(c, c->given);
+	c->filled->detail = c->emit->detail;
 	if (c->filled->taken < c->filled->count)
 		take_batch(c, c->filled);
 }
@@ -248,11 +252,8 @@ static bool make_stacks(struct pt_calls *c)
 	const struct pt_emit *m = c->emit;
 	struct pt_call_stacks_config config = {.graph = m->graph, .remembered = m->call_paths};
 
-	if (m->detail.base > PTR_DETAIL_CALLS) {
+	if (m->detail.base > PTR_DETAIL_CALLS)
 		config.sums = pt_sums_calls(m->sums);
-		config.from_tsc = m->detail.from_tsc;
-		config.until_tsc = m->detail.until_tsc;
-	}
 	c->stacks = pt_call_stacks_create(&config);
 	if (!c->stacks)
 		pt_emit_no_memory(c->emit, "the call stacks");
