@@ -82,11 +82,6 @@ static struct ptr_call_sum *sum_of(struct pt_call_sums *s, const struct ptr_call
 	return first->thread == r->thread ? first : more_of(s, &begin);
 }
 
-static void add_known(uint64_t *sum, uint64_t n)
-{
-	*sum = *sum == PTR_UNKNOWN ? n : *sum + n;
-}
-
 bool pt_call_sums_add(struct pt_call_sums *s, const struct ptr_call *r)
 {
 	struct ptr_call_sum *sum = sum_of(s, r);
@@ -97,9 +92,9 @@ bool pt_call_sums_add(struct pt_call_sums *s, const struct ptr_call *r)
 	sum->branch_count += r->branch_count;
 	sum->insn_count += r->insn_count;
 	if (r->cyc_count != PTR_UNKNOWN)
-		add_known(&sum->cyc_count, r->cyc_count);
+		pt_add_known(&sum->cyc_count, r->cyc_count);
 	if (r->call_tsc != PTR_NO_TSC && r->return_tsc != PTR_NO_TSC)
-		add_known(&sum->elapsed_tsc, r->return_tsc - r->call_tsc);
+		pt_add_known(&sum->elapsed_tsc, r->return_tsc - r->call_tsc);
 	return true;
 }
 

@@ -132,6 +132,12 @@ struct pt_emit_stream {
 	bool has_pending;
 };
 
+/* To a sum of those that are known, which is PTR_UNKNOWN while there is none. */
+static inline void pt_add_known(uint64_t *sum, uint64_t n)
+{
+	*sum = *sum == PTR_UNKNOWN ? n : *sum + n;
+}
+
 /* Whether what the level has, and happens at tsc, is written. */
 static inline bool pt_emit_writes(const struct pt_emit *m, enum ptr_detail level, uint64_t tsc)
 {

@@ -318,11 +318,6 @@ struct pt_call_sums *pt_sums_calls(struct pt_sums *u)
 	return u->calls;
 }
 
-static void add_known(uint64_t *sum, uint64_t n)
-{
-	*sum = *sum == PTR_UNKNOWN ? n : *sum + n;
-}
-
 /* ---- Slices --------------------------------------------------------------------------------------------- */
 
 static uint64_t slice_key(const struct ptr_slice *r)
@@ -387,7 +382,7 @@ void pt_sums_slice_end(struct pt_sums *u, const struct ptr_slice_end *end)
 	sum->not_taken += end->not_taken;
 	sum->branch_count += end->branch_count;
 	if (end->cyc_count != PTR_UNKNOWN)
-		add_known(&sum->cyc_count, end->cyc_count);
+		pt_add_known(&sum->cyc_count, end->cyc_count);
 }
 
 void pt_sums_finish(struct pt_sums *u)
