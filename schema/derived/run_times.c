@@ -6,7 +6,11 @@
 #include "schema/array.h"
 #include "schema/records.h"
 
-enum { NONE = PTR_TIMES_HELD };
+/* Runs have numbers, which begin anew after so many: a power of two that is more than are held. */
+#define NUMBERS (1u << 31)
+#define NONE	UINT32_MAX
+/* Room for runs at first: mostly few are held, and these remain in the caches. */
+enum { HELD_FIRST = 256 };
 /* The rate of the intervals before is used when it is known from that many instructions. */
 enum { RATE_INSNS = 256 };
 /* Streams from this number on, which a damaged record stream may have, get no estimates. */
@@ -23,22 +27,54 @@ struct times_stream {
 };
 
 struct ptr_times {
-	struct ptr_timed_run held[PTR_TIMES_HELD]; /* a ring: [head, head + count) */
-	uint32_t head, count;
+	struct ptr_timed_run *held;   /* a ring of a power of two: run n is at n % room */
+	uint32_t room, head, count;   /* head: the number of the first one */
 	struct times_stream *streams; /* by number */
 	size_t stream_count, stream_room;
 };
 
 struct ptr_times *ptr_times_create(void)
 {
-	return calloc(1, sizeof(struct ptr_times));
+	struct ptr_times *t = calloc(1, sizeof *t);
+
+	if (t)
+		t->held = malloc(HELD_FIRST * sizeof *t->held);
+	if (t && t->held) {
+		t->room = HELD_FIRST;
+		return t;
+	}
+	free(t);
+	return NULL;
 }
 
 void ptr_times_destroy(struct ptr_times *t)
 {
-	if (t)
-		free(t->streams);
+	if (!t)
+		return;
+	free(t->streams);
+	free(t->held);
 	free(t);
+}
+
+static struct ptr_timed_run *run_at(const struct ptr_times *t, uint32_t number)
+{
+	return &t->held[number & (t->room - 1)];
+}
+
+/* Room for twice as many. False: no memory. */
+static bool grow(struct ptr_times *t)
+{
+	uint32_t room = 2 * t->room;
+	struct ptr_timed_run *held = malloc(room * sizeof *held);
+
+	if (!held)
+		return false;
+	for (uint32_t i = 0, n = t->head; i < t->count; i++, n = (n + 1) % NUMBERS)
+		held[n & (room - 1)] = *run_at(t, n);
+	free(t->held);
+	t->held = held;
+	t->room = room;
+	return true;
 }
 
 static struct times_stream *stream_of(struct ptr_times *t, uint32_t stream)
@@ -87,12 +123,13 @@ struct interval {
 static struct interval interval_of(const struct ptr_times *t, const struct times_stream *s,
 				   const struct ptr_timed_run *next)
 {
-	const struct ptr_timed_run *first = &t->held[s->first];
+	const struct ptr_timed_run *first = run_at(t, s->first);
 	struct interval ret = {.tsc = (double)(next->tsc - s->tsc)};
 
-	for (uint32_t i = s->first; i != NONE; i = t->held[i].next) {
-		ret.insns += (double)t->held[i].insns;
-		ret.gaps += t->held[i].begins && !(i == s->first && times_first_branch(t->held[i].timing));
+	for (uint32_t i = s->first; i != NONE; i = run_at(t, i)->next) {
+		ret.insns += (double)run_at(t, i)->insns;
+		ret.gaps +=
+		    run_at(t, i)->begins && !(i == s->first && times_first_branch(run_at(t, i)->timing));
 	}
 	ret.insns -= first->first_insns - insns_after_packet(first);
 	if (next->begins)
@@ -145,9 +182,9 @@ static void interpolate(struct ptr_times *t, const struct times_stream *s, const
 	uint64_t end = next->tsc;
 	double x = 0; /* TSC ticks since the interval's beginning */
 
-	for (uint32_t i = s->first; i != NONE; i = t->held[i].next) {
-		struct ptr_timed_run *r = &t->held[i];
-		const struct ptr_timed_run *after = r->next == NONE ? next : &t->held[r->next];
+	for (uint32_t i = s->first; i != NONE; i = run_at(t, i)->next) {
+		struct ptr_timed_run *r = run_at(t, i);
+		const struct ptr_timed_run *after = r->next == NONE ? next : run_at(t, r->next);
 		uint64_t est;
 
 		if (i != s->first || r->timing != PTR_TIME_EXACT) {
@@ -169,11 +206,11 @@ static void keep_direct_open(struct ptr_times *t, struct times_stream *s)
 {
 	uint32_t open = NONE;
 
-	for (uint32_t i = s->first; i != NONE; i = t->held[i].next)
-		open = !t->held[i].direct_last ? NONE : open == NONE ? i : open;
+	for (uint32_t i = s->first; i != NONE; i = run_at(t, i)->next)
+		open = !run_at(t, i)->direct_last ? NONE : open == NONE ? i : open;
 	s->open = open;
-	for (; open != NONE; open = t->held[open].next)
-		t->held[open].settled = false;
+	for (; open != NONE; open = run_at(t, open)->next)
+		run_at(t, open)->settled = false;
 }
 
 /* The interval is over. next: the first run after it; NULL unknown. */
@@ -190,8 +227,8 @@ static void end_interval(struct ptr_times *t, struct times_stream *s, const stru
 		if (!times_first_branch(next->timing))
 			keep_direct_open(t, s);
 	} else {
-		for (uint32_t i = s->first; i != NONE; i = t->held[i].next)
-			settle_one(&t->held[i], s->tsc, s->tsc, PTR_NO_TSC);
+		for (uint32_t i = s->first; i != NONE; i = run_at(t, i)->next)
+			settle_one(run_at(t, i), s->tsc, s->tsc, PTR_NO_TSC);
 	}
 	s->first = s->last = NONE;
 }
@@ -199,9 +236,9 @@ static void end_interval(struct ptr_times *t, struct times_stream *s, const stru
 /* The runs that end with direct branches get their upper bound. */
 static void settle_open(struct ptr_times *t, struct times_stream *s, uint64_t tsc_end)
 {
-	for (; s->open != NONE; s->open = t->held[s->open].next) {
-		t->held[s->open].tsc_end = tsc_end;
-		t->held[s->open].settled = true;
+	for (; s->open != NONE; s->open = run_at(t, s->open)->next) {
+		run_at(t, s->open)->tsc_end = tsc_end;
+		run_at(t, s->open)->settled = true;
 	}
 }
 
@@ -216,11 +253,12 @@ static void settle_stream(struct ptr_times *t, struct times_stream *s)
 bool ptr_times_put(struct ptr_times *t, const struct ptr_timed_run *run)
 {
 	struct times_stream *s = run->stream < STREAMS_MAX ? stream_of(t, run->stream) : NULL;
-	uint32_t i = (t->head + t->count) % PTR_TIMES_HELD;
-	struct ptr_timed_run *r = &t->held[i];
+	uint32_t i = (t->head + t->count) % NUMBERS;
+	struct ptr_timed_run *r;
 
-	if (!s && run->stream < STREAMS_MAX)
+	if ((!s && run->stream < STREAMS_MAX) || (t->count == t->room && !grow(t)))
 		return false;
+	r = run_at(t, i);
 	*r = *run;
 	r->next = NONE;
 	r->settled = false;
@@ -242,7 +280,7 @@ bool ptr_times_put(struct ptr_times *t, const struct ptr_timed_run *run)
 	if (s->first == NONE)
 		s->first = i;
 	else
-		t->held[s->last].next = i;
+		run_at(t, s->last)->next = i;
 	s->last = i;
 	return true;
 }
@@ -250,7 +288,7 @@ bool ptr_times_put(struct ptr_times *t, const struct ptr_timed_run *run)
 /* The ring is full: the run at its head gets the times that are known. */
 static void settle_head(struct ptr_times *t)
 {
-	struct times_stream *s = &t->streams[t->held[t->head].stream];
+	struct times_stream *s = &t->streams[run_at(t, t->head)->stream];
 
 	if (s->open == t->head)
 		settle_open(t, s, PTR_NO_TSC);
@@ -260,7 +298,7 @@ static void settle_head(struct ptr_times *t)
 
 const struct ptr_timed_run *ptr_times_next(struct ptr_times *t)
 {
-	struct ptr_timed_run *r = &t->held[t->head];
+	struct ptr_timed_run *r = run_at(t, t->head);
 
 	if (!t->count)
 		return NULL;
@@ -268,7 +306,7 @@ const struct ptr_timed_run *ptr_times_next(struct ptr_times *t)
 		settle_head(t);
 	if (!r->settled)
 		return NULL;
-	t->head = (t->head + 1) % PTR_TIMES_HELD;
+	t->head = (t->head + 1) % NUMBERS;
 	t->count--;
 	return r;
 }
