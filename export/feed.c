@@ -168,7 +168,9 @@ int feed_settle(struct feed *f, struct pt_error *e)
 {
 	if (f->filled->bytes && hand_over(f, e) < 0)
 		return -1;
-	return f->threaded ? wait_until(f, 0, e) : 0;
+	if (f->threaded)
+		return wait_until(f, 0, e);
+	return f->failed ? failed(f, e) : 0;
 }
 
 /* ---- Beginning and end --------------------------------------------------------------------------------- */
