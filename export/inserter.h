@@ -6,7 +6,8 @@
  *     insert_text(i, 2, name, strlen(name));
  *     if (insert_run(i, e) < 0) ...
  *
- * While rows may wait, the connection is the inserter's: inserter_settle() before anything else is done with it.
+ * While rows may wait, the connection is the inserter's: inserter_settle() before anything else is done with
+ * it.
  */
 #ifndef EXPORT_INSERTER_H
 #define EXPORT_INSERTER_H

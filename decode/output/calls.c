@@ -12,8 +12,8 @@
 
 /*
  * The session's thread and that of the stacks may be so many batches apart, so that neither sleeps while the
- * other does something else for a while, nor is woken for little: that is dear. But a call that comes long after
- * its runs is dear for pt-load, which remembers the times of the last 65,536 (export/calls.c).
+ * other does something else for a while, nor is woken for little: that is dear. But a call that comes long
+ * after its runs is dear for pt-load, which remembers the times of the last 65,536 (export/calls.c).
  */
 #define BATCHES	     8
 #define BATCH_STEPS  1024
