@@ -546,23 +546,42 @@ struct ptr_previous_call {
 	uint64_t return_tsc, return_branch;
 };
 
-/* CALLs that are encoded in any thread, to be put later, all at once. Zeroed at first. */
+/*
+ * CALLs that are encoded in any thread, to be put later. Zeroed at first. A call path may have no number yet:
+ * then the call has another one for it, which the call path's takes the place of when the call is put.
+ */
 struct ptr_calls {
 	uint8_t *bytes;
 	size_t used, room;
-	/* Of the bytes, one after the other: what is put into one block. */
+	/* What is put into one block: its bytes, calls, and those of them that wait for numbers. */
 	struct ptr_calls_chunk {
-		uint32_t bytes, count; /* of calls */
+		size_t at, waiting_at;
+		uint32_t bytes, count, waiting;
 		struct ptr_previous_call last;
 	} * chunks;
 	size_t chunk_count, chunk_room;
+	struct ptr_call_waiting {
+		uint32_t at,
+		    instead; /* in the chunk's bytes: where the number is to be; what the call has for it */
+	} * waiting;
+	size_t waiting_count, waiting_room;
+	bool begins; /* the next call begins a chunk */
 };
-/* 0, or -1: no memory, and nothing was added. */
-int ptr_calls_add(struct ptr_calls *calls, const struct ptr_call *r);
+/* instead: 0, or what stands for the call path's number, which is 0 then. 0, or -1: no memory, and nothing was
+ * added. */
+int ptr_calls_add(struct ptr_calls *calls, const struct ptr_call *r, uint32_t instead);
+/* What is added from now on can be put apart from what was added before. */
+void ptr_calls_cut(struct ptr_calls *calls);
 void ptr_calls_empty(struct ptr_calls *calls);
 void ptr_calls_deinit(struct ptr_calls *calls);
-/* As ptr_put_call() of each. 0, or -1. */
-int ptr_put_calls(struct ptr_writer *w, const struct ptr_calls *calls, struct pt_error *e);
+/* The number of what has stood for it. */
+struct ptr_call_numbers {
+	uint32_t (*number)(const void *arg, uint32_t instead);
+	const void *arg;
+};
+/* As ptr_put_call() of each in the chunks from `from` up to `to`. 0, or -1. */
+int ptr_put_calls(struct ptr_writer *w, const struct ptr_calls *calls, size_t from, size_t to,
+		  const struct ptr_call_numbers *numbers, struct pt_error *e);
 
 /* Records written so far, by type. */
 uint64_t ptr_writer_count(const struct ptr_writer *w, enum ptr_type type);

@@ -72,9 +72,10 @@ static inline uint8_t *put_run(struct ptr_previous *previous, uint8_t *begin, co
 	return put_v(p, r->path);
 }
 
-/* After its first byte. from_zero: the differences are not to the CALL before it. */
-static inline uint8_t *put_call(struct ptr_previous_call *previous, uint8_t *p, const struct ptr_call *r,
-				bool from_zero)
+/* Of a CALL, after its first byte, what comes before its call path. from_zero: the differences are not to the
+ * CALL before it. */
+static inline uint8_t *put_call_thread(struct ptr_previous_call *previous, uint8_t *p,
+				       const struct ptr_call *r, bool from_zero)
 {
 	uint64_t flags = (uint64_t)r->flags << PTR_CALL_SHIFT;
 
@@ -88,10 +89,14 @@ static inline uint8_t *put_call(struct ptr_previous_call *previous, uint8_t *p, 
 		p = put_v(p, r->stack);
 		previous->thread = r->thread;
 		previous->stack = r->stack;
-	} else {
-		p = put_v(p, flags);
+		return p;
 	}
-	p = put_v(p, r->call_path);
+	return put_v(p, flags);
+}
+
+/* What comes after its call path. */
+static inline uint8_t *put_call_rest(struct ptr_previous_call *previous, uint8_t *p, const struct ptr_call *r)
+{
 	p = put_v(p, ptr_zigzag(r->return_tsc - previous->return_tsc));
 	p = put_v(p, ptr_zigzag(r->return_tsc - r->call_tsc));
 	p = put_v(p, ptr_zigzag(r->return_branch - previous->return_branch));

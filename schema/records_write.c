@@ -326,30 +326,64 @@ int64_t ptr_put_call(struct ptr_writer *w, const struct ptr_call *r, struct pt_e
 	uint8_t *p = begin(w, PTR_CALL, 0, &number, e);
 
 	if (p)
-		w->at = put_call(&w->previous.call, p, r, false);
+		w->at =
+		    put_call_rest(&w->previous.call,
+				  put_v(put_call_thread(&w->previous.call, p, r, false), r->call_path), r);
 	return number;
 }
 
-static int put_chunk(struct ptr_writer *w, const uint8_t *bytes, const struct ptr_calls_chunk *chunk,
-		     struct pt_error *e)
+/* The chunk's bytes, with all numbers. Exactly: where a block ends must not depend on which numbers wait. */
+static size_t chunk_bytes(const struct ptr_calls *calls, const struct ptr_calls_chunk *chunk,
+			  const struct ptr_call_numbers *numbers)
+{
+	size_t bytes = chunk->bytes;
+
+	for (uint32_t i = 0; i < chunk->waiting; i++) {
+		uint32_t instead = calls->waiting[chunk->waiting_at + i].instead;
+
+		bytes++;
+		for (uint32_t n = numbers->number(numbers->arg, instead); n >= 0x80; n >>= 7)
+			bytes++;
+	}
+	return bytes;
+}
+
+/* The chunk's bytes, with the numbers that they wait for between them. Returns the end. */
+static uint8_t *put_waiting(uint8_t *to, const struct ptr_calls *calls, const struct ptr_calls_chunk *chunk,
+			    const struct ptr_call_numbers *numbers)
+{
+	const uint8_t *bytes = calls->bytes + chunk->at;
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < chunk->waiting; i++) {
+		const struct ptr_call_waiting *n = &calls->waiting[chunk->waiting_at + i];
+
+		memcpy(to, bytes + at, n->at - at);
+		to = put_v(to + (n->at - at), numbers->number(numbers->arg, n->instead));
+		at = n->at;
+	}
+	memcpy(to, bytes + at, chunk->bytes - at);
+	return to + (chunk->bytes - at);
+}
+
+static int put_chunk(struct ptr_writer *w, const struct ptr_calls *calls, const struct ptr_calls_chunk *chunk,
+		     const struct ptr_call_numbers *numbers, struct pt_error *e)
 {
 	w->counts[PTR_CALL] += chunk->count;
 	if (!w->blocks)
 		return 0;
-	if (!have_room(w, chunk->bytes, e))
+	if (!have_room(w, chunk_bytes(calls, chunk, numbers), e))
 		return -1;
-	memcpy(w->at, bytes, chunk->bytes);
-	w->at += chunk->bytes;
+	w->at = put_waiting(w->at, calls, chunk, numbers);
 	w->previous.call = chunk->last;
 	return 0;
 }
 
-int ptr_put_calls(struct ptr_writer *w, const struct ptr_calls *calls, struct pt_error *e)
+int ptr_put_calls(struct ptr_writer *w, const struct ptr_calls *calls, size_t from, size_t to,
+		  const struct ptr_call_numbers *numbers, struct pt_error *e)
 {
-	const uint8_t *bytes = calls->bytes;
-
-	for (size_t i = 0; i < calls->chunk_count; bytes += calls->chunks[i++].bytes)
-		if (put_chunk(w, bytes, &calls->chunks[i], e) < 0)
+	for (size_t i = from; i < to; i++)
+		if (put_chunk(w, calls, &calls->chunks[i], numbers, e) < 0)
 			return -1;
 	return 0;
 }

@@ -1,7 +1,9 @@
 /* call_paths.c - see call_paths.h. */
 #include "decode/output/call_paths.h"
 
+#include <pthread.h>
 #include <stdalign.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,10 +11,11 @@
 #include "schema/array.h"
 #include "schema/hash.h"
 
+/* Filled in by who has the mutex, its id last: who finds an id finds the rest, too. */
 struct node {
 	uint64_t callee; /* the hash of what it is known by */
 	uint32_t parent;
-	uint32_t number; /* 0: a free slot */
+	_Atomic uint32_t id; /* 0: a free slot */
 };
 
 #define LINE_NODES   4 /* slots of a cache line; they are taken from the first one on */
@@ -25,37 +28,64 @@ struct line {
 /*
  * The tables are not schema/hash.h's: there may be a million call paths, and calls ask for them at every
  * turn. With the key in the slot, on huge pages, that is one cache miss; and mostly none: what a call path
- * calls is in two cache lines that its own number leads to, while these have room; and call paths that are
- * new at the same time have numbers, and so lines, side by side. The rest is where its hash leads to.
+ * calls is in two cache lines that its own id leads to, while these have room; and call paths that are
+ * new at the same time have ids, and so lines, side by side. The rest is where its hash leads to.
  *
  * Two callees of a call path are the same when 64 bits of their hashes are: of a million call paths that
  * have a hundred siblings each, two have the same hash once in 10^11 traces.
  */
 struct table {
 	struct line *lines;
-	uint32_t mask;	/* of line numbers */
-	uint32_t count; /* of nodes */
+	uint32_t mask;	       /* of line numbers */
+	uint32_t count;	       /* of nodes */
+	struct table *smaller; /* what it was before it grew, for threads that still read it */
 };
+
+/* Numbers by ids. */
+#define CHUNK_BITS 16
+#define IDS_MAX	   (1u << 29) /* definitions: a database holds twice as many call paths */
+#define CHUNKS	   (IDS_MAX >> CHUNK_BITS)
 
 /*
  * Two generations: what is asked for is in the recent one, or comes into it. When that has half of what may
  * be remembered it becomes the older one, and the older one's call paths are forgotten: they were not asked
- * for since.
+ * for since. Threads look into the recent one without a lock.
  */
 struct pt_call_paths {
-	struct table recent, older;
-	uint32_t remembered, count; /* at most; that have got numbers */
-	bool full;
+	struct table *_Atomic recent;
+	pthread_mutex_t mutex; /* of what follows, and for adding to the recent ones */
+	struct table *older;
+	uint32_t remembered, count; /* at most; that have got ids */
+	atomic_bool full;
+	_Atomic uint32_t *numbers[CHUNKS]; /* of id n at n % 2^CHUNK_BITS */
 };
 
-#define LINES	    (1u << 6)  /* at first */
-#define NUMBERS_MAX (1u << 29) /* definitions: a database holds twice as many call paths */
+#define LINES (1u << 6) /* at first */
 
-static bool table_init(struct table *t)
+static struct table *table_create(uint32_t lines)
 {
-	t->mask = LINES - 1;
-	t->lines = pt_table_create(LINES, sizeof *t->lines);
-	return t->lines != NULL;
+	struct table *t = calloc(1, sizeof *t);
+
+	if (!t)
+		return NULL;
+	t->mask = lines - 1;
+	t->lines = pt_table_create(lines, sizeof *t->lines);
+	if (t->lines)
+		return t;
+	free(t);
+	return NULL;
+}
+
+/* With those that were smaller. */
+static void table_destroy(struct table *t)
+{
+	while (t) {
+		struct table *smaller = t->smaller;
+
+		free(t->lines);
+		free(t);
+		t = smaller;
+	}
 }
 
 struct pt_call_paths *pt_call_paths_create(uint32_t remembered)
@@ -64,8 +94,11 @@ struct pt_call_paths *pt_call_paths_create(uint32_t remembered)
 
 	if (!p)
 		return NULL;
+	pthread_mutex_init(&p->mutex, NULL);
 	p->remembered = remembered;
-	if (table_init(&p->recent) && table_init(&p->older))
+	p->recent = table_create(LINES);
+	p->older = table_create(LINES);
+	if (p->recent && p->older)
 		return p;
 	pt_call_paths_destroy(p);
 	return NULL;
@@ -75,103 +108,181 @@ void pt_call_paths_destroy(struct pt_call_paths *p)
 {
 	if (!p)
 		return;
-	free(p->recent.lines);
-	free(p->older.lines);
+	table_destroy(p->recent);
+	table_destroy(p->older);
+	for (uint32_t i = 0; i < CHUNKS && p->numbers[i]; i++)
+		free(p->numbers[i]);
+	pthread_mutex_destroy(&p->mutex);
 	free(p);
 }
 
-/* A symbol, whatever its address; or an address, and where: two mappings can have had one. */
-static uint64_t hash_callee(const struct pt_callee *callee)
+/* ---- Nodes ------------------------------------------------------------------------------------------ */
+
+/* What a call path is known by: its caller, and a symbol, whatever its address; or an address, and where: two
+ * mappings can have had one. */
+struct key {
+	uint64_t callee;
+	uint32_t parent;
+};
+
+static struct key key_of(uint32_t parent, const struct pt_callee *callee)
 {
 	uint64_t ip = callee->named ? 0 : callee->ip;
 	uint64_t place = (uint64_t)callee->named << 32 | callee->place;
 
-	return pt_hash_fold(ip ^ 0xa0761d6478bd642fu, place ^ 0xe7037ed1a0b428dbu);
+	return (struct key){.callee = pt_hash_fold(ip ^ 0xa0761d6478bd642fu, place ^ 0xe7037ed1a0b428dbu),
+			    .parent = parent};
 }
 
 /* The lines that a node may be in, in turn. */
-static uint32_t line_of(const struct table *t, const struct node *n, uint32_t turn)
+static uint32_t line_of(const struct table *t, const struct key *k, uint32_t turn)
 {
 	if (turn < PARENT_LINES)
-		return (n->parent ^ turn) & t->mask;
-	return ((uint32_t)((n->callee + n->parent * 0xc2b2ae3d27d4eb4fu) >> 32) + turn) & t->mask;
+		return (k->parent ^ turn) & t->mask;
+	return ((uint32_t)((k->callee + k->parent * 0xc2b2ae3d27d4eb4fu) >> 32) + turn) & t->mask;
 }
 
-/* The node, or the free slot for it. */
-static struct node *find(const struct table *t, const struct node *n)
+/* The node, or the free slot for it. *ret_id: 0 of that. */
+static struct node *find(const struct table *t, const struct key *k, uint32_t *ret_id)
 {
 	for (uint32_t turn = 0;; turn++) {
-		struct node *at = t->lines[line_of(t, n, turn)].nodes;
+		struct node *at = t->lines[line_of(t, k, turn)].nodes;
 
-		for (int i = 0; i < LINE_NODES; i++)
-			if (!at[i].number || (at[i].callee == n->callee && at[i].parent == n->parent))
+		for (int i = 0; i < LINE_NODES; i++) {
+			*ret_id = atomic_load_explicit(&at[i].id, memory_order_acquire);
+			if (!*ret_id || (at[i].callee == k->callee && at[i].parent == k->parent))
 				return &at[i];
+		}
 	}
 }
 
-static bool grow(struct table *t)
+/* It is not in the table, which has room for it. */
+static void insert(struct table *t, const struct key *k, uint32_t id)
 {
-	struct table grown = {.mask = t->mask * 2 + 1, .count = t->count};
+	uint32_t none;
+	struct node *n = find(t, k, &none);
 
-	grown.lines = pt_table_create((size_t)grown.mask + 1, sizeof *grown.lines);
-	if (!grown.lines)
+	n->callee = k->callee;
+	n->parent = k->parent;
+	atomic_store_explicit(&n->id, id, memory_order_release);
+	t->count++;
+}
+
+/* A table of twice the size becomes the recent one. False: no memory. */
+static bool grow(struct pt_call_paths *p)
+{
+	struct table *t = p->recent, *grown = table_create(t->mask * 2 + 2);
+
+	if (!grown)
 		return false;
 	for (uint32_t i = 0; i <= t->mask; i++)
-		for (int k = 0; k < LINE_NODES && t->lines[i].nodes[k].number; k++)
-			*find(&grown, &t->lines[i].nodes[k]) = t->lines[i].nodes[k];
-	free(t->lines);
-	*t = grown;
+		for (int n = 0; n < LINE_NODES && t->lines[i].nodes[n].id; n++) {
+			const struct node *node = &t->lines[i].nodes[n];
+
+			insert(grown, &(struct key){node->callee, node->parent}, node->id);
+		}
+	grown->smaller = t;
+	atomic_store_explicit(&p->recent, grown, memory_order_release);
 	return true;
 }
 
-static void forget_older(struct pt_call_paths *p)
+/* Into the recent ones. The id, or 0: no memory. */
+static uint32_t remember(struct pt_call_paths *p, const struct key *k, uint32_t id)
 {
-	struct table t = p->older;
+	const struct table *t = p->recent;
 
-	memset(t.lines, 0, ((size_t)t.mask + 1) * sizeof *t.lines);
-	t.count = 0;
-	p->older = p->recent;
-	p->recent = t;
+	if (t->count > (t->mask + 1) * (LINE_NODES / 2) && !grow(p))
+		return 0;
+	insert(p->recent, k, id);
+	return id;
 }
 
-/* Into the recent ones. The number, or 0: no memory. */
-static uint32_t remember(struct pt_call_paths *p, const struct node *n)
+/* ---- Ids -------------------------------------------------------------------------------------------- */
+
+/* 0: no memory. */
+static uint32_t new_id(struct pt_call_paths *p)
 {
-	if (p->recent.count > 0 && p->recent.count >= p->remembered / 2)
-		forget_older(p);
-	if (p->recent.count > (p->recent.mask + 1) * (LINE_NODES / 2) && !grow(&p->recent))
+	uint32_t id = p->count + 1;
+	_Atomic uint32_t **chunk = &p->numbers[id >> CHUNK_BITS];
+
+	if (id >= IDS_MAX) {
+		p->full = true;
+		return PT_NO_CALL_PATH;
+	}
+	if (!*chunk && !(*chunk = calloc(1u << CHUNK_BITS, sizeof **chunk)))
 		return 0;
-	p->recent.count++;
-	*find(&p->recent, n) = *n;
-	return n->number;
+	p->count = id;
+	return id;
+}
+
+/* It was not among the recent ones when the caller has looked. */
+static uint32_t ask(struct pt_call_paths *p, const struct key *k)
+{
+	uint32_t id;
+
+	find(p->recent, k, &id);
+	if (id)
+		return id;
+	find(p->older, k, &id);
+	if (!id)
+		id = new_id(p);
+	return id && id != PT_NO_CALL_PATH ? remember(p, k, id) : id;
 }
 
 uint32_t pt_call_path(struct pt_call_paths *p, uint32_t parent, const struct pt_callee *callee,
 		      struct pt_new_call_paths *added)
 {
-	struct node n = {.parent = parent, .callee = hash_callee(callee)};
-	uint32_t number;
+	const struct key k = key_of(parent, callee);
+	uint32_t id;
 
 	if (parent == PT_NO_CALL_PATH)
 		return PT_NO_CALL_PATH;
-	number = find(&p->recent, &n)->number;
-	if (number)
-		return number;
-	n.number = find(&p->older, &n)->number;
-	if (n.number)
-		return remember(p, &n);
-	p->full |= p->count >= NUMBERS_MAX;
-	if (p->full)
-		return PT_NO_CALL_PATH;
+	find(atomic_load_explicit(&p->recent, memory_order_acquire), &k, &id);
+	if (!id) {
+		pthread_mutex_lock(&p->mutex);
+		id = ask(p, &k);
+		pthread_mutex_unlock(&p->mutex);
+	}
+	if (!id || id == PT_NO_CALL_PATH || pt_call_path_number(p, id))
+		return id;
 	if (pt_array_grow(&added->items, added->count, &added->room, NULL) < 0)
 		return 0;
 	added->items[added->count++] =
-	    (struct ptr_call_path){.parent = parent, .symbol = callee->place, .ip = callee->ip};
-	n.number = ++p->count;
-	return remember(p, &n);
+	    (struct pt_new_call_path){.id = id, .parent = parent, .place = callee->place, .ip = callee->ip};
+	return id;
 }
 
 bool pt_call_paths_full(const struct pt_call_paths *p)
 {
 	return p->full;
+}
+
+static _Atomic uint32_t *number_of(const struct pt_call_paths *p, uint32_t id)
+{
+	return &p->numbers[id >> CHUNK_BITS][id & ((1u << CHUNK_BITS) - 1)];
+}
+
+uint32_t pt_call_path_number(const struct pt_call_paths *p, uint32_t id)
+{
+	return !id || id == PT_NO_CALL_PATH ? 0
+					    : atomic_load_explicit(number_of(p, id), memory_order_relaxed);
+}
+
+void pt_call_path_set_number(struct pt_call_paths *p, uint32_t id, uint32_t number)
+{
+	atomic_store_explicit(number_of(p, id), number, memory_order_relaxed);
+}
+
+void pt_call_paths_settle(struct pt_call_paths *p)
+{
+	struct table *t = p->recent;
+
+	table_destroy(t->smaller);
+	t->smaller = NULL;
+	if (!t->count || t->count < p->remembered / 2)
+		return;
+	memset(p->older->lines, 0, ((size_t)p->older->mask + 1) * sizeof *p->older->lines);
+	p->older->count = 0;
+	p->recent = p->older;
+	p->older = t;
 }

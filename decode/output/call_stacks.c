@@ -6,7 +6,6 @@
 
 #include "decode/output/call_roles.h"
 #include "schema/array.h"
-#include "schema/hash.h"
 
 /* Of deeper recursion the bottom is dropped: those calls are not reported, and do not return. */
 #define FRAMES_MAX 16384
@@ -14,7 +13,8 @@
 struct frame {
 	uint64_t ret; /* where a return leads to; 0: the bottom */
 	uint64_t tsc, branch, insns, branches, cycles;
-	uint32_t call_path; /* or PT_NO_CALL_PATH */
+	uint32_t call_path; /* its id, or PT_NO_CALL_PATH */
+	uint32_t number;    /* the call path's, 0 if it was not known yet */
 	uint32_t parent, place;
 	uint64_t ip;	     /* what call_path was looked up by */
 	uint32_t ret_symbol; /* entered: of what it returns to, 0 none */
@@ -24,11 +24,10 @@ struct frame {
 
 #define EXECS_UNKNOWN UINT32_MAX
 
-struct stack {
+struct pt_call_stack {
 	const struct pt_task *task;
-	uint32_t number;	    /* as in struct ptr_call */
+	uint32_t number;
 	const struct pt_task *host; /* of a guest's: the host's thread that ran it last, NULL unknown */
-	int32_t cpu;		    /* of an idle task, of which each CPU has one; else -1 */
 	/* Of the process, when it ran last: an exec makes another program of it. EXECS_UNKNOWN: it begins
 	 * anew. */
 	uint32_t execs;
@@ -42,53 +41,34 @@ struct stack {
 	uint64_t insns, branches, cycles; /* executed so far: by this thread, whatever else ran on its CPU */
 	uint64_t seen_cycles;		  /* of the stream, what is in cycles already */
 	bool has_cyc;
+	bool listed; /* in the shard's list */
 };
 
 struct pt_call_stacks {
 	struct pt_call_stacks_config config;
-	struct pt_call_paths *paths;
-	struct stack **stacks; /* number n of the hash is stacks[n - 1] */
+	struct pt_call_stack **stacks; /* that have run, by number */
 	size_t stack_count, stack_room;
-	struct pt_hash stack_hash;
 	bool guests;		      /* some are of guests */
 	uint64_t from_tsc, until_tsc; /* pt_call_stacks_keep() */
 	bool no_memory;
 	/* The step at hand. */
 	struct pt_call_who who;
-	struct stack *current; /* who's; NULL: nobody known */
 	struct pt_call_records *records;
 };
-
-static bool tables_init(struct pt_call_stacks *c)
-{
-	c->paths = pt_call_paths_create(c->config.remembered);
-	return c->paths && pt_hash_init(&c->stack_hash, 6, NULL) == 0;
-}
 
 struct pt_call_stacks *pt_call_stacks_create(const struct pt_call_stacks_config *config)
 {
 	struct pt_call_stacks *c = calloc(1, sizeof *c);
 
-	if (!c)
-		return NULL;
-	c->config = *config;
-	if (tables_init(c))
-		return c;
-	pt_call_stacks_destroy(c);
-	return NULL;
+	if (c)
+		c->config = *config;
+	return c;
 }
 
 void pt_call_stacks_destroy(struct pt_call_stacks *c)
 {
-	if (!c)
-		return;
-	for (size_t i = 0; i < c->stack_count; i++) {
-		free(c->stacks[i]->frames);
-		free(c->stacks[i]);
-	}
-	free(c->stacks);
-	pt_hash_deinit(&c->stack_hash);
-	pt_call_paths_destroy(c->paths);
+	if (c)
+		free(c->stacks);
 	free(c);
 }
 
@@ -110,70 +90,57 @@ void pt_call_stacks_keep(struct pt_call_stacks *c, uint64_t from_tsc, uint64_t u
 	c->until_tsc = until_tsc;
 }
 
-bool pt_call_stacks_full(const struct pt_call_stacks *c)
-{
-	return pt_call_paths_full(c->paths);
-}
-
 /* ---- Stacks ----------------------------------------------------------------------------------------- */
 
-static uint64_t stack_key(const struct pt_task *task, int32_t cpu)
+struct pt_call_stack *pt_call_stack_create(const struct pt_task *task, uint32_t number)
 {
-	return pt_hash_mix((uintptr_t)task + (uint32_t)cpu);
-}
+	struct pt_call_stack *st = calloc(1, sizeof *st);
 
-static uint64_t key_of_stack(const void *stacks, uint32_t n)
-{
-	const struct stack *st = ((struct stack *const *)stacks)[n - 1];
-
-	return stack_key(st->task, st->cpu);
-}
-
-static struct stack *find_stack(const struct pt_call_stacks *c, const struct pt_task *task, int32_t cpu)
-{
-	const struct pt_hash *h = &c->stack_hash;
-	uint32_t n;
-
-	for (uint32_t i = pt_hash_first(h, stack_key(task, cpu)); (n = h->slots[i]); i = pt_hash_next(h, i))
-		if (c->stacks[n - 1]->task == task && c->stacks[n - 1]->cpu == cpu)
-			return c->stacks[n - 1];
-	return NULL;
-}
-
-static struct stack *add_stack(struct pt_call_stacks *c, const struct pt_task *task, int32_t cpu)
-{
-	struct stack *st = calloc(1, sizeof *st);
-
-	if (!st || pt_array_grow(&c->stacks, c->stack_count, &c->stack_room, NULL) < 0)
-		goto failed;
-	st->task = task;
-	st->cpu = cpu;
-	st->execs = EXECS_UNKNOWN;
-	st->number = (uint32_t)c->stack_count + 1;
-	c->stacks[c->stack_count] = st;
-	if (pt_hash_insert(&c->stack_hash, stack_key(task, cpu), (uint32_t)c->stack_count + 1, key_of_stack,
-			   c->stacks, NULL) < 0)
-		goto failed;
-	c->stack_count++;
-	c->guests |= task->machine->pid != 0;
-	return st;
-failed:
-	free(st);
-	c->no_memory = true;
-	return NULL;
-}
-
-static struct stack *stack_of(struct pt_call_stacks *c, const struct pt_task *task)
-{
-	struct stack *st;
-	int32_t cpu = -1;
-
-	if (!task)
+	if (!st)
 		return NULL;
-	if (task->tid == 0)
-		cpu = task->machine->pid ? c->who.vcpu : c->who.cpu;
-	st = find_stack(c, task, cpu);
-	return st ? st : add_stack(c, task, cpu);
+	st->task = task;
+	st->execs = EXECS_UNKNOWN;
+	st->number = number;
+	return st;
+}
+
+void pt_call_stack_destroy(struct pt_call_stack *st)
+{
+	if (st)
+		free(st->frames);
+	free(st);
+}
+
+/* Into the list, in the order of numbers. */
+static void list(struct pt_call_stacks *c, struct pt_call_stack *st)
+{
+	size_t at = c->stack_count;
+
+	if (pt_array_grow(&c->stacks, c->stack_count, &c->stack_room, NULL) < 0) {
+		c->no_memory = true;
+		return;
+	}
+	for (; at > 0 && c->stacks[at - 1]->number > st->number; at--)
+		c->stacks[at] = c->stacks[at - 1];
+	c->stacks[at] = st;
+	c->stack_count++;
+	st->listed = true;
+	c->guests |= st->task->machine->pid != 0;
+}
+
+void pt_call_stacks_leave(struct pt_call_stacks *c, struct pt_call_stack *st)
+{
+	size_t at = 0;
+
+	if (c->who.stack == st)
+		c->who = (struct pt_call_who){0};
+	if (!st->listed)
+		return;
+	st->listed = false;
+	while (c->stacks[at] != st)
+		at++;
+	c->stack_count--;
+	memmove(c->stacks + at, c->stacks + at + 1, (c->stack_count - at) * sizeof(struct pt_call_stack *));
 }
 
 struct now { /* where in the trace */
@@ -181,30 +148,29 @@ struct now { /* where in the trace */
 };
 
 /* What a stack's bottom stands on: a guest's on the stack of the host's thread that runs it. */
-static uint32_t base_path(struct pt_call_stacks *c, const struct stack *st)
+static uint32_t base_path(const struct pt_call_stacks *c, const struct pt_call_stack *st)
 {
-	const struct stack *host;
+	const struct pt_call_stack *host = c->who.host_stack;
 
-	if (!st->task->machine->pid || !c->who.host_task || st->task == c->who.host_task)
+	if (!st->task->machine->pid || st->task == c->who.host_task)
 		return 0;
-	host = stack_of(c, c->who.host_task);
 	return host && host->depth ? host->frames[host->depth - 1].call_path : 0;
 }
 
 /* False: no memory. */
-static bool add_call(struct pt_call_stacks *c, const struct ptr_call *r)
+static bool add_call(struct pt_call_stacks *c, const struct ptr_call *r, uint32_t id)
 {
 	if (c->config.sums && !(r->return_tsc >= c->from_tsc && r->return_tsc < c->until_tsc))
-		return pt_call_sums_add(c->config.sums, r);
-	return ptr_calls_add(&c->records->calls, r) == 0;
+		return pt_call_sums_add(c->config.sums, r, id);
+	return ptr_calls_add(&c->records->calls, r, r->call_path ? 0 : id) == 0;
 }
 
-static void pop(struct pt_call_stacks *c, struct stack *st, const struct now *now, uint32_t flags)
+static void pop(struct pt_call_stacks *c, struct pt_call_stack *st, const struct now *now, uint32_t flags)
 {
 	const struct frame *f = &st->frames[--st->depth];
 	const struct ptr_call r = {.thread = st->thread,
 				   .stack = st->number,
-				   .call_path = f->call_path == PT_NO_CALL_PATH ? 0 : f->call_path,
+				   .call_path = f->number,
 				   .call_tsc = f->tsc,
 				   .return_tsc = now->tsc,
 				   .call_branch = f->branch,
@@ -217,11 +183,11 @@ static void pop(struct pt_call_stacks *c, struct stack *st, const struct now *no
 
 	if (!st->depth)
 		st->dropped = 0;
-	c->no_memory |= !add_call(c, &r);
+	c->no_memory |= !add_call(c, &r, f->call_path == PT_NO_CALL_PATH ? 0 : f->call_path);
 }
 
 /* Room for a frame more. False: no memory. */
-static bool grow(struct pt_call_stacks *c, struct stack *st)
+static bool grow(struct pt_call_stacks *c, struct pt_call_stack *st)
 {
 	uint32_t room = st->room ? st->room * 2 : 4;
 	struct frame *frames;
@@ -246,8 +212,8 @@ static bool grow(struct pt_call_stacks *c, struct stack *st)
 }
 
 /* ret: where it returns to, 0: a bottom. */
-static struct frame *push(struct pt_call_stacks *c, struct stack *st, const struct now *now, uint64_t ret,
-			  const struct pt_callee *callee, uint32_t flags)
+static struct frame *push(struct pt_call_stacks *c, struct pt_call_stack *st, const struct now *now,
+			  uint64_t ret, const struct pt_callee *callee, uint32_t flags)
 {
 	uint32_t parent = st->depth ? st->frames[st->depth - 1].call_path : base_path(c, st);
 	struct frame *f;
@@ -257,12 +223,15 @@ static struct frame *push(struct pt_call_stacks *c, struct stack *st, const stru
 	f = &st->frames[st->depth++];
 	/* What was called last from here is often called again. */
 	if (!f->call_path || f->parent != parent || f->place != callee->place || f->ip != callee->ip) {
-		f->call_path = pt_call_path(c->paths, parent, callee, &c->records->paths);
+		f->call_path = pt_call_path(c->config.paths, parent, callee, &c->records->paths);
 		c->no_memory |= !f->call_path;
+		f->number = 0;
 		f->parent = parent;
 		f->place = callee->place;
 		f->ip = callee->ip;
 	}
+	if (!f->number)
+		f->number = pt_call_path_number(c->config.paths, f->call_path);
 	f->ret = ret;
 	f->tsc = now->tsc;
 	f->branch = now->branch;
@@ -275,7 +244,7 @@ static struct frame *push(struct pt_call_stacks *c, struct stack *st, const stru
 }
 
 /* Back to the frame that returns to `to`. False when there is none. */
-static bool unwind(struct pt_call_stacks *c, struct stack *st, const struct now *now, uint64_t to)
+static bool unwind(struct pt_call_stacks *c, struct pt_call_stack *st, const struct now *now, uint64_t to)
 {
 	uint32_t i = st->depth;
 
@@ -291,25 +260,25 @@ static bool unwind(struct pt_call_stacks *c, struct stack *st, const struct now 
 	return true;
 }
 
-static void unwind_all(struct pt_call_stacks *c, struct stack *st, const struct now *now)
+static void unwind_all(struct pt_call_stacks *c, struct pt_call_stack *st, const struct now *now)
 {
 	while (st->depth)
 		pop(c, st, now, PTR_CALL_NO_RETURN);
 }
 
 /* The program that an exec has put in place begins. */
-static void replace(struct pt_call_stacks *c, struct stack *st, const struct now *now)
+static void replace(struct pt_call_stacks *c, struct pt_call_stack *st, const struct now *now)
 {
 	unwind_all(c, st, now);
 	st->replaced = false;
 }
 
-static struct now now_of(const struct stack *st, uint64_t tsc)
+static struct now now_of(const struct pt_call_stack *st, uint64_t tsc)
 {
 	return (struct now){.tsc = tsc, .insns = st->insns, .branches = st->branches};
 }
 
-static void bottom(struct pt_call_stacks *c, struct stack *st, const struct now *now,
+static void bottom(struct pt_call_stacks *c, struct pt_call_stack *st, const struct now *now,
 		   const struct pt_callee *callee)
 {
 	push(c, st, now, 0, callee, PTR_CALL_NO_CALL);
@@ -323,7 +292,7 @@ static struct pt_callee target_of(const struct pt_edge *edge)
 }
 
 /* Tracing begins again: after a system call or interrupt, in a signal's handler, or after one. */
-static void resumed(struct pt_call_stacks *c, struct stack *st, const struct now *now,
+static void resumed(struct pt_call_stacks *c, struct pt_call_stack *st, const struct now *now,
 		    const struct pt_edge *edge)
 {
 	const struct pt_callee target = target_of(edge);
@@ -337,7 +306,7 @@ static void resumed(struct pt_call_stacks *c, struct stack *st, const struct now
 	st->resume = 0;
 }
 
-static void returned(struct pt_call_stacks *c, struct stack *st, const struct now *now,
+static void returned(struct pt_call_stacks *c, struct pt_call_stack *st, const struct now *now,
 		     const struct pt_edge *edge)
 {
 	const struct pt_callee target = target_of(edge);
@@ -361,7 +330,7 @@ static void returned(struct pt_call_stacks *c, struct stack *st, const struct no
  * or next to that place (a system call that is restarted, an instruction that the kernel has
  * emulated).
  */
-static void returned_from_kernel(struct pt_call_stacks *c, struct stack *st, const struct now *now,
+static void returned_from_kernel(struct pt_call_stacks *c, struct pt_call_stack *st, const struct now *now,
 				 const struct pt_edge *edge)
 {
 	const struct pt_callee target = target_of(edge);
@@ -400,7 +369,7 @@ static void returned_from_kernel(struct pt_call_stacks *c, struct stack *st, con
 	}
 }
 
-static void enter(struct pt_call_stacks *c, struct stack *st, const struct now *now,
+static void enter(struct pt_call_stacks *c, struct pt_call_stack *st, const struct now *now,
 		  const struct pt_edge *edge)
 {
 	const struct pt_callee target = target_of(edge);
@@ -420,7 +389,7 @@ static uint64_t resume_ip(const struct pt_edge *edge)
 	return edge->kind == PTR_ASYNC ? edge->from : 0;
 }
 
-static void apply(struct pt_call_stacks *c, struct stack *st, const struct now *now,
+static void apply(struct pt_call_stacks *c, struct pt_call_stack *st, const struct now *now,
 		  const struct pt_edge *edge)
 {
 	const struct pt_callee target = target_of(edge);
@@ -446,7 +415,7 @@ static void apply(struct pt_call_stacks *c, struct stack *st, const struct now *
 
 /* ---- Steps ------------------------------------------------------------------------------------------ */
 
-static void count_cycles(struct stack *st, const struct pt_call_step *step)
+static void count_cycles(struct pt_call_stack *st, const struct pt_call_step *step)
 {
 	st->cycles += step->cycles - st->seen_cycles;
 	st->seen_cycles = step->cycles;
@@ -454,7 +423,7 @@ static void count_cycles(struct stack *st, const struct pt_call_step *step)
 }
 
 /* The stack runs now. */
-static void runs(const struct pt_call_stacks *c, struct stack *st)
+static void runs(const struct pt_call_stacks *c, struct pt_call_stack *st)
 {
 	if (st->execs == EXECS_UNKNOWN) {
 		st->execs = c->who.execs;
@@ -468,7 +437,7 @@ static void runs(const struct pt_call_stacks *c, struct stack *st)
 		st->host = c->who.host_task;
 }
 
-static void begin(struct pt_call_stacks *c, struct stack *st, const struct pt_call_step *step)
+static void begin(struct pt_call_stacks *c, struct pt_call_stack *st, const struct pt_call_step *step)
 {
 	const struct pt_callee target = {
 	    .ip = step->begin.ip, .place = step->begin.place, .named = step->begin.named};
@@ -482,7 +451,7 @@ static void begin(struct pt_call_stacks *c, struct stack *st, const struct pt_ca
 }
 
 /* One execution of the path, of which some edges have a role. first: the id of its first branch, 0 none. */
-static void apply_path(struct pt_call_stacks *c, struct stack *st, const struct pt_call_step *step,
+static void apply_path(struct pt_call_stacks *c, struct pt_call_stack *st, const struct pt_call_step *step,
 		       uint64_t first)
 {
 	const struct pt_graph *g = c->config.graph;
@@ -501,7 +470,7 @@ static void apply_path(struct pt_call_stacks *c, struct stack *st, const struct 
 	}
 }
 
-static void run(struct pt_call_stacks *c, struct stack *st, const struct pt_call_step *step)
+static void run(struct pt_call_stacks *c, struct pt_call_stack *st, const struct pt_call_step *step)
 {
 	runs(c, st);
 	st->tsc = step->tsc;
@@ -512,7 +481,7 @@ static void run(struct pt_call_stacks *c, struct stack *st, const struct pt_call
 		apply_path(c, st, step, step->run.branch ? step->run.branch + (uint64_t)n * step->count : 0);
 }
 
-static void forget(struct pt_call_stacks *c, struct stack *st, uint64_t tsc)
+static void forget(struct pt_call_stacks *c, struct pt_call_stack *st, uint64_t tsc)
 {
 	struct now now = now_of(st, tsc);
 
@@ -521,18 +490,17 @@ static void forget(struct pt_call_stacks *c, struct stack *st, uint64_t tsc)
 	st->execs = EXECS_UNKNOWN;
 }
 
-static void gap(struct pt_call_stacks *c, struct stack *st, const struct pt_call_step *step)
+static void gap(struct pt_call_stacks *c, struct pt_call_stack *st, const struct pt_call_step *step)
 {
 	const struct pt_call_who *who = &c->who;
 
 	if (st)
 		forget(c, st, step->tsc != PTR_NO_TSC ? step->tsc : st->tsc);
-	if (step->type == PT_CALL_GAP_OF_THREAD || !who->host_task ||
-	    (!c->guests && who->task && who->task->tid))
+	if (step->type == PT_CALL_GAP_OF_THREAD || !who->host_task || (!c->guests && st && st->task->tid))
 		return;
 	/* Of them it is not known when their calls ended: after what was seen last. */
 	for (size_t i = c->stack_count; i-- > 0;) {
-		struct stack *other = c->stacks[i];
+		struct pt_call_stack *other = c->stacks[i];
 
 		if (other != st && (other->task == who->host_task || other->host == who->host_task))
 			forget(c, other, other->tsc);
@@ -541,11 +509,12 @@ static void gap(struct pt_call_stacks *c, struct stack *st, const struct pt_call
 
 static void take_step(struct pt_call_stacks *c, const struct pt_call_step *step)
 {
-	struct stack *st = c->current;
+	struct pt_call_stack *st = c->who.stack;
 
 	if (step->type == PT_CALL_WHO) {
 		c->who = step->who;
-		c->current = stack_of(c, c->who.task);
+		if (c->who.stack && !c->who.stack->listed)
+			list(c, c->who.stack);
 	} else if (step->type == PT_CALL_GAP || step->type == PT_CALL_GAP_OF_THREAD) {
 		gap(c, st, step);
 	} else if (st && step->type == PT_CALL_BEGIN) {
@@ -583,14 +552,12 @@ bool pt_call_stacks_run(struct pt_call_stacks *c, const struct pt_call_step *ste
 	return !c->no_memory;
 }
 
-bool pt_call_stacks_finish(struct pt_call_stacks *c, struct pt_call_records *records)
+bool pt_call_stacks_finish(struct pt_call_stacks *c, struct pt_call_stack *st,
+			   struct pt_call_records *records)
 {
-	c->records = records;
-	for (size_t i = c->stack_count; i-- > 0 && !c->no_memory;) {
-		struct stack *st = c->stacks[i];
-		struct now now = now_of(st, st->tsc);
+	struct now now = now_of(st, st->tsc);
 
-		unwind_all(c, st, &now);
-	}
+	c->records = records;
+	unwind_all(c, st, &now);
 	return !c->no_memory;
 }

@@ -15,7 +15,8 @@
  *
  * Steps come in the order of the record stream, and calls go out in that order, too. All that a step needs
  * of code and sideband is in it, or in its edges (call_roles.h), and does not change any more; so the stacks
- * may be another thread's than what flows report (calls.h).
+ * may be another thread's than what flows report (calls.h). And they may be several threads': a thread's stack
+ * is of one shard, and so are those that it has to do with (call_threads.h).
  */
 #ifndef DECODE_OUTPUT_CALL_STACKS_H
 #define DECODE_OUTPUT_CALL_STACKS_H
@@ -28,10 +29,17 @@
 #include "decode/output/call_sums.h"
 #include "decode/sideband/machines.h"
 
-/* Who runs: as in struct pt_emit_stream. Of the tasks, tid and machine are read. */
+struct pt_call_stack;
+
+/* number: as in struct ptr_call. NULL: no memory. */
+struct pt_call_stack *pt_call_stack_create(const struct pt_task *task, uint32_t number);
+void pt_call_stack_destroy(struct pt_call_stack *stack); /* NULL is fine */
+
+/* Who runs: as in struct pt_emit_stream. Of host_task the address is read. */
 struct pt_call_who {
-	const struct pt_task *task, *host_task;
-	int32_t cpu, vcpu;
+	struct pt_call_stack *stack;	  /* NULL: nobody known */
+	struct pt_call_stack *host_stack; /* a guest's: of the host's thread; NULL unknown */
+	const struct pt_task *host_task;
 	uint32_t execs;	 /* of the task's process, so far */
 	uint32_t thread; /* the task's record number */
 };
@@ -73,7 +81,8 @@ struct pt_call_step {
 	};
 };
 
-/* What steps make: call paths, and calls that have returned, which may be of these. */
+/* What steps make: call paths without numbers that they ask for, and calls that have returned, which may be of
+ * these: then their ids (call_paths.h) stand for the numbers. */
 struct pt_call_records {
 	struct pt_new_call_paths paths;
 	struct ptr_calls calls;
@@ -82,24 +91,26 @@ struct pt_call_records {
 void pt_call_records_empty(struct pt_call_records *r);
 void pt_call_records_deinit(struct pt_call_records *r);
 
+/* A shard of the stacks. One thread at a time. */
 struct pt_call_stacks;
 
 struct pt_call_stacks_config {
 	const struct pt_graph *graph; /* its path_edges, path_until and edges are read */
-	uint32_t remembered;	      /* call paths */
+	struct pt_call_paths *paths;  /* of all shards */
 	struct pt_call_sums *sums;    /* where calls are added that are no records; NULL: all are */
 };
 struct pt_call_stacks *
 pt_call_stacks_create(const struct pt_call_stacks_config *config); /* NULL: no memory */
-void pt_call_stacks_destroy(struct pt_call_stacks *c);		   /* NULL is fine */
+void pt_call_stacks_destroy(struct pt_call_stacks *c);		   /* but for its stacks; NULL is fine */
 /* With sums: calls that return from from_tsc on, and before until_tsc, are records. At first none are. */
 void pt_call_stacks_keep(struct pt_call_stacks *c, uint64_t from_tsc, uint64_t until_tsc);
 /* Adds to *records what `count` steps make. False: no memory, then and ever after. */
 bool pt_call_stacks_run(struct pt_call_stacks *c, const struct pt_call_step *steps, size_t count,
 			struct pt_call_records *records);
-/* The trace is over: the calls that are open have no return. As above. */
-bool pt_call_stacks_finish(struct pt_call_stacks *c, struct pt_call_records *records);
-/* There were more call paths than numbers for them. */
-bool pt_call_stacks_full(const struct pt_call_stacks *c);
+/* The stack is another shard's from now on. */
+void pt_call_stacks_leave(struct pt_call_stacks *c, struct pt_call_stack *stack);
+/* The trace is over: the calls of this stack that are open have no return. As pt_call_stacks_run(). */
+bool pt_call_stacks_finish(struct pt_call_stacks *c, struct pt_call_stack *stack,
+			   struct pt_call_records *records);
 
 #endif

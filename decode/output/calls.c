@@ -5,28 +5,50 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/output/call_paths.h"
 #include "decode/output/call_roles.h"
 #include "decode/output/call_stacks.h"
-#include "decode/output/sums.h"
-#include "schema/thread.h"
+#include "decode/output/call_sums.h"
+#include "decode/output/call_threads.h"
 
 /*
- * The session's thread and that of the stacks may be so many batches apart, so that neither sleeps while the
+ * The session's thread and those of the stacks may be so many batches apart, so that neither sleeps while the
  * other does something else for a while, nor is woken for little: that is dear. But a call that comes long
  * after its runs is dear for pt-load, which remembers the times of the last 65,536 (export/calls.c).
  */
 #define BATCHES	     8
 #define BATCH_STEPS  1024
 #define BATCH_RUNS   4096
-#define BATCHES_WAKE 4 /* that wait before the stacks' thread is woken */
+#define BATCHES_WAKE 4 /* that wait before a thread is woken */
+/* Every so many batches call paths are forgotten, if there are too many: always after the same steps, with no
+ * shard at work, so that the records are the same with one thread and with many. */
+#define BATCHES_SETTLE 16
+#define SHARDS_MAX     8
+
+/* Steps of one shard, from a WHO or the batch's first one on. */
+struct turn {
+	unsigned shard;
+	size_t begin, end; /* steps */
+	/* When they were taken: what the shard's records are then. */
+	size_t paths, chunks;
+};
+
+/* What a shard has made of its turns. */
+struct part {
+	struct pt_call_records records;
+	size_t
+	    turns; /* that it has come by, of all shards', but for the last one's steps that were added since */
+	size_t taken; /* steps, of all shards' */
+	bool no_memory;
+};
 
 struct batch {
 	struct pt_call_step *steps; /* BATCH_STEPS */
-	size_t count, taken;	    /* by the stacks, of count */
-	unsigned runs;		    /* that steps are of, or will be */
-	struct pt_call_records records;
+	struct turn *turns;	    /* as many, at most */
+	size_t count, turn_count;
+	unsigned runs; /* that steps are of, or will be */
+	struct part parts[SHARDS_MAX];
 	struct pt_emit_detail detail; /* what was known of it when the batch was given */
-	bool no_memory, full; /* the stacks have no memory, or no numbers for call paths (call_stacks.h) */
 };
 
 /* Runs of c->who that neither call nor return, after its last step. */
@@ -36,34 +58,67 @@ struct plain_runs {
 	bool any, has_cyc;
 };
 
+/* Who runs, as in struct pt_emit_stream. */
+struct who {
+	const struct pt_task *task, *host_task;
+	int32_t cpu, vcpu;
+	uint32_t execs, thread;
+};
+
+/* A shard of the stacks. */
+struct shard {
+	struct pt_call_stacks *stacks; /* whoever takes a batch uses it */
+	struct pt_call_sums *sums;     /* NULL: all calls are records */
+	uint64_t taken;		       /* batches */
+	bool busy;		       /* it takes the next one */
+};
+
 struct pt_calls {
 	struct pt_emit *emit;
 	struct pt_call_roles *roles;
-	struct pt_call_stacks *stacks; /* while the thread has a batch, its own */
-	struct pt_call_who who;	       /* of the last step */
+	struct pt_call_threads *threads;
+	struct pt_call_paths *paths; /* NULL: no step has come */
+	struct who who;		     /* of the last step */
+	unsigned who_shard;
 	struct plain_runs plain;
 	struct batch batches[BATCHES]; /* the n-th one is batches[n % BATCHES] */
 	struct batch *filled;	       /* the one after those that were given */
 	bool full_reported;
 
-	pthread_t thread;
-	bool has_thread;
-	pthread_mutex_t mutex; /* of what follows, while there is a thread */
-	pthread_cond_t more, done;
-	uint64_t given, taken; /* batches: to the stacks, by them */
-	uint64_t wanted;       /* the session's thread sleeps until so many are taken, 0: it does not */
-	bool idle;	       /* the stacks' thread sleeps */
-	bool ends;
+	struct pt_thread_pool *pool; /* NULL: there are no threads */
+	pthread_mutex_t mutex;	     /* of what follows, and shards' taken and busy, while there are */
+	pthread_cond_t done;
+	struct shard shards[SHARDS_MAX];
+	unsigned shard_count;
+	uint64_t given; /* batches: to the shards */
+	bool waits;	/* the session's thread, until a shard has taken one */
 };
+
+static bool init_batch(struct batch *b)
+{
+	b->steps = malloc(BATCH_STEPS * sizeof *b->steps);
+	b->turns = malloc(BATCH_STEPS * sizeof *b->turns);
+	return b->steps && b->turns;
+}
+
+static void deinit_batch(struct batch *b)
+{
+	for (int i = 0; i < SHARDS_MAX; i++)
+		pt_call_records_deinit(&b->parts[i].records);
+	free(b->steps);
+	free(b->turns);
+}
 
 static bool init(struct pt_calls *c)
 {
 	for (int i = 0; i < BATCHES; i++)
-		if (!(c->batches[i].steps = malloc(BATCH_STEPS * sizeof *c->batches[i].steps)))
+		if (!init_batch(&c->batches[i]))
 			return false;
 	c->filled = &c->batches[0];
+	c->shard_count = 1;
 	c->roles = pt_call_roles_create(c->emit);
-	return c->roles;
+	c->threads = pt_call_threads_create();
+	return c->roles && c->threads;
 }
 
 struct pt_calls *pt_calls_create(struct pt_emit *emit)
@@ -73,125 +128,152 @@ struct pt_calls *pt_calls_create(struct pt_emit *emit)
 	if (!c)
 		return NULL;
 	c->emit = emit;
+	pthread_mutex_init(&c->mutex, NULL);
+	pthread_cond_init(&c->done, NULL);
 	if (init(c))
 		return c;
 	pt_calls_destroy(c);
 	return NULL;
 }
 
-static void deinit_mutex(struct pt_calls *c)
-{
-	pthread_cond_destroy(&c->more);
-	pthread_cond_destroy(&c->done);
-	pthread_mutex_destroy(&c->mutex);
-}
-
-static void end_thread(struct pt_calls *c)
-{
-	pthread_mutex_lock(&c->mutex);
-	c->ends = true;
-	pthread_cond_signal(&c->more);
-	pthread_mutex_unlock(&c->mutex);
-	pthread_join(c->thread, NULL);
-	deinit_mutex(c);
-}
-
 void pt_calls_destroy(struct pt_calls *c)
 {
 	if (!c)
 		return;
-	if (c->has_thread)
-		end_thread(c);
-	for (int i = 0; i < BATCHES; i++) {
-		pt_call_records_deinit(&c->batches[i].records);
-		free(c->batches[i].steps);
+	for (int i = 0; i < BATCHES; i++)
+		deinit_batch(&c->batches[i]);
+	for (int i = 0; i < SHARDS_MAX; i++) {
+		pt_call_stacks_destroy(c->shards[i].stacks);
+		pt_call_sums_destroy(c->shards[i].sums);
 	}
+	pt_call_threads_destroy(c->threads);
+	pt_call_paths_destroy(c->paths);
 	pt_call_roles_destroy(c->roles);
-	pt_call_stacks_destroy(c->stacks);
+	pthread_cond_destroy(&c->done);
+	pthread_mutex_destroy(&c->mutex);
 	free(c);
 }
 
-/* ---- Stacks ----------------------------------------------------------------------------------------- */
-
-static void take_batch(struct pt_calls *c, struct batch *b)
+void pt_calls_use_pool(struct pt_calls *c, struct pt_thread_pool *pool, unsigned threads)
 {
-	size_t from = b->taken;
-
-	b->taken = b->count;
-	pt_call_stacks_keep(c->stacks, b->detail.from_tsc, b->detail.until_tsc);
-	b->no_memory |= !pt_call_stacks_run(c->stacks, b->steps + from, b->count - from, &b->records);
-	b->full = pt_call_stacks_full(c->stacks);
+	c->pool = pool;
+	c->shard_count = threads < SHARDS_MAX ? threads : SHARDS_MAX;
+	pt_call_threads_deal(c->threads, c->shard_count);
+	pt_thread_pool_add(pool, pt_calls_work, c);
 }
 
-static void *take_batches(void *arg)
-{
-	struct pt_calls *c = arg;
+/* ---- Shards ----------------------------------------------------------------------------------------- */
 
+/* The steps of a turn that the shard has not taken yet. */
+static void take_turn(struct shard *s, const struct batch *b, struct turn *turn, struct part *part)
+{
+	size_t from = turn->begin < part->taken ? part->taken : turn->begin;
+
+	if (from == turn->begin)
+		ptr_calls_cut(&part->records.calls);
+	part->no_memory |= !pt_call_stacks_run(s->stacks, b->steps + from, turn->end - from, &part->records);
+	turn->paths = part->records.paths.count;
+	turn->chunks = part->records.calls.chunk_count;
+}
+
+/* What the shard has to do of the batch up to its last step. */
+static void take_batch(struct shard *s, unsigned number, struct batch *b)
+{
+	struct part *part = &b->parts[number];
+
+	pt_call_stacks_keep(s->stacks, b->detail.from_tsc, b->detail.until_tsc);
+	for (size_t i = part->turns; i < b->turn_count; i++)
+		if (b->turns[i].shard == number)
+			take_turn(s, b, &b->turns[i], part);
+	part->turns = b->turn_count ? b->turn_count - 1 : 0;
+	part->taken = b->count;
+}
+
+/* A shard that has something to do, and does nothing: that is the furthest behind. It is busy then. NULL: none.
+ * The mutex is held. */
+static struct shard *begin_shard(struct pt_calls *c)
+{
+	struct shard *last = NULL;
+
+	for (unsigned i = 0; i < c->shard_count; i++) {
+		struct shard *s = &c->shards[i];
+
+		if (!s->busy && s->taken < c->given && (!last || s->taken < last->taken))
+			last = s;
+	}
+	if (last)
+		last->busy = true;
+	return last;
+}
+
+bool pt_calls_work(void *calls, unsigned thread)
+{
+	struct pt_calls *c = calls;
+	struct shard *s;
+
+	(void)thread;
 	pthread_mutex_lock(&c->mutex);
-	for (;;) {
-		while (c->taken == c->given && !c->ends) {
-			c->idle = true;
-			pthread_cond_wait(&c->more, &c->mutex);
-		}
-		if (c->taken == c->given)
-			break;
+	s = begin_shard(c);
+	pthread_mutex_unlock(&c->mutex);
+	if (!s)
+		return false;
+	take_batch(s, (unsigned)(s - c->shards), &c->batches[s->taken % BATCHES]);
+	pthread_mutex_lock(&c->mutex);
+	s->busy = false;
+	s->taken++;
+	if (c->waits)
+		pthread_cond_signal(&c->done);
+	pthread_mutex_unlock(&c->mutex);
+	return true;
+}
+
+/* How many batches all shards have taken. The mutex is held. */
+static uint64_t taken_by_all(const struct pt_calls *c)
+{
+	uint64_t taken = c->given;
+
+	for (unsigned i = 0; i < c->shard_count; i++)
+		if (c->shards[i].taken < taken)
+			taken = c->shards[i].taken;
+	return taken;
+}
+
+/* Until the shards have taken so many batches: this thread takes those that no other one is at. */
+static void wait_for_shards(struct pt_calls *c, uint64_t batches)
+{
+	pthread_mutex_lock(&c->mutex);
+	while (taken_by_all(c) < batches) {
+		bool done;
+
 		pthread_mutex_unlock(&c->mutex);
-		take_batch(c, &c->batches[c->taken % BATCHES]);
+		done = pt_calls_work(c, 0);
 		pthread_mutex_lock(&c->mutex);
-		if (++c->taken == c->wanted)
-			pthread_cond_signal(&c->done);
+		c->waits = true;
+		if (!done && taken_by_all(c) < batches)
+			pthread_cond_wait(&c->done, &c->mutex);
+		c->waits = false;
 	}
 	pthread_mutex_unlock(&c->mutex);
-	return NULL;
 }
 
-void pt_calls_use_thread(struct pt_calls *c)
-{
-	pthread_mutex_init(&c->mutex, NULL);
-	pthread_cond_init(&c->more, NULL);
-	pthread_cond_init(&c->done, NULL);
-	c->has_thread = pt_thread_create(&c->thread, NULL, take_batches, c) == 0;
-	if (!c->has_thread)
-		deinit_mutex(c);
-}
-
-/* The stacks' thread, if it sleeps. The mutex is held. */
-static void wake(struct pt_calls *c)
-{
-	if (c->idle)
-		pthread_cond_signal(&c->more);
-	c->idle = false;
-}
-
-/* Until the stacks have taken so many batches. */
-static void wait_for_stacks(struct pt_calls *c, uint64_t batches)
-{
-	if (!c->has_thread)
-		return;
-	pthread_mutex_lock(&c->mutex);
-	c->wanted = batches;
-	if (c->taken < batches)
-		wake(c);
-	while (c->taken < batches)
-		pthread_cond_wait(&c->done, &c->mutex);
-	c->wanted = 0;
-	pthread_mutex_unlock(&c->mutex);
-}
-
-/* Gives the batch that is filled to the stacks. */
+/* Gives the batch that is filled to the shards. */
 static void give(struct pt_calls *c)
 {
+	uint64_t waiting;
+
 	c->filled->detail = c->emit->detail;
-	if (!c->has_thread) {
-		take_batch(c, c->filled);
-		c->taken = ++c->given;
-		return;
-	}
 	pthread_mutex_lock(&c->mutex);
 	c->given++;
-	if (c->given - c->taken >= BATCHES_WAKE)
-		wake(c);
+	waiting = c->given - taken_by_all(c);
 	pthread_mutex_unlock(&c->mutex);
+	if (!c->pool)
+		wait_for_shards(c, c->given);
+	else if (waiting >= BATCHES_WAKE)
+		pt_thread_pool_wake(c->pool);
+	if (c->paths && c->given % BATCHES_SETTLE == 0) {
+		wait_for_shards(c, c->given);
+		pt_call_paths_settle(c->paths);
+	}
 }
 
 /* ---- Records ---------------------------------------------------------------------------------------- */
@@ -205,30 +287,72 @@ static void report_full(struct pt_calls *c)
 	c->full_reported = true;
 }
 
-/* What the stacks have made of the batch, which is empty then. They have taken all of it. */
-static void put_records(struct pt_calls *c, struct batch *b)
+/* Unless it has a number already. */
+static void put_path(struct pt_calls *c, const struct pt_new_call_path *p)
 {
 	struct pt_emit *m = c->emit;
-	const struct pt_call_records *r = &b->records;
+	const struct ptr_call_path r = {
+	    .parent = pt_call_path_number(c->paths, p->parent), .symbol = p->place, .ip = p->ip};
+	uint32_t number;
 
-	if (b->no_memory)
-		pt_emit_no_memory(m, "the call stacks");
-	for (size_t i = 0; i < r->paths.count && !m->failed; i++)
-		pt_emit_put(m, ptr_put_call_path(m->writer, &r->paths.items[i], &m->error));
-	if (!m->failed)
-		m->failed = ptr_put_calls(m->writer, &r->calls, &m->error) < 0;
-	b->count = b->taken = b->runs = 0;
-	pt_call_records_empty(&b->records);
-	if (b->full)
+	if (pt_call_path_number(c->paths, p->id))
+		return;
+	number = pt_emit_put(m, ptr_put_call_path(m->writer, &r, &m->error));
+	pt_call_path_set_number(c->paths, p->id, number);
+}
+
+static uint32_t number_of(const void *paths, uint32_t id)
+{
+	return pt_call_path_number(paths, id);
+}
+
+/* Of a shard's records those in [paths, paths_end), [chunks, chunks_end). */
+static void put_part(struct pt_calls *c, const struct pt_call_records *r, size_t paths, size_t paths_end,
+		     size_t chunks, size_t chunks_end)
+{
+	struct pt_emit *m = c->emit;
+	const struct ptr_call_numbers numbers = {number_of, c->paths};
+
+	for (; paths < paths_end && !m->failed; paths++)
+		put_path(c, &r->paths.items[paths]);
+	if (!m->failed && chunks < chunks_end)
+		m->failed = ptr_put_calls(m->writer, &r->calls, chunks, chunks_end, &numbers, &m->error) < 0;
+}
+
+static void empty_part(struct pt_calls *c, struct part *part)
+{
+	if (part->no_memory)
+		pt_emit_no_memory(c->emit, "the call stacks");
+	pt_call_records_empty(&part->records);
+	part->turns = part->taken = 0;
+}
+
+/* What the shards have made of the batch, which is empty then. They have taken all of it. */
+static void put_records(struct pt_calls *c, struct batch *b)
+{
+	size_t paths[SHARDS_MAX] = {0}, chunks[SHARDS_MAX] = {0};
+
+	for (size_t i = 0; i < b->turn_count; i++) {
+		const struct turn *t = &b->turns[i];
+
+		put_part(c, &b->parts[t->shard].records, paths[t->shard], t->paths, chunks[t->shard],
+			 t->chunks);
+		paths[t->shard] = t->paths;
+		chunks[t->shard] = t->chunks;
+	}
+	for (unsigned i = 0; i < c->shard_count; i++)
+		empty_part(c, &b->parts[i]);
+	b->count = b->turn_count = b->runs = 0;
+	if (c->paths && pt_call_paths_full(c->paths))
 		report_full(c);
 }
 
 void pt_calls_settle(struct pt_calls *c)
 {
-	wait_for_stacks(c, c->given);
+	wait_for_shards(c, c->given);
 	c->filled->detail = c->emit->detail;
-	if (c->filled->taken < c->filled->count)
-		take_batch(c, c->filled);
+	for (unsigned i = 0; c->paths && i < c->shard_count; i++)
+		take_batch(&c->shards[i], i, c->filled);
 }
 
 /* ---- Steps ------------------------------------------------------------------------------------------ */
@@ -241,30 +365,46 @@ static void turn(struct pt_calls *c)
 	give(c);
 	next = &c->batches[c->given % BATCHES];
 	if (c->given >= BATCHES) {
-		wait_for_stacks(c, c->given - BATCHES + 1);
+		wait_for_shards(c, c->given - BATCHES + 1);
 		put_records(c, next);
 	}
 	c->filled = next;
 }
 
-static bool make_stacks(struct pt_calls *c)
+static bool make_shard(struct pt_calls *c, struct shard *s)
 {
 	const struct pt_emit *m = c->emit;
-	struct pt_call_stacks_config config = {.graph = m->graph, .remembered = m->call_paths};
+	struct pt_call_stacks_config config = {.graph = m->graph, .paths = c->paths};
 
-	if (m->detail.base > PTR_DETAIL_CALLS)
-		config.sums = pt_sums_calls(m->sums);
-	c->stacks = pt_call_stacks_create(&config);
-	if (!c->stacks)
-		pt_emit_no_memory(c->emit, "the call stacks");
-	return c->stacks;
+	if (m->detail.base > PTR_DETAIL_CALLS && !(config.sums = s->sums = pt_call_sums_create()))
+		return false;
+	s->stacks = pt_call_stacks_create(&config);
+	return s->stacks;
 }
 
-static struct pt_call_step *next_step(struct pt_calls *c)
+static bool make_stacks(struct pt_calls *c)
 {
-	if (c->filled->count == BATCH_STEPS)
+	bool made = (c->paths = pt_call_paths_create(c->emit->call_paths));
+
+	for (unsigned i = 0; made && i < c->shard_count; i++)
+		made = make_shard(c, &c->shards[i]);
+	if (!made)
+		pt_emit_no_memory(c->emit, "the call stacks");
+	return made;
+}
+
+static struct pt_call_step *next_step(struct pt_calls *c, bool who)
+{
+	struct batch *b = c->filled;
+
+	if (b->count == BATCH_STEPS) {
 		turn(c);
-	return &c->filled->steps[c->filled->count++];
+		b = c->filled;
+	}
+	if (who || !b->turn_count)
+		b->turns[b->turn_count++] = (struct turn){.shard = c->who_shard, .begin = b->count};
+	b->turns[b->turn_count - 1].end = ++b->count;
+	return &b->steps[b->count - 1];
 }
 
 /* A step for the runs that have none yet. */
@@ -274,7 +414,7 @@ static void flush_plain(struct pt_calls *c)
 
 	if (!p->any)
 		return;
-	*next_step(c) = (struct pt_call_step){
+	*next_step(c, false) = (struct pt_call_step){
 	    .type = PT_CALL_RUN,
 	    .tsc = p->tsc,
 	    .cycles = p->cycles,
@@ -289,7 +429,7 @@ static struct pt_call_step *add(struct pt_calls *c, const struct pt_emit_stream 
 	struct pt_call_step *step;
 
 	flush_plain(c);
-	step = next_step(c);
+	step = next_step(c, type == PT_CALL_WHO);
 	step->type = type;
 	step->tsc = tsc;
 	step->cycles = s->cycles;
@@ -297,29 +437,71 @@ static struct pt_call_step *add(struct pt_calls *c, const struct pt_emit_stream 
 	return step;
 }
 
-static bool same_who(const struct pt_call_who *a, const struct pt_call_who *b)
+static bool same_who(const struct who *a, const struct who *b)
 {
 	return a->task == b->task && a->host_task == b->host_task && a->cpu == b->cpu && a->vcpu == b->vcpu &&
 	       a->execs == b->execs && a->thread == b->thread;
 }
 
+static void leave(void *arg, const struct pt_call_thread *thread)
+{
+	struct pt_calls *c = arg;
+
+	pt_call_stacks_leave(c->shards[thread->shard].stacks, thread->stack);
+}
+
+/* The threads that `who` is about; *ret_host: a guest's. NULL: unknown. False: no memory. */
+static bool find_threads(struct pt_calls *c, const struct who *who, struct pt_call_thread **ret,
+			 struct pt_call_thread **ret_host)
+{
+	const struct pt_task *task = who->task, *host = who->host_task;
+
+	*ret = *ret_host = NULL;
+	if (task && !(*ret = pt_call_threads_get(c->threads, task, who->cpu, who->vcpu)))
+		return false;
+	if (!host || host == task)
+		return true;
+	*ret_host = pt_call_threads_get(c->threads, host, who->cpu, who->vcpu);
+	if (!*ret_host || !*ret || pt_call_threads_joined(*ret, *ret_host))
+		return *ret_host;
+	pt_calls_settle(c);
+	pt_call_threads_join(c->threads, *ret, *ret_host, leave, c);
+	return true;
+}
+
+/* False: no memory. */
+static bool put_who(struct pt_calls *c, const struct pt_emit_stream *s, const struct who *who)
+{
+	struct pt_call_thread *thread, *host;
+
+	flush_plain(c);
+	if (!find_threads(c, who, &thread, &host)) {
+		pt_emit_no_memory(c->emit, "the call stacks");
+		return false;
+	}
+	c->who = *who;
+	c->who_shard = thread ? thread->shard : host ? host->shard : 0;
+	add(c, s, PT_CALL_WHO, 0)->who = (struct pt_call_who){.stack = thread ? thread->stack : NULL,
+							      .host_stack = host ? host->stack : NULL,
+							      .host_task = who->host_task,
+							      .execs = who->execs,
+							      .thread = who->thread};
+	return true;
+}
+
 /* Says who runs on the stream, when that is another one than before. False: there are no stacks. */
 static bool add_who(struct pt_calls *c, const struct pt_emit_stream *s)
 {
-	const struct pt_call_who who = {.task = s->task,
-					.host_task = s->host_task,
-					.cpu = s->cpu,
-					.vcpu = s->vcpu,
-					.execs = s->task && s->task->process ? s->task->process->execs : 0,
-					.thread = s->thread};
+	const struct who who = {.task = s->task,
+				.host_task = s->host_task,
+				.cpu = s->cpu,
+				.vcpu = s->vcpu,
+				.execs = s->task && s->task->process ? s->task->process->execs : 0,
+				.thread = s->thread};
 
-	if (!c->stacks && !make_stacks(c))
+	if (!c->paths && !make_stacks(c))
 		return false;
-	if (!same_who(&who, &c->who)) {
-		c->who = who;
-		add(c, s, PT_CALL_WHO, 0)->who = who;
-	}
-	return true;
+	return (c->filled->count || c->given) && same_who(&who, &c->who) ? true : put_who(c, s, &who);
 }
 
 void pt_calls_begin(struct pt_calls *c, struct pt_emit_stream *s, struct pt_code *code, uint64_t ip,
@@ -390,7 +572,7 @@ void pt_calls_run(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *
 		add_plain(c, s, path, run);
 		return;
 	}
-	step = next_step(c);
+	step = next_step(c, false);
 	*step = (struct pt_call_step){.type = PT_CALL_RUN,
 				      .count = path->count,
 				      .tsc = run->tsc,
@@ -406,15 +588,40 @@ void pt_calls_run(struct pt_calls *c, struct pt_emit_stream *s, struct pt_path *
 	c->plain = (struct plain_runs){0};
 }
 
+/* The calls that are open have no return: of the last thread first. */
+static void finish_stacks(struct pt_calls *c)
+{
+	struct part *part = &c->filled->parts[0];
+
+	for (size_t i = pt_call_threads_count(c->threads); i-- > 0;) {
+		const struct pt_call_thread *thread = pt_call_threads_at(c->threads, i);
+
+		part->no_memory |=
+		    !pt_call_stacks_finish(c->shards[thread->shard].stacks, thread->stack, &part->records);
+	}
+	put_part(c, &part->records, 0, part->records.paths.count, 0, part->records.calls.chunk_count);
+	empty_part(c, part);
+}
+
 void pt_calls_finish(struct pt_calls *c)
 {
 	uint64_t first = c->given < BATCHES ? 0 : c->given - BATCHES + 1;
 
+	if (!c->paths)
+		return;
 	flush_plain(c);
 	pt_calls_settle(c);
 	for (uint64_t n = first; n < c->given; n++)
 		put_records(c, &c->batches[n % BATCHES]);
-	if (c->stacks)
-		c->filled->no_memory |= !pt_call_stacks_finish(c->stacks, &c->filled->records);
 	put_records(c, c->filled);
+	finish_stacks(c);
+}
+
+void pt_calls_put_sums(const struct pt_calls *c)
+{
+	struct pt_call_sums *all[SHARDS_MAX];
+
+	for (unsigned i = 0; i < c->shard_count; i++)
+		all[i] = c->shards[i].sums;
+	pt_call_sums_put(all, c->shard_count, c->paths, c->emit);
 }

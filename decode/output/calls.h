@@ -3,7 +3,7 @@
  * and the calls that these make go to the record stream.
  *
  *     steps    |  batch n-7  |  ...  |  batch n    |     filled by the session's thread
- *     stacks                 |  batch n-7  |  ...  |     in their own thread, if there is one
+ *     stacks                 |  batch n-7  |  ...  |     in another thread, if there is one
  *     records                                      |  batch n-7  |     put, all at once, when batch n is full
  *
  * So a call's record comes up to eight batches, 32,768 runs, after that of the run in which it returns, whether
@@ -16,12 +16,17 @@
 #include <stdint.h>
 
 #include "decode/output/definitions.h"
+#include "schema/thread_pool.h"
 
 /* emit->call_paths is read when the first step comes. NULL: no memory. */
 struct pt_calls *pt_calls_create(struct pt_emit *emit);
 void pt_calls_destroy(struct pt_calls *c); /* NULL is fine */
-/* From now on the stacks have a thread of their own, when one can be made. */
-void pt_calls_use_thread(struct pt_calls *c);
+/* From now on threads of the pool keep the stacks, so many with the session's: pt_calls_work() becomes one of
+ * its sources. Before the first step. */
+void pt_calls_use_pool(struct pt_calls *c, struct pt_thread_pool *pool, unsigned threads);
+/* Takes a batch's steps of some traced threads, in any thread, if some wait that no one is at
+ * (schema/thread_pool.h); calls is a struct pt_calls. */
+bool pt_calls_work(void *calls, unsigned thread);
 
 /* The stream's thread (re)starts at ip. */
 void pt_calls_begin(struct pt_calls *c, struct pt_emit_stream *s, struct pt_code *code, uint64_t ip,
@@ -44,5 +49,7 @@ bool pt_calls_changes(struct pt_calls *c, struct pt_path *path);
 void pt_calls_settle(struct pt_calls *c);
 /* The trace is over: all records are put. */
 void pt_calls_finish(struct pt_calls *c);
+/* After that: the sums of calls that are no records are. */
+void pt_calls_put_sums(const struct pt_calls *c);
 
 #endif

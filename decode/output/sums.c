@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "decode/code/huge_pages.h"
-#include "decode/output/call_sums.h"
+#include "decode/output/calls.h"
 #include "schema/array.h"
 #include "schema/hash.h"
 
@@ -44,7 +44,6 @@ struct pt_sums {
 	struct pt_emit *emit;
 	struct path_sum *paths; /* by the graph's numbers, path_room of them */
 	uint32_t path_room;
-	struct pt_call_sums *calls;
 	struct slice_sum *slices; /* number n of the hash, by what they are of, is slices[n - 1] */
 	size_t slice_count, slice_room;
 	struct pt_hash slice_hash;
@@ -61,8 +60,7 @@ struct pt_sums *pt_sums_create(struct pt_emit *emit)
 	u->emit = emit;
 	u->path_room = emit->graph->path_room;
 	u->paths = pt_pages_reserve(u->path_room, sizeof *u->paths);
-	u->calls = pt_call_sums_create();
-	if (u->paths && u->calls && pt_hash_init(&u->slice_hash, 8, NULL) == 0)
+	if (u->paths && pt_hash_init(&u->slice_hash, 8, NULL) == 0)
 		return u;
 	pt_sums_destroy(u);
 	return NULL;
@@ -81,7 +79,6 @@ void pt_sums_destroy(struct pt_sums *u)
 	}
 	pt_pages_release(u->paths, u->path_room, sizeof *u->paths);
 	pt_hash_deinit(&u->slice_hash);
-	pt_call_sums_destroy(u->calls);
 	free(u->slices);
 	free(u);
 }
@@ -313,11 +310,6 @@ uint64_t pt_sums_moment(struct pt_sums *u, const struct pt_emit_stream *s, uint6
 	return m->failed ? 0 : (uint64_t)number;
 }
 
-struct pt_call_sums *pt_sums_calls(struct pt_sums *u)
-{
-	return u->calls;
-}
-
 /* ---- Slices --------------------------------------------------------------------------------------------- */
 
 static uint64_t slice_key(const struct ptr_slice *r)
@@ -390,7 +382,7 @@ void pt_sums_finish(struct pt_sums *u)
 	struct pt_emit *m = u->emit;
 
 	put_paths(u);
-	pt_call_sums_put(u->calls, m);
+	pt_calls_put_sums(m->stacks);
 	for (size_t i = 0; i < u->slice_count && !m->failed; i++)
 		pt_emit_put(m, ptr_put_slice_end(m->writer, &u->slices[i].end, &m->error));
 }

@@ -2,7 +2,7 @@
  * sums.h - what of a trace is summed up and not written (schema/records.h, "Detail"): executions of paths,
  * calls of call paths, and at the level "sums" what threads did on CPUs.
  *
- * Below emit.h and calls.h, which ask pt_emit_writes() (definitions.h) and come here with the rest. Memory
+ * Below emit.h and calls.h, which ask pt_emit_writes() (definitions.h) and come here with the rest, but for calls (call_sums.h). Memory
  * grows with distinct paths, call paths and threads, and not with time. All functions keep a failure in
  * emit, as those of definitions.h.
  */
@@ -12,7 +12,6 @@
 #include "decode/output/definitions.h"
 
 struct pt_sums;
-struct pt_call_sums;
 struct pt_stretch;
 
 struct pt_sums *pt_sums_create(struct pt_emit *emit); /* NULL: no memory */
@@ -27,8 +26,6 @@ void pt_sums_run(struct pt_sums *sums, struct pt_emit_stream *s, const struct pt
 bool pt_sums_written_run(struct pt_sums *sums, struct pt_emit_stream *s, const struct pt_flow_run *run);
 /* A moment at which calls begin or end: a RUN without branches. Its number, 0 after a failure. */
 uint64_t pt_sums_moment(struct pt_sums *sums, const struct pt_emit_stream *s, uint64_t tsc);
-/* Where calls that are not written are to be added; written with the other sums. */
-struct pt_call_sums *pt_sums_calls(struct pt_sums *sums);
 
 /* At the level "sums": the slice of what the stream's thread does on its CPU, of which that is a part
  * that begins now; and how that part ended. */

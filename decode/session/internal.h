@@ -216,7 +216,8 @@ struct session {
 	struct pt_emit emit;
 	enum pt_flow_detail detail; /* of what is selected */
 
-	/* What other threads decode ahead; NULL: nothing. stops_arrived: queue.arrived when they were
+	struct pt_thread_pool *pool; /* NULL: there are no other threads */
+	/* What they decode ahead; NULL: nothing. stops_arrived: queue.arrived when they were
 	 * last given the times at which flows will stop. world_changes: pt_session_world_changes() when they
 	 * were last given what is known of the world. */
 	struct pt_segments *segments;

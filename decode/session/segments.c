@@ -8,9 +8,8 @@
 #include "decode/code/graph.h"
 #include "decode/packet/packet.h"
 #include "decode/session/internal.h"
-#include "schema/thread.h"
 
-/* Another worker is made when so many jobs, and one in so many, were not done when they were wanted. */
+/* There is a thread more when so many jobs, and one in so many, were not done when they were wanted. */
 enum { LATE_MIN = 4, LATE_DIVISOR = 8 };
 
 /* Of jobs of so many bytes it is looked at how much of them was taken over. Where it was less than one byte in
@@ -60,32 +59,29 @@ struct reading {
 	enum { READING_WAITS, READING_DONE, READING_FAILED } state;
 };
 
+/* Of a thread that has decoded something. */
 struct worker {
-	struct pt_segments *pool;
-	pthread_t thread;
-	struct pt_segment_decoder *decoder;
+	struct pt_segment_decoder *decoder; /* NULL: it has not */
 	struct pt_segment_numbers *numbers; /* the session's thread's */
 	unsigned unused;		    /* segments that were made and not given up; mutex */
+	bool full;			    /* it waits until they are; mutex */
 };
 
 struct pt_segments {
-	struct worker *workers;
-	unsigned worker_count, worker_max, idle; /* made; at most; of the former, those that wait for a job */
-	unsigned full; /* of worker_count: those that wait until their segments are given up */
-	unsigned asked,
-	    late; /* since the last worker was made: jobs that the session's thread came to, and of
-				 them, those that were not done */
+	struct pt_segments_options options;
 	struct pt_segment_config config;
+	struct worker *workers; /* by the pool's threads */
+	/* Of the pool's threads: that decode; that may, as many as there is work for; of the first, those that are
+	 * full. */
+	unsigned decoding, decoding_max, full;
+	unsigned asked, late; /* since there was a thread more: jobs that the session's thread came to, and of
+				 them, those that were not done */
 	pthread_mutex_t mutex;
-	pthread_cond_t given,
-	    done; /* a job was given; one is done, or a segment was given up, or code is to be read */
+	pthread_cond_t done; /* a job is, or a thread is full, or code is to be read */
 	pthread_cond_t read; /* code was */
 	struct reading *readings;
 	bool ends;
 	struct pt_segment_job *first_given, **last_given;
-	size_t job_bytes;
-	bool waits;
-	unsigned waiting;      /* jobs that are given, and that no worker has begun */
 	unsigned out, out_max; /* jobs that are given, begun or done, and not forgotten */
 	struct stops *stops;
 	struct world *world;
@@ -110,53 +106,87 @@ static void world_release(struct world *w)
 	free(w);
 }
 
-static void *work(void *arg)
+/* Makes what a thread decodes with. False: no memory, and there are no more such threads. */
+static bool worker_init(struct pt_segments *p, struct worker *w)
 {
-	struct worker *w = arg;
-	struct pt_segments *p = w->pool;
+	w->decoder = pt_segment_decoder_create(&p->config);
+	w->numbers = w->decoder ? pt_segment_numbers_create(w->decoder) : NULL;
+	if (w->numbers) {
+		p->decoding++;
+		return true;
+	}
+	pt_segment_decoder_destroy(w->decoder);
+	w->decoder = NULL;
+	p->decoding_max = p->options.threads = p->decoding;
+	return false;
+}
 
-	pthread_mutex_lock(&p->mutex);
-	for (;;) {
-		struct pt_segment_job *job;
+static void worker_deinit(struct worker *w)
+{
+	pt_segment_numbers_destroy(w->numbers);
+	pt_segment_decoder_destroy(w->decoder);
+}
 
-		while (!p->ends && !p->first_given) {
-			p->idle++;
-			pthread_cond_wait(&p->given, &p->mutex);
-			p->idle--;
-		}
-		if (p->ends)
-			break;
-		if (pt_segment_decoder_is_full(w->decoder)) {
-			if (w->unused) { /* it is still read */
-				p->full++;
-				if (p->waits) /* the session's thread need not for this one */
-					pthread_cond_broadcast(&p->done);
-				pthread_cond_wait(&p->done, &p->mutex);
-				p->full--;
-				continue;
-			}
-			pthread_mutex_unlock(&p->mutex);
-			pt_segment_decoder_empty(w->decoder);
-			pthread_mutex_lock(&p->mutex);
-			pt_segment_numbers_forget(w->numbers);
-			continue;
-		}
-		job = p->first_given;
-		p->first_given = job->next_given;
-		if (!p->first_given)
-			p->last_given = &p->first_given;
-		p->waiting--;
-		job->state = JOB_BEGUN;
-		job->worker = w;
-		w->unused++;
-		pthread_mutex_unlock(&p->mutex);
-		job->segments = pt_segment_decode(w->decoder, &job->task);
-		pthread_mutex_lock(&p->mutex);
-		job->state = JOB_DONE;
-		pthread_cond_broadcast(&p->done);
+/* A decoder that is full is emptied, once all that it has made is given up. False: not yet. */
+static bool make_room(struct pt_segments *p, struct worker *w)
+{
+	if (!pt_segment_decoder_is_full(w->decoder))
+		return true;
+	if (w->unused) {
+		p->full += !w->full;
+		w->full = true;
+		if (p->options.waits) /* the session's thread need not for this one */
+			pthread_cond_broadcast(&p->done);
+		return false;
 	}
 	pthread_mutex_unlock(&p->mutex);
-	return NULL;
+	pt_segment_decoder_empty(w->decoder);
+	pthread_mutex_lock(&p->mutex);
+	pt_segment_numbers_forget(w->numbers);
+	return true;
+}
+
+static bool may_decode(struct pt_segments *p, struct worker *w)
+{
+	if (!w->decoder && (p->decoding >= p->decoding_max || !worker_init(p, w)))
+		return false;
+	return make_room(p, w);
+}
+
+/* The job that was given first. NULL: there is none, or nothing for this worker. The mutex is held. */
+static struct pt_segment_job *begin_first(struct pt_segments *p, struct worker *w)
+{
+	struct pt_segment_job *job;
+
+	if (!p->first_given || !may_decode(p, w) || !p->first_given)
+		return NULL;
+	job = p->first_given;
+	p->first_given = job->next_given;
+	if (!p->first_given)
+		p->last_given = &p->first_given;
+	job->state = JOB_BEGUN;
+	job->worker = w;
+	w->unused++;
+	return job;
+}
+
+/* A job, in one of the pool's threads. */
+static bool work(void *arg, unsigned thread)
+{
+	struct pt_segments *p = arg;
+	struct pt_segment_job *job;
+
+	pthread_mutex_lock(&p->mutex);
+	job = begin_first(p, &p->workers[thread]);
+	pthread_mutex_unlock(&p->mutex);
+	if (!job)
+		return false;
+	job->segments = pt_segment_decode(p->workers[thread].decoder, &job->task);
+	pthread_mutex_lock(&p->mutex);
+	job->state = JOB_DONE;
+	pthread_cond_broadcast(&p->done);
+	pthread_mutex_unlock(&p->mutex);
+	return true;
 }
 
 static bool read_code(void *arg, struct img_space *space, uint64_t ip)
@@ -186,84 +216,81 @@ static void read_wanted(struct pt_segments *p)
 	}
 }
 
-/* The same, until no worker is at the job, or will be. */
+/* Something else that waits, in place of sleeping. False: nothing does. */
+static bool do_something_else(struct pt_segments *p)
+{
+	bool done;
+
+	if (!p->options.meanwhile)
+		return false;
+	pthread_mutex_unlock(&p->mutex);
+	done = p->options.meanwhile(p->options.meanwhile_arg, 0);
+	pthread_mutex_lock(&p->mutex);
+	return done;
+}
+
+/* A thread is at the job, or will be. */
+static bool is_awaited(const struct pt_segments *p, const struct pt_segment_job *job)
+{
+	return job->state == JOB_BEGUN ||
+	       (p->options.waits && job->state == JOB_GIVEN && p->full < p->decoding_max);
+}
+
+/* The same, until no thread is at the job. */
 static void wait_for(struct pt_segments *p, const struct pt_segment_job *job)
 {
 	for (;;) {
-		bool comes = p->waits && job->state == JOB_GIVEN && p->full < p->worker_count;
-
 		read_wanted(p);
-		if (job->state != JOB_BEGUN && !comes)
+		if (!is_awaited(p, job))
 			return;
-		pthread_cond_wait(&p->done, &p->mutex);
+		if (!do_something_else(p) && !p->readings && is_awaited(p, job))
+			pthread_cond_wait(&p->done, &p->mutex);
 	}
 }
 
-static void worker_deinit(struct worker *w)
-{
-	pt_segment_numbers_destroy(w->numbers);
-	pt_segment_decoder_destroy(w->decoder);
-}
-
-struct pt_segments *pt_segments_create(unsigned threads, size_t job_bytes, bool waits,
+struct pt_segments *pt_segments_create(const struct pt_segments_options *options,
 				       const struct pt_segment_config *config)
 {
 	struct pt_segments *p = calloc(1, sizeof *p);
 
-	if (!p || !(p->workers = calloc(threads, sizeof *p->workers))) {
+	if (!p || !(p->workers = calloc(options->threads, sizeof *p->workers))) {
 		free(p);
 		return NULL;
 	}
 	pthread_mutex_init(&p->mutex, NULL);
-	pthread_cond_init(&p->given, NULL);
 	pthread_cond_init(&p->done, NULL);
 	pthread_cond_init(&p->read, NULL);
+	p->options = *options;
 	p->config = *config;
 	p->config.read_code = read_code;
 	p->config.arg = p;
 	p->last_given = &p->first_given;
-	p->job_bytes = job_bytes;
-	p->waits = waits;
-	p->worker_max = threads;
-	p->out_max = 4 * threads + 8;
+	p->decoding_max = 1;
+	p->out_max = 4 * options->threads + 8;
+	pt_thread_pool_add(options->pool, work, p);
 	return p;
 }
 
-/* A worker more. Without memory for it there are no more from then on. The mutex is held. */
-static void add_worker(struct pt_segments *p)
+void pt_segments_end(struct pt_segments *p)
 {
-	struct worker *w = &p->workers[p->worker_count];
-
-	w->pool = p;
-	w->decoder = pt_segment_decoder_create(&p->config);
-	w->numbers = w->decoder ? pt_segment_numbers_create(w->decoder) : NULL;
-	if (w->numbers && pt_thread_create(&w->thread, NULL, work, w) == 0) {
-		p->worker_count++;
+	if (!p)
 		return;
-	}
-	worker_deinit(w);
-	p->worker_max = p->worker_count;
+	pthread_mutex_lock(&p->mutex);
+	p->ends = true;
+	pthread_cond_broadcast(&p->read);
+	pthread_mutex_unlock(&p->mutex);
 }
 
 void pt_segments_destroy(struct pt_segments *p)
 {
 	if (!p)
 		return;
-	pthread_mutex_lock(&p->mutex);
-	p->ends = true;
-	pthread_cond_broadcast(&p->given);
-	pthread_cond_broadcast(&p->done);
-	pthread_cond_broadcast(&p->read);
-	pthread_mutex_unlock(&p->mutex);
-	for (unsigned i = 0; i < p->worker_count; i++)
-		pthread_join(p->workers[i].thread, NULL);
-	for (unsigned i = 0; i < p->worker_count; i++)
+	for (unsigned i = 0; i < p->options.threads; i++)
 		worker_deinit(&p->workers[i]);
 	stops_release(p->stops);
 	world_release(p->world);
 	pthread_cond_destroy(&p->read);
 	pthread_cond_destroy(&p->done);
-	pthread_cond_destroy(&p->given);
 	pthread_mutex_destroy(&p->mutex);
 	free(p->workers);
 	free(p);
@@ -304,7 +331,7 @@ void pt_segments_add(const struct pt_segments *p, struct pt_segment_jobs *jobs, 
 		if (!psb)
 			return;
 		job = job_create(psb, end, aux_offset + (uint64_t)(psb - bytes));
-		distance = job ? p->job_bytes : 0;
+		distance = job ? p->options.job_bytes : 0;
 		if (!job)
 			continue;
 		if (before)
@@ -339,10 +366,7 @@ static void give(struct pt_segments *p, struct pt_segment_job *job)
 	*p->last_given = job;
 	p->last_given = &job->next_given;
 	p->out++;
-	p->waiting++;
-	if (!p->worker_count && p->worker_max)
-		add_worker(p);
-	pthread_cond_signal(&p->given);
+	pt_thread_pool_wake(p->options.pool);
 }
 
 /* It has been given, and no thread has begun it. */
@@ -357,7 +381,6 @@ static void take_back(struct pt_segments *p, struct pt_segment_job *job)
 		p->last_given = at;
 	job->state = JOB_WAITS;
 	p->out--;
-	p->waiting--;
 }
 
 /* What the job assumes: what the flow is now, or will be in the host, but the code of the process whose CR3 is
@@ -386,10 +409,14 @@ static uint64_t job_bytes(const struct pt_segment_job *job)
 }
 
 /* The next job of the stream: whether it is left to the flow. */
-static bool is_left(struct pt_segment_jobs *jobs, struct pt_segment_job *job)
+static bool is_left(const struct pt_segments *p, struct pt_segment_jobs *jobs, struct pt_segment_job *job)
 {
-	if (job->left || !jobs->left_bytes)
-		return job->left;
+	if (job->left)
+		return true;
+	if (!jobs->left_bytes) {
+		jobs->every_other = !jobs->every_other;
+		return job->left = p->options.every_other && jobs->every_other;
+	}
 	jobs->left_bytes -= jobs->left_bytes < job_bytes(job) ? jobs->left_bytes : job_bytes(job);
 	return job->left = true;
 }
@@ -408,7 +435,7 @@ static void count_use(struct pt_segment_jobs *jobs, const struct pt_segment_job 
 void pt_segments_give(struct pt_segments *p, struct stream *st)
 {
 	struct pt_segment_jobs *jobs = &st->jobs;
-	unsigned ahead = 0, ahead_max = 2 * p->worker_max + 2;
+	unsigned ahead = 0, ahead_max = 2 * p->options.threads + 2;
 
 	if (!pt_flow_follows(st->flow))
 		return;
@@ -417,7 +444,7 @@ void pt_segments_give(struct pt_segments *p, struct stream *st)
 	for (struct pt_segment_job *job = jobs->first; job && ahead < ahead_max; job = job->next, ahead++) {
 		if (job->state == JOB_GIVEN) /* the flow may follow something else by now */
 			assume(p, job, st);
-		if (job->state != JOB_WAITS || job == jobs->current || is_left(jobs, job))
+		if (job->state != JOB_WAITS || job == jobs->current || is_left(p, jobs, job))
 			continue;
 		if (p->out >= p->out_max)
 			break;
@@ -457,18 +484,30 @@ void pt_segments_set_world(struct pt_segments *p, struct pt_segment_world *world
 }
 
 /*
- * The session's thread has come to a job. If too many were not done by then, another worker would help; else
+ * The session's thread has come to a job. If too many were not done by then, another thread would help; else
  * it would only cost its memory, a graph of its own, for what the session's thread does itself is what takes
  * longest. The mutex is held.
  */
-static void want_workers(struct pt_segments *p, const struct pt_segment_job *job)
+static void want_threads(struct pt_segments *p, const struct pt_segment_job *job)
 {
 	p->asked++;
 	p->late += job->state != JOB_DONE;
-	if (p->late < LATE_MIN || p->late * LATE_DIVISOR < p->asked || p->worker_count >= p->worker_max)
+	if (p->late < LATE_MIN || p->late * LATE_DIVISOR < p->asked || p->decoding_max >= p->options.threads)
 		return;
 	p->asked = p->late = 0;
-	add_worker(p);
+	p->decoding_max++;
+	pt_thread_pool_grow(p->options.pool);
+}
+
+/* What the job's worker has made of it is given up. The mutex is held. */
+static void give_up(struct pt_segments *p, struct worker *w)
+{
+	p->out--;
+	if (--w->unused || !w->full)
+		return;
+	w->full = false;
+	p->full--;
+	pt_thread_pool_wake_all(p->options.pool);
 }
 
 /* Removes the first job. The mutex is held. */
@@ -479,11 +518,8 @@ static void drop_first(struct pt_segments *p, struct pt_segment_jobs *jobs)
 	if (job->state == JOB_GIVEN)
 		take_back(p, job);
 	wait_for(p, job);
-	if (job->state == JOB_DONE) {
-		p->out--;
-		job->worker->unused--;
-		pthread_cond_broadcast(&p->done);
-	}
+	if (job->state == JOB_DONE)
+		give_up(p, job->worker);
 	jobs->first = job->next;
 	if (!jobs->first)
 		jobs->last = &jobs->first;
@@ -557,7 +593,7 @@ static bool begin_job(struct pt_segments *p, struct pt_segment_jobs *jobs)
 	struct pt_segment_job *job = jobs->first;
 
 	pthread_mutex_lock(&p->mutex);
-	want_workers(p, job);
+	want_threads(p, job);
 	wait_for(p, job);
 	if (job->state == JOB_GIVEN) /* no thread is to begin it now */
 		take_back(p, job);
@@ -601,8 +637,9 @@ enum pt_segment_taken pt_segments_take(struct pt_segments *p, struct pt_segment_
 void pt_segments_recycle(struct pt_segments *p)
 {
 	pthread_mutex_lock(&p->mutex);
-	for (unsigned i = 0; i < p->worker_count; i++)
-		pt_segment_numbers_forget(p->workers[i].numbers);
+	for (unsigned i = 0; i < p->options.threads; i++)
+		if (p->workers[i].numbers)
+			pt_segment_numbers_forget(p->workers[i].numbers);
 	pthread_mutex_unlock(&p->mutex);
 }
 

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "decode/flow/segment.h"
+#include "schema/thread_pool.h"
 
 struct session;
 struct stream;
@@ -23,14 +24,25 @@ struct piece;
 
 struct pt_segments;
 
-/* At most so many threads beside the session's own, each made when there is something to do for it.
- * job_bytes: about how many bytes a job has. waits: the session's thread waits for each job that was given,
- * for tests. NULL: no memory. */
-struct pt_segments *pt_segments_create(unsigned threads, size_t job_bytes, bool waits,
+struct pt_segments_options {
+	struct pt_thread_pool *pool; /* that has no threads yet */
+	unsigned threads;	     /* that it may have */
+	size_t job_bytes;	     /* about how many a job has */
+	bool every_other; /* job is given: the session's thread is to decode as much as the only other one */
+	bool waits;	  /* the session's thread waits for each job that was given: for tests */
+	/* What the session's thread does in place of waiting, as one of the pool's. NULL: nothing. */
+	pt_thread_pool_work meanwhile;
+	void *meanwhile_arg;
+};
+/* NULL: no memory. */
+struct pt_segments *pt_segments_create(const struct pt_segments_options *options,
 				       const struct pt_segment_config *config);
 /* Some 100,000 branches: a job that is much smaller costs more to give and to take over than it saves. */
 #define PT_SEGMENTS_JOB_BYTES 32768
-void pt_segments_destroy(struct pt_segments *p); /* NULL is fine */
+/* Before the pool ends: no thread waits for the session's any more. NULL is fine. */
+void pt_segments_end(struct pt_segments *p);
+/* After that. NULL is fine. */
+void pt_segments_destroy(struct pt_segments *p);
 
 /* The jobs of a stream; zeroed at first. */
 struct pt_segment_jobs {
@@ -40,6 +52,7 @@ struct pt_segment_jobs {
 	bool within;		    /* in which the flow is then */
 	/* Of the last jobs: bytes that were decoded ahead, and that were taken over. */
 	uint64_t made_bytes, taken_bytes;
+	bool every_other;    /* the last one was such a job, or not */
 	uint64_t left_bytes; /* jobs of so many are left to the flow, because too little was taken */
 };
 void pt_segments_stream_init(struct pt_segment_jobs *jobs);

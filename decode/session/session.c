@@ -206,8 +206,10 @@ static int init_output(struct session *s, struct ptr_writer *w, struct pt_error 
 	s->emit.calls = o->calls;
 	if (o->graph_bytes)
 		s->emit.call_paths = (uint32_t)((uint64_t)PT_CALL_PATHS * o->graph_bytes / PT_GRAPH_BYTES);
-	if (o->calls && o->threads > 1)
-		pt_calls_use_thread(s->emit.stacks);
+	if (o->threads > 1 && !(s->pool = pt_thread_pool_create(o->threads - 1)))
+		return pt_fail_no_memory(e, "threads");
+	if (o->calls && s->pool)
+		pt_calls_use_pool(s->emit.stacks, s->pool, o->threads);
 	s->emit.definitions = o->definitions;
 	s->emit.text = o->text;
 	return 0;
@@ -254,6 +256,8 @@ static int session_init(struct session *s, struct ptc_reader *r, struct ptr_writ
 
 static void session_deinit(struct session *s)
 {
+	pt_segments_end(s->segments);
+	pt_thread_pool_destroy(s->pool);
 	pt_session_streams_deinit(s);
 	pt_segments_destroy(s->segments);
 	pt_session_seek_deinit(s);

@@ -6,6 +6,7 @@
 #include "decode/code/address_filter.h"
 #include "decode/packet/clock_meta.h"
 #include "decode/packet/errata.h"
+#include "decode/output/calls.h"
 #include "decode/session/internal.h"
 #include "schema/array.h"
 
@@ -18,31 +19,35 @@ static const char no_beginning[] =
 
 /* ---- Threads that decode ahead ---------------------------------------------------------------------- */
 
-/* Threads that decode ahead: those that neither the session nor the call stacks have. One more is not worth
- * what it costs: runs that go from one core to another, and code that is decoded twice. */
-static unsigned segment_threads(const struct session *s)
-{
-	unsigned others = s->options->calls ? 2 : 1;
-
-	return s->options->threads > others ? s->options->threads - others : 0;
-}
-
 void pt_session_segments_start(struct session *s)
 {
-	unsigned threads = segment_threads(s);
+	const struct pt_session_options *o = s->options;
 	const struct pt_segment_config config = {
 	    .no_tnt = ptc_meta_number(s->meta, "pt_config", 0) & PT_RTIT_DIS_TNT,
-	    .stats = s->options->stats,
+	    .stats = o->stats,
 	    .store = s->store,
-	    .graph_bytes = s->options->graph_bytes,
-	    .graphs = threads + 1,
+	    .graph_bytes = o->graph_bytes,
+	    .graphs = o->threads,
+	};
+	const struct pt_segments_options options = {
+	    .pool = s->pool,
+	    .threads = o->threads - 1,
+	    .job_bytes = o->segment_bytes ? o->segment_bytes : PT_SEGMENTS_JOB_BYTES,
+	    .every_other = o->threads == 2 && !getenv("PT_WAIT"),
+	    .waits = o->segments_wait || getenv("PT_WAIT"),
+	    .meanwhile = o->calls ? pt_calls_work : NULL,
+	    .meanwhile_arg = s->emit.stacks,
 	};
 
+	if (!s->pool)
+		return;
 	/* Where it is listed which bytes were read as code, only the session's thread can say. */
-	if (threads && s->detail == PT_FLOW_FOLLOW && !s->options->used_code)
-		s->segments = pt_segments_create(
-		    threads, s->options->segment_bytes ? s->options->segment_bytes : PT_SEGMENTS_JOB_BYTES,
-		    s->options->segments_wait, &config);
+	if (s->detail == PT_FLOW_FOLLOW && !o->used_code)
+		s->segments = pt_segments_create(&options, &config);
+	if (pt_thread_pool_grow(s->pool) > 0)
+		return;
+	pt_segments_destroy(s->segments); /* what no thread can do */
+	s->segments = NULL;
 }
 
 /* Gives the threads the times of the records that have come: flows will stop there. */
