@@ -97,7 +97,9 @@ uint32_t pt_segment_position(const struct segment_taking *t, uint32_t local);
 
 struct pt_segment_numbers {
 	const struct pt_graph *from; /* the decoder's graph */
-	uint32_t *paths, *edges;     /* by its numbers; 0: not asked for yet */
+	/* By its numbers; 0: not asked for yet. A path's is twice that in the flow's graph, and 1 more if it is of
+	 * the kernel's code: so the decoder's graph need not be read for that, which is far away. */
+	uint32_t *paths, *edges;
 };
 
 /* The flow's code, by its id in the decoder's graph. */
@@ -106,15 +108,20 @@ static inline struct pt_code *pt_segment_code(const struct segment_taking *t, ui
 	return id == t->segment->kernel_code ? t->f->kernel : t->f->user;
 }
 
-static inline uint32_t pt_segment_path(const struct segment_taking *t, uint32_t local)
+/* known: what pt_segment_numbers has of it. */
+static inline uint32_t pt_segment_known_path(const struct segment_taking *t, uint32_t known, uint32_t local)
 {
-	uint32_t number = t->numbers->paths[local];
+	const struct pt_code *code = known & 1 ? t->f->kernel : t->f->user;
 
 	/* In another version of the code it is another path. */
-	if (number &&
-	    t->f->graph->paths[number].code == pt_segment_code(t, t->segment->graph->paths[local].code)->id)
-		return number;
+	if (known && t->f->graph->paths[known >> 1].code == code->id)
+		return known >> 1;
 	return pt_segment_find_path(t, local);
+}
+
+static inline uint32_t pt_segment_path(const struct segment_taking *t, uint32_t local)
+{
+	return pt_segment_known_path(t, t->numbers->paths[local], local);
 }
 
 /* ---- Assumptions: segment_fits.c -------------------------------------------------------------------- */

@@ -71,9 +71,13 @@ uint32_t pt_segment_find_path(const struct segment_taking *t, uint32_t local)
 					.like = from,
 					.like_path = local};
 
+	uint32_t number;
+
 	for (uint32_t i = 0; i < path->count; i++)
 		edges[i] = pt_segment_edge(t, from->path_edges[path->first + i]);
-	return t->numbers->paths[local] = pt_graph_path(t->f->graph, &key, 0);
+	number = pt_graph_path(t->f->graph, &key, 0);
+	t->numbers->paths[local] = number ? number << 1 | (path->code == t->segment->kernel_code) : 0;
+	return number;
 }
 
 uint32_t pt_segment_position(const struct segment_taking *t, uint32_t local)

@@ -4,26 +4,52 @@
 
 /* ---- What was reported ------------------------------------------------------------------------------ */
 
+/* The run, with that path in place of the decoder's. */
+static void take_run(struct segment_taking *t, const struct pt_flow_run *of, uint32_t path)
+{
+	struct segment_offsets *o = &t->segment->offsets;
+	struct pt_flow *f = t->f;
+	struct pt_flow_run *run = &f->undelivered.runs[f->undelivered.count];
+
+	if (!path)
+		return; /* the graph is full */
+	*run = *of;
+	run->path = path;
+	run->timing = pt_segment_timing(o->tnt_tsc, run->timing, run->tsc);
+	if (run->cyc_count != PTR_UNKNOWN && !o->counted) {
+		run->cyc_count += o->cyc_since;
+		run->insn_count += o->insns_since;
+		o->counted = true;
+	}
+	f->undelivered.count++;
+}
+
+/* As many as can be delivered at once; how many. What is known of their paths is far apart in memory: it is
+ * fetched for all of them before it is looked at. */
+static size_t take_some_runs(struct segment_taking *t, const struct pt_flow_run *runs, size_t n)
+{
+	uint32_t known[PT_FLOW_RUNS];
+	size_t some = PT_FLOW_RUNS - t->f->undelivered.count;
+
+	if (some > n)
+		some = n;
+	for (size_t i = 0; i < some; i++) {
+		known[i] = t->numbers->paths[runs[i].path];
+		__builtin_prefetch(&t->f->graph->paths[known[i] >> 1]);
+	}
+	for (size_t i = some; i < n && i < some + PT_FLOW_RUNS; i++)
+		__builtin_prefetch(&t->numbers->paths[runs[i].path]);
+	for (size_t i = 0; i < some; i++)
+		take_run(t, &runs[i], pt_segment_known_path(t, known[i], runs[i].path));
+	return some;
+}
+
 static void take_runs(struct segment_taking *t, size_t from, size_t to)
 {
-	struct pt_flow *f = t->f;
-	struct pt_segment *s = t->segment;
-
-	for (size_t i = from; i < to; i++) {
-		struct pt_flow_run run = s->runs[i];
-
-		run.path = pt_segment_path(t, run.path);
-		run.timing = pt_segment_timing(s->offsets.tnt_tsc, run.timing, run.tsc);
-		if (!run.path)
-			continue; /* the graph is full */
-		if (run.cyc_count != PTR_UNKNOWN && !s->offsets.counted) {
-			run.cyc_count += s->offsets.cyc_since;
-			run.insn_count += s->offsets.insns_since;
-			s->offsets.counted = true;
-		}
-		f->undelivered.runs[f->undelivered.count++] = run;
-		if (f->undelivered.count == PT_FLOW_RUNS)
-			pt_flow_deliver_runs(f);
+	while (from < to) {
+		from += take_some_runs(t, &t->segment->runs[from], to - from);
+		if (t->f->undelivered.count == PT_FLOW_RUNS)
+			pt_flow_deliver_runs(t->f);
 	}
 }
 
