@@ -16,24 +16,33 @@ static bool needs_chunk(const struct ptr_calls *c)
 	return c->begins || !c->chunk_count || c->chunks[c->chunk_count - 1].count == CHUNK_CALLS;
 }
 
-static int grow_bytes(struct ptr_calls *c)
+/* Room for a chunk. */
+static int grow(struct ptr_calls *c)
 {
-	size_t room = c->room ? 2 * c->room : 1u << 16;
-	uint8_t *grown;
+	size_t bytes = c->used + CHUNK_CALLS * (1 + PTR_CALL_BYTES_MAX),
+	       waiting = c->waiting_count + CHUNK_CALLS;
+	void *grown;
 
-	if (c->used + 1 + PTR_CALL_BYTES_MAX <= c->room)
-		return 0;
-	grown = realloc(c->bytes, room);
-	if (!grown)
-		return pt_fail_no_memory(NULL, NULL);
-	c->bytes = grown;
-	c->room = room;
-	return 0;
+	if (bytes > c->room) {
+		grown = realloc(c->bytes, 2 * bytes);
+		if (!grown)
+			return -1;
+		c->bytes = grown;
+		c->room = 2 * bytes;
+	}
+	if (waiting > c->waiting_room) {
+		grown = realloc(c->waiting, 2 * waiting * sizeof *c->waiting);
+		if (!grown)
+			return -1;
+		c->waiting = grown;
+		c->waiting_room = 2 * waiting;
+	}
+	return pt_array_grow(&c->chunks, c->chunk_count, &c->chunk_room, NULL);
 }
 
 static int begin_chunk(struct ptr_calls *c)
 {
-	if (pt_array_grow(&c->chunks, c->chunk_count, &c->chunk_room, NULL) < 0)
+	if (grow(c) < 0)
 		return -1;
 	c->chunks[c->chunk_count++] = (struct ptr_calls_chunk){.at = c->used, .waiting_at = c->waiting_count};
 	c->begins = false;
@@ -44,25 +53,24 @@ int ptr_calls_add(struct ptr_calls *c, const struct ptr_call *r, uint32_t instea
 {
 	bool begins = needs_chunk(c);
 	struct ptr_calls_chunk *chunk;
-	uint8_t *begin, *end, *path;
+	uint8_t *begin, *p;
 
-	if (grow_bytes(c) < 0 || pt_array_grow(&c->waiting, c->waiting_count, &c->waiting_room, NULL) < 0 ||
-	    (begins && begin_chunk(c) < 0))
+	if (begins && begin_chunk(c) < 0)
 		return -1;
 	chunk = &c->chunks[c->chunk_count - 1];
 	begin = c->bytes + c->used;
 	*begin = PTR_CALL;
-	path = put_call_thread(&chunk->last, begin + 1, r, begins);
-	if (instead) {
-		c->waiting[c->waiting_count++] =
-		    (struct ptr_call_waiting){chunk->bytes + (uint32_t)(path - begin), instead};
-		chunk->waiting++;
-		end = put_call_rest(&chunk->last, path, r);
+	p = put_call_thread(&chunk->last, begin + 1, r, begins);
+	if (!instead) {
+		p = put_v(p, r->call_path);
 	} else {
-		end = put_call_rest(&chunk->last, put_v(path, r->call_path), r);
+		c->waiting[c->waiting_count++] =
+		    (struct ptr_call_waiting){chunk->bytes + (uint32_t)(p - begin), instead};
+		chunk->waiting++;
 	}
-	c->used += (size_t)(end - begin);
-	chunk->bytes += (uint32_t)(end - begin);
+	p = put_call_rest(&chunk->last, p, r);
+	c->used += (size_t)(p - begin);
+	chunk->bytes += (uint32_t)(p - begin);
 	chunk->count++;
 	return 0;
 }

@@ -41,10 +41,7 @@ struct table {
 	struct table *smaller; /* what it was before it grew, for threads that still read it */
 };
 
-/* Numbers by ids. */
-#define CHUNK_BITS 16
-#define IDS_MAX	   (1u << 29) /* definitions: a database holds twice as many call paths */
-#define CHUNKS	   (IDS_MAX >> CHUNK_BITS)
+#define IDS_MAX (1u << 29) /* definitions: a database holds twice as many call paths */
 
 /*
  * Two generations: what is asked for is in the recent one, or comes into it. When that has half of what may
@@ -57,7 +54,7 @@ struct pt_call_paths {
 	struct table *older;
 	uint32_t remembered, count; /* at most; that have got ids */
 	atomic_bool full;
-	_Atomic uint32_t *numbers[CHUNKS]; /* of id n at n % 2^CHUNK_BITS */
+	_Atomic uint32_t *numbers; /* by ids, with room for IDS_MAX; 0: none yet */
 };
 
 #define LINES (1u << 6) /* at first */
@@ -98,7 +95,8 @@ struct pt_call_paths *pt_call_paths_create(uint32_t remembered)
 	p->remembered = remembered;
 	p->recent = table_create(LINES);
 	p->older = table_create(LINES);
-	if (p->recent && p->older)
+	p->numbers = pt_pages_reserve(IDS_MAX, sizeof *p->numbers);
+	if (p->recent && p->older && p->numbers)
 		return p;
 	pt_call_paths_destroy(p);
 	return NULL;
@@ -110,8 +108,7 @@ void pt_call_paths_destroy(struct pt_call_paths *p)
 		return;
 	table_destroy(p->recent);
 	table_destroy(p->older);
-	for (uint32_t i = 0; i < CHUNKS && p->numbers[i]; i++)
-		free(p->numbers[i]);
+	pt_pages_release(p->numbers, IDS_MAX, sizeof *p->numbers);
 	pthread_mutex_destroy(&p->mutex);
 	free(p);
 }
@@ -143,7 +140,7 @@ static uint32_t line_of(const struct table *t, const struct key *k, uint32_t tur
 }
 
 /* The node, or the free slot for it. *ret_id: 0 of that. */
-static struct node *find(const struct table *t, const struct key *k, uint32_t *ret_id)
+static inline struct node *find(const struct table *t, const struct key *k, uint32_t *ret_id)
 {
 	for (uint32_t turn = 0;; turn++) {
 		struct node *at = t->lines[line_of(t, k, turn)].nodes;
@@ -199,34 +196,31 @@ static uint32_t remember(struct pt_call_paths *p, const struct key *k, uint32_t 
 
 /* ---- Ids -------------------------------------------------------------------------------------------- */
 
-/* 0: no memory. */
+/* PT_NO_CALL_PATH: all are taken. */
 static uint32_t new_id(struct pt_call_paths *p)
 {
-	uint32_t id = p->count + 1;
-	_Atomic uint32_t **chunk = &p->numbers[id >> CHUNK_BITS];
-
-	if (id >= IDS_MAX) {
-		p->full = true;
-		return PT_NO_CALL_PATH;
-	}
-	if (!*chunk && !(*chunk = calloc(1u << CHUNK_BITS, sizeof **chunk)))
-		return 0;
-	p->count = id;
-	return id;
+	if (p->count + 1 < IDS_MAX)
+		return ++p->count;
+	p->full = true;
+	return PT_NO_CALL_PATH;
 }
 
-/* It was not among the recent ones when the caller has looked. */
-static uint32_t ask(struct pt_call_paths *p, const struct key *k)
+/* It was not among the recent ones when the caller has looked. Not inlined: that is rare. 0: no memory. */
+__attribute__((noinline)) static uint32_t ask(struct pt_call_paths *p, const struct key *k)
 {
 	uint32_t id;
 
+	pthread_mutex_lock(&p->mutex);
 	find(p->recent, k, &id);
-	if (id)
-		return id;
-	find(p->older, k, &id);
-	if (!id)
-		id = new_id(p);
-	return id && id != PT_NO_CALL_PATH ? remember(p, k, id) : id;
+	if (!id) {
+		find(p->older, k, &id);
+		if (!id)
+			id = new_id(p);
+		if (id != PT_NO_CALL_PATH)
+			id = remember(p, k, id);
+	}
+	pthread_mutex_unlock(&p->mutex);
+	return id;
 }
 
 uint32_t pt_call_path(struct pt_call_paths *p, uint32_t parent, const struct pt_callee *callee,
@@ -238,12 +232,9 @@ uint32_t pt_call_path(struct pt_call_paths *p, uint32_t parent, const struct pt_
 	if (parent == PT_NO_CALL_PATH)
 		return PT_NO_CALL_PATH;
 	find(atomic_load_explicit(&p->recent, memory_order_acquire), &k, &id);
-	if (!id) {
-		pthread_mutex_lock(&p->mutex);
+	if (!id)
 		id = ask(p, &k);
-		pthread_mutex_unlock(&p->mutex);
-	}
-	if (!id || id == PT_NO_CALL_PATH || pt_call_path_number(p, id))
+	if (!id || pt_call_path_number(p, id) || id == PT_NO_CALL_PATH)
 		return id;
 	if (pt_array_grow(&added->items, added->count, &added->room, NULL) < 0)
 		return 0;
@@ -257,20 +248,14 @@ bool pt_call_paths_full(const struct pt_call_paths *p)
 	return p->full;
 }
 
-static _Atomic uint32_t *number_of(const struct pt_call_paths *p, uint32_t id)
-{
-	return &p->numbers[id >> CHUNK_BITS][id & ((1u << CHUNK_BITS) - 1)];
-}
-
 uint32_t pt_call_path_number(const struct pt_call_paths *p, uint32_t id)
 {
-	return !id || id == PT_NO_CALL_PATH ? 0
-					    : atomic_load_explicit(number_of(p, id), memory_order_relaxed);
+	return id < IDS_MAX ? atomic_load_explicit(&p->numbers[id], memory_order_relaxed) : 0;
 }
 
 void pt_call_path_set_number(struct pt_call_paths *p, uint32_t id, uint32_t number)
 {
-	atomic_store_explicit(number_of(p, id), number, memory_order_relaxed);
+	atomic_store_explicit(&p->numbers[id], number, memory_order_relaxed);
 }
 
 void pt_call_paths_settle(struct pt_call_paths *p)

@@ -78,7 +78,8 @@ struct pt_calls {
 	struct pt_call_roles *roles;
 	struct pt_call_threads *threads;
 	struct pt_call_paths *paths; /* NULL: no step has come */
-	struct who who;		     /* of the last step */
+	bool any_who;		     /* a step has come */
+	struct who who;		     /* of the last one */
 	unsigned who_shard;
 	struct plain_runs plain;
 	struct batch batches[BATCHES]; /* the n-th one is batches[n % BATCHES] */
@@ -358,7 +359,7 @@ void pt_calls_settle(struct pt_calls *c)
 /* ---- Steps ------------------------------------------------------------------------------------------ */
 
 /* The batch is full. */
-static void turn(struct pt_calls *c)
+__attribute__((noinline)) static void turn(struct pt_calls *c)
 {
 	struct batch *next;
 
@@ -393,14 +394,13 @@ static bool make_stacks(struct pt_calls *c)
 	return made;
 }
 
-static struct pt_call_step *next_step(struct pt_calls *c, bool who)
+static inline struct pt_call_step *next_step(struct pt_calls *c, bool who)
 {
-	struct batch *b = c->filled;
+	struct batch *b;
 
-	if (b->count == BATCH_STEPS) {
+	if (c->filled->count == BATCH_STEPS)
 		turn(c);
-		b = c->filled;
-	}
+	b = c->filled;
 	if (who || !b->turn_count)
 		b->turns[b->turn_count++] = (struct turn){.shard = c->who_shard, .begin = b->count};
 	b->turns[b->turn_count - 1].end = ++b->count;
@@ -469,16 +469,20 @@ static bool find_threads(struct pt_calls *c, const struct who *who, struct pt_ca
 	return true;
 }
 
-/* False: no memory. */
-static bool put_who(struct pt_calls *c, const struct pt_emit_stream *s, const struct who *who)
+/* Not inlined: mostly who runs is the one before. False: no memory. */
+__attribute__((noinline)) static bool put_who(struct pt_calls *c, const struct pt_emit_stream *s,
+					      const struct who *who)
 {
 	struct pt_call_thread *thread, *host;
 
+	if (!c->paths && !make_stacks(c))
+		return false;
 	flush_plain(c);
 	if (!find_threads(c, who, &thread, &host)) {
 		pt_emit_no_memory(c->emit, "the call stacks");
 		return false;
 	}
+	c->any_who = true;
 	c->who = *who;
 	c->who_shard = thread ? thread->shard : host ? host->shard : 0;
 	add(c, s, PT_CALL_WHO, 0)->who = (struct pt_call_who){.stack = thread ? thread->stack : NULL,
@@ -490,7 +494,7 @@ static bool put_who(struct pt_calls *c, const struct pt_emit_stream *s, const st
 }
 
 /* Says who runs on the stream, when that is another one than before. False: there are no stacks. */
-static bool add_who(struct pt_calls *c, const struct pt_emit_stream *s)
+static inline bool add_who(struct pt_calls *c, const struct pt_emit_stream *s)
 {
 	const struct who who = {.task = s->task,
 				.host_task = s->host_task,
@@ -499,9 +503,7 @@ static bool add_who(struct pt_calls *c, const struct pt_emit_stream *s)
 				.execs = s->task && s->task->process ? s->task->process->execs : 0,
 				.thread = s->thread};
 
-	if (!c->paths && !make_stacks(c))
-		return false;
-	return (c->filled->count || c->given) && same_who(&who, &c->who) ? true : put_who(c, s, &who);
+	return (c->any_who && same_who(&who, &c->who)) || put_who(c, s, &who);
 }
 
 void pt_calls_begin(struct pt_calls *c, struct pt_emit_stream *s, struct pt_code *code, uint64_t ip,
