@@ -253,6 +253,53 @@ static int advance_timeless(struct session *s, struct pt_error *e)
 	return pt_session_advance(s, UINT64_MAX, UINT64_MAX, false, e);
 }
 
+/*
+ * So much AUX data is to have come after a round before it is decoded up to that, for it to be decoded ahead
+ * meanwhile. It is the same without other threads, so that streams take turns at the same places.
+ */
+#define ROUND_AHEAD_BYTES (2u << 20)
+
+/* The oldest round that waits, if there is one, waits no longer. */
+static void next_round(struct progress *p)
+{
+	p->last_round_tsc = p->round_tsc;
+	p->round_tsc = p->waiting[0].tsc;
+	p->waiting_count--;
+	memmove(p->waiting, p->waiting + 1, p->waiting_count * sizeof *p->waiting);
+}
+
+static bool is_due(const struct session *s, const struct progress *p)
+{
+	return p->waiting_count && (p->waiting_count == ROUNDS_WAITING ||
+				    s->result->aux_bytes - p->waiting[0].aux_bytes >= ROUND_AHEAD_BYTES ||
+				    s->held_bytes > s->held_bytes_max / 4);
+}
+
+/* Decodes up to the rounds that enough has come after. */
+static int advance_rounds(struct session *s, struct pt_error *e)
+{
+	struct progress *p = &s->progress;
+
+	while (is_due(s, p)) {
+		next_round(p);
+		if (pt_session_advance(s, p->round_tsc, p->last_round_tsc, false, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int pt_session_end_rounds(struct session *s, struct pt_error *e)
+{
+	struct progress *p = &s->progress;
+
+	while (p->waiting_count) {
+		next_round(p);
+		if (pt_session_advance(s, p->round_tsc, p->last_round_tsc, false, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int take_aux(struct session *s, const struct ptc_chunk *c, struct pt_error *e)
 {
 	struct stream *st = pt_session_stream(s, c->stream);
@@ -276,7 +323,7 @@ static int take_aux(struct session *s, const struct ptc_chunk *c, struct pt_erro
 		s->timeless_stream = c->stream;
 		return s->segments && s->timeless_bytes < TIMELESS_BYTES ? 0 : advance_timeless(s, e);
 	}
-	return pt_session_advance(s, s->progress.round_tsc, s->progress.last_round_tsc, false, e);
+	return advance_rounds(s, e);
 }
 
 static int take_round(struct session *s, const struct ptc_chunk *c, struct pt_error *e)
@@ -286,9 +333,10 @@ static int take_round(struct session *s, const struct ptc_chunk *c, struct pt_er
 
 	if (ptc_parse_round(c, &ns, e) < 0)
 		return -1;
-	p->last_round_tsc = p->round_tsc;
-	p->round_tsc = ns == UINT64_MAX ? UINT64_MAX : pt_perf_clock_to_tsc(&s->perf_clock, ns);
-	return pt_session_advance(s, p->round_tsc, p->last_round_tsc, false, e);
+	p->waiting[p->waiting_count++] = (struct waiting_round){
+	    .tsc = ns == UINT64_MAX ? UINT64_MAX : pt_perf_clock_to_tsc(&s->perf_clock, ns),
+	    .aux_bytes = s->result->aux_bytes};
+	return advance_rounds(s, e);
 }
 
 /* ---- All chunks ------------------------------------------------------------------------------------- */

@@ -160,11 +160,17 @@ struct guest_clock_search {
 
 /*
  * A container has rounds (container.h, PTC_ROUND): up to round_tsc its sideband is complete, and its AUX
- * data up to last_round_tsc, the round before. clock_changes: the state of the guests' clocks by which the
- * records' times were computed (pt_vm_clocks_changes()).
+ * data up to last_round_tsc, the round before. Rounds wait until more AUX data has come after them, which other
+ * threads decode meanwhile. clock_changes: the state of the guests' clocks by which the records' times were
+ * computed (pt_vm_clocks_changes()).
  */
+enum { ROUNDS_WAITING = 64 };
 struct progress {
 	uint64_t round_tsc, last_round_tsc;
+	struct waiting_round {
+		uint64_t tsc, aux_bytes; /* of all streams, that have come before it */
+	} waiting[ROUNDS_WAITING];
+	unsigned waiting_count;
 	uint64_t clock_changes;
 };
 
@@ -464,6 +470,8 @@ int pt_session_advance(struct session *s, uint64_t decode_tsc, uint64_t record_t
 /* Reads from META what decoding needs, and writes META records. Once, when META is complete; then it does
  * nothing. PT_ERR_USAGE (--vm), PT_ERR_NO_MEMORY, errors of the writer. */
 int pt_session_start(struct session *s, struct pt_error *e);
+/* All chunks have come: decodes up to the last round. */
+int pt_session_end_rounds(struct session *s, struct pt_error *e);
 /* PT_ERR_BAD_INPUT or PT_ERR_TRUNCATED: the chunk is damaged. */
 int pt_session_take_chunk(struct session *s, const struct ptc_chunk *c, struct pt_error *e);
 

@@ -131,7 +131,8 @@ static void report_not_traced(struct session *s)
 /* Decodes what there is still. */
 static int finish_streams(struct session *s, struct pt_error *e)
 {
-	if (pt_session_start(s, e) < 0 || pt_session_scan_end(s, true, e) < 0 ||
+	if (pt_session_start(s, e) < 0 || pt_session_end_rounds(s, e) < 0 ||
+	    pt_session_scan_end(s, true, e) < 0 ||
 	    pt_session_queue_waiting(s, true, e) < 0 ||
 	    pt_session_advance(s, UINT64_MAX, UINT64_MAX, true, e) < 0)
 		return -1;
