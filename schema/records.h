@@ -506,6 +506,8 @@ struct ptr_writer;
 struct ptr_writer *ptr_writer_create(int fd, const char *name, struct pt_error *e);
 /* From now on another thread puts checksums and writes; the bytes are the same. */
 void ptr_writer_use_thread(struct ptr_writer *w);
+/* Who reads the stream is what takes longest: that thread could often not write as fast as records came. */
+bool ptr_writer_waits(const struct ptr_writer *w);
 void ptr_writer_destroy(struct ptr_writer *w); /* without finish: the stream counts as cut. NULL is fine. */
 
 /*

@@ -11,7 +11,10 @@
 #include "schema/records_format.h"
 #include "schema/thread.h"
 
-enum { BLOCK_ROOM = PTR_BLOCK_HEADER_BYTES + PTR_BLOCK_MAX };
+enum {
+	BLOCK_ROOM = PTR_BLOCK_HEADER_BYTES + PTR_BLOCK_MAX,
+	WAITED_DIVISOR = 4 /* many have waited: more than one of so many */
+};
 
 struct ptr_blocks {
 	int fd;
@@ -24,6 +27,8 @@ struct ptr_blocks {
 
 	pthread_t thread;
 	bool has_thread;
+	uint64_t put,
+	    waited; /* blocks: that the thread got; of these, that it had to write another one before */
 	pthread_mutex_t mutex; /* of what follows, and failed, error and count while there is a thread */
 	pthread_cond_t changed;
 	uint8_t *written; /* the block that the thread writes, NULL none */
@@ -135,6 +140,8 @@ static int give(struct ptr_blocks *b, uint32_t size, struct pt_error *e)
 	int r = 0;
 
 	pthread_mutex_lock(&b->mutex);
+	b->put++;
+	b->waited += b->written != NULL;
 	wait_until_written(b);
 	if (b->failed) {
 		r = failed(b, e);
@@ -190,6 +197,11 @@ int ptr_blocks_put(struct ptr_blocks *b, uint32_t size, struct pt_error *e)
 int ptr_blocks_put_header(struct ptr_blocks *b, const uint8_t *header, size_t n, struct pt_error *e)
 {
 	return b->fd == PTR_NO_FILE ? 0 : write_all(b, header, n, e);
+}
+
+bool ptr_blocks_wait(const struct ptr_blocks *b)
+{
+	return b->waited * WAITED_DIVISOR > b->put;
 }
 
 int ptr_blocks_finish(struct ptr_blocks *b, struct pt_error *e)

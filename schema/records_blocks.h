@@ -31,6 +31,8 @@ uint8_t *ptr_blocks_room(struct ptr_blocks *b);
 int ptr_blocks_put(struct ptr_blocks *b, uint32_t size, struct pt_error *e);
 /* Bytes that are no block, before the first one. As ptr_blocks_put(). */
 int ptr_blocks_put_header(struct ptr_blocks *b, const uint8_t *header, size_t n, struct pt_error *e);
+/* Many blocks had to wait until those before them were written. */
+bool ptr_blocks_wait(const struct ptr_blocks *b);
 /* All blocks have been written, or as ptr_blocks_put(). */
 int ptr_blocks_finish(struct ptr_blocks *b, struct pt_error *e);
 

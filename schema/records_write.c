@@ -88,6 +88,11 @@ void ptr_writer_use_thread(struct ptr_writer *w)
 		ptr_blocks_use_thread(w->blocks);
 }
 
+bool ptr_writer_waits(const struct ptr_writer *w)
+{
+	return w->blocks && ptr_blocks_wait(w->blocks);
+}
+
 void ptr_writer_destroy(struct ptr_writer *w)
 {
 	if (w)

@@ -432,26 +432,46 @@ static void count_use(struct pt_segment_jobs *jobs, const struct pt_segment_job 
 	jobs->made_bytes += job_bytes(job);
 }
 
-void pt_segments_give(struct pt_segments *p, struct stream *st)
+/*
+ * With one thread besides the session's a job costs more than it saves where runs are short, as they are with CYC
+ * packets: to take a run over costs nearly as much as to decode it. And it is for nothing when all wait for who
+ * reads the records.
+ */
+static bool pays(const struct pt_segments *p, const struct pt_segment_job *job, const struct stream *st)
+{
+	return !p->options.every_other || (!job->task.has_cyc && !ptr_writer_waits(st->session->emit.writer));
+}
+
+/* The job's turn to be given has come. The mutex is held. False: too many are out. */
+static bool give_next(struct pt_segments *p, struct stream *st, struct pt_segment_job *job)
 {
 	struct pt_segment_jobs *jobs = &st->jobs;
+
+	if (job->state == JOB_GIVEN) /* the flow may follow something else by now */
+		assume(p, job, st);
+	if (job->state != JOB_WAITS || job == jobs->current || is_left(p, jobs, job))
+		return true;
+	if (p->out >= p->out_max)
+		return false;
+	assume(p, job, st);
+	if (!pays(p, job, st))
+		return true;
+	job_take_stops(p, job);
+	give(p, job);
+	return true;
+}
+
+void pt_segments_give(struct pt_segments *p, struct stream *st)
+{
 	unsigned ahead = 0, ahead_max = 2 * p->options.threads + 2;
 
 	if (!pt_flow_follows(st->flow))
 		return;
 	pthread_mutex_lock(&p->mutex);
 	read_wanted(p);
-	for (struct pt_segment_job *job = jobs->first; job && ahead < ahead_max; job = job->next, ahead++) {
-		if (job->state == JOB_GIVEN) /* the flow may follow something else by now */
-			assume(p, job, st);
-		if (job->state != JOB_WAITS || job == jobs->current || is_left(p, jobs, job))
-			continue;
-		if (p->out >= p->out_max)
+	for (struct pt_segment_job *job = st->jobs.first; job && ahead < ahead_max; job = job->next, ahead++)
+		if (!give_next(p, st, job))
 			break;
-		assume(p, job, st);
-		job_take_stops(p, job);
-		give(p, job);
-	}
 	pthread_mutex_unlock(&p->mutex);
 }
 
