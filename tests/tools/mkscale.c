@@ -7,7 +7,8 @@
  *
  * --clone: the AUX data of the container's only stream over and over. Each copy comes later in time, by a
  * multiple of what MTC and TMA packets count to before they begin anew, so only its TSC packets differ.
- * With several streams, which run at the same time, each is another thread's.
+ * With several streams, which run at the same time, each is another thread's. perf's time is TSC, and what all
+ * streams have of the same time is a round.
  * Else a made-up program runs, one stream a CPU, and the threads take turns on them; with --programs each is
  * a process of its own, which has the program at an address of its own; --cr3: the trace shows their CR3s, and
  * its PSBs are where they run. With --blocks it is a loop of so many basic blocks, each of which ends in a
@@ -204,20 +205,43 @@ static void move_times(uint64_t by)
 	}
 }
 
+static void put_clock(void)
+{
+	ok(ptc_put_meta(w, "time_mult", "1", &error));
+	ok(ptc_put_meta(w, "time_shift", "0", &error));
+	ok(ptc_put_meta(w, "time_zero", "0", &error));
+}
+
+/* What has come of all streams up to that place: all up to the last TSC packet before it. *packet: the first one
+ * after the round before. */
+static void put_round(size_t at, size_t *packet)
+{
+	size_t before = *packet;
+
+	while (*packet < tsc_count && tsc_packets[*packet] + 8 <= at)
+		++*packet;
+	if (*packet > before)
+		ok(ptc_put_round(w, u64(original.bytes + tsc_packets[*packet - 1]) >> 8, &error));
+}
+
 static void write_copies(void)
 {
 	uint64_t period, later;
 	uint32_t pid;
 
+	put_clock();
 	read_original(&period, &pid);
 	later = (find_times() / period + 2) * period;
 	declare(pid, true, UINT32_MAX);
 	while (written < opt.bytes) {
+		size_t packet = 0;
+
 		for (size_t at = 0; at < original.used && written < opt.bytes; at += PIECE) {
 			size_t n = original.used - at < PIECE ? original.used - at : PIECE;
 
 			for (uint32_t i = 0; i < opt.streams; i++)
 				put_aux(&streams[i], original.bytes + at, n);
+			put_round(at + n, &packet);
 		}
 		move_times(later);
 	}
