@@ -254,10 +254,11 @@ static int advance_timeless(struct session *s, struct pt_error *e)
 }
 
 /*
- * So much AUX data is to have come after a round before it is decoded up to that, for it to be decoded ahead
- * meanwhile. It is the same without other threads, so that streams take turns at the same places.
+ * So much AUX data for each stream is to have come after a round before it is decoded up to that, for it to be
+ * decoded ahead meanwhile: not more, for what is decoded ahead assumes what is known by then of who runs. It is
+ * the same without other threads, so that streams take turns at the same places.
  */
-#define ROUND_AHEAD_BYTES (2u << 20)
+#define ROUND_AHEAD_BYTES (UINT64_C(64) << 10)
 
 /* The oldest round that waits, if there is one, waits no longer. */
 static void next_round(struct progress *p)
@@ -270,9 +271,10 @@ static void next_round(struct progress *p)
 
 static bool is_due(const struct session *s, const struct progress *p)
 {
-	return p->waiting_count && (p->waiting_count == ROUNDS_WAITING ||
-				    s->result->aux_bytes - p->waiting[0].aux_bytes >= ROUND_AHEAD_BYTES ||
-				    s->held_bytes > s->held_bytes_max / 4);
+	return p->waiting_count &&
+	       (p->waiting_count == ROUNDS_WAITING ||
+		s->result->aux_bytes - p->waiting[0].aux_bytes >= ROUND_AHEAD_BYTES * s->stream_count ||
+		s->held_bytes > s->held_bytes_max / 4);
 }
 
 /* Decodes up to the rounds that enough has come after. */

@@ -18,6 +18,9 @@ enum { LATE_MIN = 4, LATE_DIVISOR = 8 };
 #define USEFUL_DIVISOR 8
 #define LEFT_BYTES     ((uint64_t)1 << 19)
 
+/* Jobs of a stream that may be given, at least. */
+enum { AHEAD_MIN = 2 };
+
 enum job_state {
 	JOB_WAITS, /* for its turn */
 	JOB_GIVEN, /* to the threads, none of which has begun it */
@@ -300,7 +303,7 @@ void pt_segments_destroy(struct pt_segments *p)
 
 void pt_segments_stream_init(struct pt_segment_jobs *jobs)
 {
-	*jobs = (struct pt_segment_jobs){.last = &jobs->first};
+	*jobs = (struct pt_segment_jobs){.last = &jobs->first, .ahead = AHEAD_MIN};
 }
 
 /* NULL: none begins at psb. */
@@ -421,6 +424,21 @@ static bool is_left(const struct pt_segments *p, struct pt_segment_jobs *jobs, s
 	return job->left = true;
 }
 
+/* The flow has passed the job that was current. */
+static void learn(const struct pt_segments *p, struct pt_segment_jobs *jobs)
+{
+	unsigned max = 2 * p->options.threads + 2;
+
+	if (jobs->current_bytes < job_bytes(jobs->current) / 2)
+		jobs->ahead /= 2;
+	else
+		jobs->ahead *= 2;
+	if (jobs->ahead > max)
+		jobs->ahead = max;
+	if (jobs->ahead < AHEAD_MIN)
+		jobs->ahead = AHEAD_MIN;
+}
+
 /* What was made of a job, before the flow takes any of it. */
 static void count_use(struct pt_segment_jobs *jobs, const struct pt_segment_job *job)
 {
@@ -430,6 +448,7 @@ static void count_use(struct pt_segment_jobs *jobs, const struct pt_segment_job 
 		jobs->made_bytes = jobs->taken_bytes = 0;
 	}
 	jobs->made_bytes += job_bytes(job);
+	jobs->current_bytes = 0;
 }
 
 /*
@@ -463,13 +482,14 @@ static bool give_next(struct pt_segments *p, struct stream *st, struct pt_segmen
 
 void pt_segments_give(struct pt_segments *p, struct stream *st)
 {
-	unsigned ahead = 0, ahead_max = 2 * p->options.threads + 2;
+	unsigned ahead = 0;
 
 	if (!pt_flow_follows(st->flow))
 		return;
 	pthread_mutex_lock(&p->mutex);
 	read_wanted(p);
-	for (struct pt_segment_job *job = st->jobs.first; job && ahead < ahead_max; job = job->next, ahead++)
+	for (struct pt_segment_job *job = st->jobs.first; job && ahead < st->jobs.ahead;
+	     job = job->next, ahead++)
 		if (!give_next(p, st, job))
 			break;
 	pthread_mutex_unlock(&p->mutex);
@@ -571,8 +591,11 @@ static void next_segment(struct pt_segments *p, struct pt_segment_jobs *jobs)
 {
 	jobs->within = false;
 	jobs->segment = jobs->segment ? pt_segment_next(jobs->segment) : NULL;
-	if (!jobs->segment)
-		drop_first_locked(p, jobs);
+	if (jobs->segment)
+		return;
+	if (jobs->current)
+		learn(p, jobs);
+	drop_first_locked(p, jobs);
 }
 
 void pt_segments_forget(struct pt_segments *p, struct pt_segment_jobs *jobs, const uint8_t *bytes,
@@ -644,6 +667,7 @@ enum pt_segment_taken pt_segments_take(struct pt_segments *p, struct pt_segment_
 	taken = pt_segment_take(f, jobs->segment, jobs->current->worker->numbers, at);
 	p->counts.bytes += (uint64_t)(*at - before);
 	jobs->taken_bytes += (uint64_t)(*at - before);
+	jobs->current_bytes += (uint64_t)(*at - before);
 	if (*at > before && !jobs->current->fitted) {
 		jobs->current->fitted = true;
 		p->counts.fitting++;

@@ -50,6 +50,9 @@ struct pt_segment_jobs {
 	struct pt_segment_job *current;	      /* that is being taken over: the first one, or NULL */
 	struct pt_segment *segment; /* of current: the next one, or the one that is being taken over, */
 	bool within;		    /* in which the flow is then */
+	/* How many may be given: more, the more of the last ones were right about what they assume. */
+	unsigned ahead;
+	uint64_t current_bytes; /* of current: that were taken over */
 	/* Of the last jobs: bytes that were decoded ahead, and that were taken over. */
 	uint64_t made_bytes, taken_bytes;
 	bool every_other;    /* the last one was such a job, or not */
